@@ -1,0 +1,207 @@
+package model
+
+import (
+	"time"
+)
+
+// VerdictValue is the outcome of a run. The zero value is invalid: a verdict
+// that nobody gave is not a pass.
+type VerdictValue string
+
+// Verdicts. Only VerdictPass is a pass.
+const (
+	VerdictPass    VerdictValue = "pass"
+	VerdictFail    VerdictValue = "fail"    // at least one failure
+	VerdictUnknown VerdictValue = "unknown" // the run cannot be judged
+	VerdictVacuous VerdictValue = "vacuous" // the cut did not bite
+)
+
+// Verdict is a judged run.
+type Verdict struct {
+	Value VerdictValue `json:"value"`
+	// Reason is one sentence: why not pass, or what passed.
+	Reason   string    `json:"reason"`
+	Failures []Failure `json:"failures,omitempty"`
+	// Legal counts operations that were refused or timed out and had a right to.
+	Legal int `json:"legal,omitempty"`
+}
+
+// FailureClass sorts failures by what the target's documentation says.
+type FailureClass string
+
+// Classes of failures.
+const (
+	// Broken: the documentation promises otherwise.
+	Broken FailureClass = "broken"
+	// Documented: the documentation admits it; it is listed with amounts.
+	Documented FailureClass = "documented"
+	// BrokenBound: documented, but beyond a bound the user stated.
+	BrokenBound FailureClass = "broken-bound"
+)
+
+// Failure is one failed check of one run.
+type Failure struct {
+	Check string `json:"check"` // e.g. "lost-acknowledged-writes"
+	// Signature says what failed and where, without times, counts or ids: two
+	// failures of equal signature are one finding.
+	Signature string       `json:"signature"`
+	Class     FailureClass `json:"class"`
+	Summary   string       `json:"summary"` // one sentence, with amounts
+	// Quote is the sentence of the documentation that admits or forbids it.
+	Quote  string   `json:"quote,omitempty"`
+	Detail []string `json:"detail,omitempty"`
+	Amount int      `json:"amount,omitempty"` // how many operations, where that makes sense
+}
+
+// Proof says what the cut of a run really did. Leaked is counted at the
+// receiving hosts by somebody who is not the controller.
+type Proof struct {
+	Links      []Link        `json:"links"`
+	CutAt      time.Duration `json:"cutAt"`      // decided
+	InForceAt  time.Duration `json:"inForceAt"`  // fence answered
+	HealAt     time.Duration `json:"healAt"`     // decided
+	HealedAt   time.Duration `json:"healedAt"`   // first packet across seen at its receiver
+	Wanted     int           `json:"wanted"`     // packets that wanted to cross
+	Dropped    int           `json:"dropped"`    // of those, not let through
+	Leaked     int           `json:"leaked"`     // arrived all the same
+	LeakKnown  bool          `json:"leakKnown"`  // false: no host could count
+	ResetConns int           `json:"resetConns"` // connections reset by effect reset
+	PerLink    []LinkProof   `json:"perLink,omitempty"`
+}
+
+// LinkProof is a Proof's count for one directed link.
+type LinkProof struct {
+	Link    Link `json:"link"`
+	Wanted  int  `json:"wanted"`
+	Dropped int  `json:"dropped"`
+	Leaked  int  `json:"leaked"`
+}
+
+// RunResult is what the explorer learns from a finished run. It is derived
+// from the run record alone.
+type RunResult struct {
+	Scenario string     `json:"scenario"` // id
+	Verdict  Verdict    `json:"verdict"`
+	States   []MetState `json:"states,omitempty"` // sorted
+	// Reached says whether the trigger fired: the cut took place.
+	Reached bool `json:"reached"`
+	// HealClass is the class whose message healed, nil if none did.
+	HealClass *Class `json:"healClass,omitempty"`
+	// Duration of the workload; random draws its offsets from the longest.
+	Duration time.Duration `json:"duration"`
+}
+
+// RunMeta opens a run's record.
+type RunMeta struct {
+	Campaign string    `json:"campaign"`
+	Run      string    `json:"run"` // unique: "<campaign>-r0007"
+	Target   string    `json:"target"`
+	Lab      string    `json:"lab"`
+	Tap      string    `json:"tap"` // "mirror" or "gate"
+	Started  time.Time `json:"started"`
+	Version  string    `json:"version"`
+	Scenario Scenario  `json:"scenario"`
+	// ReplayOf is the run whose scenario this run repeats.
+	ReplayOf string `json:"replayOf,omitempty"`
+}
+
+// Cost says where the wall time of a run went.
+type Cost struct {
+	Start    time.Duration `json:"start"`    // target start until stable
+	Workload time.Duration `json:"workload"` // workload, cut included
+	Recover  time.Duration `json:"recover"`  // waiting for recovery
+	Ours     time.Duration `json:"ours"`     // everything else
+}
+
+// RunSummary is a finished run as it is stored and listed.
+type RunSummary struct {
+	RunMeta
+	Ended    time.Time      `json:"ended"`
+	Verdict  Verdict        `json:"verdict"`
+	Proof    *Proof         `json:"proof,omitempty"` // nil: no cut
+	Result   RunResult      `json:"result"`
+	Cost     Cost           `json:"cost"`
+	Messages map[string]int `json:"messages,omitempty"` // by type
+	// GateDelay holds microseconds a packet was held: p50, p99, max, count.
+	GateDelay *DelayStats `json:"gateDelay,omitempty"`
+	// Retransmits counts TCP retransmissions outside the cut.
+	Retransmits int `json:"retransmits"`
+	// ProbeCost is the time spent in probes.
+	ProbeCost time.Duration `json:"probeCost"`
+}
+
+// DelayStats summarises how long packets were held.
+type DelayStats struct {
+	Count int           `json:"count"`
+	P50   time.Duration `json:"p50"`
+	P99   time.Duration `json:"p99"`
+	Max   time.Duration `json:"max"`
+}
+
+// Finding is a distinct failure of a campaign with the recipe that repeats it.
+type Finding struct {
+	ID       string       `json:"id"` // "f-" + hash of campaign and signature
+	Campaign string       `json:"campaign"`
+	Target   string       `json:"target"`
+	Class    FailureClass `json:"class"`
+	Failure  Failure      `json:"failure"` // of the first run that showed it
+	// Run is the run to replay; Runs all that showed it; FirstAfter the number
+	// of runs of the campaign until it was first seen.
+	Run        string   `json:"run"`
+	Runs       []string `json:"runs"`
+	FirstAfter int      `json:"firstAfter"`
+	// Clean says that a run without any partition showed it too.
+	Clean bool `json:"clean"`
+	// Replays and Reproduced count replays made so far.
+	Replays    int `json:"replays,omitempty"`
+	Reproduced int `json:"reproduced,omitempty"`
+}
+
+// CampaignState is the life of a campaign. One set of words serves API,
+// command line, pages and metrics.
+type CampaignState string
+
+// States of a campaign.
+const (
+	CampaignQueued    CampaignState = "queued"
+	CampaignRunning   CampaignState = "running"
+	CampaignDone      CampaignState = "done"
+	CampaignCancelled CampaignState = "cancelled"
+	CampaignFailed    CampaignState = "failed" // netsplit or the testbed failed, not the target
+)
+
+// CampaignSpec is what a user asks for.
+type CampaignSpec struct {
+	Target   string   `json:"target"` // name of a known target, or path of a target file
+	Strategy Strategy `json:"strategy"`
+	Seed     uint64   `json:"seed"`
+	Labs     int      `json:"labs"` // labs used at once
+	// Runs bounds the fault runs, Clean the clean runs before them; Budget the
+	// wall time of the whole (0: no bound).
+	Runs   int           `json:"runs"`
+	Clean  int           `json:"clean"`
+	Budget time.Duration `json:"budget"`
+	Effect Effect        `json:"effect"`
+	// Retries bounds how often a state that did not recur is tried again.
+	Retries int `json:"retries"`
+	// Args are handed to the target (named settings, e.g. bug=true).
+	Args map[string]string `json:"args,omitempty"`
+	// MaxLost and MaxWindow are the user's bounds on documented losses;
+	// negative: none stated.
+	MaxLost   int           `json:"maxLost"`
+	MaxWindow time.Duration `json:"maxWindow"`
+}
+
+// Campaign is a search and how far it got.
+type Campaign struct {
+	ID       string        `json:"id"`
+	Spec     CampaignSpec  `json:"spec"`
+	State    CampaignState `json:"state"`
+	Reason   string        `json:"reason,omitempty"` // why failed or cancelled
+	Created  time.Time     `json:"created"`
+	Ended    time.Time     `json:"ended,omitzero"`
+	Done     int           `json:"done"`    // runs finished, clean ones included
+	Planned  int           `json:"planned"` // bound on Done
+	Findings int           `json:"findings"`
+	Running  []string      `json:"running,omitempty"` // ids of the runs under way
+}

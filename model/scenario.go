@@ -1,0 +1,69 @@
+package model
+
+import "time"
+
+// Strategy names how a scenario decides when to cut and when to heal.
+type Strategy string
+
+// Strategies of this slice.
+const (
+	// StrategyClean never cuts: the runs that invariants are mined from, and
+	// Algorithm 1's run without partition.
+	StrategyClean Strategy = "clean"
+	// StrategyCoFI cuts at an inconsistent state and heals at a message class
+	// (CoFI Algorithm 1).
+	StrategyCoFI Strategy = "cofi"
+	// StrategyRandom cuts and heals at random offsets (CoFI §5.1.3).
+	StrategyRandom Strategy = "random"
+)
+
+// Scenario is the work item of one run: what to cut, when, and until when.
+// It is complete in itself: a run needs nothing else from the explorer.
+type Scenario struct {
+	ID       string   `json:"id"` // unique in its campaign, e.g. "s0007"
+	Strategy Strategy `json:"strategy"`
+	// Seed drives every random choice of the run (workload, target).
+	Seed uint64 `json:"seed"`
+
+	// Isolate is the host cut off by a cofi or random scenario.
+	Isolate NodeID `json:"isolate,omitempty"`
+	// Partition is what the cut does.
+	Partition Partition `json:"partition,omitzero"`
+
+	// Invariant and State are the cofi trigger: cut when the invariant's two
+	// variables have exactly these values.
+	Invariant *Invariant `json:"invariant,omitempty"`
+	State     *State     `json:"state,omitempty"`
+	// Seen holds the classes that do not heal: while cut, the first message to
+	// or from Isolate whose class is not in Seen heals. Sorted.
+	Seen []Class `json:"seen,omitempty"`
+	// HealAt, when set, replaces Seen: only a message of this class heals. A
+	// replay sets it.
+	HealAt *Class `json:"healAt,omitempty"`
+	// Never, when set, says that no message heals (the run that found no new
+	// class); the cut ends at MaxCut.
+	Never bool `json:"never,omitempty"`
+
+	// CutAfter and HealAfter are the random triggers: offsets from the start
+	// of the workload.
+	CutAfter  time.Duration `json:"cutAfter,omitempty"`
+	HealAfter time.Duration `json:"healAfter,omitempty"`
+
+	// MaxCut heals at the latest this long after the cut.
+	MaxCut time.Duration `json:"maxCut,omitempty"`
+
+	// Observe are the invariants whose inconsistent states the run records,
+	// whatever it cuts for.
+	Observe []Invariant `json:"observe,omitempty"`
+
+	// Why says in a sentence why the explorer chose this scenario now.
+	Why string `json:"why,omitempty"`
+}
+
+// MetState is an inconsistent state that occurred during a run.
+type MetState struct {
+	Invariant string        `json:"invariant"` // id
+	State     State         `json:"state"`
+	First     time.Duration `json:"first"` // when it first occurred
+	Count     int           `json:"count"` // how often it was entered
+}

@@ -1,0 +1,164 @@
+package model
+
+import "time"
+
+// Target is a system under test, described in one file. Strings marked
+// (template) are text/template templates over the values that package
+// campaign/target documents: .Host, .IP, .IPs, .Dir, .TargetDir, .Args, .Seed,
+// .RunStart.
+type Target struct {
+	Name    string `yaml:"name"`
+	Title   string `yaml:"title"`
+	Version string `yaml:"version"` // command whose first line of output is the version, or plain text
+	// Nodes run server processes, Clients run workloads. Both are hosts.
+	Nodes   []NodeID `yaml:"nodes,flow"`
+	Clients []NodeID `yaml:"clients,flow"`
+	// Args are the settings a campaign may change, with their defaults.
+	Args map[string]TargetArg `yaml:"args,omitempty"`
+	// Needs names the programs that must be installed, with the Debian package
+	// that has them.
+	Needs map[string]string `yaml:"needs,omitempty"`
+
+	Protocols []Protocol       `yaml:"protocols"`
+	Processes []Process        `yaml:"processes"`
+	Stable    []Condition      `yaml:"stable"` // all must hold before a run starts and after it heals
+	Variables []Variable       `yaml:"variables"`
+	Workloads []Workload       `yaml:"workloads"`
+	Final     []Workload       `yaml:"final,omitempty"` // run after recovery, e.g. final reads
+	Checks    []CheckSpec      `yaml:"checks"`
+	Logs      LogPatterns      `yaml:"logs"`
+	Timing    Timing           `yaml:"timing"`
+	Isolation IsolationSetting `yaml:"isolation"`
+}
+
+// TargetArg is a setting of a target.
+type TargetArg struct {
+	Default string `yaml:"default"`
+	Help    string `yaml:"help"`
+}
+
+// IsolationSetting says what isolating a node means for this target.
+type IsolationSetting struct {
+	// Clients: the node is cut from clients too, not only from its peers.
+	Clients bool `yaml:"clients"`
+}
+
+// Protocol tells which dissector reads a port. Types still come from payload
+// bytes: a dissector that does not recognise them says unknown.
+type Protocol struct {
+	Port      uint16 `yaml:"port"`
+	Transport string `yaml:"transport"` // "tcp" or "udp"
+	// Dissector is "resp", "text" (lines over TCP, one datagram each over
+	// UDP), or "fallback" (direction, length class, first token).
+	Dissector string `yaml:"dissector"`
+}
+
+// Process is a server process that runs on each of its hosts.
+type Process struct {
+	Name    string            `yaml:"name"`
+	Hosts   []NodeID          `yaml:"hosts,flow"`
+	Files   map[string]string `yaml:"files,omitempty"` // (template) by file name in .Dir
+	Command []string          `yaml:"command,flow"`    // (template)
+	Env     map[string]string `yaml:"env,omitempty"`   // (template)
+	// After names conditions of Target.Stable that must hold before it starts.
+	After []string `yaml:"after,omitempty,flow"`
+	// MayExit: ending by itself with status 0 is not a failure.
+	MayExit bool `yaml:"may_exit,omitempty"`
+}
+
+// Probe reads text from a host out of band. Exactly one of Command, TCP and
+// HTTP is set.
+type Probe struct {
+	Command []string `yaml:"command,omitempty,flow"` // (template) run on the host
+	TCP     string   `yaml:"tcp,omitempty"`          // address on the host, e.g. 127.0.0.1:6379
+	Send    string   `yaml:"send,omitempty"`         // text sent after connecting (TCP)
+	// Until ends a TCP answer: the answer is complete when it matches. Without
+	// it the answer ends when the peer closes or after 20 ms of silence.
+	Until string        `yaml:"until,omitempty"` // regular expression
+	HTTP  string        `yaml:"http,omitempty"`  // (template) URL
+	Limit time.Duration `yaml:"limit,omitempty"` // give up after; default 1s
+}
+
+// Condition is a probe whose answer must match, on every named host.
+type Condition struct {
+	Name  string   `yaml:"name"`
+	Hosts []NodeID `yaml:"hosts,flow"`
+	Probe Probe    `yaml:"probe"`
+	// Match is a regular expression (template) the answer must match. Where it
+	// has a group named "same", that group must be equal on all hosts.
+	Match string `yaml:"match"`
+}
+
+// Variable is a named piece of node metadata. Only variables of one kind are
+// compared.
+type Variable struct {
+	Name string `yaml:"name"`
+	Kind string `yaml:"kind"`
+	// As normalises values: "" (as is) or "host" (an IP address, or address
+	// and port, becomes the name of the host that owns it).
+	As string `yaml:"as,omitempty"`
+	// MaxAge is the age beyond which an observation is stale, not evidence.
+	MaxAge  time.Duration `yaml:"max_age"`
+	Sources []VarSource   `yaml:"sources"`
+}
+
+// VarSource says where a variable shows: in a field of a message (Type,
+// Field), or in the answer of a probe (Probe).
+type VarSource struct {
+	// Type is a pattern over message types: "*" matches any text.
+	Type string `yaml:"type,omitempty"`
+	// Field names the dissector field; "" means no field is read and Value
+	// gives the value.
+	Field string `yaml:"field,omitempty"`
+	// Of says whose variable it is: "sender" (default) or "receiver".
+	Of string `yaml:"of,omitempty"`
+	// Regexp is applied to the field or answer. Group "value" is the value
+	// (without such a group: the whole match); group "about", if there is one,
+	// makes every match an instance name[about].
+	Regexp string `yaml:"regexp,omitempty"`
+	// Value replaces the matched value. "$sender" and "$receiver" stand for
+	// the hosts of the message, "$self" for the host the variable is of.
+	Value string `yaml:"value,omitempty"`
+	// AbsentFor lists values of about: those that do not occur in a text that
+	// was read are observed as Absent. "nodes" stands for all nodes.
+	AbsentFor string `yaml:"absent_for,omitempty"`
+
+	Probe *Probe        `yaml:"probe,omitempty"`
+	Hosts []NodeID      `yaml:"hosts,omitempty,flow"` // probe: where; default all nodes
+	Every time.Duration `yaml:"every,omitempty"`      // probe: interval
+}
+
+// Workload is a process on a client host. It prints the operation history
+// (Operation, JSON lines) on standard output and ends by itself when it reads
+// end of file on standard input or after Timing.Workload.
+type Workload struct {
+	Name    string            `yaml:"name"`
+	Host    NodeID            `yaml:"host"`
+	Command []string          `yaml:"command,flow"` // (template)
+	Env     map[string]string `yaml:"env,omitempty"`
+}
+
+// CheckSpec turns on a checker with its settings.
+type CheckSpec struct {
+	Name string `yaml:"name"` // see explorer/check
+	// Class is what a failure of it is: broken or documented.
+	Class FailureClass `yaml:"class"`
+	// Quote is the sentence of the documentation that promises or admits it.
+	Quote string            `yaml:"quote"`
+	With  map[string]string `yaml:"with,omitempty"`
+}
+
+// LogPatterns are regular expressions over the lines that processes print.
+type LogPatterns struct {
+	Fatal []string `yaml:"fatal,omitempty"` // a match is a failure
+	Allow []string `yaml:"allow,omitempty"` // unless one of these matches too
+}
+
+// Timing of a run.
+type Timing struct {
+	Settle   time.Duration `yaml:"settle"`   // limit for Stable after the start
+	Workload time.Duration `yaml:"workload"` // length of the workload
+	MaxCut   time.Duration `yaml:"max_cut"`  // longest partition
+	Recover  time.Duration `yaml:"recover"`  // limit for Stable and the invariants after heal
+	Tick     time.Duration `yaml:"tick"`     // default 50ms
+}
