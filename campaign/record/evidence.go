@@ -1,0 +1,61 @@
+package record
+
+import (
+	"time"
+
+	"netsplit/model"
+)
+
+// Entry is one operation of a workload's history, with the workload's name.
+type Entry struct {
+	Workload string `json:"workload"`
+	model.Operation
+}
+
+// LogLine is a line a process of the target printed that matched a fatal
+// pattern of the target file and no allowed one.
+type LogLine struct {
+	Host    model.NodeID  `json:"host"`
+	Process string        `json:"process"`
+	At      time.Duration `json:"at"`
+	Line    string        `json:"line"`
+}
+
+// Exit is a process that ended.
+type Exit struct {
+	Host     model.NodeID  `json:"host"`
+	Process  string        `json:"process"`
+	At       time.Duration `json:"at"`
+	Status   string        `json:"status"`
+	Expected bool          `json:"expected"` // we stopped it, or it may exit
+}
+
+// Recovery says how the target came back after the heal.
+type Recovery struct {
+	HealedAt time.Duration `json:"healedAt"` // heal decided; workload end if nothing was cut
+	StableAt time.Duration `json:"stableAt"` // 0: not within the limit
+	Limit    time.Duration `json:"limit"`
+	Stable   bool          `json:"stable"`
+	Pending  []string      `json:"pending,omitempty"`  // conditions that did not hold at the limit
+	Violated []string      `json:"violated,omitempty"` // invariants that did not hold again
+}
+
+// Evidence is what a run measured beside its line files. It is written before
+// the run is judged.
+type Evidence struct {
+	Exits    []Exit       `json:"exits,omitempty"`
+	Hung     []string     `json:"hung,omitempty"` // workloads that had to be killed
+	Recovery Recovery     `json:"recovery"`
+	Proof    *model.Proof `json:"proof,omitempty"`
+	// Incomplete lists why the run cannot be judged.
+	Incomplete  []string          `json:"incomplete,omitempty"`
+	Result      model.RunResult   `json:"result"` // verdict not filled yet
+	Cost        model.Cost        `json:"cost"`
+	Messages    map[string]int    `json:"messages,omitempty"`
+	GateDelay   *model.DelayStats `json:"gateDelay,omitempty"`
+	Retransmits int               `json:"retransmits"`
+	ProbeCost   time.Duration     `json:"probeCost"`
+	MaxLost     int               `json:"maxLost"`
+	MaxWindow   time.Duration     `json:"maxWindow"`
+	Ended       time.Time         `json:"ended"`
+}

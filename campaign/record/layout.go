@@ -1,0 +1,63 @@
+package record
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Names of the files of a run directory.
+const (
+	MetaFile      = "meta.json"       // model.RunMeta
+	TargetFile    = "target.json"     // model.Target as it was used
+	TestbedFile   = "testbed.json"    // model.Testbed
+	EventsFile    = "events.jsonl"    // model.Event, numbered once, on arrival
+	DecisionsFile = "decisions.jsonl" // model.Decision, except plain passes while nothing is cut
+	RulesFile     = "rules.jsonl"     // what was asked of the switch, and its answers
+	HistoryFile   = "history.jsonl"   // Entry: a workload's operation history
+	LogLinesFile  = "loglines.jsonl"  // LogLine that matched a fatal pattern
+	PacketsFile   = "packets.pcapng"  // every packet with the verdict as its comment
+	EvidenceFile  = "evidence.json"   // Evidence: exits, recovery, proof, why incomplete
+	SummaryFile   = "summary.json"    // model.RunSummary
+	ReportFile    = "report.html"
+	LogsDir       = "logs" // <host>-<process>.log
+)
+
+// WriteJSON writes v, indented, to a file that appears whole or not at all.
+func WriteJSON(path string, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", filepath.Base(path), err)
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w (is the disk full or read-only?)", path, err)
+	}
+	defer os.Remove(tmp.Name())
+	if _, err = tmp.Write(append(b, '\n')); err == nil {
+		err = tmp.Chmod(0o644)
+	}
+	if cerr := tmp.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w (is the disk full or read-only?)", path, err)
+	}
+	return nil
+}
+
+// ReadJSON reads a file written by WriteJSON.
+func ReadJSON(path string, v any) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(b, v); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package record
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"netsplit/model"
+)
+
+func TestLinesComeBackInOrderAndAKilledWritersTailIsLeftOut(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "r1")
+	w, err := Create(dir, model.RunMeta{Run: "r1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []model.Event{{Num: 1, Kind: model.EventStart}, {Num: 2, Kind: model.EventTick, At: 5}}
+	for _, e := range want {
+		w.Append(EventsFile, e)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got, cut, err := ReadLines[model.Event](dir, EventsFile)
+	if err != nil || cut || cmp.Diff(want, got) != "" {
+		t.Fatalf("read back: cut %v, err %v, diff %s", cut, err, cmp.Diff(want, got))
+	}
+
+	path := filepath.Join(dir, EventsFile)
+	b, _ := os.ReadFile(path)
+	if err := os.WriteFile(path, b[:len(b)-4], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got, cut, err = ReadLines[model.Event](dir, EventsFile)
+	if err != nil || !cut || cmp.Diff(want[:1], got) != "" {
+		t.Fatalf("cut tail: cut %v, err %v, got %v", cut, err, got)
+	}
+
+	if err := os.WriteFile(path, append([]byte("{broken\n"), b...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err = ReadLines[model.Event](dir, EventsFile); err == nil {
+		t.Fatal("a broken line in the middle was accepted")
+	}
+}
+
+func TestARecordedRunIsNotOverwritten(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Create(dir, model.RunMeta{Run: "r1"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Create(dir, model.RunMeta{Run: "r1"}); err == nil {
+		t.Fatal("second Create overwrote the first run")
+	}
+}
+
+func TestAFullDiskIsReportedAndDoesNotBlock(t *testing.T) {
+	w, err := Create(t.TempDir(), model.RunMeta{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/dev/full", filepath.Join(w.Dir, EventsFile)); err != nil {
+		t.Fatal(err)
+	}
+	w.Append(EventsFile, model.Event{Num: 1})
+	if err := w.Flush(); err == nil {
+		t.Fatal("writing to a full disk reported no error")
+	}
+	w.Append(EventsFile, model.Event{Num: 2}) // must return
+	if w.Err() == nil {
+		t.Fatal("the error was forgotten")
+	}
+}
