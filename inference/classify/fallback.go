@@ -1,0 +1,103 @@
+package classify
+
+import (
+	"math/bits"
+	"strconv"
+
+	"netsplit/model"
+)
+
+const (
+	// fallbackMax bounds a turn: a longer one is cut every fallbackMax bytes,
+	// counted from its start.
+	fallbackMax = 64 << 10
+	// fallbackHead is how much of a turn is kept to read its first token.
+	fallbackHead = 64
+)
+
+// fallback frames by turns: the consecutive bytes of one direction up to the
+// moment the other direction speaks are one message. A turn that grows past
+// fallbackMax is cut there.
+//
+// Limits: the end of a turn is only known when the other side answers, so a
+// unit is emitted then, not when its bytes arrive; and where both sides speak
+// at once, the turns depend on the order in which the tap saw the directions.
+type fallback struct {
+	dir   int // whose turn it is
+	start uint64
+	n     int
+	head  []byte
+}
+
+func newFallback() *fallback { return &fallback{} }
+
+func (f *fallback) Data(dir int, off uint64, b []byte, emit func(Unit)) {
+	if len(b) == 0 {
+		return
+	}
+	if f.n > 0 && (f.dir != dir || f.start+uint64(f.n) != off) {
+		f.end(emit)
+	}
+	for len(b) > 0 {
+		if f.n == 0 {
+			f.dir, f.start = dir, off
+		}
+		k := min(len(b), fallbackMax-f.n)
+		if room := fallbackHead - len(f.head); room > 0 {
+			f.head = append(f.head, b[:min(k, room)]...)
+		}
+		f.n += k
+		off += uint64(k)
+		b = b[k:]
+		if f.n == fallbackMax {
+			f.end(emit)
+		}
+	}
+}
+
+func (f *fallback) Gap(_ int, _ uint64, _ uint64, emit func(Unit)) { f.end(emit) }
+
+func (f *fallback) Close(dir int, emit func(Unit)) {
+	if f.dir == dir {
+		f.end(emit)
+	}
+}
+
+func (f *fallback) end(emit func(Unit)) {
+	if f.n == 0 {
+		return
+	}
+	arrow := ">"
+	if f.dir == 1 {
+		arrow = "<"
+	}
+	u := Unit{Dir: f.dir, Offset: f.start, Bytes: f.n}
+	u.Type, u.Fields = fallbackType("tcp data "+arrow, f.n, f.head)
+	f.n, f.head = 0, f.head[:0]
+	emit(u)
+}
+
+func fallbackDatagram(b []byte) Unit {
+	u := Unit{Bytes: len(b)}
+	u.Type, u.Fields = fallbackType("udp data", len(b), b[:min(len(b), fallbackHead)])
+	return u
+}
+
+// fallbackType is prefix, length class (2^k holds 2^k to 2^(k+1)-1 bytes) and
+// the first token where it is a word.
+func fallbackType(prefix string, n int, head []byte) (string, []model.Field) {
+	class := "0"
+	if n > 0 {
+		class = "2^" + strconv.Itoa(bits.Len(uint(n))-1)
+	}
+	typ := prefix + " " + class
+	i := 0
+	for i < len(head) && !isSpace(head[i]) {
+		i++
+	}
+	ended := i < len(head) || n == len(head) // not cut off by fallbackHead
+	if w := string(head[:i]); ended && len(w) > 1 && isWord(w) {
+		return typ + " " + strconv.Quote(w), []model.Field{{Name: "token0", Value: w}}
+	}
+	return typ, nil
+}

@@ -1,0 +1,5 @@
+package classify
+
+func newRESP() Dissector { return newText() }
+
+func respDatagram(b []byte) Unit { return textDatagram(b) }
