@@ -1,0 +1,113 @@
+package model
+
+import "time"
+
+// PartitionState is the life of a partition cut by hand.
+type PartitionState string
+
+// States of a partition. It is in force only once that was proved, and healed
+// only once packets pass again.
+const (
+	PartitionRequested PartitionState = "requested"
+	PartitionInForce   PartitionState = "in_force"
+	PartitionHealing   PartitionState = "healing"
+	PartitionHealed    PartitionState = "healed"
+	PartitionFailed    PartitionState = "failed"
+)
+
+// PartitionSpec asks for a partition by hand.
+type PartitionSpec struct {
+	// Name is [a-z0-9-]{1,63}; "" lets the daemon choose one.
+	Name      string    `json:"name"`
+	Partition Partition `json:"partition"`
+	// For heals by itself this long after it is in force; 0: only by hand.
+	For time.Duration `json:"for,omitempty"`
+}
+
+// PartitionStatus is a partition by hand and how far it got.
+type PartitionStatus struct {
+	PartitionSpec
+	State   PartitionState `json:"state"`
+	Reason  string         `json:"reason,omitempty"` // why failed or healed
+	Created time.Time      `json:"created"`
+	InForce time.Time      `json:"inForce,omitzero"` // proved
+	Healed  time.Time      `json:"healed,omitzero"`  // proved
+	// Counts of packets across the cut while it was in force; LeakKnown false
+	// says that nobody could count Leaked.
+	Wanted    uint64 `json:"wanted"`
+	Dropped   uint64 `json:"dropped"`
+	Leaked    uint64 `json:"leaked"`
+	LeakKnown bool   `json:"leakKnown"`
+}
+
+// SwitchStatus is a switch as the controller knows it.
+type SwitchStatus struct {
+	Datapath  DatapathID
+	Connected bool
+	Since     time.Time // of the last change of Connected
+	Address   string    // of the switch's end of the session
+	// Hardware and Software as in OFPMP_DESC (OpenFlow 1.3 §7.3.5.1).
+	Hardware, Software string
+	Ports              []PortStatus
+	Flows              []FlowStatus
+}
+
+// PortStatus is one port of a switch.
+type PortStatus struct {
+	Number uint32
+	Name   string
+	Up     bool
+	Host   NodeID // "" if no host of the testbed is on it
+}
+
+// FlowStatus is one rule in a switch's table, as a person reads it.
+type FlowStatus struct {
+	Table          uint8
+	Priority       uint16
+	Cookie         uint64
+	Match, Actions string
+	Packets, Bytes uint64
+	Age            time.Duration
+	HardTimeout    time.Duration // 0: none
+	Ours           bool          // the cookie is one of ours
+}
+
+// Health says whether the daemon can do its work.
+type Health struct {
+	OK     bool
+	Checks []HealthCheck // in a fixed order
+}
+
+// HealthCheck is one part of Health.
+type HealthCheck struct {
+	Name   string // "store", "switch", …
+	OK     bool
+	Detail string // what is wrong and what to do; or one fact
+}
+
+// ServiceEvent is one entry of the daemon's log of changes. Num counts from 1
+// without gaps, so that a reader who was cut off resumes after the last Num
+// it saw.
+type ServiceEvent struct {
+	Num  uint64
+	At   time.Time
+	Kind string // "campaign", "run", "finding", "partition", "switch", "invariant"
+	ID   string // of what changed
+	// State is the state it is in now: a word of CampaignState,
+	// PartitionState or VerdictValue, or "connected", "disconnected".
+	State string
+	Text  string // one sentence for a person
+}
+
+// Annotation is a span of time to mark in a graph.
+type Annotation struct {
+	From, To    time.Time // To is zero while it lasts
+	Title, Text string
+	Tags        []string
+}
+
+// TargetInvariant is an invariant of a named target.
+type TargetInvariant struct {
+	Target string `json:"target"`
+	Invariant
+}
