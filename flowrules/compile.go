@@ -1,0 +1,275 @@
+package flowrules
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"netsplit/model"
+)
+
+// Compile turns the input into the rules of the switch. Two equal inputs give
+// equal plans, whatever the order of their lists. The error says which part of
+// the input is wrong.
+func Compile(in Input) (Plan, error) {
+	c, err := newCompiler(in)
+	if err != nil {
+		return Plan{}, err
+	}
+	c.admit()
+	c.policy()
+	c.forward()
+	c.plan.sort()
+	return c.plan, nil
+}
+
+// link is a directed pair of ports' hosts, as indices into compiler.hosts.
+type link struct{ src, dst int }
+
+type compiler struct {
+	in      Input
+	hosts   []Host // sorted by port
+	index   map[model.NodeID]int
+	timeout uint16
+
+	cut    map[link]uint32 // dropped in the policy table; lowest partition id
+	guard  map[link]uint32 // dropped behind the gate; lowest partition id
+	gate   map[link]bool
+	mirror map[link]bool
+	plan   Plan
+}
+
+func newCompiler(in Input) (*compiler, error) {
+	c := &compiler{in: in, hosts: slices.Clone(in.Hosts), index: map[model.NodeID]int{},
+		cut: map[link]uint32{}, guard: map[link]uint32{}, gate: map[link]bool{}, mirror: map[link]bool{},
+		plan: Plan{Lab: in.Lab}}
+	if in.HardTimeout%time.Second != 0 || in.HardTimeout < time.Second || in.HardTimeout > 65535*time.Second {
+		return nil, fmt.Errorf("flow rules: hard timeout %v: use whole seconds from 1s to 65535s", in.HardTimeout)
+	}
+	c.timeout = uint16(in.HardTimeout / time.Second)
+	if err := c.checkHosts(); err != nil {
+		return nil, err
+	}
+	var err error
+	if c.gate, err = c.links("gate", in.Gate); err != nil {
+		return nil, err
+	}
+	if c.mirror, err = c.links("mirror", in.Mirror); err != nil {
+		return nil, err
+	}
+	if len(c.mirror) > 0 {
+		if in.MirrorPort == 0 || in.MirrorPort > portMax {
+			return nil, fmt.Errorf("flow rules: mirrored pairs but mirror port %d: name a port of the switch in the testbed's mirrors", in.MirrorPort)
+		}
+		for _, h := range c.hosts {
+			if h.Port == in.MirrorPort {
+				return nil, fmt.Errorf("flow rules: mirror port %d is the port of host %s: give the mirror a port of its own", in.MirrorPort, h.Name)
+			}
+		}
+	}
+	return c, c.partitions()
+}
+
+func (c *compiler) checkHosts() error {
+	slices.SortFunc(c.hosts, func(a, b Host) int { return int(int64(a.Port) - int64(b.Port)) })
+	macs, ips := map[MAC]model.NodeID{}, map[string]model.NodeID{}
+	for i, h := range c.hosts {
+		switch {
+		case h.Port == 0 || h.Port > portMax:
+			return fmt.Errorf("flow rules: host %s on port %d: ports go from 1 to %#x", h.Name, h.Port, portMax)
+		case i > 0 && c.hosts[i-1].Port == h.Port:
+			return fmt.Errorf("flow rules: hosts %s and %s are both on port %d: give each host a port of its own", c.hosts[i-1].Name, h.Name, h.Port)
+		case h.MAC == MAC{} || h.MAC[0]&1 != 0:
+			return fmt.Errorf("flow rules: host %s has MAC %s: want the unicast address of its interface", h.Name, h.MAC)
+		case !h.IP.Is4():
+			return fmt.Errorf("flow rules: host %s has address %v: want an IPv4 address", h.Name, h.IP)
+		}
+		if o, dup := macs[h.MAC]; dup {
+			return fmt.Errorf("flow rules: hosts %s and %s have the same MAC %s", o, h.Name, h.MAC)
+		}
+		if o, dup := ips[h.IP.String()]; dup {
+			return fmt.Errorf("flow rules: hosts %s and %s have the same address %s", o, h.Name, h.IP)
+		}
+		if _, dup := c.index[h.Name]; dup {
+			return fmt.Errorf("flow rules: two hosts are called %s", h.Name)
+		}
+		macs[h.MAC], ips[h.IP.String()], c.index[h.Name] = h.Name, h.Name, i
+	}
+	return nil
+}
+
+// here resolves a directed pair. ok is false if one end is on another switch.
+func (c *compiler) here(what string, l model.Link) (li link, ok bool, err error) {
+	s, sok := c.index[l.Src]
+	d, dok := c.index[l.Dst]
+	for _, e := range []struct {
+		name model.NodeID
+		ok   bool
+	}{{l.Src, sok}, {l.Dst, dok}} {
+		if !e.ok && !slices.Contains(c.in.Elsewhere, e.name) {
+			return link{}, false, fmt.Errorf("flow rules: %s names host %q, which the testbed does not have", what, e.name)
+		}
+	}
+	return link{s, d}, sok && dok, nil
+}
+
+func (c *compiler) links(what string, pairs []Pair) (map[link]bool, error) {
+	out := map[link]bool{}
+	for _, p := range pairs {
+		if p.A == p.B {
+			return nil, fmt.Errorf("flow rules: %s pair %s and %s: a pair is two different hosts", what, p.A, p.B)
+		}
+		li, ok, err := c.here(what, model.Link{Src: p.A, Dst: p.B})
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			out[li], out[link{li.dst, li.src}] = true, true
+		}
+	}
+	return out, nil
+}
+
+func (c *compiler) partitions() error {
+	names := slices.Clone(c.in.Elsewhere)
+	for _, h := range c.hosts {
+		names = append(names, h.Name)
+	}
+	seen := map[uint32]bool{}
+	for _, p := range c.in.Partitions {
+		if p.ID == 0 || seen[p.ID] {
+			return fmt.Errorf("flow rules: partition id %d: ids start at 1 and are unique", p.ID)
+		}
+		seen[p.ID] = true
+		if err := p.Partition.Validate(names); err != nil {
+			return err
+		}
+		for _, l := range p.Partition.Links() {
+			li, ok, err := c.here("partition", l)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				continue
+			}
+			into := c.cut
+			if p.Behind && c.gate[li] {
+				into = c.guard
+			}
+			if id, has := into[li]; !has || p.ID < id {
+				into[li] = p.ID
+			}
+		}
+	}
+	return nil
+}
+
+func (c *compiler) add(r Rule, partition uint32) {
+	r.Cookie = NewCookie(r.Kind, c.in.Lab, partition)
+	c.plan.Rules = append(c.plan.Rules, r)
+}
+
+func (c *compiler) admit() {
+	c.add(Rule{Kind: KindAdmit, Table: TableAdmit, Priority: prioFromController,
+		Match: Match{InPort: portController}, Do: Do{Goto: TableForward}}, 0)
+	for _, h := range c.hosts {
+		c.add(Rule{Kind: KindAdmit, Table: TableAdmit, Priority: prioFromHost,
+			Match: Match{InPort: h.Port}, Do: Do{Metadata: uint64(h.Port), Goto: TablePolicy}}, 0)
+	}
+}
+
+func (c *compiler) policy() {
+	c.add(Rule{Kind: KindDefault, Table: TablePolicy, Priority: prioDefault, Do: Do{Goto: TableForward}}, 0)
+	for s, src := range c.hosts {
+		reach, lowest := c.reach(s)
+		limited := len(reach) < len(c.hosts)-1
+		if limited {
+			c.add(Rule{Kind: KindFlood, Table: TablePolicy, Priority: prioFlood, HardTimeout: c.timeout,
+				Match: Match{InPort: src.Port, EthDst: group, EthDstMask: group}, Do: Do{Output: reach}}, lowest)
+		}
+		for d, dst := range c.hosts {
+			li := link{s, d}
+			r := Rule{Table: TablePolicy, Link: model.Link{Src: src.Name, Dst: dst.Name}}
+			switch {
+			case s == d:
+			case c.cut[li] != 0:
+				r.Kind, r.Priority, r.HardTimeout = KindDrop, prioDrop, c.timeout
+				c.pair(r, src, dst, c.cut[li])
+			case c.gate[li]:
+				r.Kind, r.Priority, r.HardTimeout = KindGate, prioGate, c.timeout
+				r.Do.Output = []uint32{portController}
+				c.pair(r, src, dst, 0)
+			case c.mirror[li]:
+				r.Kind, r.Priority = KindMirror, prioMirror
+				r.Do = Do{Output: []uint32{c.in.MirrorPort}, Goto: TableForward}
+				uni, arp := unicast(r, src, dst), request(r, src, dst)
+				c.add(uni, 0)
+				if limited { // the flood of table 2 would cross the cut
+					arp.HardTimeout, arp.Do = c.timeout, Do{Output: append([]uint32{c.in.MirrorPort}, reach...)}
+				}
+				c.add(arp, 0)
+			}
+		}
+	}
+}
+
+// reach lists the ports that broadcasts of host s may still leave by, and the
+// lowest id of a partition that cuts one of the others.
+func (c *compiler) reach(s int) (ports []uint32, lowest uint32) {
+	for d, dst := range c.hosts {
+		if d == s {
+			continue
+		}
+		ids := []uint32{c.cut[link{s, d}], c.guard[link{s, d}]}
+		if ids[0] == 0 && ids[1] == 0 {
+			ports = append(ports, dst.Port)
+		}
+		for _, id := range ids {
+			if id != 0 && (lowest == 0 || id < lowest) {
+				lowest = id
+			}
+		}
+	}
+	return ports, lowest
+}
+
+// pair adds the two rules of a directed pair.
+func (c *compiler) pair(r Rule, src, dst Host, partition uint32) {
+	c.add(unicast(r, src, dst), partition)
+	c.add(request(r, src, dst), partition)
+}
+
+// unicast completes r for frames addressed to dst.
+func unicast(r Rule, src, dst Host) Rule {
+	r.Match = Match{InPort: src.Port, EthDst: dst.MAC, EthDstMask: allOnes}
+	return r
+}
+
+// request completes r for ARP requests to everybody that ask for dst.
+func request(r Rule, src, dst Host) Rule {
+	r.Match = Match{InPort: src.Port, EthDst: group, EthDstMask: group, EthType: etherTypeARP, ARPTarget: dst.IP}
+	return r
+}
+
+func (c *compiler) forward() {
+	for s, src := range c.hosts {
+		c.add(Rule{Kind: KindForward, Table: TableForward, Priority: prioUnicast,
+			Match: Match{EthDst: src.MAC, EthDstMask: allOnes}, Do: Do{Output: []uint32{src.Port}}}, 0)
+		var others []uint32
+		for d, dst := range c.hosts {
+			if d == s {
+				continue
+			}
+			others = append(others, dst.Port)
+			if id := c.guard[link{s, d}]; id != 0 {
+				r := Rule{Kind: KindDrop, Table: TableForward, Priority: prioGuard, HardTimeout: c.timeout,
+					Link: model.Link{Src: src.Name, Dst: dst.Name}}
+				c.pair(r, src, dst, id)
+			}
+		}
+		if len(others) > 0 {
+			c.add(Rule{Kind: KindForward, Table: TableForward, Priority: prioGroup,
+				Match: Match{Metadata: uint64(src.Port), EthDst: group, EthDstMask: group}, Do: Do{Output: others}}, 0)
+		}
+	}
+}

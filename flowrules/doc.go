@@ -1,0 +1,31 @@
+// Package flowrules compiles partitions and taps over the hosts of one switch
+// to OpenFlow 1.3 rules, and computes the steps that turn what a switch holds
+// into what it should hold.
+//
+// It is pure: Compile maps an Input to a Plan, Diff maps a flow dump and a
+// Plan to ordered steps. Nothing here talks to a switch or knows the time.
+//
+// The pipeline has three tables:
+//
+//	table      prio  match                          do
+//	0 admit     300  in_port=CONTROLLER             goto 2
+//	            200  in_port=n (host n)             metadata:=n, goto 1
+//	1 policy    400  a→b cut                        (drop)
+//	            300  a→b gated                      output:CONTROLLER
+//	            100  a→b mirrored                   output:mirror port, goto 2
+//	             50  a is cut from somebody, group  output: hosts a still reaches
+//	              0  any                            goto 2
+//	2 forward   300  a→b cut behind the gate        (drop)
+//	            200  eth_dst=MAC of host m          output:m
+//	            100  metadata=n, group              output: every other host
+//
+// a→b stands for two matches that share no packet: unicast frames (in_port=a,
+// eth_dst=MAC of b; any Ethernet type, so fragments, IPv6 and addresses b takes
+// over later are in it) and ARP requests sent to a group address for b's
+// address (in_port=a, eth_dst group bit, arp_tpa=b). Group means the I/G bit of
+// the destination is set (IEEE 802-2014 §8.2.2): broadcast and multicast.
+//
+// Each directed pair has exactly one class, so its rules never compete: cut
+// wins over gate, gate over mirror. Every rule that holds packets back carries
+// a hard timeout: unless it is renewed, the switch heals by itself.
+package flowrules

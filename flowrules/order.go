@@ -1,0 +1,28 @@
+package flowrules
+
+// Stage is one row of the install order: which changes it holds and whether a
+// barrier follows before the next row may start (OpenFlow 1.3 §6.1.1).
+type Stage struct {
+	Name    string
+	Delete  bool // the row removes rules; else it adds or overwrites
+	Kinds   []Kind
+	Barrier bool
+}
+
+// Order is the order in which the steps of a Diff are carried out.
+//
+// Additions come before removals, so a pair that goes from one class to
+// another (cut to gated, say) is never open in between. Additions go from the
+// end of the pipeline to its start, so that no packet enters a half-built one;
+// a host is admitted last. Removals take the classes away from the loosest to
+// the tightest, so a heal is the last thing that happens.
+var Order = []Stage{
+	{Name: "forward", Kinds: []Kind{KindForward, KindDefault}, Barrier: true},
+	{Name: "cut", Kinds: []Kind{KindDrop, KindFlood}, Barrier: true},
+	{Name: "taps", Kinds: []Kind{KindGate, KindMirror}, Barrier: true},
+	{Name: "admit", Kinds: []Kind{KindAdmit}, Barrier: true},
+	{Name: "shut out", Delete: true, Kinds: []Kind{KindAdmit}, Barrier: true},
+	{Name: "untap", Delete: true, Kinds: []Kind{KindMirror, KindGate}, Barrier: true},
+	{Name: "heal", Delete: true, Kinds: []Kind{KindDrop, KindFlood}, Barrier: true},
+	{Name: "unforward", Delete: true, Kinds: []Kind{KindForward, KindDefault}, Barrier: true},
+}

@@ -1,0 +1,233 @@
+package flowrules
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"netsplit/model"
+)
+
+// MAC is an Ethernet address.
+type MAC [6]byte
+
+// String is the address in lower-case hex with colons.
+func (m MAC) String() string {
+	return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5])
+}
+
+// group is the I/G bit: broadcast and multicast destinations have it set.
+var group = MAC{0x01}
+
+// allOnes is the mask of an exact match.
+var allOnes = MAC{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
+
+// Host is one host on a port of the switch.
+type Host struct {
+	Name model.NodeID
+	Port uint32
+	MAC  MAC
+	IP   netip.Addr // IPv4
+}
+
+// Pair is two hosts; both directions are meant.
+type Pair struct{ A, B model.NodeID }
+
+// InForce is a partition that is to be in force.
+type InForce struct {
+	ID        uint32 // 1 or more; unique among those in force
+	Partition model.Partition
+	// Behind leaves gated pairs at the gate, which then has to refuse them, and
+	// puts their drop rules into the table after it: they only bite if the
+	// gate's rules vanish. Pairs that are not gated are cut as usual.
+	Behind bool
+}
+
+// Input is what the rules of one switch depend on.
+type Input struct {
+	Lab        uint16 // goes into the cookies, see LabID
+	Hosts      []Host
+	Elsewhere  []model.NodeID // hosts of the testbed on other switches
+	Partitions []InForce
+	Gate       []Pair
+	Mirror     []Pair
+	MirrorPort uint32 // where copies go; required with Mirror
+	// HardTimeout is the life of gate and drop rules; whole seconds, 1 to 65535.
+	HardTimeout time.Duration
+}
+
+// Plan is the sorted list of rules a switch should hold.
+type Plan struct {
+	Lab   uint16
+	Rules []Rule
+}
+
+// Rule is one flow entry (OpenFlow 1.3 §5.2).
+type Rule struct {
+	Kind        Kind
+	Table       uint8
+	Priority    uint16
+	Match       Match
+	Do          Do
+	Cookie      Cookie
+	HardTimeout uint16 // seconds; 0 none
+	// Link is the directed pair the rule is about; zero if it is about none.
+	Link model.Link
+}
+
+// Match is what a rule matches. The zero value of a field means any.
+type Match struct {
+	InPort     uint32
+	Metadata   uint64
+	EthDst     MAC // under EthDstMask
+	EthDstMask MAC
+	EthType    uint16
+	ARPTarget  netip.Addr // arp_tpa; needs EthType 0x0806
+}
+
+// Do is what a rule does. The zero value drops.
+type Do struct {
+	Metadata uint64   // written if not 0
+	Output   []uint32 // ports, in order
+	Goto     uint8    // next table if not 0
+}
+
+// Tables of the pipeline.
+const (
+	TableAdmit   uint8 = 0
+	TablePolicy  uint8 = 1
+	TableForward uint8 = 2
+)
+
+// Priorities inside the tables; see the table in the package comment.
+const (
+	prioFromController uint16 = 300
+	prioFromHost       uint16 = 200
+	prioDrop           uint16 = 400
+	prioGate           uint16 = 300
+	prioMirror         uint16 = 100
+	prioFlood          uint16 = 50
+	prioDefault        uint16 = 0
+	prioGuard          uint16 = 300
+	prioUnicast        uint16 = 200
+	prioGroup          uint16 = 100
+)
+
+const (
+	portController uint32 = 0xfffffffd // OFPP_CONTROLLER
+	portMax        uint32 = 0xffffff00 // OFPP_MAX
+	etherTypeARP   uint16 = 0x0806
+)
+
+// String is the match in the syntax of ovs-ofctl.
+func (m Match) String() string {
+	var p []string
+	if m.InPort != 0 {
+		p = append(p, "in_port="+portName(m.InPort))
+	}
+	if m.Metadata != 0 {
+		p = append(p, fmt.Sprintf("metadata=%#x", m.Metadata))
+	}
+	switch m.EthDstMask {
+	case MAC{}:
+	case allOnes:
+		p = append(p, "dl_dst="+m.EthDst.String())
+	default:
+		p = append(p, fmt.Sprintf("dl_dst=%s/%s", m.EthDst, m.EthDstMask))
+	}
+	if m.EthType != 0 {
+		p = append(p, fmt.Sprintf("dl_type=%#04x", m.EthType))
+	}
+	if m.ARPTarget.IsValid() {
+		p = append(p, "arp_tpa="+m.ARPTarget.String())
+	}
+	return strings.Join(p, ",")
+}
+
+// String is the action list in the syntax of ovs-ofctl.
+func (d Do) String() string {
+	var p []string
+	if d.Metadata != 0 {
+		p = append(p, fmt.Sprintf("write_metadata:%#x", d.Metadata))
+	}
+	for _, o := range d.Output {
+		p = append(p, "output:"+portName(o))
+	}
+	if d.Goto != 0 {
+		p = append(p, fmt.Sprintf("goto_table:%d", d.Goto))
+	}
+	if len(p) == 0 {
+		return "drop"
+	}
+	return strings.Join(p, ",")
+}
+
+// String is the rule on one line in the syntax of ovs-ofctl.
+func (r Rule) String() string {
+	s := fmt.Sprintf("table=%d,priority=%d", r.Table, r.Priority)
+	if m := r.Match.String(); m != "" {
+		s += "," + m
+	}
+	if r.HardTimeout != 0 {
+		s += fmt.Sprintf(",hard_timeout=%d", r.HardTimeout)
+	}
+	return s + " actions=" + r.Do.String()
+}
+
+// String is the plan, one rule per line.
+func (p Plan) String() string {
+	var b strings.Builder
+	for _, r := range p.Rules {
+		b.WriteString(r.String() + "\n")
+	}
+	return b.String()
+}
+
+func portName(n uint32) string {
+	if n == portController {
+		return "CONTROLLER"
+	}
+	return fmt.Sprint(n)
+}
+
+func (p *Plan) sort() {
+	slices.SortStableFunc(p.Rules, compareRules)
+}
+
+// compareRules orders by table, falling priority, then match.
+func compareRules(a, b Rule) int {
+	if a.Table != b.Table {
+		return int(a.Table) - int(b.Table)
+	}
+	if a.Priority != b.Priority {
+		return int(b.Priority) - int(a.Priority)
+	}
+	return a.Match.compare(b.Match)
+}
+
+func (m Match) compare(o Match) int {
+	if m.InPort != o.InPort {
+		if m.InPort < o.InPort {
+			return -1
+		}
+		return 1
+	}
+	if m.Metadata != o.Metadata {
+		if m.Metadata < o.Metadata {
+			return -1
+		}
+		return 1
+	}
+	if c := slices.Compare(m.EthDst[:], o.EthDst[:]); c != 0 {
+		return c
+	}
+	if c := slices.Compare(m.EthDstMask[:], o.EthDstMask[:]); c != 0 {
+		return c
+	}
+	if m.EthType != o.EthType {
+		return int(m.EthType) - int(o.EthType)
+	}
+	return m.ARPTarget.Compare(o.ARPTarget)
+}
