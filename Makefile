@@ -1,0 +1,56 @@
+# netsplit: `make help` lists what there is.
+
+SHELL := /bin/bash
+GO    ?= go
+export GOFLAGS ?= -buildvcs=false
+
+# Debian packages. RUN is what a campaign on Redis needs, TEST what the tests
+# use beside it: second opinions (tshark, ovs-ofctl), Prometheus, Chromium.
+RUN_PACKAGES  := openvswitch-switch iproute2 ethtool redis-server redis-sentinel redis-tools
+TEST_PACKAGES := $(RUN_PACKAGES) tshark prometheus chromium iputils-ping
+BENCH_PACKAGES := $(TEST_PACKAGES) openvswitch-testcontroller iperf3
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
+
+.PHONY: build
+build: ## build bin/netsplit and the helper programs of the targets
+	$(GO) build -o bin/ ./cmd/netsplit ./deploy/targets/redis-sentinel/client ./e2e/targets/gossip
+
+.PHONY: setup setup-test setup-bench
+setup: ## install what a campaign needs (root)
+	@scripts/setup.sh $(RUN_PACKAGES)
+setup-test: ## install what the tests need (root)
+	@scripts/setup.sh $(TEST_PACKAGES)
+setup-bench: ## install what the benchmarks need (root)
+	@scripts/setup.sh $(BENCH_PACKAGES)
+
+.PHONY: demo
+demo: setup build ## find what a partition does to Redis Sentinel (root, under 6 minutes)
+	@scripts/demo.sh
+
+.PHONY: test
+test: setup-test build lint ## run every test, real Open vSwitch and Redis included (root)
+	@scripts/test.sh
+
+.PHONY: lint
+lint: ## check formatting and go vet
+	@test -z "$$(gofmt -l .)" || { echo "not formatted; run: gofmt -w $$(gofmt -l . | tr '\n' ' ')"; exit 1; }
+	@$(GO) vet ./...
+
+.PHONY: fuzz-short
+fuzz-short: ## run each fuzz target for 30 s
+	@scripts/fuzz.sh 30s
+
+.PHONY: bench
+bench: setup-bench build ## measure codec, gate, mirror and cuts, as ratios in one run (root)
+	@scripts/bench.sh
+
+.PHONY: compare
+compare: setup build ## measure cofi beside random on both targets (root, hours)
+	@scripts/compare.sh
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf bin

@@ -1,0 +1,222 @@
+package arch
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+// room is one package folder: what of ours it may import, and whether it is
+// pure (no goroutine, clock, socket, file, logger or global random).
+type room struct {
+	pure bool
+	may  []string
+	why  string
+}
+
+// rooms is the import table. A folder that is missing here fails the test: a
+// new room states its place first.
+var rooms = map[string]room{
+	"model":                                {pure: true, why: "the shared nouns are a leaf, or everything would depend on everything"},
+	"controller/of13":                      {pure: true, why: "the codec is a leaf, so that it can be fuzzed and replaced alone"},
+	"controller":                           {may: []string{"controller/of13", "model"}, why: "a session moves messages; what they mean for partitions is flowrules' business"},
+	"controller/switchtest":                {may: []string{"controller/of13", "model"}, why: "the model switch knows OpenFlow only, so that it cannot agree with our mistakes"},
+	"flowrules":                            {pure: true, may: []string{"controller/of13", "model"}, why: "rules are a function of partitions and taps"},
+	"inference":                            {pure: true, may: []string{"inference/packet", "inference/stream", "inference/classify", "inference/state", "model"}, why: "the pipeline joins the reading rooms and nothing else"},
+	"inference/packet":                     {pure: true, may: []string{"model"}, why: "decoding needs no stream and no type"},
+	"inference/stream":                     {pure: true, may: []string{"inference/packet", "model"}, why: "ordering bytes needs no type"},
+	"inference/classify":                   {pure: true, may: []string{"model"}, why: "types come from bytes alone"},
+	"inference/state":                      {pure: true, may: []string{"model"}, why: "observations come from messages alone"},
+	"inference/invariant":                  {pure: true, may: []string{"model"}, why: "mining is a function of samples"},
+	"inference/pcap":                       {may: []string{"model"}, why: "capture files are an edge"},
+	"inference/tap":                        {may: []string{"model"}, why: "a socket is an edge"},
+	"inference/store":                      {may: []string{"model"}, why: "the store keeps nouns, not behaviour"},
+	"explorer":                             {pure: true, may: []string{"explorer/policy", "model"}, why: "the core is a function of (event log, seed)"},
+	"explorer/policy":                      {pure: true, may: []string{"model"}, why: "choices are a function of what is known"},
+	"explorer/sim":                         {pure: true, may: []string{"explorer", "explorer/policy", "model"}, why: "the simulation drives the core as the campaign does"},
+	"explorer/check":                       {pure: true, may: []string{"model"}, why: "a verdict is a function of the record"},
+	"explorer/report":                      {pure: true, may: []string{"model"}, why: "a report is a function of the record"},
+	"campaign/record":                      {may: []string{"model"}, why: "the record is read by tools that have no switch"},
+	"campaign/target":                      {may: []string{"model"}, why: "reading a file needs no testbed"},
+	"campaign/testbed":                     {may: []string{"model"}, why: "a testbed file can come from anywhere, not only from the lab"},
+	"campaign/agent":                       {may: []string{"model"}, why: "the agent counts independently of the controller, so it must not know it"},
+	"campaign/proc":                        {may: []string{"model"}, why: "starting a process needs no switch"},
+	"campaign/fabric":                      {may: []string{"controller", "controller/of13", "flowrules", "model"}, why: "the one place where plans meet sessions"},
+	"campaign":                             {may: []string{"*"}, why: "joins the rooms"},
+	"api":                                  {may: []string{"api/metrics", "model"}, why: "the service behind the API is an interface it declares"},
+	"api/metrics":                          {may: []string{"model"}, why: "metrics implement hooks; they drive nothing"},
+	"api/client":                           {may: []string{"api", "model"}, why: "the client speaks the API and nothing else"},
+	"deploy/lab":                           {may: []string{"campaign/testbed", "model"}, why: "the lab hands out a testbed file and nothing else"},
+	"deploy/grafana":                       {why: "a dashboard is data"},
+	"deploy/targets":                       {why: "a target is data"},
+	"deploy/targets/redis-sentinel/client": {may: []string{"model"}, why: "a workload runs on a host and speaks JSON lines"},
+	"e2e/targets/gossip":                   {why: "a system under test knows nothing of netsplit"},
+	"cmd/netsplit":                         {may: []string{"*"}, why: "wiring"},
+}
+
+// notEverything lists what even the joining rooms must not import.
+var notEverything = map[string][]string{
+	"campaign":     {"api", "cmd/netsplit", "controller/switchtest", "explorer/sim"},
+	"cmd/netsplit": {"controller/switchtest", "explorer/sim"},
+}
+
+// bannedInPure are packages through which time, chance and the world come in.
+var bannedInPure = map[string]string{
+	"os": "files belong to the edge", "net": "sockets belong to the edge (net/netip is allowed)",
+	"log": "a pure room returns what it has to say", "log/slog": "a pure room returns what it has to say",
+	"sync": "a pure room has no goroutines", "math/rand": "chance is an argument: math/rand/v2 with a seeded source",
+	"os/exec": "processes belong to the edge", "net/http": "sockets belong to the edge", "context": "nothing in a pure room waits",
+}
+
+// bannedCalls are selector texts no pure room may contain.
+var bannedCalls = []string{"time.Now(", "time.After(", "time.Since(", "time.Sleep(", "time.NewTimer(", "time.NewTicker(",
+	"rand.Int(", "rand.IntN(", "rand.N(", "rand.Float64(", "rand.Perm(", "rand.Shuffle("}
+
+func TestEveryImportFollowsTheTable(t *testing.T) {
+	seen := map[string]bool{}
+	for _, f := range goFiles(t) {
+		dir := filepath.ToSlash(filepath.Dir(f))
+		if strings.HasSuffix(f, "_test.go") || strings.HasPrefix(dir, "e2e/") && dir != "e2e/targets/gossip" {
+			continue
+		}
+		r, ok := rooms[dir]
+		if !ok {
+			t.Errorf("%s: folder %q is not in the import table: give it a place first", f, dir)
+			continue
+		}
+		seen[dir] = true
+		ast, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, f), nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, im := range ast.Imports {
+			path := strings.Trim(im.Path.Value, `"`)
+			if path == "testing" {
+				t.Errorf("%s imports testing: production code does not", f)
+			}
+			if why, bad := bannedInPure[path]; bad && r.pure {
+				t.Errorf("%s imports %s: %s is a pure room: %s", f, path, dir, why)
+			}
+			ours, isOurs := strings.CutPrefix(path, "netsplit/")
+			if !isOurs {
+				continue
+			}
+			if slices.Contains(notEverything[dir], ours) || !slices.Contains(r.may, ours) && !slices.Contains(r.may, "*") {
+				t.Errorf("%s imports %s: %s may import %v of ours, because %s", f, ours, dir, r.may, r.why)
+			}
+		}
+		if r.pure {
+			src, err := os.ReadFile(filepath.Join(root, f))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range append(bannedCalls, "\tgo func") {
+				if strings.Contains(string(src), c) {
+					t.Errorf("%s contains %q: %s is a pure room: time, chance and goroutines are the campaign's", f, c, dir)
+				}
+			}
+		}
+	}
+	for dir := range rooms {
+		if !seen[dir] {
+			t.Errorf("the import table names %q, which does not exist: the table is stale", dir)
+		}
+	}
+}
+
+func TestEveryPackageHasOneDocComment(t *testing.T) {
+	docs := map[string][]string{}
+	dirs := map[string]bool{}
+	for _, f := range goFiles(t) {
+		if strings.HasSuffix(f, "_test.go") {
+			continue
+		}
+		dir := filepath.Dir(f)
+		dirs[dir] = true
+		ast, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, f), nil, parser.ParseComments|parser.PackageClauseOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ast.Doc != nil {
+			docs[dir] = append(docs[dir], f)
+		}
+	}
+	for dir := range dirs {
+		if n := len(docs[dir]); n != 1 {
+			t.Errorf("%s has %d package comments %v: it must have exactly one", dir, n, docs[dir])
+		}
+	}
+}
+
+func TestNoFileIsOver600Lines(t *testing.T) {
+	for _, f := range goFiles(t) {
+		b, err := os.ReadFile(filepath.Join(root, f))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(b), "\n"); n > 600 {
+			t.Errorf("%s has %d lines: split it before it passes 600", f, n)
+		}
+	}
+}
+
+func TestTopLevelFoldersAreTheAgreedOnes(t *testing.T) {
+	want := []string{"api", "campaign", "cmd", "controller", "deploy", "e2e", "explorer", "flowrules", "inference", "model", "scripts"}
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		n := e.Name()
+		if !e.IsDir() || strings.HasPrefix(n, ".") || n == "bin" || n == "runs" || n == "docs" {
+			continue
+		}
+		if !slices.Contains(want, n) {
+			t.Errorf("top-level folder %q is not one of %v", n, want)
+		}
+	}
+}
+
+func TestGoModHasNoReplace(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(string(b), "\n") {
+		if strings.HasPrefix(strings.TrimSpace(line), "replace") {
+			t.Errorf("go.mod: %q: a replace hides what is built", line)
+		}
+	}
+}
+
+func goFiles(t *testing.T) []string {
+	t.Helper()
+	var out []string
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && path != root && d.Name() != ".." || d.Name() == "bin" || d.Name() == "runs") {
+			return filepath.SkipDir
+		}
+		if strings.HasSuffix(path, ".go") {
+			rel, err := filepath.Rel(root, path)
+			if err != nil {
+				return err
+			}
+			out = append(out, rel)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
