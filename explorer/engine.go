@@ -1,0 +1,293 @@
+package explorer
+
+import (
+	"slices"
+	"time"
+
+	"netsplit/model"
+)
+
+// phase is where a run stands between its start and its end.
+type phase uint8
+
+const (
+	phaseIdle phase = iota // the workload has not started: nothing is armed
+	phaseWait              // armed, waiting for the trigger
+	phaseCut               // the partition is in force
+	phaseOpen              // healed, or nothing will be cut any more
+)
+
+// heard is what the engine keeps of a message, so that the packet that carries
+// it, now or once more, can be classed.
+type heard struct {
+	typ      string
+	from, to model.NodeID
+}
+
+// Engine decides one run: which packets pass, when the partition is cut and
+// when it heals. It is stepped with the run's events in the order of their
+// numbers and is a function of them and the scenario. It is not safe for use
+// from more than one goroutine.
+type Engine struct {
+	s       model.Scenario
+	phase   phase
+	now     time.Duration // latest time an event carried
+	armedAt time.Duration
+	stopped bool // EventStop came
+	cross   map[model.Link]bool
+	track   *tracker
+	heard   map[uint64]heard
+	// revealer is the message that revealed the state the cut was made at.
+	revealer uint64
+	seen     map[model.Class]bool
+	perLink  map[model.Link]*model.LinkProof
+	res      EngineResult
+}
+
+// EngineResult is what a run showed the engine. Times are since the run
+// started, as in model.Event.
+type EngineResult struct {
+	// States are the inconsistent states met while the workload ran, sorted by
+	// invariant, then state.
+	States []model.MetState `json:"states,omitempty"`
+	// Reached says that the cut took place, Healed that it ended.
+	Reached bool          `json:"reached"`
+	Healed  bool          `json:"healed"`
+	CutAt   time.Duration `json:"cutAt,omitempty"`
+	HealAt  time.Duration `json:"healAt,omitempty"`
+	// HealReason is the Reason of the healing decision, "" if none was made.
+	HealReason string `json:"healReason,omitempty"`
+	// HealClass is the class whose message healed, nil if none did.
+	HealClass *model.Class `json:"healClass,omitempty"`
+	// Wanted counts the packets that came to cross while cut, the one that
+	// healed included; Dropped those of them that were refused. A cut with
+	// Dropped 0 and effect drop changed nothing.
+	Wanted  int               `json:"wanted"`
+	Dropped int               `json:"dropped"`
+	PerLink []model.LinkProof `json:"perLink,omitempty"` // sorted by link
+	// Workload is the time from EventWorkload to EventStop (or to the last
+	// event, if the run never stopped).
+	Workload time.Duration `json:"workload"`
+}
+
+// RunResult is the part of the result from which Core learns.
+func (r EngineResult) RunResult(scenario string, v model.Verdict) model.RunResult {
+	return model.RunResult{Scenario: scenario, Verdict: v, States: r.States, Reached: r.Reached, HealClass: r.HealClass, Duration: r.Workload}
+}
+
+// NewEngine returns the engine of one run of the scenario.
+func NewEngine(s model.Scenario) *Engine {
+	e := &Engine{
+		s:       s,
+		cross:   map[model.Link]bool{},
+		track:   newTracker(s),
+		heard:   map[uint64]heard{},
+		seen:    map[model.Class]bool{},
+		perLink: map[model.Link]*model.LinkProof{},
+	}
+	for _, l := range s.Partition.Links() {
+		e.cross[l] = true
+	}
+	for _, c := range s.Seen {
+		e.seen[c] = true
+	}
+	return e
+}
+
+// Step takes the next event and returns what must be done because of it, in
+// order. An EventPacket is answered by exactly one decision with an Action,
+// the last one returned; a decision before it changes the partition and must
+// be carried out first. Any other event is answered by nothing, or by
+// decisions that change the partition only.
+func (e *Engine) Step(ev model.Event) []model.Decision {
+	e.now = max(e.now, ev.At)
+	var out []model.Decision
+	if ev.Kind == model.EventWorkload {
+		e.arm()
+	}
+	out = e.byTime(ev, out)
+	switch ev.Kind {
+	case model.EventWorkload:
+		out = e.byState(ev, 0, out)
+	case model.EventMessage:
+		e.hear(ev.Message)
+	case model.EventObserve:
+		if ev.Observation != nil {
+			e.track.observe(*ev.Observation, e.now)
+			out = e.byState(ev, ev.Observation.Message, out)
+		}
+	case model.EventPacket:
+		if ev.Packet != nil {
+			out = append(out, e.packet(ev))
+		}
+	case model.EventStop:
+		out = e.stop(ev, out)
+	}
+	return out
+}
+
+// Result is what the run showed so far; call it when the log has ended.
+func (e *Engine) Result() EngineResult {
+	r := e.res
+	r.States = e.track.met()
+	if !e.stopped && e.phase != phaseIdle {
+		r.Workload = e.now - e.armedAt
+	}
+	r.PerLink = nil
+	for _, p := range e.perLink {
+		r.PerLink = append(r.PerLink, *p)
+	}
+	slices.SortFunc(r.PerLink, func(a, b model.LinkProof) int { return a.Link.Compare(b.Link) })
+	return r
+}
+
+func (e *Engine) arm() {
+	if e.phase != phaseIdle {
+		return // the workload starts once
+	}
+	e.armedAt = e.now
+	e.track.arm(e.now)
+	e.phase = phaseOpen
+	switch e.s.Strategy {
+	case model.StrategyCoFI:
+		if e.s.Invariant != nil && e.s.State != nil {
+			e.phase = phaseWait
+		}
+	case model.StrategyRandom:
+		e.phase = phaseWait
+	}
+}
+
+// byTime makes the decisions that the clock alone brings.
+func (e *Engine) byTime(ev model.Event, out []model.Decision) []model.Decision {
+	if ev.Kind == model.EventStop {
+		return out // the end of the workload heals, whatever the clock says
+	}
+	random := e.s.Strategy == model.StrategyRandom
+	if e.phase == phaseWait && random && e.now-e.armedAt >= e.s.CutAfter {
+		out = append(out, e.cut(ev, model.ReasonTime, 0))
+	}
+	if e.phase == phaseCut && random && e.s.HealAfter > 0 && e.now-e.armedAt >= e.s.HealAfter {
+		out = append(out, e.heal(ev, model.ReasonTime))
+	}
+	if e.phase == phaseCut && e.s.MaxCut > 0 && e.now-e.res.CutAt >= e.s.MaxCut {
+		out = append(out, e.heal(ev, model.ReasonMaxCut))
+	}
+	return out
+}
+
+// byState cuts if the state waited for is the current one. It is CoFI
+// Algorithm 1, lines 12 and 13.
+func (e *Engine) byState(ev model.Event, message uint64, out []model.Decision) []model.Decision {
+	if e.phase != phaseWait || e.s.Strategy != model.StrategyCoFI {
+		return out
+	}
+	if st, known := e.track.current(e.s.Invariant); !known || st != *e.s.State {
+		return out
+	}
+	e.revealer = message
+	return append(out, e.cut(ev, model.ReasonState, message))
+}
+
+func (e *Engine) cut(ev model.Event, reason string, message uint64) model.Decision {
+	e.phase = phaseCut
+	e.res.Reached = true
+	e.res.CutAt = e.now
+	return model.Decision{Event: ev.Num, At: ev.At, Cut: true, Reason: reason, Message: message}
+}
+
+func (e *Engine) heal(ev model.Event, reason string) model.Decision {
+	e.phase = phaseOpen
+	e.res.Healed = true
+	e.res.HealAt = e.now
+	e.res.HealReason = reason
+	return model.Decision{Event: ev.Num, At: ev.At, Heal: true, Reason: reason}
+}
+
+func (e *Engine) stop(ev model.Event, out []model.Decision) []model.Decision {
+	if e.phase == phaseIdle {
+		e.armedAt = e.now // stopped before it started
+	}
+	if e.phase == phaseCut {
+		out = append(out, e.heal(ev, model.ReasonStop))
+	}
+	if !e.stopped {
+		e.stopped = true
+		e.res.Workload = e.now - e.armedAt
+	}
+	e.track.disarm()
+	e.phase = phaseOpen
+	return out
+}
+
+// hear keeps what classing a message later takes. Only messages to or from
+// the isolated host can ever decide.
+func (e *Engine) hear(m *model.Message) {
+	if m == nil || e.s.Strategy != model.StrategyCoFI || e.phase == phaseOpen {
+		return
+	}
+	if m.From == e.s.Isolate || m.To == e.s.Isolate {
+		e.heard[m.Num] = heard{typ: m.Type, from: m.From, to: m.To}
+	}
+}
+
+// packet answers a held packet.
+func (e *Engine) packet(ev model.Event) model.Decision {
+	p := ev.Packet
+	d := model.Decision{Event: ev.Num, At: ev.At, Frame: p.Frame, Action: model.Pass, Reason: model.ReasonOpen}
+	if e.phase != phaseCut {
+		return d
+	}
+	link := model.Link{Src: p.From, Dst: p.To}
+	if !e.cross[link] {
+		d.Reason = model.ReasonNotCut
+		return d
+	}
+	lp := e.perLink[link]
+	if lp == nil {
+		lp = &model.LinkProof{Link: link}
+		e.perLink[link] = lp
+	}
+	e.res.Wanted++
+	lp.Wanted++
+	if num, class, reason, ok := e.healer(p); ok {
+		h := e.heal(ev, reason)
+		h.Frame, h.Action, h.Message, h.Class = p.Frame, model.Pass, num, &class
+		e.res.HealClass = &class
+		return h
+	}
+	e.res.Dropped++
+	lp.Dropped++
+	d.Action, d.Reason = model.Refuse, model.ReasonAcross
+	return d
+}
+
+// healer finds the first message of the packet, in stream order, that heals.
+// It is CoFI Algorithm 1, lines 14 to 16.
+func (e *Engine) healer(p *model.HeldPacket) (uint64, model.Class, string, bool) {
+	if e.s.Strategy != model.StrategyCoFI || e.s.Never {
+		return 0, model.Class{}, "", false
+	}
+	if e.revealer != 0 && slices.Contains(p.Messages, e.revealer) {
+		return 0, model.Class{}, "", false // would be a run without a partition
+	}
+	st, _ := e.track.current(e.s.Invariant)
+	// What a packet carries once more precedes, in the stream, what is new.
+	for _, list := range [][]uint64{p.Again, p.Messages} {
+		for _, num := range list {
+			m, ok := e.heard[num]
+			if !ok {
+				continue
+			}
+			c := model.Class{Type: m.typ, From: m.from, To: m.to, State: st}
+			if e.s.HealAt != nil {
+				if c == *e.s.HealAt {
+					return num, c, model.ReasonHealClass, true
+				}
+			} else if !e.seen[c] {
+				return num, c, model.ReasonNewClass, true
+			}
+		}
+	}
+	return 0, model.Class{}, "", false
+}

@@ -1,0 +1,144 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"netsplit/model"
+)
+
+// Choice is a candidate with its place in the order and the reason for it.
+type Choice struct {
+	Candidate
+	Weight int
+	// Rules are the names of the rules that applied.
+	Rules []string
+	// Later says why the candidate waits until the others are done: it is a
+	// duplicate of another one by symmetry, or by the moment it cuts at. ""
+	// for the others.
+	Later string
+}
+
+// Order sorts the candidates, the one to try next first.
+//
+// Duplicates come last. Among the rest, work is shared as in weighted fair
+// queueing: the candidate with the fewest tries for its weight is next, so that
+// all are begun before any is finished, and none waits for ever behind one
+// whose runs show nothing new. Between equals, those come first whose state
+// was met in more runs, then whose invariant saw more changes, then has more
+// support, then whose state was entered more often, then which was found first.
+func Order(cs []Candidate, rules []Rule) []Choice {
+	out := make([]Choice, len(cs))
+	for i, c := range cs {
+		w, names := Weight(c, rules)
+		out[i] = Choice{Candidate: c, Weight: w, Rules: names}
+	}
+	slices.SortFunc(out, func(a, b Choice) int { return cmp.Compare(a.Seq, b.Seq) })
+	markDuplicates(out)
+	slices.SortFunc(out, compare)
+	return out
+}
+
+func compare(a, b Choice) int {
+	return cmp.Or(
+		cmp.Compare(btoi(a.Later != ""), btoi(b.Later != "")),
+		cmp.Compare(a.Tries*b.Weight, b.Tries*a.Weight), // Tries per Weight
+		cmp.Compare(b.Weight, a.Weight),
+		cmp.Compare(b.StateRuns, a.StateRuns),
+		cmp.Compare(b.Invariant.Changes, a.Invariant.Changes),
+		cmp.Compare(b.Invariant.Support, a.Invariant.Support),
+		cmp.Compare(b.StateCount, a.StateCount),
+		cmp.Compare(a.Seq, b.Seq),
+	)
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// markDuplicates marks all but one of each set of duplicates: the one that was
+// tried most stays, then the one most often met, so that progress made is not
+// put back later.
+func markDuplicates(cs []Choice) {
+	best := make([]*Choice, len(cs))
+	for i := range cs {
+		best[i] = &cs[i]
+	}
+	slices.SortStableFunc(best, func(a, b *Choice) int {
+		return cmp.Or(cmp.Compare(b.Tries, a.Tries), cmp.Compare(b.StateRuns, a.StateRuns), cmp.Compare(b.StateCount, a.StateCount))
+	})
+	sym, moment := map[string]*Choice{}, map[string]*Choice{}
+	for _, c := range best {
+		s, m := Symmetry(c.Candidate), momentOf(c.Candidate)
+		if first := sym[s]; first != nil {
+			c.Later = "the same up to the names of the nodes as " + name(first)
+			continue
+		}
+		sym[s] = c
+		if first := moment[m]; first != nil {
+			c.Later = "cuts at the same moment as " + name(first)
+			continue
+		}
+		moment[m] = c
+	}
+}
+
+func name(c *Choice) string {
+	return fmt.Sprintf("%s of %s isolating %s", c.State, &c.Invariant, c.Node)
+}
+
+// momentOf is equal for candidates that isolate the same node at the same
+// moment: their states, of the same two nodes, were first met by the same
+// observation.
+func momentOf(c Candidate) string {
+	nodes := []string{string(c.Invariant.A.Node), string(c.Invariant.B.Node)}
+	slices.Sort(nodes)
+	return fmt.Sprintf("%s|%s|%s|%d", c.Node, strings.Join(nodes, ","), c.First, c.FirstAt)
+}
+
+// Symmetry is equal for candidates that are the same up to the names of nodes:
+// {LEFT, NORMAL} of status[n1]@n2 == status[n1]@n3 isolating n3 is the same
+// test as {NORMAL, LEFT} isolating n2.
+func Symmetry(c Candidate) string {
+	a := side{c.Invariant.A, c.State.A}
+	b := side{c.Invariant.B, c.State.B}
+	return min(canonical(a, b, c), canonical(b, a, c))
+}
+
+type side struct {
+	ref   model.VarRef
+	value string
+}
+
+// canonical writes the candidate with x for the node of the first side, y for
+// that of the second, and z1, z2, … for whatever else the variables are about.
+func canonical(first, second side, c Candidate) string {
+	names := map[string]string{string(first.ref.Node): "x"}
+	if _, ok := names[string(second.ref.Node)]; !ok {
+		names[string(second.ref.Node)] = "y"
+	}
+	about := func(s string) string {
+		if s == "" {
+			return ""
+		}
+		if n, ok := names[s]; ok {
+			return n
+		}
+		names[s] = fmt.Sprintf("z%d", len(names)-1)
+		return names[s]
+	}
+	value := func(s string) string { // a value that names no known host stays
+		if n, ok := names[s]; ok {
+			return "<" + n + ">"
+		}
+		return s
+	}
+	p := []string{c.Invariant.Kind, c.Invariant.Relation, first.ref.Name, about(first.ref.About), second.ref.Name, about(second.ref.About)}
+	p = append(p, value(first.value), value(second.value), names[string(c.Node)])
+	return strings.Join(p, "\x00")
+}

@@ -1,0 +1,117 @@
+package policy
+
+import (
+	"strings"
+
+	"netsplit/model"
+)
+
+// Candidate is one <invariant, state, node> that could be tried next, with
+// what is known of it.
+type Candidate struct {
+	Invariant model.Invariant
+	State     model.State
+	Node      model.NodeID // to be isolated
+	Seq       int          // order in which candidates were found, from 0
+
+	// Tries counts the runs of this candidate that came back, in which its
+	// state occurred or not.
+	Tries int
+	// Moving says that its last run healed at a class whose state is not the
+	// one it was cut at: behind the cut, the system went on.
+	Moving bool
+
+	// StateRuns of AllRuns finished runs met the state, StateCount times
+	// altogether; the first to meet it was run First, at time FirstAt.
+	StateRuns  int
+	AllRuns    int
+	StateCount int
+	First      string
+	FirstAt    int64 // nanoseconds since that run started
+}
+
+// Rule gives weight to the candidates it applies to: a candidate of weight 2w
+// is tried twice as often as one of weight w.
+type Rule struct {
+	Name    string
+	Why     string // one sentence, with its source
+	Weight  int
+	Applies func(Candidate) bool
+}
+
+// Rules returns the rules in the order in which they are named to the user.
+func Rules() []Rule {
+	return []Rule{
+		{
+			Name:    "leader",
+			Why:     "leader election is the mechanism most failures are in (NEAT study, finding 4: 39.7 %)",
+			Weight:  2,
+			Applies: func(c Candidate) bool { return aboutLeader(c.Invariant) },
+		},
+		{
+			Name:    "isolates the leader",
+			Why:     "36 % of the failures need the leader itself cut off (NEAT study, table 10)",
+			Weight:  2,
+			Applies: isolatesLeader,
+		},
+		{
+			Name:    "recurs",
+			Why:     "a state met in every run so far will most likely be met again, so the run is not wasted",
+			Weight:  1,
+			Applies: func(c Candidate) bool { return c.AllRuns > 0 && c.StateRuns == c.AllRuns },
+		},
+		{
+			Name:    "moving",
+			Why:     "behind the cut the system went on to other states: timeouts fired that only a longer cut reaches",
+			Weight:  2,
+			Applies: func(c Candidate) bool { return c.Moving },
+		},
+	}
+}
+
+// Weight is 1 and the sum of the rules that apply; names are theirs.
+func Weight(c Candidate, rules []Rule) (weight int, names []string) {
+	weight = 1
+	for _, r := range rules {
+		if r.Applies(c) {
+			weight += r.Weight
+			names = append(names, r.Name)
+		}
+	}
+	return weight, names
+}
+
+// leaderKinds are the kinds of variables by which systems name their leader.
+var leaderKinds = []string{"leader", "master", "primary", "coordinator", "role"}
+
+func aboutLeader(i model.Invariant) bool {
+	k := strings.ToLower(i.Kind)
+	for _, l := range leaderKinds {
+		if strings.Contains(k, l) {
+			return true
+		}
+	}
+	return false
+}
+
+// isolatesLeader says that the node to be isolated is the leader according to
+// either side: a value names it, or its own role says so.
+func isolatesLeader(c Candidate) bool {
+	if !aboutLeader(c.Invariant) {
+		return false
+	}
+	if n := string(c.Node); c.State.A == n || c.State.B == n {
+		return true
+	}
+	return c.Invariant.A.Node == c.Node && leads(c.State.A) || c.Invariant.B.Node == c.Node && leads(c.State.B)
+}
+
+func leads(value string) bool {
+	v := strings.ToLower(value)
+	for _, l := range leaderKinds[:4] {
+		if v == l {
+			return true
+		}
+	}
+	return false
+}

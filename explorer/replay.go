@@ -1,0 +1,30 @@
+package explorer
+
+import (
+	"fmt"
+
+	"netsplit/model"
+)
+
+// Replay returns the scenario that repeats a run: cut as before, and heal
+// where that run healed, whatever other classes come up. A cofi run that a
+// message healed heals at that class (HealAt); one that reached its state and
+// was healed by time or by the end of the workload lets no message heal
+// (Never). A run that never cut, a clean and a random one are repeated as they
+// were: their scenarios say all. The id is the caller's to change.
+func Replay(s model.Scenario, r model.RunResult) model.Scenario {
+	if s.Strategy != model.StrategyCoFI || !r.Reached {
+		s.Why = fmt.Sprintf("repeats %s", s.ID)
+		return s
+	}
+	s.Seen = nil
+	if r.HealClass != nil {
+		c := *r.HealClass
+		s.HealAt, s.Never = &c, false
+		s.Why = fmt.Sprintf("repeats %s: heals at %s", s.ID, c)
+		return s
+	}
+	s.HealAt, s.Never = nil, true
+	s.Why = fmt.Sprintf("repeats %s: no message heals", s.ID)
+	return s
+}

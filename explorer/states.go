@@ -1,0 +1,121 @@
+package explorer
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"netsplit/model"
+)
+
+// tracker keeps the latest value of every variable and which inconsistent
+// states of the watched invariants occurred.
+type tracker struct {
+	values map[model.VarRef]string
+	watch  []watched              // sorted by invariant id
+	of     map[model.VarRef][]int // which of watch a variable belongs to
+	found  map[metKey]*model.MetState
+	armed  bool
+}
+
+type watched struct {
+	inv  model.Invariant
+	last model.State // last current state, once known
+	in   bool        // last was inconsistent and was counted
+}
+
+type metKey struct {
+	inv   string
+	state model.State
+}
+
+// newTracker watches the scenario's own invariant and all it observes.
+func newTracker(s model.Scenario) *tracker {
+	t := &tracker{values: map[model.VarRef]string{}, of: map[model.VarRef][]int{}, found: map[metKey]*model.MetState{}}
+	all := slices.Clone(s.Observe)
+	if s.Invariant != nil {
+		all = append(all, *s.Invariant)
+	}
+	slices.SortStableFunc(all, func(a, b model.Invariant) int { return cmp.Compare(a.ID, b.ID) })
+	all = slices.CompactFunc(all, func(a, b model.Invariant) bool { return a.ID == b.ID })
+	for i, inv := range all {
+		t.watch = append(t.watch, watched{inv: inv})
+		t.of[inv.A] = append(t.of[inv.A], i)
+		if inv.B != inv.A {
+			t.of[inv.B] = append(t.of[inv.B], i)
+		}
+	}
+	return t
+}
+
+// current is the state projected on the invariant; known is false until both
+// variables were observed.
+func (t *tracker) current(inv *model.Invariant) (model.State, bool) {
+	if inv == nil {
+		return model.State{}, false
+	}
+	a, okA := t.values[inv.A]
+	b, okB := t.values[inv.B]
+	return model.State{A: a, B: b}, okA && okB
+}
+
+func (t *tracker) observe(o model.Observation, now time.Duration) {
+	t.values[o.Var] = o.Value
+	for _, i := range t.of[o.Var] {
+		t.note(&t.watch[i], now)
+	}
+}
+
+// note counts the state the invariant is in, if it was just entered.
+func (t *tracker) note(w *watched, now time.Duration) {
+	st, known := t.current(&w.inv)
+	if !t.armed || !known {
+		return
+	}
+	entered := !w.in || w.last != st
+	w.last, w.in = st, st.A != st.B
+	if !w.in || !entered {
+		return
+	}
+	k := metKey{w.inv.ID, st}
+	if t.found[k] == nil {
+		t.found[k] = &model.MetState{Invariant: w.inv.ID, State: st, First: now}
+	}
+	t.found[k].Count++
+}
+
+// arm starts the recording; a state that lasts since before counts as entered
+// now.
+func (t *tracker) arm(now time.Duration) {
+	t.armed = true
+	for i := range t.watch {
+		t.note(&t.watch[i], now)
+	}
+}
+
+func (t *tracker) disarm() { t.armed = false }
+
+func (t *tracker) met() []model.MetState {
+	var out []model.MetState
+	for _, m := range t.found {
+		out = append(out, *m)
+	}
+	slices.SortFunc(out, compareMet)
+	return out
+}
+
+func compareMet(a, b model.MetState) int {
+	return cmp.Or(cmp.Compare(a.Invariant, b.Invariant), a.State.Compare(b.State))
+}
+
+// States returns the inconsistent states of the invariants that a recorded
+// run met while its workload ran, sorted by invariant, then state. With it the
+// clean runs serve as Algorithm 1's run without partition (line 1) although
+// they ended before the invariants were mined.
+func States(log []model.Event, invariants []model.Invariant) []model.MetState {
+	e := NewEngine(model.Scenario{Strategy: model.StrategyClean, Observe: invariants})
+	for _, ev := range log {
+		e.Step(ev)
+	}
+	return e.Result().States
+}
