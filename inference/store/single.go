@@ -1,0 +1,162 @@
+package store
+
+import (
+	"encoding/json"
+	"time"
+
+	"netsplit/model"
+)
+
+// The methods below are those of Tx, each in a transaction of its own.
+
+func view[T any](s *Store, fn func(tx *Tx) (T, error)) (T, error) {
+	var out T
+	err := s.View(func(tx *Tx) error {
+		var err error
+		out, err = fn(tx)
+		return err
+	})
+	return out, err
+}
+
+func viewPage[T any](s *Store, fn func(tx *Tx) ([]T, string, error)) ([]T, string, error) {
+	var out []T
+	var next string
+	err := s.View(func(tx *Tx) error {
+		var err error
+		out, next, err = fn(tx)
+		return err
+	})
+	return out, next, err
+}
+
+// PutCampaign is Tx.PutCampaign.
+func (s *Store) PutCampaign(c model.Campaign) error {
+	return s.Update(func(tx *Tx) error { return tx.PutCampaign(c) })
+}
+
+// GetCampaign is Tx.GetCampaign.
+func (s *Store) GetCampaign(id string) (model.Campaign, error) {
+	return view(s, func(tx *Tx) (model.Campaign, error) { return tx.GetCampaign(id) })
+}
+
+// ListCampaigns is Tx.ListCampaigns.
+func (s *Store) ListCampaigns(limit int, cursor string) ([]model.Campaign, string, error) {
+	return viewPage(s, func(tx *Tx) ([]model.Campaign, string, error) { return tx.ListCampaigns(limit, cursor) })
+}
+
+// StartRun is Tx.StartRun.
+func (s *Store) StartRun(m model.RunMeta) error {
+	return s.Update(func(tx *Tx) error { return tx.StartRun(m) })
+}
+
+// DropStarted is Tx.DropStarted.
+func (s *Store) DropStarted(run string) error {
+	return s.Update(func(tx *Tx) error { return tx.DropStarted(run) })
+}
+
+// UnfinishedRuns is Tx.UnfinishedRuns.
+func (s *Store) UnfinishedRuns() ([]model.RunMeta, error) {
+	return view(s, func(tx *Tx) ([]model.RunMeta, error) { return tx.UnfinishedRuns() })
+}
+
+// PutRun is Tx.PutRun.
+func (s *Store) PutRun(r model.RunSummary) error {
+	return s.Update(func(tx *Tx) error { return tx.PutRun(r) })
+}
+
+// GetRun is Tx.GetRun.
+func (s *Store) GetRun(id string) (model.RunSummary, error) {
+	return view(s, func(tx *Tx) (model.RunSummary, error) { return tx.GetRun(id) })
+}
+
+// ListRuns is Tx.ListRuns.
+func (s *Store) ListRuns(campaign string, limit int, cursor string) ([]model.RunSummary, string, error) {
+	return viewPage(s, func(tx *Tx) ([]model.RunSummary, string, error) { return tx.ListRuns(campaign, limit, cursor) })
+}
+
+// AppendInput is Tx.AppendInput.
+func (s *Store) AppendInput(campaign string, inputs ...json.RawMessage) error {
+	return s.Update(func(tx *Tx) error { return tx.AppendInput(campaign, inputs...) })
+}
+
+// Inputs is Tx.Inputs.
+func (s *Store) Inputs(campaign string) ([]json.RawMessage, error) {
+	return view(s, func(tx *Tx) ([]json.RawMessage, error) { return tx.Inputs(campaign) })
+}
+
+// PutFinding is Tx.PutFinding.
+func (s *Store) PutFinding(f model.Finding) error {
+	return s.Update(func(tx *Tx) error { return tx.PutFinding(f) })
+}
+
+// GetFinding is Tx.GetFinding.
+func (s *Store) GetFinding(id string) (model.Finding, error) {
+	return view(s, func(tx *Tx) (model.Finding, error) { return tx.GetFinding(id) })
+}
+
+// ListFindings is Tx.ListFindings.
+func (s *Store) ListFindings(campaign string, limit int, cursor string) ([]model.Finding, string, error) {
+	return viewPage(s, func(tx *Tx) ([]model.Finding, string, error) { return tx.ListFindings(campaign, limit, cursor) })
+}
+
+// PutInvariants is Tx.PutInvariants.
+func (s *Store) PutInvariants(target string, mined []model.Invariant) error {
+	return s.Update(func(tx *Tx) error { return tx.PutInvariants(target, mined) })
+}
+
+// ListInvariants is Tx.ListInvariants.
+func (s *Store) ListInvariants(target string) ([]model.TargetInvariant, error) {
+	return view(s, func(tx *Tx) ([]model.TargetInvariant, error) { return tx.ListInvariants(target) })
+}
+
+// SetInvariantStatus is Tx.SetInvariantStatus.
+func (s *Store) SetInvariantStatus(target, id string, status model.InvariantStatus) (model.TargetInvariant, error) {
+	var out model.TargetInvariant
+	err := s.Update(func(tx *Tx) error {
+		var err error
+		out, err = tx.SetInvariantStatus(target, id, status)
+		return err
+	})
+	return out, err
+}
+
+// PutPartition is Tx.PutPartition.
+func (s *Store) PutPartition(p model.PartitionStatus) error {
+	return s.Update(func(tx *Tx) error { return tx.PutPartition(p) })
+}
+
+// GetPartition is Tx.GetPartition.
+func (s *Store) GetPartition(name string) (model.PartitionStatus, error) {
+	return view(s, func(tx *Tx) (model.PartitionStatus, error) { return tx.GetPartition(name) })
+}
+
+// ListPartitions is Tx.ListPartitions.
+func (s *Store) ListPartitions() ([]model.PartitionStatus, error) {
+	return view(s, func(tx *Tx) ([]model.PartitionStatus, error) { return tx.ListPartitions() })
+}
+
+// DeletePartition is Tx.DeletePartition.
+func (s *Store) DeletePartition(name string) error {
+	return s.Update(func(tx *Tx) error { return tx.DeletePartition(name) })
+}
+
+// ClaimKey is Tx.ClaimKey.
+func (s *Store) ClaimKey(k, hash string, now time.Time) (oldHash string, response []byte, fresh bool, err error) {
+	err = s.Update(func(tx *Tx) error {
+		var err error
+		oldHash, response, fresh, err = tx.ClaimKey(k, hash, now)
+		return err
+	})
+	return oldHash, response, fresh, err
+}
+
+// FinishKey is Tx.FinishKey.
+func (s *Store) FinishKey(k string, response []byte) error {
+	return s.Update(func(tx *Tx) error { return tx.FinishKey(k, response) })
+}
+
+// ReleaseKey is Tx.ReleaseKey.
+func (s *Store) ReleaseKey(k string) error {
+	return s.Update(func(tx *Tx) error { return tx.ReleaseKey(k) })
+}

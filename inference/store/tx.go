@@ -1,0 +1,271 @@
+package store
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"netsplit/model"
+)
+
+// Tx is a transaction. Its methods are those of the Store.
+type Tx struct{ t kvTx }
+
+// Limits of one page of a list.
+const (
+	DefaultLimit = 100
+	MaxLimit     = 1000
+)
+
+// envelope is a stored value; v is the version of the layout of d.
+type envelope struct {
+	V int             `json:"v"`
+	D json.RawMessage `json:"d"`
+}
+
+const valueVersion = 1
+
+func encode(v any) ([]byte, error) {
+	d, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("store: encode %T: %w", v, err)
+	}
+	return json.Marshal(envelope{V: valueVersion, D: d})
+}
+
+func decode[T any](b []byte) (T, error) {
+	var v T
+	var e envelope
+	if err := json.Unmarshal(b, &e); err != nil {
+		return v, fmt.Errorf("store: %w: value of %T: %w", model.ErrDamaged, v, err)
+	}
+	if e.V != valueVersion {
+		return v, fmt.Errorf("store: value of %T has version %d, this netsplit knows %d: use the netsplit that wrote it", v, e.V, valueVersion)
+	}
+	if err := json.Unmarshal(e.D, &v); err != nil {
+		return v, fmt.Errorf("store: %w: value of %T: %w", model.ErrDamaged, v, err)
+	}
+	return v, nil
+}
+
+// key joins fields: a string is followed by a zero byte, so that no string's
+// key is a prefix of another's; a number is 8 bytes big-endian.
+func key(fields ...any) []byte {
+	var k []byte
+	for _, f := range fields {
+		switch f := f.(type) {
+		case string:
+			k = append(append(k, f...), 0)
+		case uint64:
+			k = binary.BigEndian.AppendUint64(k, f)
+		case time.Time:
+			var n uint64 // the zero time and all before 1970 sort first
+			if f.Unix() > 0 {
+				n = uint64(f.UnixNano())
+			}
+			k = binary.BigEndian.AppendUint64(k, n)
+		}
+	}
+	return k
+}
+
+// lastField is the string that ends a key.
+func lastField(k []byte, skip int) string { return strings.TrimSuffix(string(k[skip:]), "\x00") }
+
+func checkID(what, id string) error {
+	if id == "" || len(id) > 1024 || strings.ContainsRune(id, 0) {
+		return fmt.Errorf("store: %w: %s id %q: want 1 to 1024 bytes, none of them zero", model.ErrInvalid, what, id)
+	}
+	return nil
+}
+
+func (x *Tx) put(bucket string, k []byte, v any) error {
+	b, err := encode(v)
+	if err != nil {
+		return err
+	}
+	return x.t.put(bucket, k, b)
+}
+
+func get[T any](x *Tx, bucket, what, id string) (T, error) {
+	var zero T
+	b := x.t.get(bucket, key(id))
+	if b == nil {
+		return zero, fmt.Errorf("%s %q: %w", what, id, model.ErrNotFound)
+	}
+	return decode[T](b)
+}
+
+// page reads one page of a list: the keys of bucket that begin with prefix.
+// item turns a key and its value into an element.
+func page[T any](x *Tx, list, bucket string, prefix []byte, reverse bool, limit int, cursor string, item func(k, v []byte) (T, error)) ([]T, string, error) {
+	if limit <= 0 {
+		limit = DefaultLimit
+	}
+	limit = min(limit, MaxLimit)
+	var from []byte
+	if cursor != "" {
+		b, err := base64.RawURLEncoding.DecodeString(cursor)
+		at, ok := strings.CutPrefix(string(b), list+"\x00")
+		if err != nil || !ok || !strings.HasPrefix(at, string(prefix)) {
+			return nil, "", fmt.Errorf("%w: cursor %q is not of this list: use the one that came with the page before, or none", model.ErrInvalid, cursor)
+		}
+		from = []byte(at)
+	}
+	var keys, values [][]byte
+	more := false
+	x.t.scan(bucket, prefix, from, reverse, func(k, v []byte) bool {
+		if string(k) == string(from) {
+			return true // the last one of the page before
+		}
+		if len(keys) == limit {
+			more = true
+			return false
+		}
+		keys, values = append(keys, append([]byte{}, k...)), append(values, append([]byte{}, v...))
+		return true
+	})
+	out := make([]T, 0, len(keys))
+	for i, k := range keys {
+		v, err := item(k, values[i])
+		if err != nil {
+			return nil, "", err
+		}
+		out = append(out, v)
+	}
+	next := ""
+	if more {
+		next = base64.RawURLEncoding.EncodeToString(append([]byte(list+"\x00"), keys[len(keys)-1]...))
+	}
+	return out, next, nil
+}
+
+// PutCampaign stores a campaign under its ID.
+func (x *Tx) PutCampaign(c model.Campaign) error {
+	if err := checkID("campaign", c.ID); err != nil {
+		return err
+	}
+	if old, err := x.GetCampaign(c.ID); err == nil && !old.Created.Equal(c.Created) {
+		if err := x.t.delete(bucketCampaignTime, key(old.Created, c.ID)); err != nil {
+			return err
+		}
+	}
+	if err := x.t.put(bucketCampaignTime, key(c.Created, c.ID), []byte{}); err != nil {
+		return err
+	}
+	return x.put(bucketCampaigns, key(c.ID), c)
+}
+
+// GetCampaign fails with model.ErrNotFound.
+func (x *Tx) GetCampaign(id string) (model.Campaign, error) {
+	return get[model.Campaign](x, bucketCampaigns, "campaign", id)
+}
+
+// ListCampaigns lists the newest first. cursor is "" or what the page before
+// returned; "" is returned with the last page. A limit of 0 means
+// DefaultLimit.
+func (x *Tx) ListCampaigns(limit int, cursor string) ([]model.Campaign, string, error) {
+	return page(x, "campaigns", bucketCampaignTime, nil, true, limit, cursor, func(k, _ []byte) (model.Campaign, error) {
+		return x.GetCampaign(lastField(k, 8))
+	})
+}
+
+// StartRun marks a run as begun. PutRun of the same run takes the mark away.
+func (x *Tx) StartRun(m model.RunMeta) error {
+	if err := checkID("run", m.Run); err != nil {
+		return err
+	}
+	return x.put(bucketStarted, key(m.Run), m)
+}
+
+// DropStarted takes the mark of a run away that will never have a summary. It
+// is no error if there is none.
+func (x *Tx) DropStarted(run string) error { return x.t.delete(bucketStarted, key(run)) }
+
+// UnfinishedRuns lists the runs that were started and have no summary, by id.
+// After a crash these are the ones to be marked unknown.
+func (x *Tx) UnfinishedRuns() ([]model.RunMeta, error) {
+	return all[model.RunMeta](x, bucketStarted, nil)
+}
+
+// all decodes the values of a bucket whose keys begin with prefix, in order.
+func all[T any](x *Tx, bucket string, prefix []byte) ([]T, error) {
+	out := []T{}
+	var failed error
+	x.t.scan(bucket, prefix, nil, false, func(_, v []byte) bool {
+		var t T
+		if t, failed = decode[T](v); failed == nil {
+			out = append(out, t)
+		}
+		return failed == nil
+	})
+	if failed != nil {
+		return nil, failed
+	}
+	return out, nil
+}
+
+// PutRun stores the summary of a run and takes away the mark of StartRun.
+func (x *Tx) PutRun(r model.RunSummary) error {
+	if err := checkID("run", r.Run); err != nil {
+		return err
+	}
+	if err := checkID("campaign", r.Campaign); err != nil {
+		return err
+	}
+	if old, err := x.GetRun(r.Run); err == nil && (!old.Started.Equal(r.Started) || old.Campaign != r.Campaign) {
+		if err := x.t.delete(bucketRunOrder, key(old.Campaign, old.Started, r.Run)); err != nil {
+			return err
+		}
+	}
+	if err := x.t.put(bucketRunOrder, key(r.Campaign, r.Started, r.Run), []byte{}); err != nil {
+		return err
+	}
+	if err := x.DropStarted(r.Run); err != nil {
+		return err
+	}
+	return x.put(bucketRuns, key(r.Run), r)
+}
+
+// GetRun fails with model.ErrNotFound.
+func (x *Tx) GetRun(id string) (model.RunSummary, error) {
+	return get[model.RunSummary](x, bucketRuns, "run", id)
+}
+
+// ListRuns lists the runs of a campaign in order of their start.
+func (x *Tx) ListRuns(campaign string, limit int, cursor string) ([]model.RunSummary, string, error) {
+	prefix := key(campaign)
+	return page(x, "runs", bucketRunOrder, prefix, false, limit, cursor, func(k, _ []byte) (model.RunSummary, error) {
+		return x.GetRun(lastField(k, len(prefix)+8))
+	})
+}
+
+// AppendInput appends inputs of the explorer to a campaign's log. Each must
+// be one JSON value.
+func (x *Tx) AppendInput(campaign string, inputs ...json.RawMessage) error {
+	if err := checkID("campaign", campaign); err != nil {
+		return err
+	}
+	prefix, next := key(campaign), uint64(1)
+	x.t.scan(bucketInputs, prefix, nil, true, func(k, _ []byte) bool {
+		next = binary.BigEndian.Uint64(k[len(prefix):]) + 1
+		return false
+	})
+	for i, in := range inputs {
+		if !json.Valid(in) {
+			return fmt.Errorf("store: %w: explorer input %d of campaign %s is no JSON", model.ErrInvalid, i+1, campaign)
+		}
+		if err := x.put(bucketInputs, key(campaign, next+uint64(i)), in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Inputs returns a campaign's log in order of appending.
+func (x *Tx) Inputs(campaign string) ([]json.RawMessage, error) {
+	return all[json.RawMessage](x, bucketInputs, key(campaign))
+}
