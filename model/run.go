@@ -172,7 +172,10 @@ const (
 
 // CampaignSpec is what a user asks for.
 type CampaignSpec struct {
-	Target   string   `json:"target"` // name of a known target, or path of a target file
+	Target string `json:"target"` // name of a known target, or path of a target file
+	// Replay is a run whose scenario is repeated Runs times; the rest of the
+	// search is then not used. Target, Args and Effect come from that run.
+	Replay   string   `json:"replay,omitempty"`
 	Strategy Strategy `json:"strategy"`
 	Seed     uint64   `json:"seed"`
 	Labs     int      `json:"labs"` // labs used at once
@@ -204,4 +207,6 @@ type Campaign struct {
 	Planned  int           `json:"planned"` // bound on Done
 	Findings int           `json:"findings"`
 	Running  []string      `json:"running,omitempty"` // ids of the runs under way
+	// Reproduced counts, for a replay, the runs that failed as the original did.
+	Reproduced int `json:"reproduced,omitempty"`
 }
