@@ -1,0 +1,205 @@
+package inference
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+
+	"netsplit/inference/classify"
+	"netsplit/inference/packet"
+	"netsplit/inference/state"
+	"netsplit/inference/stream"
+	"netsplit/model"
+)
+
+// Config says what the pipeline reads.
+type Config struct {
+	// Hosts own the addresses; frames of other addresses are read too, their
+	// hosts stay "".
+	Hosts []model.TestbedHost
+	// Nodes are the hosts that run server processes.
+	Nodes []model.NodeID
+	// Protocols name the dissector per port; other ports get the fallback.
+	Protocols []model.Protocol
+	// Variables are read out of messages and probe answers.
+	Variables []model.Variable
+	// Stream bounds the memory of TCP reassembly; its Server field is set here.
+	Stream stream.Config
+}
+
+// Step is what one frame brought. It is valid until the next call of Step or
+// Flush; messages that are kept longer are copied by the caller (their Fields
+// are not reused).
+type Step struct {
+	Packet model.Packet
+	// New are the messages whose type this packet made certain or which it
+	// completed, in the order of recognition, with their numbers set.
+	New []model.Message
+	// Again are the numbers of the messages of which this packet carries bytes
+	// once more, ascending.
+	Again []uint64
+	// Observations are what the new messages revealed, in their order.
+	Observations []model.Observation
+	// Notes say what was wrong: malformed packets, gaps, copies that differ.
+	Notes []string
+}
+
+// Pipeline reads frames. It is not safe for concurrent use.
+type Pipeline struct {
+	hosts    map[netip.Addr]model.NodeID
+	tcp, udp map[uint16]model.Protocol
+	decoder  *packet.Decoder
+	table    *stream.Table
+	extract  *state.Extractor
+
+	step    Step
+	number  uint64              // of the last message
+	frame   uint64              // of the current frame
+	at      time.Duration       // of the current frame
+	current *conn               // whose dissector runs
+	emit    func(classify.Unit) // p.unit, bound once
+}
+
+// New checks the configuration and returns an empty pipeline. An error names
+// the protocol or variable that is wrong.
+func New(cfg Config) (*Pipeline, error) {
+	p := &Pipeline{
+		hosts: map[netip.Addr]model.NodeID{},
+		tcp:   map[uint16]model.Protocol{},
+		udp:   map[uint16]model.Protocol{},
+	}
+	for _, h := range cfg.Hosts {
+		p.hosts[h.IP] = h.Name
+	}
+	for _, pr := range cfg.Protocols {
+		ports := p.tcp
+		switch pr.Transport {
+		case "tcp":
+		case "udp":
+			ports = p.udp
+		default:
+			return nil, fmt.Errorf("inference: protocol on port %d: transport %q: use tcp or udp", pr.Port, pr.Transport)
+		}
+		if _, err := classify.New(pr); err != nil {
+			return nil, fmt.Errorf("inference: %w", err)
+		}
+		if _, twice := ports[pr.Port]; twice {
+			return nil, fmt.Errorf("inference: %s port %d is declared twice: keep one", pr.Transport, pr.Port)
+		}
+		ports[pr.Port] = pr
+	}
+	var err error
+	if p.extract, err = state.NewExtractor(cfg.Hosts, cfg.Nodes, cfg.Variables); err != nil {
+		return nil, fmt.Errorf("inference: %w", err)
+	}
+	cfg.Stream.Server = func(port uint16) bool { _, ok := p.tcp[port]; return ok }
+	p.table = stream.NewTable(cfg.Stream)
+	p.decoder = packet.NewDecoder(p.hostOf)
+	p.emit = p.unit
+	return p, nil
+}
+
+func (p *Pipeline) hostOf(a netip.Addr) (model.NodeID, bool) {
+	h, ok := p.hosts[a]
+	return h, ok
+}
+
+// Step reads one frame. f.Data is not kept.
+func (p *Pipeline) Step(f model.Frame) *Step {
+	p.begin(f.Num, f.At)
+	s := &p.step
+	s.Packet = p.decoder.Decode(f)
+	if s.Packet.Note != "" {
+		p.note("frame %d: %s", f.Num, s.Packet.Note)
+	}
+	if f.Host != "" && s.Packet.From != f.Host && s.Packet.Src.IsValid() {
+		p.note("frame %d: came from %s with the source address %s of %q", f.Num, f.Host, s.Packet.Src.Addr(), s.Packet.From)
+	}
+	switch s.Packet.Proto {
+	case model.ProtoTCP:
+		p.events(p.table.Step(&s.Packet))
+	case model.ProtoUDP:
+		p.datagram(&s.Packet)
+	case model.ProtoARP:
+		p.arp(&s.Packet)
+	}
+	return p.end()
+}
+
+// Flush ends all connections, as at the end of a run or a capture, and returns
+// the messages that were incomplete until then, as they stand. The pipeline is
+// empty afterwards; numbers go on.
+func (p *Pipeline) Flush(at time.Duration) *Step {
+	p.begin(p.frame, at)
+	p.step.Packet = model.Packet{}
+	p.events(p.table.Flush())
+	return p.end()
+}
+
+// Probe turns the answer of a variable's probe into observations; see
+// state.Extractor.
+func (p *Pipeline) Probe(variable string, source int, host model.NodeID, at time.Duration, answer string) []model.Observation {
+	return p.extract.Probe(variable, source, host, at, answer)
+}
+
+func (p *Pipeline) begin(frame uint64, at time.Duration) {
+	p.frame, p.at = frame, at
+	s := &p.step
+	s.New, s.Again, s.Observations, s.Notes = s.New[:0], s.Again[:0], s.Observations[:0], s.Notes[:0]
+}
+
+func (p *Pipeline) end() *Step {
+	s := &p.step
+	slices.Sort(s.Again)
+	s.Again = slices.Compact(s.Again)
+	return s
+}
+
+func (p *Pipeline) note(format string, args ...any) {
+	p.step.Notes = append(p.step.Notes, fmt.Sprintf(format, args...))
+}
+
+// message numbers a message, records it and reads it for variables.
+func (p *Pipeline) message(m model.Message) uint64 {
+	p.number++
+	m.Num, m.Frame, m.At = p.number, p.frame, p.at
+	s := &p.step
+	s.New = append(s.New, m)
+	s.Observations = append(s.Observations, p.extract.Message(&s.New[len(s.New)-1])...)
+	return m.Num
+}
+
+// datagram reads a UDP packet: one datagram, one message. The protocol is that
+// of the port it goes to, else of the port it comes from.
+func (p *Pipeline) datagram(pk *model.Packet) {
+	pr, ok := p.udp[pk.Dst.Port()]
+	if !ok {
+		if pr, ok = p.udp[pk.Src.Port()]; !ok {
+			pr = model.Protocol{Port: pk.Dst.Port(), Transport: "udp", Dissector: classify.NameFallback}
+		}
+	}
+	if pk.Fragment {
+		p.note("frame %d: datagram is fragmented: typed by its first fragment", p.frame)
+	}
+	u := classify.Datagram(pr, pk.Payload)
+	p.message(model.Message{
+		From: pk.From, To: pk.To, FromPort: pk.Src.Port(), ToPort: pk.Dst.Port(),
+		Stream: "udp " + pk.Src.String() + ">" + pk.Dst.String(),
+		Bytes:  u.Bytes, Type: u.Type, Fields: u.Fields,
+	})
+}
+
+// arp reads an ARP request; each one asks anew.
+func (p *Pipeline) arp(pk *model.Packet) {
+	if pk.ARPOp != 1 {
+		return
+	}
+	p.message(model.Message{
+		From: pk.From, To: pk.To, Type: "arp who-has",
+		Stream: "arp " + pk.Src.Addr().String() + ">" + pk.Dst.Addr().String(),
+	})
+}
+
+func synType(port uint16) string { return "tcp syn :" + strconv.Itoa(int(port)) }
