@@ -1,0 +1,203 @@
+package testbed
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"netsplit/model"
+)
+
+// maxPort is the largest number a switch port can have (OpenFlow 1.3 §7.2.1,
+// OFPP_MAX).
+const maxPort = 0xffffff00
+
+// Read reads and checks a testbed file. An error names the file, and the line
+// where there is one.
+func Read(path string) (*model.Testbed, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("testbed: %w; `netsplit lab up` writes one, docs show how to write one by hand", err)
+	}
+	t, err := Parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("testbed %s: %w", path, err)
+	}
+	return t, nil
+}
+
+// Parse reads and checks the text of a testbed file.
+func Parse(data []byte) (*model.Testbed, error) {
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	dec.KnownFields(true)
+	t := new(model.Testbed)
+	if err := dec.Decode(t); err != nil {
+		if errors.Is(err, io.EOF) {
+			return nil, errors.New("is empty; it needs name and hosts")
+		}
+		return nil, explain(err)
+	}
+	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, errors.New("holds more than one YAML document; keep one")
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return nil, explain(err)
+	}
+	return t, check(t, lines{&doc})
+}
+
+// Check says what is wrong with a testbed, if anything is.
+func Check(t *model.Testbed) error { return check(t, lines{}) }
+
+// Write checks a testbed and writes its file. The file is replaced whole.
+func Write(path string, t *model.Testbed) error {
+	if err := Check(t); err != nil {
+		return fmt.Errorf("testbed %s: %w", path, err)
+	}
+	data, err := yaml.Marshal(t)
+	if err != nil {
+		return fmt.Errorf("testbed %s: %w", path, err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("testbed: %w", err)
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Chmod(0o644), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("testbed %s: cannot write it: %w", path, err)
+	}
+	return nil
+}
+
+var unknownKey = regexp.MustCompile(`^line (\d+): field (\S+) not found in type \S+\.(\S+)$`)
+
+var knownKeys = map[string]string{
+	"Testbed":     "name, hosts, mirrors",
+	"TestbedHost": "name, datapath, port, mac, ip, exec",
+	"MirrorPort":  "datapath, port, interface, netns",
+}
+
+// explain turns what package yaml says into what the writer of the file needs.
+func explain(err error) error {
+	var te *yaml.TypeError
+	if !errors.As(err, &te) {
+		return errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	var errs []error
+	for _, e := range te.Errors {
+		if m := unknownKey.FindStringSubmatch(e); m != nil {
+			e = fmt.Sprintf("line %s: unknown key %q; known here: %s", m[1], m[2], knownKeys[m[3]])
+		}
+		errs = append(errs, errors.New(strings.ReplaceAll(e, "model.", "")))
+	}
+	return errors.Join(errs...)
+}
+
+// lines finds where in the file a host or mirror stands.
+type lines struct{ doc *yaml.Node }
+
+// at gives "line 7: " for element i of the list, "" where there is no file.
+func (l lines) at(list string, i int) string {
+	if l.doc == nil || len(l.doc.Content) == 0 {
+		return ""
+	}
+	top := l.doc.Content[0].Content
+	for k := 0; k+1 < len(top); k += 2 {
+		if top[k].Value == list && i < len(top[k+1].Content) {
+			return fmt.Sprintf("line %d: ", top[k+1].Content[i].Line)
+		}
+	}
+	return ""
+}
+
+func check(t *model.Testbed, l lines) error {
+	var errs []error
+	bad := func(where, format string, args ...any) {
+		errs = append(errs, fmt.Errorf(where+format, args...))
+	}
+	if t.Name == "" {
+		bad("", "name is missing; give the testbed a name")
+	}
+	if len(t.Hosts) == 0 {
+		bad("", "hosts is missing; name at least one host")
+	}
+	type port struct {
+		datapath model.DatapathID
+		number   uint32
+	}
+	names, macs, ips, ports := map[string]string{}, map[string]string{}, map[string]string{}, map[port]string{}
+	for i, h := range t.Hosts {
+		at := l.at("hosts", i)
+		who := fmt.Sprintf("host %s", h.Name)
+		if h.Name == "" {
+			who = fmt.Sprintf("host number %d", i+1)
+			bad(at, "%s: name is missing", who)
+		} else if names[string(h.Name)] != "" {
+			bad(at, "%s is listed twice; host names must differ", who)
+		}
+		names[string(h.Name)] = who
+		if h.Datapath == 0 {
+			bad(at, "%s: datapath is missing; `ovs-vsctl get bridge BR datapath_id` prints it", who)
+		}
+		if h.Port == 0 || h.Port > maxPort {
+			bad(at, "%s: port %d is no switch port (1 to %d); `ovs-vsctl get interface IF ofport` prints it", who, h.Port, uint32(maxPort))
+		} else {
+			p := port{h.Datapath, h.Port}
+			if other := ports[p]; other != "" {
+				bad(at, "%s and %s are both on port %d of switch %s; every host needs a port of its own", other, who, h.Port, h.Datapath)
+			}
+			ports[p] = who
+		}
+		if mac, err := net.ParseMAC(h.MAC); err != nil || len(mac) != 6 {
+			bad(at, "%s: mac %q is no Ethernet address; write it as 02:00:00:00:00:01", who, h.MAC)
+		} else {
+			if mac[0]&1 != 0 {
+				bad(at, "%s: mac %s is a group address; give the host's own", who, mac)
+			}
+			if other := macs[mac.String()]; other != "" {
+				bad(at, "%s and %s have the same mac %s", other, who, mac)
+			}
+			macs[mac.String()] = who
+		}
+		switch {
+		case !h.IP.IsValid():
+			bad(at, "%s: ip is missing; give the address by which other hosts reach it", who)
+		case h.IP.IsUnspecified() || h.IP.IsMulticast() || h.IP.IsLoopback():
+			bad(at, "%s: ip %s is not the address of one host on the switch", who, h.IP)
+		case ips[h.IP.String()] != "":
+			bad(at, "%s and %s have the same ip %s", ips[h.IP.String()], who, h.IP)
+		}
+		ips[h.IP.String()] = who
+		if len(h.Exec) == 0 || h.Exec[0] == "" {
+			bad(at, "%s: exec is missing; give the command that runs another on the host, e.g. [nsenter, --net=/run/netns/NAME]", who)
+		}
+	}
+	for i, m := range t.Mirrors {
+		at := l.at("mirrors", i)
+		if m.Datapath == 0 || m.Port == 0 || m.Port > maxPort {
+			bad(at, "mirror number %d: datapath and port must name a switch port", i+1)
+		}
+		if m.Interface == "" {
+			bad(at, "mirror number %d: interface is missing; give the local interface that reads the copies", i+1)
+		}
+		if other := ports[port{m.Datapath, m.Port}]; other != "" {
+			bad(at, "mirror number %d is on the port of %s; it needs a port of its own", i+1, other)
+		}
+		ports[port{m.Datapath, m.Port}] = fmt.Sprintf("mirror number %d", i+1)
+	}
+	return errors.Join(errs...)
+}
