@@ -1,0 +1,150 @@
+package target
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"netsplit/deploy/targets"
+	"netsplit/model"
+)
+
+// FileName is the name of the target file in a target's directory.
+const FileName = "target.yaml"
+
+// Load reads a target by the name of a built-in one ("redis-sentinel"), by the
+// path of its file, or by the path of the directory that holds its
+// target.yaml. It returns the target and the directory of its file, which is
+// "" for a built-in one. What is wrong with the file comes back as an *Error
+// that lists every problem.
+func Load(nameOrPath string) (*model.Target, string, error) {
+	return LoadFrom(targets.FS, nameOrPath)
+}
+
+// LoadFrom is Load with the built-in targets given: <name>/target.yaml in
+// builtin.
+func LoadFrom(builtin fs.FS, nameOrPath string) (*model.Target, string, error) {
+	if nameOrPath == "" {
+		return nil, "", fmt.Errorf("no target named: give the name of a built-in target (%s) or the path of a target file", strings.Join(Builtin(builtin), ", "))
+	}
+	if !strings.ContainsAny(nameOrPath, "/\\.") {
+		b, err := fs.ReadFile(builtin, path.Join(nameOrPath, FileName))
+		if err == nil {
+			t, err := Parse(nameOrPath+"/"+FileName, b)
+			return t, "", err
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, "", fmt.Errorf("read built-in target %s: %w", nameOrPath, err)
+		}
+	}
+	file := nameOrPath
+	st, err := os.Stat(file)
+	if err == nil && st.IsDir() {
+		file = filepath.Join(file, FileName)
+	}
+	var b []byte
+	if err == nil {
+		b, err = os.ReadFile(file)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		names := Builtin(builtin)
+		return nil, "", fmt.Errorf("no target %q: it is neither a built-in target (%s) nor a file that exists%s",
+			nameOrPath, strings.Join(names, ", "), didYouMean(nameOrPath, names))
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("read target file: %w: check its path and permissions", err)
+	}
+	dir, err := filepath.Abs(filepath.Dir(file))
+	if err != nil {
+		return nil, "", fmt.Errorf("directory of target file %s: %w", file, err)
+	}
+	t, err := Parse(file, b)
+	return t, dir, err
+}
+
+// Builtin lists the names of the built-in targets, sorted.
+func Builtin(builtin fs.FS) []string {
+	files, err := fs.Glob(builtin, "*/"+FileName)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, f := range files {
+		out = append(out, path.Dir(f))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Parse reads the bytes of a target file; file names it in errors.
+func Parse(file string, b []byte) (*model.Target, error) {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(b, &doc); err != nil {
+		return nil, &Error{File: file, Problems: []Problem{yamlProblem(err)}}
+	}
+	if len(doc.Content) == 0 {
+		return nil, &Error{File: file, Problems: []Problem{{Line: 1, Text: "the file is empty: see deploy/targets/README.md for what a target file holds"}}}
+	}
+	s := newSchema()
+	s.walkRoot(doc.Content[0])
+	if len(s.problems) > 0 {
+		return nil, s.error(file)
+	}
+	t := new(model.Target)
+	if err := doc.Decode(t); err != nil {
+		return nil, &Error{File: file, Problems: []Problem{yamlProblem(err)}}
+	}
+	validate(t, s)
+	if len(s.problems) > 0 {
+		return nil, s.error(file)
+	}
+	return t, nil
+}
+
+// Problem is one thing wrong with a target file.
+type Problem struct {
+	Line int    // 1-based
+	Path string // e.g. workloads[1].host; "" for the file as a whole
+	Text string // what is wrong and what to write instead
+}
+
+// Error lists all problems of a target file, in order of lines.
+type Error struct {
+	File     string
+	Problems []Problem
+}
+
+// Error gives each problem on a line of its own: file:line: path: text.
+func (e *Error) Error() string {
+	var b strings.Builder
+	for i, p := range e.Problems {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "%s:%d: ", e.File, p.Line)
+		if p.Path != "" {
+			b.WriteString(p.Path + ": ")
+		}
+		b.WriteString(p.Text)
+	}
+	return b.String()
+}
+
+// yamlProblem reads the line out of yaml.v3's "yaml: line N: text".
+func yamlProblem(err error) Problem {
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	p := Problem{Line: 1, Text: "not YAML: " + text}
+	var n int
+	if c, _ := fmt.Sscanf(text, "line %d:", &n); c == 1 && n > 0 {
+		_, rest, _ := strings.Cut(text, ": ")
+		p = Problem{Line: n, Text: "not YAML: " + rest}
+	}
+	return p
+}

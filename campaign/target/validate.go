@@ -1,0 +1,416 @@
+package target
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"path/filepath"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strings"
+	"time"
+
+	"netsplit/explorer/check"
+	"netsplit/model"
+)
+
+// Dissectors a protocol may name (model.Protocol).
+var dissectors = []string{"fallback", "resp", "text"}
+
+var nameRE = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_-]*$`)
+
+// validator checks what the schema cannot: names that must be declared,
+// patterns that must compile, templates that must expand.
+type validator struct {
+	*schema
+	t     *model.Target
+	hosts []model.NodeID
+}
+
+func validate(t *model.Target, s *schema) {
+	v := &validator{schema: s, t: t}
+	v.hostNames()
+	v.args()
+	v.protocols()
+	v.processes()
+	v.conditions()
+	v.variables()
+	v.workloads()
+	v.checks()
+	v.rest()
+	if len(s.problems) == 0 {
+		v.expansion()
+	}
+}
+
+func (v *validator) hostNames() {
+	if v.t.Name == "" {
+		v.addf("name", "the target has no name: give one, such as name: my-system")
+	} else if !nameRE.MatchString(v.t.Name) {
+		v.addf("name", "%q: use letters, digits, - and _", v.t.Name)
+	}
+	if len(v.t.Nodes) == 0 {
+		v.addf("nodes", "no nodes: list the hosts that run server processes, such as nodes: [n1, n2, n3]")
+	}
+	seen := map[model.NodeID]string{}
+	add := func(key string, hosts []model.NodeID) {
+		for i, h := range hosts {
+			at := fmt.Sprintf("%s[%d]", key, i)
+			if !nameRE.MatchString(string(h)) {
+				v.addf(at, "host name %q: use letters, digits, - and _", h)
+			}
+			if first, dup := seen[h]; dup {
+				v.addf(at, "host %q is declared already at %s: a host is one node or one client", h, first)
+				continue
+			}
+			seen[h] = at
+			v.hosts = append(v.hosts, h)
+		}
+	}
+	add("nodes", v.t.Nodes)
+	add("clients", v.t.Clients)
+}
+
+// declared reports hosts that are used but not declared.
+func (v *validator) declared(at string, hosts ...model.NodeID) {
+	for i, h := range hosts {
+		if slices.Contains(v.hosts, h) {
+			continue
+		}
+		p := at
+		if len(hosts) > 1 {
+			p = fmt.Sprintf("%s[%d]", at, i)
+		}
+		names := make([]string, len(v.hosts))
+		for i, h := range v.hosts {
+			names[i] = string(h)
+		}
+		v.addf(p, "host %q is not declared%s: add it to nodes or clients, which have %s", h, didYouMean(string(h), names), orNone(names))
+	}
+}
+
+// unique reports names that are empty or occur twice in a list.
+func (v *validator) unique(key, what string, n int, name func(int) string) {
+	seen := map[string]int{}
+	for i := range n {
+		at := fmt.Sprintf("%s[%d]", key, i)
+		s := name(i)
+		if s == "" {
+			v.addf(at, "the %s has no name: give one", what)
+			continue
+		}
+		if !nameRE.MatchString(s) {
+			v.addf(at+".name", "%q: use letters, digits, - and _", s)
+		}
+		if first, dup := seen[s]; dup {
+			v.addf(at+".name", "%s %q stands twice (first at %s[%d]): give each a name of its own", what, s, key, first)
+			continue
+		}
+		seen[s] = i
+	}
+}
+
+func (v *validator) args() {
+	for _, k := range slices.Sorted(maps.Keys(v.t.Args)) {
+		if !regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`).MatchString(k) {
+			v.addf("args."+k, "setting name %q: use letters, digits and _, since templates write .Args.%s", k, k)
+		}
+	}
+}
+
+func (v *validator) protocols() {
+	seen := map[string]int{}
+	for i, p := range v.t.Protocols {
+		at := fmt.Sprintf("protocols[%d]", i)
+		if p.Port == 0 {
+			v.addf(at+".port", "want a port from 1 to 65535")
+		}
+		if p.Transport != "tcp" && p.Transport != "udp" {
+			v.addf(at+".transport", "unknown transport %q: use tcp or udp", p.Transport)
+		}
+		if !slices.Contains(dissectors, p.Dissector) {
+			v.addf(at+".dissector", "unknown dissector %q%s: use %s", p.Dissector, didYouMean(p.Dissector, dissectors), strings.Join(dissectors, ", "))
+		}
+		k := fmt.Sprintf("%s port %d", p.Transport, p.Port)
+		if first, dup := seen[k]; dup {
+			v.addf(at, "%s stands twice (first at protocols[%d]): keep one", k, first)
+			continue
+		}
+		seen[k] = i
+	}
+}
+
+func (v *validator) processes() {
+	if len(v.t.Processes) == 0 {
+		v.addf("processes", "no processes: a target runs at least one server process")
+	}
+	v.unique("processes", "process", len(v.t.Processes), func(i int) string { return v.t.Processes[i].Name })
+	var names []string
+	for _, c := range v.t.Stable {
+		names = append(names, c.Name)
+	}
+	for i, p := range v.t.Processes {
+		at := fmt.Sprintf("processes[%d]", i)
+		if len(p.Hosts) == 0 {
+			v.addf(at+".hosts", "process %q has no hosts: say where it runs", p.Name)
+		}
+		v.declared(at+".hosts", p.Hosts...)
+		v.command(at+".command", p.Command)
+		for _, f := range slices.Sorted(maps.Keys(p.Files)) {
+			if !filepath.IsLocal(f) {
+				v.addf(at+".files."+f, "file name %q must stay inside the host's directory: use a relative path without ..", f)
+			}
+		}
+		for j, a := range p.After {
+			if !slices.Contains(names, a) {
+				v.addf(fmt.Sprintf("%s.after[%d]", at, j), "no condition %q%s: stable has %s", a, didYouMean(a, names), orNone(names))
+			}
+		}
+	}
+}
+
+func (v *validator) command(at string, c []string) {
+	if len(c) == 0 || c[0] == "" {
+		v.addf(at, "no command: give a list, such as [redis-server, redis.conf]")
+	}
+}
+
+func (v *validator) probe(at string, p model.Probe) {
+	n := 0
+	for _, set := range []bool{len(p.Command) > 0, p.TCP != "", p.HTTP != ""} {
+		if set {
+			n++
+		}
+	}
+	if n != 1 {
+		v.addf(at, "a probe has exactly one of command, tcp and http; this one has %d", n)
+	}
+	if p.TCP == "" && (p.Send != "" || p.Until != "") {
+		v.addf(at, "send and until go with tcp only")
+	}
+	if p.TCP != "" && !strings.Contains(p.TCP, "{{") {
+		if _, err := netip.ParseAddrPort(p.TCP); err != nil {
+			v.addf(at+".tcp", "%q: want an address and port on the host, such as 127.0.0.1:6379", p.TCP)
+		}
+	}
+	v.regexp(at+".until", p.Until, nil)
+}
+
+// regexp checks a pattern; groups, where given, lists the group names allowed.
+func (v *validator) regexp(at, pattern string, groups []string) *regexp.Regexp {
+	if strings.Contains(pattern, "{{") {
+		return nil // checked when expanded
+	}
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		v.addf(at, "bad regular expression %s: see https://pkg.go.dev/regexp/syntax", regexpError(err))
+		return nil
+	}
+	for _, g := range re.SubexpNames() {
+		if g != "" && groups != nil && !slices.Contains(groups, g) {
+			v.addf(at, "unknown group %q%s: groups here are named %s", g, didYouMean(g, groups), strings.Join(groups, ", "))
+		}
+	}
+	return re
+}
+
+func regexpError(err error) string {
+	if e, ok := err.(*syntax.Error); ok {
+		return fmt.Sprintf("(%s: `%s`)", e.Code, e.Expr)
+	}
+	return "(" + err.Error() + ")"
+}
+
+func (v *validator) conditions() {
+	if len(v.t.Stable) == 0 {
+		v.addf("stable", "no stable conditions: say how to see that the target is ready (an open port is not enough)")
+	}
+	v.unique("stable", "condition", len(v.t.Stable), func(i int) string { return v.t.Stable[i].Name })
+	for i, c := range v.t.Stable {
+		at := fmt.Sprintf("stable[%d]", i)
+		if len(c.Hosts) == 0 {
+			v.addf(at+".hosts", "condition %q has no hosts: say where it is probed", c.Name)
+		}
+		v.declared(at+".hosts", c.Hosts...)
+		v.probe(at+".probe", c.Probe)
+		if c.Match == "" {
+			v.addf(at+".match", "condition %q has no match: give the regular expression that its answer must match", c.Name)
+		}
+		v.regexp(at+".match", c.Match, []string{"same"})
+	}
+}
+
+func (v *validator) variables() {
+	v.unique("variables", "variable", len(v.t.Variables), func(i int) string { return v.t.Variables[i].Name })
+	for i, vr := range v.t.Variables {
+		at := fmt.Sprintf("variables[%d]", i)
+		if vr.Kind == "" {
+			v.addf(at+".kind", "variable %q has no kind: give one, such as leader, role or term; only variables of one kind are compared", vr.Name)
+		}
+		if vr.As != "" && vr.As != "host" {
+			v.addf(at+".as", "unknown form %q: use host (addresses become host names), or leave it out", vr.As)
+		}
+		if vr.MaxAge <= 0 {
+			v.addf(at+".max_age", "variable %q has no max_age: say how old an observation may be and still count, such as 1s", vr.Name)
+		}
+		if len(vr.Sources) == 0 {
+			v.addf(at+".sources", "variable %q has no sources: say which message or probe shows it", vr.Name)
+		}
+		for j, src := range vr.Sources {
+			v.source(fmt.Sprintf("%s.sources[%d]", at, j), src)
+		}
+	}
+}
+
+func (v *validator) source(at string, src model.VarSource) {
+	re := v.regexp(at+".regexp", src.Regexp, []string{"value", "about"})
+	switch {
+	case (src.Type != "") == (src.Probe != nil):
+		v.addf(at, "a source has either type (a message) or probe")
+	case src.Probe != nil:
+		v.probe(at+".probe", *src.Probe)
+		v.declared(at+".hosts", src.Hosts...)
+		if src.Every <= 0 {
+			v.addf(at+".every", "a probed source needs an interval, such as every: 200ms")
+		} else if src.Every < 10*time.Millisecond {
+			v.addf(at+".every", "%s is too often: use 10ms or more", src.Every)
+		}
+		if src.Field != "" || src.Of != "" {
+			v.addf(at, "field and of go with type only")
+		}
+	default:
+		if src.Field == "" && src.Value == "" {
+			v.addf(at, "a message source needs field (what to read) or value (what it means)")
+		}
+		if src.Of != "" && src.Of != "sender" && src.Of != "receiver" {
+			v.addf(at+".of", "unknown end %q: use sender or receiver", src.Of)
+		}
+		if len(src.Hosts) > 0 || src.Every != 0 {
+			v.addf(at, "hosts and every go with probe only")
+		}
+	}
+	if src.AbsentFor != "" {
+		if re != nil && !slices.Contains(re.SubexpNames(), "about") {
+			v.addf(at+".absent_for", "absent_for needs a regexp with a group named about")
+		}
+		if src.AbsentFor != "nodes" {
+			for _, h := range strings.FieldsFunc(src.AbsentFor, func(r rune) bool { return r == ',' || r == ' ' }) {
+				v.declared(at+".absent_for", model.NodeID(h))
+			}
+		}
+	}
+}
+
+func (v *validator) workloads() {
+	if len(v.t.Workloads) == 0 {
+		v.addf("workloads", "no workloads: without one nothing is written that could be lost; add a process on a client host")
+	}
+	all := slices.Concat(v.t.Workloads, v.t.Final)
+	n := len(v.t.Workloads)
+	v.unique("workloads", "workload", n, func(i int) string { return v.t.Workloads[i].Name })
+	v.unique("final", "workload", len(v.t.Final), func(i int) string { return v.t.Final[i].Name })
+	for i, w := range all {
+		at := fmt.Sprintf("workloads[%d]", i)
+		if i >= n {
+			at = fmt.Sprintf("final[%d]", i-n)
+			if slices.ContainsFunc(v.t.Workloads, func(o model.Workload) bool { return o.Name == w.Name }) {
+				v.addf(at+".name", "workload %q stands in workloads too: give each a name of its own", w.Name)
+			}
+		}
+		if w.Host == "" {
+			v.addf(at+".host", "workload %q has no host: say on which client it runs", w.Name)
+		} else {
+			v.declared(at+".host", w.Host)
+		}
+		v.command(at+".command", w.Command)
+	}
+}
+
+func (v *validator) checks() {
+	for i, c := range v.t.Checks {
+		at := fmt.Sprintf("checks[%d]", i)
+		if !slices.Contains(check.Names(), c.Name) {
+			v.addf(at+".name", "unknown check %q%s: there are %s", c.Name, didYouMean(c.Name, check.Names()), strings.Join(check.Names(), ", "))
+		}
+		switch c.Class {
+		case model.Broken:
+		case model.Documented:
+			if c.Quote == "" {
+				v.addf(at+".quote", "a documented failure needs quote: the sentence of the documentation that admits it")
+			}
+		default:
+			v.addf(at+".class", "unknown class %q: use broken or documented", c.Class)
+		}
+		for j, o := range v.t.Checks[:i] {
+			if o.Name == c.Name {
+				v.addf(at+".name", "check %q stands twice (first at checks[%d]): keep one", c.Name, j)
+				break
+			}
+		}
+	}
+}
+
+func (v *validator) rest() {
+	for key, list := range map[string][]string{"logs.fatal": v.t.Logs.Fatal, "logs.allow": v.t.Logs.Allow} {
+		for i, p := range list {
+			v.regexp(fmt.Sprintf("%s[%d]", key, i), p, nil)
+		}
+	}
+	for _, d := range []struct {
+		key  string
+		have time.Duration
+		what string
+	}{
+		{"settle", v.t.Timing.Settle, "how long the target may take to be stable after its start"},
+		{"workload", v.t.Timing.Workload, "how long the workload runs"},
+		{"max_cut", v.t.Timing.MaxCut, "the longest partition"},
+		{"recover", v.t.Timing.Recover, "how long the target may take to be stable again after heal"},
+	} {
+		if d.have <= 0 {
+			v.addf("timing."+d.key, "missing: say %s, such as 10s", d.what)
+		}
+	}
+	for _, prog := range slices.Sorted(maps.Keys(v.t.Needs)) {
+		if v.t.Needs[prog] == "" {
+			v.addf("needs."+prog, "name the Debian package that has %s", prog)
+		}
+	}
+}
+
+// expansion fills every template with made-up addresses, for every host, and
+// checks the patterns and settings that come out.
+func (v *validator) expansion() {
+	in := ExpandInput{Dir: "/tmp/d", TargetDir: "/tmp/t", Bin: "/tmp/b", Seed: 1, RunStart: time.Unix(1, 0), Hosts: map[model.NodeID]netip.Addr{}}
+	args, _ := Args(v.t, nil)
+	x := &expander{v: Values{IPs: map[string]string{}, Dir: in.Dir, TargetDir: in.TargetDir, Bin: in.Bin,
+		Args: args, Seed: 1, RunStart: 1, WorkloadFor: v.t.Timing.Workload}}
+	for i, h := range v.hosts {
+		x.v.IPs[string(h)] = fmt.Sprintf("192.0.2.%d", 1+i%250)
+	}
+	for i, c := range v.t.Checks {
+		c.With = x.mapping(fmt.Sprintf("checks[%d].with", i), c.With)
+		for _, p := range check.Settings(c) {
+			v.addf(fmt.Sprintf("checks[%d].with", i), "%s", p)
+		}
+	}
+	for _, h := range v.hosts {
+		x.v.Host, x.v.IP = string(h), x.v.IPs[string(h)]
+		var out model.Target
+		x.host(v.t, &out)
+		for _, c := range out.Stable {
+			for i, o := range v.t.Stable {
+				if o.Name == c.Name && strings.Contains(o.Match, "{{") {
+					v.regexp(fmt.Sprintf("stable[%d].match", i), c.Match, []string{"same"})
+				}
+			}
+		}
+	}
+	seen := map[string]bool{}
+	for _, e := range x.errs {
+		if !seen[e.path] { // once, not once per host
+			v.addf(e.path, "%v", e.err)
+		}
+		seen[e.path] = true
+	}
+}

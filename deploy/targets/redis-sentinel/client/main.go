@@ -1,0 +1,151 @@
+// Command client is the workload of the redis-sentinel target.
+//
+// "write" writes unique keys through the master that the Sentinels name,
+// "operate" forces failovers at seeded moments, "read" reads all keys back
+// from every node after recovery. Each prints the operation history as JSON
+// lines (model.Operation) on standard output and ends at its time or when its
+// standard input ends.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"netsplit/model"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	err := run(ctx, os.Args[1:], os.Stdin, os.Stdout)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "redis-sentinel client:", err)
+		os.Exit(1)
+	}
+}
+
+// common are the flags of every mode.
+type common struct {
+	nodes []node
+	spec  string
+	dur   time.Duration
+	seed  uint64
+	tmo   time.Duration
+	out   *history
+}
+
+func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
+	var c common
+	root := &cobra.Command{Use: "client", Short: "Workload of the redis-sentinel target", SilenceUsage: true, SilenceErrors: true}
+	root.PersistentFlags().StringVar(&c.spec, "nodes", "", "hosts with their addresses: n1=10.0.0.1,n2=10.0.0.2 (required)")
+	root.PersistentFlags().DurationVar(&c.dur, "for", 9*time.Second, "how long to run")
+	root.PersistentFlags().Uint64Var(&c.seed, "seed", 1, "seed of every random choice")
+	root.PersistentFlags().DurationVar(&c.tmo, "timeout", 300*time.Millisecond, "timeout of one operation")
+	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+		var err error
+		if c.nodes, err = parseNodes(c.spec); err != nil {
+			return err
+		}
+		start := time.Now()
+		if s := os.Getenv("NETSPLIT_RUN_START"); s != "" {
+			ns, err := strconv.ParseInt(s, 10, 64)
+			if err != nil {
+				return fmt.Errorf("NETSPLIT_RUN_START=%q: want the start of the run in Unix nanoseconds", s)
+			}
+			start = time.Unix(0, ns)
+		}
+		c.out = newHistory(out, start)
+		return nil
+	}
+	// bound gives the context of the work: it ends at --for or with stdin.
+	bound := func(cmd *cobra.Command) (context.Context, context.CancelFunc) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), c.dur)
+		go func() {
+			_, _ = io.Copy(io.Discard, in)
+			cancel()
+		}()
+		return ctx, cancel
+	}
+
+	var w writeOptions
+	write := &cobra.Command{Use: "write", Args: cobra.NoArgs, Short: "Write unique keys through the master", RunE: func(cmd *cobra.Command, _ []string) error {
+		ctx, cancel := bound(cmd)
+		defer cancel()
+		return writeAll(ctx, &c, w)
+	}}
+	write.Flags().IntVar(&w.rate, "rate", 70, "writes per second, all writers together")
+	write.Flags().IntVar(&w.writers, "writers", 1, "writers, each with a connection of its own")
+	write.Flags().IntVar(&w.wait, "wait", 0, "replicas to WAIT for, 100 ms at most, after each write")
+
+	var failovers int
+	operate := &cobra.Command{Use: "operate", Args: cobra.NoArgs, Short: "Force failovers at seeded moments", RunE: func(cmd *cobra.Command, _ []string) error {
+		ctx, cancel := bound(cmd)
+		defer cancel()
+		return operateAll(ctx, &c, failovers)
+	}}
+	operate.Flags().IntVar(&failovers, "failovers", 1, "how many")
+
+	read := &cobra.Command{Use: "read", Args: cobra.NoArgs, Short: "Read all keys from every node", RunE: func(cmd *cobra.Command, _ []string) error {
+		ctx, cancel := bound(cmd)
+		defer cancel()
+		return readAll(ctx, &c)
+	}}
+	root.AddCommand(write, operate, read)
+	root.SetArgs(args)
+	root.SetOut(os.Stderr)
+	root.SetErr(os.Stderr)
+	if err := root.ExecuteContext(ctx); err != nil {
+		return err
+	}
+	if c.out == nil {
+		return nil // help
+	}
+	return c.out.err()
+}
+
+// history prints operations, one JSON line each, in the order of their times.
+type history struct {
+	start time.Time
+
+	mu   sync.Mutex // guards what follows
+	w    *bufio.Writer
+	fail error
+}
+
+func newHistory(w io.Writer, start time.Time) *history {
+	return &history{start: start, w: bufio.NewWriter(w)}
+}
+
+// add stamps and prints one operation.
+func (h *history) add(op model.Operation) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	op.Time = time.Since(h.start)
+	b, err := json.Marshal(op)
+	if err == nil {
+		_, err = h.w.Write(append(b, '\n'))
+	}
+	if err == nil {
+		err = h.w.Flush()
+	}
+	if err != nil && h.fail == nil {
+		h.fail = fmt.Errorf("write history: %w", err)
+	}
+}
+
+func (h *history) err() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.fail
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"netsplit/model"
+)
+
+// operateAll asks a Sentinel for a failover at seeded moments: one in each
+// equal share of the time, in its first half, so that its end is seen too.
+func operateAll(ctx context.Context, c *common, failovers int) error {
+	moments, asks := plan(c.seed, failovers, c.dur, len(c.nodes))
+	begin := time.Now()
+	for i, m := range moments {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(time.Until(begin.Add(m))):
+		}
+		s := c.nodes[asks[i]]
+		op := model.Operation{Type: model.OpInvoke, F: "failover", Node: s.name}
+		c.out.add(op)
+		conn := dial(s.ip, sentinelPort, c.tmo)
+		err := conn.Do(ctx, "SENTINEL", "FAILOVER", masterName).Err()
+		conn.Close()
+		op.Type = model.OpOK // begun; the Sentinels finish it by themselves
+		if err != nil {
+			op.Type, op.Error = failure(err)
+		}
+		c.out.add(op)
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// plan draws the moments and the Sentinels to ask. It is a function of the
+// seed: a replay does the same.
+func plan(seed uint64, failovers int, dur time.Duration, nodes int) ([]time.Duration, []int) {
+	rng := rand.New(rand.NewPCG(seed, 0x0b5))
+	var moments []time.Duration
+	var asks []int
+	for i := range failovers {
+		share := dur / time.Duration(failovers)
+		moments = append(moments, time.Duration(i)*share+share/10+time.Duration(rng.Int64N(int64(share)*4/10+1)))
+		asks = append(asks, rng.IntN(nodes))
+	}
+	slices.Sort(moments)
+	return moments, asks
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"netsplit/model"
+)
+
+// Ports and name of the target's configuration (target.yaml).
+const (
+	redisPort    = 6379
+	sentinelPort = 26379
+	masterName   = "m"
+)
+
+// node is one host of the target.
+type node struct {
+	name model.NodeID
+	ip   netip.Addr
+}
+
+func parseNodes(spec string) ([]node, error) {
+	var out []node
+	for _, f := range strings.Split(spec, ",") {
+		name, addr, ok := strings.Cut(f, "=")
+		ip, err := netip.ParseAddr(addr)
+		if !ok || name == "" || err != nil {
+			return nil, fmt.Errorf("--nodes %q: want hosts with their addresses, such as n1=10.0.0.1,n2=10.0.0.2", spec)
+		}
+		out = append(out, node{model.NodeID(name), ip})
+	}
+	return out, nil
+}
+
+// dial returns a client of one address that never repeats a command by itself
+// and holds one connection: who answered is who was asked, once.
+func dial(ip netip.Addr, port uint16, timeout time.Duration) *redis.Client {
+	return redis.NewClient(&redis.Options{
+		Addr:            netip.AddrPortFrom(ip, port).String(),
+		Protocol:        2,
+		DisableIdentity: true,
+		MaxRetries:      -1,
+		PoolSize:        1,
+		DialerRetries:   1,
+		DialTimeout:     timeout,
+		ReadTimeout:     timeout,
+		WriteTimeout:    timeout,
+		PoolTimeout:     timeout,
+	})
+}
+
+// masterBySentinel asks one Sentinel who is master.
+func masterBySentinel(ctx context.Context, s node, nodes []node, timeout time.Duration) (node, error) {
+	c := dial(s.ip, sentinelPort, timeout)
+	defer c.Close()
+	got, err := c.Do(ctx, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", masterName).StringSlice()
+	if err != nil {
+		return node{}, err
+	}
+	if len(got) != 2 {
+		return node{}, fmt.Errorf("unexpected answer %q", got)
+	}
+	for _, n := range nodes {
+		if n.ip.String() == got[0] {
+			return n, nil
+		}
+	}
+	return node{}, fmt.Errorf("unknown address %s", got[0])
+}
+
+// role asks a Redis for its role: "master", or "slave of <host>".
+func role(ctx context.Context, c *redis.Client, nodes []node) (string, error) {
+	got, err := c.Do(ctx, "ROLE").Slice()
+	if err != nil {
+		return "", err
+	}
+	if len(got) == 0 {
+		return "", errors.New("empty answer to ROLE")
+	}
+	r := fmt.Sprint(got[0])
+	if r == "slave" && len(got) > 1 {
+		of := fmt.Sprint(got[1])
+		for _, n := range nodes {
+			if n.ip.String() == of {
+				of = string(n.name)
+			}
+		}
+		return "slave of " + of, nil
+	}
+	return r, nil
+}
+
+// failure says whether an error means that the operation did not happen
+// (fail) or that nobody knows (info), and gives it a stable first word.
+func failure(err error) (model.OpType, string) {
+	var op *net.OpError
+	var re redis.Error
+	switch {
+	case errors.As(err, &re):
+		// Redis answered with an error: it did not do it.
+		return model.OpFail, re.Error()
+	case errors.As(err, &op) && op.Op == "dial":
+		return model.OpFail, "connect " + err.Error()
+	case errors.Is(err, context.DeadlineExceeded) || isTimeout(err):
+		return model.OpInfo, "timeout " + err.Error()
+	case errors.Is(err, context.Canceled):
+		return model.OpInfo, "stopped " + err.Error()
+	}
+	return model.OpInfo, "closed " + err.Error()
+}
+
+func isTimeout(err error) bool {
+	var ne net.Error
+	return errors.As(err, &ne) && ne.Timeout()
+}

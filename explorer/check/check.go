@@ -1,0 +1,270 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"netsplit/model"
+)
+
+// Record is what a run left behind, as far as judging needs it. Times are
+// since the run started.
+type Record struct {
+	// Target is the target with its settings filled in (target.Expand without
+	// a host).
+	Target   *model.Target
+	Scenario model.Scenario
+	// CutReached says whether the scenario's cut took place.
+	CutReached bool
+	// WorkloadStart and WorkloadEnd bound the workload.
+	WorkloadStart, WorkloadEnd time.Duration
+
+	History      []Op
+	Exits        []ProcessExit
+	LogLines     []LogLine
+	Observations []model.Observation
+	// Proof is nil if there was no cut.
+	Proof    *model.Proof
+	Recovery Recovery
+
+	// WorkloadHung names the workloads that did not end when told to.
+	WorkloadHung []string
+	// Incomplete says why the run cannot be judged, one reason each: a switch
+	// or agent lost, held packets lost, a probe that went silent, a disk full.
+	Incomplete []string
+	// Bounds are the user's limits on documented losses.
+	Bounds Bounds
+}
+
+// Bounds on documented losses; negative: none stated (model.CampaignSpec).
+type Bounds struct {
+	MaxLost   int
+	MaxWindow time.Duration
+}
+
+// NoBounds states no bound.
+func NoBounds() Bounds { return Bounds{MaxLost: -1, MaxWindow: -1} }
+
+// Op is one line of the operation history with the workload that printed it.
+type Op struct {
+	Workload string `json:"workload"`
+	model.Operation
+}
+
+// ProcessExit is a server process of the target that ended during a run.
+type ProcessExit struct {
+	Host    model.NodeID  `json:"host"`
+	Process string        `json:"process"`
+	At      time.Duration `json:"at"`
+	// Status is the exit status, 128 + signal number for a signal.
+	Status int `json:"status"`
+	// Expected is set on processes that netsplit stopped.
+	Expected bool `json:"expected"`
+	// LastLine is the last line it printed, for the report.
+	LastLine string `json:"lastLine,omitempty"`
+}
+
+// LogLine is one line a process printed.
+type LogLine struct {
+	Host    model.NodeID  `json:"host"`
+	Process string        `json:"process"`
+	At      time.Duration `json:"at"`
+	Line    string        `json:"line"`
+}
+
+// Recovery says how the target came back after heal (after the end of the
+// workload, where there was no cut).
+type Recovery struct {
+	From     time.Duration `json:"from"`     // heal, or end of the workload
+	StableAt time.Duration `json:"stableAt"` // valid where Stable
+	Limit    time.Duration `json:"limit"`    // Timing.Recover
+	// Stable: every stable condition held and no invariant was violated, at
+	// one moment within the limit.
+	Stable bool `json:"stable"`
+	// Pending are the conditions that did not hold at the limit.
+	Pending []string `json:"pending,omitempty"`
+	// Violated are the invariants that did not hold at the limit.
+	Violated []Violation `json:"violated,omitempty"`
+	// Final holds the last value of every variable at the end of recovery.
+	Final []model.VarValue `json:"final,omitempty"`
+}
+
+// Violation is an invariant that does not hold, with the values seen.
+type Violation struct {
+	Invariant model.Invariant `json:"invariant"`
+	State     model.State     `json:"state"`
+}
+
+// Finding is one thing a checker found.
+type finding = model.Failure
+
+// checker is one entry of the registry.
+type checker struct {
+	name string
+	// help is one line for documentation: what it reports.
+	help string
+	// with explains the settings it takes.
+	with map[string]setting
+	// needs are settings without which it cannot work.
+	run func(r *Record, s settings) outcome
+}
+
+// outcome is what a checker says about a run.
+type outcome struct {
+	failures []model.Failure
+	// legal counts operations that had a right to fail.
+	legal int
+	// unknown says why the checker could not decide; "" if it did.
+	unknown string
+}
+
+// Names lists the checkers, sorted.
+func Names() []string {
+	var out []string
+	for _, c := range registry() {
+		out = append(out, c.name)
+	}
+	return out
+}
+
+// Help returns a line for each checker and each of its settings, sorted.
+func Help() []string {
+	var out []string
+	for _, c := range registry() {
+		out = append(out, c.name+": "+c.help)
+		for _, k := range sortedKeys(c.with) {
+			out = append(out, fmt.Sprintf("    with.%s: %s (default %q)", k, c.with[k].help, c.with[k].def))
+		}
+	}
+	return out
+}
+
+// Settings checks the settings of a check and says what is wrong with them.
+func Settings(spec model.CheckSpec) []string {
+	c, ok := lookup(spec.Name)
+	if !ok {
+		return nil // an unknown name is reported where names are checked
+	}
+	_, problems := c.settings(spec)
+	return problems
+}
+
+func lookup(name string) (checker, bool) {
+	for _, c := range registry() {
+		if c.name == name {
+			return c, true
+		}
+	}
+	return checker{}, false
+}
+
+// registry returns the checkers sorted by name.
+func registry() []checker {
+	return []checker{
+		fatalLog(), lostWrites(), processDied(), recovery(), resurrected(), twoLeaders(), workloadHang(),
+	}
+}
+
+// Judge gives the verdict on a run. The order of questions: can the run be
+// judged at all (else unknown); did anything fail (fail); did the cut take
+// place and bite (else vacuous); is it proved that nothing leaked (else
+// unknown); only then pass. A failure is reported whether or not the cut bit:
+// what is broken without a partition is broken all the more.
+func Judge(r Record) model.Verdict {
+	var v model.Verdict
+	if len(r.Incomplete) > 0 {
+		v.Value = model.VerdictUnknown
+		v.Reason = "the record is not complete: " + strings.Join(r.Incomplete, "; ")
+		return v
+	}
+	if r.Target == nil {
+		return model.Verdict{Value: model.VerdictUnknown, Reason: "the record has no target: nothing says what to check"}
+	}
+	var unknown []string
+	for _, spec := range r.Target.Checks {
+		c, ok := lookup(spec.Name)
+		if !ok {
+			unknown = append(unknown, fmt.Sprintf("no check is named %q (there are %s)", spec.Name, strings.Join(Names(), ", ")))
+			continue
+		}
+		s, problems := c.settings(spec)
+		if len(problems) > 0 {
+			unknown = append(unknown, fmt.Sprintf("check %s: %s", spec.Name, strings.Join(problems, "; ")))
+			continue
+		}
+		o := c.run(&r, s)
+		for _, f := range o.failures {
+			f.Check = spec.Name
+			if f.Class == "" {
+				f.Class = spec.Class
+			}
+			if f.Quote == "" {
+				f.Quote = spec.Quote
+			}
+			v.Failures = append(v.Failures, f)
+		}
+		v.Legal += o.legal
+		if o.unknown != "" {
+			unknown = append(unknown, fmt.Sprintf("check %s could not decide: %s", spec.Name, o.unknown))
+		}
+	}
+	v.Legal += legalOps(&r)
+	sortFailures(v.Failures)
+	fault := r.Scenario.Strategy != model.StrategyClean && r.Scenario.Strategy != ""
+	switch {
+	case len(v.Failures) > 0:
+		v.Value, v.Reason = model.VerdictFail, failReason(v.Failures)
+	case len(unknown) > 0:
+		v.Value, v.Reason = model.VerdictUnknown, strings.Join(unknown, "; ")
+	case fault && !r.CutReached:
+		v.Value, v.Reason = model.VerdictVacuous, notReached(r.Scenario)
+	case fault && r.Proof == nil:
+		v.Value, v.Reason = model.VerdictUnknown, "the run was cut, and there is no proof of what the cut did"
+	case fault && r.Proof.Wanted == 0:
+		v.Value, v.Reason = model.VerdictVacuous, "no packet wanted to cross the cut"
+	case fault && r.Proof.Leaked > 0:
+		v.Value, v.Reason = model.VerdictUnknown, fmt.Sprintf("%d of %d packets that wanted to cross the cut arrived all the same: the partition did not hold", r.Proof.Leaked, r.Proof.Wanted)
+	case fault && !r.Proof.LeakKnown:
+		v.Value, v.Reason = model.VerdictUnknown, "no receiving host could count what leaked through the cut: the partition is not proved"
+	case fault:
+		v.Value, v.Reason = model.VerdictPass, fmt.Sprintf("all checks hold; the cut held (%d packets wanted to cross, none did)", r.Proof.Wanted)
+	default:
+		v.Value, v.Reason = model.VerdictPass, "all checks hold; no cut was asked for"
+	}
+	return v
+}
+
+func notReached(s model.Scenario) string {
+	if s.Strategy == model.StrategyCoFI && s.Invariant != nil && s.State != nil {
+		return fmt.Sprintf("the state %s of %s did not occur, so nothing was cut", s.State, s.Invariant)
+	}
+	return "the moment to cut did not come before the workload ended"
+}
+
+// failReason names the worst failure and counts the rest.
+func failReason(fs []model.Failure) string {
+	s := fs[0].Summary
+	if len(fs) > 1 {
+		s += fmt.Sprintf("; and %d more failure(s)", len(fs)-1)
+	}
+	return s
+}
+
+// classRank puts what matters most first.
+func classRank(c model.FailureClass) int {
+	return slices.Index([]model.FailureClass{model.Broken, model.BrokenBound, model.Documented}, c)
+}
+
+func sortFailures(fs []model.Failure) {
+	slices.SortStableFunc(fs, func(a, b model.Failure) int {
+		if d := classRank(a.Class) - classRank(b.Class); d != 0 {
+			return d
+		}
+		if d := strings.Compare(a.Signature, b.Signature); d != 0 {
+			return d
+		}
+		return strings.Compare(a.Summary, b.Summary)
+	})
+}

@@ -1,0 +1,132 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"netsplit/model"
+)
+
+// twoLeaders reports leaders that should not be two: in one epoch at any time,
+// or at all once recovery is over.
+func twoLeaders() checker {
+	return checker{
+		name: "two-leaders",
+		help: "two leaders in one epoch at any time; after recovery two nodes that lead, or views that differ",
+		with: map[string]setting{
+			"role":         {def: "", help: "variable that holds a node's role"},
+			"leader_value": {def: "leader", help: "value of role that means leader"},
+			"view":         {def: "", help: "variable that holds whom a node takes for leader"},
+			"epoch":        {def: "", help: "variable that holds the epoch of that view; read from the same message as view"},
+		},
+		run: func(r *Record, s settings) outcome {
+			var out outcome
+			if s["view"] != "" && s["epoch"] != "" {
+				if f, ok := oneEpoch(r, s["view"], s["epoch"]); ok {
+					out.failures = append(out.failures, f)
+				}
+			}
+			if f, ok := leadersAtEnd(r, s); ok {
+				out.failures = append(out.failures, f)
+			}
+			if f, ok := viewsAtEnd(r, s["view"]); ok {
+				out.failures = append(out.failures, f)
+			}
+			return out
+		},
+	}
+}
+
+// oneEpoch looks for two leaders announced under one epoch. Only a view and
+// an epoch read from one message belong together.
+func oneEpoch(r *Record, view, epoch string) (model.Failure, bool) {
+	type said struct {
+		leader string
+		by     model.Observation
+	}
+	epochOf := map[uint64]string{}
+	for _, o := range r.Observations {
+		if o.Message != 0 && o.Var.Name == epoch {
+			epochOf[o.Message] = o.Value
+		}
+	}
+	obs := slices.Clone(r.Observations)
+	slices.SortStableFunc(obs, func(a, b model.Observation) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Message, b.Message))
+	})
+	first := map[string]said{}
+	for _, o := range obs {
+		e, ok := epochOf[o.Message]
+		if o.Message == 0 || o.Var.Name != view || !ok {
+			continue
+		}
+		f, known := first[e]
+		if !known {
+			first[e] = said{o.Value, o}
+			continue
+		}
+		if f.leader != o.Value {
+			return model.Failure{
+				Signature: "two leaders in one epoch",
+				Summary: fmt.Sprintf("two leaders in epoch %s: %s says %s at %s s, %s says %s at %s s", e,
+					f.by.Var.Node, f.leader, seconds(f.by.At), o.Var.Node, o.Value, seconds(o.At)),
+				Amount: 1,
+			}, true
+		}
+	}
+	return model.Failure{}, false
+}
+
+// leadersAtEnd counts the nodes that lead when recovery is over: by their
+// last observed role and by the final roles in the history.
+func leadersAtEnd(r *Record, s settings) (model.Failure, bool) {
+	leaders := map[string]bool{}
+	for _, v := range r.Recovery.Final {
+		if s["role"] != "" && v.Var.Name == s["role"] && v.Value == s["leader_value"] {
+			leaders[string(v.Var.Node)] = true
+		}
+	}
+	if len(leaders) < 2 {
+		leaders = map[string]bool{}
+		for _, o := range ordered(r, "final-role") {
+			if o.Type == model.OpOK && o.Value == s["leader_value"] {
+				leaders[string(o.Node)] = true
+			}
+		}
+	}
+	if len(leaders) < 2 {
+		return model.Failure{}, false
+	}
+	return model.Failure{
+		Signature: "two nodes lead after recovery",
+		Summary:   fmt.Sprintf("%s all call themselves %s when recovery is over", strings.Join(sortedKeys(leaders), ", "), s["leader_value"]),
+		Amount:    len(leaders),
+	}, true
+}
+
+// viewsAtEnd compares whom the nodes take for leader when recovery is over.
+func viewsAtEnd(r *Record, view string) (model.Failure, bool) {
+	if view == "" {
+		return model.Failure{}, false
+	}
+	values := map[string]bool{}
+	var detail []string
+	for _, v := range r.Recovery.Final {
+		if v.Var.Name == view {
+			values[v.Value] = true
+			detail = append(detail, v.Var.String()+" is "+v.Value)
+		}
+	}
+	if len(values) < 2 {
+		return model.Failure{}, false
+	}
+	slices.Sort(detail)
+	return model.Failure{
+		Signature: "views of the leader differ after recovery",
+		Summary:   fmt.Sprintf("when recovery is over the nodes name different leaders: %s", strings.Join(detail, ", ")),
+		Detail:    detail,
+		Amount:    len(values),
+	}, true
+}

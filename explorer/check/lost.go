@@ -1,0 +1,360 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"netsplit/model"
+)
+
+// lostWrites reports acknowledged writes that the final read does not have.
+func lostWrites() checker {
+	return checker{
+		name: "lost-acknowledged-writes",
+		help: "acknowledged writes of unique keys that the service no longer has after recovery",
+		with: map[string]setting{
+			"write":       {def: "write", help: "f of the operations that write"},
+			"read":        {def: "final-read", help: "f of the operations that list what the service has at the end; <read>-done ok says that the list is whole"},
+			"copy":        {def: "final-copy", help: "f of the operations that list what other nodes have at the end"},
+			"leader":      {def: "", help: "variable whose value is the leader's name; a node leads when it names itself"},
+			"bounded":     {def: "false", kind: "bool", help: "true: a leader without its replicas stops after bound, so a later write that is lost is broken"},
+			"bound":       {def: "0s", kind: "duration", help: "how long a leader without its replicas may go on (bounded)"},
+			"bound_grace": {def: "1s", kind: "duration", help: "added to bound before a lost write is called broken"},
+		},
+		run: runLostWrites,
+	}
+}
+
+// Phases of a lost write's acknowledgement. A write that is doomed by a change
+// of leader before the cut, or without one, has nothing to do with the cut.
+const (
+	phaseNoFailover = "though no other node ever led"
+	phaseNoCutIn    = "at a failover without a cut, before another node led"
+	phaseNoCutBulk  = "at a failover without a cut, by the deposed leader"
+	phaseBefore     = "before the cut"
+	phaseDuring     = "during the cut"
+	phaseAfter      = "after heal"
+)
+
+// lostWrite is one acknowledged write that is gone.
+type lostWrite struct {
+	key   string
+	node  model.NodeID // that acknowledged it
+	asked time.Duration
+	at    time.Duration // acknowledged
+}
+
+// group holds the lost writes of one cause: one signature, one failure.
+type group struct {
+	phase    string
+	isolated bool // acknowledged by the node that was cut off
+	beyond   bool // beyond the bound that the settings promise
+	writes   []lostWrite
+	next     map[lead]bool // who led next
+}
+
+func runLostWrites(r *Record, s settings) outcome {
+	acked, order := map[string]lostWrite{}, []string(nil)
+	invoked := map[string]time.Duration{}
+	for _, o := range ordered(r, s["write"]) {
+		switch o.Type {
+		case model.OpInvoke:
+			invoked[o.Key] = o.Time
+		case model.OpOK:
+			if _, twice := acked[o.Key]; !twice {
+				order = append(order, o.Key)
+			}
+			acked[o.Key] = lostWrite{o.Key, o.Node, invoked[o.Key], o.Time}
+		}
+	}
+	if len(acked) == 0 {
+		return outcome{unknown: "no write was acknowledged, so none could be lost"}
+	}
+	have, copies, done, why := finalRead(r, s)
+	if !done {
+		return outcome{unknown: "the keys could not be read back (" + why + "); what could not be read is not called lost"}
+	}
+	led := newLeadership(r, s["leader"], s["write"], s["read"]+"-done")
+	groups := map[string]*group{}
+	total := 0
+	for _, k := range order {
+		if have[k] {
+			continue
+		}
+		w := acked[k]
+		total++
+		g := classify(r, s, led, w)
+		id := g.signature()
+		if groups[id] == nil {
+			groups[id] = g
+		}
+		groups[id].writes = append(groups[id].writes, w)
+		maps.Copy(groups[id].next, g.next)
+	}
+	groups = foldWindow(groups)
+	var out outcome
+	for _, id := range sortedKeys(groups) {
+		f := groups[id].failure(r, s, len(acked), copies)
+		overBound(&f, groups[id], total, r.Bounds)
+		out.failures = append(out.failures, f)
+	}
+	return out
+}
+
+// finalRead returns the keys that the service has, the keys of each node that
+// was read beside it, and whether the service's list is whole.
+func finalRead(r *Record, s settings) (have map[string]bool, copies map[model.NodeID]map[string]bool, done bool, why string) {
+	have, copies = map[string]bool{}, map[model.NodeID]map[string]bool{}
+	why = "no final read in the history"
+	for _, o := range ordered(r, s["read"], s["read"]+"-done", s["copy"]) {
+		switch {
+		case o.F == s["read"] && o.Type == model.OpOK:
+			have[o.Key] = true
+		case o.F == s["copy"] && o.Type == model.OpOK:
+			if copies[o.Node] == nil {
+				copies[o.Node] = map[string]bool{}
+			}
+			copies[o.Node][o.Key] = true
+		case o.F == s["read"]+"-done" && o.Type == model.OpOK:
+			done = true
+		case o.F == s["read"]+"-done":
+			why = o.Error
+		}
+	}
+	return have, copies, done, why
+}
+
+// classify says under which circumstances a lost write was acknowledged.
+func classify(r *Record, s settings, led leadership, w lostWrite) *group {
+	g := &group{next: map[lead]bool{}}
+	next, ok := led.deposed(w.node, w.at)
+	if !ok {
+		g.phase = phaseNoFailover
+		return g
+	}
+	g.next[next] = true
+	cut := r.Proof
+	switch {
+	case cut == nil || next.since < cut.CutAt:
+		g.phase = phaseNoCutIn
+		if w.at >= next.since {
+			g.phase = phaseNoCutBulk
+		}
+	case w.at < cut.CutAt:
+		g.phase = phaseBefore
+	case cut.HealAt == 0 || w.at < cut.HealAt:
+		g.phase = phaseDuring
+	default:
+		g.phase = phaseAfter
+	}
+	g.isolated = cut != nil && w.node == r.Scenario.Isolate && g.byPhase()
+	if s.bool("bounded") {
+		g.beyond = w.at > lastContact(r, s["leader"], w)+s.duration("bound")+s.duration("bound_grace")
+	}
+	return g
+}
+
+// lastContact is the last moment by which a replica may have acknowledged to
+// the leader: the last time, up to the write, at which another node was seen
+// to follow it while not cut off from it.
+func lastContact(r *Record, variable string, w lostWrite) time.Duration {
+	last := time.Duration(0)
+	cut := r.Proof
+	off := func(at time.Duration) bool {
+		return cut != nil && w.node == r.Scenario.Isolate && at >= cut.CutAt && (cut.HealAt == 0 || at < cut.HealAt)
+	}
+	for _, o := range r.Observations {
+		if o.Var.Name == variable && o.Var.Node != w.node && o.Value == string(w.node) && o.At <= w.at && !off(o.At) {
+			last = max(last, o.At)
+		}
+	}
+	if off(w.at) {
+		last = max(last, cut.CutAt)
+	}
+	return last
+}
+
+// byPhase says whether the phase is one of a cut.
+func (g *group) byPhase() bool {
+	return g.phase == phaseBefore || g.phase == phaseDuring || g.phase == phaseAfter
+}
+
+func (g *group) signature() string {
+	s := "acknowledged writes lost: acknowledged " + g.phase
+	if g.phase == phaseNoFailover {
+		return "acknowledged writes lost " + g.phase
+	}
+	if g.byPhase() {
+		who := "a node that was not isolated"
+		if g.isolated {
+			who = "the isolated node"
+		}
+		s += " by " + who
+	}
+	if g.beyond {
+		s += ", later than the settings allow"
+	}
+	return s
+}
+
+// foldWindow joins the few writes just before a failover without a cut with
+// those that the same deposed leader acknowledged afterwards: one failover is
+// one finding.
+func foldWindow(groups map[string]*group) map[string]*group {
+	for _, beyond := range []bool{false, true} {
+		in := &group{phase: phaseNoCutIn}
+		bulk := &group{phase: phaseNoCutBulk, beyond: beyond}
+		a, b := groups[in.signature()], groups[bulk.signature()]
+		if a == nil || b == nil {
+			continue
+		}
+		b.writes = append(a.writes, b.writes...)
+		maps.Copy(b.next, a.next)
+		delete(groups, in.signature())
+	}
+	return groups
+}
+
+func (g *group) failure(r *Record, s settings, acked int, copies map[model.NodeID]map[string]bool) model.Failure {
+	slices.SortStableFunc(g.writes, func(a, b lostWrite) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), strings.Compare(a.key, b.key))
+	})
+	first, last := g.writes[0], g.writes[len(g.writes)-1]
+	f := model.Failure{Signature: g.signature(), Amount: len(g.writes)}
+	if g.phase == phaseNoFailover || g.beyond {
+		f.Class = model.Broken
+	}
+	by := map[model.NodeID]int{}
+	for _, w := range g.writes {
+		by[w.node]++
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d of %d acknowledged writes lost", len(g.writes), acked)
+	if g.phase == phaseNoFailover {
+		b.WriteString(" though no other node ever led")
+	} else if len(g.next) == 1 {
+		b.WriteString(" at one failover")
+	} else {
+		fmt.Fprintf(&b, " at %d failovers", len(g.next))
+	}
+	b.WriteString("; ")
+	if len(by) == 1 && len(g.writes) > 1 {
+		b.WriteString("all ")
+	}
+	b.WriteString("acknowledged by ")
+	for i, n := range sortedKeys(by) {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		name := string(n)
+		if name == "" {
+			name = "an unknown node"
+		}
+		b.WriteString(name)
+		if len(by) > 1 {
+			fmt.Fprintf(&b, " (%d)", by[n])
+		}
+	}
+	b.WriteString(", " + g.when(r, first.at, last.at))
+	leads := slices.SortedFunc(maps.Keys(g.next), func(a, b lead) int {
+		return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(a.node, b.node))
+	})
+	for _, l := range leads {
+		fmt.Fprintf(&b, "; %s leads since %s", l.node, relative(r, g, l.since))
+	}
+	if g.beyond {
+		fmt.Fprintf(&b, "; the settings allow %s after a replica's last acknowledgement", s["bound"])
+	}
+	f.Summary = b.String()
+	f.Detail = g.detail(copies)
+	return f
+}
+
+// when places the acknowledgements in time, as a reader wants them.
+func (g *group) when(r *Record, first, last time.Duration) string {
+	ref, name := reference(r, g)
+	a, b := first-ref, last-ref
+	if a < 0 && b < 0 {
+		return fmt.Sprintf("from %s to %s s before %s", seconds(-a), seconds(-b), name)
+	}
+	if a < 0 {
+		return fmt.Sprintf("from %s s before to %s s after %s", seconds(-a), seconds(b), name)
+	}
+	return fmt.Sprintf("from %s to %s s after %s", seconds(a), seconds(b), name)
+}
+
+// reference is the moment that the times of a group are told against.
+func reference(r *Record, g *group) (time.Duration, string) {
+	switch g.phase {
+	case phaseBefore, phaseDuring:
+		return r.Proof.CutAt, "the cut"
+	case phaseAfter:
+		return r.Proof.HealAt, "heal"
+	}
+	return r.WorkloadStart, "the start of the workload"
+}
+
+func relative(r *Record, g *group, at time.Duration) string {
+	ref, name := reference(r, g)
+	if g.phase == phaseAfter { // who leads is told against the cut
+		ref, name = r.Proof.CutAt, "the cut"
+	}
+	if at < ref {
+		return fmt.Sprintf("%s s before %s", seconds(ref-at), name)
+	}
+	return fmt.Sprintf("%s s after %s", seconds(at-ref), name)
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.1f", d.Seconds()) }
+
+// detail lists the first and last lost keys, and who still has some.
+func (g *group) detail(copies map[model.NodeID]map[string]bool) []string {
+	const show = 3
+	var out []string
+	for i, w := range g.writes {
+		if i >= show && i < len(g.writes)-show {
+			if i == show {
+				out = append(out, fmt.Sprintf("… %d more …", len(g.writes)-2*show))
+			}
+			continue
+		}
+		out = append(out, fmt.Sprintf("%s acknowledged by %s at %.3f s", w.key, w.node, w.at.Seconds()))
+	}
+	for _, n := range sortedKeys(copies) {
+		still := 0
+		for _, w := range g.writes {
+			if copies[n][w.key] {
+				still++
+			}
+		}
+		if still > 0 {
+			out = append(out, fmt.Sprintf("%d of them are still on %s, which does not serve them", still, n))
+		}
+	}
+	return out
+}
+
+// overBound turns a documented loss into a broken bound where it is larger
+// than the user said it may be: in number, all lost writes of the run
+// together, or in time from the first to the last lost acknowledgement.
+func overBound(f *model.Failure, g *group, total int, b Bounds) {
+	if f.Class == model.Broken {
+		return
+	}
+	window := g.writes[len(g.writes)-1].at - g.writes[0].at
+	var over []string
+	if b.MaxLost >= 0 && total > b.MaxLost {
+		over = append(over, fmt.Sprintf("%d lost, at most %d were allowed", total, b.MaxLost))
+	}
+	if b.MaxWindow >= 0 && window > b.MaxWindow {
+		over = append(over, fmt.Sprintf("lost over %s s, at most %s s were allowed", seconds(window), seconds(b.MaxWindow)))
+	}
+	if len(over) > 0 {
+		f.Class = model.BrokenBound
+		f.Summary += " (beyond the stated bound: " + strings.Join(over, "; ") + ")"
+	}
+}

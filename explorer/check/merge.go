@@ -1,0 +1,74 @@
+package check
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+
+	"netsplit/model"
+)
+
+// FindingID is the id of the finding with this signature in a campaign.
+func FindingID(campaign, signature string) string {
+	h := sha256.Sum256([]byte(campaign + "\x00" + signature))
+	return "f-" + hex.EncodeToString(h[:5])
+}
+
+// Merge folds the failures of a campaign's runs into distinct findings: equal
+// signatures are one. Runs are taken in the order of their ids whatever order
+// they come in. A replay adds to Replays and Reproduced of the findings of the
+// run that it repeats, and to nothing else. Findings are sorted: broken ones
+// first, then by when they were first seen, then by signature.
+func Merge(campaign string, runs []model.RunSummary) []model.Finding {
+	runs = slices.Clone(runs)
+	slices.SortStableFunc(runs, func(a, b model.RunSummary) int { return strings.Compare(a.Run, b.Run) })
+	by := map[string]*model.Finding{}
+	var out []*model.Finding
+	n := 0
+	for _, r := range runs {
+		if r.ReplayOf != "" {
+			continue
+		}
+		n++
+		for _, f := range r.Verdict.Failures {
+			have := by[f.Signature]
+			if have == nil {
+				have = &model.Finding{
+					ID: FindingID(campaign, f.Signature), Campaign: campaign, Target: r.Target,
+					Class: f.Class, Failure: f, Run: r.Run, FirstAfter: n,
+				}
+				by[f.Signature] = have
+				out = append(out, have)
+			}
+			if classRank(f.Class) < classRank(have.Class) {
+				have.Class = f.Class
+			}
+			if !slices.Contains(have.Runs, r.Run) {
+				have.Runs = append(have.Runs, r.Run)
+			}
+			have.Clean = have.Clean || r.Scenario.Strategy == model.StrategyClean
+		}
+	}
+	for _, r := range runs {
+		for _, f := range out {
+			if r.ReplayOf == "" || r.ReplayOf != f.Run {
+				continue
+			}
+			f.Replays++
+			if slices.ContainsFunc(r.Verdict.Failures, func(x model.Failure) bool { return x.Signature == f.Failure.Signature }) {
+				f.Reproduced++
+			}
+		}
+	}
+	findings := make([]model.Finding, len(out))
+	for i, f := range out {
+		findings[i] = *f
+	}
+	slices.SortStableFunc(findings, func(a, b model.Finding) int {
+		return cmp.Or(cmp.Compare(classRank(a.Class), classRank(b.Class)),
+			cmp.Compare(a.FirstAfter, b.FirstAfter), strings.Compare(a.Failure.Signature, b.Failure.Signature))
+	})
+	return findings
+}

@@ -1,0 +1,186 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"netsplit/model"
+)
+
+// processDied reports server processes that ended by themselves.
+func processDied() checker {
+	return checker{
+		name: "process-died",
+		help: "a server process ended by itself (status 0 is no failure where may_exit is set)",
+		run: func(r *Record, _ settings) outcome {
+			may := map[string]bool{}
+			for _, p := range r.Target.Processes {
+				may[p.Name] = p.MayExit
+			}
+			by := map[string]*model.Failure{}
+			for _, e := range sortedExits(r.Exits) {
+				if e.Expected || (may[e.Process] && e.Status == 0) {
+					continue
+				}
+				how := fmt.Sprintf("with status %d", e.Status)
+				if e.Status > 128 {
+					how = fmt.Sprintf("by signal %d", e.Status-128)
+				}
+				sig := fmt.Sprintf("process %s ended %s", e.Process, how)
+				f := by[sig]
+				if f == nil {
+					f = &model.Failure{Signature: sig, Summary: fmt.Sprintf("%s on %s ended %s at %s s", e.Process, e.Host, how, seconds(e.At))}
+					by[sig] = f
+				} else {
+					f.Summary += fmt.Sprintf(", on %s at %s s", e.Host, seconds(e.At))
+				}
+				f.Amount++
+				if e.LastLine != "" {
+					f.Detail = append(f.Detail, fmt.Sprintf("last line on %s: %s", e.Host, e.LastLine))
+				}
+			}
+			return outcome{failures: collect(by)}
+		},
+	}
+}
+
+func sortedExits(in []ProcessExit) []ProcessExit {
+	out := slices.Clone(in)
+	slices.SortStableFunc(out, func(a, b ProcessExit) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Host, b.Host), strings.Compare(a.Process, b.Process))
+	})
+	return out
+}
+
+func collect(by map[string]*model.Failure) []model.Failure {
+	var out []model.Failure
+	for _, k := range sortedKeys(by) {
+		out = append(out, *by[k])
+	}
+	return out
+}
+
+// fatalLog reports lines that match Target.Logs.Fatal and not Logs.Allow.
+func fatalLog() checker {
+	return checker{
+		name: "fatal-log",
+		help: "a server process printed a line that matches logs.fatal and none of logs.allow",
+		run: func(r *Record, _ settings) outcome {
+			fatal, err := compile(r.Target.Logs.Fatal)
+			if err != nil {
+				return outcome{unknown: err.Error()}
+			}
+			allow, err := compile(r.Target.Logs.Allow)
+			if err != nil {
+				return outcome{unknown: err.Error()}
+			}
+			lines := slices.Clone(r.LogLines)
+			slices.SortStableFunc(lines, func(a, b LogLine) int {
+				return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Host, b.Host), strings.Compare(a.Process, b.Process))
+			})
+			by := map[string]*model.Failure{}
+			for _, l := range lines {
+				p := firstMatch(fatal, l.Line)
+				if p == "" || firstMatch(allow, l.Line) != "" {
+					continue
+				}
+				sig := fmt.Sprintf("process %s logged a line like /%s/", l.Process, p)
+				f := by[sig]
+				if f == nil {
+					f = &model.Failure{Signature: sig, Summary: fmt.Sprintf("%s on %s logged at %s s: %s", l.Process, l.Host, seconds(l.At), l.Line)}
+					by[sig] = f
+				}
+				f.Amount++
+				if len(f.Detail) < 10 {
+					f.Detail = append(f.Detail, fmt.Sprintf("%s %s %.3f s: %s", l.Host, l.Process, l.At.Seconds(), l.Line))
+				}
+			}
+			return outcome{failures: collect(by)}
+		},
+	}
+}
+
+func compile(patterns []string) ([]*regexp.Regexp, error) {
+	var out []*regexp.Regexp
+	for _, p := range patterns {
+		re, err := regexp.Compile(p)
+		if err != nil {
+			return nil, fmt.Errorf("log pattern %q: %w", p, err)
+		}
+		out = append(out, re)
+	}
+	return out, nil
+}
+
+func firstMatch(res []*regexp.Regexp, line string) string {
+	for _, re := range res {
+		if re.MatchString(line) {
+			return re.String()
+		}
+	}
+	return ""
+}
+
+// workloadHang reports workloads that did not end when told to, and
+// operations that took far longer than a client's timeout.
+func workloadHang() checker {
+	return checker{
+		name: "workload-hang",
+		help: "a workload did not end when told to, or an operation took longer than limit",
+		with: map[string]setting{
+			"limit": {def: "0s", kind: "duration", help: "longest time from invoke to answer; 0s sets no limit"},
+		},
+		run: func(r *Record, s settings) outcome {
+			by := map[string]*model.Failure{}
+			for _, w := range slices.Sorted(slices.Values(r.WorkloadHung)) {
+				sig := fmt.Sprintf("workload %s did not end", w)
+				by[sig] = &model.Failure{Signature: sig, Summary: fmt.Sprintf("workload %s did not end when its standard input was closed and its time was over", w), Amount: 1}
+			}
+			limit := s.duration("limit")
+			if limit > 0 {
+				for _, d := range slowOps(r, limit) {
+					sig := fmt.Sprintf("operation %s took longer than its limit", d.f)
+					f := by[sig]
+					if f == nil {
+						f = &model.Failure{Signature: sig, Summary: fmt.Sprintf("%s took %s s, at most %s s were expected", d.f, seconds(d.took), seconds(limit))}
+						by[sig] = f
+					}
+					f.Amount++
+				}
+			}
+			return outcome{failures: collect(by)}
+		},
+	}
+}
+
+type slowOp struct {
+	f    string
+	took time.Duration
+}
+
+// slowOps pairs invocations with answers, per workload and process.
+func slowOps(r *Record, limit time.Duration) []slowOp {
+	type who struct {
+		workload string
+		process  int
+	}
+	open := map[who]model.Operation{}
+	var out []slowOp
+	for _, o := range r.History {
+		k := who{o.Workload, o.Process}
+		if o.Type == model.OpInvoke {
+			open[k] = o.Operation
+			continue
+		}
+		inv, ok := open[k]
+		if ok && inv.F == o.F && o.Time-inv.Time > limit {
+			out = append(out, slowOp{o.F, o.Time - inv.Time})
+		}
+		delete(open, k)
+	}
+	return out
+}

@@ -1,0 +1,78 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"netsplit/model"
+)
+
+// recovery reports a target that did not come back within its limit.
+func recovery() checker {
+	return checker{
+		name: "recovery",
+		help: "stable conditions or invariants that do not hold again within timing.recover after heal",
+		run: func(r *Record, _ settings) outcome {
+			rec := r.Recovery
+			if rec.Stable {
+				return outcome{}
+			}
+			if rec.Limit == 0 {
+				return outcome{unknown: "recovery was not watched"}
+			}
+			after := "the workload ended"
+			if r.Proof != nil {
+				after = "heal"
+			}
+			f := model.Failure{Amount: len(rec.Pending) + len(rec.Violated)}
+			var what []string
+			if name := firstPending(r); name != "" {
+				f.Signature = "not recovered: condition " + name + " does not hold"
+				what = append(what, fmt.Sprintf("condition %s does not hold", name))
+			}
+			relations := map[string]bool{}
+			for _, v := range rec.Violated {
+				relations[v.Invariant.A.Name+" "+v.Invariant.Relation+" "+v.Invariant.B.Name] = true
+			}
+			for _, rel := range sortedKeys(relations) {
+				if f.Signature == "" {
+					f.Signature = "not recovered: invariant " + rel + " is violated"
+				}
+				what = append(what, "nodes disagree about "+rel)
+			}
+			if f.Signature == "" {
+				f.Signature = "not recovered"
+				what = append(what, "it did not become stable")
+			}
+			f.Summary = fmt.Sprintf("%s s after %s the target has not recovered: %s", seconds(rec.Limit), after, strings.Join(what, ", "))
+			for _, p := range slices.Sorted(slices.Values(rec.Pending)) {
+				f.Detail = append(f.Detail, "condition "+p)
+			}
+			for _, v := range rec.Violated {
+				f.Detail = append(f.Detail, fmt.Sprintf("%s is %s", v.Invariant.String(), v.State))
+			}
+			slices.Sort(f.Detail)
+			return outcome{failures: []model.Failure{f}}
+		},
+	}
+}
+
+// firstPending names the first condition, in the order of the target file,
+// that does not hold: which ones fail beside it varies with the moment.
+func firstPending(r *Record) string {
+	var names []string
+	for _, p := range r.Recovery.Pending {
+		name, _, _ := strings.Cut(p, " ")
+		names = append(names, strings.TrimRight(name, ":"))
+	}
+	for _, c := range r.Target.Stable {
+		if slices.Contains(names, c.Name) {
+			return c.Name
+		}
+	}
+	if len(names) > 0 {
+		return slices.Min(names)
+	}
+	return ""
+}

@@ -1,0 +1,107 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"netsplit/model"
+)
+
+// resurrected reports members that come back after they were removed.
+func resurrected() checker {
+	return checker{
+		name: "resurrected",
+		help: "a member whose removal was acknowledged and seen is reported as a member again",
+		with: map[string]setting{
+			"remove":  {def: "decommission", help: "f of the operation that removes the member in key"},
+			"status":  {def: "status", help: "f of the operations whose value lists members as name=status"},
+			"final":   {def: "final-status", help: "f of the same after recovery"},
+			"member":  {def: "NORMAL", help: "statuses that mean: still a member"},
+			"removed": {def: "LEFT", help: "statuses that mean: removed; a name that is missing was removed too"},
+		},
+		run: runResurrected,
+	}
+}
+
+func runResurrected(r *Record, s settings) outcome {
+	removedAt := map[string]time.Duration{}
+	for _, o := range ordered(r, s["remove"]) {
+		if _, again := removedAt[o.Key]; o.Type == model.OpOK && !again {
+			removedAt[o.Key] = o.Time
+		}
+	}
+	if len(removedAt) == 0 {
+		return outcome{unknown: "no removal was acknowledged, so nothing could come back"}
+	}
+	var out outcome
+	for _, subject := range sortedKeys(removedAt) {
+		f, final := returned(r, s, subject, removedAt[subject])
+		if !final {
+			out.unknown = "no final status was read, so nobody knows whether " + subject + " is still removed"
+		}
+		if f != nil {
+			out.failures = append(out.failures, *f)
+		}
+	}
+	return out
+}
+
+// returned follows what each node says about the subject after its removal.
+func returned(r *Record, s settings, subject string, removedAt time.Duration) (f *model.Failure, final bool) {
+	gone := map[model.NodeID]time.Duration{} // who reported it removed, and when first
+	for _, o := range ordered(r, s["status"], s["final"]) {
+		if o.Type != model.OpOK || o.Time < removedAt {
+			continue
+		}
+		last := o.F == s["final"]
+		final = final || last
+		if string(o.Node) == subject {
+			continue // what it thinks of itself does not count
+		}
+		status, listed := statusOf(o.Value, subject)
+		member := listed && slices.Contains(s.list("member"), status)
+		if !listed || slices.Contains(s.list("removed"), status) {
+			if _, ok := gone[o.Node]; !ok {
+				gone[o.Node] = o.Time
+			}
+			continue
+		}
+		if !member {
+			continue
+		}
+		since, saw := gone[o.Node]
+		switch {
+		case saw && (f == nil || strings.Contains(f.Signature, "never")):
+			f = &model.Failure{
+				Signature: "removed member comes back",
+				Summary: fmt.Sprintf("%s was removed at %s s and gone for %s at %s s, which reports it as %s again at %s s",
+					subject, seconds(removedAt), o.Node, seconds(since), status, seconds(o.Time)),
+			}
+		case last && f == nil:
+			f = &model.Failure{
+				Signature: "removed member never leaves",
+				Summary: fmt.Sprintf("%s was removed at %s s, and %s still reports it as %s when recovery is over",
+					subject, seconds(removedAt), o.Node, status),
+			}
+		}
+		if f != nil {
+			f.Amount++
+			if len(f.Detail) < 10 {
+				f.Detail = append(f.Detail, fmt.Sprintf("%s at %.3f s: %s", o.Node, o.Time.Seconds(), o.Value))
+			}
+		}
+	}
+	return f, final
+}
+
+// statusOf finds name=status in a list separated by spaces.
+func statusOf(value, name string) (string, bool) {
+	for _, f := range strings.Fields(value) {
+		if n, st, ok := strings.Cut(f, "="); ok && n == name {
+			return st, true
+		}
+	}
+	return "", false
+}

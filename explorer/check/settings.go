@@ -1,0 +1,81 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"netsplit/model"
+)
+
+// setting describes one key of CheckSpec.With.
+type setting struct {
+	def  string
+	help string
+	// kind is "", "int", "duration", "bool" or "variable".
+	kind string
+}
+
+// settings are the values of one check, defaults filled in and checked.
+type settings map[string]string
+
+func (s settings) int(k string) int { n, _ := strconv.Atoi(s[k]); return n }
+
+func (s settings) duration(k string) time.Duration { d, _ := time.ParseDuration(s[k]); return d }
+
+func (s settings) bool(k string) bool { return s[k] == "true" }
+
+// list splits a value at commas and spaces.
+func (s settings) list(k string) []string {
+	return strings.FieldsFunc(s[k], func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// settings fills in defaults and says what is wrong with the given values.
+func (c checker) settings(spec model.CheckSpec) (settings, []string) {
+	out := settings{}
+	for k, v := range c.with {
+		out[k] = v.def
+	}
+	var problems []string
+	for _, k := range sortedKeys(spec.With) {
+		d, ok := c.with[k]
+		v := spec.With[k]
+		if !ok {
+			problems = append(problems, fmt.Sprintf("check %s has no setting %q: it has %s", c.name, k, orNone(sortedKeys(c.with))))
+			continue
+		}
+		out[k] = v
+		var err error
+		want := ""
+		switch d.kind {
+		case "int":
+			want = "a whole number"
+			_, err = strconv.Atoi(v)
+		case "duration":
+			want = "a duration such as 1.5s"
+			_, err = time.ParseDuration(v)
+		case "bool":
+			want = "true or false"
+			if v != "true" && v != "false" {
+				err = strconv.ErrSyntax
+			}
+		}
+		if err != nil {
+			problems = append(problems, fmt.Sprintf("%s: want %s, found %q", k, want, v))
+		}
+	}
+	return out, problems
+}
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
+
+func orNone(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
