@@ -28,6 +28,7 @@ type pair struct {
 	misses  int           // of those, runs in a row in which the state did not occur
 	moving  bool
 	running bool
+	reached bool   // a run reached the state
 	closed  string // why it is done; "" while it is not
 }
 
@@ -107,7 +108,7 @@ func (p *pair) learn(s model.Scenario, r model.RunResult, retries int) {
 		}
 		return
 	}
-	p.misses = 0
+	p.misses, p.reached = 0, true
 	if r.HealClass == nil {
 		p.closed = "a run met no new class" // line 5
 		return
@@ -123,10 +124,10 @@ func (p *pair) learn(s model.Scenario, r model.RunResult, retries int) {
 
 // handCoFI issues the run of the pair that the policy puts first.
 func (c *Core) handCoFI() (model.Scenario, string, bool) {
+	if len(c.states) == 0 && len(c.out) > 0 {
+		return model.Scenario{}, "no inconsistent state is known yet, and a run that records them is under way", false
+	}
 	if c.mayRecord() {
-		if len(c.out) > 0 {
-			return model.Scenario{}, "no inconsistent state is known yet, and a run that records them is under way", false
-		}
 		c.recordings++
 		c.faultOut++
 		return c.issue(c.scenario(model.StrategyClean, "no inconsistent state is known yet: a run without a cut records those it meets")), "", true
@@ -159,7 +160,7 @@ func (c *Core) handCoFI() (model.Scenario, string, bool) {
 func (c *Core) pick() (policy.Choice, bool) {
 	var cs []policy.Candidate
 	for _, p := range c.order {
-		if inv, ok := c.invariant(p.inv); ok && (p.closed == "" || len(p.seen) > 0) {
+		if inv, ok := c.invariant(p.inv); ok && (p.closed == "" || p.reached) {
 			cs = append(cs, c.candidate(p, inv))
 		}
 	}
@@ -187,7 +188,7 @@ func (p *pair) why(ch policy.Choice) string {
 		fmt.Fprintf(&b, "; weight %d: %s", ch.Weight, strings.Join(ch.Rules, ", "))
 	}
 	if ch.Later != "" {
-		fmt.Fprintf(&b, "; late, as it is %s", ch.Later)
+		fmt.Fprintf(&b, "; late, since %s", ch.Later)
 	}
 	return b.String()
 }

@@ -76,12 +76,12 @@ func markDuplicates(cs []Choice) {
 	for _, c := range best {
 		s, m := Symmetry(c.Candidate), momentOf(c.Candidate)
 		if first := sym[s]; first != nil {
-			c.Later = "the same up to the names of the nodes as " + name(first)
+			c.Later = "it is the same up to the names of the nodes as " + name(first)
 			continue
 		}
 		sym[s] = c
 		if first := moment[m]; first != nil {
-			c.Later = "cuts at the same moment as " + name(first)
+			c.Later = "it cuts at the same moment as " + name(first)
 			continue
 		}
 		moment[m] = c
@@ -103,11 +103,23 @@ func momentOf(c Candidate) string {
 
 // Symmetry is equal for candidates that are the same up to the names of nodes:
 // {LEFT, NORMAL} of status[n1]@n2 == status[n1]@n3 isolating n3 is the same
-// test as {NORMAL, LEFT} isolating n2.
+// test as {NORMAL, LEFT} isolating n2. Isolating one and the other node of one
+// state is never the same test, even where the values alone do not tell them
+// apart: of {n1, n2}, each node its own leader, one led before.
 func Symmetry(c Candidate) string {
 	a := side{c.Invariant.A, c.State.A}
 	b := side{c.Invariant.B, c.State.B}
-	return min(canonical(a, b, c), canonical(b, a, c))
+	x, y := canonical(a, b, c), canonical(b, a, c)
+	if y < x {
+		a, b, x = b, a, y
+	}
+	switch c.Node {
+	case a.ref.Node:
+		return x + "\x00x"
+	case b.ref.Node:
+		return x + "\x00y"
+	}
+	return x + "\x00" + string(c.Node)
 }
 
 type side struct {
@@ -139,6 +151,6 @@ func canonical(first, second side, c Candidate) string {
 		return s
 	}
 	p := []string{c.Invariant.Kind, c.Invariant.Relation, first.ref.Name, about(first.ref.About), second.ref.Name, about(second.ref.About)}
-	p = append(p, value(first.value), value(second.value), names[string(c.Node)])
+	p = append(p, value(first.value), value(second.value))
 	return strings.Join(p, "\x00")
 }
