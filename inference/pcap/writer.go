@@ -84,23 +84,24 @@ func begin(f *os.File, size int64, start time.Time) (*Writer, error) {
 // wholeBlocks returns the length of the file up to its last whole block.
 func wholeBlocks(f *os.File) (int64, error) {
 	info, err := f.Stat()
-	if err != nil {
+	if err != nil || info.Size() == 0 {
 		return 0, err
 	}
+	var head [12]byte
+	if _, err := f.ReadAt(head[:], 0); err != nil || binary.LittleEndian.Uint32(head[:]) != blockSectionHeader ||
+		binary.LittleEndian.Uint32(head[8:]) != byteOrderMagic {
+		return 0, errors.New("it is not a little-endian pcapng file; choose another path")
+	}
 	var at int64
-	var head, tail [8]byte
 	for at < info.Size() {
-		if _, err := f.ReadAt(head[:], at); err != nil {
+		if _, err := f.ReadAt(head[:8], at); err != nil {
 			break
-		}
-		if at == 0 && binary.LittleEndian.Uint32(head[:]) != blockSectionHeader {
-			return 0, errors.New("it is not a pcapng file; choose another path")
 		}
 		n := int64(binary.LittleEndian.Uint32(head[4:]))
 		if n < blockOverhead || n%4 != 0 || at+n > info.Size() {
 			break
 		}
-		if _, err := f.ReadAt(tail[:4], at+n-4); err != nil || int64(binary.LittleEndian.Uint32(tail[:])) != n {
+		if _, err := f.ReadAt(head[:4], at+n-4); err != nil || int64(binary.LittleEndian.Uint32(head[:])) != n {
 			break
 		}
 		at += n

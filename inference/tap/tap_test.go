@@ -1,0 +1,285 @@
+package tap
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// needRoot skips a test of a real part without root; where CI=true it fails.
+func needRoot(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() == 0 {
+		return
+	}
+	if os.Getenv("CI") == "true" {
+		t.Fatal("needs root: run the tests as root")
+	}
+	t.Skip("needs root to make network namespaces")
+}
+
+func run(t *testing.T, args ...string) {
+	t.Helper()
+	if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// veth makes a pair of interfaces, the second one in a namespace of its own,
+// and removes both at the end.
+func veth(t *testing.T) (near, far, namespace string) {
+	t.Helper()
+	needRoot(t)
+	id := fmt.Sprintf("%d%04x", os.Getpid()%100000, rand.Uint32()&0xffff)
+	near, far, namespace = "nst"+id+"a", "nst"+id+"b", "nst"+id
+	run(t, "ip", "netns", "add", namespace)
+	t.Cleanup(func() {
+		exec.Command("ip", "link", "del", near).Run()
+		if out, err := exec.Command("ip", "netns", "del", namespace).CombinedOutput(); err != nil {
+			t.Errorf("removing the namespace: %v\n%s", err, out)
+		}
+	})
+	run(t, "ip", "link", "add", near, "type", "veth", "peer", "name", far, "netns", namespace)
+	for _, c := range [][]string{
+		{"sysctl", "-qw", "net.ipv6.conf." + near + ".disable_ipv6=1"},
+		{"ip", "netns", "exec", namespace, "sysctl", "-qw", "net.ipv6.conf." + far + ".disable_ipv6=1"},
+		{"ip", "link", "set", near, "up"},
+		{"ip", "-n", namespace, "link", "set", far, "up"},
+	} {
+		run(t, c...)
+	}
+	return near, far, namespace
+}
+
+// sender writes frames to an interface.
+func sender(t *testing.T, iface, namespace string) func(frame []byte) {
+	t.Helper()
+	fd, err := within(namespace, func() (int, error) { return open(iface) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(fd) })
+	return func(frame []byte) {
+		t.Helper()
+		for {
+			_, err := unix.Write(fd, frame)
+			if err == unix.ENOBUFS || err == unix.EAGAIN {
+				time.Sleep(time.Millisecond)
+				continue
+			}
+			if err != nil {
+				t.Fatalf("sending %d bytes: %v", len(frame), err)
+			}
+			return
+		}
+	}
+}
+
+const etherType = 0x88b5 // IEEE 802 local experimental
+
+func frame(n uint32, tag bool, size int) []byte {
+	b := []byte{2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8} // not addressed to the reader
+	if tag {
+		b = append(b, 0x81, 0x00, 0x60, 0x2a) // priority 3, VLAN 42
+	}
+	b = binary.BigEndian.AppendUint16(b, etherType)
+	b = binary.BigEndian.AppendUint32(b, n)
+	for len(b) < size {
+		b = append(b, byte(n)+byte(len(b)))
+	}
+	return b
+}
+
+type got struct {
+	ts    time.Time
+	bytes []byte
+}
+
+// collect reads until n frames have come or the time is over.
+func collect(t *testing.T, r *Reader, n int) []got {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	var all []got
+	if err := r.Read(ctx, func(ts time.Time, b []byte) {
+		all = append(all, got{ts, bytes.Clone(b)})
+		if len(all) == n {
+			cancel()
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestFramesArriveWholeInOrderWithTheirTags(t *testing.T) {
+	near, far, namespace := veth(t)
+	r, err := Open(far, namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	send := sender(t, near, "")
+	const n = 5000
+	var want [][]byte
+	before := time.Now()
+	for i := range uint32(n) {
+		b := frame(i, i%3 == 0, 60+int(i%1400))
+		want = append(want, b)
+		send(b)
+	}
+	all := collect(t, r, n)
+	if len(all) != n {
+		t.Fatalf("%d frames arrived, want %d", len(all), n)
+	}
+	for i, g := range all {
+		if !bytes.Equal(g.bytes, want[i]) {
+			t.Fatalf("frame %d\n got %x\nwant %x", i, g.bytes, want[i])
+		}
+		if g.ts.Before(before.Add(-time.Second)) || g.ts.After(time.Now().Add(time.Second)) {
+			t.Fatalf("frame %d: time stamp %v, sent after %v", i, g.ts, before)
+		}
+		if i > 0 && g.ts.Before(all[i-1].ts) {
+			t.Fatalf("frame %d: time stamp goes back", i)
+		}
+	}
+	s, err := r.Stats()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (Stats{Received: n}); s != want {
+		t.Errorf("statistics %+v, want %+v", s, want)
+	}
+}
+
+func TestOwnFramesAreLeftOut(t *testing.T) {
+	near, far, namespace := veth(t)
+	r, err := Open(near, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	send := sender(t, near, "")
+	for i := range uint32(100) {
+		send(frame(i, false, 60))
+	}
+	last := frame(7777, false, 60)
+	sender(t, far, namespace)(last)
+	all := collect(t, r, 1)
+	if len(all) != 1 || !bytes.Equal(all[0].bytes, last) {
+		t.Fatalf("got %d frames: %v; want only the one from the other side", len(all), all)
+	}
+}
+
+func TestDropsAreCounted(t *testing.T) {
+	near, far, namespace := veth(t)
+	r, err := Open(far, namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if err := r.conn.Control(func(fd uintptr) {
+		if err := unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, 4096); err != nil {
+			t.Error(err)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	send := sender(t, near, "")
+	const n = 500
+	for i := range uint32(n) {
+		send(frame(i, false, 1000))
+	}
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		s, err := r.Stats()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Received+s.Dropped == n {
+			if s.Dropped == 0 || s.Received == 0 {
+				t.Fatalf("%+v: want some of each", s)
+			}
+			if got := collect(t, r, int(s.Received)); len(got) != int(s.Received) {
+				t.Fatalf("%d frames read, the kernel says %d", len(got), s.Received)
+			}
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%+v: want %d in all", s, n)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func TestReadEndsWithItsContextAndCanGoOn(t *testing.T) {
+	near, far, namespace := veth(t)
+	r, err := Open(far, namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- r.Read(ctx, func(time.Time, []byte) {}) }()
+	time.Sleep(20 * time.Millisecond)
+	cancel()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Fatal(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("Read did not return")
+	}
+	sender(t, near, "")(frame(1, false, 60))
+	if all := collect(t, r, 1); len(all) != 1 {
+		t.Fatal("no frame after a first Read was ended")
+	}
+	go func() { ended <- r.Read(context.Background(), func(time.Time, []byte) {}) }()
+	time.Sleep(20 * time.Millisecond)
+	r.Close()
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.Fatal("Read of a closed reader returned no error")
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("Read did not return after Close")
+	}
+}
+
+func TestAnInterfaceThatGoesAwayIsAnError(t *testing.T) {
+	near, far, namespace := veth(t)
+	r, err := Open(far, namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	run(t, "ip", "link", "del", near)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := r.Read(ctx, func(time.Time, []byte) {}); err == nil || !strings.Contains(err.Error(), "went down") {
+		t.Fatalf("error %v, want one that says that the interface went down", err)
+	}
+}
+
+func TestOpenSaysWhatIsMissing(t *testing.T) {
+	needRoot(t)
+	for _, c := range []struct{ iface, namespace, want string }{
+		{"nst-none", "", "no such interface"},
+		{"lo", "nst-none", "no such network namespace"},
+	} {
+		if _, err := Open(c.iface, c.namespace); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("Open(%q, %q): %v, want %q", c.iface, c.namespace, err, c.want)
+		}
+	}
+}
