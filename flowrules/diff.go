@@ -1,0 +1,198 @@
+package flowrules
+
+import (
+	"fmt"
+	"slices"
+
+	"netsplit/controller/of13"
+)
+
+// Step is a group of flow-mods that may be carried out in any order, and
+// whether to wait for a barrier reply before the next step.
+type Step struct {
+	Name    string // of the stage in Order
+	Mods    []of13.Message
+	Barrier bool
+}
+
+// Delta is what turns a dump into a plan.
+type Delta struct {
+	Steps []Step // in the order of Order; empty if the switch holds the plan
+	// How many of our rules are not there, are there but differ, are there
+	// but not wanted.
+	Missing, Changed, Stale int
+	// Conflicts are rules of others in tables we use. No step touches them.
+	Conflicts []Conflict
+}
+
+// Empty reports that nothing has to be done.
+func (d Delta) Empty() bool { return len(d.Steps) == 0 }
+
+// Conflict is a rule of somebody else in a table of ours.
+type Conflict struct {
+	Flow of13.FlowStats
+	// Defeats lists the rules of the plan that lose packets to it: it matches
+	// some of theirs and does not rank below them. Sorted as the plan.
+	Defeats []Rule
+	// InPlace says that it has the very match and priority of the first of
+	// Defeats, which therefore is not installed.
+	InPlace bool
+}
+
+// String says what the conflict is and what can be done.
+func (c Conflict) String() string {
+	s := fmt.Sprintf("rule of somebody else (cookie %#x) in table %d: priority=%d %s", c.Flow.Cookie, c.Flow.TableID, c.Flow.Priority, c.Flow.Match)
+	switch {
+	case c.InPlace:
+		s += fmt.Sprintf("; it stands in the place of \"%s\"", c.Defeats[0])
+	case len(c.Defeats) > 0:
+		s += fmt.Sprintf("; it defeats %d of our rules, first \"%s\"", len(c.Defeats), c.Defeats[0])
+	default:
+		s += "; it defeats none of our rules"
+	}
+	return s + "; remove it (ovs-ofctl --strict del-flows) or keep its owner off this switch"
+}
+
+// Diff compares a dump of all tables with a plan. Rules with a cookie of the
+// plan's lab that are not wanted are removed; rules of others are reported if
+// they stand in a table of the plan, and never touched.
+func Diff(have []of13.FlowStats, want Plan) Delta {
+	var d Delta
+	held := make(map[string]of13.FlowStats, len(have))
+	used := map[uint8]bool{}
+	wanted := make(map[string]bool, len(want.Rules))
+	for _, r := range want.Rules {
+		used[r.Table] = true
+		wanted[r.Key()] = true
+	}
+	removals := map[Kind][]of13.Message{}
+	for _, s := range sorted(have) {
+		k := KeyOf(s)
+		held[k] = s
+		switch c := Cookie(s.Cookie); {
+		case !c.Ours(want.Lab):
+			if used[uint8(s.TableID)] {
+				d.Conflicts = append(d.Conflicts, conflict(s, k, want))
+			}
+		case !wanted[k]:
+			d.Stale++
+			removals[known(c.Kind())] = append(removals[known(c.Kind())], remove(s))
+		}
+	}
+	adds := map[Kind][]of13.Message{}
+	for _, r := range want.Rules {
+		s, has := held[r.Key()]
+		switch {
+		case !has:
+			d.Missing++
+		case !Cookie(s.Cookie).Ours(want.Lab):
+			continue // a conflict in place
+		case r.holds(s):
+			continue
+		default:
+			d.Changed++
+		}
+		adds[r.Kind] = append(adds[r.Kind], r.Add())
+	}
+	for _, st := range Order {
+		from := adds
+		if st.Delete {
+			from = removals
+		}
+		var mods []of13.Message
+		for _, k := range st.Kinds {
+			mods = append(mods, from[k]...)
+		}
+		if len(mods) > 0 {
+			d.Steps = append(d.Steps, Step{Name: st.Name, Mods: mods, Barrier: st.Barrier})
+		}
+	}
+	return d
+}
+
+// known maps kinds of other versions of this program to one that Order has.
+func known(k Kind) Kind {
+	if _, ok := kindNames[k]; ok {
+		return k
+	}
+	return KindDefault
+}
+
+// holds reports whether the dumped rule, which has r's key, is r.
+func (r Rule) holds(s of13.FlowStats) bool {
+	w := r.Stats()
+	return s.Cookie == w.Cookie && s.HardTimeout == w.HardTimeout && s.IdleTimeout == 0 &&
+		s.Flags == w.Flags && of13.EqualInstructions(s.Instructions, w.Instructions)
+}
+
+func conflict(s of13.FlowStats, k string, want Plan) Conflict {
+	c := Conflict{Flow: s}
+	for _, r := range want.Rules {
+		if r.Key() == k {
+			c.InPlace = true
+			c.Defeats = slices.Insert(c.Defeats, 0, r)
+			continue
+		}
+		if r.Table == uint8(s.TableID) && s.Priority >= r.Priority && overlap(s.Match, r.Match.OXMs()) {
+			c.Defeats = append(c.Defeats, r)
+		}
+	}
+	return c
+}
+
+// overlap reports whether some packet may fit both matches: no field that both
+// have contradicts.
+func overlap(a, b of13.Match) bool {
+	for _, x := range a.Normalize() {
+		y, ok := b.Get(x.Class, x.Field)
+		if !ok || len(x.Value) != len(y.Value) || x.Experimenter != y.Experimenter {
+			continue
+		}
+		for i := range x.Value {
+			if (x.Value[i]^y.Value[i])&mask(x, i)&mask(y, i) != 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func mask(o of13.OXM, i int) byte {
+	if !o.HasMask || i >= len(o.Mask) {
+		return 0xff
+	}
+	return o.Mask[i]
+}
+
+// sorted orders a dump by key, so that the result does not depend on the order
+// in which a switch reports.
+func sorted(have []of13.FlowStats) []of13.FlowStats {
+	type keyed struct {
+		key string
+		s   of13.FlowStats
+	}
+	ks := make([]keyed, len(have))
+	for i, s := range have {
+		ks[i] = keyed{KeyOf(s), s}
+	}
+	slices.SortStableFunc(ks, func(a, b keyed) int {
+		if a.s.TableID != b.s.TableID {
+			return int(a.s.TableID) - int(b.s.TableID)
+		}
+		if a.s.Priority != b.s.Priority {
+			return int(b.s.Priority) - int(a.s.Priority)
+		}
+		if a.key < b.key {
+			return -1
+		}
+		if a.key > b.key {
+			return 1
+		}
+		return 0
+	})
+	out := make([]of13.FlowStats, len(ks))
+	for i, k := range ks {
+		out[i] = k.s
+	}
+	return out
+}
