@@ -1,0 +1,207 @@
+package of13
+
+import (
+	"bytes"
+	"encoding/hex"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write testdata/messages anew; read the difference before you commit it")
+
+const sampleXID = 0x4e5301
+
+// ovsOfctl is the path of Open vSwitch's ovs-ofctl. Where CI=true a missing
+// one fails the test.
+func ovsOfctl(t *testing.T) string {
+	t.Helper()
+	path, err := exec.LookPath("ovs-ofctl")
+	if err == nil {
+		return path
+	}
+	const hint = "ovs-ofctl is missing: apt-get install openvswitch-switch"
+	if os.Getenv("CI") == "true" {
+		t.Fatal(hint)
+	}
+	t.Skip(hint)
+	return ""
+}
+
+// logTime is what ovs-ofctl puts before its log lines: time and number.
+var logTime = regexp.MustCompile(`^\d{4}-\d\d-\d\dT[0-9:]+Z\|\d+\|`)
+
+// ovsPrint is what Open vSwitch says of the message. Its exit status is 0 even
+// for rubbish, so bad says whether the text complains.
+func ovsPrint(t *testing.T, ofctl string, msg []byte) (text string, bad bool) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.Command(ofctl, "-O", "OpenFlow13", "-m", "ofp-print", hex.EncodeToString(msg))
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("ovs-ofctl ofp-print: %v: %s", err, stderr.Bytes())
+	}
+	text = stdout.String()
+	for line := range strings.Lines(stderr.String()) {
+		line = logTime.ReplaceAllString(line, "")
+		text += "stderr: " + line
+		bad = bad || !strings.Contains(line, "|INFO|") // INFO is advice, e.g. "deprecated"
+	}
+	for _, complaint := range []string{"decode error", "***", "too short", "too long"} {
+		bad = bad || strings.Contains(text, complaint)
+	}
+	return text, bad
+}
+
+// TestSamples holds three views of each message against one another: the Go
+// value, the bytes in the golden file, and what Open vSwitch reads in them.
+func TestSamples(t *testing.T) {
+	seen := map[string]bool{}
+	for _, s := range samples() {
+		t.Run(s.name, func(t *testing.T) {
+			file := filepath.Join("testdata", "messages", s.name+".txt")
+			if seen[s.name] {
+				t.Fatal("name used twice")
+			}
+			seen[s.name] = true
+			b, err := Append(nil, s.msg, sampleXID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, xid, err := Parse(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if xid != sampleXID {
+				t.Errorf("xid 0x%x, want 0x%x", xid, sampleXID)
+			}
+			if h, ok := s.msg.(*Hello); ok {
+				h.Version = orVersion(h.Version)
+			}
+			if e, ok := s.msg.(*Error); ok {
+				e.Version = orVersion(e.Version)
+			}
+			if diff := cmp.Diff(s.msg, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("value came back different (-want +got):\n%s", diff)
+			}
+
+			ofctl := ovsOfctl(t)
+			text, bad := ovsPrint(t, ofctl, b)
+			if bad != s.refused {
+				t.Errorf("Open vSwitch complains: %v, want %v:\n%s", bad, s.refused, text)
+			}
+			golden := hexLines(b) + "\n" + text
+			if *rewrite {
+				if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(file, []byte(golden), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatalf("%v (new sample? go test -run TestSamples -rewrite)", err)
+			}
+			if diff := cmp.Diff(string(want), golden); diff != "" {
+				t.Errorf("bytes or Open vSwitch's reading differ from %s (-want +got):\n%s", file, diff)
+			}
+		})
+	}
+	files, err := filepath.Glob(filepath.Join("testdata", "messages", "*.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if !seen[strings.TrimSuffix(filepath.Base(f), ".txt")] {
+			t.Errorf("%s belongs to no sample: delete it", f)
+		}
+	}
+}
+
+// TestGoldenBytesParse needs no Open vSwitch: the bytes it approved parse to
+// the sample's value and are written again unchanged.
+func TestGoldenBytesParse(t *testing.T) {
+	for _, s := range samples() {
+		text, err := os.ReadFile(filepath.Join("testdata", "messages", s.name+".txt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines, _, _ := strings.Cut(string(text), "\n\n")
+		b, err := hex.DecodeString(strings.ReplaceAll(lines, "\n", ""))
+		if err != nil {
+			t.Fatalf("%s: %v", s.name, err)
+		}
+		roundTrip(t, b)
+		if got, err := Append(nil, s.msg, sampleXID); err != nil || !bytes.Equal(got, b) {
+			t.Errorf("%s: error %v, encoded\n%x\nwant\n%x", s.name, err, got, b)
+		}
+	}
+}
+
+// hexLines is b in lines of 32 bytes.
+func hexLines(b []byte) string {
+	var out strings.Builder
+	for len(b) > 0 {
+		n := min(32, len(b))
+		out.WriteString(hex.EncodeToString(b[:n]) + "\n")
+		b = b[n:]
+	}
+	return out.String()
+}
+
+// zeroPads is b with the padding zeroed.
+func zeroPads(b []byte, pads []span) []byte {
+	b = bytes.Clone(b)
+	for _, p := range pads {
+		clear(b[p.from:p.to])
+	}
+	return b
+}
+
+// roundTrip parses b; if that works, the message must be written with b's
+// bytes, padding zeroed, and those must parse to the same value.
+func roundTrip(t *testing.T, b []byte) Message {
+	t.Helper()
+	var pads []span
+	m, xid, err := parse(bytes.Clone(b), &pads)
+	if err != nil {
+		checkParseError(t, err, len(b))
+		return nil
+	}
+	want := zeroPads(b, pads)
+	got, err := Append([]byte("kept"), m, xid)
+	if err != nil {
+		t.Fatalf("parsed, but does not encode: %v\n%x", err, b)
+	}
+	if !bytes.Equal(got, append([]byte("kept"), want...)) {
+		t.Fatalf("%T came back as\n%x, want\n%x", m, got[4:], want)
+	}
+	again, _, err := Parse(want)
+	if err != nil {
+		t.Fatalf("second parse: %v", err)
+	}
+	if diff := cmp.Diff(m, again, cmpopts.EquateEmpty()); diff != "" {
+		t.Fatalf("second parse differs:\n%s", diff)
+	}
+	return m
+}
+
+// checkParseError checks that an error can be answered and points into b.
+func checkParseError(t *testing.T, err error, size int) {
+	t.Helper()
+	p, ok := err.(*ParseError)
+	if !ok {
+		t.Fatalf("%T is not a *ParseError: %v", err, err)
+	}
+	if p.Offset < 0 || p.Offset > size || p.Err == nil || p.Type == 0 {
+		t.Fatalf("error that cannot be answered: %#v in %d bytes", p, size)
+	}
+}
