@@ -67,7 +67,7 @@ func ping(addr string) error {
 	}
 	buf := make([]byte, 100)
 	n, err := c.Read(buf)
-	if err == nil && (n != 8 || buf[0] != 0) {
+	if err == nil && (n < 8 || buf[n-8] != 0) {
 		err = fmt.Errorf("no echo reply: %x", buf[:n])
 	}
 	return err
@@ -155,7 +155,7 @@ func world(t *testing.T) string {
 		out = append(out, fmt.Sprintf("link %s %s %s", l.Attrs().Name, l.Type(), l.Attrs().Alias))
 	}
 	filepath.Walk("/run", func(path string, fi os.FileInfo, err error) error {
-		if err == nil && !strings.HasSuffix(path, ".log") && !strings.HasPrefix(path, "/run/openvswitch/") {
+		if err == nil && path != netnsDir && !strings.HasSuffix(path, ".log") && !strings.HasPrefix(path, "/run/openvswitch/") {
 			out = append(out, "file "+path)
 		}
 		return nil

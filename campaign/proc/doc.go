@@ -1,0 +1,11 @@
+// Package proc starts processes on hosts of a testbed, watches them, and ends
+// them with all their children.
+//
+// A host is reached through its exec prefix (model.TestbedHost.Exec), which is
+// expected to replace itself by the command it runs, on this machine, as
+// nsenter and ip netns exec do. Working directory, environment and signals
+// then reach the command itself.
+//
+// No process outlives netsplit: the kernel kills it when netsplit dies
+// (PR_SET_PDEATHSIG), and what a target has forked by then dies with its lab.
+package proc
