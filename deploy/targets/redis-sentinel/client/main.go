@@ -88,6 +88,8 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	write.Flags().IntVar(&w.writers, "writers", 1, "writers, each with a connection of its own")
 	write.Flags().IntVar(&w.wait, "wait", 0, "replicas to WAIT for, 100 ms at most, after each write")
 
+	write.Flags().DurationVar(&w.refresh, "refresh", 0, "how often writers with an odd number ask the Sentinels without an error; 0: never")
+
 	var failovers int
 	operate := &cobra.Command{Use: "operate", Args: cobra.NoArgs, Short: "Force failovers at seeded moments", RunE: func(cmd *cobra.Command, _ []string) error {
 		ctx, cancel := bound(cmd)

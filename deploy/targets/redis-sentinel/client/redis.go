@@ -98,12 +98,17 @@ func role(ctx context.Context, c *redis.Client, nodes []node) (string, error) {
 	return r, nil
 }
 
+// errNotMaster: the node that a Sentinel named does not call itself master.
+var errNotMaster = errors.New("not-master")
+
 // failure says whether an error means that the operation did not happen
 // (fail) or that nobody knows (info), and gives it a stable first word.
 func failure(err error) (model.OpType, string) {
 	var op *net.OpError
 	var re redis.Error
 	switch {
+	case errors.Is(err, errNotMaster):
+		return model.OpFail, err.Error()
 	case errors.As(err, &re):
 		// Redis answered with an error: it did not do it.
 		return model.OpFail, re.Error()

@@ -14,6 +14,7 @@ import (
 
 type writeOptions struct {
 	rate, writers, wait int
+	refresh             time.Duration
 }
 
 // writeAll runs the writers until the context ends.
@@ -24,6 +25,9 @@ func writeAll(ctx context.Context, c *common, o writeOptions) error {
 	var wg sync.WaitGroup
 	for i := range o.writers {
 		w := &writer{common: c, id: i, wait: o.wait, rng: rand.New(rand.NewPCG(c.seed, uint64(i)))}
+		if i%2 == 1 {
+			w.refresh = o.refresh
+		}
 		wg.Go(func() { w.run(ctx, time.Second*time.Duration(o.writers)/time.Duration(o.rate)) })
 	}
 	wg.Wait()
@@ -32,15 +36,18 @@ func writeAll(ctx context.Context, c *common, o writeOptions) error {
 
 // writer is a client as the Sentinel documentation describes one: it asks a
 // Sentinel for the master, checks with ROLE, writes, and asks again after any
-// error. Until then it stays with the connection it has.
+// error. Until then it stays with the connection it has; one with a refresh
+// asks that often in any case, as clients do that watch the Sentinels.
 type writer struct {
 	*common
 	id, wait int
+	refresh  time.Duration
 	rng      *rand.Rand
 
 	next   int // Sentinel to ask next
 	master node
 	conn   *redis.Client
+	asked  time.Time // when a Sentinel last named the master
 }
 
 func (w *writer) run(ctx context.Context, every time.Duration) {
@@ -53,6 +60,9 @@ func (w *writer) run(ctx context.Context, every time.Duration) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		}
+		if w.refresh > 0 && w.conn != nil && time.Since(w.asked) >= w.refresh {
+			w.leave()
 		}
 		if w.conn == nil && !w.join(ctx) {
 			continue
@@ -81,10 +91,10 @@ func (w *writer) join(ctx context.Context) bool {
 		conn := dial(m.ip, redisPort, w.tmo)
 		var r string
 		if r, err = role(ctx, conn, w.nodes); err == nil && r != "master" {
-			err = fmt.Errorf("role %s names %s, which is %s", s.name, m.name, r)
+			err = fmt.Errorf("%w: %s names %s, which is %s", errNotMaster, s.name, m.name, r)
 		}
 		if err == nil {
-			w.conn, w.master = conn, m
+			w.conn, w.master, w.asked = conn, m, time.Now()
 			op.Type, op.Value = model.OpOK, string(m.name)
 			w.out.add(op)
 			return true
