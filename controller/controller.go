@@ -1,0 +1,326 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"netsplit/controller/of13"
+	"netsplit/model"
+)
+
+// Handler is told what switches do. Calls for one switch come one at a time,
+// in order of arrival, from the goroutine that reads its connection: a call
+// must not wait for an answer from the switch.
+type Handler interface {
+	// SwitchUp: the handshake is over and the session works both ways.
+	SwitchUp(sw *Switch)
+	// SwitchDown: the session ended. Nothing more comes from sw.
+	SwitchDown(sw *Switch, err error)
+	// PacketIn: in and in.Data are only valid during the call.
+	PacketIn(sw *Switch, at time.Time, in *of13.PacketIn)
+	FlowRemoved(sw *Switch, m *of13.FlowRemoved)
+	PortStatus(sw *Switch, m *of13.PortStatus)
+	// Error: the switch refused a message nobody waits for.
+	Error(sw *Switch, err *SwitchError)
+}
+
+// Config of a controller. The zero value of a field takes the default.
+type Config struct {
+	Addr    string             // TCP address to listen on, e.g. "127.0.0.1:6653"
+	Allowed []model.DatapathID // empty: every datapath
+	Log     *slog.Logger       // default: nothing is logged
+	Handler Handler            // for datapaths nobody registered; may be nil
+	// Refused is told of every connection that did not become a session.
+	Refused func(addr string, err error)
+
+	HandshakeTimeout time.Duration    // default 5 s
+	EchoInterval     time.Duration    // silence before an echo request; default 5 s
+	EchoTimeout      time.Duration    // silence before the session ends; default 15 s
+	Now              func() time.Time // default time.Now
+}
+
+// Errors that refuse or end a connection; test with errors.Is.
+var (
+	// ErrVersion: the switch does not speak OpenFlow 1.3.
+	ErrVersion = errors.New("switch does not speak OpenFlow 1.3")
+	// ErrDuplicate: the datapath id already has a live connection.
+	ErrDuplicate = errors.New("datapath already connected")
+	// ErrUnknownDatapath: the datapath id is not in Config.Allowed.
+	ErrUnknownDatapath = errors.New("unknown datapath")
+	// ErrProtocol: bytes that are not OpenFlow 1.3.
+	ErrProtocol = errors.New("not OpenFlow 1.3")
+	// ErrSilent: nothing was heard for Config.EchoTimeout.
+	ErrSilent = errors.New("switch is silent")
+	// ErrClosed: this side closed the session.
+	ErrClosed = errors.New("controller closed")
+)
+
+// Controller holds the listener and the live sessions.
+type Controller struct {
+	cfg Config
+	ln  net.Listener
+	wg  sync.WaitGroup
+
+	// mu guards the fields below. It may be held while a Switch's own locks
+	// are taken, never the other way round, and never during a Handler call.
+	mu       sync.Mutex
+	closed   bool
+	conns    map[net.Conn]struct{}
+	switches map[model.DatapathID]*Switch
+	handlers map[model.DatapathID]*registration
+	fallback *registration // Config.Handler; may be nil
+}
+
+// New makes a controller that does not listen; connections come by Serve.
+func New(cfg Config) *Controller {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.HandshakeTimeout == 0 {
+		cfg.HandshakeTimeout = 5 * time.Second
+	}
+	if cfg.EchoInterval == 0 {
+		cfg.EchoInterval = 5 * time.Second
+	}
+	if cfg.EchoTimeout == 0 {
+		cfg.EchoTimeout = 15 * time.Second
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	c := &Controller{cfg: cfg, conns: map[net.Conn]struct{}{},
+		switches: map[model.DatapathID]*Switch{}, handlers: map[model.DatapathID]*registration{}}
+	if cfg.Handler != nil {
+		c.fallback = &registration{cfg.Handler}
+	}
+	return c
+}
+
+// Listen makes a controller that accepts switches on cfg.Addr.
+func Listen(cfg Config) (*Controller, error) {
+	ln, err := net.Listen("tcp", cfg.Addr)
+	if err != nil {
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return nil, fmt.Errorf("controller: %w: another controller listens there; stop it, or choose another address", err)
+		}
+		return nil, fmt.Errorf("controller: %w", err)
+	}
+	c := New(cfg)
+	c.ln = ln
+	c.wg.Add(1)
+	go c.accept()
+	return c, nil
+}
+
+// Addr is the address listened on; nil without a listener.
+func (c *Controller) Addr() net.Addr {
+	if c.ln == nil {
+		return nil
+	}
+	return c.ln.Addr()
+}
+
+func (c *Controller) accept() {
+	defer c.wg.Done()
+	for {
+		conn, err := c.ln.Accept()
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			c.cfg.Log.Error("accept failed, trying again in 100 ms", "err", err)
+			time.Sleep(100 * time.Millisecond)
+			continue
+		}
+		c.wg.Add(1)
+		go func() {
+			defer c.wg.Done()
+			_ = c.Serve(conn) // reported by Serve
+		}()
+	}
+}
+
+// Serve runs the session of one connection and returns why it ended.
+func (c *Controller) Serve(conn net.Conn) error {
+	defer conn.Close()
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return ErrClosed
+	}
+	c.conns[conn] = struct{}{}
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		delete(c.conns, conn)
+		c.mu.Unlock()
+	}()
+
+	sw := newSwitch(c, conn)
+	wrote := make(chan error, 1)
+	go func() {
+		err := sw.out.run(conn)
+		// The reader ends too, a moment later: if the switch said why before
+		// it closed, that is the better error.
+		_ = conn.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+		wrote <- err
+	}()
+	// end lets the last words out and closes.
+	end := func(err error) {
+		sw.finish(err)
+		_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
+		<-wrote
+		conn.Close()
+	}
+	err := sw.handshake()
+	if err == nil {
+		err = c.admit(sw)
+	}
+	if err != nil {
+		end(err)
+		err = fmt.Errorf("switch at %s: %w", remote(conn), err)
+		c.cfg.Log.Warn("switch refused", "addr", remote(conn), "err", err)
+		if c.cfg.Refused != nil {
+			c.cfg.Refused(remote(conn), err)
+		}
+		return err
+	}
+	c.cfg.Log.Info("switch up", "dpid", sw.id.String(), "addr", remote(conn))
+	stop := make(chan struct{})
+	var keep sync.WaitGroup
+	keep.Add(1)
+	go func() {
+		defer keep.Done()
+		sw.keepAlive(stop)
+	}()
+	sw.announce(c.handlerOf(sw.id))
+	err = sw.read()
+	close(stop)
+	keep.Wait()
+
+	if ne := net.Error(nil); errors.As(err, &ne) && ne.Timeout() {
+		err = <-wrote // the reader was told to stop
+		wrote <- err
+	}
+	c.mu.Lock()
+	if c.closed {
+		err = ErrClosed
+	}
+	c.mu.Unlock()
+	end(err)
+	c.mu.Lock()
+	delete(c.switches, sw.id)
+	c.mu.Unlock()
+	err = fmt.Errorf("switch %s at %s: %w", sw.id, remote(conn), err)
+	c.cfg.Log.Warn("switch down", "dpid", sw.id.String(), "err", err)
+	sw.retire(err)
+	return err
+}
+
+// admit enters the switch into the table of live ones, or says why not.
+func (c *Controller) admit(sw *Switch) error {
+	if len(c.cfg.Allowed) > 0 && !slices.Contains(c.cfg.Allowed, sw.id) {
+		return fmt.Errorf("%w: %s is not among the allowed %v; add it to the testbed file or point that switch elsewhere",
+			ErrUnknownDatapath, sw.id, c.cfg.Allowed)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return ErrClosed
+	}
+	if old := c.switches[sw.id]; old != nil {
+		old.probe() // it may be dead: find out soon
+		return fmt.Errorf("%w: %s is connected from %s; two switches must not share a datapath id",
+			ErrDuplicate, sw.id, remote(old.conn))
+	}
+	c.switches[sw.id] = sw
+	return nil
+}
+
+// Register makes h the handler of one datapath. If the switch is connected, h
+// is told SwitchUp before Register returns. The returned function undoes it.
+func (c *Controller) Register(id model.DatapathID, h Handler) (unregister func(), err error) {
+	c.mu.Lock()
+	if c.handlers[id] != nil {
+		c.mu.Unlock()
+		return nil, fmt.Errorf("controller: datapath %s is in use already: close its fabric first", id)
+	}
+	r := &registration{h}
+	c.handlers[id] = r
+	sw := c.switches[id]
+	c.mu.Unlock()
+	if sw != nil {
+		sw.announce(r)
+	}
+	return func() {
+		c.mu.Lock()
+		delete(c.handlers, id)
+		sw := c.switches[id]
+		c.mu.Unlock()
+		if sw != nil {
+			sw.announce(c.fallback)
+		}
+	}, nil
+}
+
+func (c *Controller) handlerOf(id model.DatapathID) *registration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if h := c.handlers[id]; h != nil {
+		return h
+	}
+	return c.fallback
+}
+
+// Switch returns the live session of a datapath, or nil.
+func (c *Controller) Switch(id model.DatapathID) *Switch {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.switches[id]
+}
+
+// Switches lists the live datapaths, sorted.
+func (c *Controller) Switches() []model.DatapathID {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := make([]model.DatapathID, 0, len(c.switches))
+	for id := range c.switches {
+		out = append(out, id)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Close stops listening, ends every session and waits for them.
+func (c *Controller) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	conns := make([]io.Closer, 0, len(c.conns))
+	for conn := range c.conns {
+		conns = append(conns, conn)
+	}
+	c.mu.Unlock()
+	var err error
+	if c.ln != nil {
+		err = c.ln.Close()
+	}
+	for _, conn := range conns {
+		conn.Close()
+	}
+	c.wg.Wait()
+	return err
+}
+
+func remote(conn net.Conn) string {
+	if a := conn.RemoteAddr(); a != nil {
+		return a.String()
+	}
+	return "?"
+}

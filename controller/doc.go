@@ -1,0 +1,11 @@
+// Package controller accepts OpenFlow 1.3 switches over TCP and keeps a
+// session with each: handshake, keepalive, requests with their replies,
+// barriers, and packet-ins handed on in arrival order.
+//
+// A session has one goroutine that reads and one that writes. The reader
+// answers echo requests and calls the Handler; it never waits for the writer.
+// The writer sends whatever has been queued since its last write in one go, so
+// a single packet-out leaves at once and a burst leaves in few writes.
+//
+// A switch that sends nonsense loses its own connection and no other.
+package controller
