@@ -1,0 +1,10 @@
+// Package fabric keeps the switches of one testbed in their desired state:
+// taps, partitions and plain forwarding. It compiles with flowrules, talks
+// through controller, renews what expires, repairs what somebody changed, and
+// hands held packets to its owner and back.
+//
+// Several fabrics share one controller, each with datapaths of its own.
+//
+// A partition never outlives the process: the rules that hold packets back
+// carry a hard timeout, which the fabric renews.
+package fabric

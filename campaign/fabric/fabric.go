@@ -1,0 +1,349 @@
+package fabric
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"netsplit/controller"
+	"netsplit/flowrules"
+	"netsplit/model"
+)
+
+// Pair is two hosts; both directions are meant.
+type Pair = flowrules.Pair
+
+// Config of a fabric. The zero value of an optional field takes its default.
+type Config struct {
+	Testbed    model.Testbed
+	Controller *controller.Controller
+	Log        *slog.Logger // default: nothing is logged
+
+	// PacketIn gets every packet of a gated pair in order of arrival, per
+	// switch, with the host on whose port it came in. frame is only valid
+	// during the call. The call must not block: while it does, the switch's
+	// queue fills and packets are lost, and no other call of the fabric that
+	// waits for the switch returns.
+	PacketIn func(host model.NodeID, at time.Time, frame []byte)
+	// Events are told from the fabric's goroutines; all optional.
+	Events Events
+
+	HardTimeout time.Duration // life of gate and drop rules; default 5 s
+	RenewEvery  time.Duration // default 1 s
+	CheckEvery  time.Duration // how often flow tables are read back; default 1 s
+	Timeout     time.Duration // longest wait for a switch; default 5 s
+}
+
+// Events of the switches of a fabric. A callback must not block.
+type Events struct {
+	SwitchUp    func(id model.DatapathID) // connected, rules not yet installed
+	Ready       func(id model.DatapathID) // rules read back and repaired
+	SwitchDown  func(id model.DatapathID, err error)
+	SwitchError func(id model.DatapathID, err error)
+	// Tampered: rules were not as left. Missing, changed and stale ones were
+	// repaired; conflicts are somebody else's and were left alone.
+	Tampered func(id model.DatapathID, t Tampering)
+}
+
+// Tampering says how a flow table differed from what the fabric left there.
+type Tampering struct {
+	Missing   int // of our rules: gone, put back
+	Changed   int // of our rules: changed, put right
+	Stale     int // with our cookie, not wanted: removed
+	Conflicts []flowrules.Conflict
+}
+
+// String is the tampering in one line.
+func (t Tampering) String() string {
+	s := fmt.Sprintf("%d missing, %d changed, %d stale", t.Missing, t.Changed, t.Stale)
+	for _, c := range t.Conflicts {
+		s += "; " + c.String()
+	}
+	return s
+}
+
+// ErrDown: a switch of the testbed is not connected.
+var ErrDown = errors.New("switch is not connected")
+
+// Fabric keeps the switches of one testbed in their desired state.
+type Fabric struct {
+	cfg     Config
+	lab     uint16
+	members []*member // sorted by datapath id
+	byHost  map[model.NodeID]*member
+	byMAC   map[flowrules.MAC]model.NodeID
+	stop    chan struct{}
+	work    sync.WaitGroup
+	tally   tally
+
+	// mu guards the desired state. Held by every operation that changes it
+	// from compile to confirmation, so changes come one after the other.
+	mu         sync.Mutex
+	gate       []Pair
+	mirror     []Pair
+	partitions []flowrules.InForce
+	closed     bool
+}
+
+// New takes charge of the testbed's switches. It does not wait for them to
+// connect; see Ready.
+func New(cfg Config) (*Fabric, error) {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	for _, d := range []struct {
+		p   *time.Duration
+		def time.Duration
+	}{{&cfg.HardTimeout, 5 * time.Second}, {&cfg.RenewEvery, time.Second}, {&cfg.CheckEvery, time.Second}, {&cfg.Timeout, 5 * time.Second}} {
+		if *d.p == 0 {
+			*d.p = d.def
+		}
+	}
+	if cfg.RenewEvery >= cfg.HardTimeout {
+		return nil, fmt.Errorf("fabric: rules live %v but are renewed every %v: renew more often than that", cfg.HardTimeout, cfg.RenewEvery)
+	}
+	f := &Fabric{cfg: cfg, lab: flowrules.LabID(cfg.Testbed.Name), stop: make(chan struct{}),
+		byHost: map[model.NodeID]*member{}, byMAC: map[flowrules.MAC]model.NodeID{}}
+	if err := f.layOut(); err != nil {
+		return nil, err
+	}
+	for _, m := range f.members {
+		plan, err := flowrules.Compile(m.input(f))
+		if err != nil {
+			return nil, fmt.Errorf("fabric: testbed %s: %w", cfg.Testbed.Name, err)
+		}
+		m.plan = plan
+	}
+	for i, m := range f.members {
+		unregister, err := cfg.Controller.Register(m.id, m)
+		if err != nil {
+			for _, o := range f.members[:i] {
+				o.unregister()
+			}
+			return nil, err
+		}
+		m.unregister = unregister
+	}
+	for _, m := range f.members {
+		f.work.Add(1)
+		go m.run()
+	}
+	return f, nil
+}
+
+// layOut sorts the testbed's hosts to their switches.
+func (f *Fabric) layOut() error {
+	t := f.cfg.Testbed
+	byID := map[model.DatapathID]*member{}
+	for _, h := range t.Hosts {
+		hw, err := net.ParseMAC(h.MAC)
+		if err != nil || len(hw) != 6 {
+			return fmt.Errorf("fabric: testbed %s: host %s has MAC %q: want six hex bytes with colons", t.Name, h.Name, h.MAC)
+		}
+		m := byID[h.Datapath]
+		if m == nil {
+			m = newMember(f, h.Datapath)
+			byID[h.Datapath] = m
+			f.members = append(f.members, m)
+		}
+		mac := flowrules.MAC(hw)
+		m.hosts = append(m.hosts, flowrules.Host{Name: h.Name, Port: h.Port, MAC: mac, IP: h.IP})
+		f.byHost[h.Name], f.byMAC[mac] = m, h.Name
+	}
+	if len(f.members) == 0 {
+		return fmt.Errorf("fabric: testbed %s has no hosts", t.Name)
+	}
+	for _, p := range t.Mirrors {
+		if m := byID[p.Datapath]; m != nil && m.mirrorPort == 0 {
+			m.mirrorPort = p.Port
+		}
+	}
+	for _, h := range t.Hosts {
+		for _, m := range f.members {
+			if m.id != h.Datapath {
+				m.elsewhere = append(m.elsewhere, h.Name)
+			}
+		}
+	}
+	slices.SortFunc(f.members, func(a, b *member) int {
+		if a.id < b.id {
+			return -1
+		}
+		return 1
+	})
+	for _, m := range f.members {
+		m.index()
+	}
+	return nil
+}
+
+// Ready waits until every switch is connected and holds its rules.
+func (f *Fabric) Ready(ctx context.Context) error {
+	for _, m := range f.members {
+		if err := m.waitReady(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SetTaps makes exactly these pairs gated and mirrored. It returns when every
+// switch has confirmed the rules. On error the taps stay desired and are
+// installed when the switch can be reached again.
+func (f *Fabric) SetTaps(ctx context.Context, gate, mirror []Pair) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	oldGate, oldMirror := f.gate, f.mirror
+	f.gate, f.mirror = slices.Clone(gate), slices.Clone(mirror)
+	if err := f.check(); err != nil {
+		f.gate, f.mirror = oldGate, oldMirror
+		return err
+	}
+	return f.apply(ctx)
+}
+
+// Cut puts a partition in force by drop rules, gated or not, and returns when
+// every switch has confirmed them. That is not yet proof: on Open vSwitch
+// packets may still cross for a while. On error the partition is not desired
+// any more, and what was installed of it is removed.
+func (f *Fabric) Cut(ctx context.Context, id uint32, p model.Partition) error {
+	return f.cut(ctx, flowrules.InForce{ID: id, Partition: p})
+}
+
+// CutBehind is Cut, but leaves gated pairs at the gate: their packets still
+// come to PacketIn, whose owner refuses them, and the drop rules stand behind
+// the gate in case its rules vanish. Pairs that are not gated are cut as by Cut.
+func (f *Fabric) CutBehind(ctx context.Context, id uint32, p model.Partition) error {
+	return f.cut(ctx, flowrules.InForce{ID: id, Partition: p, Behind: true})
+}
+
+func (f *Fabric) cut(ctx context.Context, in flowrules.InForce) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.partitions = append(f.partitions, in)
+	err := f.check()
+	if err == nil {
+		if err = f.apply(ctx); err == nil {
+			return nil
+		}
+	}
+	f.partitions = f.partitions[:len(f.partitions)-1]
+	if in.ID != 0 && f.check() == nil {
+		// What got through must go; an unreachable switch forgets it by itself.
+		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.cfg.Timeout)
+		defer cancel()
+		_ = f.apply(undo)
+	}
+	return err
+}
+
+// Heal lifts the partition with that id, if it is in force, and returns when
+// every switch has confirmed it. On error the partition is not desired any
+// more: its rules go when the switch is reached again, or expire.
+func (f *Fabric) Heal(ctx context.Context, id uint32) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.partitions = slices.DeleteFunc(f.partitions, func(p flowrules.InForce) bool { return p.ID == id })
+	return f.apply(ctx)
+}
+
+// Flush lifts every partition and every tap.
+func (f *Fabric) Flush(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.partitions, f.gate, f.mirror = nil, nil, nil
+	return f.apply(ctx)
+}
+
+// Partitions lists the ids in force, sorted.
+func (f *Fabric) Partitions() []uint32 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	ids := make([]uint32, len(f.partitions))
+	for i, p := range f.partitions {
+		ids[i] = p.ID
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// Fence returns once every switch has processed all that was sent before.
+func (f *Fabric) Fence(ctx context.Context) error {
+	return f.each(ctx, func(ctx context.Context, m *member) error {
+		sw := m.session()
+		if sw == nil {
+			return fmt.Errorf("switch %s: %w", m.id, ErrDown)
+		}
+		return sw.Barrier(ctx)
+	})
+}
+
+// check compiles the desired state without installing it. f.mu is held.
+func (f *Fabric) check() error {
+	for _, m := range f.members {
+		if _, err := flowrules.Compile(m.input(f)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// apply brings every switch to the desired state. f.mu is held.
+func (f *Fabric) apply(ctx context.Context) error {
+	if f.closed {
+		return errors.New("fabric: closed")
+	}
+	plans := map[*member]flowrules.Plan{}
+	for _, m := range f.members {
+		p, err := flowrules.Compile(m.input(f))
+		if err != nil {
+			return err
+		}
+		plans[m] = p
+	}
+	return f.each(ctx, func(ctx context.Context, m *member) error { return m.turnTo(ctx, plans[m]) })
+}
+
+// each runs do for all switches at once, under the fabric's time limit.
+func (f *Fabric) each(ctx context.Context, do func(context.Context, *member) error) error {
+	ctx, cancel := context.WithTimeout(ctx, f.cfg.Timeout)
+	defer cancel()
+	if len(f.members) == 1 {
+		return do(ctx, f.members[0])
+	}
+	errs := make([]error, len(f.members))
+	var wg sync.WaitGroup
+	for i, m := range f.members {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			errs[i] = do(ctx, m)
+		}()
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// Close stops renewing, removes the fabric's own rules from the switches that
+// are connected, and gives the datapaths back to the controller.
+func (f *Fabric) Close() error {
+	f.mu.Lock()
+	if f.closed {
+		f.mu.Unlock()
+		return nil
+	}
+	f.closed = true
+	f.mu.Unlock()
+	close(f.stop)
+	f.work.Wait()
+	err := f.each(context.Background(), func(ctx context.Context, m *member) error {
+		defer m.unregister()
+		return m.clear(ctx)
+	})
+	return err
+}

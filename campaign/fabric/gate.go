@@ -1,0 +1,177 @@
+package fabric
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"netsplit/controller/of13"
+	"netsplit/flowrules"
+	"netsplit/model"
+)
+
+// tally counts since the fabric was made.
+type tally struct{ held, released, injected, strays atomic.Uint64 }
+
+// Counts of packets since the fabric was made.
+type Counts struct {
+	Held     uint64 // handed to PacketIn
+	Released uint64 // sent on by Release
+	Injected uint64 // sent by Inject
+	Strays   uint64 // came to the controller, but not by a gate rule of ours
+}
+
+// Counts returns the counts so far.
+func (f *Fabric) Counts() Counts {
+	return Counts{Held: f.tally.held.Load(), Released: f.tally.released.Load(),
+		Injected: f.tally.injected.Load(), Strays: f.tally.strays.Load()}
+}
+
+// Release sends a held frame on to the port of host to; "" means where its
+// destination address says: to its owner, or for a group address to every host
+// of the sender's switch but the sender. It does not wait; frames leave in the
+// order of the calls. The frame may be reused afterwards.
+func (f *Fabric) Release(frame []byte, to model.NodeID) error {
+	if err := f.send(frame, to); err != nil {
+		return fmt.Errorf("release: %w", err)
+	}
+	f.tally.released.Add(1)
+	return nil
+}
+
+// Inject is Release for a frame that netsplit made.
+func (f *Fabric) Inject(frame []byte, to model.NodeID) error {
+	if err := f.send(frame, to); err != nil {
+		return fmt.Errorf("inject: %w", err)
+	}
+	f.tally.injected.Add(1)
+	return nil
+}
+
+func (f *Fabric) send(frame []byte, to model.NodeID) error {
+	if len(frame) < 14 {
+		return fmt.Errorf("frame of %d bytes: an Ethernet header has 14", len(frame))
+	}
+	if to == "" {
+		dst := flowrules.MAC(frame[:6])
+		owner, ok := f.byMAC[dst]
+		if !ok {
+			return f.flood(frame, dst)
+		}
+		to = owner
+	}
+	m := f.byHost[to]
+	if m == nil {
+		return fmt.Errorf("no host %q in the testbed", to)
+	}
+	sw := m.session()
+	if sw == nil {
+		return fmt.Errorf("switch %s: %w", m.id, ErrDown)
+	}
+	return sw.PacketOut(of13.PortController, frame, m.portOf[to])
+}
+
+// flood sends to every host of the sender's switch but the sender.
+func (f *Fabric) flood(frame []byte, dst flowrules.MAC) error {
+	from, ok := f.byMAC[flowrules.MAC(frame[6:12])]
+	if !ok || dst[0]&1 == 0 {
+		return fmt.Errorf("no host of the testbed has address %v, and it is no broadcast of one that is: say where the frame goes", dst)
+	}
+	m := f.byHost[from]
+	sw := m.session()
+	if sw == nil {
+		return fmt.Errorf("switch %s: %w", m.id, ErrDown)
+	}
+	ports := make([]of13.PortNo, 0, len(m.hosts))
+	for _, h := range m.hosts {
+		if h.Name != from {
+			ports = append(ports, of13.PortNo(h.Port))
+		}
+	}
+	if len(ports) == 0 {
+		return nil
+	}
+	return sw.PacketOut(of13.PortController, frame, ports...)
+}
+
+// HostOf is the host that owns the Ethernet address at the start of b: give it
+// a frame for its destination, frame[6:] for its source.
+func (f *Fabric) HostOf(b []byte) (model.NodeID, bool) {
+	if len(b) < 6 {
+		return "", false
+	}
+	h, ok := f.byMAC[flowrules.MAC(b[:6])]
+	return h, ok
+}
+
+// settle is how long after a flow-mod Open vSwitch's flow counters are
+// complete; without one they lag by a third of a second.
+const settle = 30 * time.Millisecond
+
+// DropCount is how many packets the drop rules of the partition have dropped
+// since they were installed, on all switches. Packets that the gate refused
+// are not among them. A pair that two partitions cut counts for both. Call it
+// before Heal: the counters go with the rules.
+func (f *Fabric) DropCount(ctx context.Context, id uint32) (uint64, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var links map[model.Link]bool
+	for _, p := range f.partitions {
+		if p.ID == id {
+			links = map[model.Link]bool{}
+			for _, l := range p.Partition.Links() {
+				links[l] = true
+			}
+		}
+	}
+	if links == nil {
+		return 0, fmt.Errorf("fabric: no partition %d is in force", id)
+	}
+	var total atomic.Uint64
+	err := f.each(ctx, func(ctx context.Context, m *member) error {
+		n, err := m.dropped(ctx, links)
+		total.Add(n)
+		return err
+	})
+	return total.Load(), err
+}
+
+func (m *member) dropped(ctx context.Context, links map[model.Link]bool) (uint64, error) {
+	m.rules.Lock()
+	defer m.rules.Unlock()
+	sw := m.session()
+	if sw == nil {
+		return 0, fmt.Errorf("switch %s: %w", m.id, ErrDown)
+	}
+	keys := map[string]bool{}
+	var touch []of13.Message
+	for _, r := range m.plan.Rules {
+		if r.Kind == flowrules.KindDrop && links[r.Link] {
+			keys[r.Key()] = true
+		}
+		if r.Kind == flowrules.KindDefault {
+			touch = append(touch, r.Add())
+		}
+	}
+	if err := sw.Apply(ctx, touch...); err != nil {
+		return 0, err
+	}
+	select {
+	case <-time.After(settle):
+	case <-ctx.Done():
+		return 0, errors.Join(errors.New("waiting for flow counters"), context.Cause(ctx))
+	}
+	have, err := sw.DumpFlows(ctx, uint64(flowrules.NewCookie(flowrules.KindDrop, m.f.lab, 0)), flowrules.MaskKind)
+	if err != nil {
+		return 0, err
+	}
+	var n uint64
+	for _, s := range have {
+		if keys[flowrules.KeyOf(s)] {
+			n += s.Packets
+		}
+	}
+	return n, nil
+}

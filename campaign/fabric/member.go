@@ -1,0 +1,304 @@
+package fabric
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"netsplit/controller"
+	"netsplit/controller/of13"
+	"netsplit/flowrules"
+	"netsplit/model"
+)
+
+// member is one switch of the fabric; it handles the switch's session.
+type member struct {
+	f          *Fabric
+	id         model.DatapathID
+	hosts      []flowrules.Host
+	elsewhere  []model.NodeID
+	mirrorPort uint32
+	byPort     map[of13.PortNo]model.NodeID
+	portOf     map[model.NodeID]of13.PortNo
+	unregister func()
+	kick       chan struct{} // asks run for a check now
+
+	// rules serialises everything that changes or compares the flow table,
+	// and guards the fields below. Held while waiting for the switch.
+	rules sync.Mutex
+	plan  flowrules.Plan
+	known *controller.Switch // the session on which plan was installed
+	// reported are the conflicts reported last; the same are not said twice.
+	reported string
+
+	// state guards the fields below; never held while waiting.
+	state sync.Mutex
+	sw    *controller.Switch
+	ready chan struct{} // closed while the session holds its rules
+	why   error         // why the last attempt to install failed
+}
+
+func newMember(f *Fabric, id model.DatapathID) *member {
+	return &member{f: f, id: id, byPort: map[of13.PortNo]model.NodeID{}, portOf: map[model.NodeID]of13.PortNo{},
+		kick: make(chan struct{}, 1), ready: make(chan struct{}), why: ErrDown}
+}
+
+func (m *member) index() {
+	for _, h := range m.hosts {
+		m.byPort[of13.PortNo(h.Port)], m.portOf[h.Name] = h.Name, of13.PortNo(h.Port)
+	}
+}
+
+// input is the switch's part of the desired state; f.mu is held.
+func (m *member) input(f *Fabric) flowrules.Input {
+	in := flowrules.Input{Lab: f.lab, Hosts: m.hosts, Elsewhere: m.elsewhere, Partitions: f.partitions,
+		Gate: f.gate, Mirror: f.mirror, MirrorPort: m.mirrorPort, HardTimeout: f.cfg.HardTimeout}
+	return in
+}
+
+func (m *member) session() *controller.Switch {
+	m.state.Lock()
+	defer m.state.Unlock()
+	return m.sw
+}
+
+// waitReady waits until the switch holds its rules.
+func (m *member) waitReady(ctx context.Context) error {
+	for {
+		m.state.Lock()
+		ready := m.ready
+		m.state.Unlock()
+		select {
+		case <-ready:
+			return nil
+		case <-m.f.stop:
+			return errors.New("fabric: closed")
+		case <-ctx.Done():
+			m.state.Lock()
+			defer m.state.Unlock()
+			return fmt.Errorf("switch %s holds no rules yet: %w (%w)", m.id, m.why, context.Cause(ctx))
+		}
+	}
+}
+
+// turnTo installs the plan and returns when the switch has confirmed it.
+func (m *member) turnTo(ctx context.Context, plan flowrules.Plan) error {
+	m.rules.Lock()
+	defer m.rules.Unlock()
+	old := m.plan
+	m.plan = plan
+	sw := m.session()
+	if sw == nil {
+		return fmt.Errorf("switch %s: %w: see that it runs and that its controller is set to this address", m.id, ErrDown)
+	}
+	if m.known != sw { // not read back since it connected
+		return m.readBack(ctx, sw, false)
+	}
+	err := m.carryOut(ctx, sw, flowrules.Diff(old.Stats(), plan))
+	if err != nil {
+		m.known = nil // read it back before trusting it again
+		m.check()
+	}
+	return err
+}
+
+// carryOut sends the steps with their barriers; m.rules is held.
+func (m *member) carryOut(ctx context.Context, sw *controller.Switch, d flowrules.Delta) error {
+	for _, s := range d.Steps {
+		var err error
+		if s.Barrier {
+			err = sw.Apply(ctx, s.Mods...)
+		} else {
+			err = sw.Send(s.Mods...)
+		}
+		if err != nil {
+			return fmt.Errorf("installing rules (%s): %w", s.Name, err)
+		}
+	}
+	return nil
+}
+
+// readBack dumps the flow table, repairs the difference to the plan and
+// reports what was tampered with. m.rules is held.
+func (m *member) readBack(ctx context.Context, sw *controller.Switch, tampered bool) error {
+	have, err := sw.DumpFlows(ctx, 0, 0)
+	if err != nil {
+		m.settled(sw, err)
+		return err
+	}
+	d := flowrules.Diff(have, m.plan)
+	if err = m.carryOut(ctx, sw, d); err == nil {
+		m.known = sw
+	}
+	m.settled(sw, err)
+	t := Tampering{Conflicts: d.Conflicts}
+	if tampered {
+		t.Missing, t.Changed, t.Stale = d.Missing, d.Changed, d.Stale
+	}
+	conflicts := fmt.Sprint(t.Conflicts)
+	news := conflicts != m.reported && len(t.Conflicts) > 0
+	m.reported = conflicts
+	if t.Missing+t.Changed+t.Stale > 0 || news {
+		m.f.cfg.Log.Warn("flow table was changed by somebody else", "dpid", m.id.String(), "what", t.String())
+		if cb := m.f.cfg.Events.Tampered; cb != nil {
+			cb(m.id, t)
+		}
+	}
+	return err
+}
+
+// check asks run for a check soon.
+func (m *member) check() {
+	select {
+	case m.kick <- struct{}{}:
+	default:
+	}
+}
+
+// run renews and checks until the fabric is closed.
+func (m *member) run() {
+	defer m.f.work.Done()
+	renew := time.NewTicker(m.f.cfg.RenewEvery)
+	defer renew.Stop()
+	verify := time.NewTicker(m.f.cfg.CheckEvery)
+	defer verify.Stop()
+	for {
+		select {
+		case <-m.f.stop:
+			return
+		case <-renew.C:
+			m.renew()
+		case <-verify.C:
+			m.verify()
+		case <-m.kick:
+			m.verify()
+		}
+	}
+}
+
+// renew restarts the clock of every rule that expires.
+func (m *member) renew() {
+	m.rules.Lock()
+	defer m.rules.Unlock()
+	if sw := m.session(); sw != nil && m.known == sw {
+		_ = sw.Send(m.plan.Renew()...) // a failure ends the session
+	}
+}
+
+// verify reads the flow table back.
+func (m *member) verify() {
+	sw := m.session()
+	if sw == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), m.f.cfg.Timeout)
+	defer cancel()
+	m.rules.Lock()
+	fresh := m.known != sw
+	err := m.readBack(ctx, sw, !fresh)
+	m.rules.Unlock()
+	if err != nil {
+		m.f.cfg.Log.Error("flow table could not be brought to its desired state", "dpid", m.id.String(), "err", err)
+	}
+}
+
+// settled notes the outcome of an attempt to install the plan on sw.
+func (m *member) settled(sw *controller.Switch, err error) {
+	m.state.Lock()
+	if m.sw != sw {
+		m.state.Unlock()
+		return
+	}
+	m.why = err
+	first := false
+	if err == nil {
+		select {
+		case <-m.ready:
+		default:
+			close(m.ready)
+			first = true
+		}
+	}
+	m.state.Unlock()
+	if cb := m.f.cfg.Events.Ready; first && cb != nil {
+		cb(m.id)
+	}
+}
+
+// clear removes the fabric's rules, and nobody else's.
+func (m *member) clear(ctx context.Context) error {
+	m.rules.Lock()
+	defer m.rules.Unlock()
+	sw := m.session()
+	if sw == nil {
+		return nil
+	}
+	return sw.Apply(ctx, flowrules.RemoveAll(m.f.lab))
+}
+
+// The methods below make member a controller.Handler.
+
+// SwitchUp takes the session and has its flow table brought in order.
+func (m *member) SwitchUp(sw *controller.Switch) {
+	m.state.Lock()
+	m.sw, m.why = sw, errors.New("rules are being installed")
+	m.state.Unlock()
+	if cb := m.f.cfg.Events.SwitchUp; cb != nil {
+		cb(m.id)
+	}
+	m.check()
+}
+
+// SwitchDown forgets the session.
+func (m *member) SwitchDown(sw *controller.Switch, err error) {
+	m.state.Lock()
+	if m.sw == sw {
+		m.sw, m.why = nil, ErrDown
+		select {
+		case <-m.ready:
+			m.ready = make(chan struct{})
+		default:
+		}
+	}
+	m.state.Unlock()
+	if cb := m.f.cfg.Events.SwitchDown; cb != nil {
+		cb(m.id, err)
+	}
+}
+
+// PacketIn hands a held packet to the fabric's owner.
+func (m *member) PacketIn(_ *controller.Switch, at time.Time, in *of13.PacketIn) {
+	c := flowrules.Cookie(in.Cookie)
+	port, ok := in.InPort()
+	host, known := m.byPort[port]
+	if !ok || !known || !c.Ours(m.f.lab) || c.Kind() != flowrules.KindGate {
+		m.f.tally.strays.Add(1)
+		return
+	}
+	m.f.tally.held.Add(1)
+	if cb := m.f.cfg.PacketIn; cb != nil {
+		cb(host, at, in.Data)
+	}
+}
+
+// FlowRemoved has the table checked if one of our rules went unasked.
+func (m *member) FlowRemoved(_ *controller.Switch, r *of13.FlowRemoved) {
+	if flowrules.Cookie(r.Cookie).Ours(m.f.lab) {
+		m.check()
+	}
+}
+
+// PortStatus is not acted on: rules of a port stay when the port goes.
+func (m *member) PortStatus(_ *controller.Switch, s *of13.PortStatus) {
+	m.f.cfg.Log.Info("port status", "dpid", m.id.String(), "status", s.String())
+}
+
+// Error reports a refused message that nobody waits for, such as a renewal.
+func (m *member) Error(_ *controller.Switch, err *controller.SwitchError) {
+	if cb := m.f.cfg.Events.SwitchError; cb != nil {
+		cb(m.id, err)
+	}
+	m.check()
+}
