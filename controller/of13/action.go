@@ -310,7 +310,7 @@ func (a Output) String() string {
 	}
 	return "output:" + a.Port.String()
 }
-func (a Group) String() string      { return fmt.Sprintf("group:%d", a.ID) }
+func (a Group) String() string      { return fmt.Sprintf("group:%v", a.ID) }
 func (a SetQueue) String() string   { return fmt.Sprintf("set_queue:%d", a.Queue) }
 func (a SetMPLSTTL) String() string { return fmt.Sprintf("set_mpls_ttl(%d)", a.TTL) }
 func (a DecMPLSTTL) String() string { return "dec_mpls_ttl" }

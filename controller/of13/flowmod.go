@@ -82,7 +82,7 @@ func (m *FlowMod) String() string {
 		fmt.Fprintf(&b, " out_port %v", m.OutPort)
 	}
 	if m.OutGroup != GroupAny {
-		fmt.Fprintf(&b, " out_group %d", m.OutGroup)
+		fmt.Fprintf(&b, " out_group %v", m.OutGroup)
 	}
 	if m.Flags != 0 {
 		fmt.Fprintf(&b, " flags %v", m.Flags)

@@ -216,5 +216,8 @@ type Raw struct {
 // MsgType returns m.Type.
 func (m *Raw) MsgType() MsgType { return m.Type }
 
+// String is the type and the number of bytes.
+func (m *Raw) String() string { return fmt.Sprintf("%v body of %d bytes", m.Type, len(m.Body)) }
+
 func (m *Raw) marshal(b []byte) ([]byte, error) { return append(b, m.Body...), nil }
 func (m *Raw) unmarshal(r *reader)              { m.Body = r.rest() }

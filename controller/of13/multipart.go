@@ -86,6 +86,46 @@ func (m *MultipartReply) More() bool { return m.Flags&MultipartMore != 0 }
 // NewMultipartRequest asks for a type without body: Desc, Table, PortDesc, ….
 func NewMultipartRequest(t MultipartType) *MultipartRequest { return &MultipartRequest{Type: t} }
 
+// String is a one-line summary.
+func (m *MultipartRequest) String() string {
+	return multipartString(m.MsgType(), m.Type, m.Flags, m.Body)
+}
+
+// String is a one-line summary; of many rules or ports only the number.
+func (m *MultipartReply) String() string {
+	return multipartString(m.MsgType(), m.Type, m.Flags, m.Body)
+}
+
+func multipartString(msg MsgType, t MultipartType, f MultipartFlags, body MultipartBody) string {
+	s := fmt.Sprintf("%v %v", msg, t)
+	if f&MultipartMore != 0 {
+		s += " more"
+	}
+	switch d := body.(type) {
+	case nil:
+	case RawBody:
+		s += fmt.Sprintf(" body of %d bytes", len(d))
+	case FlowStatsReply:
+		s += fmt.Sprintf(" %d rules", len(d))
+	case TableStatsReply:
+		s += fmt.Sprintf(" %d tables", len(d))
+	case PortStatsReply:
+		s += fmt.Sprintf(" %d ports", len(d))
+	case PortDescReply:
+		s += fmt.Sprintf(" %d ports", len(d))
+	case *FlowStatsRequest:
+		s += fmt.Sprintf(" table %d cookie 0x%x/0x%x out_port %v out_group %v %v",
+			d.TableID, d.Cookie, d.CookieMask, d.OutPort, d.OutGroup, d.Match)
+	case *PortStatsRequest:
+		s += fmt.Sprintf(" port %v", d.Port)
+	case *AggregateReply:
+		s += fmt.Sprintf(" packets %d bytes %d rules %d", d.Packets, d.Bytes, d.Flows)
+	case *DescReply:
+		s += fmt.Sprintf(" %q %q %q serial %q %q", d.Manufacturer, d.Hardware, d.Software, d.SerialNumber, d.Datapath)
+	}
+	return s
+}
+
 // MsgType is TypeMultipartRequest.
 func (m *MultipartRequest) MsgType() MsgType { return TypeMultipartRequest }
 

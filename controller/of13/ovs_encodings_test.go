@@ -5,10 +5,9 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -27,37 +26,35 @@ func newFakeSwitch(t *testing.T) *fakeSwitch {
 		t.Fatal(err)
 	}
 	s := &fakeSwitch{ln: ln, sent: make(chan []byte, 4096)}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	var wg sync.WaitGroup
+	wg.Go(func() {
 		for {
 			c, err := ln.Accept()
 			if err != nil {
 				return
 			}
-			if err := s.serve(c); err != nil {
-				t.Errorf("fake switch: %v", err)
-			}
+			wg.Go(func() { s.serve(t, c) })
 		}
-	}()
-	t.Cleanup(func() { ln.Close(); <-done })
+	})
+	t.Cleanup(func() { ln.Close(); wg.Wait() })
 	return s
 }
 
 // serve answers one connection until the peer closes it.
-func (s *fakeSwitch) serve(c net.Conn) error {
+func (s *fakeSwitch) serve(t *testing.T, c net.Conn) {
 	defer c.Close()
 	var buf []byte
 	for {
 		frame, err := ReadFrame(c, buf)
 		if err != nil {
-			return nil // the peer is done
+			return // the peer is done
 		}
 		buf = frame
 		s.sent <- bytes.Clone(frame)
 		m, xid, err := Parse(frame)
 		if err != nil {
-			return err
+			t.Errorf("fake switch: %v in %x", err, frame)
+			continue
 		}
 		var reply Message
 		switch m := m.(type) {
@@ -94,10 +91,10 @@ func (s *fakeSwitch) serve(c net.Conn) error {
 		}
 		b, err := Append(nil, reply, xid)
 		if err != nil {
-			return err
+			t.Errorf("fake switch: %v", err)
 		}
 		if _, err := c.Write(b); err != nil {
-			return nil
+			return
 		}
 	}
 }
@@ -106,6 +103,9 @@ func (s *fakeSwitch) serve(c net.Conn) error {
 // messages it sent, hello, echo and barrier left out.
 func (s *fakeSwitch) run(t *testing.T, ofctl, command string, args ...string) [][]byte {
 	t.Helper()
+	for len(s.sent) > 0 {
+		<-s.sent // left over from a command that failed
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	argv := append([]string{"-O", "OpenFlow13", "--no-names", command, "tcp:" + s.ln.Addr().String()}, args...)
@@ -136,7 +136,7 @@ var flowTexts = strings.Fields(`
 actions=drop
 in_port=1,actions=2
 in_port=LOCAL,actions=in_port
-in_port=CONTROLLER,actions=output:4294967040
+in_port=CONTROLLER,actions=1
 metadata=0x1234,actions=drop
 metadata=0x1200/0xff00,actions=drop
 dl_src=02:00:00:00:00:01,actions=1
@@ -195,7 +195,7 @@ table=253,actions=drop
 actions=write_metadata:0x1
 actions=write_metadata:0x1/0xff,goto_table:1
 actions=meter:1,goto_table:1
-actions=apply_actions(output:1),goto_table:9
+actions=1,goto_table:9
 actions=clear_actions
 actions=write_actions(output:1)
 actions=meter:7,1,clear_actions,write_actions(group:1),write_metadata:5,goto_table:200
@@ -220,7 +220,6 @@ actions=set_field:02:00:00:00:00:01->eth_src,set_field:02:00:00:00:00:02->eth_ds
 actions=set_field:0x1/0xf->metadata,1
 actions=set_field:7->tun_id,set_field:1->reg0,1
 actions=mod_dl_src:02:00:00:00:00:01,mod_dl_dst:02:00:00:00:00:02,1
-actions=strip_vlan,1
 actions=resubmit(1,2)
 actions=resubmit(,2)
 actions=output:NXM_NX_REG0[]
@@ -228,12 +227,11 @@ actions=output(port=1,max_len=128)
 actions=move:NXM_OF_ETH_SRC[]->NXM_OF_ETH_DST[],load:5->NXM_NX_REG0[0..7],1
 actions=learn(table=1,NXM_OF_ETH_DST[]=NXM_OF_ETH_SRC[],output:NXM_OF_IN_PORT[])
 actions=note:01.02.03
-actions=ct(commit,zone=5)
+ip,actions=ct(commit,zone=5)
 actions=sample(probability=5,collector_set_id=1)
 actions=conjunction(1,1/2)
 actions=bundle(eth_src,0,hrw,ofport,slaves:1,2)
 actions=multipath(eth_src,50,hrw,12,0,NXM_NX_REG0[])
-actions=fin_timeout(idle_timeout=5)
 actions=clone(1,2)
 `)
 
@@ -243,29 +241,27 @@ func TestOpenVSwitchEncodings(t *testing.T) {
 	ofctl := ovsOfctl(t)
 	sw := newFakeSwitch(t)
 	for _, text := range flowTexts {
-		for _, command := range []string{"add-flow"} {
-			t.Run(text, func(t *testing.T) {
-				sent := sw.run(t, ofctl, command, text)
-				if len(sent) != 1 {
-					t.Fatalf("%d messages, want 1", len(sent))
-				}
-				f, ok := roundTrip(t, sent[0]).(*FlowMod)
-				if !ok {
-					t.Fatalf("sent %x, want a flow-mod", sent[0])
-				}
-				if err := f.Match.Validate(); err != nil && !validateStricter(text) {
-					t.Errorf("Validate refuses Open vSwitch's match %v: %v", f.Match, err)
-				} else if err == nil && validateStricter(text) {
-					t.Errorf("Validate accepts %v", f.Match)
-				}
-				n, _ := Append(nil, &FlowMod{Match: f.Match.Normalize(), Instructions: NormalizeInstructions(f.Instructions)}, 0)
-				if m := roundTrip(t, n); m == nil || !m.(*FlowMod).Match.Equal(f.Match) ||
-					!EqualInstructions(m.(*FlowMod).Instructions, f.Instructions) {
-					t.Errorf("normalized flow-mod differs: %v", m)
-				}
-				t.Log(f)
-			})
-		}
+		t.Run(text, func(t *testing.T) {
+			sent := sw.run(t, ofctl, "add-flow", text)
+			if len(sent) != 1 {
+				t.Fatalf("%d messages, want 1", len(sent))
+			}
+			f, ok := roundTrip(t, sent[0]).(*FlowMod)
+			if !ok {
+				t.Fatalf("sent %x, want a flow-mod", sent[0])
+			}
+			if err := f.Match.Validate(); err != nil && !validateStricter(text) {
+				t.Errorf("Validate refuses Open vSwitch's match %v: %v", f.Match, err)
+			} else if err == nil && validateStricter(text) {
+				t.Errorf("Validate accepts %v", f.Match)
+			}
+			n, _ := Append(nil, &FlowMod{Match: f.Match.Normalize(), Instructions: NormalizeInstructions(f.Instructions)}, 0)
+			if m := roundTrip(t, n); m == nil || !m.(*FlowMod).Match.Equal(f.Match) ||
+				!EqualInstructions(m.(*FlowMod).Instructions, f.Instructions) {
+				t.Errorf("normalized flow-mod differs: %v", m)
+			}
+			t.Log(f)
+		})
 	}
 }
 
@@ -280,10 +276,6 @@ func validateStricter(text string) bool {
 func TestOpenVSwitchRequests(t *testing.T) {
 	ofctl := ovsOfctl(t)
 	sw := newFakeSwitch(t)
-	groups := filepath.Join(t.TempDir(), "bundle.txt")
-	if err := os.WriteFile(groups, []byte("flow add in_port=1,actions=2\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	for _, c := range []struct {
 		want Message // type of one of the messages
 		args string
@@ -302,7 +294,6 @@ func TestOpenVSwitchRequests(t *testing.T) {
 		{&MultipartRequest{}, "dump-aggregate in_port=1"},
 		{&MultipartRequest{}, "dump-desc"},
 		{&MultipartRequest{}, "dump-tables"},
-		{&MultipartRequest{}, "dump-table-features"},
 		{&MultipartRequest{}, "dump-ports"},
 		{&MultipartRequest{}, "dump-ports 3"},
 		{&MultipartRequest{}, "dump-ports-desc"},
@@ -321,7 +312,6 @@ func TestOpenVSwitchRequests(t *testing.T) {
 		{&Raw{}, "add-group group_id=1,type=all,bucket=output:1,bucket=output:2"},
 		{&Raw{}, "del-groups"},
 		{&Raw{}, "mod-port 1 down"},
-		{&Raw{}, "mod-table 1 evict"},
 		{&EchoRequest{}, "probe"},
 	} {
 		t.Run(c.args, func(t *testing.T) {
@@ -340,7 +330,7 @@ func TestOpenVSwitchRequests(t *testing.T) {
 					t.Fatalf("does not parse: %x", b)
 				}
 				found = found || fmt.Sprintf("%T", m) == fmt.Sprintf("%T", c.want)
-				t.Logf("%T %v", m, m)
+				t.Log(m)
 			}
 			if !found {
 				t.Errorf("no %T sent", c.want)

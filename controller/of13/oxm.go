@@ -103,7 +103,13 @@ type fieldInfo struct {
 	prereq func(before Match) bool
 }
 
-func (f fieldInfo) size() int { return (f.bits + 7) / 8 }
+// size is the length of a value in bytes. Labels of 20 bits take 4 (7.2.3.7).
+func (f fieldInfo) size() int {
+	if f.bits == 20 {
+		return 4
+	}
+	return (f.bits + 7) / 8
+}
 
 // Prerequisites (7.2.3.6).
 var (
@@ -346,8 +352,10 @@ func (o OXM) validate(before Match, off int) error {
 	case info.prereq != nil && !info.prereq(before):
 		return bad(BadMatchBadPrereq, "its prerequisite (7.2.3.6) does not come before it")
 	}
-	if !o.HasMask && info.size() > 0 && o.Value[0]&^fullByte(0, info.size(), info.bits) != 0 {
-		return bad(BadMatchBadValue, "value has more than %d bits", info.bits)
+	for i, c := range o.Value {
+		if c&^fullByte(i, info.size(), info.bits) != 0 {
+			return bad(BadMatchBadValue, "value has more than %d bits", info.bits)
+		}
 	}
 	return nil
 }

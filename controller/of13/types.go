@@ -97,6 +97,17 @@ const (
 	GroupAny GroupID = 0xffffffff // no filter, in requests and deletes
 )
 
+// String is the number, or the reserved group's name.
+func (g GroupID) String() string {
+	switch g {
+	case GroupAll:
+		return "ALL"
+	case GroupAny:
+		return "ANY"
+	}
+	return fmt.Sprintf("%d", uint32(g))
+}
+
 // MeterID numbers a meter (7.3.4.4); 1 to MeterMax.
 type MeterID uint32
 
@@ -150,7 +161,7 @@ func seconds16(d time.Duration) (uint16, error) {
 // timeout reads a timeout of whole seconds.
 func (r *reader) timeout() time.Duration { return time.Duration(r.u16()) * time.Second }
 
-// MAC formats a hardware address.
+// macString is a hardware address in hex with colons.
 func macString(m [6]byte) string {
 	return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5])
 }
