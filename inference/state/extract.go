@@ -1,25 +1,274 @@
 package state
 
 import (
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"netsplit/model"
 )
 
-// Extractor reads variables out of messages and probe answers, as the target
-// file's variables say.
-type Extractor struct{}
+// typeCache bounds how many message types are remembered with the sources
+// that read them.
+const typeCache = 4096
 
-// NewExtractor checks and compiles the variables.
+// Extractor reads variables out of messages and probe answers, as the
+// variables of a target file say (model.Variable, model.VarSource).
+//
+// Rules beyond those of the file format:
+//   - only nodes have variables: what a client says or is told is not observed;
+//   - the first source in file order that gives a variable wins, and in one
+//     source the first match;
+//   - an about that is the address of a host becomes the name of that host;
+//   - a text that was cut (it ends in "…") shows what it holds, but nothing
+//     that is missing in it is observed as absent; a message with the field
+//     incomplete=true shows nothing.
+type Extractor struct {
+	hosts map[netip.Addr]model.NodeID
+	nodes []model.NodeID // sorted
+	vars  map[string]*variable
+	order []*variable
+	types map[string][]*source // by message type
+}
+
+type variable struct {
+	name, kind string
+	host       bool // values are hosts
+	sources    []*source
+}
+
+type source struct {
+	v        *variable
+	index    int
+	typ      *regexp.Regexp // nil: a probe
+	field    string
+	receiver bool
+	re       *regexp.Regexp
+	value    int // group; 0 whole match
+	about    int // group; -1 none
+	constant string
+	replace  bool // constant replaces the value
+	absent   []string
+}
+
+// NewExtractor checks and compiles the variables. The error names the
+// variable and source and says what is allowed.
 func NewExtractor(hosts []model.TestbedHost, nodes []model.NodeID, vars []model.Variable) (*Extractor, error) {
-	return &Extractor{}, nil
+	e := &Extractor{hosts: map[netip.Addr]model.NodeID{}, vars: map[string]*variable{}, types: map[string][]*source{}}
+	for _, h := range hosts {
+		e.hosts[h.IP.Unmap()] = h.Name
+	}
+	e.nodes = slices.Sorted(slices.Values(nodes))
+	for _, mv := range vars {
+		v := &variable{name: mv.Name, kind: mv.Kind, host: mv.As == "host"}
+		switch {
+		case mv.Name == "":
+			return nil, fmt.Errorf("variable without a name: give it one")
+		case mv.Kind == "":
+			return nil, fmt.Errorf("variable %s: no kind: name what it is about, only variables of one kind are compared", mv.Name)
+		case mv.As != "" && mv.As != "host":
+			return nil, fmt.Errorf("variable %s: unknown as %q: leave it out or use host", mv.Name, mv.As)
+		case e.vars[mv.Name] != nil:
+			return nil, fmt.Errorf("variable %s: defined twice: put all its sources in one definition", mv.Name)
+		case len(mv.Sources) == 0:
+			return nil, fmt.Errorf("variable %s: no sources: say where it shows", mv.Name)
+		}
+		for i, ms := range mv.Sources {
+			s, err := e.compile(v, i, ms)
+			if err != nil {
+				return nil, fmt.Errorf("variable %s, source %d: %w", mv.Name, i+1, err)
+			}
+			v.sources = append(v.sources, s)
+		}
+		e.vars[mv.Name] = v
+		e.order = append(e.order, v)
+	}
+	return e, nil
+}
+
+func (e *Extractor) compile(v *variable, index int, ms model.VarSource) (*source, error) {
+	s := &source{v: v, index: index, field: ms.Field, about: -1, constant: ms.Value, replace: ms.Value != ""}
+	switch {
+	case ms.Type == "" && ms.Probe == nil:
+		return nil, fmt.Errorf("neither type nor probe: name a message type or a probe")
+	case ms.Type != "" && ms.Probe != nil:
+		return nil, fmt.Errorf("type and probe: make it two sources")
+	case ms.Probe != nil && (ms.Field != "" || ms.Of != ""):
+		return nil, fmt.Errorf("field and of belong to messages, not to a probe")
+	case ms.Type != "" && ms.Field == "" && ms.Value == "":
+		return nil, fmt.Errorf("neither field nor value: say what to read from the message")
+	case ms.Field == "" && ms.Regexp != "" && ms.Probe == nil:
+		return nil, fmt.Errorf("regexp without field: say what it reads")
+	case ms.Probe != nil && (strings.Contains(ms.Value, "$sender") || strings.Contains(ms.Value, "$receiver")):
+		return nil, fmt.Errorf("value %q: a probe has no sender and receiver: use $self", ms.Value)
+	}
+	switch ms.Of {
+	case "", "sender":
+	case "receiver":
+		s.receiver = true
+	default:
+		return nil, fmt.Errorf("unknown of %q: use sender or receiver", ms.Of)
+	}
+	if ms.Type != "" {
+		parts := strings.Split(ms.Type, "*")
+		for i := range parts {
+			parts[i] = regexp.QuoteMeta(parts[i])
+		}
+		s.typ = regexp.MustCompile(`(?s)\A` + strings.Join(parts, ".*") + `\z`)
+	}
+	if ms.Regexp != "" {
+		re, err := regexp.Compile(ms.Regexp)
+		if err != nil {
+			return nil, fmt.Errorf("regexp: %w", err)
+		}
+		s.re = re
+		s.value = max(0, re.SubexpIndex("value"))
+		s.about = re.SubexpIndex("about")
+	}
+	if ms.AbsentFor != "" {
+		if s.about < 0 {
+			return nil, fmt.Errorf("absent_for needs a regexp with a group named about")
+		}
+		for _, a := range strings.FieldsFunc(ms.AbsentFor, func(c rune) bool { return c == ' ' || c == ',' }) {
+			if a != "nodes" {
+				s.absent = append(s.absent, a)
+				continue
+			}
+			for _, n := range e.nodes {
+				s.absent = append(s.absent, string(n))
+			}
+		}
+	}
+	return s, nil
 }
 
 // Message returns what a message reveals, sorted by variable.
-func (e *Extractor) Message(m *model.Message) []model.Observation { return nil }
+func (e *Extractor) Message(m *model.Message) []model.Observation {
+	ss, ok := e.types[m.Type]
+	if !ok {
+		for _, v := range e.order {
+			for _, s := range v.sources {
+				if s.typ != nil && s.typ.MatchString(m.Type) {
+					ss = append(ss, s)
+				}
+			}
+		}
+		if len(e.types) < typeCache {
+			e.types[m.Type] = ss
+		}
+	}
+	if len(ss) == 0 {
+		return nil
+	}
+	if v, _ := m.Field("incomplete"); v == "true" {
+		return nil
+	}
+	var found []model.Observation
+	for _, s := range ss {
+		node := m.From
+		if s.receiver {
+			node = m.To
+		}
+		text, ok := "", true
+		if s.field != "" {
+			text, ok = m.Field(s.field)
+		}
+		if !ok {
+			continue
+		}
+		found = append(found, e.read(s, text, node, m.From, m.To, model.Observation{At: m.At, Message: m.Num})...)
+	}
+	return first(found)
+}
 
 // Probe returns what the answer of a variable's probe reveals, sorted by
-// variable. source is the index of the probe in Variable.Sources.
+// variable. source is the index of the probe in Variable.Sources and host the
+// host it ran on. An unknown variable or source reveals nothing.
 func (e *Extractor) Probe(variable string, source int, host model.NodeID, at time.Duration, answer string) []model.Observation {
-	return nil
+	v := e.vars[variable]
+	if v == nil || source < 0 || source >= len(v.sources) || v.sources[source].typ != nil {
+		return nil
+	}
+	s := v.sources[source]
+	if s.re == nil {
+		answer = strings.TrimSpace(answer)
+	}
+	return first(e.read(s, answer, host, "", "", model.Observation{At: at, Probe: fmt.Sprintf("%s#%d", v.name, source)}))
+}
+
+// read applies one source to a text. like carries time and origin.
+func (e *Extractor) read(s *source, text string, node, from, to model.NodeID, like model.Observation) []model.Observation {
+	if _, is := slices.BinarySearch(e.nodes, node); !is {
+		return nil
+	}
+	like.Kind = s.v.kind
+	like.Var = model.VarRef{Name: s.v.name, Node: node}
+	constant := ""
+	if s.replace {
+		constant = strings.NewReplacer("$sender", string(from), "$receiver", string(to), "$self", string(node)).Replace(s.constant)
+	}
+	value := func(v string) string {
+		if s.replace {
+			v = constant
+		}
+		if s.v.host {
+			v = e.host(v)
+		}
+		return v
+	}
+	if s.re == nil {
+		like.Value = value(text)
+		return []model.Observation{like}
+	}
+	limit := 1
+	if s.about >= 0 {
+		limit = -1
+	}
+	var out []model.Observation
+	seen := map[string]bool{}
+	for _, g := range s.re.FindAllStringSubmatch(text, limit) {
+		o := like
+		o.Value = value(g[s.value])
+		if s.about >= 0 {
+			o.Var.About = e.host(g[s.about])
+			seen[o.Var.About] = true
+		}
+		out = append(out, o)
+	}
+	if strings.HasSuffix(text, "…") {
+		return out
+	}
+	for _, a := range s.absent {
+		if !seen[a] {
+			o := like
+			o.Var.About, o.Value = a, model.Absent
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// host turns an address, or address and port, into the host that owns it.
+func (e *Extractor) host(v string) string {
+	addr, err := netip.ParseAddr(v)
+	if err != nil {
+		ap, err := netip.ParseAddrPort(v)
+		if err != nil {
+			return v
+		}
+		addr = ap.Addr()
+	}
+	if h, ok := e.hosts[addr.Unmap()]; ok {
+		return string(h)
+	}
+	return v
+}
+
+// first keeps the first observation of each variable and sorts.
+func first(obs []model.Observation) []model.Observation {
+	slices.SortStableFunc(obs, func(a, b model.Observation) int { return a.Var.Compare(b.Var) })
+	return slices.CompactFunc(obs, func(a, b model.Observation) bool { return a.Var == b.Var })
 }
