@@ -16,10 +16,11 @@ func twoLeaders() checker {
 		name: "two-leaders",
 		help: "two leaders in one epoch at any time; after recovery two nodes that lead, or views that differ",
 		with: map[string]setting{
-			"role":         {def: "", help: "variable that holds a node's role"},
-			"leader_value": {def: "leader", help: "value of role that means leader"},
-			"view":         {def: "", help: "variable that holds whom a node takes for leader"},
-			"epoch":        {def: "", help: "variable that holds the epoch of that view; read from the same message as view"},
+			"leader": {def: "", help: "variable whose value is the leader's name; a node leads when it names itself"},
+			"role":   {def: "final-role", help: "f of the operations that tell a node's role after recovery"},
+			"value":  {def: "master", help: "value of role that means leader"},
+			"view":   {def: "", help: "variable that holds whom a node takes for leader"},
+			"epoch":  {def: "", help: "variable that holds the epoch of that view; read from the same message as view"},
 		},
 		run: func(r *Record, s settings) outcome {
 			var out outcome
@@ -79,29 +80,30 @@ func oneEpoch(r *Record, view, epoch string) (model.Failure, bool) {
 	return model.Failure{}, false
 }
 
-// leadersAtEnd counts the nodes that lead when recovery is over: by their
-// last observed role and by the final roles in the history.
+// leadersAtEnd counts the nodes that lead when recovery is over: by the last
+// values observed and by the final roles in the history, whichever has more.
 func leadersAtEnd(r *Record, s settings) (model.Failure, bool) {
-	leaders := map[string]bool{}
+	observed, told := map[string]bool{}, map[string]bool{}
 	for _, v := range r.Recovery.Final {
-		if s["role"] != "" && v.Var.Name == s["role"] && v.Value == s["leader_value"] {
-			leaders[string(v.Var.Node)] = true
+		if s["leader"] != "" && v.Var.Name == s["leader"] && v.Value == string(v.Var.Node) {
+			observed[v.Value] = true
 		}
 	}
-	if len(leaders) < 2 {
-		leaders = map[string]bool{}
-		for _, o := range ordered(r, "final-role") {
-			if o.Type == model.OpOK && o.Value == s["leader_value"] {
-				leaders[string(o.Node)] = true
-			}
+	for _, o := range ordered(r, s["role"]) {
+		if o.Type == model.OpOK && o.Value == s["value"] {
+			told[string(o.Node)] = true
 		}
+	}
+	leaders := observed
+	if len(told) > len(leaders) {
+		leaders = told
 	}
 	if len(leaders) < 2 {
 		return model.Failure{}, false
 	}
 	return model.Failure{
 		Signature: "two nodes lead after recovery",
-		Summary:   fmt.Sprintf("%s all call themselves %s when recovery is over", strings.Join(sortedKeys(leaders), ", "), s["leader_value"]),
+		Summary:   fmt.Sprintf("%d nodes lead when recovery is over: %s", len(leaders), strings.Join(sortedKeys(leaders), ", ")),
 		Amount:    len(leaders),
 	}, true
 }

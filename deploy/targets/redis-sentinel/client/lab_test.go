@@ -89,8 +89,10 @@ func (l *lab) sh(args ...string) {
 }
 
 // cut takes a host off the bridge; heal puts it back.
-func (l *lab) cut(h model.NodeID)  { l.sh("ip", "-n", l.ns("br"), "link", "set", string(h), "nomaster") }
-func (l *lab) heal(h model.NodeID) { l.sh("ip", "-n", l.ns("br"), "link", "set", string(h), "master", "br0") }
+func (l *lab) cut(h model.NodeID) { l.sh("ip", "-n", l.ns("br"), "link", "set", string(h), "nomaster") }
+func (l *lab) heal(h model.NodeID) {
+	l.sh("ip", "-n", l.ns("br"), "link", "set", string(h), "master", "br0")
+}
 
 func (l *lab) now() time.Duration { return time.Since(l.start) }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -128,5 +129,12 @@ func TestExplore(t *testing.T) {
 	iso := model.NodeID(os.Getenv("X_ISO"))
 	cut, _ := time.ParseDuration(os.Getenv("X_CUT"))
 	heal, _ := time.ParseDuration(os.Getenv("X_HEAL"))
-	describe(t, runTarget(t, map[string]string{"failovers": os.Getenv("X_F")}, iso, cut, heal))
+	args := map[string]string{"failovers": os.Getenv("X_F")}
+	if v := os.Getenv("X_ARGS"); v != "" {
+		for _, kv := range strings.Split(v, ",") {
+			k, val, _ := strings.Cut(kv, "=")
+			args[k] = val
+		}
+	}
+	describe(t, runTarget(t, args, iso, cut, heal))
 }

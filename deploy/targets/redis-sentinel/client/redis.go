@@ -40,6 +40,11 @@ func parseNodes(spec string) ([]node, error) {
 	return out, nil
 }
 
+// quiet drops the library's own log: every failure stands in the history.
+type quiet struct{}
+
+func (quiet) Printf(context.Context, string, ...any) {}
+
 // dial returns a client of one address that never repeats a command by itself
 // and holds one connection: who answered is who was asked, once.
 func dial(ip netip.Addr, port uint16, timeout time.Duration) *redis.Client {
