@@ -84,11 +84,11 @@ func (t *Table) payload(c *Conn, d int, seq uint32, b []byte, fin bool) {
 		b, first = b[-first:], 0
 	}
 	off := uint64(first)
-	if h.ended && off+uint64(len(b)) > h.next {
+	if h.ended && len(b) > 0 && off+uint64(len(b)) > h.next {
 		t.ignored(c, d, WhyAfterRST)
 		b = b[:max(off, h.next)-off]
 	}
-	if h.fin && off+uint64(len(b)) > h.finOff {
+	if h.fin && len(b) > 0 && off+uint64(len(b)) > h.finOff {
 		t.ignored(c, d, WhyAfterFIN)
 		if off >= h.finOff {
 			b = nil

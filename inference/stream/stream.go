@@ -120,6 +120,9 @@ func (t *Table) opener(p *model.Packet) netip.AddrPort {
 
 // open makes a connection, in place of old if there is one.
 func (t *Table) open(k key, p *model.Packet, opener netip.AddrPort, old *Conn) *Conn {
+	if old == nil && len(t.conns) >= t.cfg.MaxConns {
+		t.remove(t.oldest)
+	}
 	c := &Conn{Addr: [2]netip.AddrPort{p.Src, p.Dst}, Gen: t.floor + 1}
 	if opener != p.Src {
 		c.Addr[0], c.Addr[1] = p.Dst, p.Src
@@ -131,8 +134,6 @@ func (t *Table) open(k key, p *model.Packet, opener netip.AddrPort, old *Conn) *
 			c.prevISN[d], c.hasPrev[d] = old.half[o].isn, old.half[o].synSeen
 		}
 		t.drop(old)
-	} else if len(t.conns) >= t.cfg.MaxConns {
-		t.remove(t.oldest)
 	}
 	t.conns[k] = c
 	t.append(c)
