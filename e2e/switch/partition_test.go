@@ -1,0 +1,166 @@
+package ofswitch
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"netsplit/campaign/fabric"
+	"netsplit/controller"
+	"netsplit/model"
+)
+
+// shapes of partitions over four hosts.
+var shapes = []struct {
+	name string
+	p    model.Partition
+}{
+	{"complete one against three", model.Partition{Shape: model.Complete, Effect: model.Drop, Groups: [][]model.NodeID{{"h1"}, {"h2", "h3", "h4"}}}},
+	{"complete two against two", model.Partition{Shape: model.Complete, Effect: model.Drop, Groups: [][]model.NodeID{{"h1", "h4"}, {"h2", "h3"}}}},
+	{"complete in three", model.Partition{Shape: model.Complete, Effect: model.Drop, Groups: [][]model.NodeID{{"h1"}, {"h2"}, {"h3", "h4"}}}},
+	{"partial", model.Partition{Shape: model.Partial, Effect: model.Drop, Groups: [][]model.NodeID{{"h1"}, {"h2", "h3"}}}},
+	{"simplex", model.Partition{Shape: model.Simplex, Effect: model.Drop, Groups: [][]model.NodeID{{"h1", "h2"}, {"h3"}}}},
+}
+
+func everything(model.NodeID, model.NodeID) bool { return true }
+
+// start connects the bench to a fabric and waits until it is ready.
+func (b *bench) start(cfg fabric.Config) (*fabric.Fabric, *controller.Controller) {
+	b.tb.Helper()
+	c := b.listen(controller.Config{})
+	cfg.Testbed, cfg.Controller = b.testbed, c
+	f, err := fabric.New(cfg)
+	if err != nil {
+		b.tb.Fatal(err)
+	}
+	b.connect(c.Addr().String())
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := f.Ready(ctx); err != nil {
+		b.tb.Fatal(err)
+	}
+	b.tb.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			b.tb.Log("closing the fabric:", err)
+		}
+	})
+	return f, c
+}
+
+func within(tb testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	tb.Cleanup(cancel)
+	return ctx
+}
+
+// settled waits until Open vSwitch's cache of decisions agrees with its rules.
+func (b *bench) settled() {
+	b.appctl("revalidator/wait")
+	b.appctl("revalidator/wait")
+}
+
+func TestWhatPassesIsWhatThePartitionSays(t *testing.T) {
+	b := newBench(t, 4)
+	f, _ := b.start(fabric.Config{})
+	ctx := within(t)
+	b.expect("nothing cut", everything)
+	for i, s := range shapes {
+		id := uint32(i + 1)
+		if err := f.Cut(ctx, id, s.p); err != nil {
+			t.Fatal(err)
+		}
+		b.settled()
+		b.expect(s.name, matrix(s.p))
+		n, err := f.DropCount(ctx, id)
+		want := uint64(len(s.p.Links()) * len(kinds))
+		if err != nil || n != want {
+			t.Errorf("%s: drop rules counted %d packets, %d wanted to cross: %v", s.name, n, want, err)
+		}
+		if err := f.Heal(ctx, id); err != nil {
+			t.Fatal(err)
+		}
+		b.settled()
+		b.expect(s.name+", healed", everything)
+	}
+}
+
+// gatekeeper releases what its partition lets pass.
+type gatekeeper struct {
+	mu   sync.Mutex
+	pass func(from, to model.NodeID) bool
+	f    *fabric.Fabric
+	b    *bench
+	held int
+	late int // releases that failed
+}
+
+func (g *gatekeeper) packetIn(from model.NodeID, _ time.Time, frame []byte) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.held++
+	to, ok := g.f.HostOf(frame)
+	if !ok { // an ARP request: its target says
+		for _, h := range g.b.hosts {
+			if string(h.ip.AsSlice()) == string(frame[38:42]) {
+				to = h.id
+			}
+		}
+	}
+	if g.pass(from, to) && g.f.Release(frame, to) != nil {
+		g.late++
+	}
+}
+
+func (g *gatekeeper) set(pass func(from, to model.NodeID) bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.pass = pass
+}
+
+func allPairs(hosts []model.NodeID) []fabric.Pair {
+	var out []fabric.Pair
+	for i, a := range hosts {
+		for _, b := range hosts[i+1:] {
+			out = append(out, fabric.Pair{A: a, B: b})
+		}
+	}
+	return out
+}
+
+func TestGateDecidesEveryPacket(t *testing.T) {
+	b := newBench(t, 4)
+	g := &gatekeeper{b: b, pass: everything}
+	g.mu.Lock()
+	f, _ := b.start(fabric.Config{PacketIn: g.packetIn})
+	g.f = f
+	g.mu.Unlock()
+	ctx := within(t)
+	if err := f.SetTaps(ctx, allPairs(b.testbed.Names()), nil); err != nil {
+		t.Fatal(err)
+	}
+	b.settled()
+	b.expect("gate lets all pass", everything)
+	if g.mu.Lock(); g.held < 12*len(kinds) {
+		t.Errorf("only %d packets came to the gate", g.held)
+	}
+	g.mu.Unlock()
+	for i, s := range shapes {
+		g.set(matrix(s.p)) // in force between two packets: no waiting
+		b.expect("gate, "+s.name, matrix(s.p))
+		if err := f.CutBehind(ctx, uint32(i+1), s.p); err != nil {
+			t.Fatal(err)
+		}
+		b.expect("gate and rules behind it, "+s.name, matrix(s.p))
+		g.set(everything)
+		if err := f.Heal(ctx, uint32(i+1)); err != nil {
+			t.Fatal(err)
+		}
+		b.expect("gate healed, "+s.name, everything)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.late > 0 {
+		t.Errorf("%d releases failed", g.late)
+	}
+}
