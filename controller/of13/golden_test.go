@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write testdata/messages anew; read the difference before you commit it")
+var rewrite = flag.Bool("rewrite", false, "write the golden files in testdata anew; read the difference before you commit it")
 
 const sampleXID = 0x4e5301
 
@@ -98,21 +98,7 @@ func TestSamples(t *testing.T) {
 				t.Errorf("Open vSwitch complains: %v, want %v:\n%s", bad, s.refused, text)
 			}
 			golden := hexLines(b) + "\n" + text
-			if *rewrite {
-				if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(file, []byte(golden), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatalf("%v (new sample? go test -run TestSamples -rewrite)", err)
-			}
-			if diff := cmp.Diff(string(want), golden); diff != "" {
-				t.Errorf("bytes or Open vSwitch's reading differ from %s (-want +got):\n%s", file, diff)
-			}
+			compareGolden(t, file, golden)
 		})
 	}
 	files, err := filepath.Glob(filepath.Join("testdata", "messages", "*.txt"))
@@ -123,6 +109,26 @@ func TestSamples(t *testing.T) {
 		if !seen[strings.TrimSuffix(filepath.Base(f), ".txt")] {
 			t.Errorf("%s belongs to no sample: delete it", f)
 		}
+	}
+}
+
+// compareGolden compares the text with the file's, or writes it with -rewrite.
+func compareGolden(t *testing.T, file, got string) {
+	t.Helper()
+	if *rewrite {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v (something new? go test ./controller/of13 -rewrite)", err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("differs from %s (-want +got):\n%s", file, diff)
 	}
 }
 

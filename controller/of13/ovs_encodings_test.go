@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -236,10 +237,12 @@ actions=clone(1,2)
 `)
 
 // TestOpenVSwitchEncodings decodes what Open vSwitch's own encoder makes of
-// the flow texts, and encodes it again: same bytes.
+// the flow texts, and encodes it again: same bytes. What we read in them is in
+// testdata/ovs-encodings.txt, below each text.
 func TestOpenVSwitchEncodings(t *testing.T) {
 	ofctl := ovsOfctl(t)
 	sw := newFakeSwitch(t)
+	var read strings.Builder // what we read in each
 	for _, text := range flowTexts {
 		t.Run(text, func(t *testing.T) {
 			sent := sw.run(t, ofctl, "add-flow", text)
@@ -260,9 +263,10 @@ func TestOpenVSwitchEncodings(t *testing.T) {
 				!EqualInstructions(m.(*FlowMod).Instructions, f.Instructions) {
 				t.Errorf("normalized flow-mod differs: %v", m)
 			}
-			t.Log(f)
+			fmt.Fprintf(&read, "%s\n\t%v\n", text, f)
 		})
 	}
+	compareGolden(t, filepath.Join("testdata", "ovs-encodings.txt"), read.String())
 }
 
 // validateStricter reports whether the flow text uses a mask that the

@@ -193,7 +193,7 @@ func flagNames[T ~uint8 | ~uint16 | ~uint32](table []string, v T) string {
 		}
 	}
 	if v != 0 {
-		parts = append(parts, fmt.Sprintf("0x%x", v))
+		parts = append(parts, fmt.Sprintf("0x%x", uint64(v)))
 	}
 	return strings.Join(parts, "|")
 }
