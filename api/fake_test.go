@@ -1,0 +1,256 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"netsplit/inference/store"
+	"netsplit/model"
+)
+
+var t0 = time.Date(2026, 11, 21, 12, 0, 0, 123456789, time.UTC)
+
+// fakeService keeps what it is told in an in-memory store.
+type fakeService struct {
+	*store.Store
+	mu      sync.Mutex
+	n       int
+	events  []model.ServiceEvent
+	fail    error // every call fails with it
+	runPath string
+	// delay is how many looks at a partition it takes until it is settled.
+	delay int
+	ended chan struct{} // gets a value when an event stream has ended
+}
+
+func newFake(t testing.TB) *fakeService {
+	f := &fakeService{Store: store.NewMemory(), ended: make(chan struct{}, 10)}
+	must := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(f.PutCampaign(model.Campaign{ID: "c-1", State: model.CampaignDone, Created: t0, Ended: t0.Add(time.Minute), Done: 3, Planned: 3,
+		Spec: model.CampaignSpec{Target: "gossip", Strategy: model.StrategyCoFI, Labs: 1, Effect: model.Drop, Budget: 90 * time.Second, MaxLost: -1, MaxWindow: -1}}))
+	for i := range 3 {
+		r := model.RunSummary{Ended: t0.Add(time.Minute), Verdict: model.Verdict{Value: model.VerdictFail, Reason: "lost 3", Failures: []model.Failure{{Check: "lost-acknowledged-writes", Class: model.Broken}}},
+			Proof: &model.Proof{Links: []model.Link{{Src: "n1", Dst: "n2"}}, CutAt: 1500 * time.Millisecond, Wanted: 9, Dropped: 9, LeakKnown: true},
+			Cost:  model.Cost{Workload: 2500 * time.Millisecond}, GateDelay: &model.DelayStats{Count: 5, P50: 90 * time.Microsecond}}
+		r.Campaign, r.Run, r.Target, r.Started = "c-1", "c-1-r000"+strconv.Itoa(i), "gossip", t0.Add(time.Duration(i)*time.Second)
+		inv := model.Invariant{ID: "inv-1", Relation: "==", A: model.VarRef{Name: "role", Node: "n1"}, B: model.VarRef{Name: "role", Node: "n2"}}
+		r.Scenario = model.Scenario{ID: "s1", Strategy: model.StrategyCoFI, Isolate: "n1", Partition: model.Isolate("n1", []model.NodeID{"n1", "n2"}, model.Drop),
+			Invariant: &inv, State: &model.State{A: "up", B: "down"}, MaxCut: 10 * time.Second}
+		must(f.PutRun(r))
+	}
+	must(f.PutFinding(model.Finding{ID: "f-1", Campaign: "c-1", Target: "gossip", Class: model.Broken, Run: "c-1-r0001", Runs: []string{"c-1-r0001"}, FirstAfter: 2,
+		Failure: model.Failure{Check: "lost-acknowledged-writes", Signature: "lost", Summary: "3 acknowledged writes are missing"}}))
+	must(f.PutInvariants("gossip", []model.Invariant{{ID: "inv-1", Kind: "role", Relation: "==", Support: 12, Chance: 1e-9,
+		A: model.VarRef{Name: "status", About: "n3", Node: "n1"}, B: model.VarRef{Name: "status", About: "n3", Node: "n2"}}}))
+	f.emit("campaign", "c-1", "done")
+	return f
+}
+
+func (f *fakeService) emit(kind, id, state string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := uint64(len(f.events) + 1)
+	f.events = append(f.events, model.ServiceEvent{Num: n, At: t0.Add(time.Duration(n) * time.Second), Kind: kind, ID: id, State: state, Text: kind + " " + id + " is " + state})
+}
+
+func (f *fakeService) CreateCampaign(_ context.Context, spec model.CampaignSpec) (model.Campaign, error) {
+	if f.fail != nil {
+		return model.Campaign{}, f.fail
+	}
+	f.mu.Lock()
+	f.n++
+	c := model.Campaign{ID: fmt.Sprintf("c-new-%d", f.n), Spec: spec, State: model.CampaignQueued, Created: t0.Add(time.Duration(f.n) * time.Hour)}
+	f.mu.Unlock()
+	f.emit("campaign", c.ID, "queued")
+	return c, f.PutCampaign(c)
+}
+
+func (f *fakeService) Campaign(_ context.Context, id string) (model.Campaign, error) {
+	if f.fail != nil {
+		return model.Campaign{}, f.fail
+	}
+	return f.GetCampaign(id)
+}
+
+func (f *fakeService) Campaigns(_ context.Context, limit int, cursor string) ([]model.Campaign, string, error) {
+	return f.ListCampaigns(limit, cursor)
+}
+
+func (f *fakeService) CancelCampaign(ctx context.Context, id string) (model.Campaign, error) {
+	c, err := f.Campaign(ctx, id)
+	if err == nil && c.State == model.CampaignQueued {
+		c.State, c.Reason, c.Ended = model.CampaignCancelled, "asked to", t0.Add(2*time.Minute)
+		err = f.PutCampaign(c)
+	}
+	return c, err
+}
+
+func (f *fakeService) Runs(_ context.Context, campaign string, limit int, cursor string) ([]model.RunSummary, string, error) {
+	if _, err := f.GetCampaign(campaign); err != nil {
+		return nil, "", err
+	}
+	return f.ListRuns(campaign, limit, cursor)
+}
+
+func (f *fakeService) Run(_ context.Context, id string) (model.RunSummary, error) {
+	return f.GetRun(id)
+}
+
+func (f *fakeService) RunFile(_ context.Context, id, name string) (string, error) {
+	if _, err := f.GetRun(id); err != nil {
+		return "", err
+	}
+	return f.runPath + "/" + name, nil
+}
+
+func (f *fakeService) Findings(_ context.Context, campaign string, limit int, cursor string) ([]model.Finding, string, error) {
+	return f.ListFindings(campaign, limit, cursor)
+}
+
+func (f *fakeService) Finding(_ context.Context, id string) (model.Finding, error) {
+	return f.GetFinding(id)
+}
+
+func (f *fakeService) Invariants(_ context.Context, target string) ([]model.TargetInvariant, error) {
+	return f.ListInvariants(target)
+}
+
+func (f *fakeService) SetInvariant(_ context.Context, target, id string, s model.InvariantStatus) (model.TargetInvariant, error) {
+	return f.SetInvariantStatus(target, id, s)
+}
+
+func (f *fakeService) Switches(context.Context) ([]model.SwitchStatus, error) {
+	return []model.SwitchStatus{{Datapath: 0xabc, Connected: true, Since: t0, Ports: []model.PortStatus{{Number: 1, Name: "p1", Up: true, Host: "n1"}},
+		Flows: []model.FlowStatus{{Priority: 10, Cookie: 0x6e73, Match: "in_port=1", Actions: "output:2", Age: 1500 * time.Millisecond, Ours: true}}}, {Datapath: 0xabd}}, f.fail
+}
+
+var hosts = []model.NodeID{"n1", "n2", "n3"}
+
+func (f *fakeService) Hosts(context.Context) ([]model.TestbedHost, error) {
+	return []model.TestbedHost{{Name: "n1", Datapath: 0xabc, Port: 1, IP: netip.MustParseAddr("10.0.0.1"), MAC: "02:00:00:00:00:01"}}, f.fail
+}
+
+func (f *fakeService) CreatePartition(_ context.Context, spec model.PartitionSpec) (model.PartitionStatus, error) {
+	if f.fail != nil {
+		return model.PartitionStatus{}, f.fail
+	}
+	if err := spec.Partition.Validate(hosts); err != nil {
+		return model.PartitionStatus{}, fmt.Errorf("%w: %w", model.ErrInvalid, err)
+	}
+	f.mu.Lock()
+	f.n++
+	if spec.Name == "" {
+		spec.Name = fmt.Sprintf("p-%d", f.n)
+	}
+	f.mu.Unlock()
+	if old, err := f.GetPartition(spec.Name); err == nil && old.State != model.PartitionHealed {
+		return old, fmt.Errorf("partition %q %w: it is %s: heal it first or choose another name", spec.Name, model.ErrConflict, old.State)
+	}
+	p := model.PartitionStatus{PartitionSpec: spec, State: model.PartitionRequested, Created: t0}
+	return p, f.PutPartition(p)
+}
+
+func (f *fakeService) Partition(_ context.Context, name string) (model.PartitionStatus, error) {
+	p, err := f.GetPartition(name)
+	if err != nil || f.fail != nil {
+		return p, err
+	}
+	f.mu.Lock()
+	f.delay--
+	settle := f.delay < 0
+	f.mu.Unlock()
+	if settle {
+		switch p.State {
+		case model.PartitionRequested:
+			p.State, p.InForce = model.PartitionInForce, t0.Add(time.Second)
+		case model.PartitionHealing:
+			p.State, p.Healed = model.PartitionHealed, t0.Add(2*time.Second)
+		}
+		err = f.PutPartition(p)
+	}
+	return p, err
+}
+
+func (f *fakeService) Partitions(context.Context) ([]model.PartitionStatus, error) {
+	return f.ListPartitions()
+}
+
+func (f *fakeService) DeletePartition(_ context.Context, name string) (model.PartitionStatus, error) {
+	p, err := f.GetPartition(name)
+	if err == nil && p.State != model.PartitionHealed {
+		p.State = model.PartitionHealing
+		err = f.PutPartition(p)
+	}
+	return p, err
+}
+
+func (f *fakeService) Reset(context.Context) ([]string, error) {
+	var names []string
+	list, err := f.ListPartitions()
+	for _, p := range list {
+		if p.State != model.PartitionHealed {
+			names = append(names, p.Name)
+			p.State = model.PartitionHealed
+			if err := f.PutPartition(p); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return names, err
+}
+
+func (f *fakeService) Health(context.Context) model.Health {
+	if f.fail != nil {
+		return model.Health{Checks: []model.HealthCheck{{Name: "switch", Detail: f.fail.Error()}}}
+	}
+	return model.Health{OK: true, Checks: []model.HealthCheck{{Name: "store", OK: true, Detail: "in memory"}}}
+}
+
+func (f *fakeService) Annotations(_ context.Context, from, to time.Time) ([]model.Annotation, error) {
+	return []model.Annotation{{From: from.Add(time.Second), To: from.Add(2 * time.Second), Title: "cut n1", Text: "state reached", Tags: []string{"cut", "gossip"}},
+		{From: to.Add(-time.Second), Title: "cut n2"}}, f.fail
+}
+
+func (f *fakeService) Events(ctx context.Context, after uint64) (<-chan model.ServiceEvent, error) {
+	if f.fail != nil {
+		return nil, f.fail
+	}
+	ch := make(chan model.ServiceEvent)
+	go func() {
+		defer func() { close(ch); f.ended <- struct{}{} }()
+		for {
+			f.mu.Lock()
+			i := slices.IndexFunc(f.events, func(e model.ServiceEvent) bool { return e.Num > after })
+			var e model.ServiceEvent
+			if i >= 0 {
+				e = f.events[i]
+			}
+			f.mu.Unlock()
+			if i < 0 {
+				select {
+				case <-ctx.Done():
+					return
+				case <-time.After(5 * time.Millisecond):
+				}
+				continue
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case ch <- e:
+				after = e.Num
+			}
+		}
+	}()
+	return ch, nil
+}

@@ -1,0 +1,114 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/gorilla/mux"
+)
+
+type trustKey struct{}
+
+// trusted reports whether the request showed the token, or none is needed.
+func trusted(ctx context.Context) bool { return ctx.Value(trustKey{}) != nil }
+
+// open are the paths that need no token. The page is empty until its script
+// has asked the API, for which it needs the token; /healthz then says no more
+// than yes or no.
+var open = []string{"/", "/static/page.js", "/static/page.css", "/healthz"}
+
+// guard lets a request through to the routes, or refuses it.
+//
+// A web page that somebody has open in a browser on this machine must not
+// drive netsplit. http.CrossOriginProtection refuses writes that come from
+// other sites, but a page whose name was rebound to this address (DNS
+// rebinding) is same-origin to the browser; it still carries its own name as
+// Host, so names are checked against a list. IP addresses are not: a page
+// served from this very address and port is ours.
+func (s *server) guard(next http.Handler) http.Handler {
+	cross := http.NewCrossOriginProtection()
+	cross.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		writeProblem(w, http.StatusForbidden, "The request comes from a page of another site. Use the command line, or netsplit's own page.")
+	}))
+	inner := cross.Handler(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cache-Control", "no-store")
+		if !s.hostAllowed(r.Host) {
+			writeProblem(w, http.StatusMisdirectedRequest, fmt.Sprintf("Host %q is not served: use an IP address or localhost, or start the daemon with --allowed-host.", r.Host))
+			return
+		}
+		ok := s.Token == "" || tokenMatches(r.Header.Get("Authorization"), s.Token)
+		if !ok && !slices.Contains(open, r.URL.Path) {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="netsplit"`)
+			writeProblem(w, http.StatusUnauthorized, "Send the daemon's token as Authorization: Bearer …; the command line reads it from --token-file or NETSPLIT_TOKEN.")
+			return
+		}
+		if ok {
+			r = r.WithContext(context.WithValue(r.Context(), trustKey{}, true))
+		}
+		inner.ServeHTTP(w, r)
+	})
+}
+
+// tokenMatches compares in constant time, whatever the lengths.
+func tokenMatches(header, token string) bool {
+	scheme, got, _ := strings.Cut(header, " ")
+	a, b := sha256.Sum256([]byte(strings.TrimSpace(got))), sha256.Sum256([]byte(token))
+	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(a[:], b[:]) == 1
+}
+
+func (s *server) hostAllowed(host string) bool {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil || host == "localhost" {
+		return true
+	}
+	return slices.ContainsFunc(s.AllowedHosts, func(a string) bool { return strings.EqualFold(a, host) })
+}
+
+// headAsGet answers HEAD wherever GET is answered; net/http leaves the body
+// out.
+func headAsGet(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodHead {
+			if r.URL.Path == eventsPath {
+				w.Header().Set("Content-Type", "text/event-stream")
+				return // a stream has no end to measure
+			}
+			r = r.WithContext(r.Context())
+			r.Method = http.MethodGet
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (s *server) notFound(w http.ResponseWriter, r *http.Request) {
+	writeProblem(w, http.StatusNotFound, fmt.Sprintf("There is nothing at %q: /v1/openapi.json lists what there is.", r.URL.Path))
+}
+
+func (s *server) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
+	var allow []string
+	for _, m := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		try := r.Clone(r.Context())
+		try.Method = m
+		var match mux.RouteMatch
+		if s.router.Match(try, &match) && match.MatchErr == nil {
+			allow = append(allow, m)
+			if m == http.MethodGet {
+				allow = append(allow, http.MethodHead)
+			}
+		}
+	}
+	w.Header().Set("Allow", strings.Join(allow, ", "))
+	writeProblem(w, http.StatusMethodNotAllowed, fmt.Sprintf("%s has no %s: it has %s.", r.URL.Path, r.Method, strings.Join(allow, ", ")))
+}

@@ -1,0 +1,296 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"netsplit/api/wire"
+	"netsplit/model"
+)
+
+// PageParams, IDParam, NameParam and RetryHeaders are parameters that several
+// operations share; they are exported because huma reads embedded structs only
+// if they are.
+type PageParams struct {
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Most elements to answer"`
+	Cursor string `query:"cursor" maxLength:"4096" doc:"next of the page before"`
+}
+
+// IDParam names what the path is about.
+type IDParam struct {
+	ID string `path:"id" pattern:"^[a-z0-9-]{1,128}$"`
+}
+
+// NameParam names the partition that the path is about.
+type NameParam struct {
+	Name string `path:"name" pattern:"^[a-z0-9-]{1,63}$"`
+}
+
+// Answers that may be the outcome (200) or a promise of it (202).
+type campaignOutput struct {
+	Status   int
+	Location string `header:"Location"`
+	Body     wire.Campaign
+}
+
+type partitionOutput struct {
+	Status   int
+	Location string `header:"Location"`
+	Body     wire.PartitionStatus
+}
+
+func (s *server) listCampaigns(ctx context.Context, in *PageParams) (*body[wire.Campaigns], error) {
+	list, next, err := s.Service.Campaigns(ctx, in.Limit, in.Cursor)
+	if err != nil {
+		return nil, fromService(err)
+	}
+	return &body[wire.Campaigns]{wire.Campaigns{Items: wire.All(list, wire.FromCampaign), Next: next}}, nil
+}
+
+func (s *server) getCampaign(ctx context.Context, in *IDParam) (*body[wire.Campaign], error) {
+	c, err := s.Service.Campaign(ctx, in.ID)
+	if err != nil {
+		return nil, fromService(err)
+	}
+	return &body[wire.Campaign]{wire.FromCampaign(c)}, nil
+}
+
+func campaignEnded(s string) bool {
+	switch model.CampaignState(s) {
+	case model.CampaignDone, model.CampaignCancelled, model.CampaignFailed:
+		return true
+	}
+	return false
+}
+
+func campaignAnswer(c wire.Campaign) *campaignOutput {
+	out := &campaignOutput{Status: http.StatusAccepted, Location: "/v1/campaigns/" + c.ID, Body: c}
+	if campaignEnded(c.State) {
+		out.Status = http.StatusOK
+	}
+	return out
+}
+
+type createCampaignInput struct {
+	RetryHeaders
+	Body wire.CampaignSpec
+}
+
+func (s *server) createCampaign(ctx context.Context, in *createCampaignInput) (*campaignOutput, error) {
+	c, err := once(s, in.RetryHeaders, "create-campaign", in.Body, func() (wire.Campaign, error) {
+		c, err := s.Service.CreateCampaign(ctx, in.Body.Model())
+		return wire.FromCampaign(c), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	c, err = wait(ctx, in.Prefer, c, func(c wire.Campaign) bool { return campaignEnded(c.State) }, func() (wire.Campaign, error) {
+		m, err := s.Service.Campaign(ctx, c.ID)
+		return wire.FromCampaign(m), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return campaignAnswer(c), nil
+}
+
+func (s *server) cancelCampaign(ctx context.Context, in *IDParam) (*campaignOutput, error) {
+	c, err := s.Service.CancelCampaign(ctx, in.ID)
+	if err != nil {
+		return nil, fromService(err)
+	}
+	return campaignAnswer(wire.FromCampaign(c)), nil
+}
+
+type runsInput struct {
+	IDParam
+	PageParams
+}
+
+func (s *server) listRuns(ctx context.Context, in *runsInput) (*body[wire.Runs], error) {
+	list, next, err := s.Service.Runs(ctx, in.ID, in.Limit, in.Cursor)
+	if err != nil {
+		return nil, fromService(err)
+	}
+	return &body[wire.Runs]{wire.Runs{Items: wire.All(list, wire.FromRun), Next: next}}, nil
+}
+
+func (s *server) getRun(ctx context.Context, in *IDParam) (*body[wire.Run], error) {
+	r, err := s.Service.Run(ctx, in.ID)
+	if err != nil {
+		return nil, fromService(err)
+	}
+	return &body[wire.Run]{wire.FromRun(r)}, nil
+}
+
+type findingsInput struct {
+	Campaign string `query:"campaign" pattern:"^[a-z0-9-]{1,128}$" doc:"Only those of this campaign"`
+	PageParams
+}
+
+func (s *server) listFindings(ctx context.Context, in *findingsInput) (*body[wire.Findings], error) {
+	list, next, err := s.Service.Findings(ctx, in.Campaign, in.Limit, in.Cursor)
+	if err != nil {
+		return nil, fromService(err)
+	}
+	return &body[wire.Findings]{wire.Findings{Items: wire.All(list, wire.FromFinding), Next: next}}, nil
+}
+
+func (s *server) getFinding(ctx context.Context, in *IDParam) (*body[wire.Finding], error) {
+	f, err := s.Service.Finding(ctx, in.ID)
+	if err != nil {
+		return nil, fromService(err)
+	}
+	return &body[wire.Finding]{wire.FromFinding(f)}, nil
+}
+
+type targetInput struct {
+	Target string `query:"target" maxLength:"1024" doc:"Only those of this target"`
+}
+
+func (s *server) listInvariants(ctx context.Context, in *targetInput) (*body[wire.Invariants], error) {
+	list, err := s.Service.Invariants(ctx, in.Target)
+	if err != nil {
+		return nil, fromService(err)
+	}
+	return &body[wire.Invariants]{wire.Invariants{Items: wire.All(list, wire.FromInvariant)}}, nil
+}
+
+type setInvariantInput struct {
+	IDParam
+	Target string `query:"target" maxLength:"1024" doc:"Needed only if more than one target has an invariant of this id"`
+	Body   wire.InvariantChange
+}
+
+func (s *server) setInvariant(ctx context.Context, in *setInvariantInput) (*body[wire.Invariant], error) {
+	i, err := s.Service.SetInvariant(ctx, in.Target, in.ID, model.InvariantStatus(in.Body.Status))
+	if err != nil {
+		return nil, fromService(err)
+	}
+	return &body[wire.Invariant]{wire.FromInvariant(i)}, nil
+}
+
+func (s *server) listSwitches(ctx context.Context, _ *none) (*body[wire.Switches], error) {
+	list, err := s.Service.Switches(ctx)
+	if err != nil {
+		return nil, fromService(err)
+	}
+	return &body[wire.Switches]{wire.Switches{Items: wire.All(list, wire.FromSwitch)}}, nil
+}
+
+func (s *server) listHosts(ctx context.Context, _ *none) (*body[wire.Hosts], error) {
+	list, err := s.Service.Hosts(ctx)
+	if err != nil {
+		return nil, fromService(err)
+	}
+	return &body[wire.Hosts]{wire.Hosts{Items: wire.All(list, wire.FromHost)}}, nil
+}
+
+func (s *server) listPartitions(ctx context.Context, _ *none) (*body[wire.Partitions], error) {
+	list, err := s.Service.Partitions(ctx)
+	if err != nil {
+		return nil, fromService(err)
+	}
+	return &body[wire.Partitions]{wire.Partitions{Items: wire.All(list, wire.FromPartition)}}, nil
+}
+
+func (s *server) getPartition(ctx context.Context, in *NameParam) (*body[wire.PartitionStatus], error) {
+	p, err := s.Service.Partition(ctx, in.Name)
+	if err != nil {
+		return nil, fromService(err)
+	}
+	return &body[wire.PartitionStatus]{wire.FromPartition(p)}, nil
+}
+
+func partitionAnswer(p wire.PartitionStatus, settled bool) *partitionOutput {
+	out := &partitionOutput{Status: http.StatusAccepted, Location: "/v1/partitions/" + p.Name, Body: p}
+	if settled {
+		out.Status = http.StatusOK
+	}
+	return out
+}
+
+type createPartitionInput struct {
+	RetryHeaders
+	Body wire.PartitionSpec
+}
+
+func (s *server) createPartition(ctx context.Context, in *createPartitionInput) (*partitionOutput, error) {
+	p, err := once(s, in.RetryHeaders, "create-partition", in.Body, func() (wire.PartitionStatus, error) {
+		p, err := s.Service.CreatePartition(ctx, in.Body.Model())
+		return wire.FromPartition(p), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	decided := func(p wire.PartitionStatus) bool { return model.PartitionState(p.State) != model.PartitionRequested }
+	p, err = wait(ctx, in.Prefer, p, decided, func() (wire.PartitionStatus, error) {
+		m, err := s.Service.Partition(ctx, p.Name)
+		return wire.FromPartition(m), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return partitionAnswer(p, decided(p)), nil
+}
+
+type deletePartitionInput struct {
+	NameParam
+	Prefer string `header:"Prefer" maxLength:"100" doc:"wait=N waits up to N seconds (at most 60) for the outcome (RFC 7240)"`
+}
+
+func (s *server) deletePartition(ctx context.Context, in *deletePartitionInput) (*partitionOutput, error) {
+	m, err := s.Service.DeletePartition(ctx, in.Name)
+	if err != nil {
+		return nil, fromService(err)
+	}
+	ended := func(p wire.PartitionStatus) bool {
+		st := model.PartitionState(p.State)
+		return st == model.PartitionHealed || st == model.PartitionFailed
+	}
+	p, err := wait(ctx, in.Prefer, wire.FromPartition(m), ended, func() (wire.PartitionStatus, error) {
+		m, err := s.Service.Partition(ctx, in.Name)
+		return wire.FromPartition(m), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return partitionAnswer(p, ended(p)), nil
+}
+
+func (s *server) reset(ctx context.Context, _ *none) (*body[wire.Reset], error) {
+	names, err := s.Service.Reset(ctx)
+	if err != nil {
+		return nil, fromService(err)
+	}
+	if names == nil {
+		names = []string{}
+	}
+	return &body[wire.Reset]{wire.Reset{Healed: names}}, nil
+}
+
+type annotationsInput struct {
+	From int64 `query:"from" minimum:"0" maximum:"9000000000000" doc:"Milliseconds since 1970; absent: an hour before to"`
+	To   int64 `query:"to" minimum:"0" maximum:"9000000000000" doc:"Milliseconds since 1970; absent: now"`
+}
+
+func (s *server) listAnnotations(ctx context.Context, in *annotationsInput) (*body[[]wire.Annotation], error) {
+	to := s.Now()
+	if in.To != 0 {
+		to = time.UnixMilli(in.To)
+	}
+	from := to.Add(-time.Hour)
+	if in.From != 0 {
+		from = time.UnixMilli(in.From)
+	}
+	if to.Before(from) {
+		return nil, newProblem(http.StatusUnprocessableEntity, fmt.Sprintf("from (%d) is after to (%d): swap them", from.UnixMilli(), to.UnixMilli()))
+	}
+	list, err := s.Service.Annotations(ctx, from, to)
+	if err != nil {
+		return nil, fromService(err)
+	}
+	return &body[[]wire.Annotation]{wire.All(list, func(a model.Annotation) wire.Annotation { return wire.FromAnnotation(a, to) })}, nil
+}

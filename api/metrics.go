@@ -1,0 +1,250 @@
+package api
+
+import (
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"netsplit/model"
+)
+
+// Fates of packets that wanted to cross a cut, as label values.
+var fates = []string{"wanted", "dropped", "leaked"}
+
+// Transport of the gate, as a label value; there is one so far.
+const transportPacketIn = "packet-in"
+
+// maxFindings bounds the series of netsplit_finding_info.
+const maxFindings = 500
+
+// Metrics counts what happens. Its methods are the hooks that the campaign
+// loop calls; each is safe for several goroutines and takes microseconds.
+//
+// A cut lasts milliseconds to seconds and Prometheus looks every 15 s or so:
+// a gauge would miss nearly all of them, so all that is said about cuts are
+// counters.
+type Metrics struct {
+	registry *prometheus.Registry
+	now      func() time.Time
+
+	mu       sync.Mutex
+	links    map[model.Link]*linkCount
+	cuts     map[string][]model.Shape // links that a cut cuts -> shapes of the cuts now in force
+	shapes   map[model.Shape]int      // partitions in force
+	findings map[string]model.Finding
+	messages *topTypes
+	size     func() (int64, error)
+	coverage map[string]int
+	lastCut  time.Time
+	switches map[model.DatapathID]bool
+
+	cutsTotal *prometheus.CounterVec
+	heals     *prometheus.CounterVec
+	runs      *prometheus.CounterVec
+	gate      *prometheus.HistogramVec
+	heal      prometheus.Histogram
+}
+
+// linkCount is what is counted for one directed link. Two labs may have hosts
+// of the same names, so several cuts may be in force on one link at once: the
+// link counts as cut while any is.
+type linkCount struct {
+	cut    time.Duration // of the cuts that ended
+	since  time.Time     // of the first cut now in force
+	active int
+	fate   map[string]uint64
+}
+
+// NewMetrics returns metrics with a registry of their own. now nil is
+// time.Now.
+func NewMetrics(version string, now func() time.Time) *Metrics {
+	if now == nil {
+		now = time.Now
+	}
+	// 50 us, doubling twelve times: to 205 ms. Classic buckets only: with
+	// native ones on, Prometheus 2.4x stores no _bucket series at all.
+	delay := prometheus.ExponentialBuckets(50e-6, 2, 13)
+	m := &Metrics{
+		registry: prometheus.NewRegistry(), now: now,
+		links: map[model.Link]*linkCount{}, cuts: map[string][]model.Shape{}, shapes: map[model.Shape]int{},
+		findings: map[string]model.Finding{}, messages: newTopTypes(maxTypes), coverage: map[string]int{}, switches: map[model.DatapathID]bool{},
+		cutsTotal: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "netsplit_cuts_total", Help: "Partitions put in force, by shape."}, []string{"shape"}),
+		heals:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "netsplit_heals_total", Help: "Partitions healed, by reason."}, []string{"reason"}),
+		runs:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "netsplit_runs_total", Help: "Runs finished, by target, strategy and verdict."}, []string{"target", "strategy", "verdict"}),
+		gate: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "netsplit_gate_delay_seconds",
+			Help: "How long the gate held packets that it let pass.", Buckets: delay}, []string{"transport"}),
+		heal: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "netsplit_heal_seconds",
+			Help: "From the decision to heal to the first packet across.", Buckets: delay}),
+	}
+	for _, s := range []model.Shape{model.Complete, model.Partial, model.Simplex} {
+		m.cutsTotal.WithLabelValues(string(s))
+		m.shapes[s] = 0
+	}
+	m.gate.WithLabelValues(transportPacketIn)
+	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "netsplit_build_info", Help: "Always 1; the labels say what runs."}, []string{"version", "goversion"})
+	build.WithLabelValues(clean(version), runtime.Version()).Set(1)
+	m.registry.MustRegister(m.cutsTotal, m.heals, m.runs, m.gate, m.heal, build, liveCollector{m},
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// Handler serves the metrics.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry, EnableOpenMetrics: true})
+}
+
+// clean makes a label value of what may come from a target: valid UTF-8 and
+// not too long.
+func clean(s string) string {
+	s = strings.ToValidUTF8(s, "?")
+	if len(s) > 120 {
+		s = strings.ToValidUTF8(s[:117], "") + "..."
+	}
+	return s
+}
+
+// link returns the counts of a link; m.mu is held.
+func (m *Metrics) link(l model.Link) *linkCount {
+	c := m.links[l]
+	if c == nil {
+		c = &linkCount{fate: map[string]uint64{}}
+		m.links[l] = c
+	}
+	return c
+}
+
+// KnownLinks makes all series of the links, at 0: "leaked 0" is then a value
+// and not a gap.
+func (m *Metrics) KnownLinks(links []model.Link) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, l := range links {
+		m.link(l)
+	}
+}
+
+func linksKey(links []model.Link) string {
+	links = slices.Clone(links)
+	slices.SortFunc(links, model.Link.Compare)
+	var b strings.Builder
+	for _, l := range links {
+		b.WriteString(l.String())
+		b.WriteByte(0)
+	}
+	return b.String()
+}
+
+// CutStarted says that a partition which cuts these directed links is in
+// force from now on.
+func (m *Metrics) CutStarted(shape model.Shape, links []model.Link) {
+	m.cutsTotal.WithLabelValues(string(shape)).Inc()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.now()
+	m.lastCut = now
+	m.shapes[shape]++
+	k := linksKey(links)
+	m.cuts[k] = append(m.cuts[k], shape)
+	for _, l := range links {
+		c := m.link(l)
+		if c.active == 0 {
+			c.since = now
+		}
+		c.active++
+	}
+}
+
+// CutEnded says that a partition that was started with the same links has
+// ended now, and why. One that was not started is only counted as a heal.
+func (m *Metrics) CutEnded(reason string, links []model.Link) {
+	m.heals.WithLabelValues(clean(reason)).Inc()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.now()
+	k := linksKey(links)
+	started := m.cuts[k]
+	if len(started) == 0 {
+		return
+	}
+	m.shapes[started[0]]--
+	if m.cuts[k] = started[1:]; len(m.cuts[k]) == 0 {
+		delete(m.cuts, k)
+	}
+	for _, l := range links {
+		c := m.link(l)
+		if c.active--; c.active == 0 {
+			c.cut += now.Sub(c.since)
+		}
+	}
+}
+
+// PacketFate counts n packets of a cut link: fate is wanted, dropped or
+// leaked; others are ignored.
+func (m *Metrics) PacketFate(link model.Link, fate string, n int) {
+	if n < 0 || !slices.Contains(fates, fate) {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.link(link).fate[fate] += uint64(n)
+}
+
+// MessageSeen counts a message. Since a target chooses its types, only the
+// most frequent have a series of their own; the rest is "other".
+func (m *Metrics) MessageSeen(messageType, verdict string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.messages.add(clean(messageType), clean(verdict))
+}
+
+// GateDelay records how long one packet was held that passed.
+func (m *Metrics) GateDelay(d time.Duration) {
+	m.gate.WithLabelValues(transportPacketIn).Observe(d.Seconds())
+}
+
+// HealTime records the time from the decision to heal to the first packet
+// across.
+func (m *Metrics) HealTime(d time.Duration) { m.heal.Observe(d.Seconds()) }
+
+// RunDone counts a finished run.
+func (m *Metrics) RunDone(target string, strategy model.Strategy, verdict model.VerdictValue) {
+	m.runs.WithLabelValues(clean(target), string(strategy), string(verdict)).Inc()
+}
+
+// Finding shows a finding; the same id again changes nothing.
+func (m *Metrics) Finding(f model.Finding) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, known := m.findings[f.ID]; known || len(m.findings) < maxFindings {
+		m.findings[f.ID] = f
+	}
+}
+
+// SwitchConnected says whether a switch has a session.
+func (m *Metrics) SwitchConnected(dpid model.DatapathID, connected bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.switches[dpid] = connected
+}
+
+// Coverage sets how many cells of what can be explored are in a state: never,
+// fine or failed.
+func (m *Metrics) Coverage(state string, cells int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.coverage[clean(state)] = cells
+}
+
+// StoreBytes asks size for the size of the store at each scrape.
+func (m *Metrics) StoreBytes(size func() (int64, error)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.size = size
+}

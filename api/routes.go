@@ -1,0 +1,167 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"runtime"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humamux"
+	"github.com/gorilla/mux"
+
+	"netsplit/api/wire"
+)
+
+// Config is what New needs. Service and Metrics must be set.
+type Config struct {
+	Service Service
+	Metrics *Metrics
+	// Keys remembers idempotency keys; nil refuses the header.
+	Keys KeyStore
+	// Token, if set, must be sent as a bearer token with every request but
+	// those for the page and the bare health check.
+	Token string
+	// AllowedHosts are names, beside loopback names and IP addresses, under
+	// which the daemon may be reached. Others are refused: see guard.
+	AllowedHosts []string
+	// Version of the program, for /v1/version and the page.
+	Version string
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+	// KeepAlive is how often an idle event stream gets a comment line; 0 is
+	// 15 s.
+	KeepAlive time.Duration
+}
+
+// maxBody bounds the body of a request.
+const maxBody = 64 << 10
+
+type server struct {
+	Config
+	started time.Time
+	router  *mux.Router
+	api     huma.API
+}
+
+// New returns the handler of the whole API. It may be called more than once.
+func New(c Config) http.Handler {
+	s := newServer(c)
+	return s.guard(headAsGet(s.router))
+}
+
+func newServer(c Config) *server {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.KeepAlive == 0 {
+		c.KeepAlive = 15 * time.Second
+	}
+	s := &server{Config: c, started: c.Now(), router: mux.NewRouter().SkipClean(true)}
+	s.router.NotFoundHandler = http.HandlerFunc(s.notFound)
+	s.router.MethodNotAllowedHandler = http.HandlerFunc(s.methodNotAllowed)
+	s.api = humamux.New(s.router, openAPIConfig())
+	s.routes()
+	return s
+}
+
+// contractVersion is the version of the contract, not of the program: the
+// golden file must not change with each build.
+const contractVersion = "1.0.0"
+
+func openAPIConfig() huma.Config {
+	c := huma.DefaultConfig("netsplit", contractVersion)
+	c.Info.Description = "Cuts and heals the network of a distributed system under test, and judges what comes of it. " +
+		"Errors are problem details (RFC 9457). Lists are read by pages: pass next as cursor."
+	c.OpenAPIPath = "/v1/openapi"
+	c.DocsPath, c.SchemasPath = "", ""
+	c.CreateHooks = nil // no $schema field in every answer
+	c.RejectUnknownQueryParameters = true
+	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
+		"token": {Type: "http", Scheme: "bearer", Description: "Needed if the daemon was started with a token, which it must be on any address but loopback."},
+	}
+	c.Security = []map[string][]string{{}, {"token": {}}}
+	return c
+}
+
+// routes names every route.
+func (s *server) routes() {
+	get(s, "/v1/campaigns", "list-campaigns", "List campaigns, newest first", s.listCampaigns)
+	post(s, "/v1/campaigns", "create-campaign", "Start a campaign", http.StatusAccepted, s.createCampaign)
+	get(s, "/v1/campaigns/{id}", "get-campaign", "Show a campaign", s.getCampaign)
+	del(s, "/v1/campaigns/{id}", "cancel-campaign", "Cancel a campaign", s.cancelCampaign)
+	get(s, "/v1/campaigns/{id}/runs", "list-runs", "List the runs of a campaign", s.listRuns)
+	get(s, "/v1/runs/{id}", "get-run", "Show a run", s.getRun)
+	s.fileRoutes()
+	get(s, "/v1/findings", "list-findings", "List findings", s.listFindings)
+	get(s, "/v1/findings/{id}", "get-finding", "Show a finding", s.getFinding)
+	get(s, "/v1/invariants", "list-invariants", "List invariants", s.listInvariants)
+	put(s, "/v1/invariants/{id}", "set-invariant", "Pin, drop or release an invariant", s.setInvariant)
+	get(s, "/v1/switches", "list-switches", "List switches with ports and rules", s.listSwitches)
+	get(s, "/v1/hosts", "list-hosts", "List the hosts of the testbed", s.listHosts)
+	get(s, "/v1/partitions", "list-partitions", "List partitions cut by hand", s.listPartitions)
+	post(s, "/v1/partitions", "create-partition", "Cut by hand", http.StatusAccepted, s.createPartition)
+	get(s, "/v1/partitions/{name}", "get-partition", "Show a partition", s.getPartition)
+	del(s, "/v1/partitions/{name}", "delete-partition", "Heal a partition", s.deletePartition)
+	post(s, "/v1/reset", "reset", "Heal everything; answers after proof", http.StatusOK, s.reset)
+	get(s, "/v1/annotations", "list-annotations", "List the cuts of a span of time, for graphs", s.listAnnotations)
+	s.eventRoute()
+	get(s, "/v1/version", "get-version", "Say what runs", s.getVersion)
+	get(s, "/healthz", "get-health", "Say whether the daemon can do its work", s.getHealth)
+
+	s.router.NewRoute().Path("/metrics").Methods(http.MethodGet).Handler(s.Metrics.Handler())
+	s.pageRoutes()
+}
+
+func operation(method, path, id, summary string, status int) huma.Operation {
+	return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, DefaultStatus: status, MaxBodyBytes: maxBody}
+}
+
+func get[I, O any](s *server, path, id, summary string, h func(context.Context, *I) (*O, error)) {
+	huma.Register(s.api, operation(http.MethodGet, path, id, summary, http.StatusOK), h)
+}
+
+func put[I, O any](s *server, path, id, summary string, h func(context.Context, *I) (*O, error)) {
+	huma.Register(s.api, operation(http.MethodPut, path, id, summary, http.StatusOK), h)
+}
+
+func post[I, O any](s *server, path, id, summary string, status int, h func(context.Context, *I) (*O, error)) {
+	op := operation(http.MethodPost, path, id, summary, status)
+	if status == http.StatusAccepted {
+		op.Description = "Answers 202 with Location at once; with Prefer: wait=N it waits up to N seconds for the outcome and then answers 200 or 202. " +
+			"With an Idempotency-Key a repeated request gets the answer of the first one."
+	}
+	huma.Register(s.api, op, h)
+}
+
+func del[I, O any](s *server, path, id, summary string, h func(context.Context, *I) (*O, error)) {
+	op := operation(http.MethodDelete, path, id, summary, http.StatusAccepted)
+	op.Description = "Answers 200 if it has ended already and 202 with Location if not. Repeating it is no error."
+	huma.Register(s.api, op, h)
+}
+
+type none struct{}
+
+// body wraps what an operation answers.
+type body[T any] struct{ Body T }
+
+func (s *server) getVersion(context.Context, *none) (*body[wire.Version], error) {
+	return &body[wire.Version]{wire.Version{Version: s.Version, Go: runtime.Version()}}, nil
+}
+
+type healthOutput struct {
+	Status int
+	Body   wire.Health
+}
+
+func (s *server) getHealth(ctx context.Context, _ *none) (*healthOutput, error) {
+	h := s.Service.Health(ctx)
+	out := &healthOutput{Status: http.StatusOK, Body: wire.FromHealth(h)}
+	if !h.OK {
+		out.Status = http.StatusServiceUnavailable
+	}
+	if !trusted(ctx) {
+		out.Body.Checks = []wire.Check{} // names and details are for those who show the token
+	}
+	return out, nil
+}

@@ -1,0 +1,104 @@
+"use strict";
+// Everything shown is put in as text, never as markup: names and reasons come
+// from the system under test.
+(() => {
+  let token = sessionStorage.getItem("netsplit-token") || "";
+  let shown = location.hash.slice(1);
+
+  async function ask(path) {
+    const headers = token ? { Authorization: "Bearer " + token } : {};
+    const res = await fetch(path, { headers });
+    if (res.status === 401) {
+      document.getElementById("login").hidden = false;
+      throw new Error("a token is needed");
+    }
+    const data = await res.json();
+    if (!res.ok) throw new Error(data.detail || res.statusText);
+    return data;
+  }
+
+  function cell(value, cls) {
+    const td = document.createElement("td");
+    if (value instanceof Node) td.append(value); else td.textContent = value ?? "";
+    if (cls) td.className = cls;
+    return td;
+  }
+
+  function link(text, href, onclick) {
+    const a = document.createElement("a");
+    a.textContent = text;
+    a.href = href;
+    if (onclick) a.addEventListener("click", onclick);
+    return a;
+  }
+
+  // A report needs the token too, which a plain link cannot send.
+  function report(run) {
+    const path = "/v1/runs/" + encodeURIComponent(run) + "/report";
+    return link("report", path, token ? async (e) => {
+      e.preventDefault();
+      const res = await fetch(path, { headers: { Authorization: "Bearer " + token } });
+      if (!res.ok) { say("report: " + res.statusText); return; }
+      const a = link("", URL.createObjectURL(await res.blob()));
+      a.download = run + ".html";
+      a.click();
+    } : null);
+  }
+
+  function fill(id, rows, nothing) {
+    const tbody = document.querySelector("#" + id + " tbody");
+    tbody.replaceChildren(...rows.map((cells) => {
+      const tr = document.createElement("tr");
+      tr.append(...cells);
+      return tr;
+    }));
+    if (rows.length === 0) {
+      const td = cell(nothing, "empty");
+      td.colSpan = 9;
+      const tr = document.createElement("tr");
+      tr.append(td);
+      tbody.append(tr);
+    }
+  }
+
+  function say(text) { document.getElementById("status").textContent = text; }
+
+  async function load() {
+    const [version, campaigns, findings, partitions] = await Promise.all(
+      ["/v1/version", "/v1/campaigns?limit=50", "/v1/findings?limit=200", "/v1/partitions"].map(ask));
+    if (!shown && campaigns.items.length) shown = campaigns.items[0].id;
+    fill("campaigns", campaigns.items.map((c) => [
+      cell(link(c.id, "#" + c.id)), cell(c.state, c.state), cell(c.spec.target), cell(c.spec.strategy),
+      cell(c.planned ? c.done + " of " + c.planned : c.done, "number"), cell(c.findings, "number"), cell(new Date(c.created).toLocaleString()),
+    ]), "None yet: netsplit run TARGET starts one.");
+    fill("findings", findings.items.map((f) => [
+      cell(f.id), cell(f.class, f.class), cell(f.failure.check), cell(f.failure.summary), cell(f.firstAfter + " runs", "number"), cell(report(f.run)),
+    ]), "None.");
+    fill("partitions", partitions.items.map((p) => [
+      cell(p.name), cell(p.state, p.state), cell(p.shape), cell(p.groups.map((g) => g.join(" ")).join(" | ")),
+      cell(p.wanted, "number"), cell(p.dropped, "number"), cell(p.leakKnown ? p.leaked : "not known", "number"),
+    ]), "None cut by hand.");
+    document.getElementById("of").textContent = shown ? "of " + shown : "";
+    const runs = shown ? await ask("/v1/campaigns/" + encodeURIComponent(shown) + "/runs?limit=1000") : { items: [] };
+    fill("runs", runs.items.map((r) => [
+      cell(r.id), cell(r.verdict.value, r.verdict.value), cell(r.verdict.reason), cell(r.proof ? r.proof.wanted : "", "number"),
+      cell(r.proof ? (r.proof.leakKnown ? r.proof.leaked : "not known") : "", "number"), cell(report(r.id)),
+    ]), "None.");
+    say("Version " + version.version + ", read " + new Date().toLocaleTimeString());
+  }
+
+  async function again() {
+    try { await load(); } catch (e) { say("Not read: " + e.message); }
+    setTimeout(again, document.hidden ? 30000 : 3000);
+  }
+
+  document.getElementById("login").addEventListener("submit", (e) => {
+    e.preventDefault();
+    token = document.getElementById("token").value;
+    sessionStorage.setItem("netsplit-token", token);
+    e.target.hidden = true;
+    load().catch((err) => say("Not read: " + err.message));
+  });
+  addEventListener("hashchange", () => { shown = location.hash.slice(1); load().catch((e) => say("Not read: " + e.message)); });
+  again();
+})();

@@ -1,0 +1,166 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humamux"
+
+	"netsplit/api/wire"
+	"netsplit/model"
+)
+
+const eventsPath = "/v1/events"
+
+// Writes to a stream that take longer than this end it.
+const streamWrite = 10 * time.Second
+
+type eventsInput struct {
+	After       uint64 `query:"after" doc:"Number of the last event seen; 0 or absent: from the first that is kept"`
+	LastEventID string `header:"Last-Event-ID" maxLength:"20" doc:"As after, and stronger; browsers send it when they reconnect"`
+}
+
+func (s *server) eventRoute() {
+	op := operation(http.MethodGet, eventsPath, "stream-events", "Follow changes as they happen", http.StatusOK)
+	op.Description = "Server-sent events. The id of an event is its number, so that Last-Event-ID resumes without a gap; its name is the kind; " +
+		"its data is one Event as JSON. A comment line keeps an idle stream open. A reader that is too slow is disconnected and may resume."
+	// huma would describe the stream as an array.
+	op.Responses = map[string]*huma.Response{"200": {
+		Description: "A stream of events; the data of each is an Event.",
+		Content:     map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}}},
+	}}
+	huma.Register(s.api, op, s.streamEvents)
+}
+
+func (s *server) streamEvents(ctx context.Context, in *eventsInput) (*huma.StreamResponse, error) {
+	after := in.After
+	if in.LastEventID != "" {
+		n, err := strconv.ParseUint(in.LastEventID, 10, 64)
+		if err != nil {
+			return nil, newProblem(http.StatusUnprocessableEntity, fmt.Sprintf("Last-Event-ID %q is no event number: send the id of the last event seen, or none.", in.LastEventID))
+		}
+		after = n
+	}
+	events, err := s.Service.Events(ctx, after)
+	if err != nil {
+		return nil, fromService(err)
+	}
+	return &huma.StreamResponse{Body: func(hc huma.Context) {
+		_, w := humamux.Unwrap(hc)
+		s.copyEvents(ctx, w, events)
+	}}, nil
+}
+
+func (s *server) copyEvents(ctx context.Context, w http.ResponseWriter, events <-chan model.ServiceEvent) {
+	rc := http.NewResponseController(w)
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.WriteHeader(http.StatusOK)
+	write := func(format string, a ...any) bool {
+		_ = rc.SetWriteDeadline(time.Now().Add(streamWrite)) // a recorder in a test has none
+		_, err := fmt.Fprintf(w, format, a...)
+		return err == nil && rc.Flush() == nil
+	}
+	if !write(": netsplit\n\n") {
+		return
+	}
+	alive := time.NewTicker(s.KeepAlive)
+	defer alive.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-alive.C:
+			if !write(": alive\n\n") {
+				return
+			}
+		case e, ok := <-events:
+			if !ok {
+				return
+			}
+			data, err := json.Marshal(wire.FromEvent(e))
+			if err != nil || !write("id: %d\nevent: %s\ndata: %s\n\n", e.Num, e.Kind, data) {
+				return
+			}
+		}
+	}
+}
+
+type fileInput struct {
+	IDParam
+	Name string `path:"name" pattern:"^[a-z0-9.-]{1,64}$" doc:"Name of the file"`
+}
+
+func (s *server) fileRoutes() {
+	report := operation(http.MethodGet, "/v1/runs/{id}/report", "get-report", "Get the report of a run", http.StatusOK)
+	report.Responses = fileResponse("text/html")
+	huma.Register(s.api, report, func(ctx context.Context, in *IDParam) (*huma.StreamResponse, error) {
+		return s.runFile(ctx, in.ID, "report.html")
+	})
+	file := operation(http.MethodGet, "/v1/runs/{id}/files/{name}", "get-run-file", "Get a file of a run's record", http.StatusOK)
+	var types []string
+	for _, t := range RunFiles {
+		if !slices.Contains(types, t) {
+			types = append(types, t)
+		}
+	}
+	file.Responses = fileResponse(types...)
+	huma.Register(s.api, file, func(ctx context.Context, in *fileInput) (*huma.StreamResponse, error) {
+		return s.runFile(ctx, in.ID, in.Name)
+	})
+}
+
+func fileResponse(types ...string) map[string]*huma.Response {
+	content := map[string]*huma.MediaType{}
+	for _, t := range types {
+		content[t] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
+		if t == "application/json" {
+			content[t].Schema = &huma.Schema{}
+		}
+	}
+	return map[string]*huma.Response{"200": {Description: "The file", Content: content}}
+}
+
+func (s *server) runFile(ctx context.Context, id, name string) (*huma.StreamResponse, error) {
+	contentType, ok := RunFiles[name]
+	if !ok {
+		names := make([]string, 0, len(RunFiles))
+		for n := range RunFiles {
+			names = append(names, n)
+		}
+		slices.Sort(names)
+		return nil, newProblem(http.StatusNotFound, fmt.Sprintf("A run has no file %q: it has %v.", name, names))
+	}
+	path, err := s.Service.RunFile(ctx, id, name)
+	if err != nil {
+		return nil, fromService(err)
+	}
+	f, err := os.Open(path)
+	if os.IsNotExist(err) {
+		return nil, newProblem(http.StatusNotFound, fmt.Sprintf("Run %s left no %s: it did not get that far, or its folder was cleaned up.", id, name))
+	}
+	if err != nil {
+		return nil, fromService(err)
+	}
+	st, err := f.Stat()
+	if err != nil || !st.Mode().IsRegular() {
+		_ = f.Close()
+		return nil, newProblem(http.StatusInternalServerError, fmt.Sprintf("%s of run %s is no regular file.", filepath.Base(path), id))
+	}
+	return &huma.StreamResponse{Body: func(hc huma.Context) {
+		defer f.Close()
+		r, w := humamux.Unwrap(hc)
+		w.Header().Set("Content-Type", contentType)
+		// A report shows text that the target chose. It runs as a site of its
+		// own and cannot speak for this one.
+		w.Header().Set("Content-Security-Policy", "sandbox allow-scripts allow-downloads")
+		http.ServeContent(w, r, name, st.ModTime(), f)
+	}}, nil
+}

@@ -1,0 +1,245 @@
+package wire
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"netsplit/model"
+)
+
+func when(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+// each converts a list; the result is never nil.
+func each[A, B any](in []A, f func(A) B) []B {
+	out := make([]B, len(in))
+	for i, a := range in {
+		out[i] = f(a)
+	}
+	return out
+}
+
+func nonNil[A any](in []A) []A {
+	if in == nil {
+		return []A{}
+	}
+	return in
+}
+
+func name(n model.NodeID) string { return string(n) }
+
+// Model converts what a user asked for.
+func (s CampaignSpec) Model() model.CampaignSpec {
+	m := model.CampaignSpec{
+		Target: s.Target, Strategy: model.Strategy(s.Strategy), Seed: s.Seed, Labs: s.Labs, Runs: s.Runs, Clean: s.Clean,
+		Budget: time.Duration(s.Budget), Effect: model.Effect(s.Effect), Retries: s.Retries, Args: s.Args,
+		MaxLost: -1, MaxWindow: -1,
+	}
+	if s.MaxLost != nil {
+		m.MaxLost = *s.MaxLost
+	}
+	if s.MaxWindow != nil {
+		m.MaxWindow = time.Duration(*s.MaxWindow)
+	}
+	return m
+}
+
+// FromCampaignSpec converts a spec for sending.
+func FromCampaignSpec(m model.CampaignSpec) CampaignSpec {
+	s := CampaignSpec{
+		Target: m.Target, Strategy: string(m.Strategy), Seed: m.Seed, Labs: m.Labs, Runs: m.Runs, Clean: m.Clean,
+		Budget: Duration(m.Budget), Effect: string(m.Effect), Retries: m.Retries, Args: m.Args,
+	}
+	if m.MaxLost >= 0 {
+		s.MaxLost = &m.MaxLost
+	}
+	if m.MaxWindow >= 0 {
+		w := Duration(m.MaxWindow)
+		s.MaxWindow = &w
+	}
+	return s
+}
+
+// FromCampaign converts a campaign.
+func FromCampaign(c model.Campaign) Campaign {
+	return Campaign{
+		ID: c.ID, State: string(c.State), Reason: c.Reason, Spec: FromCampaignSpec(c.Spec), Created: c.Created.UTC(), Ended: when(c.Ended),
+		Done: c.Done, Planned: c.Planned, Findings: c.Findings, Running: nonNil(c.Running),
+	}
+}
+
+// FromFailure converts a failure.
+func FromFailure(f model.Failure) Failure {
+	return Failure{Check: f.Check, Signature: f.Signature, Class: string(f.Class), Summary: f.Summary, Quote: f.Quote, Detail: f.Detail, Amount: f.Amount}
+}
+
+func fromLink(l model.Link) Link { return Link{Src: string(l.Src), Dst: string(l.Dst)} }
+
+func fromProof(p *model.Proof) *Proof {
+	if p == nil {
+		return nil
+	}
+	return &Proof{
+		Links: each(p.Links, fromLink), CutAt: Duration(p.CutAt), InForceAt: Duration(p.InForceAt),
+		HealAt: Duration(p.HealAt), HealedAt: Duration(p.HealedAt), Wanted: p.Wanted, Dropped: p.Dropped,
+		Leaked: p.Leaked, LeakKnown: p.LeakKnown, ResetConns: p.ResetConns,
+		PerLink: each(p.PerLink, func(l model.LinkProof) LinkProof {
+			return LinkProof{Link: fromLink(l.Link), Wanted: l.Wanted, Dropped: l.Dropped, Leaked: l.Leaked}
+		}),
+	}
+}
+
+func fromClass(c *model.Class) *Class {
+	if c == nil {
+		return nil
+	}
+	return &Class{Type: c.Type, From: string(c.From), To: string(c.To), State: State(c.State)}
+}
+
+func fromScenario(s model.Scenario) Scenario {
+	out := Scenario{
+		ID: s.ID, Strategy: string(s.Strategy), Seed: s.Seed, Isolate: string(s.Isolate), HealAt: fromClass(s.HealAt),
+		CutAfter: Duration(s.CutAfter), HealAfter: Duration(s.HealAfter), MaxCut: Duration(s.MaxCut), Why: s.Why,
+	}
+	if len(s.Partition.Groups) > 0 {
+		p := fromPartition(s.Partition)
+		out.Partition = &p
+	}
+	if s.Invariant != nil {
+		out.Invariant = s.Invariant.String()
+	}
+	if s.State != nil {
+		st := State(*s.State)
+		out.State = &st
+	}
+	return out
+}
+
+func fromPartition(p model.Partition) Partition {
+	return Partition{Shape: string(p.Shape), Effect: string(p.Effect),
+		Groups: each(p.Groups, func(g []model.NodeID) []string { return each(g, name) })}
+}
+
+// FromRun converts a run.
+func FromRun(r model.RunSummary) Run {
+	out := Run{
+		ID: r.Run, Campaign: r.Campaign, Target: r.Target, Lab: r.Lab, Tap: r.Tap, Version: r.Version, ReplayOf: r.ReplayOf,
+		Started: r.Started.UTC(), Ended: when(r.Ended), Scenario: fromScenario(r.Scenario),
+		Verdict: Verdict{Value: string(r.Verdict.Value), Reason: r.Verdict.Reason, Failures: each(r.Verdict.Failures, FromFailure), Legal: r.Verdict.Legal},
+		Proof:   fromProof(r.Proof), Reached: r.Result.Reached, HealClass: fromClass(r.Result.HealClass),
+		Cost:     Cost{Start: Duration(r.Cost.Start), Workload: Duration(r.Cost.Workload), Recover: Duration(r.Cost.Recover), Ours: Duration(r.Cost.Ours)},
+		Messages: r.Messages, ProbeCost: Duration(r.ProbeCost), Retransmits: r.Retransmits,
+	}
+	if out.Messages == nil {
+		out.Messages = map[string]int{}
+	}
+	if d := r.GateDelay; d != nil {
+		out.GateDelay = &Delay{Count: d.Count, P50: Duration(d.P50), P99: Duration(d.P99), Max: Duration(d.Max)}
+	}
+	return out
+}
+
+// FromFinding converts a finding.
+func FromFinding(f model.Finding) Finding {
+	return Finding{
+		ID: f.ID, Campaign: f.Campaign, Target: f.Target, Class: string(f.Class), Failure: FromFailure(f.Failure), Run: f.Run,
+		Runs: nonNil(f.Runs), FirstAfter: f.FirstAfter, Clean: f.Clean, Replays: f.Replays, Reproduced: f.Reproduced,
+		Replay: "netsplit replay " + f.Run + " -n 10",
+	}
+}
+
+// FromInvariant converts an invariant.
+func FromInvariant(t model.TargetInvariant) Invariant {
+	i := t.Invariant
+	variable := func(v model.VarRef) Variable {
+		return Variable{Name: v.Name, About: v.About, Node: string(v.Node)}
+	}
+	out := Invariant{
+		ID: i.ID, Target: t.Target, Kind: i.Kind, Relation: i.Relation, A: variable(i.A), B: variable(i.B), Text: i.String(),
+		Status: string(i.Status), Support: i.Support, Changes: i.Changes, Distinct: i.Distinct, Runs: i.Runs, Chance: i.Chance,
+	}
+	if e := i.Example; e != nil {
+		out.Example = &Example{Run: e.Run, Message: e.Message, Type: e.Point.Type, From: string(e.Point.From), To: string(e.Point.To)}
+		for _, v := range e.Values {
+			switch v.Var {
+			case i.A:
+				out.Example.State.A = v.Value
+			case i.B:
+				out.Example.State.B = v.Value
+			}
+		}
+	}
+	return out
+}
+
+// FromSwitch converts a switch.
+func FromSwitch(s model.SwitchStatus) Switch {
+	return Switch{
+		Datapath: s.Datapath.String(), Connected: s.Connected, Since: when(s.Since), Address: s.Address,
+		Hardware: s.Hardware, Software: s.Software,
+		Ports: each(s.Ports, func(p model.PortStatus) Port {
+			return Port{Number: p.Number, Name: p.Name, Up: p.Up, Host: string(p.Host)}
+		}),
+		Flows: each(s.Flows, func(f model.FlowStatus) Flow {
+			return Flow{Table: f.Table, Priority: f.Priority, Cookie: fmt.Sprintf("0x%x", f.Cookie), Match: f.Match, Actions: f.Actions,
+				Packets: f.Packets, Bytes: f.Bytes, Age: Duration(f.Age), HardTimeout: Duration(f.HardTimeout), Ours: f.Ours}
+		}),
+	}
+}
+
+// FromHost converts a host.
+func FromHost(h model.TestbedHost) Host {
+	return Host{Name: string(h.Name), IP: h.IP.String(), MAC: h.MAC, Datapath: h.Datapath.String(), Port: h.Port}
+}
+
+// Model converts what a user asked for.
+func (s PartitionSpec) Model() model.PartitionSpec {
+	effect := model.Effect(s.Effect)
+	if effect == "" {
+		effect = model.Drop
+	}
+	return model.PartitionSpec{Name: s.Name, For: time.Duration(s.For), Partition: model.Partition{
+		Shape: model.Shape(s.Shape), Effect: effect,
+		Groups: each(s.Groups, func(g []string) []model.NodeID {
+			return each(g, func(n string) model.NodeID { return model.NodeID(n) })
+		}),
+	}}
+}
+
+// FromPartition converts a partition by hand.
+func FromPartition(p model.PartitionStatus) PartitionStatus {
+	w := fromPartition(p.Partition)
+	return PartitionStatus{
+		PartitionSpec: PartitionSpec{Name: p.Name, Shape: w.Shape, Effect: w.Effect, Groups: w.Groups, For: Duration(p.For)},
+		State:         string(p.State), Reason: p.Reason, Created: p.Created.UTC(), InForce: when(p.InForce), Healed: when(p.Healed),
+		Links: each(p.Partition.Links(), fromLink), Wanted: p.Wanted, Dropped: p.Dropped, Leaked: p.Leaked, LeakKnown: p.LeakKnown,
+	}
+}
+
+// FromAnnotation converts an annotation; one that lasts ends at to.
+func FromAnnotation(a model.Annotation, to time.Time) Annotation {
+	end := a.To
+	if end.IsZero() {
+		end = to
+	}
+	return Annotation{Time: a.From.UnixMilli(), TimeEnd: end.UnixMilli(), Title: a.Title, Text: a.Text, Tags: strings.Join(a.Tags, ",")}
+}
+
+// FromEvent converts an event.
+func FromEvent(e model.ServiceEvent) Event {
+	return Event{Num: e.Num, At: e.At.UTC(), Kind: e.Kind, ID: e.ID, State: e.State, Text: e.Text}
+}
+
+// FromHealth converts the health of the daemon.
+func FromHealth(h model.Health) Health {
+	return Health{OK: h.OK, Checks: each(h.Checks, func(c model.HealthCheck) Check { return Check(c) })}
+}
+
+// All converts a list with the given converter; the result is never nil.
+func All[A, B any](in []A, f func(A) B) []B { return each(in, f) }

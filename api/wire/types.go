@@ -1,0 +1,388 @@
+package wire
+
+import (
+	"fmt"
+	"time"
+)
+
+// Duration is a length of time, written as Go writes it: "1.5s", "2m0s".
+type Duration time.Duration
+
+// String is the duration as it goes over the wire.
+func (d Duration) String() string { return time.Duration(d).String() }
+
+// MarshalText writes the duration.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText reads what time.ParseDuration reads.
+func (d *Duration) UnmarshalText(b []byte) error {
+	v, err := time.ParseDuration(string(b))
+	if err != nil {
+		return fmt.Errorf("duration %q: write a number and a unit, as in 1.5s, 250ms or 10m", b)
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// CampaignSpec asks for a campaign.
+type CampaignSpec struct {
+	Target    string            `json:"target" minLength:"1" maxLength:"1024" doc:"Name of a known target, or path of a target file on the daemon's machine" example:"redis-sentinel"`
+	Strategy  string            `json:"strategy,omitempty" enum:"cofi,random,clean" default:"cofi" doc:"How scenarios are chosen"`
+	Seed      uint64            `json:"seed,omitempty" doc:"Drives every random choice; 0 or absent lets the daemon choose and record one"`
+	Labs      int               `json:"labs,omitempty" minimum:"1" maximum:"64" default:"1" doc:"Labs used at once"`
+	Runs      int               `json:"runs,omitempty" minimum:"0" maximum:"1000000" doc:"Bound on the fault runs; 0 or absent leaves it to the daemon"`
+	Clean     int               `json:"clean,omitempty" minimum:"0" maximum:"10000" doc:"Clean runs before the fault runs; 0 or absent leaves it to the daemon"`
+	Budget    Duration          `json:"budget,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Bound on the wall time of the whole, as in 10m; absent: none" example:"10m"`
+	Effect    string            `json:"effect,omitempty" enum:"drop,reset" default:"drop" doc:"What a cut does to what wants to cross: lose it, or also reset the TCP connections across"`
+	Retries   int               `json:"retries,omitempty" minimum:"0" maximum:"1000" doc:"How often a state that did not recur is tried again; 0 or absent leaves it to the daemon"`
+	Args      map[string]string `json:"args,omitempty" doc:"Settings handed to the target"`
+	MaxLost   *int              `json:"maxLost,omitempty" minimum:"0" maximum:"1000000000" doc:"Your bound on lost operations where the documentation admits losses; absent: none stated"`
+	MaxWindow *Duration         `json:"maxWindow,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Your bound on the window of documented losses; absent: none stated" example:"10s"`
+}
+
+// Campaign is a search and how far it got.
+type Campaign struct {
+	ID       string       `json:"id"`
+	State    string       `json:"state" enum:"queued,running,done,cancelled,failed"`
+	Reason   string       `json:"reason,omitempty" doc:"Why failed or cancelled"`
+	Spec     CampaignSpec `json:"spec"`
+	Created  time.Time    `json:"created"`
+	Ended    *time.Time   `json:"ended,omitempty"`
+	Done     int          `json:"done" doc:"Runs finished, clean ones included"`
+	Planned  int          `json:"planned" doc:"Bound on done; 0 if not known"`
+	Findings int          `json:"findings"`
+	Running  []string     `json:"running" doc:"Ids of the runs under way"`
+}
+
+// Campaigns is one page of campaigns, newest first.
+type Campaigns struct {
+	Items []Campaign `json:"items"`
+	Next  string     `json:"next,omitempty" doc:"Cursor of the next page; absent on the last"`
+}
+
+// Failure is one failed check of a run.
+type Failure struct {
+	Check     string   `json:"check"`
+	Signature string   `json:"signature" doc:"What failed and where, without times, counts or ids"`
+	Class     string   `json:"class" doc:"broken, documented or broken-bound"`
+	Summary   string   `json:"summary"`
+	Quote     string   `json:"quote,omitempty" doc:"The sentence of the documentation that admits or forbids it"`
+	Detail    []string `json:"detail,omitempty"`
+	Amount    int      `json:"amount,omitempty"`
+}
+
+// Verdict is the outcome of a run. Only pass is a pass.
+type Verdict struct {
+	Value    string    `json:"value" doc:"pass, fail, unknown or vacuous"`
+	Reason   string    `json:"reason"`
+	Failures []Failure `json:"failures"`
+	Legal    int       `json:"legal" doc:"Operations that were refused or timed out and had a right to"`
+}
+
+// Link is one direction between two hosts.
+type Link struct {
+	Src string `json:"src"`
+	Dst string `json:"dst"`
+}
+
+// LinkProof counts packets on one directed link while it was cut.
+type LinkProof struct {
+	Link
+	Wanted  int `json:"wanted"`
+	Dropped int `json:"dropped"`
+	Leaked  int `json:"leaked"`
+}
+
+// Proof says what the cut of a run really did. Offsets count from the start
+// of the run.
+type Proof struct {
+	Links      []Link      `json:"links"`
+	CutAt      Duration    `json:"cutAt"`
+	InForceAt  Duration    `json:"inForceAt"`
+	HealAt     Duration    `json:"healAt"`
+	HealedAt   Duration    `json:"healedAt"`
+	Wanted     int         `json:"wanted" doc:"Packets that wanted to cross"`
+	Dropped    int         `json:"dropped"`
+	Leaked     int         `json:"leaked" doc:"Arrived all the same, counted at the receiving hosts"`
+	LeakKnown  bool        `json:"leakKnown" doc:"False: no host could count leaked"`
+	ResetConns int         `json:"resetConns"`
+	PerLink    []LinkProof `json:"perLink"`
+}
+
+// State holds the values of an invariant's two variables.
+type State struct {
+	A string `json:"a"`
+	B string `json:"b"`
+}
+
+// Class is a message class.
+type Class struct {
+	Type  string `json:"type"`
+	From  string `json:"from"`
+	To    string `json:"to"`
+	State State  `json:"state"`
+}
+
+// Scenario is what a run was to do. The whole of it, as a replay needs it, is
+// in the run's file meta.json.
+type Scenario struct {
+	ID        string     `json:"id"`
+	Strategy  string     `json:"strategy"`
+	Seed      uint64     `json:"seed"`
+	Isolate   string     `json:"isolate,omitempty"`
+	Partition *Partition `json:"partition,omitempty"`
+	Invariant string     `json:"invariant,omitempty" doc:"The invariant whose violation triggers the cut, as a person writes it"`
+	State     *State     `json:"state,omitempty" doc:"Cut when the invariant's variables have these values"`
+	HealAt    *Class     `json:"healAt,omitempty" doc:"Only a message of this class heals"`
+	CutAfter  Duration   `json:"cutAfter,omitempty"`
+	HealAfter Duration   `json:"healAfter,omitempty"`
+	MaxCut    Duration   `json:"maxCut,omitempty"`
+	Why       string     `json:"why,omitempty"`
+}
+
+// Cost says where the wall time of a run went.
+type Cost struct {
+	Start    Duration `json:"start"`
+	Workload Duration `json:"workload"`
+	Recover  Duration `json:"recover"`
+	Ours     Duration `json:"ours"`
+}
+
+// Delay summarises how long packets were held at the gate.
+type Delay struct {
+	Count int      `json:"count"`
+	P50   Duration `json:"p50"`
+	P99   Duration `json:"p99"`
+	Max   Duration `json:"max"`
+}
+
+// Run is one execution of a target under one scenario.
+type Run struct {
+	ID        string         `json:"id"`
+	Campaign  string         `json:"campaign"`
+	Target    string         `json:"target"`
+	Lab       string         `json:"lab"`
+	Tap       string         `json:"tap"`
+	Version   string         `json:"version" doc:"Version of netsplit that made the run"`
+	ReplayOf  string         `json:"replayOf,omitempty"`
+	Started   time.Time      `json:"started"`
+	Ended     *time.Time     `json:"ended,omitempty"`
+	Scenario  Scenario       `json:"scenario"`
+	Verdict   Verdict        `json:"verdict"`
+	Proof     *Proof         `json:"proof,omitempty" doc:"Absent: no cut"`
+	Reached   bool           `json:"reached" doc:"The trigger fired: the cut took place"`
+	HealClass *Class         `json:"healClass,omitempty"`
+	Cost      Cost           `json:"cost"`
+	Messages  map[string]int `json:"messages" doc:"Messages by type"`
+	GateDelay *Delay         `json:"gateDelay,omitempty"`
+	ProbeCost Duration       `json:"probeCost"`
+	// Retransmits counts TCP retransmissions outside the cut.
+	Retransmits int `json:"retransmits"`
+}
+
+// Runs is one page of runs, in order of their start.
+type Runs struct {
+	Items []Run  `json:"items"`
+	Next  string `json:"next,omitempty" doc:"Cursor of the next page; absent on the last"`
+}
+
+// Finding is a distinct failure of a campaign.
+type Finding struct {
+	ID         string   `json:"id"`
+	Campaign   string   `json:"campaign"`
+	Target     string   `json:"target"`
+	Class      string   `json:"class" doc:"broken, documented or broken-bound"`
+	Failure    Failure  `json:"failure"`
+	Run        string   `json:"run" doc:"The run to replay"`
+	Runs       []string `json:"runs" doc:"All runs that showed it"`
+	FirstAfter int      `json:"firstAfter" doc:"Runs of the campaign until it was first seen"`
+	Clean      bool     `json:"clean" doc:"A run without any partition showed it too"`
+	Replays    int      `json:"replays"`
+	Reproduced int      `json:"reproduced"`
+	Replay     string   `json:"replay" doc:"The command that repeats it"`
+}
+
+// Findings is one page of findings.
+type Findings struct {
+	Items []Finding `json:"items"`
+	Next  string    `json:"next,omitempty" doc:"Cursor of the next page; absent on the last"`
+}
+
+// Variable names one instance of a variable: what node holds of About.
+type Variable struct {
+	Name  string `json:"name"`
+	About string `json:"about,omitempty"`
+	Node  string `json:"node"`
+}
+
+// Invariant is a relation between two nodes' variables.
+type Invariant struct {
+	ID       string   `json:"id"`
+	Target   string   `json:"target"`
+	Kind     string   `json:"kind"`
+	Relation string   `json:"relation"`
+	A        Variable `json:"a"`
+	B        Variable `json:"b"`
+	Text     string   `json:"text" doc:"The invariant as a person writes it"`
+	Status   string   `json:"status" doc:"mined, pinned or dropped"`
+	Support  int      `json:"support" doc:"Samples it held in"`
+	Changes  int      `json:"changes"`
+	Distinct int      `json:"distinct"`
+	Runs     int      `json:"runs" doc:"Clean runs that support it"`
+	Chance   float64  `json:"chance" doc:"Bound on the probability of a coincidence"`
+	Example  *Example `json:"example,omitempty"`
+}
+
+// Example is one sample in which an invariant held.
+type Example struct {
+	Run     string `json:"run"`
+	Message uint64 `json:"message"`
+	Type    string `json:"type"`
+	From    string `json:"from"`
+	To      string `json:"to"`
+	State   State  `json:"state"`
+}
+
+// Invariants are all invariants asked for.
+type Invariants struct {
+	Items []Invariant `json:"items"`
+}
+
+// InvariantChange asks for another status.
+type InvariantChange struct {
+	Status string `json:"status" enum:"mined,pinned,dropped" doc:"pinned: kept whatever later runs say; dropped: not explored; mined: neither"`
+}
+
+// Port is one port of a switch.
+type Port struct {
+	Number uint32 `json:"number"`
+	Name   string `json:"name"`
+	Up     bool   `json:"up"`
+	Host   string `json:"host,omitempty"`
+}
+
+// Flow is one rule of a switch.
+type Flow struct {
+	Table       uint8    `json:"table"`
+	Priority    uint16   `json:"priority"`
+	Cookie      string   `json:"cookie" doc:"Hexadecimal"`
+	Match       string   `json:"match"`
+	Actions     string   `json:"actions"`
+	Packets     uint64   `json:"packets"`
+	Bytes       uint64   `json:"bytes"`
+	Age         Duration `json:"age"`
+	HardTimeout Duration `json:"hardTimeout,omitempty"`
+	Ours        bool     `json:"ours" doc:"Installed by netsplit"`
+}
+
+// Switch is a switch as the controller knows it.
+type Switch struct {
+	Datapath  string     `json:"datapath" doc:"Datapath id, 16 hex digits"`
+	Connected bool       `json:"connected"`
+	Since     *time.Time `json:"since,omitempty"`
+	Address   string     `json:"address,omitempty"`
+	Hardware  string     `json:"hardware,omitempty"`
+	Software  string     `json:"software,omitempty"`
+	Ports     []Port     `json:"ports"`
+	Flows     []Flow     `json:"flows"`
+}
+
+// Switches are all switches of the testbed.
+type Switches struct {
+	Items []Switch `json:"items"`
+}
+
+// Host is a host of the testbed.
+type Host struct {
+	Name     string `json:"name"`
+	IP       string `json:"ip"`
+	MAC      string `json:"mac"`
+	Datapath string `json:"datapath"`
+	Port     uint32 `json:"port"`
+}
+
+// Hosts are all hosts of the testbed.
+type Hosts struct {
+	Items []Host `json:"items"`
+}
+
+// Partition is a shape over groups of hosts.
+type Partition struct {
+	Shape  string     `json:"shape" enum:"complete,partial,simplex" doc:"complete: the groups hold every host; partial: two groups, the other hosts reach both; simplex: packets flow from the first group to the second only"`
+	Effect string     `json:"effect,omitempty" enum:"drop,reset" default:"drop"`
+	Groups [][]string `json:"groups" minItems:"2" maxItems:"64" doc:"Names of hosts" example:"[[\"r1\"],[\"r2\",\"r3\"]]"`
+}
+
+// PartitionSpec asks for a partition, in one piece: there is nothing to save
+// or start afterwards.
+type PartitionSpec struct {
+	Name   string     `json:"name,omitempty" pattern:"^[a-z0-9-]{1,63}$" doc:"Absent: the daemon chooses one"`
+	Shape  string     `json:"shape" enum:"complete,partial,simplex" doc:"complete: the groups hold every host; partial: two groups, the other hosts reach both; simplex: packets flow from the first group to the second only"`
+	Effect string     `json:"effect,omitempty" enum:"drop,reset" default:"drop"`
+	Groups [][]string `json:"groups" minItems:"2" maxItems:"64" doc:"Names of hosts" example:"[[\"r1\"],[\"r2\",\"r3\"]]"`
+	For    Duration   `json:"for,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Heal by itself this long after it is in force; absent: only by hand" example:"1.5s"`
+}
+
+// PartitionStatus is a partition by hand and how far it got.
+type PartitionStatus struct {
+	PartitionSpec
+	State     string     `json:"state" enum:"requested,in_force,healing,healed,failed" doc:"in_force and healed are said only after proof"`
+	Reason    string     `json:"reason,omitempty" doc:"Why failed or healed"`
+	Created   time.Time  `json:"created"`
+	InForce   *time.Time `json:"inForce,omitempty"`
+	Healed    *time.Time `json:"healed,omitempty"`
+	Links     []Link     `json:"links" doc:"The directed links it cuts"`
+	Wanted    uint64     `json:"wanted"`
+	Dropped   uint64     `json:"dropped"`
+	Leaked    uint64     `json:"leaked"`
+	LeakKnown bool       `json:"leakKnown" doc:"False: nobody could count leaked"`
+}
+
+// Partitions are all partitions by hand.
+type Partitions struct {
+	Items []PartitionStatus `json:"items"`
+}
+
+// Reset says what a reset healed.
+type Reset struct {
+	Healed []string `json:"healed" doc:"Names of the partitions that were in force"`
+}
+
+// Annotation is a span to mark in a graph, in the shape that Grafana's
+// Infinity data source reads.
+type Annotation struct {
+	Time    int64  `json:"time" doc:"Milliseconds since 1970"`
+	TimeEnd int64  `json:"timeEnd" doc:"Milliseconds since 1970; the end of the asked range while it lasts"`
+	Title   string `json:"title"`
+	Text    string `json:"text"`
+	Tags    string `json:"tags" doc:"Separated by commas"`
+}
+
+// Event is one change of something the daemon serves.
+type Event struct {
+	Num   uint64    `json:"num"`
+	At    time.Time `json:"at"`
+	Kind  string    `json:"kind" doc:"campaign, run, finding, partition, switch or invariant"`
+	ID    string    `json:"id"`
+	State string    `json:"state"`
+	Text  string    `json:"text"`
+}
+
+// Version says what runs.
+type Version struct {
+	Version string `json:"version"`
+	Go      string `json:"go"`
+}
+
+// Check is one part of Health.
+type Check struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+}
+
+// Health says whether the daemon can do its work.
+type Health struct {
+	OK     bool    `json:"ok"`
+	Checks []Check `json:"checks"`
+}
