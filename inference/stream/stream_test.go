@@ -237,6 +237,17 @@ func TestTooMuchWaiting(t *testing.T) {
 	})
 }
 
+func TestTheLastUnacknowledgedBytesAreCompared(t *testing.T) {
+	steps := []step{
+		{seg{data: "abcdef"}, `data 0 @0 "abcdef"`},
+		{seg{seq: 6, data: "ghij"}, `data 0 @6 "ghij"`},
+		{seg{data: "ABCDEFGHIJ"}, "again 0 @0+10; differs 0 @2+8"},
+	}
+	run(t, opened(t, Config{MaxPast: 8}), steps)
+	steps[2].want = "again 0 @0+10; differs 0 @7+3"
+	run(t, opened(t, Config{MaxPast: 3}), steps)
+}
+
 func TestAStreamThatGoesOnFarAwayIsFollowed(t *testing.T) {
 	table := opened(t, Config{})
 	far := 1 << 28
