@@ -1,0 +1,348 @@
+package invariant
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
+	"netsplit/model"
+)
+
+// Options say what is kept. Zero values stand for the defaults.
+type Options struct {
+	// MinRuns is in how many runs a candidate must have samples at a point.
+	MinRuns int
+	// MinSupport is how many samples it must have held in at a point.
+	MinSupport int
+	// MaxChance is the greatest probability, after correction for the number
+	// of candidates, that the agreement is chance.
+	MaxChance float64
+}
+
+// Defaults of Options.
+const (
+	DefaultMinRuns    = 3
+	DefaultMinSupport = 10
+	DefaultMaxChance  = 0.01
+)
+
+// Miner collects samples and mines them. Runs may be added in any order and
+// at any time: what is mined depends only on which samples were added.
+type Miner struct {
+	vars   map[model.VarRef]*column
+	traces map[model.ProgramPoint]map[string]*trace // by point, then run
+	values map[string]int32                         // 1 and on; 0 is missing
+	names  []string
+}
+
+// column describes one variable.
+type column struct {
+	ref  model.VarRef
+	kind string
+}
+
+// trace holds the samples of one point in one run, by columns.
+type trace struct {
+	messages []uint64
+	cols     map[model.VarRef][]int32 // may be shorter than messages: missing
+}
+
+// NewMiner returns an empty miner.
+func NewMiner() *Miner {
+	return &Miner{vars: map[model.VarRef]*column{}, traces: map[model.ProgramPoint]map[string]*trace{},
+		values: map[string]int32{}, names: []string{""}}
+}
+
+// Add adds the samples of a run. Samples are put in the order of their
+// messages; values of nodes other than the two of the message are ignored.
+// Samples of a run that was added before are further samples of that run, in
+// the order of the calls.
+func (m *Miner) Add(run string, samples []model.Sample) {
+	samples = slices.Clone(samples)
+	slices.SortStableFunc(samples, func(a, b model.Sample) int { return cmp.Compare(a.Message, b.Message) })
+	for _, s := range samples {
+		runs := m.traces[s.Point]
+		if runs == nil {
+			runs = map[string]*trace{}
+			m.traces[s.Point] = runs
+		}
+		t := runs[run]
+		if t == nil {
+			t = &trace{cols: map[model.VarRef][]int32{}}
+			runs[run] = t
+		}
+		row := len(t.messages)
+		t.messages = append(t.messages, s.Message)
+		for _, v := range s.Values {
+			if v.Var.Node != s.Point.From && v.Var.Node != s.Point.To {
+				continue
+			}
+			if m.vars[v.Var] == nil {
+				m.vars[v.Var] = &column{ref: v.Var, kind: v.Kind}
+			}
+			id, ok := m.values[v.Value]
+			if !ok {
+				id = int32(len(m.names))
+				m.values[v.Value] = id
+				m.names = append(m.names, v.Value)
+			}
+			c := t.cols[v.Var]
+			for len(c) < row {
+				c = append(c, 0)
+			}
+			if len(c) == row {
+				t.cols[v.Var] = append(c, id)
+			}
+		}
+	}
+}
+
+// test is one candidate at one point.
+type test struct {
+	a, b     *column // a sorts before b
+	point    model.ProgramPoint
+	support  int
+	violated bool
+	changes  int
+	runs     []string
+	values   []int32 // distinct values on which they agreed
+	chance   float64 // not yet corrected
+	first    where
+}
+
+// where names a sample.
+type where struct {
+	run     string
+	message uint64
+	value   int32
+}
+
+// Invariants mines everything added so far. The result is sorted by A, then
+// B, with Status mined.
+//
+// Chance: let a change be a sample at which either value differs from the
+// sample before it in that trace and run. If the two variables were
+// independent, with the values they have at changes and at the start of runs,
+// they would agree at one change with probability q = sum over values of
+// pA(v)*pB(v), and at all k changes with q^k. Samples without a change count
+// for nothing. The result is multiplied by the number of candidates that
+// could have passed at all (Tarone 1990: with m the smallest number for which
+// at most m candidates have q^k <= MaxChance/m). Chance is the smallest over
+// the points where the invariant is kept; the same event seen at two points
+// is not counted twice.
+//
+// Of an invariant, Points are where it is kept; Support sums the samples of
+// these points, Runs and Distinct are of their union, Changes is the greatest
+// of one point. Equalities implied by transitivity are all reported: each
+// names another pair of nodes to set against one another.
+func (m *Miner) Invariants(o Options) []model.Invariant {
+	if o.MinRuns == 0 {
+		o.MinRuns = DefaultMinRuns
+	}
+	if o.MinSupport == 0 {
+		o.MinSupport = DefaultMinSupport
+	}
+	if o.MaxChance == 0 {
+		o.MaxChance = DefaultMaxChance
+	}
+	tests := m.tests()
+	factor := tarone(tests, o.MaxChance)
+
+	type pairKey struct{ a, b model.VarRef }
+	kept := map[pairKey][]*test{}
+	for _, t := range tests {
+		if !t.violated && t.support >= o.MinSupport && len(t.runs) >= o.MinRuns {
+			k := pairKey{t.a.ref, t.b.ref}
+			kept[k] = append(kept[k], t)
+		}
+	}
+	var out []model.Invariant
+	for _, ts := range kept {
+		if inv := m.join(ts, factor); inv.Chance <= o.MaxChance {
+			out = append(out, inv)
+		}
+	}
+	slices.SortFunc(out, func(a, b model.Invariant) int { return cmp.Or(a.A.Compare(b.A), a.B.Compare(b.B)) })
+	return out
+}
+
+// join makes one invariant of the points at which a pair is kept.
+func (m *Miner) join(ts []*test, factor float64) model.Invariant {
+	a, b := ts[0].a, ts[0].b
+	inv := model.Invariant{ID: model.InvariantID(model.RelationEqual, a.ref, b.ref), Kind: a.kind,
+		Relation: model.RelationEqual, A: a.ref, B: b.ref, Status: model.InvariantMined, Chance: 1}
+	runs, values := map[string]bool{}, map[int32]bool{}
+	var example *test
+	for _, t := range ts {
+		inv.Support += t.support
+		inv.Changes = max(inv.Changes, t.changes)
+		inv.Chance = min(inv.Chance, t.chance*factor)
+		inv.Points = append(inv.Points, t.point)
+		for _, r := range t.runs {
+			runs[r] = true
+		}
+		for _, v := range t.values {
+			values[v] = true
+		}
+		if example == nil || cmp.Or(cmp.Compare(t.first.run, example.first.run), cmp.Compare(t.first.message, example.first.message), t.point.Compare(example.point)) < 0 {
+			example = t
+		}
+	}
+	slices.SortFunc(inv.Points, model.ProgramPoint.Compare)
+	inv.Runs, inv.Distinct = len(runs), len(values)
+	v := m.names[example.first.value]
+	inv.Example = &model.Sample{Run: example.first.run, Message: example.first.message, Point: example.point,
+		Values: []model.VarValue{{Var: a.ref, Kind: a.kind, Value: v}, {Var: b.ref, Kind: b.kind, Value: v}}}
+	return inv
+}
+
+// tests evaluates every candidate at every point.
+func (m *Miner) tests() []*test {
+	var out []*test
+	count := newCounter(len(m.names))
+	for point, runs := range m.traces {
+		names := slices.Sorted(maps.Keys(runs))
+		var from, to []*column
+		for _, c := range m.vars {
+			switch c.ref.Node {
+			case point.From:
+				from = append(from, c)
+			case point.To:
+				to = append(to, c)
+			}
+		}
+		for _, a := range from {
+			for _, b := range to {
+				if !alike(a, b) {
+					continue
+				}
+				if t := evaluate(a, b, names, runs, count); t.support > 0 || t.violated {
+					t.point = point
+					out = append(out, t)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// alike reports whether two variables of two nodes may be compared: they
+// are of one kind and about the same thing. A variable about nothing in
+// particular is about its own node where the other is about that node.
+func alike(a, b *column) bool {
+	if a.kind != b.kind || a.ref.Node == b.ref.Node {
+		return false
+	}
+	x, y := a.ref, b.ref
+	switch {
+	case x.About == y.About:
+		return true
+	case x.About == "":
+		return y.About == string(x.Node)
+	case y.About == "":
+		return x.About == string(y.Node)
+	}
+	return false
+}
+
+func evaluate(a, b *column, names []string, runs map[string]*trace, count *counter) *test {
+	if b.ref.Compare(a.ref) < 0 {
+		a, b = b, a
+	}
+	t := &test{a: a, b: b}
+	count.reset()
+	for _, run := range names {
+		tr := runs[run]
+		ca, cb := tr.cols[a.ref], tr.cols[b.ref]
+		var lastA, lastB int32
+		for i := range min(len(ca), len(cb)) {
+			va, vb := ca[i], cb[i]
+			if va == 0 || vb == 0 {
+				continue
+			}
+			if va == vb {
+				t.support++
+			} else {
+				t.violated = true
+			}
+			if va == lastA && vb == lastB {
+				continue
+			}
+			if lastA != 0 {
+				t.changes++
+			} else {
+				t.runs = append(t.runs, run)
+				if t.first.run == "" {
+					t.first = where{run, tr.messages[i], va}
+				}
+			}
+			count.add(va, vb)
+			lastA, lastB = va, vb
+		}
+	}
+	t.chance = math.Pow(count.agree(), float64(t.changes))
+	if !t.violated {
+		t.values = slices.Clone(count.seen)
+	}
+	return t
+}
+
+// tarone returns the factor that corrects for the number of candidates.
+func tarone(tests []*test, max float64) float64 {
+	ps := make([]float64, len(tests))
+	for i, t := range tests {
+		ps[i] = t.chance
+	}
+	slices.Sort(ps)
+	for m := 1; m < len(ps); m++ {
+		// ps[m] is the (m+1)th smallest: more than m could pass if it can.
+		if ps[m] > max/float64(m) {
+			return float64(m)
+		}
+	}
+	return float64(len(ps))
+}
+
+// counter counts how often each of two variables had each value.
+type counter struct {
+	a, b []int64
+	seen []int32
+	n    int64
+}
+
+func newCounter(values int) *counter {
+	return &counter{a: make([]int64, values), b: make([]int64, values)}
+}
+
+func (c *counter) reset() {
+	for _, v := range c.seen {
+		c.a[v], c.b[v] = 0, 0
+	}
+	c.seen, c.n = c.seen[:0], 0
+}
+
+func (c *counter) add(a, b int32) {
+	if c.a[a] == 0 && c.b[a] == 0 {
+		c.seen = append(c.seen, a)
+	}
+	if a != b && c.a[b] == 0 && c.b[b] == 0 {
+		c.seen = append(c.seen, b)
+	}
+	c.a[a]++
+	c.b[b]++
+	c.n++
+}
+
+// agree is the probability that two independent variables with these counts
+// have the same value: exact, so that the order of values does not matter.
+func (c *counter) agree() float64 {
+	if c.n == 0 {
+		return 1
+	}
+	var sum int64
+	for _, v := range c.seen {
+		sum += c.a[v] * c.b[v]
+	}
+	return float64(sum) / float64(c.n*c.n)
+}
