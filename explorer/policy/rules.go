@@ -55,10 +55,16 @@ func Rules() []Rule {
 			Applies: isolatesLeader,
 		},
 		{
-			Name:    "recurs",
-			Why:     "a state met in every run so far will most likely be met again, so the run is not wasted",
+			Name:    "often met",
+			Why:     "a run whose state does not occur is wasted: this one was met in at least half of the runs",
 			Weight:  1,
-			Applies: func(c Candidate) bool { return c.AllRuns > 0 && c.StateRuns == c.AllRuns },
+			Applies: func(c Candidate) bool { return c.AllRuns > 0 && 2*c.StateRuns >= c.AllRuns },
+		},
+		{
+			Name:    "nearly always met",
+			Why:     "this one was met in at least nine of ten runs",
+			Weight:  2,
+			Applies: func(c Candidate) bool { return c.AllRuns > 0 && 10*c.StateRuns >= 9*c.AllRuns },
 		},
 		{
 			Name:    "moving",

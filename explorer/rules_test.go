@@ -1,0 +1,331 @@
+package explorer_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"netsplit/explorer"
+	"netsplit/model"
+)
+
+var hosts = []model.NodeID{"a", "b", "c", "k"}
+
+func leader(n model.NodeID) model.VarRef { return model.VarRef{Name: "leader", Node: n} }
+
+func equal(a, b model.NodeID) model.Invariant {
+	return model.Invariant{ID: string(a + b), Kind: "leader", Relation: model.RelationEqual, A: leader(a), B: leader(b)}
+}
+
+// randomRun draws a scenario and an event log, hostile ones included: unknown
+// message numbers, times that run back, a second start of the workload.
+func randomRun(r *rand.Rand) (model.Scenario, []model.Event) {
+	inv := equal("a", "b")
+	values := []string{"x", "y", model.Absent}
+	st := model.State{A: "x", B: "y"}
+	s := model.Scenario{Strategy: []model.Strategy{model.StrategyClean, model.StrategyCoFI, model.StrategyRandom}[r.IntN(3)],
+		Isolate: "a", Invariant: &inv, State: &st, Observe: []model.Invariant{equal("b", "c")},
+		CutAfter: time.Duration(r.IntN(50)), HealAfter: time.Duration(r.IntN(100)), MaxCut: time.Duration(r.IntN(40)), Never: r.IntN(8) == 0}
+	s.Partition = model.Isolate("a", hosts, model.Drop)
+	if r.IntN(3) == 0 {
+		s.Partition = model.Partition{Shape: model.Simplex, Effect: model.Drop, Groups: [][]model.NodeID{{"a"}, {"b"}}}
+	}
+	class := func() model.Class {
+		return model.Class{Type: string('A' + rune(r.IntN(2))), From: hosts[r.IntN(2)], To: hosts[r.IntN(2)], State: model.State{A: values[r.IntN(3)], B: values[r.IntN(3)]}}
+	}
+	for range r.IntN(6) {
+		s.Seen = append(s.Seen, class())
+	}
+	if r.IntN(4) == 0 {
+		c := class()
+		s.HealAt = &c
+	}
+	var log []model.Event
+	var at time.Duration
+	add := func(ev model.Event) {
+		ev.Num, ev.At = uint64(len(log)+1), at
+		log = append(log, ev)
+	}
+	var msgs uint64
+	for range 30 + r.IntN(100) {
+		at += time.Duration(r.IntN(3) - r.IntN(2))
+		from, to := hosts[r.IntN(4)], hosts[r.IntN(4)]
+		switch r.IntN(8) {
+		case 0:
+			add(model.Event{Kind: []model.EventKind{model.EventWorkload, model.EventTick, model.EventNote, model.EventStart, model.EventInForce}[r.IntN(5)]})
+		case 1:
+			if r.IntN(20) == 0 {
+				add(model.Event{Kind: model.EventStop})
+			}
+		case 2:
+			add(model.Event{Kind: model.EventObserve, Observation: &model.Observation{Var: leader(from), Value: values[r.IntN(3)], Probe: "p"}})
+		default:
+			p := &model.HeldPacket{Frame: uint64(len(log) + 1), From: from, To: to}
+			for range r.IntN(3) {
+				msgs++
+				add(model.Event{Kind: model.EventMessage, Message: &model.Message{Num: msgs, From: from, To: to, Type: string('A' + rune(r.IntN(2)))}})
+				p.Messages = append(p.Messages, msgs)
+				if r.IntN(2) == 0 {
+					add(model.Event{Kind: model.EventObserve, Observation: &model.Observation{Var: leader(from), Value: values[r.IntN(3)], Message: msgs}})
+				}
+			}
+			if r.IntN(4) == 0 {
+				p.Again = []uint64{uint64(r.IntN(int(msgs) + 3))}
+			}
+			add(model.Event{Kind: model.EventPacket, Packet: p})
+		}
+	}
+	return s, log
+}
+
+// TestEngineKeepsItsRules checks, on random logs, what must hold whatever the
+// scenario: one answer per packet, at most one cut and one heal, in this order,
+// nothing crosses while cut, everything passes before and after, and a message
+// heals only if its class may.
+func TestEngineKeepsItsRules(t *testing.T) {
+	cuts, heals, byClass := 0, 0, 0
+	for seed := range uint64(4000) {
+		s, log := randomRun(rand.New(rand.NewPCG(seed, 1)))
+		e := explorer.NewEngine(s)
+		cut, healed, working, stopped := false, false, false, false
+		dropped := 0
+		fail := func(ev model.Event, format string, a ...any) {
+			t.Fatalf("seed %d, event %d (%s): %s\nscenario %+v", seed, ev.Num, ev.Kind, fmt.Sprintf(format, a...), s)
+		}
+		for _, ev := range log {
+			working = working || ev.Kind == model.EventWorkload && !stopped
+			ds := e.Step(ev)
+			for i, d := range ds {
+				if d.Event != ev.Num || d.Reason == "" {
+					fail(ev, "decision %+v names another event or no reason", d)
+				}
+				if d.Cut {
+					if cut || !working || stopped || s.Strategy == model.StrategyClean {
+						fail(ev, "cut twice, outside the workload, or in a clean run")
+					}
+					cut = true
+					cuts++
+				}
+				if d.Heal {
+					if !cut || healed {
+						fail(ev, "heal without a cut")
+					}
+					healed = true
+					heals++
+				}
+				if d.Class != nil {
+					byClass++
+					switch {
+					case s.Strategy != model.StrategyCoFI || s.Never || !d.Heal:
+						fail(ev, "class %s must not decide", d.Class)
+					case d.Class.From != s.Isolate && d.Class.To != s.Isolate:
+						fail(ev, "class %s does not concern %s", d.Class, s.Isolate)
+					case s.HealAt != nil && *d.Class != *s.HealAt, s.HealAt == nil && slices.Contains(s.Seen, *d.Class):
+						fail(ev, "class %s may not heal", d.Class)
+					}
+				}
+				if (d.Action != "") != (ev.Kind == model.EventPacket && i == len(ds)-1) {
+					fail(ev, "an action must be the last decision on a packet and nothing else: %+v", ds)
+				}
+			}
+			if ev.Kind == model.EventPacket {
+				if len(ds) == 0 {
+					fail(ev, "no answer")
+				}
+				last := ds[len(ds)-1]
+				across := slices.Contains(s.Partition.Links(), model.Link{Src: ev.Packet.From, Dst: ev.Packet.To})
+				if want := cut && !healed && across; want != (last.Action == model.Refuse) {
+					fail(ev, "%s, cut %v healed %v across %v", last.Action, cut, healed, across)
+				}
+				if last.Action == model.Refuse {
+					dropped++
+				}
+			}
+			stopped = stopped || ev.Kind == model.EventStop
+			if stopped && cut && !healed {
+				fail(ev, "still cut after the workload")
+			}
+		}
+		r := e.Result()
+		if r.Reached != cut || r.Healed != healed || r.Dropped != dropped || r.Wanted < dropped {
+			t.Fatalf("seed %d: result %+v, saw cut %v, healed %v, dropped %d", seed, r, cut, healed, dropped)
+		}
+	}
+	if cuts < 500 || heals < 300 || byClass < 100 {
+		t.Fatalf("the logs are too tame: %d cuts, %d heals, %d by a message", cuts, heals, byClass)
+	}
+}
+
+// TestStatesAgainstPlainReading compares the states met with a reading of the
+// log that remembers nothing but values.
+func TestStatesAgainstPlainReading(t *testing.T) {
+	for seed := range uint64(1000) {
+		_, log := randomRun(rand.New(rand.NewPCG(seed, 2)))
+		invs := []model.Invariant{equal("a", "b"), equal("b", "c")}
+		var want []model.MetState
+		for _, inv := range invs {
+			values := map[model.VarRef]string{}
+			working := false
+			var now time.Duration
+			last := "consistent"
+			met := map[model.State]*model.MetState{}
+			for _, ev := range log {
+				now = max(now, ev.At)
+				working = working || ev.Kind == model.EventWorkload
+				if ev.Kind == model.EventStop {
+					break
+				}
+				if o := ev.Observation; o != nil {
+					values[o.Var] = o.Value
+				}
+				a, okA := values[inv.A]
+				b, okB := values[inv.B]
+				is := "consistent"
+				if okA && okB && a != b {
+					is = a + "|" + b
+				}
+				if !working || is == last {
+					continue
+				}
+				last = is
+				if is == "consistent" {
+					continue
+				}
+				st := model.State{A: a, B: b}
+				if met[st] == nil {
+					met[st] = &model.MetState{Invariant: inv.ID, State: st, First: now}
+				}
+				met[st].Count++
+			}
+			for _, m := range met {
+				want = append(want, *m)
+			}
+		}
+		slices.SortFunc(want, func(x, y model.MetState) int {
+			if x.Invariant != y.Invariant {
+				return map[bool]int{true: -1, false: 1}[x.Invariant < y.Invariant]
+			}
+			return x.State.Compare(y.State)
+		})
+		if got := explorer.States(log, invs); !slices.Equal(got, want) {
+			t.Fatalf("seed %d:\n got %+v\nwant %+v", seed, got, want)
+		}
+	}
+}
+
+// TestSearchKeepsItsRules drives a search with random results that come back
+// in random order, some lost, some unjudged, and checks what must hold.
+func TestSearchKeepsItsRules(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		cfg := explorer.Config{Strategy: []model.Strategy{model.StrategyCoFI, model.StrategyRandom}[r.IntN(2)], Seed: seed, Nodes: hosts[:3], Hosts: hosts,
+			Effect: model.Drop, Retries: r.IntN(3), Runs: r.IntN(60), Clean: r.IntN(4), Workload: time.Second, IsolateClients: r.IntN(2) == 0}
+		core := explorer.NewCore(cfg)
+		invs := []model.Invariant{equal("a", "b"), equal("b", "c")}
+		out := map[string]model.Scenario{}
+		fresh, fault, steps := map[string]bool{}, 0, 0
+		var ids []string
+		step := func(in explorer.Input) explorer.Ready {
+			if steps++; steps > 5000 {
+				t.Fatalf("seed %d: does not end", seed)
+			}
+			return core.Step(in)
+		}
+		for {
+			ready := step(explorer.Input{Kind: explorer.InputAsk, Slots: 1 + r.IntN(3)})
+			for _, s := range ready.Scenarios {
+				if _, dup := out[s.ID]; dup {
+					t.Fatalf("seed %d: %s is out twice", seed, s.ID)
+				}
+				for _, o := range out {
+					if s.Strategy == model.StrategyCoFI && o.Strategy == s.Strategy && o.Isolate == s.Isolate && o.Invariant.ID == s.Invariant.ID && *o.State == *s.State {
+						t.Fatalf("seed %d: %s and %s are two runs of one pair", seed, s.ID, o.ID)
+					}
+				}
+				if !fresh[s.ID] && s.Strategy != model.StrategyClean {
+					fault++
+				}
+				fresh[s.ID] = true
+				if s.Strategy != model.StrategyClean {
+					if err := s.Partition.Validate(hosts); err != nil {
+						t.Fatalf("seed %d: %v", seed, err)
+					}
+				}
+				if s.Strategy == model.StrategyRandom && (s.CutAfter < 0 || s.HealAfter < s.CutAfter || s.HealAfter > 2*time.Second) {
+					t.Fatalf("seed %d: offsets %s, %s", seed, s.CutAfter, s.HealAfter)
+				}
+				if !slices.IsSortedFunc(s.Seen, model.Class.Compare) {
+					t.Fatalf("seed %d: classes not sorted", seed)
+				}
+				out[s.ID] = s
+				ids = append(ids, s.ID)
+			}
+			if ready.Mine {
+				step(explorer.Input{Kind: explorer.InputInvariants, Invariants: invs})
+				continue
+			}
+			if ready.Done {
+				break
+			}
+			if len(ids) == 0 {
+				t.Fatalf("seed %d: nothing out, not done: %s", seed, ready.Why)
+			}
+			i := r.IntN(len(ids))
+			s := out[ids[i]]
+			ids = slices.Delete(ids, i, i+1)
+			delete(out, s.ID)
+			if r.IntN(10) == 0 {
+				step(explorer.Input{Kind: explorer.InputLost, Scenario: s.ID})
+				continue
+			}
+			res := model.RunResult{Scenario: s.ID, Verdict: model.Verdict{Value: model.VerdictPass}, Duration: time.Duration(r.IntN(int(2 * time.Second)))}
+			if r.IntN(10) == 0 {
+				res.Verdict.Value = model.VerdictUnknown
+			}
+			if r.IntN(3) > 0 {
+				res.States = []model.MetState{{Invariant: "ab", State: model.State{A: "x", B: string('p' + rune(r.IntN(3)))}, Count: 1, First: time.Duration(r.IntN(9))}}
+			}
+			if s.Strategy == model.StrategyCoFI && r.IntN(3) > 0 {
+				res.Reached = true
+				if c := (model.Class{Type: string('A' + rune(r.IntN(6))), From: s.Isolate, To: "k"}); r.IntN(4) > 0 && !slices.Contains(s.Seen, c) {
+					res.HealClass = &c
+				}
+			}
+			step(explorer.Input{Kind: explorer.InputResult, Result: &res})
+		}
+		if len(out) > 0 {
+			t.Fatalf("seed %d: done with %d runs out", seed, len(out))
+		}
+		if fault > cfg.Runs {
+			t.Fatalf("seed %d: %d fault runs, budget %d", seed, fault, cfg.Runs)
+		}
+		if cfg.Strategy == model.StrategyRandom && fault != cfg.Runs {
+			t.Fatalf("seed %d: %d random runs of %d", seed, fault, cfg.Runs)
+		}
+	}
+}
+
+// TestConfig: a wrong configuration says what to do.
+func TestConfig(t *testing.T) {
+	good := explorer.Config{Strategy: model.StrategyCoFI, Nodes: hosts[:3], Hosts: hosts, Effect: model.Drop}
+	if err := good.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for name, spoil := range map[string]func(*explorer.Config){
+		"strategy": func(c *explorer.Config) { c.Strategy = "best" },
+		"negative": func(c *explorer.Config) { c.Runs = -1 },
+		"no nodes": func(c *explorer.Config) { c.Nodes = nil },
+		"effect":   func(c *explorer.Config) { c.Effect = "" },
+		"one node": func(c *explorer.Config) { c.Nodes = hosts[:1] },
+		"no host":  func(c *explorer.Config) { c.Hosts = hosts[:2]; c.IsolateClients = true },
+	} {
+		c := good
+		spoil(&c)
+		r := explorer.NewCore(c).Step(explorer.Input{Kind: explorer.InputAsk, Slots: 1})
+		if c.Validate() == nil || !r.Done || r.Why == "" || len(r.Scenarios) > 0 {
+			t.Errorf("%s: error %v, ready %+v", name, c.Validate(), r)
+		}
+	}
+}
