@@ -16,7 +16,8 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build bin/netsplit and the helper programs of the targets
-	$(GO) build -o bin/ ./cmd/netsplit ./deploy/targets/redis-sentinel/client ./e2e/targets/gossip
+	$(GO) build -o bin/ ./cmd/netsplit ./e2e/targets/gossip
+	$(GO) build -o bin/redis-sentinel-client ./deploy/targets/redis-sentinel/client
 
 .PHONY: setup setup-test setup-bench
 setup: ## install what a campaign needs (root)

@@ -26,7 +26,7 @@ type Exit struct {
 	Host     model.NodeID  `json:"host"`
 	Process  string        `json:"process"`
 	At       time.Duration `json:"at"`
-	Status   string        `json:"status"`
+	Status   int           `json:"status"`   // exit status; 128 + signal number for a signal
 	Expected bool          `json:"expected"` // we stopped it, or it may exit
 }
 
@@ -37,8 +37,19 @@ type Recovery struct {
 	Limit    time.Duration `json:"limit"`
 	Stable   bool          `json:"stable"`
 	Pending  []string      `json:"pending,omitempty"`  // conditions that did not hold at the limit
-	Violated []string      `json:"violated,omitempty"` // invariants that did not hold again
+	Violated []Violation   `json:"violated,omitempty"` // invariants that did not hold again
+	// Final holds the last value of every variable at the end of recovery.
+	Final []model.VarValue `json:"final,omitempty"`
 }
+
+// Violation is an invariant that did not hold, with the values seen.
+type Violation struct {
+	Invariant model.Invariant `json:"invariant"`
+	State     model.State     `json:"state"`
+}
+
+// String is the invariant and the state.
+func (v Violation) String() string { return v.Invariant.String() + " is " + v.State.String() }
 
 // Evidence is what a run measured beside its line files. It is written before
 // the run is judged.

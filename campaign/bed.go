@@ -1,0 +1,183 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"netsplit/campaign/agent"
+	"netsplit/campaign/fabric"
+	"netsplit/controller"
+	"netsplit/inference/tap"
+	"netsplit/model"
+)
+
+// Bed is a testbed with everything that a run needs of it: its switches under
+// control, an agent on each host, and its mirror port. One run uses it at a
+// time.
+type Bed struct {
+	Testbed model.Testbed
+
+	fabric *fabric.Fabric
+	run    atomic.Pointer[session] // of the run under way; nil between runs
+	agents map[model.NodeID]*agent.Client
+	macs   map[model.NodeID]net.HardwareAddr
+	mirror *tap.Reader
+	stop   context.CancelFunc // of the mirror reader of the run under way
+	read   chan struct{}      // closed when that reader ended
+}
+
+// fenceLimit is how long a switch may take to answer a barrier.
+const fenceLimit = 2 * time.Second
+
+// newBed takes over the switches of a testbed and starts an agent on every
+// host. binary is the netsplit program as the hosts find it; told is called
+// when a switch comes or goes.
+func newBed(ctx context.Context, tb model.Testbed, ctrl *controller.Controller, binary string, log *slog.Logger, told func(model.DatapathID, bool)) (*Bed, error) {
+	b := &Bed{Testbed: tb, agents: map[model.NodeID]*agent.Client{}, macs: map[model.NodeID]net.HardwareAddr{}}
+	trouble := func(format string, args ...any) {
+		if s := b.run.Load(); s != nil {
+			s.Fail(format, args...)
+		}
+	}
+	f, err := fabric.New(fabric.Config{Testbed: tb, Controller: ctrl, Log: log,
+		PacketIn: func(host model.NodeID, at time.Time, frame []byte) {
+			if s := b.run.Load(); s != nil {
+				s.Gate(host, at, frame)
+			}
+		},
+		Events: fabric.Events{
+			Ready: func(id model.DatapathID) { told(id, true) },
+			SwitchDown: func(id model.DatapathID, err error) {
+				told(id, false)
+				trouble("switch %s went away, with what it held: %v", id, err)
+			},
+			SwitchError: func(id model.DatapathID, err error) { trouble("switch %s refused: %v", id, err) },
+			Tampered: func(id model.DatapathID, t fabric.Tampering) {
+				trouble("somebody changed the rules of switch %s: %s", id, t)
+			},
+		}})
+	if err != nil {
+		return nil, err
+	}
+	b.fabric = f
+	for _, h := range tb.Hosts {
+		mac, err := net.ParseMAC(h.MAC)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("host %s: %w", h.Name, err), b.Close())
+		}
+		b.macs[h.Name] = mac
+		a, err := agent.Start(ctx, h, binary)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("start the agent on host %s: %w", h.Name, err), b.Close())
+		}
+		b.agents[h.Name] = a
+	}
+	return b, nil
+}
+
+// Close ends the agents and removes our rules from the switches.
+func (b *Bed) Close() error {
+	var errs []error
+	for _, a := range b.agents {
+		errs = append(errs, a.Close())
+	}
+	if b.fabric != nil {
+		errs = append(errs, b.fabric.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (b *Bed) hasMirror() bool { return len(b.Testbed.Mirrors) > 0 }
+
+// tapName says which tap a run uses.
+func (b *Bed) tapName(fault bool) string {
+	if fault || !b.hasMirror() {
+		return "gate"
+	}
+	return "mirror"
+}
+
+// tap opens the taps of a run: the gate for fault runs and where there is no
+// mirror port, the mirror otherwise.
+func (b *Bed) tap(ctx context.Context, s *session, pairs []fabric.Pair, fault bool) error {
+	b.run.Store(s)
+	if b.tapName(fault) == "gate" {
+		return b.fabric.SetTaps(ctx, pairs, nil)
+	}
+	m := b.Testbed.Mirrors[0]
+	r, err := tap.Open(m.Interface, m.Netns)
+	if err != nil {
+		return fmt.Errorf("open the mirror port: %w", err)
+	}
+	b.mirror = r
+	rctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	b.stop, b.read = cancel, make(chan struct{})
+	go func() {
+		defer close(b.read)
+		if err := r.Read(rctx, s.Mirror); err != nil && rctx.Err() == nil {
+			s.Fail("the mirror port could not be read any more: %v", err)
+		}
+	}()
+	return b.fabric.SetTaps(ctx, nil, pairs)
+}
+
+// calm closes the taps: plain forwarding between all hosts, nothing held.
+func (b *Bed) calm(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	err := b.fabric.SetTaps(ctx, nil, nil)
+	b.run.Store(nil)
+	if b.mirror != nil {
+		b.stop()
+		<-b.read
+		err = errors.Join(err, b.mirror.Close())
+		b.mirror = nil
+	}
+	return err
+}
+
+// Release sends a held frame on to its host.
+func (b *Bed) Release(frame []byte, to model.NodeID) error { return b.fabric.Release(frame, to) }
+
+// Fence returns when everything sent to the switches before it was carried
+// out, or with an error after fenceLimit.
+func (b *Bed) Fence() error {
+	ctx, cancel := context.WithTimeout(context.Background(), fenceLimit)
+	defer cancel()
+	return b.fabric.Fence(ctx)
+}
+
+// MAC is the hardware address of a host.
+func (b *Bed) MAC(h model.NodeID) (net.HardwareAddr, bool) {
+	m, ok := b.macs[h]
+	return m, ok
+}
+
+// arrived counts, at the receiving host, the packets of a link between two
+// moments, and gives the time of the first after the second of them.
+func (b *Bed) arrived(ctx context.Context, l model.Link, from, to time.Time) (int, time.Time, error) {
+	a := b.agents[l.Dst]
+	src, ok := b.Testbed.Host(l.Src)
+	if a == nil || !ok {
+		return 0, time.Time{}, fmt.Errorf("no agent on host %s", l.Dst)
+	}
+	n := 0
+	if to.After(from) {
+		c, err := a.CountFrom(ctx, []netip.Addr{src.IP}, from, to)
+		if err != nil {
+			return 0, time.Time{}, err
+		}
+		if c.Incomplete {
+			return c.Packets, time.Time{}, fmt.Errorf("the agent on host %s missed packets", l.Dst)
+		}
+		n = c.Packets
+	}
+	first, err := a.FirstFrom(ctx, []netip.Addr{src.IP}, to)
+	return n, first, err
+}

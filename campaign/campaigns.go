@@ -1,0 +1,381 @@
+package campaign
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"netsplit/campaign/target"
+	"netsplit/explorer"
+	"netsplit/explorer/check"
+	"netsplit/inference/invariant"
+	"netsplit/model"
+)
+
+// job is a campaign that is queued or under way.
+type job struct {
+	ctx    context.Context
+	c      model.Campaign
+	cancel context.CancelCauseFunc
+}
+
+var errCancelled = errors.New("cancelled")
+
+// Defaults of a campaign, used where a spec says nothing.
+const (
+	defaultRuns    = 20
+	defaultClean   = 3
+	defaultRetries = 2
+	maxLabs        = 16
+)
+
+// CreateCampaign checks and queues a campaign.
+func (s *Service) CreateCampaign(ctx context.Context, spec model.CampaignSpec) (model.Campaign, error) {
+	spec, t, err := s.complete(spec)
+	if err != nil {
+		return model.Campaign{}, err
+	}
+	if err := target.CheckNeeds(t); err != nil {
+		return model.Campaign{}, fmt.Errorf("%w: %w", model.ErrUnavailable, err)
+	}
+	c := model.Campaign{ID: s.newID(), Spec: spec, State: model.CampaignQueued, Created: time.Now()}
+	c.Planned = spec.Runs
+	if spec.Replay == "" {
+		c.Planned += spec.Clean
+	}
+	if err := s.store.PutCampaign(c); err != nil {
+		return model.Campaign{}, err
+	}
+	s.enqueue(c)
+	return c, nil
+}
+
+// complete fills in defaults and refuses what makes no sense.
+func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.Target, error) {
+	bad := func(format string, args ...any) (model.CampaignSpec, *model.Target, error) {
+		return spec, nil, fmt.Errorf("%w: %s", model.ErrInvalid, fmt.Sprintf(format, args...))
+	}
+	if spec.Replay != "" {
+		sum, err := s.store.GetRun(spec.Replay)
+		if err != nil {
+			return spec, nil, fmt.Errorf("replay %s: %w", spec.Replay, err)
+		}
+		orig, err := s.store.GetCampaign(sum.Campaign)
+		if err != nil {
+			return spec, nil, err
+		}
+		spec.Target, spec.Args, spec.Effect = orig.Spec.Target, orig.Spec.Args, orig.Spec.Effect
+		spec.Strategy, spec.MaxLost, spec.MaxWindow = orig.Spec.Strategy, orig.Spec.MaxLost, orig.Spec.MaxWindow
+	}
+	t, _, err := target.Load(spec.Target)
+	if err != nil {
+		return spec, nil, fmt.Errorf("%w: %w", model.ErrInvalid, err)
+	}
+	if spec.Target != t.Name {
+		if abs, err := filepath.Abs(spec.Target); err == nil {
+			spec.Target = abs
+		}
+	}
+	if spec.Strategy == "" {
+		spec.Strategy = model.StrategyCoFI
+	}
+	if spec.Effect == "" {
+		spec.Effect = model.Drop
+	}
+	if spec.Labs == 0 {
+		spec.Labs = 1
+	}
+	if spec.Runs == 0 {
+		spec.Runs = defaultRuns
+	}
+	if spec.Clean == 0 {
+		spec.Clean = defaultClean
+	}
+	if spec.Retries == 0 {
+		spec.Retries = defaultRetries
+	}
+	if spec.Seed == 0 {
+		spec.Seed = uint64(time.Now().UnixNano())
+	}
+	switch {
+	case spec.Labs < 1 || spec.Labs > maxLabs:
+		return bad("labs %d: use 1 to %d", spec.Labs, maxLabs)
+	case spec.Runs < 0 || spec.Clean < 0 || spec.Retries < 0 || spec.Budget < 0:
+		return bad("runs, clean, retries and budget must not be negative")
+	case spec.Replay == "" && spec.Strategy == model.StrategyCoFI && spec.Clean < 3:
+		return bad("clean %d: invariants are mined from at least 3 clean runs", spec.Clean)
+	}
+	if _, err := target.Args(t, spec.Args); err != nil {
+		return spec, nil, fmt.Errorf("%w: %w", model.ErrInvalid, err)
+	}
+	if s.cfg.Testbed != nil {
+		spec.Labs = 1
+		for _, h := range slices.Concat(t.Nodes, t.Clients) {
+			if _, ok := s.cfg.Testbed.Host(h); !ok {
+				return bad("target %s needs host %q and testbed %s has %v: name its hosts so", t.Name, h, s.cfg.Testbed.Name, s.cfg.Testbed.Names())
+			}
+		}
+	}
+	return spec, t, s.coreConfig(spec, t).Validate()
+}
+
+func (s *Service) coreConfig(spec model.CampaignSpec, t *model.Target) explorer.Config {
+	return explorer.Config{Strategy: spec.Strategy, Seed: spec.Seed, Nodes: t.Nodes, Clients: t.Clients,
+		Hosts: slices.Concat(t.Nodes, t.Clients), Effect: spec.Effect, IsolateClients: t.Isolation.Clients,
+		Retries: spec.Retries, Runs: spec.Runs, Clean: spec.Clean, MaxCut: t.Timing.MaxCut, Workload: t.Timing.Workload}
+}
+
+// CancelCampaign ends a campaign; its runs under way are cut short and what
+// was recorded stays. Cancelling one that has ended is harmless.
+func (s *Service) CancelCampaign(ctx context.Context, id string) (model.Campaign, error) {
+	s.mu.Lock()
+	j := s.jobs[id]
+	s.mu.Unlock()
+	if j != nil {
+		j.cancel(errCancelled)
+	}
+	return s.Campaign(ctx, id)
+}
+
+// runCampaign executes one campaign to its end.
+func (s *Service) runCampaign(ctx context.Context, j *job) error {
+	spec := j.c.Spec
+	base, dir, err := target.Load(spec.Target)
+	if err != nil {
+		return err
+	}
+	t, err := target.Expand(base, target.ExpandInput{Args: spec.Args, Seed: spec.Seed})
+	if err != nil {
+		return err
+	}
+	if spec.Budget > 0 {
+		deadline := j.c.Created.Add(spec.Budget)
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadlineCause(ctx, deadline, errBudget)
+		defer cancel()
+	}
+	r, closeBeds, err := s.runnerOn(ctx, j.c.ID, t, dir, spec.Labs)
+	if err != nil {
+		return err
+	}
+	defer closeBeds()
+	if spec.Replay != "" {
+		return s.replay(ctx, j, r)
+	}
+	return s.search(ctx, j, t, r)
+}
+
+var errBudget = errors.New("the budget of wall time is spent")
+
+// search runs a campaign's search, from its start or from where the daemon
+// that began it died.
+func (s *Service) search(ctx context.Context, j *job, t *model.Target, r *labRunner) error {
+	runs, err := s.allRuns(j.c.ID)
+	if err != nil {
+		return err
+	}
+	raw, err := s.store.Inputs(j.c.ID)
+	if err != nil {
+		return err
+	}
+	inputs := make([]explorer.Input, len(raw))
+	for i, b := range raw {
+		if err := json.Unmarshal(b, &inputs[i]); err != nil {
+			return fmt.Errorf("stored input %d of campaign %s: %w", i+1, j.c.ID, err)
+		}
+	}
+	se := &search{spec: j.c.Spec, target: t, campaign: j.c.ID, keep: s.store.AppendInput, runner: r,
+		core: explorer.NewCore(s.coreConfig(j.c.Spec, t)),
+		mine: func(clean []string) ([]model.Invariant, []model.RunResult, error) {
+			return s.mine(j, t, clean)
+		},
+		started:  func(run string, sc model.Scenario) { s.runStarted(j, run, sc) },
+		finished: func(sum model.RunSummary) { s.runFinished(j, sum) }}
+	if err := se.restore(inputs, runs, s.lastRunNumber(j.c.ID, runs)); err != nil {
+		return err
+	}
+	err = se.run(ctx, r.n)
+	if err == nil {
+		s.update(j, func(c *model.Campaign) { c.Reason = se.why })
+	}
+	return err
+}
+
+// mine mines the clean runs, keeps what a person pinned or dropped, and stores
+// the result.
+func (s *Service) mine(j *job, t *model.Target, clean []string) ([]model.Invariant, []model.RunResult, error) {
+	mined, logs, err := mineRecords(t, clean, func(run string) string { return s.runDir(j.c.ID, run) },
+		invariant.Options{MinRuns: min(3, len(clean))})
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.store.PutInvariants(t.Name, mined); err != nil {
+		return nil, nil, err
+	}
+	kept, err := s.store.ListInvariants(t.Name)
+	if err != nil {
+		return nil, nil, err
+	}
+	var use []model.Invariant
+	for _, k := range kept {
+		again := slices.ContainsFunc(mined, func(m model.Invariant) bool { return m.ID == k.ID })
+		if k.Status == model.InvariantPinned || again && k.Status != model.InvariantDrop {
+			use = append(use, k.Invariant)
+		}
+	}
+	runs, err := s.allRuns(j.c.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.tell("invariant", j.c.ID, "mined", fmt.Sprintf("%d invariants mined from %d clean runs, %d in use", len(mined), len(clean), len(use)))
+	return use, statesMet(use, runs, logs), nil
+}
+
+// runStarted books a run before it begins, so that a restart knows of it.
+func (s *Service) runStarted(j *job, run string, sc model.Scenario) {
+	meta := model.RunMeta{Campaign: j.c.ID, Run: run, Target: j.c.Spec.Target, Started: time.Now(), Scenario: sc}
+	if err := s.store.StartRun(meta); err != nil {
+		s.log.Error("a run's start could not be stored", "run", run, "err", err)
+	}
+	s.update(j, func(c *model.Campaign) { c.Running = append(c.Running, run) })
+	s.tell("run", run, "running", sc.Why)
+}
+
+// runFinished stores a run and what it found.
+func (s *Service) runFinished(j *job, sum model.RunSummary) {
+	if err := s.store.PutRun(sum); err != nil {
+		s.log.Error("a run could not be stored; its record is complete", "run", sum.Run, "err", err)
+	}
+	s.metrics.RunDone(sum.Target, sum.Scenario.Strategy, sum.Verdict.Value)
+	s.tell("run", sum.Run, string(sum.Verdict.Value), sum.Verdict.Reason)
+	findings := 0
+	if j.c.Spec.Replay == "" {
+		findings = s.mergeFindings(j.c.ID)
+	}
+	s.update(j, func(c *model.Campaign) {
+		c.Done++
+		if c.Spec.Replay == "" {
+			c.Findings = findings
+		}
+		c.Running = slices.DeleteFunc(c.Running, func(r string) bool { return r == sum.Run })
+	})
+}
+
+// mergeFindings derives the campaign's findings from all its runs.
+func (s *Service) mergeFindings(campaign string) int {
+	runs, err := s.allRuns(campaign)
+	if err != nil {
+		s.log.Error("findings could not be derived", "campaign", campaign, "err", err)
+		return 0
+	}
+	found := check.Merge(campaign, runs)
+	for _, f := range found {
+		old, err := s.store.GetFinding(f.ID)
+		if err == nil {
+			f.Replays, f.Reproduced = old.Replays, old.Reproduced
+		}
+		if err := s.store.PutFinding(f); err != nil {
+			s.log.Error("a finding could not be stored", "finding", f.ID, "err", err)
+		}
+		if old.ID == "" {
+			s.metrics.Finding(f)
+			s.tell("finding", f.ID, string(f.Class), f.Failure.Summary)
+		}
+	}
+	return len(found)
+}
+
+// replay repeats a run's scenario and counts how often it failed as it did.
+func (s *Service) replay(ctx context.Context, j *job, r *labRunner) error {
+	orig, err := s.store.GetRun(j.c.Spec.Replay)
+	if err != nil {
+		return err
+	}
+	runs, err := s.allRuns(j.c.ID)
+	if err != nil {
+		return err
+	}
+	work := make(chan Work)
+	go func() {
+		defer close(work)
+		for n := s.lastRunNumber(j.c.ID, runs) + 1; n <= j.c.Spec.Runs; n++ {
+			sc := explorer.Replay(orig.Scenario, orig.Result)
+			sc.ID = fmt.Sprintf("s%04d", n)
+			w := Work{Campaign: j.c.ID, Run: fmt.Sprintf("%s-r%04d", j.c.ID, n), Spec: j.c.Spec, Scenario: sc, ReplayOf: orig.Run}
+			select {
+			case work <- w:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	done := make(chan error, r.n)
+	for range r.n {
+		go func() {
+			for w := range work {
+				s.runStarted(j, w.Run, w.Scenario)
+				sum, err := r.Run(ctx, w)
+				if ctx.Err() != nil {
+					break
+				}
+				if err != nil {
+					s.log.Error("a replay failed for reasons that are not the target's", "run", w.Run, "err", err)
+				}
+				s.runFinished(j, sum)
+				if reproduces(orig, sum) {
+					s.update(j, func(c *model.Campaign) { c.Reproduced++ })
+				}
+			}
+			done <- nil
+		}()
+	}
+	for range r.n {
+		<-done
+	}
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	return s.bookReplay(orig)
+}
+
+// reproduces says whether a replay shows one of the failures of the original.
+func reproduces(orig, again model.RunSummary) bool {
+	return slices.ContainsFunc(orig.Verdict.Failures, func(f model.Failure) bool {
+		return slices.ContainsFunc(again.Verdict.Failures, func(g model.Failure) bool { return f.Signature == g.Signature })
+	})
+}
+
+// bookReplay adds what all replays of a run showed to the findings it stands for.
+func (s *Service) bookReplay(orig model.RunSummary) error {
+	findings, err := s.allFindings(orig.Campaign)
+	if err != nil {
+		return err
+	}
+	again, err := s.replaysOf(orig.Run)
+	if err != nil {
+		return err
+	}
+	for _, f := range findings {
+		if f.Run != orig.Run {
+			continue
+		}
+		f.Replays, f.Reproduced = len(again), 0
+		for _, r := range again {
+			if slices.ContainsFunc(r.Verdict.Failures, func(g model.Failure) bool { return g.Signature == f.Failure.Signature }) {
+				f.Reproduced++
+			}
+		}
+		if err := s.store.PutFinding(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Service) runDir(campaign, run string) string {
+	return filepath.Join(s.cfg.RunsDir, campaign, run)
+}

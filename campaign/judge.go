@@ -1,0 +1,120 @@
+package campaign
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"netsplit/campaign/record"
+	"netsplit/explorer/check"
+	"netsplit/model"
+)
+
+// runFiles is a run's record as it was read back.
+type runFiles struct {
+	meta      model.RunMeta
+	target    model.Target
+	testbed   model.Testbed
+	evidence  record.Evidence
+	events    []model.Event
+	decisions []model.Decision
+	history   []record.Entry
+	logLines  []record.LogLine
+	cut       []string // files whose last line was cut off
+}
+
+// readRun reads a run directory. Files that a run which ended early does not
+// have are empty; evidence.json must be there.
+func readRun(dir string) (*runFiles, error) {
+	f := &runFiles{}
+	if err := record.ReadJSON(filepath.Join(dir, record.MetaFile), &f.meta); err != nil {
+		return nil, fmt.Errorf("%s is not the record of a run: %w", dir, err)
+	}
+	if err := record.ReadJSON(filepath.Join(dir, record.TargetFile), &f.target); err != nil {
+		return nil, fmt.Errorf("the record has no readable target: %w", err)
+	}
+	if err := record.ReadJSON(filepath.Join(dir, record.TestbedFile), &f.testbed); err != nil {
+		return nil, fmt.Errorf("the record has no readable testbed: %w", err)
+	}
+	if err := record.ReadJSON(filepath.Join(dir, record.EvidenceFile), &f.evidence); err != nil {
+		return nil, fmt.Errorf("the run did not finish, it left no evidence to judge: %w", err)
+	}
+	var errs []error
+	f.events = readLines[model.Event](f, dir, record.EventsFile, &errs)
+	f.decisions = readLines[model.Decision](f, dir, record.DecisionsFile, &errs)
+	f.history = readLines[record.Entry](f, dir, record.HistoryFile, &errs)
+	f.logLines = readLines[record.LogLine](f, dir, record.LogLinesFile, &errs)
+	return f, errors.Join(errs...)
+}
+
+func readLines[T any](f *runFiles, dir, file string, errs *[]error) []T {
+	out, cut, err := record.ReadLines[T](dir, file)
+	if err != nil {
+		*errs = append(*errs, err)
+	}
+	if cut {
+		f.cut = append(f.cut, file)
+	}
+	return out
+}
+
+// checkRecord is the record as the judge takes it.
+func (f *runFiles) checkRecord() check.Record {
+	ev := &f.evidence
+	rec := check.Record{
+		Target: &f.target, Scenario: f.meta.Scenario, CutReached: ev.Result.Reached, Proof: ev.Proof,
+		WorkloadHung: ev.Hung, Incomplete: ev.Incomplete,
+		Bounds: check.Bounds{MaxLost: ev.MaxLost, MaxWindow: ev.MaxWindow},
+		Recovery: check.Recovery{From: ev.Recovery.HealedAt, StableAt: ev.Recovery.StableAt, Limit: ev.Recovery.Limit,
+			Stable: ev.Recovery.Stable, Pending: ev.Recovery.Pending, Final: ev.Recovery.Final},
+	}
+	for _, name := range f.cut {
+		rec.Incomplete = append(rec.Incomplete, name+" ends in the middle of a line")
+	}
+	for _, v := range ev.Recovery.Violated {
+		rec.Recovery.Violated = append(rec.Recovery.Violated, check.Violation{Invariant: v.Invariant, State: v.State})
+	}
+	for _, e := range f.events {
+		switch e.Kind {
+		case model.EventWorkload:
+			rec.WorkloadStart = e.At
+		case model.EventStop:
+			rec.WorkloadEnd = e.At
+		case model.EventObserve:
+			rec.Observations = append(rec.Observations, *e.Observation)
+		}
+	}
+	for _, h := range f.history {
+		rec.History = append(rec.History, check.Op{Workload: h.Workload, Operation: h.Operation})
+	}
+	for _, x := range ev.Exits {
+		rec.Exits = append(rec.Exits, check.ProcessExit{Host: x.Host, Process: x.Process, At: x.At, Status: x.Status, Expected: x.Expected})
+	}
+	for _, l := range f.logLines {
+		rec.LogLines = append(rec.LogLines, check.LogLine{Host: l.Host, Process: l.Process, At: l.At, Line: l.Line})
+	}
+	return rec
+}
+
+// summary is the run's summary under a verdict.
+func (f *runFiles) summary(v model.Verdict) model.RunSummary {
+	ev := &f.evidence
+	sum := model.RunSummary{RunMeta: f.meta, Ended: ev.Ended, Verdict: v, Proof: ev.Proof, Result: ev.Result, Cost: ev.Cost,
+		Messages: ev.Messages, GateDelay: ev.GateDelay, Retransmits: ev.Retransmits, ProbeCost: ev.ProbeCost}
+	sum.Result.Verdict = v
+	return sum
+}
+
+// JudgeDir judges a run's record, offline and as often as one likes, and
+// writes its summary.
+func JudgeDir(dir string) (model.RunSummary, error) {
+	f, err := readRun(dir)
+	if err != nil {
+		return model.RunSummary{}, err
+	}
+	sum := f.summary(check.Judge(f.checkRecord()))
+	if err := record.WriteJSON(filepath.Join(dir, record.SummaryFile), sum); err != nil {
+		return sum, err
+	}
+	return sum, nil
+}

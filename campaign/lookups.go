@@ -1,0 +1,273 @@
+package campaign
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"netsplit/model"
+)
+
+// page is how many rows a walk over a whole list asks for at once.
+const page = 200
+
+// all walks a paged list to its end.
+func all[T any](next func(cursor string) ([]T, string, error)) ([]T, error) {
+	var out []T
+	for cursor := ""; ; {
+		rows, after, err := next(cursor)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, rows...)
+		if after == "" {
+			return out, nil
+		}
+		cursor = after
+	}
+}
+
+func (s *Service) allCampaigns() ([]model.Campaign, error) {
+	return all(func(c string) ([]model.Campaign, string, error) { return s.store.ListCampaigns(page, c) })
+}
+
+// allRuns lists a campaign's runs by their number.
+func (s *Service) allRuns(campaign string) ([]model.RunSummary, error) {
+	runs, err := all(func(c string) ([]model.RunSummary, string, error) { return s.store.ListRuns(campaign, page, c) })
+	slices.SortFunc(runs, func(a, b model.RunSummary) int { return strings.Compare(a.Run, b.Run) })
+	return runs, err
+}
+
+func (s *Service) allFindings(campaign string) ([]model.Finding, error) {
+	return all(func(c string) ([]model.Finding, string, error) { return s.store.ListFindings(campaign, page, c) })
+}
+
+// replaysOf lists the finished runs that repeat a run.
+func (s *Service) replaysOf(run string) ([]model.RunSummary, error) {
+	campaigns, err := s.allCampaigns()
+	if err != nil {
+		return nil, err
+	}
+	var out []model.RunSummary
+	for _, c := range campaigns {
+		if c.Spec.Replay != run {
+			continue
+		}
+		runs, err := s.allRuns(c.ID)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, runs...)
+	}
+	return out, nil
+}
+
+// lastRunNumber is the highest number given to a run of a campaign, finished
+// or found half-done on the disk.
+func (s *Service) lastRunNumber(campaign string, runs []model.RunSummary) int {
+	last := 0
+	see := func(run string) {
+		if _, n, ok := strings.Cut(strings.TrimPrefix(run, campaign), "-r"); ok {
+			if v, err := strconv.Atoi(n); err == nil {
+				last = max(last, v)
+			}
+		}
+	}
+	for _, r := range runs {
+		see(r.Run)
+	}
+	entries, err := os.ReadDir(filepath.Join(s.cfg.RunsDir, campaign))
+	if err == nil {
+		for _, e := range entries {
+			see(e.Name())
+		}
+	}
+	return last
+}
+
+// Campaign returns one campaign as it stands.
+func (s *Service) Campaign(ctx context.Context, id string) (model.Campaign, error) {
+	return s.store.GetCampaign(id)
+}
+
+// Campaigns lists campaigns, newest first.
+func (s *Service) Campaigns(ctx context.Context, limit int, cursor string) ([]model.Campaign, string, error) {
+	return s.store.ListCampaigns(limit, cursor)
+}
+
+// Runs lists the runs of a campaign.
+func (s *Service) Runs(ctx context.Context, campaign string, limit int, cursor string) ([]model.RunSummary, string, error) {
+	if _, err := s.store.GetCampaign(campaign); err != nil {
+		return nil, "", err
+	}
+	return s.store.ListRuns(campaign, limit, cursor)
+}
+
+// Run returns one run.
+func (s *Service) Run(ctx context.Context, id string) (model.RunSummary, error) {
+	return s.store.GetRun(id)
+}
+
+// RunFile returns the path of a file of a run's record.
+func (s *Service) RunFile(ctx context.Context, id, name string) (string, error) {
+	sum, err := s.store.GetRun(id)
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(s.runDir(sum.Campaign, sum.Run), filepath.Base(name))
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("%w: run %s left no %s", model.ErrNotFound, id, name)
+	}
+	return path, nil
+}
+
+// Findings lists the findings of a campaign, or of all.
+func (s *Service) Findings(ctx context.Context, campaign string, limit int, cursor string) ([]model.Finding, string, error) {
+	return s.store.ListFindings(campaign, limit, cursor)
+}
+
+// Finding returns one finding.
+func (s *Service) Finding(ctx context.Context, id string) (model.Finding, error) {
+	return s.store.GetFinding(id)
+}
+
+// Invariants lists what was mined, pinned and dropped.
+func (s *Service) Invariants(ctx context.Context, target string) ([]model.TargetInvariant, error) {
+	return s.store.ListInvariants(target)
+}
+
+// SetInvariant pins or drops an invariant, or leaves it to the miner again.
+func (s *Service) SetInvariant(ctx context.Context, target, id string, st model.InvariantStatus) (model.TargetInvariant, error) {
+	inv, err := s.store.SetInvariantStatus(target, id, st)
+	if err == nil {
+		s.tell("invariant", id, string(st), inv.String())
+	}
+	return inv, err
+}
+
+// Hosts lists the hosts of the testbed; without one of its own the daemon has
+// hosts only while a campaign has labs.
+func (s *Service) Hosts(ctx context.Context) ([]model.TestbedHost, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []model.TestbedHost
+	for _, b := range s.beds {
+		out = append(out, b.Testbed.Hosts...)
+	}
+	return out, nil
+}
+
+// Health says whether the daemon can do its work.
+func (s *Service) Health(ctx context.Context) model.Health {
+	h := model.Health{OK: true}
+	add := func(name string, err error, detail string) {
+		c := model.HealthCheck{Name: name, OK: err == nil, Detail: detail}
+		if err != nil {
+			c.Detail, h.OK = err.Error(), false
+		}
+		h.Checks = append(h.Checks, c)
+	}
+	size, err := s.store.Size()
+	add("store", err, fmt.Sprintf("%d bytes", size))
+	add("controller", nil, "listening on "+s.ControllerAddr())
+	switches, err := s.Switches(ctx)
+	down := 0
+	for _, sw := range switches {
+		if !sw.Connected {
+			down++
+		}
+	}
+	if err == nil && s.cfg.Testbed != nil && down > 0 {
+		err = fmt.Errorf("%d of %d switches of the testbed are not connected: point them at %s", down, len(switches), s.ControllerAddr())
+	}
+	add("switch", err, fmt.Sprintf("%d connected", len(switches)-down))
+	return h
+}
+
+// Annotations lists the cuts that overlap a span of time, by their start.
+func (s *Service) Annotations(ctx context.Context, from, to time.Time) ([]model.Annotation, error) {
+	campaigns, err := s.allCampaigns()
+	if err != nil {
+		return nil, err
+	}
+	var out []model.Annotation
+	add := func(a model.Annotation) {
+		if !a.From.After(to) && (a.To.IsZero() || !a.To.Before(from)) {
+			out = append(out, a)
+		}
+	}
+	for _, c := range campaigns {
+		runs, err := s.allRuns(c.ID)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range runs {
+			if r.Proof == nil {
+				continue
+			}
+			add(model.Annotation{From: r.Started.Add(r.Proof.CutAt), To: r.Started.Add(r.Proof.HealAt),
+				Title: "cut of " + string(r.Scenario.Isolate), Text: r.Run + ": " + r.Verdict.Reason,
+				Tags: []string{"cut", r.Target, string(r.Verdict.Value)}})
+		}
+	}
+	parts, err := s.store.ListPartitions()
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range parts {
+		if !p.InForce.IsZero() {
+			add(model.Annotation{From: p.InForce, To: p.Healed, Title: "partition " + p.Name, Text: string(p.State), Tags: []string{"cut", "by-hand"}})
+		}
+	}
+	slices.SortFunc(out, func(a, b model.Annotation) int {
+		return cmp.Or(a.From.Compare(b.From), strings.Compare(a.Title, b.Title), strings.Compare(a.Text, b.Text))
+	})
+	return out, nil
+}
+
+// Events sends what happens after the given number until ctx ends.
+func (s *Service) Events(ctx context.Context, after uint64) (<-chan model.ServiceEvent, error) {
+	out := make(chan model.ServiceEvent, 64)
+	wake := make(chan struct{}, 1)
+	s.mu.Lock()
+	s.subs[wake] = true
+	s.mu.Unlock()
+	go func() {
+		defer close(out)
+		defer func() {
+			s.mu.Lock()
+			delete(s.subs, wake)
+			s.mu.Unlock()
+		}()
+		for {
+			s.mu.Lock()
+			var next []model.ServiceEvent
+			for _, e := range s.events {
+				if e.Num > after {
+					next = append(next, e)
+				}
+			}
+			s.mu.Unlock()
+			for _, e := range next {
+				select {
+				case out <- e:
+					after = e.Num
+				case <-ctx.Done():
+					return
+				}
+			}
+			select {
+			case <-wake:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return out, nil
+}

@@ -1,0 +1,64 @@
+package campaign
+
+import (
+	"fmt"
+
+	"netsplit/campaign/record"
+	"netsplit/explorer"
+	"netsplit/inference/invariant"
+	"netsplit/inference/state"
+	"netsplit/model"
+)
+
+// mineRecords mines the invariants of recorded clean runs, and finds the
+// inconsistent states each of those runs met. dir gives a run's directory.
+func mineRecords(target *model.Target, runs []string, dir func(run string) string, opts invariant.Options) ([]model.Invariant, map[string][]model.Event, error) {
+	m := invariant.NewMiner()
+	logs := map[string][]model.Event{}
+	for _, run := range runs {
+		events, _, err := record.ReadLines[model.Event](dir(run), record.EventsFile)
+		if err != nil {
+			return nil, nil, fmt.Errorf("read the events of clean run %s: %w", run, err)
+		}
+		logs[run] = events
+		m.Add(run, samplesOf(target, run, events))
+	}
+	return m.Invariants(opts), logs, nil
+}
+
+// samplesOf pairs the values at before-send and after-handle of every message
+// between nodes, from the start of the workload to its end: before it the
+// target is still settling.
+func samplesOf(target *model.Target, run string, events []model.Event) []model.Sample {
+	s := state.NewSampler(run, target.Nodes, target.Variables)
+	var out []model.Sample
+	working := false
+	for _, e := range events {
+		switch e.Kind {
+		case model.EventWorkload:
+			working = true
+		case model.EventStop:
+			return append(out, s.Flush()...)
+		}
+		got := s.Step(e)
+		if working {
+			out = append(out, got...)
+		}
+	}
+	return append(out, s.Flush()...)
+}
+
+// statesMet gives each clean run's inconsistent states, now that it is known
+// what must agree (Algorithm 1, line 1).
+func statesMet(invs []model.Invariant, runs []model.RunSummary, logs map[string][]model.Event) []model.RunResult {
+	var out []model.RunResult
+	for _, r := range runs {
+		log, ok := logs[r.Run]
+		if !ok {
+			continue
+		}
+		out = append(out, model.RunResult{Scenario: r.Scenario.ID, Verdict: r.Verdict,
+			States: explorer.States(log, invs), Duration: r.Cost.Workload})
+	}
+	return out
+}

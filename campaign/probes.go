@@ -1,0 +1,166 @@
+package campaign
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"netsplit/campaign/agent"
+	"netsplit/campaign/target"
+	"netsplit/model"
+)
+
+// defaultProbeEvery is the interval of a probe that states none.
+const defaultProbeEvery = 200 * time.Millisecond
+
+// ask runs one probe on a host, through the host's agent where it can.
+func (b *Bed) ask(ctx context.Context, host model.NodeID, p model.Probe) (string, error) {
+	if len(p.Command) > 0 {
+		h, ok := b.Testbed.Host(host)
+		if !ok {
+			return "", fmt.Errorf("no host %q in testbed %s", host, b.Testbed.Name)
+		}
+		limit := p.Limit
+		if limit == 0 {
+			limit = time.Second
+		}
+		return agent.Command(ctx, h, p.Command, limit)
+	}
+	a := b.agents[host]
+	if a == nil {
+		return "", fmt.Errorf("no agent on host %q: only command probes can be asked there", host)
+	}
+	answer, _, err := a.Probe(ctx, p)
+	return answer, err
+}
+
+// probes reads the target's probed variables on their intervals until ctx
+// ends. Each host has its own loop per source, so that a probe that hangs
+// delays nobody else.
+type probes struct {
+	r    *run
+	cost atomic.Int64 // nanoseconds spent waiting for answers
+	wg   sync.WaitGroup
+}
+
+func (p *probes) start(ctx context.Context) {
+	for _, v := range p.r.target.Variables {
+		for i, src := range v.Sources {
+			if src.Probe == nil {
+				continue
+			}
+			for _, h := range target.ProbeHosts(p.r.target, src) {
+				expanded, ok := p.r.procs.source(h, v.Name, i)
+				if !ok {
+					continue
+				}
+				p.wg.Add(1)
+				go func() {
+					defer p.wg.Done()
+					p.loop(ctx, v.Name, i, h, expanded)
+				}()
+			}
+		}
+	}
+}
+
+func (p *probes) loop(ctx context.Context, variable string, source int, host model.NodeID, src model.VarSource) {
+	every := src.Every
+	if every <= 0 {
+		every = defaultProbeEvery
+	}
+	t := time.NewTicker(every)
+	defer t.Stop()
+	for {
+		began := time.Now()
+		answer, err := p.r.bed.ask(ctx, host, *src.Probe)
+		p.cost.Add(int64(time.Since(began)))
+		if err == nil {
+			p.r.s.Probed(variable, source, host, answer)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+	}
+}
+
+// wait returns when no loop runs any more.
+func (p *probes) wait() { p.wg.Wait() }
+
+// holds asks every host of a condition and says whether it holds; if not, why.
+func (r *run) holds(ctx context.Context, c model.Condition) (bool, string) {
+	same := ""
+	for i, h := range c.Hosts {
+		mine, ok := r.procs.condition(h, c.Name)
+		if !ok {
+			return false, fmt.Sprintf("%s is not known on %s", c.Name, h)
+		}
+		re, err := regexp.Compile(mine.Match)
+		if err != nil {
+			return false, fmt.Sprintf("%s on %s: %v", c.Name, h, err)
+		}
+		answer, err := r.bed.ask(ctx, h, mine.Probe)
+		if err != nil {
+			return false, fmt.Sprintf("%s on %s: %v", c.Name, h, err)
+		}
+		m := re.FindStringSubmatch(answer)
+		if m == nil {
+			return false, fmt.Sprintf("%s on %s: the answer does not match %s: %.120q", c.Name, h, mine.Match, answer)
+		}
+		group := re.SubexpIndex("same")
+		if group < 0 {
+			continue
+		}
+		if i == 0 {
+			same = m[group]
+		} else if m[group] != same {
+			return false, fmt.Sprintf("%s: %s says %q and %s says %q", c.Name, c.Hosts[0], same, h, m[group])
+		}
+	}
+	return true, ""
+}
+
+// settleEvery is the pause between two rounds of asking.
+const settleEvery = 50 * time.Millisecond
+
+// settle waits until all the named conditions hold at once (all of the
+// target's where names is nil), and nothing that also lists is pending, or
+// until ctx ends; then it returns what was still pending.
+func (r *run) settle(ctx context.Context, names []string, also func() []string) []string {
+	last := []string{"nothing was asked"}
+	for {
+		var pending []string
+		for _, c := range r.target.Stable {
+			if names != nil && !slices.Contains(names, c.Name) {
+				continue
+			}
+			if ok, why := r.holds(ctx, c); !ok {
+				pending = append(pending, why)
+				break
+			}
+		}
+		if len(pending) == 0 && also != nil {
+			pending = also()
+		}
+		if len(pending) == 0 {
+			return nil
+		}
+		if ctx.Err() == nil {
+			last = pending // not spoilt by an answer cut short at the limit
+		}
+		select {
+		case <-ctx.Done():
+			return last
+		case <-time.After(settleEvery):
+		}
+	}
+}
+
+func joined(ss []string) string { return strings.Join(ss, "; ") }

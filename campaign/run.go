@@ -1,0 +1,309 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"time"
+
+	"netsplit/campaign/fabric"
+	"netsplit/campaign/record"
+	"netsplit/explorer"
+	"netsplit/inference"
+	"netsplit/inference/pcap"
+	"netsplit/inference/state"
+	"netsplit/model"
+)
+
+// run is one execution of a target under one scenario.
+type run struct {
+	work      Work
+	target    *model.Target // settings filled in; templates are expanded per host
+	targetDir string        // of the target file
+	bin       string        // of helper programs
+	bed       *Bed
+	dir       string
+	rec       *record.Writer
+	s         *session
+	procs     *processes
+	probes    *probes
+	cost      model.Cost
+	metrics   Metrics
+	version   string
+}
+
+// execute goes through the phases of a run in order. Whatever happens, the
+// network is whole and the target's processes are gone when it returns.
+func (r *run) execute(ctx context.Context) (ev record.Evidence, err error) {
+	began := time.Now()
+	if err := r.open(began); err != nil {
+		return ev, err
+	}
+	defer func() {
+		t := time.Now()
+		r.procs.stopAll()
+		err = errors.Join(err, r.bed.calm(context.WithoutCancel(ctx)))
+		err = errors.Join(err, r.s.packets.Close(), r.rec.Close())
+		r.cost.Ours += time.Since(t)
+	}()
+
+	fault := r.work.Scenario.Strategy != model.StrategyClean
+	if err := r.bed.tap(ctx, r.s, r.watched(), fault); err != nil {
+		return ev, err
+	}
+	r.cost.Ours = time.Since(began)
+
+	// Start and settle. The taps are open already, so that the pipeline sees
+	// every connection from its first packet.
+	t := time.Now()
+	r.s.Mark(model.EventStart)
+	if pending := r.procs.start(ctx); len(pending) > 0 {
+		r.s.Fail("the target did not become stable within %v: %s", r.target.Timing.Settle, joined(pending))
+	}
+	r.cost.Start = time.Since(t)
+
+	if len(r.s.incomplete) == 0 {
+		t = time.Now()
+		pctx, stopProbes := context.WithCancel(ctx)
+		r.probes.start(pctx)
+		r.workload(ctx)
+		r.cost.Workload = time.Since(t)
+		t = time.Now()
+		ev.Recovery = r.recover(ctx)
+		r.procs.workloads(ctx, r.target.Final, "final")
+		r.cost.Recover = time.Since(t)
+		stopProbes()
+		r.probes.wait()
+	}
+	t = time.Now()
+	r.collect(ctx, &ev)
+	r.cost.Ours += time.Since(t)
+	ev.Cost = r.cost
+	return ev, ctx.Err()
+}
+
+// open makes the record and the session.
+func (r *run) open(began time.Time) error {
+	meta := model.RunMeta{
+		Campaign: r.work.Campaign, Run: r.work.Run, Target: r.target.Name, Lab: r.bed.Testbed.Name,
+		Tap: r.bed.tapName(r.work.Scenario.Strategy != model.StrategyClean), Started: began, Version: r.version,
+		Scenario: r.work.Scenario, ReplayOf: r.work.ReplayOf,
+	}
+	rec, err := record.Create(r.dir, meta)
+	if err != nil {
+		return err
+	}
+	r.rec = rec
+	for file, v := range map[string]any{record.TargetFile: r.target, record.TestbedFile: r.bed.Testbed} {
+		if err := record.WriteJSON(filepath.Join(r.dir, file), v); err != nil {
+			return err
+		}
+	}
+	packets, err := pcap.Create(filepath.Join(r.dir, record.PacketsFile), began)
+	if err != nil {
+		return err
+	}
+	pipe, err := inference.New(inference.Config{Hosts: r.bed.Testbed.Hosts, Nodes: r.target.Nodes,
+		Protocols: r.target.Protocols, Variables: r.target.Variables})
+	if err != nil {
+		return err
+	}
+	r.s = &session{
+		start: began, gate: r.bed, metrics: r.metrics, rec: rec, pipe: pipe,
+		table: state.NewTable(r.target.Variables), engine: explorer.NewEngine(r.work.Scenario), scn: r.work.Scenario,
+		packets: packets, messages: map[string]int{}, links: map[model.Link]*model.LinkProof{},
+		inForce: make(chan struct{}), healed: make(chan struct{}),
+	}
+	for _, l := range r.work.Scenario.Partition.Links() {
+		r.s.links[l] = &model.LinkProof{Link: l}
+		for _, fate := range []string{FateWanted, FateDropped, FateLeaked} {
+			r.metrics.PacketFate(l, fate, 0)
+		}
+	}
+	r.procs = newProcesses(r)
+	r.probes = &probes{r: r}
+	return nil
+}
+
+// watched lists the pairs of hosts whose traffic is read: all pairs of nodes,
+// and what the scenario's partition would cut.
+func (r *run) watched() []fabric.Pair {
+	seen := map[model.Link]bool{}
+	var out []fabric.Pair
+	add := func(a, b model.NodeID) {
+		if b < a {
+			a, b = b, a
+		}
+		if l := (model.Link{Src: a, Dst: b}); a != b && !seen[l] {
+			seen[l] = true
+			out = append(out, fabric.Pair{A: a, B: b})
+		}
+	}
+	for _, a := range r.target.Nodes {
+		for _, b := range r.target.Nodes {
+			add(a, b)
+		}
+	}
+	for _, l := range r.work.Scenario.Partition.Links() {
+		add(l.Src, l.Dst)
+	}
+	if r.work.Scenario.Strategy == model.StrategyClean && r.bed.hasMirror() {
+		for _, c := range r.target.Clients {
+			for _, n := range r.target.Nodes {
+				add(c, n)
+			}
+		}
+	}
+	return out
+}
+
+// workload runs the clients until their time is over; triggers act meanwhile.
+func (r *run) workload(ctx context.Context) {
+	r.s.Mark(model.EventWorkload)
+	tctx, stop := context.WithCancel(ctx)
+	ticks := make(chan struct{})
+	go func() {
+		defer close(ticks)
+		every := r.target.Timing.Tick
+		if every <= 0 {
+			every = 50 * time.Millisecond
+		}
+		t := time.NewTicker(every)
+		defer t.Stop()
+		for {
+			select {
+			case <-tctx.Done():
+				return
+			case <-t.C:
+				r.s.Tick()
+			}
+		}
+	}()
+	r.procs.workloads(ctx, r.target.Workloads, "workload")
+	r.s.Mark(model.EventStop)
+	stop()
+	<-ticks
+}
+
+// recover waits until the target is stable again and the invariants hold.
+func (r *run) recover(ctx context.Context) record.Recovery {
+	rec := record.Recovery{HealedAt: r.s.now(), Limit: r.target.Timing.Recover}
+	select {
+	case <-r.s.healed:
+		r.s.mu.Lock()
+		rec.HealedAt = r.s.proof.HealAt
+		r.s.mu.Unlock()
+	default:
+	}
+	left := max(rec.HealedAt+rec.Limit-r.s.now(), 3*time.Second)
+	rctx, cancel := context.WithTimeout(ctx, left)
+	defer cancel()
+	rec.Pending = r.settle(rctx, nil, func() []string {
+		var out []string
+		for _, v := range r.s.violated() {
+			out = append(out, v.String())
+		}
+		return out
+	})
+	rec.Stable = len(rec.Pending) == 0
+	if rec.Stable {
+		rec.StableAt = r.s.now()
+	} else {
+		rec.Violated = r.s.violated()
+	}
+	rec.Final = r.s.values()
+	return rec
+}
+
+// violated lists the observed invariants that do not hold at this moment.
+func (s *session) violated() []record.Violation {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []record.Violation
+	for _, inv := range s.scn.Observe {
+		if st, known := s.table.State(&inv, s.now()); known && st.A != st.B {
+			out = append(out, record.Violation{Invariant: inv, State: st})
+		}
+	}
+	return out
+}
+
+// values lists the last value of every variable, sorted.
+func (s *session) values() []model.VarValue {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.table.Values()
+}
+
+// collect gathers the evidence: the proof of the cut above all, counted at the
+// receiving hosts.
+func (r *run) collect(ctx context.Context, ev *record.Evidence) {
+	s := r.s
+	res := s.engine.Result()
+	if res.Reached {
+		select { // the fence is answered by now, or never
+		case <-s.inForce:
+		case <-time.After(2 * time.Second):
+			s.Fail("the switch never confirmed the cut")
+		}
+		r.countLeaks(ctx)
+	}
+	ev.Exits, ev.Hung = r.procs.exits()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.packets.Flush(); err != nil {
+		s.incomplete = append(s.incomplete, err.Error())
+	}
+	if err := s.rec.Flush(); err != nil {
+		s.incomplete = append(s.incomplete, err.Error())
+	}
+	if res.Reached {
+		p := s.proof
+		p.PerLink = s.linkProofs()
+		ev.Proof = &p
+	}
+	ev.Result = model.RunResult{Scenario: r.work.Scenario.ID, States: res.States, Reached: res.Reached,
+		HealClass: res.HealClass, Duration: r.cost.Workload}
+	ev.Incomplete = append(ev.Incomplete, s.incomplete...)
+	ev.Messages = s.messages
+	ev.GateDelay = delayStats(s.delays)
+	ev.Retransmits = s.retransmits
+	ev.ProbeCost = time.Duration(r.probes.cost.Load())
+	ev.MaxLost, ev.MaxWindow = r.work.Spec.MaxLost, r.work.Spec.MaxWindow
+	ev.Ended = time.Now()
+}
+
+// countLeaks asks every receiving host what arrived over the cut while it was
+// in force, and when the first packet arrived after the heal.
+func (r *run) countLeaks(ctx context.Context) {
+	s := r.s
+	s.mu.Lock()
+	from, to := s.start.Add(s.proof.InForceAt), s.start.Add(s.proof.HealAt)
+	links := s.proof.Links
+	s.mu.Unlock()
+	known := true
+	var first time.Time
+	for _, l := range links {
+		n, at, err := r.bed.arrived(ctx, l, from, to)
+		if err != nil {
+			known = false
+			s.Note("leaks on %s could not be counted: %v", l, err)
+			continue
+		}
+		s.mu.Lock()
+		s.links[l].Leaked = n
+		s.proof.Leaked += n
+		s.mu.Unlock()
+		r.metrics.PacketFate(l, FateLeaked, n)
+		if !at.IsZero() && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.proof.LeakKnown = known
+	if !first.IsZero() {
+		s.proof.HealedAt = first.Sub(s.start)
+		r.metrics.HealTime(s.proof.HealedAt - s.proof.HealAt)
+	}
+}

@@ -1,0 +1,136 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"netsplit/campaign/record"
+	"netsplit/deploy/lab"
+	"netsplit/model"
+)
+
+// labRunner runs work items on the beds it was given, one run per bed.
+type labRunner struct {
+	s         *Service
+	target    *model.Target
+	targetDir string
+	beds      chan *Bed
+	n         int // beds
+}
+
+// Run implements Runner.
+func (r *labRunner) Run(ctx context.Context, w Work) (model.RunSummary, error) {
+	var bed *Bed
+	select {
+	case bed = <-r.beds:
+	case <-ctx.Done():
+		return model.RunSummary{}, context.Cause(ctx)
+	}
+	defer func() { r.beds <- bed }()
+
+	dir := r.s.runDir(w.Campaign, w.Run)
+	began := time.Now()
+	one := &run{work: w, target: r.target, targetDir: r.targetDir, bin: r.s.cfg.BinDir, bed: bed, dir: dir,
+		metrics: r.s.metrics, version: r.s.cfg.Version}
+	ev, err := one.execute(ctx)
+	if ctx.Err() != nil {
+		return model.RunSummary{}, context.Cause(ctx)
+	}
+	if err != nil {
+		ev.Incomplete = append(ev.Incomplete, err.Error())
+		ev.Ended = time.Now()
+	}
+	judging := time.Now()
+	if werr := record.WriteJSON(filepath.Join(dir, record.EvidenceFile), ev); werr != nil {
+		err = errors.Join(err, werr)
+	}
+	sum, jerr := JudgeDir(dir)
+	if sum.Run == "" {
+		sum = unjudged(w, r.target, began, jerr)
+	}
+	err = errors.Join(err, jerr)
+	sum.Cost.Ours += time.Since(judging)
+	return sum, err
+}
+
+// unjudged is the summary of a run whose record could not be judged.
+func unjudged(w Work, t *model.Target, began time.Time, err error) model.RunSummary {
+	v := model.Verdict{Value: model.VerdictUnknown, Reason: "the run could not be recorded or judged: " + err.Error()}
+	return model.RunSummary{
+		RunMeta: model.RunMeta{Campaign: w.Campaign, Run: w.Run, Target: t.Name, Started: began, Scenario: w.Scenario, ReplayOf: w.ReplayOf},
+		Ended:   time.Now(), Verdict: v, Result: model.RunResult{Scenario: w.Scenario.ID, Verdict: v}}
+}
+
+// switchLimit is how long a lab's switch may take to connect.
+const switchLimit = 15 * time.Second
+
+// runnerOn makes the beds of a campaign: n labs of its own, or the outside
+// testbed. The function it returns takes the labs down again.
+func (s *Service) runnerOn(ctx context.Context, campaign string, t *model.Target, dir string, n int) (*labRunner, func(), error) {
+	r := &labRunner{s: s, target: t, targetDir: dir}
+	if s.outside != nil {
+		r.beds, r.n = make(chan *Bed, 1), 1
+		if err := s.claimOutside(campaign); err != nil {
+			return nil, nil, err
+		}
+		r.beds <- s.outside
+		return r, s.releaseOutside, nil
+	}
+	r.beds, r.n = make(chan *Bed, n), n
+	var made []*Bed
+	var labs []string
+	closeAll := func() {
+		cctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
+		for _, b := range made {
+			s.removeBed(b)
+			if err := b.Close(); err != nil {
+				s.log.Warn("a testbed did not close cleanly", "testbed", b.Testbed.Name, "err", err)
+			}
+		}
+		for _, name := range labs {
+			if err := lab.Down(cctx, name); err != nil {
+				s.log.Warn("a lab did not go down cleanly; the next lab up or down cleans up", "lab", name, "err", err)
+			}
+		}
+	}
+	for i := range n {
+		name := fmt.Sprintf("p%d-%d", os.Getpid(), i+1)
+		labs = append(labs, name)
+		b, err := s.makeLab(ctx, name, t)
+		if err != nil {
+			closeAll()
+			return nil, nil, fmt.Errorf("lab %d of %d: %w", i+1, n, err)
+		}
+		made = append(made, b)
+		s.addBed(b)
+		r.beds <- b
+	}
+	return r, closeAll, nil
+}
+
+// makeLab brings up one lab with the target's hosts and takes over its switch.
+func (s *Service) makeLab(ctx context.Context, name string, t *model.Target) (*Bed, error) {
+	hosts := append(append([]model.NodeID{}, t.Nodes...), t.Clients...)
+	l, err := lab.Up(ctx, lab.Spec{Name: name, Hosts: hosts, Controller: "tcp:" + s.ControllerAddr(), Owner: os.Getpid()})
+	if err != nil {
+		return nil, err
+	}
+	b, err := newBed(ctx, l.Testbed(), s.ctrl, s.cfg.Binary, s.log, s.switchChanged)
+	if err != nil {
+		return nil, err
+	}
+	wctx, cancel := context.WithTimeout(ctx, switchLimit)
+	defer cancel()
+	if err := b.fabric.Ready(wctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("the lab's switch did not connect within %v: %w", switchLimit, err), b.Close())
+	}
+	if err := l.TuneController(ctx); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return b, nil
+}

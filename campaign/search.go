@@ -1,0 +1,218 @@
+package campaign
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"netsplit/explorer"
+	"netsplit/model"
+)
+
+// search drives one campaign: it asks the core for scenarios, has them run,
+// several at once, and gives the results back. Every input of the core is
+// stored before the core is stepped with it, so that a restart rebuilds the
+// core by stepping it again.
+type search struct {
+	spec     model.CampaignSpec
+	target   *model.Target
+	campaign string
+	// keep stores an input of the core before the core is stepped with it.
+	keep   func(campaign string, inputs ...json.RawMessage) error
+	runner Runner
+	// mine reads the records of the clean runs: what holds in them, and the
+	// inconsistent states each of them met.
+	mine     func(runs []string) ([]model.Invariant, []model.RunResult, error)
+	finished func(model.RunSummary) // after each run
+	started  func(run string, s model.Scenario)
+
+	mu       sync.Mutex // guards what follows
+	cond     *sync.Cond
+	core     *explorer.Core
+	runs     int // handed out, for run ids
+	out      map[string]bool
+	clean    []string // judged runs of clean scenarios
+	done     bool
+	due      bool   // the core waits for invariants
+	why      string // why the core is done
+	failures int    // in a row, of netsplit or the testbed
+	err      error
+}
+
+// maxFailuresInARow of runs that failed for netsplit's or the testbed's own
+// reasons end a campaign: something is wrong that more runs will not mend.
+const maxFailuresInARow = 5
+
+// restore rebuilds the core from the stored inputs. Scenarios that were out
+// when the daemon died are given back as lost.
+func (s *search) restore(inputs []explorer.Input, finished []model.RunSummary, runsMade int) error {
+	s.cond = sync.NewCond(&s.mu)
+	s.out = map[string]bool{}
+	for _, in := range inputs {
+		r := s.core.Step(in)
+		for _, sc := range r.Scenarios {
+			s.out[sc.ID] = true
+		}
+		if in.Result != nil {
+			delete(s.out, in.Result.Scenario)
+		}
+		s.done, s.due = r.Done, r.Mine
+	}
+	s.runs = runsMade
+	for _, f := range finished {
+		if f.Scenario.Strategy == model.StrategyClean && f.Verdict.Value != model.VerdictUnknown {
+			s.clean = append(s.clean, f.Run)
+		}
+	}
+	var lost []string
+	for id := range s.out {
+		lost = append(lost, id)
+	}
+	slices.Sort(lost)
+	for _, id := range lost {
+		delete(s.out, id)
+		if err := s.step(explorer.Input{Kind: explorer.InputLost, Scenario: id}); err != nil {
+			return err
+		}
+	}
+	return s.mineIfDue()
+}
+
+// step stores an input and steps the core with it. The caller holds mu, or is
+// alone.
+func (s *search) step(in explorer.Input) error {
+	_, err := s.ready(in)
+	return err
+}
+
+func (s *search) ready(in explorer.Input) (explorer.Ready, error) {
+	b, err := json.Marshal(in)
+	if err != nil {
+		return explorer.Ready{}, err
+	}
+	if err := s.keep(s.campaign, b); err != nil {
+		return explorer.Ready{}, fmt.Errorf("the campaign cannot go on, its progress cannot be stored: %w", err)
+	}
+	r := s.core.Step(in)
+	s.done, s.due = r.Done, r.Mine
+	return r, nil
+}
+
+// run works until the core is done, ctx ends or the campaign fails.
+func (s *search) run(ctx context.Context, workers int) error {
+	var wg sync.WaitGroup
+	stop := context.AfterFunc(ctx, func() { s.mu.Lock(); s.cond.Broadcast(); s.mu.Unlock() })
+	defer stop()
+	for range workers {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			s.work(ctx)
+		}()
+	}
+	wg.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return errors.Join(s.err, context.Cause(ctx))
+}
+
+// work is one worker: take a scenario, run it, give the result back.
+func (s *search) work(ctx context.Context) {
+	for {
+		w, ok := s.next(ctx)
+		if !ok {
+			return
+		}
+		sum, err := s.runner.Run(ctx, w)
+		if ctx.Err() != nil {
+			return // cut short: on resumption its scenario counts as lost
+		}
+		s.finished(sum)
+		s.back(w, sum, err)
+	}
+}
+
+// next waits for a scenario; false means that there is nothing more to do.
+func (s *search) next(ctx context.Context) (Work, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		if s.done || s.err != nil || ctx.Err() != nil {
+			return Work{}, false
+		}
+		r, err := s.ready(explorer.Input{Kind: explorer.InputAsk, Slots: 1})
+		if err != nil {
+			s.fail(err)
+			return Work{}, false
+		}
+		if len(r.Scenarios) > 0 {
+			sc := r.Scenarios[0]
+			s.out[sc.ID] = true
+			s.runs++
+			w := Work{Campaign: s.campaign, Run: fmt.Sprintf("%s-r%04d", s.campaign, s.runs), Spec: s.spec, Scenario: sc}
+			s.started(w.Run, sc)
+			return w, true
+		}
+		if r.Done || len(s.out) == 0 {
+			s.done, s.why = true, r.Why
+			s.cond.Broadcast()
+			return Work{}, false
+		}
+		s.cond.Wait()
+	}
+}
+
+// back gives a finished run to the core.
+func (s *search) back(w Work, sum model.RunSummary, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.cond.Broadcast()
+	delete(s.out, w.Scenario.ID)
+	if err != nil {
+		s.failures++
+		if s.failures >= maxFailuresInARow {
+			s.fail(fmt.Errorf("%d runs in a row failed for reasons that are not the target's, the last: %w", s.failures, err))
+			return
+		}
+		if err := s.step(explorer.Input{Kind: explorer.InputLost, Scenario: w.Scenario.ID}); err != nil {
+			s.fail(err)
+		}
+		return
+	}
+	s.failures = 0
+	res := sum.Result
+	res.Verdict = sum.Verdict
+	if err := s.step(explorer.Input{Kind: explorer.InputResult, Result: &res}); err != nil {
+		s.fail(err)
+		return
+	}
+	if w.Scenario.Strategy == model.StrategyClean && sum.Verdict.Value != model.VerdictUnknown {
+		s.clean = append(s.clean, w.Run)
+	}
+	if err := s.mineIfDue(); err != nil {
+		s.fail(err)
+	}
+}
+
+// mineIfDue mines once all clean runs are in. The caller holds mu.
+func (s *search) mineIfDue() error {
+	if !s.due {
+		return nil
+	}
+	invs, results, err := s.mine(s.clean)
+	if err != nil {
+		return fmt.Errorf("mining after %d clean runs: %w", len(s.clean), err)
+	}
+	return s.step(explorer.Input{Kind: explorer.InputInvariants, Invariants: invs, Results: results})
+}
+
+// fail ends the campaign with the first error. The caller holds mu.
+func (s *search) fail(err error) {
+	if s.err == nil {
+		s.err = err
+	}
+	s.cond.Broadcast()
+}

@@ -1,0 +1,306 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"netsplit/controller"
+	"netsplit/inference/store"
+	"netsplit/model"
+)
+
+// Config is what a Service is made from.
+type Config struct {
+	// RunsDir holds the records of runs and, unless StorePath says otherwise,
+	// the store (netsplit.db).
+	RunsDir, StorePath string
+	// ControllerAddr is where switches connect to, e.g. 127.0.0.1:6653; port 0
+	// takes a free one.
+	ControllerAddr string
+	// Testbed is an outside testbed; nil: labs are made on this machine.
+	Testbed *model.Testbed
+	// Binary is the netsplit program as the hosts find it, BinDir the folder
+	// of the helper programs of targets.
+	Binary, BinDir string
+	Metrics        Metrics
+	Log            *slog.Logger
+	Version        string
+}
+
+// Service keeps campaigns, runs, findings and partitions by hand. Everything
+// it knows is in the store and in the records; killed and opened again it goes
+// on where it was.
+type Service struct {
+	cfg     Config
+	log     *slog.Logger
+	metrics Metrics
+	store   *store.Store
+	ctrl    *controller.Controller
+	outside *Bed // of Config.Testbed
+
+	mu       sync.Mutex // guards what follows
+	jobs     map[string]*job
+	queue    []*job
+	ids      int
+	events   []model.ServiceEvent
+	subs     map[chan struct{}]bool
+	hand     map[string]*handCut
+	beds     []*Bed                         // that exist now
+	switches map[model.DatapathID]time.Time // last change of connection
+	claimed  string                         // campaign that uses the outside testbed
+
+	wake   chan struct{}
+	cancel context.CancelCauseFunc
+	done   sync.WaitGroup
+}
+
+var errClosing = errors.New("the daemon is going down")
+
+// Open opens the store, listens for switches, heals what a daemon that died
+// left cut, marks the runs it was in as unknown, and goes on with its
+// campaigns.
+func Open(cfg Config) (*Service, error) {
+	if err := os.MkdirAll(cfg.RunsDir, 0o755); err != nil {
+		return nil, fmt.Errorf("runs directory: %w", err)
+	}
+	if cfg.StorePath == "" {
+		cfg.StorePath = filepath.Join(cfg.RunsDir, "netsplit.db")
+	}
+	st, err := store.Open(cfg.StorePath, store.WithCreator(cfg.Version))
+	if err != nil {
+		return nil, err
+	}
+	s := &Service{cfg: cfg, log: cfg.Log, metrics: cfg.Metrics, store: st, jobs: map[string]*job{},
+		subs: map[chan struct{}]bool{}, hand: map[string]*handCut{}, switches: map[model.DatapathID]time.Time{}, wake: make(chan struct{}, 1)}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	s.cancel = cancel
+	if err := s.listen(ctx); err != nil {
+		return nil, errors.Join(err, st.Close())
+	}
+	if err := s.resume(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	s.done.Add(1)
+	go func() {
+		defer s.done.Done()
+		s.loop(ctx)
+	}()
+	return s, nil
+}
+
+// listen opens the controller and, with an outside testbed, takes it over.
+func (s *Service) listen(ctx context.Context) error {
+	ctrl, err := controller.Listen(controller.Config{Addr: s.cfg.ControllerAddr, Log: s.log,
+		Refused: func(addr string, err error) {
+			s.tell("switch", addr, "refused", fmt.Sprintf("a connection from %s was refused: %v", addr, err))
+		}})
+	if err != nil {
+		return err
+	}
+	s.ctrl = ctrl
+	if s.cfg.Testbed == nil {
+		return nil
+	}
+	if s.outside, err = newBed(ctx, *s.cfg.Testbed, s.ctrl, s.cfg.Binary, s.log, s.switchChanged); err != nil {
+		return err
+	}
+	s.addBed(s.outside)
+	return nil
+}
+
+func (s *Service) addBed(b *Bed) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.beds = append(s.beds, b)
+}
+
+func (s *Service) removeBed(b *Bed) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.beds = slices.DeleteFunc(s.beds, func(o *Bed) bool { return o == b })
+}
+
+func (s *Service) switchChanged(id model.DatapathID, up bool) {
+	s.metrics.SwitchConnected(id, up)
+	s.mu.Lock()
+	s.switches[id] = time.Now()
+	s.mu.Unlock()
+	state := "disconnected"
+	if up {
+		state = "connected"
+	}
+	s.tell("switch", id.String(), state, "switch "+id.String()+" is "+state)
+}
+
+// resume marks the runs under way when the last daemon ended as unknown and
+// queues its campaigns again.
+func (s *Service) resume() error {
+	unfinished, err := s.store.UnfinishedRuns()
+	if err != nil {
+		return err
+	}
+	for _, m := range unfinished {
+		sum := model.RunSummary{RunMeta: m, Ended: time.Now(), Verdict: model.Verdict{Value: model.VerdictUnknown,
+			Reason: "the daemon ended while this run was under way; its scenario is run again"}}
+		sum.Result = model.RunResult{Scenario: m.Scenario.ID, Verdict: sum.Verdict}
+		if err := s.store.PutRun(sum); err != nil {
+			return err
+		}
+		s.tell("run", m.Run, string(model.VerdictUnknown), sum.Verdict.Reason)
+	}
+	campaigns, err := s.allCampaigns()
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(campaigns, func(a, b model.Campaign) int { return a.Created.Compare(b.Created) })
+	for _, c := range campaigns {
+		if c.State == model.CampaignQueued || c.State == model.CampaignRunning {
+			c.Running = nil
+			s.enqueue(c)
+		}
+	}
+	return s.healLeftovers()
+}
+
+// Close ends what is under way, heals every partition, and closes the store.
+// Campaigns under way stay queued: the next daemon goes on with them.
+func (s *Service) Close() error {
+	s.cancel(errClosing)
+	s.done.Wait()
+	_, err := s.Reset(context.Background())
+	errs := []error{err}
+	if s.outside != nil {
+		errs = append(errs, s.outside.Close())
+	}
+	if s.ctrl != nil {
+		errs = append(errs, s.ctrl.Close())
+	}
+	return errors.Join(append(errs, s.store.Close())...)
+}
+
+// ControllerAddr is where switches connect to.
+func (s *Service) ControllerAddr() string { return s.ctrl.Addr().String() }
+
+func (s *Service) enqueue(c model.Campaign) {
+	s.mu.Lock()
+	s.queue = append(s.queue, &job{c: c})
+	s.jobs[c.ID] = s.queue[len(s.queue)-1]
+	s.jobs[c.ID].ctx, s.jobs[c.ID].cancel = context.WithCancelCause(context.Background())
+	s.mu.Unlock()
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// loop runs campaigns, one after the other: they share the machine, and side
+// by side they would disturb each other's timing.
+func (s *Service) loop(ctx context.Context) {
+	for {
+		s.mu.Lock()
+		var j *job
+		if len(s.queue) > 0 {
+			j, s.queue = s.queue[0], s.queue[1:]
+		}
+		s.mu.Unlock()
+		if j == nil {
+			select {
+			case <-ctx.Done():
+				return
+			case <-s.wake:
+				continue
+			}
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		stop := context.AfterFunc(ctx, func() { j.cancel(errClosing) })
+		s.execute(j)
+		stop()
+	}
+}
+
+// execute runs one campaign and books how it ended.
+func (s *Service) execute(j *job) {
+	s.update(j, func(c *model.Campaign) { c.State = model.CampaignRunning })
+	s.tell("campaign", j.c.ID, string(model.CampaignRunning), "campaign "+j.c.ID+" started")
+	err := func() (err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("broken invariant of netsplit itself: %v", p)
+			}
+		}()
+		return s.runCampaign(j.ctx, j)
+	}()
+	if errors.Is(err, errClosing) {
+		return // stays running in the store: the next daemon goes on with it
+	}
+	s.mu.Lock()
+	delete(s.jobs, j.c.ID)
+	s.mu.Unlock()
+	s.update(j, func(c *model.Campaign) {
+		c.Ended, c.Running = time.Now(), nil
+		switch {
+		case err == nil:
+			c.State = model.CampaignDone
+		case errors.Is(err, errBudget):
+			c.State, c.Reason = model.CampaignDone, errBudget.Error()
+		case errors.Is(err, errCancelled):
+			c.State, c.Reason = model.CampaignCancelled, "cancelled by a user"
+		default:
+			c.State, c.Reason = model.CampaignFailed, err.Error()
+		}
+	})
+	s.tell("campaign", j.c.ID, string(j.c.State), j.c.Reason)
+}
+
+// update changes a campaign in memory and in the store.
+func (s *Service) update(j *job, change func(*model.Campaign)) {
+	s.mu.Lock()
+	change(&j.c)
+	c := j.c
+	c.Running = slices.Clone(c.Running)
+	s.mu.Unlock()
+	if err := s.store.PutCampaign(c); err != nil {
+		s.log.Error("a campaign's state could not be stored", "campaign", c.ID, "err", err)
+	}
+}
+
+// newID returns an id that sorts by time: c-<yyyymmdd>-<hhmmss>-<n>.
+func (s *Service) newID() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ids++
+	return fmt.Sprintf("c-%s-%d", time.Now().UTC().Format("20060102-150405"), s.ids)
+}
+
+// maxEvents of the daemon's log are kept for readers that resume.
+const maxEvents = 10000
+
+// tell enters a change into the daemon's log and wakes its readers.
+func (s *Service) tell(kind, id, state, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := uint64(1)
+	if len(s.events) > 0 {
+		n = s.events[len(s.events)-1].Num + 1
+	}
+	s.events = append(s.events, model.ServiceEvent{Num: n, At: time.Now(), Kind: kind, ID: id, State: state, Text: text})
+	if len(s.events) > maxEvents {
+		s.events = slices.Clone(s.events[len(s.events)-maxEvents:])
+	}
+	for c := range s.subs {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+	}
+	s.log.Info(text, "kind", kind, "id", id, "state", state)
+}

@@ -1,0 +1,308 @@
+package campaign
+
+import (
+	"fmt"
+	"net"
+	"sort"
+	"sync"
+	"time"
+
+	"netsplit/campaign/record"
+	"netsplit/explorer"
+	"netsplit/inference"
+	"netsplit/inference/pcap"
+	"netsplit/inference/state"
+	"netsplit/model"
+)
+
+// session is the ordered heart of one run. Everything that happens enters
+// through its methods, is numbered once, appended to the record and only then
+// acted on. One mutex is the order: whoever holds it is next.
+type session struct {
+	start   time.Time
+	gate    gateway
+	metrics Metrics
+	rec     *record.Writer
+
+	mu      sync.Mutex // guards everything below
+	events  uint64
+	frames  uint64
+	armed   bool // the workload has started
+	ended   bool // the workload has ended
+	pipe    *inference.Pipeline
+	table   *state.Table
+	engine  *explorer.Engine
+	scn     model.Scenario
+	packets *pcap.Writer
+	links   map[model.Link]*model.LinkProof // of the partition
+
+	isCut       bool
+	proof       model.Proof
+	messages    map[string]int
+	delays      []time.Duration
+	retransmits int
+	incomplete  []string
+	inForce     chan struct{} // closed when the fence behind the cut was answered
+	healed      chan struct{} // closed when the heal was decided
+}
+
+// gateway is what a session asks of the switch.
+type gateway interface {
+	// Release sends a held frame on to its host.
+	Release(frame []byte, to model.NodeID) error
+	// Fence returns when everything sent before it has been carried out.
+	Fence() error
+	// MAC is the hardware address of a host.
+	MAC(host model.NodeID) (net.HardwareAddr, bool)
+}
+
+func (s *session) now() time.Duration { return time.Since(s.start) }
+
+// event numbers, records and steps; the caller holds mu.
+func (s *session) event(at time.Duration, e model.Event) []model.Decision {
+	s.events++
+	e.Num, e.At = s.events, at
+	s.rec.Append(record.EventsFile, e)
+	return s.engine.Step(e)
+}
+
+// Mark enters an event without payload: start, workload, stop.
+func (s *session) Mark(kind model.EventKind) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.now()
+	switch kind {
+	case model.EventWorkload:
+		s.armed = true
+	case model.EventStop:
+		s.ended = true
+	}
+	s.carryOut(at, nil, s.event(at, model.Event{Kind: kind}))
+}
+
+// Note enters a remark.
+func (s *session) Note(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.event(s.now(), model.Event{Kind: model.EventNote, Note: fmt.Sprintf(format, args...)})
+}
+
+// Tick enters the passing of time.
+func (s *session) Tick() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.now()
+	s.carryOut(at, nil, s.event(at, model.Event{Kind: model.EventTick}))
+}
+
+// Fail records why the run cannot be judged.
+func (s *session) Fail(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.incomplete = append(s.incomplete, fmt.Sprintf(format, args...))
+}
+
+// Probed enters the answer of a probe of a variable.
+func (s *session) Probed(variable string, source int, host model.NodeID, answer string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.now()
+	s.observe(at, nil, s.pipe.Probe(variable, source, host, at, answer))
+}
+
+func (s *session) observe(at time.Duration, held *heldFrame, obs []model.Observation) {
+	for i := range obs {
+		s.table.Set(obs[i])
+		s.carryOut(at, held, s.event(at, model.Event{Kind: model.EventObserve, Observation: &obs[i]}))
+	}
+}
+
+// heldFrame is the packet that waits at the gate.
+type heldFrame struct {
+	at      time.Duration
+	data    []byte
+	to      model.NodeID
+	packet  model.Packet
+	comment string
+	passed  bool
+}
+
+// Mirror enters a frame that the switch has forwarded already.
+func (s *session) Mirror(at time.Time, frame []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.frames++
+	t := at.Sub(s.start)
+	step := s.pipe.Step(model.Frame{Num: s.frames, At: t, Data: frame})
+	s.read(t, nil, step, "mirror")
+	s.packets.Write(model.Frame{Num: s.frames, At: t, Data: frame}, comment("mirror", step))
+}
+
+// Gate enters a frame held at the gate, decides, and releases it or not. Only
+// this path may delay a packet; it returns when the packet was decided.
+func (s *session) Gate(host model.NodeID, at time.Time, frame []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.frames++
+	t := at.Sub(s.start)
+	f := model.Frame{Num: s.frames, At: t, Host: host, Data: frame}
+	step := s.pipe.Step(f)
+	held := &heldFrame{at: t, data: frame, to: step.Packet.To, packet: step.Packet}
+	s.read(t, held, step, "gate")
+
+	from := step.Packet.From
+	if from == "" {
+		from = host
+	}
+	pkt := &model.HeldPacket{Frame: s.frames, From: from, To: step.Packet.To, Bytes: len(frame), Again: step.Again}
+	for i := range step.New {
+		pkt.Messages = append(pkt.Messages, step.New[i].Num)
+	}
+	if !s.isCut {
+		s.retransmits += len(step.Again)
+	}
+	decisions := s.event(t, model.Event{Kind: model.EventPacket, Packet: pkt})
+	s.carryOut(t, held, decisions)
+
+	verdict := model.Refuse
+	if held.passed {
+		verdict = model.Pass
+	}
+	for i := range step.New {
+		s.metrics.MessageSeen(step.New[i].Type, string(verdict))
+	}
+	s.packets.Write(f, comment(held.comment, step))
+	d := s.now() - t
+	s.delays = append(s.delays, d)
+	s.metrics.GateDelay(d)
+}
+
+func comment(verdict string, step *inference.Step) string {
+	c := verdict
+	for i := range step.New {
+		c += fmt.Sprintf("; m%d %s", step.New[i].Num, step.New[i].Type)
+	}
+	for _, n := range step.Again {
+		c += fmt.Sprintf("; m%d again", n)
+	}
+	for _, n := range step.Notes {
+		c += "; " + n
+	}
+	return c
+}
+
+// read enters what the pipeline made of a frame: messages, then what they
+// reveal, before the packet that carries them is decided.
+func (s *session) read(at time.Duration, held *heldFrame, step *inference.Step, verdict string) {
+	for i := range step.New {
+		m := step.New[i]
+		s.messages[m.Type]++
+		if held == nil {
+			s.metrics.MessageSeen(m.Type, verdict)
+		}
+		s.carryOut(at, held, s.event(at, model.Event{Kind: model.EventMessage, Message: &m}))
+	}
+	s.observe(at, held, step.Observations)
+}
+
+// carryOut does what was decided, cut and heal before the packet. The caller
+// holds mu.
+func (s *session) carryOut(at time.Duration, held *heldFrame, ds []model.Decision) {
+	for _, d := range ds {
+		if d.Cut || d.Heal || (d.Action != "" && d.Reason != model.ReasonOpen) {
+			s.rec.Append(record.DecisionsFile, d)
+		}
+		switch {
+		case d.Cut:
+			s.cut(at, held)
+		case d.Heal:
+			s.heal(at, d)
+		}
+		if held == nil || d.Action == "" {
+			continue
+		}
+		held.comment = string(d.Action) + ": " + d.Reason
+		if d.Class != nil {
+			held.comment += " " + d.Class.String()
+		}
+		if s.isCut || d.Heal {
+			s.count(held, d)
+		}
+		if d.Action == model.Pass {
+			held.passed = true
+			if err := s.gate.Release(held.data, held.to); err != nil {
+				s.incomplete = append(s.incomplete, fmt.Sprintf("a held packet could not be released: %v", err))
+			}
+		}
+	}
+}
+
+// count books a packet that met the cut, or the one that healed it.
+func (s *session) count(held *heldFrame, d model.Decision) {
+	l := s.links[model.Link{Src: held.packet.From, Dst: held.packet.To}]
+	if l == nil {
+		return
+	}
+	l.Wanted++
+	s.proof.Wanted++
+	s.metrics.PacketFate(l.Link, FateWanted, 1)
+	if d.Action == model.Refuse {
+		l.Dropped++
+		s.proof.Dropped++
+		s.metrics.PacketFate(l.Link, FateDropped, 1)
+	}
+}
+
+func (s *session) cut(at time.Duration, held *heldFrame) {
+	s.isCut = true
+	s.proof.CutAt = at
+	s.proof.Links = s.scn.Partition.Links()
+	s.metrics.CutStarted(s.scn.Partition.Shape, s.proof.Links)
+	s.rec.Append(record.RulesFile, map[string]any{"t": at, "what": "gate refuses", "links": s.proof.Links})
+	if s.scn.Partition.Effect == model.Reset {
+		s.proof.ResetConns = s.reset(held)
+	}
+	go func() {
+		err := s.gate.Fence()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if err != nil {
+			s.incomplete = append(s.incomplete, fmt.Sprintf("the switch did not confirm the cut: %v", err))
+			return
+		}
+		s.proof.InForceAt = s.now()
+		s.rec.Append(record.RulesFile, map[string]any{"t": s.proof.InForceAt, "what": "barrier reply behind the cut"})
+		if s.isCut {
+			s.event(s.proof.InForceAt, model.Event{Kind: model.EventInForce})
+		}
+		close(s.inForce)
+	}()
+}
+
+func (s *session) heal(at time.Duration, d model.Decision) {
+	s.isCut = false
+	s.proof.HealAt = s.now()
+	s.metrics.CutEnded(d.Reason, s.proof.Links)
+	s.rec.Append(record.RulesFile, map[string]any{"t": s.proof.HealAt, "what": "gate passes again", "reason": d.Reason})
+	close(s.healed)
+}
+
+// linkProofs returns the per-link counts, sorted.
+func (s *session) linkProofs() []model.LinkProof {
+	out := make([]model.LinkProof, 0, len(s.links))
+	for _, l := range s.links {
+		out = append(out, *l)
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Link.Compare(out[j].Link) < 0 })
+	return out
+}
+
+// delayStats summarises how long packets were held; nil if none was.
+func delayStats(ds []time.Duration) *model.DelayStats {
+	if len(ds) == 0 {
+		return nil
+	}
+	sort.Slice(ds, func(i, j int) bool { return ds[i] < ds[j] })
+	at := func(q float64) time.Duration { return ds[int(q*float64(len(ds)-1))] }
+	return &model.DelayStats{Count: len(ds), P50: at(.5), P99: at(.99), Max: ds[len(ds)-1]}
+}
