@@ -1,0 +1,257 @@
+package agent
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"netsplit/campaign/proc"
+	"netsplit/model"
+)
+
+const (
+	// startLimit is how long an agent may take to say hello.
+	startLimit = 10 * time.Second
+	// grace is how much longer than its limit a probe's answer is waited for.
+	grace = 2 * time.Second
+	// stopLimit is how long an agent may take to end once its input is closed.
+	stopLimit = 2 * time.Second
+)
+
+// ErrGone says that the agent has ended.
+var ErrGone = errors.New("the agent has ended")
+
+// Client is a running agent. Its methods may be called concurrently.
+type Client struct {
+	host  model.NodeID
+	cmd   *exec.Cmd
+	stdin io.WriteCloser
+	ended chan struct{} // closed when the agent's output has ended
+
+	writing sync.Mutex // one request line at a time
+	mu      sync.Mutex // guards what follows
+	next    uint64
+	waiting map[uint64]chan response
+	why     error // once ended is closed
+
+	closing sync.Once
+}
+
+// Start starts an agent on a host: `<exec prefix> binary agent`.
+func Start(ctx context.Context, host model.TestbedHost, binary string) (*Client, error) {
+	argv := append(append([]string{}, host.Exec...), binary, "agent")
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.WaitDelay = time.Second
+	fail := func(err error) (*Client, error) {
+		return nil, fmt.Errorf("host %s: cannot start the agent (%s): %w", host.Name, strings.Join(argv, " "), err)
+	}
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return fail(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return fail(err)
+	}
+	c := &Client{host: host.Name, cmd: cmd, stdin: stdin, ended: make(chan struct{}), waiting: map[uint64]chan response{}}
+	said := new(tail)
+	cmd.Stderr = said
+	if err := proc.StartCommand(cmd); err != nil {
+		return fail(err)
+	}
+	hello := make(chan response, 1)
+	c.waiting[0] = hello
+	go c.read(stdout, said)
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	select {
+	case r := <-hello:
+		if r.Version != protocolVersion {
+			err = fmt.Errorf("it speaks version %d of the agent protocol and we %d; give the host the same netsplit", r.Version, protocolVersion)
+		}
+	case <-c.ended:
+		err = c.why
+	case <-ctx.Done():
+		err = fmt.Errorf("it does not answer: %w", ctx.Err())
+	}
+	if err != nil {
+		c.kill()
+		return fail(err)
+	}
+	return c, nil
+}
+
+// read hands responses to those who wait, until the agent's output ends.
+func (c *Client) read(stdout io.Reader, said *tail) {
+	dec := json.NewDecoder(bufio.NewReader(stdout))
+	var r response
+	var err error
+	for {
+		r = response{}
+		if err = dec.Decode(&r); err != nil {
+			break
+		}
+		c.mu.Lock()
+		w := c.waiting[r.ID]
+		delete(c.waiting, r.ID)
+		c.mu.Unlock()
+		if w != nil {
+			w <- r
+		}
+	}
+	if !errors.Is(err, io.EOF) { // what it says is not ours: do not wait for its end
+		c.kill()
+	}
+	werr := c.cmd.Wait()
+	why := ErrGone
+	if werr != nil {
+		why = fmt.Errorf("%w: %w", ErrGone, werr)
+	}
+	if !errors.Is(err, io.EOF) {
+		why = fmt.Errorf("%w: unexpected output: %w", why, err)
+	}
+	if s := said.String(); s != "" {
+		why = fmt.Errorf("%w: %s", why, s)
+	}
+	c.mu.Lock()
+	c.why = why
+	c.mu.Unlock()
+	close(c.ended)
+}
+
+// call sends a request and waits for its response.
+func (c *Client) call(ctx context.Context, r request) (response, error) {
+	w := make(chan response, 1)
+	c.mu.Lock()
+	c.next++
+	r.ID = c.next
+	c.waiting[r.ID] = w
+	c.mu.Unlock()
+	forget := func() {
+		c.mu.Lock()
+		delete(c.waiting, r.ID)
+		c.mu.Unlock()
+	}
+	line, err := json.Marshal(r)
+	if err != nil {
+		forget()
+		return response{}, fmt.Errorf("host %s: agent: %w", c.host, err)
+	}
+	c.writing.Lock()
+	_, err = c.stdin.Write(append(line, '\n'))
+	c.writing.Unlock()
+	if err != nil { // it has ended, or is about to
+		select {
+		case <-c.ended:
+		case <-time.After(stopLimit):
+		}
+	}
+	select {
+	case resp := <-w:
+		if resp.Error != "" {
+			return resp, fmt.Errorf("host %s: %s", c.host, resp.Error)
+		}
+		return resp, nil
+	case <-c.ended:
+		forget()
+		return response{}, fmt.Errorf("host %s: %w", c.host, c.why)
+	case <-ctx.Done():
+		forget()
+		return response{}, fmt.Errorf("host %s: agent: gave up waiting for its answer: %w", c.host, ctx.Err())
+	}
+}
+
+// Probe asks a probe on the host, all kinds of it, and returns the answer and
+// how long it took there. On an error the answer is what had arrived by then.
+func (c *Client) Probe(ctx context.Context, p model.Probe) (string, time.Duration, error) {
+	limit := p.Limit
+	if limit <= 0 {
+		limit = defaultLimit
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit+grace)
+	defer cancel()
+	r, err := c.call(ctx, request{Op: opProbe, Probe: &probe{
+		Command: p.Command, TCP: p.TCP, Send: p.Send, Until: p.Until, HTTP: p.HTTP, Limit: limit,
+	}})
+	return string(r.Text), r.Took, err
+}
+
+// CountFrom counts the packets from any of the addresses that arrived at the
+// host at from or later and before to. It waits until to is over.
+func (c *Client) CountFrom(ctx context.Context, src []netip.Addr, from, to time.Time) (Count, error) {
+	r, err := c.call(ctx, request{Op: opCount, Query: &netQuery{Sources: src, From: from.UnixNano(), To: to.UnixNano()}})
+	if err != nil {
+		return Count{}, err
+	}
+	if r.Count == nil {
+		return Count{}, fmt.Errorf("host %s: the agent's answer holds no count", c.host)
+	}
+	return r.Count.count(), nil
+}
+
+// FirstFrom returns when the first packet from any of the addresses, addressed
+// to the host, arrived at after or later; the zero time if none has so far.
+func (c *Client) FirstFrom(ctx context.Context, src []netip.Addr, after time.Time) (time.Time, error) {
+	r, err := c.call(ctx, request{Op: opFirst, Query: &netQuery{Sources: src, From: after.UnixNano()}})
+	return timeOf(r.First), err
+}
+
+// Close ends the agent.
+func (c *Client) Close() error {
+	c.closing.Do(func() { c.stdin.Close() })
+	select {
+	case <-c.ended:
+		return nil
+	case <-time.After(stopLimit):
+	}
+	c.kill()
+	select {
+	case <-c.ended:
+		return nil
+	case <-time.After(stopLimit):
+		return fmt.Errorf("host %s: the agent (process %d) does not end", c.host, c.cmd.Process.Pid)
+	}
+}
+
+func (c *Client) kill() { _ = c.cmd.Process.Kill() }
+
+// Command runs a command on a host through its exec prefix and returns its
+// standard output; see proc.Output.
+func Command(ctx context.Context, host model.TestbedHost, argv []string, limit time.Duration) (string, error) {
+	out, err := proc.Output(ctx, append(append([]string{}, host.Exec...), argv...), limit)
+	if err != nil {
+		err = fmt.Errorf("host %s: %w", host.Name, err)
+	}
+	return out, err
+}
+
+// tail keeps the last of what an agent says on standard error.
+type tail struct {
+	mu  sync.Mutex
+	buf []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf = append(t.buf, p...)
+	if over := len(t.buf) - 4096; over > 0 {
+		t.buf = t.buf[over:]
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(bytes.TrimSpace(t.buf))
+}

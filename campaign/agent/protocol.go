@@ -1,0 +1,92 @@
+package agent
+
+import (
+	"net/netip"
+	"time"
+)
+
+// protocolVersion is told in the hello; both sides are one program, but a
+// testbed's exec prefix may lead to an older copy of it.
+const protocolVersion = 1
+
+// Operations of a request.
+const (
+	opProbe = "probe"
+	opCount = "count"
+	opFirst = "first"
+)
+
+// request is one line to the agent.
+type request struct {
+	ID    uint64    `json:"id"` // from 1
+	Op    string    `json:"op"`
+	Probe *probe    `json:"probe,omitempty"`
+	Query *netQuery `json:"query,omitempty"`
+}
+
+// probe is model.Probe on the wire.
+type probe struct {
+	Command []string      `json:"command,omitempty"`
+	TCP     string        `json:"tcp,omitempty"`
+	Send    string        `json:"send,omitempty"`
+	Until   string        `json:"until,omitempty"`
+	HTTP    string        `json:"http,omitempty"`
+	Limit   time.Duration `json:"limit_ns"`
+}
+
+// netQuery asks for packets from the addresses that arrived at From or later
+// and, for opCount, before To. Times are nanoseconds since 1970.
+type netQuery struct {
+	Sources []netip.Addr `json:"sources"`
+	From    int64        `json:"from_ns"`
+	To      int64        `json:"to_ns,omitempty"`
+}
+
+// response is one line from the agent. The first one has ID 0 and Version.
+type response struct {
+	ID      uint64        `json:"id"`
+	Version int           `json:"version,omitempty"`
+	Error   string        `json:"error,omitempty"`
+	Text    []byte        `json:"text,omitempty"` // base64: answers need not be UTF-8
+	Took    time.Duration `json:"took_ns,omitempty"`
+	Count   *wireCount    `json:"count,omitempty"`
+	First   int64         `json:"first_ns,omitempty"` // 0: none
+}
+
+type wireCount struct {
+	Packets    int   `json:"packets"`
+	Bytes      int64 `json:"bytes"`
+	Elsewhere  int   `json:"elsewhere"`
+	Incomplete bool  `json:"incomplete"`
+	First      int64 `json:"first_ns,omitempty"`
+	Last       int64 `json:"last_ns,omitempty"`
+}
+
+// Count is the number of packets that arrived at a host.
+type Count struct {
+	// Packets were addressed to the host: by destination address, for ARP and
+	// neighbour solicitation by the address asked for.
+	Packets int
+	// Bytes of those packets, link header included.
+	Bytes int64
+	// Elsewhere arrived too but was addressed to others: floods, broadcasts.
+	Elsewhere int
+	// Incomplete: packets may be missing, because the kernel dropped some for
+	// want of buffer, because the agent's memory of them was full, or because
+	// the time asked for begins before the agent did.
+	Incomplete bool
+	// First and Last are the arrivals of the first and last of Packets; zero
+	// if there are none.
+	First, Last time.Time
+}
+
+func timeOf(ns int64) time.Time {
+	if ns == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, ns)
+}
+
+func (w *wireCount) count() Count {
+	return Count{Packets: w.Packets, Bytes: w.Bytes, Elsewhere: w.Elsewhere, Incomplete: w.Incomplete, First: timeOf(w.First), Last: timeOf(w.Last)}
+}

@@ -1,0 +1,126 @@
+package agent
+
+import (
+	"encoding/binary"
+	"net/netip"
+)
+
+// maxPackets is how many packets an agent remembers: 13 MB at most.
+const maxPackets = 1 << 18
+
+// arrival is one packet. Addresses are in 16-byte form, IPv4 mapped.
+type arrival struct {
+	at       int64 // nanoseconds since 1970
+	src, dst [16]byte
+	length   int32
+}
+
+// window is a time during which packets may have been missed, in nanoseconds
+// since 1970, both ends included.
+type window struct{ from, to int64 }
+
+// tally remembers the last packets that arrived. It is not safe for
+// concurrent use.
+type tally struct {
+	ring  []arrival
+	next  int // where the next one goes once the ring is full
+	limit int
+	// since is when counting began, or the time of the youngest packet that
+	// was forgotten: counts that begin before it are incomplete.
+	since  int64
+	missed []window
+}
+
+func (t *tally) add(a arrival) {
+	if len(t.ring) < t.limit {
+		t.ring = append(t.ring, a)
+		return
+	}
+	t.since = max(t.since, t.ring[t.next].at+1)
+	t.ring[t.next] = a
+	t.next = (t.next + 1) % t.limit
+}
+
+// miss notes that packets may have been missed. Calls come in order of time.
+func (t *tally) miss(w window) {
+	if n := len(t.missed); n > 0 && (t.missed[n-1].to >= w.from || n >= 1000) {
+		t.missed[n-1].to = w.to
+		return
+	}
+	t.missed = append(t.missed, w)
+}
+
+// count counts packets from one of the sources in [from, to); own are the
+// host's addresses.
+func (t *tally) count(sources, own map[[16]byte]bool, from, to int64) wireCount {
+	c := wireCount{Incomplete: from < t.since}
+	for _, w := range t.missed {
+		c.Incomplete = c.Incomplete || w.from < to && w.to >= from
+	}
+	for i := range t.ring {
+		a := &t.ring[i]
+		if a.at < from || a.at >= to || !sources[a.src] {
+			continue
+		}
+		if !own[a.dst] {
+			c.Elsewhere++
+			continue
+		}
+		c.Packets++
+		c.Bytes += int64(a.length)
+		if c.First == 0 || a.at < c.First {
+			c.First = a.at
+		}
+		c.Last = max(c.Last, a.at)
+	}
+	return c
+}
+
+const (
+	typeIPv4 = 0x0800
+	typeARP  = 0x0806
+	typeIPv6 = 0x86dd
+
+	etherLen = 14
+	ipv6Len  = 40
+	arpLen   = 28
+)
+
+// parse reads who sent an Ethernet frame to whom, from its first bytes: IPv4
+// (RFC 791 §3.1), IPv6 (RFC 8200 §3), ARP for IPv4 (RFC 826). For ARP, and
+// for neighbour solicitation (RFC 4861 §4.3), the destination is the address
+// asked for. It is false for anything else, and for what is cut short.
+func parse(f []byte) (a arrival, ok bool) {
+	if len(f) < etherLen {
+		return a, false
+	}
+	p := f[etherLen:]
+	v4 := func(b []byte) [16]byte { return netip.AddrFrom4([4]byte(b)).As16() }
+	switch binary.BigEndian.Uint16(f[12:]) {
+	case typeIPv4:
+		if len(p) < 20 || p[0]>>4 != 4 {
+			return a, false
+		}
+		a.src, a.dst = v4(p[12:16]), v4(p[16:20])
+		a.length = etherLen + int32(binary.BigEndian.Uint16(p[2:]))
+	case typeIPv6:
+		if len(p) < ipv6Len || p[0]>>4 != 6 {
+			return a, false
+		}
+		a.src, a.dst = [16]byte(p[8:24]), [16]byte(p[24:40])
+		a.length = etherLen + ipv6Len + int32(binary.BigEndian.Uint16(p[4:]))
+		if q := p[ipv6Len:]; p[6] == 58 && len(q) >= 24 && q[0] == 135 {
+			a.dst = [16]byte(q[8:24])
+		}
+	case typeARP:
+		// Hardware Ethernet, protocol IPv4, lengths 6 and 4.
+		if len(p) < arpLen || binary.BigEndian.Uint64(p)>>16 != 0x0001_0800_0604 {
+			return a, false
+		}
+		a.src, a.dst = v4(p[14:18]), v4(p[24:28])
+		a.length = etherLen + arpLen
+	default:
+		return a, false
+	}
+	return a, true
+}

@@ -1,0 +1,106 @@
+package agent
+
+import (
+	"encoding/hex"
+	"net/netip"
+	"strings"
+	"testing"
+)
+
+func addr(s string) [16]byte { return netip.MustParseAddr(s).As16() }
+
+func set(ss ...string) map[[16]byte]bool {
+	out := map[[16]byte]bool{}
+	for _, s := range ss {
+		out[addr(s)] = true
+	}
+	return out
+}
+
+func TestTallyForgetsTheOldestAndSaysSo(t *testing.T) {
+	ta := tally{limit: 4, since: 100}
+	for at := int64(101); at <= 106; at++ {
+		ta.add(arrival{at: at, src: addr("10.0.0.1"), dst: addr("10.0.0.2"), length: 60})
+	}
+	src, own := set("10.0.0.1"), set("10.0.0.2")
+	for _, c := range []struct {
+		from, to   int64
+		want       int
+		incomplete bool
+	}{
+		{103, 107, 4, false}, // 101 and 102 are forgotten
+		{102, 107, 4, true},
+		{104, 106, 2, false}, // from is in, to is not
+		{107, 200, 0, false},
+	} {
+		got := ta.count(src, own, c.from, c.to)
+		if got.Packets != c.want || got.Incomplete != c.incomplete {
+			t.Errorf("[%d, %d): %+v", c.from, c.to, got)
+		}
+	}
+}
+
+func TestTallyMissedWindows(t *testing.T) {
+	ta := tally{limit: 10}
+	ta.miss(window{10, 20})
+	ta.miss(window{20, 30}) // grows the first
+	ta.miss(window{50, 60})
+	if len(ta.missed) != 2 {
+		t.Errorf("%v", ta.missed)
+	}
+	for _, c := range []struct {
+		from, to int64
+		want     bool
+	}{{0, 10, false}, {0, 11, true}, {30, 40, true}, {31, 50, false}, {31, 51, true}, {61, 70, false}} {
+		if got := ta.count(nil, nil, c.from, c.to).Incomplete; got != c.want {
+			t.Errorf("[%d, %d): %v", c.from, c.to, got)
+		}
+	}
+	for i := int64(0); i < 5000; i++ { // bounded, and never fewer windows than there were
+		ta.miss(window{100 + 10*i, 105 + 10*i})
+	}
+	if len(ta.missed) > 1000 || !ta.count(nil, nil, 50101, 50102).Incomplete == false {
+		t.Errorf("%d windows", len(ta.missed))
+	}
+	if !ta.count(nil, nil, 50090, 50100).Incomplete {
+		t.Error("a window was lost")
+	}
+}
+
+func TestParse(t *testing.T) {
+	const eth = "020000000002" + "020000000001"
+	v4 := eth + "0800" + "4500001c0000000040110000" + "0a000001" + "0a000002" + "0000000000000000"
+	v6 := eth + "86dd" + "60000000" + "0008" + "11" + "40" + "fe80000000000000000000000000000a" + "fe80000000000000000000000000000b" + "0000000000000000"
+	arp := eth + "0806" + "0001080006040001" + "020000000001" + "0a000001" + "000000000000" + "0a000002"
+	ns := eth + "86dd" + "60000000" + "0018" + "3a" + "ff" + "fe80000000000000000000000000000a" + "ff0200000000000000000001ff00000b" +
+		"8700000000000000" + "fe80000000000000000000000000000b"
+	for _, c := range []struct {
+		name, frame, src, dst string
+		length                int32
+	}{
+		{"ipv4", v4, "10.0.0.1", "10.0.0.2", 42},
+		{"ipv6", v6, "fe80::a", "fe80::b", 62},
+		{"arp", arp, "10.0.0.1", "10.0.0.2", 42},
+		{"neighbour solicitation", ns, "fe80::a", "fe80::b", 78},
+	} {
+		f, err := hex.DecodeString(c.frame)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, ok := parse(f)
+		if !ok || got.src != addr(c.src) || got.dst != addr(c.dst) || got.length != c.length {
+			t.Errorf("%s: %+v, %v", c.name, got, ok)
+		}
+		for n := range f {
+			if a, ok := parse(f[:n]); ok && (a.src != got.src) {
+				t.Errorf("%s cut to %d bytes: %+v", c.name, n, a)
+			}
+		}
+	}
+	for _, s := range []string{"", eth, eth + "88cc0000", eth + "0800" + strings.Repeat("ff", 40), eth + "0806" + strings.Repeat("00", 28)} {
+		f, _ := hex.DecodeString(s)
+		if a, ok := parse(f); ok {
+			t.Errorf("%s: %+v", s, a)
+		}
+	}
+}

@@ -1,0 +1,5 @@
+package agent
+
+import "runtime"
+
+func lockThread() { runtime.LockOSThread() }
