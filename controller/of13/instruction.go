@@ -206,6 +206,9 @@ func readInstruction(r *reader) Instruction {
 // bits outside the mask cleared, and writes of no bits dropped.
 func NormalizeInstructions(list []Instruction) []Instruction {
 	rank := func(i Instruction) int {
+		if i == nil {
+			return -1 // AppendInstructions refuses it
+		}
 		if k := slices.Index([]uint16{insMeter, insApply, insClear, insWrite, insMetadata, insGoto}, i.instrType()); k >= 0 {
 			return k
 		}
