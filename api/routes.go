@@ -108,6 +108,10 @@ func (s *server) routes() {
 	s.eventRoute()
 	get(s, "/v1/version", "get-version", "Say what runs", s.getVersion)
 	get(s, "/healthz", "get-health", "Say whether the daemon can do its work", s.getHealth)
+	health := s.api.OpenAPI().Paths["/healthz"].Get
+	sick := *health.Responses["200"]
+	sick.Description = "It cannot: see checks"
+	health.Responses["503"] = &sick
 
 	s.router.NewRoute().Path("/metrics").Methods(http.MethodGet).Handler(s.Metrics.Handler())
 	s.pageRoutes()
@@ -132,12 +136,23 @@ func post[I, O any](s *server, path, id, summary string, status int, h func(cont
 			"With an Idempotency-Key a repeated request gets the answer of the first one."
 	}
 	huma.Register(s.api, op, h)
+	if status == http.StatusAccepted {
+		alsoOK(s.api.OpenAPI().Paths[path].Post)
+	}
+}
+
+// alsoOK says in the contract that an operation may have ended at once.
+func alsoOK(op *huma.Operation) {
+	ok := *op.Responses["202"]
+	ok.Description = "OK: it has ended, this is the outcome"
+	op.Responses["200"] = &ok
 }
 
 func del[I, O any](s *server, path, id, summary string, h func(context.Context, *I) (*O, error)) {
 	op := operation(http.MethodDelete, path, id, summary, http.StatusAccepted)
 	op.Description = "Answers 200 if it has ended already and 202 with Location if not. Repeating it is no error."
 	huma.Register(s.api, op, h)
+	alsoOK(s.api.OpenAPI().Paths[path].Delete)
 }
 
 type none struct{}

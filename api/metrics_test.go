@@ -1,0 +1,186 @@
+package api_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"netsplit/api"
+	"netsplit/model"
+)
+
+// scrape returns the samples of netsplit's own metrics, name{labels} value.
+func scrape(t testing.TB, m *api.Metrics) map[string]string {
+	t.Helper()
+	rec := httptest.NewRecorder()
+	m.Handler().ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
+	if rec.Code != 200 {
+		t.Fatalf("%d: %s", rec.Code, rec.Body)
+	}
+	out := map[string]string{}
+	for _, line := range strings.Split(rec.Body.String(), "\n") {
+		if strings.HasPrefix(line, "netsplit_") {
+			i := strings.LastIndex(line, " ")
+			out[line[:i]] = line[i+1:]
+		}
+	}
+	return out
+}
+
+func check(t *testing.T, m *api.Metrics, want map[string]string) {
+	t.Helper()
+	got := scrape(t, m)
+	for k, v := range want {
+		if got[k] != v {
+			t.Errorf("%s is %q, want %q", k, got[k], v)
+		}
+	}
+}
+
+func links(s ...string) (out []model.Link) {
+	for i := 0; i < len(s); i += 2 {
+		out = append(out, model.Link{Src: model.NodeID(s[i]), Dst: model.NodeID(s[i+1])})
+	}
+	return out
+}
+
+func TestRunningCutGrowsAtEachScrape(t *testing.T) {
+	now := t0
+	m := api.NewMetrics("v1", func() time.Time { return now })
+	m.KnownLinks(links("n1", "n2"))
+	const cut = `netsplit_link_cut_seconds_total{dst="n2",src="n1"}`
+	check(t, m, map[string]string{
+		cut: "0",
+		`netsplit_link_packets_total{dst="n2",fate="leaked",src="n1"}`:  "0",
+		`netsplit_link_packets_total{dst="n2",fate="wanted",src="n1"}`:  "0",
+		`netsplit_link_packets_total{dst="n2",fate="dropped",src="n1"}`: "0",
+		`netsplit_cuts_total{shape="complete"}`:                         "0",
+		`netsplit_last_cut_timestamp_seconds`:                           "",
+		`netsplit_build_info{goversion="`:                               "",
+	})
+	m.CutStarted(model.Complete, links("n1", "n2", "n2", "n1"))
+	now = now.Add(1500 * time.Millisecond)
+	check(t, m, map[string]string{cut: "1.5", `netsplit_partitions_active{shape="complete"}`: "1", `netsplit_cuts_total{shape="complete"}`: "1",
+		`netsplit_last_cut_timestamp_seconds`: "1.7952624001234567e+09"})
+	// Another lab has hosts of the same names: time is not counted twice.
+	m.CutStarted(model.Simplex, links("n1", "n2"))
+	now = now.Add(time.Second)
+	m.CutEnded("new-class", links("n2", "n1", "n1", "n2")) // order of links does not matter
+	now = now.Add(time.Second)
+	check(t, m, map[string]string{cut: "3.5", `netsplit_link_cut_seconds_total{dst="n1",src="n2"}`: "2.5",
+		`netsplit_partitions_active{shape="complete"}`: "0", `netsplit_partitions_active{shape="simplex"}`: "1"})
+	m.CutEnded("max-cut", links("n1", "n2"))
+	m.CutEnded("stop", links("n1", "n2")) // one too many
+	now = now.Add(time.Hour)
+	check(t, m, map[string]string{cut: "3.5", `netsplit_partitions_active{shape="simplex"}`: "0",
+		`netsplit_heals_total{reason="new-class"}`: "1", `netsplit_heals_total{reason="max-cut"}`: "1"})
+}
+
+func TestCountsAndHistograms(t *testing.T) {
+	m := api.NewMetrics("v1", nil)
+	l := links("n1", "n2")[0]
+	m.PacketFate(l, "wanted", 3)
+	m.PacketFate(l, "dropped", 3)
+	m.PacketFate(l, "lost", 3)
+	m.PacketFate(l, "wanted", -1)
+	m.GateDelay(70 * time.Microsecond)
+	m.HealTime(time.Millisecond)
+	m.RunDone("gossip", model.StrategyCoFI, model.VerdictFail)
+	f := model.Finding{ID: "f-1", Target: "gossip", Failure: model.Failure{Check: "lost"}}
+	m.Finding(f)
+	m.Finding(f)
+	m.SwitchConnected(0xabc, true)
+	m.SwitchConnected(0xabd, true)
+	m.SwitchConnected(0xabd, false)
+	m.Coverage("never", 7)
+	m.StoreBytes(func() (int64, error) { return 4096, nil })
+	check(t, m, map[string]string{
+		`netsplit_link_packets_total{dst="n2",fate="wanted",src="n1"}`:          "3",
+		`netsplit_link_packets_total{dst="n2",fate="leaked",src="n1"}`:          "0",
+		`netsplit_gate_delay_seconds_bucket{transport="packet-in",le="5e-05"}`:  "0",
+		`netsplit_gate_delay_seconds_bucket{transport="packet-in",le="0.0001"}`: "1",
+		`netsplit_gate_delay_seconds_bucket{transport="packet-in",le="0.2048"}`: "1",
+		`netsplit_heal_seconds_count`:                                           "1",
+		`netsplit_runs_total{strategy="cofi",target="gossip",verdict="fail"}`:   "1",
+		`netsplit_finding_info{check="lost",finding="f-1",target="gossip"}`:     "1",
+		`netsplit_switch_connected{dpid="0000000000000abc"}`:                    "1",
+		`netsplit_switch_connected{dpid="0000000000000abd"}`:                    "0",
+		`netsplit_coverage_cells{state="never"}`:                                "7",
+		`netsplit_store_bytes`:                                                  "4096",
+	})
+	m.StoreBytes(func() (int64, error) { return 0, errors.New("gone") })
+	check(t, m, map[string]string{`netsplit_store_bytes`: "NaN"})
+}
+
+// A target that makes up a type per message gets no series per message, and
+// what is frequent is shown even if it comes late.
+func TestMessageTypesAreBounded(t *testing.T) {
+	m := api.NewMetrics("v1", nil)
+	const n = 5000
+	for i := range n {
+		m.MessageSeen(fmt.Sprintf("junk %d", i), "pass")
+	}
+	for range 3000 {
+		m.MessageSeen("resp PING", "pass")
+	}
+	m.MessageSeen("resp PING", "drop")
+	m.MessageSeen("bad \xff\n\"bytes\" "+strings.Repeat("x", 500), "pass")
+	types, sum := map[string]bool{}, 0
+	var ping string
+	for k, v := range scrape(t, m) {
+		if strings.HasPrefix(k, "netsplit_messages_total{") {
+			types[strings.Split(k, `verdict=`)[0]] = true
+			var x float64
+			if _, err := fmt.Sscan(v, &x); err != nil {
+				t.Fatal(err)
+			}
+			sum += int(x)
+			if strings.Contains(k, "resp PING") && strings.Contains(k, "pass") {
+				ping = v
+			}
+		}
+	}
+	if len(types) > 51 || sum != n+3002 {
+		t.Errorf("%d types, %d messages in all, want at most 51 and %d", len(types), sum, n+3002)
+	}
+	var x float64
+	if _, err := fmt.Sscan(ping, &x); err != nil || x < 2900 {
+		t.Errorf("resp PING shown with %q", ping)
+	}
+}
+
+func TestMessageCountersNeverFall(t *testing.T) {
+	m := api.NewMetrics("v1", nil)
+	before := map[string]float64{}
+	for round := range 200 {
+		for i := range 60 {
+			for range 1 + (i*round)%7 {
+				m.MessageSeen(fmt.Sprintf("type %d", (i+round)%120), "pass")
+			}
+		}
+		for k, v := range scrape(t, m) {
+			if !strings.HasPrefix(k, "netsplit_messages_total{") || !strings.Contains(k, `"other"`) {
+				continue
+			}
+			var x float64
+			if _, err := fmt.Sscan(v, &x); err != nil || x < before[k] {
+				t.Fatalf("round %d: %s fell from %v to %s", round, k, before[k], v)
+			}
+			before[k] = x
+		}
+	}
+}
+
+func BenchmarkMessageSeen(b *testing.B) {
+	m := api.NewMetrics("v1", nil)
+	types := make([]string, 400)
+	for i := range types {
+		types[i] = fmt.Sprintf("type %d", i)
+	}
+	for i := 0; b.Loop(); i++ {
+		m.MessageSeen(types[i%len(types)], "pass")
+	}
+}
