@@ -1,13 +1,302 @@
 package target
 
-import "testing"
+import (
+	"errors"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
 
-func TestLoadBuiltin(t *testing.T) {
-	tg, dir, err := Load("redis-sentinel")
+	"netsplit/deploy/targets"
+	"netsplit/model"
+)
+
+// small is the smallest target file that is valid, with every template value.
+const small = `name: small
+nodes: [n1, n2]
+clients: [c1]
+args:
+  rate: {default: "5", help: per second}
+needs: {sh: dash}
+protocols:
+  - {port: 7000, transport: tcp, dissector: text}
+processes:
+  - name: server
+    hosts: [n1, n2]
+    files: {a.conf: "me={{.IP}} {{if ne .Host \"n1\"}}first={{.IPs.n1}}{{end}}"}
+    command: ["{{.Bin}}/server", "{{.Dir}}/a.conf", "{{.TargetDir}}/x"]
+    env: {START: "{{.RunStart}}"}
+    after: [up]
+stable:
+  - name: up
+    hosts: [n1, n2]
+    probe: {tcp: "127.0.0.1:7000", send: "ROLE {{.Host}}\r\n", until: "\n"}
+    match: 'leader=(?P<same>{{.IPs.n1}})'
+variables:
+  - name: status
+    kind: status
+    max_age: 1.5s
+    sources:
+      - {type: "text *", field: line, regexp: '(?P<about>\w+)=(?P<value>\w+)', absent_for: nodes}
+      - {probe: {command: [sh, -c, "echo {{.Host}}"]}, hosts: [n2], every: 200ms, regexp: '\w+'}
+workloads:
+  - {name: writer, host: c1, command: [w, --for, "{{.WorkloadFor}}", --seed, "{{.Seed}}", --rate, "{{.Args.rate}}"]}
+final:
+  - {name: reader, host: c1, command: [r]}
+checks:
+  - {name: process-died, class: broken}
+  - {name: workload-hang, class: documented, quote: clients wait, with: {limit: "{{.Args.rate}}s"}}
+timing: {settle: 10s, workload: 9s, max_cut: 6s, recover: 25s}
+`
+
+func TestLoadFindsBuiltinFileAndDirectory(t *testing.T) {
+	for _, name := range Builtin(targets.FS) {
+		if _, dir, err := Load(name); err != nil || dir != "" {
+			t.Errorf("built-in %s: directory %q, %v", name, dir, err)
+		}
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, FileName)
+	if err := os.WriteFile(file, []byte(small), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []string{file, dir} {
+		tg, got, err := Load(p)
+		if err != nil || got != dir || tg.Name != "small" {
+			t.Errorf("Load(%s) = %v, %q, %v", p, tg, got, err)
+		}
+	}
+	tg, _, _ := Load(file)
+	if v := tg.Variables[0]; v.MaxAge != 1500*time.Millisecond || v.Sources[1].Every != 200*time.Millisecond {
+		t.Errorf("durations are read wrong: %+v", v)
+	}
+}
+
+func TestLoadSaysWhatThereIs(t *testing.T) {
+	fs := fstest.MapFS{"alpha/target.yaml": {Data: []byte(small)}, "beta/target.yaml": {Data: []byte("name: [\n")}}
+	for name, want := range map[string]string{
+		"":            "no target named: give the name of a built-in target (alpha, beta) or the path of a target file",
+		"alhpa":       `no target "alhpa": it is neither a built-in target (alpha, beta) nor a file that exists (did you mean "alpha"?)`,
+		"./none.yaml": `no target "./none.yaml": it is neither a built-in target (alpha, beta) nor a file that exists`,
+		"beta":        "beta/target.yaml:1: not YAML: did not find expected node content",
+	} {
+		_, _, err := LoadFrom(fs, name)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("LoadFrom(%q): %v, want %s", name, err, want)
+		}
+	}
+	if tg, _, err := LoadFrom(fs, "alpha"); err != nil || tg.Name != "small" {
+		t.Errorf("alpha: %v", err)
+	}
+}
+
+// TestEveryMistakeIsNamed changes the small file by one replacement and wants
+// one problem, with its line and what to do.
+func TestEveryMistakeIsNamed(t *testing.T) {
+	for _, c := range []struct{ name, from, to, want string }{
+		{"unknown key", "nodes: [n1, n2]", "nodez: [n1, n2]\nnodes: [n1, n2]", `t.yaml:2: unknown key "nodez" (did you mean "nodes"?); allowed here: name, title, version, nodes, clients, args,`},
+		{"unknown key deep", "{type: \"text *\"", "{typo: 1, type: \"text *\"", `t.yaml:26: variables[0].sources[0]: unknown key "typo" (did you mean "type"?); allowed here: type, field, of, regexp, value, absent_for, probe, hosts, every`},
+		{"key twice", "clients: [c1]", "clients: [c1]\nclients: [c1]", `t.yaml:4: clients: stands twice (first at line 3): keep one`},
+		{"list for text", "name: small", "name: [small]", `t.yaml:1: name: want a text, found a list`},
+		{"text for list", "nodes: [n1, n2]", "nodes: n1", `t.yaml:2: nodes: want a list, found "n1"`},
+		{"list for mapping", "needs: {sh: dash}", "needs: [sh]", `t.yaml:6: needs: want a mapping (name: value), found a list`},
+		{"bad bool", "    after: [up]", "    after: [up]\n    may_exit: perhaps", `may_exit: want true or false, found "perhaps"`},
+		{"bad port", "port: 7000", "port: 70000", `t.yaml:8: protocols[0].port: want a number from 0 to 65535, found "70000"`},
+		{"no port", "port: 7000", "port: 0", `protocols[0].port: want a port from 1 to 65535`},
+		{"duration without unit", "max_age: 1.5s", "max_age: 15", `max_age: want a duration with a unit, such as 1.5s or 200ms, found "15"`},
+		{"negative duration", "settle: 10s", "settle: -10s", `timing.settle: want a duration that is not negative, found "-10s"`},
+		{"no name", "name: small\n", "", `t.yaml:1: name: the target has no name`},
+		{"bad host name", "nodes: [n1, n2]", "nodes: [n1, n2, 'n 3']", `nodes[2]: host name "n 3": use letters, digits, - and _`},
+		{"host twice", "clients: [c1]", "clients: [c1, n1]", `clients[1]: host "n1" is declared already at nodes[0]`},
+		{"host not declared", "    hosts: [n1, n2]\n    files", "    hosts: [n1, n3]\n    files", `t.yaml:11: processes[0].hosts[1]: host "n3" is not declared (did you mean "n1"?): add it to nodes or clients, which have n1, n2, c1`},
+		{"workload host not declared", "writer, host: c1", "writer, host: c9", `workloads[0].host: host "c9" is not declared`},
+		{"workload without host", "writer, host: c1", "writer", `workloads[0].host: workload "writer" has no host`},
+		{"no workloads", "workloads:\n  - {name: writer, host: c1, command: [w, --for, \"{{.WorkloadFor}}\", --seed, \"{{.Seed}}\", --rate, \"{{.Args.rate}}\"]}\n", "", `workloads: no workloads: without one nothing is written that could be lost`},
+		{"name of two workloads", "name: reader", "name: writer", `final[0].name: workload "writer" stands in workloads too`},
+		{"transport", "transport: tcp", "transport: sctp", `protocols[0].transport: unknown transport "sctp": use tcp or udp`},
+		{"dissector", "dissector: text", "dissector: txt", `protocols[0].dissector: unknown dissector "txt" (did you mean "text"?): use fallback, resp, text`},
+		{"port twice", "dissector: text}", "dissector: text}\n  - {port: 7000, transport: tcp, dissector: resp}", `protocols[1]: tcp port 7000 stands twice (first at protocols[0])`},
+		{"no command", "host: c1, command: [r]", "host: c1", `final[0].command: no command: give a list`},
+		{"file outside", "a.conf: ", "../a.conf: ", `file name "../a.conf" must stay inside the host's directory`},
+		{"after unknown", "after: [up]", "after: [upp]", `processes[0].after[0]: no condition "upp" (did you mean "up"?): stable has up`},
+		{"two probes", "probe: {tcp: ", "probe: {http: 'http://x/', tcp: ", `stable[0].probe: a probe has exactly one of command, tcp and http; this one has 2`},
+		{"probe address", "127.0.0.1:7000", "localhost:7000", `stable[0].probe.tcp: "localhost:7000": want an address and port on the host, such as 127.0.0.1:6379`},
+		{"bad until", `until: "\n"`, `until: "(\n"`, "stable[0].probe.until: bad regular expression (missing closing ): `(\n`)"},
+		{"bad match", "leader=(?P<same>{{.IPs.n1}})", "leader=(", "stable[0].match: bad regular expression (missing closing ): `leader=(`)"},
+		{"bad match once expanded", "leader=(?P<same>{{.IPs.n1}})", "leader=({{.IPs.n1}}", "stable[0].match: bad regular expression (missing closing ): `leader=(192.0.2.1`)"},
+		{"unknown group", "(?P<same>", "(?P<sane>", `unknown group "sane" (did you mean "same"?): groups here are named same`},
+		{"variable group", "(?P<about>", "(?P<abuot>", `variables[0].sources[0].regexp: unknown group "abuot" (did you mean "about"?): groups here are named value, about`},
+		{"no kind", "    kind: status\n", "", `variables[0].kind: variable "status" has no kind`},
+		{"as", "max_age: 1.5s", "max_age: 1.5s\n    as: ip", `variables[0].as: unknown form "ip": use host`},
+		{"no max_age", "    max_age: 1.5s\n", "", `variables[0].max_age: variable "status" has no max_age`},
+		{"type and probe", "{type: \"text *\"", "{probe: {http: 'http://x'}, type: \"text *\"", `variables[0].sources[0]: a source has either type (a message) or probe`},
+		{"probe interval", ", every: 200ms", "", `variables[0].sources[1].every: a probed source needs an interval, such as every: 200ms`},
+		{"probe too often", "every: 200ms", "every: 1ms", `every: 1ms is too often: use 10ms or more`},
+		{"of", "field: line", "field: line, of: me", `variables[0].sources[0].of: unknown end "me": use sender or receiver`},
+		{"absent without about", `regexp: '\w+'}`, `regexp: '\w+', absent_for: nodes}`, `absent_for needs a regexp with a group named about`},
+		{"check", "name: process-died", "name: process-dead", `checks[0].name: unknown check "process-dead" (did you mean "process-died"?): there are fatal-log,`},
+		{"check twice", "class: broken}\n", "class: broken}\n  - {name: process-died, class: broken}\n", `checks[1].name: check "process-died" stands twice (first at checks[0]): keep one`},
+		{"class", "class: broken", "class: bad", `checks[0].class: unknown class "bad": use broken or documented`},
+		{"documented without quote", ", quote: clients wait", "", `checks[1].quote: a documented failure needs quote`},
+		{"check setting", "with: {limit:", "with: {limits:", `checks[1].with: check workload-hang has no setting "limits": it has limit`},
+		{"check value", `limit: "{{.Args.rate}}s"`, `limit: "{{.Args.rate}}"`, `checks[1].with: limit: want a duration such as 1.5s, found "5"`},
+		{"timing", ", recover: 25s", "", `timing.recover: missing: say how long the target may take to be stable again after heal, such as 10s`},
+		{"template value", "{{.Args.rate}}\"]", "{{.Args.rat}}\"]", `workloads[0].command[6]: template of workloads[0].command[6]`},
+		{"template syntax", "{{.Seed}}", "{{.Seed", `workloads[0].command[4]: template of workloads[0].command[4]`},
+		{"template field", "{{.Seed}}", "{{.Sead}}", `templates may use .Host .IP .IPs .Dir .TargetDir .Bin .Args .Seed .RunStart .WorkloadFor`},
+		{"not YAML", "nodes: [n1, n2]", "nodes: [n1, n2", "not YAML: did not find expected ',' or ']'"},
+		{"empty", small, "", `t.yaml:1: the file is empty`},
+		{"a list", small, "- a\n", `t.yaml:1: want a mapping with the keys name, title,`},
+		{"null process", small, "name: x\nprocesses:\n", `processes: no processes: a target runs at least one server process`},
+		{"log pattern", "timing:", "logs: {fatal: ['(']}\ntiming:", "logs.fatal[0]: bad regular expression"},
+		{"need without package", "{sh: dash}", "{sh: ''}", `needs.sh: name the Debian package that has sh`},
+		{"arg name", "  rate: {default", "  rate-x: {default", `args.rate-x: setting name "rate-x": use letters, digits and _`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if !strings.Contains(small, c.from) {
+				t.Fatalf("the small file has no %q", c.from)
+			}
+			_, err := Parse("t.yaml", []byte(strings.Replace(small, c.from, c.to, 1)))
+			var e *Error
+			if !errors.As(err, &e) {
+				t.Fatalf("error %v, want an *Error with %s", err, c.want)
+			}
+			if !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error\n%v\nwant\n%s", err, c.want)
+			}
+		})
+	}
+	if _, err := Parse("t.yaml", []byte(small)); err != nil {
+		t.Errorf("the small file itself: %v", err)
+	}
+}
+
+func TestAllMistakesAtOnceInOrder(t *testing.T) {
+	bad := strings.NewReplacer("transport: tcp", "transport: x", "class: broken", "class: x", "after: [up]", "after: [x]").Replace(small)
+	_, err := Parse("t.yaml", []byte(bad))
+	var e *Error
+	if !errors.As(err, &e) || len(e.Problems) != 3 {
+		t.Fatalf("%v, want three problems", err)
+	}
+	for i, p := range e.Problems {
+		if i > 0 && p.Line < e.Problems[i-1].Line {
+			t.Errorf("problems are not in the order of the file:\n%v", err)
+		}
+	}
+}
+
+func input(host model.NodeID) ExpandInput {
+	return ExpandInput{Host: host, Dir: "/d", TargetDir: "/t", Bin: "/b", Seed: 42, RunStart: time.Unix(7, 5), Hosts: map[model.NodeID]netip.Addr{
+		"n1": netip.MustParseAddr("10.0.0.1"), "n2": netip.MustParseAddr("10.0.0.2"), "c1": netip.MustParseAddr("10.0.0.3")}}
+}
+
+func TestExpandGivesEachHostItsOwn(t *testing.T) {
+	base, err := Parse("t.yaml", []byte(small))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if dir != "" || tg.Name != "redis-sentinel" || len(tg.Nodes) != 3 {
-		t.Fatalf("dir %q, target %+v", dir, tg)
+	in := input("n2")
+	in.Args = map[string]string{"rate": "9"}
+	n2, err := Expand(base, in)
+	if err != nil {
+		t.Fatal(err)
 	}
+	p := n2.Processes[0]
+	if p.Files["a.conf"] != "me=10.0.0.2 first=10.0.0.1" || p.Env["START"] != "7000000005" || strings.Join(p.Command, " ") != "/b/server /d/a.conf /t/x" {
+		t.Errorf("process of n2: %+v", p)
+	}
+	if c := n2.Stable[0]; c.Match != "leader=(?P<same>10.0.0.1)" || c.Probe.Send != "ROLE n2\r\n" {
+		t.Errorf("condition: %+v", c)
+	}
+	if len(n2.Workloads) != 0 || len(n2.Final) != 0 || len(n2.Variables[0].Sources) != 2 || n2.Variables[0].Sources[1].Probe.Command[2] != "echo n2" {
+		t.Errorf("n2 has what is not its own: %+v", n2)
+	}
+	if n2.Checks[1].With["limit"] != "9s" || n2.Args["rate"].Default != "9" {
+		t.Errorf("settings: %+v %+v", n2.Checks, n2.Args)
+	}
+	c1, err := Expand(base, input("c1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(c1.Workloads[0].Command, " "); got != "w --for 9s --seed 42 --rate 5" || len(c1.Processes) != 0 || len(c1.Variables[0].Sources) != 1 {
+		t.Errorf("c1: %q, %+v", got, c1)
+	}
+	whole, err := Expand(base, ExpandInput{Args: in.Args})
+	if err != nil || len(whole.Processes) != 1 || whole.Checks[1].With["limit"] != "9s" {
+		t.Errorf("whole: %+v, %v", whole, err)
+	}
+	if base.Checks[1].With["limit"] != "{{.Args.rate}}s" || base.Processes[0].Command[0] != "{{.Bin}}/server" || base.Variables[0].Sources[1].Probe.Command[2] != "echo {{.Host}}" {
+		t.Errorf("Expand changed its input: %+v", base)
+	}
+}
+
+func TestExpandSaysWhatIsMissing(t *testing.T) {
+	base, err := Parse("t.yaml", []byte(small))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := input("n3")
+	if _, err := Expand(base, in); err == nil || !strings.Contains(err.Error(), `no address for host "n3": the testbed must have every node and client of the target`) {
+		t.Errorf("host without address: %v", err)
+	}
+	in = input("n2")
+	delete(in.Hosts, "n1")
+	if _, err := Expand(base, in); err == nil || !strings.Contains(err.Error(), `map has no entry for key "n1"`) {
+		t.Errorf("missing peer: %v", err)
+	}
+	in = input("n1")
+	in.Args = map[string]string{"rat": "1"}
+	if _, err := Expand(base, in); err == nil || err.Error() != `target small has no setting "rat" (did you mean "rate"?): it has rate` {
+		t.Errorf("unknown setting: %v", err)
+	}
+}
+
+func TestCheckNeedsNamesThePackages(t *testing.T) {
+	tg := &model.Target{Name: "x", Needs: map[string]string{"a": "pkg-b", "b": "pkg-b", "c": "pkg-a", "here": "z"}}
+	look := func(p string) (string, error) {
+		if p == "here" {
+			return "/bin/here", nil
+		}
+		return "", errors.New("not found")
+	}
+	want := "target x needs programs that are not installed: a, b, c; install them with: apt-get install pkg-a pkg-b"
+	if err := checkNeeds(tg, look); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	tg.Needs = map[string]string{"here": "z"}
+	if err := checkNeeds(tg, look); err != nil {
+		t.Error(err)
+	}
+}
+
+// FuzzParse: whatever the bytes, Parse returns a target or problems, and a
+// target that it returns expands for each of its hosts.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(small))
+	f.Add([]byte("a: &a [*a]\n"))
+	f.Add([]byte("name: &x {name: *x}\n"))
+	f.Add([]byte("args: &a {x: *a, y: *a, z: *a}\n"))
+	f.Add([]byte("needs: &a {x: *a, y: *a}\nprocesses: &b [*b, *b, *b]\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		tg, err := Parse("f", b)
+		if (tg == nil) == (err == nil) {
+			t.Fatalf("target %v, error %v", tg, err)
+		}
+		if tg == nil {
+			return
+		}
+		in := ExpandInput{Hosts: map[model.NodeID]netip.Addr{}}
+		for _, h := range append(tg.Nodes, tg.Clients...) {
+			in.Hosts[h] = netip.MustParseAddr("10.0.0.1")
+		}
+		for h := range in.Hosts {
+			in.Host = h
+			if _, err := Expand(tg, in); err != nil {
+				t.Fatalf("a valid target does not expand for %s: %v", h, err)
+			}
+		}
+	})
 }

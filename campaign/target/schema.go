@@ -19,6 +19,7 @@ import (
 type schema struct {
 	lines    map[string]int
 	problems []Problem
+	nodes    int // visited, aliases followed
 }
 
 func newSchema() *schema { return &schema{lines: map[string]int{"": 1}} }
@@ -61,15 +62,25 @@ func (s *schema) wrongType(n *yaml.Node, path, want string) {
 
 var durationType = reflect.TypeFor[time.Duration]()
 
-// maxDepth stops alias loops and hostile nesting; a target file is 5 deep.
-const maxDepth = 20
+// maxDepth and maxNodes stop alias loops and hostile nesting; a target file is
+// 6 deep and has a few hundred values.
+const (
+	maxDepth = 20
+	maxNodes = 20000
+)
 
 func (s *schema) walk(n *yaml.Node, t reflect.Type, path string, depth int) {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
+	if s.nodes++; s.nodes > maxNodes {
+		if s.nodes == maxNodes+1 {
+			s.wrongType(n, path, fmt.Sprintf("a target file of at most %d values", maxNodes))
+		}
+		return
+	}
 	if depth > maxDepth {
-		s.wrongType(n, path, "a target file that is at most 20 levels deep")
+		s.wrongType(n, path, fmt.Sprintf("a target file that is at most %d levels deep", maxDepth))
 		return
 	}
 	if _, ok := s.lines[path]; !ok || path == "" {

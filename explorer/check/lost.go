@@ -278,6 +278,12 @@ func (g *group) failure(r *Record, s settings, acked int, copies map[model.NodeI
 func (g *group) when(r *Record, first, last time.Duration) string {
 	ref, name := reference(r, g)
 	a, b := first-ref, last-ref
+	if x := seconds(max(a, -a)); x == seconds(max(b, -b)) && (a < 0) == (b < 0) {
+		if a < 0 {
+			return fmt.Sprintf("%s s before %s", x, name)
+		}
+		return fmt.Sprintf("%s s after %s", x, name)
+	}
 	if a < 0 && b < 0 {
 		return fmt.Sprintf("from %s to %s s before %s", seconds(-a), seconds(-b), name)
 	}
@@ -332,7 +338,7 @@ func (g *group) detail(copies map[model.NodeID]map[string]bool) []string {
 			}
 		}
 		if still > 0 {
-			out = append(out, fmt.Sprintf("%d of them are still on %s, which does not serve them", still, n))
+			out = append(out, fmt.Sprintf("still on %s, which does not serve them: %d of %d", n, still, len(g.writes)))
 		}
 	}
 	return out

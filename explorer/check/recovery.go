@@ -46,13 +46,12 @@ func recovery() checker {
 				what = append(what, "it did not become stable")
 			}
 			f.Summary = fmt.Sprintf("%s s after %s the target has not recovered: %s", seconds(rec.Limit), after, strings.Join(what, ", "))
-			for _, p := range slices.Sorted(slices.Values(rec.Pending)) {
-				f.Detail = append(f.Detail, "condition "+p)
-			}
+			f.Detail = append(f.Detail, rec.Pending...)
 			for _, v := range rec.Violated {
-				f.Detail = append(f.Detail, fmt.Sprintf("%s is %s", v.Invariant.String(), v.State))
+				f.Detail = append(f.Detail, fmt.Sprintf("%s is %s", &v.Invariant, v.State))
 			}
 			slices.Sort(f.Detail)
+			f.Detail = slices.Compact(f.Detail)
 			return outcome{failures: []model.Failure{f}}
 		},
 	}

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -39,6 +40,10 @@ type lab struct {
 	procs map[*exec.Cmd]string
 }
 
+// labs counts the labs of this process: their namespaces have names of their
+// own.
+var labs atomic.Int32
+
 func newLab(t *testing.T, args map[string]string) *lab {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -54,7 +59,7 @@ func newLab(t *testing.T, args map[string]string) *lab {
 	if err := target.CheckNeeds(base); err != nil {
 		t.Fatal(err)
 	}
-	l := &lab{t: t, base: base, prefix: fmt.Sprintf("nsc%d", os.Getpid()), dir: t.TempDir(), start: time.Now(), procs: map[*exec.Cmd]string{}}
+	l := &lab{t: t, base: base, prefix: fmt.Sprintf("nsc%d-%d", os.Getpid(), labs.Add(1)), dir: t.TempDir(), start: time.Now(), procs: map[*exec.Cmd]string{}}
 	bin := filepath.Join(l.dir, "bin")
 	if out, err := exec.Command("go", "build", "-o", filepath.Join(bin, "redis-sentinel-client"), ".").CombinedOutput(); err != nil {
 		t.Fatalf("build client: %v\n%s", err, out)
@@ -65,7 +70,7 @@ func newLab(t *testing.T, args map[string]string) *lab {
 	l.sh("ip", "-n", l.ns("br"), "link", "add", "name", "br0", "type", "bridge")
 	l.sh("ip", "-n", l.ns("br"), "link", "set", "dev", "br0", "up")
 	for i, h := range l.hosts() {
-		ip := netip.AddrFrom4([4]byte{10, 77, 0, byte(i + 1)})
+		ip := netip.AddrFrom4([4]byte{10, 77, byte(labs.Load()), byte(i + 1)})
 		l.in.Hosts[h] = ip
 		l.sh("ip", "netns", "add", l.ns(string(h)))
 		l.sh("ip", "link", "add", "eth0", "netns", l.ns(string(h)), "type", "veth", "peer", "name", string(h), "netns", l.ns("br"))

@@ -1,0 +1,280 @@
+package check
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"gopkg.in/yaml.v3"
+
+	"netsplit/model"
+)
+
+// TestScripts runs the stories in testdata/*.txt. Verbs:
+//
+//	target      the checks, conditions and log patterns, as in a target file
+//	run         starts a record: strategy= isolate= cut= heal= wanted= leaked=
+//	            unproved not-reached incomplete=REASON hung=WORKLOAD
+//	history     lines: TIME WORKLOAD/PROCESS TYPE F [KEY] [value=V] [error=E] [@NODE]
+//	            or: TIME-TIME every=STEP F PREFIX @NODE   acknowledged operations
+//	observe     lines: TIME VARIABLE@NODE VALUE [message=N]
+//	final       lines: VARIABLE@NODE VALUE
+//	exits       lines: TIME HOST PROCESS STATUS [expected]
+//	logs        lines: TIME HOST PROCESS TEXT
+//	recovery    stable, or failed with lines that are pending
+//	judge       prints the verdict; max-lost= max-window=
+//	merge       lines: RUN STRATEGY [replay-of=RUN] SIGNATURE/CLASS ...; prints findings
+//
+// Times are seconds.
+func TestScripts(t *testing.T) {
+	datadriven.Walk(t, "testdata/scripts", func(t *testing.T, path string) {
+		s := &story{bounds: NoBounds()}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			return s.do(t, d)
+		})
+	})
+}
+
+type story struct {
+	target model.Target
+	r      Record
+	bounds Bounds
+}
+
+func (s *story) do(t *testing.T, d *datadriven.TestData) string {
+	lines := strings.Split(strings.TrimSpace(d.Input), "\n")
+	if d.Input == "" {
+		lines = nil
+	}
+	switch d.Cmd {
+	case "target":
+		s.target = model.Target{Name: "system"}
+		if err := yaml.Unmarshal([]byte(d.Input), &s.target); err != nil {
+			t.Fatal(err)
+		}
+	case "run":
+		s.run(t, d)
+	case "history":
+		for _, l := range lines {
+			s.r.History = append(s.r.History, operations(t, l)...)
+		}
+	case "observe":
+		for _, l := range lines {
+			f := strings.Fields(l)
+			o := model.Observation{At: at(t, f[0]), Var: variable(f[1]), Value: f[2]}
+			if len(f) > 3 {
+				o.Message, _ = strconv.ParseUint(strings.TrimPrefix(f[3], "message="), 10, 64)
+			}
+			s.r.Observations = append(s.r.Observations, o)
+		}
+	case "final":
+		for _, l := range lines {
+			f := strings.Fields(l)
+			s.r.Recovery.Final = append(s.r.Recovery.Final, model.VarValue{Var: variable(f[0]), Value: f[1]})
+		}
+	case "exits":
+		for _, l := range lines {
+			f := strings.Fields(l)
+			st, _ := strconv.Atoi(f[3])
+			s.r.Exits = append(s.r.Exits, ProcessExit{At: at(t, f[0]), Host: model.NodeID(f[1]), Process: f[2], Status: st, Expected: len(f) > 4})
+		}
+	case "logs":
+		for _, l := range lines {
+			f := strings.SplitN(l, " ", 4)
+			s.r.LogLines = append(s.r.LogLines, LogLine{At: at(t, f[0]), Host: model.NodeID(f[1]), Process: f[2], Line: f[3]})
+		}
+	case "recovery":
+		s.r.Recovery.Stable = d.HasArg("stable")
+		s.r.Recovery.Pending = lines
+		if d.HasArg("violated") {
+			a, b := variable("leader@n1"), variable("leader@n2")
+			s.r.Recovery.Violated = []Violation{{Invariant: model.Invariant{A: a, B: b, Relation: model.RelationEqual}, State: model.State{A: "n1", B: "n2"}}}
+		}
+	case "judge":
+		s.r.Bounds = NoBounds()
+		for _, a := range d.CmdArgs {
+			switch a.Key {
+			case "max-lost":
+				s.r.Bounds.MaxLost, _ = strconv.Atoi(a.Vals[0])
+			case "max-window":
+				s.r.Bounds.MaxWindow = at(t, a.Vals[0])
+			}
+		}
+		return printVerdict(Judge(s.r))
+	case "merge":
+		return merged(t, lines)
+	default:
+		t.Fatalf("%s: unknown verb %q", d.Pos, d.Cmd)
+	}
+	return ""
+}
+
+func (s *story) run(t *testing.T, d *datadriven.TestData) {
+	s.r = Record{Target: &s.target, Scenario: model.Scenario{Strategy: model.StrategyClean},
+		Recovery: Recovery{Limit: 25 * time.Second, Stable: true}, WorkloadEnd: 9 * time.Second}
+	p := model.Proof{LeakKnown: true}
+	for _, a := range d.CmdArgs {
+		v := strings.Join(a.Vals, " ")
+		switch a.Key {
+		case "strategy":
+			s.r.Scenario.Strategy = model.Strategy(v)
+		case "isolate":
+			s.r.Scenario.Isolate = model.NodeID(v)
+		case "cut":
+			p.CutAt, s.r.CutReached, s.r.Proof = at(t, v), true, &p
+		case "heal":
+			p.HealAt = at(t, v)
+		case "wanted":
+			p.Wanted, _ = strconv.Atoi(v)
+		case "leaked":
+			p.Leaked, _ = strconv.Atoi(v)
+		case "unproved":
+			p.LeakKnown = false
+		case "incomplete":
+			s.r.Incomplete = append(s.r.Incomplete, v)
+		case "hung":
+			s.r.WorkloadHung = append(s.r.WorkloadHung, v)
+		default:
+			t.Fatalf("%s: unknown argument %s", d.Pos, a.Key)
+		}
+	}
+}
+
+func at(t *testing.T, s string) time.Duration {
+	d, err := time.ParseDuration(strings.TrimSuffix(s, "s") + "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func variable(s string) model.VarRef {
+	name, node, _ := strings.Cut(s, "@")
+	return model.VarRef{Name: name, Node: model.NodeID(node)}
+}
+
+func operations(t *testing.T, line string) []Op {
+	f := strings.Fields(line)
+	if a, b, ok := strings.Cut(f[0], "-"); ok { // a stretch
+		step := at(t, strings.TrimPrefix(f[1], "every="))
+		var out []Op
+		for x, n := at(t, a), 0; x <= at(t, b); x, n = x+step, n+1 {
+			o := model.Operation{Type: model.OpOK, F: f[2], Key: fmt.Sprintf("%s%d", f[3], n), Node: model.NodeID(strings.TrimPrefix(f[4], "@")), Time: x}
+			out = append(out, Op{"w", o})
+		}
+		return out
+	}
+	w, p, _ := strings.Cut(f[1], "/")
+	o := model.Operation{Time: at(t, f[0]), Type: model.OpType(f[2]), F: f[3]}
+	o.Process, _ = strconv.Atoi(p)
+	for i, x := range f[4:] {
+		switch {
+		case strings.HasPrefix(x, "@"):
+			o.Node = model.NodeID(x[1:])
+		case strings.HasPrefix(x, "value="):
+			o.Value = strings.ReplaceAll(x[6:], ",", " ")
+		case strings.HasPrefix(x, "error="):
+			o.Error = strings.ReplaceAll(x[6:], ",", " ")
+		case i == 0:
+			o.Key = x
+		default:
+			t.Fatalf("history line %q: what is %q?", line, x)
+		}
+	}
+	return []Op{{w, o}}
+}
+
+func printVerdict(v model.Verdict) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n", v.Value, v.Reason)
+	if v.Legal > 0 {
+		fmt.Fprintf(&b, "legal: %d\n", v.Legal)
+	}
+	for _, f := range v.Failures {
+		fmt.Fprintf(&b, "[%s] %s: %s (%d)\n  %s\n", f.Class, f.Check, f.Signature, f.Amount, f.Summary)
+		if f.Quote != "" {
+			fmt.Fprintf(&b, "  quote: %s\n", f.Quote)
+		}
+		for _, d := range f.Detail {
+			fmt.Fprintf(&b, "  - %s\n", d)
+		}
+	}
+	return b.String()
+}
+
+func merged(t *testing.T, lines []string) string {
+	var runs []model.RunSummary
+	for _, l := range lines {
+		f := strings.Fields(l)
+		r := model.RunSummary{RunMeta: model.RunMeta{Run: f[0], Target: "system", Scenario: model.Scenario{Strategy: model.Strategy(f[1])}}}
+		for _, x := range f[2:] {
+			if of, ok := strings.CutPrefix(x, "replay-of="); ok {
+				r.ReplayOf = of
+				continue
+			}
+			sig, class, _ := strings.Cut(x, "/")
+			r.Verdict.Failures = append(r.Verdict.Failures, model.Failure{Signature: sig, Class: model.FailureClass(class), Summary: sig + " in " + f[0]})
+		}
+		runs = append(runs, r)
+	}
+	want := Merge("c1", runs)
+	slices.Reverse(runs)
+	if got := Merge("c1", runs); !reflect.DeepEqual(got, want) {
+		t.Errorf("findings depend on the order of the runs:\n%+v\n%+v", got, want)
+	}
+	var b strings.Builder
+	for _, f := range want {
+		fmt.Fprintf(&b, "[%s] %s: %s, after %d, runs %v, clean %v, replays %d/%d\n", f.Class, f.Failure.Signature, f.Failure.Summary, f.FirstAfter, f.Runs, f.Clean, f.Reproduced, f.Replays)
+	}
+	return b.String()
+}
+
+// TestRecorded judges records of real runs (testdata/recorded), written by the
+// redis-sentinel client's test, and compares with the verdict stored beside.
+// The order of what was recorded must not matter.
+func TestRecorded(t *testing.T) {
+	files, err := filepath.Glob("testdata/recorded/*.record.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no recorded runs: %v", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			b, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var r Record
+			if err := json.Unmarshal(b, &r); err != nil {
+				t.Fatal(err)
+			}
+			got := printVerdict(Judge(r))
+			verdict := strings.TrimSuffix(file, ".record.json") + ".verdict.txt"
+			if f := flag.Lookup("rewrite"); f != nil && f.Value.String() == "true" { // datadriven's flag
+				if err := os.WriteFile(verdict, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(verdict)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != string(want) {
+				t.Errorf("verdict:\n%swant:\n%s", got, want)
+			}
+			slices.Reverse(r.History)
+			slices.Reverse(r.Observations)
+			if again := printVerdict(Judge(r)); again != got {
+				t.Errorf("the verdict depends on the order of the record:\n%s", again)
+			}
+		})
+	}
+}
