@@ -188,10 +188,15 @@ func (c *compiler) policy() {
 				Match: Match{InPort: src.Port, EthDst: group, EthDstMask: group}, Do: Do{Output: reach}}, lowest)
 		}
 		for d, dst := range c.hosts {
+			if s == d {
+				continue
+			}
 			li := link{s, d}
 			r := Rule{Table: TablePolicy, Link: model.Link{Src: src.Name, Dst: dst.Name}}
+			open := r
+			open.Kind, open.Priority, open.Do.Goto = KindDefault, prioOpen, TableForward
+			c.pair(open, src, dst, 0)
 			switch {
-			case s == d:
 			case c.cut[li] != 0:
 				r.Kind, r.Priority, r.HardTimeout = KindDrop, prioDrop, c.timeout
 				c.pair(r, src, dst, c.cut[li])
@@ -247,7 +252,7 @@ func unicast(r Rule, src, dst Host) Rule {
 
 // request completes r for ARP requests to everybody that ask for dst.
 func request(r Rule, src, dst Host) Rule {
-	r.Match = Match{InPort: src.Port, EthDst: group, EthDstMask: group, EthType: etherTypeARP, ARPTarget: dst.IP}
+	r.Match = Match{InPort: src.Port, EthDst: allOnes, EthDstMask: allOnes, EthType: etherTypeARP, ARPTarget: dst.IP}
 	return r
 }
 

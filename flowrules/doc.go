@@ -14,6 +14,7 @@
 //	            300  a→b gated                      output:CONTROLLER
 //	            100  a→b mirrored                   output:mirror port, goto 2
 //	             50  a is cut from somebody, group  output: hosts a still reaches
+//	             10  a→b, every pair, always        goto 2
 //	              0  any                            goto 2
 //	2 forward   300  a→b cut behind the gate        (drop)
 //	            200  eth_dst=MAC of host m          output:m
@@ -21,9 +22,16 @@
 //
 // a→b stands for two matches that share no packet: unicast frames (in_port=a,
 // eth_dst=MAC of b; any Ethernet type, so fragments, IPv6 and addresses b takes
-// over later are in it) and ARP requests sent to a group address for b's
-// address (in_port=a, eth_dst group bit, arp_tpa=b). Group means the I/G bit of
-// the destination is set (IEEE 802-2014 §8.2.2): broadcast and multicast.
+// over later are in it) and broadcast ARP requests for b's address (in_port=a,
+// eth_dst=ff:ff:ff:ff:ff:ff, arp_tpa=b). Group means the I/G bit of the
+// destination is set (IEEE 802-2014 §8.2.2): broadcast and multicast.
+//
+// The rules of priority 10 change nothing in what happens to a packet. They are
+// there so that Open vSwitch looks at the same fields of a packet whatever is
+// cut. If it does not, its userspace datapath ends up with cached decisions of
+// different masks that fit the same packet, and the revalidation after a
+// flow-mod changes the wrong one: the other then forwards across the cut for as
+// long as packets come (seen with 3.1.0: broadcast ARP, minutes after the cut).
 //
 // Each directed pair has exactly one class, so its rules never compete: cut
 // wins over gate, gate over mirror. Every rule that holds packets back carries

@@ -21,7 +21,7 @@ func (m MAC) String() string {
 // group is the I/G bit: broadcast and multicast destinations have it set.
 var group = MAC{0x01}
 
-// allOnes is the mask of an exact match.
+// allOnes is the mask of an exact match, and the broadcast address.
 var allOnes = MAC{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
 
 // Host is one host on a port of the switch.
@@ -109,6 +109,7 @@ const (
 	prioGate           uint16 = 300
 	prioMirror         uint16 = 100
 	prioFlood          uint16 = 50
+	prioOpen           uint16 = 10
 	prioDefault        uint16 = 0
 	prioGuard          uint16 = 300
 	prioUnicast        uint16 = 200

@@ -114,6 +114,11 @@ const settle = 30 * time.Millisecond
 // since they were installed, on all switches. Packets that the gate refused
 // are not among them. A pair that two partitions cut counts for both. Call it
 // before Heal: the counters go with the rules.
+//
+// Open vSwitch credits packets to the rule that is in force when it reads its
+// cache, up to half a second after they came: packets that passed shortly
+// before the cut may be among those counted. It shows that a cut bites, not how
+// often.
 func (f *Fabric) DropCount(ctx context.Context, id uint32) (uint64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -67,15 +67,17 @@ func TestWhatPassesIsWhatThePartitionSays(t *testing.T) {
 	b.expect("nothing cut", everything)
 	for i, s := range shapes {
 		id := uint32(i + 1)
+		b.settled() // so that what passed before is not counted as dropped
 		if err := f.Cut(ctx, id, s.p); err != nil {
 			t.Fatal(err)
 		}
 		b.settled()
 		b.expect(s.name, matrix(s.p))
 		n, err := f.DropCount(ctx, id)
-		want := uint64(len(s.p.Links()) * len(kinds))
-		if err != nil || n != want {
-			t.Errorf("%s: drop rules counted %d packets, %d wanted to cross: %v", s.name, n, want, err)
+		// The hosts' kernels may have added an ARP request or reply per link.
+		links := uint64(len(s.p.Links()))
+		if want := links * uint64(len(kinds)); err != nil || n < want || n > want+2*links {
+			t.Errorf("%s: drop rules counted %d packets, the probes were %d: %v", s.name, n, want, err)
 		}
 		if err := f.Heal(ctx, id); err != nil {
 			t.Fatal(err)

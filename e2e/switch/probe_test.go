@@ -124,13 +124,14 @@ func (b *bench) mismatches(ps []probe, pass func(from, to model.NodeID) bool) []
 func (b *bench) expect(what string, pass func(from, to model.NodeID) bool) {
 	b.tb.Helper()
 	ps := b.sendAll()
+	cached := b.appctl("dpctl/dump-flows")
 	end := time.Now().Add(3 * time.Second)
 	for time.Now().Before(end) && strings.Contains(strings.Join(b.mismatches(ps, pass), "\n"), "received 0 times") {
 		time.Sleep(20 * time.Millisecond)
 	}
 	time.Sleep(150 * time.Millisecond)
 	if bad := b.mismatches(ps, pass); len(bad) > 0 {
-		b.tb.Errorf("%s: %d of %d probes are wrong:\n%s\n%s", what, len(bad), len(ps), strings.Join(bad, "\n"), b.flows())
+		b.tb.Errorf("%s: %d of %d probes are wrong:\n%s\n%s\ncached:\n%s", what, len(bad), len(ps), strings.Join(bad, "\n"), b.flows(), cached)
 	}
 }
 
