@@ -1,0 +1,312 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"netsplit/api/wire"
+	"netsplit/model"
+)
+
+// ErrNoDaemon says that nothing listens at the address.
+var ErrNoDaemon = errors.New("no netsplit daemon")
+
+// Problem is an error that the daemon answered (RFC 9457).
+type Problem struct {
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail"`
+	Errors []struct {
+		Message  string `json:"message"`
+		Location string `json:"location"`
+		Value    any    `json:"value"`
+	} `json:"errors"`
+}
+
+// Error is the detail and what was wrong where.
+func (p *Problem) Error() string {
+	var b strings.Builder
+	b.WriteString(p.Detail)
+	if p.Detail == "" {
+		fmt.Fprintf(&b, "the daemon answered %d %s", p.Status, http.StatusText(p.Status))
+	}
+	for _, e := range p.Errors {
+		fmt.Fprintf(&b, "\n  %s: %s", e.Location, e.Message)
+	}
+	return b.String()
+}
+
+// Is matches the kinds of errors of package model by status.
+func (p *Problem) Is(target error) bool {
+	switch target {
+	case model.ErrNotFound:
+		return p.Status == http.StatusNotFound
+	case model.ErrInvalid:
+		return p.Status == http.StatusUnprocessableEntity
+	case model.ErrConflict:
+		return p.Status == http.StatusConflict
+	case model.ErrUnavailable:
+		return p.Status == http.StatusServiceUnavailable
+	case model.ErrFull:
+		return p.Status == http.StatusInsufficientStorage
+	}
+	return false
+}
+
+// Client speaks with one daemon. It may be used by several goroutines.
+type Client struct {
+	base  string
+	token string
+	http  *http.Client
+}
+
+// New returns a client for the base URL, as in http://127.0.0.1:7070; an
+// address without a scheme is taken as http. The token is "" if the daemon
+// has none.
+func New(base, token string) (*Client, error) {
+	if !strings.Contains(base, "://") {
+		base = "http://" + base
+	}
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return nil, fmt.Errorf("client: address of the daemon %q: write it as in http://127.0.0.1:7070", base)
+	}
+	return &Client{base: strings.TrimSuffix(u.String(), "/"), token: token, http: &http.Client{
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
+}
+
+// retries of a request that got no answer, and the pause before the first.
+const (
+	retries = 2
+	pause   = 200 * time.Millisecond
+)
+
+func (c *Client) open(ctx context.Context, method, path string, body []byte, header http.Header) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	for k, v := range header {
+		req.Header[k] = v
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	res, err := c.http.Do(req)
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return nil, fmt.Errorf("client: %w at %s: start one with netsplit serve, or name another with --api: %w", ErrNoDaemon, c.base, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("client: %s %s: %w", method, path, err)
+	}
+	if res.StatusCode < 300 {
+		return res, nil
+	}
+	defer res.Body.Close()
+	p := &Problem{}
+	b, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
+	if t, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); err != nil || t != "application/problem+json" || json.Unmarshal(b, p) != nil {
+		return nil, fmt.Errorf("client: %s %s: status %d from something that is no netsplit daemon: is %s the right address?", method, path, res.StatusCode, c.base)
+	}
+	return nil, p
+}
+
+// call sends and decodes. Requests that may be repeated without harm are, if
+// the connection broke: GET, and POST with its idempotency key.
+func call[O any](ctx context.Context, c *Client, method, path string, in any, wait time.Duration) (O, error) {
+	var out O
+	var body []byte
+	header := http.Header{}
+	if in != nil {
+		b, err := json.Marshal(in)
+		if err != nil {
+			return out, fmt.Errorf("client: %w", err)
+		}
+		body = b
+		if method == http.MethodPost {
+			header.Set("Idempotency-Key", rand.Text())
+		}
+	}
+	if wait > 0 {
+		header.Set("Prefer", "wait="+strconv.Itoa(int(wait.Round(time.Second)/time.Second)))
+	}
+	var res *http.Response
+	var err error
+	for try := 0; ; try++ {
+		res, err = c.open(ctx, method, path, body, header)
+		var p *Problem
+		if err == nil || errors.As(err, &p) || errors.Is(err, ErrNoDaemon) || ctx.Err() != nil || try == retries {
+			break
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause << try):
+		}
+	}
+	if err != nil {
+		return out, err
+	}
+	defer res.Body.Close()
+	if err := json.NewDecoder(res.Body).Decode(&out); err != nil {
+		return out, fmt.Errorf("client: %s %s: answer: %w", method, path, err)
+	}
+	return out, nil
+}
+
+func get[O any](ctx context.Context, c *Client, path string) (O, error) {
+	return call[O](ctx, c, http.MethodGet, path, nil, 0)
+}
+
+// query appends the parameters that are not empty.
+func query(path string, kv ...string) string {
+	q := url.Values{}
+	for i := 0; i < len(kv); i += 2 {
+		if kv[i+1] != "" {
+			q.Set(kv[i], kv[i+1])
+		}
+	}
+	if len(q) == 0 {
+		return path
+	}
+	return path + "?" + q.Encode()
+}
+
+func id(s string) string { return url.PathEscape(s) }
+
+// CreateCampaign starts a campaign. With wait > 0 it waits up to that long
+// (at most 60 s) for its end.
+func (c *Client) CreateCampaign(ctx context.Context, spec wire.CampaignSpec, wait time.Duration) (wire.Campaign, error) {
+	return call[wire.Campaign](ctx, c, http.MethodPost, "/v1/campaigns", spec, wait)
+}
+
+// Campaign shows a campaign.
+func (c *Client) Campaign(ctx context.Context, campaign string) (wire.Campaign, error) {
+	return get[wire.Campaign](ctx, c, "/v1/campaigns/"+id(campaign))
+}
+
+// Campaigns lists one page, newest first; cursor is "" or Next of the page
+// before.
+func (c *Client) Campaigns(ctx context.Context, limit int, cursor string) (wire.Campaigns, error) {
+	return get[wire.Campaigns](ctx, c, query("/v1/campaigns", "limit", num(limit), "cursor", cursor))
+}
+
+func num(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+// CancelCampaign asks a campaign to stop.
+func (c *Client) CancelCampaign(ctx context.Context, campaign string) (wire.Campaign, error) {
+	return call[wire.Campaign](ctx, c, http.MethodDelete, "/v1/campaigns/"+id(campaign), nil, 0)
+}
+
+// Runs lists one page of the runs of a campaign, in order of their start.
+func (c *Client) Runs(ctx context.Context, campaign string, limit int, cursor string) (wire.Runs, error) {
+	return get[wire.Runs](ctx, c, query("/v1/campaigns/"+id(campaign)+"/runs", "limit", num(limit), "cursor", cursor))
+}
+
+// Run shows a run.
+func (c *Client) Run(ctx context.Context, run string) (wire.Run, error) {
+	return get[wire.Run](ctx, c, "/v1/runs/"+id(run))
+}
+
+// RunFile copies a file of a run's record to w.
+func (c *Client) RunFile(ctx context.Context, run, name string, w io.Writer) error {
+	res, err := c.open(ctx, http.MethodGet, "/v1/runs/"+id(run)+"/files/"+id(name), nil, nil)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if _, err := io.Copy(w, res.Body); err != nil {
+		return fmt.Errorf("client: read %s of run %s: %w", name, run, err)
+	}
+	return nil
+}
+
+// Findings lists one page of the findings of a campaign, or of all if that is
+// "".
+func (c *Client) Findings(ctx context.Context, campaign string, limit int, cursor string) (wire.Findings, error) {
+	return get[wire.Findings](ctx, c, query("/v1/findings", "campaign", campaign, "limit", num(limit), "cursor", cursor))
+}
+
+// Finding shows a finding.
+func (c *Client) Finding(ctx context.Context, finding string) (wire.Finding, error) {
+	return get[wire.Finding](ctx, c, "/v1/findings/"+id(finding))
+}
+
+// Invariants lists those of a target, or of all if that is "".
+func (c *Client) Invariants(ctx context.Context, target string) ([]wire.Invariant, error) {
+	out, err := get[wire.Invariants](ctx, c, query("/v1/invariants", "target", target))
+	return out.Items, err
+}
+
+// SetInvariant pins, drops or releases an invariant; an empty target stands
+// for the only one that has it.
+func (c *Client) SetInvariant(ctx context.Context, target, invariant, status string) (wire.Invariant, error) {
+	return call[wire.Invariant](ctx, c, http.MethodPut, query("/v1/invariants/"+id(invariant), "target", target), wire.InvariantChange{Status: status}, 0)
+}
+
+// Switches lists the switches with ports and rules.
+func (c *Client) Switches(ctx context.Context) ([]wire.Switch, error) {
+	out, err := get[wire.Switches](ctx, c, "/v1/switches")
+	return out.Items, err
+}
+
+// Hosts lists the hosts of the testbed.
+func (c *Client) Hosts(ctx context.Context) ([]wire.Host, error) {
+	out, err := get[wire.Hosts](ctx, c, "/v1/hosts")
+	return out.Items, err
+}
+
+// CreatePartition cuts by hand. With wait > 0 it waits up to that long (at
+// most 60 s) until the cut is proved.
+func (c *Client) CreatePartition(ctx context.Context, spec wire.PartitionSpec, wait time.Duration) (wire.PartitionStatus, error) {
+	return call[wire.PartitionStatus](ctx, c, http.MethodPost, "/v1/partitions", spec, wait)
+}
+
+// Partition shows a partition.
+func (c *Client) Partition(ctx context.Context, name string) (wire.PartitionStatus, error) {
+	return get[wire.PartitionStatus](ctx, c, "/v1/partitions/"+id(name))
+}
+
+// Partitions lists the partitions cut by hand.
+func (c *Client) Partitions(ctx context.Context) ([]wire.PartitionStatus, error) {
+	out, err := get[wire.Partitions](ctx, c, "/v1/partitions")
+	return out.Items, err
+}
+
+// DeletePartition heals a partition. With wait > 0 it waits up to that long
+// (at most 60 s) until that is proved.
+func (c *Client) DeletePartition(ctx context.Context, name string, wait time.Duration) (wire.PartitionStatus, error) {
+	return call[wire.PartitionStatus](ctx, c, http.MethodDelete, "/v1/partitions/"+id(name), nil, wait)
+}
+
+// Reset heals everything and returns, after proof, what it healed.
+func (c *Client) Reset(ctx context.Context) ([]string, error) {
+	out, err := call[wire.Reset](ctx, c, http.MethodPost, "/v1/reset", nil, 0)
+	return out.Healed, err
+}
+
+// Version says what runs.
+func (c *Client) Version(ctx context.Context) (wire.Version, error) {
+	return get[wire.Version](ctx, c, "/v1/version")
+}

@@ -1,0 +1,199 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"netsplit/api"
+	"netsplit/api/client"
+	"netsplit/api/wire"
+	"netsplit/model"
+)
+
+func connect(t *testing.T, base, token string) *client.Client {
+	t.Helper()
+	c, err := client.New(base, token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// The client reaches every operation, and what it gets is what the service
+// said.
+func TestClientReachesEverything(t *testing.T) {
+	ctx := context.Background()
+	f := newFake(t)
+	f.runPath = t.TempDir()
+	if err := os.WriteFile(filepath.Join(f.runPath, "packets.pcapng"), []byte("\x0a\x0d\x0d\x0a"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	srv := serve(t, f, func(c *api.Config) { c.Token = token })
+	c := connect(t, srv.URL, token)
+	check := func(what string, ok bool, err error) {
+		t.Helper()
+		if err != nil || !ok {
+			t.Errorf("%s: %v, %v", what, ok, err)
+		}
+	}
+	lost, window := 0, wire.Duration(3*time.Second)
+	spec := wire.CampaignSpec{Target: "gossip", Strategy: "random", Seed: 7, Labs: 2, Runs: 9, Clean: 3, Budget: wire.Duration(90 * time.Second),
+		Effect: "reset", Retries: 1, Args: map[string]string{"bug": "true"}, MaxLost: &lost, MaxWindow: &window}
+	made, err := c.CreateCampaign(ctx, spec, 0)
+	check("create campaign", cmp.Equal(made.Spec, spec), err)
+	stored, err := f.GetCampaign(made.ID)
+	want := model.CampaignSpec{Target: "gossip", Strategy: model.StrategyRandom, Seed: 7, Labs: 2, Runs: 9, Clean: 3, Budget: 90 * time.Second,
+		Effect: model.Reset, Retries: 1, Args: map[string]string{"bug": "true"}, MaxLost: 0, MaxWindow: 3 * time.Second}
+	check("stored spec", cmp.Equal(stored.Spec, want), err)
+	got, err := c.Campaign(ctx, made.ID)
+	check("campaign", cmp.Equal(got, made), err)
+	cs, err := c.Campaigns(ctx, 1, "")
+	check("campaigns", len(cs.Items) == 1 && cs.Next != "", err)
+	cs, err = c.Campaigns(ctx, 1, cs.Next)
+	check("second page", len(cs.Items) == 1 && cs.Items[0].ID == "c-1" && cs.Next == "", err)
+	got, err = c.CancelCampaign(ctx, made.ID)
+	check("cancel", got.State == "cancelled", err)
+	runs, err := c.Runs(ctx, "c-1", 0, "")
+	check("runs", len(runs.Items) == 3, err)
+	run, err := c.Run(ctx, "c-1-r0001")
+	check("run", cmp.Equal(run, runs.Items[1]) && run.Proof.CutAt == wire.Duration(1500*time.Millisecond), err)
+	var buf bytes.Buffer
+	err = c.RunFile(ctx, "c-1-r0001", "packets.pcapng", &buf)
+	check("file", buf.String() == "\x0a\x0d\x0d\x0a", err)
+	fs, err := c.Findings(ctx, "c-1", 0, "")
+	check("findings", len(fs.Items) == 1, err)
+	one, err := c.Finding(ctx, "f-1")
+	check("finding", cmp.Equal(one, fs.Items[0]), err)
+	invs, err := c.Invariants(ctx, "gossip")
+	check("invariants", len(invs) == 1 && invs[0].Support == 12, err)
+	inv, err := c.SetInvariant(ctx, "", "inv-1", "pinned")
+	check("pin", inv.Status == "pinned", err)
+	sw, err := c.Switches(ctx)
+	check("switches", len(sw) == 2 && sw[0].Flows[0].Age == wire.Duration(1500*time.Millisecond), err)
+	hs, err := c.Hosts(ctx)
+	check("hosts", len(hs) == 1 && hs[0].Name == "n1", err)
+	f.delay = 2
+	p, err := c.CreatePartition(ctx, wire.PartitionSpec{Shape: "partial", Groups: [][]string{{"n1"}, {"n2"}}}, 10*time.Second)
+	check("cut", p.State == "in_force", err)
+	again, err := c.Partition(ctx, p.Name)
+	check("partition", again.State == "in_force", err)
+	ps, err := c.Partitions(ctx)
+	check("partitions", len(ps) == 1, err)
+	f.delay = 2
+	p, err = c.DeletePartition(ctx, p.Name, 10*time.Second)
+	check("heal", p.State == "healed", err)
+	healed, err := c.Reset(ctx)
+	check("reset", healed != nil && len(healed) == 0, err)
+	v, err := c.Version(ctx)
+	check("version", v.Version == "v0-test", err)
+}
+
+func TestClientErrors(t *testing.T) {
+	ctx := context.Background()
+	f := newFake(t)
+	srv := serve(t, f, func(c *api.Config) { c.Token = token })
+	_, err := connect(t, srv.URL, "wrong").Version(ctx)
+	var p *client.Problem
+	if !errors.As(err, &p) || p.Status != 401 || !strings.Contains(err.Error(), "NETSPLIT_TOKEN") {
+		t.Errorf("wrong token: %v", err)
+	}
+	c := connect(t, strings.TrimPrefix(srv.URL, "http://"), token) // no scheme
+	if _, err := c.Campaign(ctx, "none"); !errors.Is(err, model.ErrNotFound) {
+		t.Errorf("unknown: %v", err)
+	}
+	if _, err := c.Run(ctx, "../campaigns/c-1"); !errors.Is(err, model.ErrNotFound) && !errors.Is(err, model.ErrInvalid) {
+		t.Errorf("an id with a slash: %v", err)
+	}
+	_, err = c.CreateCampaign(ctx, wire.CampaignSpec{Target: "g", Strategy: "luck"}, 0)
+	if !errors.Is(err, model.ErrInvalid) || !strings.Contains(err.Error(), "body.strategy: ") {
+		t.Errorf("bad spec: %v", err)
+	}
+	f.fail = model.ErrConflict
+	if _, err := c.CreatePartition(ctx, wire.PartitionSpec{Shape: "partial", Groups: [][]string{{"n1"}, {"n2"}}}, 0); !errors.Is(err, model.ErrConflict) {
+		t.Errorf("conflict: %v", err)
+	}
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	if _, err := connect(t, other.URL, "").Version(ctx); err == nil || !strings.Contains(err.Error(), "no netsplit daemon") {
+		t.Errorf("another server: %v", err)
+	}
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	if _, err := connect(t, gone.URL, "").Version(ctx); !errors.Is(err, client.ErrNoDaemon) || !strings.Contains(err.Error(), "netsplit serve") {
+		t.Errorf("nothing there: %v", err)
+	}
+	for _, bad := range []string{"", "ftp://x", "http://"} {
+		if _, err := client.New(bad, ""); err == nil {
+			t.Errorf("address %q is accepted", bad)
+		}
+	}
+}
+
+// An answer that is lost on the way is asked for again, and the campaign is
+// made once.
+func TestClientRepeatsWhatGotNoAnswer(t *testing.T) {
+	f := newFake(t)
+	h := api.New(api.Config{Service: f, Keys: f, Metrics: api.NewMetrics("test", nil)})
+	var calls atomic.Int32
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if calls.Add(1) == 1 {
+			h.ServeHTTP(httptest.NewRecorder(), r) // done, but the answer is lost
+			panic(http.ErrAbortHandler)
+		}
+		h.ServeHTTP(w, r)
+	}))
+	defer srv.Close()
+	if _, err := connect(t, srv.URL, "").CreateCampaign(context.Background(), wire.CampaignSpec{Target: "gossip"}, 0); err != nil {
+		t.Fatal(err)
+	}
+	list, _, err := f.ListCampaigns(0, "")
+	if err != nil || len(list) != 2 || calls.Load() != 2 {
+		t.Errorf("%d campaigns after %d calls, %v", len(list)-1, calls.Load(), err)
+	}
+}
+
+// Events come in order and without a gap although the stream breaks.
+func TestClientFollowsEventsAcrossBreaks(t *testing.T) {
+	f := newFake(t)
+	h := api.New(api.Config{Service: f, Metrics: api.NewMetrics("test", nil)})
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), 60*time.Millisecond)
+		defer cancel()
+		h.ServeHTTP(w, r.WithContext(ctx))
+	}))
+	defer srv.Close()
+	go func() {
+		for range 30 {
+			time.Sleep(10 * time.Millisecond)
+			f.emit("run", "r", "pass")
+		}
+	}()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	stop := errors.New("enough")
+	var got []uint64
+	err := connect(t, srv.URL, "").Events(ctx, 0, time.Second, func(e wire.Event) error {
+		if got = append(got, e.Num); e.Num == 25 {
+			return stop
+		}
+		return nil
+	})
+	if !errors.Is(err, stop) || len(got) != 25 || got[0] != 1 || got[24] != 25 {
+		t.Errorf("%v after %v", err, got)
+	}
+	srv.Close()
+	if err := connect(t, srv.URL, "").Events(ctx, 0, 300*time.Millisecond, nil); !errors.Is(err, client.ErrNoDaemon) {
+		t.Errorf("a daemon that is gone: %v", err)
+	}
+}
