@@ -9,9 +9,13 @@ import (
 
 // Defaults of a Sampler.
 const (
-	DefaultWait = 2 * time.Second
-	DefaultOpen = 8192
+	DefaultWait   = 2 * time.Second
+	DefaultSettle = 500 * time.Millisecond
+	DefaultOpen   = 8192
 )
+
+// historyLength bounds the observations kept of one variable; the oldest go.
+const historyLength = 1024
 
 // Sampler pairs the values of both ends of each message between two nodes
 // (CoFI §3.4.1 and §3.4.2).
@@ -19,74 +23,92 @@ const (
 // Before-send is the moment at which the message arrived: the sender's values
 // that are fresh then, and those that the message itself reveals. After-handle
 // is, for each variable of the receiver, the first value observed after the
-// message was delivered (and Settle passed). The pair is closed when each of
-// the receiver's variables known at delivery was observed again, or after
-// Wait; then the variables that were not observed again count with the value
-// that is fresh at that moment, if any. What the message says of its receiver
-// (source with of: receiver) counts as observed after it. A pair without
-// values at either end is dropped.
+// message was delivered, at most Wait later; a variable not observed in that
+// time counts with its latest value, if that is still fresh at the end of it.
+// What the message says of its receiver (source with of: receiver) counts as
+// observed after it. A message without values at either end gives no sample.
+//
+// CoFI stops the processes at these two points; from outside it is only seen
+// now and then what a node holds, and the values of two ends that change at
+// the same moment cannot be told apart from two that disagree. So a variable
+// is left out of a sample if it was seen to change within Settle before or
+// after the message: what is mined is what both ends agree on once they have
+// had that time. With a negative Settle every sample counts.
 //
 // Every message of the events is taken as delivered, so only runs without a
 // partition may be sampled. Transport events (no bytes of payload) are not
 // handled by the receiver and are no program points.
 type Sampler struct {
-	// Wait is how long after a message observations of its receiver are
-	// awaited.
-	Wait time.Duration
-	// Settle is the time the receiver is given to handle the message: its
-	// observations up to and including Settle after it are not yet evidence.
+	Wait   time.Duration
 	Settle time.Duration
-	// Open bounds the messages that wait; beyond it the oldest is closed.
-	Open int
+	Open   int // messages that may wait; beyond it the oldest is closed early
 
 	run   string
 	nodes map[model.NodeID]bool
-	table *Table
-	open  []*pair // by message, oldest first
+	ages  *Table
+	seen  map[model.NodeID]*nodeHistory
+	open  []pair // oldest first
 	now   time.Duration
+	steps uint64
 }
 
+// pair is a message whose receiver is still being watched.
 type pair struct {
-	at     time.Duration
-	msg    uint64
-	point  model.ProgramPoint
-	before map[model.VarRef]model.VarValue
-	after  map[model.VarRef]model.VarValue
-	await  map[model.VarRef]bool // receiver's variables to be observed again
+	at    time.Duration
+	step  uint64
+	msg   uint64
+	point model.ProgramPoint
+}
+
+type nodeHistory struct {
+	refs []model.VarRef // sorted
+	vars map[model.VarRef][]sight
+}
+
+// sight is one observation in the history of its variable.
+type sight struct {
+	model.Observation
+	step    uint64
+	changed bool // differs from the observation before it
 }
 
 // NewSampler returns a sampler for one run, whose id is copied into the
 // samples. Only messages between two of the nodes are sampled.
 func NewSampler(run string, nodes []model.NodeID, vars []model.Variable) *Sampler {
-	s := &Sampler{Wait: DefaultWait, Open: DefaultOpen, run: run, nodes: map[model.NodeID]bool{}, table: NewTable(vars)}
+	s := &Sampler{Wait: DefaultWait, Settle: DefaultSettle, Open: DefaultOpen, run: run,
+		nodes: map[model.NodeID]bool{}, ages: NewTable(vars), seen: map[model.NodeID]*nodeHistory{}}
 	for _, n := range nodes {
 		s.nodes[n] = true
+		s.seen[n] = &nodeHistory{vars: map[model.VarRef][]sight{}}
 	}
 	return s
 }
 
-// Step takes the next event of the run and returns the samples it completes,
-// in the order of their messages. Events must come in the order of the log.
+// Step takes the next event of the run and returns the samples that are
+// complete by then, in the order of their messages. Events must come in the
+// order of the log.
 func (s *Sampler) Step(e model.Event) []model.Sample {
-	var out []model.Sample
+	s.steps++
 	s.now = max(s.now, e.At)
-	late := 0
-	for late < len(s.open) && s.open[late].at+s.Wait < e.At {
-		late++
+	n := 0
+	for n < len(s.open) && s.open[n].at+max(s.Wait, s.Settle) < s.now {
+		n++
 	}
-	out = s.close(out, late, e.At)
+	out := s.close(n)
 	switch e.Kind {
 	case model.EventMessage:
-		if m := e.Message; m != nil && m.Bytes > 0 && m.From != m.To && s.nodes[m.From] && s.nodes[m.To] {
-			if len(s.open) >= s.Open {
-				out = s.close(out, 1, e.At)
-			}
-			s.openPair(m, e.At)
+		m := e.Message
+		if m == nil || m.Bytes == 0 || m.From == m.To || !s.nodes[m.From] || !s.nodes[m.To] {
+			break
 		}
+		if len(s.open) >= max(1, s.Open) {
+			out = append(out, s.close(1)...)
+		}
+		s.open = append(s.open, pair{at: e.At, step: s.steps, msg: m.Num,
+			point: model.ProgramPoint{From: m.From, To: m.To, Type: m.Type}})
 	case model.EventObserve:
 		if o := e.Observation; o != nil && s.nodes[o.Var.Node] {
-			s.table.Set(*o)
-			out = append(out, s.observe(o)...)
+			s.observe(*o)
 		}
 	}
 	return out
@@ -94,77 +116,109 @@ func (s *Sampler) Step(e model.Event) []model.Sample {
 
 // Flush closes what still waits, at the end of the run: the time of the last
 // event.
-func (s *Sampler) Flush() []model.Sample {
-	return s.close(nil, len(s.open), s.now)
-}
+func (s *Sampler) Flush() []model.Sample { return s.close(len(s.open)) }
 
-func (s *Sampler) openPair(m *model.Message, at time.Duration) {
-	p := &pair{at: at, msg: m.Num, point: model.ProgramPoint{From: m.From, To: m.To, Type: m.Type},
-		before: map[model.VarRef]model.VarValue{}, after: map[model.VarRef]model.VarValue{}, await: map[model.VarRef]bool{}}
-	for _, v := range s.table.Fresh(m.From, at) {
-		p.before[v.Var] = v
-	}
-	for _, v := range s.table.Fresh(m.To, at) {
-		p.await[v.Var] = true
-	}
-	s.open = append(s.open, p)
-}
-
-// observe gives an observation to the pairs that wait for it.
-func (s *Sampler) observe(o *model.Observation) []model.Sample {
-	v := model.VarValue{Var: o.Var, Kind: o.Kind, Value: o.Value}
-	var out []model.Sample
-	keep := s.open[:0]
-	for _, p := range s.open {
-		own := o.Message != 0 && o.Message == p.msg
-		switch {
-		case o.Var.Node == p.point.From && own:
-			p.before[o.Var] = v
-		case o.Var.Node == p.point.To && (own || o.At > p.at+s.Settle || o.At == p.at && s.Settle == 0 && o.Message > p.msg):
-			if _, has := p.after[o.Var]; !has {
-				p.after[o.Var] = v
-				delete(p.await, o.Var)
-			}
+func (s *Sampler) observe(o model.Observation) {
+	h := s.seen[o.Var.Node]
+	past := h.vars[o.Var]
+	if past == nil {
+		if len(h.refs) >= tableVars {
+			return
 		}
-		if len(p.await) == 0 && len(p.after) > 0 && !own {
-			if x, ok := s.sample(p); ok {
-				out = append(out, x)
-			}
+		i, _ := slices.BinarySearchFunc(h.refs, o.Var, model.VarRef.Compare)
+		h.refs = slices.Insert(h.refs, i, o.Var)
+	}
+	x := sight{Observation: o, step: s.steps}
+	if n := len(past); n > 0 {
+		x.changed = past[n-1].Value != o.Value
+	}
+	// What is older than the oldest open message can reach back goes, but
+	// for the last such observation.
+	old := s.now
+	if len(s.open) > 0 {
+		old = s.open[0].at
+	}
+	k := 0
+	for k+1 < len(past) && past[k+1].At < old-max(0, s.Settle) {
+		k++
+	}
+	k = max(k, len(past)+1-historyLength)
+	h.vars[o.Var] = append(slices.Delete(past, 0, k), x)
+}
+
+// close samples the n oldest open messages.
+func (s *Sampler) close(n int) []model.Sample {
+	var out []model.Sample
+	for _, p := range s.open[:n] {
+		before := s.values(p, p.point.From, s.beforeSend)
+		if len(before) == 0 {
 			continue
 		}
-		keep = append(keep, p)
-	}
-	clear(s.open[len(keep):])
-	s.open = keep
-	return out
-}
-
-// close ends the n oldest pairs with what is fresh now.
-func (s *Sampler) close(out []model.Sample, n int, now time.Duration) []model.Sample {
-	for _, p := range s.open[:n] {
-		for _, v := range s.table.Fresh(p.point.To, now) {
-			if _, has := p.after[v.Var]; !has {
-				p.after[v.Var] = v
-			}
+		after := s.values(p, p.point.To, s.afterHandle)
+		if len(after) == 0 {
+			continue
 		}
-		if x, ok := s.sample(p); ok {
-			out = append(out, x)
-		}
+		x := model.Sample{Run: s.run, Message: p.msg, Point: p.point, Values: append(before, after...)}
+		sortValues(x.Values)
+		out = append(out, x)
 	}
 	s.open = slices.Delete(s.open, 0, n)
 	return out
 }
 
-func (s *Sampler) sample(p *pair) (model.Sample, bool) {
-	if len(p.before) == 0 || len(p.after) == 0 {
-		return model.Sample{}, false
-	}
-	x := model.Sample{Run: s.run, Message: p.msg, Point: p.point}
-	for _, vs := range []map[model.VarRef]model.VarValue{p.before, p.after} {
-		for _, v := range vs {
-			x.Values = append(x.Values, v)
+// values picks an observation of each of a node's variables.
+func (s *Sampler) values(p pair, node model.NodeID, pick func(pair, []sight) int) []model.VarValue {
+	h := s.seen[node]
+	var out []model.VarValue
+	for _, ref := range h.refs {
+		past := h.vars[ref]
+		if i := pick(p, past); i >= 0 && s.settled(p, past) {
+			out = append(out, model.VarValue{Var: ref, Kind: past[i].Kind, Value: past[i].Value})
 		}
 	}
-	sortValues(x.Values)
-	return x, true
+	return out
+}
+
+// beforeSend is the latest sight up to the message, or what it reveals.
+func (s *Sampler) beforeSend(p pair, past []sight) int {
+	for i := len(past) - 1; i >= 0; i-- {
+		if past[i].step < p.step || past[i].Message != 0 && past[i].Message == p.msg {
+			if s.ages.fresh(past[i].Observation, p.at) {
+				return i
+			}
+			break
+		}
+	}
+	return -1
+}
+
+// afterHandle is the first sight behind the message and not later than Wait,
+// or else the latest before it if it is still fresh then.
+func (s *Sampler) afterHandle(p pair, past []sight) int {
+	i, _ := slices.BinarySearchFunc(past, p.step, func(x sight, step uint64) int {
+		if x.step <= step {
+			return -1
+		}
+		return 1
+	})
+	end := min(s.now, p.at+s.Wait)
+	if i < len(past) && past[i].At <= end {
+		return i
+	}
+	if i--; i >= 0 && s.ages.fresh(past[i].Observation, end) {
+		return i
+	}
+	return -1
+}
+
+// settled reports whether the variable cannot have changed within Settle of
+// the message: a change happened after the sight before it and not after the
+// sight that shows it.
+func (s *Sampler) settled(p pair, past []sight) bool {
+	for i, x := range past {
+		if x.changed && s.Settle >= 0 && x.At+s.Settle >= p.at && (i == 0 || past[i-1].At-s.Settle <= p.at) {
+			return false
+		}
+	}
+	return true
 }

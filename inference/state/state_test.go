@@ -1,0 +1,358 @@
+package state
+
+import (
+	"fmt"
+	"math/rand"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"netsplit/model"
+)
+
+var (
+	nodes = []model.NodeID{"n1", "n2", "n3"}
+	hosts = []model.TestbedHost{
+		{Name: "n1", IP: netip.MustParseAddr("10.0.0.1")}, {Name: "n2", IP: netip.MustParseAddr("10.0.0.2")},
+		{Name: "n3", IP: netip.MustParseAddr("10.0.0.3")}, {Name: "c1", IP: netip.MustParseAddr("10.0.0.9")}}
+	vars = []model.Variable{
+		{Name: "leader", Kind: "leader", As: "host", MaxAge: 3 * time.Second, Sources: []model.VarSource{
+			{Type: "resp PUBLISH __sentinel__:*", Field: "payload", Regexp: `^(?:[^,]*,){5}(?P<value>[^,]*)`},
+			{Type: "resp SLAVEOF", Field: "arg1", Of: "receiver"},
+			{Probe: &model.Probe{}, Regexp: `(?m)^master_host:(?P<value>\S+)`},
+			{Probe: &model.Probe{}, Regexp: `role:master`, Value: "$self"}}},
+		{Name: "told", Kind: "told", Sources: []model.VarSource{{Type: "resp FAILOVER*", Value: "$sender>$receiver"}}},
+		{Name: "status", Kind: "status", MaxAge: time.Second, Sources: []model.VarSource{
+			{Type: "gossip", Field: "text", Regexp: `(?P<about>[\w.]+)=(?P<value>\w+)`, AbsentFor: "nodes"},
+			{Probe: &model.Probe{}, Regexp: `(?P<about>\S+) is (?P<value>\w+)`, AbsentFor: "n1, n2"}}},
+		{Name: "raw", Kind: "raw", Sources: []model.VarSource{{Probe: &model.Probe{}}}},
+	}
+)
+
+func extractor(t *testing.T) *Extractor {
+	t.Helper()
+	e, err := NewExtractor(hosts, nodes, vars)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func lines(obs []model.Observation) []string {
+	var out []string
+	for _, o := range obs {
+		out = append(out, fmt.Sprintf("%s = %s (%s, message %d, probe %q)", o.Var, o.Value, o.Kind, o.Message, o.Probe))
+	}
+	return out
+}
+
+func TestMessagesRevealVariables(t *testing.T) {
+	hello := "10.0.0.1,26379,3f2,7,m,10.0.0.2,6379,7"
+	for _, c := range []struct {
+		name string
+		m    model.Message
+		want []string
+	}{
+		{"sender's, group value, host", model.Message{From: "n1", To: "n2", Type: "resp PUBLISH __sentinel__:hello", Fields: []model.Field{{Name: "payload", Value: hello}}},
+			[]string{`leader@n1 = n2 (leader, message 7, probe "")`}},
+		{"receiver's, whole field", model.Message{From: "n1", To: "n3", Type: "resp SLAVEOF", Fields: []model.Field{{Name: "arg1", Value: "10.0.0.1:6379"}}},
+			[]string{`leader@n3 = n1 (leader, message 7, probe "")`}},
+		{"an address of nobody stays", model.Message{From: "n1", To: "n3", Type: "resp SLAVEOF", Fields: []model.Field{{Name: "arg1", Value: "192.0.2.1"}}},
+			[]string{`leader@n3 = 192.0.2.1 (leader, message 7, probe "")`}},
+		{"pattern is anchored", model.Message{From: "n1", To: "n3", Type: "resp SLAVEOF NO ONE", Fields: []model.Field{{Name: "arg1", Value: "NO"}}}, nil},
+		{"no such field", model.Message{From: "n1", To: "n3", Type: "resp SLAVEOF"}, nil},
+		{"a client has no variables", model.Message{From: "c1", To: "n3", Type: "resp PUBLISH __sentinel__:hello", Fields: []model.Field{{Name: "payload", Value: hello}}}, nil},
+		{"value from sender and receiver", model.Message{From: "n2", To: "c1", Type: "resp FAILOVER TO"}, []string{`told@n2 = n2>c1 (told, message 7, probe "")`}},
+		{"instances and absence", model.Message{From: "n2", To: "n1", Type: "gossip", Fields: []model.Field{{Name: "text", Value: "10.0.0.1=Left n3=Normal n3=Left"}}},
+			[]string{`status[n1]@n2 = Left (status, message 7, probe "")`, `status[n2]@n2 = ∅ (status, message 7, probe "")`, `status[n3]@n2 = Normal (status, message 7, probe "")`}},
+		{"a cut text shows no absence", model.Message{From: "n2", To: "n1", Type: "gossip", Fields: []model.Field{{Name: "text", Value: "n1=Left n…"}}},
+			[]string{`status[n1]@n2 = Left (status, message 7, probe "")`}},
+		{"an incomplete message shows nothing", model.Message{From: "n2", To: "n1", Type: "gossip", Fields: []model.Field{{Name: "text", Value: "n1=Left"}, {Name: "incomplete", Value: "true"}}}, nil},
+		{"an empty text shows absence", model.Message{From: "n2", To: "n1", Type: "gossip", Fields: []model.Field{{Name: "text", Value: ""}}},
+			[]string{`status[n1]@n2 = ∅ (status, message 7, probe "")`, `status[n2]@n2 = ∅ (status, message 7, probe "")`, `status[n3]@n2 = ∅ (status, message 7, probe "")`}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.m.Num, c.m.At = 7, time.Second
+			e := extractor(t)
+			for range 2 { // the second time from the cache
+				got := e.Message(&c.m)
+				if diff := cmp.Diff(c.want, lines(got)); diff != "" {
+					t.Error(diff)
+				}
+				for _, o := range got {
+					if o.At != time.Second {
+						t.Errorf("at %v", o.At)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestProbesRevealVariables(t *testing.T) {
+	e := extractor(t)
+	for _, c := range []struct {
+		variable string
+		source   int
+		host     model.NodeID
+		answer   string
+		want     []string
+	}{
+		{"leader", 2, "n3", "# Replication\r\nrole:slave\r\nmaster_host:10.0.0.2\r\n", []string{`leader@n3 = n2 (leader, message 0, probe "leader#2")`}},
+		{"leader", 3, "n2", "role:master\r\n", []string{`leader@n2 = n2 (leader, message 0, probe "leader#3")`}},
+		{"leader", 3, "n2", "role:slave\r\n", nil},
+		{"status", 1, "n2", "n1 is up", []string{`status[n1]@n2 = up (status, message 0, probe "status#1")`, `status[n2]@n2 = ∅ (status, message 0, probe "status#1")`}},
+		{"raw", 0, "n1", " 42\n", []string{`raw@n1 = 42 (raw, message 0, probe "raw#0")`}},
+		{"raw", 0, "c1", "42", nil},
+		{"raw", 1, "n1", "42", nil},
+		{"leader", 0, "n1", "42", nil}, // a message source
+		{"nobody", 0, "n1", "42", nil},
+	} {
+		if diff := cmp.Diff(c.want, lines(e.Probe(c.variable, c.source, c.host, 0, c.answer))); diff != "" {
+			t.Errorf("%s#%d on %s: %q\n%s", c.variable, c.source, c.host, c.answer, diff)
+		}
+	}
+}
+
+func TestBadVariablesAreRefusedWithAdvice(t *testing.T) {
+	src := func(s model.VarSource) []model.Variable {
+		return []model.Variable{{Name: "v", Kind: "k", Sources: []model.VarSource{s}}}
+	}
+	ok := model.VarSource{Type: "t", Field: "f"}
+	for _, c := range []struct {
+		vars []model.Variable
+		want string
+	}{
+		{[]model.Variable{{Kind: "k", Sources: []model.VarSource{ok}}}, "without a name"},
+		{[]model.Variable{{Name: "v", Sources: []model.VarSource{ok}}}, "no kind"},
+		{[]model.Variable{{Name: "v", Kind: "k", As: "node", Sources: []model.VarSource{ok}}}, "use host"},
+		{[]model.Variable{{Name: "v", Kind: "k"}}, "no sources"},
+		{append(src(ok), src(ok)...), "defined twice"},
+		{src(model.VarSource{Field: "f"}), "neither type nor probe"},
+		{src(model.VarSource{Type: "t", Probe: &model.Probe{}}), "two sources"},
+		{src(model.VarSource{Type: "t"}), "neither field nor value"},
+		{src(model.VarSource{Type: "t", Regexp: "x", Value: "y"}), "regexp without field"},
+		{src(model.VarSource{Type: "t", Field: "f", Of: "both"}), "sender or receiver"},
+		{src(model.VarSource{Type: "t", Field: "f", Regexp: "("}), "regexp"},
+		{src(model.VarSource{Type: "t", Field: "f", Regexp: "x", AbsentFor: "nodes"}), "group named about"},
+		{src(model.VarSource{Probe: &model.Probe{}, Field: "f"}), "belong to messages"},
+		{src(model.VarSource{Probe: &model.Probe{}, Value: "$sender"}), "use $self"},
+	} {
+		_, err := NewExtractor(hosts, nodes, c.vars)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: error %v, want one with %q", c.vars, err, c.want)
+		}
+	}
+}
+
+func obs(name string, node model.NodeID, value string, at time.Duration) model.Observation {
+	return model.Observation{At: at, Var: model.VarRef{Name: name, Node: node}, Kind: name, Value: value}
+}
+
+func TestTableKeepsTheLatestAndItsAge(t *testing.T) {
+	tab := NewTable(vars)
+	ref := model.VarRef{Name: "leader", Node: "n1"}
+	if _, ok := tab.Value(ref, 0); ok {
+		t.Error("an empty table has a value")
+	}
+	tab.Set(obs("leader", "n1", "n2", 5*time.Second))
+	tab.Set(obs("leader", "n1", "n3", 4*time.Second)) // came late
+	tab.Set(obs("leader", "n2", "n2", time.Second))
+	for _, c := range []struct {
+		now   time.Duration
+		fresh bool
+	}{{5 * time.Second, true}, {8 * time.Second, true}, {8*time.Second + 1, false}} {
+		if v, fresh := tab.Value(ref, c.now); v != "n2" || fresh != c.fresh {
+			t.Errorf("at %v: %q, fresh %v", c.now, v, fresh)
+		}
+	}
+	inv := &model.Invariant{A: ref, B: model.VarRef{Name: "leader", Node: "n2"}}
+	if st, ok := tab.State(inv, 4*time.Second); st != (model.State{A: "n2", B: "n2"}) || !ok {
+		t.Errorf("state %v %v", st, ok)
+	}
+	if _, ok := tab.State(inv, 5*time.Second); ok {
+		t.Error("a stale value counts in a state")
+	}
+	tab.Set(obs("raw", "n1", "x", 0))
+	if v, ok := tab.Value(model.VarRef{Name: "raw", Node: "n1"}, time.Hour); v != "x" || !ok {
+		t.Error("max_age 0 must set no bound")
+	}
+	if n := len(tab.Values()); n != 3 {
+		t.Errorf("%d values, want 3", n)
+	}
+}
+
+func TestTableIsBounded(t *testing.T) {
+	tab := NewTable(vars)
+	for i := range 3 * tableVars {
+		o := obs("status", "n1", "x", time.Duration(i)*time.Millisecond)
+		o.Var.About = fmt.Sprint(i)
+		tab.Set(o)
+	}
+	if n := len(tab.Values()); n > tableVars {
+		t.Errorf("%d variables kept, bound %d", n, tableVars)
+	}
+	last := model.VarRef{Name: "status", About: fmt.Sprint(3*tableVars - 1), Node: "n1"}
+	if _, ok := tab.Value(last, 3*tableVars*time.Millisecond); !ok {
+		t.Error("stale variables were not replaced by fresh ones")
+	}
+}
+
+// script plays "at kind ..." lines: "msg FROM TO TYPE" and "obs NAME NODE
+// VALUE", with "own" at the end for what the latest message revealed.
+func script(s *Sampler, text string) []string {
+	var out []string
+	add := func(ss []model.Sample) {
+		for _, x := range ss {
+			var vs []string
+			for _, v := range x.Values {
+				vs = append(vs, v.Var.String()+"="+v.Value)
+			}
+			out = append(out, fmt.Sprintf("%d %s>%s %s: %s", x.Message, x.Point.From, x.Point.To, x.Point.Type, strings.Join(vs, " ")))
+		}
+	}
+	var num uint64
+	for line := range strings.Lines(strings.TrimSpace(text)) {
+		f := strings.Fields(line)
+		at, err := time.ParseDuration(f[0])
+		if err != nil {
+			panic(err)
+		}
+		e := model.Event{At: at}
+		switch f[1] {
+		case "msg":
+			num++
+			e.Kind = model.EventMessage
+			e.Message = &model.Message{Num: num, At: at, From: model.NodeID(f[2]), To: model.NodeID(f[3]), Type: f[4], Bytes: 1}
+		case "syn":
+			num++
+			e.Kind = model.EventMessage
+			e.Message = &model.Message{Num: num, At: at, From: model.NodeID(f[2]), To: model.NodeID(f[3]), Type: "tcp syn"}
+		case "obs":
+			o := obs(f[2], model.NodeID(f[3]), f[4], at)
+			if len(f) > 5 {
+				o.Message = num
+			}
+			e.Kind, e.Observation = model.EventObserve, &o
+		case "tick":
+			e.Kind = model.EventTick
+		}
+		add(s.Step(e))
+	}
+	add(s.Flush())
+	return out
+}
+
+func TestSamplesPairBeforeSendWithAfterHandle(t *testing.T) {
+	for _, c := range []struct {
+		name, script string
+		settle       time.Duration
+		want         []string
+	}{
+		{"sender before, receiver after", `
+			1s obs leader n1 a
+			1s obs leader n2 old
+			2s msg n1 n2 hello
+			2100ms obs leader n1 later
+			2200ms obs leader n2 b
+			2300ms obs leader n2 c`, -1, []string{"1 n1>n2 hello: leader@n1=a leader@n2=b"}},
+		{"what the message itself reveals", `
+			1s obs leader n1 old
+			2s msg n1 n2 hello
+			2s obs leader n1 a own
+			2s obs told n2 b own
+			3s obs told n2 c`, -1, []string{"1 n1>n2 hello: leader@n1=a told@n2=b"}},
+		{"nothing after it, but fresh", `
+			1s obs leader n1 a
+			1500ms obs leader n2 b
+			2s msg n1 n2 hello
+			4100ms tick
+			4200ms obs leader n2 c`, -1, []string{"1 n1>n2 hello: leader@n1=a leader@n2=b"}},
+		{"stale at either end", `
+			1s obs leader n1 a
+			4100ms msg n1 n2 hello
+			4200ms obs leader n2 b
+			4300ms msg n2 n1 ping`, -1, nil},
+		{"only nodes, only payload, never oneself", `
+			1s obs leader n1 a
+			1s obs leader n2 a
+			2s msg c1 n2 get
+			2s msg n1 c1 reply
+			2s syn n1 n2
+			2s msg n1 n1 self`, -1, nil},
+		{"a change nearby is left out", `
+			1s obs leader n1 a
+			1s obs leader n2 a
+			1500ms msg n1 n2 one
+			2s obs leader n1 a
+			2s obs leader n2 a
+			3s obs leader n1 b
+			3s obs leader n2 a
+			3100ms msg n1 n2 two
+			3200ms obs leader n2 b
+			3600ms obs leader n1 b
+			3700ms obs leader n2 b
+			3800ms msg n1 n2 three`, 500 * time.Millisecond,
+			[]string{"3 n1>n2 three: leader@n1=b leader@n2=b"}},
+		{"a change lies between two sights", `
+			1s obs leader n1 a
+			1s obs leader n2 a
+			1200ms msg n1 n2 one
+			3s obs leader n1 b
+			3s obs leader n2 b
+			3s msg n1 n2 two`, 0, nil},
+		{"settled values count", `
+			1s obs leader n1 a
+			1s obs leader n2 a
+			2s obs leader n1 a
+			2s obs leader n2 a
+			2s msg n1 n2 one
+			4s obs leader n1 a
+			4s obs leader n2 a
+			5s obs leader n1 b
+			5s obs leader n2 b`, 500 * time.Millisecond,
+			[]string{"1 n1>n2 one: leader@n1=a leader@n2=a"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := NewSampler("r", nodes, vars)
+			s.Settle = c.settle
+			if diff := cmp.Diff(c.want, script(s, c.script)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestSamplerIsBounded(t *testing.T) {
+	s := NewSampler("r", nodes, vars)
+	s.Open = 50
+	rng := rand.New(rand.NewSource(1))
+	samples := 0
+	for i := range 20_000 {
+		at := time.Duration(i) * time.Millisecond
+		var e model.Event
+		if rng.Intn(2) == 0 {
+			e = model.Event{At: at, Kind: model.EventMessage, Message: &model.Message{Num: uint64(i + 1), At: at, From: nodes[rng.Intn(3)], To: nodes[rng.Intn(3)], Type: "t", Bytes: 1}}
+		} else {
+			o := obs("leader", nodes[rng.Intn(3)], "x", at)
+			e = model.Event{At: at, Kind: model.EventObserve, Observation: &o}
+		}
+		samples += len(s.Step(e))
+		if len(s.open) > 50 {
+			t.Fatalf("%d messages wait, bound 50", len(s.open))
+		}
+		for _, h := range s.seen {
+			for ref, past := range h.vars {
+				if len(past) > historyLength {
+					t.Fatalf("%d sights of %v kept", len(past), ref)
+				}
+			}
+		}
+	}
+	if samples < 5000 {
+		t.Errorf("%d samples of about 6700 messages", samples)
+	}
+}
