@@ -31,16 +31,19 @@ func (m *Manager) Down(ctx context.Context, name string) error {
 		gone = nil // also if damaged: what there is of it is removed by its marks
 	}
 	labs, err := m.collect(ctx)
-	if err != nil {
-		return errors.Join(err, m.stopIfUnused(labs))
+	if labs == nil {
+		return err
 	}
 	if s := labs[name]; s != nil {
-		if err := m.remove(ctx, s); err != nil {
-			return fmt.Errorf("lab %s: %w; run it again once that is mended", name, err)
+		if s.Phase == phaseRemoving { // collect has just tried
+			return errors.Join(err, m.stopIfUnused(ctx, labs))
+		}
+		if rerr := m.remove(ctx, s); rerr != nil {
+			return errors.Join(fmt.Errorf("lab %s: %w; mend that and take it down again", name, rerr), err)
 		}
 		delete(labs, name)
 	}
-	return errors.Join(m.stopIfUnused(labs), gone)
+	return errors.Join(gone, err, m.stopIfUnused(ctx, labs))
 }
 
 // Collect removes what dead owners left and nothing else.
@@ -54,7 +57,10 @@ func (m *Manager) Collect(ctx context.Context) error {
 	}
 	defer unlock()
 	labs, err := m.collect(ctx)
-	return errors.Join(err, m.stopIfUnused(labs))
+	if labs == nil {
+		return err
+	}
+	return errors.Join(err, m.stopIfUnused(ctx, labs))
 }
 
 // remove deletes what a lab consists of, then its state. Whatever is not there
@@ -73,7 +79,7 @@ func (m *Manager) remove(ctx context.Context, s *state) error {
 	}
 	errs = append(errs, killInNetns(hosts))
 	if s.Bridge != "" {
-		errs = append(errs, m.removeBridgeOf(ctx, s))
+		errs = append(errs, m.removeBridgeOf(ctx, s), removeLink(s.Bridge))
 	}
 	for _, link := range s.ports() {
 		errs = append(errs, removeLink(link))
@@ -87,23 +93,24 @@ func (m *Manager) remove(ctx context.Context, s *state) error {
 	return os.Remove(m.statePath(s.Name))
 }
 
+// removeBridgeOf deletes a lab's bridge. Where its Open vSwitch is dead there
+// is none; a record that its database still holds carries our mark, so the
+// first command after it runs again removes that.
 func (m *Manager) removeBridgeOf(ctx context.Context, s *state) error {
 	o := &ovs{runDir: s.OVSRunDir, own: s.OwnOVS}
-	if !o.answers(ctx) {
-		if o.own {
-			return nil // the row goes with the database, or as a leftover once it runs again
-		}
-		return fmt.Errorf("bridge %s: the Open vSwitch at %s does not answer, so its record stays; start it (systemctl start openvswitch-switch)", s.Bridge, s.OVSRunDir)
+	if !o.listens() {
+		return nil
 	}
 	if err := o.removeBridge(ctx, s.Bridge); err != nil {
-		return fmt.Errorf("bridge %s: %w", s.Bridge, err)
+		return fmt.Errorf("bridge %s: %w", s.Bridge, o.explain(err))
 	}
 	return nil
 }
 
 // collect removes the labs whose owner is dead or whose making or removal was
 // interrupted, and everything that carries our mark without belonging to a
-// lab. It returns the labs that remain. The lock is held.
+// lab. It returns the labs that remain, those that could not be removed among
+// them; nil if it cannot even tell which there are. The lock is held.
 func (m *Manager) collect(ctx context.Context) (map[string]*state, error) {
 	errs := []error{m.restoreRmem()}
 	labs, damaged, err := m.loadAll()
@@ -170,11 +177,11 @@ func (m *Manager) collectMarked(ctx context.Context, labs map[string]*state) err
 }
 
 // stopIfUnused ends our own Open vSwitch once no lab is on it.
-func (m *Manager) stopIfUnused(labs map[string]*state) error {
+func (m *Manager) stopIfUnused(ctx context.Context, labs map[string]*state) error {
 	for _, s := range labs {
 		if s.OwnOVS {
 			return nil
 		}
 	}
-	return m.stopOVS()
+	return m.stopOVS(ctx)
 }

@@ -19,7 +19,7 @@ import (
 
 // helperArg as first argument makes the test binary another process that uses
 // the lab: "up NAME OWNER" makes a lab of two hosts and waits to be killed;
-// "recv tcp|udp ADDR" and "send tcp|udp ADDR TEXT" carry payload.
+// "recv tcp|udp ADDR LIMIT" and "send tcp|udp ADDR TEXT" carry payload.
 const helperArg = "lab-helper"
 
 func helper(args []string) int {
@@ -48,33 +48,48 @@ func helperRun(args []string) error {
 	case "ping":
 		return ping(args[1])
 	case "recv":
-		return recv(args[1], args[2])
+		return recv(args[1], args[2], args[3])
 	case "send":
 		return send(args[1], args[2], args[3])
 	}
 	return fmt.Errorf("helper: %q", args)
 }
 
-// ping sends one ICMP echo request and waits for its reply (RFC 792).
+// ping sends ICMP echo requests until one is answered (RFC 792).
 func ping(addr string) error {
 	c, err := net.Dial("ip4:icmp", addr)
 	if err != nil {
 		return err
 	}
-	c.SetDeadline(time.Now().Add(2 * time.Second))
-	if _, err := c.Write([]byte{8, 0, 0xf7, 0xfd, 0, 1, 0, 1}); err != nil {
-		return err
+	buf := make([]byte, 1500)
+	for range 10 {
+		if _, err = c.Write([]byte{8, 0, 0xf7, 0xfd, 0, 1, 0, 1}); err != nil {
+			continue // host unreachable, of an earlier one
+		}
+		c.SetDeadline(time.Now().Add(time.Second))
+		for {
+			n, rerr := c.Read(buf)
+			if rerr != nil {
+				err = rerr
+				break
+			}
+			if n >= 8 && buf[n-8] == 0 && string(buf[n-4:n]) == "\x00\x01\x00\x01" {
+				return nil
+			}
+		}
+		c.SetDeadline(time.Time{})
 	}
-	buf := make([]byte, 100)
-	n, err := c.Read(buf)
-	if err == nil && (n < 8 || buf[n-8] != 0) {
-		err = fmt.Errorf("no echo reply: %x", buf[:n])
-	}
-	return err
+	return fmt.Errorf("no echo reply: %w", err)
 }
 
-// recv prints what arrives: one datagram, or everything of one connection.
-func recv(network, addr string) error {
+// recv prints what arrives within the limit: one datagram, or everything of
+// one connection.
+func recv(network, addr, limit string) error {
+	d, err := time.ParseDuration(limit)
+	if err != nil {
+		return err
+	}
+	end := time.Now().Add(d)
 	buf := make([]byte, 1<<20)
 	if network == "udp" {
 		c, err := net.ListenPacket("udp", addr)
@@ -82,7 +97,7 @@ func recv(network, addr string) error {
 			return err
 		}
 		fmt.Println("ready")
-		c.SetDeadline(time.Now().Add(time.Second))
+		c.SetDeadline(end)
 		n, _, err := c.ReadFrom(buf)
 		fmt.Print(string(buf[:n]))
 		return err
@@ -92,12 +107,12 @@ func recv(network, addr string) error {
 		return err
 	}
 	fmt.Println("ready")
-	l.(*net.TCPListener).SetDeadline(time.Now().Add(5 * time.Second))
+	l.(*net.TCPListener).SetDeadline(end)
 	c, err := l.Accept()
 	if err != nil {
 		return err
 	}
-	c.SetDeadline(time.Now().Add(5 * time.Second))
+	c.SetDeadline(end)
 	for {
 		n, err := c.Read(buf)
 		fmt.Print(string(buf[:n]))

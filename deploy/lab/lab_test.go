@@ -14,6 +14,9 @@ import (
 	"netsplit/model"
 )
 
+// patience is for what must arrive, on a machine that is busy.
+const patience = 15 * time.Second
+
 var twoHosts = []model.NodeID{"n1", "n2"}
 
 func mustUp(t *testing.T, s Spec) *Lab {
@@ -40,11 +43,11 @@ func mustDown(t *testing.T, name string) {
 }
 
 // carries says whether text sent from one host arrives at another.
-func carries(t *testing.T, l *Lab, from, to model.NodeID, network, text string) bool {
+func carries(t *testing.T, l *Lab, from, to model.NodeID, network, text string, limit time.Duration) bool {
 	t.Helper()
 	h, _ := l.testbedHost(to)
 	addr := h.IP.String() + ":9000"
-	r := on(l, to, "recv", network, addr)
+	r := on(l, to, "recv", network, addr, limit.String())
 	out, err := r.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +68,7 @@ func carries(t *testing.T, l *Lab, from, to model.NodeID, network, text string) 
 func TestLabCarriesTCPAndUDP(t *testing.T) {
 	before := world(t)
 	l := mustUp(t, Spec{Name: "demo", Hosts: []model.NodeID{"n1", "n2", "n3"}})
-	if carries(t, l, "n1", "n2", "udp", "no rule yet") {
+	if carries(t, l, "n1", "n2", "udp", "no rule yet", 300*time.Millisecond) {
 		t.Error("a packet passed a switch without rules")
 	}
 	normal(t, l)
@@ -74,11 +77,11 @@ func TestLabCarriesTCPAndUDP(t *testing.T) {
 		t.Errorf("ping: %v: %s", err, out)
 	}
 	for _, network := range []string{"udp", "tcp"} {
-		if !carries(t, l, "n1", "n2", network, strings.Repeat("x", 1200)) {
+		if !carries(t, l, "n1", "n2", network, strings.Repeat("x", 1200), patience) {
 			t.Errorf("%s payload did not arrive: checksum offload?", network)
 		}
 	}
-	if !carries(t, l, "n3", "n1", "tcp", strings.Repeat("0123456789", 10000)) {
+	if !carries(t, l, "n3", "n1", "tcp", strings.Repeat("0123456789", 10000), patience) {
 		t.Error("100 kB over TCP did not arrive")
 	}
 	for _, n := range []model.NodeID{"n1", "n2", "n3"} {

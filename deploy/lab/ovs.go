@@ -6,11 +6,13 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -43,10 +45,20 @@ func (o *ovs) vsctlNoWait(ctx context.Context, args ...string) (string, error) {
 	return run(ctx, "ovs-vsctl", append([]string{"--db=unix:" + o.socket(), "--timeout=5", "--no-wait"}, args...)...)
 }
 
-// answers says whether a database answers on the socket. A socket whose
-// server was killed is there but refuses.
+// listens says whether a server accepts connections on the socket. After a
+// server was killed the socket is there, but refuses.
+func (o *ovs) listens() bool {
+	c, err := net.DialTimeout("unix", o.socket(), time.Second)
+	if err != nil {
+		return false
+	}
+	c.Close()
+	return true
+}
+
+// answers says whether a database answers on the socket.
 func (o *ovs) answers(ctx context.Context) bool {
-	if _, err := os.Stat(o.socket()); err != nil {
+	if !o.listens() {
 		return false
 	}
 	_, err := o.vsctlNoWait(ctx, "--columns=_uuid", "list", "Open_vSwitch")
@@ -217,9 +229,15 @@ func (m *Manager) killDaemons(name string) error {
 }
 
 // stopOVS ends our own Open vSwitch, if there is one, and removes its files.
-func (m *Manager) stopOVS() error {
+func (m *Manager) stopOVS(ctx context.Context) error {
 	if _, err := os.Stat(m.ownOVSDir()); err != nil {
 		return nil
+	}
+	// With --cleanup it removes its tap devices, which are persistent. It may
+	// be dead, or hang; then they are removed below.
+	ctl := filepath.Join(m.ownOVS().runDir, "vs.ctl")
+	if _, err := os.Stat(ctl); err == nil {
+		_, _ = run(ctx, "ovs-appctl", "-t", ctl, "--timeout=5", "exit", "--cleanup")
 	}
 	if err := m.killDaemons("ovs-vswitchd"); err != nil {
 		return err
@@ -227,10 +245,33 @@ func (m *Manager) stopOVS() error {
 	if err := m.killDaemons(""); err != nil {
 		return err
 	}
+	if !switchRunsHere() {
+		if err := removeLink(datapathTap); err != nil {
+			return err
+		}
+	}
 	if err := os.RemoveAll(m.ownOVSDir()); err != nil {
 		return fmt.Errorf("lab: cannot remove Open vSwitch's files: %w", err)
 	}
 	return nil
+}
+
+// datapathTap is the tap device of the userspace datapath, which all bridges
+// of a network namespace share.
+const datapathTap = "ovs-netdev"
+
+// switchRunsHere says whether any ovs-vswitchd, also somebody else's, runs in
+// our network namespace.
+func switchRunsHere() bool {
+	own, _ := os.Readlink("/proc/self/ns/net")
+	for _, pid := range pids() {
+		comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+		link, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pid))
+		if err == nil && link == own && strings.TrimSpace(string(comm)) == "ovs-vswitchd" {
+			return true
+		}
+	}
+	return false
 }
 
 // addBridge makes a lab's bridge with all its ports in one transaction, and
@@ -268,6 +309,14 @@ func (m *Manager) addBridge(ctx context.Context, o *ovs, s *state) error {
 		if want[row[0]] != row[1] {
 			return fmt.Errorf("bridge %s: port %s got number %s instead of %s: %s", s.Bridge, row[0], row[1], want[row[0]], row[2])
 		}
+	}
+	// The bridge's own tap device outlives a switch that is killed.
+	l, err := netlink.LinkByName(s.Bridge)
+	if err == nil {
+		err = netlink.LinkSetAlias(l, m.markOf(s).String())
+	}
+	if err != nil {
+		return fmt.Errorf("bridge %s: cannot mark its device: %w", s.Bridge, err)
 	}
 	return nil
 }

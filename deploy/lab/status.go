@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -113,6 +114,25 @@ func (l *Lab) Down(ctx context.Context) error { return l.m.Down(ctx, l.st.Name) 
 func (l *Lab) WriteTestbed(path string) error {
 	t := l.Testbed()
 	return testbed.Write(path, &t)
+}
+
+// RestartSwitch starts those daemons of the Open vSwitch that do not run, if
+// it is the one that netsplit started. The lab's bridge comes back with the
+// same datapath id and ports, without rules.
+func (l *Lab) RestartSwitch(ctx context.Context) error {
+	if !l.st.OwnOVS {
+		return fmt.Errorf("lab %s is on the Open vSwitch at %s, which is not ours to restart", l.st.Name, l.st.OVSRunDir)
+	}
+	unlock, err := l.m.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if _, err := l.m.load(l.st.Name); err != nil {
+		return err
+	}
+	restore, _ := l.m.raiseRmem()
+	return errors.Join(l.m.startOVS(ctx, l.m.ownOVS()), restore())
 }
 
 // SetController makes the bridge dial another OpenFlow target, or none ("").

@@ -37,16 +37,18 @@ func (m *Manager) Up(ctx context.Context, spec Spec) (*Lab, error) {
 	}
 	defer unlock()
 
-	labs, err := m.collect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if old := labs[spec.Name]; old != nil {
+	labs, leftover := m.collect(ctx)
+	if old := labs[spec.Name]; labs == nil || old != nil && old.Phase != phaseUp {
+		return nil, leftover
+	} else if old != nil {
 		return nil, fmt.Errorf("lab %s is up already%s; take it down first (netsplit lab down %s) or use another name", spec.Name, old.ownedBy(), spec.Name)
 	}
 	s, err := m.plan(spec, owner, labs)
 	if err != nil {
-		return nil, errors.Join(err, m.stopIfUnused(labs))
+		return nil, errors.Join(err, m.stopIfUnused(ctx, labs))
+	}
+	if leftover != nil { // of other labs: no reason not to make this one
+		s.Warnings = append(s.Warnings, leftover.Error())
 	}
 	if err = m.build(ctx, s); err == nil {
 		s.Phase = phaseUp
@@ -59,7 +61,7 @@ func (m *Manager) Up(ctx context.Context, spec Spec) (*Lab, error) {
 		if uerr := m.remove(undo, s); uerr != nil {
 			err = errors.Join(err, fmt.Errorf("lab %s: what was made of it could not all be removed: %w", s.Name, uerr))
 		}
-		return nil, errors.Join(err, m.stopIfUnused(labs))
+		return nil, errors.Join(err, m.stopIfUnused(undo, labs))
 	}
 	return &Lab{m: m, st: *s}, nil
 }
@@ -132,6 +134,14 @@ func (m *Manager) build(ctx context.Context, s *state) error {
 	if err := m.save(s); err != nil {
 		return err
 	}
+	restore, warning := m.raiseRmem()
+	if warning != "" {
+		s.Warnings = append(s.Warnings, warning)
+	}
+	return errors.Join(m.buildOn(ctx, s), restore())
+}
+
+func (m *Manager) buildOn(ctx context.Context, s *state) error {
 	o, err := m.useOVS(ctx)
 	if err != nil {
 		return err
@@ -151,12 +161,7 @@ func (m *Manager) build(ctx context.Context, s *state) error {
 	if err := m.addMirror(ctx, s); err != nil {
 		return err
 	}
-	restore, warning := m.raiseRmem()
-	if warning != "" {
-		s.Warnings = append(s.Warnings, warning)
-	}
-	err = m.addBridge(ctx, o, s)
-	return errors.Join(err, restore())
+	return m.addBridge(ctx, o, s)
 }
 
 // bridgeFree refuses a bridge name or datapath id that somebody else uses on
