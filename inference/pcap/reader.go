@@ -65,7 +65,8 @@ func noEOF(err error) error {
 
 // Next returns the next frame, numbered from 1, with its time since the first
 // frame. Its Data is the caller's. The error is io.EOF at the end of the
-// capture and ErrTruncated if the end is missing.
+// capture and ErrTruncated if the end is missing (of a pcapng file cut within
+// the first bytes of a block, pcapgo says io.EOF).
 func (r *Reader) Next() (f model.Frame, err error) {
 	defer recovered(&err)
 	data, ci, err := r.next()

@@ -1,10 +1,10 @@
 package pcap
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"time"
 
@@ -27,6 +27,7 @@ const (
 	maxOption     = 0xffff
 	flushAt       = 64 << 10
 	blockOverhead = 12
+	mirrorName    = "mirror" // interface of frames whose host is not known
 )
 
 // Writer writes frames to a pcapng file. Whole blocks are handed to the file,
@@ -48,32 +49,32 @@ func Create(path string, start time.Time) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pcap: %w", err)
 	}
-	return begin(f, 0, start)
+	return begin(f, start)
 }
 
 // Append opens a file that a Writer left, cuts off an incomplete block at its
-// end and goes on in a new section. Anything else than pcapng is refused and
-// left as it is.
+// end and goes on in the same section. Anything else than pcapng as a Writer
+// makes it is refused and left as it is.
 func Append(path string, start time.Time) (*Writer, error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return nil, fmt.Errorf("pcap: %w", err)
 	}
-	size, err := wholeBlocks(f)
+	size, ifaces, err := scan(f)
 	if err == nil {
 		err = f.Truncate(size)
-	}
-	if err == nil {
-		_, err = f.Seek(size, io.SeekStart)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("pcap: appending to %s: %w", path, err), f.Close())
 	}
-	return begin(f, size, start)
+	if size == 0 {
+		return begin(f, start)
+	}
+	return &Writer{f: f, size: size, start: start, ifaces: ifaces}, nil
 }
 
-func begin(f *os.File, size int64, start time.Time) (*Writer, error) {
-	w := &Writer{f: f, size: size, start: start, ifaces: map[model.NodeID]uint32{}}
+func begin(f *os.File, start time.Time) (*Writer, error) {
+	w := &Writer{f: f, start: start, ifaces: map[model.NodeID]uint32{}}
 	w.section()
 	if err := w.Flush(); err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -81,32 +82,66 @@ func begin(f *os.File, size int64, start time.Time) (*Writer, error) {
 	return w, nil
 }
 
-// wholeBlocks returns the length of the file up to its last whole block.
-func wholeBlocks(f *os.File) (int64, error) {
+// scan returns the length of the file up to its last whole block, and the
+// interfaces it describes.
+func scan(f *os.File) (size int64, ifaces map[model.NodeID]uint32, err error) {
+	errOther := errors.New("it is not a capture written by netsplit; choose another path")
 	info, err := f.Stat()
 	if err != nil || info.Size() == 0 {
-		return 0, err
+		return 0, nil, err
 	}
-	var head [12]byte
-	if _, err := f.ReadAt(head[:], 0); err != nil || binary.LittleEndian.Uint32(head[:]) != blockSectionHeader ||
-		binary.LittleEndian.Uint32(head[8:]) != byteOrderMagic {
-		return 0, errors.New("it is not a little-endian pcapng file; choose another path")
+	section := (&Writer{}).section()
+	head := make([]byte, len(section))
+	if _, err := f.ReadAt(head, 0); err != nil || !bytes.Equal(head, section) {
+		return 0, nil, errOther
 	}
-	var at int64
+	ifaces = map[model.NodeID]uint32{}
+	at := int64(len(section))
+	var b [8]byte
 	for at < info.Size() {
-		if _, err := f.ReadAt(head[:8], at); err != nil {
+		if _, err := f.ReadAt(b[:], at); err != nil {
 			break
 		}
-		n := int64(binary.LittleEndian.Uint32(head[4:]))
+		typ, n := binary.LittleEndian.Uint32(b[:]), int64(binary.LittleEndian.Uint32(b[4:]))
 		if n < blockOverhead || n%4 != 0 || at+n > info.Size() {
 			break
 		}
-		if _, err := f.ReadAt(head[:4], at+n-4); err != nil || int64(binary.LittleEndian.Uint32(head[:])) != n {
+		if _, err := f.ReadAt(b[:4], at+n-4); err != nil || int64(binary.LittleEndian.Uint32(b[:])) != n {
 			break
+		}
+		switch typ {
+		case blockInterface:
+			block := make([]byte, n)
+			if _, err := f.ReadAt(block, at); err != nil {
+				return 0, nil, err
+			}
+			name, ok := interfaceName(block)
+			if !ok {
+				return 0, nil, errOther
+			}
+			ifaces[name] = uint32(len(ifaces))
+		case blockSectionHeader:
+			return 0, nil, errOther
 		}
 		at += n
 	}
-	return at, nil
+	return at, ifaces, nil
+}
+
+// interfaceName reads the host of an interface block that iface made.
+func interfaceName(block []byte) (model.NodeID, bool) {
+	if len(block) < 20 || binary.LittleEndian.Uint16(block[16:]) != optIfName {
+		return "", false
+	}
+	n := int(binary.LittleEndian.Uint16(block[18:]))
+	if 20+n > len(block) {
+		return "", false
+	}
+	name := model.NodeID(block[20 : 20+n])
+	if name == mirrorName {
+		name = ""
+	}
+	return name, true
 }
 
 // block appends a block: type, length, body, length.
@@ -141,7 +176,8 @@ func (w *Writer) option(code uint16, v []byte) {
 	w.padded(v)
 }
 
-func (w *Writer) section() {
+// section appends the section header and returns what is to be written.
+func (w *Writer) section() []byte {
 	w.block(blockSectionHeader, func() {
 		w.put32(byteOrderMagic)
 		w.put16(1) // version 1.0
@@ -151,6 +187,7 @@ func (w *Writer) section() {
 		w.option(optUserAppl, []byte("netsplit"))
 		w.option(optEnd, nil)
 	})
+	return w.buf
 }
 
 // iface returns the number of the host's interface block in this section; it
@@ -163,7 +200,7 @@ func (w *Writer) iface(host model.NodeID) uint32 {
 	w.ifaces[host] = id
 	name := string(host)
 	if name == "" {
-		name = "mirror"
+		name = mirrorName
 	}
 	w.block(blockInterface, func() {
 		w.put16(linkEthernet)
