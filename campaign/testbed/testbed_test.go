@@ -1,0 +1,145 @@
+package testbed
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"net/netip"
+
+	"netsplit/model"
+)
+
+const good = `name: rack
+hosts:
+  - name: n1
+    datapath: 00000a1b2c3d4e5f
+    port: 1
+    mac: 02:00:00:00:00:01
+    ip: 10.0.0.1
+    exec: [nsenter, --net=/run/netns/n1]
+  - name: n2
+    datapath: 0x0a1b2c3d4e5f
+    port: 2
+    mac: 02:00:00:00:00:02
+    ip: 10.0.0.2
+    exec: [ssh, n2]
+mirrors:
+  - datapath: 00000a1b2c3d4e5f
+    port: 9
+    interface: eth1
+`
+
+func TestWrittenFileReadsBack(t *testing.T) {
+	a, err := Parse([]byte(good))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Hosts[1].Datapath != 0xa1b2c3d4e5f || a.Hosts[1].IP != netip.MustParseAddr("10.0.0.2") || a.Hosts[0].Exec[0] != "nsenter" || a.Mirrors[0].Port != 9 {
+		t.Errorf("%+v", a)
+	}
+	path := filepath.Join(t.TempDir(), "testbed.yaml")
+	if err := Write(path, a); err != nil {
+		t.Fatal(err)
+	}
+	b, err := Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(a, b, cmpopts.EquateComparable(netip.Addr{})); d != "" {
+		t.Error(d)
+	}
+	if left, _ := os.ReadDir(filepath.Dir(path)); len(left) != 1 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+func TestErrorsNameTheLineAndTheRemedy(t *testing.T) {
+	for _, c := range []struct {
+		name, old, new string
+		want           []string
+	}{
+		{"unknown key", "    port: 2", "    prot: 2", []string{"line 11", `"prot"`, "name, datapath, port, mac, ip, exec"}},
+		{"unknown key at the top", "name: rack", "title: rack", []string{"line 1", `"title"`, "name, hosts, mirrors"}},
+		{"unknown key of a mirror", "    interface", "    iface", []string{"line 18", `"iface"`, "interface"}},
+		{"twice", "name: n2", "name: n1", []string{"line 9", "host n1 is listed twice"}},
+		{"bad mac", "02:00:00:00:00:02", "02:00:00", []string{"line 9", "n2", "mac", "02:00:00:00:00:01"}},
+		{"group mac", "02:00:00:00:00:02", "03:00:00:00:00:02", []string{"line 9", "group address"}},
+		{"same mac", "02:00:00:00:00:02", "02:00:00:00:00:01", []string{"line 9", "n1 and host n2", "same mac"}},
+		{"bad ip", "10.0.0.2", "10.0.0.256", []string{"10.0.0.256"}},
+		{"no ip", "    ip: 10.0.0.2\n", "", []string{"line 9", "ip is missing"}},
+		{"group ip", "10.0.0.2", "224.0.0.1", []string{"line 9", "224.0.0.1"}},
+		{"same ip", "10.0.0.2", "10.0.0.1", []string{"line 9", "same ip"}},
+		{"bad datapath", "0x0a1b2c3d4e5f", "br0", []string{"br0", "hex digits"}},
+		{"no datapath", "    datapath: 0x0a1b2c3d4e5f\n", "", []string{"line 9", "datapath_id"}},
+		{"same port", "port: 2", "port: 1", []string{"line 9", "n1 and host n2", "port 1 of switch"}},
+		{"reserved port", "port: 2", "port: 4294967293", []string{"line 9", "4294967293"}},
+		{"text for a port", "port: 2", "port: two", []string{"line 11", "two"}},
+		{"no exec", "    exec: [ssh, n2]\n", "", []string{"line 9", "exec is missing", "nsenter"}},
+		{"no host name", "name: n2\n    ", "", []string{"line 9", "number 2", "name is missing"}},
+		{"mirror on a host's port", "port: 9", "port: 2", []string{"line 16", "host n2"}},
+		{"mirror without interface", "    interface: eth1\n", "", []string{"line 16", "interface is missing"}},
+		{"no name", "name: rack\n", "", []string{"name is missing"}},
+		{"no YAML", "hosts:", "hosts: [", []string{"line"}},
+		{"two documents", "mirrors:", "---\nmirrors:", []string{"more than one"}},
+	} {
+		text := strings.Replace(good, c.old, c.new, 1)
+		if text == good {
+			t.Fatalf("%s: nothing changed", c.name)
+		}
+		_, err := Parse([]byte(text))
+		if err == nil {
+			t.Errorf("%s: no error", c.name)
+			continue
+		}
+		for _, w := range c.want {
+			if !strings.Contains(err.Error(), w) {
+				t.Errorf("%s: %q does not contain %q", c.name, err, w)
+			}
+		}
+	}
+	for _, text := range []string{"", "name: x", "[]", "\x00", "hosts: 3"} {
+		if _, err := Parse([]byte(text)); err == nil {
+			t.Errorf("%q: no error", text)
+		}
+	}
+	if _, err := Read("/nowhere/testbed.yaml"); err == nil || !strings.Contains(err.Error(), "/nowhere/testbed.yaml") {
+		t.Error(err)
+	}
+	if err := Write("/nowhere/testbed.yaml", new(model.Testbed)); err == nil || !strings.Contains(err.Error(), "name is missing") {
+		t.Error(err)
+	}
+}
+
+func TestTwoThingsWrongAreBothTold(t *testing.T) {
+	text := strings.NewReplacer("port: 2", "port: 1", "10.0.0.2", "10.0.0.1").Replace(good)
+	_, err := Parse([]byte(text))
+	if err == nil || !strings.Contains(err.Error(), "same ip") || !strings.Contains(err.Error(), "both on port") {
+		t.Error(err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(good))
+	f.Add([]byte("name: x\nhosts: [{name: n1}]"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		tb, err := Parse(data)
+		if err != nil {
+			return
+		}
+		path := filepath.Join(t.TempDir(), "t.yaml")
+		if err := Write(path, tb); err != nil {
+			t.Fatalf("what was read cannot be written: %v", err)
+		}
+		again, err := Read(path)
+		if err != nil {
+			t.Fatalf("what was written cannot be read: %v", err)
+		}
+		if d := cmp.Diff(tb, again, cmpopts.EquateComparable(netip.Addr{}), cmpopts.EquateEmpty()); d != "" {
+			t.Fatal(d)
+		}
+	})
+}
