@@ -168,7 +168,8 @@ type Connection struct {
 	// valid with exactly this number (RFC 5961 §3.2).
 	NextSeqA, NextSeqB uint32
 	// BeforeA is NextSeqA as it was before the connection's last packet: the
-	// number to use when that packet is held and will not be let through.
+	// number to use when that packet is held and will not be let through. 0 if
+	// that packet was the first.
 	BeforeA, BeforeB uint32
 	// AckedA is what B has acknowledged: the number to use when packets behind
 	// it were dropped; the number of the first byte if B

@@ -356,3 +356,15 @@ func TestSamplerIsBounded(t *testing.T) {
 		t.Errorf("%d samples of about 6700 messages", samples)
 	}
 }
+
+func TestHistoryOfAVariableIsBounded(t *testing.T) {
+	s := NewSampler("r", nodes, vars)
+	s.Step(model.Event{Kind: model.EventMessage, Message: &model.Message{Num: 1, From: "n1", To: "n2", Type: "t", Bytes: 1}})
+	for i := range 3 * historyLength {
+		o := obs("leader", "n2", "x", time.Duration(i)*time.Microsecond)
+		s.Step(model.Event{At: o.At, Kind: model.EventObserve, Observation: &o})
+	}
+	if n := len(s.seen["n2"].vars[model.VarRef{Name: "leader", Node: "n2"}]); n != historyLength {
+		t.Errorf("%d sights kept, want %d", n, historyLength)
+	}
+}
