@@ -1,0 +1,299 @@
+package switchtest
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"netsplit/controller/of13"
+)
+
+// entry is one rule.
+type entry struct {
+	of13.FlowStats
+	added time.Time // when the hard timeout's clock started
+}
+
+// flowMod applies a flow-mod. It returns the error to answer with, or nil, and
+// the rules it removed that asked for a message.
+func (s *Switch) flowMod(m *of13.FlowMod) (*of13.Error, []*of13.FlowRemoved) {
+	if err := m.Match.Validate(); err != nil {
+		if pe, ok := err.(*of13.ParseError); ok {
+			return &of13.Error{Type: pe.Type, Code: pe.Code}, nil
+		}
+	}
+	if m.BufferID != of13.NoBuffer && m.Command < of13.FlowDelete {
+		return &of13.Error{Type: of13.ErrTypeBadRequest, Code: of13.BadRequestBufferUnknown}, nil
+	}
+	switch m.Command {
+	case of13.FlowAdd:
+		return s.add(m), nil
+	case of13.FlowDelete, of13.FlowDeleteStrict:
+		return nil, s.remove(of13.RemovedDelete, func(e *entry) bool { return selects(m, e) })
+	case of13.FlowModify, of13.FlowModifyStrict:
+		for _, e := range s.flows {
+			if selects(m, e) {
+				e.Instructions = m.Instructions
+			}
+		}
+		return nil, nil
+	}
+	return &of13.Error{Type: of13.ErrTypeFlowModFailed, Code: of13.FlowModFailedBadCommand}, nil
+}
+
+func (s *Switch) add(m *of13.FlowMod) *of13.Error {
+	if m.TableID == of13.TableAll {
+		return &of13.Error{Type: of13.ErrTypeFlowModFailed, Code: of13.FlowModFailedBadTableID}
+	}
+	for _, i := range m.Instructions {
+		if g, ok := i.(of13.GotoTable); ok && g.Table <= m.TableID {
+			return &of13.Error{Type: of13.ErrTypeBadInstruction, Code: of13.BadInstructionBadTableID}
+		}
+	}
+	e := &entry{added: s.cfg.Now(), FlowStats: of13.FlowStats{TableID: m.TableID, Priority: m.Priority, Cookie: m.Cookie,
+		HardTimeout: m.HardTimeout, IdleTimeout: m.IdleTimeout, Flags: m.Flags &^ of13.FlowResetCounts,
+		Match: m.Match.Normalize(), Instructions: of13.NormalizeInstructions(m.Instructions)}}
+	used := 0
+	for i, o := range s.flows {
+		if o.TableID != e.TableID {
+			continue
+		}
+		used++
+		if o.Priority == e.Priority && o.Match.Equal(e.Match) {
+			// "If a flow entry with identical match fields and priority
+			// currently resides in the requested table, then that flow entry
+			// must be cleared from the table" (6.4); its counters stay unless
+			// OFPFF_RESET_COUNTS is set.
+			if m.Flags&of13.FlowResetCounts == 0 {
+				e.Packets, e.Bytes = o.Packets, o.Bytes
+			}
+			s.flows[i] = e
+			return nil
+		}
+	}
+	if s.cfg.Limit > 0 && used >= s.cfg.Limit {
+		return &of13.Error{Type: of13.ErrTypeFlowModFailed, Code: of13.FlowModFailedTableFull}
+	}
+	s.flows = append(s.flows, e)
+	return nil
+}
+
+// selects reports whether a delete or modify is about the rule (6.4).
+func selects(m *of13.FlowMod, e *entry) bool {
+	if m.TableID != of13.TableAll && m.TableID != e.TableID {
+		return false
+	}
+	if m.CookieMask != 0 && (m.Cookie^e.Cookie)&m.CookieMask != 0 {
+		return false
+	}
+	if m.Command == of13.FlowDelete || m.Command == of13.FlowDeleteStrict {
+		if m.OutGroup != of13.GroupAny || (m.OutPort != of13.PortAny && !outputs(e, m.OutPort)) {
+			return false
+		}
+	}
+	if m.Command == of13.FlowDeleteStrict || m.Command == of13.FlowModifyStrict {
+		return m.Priority == e.Priority && m.Match.Equal(e.Match)
+	}
+	return covers(m.Match, e.Match)
+}
+
+func outputs(e *entry, p of13.PortNo) bool {
+	for _, i := range e.Instructions {
+		if a, ok := i.(of13.ApplyActions); ok {
+			for _, act := range a.Actions {
+				if o, ok := act.(of13.Output); ok && o.Port == p {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// covers reports whether every packet that narrow matches, wide matches too.
+func covers(wide, narrow of13.Match) bool {
+	for _, w := range wide.Normalize() {
+		n, ok := narrow.Get(w.Class, w.Field)
+		if !ok || len(n.Value) != len(w.Value) {
+			return false
+		}
+		for i := range w.Value {
+			wm, nm := maskAt(w, i), maskAt(n, i)
+			if wm&^nm != 0 || (w.Value[i]^n.Value[i])&wm != 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func maskAt(o of13.OXM, i int) byte {
+	if !o.HasMask {
+		return 0xff
+	}
+	return o.Mask[i]
+}
+
+// remove deletes rules and returns the messages about them.
+func (s *Switch) remove(why of13.FlowRemovedReason, gone func(*entry) bool) []*of13.FlowRemoved {
+	var out []*of13.FlowRemoved
+	s.flows = slices.DeleteFunc(s.flows, func(e *entry) bool {
+		if !gone(e) {
+			return false
+		}
+		if e.Flags&of13.FlowSendRemoved != 0 {
+			out = append(out, &of13.FlowRemoved{Cookie: e.Cookie, Priority: e.Priority, Reason: why, TableID: e.TableID,
+				HardTimeout: e.HardTimeout, Packets: e.Packets, Bytes: e.Bytes, Match: e.Match})
+		}
+		return true
+	})
+	return out
+}
+
+// expire removes what has lived long enough.
+func (s *Switch) expire() []*of13.FlowRemoved {
+	now := s.cfg.Now()
+	return s.remove(of13.RemovedHardTimeout, func(e *entry) bool {
+		return e.HardTimeout > 0 && now.Sub(e.added) >= e.HardTimeout
+	})
+}
+
+// packet is a frame on its way through the tables.
+type packet struct {
+	frame    []byte
+	inPort   of13.PortNo
+	metadata uint64
+}
+
+// field is the value of a match field, nil if the packet does not have it.
+func (p *packet) field(f of13.Field) []byte {
+	be := binary.BigEndian
+	b := p.frame
+	typ := be.Uint16(b[12:])
+	at := func(ok bool, from, n int) []byte {
+		if !ok || len(b) < from+n {
+			return nil
+		}
+		return b[from : from+n]
+	}
+	ip4 := typ == of13.EthTypeIPv4 && len(b) >= 34
+	l4 := 34
+	if ip4 {
+		l4 = 14 + int(b[14]&15)*4
+	}
+	is := func(proto uint8) bool { return ip4 && b[23] == proto && be.Uint16(b[20:])&0x1fff == 0 }
+	arp := typ == of13.EthTypeARP
+	switch f {
+	case of13.FieldInPort:
+		return be.AppendUint32(nil, uint32(p.inPort))
+	case of13.FieldMetadata:
+		return be.AppendUint64(nil, p.metadata)
+	case of13.FieldEthDst:
+		return b[0:6]
+	case of13.FieldEthSrc:
+		return b[6:12]
+	case of13.FieldEthType:
+		return b[12:14]
+	case of13.FieldIPProto:
+		return at(ip4, 23, 1)
+	case of13.FieldIPv4Src:
+		return at(ip4, 26, 4)
+	case of13.FieldIPv4Dst:
+		return at(ip4, 30, 4)
+	case of13.FieldTCPSrc:
+		return at(is(of13.ProtoTCP), l4, 2)
+	case of13.FieldTCPDst:
+		return at(is(of13.ProtoTCP), l4+2, 2)
+	case of13.FieldUDPSrc:
+		return at(is(of13.ProtoUDP), l4, 2)
+	case of13.FieldUDPDst:
+		return at(is(of13.ProtoUDP), l4+2, 2)
+	case of13.FieldARPOp:
+		return at(arp, 20, 2)
+	case of13.FieldARPSPA:
+		return at(arp, 28, 4)
+	case of13.FieldARPTPA:
+		return at(arp, 38, 4)
+	}
+	return nil
+}
+
+func (p *packet) matches(m of13.Match) bool {
+	for _, o := range m {
+		v := p.field(o.Field)
+		if o.Class != of13.ClassBasic || len(v) != len(o.Value) {
+			return false
+		}
+		if o.HasMask {
+			v = slices.Clone(v)
+			for i := range v {
+				v[i] &= o.Mask[i]
+			}
+		}
+		if !bytes.Equal(v, o.Value) {
+			return false
+		}
+	}
+	return true
+}
+
+// walk takes the packet through the tables, from table 0 on, and returns where
+// it leaves. "If the packet does not match a flow entry in a flow table, this
+// is a table miss", and without a table-miss rule it is dropped (5.4).
+func (s *Switch) walk(p *packet) []Output {
+	var out []Output
+	for table := of13.TableID(0); ; {
+		var hit *entry
+		for _, e := range s.flows {
+			if e.TableID == table && (hit == nil || e.Priority > hit.Priority) && p.matches(e.Match) {
+				hit = e
+			}
+		}
+		if hit == nil {
+			return out
+		}
+		hit.Packets++
+		hit.Bytes += uint64(len(p.frame))
+		next := table
+		for _, i := range hit.Instructions {
+			switch i := i.(type) {
+			case of13.ApplyActions:
+				out = append(out, s.apply(p, i.Actions, hit)...)
+			case of13.WriteMetadata:
+				p.metadata = p.metadata&^i.Mask | i.Metadata&i.Mask
+			case of13.GotoTable:
+				next = i.Table
+			}
+		}
+		if next == table {
+			return out
+		}
+		table = next
+	}
+}
+
+// apply carries out actions; hit is nil for a packet-out.
+func (s *Switch) apply(p *packet, actions []of13.Action, hit *entry) []Output {
+	var out []Output
+	for _, a := range actions {
+		o, ok := a.(of13.Output)
+		if !ok {
+			continue
+		}
+		switch {
+		case o.Port == of13.PortTable && hit == nil:
+			out = append(out, s.walk(p)...)
+		case o.Port == of13.PortController:
+			in := Output{Port: uint32(o.Port), Frame: slices.Clone(p.frame), InPort: uint32(p.inPort), Cookie: ^uint64(0)}
+			if hit != nil {
+				in.Cookie, in.Table = hit.Cookie, uint8(hit.TableID)
+			}
+			out = append(out, in)
+		case o.Port == p.inPort: // nothing, and no error
+		case slices.Contains(s.cfg.Ports, uint32(o.Port)):
+			out = append(out, Output{Port: uint32(o.Port), Frame: slices.Clone(p.frame), InPort: uint32(p.inPort)})
+		}
+	}
+	return out
+}
