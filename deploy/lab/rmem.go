@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -41,6 +42,16 @@ func (m *Manager) raiseRmem() (restore func() error, warning string) {
 			"run the lab in the machine's first network namespace or set net.core.rmem_default=%d there", err, rmemWanted)
 	}
 	return m.restoreRmem, ""
+}
+
+// withRmem does something during which the switch opens ports with large
+// receive buffers. That they cannot be had is a warning of the lab.
+func (m *Manager) withRmem(s *state, f func() error) error {
+	restore, warning := m.raiseRmem()
+	if warning != "" && !slices.Contains(s.Warnings, warning) {
+		s.Warnings = append(s.Warnings, warning)
+	}
+	return errors.Join(f(), restore())
 }
 
 // restoreRmem puts the default buffer back if a raise is under way.

@@ -2,7 +2,6 @@ package lab
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -131,8 +130,7 @@ func (l *Lab) RestartSwitch(ctx context.Context) error {
 	if _, err := l.m.load(l.st.Name); err != nil {
 		return err
 	}
-	restore, _ := l.m.raiseRmem()
-	return errors.Join(l.m.startOVS(ctx, l.m.ownOVS()), restore())
+	return l.m.withRmem(&l.st, func() error { return l.m.startOVS(ctx, l.m.ownOVS()) })
 }
 
 // SetController makes the bridge dial another OpenFlow target, or none ("").

@@ -134,15 +134,11 @@ func (m *Manager) build(ctx context.Context, s *state) error {
 	if err := m.save(s); err != nil {
 		return err
 	}
-	restore, warning := m.raiseRmem()
-	if warning != "" {
-		s.Warnings = append(s.Warnings, warning)
-	}
-	return errors.Join(m.buildOn(ctx, s), restore())
-}
-
-func (m *Manager) buildOn(ctx context.Context, s *state) error {
-	o, err := m.useOVS(ctx)
+	var o *ovs
+	err := m.withRmem(s, func() (err error) { // a switch that is started again opens its ports
+		o, err = m.useOVS(ctx)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -161,7 +157,7 @@ func (m *Manager) buildOn(ctx context.Context, s *state) error {
 	if err := m.addMirror(ctx, s); err != nil {
 		return err
 	}
-	return m.addBridge(ctx, o, s)
+	return m.withRmem(s, func() error { return m.addBridge(ctx, o, s) })
 }
 
 // bridgeFree refuses a bridge name or datapath id that somebody else uses on
