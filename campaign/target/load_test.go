@@ -272,6 +272,15 @@ func TestCheckNeedsNamesThePackages(t *testing.T) {
 	}
 }
 
+// Aliases make a small file stand for a large one: Parse gives up in time.
+func TestAliasesAreBounded(t *testing.T) {
+	bomb := "nodes: &h [" + strings.Repeat("n,", 400) + "]\nprocesses: [&p {name: p, hosts: *h}" + strings.Repeat(", *p", 400) + "]\n"
+	_, err := Parse("t.yaml", []byte(bomb))
+	if err == nil || !strings.Contains(err.Error(), "want a target file of at most 20000 values") {
+		t.Errorf("error %.200v", err)
+	}
+}
+
 // FuzzParse: whatever the bytes, Parse returns a target or problems, and a
 // target that it returns expands for each of its hosts.
 func FuzzParse(f *testing.F) {

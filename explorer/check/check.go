@@ -97,9 +97,6 @@ type Violation struct {
 	State     model.State     `json:"state"`
 }
 
-// Finding is one thing a checker found.
-type finding = model.Failure
-
 // checker is one entry of the registry.
 type checker struct {
 	name string
@@ -107,8 +104,7 @@ type checker struct {
 	help string
 	// with explains the settings it takes.
 	with map[string]setting
-	// needs are settings without which it cannot work.
-	run func(r *Record, s settings) outcome
+	run  func(r *Record, s settings) outcome
 }
 
 // outcome is what a checker says about a run.
@@ -216,6 +212,12 @@ func Judge(r Record) model.Verdict {
 	switch {
 	case len(v.Failures) > 0:
 		v.Value, v.Reason = model.VerdictFail, failReason(v.Failures)
+		for _, u := range unknown {
+			v.Reason += "; " + u
+		}
+		if r.Proof != nil && r.Proof.Leaked > 0 {
+			v.Reason += fmt.Sprintf("; the cut did not hold: %d packets leaked", r.Proof.Leaked)
+		}
 	case len(unknown) > 0:
 		v.Value, v.Reason = model.VerdictUnknown, strings.Join(unknown, "; ")
 	case fault && !r.CutReached:

@@ -47,20 +47,24 @@ func oneEpoch(r *Record, view, epoch string) (model.Failure, bool) {
 		leader string
 		by     model.Observation
 	}
-	epochOf := map[uint64]string{}
-	for _, o := range r.Observations {
-		if o.Message != 0 && o.Var.Name == epoch {
-			epochOf[o.Message] = o.Value
-		}
-	}
 	obs := slices.Clone(r.Observations)
 	slices.SortStableFunc(obs, func(a, b model.Observation) int {
-		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Message, b.Message))
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Message, b.Message), a.Var.Compare(b.Var), cmp.Compare(a.Value, b.Value))
 	})
+	type source struct {
+		message uint64
+		node    model.NodeID
+	}
+	epochOf := map[source]string{}
+	for _, o := range obs {
+		if o.Message != 0 && o.Var.Name == epoch {
+			epochOf[source{o.Message, o.Var.Node}] = o.Value
+		}
+	}
 	first := map[string]said{}
 	for _, o := range obs {
-		e, ok := epochOf[o.Message]
-		if o.Message == 0 || o.Var.Name != view || !ok {
+		e, ok := epochOf[source{o.Message, o.Var.Node}]
+		if !ok || o.Var.Name != view {
 			continue
 		}
 		f, known := first[e]
@@ -80,11 +84,33 @@ func oneEpoch(r *Record, view, epoch string) (model.Failure, bool) {
 	return model.Failure{}, false
 }
 
+// atEnd returns what nodes held when recovery was over. At the limit that is
+// the last value of each variable. At the moment at which the conditions began
+// to hold, the last values may be older than that moment: only what was
+// observed since counts.
+func atEnd(r *Record) []model.VarValue {
+	if !r.Recovery.Stable {
+		return r.Recovery.Final
+	}
+	last := map[model.VarRef]model.Observation{}
+	for _, o := range r.Observations {
+		if have, ok := last[o.Var]; o.At >= r.Recovery.StableAt && (!ok || o.At > have.At) {
+			last[o.Var] = o
+		}
+	}
+	var out []model.VarValue
+	for _, o := range last {
+		out = append(out, model.VarValue{Var: o.Var, Kind: o.Kind, Value: o.Value})
+	}
+	slices.SortFunc(out, func(a, b model.VarValue) int { return a.Var.Compare(b.Var) })
+	return out
+}
+
 // leadersAtEnd counts the nodes that lead when recovery is over: by the last
 // values observed and by the final roles in the history, whichever has more.
 func leadersAtEnd(r *Record, s settings) (model.Failure, bool) {
 	observed, told := map[string]bool{}, map[string]bool{}
-	for _, v := range r.Recovery.Final {
+	for _, v := range atEnd(r) {
 		if s["leader"] != "" && v.Var.Name == s["leader"] && v.Value == string(v.Var.Node) {
 			observed[v.Value] = true
 		}
@@ -115,7 +141,7 @@ func viewsAtEnd(r *Record, view string) (model.Failure, bool) {
 	}
 	values := map[string]bool{}
 	var detail []string
-	for _, v := range r.Recovery.Final {
+	for _, v := range atEnd(r) {
 		if v.Var.Name == view {
 			values[v.Value] = true
 			detail = append(detail, v.Var.String()+" is "+v.Value)

@@ -26,8 +26,11 @@ func resurrected() checker {
 }
 
 func runResurrected(r *Record, s settings) outcome {
-	removedAt := map[string]time.Duration{}
+	asked, removedAt := map[string]time.Duration{}, map[string]time.Duration{}
 	for _, o := range ordered(r, s["remove"]) {
+		if _, again := asked[o.Key]; o.Type == model.OpInvoke && !again {
+			asked[o.Key] = o.Time
+		}
 		if _, again := removedAt[o.Key]; o.Type == model.OpOK && !again {
 			removedAt[o.Key] = o.Time
 		}
@@ -37,7 +40,7 @@ func runResurrected(r *Record, s settings) outcome {
 	}
 	var out outcome
 	for _, subject := range sortedKeys(removedAt) {
-		f, final := returned(r, s, subject, removedAt[subject])
+		f, final := returned(r, s, subject, asked[subject], removedAt[subject])
 		if !final {
 			out.unknown = "no final status was read, so nobody knows whether " + subject + " is still removed"
 		}
@@ -48,11 +51,12 @@ func runResurrected(r *Record, s settings) outcome {
 	return out
 }
 
-// returned follows what each node says about the subject after its removal.
-func returned(r *Record, s settings, subject string, removedAt time.Duration) (f *model.Failure, final bool) {
+// returned follows what each node says about the subject since its removal was
+// asked for; that it is a member counts once the removal was acknowledged.
+func returned(r *Record, s settings, subject string, asked, removedAt time.Duration) (f *model.Failure, final bool) {
 	gone := map[model.NodeID]time.Duration{} // who reported it removed, and when first
 	for _, o := range ordered(r, s["status"], s["final"]) {
-		if o.Type != model.OpOK || o.Time < removedAt {
+		if o.Type != model.OpOK || o.Time < asked {
 			continue
 		}
 		last := o.F == s["final"]
@@ -68,7 +72,7 @@ func returned(r *Record, s settings, subject string, removedAt time.Duration) (f
 			}
 			continue
 		}
-		if !member {
+		if !member || o.Time < removedAt {
 			continue
 		}
 		since, saw := gone[o.Node]

@@ -30,7 +30,7 @@ import (
 //	final       lines: VARIABLE@NODE VALUE
 //	exits       lines: TIME HOST PROCESS STATUS [expected]
 //	logs        lines: TIME HOST PROCESS TEXT
-//	recovery    stable, or failed with lines that are pending
+//	recovery    stable=TIME, or failed with lines that are pending
 //	judge       prints the verdict; max-lost= max-window=
 //	merge       lines: RUN STRATEGY [replay-of=RUN] SIGNATURE/CLASS ...; prints findings
 //
@@ -94,6 +94,11 @@ func (s *story) do(t *testing.T, d *datadriven.TestData) string {
 		}
 	case "recovery":
 		s.r.Recovery.Stable = d.HasArg("stable")
+		for _, a := range d.CmdArgs {
+			if a.Key == "stable" && len(a.Vals) > 0 {
+				s.r.Recovery.StableAt = at(t, a.Vals[0])
+			}
+		}
 		s.r.Recovery.Pending = lines
 		if d.HasArg("violated") {
 			a, b := variable("leader@n1"), variable("leader@n2")
@@ -120,7 +125,7 @@ func (s *story) do(t *testing.T, d *datadriven.TestData) string {
 
 func (s *story) run(t *testing.T, d *datadriven.TestData) {
 	s.r = Record{Target: &s.target, Scenario: model.Scenario{Strategy: model.StrategyClean},
-		Recovery: Recovery{Limit: 25 * time.Second, Stable: true}, WorkloadEnd: 9 * time.Second}
+		Recovery: Recovery{Limit: 25 * time.Second, Stable: true, StableAt: 15 * time.Second}, WorkloadEnd: 9 * time.Second}
 	p := model.Proof{LeakKnown: true}
 	for _, a := range d.CmdArgs {
 		v := strings.Join(a.Vals, " ")
