@@ -63,6 +63,31 @@ func TestNormalize(t *testing.T) {
 	}
 }
 
+// TestPrefixes: a prefix that is one address has no mask, one of the wrong
+// family or of none does not encode.
+func TestPrefixes(t *testing.T) {
+	for _, c := range []struct {
+		got  OXM
+		want string
+	}{
+		{IPv4SrcPrefix(netip.MustParsePrefix("10.1.2.3/32")), "ipv4_src=10.1.2.3"},
+		{IPv4DstPrefix(netip.MustParsePrefix("10.1.2.3/12")), "ipv4_dst=10.0.0.0/12"},
+		{IPv4DstPrefix(netip.MustParsePrefix("10.1.2.3/0")), "ipv4_dst=0.0.0.0/0"},
+		{IPv6SrcPrefix(netip.MustParsePrefix("fd00::1/128")), "ipv6_src=fd00::1"},
+		{IPv6DstPrefix(netip.MustParsePrefix("fd00:ffff::1/20")), "ipv6_dst=fd00:f000::/20"},
+	} {
+		if c.got.String() != c.want || c.got.HasMask != strings.Contains(c.want, "/") {
+			t.Errorf("%v, want %s", c.got, c.want)
+		}
+	}
+	for _, o := range []OXM{IPv4SrcPrefix(netip.Prefix{}), IPv4Src(netip.Addr{}), IPv6DstPrefix(netip.PrefixFrom(ip4A, 8)),
+		IPv4Dst(netip.MustParseAddr("::ffff:10.0.0.1"))} {
+		if _, err := AppendMatch(nil, Match{o}); err == nil {
+			t.Errorf("%v encodes", o)
+		}
+	}
+}
+
 func TestValidate(t *testing.T) {
 	udp := IPProto(ProtoUDP)
 	for _, c := range []struct {

@@ -276,10 +276,11 @@ func validateStricter(text string) bool {
 }
 
 // TestOpenVSwitchRequests does the same with everything else that ovs-ofctl
-// sends.
+// sends; see testdata/ovs-requests.txt.
 func TestOpenVSwitchRequests(t *testing.T) {
 	ofctl := ovsOfctl(t)
 	sw := newFakeSwitch(t)
+	var read strings.Builder
 	for _, c := range []struct {
 		want Message // type of one of the messages
 		args string
@@ -324,6 +325,7 @@ func TestOpenVSwitchRequests(t *testing.T) {
 			if args[0] == "--strict" {
 				strict, args = args[:1], args[1:]
 			}
+			fmt.Fprintln(&read, c.args)
 			found := false
 			if _, ok := c.want.(*EchoRequest); ok {
 				found = true // run leaves it out after checking it
@@ -334,11 +336,12 @@ func TestOpenVSwitchRequests(t *testing.T) {
 					t.Fatalf("does not parse: %x", b)
 				}
 				found = found || fmt.Sprintf("%T", m) == fmt.Sprintf("%T", c.want)
-				t.Log(m)
+				fmt.Fprintf(&read, "\t%v\n", m)
 			}
 			if !found {
 				t.Errorf("no %T sent", c.want)
 			}
 		})
 	}
+	compareGolden(t, filepath.Join("testdata", "ovs-requests.txt"), read.String())
 }

@@ -1,6 +1,7 @@
 package of13
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -93,6 +94,8 @@ func TestParseErrors(t *testing.T) {
 		{"packet-in match too long", msg(TypePacketIn, strings.Repeat("\x00", 16)+"\x00\x01\x00\x0c\x00\x00\x00\x00"+"\x00\x00"), ErrTypeBadMatch, BadMatchBadLen, 26},
 		{"packet-in match too short", msg(TypePacketIn, strings.Repeat("\x00", 16)+"\x00\x01\x00\x03\x00\x00\x00\x00"+"\x00\x00"), ErrTypeBadMatch, BadMatchBadLen, 26},
 		{"packet-in field cut off", msg(TypePacketIn, strings.Repeat("\x00", 16)+"\x00\x01\x00\x0c\x80\x00\x00\x05\x00\x00\x00\x03"+"\x00\x00\x00\x00\x00\x00"), ErrTypeBadMatch, BadMatchBadLen, 28},
+
+		{"packet-in without padding behind the match", msg(TypePacketIn, strings.Repeat("\x00", 16)+"\x00\x01\x00\x0c\x80\x00\x00\x04\x00\x00\x00\x03"+"\x00\x00\x00\x00"), ErrTypeBadMatch, BadMatchBadLen, 26},
 
 		{"multipart header cut off", msg(TypeMultipartReply, "\x00\x01\x00\x00"), ErrTypeBadRequest, BadRequestBadLen, 12},
 		{"desc request with a body", msg(TypeMultipartRequest, "\x00\x00\x00\x00\x00\x00\x00\x00x"), ErrTypeBadRequest, BadRequestBadLen, 16},
@@ -201,6 +204,56 @@ func TestDecodeWantsAPacketIn(t *testing.T) {
 	}
 	if diff := cmp.Diff(PacketIn{Cookie: 5}, p); diff != "" {
 		t.Errorf("struct changed:\n%s", diff)
+	}
+}
+
+func TestPacketInAccessors(t *testing.T) {
+	for _, c := range []struct {
+		oxms string
+		ok   bool
+	}{
+		{"\x80\x00\x00\x04\x00\x00\x00\x03", true},
+		{"\x00\x01\x3e\x01\x05\x80\x00\x00\x04\x00\x00\x00\x03", true}, // behind a Nicira field
+		{"", false},
+		{"\x80\x00\x00\x02\x00\x03", false}, // too short
+		{"\x80\x00\x00\x00", false},         // empty
+		{"\x80\x00\x01\x08\x00\x00\x00\x03\xff\xff\xff\xff", false}, // with a mask
+		{"\x80\x00\x02\x04\x00\x00\x00\x03", false},                 // in_phy_port
+		{"\x00\x01\x00\x04\x00\x00\x00\x03", false},                 // reg0
+		{"\x80\x00\x00\x04\x00\x00", false},                         // cut off
+		{"\x80\x00\x04\x08\x00\x00\x00\x00\x00\x00\x00\x03", false}, // metadata
+	} {
+		p := PacketIn{OXMs: []byte(c.oxms)}
+		if port, ok := p.InPort(); ok != c.ok || ok && port != 3 {
+			t.Errorf("%x: in_port %v %v", c.oxms, port, ok)
+		}
+		if _, ok := p.Metadata(); ok != strings.HasPrefix(c.oxms, "\x80\x00\x04") {
+			t.Errorf("%x: metadata %v", c.oxms, ok)
+		}
+	}
+}
+
+// TestParseKeepsNoReference: the caller may reuse its buffer after Parse, not
+// after Decode.
+func TestParseKeepsNoReference(t *testing.T) {
+	for _, s := range samples() {
+		b := mustAppend(t, s.msg, 1)
+		m, _, err := Parse(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := bytes.Clone(b)
+		for i := range b {
+			b[i] ^= 0xff
+		}
+		if got := mustAppend(t, m, 1); !bytes.Equal(got, want) {
+			t.Errorf("%s changed with the buffer it was read from", s.name)
+		}
+	}
+	b := mustAppend(t, packetIn(Match{InPort(3)}, frame), 1)
+	var p PacketIn
+	if _, err := p.Decode(b); err != nil || &p.Data[0] != &b[len(b)-len(frame)] {
+		t.Errorf("Decode copies the packet, error %v", err)
 	}
 }
 
