@@ -26,8 +26,8 @@ func TestRESPFields(t *testing.T) {
 		{"inline", []turn{{0, "SET k v\r\n"}}, 0, map[string]string{"arg0": "SET", "arg2": "v"}},
 		{"reply of one value", []turn{{0, cmdBytes("GET", "k")}, {1, "$2\r\nab\r\n"}}, 1, map[string]string{"reply": "ab", "text": "(none)"}},
 		{"null", []turn{{0, cmdBytes("GET", "k")}, {1, "$-1\r\n"}}, 1, map[string]string{"reply": "(nil)"}},
-		{"INFO", []turn{{0, cmdBytes("INFO")}, {1, "$38\r\n# Replication\r\nrole:master\r\nslaves:0\r\n"}}, 1,
-			map[string]string{"text": "# Replication\r\nrole:master\r\nslaves:0\r\n"}},
+		{"INFO", []turn{{0, cmdBytes("INFO")}, {1, "$36\r\n# Replication\r\nrole:master\r\nslaves:0\r\n"}}, 1,
+			map[string]string{"text": "# Replication\r\nrole:master\r\nslaves:0"}},
 		{"verbatim", []turn{{0, cmdBytes("INFO")}, {1, "=7\r\ntxt:a\nb\r\n"}}, 1, map[string]string{"text": "a\nb"}},
 		{"ROLE", []turn{{0, cmdBytes("ROLE")}, {1, "*3\r\n$6\r\nmaster\r\n:15\r\n*1\r\n*2\r\n$8\r\n10.0.0.2\r\n$4\r\n6379\r\n"}}, 1,
 			map[string]string{"reply0": "master", "reply1": "15", "reply.2.0.0": "10.0.0.2", "reply.2.0.1": "6379"}},
@@ -180,6 +180,10 @@ func TestFallbackTurns(t *testing.T) {
 	want := []string{`tcp data > 2^3 "GET" 8`, "tcp data < 2^3 12", "tcp data > 2^1 3", `tcp data < 2^3 "words" 11`}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+	us = play(newFallback(), []turn{{0, "ab"}, {1, "abcd"}, {0, "cd"}, {1, "e"}}) // offsets that meet are no turn's going on
+	if len(us) != 4 {
+		t.Errorf("four turns: %+v", us)
 	}
 	us = play(newFallback(), []turn{{0, strings.Repeat("x", fallbackMax+1)}})
 	if len(us) != 2 || us[0].Bytes != fallbackMax || us[1].Bytes != 1 {

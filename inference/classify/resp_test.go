@@ -85,6 +85,8 @@ func TestRESPConversations(t *testing.T) {
 			{1, "+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n+OK\r\n+OK\r\n*1\r\n$6\r\nmaster\r\n"}},
 			[]string{"> resp MULTI", "> resp SLAVEOF NO ONE", "> resp CONFIG REWRITE", "> resp EXEC", "> resp ROLE",
 				"< resp reply MULTI", "< resp queued SLAVEOF NO ONE", "< resp queued CONFIG REWRITE", "< resp reply EXEC", "< resp reply ROLE"}},
+		{"after a transaction", []turn{{0, cmdBytes("MULTI") + cmdBytes("EXEC") + cmdBytes("EVAL", "x", "0")}, {1, "+OK\r\n*0\r\n+QUEUED\r\n"}},
+			[]string{"> resp MULTI", "> resp EXEC", "> resp EVAL", "< resp reply MULTI", "< resp reply EXEC", "< resp reply EVAL"}},
 		{"errors", []turn{{0, cmdBytes("SET", "a", "b") + cmdBytes("FOO")}, {1, "-READONLY You can't write against a read only replica.\r\n-ERR unknown command 'FOO'\r\n"}},
 			[]string{"> resp SET", "> resp FOO", "< resp error READONLY SET", "< resp error ERR FOO"}},
 		{"no reply asked", []turn{{0, cmdBytes("CLIENT", "REPLY", "SKIP") + cmdBytes("SET", "a", "b") + cmdBytes("GET", "a") + cmdBytes("CLIENT", "REPLY", "OFF") + cmdBytes("DEL", "a") + cmdBytes("CLIENT", "REPLY", "ON") + cmdBytes("PING")}, {1, "$1\r\nb\r\n+OK\r\n+PONG\r\n"}},
