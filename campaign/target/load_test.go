@@ -75,6 +75,19 @@ func TestLoadFindsBuiltinFileAndDirectory(t *testing.T) {
 	}
 }
 
+// Every target file of the repository is valid.
+func TestTargetsOfTheRepositoryLoad(t *testing.T) {
+	files, err := filepath.Glob("../../*/targets/*/" + FileName)
+	if err != nil || len(files) < 2 {
+		t.Fatalf("found %v, %v", files, err)
+	}
+	for _, f := range files {
+		if _, _, err := Load(f); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestLoadSaysWhatThereIs(t *testing.T) {
 	fs := fstest.MapFS{"alpha/target.yaml": {Data: []byte(small)}, "beta/target.yaml": {Data: []byte("name: [\n")}}
 	for name, want := range map[string]string{
