@@ -198,6 +198,8 @@ func TestWrongRequestsSayWhatIsWrong(t *testing.T) {
 		{"GET", "/v1/runs/c-1-r0001/files/passwd", "", 404, "packets.pcapng"},
 		{"GET", "/v1/campaigns?limit=0", "", 422, "query.limit"},
 		{"GET", "/v1/campaigns?limits=1", "", 422, "limits"},
+		{"GET", "/v1/campaigns?limit=", "", 422, "query.limit"},
+		{"GET", "/v1/campaigns?limit=1&limit=2", "", 422, "query.limit"},
 		{"POST", "/v1/campaigns", `{"target":"g","bugdet":"1m"}`, 422, "body.bugdet"},
 		{"POST", "/v1/campaigns", `{"target":"g","budget":"soon"}`, 422, "body.budget"},
 		{"POST", "/v1/campaigns", `{"target":"g","labs":"two","strategy":"luck"}`, 422, "body.strategy"},
@@ -217,6 +219,7 @@ func TestWrongRequestsSayWhatIsWrong(t *testing.T) {
 			t.Errorf("%s %s %.60s: %d, want %d and %q in %s", c.method, c.path, c.body, res.StatusCode, c.status, c.says, text)
 		}
 	}
+	expect(t, srv, 422, "POST", "/v1/campaigns", `{"target":"g"}`, "Idempotency-Key: ")
 	res, _ := do(t, srv, "POST", "/v1/campaigns", `{"target":"g"}`, "Content-Type: text/plain")
 	if res.StatusCode != 415 {
 		t.Errorf("text/plain: %d", res.StatusCode)

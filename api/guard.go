@@ -5,12 +5,14 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/gorilla/mux"
 )
 
@@ -90,6 +92,30 @@ func headAsGet(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// strictParams refuses parameters that are given twice or empty: huma would
+// take the first and take empty for absent, and the user would not get what
+// he asked for.
+func (s *server) strictParams(ctx huma.Context, next func(huma.Context)) {
+	var wrong []error
+	u := ctx.URL()
+	query := u.Query()
+	for _, k := range slices.Sorted(maps.Keys(query)) {
+		if v := query[k]; len(v) != 1 || v[0] == "" {
+			wrong = append(wrong, &huma.ErrorDetail{Location: "query." + k, Message: "give it once and with a value, or leave it out", Value: v})
+		}
+	}
+	ctx.EachHeader(func(k, v string) {
+		if (k == "Idempotency-Key" || k == "Last-Event-Id") && v == "" {
+			wrong = append(wrong, &huma.ErrorDetail{Location: "header." + k, Message: "give it a value, or leave it out"})
+		}
+	})
+	if len(wrong) > 0 {
+		_ = huma.WriteErr(s.api, ctx, http.StatusUnprocessableEntity, "validation failed", wrong...) // fails only if the client is gone
+		return
+	}
+	next(ctx)
 }
 
 func (s *server) notFound(w http.ResponseWriter, r *http.Request) {

@@ -88,6 +88,7 @@ func TestCountsAndHistograms(t *testing.T) {
 	m.PacketFate(l, "wanted", -1)
 	m.GateDelay(70 * time.Microsecond)
 	m.HealTime(time.Millisecond)
+	m.KnownTarget("gossip", model.StrategyCoFI)
 	m.RunDone("gossip", model.StrategyCoFI, model.VerdictFail)
 	f := model.Finding{ID: "f-1", Target: "gossip", Failure: model.Failure{Check: "lost"}}
 	m.Finding(f)
@@ -98,18 +99,19 @@ func TestCountsAndHistograms(t *testing.T) {
 	m.Coverage("never", 7)
 	m.StoreBytes(func() (int64, error) { return 4096, nil })
 	check(t, m, map[string]string{
-		`netsplit_link_packets_total{dst="n2",fate="wanted",src="n1"}`:          "3",
-		`netsplit_link_packets_total{dst="n2",fate="leaked",src="n1"}`:          "0",
-		`netsplit_gate_delay_seconds_bucket{transport="packet-in",le="5e-05"}`:  "0",
-		`netsplit_gate_delay_seconds_bucket{transport="packet-in",le="0.0001"}`: "1",
-		`netsplit_gate_delay_seconds_bucket{transport="packet-in",le="0.2048"}`: "1",
-		`netsplit_heal_seconds_count`:                                           "1",
-		`netsplit_runs_total{strategy="cofi",target="gossip",verdict="fail"}`:   "1",
-		`netsplit_finding_info{check="lost",finding="f-1",target="gossip"}`:     "1",
-		`netsplit_switch_connected{dpid="0000000000000abc"}`:                    "1",
-		`netsplit_switch_connected{dpid="0000000000000abd"}`:                    "0",
-		`netsplit_coverage_cells{state="never"}`:                                "7",
-		`netsplit_store_bytes`:                                                  "4096",
+		`netsplit_link_packets_total{dst="n2",fate="wanted",src="n1"}`:           "3",
+		`netsplit_link_packets_total{dst="n2",fate="leaked",src="n1"}`:           "0",
+		`netsplit_gate_delay_seconds_bucket{transport="packet-in",le="5e-05"}`:   "0",
+		`netsplit_gate_delay_seconds_bucket{transport="packet-in",le="0.0001"}`:  "1",
+		`netsplit_gate_delay_seconds_bucket{transport="packet-in",le="0.2048"}`:  "1",
+		`netsplit_heal_seconds_count`:                                            "1",
+		`netsplit_runs_total{strategy="cofi",target="gossip",verdict="vacuous"}`: "0",
+		`netsplit_runs_total{strategy="cofi",target="gossip",verdict="fail"}`:    "1",
+		`netsplit_finding_info{check="lost",finding="f-1",target="gossip"}`:      "1",
+		`netsplit_switch_connected{dpid="0000000000000abc"}`:                     "1",
+		`netsplit_switch_connected{dpid="0000000000000abd"}`:                     "0",
+		`netsplit_coverage_cells{state="never"}`:                                 "7",
+		`netsplit_store_bytes`:                                                   "4096",
 	})
 	m.StoreBytes(func() (int64, error) { return 0, errors.New("gone") })
 	check(t, m, map[string]string{`netsplit_store_bytes`: "NaN"})

@@ -61,6 +61,7 @@ func newServer(c Config) *server {
 	s.router.NotFoundHandler = http.HandlerFunc(s.notFound)
 	s.router.MethodNotAllowedHandler = http.HandlerFunc(s.methodNotAllowed)
 	s.api = humamux.New(s.router, openAPIConfig())
+	s.api.UseMiddleware(s.strictParams)
 	s.routes()
 	return s
 }
