@@ -66,12 +66,12 @@ func ovsPrint(t *testing.T, ofctl string, msg []byte) (text string, bad bool) {
 func TestSamples(t *testing.T) {
 	seen := map[string]bool{}
 	for _, s := range samples() {
+		if seen[s.name] {
+			t.Fatalf("name %s used twice", s.name)
+		}
+		seen[s.name] = true
 		t.Run(s.name, func(t *testing.T) {
 			file := filepath.Join("testdata", "messages", s.name+".txt")
-			if seen[s.name] {
-				t.Fatal("name used twice")
-			}
-			seen[s.name] = true
 			b, err := Append(nil, s.msg, sampleXID)
 			if err != nil {
 				t.Fatal(err)
