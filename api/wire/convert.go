@@ -37,7 +37,7 @@ func name(n model.NodeID) string { return string(n) }
 // Model converts what a user asked for.
 func (s CampaignSpec) Model() model.CampaignSpec {
 	m := model.CampaignSpec{
-		Target: s.Target, Strategy: model.Strategy(s.Strategy), Seed: s.Seed, Labs: s.Labs, Runs: s.Runs, Clean: s.Clean,
+		Target: s.Target, Replay: s.Replay, Strategy: model.Strategy(s.Strategy), Seed: s.Seed, Labs: s.Labs, Runs: s.Runs, Clean: s.Clean,
 		Budget: time.Duration(s.Budget), Effect: model.Effect(s.Effect), Retries: s.Retries, Args: s.Args,
 		MaxLost: -1, MaxWindow: -1,
 	}
@@ -53,7 +53,7 @@ func (s CampaignSpec) Model() model.CampaignSpec {
 // FromCampaignSpec converts a spec for sending.
 func FromCampaignSpec(m model.CampaignSpec) CampaignSpec {
 	s := CampaignSpec{
-		Target: m.Target, Strategy: string(m.Strategy), Seed: m.Seed, Labs: m.Labs, Runs: m.Runs, Clean: m.Clean,
+		Target: m.Target, Replay: m.Replay, Strategy: string(m.Strategy), Seed: m.Seed, Labs: m.Labs, Runs: m.Runs, Clean: m.Clean,
 		Budget: Duration(m.Budget), Effect: string(m.Effect), Retries: m.Retries, Args: m.Args,
 	}
 	if m.MaxLost >= 0 {
@@ -69,7 +69,7 @@ func FromCampaignSpec(m model.CampaignSpec) CampaignSpec {
 // FromCampaign converts a campaign.
 func FromCampaign(c model.Campaign) Campaign {
 	return Campaign{
-		ID: c.ID, State: string(c.State), Reason: c.Reason, Spec: FromCampaignSpec(c.Spec), Created: c.Created.UTC(), Ended: when(c.Ended),
+		ID: c.ID, State: string(c.State), Reason: c.Reason, Reproduced: c.Reproduced, Spec: FromCampaignSpec(c.Spec), Created: c.Created.UTC(), Ended: when(c.Ended),
 		Done: c.Done, Planned: c.Planned, Findings: c.Findings, Running: nonNil(c.Running),
 	}
 }

@@ -26,7 +26,8 @@ func (d *Duration) UnmarshalText(b []byte) error {
 
 // CampaignSpec asks for a campaign.
 type CampaignSpec struct {
-	Target    string            `json:"target" minLength:"1" maxLength:"1024" doc:"Name of a known target, or path of a target file on the daemon's machine" example:"redis-sentinel"`
+	Target    string            `json:"target,omitempty" maxLength:"1024" doc:"Name of a known target, or path of a target file on the daemon's machine; absent for a replay" example:"redis-sentinel"`
+	Replay    string            `json:"replay,omitempty" maxLength:"100" doc:"Id of a run: its scenario is repeated, runs times, on the target it was made on"`
 	Strategy  string            `json:"strategy,omitempty" enum:"cofi,random,clean" default:"cofi" doc:"How scenarios are chosen"`
 	Seed      uint64            `json:"seed,omitempty" doc:"Drives every random choice; 0 or absent lets the daemon choose and record one"`
 	Labs      int               `json:"labs,omitempty" minimum:"1" maximum:"64" default:"1" doc:"Labs used at once"`
@@ -42,16 +43,17 @@ type CampaignSpec struct {
 
 // Campaign is a search and how far it got.
 type Campaign struct {
-	ID       string       `json:"id"`
-	State    string       `json:"state" enum:"queued,running,done,cancelled,failed"`
-	Reason   string       `json:"reason,omitempty" doc:"Why failed or cancelled"`
-	Spec     CampaignSpec `json:"spec"`
-	Created  time.Time    `json:"created"`
-	Ended    *time.Time   `json:"ended,omitempty"`
-	Done     int          `json:"done" doc:"Runs finished, clean ones included"`
-	Planned  int          `json:"planned" doc:"Bound on done; 0 if not known"`
-	Findings int          `json:"findings"`
-	Running  []string     `json:"running" doc:"Ids of the runs under way"`
+	ID         string       `json:"id"`
+	State      string       `json:"state" enum:"queued,running,done,cancelled,failed"`
+	Reason     string       `json:"reason,omitempty" doc:"Why failed or cancelled"`
+	Spec       CampaignSpec `json:"spec"`
+	Created    time.Time    `json:"created"`
+	Ended      *time.Time   `json:"ended,omitempty"`
+	Done       int          `json:"done" doc:"Runs finished, clean ones included"`
+	Planned    int          `json:"planned" doc:"Bound on done; 0 if not known"`
+	Findings   int          `json:"findings"`
+	Reproduced int          `json:"reproduced,omitempty" doc:"Of a replay: runs that failed as the original did"`
+	Running    []string     `json:"running" doc:"Ids of the runs under way"`
 }
 
 // Campaigns is one page of campaigns, newest first.
