@@ -56,12 +56,14 @@ func TestClientReachesEverything(t *testing.T) {
 	want := model.CampaignSpec{Target: "gossip", Strategy: model.StrategyRandom, Seed: 7, Labs: 2, Runs: 9, Clean: 3, Budget: 90 * time.Second,
 		Effect: model.Reset, Retries: 1, Args: map[string]string{"bug": "true"}, MaxLost: 0, MaxWindow: 3 * time.Second}
 	check("stored spec", cmp.Equal(stored.Spec, want), err)
+	replay, err := c.CreateCampaign(ctx, wire.CampaignSpec{Replay: "c-1-r0001", Runs: 10}, 0)
+	check("replay", replay.Spec.Replay == "c-1-r0001" && replay.Spec.Runs == 10, err)
 	got, err := c.Campaign(ctx, made.ID)
 	check("campaign", cmp.Equal(got, made), err)
 	cs, err := c.Campaigns(ctx, 1, "")
 	check("campaigns", len(cs.Items) == 1 && cs.Next != "", err)
 	cs, err = c.Campaigns(ctx, 1, cs.Next)
-	check("second page", len(cs.Items) == 1 && cs.Items[0].ID == "c-1" && cs.Next == "", err)
+	check("second page", len(cs.Items) == 1 && cs.Items[0].ID == made.ID && cs.Next != "", err)
 	got, err = c.CancelCampaign(ctx, made.ID)
 	check("cancel", got.State == "cancelled", err)
 	runs, err := c.Runs(ctx, "c-1", 0, "")

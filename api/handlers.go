@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"netsplit/api/wire"
 	"netsplit/model"
 )
@@ -79,6 +81,10 @@ type createCampaignInput struct {
 }
 
 func (s *server) createCampaign(ctx context.Context, in *createCampaignInput) (*campaignOutput, error) {
+	if in.Body.Target == "" && in.Body.Replay == "" {
+		return nil, newProblem(http.StatusUnprocessableEntity, "Name the target, or a run to replay.",
+			&huma.ErrorDetail{Location: "body.target", Message: "needed unless replay is given"})
+	}
 	c, err := once(s, in.RetryHeaders, "create-campaign", in.Body, func() (wire.Campaign, error) {
 		c, err := s.Service.CreateCampaign(ctx, in.Body.Model())
 		return wire.FromCampaign(c), err
