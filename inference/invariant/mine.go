@@ -2,6 +2,8 @@ package invariant
 
 import (
 	"cmp"
+	"encoding/binary"
+	"hash/fnv"
 	"maps"
 	"math"
 	"slices"
@@ -108,6 +110,7 @@ type test struct {
 	runs     []string
 	values   []int32 // distinct values on which they agreed
 	chance   float64 // not yet corrected
+	seen     uint64  // hash of the values at the start of runs and at changes
 	first    where
 }
 
@@ -128,9 +131,10 @@ type where struct {
 // pA(v)*pB(v), and at all k changes with q^k. Samples without a change count
 // for nothing. The result is multiplied by the number of candidates that
 // could have passed at all (Tarone 1990: with m the smallest number for which
-// at most m candidates have q^k <= MaxChance/m). Chance is the smallest over
-// the points where the invariant is kept; the same event seen at two points
-// is not counted twice.
+// at most m candidates have q^k <= MaxChance/m); where a pair took the same
+// course of values at several points that is one candidate. Chance is the
+// smallest over the points where the invariant is kept; changes of several
+// points are never added up, since they are mostly the same events.
 //
 // Of an invariant, Points are where it is kept; Support sums the samples of
 // these points, Runs and Distinct are of their union, Changes is the greatest
@@ -252,6 +256,8 @@ func evaluate(a, b *column, names []string, runs map[string]*trace, count *count
 	}
 	t := &test{a: a, b: b}
 	count.reset()
+	course := fnv.New64a()
+	var buf [8]byte
 	for _, run := range names {
 		tr := runs[run]
 		ca, cb := tr.cols[a.ref], tr.cols[b.ref]
@@ -273,14 +279,17 @@ func evaluate(a, b *column, names []string, runs map[string]*trace, count *count
 				t.changes++
 			} else {
 				t.runs = append(t.runs, run)
+				course.Write([]byte(run + "\x00"))
 				if t.first.run == "" {
 					t.first = where{run, tr.messages[i], va}
 				}
 			}
 			count.add(va, vb)
+			course.Write(binary.LittleEndian.AppendUint64(buf[:0], uint64(va)<<32|uint64(vb)))
 			lastA, lastB = va, vb
 		}
 	}
+	t.seen = course.Sum64()
 	t.chance = math.Pow(count.agree(), float64(t.changes))
 	if !t.violated {
 		t.values = slices.Clone(count.seen)
@@ -290,9 +299,17 @@ func evaluate(a, b *column, names []string, runs map[string]*trace, count *count
 
 // tarone returns the factor that corrects for the number of candidates.
 func tarone(tests []*test, max float64) float64 {
-	ps := make([]float64, len(tests))
-	for i, t := range tests {
-		ps[i] = t.chance
+	type course struct {
+		a, b model.VarRef
+		seen uint64
+	}
+	once := map[course]bool{}
+	var ps []float64
+	for _, t := range tests {
+		if c := (course{t.a.ref, t.b.ref, t.seen}); !once[c] {
+			once[c] = true
+			ps = append(ps, t.chance)
+		}
 	}
 	slices.Sort(ps)
 	for m := 1; m < len(ps); m++ {

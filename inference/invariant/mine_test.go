@@ -184,6 +184,7 @@ func brute(runs []runSamples, o Options) map[string][3]float64 {
 		runs            map[string]bool
 		pa, pb          map[string]float64
 		total, chance   float64
+		course          string
 	}
 	stats := map[key]*stat{}
 	for _, r := range runs {
@@ -214,6 +215,7 @@ func brute(runs []runSamples, o Options) map[string][3]float64 {
 						st.pa[x.Value]++
 						st.pb[y.Value]++
 						st.total++
+						st.course += fmt.Sprint(r.run, now)
 					}
 					last[k] = now
 				}
@@ -221,13 +223,17 @@ func brute(runs []runSamples, o Options) map[string][3]float64 {
 		}
 	}
 	var ps []float64
-	for _, st := range stats {
+	once := map[string]bool{}
+	for k, st := range stats {
 		q := 0.0
 		for v, n := range st.pa {
 			q += n / st.total * st.pb[v] / st.total
 		}
 		st.chance = math.Pow(q, float64(st.changes))
-		ps = append(ps, st.chance)
+		if name := k.a.String() + k.b.String() + st.course; !once[name] {
+			once[name] = true
+			ps = append(ps, st.chance)
+		}
 	}
 	factor := 1
 	for ; factor < len(ps); factor++ {
