@@ -27,7 +27,7 @@ func (d *Duration) UnmarshalText(b []byte) error {
 // CampaignSpec asks for a campaign.
 type CampaignSpec struct {
 	Target    string            `json:"target,omitempty" maxLength:"1024" doc:"Name of a known target, or path of a target file on the daemon's machine; absent for a replay" example:"redis-sentinel"`
-	Replay    string            `json:"replay,omitempty" maxLength:"100" doc:"Id of a run: its scenario is repeated, runs times, on the target it was made on"`
+	Replay    string            `json:"replay,omitempty" pattern:"^[a-z0-9-]{1,128}$" doc:"Id of a run: its scenario is repeated, runs times, on the target it was made on"`
 	Strategy  string            `json:"strategy,omitempty" enum:"cofi,random,clean" default:"cofi" doc:"How scenarios are chosen"`
 	Seed      uint64            `json:"seed,omitempty" doc:"Drives every random choice; 0 or absent lets the daemon choose and record one"`
 	Labs      int               `json:"labs,omitempty" minimum:"1" maximum:"64" default:"1" doc:"Labs used at once"`
