@@ -322,7 +322,7 @@ func (r *resp) readLine(d *respDir, b []byte) int {
 		d.line = append(d.line, b[0])
 		d.lineLen, d.n = 1, d.n+1
 		if b[0] == '\n' {
-			r.endLine(d, b[0])
+			r.endLine(d)
 		}
 		return 1
 	}
@@ -342,7 +342,7 @@ func (r *resp) readLine(d *respDir, b []byte) int {
 	d.lineLen += k
 	d.n += k
 	if ended {
-		r.endLine(d, '\n')
+		r.endLine(d)
 	}
 	return k
 }

@@ -11,7 +11,7 @@ import (
 
 // endLine handles a complete line. Lines longer than respLineKeep are only
 // known by their head, which is enough for every kind that may be so long.
-func (r *resp) endLine(d *respDir, _ byte) {
+func (r *resp) endLine(d *respDir) {
 	line := d.line
 	whole := d.lineLen == len(line)
 	if whole {
