@@ -72,9 +72,15 @@ func markDuplicates(cs []Choice) {
 	slices.SortStableFunc(best, func(a, b *Choice) int {
 		return cmp.Or(cmp.Compare(b.Tries, a.Tries), cmp.Compare(b.StateRuns, a.StateRuns), cmp.Compare(b.StateCount, a.StateCount))
 	})
+	var hosts []model.NodeID
+	for _, c := range cs {
+		hosts = append(hosts, c.Invariant.A.Node, c.Invariant.B.Node, c.Node)
+	}
+	slices.Sort(hosts)
+	hosts = slices.Compact(hosts)
 	sym, moment := map[string]*Choice{}, map[string]*Choice{}
 	for _, c := range best {
-		s, m := Symmetry(c.Candidate), momentOf(c.Candidate)
+		s, m := Symmetry(c.Candidate, hosts), momentOf(c.Candidate)
 		if first := sym[s]; first != nil {
 			c.Later = "it is the same up to the names of the nodes as " + name(first)
 			continue
@@ -105,11 +111,12 @@ func momentOf(c Candidate) string {
 // {LEFT, NORMAL} of status[n1]@n2 == status[n1]@n3 isolating n3 is the same
 // test as {NORMAL, LEFT} isolating n2. Isolating one and the other node of one
 // state is never the same test, even where the values alone do not tell them
-// apart: of {n1, n2}, each node its own leader, one led before.
-func Symmetry(c Candidate) string {
+// apart: of {n1, n2}, each node its own leader, one led before. A value that is
+// one of the hosts names it; any other stays as it is.
+func Symmetry(c Candidate, hosts []model.NodeID) string {
 	a := side{c.Invariant.A, c.State.A}
 	b := side{c.Invariant.B, c.State.B}
-	x, y := canonical(a, b, c), canonical(b, a, c)
+	x, y := canonical(a, b, c, hosts), canonical(b, a, c, hosts)
 	if y < x {
 		a, b, x = b, a, y
 	}
@@ -129,7 +136,7 @@ type side struct {
 
 // canonical writes the candidate with x for the node of the first side, y for
 // that of the second, and z1, z2, … for whatever else the variables are about.
-func canonical(first, second side, c Candidate) string {
+func canonical(first, second side, c Candidate, hosts []model.NodeID) string {
 	names := map[string]string{string(first.ref.Node): "x"}
 	if _, ok := names[string(second.ref.Node)]; !ok {
 		names[string(second.ref.Node)] = "y"
@@ -144,9 +151,9 @@ func canonical(first, second side, c Candidate) string {
 		names[s] = fmt.Sprintf("z%d", len(names)-1)
 		return names[s]
 	}
-	value := func(s string) string { // a value that names no known host stays
-		if n, ok := names[s]; ok {
-			return "<" + n + ">"
+	value := func(s string) string {
+		if slices.Contains(hosts, model.NodeID(s)) {
+			return "<" + about(s) + ">"
 		}
 		return s
 	}

@@ -43,9 +43,9 @@ type client struct {
 const (
 	askTimeout  = 300 * time.Millisecond // of a STATUS
 	readEvery   = 100 * time.Millisecond
-	leaveAfter  = 400 * time.Millisecond // plus up to half as much again, drawn
-	leaveAgain  = 200 * time.Millisecond // after a refusal
-	finalPeriod = 10 * time.Second       // until all nodes must have answered
+	leaveAfter  = 1200 * time.Millisecond // plus up to a quarter of it, drawn
+	leaveAgain  = 200 * time.Millisecond  // after a refusal
+	finalPeriod = 10 * time.Second        // until all nodes must have answered
 )
 
 func (c *client) write(o operation) {
@@ -127,7 +127,7 @@ func (c *client) work(ctx context.Context) error {
 		})
 	}
 	r := rand.New(rand.NewPCG(c.seed, 1))
-	for wait := leaveAfter + time.Duration(r.Int64N(int64(leaveAfter/2))); sleep(ctx, wait); wait = leaveAgain {
+	for wait := leaveAfter + time.Duration(r.Int64N(int64(leaveAfter/4))); sleep(ctx, wait); wait = leaveAgain {
 		if c.decommission(ctx) {
 			break
 		}

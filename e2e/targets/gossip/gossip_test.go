@@ -247,7 +247,7 @@ func TestWorkload(t *testing.T) {
 	for id, a := range admins {
 		peers = append(peers, id+"="+a)
 	}
-	args := []string{"-id", "n1", "-peers", strings.Join(peers, ","), "-for", "2s"}
+	args := []string{"-id", "n1", "-peers", strings.Join(peers, ","), "-for", "3s"}
 	var out bytes.Buffer
 	pr, pw := io.Pipe() // standard input stays open
 	defer pw.Close()

@@ -36,11 +36,11 @@ func run(ctx context.Context, args []string, in io.Reader, out, log io.Writer) e
 		peers    = f.String("peers", "", "all nodes with the addresses they gossip on: n1=10.0.0.1:7000,n2=…; as a client: they administrate on")
 		bug      = f.Bool("bug", false, "forget the version of who left, as in CASSANDRA-2115")
 		interval = f.Duration("interval", 100*time.Millisecond, "time between two gossips")
-		forget   = f.Duration("forget", 700*time.Millisecond, "time after which who left is forgotten")
+		forget   = f.Duration("forget", 1600*time.Millisecond, "time after which who left is forgotten")
 		seed     = f.Uint64("seed", 1, "seed of all chance")
 		workload = f.Bool("workload", false, "be the client that decommissions -id and reads statuses; ends with -for or standard input")
 		final    = f.Bool("final", false, "be the client that reads all final statuses")
-		length   = f.Duration("for", 3*time.Second, "length of the workload")
+		length   = f.Duration("for", 4800*time.Millisecond, "length of the workload")
 	)
 	if err := f.Parse(args); err != nil {
 		if err == flag.ErrHelp {

@@ -1,0 +1,191 @@
+package policy
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"netsplit/model"
+)
+
+func status(about, a, b model.NodeID) model.Invariant {
+	return model.Invariant{Kind: "status", Relation: model.RelationEqual,
+		A: model.VarRef{Name: "status", About: string(about), Node: a}, B: model.VarRef{Name: "status", About: string(about), Node: b}}
+}
+
+func leader(a, b model.NodeID) model.Invariant {
+	return model.Invariant{Kind: "leader", Relation: model.RelationEqual, A: model.VarRef{Name: "leader", Node: a}, B: model.VarRef{Name: "leader", Node: b}}
+}
+
+func cand(i model.Invariant, a, b string, n model.NodeID) Candidate {
+	return Candidate{Invariant: i, State: model.State{A: a, B: b}, Node: n}
+}
+
+var nodes = []model.NodeID{"n1", "n2", "n3"}
+
+func TestSymmetry(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		x, y Candidate
+		same bool
+	}{
+		{"sides swapped", cand(status("n1", "n2", "n3"), "LEFT", "NORMAL", "n3"), cand(status("n1", "n2", "n3"), "NORMAL", "LEFT", "n2"), true},
+		{"other side isolated", cand(status("n1", "n2", "n3"), "LEFT", "NORMAL", "n3"), cand(status("n1", "n2", "n3"), "LEFT", "NORMAL", "n2"), false},
+		{"another member", cand(status("n1", "n2", "n3"), "LEFT", "NORMAL", "n3"), cand(status("n2", "n1", "n3"), "LEFT", "NORMAL", "n3"), true},
+		{"about one of the two", cand(status("n1", "n2", "n3"), "LEFT", "NORMAL", "n3"), cand(status("n2", "n2", "n3"), "LEFT", "NORMAL", "n3"), false},
+		{"about oneself", cand(status("n1", "n1", "n3"), "LEFT", "NORMAL", "n3"), cand(status("n1", "n1", "n2"), "LEFT", "NORMAL", "n2"), true},
+		{"other values", cand(status("n1", "n2", "n3"), "LEFT", "NORMAL", "n3"), cand(status("n1", "n2", "n3"), model.Absent, "NORMAL", "n3"), false},
+		{"values that name nodes", cand(leader("n1", "n2"), "n1", "n2", "n1"), cand(leader("n2", "n3"), "n2", "n3", "n2"), true},
+		{"one's own leader or the other's", cand(leader("n1", "n2"), "n1", "n2", "n1"), cand(leader("n1", "n2"), "n2", "n1", "n1"), false},
+		{"both nodes of a state like its mirror", cand(leader("n1", "n2"), "n1", "n2", "n1"), cand(leader("n1", "n2"), "n1", "n2", "n2"), false},
+	} {
+		if got := Symmetry(c.x, nodes) == Symmetry(c.y, nodes); got != c.same {
+			t.Errorf("%s: same %v, want %v\n%q\n%q", c.name, got, c.same, Symmetry(c.x, nodes), Symmetry(c.y, nodes))
+		}
+	}
+}
+
+// TestSymmetryHoldsUnderRenaming: a consistent renaming of the nodes never
+// changes the signature.
+func TestSymmetryHoldsUnderRenaming(t *testing.T) {
+	values := []string{"n1", "n2", "n3", "LEFT", "NORMAL"}
+	for seed := range uint64(2000) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		perm := r.Perm(3)
+		to := func(s string) string {
+			if i := slices.Index(nodes, model.NodeID(s)); i >= 0 {
+				return string(nodes[perm[i]])
+			}
+			return s
+		}
+		ab := r.Perm(3)
+		i := status(nodes[r.IntN(3)], nodes[ab[0]], nodes[ab[1]])
+		c := cand(i, values[r.IntN(5)], values[r.IntN(5)], nodes[ab[r.IntN(2)]])
+		d := cand(status(model.NodeID(to(i.A.About)), model.NodeID(to(string(i.A.Node))), model.NodeID(to(string(i.B.Node)))), to(c.State.A), to(c.State.B), model.NodeID(to(string(c.Node))))
+		if r.IntN(2) == 0 && Symmetry(c, nodes) == Symmetry(cand(i, c.State.A, c.State.B, other(i, c.Node)), nodes) {
+			t.Fatalf("seed %d: both nodes of %+v look alike", seed, c)
+		}
+		// A state that mirrors itself leaves open which side is first.
+		if mirror := (side{d.Invariant.A, d.State.A}); canonical(mirror, side{d.Invariant.B, d.State.B}, d, nodes) == canonical(side{d.Invariant.B, d.State.B}, mirror, d, nodes) {
+			continue
+		}
+		if Symmetry(c, nodes) != Symmetry(d, nodes) {
+			t.Fatalf("seed %d: %q and %q\n%+v\n%+v", seed, Symmetry(c, nodes), Symmetry(d, nodes), c, d)
+		}
+	}
+}
+
+func other(i model.Invariant, n model.NodeID) model.NodeID {
+	if i.A.Node == n {
+		return i.B.Node
+	}
+	return i.A.Node
+}
+
+func TestRules(t *testing.T) {
+	rules := Rules()
+	for _, c := range []struct {
+		name string
+		c    Candidate
+		want string
+	}{
+		{"nothing known", cand(status("n1", "n2", "n3"), "a", "b", "n2"), ""},
+		{"leader", cand(leader("n1", "n2"), "n1", "n3", "n2"), "leader"},
+		{"isolates whom a value names", cand(leader("n1", "n2"), "n1", "n3", "n1"), "leader, isolates the leader"},
+		{"isolates by role", Candidate{Invariant: model.Invariant{Kind: "role", A: model.VarRef{Node: "n1"}, B: model.VarRef{Node: "n2"}}, State: model.State{A: "replica", B: "master"}, Node: "n2"}, "leader, isolates the leader"},
+		{"the other by role", Candidate{Invariant: model.Invariant{Kind: "role", A: model.VarRef{Node: "n1"}, B: model.VarRef{Node: "n2"}}, State: model.State{A: "replica", B: "master"}, Node: "n1"}, "leader"},
+		{"half", Candidate{StateRuns: 2, AllRuns: 4}, "often met"},
+		{"less than half", Candidate{StateRuns: 1, AllRuns: 4}, ""},
+		{"always", Candidate{StateRuns: 9, AllRuns: 10}, "often met, nearly always met"},
+		{"moving", Candidate{Moving: true}, "moving"},
+	} {
+		w, names := Weight(c.c, rules)
+		if got := strings.Join(names, ", "); got != c.want || w < 1 {
+			t.Errorf("%s: weight %d by %q, want %q", c.name, w, got, c.want)
+		}
+	}
+	for _, r := range rules {
+		if r.Why == "" || r.Weight < 1 {
+			t.Errorf("rule %q has no reason or no weight", r.Name)
+		}
+	}
+}
+
+// TestOrderStarvesNobody: whatever the weights, every candidate that stays
+// open is tried again and again.
+func TestOrderStarvesNobody(t *testing.T) {
+	var cs []Candidate
+	for i := range 6 {
+		c := cand(status(model.NodeID(string(rune('p'+i))), "n1", "n2"), string(rune('a'+i)), "x", "n1")
+		c.Seq, c.First, c.FirstAt = i, "s1", int64(i)
+		c.StateRuns, c.AllRuns, c.Moving = i, 5, i%2 == 0
+		cs = append(cs, c)
+	}
+	for range 200 {
+		first := Order(cs, Rules())[0]
+		cs[first.Seq].Tries++
+	}
+	for _, c := range cs {
+		if c.Tries < 200/(6*6) {
+			t.Errorf("candidate %d was tried %d times of 200", c.Seq, c.Tries)
+		}
+	}
+	if cs[5].Tries <= cs[1].Tries {
+		t.Errorf("a state nearly always met was tried %d times, one seldom met %d times", cs[5].Tries, cs[1].Tries)
+	}
+}
+
+// TestOrderIsAFunction: the order does not depend on that of the input.
+func TestOrderIsAFunction(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	var cs []Candidate
+	for i := range 30 {
+		c := cand(leader("n1", "n2"), string(rune('a'+r.IntN(5))), "x", []model.NodeID{"n1", "n2"}[r.IntN(2)])
+		c.Seq, c.Tries, c.First, c.FirstAt, c.StateRuns, c.AllRuns = i, r.IntN(3), "s1", int64(r.IntN(9)), r.IntN(4), 4
+		cs = append(cs, c)
+	}
+	seqs := func(cs []Candidate) []int {
+		var out []int
+		for _, c := range Order(cs, Rules()) {
+			out = append(out, c.Seq)
+		}
+		return out
+	}
+	want := seqs(cs)
+	for range 20 {
+		r.Shuffle(len(cs), func(i, j int) { cs[i], cs[j] = cs[j], cs[i] })
+		if got := seqs(cs); !slices.Equal(got, want) {
+			t.Fatalf("order %v, before %v", got, want)
+		}
+	}
+}
+
+// TestOffsets: CoFI §5.1.3, first uniform in [0, longest], second in [first,
+// longest].
+func TestOffsets(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	const longest, n = 4 * time.Second, 20000
+	var cuts, heals time.Duration
+	for range n {
+		cut, heal := Offsets(r, longest)
+		if cut < 0 || heal < cut || heal > longest {
+			t.Fatalf("cut %s, heal %s", cut, heal)
+		}
+		cuts += cut
+		heals += heal
+	}
+	if m := cuts / n; m < 1950*time.Millisecond || m > 2050*time.Millisecond {
+		t.Errorf("mean cut %s, want 2 s", m)
+	}
+	if m := heals / n; m < 2950*time.Millisecond || m > 3050*time.Millisecond {
+		t.Errorf("mean heal %s, want 3 s", m)
+	}
+	if cut, heal := Offsets(r, 0); cut != 0 || heal <= 0 {
+		t.Errorf("no length: cut %s, heal %s", cut, heal)
+	}
+	if Node(r, nil) != "" {
+		t.Error("a node was drawn from none")
+	}
+}
