@@ -17,13 +17,15 @@ func lostWrites() checker {
 		name: "lost-acknowledged-writes",
 		help: "acknowledged writes of unique keys that the service no longer has after recovery",
 		with: map[string]setting{
-			"write":       {def: "write", help: "f of the operations that write"},
-			"read":        {def: "final-read", help: "f of the operations that list what the service has at the end; <read>-done ok says that the list is whole"},
-			"copy":        {def: "final-copy", help: "f of the operations that list what other nodes have at the end"},
-			"leader":      {def: "", help: "variable whose value is the leader's name; a node leads when it names itself"},
-			"bounded":     {def: "false", kind: "bool", help: "true: a leader without its replicas stops after bound, so a later write that is lost is broken"},
-			"bound":       {def: "0s", kind: "duration", help: "how long a leader without its replicas may go on (bounded)"},
-			"bound_grace": {def: "1s", kind: "duration", help: "added to bound before a lost write is called broken"},
+			"write":        {def: "write", help: "f of the operations that write"},
+			"read":         {def: "final-read", help: "f of the operations that list what the service has at the end; <read>-done ok says that the list is whole"},
+			"copy":         {def: "final-copy", help: "f of the operations that list what other nodes have at the end"},
+			"leader":       {def: "", help: "variable whose value is the leader's name; a node leads when it names itself"},
+			"force":        {def: "failover", help: "f of the operations that force a change of leader"},
+			"force_within": {def: "3s", kind: "duration", help: "how soon after it the change of leader that it forced shows"},
+			"bounded":      {def: "false", kind: "bool", help: "true: a leader without its replicas stops after bound, so a later write that is lost is broken"},
+			"bound":        {def: "0s", kind: "duration", help: "how long a leader without its replicas may go on (bounded)"},
+			"bound_grace":  {def: "1s", kind: "duration", help: "added to bound before a lost write is called broken"},
 		},
 		run: runLostWrites,
 	}
@@ -31,7 +33,11 @@ func lostWrites() checker {
 
 // Phases of a lost write's acknowledgement. A write that is doomed by a change
 // of leader before the cut, or without one, has nothing to do with the cut.
+// Nor has one that is doomed by a change that a client forced, as long as its
+// writer did not notice the cut: it would be lost in the same way without.
 const (
+	phaseForcedIn   = "at a forced failover, before another node led"
+	phaseForcedBulk = "at a forced failover, by the deposed leader"
 	phaseNoFailover = "though no other node ever led"
 	phaseNoCutIn    = "at a failover without a cut, before another node led"
 	phaseNoCutBulk  = "at a failover without a cut, by the deposed leader"
@@ -42,10 +48,10 @@ const (
 
 // lostWrite is one acknowledged write that is gone.
 type lostWrite struct {
-	key   string
-	node  model.NodeID // that acknowledged it
-	asked time.Duration
-	at    time.Duration // acknowledged
+	key  string
+	by   Op            // the acknowledgement
+	node model.NodeID  // that acknowledged it
+	at   time.Duration // acknowledged
 }
 
 // group holds the lost writes of one cause: one signature, one failure.
@@ -59,17 +65,14 @@ type group struct {
 
 func runLostWrites(r *Record, s settings) outcome {
 	acked, order := map[string]lostWrite{}, []string(nil)
-	invoked := map[string]time.Duration{}
 	for _, o := range ordered(r, s["write"]) {
-		switch o.Type {
-		case model.OpInvoke:
-			invoked[o.Key] = o.Time
-		case model.OpOK:
-			if _, twice := acked[o.Key]; !twice {
-				order = append(order, o.Key)
-			}
-			acked[o.Key] = lostWrite{o.Key, o.Node, invoked[o.Key], o.Time}
+		if o.Type != model.OpOK {
+			continue
 		}
+		if _, twice := acked[o.Key]; !twice {
+			order = append(order, o.Key)
+		}
+		acked[o.Key] = lostWrite{o.Key, o, o.Node, o.Time}
 	}
 	if len(acked) == 0 {
 		return outcome{unknown: "no write was acknowledged, so none could be lost"}
@@ -139,6 +142,11 @@ func classify(r *Record, s settings, led leadership, w lostWrite) *group {
 	g.next[next] = true
 	cut := r.Proof
 	switch {
+	case forced(r, s, led, next) && (cut == nil || next.since < cut.CutAt || !disturbed(r, w.by, cut.CutAt)):
+		g.phase = phaseForcedIn
+		if w.at >= next.since {
+			g.phase = phaseForcedBulk
+		}
 	case cut == nil || next.since < cut.CutAt:
 		g.phase = phaseNoCutIn
 		if w.at >= next.since {
@@ -156,6 +164,38 @@ func classify(r *Record, s settings, led leadership, w lostWrite) *group {
 		g.beyond = w.at > lastContact(r, s["leader"], w)+s.duration("bound")+s.duration("bound_grace")
 	}
 	return g
+}
+
+// forced says whether a client asked for this change of leader: shortly
+// before, with no other change between.
+func forced(r *Record, s settings, led leadership, next lead) bool {
+	asked, ok := time.Duration(0), false
+	for _, o := range ordered(r, s["force"]) {
+		if o.Type == model.OpOK && o.Time <= next.since {
+			asked, ok = o.Time, true
+		}
+	}
+	if !ok || next.since-asked > s.duration("force_within") {
+		return false
+	}
+	for _, l := range led.leads {
+		if l.since > asked && l.since < next.since {
+			return false
+		}
+	}
+	return true
+}
+
+// disturbed says whether the process that wrote had an operation that failed
+// or had no answer since the cut: then the cut had a part in where it wrote.
+func disturbed(r *Record, w Op, cut time.Duration) bool {
+	for _, o := range r.History {
+		if o.Workload == w.Workload && o.Process == w.Process && o.Time >= cut && o.Time <= w.Time &&
+			(o.Type == model.OpFail || o.Type == model.OpInfo) {
+			return true
+		}
+	}
+	return false
 }
 
 // lastContact is the last moment by which a replica may have acknowledged to
@@ -201,20 +241,21 @@ func (g *group) signature() string {
 	return s
 }
 
-// foldWindow joins the few writes just before a failover without a cut with
+// foldWindow joins the few writes just before a failover that no cut caused with
 // those that the same deposed leader acknowledged afterwards: one failover is
 // one finding.
 func foldWindow(groups map[string]*group) map[string]*group {
-	for _, beyond := range []bool{false, true} {
-		in := &group{phase: phaseNoCutIn}
-		bulk := &group{phase: phaseNoCutBulk, beyond: beyond}
-		a, b := groups[in.signature()], groups[bulk.signature()]
-		if a == nil || b == nil {
-			continue
+	for in, bulk := range map[string]string{phaseNoCutIn: phaseNoCutBulk, phaseForcedIn: phaseForcedBulk} {
+		from := (&group{phase: in}).signature()
+		for _, beyond := range []bool{false, true} {
+			a, b := groups[from], groups[(&group{phase: bulk, beyond: beyond}).signature()]
+			if a == nil || b == nil {
+				continue
+			}
+			b.writes = append(a.writes, b.writes...)
+			maps.Copy(b.next, a.next)
+			delete(groups, from)
 		}
-		b.writes = append(a.writes, b.writes...)
-		maps.Copy(b.next, a.next)
-		delete(groups, in.signature())
 	}
 	return groups
 }
