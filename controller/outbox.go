@@ -84,7 +84,7 @@ func (o *outbox) run(w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		if spare = b; cap(spare) > 1<<20 {
+		if spare = b; cap(spare) > 8<<20 {
 			spare = nil
 		}
 	}
