@@ -50,7 +50,7 @@ func (s *server) guard(next http.Handler) http.Handler {
 		ok := s.Token == "" || tokenMatches(r.Header.Get("Authorization"), s.Token)
 		if !ok && !slices.Contains(open, r.URL.Path) {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="netsplit"`)
-			writeProblem(w, http.StatusUnauthorized, "Send the daemon's token as Authorization: Bearer …; the command line reads it from --token-file or NETSPLIT_TOKEN.")
+			writeProblem(w, http.StatusUnauthorized, "Send the daemon's token as Authorization: Bearer …; the command line reads it from --api-token-file or NETSPLIT_TOKEN.")
 			return
 		}
 		if ok {

@@ -70,7 +70,7 @@
     fill("campaigns", campaigns.items.map((c) => [
       cell(link(c.id, "#" + c.id)), cell(c.state, c.state), cell(c.spec.target), cell(c.spec.strategy),
       cell(c.planned ? c.done + " of " + c.planned : c.done, "number"), cell(c.findings, "number"), cell(new Date(c.created).toLocaleString()),
-    ]), "None yet: netsplit run TARGET starts one.");
+    ]), "None yet: netsplit campaign TARGET starts one.");
     fill("findings", findings.items.map((f) => [
       cell(f.id), cell(f.class, f.class), cell(f.failure.check), cell(f.failure.summary), cell(f.firstAfter + " runs", "number"), cell(report(f.run)),
     ]), "None.");
