@@ -56,6 +56,7 @@ type Pipeline struct {
 
 	step    Step
 	number  uint64              // of the last message
+	before  uint64              // number as it was before the current frame
 	frame   uint64              // of the current frame
 	at      time.Duration       // of the current frame
 	current *conn               // whose dissector runs
@@ -145,7 +146,7 @@ func (p *Pipeline) Probe(variable string, source int, host model.NodeID, at time
 }
 
 func (p *Pipeline) begin(frame uint64, at time.Duration) {
-	p.frame, p.at = frame, at
+	p.frame, p.at, p.before = frame, at, p.number
 	s := &p.step
 	s.New, s.Again, s.Observations, s.Notes = s.New[:0], s.Again[:0], s.Observations[:0], s.Notes[:0]
 }
@@ -154,6 +155,9 @@ func (p *Pipeline) end() *Step {
 	s := &p.step
 	slices.Sort(s.Again)
 	s.Again = slices.Compact(s.Again)
+	// Bytes that waited and came again with those before them are part of a
+	// message that is new only now.
+	s.Again = slices.DeleteFunc(s.Again, func(n uint64) bool { return n > p.before })
 	return s
 }
 

@@ -122,15 +122,19 @@ func TestOneConnection(t *testing.T) {
 	expect(t, "retransmitted although acknowledged: the acknowledgement was lost", b.tcp(false, ACK, 114, 500, ping), "again [3]")
 	expect(t, "ahead of its turn", b.tcp(false, ACK, 156, 507, ping), "")
 	expect(t, "the one before it", b.tcp(false, ACK, 142, 507, ping), "6 n1>n2 resp PING; 7 n1>n2 resp PING")
+	expect(t, "the end of one", b.tcp(false, ACK, 191, 507, ping[7:]), "")
+	expect(t, "a known one, and that one as a whole", b.tcp(false, ACK, 156, 507, ping+strings.Repeat(ping, 2)),
+		"8 n1>n2 resp PING; 9 n1>n2 resp PING; again [7]")
+	expect(t, "both in pieces that came before", b.tcp(false, ACK, 160, 507, (ping + ping + ping)[4:]), "again [7 8 9]")
 	expect(t, "other content", b.tcp(false, ACK, 142, 507, strings.ToLower(ping)),
 		"again [6]; tcp 10.0.0.1:40000>10.0.0.2:6379#1: 4 bytes from offset 50 came again with other content; the first copy stands")
-	expect(t, "fin", b.tcp(false, FIN|ACK, 170, 507, ""), "8 n1>n2 tcp fin")
-	expect(t, "fin retransmitted", b.tcp(false, FIN|ACK, 170, 507, ""), "again [8]")
-	expect(t, "rst", b.tcp(true, RST|ACK, 507, 171, ""), "9 n2>n1 tcp rst")
-	expect(t, "rst retransmitted", b.tcp(true, RST|ACK, 507, 171, ""), "again [9]")
-	expect(t, "ports used again", b.tcp(false, SYN, 7777, 0, ""), "10 n1>n2 tcp syn :6379")
+	expect(t, "fin", b.tcp(false, FIN|ACK, 198, 507, ""), "10 n1>n2 tcp fin")
+	expect(t, "fin retransmitted", b.tcp(false, FIN|ACK, 198, 507, ""), "again [10]")
+	expect(t, "rst", b.tcp(true, RST|ACK, 507, 199, ""), "11 n2>n1 tcp rst")
+	expect(t, "rst retransmitted", b.tcp(true, RST|ACK, 507, 199, ""), "again [11]")
+	expect(t, "ports used again", b.tcp(false, SYN, 7777, 0, ""), "12 n1>n2 tcp syn :6379")
 	s = b.tcp(false, ACK, 7778, 1, ping)
-	expect(t, "message of the second generation", s, "11 n1>n2 resp PING")
+	expect(t, "message of the second generation", s, "13 n1>n2 resp PING")
 	if want := "tcp 10.0.0.1:40000>10.0.0.2:6379#2"; s.New[0].Stream != want || s.New[0].Offset != 0 {
 		t.Errorf("stream %s @%d, want %s @0", s.New[0].Stream, s.New[0].Offset, want)
 	}
