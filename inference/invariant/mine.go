@@ -17,6 +17,9 @@ type Options struct {
 	MinRuns int
 	// MinSupport is how many samples it must have held in at a point.
 	MinSupport int
+	// MinChanges is at how many samples a value must have changed at a point,
+	// in two runs at least: what never changes shows no agreement.
+	MinChanges int
 	// MaxChance is the greatest probability, after correction for the number
 	// of candidates, that the agreement is chance.
 	MaxChance float64
@@ -26,8 +29,14 @@ type Options struct {
 const (
 	DefaultMinRuns    = 3
 	DefaultMinSupport = 10
+	DefaultMinChanges = 3
 	DefaultMaxChance  = 0.01
 )
+
+// maxSlots bounds the moments between which a change of a run is told apart.
+// Messages come much faster than variables are observed, so their number says
+// too much about how exactly two changes coincided.
+const maxSlots = 32
 
 // Miner collects samples and mines them. Runs may be added in any order and
 // at any time: what is mined depends only on which samples were added.
@@ -107,6 +116,7 @@ type test struct {
 	support  int
 	violated bool
 	changes  int
+	changing int // runs with a change
 	runs     []string
 	values   []int32 // distinct values on which they agreed
 	chance   float64 // not yet corrected
@@ -128,13 +138,16 @@ type where struct {
 // sample before it in that trace and run. If the two variables were
 // independent, with the values they have at changes and at the start of runs,
 // they would agree at one change with probability q = sum over values of
-// pA(v)*pB(v), and at all k changes with q^k. Samples without a change count
-// for nothing. The result is multiplied by the number of candidates that
-// could have passed at all (Tarone 1990: with m the smallest number for which
-// at most m candidates have q^k <= MaxChance/m); where a pair took the same
-// course of values at several points that is one candidate. Chance is the
-// smallest over the points where the invariant is kept; changes of several
-// points are never added up, since they are mostly the same events.
+// pA(v)*pB(v), and at all k changes with q^k. Moreover the c changes of a run
+// of n samples would have to fall on the same samples, one choice out of
+// binomial(min(n-1, 32), c) if the moments of the one say nothing about those
+// of the other; the product over runs is a second factor. The result is
+// multiplied by the number of candidates that could have passed at all (Tarone
+// 1990: with m the smallest number for which at most m candidates have a
+// chance <= MaxChance/m); where a pair took the same course of values at
+// several points that is one candidate. Chance is the smallest over the points
+// where the invariant is kept; changes of several points are never added up,
+// since they are mostly the same events.
 //
 // Of an invariant, Points are where it is kept; Support sums the samples of
 // these points, Runs and Distinct are of their union, Changes is the greatest
@@ -147,6 +160,9 @@ func (m *Miner) Invariants(o Options) []model.Invariant {
 	if o.MinSupport == 0 {
 		o.MinSupport = DefaultMinSupport
 	}
+	if o.MinChanges == 0 {
+		o.MinChanges = DefaultMinChanges
+	}
 	if o.MaxChance == 0 {
 		o.MaxChance = DefaultMaxChance
 	}
@@ -156,7 +172,7 @@ func (m *Miner) Invariants(o Options) []model.Invariant {
 	type pairKey struct{ a, b model.VarRef }
 	kept := map[pairKey][]*test{}
 	for _, t := range tests {
-		if !t.violated && t.support >= o.MinSupport && len(t.runs) >= o.MinRuns {
+		if !t.violated && t.support >= o.MinSupport && len(t.runs) >= o.MinRuns && t.changes >= o.MinChanges && t.changing >= 2 {
 			k := pairKey{t.a.ref, t.b.ref}
 			kept[k] = append(kept[k], t)
 		}
@@ -258,7 +274,9 @@ func evaluate(a, b *column, names []string, runs map[string]*trace, count *count
 	count.reset()
 	course := fnv.New64a()
 	var buf [8]byte
+	moments := 1.0
 	for _, run := range names {
+		before, samples := t.changes, 0
 		tr := runs[run]
 		ca, cb := tr.cols[a.ref], tr.cols[b.ref]
 		var lastA, lastB int32
@@ -267,6 +285,7 @@ func evaluate(a, b *column, names []string, runs map[string]*trace, count *count
 			if va == 0 || vb == 0 {
 				continue
 			}
+			samples++
 			if va == vb {
 				t.support++
 			} else {
@@ -288,13 +307,26 @@ func evaluate(a, b *column, names []string, runs map[string]*trace, count *count
 			course.Write(binary.LittleEndian.AppendUint64(buf[:0], uint64(va)<<32|uint64(vb)))
 			lastA, lastB = va, vb
 		}
+		if c := t.changes - before; c > 0 {
+			t.changing++
+			moments /= choose(min(samples-1, maxSlots), c)
+		}
 	}
 	t.seen = course.Sum64()
-	t.chance = math.Pow(count.agree(), float64(t.changes))
+	t.chance = math.Pow(count.agree(), float64(t.changes)) * moments
 	if !t.violated {
 		t.values = slices.Clone(count.seen)
 	}
 	return t
+}
+
+// choose is the binomial coefficient; 1 where k is not below n.
+func choose(n, k int) float64 {
+	out := 1.0
+	for i := range min(k, n-k) {
+		out = out * float64(n-i) / float64(i+1)
+	}
+	return out
 }
 
 // tarone returns the factor that corrects for the number of candidates.

@@ -52,6 +52,21 @@ func mine(runs []runSamples, o Options) []model.Invariant {
 	return m.Invariants(o)
 }
 
+// crowd is n further pairs of variables, each with values of its own that
+// disagree once in rows samples: candidates that could have passed.
+func crowd(p model.ProgramPoint, rows, n int) []model.Sample {
+	var out []model.Sample
+	for i := range rows {
+		s := model.Sample{Message: uint64(i + 1), Point: p}
+		for v := range n {
+			kind := fmt.Sprintf("c%02d", v)
+			s.Values = append(s.Values, val(ref(kind, p.From), kind, fmt.Sprint(i/2)), val(ref(kind, p.To), kind, fmt.Sprint(i/2*3+i%2)))
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
 func three(s []model.Sample) []runSamples { return []runSamples{{"r1", s}, {"r2", s}, {"r3", s}} }
 
 func TestEqualityThatHeldIsMinedWithItsSupport(t *testing.T) {
@@ -65,8 +80,9 @@ func TestEqualityThatHeldIsMinedWithItsSupport(t *testing.T) {
 		t.Errorf("got %+v", inv)
 	}
 	// At the start of each run and at 9 changes in each: 30 values, each of
-	// the 10 three times; q = 1/10, 27 changes.
-	if want := math.Pow(0.1, 27); math.Abs(inv.Chance/want-1) > 1e-9 {
+	// the 10 three times; q = 1/10, 27 changes, and in each run 9 moments of
+	// 19: binomial(19, 9) = 92378.
+	if want := math.Pow(0.1, 27) / math.Pow(92378, 3); math.Abs(inv.Chance/want-1) > 1e-9 {
 		t.Errorf("chance %g, want %g", inv.Chance, want)
 	}
 	want := &model.Sample{Run: "r1", Message: 1, Point: toB, Values: []model.VarValue{val(inv.A, "k", "0"), val(inv.B, "k", "0")}}
@@ -96,6 +112,7 @@ func TestOneViolationDropsAnInvariantAtItsPointOnly(t *testing.T) {
 func TestWhatIsNotMined(t *testing.T) {
 	same := make([]string, 200)
 	few := counting(8)
+	late := slices.Concat(same, []string{"z"})
 	for _, c := range []struct {
 		name string
 		runs []runSamples
@@ -103,7 +120,10 @@ func TestWhatIsNotMined(t *testing.T) {
 		{"never changes", three(twin(toB, same, same))},
 		{"too few runs", three(twin(toB, counting(20), counting(20)))[:2]},
 		{"too few samples", []runSamples{{"r1", twin(toB, few[:3], few[:3])}, {"r2", twin(toB, few[:3], few[:3])}, {"r3", twin(toB, few[:3], few[:3])}}},
-		{"chance", three(twin(toB, slices.Concat(same, []string{"z"}), slices.Concat(same, []string{"z"})))},
+		{"changes in one run only", []runSamples{{"r1", twin(toB, counting(20), counting(20))}, {"r2", twin(toB, same, same)}, {"r3", twin(toB, same, same)}}},
+		{"too few changes", []runSamples{{"r1", twin(toB, late, late)}, {"r2", twin(toB, late, late)}, {"r3", twin(toB, same, same)}}},
+		// q = 1/2 at 3 changes, each at one moment of 3: 0.0046, times 20 candidates.
+		{"chance", three(slices.Concat(twin(toB, []string{"a", "a", "z", "z"}, []string{"a", "a", "z", "z"}), crowd(toB, 4, 19)))},
 	} {
 		if got := mine(c.runs, Options{}); len(got) != 0 {
 			t.Errorf("%s: mined %v, chance %g", c.name, got[0].String(), got[0].Chance)
@@ -182,6 +202,8 @@ func brute(runs []runSamples, o Options) map[string][3]float64 {
 	type stat struct {
 		n, bad, changes int
 		runs            map[string]bool
+		samples         map[string]int // by run
+		changed         map[string]int
 		pa, pb          map[string]float64
 		total, chance   float64
 		course          string
@@ -198,7 +220,7 @@ func brute(runs []runSamples, o Options) map[string][3]float64 {
 					k := key{s.Point, x.Var, y.Var}
 					st := stats[k]
 					if st == nil {
-						st = &stat{runs: map[string]bool{}, pa: map[string]float64{}, pb: map[string]float64{}}
+						st = &stat{runs: map[string]bool{}, samples: map[string]int{}, changed: map[string]int{}, pa: map[string]float64{}, pb: map[string]float64{}}
 						stats[k] = st
 					}
 					st.n++
@@ -208,7 +230,9 @@ func brute(runs []runSamples, o Options) map[string][3]float64 {
 					st.runs[r.run] = true
 					prev, had := last[k]
 					now := [2]string{x.Value, y.Value}
+					st.samples[r.run]++
 					if had && prev != now {
+						st.changed[r.run]++
 						st.changes++
 					}
 					if !had || prev != now {
@@ -230,6 +254,11 @@ func brute(runs []runSamples, o Options) map[string][3]float64 {
 			q += n / st.total * st.pb[v] / st.total
 		}
 		st.chance = math.Pow(q, float64(st.changes))
+		for _, r := range runs { // in their order, as the miner multiplies
+			if c := st.changed[r.run]; c > 0 {
+				st.chance /= pascal(min(st.samples[r.run]-1, maxSlots), c)
+			}
+		}
 		if name := k.a.String() + k.b.String() + st.course; !once[name] {
 			once[name] = true
 			ps = append(ps, st.chance)
@@ -249,7 +278,7 @@ func brute(runs []runSamples, o Options) map[string][3]float64 {
 	}
 	out := map[string][3]float64{}
 	for k, st := range stats {
-		if st.bad > 0 || st.n < o.MinSupport || len(st.runs) < o.MinRuns {
+		if st.bad > 0 || st.n < o.MinSupport || len(st.runs) < o.MinRuns || st.changes < o.MinChanges || len(st.changed) < 2 {
 			continue
 		}
 		name := k.a.String() + " == " + k.b.String()
@@ -268,7 +297,7 @@ func brute(runs []runSamples, o Options) map[string][3]float64 {
 }
 
 func TestMinerAgreesWithBruteForce(t *testing.T) {
-	o := Options{MinRuns: 2, MinSupport: 3, MaxChance: 0.3}
+	o := Options{MinRuns: 2, MinSupport: 3, MinChanges: 2, MaxChance: 0.3}
 	mined := 0
 	for seed := range int64(400) {
 		runs := random(rand.New(rand.NewSource(seed)), []float64{0, 0.5, 1}[seed%3])
@@ -289,7 +318,7 @@ func TestMinerAgreesWithBruteForce(t *testing.T) {
 }
 
 func TestOrderOfRunsDoesNotMatter(t *testing.T) {
-	o := Options{MinRuns: 2, MinSupport: 3, MaxChance: 0.3}
+	o := Options{MinRuns: 2, MinSupport: 3, MinChanges: 2, MaxChance: 0.3}
 	for seed := range int64(60) {
 		rng := rand.New(rand.NewSource(seed))
 		runs := random(rng, 1)
@@ -340,7 +369,7 @@ func TestNothingSurvivesAShuffle(t *testing.T) {
 	for seed := range int64(100) {
 		rng := rand.New(rand.NewSource(seed))
 		runs := random(rng, 1)
-		o := Options{MinRuns: 2, MinSupport: 3}
+		o := Options{MinRuns: 2, MinSupport: 3, MinChanges: 2}
 		before += len(mine(runs, o))
 		after += len(mine(shuffled(rng, runs), o))
 	}
@@ -412,4 +441,17 @@ func BenchmarkInvariants(b *testing.B) {
 		m.Add("r1", ss)
 		m.Invariants(Options{MinRuns: 1})
 	}
+}
+
+// pascal is the binomial coefficient by Pascal's triangle.
+func pascal(n, k int) float64 {
+	row := []float64{1}
+	for range n {
+		next := []float64{1}
+		for i := 1; i < len(row); i++ {
+			next = append(next, row[i-1]+row[i])
+		}
+		row = append(next, 1)
+	}
+	return row[k]
 }
