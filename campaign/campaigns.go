@@ -209,7 +209,7 @@ func (s *Service) search(ctx context.Context, j *job, t *model.Target, r *labRun
 // the result.
 func (s *Service) mine(j *job, t *model.Target, clean []string) ([]model.Invariant, []model.RunResult, error) {
 	mined, logs, err := mineRecords(t, clean, func(run string) string { return s.runDir(j.c.ID, run) },
-		invariant.Options{MinRuns: min(3, len(clean))})
+		invariant.Options{})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -116,10 +116,8 @@ func (r *run) open(began time.Time) error {
 	}
 	for _, l := range r.work.Scenario.Partition.Links() {
 		r.s.links[l] = &model.LinkProof{Link: l}
-		for _, fate := range []string{FateWanted, FateDropped, FateLeaked} {
-			r.metrics.PacketFate(l, fate, 0)
-		}
 	}
+	r.metrics.KnownLinks(r.work.Scenario.Partition.Links())
 	r.procs = newProcesses(r)
 	r.probes = &probes{r: r}
 	return nil

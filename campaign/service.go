@@ -32,6 +32,8 @@ type Config struct {
 	Metrics        Metrics
 	Log            *slog.Logger
 	Version        string
+	// APIAddr is where the API listens, told to whoever finds the store taken.
+	APIAddr string
 }
 
 // Service keeps campaigns, runs, findings and partitions by hand. Everything
@@ -79,6 +81,11 @@ func Open(cfg Config) (*Service, error) {
 	}
 	s := &Service{cfg: cfg, log: cfg.Log, metrics: cfg.Metrics, store: st, jobs: map[string]*job{},
 		subs: map[chan struct{}]bool{}, hand: map[string]*handCut{}, switches: map[model.DatapathID]time.Time{}, wake: make(chan struct{}, 1)}
+	if cfg.APIAddr != "" {
+		if err := st.SetAddress(cfg.APIAddr); err != nil {
+			return nil, errors.Join(err, st.Close())
+		}
+	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	s.cancel = cancel
 	if err := s.listen(ctx); err != nil {
@@ -184,6 +191,12 @@ func (s *Service) Close() error {
 	}
 	return errors.Join(append(errs, s.store.Close())...)
 }
+
+// Keys remembers idempotency keys for the API.
+func (s *Service) Keys() *store.Store { return s.store }
+
+// StoreSize is the size of the store's file in bytes.
+func (s *Service) StoreSize() (int64, error) { return s.store.Size() }
 
 // ControllerAddr is where switches connect to.
 func (s *Service) ControllerAddr() string { return s.ctrl.Addr().String() }

@@ -153,7 +153,7 @@ func TestCountsWhatArrives(t *testing.T) {
 		{"the host itself", []netip.Addr{theirs}, from, to, 0},
 	} {
 		n, err := c.CountFrom(t.Context(), q.src, q.from, q.to)
-		if err != nil || n.Packets != q.want || n.Incomplete {
+		if err != nil || n.Packets != q.want || n.Elsewhere != 0 || n.Incomplete {
 			t.Errorf("%s: %+v, %v; want %d packets", q.name, n, err, q.want)
 		}
 		if q.want > 0 && (n.First.Before(q.from) || n.First.After(n.Last) || n.Last.After(q.to) || n.Bytes != int64(q.want)*(14+20+8+4)) {

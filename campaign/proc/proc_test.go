@@ -20,7 +20,12 @@ import (
 	"netsplit/model"
 )
 
-const helperArg = "proc-helper"
+// helperArg makes the test binary a parent that is to be killed; groupArg a
+// child that leaves its process group but not its session.
+const (
+	helperArg = "proc-helper"
+	groupArg  = "proc-group"
+)
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == helperArg {
@@ -31,6 +36,13 @@ func TestMain(m *testing.M) {
 		}
 		fmt.Println(p.PID())
 		select {}
+	}
+	if len(os.Args) > 1 && os.Args[1] == groupArg {
+		if err := unix.Setpgid(0, 0); err != nil {
+			fmt.Println(err)
+		}
+		fmt.Println(os.Getpid())
+		time.Sleep(time.Hour)
 	}
 	os.Exit(labtest.Main(m.Run))
 }
@@ -173,7 +185,7 @@ func TestStopKillsChildren(t *testing.T) {
 	for _, c := range []struct{ name, script string }{
 		{"parent waits", "sleep 1000 & echo $!; wait"},
 		{"parent has ended", "sleep 1000 & echo $!"},
-		{"own process group", "set -m; sleep 1000 & echo $!; wait"},
+		{"own process group", os.Args[0] + " " + groupArg + " & wait"},
 		{"ignores TERM", "(trap '' TERM; echo $(exec sh -c 'echo $PPID'); while :; do sleep 0.1; done) & wait"},
 		{"paused", "sleep 1000 & echo $!; kill -STOP $!; kill -STOP $$"},
 	} {

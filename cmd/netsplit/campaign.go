@@ -1,0 +1,350 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"netsplit/api/client"
+	"netsplit/api/wire"
+	"netsplit/model"
+)
+
+// cancelLimit is how long a cancelled campaign may take to heal and clean up.
+const cancelLimit = 60 * time.Second
+
+func campaignCommand(conn *daemonFlags) *cobra.Command {
+	var spec wire.CampaignSpec
+	var runsDir string
+	var budget time.Duration
+	var args map[string]string
+	var maxLost int
+	var maxWindow time.Duration
+	var show progressFlags
+	c := &cobra.Command{
+		Use:   "campaign TARGET",
+		Short: "search a target for partition bugs",
+		Long: `Searches a target for partition bugs: clean runs to mine invariants from, then
+runs that cut and heal at the messages where nodes disagree. TARGET is the name
+of a known target (netsplit target list) or the path of a target file.
+
+Where a daemon runs, it does the work; else this command does it itself, in labs
+on this machine (root), and leaves its records in --runs-dir.`,
+		Args: exactArgs(1, "a target's name or file"),
+		RunE: func(c *cobra.Command, names []string) error {
+			spec.Target, spec.Args, spec.Budget = names[0], args, wire.Duration(budget)
+			if strings.ContainsRune(spec.Target, filepath.Separator) {
+				if abs, err := filepath.Abs(spec.Target); err == nil {
+					spec.Target = abs
+				}
+			}
+			if c.Flags().Changed("max-lost") {
+				spec.MaxLost = &maxLost
+			}
+			if c.Flags().Changed("max-window") {
+				w := wire.Duration(maxWindow)
+				spec.MaxWindow = &w
+			}
+			return runCampaign(c, conn, runsDir, spec, show)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&spec.Strategy, "strategy", "cofi", "cofi, random or clean")
+	f.Uint64Var(&spec.Seed, "seed", 0, "drives every random choice (0: one is chosen and recorded)")
+	f.IntVar(&spec.Labs, "labs", 1, "labs used at once")
+	f.IntVar(&spec.Clean, "clean", 3, "clean runs before the fault runs")
+	f.IntVar(&spec.Runs, "faults", 20, "fault runs at most")
+	f.DurationVar(&budget, "budget", 0, "wall time of the whole at most")
+	f.StringVar(&spec.Effect, "effect", "drop", "what a cut does: drop or reset")
+	f.IntVar(&spec.Retries, "retries", 2, "how often a state that did not recur is tried again")
+	f.StringToStringVar(&args, "set", nil, "settings of the target, name=value")
+	f.IntVar(&maxLost, "max-lost", 0, "your bound on documented losses; beyond it a loss is broken")
+	f.DurationVar(&maxWindow, "max-window", 0, "your bound on the time over which documented losses spread")
+	f.StringVar(&runsDir, "runs-dir", "", "keep records here and do the work in this process")
+	show.register(f)
+	return c
+}
+
+func runCampaign(c *cobra.Command, conn *daemonFlags, runsDir string, spec wire.CampaignSpec, show progressFlags) (err error) {
+	ctx := c.Context()
+	cl, dir, end, err := conn.connect(ctx, runsDir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	camp, err := cl.CreateCampaign(ctx, spec, 0)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	camp, err = follow(ctx, cl, camp, show.progress(c.ErrOrStderr(), began))
+	if err != nil {
+		return err
+	}
+	interrupted := ctx.Err() != nil
+	return summarise(c, cl, camp, dir, interrupted)
+}
+
+// follow shows a campaign's progress until it has ended. Interrupted, it
+// cancels it and waits for the clean-up.
+func follow(ctx context.Context, cl *client.Client, camp wire.Campaign, p *progress) (wire.Campaign, error) {
+	defer p.done()
+	live := ctx
+	cancelled := false
+	for !ended(camp.State) {
+		select {
+		case <-live.Done():
+			if cancelled {
+				return camp, fmt.Errorf("campaign %s did not end within %v after it was cancelled", camp.ID, cancelLimit)
+			}
+			var stop context.CancelFunc
+			live, stop = context.WithTimeout(context.WithoutCancel(ctx), cancelLimit)
+			defer stop()
+			cancelled = true
+			p.say("interrupted: healing and cleaning up")
+			if _, err := cl.CancelCampaign(live, camp.ID); err != nil {
+				return camp, err
+			}
+		case <-time.After(300 * time.Millisecond):
+		}
+		next, err := cl.Campaign(live, camp.ID)
+		if err != nil {
+			if live.Err() != nil {
+				continue
+			}
+			return camp, err
+		}
+		camp = next
+		if err := p.update(live, cl, camp); err != nil && live.Err() == nil {
+			return camp, err
+		}
+	}
+	return camp, nil
+}
+
+func ended(state string) bool {
+	switch model.CampaignState(state) {
+	case model.CampaignDone, model.CampaignCancelled, model.CampaignFailed:
+		return true
+	}
+	return false
+}
+
+// summarise prints findings, report and replay commands, and gives the exit
+// code.
+func summarise(c *cobra.Command, cl *client.Client, camp wire.Campaign, dir string, interrupted bool) error {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(c.Context()), 10*time.Second)
+	defer stop()
+	out := c.OutOrStdout()
+	found, err := allFindings(ctx, cl, camp.ID)
+	if err != nil {
+		return err
+	}
+	verdicts, err := countVerdicts(ctx, cl, camp.ID)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\ncampaign %s on %s: %s after %d runs (%s)", camp.ID, camp.Spec.Target, camp.State, camp.Done, verdicts)
+	if camp.Reason != "" {
+		fmt.Fprintf(out, ": %s", camp.Reason)
+	}
+	fmt.Fprintf(out, "; seed %d\n", camp.Spec.Seed)
+
+	gate := 0
+	for _, class := range []struct {
+		class model.FailureClass
+		title string
+	}{{model.Broken, "broken (the documentation promises otherwise)"}, {model.BrokenBound, "broken against your bound"}, {model.Documented, "documented (the documentation admits it)"}} {
+		var lines []string
+		for _, f := range found {
+			if f.Class != string(class.class) {
+				continue
+			}
+			when := fmt.Sprintf("first seen in run %d", f.FirstAfter)
+			if f.Clean {
+				when += ", also without any cut"
+			}
+			lines = append(lines, fmt.Sprintf("  %s: %s\n    %s; in %d run(s)\n    replay: %s\n    report: %s",
+				f.Failure.Check, f.Failure.Summary, when, len(f.Runs), replayCommandLine(dir, f.Run), reportPath(dir, camp.ID, f.Run)))
+		}
+		if len(lines) == 0 {
+			continue
+		}
+		if class.class != model.Documented {
+			gate += len(lines)
+		}
+		fmt.Fprintf(out, "\n%d finding(s), %s:\n%s\n", len(lines), class.title, strings.Join(lines, "\n"))
+	}
+	if len(found) == 0 {
+		fmt.Fprintln(out, "\nno findings")
+	}
+	if dir != "" {
+		fmt.Fprintf(out, "\nreport of the campaign: %s\n", filepath.Join(dir, camp.ID, "report.html"))
+	}
+	switch {
+	case interrupted:
+		return &exitError{code: exitInterrupted}
+	case camp.State == string(model.CampaignFailed):
+		return fmt.Errorf("the campaign failed: %s", camp.Reason)
+	case gate > 0:
+		return &exitError{code: exitFindings}
+	case verdicts.decided() == 0:
+		return &exitError{exitUndecided, fmt.Errorf("no run could be judged: all are unknown or vacuous")}
+	}
+	return nil
+}
+
+func replayCommandLine(dir, run string) string {
+	cmd := "netsplit replay " + run + " -n 10"
+	if dir != "" {
+		cmd = "bin/netsplit replay " + run + " -n 10 --runs-dir " + dir
+	}
+	return cmd
+}
+
+// verdictCount counts runs by verdict.
+type verdictCount map[string]int
+
+func (v verdictCount) decided() int {
+	return v[string(model.VerdictPass)] + v[string(model.VerdictFail)]
+}
+
+// String lists the verdicts in a fixed order.
+func (v verdictCount) String() string {
+	var parts []string
+	for _, w := range []model.VerdictValue{model.VerdictPass, model.VerdictFail, model.VerdictVacuous, model.VerdictUnknown} {
+		if n := v[string(w)]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, w))
+		}
+	}
+	if len(parts) == 0 {
+		return "none judged"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func countVerdicts(ctx context.Context, cl *client.Client, campaign string) (verdictCount, error) {
+	v := verdictCount{}
+	for cursor := ""; ; {
+		runs, err := cl.Runs(ctx, campaign, 100, cursor)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range runs.Items {
+			v[r.Verdict.Value]++
+		}
+		if cursor = runs.Next; cursor == "" {
+			return v, nil
+		}
+	}
+}
+
+func allFindings(ctx context.Context, cl *client.Client, campaign string) ([]wire.Finding, error) {
+	var out []wire.Finding
+	for cursor := ""; ; {
+		page, err := cl.Findings(ctx, campaign, 100, cursor)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, page.Items...)
+		if cursor = page.Next; cursor == "" {
+			return out, nil
+		}
+	}
+}
+
+func replayCommand(conn *daemonFlags) *cobra.Command {
+	var n, labs int
+	var runsDir string
+	var show progressFlags
+	c := &cobra.Command{
+		Use:   "replay RUN",
+		Short: "repeat a run's scenario and count how often it fails again",
+		Args:  exactArgs(1, "a run's id"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return replay(c, conn, runsDir, args[0], n, labs, show)
+		},
+	}
+	c.Flags().IntVarP(&n, "times", "n", 10, "how often to repeat it")
+	c.Flags().IntVar(&labs, "labs", 1, "labs used at once")
+	c.Flags().StringVar(&runsDir, "runs-dir", "", "where the run's record is, for work in this process")
+	show.register(c.Flags())
+	return c
+}
+
+func replay(c *cobra.Command, conn *daemonFlags, runsDir, run string, n, labs int, show progressFlags) (err error) {
+	ctx := c.Context()
+	cl, dir, end, err := conn.connect(ctx, runsDir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	camp, err := cl.CreateCampaign(ctx, wire.CampaignSpec{Replay: run, Runs: n, Labs: labs}, 0)
+	if err != nil {
+		return err
+	}
+	camp, err = follow(ctx, cl, camp, show.progress(c.ErrOrStderr(), time.Now()))
+	if err != nil {
+		return err
+	}
+	verdicts, err := countVerdicts(context.WithoutCancel(ctx), cl, camp.ID)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.OutOrStdout(), "%d/%d replays of %s failed as it did (%s)\n", camp.Reproduced, camp.Done, run, verdicts)
+	if dir != "" {
+		fmt.Fprintf(c.OutOrStdout(), "records: %s\n", filepath.Join(dir, camp.ID))
+	}
+	switch {
+	case ctx.Err() != nil:
+		return &exitError{code: exitInterrupted}
+	case camp.State == string(model.CampaignFailed):
+		return fmt.Errorf("the replay failed: %s", camp.Reason)
+	}
+	return nil
+}
+
+func invariantsCommand(conn *daemonFlags) *cobra.Command {
+	var target, runsDir string
+	c := &cobra.Command{
+		Use: "invariants", Short: "list what was mined; pin or drop one", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, args []string) (err error) {
+			cl, _, end, err := conn.connect(c.Context(), runsDir)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, end()) }()
+			list, err := cl.Invariants(c.Context(), target)
+			if err != nil {
+				return err
+			}
+			return printInvariants(c.OutOrStdout(), list)
+		},
+	}
+	c.PersistentFlags().StringVar(&target, "target", "", "only those of this target")
+	c.PersistentFlags().StringVar(&runsDir, "runs-dir", "", "where the store is, if no daemon runs")
+	for verb, status := range map[string]model.InvariantStatus{"pin": model.InvariantPinned, "drop": model.InvariantDrop, "release": model.InvariantMined} {
+		help := map[string]string{"pin": "keep it whatever later runs say", "drop": "do not explore it", "release": "leave it to the miner again"}[verb]
+		c.AddCommand(&cobra.Command{
+			Use: verb + " ID", Short: help, Args: exactArgs(1, "an invariant's id"),
+			RunE: func(c *cobra.Command, args []string) (err error) {
+				cl, _, end, err := conn.connect(c.Context(), runsDir)
+				if err != nil {
+					return err
+				}
+				defer func() { err = errors.Join(err, end()) }()
+				inv, err := cl.SetInvariant(c.Context(), target, args[0], string(status))
+				if err != nil {
+					return err
+				}
+				return printInvariants(c.OutOrStdout(), []wire.Invariant{inv})
+			},
+		})
+	}
+	return c
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"netsplit/campaign"
+	"netsplit/campaign/agent"
+	"netsplit/campaign/record"
+	"netsplit/model"
+)
+
+func judgeCommand() *cobra.Command {
+	var runsDir string
+	c := &cobra.Command{
+		Use:   "judge RUN",
+		Short: "judge a recorded run again, offline: no switch, no target",
+		Long:  "Judges the record of a run again, by its id (below --runs-dir) or by its directory, and rewrites its summary.json and report.html. The store is not changed.",
+		Args:  exactArgs(1, "a run's id or directory"),
+		RunE: func(c *cobra.Command, args []string) error {
+			dir, err := findRun(runsDir, args[0])
+			if err != nil {
+				return err
+			}
+			sum, err := campaign.JudgeDir(dir)
+			if err != nil {
+				return err
+			}
+			printVerdict(c, sum)
+			fmt.Fprintf(c.OutOrStdout(), "report: %s\n", filepath.Join(dir, record.ReportFile))
+			return verdictExit(sum.Verdict)
+		},
+	}
+	c.Flags().StringVar(&runsDir, "runs-dir", "runs", "where the records are")
+	return c
+}
+
+// findRun finds a run's directory by its path or by its id below runsDir.
+func findRun(runsDir, run string) (string, error) {
+	if _, err := os.Stat(filepath.Join(run, record.MetaFile)); err == nil {
+		return run, nil
+	}
+	for _, pattern := range []string{"*", "*/*"} {
+		found, err := filepath.Glob(filepath.Join(runsDir, pattern, filepath.Base(run), record.MetaFile))
+		if err == nil && len(found) > 0 {
+			return filepath.Dir(found[0]), nil
+		}
+	}
+	return "", fmt.Errorf("no record of run %q: it is neither a run's directory nor an id below %s (see --runs-dir)", run, runsDir)
+}
+
+func printVerdict(c *cobra.Command, sum model.RunSummary) {
+	out := c.OutOrStdout()
+	fmt.Fprintf(out, "%s: %s: %s\n", sum.Run, sum.Verdict.Value, sum.Verdict.Reason)
+	for _, f := range sum.Verdict.Failures {
+		fmt.Fprintf(out, "  %s (%s): %s\n", f.Check, f.Class, f.Summary)
+	}
+}
+
+// verdictExit is the exit code of one verdict.
+func verdictExit(v model.Verdict) error {
+	switch v.Value {
+	case model.VerdictPass:
+		return nil
+	case model.VerdictFail:
+		for _, f := range v.Failures {
+			if f.Class != model.Documented {
+				return &exitError{code: exitFindings}
+			}
+		}
+		return nil
+	}
+	return &exitError{code: exitUndecided}
+}
+
+func agentCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "agent", Short: "answer probes and count packets on a host (started by netsplit itself)", Hidden: true, Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			return agent.Serve(c.Context(), c.InOrStdin(), c.OutOrStdout())
+		},
+	}
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"gopkg.in/yaml.v3"
+
+	"netsplit/deploy/lab"
+	"netsplit/model"
+)
+
+func labCommand() *cobra.Command {
+	c := &cobra.Command{Use: "lab", Short: "make and remove testbeds of network namespaces on this machine (root)"}
+	var hosts, controller, file string
+	up := &cobra.Command{
+		Use:   "up NAME",
+		Short: "make a lab and print its testbed file",
+		Args:  exactArgs(1, "the lab's name"),
+		RunE: func(c *cobra.Command, args []string) error {
+			var ids []model.NodeID
+			for _, h := range strings.Split(hosts, ",") {
+				ids = append(ids, model.NodeID(strings.TrimSpace(h)))
+			}
+			l, err := lab.Up(c.Context(), lab.Spec{Name: args[0], Hosts: ids, Controller: controller})
+			if err != nil {
+				return err
+			}
+			for _, w := range l.Warnings() {
+				fmt.Fprintln(c.ErrOrStderr(), "warning:", w)
+			}
+			if file != "" {
+				return l.WriteTestbed(file)
+			}
+			return yaml.NewEncoder(c.OutOrStdout()).Encode(l.Testbed())
+		},
+	}
+	up.Flags().StringVar(&hosts, "hosts", "n1,n2,n3,c1,c2", "hosts, in port order")
+	up.Flags().StringVar(&controller, "controller", "tcp:127.0.0.1:6653", "where the lab's switch finds netsplit serve")
+	up.Flags().StringVar(&file, "testbed", "", "write the testbed file here instead of printing it")
+	down := &cobra.Command{
+		Use:   "down NAME...",
+		Short: "remove labs, and what killed ones left behind",
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return lab.Default().Collect(c.Context())
+			}
+			for _, name := range args {
+				if err := lab.Down(c.Context(), name); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	status := &cobra.Command{
+		Use:   "status [NAME]",
+		Short: "list the labs of this machine",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			list, err := lab.List(c.Context())
+			if err != nil {
+				return err
+			}
+			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
+			fmt.Fprintln(w, "LAB\tSTATE\tBRIDGE\tDATAPATH\tHOSTS\tCONTROLLER\tOWNER")
+			found := len(args) == 0
+			for _, s := range list {
+				if len(args) == 1 && s.Name != args[0] {
+					continue
+				}
+				found = true
+				var hosts []string
+				for _, h := range s.Hosts {
+					hosts = append(hosts, string(h.Name))
+				}
+				owner := "none"
+				if s.Owner != 0 {
+					owner = fmt.Sprintf("process %d", s.Owner)
+					if !s.OwnerAlive {
+						owner += " (dead: the next up or down removes the lab)"
+					}
+				}
+				control := "none"
+				if s.Controller != "" {
+					control = s.Controller
+					if !s.Connected {
+						control += " (not connected)"
+					}
+				}
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Name, s.Phase, s.Bridge, s.Datapath, strings.Join(hosts, ","), control, owner)
+			}
+			if !found {
+				return fmt.Errorf("no lab %q: netsplit lab status lists those there are", args[0])
+			}
+			return w.Flush()
+		},
+	}
+	c.AddCommand(up, down, status)
+	return c
+}
+
+// binary is this program as a file, for agents on hosts.
+func binary() (string, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find this program's own file: %w", err)
+	}
+	return path, nil
+}
+
+func exactArgs(n int, what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) != n {
+			return usage("%s takes %s; see %s --help", c.CommandPath(), what, c.CommandPath())
+		}
+		return nil
+	}
+}

@@ -1,0 +1,93 @@
+// Command netsplit finds partition bugs in distributed systems from the switch
+// they hang on.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes of the program.
+const (
+	exitPass        = 0
+	exitFailed      = 1 // netsplit or the testbed failed
+	exitUsage       = 2
+	exitFindings    = 3   // broken, or beyond a bound the user stated
+	exitUndecided   = 4   // nothing but unknown or vacuous runs
+	exitInterrupted = 130 // as shells report SIGINT
+)
+
+// version is set at build time with -ldflags "-X main.version=…".
+var version = "dev"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// exitError carries the exit code of an outcome that is no failure of ours.
+type exitError struct {
+	code int
+	err  error // nil: said already
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// usage marks an error in how the program was called.
+func usage(format string, args ...any) error {
+	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	root := &cobra.Command{
+		Use:           "netsplit",
+		Short:         "find partition bugs in distributed systems from the switch they hang on",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Version:       version,
+	}
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usage("%w; see %s --help", err, c.CommandPath())
+	})
+	var conn daemonFlags
+	conn.register(root)
+	root.AddCommand(serveCommand(), campaignCommand(&conn), replayCommand(&conn), judgeCommand(), invariantsCommand(&conn),
+		labCommand(), targetCommand(), dashboardCommand(), agentCommand())
+
+	err := root.ExecuteContext(ctx)
+	var exit *exitError
+	switch {
+	case errors.As(err, &exit):
+		if exit.err != nil {
+			fmt.Fprintln(stderr, "netsplit:", exit.err)
+		}
+		return exit.code
+	case err != nil && ctx.Err() != nil:
+		fmt.Fprintln(stderr, "netsplit: interrupted")
+		return exitInterrupted
+	case err != nil:
+		fmt.Fprintln(stderr, "netsplit:", err)
+		return exitFailed
+	}
+	return exitPass
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"netsplit/api/client"
+	"netsplit/api/wire"
+)
+
+// progressFlags say how progress is shown.
+type progressFlags struct{ mode string }
+
+func (p *progressFlags) register(f *pflag.FlagSet) {
+	f.StringVar(&p.mode, "progress", "auto", "auto (redraw on a terminal, else lines), plain (lines) or none")
+}
+
+// progress tells on stderr what runs, what is done, what was found and how
+// long it may take. On a terminal one status line is redrawn; elsewhere a line
+// is written per finished run, and one every 30 s.
+type progress struct {
+	w      io.Writer
+	redraw bool
+	silent bool
+	began  time.Time
+	seen   map[string]bool // finished runs told
+	last   time.Time
+	width  int
+}
+
+func (p progressFlags) progress(w io.Writer, began time.Time) *progress {
+	out := &progress{w: w, began: began, seen: map[string]bool{}, silent: p.mode == "none", last: began}
+	if f, ok := w.(*os.File); ok && p.mode == "auto" && os.Getenv("CI") == "" && os.Getenv("TERM") != "dumb" {
+		out.redraw = term.IsTerminal(int(f.Fd()))
+	}
+	return out
+}
+
+func (p *progress) say(format string, args ...any) {
+	if p.silent {
+		return
+	}
+	p.clear()
+	fmt.Fprintf(p.w, format+"\n", args...)
+}
+
+func (p *progress) clear() {
+	if p.width > 0 {
+		fmt.Fprintf(p.w, "\r%s\r", strings.Repeat(" ", p.width))
+		p.width = 0
+	}
+}
+
+// update tells what is new.
+func (p *progress) update(ctx context.Context, cl *client.Client, c wire.Campaign) error {
+	if p.silent {
+		return nil
+	}
+	if c.Done > len(p.seen) {
+		runs, err := cl.Runs(ctx, c.ID, 200, "")
+		if err != nil {
+			return err
+		}
+		for _, r := range runs.Items {
+			if p.seen[r.ID] || r.Ended == nil {
+				continue
+			}
+			p.seen[r.ID] = true
+			p.say("%s  %-7s %s", r.ID, r.Verdict.Value, firstLine(r.Verdict.Reason))
+		}
+	}
+	line := p.status(c)
+	switch {
+	case p.redraw:
+		p.clear()
+		p.width = len([]rune(line))
+		fmt.Fprintf(p.w, "\r%s", line)
+	case time.Since(p.last) >= 30*time.Second:
+		p.last = time.Now()
+		p.say("%s", line)
+	}
+	return nil
+}
+
+// status is the state of a campaign on one line.
+func (p *progress) status(c wire.Campaign) string {
+	elapsed := time.Since(p.began).Round(time.Second)
+	left := "unknown"
+	if c.Done > 0 && c.Planned > c.Done {
+		left = "about " + (time.Since(p.began) / time.Duration(c.Done) * time.Duration(c.Planned-c.Done)).Round(5*time.Second).String()
+	}
+	if b := time.Duration(c.Spec.Budget); b > 0 {
+		rest := max(b-time.Since(p.began), 0).Round(time.Second)
+		if left == "unknown" {
+			left = "at most " + rest.String()
+		} else {
+			left += ", at most " + rest.String()
+		}
+	}
+	now := "preparing"
+	if len(c.Running) > 0 {
+		var short []string
+		for _, r := range c.Running {
+			short = append(short, strings.TrimPrefix(r, c.ID+"-"))
+		}
+		now = strings.Join(short, " ")
+	} else if c.State == "queued" {
+		now = "queued"
+	}
+	return fmt.Sprintf("[%v] %d of at most %d runs, %d findings; now: %s; left: %s", elapsed, c.Done, c.Planned, c.Findings, now, left)
+}
+
+func (p *progress) done() {
+	if !p.silent {
+		p.clear()
+	}
+}
+
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(s, "\n")
+	return s
+}
+
+func printInvariants(w io.Writer, list []wire.Invariant) error {
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(w, "no invariants: run a campaign first")
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(t, "ID\tTARGET\tSTATUS\tINVARIANT\tSUPPORT\tCHANGES\tRUNS\tCHANCE")
+	for _, i := range list {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%.2g\n", i.ID, i.Target, i.Status, i.Text, i.Support, i.Changes, i.Runs, i.Chance)
+	}
+	return t.Flush()
+}

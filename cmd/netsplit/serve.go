@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"netsplit/api"
+	"netsplit/campaign"
+	"netsplit/campaign/testbed"
+)
+
+// daemon is the service and its API in one process.
+type daemon struct {
+	service *campaign.Service
+	metrics *api.Metrics
+	ln      net.Listener
+	token   string
+	allowed []string
+}
+
+// daemonConfig is what serve and the in-process daemon differ in.
+type daemonConfig struct {
+	listen, openflow, testbed string
+	runsDir, store            string
+	tokenFile                 string
+	allowed                   []string
+	log                       *slog.Logger
+}
+
+// openDaemon opens the API's address first: if that is taken, nothing of the
+// testbed was touched yet.
+func openDaemon(ctx context.Context, c daemonConfig) (*daemon, error) {
+	token, err := api.LoadToken(c.tokenFile)
+	if err != nil {
+		return nil, err
+	}
+	ln, err := api.Listen(ctx, c.listen, token)
+	if err != nil {
+		return nil, err
+	}
+	d := &daemon{ln: ln, token: token, allowed: c.allowed, metrics: api.NewMetrics(version, nil)}
+	exe, err := binary()
+	if err != nil {
+		ln.Close()
+		return nil, err
+	}
+	cfg := campaign.Config{RunsDir: c.runsDir, StorePath: c.store, ControllerAddr: c.openflow, Binary: exe,
+		BinDir: filepath.Dir(exe), Metrics: d.metrics, Log: c.log, Version: version, APIAddr: ln.Addr().String()}
+	if c.testbed != "" {
+		tb, err := testbed.Read(c.testbed)
+		if err != nil {
+			ln.Close()
+			return nil, err
+		}
+		cfg.Testbed = tb
+	}
+	if d.service, err = campaign.Open(cfg); err != nil {
+		ln.Close()
+		return nil, err
+	}
+	d.metrics.StoreBytes(d.service.StoreSize)
+	return d, nil
+}
+
+// serve answers until ctx ends; then it heals everything and closes.
+func (d *daemon) serve(ctx context.Context) error {
+	h := api.New(api.Config{Service: d.service, Metrics: d.metrics, Keys: d.service.Keys(), Token: d.token,
+		AllowedHosts: d.allowed, Version: version})
+	err := api.Serve(ctx, d.ln, h)
+	if cerr := d.service.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+func serveCommand() *cobra.Command {
+	var c daemonConfig
+	var verbose bool
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "run the OpenFlow controller and the REST API",
+		Long: `Runs the OpenFlow controller and the REST API until it is told to stop.
+
+With --testbed it drives the switches and hosts of that file; point the switches
+at --openflow (ovs-vsctl set-controller BRIDGE tcp:ADDRESS:PORT). Without, each
+campaign makes labs of its own on this machine, which takes root.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c.log = newLog(cmd.ErrOrStderr(), verbose)
+			d, err := openDaemon(cmd.Context(), c)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.ErrOrStderr(), "netsplit: API on http://%s, switches on tcp:%s, records in %s\n",
+				d.ln.Addr(), d.service.ControllerAddr(), c.runsDir)
+			return d.serve(cmd.Context())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.listen, "listen", "127.0.0.1:7070", "address of the REST API; other than loopback needs a token")
+	f.StringVar(&c.openflow, "openflow", "127.0.0.1:6653", "address that switches connect to")
+	f.StringVar(&c.testbed, "testbed", "", "testbed file; without one, labs are made on this machine")
+	f.StringVar(&c.runsDir, "runs-dir", "runs", "where records of runs and the store are kept")
+	f.StringVar(&c.store, "store", "", "path of the store (default RUNS-DIR/netsplit.db)")
+	f.StringVar(&c.tokenFile, "token-file", "", "file with the bearer token (or set "+api.TokenEnv+")")
+	f.StringSliceVar(&c.allowed, "allowed-host", nil, "further host names under which the API may be asked")
+	f.BoolVarP(&verbose, "verbose", "v", false, "log more")
+	return cmd
+}
+
+func newLog(w io.Writer, verbose bool) *slog.Logger {
+	level := slog.LevelInfo
+	if verbose {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+}
+
+// quietLog keeps warnings of an in-process daemon for its log file.
+func quietLog(dir string) (*slog.Logger, func(), error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, nil, fmt.Errorf("make the runs directory: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "netsplit.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open the log: %w", err)
+	}
+	return newLog(f, false), func() { f.Close() }, nil
+}
