@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -177,5 +178,26 @@ func TestServeEndsWithItsContext(t *testing.T) {
 	if c, err := net.Dial("tcp", ln.Addr().String()); err == nil {
 		_ = c.Close()
 		t.Error("the port is still open")
+	}
+}
+
+// The page asks nobody else, and puts nothing that a target chose into markup.
+func TestPageIsSelfContained(t *testing.T) {
+	srv := serve(t, newFake(t))
+	for _, path := range []string{"/", "/static/page.js", "/static/page.css"} {
+		res, err := http.Get(srv.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(res.Body)
+		_ = res.Body.Close()
+		if err != nil || res.StatusCode != 200 || len(b) < 500 {
+			t.Fatalf("%s: %d, %d bytes, %v", path, res.StatusCode, len(b), err)
+		}
+		for _, bad := range []string{"http://", "https://", `="//`, "@import", "innerHTML", "outerHTML", "insertAdjacent", "document.write", "eval("} {
+			if strings.Contains(string(b), bad) {
+				t.Errorf("%s contains %s", path, bad)
+			}
+		}
 	}
 }
