@@ -66,7 +66,13 @@ func newBench(tb testing.TB, n int) *bench {
 
 	b.do("ovsdb-tool", "create", b.path("conf.db"), "/usr/share/openvswitch/vswitch.ovsschema")
 	b.daemon("ovsdb-server", b.path("conf.db"), "--remote=punix:"+b.path("db.sock"), "--unixctl="+b.path("db.ctl"), "--log-file="+b.path("db.log"))
-	b.until("ovsdb-server answers", func() error { _, err := os.Stat(b.path("db.sock")); return err })
+	b.until("ovsdb-server answers", func() error {
+		c, err := net.Dial("unix", b.path("db.sock"))
+		if err == nil {
+			c.Close()
+		}
+		return err
+	})
 	b.vsctl("--no-wait", "init")
 	b.startSwitch()
 	b.vsctl("add-br", bridge, "--", "set", "bridge", bridge, "datapath_type=netdev", "protocols=OpenFlow13",
