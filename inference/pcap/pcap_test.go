@@ -290,6 +290,11 @@ func TestReaderRefuses(t *testing.T) {
 	if _, err := readAll(t, huge); err == nil || !strings.Contains(err.Error(), "a block of 4294967280 bytes") {
 		t.Errorf("a block of 4 GiB: error %v", err)
 	}
+	long := append(append([]byte{}, huge[:48]...), 6, 0, 0, 0, 36, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x9e, 0, 0, 0, 60, 0, 0, 0,
+		1, 2, 3, 4, 36, 0, 0, 0) // pcapgo alone never comes back from one like it
+	if _, err := readAll(t, long); err == nil || !strings.Contains(err.Error(), "longer than the block") {
+		t.Errorf("captured length beyond the block: error %v", err)
+	}
 	rec := append(pcap(1), 0, 0, 0, 0, 0, 0, 0, 0, 20, 0, 0, 0, 20, 0, 0, 0, 1, 2, 3)
 	if _, err := readAll(t, rec); !errors.Is(err, ErrTruncated) {
 		t.Errorf("error %v, want ErrTruncated", err)

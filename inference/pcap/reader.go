@@ -91,58 +91,6 @@ func (r *Reader) Next() (f model.Frame, err error) {
 	return model.Frame{Num: r.num, At: ci.Timestamp.Sub(r.start), Data: data}, nil
 }
 
-// maxBlock bounds a packet and a block of pcapng: pcapgo makes room for as many
-// bytes as a length field says.
-const maxBlock = 16 << 20
-
-// blockGuard passes a pcapng file on and checks the length of each block.
-type blockGuard struct {
-	r     io.Reader
-	order binary.ByteOrder
-	head  []byte // of the current block, not passed on yet
-	left  int64  // bytes of the block behind head
-}
-
-func newBlockGuard(r *bufio.Reader) (*blockGuard, error) {
-	b, err := r.Peek(12)
-	if err != nil {
-		return nil, fmt.Errorf("pcap: no capture: %w", noEOF(err))
-	}
-	g := &blockGuard{r: r, order: binary.LittleEndian}
-	if binary.BigEndian.Uint32(b[8:]) == byteOrderMagic {
-		g.order = binary.BigEndian
-	}
-	return g, nil
-}
-
-func (g *blockGuard) Read(p []byte) (int, error) {
-	if len(p) == 0 {
-		return 0, nil
-	}
-	if len(g.head) == 0 && g.left == 0 {
-		head := make([]byte, 8)
-		if _, err := io.ReadFull(g.r, head); err != nil {
-			return 0, err
-		}
-		n := int64(g.order.Uint32(head[4:]))
-		if n < blockOverhead || n > maxBlock {
-			return 0, fmt.Errorf("a block of %d bytes: want %d to %d", n, blockOverhead, maxBlock)
-		}
-		g.head, g.left = head, n-8
-	}
-	if len(g.head) > 0 {
-		n := copy(p, g.head)
-		g.head = g.head[n:]
-		return n, nil
-	}
-	n, err := g.r.Read(p[:min(int64(len(p)), g.left)])
-	g.left -= int64(n)
-	if err == io.EOF && g.left > 0 {
-		err = io.ErrUnexpectedEOF
-	}
-	return n, err
-}
-
 // Start is the time of the first frame; zero before it was read.
 func (r *Reader) Start() time.Time { return r.start }
 
