@@ -17,7 +17,7 @@ import (
 // if they are.
 type PageParams struct {
 	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Most elements to answer"`
-	Cursor string `query:"cursor" maxLength:"4096" doc:"next of the page before"`
+	Cursor string `query:"cursor" minLength:"1" maxLength:"4096" doc:"next of the page before"`
 }
 
 // IDParam names what the path is about.
@@ -153,7 +153,7 @@ func (s *server) getFinding(ctx context.Context, in *IDParam) (*body[wire.Findin
 }
 
 type targetInput struct {
-	Target string `query:"target" maxLength:"1024" doc:"Only those of this target"`
+	Target string `query:"target" minLength:"1" maxLength:"1024" doc:"Only those of this target"`
 }
 
 func (s *server) listInvariants(ctx context.Context, in *targetInput) (*body[wire.Invariants], error) {
@@ -166,7 +166,7 @@ func (s *server) listInvariants(ctx context.Context, in *targetInput) (*body[wir
 
 type setInvariantInput struct {
 	IDParam
-	Target string `query:"target" maxLength:"1024" doc:"Needed only if more than one target has an invariant of this id"`
+	Target string `query:"target" minLength:"1" maxLength:"1024" doc:"Needed only if more than one target has an invariant of this id"`
 	Body   wire.InvariantChange
 }
 
