@@ -202,13 +202,13 @@ func TestQuiet(t *testing.T) {
 		return strings.Join(out, "\n")
 	}
 	before := rx()
-	time.Sleep(2500 * time.Millisecond) // IPv6 would have asked for its address and for routers by now
+	time.Sleep(1500 * time.Millisecond) // IPv6 would have asked for its address and for routers by now
 	if after := rx(); after != before {
 		t.Errorf("an idle lab spoke\n%s\n%s", before, after)
 	}
 	// As a check of this check.
 	sh(t, "nsenter --net=%s sh -c 'echo 0 > /proc/sys/net/ipv6/conf/e0/disable_ipv6'", netnsPath(l.Netns("n1")))
-	time.Sleep(2500 * time.Millisecond)
+	time.Sleep(1500 * time.Millisecond)
 	if after := rx(); after == before {
 		t.Error("with IPv6 nothing was heard either: this test shows nothing")
 	}

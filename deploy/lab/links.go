@@ -178,6 +178,14 @@ func removeLink(name string) error {
 	return nil
 }
 
+// removeTap deletes an interface of our namespace if it is a tap device.
+func removeTap(name string) error {
+	if l, err := netlink.LinkByName(name); err != nil || l.Type() != "tuntap" {
+		return nil
+	}
+	return removeLink(name)
+}
+
 // removeNetns kills what runs in a named namespace and deletes it; none of
 // that name is fine.
 func removeNetns(name string) error {

@@ -229,13 +229,23 @@ func (m *Manager) killDaemons(name string) error {
 }
 
 // stopOVS ends our own Open vSwitch, if there is one, and removes its files.
+// Bridges that somebody else made on it go with it.
 func (m *Manager) stopOVS(ctx context.Context) error {
 	if _, err := os.Stat(m.ownOVSDir()); err != nil {
 		return nil
 	}
-	// With --cleanup it removes its tap devices, which are persistent. It may
-	// be dead, or hang; then they are removed below.
-	ctl := filepath.Join(m.ownOVS().runDir, "vs.ctl")
+	// Its tap devices are persistent. It removes those of bridges that are
+	// deleted; it may be dead, or hang, so what is left is removed below.
+	o := m.ownOVS()
+	taps := []string{datapathTap}
+	if o.listens() {
+		rows, _ := o.table(ctx, "bridge", []string{"name"})
+		for _, row := range rows {
+			taps = append(taps, row[0])
+			_, _ = run(ctx, "ovs-vsctl", "--db=unix:"+o.socket(), "--timeout=5", "--if-exists", "del-br", row[0])
+		}
+	}
+	ctl := filepath.Join(o.runDir, "vs.ctl")
 	if _, err := os.Stat(ctl); err == nil {
 		_, _ = run(ctx, "ovs-appctl", "-t", ctl, "--timeout=5", "exit", "--cleanup")
 	}
@@ -246,8 +256,10 @@ func (m *Manager) stopOVS(ctx context.Context) error {
 		return err
 	}
 	if !switchRunsHere() {
-		if err := removeLink(datapathTap); err != nil {
-			return err
+		for _, name := range taps {
+			if err := removeTap(name); err != nil {
+				return err
+			}
 		}
 	}
 	if err := os.RemoveAll(m.ownOVSDir()); err != nil {
