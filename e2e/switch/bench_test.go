@@ -32,6 +32,7 @@ type bench struct {
 	hosts   []*host
 	testbed model.Testbed
 	vswitch *exec.Cmd
+	kinds   []string // of probes
 }
 
 // host is a namespace with one interface, e0, and a raw socket on it.
@@ -52,12 +53,15 @@ const bridge = "br0"
 // newBench starts Open vSwitch and n hosts.
 func newBench(tb testing.TB, n int) *bench {
 	tb.Helper()
+	if t, ok := tb.(*testing.T); ok {
+		t.Parallel() // the tests mostly wait
+	}
 	require(tb)
 	dir, err := os.MkdirTemp("", "nse")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	b := &bench{tb: tb, name: filepath.Base(dir), dir: dir, dpid: 0x4e53_0000_0000_0001}
+	b := &bench{tb: tb, name: filepath.Base(dir), dir: dir, dpid: 0x4e53_0000_0000_0001, kinds: kinds}
 	b.testbed.Name = b.name
 	tb.Cleanup(func() { os.RemoveAll(dir) })
 	b.do("ip", "netns", "add", b.sw())

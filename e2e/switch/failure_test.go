@@ -145,9 +145,8 @@ func TestKilledControllerMeansHealedNetwork(t *testing.T) {
 // expectUnicast is expect without the broadcast probes.
 func (b *bench) expectUnicast(what string, pass func(from, to model.NodeID) bool) {
 	b.tb.Helper()
-	old := kinds
-	kinds = []string{"tcp", "udp", "icmp", "fragment", "arp reply"}
-	defer func() { kinds = old }()
+	b.kinds = []string{"tcp", "udp", "icmp", "fragment", "arp reply"}
+	defer func() { b.kinds = kinds }()
 	b.expect(what, pass)
 }
 

@@ -87,7 +87,7 @@ func (b *bench) sendAll() []probe {
 			if from == to {
 				continue
 			}
-			for _, k := range kinds {
+			for _, k := range b.kinds {
 				n, f := frame(k, from, to)
 				from.send(b.tb, f)
 				out = append(out, probe{k, from, to, n})
