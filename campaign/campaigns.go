@@ -152,6 +152,7 @@ func (s *Service) runCampaign(ctx context.Context, j *job) error {
 	if err != nil {
 		return err
 	}
+	s.metrics.KnownTarget(t.Name, spec.Strategy)
 	if spec.Budget > 0 {
 		deadline := j.c.Created.Add(spec.Budget)
 		var cancel context.CancelFunc

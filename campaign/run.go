@@ -247,6 +247,7 @@ func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 		r.countLeaks(ctx)
 	}
 	ev.Exits, ev.Hung = r.procs.exits()
+	s.flush()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.packets.Flush(); err != nil {

@@ -29,6 +29,7 @@ type Work struct {
 // Metrics is told what happens, as it happens. Package api implements it.
 type Metrics interface {
 	KnownLinks(links []model.Link)
+	KnownTarget(target string, strategy model.Strategy)
 	CutStarted(shape model.Shape, links []model.Link)
 	CutEnded(reason string, links []model.Link)
 	PacketFate(link model.Link, fate string, n int)

@@ -177,6 +177,14 @@ func (s *session) Gate(host model.NodeID, at time.Time, frame []byte) {
 	s.metrics.GateDelay(d)
 }
 
+// flush enters the messages that were still incomplete when the run ended.
+func (s *session) flush() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.now()
+	s.read(at, nil, s.pipe.Flush(at), "end")
+}
+
 func comment(verdict string, step *inference.Step) string {
 	c := verdict
 	for i := range step.New {
@@ -209,7 +217,7 @@ func (s *session) read(at time.Duration, held *heldFrame, step *inference.Step, 
 // holds mu.
 func (s *session) carryOut(at time.Duration, held *heldFrame, ds []model.Decision) {
 	for _, d := range ds {
-		if d.Cut || d.Heal || (d.Action != "" && d.Reason != model.ReasonOpen) {
+		if telling(d) {
 			s.rec.Append(record.DecisionsFile, d)
 		}
 		switch {
@@ -236,6 +244,10 @@ func (s *session) carryOut(at time.Duration, held *heldFrame, ds []model.Decisio
 		}
 	}
 }
+
+// telling says whether a decision is worth a line: all but plain passes while
+// nothing is cut.
+func telling(d model.Decision) bool { return d.Reason != model.ReasonOpen }
 
 // count books a packet that met the cut, or the one that healed it.
 func (s *session) count(held *heldFrame, d model.Decision) {

@@ -55,7 +55,7 @@ var rooms = map[string]room{
 	"api/client":                           {may: []string{"api/wire", "model"}, why: "the client speaks the API and nothing else"},
 	"deploy/lab":                           {may: []string{"campaign/testbed", "model"}, why: "the lab hands out a testbed file and nothing else"},
 	"deploy/lab/labtest":                   {may: []string{"campaign/testbed", "deploy/lab", "model"}, why: "a sandbox for tests of the lab"},
-	"inference/recut":                      {may: []string{"model"}, why: "cuts captures anew for tests of the reading rooms"},
+	"inference/recut":                      {may: []string{"inference/packet", "model"}, why: "cuts captures anew for tests of the reading rooms"},
 	"deploy/grafana":                       {why: "a dashboard is data"},
 	"deploy/targets":                       {why: "a target is data"},
 	"deploy/targets/redis-sentinel/client": {may: []string{"model"}, why: "a workload runs on a host and speaks JSON lines"},
