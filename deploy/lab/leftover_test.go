@@ -304,6 +304,41 @@ func TestSwitchKilled(t *testing.T) {
 	checkWorld(t, before)
 }
 
+// TestOtherNamespacesSwitchIsNotOurs: netsplit in a container and outside have
+// the same paths, and from outside the container's processes can be seen.
+func TestOtherNamespacesSwitchIsNotOurs(t *testing.T) {
+	sh(t, "ip netns add elsewhere")
+	defer sh(t, "ip netns del elsewhere")
+	mustUp(t, Spec{Name: "demo", Hosts: twoHosts})
+	daemons := len(Default().ownDaemons())
+	if daemons == 0 {
+		t.Fatal("no daemon found")
+	}
+	// The same, seen from another network namespace.
+	fake := exec.Command("nsenter", "--net=/run/netns/elsewhere", "env", "OVS_RUNDIR="+Default().ownOVS().runDir,
+		"sh", "-c", "printf ovs-vswitchd > /proc/self/comm; echo ready; read x")
+	in, _ := fake.StdinPipe()
+	out, _ := fake.StdoutPipe()
+	if err := fake.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, _ := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+		t.Fatalf("%q", line)
+	}
+	comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", fake.Process.Pid))
+	if string(comm) != "ovs-vswitchd\n" {
+		t.Fatalf("it is called %q", comm)
+	}
+	if got := len(Default().ownDaemons()); got != daemons {
+		t.Errorf("%d daemons are ours, want %d", got, daemons)
+	}
+	mustDown(t, "demo")
+	in.Close()
+	if err := fake.Wait(); err != nil && fake.ProcessState.ExitCode() != 1 {
+		t.Errorf("another namespace's switch was ended: %v", err)
+	}
+}
+
 func TestSystemOVSIsUsedAndLeftAlone(t *testing.T) {
 	sys := &Manager{RunDir: t.TempDir(), SystemOVS: "/nowhere"}
 	// Somebody else's switch: an Open vSwitch where the machine's own would be.

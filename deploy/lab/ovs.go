@@ -174,8 +174,10 @@ type ovsDaemon struct {
 
 // ownDaemons lists the daemons of our own Open vSwitch by what is in their
 // environment. Pid files outlive what they name, and monitor processes have
-// none and rewrite their command line.
+// none and rewrite their command line. Those of other network namespaces are
+// not ours: in a container the same path is another directory.
 func (m *Manager) ownDaemons() []ovsDaemon {
+	own, _ := os.Readlink("/proc/self/ns/net")
 	want := []byte("OVS_RUNDIR=" + m.ownOVS().runDir)
 	var out []ovsDaemon
 	for _, pid := range pids() {
@@ -185,7 +187,7 @@ func (m *Manager) ownDaemons() []ovsDaemon {
 			continue
 		}
 		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-		if err != nil {
+		if link, lerr := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pid)); err != nil || lerr != nil || link != own {
 			continue
 		}
 		for v := range bytes.SplitSeq(env, []byte{0}) {
