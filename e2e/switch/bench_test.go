@@ -285,10 +285,9 @@ func (b *bench) host(id model.NodeID) *host {
 // marker precedes the number of a probe in a frame.
 const marker = "netsplit-probe"
 
-// open makes the raw socket and its reader.
-func (h *host) open(tb testing.TB) {
-	tb.Helper()
-	err := inside(h.ns, func() error {
+// socket opens a raw socket on the host's interface.
+func (h *host) socket() error {
+	return inside(h.ns, func() error {
 		fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, int(swap(unix.ETH_P_ALL)))
 		if err != nil {
 			return err
@@ -303,7 +302,12 @@ func (h *host) open(tb testing.TB) {
 			unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 100_000}),
 			unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: swap(unix.ETH_P_ALL), Ifindex: ifi.Index}))
 	})
-	if err != nil {
+}
+
+// open makes the raw socket and its reader.
+func (h *host) open(tb testing.TB) {
+	tb.Helper()
+	if err := h.socket(); err != nil {
 		tb.Fatalf("raw socket on %s: %v", h.id, err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
