@@ -234,8 +234,9 @@ func handshake(id uint64) []byte {
 	return b
 }
 
-// raw connects bytes instead of a switch and returns how the session ends.
-func raw(c *controller.Controller, b []byte) error {
+// raw connects bytes instead of a switch, closes after a while, and returns
+// how the session ends.
+func raw(c *controller.Controller, b []byte, while time.Duration) error {
 	ours, theirs := net.Pipe()
 	go func() {
 		buf := make([]byte, 4096)
@@ -247,6 +248,7 @@ func raw(c *controller.Controller, b []byte) error {
 	}()
 	go func() {
 		_, _ = theirs.Write(b)
+		time.Sleep(while)
 		theirs.Close()
 	}()
 	return c.Serve(ours)
@@ -274,7 +276,7 @@ func TestHostileBytesEndOnlyTheirConnection(t *testing.T) {
 	for name, b := range hostile {
 		t.Run(name, func(t *testing.T) {
 			end := make(chan error, 1)
-			go func() { end <- raw(c, b) }()
+			go func() { end <- raw(c, b, 50*time.Millisecond) }()
 			if err := get(t, "end of the session", end); err == nil {
 				t.Error("no error")
 			}
@@ -307,7 +309,7 @@ func FuzzSession(f *testing.F) {
 		if greet {
 			b = append(handshake(9), b...)
 		}
-		if err := raw(c, b); err == nil {
+		if err := raw(c, b, 0); err == nil {
 			t.Error("session over, no error")
 		}
 		if n := len(c.Switches()); n != 0 {
