@@ -37,10 +37,15 @@ type search struct {
 	clean    []string // judged runs of clean scenarios
 	done     bool
 	due      bool   // the core waits for invariants
+	more     int    // further clean runs to hand out: those so far taught nothing
 	why      string // why the core is done
 	failures int    // in a row, of netsplit or the testbed
 	err      error
 }
+
+// maxMoreClean bounds the clean runs that are added, one by one, while no
+// invariant can be told from chance.
+const maxMoreClean = 3
 
 // maxFailuresInARow of runs that failed for netsplit's or the testbed's own
 // reasons end a campaign: something is wrong that more runs will not mend.
@@ -143,26 +148,39 @@ func (s *search) next(ctx context.Context) (Work, bool) {
 		if s.done || s.err != nil || ctx.Err() != nil {
 			return Work{}, false
 		}
+		if s.more > 0 {
+			s.more--
+			sc := model.Scenario{ID: fmt.Sprintf("more%d", s.runs+1), Strategy: model.StrategyClean, Seed: s.spec.Seed + uint64(s.runs+1),
+				Why: fmt.Sprintf("no invariant can be told from chance after %d clean runs: one more", len(s.clean))}
+			return s.take(sc), true
+		}
 		r, err := s.ready(explorer.Input{Kind: explorer.InputAsk, Slots: 1})
 		if err != nil {
 			s.fail(err)
 			return Work{}, false
 		}
 		if len(r.Scenarios) > 0 {
-			sc := r.Scenarios[0]
-			s.out[sc.ID] = true
-			s.runs++
-			w := Work{Campaign: s.campaign, Run: fmt.Sprintf("%s-r%04d", s.campaign, s.runs), Spec: s.spec, Scenario: sc}
-			s.started(w.Run, sc)
-			return w, true
+			return s.take(r.Scenarios[0]), true
 		}
 		if r.Done || len(s.out) == 0 {
-			s.done, s.why = true, r.Why
+			s.done = true
+			if s.why == "" {
+				s.why = r.Why
+			}
 			s.cond.Broadcast()
 			return Work{}, false
 		}
 		s.cond.Wait()
 	}
+}
+
+// take makes a work item of a scenario. The caller holds mu.
+func (s *search) take(sc model.Scenario) Work {
+	s.out[sc.ID] = true
+	s.runs++
+	w := Work{Campaign: s.campaign, Run: fmt.Sprintf("%s-r%04d", s.campaign, s.runs), Spec: s.spec, Scenario: sc}
+	s.started(w.Run, sc)
+	return w
 }
 
 // back gives a finished run to the core.
@@ -205,6 +223,13 @@ func (s *search) mineIfDue() error {
 	invs, results, err := s.mine(s.clean)
 	if err != nil {
 		return fmt.Errorf("mining after %d clean runs: %w", len(s.clean), err)
+	}
+	if len(invs) == 0 && s.spec.Strategy == model.StrategyCoFI {
+		if len(s.clean) < s.spec.Clean+maxMoreClean {
+			s.more = 1
+			return nil
+		}
+		s.why = fmt.Sprintf("no invariant can be told from chance after %d clean runs: give it more (clean), or a workload that changes the variables more often", len(s.clean))
 	}
 	return s.step(explorer.Input{Kind: explorer.InputInvariants, Invariants: invs, Results: results})
 }

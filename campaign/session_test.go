@@ -179,6 +179,7 @@ func TestTheCutAndTheHealFallBetweenTwoPackets(t *testing.T) {
 	if got := fmt.Sprint(gate.released); got != fmt.Sprint(want) {
 		t.Errorf("released\n%v\nwant\n%v", got, want)
 	}
+	<-s.inForce
 	if s.proof.Wanted != 3 || s.proof.Dropped != 2 {
 		t.Errorf("wanted %d, dropped %d: want 3 and 2", s.proof.Wanted, s.proof.Dropped)
 	}
@@ -247,6 +248,7 @@ func TestResetUsesTheSequenceNumbersTheReceiversExpect(t *testing.T) {
 	if got := fmt.Sprint(gate.released); got != want {
 		t.Errorf("released %s, want %s", got, want)
 	}
+	<-s.inForce
 	if s.proof.ResetConns != 1 {
 		t.Errorf("%d connections reset, want 1", s.proof.ResetConns)
 	}

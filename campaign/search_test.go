@@ -1,0 +1,204 @@
+package campaign
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"netsplit/explorer"
+	"netsplit/model"
+)
+
+// fakeRuns is a runner whose target meets one inconsistent state in every run.
+type fakeRuns struct {
+	mu   sync.Mutex
+	ran  []Work
+	fail func(Work) error
+}
+
+func (f *fakeRuns) Run(ctx context.Context, w Work) (model.RunSummary, error) {
+	f.mu.Lock()
+	f.ran = append(f.ran, w)
+	n := len(f.ran)
+	f.mu.Unlock()
+	sum := model.RunSummary{RunMeta: model.RunMeta{Campaign: w.Campaign, Run: w.Run, Scenario: w.Scenario},
+		Verdict: model.Verdict{Value: model.VerdictPass}}
+	sum.Result = model.RunResult{Scenario: w.Scenario.ID, States: metStates, Duration: 1e9}
+	if w.Scenario.Strategy == model.StrategyCoFI {
+		sum.Result.Reached = true
+		if n%2 == 0 {
+			sum.Result.HealClass = &model.Class{Type: fmt.Sprint("t", n), From: "n1", To: "n2", State: *w.Scenario.State}
+		}
+	}
+	if f.fail != nil {
+		if err := f.fail(w); err != nil {
+			return sum, err
+		}
+	}
+	return sum, nil
+}
+
+var (
+	varA      = model.VarRef{Name: "v", Node: "n1"}
+	varB      = model.VarRef{Name: "v", Node: "n2"}
+	anInv     = model.Invariant{ID: model.InvariantID(model.RelationEqual, varA, varB), Relation: model.RelationEqual, A: varA, B: varB, Status: model.InvariantMined}
+	metStates = []model.MetState{{Invariant: anInv.ID, State: model.State{A: "x", B: "y"}, Count: 1}}
+)
+
+type keptInputs struct {
+	mu  sync.Mutex
+	all []json.RawMessage
+}
+
+func (k *keptInputs) keep(_ string, in ...json.RawMessage) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.all = append(k.all, in...)
+	return nil
+}
+
+func (k *keptInputs) inputs(t *testing.T) []explorer.Input {
+	t.Helper()
+	var out []explorer.Input
+	for _, b := range k.all {
+		var in explorer.Input
+		if err := json.Unmarshal(b, &in); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, in)
+	}
+	return out
+}
+
+func testSearch(k *keptInputs, r Runner, mine func([]string) ([]model.Invariant, []model.RunResult, error)) (*search, *[]model.RunSummary) {
+	cfg := explorer.Config{Strategy: model.StrategyCoFI, Seed: 1, Nodes: []model.NodeID{"n1", "n2", "n3"}, Hosts: []model.NodeID{"n1", "n2", "n3"},
+		Effect: model.Drop, Runs: 6, Clean: 3, Retries: 1}
+	var finished []model.RunSummary
+	var mu sync.Mutex
+	return &search{spec: model.CampaignSpec{Strategy: cfg.Strategy, Clean: 3, Runs: 6}, campaign: "c", keep: k.keep, runner: r, mine: mine,
+		core: explorer.NewCore(cfg), started: func(string, model.Scenario) {},
+		finished: func(s model.RunSummary) { mu.Lock(); finished = append(finished, s); mu.Unlock() }}, &finished
+}
+
+func mineOne(clean []string) ([]model.Invariant, []model.RunResult, error) {
+	return []model.Invariant{anInv}, []model.RunResult{{Scenario: "s0001", States: metStates}}, nil
+}
+
+func TestASearchRunsItsCleanAndItsFaultRuns(t *testing.T) {
+	r, k := &fakeRuns{}, &keptInputs{}
+	s, finished := testSearch(k, r, mineOne)
+	if err := s.restore(nil, nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.run(context.Background(), 3); err != nil {
+		t.Fatal(err)
+	}
+	clean, fault := 0, 0
+	ids := map[string]bool{}
+	for _, f := range *finished {
+		if ids[f.Run] {
+			t.Errorf("run id %s was given twice", f.Run)
+		}
+		ids[f.Run] = true
+		if f.Scenario.Strategy == model.StrategyClean {
+			clean++
+		} else {
+			fault++
+		}
+	}
+	if clean != 3 || fault == 0 || fault > 6 {
+		t.Errorf("%d clean and %d fault runs, want 3 and 1 to 6", clean, fault)
+	}
+}
+
+// The daemon dies while runs are out: what was under way counts as lost and is
+// run again, what is done stays done, and no run id is given twice.
+func TestARestartedSearchGoesOnWhereItWas(t *testing.T) {
+	k := &keptInputs{}
+	ctx, die := context.WithCancel(context.Background())
+	r := &fakeRuns{}
+	r.fail = func(w Work) error {
+		if w.Scenario.Strategy == model.StrategyCoFI {
+			die() // in the middle of the first fault run
+		}
+		return nil
+	}
+	s, finished := testSearch(k, r, mineOne)
+	if err := s.restore(nil, nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.run(ctx, 1); err == nil {
+		t.Fatal("the search did not notice that it was interrupted")
+	}
+	done := slices.Clone(*finished)
+	if len(done) != 3 {
+		t.Fatalf("%d runs finished before the end, want the 3 clean ones", len(done))
+	}
+
+	again := &fakeRuns{}
+	s2, finished2 := testSearch(k, again, mineOne)
+	if err := s2.restore(k.inputs(t), done, 4); err != nil {
+		t.Fatal(err)
+	}
+	if err := s2.run(context.Background(), 2); err != nil {
+		t.Fatal(err)
+	}
+	if again.ran[0].Scenario.ID != r.ran[3].Scenario.ID {
+		t.Errorf("the lost scenario %s was not run again first, but %s", r.ran[3].Scenario.ID, again.ran[0].Scenario.ID)
+	}
+	for _, w := range again.ran {
+		if w.Scenario.Strategy == model.StrategyClean {
+			t.Errorf("a clean run was repeated: %s", w.Scenario.ID)
+		}
+		if w.Run <= "c-r0004" {
+			t.Errorf("run id %s was given before", w.Run)
+		}
+	}
+	if len(*finished2) == 0 {
+		t.Error("nothing was run after the restart")
+	}
+}
+
+func TestCleanRunsAreAddedWhileNothingCanBeMined(t *testing.T) {
+	calls := 0
+	r, k := &fakeRuns{}, &keptInputs{}
+	s, finished := testSearch(k, r, func(clean []string) ([]model.Invariant, []model.RunResult, error) {
+		calls++
+		if len(clean) < 5 {
+			return nil, nil, nil
+		}
+		return mineOne(clean)
+	})
+	if err := s.restore(nil, nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.run(context.Background(), 2); err != nil {
+		t.Fatal(err)
+	}
+	clean := 0
+	for _, f := range *finished {
+		if f.Scenario.Strategy == model.StrategyClean {
+			clean++
+		}
+	}
+	if clean != 5 || calls != 3 {
+		t.Errorf("%d clean runs, mined %d times: want 5 and 3", clean, calls)
+	}
+}
+
+func TestACampaignEndsWhenNetsplitItselfKeepsFailing(t *testing.T) {
+	r, k := &fakeRuns{fail: func(Work) error { return fmt.Errorf("no switch") }}, &keptInputs{}
+	s, _ := testSearch(k, r, mineOne)
+	if err := s.restore(nil, nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.run(context.Background(), 1); err == nil {
+		t.Fatal("a campaign whose runs all fail ended without an error")
+	}
+	if len(r.ran) > maxFailuresInARow {
+		t.Errorf("%d runs were tried, want at most %d", len(r.ran), maxFailuresInARow)
+	}
+}
