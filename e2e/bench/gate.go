@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// ladder are the rates offered, in packets a second. The best rate that came
+// through counts: beyond what a path carries, more load means less throughput.
+var ladder = []int{4000, 8000, 12000, 16000, 24000, 32000, 48000, 64000, 96000}
+
+const (
+	// rung is how long a rate is offered, and run-in the part of it that does
+	// not count.
+	rung  = 500 * time.Millisecond
+	runIn = 100 * time.Millisecond
+)
+
+// variant is one way of getting packets from host a to host b.
+type variant struct {
+	name  string
+	bed   *bed
+	send  *sender
+	ready func(context.Context) error // makes the switch work this way
+
+	rate map[int][]float64 // best packets/s by payload size, one per round
+	p50  []time.Duration   // of round trips, one per round
+	p99  []time.Duration
+}
+
+// gateCost measures throughput and round trips of plain forwarding, of the
+// gate, and of ovs-testcontroller, one after the other, in every round.
+func gateCost(ctx context.Context, ours *ourBed, other *bed, rounds, pings int, say func(string, ...any)) ([]row, error) {
+	mine, err := ours.newSender(hostA, hostB)
+	if err != nil {
+		return nil, err
+	}
+	theirs, err := other.newSender(hostA, hostB)
+	if err != nil {
+		return nil, err
+	}
+	gated := func(on bool) func(context.Context) error {
+		return func(ctx context.Context) error {
+			ours.gate.Store(nil)
+			if on {
+				return ours.fabric.SetTaps(ctx, thePair, nil)
+			}
+			return ours.fabric.SetTaps(ctx, nil, nil)
+		}
+	}
+	nothing := func(context.Context) error { return nil }
+	plain := &variant{name: "plain forwarding", bed: ours.bed, send: mine, ready: gated(false)}
+	gate := &variant{name: "gate", bed: ours.bed, send: mine, ready: gated(true)}
+	test := &variant{name: "ovs-testcontroller", bed: other, send: theirs, ready: nothing}
+	all := []*variant{plain, gate, test}
+	sizes := []int{64, 1400}
+	for _, v := range all {
+		v.rate = map[int][]float64{}
+	}
+	for round := range rounds {
+		// Who comes first changes, so that no one has the better place.
+		for i := range all {
+			v := all[(i+round)%len(all)]
+			if err := v.ready(ctx); err != nil {
+				return nil, err
+			}
+			// What Open vSwitch has cached of the other rules is gone after this.
+			time.Sleep(600 * time.Millisecond)
+			for _, size := range sizes {
+				best, err := v.throughput(ctx, size)
+				if err != nil {
+					return nil, fmt.Errorf("%s: %w", v.name, err)
+				}
+				v.rate[size] = append(v.rate[size], best)
+			}
+			took, err := v.bed.roundTrips(ctx, pings, 2*time.Millisecond)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", v.name, err)
+			}
+			v.p50, v.p99 = append(v.p50, quantile(took, .5)), append(v.p99, quantile(took, .99))
+			say("gate round %d/%d, %s: %.0f packets/s of 64, %.0f of 1400 bytes; round trip p50 %v p99 %v", round+1, rounds, v.name,
+				v.rate[64][round], v.rate[1400][round], v.p50[round].Round(time.Microsecond), v.p99[round].Round(time.Microsecond))
+		}
+	}
+	if err := plain.ready(ctx); err != nil {
+		return nil, err
+	}
+	// Nothing may have been lost between the gate and its owner unnoticed.
+	counts := ours.fabric.Counts()
+	if counts.Held != counts.Released {
+		return nil, fmt.Errorf("the gate held %d packets and released %d", counts.Held, counts.Released)
+	}
+
+	var rows []row
+	for _, size := range sizes {
+		r := spreadOf(ratios(gate.rate[size], test.rate[size]))
+		rows = append(rows, row{
+			what: fmt.Sprintf("gate, packets/s of %d bytes, beside ovs-testcontroller", size),
+			ours: spreadOf(gate.rate[size]).text("%.0f"), beside: spreadOf(test.rate[size]).text("%.0f"),
+			ratio: r.text("%.2f"), goal: "at least 1.0", met: is(r.mid >= 1)})
+		rows = append(rows, row{
+			what: fmt.Sprintf("gate, packets/s of %d bytes, beside plain forwarding", size),
+			ours: spreadOf(gate.rate[size]).text("%.0f"), beside: spreadOf(plain.rate[size]).text("%.0f"),
+			ratio: spreadOf(ratios(gate.rate[size], plain.rate[size])).text("%.2f")})
+	}
+	for _, q := range []struct {
+		name             string
+		gate, test, none []time.Duration
+	}{{"p50", gate.p50, test.p50, plain.p50}, {"p99", gate.p99, test.p99, plain.p99}} {
+		added, beside := micros(minus(q.gate, q.none)), micros(minus(q.test, q.none))
+		rows = append(rows, row{
+			what: "gate, added round trip " + q.name + " in µs, beside ovs-testcontroller",
+			ours: spreadOf(added).text("%.0f"), beside: spreadOf(beside).text("%.0f"),
+			ratio: spreadOf(ratios(added, beside)).text("%.2f")})
+		rows = append(rows, row{
+			what: "gate, round trip " + q.name + " in µs, beside plain forwarding",
+			ours: spreadOf(micros(q.gate)).text("%.0f"), beside: spreadOf(micros(q.none)).text("%.0f"),
+			ratio: spreadOf(ratios(micros(q.gate), micros(q.none))).text("%.2f")})
+	}
+	return rows, nil
+}
+
+// throughput climbs the ladder and gives the best rate at which payloads of
+// the size arrived, as the receiving host's interface counts them.
+func (v *variant) throughput(ctx context.Context, size int) (float64, error) {
+	best := 0.0
+	poor := 0
+	link := v.bed.links[hostB]
+	for _, rate := range ladder {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		end, err := v.send.begin(order{Size: size, Rate: rate, Time: rung})
+		if err != nil {
+			return 0, err
+		}
+		began := time.Now()
+		time.Sleep(runIn)
+		from, _, err := link.packets()
+		t := time.Now()
+		if err != nil {
+			return 0, err
+		}
+		time.Sleep(rung - 20*time.Millisecond - time.Since(began))
+		to, _, err := link.packets()
+		took := time.Since(t)
+		if err != nil {
+			return 0, err
+		}
+		if _, err := end(); err != nil {
+			return 0, err
+		}
+		if err := v.bed.drained(ctx); err != nil {
+			return 0, err
+		}
+		got := float64(to-from) / took.Seconds()
+		best = max(best, got)
+		if poor++; got > .6*float64(rate) {
+			poor = 0
+		}
+		if poor == 2 {
+			break
+		}
+	}
+	return best, nil
+}
+
+// drained waits until no more packets arrive, at most 3 s.
+func (b *bed) drained(ctx context.Context) error {
+	last, _, err := b.links[hostB].packets()
+	for end := time.Now().Add(3 * time.Second); err == nil && time.Now().Before(end); {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(60 * time.Millisecond):
+		}
+		var now uint64
+		if now, _, err = b.links[hostB].packets(); now-last < 3 {
+			return err
+		}
+		last = now
+	}
+	return err
+}

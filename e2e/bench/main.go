@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/pprof"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	if len(os.Args) > 1 && (os.Args[1] == "child" || os.Args[1] == "agent") {
+		args := os.Args[1:]
+		if args[0] == "child" {
+			args = args[1:]
+		}
+		if err := child(args); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", strings.Join(args, " ")+":", err)
+			os.Exit(1)
+		}
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// parts are what can be measured, in this order.
+var parts = []string{"leaks", "gate", "mirror", "codec", "campaigns"}
+
+func run(ctx context.Context, args []string) (err error) {
+	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
+	only := fs.String("only", strings.Join(parts, ","), "what to measure")
+	cuts := fs.Int("cuts", 1000, "cuts at the gate, and as many by drop rules")
+	rounds := fs.Int("rounds", 5, "rounds of the gate's throughput")
+	pings := fs.Int("pings", 500, "round trips in each of them")
+	pairs := fs.Int("pairs", 7, "iperf3 pairs with and without mirror")
+	each := fs.Duration("iperf", 3*time.Second, "length of an iperf3 measurement")
+	root := fs.String("root", ".", "the checkout, with bin/netsplit built")
+	limit := fs.Duration("limit", 15*time.Minute, "give up after")
+	profile := fs.String("cpuprofile", "", "write a CPU profile of the gate's process here")
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	if os.Geteuid() != 0 {
+		return errors.New("labs need root: run it with sudo")
+	}
+	want := strings.Split(*only, ",")
+	for _, w := range want {
+		if !slices.Contains(parts, w) {
+			return fmt.Errorf("nothing called %q to measure: %s", w, strings.Join(parts, ", "))
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, *limit)
+	defer cancel()
+	if *profile != "" {
+		f, err := os.Create(*profile)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+	}
+	began := time.Now()
+	say := func(format string, args ...any) {
+		fmt.Fprintf(os.Stderr, "%4.0fs load %s  %s\n", time.Since(began).Seconds(), load(), fmt.Sprintf(format, args...))
+	}
+	loads := []string{load()}
+	var rows []row
+	add := func(part string, f func() ([]row, error)) {
+		if err != nil || !slices.Contains(want, part) {
+			return
+		}
+		var more []row
+		more, err = f()
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			err = fmt.Errorf("%s: %w", part, err)
+		}
+		rows = append(rows, more...)
+		loads = append(loads, load())
+	}
+	// Labs are there while they are needed: ports of idle ones are polled too.
+	add("leaks", func() ([]row, error) {
+		return onBed(ctx, func(b *ourBed) ([]row, error) { return leaks(ctx, b, *cuts, say) })
+	})
+	add("gate", func() ([]row, error) {
+		return onBed(ctx, func(b *ourBed) ([]row, error) {
+			other, err := newOtherBed(ctx)
+			if err != nil {
+				return nil, err
+			}
+			rows, err := gateCost(ctx, b, other, *rounds, *pings, say)
+			return rows, errors.Join(err, other.close())
+		})
+	})
+	add("mirror", func() ([]row, error) {
+		return onBed(ctx, func(b *ourBed) ([]row, error) { return mirrorCost(ctx, b, *pairs, *each, say) })
+	})
+	add("codec", func() ([]row, error) { return codecCost(ctx, *root) })
+	add("campaigns", func() ([]row, error) {
+		return campaignCost(ctx, *root, []trial{
+			{target: "redis-sentinel", labs: 1, clean: 0, runs: 3},
+			{target: "redis-sentinel", labs: 3, clean: 0, runs: 6},
+			{target: "gossip", labs: 1, clean: 0, runs: 3},
+			{target: "gossip", labs: 2, clean: 0, runs: 6},
+			{target: "gossip", labs: 4, clean: 0, runs: 8},
+			{target: "gossip", labs: 8, clean: 0, runs: 16},
+		}, say)
+	})
+	fmt.Printf("%d processors, %s; load average (1 minute) before and after each part: %s; %s in all\n", runtime.NumCPU(), time.Now().UTC().Format(time.RFC3339),
+		strings.Join(loads, " "), time.Since(began).Round(time.Second))
+	fmt.Println("Figures are median (least to greatest) of measurements taken in turn; ratios are of pairs.")
+	fmt.Println()
+	return errors.Join(err, print(os.Stdout, rows))
+}
+
+// onBed makes a lab for one part, and removes it.
+func onBed(ctx context.Context, f func(*ourBed) ([]row, error)) ([]row, error) {
+	b, err := newOurBed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := f(b)
+	return rows, errors.Join(err, b.close())
+}
+
+// load is the load average of the last minute.
+func load() string {
+	b, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "?"
+	}
+	first, _, _ := strings.Cut(string(b), " ")
+	return first
+}

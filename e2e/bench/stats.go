@@ -1,0 +1,105 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// number is what a table holds: figures, and durations in a unit of choice.
+type number interface {
+	~int | ~int64 | ~uint64 | ~float64
+}
+
+// quantile is the value below which a part q of the sorted copy of vs lies,
+// by nearest rank; zero without values.
+func quantile[T cmp.Ordered](vs []T, q float64) T {
+	if len(vs) == 0 {
+		var zero T
+		return zero
+	}
+	s := slices.Sorted(slices.Values(vs))
+	return s[int(q*float64(len(s)-1)+.5)]
+}
+
+// spread is median, least and greatest of repeated measurements.
+type spread struct{ mid, min, max float64 }
+
+func spreadOf[T number](vs []T) spread {
+	if len(vs) == 0 {
+		return spread{}
+	}
+	return spread{float64(quantile(vs, .5)), float64(slices.Min(vs)), float64(slices.Max(vs))}
+}
+
+// text is "median (least to greatest)", each printed with format.
+func (s spread) text(format string) string {
+	return fmt.Sprintf(format+" ("+format+" to "+format+")", s.mid, s.min, s.max)
+}
+
+// ratios divides pair by pair; pairs whose divisor is not positive are left
+// out.
+func ratios[T, U number](a []T, b []U) []float64 {
+	var out []float64
+	for i := range min(len(a), len(b)) {
+		if b[i] > 0 {
+			out = append(out, float64(a[i])/float64(b[i]))
+		}
+	}
+	return out
+}
+
+// minus subtracts pair by pair.
+func minus(a, b []time.Duration) []time.Duration {
+	var out []time.Duration
+	for i := range min(len(a), len(b)) {
+		out = append(out, a[i]-b[i])
+	}
+	return out
+}
+
+// micros are durations in microseconds.
+func micros(ds []time.Duration) []float64 {
+	out := make([]float64, len(ds))
+	for i, d := range ds {
+		out[i] = float64(d) / float64(time.Microsecond)
+	}
+	return out
+}
+
+// row is one line of the table.
+type row struct {
+	what, ours, beside, ratio, goal string
+	met                             mark
+}
+
+// mark says whether a goal was met.
+type mark string
+
+const (
+	met    mark = "met"
+	missed mark = "MISSED"
+	noGoal mark = ""
+)
+
+func is(ok bool) mark {
+	if ok {
+		return met
+	}
+	return missed
+}
+
+// print writes the table.
+func print(w io.Writer, rows []row) error {
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(t, "WHAT\tNETSPLIT\tBESIDE\tRATIO\tGOAL\t")
+	fmt.Fprintln(t, strings.Repeat("-\t", 6))
+	for _, r := range rows {
+		fmt.Fprintln(t, strings.Join([]string{r.what, r.ours, r.beside, r.ratio, r.goal, string(r.met)}, "\t"))
+	}
+	return t.Flush()
+}

@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Measures netsplit on this machine and prints one table: under 10 minutes, as
+# root, best with nothing else running. Leaves nothing behind.
+# Arguments go to the program: see e2e/bench/main.go, e.g. -only leaks,gate.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+go=${GO:-go}
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+$go build -o "$dir/bench" ./e2e/bench
+"$dir/bench" "$@"
