@@ -32,7 +32,7 @@ type Bed struct {
 	read   chan struct{}      // closed when that reader ended
 }
 
-// fenceLimit is how long a switch may take to answer a barrier.
+// fenceLimit is how long a switch may take to confirm a cut or a heal.
 const fenceLimit = 2 * time.Second
 
 // newBed takes over the switches of a testbed and starts an agent on every
@@ -131,7 +131,7 @@ func (b *Bed) tap(ctx context.Context, s *session, pairs []fabric.Pair, fault bo
 func (b *Bed) calm(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	err := b.fabric.SetTaps(ctx, nil, nil)
+	err := b.fabric.Flush(ctx)
 	b.run.Store(nil)
 	if b.mirror != nil {
 		b.stop()
@@ -145,12 +145,27 @@ func (b *Bed) calm(ctx context.Context) error {
 // Release sends a held frame on to its host.
 func (b *Bed) Release(frame []byte, to model.NodeID) error { return b.fabric.Release(frame, to) }
 
-// Fence returns when everything sent to the switches before it was carried
-// out, or with an error after fenceLimit.
-func (b *Bed) Fence() error {
+// cutID is the id of a run's one cut in its rules' cookies.
+const cutID = 1
+
+// Cut puts the partition's drop rules behind the gate.
+func (b *Bed) Cut(p model.Partition) error {
 	ctx, cancel := context.WithTimeout(context.Background(), fenceLimit)
 	defer cancel()
-	return b.fabric.Fence(ctx)
+	return b.fabric.CutBehind(ctx, cutID, p)
+}
+
+// Heal takes them away.
+func (b *Bed) Heal() error {
+	ctx, cancel := context.WithTimeout(context.Background(), fenceLimit)
+	defer cancel()
+	return b.fabric.Heal(ctx, cutID)
+}
+
+// HostOf is the host that a hardware address belongs to, "" if none does.
+func (b *Bed) HostOf(mac [6]byte) model.NodeID {
+	h, _ := b.fabric.HostOf(mac[:])
+	return h
 }
 
 // MAC is the hardware address of a host.

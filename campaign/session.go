@@ -42,16 +42,23 @@ type session struct {
 	delays      []time.Duration
 	retransmits int
 	incomplete  []string
-	inForce     chan struct{} // closed when the fence behind the cut was answered
-	healed      chan struct{} // closed when the heal was decided
+	inForce     chan struct{}  // closed when the switch has confirmed the cut, or not
+	healed      chan struct{}  // closed when the heal was decided
+	lifted      sync.WaitGroup // the rules behind the gate are being taken away
 }
 
 // gateway is what a session asks of the switch.
 type gateway interface {
 	// Release sends a held frame on to its host.
 	Release(frame []byte, to model.NodeID) error
-	// Fence returns when everything sent before it has been carried out.
-	Fence() error
+	// Cut puts drop rules behind the gate and returns when the switch has
+	// carried out everything sent before. The gate refuses already: the rules
+	// stop what does not come to it, such as other broadcasts.
+	Cut(p model.Partition) error
+	// Heal takes those rules away again.
+	Heal() error
+	// HostOf is the host that a hardware address belongs to; "" for a group.
+	HostOf(mac [6]byte) model.NodeID
 	// MAC is the hardware address of a host.
 	MAC(host model.NodeID) (net.HardwareAddr, bool)
 }
@@ -147,14 +154,18 @@ func (s *session) Gate(host model.NodeID, at time.Time, frame []byte) {
 	t := at.Sub(s.start)
 	f := model.Frame{Num: s.frames, At: t, Host: host, Data: frame}
 	step := s.pipe.Step(f)
+	// What has no address of a host goes by its hardware addresses: a cut
+	// holds for every Ethernet type.
+	if step.Packet.From == "" {
+		step.Packet.From = host
+	}
+	if step.Packet.To == "" && len(frame) >= 6 {
+		step.Packet.To = s.gate.HostOf([6]byte(frame))
+	}
 	held := &heldFrame{at: t, data: frame, to: step.Packet.To, packet: step.Packet}
 	s.read(t, held, step, "gate")
 
-	from := step.Packet.From
-	if from == "" {
-		from = host
-	}
-	pkt := &model.HeldPacket{Frame: s.frames, From: from, To: step.Packet.To, Bytes: len(frame), Again: step.Again}
+	pkt := &model.HeldPacket{Frame: s.frames, From: step.Packet.From, To: step.Packet.To, Bytes: len(frame), Again: step.Again}
 	for i := range step.New {
 		pkt.Messages = append(pkt.Messages, step.New[i].Num)
 	}
@@ -275,9 +286,10 @@ func (s *session) cut(at time.Duration, held *heldFrame) {
 		s.proof.ResetConns = s.reset(held)
 	}
 	go func() {
-		err := s.gate.Fence()
+		err := s.gate.Cut(s.scn.Partition)
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		defer close(s.inForce)
 		if err != nil {
 			s.incomplete = append(s.incomplete, fmt.Sprintf("the switch did not confirm the cut: %v", err))
 			return
@@ -287,7 +299,6 @@ func (s *session) cut(at time.Duration, held *heldFrame) {
 		if s.isCut {
 			s.event(s.proof.InForceAt, model.Event{Kind: model.EventInForce})
 		}
-		close(s.inForce)
 	}()
 }
 
@@ -297,6 +308,14 @@ func (s *session) heal(at time.Duration, d model.Decision) {
 	s.metrics.CutEnded(d.Reason, s.proof.Links)
 	s.rec.Append(record.RulesFile, map[string]any{"t": s.proof.HealAt, "what": "gate passes again", "reason": d.Reason})
 	close(s.healed)
+	s.lifted.Add(1)
+	go func() {
+		defer s.lifted.Done()
+		<-s.inForce
+		if err := s.gate.Heal(); err != nil {
+			s.Fail("the switch did not confirm the heal: %v", err)
+		}
+	}()
 }
 
 // linkProofs returns the per-link counts, sorted.

@@ -27,7 +27,6 @@ import (
 type fakeGate struct {
 	mu       sync.Mutex
 	released []string // host: payload or flags
-	fenced   chan struct{}
 	fail     error
 }
 
@@ -45,11 +44,14 @@ func (g *fakeGate) Release(frame []byte, to model.NodeID) error {
 	return g.fail
 }
 
-func (g *fakeGate) Fence() error {
-	if g.fenced != nil {
-		<-g.fenced
+func (g *fakeGate) Cut(model.Partition) error { return nil }
+func (g *fakeGate) Heal() error               { return nil }
+
+func (g *fakeGate) HostOf(mac [6]byte) model.NodeID {
+	if mac[0]&1 == 1 {
+		return ""
 	}
-	return nil
+	return model.NodeID([]byte{'n', mac[5]})
 }
 
 func (g *fakeGate) MAC(h model.NodeID) (net.HardwareAddr, bool) {
@@ -91,8 +93,12 @@ func testSession(t *testing.T, scn model.Scenario, gate *fakeGate) *session {
 		s.links[l] = &model.LinkProof{Link: l}
 	}
 	t.Cleanup(func() {
-		if s.engine.Result().Reached {
-			<-s.inForce // the fence writes to the record
+		s.mu.Lock()
+		reached := s.engine.Result().Reached
+		s.mu.Unlock()
+		if reached {
+			<-s.inForce // both write to the record
+			s.lifted.Wait()
 		}
 		s.packets.Close()
 		s.rec.Close()
@@ -184,6 +190,8 @@ func TestTheCutAndTheHealFallBetweenTwoPackets(t *testing.T) {
 		t.Errorf("wanted %d, dropped %d: want 3 and 2", s.proof.Wanted, s.proof.Dropped)
 	}
 	<-s.healed
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	res := s.engine.Result()
 	if !res.Reached || res.HealClass == nil || res.HealClass.From != "n3" {
 		t.Errorf("result %+v", res)
@@ -260,6 +268,21 @@ func TestAFailedReleaseMakesTheRunUnjudgeable(t *testing.T) {
 	gossip(t, s, "n2", "n3", "G n1=NORMAL n2=NORMAL n3=NORMAL")
 	if len(s.incomplete) != 1 {
 		t.Errorf("incomplete: %v, want one reason", s.incomplete)
+	}
+}
+
+// A frame without addresses of IP crosses the cut as any other.
+func TestTheCutHoldsForEveryEthernetType(t *testing.T) {
+	gate := &fakeGate{}
+	s := testSession(t, leftScenario(model.Drop), gate)
+	s.Mark(model.EventWorkload)
+	gossip(t, s, "n3", "n2", "G n1=NORMAL n2=NORMAL n3=NORMAL")
+	gossip(t, s, "n2", "n3", "G n1=LEFT n2=NORMAL n3=NORMAL") // cuts
+	gate.released = nil
+	lldp := append([]byte{2, 0, 0, 0, 0, '2', 2, 0, 0, 0, 0, '3', 0x88, 0xcc}, make([]byte, 50)...)
+	s.Gate("n3", time.Now(), lldp)
+	if len(gate.released) != 0 {
+		t.Errorf("a frame of another Ethernet type passed the cut: %v", gate.released)
 	}
 }
 
