@@ -87,6 +87,11 @@ type RunResult struct {
 	Reached bool `json:"reached"`
 	// HealClass is the class whose message healed, nil if none did.
 	HealClass *Class `json:"healClass,omitempty"`
+	// Classes are the message classes that came to cross to or from the
+	// isolated host while the cut lasted, HealClass included, each once, in
+	// order of first appearance. What passes after MaxCut or the end of the
+	// workload is not among them.
+	Classes []Class `json:"classes,omitempty"`
 	// Duration of the workload; random draws its offsets from the longest.
 	Duration time.Duration `json:"duration"`
 }
