@@ -1,0 +1,47 @@
+package harness
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"netsplit/deploy/lab/labtest"
+)
+
+// binVar holds the folder of the programs, for the processes of the sandbox.
+const binVar = "NETSPLIT_E2E_BIN"
+
+// Main is the body of a TestMain: it builds the programs side by side into a
+// folder of their own, runs the tests in a sandbox, and removes the folder.
+func Main(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	if os.Getenv(binVar) == "" && os.Geteuid() == 0 {
+		dir, err := os.MkdirTemp("", "netsplit-e2e-")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "harness:", err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		// Others than root start it too, in the tests of who may do what.
+		if err := os.Chmod(dir, 0o755); err != nil {
+			fmt.Fprintln(os.Stderr, "harness:", err)
+			return 1
+		}
+		for out, pkg := range map[string]string{"netsplit": "netsplit/cmd/netsplit", "gossip": "netsplit/e2e/targets/gossip",
+			"redis-sentinel-client": "netsplit/deploy/targets/redis-sentinel/client"} {
+			cmd := exec.Command("go", "build", "-buildvcs=false", "-o", filepath.Join(dir, out), pkg)
+			if b, err := cmd.CombinedOutput(); err != nil {
+				fmt.Fprintf(os.Stderr, "harness: build %s: %v\n%s", pkg, err, b)
+				return 1
+			}
+		}
+		os.Setenv(binVar, dir)
+	}
+	return labtest.Main(m.Run)
+}
+
+// Bin is the path of a built program.
+func Bin(name string) string { return filepath.Join(os.Getenv(binVar), name) }

@@ -1,0 +1,315 @@
+package redis
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"netsplit/campaign/record"
+	"netsplit/e2e/harness"
+	"netsplit/explorer"
+	"netsplit/model"
+)
+
+func TestMain(m *testing.M) { harness.Main(m) }
+
+// TestCampaign is the main job as a user has it: one command, and then all
+// that can be asked of what it left.
+func TestCampaign(t *testing.T) {
+	harness.LeavesNothing(t)
+	dir := t.TempDir()
+	res := harness.Run(t, "campaign", "redis-sentinel", "--runs-dir", dir, "--clean", "3", "--faults", "6", "--labs", "3",
+		"--seed", "7", "--progress", "plain")
+	if res.Code != 0 && res.Code != 3 {
+		t.Fatal(res)
+	}
+	id := harness.CampaignID(t, res)
+	runs := harness.Records(t, dir, id)
+	if len(runs) != 9 {
+		t.Errorf("want 3 clean and 6 fault runs: %s", harness.Verdicts(runs))
+	}
+	for _, r := range runs {
+		if r.Verdict.Value == model.VerdictUnknown {
+			t.Errorf("%s could not be judged: %s", r.Run, r.Verdict.Reason)
+		}
+	}
+	if cut := harness.CheckProofs(t, runs); cut < 2 {
+		t.Errorf("%d of 6 runs cut something: %s", cut, harness.Verdicts(runs))
+	}
+	t.Run("finds lost writes", func(t *testing.T) {
+		// Redis documents the loss, so it is no reason for exit status 3.
+		if !regexp.MustCompile(`finding\(s\), documented`).MatchString(res.Stdout) || !strings.Contains(res.Stdout, "lost-acknowledged-writes") {
+			t.Error(res)
+		}
+		if broken := strings.Contains(res.Stdout, "broken ("); broken != (res.Code == 3) {
+			t.Errorf("something broken: %v, but: %s", broken, res)
+		}
+	})
+	t.Run("mines invariants", func(t *testing.T) { mined(t, dir, runs) })
+	t.Run("record", func(t *testing.T) {
+		for _, r := range runs {
+			complete(t, r)
+			replaysByteForByte(t, r)
+		}
+		packets(t, runs)
+	})
+	t.Run("judge", func(t *testing.T) { judged(t, dir, runs) })
+	t.Run("report", func(t *testing.T) { reports(t, res, dir, id) })
+	t.Run("replay", func(t *testing.T) { replayed(t, res) })
+}
+
+// mined checks that invariants were mined and that equality of what two
+// Sentinels hold the master to be is among them.
+func mined(t *testing.T, dir string, runs []harness.Record) {
+	res := harness.Run(t, "invariants", "--runs-dir", dir)
+	if res.Code != 0 {
+		t.Fatal(res)
+	}
+	if !regexp.MustCompile(`sentinel_master@n\d == sentinel_master@n\d`).MatchString(res.Stdout) {
+		t.Errorf("no equality of two Sentinels' masters: %s", res)
+	}
+	for _, line := range strings.Split(strings.TrimSpace(res.Stdout), "\n")[1:] {
+		f := strings.Fields(line)
+		if len(f) != 10 {
+			t.Fatalf("want 10 columns: %q", line)
+		}
+		a, b, nr := f[3], f[5], f[8]
+		support, err1 := strconv.Atoi(f[6])
+		chance, err2 := strconv.ParseFloat(f[9], 64)
+		if err1 != nil || err2 != nil || support < 3 || nr != "3" || chance > 0.05 || a == b || f[4] != "==" {
+			t.Errorf("no invariant for this list: %q", line)
+		}
+		an, _, _ := strings.Cut(a, "@")
+		bn, _, _ := strings.Cut(b, "@")
+		if strings.HasSuffix(an, "epoch") != strings.HasSuffix(bn, "epoch") {
+			t.Errorf("compares different kinds: %q", line)
+		}
+	}
+	// Every run observed them, and what triggered is one of them.
+	for _, r := range runs {
+		if r.Clean() {
+			continue
+		}
+		if len(r.Scenario.Observe) == 0 {
+			t.Errorf("%s observed no invariant", r.Run)
+		}
+		if r.Scenario.Invariant != nil && !strings.Contains(res.Stdout, r.Scenario.Invariant.ID) {
+			t.Errorf("%s cut for %s, which is not listed", r.Run, r.Scenario.Invariant)
+		}
+	}
+}
+
+// complete checks that a record has all its files and that they belong
+// together.
+func complete(t *testing.T, r harness.Record) {
+	t.Helper()
+	want := []string{record.MetaFile, record.TargetFile, record.TestbedFile, record.EventsFile, record.HistoryFile,
+		record.PacketsFile, record.EvidenceFile, record.SummaryFile, record.ReportFile}
+	if r.Result.Reached {
+		want = append(want, record.DecisionsFile, record.RulesFile)
+	}
+	for _, n := range []string{"n1", "n2", "n3"} {
+		want = append(want, "logs/"+n+"-redis.log", "logs/"+n+"-sentinel.log")
+	}
+	for _, f := range want {
+		if fi, err := os.Stat(filepath.Join(r.Dir, f)); err != nil || fi.Size() == 0 {
+			t.Errorf("%s: %s is missing or empty: %v", r.Run, f, err)
+		}
+	}
+	history, cut, err := record.ReadLines[record.Entry](r.Dir, record.HistoryFile)
+	if err != nil || cut {
+		t.Fatalf("%s: %v, cut off: %v", r.Run, err, cut)
+	}
+	acked, read, failovers := 0, 0, 0
+	for _, h := range history {
+		switch {
+		case h.F == "write" && h.Type == model.OpOK:
+			acked++
+		case strings.HasPrefix(h.F, "final") && h.Type == model.OpOK:
+			read++
+		case h.F == "failover":
+			failovers++
+		}
+	}
+	if acked == 0 || read == 0 || failovers == 0 {
+		t.Errorf("%s: %d acknowledged writes, %d final reads, %d failover entries", r.Run, acked, read, failovers)
+	}
+}
+
+// replaysByteForByte steps the core with the recorded log and compares what
+// it decides with what was recorded.
+func replaysByteForByte(t *testing.T, r harness.Record) {
+	t.Helper()
+	var meta model.RunMeta
+	if err := record.ReadJSON(filepath.Join(r.Dir, record.MetaFile), &meta); err != nil {
+		t.Fatal(err)
+	}
+	events, cut, err := record.ReadLines[model.Event](r.Dir, record.EventsFile)
+	if err != nil || cut {
+		t.Fatalf("%s: %v, cut off: %v", r.Run, err, cut)
+	}
+	engine := explorer.NewEngine(meta.Scenario)
+	var got bytes.Buffer
+	enc := json.NewEncoder(&got)
+	for i, e := range events {
+		if e.Num != uint64(i+1) {
+			t.Fatalf("%s: event %d has number %d", r.Run, i+1, e.Num)
+		}
+		for _, d := range engine.Step(e) {
+			// Plain passes while nothing is cut are not recorded.
+			if d.Cut || d.Heal || d.Action != "" && d.Reason != model.ReasonOpen {
+				if err := enc.Encode(d); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	want, err := os.ReadFile(filepath.Join(r.Dir, record.DecisionsFile))
+	if err != nil && r.Result.Reached {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got.Bytes(), want) {
+		t.Errorf("%s: from the record the core decides\n%s\nand decided\n%s", r.Run, got.String(), want)
+	}
+	if reached := engine.Result().Reached; reached != r.Result.Reached {
+		t.Errorf("%s: reached %v from the record, %v in the run", r.Run, reached, r.Result.Reached)
+	}
+}
+
+// packets checks that captures open in tshark, and that the verdicts in the
+// comments are those of the decisions.
+func packets(t *testing.T, runs []harness.Record) {
+	t.Helper()
+	refused := 0
+	for _, r := range runs {
+		out := harness.Output(t, "tshark", "-r", filepath.Join(r.Dir, record.PacketsFile), "-T", "fields", "-e", "frame.number", "-e", "frame.comment", "-E", "separator=|")
+		decided, _, err := record.ReadLines[model.Decision](r.Dir, record.DecisionsFile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		verdicts := map[uint64]string{}
+		for _, d := range decided {
+			if d.Frame != 0 && d.Action != "" {
+				verdicts[d.Frame] = string(d.Action) + ": " + d.Reason
+			}
+		}
+		lines := strings.Split(strings.TrimSpace(out), "\n")
+		typed := 0
+		for _, line := range lines {
+			num, comment, _ := strings.Cut(line, "|")
+			n, err := strconv.ParseUint(num, 10, 64)
+			if err != nil {
+				t.Fatalf("%s: %q", r.Run, line)
+			}
+			if strings.Contains(comment, "; m") {
+				typed++
+			}
+			if r.Clean() {
+				if !strings.HasPrefix(comment, "mirror") {
+					t.Fatalf("%s: packet %d of a clean run: %q", r.Run, n, comment)
+				}
+				continue
+			}
+			want, ok := verdicts[n]
+			if !ok {
+				want = "pass: " + model.ReasonOpen
+			}
+			if !strings.HasPrefix(comment, want) {
+				t.Fatalf("%s: packet %d: comment %q, decided %q", r.Run, n, comment, want)
+			}
+			if strings.HasPrefix(comment, "drop") {
+				refused++
+			}
+			delete(verdicts, n)
+		}
+		if len(verdicts) > 0 {
+			t.Errorf("%s: decided frames are not in the capture: %v", r.Run, verdicts)
+		}
+		if len(lines) < 500 || typed < 200 {
+			t.Errorf("%s: %d packets, %d of them with messages", r.Run, len(lines), typed)
+		}
+	}
+	dropped := 0
+	for _, r := range runs {
+		if r.Proof != nil {
+			dropped += r.Proof.Dropped
+		}
+	}
+	if refused < dropped {
+		t.Errorf("captures show %d packets refused, the proofs %d", refused, dropped)
+	}
+}
+
+// judged checks that a run's verdict is found again offline: without network,
+// Redis or Open vSwitch.
+func judged(t *testing.T, dir string, runs []harness.Record) {
+	for _, r := range runs {
+		summary := filepath.Join(r.Dir, record.SummaryFile)
+		if err := os.Remove(summary); err != nil {
+			t.Fatal(err)
+		}
+		res := harness.RunCommand(t, "unshare", "--net", "env", "PATH=/nowhere", harness.Bin("netsplit"), "judge", r.Run, "--runs-dir", dir)
+		if res.Code != 0 && res.Code != 3 || !strings.Contains(res.Stdout, string(r.Verdict.Value)) {
+			t.Errorf("%s was %s: %s", r.Run, r.Verdict.Value, res)
+			continue
+		}
+		var again model.RunSummary
+		if err := record.ReadJSON(summary, &again); err != nil {
+			t.Fatal(err)
+		}
+		if a, b := fmt.Sprintf("%+v", again.Verdict), fmt.Sprintf("%+v", r.Verdict); a != b {
+			t.Errorf("%s: judged again\n%s\nwas\n%s", r.Run, a, b)
+		}
+	}
+}
+
+var replayLine = regexp.MustCompile(`replay: bin/netsplit (replay .*)`)
+
+// replayed runs the replay command that the campaign printed, for two runs.
+func replayed(t *testing.T, campaign harness.Result) {
+	m := replayLine.FindStringSubmatch(campaign.Stdout)
+	if m == nil {
+		t.Fatalf("no replay command in %s", campaign)
+	}
+	args := strings.Fields(strings.Replace(m[1], "-n 10", "-n 2", 1))
+	res := harness.Run(t, append(args, "--labs", "2", "--progress", "plain")...)
+	k := regexp.MustCompile(`(?m)^([0-2])/2 replays of `).FindStringSubmatch(res.Stdout)
+	if res.Code != 0 || k == nil {
+		t.Fatal(res)
+	}
+	// Writes are lost at every failover here, with or without a cut.
+	if k[1] != "2" {
+		t.Errorf("only %s of 2: %s", k[1], res)
+	}
+}
+
+// reports checks that the reports are there, need nobody else, and name the
+// finding.
+func reports(t *testing.T, res harness.Result, dir, id string) {
+	whole, err := os.ReadFile(filepath.Join(dir, id, record.ReportFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`report: (\S+report\.html)`).FindStringSubmatch(res.Stdout)
+	if m == nil {
+		t.Fatalf("no path of a report in %s", res)
+	}
+	one, err := os.ReadFile(m[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, page := range map[string][]byte{"campaign": whole, "run": one} {
+		if !bytes.Contains(page, []byte("lost-acknowledged-writes")) {
+			t.Errorf("the report of the %s does not name the finding", name)
+		}
+		if m := regexp.MustCompile(`(?i)(src|href)\s*=\s*["']?(https?:)?//[^"'> ]*`).Find(page); m != nil {
+			t.Errorf("the report of the %s needs %s", name, m)
+		}
+	}
+}
