@@ -103,6 +103,9 @@ func (s *search) ready(in explorer.Input) (explorer.Ready, error) {
 	}
 	r := s.core.Step(in)
 	s.done, s.due = r.Done, r.Mine
+	if r.Done && s.why == "" {
+		s.why = r.Why
+	}
 	return r, nil
 }
 
@@ -164,9 +167,6 @@ func (s *search) next(ctx context.Context) (Work, bool) {
 		}
 		if r.Done || len(s.out) == 0 {
 			s.done = true
-			if s.why == "" {
-				s.why = r.Why
-			}
 			s.cond.Broadcast()
 			return Work{}, false
 		}

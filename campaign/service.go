@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"netsplit/controller"
+	"netsplit/deploy/lab"
 	"netsplit/inference/store"
 	"netsplit/model"
 )
@@ -90,6 +91,13 @@ func Open(cfg Config) (*Service, error) {
 	s.cancel = cancel
 	if err := s.listen(ctx); err != nil {
 		return nil, errors.Join(err, st.Close())
+	}
+	if cfg.Testbed == nil {
+		// What a daemon that was killed left of its labs: hosts with targets
+		// that still run, and switches.
+		if err := lab.Default().Collect(ctx); err != nil {
+			s.log.Warn("labs of dead owners could not be removed; as root: netsplit lab down", "err", err)
+		}
 	}
 	if err := s.resume(); err != nil {
 		return nil, errors.Join(err, s.Close())
