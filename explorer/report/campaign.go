@@ -1,0 +1,358 @@
+package report
+
+import (
+	"cmp"
+	_ "embed" // the page
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"netsplit/model"
+)
+
+// CampaignInput is all that the page of a campaign is made from.
+type CampaignInput struct {
+	Campaign   model.Campaign
+	Title      string // of the target
+	Findings   []model.Finding
+	Runs       []model.RunSummary // in the order in which they ended
+	Invariants []model.Invariant  // that were explored
+	// Reports gives a run's report, relative to this page, e.g.
+	// "c-1-r0008/report.html"; a run without an entry gets no link.
+	Reports map[string]string
+	// Replays gives the command that repeats a run; a run without an entry gets
+	// none.
+	Replays map[string]string
+}
+
+//go:embed campaign.html
+var campaignText string
+
+var campaignPage = template.Must(template.New("campaign").Parse(campaignText))
+
+type campaignView struct {
+	CSP                   string
+	Style                 template.CSS
+	ID, Title, Word, Tone string
+	Story                 []string
+	Sections              []findingSection
+	Chart, Cost           template.HTML
+	CostRows, Facts       []fact
+	Runs                  []runRow
+	Invariants            []invariantRow
+}
+
+type findingSection struct {
+	Title, Note, Class string
+	Findings           []findingView
+}
+
+type findingView struct {
+	ID, Class, Word, Summary, Check, Signature, Quote string
+	First, Seen, Clean, Replayed, Replay, Run, Report string
+}
+
+type runRow struct {
+	N                                    int
+	Run, Report, Strategy, Isolate, What string
+	Class, Word, Reason, Cut, Time       string
+}
+
+// Campaign writes the page of one campaign: one HTML page that needs nothing
+// else, with links to the reports of its runs. The error is the writer's or
+// the template's.
+func Campaign(w io.Writer, in CampaignInput) error {
+	c := &in.Campaign
+	v := campaignView{
+		Style: template.CSS(styleText), CSP: policy(nil, []string{styleText}),
+		ID: clean(c.ID), Title: clean(cmp.Or(in.Title, c.Spec.Target)),
+	}
+	v.Word, v.Tone = campaignWord(&in)
+	v.Story = campaignStory(&in)
+	v.Sections = findingSections(&in)
+	v.Chart = findingsChart(&in)
+	v.Cost, v.CostRows = costSplit(in.Runs)
+	v.Runs = runRows(&in)
+	v.Facts = campaignFacts(c)
+	for _, i := range in.Invariants {
+		v.Invariants = append(v.Invariants, invariantRow{ID: clean(i.ID), Text: clean(i.String()),
+			Support: fmt.Sprintf("%s of %s", plural(i.Support, "sample", "samples"), plural(i.Runs, "clean run", "clean runs")), Broken: clean(string(i.Status))})
+	}
+	if err := campaignPage.Execute(w, v); err != nil {
+		return fmt.Errorf("write report of campaign %s: %w", c.ID, err)
+	}
+	return nil
+}
+
+// campaignWord is the outcome in a word, and its colour. A campaign in which
+// no run passed is not good news.
+func campaignWord(in *CampaignInput) (word, tone string) {
+	broken, documented := 0, 0
+	for _, f := range in.Findings {
+		if f.Class == model.Documented {
+			documented++
+		} else {
+			broken++
+		}
+	}
+	passed := 0
+	for _, r := range in.Runs {
+		passed += b2i(r.Verdict.Value == model.VerdictPass)
+	}
+	switch {
+	case in.Campaign.State == model.CampaignFailed:
+		return "! Failed", "unknown"
+	case broken > 0:
+		return "✕ " + plural(broken+documented, "finding", "findings"), "fail"
+	case documented > 0:
+		return "✕ " + plural(documented, "documented finding", "documented findings"), "vacuous"
+	case in.Campaign.State == model.CampaignRunning || in.Campaign.State == model.CampaignQueued:
+		return "… " + string(in.Campaign.State), "vacuous"
+	case passed == 0:
+		return "? Nothing judged", "unknown"
+	}
+	return "✓ No finding", "pass"
+}
+
+func campaignStory(in *CampaignInput) []string {
+	c, s := &in.Campaign, &in.Campaign.Spec
+	var out []string
+	say := func(f string, a ...any) { out = append(out, fmt.Sprintf(f, a...)) }
+	title := clean(cmp.Or(in.Title, s.Target))
+	clear, fault, cut := 0, 0, 0
+	count := map[model.VerdictValue]int{}
+	for _, r := range in.Runs {
+		if r.Scenario.Strategy == model.StrategyClean {
+			clear++
+		} else {
+			fault++
+		}
+		cut += b2i(r.Proof != nil)
+		count[r.Verdict.Value]++
+	}
+	if s.Replay != "" {
+		say("netsplit repeated run %s of %s %s; %d failed as the original did.", clean(s.Replay), title, plural(len(in.Runs), "time", "times"), c.Reproduced)
+	} else {
+		say("netsplit searched %s with strategy %s and seed %d: %s, then %s, %d of them cut.", title, clean(string(s.Strategy)), s.Seed,
+			plural(clear, "clean run", "clean runs"), plural(fault, "fault run", "fault runs"), cut)
+	}
+	var words []string
+	for _, v := range []model.VerdictValue{model.VerdictPass, model.VerdictFail, model.VerdictUnknown, model.VerdictVacuous} {
+		if count[v] > 0 {
+			words = append(words, fmt.Sprintf("%d %s", count[v], map[model.VerdictValue]string{
+				model.VerdictPass: "passed", model.VerdictFail: "failed", model.VerdictUnknown: "could not be judged", model.VerdictVacuous: "were vacuous"}[v]))
+		}
+	}
+	if len(words) > 0 {
+		say("Of all runs %s.", list(words))
+	}
+	wanted, dropped, leaked := 0, 0, 0
+	for _, r := range in.Runs {
+		if p := r.Proof; p != nil {
+			wanted, dropped, leaked = wanted+p.Wanted, dropped+p.Dropped, leaked+p.Leaked
+		}
+	}
+	if cut > 0 {
+		say("Across the cuts %s wanted to pass, %d were dropped and %d leaked.", plural(wanted, "packet", "packets"), dropped, leaked)
+	}
+	if c.Reason != "" {
+		say("The campaign is %s: %s.", clean(string(c.State)), strings.TrimSuffix(clean(c.Reason), "."))
+	}
+	return out
+}
+
+func findingSections(in *CampaignInput) []findingSection {
+	secs := []findingSection{
+		{Title: "Broken promises", Note: "The target's documentation promises otherwise.", Class: "broken"},
+		{Title: "Beyond the stated bound", Note: "The documentation admits such a failure, but you stated a bound and this goes beyond it.", Class: "bound"},
+		{Title: "Documented", Note: "The target's documentation admits these; here are the amounts.", Class: "documented"},
+	}
+	fs := slices.Clone(in.Findings)
+	slices.SortStableFunc(fs, func(a, b model.Finding) int {
+		return cmp.Or(cmp.Compare(a.FirstAfter, b.FirstAfter), cmp.Compare(a.ID, b.ID))
+	})
+	for _, f := range fs {
+		class, word := failureClass(f.Class)
+		v := findingView{ID: clean(f.ID), Class: class, Word: word, Summary: clean(f.Failure.Summary), Check: clean(f.Failure.Check),
+			Signature: clean(f.Failure.Signature), Quote: clean(f.Failure.Quote), Run: clean(f.Run),
+			Report: in.Reports[f.Run], Replay: clean(in.Replays[f.Run])}
+		v.First = fmt.Sprintf("first seen after %s", plural(f.FirstAfter, "run", "runs"))
+		v.Seen = fmt.Sprintf("in %s", plural(len(f.Runs), "run", "runs"))
+		v.Clean = "only where something was cut"
+		if f.Clean {
+			v.Clean = "also without any cut"
+		}
+		if f.Replays > 0 {
+			v.Replayed = fmt.Sprintf("replayed %d of %d", f.Reproduced, f.Replays)
+		}
+		i := map[model.FailureClass]int{model.BrokenBound: 1, model.Documented: 2}[f.Class]
+		secs[i].Findings = append(secs[i].Findings, v)
+	}
+	return slices.DeleteFunc(secs, func(s findingSection) bool { return len(s.Findings) == 0 })
+}
+
+func runRows(in *CampaignInput) []runRow {
+	var out []runRow
+	for i, r := range in.Runs {
+		row := runRow{N: i + 1, Run: clean(r.Run), Report: in.Reports[r.Run], Strategy: clean(string(r.Scenario.Strategy)),
+			Isolate: clean(string(r.Scenario.Isolate)), Class: verdictClass(r.Verdict.Value), Word: verdictWord(r.Verdict.Value), Reason: clean(r.Verdict.Reason)}
+		if r.Scenario.Invariant != nil && r.Scenario.State != nil {
+			row.What = stateWords(r.Scenario.Invariant, *r.Scenario.State)
+		}
+		row.Cut = "none"
+		if p := r.Proof; p != nil {
+			row.Cut = "not healed by a decision"
+			if p.HealAt > p.CutAt {
+				row.Cut = span(p.HealAt - p.CutAt)
+			}
+			row.Cut += fmt.Sprintf(", %d of %d dropped", p.Dropped, p.Wanted)
+			if p.Leaked > 0 {
+				row.Cut += fmt.Sprintf(", %d LEAKED", p.Leaked)
+			}
+		} else if r.Scenario.Strategy != model.StrategyClean {
+			row.Cut = "its moment never came"
+		}
+		c := r.Cost
+		row.Time = span(c.Start + c.Workload + c.Recover + c.Ours)
+		out = append(out, row)
+	}
+	return out
+}
+
+func campaignFacts(c *model.Campaign) []fact {
+	s := c.Spec
+	var out []fact
+	add := func(n, f string, a ...any) { out = append(out, fact{n, clean(fmt.Sprintf(f, a...))}) }
+	add("Campaign", "%s, %s", c.ID, c.State)
+	add("Runs", "%d of at most %d", c.Done, c.Planned)
+	if s.Budget > 0 {
+		add("Budget", "%s of wall time", span(s.Budget))
+	}
+	if !c.Created.IsZero() {
+		when := c.Created.UTC().Format("2006-01-02 15:04:05 UTC")
+		if c.Ended.After(c.Created) {
+			when += ", took " + span(c.Ended.Sub(c.Created).Round(time.Millisecond))
+		}
+		add("Started", "%s", when)
+	}
+	add("Labs at once", "%d", s.Labs)
+	if s.Effect != "" {
+		add("Effect of a cut", "%s", s.Effect)
+	}
+	add("Seed", "%d", s.Seed)
+	if s.MaxLost >= 0 {
+		add("Bound on losses", "%d operations", s.MaxLost)
+	}
+	if s.MaxWindow >= 0 {
+		add("Bound on the window of losses", "%s", span(s.MaxWindow))
+	}
+	var names []string
+	for k := range s.Args {
+		names = append(names, k)
+	}
+	slices.Sort(names)
+	for _, k := range names {
+		add("Setting "+clean(k), "%s", s.Args[k])
+	}
+	return out
+}
+
+// findingsChart draws, run by run, the verdict and how many distinct findings
+// had been seen.
+func findingsChart(in *CampaignInput) template.HTML {
+	n := len(in.Runs)
+	if n == 0 {
+		return ""
+	}
+	d := &drawing{}
+	const left, right, top, bottom = 64.0, 1140.0, 20.0, 150.0
+	step := (right - left) / float64(n)
+	x := func(run int) float64 { return left + step*(float64(run)-0.5) }
+	total := max(1, len(in.Findings))
+	y := func(k int) float64 { return bottom - float64(k)/float64(total)*(bottom-top-10) }
+	for _, k := range []int{0, (total + 1) / 2, total} {
+		d.line("grid", left, y(k), right, y(k))
+		d.text("lane-name end", left-10, y(k)+4, fmt.Sprint(k))
+	}
+	// Findings are numbered by the run after which they were first seen.
+	all, admitted := make([]int, n+1), make([]int, n+1)
+	for _, f := range in.Findings {
+		k := min(max(f.FirstAfter, 1), n)
+		all[k]++
+		admitted[k] += b2i(f.Class == model.Documented)
+	}
+	for i, counts := range [][]int{all, admitted} {
+		var path strings.Builder
+		fmt.Fprintf(&path, "M%s %s", num(left), num(y(0)))
+		sum := 0
+		for k := 1; k <= n; k++ {
+			if counts[k] > 0 {
+				fmt.Fprintf(&path, "H%s", num(x(k)))
+				sum += counts[k]
+				fmt.Fprintf(&path, "V%s", num(y(sum)))
+			}
+		}
+		fmt.Fprintf(&path, "H%s", num(right))
+		if i == 1 && sum == 0 {
+			continue
+		}
+		d.tag("path", "class", []string{"step", "step documented"}[i], "d", path.String())
+	}
+	every := max(1, n/24)
+	for i, r := range in.Runs {
+		cx, cy := x(i+1), bottom+22
+		d.open("g", "class", "run-mark")
+		d.title(fmt.Sprintf("run %d, %s: %s. %s", i+1, r.Run, r.Verdict.Value, r.Verdict.Reason))
+		size := min(5, step*0.4)
+		switch r.Verdict.Value {
+		case model.VerdictFail:
+			d.tag("path", "class", "cross", "d", fmt.Sprintf("M%s %sl%s %sm0 -%sl-%s %s", num(cx-size), num(cy-size), num(2*size), num(2*size), num(2*size), num(2*size), num(2*size)))
+		case model.VerdictPass:
+			d.tag("circle", "class", "dot-pass", "cx", cx, "cy", cy, "r", size)
+		default:
+			d.rect("dot-unknown", cx-size, cy-size, 2*size, 2*size)
+		}
+		d.close("g")
+		if (i+1)%every == 0 || i == 0 {
+			d.text("tick", cx, bottom+44, fmt.Sprint(i+1))
+		}
+	}
+	d.text("legend", left, 12, "distinct findings by run (red: all, amber: documented ones)  ● pass  ✕ fail  ■ unknown or vacuous")
+	return d.done(runWidth, bottom+52, fmt.Sprintf("%s after %s", plural(len(in.Findings), "finding", "findings"), plural(n, "run", "runs")), "wide")
+}
+
+// costSplit draws where the wall time of all runs went.
+func costSplit(runs []model.RunSummary) (template.HTML, []fact) {
+	var parts [4]time.Duration
+	var sum time.Duration
+	for _, r := range runs {
+		for i, d := range []time.Duration{r.Cost.Start, r.Cost.Workload, r.Cost.Recover, r.Cost.Ours} {
+			parts[i] += d
+			sum += d
+		}
+	}
+	if sum <= 0 {
+		return "", nil
+	}
+	d := &drawing{}
+	var rows []fact
+	x := 4.0
+	names := []string{"start of the target", "workload", "waiting for recovery", "netsplit itself"}
+	for i, p := range parts {
+		w := float64(p) / float64(sum) * (runWidth - 8)
+		share := fmt.Sprintf("%.1f %%", 100*float64(p)/float64(sum))
+		d.open("g")
+		d.title(names[i] + ": " + span(p) + ", " + share)
+		d.rect(fmt.Sprintf("cost-%d", i), x, 4, max(1, w-1), 26)
+		if label := names[i] + " " + share; width(label, 12) < w-12 {
+			d.text("legend", x+8, 21, label)
+		}
+		d.close("g")
+		x += w
+		rows = append(rows, fact{names[i], span(p) + ", " + share})
+	}
+	return d.done(runWidth, 34, "Where the time went", "wide"), rows
+}

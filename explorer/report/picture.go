@@ -1,0 +1,547 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"netsplit/model"
+)
+
+// Measures of the static picture, px.
+const (
+	picWidth  = 1160.0
+	picLeft   = 96.0 // room for times
+	picHead   = 64.0
+	rowHeight = 23.0
+	slant     = 7.0 // how far an arrow falls: it says "later", not how much
+	laneHalf  = 4.0
+	labelSize = 11.5
+)
+
+// picture is the static space-time picture: one row per message, so that no
+// label meets another; times are written at the rows.
+type picture struct {
+	t           *timeline
+	rows        []row
+	y           []float64 // of each row
+	idle        []time.Duration
+	height      float64
+	zero        time.Duration
+	title, note string
+}
+
+func newPicture(t *timeline) *picture {
+	p := &picture{t: t, rows: t.rows()}
+	shown := 0
+	for _, r := range p.rows {
+		if r.kind == rowItem {
+			shown += r.count
+		}
+	}
+	if t.cut != nil {
+		p.zero = t.cut.At
+		p.title = "The messages around the cut"
+		p.note = fmt.Sprintf("%d of %d messages. Times count from the cut. The shaded band stands between the hosts that are cut from each other; a message that was dropped ends in a cross at its edge.", shown, len(t.items))
+	} else {
+		p.zero = t.centre()
+		p.title = "The messages around the start of the workload"
+		if p.zero > t.work {
+			p.title = "The messages around the first disagreement"
+		}
+		p.note = fmt.Sprintf("%d of %d messages. Nothing was cut. Times count from %s.", shown, len(t.items), at(p.zero))
+	}
+	if t.focus >= 0 {
+		inv := t.invariants[t.focus]
+		name := inv.A.Name
+		if inv.B.Name != name {
+			name += " and " + inv.B.Name
+		}
+		p.note += " The lane of each host shows " + clean(name) + " and is red while an invariant over it does not hold."
+	}
+	p.place()
+	return p
+}
+
+// place gives each row its height: idle time gets a marked break.
+func (p *picture) place() {
+	var gaps []float64
+	for i := 1; i < len(p.rows); i++ {
+		gaps = append(gaps, float64(p.rows[i].at-p.rows[i-1].at))
+	}
+	limit := float64(20 * time.Millisecond)
+	if len(gaps) > 0 {
+		s := slices.Clone(gaps)
+		slices.Sort(s)
+		limit = max(limit, 10*s[len(s)/2])
+	}
+	y := picHead + 26
+	for i, r := range p.rows {
+		idle := time.Duration(0)
+		if i > 0 {
+			gap := gaps[i-1]
+			if gap >= limit && r.kind != rowBreak && p.rows[i-1].kind != rowBreak {
+				idle = time.Duration(gap)
+				y += rowHeight
+			} else if gap > 1e6 {
+				y += min(9, 3*math.Log10(gap/1e6)+2)
+			}
+		}
+		p.idle = append(p.idle, idle)
+		p.y = append(p.y, y)
+		y += rowHeight
+		switch {
+		case r.kind == rowCut:
+			y += 6
+		case r.kind == rowItem && r.item.heal:
+			y += 16
+		}
+	}
+	p.height = y + picHead - 8
+}
+
+// x is the middle of a host's column.
+func (p *picture) x(h model.NodeID) float64 {
+	i := slices.Index(p.t.hosts, h)
+	if i < 0 {
+		return picLeft
+	}
+	return p.column(i)
+}
+
+func (p *picture) column(i int) float64 {
+	n := len(p.t.hosts)
+	step := (picWidth - picLeft - 20) / float64(max(1, n))
+	return picLeft + step*(float64(i)+0.5)
+}
+
+// band is a gap between two groups of hosts of the partition.
+type band struct {
+	left, right float64
+	group       int // the group on its left
+}
+
+func (p *picture) bands() []band {
+	var out []band
+	for i := 0; i+1 < len(p.t.hosts); i++ {
+		a, b := p.t.group[p.t.hosts[i]], p.t.group[p.t.hosts[i+1]]
+		if a >= 0 && b >= 0 && a != b {
+			x1, x2 := p.column(i), p.column(i+1)
+			in := min(70, (x2-x1)*0.3)
+			out = append(out, band{x1 + in, x2 - in, a})
+		}
+	}
+	return out
+}
+
+// stop is where a message from one host to another meets the cut: the near
+// edge of the band next to the sender's side.
+func (p *picture) stop(from, to model.NodeID) (float64, bool) {
+	x1, x2 := p.x(from), p.x(to)
+	bands := p.bands()
+	if x1 < x2 {
+		for _, b := range bands {
+			if b.left >= x1 && b.left <= x2 {
+				return b.left, true
+			}
+		}
+	} else {
+		for _, b := range slices.Backward(bands) {
+			if b.right <= x1 && b.right >= x2 {
+				return b.right, true
+			}
+		}
+	}
+	return (x1 + x2) / 2, false
+}
+
+// svg draws the picture.
+func (p *picture) svg() template.HTML {
+	d := &drawing{}
+	top, bottom := picHead, p.height-picHead+22
+	cutY, healY := p.cutEdges(bottom)
+
+	if p.t.cut != nil {
+		for _, b := range p.bands() {
+			d.open("g", "class", "cut-band")
+			d.title(fmt.Sprintf("cut: %s", linksWords(p.t.links)))
+			d.rect("band", b.left, cutY, b.right-b.left, healY-cutY)
+			d.line("band-edge", b.left, cutY, b.left, healY)
+			d.line("band-edge", b.right, cutY, b.right, healY)
+			d.close("g")
+		}
+	}
+	for i, h := range p.t.hosts {
+		p.lane(d, h, p.column(i), top, bottom)
+	}
+	for i := range p.rows {
+		p.drawRow(d, i)
+	}
+	for i, h := range p.t.hosts {
+		p.head(d, h, p.column(i), 12)
+		p.head(d, h, p.column(i), bottom+4)
+	}
+	return d.done(picWidth, p.height, p.summary(), "picture")
+}
+
+// cutEdges are the heights between which the band is drawn.
+func (p *picture) cutEdges(bottom float64) (from, to float64) {
+	to = bottom
+	for i, r := range p.rows {
+		switch {
+		case r.kind == rowCut:
+			from = p.y[i] + 8
+		case r.kind == rowHeal:
+			to = p.y[i]
+		case r.kind == rowItem && r.item.heal:
+			to = p.y[i] + 18
+		}
+	}
+	return from, to
+}
+
+func linksWords(links map[model.Link]bool) string {
+	var ls []model.Link
+	for l := range links {
+		ls = append(ls, l)
+	}
+	slices.SortFunc(ls, model.Link.Compare)
+	var s []string
+	for _, l := range ls {
+		s = append(s, l.String())
+	}
+	return strings.Join(s, ", ")
+}
+
+// lane is a host's line: its variable's value in time, red where an invariant
+// over it is broken.
+func (p *picture) lane(d *drawing, h model.NodeID, x, top, bottom float64) {
+	tr := p.t.laneOf(h)
+	if tr == nil || len(p.rows) == 0 {
+		d.line("life", x, top, x, bottom)
+		return
+	}
+	d.open("g", "class", "lane-host")
+	d.title(tr.ref.String())
+	d.rect("lane", x-laneHalf, top, 2*laneHalf, bottom-top)
+	for _, w := range p.t.disagreements(tr.ref) {
+		y1, y2 := p.yAt(w.from, top, bottom), p.yAt(w.to, top, bottom)
+		if y2 > y1 {
+			d.rect("lane bad", x-laneHalf, y1, 2*laneHalf, y2-y1)
+		}
+	}
+	d.close("g")
+}
+
+// yAt is the height of a moment.
+func (p *picture) yAt(at time.Duration, top, bottom float64) float64 {
+	for i, r := range p.rows {
+		if r.kind == rowBreak {
+			continue
+		}
+		if at <= r.at {
+			if at < r.at && i == 0 {
+				return top
+			}
+			if at < r.at {
+				return p.y[i] - rowHeight/2
+			}
+			return p.y[i]
+		}
+	}
+	return bottom
+}
+
+// head names a column.
+func (p *picture) head(d *drawing, h model.NodeID, x, y float64) {
+	w := min(150, (picWidth-picLeft-20)/float64(max(1, len(p.t.hosts)))-10)
+	class := "head"
+	if !p.t.nodes[h] {
+		class = "head client"
+	}
+	d.tag("rect", "class", class, "x", x-w/2, "y", y, "width", w, "height", 40, "rx", 6)
+	d.text("head-name", x, y+17, fit(string(h), w-8, 13.5))
+	sub := "client"
+	if p.t.nodes[h] {
+		sub = "server"
+	}
+	if tr := p.t.laneOf(h); tr != nil && len(p.rows) > 0 {
+		moment := p.rows[0].at - 1
+		if y > picHead {
+			moment = p.rows[len(p.rows)-1].at
+		}
+		if v := tr.valueAt(moment); v != "" {
+			sub = tr.ref.Name + " = " + v
+			if tr.ref.About != "" {
+				sub = tr.ref.Name + "[" + tr.ref.About + "] = " + v
+			}
+		}
+	}
+	d.text("head-sub", x, y+32, fit(sub, w-8, 10.5))
+}
+
+func (p *picture) drawRow(d *drawing, i int) {
+	r, y := &p.rows[i], p.y[i]
+	right := picWidth - 8
+	if p.idle[i] > 0 {
+		p.zigzag(d, y-rowHeight*0.9, "idle "+span(p.idle[i]))
+	}
+	if r.kind == rowBreak {
+		p.zigzag(d, y, r.words)
+		return
+	}
+	d.text("when", picLeft-16, y+4, p.offset(r.at))
+	d.line("grid", picLeft-10, y, picLeft-4, y)
+	switch r.kind {
+	case rowCut:
+		d.line("rule", picLeft, y+8, right, y+8)
+		p.notice(d, y, "cut-text", "cut "+sides2(p.t)+", at "+at(r.at))
+	case rowInForce:
+		p.notice(d, y, "quiet", "in force: the switch answered the fence behind the cut")
+	case rowHeal:
+		d.line("rule", picLeft, y, right, y)
+		p.notice(d, y-4, "heal-text", "heal: "+r.healWords(p.t))
+	case rowChange:
+		p.drawChange(d, r, y)
+	case rowItem:
+		p.drawItem(d, r, y)
+	}
+}
+
+func (r *row) healWords(t *timeline) string {
+	switch t.heal.Reason {
+	case model.ReasonMaxCut:
+		return "the longest time allowed for a cut was over"
+	case model.ReasonStop:
+		return "the workload had ended"
+	case model.ReasonTime:
+		return "the moment drawn from the seed"
+	}
+	return t.heal.Reason
+}
+
+func sides2(t *timeline) string {
+	groups := make([][]model.NodeID, t.groups)
+	for _, h := range t.hosts {
+		if g := t.group[h]; g >= 0 && g < t.groups {
+			groups[g] = append(groups[g], h)
+		}
+	}
+	var s []string
+	for _, g := range groups {
+		s = append(s, joinHosts(g))
+	}
+	return strings.Join(s, " | ")
+}
+
+func joinHosts(hs []model.NodeID) string {
+	var s []string
+	for _, h := range hs {
+		s = append(s, string(h))
+	}
+	return strings.Join(s, " ")
+}
+
+// notice writes words over the whole width, on a ground of their own.
+func (p *picture) notice(d *drawing, y float64, class, words string) {
+	d.text("note "+class, picLeft+4, y+4, fit(words, picWidth-picLeft-30, labelSize))
+}
+
+func (p *picture) zigzag(d *drawing, y float64, words string) {
+	for i := range p.t.hosts {
+		x := p.column(i)
+		d.rect("ground", x-8, y-7, 16, 14)
+		d.tag("path", "class", "zig", "d", fmt.Sprintf("M%s %sl6 3l-12 4l12 4l-6 3", num(x), num(y-7)))
+	}
+	d.text("when quiet", picLeft-16, y+4, "⋮")
+	d.text("note quiet", picLeft-2, y+4, fit(words, p.column(0)-picLeft-8, 10.5))
+}
+
+// offset is a row's time from the picture's zero.
+func (p *picture) offset(t time.Duration) string {
+	if t == p.zero {
+		return "0"
+	}
+	s := span(t - p.zero)
+	if t > p.zero {
+		return "+" + s
+	}
+	return s
+}
+
+// drawChange marks a new value at its host's lane.
+func (p *picture) drawChange(d *drawing, r *row, y float64) {
+	x := p.x(r.track.ref.Node)
+	class := "diamond"
+	for _, w := range p.t.disagreements(r.track.ref) {
+		if r.at >= w.from && r.at < w.to {
+			class = "diamond bad"
+		}
+	}
+	d.open("g", "class", "change")
+	how := "probe"
+	for _, c := range r.track.changes {
+		if c.event == r.event && c.message != 0 {
+			how = fmt.Sprintf("message %d", c.message)
+		}
+	}
+	d.title(fmt.Sprintf("%s: %s becomes %s at %s (%s)", r.track.ref, r.before, r.after, at(r.at), how))
+	d.tag("path", "class", class, "d", fmt.Sprintf("M%s %sl7 7l-7 7l-7 -7z", num(x), num(y-7)))
+	label := fmt.Sprintf("%s: %s → %s", strings.TrimSuffix(r.track.ref.String(), "@"+string(r.track.ref.Node)), r.before, r.after)
+	trigger := p.t.cut != nil && p.t.cut.Event == r.event
+	if trigger {
+		label = "① " + label
+	}
+	room := picWidth - 8 - (x + 14)
+	cls, tx := "value", x+14
+	if width(label, labelSize) > room {
+		cls, tx, room = "value end", x-14, x-14-picLeft
+	}
+	if trigger {
+		cls += " strong"
+	}
+	d.text(cls, tx, y+4, fit(label, room, labelSize))
+	d.close("g")
+}
+
+// drawItem draws one message: arrow, or arrow to the edge of the cut and a
+// cross.
+func (p *picture) drawItem(d *drawing, r *row, y float64) {
+	it := r.item
+	x1, x2 := p.x(it.from), p.x(it.to)
+	dir := 1.0
+	if x2 < x1 {
+		dir = -1
+	}
+	class := "arrow"
+	switch {
+	case it.dropped:
+		class = "arrow dropped"
+	case it.heal:
+		class = "arrow heal"
+	case it.trigger:
+		class = "arrow trigger"
+	case r.count > 1:
+		class = "arrow many"
+	}
+	d.open("g", "class", "msg")
+	d.title(itemWords(r))
+	sx, ex := x1+dir*(laneHalf+1), x2-dir*(laneHalf+2)
+	switch {
+	case x1 == x2:
+		d.tag("circle", "class", class, "cx", x1, "cy", y, "r", 5)
+	case it.dropped:
+		ex, _ = p.stop(it.from, it.to)
+		ex -= dir * 6
+		d.line("halo", sx, y, ex, y+slant*0.6)
+		d.line(class, sx, y, ex, y+slant*0.6)
+		cx, cy := ex, y+slant*0.6
+		d.tag("path", "class", "cross", "d", fmt.Sprintf("M%s %sl9 9m0 -9l-9 9", num(cx-4.5), num(cy-4.5)))
+	case it.heal:
+		mid, _ := p.stop(it.from, it.to)
+		d.line("halo", sx, y, mid, y+3)
+		d.line(class, sx, y, mid, y+3)
+		d.line("held", mid, y+3, mid, y+19)
+		d.line("halo", mid, y+19, ex, y+24)
+		d.line(class, mid, y+19, ex-dir*5, y+24)
+		d.head("tip heal", ex, y+24, dir)
+		if p.t.passed > it.at {
+			d.text(anchor("quiet note", dir), mid-dir*7, y+16, "held "+span(p.t.passed-it.at))
+		}
+	default:
+		d.line("halo", sx, y, ex, y+slant)
+		d.line(class, sx, y, ex-dir*5, y+slant)
+		tip := "tip"
+		if it.trigger {
+			tip = "tip trigger"
+		}
+		d.head(tip, ex, y+slant, dir)
+	}
+	p.label(d, r, x1, ex, y)
+	d.close("g")
+}
+
+// anchor gives text that ends where an arrow comes from.
+func anchor(class string, dir float64) string {
+	if dir > 0 {
+		return class + " end"
+	}
+	return class
+}
+
+func (d *drawing) head(class string, x, y, dir float64) {
+	d.tag("path", "class", class, "d", fmt.Sprintf("M%s %sl%s -4.5v9z", num(x), num(y), num(-dir*9)))
+}
+
+// label writes the type above the arrow: the row is its own, so it meets no
+// other label. The dissector's name is left out.
+func (p *picture) label(d *drawing, r *row, x1, x2, y float64) {
+	it := r.item
+	name := it.typ
+	if first, rest, ok := strings.Cut(name, " "); ok && (first == "resp" || first == "text") {
+		name = rest
+	}
+	switch {
+	case it.heal:
+		name = "② " + name
+	case it.trigger:
+		name = "① " + name
+	}
+	if it.again {
+		name += " (again)"
+	}
+	if r.count > 1 {
+		name += fmt.Sprintf("  ×%d in %s", r.count, span(r.until-r.at))
+	} else if it.brief != "" {
+		name += "  " + shorten(it.brief, 44)
+	} else if it.num == 0 {
+		name = fmt.Sprintf("%s, %d bytes", name, it.bytes)
+	}
+	room := max(math.Abs(x2-x1)-16, 150)
+	size := labelSize
+	name = fit(name, max(room, 210), size)
+	w := width(name, size)
+	mid := (x1 + x2) / 2
+	mid = min(max(mid, picLeft+w/2), picWidth-10-w/2)
+	class := "label"
+	switch {
+	case it.dropped:
+		class = "label dropped"
+	case it.heal || it.trigger:
+		class = "label strong"
+	}
+	d.text(class, mid, y-2.5, name)
+}
+
+func itemWords(r *row) string {
+	it := r.item
+	s := fmt.Sprintf("%s, %s to %s at %s, %d bytes", it.typ, it.from, it.to, at(it.at), it.bytes)
+	if it.num != 0 {
+		s = fmt.Sprintf("message %d: ", it.num) + s
+	}
+	if it.dropped {
+		s += ", dropped"
+	}
+	if r.count > 1 {
+		s += fmt.Sprintf("; %d of them until %s", r.count, at(r.until))
+	}
+	return cmp.Or(s+"\n"+it.detail, s)
+}
+
+// summary is the picture in a sentence, for those who do not see it.
+func (p *picture) summary() string {
+	dropped := 0
+	for _, it := range p.t.items {
+		dropped += b2i(it.dropped)
+	}
+	s := fmt.Sprintf("Space-time picture: columns %s; %s", joinHosts(p.t.hosts), plural(len(p.rows), "row", "rows"))
+	if p.t.cut != nil {
+		from, to := p.t.cutWindow()
+		s += fmt.Sprintf("; the cut %s from %s to %s, %s dropped", sides2(p.t), at(from), at(to), plural(dropped, "message or packet", "messages or packets"))
+	}
+	return s
+}

@@ -1,0 +1,137 @@
+package report
+
+import (
+	"crypto/sha256"
+	_ "embed" // the page, its style and its script
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"time"
+
+	"netsplit/model"
+)
+
+// Op is one operation of a workload's history.
+type Op struct {
+	Workload string
+	model.Operation
+}
+
+// Recovery says how the target came back after the heal, or after the end of
+// the workload where nothing was cut. Times are since the run started.
+type Recovery struct {
+	HealedAt time.Duration
+	StableAt time.Duration // 0: not within Limit
+	Limit    time.Duration
+	Pending  []string // conditions that did not hold at the limit
+	Violated []string // invariants that did not hold again
+}
+
+// Input is all that the report of one run is made from.
+type Input struct {
+	Summary model.RunSummary
+	Title   string         // of the target, e.g. "Redis + Sentinel, 3 nodes"
+	Hosts   []model.NodeID // all of the testbed, in its order
+	Nodes   []model.NodeID // those that run servers
+
+	Events    []model.Event
+	Decisions []model.Decision
+	History   []Op
+
+	Recovery   Recovery
+	Exits      []string // processes that ended by themselves, one sentence each
+	Incomplete []string // why the run cannot be judged
+	FatalLines []string // lines the target printed that its file calls fatal
+
+	// Invariants are those the run observed; empty: Summary.Scenario.Observe.
+	Invariants []model.Invariant
+	// ReplayCommand repeats the run, e.g. "netsplit replay c-1-r0008 -n 10".
+	ReplayCommand string
+}
+
+//go:embed style.css
+var styleText string
+
+//go:embed view.js
+var viewText string
+
+//go:embed run.html
+var runText string
+
+var runPage = template.Must(template.New("run").Parse(runText))
+
+// runView is what the template of a run's page is filled with.
+type runView struct {
+	CSP    string
+	Style  template.CSS
+	Script template.JS
+
+	Name, Title, Verdict, VerdictWord, Reason string
+	Story                                     []string
+	Failures                                  []failureView
+	Problems                                  []problemView
+	Replay                                    string
+	Facts                                     []fact
+
+	PictureTitle, PictureNote string
+	Picture, Lanes, Ops       template.HTML
+	LaneNote                  string
+	LaneRows                  []laneRow
+	OpRows                    []opRow
+	OpNote                    string
+	Lost                      []string
+	Decisions                 []decisionRow
+	DecisionNote              string
+	Invariants                []invariantRow
+	Types                     []typeRow
+	Canvas                    string // text summary of the canvas
+	Data                      viewData
+}
+
+// Write writes the report of one run: one HTML page that needs nothing else.
+// The error is the writer's or the template's.
+func Write(w io.Writer, in Input) error {
+	if len(in.Invariants) == 0 {
+		in.Invariants = in.Summary.Scenario.Observe
+	}
+	tl := newTimeline(&in)
+	v := runView{
+		Style: template.CSS(styleText), Script: template.JS(viewText),
+		CSP:  policy([]string{viewText}, []string{styleText}),
+		Name: clean(in.Summary.Run), Title: clean(in.Title), Replay: clean(in.ReplayCommand),
+		Verdict: verdictClass(in.Summary.Verdict.Value), VerdictWord: verdictWord(in.Summary.Verdict.Value),
+		Reason: clean(in.Summary.Verdict.Reason),
+		Story:  story(&in, tl), Failures: failures(in.Summary.Verdict.Failures), Problems: problems(&in), Facts: facts(&in),
+		Invariants: invariantRows(&in, tl), Types: typeRows(in.Summary.Messages, tl),
+	}
+	pic := newPicture(tl)
+	v.PictureTitle, v.PictureNote, v.Picture = pic.title, pic.note, pic.svg()
+	v.Lanes, v.LaneNote, v.LaneRows = lanes(&in, tl)
+	ops := newOperations(&in, tl)
+	v.Ops, v.OpRows, v.OpNote, v.Lost = ops.svg(tl), ops.rows, ops.note, ops.lost
+	v.Decisions, v.DecisionNote = decisionRows(&in)
+	v.Data = newViewData(tl)
+	v.Canvas = canvasSummary(tl)
+	if err := runPage.Execute(w, v); err != nil {
+		return fmt.Errorf("write report of %s: %w", in.Summary.Run, err)
+	}
+	return nil
+}
+
+// policy is the page's Content-Security-Policy (CSP Level 3 §2.3.1, hash
+// sources): nothing may be loaded, and only these scripts and styles run.
+func policy(scripts, styles []string) string {
+	p := "default-src 'none'; base-uri 'none'; form-action 'none'"
+	for i, set := range [][]string{scripts, styles} {
+		if len(set) == 0 {
+			continue
+		}
+		p += []string{"; script-src", "; style-src"}[i]
+		for _, s := range set {
+			h := sha256.Sum256([]byte(s))
+			p += " 'sha256-" + base64.StdEncoding.EncodeToString(h[:]) + "'"
+		}
+	}
+	return p
+}

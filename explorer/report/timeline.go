@@ -1,0 +1,423 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"netsplit/model"
+)
+
+// item is one thing that wanted to travel from host to host: a message, a
+// message carried once more, or a packet without a message that was dropped.
+type item struct {
+	event    uint64
+	num      uint64 // of the message; 0: none
+	at       time.Duration
+	from, to model.NodeID
+	typ      string
+	detail   string // fields on one line
+	brief    string // the field that tells it from others of its type
+	bytes    int
+	again    bool // a retransmission
+	dropped  bool
+	trigger  bool // the cut was decided on it
+	heal     bool // the heal was decided on it
+}
+
+// change is a new value of a variable.
+type change struct {
+	event   uint64
+	at      time.Duration
+	value   string
+	probe   string
+	message uint64
+}
+
+// track is the course of one variable, without repeats of a value.
+type track struct {
+	ref     model.VarRef
+	kind    string
+	changes []change
+	last    time.Duration // last observation
+}
+
+// window is a stretch of time.
+type window struct{ from, to time.Duration }
+
+// timeline is the run as the pictures need it.
+type timeline struct {
+	items  []item // in order of arrival
+	hosts  []model.NodeID
+	nodes  map[model.NodeID]bool
+	group  map[model.NodeID]int // of the partition; -1: in none
+	groups int
+
+	cut, heal  *model.Decision // nil: none
+	inForce    time.Duration   // 0: unknown
+	passed     time.Duration   // when the healing message reached its receiver; 0: unknown
+	links      map[model.Link]bool
+	trigger    *model.Observation // that decided the cut; nil: none did
+	work, stop time.Duration      // of the workload; stop 0: unknown
+	end        time.Duration
+	tracks     []track // sorted by variable
+	invariants []model.Invariant
+	violations [][]window // per invariant
+	focus      int        // index of the invariant the picture follows; -1: none
+}
+
+func newTimeline(in *Input) *timeline {
+	t := &timeline{links: map[model.Link]bool{}, nodes: map[model.NodeID]bool{}, invariants: in.Invariants}
+	for _, n := range in.Nodes {
+		t.nodes[n] = true
+	}
+	fates := map[uint64]model.Action{}
+	for i := range in.Decisions {
+		d := &in.Decisions[i]
+		if d.Frame != 0 {
+			fates[d.Frame] = d.Action
+		}
+		if d.Cut && t.cut == nil {
+			t.cut = d
+		}
+		if d.Heal && t.heal == nil && t.cut != nil {
+			t.heal = d
+		}
+	}
+	if p := in.Summary.Proof; p != nil && t.cut != nil {
+		t.inForce = p.InForceAt
+		if t.heal != nil {
+			t.passed = p.HealedAt
+		}
+	}
+	if t.cut != nil {
+		for _, l := range in.Summary.Scenario.Partition.Links() {
+			t.links[l] = true
+		}
+	}
+	t.read(in.Events, fates)
+	if t.cut == nil || t.heal == nil {
+		t.passed = 0
+	}
+	t.columns(in)
+	t.watch(in.Events)
+	t.focus = t.chooseFocus(in.Summary.Scenario.Invariant)
+	return t
+}
+
+// read collects items and variables from the event log.
+func (t *timeline) read(events []model.Event, fates map[uint64]model.Action) {
+	byNum := map[uint64]int{}
+	tracks := map[model.VarRef]*track{}
+	for i := range events {
+		e := &events[i]
+		t.end = max(t.end, e.At)
+		switch e.Kind {
+		case model.EventWorkload:
+			t.work = e.At
+		case model.EventStop:
+			t.stop = e.At
+		case model.EventInForce:
+			if t.inForce == 0 {
+				t.inForce = e.At
+			}
+		case model.EventMessage:
+			if m := e.Message; m != nil {
+				byNum[m.Num] = len(t.items)
+				t.items = append(t.items, item{event: e.Num, num: m.Num, at: e.At, from: m.From, to: m.To, typ: clean(m.Type), bytes: m.Bytes, detail: detail(m), brief: brief(m)})
+			}
+		case model.EventObserve:
+			if o := e.Observation; o != nil {
+				tr := tracks[o.Var]
+				if tr == nil {
+					tr = &track{ref: o.Var, kind: o.Kind}
+					tracks[o.Var] = tr
+				}
+				tr.last = e.At
+				if n := len(tr.changes); n == 0 || tr.changes[n-1].value != o.Value {
+					tr.changes = append(tr.changes, change{e.Num, e.At, o.Value, o.Probe, o.Message})
+				}
+				if t.cut != nil && t.cut.Event == e.Num {
+					t.trigger = o
+				}
+			}
+		case model.EventPacket:
+			if p := e.Packet; p != nil {
+				t.packet(e, p, fates[p.Frame] == model.Refuse, byNum)
+			}
+		}
+	}
+	for _, tr := range tracks {
+		t.tracks = append(t.tracks, *tr)
+	}
+	slices.SortFunc(t.tracks, func(a, b track) int { return a.ref.Compare(b.ref) })
+	mark := func(num uint64, set func(*item)) {
+		if i, ok := byNum[num]; ok && num != 0 {
+			set(&t.items[i])
+		}
+	}
+	if t.cut != nil {
+		mark(t.cut.Message, func(i *item) { i.trigger = true })
+		if t.trigger != nil {
+			mark(t.trigger.Message, func(i *item) { i.trigger = true })
+		}
+	}
+	if t.heal != nil {
+		mark(t.heal.Message, func(i *item) { i.heal = true })
+	}
+}
+
+// packet gives the messages of a packet their fate, and adds what only the
+// packet shows: messages carried again, and packets without a message that
+// were dropped.
+func (t *timeline) packet(e *model.Event, p *model.HeldPacket, dropped bool, byNum map[uint64]int) {
+	for _, n := range p.Messages {
+		if i, ok := byNum[n]; ok {
+			t.items[i].dropped = dropped
+		}
+	}
+	for _, n := range p.Again {
+		it := item{event: e.Num, at: e.At, from: p.From, to: p.To, typ: "retransmission", bytes: p.Bytes, again: true, dropped: dropped}
+		if i, ok := byNum[n]; ok {
+			it.typ, it.detail, it.brief = t.items[i].typ, t.items[i].detail, t.items[i].brief
+			it.num = n
+		}
+		t.items = append(t.items, it)
+	}
+	if dropped && len(p.Messages) == 0 && len(p.Again) == 0 {
+		t.items = append(t.items, item{event: e.Num, at: e.At, from: p.From, to: p.To, typ: "packet without message", bytes: p.Bytes, dropped: true})
+	}
+}
+
+// columns orders the hosts so that the sides of the cut stand next to each
+// other; hosts on no side stand outside, by the side they talk to most while
+// the cut holds, so that few arrows that are not cut pass over the band.
+func (t *timeline) columns(in *Input) {
+	all := slices.Clone(in.Hosts)
+	for _, it := range t.items {
+		for _, h := range []model.NodeID{it.from, it.to} {
+			if h != "" && !slices.Contains(all, h) {
+				all = append(all, h)
+			}
+		}
+	}
+	t.group = map[model.NodeID]int{}
+	for _, h := range all {
+		t.group[h] = -1
+	}
+	if t.cut == nil {
+		t.hosts = all
+		return
+	}
+	groups := slices.Clone(in.Summary.Scenario.Partition.Groups)
+	t.groups = len(groups)
+	iso := in.Summary.Scenario.Isolate
+	if in.Summary.Scenario.Partition.Shape != model.Simplex {
+		slices.SortStableFunc(groups, func(a, b []model.NodeID) int {
+			return cmp.Compare(b2i(slices.Contains(b, iso)), b2i(slices.Contains(a, iso)))
+		})
+	}
+	for i, g := range groups {
+		for _, h := range g {
+			t.group[h] = i
+		}
+	}
+	from, to := t.cutWindow()
+	side := map[model.NodeID]int{}
+	for _, it := range t.items {
+		if it.at < from || it.at > to {
+			continue
+		}
+		for _, p := range [][2]model.NodeID{{it.from, it.to}, {it.to, it.from}} {
+			if t.group[p[0]] < 0 && t.group[p[1]] >= 0 {
+				if t.group[p[1]] == 0 {
+					side[p[0]]--
+				} else {
+					side[p[0]]++
+				}
+			}
+		}
+	}
+	place := func(h model.NodeID) int {
+		if g := t.group[h]; g >= 0 {
+			return g
+		}
+		if side[h] < 0 {
+			return -1
+		}
+		return t.groups
+	}
+	slices.SortStableFunc(all, func(a, b model.NodeID) int { return cmp.Compare(place(a), place(b)) })
+	t.hosts = all
+}
+
+// cutWindow is the time in which the partition was in force.
+func (t *timeline) cutWindow() (from, to time.Duration) {
+	if t.cut == nil {
+		return 0, 0
+	}
+	from, to = t.cut.At, t.end
+	if t.heal != nil {
+		to = t.heal.At
+	}
+	return from, to
+}
+
+// watch finds when each invariant's two values differed, by the last values
+// seen.
+func (t *timeline) watch(events []model.Event) {
+	t.violations = make([][]window, len(t.invariants))
+	last := map[model.VarRef]string{}
+	open := make([]bool, len(t.invariants))
+	uses := map[model.VarRef][]int{}
+	for i, inv := range t.invariants {
+		uses[inv.A] = append(uses[inv.A], i)
+		uses[inv.B] = append(uses[inv.B], i)
+	}
+	for i := range events {
+		o := events[i].Observation
+		if events[i].Kind != model.EventObserve || o == nil {
+			continue
+		}
+		last[o.Var] = o.Value
+		for _, k := range uses[o.Var] {
+			a, oka := last[t.invariants[k].A]
+			b, okb := last[t.invariants[k].B]
+			bad := oka && okb && a != b
+			switch n := len(t.violations[k]); {
+			case bad && !open[k]:
+				t.violations[k] = append(t.violations[k], window{events[i].At, t.end})
+			case !bad && open[k]:
+				t.violations[k][n-1].to = events[i].At
+			}
+			open[k] = bad
+		}
+	}
+}
+
+// chooseFocus picks the invariant whose variables the picture follows: the
+// scenario's; else the one that broke first from the cut (or the workload)
+// on; else the first.
+func (t *timeline) chooseFocus(want *model.Invariant) int {
+	if want != nil {
+		for i := range t.invariants {
+			if t.invariants[i].ID == want.ID {
+				return i
+			}
+		}
+		t.invariants = append(slices.Clone(t.invariants), *want)
+		t.violations = append(t.violations, nil)
+		return len(t.invariants) - 1
+	}
+	from := t.work
+	if t.cut != nil {
+		from = t.cut.At
+	}
+	best, first := -1, time.Duration(0)
+	for i, ws := range t.violations {
+		for _, w := range ws {
+			if w.to >= from && (best < 0 || w.from < first) {
+				best, first = i, w.from
+			}
+		}
+	}
+	if best < 0 && len(t.invariants) > 0 {
+		best = 0
+	}
+	return best
+}
+
+// laneOf is the variable shown beside a host: of the focus invariant, or the
+// same variable on this host.
+func (t *timeline) laneOf(h model.NodeID) *track {
+	if t.focus < 0 {
+		return nil
+	}
+	inv := t.invariants[t.focus]
+	for _, ref := range []model.VarRef{inv.A, inv.B} {
+		if ref.Node == h {
+			return t.track(ref)
+		}
+	}
+	for _, ref := range []model.VarRef{inv.A, inv.B} {
+		ref.Node = h
+		if tr := t.track(ref); tr != nil {
+			return tr
+		}
+	}
+	return nil
+}
+
+func (t *timeline) track(ref model.VarRef) *track {
+	i, ok := slices.BinarySearchFunc(t.tracks, ref, func(tr track, r model.VarRef) int { return tr.ref.Compare(r) })
+	if !ok {
+		return nil
+	}
+	return &t.tracks[i]
+}
+
+// disagreements lists when any invariant over the variable was broken.
+func (t *timeline) disagreements(ref model.VarRef) []window {
+	var all []window
+	for i, inv := range t.invariants {
+		if inv.A == ref || inv.B == ref {
+			all = append(all, t.violations[i]...)
+		}
+	}
+	slices.SortFunc(all, func(a, b window) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
+	var out []window
+	for _, w := range all {
+		if n := len(out); n > 0 && w.from <= out[n-1].to {
+			out[n-1].to = max(out[n-1].to, w.to)
+		} else {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// valueAt is the variable's value at a moment; "" before the first.
+func (tr *track) valueAt(at time.Duration) string {
+	v := ""
+	for _, c := range tr.changes {
+		if c.at > at {
+			break
+		}
+		v = c.value
+	}
+	return v
+}
+
+// detail writes a message's fields on one line.
+func detail(m *model.Message) string {
+	var b strings.Builder
+	for i, f := range m.Fields {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(f.Name + "=" + f.Value)
+		if b.Len() > 400 {
+			break
+		}
+	}
+	return clean(b.String())
+}
+
+// brief is the first field that says something the type does not.
+func brief(m *model.Message) string {
+	low := strings.ToLower(m.Type)
+	for _, f := range m.Fields {
+		if v := strings.TrimSpace(f.Value); v != "" && !strings.Contains(low, strings.ToLower(v)) {
+			return clean(v)
+		}
+	}
+	return ""
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

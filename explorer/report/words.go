@@ -1,0 +1,434 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"netsplit/model"
+)
+
+// failureView is one failure as the page shows it.
+type failureView struct {
+	Class, Word, Check, Summary, Quote string
+	Amount                             int
+	Detail                             []string
+}
+
+// problemView is a list of things that went wrong beside the checks.
+type problemView struct {
+	Title string
+	Lines []string
+}
+
+// fact is a name and a value.
+type fact struct{ Name, Value string }
+
+type invariantRow struct {
+	ID, Text, Support, Broken string
+	Trigger                   bool
+}
+
+type typeRow struct {
+	Type           string
+	Count, Dropped int
+}
+
+type decisionRow struct {
+	At, Event, Do, What, Reason, Class string
+}
+
+// story says in three to eight sentences what happened.
+func story(in *Input, t *timeline) []string {
+	s := &in.Summary
+	var out []string
+	say := func(f string, a ...any) { out = append(out, fmt.Sprintf(f, a...)) }
+
+	title := clean(cmp.Or(in.Title, s.Target))
+	var clients []model.NodeID
+	for _, h := range in.Hosts {
+		if !slices.Contains(in.Nodes, h) {
+			clients = append(clients, h)
+		}
+	}
+	where := ""
+	if len(in.Nodes) > 0 {
+		where = " ran on " + list(in.Nodes)
+		if len(clients) > 0 {
+			where += ", its clients on " + list(clients)
+		}
+	}
+	how := "netsplit read a copy of every packet between them and delayed none"
+	if s.Tap == "gate" {
+		how = "every packet between them waited at netsplit's gate for a decision"
+	}
+	say("%s%s; %s.", title, where, how)
+
+	if t.cut == nil {
+		switch {
+		case s.Scenario.Strategy == model.StrategyClean:
+			say("Nothing was cut: this is a clean run.")
+		case s.Scenario.Invariant != nil && s.Scenario.State != nil:
+			say("netsplit waited for %s, and that never occurred: nothing was cut.", stateWords(s.Scenario.Invariant, *s.Scenario.State))
+		default:
+			say("Nothing was cut: the moment for it never came.")
+		}
+	} else {
+		out = append(out, cutStory(in, t)...)
+	}
+	out = append(out, recoveryStory(in, t)...)
+	out = append(out, verdictStory(s))
+	return out
+}
+
+// stateWords writes an inconsistent state: a was x while b was y.
+func stateWords(inv *model.Invariant, st model.State) string {
+	return clean(fmt.Sprintf("%s = %s while %s = %s", inv.A, st.A, inv.B, st.B))
+}
+
+// sides writes who is cut from whom.
+func sides(p model.Partition) string {
+	if len(p.Groups) < 2 {
+		return "hosts"
+	}
+	if len(p.Groups) > 2 {
+		var g []string
+		for _, x := range p.Groups {
+			g = append(g, list(x))
+		}
+		return strings.Join(g, " | ") + " from one another"
+	}
+	if p.Shape == model.Simplex {
+		return "what " + list(p.Groups[1]) + " send to " + list(p.Groups[0]) + " (the other direction stays open)"
+	}
+	return list(p.Groups[0]) + " from " + list(p.Groups[1])
+}
+
+func cutStory(in *Input, t *timeline) []string {
+	s, sc := &in.Summary, &in.Summary.Scenario
+	var out []string
+	say := func(f string, a ...any) { out = append(out, fmt.Sprintf(f, a...)) }
+
+	into := ""
+	if t.work > 0 && t.cut.At >= t.work {
+		into = ", " + span(t.cut.At-t.work) + " into the workload,"
+	}
+	if sc.Invariant != nil && sc.State != nil {
+		say("At %s%s the nodes disagreed: %s. netsplit cut %s.", at(t.cut.At), into, stateWords(sc.Invariant, *sc.State), sides(sc.Partition))
+		by := ""
+		switch o := t.trigger; {
+		case o != nil && o.Probe != "":
+			by = fmt.Sprintf("A probe of %s (%s) revealed it, not a message", o.Var.Node, o.Probe)
+		default:
+			if m := t.find(func(i *item) bool { return i.trigger }); m != nil {
+				by = fmt.Sprintf("Message %d (1 in the picture), %s from %s to %s, revealed it", m.num, m.typ, m.from, m.to)
+			}
+		}
+		if by != "" {
+			if sc.Invariant.Support > 0 {
+				by += fmt.Sprintf("; the two had agreed in all %s of %s", plural(sc.Invariant.Support, "sample", "samples"), plural(sc.Invariant.Runs, "clean run", "clean runs"))
+			}
+			say("%s.", clean(by))
+		}
+	} else {
+		say("At %s%s a moment drawn from the seed, netsplit cut %s.", at(t.cut.At), into, sides(sc.Partition))
+	}
+
+	effect := ""
+	if sc.Partition.Effect == model.Reset {
+		effect = " and the connections across it were reset"
+		if s.Proof != nil {
+			effect = fmt.Sprintf(" and %s across it reset", plural(s.Proof.ResetConns, "connection was", "connections were"))
+		}
+	}
+	from, to := t.cutWindow()
+	if t.heal == nil {
+		say("The cut was never healed by a decision%s.", effect)
+	} else {
+		say("The cut lasted %s%s.", span(to-from), effect)
+	}
+	if p := s.Proof; p != nil {
+		leak := "nobody could count what leaked"
+		switch {
+		case p.LeakKnown && p.Leaked == 0:
+			leak = "none leaked, as counted at the receiving hosts"
+		case p.LeakKnown:
+			leak = fmt.Sprintf("%d LEAKED, as counted at the receiving hosts", p.Leaked)
+		}
+		held := ""
+		if n := p.Wanted - p.Dropped - p.Leaked; n > 0 {
+			held = fmt.Sprintf(", %d was held until the heal and then passed", n)
+			if n > 1 {
+				held = fmt.Sprintf(", %d passed after the heal", n)
+			}
+		}
+		if p.Wanted == 0 {
+			say("No packet wanted to cross, so the cut showed nothing.")
+		} else {
+			say("%s wanted to cross: %d dropped%s; %s.", plural(p.Wanted, "packet", "packets"), p.Dropped, held, leak)
+		}
+	}
+	if t.heal != nil {
+		out = append(out, healStory(t))
+	}
+	return out
+}
+
+func healStory(t *timeline) string {
+	m := t.find(func(i *item) bool { return i.heal })
+	what := "a message"
+	if m != nil {
+		what = fmt.Sprintf("message %d (2 in the picture), %s from %s to %s,", m.num, m.typ, m.from, m.to)
+	} else if c := t.heal.Class; c != nil {
+		what = clean(fmt.Sprintf("%s from %s to %s,", c.Type, c.From, c.To))
+	}
+	first := ""
+	if t.passed > t.heal.At {
+		first = fmt.Sprintf(" and was the first to pass, %s later", span(t.passed-t.heal.At))
+	}
+	state := ""
+	if c := t.heal.Class; c != nil && (c.State.A != "" || c.State.B != "") {
+		state = " at state " + clean(c.State.String())
+	}
+	switch t.heal.Reason {
+	case model.ReasonNewClass:
+		return fmt.Sprintf("It was healed by %s the first of its class%s not met under this cut before: it waited at the gate%s.", what, state, first)
+	case model.ReasonHealClass:
+		return fmt.Sprintf("It was healed by %s the class%s this replay waits for%s.", what, state, first)
+	case model.ReasonTime:
+		return "It was healed at the moment drawn from the seed."
+	case model.ReasonMaxCut:
+		return "No message healed it: the longest time allowed for a cut was over."
+	case model.ReasonStop:
+		return "It was healed because the workload had ended."
+	}
+	return "It was healed: " + clean(t.heal.Reason) + "."
+}
+
+func recoveryStory(in *Input, t *timeline) []string {
+	r := in.Recovery
+	if r.HealedAt == 0 && r.StableAt == 0 && r.Limit == 0 {
+		return nil
+	}
+	after := "the end of the workload"
+	if t.heal != nil {
+		after = "the heal"
+	}
+	if r.StableAt > 0 {
+		s := fmt.Sprintf("%s after %s the target was stable again (limit %s)", span(r.StableAt-r.HealedAt), after, span(r.Limit))
+		if len(r.Violated) > 0 {
+			s += fmt.Sprintf(", but %s did not hold again", plural(len(r.Violated), "invariant", "invariants"))
+		}
+		return []string{s + "."}
+	}
+	return []string{fmt.Sprintf("The target was not stable again within %s after %s.", span(r.Limit), after)}
+}
+
+func verdictStory(s *model.RunSummary) string {
+	v := s.Verdict
+	n := len(v.Failures)
+	legal := ""
+	if v.Legal > 0 {
+		legal = fmt.Sprintf(" %s refused or timed out and had a right to.", plural(v.Legal, "operation was", "operations were"))
+	}
+	switch v.Value {
+	case model.VerdictFail:
+		count := map[string]int{}
+		for _, f := range v.Failures {
+			_, w := failureClass(f.Class)
+			count[w]++
+		}
+		var kinds []string
+		for _, w := range []string{"broken promise", "beyond the stated bound", "documented", "class unknown"} {
+			if count[w] > 0 {
+				kinds = append(kinds, fmt.Sprintf("%d %s", count[w], w))
+			}
+		}
+		return fmt.Sprintf("%s (%s).%s", plural(n, "check failed", "failures, listed below"), strings.Join(kinds, ", "), legal)
+	case model.VerdictPass:
+		return "Every check held." + legal
+	case model.VerdictVacuous:
+		return "The run is vacuous: it says nothing about the target, and is not a pass." + legal
+	}
+	return "The run cannot be judged, and is not a pass." + legal
+}
+
+func (t *timeline) find(is func(*item) bool) *item {
+	for i := range t.items {
+		if is(&t.items[i]) {
+			return &t.items[i]
+		}
+	}
+	return nil
+}
+
+func failures(in []model.Failure) []failureView {
+	var out []failureView
+	for _, f := range in {
+		c, w := failureClass(f.Class)
+		out = append(out, failureView{c, w, clean(f.Check), clean(f.Summary), clean(f.Quote), f.Amount, cleanAll(f.Detail)})
+	}
+	return out
+}
+
+func problems(in *Input) []problemView {
+	var out []problemView
+	for _, p := range []problemView{
+		{"Why the run cannot be judged", in.Incomplete},
+		{"Processes that ended by themselves", in.Exits},
+		{"Fatal lines the target printed", in.FatalLines},
+		{"Not stable at the end of the recovery limit", in.Recovery.Pending},
+		{"Invariants that did not hold again", in.Recovery.Violated},
+	} {
+		if len(p.Lines) == 0 {
+			continue
+		}
+		lines := cleanAll(p.Lines)
+		if len(lines) > 40 {
+			lines = append(lines[:40:40], fmt.Sprintf("… and %d more", len(p.Lines)-40))
+		}
+		out = append(out, problemView{p.Title, lines})
+	}
+	return out
+}
+
+func facts(in *Input) []fact {
+	s := &in.Summary
+	var out []fact
+	add := func(n, v string) {
+		if v != "" {
+			out = append(out, fact{n, clean(v)})
+		}
+	}
+	add("Run", s.Run)
+	add("Scenario", strings.TrimSpace(s.Scenario.ID+", "+string(s.Scenario.Strategy)))
+	add("Why this one", s.Scenario.Why)
+	add("Replay of", s.ReplayOf)
+	add("Seed", fmt.Sprint(s.Scenario.Seed))
+	if p := s.Scenario.Partition; p.Shape != "" {
+		add("Partition", string(p.Shape)+", "+string(p.Effect)+": "+sides(p))
+	}
+	if !s.Started.IsZero() {
+		add("Started", s.Started.UTC().Format("2006-01-02 15:04:05 UTC"))
+	}
+	c := s.Cost
+	if c != (model.Cost{}) {
+		add("Time", fmt.Sprintf("start %s, workload %s, recovery %s, netsplit %s", span(c.Start), span(c.Workload), span(c.Recover), span(c.Ours)))
+	}
+	if g := s.GateDelay; g != nil && g.Count > 0 {
+		add("Held at the gate", fmt.Sprintf("%d packets, median %s, p99 %s, longest %s", g.Count, span(g.P50), span(g.P99), span(g.Max)))
+	}
+	if s.Retransmits > 0 {
+		add("Retransmissions", fmt.Sprintf("%d outside the cut", s.Retransmits))
+	}
+	add("netsplit", s.Version)
+	return out
+}
+
+func invariantRows(in *Input, t *timeline) []invariantRow {
+	var out []invariantRow
+	for i, inv := range t.invariants {
+		row := invariantRow{ID: clean(inv.ID), Text: clean(inv.String()), Trigger: in.Summary.Scenario.Invariant != nil && i == t.focus}
+		row.Support = fmt.Sprintf("%s of %s", plural(inv.Support, "sample", "samples"), plural(inv.Runs, "clean run", "clean runs"))
+		row.Broken = "always held"
+		if ws := t.violations[i]; len(ws) > 0 {
+			var sum time.Duration
+			for _, w := range ws {
+				sum += w.to - w.from
+			}
+			row.Broken = fmt.Sprintf("broken %s, %s in all, first at %s", plural(len(ws), "time", "times"), span(sum), at(ws[0].from))
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+func typeRows(counts map[string]int, t *timeline) []typeRow {
+	dropped := map[string]int{}
+	all := map[string]int{}
+	for k, n := range counts {
+		all[clean(k)] += n
+	}
+	for _, it := range t.items {
+		if it.dropped {
+			dropped[it.typ]++
+		}
+		if len(counts) == 0 && !it.again && it.num != 0 {
+			all[it.typ]++
+		}
+	}
+	for k := range dropped {
+		all[k] += 0
+	}
+	var out []typeRow
+	for k, n := range all {
+		out = append(out, typeRow{k, n, dropped[k]})
+	}
+	slices.SortFunc(out, func(a, b typeRow) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Type, b.Type)) })
+	return out
+}
+
+// maxDecisions bounds the rows of decisions: a cut of seconds under load makes
+// thousands, and the record has them all.
+const maxDecisions = 300
+
+func decisionRows(in *Input) ([]decisionRow, string) {
+	packets := map[uint64]*model.HeldPacket{}
+	for i := range in.Events {
+		if p := in.Events[i].Packet; p != nil {
+			packets[p.Frame] = p
+		}
+	}
+	var out []decisionRow
+	for i := range in.Decisions {
+		d := &in.Decisions[i]
+		r := decisionRow{At: at(d.At), Event: fmt.Sprint(d.Event), Reason: clean(d.Reason)}
+		var do []string
+		switch {
+		case d.Cut:
+			do, r.Class = append(do, "cut"), "cut"
+		case d.Heal:
+			do, r.Class = append(do, "heal"), "heal"
+		case d.Action == model.Refuse:
+			r.Class = "dropped"
+		}
+		if d.Action != "" {
+			do = append(do, string(d.Action))
+		}
+		r.Do = clean(strings.Join(do, ", then "))
+		if p := packets[d.Frame]; p != nil && d.Frame != 0 {
+			r.What = fmt.Sprintf("packet %d, %s to %s, %d bytes", d.Frame, p.From, p.To, p.Bytes)
+			if len(p.Messages) > 0 {
+				r.What += ", " + messageList(p.Messages)
+			}
+		}
+		if d.Class != nil {
+			r.What = strings.TrimPrefix(r.What+"; class "+d.Class.String(), "; ")
+		}
+		r.What = clean(r.What)
+		out = append(out, r)
+	}
+	if n := len(out); n > maxDecisions {
+		head := slices.Clone(out[:maxDecisions/2])
+		return append(head, out[n-maxDecisions/2:]...), fmt.Sprintf("The first and last %d of %d decisions; the run's record has all.", maxDecisions/2, n)
+	}
+	return out, ""
+}
+
+func messageList(ns []uint64) string {
+	var b strings.Builder
+	b.WriteString("message")
+	if len(ns) > 1 {
+		b.WriteString("s")
+	}
+	for i, n := range ns {
+		if i == 6 {
+			b.WriteString(" …")
+			break
+		}
+		fmt.Fprintf(&b, " %d", n)
+	}
+	return b.String()
+}
