@@ -7,6 +7,7 @@ import (
 
 	"netsplit/campaign/record"
 	"netsplit/explorer/check"
+	"netsplit/explorer/report"
 	"netsplit/model"
 )
 
@@ -106,8 +107,8 @@ func (f *runFiles) summary(v model.Verdict) model.RunSummary {
 }
 
 // JudgeDir judges a run's record, offline and as often as one likes, and
-// writes its summary.
-func JudgeDir(dir string) (model.RunSummary, error) {
+// writes its summary and its report. replay is the command that repeats it.
+func JudgeDir(dir, replay string) (model.RunSummary, error) {
 	f, err := readRun(dir)
 	if err != nil {
 		return model.RunSummary{}, err
@@ -116,5 +117,5 @@ func JudgeDir(dir string) (model.RunSummary, error) {
 	if err := record.WriteJSON(filepath.Join(dir, record.SummaryFile), sum); err != nil {
 		return sum, err
 	}
-	return sum, nil
+	return sum, writeRunReport(dir, f, report.Input{Summary: sum, ReplayCommand: replay})
 }

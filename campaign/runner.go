@@ -48,13 +48,22 @@ func (r *labRunner) Run(ctx context.Context, w Work) (model.RunSummary, error) {
 	if werr := record.WriteJSON(filepath.Join(dir, record.EvidenceFile), ev); werr != nil {
 		err = errors.Join(err, werr)
 	}
-	sum, jerr := JudgeDir(dir)
+	sum, jerr := JudgeDir(dir, r.s.replayCommand(w.Run))
 	if sum.Run == "" {
 		sum = unjudged(w, r.target, began, jerr)
 	}
 	err = errors.Join(err, jerr)
 	sum.Cost.Ours += time.Since(judging)
 	return sum, err
+}
+
+// replayCommand is what a user types to repeat a run.
+func (s *Service) replayCommand(run string) string {
+	cmd := "netsplit replay " + run + " -n 10"
+	if s.cfg.InProcess {
+		cmd += " --runs-dir " + s.cfg.RunsDir
+	}
+	return cmd
 }
 
 // unjudged is the summary of a run whose record could not be judged.

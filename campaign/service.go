@@ -33,6 +33,9 @@ type Config struct {
 	Metrics        Metrics
 	Log            *slog.Logger
 	Version        string
+	// InProcess: this daemon lives and dies with one command, so commands need
+	// to be told where its store is.
+	InProcess bool
 	// APIAddr is where the API listens, told to whoever finds the store taken.
 	APIAddr string
 }

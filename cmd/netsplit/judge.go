@@ -25,7 +25,7 @@ func judgeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			sum, err := campaign.JudgeDir(dir)
+			sum, err := campaign.JudgeDir(dir, "netsplit replay "+filepath.Base(dir)+" -n 10 --runs-dir "+filepath.Dir(filepath.Dir(dir)))
 			if err != nil {
 				return err
 			}

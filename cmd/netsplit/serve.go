@@ -32,6 +32,7 @@ type daemonConfig struct {
 	tokenFile                 string
 	allowed                   []string
 	log                       *slog.Logger
+	inProcess                 bool
 }
 
 // openDaemon opens the API's address first: if that is taken, nothing of the
@@ -52,7 +53,7 @@ func openDaemon(ctx context.Context, c daemonConfig) (*daemon, error) {
 		return nil, err
 	}
 	cfg := campaign.Config{RunsDir: c.runsDir, StorePath: c.store, ControllerAddr: c.openflow, Binary: exe,
-		BinDir: filepath.Dir(exe), Metrics: d.metrics, Log: c.log, Version: version, APIAddr: ln.Addr().String()}
+		BinDir: filepath.Dir(exe), Metrics: d.metrics, Log: c.log, Version: version, InProcess: c.inProcess, APIAddr: ln.Addr().String()}
 	if c.testbed != "" {
 		tb, err := testbed.Read(c.testbed)
 		if err != nil {
