@@ -161,7 +161,7 @@ func (s *Service) runCampaign(ctx context.Context, j *job) error {
 	}
 	r, closeBeds, err := s.runnerOn(ctx, j.c.ID, t, dir, spec.Labs)
 	if err != nil {
-		return err
+		return errors.Join(context.Cause(ctx), err) // cancelled while labs are made is no failure
 	}
 	defer closeBeds()
 	if spec.Replay != "" {
