@@ -81,14 +81,14 @@ func newBed(ctx context.Context, tb model.Testbed, ctrl *controller.Controller, 
 	return b, nil
 }
 
-// Close ends the agents and removes our rules from the switches.
+// Close ends the agents and leaves the network whole.
 func (b *Bed) Close() error {
 	var errs []error
 	for _, a := range b.agents {
 		errs = append(errs, a.Close())
 	}
 	if b.fabric != nil {
-		errs = append(errs, b.fabric.Close())
+		errs = append(errs, b.fabric.Leave())
 	}
 	return errors.Join(errs...)
 }

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
-	"netsplit/campaign/agent"
 	"netsplit/model"
 )
 
@@ -42,8 +43,12 @@ func (h *handCut) standing() bool {
 const (
 	quietFor   = 700 * time.Millisecond
 	proofLimit = 10 * time.Second
-	pingLimit  = 1500 * time.Millisecond
+	knockLimit = time.Second
 )
+
+// knockPort is where a host is knocked at: nobody listens there, so that its
+// kernel answers with a reset, which proves both directions.
+const knockPort = 1
 
 var partitionName = regexp.MustCompile(`^[a-z0-9-]{1,63}$`)
 
@@ -118,12 +123,15 @@ func (s *Service) set(h *handCut, change func(*model.PartitionStatus)) {
 	if err := s.store.PutPartition(st); err != nil {
 		s.log.Error("a partition's state could not be stored", "partition", st.Name, "err", err)
 	}
-	s.tell("partition", st.Name, string(st.State), st.Reason)
+	text := fmt.Sprintf("partition %s is %s", st.Name, st.State)
+	if st.Reason != "" {
+		text += ": " + st.Reason
+	}
+	s.tell("partition", st.Name, string(st.State), text)
 }
 
 // proveCut waits until nothing passes any more: no packet arrived for
-// quietFor, counted at the receiving hosts, and a ping across does not come
-// back.
+// quietFor, counted at the receiving hosts, and no knock across is answered.
 func (s *Service) proveCut(ctx context.Context, h *handCut) {
 	links := h.status().Partition.Links()
 	for {
@@ -141,7 +149,7 @@ func (s *Service) proveCut(ctx context.Context, h *handCut) {
 		if n, err := s.crossed(ctx, links, began, time.Now()); err != nil || n > 0 {
 			continue
 		}
-		if s.pingAny(ctx, links) {
+		if s.anyAnswers(ctx, links) {
 			continue
 		}
 		s.set(h, func(p *model.PartitionStatus) {
@@ -175,12 +183,12 @@ func (s *Service) crossed(ctx context.Context, links []model.Link, from, to time
 	return total, nil
 }
 
-// pingAny says whether a ping over any of the links comes back. All are asked
-// at once.
-func (s *Service) pingAny(ctx context.Context, links []model.Link) bool {
+// anyAnswers says whether a knock over any of the links is answered. All are
+// tried at once.
+func (s *Service) anyAnswers(ctx context.Context, links []model.Link) bool {
 	back := make(chan bool, len(links))
 	for _, l := range links {
-		go func() { back <- s.ping(ctx, l) }()
+		go func() { back <- s.answers(ctx, l) }()
 	}
 	any := false
 	for range links {
@@ -189,14 +197,16 @@ func (s *Service) pingAny(ctx context.Context, links []model.Link) bool {
 	return any
 }
 
-func (s *Service) ping(ctx context.Context, l model.Link) bool {
-	src, ok1 := s.cfg.Testbed.Host(l.Src)
-	dst, ok2 := s.cfg.Testbed.Host(l.Dst)
-	if !ok1 || !ok2 {
+// answers knocks over a link: the agent on its source opens a TCP connection
+// to its destination. Being refused is an answer.
+func (s *Service) answers(ctx context.Context, l model.Link) bool {
+	a := s.outside.agents[l.Src]
+	dst, ok := s.cfg.Testbed.Host(l.Dst)
+	if a == nil || !ok {
 		return false
 	}
-	_, err := agent.Command(ctx, src, []string{"ping", "-n", "-c", "1", "-W", "1", dst.IP.String()}, pingLimit)
-	return err == nil
+	_, _, err := a.Probe(ctx, model.Probe{TCP: netip.AddrPortFrom(dst.IP, knockPort).String(), Limit: knockLimit})
+	return err == nil || strings.Contains(err.Error(), "connection refused")
 }
 
 // DeletePartition heals a partition cut by hand. Healing twice is harmless. It
@@ -229,7 +239,7 @@ func (s *Service) DeletePartition(ctx context.Context, name string) (model.Parti
 	s.metrics.CutEnded("by-hand", links)
 	began := time.Now()
 	for time.Since(began) < proofLimit && ctx.Err() == nil {
-		if s.ping(ctx, links[0]) || s.anotherCut(h, links[0]) {
+		if s.answers(ctx, links[0]) || s.anotherCut(h, links[0]) {
 			s.metrics.HealTime(time.Since(began))
 			s.set(h, func(p *model.PartitionStatus) {
 				p.State, p.Healed, p.Reason = model.PartitionHealed, time.Now(), ""
@@ -239,7 +249,7 @@ func (s *Service) DeletePartition(ctx context.Context, name string) (model.Parti
 	}
 	s.set(h, func(p *model.PartitionStatus) {
 		p.State, p.Healed = model.PartitionHealed, time.Now()
-		p.Reason = fmt.Sprintf("rules removed, but no ping from %s to %s came back within %v", links[0].Src, links[0].Dst, proofLimit)
+		p.Reason = fmt.Sprintf("rules removed, but nothing from %s to %s was answered within %v", links[0].Src, links[0].Dst, proofLimit)
 	})
 	return h.status(), nil
 }

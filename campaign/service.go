@@ -282,7 +282,11 @@ func (s *Service) execute(j *job) {
 			c.State, c.Reason = model.CampaignFailed, err.Error()
 		}
 	})
-	s.tell("campaign", j.c.ID, string(j.c.State), j.c.Reason)
+	text := fmt.Sprintf("campaign %s is %s", j.c.ID, j.c.State)
+	if j.c.Reason != "" {
+		text += ": " + j.c.Reason
+	}
+	s.tell("campaign", j.c.ID, string(j.c.State), text)
 }
 
 // update changes a campaign in memory and in the store.

@@ -330,8 +330,23 @@ func (f *Fabric) each(ctx context.Context, do func(context.Context, *member) err
 }
 
 // Close stops renewing, removes the fabric's own rules from the switches that
-// are connected, and gives the datapaths back to the controller.
+// are connected, and gives the datapaths back to the controller. A switch that
+// forwards by our rules alone then forwards nothing: see Leave.
 func (f *Fabric) Close() error {
+	return f.end(func(ctx context.Context, m *member) error { return m.clear(ctx) })
+}
+
+// Leave is Close, but leaves the network whole: partitions and taps are lifted,
+// and on a switch that has no rules but ours those that forward between the
+// hosts stay. Where others have rules of their own, ours are removed.
+func (f *Fabric) Leave() error {
+	f.mu.Lock()
+	f.partitions, f.gate, f.mirror = nil, nil, nil
+	f.mu.Unlock()
+	return f.end(func(ctx context.Context, m *member) error { return m.leave(ctx) })
+}
+
+func (f *Fabric) end(last func(context.Context, *member) error) error {
 	f.mu.Lock()
 	if f.closed {
 		f.mu.Unlock()
@@ -341,9 +356,8 @@ func (f *Fabric) Close() error {
 	f.mu.Unlock()
 	close(f.stop)
 	f.work.Wait()
-	err := f.each(context.Background(), func(ctx context.Context, m *member) error {
+	return f.each(context.Background(), func(ctx context.Context, m *member) error {
 		defer m.unregister()
-		return m.clear(ctx)
+		return last(ctx, m)
 	})
-	return err
 }

@@ -368,3 +368,39 @@ func TestSwitchesOfOneTestbedAndOfTwo(t *testing.T) {
 	}
 	r.expect("still cut", 1, 1, 2, "")
 }
+
+// A daemon that goes away must not be a partition itself.
+func TestLeaveHealsAndLeavesTheNetworkWhole(t *testing.T) {
+	r := newRig(t, fabric.Config{}, 1)
+	if err := r.f.Cut(soon(t), 5, isolate1); err != nil {
+		t.Fatal(err)
+	}
+	if r.ports(1, 1, 2) != "" {
+		t.Fatal("the cut is not in force")
+	}
+	if err := r.f.Leave(); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.ports(1, 1, 2); got != "2" {
+		t.Errorf("after Leave a packet from port 1 to port 2 goes to %q", got)
+	}
+	for _, f := range r.sw[1].Flows() {
+		if f.HardTimeout != 0 {
+			t.Errorf("Leave left a rule that expires: %v", f)
+		}
+	}
+}
+
+func TestLeaveGivesASwitchWithRulesOfOthersBackToThem(t *testing.T) {
+	r := newRig(t, fabric.Config{}, 1)
+	normal := of13.NewFlowMod(of13.FlowAdd)
+	normal.Priority, normal.Cookie = 1, 0xbad
+	normal.Instructions = []of13.Instruction{of13.Apply(of13.Output{Port: of13.PortNormal})}
+	r.sw[1].Do(normal)
+	if err := r.f.Leave(); err != nil {
+		t.Fatal(err)
+	}
+	if left := r.sw[1].Flows(); len(left) != 1 || left[0].Cookie != 0xbad {
+		t.Errorf("Leave left %v", left)
+	}
+}

@@ -238,6 +238,28 @@ func (m *member) clear(ctx context.Context) error {
 	return sw.Apply(ctx, flowrules.RemoveAll(m.f.lab))
 }
 
+// leave takes the switch to plain forwarding and lets it be.
+func (m *member) leave(ctx context.Context) error {
+	sw := m.session()
+	if sw == nil {
+		return nil // what cuts there expires by itself
+	}
+	have, err := sw.DumpFlows(ctx, 0, 0)
+	if err != nil {
+		return err
+	}
+	for _, r := range have {
+		if !flowrules.Cookie(r.Cookie).Ours(m.f.lab) {
+			return m.clear(ctx)
+		}
+	}
+	plan, err := flowrules.Compile(m.input(m.f))
+	if err != nil {
+		return err
+	}
+	return m.turnTo(ctx, plan)
+}
+
 // The methods below make member a controller.Handler.
 
 // SwitchUp takes the session and has its flow table brought in order.
