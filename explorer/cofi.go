@@ -5,40 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"netsplit/explorer/policy"
 	"netsplit/model"
 )
-
-// pairKey is CoFI's <inconsistent state, partitioned node> of one invariant.
-type pairKey struct {
-	inv   string
-	state model.State
-	node  model.NodeID
-}
-
-// pair is the progress of Algorithm 1, lines 4 to 7, for one pairKey. Its runs
-// follow one another, since each needs the classes that the one before met.
-type pair struct {
-	pairKey
-	seq     int
-	seen    []model.Class // allMsgTypes, sorted
-	tries   int           // runs that came back
-	misses  int           // of those, runs in a row in which the state did not occur
-	moving  bool
-	running bool
-	reached bool   // a run reached the state
-	closed  string // why it is done; "" while it is not
-}
-
-// stateInfo is an inconsistent state and how it was met.
-type stateInfo struct {
-	metKey
-	runs, count int
-	first       string
-	firstAt     time.Duration
-}
 
 // setInvariants replaces what is explored; dropped invariants are left out.
 func (c *Core) setInvariants(invs []model.Invariant) {
@@ -65,6 +35,7 @@ func (c *Core) invariant(id string) (model.Invariant, bool) {
 // the state's two nodes (lines 1, 3 and 7).
 func (c *Core) recordStates(r model.RunResult) {
 	c.runs++
+	is, ours := c.handed[r.Scenario]
 	met := slices.Clone(r.States)
 	slices.SortFunc(met, compareMet)
 	for _, m := range met {
@@ -81,6 +52,10 @@ func (c *Core) recordStates(r model.RunResult) {
 		}
 		s.runs++
 		s.count += m.Count
+		if ours {
+			waited := is.pair != nil && is.pair.metKey() == k && r.Reached
+			s.meet(is.s.Seed, is.s.ID, is.s.Strategy == model.StrategyClean || waited, m)
+		}
 	}
 }
 
@@ -94,32 +69,6 @@ func (c *Core) addPairs(inv model.Invariant, st model.State) {
 		c.pairs[k] = p
 		c.order = append(c.order, p)
 	}
-}
-
-// learn is what a run of the pair taught.
-func (p *pair) learn(s model.Scenario, r model.RunResult, retries int) {
-	p.running = false
-	p.tries++
-	p.moving = false
-	if !r.Reached {
-		p.misses++
-		if p.misses > retries {
-			p.closed = fmt.Sprintf("the state did not occur in %d runs in a row", p.misses)
-		}
-		return
-	}
-	p.misses, p.reached = 0, true
-	if r.HealClass == nil {
-		p.closed = "a run met no new class" // line 5
-		return
-	}
-	at, found := slices.BinarySearchFunc(p.seen, *r.HealClass, model.Class.Compare)
-	if found {
-		p.closed = "a run healed at a class seen before"
-		return
-	}
-	p.seen = slices.Insert(p.seen, at, *r.HealClass)
-	p.moving = r.HealClass.State != p.state
 }
 
 // handCoFI issues the run of the pair that the policy puts first.
@@ -143,14 +92,20 @@ func (c *Core) handCoFI() (model.Scenario, string, bool) {
 	p := c.order[first.Seq]
 	p.running = true
 	c.faultOut++
-	is := c.scenario(model.StrategyCoFI, p.why(first))
+	is := c.scenario(model.StrategyCoFI, "")
 	inv, st := first.Invariant, p.state
-	is.pair = p
+	is.pair, is.target = p, p.target()
+	is.use = c.states[p.metKey()].seed(p)
+	if is.use != nil {
+		is.s.Seed = is.use.seed
+	}
 	is.s.Isolate = p.node
 	is.s.Partition = c.cfg.partition(p.node)
 	is.s.Invariant, is.s.State = &inv, &st
-	is.s.Seen = slices.Clone(p.seen)
+	is.s.Seen = p.but(is.target)
+	is.s.Never = !p.reached
 	is.s.MaxCut = c.cfg.MaxCut
+	is.s.Why = is.why(first)
 	return c.issue(is), "", true
 }
 
@@ -173,17 +128,31 @@ func (c *Core) pick() (policy.Choice, bool) {
 }
 
 func (c *Core) candidate(p *pair, inv model.Invariant) policy.Candidate {
-	s := c.states[metKey{p.inv, p.state}]
+	s := c.states[p.metKey()]
+	t := p.target()
 	return policy.Candidate{
-		Invariant: inv, State: p.state, Node: p.node, Seq: p.seq, Tries: p.tries, Moving: p.moving,
+		Invariant: inv, State: p.state, Node: p.node, Seq: p.seq, Tries: p.tries,
+		Looked: p.reached, Uncut: s.uncut(), Moved: t != nil && p.moved(t),
 		StateRuns: s.runs, AllRuns: c.runs, StateCount: s.count, First: s.first, FirstAt: int64(s.firstAt),
 	}
 }
 
 // why is the sentence for the record.
-func (p *pair) why(ch policy.Choice) string {
+func (is *issued) why(ch policy.Choice) string {
+	p := is.pair
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s of %s, met in %d of %d runs: try %d isolating %s, %d class(es) seen", p.state, &ch.Invariant, ch.StateRuns, ch.AllRuns, p.tries+1, p.node, len(p.seen))
+	fmt.Fprintf(&b, "%s of %s, met in %d of %d runs: try %d isolating %s, ", p.state, &ch.Invariant, ch.StateRuns, ch.AllRuns, p.tries+1, p.node)
+	switch {
+	case is.s.Never:
+		b.WriteString("no message heals: which classes come")
+	case is.target != nil:
+		fmt.Fprintf(&b, "heal at %s or at a class beyond the %d known", is.target.class, len(p.known))
+	default:
+		fmt.Fprintf(&b, "heal at a class beyond the %d known", len(p.known))
+	}
+	if is.use != nil {
+		fmt.Fprintf(&b, "; seed of %s, which met it", is.use.run)
+	}
 	if len(ch.Rules) > 0 {
 		fmt.Fprintf(&b, "; weight %d: %s", ch.Weight, strings.Join(ch.Rules, ", "))
 	}

@@ -122,10 +122,12 @@ type Ready struct {
 
 // issued is a scenario that was handed out.
 type issued struct {
-	s     model.Scenario
-	pair  *pair // cofi only
-	clean bool  // one of the Config.Clean first runs
-	again int   // times it was handed out again
+	s      model.Scenario
+	pair   *pair    // cofi only
+	target *known   // the class it should heal at, if any
+	use    *seedUse // how its seed did so far, nil for one drawn anew
+	clean  bool     // one of the Config.Clean first runs
+	again  int      // times it was handed out again
 }
 
 // Core is the state of a campaign's search. It is not safe for use from more
@@ -139,6 +141,8 @@ type Core struct {
 	next int
 	out  map[string]*issued
 	lost []*issued
+	// handed holds all that were ever handed out, by id.
+	handed map[string]*issued
 
 	cleanOut, cleanBack int
 	faultOut            int
@@ -159,7 +163,7 @@ type Core struct {
 func NewCore(cfg Config) *Core {
 	return &Core{
 		cfg: cfg, err: cfg.Validate(), rules: policy.Rules(), longest: cfg.Workload,
-		out: map[string]*issued{}, states: map[metKey]*stateInfo{}, pairs: map[pairKey]*pair{},
+		out: map[string]*issued{}, handed: map[string]*issued{}, states: map[metKey]*stateInfo{}, pairs: map[pairKey]*pair{},
 	}
 }
 
@@ -260,7 +264,7 @@ func (c *Core) finished() (string, bool) {
 }
 
 func (c *Core) issue(is *issued) model.Scenario {
-	c.out[is.s.ID] = is
+	c.out[is.s.ID], c.handed[is.s.ID] = is, is
 	return is.s
 }
 
@@ -293,7 +297,10 @@ func (c *Core) result(r model.RunResult) {
 		c.recordStates(r)
 	}
 	if is.pair != nil {
-		is.pair.learn(is.s, r, c.cfg.Retries)
+		is.pair.learn(is, r, c.cfg.Retries)
+		if is.use != nil && !r.Reached {
+			is.use.missed++
+		}
 	}
 }
 

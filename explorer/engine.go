@@ -40,6 +40,7 @@ type Engine struct {
 	// revealer is the message that revealed the state the cut was made at.
 	revealer uint64
 	seen     map[model.Class]bool
+	met      map[model.Class]bool // those in res.Classes
 	perLink  map[model.Link]*model.LinkProof
 	res      EngineResult
 }
@@ -59,6 +60,10 @@ type EngineResult struct {
 	HealReason string `json:"healReason,omitempty"`
 	// HealClass is the class whose message healed, nil if none did.
 	HealClass *model.Class `json:"healClass,omitempty"`
+	// Classes are those met while cut, the one that healed included, each once,
+	// in order of first appearance; cofi only. The message that revealed the
+	// state is not among them: it cannot heal.
+	Classes []model.Class `json:"classes,omitempty"`
 	// Wanted counts the packets that came to cross while cut, the one that
 	// healed included; Dropped those of them that were refused. A cut with
 	// Dropped 0 and effect drop changed nothing.
@@ -72,7 +77,7 @@ type EngineResult struct {
 
 // RunResult is the part of the result from which Core learns.
 func (r EngineResult) RunResult(scenario string, v model.Verdict) model.RunResult {
-	return model.RunResult{Scenario: scenario, Verdict: v, States: r.States, Reached: r.Reached, HealClass: r.HealClass, Duration: r.Workload}
+	return model.RunResult{Scenario: scenario, Verdict: v, States: r.States, Reached: r.Reached, HealClass: r.HealClass, Classes: r.Classes, Duration: r.Workload}
 }
 
 // NewEngine returns the engine of one run of the scenario.
@@ -83,6 +88,7 @@ func NewEngine(s model.Scenario) *Engine {
 		track:   newTracker(s),
 		heard:   map[uint64]heard{},
 		seen:    map[model.Class]bool{},
+		met:     map[model.Class]bool{},
 		perLink: map[model.Link]*model.LinkProof{},
 	}
 	for _, l := range s.Partition.Links() {
@@ -130,6 +136,7 @@ func (e *Engine) Step(ev model.Event) []model.Decision {
 func (e *Engine) Result() EngineResult {
 	r := e.res
 	r.States = e.track.met()
+	r.Classes = slices.Clone(e.res.Classes)
 	if !e.stopped && e.phase != phaseIdle {
 		r.Workload = e.now - e.armedAt
 	}
@@ -262,10 +269,10 @@ func (e *Engine) packet(ev model.Event) model.Decision {
 	return d
 }
 
-// healer finds the first message of the packet, in stream order, that heals.
-// It is CoFI Algorithm 1, lines 14 to 16.
+// healer finds the first message of the packet, in stream order, that heals,
+// and notes the classes it meets. It is CoFI Algorithm 1, lines 14 to 16.
 func (e *Engine) healer(p *model.HeldPacket) (uint64, model.Class, string, bool) {
-	if e.s.Strategy != model.StrategyCoFI || e.s.Never {
+	if e.s.Strategy != model.StrategyCoFI {
 		return 0, model.Class{}, "", false
 	}
 	if e.revealer != 0 && slices.Contains(p.Messages, e.revealer) {
@@ -280,12 +287,16 @@ func (e *Engine) healer(p *model.HeldPacket) (uint64, model.Class, string, bool)
 				continue
 			}
 			c := model.Class{Type: m.typ, From: m.from, To: m.to, State: st}
-			if e.s.HealAt != nil {
-				if c == *e.s.HealAt {
-					return num, c, model.ReasonHealClass, true
-				}
-			} else if !e.seen[c] {
+			if !e.met[c] {
+				e.met[c] = true
+				e.res.Classes = append(e.res.Classes, c)
+			}
+			switch {
+			case e.s.Never:
+			case e.s.HealAt == nil && !e.seen[c]:
 				return num, c, model.ReasonNewClass, true
+			case e.s.HealAt != nil && c == *e.s.HealAt:
+				return num, c, model.ReasonHealClass, true
 			}
 		}
 	}

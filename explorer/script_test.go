@@ -59,7 +59,7 @@ func (s *script) do(t *testing.T, d *datadriven.TestData) string {
 		return ""
 	case "invariant": // invariant I changes=3 support=10 kind=leader: next line "status[n1]@n2 == status[n1]@n3"
 		return s.invariant(t, d)
-	case "scenario": // scenario cofi invariant=I state=(LEFT,NORMAL) isolate=n3 maxcut=3s
+	case "scenario": // scenario cofi invariant=I state=(LEFT,NORMAL) isolate=n3 maxcut=3s [never]
 		return s.scenario(t, d)
 	case "step": // one event per line: see event
 		return s.steps(t, d)
@@ -158,7 +158,7 @@ func dur(t *testing.T, d *datadriven.TestData, key string) time.Duration {
 }
 
 func (s *script) scenario(t *testing.T, d *datadriven.TestData) string {
-	s.scn = model.Scenario{ID: "s0001", Strategy: model.Strategy(d.CmdArgs[0].Key), MaxCut: dur(t, d, "maxcut"), CutAfter: dur(t, d, "cut"), HealAfter: dur(t, d, "heal")}
+	s.scn = model.Scenario{ID: "s0001", Strategy: model.Strategy(d.CmdArgs[0].Key), Never: d.HasArg("never"), MaxCut: dur(t, d, "maxcut"), CutAfter: dur(t, d, "cut"), HealAfter: dur(t, d, "heal")}
 	var iso, inv string
 	d.MaybeScanArgs(t, "isolate", &iso)
 	d.MaybeScanArgs(t, "invariant", &inv)
@@ -339,6 +339,9 @@ func result(r explorer.EngineResult) string {
 	if r.HealClass != nil {
 		fmt.Fprintf(&b, "healed by %s\n", r.HealClass)
 	}
+	for _, c := range r.Classes {
+		fmt.Fprintf(&b, "class met %s\n", c)
+	}
 	fmt.Fprintf(&b, "%d packets wanted to cross, %d dropped\n", r.Wanted, r.Dropped)
 	for _, l := range r.PerLink {
 		fmt.Fprintf(&b, "  %s wanted %d dropped %d\n", l.Link, l.Wanted, l.Dropped)
@@ -386,7 +389,7 @@ var metRE = regexp.MustCompile(`^met (\w+) \{(.*), (.*)\}(?: (\d+)x)?(?: at (\w+
 
 // result reads "s0003 OUTCOME; met …; met …", where OUTCOME is "clean",
 // "missed" (the state did not occur), "never healed", "unknown", "took 4s" or
-// "healed CLASS".
+// "healed CLASS". "; class CLASS" is a class met while cut.
 func (s *script) result(t *testing.T, d *datadriven.TestData, line string) model.RunResult {
 	parts := strings.Split(line, ";")
 	id, outcome, _ := strings.Cut(strings.TrimSpace(parts[0]), " ")
@@ -411,6 +414,10 @@ func (s *script) result(t *testing.T, d *datadriven.TestData, line string) model
 		d.Fatalf(t, "%q: unknown outcome %q", line, verb)
 	}
 	for _, p := range parts[1:] {
+		if c, ok := strings.CutPrefix(strings.TrimSpace(p), "class "); ok {
+			r.Classes = append(r.Classes, class(t, d, c))
+			continue
+		}
 		m := metRE.FindStringSubmatch(strings.TrimSpace(p))
 		if m == nil {
 			d.Fatalf(t, "%q: want met INVARIANT {a, b} 3x at 100ms", p)

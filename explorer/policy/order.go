@@ -24,9 +24,10 @@ type Choice struct {
 // Order sorts the candidates, the one to try next first.
 //
 // Duplicates come last. Among the rest, work is shared as in weighted fair
-// queueing: the candidate with the fewest tries for its weight is next, so that
-// all are begun before any is finished, and none waits for ever behind one
-// whose runs show nothing new. Between equals, those come first whose state
+// queueing: the candidate that after one more try has the fewest tries for its
+// weight is next, so that none waits for ever behind one whose runs show
+// nothing new. By the weights, all promising candidates are looked at once; then
+// come those behind whose cut the system moved on, then the rest. Between equals, those come first whose state
 // was met in more runs, then whose invariant saw more changes, then has more
 // support, then whose state was entered more often, then which was found first.
 func Order(cs []Candidate, rules []Rule) []Choice {
@@ -44,7 +45,7 @@ func Order(cs []Candidate, rules []Rule) []Choice {
 func compare(a, b Choice) int {
 	return cmp.Or(
 		cmp.Compare(btoi(a.Later != ""), btoi(b.Later != "")),
-		cmp.Compare(a.Tries*b.Weight, b.Tries*a.Weight), // Tries per Weight
+		cmp.Compare((a.Tries+1)*b.Weight, (b.Tries+1)*a.Weight), // per Weight
 		cmp.Compare(b.Weight, a.Weight),
 		cmp.Compare(b.StateRuns, a.StateRuns),
 		cmp.Compare(b.Invariant.Changes, a.Invariant.Changes),

@@ -99,7 +99,9 @@ func TestRules(t *testing.T) {
 		{"half", Candidate{StateRuns: 2, AllRuns: 4}, "often met"},
 		{"less than half", Candidate{StateRuns: 1, AllRuns: 4}, ""},
 		{"always", Candidate{StateRuns: 9, AllRuns: 10}, "often met, nearly always met"},
-		{"moving", Candidate{Moving: true}, "moving"},
+		{"moved", Candidate{Looked: true, Moved: true}, "moved on"},
+		{"not looked", Candidate{Uncut: true}, "not looked"},
+		{"looked", Candidate{Uncut: true, Looked: true}, ""},
 	} {
 		w, names := Weight(c.c, rules)
 		if got := strings.Join(names, ", "); got != c.want || w < 1 {
@@ -120,7 +122,7 @@ func TestOrderStarvesNobody(t *testing.T) {
 	for i := range 6 {
 		c := cand(status(model.NodeID(string(rune('p'+i))), "n1", "n2"), string(rune('a'+i)), "x", "n1")
 		c.Seq, c.First, c.FirstAt = i, "s1", int64(i)
-		c.StateRuns, c.AllRuns, c.Moving = i, 5, i%2 == 0
+		c.StateRuns, c.AllRuns, c.Looked = i, 5, true
 		cs = append(cs, c)
 	}
 	for range 200 {

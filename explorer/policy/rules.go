@@ -17,9 +17,14 @@ type Candidate struct {
 	// Tries counts the runs of this candidate that came back, in which its
 	// state occurred or not.
 	Tries int
-	// Moving says that its last run healed at a class whose state is not the
-	// one it was cut at: behind the cut, the system went on.
-	Moving bool
+	// Looked says that a run reached the state, so that it is known which
+	// classes come while the node is cut off.
+	Looked bool
+	// Uncut says that the state was met in a run that had cut nothing yet.
+	Uncut bool
+	// Moved says that the class its next run is to heal at has another state
+	// than the one it cuts at: behind the cut, the system went on.
+	Moved bool
 
 	// StateRuns of AllRuns finished runs met the state, StateCount times
 	// altogether; the first to meet it was run First, at time FirstAt.
@@ -67,10 +72,16 @@ func Rules() []Rule {
 			Applies: func(c Candidate) bool { return c.AllRuns > 0 && 10*c.StateRuns >= 9*c.AllRuns },
 		},
 		{
-			Name:    "moving",
-			Why:     "behind the cut the system went on to other states: timeouts fired that only a longer cut reaches",
-			Weight:  2,
-			Applies: func(c Candidate) bool { return c.Moving },
+			Name:    "not looked",
+			Why:     "one run in which no message heals judges the longest cut, and shows whether the system moves on behind it; a state that comes only behind another cut is worth less",
+			Weight:  12,
+			Applies: func(c Candidate) bool { return !c.Looked && c.Uncut },
+		},
+		{
+			Name:    "moved on",
+			Why:     "behind the cut the system went on to another state: timeouts fired that only a longer cut reaches (CoFI figure 2, step 4)",
+			Weight:  12,
+			Applies: func(c Candidate) bool { return c.Moved },
 		},
 	}
 }

@@ -1,0 +1,210 @@
+package explorer
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"netsplit/model"
+)
+
+// pairKey is CoFI's <inconsistent state, partitioned node> of one invariant.
+type pairKey struct {
+	inv   string
+	state model.State
+	node  model.NodeID
+}
+
+// pair is the progress of Algorithm 1, lines 4 to 7, for one pairKey. Its runs
+// follow one another, since each needs what the ones before met.
+type pair struct {
+	pairKey
+	seq     int
+	known   []*known // the classes met while cut, in order of first appearance
+	tries   int      // runs that came back
+	misses  int      // of those, runs in a row in which the state did not occur
+	missed  []uint64 // the seeds of these
+	running bool
+	reached bool   // a run reached the state
+	told    bool   // a run told which classes it met
+	closed  string // why it is done; "" while it is not
+}
+
+func (p *pair) metKey() metKey { return metKey{p.inv, p.state} }
+
+// known is a class of a pair.
+type known struct {
+	class    model.Class
+	explored bool // a run healed at it
+	misses   int  // runs in a row that waited for it and did not meet it
+	givenUp  bool
+}
+
+func (p *pair) moved(k *known) bool { return k.class.State != p.state }
+
+// target is the class at which the next run should heal: the most promising of
+// those not explored. First come those met after the state had moved on, and
+// of these the ones of the newest state: they take a timeout behind the cut to
+// come about, and Algorithm 1 reaches them last. Then come the others, as met.
+// A class that was waited for in vain comes after its equals. nil: none is left.
+func (p *pair) target() *known {
+	since := map[model.State]int{} // when a state first appeared
+	for i, k := range p.known {
+		if _, ok := since[k.class.State]; !ok {
+			since[k.class.State] = i
+		}
+	}
+	rank := func(k *known) (moved, newest int) {
+		if !p.moved(k) {
+			return 1, 0
+		}
+		return 0, -since[k.class.State]
+	}
+	var open []*known
+	for _, k := range p.known {
+		if !k.explored && !k.givenUp {
+			open = append(open, k)
+		}
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	return slices.MinFunc(open, func(a, b *known) int { // the first of equals
+		am, an := rank(a)
+		bm, bn := rank(b)
+		return cmp.Or(cmp.Compare(am, bm), cmp.Compare(a.misses, b.misses), cmp.Compare(an, bn))
+	})
+}
+
+// but returns all known classes but the target, sorted: with them as Seen a run
+// heals at the target, or at a class that no run has met.
+func (p *pair) but(target *known) []model.Class {
+	var out []model.Class
+	for _, k := range p.known {
+		if k != target {
+			out = append(out, k.class)
+		}
+	}
+	slices.SortFunc(out, model.Class.Compare)
+	return out
+}
+
+// learn is what a run of the pair taught.
+func (p *pair) learn(is *issued, r model.RunResult, retries int) {
+	p.running = false
+	p.tries++
+	if !r.Reached {
+		p.misses++
+		p.missed = append(p.missed, is.s.Seed)
+		if p.misses > retries {
+			p.closed = fmt.Sprintf("the state did not occur in %d runs in a row", p.misses)
+		}
+		return
+	}
+	p.misses, p.missed, p.reached = 0, nil, true
+	p.told = p.told || len(r.Classes) > 0
+	for _, c := range r.Classes {
+		p.meet(c)
+	}
+	progress := false
+	if r.HealClass != nil {
+		k := p.meet(*r.HealClass)
+		progress = !k.explored
+		k.explored = true
+	}
+	if t := is.target; t != nil && !progress {
+		t.misses++
+		t.givenUp = t.misses > retries
+	}
+	// Where nobody told the classes met, Algorithm 1 goes on as it stands in
+	// the paper, until a run that may heal meets no new class (line 5).
+	if p.target() == nil && (p.told || !is.s.Never && !progress) {
+		p.closed = "all classes met are explored"
+	}
+}
+
+// meet joins a class to those known.
+func (p *pair) meet(c model.Class) *known {
+	for _, k := range p.known {
+		if k.class == c {
+			return k
+		}
+	}
+	k := &known{class: c}
+	p.known = append(p.known, k)
+	return k
+}
+
+// stateInfo is an inconsistent state and how it was met.
+type stateInfo struct {
+	metKey
+	runs, count int
+	first       string
+	firstAt     time.Duration
+	seeds       []*seedUse // under which it was met, in order of discovery
+}
+
+// seedUse is how reliably a state recurs under a seed.
+type seedUse struct {
+	seed uint64
+	run  string // the first scenario with it that met the state
+	// uncut says that the state was met before anything was cut: the seed alone
+	// brings it about.
+	uncut       bool
+	met, missed int // runs that met the state; that waited for it in vain
+	count       int // how often the first of them entered it
+	first       time.Duration
+}
+
+func (s *stateInfo) meet(seed uint64, run string, uncut bool, m model.MetState) {
+	u := s.use(seed)
+	if u == nil {
+		u = &seedUse{seed: seed, run: run, count: m.Count, first: m.First}
+		s.seeds = append(s.seeds, u)
+	}
+	u.met++
+	u.uncut = u.uncut || uncut
+}
+
+// uncut says that a seed alone brings the state about.
+func (s *stateInfo) uncut() bool {
+	return slices.ContainsFunc(s.seeds, func(u *seedUse) bool { return u.uncut })
+}
+
+func (s *stateInfo) use(seed uint64) *seedUse {
+	for _, u := range s.seeds {
+		if u.seed == seed {
+			return u
+		}
+	}
+	return nil
+}
+
+// seed is the one to try next, nil if each was tried in vain since the pair
+// last reached its state: then one must be drawn. Seeds that need no cut come
+// first, then those under which the state recurred most reliably, entered it
+// most often, or earliest.
+func (s *stateInfo) seed(p *pair) *seedUse {
+	var left []*seedUse
+	for _, u := range s.seeds {
+		if !slices.Contains(p.missed, u.seed) {
+			left = append(left, u)
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	return slices.MinFunc(left, func(a, b *seedUse) int {
+		// (met+1)/(met+missed+2), by Laplace's rule of succession
+		x, y := (a.met+1)*(b.met+b.missed+2), (b.met+1)*(a.met+a.missed+2)
+		return cmp.Or(cmp.Compare(btoi(b.uncut), btoi(a.uncut)), cmp.Compare(y, x), cmp.Compare(b.count, a.count), cmp.Compare(a.first, b.first))
+	})
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
