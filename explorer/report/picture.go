@@ -299,7 +299,7 @@ func (p *picture) drawRow(d *drawing, i int) {
 	switch r.kind {
 	case rowCut:
 		d.line("rule", picLeft, y+8, right, y+8)
-		p.notice(d, y, "cut-text", "cut "+sides2(p.t)+", at "+at(r.at))
+		p.notice(d, y, "cut-text", "cut: "+sides2(p.t)+"  at "+at(r.at))
 	case rowInForce:
 		p.notice(d, y, "quiet", "in force: the switch answered the fence behind the cut")
 	case rowHeal:
@@ -346,9 +346,10 @@ func joinHosts(hs []model.NodeID) string {
 	return strings.Join(s, " ")
 }
 
-// notice writes words over the whole width, on a ground of their own.
+// notice writes words from the first lane on, in a row of their own.
 func (p *picture) notice(d *drawing, y float64, class, words string) {
-	d.text("note "+class, picLeft+4, y+4, fit(words, picWidth-picLeft-30, labelSize))
+	x := p.column(0) + 14
+	d.text("note "+class, x, y+4, fit(words, picWidth-x-10, labelSize))
 }
 
 func (p *picture) zigzag(d *drawing, y float64, words string) {
@@ -358,7 +359,8 @@ func (p *picture) zigzag(d *drawing, y float64, words string) {
 		d.tag("path", "class", "zig", "d", fmt.Sprintf("M%s %sl6 3l-12 4l12 4l-6 3", num(x), num(y-7)))
 	}
 	d.text("when quiet", picLeft-16, y+4, "⋮")
-	d.text("note quiet", picLeft-2, y+4, fit(words, p.column(0)-picLeft-8, 10.5))
+	x := p.column(0) + 14
+	d.text("note quiet", x, y+4, fit(words, max(160, (picWidth-picLeft)/float64(max(1, len(p.t.hosts)))-26), 10.5))
 }
 
 // offset is a row's time from the picture's zero.
@@ -501,11 +503,22 @@ func (p *picture) label(d *drawing, r *row, x1, x2, y float64) {
 	} else if it.num == 0 {
 		name = fmt.Sprintf("%s, %d bytes", name, it.bytes)
 	}
-	room := max(math.Abs(x2-x1)-16, 150)
-	size := labelSize
-	name = fit(name, max(room, 210), size)
-	w := width(name, size)
-	mid := (x1 + x2) / 2
+	step := (picWidth - picLeft - 20) / float64(max(1, len(p.t.hosts)))
+	name = fit(name, max(step-18, 150), labelSize)
+	w := width(name, labelSize)
+	// In the gap next to the sender, clear of the lanes; a message that ends at
+	// the cut right there has its label on the sender's other side.
+	dir := 1.0
+	if x2 < x1 {
+		dir = -1
+	}
+	mid := x1 + dir*step/2
+	if it.dropped && math.Abs(x2-x1) < step {
+		mid = x1 - dir*(w/2+12)
+		if mid-w/2 < picLeft || mid+w/2 > picWidth-10 {
+			mid = x1 + dir*(w/2+12)
+		}
+	}
 	mid = min(max(mid, picLeft+w/2), picWidth-10-w/2)
 	class := "label"
 	switch {

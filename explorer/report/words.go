@@ -12,9 +12,10 @@ import (
 
 // failureView is one failure as the page shows it.
 type failureView struct {
-	Class, Word, Check, Summary, Quote string
-	Amount                             int
-	Detail                             []string
+	Class, Word, Check, Signature, Summary, Quote string
+	Amount                                        int
+	Same                                          bool // Quote is that of the failure before
+	Detail                                        []string
 }
 
 // problemView is a list of things that went wrong beside the checks.
@@ -120,10 +121,10 @@ func cutStory(in *Input, t *timeline) []string {
 		by := ""
 		switch o := t.trigger; {
 		case o != nil && o.Probe != "":
-			by = fmt.Sprintf("A probe of %s (%s) revealed it, not a message", o.Var.Node, o.Probe)
+			by = fmt.Sprintf("A probe of %s (%s; ① in the picture) revealed it, not a message", o.Var.Node, o.Probe)
 		default:
 			if m := t.find(func(i *item) bool { return i.trigger }); m != nil {
-				by = fmt.Sprintf("Message %d (1 in the picture), %s from %s to %s, revealed it", m.num, m.typ, m.from, m.to)
+				by = fmt.Sprintf("Message %d (① in the picture), %s from %s to %s, revealed it", m.num, m.typ, m.from, m.to)
 			}
 		}
 		if by != "" {
@@ -180,9 +181,9 @@ func healStory(t *timeline) string {
 	m := t.find(func(i *item) bool { return i.heal })
 	what := "a message"
 	if m != nil {
-		what = fmt.Sprintf("message %d (2 in the picture), %s from %s to %s,", m.num, m.typ, m.from, m.to)
+		what = fmt.Sprintf("message %d (② in the picture), %s from %s to %s", m.num, m.typ, m.from, m.to)
 	} else if c := t.heal.Class; c != nil {
-		what = clean(fmt.Sprintf("%s from %s to %s,", c.Type, c.From, c.To))
+		what = clean(fmt.Sprintf("%s from %s to %s", c.Type, c.From, c.To))
 	}
 	first := ""
 	if t.passed > t.heal.At {
@@ -194,9 +195,9 @@ func healStory(t *timeline) string {
 	}
 	switch t.heal.Reason {
 	case model.ReasonNewClass:
-		return fmt.Sprintf("It was healed by %s the first of its class%s not met under this cut before: it waited at the gate%s.", what, state, first)
+		return fmt.Sprintf("It was healed by %s: the first of a class not met before%s. It waited at the gate%s.", what, state, first)
 	case model.ReasonHealClass:
-		return fmt.Sprintf("It was healed by %s the class%s this replay waits for%s.", what, state, first)
+		return fmt.Sprintf("It was healed by %s: the class this replay waits for%s. It waited at the gate%s.", what, state, first)
 	case model.ReasonTime:
 		return "It was healed at the moment drawn from the seed."
 	case model.ReasonMaxCut:
@@ -266,9 +267,10 @@ func (t *timeline) find(is func(*item) bool) *item {
 
 func failures(in []model.Failure) []failureView {
 	var out []failureView
-	for _, f := range in {
+	for i, f := range in {
 		c, w := failureClass(f.Class)
-		out = append(out, failureView{c, w, clean(f.Check), clean(f.Summary), clean(f.Quote), f.Amount, cleanAll(f.Detail)})
+		same := i > 0 && f.Quote != "" && f.Quote == in[i-1].Quote
+		out = append(out, failureView{c, w, clean(f.Check), clean(f.Signature), clean(f.Summary), clean(f.Quote), f.Amount, same, cleanAll(f.Detail)})
 	}
 	return out
 }
