@@ -42,7 +42,7 @@ func (a axis) ticks(d *drawing, top, bottom float64) {
 		d.line("grid", x, top, x, bottom)
 		if x < runWidth-runRight-12 {
 			label := fmt.Sprintf("%g s", t.Seconds())
-			if step < time.Second {
+			if a.end < time.Second {
 				label = fmt.Sprintf("%g ms", float64(t.Microseconds())/1000)
 			}
 			d.text("tick", x, bottom+14, label)
@@ -208,7 +208,13 @@ func lanes(in *Input, t *timeline) (template.HTML, string, []laneRow) {
 				if s == "" {
 					s = c.value
 				}
-				d.text("seg-text", x1+5, p.y+12.5, s)
+				x := x1 + 5
+				for _, m := range []time.Duration{t.work, t.stop} { // not under a mark
+					if mx := a.x(m); m > 0 && mx > x-3 && mx < x+width(s, 11)+3 && mx+5+width(s, 11) < x2 {
+						x = mx + 5
+					}
+				}
+				d.text("seg-text", x, p.y+12.5, s)
 			}
 		}
 	}

@@ -51,9 +51,12 @@ func newPicture(t *timeline) *picture {
 		p.zero = t.centre()
 		p.title = "The messages around the start of the workload"
 		if p.zero > t.work {
-			p.title = "The messages around the first disagreement"
+			p.title = "The messages around the first change"
 		}
 		p.note = fmt.Sprintf("%d of %d messages. Nothing was cut. Times count from %s.", shown, len(t.items), at(p.zero))
+	}
+	if t.focus < 0 && t.focusVar.Name != "" {
+		p.note += " The lane of each host shows " + clean(t.focusVar.Name) + "."
 	}
 	if t.focus >= 0 {
 		inv := t.invariants[t.focus]
@@ -101,7 +104,7 @@ func (p *picture) place() {
 			y += 16
 		}
 	}
-	p.height = y + picHead - 8
+	p.height = y + picHead + 8
 }
 
 // x is the middle of a host's column.
@@ -162,7 +165,7 @@ func (p *picture) stop(from, to model.NodeID) (float64, bool) {
 // svg draws the picture.
 func (p *picture) svg() template.HTML {
 	d := &drawing{}
-	top, bottom := picHead, p.height-picHead+22
+	top, bottom := picHead, p.height-picHead+10
 	cutY, healY := p.cutEdges(bottom)
 
 	if p.t.cut != nil {
@@ -294,14 +297,18 @@ func (p *picture) drawRow(d *drawing, i int) {
 		p.zigzag(d, y, r.words)
 		return
 	}
-	d.text("when", picLeft-16, y+4, p.offset(r.at))
+	when := p.offset(r.at)
+	if r.kind == rowCut {
+		when = "0 = " + at(r.at)
+	}
+	d.text("when", picLeft-16, y+4, when)
 	d.line("grid", picLeft-10, y, picLeft-4, y)
 	switch r.kind {
 	case rowCut:
 		d.line("rule", picLeft, y+8, right, y+8)
-		p.notice(d, y, "cut-text", "cut: "+sides2(p.t)+"  at "+at(r.at))
+		p.notice(d, y, "cut-text", "cut: "+sides2(p.t))
 	case rowInForce:
-		p.notice(d, y, "quiet", "in force: the switch answered the fence behind the cut")
+		p.notice(d, y, "quiet", "in force: fence answered")
 	case rowHeal:
 		d.line("rule", picLeft, y, right, y)
 		p.notice(d, y-4, "heal-text", "heal: "+r.healWords(p.t))
@@ -349,7 +356,7 @@ func joinHosts(hs []model.NodeID) string {
 // notice writes words from the first lane on, in a row of their own.
 func (p *picture) notice(d *drawing, y float64, class, words string) {
 	x := p.column(0) + 14
-	d.text("note "+class, x, y+4, fit(words, picWidth-x-10, labelSize))
+	d.text("remark "+class, x, y+4, fit(words, picWidth-x-10, labelSize))
 }
 
 func (p *picture) zigzag(d *drawing, y float64, words string) {
@@ -360,7 +367,7 @@ func (p *picture) zigzag(d *drawing, y float64, words string) {
 	}
 	d.text("when quiet", picLeft-16, y+4, "⋮")
 	x := p.column(0) + 14
-	d.text("note quiet", x, y+4, fit(words, max(160, (picWidth-picLeft)/float64(max(1, len(p.t.hosts)))-26), 10.5))
+	d.text("remark quiet", x, y+4, fit(words, max(160, (picWidth-picLeft)/float64(max(1, len(p.t.hosts)))-26), 10.5))
 }
 
 // offset is a row's time from the picture's zero.
@@ -395,7 +402,7 @@ func (p *picture) drawChange(d *drawing, r *row, y float64) {
 	d.tag("path", "class", class, "d", fmt.Sprintf("M%s %sl7 7l-7 7l-7 -7z", num(x), num(y-7)))
 	label := fmt.Sprintf("%s: %s → %s", strings.TrimSuffix(r.track.ref.String(), "@"+string(r.track.ref.Node)), r.before, r.after)
 	trigger := p.t.cut != nil && p.t.cut.Event == r.event
-	if trigger {
+	if trigger && p.t.find(func(i *item) bool { return i.trigger }) == nil {
 		label = "① " + label
 	}
 	room := picWidth - 8 - (x + 14)
@@ -452,7 +459,7 @@ func (p *picture) drawItem(d *drawing, r *row, y float64) {
 		d.line(class, mid, y+19, ex-dir*5, y+24)
 		d.head("tip heal", ex, y+24, dir)
 		if p.t.passed > it.at {
-			d.text(anchor("quiet note", dir), mid-dir*7, y+16, "held "+span(p.t.passed-it.at))
+			d.text(anchor("remark quiet", -dir), mid+dir*7, y+14, "held "+span(p.t.passed-it.at))
 		}
 	default:
 		d.line("halo", sx, y, ex, y+slant)
@@ -496,15 +503,22 @@ func (p *picture) label(d *drawing, r *row, x1, x2, y float64) {
 	if it.again {
 		name += " (again)"
 	}
-	if r.count > 1 {
-		name += fmt.Sprintf("  ×%d in %s", r.count, span(r.until-r.at))
-	} else if it.brief != "" {
-		name += "  " + shorten(it.brief, 44)
-	} else if it.num == 0 {
-		name = fmt.Sprintf("%s, %d bytes", name, it.bytes)
+	if it.num == 0 && !it.again {
+		name = fmt.Sprintf("packet, %d bytes", it.bytes)
 	}
 	step := (picWidth - picLeft - 20) / float64(max(1, len(p.t.hosts)))
-	name = fit(name, max(step-18, 150), labelSize)
+	room, more := max(step-26, 130), ""
+	if it.heal || it.trigger {
+		room *= 0.92 // bold
+	}
+	if r.count > 1 {
+		more = fmt.Sprintf("  ×%d in %s", r.count, span(r.until-r.at))
+	}
+	name = fit(name, room-width(more, labelSize), labelSize)
+	if r.count == 1 && it.brief != "" {
+		more = fitEnd("  "+it.brief, room-width(name, labelSize), labelSize)
+	}
+	name += more
 	w := width(name, labelSize)
 	// In the gap next to the sender, clear of the lanes; a message that ends at
 	// the cut right there has its label on the sender's other side.

@@ -121,7 +121,7 @@ func (t *timeline) rows() []row {
 }
 
 // centre is the moment shown where nothing was cut: the first broken
-// invariant of the workload, else its start.
+// invariant of the workload, else the first new value, else its start.
 func (t *timeline) centre() time.Duration {
 	best := time.Duration(-1)
 	for _, ws := range t.violations {
@@ -130,6 +130,9 @@ func (t *timeline) centre() time.Duration {
 				best = w.from
 			}
 		}
+	}
+	if best < 0 {
+		_, best = t.firstChange()
 	}
 	return max(best, t.work)
 }

@@ -66,18 +66,40 @@ func num(f float64) string {
 	return strings.TrimSuffix(s, ".0")
 }
 
-// width estimates the width of text at a font size in px; wide scripts count
-// double.
+// width estimates the width of text at a font size in px, for the wider of
+// the usual sans-serif fonts; wide scripts count double.
 func width(s string, size float64) float64 {
 	w := 0.0
 	for _, r := range s {
-		if r > 0x2e80 {
-			w += size
-		} else {
-			w += size * 0.56
+		switch {
+		case r > 0x2e80, r >= 0x2460 && r < 0x2500:
+			w += 1
+		case strings.ContainsRune("iljftr.,:;'|!()[] ", r):
+			w += 0.36
+		case r == 'm' || r == 'w' || r == 'M' || r == 'W':
+			w += 0.95
+		case r >= 'A' && r <= 'Z':
+			w += 0.7
+		default:
+			w += 0.62
 		}
 	}
-	return w
+	return w * size
+}
+
+// fitEnd cuts text at its end to a width in px; "" if next to nothing fits.
+func fitEnd(s string, px, size float64) string {
+	if width(s, size) <= px {
+		return s
+	}
+	r := []rune(s)
+	for len(r) > 0 && width(string(r)+"…", size) > px {
+		r = r[:len(r)-1]
+	}
+	if len(r) < 4 {
+		return ""
+	}
+	return string(r) + "…"
 }
 
 // fit shortens text to a width in px.

@@ -63,8 +63,9 @@ type timeline struct {
 	end        time.Duration
 	tracks     []track // sorted by variable
 	invariants []model.Invariant
-	violations [][]window // per invariant
-	focus      int        // index of the invariant the picture follows; -1: none
+	violations [][]window   // per invariant
+	focus      int          // index of the invariant the picture follows; -1: none
+	focusVar   model.VarRef // the variable it follows where there is no invariant
 }
 
 func newTimeline(in *Input) *timeline {
@@ -102,7 +103,9 @@ func newTimeline(in *Input) *timeline {
 	}
 	t.columns(in)
 	t.watch(in.Events)
-	t.focus = t.chooseFocus(in.Summary.Scenario.Invariant)
+	if t.focus = t.chooseFocus(in.Summary.Scenario.Invariant); t.focus < 0 {
+		t.focusVar, _ = t.firstChange()
+	}
 	return t
 }
 
@@ -328,11 +331,26 @@ func (t *timeline) chooseFocus(want *model.Invariant) int {
 	return best
 }
 
+// firstChange is the first new value of a variable during the workload.
+func (t *timeline) firstChange() (ref model.VarRef, when time.Duration) {
+	when = -1
+	for _, tr := range t.tracks {
+		for i, c := range tr.changes {
+			if i > 0 && c.at >= t.work && (when < 0 || c.at < when) {
+				ref, when = tr.ref, c.at
+			}
+		}
+	}
+	return ref, when
+}
+
 // laneOf is the variable shown beside a host: of the focus invariant, or the
 // same variable on this host.
 func (t *timeline) laneOf(h model.NodeID) *track {
 	if t.focus < 0 {
-		return nil
+		ref := t.focusVar
+		ref.Node = h
+		return t.track(ref)
 	}
 	inv := t.invariants[t.focus]
 	for _, ref := range []model.VarRef{inv.A, inv.B} {
@@ -404,12 +422,18 @@ func detail(m *model.Message) string {
 	return clean(b.String())
 }
 
-// brief is the first field that says something the type does not.
+// brief is the first field that says something the type does not, without the
+// words the type has said.
 func brief(m *model.Message) string {
 	low := strings.ToLower(m.Type)
+	said := low[strings.LastIndexByte(low, ' ')+1:]
 	for _, f := range m.Fields {
-		if v := strings.TrimSpace(f.Value); v != "" && !strings.Contains(low, strings.ToLower(v)) {
-			return clean(v)
+		v := strings.TrimSpace(f.Value)
+		if first, rest, ok := strings.Cut(v, " "); ok && strings.ToLower(first) == said {
+			v = strings.TrimSpace(rest)
+		}
+		if v != "" && !strings.Contains(low, strings.ToLower(v)) {
+			return shorten(clean(v), 80)
 		}
 	}
 	return ""

@@ -18,6 +18,8 @@
   }
   const from = i => D.pairs[D.pair[i]][0], to = i => D.pairs[D.pair[i]][1];
   const type = i => D.types[D.pairs[D.pair[i]][2]], detail = i => D.text[D.detail[i]];
+  // the values that a type does not say already
+  const values = i => detail(i).split(/(?:^| )[A-Za-z_]+\d*=/).map(v => v.trim()).filter((v, k, a) => v && a.indexOf(v) === k && !type(i).toLowerCase().includes(v.toLowerCase())).join(" ");
   const short = i => type(i).replace(/^(resp|text) /, "");
   const end = Math.max(N ? T[N - 1] : 0, D.cut.length ? D.cut[1] : 0, ...D.marks.map(m => m.at), 1);
 
@@ -120,17 +122,19 @@
       for (const w of l.broken) { const y1 = Math.max(HEAD, Y(uOf(w[0]))), y2 = Math.min(H, Y(uOf(w[1]))); if (y2 > y1) g.fillRect(X(l.host) - 3, y1, 6, y2 - y1); }
     }
     ticks();
-    if (count > 4 * H) counts(a, b); else arrows(a, b, bs);
+    const far = count > 4 * H;
+    if (far) counts(a, b); else arrows(a, b, bs);
     // values at their changes
-    const taken = [];
+    const boxes = [], taken = [];
     for (const l of D.lanes) for (let k = 0; k < l.at.length; k++) {
       const y = Y(uOf(l.at[k]));
       if (y < HEAD || y > H) continue;
       if (taken.some(p => p[0] === l.host && Math.abs(p[1] - y) < 14)) continue;
       taken.push([l.host, y]);
       g.fillStyle = C.ink; g.beginPath(); g.moveTo(X(l.host), y - 5); g.lineTo(X(l.host) + 5, y); g.lineTo(X(l.host), y + 5); g.lineTo(X(l.host) - 5, y); g.fill();
-      tag("= " + l.value[k], X(l.host) + 9, y, C.ink, true);
+      boxes.push([X(l.host) - 6, y, X(l.host) + 14 + tag("= " + l.value[k], X(l.host) + 9, y, C.ink, true)]);
     }
+    if (!far) labels(a, b, bs, boxes);
     g.restore();
     heads();
   }
@@ -141,6 +145,7 @@
     g.fillStyle = C.ground; g.globalAlpha = 0.85; g.fillRect(x - 2, y - 7, w + 4, 14); g.globalAlpha = 1;
     g.fillStyle = colour; g.fillText(text, x, y);
     g.font = "11px system-ui, sans-serif";
+    return w;
   }
   function heads() {
     g.fillStyle = C.panel; g.fillRect(0, 0, W, HEAD);
@@ -228,9 +233,13 @@
     for (let i = a; i < b; i++) { if (important(i)) { late.push(i); continue; } style(i); arrow(i, slope, bs); }
     g.globalAlpha = 1;
     for (const i of late) { style(i); arrow(i, slope, bs); }
-    // Labels: important ones first; each only where it meets no other.
-    const boxes = [];
-    const order = late.slice(); if (dense < 0.25) for (let i = a; i < b; i++) order.push(i);
+  }
+  // Labels: important ones first; each only where it meets no other.
+  function labels(a, b, bs, boxes) {
+    const dense = (b - a) / (H - HEAD), order = [];
+    for (let i = a; i < b; i++) if (important(i)) order.push(i);
+    order.sort((i, k) => (k === sel) - (i === sel) || ((flags[k] & 12) > 0) - ((flags[i] & 12) > 0) || i - k);
+    g.textAlign = "left"; if (dense < 0.25) for (let i = a; i < b; i++) order.push(i);
     const done = new Set();
     g.font = "11px system-ui, sans-serif";
     let shown = 0;
@@ -242,9 +251,9 @@
       const x1 = X(from(i)), x2 = X(to(i)), dir = x2 < x1 ? -1 : 1, step = (W - LEFT - 10) / D.hosts.length;
       const next = i + 1 < N ? Y(U[i + 1]) - Y(U[i]) : 99;
       let t = (flags[i] & TRIGGER ? "① " : flags[i] & HEAL ? "② " : "") + short(i) + (flags[i] & AGAIN ? " (again)" : "");
-      let w = g.measureText(t).width, most = Math.max(Math.min(220, step * 1.2), step - 20);
+      let w = g.measureText(t).width, most = Math.max(90, step - 22);
       if (w > most) { t = clip(t, most); w = g.measureText(t).width; }
-      else if (next > 15 && D.detail[i]) { t = clip(t + "  " + detail(i), Math.max(w, most)); w = g.measureText(t).width; }
+      else if (next > 15 && D.detail[i]) { t = clip(t + "  " + values(i), most); w = g.measureText(t).width; }
       if (!t) continue;
       let x = (flags[i] & DROPPED && Math.abs(x2 - x1) < step * 1.5 && bs.length) ? (dir < 0 ? x1 + 10 : x1 - 10 - w) : x1 + dir * step / 2 - w / 2;
       x = Math.min(Math.max(x, LEFT), W - w - 4);
