@@ -264,6 +264,7 @@ func (s *Service) runFinished(j *job, sum model.RunSummary) {
 		}
 		c.Running = slices.DeleteFunc(c.Running, func(r string) bool { return r == sum.Run })
 	})
+	s.tryReportCampaign(j.c.ID)
 }
 
 // mergeFindings derives the campaign's findings from all its runs.

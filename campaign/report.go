@@ -2,13 +2,16 @@ package campaign
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"netsplit/campaign/record"
 	"netsplit/explorer/report"
+	"netsplit/model"
 )
 
 // writeRunReport writes the page of a judged run into its directory.
@@ -54,4 +57,46 @@ func writePage(path string, write func(*bufio.Writer) error) error {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
+}
+
+// reportCampaign writes the page of a campaign as far as it got.
+func (s *Service) reportCampaign(id string) error {
+	in := report.CampaignInput{Reports: map[string]string{}, Replays: map[string]string{}}
+	var err error
+	if in.Campaign, err = s.store.GetCampaign(id); err != nil {
+		return err
+	}
+	if in.Findings, err = s.allFindings(id); err != nil {
+		return err
+	}
+	if in.Runs, err = s.allRuns(id); err != nil {
+		return err
+	}
+	slices.SortStableFunc(in.Runs, func(a, b model.RunSummary) int { return a.Ended.Compare(b.Ended) })
+	seen := map[string]bool{}
+	for _, r := range in.Runs {
+		in.Title = cmp.Or(in.Title, r.Target)
+		in.Replays[r.Run] = s.replayCommand(r.Run)
+		if _, err := os.Stat(filepath.Join(s.runDir(id, r.Run), record.ReportFile)); err == nil {
+			in.Reports[r.Run] = r.Run + "/" + record.ReportFile
+		}
+		for _, inv := range r.Scenario.Observe {
+			if !seen[inv.ID] {
+				seen[inv.ID] = true
+				in.Invariants = append(in.Invariants, inv)
+			}
+		}
+	}
+	slices.SortFunc(in.Invariants, func(a, b model.Invariant) int { return cmp.Compare(a.ID, b.ID) })
+	return writePage(filepath.Join(s.cfg.RunsDir, id, record.ReportFile), func(w *bufio.Writer) error { return report.Campaign(w, in) })
+}
+
+// tryReportCampaign is reportCampaign where a failure must not stop the work.
+func (s *Service) tryReportCampaign(id string) {
+	if _, err := os.Stat(filepath.Join(s.cfg.RunsDir, id)); err != nil {
+		return // no run was recorded
+	}
+	if err := s.reportCampaign(id); err != nil {
+		s.log.Warn("the campaign's report could not be written", "campaign", id, "err", err)
+	}
 }

@@ -282,6 +282,7 @@ func (s *Service) execute(j *job) {
 			c.State, c.Reason = model.CampaignFailed, err.Error()
 		}
 	})
+	s.tryReportCampaign(j.c.ID)
 	text := fmt.Sprintf("campaign %s is %s", j.c.ID, j.c.State)
 	if j.c.Reason != "" {
 		text += ": " + j.c.Reason
