@@ -25,6 +25,7 @@ type viewData struct {
 	Marks   []mark      `json:"marks"`
 	Lanes   []viewLane  `json:"lanes"`
 	Left    int         `json:"left"` // items whose fields were left out
+	Centre  int64       `json:"centre"`
 }
 
 type mark struct {
@@ -51,7 +52,7 @@ const (
 )
 
 // textBudget bounds the bytes of message fields that go along.
-const textBudget = 300 << 10
+const textBudget = 260 << 10
 
 func newViewData(t *timeline) viewData {
 	v := viewData{Text: []string{""}, Cut: []int64{}, Odd: [][3]uint64{}, Marks: []mark{}, Lanes: []viewLane{},
@@ -96,6 +97,7 @@ func newViewData(t *timeline) viewData {
 		}
 	}
 	v.addText(t)
+	v.Centre = t.centre().Microseconds()
 	if t.cut != nil {
 		from, to := t.cutWindow()
 		v.Cut = []int64{from.Microseconds(), to.Microseconds(), t.passed.Microseconds()}

@@ -512,7 +512,9 @@ func (p *picture) label(d *drawing, r *row, x1, x2, y float64) {
 		room *= 0.92 // bold
 	}
 	if r.count > 1 {
-		more = fmt.Sprintf("  ×%d in %s", r.count, span(r.until-r.at))
+		if more = fmt.Sprintf("  ×%d", r.count); r.until > r.at {
+			more += " in " + span(r.until-r.at)
+		}
 	}
 	name = fit(name, room-width(more, labelSize), labelSize)
 	if r.count == 1 && it.brief != "" {

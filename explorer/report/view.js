@@ -142,7 +142,7 @@
   function tag(text, x, y, colour, bold) {
     g.font = (bold ? "600 " : "") + "11px system-ui, sans-serif";
     const w = g.measureText(text).width;
-    g.fillStyle = C.ground; g.globalAlpha = 0.85; g.fillRect(x - 2, y - 7, w + 4, 14); g.globalAlpha = 1;
+    g.fillStyle = C.ground; g.globalAlpha = 0.85; g.fillRect(x - 2 - (g.textAlign === "right" ? w : 0), y - 7, w + 4, 14); g.globalAlpha = 1;
     g.fillStyle = colour; g.fillText(text, x, y);
     g.font = "11px system-ui, sans-serif";
     return w;
@@ -180,7 +180,7 @@
     g.textAlign = "left";
     for (const m of D.marks) {
       const y = Y(uOf(m.at));
-      if (y > HEAD && y < H) { g.setLineDash([3, 3]); g.strokeStyle = C.soft; seg(g, LEFT, y, W, y); g.setLineDash([]); tag(m.name, LEFT + 2, y, C.soft); }
+      if (y > HEAD && y < H) { g.setLineDash([3, 3]); g.strokeStyle = C.soft; seg(g, LEFT, y, W, y); g.setLineDash([]); g.textAlign = "right"; tag(m.name, W - 8, y, C.soft); g.textAlign = "left"; }
     }
     let last = -99;
     for (const [i, gap] of breaks) {
@@ -422,7 +422,7 @@
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { colours(); draw(); });
   addEventListener("resize", size); addEventListener("hashchange", fromHash);
   squeeze(true); colours(); show();
-  if (D.cut.length) { vh = 1; toCut(); const k = lower(T, D.cut[0]), m = lower(T, D.cut[1]); if (N) around((k + m) >> 1, Math.max(25, (m - k) * 0.7 | 0)); } else if (D.marks.length && N) around(lower(T, D.marks[0].at), 30); else whole();
+  if (D.cut.length) { vh = 1; toCut(); const k = lower(T, D.cut[0]), m = lower(T, D.cut[1]); if (N) around((k + m) >> 1, Math.max(25, (m - k) * 0.7 | 0)); } else if (D.centre && N) around(lower(T, D.centre), 30); else whole();
   size(); fromHash();
   document.documentElement.dataset.ready = String(N);
 })();

@@ -1,0 +1,86 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"netsplit/model"
+)
+
+func searched(t testing.TB) CampaignInput {
+	base := failing(t).Summary
+	in := CampaignInput{Title: "Redis + Sentinel, 3 nodes", Invariants: base.Scenario.Observe, Reports: map[string]string{}, Replays: map[string]string{}}
+	in.Campaign = model.Campaign{ID: "c-1", State: model.CampaignDone, Done: 7, Planned: 12, Created: base.Started, Ended: base.Started.Add(4 * time.Minute),
+		Spec: model.CampaignSpec{Target: "redis-sentinel", Strategy: model.StrategyCoFI, Seed: 7, Labs: 2, Runs: 9, Clean: 3, Budget: 5 * time.Minute, MaxLost: 10, MaxWindow: -1, Args: map[string]string{"writers": "2", "rate": "70"}}}
+	for i := range 7 {
+		r := base
+		r.Run = fmt.Sprintf("c-1-r%04d", i+1)
+		r.Verdict.Value = []model.VerdictValue{model.VerdictPass, model.VerdictPass, model.VerdictPass, model.VerdictVacuous, model.VerdictFail, model.VerdictUnknown, model.VerdictFail}[i]
+		r.Verdict.Reason = "because"
+		if i < 3 {
+			r.Scenario, r.Proof = model.Scenario{Strategy: model.StrategyClean}, nil
+		}
+		in.Runs = append(in.Runs, r)
+		in.Reports[r.Run] = r.Run + "/report.html"
+		in.Replays[r.Run] = "netsplit replay " + r.Run + " -n 10"
+	}
+	for i, c := range []model.FailureClass{model.Documented, model.Broken, model.BrokenBound} {
+		f := base.Verdict.Failures[0]
+		f.Class, f.Signature = c, fmt.Sprintf("%s %d", f.Signature, i)
+		in.Findings = append(in.Findings, model.Finding{ID: fmt.Sprintf("f-%d", i), Class: c, Failure: f, Run: in.Runs[4+i].Run, Runs: []string{in.Runs[4+i].Run}, FirstAfter: 5 + i, Clean: i == 0, Replays: 10, Reproduced: 9 - i})
+	}
+	return in
+}
+
+func hostileCampaign(t testing.TB) CampaignInput {
+	in := searched(t)
+	in.Title, in.Campaign.Reason = attack, attack
+	for i := range in.Findings {
+		f := &in.Findings[i].Failure
+		f.Check, f.Signature, f.Summary, f.Quote = attack, attack, attack, attack
+	}
+	for i := range in.Runs {
+		in.Runs[i].Verdict.Reason = attack
+		in.Reports[in.Runs[i].Run] = "javascript:alert(1)"
+	}
+	return in
+}
+
+func TestCampaignPage(t *testing.T) {
+	var b bytes.Buffer
+	if err := Campaign(&b, searched(t)); err != nil {
+		t.Fatal(err)
+	}
+	page := b.String()
+	wants(t, "page", page, "✕ 3 findings", "Broken promises", "Beyond the stated bound", "Documented",
+		"first seen after 5 runs", "also without any cut", "only where something was cut", "replayed 9 of 10",
+		"netsplit replay c-1-r0005 -n 10", `href="c-1-r0005/report.html"`, "○ Vacuous", "? Unknown", "✓ Pass",
+		"redis_master@n1 == redis_master@n2", "5 min 0 s", "10 operations", "waiting for recovery")
+	broken, documented := strings.Index(page, "Broken promises"), strings.Index(page, `<h2>Documented`)
+	if broken < 0 || documented < broken {
+		t.Error("broken promises do not come first")
+	}
+	if strings.Contains(page, "<script") {
+		t.Error("the campaign's page has script; it needs none")
+	}
+	var again bytes.Buffer
+	if err := Campaign(&again, searched(t)); err != nil || again.String() != page {
+		t.Error("two pages of one campaign differ")
+	}
+}
+
+func TestCampaignWithoutAPassIsNotGoodNews(t *testing.T) {
+	in := searched(t)
+	in.Findings = nil
+	for i := range in.Runs {
+		in.Runs[i].Verdict.Value = model.VerdictUnknown
+	}
+	for _, in := range []CampaignInput{in, {}} {
+		if word, tone := campaignWord(&in); tone == "pass" {
+			t.Errorf("a campaign in which nothing was judged says %q", word)
+		}
+	}
+}
