@@ -65,7 +65,7 @@ func (c *Core) addPairs(inv model.Invariant, st model.State) {
 		if c.pairs[k] != nil || !slices.Contains(c.cfg.Nodes, n) {
 			continue
 		}
-		p := &pair{pairKey: k, seq: len(c.order)}
+		p := &pair{pairKey: k, seq: len(c.order), used: map[uint64]int{}}
 		c.pairs[k] = p
 		c.order = append(c.order, p)
 	}
@@ -99,6 +99,7 @@ func (c *Core) handCoFI() (model.Scenario, string, bool) {
 	if is.use != nil {
 		is.s.Seed = is.use.seed
 	}
+	p.used[is.s.Seed]++
 	is.s.Isolate = p.node
 	is.s.Partition = c.cfg.partition(p.node)
 	is.s.Invariant, is.s.State = &inv, &st

@@ -7,7 +7,7 @@
 //	1  iStates := runWithoutPartition     Core: the Clean runs, with States
 //	2  while iState := next               Core: which pair is next, see policy
 //	3    for iNd in iState's nodes        Core: one pair for each of the two
-//	5      while passedNewMsgType         Core: until a run meets no new class
+//	5      while passedNewMsgType         Core: until no class is left, see pair
 //	12       curState = iState: cut       Engine: on an observation
 //	14       curMsg not in seen: heal     Engine: on the packet that carries it
 //	7    iStates.add(new states)          Core: from every run's result
@@ -17,10 +17,9 @@
 // One node is cut off once per run and rejoined at most once (§3.1). The cut
 // starts when the invariant is violated with exactly the state's values. While
 // it lasts, everything to or from the node is lost, until the first message
-// whose class was not passed in an earlier run of the same pair: it heals, and
-// is the first to pass. A pair is done after a run that met no new class; that
-// run is also its "never healed" case. A state that does not recur is retried
-// a bounded number of times.
+// whose class is not in the scenario's Seen: it heals, and is the first to pass.
+// A pair is done when a run has healed at each class that its runs met, and one
+// at none. A state that does not recur is retried a bounded number of times.
 //
 // # What is ours
 //
@@ -37,10 +36,26 @@
 //   - Packets that carry no message (bare acknowledgements) are lost and never
 //     heal.
 //   - A cut ends at the latest after MaxCut, and with the workload.
+//   - The scenarios of a pair are those of Algorithm 1 in another order. There,
+//     each run heals at the first class that no run before it healed at, so a
+//     class that takes a timeout behind the cut is reached after as many runs as
+//     there are classes before it, and the run that never heals is last. Here
+//     that run is first: it judges the longest cut and shows all classes. Each
+//     run after it has all classes met so far but one in Seen. That one is the
+//     target: first classes whose state is not the one cut at, the newest such
+//     state first, then the others as met. A run heals at its target or at a
+//     class that is new; either is explored then. A target not met in Retries+1
+//     runs in a row is given up. A class that recurs in no run is the only
+//     scenario lost thereby, as it is in the paper.
+//   - A run takes the seed of a run that met its state, not one drawn anew: it
+//     drives workload and target, so that the state is likely to recur. Seeds
+//     that worked equally well take turns; when each was tried in vain since the
+//     pair last reached its state, one is drawn.
 //   - Pairs do not depend on one another: their runs may be outstanding at the
 //     same time and come back in any order. Which pair is next is decided by
-//     package policy, breadth first by weight; the paper finishes one pair
-//     before the next.
+//     package policy, by weight: all pairs are looked at first, then come the
+//     classes met after the system moved on, then the rest. The paper finishes
+//     one pair before the next.
 //   - A run that was lost or could not be judged is repeated, a bounded number
 //     of times, before it counts.
 //

@@ -21,10 +21,11 @@ type pairKey struct {
 type pair struct {
 	pairKey
 	seq     int
-	known   []*known // the classes met while cut, in order of first appearance
-	tries   int      // runs that came back
-	misses  int      // of those, runs in a row in which the state did not occur
-	missed  []uint64 // the seeds of these
+	known   []*known       // the classes met while cut, in order of first appearance
+	tries   int            // runs that came back
+	used    map[uint64]int // its runs by seed
+	misses  int            // of those, runs in a row in which the state did not occur
+	missed  []uint64       // the seeds of these
 	running bool
 	reached bool   // a run reached the state
 	told    bool   // a run told which classes it met
@@ -183,8 +184,11 @@ func (s *stateInfo) use(seed uint64) *seedUse {
 
 // seed is the one to try next, nil if each was tried in vain since the pair
 // last reached its state: then one must be drawn. Seeds that need no cut come
-// first, then those under which the state recurred most reliably, entered it
-// most often, or earliest.
+// first, then those tried in vain least often. Equals take turns, within the pair
+// and over all pairs of the state, since what its two values do not show differs
+// from seed to seed: a message may be under way under one and not under another.
+// Of these, those come first whose run entered the state most often, then
+// earliest.
 func (s *stateInfo) seed(p *pair) *seedUse {
 	var left []*seedUse
 	for _, u := range s.seeds {
@@ -196,9 +200,14 @@ func (s *stateInfo) seed(p *pair) *seedUse {
 		return nil
 	}
 	return slices.MinFunc(left, func(a, b *seedUse) int {
-		// (met+1)/(met+missed+2), by Laplace's rule of succession
-		x, y := (a.met+1)*(b.met+b.missed+2), (b.met+1)*(a.met+a.missed+2)
-		return cmp.Or(cmp.Compare(btoi(b.uncut), btoi(a.uncut)), cmp.Compare(y, x), cmp.Compare(b.count, a.count), cmp.Compare(a.first, b.first))
+		return cmp.Or(
+			cmp.Compare(btoi(b.uncut), btoi(a.uncut)),
+			cmp.Compare(a.missed*(b.met+b.missed), b.missed*(a.met+a.missed)), // share missed
+			cmp.Compare(p.used[a.seed], p.used[b.seed]),
+			cmp.Compare(a.met+a.missed, b.met+b.missed), // runs made with it
+			cmp.Compare(b.count, a.count),
+			cmp.Compare(a.first, b.first),
+		)
 	})
 }
 

@@ -99,6 +99,7 @@ func TestRules(t *testing.T) {
 		{"half", Candidate{StateRuns: 2, AllRuns: 4}, "often met"},
 		{"less than half", Candidate{StateRuns: 1, AllRuns: 4}, ""},
 		{"always", Candidate{StateRuns: 9, AllRuns: 10}, "often met, nearly always met"},
+		{"behind a cut only", Candidate{StateRuns: 1, AllRuns: 4}, ""},
 		{"moved", Candidate{Looked: true, Moved: true}, "moved on"},
 		{"not looked", Candidate{Uncut: true}, "not looked"},
 		{"looked", Candidate{Uncut: true, Looked: true}, ""},
@@ -116,26 +117,62 @@ func TestRules(t *testing.T) {
 }
 
 // TestOrderStarvesNobody: whatever the weights, every candidate that stays
-// open is tried again and again.
+// open is tried again and again, in proportion to its weight.
 func TestOrderStarvesNobody(t *testing.T) {
 	var cs []Candidate
 	for i := range 6 {
 		c := cand(status(model.NodeID(string(rune('p'+i))), "n1", "n2"), string(rune('a'+i)), "x", "n1")
 		c.Seq, c.First, c.FirstAt = i, "s1", int64(i)
-		c.StateRuns, c.AllRuns, c.Looked = i, 5, true
+		c.StateRuns, c.AllRuns, c.Uncut, c.Looked, c.Moved = i, 5, true, i < 3, i == 2
 		cs = append(cs, c)
+	}
+	sum := 0
+	for _, c := range cs {
+		w, _ := Weight(c, Rules())
+		sum += w
 	}
 	for range 200 {
 		first := Order(cs, Rules())[0]
 		cs[first.Seq].Tries++
 	}
 	for _, c := range cs {
-		if c.Tries < 200/(6*6) {
-			t.Errorf("candidate %d was tried %d times of 200", c.Seq, c.Tries)
+		w, _ := Weight(c, Rules())
+		if share := 200 * w / sum; c.Tries < max(share-1, 1) || c.Tries > share+2 {
+			t.Errorf("candidate %d of weight %d in %d was tried %d times of 200", c.Seq, w, sum, c.Tries)
 		}
 	}
 	if cs[5].Tries <= cs[1].Tries {
 		t.Errorf("a state nearly always met was tried %d times, one seldom met %d times", cs[5].Tries, cs[1].Tries)
+	}
+}
+
+// TestOrderLooksThenMovesThenRests: all pairs are looked at before any goes on,
+// leaders or not; then come the classes met after the system moved on; pairs
+// without any wait.
+func TestOrderLooksThenMovesThenRests(t *testing.T) {
+	moved := map[int]int{0: 0, 1: 3, 2: 0, 3: 2} // classes by candidate
+	var cs []Candidate
+	for i, inv := range []model.Invariant{leader("n1", "n2"), leader("n1", "n3"), status("p", "n1", "n2"), status("q", "n1", "n2")} {
+		c := cand(inv, string(rune('a'+i)), "x", "n1")
+		c.Seq, c.First, c.FirstAt, c.StateRuns, c.AllRuns, c.Uncut = i, "s1", int64(i), 4-i, 4, true
+		cs = append(cs, c)
+	}
+	var got []int
+	for range 12 {
+		i := Order(cs, Rules())[0].Seq
+		got = append(got, i)
+		c := &cs[i]
+		if c.Looked && c.Moved {
+			moved[i]--
+		}
+		c.Tries++
+		c.Looked, c.Moved = true, moved[i] > 0
+	}
+	looks, moves, rest := slices.Clone(got[:4]), slices.Clone(got[4:9]), got[9:]
+	slices.Sort(looks)
+	slices.Sort(moves)
+	if !slices.Equal(looks, []int{0, 1, 2, 3}) || !slices.Equal(moves, []int{1, 1, 1, 3, 3}) || rest[0] != 0 {
+		t.Errorf("order %v, want all four, then 1 three times and 3 twice, then 0", got)
 	}
 }
 
