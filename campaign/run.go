@@ -258,8 +258,7 @@ func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 		p.PerLink = s.linkProofs()
 		ev.Proof = &p
 	}
-	ev.Result = model.RunResult{Scenario: r.work.Scenario.ID, States: res.States, Reached: res.Reached,
-		HealClass: res.HealClass, Duration: r.cost.Workload}
+	ev.Result = res.RunResult(r.work.Scenario.ID, model.Verdict{})
 	ev.Incomplete = append(ev.Incomplete, s.incomplete...)
 	ev.Messages = s.messages
 	ev.GateDelay = delayStats(s.delays)
