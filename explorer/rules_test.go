@@ -224,6 +224,7 @@ func TestSearchKeepsItsRules(t *testing.T) {
 			Effect: model.Drop, Retries: r.IntN(3), Runs: r.IntN(60), Clean: r.IntN(4), Workload: time.Second, IsolateClients: r.IntN(2) == 0}
 		core := explorer.NewCore(cfg)
 		invs := []model.Invariant{equal("a", "b"), equal("b", "c")}
+		tells := r.IntN(4) > 0 // results say which classes were met
 		out := map[string]model.Scenario{}
 		fresh, fault, steps := map[string]bool{}, 0, 0
 		var ids []string
@@ -289,8 +290,15 @@ func TestSearchKeepsItsRules(t *testing.T) {
 			}
 			if s.Strategy == model.StrategyCoFI && r.IntN(3) > 0 {
 				res.Reached = true
-				if c := (model.Class{Type: string('A' + rune(r.IntN(6))), From: s.Isolate, To: "k"}); r.IntN(4) > 0 && !slices.Contains(s.Seen, c) {
-					res.HealClass = &c
+				for range r.IntN(4) {
+					c := model.Class{Type: string('A' + rune(r.IntN(6))), From: s.Isolate, To: "k", State: model.State{A: "x", B: string('p' + rune(r.IntN(3)))}}
+					if tells {
+						res.Classes = append(res.Classes, c)
+					}
+					if !s.Never && !slices.Contains(s.Seen, c) {
+						res.HealClass = &c
+						break
+					}
 				}
 			}
 			step(explorer.Input{Kind: explorer.InputResult, Result: &res})

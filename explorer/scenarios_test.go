@@ -101,3 +101,61 @@ func TestScenariosOfAlgorithm1(t *testing.T) {
 		}
 	}
 }
+
+// TestSeeds: a run has the seed of a run that met its state; one tried in vain is
+// left alone until the pair reached its state; when none is left, one is drawn.
+// That seeds take turns shows in testdata/scripts/algorithm1.txt.
+func TestSeeds(t *testing.T) {
+	core := explorer.NewCore(explorer.Config{Strategy: model.StrategyCoFI, Seed: 7, Nodes: hosts[:2], Hosts: hosts[:2], Effect: model.Drop, Runs: 50, Clean: 3, Retries: 5})
+	ask := func() model.Scenario {
+		t.Helper()
+		r := core.Step(explorer.Input{Kind: explorer.InputAsk, Slots: 1})
+		if len(r.Scenarios) != 1 {
+			t.Fatalf("nothing handed out: %s", r.Why)
+		}
+		return r.Scenarios[0]
+	}
+	met := func(count int) []model.MetState {
+		return []model.MetState{{Invariant: "ab", State: model.State{A: "x", B: "y"}, Count: count, First: 5}}
+	}
+	back := func(s model.Scenario, reached bool, classes ...model.Class) {
+		res := model.RunResult{Scenario: s.ID, Verdict: model.Verdict{Value: model.VerdictPass}, Reached: reached, Classes: classes}
+		if reached {
+			res.States = met(1)
+		}
+		core.Step(explorer.Input{Kind: explorer.InputResult, Result: &res})
+	}
+	var clean []model.Scenario
+	for range 3 {
+		s := ask()
+		clean = append(clean, s)
+		back(s, false)
+	}
+	core.Step(explorer.Input{Kind: explorer.InputInvariants, Invariants: []model.Invariant{{ID: "ab", Relation: model.RelationEqual, A: leader("a"), B: leader("b")}},
+		Results: []model.RunResult{{Scenario: clean[0].ID, States: met(1)}, {Scenario: clean[1].ID}, {Scenario: clean[2].ID, States: met(2)}}})
+	moved := func(typ string) model.Class {
+		return model.Class{Type: typ, From: "a", To: "b", State: model.State{A: "x", B: "z"}}
+	}
+	other := ask() // isolates a; left out, so that what follows is one pair
+	s := ask()
+	if other.Isolate != "a" || s.Isolate != "b" || s.Seed != clean[2].Seed {
+		t.Fatalf("the first run has seed %d, want that of the run that entered the state most often, %d", s.Seed, clean[2].Seed)
+	}
+	back(s, false) // in vain
+	s = ask()
+	if s.Seed != clean[0].Seed {
+		t.Fatalf("after a miss the seed is %d, want that of the other run that met the state, %d", s.Seed, clean[0].Seed)
+	}
+	back(s, false) // in vain too
+	s = ask()
+	drawn := s.Seed
+	for _, c := range clean {
+		if s.Seed == c.Seed {
+			t.Fatalf("all seeds were tried in vain, and that of %s comes again", c.ID)
+		}
+	}
+	back(s, true, moved("A"), moved("B"), moved("C"))
+	if s = ask(); s.Seed != drawn {
+		t.Fatalf("seed %d, want the one drawn that was never tried in vain, %d", s.Seed, drawn)
+	}
+}
