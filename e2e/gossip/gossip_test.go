@@ -1,0 +1,97 @@
+package gossip
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"netsplit/e2e/harness"
+	"netsplit/model"
+)
+
+func TestMain(m *testing.M) { harness.Main(m) }
+
+const target = "../targets/gossip/target.yaml"
+
+// longVar asks for the long form: more seeds, and the 100 runs without the bug.
+const longVar = "NETSPLIT_E2E_LONG"
+
+// size gives the seeds of the campaigns with the bug, chosen beforehand, and
+// how many judged runs without it must show nothing.
+func size() (seeds []int, clean int) {
+	if os.Getenv(longVar) != "" {
+		return []int{1, 2, 3, 4, 5}, 100
+	}
+	return []int{1, 2}, 40
+}
+
+func TestFindsTheBugInEveryCampaign(t *testing.T) {
+	seeds, _ := size()
+	for _, seed := range seeds {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			harness.LeavesNothing(t)
+			dir := t.TempDir()
+			res := harness.Run(t, "campaign", target, "--set", "bug=true", "--seed", strconv.Itoa(seed), "--clean", "5", "--faults", "12",
+				"--labs", "6", "--runs-dir", dir, "--progress", "plain")
+			runs := harness.Records(t, dir, harness.CampaignID(t, res))
+			if cut := harness.CheckProofs(t, runs); cut == 0 {
+				t.Errorf("no run cut: %s", harness.Verdicts(runs))
+			}
+			first := 0
+			for i, r := range runs {
+				if !r.Failed("resurrected") {
+					continue
+				}
+				if r.Clean() {
+					t.Errorf("%s: resurrected without a cut, so the cut is not what finds it", r.Run)
+				}
+				if first == 0 {
+					first = i + 1
+				}
+			}
+			if first == 0 {
+				t.Fatalf("not found in %d runs: %s\n%s", len(runs), harness.Verdicts(runs), res)
+			}
+			t.Logf("found in run %d of %d", first, len(runs))
+			if res.Code != 3 || !strings.Contains(res.Stdout, "resurrected") {
+				t.Errorf("a finding must be told and give exit status 3: %s", res)
+			}
+		})
+	}
+}
+
+func TestFindsNothingWithoutTheBug(t *testing.T) {
+	harness.LeavesNothing(t)
+	_, n := size()
+	dir := t.TempDir()
+	judged, cut := 0, 0
+	// One strategy is done when it has been everywhere; the other never is.
+	for _, strategy := range []string{"cofi", "random"} {
+		if judged >= n {
+			break
+		}
+		res := harness.Run(t, "campaign", target, "--strategy", strategy, "--seed", "4", "--clean", "5", "--faults", strconv.Itoa(n-judged),
+			"--labs", "6", "--runs-dir", dir, "--progress", "plain")
+		if res.Code != 0 || !strings.Contains(res.Stdout, "no findings") {
+			t.Errorf("%s: %s", strategy, res)
+		}
+		runs := harness.Records(t, dir, harness.CampaignID(t, res))
+		cut += harness.CheckProofs(t, runs)
+		for _, r := range runs {
+			switch {
+			case r.Verdict.Value == model.VerdictPass || r.Verdict.Value == model.VerdictVacuous:
+				judged++
+			case r.Verdict.Value == model.VerdictUnknown && strings.Contains(r.Verdict.Reason, "no removal was acknowledged"):
+				// Cut off from before the removal to the end: nothing to judge.
+			default:
+				t.Errorf("%s %s: %s", r.Run, r.Verdict.Value, r.Verdict.Reason)
+			}
+		}
+	}
+	if judged < n || cut < n/4 {
+		t.Errorf("%d runs judged, %d of them cut; want %d and %d", judged, cut, n, n/4)
+	}
+	t.Logf("%d runs judged, %d of them cut, no finding", judged, cut)
+}
