@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -71,7 +72,7 @@ func StartCommand(tb testing.TB, cmd *exec.Cmd) *Process {
 	}()
 	tb.Cleanup(func() {
 		p.Kill()
-		if tb.Failed() {
+		if tb.Failed() && filepath.Dir(cmd.Path) == filepath.Dir(Bin("netsplit")) {
 			tb.Logf("%s: %s", strings.Join(cmd.Args, " "), p.result())
 		}
 	})

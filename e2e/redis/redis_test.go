@@ -24,23 +24,23 @@ func TestMain(m *testing.M) { harness.Main(m) }
 func TestCampaign(t *testing.T) {
 	harness.LeavesNothing(t)
 	dir := t.TempDir()
-	res := harness.Run(t, "campaign", "redis-sentinel", "--runs-dir", dir, "--clean", "3", "--faults", "6", "--labs", "3",
+	res := harness.Run(t, "campaign", "redis-sentinel", "--runs-dir", dir, "--clean", "3", "--faults", "3", "--labs", "3",
 		"--seed", "7", "--progress", "plain")
 	if res.Code != 0 && res.Code != 3 {
 		t.Fatal(res)
 	}
 	id := harness.CampaignID(t, res)
 	runs := harness.Records(t, dir, id)
-	if len(runs) != 9 {
-		t.Errorf("want 3 clean and 6 fault runs: %s", harness.Verdicts(runs))
+	if len(runs) != 6 {
+		t.Errorf("want 3 clean and 3 fault runs: %s", harness.Verdicts(runs))
 	}
 	for _, r := range runs {
 		if r.Verdict.Value == model.VerdictUnknown {
 			t.Errorf("%s could not be judged: %s", r.Run, r.Verdict.Reason)
 		}
 	}
-	if cut := harness.CheckProofs(t, runs); cut < 2 {
-		t.Errorf("%d of 6 runs cut something: %s", cut, harness.Verdicts(runs))
+	if cut := harness.CheckProofs(t, runs); cut < 1 {
+		t.Errorf("%d of 3 runs cut something: %s", cut, harness.Verdicts(runs))
 	}
 	t.Run("finds lost writes", func(t *testing.T) {
 		// Redis documents the loss, so it is no reason for exit status 3.
@@ -255,7 +255,7 @@ func judged(t *testing.T, dir string, runs []harness.Record) {
 			t.Fatal(err)
 		}
 		res := harness.RunCommand(t, "unshare", "--net", "env", "PATH=/nowhere", harness.Bin("netsplit"), "judge", r.Run, "--runs-dir", dir)
-		if res.Code != 0 && res.Code != 3 || !strings.Contains(res.Stdout, string(r.Verdict.Value)) {
+		if res.Code != 0 && res.Code != 3 && res.Code != 4 || !strings.Contains(res.Stdout, string(r.Verdict.Value)) {
 			t.Errorf("%s was %s: %s", r.Run, r.Verdict.Value, res)
 			continue
 		}
