@@ -41,6 +41,8 @@ type bed struct {
 	self    string // this program
 	links   map[model.NodeID]*hostLink
 	closers []func() error
+	// controller is the process that controls the switch; 0: this one.
+	controller int
 }
 
 // hostLink reads a host's interface counters.
@@ -294,6 +296,7 @@ func newOtherBed(ctx context.Context) (*bed, error) {
 		return nil, errors.Join(err, stop())
 	}
 	b.closers = append(b.closers, stop)
+	b.controller = cmd.Process.Pid
 	if err := b.reach(ctx); err != nil {
 		return nil, errors.Join(err, b.close())
 	}

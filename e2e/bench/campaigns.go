@@ -29,7 +29,7 @@ type trial struct {
 type outcome struct {
 	runs    []model.RunSummary // in order of their start
 	wall    time.Duration      // of the whole command
-	perHour float64            // finished runs an hour, labs up and down not counted
+	perHour float64            // fault runs an hour, labs up and down not counted
 	ours    float64            // part of the runs' time, by their own account
 }
 
@@ -88,25 +88,33 @@ func summaries(dir string) ([]model.RunSummary, error) {
 }
 
 // account works out rate and shares from the summaries. Runs per hour count
-// from the first start to the last end; the share that is ours is, beside what
-// the runs say, what passes between one run's start and the next one's on the
-// same lab that is neither start, workload nor recovery of the target.
+// from the first start of a fault run to the last end; the share that is ours
+// is what the runs say or, if that is more, what passes between one fault run's
+// start and the next one's on the same lab that is neither start, workload nor
+// recovery of the target.
 func (o *outcome) account() {
-	first, last := o.runs[0].Started, o.runs[0].Ended
-	var ours, theirs time.Duration
-	for _, r := range o.runs {
+	// Clean runs come first and together: with many labs some of these wait.
+	faults := slices.DeleteFunc(slices.Clone(o.runs), func(r model.RunSummary) bool { return r.Scenario.Strategy == model.StrategyClean })
+	if len(faults) == 0 {
+		return
+	}
+	first, last := faults[0].Started, faults[0].Ended
+	for _, r := range faults {
 		if r.Ended.After(last) {
 			last = r.Ended
 		}
+	}
+	o.perHour = float64(len(faults)) / last.Sub(first).Hours()
+	var ours, theirs time.Duration
+	for _, r := range o.runs {
 		ours += r.Cost.Ours
 		theirs += r.Cost.Start + r.Cost.Workload + r.Cost.Recover
 	}
-	o.perHour = float64(len(o.runs)) / last.Sub(first).Hours()
 	if ours+theirs > 0 {
 		o.ours = float64(ours) / float64(ours+theirs)
 	}
 	onLab := map[string][]model.RunSummary{}
-	for _, r := range o.runs {
+	for _, r := range faults {
 		onLab[r.Lab] = append(onLab[r.Lab], r)
 	}
 	var span, used time.Duration

@@ -3,7 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // ladder are the rates offered, in packets a second. The best rate that came
@@ -22,11 +26,13 @@ type variant struct {
 	name  string
 	bed   *bed
 	send  *sender
-	ready func(context.Context) error // makes the switch work this way
+	ready func(context.Context) error   // makes the switch work this way
+	cpu   func() (time.Duration, error) // of the controller's process so far; nil: none
 
 	rate map[int][]float64 // best packets/s by payload size, one per round
 	p50  []time.Duration   // of round trips, one per round
 	p99  []time.Duration
+	per  []float64 // µs of the controller's CPU per packet, of all sizes and rates
 }
 
 // gateCost measures throughput and round trips of plain forwarding, of the
@@ -51,8 +57,8 @@ func gateCost(ctx context.Context, ours *ourBed, other *bed, rounds, pings int, 
 	}
 	nothing := func(context.Context) error { return nil }
 	plain := &variant{name: "plain forwarding", bed: ours.bed, send: mine, ready: gated(false)}
-	gate := &variant{name: "gate", bed: ours.bed, send: mine, ready: gated(true)}
-	test := &variant{name: "ovs-testcontroller", bed: other, send: theirs, ready: nothing}
+	gate := &variant{name: "gate", bed: ours.bed, send: mine, ready: gated(true), cpu: ownCPU}
+	test := &variant{name: "ovs-testcontroller", bed: other, send: theirs, ready: nothing, cpu: func() (time.Duration, error) { return cpuOf(other.controller) }}
 	all := []*variant{plain, gate, test}
 	sizes := []int{64, 1400}
 	for _, v := range all {
@@ -67,12 +73,19 @@ func gateCost(ctx context.Context, ours *ourBed, other *bed, rounds, pings int, 
 			}
 			// What Open vSwitch has cached of the other rules is gone after this.
 			time.Sleep(600 * time.Millisecond)
+			stop, err := v.account()
+			if err != nil {
+				return nil, err
+			}
 			for _, size := range sizes {
 				best, err := v.throughput(ctx, size)
 				if err != nil {
 					return nil, fmt.Errorf("%s: %w", v.name, err)
 				}
 				v.rate[size] = append(v.rate[size], best)
+			}
+			if err := stop(); err != nil {
+				return nil, err
 			}
 			took, err := v.bed.roundTrips(ctx, pings, 2*time.Millisecond)
 			if err != nil {
@@ -118,7 +131,67 @@ func gateCost(ctx context.Context, ours *ourBed, other *bed, rounds, pings int, 
 			ours: spreadOf(micros(q.gate)).text("%.0f"), beside: spreadOf(micros(q.none)).text("%.0f"),
 			ratio: spreadOf(ratios(micros(q.gate), micros(q.none))).text("%.2f")})
 	}
-	return rows, nil
+	per := spreadOf(ratios(gate.per, test.per))
+	return append(rows, row{what: "gate, µs of the controller's CPU per packet, beside ovs-testcontroller",
+		ours: spreadOf(gate.per).text("%.1f"), beside: spreadOf(test.per).text("%.1f"), ratio: per.text("%.2f")}), nil
+}
+
+// account begins to count packets and the controller's CPU time; the function
+// it returns notes the time per packet.
+func (v *variant) account() (func() error, error) {
+	if v.cpu == nil {
+		return func() error { return nil }, nil
+	}
+	cpu, err := v.cpu()
+	if err != nil {
+		return nil, err
+	}
+	had, _, err := v.bed.links[hostB].packets()
+	return func() error {
+		now, err := v.cpu()
+		if err != nil {
+			return err
+		}
+		have, _, err := v.bed.links[hostB].packets()
+		if err == nil && have > had {
+			v.per = append(v.per, float64((now-cpu).Nanoseconds())/1000/float64(have-had))
+		}
+		return err
+	}, err
+}
+
+// ownCPU is the CPU time of this process.
+func ownCPU() (time.Duration, error) {
+	var r unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &r); err != nil {
+		return 0, err
+	}
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano()), nil
+}
+
+// cpuOf is the CPU time of another process, from the time that each of its
+// threads ran (/proc/pid/task/tid/schedstat, first field, in ns).
+func cpuOf(pid int) (time.Duration, error) {
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	if err != nil {
+		return 0, err
+	}
+	var total time.Duration
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			return 0, err
+		}
+		var ns int64
+		if _, err := fmt.Sscan(string(b), &ns); err != nil {
+			return 0, fmt.Errorf("%s: %w", f, err)
+		}
+		total += time.Duration(ns)
+	}
+	if total == 0 {
+		return 0, fmt.Errorf("process %d: no CPU time: has it ended?", pid)
+	}
+	return total, nil
 }
 
 // throughput climbs the ladder and gives the best rate at which payloads of

@@ -116,12 +116,12 @@ func run(ctx context.Context, args []string) (err error) {
 	add("codec", func() ([]row, error) { return codecCost(ctx, *root) })
 	add("campaigns", func() ([]row, error) {
 		return campaignCost(ctx, *root, []trial{
-			{target: "redis-sentinel", labs: 1, clean: 0, runs: 3},
-			{target: "redis-sentinel", labs: 3, clean: 0, runs: 6},
-			{target: "gossip", labs: 1, clean: 0, runs: 3},
-			{target: "gossip", labs: 2, clean: 0, runs: 6},
-			{target: "gossip", labs: 4, clean: 0, runs: 8},
-			{target: "gossip", labs: 8, clean: 0, runs: 16},
+			{target: "redis-sentinel", labs: 1, clean: 1, runs: 3},
+			{target: "redis-sentinel", labs: 3, clean: 1, runs: 6},
+			{target: "gossip", labs: 1, clean: 1, runs: 3},
+			{target: "gossip", labs: 2, clean: 1, runs: 4},
+			{target: "gossip", labs: 4, clean: 1, runs: 8},
+			{target: "gossip", labs: 8, clean: 1, runs: 16},
 		}, say)
 	})
 	fmt.Printf("%d processors, %s; load average (1 minute) before and after each part: %s; %s in all\n", runtime.NumCPU(), time.Now().UTC().Format(time.RFC3339),

@@ -69,6 +69,13 @@ func TestAccountCountsWhatNobodyAdmits(t *testing.T) {
 	if o.perHour != 720 { // four runs in 20 s
 		t.Errorf("%v runs an hour, want 720", o.perHour)
 	}
+	// A clean run counts for neither.
+	early := run("l1", -90, -81, 0)
+	early.Scenario.Strategy = model.StrategyClean
+	with := outcome{runs: append([]model.RunSummary{early}, o.runs...)}
+	if with.account(); with.ours != .2 || with.perHour != 720 {
+		t.Errorf("with a clean run: ours %v, %v runs an hour", with.ours, with.perHour)
+	}
 	// What the runs admit counts where it is more.
 	o = outcome{runs: []model.RunSummary{run("l1", 0, 16, 8)}}
 	if o.account(); o.ours != .5 {
