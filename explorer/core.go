@@ -83,7 +83,8 @@ type InputKind string
 // Kinds of inputs.
 const (
 	// InputInvariants hands over what was mined from the clean runs, and with
-	// Results the states those runs met (see States). A later one replaces the
+	// Results the states those runs met (see States), by the ids of their
+	// scenarios, whose seeds are used again. A later one replaces the
 	// invariants; what was explored stays explored.
 	InputInvariants InputKind = "invariants"
 	// InputResult hands over a finished run.
