@@ -34,15 +34,15 @@ var campaignText string
 var campaignPage = template.Must(template.New("campaign").Parse(campaignText))
 
 type campaignView struct {
-	CSP                   string
-	Style                 template.CSS
-	ID, Title, Word, Tone string
-	Story                 []string
-	Sections              []findingSection
-	Chart, Cost           template.HTML
-	CostRows, Facts       []fact
-	Runs                  []runRow
-	Invariants            []invariantRow
+	CSP                           string
+	Style                         template.CSS
+	ID, Title, Word, Tone, Reason string
+	Story                         []string
+	Sections                      []findingSection
+	Chart, Cost                   template.HTML
+	CostRows, Facts               []fact
+	Runs                          []runRow
+	Invariants                    []invariantRow
 }
 
 type findingSection struct {
@@ -73,6 +73,13 @@ func Campaign(w io.Writer, in CampaignInput) error {
 	v.Word, v.Tone = campaignWord(&in)
 	v.Story = campaignStory(&in)
 	v.Sections = findingSections(&in)
+	var kinds []string
+	for _, s := range v.Sections {
+		kinds = append(kinds, fmt.Sprintf("%d %s", len(s.Findings), s.Findings[0].Word))
+	}
+	if len(kinds) > 0 {
+		v.Reason = list(kinds)
+	}
 	v.Chart = findingsChart(&in)
 	v.Cost, v.CostRows = costSplit(in.Runs)
 	v.Runs = runRows(&in)
@@ -142,12 +149,11 @@ func campaignStory(in *CampaignInput) []string {
 	var words []string
 	for _, v := range []model.VerdictValue{model.VerdictPass, model.VerdictFail, model.VerdictUnknown, model.VerdictVacuous} {
 		if count[v] > 0 {
-			words = append(words, fmt.Sprintf("%d %s", count[v], map[model.VerdictValue]string{
-				model.VerdictPass: "passed", model.VerdictFail: "failed", model.VerdictUnknown: "could not be judged", model.VerdictVacuous: "were vacuous"}[v]))
+			words = append(words, fmt.Sprintf("%d %s", count[v], v))
 		}
 	}
 	if len(words) > 0 {
-		say("Of all runs %s.", list(words))
+		say("Verdicts: %s.", list(words))
 	}
 	wanted, dropped, leaked := 0, 0, 0
 	for _, r := range in.Runs {

@@ -199,7 +199,7 @@ func (p *picture) cutEdges(bottom float64) (from, to float64) {
 		case r.kind == rowCut:
 			from = p.y[i] + 8
 		case r.kind == rowHeal:
-			to = p.y[i]
+			to = p.y[i] - 12
 		case r.kind == rowItem && r.item.heal:
 			to = p.y[i] + 18
 		}
@@ -310,8 +310,8 @@ func (p *picture) drawRow(d *drawing, i int) {
 	case rowInForce:
 		p.notice(d, y, "quiet", "in force: fence answered")
 	case rowHeal:
-		d.line("rule", picLeft, y, right, y)
-		p.notice(d, y-4, "heal-text", "heal: "+r.healWords(p.t))
+		d.line("rule", picLeft, y-12, right, y-12)
+		p.notice(d, y, "heal-text", "heal: "+r.healWords(p.t))
 	case rowChange:
 		p.drawChange(d, r, y)
 	case rowItem:

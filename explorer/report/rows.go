@@ -212,19 +212,23 @@ func foldTo(in []row, n int) []row {
 		out = fold(in, func(int, int) bool { return true })
 	}
 	for len(out) > n {
-		// Drop the passed messages in the middle, keep what was dropped.
+		// Leave out the middle of what passed; of what was dropped only where
+		// that alone is too much.
+		crossed := 0
+		for _, r := range out {
+			crossed += b2i(r.foldable() && r.item.dropped)
+		}
 		var idx []int
 		for i, r := range out {
-			if r.foldable() && !r.item.dropped {
+			if r.foldable() && (!r.item.dropped || crossed > n*2/3) {
 				idx = append(idx, i)
 			}
 		}
-		if len(idx) == 0 { // nothing but cuts and drops: keep both ends
-			idx = nil
-			for i := n / 2; i < len(out)-n/2; i++ {
-				idx = append(idx, i)
-			}
-		} else if over := len(out) - n + 1; over < len(idx) {
+		over := len(out) - n + 1
+		if len(idx) == 0 {
+			break // nothing but marks and changes: all of them are shown
+		}
+		if over < len(idx) {
 			mid := (len(idx) - over) / 2
 			idx = idx[mid : mid+over]
 		}

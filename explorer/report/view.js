@@ -26,6 +26,7 @@
   // Squeezed time: a gap longer than 12 times the median (at least 2 ms) is
   // drawn as long as that, with a mark.
   const U = new Float64Array(N), breaks = [];
+  let tail = 1; // scale of the time after the last item
   function squeeze(on) {
     breaks.length = 0;
     const gaps = Array.from(D.dt).sort((a, b) => a - b);
@@ -35,18 +36,19 @@
       if (i && g > cap) breaks.push([i, g]);
       u += Math.min(g, cap); U[i] = u;
     }
+    tail = N && end > T[N - 1] ? Math.min(1, cap / (end - T[N - 1])) : 1;
   }
   // first item at or after v in a sorted column
   function lower(a, v) { let l = 0, h = N; while (l < h) { const m = (l + h) >> 1; if (a[m] < v) l = m + 1; else h = m; } return l; }
-  function map(a, b, v) { // piecewise linear from column a to column b
+  function map(a, b, v, k) { // piecewise linear from column a to column b
     if (!N) return 0;
     const i = lower(a, v);
     if (i === 0) return b[0] + Math.max(v - a[0], -b[0]);
-    if (i === N) return b[N - 1] + (v - a[N - 1]);
+    if (i === N) return b[N - 1] + (v - a[N - 1]) * k;
     const d = a[i] - a[i - 1];
     return d > 0 ? b[i - 1] + (b[i] - b[i - 1]) * (v - a[i - 1]) / d : b[i];
   }
-  const uOf = t => map(T, U, t), tOf = u => map(U, T, u);
+  const uOf = t => map(T, U, t, tail), tOf = u => map(U, T, u, 1 / tail);
 
   // View: from v0, height vh, in squeezed microseconds.
   let v0 = 0, vh = 1, sel = -1, hits = [], hit = -1, hitSet = new Set();
@@ -161,7 +163,7 @@
       g.fillText(clip(sub, (W - LEFT) / D.hosts.length - 10), X(h), 29);
     }
     g.textAlign = "left";
-    g.fillStyle = C.soft; g.fillText(span(tOf(v0 + vh) - tOf(v0)) + " in view", 8, 29);
+    g.fillStyle = C.soft; g.fillText(span(tOf(v0 + vh) - tOf(v0)), 8, 13); g.fillText("in view", 8, 29);
   }
   function clip(t, w) {
     if (g.measureText(t).width <= w) return t;
@@ -357,9 +359,10 @@
   }
 
   // Search.
+  let searched = "";
   function search() {
     const q = $("q").value.trim().toLowerCase();
-    hits = []; hit = -1;
+    hits = []; hit = -1; searched = $("q").value;
     if (q) {
       const words = q.split(/\s+/);
       const pairText = D.pairs.map(p => ((D.hosts[p[0]] || "") + ">" + (D.hosts[p[1]] || "") + " " + (D.hosts[p[0]] || "") + " " + (D.hosts[p[1]] || "") + " " + D.types[p[2]]).toLowerCase());
@@ -386,7 +389,7 @@
   }
   let typing = 0;
   $("q").addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(search, 120); });
-  $("q").addEventListener("keydown", e => { if (e.key === "Enter") { clearTimeout(typing); if (hit < 0) search(); go(e.shiftKey ? -1 : 1); } });
+  $("q").addEventListener("keydown", e => { if (e.key === "Enter") { clearTimeout(typing); if ($("q").value !== searched) search(); go(e.shiftKey ? -1 : 1); } });
   $("next").addEventListener("click", () => go(1)); $("prev").addEventListener("click", () => go(-1));
   $("zin").addEventListener("click", () => zoom(0.6)); $("zout").addEventListener("click", () => zoom(1 / 0.6));
   $("tocut").addEventListener("click", toCut); $("toheal").addEventListener("click", toHeal); $("fit").addEventListener("click", whole);

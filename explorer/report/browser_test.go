@@ -1,0 +1,232 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"html"
+	"image/png"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// chromium is the browser the pages are tried in.
+func chromium(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	const hint = "no chromium to open the report in: apt-get install -y chromium"
+	if os.Getenv("CI") == "true" {
+		t.Fatal(hint)
+	}
+	t.Skip(hint)
+	return ""
+}
+
+// browse opens the page headless, with more flags, and gives what the browser
+// printed: the page's elements on stdout, its console on stderr.
+func browse(t *testing.T, path, fragment string, flags ...string) (dom, console string) {
+	t.Helper()
+	browser := chromium(t)
+	// Not t.TempDir: a helper process may still write when the browser is gone.
+	profile, err := os.MkdirTemp("", "report-browser-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(profile)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	args := append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+		"--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars", "--enable-logging=stderr",
+		"--host-resolver-rules=MAP * ~NOTFOUND", "--user-data-dir=" + profile, "--window-size=1400,1000", "--virtual-time-budget=4000"}, flags...)
+	cmd := exec.CommandContext(ctx, browser, append(args, "file://"+path+fragment)...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	cmd.WaitDelay = 5 * time.Second
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s: %v\n%s", browser, err, errs.String())
+	}
+	var lines []string
+	for _, l := range strings.Split(errs.String(), "\n") {
+		if strings.Contains(l, "CONSOLE") {
+			lines = append(lines, l)
+		}
+	}
+	return out.String(), strings.Join(lines, "\n")
+}
+
+func save(t *testing.T, name, page string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(page), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// asked lists the addresses that a page made the browser ask for, by the
+// browser's network log. What a browser asks for by itself (updates, time)
+// has no origin; it is kept from leaving by browse.
+func asked(t *testing.T, log string) []string {
+	t.Helper()
+	b, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, m := range regexp.MustCompile(`"initiator":"([^"]*)".*"url":"([^"]+)"`).FindAllStringSubmatch(string(b), -1) {
+		if m[1] != "not an origin" {
+			out = append(out, m[2])
+		}
+	}
+	return out
+}
+
+// The check that no request leaves a page sees one that does.
+func TestRequestsAreSeen(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "net.json")
+	browse(t, save(t, "page.html", `<img src="http://away.invalid/x">`), "", "--dump-dom", "--log-net-log="+log)
+	if got := asked(t, log); !slices.Contains(got, "http://away.invalid/x") {
+		t.Errorf("a page that asks for an image was seen to ask for %q", got)
+	}
+}
+
+func TestPagesLoadCleanlyInABrowser(t *testing.T) {
+	var campaign bytes.Buffer
+	if err := Campaign(&campaign, hostileCampaign(t)); err != nil {
+		t.Fatal(err)
+	}
+	big := many(10000)
+	for _, c := range []struct {
+		name, page string
+		ready      int // items the script must report; 0: no script
+	}{
+		{"failing", write(t, failing(t)), countItems(failing(t))},
+		{"hostile", write(t, hostile(t)), countItems(hostile(t))},
+		{"many", write(t, big), 10000},
+		{"empty", write(t, Input{}), 0},
+		{"campaign", campaign.String(), 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := save(t, "page.html", c.page)
+			log := filepath.Join(t.TempDir(), "net.json")
+			dom, console := browse(t, path, "", "--dump-dom", "--log-net-log="+log)
+			if console != "" {
+				t.Errorf("the browser complains:\n%s", console)
+			}
+			if c.ready > 0 && !strings.Contains(dom, fmt.Sprintf(`data-ready="%d"`, c.ready)) {
+				t.Errorf("the script did not get to its end with %d items", c.ready)
+			}
+			if strings.Contains(dom, "<img") {
+				t.Error("a payload became an element")
+			}
+			for _, url := range asked(t, log) {
+				t.Errorf("the page asked for %s", url)
+			}
+		})
+	}
+}
+
+func countItems(in Input) int { return len(newTimeline(&in).items) }
+
+func TestLinkOpensOneMessage(t *testing.T) {
+	dom, console := browse(t, save(t, "page.html", write(t, failing(t))), "#m=1051", "--dump-dom")
+	if console != "" {
+		t.Errorf("the browser complains:\n%s", console)
+	}
+	details := regexp.MustCompile(`(?s)<dl id="details".*?</dl>`).FindString(dom)
+	wants(t, "details", details, "<dd>1051</dd>", "resp SET", "c1 → n1", "healed the cut, then passed", "12.9 ms from the cut", "arg1=w1-00081")
+}
+
+// The controls, driven by a script that the page's policy would refuse: here
+// the policy is taken out.
+func TestControls(t *testing.T) {
+	page := write(t, failing(t))
+	page = regexp.MustCompile(`<meta http-equiv="Content-Security-Policy"[^>]*>`).ReplaceAllString(page, "")
+	page = strings.Replace(page, "</body>", `<script>
+const $ = id => document.getElementById(id), out = {}, main = $("main");
+const key = k => main.dispatchEvent(new KeyboardEvent("keydown", {key: k, cancelable: true}));
+const shown = () => { const d = [...document.querySelectorAll("#details dd")].map(e => e.textContent); return d.length ? d : null; };
+const enter = () => $("q").dispatchEvent(new KeyboardEvent("keydown", {key: "Enter"}));
+$("q").value = "n2 dropped"; enter();
+out.dropped = $("hits").textContent; out.first = shown();
+key("n"); out.second = $("hits").textContent; key("n"); out.round = $("hits").textContent; key("p"); out.back = $("hits").textContent;
+$("q").value = "w1-00081 repl"; $("q").dispatchEvent(new Event("input"));
+setTimeout(() => {
+  out.text = $("hits").textContent; $("next").click(); out.found = shown();
+  key("Escape"); out.none = shown();
+  $("q").value = "nowhere to be found"; enter(); out.nothing = $("hits").textContent; out.off = $("next").disabled;
+  for (const k of ["0", "+", "-", "c", "h", "Home", "End", "ArrowUp", "ArrowDown", "PageDown", "PageUp"]) key(k);
+  $("squeeze").click();
+  $("list").open = true;
+  setTimeout(() => {
+    out.rows = $("rows").rows.length; out.page = $("page").textContent; const p = out.page; $("pfwd").disabled || $("pfwd").click(); out.moved = $("page").textContent !== p;
+    location.hash = "#m=1051";
+    setTimeout(() => { out.hash = shown(); document.documentElement.dataset.result = JSON.stringify(out); }, 100);
+  }, 100);
+}, 300);
+</script></body>`, 1)
+	dom, console := browse(t, save(t, "page.html", page), "", "--dump-dom")
+	if console != "" {
+		t.Errorf("the browser complains:\n%s", console)
+	}
+	m := regexp.MustCompile(`data-result="([^"]*)"`).FindStringSubmatch(dom)
+	if m == nil {
+		t.Fatal("the driving script did not end")
+	}
+	var got struct {
+		Dropped, Second, Round, Back, Text, Nothing, Page string
+		First, Found, None, Hash                          []string
+		Off, Moved                                        bool
+		Rows                                              int
+	}
+	if err := json.Unmarshal([]byte(html.UnescapeString(m[1])), &got); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ what, got, want string }{
+		{"search for dropped", got.Dropped, "1 of 2 found"}, {"next", got.Second, "2 of 2 found"}, {"next wraps", got.Round, "1 of 2 found"},
+		{"previous wraps", got.Back, "2 of 2 found"}, {"search in fields", got.Text, "1 found"}, {"no hit", got.Nothing, "nothing found"},
+		{"first dropped", strings.Join(got.First, "|"), "dropped at the cut"}, {"found", strings.Join(got.Found, "|"), "resp repl SET"},
+		{"hash", strings.Join(got.Hash, "|"), "1051"},
+	} {
+		if !strings.Contains(c.got, c.want) {
+			t.Errorf("%s: %q, want %q", c.what, c.got, c.want)
+		}
+	}
+	if got.None != nil || !got.Off || got.Rows != 50 || !strings.Contains(got.Page, "in all") || !got.Moved {
+		t.Errorf("escape leaves %v, buttons off %v, table has %d rows (%s), moved %v", got.None, got.Off, got.Rows, got.Page, got.Moved)
+	}
+}
+
+// The page follows the reader's colour scheme.
+func TestLightAndDark(t *testing.T) {
+	path := save(t, "page.html", write(t, failing(t)))
+	var ground [2]uint32
+	for i, scheme := range []string{"1", "0"} { // blink: 0 dark, 1 light
+		shot := filepath.Join(t.TempDir(), "shot.png")
+		browse(t, path, "", "--screenshot="+shot, "--blink-settings=preferredColorScheme="+scheme)
+		f, err := os.Open(shot)
+		if err != nil {
+			t.Fatal(err)
+		}
+		img, err := png.Decode(f)
+		f.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ground[i], _, _, _ = img.At(3, 3).RGBA()
+	}
+	if ground[0] < 0xf000 || ground[1] > 0x3000 {
+		t.Errorf("ground is %#x in light and %#x in dark", ground[0], ground[1])
+	}
+}
