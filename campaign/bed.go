@@ -13,6 +13,7 @@ import (
 	"netsplit/campaign/agent"
 	"netsplit/campaign/fabric"
 	"netsplit/controller"
+	"netsplit/deploy/lab"
 	"netsplit/inference/tap"
 	"netsplit/model"
 )
@@ -24,6 +25,8 @@ type Bed struct {
 	Testbed model.Testbed
 
 	fabric *fabric.Fabric
+	lab    *lab.Lab // nil: somebody else's testbed
+	binary string
 	run    atomic.Pointer[session] // of the run under way; nil between runs
 	agents map[model.NodeID]*agent.Client
 	macs   map[model.NodeID]net.HardwareAddr
@@ -39,7 +42,7 @@ const fenceLimit = 2 * time.Second
 // host. binary is the netsplit program as the hosts find it; told is called
 // when a switch comes or goes.
 func newBed(ctx context.Context, tb model.Testbed, ctrl *controller.Controller, binary string, log *slog.Logger, told func(model.DatapathID, bool)) (*Bed, error) {
-	b := &Bed{Testbed: tb, agents: map[model.NodeID]*agent.Client{}, macs: map[model.NodeID]net.HardwareAddr{}}
+	b := &Bed{Testbed: tb, binary: binary, agents: map[model.NodeID]*agent.Client{}, macs: map[model.NodeID]net.HardwareAddr{}}
 	trouble := func(format string, args ...any) {
 		if s := b.run.Load(); s != nil {
 			s.Fail(format, args...)
@@ -79,6 +82,45 @@ func newBed(ctx context.Context, tb model.Testbed, ctrl *controller.Controller, 
 		b.agents[h.Name] = a
 	}
 	return b, nil
+}
+
+// How long a switch may take to come back before a run, by itself and after
+// its daemons were started again.
+const (
+	readyLimit   = 5 * time.Second
+	restartLimit = 20 * time.Second
+)
+
+// ensure makes the testbed fit for a run: a lab's switch that died is started
+// again, and so are agents that died.
+func (b *Bed) ensure(ctx context.Context) error {
+	rctx, cancel := context.WithTimeout(ctx, readyLimit)
+	err := b.fabric.Ready(rctx)
+	cancel()
+	if err != nil && b.lab != nil {
+		if err := b.lab.RestartSwitch(ctx); err != nil {
+			return fmt.Errorf("the switch of testbed %s is gone and could not be started again: %w", b.Testbed.Name, err)
+		}
+		rctx, cancel := context.WithTimeout(ctx, restartLimit)
+		defer cancel()
+		err = b.fabric.Ready(rctx)
+	}
+	if err != nil {
+		return fmt.Errorf("testbed %s is not ready: %w", b.Testbed.Name, err)
+	}
+	for _, h := range b.Testbed.Hosts {
+		now := time.Now()
+		if _, err := b.agents[h.Name].CountFrom(ctx, nil, now, now); err == nil {
+			continue
+		}
+		b.agents[h.Name].Close()
+		a, err := agent.Start(ctx, h, b.binary)
+		if err != nil {
+			return fmt.Errorf("the agent on host %s died and could not be started again: %w", h.Name, err)
+		}
+		b.agents[h.Name] = a
+	}
+	return nil
 }
 
 // Close ends the agents and leaves the network whole.

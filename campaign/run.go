@@ -39,6 +39,7 @@ func (r *run) execute(ctx context.Context) (ev record.Evidence, err error) {
 	if err := r.open(began); err != nil {
 		return ev, err
 	}
+	ready := r.bed.ensure(ctx)
 	defer func() {
 		t := time.Now()
 		r.procs.stopAll()
@@ -47,6 +48,9 @@ func (r *run) execute(ctx context.Context) (ev record.Evidence, err error) {
 		r.cost.Ours += time.Since(t)
 	}()
 
+	if ready != nil {
+		return ev, ready
+	}
 	fault := r.work.Scenario.Strategy != model.StrategyClean
 	if err := r.bed.tap(ctx, r.s, r.watched(), fault); err != nil {
 		return ev, err

@@ -133,6 +133,7 @@ func (s *Service) makeLab(ctx context.Context, name string, t *model.Target) (*B
 	if err != nil {
 		return nil, err
 	}
+	b.lab = l
 	wctx, cancel := context.WithTimeout(ctx, switchLimit)
 	defer cancel()
 	if err := b.fabric.Ready(wctx); err != nil {
