@@ -45,8 +45,8 @@
 //     target: first classes whose state is not the one cut at, the newest such
 //     state first, then the others as met. A run heals at its target or at a
 //     class that is new; either is explored then. A target not met in Retries+1
-//     runs in a row is given up. A class that recurs in no run is the only
-//     scenario lost thereby, as it is in the paper.
+//     runs in a row is given up; the paper ends a pair with the first run that
+//     meets no new class.
 //   - A run takes the seed of a run that met its state, not one drawn anew: it
 //     drives workload and target, so that the state is likely to recur. Seeds
 //     that worked equally well take turns; when each was tried in vain since the
