@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"syscall"
 
 	"netsplit/explorer"
 	"netsplit/model"
@@ -189,6 +190,10 @@ func (s *search) back(w Work, sum model.RunSummary, err error) {
 	defer s.mu.Unlock()
 	defer s.cond.Broadcast()
 	delete(s.out, w.Scenario.ID)
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, model.ErrFull) {
+		s.fail(fmt.Errorf("%w: what was recorded is kept; make room where the records are and start the campaign again", model.ErrFull))
+		return
+	}
 	if err != nil {
 		s.failures++
 		if s.failures >= maxFailuresInARow {

@@ -3,9 +3,11 @@ package campaign
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"syscall"
 	"testing"
 
 	"netsplit/explorer"
@@ -186,6 +188,17 @@ func TestCleanRunsAreAddedWhileNothingCanBeMined(t *testing.T) {
 	}
 	if clean != 5 || calls != 3 {
 		t.Errorf("%d clean runs, mined %d times: want 5 and 3", clean, calls)
+	}
+}
+
+func TestAFullDiskEndsTheCampaignAtOnce(t *testing.T) {
+	r, k := &fakeRuns{fail: func(Work) error { return fmt.Errorf("write meta.json: %w", syscall.ENOSPC) }}, &keptInputs{}
+	s, _ := testSearch(k, r, mineOne)
+	if err := s.restore(nil, nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.run(context.Background(), 1); !errors.Is(err, model.ErrFull) || len(r.ran) != 1 {
+		t.Fatalf("ended after %d runs with %v, want 1 and a full disk", len(r.ran), err)
 	}
 }
 
