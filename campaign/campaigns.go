@@ -30,7 +30,7 @@ const (
 	defaultRuns    = 20
 	defaultClean   = 3
 	defaultRetries = 2
-	maxLabs        = 16
+	maxLabs        = 64
 )
 
 // CreateCampaign checks and queues a campaign.

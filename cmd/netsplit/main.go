@@ -9,9 +9,13 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"netsplit/campaign/target"
+	"netsplit/model"
 )
 
 // Exit codes of the program.
@@ -76,6 +80,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 	err := root.ExecuteContext(ctx)
 	var exit *exitError
+	var file *target.Error
 	switch {
 	case errors.As(err, &exit):
 		if exit.err != nil {
@@ -85,6 +90,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	case err != nil && ctx.Err() != nil:
 		fmt.Fprintln(stderr, "netsplit: interrupted")
 		return exitInterrupted
+	case errors.Is(err, model.ErrInvalid) || errors.As(err, &file) || err != nil && strings.HasPrefix(err.Error(), "unknown command"):
+		fmt.Fprintln(stderr, "netsplit:", err)
+		return exitUsage
 	case err != nil:
 		fmt.Fprintln(stderr, "netsplit:", err)
 		return exitFailed
