@@ -24,15 +24,15 @@ func TestMain(m *testing.M) { harness.Main(m) }
 func TestCampaign(t *testing.T) {
 	harness.LeavesNothing(t)
 	dir := t.TempDir()
-	res := harness.Run(t, "campaign", "redis-sentinel", "--runs-dir", dir, "--clean", "3", "--faults", "3", "--labs", "3",
+	res := harness.Run(t, "campaign", "redis-sentinel", "--runs-dir", dir, "--clean", "3", "--faults", "6", "--labs", "3",
 		"--seed", "7", "--progress", "plain")
 	if res.Code != 0 && res.Code != 3 {
 		t.Fatal(res)
 	}
 	id := harness.CampaignID(t, res)
 	runs := harness.Records(t, dir, id)
-	if len(runs) != 6 {
-		t.Errorf("want 3 clean and 3 fault runs: %s", harness.Verdicts(runs))
+	if len(runs) != 9 {
+		t.Errorf("want 3 clean and 6 fault runs: %s", harness.Verdicts(runs))
 	}
 	for _, r := range runs {
 		if r.Verdict.Value == model.VerdictUnknown {
@@ -40,7 +40,7 @@ func TestCampaign(t *testing.T) {
 		}
 	}
 	if cut := harness.CheckProofs(t, runs); cut < 1 {
-		t.Errorf("%d of 3 runs cut something: %s", cut, harness.Verdicts(runs))
+		t.Errorf("%d of 6 runs cut something: %s", cut, harness.Verdicts(runs))
 	}
 	t.Run("finds lost writes", func(t *testing.T) {
 		// Redis documents the loss, so it is no reason for exit status 3.
@@ -305,7 +305,7 @@ func reports(t *testing.T, res harness.Result, dir, id string) {
 		t.Fatal(err)
 	}
 	for name, page := range map[string][]byte{"campaign": whole, "run": one} {
-		if !bytes.Contains(page, []byte("lost-acknowledged-writes")) {
+		if !bytes.Contains(page, []byte("acknowledged writes lost")) {
 			t.Errorf("the report of the %s does not name the finding", name)
 		}
 		if m := regexp.MustCompile(`(?i)(src|href)\s*=\s*["']?(https?:)?//[^"'> ]*`).Find(page); m != nil {

@@ -1,0 +1,184 @@
+package service
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"netsplit/e2e/harness"
+)
+
+// bench is a network set up by hand, as a user may have one: an Open vSwitch
+// of its own with one bridge, hosts that are network namespaces, and a testbed
+// file that says so.
+type bench struct {
+	t       *testing.T
+	dir     string
+	hosts   []string
+	ip      map[string]string
+	vswitch *harness.Process
+	file    string // testbed file
+}
+
+const (
+	bridge   = "hand0"
+	datapath = "00000000000000a7"
+)
+
+func newBench(t *testing.T, hosts ...string) *bench {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "netsplit-hand-") // the paths of sockets are short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	b := &bench{t: t, dir: dir, hosts: hosts, ip: map[string]string{}, file: filepath.Join(dir, "testbed.yaml")}
+	t.Cleanup(func() { // its tap devices outlive a switch that is killed
+		for _, l := range []string{"ovs-netdev", bridge} {
+			_ = exec.Command("ip", "link", "del", l).Run()
+		}
+	})
+	harness.Output(t, "ovsdb-tool", "create", b.path("conf.db"), "/usr/share/openvswitch/vswitch.ovsschema")
+	b.daemon("ovsdb-server", b.path("conf.db"), "--remote=punix:"+b.path("db.sock"), "--unixctl="+b.path("db.ctl"))
+	harness.Until(t, 10*time.Second, "ovsdb-server answers", func() error {
+		return exec.Command("ovs-vsctl", "--db=unix:"+b.path("db.sock"), "--no-wait", "--timeout=2", "init").Run()
+	})
+	b.startSwitch()
+	b.vsctl("add-br", bridge, "--", "set", "bridge", bridge, "datapath_type=netdev", "protocols=OpenFlow13", "fail-mode=secure",
+		"other-config:datapath-id="+datapath)
+	var y strings.Builder
+	fmt.Fprintf(&y, "name: by-hand\nhosts:\n")
+	for i, h := range hosts {
+		ip, mac, ns, port := fmt.Sprintf("10.77.0.%d", i+1), fmt.Sprintf("02:77:00:00:00:%02x", i+1), "hand-"+h, fmt.Sprintf("hp%d", i+1)
+		b.ip[h] = ip
+		harness.Output(t, "ip", "netns", "add", ns)
+		t.Cleanup(func() { harness.Output(t, "ip", "netns", "del", ns) })
+		harness.Output(t, "ip", "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", ns, "address", mac)
+		t.Cleanup(func() { _ = exec.Command("ip", "link", "del", port).Run() })
+		harness.Output(t, "ip", "link", "set", port, "up")
+		for _, c := range []string{"ip link set lo up", "ip addr add " + ip + "/24 dev eth0", "ip link set eth0 up", "ethtool -K eth0 tx off"} {
+			harness.Output(t, "ip", append([]string{"netns", "exec", ns}, strings.Fields(c)...)...)
+		}
+		b.vsctl("add-port", bridge, port, "--", "set", "interface", port, fmt.Sprintf("ofport_request=%d", i+11))
+		fmt.Fprintf(&y, "  - {name: %s, datapath: %q, port: %d, mac: %q, ip: %s, exec: [nsenter, --net=/run/netns/%s]}\n", h, datapath, i+11, mac, ip, ns)
+	}
+	if err := os.WriteFile(b.file, []byte(y.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (b *bench) path(name string) string { return filepath.Join(b.dir, name) }
+
+func (b *bench) daemon(name string, args ...string) *harness.Process {
+	b.t.Helper()
+	cmd := exec.Command(name, append(args, "--pidfile="+b.path(name+".pid"), "--log-file="+b.path(name+".log"), "-vconsole:off", "-vsyslog:off")...)
+	cmd.Env = append(os.Environ(), "OVS_RUNDIR="+b.dir, "OVS_DBDIR="+b.dir, "OVS_LOGDIR="+b.dir, "PATH="+os.Getenv("PATH")+":/usr/sbin")
+	if cmd.Err != nil { // sbin is not in every PATH
+		cmd.Path, cmd.Err = "/usr/sbin/"+name, nil
+	}
+	return harness.StartCommand(b.t, cmd)
+}
+
+func (b *bench) startSwitch() {
+	b.t.Helper()
+	b.vswitch = b.daemon("ovs-vswitchd", "unix:"+b.path("db.sock"), "--unixctl="+b.path("vs.ctl"))
+}
+
+func (b *bench) vsctl(args ...string) string {
+	b.t.Helper()
+	return harness.Output(b.t, "ovs-vsctl", append([]string{"--db=unix:" + b.path("db.sock"), "--timeout=20"}, args...)...)
+}
+
+// connect points the bridge at a controller, which a user does once.
+func (b *bench) connect(addr string) {
+	b.t.Helper()
+	b.vsctl("set-controller", bridge, "tcp:"+addr, "--", "set", "controller", bridge, "connection_mode=out-of-band", "max_backoff=1000")
+}
+
+// pings sends pings from one host to another at once and says how many came
+// back, and how many arrived at the receiver.
+func (b *bench) pings(from, to string) (back, arrived int) {
+	b.t.Helper()
+	const n = 3
+	before := b.echoes(to)
+	r := harness.RunCommand(b.t, "ip", "netns", "exec", "hand-"+from, "ping", "-n", "-q", "-i", "0.05", "-c", strconv.Itoa(n), "-W", "0.5", b.ip[to])
+	m := regexp.MustCompile(`(\d+) received`).FindStringSubmatch(r.Stdout)
+	if m == nil {
+		b.t.Fatalf("ping: %s", r)
+	}
+	back, _ = strconv.Atoi(m[1])
+	return back, b.echoes(to) - before
+}
+
+// echoes counts the pings that a host's kernel received.
+func (b *bench) echoes(host string) int {
+	b.t.Helper()
+	out := harness.Output(b.t, "ip", "netns", "exec", "hand-"+host, "cat", "/proc/net/snmp")
+	var names []string
+	for _, line := range strings.Split(out, "\n") {
+		f := strings.Fields(line)
+		if len(f) == 0 || f[0] != "Icmp:" {
+			continue
+		}
+		if names == nil {
+			names = f
+			continue
+		}
+		for i, name := range names {
+			if name == "InEchos" {
+				n, err := strconv.Atoi(f[i])
+				if err != nil {
+					b.t.Fatal(err)
+				}
+				return n
+			}
+		}
+	}
+	b.t.Fatalf("no InEchos in %s", out)
+	return 0
+}
+
+// expect pings over every ordered pair of hosts; pass says which packets pass
+// from one host to another.
+func (b *bench) expect(what string, pass func(from, to string) bool) {
+	b.t.Helper()
+	for _, from := range b.hosts {
+		for _, to := range b.hosts {
+			if from == to {
+				continue
+			}
+			back, arrived := b.pings(from, to)
+			if there, both := pass(from, to), pass(from, to) && pass(to, from); (arrived > 0) != there || (back > 0) != both {
+				b.t.Errorf("%s: ping %s > %s: %d of 3 arrived, %d came back; packets should pass there: %v, there and back: %v", what, from, to, arrived, back, there, both)
+			}
+		}
+	}
+}
+
+func everything(string, string) bool { return true }
+
+// passing waits until pings pass between all hosts, and returns how long it took.
+func (b *bench) passing(limit time.Duration) time.Duration {
+	b.t.Helper()
+	began := time.Now()
+	harness.Until(b.t, limit, "pings pass", func() error {
+		for _, from := range b.hosts {
+			for _, to := range b.hosts {
+				if from < to {
+					if err := exec.Command("ip", "netns", "exec", "hand-"+from, "ping", "-n", "-c", "1", "-W", "1", b.ip[to]).Run(); err != nil {
+						return fmt.Errorf("%s to %s: %w", from, to, err)
+					}
+				}
+			}
+		}
+		return nil
+	})
+	return time.Since(began)
+}

@@ -1,0 +1,178 @@
+package service
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"netsplit/api/wire"
+	"netsplit/e2e/harness"
+)
+
+// hardTimeout is how long rules of a dead daemon stay at most.
+const hardTimeout = 5 * time.Second
+
+func (d *daemon) healthy() {
+	d.t.Helper()
+	harness.Until(d.t, 20*time.Second, "the daemon is well", func() error {
+		status, b, err := d.try("GET", "/healthz", nil)
+		if err != nil || status != 200 {
+			return fmt.Errorf("%d %s %v", status, b, err)
+		}
+		return nil
+	})
+}
+
+// partition cuts by REST and waits until it is in force.
+func (d *daemon) partition(spec wire.PartitionSpec) wire.PartitionStatus {
+	d.t.Helper()
+	var p wire.PartitionStatus
+	d.call("POST", "/v1/partitions", spec, &p)
+	harness.Until(d.t, 15*time.Second, "partition "+spec.Name+" is in force", func() error {
+		d.call("GET", "/v1/partitions/"+spec.Name, nil, &p)
+		if p.State != "in_force" {
+			return fmt.Errorf("it is %s: %s", p.State, p.Reason)
+		}
+		return nil
+	})
+	return p
+}
+
+func (d *daemon) heal(name string) wire.PartitionStatus {
+	d.t.Helper()
+	d.call("DELETE", "/v1/partitions/"+name, nil, nil)
+	var p wire.PartitionStatus
+	harness.Until(d.t, 15*time.Second, "partition "+name+" is healed", func() error {
+		d.call("GET", "/v1/partitions/"+name, nil, &p)
+		if p.State != "healed" {
+			return fmt.Errorf("it is %s: %s", p.State, p.Reason)
+		}
+		return nil
+	})
+	return p
+}
+
+// TestBridgeMadeByHand drives an Open vSwitch that netsplit did not set up.
+func TestBridgeMadeByHand(t *testing.T) {
+	harness.LeavesNothing(t)
+	b := newBench(t, "a", "b", "c")
+	dir := t.TempDir()
+	d := serve(t, "--testbed", b.file, "--runs-dir", dir)
+	b.connect(d.openflow)
+	d.healthy()
+	b.expect("plain forwarding", everything)
+
+	for _, c := range []struct {
+		spec wire.PartitionSpec
+		pass func(from, to string) bool
+	}{
+		{wire.PartitionSpec{Name: "complete", Shape: "complete", Groups: [][]string{{"a"}, {"b", "c"}}},
+			func(from, to string) bool { return from != "a" && to != "a" }},
+		{wire.PartitionSpec{Name: "partial", Shape: "partial", Groups: [][]string{{"a"}, {"b"}}},
+			func(from, to string) bool { return from == "c" || to == "c" }},
+		{wire.PartitionSpec{Name: "simplex", Shape: "simplex", Groups: [][]string{{"a"}, {"b"}}},
+			func(from, to string) bool { return from != "b" || to != "a" }},
+	} {
+		d.partition(c.spec)
+		b.expect(c.spec.Name, c.pass)
+		p := d.heal(c.spec.Name)
+		if p.InForce == nil || p.Healed == nil || p.Dropped == 0 || p.Wanted < p.Dropped || p.Leaked != 0 || !p.LeakKnown || p.Reason != "" {
+			t.Errorf("%s: %+v", c.spec.Name, p)
+		}
+		b.expect("after "+c.spec.Name, everything)
+	}
+
+	// Two at once, and one reset for both.
+	d.partition(wire.PartitionSpec{Name: "one", Shape: "partial", Groups: [][]string{{"a"}, {"b"}}})
+	d.partition(wire.PartitionSpec{Name: "two", Shape: "partial", Groups: [][]string{{"b"}, {"c"}}})
+	b.expect("two partitions", func(from, to string) bool { return from != "b" && to != "b" })
+	var r wire.Reset
+	d.call("POST", "/v1/reset", nil, &r)
+	if fmt.Sprint(r.Healed) != "[one two]" {
+		t.Errorf("reset healed %v", r.Healed)
+	}
+	b.expect("after reset", everything)
+	refusals(t, d)
+
+	t.Run("kill -9 while cut", func(t *testing.T) {
+		d.partition(wire.PartitionSpec{Name: "left", Shape: "complete", Groups: [][]string{{"a"}, {"b", "c"}}})
+		b.expect("before the kill", func(from, to string) bool { return from != "a" && to != "a" })
+		d.Kill()
+		t.Logf("pings pass %v after the kill", b.passing(hardTimeout+2*time.Second).Round(10*time.Millisecond))
+
+		d = serve(t, "--testbed", b.file, "--runs-dir", dir)
+		d.healthy()
+		b.expect("with the next daemon", everything)
+		var p wire.PartitionStatus
+		d.call("GET", "/v1/partitions/left", nil, &p)
+		if p.State != "healed" || p.Reason == "" {
+			t.Errorf("the partition of the dead daemon: %+v", p)
+		}
+	})
+}
+
+// refusals are requests that make no sense; nothing of the network may change.
+func refusals(t *testing.T, d *daemon) {
+	for _, c := range []struct {
+		name   string
+		in     any
+		status int
+		says   string
+	}{
+		{"unknown host", wire.PartitionSpec{Shape: "partial", Groups: [][]string{{"a"}, {"z"}}}, 400, "z"},
+		{"host left out", wire.PartitionSpec{Shape: "complete", Groups: [][]string{{"a"}, {"b"}}}, 400, "c"},
+		{"unknown shape", map[string]any{"shape": "circle", "groups": [][]string{{"a"}, {"b"}}}, 422, "shape"},
+		{"unknown key", map[string]any{"shape": "partial", "groups": [][]string{{"a"}, {"b"}}, "gruops": 1}, 422, "gruops"},
+		{"wrong type", map[string]any{"shape": "partial", "groups": "a"}, 422, "groups"},
+		{"reset by hand", wire.PartitionSpec{Shape: "partial", Effect: "reset", Groups: [][]string{{"a"}, {"b"}}}, 400, "gate"},
+	} {
+		status, b, err := d.try("POST", "/v1/partitions", c.in)
+		if err != nil || status < 400 || status >= 500 || !strings.Contains(string(b), c.says) {
+			t.Errorf("%s: %d %s %v; want a refusal (%d) that names %q", c.name, status, b, err, c.status, c.says)
+		}
+	}
+	var ps wire.Partitions
+	d.call("GET", "/v1/partitions", nil, &ps)
+	for _, p := range ps.Items {
+		if p.State != "healed" {
+			t.Errorf("after refusals: %+v", p)
+		}
+	}
+}
+
+// TestSwitchDiesInARun kills ovs-vswitchd in the middle of a run of a
+// campaign on a bridge made by hand: that run cannot be judged.
+func TestSwitchDiesInARun(t *testing.T) {
+	harness.LeavesNothing(t)
+	b := newBench(t, "n1", "n2", "n3", "c1")
+	d := serve(t, "--testbed", b.file, "--runs-dir", t.TempDir())
+	b.connect(d.openflow)
+	d.healthy()
+	var made wire.Campaign
+	d.call("POST", "/v1/campaigns", wire.CampaignSpec{Target: gossip(t), Strategy: "random", Seed: 5, Clean: 1, Runs: 1}, &made)
+	c := d.until(made.ID, 30*time.Second, "a run is under way", func(c wire.Campaign) bool { return len(c.Running) == 1 })
+	run := c.Running[0]
+	// It is in its workload once the target said something to somebody.
+	harness.Until(t, 20*time.Second, "messages cross", func() error {
+		status, body, err := d.try("GET", "/metrics", nil)
+		if err != nil || status != 200 || !strings.Contains(string(body), "text GOSSIP") {
+			return fmt.Errorf("%d %v", status, err)
+		}
+		return nil
+	})
+	b.vswitch.Kill()
+	d.until(made.ID, 30*time.Second, "the run ends", func(c wire.Campaign) bool { return c.Done > 0 })
+	var r wire.Run
+	d.call("GET", "/v1/runs/"+run, nil, &r)
+	if r.Verdict.Value != "unknown" || !strings.Contains(r.Verdict.Reason, datapath) {
+		t.Errorf("verdict %q: %s; want unknown, naming the switch", r.Verdict.Value, r.Verdict.Reason)
+	}
+	b.startSwitch()
+	d.healthy()
+	b.expect("with the switch back", everything)
+	end := d.until(made.ID, 90*time.Second, "the campaign ends", ended)
+	if end.State != "done" {
+		t.Errorf("%s: %s", end.State, end.Reason)
+	}
+}
