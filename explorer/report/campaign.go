@@ -53,6 +53,7 @@ type findingSection struct {
 type findingView struct {
 	ID, Class, Word, Summary, Check, Signature, Quote string
 	First, Seen, Clean, Replayed, Replay, Run, Report string
+	Same                                              bool // Quote is that of the finding before
 }
 
 type runRow struct {
@@ -77,8 +78,11 @@ func Campaign(w io.Writer, in CampaignInput) error {
 	for _, s := range v.Sections {
 		kinds = append(kinds, fmt.Sprintf("%d %s", len(s.Findings), s.Findings[0].Word))
 	}
-	if len(kinds) > 0 {
+	switch {
+	case len(kinds) > 1 || len(kinds) == 1 && v.Tone == "fail":
 		v.Reason = list(kinds)
+	case len(kinds) == 1:
+		v.Reason = "the target's documentation admits all of them"
 	}
 	v.Chart = findingsChart(&in)
 	v.Cost, v.CostRows = costSplit(in.Runs)
@@ -195,6 +199,9 @@ func findingSections(in *CampaignInput) []findingSection {
 			v.Replayed = fmt.Sprintf("replayed %d of %d", f.Reproduced, f.Replays)
 		}
 		i := map[model.FailureClass]int{model.BrokenBound: 1, model.Documented: 2}[f.Class]
+		if n := len(secs[i].Findings); n > 0 {
+			v.Same = v.Quote != "" && secs[i].Findings[n-1].Quote == v.Quote
+		}
 		secs[i].Findings = append(secs[i].Findings, v)
 	}
 	return slices.DeleteFunc(secs, func(s findingSection) bool { return len(s.Findings) == 0 })
@@ -203,7 +210,7 @@ func findingSections(in *CampaignInput) []findingSection {
 func runRows(in *CampaignInput) []runRow {
 	var out []runRow
 	for i, r := range in.Runs {
-		row := runRow{N: i + 1, Run: clean(r.Run), Report: in.Reports[r.Run], Strategy: clean(string(r.Scenario.Strategy)),
+		row := runRow{N: i + 1, Run: clean(strings.TrimPrefix(r.Run, in.Campaign.ID+"-")), Report: in.Reports[r.Run], Strategy: clean(string(r.Scenario.Strategy)),
 			Isolate: clean(string(r.Scenario.Isolate)), Class: verdictClass(r.Verdict.Value), Word: verdictWord(r.Verdict.Value), Reason: clean(r.Verdict.Reason)}
 		if r.Scenario.Invariant != nil && r.Scenario.State != nil {
 			row.What = stateWords(r.Scenario.Invariant, *r.Scenario.State)
@@ -302,7 +309,7 @@ func findingsChart(in *CampaignInput) template.HTML {
 			}
 		}
 		fmt.Fprintf(&path, "H%s", num(right))
-		if i == 1 && sum == 0 {
+		if i == 1 && sum == 0 || i == 0 && slices.Equal(all, admitted) {
 			continue
 		}
 		d.tag("path", "class", []string{"step", "step documented"}[i], "d", path.String())

@@ -342,6 +342,9 @@ func sides2(t *timeline) string {
 	for _, g := range groups {
 		s = append(s, joinHosts(g))
 	}
+	if t.oneWay && len(s) == 2 {
+		return s[1] + " → " + s[0] + " (the other way is open)"
+	}
 	return strings.Join(s, " | ")
 }
 

@@ -53,6 +53,7 @@ type timeline struct {
 	nodes  map[model.NodeID]bool
 	group  map[model.NodeID]int // of the partition; -1: in none
 	groups int
+	oneWay bool // simplex: only what the second group sends to the first is cut
 
 	cut, heal  *model.Decision // nil: none
 	inForce    time.Duration   // 0: unknown
@@ -215,6 +216,7 @@ func (t *timeline) columns(in *Input) {
 	}
 	groups := slices.Clone(in.Summary.Scenario.Partition.Groups)
 	t.groups = len(groups)
+	t.oneWay = in.Summary.Scenario.Partition.Shape == model.Simplex
 	iso := in.Summary.Scenario.Isolate
 	if in.Summary.Scenario.Partition.Shape != model.Simplex {
 		slices.SortStableFunc(groups, func(a, b []model.NodeID) int {

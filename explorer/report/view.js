@@ -20,7 +20,7 @@
   const type = i => D.types[D.pairs[D.pair[i]][2]], detail = i => D.text[D.detail[i]];
   // the values that a type does not say already
   const values = i => detail(i).split(/(?:^| )[A-Za-z_]+\d*=/).map(v => v.trim()).filter((v, k, a) => v && a.indexOf(v) === k && !type(i).toLowerCase().includes(v.toLowerCase())).join(" ");
-  const short = i => type(i).replace(/^(resp|text) /, "");
+  const short = i => flags[i] & BARE ? "packet, " + D.bytes[i] + " bytes" : type(i).replace(/^(resp|text) /, "");
   const end = Math.max(N ? T[N - 1] : 0, D.cut.length ? D.cut[1] : 0, ...D.marks.map(m => m.at), 1);
 
   // Squeezed time: a gap longer than 12 times the median (at least 2 ms) is
@@ -174,7 +174,14 @@
   // a time scale: one label every 34 px, at real times
   function ticks() {
     g.fillStyle = C.soft; g.strokeStyle = C.faint; g.textAlign = "right"; g.font = "10.5px system-ui, sans-serif";
-    for (let y = HEAD + 17; y < H; y += 34) {
+    const gaps = []; // breaks in view, clear of one another
+    for (const [i, gap] of breaks) {
+      const y = Y((U[i] + U[i - 1]) / 2);
+      if (y >= HEAD + 8 && y <= H && !(gaps.length && y - gaps[gaps.length - 1][0] < 26) && Y(U[i]) - Y(U[i - 1]) >= 16) gaps.push([y, gap]);
+    }
+    for (let y = HEAD + 17, k = 0; y < H; y += 34) {
+      while (k < gaps.length && gaps[k][0] < y - 13) k++;
+      if (k < gaps.length && gaps[k][0] < y + 13) continue;
       const t = tOf(v0 + (y - HEAD) / (H - HEAD) * vh);
       if (t < 0 || t > end * 1.001) continue;
       g.fillText(clock(t), LEFT - 14, y); seg(g, LEFT - 10, y, LEFT - 4, y);
@@ -184,17 +191,13 @@
       const y = Y(uOf(m.at));
       if (y > HEAD && y < H) { g.setLineDash([3, 3]); g.strokeStyle = C.soft; seg(g, LEFT, y, W, y); g.setLineDash([]); g.textAlign = "right"; tag(m.name, W - 8, y, C.soft); g.textAlign = "left"; }
     }
-    let last = -99;
-    for (const [i, gap] of breaks) {
-      const y = Y((U[i] + U[i - 1]) / 2);
-      if (y < HEAD || y > H || y - last < 26 || Y(U[i]) - Y(U[i - 1]) < 16) continue;
-      last = y;
+    for (const [y, gap] of gaps) {
       g.strokeStyle = C.soft;
       for (let h = 0; h < D.hosts.length; h++) {
         const x = X(h); g.fillStyle = C.ground; g.fillRect(x - 5, y - 4, 10, 8);
         g.beginPath(); g.moveTo(x - 5, y + 1); g.lineTo(x - 2, y - 4); g.lineTo(x + 2, y + 4); g.lineTo(x + 5, y - 1); g.stroke();
       }
-      tag("idle " + span(gap), LEFT + 2, y, C.soft);
+      g.fillStyle = C.soft; g.textAlign = "right"; g.fillText("idle " + span(gap), LEFT - 8, y); g.textAlign = "left";
     }
   }
   // far out: how much each host sends, 4 px at a time
@@ -240,6 +243,10 @@
   function labels(a, b, bs, boxes) {
     const dense = (b - a) / (H - HEAD), order = [];
     for (let i = a; i < b; i++) if (important(i)) order.push(i);
+    for (const i of order) if (flags[i] & HEAL && D.cut[2]) { // not over the part that was held
+      const x = edge(X(from(i)), X(to(i)), bs), x2 = X(to(i)), y = Y(uOf(D.cut[2]));
+      boxes.push([Math.min(x, x2), y + 2, Math.max(x, x2)], [x - 3, (y + Y(U[i])) / 2, x + 3]);
+    }
     order.sort((i, k) => (k === sel) - (i === sel) || ((flags[k] & 12) > 0) - ((flags[i] & 12) > 0) || i - k);
     g.textAlign = "left"; if (dense < 0.25) for (let i = a; i < b; i++) order.push(i);
     const done = new Set();

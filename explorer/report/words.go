@@ -391,6 +391,7 @@ func decisionRows(in *Input) ([]decisionRow, string) {
 		switch {
 		case d.Cut:
 			do, r.Class = append(do, "cut"), "cut"
+			r.What = sides(in.Summary.Scenario.Partition)
 		case d.Heal:
 			do, r.Class = append(do, "heal"), "heal"
 		case d.Action == model.Refuse:
