@@ -132,7 +132,7 @@ func (c *Core) candidate(p *pair, inv model.Invariant) policy.Candidate {
 	s := c.states[p.metKey()]
 	t := p.target()
 	return policy.Candidate{
-		Invariant: inv, State: p.state, Node: p.node, Seq: p.seq, Tries: p.tries,
+		Invariant: inv, State: p.state, Node: p.node, Seq: p.seq, Tries: p.tries, Misses: p.misses,
 		Looked: p.reached, Uncut: s.uncut(), Moved: t != nil && p.moved(t),
 		StateRuns: s.runs, AllRuns: c.runs, StateCount: s.count, First: s.first, FirstAt: int64(s.firstAt),
 	}

@@ -62,16 +62,17 @@ func btoi(b bool) int {
 	return 0
 }
 
-// markDuplicates marks all but one of each set of duplicates: the one that was
-// tried most stays, then the one most often met, so that progress made is not
-// put back later.
+// markDuplicates marks all but one of each set of duplicates. The one stays that
+// missed its state least of late: which of two like states occurs is often chance,
+// and either will do. Of equals, the one that was tried most stays, then the one
+// most often met, so that progress made is not put back later.
 func markDuplicates(cs []Choice) {
 	best := make([]*Choice, len(cs))
 	for i := range cs {
 		best[i] = &cs[i]
 	}
 	slices.SortStableFunc(best, func(a, b *Choice) int {
-		return cmp.Or(cmp.Compare(b.Tries, a.Tries), cmp.Compare(b.StateRuns, a.StateRuns), cmp.Compare(b.StateCount, a.StateCount))
+		return cmp.Or(cmp.Compare(a.Misses, b.Misses), cmp.Compare(b.Tries, a.Tries), cmp.Compare(b.StateRuns, a.StateRuns), cmp.Compare(b.StateCount, a.StateCount))
 	})
 	var hosts []model.NodeID
 	for _, c := range cs {

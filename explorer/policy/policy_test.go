@@ -228,3 +228,27 @@ func TestOffsets(t *testing.T) {
 		t.Error("a node was drawn from none")
 	}
 }
+
+// TestMissedStateGivesWayToItsLike: of two pairs that are one test up to names,
+// the second is tried once the first missed its state, and the other way round.
+func TestMissedStateGivesWayToItsLike(t *testing.T) {
+	i := status("n1", "n2", "n3")
+	cs := []Candidate{cand(i, "LEFT", "NORMAL", "n3"), cand(i, "NORMAL", "LEFT", "n2")}
+	for j := range cs {
+		cs[j].Seq, cs[j].First, cs[j].FirstAt, cs[j].Uncut = j, "s1", int64(j), true
+	}
+	var got []int
+	for range 4 { // each misses
+		first := Order(cs, Rules())[0].Seq
+		got = append(got, first)
+		cs[first].Tries++
+		cs[first].Misses++
+	}
+	if !slices.Equal(got, []int{0, 1, 0, 1}) {
+		t.Errorf("order %v, want them to take turns", got)
+	}
+	cs[0].Misses, cs[0].Looked = 0, true // reached
+	if first := Order(cs, Rules())[0]; first.Seq != 0 || first.Later != "" {
+		t.Errorf("the one whose state occurred is %+v", first)
+	}
+}

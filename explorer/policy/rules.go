@@ -17,6 +17,8 @@ type Candidate struct {
 	// Tries counts the runs of this candidate that came back, in which its
 	// state occurred or not.
 	Tries int
+	// Misses counts its last runs, in a row, in which its state did not occur.
+	Misses int
 	// Looked says that a run reached the state, so that it is known which
 	// classes come while the node is cut off.
 	Looked bool
