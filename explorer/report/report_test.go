@@ -281,7 +281,7 @@ func TestReportsOfPoorRecords(t *testing.T) {
 		in   Input
 		says []string
 	}{
-		"empty":     {Input{}, []string{"? Not judged", "cannot be judged"}},
+		"empty":     {Input{}, []string{"? Not judged", "cannot be judged", "No message was recorded"}},
 		"clean":     {clean, []string{"Nothing was cut: this is a clean run", "around the first change"}},
 		"unreached": {unreached, []string{"that never occurred: nothing was cut"}},
 		"unhealed":  {unhealed, []string{"never healed by a decision"}},

@@ -47,7 +47,7 @@ func story(in *Input, t *timeline) []string {
 	var out []string
 	say := func(f string, a ...any) { out = append(out, fmt.Sprintf(f, a...)) }
 
-	title := clean(cmp.Or(in.Title, s.Target))
+	title := clean(cmp.Or(in.Title, s.Target, "The target"))
 	var clients []model.NodeID
 	for _, h := range in.Hosts {
 		if !slices.Contains(in.Nodes, h) {
@@ -64,6 +64,9 @@ func story(in *Input, t *timeline) []string {
 	how := "netsplit read a copy of every packet between them and delayed none"
 	if s.Tap == "gate" {
 		how = "every packet between them waited at netsplit's gate for a decision"
+	}
+	if where == "" {
+		where = " ran"
 	}
 	say("%s%s; %s.", title, where, how)
 
@@ -305,7 +308,7 @@ func facts(in *Input) []fact {
 		}
 	}
 	add("Run", s.Run)
-	add("Scenario", strings.TrimSpace(s.Scenario.ID+", "+string(s.Scenario.Strategy)))
+	add("Scenario", strings.Trim(s.Scenario.ID+", "+string(s.Scenario.Strategy), ", "))
 	add("Why this one", s.Scenario.Why)
 	add("Replay of", s.ReplayOf)
 	add("Seed", fmt.Sprint(s.Scenario.Seed))
