@@ -86,7 +86,7 @@ type runView struct {
 	Invariants                []invariantRow
 	Types                     []typeRow
 	Canvas                    string // text summary of the canvas
-	Empty                     bool   // no message was recorded
+	Empty                     bool   // nothing to draw: no message, no cut
 	Data                      viewData
 }
 
@@ -108,7 +108,7 @@ func Write(w io.Writer, in Input) error {
 	}
 	pic := newPicture(tl)
 	v.PictureTitle, v.PictureNote, v.Picture = pic.title, pic.note, pic.svg()
-	v.Empty = len(tl.items) == 0
+	v.Empty = len(tl.items) == 0 && tl.cut == nil
 	v.Lanes, v.LaneNote, v.LaneRows = lanes(&in, tl)
 	ops := newOperations(&in, tl)
 	v.Ops, v.OpRows, v.OpNote, v.Lost = ops.svg(tl), ops.rows, ops.note, ops.lost

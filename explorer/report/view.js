@@ -19,7 +19,11 @@
   const from = i => D.pairs[D.pair[i]][0], to = i => D.pairs[D.pair[i]][1];
   const type = i => D.types[D.pairs[D.pair[i]][2]], detail = i => D.text[D.detail[i]];
   // the values that a type does not say already
-  const values = i => detail(i).split(/(?:^| )[A-Za-z_]+\d*=/).map(v => v.trim()).filter((v, k, a) => v && a.indexOf(v) === k && !type(i).toLowerCase().includes(v.toLowerCase())).join(" ");
+  const values = i => {
+    const ty = type(i).toLowerCase(), said = ty.slice(ty.lastIndexOf(" ") + 1) + " ";
+    return detail(i).split(/(?:^| )[A-Za-z_]+\d*=/).map(v => v.trim()).map(v => v.toLowerCase().startsWith(said) ? v.slice(said.length) : v)
+      .filter((v, k, a) => v && a.indexOf(v) === k && !ty.includes(v.toLowerCase())).join(" ");
+  };
   const short = i => flags[i] & BARE ? "packet, " + D.bytes[i] + " bytes" : type(i).replace(/^(resp|text) /, "");
   const end = Math.max(N ? T[N - 1] : 0, D.cut.length ? D.cut[1] : 0, ...D.marks.map(m => m.at), 1);
 
@@ -255,7 +259,7 @@
     for (const i of order) {
       if (done.has(i) || shown > 220) continue;
       done.add(i);
-      const y = Y(U[i]) - 5;
+      let y = Y(U[i]) - 5;
       if (y < HEAD - 4 || y > H) continue;
       const x1 = X(from(i)), x2 = X(to(i)), dir = x2 < x1 ? -1 : 1, step = (W - LEFT - 10) / D.hosts.length;
       const next = i + 1 < N ? Y(U[i + 1]) - Y(U[i]) : 99;
@@ -266,7 +270,10 @@
       if (!t) continue;
       let x = (flags[i] & DROPPED && Math.abs(x2 - x1) < step * 1.5 && bs.length) ? (dir < 0 ? x1 + 10 : x1 - 10 - w) : x1 + dir * step / 2 - w / 2;
       x = Math.min(Math.max(x, LEFT), W - w - 4);
-      if (boxes.some(p => Math.abs(p[1] - y) < 13 && p[0] < x + w + 6 && p[2] > x - 6)) continue;
+      const mark = flags[i] & (TRIGGER | HEAL), own = mark || i === sel;
+      const at = (own ? [0, -14, 18, -28, 32] : [0]).find(k => !boxes.some(p => Math.abs(p[1] - y - k) < 13 && p[0] < x + w + 6 && p[2] > x - 6));
+      if (at === undefined) continue;
+      y += at;
       boxes.push([x, y, x + w]); shown++;
       style(i); tag(t, x, y, important(i) ? g.strokeStyle : C.soft, i === sel || !!(flags[i] & (TRIGGER | HEAL)));
     }
@@ -432,7 +439,7 @@
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { colours(); draw(); });
   addEventListener("resize", size); addEventListener("hashchange", fromHash);
   squeeze(true); colours(); show();
-  if (D.cut.length) { vh = 1; toCut(); const k = lower(T, D.cut[0]), m = lower(T, D.cut[1]); if (N) around((k + m) >> 1, Math.max(25, (m - k) * 0.7 | 0)); } else if (D.centre && N) around(lower(T, D.centre), 30); else whole();
+  if (D.cut.length) { vh = 1; toCut(); const k = lower(T, D.cut[0]), m = lower(T, D.cut[1]); if (N) around((k + m) >> 1, Math.max(15, (m - k) * 0.7 | 0)); } else if (D.centre && N) around(lower(T, D.centre), 30); else whole();
   size(); fromHash();
   document.documentElement.dataset.ready = String(N);
 })();
