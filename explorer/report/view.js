@@ -264,6 +264,8 @@
       const x1 = X(from(i)), x2 = X(to(i)), dir = x2 < x1 ? -1 : 1, step = (W - LEFT - 10) / D.hosts.length;
       const next = i + 1 < N ? Y(U[i + 1]) - Y(U[i]) : 99;
       let t = (flags[i] & TRIGGER ? "① " : flags[i] & HEAL ? "② " : "") + short(i) + (flags[i] & AGAIN ? " (again)" : "");
+      const bold = i === sel || !!(flags[i] & (TRIGGER | HEAL));
+      g.font = (bold ? "600 " : "") + "11px system-ui, sans-serif";
       let w = g.measureText(t).width, most = Math.max(90, step - 22);
       if (w > most) { t = clip(t, most); w = g.measureText(t).width; }
       else if (next > 15 && D.detail[i]) { t = clip(t + "  " + values(i), most); w = g.measureText(t).width; }
@@ -275,7 +277,7 @@
       if (at === undefined) continue;
       y += at;
       boxes.push([x, y, x + w]); shown++;
-      style(i); tag(t, x, y, important(i) ? g.strokeStyle : C.soft, i === sel || !!(flags[i] & (TRIGGER | HEAL)));
+      style(i); tag(t, x, y, important(i) ? g.strokeStyle : C.soft, bold);
     }
   }
   function arrow(i, slope, bs) {
