@@ -43,10 +43,37 @@ func readError(err error, had int) error {
 	return err
 }
 
-// read handles messages until the connection ends and returns why.
+// corkTime bounds how long an answer to one packet waits for the others that
+// were read with it, beyond the time that handling one of them takes.
+const corkTime = 200 * time.Microsecond
+
+// whole says that the message behind the last one is in the read buffer.
+func (sw *Switch) whole(last int) bool {
+	have := sw.in.Buffered()
+	if have < last+of13.HeaderLen {
+		return false
+	}
+	b, err := sw.in.Peek(last + of13.HeaderLen)
+	if err != nil {
+		return false
+	}
+	n, err := of13.PeekLength(b[last:])
+	return err == nil && have >= last+n
+}
+
+// read handles messages until the connection ends and returns why. Answers to
+// the packets that were read together leave together.
 func (sw *Switch) read() error {
+	try := tryWriter(sw.conn)
+	var corked time.Time // since when; zero if not
+	defer func() { sw.out.uncork(try) }()
 	last := 0
 	for {
+		more := sw.whole(last)
+		if !corked.IsZero() && (!more || sw.c.cfg.Now().Sub(corked) >= corkTime) {
+			sw.out.uncork(try)
+			corked = time.Time{}
+		}
 		b, err := sw.next(last)
 		if err != nil {
 			sw.mu.Lock()
@@ -58,6 +85,10 @@ func (sw *Switch) read() error {
 		}
 		now := sw.c.cfg.Now()
 		sw.heard.Store(now.UnixNano())
+		if corked.IsZero() && of13.MsgType(b[1]) == of13.TypePacketIn {
+			sw.out.cork()
+			corked = now
+		}
 		if err := sw.handle(b, now); err != nil {
 			return err
 		}
