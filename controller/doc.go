@@ -4,8 +4,10 @@
 //
 // A session has one goroutine that reads and one that writes. The reader
 // answers echo requests and calls the Handler; it never waits for the writer.
-// The writer sends whatever has been queued since its last write in one go, so
-// a single packet-out leaves at once and a burst leaves in few writes.
+// What is sent because of packet-ins that were read together leaves together,
+// written by the reader as far as the socket takes it at once. All else, and
+// the rest, is the writer's: it sends whatever has been queued since its last
+// write in one go.
 //
 // A switch that sends nonsense loses its own connection and no other.
 package controller
