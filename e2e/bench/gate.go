@@ -12,7 +12,7 @@ import (
 
 // ladder are the rates offered, in packets a second. The best rate that came
 // through counts: beyond what a path carries, more load means less throughput.
-var ladder = []int{4000, 8000, 12000, 16000, 24000, 32000, 48000, 64000, 96000}
+var ladder = []int{4000, 8000, 12000, 16000, 24000, 32000, 48000, 64000, 96000, 128000}
 
 const (
 	// rung is how long a rate is offered, and run-in the part of it that does
