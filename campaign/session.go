@@ -91,7 +91,8 @@ func (s *session) Mark(kind model.EventKind) {
 func (s *session) Note(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.event(s.now(), model.Event{Kind: model.EventNote, Note: fmt.Sprintf(format, args...)})
+	at := s.now()
+	s.carryOut(at, nil, s.event(at, model.Event{Kind: model.EventNote, Note: fmt.Sprintf(format, args...)}))
 }
 
 // Tick enters the passing of time.
@@ -297,7 +298,7 @@ func (s *session) cut(at time.Duration, held *heldFrame) {
 		s.proof.InForceAt = s.now()
 		s.rec.Append(record.RulesFile, map[string]any{"t": s.proof.InForceAt, "what": "barrier reply behind the cut"})
 		if s.isCut {
-			s.event(s.proof.InForceAt, model.Event{Kind: model.EventInForce})
+			s.carryOut(s.proof.InForceAt, nil, s.event(s.proof.InForceAt, model.Event{Kind: model.EventInForce}))
 		}
 	}()
 }

@@ -239,6 +239,22 @@ func TestTheRecordAloneGivesTheSameDecisions(t *testing.T) {
 
 // A reset is only accepted at exactly the next sequence number the receiver
 // expects; the held packet was not delivered, so it does not count.
+// TestEveryEventMayCutAndHeal: time passes with whatever event comes next, so
+// what it decides must be carried out whatever the event is.
+func TestEveryEventMayCutAndHeal(t *testing.T) {
+	s := testSession(t, model.Scenario{ID: "s1", Strategy: model.StrategyRandom, Isolate: "n3", CutAfter: 1, HealAfter: 2,
+		Partition: model.Isolate("n3", testNodes, model.Drop)}, &fakeGate{})
+	s.Mark(model.EventStart)
+	s.Mark(model.EventWorkload)
+	s.Note("time has passed")
+	select {
+	case <-s.healed:
+	default:
+		t.Errorf("the core cut and healed (%+v), the session did not", s.engine.Result())
+		close(s.inForce) // nobody else will
+	}
+}
+
 func TestResetUsesTheSequenceNumbersTheReceiversExpect(t *testing.T) {
 	gate := &fakeGate{}
 	s := testSession(t, leftScenario(model.Reset), gate)
