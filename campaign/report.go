@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"netsplit/campaign/record"
+	"netsplit/campaign/target"
 	"netsplit/explorer/report"
 	"netsplit/model"
 )
@@ -71,6 +72,9 @@ func (s *Service) reportCampaign(id string) error {
 	}
 	if in.Runs, err = s.allRuns(id); err != nil {
 		return err
+	}
+	if t, _, err := target.Load(in.Campaign.Spec.Target); err == nil {
+		in.Title = t.Title
 	}
 	slices.SortStableFunc(in.Runs, func(a, b model.RunSummary) int { return a.Ended.Compare(b.Ended) })
 	seen := map[string]bool{}
