@@ -237,9 +237,7 @@ func TestTheRecordAloneGivesTheSameDecisions(t *testing.T) {
 	}
 }
 
-// A reset is only accepted at exactly the next sequence number the receiver
-// expects; the held packet was not delivered, so it does not count.
-// TestEveryEventMayCutAndHeal: time passes with whatever event comes next, so
+// Time passes with whatever event comes next, so
 // what it decides must be carried out whatever the event is.
 func TestEveryEventMayCutAndHeal(t *testing.T) {
 	s := testSession(t, model.Scenario{ID: "s1", Strategy: model.StrategyRandom, Isolate: "n3", CutAfter: 1, HealAfter: 2,
@@ -255,6 +253,8 @@ func TestEveryEventMayCutAndHeal(t *testing.T) {
 	}
 }
 
+// A reset is only accepted at exactly the next sequence number the receiver
+// expects; the held packet was not delivered, so it does not count.
 func TestResetUsesTheSequenceNumbersTheReceiversExpect(t *testing.T) {
 	gate := &fakeGate{}
 	s := testSession(t, leftScenario(model.Reset), gate)

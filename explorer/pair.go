@@ -45,8 +45,9 @@ type known struct {
 func (p *pair) moved(k *known) bool { return k.class.State != p.state }
 
 // target is the class at which the next run should heal: the most promising of
-// those not explored. First come those met after the state had moved on, and
-// of these the ones of the newest state: they take a timeout behind the cut to
+// those not explored. First come those met after the state had moved on to one
+// in which the nodes still disagree, then those of other new states, and of
+// each the ones of the newest state: they take a timeout behind the cut to
 // come about, and Algorithm 1 reaches them last. Then come the others, as met.
 // A class that was waited for in vain comes after its equals. nil: none is left.
 func (p *pair) target() *known {
@@ -57,10 +58,14 @@ func (p *pair) target() *known {
 		}
 	}
 	rank := func(k *known) (moved, newest int) {
-		if !p.moved(k) {
-			return 1, 0
+		switch st := k.class.State; {
+		case !p.moved(k):
+			return 2, 0
+		case st.A == st.B:
+			return 1, -since[st]
+		default:
+			return 0, -since[st]
 		}
-		return 0, -since[k.class.State]
 	}
 	var open []*known
 	for _, k := range p.known {
