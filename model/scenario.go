@@ -40,8 +40,8 @@ type Scenario struct {
 	// HealAt, when set, replaces Seen: only a message of this class heals. A
 	// replay sets it.
 	HealAt *Class `json:"healAt,omitempty"`
-	// Never, when set, says that no message heals (the run that found no new
-	// class); the cut ends at MaxCut.
+	// Never, when set, says that no message heals: the first run of a state and
+	// a node, which shows what classes there are. The cut ends at MaxCut.
 	Never bool `json:"never,omitempty"`
 
 	// CutAfter and HealAfter are the random triggers: offsets from the start
