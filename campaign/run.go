@@ -39,26 +39,26 @@ func (r *run) execute(ctx context.Context) (ev record.Evidence, err error) {
 	if err := r.open(began); err != nil {
 		return ev, err
 	}
-	ready := r.bed.ensure(ctx)
-	defer func() {
-		t := time.Now()
-		r.procs.stopAll()
-		err = errors.Join(err, r.bed.calm(context.WithoutCancel(ctx)))
-		err = errors.Join(err, r.s.packets.Close(), r.rec.Close())
-		r.cost.Ours += time.Since(t)
-	}()
+	err = r.phases(ctx, &ev, began)
+	r.procs.stopAll()
+	err = errors.Join(err, r.bed.calm(context.WithoutCancel(ctx)), r.s.packets.Close(), r.rec.Close())
+	ev.Ended = time.Now()
+	r.cost.Ours = ev.Ended.Sub(began) - r.cost.Start - r.cost.Workload - r.cost.Recover
+	ev.Cost = r.cost
+	return ev, errors.Join(err, ctx.Err())
+}
 
-	if ready != nil {
-		return ev, ready
+// phases taps, starts, works, waits for recovery, and gathers the evidence.
+func (r *run) phases(ctx context.Context, ev *record.Evidence, began time.Time) error {
+	if err := r.bed.ensure(ctx); err != nil {
+		return err
 	}
+	// The taps are open before the target starts, so that the pipeline sees
+	// every connection from its first packet.
 	fault := r.work.Scenario.Strategy != model.StrategyClean
 	if err := r.bed.tap(ctx, r.s, r.watched(), fault); err != nil {
-		return ev, err
+		return err
 	}
-	r.cost.Ours = time.Since(began)
-
-	// Start and settle. The taps are open already, so that the pipeline sees
-	// every connection from its first packet.
 	t := time.Now()
 	r.s.Mark(model.EventStart)
 	if pending := r.procs.start(ctx); len(pending) > 0 {
@@ -66,7 +66,7 @@ func (r *run) execute(ctx context.Context) (ev record.Evidence, err error) {
 	}
 	r.cost.Start = time.Since(t)
 
-	if len(r.s.incomplete) == 0 {
+	if r.s.whole() {
 		t = time.Now()
 		pctx, stopProbes := context.WithCancel(ctx)
 		r.probes.start(pctx)
@@ -79,11 +79,8 @@ func (r *run) execute(ctx context.Context) (ev record.Evidence, err error) {
 		stopProbes()
 		r.probes.wait()
 	}
-	t = time.Now()
-	r.collect(ctx, &ev)
-	r.cost.Ours += time.Since(t)
-	ev.Cost = r.cost
-	return ev, ctx.Err()
+	r.collect(ctx, ev)
+	return nil
 }
 
 // open makes the record and the session.
@@ -269,7 +266,6 @@ func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 	ev.Retransmits = s.retransmits
 	ev.ProbeCost = time.Duration(r.probes.cost.Load())
 	ev.MaxLost, ev.MaxWindow = r.work.Spec.MaxLost, r.work.Spec.MaxWindow
-	ev.Ended = time.Now()
 }
 
 // countLeaks asks every receiving host what arrived over the cut while it was

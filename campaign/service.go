@@ -86,8 +86,8 @@ func Open(cfg Config) (*Service, error) {
 	s := &Service{cfg: cfg, log: cfg.Log, metrics: cfg.Metrics, store: st, jobs: map[string]*job{},
 		subs: map[chan struct{}]bool{}, hand: map[string]*handCut{}, switches: map[model.DatapathID]time.Time{}, wake: make(chan struct{}, 1)}
 	if cfg.APIAddr != "" {
-		if err := st.SetAddress(cfg.APIAddr); err != nil {
-			return nil, errors.Join(err, st.Close())
+		if err := st.SetAddress(cfg.APIAddr); err != nil { // e.g. a full disk: what is stored can still be read
+			cfg.Log.Warn("who finds the store taken is not told our address", "err", err)
 		}
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -120,7 +120,7 @@ func (s *Service) listen(ctx context.Context) error {
 			s.tell("switch", addr, "refused", fmt.Sprintf("a connection from %s was refused: %v", addr, err))
 		}})
 	if err != nil {
-		return err
+		return fmt.Errorf("listen for switches (--openflow): %w", err)
 	}
 	s.ctrl = ctrl
 	if s.cfg.Testbed == nil {

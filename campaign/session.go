@@ -110,6 +110,13 @@ func (s *session) Fail(format string, args ...any) {
 	s.incomplete = append(s.incomplete, fmt.Sprintf(format, args...))
 }
 
+// whole says whether the run can still be judged.
+func (s *session) whole() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.incomplete) == 0
+}
+
 // Probed enters the answer of a probe of a variable.
 func (s *session) Probed(variable string, source int, host model.NodeID, answer string) {
 	s.mu.Lock()

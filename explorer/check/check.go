@@ -226,12 +226,14 @@ func Judge(r Record) model.Verdict {
 		v.Value, v.Reason = model.VerdictUnknown, "the run was cut, and there is no proof of what the cut did"
 	case fault && r.Proof.Wanted == 0:
 		v.Value, v.Reason = model.VerdictVacuous, "no packet wanted to cross the cut"
+	case fault && r.Proof.Dropped == 0 && r.Proof.Leaked == 0 && r.Proof.ResetConns == 0:
+		v.Value, v.Reason = model.VerdictVacuous, "the first packet that wanted to cross the cut healed it: nothing was dropped"
 	case fault && r.Proof.Leaked > 0:
 		v.Value, v.Reason = model.VerdictUnknown, fmt.Sprintf("%d of %d packets that wanted to cross the cut arrived all the same: the partition did not hold", r.Proof.Leaked, r.Proof.Wanted)
 	case fault && !r.Proof.LeakKnown:
 		v.Value, v.Reason = model.VerdictUnknown, "no receiving host could count what leaked through the cut: the partition is not proved"
 	case fault:
-		v.Value, v.Reason = model.VerdictPass, fmt.Sprintf("all checks hold; the cut held (%d packets wanted to cross, none did)", r.Proof.Wanted)
+		v.Value, v.Reason = model.VerdictPass, fmt.Sprintf("all checks hold; the cut held: %d packets wanted to cross, %d were dropped, none leaked", r.Proof.Wanted, r.Proof.Dropped)
 	default:
 		v.Value, v.Reason = model.VerdictPass, "all checks hold; no cut was asked for"
 	}

@@ -140,6 +140,9 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) {
 			p.HealAt = at(t, v)
 		case "wanted":
 			p.Wanted, _ = strconv.Atoi(v)
+			p.Dropped = p.Wanted
+		case "dropped":
+			p.Dropped, _ = strconv.Atoi(v)
 		case "leaked":
 			p.Leaked, _ = strconv.Atoi(v)
 		case "unproved":
