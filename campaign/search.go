@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -39,6 +40,7 @@ type search struct {
 	done     bool
 	due      bool   // the core waits for invariants
 	more     int    // further clean runs to hand out: those so far taught nothing
+	added    int    // further clean runs asked for so far
 	why      string // why the core is done
 	failures int    // in a row, of netsplit or the testbed
 	err      error
@@ -47,6 +49,9 @@ type search struct {
 // maxMoreClean bounds the clean runs that are added, one by one, while no
 // invariant can be told from chance.
 const maxMoreClean = 3
+
+// moreID begins the scenario ids of those runs; the core does not know them.
+const moreID = "more"
 
 // maxFailuresInARow of runs that failed for netsplit's or the testbed's own
 // reasons end a campaign: something is wrong that more runs will not mend.
@@ -69,6 +74,9 @@ func (s *search) restore(inputs []explorer.Input, finished []model.RunSummary, r
 	}
 	s.runs = runsMade
 	for _, f := range finished {
+		if strings.HasPrefix(f.Scenario.ID, moreID) {
+			s.added++
+		}
 		if f.Scenario.Strategy == model.StrategyClean && f.Verdict.Value != model.VerdictUnknown {
 			s.clean = append(s.clean, f.Run)
 		}
@@ -154,7 +162,7 @@ func (s *search) next(ctx context.Context) (Work, bool) {
 		}
 		if s.more > 0 {
 			s.more--
-			sc := model.Scenario{ID: fmt.Sprintf("more%d", s.runs+1), Strategy: model.StrategyClean, Seed: s.spec.Seed + uint64(s.runs+1),
+			sc := model.Scenario{ID: fmt.Sprint(moreID, s.runs+1), Strategy: model.StrategyClean, Seed: s.spec.Seed + uint64(s.runs+1),
 				Why: fmt.Sprintf("no invariant can be told from chance after %d clean runs: one more", len(s.clean))}
 			return s.take(sc), true
 		}
@@ -202,6 +210,8 @@ func (s *search) back(w Work, sum model.RunSummary, err error) {
 		}
 		if err := s.step(explorer.Input{Kind: explorer.InputLost, Scenario: w.Scenario.ID}); err != nil {
 			s.fail(err)
+		} else if err := s.mineIfDue(); err != nil { // it may have been the last clean run
+			s.fail(err)
 		}
 		return
 	}
@@ -230,11 +240,14 @@ func (s *search) mineIfDue() error {
 		return fmt.Errorf("mining after %d clean runs: %w", len(s.clean), err)
 	}
 	if len(invs) == 0 && s.spec.Strategy == model.StrategyCoFI {
-		if len(s.clean) < s.spec.Clean+maxMoreClean {
-			s.more = 1
+		if len(s.clean) > 0 && s.added < maxMoreClean {
+			s.more, s.added = 1, s.added+1
 			return nil
 		}
-		s.why = fmt.Sprintf("no invariant can be told from chance after %d clean runs: give it more (clean), or a workload that changes the variables more often", len(s.clean))
+		s.why = "no clean run could be judged, so no invariant could be mined: each run's verdict says what the target or the testbed lacks"
+		if len(s.clean) > 0 {
+			s.why = fmt.Sprintf("no invariant can be told from chance after %d clean runs: give it more (clean), or a workload that changes the variables more often", len(s.clean))
+		}
 	}
 	return s.step(explorer.Input{Kind: explorer.InputInvariants, Invariants: invs, Results: results})
 }

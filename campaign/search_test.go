@@ -215,3 +215,45 @@ func TestACampaignEndsWhenNetsplitItselfKeepsFailing(t *testing.T) {
 		t.Errorf("%d runs were tried, want at most %d", len(r.ran), maxFailuresInARow)
 	}
 }
+
+// A target that never becomes stable, or a testbed that fails in every clean
+// run, ends the campaign with a reason: no clean run is added for ever.
+func TestACampaignEndsWhenNoCleanRunCanBeJudged(t *testing.T) {
+	none := func([]string) ([]model.Invariant, []model.RunResult, error) { return nil, nil, nil }
+	for name, c := range map[string]struct {
+		fail    func(Work) error
+		unknown func(run int) bool
+		runs    int
+	}{
+		"all unknown":              {unknown: func(int) bool { return true }, runs: 6}, // 3, each once more
+		"unknown after one":        {unknown: func(n int) bool { return n > 1 }, runs: 8},
+		"one lost, once too often": {fail: func(w Work) error { return map[string]error{"s0001": errors.New("no lab")}[w.Scenario.ID] }, runs: 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &fakeRuns{fail: c.fail}
+			s, _ := testSearch(&keptInputs{}, runnerFunc(func(ctx context.Context, w Work) (model.RunSummary, error) {
+				sum, err := r.Run(ctx, w)
+				if c.unknown != nil && c.unknown(len(r.ran)) {
+					sum.Verdict.Value = model.VerdictUnknown
+				}
+				if len(r.ran) > 50 {
+					return sum, syscall.ENOSPC // it would go on for ever
+				}
+				return sum, err
+			}), none)
+			if err := s.restore(nil, nil, 0); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.run(context.Background(), 1); err != nil {
+				t.Fatal(err)
+			}
+			if len(r.ran) != c.runs || s.why == "" {
+				t.Errorf("ended after %d runs with reason %q, want %d runs and a reason", len(r.ran), s.why, c.runs)
+			}
+		})
+	}
+}
+
+type runnerFunc func(context.Context, Work) (model.RunSummary, error)
+
+func (f runnerFunc) Run(ctx context.Context, w Work) (model.RunSummary, error) { return f(ctx, w) }
