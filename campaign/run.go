@@ -238,7 +238,9 @@ func (s *session) values() []model.VarValue {
 // receiving hosts.
 func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 	s := r.s
+	s.mu.Lock() // the taps are open still
 	res := s.engine.Result()
+	s.mu.Unlock()
 	if res.Reached {
 		<-s.inForce
 		s.lifted.Wait()
