@@ -17,12 +17,16 @@ import (
 // handCut is a partition cut by hand on the outside testbed, at line rate: by
 // drop rules, not by the gate.
 type handCut struct {
-	id    uint32 // in the rules' cookies
-	timer *time.Timer
-	stop  context.CancelFunc // of the goroutine that proves it
+	id uint32 // in the rules' cookies
 
-	mu sync.Mutex // guards st
-	st model.PartitionStatus
+	// turn lets the cut and its heals follow one another: a heal that overtook
+	// the cut would leave it standing. It guards stop.
+	turn sync.Mutex
+	stop context.CancelFunc // of the goroutine that proves it
+
+	mu    sync.Mutex // guards what follows
+	timer *time.Timer
+	st    model.PartitionStatus
 }
 
 func (h *handCut) status() model.PartitionStatus {
@@ -88,6 +92,8 @@ func (s *Service) CreatePartition(ctx context.Context, spec model.PartitionSpec)
 		return fail(model.ErrConflict, "partition %q exists and is %s: heal it first or take another name", spec.Name, old.status().State)
 	}
 	h := &handCut{id: uint32(s.ids), st: model.PartitionStatus{PartitionSpec: spec, State: model.PartitionRequested, Created: time.Now()}}
+	h.turn.Lock() // before a heal can find it
+	defer h.turn.Unlock()
 	s.hand[spec.Name] = h
 	s.mu.Unlock()
 
@@ -160,7 +166,7 @@ func (s *Service) proveCut(ctx context.Context, h *handCut) {
 		if d := h.status().For; d > 0 {
 			h.mu.Lock()
 			h.timer = time.AfterFunc(d, func() {
-				if _, err := s.DeletePartition(context.Background(), h.status().Name); err != nil {
+				if _, err := s.heal(h); err != nil {
 					s.log.Error("a partition did not heal at its time", "partition", h.status().Name, "err", err)
 				}
 			})
@@ -211,13 +217,25 @@ func (s *Service) answers(ctx context.Context, l model.Link) bool {
 
 // DeletePartition heals a partition cut by hand. Healing twice is harmless. It
 // returns when a packet passed again, or with what hinders it.
-func (s *Service) DeletePartition(ctx context.Context, name string) (model.PartitionStatus, error) {
+func (s *Service) DeletePartition(_ context.Context, name string) (model.PartitionStatus, error) {
 	s.mu.Lock()
 	h := s.hand[name]
 	s.mu.Unlock()
 	if h == nil {
 		return model.PartitionStatus{}, fmt.Errorf("%w: no partition %q", model.ErrNotFound, name)
 	}
+	return s.heal(h)
+}
+
+// healLimit is how long all of a heal may take.
+const healLimit = time.Minute
+
+// heal ends a partition. It goes on when whoever asked for it has gone.
+func (s *Service) heal(h *handCut) (model.PartitionStatus, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), healLimit)
+	defer cancel()
+	h.turn.Lock()
+	defer h.turn.Unlock()
 	if st := h.status(); st.State == model.PartitionHealed {
 		return st, nil
 	}
