@@ -134,9 +134,16 @@ func (s *Service) coreConfig(spec model.CampaignSpec, t *model.Target) explorer.
 func (s *Service) CancelCampaign(ctx context.Context, id string) (model.Campaign, error) {
 	s.mu.Lock()
 	j := s.jobs[id]
+	i := slices.Index(s.queue, j)
+	if i >= 0 {
+		s.queue = slices.Delete(s.queue, i, i+1)
+	}
 	s.mu.Unlock()
 	if j != nil {
 		j.cancel(errCancelled)
+	}
+	if i >= 0 { // nothing of it is under way that would have to end first
+		s.ended(j, errCancelled)
 	}
 	return s.Campaign(ctx, id)
 }

@@ -165,8 +165,11 @@ func (s *Service) resume() error {
 		return err
 	}
 	for _, m := range unfinished {
-		sum := model.RunSummary{RunMeta: m, Ended: time.Now(), Verdict: model.Verdict{Value: model.VerdictUnknown,
-			Reason: "the daemon ended while this run was under way; its scenario is run again"}}
+		why := "the daemon ended while this run was under way; its scenario is run again"
+		if c, err := s.store.GetCampaign(m.Campaign); err == nil && c.State != model.CampaignQueued && c.State != model.CampaignRunning {
+			why = "cut short by the end of its campaign: " + c.Reason
+		}
+		sum := model.RunSummary{RunMeta: m, Ended: time.Now(), Verdict: model.Verdict{Value: model.VerdictUnknown, Reason: why}}
 		sum.Result = model.RunResult{Scenario: m.Scenario.ID, Verdict: sum.Verdict}
 		if err := s.store.PutRun(sum); err != nil {
 			return err
@@ -266,6 +269,11 @@ func (s *Service) execute(j *job) {
 	if errors.Is(err, errClosing) {
 		return // stays running in the store: the next daemon goes on with it
 	}
+	s.ended(j, err)
+}
+
+// ended books how a campaign ended.
+func (s *Service) ended(j *job, err error) {
 	s.mu.Lock()
 	delete(s.jobs, j.c.ID)
 	s.mu.Unlock()
