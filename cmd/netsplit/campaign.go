@@ -37,6 +37,9 @@ Where a daemon runs, it does the work; else this command does it itself, in labs
 on this machine (root), and leaves its records in --runs-dir.`,
 		Args: exactArgs(1, "a target's name or file"),
 		RunE: func(c *cobra.Command, names []string) error {
+			if err := counts(c, "labs", "clean", "faults", "retries"); err != nil {
+				return err
+			}
 			spec.Target, spec.Args, spec.Budget = names[0], args, wire.Duration(budget)
 			if strings.ContainsRune(spec.Target, filepath.Separator) {
 				if abs, err := filepath.Abs(spec.Target); err == nil {
@@ -267,6 +270,9 @@ func replayCommand(conn *daemonFlags) *cobra.Command {
 		Short: "repeat a run's scenario and count how often it fails again",
 		Args:  exactArgs(1, "a run's id"),
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := counts(c, "times", "labs"); err != nil {
+				return err
+			}
 			return replay(c, conn, runsDir, args[0], n, labs, show)
 		},
 	}

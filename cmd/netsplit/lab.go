@@ -120,3 +120,14 @@ func exactArgs(n int, what string) cobra.PositionalArgs {
 		return nil
 	}
 }
+
+// counts refuses flags that count something and are below 1: to the daemon, 0
+// means that none was given.
+func counts(c *cobra.Command, flags ...string) error {
+	for _, name := range flags {
+		if n, err := c.Flags().GetInt(name); err != nil || n < 1 {
+			return usage("--%s %s: use 1 or more; see %s --help", name, c.Flags().Lookup(name).Value, c.CommandPath())
+		}
+	}
+	return nil
+}

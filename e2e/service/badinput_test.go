@@ -71,6 +71,8 @@ func TestBadInput(t *testing.T) {
 		{"unknown strategy", []string{"campaign", gossip(t), "--strategy", "magic", "--runs-dir", runs}, []string{"strategy", "cofi"}},
 		{"too few clean runs", []string{"campaign", gossip(t), "--clean", "1", "--runs-dir", runs}, []string{"3"}},
 		{"too many labs", []string{"campaign", gossip(t), "--labs", "1000", "--runs-dir", runs}, []string{"labs", "64"}},
+		{"no fault runs", []string{"campaign", gossip(t), "--faults", "0", "--runs-dir", runs}, []string{"--faults 0", "1 or more"}},
+		{"no replays", []string{"replay", "c-1-r0001", "-n", "0", "--runs-dir", runs}, []string{"--times 0", "1 or more"}},
 		{"unknown run to replay", []string{"replay", "c-1-r0001", "--runs-dir", runs}, []string{"c-1-r0001"}},
 		{"unknown run to judge", []string{"judge", "c-1-r0001", "--runs-dir", runs}, []string{"c-1-r0001", "--runs-dir"}},
 		{"unknown invariant", []string{"invariants", "pin", "inv-none", "--target", "gossip", "--runs-dir", runs}, []string{"inv-none"}},
