@@ -25,7 +25,7 @@ const maxPort = 0xffffff00
 func Read(path string) (*model.Testbed, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("testbed: %w; `netsplit lab up` writes one, docs show how to write one by hand", err)
+		return nil, fmt.Errorf("testbed: %w; `netsplit lab up` prints one, README.md shows how to write one by hand", err)
 	}
 	t, err := Parse(data)
 	if err != nil {
