@@ -155,7 +155,7 @@ func (s *Service) proveCut(ctx context.Context, h *handCut) {
 		if n, err := s.crossed(ctx, links, began, time.Now()); err != nil || n > 0 {
 			continue
 		}
-		if s.anyAnswers(ctx, links) {
+		if s.anyAnswers(ctx, links) || ctx.Err() != nil { // a knock that was cut short proves nothing
 			continue
 		}
 		s.set(h, func(p *model.PartitionStatus) {
