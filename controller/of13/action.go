@@ -198,9 +198,7 @@ func AppendActions(dst []byte, actions []Action) ([]byte, error) {
 	return b, nil
 }
 
-// ParseActions reads a list as AppendActions writes it. The actions hold a copy.
-func ParseActions(b []byte) ([]Action, error) { return parseActions(b, nil) }
-
+// parseActions reads a list as AppendActions writes it. The actions hold a copy.
 func parseActions(b []byte, pads *[]span) ([]Action, error) {
 	r := &reader{b: bytes.Clone(b), typ: ErrTypeBadAction, code: BadActionBadLen, pads: pads}
 	list := readActions(r)

@@ -134,10 +134,8 @@ func AppendInstructions(dst []byte, list []Instruction) ([]byte, error) {
 	return b, nil
 }
 
-// ParseInstructions reads a list as AppendInstructions writes it. The
+// parseInstructions reads a list as AppendInstructions writes it. The
 // instructions hold a copy.
-func ParseInstructions(b []byte) ([]Instruction, error) { return parseInstructions(b, nil) }
-
 func parseInstructions(b []byte, pads *[]span) ([]Instruction, error) {
 	r := &reader{b: bytes.Clone(b), typ: ErrTypeBadInstruction, code: BadInstructionBadLen, pads: pads}
 	list := readInstructions(r)

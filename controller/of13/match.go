@@ -132,16 +132,8 @@ func ParseOXMs(b []byte) (Match, error) {
 	return m, nil
 }
 
-// ParseMatch reads a match as AppendMatch writes it, padding included. The
+// parseMatch reads a match as AppendMatch writes it, padding included. The
 // match holds a copy.
-func ParseMatch(b []byte) (Match, error) {
-	m, err := parseMatch(b, nil)
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
-}
-
 func parseMatch(b []byte, pads *[]span) (Match, error) {
 	r := &reader{b: bytes.Clone(b), typ: ErrTypeBadMatch, code: BadMatchBadLen, pads: pads}
 	m := readMatch(r)

@@ -93,9 +93,6 @@ func (p *Process) Signal(tb testing.TB, s os.Signal) {
 	}
 }
 
-// Done is closed when the process has ended.
-func (p *Process) Done() <-chan struct{} { return p.done }
-
 // Stderr is what it has said so far.
 func (p *Process) Stderr() string { return p.err.String() }
 

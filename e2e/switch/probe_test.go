@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"sync/atomic"
-	"testing"
 	"time"
 
 	"netsplit/model"
@@ -146,14 +145,4 @@ func matrix(ps ...model.Partition) func(from, to model.NodeID) bool {
 		}
 	}
 	return func(from, to model.NodeID) bool { return !cut[model.Link{Src: from, Dst: to}] }
-}
-
-func logTo(tb testing.TB) writer { return writer{tb} }
-
-// writer sends log lines to the test.
-type writer struct{ tb testing.TB }
-
-func (w writer) Write(b []byte) (int, error) {
-	w.tb.Log(strings.TrimSpace(string(b)))
-	return len(b), nil
 }

@@ -16,14 +16,12 @@ import (
 type setting struct {
 	def  string
 	help string
-	// kind is "", "int", "duration", "bool" or "variable".
+	// kind is "", "duration", "bool" or "variable".
 	kind string
 }
 
 // settings are the values of one check, defaults filled in and checked.
 type settings map[string]string
-
-func (s settings) int(k string) int { n, _ := strconv.Atoi(s[k]); return n }
 
 func (s settings) duration(k string) time.Duration { d, _ := time.ParseDuration(s[k]); return d }
 
@@ -52,9 +50,6 @@ func (c checker) settings(spec model.CheckSpec) (settings, []string) {
 		var err error
 		want := ""
 		switch d.kind {
-		case "int":
-			want = "a whole number"
-			_, err = strconv.Atoi(v)
 		case "duration":
 			want = "a duration such as 1.5s"
 			_, err = time.ParseDuration(v)

@@ -16,16 +16,6 @@ type turn struct {
 	b   string
 }
 
-// talk plays a conversation and returns "dir type offset+bytes" lines.
-func talk(t *testing.T, d Dissector, turns []turn) []string {
-	t.Helper()
-	var out []string
-	for _, u := range play(d, turns) {
-		out = append(out, fmt.Sprintf("%c %s %d+%d", "><"[u.Dir], u.Type, u.Offset, u.Bytes))
-	}
-	return out
-}
-
 func play(d Dissector, turns []turn) []Unit {
 	var us []Unit
 	add := func(u Unit) { us = append(us, u) }
