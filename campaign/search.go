@@ -71,6 +71,9 @@ func (s *search) restore(inputs []explorer.Input, finished []model.RunSummary, r
 			delete(s.out, in.Result.Scenario)
 		}
 		s.done, s.due = r.Done, r.Mine
+		if r.Done {
+			s.why = r.Why
+		}
 	}
 	s.runs = runsMade
 	for _, f := range finished {

@@ -164,6 +164,23 @@ func TestARestartedSearchGoesOnWhereItWas(t *testing.T) {
 	}
 }
 
+// The daemon dies after the last step and before the end is booked: the next
+// one still knows why the campaign ended.
+func TestARestartedSearchKnowsWhyItWasDone(t *testing.T) {
+	k := &keptInputs{}
+	s, finished := testSearch(k, &fakeRuns{}, mineOne)
+	if err := errors.Join(s.restore(nil, nil, 0), s.run(context.Background(), 1)); err != nil {
+		t.Fatal(err)
+	}
+	again, _ := testSearch(k, &fakeRuns{}, mineOne)
+	if err := again.restore(k.inputs(t), *finished, s.runs); err != nil {
+		t.Fatal(err)
+	}
+	if !again.done || again.why == "" || again.why != s.why {
+		t.Errorf("after the restart done is %t with reason %q, want %q", again.done, again.why, s.why)
+	}
+}
+
 func TestCleanRunsAreAddedWhileNothingCanBeMined(t *testing.T) {
 	calls := 0
 	r, k := &fakeRuns{}, &keptInputs{}
