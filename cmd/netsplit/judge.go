@@ -25,7 +25,11 @@ func judgeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			sum, err := campaign.JudgeDir(dir, "netsplit replay "+filepath.Base(dir)+" -n 10 --runs-dir "+filepath.Dir(filepath.Dir(dir)))
+			abs, err := filepath.Abs(dir)
+			if err != nil {
+				return err
+			}
+			sum, err := campaign.JudgeDir(dir, "netsplit replay "+filepath.Base(abs)+" -n 10 --runs-dir "+filepath.Dir(filepath.Dir(abs)))
 			if err != nil {
 				return err
 			}

@@ -27,9 +27,9 @@ func (e *HeldError) Error() string {
 		s += fmt.Sprintf(" (pid %d)", e.PID)
 	}
 	if e.Address != "" {
-		return s + fmt.Sprintf(", which serves %s: use that one (--api %s), or stop it, or name another store with --store", e.Address, e.Address)
+		return s + fmt.Sprintf(", which serves %s: use that one (--api %s), or stop it, or name another with --runs-dir (serve: or --store)", e.Address, e.Address)
 	}
-	return s + ": wait for it or stop it, or name another store with --store"
+	return s + ": wait for it or stop it, or name another with --runs-dir (serve: or --store)"
 }
 
 // holder is the side file, <store>.holder: who has the store open.

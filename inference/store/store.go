@@ -157,7 +157,7 @@ func (s *Store) checkSchema() error {
 			return damagedError(s.path, "meta: "+err.Error())
 		}
 		if m.Schema > Schema {
-			return fmt.Errorf("store %s: %w: it has schema %d (made by %q), this netsplit knows up to %d: use a newer netsplit, or name another store with --store",
+			return fmt.Errorf("store %s: %w: it has schema %d (made by %q), this netsplit knows up to %d: use a newer netsplit, or name another with --runs-dir (serve: or --store)",
 				s.path, model.ErrConflict, m.Schema, m.Creator, Schema)
 		}
 		if m.Schema < 1 {
