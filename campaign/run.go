@@ -3,7 +3,9 @@ package campaign
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 
 	"netsplit/campaign/fabric"
@@ -39,13 +41,24 @@ func (r *run) execute(ctx context.Context) (ev record.Evidence, err error) {
 	if err := r.open(began); err != nil {
 		return ev, err
 	}
-	err = r.phases(ctx, &ev, began)
+	err = r.guarded(ctx, &ev, began)
 	r.procs.stopAll()
 	err = errors.Join(err, r.bed.calm(context.WithoutCancel(ctx)), r.s.packets.Close(), r.rec.Close())
 	ev.Ended = time.Now()
 	r.cost.Ours = ev.Ended.Sub(began) - r.cost.Start - r.cost.Workload - r.cost.Recover
 	ev.Cost = r.cost
 	return ev, errors.Join(err, ctx.Err())
+}
+
+// guarded is phases; a panic there ends the run, not the daemon, which would
+// only take the same campaign up again.
+func (r *run) guarded(ctx context.Context, ev *record.Evidence, began time.Time) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("broken invariant of netsplit itself, please report it: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return r.phases(ctx, ev, began)
 }
 
 // phases taps, starts, works, waits for recovery, and gathers the evidence.

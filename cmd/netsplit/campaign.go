@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -203,9 +204,9 @@ func summarise(c *cobra.Command, cl *client.Client, camp wire.Campaign, dir stri
 }
 
 func replayCommandLine(dir, run string) string {
-	cmd := "netsplit replay " + run + " -n 10"
+	cmd := os.Args[0] + " replay " + run + " -n 10"
 	if dir != "" {
-		cmd = "bin/netsplit replay " + run + " -n 10 --runs-dir " + dir
+		cmd = os.Args[0] + " replay " + run + " -n 10 --runs-dir " + dir
 	}
 	return cmd
 }
@@ -283,8 +284,23 @@ func replayCommand(conn *daemonFlags) *cobra.Command {
 	return c
 }
 
+// storeIn says whether a runs directory holds a store: what was mistyped is not
+// made.
+func storeIn(runsDir string) error {
+	if runsDir == "" {
+		return nil
+	}
+	if _, err := os.Stat(filepath.Join(runsDir, "netsplit.db")); err != nil {
+		return usage("no store in --runs-dir %s: name the directory that a campaign was given (%w)", runsDir, err)
+	}
+	return nil
+}
+
 func replay(c *cobra.Command, conn *daemonFlags, runsDir, run string, n, labs int, show progressFlags) (err error) {
 	ctx := c.Context()
+	if err := storeIn(runsDir); err != nil {
+		return err
+	}
 	cl, dir, end, err := conn.connect(ctx, runsDir)
 	if err != nil {
 		return err
@@ -320,6 +336,9 @@ func invariantsCommand(conn *daemonFlags) *cobra.Command {
 	c := &cobra.Command{
 		Use: "invariants", Short: "list what was mined; pin or drop one", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, args []string) (err error) {
+			if err := storeIn(runsDir); err != nil {
+				return err
+			}
 			cl, _, end, err := conn.connect(c.Context(), runsDir)
 			if err != nil {
 				return err

@@ -232,6 +232,8 @@ func Judge(r Record) model.Verdict {
 		v.Value, v.Reason = model.VerdictUnknown, fmt.Sprintf("%d of %d packets that wanted to cross the cut arrived all the same: the partition did not hold", r.Proof.Leaked, r.Proof.Wanted)
 	case fault && !r.Proof.LeakKnown:
 		v.Value, v.Reason = model.VerdictUnknown, "no receiving host could count what leaked through the cut: the partition is not proved"
+	case fault && r.Proof.InForceAt > 0 && r.Proof.HealAt <= r.Proof.InForceAt:
+		v.Value, v.Reason = model.VerdictPass, fmt.Sprintf("all checks hold; %d packets wanted to cross and the gate dropped %d; the cut was over before the switch confirmed it, so arrivals were not counted", r.Proof.Wanted, r.Proof.Dropped)
 	case fault:
 		v.Value, v.Reason = model.VerdictPass, fmt.Sprintf("all checks hold; the cut held: %d packets wanted to cross, %d were dropped, none leaked", r.Proof.Wanted, r.Proof.Dropped)
 	default:

@@ -158,6 +158,9 @@ func cutStory(in *Input, t *timeline) []string {
 		switch {
 		case p.LeakKnown && p.Leaked == 0:
 			leak = "none leaked, as counted at the receiving hosts"
+			if p.InForceAt > 0 && p.HealAt <= p.InForceAt {
+				leak = "arrivals were not counted, as it was over before the switch confirmed it"
+			}
 		case p.LeakKnown:
 			leak = fmt.Sprintf("%d LEAKED, as counted at the receiving hosts", p.Leaked)
 		}
