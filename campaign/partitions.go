@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"netsplit/campaign/agent"
 	"netsplit/model"
 )
 
@@ -155,7 +156,7 @@ func (s *Service) proveCut(ctx context.Context, h *handCut) {
 		if n, err := s.crossed(ctx, links, began, time.Now()); err != nil || n > 0 {
 			continue
 		}
-		if s.anyAnswers(ctx, links) || ctx.Err() != nil { // a knock that was cut short proves nothing
+		if yes, err := s.anyAnswers(ctx, links); yes || err != nil {
 			continue
 		}
 		s.set(h, func(p *model.PartitionStatus) {
@@ -189,30 +190,42 @@ func (s *Service) crossed(ctx context.Context, links []model.Link, from, to time
 	return total, nil
 }
 
-// anyAnswers says whether a knock over any of the links is answered. All are
-// tried at once.
-func (s *Service) anyAnswers(ctx context.Context, links []model.Link) bool {
-	back := make(chan bool, len(links))
+// anyAnswers says whether a knock over any of the links is answered; an error
+// says that one could not be tried. All are tried at once.
+func (s *Service) anyAnswers(ctx context.Context, links []model.Link) (bool, error) {
+	type answer struct {
+		yes bool
+		err error
+	}
+	back := make(chan answer, len(links))
 	for _, l := range links {
-		go func() { back <- s.answers(ctx, l) }()
+		go func() {
+			yes, err := s.answers(ctx, l)
+			back <- answer{yes, err}
+		}()
 	}
-	any := false
+	any, errs := false, []error{ctx.Err()} // a knock that was cut short proves nothing
 	for range links {
-		any = <-back || any
+		a := <-back
+		any, errs = any || a.yes, append(errs, a.err)
 	}
-	return any
+	return any, errors.Join(append(errs, ctx.Err())...)
 }
 
 // answers knocks over a link: the agent on its source opens a TCP connection
-// to its destination. Being refused is an answer.
-func (s *Service) answers(ctx context.Context, l model.Link) bool {
+// to its destination. Being refused is an answer. An error says that nobody
+// knocked.
+func (s *Service) answers(ctx context.Context, l model.Link) (bool, error) {
 	a := s.outside.agents[l.Src]
 	dst, ok := s.cfg.Testbed.Host(l.Dst)
 	if a == nil || !ok {
-		return false
+		return false, fmt.Errorf("no agent on host %s", l.Src)
 	}
 	_, _, err := a.Probe(ctx, model.Probe{TCP: netip.AddrPortFrom(dst.IP, knockPort).String(), Limit: knockLimit})
-	return err == nil || strings.Contains(err.Error(), "connection refused")
+	if errors.Is(err, agent.ErrGone) {
+		return false, fmt.Errorf("host %s: %w", l.Src, err)
+	}
+	return err == nil || strings.Contains(err.Error(), "connection refused"), nil
 }
 
 // DeletePartition heals a partition cut by hand. Healing twice is harmless. It
@@ -257,7 +270,7 @@ func (s *Service) heal(h *handCut) (model.PartitionStatus, error) {
 	s.metrics.CutEnded("by-hand", links)
 	began := time.Now()
 	for time.Since(began) < proofLimit && ctx.Err() == nil {
-		if s.answers(ctx, links[0]) || s.anotherCut(h, links[0]) {
+		if yes, _ := s.answers(ctx, links[0]); yes || s.anotherCut(h, links[0]) {
 			s.metrics.HealTime(time.Since(began))
 			s.set(h, func(p *model.PartitionStatus) {
 				p.State, p.Healed, p.Reason = model.PartitionHealed, time.Now(), ""
