@@ -7,7 +7,7 @@ export GOFLAGS ?= -buildvcs=false
 # Debian packages. RUN is what a campaign on Redis needs, TEST what the tests
 # use beside it: second opinions (tshark, ovs-ofctl), Prometheus, Chromium.
 RUN_PACKAGES  := openvswitch-switch iproute2 ethtool redis-server redis-sentinel redis-tools
-TEST_PACKAGES := $(RUN_PACKAGES) tshark prometheus chromium iputils-ping
+TEST_PACKAGES := $(RUN_PACKAGES) tshark prometheus chromium iputils-ping procps
 BENCH_PACKAGES := $(TEST_PACKAGES) openvswitch-testcontroller iperf3
 
 .PHONY: help
