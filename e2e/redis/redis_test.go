@@ -269,7 +269,7 @@ func judged(t *testing.T, dir string, runs []harness.Record) {
 	}
 }
 
-var replayLine = regexp.MustCompile(`replay: bin/netsplit (replay .*)`)
+var replayLine = regexp.MustCompile(`replay: \S+ (replay .*)`)
 
 // replayed runs the replay command that the campaign printed, for two runs.
 func replayed(t *testing.T, campaign harness.Result) {
