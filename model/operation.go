@@ -28,4 +28,17 @@ type Operation struct {
 	Node NodeID `json:"node,omitempty"`
 	// Error says why a fail or info; its first word is a stable code.
 	Error string `json:"error,omitempty"`
+	// Needs says, at the invocation, what the operation cannot do without: a
+	// failure while one of them was not met is legal, any other is not.
+	Needs []Need `json:"needs,omitempty"`
+}
+
+// Need is a condition on the network: Via reaches Count of the hosts From, in
+// both directions; itself it always reaches. A quorum read through n1 needs
+// {via: n1, from: [n1, n2, n3], count: 2}, and its client c1 needs
+// {via: c1, from: [n1], count: 1}.
+type Need struct {
+	Via   NodeID   `json:"via"`
+	From  []NodeID `json:"from"`
+	Count int      `json:"count"`
 }

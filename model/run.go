@@ -51,6 +51,8 @@ type Failure struct {
 	Quote  string   `json:"quote,omitempty"`
 	Detail []string `json:"detail,omitempty"`
 	Amount int      `json:"amount,omitempty"` // how many operations, where that makes sense
+	// Known is the id of the described failure whose signature it has; "".
+	Known string `json:"known,omitempty"`
 }
 
 // Proof says what the cut of a run really did. Leaked is counted at the
@@ -112,7 +114,8 @@ type RunMeta struct {
 
 // Cost says where the wall time of a run went.
 type Cost struct {
-	Start    time.Duration `json:"start"`    // target start until stable
+	Start    time.Duration `json:"start"`    // from the first process to the last one started
+	Settle   time.Duration `json:"settle"`   // from then until stable
 	Workload time.Duration `json:"workload"` // workload, cut included
 	Recover  time.Duration `json:"recover"`  // waiting for recovery
 	Ours     time.Duration `json:"ours"`     // everything else
@@ -131,8 +134,11 @@ type RunSummary struct {
 	GateDelay *DelayStats `json:"gateDelay,omitempty"`
 	// Retransmits counts TCP retransmissions outside the cut.
 	Retransmits int `json:"retransmits"`
-	// ProbeCost is the time spent in probes.
+	// ProbeCost is the time spent waiting for probes, Probes their number.
 	ProbeCost time.Duration `json:"probeCost"`
+	Probes    int           `json:"probes,omitempty"`
+	// Release of the target's software that ran; "" where it has none.
+	Release string `json:"release,omitempty"`
 }
 
 // DelayStats summarises how long packets were held.

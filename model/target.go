@@ -15,6 +15,9 @@ type Target struct {
 	Clients []NodeID `yaml:"clients,flow"`
 	// Args are the settings a campaign may change, with their defaults.
 	Args map[string]TargetArg `yaml:"args,omitempty"`
+	// Software names what must be fetched before the target can start; nil:
+	// all of it comes from Debian packages (Needs).
+	Software *Software `yaml:"software,omitempty"`
 	// Needs names the programs that must be installed, with the Debian package
 	// that has them.
 	Needs map[string]string `yaml:"needs,omitempty"`
@@ -27,8 +30,13 @@ type Target struct {
 	Final     []Workload       `yaml:"final,omitempty"` // run after recovery, e.g. final reads
 	Checks    []CheckSpec      `yaml:"checks"`
 	Logs      LogPatterns      `yaml:"logs"`
+	Known     []KnownFailure   `yaml:"known,omitempty"`
 	Timing    Timing           `yaml:"timing"`
+	Template  TemplateSetting  `yaml:"template,omitempty"`
 	Isolation IsolationSetting `yaml:"isolation"`
+	// Hostnames: processes, workloads and command probes find every host of
+	// the testbed by name in /etc/hosts, and their own name is their host's.
+	Hostnames bool `yaml:"hostnames,omitempty"`
 }
 
 // TargetArg is a setting of a target.
@@ -43,13 +51,52 @@ type IsolationSetting struct {
 	Clients bool `yaml:"clients"`
 }
 
+// Software says which releases of a product a target runs on. The catalogue of
+// artifacts (deploy/artifacts) says what a release consists of.
+type Software struct {
+	Product  string   `yaml:"product"`       // name in the catalogue, e.g. "cassandra"
+	Default  string   `yaml:"default"`       // release to run when none is named
+	Versions []string `yaml:"versions,flow"` // releases the target file is made for
+	// Catalog is a catalogue file beside the target file, for a product that
+	// does not come with netsplit.
+	Catalog string `yaml:"catalog,omitempty"`
+}
+
+// TemplateSetting says what a run may copy from a cluster that settled once:
+// the hosts' directories as they were after an orderly stop. Processes with
+// Once are then not run again.
+type TemplateSetting struct {
+	// Keep are glob patterns, relative to a host's directory, of what is
+	// copied: "data", "conf/*". None: every run starts from empty directories.
+	Keep []string `yaml:"keep,omitempty,flow"`
+	// Warm starts the cluster once and stops it in order before the copy is
+	// made, even if nothing is kept: programs may leave files in .Cache (class
+	// data archives) while .Building is true.
+	Warm bool `yaml:"warm,omitempty"`
+}
+
+// KnownFailure is a signature of a failure somebody described before. It names
+// findings in reports; no search is steered by it.
+type KnownFailure struct {
+	ID    string `yaml:"id"` // e.g. "CASSANDRA-2115"
+	Title string `yaml:"title"`
+	// Check is the name of the check that shows it; "" any.
+	Check string `yaml:"check,omitempty"`
+	// Match is a regular expression over the failure's signature, summary and
+	// details, each a line.
+	Match string `yaml:"match"`
+	// Versions are releases it was described for; none: any.
+	Versions []string `yaml:"versions,omitempty,flow"`
+}
+
 // Protocol tells which dissector reads a port. Types still come from payload
 // bytes: a dissector that does not recognise them says unknown.
 type Protocol struct {
 	Port      uint16 `yaml:"port"`
 	Transport string `yaml:"transport"` // "tcp" or "udp"
-	// Dissector is "resp", "text" (lines over TCP, one datagram each over
-	// UDP), or "fallback" (direction, length class, first token).
+	// Dissector is the name of a reader (package inference/classify), such as
+	// "resp", "text" (lines over TCP, one datagram each over UDP), or
+	// "fallback" (direction, length class, first token).
 	Dissector string `yaml:"dissector"`
 }
 
@@ -64,6 +111,12 @@ type Process struct {
 	After []string `yaml:"after,omitempty,flow"`
 	// MayExit: ending by itself with status 0 is not a failure.
 	MayExit bool `yaml:"may_exit,omitempty"`
+	// Once: it is a command of the set-up that runs to its end, with status 0,
+	// before the next process starts; a run from a template skips it.
+	Once bool `yaml:"once,omitempty"`
+	// Manual: it is not started by the run but by a workload (netsplit node
+	// start).
+	Manual bool `yaml:"manual,omitempty"`
 }
 
 // Probe reads text from a host out of band. Exactly one of Command, TCP and
@@ -152,6 +205,12 @@ type CheckSpec struct {
 type LogPatterns struct {
 	Fatal []string `yaml:"fatal,omitempty"` // a match is a failure
 	Allow []string `yaml:"allow,omitempty"` // unless one of these matches too
+	// Files are glob patterns, relative to a host's directory, of log files
+	// that are read like what processes print, from when they appear.
+	Files []string `yaml:"files,omitempty,flow"`
+	// Context is how many lines after a match belong to it if they continue
+	// it: stack traces ("\tat ", "Caused by:"). Default 20.
+	Context int `yaml:"context,omitempty"`
 }
 
 // Timing of a run.
