@@ -2,6 +2,9 @@ package classify
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"netsplit/model"
 )
@@ -33,33 +36,57 @@ type Unit struct {
 
 // Names of the dissectors, as a target file writes them.
 const (
-	NameRESP     = "resp"
-	NameText     = "text"
-	NameFallback = "fallback"
+	NameRESP         = "resp"
+	NameText         = "text"
+	NameFallback     = "fallback"
+	NameCassandra    = "cassandra"
+	NameCQL          = "cql"
+	NameThrift       = "thrift"
+	NameHadoopRPC    = "hadoop-rpc"
+	NameHDFSData     = "hdfs-data"
+	NameZooKeeper    = "zookeeper"
+	NameZooKeeperFLE = "zookeeper-fle"
+	NameZooKeeperZAB = "zookeeper-zab"
 )
 
-// New returns the dissector a protocol names, for one connection.
+// registry holds the constructor of each dissector.
+var registry = map[string]func() Dissector{
+	NameRESP:     newRESP,
+	NameText:     func() Dissector { return newText() },
+	NameFallback: func() Dissector { return newFallback() },
+}
+
+// datagrams holds the readers of single datagrams; a dissector that is not
+// here reads connections only.
+var datagrams = map[string]func([]byte) Unit{
+	NameRESP: respDatagram,
+	NameText: textDatagram,
+}
+
+// Names lists the dissectors that New knows, sorted.
+func Names() []string { return slices.Sorted(maps.Keys(registry)) }
+
+// New returns the dissector a protocol names, for one connection. A protocol
+// that names none gets the fallback; the error of an unknown name lists the
+// known ones.
 func New(p model.Protocol) (Dissector, error) {
-	switch p.Dissector {
-	case NameRESP:
-		return newRESP(), nil
-	case NameText:
-		return newText(), nil
-	case NameFallback, "":
-		return newFallback(), nil
+	name := p.Dissector
+	if name == "" {
+		name = NameFallback
 	}
-	return nil, fmt.Errorf("protocol on port %d: unknown dissector %q: use %s, %s or %s",
-		p.Port, p.Dissector, NameRESP, NameText, NameFallback)
+	if fresh, ok := registry[name]; ok {
+		return fresh(), nil
+	}
+	return nil, fmt.Errorf("protocol on port %d: unknown dissector %q: use one of %s",
+		p.Port, p.Dissector, strings.Join(Names(), ", "))
 }
 
 // Datagram types one UDP datagram: one datagram is one message. A protocol
-// with an unknown dissector is read by the fallback; New reports that error.
+// whose dissector is unknown or reads connections only is read by the
+// fallback; New reports the error of an unknown one.
 func Datagram(p model.Protocol, payload []byte) Unit {
-	switch p.Dissector {
-	case NameText:
-		return textDatagram(payload)
-	case NameRESP:
-		return respDatagram(payload)
+	if read, ok := datagrams[p.Dissector]; ok {
+		return read(payload)
 	}
 	return fallbackDatagram(payload)
 }

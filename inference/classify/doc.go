@@ -2,10 +2,11 @@
 // each message a type derived from its payload bytes.
 //
 // A Dissector sees both directions of one connection, as ordered bytes, and
-// emits a Unit per message. Three are written in Go: resp (Redis, Sentinel),
-// text (lines) and fallback (direction turns, for any other port). The target
-// file chooses one per port; the port only chooses the reader, never the type:
-// a reader that does not recognise bytes says model.TypeUnknown.
+// emits a Unit per message. Names lists those written in Go: readers of one
+// system's protocol each, text (lines) and fallback (direction turns, for any
+// other port). The target file chooses one per port; the port only chooses the
+// reader, never the type: a reader that does not recognise bytes says
+// model.TypeUnknown.
 //
 // Rules every dissector keeps, checked by the fuzz tests:
 //   - the units of a direction do not overlap and come in stream order; with
