@@ -18,6 +18,10 @@ type Target struct {
 	// Software names what must be fetched before the target can start; nil:
 	// all of it comes from Debian packages (Needs).
 	Software *Software `yaml:"software,omitempty"`
+	// Release is the release of Software that was chosen ("hdfs@3.3.0" chooses
+	// 3.3.0, "hdfs" the default one); "" without Software. It does not stand
+	// in the file.
+	Release string `yaml:"-" json:"release,omitempty"`
 	// Needs names the programs that must be installed, with the Debian package
 	// that has them.
 	Needs map[string]string `yaml:"needs,omitempty"`
