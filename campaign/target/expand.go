@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"text/template"
 	"time"
@@ -26,6 +27,17 @@ type ExpandInput struct {
 	Args     map[string]string
 	Seed     uint64
 	RunStart time.Time
+
+	// Version is the release that runs; "" stands for the target's Release.
+	Version string
+	// Lib, Files, Java, JavaHome and Cache are those of its artifacts
+	// (artifacts.Set); "" for a target without software.
+	Lib, Files, Java, JavaHome, Cache string
+	// Netsplit is the path of the netsplit program, Work a directory that all
+	// hosts share during this run.
+	Netsplit, Work string
+	// Building is true while the template of the cluster is made.
+	Building bool
 }
 
 // Values are what templates may use. Hosts in .IPs are reached as .IPs.n1 (or
@@ -41,6 +53,31 @@ type Values struct {
 	Seed        uint64            // the run's seed
 	RunStart    int64             // start of the run, Unix nanoseconds
 	WorkloadFor time.Duration     // timing.workload; prints as 9s
+	Version     string            // release of the software, e.g. 3.3.0
+	Lib         string            // directory of its jars: class path {{.Lib}}/*
+	Files       string            // directory of its single artifacts
+	Java        string            // java program to use
+	JavaHome    string            // directory of that Java
+	Cache       string            // directory of this target and release that outlives runs
+	Netsplit    string            // the netsplit program
+	Work        string            // directory shared by all hosts of this run
+	Building    bool              // the template is being made
+}
+
+func values(t *model.Target, in ExpandInput, args map[string]string) Values {
+	v := Values{
+		Host: string(in.Host), IPs: map[string]string{}, Dir: in.Dir, TargetDir: in.TargetDir, Bin: in.Bin,
+		Args: args, Seed: in.Seed, RunStart: in.RunStart.UnixNano(), WorkloadFor: t.Timing.Workload,
+		Version: in.Version, Lib: in.Lib, Files: in.Files, Java: in.Java, JavaHome: in.JavaHome, Cache: in.Cache,
+		Netsplit: in.Netsplit, Work: in.Work, Building: in.Building,
+	}
+	if v.Version == "" {
+		v.Version = t.Release
+	}
+	for h, ip := range in.Hosts {
+		v.IPs[string(h)] = ip.String()
+	}
+	return v
 }
 
 // Args returns all settings of the target: its defaults, replaced by those
@@ -71,13 +108,7 @@ func Expand(t *model.Target, in ExpandInput) (*model.Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &expander{v: Values{
-		Host: string(in.Host), IPs: map[string]string{}, Dir: in.Dir, TargetDir: in.TargetDir, Bin: in.Bin,
-		Args: args, Seed: in.Seed, RunStart: in.RunStart.UnixNano(), WorkloadFor: t.Timing.Workload,
-	}}
-	for h, ip := range in.Hosts {
-		x.v.IPs[string(h)] = ip.String()
-	}
+	x := &expander{v: values(t, in, args)}
 	out := *t
 	out.Args = map[string]model.TargetArg{}
 	for k, v := range args {
@@ -208,7 +239,7 @@ func (x *expander) text(at, s string) string {
 	if !strings.Contains(s, "{{") {
 		return s
 	}
-	t, err := template.New(at).Option("missingkey=error").Parse(s)
+	t, err := template.New(at).Option("missingkey=error").Funcs(functions).Parse(s)
 	if err == nil {
 		var b strings.Builder
 		if err = t.Execute(&b, x.v); err == nil {
@@ -221,7 +252,51 @@ func (x *expander) text(at, s string) string {
 
 // templateError puts the text of text/template into words of the target file.
 func templateError(at string, err error) error {
-	return fmt.Errorf("template of %s: %w; templates may use .Host .IP .IPs .Dir .TargetDir .Bin .Args .Seed .RunStart .WorkloadFor", at, err)
+	return fmt.Errorf("template of %s: %w; templates may use %s and atLeast", at, err, valueNames)
+}
+
+// valueNames lists the names of Values as templates write them.
+const valueNames = ".Host .IP .IPs .Dir .TargetDir .Bin .Args .Seed .RunStart .WorkloadFor .Version .Lib .Files .Java .JavaHome .Cache .Netsplit .Work .Building"
+
+// functions are what templates may call beside those of text/template.
+var functions = template.FuncMap{"atLeast": AtLeast}
+
+// AtLeast says whether a release is not older than another: their runs of
+// digits are compared as numbers, left to right, missing ones count as 0, so
+// that 3.11 is newer than 3.5. Templates write {{if atLeast .Version "4.0"}}.
+// What follows the numbers (-beta1, .Final) does not count.
+func AtLeast(release, than string) bool {
+	a, b := numbers(release), numbers(than)
+	for i := range max(len(a), len(b)) {
+		var x, y uint64
+		if i < len(a) {
+			x = a[i]
+		}
+		if i < len(b) {
+			y = b[i]
+		}
+		if x != y {
+			return x > y
+		}
+	}
+	return true
+}
+
+// numbers reads the dotted numbers a release begins with.
+func numbers(release string) []uint64 {
+	var out []uint64
+	for _, part := range strings.Split(release, ".") {
+		digits := part[:len(part)-len(strings.TrimLeft(part, "0123456789"))]
+		n, err := strconv.ParseUint(digits, 10, 64)
+		if err != nil {
+			return out
+		}
+		out = append(out, n)
+		if digits != part {
+			return out
+		}
+	}
+	return out
 }
 
 func orNone(names []string) string {

@@ -16,7 +16,8 @@ import (
 )
 
 // Dissectors a protocol may name (model.Protocol).
-var dissectors = []string{"fallback", "resp", "text"}
+var dissectors = []string{"cassandra", "cql", "fallback", "hadoop-rpc", "hdfs-data", "resp", "text", "thrift",
+	"zookeeper", "zookeeper-fle", "zookeeper-zab"}
 
 var nameRE = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_-]*$`)
 
@@ -202,17 +203,26 @@ func (v *validator) regexp(at, pattern string, groups []string) *regexp.Regexp {
 	if strings.Contains(pattern, "{{") {
 		return nil // checked when expanded
 	}
+	for _, p := range patternProblems(pattern, groups) {
+		v.addf(at, "%s", p)
+	}
+	re, _ := regexp.Compile(pattern)
+	return re
+}
+
+// patternProblems says what is wrong with a pattern and the names of its groups.
+func patternProblems(pattern string, groups []string) []string {
 	re, err := regexp.Compile(pattern)
 	if err != nil {
-		v.addf(at, "bad regular expression %s: see https://pkg.go.dev/regexp/syntax", regexpError(err))
-		return nil
+		return []string{fmt.Sprintf("bad regular expression %s: see https://pkg.go.dev/regexp/syntax", regexpError(err))}
 	}
+	var out []string
 	for _, g := range re.SubexpNames() {
 		if g != "" && groups != nil && !slices.Contains(groups, g) {
-			v.addf(at, "unknown group %q%s: groups here are named %s", g, didYouMean(g, groups), strings.Join(groups, ", "))
+			out = append(out, fmt.Sprintf("unknown group %q%s: groups here are named %s", g, didYouMean(g, groups), strings.Join(groups, ", ")))
 		}
 	}
-	return re
+	return out
 }
 
 func regexpError(err error) string {
@@ -378,20 +388,46 @@ func (v *validator) rest() {
 	}
 }
 
-// expansion fills every template with made-up addresses, for every host, and
-// checks the patterns and settings that come out.
+// expansion fills every template with made-up values, for every host, release
+// and stage, and checks the patterns and settings that come out.
 func (v *validator) expansion() {
-	in := ExpandInput{Dir: "/tmp/d", TargetDir: "/tmp/t", Bin: "/tmp/b", Seed: 1, RunStart: time.Unix(1, 0), Hosts: map[model.NodeID]netip.Addr{}}
 	args, _ := Args(v.t, nil)
-	x := &expander{v: Values{IPs: map[string]string{}, Dir: in.Dir, TargetDir: in.TargetDir, Bin: in.Bin,
-		Args: args, Seed: 1, RunStart: 1, WorkloadFor: v.t.Timing.Workload}}
+	in := ExpandInput{Dir: "/tmp/d", TargetDir: "/tmp/t", Bin: "/tmp/b", Seed: 1, RunStart: time.Unix(1, 0), Hosts: map[model.NodeID]netip.Addr{},
+		Lib: "/tmp/l", Files: "/tmp/f", Java: "/tmp/j/bin/java", JavaHome: "/tmp/j", Cache: "/tmp/c", Netsplit: "/tmp/n", Work: "/tmp/w"}
 	for i, h := range v.hosts {
-		x.v.IPs[string(h)] = fmt.Sprintf("192.0.2.%d", 1+i%250)
+		in.Hosts[h] = netip.AddrFrom4([4]byte{192, 0, 2, byte(1 + i%250)})
 	}
+	releases := []string{""}
+	if v.t.Software != nil {
+		releases = v.t.Software.Versions
+	}
+	said := map[string]bool{} // once, not once per host
+	say := func(at, text string) {
+		if !said[at+text] {
+			v.addf(at, "%s", text)
+		}
+		said[at+text] = true
+	}
+	for _, in.Version = range releases {
+		for _, in.Building = range []bool{false, true} {
+			x := &expander{v: values(v.t, in, args)}
+			v.expand(x, say)
+			seen := map[string]bool{}
+			for _, e := range x.errs {
+				if !seen[e.path] {
+					say(e.path, e.err.Error())
+				}
+				seen[e.path] = true
+			}
+		}
+	}
+}
+
+func (v *validator) expand(x *expander, say func(at, text string)) {
 	for i, c := range v.t.Checks {
 		c.With = x.mapping(fmt.Sprintf("checks[%d].with", i), c.With)
 		for _, p := range check.Settings(c) {
-			v.addf(fmt.Sprintf("checks[%d].with", i), "%s", p)
+			say(fmt.Sprintf("checks[%d].with", i), p)
 		}
 	}
 	for _, h := range v.hosts {
@@ -400,17 +436,13 @@ func (v *validator) expansion() {
 		x.host(v.t, &out)
 		for _, c := range out.Stable {
 			for i, o := range v.t.Stable {
-				if o.Name == c.Name && strings.Contains(o.Match, "{{") {
-					v.regexp(fmt.Sprintf("stable[%d].match", i), c.Match, []string{"same"})
+				if o.Name != c.Name || !strings.Contains(o.Match, "{{") {
+					continue
+				}
+				for _, p := range patternProblems(c.Match, []string{"same"}) {
+					say(fmt.Sprintf("stable[%d].match", i), p)
 				}
 			}
 		}
-	}
-	seen := map[string]bool{}
-	for _, e := range x.errs {
-		if !seen[e.path] { // once, not once per host
-			v.addf(e.path, "%v", e.err)
-		}
-		seen[e.path] = true
 	}
 }
