@@ -203,13 +203,6 @@ func TestDatagrams(t *testing.T) {
 	}
 }
 
-func TestUnknownDissectorIsRefusedWithAdvice(t *testing.T) {
-	_, err := New(model.Protocol{Port: 7, Dissector: "http9"})
-	if err == nil || !strings.Contains(err.Error(), "use resp, text or fallback") {
-		t.Errorf("error %v", err)
-	}
-}
-
 func BenchmarkRESP(b *testing.B) {
 	req := []byte(cmdBytes("SET", "key:1", "value") + cmdBytes("PUBLISH", "__sentinel__:hello", "10.0.0.1,26379,id,3,m,10.0.0.2,6379,3"))
 	ans := []byte("+OK\r\n:1\r\n")
