@@ -25,6 +25,8 @@ const (
 	EventInForce EventKind = "in-force"
 	// EventStop ends the workload: a partition still in force is healed.
 	EventStop EventKind = "stop"
+	// EventNode is something a workload did to a server process.
+	EventNode EventKind = "node"
 	// EventNote is a remark for the record; the core ignores it.
 	EventNote EventKind = "note"
 )
@@ -40,7 +42,28 @@ type Event struct {
 	Message     *Message     `json:"msg,omitempty"`
 	Observation *Observation `json:"obs,omitempty"`
 	Packet      *HeldPacket  `json:"pkt,omitempty"`
+	Node        *NodeAction  `json:"node,omitempty"`
 	Note        string       `json:"note,omitempty"`
+}
+
+// NodeVerb is what can be done to a server process.
+type NodeVerb string
+
+// Verbs of node actions.
+const (
+	NodeStart  NodeVerb = "start"
+	NodeStop   NodeVerb = "stop" // SIGTERM, then SIGKILL
+	NodeKill   NodeVerb = "kill" // SIGKILL at once: a crash
+	NodePause  NodeVerb = "pause"
+	NodeResume NodeVerb = "resume"
+)
+
+// NodeAction is something done to a server process during a run, entered when
+// it is done.
+type NodeAction struct {
+	Verb    NodeVerb `json:"verb"`
+	Process string   `json:"process"`
+	Host    NodeID   `json:"host"`
 }
 
 // HeldPacket is a packet at the gate, without its bytes.

@@ -24,6 +24,23 @@ type Verdict struct {
 	Failures []Failure `json:"failures,omitempty"`
 	// Legal counts operations that were refused or timed out and had a right to.
 	Legal int `json:"legal,omitempty"`
+	// Excuses say by which rule those had a right to, the most frequent first;
+	// at most 50.
+	Excuses []Excuse `json:"excuses,omitempty"`
+}
+
+// Excuse is why some operations of a run had a right to fail.
+type Excuse struct {
+	F     string `json:"f"`
+	Error string `json:"error,omitempty"` // first word of the error
+	Node  NodeID `json:"node,omitempty"`  // that was asked, or that answered
+	// Why is the rule with what it found, without times: "n1 reached 1 of n1,
+	// n2, n3 and needed 2: the cut".
+	Why   string `json:"why"`
+	Count int    `json:"count"`
+	// First and Last are when the first and the last of them ended.
+	First time.Duration `json:"first"`
+	Last  time.Duration `json:"last"`
 }
 
 // FailureClass sorts failures by what the target's documentation says.
@@ -114,6 +131,7 @@ type RunMeta struct {
 
 // Cost says where the wall time of a run went.
 type Cost struct {
+	Template time.Duration `json:"template"` // making the template the run starts from; 0 where there was one
 	Start    time.Duration `json:"start"`    // from the first process to the last one started
 	Settle   time.Duration `json:"settle"`   // from then until stable
 	Workload time.Duration `json:"workload"` // workload, cut included

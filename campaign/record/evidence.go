@@ -19,6 +19,11 @@ type LogLine struct {
 	Process string        `json:"process"`
 	At      time.Duration `json:"at"`
 	Line    string        `json:"line"`
+	// Context are the lines after it that belong to it: its stack trace.
+	Context []string `json:"context,omitempty"`
+	// File is the log file it stood in, relative to the host's directory; ""
+	// for what the process printed.
+	File string `json:"file,omitempty"`
 }
 
 // Exit is a process that ended.
@@ -66,6 +71,7 @@ type Evidence struct {
 	GateDelay   *model.DelayStats `json:"gateDelay,omitempty"`
 	Retransmits int               `json:"retransmits"`
 	ProbeCost   time.Duration     `json:"probeCost"`
+	Probes      int               `json:"probes,omitempty"`
 	MaxLost     int               `json:"maxLost"`
 	MaxWindow   time.Duration     `json:"maxWindow"`
 	Ended       time.Time         `json:"ended"`
