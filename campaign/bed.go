@@ -123,6 +123,19 @@ func (b *Bed) ensure(ctx context.Context) error {
 	return nil
 }
 
+// sweep ends what a run left on a lab's hosts; hosts that are not ours are
+// left alone.
+func (b *Bed) sweep() error {
+	if b.lab == nil {
+		return nil
+	}
+	var agents []int
+	for _, a := range b.agents {
+		agents = append(agents, a.PID())
+	}
+	return b.lab.Sweep(agents...)
+}
+
 // Close ends the agents and leaves the network whole.
 func (b *Bed) Close() error {
 	var errs []error

@@ -39,13 +39,23 @@ func (b *Bed) ask(ctx context.Context, host model.NodeID, p model.Probe) (string
 	return answer, err
 }
 
+// ask runs one of the target's probes; commands know their host by name where
+// the target wants that.
+func (r *run) ask(ctx context.Context, host model.NodeID, p model.Probe) (string, error) {
+	if len(p.Command) > 0 {
+		p.Command = r.procs.named(host, p.Command)
+	}
+	return r.bed.ask(ctx, host, p)
+}
+
 // probes reads the target's probed variables on their intervals until ctx
 // ends. Each host has its own loop per source, so that a probe that hangs
 // delays nobody else.
 type probes struct {
-	r    *run
-	cost atomic.Int64 // nanoseconds spent waiting for answers
-	wg   sync.WaitGroup
+	r     *run
+	cost  atomic.Int64 // nanoseconds spent waiting for answers
+	asked atomic.Int64 // how many
+	wg    sync.WaitGroup
 }
 
 func (p *probes) start(ctx context.Context) {
@@ -78,8 +88,9 @@ func (p *probes) loop(ctx context.Context, variable string, source int, host mod
 	defer t.Stop()
 	for {
 		began := time.Now()
-		answer, err := p.r.bed.ask(ctx, host, *src.Probe)
+		answer, err := p.r.ask(ctx, host, *src.Probe)
 		p.cost.Add(int64(time.Since(began)))
+		p.asked.Add(1)
 		if err == nil {
 			p.r.s.Probed(variable, source, host, answer)
 		}
@@ -106,7 +117,7 @@ func (r *run) holds(ctx context.Context, c model.Condition) (bool, string) {
 		if err != nil {
 			return false, fmt.Sprintf("%s on %s: %v", c.Name, h, err)
 		}
-		answer, err := r.bed.ask(ctx, h, mine.Probe)
+		answer, err := r.ask(ctx, h, mine.Probe)
 		if err != nil {
 			return false, fmt.Sprintf("%s on %s: %v", c.Name, h, err)
 		}

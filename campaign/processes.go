@@ -3,12 +3,11 @@ package campaign
 import (
 	"bytes"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"sync"
@@ -30,54 +29,96 @@ const (
 
 // processes are the target's processes and workloads of one run.
 type processes struct {
-	r     *run
-	plans map[model.NodeID]*model.Target // the target as each host sees it
-	fatal []*regexp.Regexp
-	allow []*regexp.Regexp
+	r       *run
+	plans   map[model.NodeID]*model.Target // the target as each host sees it
+	logs    *logs
+	control *control
+	tails   sync.WaitGroup
+	stop    context.CancelFunc // of the tails
+	// building: this is the cluster that a template is made of.
+	building bool
+	template *template // nil: start from nothing
 
 	mu      sync.Mutex // guards what follows
-	servers []*proc.Proc
+	servers []*server
 	ended   []record.Exit
 	hung    []string
 	closing bool // from here on an exit is expected
 	wg      sync.WaitGroup
 }
 
+// server is a server process that was started.
+type server struct {
+	*proc.Proc
+	host  model.NodeID
+	name  string
+	asked bool // a workload stopped it; guarded by processes.mu
+}
+
 func newProcesses(r *run) *processes {
 	return &processes{r: r, plans: map[model.NodeID]*model.Target{}}
 }
 
-// prepare expands the target for every host.
+// prepare makes the hosts' directories and expands the target for every host.
 func (p *processes) prepare() error {
 	ips := map[model.NodeID]netip.Addr{}
 	for _, h := range p.r.bed.Testbed.Hosts {
 		ips[h.Name] = h.IP
 	}
-	for _, h := range slices.Concat(p.r.target.Nodes, p.r.target.Clients) {
-		dir := filepath.Join(p.r.dir, "work", string(h))
-		if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(p.shared(), 0o755); err != nil {
+		return err
+	}
+	for _, h := range p.hosts() {
+		if err := os.MkdirAll(p.dirOf(h), 0o755); err != nil {
 			return err
 		}
-		t, err := target.Expand(p.r.target, target.ExpandInput{Host: h, Dir: dir, TargetDir: p.r.targetDir, Bin: p.r.bin,
-			Hosts: ips, Args: p.r.work.Spec.Args, Seed: p.r.work.Scenario.Seed, RunStart: p.r.s.start})
+		in := p.r.expand
+		in.Host, in.Dir, in.Work, in.Hosts, in.Args = h, p.dirOf(h), p.shared(), ips, p.r.work.Spec.Args
+		in.Seed, in.RunStart, in.Building = p.r.work.Scenario.Seed, p.r.s.start, p.building
+		if p.template != nil {
+			in.Cache = filepath.Join(p.template.dir, "cache")
+		}
+		t, err := target.Expand(p.r.target, in)
 		if err != nil {
 			return err
 		}
 		p.plans[h] = t
 	}
-	for _, set := range []struct {
-		from []string
-		to   *[]*regexp.Regexp
-	}{{p.r.target.Logs.Fatal, &p.fatal}, {p.r.target.Logs.Allow, &p.allow}} {
-		for _, pattern := range set.from {
-			re, err := regexp.Compile(pattern)
-			if err != nil {
-				return err
-			}
-			*set.to = append(*set.to, re)
-		}
+	return p.hostsFile(ips)
+}
+
+func (p *processes) hosts() []model.NodeID {
+	return slices.Concat(p.r.target.Nodes, p.r.target.Clients)
+}
+
+// work is where the hosts' directories are, dirOf that of one host, shared the
+// one they all have.
+func (p *processes) work() string                { return filepath.Join(p.r.dir, "work") }
+func (p *processes) dirOf(h model.NodeID) string { return filepath.Join(p.work(), string(h)) }
+func (p *processes) shared() string              { return filepath.Join(p.work(), ".shared") }
+func (p *processes) hostsPath() string           { return filepath.Join(p.work(), ".hosts") }
+
+// hostsFile writes the hosts(5) file of a target that wants names.
+func (p *processes) hostsFile(ips map[model.NodeID]netip.Addr) error {
+	if !p.r.target.Hostnames {
+		return nil
 	}
-	return nil
+	text := "127.0.0.1 localhost\n"
+	for _, h := range p.hosts() {
+		text += fmt.Sprintf("%s %s\n", ips[h], h)
+	}
+	return os.WriteFile(p.hostsPath(), []byte(text), 0o644)
+}
+
+// named makes a command run under its host's name, with all hosts in
+// /etc/hosts, if the target wants that: in a UTS and a mount namespace of its
+// own, whose mounts nobody else sees.
+func (p *processes) named(h model.NodeID, command []string) []string {
+	if !p.r.target.Hostnames {
+		return command
+	}
+	return append([]string{"unshare", "--uts", "--mount", "--propagation", "slave", "sh", "-c",
+		`mount --bind "$1" /etc/hosts && hostname "$0" && shift && exec "$@"`, string(h), p.hostsPath()}, command...)
 }
 
 // condition is a condition as a host expands it.
@@ -118,73 +159,171 @@ func (p *processes) source(h model.NodeID, variable string, index int) (model.Va
 	return model.VarSource{}, false
 }
 
-// start starts the target's processes in the order of the file, each when the
-// conditions it comes after hold, and waits until all conditions hold. It
-// returns what was still pending at the limit.
+// start starts the target and waits until it is stable. It returns what was
+// still pending at the limit, and notes where the time went.
 func (p *processes) start(ctx context.Context) []string {
-	if err := p.prepare(); err != nil {
-		return []string{err.Error()}
-	}
 	limit := p.r.target.Timing.Settle
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	for i, base := range p.r.target.Processes {
+	return p.begin(ctx)
+}
+
+// begin makes the hosts' directories, starts the target's processes in the
+// order of the file, each when the conditions it comes after hold, and waits
+// until all conditions hold or ctx ends.
+func (p *processes) begin(ctx context.Context) []string {
+	failed := func(err error) []string { return []string{err.Error()} }
+	began := time.Now()
+	var err error
+	if p.logs, err = newLogs(p.r.target.Logs, func(l record.LogLine) {
+		if !p.building {
+			p.r.rec.Append(record.LogLinesFile, l)
+		}
+	}); err != nil {
+		return failed(err)
+	}
+	if p.control, err = p.listen(); err != nil {
+		return failed(err)
+	}
+	if err := p.prepare(); err != nil {
+		return failed(err)
+	}
+	copied, err := p.fromTemplate()
+	if err != nil {
+		return failed(err)
+	}
+	p.tail(ctx)
+	if pending := p.startServers(ctx, copied); len(pending) > 0 {
+		return pending
+	}
+	p.r.cost.Start = time.Since(began)
+	pending := p.r.settle(ctx, nil, nil)
+	p.r.cost.Settle = time.Since(began) - p.r.cost.Start
+	return pending
+}
+
+// startServers starts the processes in the order of the file; those that only
+// set the cluster up are left out if that was done.
+func (p *processes) startServers(ctx context.Context, setUp bool) []string {
+	for _, base := range p.r.target.Processes {
+		if base.Manual || base.Once && setUp {
+			continue
+		}
 		if len(base.After) > 0 {
 			if pending := p.r.settle(ctx, base.After, nil); len(pending) > 0 {
 				return pending
 			}
 		}
+		if base.Once {
+			if err := p.once(ctx, base); err != nil {
+				return []string{err.Error()}
+			}
+			continue
+		}
 		for _, h := range base.Hosts {
-			if err := p.server(h, p.r.target.Processes[i].Name); err != nil {
+			if err := p.server(h, base.Name); err != nil {
 				return []string{err.Error()}
 			}
 		}
 	}
-	return p.r.settle(ctx, nil, nil)
+	return nil
+}
+
+// once runs a command of the set-up on its hosts, side by side, to its end.
+func (p *processes) once(ctx context.Context, base model.Process) error {
+	errs := make([]error, len(base.Hosts))
+	var wg sync.WaitGroup
+	for i, h := range base.Hosts {
+		wg.Go(func() {
+			pr, err := p.spawn(h, base.Name)
+			if err != nil {
+				errs[i] = err
+				return
+			}
+			select {
+			case <-pr.Done():
+			case <-ctx.Done():
+				errs[i] = fmt.Errorf("%s on %s did not end in time; what it said is in %s", base.Name, h, record.LogsDir)
+			}
+			if x, err := pr.Stop(stopLimit); errs[i] == nil && err != nil {
+				errs[i] = err
+			} else if errs[i] == nil && !x.Success() {
+				errs[i] = fmt.Errorf("%s on %s ended with %s; what it said is in %s", base.Name, h, x, record.LogsDir)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// tail reads the log files that the target names, until the servers are gone.
+func (p *processes) tail(ctx context.Context) {
+	if len(p.r.target.Logs.Files) == 0 {
+		return
+	}
+	ctx, p.stop = context.WithCancel(context.WithoutCancel(ctx))
+	for _, h := range p.hosts() {
+		p.tails.Go(func() {
+			if err := p.logs.tail(ctx, h, p.dirOf(h), p.r.target.Logs.Files, p.r.s.start, filepath.Join(p.r.dir, record.LogsDir)); err != nil {
+				p.r.s.Note("log files of %s: %v", h, err)
+			}
+		})
+	}
 }
 
 // server starts one server process on a host.
 func (p *processes) server(h model.NodeID, name string) error {
-	plan := p.plans[h]
-	i := slices.IndexFunc(plan.Processes, func(q model.Process) bool { return q.Name == name })
-	if i < 0 {
-		return fmt.Errorf("process %s has no plan for host %s", name, h)
-	}
-	spec := plan.Processes[i]
-	dir := filepath.Join(p.r.dir, "work", string(h))
-	for file, text := range spec.Files {
-		path := filepath.Join(dir, file)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			return err
-		}
-	}
-	host, ok := p.r.bed.Testbed.Host(h)
-	if !ok {
-		return fmt.Errorf("the testbed has no host %q", h)
-	}
-	pr, err := proc.Start(proc.Spec{Host: host, Dir: dir, Env: env(spec.Env, p.r.s.start), Argv: spec.Command,
-		LogPath: filepath.Join(p.r.dir, record.LogsDir, fmt.Sprintf("%s-%s.log", h, name)),
-		OnLine:  func(at time.Time, line string) { p.logLine(h, name, at, line) }})
+	pr, err := p.spawn(h, name)
 	if err != nil {
-		return fmt.Errorf("start %s on %s: %w", name, h, err)
+		return err
 	}
+	one := &server{Proc: pr, host: h, name: name}
+	mayExit := slices.ContainsFunc(p.r.target.Processes, func(q model.Process) bool { return q.Name == name && q.MayExit })
 	p.mu.Lock()
-	p.servers = append(p.servers, pr)
+	p.servers = append(p.servers, one)
 	p.mu.Unlock()
-	p.wg.Add(1)
-	go func() {
-		defer p.wg.Done()
+	p.wg.Go(func() {
 		<-pr.Done()
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		x := pr.Status()
 		p.ended = append(p.ended, record.Exit{Host: h, Process: name, At: x.At.Sub(p.r.s.start), Status: status(x),
-			Expected: p.closing || spec.MayExit && status(x) == 0})
-	}()
+			Expected: p.closing || one.asked || mayExit && status(x) == 0})
+	})
 	return nil
+}
+
+// spawn writes a process's files and starts it.
+func (p *processes) spawn(h model.NodeID, name string) (*proc.Proc, error) {
+	plan := p.plans[h]
+	i := slices.IndexFunc(plan.Processes, func(q model.Process) bool { return q.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("process %s has no plan for host %s", name, h)
+	}
+	spec := plan.Processes[i]
+	dir := p.dirOf(h)
+	for file, text := range spec.Files {
+		path := filepath.Join(dir, file)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil { // some are scripts
+			return nil, err
+		}
+	}
+	host, ok := p.r.bed.Testbed.Host(h)
+	if !ok {
+		return nil, fmt.Errorf("the testbed has no host %q", h)
+	}
+	pr, err := proc.Start(proc.Spec{Host: host, Dir: dir, Env: p.env(spec.Env), Argv: p.named(h, spec.Command),
+		LogPath: p.logPath(h, name),
+		OnLine: func(at time.Time, line string) {
+			p.logs.line(record.LogLine{Host: h, Process: name, At: at.Sub(p.r.s.start)}, line)
+		}})
+	if err != nil {
+		return nil, fmt.Errorf("start %s on %s: %w", name, h, err)
+	}
+	return pr, nil
 }
 
 // status is the exit status as a shell tells it: 128 + number for a signal.
@@ -195,105 +334,26 @@ func status(x proc.Status) int {
 	return x.Code
 }
 
-func (p *processes) logLine(h model.NodeID, process string, at time.Time, line string) {
-	matches := func(res []*regexp.Regexp) bool {
-		return slices.ContainsFunc(res, func(re *regexp.Regexp) bool { return re.MatchString(line) })
+// logPath is where what a process prints goes.
+func (p *processes) logPath(h model.NodeID, name string) string {
+	prefix := ""
+	if p.building {
+		prefix = "template-"
 	}
-	if matches(p.fatal) && !matches(p.allow) {
-		p.r.rec.Append(record.LogLinesFile, record.LogLine{Host: h, Process: process, At: at.Sub(p.r.s.start), Line: line})
-	}
+	return filepath.Join(p.r.dir, record.LogsDir, fmt.Sprintf("%s%s-%s.log", prefix, h, name))
 }
 
-func env(extra map[string]string, start time.Time) []string {
-	out := []string{"NETSPLIT_RUN_START=" + strconv.FormatInt(start.UnixNano(), 10)}
+// env is the environment of the target's processes.
+func (p *processes) env(extra map[string]string) []string {
+	out := []string{"NETSPLIT_RUN_START=" + strconv.FormatInt(p.r.s.start.UnixNano(), 10)}
+	if p.control != nil {
+		out = append(out, ControlEnv+"="+p.control.path())
+	}
 	for k, v := range extra {
 		out = append(out, k+"="+v)
 	}
 	slices.Sort(out)
 	return out
-}
-
-// workloads runs workloads side by side until all have ended. One that does
-// not end in time is asked to by closing its input, then killed; it has hung.
-func (p *processes) workloads(ctx context.Context, ws []model.Workload, phase string) {
-	limit := p.r.target.Timing.Workload + hangLimit
-	if phase == "final" {
-		limit = finalLimit
-	}
-	var wg sync.WaitGroup
-	for _, base := range ws {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			if err := p.workloadProcess(ctx, base, phase, limit); err != nil {
-				p.r.s.Fail("%s %s on %s: %v", phase, base.Name, base.Host, err)
-			}
-		}()
-	}
-	wg.Wait()
-}
-
-func (p *processes) workloadProcess(ctx context.Context, base model.Workload, phase string, limit time.Duration) error {
-	plan := p.plans[base.Host]
-	list := plan.Workloads
-	if phase == "final" {
-		list = plan.Final
-	}
-	i := slices.IndexFunc(list, func(w model.Workload) bool { return w.Name == base.Name })
-	host, ok := p.r.bed.Testbed.Host(base.Host)
-	if i < 0 || !ok {
-		return fmt.Errorf("no such workload or host")
-	}
-	w := list[i]
-	var broken error // the first line that was no operation
-	pr, err := proc.Start(proc.Spec{Host: host, Dir: filepath.Join(p.r.dir, "work", string(base.Host)), Env: env(w.Env, p.r.s.start),
-		Argv: w.Command, LogPath: filepath.Join(p.r.dir, record.LogsDir, fmt.Sprintf("%s-%s.log", base.Host, w.Name)), Input: true,
-		OnStdout: func(_ time.Time, line string) {
-			var op model.Operation
-			if err := json.Unmarshal([]byte(line), &op); err != nil || op.Type == "" {
-				if broken == nil {
-					broken = fmt.Errorf("it printed a line that is no operation: %.200q", line)
-				}
-				return
-			}
-			p.r.rec.Append(record.HistoryFile, record.Entry{Workload: w.Name, Operation: op})
-		}})
-	if err != nil {
-		return err
-	}
-	t := time.NewTimer(limit)
-	defer t.Stop()
-	hung := false
-	select {
-	case <-pr.Done():
-	case <-ctx.Done():
-	case <-t.C:
-		hung = true
-	}
-	pr.CloseInput()
-	if hung { // end of input was the last polite request
-		select {
-		case <-pr.Done():
-		case <-time.After(stopLimit):
-		}
-	}
-	x, err := pr.Stop(stopLimit) // also ends what it left behind
-	switch {
-	case ctx.Err() != nil:
-		return nil
-	case hung:
-		p.mu.Lock()
-		p.hung = append(p.hung, fmt.Sprintf("%s %s on %s did not end within %v", phase, w.Name, base.Host, limit))
-		p.mu.Unlock()
-		return nil
-	case err != nil:
-		return err
-	case broken != nil:
-		return broken
-	case status(x) != 0:
-		return fmt.Errorf("it ended with %s; what it said is in %s", x, record.LogsDir)
-	}
-	return nil
 }
 
 // exits returns the exits so far and the workloads that hung, sorted; exits
@@ -314,21 +374,34 @@ func (p *processes) exits() ([]record.Exit, []string) {
 
 // stopAll ends every server process and removes the target's data.
 func (p *processes) stopAll() {
+	p.stopServers(stopLimit)
+	if p.control != nil {
+		p.control.close()
+	}
+	if p.stop != nil {
+		p.stop()
+	}
+	p.tails.Wait()
+	if p.logs != nil {
+		p.logs.flush()
+	}
+	os.RemoveAll(p.work())
+}
+
+// stopServers ends the servers, the last one started first.
+func (p *processes) stopServers(limit time.Duration) {
 	p.mu.Lock()
 	p.closing = true
 	servers := slices.Clone(p.servers)
 	p.mu.Unlock()
 	var wg sync.WaitGroup
 	for _, s := range servers {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			if _, err := s.Stop(stopLimit); err != nil {
+		wg.Go(func() {
+			if _, err := s.Stop(limit); err != nil {
 				p.r.s.Note("%v", err)
 			}
-		}()
+		})
 	}
 	wg.Wait()
 	p.wg.Wait()
-	os.RemoveAll(filepath.Join(p.r.dir, "work"))
 }

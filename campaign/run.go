@@ -10,6 +10,7 @@ import (
 
 	"netsplit/campaign/fabric"
 	"netsplit/campaign/record"
+	"netsplit/campaign/target"
 	"netsplit/explorer"
 	"netsplit/inference"
 	"netsplit/inference/pcap"
@@ -19,19 +20,19 @@ import (
 
 // run is one execution of a target under one scenario.
 type run struct {
-	work      Work
-	target    *model.Target // settings filled in; templates are expanded per host
-	targetDir string        // of the target file
-	bin       string        // of helper programs
-	bed       *Bed
-	dir       string
-	rec       *record.Writer
-	s         *session
-	procs     *processes
-	probes    *probes
-	cost      model.Cost
-	metrics   Metrics
-	version   string
+	work    Work
+	target  *model.Target      // settings filled in; templates are expanded per host
+	expand  target.ExpandInput // what does not change from run to run
+	cache   string             // where the target's templates are kept
+	bed     *Bed
+	dir     string
+	rec     *record.Writer
+	s       *session
+	procs   *processes
+	probes  *probes
+	cost    model.Cost
+	metrics Metrics
+	version string
 }
 
 // execute goes through the phases of a run in order. Whatever happens, the
@@ -43,9 +44,9 @@ func (r *run) execute(ctx context.Context) (ev record.Evidence, err error) {
 	}
 	err = r.guarded(ctx, &ev, began)
 	r.procs.stopAll()
-	err = errors.Join(err, r.bed.calm(context.WithoutCancel(ctx)), r.s.packets.Close(), r.rec.Close())
+	err = errors.Join(err, r.bed.sweep(), r.bed.calm(context.WithoutCancel(ctx)), r.s.packets.Close(), r.rec.Close())
 	ev.Ended = time.Now()
-	r.cost.Ours = ev.Ended.Sub(began) - r.cost.Start - r.cost.Workload - r.cost.Recover
+	r.cost.Ours = ev.Ended.Sub(began) - r.cost.Template - r.cost.Start - r.cost.Settle - r.cost.Workload - r.cost.Recover
 	ev.Cost = r.cost
 	return ev, errors.Join(err, ctx.Err())
 }
@@ -66,18 +67,23 @@ func (r *run) phases(ctx context.Context, ev *record.Evidence, began time.Time) 
 	if err := r.bed.ensure(ctx); err != nil {
 		return err
 	}
+	t := time.Now()
+	if err := r.procs.makeTemplate(ctx); err != nil {
+		r.s.Fail("%v", err)
+		r.collect(ctx, ev)
+		return nil
+	}
+	r.cost.Template = time.Since(t)
 	// The taps are open before the target starts, so that the pipeline sees
 	// every connection from its first packet.
 	fault := r.work.Scenario.Strategy != model.StrategyClean
 	if err := r.bed.tap(ctx, r.s, r.watched(), fault); err != nil {
 		return err
 	}
-	t := time.Now()
 	r.s.Mark(model.EventStart)
 	if pending := r.procs.start(ctx); len(pending) > 0 {
 		r.s.Fail("the target did not become stable within %v: %s", r.target.Timing.Settle, joined(pending))
 	}
-	r.cost.Start = time.Since(t)
 
 	if r.s.whole() {
 		t = time.Now()
@@ -279,7 +285,7 @@ func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 	ev.Messages = s.messages
 	ev.GateDelay = delayStats(s.delays)
 	ev.Retransmits = s.retransmits
-	ev.ProbeCost = time.Duration(r.probes.cost.Load())
+	ev.ProbeCost, ev.Probes = time.Duration(r.probes.cost.Load()), int(r.probes.asked.Load())
 	ev.MaxLost, ev.MaxWindow = r.work.Spec.MaxLost, r.work.Spec.MaxWindow
 }
 

@@ -9,17 +9,19 @@ import (
 	"time"
 
 	"netsplit/campaign/record"
+	"netsplit/campaign/target"
 	"netsplit/deploy/lab"
 	"netsplit/model"
 )
 
 // labRunner runs work items on the beds it was given, one run per bed.
 type labRunner struct {
-	s         *Service
-	target    *model.Target
-	targetDir string
-	beds      chan *Bed
-	n         int // beds
+	s      *Service
+	target *model.Target
+	expand target.ExpandInput // what is the same for every run
+	cache  string             // where templates are kept
+	beds   chan *Bed
+	n      int // beds
 }
 
 // Run implements Runner.
@@ -34,7 +36,7 @@ func (r *labRunner) Run(ctx context.Context, w Work) (model.RunSummary, error) {
 
 	dir := r.s.runDir(w.Campaign, w.Run)
 	began := time.Now()
-	one := &run{work: w, target: r.target, targetDir: r.targetDir, bin: r.s.cfg.BinDir, bed: bed, dir: dir,
+	one := &run{work: w, target: r.target, expand: r.expand, cache: r.cache, bed: bed, dir: dir,
 		metrics: r.s.metrics, version: r.s.cfg.Version}
 	ev, err := one.execute(ctx)
 	if ctx.Err() != nil {
@@ -80,7 +82,10 @@ const switchLimit = 15 * time.Second
 // runnerOn makes the beds of a campaign: n labs of its own, or the outside
 // testbed. The function it returns takes the labs down again.
 func (s *Service) runnerOn(ctx context.Context, campaign string, t *model.Target, dir string, n int) (*labRunner, func(), error) {
-	r := &labRunner{s: s, target: t, targetDir: dir}
+	r := &labRunner{s: s, target: t}
+	if err := r.software(ctx, dir); err != nil {
+		return nil, nil, err
+	}
 	if s.outside != nil {
 		r.beds, r.n = make(chan *Bed, 1), 1
 		if err := s.claimOutside(campaign); err != nil {

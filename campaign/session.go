@@ -95,6 +95,14 @@ func (s *session) Note(format string, args ...any) {
 	s.carryOut(at, nil, s.event(at, model.Event{Kind: model.EventNote, Note: fmt.Sprintf(format, args...)}))
 }
 
+// NodeDone enters what a workload did to a server process.
+func (s *session) NodeDone(a model.NodeAction) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.now()
+	s.carryOut(at, nil, s.event(at, model.Event{Kind: model.EventNode, Node: &a}))
+}
+
 // Tick enters the passing of time.
 func (s *session) Tick() {
 	s.mu.Lock()

@@ -222,6 +222,9 @@ func (c *Client) Close() error {
 	}
 }
 
+// PID is the agent's process number on this machine.
+func (c *Client) PID() int { return c.cmd.Process.Pid }
+
 func (c *Client) kill() { _ = c.cmd.Process.Kill() }
 
 // Command runs a command on a host through its exec prefix and returns its

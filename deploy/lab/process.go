@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -93,14 +94,27 @@ func pidsInNetns(links map[string]bool) []int {
 	return out
 }
 
-// killInNetns kills every process in the namespaces, again and again until
-// none is left: one that forks meanwhile is caught in the next round.
-func killInNetns(links map[string]bool) error {
+// Sweep kills every process on the lab's hosts, except those given: what a
+// system under test left running that is in nobody's session any more.
+func (l *Lab) Sweep(except ...int) error {
+	links := map[string]bool{}
+	for _, h := range l.st.Hosts {
+		if link, ok := netnsLink(netnsPath(h.Netns)); ok {
+			links[link] = true
+		}
+	}
+	return killInNetns(links, except...)
+}
+
+// killInNetns kills every process in the namespaces but those excepted, again
+// and again until none is left: one that forks meanwhile is caught in the next
+// round.
+func killInNetns(links map[string]bool, except ...int) error {
 	if len(links) == 0 {
 		return nil
 	}
 	for deadline := time.Now().Add(10 * time.Second); ; {
-		left := pidsInNetns(links)
+		left := slices.DeleteFunc(pidsInNetns(links), func(pid int) bool { return slices.Contains(except, pid) })
 		if len(left) == 0 {
 			return nil
 		}

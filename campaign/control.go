@@ -1,0 +1,181 @@
+package campaign
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"netsplit/campaign/proc"
+	"netsplit/model"
+)
+
+// ControlEnv names the environment variable in which workloads find the socket
+// that takes node actions.
+const ControlEnv = "NETSPLIT_CONTROL"
+
+// actionLimit is how long a server may take to stop when a workload asks.
+const actionLimit = 20 * time.Second
+
+// control takes node actions from workloads over a Unix socket: one line
+// "verb process host", answered by one line, "ok" or what is wrong.
+type control struct {
+	p   *processes
+	dir string
+	l   net.Listener
+	wg  sync.WaitGroup
+}
+
+func (p *processes) listen() (*control, error) {
+	// Socket paths hold 107 bytes (unix(7)): too few for most run directories.
+	dir, err := os.MkdirTemp("", "netsplit-")
+	if err != nil {
+		return nil, fmt.Errorf("folder of the control socket: %w", err)
+	}
+	c := &control{p: p, dir: dir}
+	if c.l, err = net.Listen("unix", filepath.Join(dir, "control")); err != nil {
+		os.RemoveAll(dir)
+		return nil, err
+	}
+	c.wg.Go(c.serve)
+	return c, nil
+}
+
+func (c *control) path() string { return filepath.Join(c.dir, "control") }
+
+func (c *control) close() {
+	c.l.Close()
+	c.wg.Wait()
+	os.RemoveAll(c.dir)
+}
+
+func (c *control) serve() {
+	for {
+		conn, err := c.l.Accept()
+		if err != nil {
+			return
+		}
+		c.wg.Go(func() {
+			defer conn.Close()
+			_ = conn.SetDeadline(time.Now().Add(actionLimit + 10*time.Second))
+			line, err := bufio.NewReader(conn).ReadString('\n')
+			if err != nil {
+				return
+			}
+			answer := "ok"
+			if err := c.act(strings.Fields(line)); err != nil {
+				answer = err.Error()
+			}
+			fmt.Fprintln(conn, strings.ReplaceAll(answer, "\n", " "))
+		})
+	}
+}
+
+func (c *control) act(words []string) error {
+	if len(words) != 3 {
+		return fmt.Errorf("want three words, such as: stop redis n1")
+	}
+	a := model.NodeAction{Verb: model.NodeVerb(words[0]), Process: words[1], Host: model.NodeID(words[2])}
+	if err := c.p.act(a); err != nil {
+		return fmt.Errorf("%s %s on %s: %w", a.Verb, a.Process, a.Host, err)
+	}
+	return nil
+}
+
+// act does something to a server process and enters it in the record.
+func (p *processes) act(a model.NodeAction) error {
+	p.mu.Lock()
+	if p.closing {
+		p.mu.Unlock()
+		return fmt.Errorf("the run is over")
+	}
+	var s *server
+	for _, x := range p.servers {
+		if x.host == a.Host && x.name == a.Process {
+			s = x // the last one started
+		}
+	}
+	p.mu.Unlock()
+	known := slices.ContainsFunc(p.r.target.Processes, func(q model.Process) bool {
+		return q.Name == a.Process && slices.Contains(q.Hosts, a.Host) && !q.Once
+	})
+	if !known {
+		return fmt.Errorf("target %s has no such server there", p.r.target.Name)
+	}
+	running := s != nil && !ended(s.Proc)
+	switch a.Verb {
+	case model.NodeStart:
+		if running {
+			return fmt.Errorf("it runs already")
+		}
+		if err := p.server(a.Host, a.Process); err != nil {
+			return err
+		}
+	case model.NodeStop, model.NodeKill, model.NodePause, model.NodeResume:
+		if !running {
+			return fmt.Errorf("it does not run")
+		}
+		if err := p.signal(s, a.Verb); err != nil {
+			return err
+		}
+	default:
+		return fmt.Errorf("unknown verb: use start, stop, kill, pause or resume")
+	}
+	p.r.s.NodeDone(a)
+	return nil
+}
+
+func (p *processes) signal(s *server, verb model.NodeVerb) error {
+	switch verb {
+	case model.NodePause:
+		return s.Signal(syscall.SIGSTOP)
+	case model.NodeResume:
+		return s.Signal(syscall.SIGCONT)
+	}
+	p.mu.Lock()
+	s.asked = true
+	p.mu.Unlock()
+	var err error
+	if verb == model.NodeStop {
+		_, err = s.Stop(actionLimit)
+	} else {
+		_, err = s.Kill()
+	}
+	return err
+}
+
+func ended(p *proc.Proc) bool {
+	select {
+	case <-p.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// AskNode asks the run whose control socket is named for a node action.
+func AskNode(socket string, a model.NodeAction) error {
+	conn, err := net.DialTimeout("unix", socket, 5*time.Second)
+	if err != nil {
+		return fmt.Errorf("the run does not listen any more: %w", err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(actionLimit + 15*time.Second))
+	if _, err := fmt.Fprintf(conn, "%s %s %s\n", a.Verb, a.Process, a.Host); err != nil {
+		return err
+	}
+	answer, err := bufio.NewReader(conn).ReadString('\n')
+	if err != nil {
+		return fmt.Errorf("no answer from the run: %w", err)
+	}
+	if answer = strings.TrimSpace(answer); answer != "ok" {
+		return fmt.Errorf("%s", answer)
+	}
+	return nil
+}

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"netsplit/campaign"
+	"netsplit/model"
+)
+
+// nodeCommand is what a workload calls to act on the servers of its run.
+func nodeCommand() *cobra.Command {
+	c := &cobra.Command{Use: "node", Short: "in a workload: start, stop, kill, pause or resume a server process of the run",
+		Long: "In a workload: acts on a server process of the run, by the names of the target file.\n" +
+			"It returns when that is done. The run is found by the environment variable " + campaign.ControlEnv + ", which workloads are given."}
+	for verb, short := range map[model.NodeVerb]string{
+		model.NodeStart:  "start a server that does not run; not waiting until it is ready",
+		model.NodeStop:   "stop a server: SIGTERM, after a while SIGKILL",
+		model.NodeKill:   "crash a server: SIGKILL",
+		model.NodePause:  "pause a server: SIGSTOP",
+		model.NodeResume: "resume a paused server: SIGCONT",
+	} {
+		c.AddCommand(&cobra.Command{Use: string(verb) + " PROCESS HOST", Short: short, Args: exactArgs(2, "a process of the target and its host"),
+			RunE: func(_ *cobra.Command, args []string) error {
+				socket := os.Getenv(campaign.ControlEnv)
+				if socket == "" {
+					return usage("%s is not set: this command is for workloads of a run", campaign.ControlEnv)
+				}
+				return campaign.AskNode(socket, model.NodeAction{Verb: verb, Process: args[0], Host: model.NodeID(args[1])})
+			}})
+	}
+	return c
+}

@@ -1,0 +1,70 @@
+package service
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"netsplit/e2e/harness"
+	"netsplit/model"
+)
+
+// TestSetUpTemplateAndNodeActions runs a target whose scripts fail where
+// set-up commands, templates, host names or directories are not as they say.
+func TestSetUpTemplateAndNodeActions(t *testing.T) {
+	harness.LeavesNothing(t)
+	cache := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", cache)
+	dir := t.TempDir()
+	r := harness.Run(t, "campaign", "testdata/setup", "--strategy", "random", "--clean", "2", "--faults", "1", "--seed", "5", "--runs-dir", dir)
+	id := harness.CampaignID(t, r)
+	runs := harness.Records(t, dir, id)
+	if len(runs) != 3 {
+		t.Fatalf("%d runs: %s", len(runs), r)
+	}
+	for i, rec := range runs {
+		v := rec.Verdict
+		if v.Value != model.VerdictFail || len(v.Failures) != 1 || v.Failures[0].Check != "fatal-log" {
+			t.Fatalf("run %d: only the marked line of the log file is to fail: %+v", i+1, v)
+		}
+		if made := rec.Cost.Template > 0; i == 0 && rec.Cost.Template < rec.Cost.Start || i > 0 && rec.Cost.Template > rec.Cost.Workload {
+			t.Errorf("run %d: template made: %v, %v", i+1, made, rec.Cost)
+		}
+		var line struct {
+			Host, File, Line string
+			Context          []string
+		}
+		b, err := os.ReadFile(filepath.Join(dir, id, rec.Run, "loglines.jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal([]byte(strings.SplitN(string(b), "\n", 2)[0]), &line); err != nil || line.Line != "ERROR: marked" ||
+			len(line.Context) != 2 || line.File != "log/sub/"+line.Host+".log" {
+			t.Errorf("log line %s: %v", b, err)
+		}
+		events, err := os.ReadFile(filepath.Join(dir, id, rec.Run, "events.jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(events), `"k":"node"`); n != 6 {
+			t.Errorf("%d node actions in the record, want 6", n)
+		}
+	}
+
+	// A template that somebody changed is not used.
+	kept, err := filepath.Glob(filepath.Join(cache, "netsplit", "templates", "setup", "template-*", "hosts", "n1", "data", "formatted"))
+	if err != nil || len(kept) != 1 {
+		t.Fatalf("templates: %v %v", kept, err)
+	}
+	if err := os.WriteFile(kept[0], []byte("n7\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r = harness.Run(t, "campaign", "testdata/setup", "--strategy", "random", "--clean", "1", "--faults", "1", "--seed", "5", "--runs-dir", dir)
+	for _, rec := range harness.Records(t, dir, harness.CampaignID(t, r)) {
+		if rec.Verdict.Value != model.VerdictUnknown || !strings.Contains(rec.Verdict.Reason, "was changed since it was made") {
+			t.Errorf("from a damaged template: %+v", rec.Verdict)
+		}
+	}
+}
