@@ -21,8 +21,10 @@ type Record struct {
 	// WorkloadStart and WorkloadEnd bound the workload.
 	WorkloadStart, WorkloadEnd time.Duration
 
-	History      []Op
-	Exits        []ProcessExit
+	History []Op
+	Exits   []ProcessExit
+	// Actions are what workloads did to server processes.
+	Actions      []NodeAction
 	LogLines     []LogLine
 	Observations []model.Observation
 	// Proof is nil if there was no cut.
@@ -53,6 +55,13 @@ type Op struct {
 	model.Operation
 }
 
+// NodeAction is something a workload did to a server process, entered when it
+// was done.
+type NodeAction struct {
+	At time.Duration `json:"at"`
+	model.NodeAction
+}
+
 // ProcessExit is a server process of the target that ended during a run.
 type ProcessExit struct {
 	Host    model.NodeID  `json:"host"`
@@ -72,6 +81,10 @@ type LogLine struct {
 	Process string        `json:"process"`
 	At      time.Duration `json:"at"`
 	Line    string        `json:"line"`
+	// Context are the lines after it that belong to it: its stack trace.
+	Context []string `json:"context,omitempty"`
+	// File is the log file it stood in; "" for what the process printed.
+	File string `json:"file,omitempty"`
 }
 
 // Recovery says how the target came back after heal (after the end of the
@@ -110,8 +123,6 @@ type checker struct {
 // outcome is what a checker says about a run.
 type outcome struct {
 	failures []model.Failure
-	// legal counts operations that had a right to fail.
-	legal int
 	// unknown says why the checker could not decide; "" if it did.
 	unknown string
 }
@@ -159,7 +170,7 @@ func lookup(name string) (checker, bool) {
 // registry returns the checkers sorted by name.
 func registry() []checker {
 	return []checker{
-		fatalLog(), lostWrites(), processDied(), recovery(), resurrected(), twoLeaders(), workloadHang(),
+		fatalLog(), lostWrites(), operations(), processDied(), recovery(), resurrected(), twoLeaders(), workloadHang(),
 	}
 }
 
@@ -201,12 +212,11 @@ func Judge(r Record) model.Verdict {
 			}
 			v.Failures = append(v.Failures, f)
 		}
-		v.Legal += o.legal
 		if o.unknown != "" {
 			unknown = append(unknown, fmt.Sprintf("check %s could not decide: %s", spec.Name, o.unknown))
 		}
 	}
-	v.Legal += legalOps(&r)
+	v.Excuses, v.Legal = excuses(&r)
 	sortFailures(v.Failures)
 	fault := r.Scenario.Strategy != model.StrategyClean && r.Scenario.Strategy != ""
 	switch {

@@ -11,19 +11,6 @@ import (
 // finalPrefix marks operations made after recovery, to judge with.
 const finalPrefix = "final-"
 
-// legalOps counts operations of the workload that were refused or went
-// without an answer. They are no failures: without a quorum, an operation has
-// a right to fail, and one without an answer is neither lost nor acknowledged.
-func legalOps(r *Record) int {
-	n := 0
-	for _, o := range r.History {
-		if (o.Type == model.OpFail || o.Type == model.OpInfo) && !strings.HasPrefix(o.F, finalPrefix) {
-			n++
-		}
-	}
-	return n
-}
-
 // ordered returns the operations with one of the given functions, by time.
 func ordered(r *Record, fs ...string) []Op {
 	var out []Op

@@ -16,6 +16,7 @@ import (
 // What the final read has or does not have is counted the dumb way too.
 func TestJudgeTakesAnyRecord(t *testing.T) {
 	target := &model.Target{
+		Nodes: []model.NodeID{"n1", "n2", "n3"}, Clients: []model.NodeID{"", "c1"},
 		Stable:    []model.Condition{{Name: "joined"}},
 		Processes: []model.Process{{Name: "server"}},
 		Logs:      model.LogPatterns{Fatal: []string{"FATAL"}},
@@ -99,6 +100,100 @@ func dumbLost(r Record) int {
 	return n
 }
 
+func randomNeeds(rng *rand.Rand) []model.Need {
+	all := []model.NodeID{"c1", "n1", "n2", "n3"}
+	var out []model.Need
+	for range rng.IntN(3) {
+		n := model.Need{Via: all[rng.IntN(len(all))], From: all[1 : 2+rng.IntN(3)]}
+		n.Count = rng.IntN(len(n.From) + 1)
+		out = append(out, n)
+	}
+	return out
+}
+
+// TestLegalByHand judges random operations under random cuts and stops, and
+// asks of every millisecond of each by hand whether what it needs was there.
+func TestLegalByHand(t *testing.T) {
+	nodes := []model.NodeID{"n1", "n2", "n3"}
+	hosts := append([]model.NodeID{"c1"}, nodes...)
+	target := &model.Target{Nodes: nodes, Clients: hosts[:1], Processes: []model.Process{{Name: "server", Hosts: nodes}},
+		Checks: []model.CheckSpec{{Name: "operations", Class: model.Broken, With: map[string]string{"stopping": "0s", "before": "3ms", "grace": "2ms"}}}}
+	const ms = time.Millisecond
+	seen := map[bool]int{}
+	for seed := range uint64(3000) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		r := Record{Target: target, Bounds: NoBounds(), Scenario: model.Scenario{Strategy: model.StrategyRandom, Isolate: hosts[rng.IntN(4)]}}
+		cut, heal := rng.IntN(60)+1, 0
+		var links []model.Link
+		if rng.IntN(4) > 0 {
+			shapes := []model.Shape{model.Complete, model.Simplex, model.Partial}
+			p := model.Partition{Shape: shapes[rng.IntN(3)], Effect: model.Drop}
+			perm := rng.Perm(4)
+			for i, n := 0, 0; i < 2; i++ {
+				g := []model.NodeID{hosts[perm[n]], hosts[perm[n+1]]}
+				if i == 1 && p.Shape == model.Partial {
+					g = g[:1]
+				}
+				p.Groups, n = append(p.Groups, g), n+2
+			}
+			r.Scenario.Partition = p
+			links = p.Links()
+			r.Proof = &model.Proof{CutAt: time.Duration(cut) * ms}
+			if heal = 1000; rng.IntN(4) > 0 {
+				heal = cut + rng.IntN(40)
+				r.Proof.HealAt = time.Duration(heal) * ms
+			}
+		}
+		stop, start, down := rng.IntN(60)+1, 1000, nodes[rng.IntN(3)]
+		if rng.IntN(3) == 0 {
+			stop = 2000
+		} else {
+			r.Actions = append(r.Actions, NodeAction{time.Duration(stop) * ms, model.NodeAction{Verb: model.NodeKill, Process: "server", Host: down}})
+			if rng.IntN(3) > 0 {
+				start = stop + 1 + rng.IntN(30)
+				r.Actions = append(r.Actions, NodeAction{time.Duration(start) * ms, model.NodeAction{Verb: model.NodeStart, Process: "server", Host: down}})
+			}
+		}
+		from := rng.IntN(80) + 4
+		to := from + rng.IntN(20)
+		needs := randomNeeds(rng)
+		r.History = []Op{{"w", model.Operation{Type: model.OpInvoke, F: "read", Time: time.Duration(from) * ms, Needs: needs}},
+			{"w", model.Operation{Type: model.OpFail, F: "read", Time: time.Duration(to) * ms}}}
+
+		want := len(needs) == 0
+		for at := from - 3; at <= to; at++ {
+			for _, n := range needs {
+				have := 0
+				for _, h := range n.From {
+					there := true
+					if at >= cut && at < heal && r.Proof != nil && h != n.Via {
+						for _, l := range links {
+							if l == (model.Link{Src: h, Dst: n.Via}) || l == (model.Link{Src: n.Via, Dst: h}) {
+								there = false
+							}
+						}
+					}
+					if at >= stop && at < start+2 && (h == down || n.Via == down) {
+						there = false
+					}
+					if there {
+						have++
+					}
+				}
+				want = want || have < n.Count
+			}
+		}
+		v := Judge(r)
+		if got := v.Legal == 1; got != want || got == (len(v.Failures) == 1) || v.Legal+len(v.Failures) != 1 {
+			t.Fatalf("seed %d: by hand legal is %v; judged %+v\ncut %d heal %d %v; %s down %d to %d; needs %v from %d to %d", seed, want, v, cut, heal, links, down, stop, start, needs, from, to)
+		}
+		seen[want]++
+	}
+	if seen[true] < 300 || seen[false] < 300 {
+		t.Errorf("too little was tried: %v", seen)
+	}
+}
+
 func randomRecord(rng *rand.Rand, target *model.Target) Record {
 	hosts := []model.NodeID{"n1", "n2", "n3", ""}
 	host := func() model.NodeID { return hosts[rng.IntN(len(hosts))] }
@@ -109,10 +204,14 @@ func randomRecord(rng *rand.Rand, target *model.Target) Record {
 	r := Record{Target: target, Scenario: model.Scenario{Strategy: model.StrategyRandom, Isolate: host()}, CutReached: rng.IntN(4) > 0, Bounds: NoBounds()}
 	for range rng.IntN(25) {
 		r.History = append(r.History, Op{Workload: "w", Operation: model.Operation{Process: rng.IntN(2), Type: types[rng.IntN(len(types))],
-			F: fs[rng.IntN(len(fs))], Key: fmt.Sprint("k", rng.IntN(6)), Value: "master n1=NORMAL k2=LEFT", Time: tick(), Node: host()}})
+			F: fs[rng.IntN(len(fs))], Key: fmt.Sprint("k", rng.IntN(6)), Value: "master n1=NORMAL k2=LEFT", Time: tick(), Node: host(), Needs: randomNeeds(rng)}})
 		if rng.IntN(2) == 0 {
 			r.Observations = append(r.Observations, model.Observation{At: tick(), Value: string(host()), Message: rng.Uint64N(9),
 				Var: model.VarRef{Name: []string{"leader", "view", "epoch"}[rng.IntN(3)], Node: host()}})
+		}
+		if rng.IntN(9) == 0 {
+			verbs := []model.NodeVerb{model.NodeStart, model.NodeStop, model.NodeKill, model.NodePause, model.NodeResume}
+			r.Actions = append(r.Actions, NodeAction{At: tick(), NodeAction: model.NodeAction{Verb: verbs[rng.IntN(len(verbs))], Process: "server", Host: host()}})
 		}
 		if rng.IntN(12) == 0 {
 			r.Exits = append(r.Exits, ProcessExit{Host: host(), Process: "server", At: tick(), Status: rng.IntN(200), Expected: rng.IntN(2) == 0})
@@ -124,6 +223,7 @@ func randomRecord(rng *rand.Rand, target *model.Target) Record {
 			r.Proof.HealAt = r.Proof.CutAt + time.Duration(rng.Int64N(int64(now)+1))
 		}
 	}
+	r.Scenario.Partition = model.Isolate(r.Scenario.Isolate, hosts, model.Drop)
 	if rng.IntN(8) == 0 {
 		r.Incomplete = []string{"the disk was full"}
 	}

@@ -23,13 +23,16 @@ import (
 //
 //	target      the checks, conditions and log patterns, as in a target file
 //	run         starts a record: strategy= isolate= cut= heal= wanted= leaked=
-//	            unproved not-reached incomplete=REASON hung=WORKLOAD
+//	            unproved not-reached incomplete=REASON hung=WORKLOAD release=V
+//	            groups=A+B/C (a partial cut of A and B from C) ended=TIME
 //	history     lines: TIME WORKLOAD/PROCESS TYPE F [KEY] [value=V] [error=E] [@NODE]
+//	            [needs=VIA:COUNT:HOST+HOST;...]
 //	            or: TIME-TIME every=STEP F PREFIX @NODE   acknowledged operations
 //	observe     lines: TIME VARIABLE@NODE VALUE [message=N]
 //	final       lines: VARIABLE@NODE VALUE
 //	exits       lines: TIME HOST PROCESS STATUS [expected]
-//	logs        lines: TIME HOST PROCESS TEXT
+//	actions     lines: TIME VERB PROCESS HOST
+//	logs        lines: TIME HOST PROCESS TEXT; a line that begins with "|" continues
 //	recovery    stable=TIME, or failed with lines that are pending
 //	judge       prints the verdict; max-lost= max-window=
 //	merge       lines: RUN STRATEGY [replay-of=RUN] SIGNATURE/CLASS ...; prints findings
@@ -65,7 +68,7 @@ func (s *story) do(t *testing.T, d *datadriven.TestData) string {
 		s.run(t, d)
 	case "history":
 		for _, l := range lines {
-			s.r.History = append(s.r.History, operations(t, l)...)
+			s.r.History = append(s.r.History, historyLine(t, l)...)
 		}
 	case "observe":
 		for _, l := range lines {
@@ -87,8 +90,18 @@ func (s *story) do(t *testing.T, d *datadriven.TestData) string {
 			st, _ := strconv.Atoi(f[3])
 			s.r.Exits = append(s.r.Exits, ProcessExit{At: at(t, f[0]), Host: model.NodeID(f[1]), Process: f[2], Status: st, Expected: len(f) > 4})
 		}
+	case "actions":
+		for _, l := range lines {
+			f := strings.Fields(l)
+			s.r.Actions = append(s.r.Actions, NodeAction{at(t, f[0]), model.NodeAction{Verb: model.NodeVerb(f[1]), Process: f[2], Host: model.NodeID(f[3])}})
+		}
 	case "logs":
 		for _, l := range lines {
+			if more, ok := strings.CutPrefix(l, "|"); ok {
+				last := &s.r.LogLines[len(s.r.LogLines)-1]
+				last.Context = append(last.Context, strings.ReplaceAll(more, "\\t", "\t"))
+				continue
+			}
 			f := strings.SplitN(l, " ", 4)
 			s.r.LogLines = append(s.r.LogLines, LogLine{At: at(t, f[0]), Host: model.NodeID(f[1]), Process: f[2], Line: f[3]})
 		}
@@ -134,6 +147,7 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) {
 			s.r.Scenario.Strategy = model.Strategy(v)
 		case "isolate":
 			s.r.Scenario.Isolate = model.NodeID(v)
+			s.r.Scenario.Partition = model.Isolate(s.r.Scenario.Isolate, append(slices.Clone(s.target.Nodes), s.target.Clients...), model.Drop)
 		case "cut":
 			p.CutAt, s.r.CutReached, s.r.Proof = at(t, v), true, &p
 		case "heal":
@@ -147,6 +161,18 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) {
 			p.Leaked, _ = strconv.Atoi(v)
 		case "unproved":
 			p.LeakKnown = false
+		case "groups":
+			var gs [][]model.NodeID
+			for _, g := range strings.Split(v, "/") {
+				var hosts []model.NodeID
+				for _, h := range strings.Split(g, "+") {
+					hosts = append(hosts, model.NodeID(h))
+				}
+				gs = append(gs, hosts)
+			}
+			s.r.Scenario.Partition = model.Partition{Shape: model.Partial, Effect: model.Drop, Groups: gs}
+		case "ended":
+			s.r.WorkloadEnd = at(t, v)
 		case "incomplete":
 			s.r.Incomplete = append(s.r.Incomplete, v)
 		case "hung":
@@ -170,7 +196,7 @@ func variable(s string) model.VarRef {
 	return model.VarRef{Name: name, Node: model.NodeID(node)}
 }
 
-func operations(t *testing.T, line string) []Op {
+func historyLine(t *testing.T, line string) []Op {
 	f := strings.Fields(line)
 	if a, b, ok := strings.Cut(f[0], "-"); ok { // a stretch
 		step := at(t, strings.TrimPrefix(f[1], "every="))
@@ -192,6 +218,8 @@ func operations(t *testing.T, line string) []Op {
 			o.Value = strings.ReplaceAll(x[6:], ",", " ")
 		case strings.HasPrefix(x, "error="):
 			o.Error = strings.ReplaceAll(x[6:], ",", " ")
+		case strings.HasPrefix(x, "needs="):
+			o.Needs = needs(t, x[6:])
 		case i == 0:
 			o.Key = x
 		default:
@@ -201,11 +229,33 @@ func operations(t *testing.T, line string) []Op {
 	return []Op{{w, o}}
 }
 
+func needs(t *testing.T, s string) []model.Need {
+	var out []model.Need
+	for _, one := range strings.Split(s, ";") {
+		f := strings.Split(one, ":")
+		if len(f) != 3 {
+			t.Fatalf("needs %q: want VIA:COUNT:HOST+HOST", one)
+		}
+		n := model.Need{Via: model.NodeID(f[0])}
+		n.Count, _ = strconv.Atoi(f[1])
+		for _, h := range strings.Split(f[2], "+") {
+			n.From = append(n.From, model.NodeID(h))
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
 func printVerdict(v model.Verdict) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", v.Value, v.Reason)
 	if v.Legal > 0 {
 		fmt.Fprintf(&b, "legal: %d\n", v.Legal)
+	}
+	for _, e := range v.Excuses {
+		if e.Why != noNeeds {
+			fmt.Fprintf(&b, "  %d %s %s at %q from %s to %s s: %s\n", e.Count, e.F, e.Error, e.Node, seconds(e.First), seconds(e.Last), e.Why)
+		}
 	}
 	for _, f := range v.Failures {
 		fmt.Fprintf(&b, "[%s] %s: %s (%d)\n  %s\n", f.Class, f.Check, f.Signature, f.Amount, f.Summary)

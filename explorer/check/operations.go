@@ -1,0 +1,405 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"netsplit/model"
+)
+
+// operations reports operations that failed although the network and the
+// servers gave them all that they need (CoFI §5.2.2: 28 of 33 false positives
+// came from expecting success of operations that had to fail).
+func operations() checker {
+	return checker{
+		name: "operations",
+		help: "an operation with needs that failed although each of them was met from invoke to answer; one that had a right to fail is counted as legal, with the reason",
+		with: map[string]setting{
+			"ops":      {def: "", help: "f of the operations to judge, separated by commas; none named: every operation with needs"},
+			"info":     {def: "false", kind: "bool", help: "true: an operation without an answer (info, or no line at all) is judged like one that failed"},
+			"legal":    {def: "", help: "first words of errors that are legal whatever was reached"},
+			"before":   {def: "0s", kind: "duration", help: "how long before the invocation a need that was not met still excuses the operation"},
+			"notice":   {def: "0s", kind: "duration", help: "how long the system may take to notice that a host it may use is cut off or down (failure detector): operations in that time are excused"},
+			"recover":  {def: "0s", kind: "duration", help: "how long the system may take after heal, or after a start, to use that host again: operations in that time are excused"},
+			"stopping": {def: "5s", kind: "duration", help: "how long before a workload's stop of a server was done it may have begun"},
+			"grace":    {def: "0s", kind: "duration", help: "how long a server that a workload started takes to serve"},
+		},
+		run: func(r *Record, s settings) outcome {
+			var out outcome
+			by := map[string]*model.Failure{}
+			total := map[string]int{}
+			for _, c := range calls(r) {
+				total[c.f]++
+			}
+			for _, c := range judged(r, s) {
+				if c.bad != "" && out.unknown == "" {
+					out.unknown = fmt.Sprintf("%s at %.3f s: %s", c.f, c.invoked.Seconds(), c.bad)
+				}
+				if c.excuse != "" || c.bad != "" {
+					continue
+				}
+				sig := c.signature(r)
+				f := by[sig]
+				if f == nil {
+					f = &model.Failure{Signature: sig, Summary: fmt.Sprintf("of %d %s %s although all they need was reached, the first at %s s: %s",
+						total[c.f], "operations "+c.f, c.how(), seconds(c.done), c.last())}
+					by[sig] = f
+				}
+				f.Amount++
+				if len(f.Detail) < 10 {
+					f.Detail = append(f.Detail, c.detail())
+				}
+			}
+			for _, f := range by {
+				f.Summary = fmt.Sprintf("%d %s", f.Amount, f.Summary)
+			}
+			out.failures = collect(by)
+			return out
+		},
+	}
+}
+
+// call is an operation with its answer.
+type call struct {
+	workload string
+	process  int
+	f, key   string
+	node     model.NodeID // that was asked, or that answered
+	typ      model.OpType // of the answer; OpInvoke: there was none
+	err      string
+	invoked  time.Duration
+	done     time.Duration
+	needs    []model.Need
+	answered bool // false: no line of an answer
+
+	excuse string   // why it had a right to fail; "": it had none
+	bad    string   // why nobody can say
+	met    []string // of each need, what was reached
+}
+
+// calls pairs each invocation with its answer, per workload and process, by
+// the time of the invocation. An answer without an invocation is a call by
+// itself.
+func calls(r *Record) []call {
+	type who struct {
+		workload string
+		process  int
+	}
+	h := slices.Clone(r.History)
+	slices.SortStableFunc(h, func(a, b Op) int {
+		return cmp.Or(cmp.Compare(a.Time, b.Time), strings.Compare(a.Workload, b.Workload), cmp.Compare(a.Process, b.Process))
+	})
+	end := r.WorkloadEnd
+	open := map[who]int{}
+	var out []call
+	for _, o := range h {
+		end = max(end, o.Time)
+		k := who{o.Workload, o.Process}
+		i, is := open[k]
+		if o.Type != model.OpInvoke && is && out[i].f == o.F {
+			c := &out[i]
+			c.typ, c.err, c.done, c.answered = o.Type, o.Error, o.Time, true
+			c.node, c.key = cmp.Or(o.Node, c.node), cmp.Or(c.key, o.Key)
+			if len(c.needs) == 0 {
+				c.needs = o.Needs
+			}
+			delete(open, k)
+			continue
+		}
+		c := call{workload: o.Workload, process: o.Process, f: o.F, key: o.Key, node: o.Node, typ: o.Type, err: o.Error, invoked: o.Time, done: o.Time, needs: o.Needs, answered: true}
+		if o.Type == model.OpInvoke {
+			c.answered = false
+			open[k] = len(out)
+		}
+		out = append(out, c)
+	}
+	for i := range out {
+		if !out[i].answered {
+			out[i].done = max(end, out[i].invoked)
+		}
+	}
+	return out
+}
+
+// judged returns the calls that failed, or have no answer, each with its
+// excuse, or why there is none.
+func judged(r *Record, s settings) []call {
+	ds := disturbances(r, s.duration("stopping"), s.duration("grace"))
+	ops, legal := s.list("ops"), s.list("legal")
+	var out []call
+	for _, c := range calls(r) {
+		if c.typ == model.OpOK {
+			continue
+		}
+		switch {
+		case !c.answered && (!s.bool("info") || len(c.needs) == 0):
+			continue // one that hangs is a matter of workload-hang
+		case len(c.needs) == 0:
+			c.excuse = noNeeds
+		case len(ops) > 0 && !slices.Contains(ops, c.f):
+			c.excuse = "the check judges other operations"
+		case c.typ != model.OpFail && !s.bool("info"):
+			c.excuse = "nobody knows whether it happened"
+		case slices.Contains(legal, errorWord(c.err)):
+			c.excuse = errorWord(c.err) + " is legal by the target file"
+		default:
+			c.judge(r, s, ds)
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+const noNeeds = "the workload does not say what it needs"
+
+func (c *call) judge(r *Record, s settings, ds []disturbance) {
+	for _, n := range c.needs {
+		if c.bad = badNeed(n, r.Target); c.bad != "" {
+			return
+		}
+	}
+	from, to := c.invoked-s.duration("before"), c.done
+	for _, n := range c.needs {
+		_, hosts, because := worst(n, ds, from, to)
+		c.met = append(c.met, fmt.Sprintf("%s reached %d of %d (%s), needed %d", n.Via, len(hosts), len(needHosts(n)), words(hosts), n.Count))
+		if len(hosts) < n.Count && c.excuse == "" {
+			c.excuse = fmt.Sprintf("%s reached %d of %s and needed %d: %s", n.Via, len(hosts), words(needHosts(n)), n.Count, strings.Join(because, ", "))
+		}
+	}
+	if c.excuse != "" {
+		return
+	}
+	rules := []struct {
+		within time.Duration
+		since  func(d *disturbance) time.Duration
+		why    string
+	}{
+		{s.duration("notice"), func(d *disturbance) time.Duration { return d.from }, "the system has " + s["notice"] + " to notice that %s no longer reaches %s: %s"},
+		{s.duration("recover"), func(d *disturbance) time.Duration { return d.to }, "the system has " + s["recover"] + " until %s uses %s again: %s, over by then"},
+	}
+	for _, rule := range rules {
+		for i := range ds {
+			d := &ds[i]
+			via, host, ok := c.touched(d)
+			if since := rule.since(d); ok && rule.within > 0 && since < forever && from <= later(since, rule.within) && since <= to {
+				c.excuse = fmt.Sprintf(rule.why, via, host, d.what)
+				return
+			}
+		}
+	}
+}
+
+// touched says between whom of the operation's hosts a disturbance stands.
+func (c *call) touched(d *disturbance) (via, host model.NodeID, ok bool) {
+	for _, n := range c.needs {
+		for _, h := range needHosts(n) {
+			if d.apart(n.Via, h) {
+				return n.Via, h, true
+			}
+		}
+	}
+	return "", "", false
+}
+
+func later(at, by time.Duration) time.Duration {
+	if at > forever-by {
+		return forever
+	}
+	return at + by
+}
+
+// errorWord is the stable first word of an error.
+func errorWord(err string) string {
+	f := strings.Fields(err)
+	if len(f) == 0 {
+		return ""
+	}
+	return stable(strings.Trim(f[0], ":;,.()"))
+}
+
+// how says in which way the operation ended.
+func (c *call) how() string {
+	word := errorWord(c.err)
+	switch {
+	case !c.answered:
+		return "was never answered"
+	case c.typ == model.OpInfo && word == "":
+		return "had no answer"
+	case c.typ == model.OpInfo:
+		return "had no answer (" + word + ")"
+	case word == "":
+		return "failed"
+	}
+	return "failed with " + word
+}
+
+// coordinator is the server that the operation went to: the node of its
+// lines, or the last node that it needs something reached from.
+func (c *call) coordinator(t *model.Target) model.NodeID {
+	if slices.Contains(t.Nodes, c.node) {
+		return c.node
+	}
+	for _, n := range slices.Backward(c.needs) {
+		if slices.Contains(t.Nodes, n.Via) {
+			return n.Via
+		}
+	}
+	for _, n := range slices.Backward(c.needs) {
+		if len(n.From) == 1 {
+			return n.From[0]
+		}
+	}
+	return ""
+}
+
+func (c *call) signature(r *Record) string {
+	sig := fmt.Sprintf("%s %s although all it needs was reached", c.f, c.how())
+	cut := r.Proof
+	if cut == nil || c.done < cut.CutAt {
+		return sig + ", without a cut"
+	}
+	coordinator := c.coordinator(r.Target)
+	side := ", at a node that was not isolated"
+	switch {
+	case coordinator == "":
+		side = ""
+	case isolated(r, coordinator):
+		side = ", at the isolated node"
+	}
+	phase := ", while cut"
+	if cut.HealAt > 0 && c.invoked >= cut.HealAt {
+		phase = ", after heal"
+	}
+	return sig + phase + side
+}
+
+// isolated says whether the cut is about this host: it is the one that the
+// scenario isolates, or, if the scenario names none, it was cut from more than
+// half of the other nodes.
+func isolated(r *Record, h model.NodeID) bool {
+	if r.Scenario.Isolate != "" || r.Proof == nil {
+		return r.Scenario.Isolate == h
+	}
+	off, others := 0, 0
+	for _, d := range disturbances(r, 0, 0) {
+		if d.links == nil {
+			continue
+		}
+		for _, n := range r.Target.Nodes {
+			if n != h {
+				others++
+				off += b2i(d.apart(h, n))
+			}
+		}
+	}
+	return 2*off > others
+}
+
+func (c *call) last() string { return c.met[len(c.met)-1] }
+
+func (c *call) detail() string {
+	what := strings.TrimSpace(c.f + " " + c.key)
+	if c.node != "" {
+		what += " at " + string(c.node)
+	}
+	how := c.how()
+	if c.err != "" {
+		how, _, _ = strings.Cut(how, " with ")
+		how += ": " + c.err
+	}
+	return fmt.Sprintf("%.3f to %.3f s: %s %s; %s", c.invoked.Seconds(), c.done.Seconds(), what, how, strings.Join(c.met, "; "))
+}
+
+// excuses says why operations of the workload that failed or had no answer had
+// a right to, grouped; what no check operations judges is excused, as is what
+// it cannot judge. Operations after recovery count where a check judges them.
+func excuses(r *Record) (out []model.Excuse, count int) {
+	var all []settings
+	for _, spec := range r.Target.Checks {
+		if c, ok := lookup(spec.Name); ok && c.name == operations().name {
+			if s, problems := c.settings(spec); len(problems) == 0 {
+				all = append(all, s)
+			}
+		}
+	}
+	// Of several checks, the one that has the least excuse decides.
+	var best []call
+	if len(all) == 0 {
+		for _, c := range calls(r) {
+			if c.typ != model.OpOK && c.answered {
+				c.excuse = noNeeds
+				best = append(best, c)
+			}
+		}
+	}
+	for i, s := range all {
+		cs := judged(r, s)
+		if i == 0 {
+			best = cs
+			continue
+		}
+		best = leastExcused(best, cs)
+	}
+	by := map[model.Excuse]*model.Excuse{}
+	for _, c := range best {
+		if strings.HasPrefix(c.f, finalPrefix) && (len(c.needs) == 0 || len(all) == 0) || c.excuse == "" {
+			continue
+		}
+		count++
+		k := model.Excuse{F: c.f, Error: errorWord(c.err), Node: c.node, Why: c.excuse}
+		e := by[k]
+		if e == nil {
+			v := k
+			e = &v
+			e.First = c.done
+			by[k] = e
+		}
+		e.Count++
+		e.First, e.Last = min(e.First, c.done), max(e.Last, c.done)
+	}
+	for _, e := range by {
+		out = append(out, *e)
+	}
+	slices.SortFunc(out, func(a, b model.Excuse) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.First, b.First), strings.Compare(a.F, b.F),
+			strings.Compare(a.Error, b.Error), cmp.Compare(a.Node, b.Node), strings.Compare(a.Why, b.Why))
+	})
+	const most = 50
+	if len(out) > most {
+		rest := model.Excuse{F: "other operations", Why: fmt.Sprintf("%d more reasons", len(out)-most+1), First: forever}
+		for _, e := range out[most-1:] {
+			rest.Count += e.Count
+			rest.First, rest.Last = min(rest.First, e.First), max(rest.Last, e.Last)
+		}
+		out = append(out[:most-1], rest)
+	}
+	return out, count
+}
+
+// leastExcused joins two judgements of the same calls. A check may leave out
+// calls that another one judges.
+func leastExcused(a, b []call) []call {
+	type id struct {
+		workload string
+		process  int
+		invoked  time.Duration
+		f, key   string
+	}
+	at := map[id]int{}
+	for i, c := range a {
+		at[id{c.workload, c.process, c.invoked, c.f, c.key}] = i
+	}
+	for _, c := range b {
+		i, ok := at[id{c.workload, c.process, c.invoked, c.f, c.key}]
+		switch {
+		case !ok:
+			a = append(a, c)
+		case a[i].excuse != "":
+			a[i] = c
+		}
+	}
+	return a
+}

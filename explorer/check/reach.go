@@ -1,0 +1,205 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"netsplit/model"
+)
+
+// forever is a time after every run.
+const forever = time.Duration(math.MaxInt64)
+
+// disturbance is a stretch of a run, from inclusive, to exclusive, in which
+// some hosts did not reach others, or were not there.
+type disturbance struct {
+	from, to time.Duration
+	// links are the directions that were cut; nil for a host that was down.
+	links map[model.Link]bool
+	down  model.NodeID
+	what  string // "the cut", "n2's server is stopped"
+}
+
+// apart says whether a and b do not reach each other in both directions.
+func (d *disturbance) apart(a, b model.NodeID) bool {
+	if d.links == nil {
+		return a == d.down || b == d.down
+	}
+	return a != b && (d.links[model.Link{Src: a, Dst: b}] || d.links[model.Link{Src: b, Dst: a}])
+}
+
+func (d *disturbance) holds(at time.Duration) bool { return d.from <= at && at < d.to }
+
+// disturbances lists what kept hosts from one another, in order of time: the
+// cut, from when it was decided until it was healed, and server processes that
+// were not there. One that a workload stopped is down from the stop, which may
+// have begun stopping before it was done, until grace after its start; one
+// that ended by itself is down as well, if the check process-died reports that.
+func disturbances(r *Record, stopping, grace time.Duration) []disturbance {
+	var out []disturbance
+	if r.Proof != nil {
+		d := disturbance{from: r.Proof.CutAt, to: forever, links: map[model.Link]bool{}, what: "the cut"}
+		if r.Proof.HealAt > 0 {
+			d.to = max(r.Proof.HealAt, d.from)
+		}
+		links := r.Proof.Links
+		if len(links) == 0 {
+			links = r.Scenario.Partition.Links()
+		}
+		for _, l := range links {
+			d.links[l] = true
+		}
+		out = append(out, d)
+	}
+	type server struct {
+		host    model.NodeID
+		process string
+	}
+	type change struct {
+		at   time.Duration
+		up   bool
+		what string
+	}
+	changes := map[server][]change{}
+	add := func(host model.NodeID, process string, c change) {
+		s := server{host, process}
+		changes[s] = append(changes[s], c)
+	}
+	died := slices.ContainsFunc(r.Target.Checks, func(c model.CheckSpec) bool { return c.Name == processDied().name })
+	acted := map[server]bool{}
+	for _, a := range r.Actions {
+		acted[server{a.Host, a.Process}] = true
+		switch a.Verb {
+		case model.NodeStart, model.NodeResume:
+			add(a.Host, a.Process, change{at: a.At, up: true})
+		case model.NodeStop:
+			add(a.Host, a.Process, change{at: max(0, a.At-stopping), what: "stopped"})
+		case model.NodeKill:
+			add(a.Host, a.Process, change{at: a.At, what: "killed"})
+		case model.NodePause:
+			add(a.Host, a.Process, change{at: a.At, what: "paused"})
+		}
+	}
+	for _, e := range r.Exits {
+		if e.Expected && acted[server{e.Host, e.Process}] {
+			add(e.Host, e.Process, change{at: e.At, what: "stopped"})
+		} else if !e.Expected && died {
+			add(e.Host, e.Process, change{at: e.At, what: "gone: it ended by itself"})
+		}
+	}
+	// A host is not there yet while all of its servers wait for a workload.
+	for _, p := range r.Target.Processes {
+		for _, h := range p.Hosts {
+			if p.Manual && !slices.ContainsFunc(r.Target.Processes, func(q model.Process) bool {
+				return !q.Manual && !q.Once && slices.Contains(q.Hosts, h)
+			}) {
+				add(h, p.Name, change{at: 0, what: "not started yet"})
+			}
+		}
+	}
+	for s, cs := range changes {
+		slices.SortStableFunc(cs, func(a, b change) int {
+			return cmp.Or(cmp.Compare(a.at, b.at), b2i(b.up)-b2i(a.up), strings.Compare(a.what, b.what))
+		})
+		var open *disturbance
+		for _, c := range cs {
+			switch {
+			case !c.up && open == nil:
+				open = &disturbance{from: c.at, to: forever, down: s.host, what: fmt.Sprintf("%s on %s is %s", s.process, s.host, c.what)}
+			case c.up && open != nil:
+				open.to = c.at + grace
+				out = append(out, *open)
+				open = nil
+			}
+		}
+		if open != nil {
+			out = append(out, *open)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b disturbance) int {
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), strings.Compare(a.what, b.what))
+	})
+	return out
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// reached returns the hosts of the need that its via reaches at a moment, and
+// the disturbances that keep the others from it.
+func reached(n model.Need, ds []disturbance, at time.Duration) (hosts []model.NodeID, because []string) {
+	for _, h := range needHosts(n) {
+		met := true
+		for i := range ds {
+			if ds[i].holds(at) && ds[i].apart(n.Via, h) {
+				met = false
+				if !slices.Contains(because, ds[i].what) {
+					because = append(because, ds[i].what)
+				}
+			}
+		}
+		if met {
+			hosts = append(hosts, h)
+		}
+	}
+	return hosts, because
+}
+
+// needHosts are the hosts of the need, each once, sorted.
+func needHosts(n model.Need) []model.NodeID {
+	out := slices.Clone(n.From)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// worst finds the moment within [from, to] at which the need was met least,
+// and who was reached then: the beginning, or when something began.
+func worst(n model.Need, ds []disturbance, from, to time.Duration) (at time.Duration, hosts []model.NodeID, because []string) {
+	at = from
+	hosts, because = reached(n, ds, from)
+	for i := range ds {
+		if ds[i].from <= from || ds[i].from > to {
+			continue
+		}
+		if h, b := reached(n, ds, ds[i].from); len(h) < len(hosts) {
+			at, hosts, because = ds[i].from, h, b
+		}
+	}
+	return at, hosts, because
+}
+
+// badNeed says what is wrong with a need; "" if nothing is.
+func badNeed(n model.Need, t *model.Target) string {
+	known := func(h model.NodeID) bool { return slices.Contains(t.Nodes, h) || slices.Contains(t.Clients, h) }
+	if !known(n.Via) {
+		return fmt.Sprintf("no host %q in the target, which has %v and %v: correct \"via\" in the history", n.Via, t.Nodes, t.Clients)
+	}
+	for _, h := range n.From {
+		if !known(h) {
+			return fmt.Sprintf("no host %q in the target, which has %v and %v: correct \"from\" in the history", h, t.Nodes, t.Clients)
+		}
+	}
+	if c := len(needHosts(n)); n.Count > c || n.Count < 0 {
+		return fmt.Sprintf("%d of %d hosts can never be reached: correct \"count\" in the history", n.Count, c)
+	}
+	return ""
+}
+
+func words[T ~string](in []T) string {
+	if len(in) == 0 {
+		return "none"
+	}
+	out := make([]string, len(in))
+	for i, s := range in {
+		out[i] = string(s)
+	}
+	return strings.Join(out, ", ")
+}
