@@ -151,8 +151,10 @@ type Condition struct {
 type Variable struct {
 	Name string `yaml:"name"`
 	Kind string `yaml:"kind"`
-	// As normalises values: "" (as is) or "host" (an IP address, or address
-	// and port, becomes the name of the host that owns it).
+	// As normalises values: "" (as is), "host" (an IP address, or address and
+	// port, becomes the name of the host that owns it) or "ordinal" (ids that
+	// differ from run to run become #1, #2, … in the order in which the kind's
+	// values first appear).
 	As string `yaml:"as,omitempty"`
 	// MaxAge is the age beyond which an observation is stale, not evidence.
 	MaxAge  time.Duration `yaml:"max_age"`

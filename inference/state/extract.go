@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -32,11 +33,15 @@ type Extractor struct {
 	vars  map[string]*variable
 	order []*variable
 	types map[string][]*source // by message type
+	// ordinals holds, by kind, the values of variables that are read as
+	// ordinals in the order in which they first appeared.
+	ordinals map[string]map[string]int
 }
 
 type variable struct {
 	name, kind string
 	host       bool // values are hosts
+	ordinal    bool // values are numbered as they appear
 	sources    []*source
 }
 
@@ -57,20 +62,21 @@ type source struct {
 // NewExtractor checks and compiles the variables. The error names the
 // variable and source and says what is allowed.
 func NewExtractor(hosts []model.TestbedHost, nodes []model.NodeID, vars []model.Variable) (*Extractor, error) {
-	e := &Extractor{hosts: map[netip.Addr]model.NodeID{}, vars: map[string]*variable{}, types: map[string][]*source{}}
+	e := &Extractor{hosts: map[netip.Addr]model.NodeID{}, vars: map[string]*variable{}, types: map[string][]*source{},
+		ordinals: map[string]map[string]int{}}
 	for _, h := range hosts {
 		e.hosts[h.IP.Unmap()] = h.Name
 	}
 	e.nodes = slices.Sorted(slices.Values(nodes))
 	for _, mv := range vars {
-		v := &variable{name: mv.Name, kind: mv.Kind, host: mv.As == "host"}
+		v := &variable{name: mv.Name, kind: mv.Kind, host: mv.As == "host", ordinal: mv.As == "ordinal"}
 		switch {
 		case mv.Name == "":
 			return nil, fmt.Errorf("variable without a name: give it one")
 		case mv.Kind == "":
 			return nil, fmt.Errorf("variable %s: no kind: name what it is about, only variables of one kind are compared", mv.Name)
-		case mv.As != "" && mv.As != "host":
-			return nil, fmt.Errorf("variable %s: unknown as %q: leave it out or use host", mv.Name, mv.As)
+		case mv.As != "" && mv.As != "host" && mv.As != "ordinal":
+			return nil, fmt.Errorf("variable %s: unknown as %q: leave it out or use host or ordinal", mv.Name, mv.As)
 		case e.vars[mv.Name] != nil:
 			return nil, fmt.Errorf("variable %s: defined twice: put all its sources in one definition", mv.Name)
 		case len(mv.Sources) == 0:
@@ -214,8 +220,11 @@ func (e *Extractor) read(s *source, text string, node, from, to model.NodeID, li
 		if s.replace {
 			v = constant
 		}
-		if s.v.host {
+		switch {
+		case s.v.host:
 			v = e.host(v)
+		case s.v.ordinal:
+			v = e.ordinal(s.v.kind, v)
 		}
 		return v
 	}
@@ -249,6 +258,22 @@ func (e *Extractor) read(s *source, text string, node, from, to model.NodeID, li
 		}
 	}
 	return out
+}
+
+// ordinal numbers the values of a kind in the order in which they appear in
+// the run: ids that differ from run to run become the same "#1", "#2", …
+func (e *Extractor) ordinal(kind, v string) string {
+	seen := e.ordinals[kind]
+	if seen == nil {
+		seen = map[string]int{}
+		e.ordinals[kind] = seen
+	}
+	n, ok := seen[v]
+	if !ok {
+		n = len(seen) + 1
+		seen[v] = n
+	}
+	return "#" + strconv.Itoa(n)
 }
 
 // host turns an address, or address and port, into the host that owns it.

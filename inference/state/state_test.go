@@ -368,3 +368,29 @@ func TestHistoryOfAVariableIsBounded(t *testing.T) {
 		t.Errorf("%d sights kept, want %d", n, historyLength)
 	}
 }
+
+// TestOrdinalsOutliveTheRunsIDs: the same story told with other ids gives the
+// same values, over two variables of one kind.
+func TestOrdinalsOutliveTheRunsIDs(t *testing.T) {
+	vars := []model.Variable{
+		{Name: "schema", Kind: "schema", As: "ordinal", MaxAge: time.Second, Sources: []model.VarSource{{Probe: &model.Probe{TCP: "x"}, Regexp: `id=(?P<value>\S+)`}}},
+		{Name: "heard", Kind: "schema", As: "ordinal", MaxAge: time.Second, Sources: []model.VarSource{{Probe: &model.Probe{TCP: "x"}, Regexp: `id=(?P<value>\S+)`}}},
+	}
+	tell := func(first, second string) string {
+		e, err := NewExtractor(hosts, nodes, vars)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := ""
+		for _, s := range []struct{ v, id string }{{"schema", first}, {"heard", first}, {"schema", second}, {"heard", first}, {"heard", second}} {
+			for _, o := range e.Probe(s.v, 0, nodes[0], 0, "id="+s.id) {
+				out += o.Value + " "
+			}
+		}
+		return out
+	}
+	a, b := tell("59adb24e", "0f2c"), tell("77", "1")
+	if a != b || a != "#1 #1 #2 #1 #2 " {
+		t.Errorf("%q and %q, want #1 #1 #2 #1 #2 twice", a, b)
+	}
+}
