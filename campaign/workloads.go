@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,9 +18,10 @@ import (
 // workloads runs workloads side by side until all have ended. One that does
 // not end in time is asked to by closing its input, then killed; it has hung.
 func (p *processes) workloads(ctx context.Context, ws []model.Workload, phase string) {
-	limit := p.r.target.Timing.Workload + hangLimit
+	timing := p.r.target.Timing
+	limit := timing.Workload + cmp.Or(timing.Hang, hangLimit)
 	if phase == "final" {
-		limit = finalLimit
+		limit = cmp.Or(timing.Final, finalLimit)
 	}
 	var wg sync.WaitGroup
 	for _, base := range ws {

@@ -225,5 +225,9 @@ type Timing struct {
 	Workload time.Duration `yaml:"workload"` // length of the workload
 	MaxCut   time.Duration `yaml:"max_cut"`  // longest partition
 	Recover  time.Duration `yaml:"recover"`  // limit for Stable and the invariants after heal
-	Tick     time.Duration `yaml:"tick"`     // default 50ms
+	// Hang is how much longer than Workload a workload may take before it
+	// counts as hung; default 5s. Final bounds the final workloads; default 30s.
+	Hang  time.Duration `yaml:"hang,omitempty"`
+	Final time.Duration `yaml:"final,omitempty"`
+	Tick  time.Duration `yaml:"tick"` // default 50ms
 }
