@@ -51,9 +51,13 @@ const (
 
 // registry holds the constructor of each dissector.
 var registry = map[string]func() Dissector{
-	NameRESP:     newRESP,
-	NameText:     func() Dissector { return newText() },
-	NameFallback: func() Dissector { return newFallback() },
+	NameRESP:         newRESP,
+	NameText:         func() Dissector { return newText() },
+	NameFallback:     func() Dissector { return newFallback() },
+	NameHadoopRPC:    newHadoopRPC,
+	NameZooKeeper:    newZooKeeper,
+	NameZooKeeperFLE: newZooKeeperFLE,
+	NameZooKeeperZAB: newZooKeeperZAB,
 }
 
 // datagrams holds the readers of single datagrams; a dissector that is not

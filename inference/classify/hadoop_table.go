@@ -1,0 +1,104 @@
+package classify
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// hadoopText was written by testdata/hadoop/HadoopProtos.java from the
+// descriptors inside the jars of Hadoop 2.7.1, 2.10.0, 3.2.0, 3.3.0 and 3.4.1.
+// Between them no field number changes its meaning or its wire type: one table
+// serves all.
+//
+//go:embed hadoop_table.txt
+var hadoopText string
+
+var hadoopTable = withShortForms(parsePBTable(hadoopText))
+
+// withShortForms gives the identifiers of Hadoop the form its logs show.
+func withShortForms(t *pbTable) *pbTable {
+	form := func(name string, whole bool, short pbShort) {
+		p := t.types[name]
+		if p == nil {
+			panic("protobuf table: no message " + name)
+		}
+		p.short, p.whole = short, whole
+	}
+	of := func(num protowire.Number) pbShort { // the form of a part
+		return func(m pbMessage) string {
+			o, ok := m.last(num)
+			if !ok {
+				return ""
+			}
+			return short(o)
+		}
+	}
+	form("hdfs.BlockProto", false, func(m pbMessage) string { return hdfsBlock(m, 1, 2) })
+	form("hdfs.ExtendedBlockProto", false, func(m pbMessage) string { return hdfsBlock(m, 2, 3) })
+	form("hdfs.DatanodeIDProto", false, func(m pbMessage) string { // DatanodeID.getXferAddr
+		if m.text(1) == "" {
+			return ""
+		}
+		return m.text(1) + ":" + m.text(4)
+	})
+	form("hdfs.DatanodeInfoProto", false, of(1))
+	form("yarn.NodeIdProto", true, func(m pbMessage) string { return m.text(1) + ":" + m.text(2) })
+	form("yarn.ApplicationIdProto", true, func(m pbMessage) string { return "application" + yarnApp(m) })
+	form("yarn.ApplicationAttemptIdProto", true, func(m pbMessage) string {
+		app, _ := m.sub(1)
+		return fmt.Sprintf("appattempt%s_%06d", yarnApp(app), m.num(2))
+	})
+	form("yarn.ContainerIdProto", true, yarnContainer)
+	form("mapreduce.JobIdProto", true, func(m pbMessage) string { return "job" + mrJob(m) })
+	form("mapreduce.TaskIdProto", true, func(m pbMessage) string { return "task" + mrTask(m) })
+	form("mapreduce.TaskAttemptIdProto", true, func(m pbMessage) string {
+		task, _ := m.sub(1)
+		return fmt.Sprintf("attempt%s_%d", mrTask(task), m.num(2))
+	})
+	return t
+}
+
+// hdfsBlock is org.apache.hadoop.hdfs.protocol.Block.toString.
+func hdfsBlock(m pbMessage, id, stamp protowire.Number) string {
+	if _, ok := m.last(id); !ok {
+		return ""
+	}
+	return fmt.Sprintf("blk_%d_%d", int64(m.num(id)), m.num(stamp))
+}
+
+// yarnApp is what ApplicationId and all that is derived from it have in common.
+func yarnApp(m pbMessage) string {
+	return fmt.Sprintf("_%d_%04d", int64(m.num(2)), int32(m.num(1)))
+}
+
+// yarnContainer is ContainerId.toString: the epoch of the ResourceManager is
+// in the id above bit 40.
+func yarnContainer(m pbMessage) string {
+	attempt, ok := m.sub(2)
+	if !ok {
+		return ""
+	}
+	app, _ := attempt.sub(1)
+	id, epoch := m.num(3)&(1<<40-1), ""
+	if e := m.num(3) >> 40; e > 0 {
+		epoch = fmt.Sprintf("_e%02d", e)
+	}
+	return fmt.Sprintf("container%s%s_%02d_%06d", epoch, yarnApp(app), attempt.num(2), id)
+}
+
+func mrJob(m pbMessage) string {
+	app, _ := m.sub(1)
+	return fmt.Sprintf("_%d_%04d", int64(app.num(2)), int32(m.num(2)))
+}
+
+func mrTask(m pbMessage) string {
+	job, _ := m.sub(1)
+	kind := "m"
+	if strings.HasPrefix(m.text(2), "REDUCE") {
+		kind = "r"
+	}
+	return fmt.Sprintf("%s_%s_%06d", mrJob(job), kind, int32(m.num(3)))
+}
