@@ -101,7 +101,8 @@ func (f *runFiles) checkRecord() check.Record {
 func (f *runFiles) summary(v model.Verdict) model.RunSummary {
 	ev := &f.evidence
 	sum := model.RunSummary{RunMeta: f.meta, Ended: ev.Ended, Verdict: v, Proof: ev.Proof, Result: ev.Result, Cost: ev.Cost,
-		Messages: ev.Messages, GateDelay: ev.GateDelay, Retransmits: ev.Retransmits, ProbeCost: ev.ProbeCost}
+		Messages: ev.Messages, GateDelay: ev.GateDelay, Retransmits: ev.Retransmits, ProbeCost: ev.ProbeCost,
+		Probes: ev.Probes, Release: f.target.Release}
 	sum.Result.Verdict = v
 	return sum
 }

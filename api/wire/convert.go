@@ -76,7 +76,7 @@ func FromCampaign(c model.Campaign) Campaign {
 
 // FromFailure converts a failure.
 func FromFailure(f model.Failure) Failure {
-	return Failure{Check: f.Check, Signature: f.Signature, Class: string(f.Class), Summary: f.Summary, Quote: f.Quote, Detail: f.Detail, Amount: f.Amount}
+	return Failure{Check: f.Check, Signature: f.Signature, Class: string(f.Class), Summary: f.Summary, Quote: f.Quote, Detail: f.Detail, Amount: f.Amount, Known: f.Known}
 }
 
 func fromLink(l model.Link) Link { return Link{Src: string(l.Src), Dst: string(l.Dst)} }
@@ -133,8 +133,8 @@ func FromRun(r model.RunSummary) Run {
 		Started: r.Started.UTC(), Ended: when(r.Ended), Scenario: fromScenario(r.Scenario),
 		Verdict: Verdict{Value: string(r.Verdict.Value), Reason: r.Verdict.Reason, Failures: each(r.Verdict.Failures, FromFailure), Legal: r.Verdict.Legal},
 		Proof:   fromProof(r.Proof), Reached: r.Result.Reached, HealClass: fromClass(r.Result.HealClass),
-		Cost:     Cost{Start: Duration(r.Cost.Start), Workload: Duration(r.Cost.Workload), Recover: Duration(r.Cost.Recover), Ours: Duration(r.Cost.Ours)},
-		Messages: r.Messages, ProbeCost: Duration(r.ProbeCost), Retransmits: r.Retransmits,
+		Cost:     Cost{Template: Duration(r.Cost.Template), Start: Duration(r.Cost.Start), Settle: Duration(r.Cost.Settle), Workload: Duration(r.Cost.Workload), Recover: Duration(r.Cost.Recover), Ours: Duration(r.Cost.Ours)},
+		Messages: r.Messages, ProbeCost: Duration(r.ProbeCost), Probes: r.Probes, Release: r.Release, Retransmits: r.Retransmits,
 	}
 	if out.Messages == nil {
 		out.Messages = map[string]int{}

@@ -71,6 +71,7 @@ type Failure struct {
 	Quote     string   `json:"quote,omitempty" doc:"The sentence of the documentation that admits or forbids it"`
 	Detail    []string `json:"detail,omitempty"`
 	Amount    int      `json:"amount,omitempty"`
+	Known     string   `json:"known,omitempty" doc:"Id of the described failure whose signature it has"`
 }
 
 // Verdict is the outcome of a run. Only pass is a pass.
@@ -144,7 +145,9 @@ type Scenario struct {
 
 // Cost says where the wall time of a run went.
 type Cost struct {
-	Start    Duration `json:"start"`
+	Template Duration `json:"template" doc:"Making the copy of a settled cluster that runs start from; 0 where there was one"`
+	Start    Duration `json:"start" doc:"Until the last server was started"`
+	Settle   Duration `json:"settle" doc:"From then until the target was stable"`
 	Workload Duration `json:"workload"`
 	Recover  Duration `json:"recover"`
 	Ours     Duration `json:"ours"`
@@ -177,7 +180,9 @@ type Run struct {
 	Cost      Cost           `json:"cost"`
 	Messages  map[string]int `json:"messages" doc:"Messages by type"`
 	GateDelay *Delay         `json:"gateDelay,omitempty"`
-	ProbeCost Duration       `json:"probeCost"`
+	ProbeCost Duration       `json:"probeCost" doc:"Time spent waiting for probes"`
+	Probes    int            `json:"probes" doc:"Probes asked"`
+	Release   string         `json:"release,omitempty" doc:"Release of the target's software"`
 	// Retransmits counts TCP retransmissions outside the cut.
 	Retransmits int `json:"retransmits"`
 }

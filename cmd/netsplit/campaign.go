@@ -149,7 +149,7 @@ func summarise(c *cobra.Command, cl *client.Client, camp wire.Campaign, dir stri
 	if err != nil {
 		return err
 	}
-	verdicts, err := countVerdicts(ctx, cl, camp.ID)
+	verdicts, times, err := countRuns(ctx, cl, camp.ID)
 	if err != nil {
 		return err
 	}
@@ -158,6 +158,9 @@ func summarise(c *cobra.Command, cl *client.Client, camp wire.Campaign, dir stri
 		fmt.Fprintf(out, ": %s", camp.Reason)
 	}
 	fmt.Fprintf(out, "; seed %d\n", camp.Spec.Seed)
+	if s := times.String(); s != "" {
+		fmt.Fprintln(out, s)
+	}
 
 	gate := 0
 	for _, class := range []struct {
@@ -172,6 +175,9 @@ func summarise(c *cobra.Command, cl *client.Client, camp wire.Campaign, dir stri
 			when := fmt.Sprintf("first seen in run %d", f.FirstAfter)
 			if f.Clean {
 				when += ", also without any cut"
+			}
+			if f.Failure.Known != "" {
+				when = "known as " + f.Failure.Known + "; " + when
 			}
 			lines = append(lines, fmt.Sprintf("  %s: %s\n    %s; in %d run(s)\n    replay: %s\n    report: %s",
 				f.Failure.Check, f.Failure.Summary, when, len(f.Runs), replayCommandLine(dir, f.Run), reportPath(dir, camp.ID, f.Run)))
@@ -232,18 +238,56 @@ func (v verdictCount) String() string {
 	return strings.Join(parts, ", ")
 }
 
-func countVerdicts(ctx context.Context, cl *client.Client, campaign string) (verdictCount, error) {
-	v := verdictCount{}
+// spent sums where the wall time of runs went.
+type spent struct {
+	runs, probes int
+	cost         model.Cost
+	probing      time.Duration
+}
+
+func (t *spent) add(r *wire.Run) {
+	t.runs++
+	t.probes += r.Probes
+	t.probing += time.Duration(r.ProbeCost)
+	for _, p := range []struct {
+		to   *time.Duration
+		from wire.Duration
+	}{{&t.cost.Template, r.Cost.Template}, {&t.cost.Start, r.Cost.Start}, {&t.cost.Settle, r.Cost.Settle},
+		{&t.cost.Workload, r.Cost.Workload}, {&t.cost.Recover, r.Cost.Recover}, {&t.cost.Ours, r.Cost.Ours}} {
+		*p.to += time.Duration(p.from)
+	}
+}
+
+// String says what an average run spent; "" without runs.
+func (t *spent) String() string {
+	if t.runs == 0 {
+		return ""
+	}
+	mean := func(d time.Duration) time.Duration { return (d / time.Duration(t.runs)).Round(10 * time.Millisecond) }
+	c := t.cost
+	all := c.Start + c.Settle + c.Workload + c.Recover + c.Ours
+	s := fmt.Sprintf("a run took %v on average: start %v, settle %v, workload %v, recovery %v, netsplit %v (%.1f %%); %d probes a run, %v each",
+		mean(all), mean(c.Start), mean(c.Settle), mean(c.Workload), mean(c.Recover), mean(c.Ours), 100*float64(c.Ours)/float64(max(all, 1)),
+		t.probes/t.runs, (t.probing / time.Duration(max(t.probes, 1))).Round(10*time.Microsecond))
+	if c.Template > 0 {
+		s += fmt.Sprintf("; making templates took %v once", c.Template.Round(100*time.Millisecond))
+	}
+	return s
+}
+
+func countRuns(ctx context.Context, cl *client.Client, campaign string) (verdictCount, *spent, error) {
+	v, t := verdictCount{}, &spent{}
 	for cursor := ""; ; {
 		runs, err := cl.Runs(ctx, campaign, 100, cursor)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		for _, r := range runs.Items {
-			v[r.Verdict.Value]++
+		for i := range runs.Items {
+			v[runs.Items[i].Verdict.Value]++
+			t.add(&runs.Items[i])
 		}
 		if cursor = runs.Next; cursor == "" {
-			return v, nil
+			return v, t, nil
 		}
 	}
 }
@@ -314,7 +358,7 @@ func replay(c *cobra.Command, conn *daemonFlags, runsDir, run string, n, labs in
 	if err != nil {
 		return err
 	}
-	verdicts, err := countVerdicts(context.WithoutCancel(ctx), cl, camp.ID)
+	verdicts, _, err := countRuns(context.WithoutCancel(ctx), cl, camp.ID)
 	if err != nil {
 		return err
 	}
