@@ -38,6 +38,9 @@ type Target struct {
 	Timing    Timing           `yaml:"timing"`
 	Template  TemplateSetting  `yaml:"template,omitempty"`
 	Isolation IsolationSetting `yaml:"isolation"`
+	// Memory is what the processes of one run take together, in MB; 0: not
+	// stated. A run that has less is not worth starting.
+	Memory int `yaml:"memory,omitempty"`
 	// Hostnames: processes, workloads and command probes find every host of
 	// the testbed by name in /etc/hosts, and their own name is their host's.
 	Hostnames bool `yaml:"hostnames,omitempty"`
