@@ -21,24 +21,73 @@ const FileName = "target.yaml"
 
 // Load reads a target by the name of a built-in one ("redis-sentinel"), by the
 // path of its file, or by the path of the directory that holds its
-// target.yaml. It returns the target and the directory of its file, which is
-// "" for a built-in one. What is wrong with the file comes back as an *Error
-// that lists every problem.
+// target.yaml. "@" and a release of its software may follow ("hdfs@3.3.0");
+// without, it is the default release (model.Target.Release).
+//
+// It returns the target and the directory of its file. That of a built-in one
+// is a copy in the cache, or "" if the target has no files but its target.yaml.
+// What is wrong with the file comes back as an *Error that lists every problem.
 func Load(nameOrPath string) (*model.Target, string, error) {
 	return LoadFrom(targets.FS, nameOrPath)
 }
 
-// LoadFrom is Load with the built-in targets given: <name>/target.yaml in
-// builtin.
+// LoadFrom is Load with the built-in targets given: <name>/target.yaml and what
+// else belongs to the target in builtin.
 func LoadFrom(builtin fs.FS, nameOrPath string) (*model.Target, string, error) {
 	if nameOrPath == "" {
 		return nil, "", fmt.Errorf("no target named: give the name of a built-in target (%s) or the path of a target file", strings.Join(Builtin(builtin), ", "))
 	}
-	if !strings.ContainsAny(nameOrPath, "/\\.") {
+	name, release := splitRelease(nameOrPath)
+	t, dir, err := load(builtin, name)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := choose(t, release); err != nil {
+		return nil, "", err
+	}
+	return t, dir, nil
+}
+
+// splitRelease cuts "@release" off a name. A path that exists is a path,
+// whatever is in it.
+func splitRelease(s string) (name, release string) {
+	i := strings.LastIndexByte(s, '@')
+	if i < 0 || strings.ContainsAny(s[i:], "/\\") {
+		return s, ""
+	}
+	if _, err := os.Stat(s); err == nil {
+		return s, ""
+	}
+	return s[:i], s[i+1:]
+}
+
+// choose sets the release of a target; "" chooses its default.
+func choose(t *model.Target, release string) error {
+	switch {
+	case t.Software == nil && release == "":
+		return nil
+	case t.Software == nil:
+		return fmt.Errorf("target %s has no releases to choose from: its programs come from Debian packages; name it without @%s", t.Name, release)
+	case release == "":
+		t.Release = t.Software.Default
+		return nil
+	case !slices.Contains(t.Software.Versions, release):
+		return fmt.Errorf("target %s has no release %q%s: it has %s", t.Name, release, didYouMean(release, t.Software.Versions), strings.Join(t.Software.Versions, ", "))
+	}
+	t.Release = release
+	return nil
+}
+
+func load(builtin fs.FS, nameOrPath string) (*model.Target, string, error) {
+	if nameOrPath != "" && !strings.ContainsAny(nameOrPath, "/\\.") {
 		b, err := fs.ReadFile(builtin, path.Join(nameOrPath, FileName))
 		if err == nil {
 			t, err := Parse(nameOrPath+"/"+FileName, b)
-			return t, "", err
+			if err != nil {
+				return nil, "", err
+			}
+			dir, err := extract(builtin, nameOrPath)
+			return t, dir, err
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return nil, "", fmt.Errorf("read built-in target %s: %w", nameOrPath, err)

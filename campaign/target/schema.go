@@ -136,6 +136,10 @@ func (s *schema) walk(n *yaml.Node, t reflect.Type, path string, depth int) {
 		if _, err := strconv.ParseUint(n.Value, 10, 16); err != nil {
 			s.wrongType(n, path, "a number from 0 to 65535")
 		}
+	case t.Kind() == reflect.Int:
+		if i, err := strconv.ParseInt(n.Value, 10, 32); err != nil || i < 0 {
+			s.wrongType(n, path, "a whole number that is not negative")
+		}
 	}
 }
 
@@ -197,7 +201,7 @@ func keysOf(t reflect.Type) []string {
 
 func fieldOf(t reflect.Type, key string) (reflect.Type, bool) {
 	for i := range t.NumField() {
-		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ","); name == key {
+		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ","); name == key && key != "-" {
 			return t.Field(i).Type, true
 		}
 	}
@@ -210,6 +214,8 @@ func scalarName(t reflect.Type) string {
 		return "true or false"
 	case reflect.Uint16:
 		return "a number from 0 to 65535"
+	case reflect.Int:
+		return "a whole number"
 	}
 	return "a text"
 }

@@ -12,12 +12,9 @@ import (
 	"time"
 
 	"netsplit/explorer/check"
+	"netsplit/inference/classify"
 	"netsplit/model"
 )
-
-// Dissectors a protocol may name (model.Protocol).
-var dissectors = []string{"cassandra", "cql", "fallback", "hadoop-rpc", "hdfs-data", "resp", "text", "thrift",
-	"zookeeper", "zookeeper-fle", "zookeeper-zab"}
 
 var nameRE = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_-]*$`)
 
@@ -40,6 +37,10 @@ func validate(t *model.Target, s *schema) {
 	v.workloads()
 	v.checks()
 	v.rest()
+	v.software()
+	v.template()
+	v.logs()
+	v.known()
 	if len(s.problems) == 0 {
 		v.expansion()
 	}
@@ -130,8 +131,8 @@ func (v *validator) protocols() {
 		if p.Transport != "tcp" && p.Transport != "udp" {
 			v.addf(at+".transport", "unknown transport %q: use tcp or udp", p.Transport)
 		}
-		if !slices.Contains(dissectors, p.Dissector) {
-			v.addf(at+".dissector", "unknown dissector %q%s: use %s", p.Dissector, didYouMean(p.Dissector, dissectors), strings.Join(dissectors, ", "))
+		if known := classify.Names(); !slices.Contains(known, p.Dissector) {
+			v.addf(at+".dissector", "unknown dissector %q%s: use %s", p.Dissector, didYouMean(p.Dissector, known), strings.Join(known, ", "))
 		}
 		k := fmt.Sprintf("%s port %d", p.Transport, p.Port)
 		if first, dup := seen[k]; dup {
@@ -162,6 +163,15 @@ func (v *validator) processes() {
 			if !filepath.IsLocal(f) {
 				v.addf(at+".files."+f, "file name %q must stay inside the host's directory: use a relative path without ..", f)
 			}
+		}
+		if p.Once && p.Manual {
+			v.addf(at+".manual", "process %q cannot be once (a command of the set-up) and manual (started by a workload): keep one", p.Name)
+		}
+		if p.Once && p.MayExit {
+			v.addf(at+".may_exit", "process %q is once, so that it must end with status 0: leave may_exit out", p.Name)
+		}
+		if p.Manual && len(p.After) > 0 {
+			v.addf(at+".after", "process %q is manual: the workload that starts it says when; leave after out", p.Name)
 		}
 		for j, a := range p.After {
 			if !slices.Contains(names, a) {
@@ -258,8 +268,8 @@ func (v *validator) variables() {
 		if vr.Kind == "" {
 			v.addf(at+".kind", "variable %q has no kind: give one, such as leader, role or term; only variables of one kind are compared", vr.Name)
 		}
-		if vr.As != "" && vr.As != "host" {
-			v.addf(at+".as", "unknown form %q: use host (addresses become host names), or leave it out", vr.As)
+		if vr.As != "" && vr.As != "host" && vr.As != "ordinal" {
+			v.addf(at+".as", "unknown form %q: use host (addresses become host names) or ordinal (ids become #1, #2, …), or leave it out", vr.As)
 		}
 		if vr.MaxAge <= 0 {
 			v.addf(at+".max_age", "variable %q has no max_age: say how old an observation may be and still count, such as 1s", vr.Name)
@@ -362,11 +372,6 @@ func (v *validator) checks() {
 }
 
 func (v *validator) rest() {
-	for key, list := range map[string][]string{"logs.fatal": v.t.Logs.Fatal, "logs.allow": v.t.Logs.Allow} {
-		for i, p := range list {
-			v.regexp(fmt.Sprintf("%s[%d]", key, i), p, nil)
-		}
-	}
 	for _, d := range []struct {
 		key  string
 		have time.Duration

@@ -1,49 +1,261 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"netsplit/campaign/target"
+	"netsplit/deploy/artifacts"
 	"netsplit/deploy/grafana"
 	"netsplit/deploy/targets"
+	"netsplit/model"
 )
 
-func targetCommand() *cobra.Command {
-	c := &cobra.Command{Use: "target", Short: "list the known targets and check target files"}
-	list := &cobra.Command{
-		Use: "list", Short: "list the targets that come with netsplit", Args: cobra.NoArgs,
+// runCheck starts a target without any cut and says what it never shows: a
+// variable, traffic on a port, the answer of a probe. dir is the directory of
+// the target's files.
+type runCheck func(ctx context.Context, t *model.Target, dir string, out io.Writer) error
+
+// targetCommand has the flag --run of check where somebody gives checkRun.
+func targetCommand(checkRun runCheck) *cobra.Command {
+	c := &cobra.Command{Use: "target", Short: "list the known targets, fetch their software, check target files"}
+	c.AddCommand(targetListCommand(), targetGetCommand(), targetCheckCommand(checkRun))
+	return c
+}
+
+func targetListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "list the targets that come with netsplit, their releases, and which of them are in the cache", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
+			fmt.Fprintln(w, "TARGET\tRELEASES (first: default)\tIN CACHE\tTITLE")
 			for _, name := range target.Builtin(targets.FS) {
-				t, _, err := target.Load(name)
+				t, dir, err := target.Load(name)
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(w, "%s\t%s\n", name, t.Title)
+				releases, cached, err := listReleases(t, dir)
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", name, releases, cached, t.Title)
 			}
 			return w.Flush()
 		},
 	}
-	check := &cobra.Command{
-		Use: "check TARGET", Short: "say what is wrong with a target file, and which programs it lacks", Args: exactArgs(1, "a target's name or file"),
+}
+
+// listReleases are the columns of a target: its releases, default first, and
+// those that could start now.
+func listReleases(t *model.Target, dir string) (releases, cached string, err error) {
+	if t.Software == nil {
+		return "Debian packages", "-", nil
+	}
+	all := []string{t.Software.Default}
+	for _, v := range t.Software.Versions {
+		if v != t.Software.Default {
+			all = append(all, v)
+		}
+	}
+	var have []string
+	for _, t.Release = range all {
+		r, _, err := artifacts.ForTarget(t, dir)
+		if err != nil {
+			return "", "", err
+		}
+		if _, err := artifacts.Find(r); err == nil {
+			have = append(have, t.Release)
+		}
+	}
+	if len(have) == 0 {
+		have = []string{"-"}
+	}
+	return strings.Join(all, " "), strings.Join(have, " "), nil
+}
+
+func targetGetCommand() *cobra.Command {
+	var all, writeLock bool
+	get := &cobra.Command{
+		Use: "get NAME[@RELEASE]", Short: "fetch the software of a target into the cache and verify all of it",
+		Long: `Fetches the jars, agents and Java that a release of a target runs on, with mvn
+and pip and the mirrors and proxies these are told to use, and verifies every
+file by its SHA-256. What is in the cache already is verified again.
+
+NAME is a target, built in or a file, or a product of the catalogue (` + strings.Join(artifacts.Products(), ", ") + `).
+The cache is $NETSPLIT_CACHE, or netsplit in the user's cache directory.`,
+		Args: exactArgs(1, "a target's name or file"),
 		RunE: func(c *cobra.Command, args []string) error {
-			t, _, err := target.Load(args[0])
+			releases, err := releasesOf(args[0], all)
 			if err != nil {
 				return err
 			}
-			if err := target.CheckNeeds(t); err != nil {
-				return err
+			for _, r := range releases {
+				if writeLock {
+					lock, err := artifacts.Pin(c.Context(), r, c.ErrOrStderr())
+					if err != nil {
+						return err
+					}
+					if _, err := c.OutOrStdout().Write(lock); err != nil {
+						return err
+					}
+					continue
+				}
+				s, err := artifacts.Get(c.Context(), r, c.ErrOrStderr())
+				if err != nil {
+					return err
+				}
+				fmt.Fprintln(c.OutOrStdout(), describeSet(r, s))
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s is in order: %d nodes, %d clients, %d processes, %d variables, %d checks\n",
-				t.Name, len(t.Nodes), len(t.Clients), len(t.Processes), len(t.Variables), len(t.Checks))
 			return nil
 		},
 	}
-	c.AddCommand(list, check)
-	return c
+	get.Flags().BoolVar(&all, "all-versions", false, "fetch every release of the target")
+	get.Flags().BoolVar(&writeLock, "write-lock", false, "fetch afresh and print the hashes of what came, as sha256sum does, instead of comparing them")
+	return get
+}
+
+func describeSet(r artifacts.Release, s artifacts.Set) string {
+	var parts []string
+	if s.Count > 0 {
+		parts = append(parts, fmt.Sprintf("%d files, %.1f MB, in %s", s.Count, float64(s.Bytes)/1e6, s.Lib))
+	}
+	if s.Java != "" {
+		parts = append(parts, "java is "+s.Java)
+	}
+	return r.String() + ": verified: " + strings.Join(parts, "; ")
+}
+
+// releasesOf finds what a name stands for: a release of a target, or, with all,
+// every one; or of a product of the catalogue.
+func releasesOf(name string, all bool) ([]artifacts.Release, error) {
+	t, dir, err := target.Load(name)
+	if err != nil {
+		product, release, _ := strings.Cut(name, "@")
+		if !slices.Contains(artifacts.Products(), product) || slices.Contains(target.Builtin(targets.FS), product) {
+			return nil, err
+		}
+		versions := []string{release}
+		if all {
+			versions = artifacts.Releases(product)
+		} else if release == "" {
+			return nil, usage("name a release, as %s@%s: there are %s", product, artifacts.Releases(product)[0], strings.Join(artifacts.Releases(product), ", "))
+		}
+		var out []artifacts.Release
+		for _, v := range versions {
+			r, err := artifacts.Load(product, v, "")
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, r)
+		}
+		return out, nil
+	}
+	if t.Software == nil {
+		if err := target.CheckNeeds(t); err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("there is nothing to fetch for target %s: it runs on Debian packages, which are installed", t.Name)
+	}
+	versions := []string{t.Release}
+	if all {
+		versions = t.Software.Versions
+	}
+	var out []artifacts.Release
+	for _, t.Release = range versions {
+		r, _, err := artifacts.ForTarget(t, dir)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+func targetCheckCommand(checkRun runCheck) *cobra.Command {
+	var run bool
+	check := &cobra.Command{
+		Use: "check NAME[@RELEASE]", Short: "say what is wrong with a target file, and what this machine lacks to run it",
+		Args: exactArgs(1, "a target's name or file"),
+		RunE: func(c *cobra.Command, args []string) error {
+			t, dir, err := target.Load(args[0])
+			if err != nil {
+				return err
+			}
+			notes, err := checkMachine(t, dir)
+			if err != nil {
+				return err
+			}
+			name := t.Name
+			if t.Release != "" {
+				name += " " + t.Release
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%s is in order: %d nodes, %d clients, %d processes, %d variables, %d checks\n",
+				name, len(t.Nodes), len(t.Clients), len(t.Processes), len(t.Variables), len(t.Checks))
+			for _, n := range notes {
+				fmt.Fprintln(c.OutOrStdout(), n)
+			}
+			if run {
+				return checkRun(c.Context(), t, dir, c.OutOrStdout())
+			}
+			return nil
+		},
+	}
+	if checkRun != nil {
+		check.Flags().BoolVar(&run, "run", false, "start it too, and say what it never shows: variables, traffic, answers of probes")
+	}
+	return check
+}
+
+// checkMachine looks for what a target needs of the machine: programs,
+// artifacts of every release the file names, Java, memory. The error has all
+// that is missing, a line each; notes is what is worth knowing.
+func checkMachine(t *model.Target, dir string) (notes []string, err error) {
+	errs := []error{target.CheckNeeds(t)}
+	if t.Software != nil {
+		chosen := t.Release
+		for _, v := range t.Software.Versions {
+			c := *t
+			c.Release = v
+			r, _, err := artifacts.ForTarget(&c, dir)
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			s, err := artifacts.Find(r)
+			switch {
+			case v == chosen && err != nil:
+				errs = append(errs, err)
+			case v == chosen:
+				notes = append(notes, fmt.Sprintf("software: %d files, %.1f MB, in %s", s.Count, float64(s.Bytes)/1e6, s.Lib))
+				if s.Java != "" {
+					notes = append(notes, "java: "+s.Java)
+				}
+			case errors.Is(err, artifacts.ErrAbsent):
+				notes = append(notes, fmt.Sprintf("release %s is not in the cache; netsplit target get %s@%s fetches it", v, t.Name, v))
+			case err != nil:
+				notes = append(notes, fmt.Sprintf("release %s: %v", v, err))
+			}
+		}
+	}
+	note, err := target.CheckMemory(t)
+	if note != "" {
+		notes = append(notes, note)
+	}
+	if err := errors.Join(append(errs, err)...); err != nil {
+		return nil, err
+	}
+	if dir != "" {
+		notes = append(notes, "files: "+filepath.Clean(dir))
+	}
+	return notes, nil
 }
 
 func dashboardCommand() *cobra.Command {

@@ -1,9 +1,10 @@
-// Package targets holds the target files that come with netsplit, embedded.
+// Package targets holds the targets that come with netsplit, embedded.
 package targets
 
 import "embed"
 
-// FS holds <name>/target.yaml for each built-in target.
+// FS holds for each built-in target <name>/target.yaml and the files beside it
+// whose name has a dot: scripts, catalogues, locks.
 //
-//go:embed */target.yaml
+//go:embed */*.*
 var FS embed.FS
