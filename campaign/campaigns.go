@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"netsplit/campaign/target"
@@ -75,7 +76,7 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 	if err != nil {
 		return spec, nil, fmt.Errorf("%w: %w", model.ErrInvalid, err)
 	}
-	if spec.Target != t.Name {
+	if name, _, _ := strings.Cut(spec.Target, "@"); name != t.Name { // a file's path
 		if abs, err := filepath.Abs(spec.Target); err == nil {
 			spec.Target = abs
 		}
@@ -166,11 +167,12 @@ func (s *Service) runCampaign(ctx context.Context, j *job) error {
 		ctx, cancel = context.WithDeadlineCause(ctx, deadline, errBudget)
 		defer cancel()
 	}
-	r, closeBeds, err := s.runnerOn(ctx, j.c.ID, t, dir, spec.Labs)
+	r, closeBeds, err := s.runnerOn(ctx, j, t, dir)
 	if err != nil {
 		return errors.Join(context.Cause(ctx), err) // cancelled while labs are made is no failure
 	}
 	defer closeBeds()
+	s.update(j, func(c *model.Campaign) { c.Reason = "" })
 	if spec.Replay != "" {
 		return s.replay(ctx, j, r)
 	}

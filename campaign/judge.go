@@ -81,6 +81,8 @@ func (f *runFiles) checkRecord() check.Record {
 			rec.WorkloadStart = e.At
 		case model.EventStop:
 			rec.WorkloadEnd = e.At
+		case model.EventNode:
+			rec.Actions = append(rec.Actions, check.NodeAction{At: e.At, NodeAction: *e.Node})
 		case model.EventObserve:
 			rec.Observations = append(rec.Observations, *e.Observation)
 		}
@@ -92,7 +94,7 @@ func (f *runFiles) checkRecord() check.Record {
 		rec.Exits = append(rec.Exits, check.ProcessExit{Host: x.Host, Process: x.Process, At: x.At, Status: x.Status, Expected: x.Expected})
 	}
 	for _, l := range f.logLines {
-		rec.LogLines = append(rec.LogLines, check.LogLine{Host: l.Host, Process: l.Process, At: l.At, Line: l.Line})
+		rec.LogLines = append(rec.LogLines, check.LogLine{Host: l.Host, Process: l.Process, At: l.At, Line: l.Line, Context: l.Context, File: l.File})
 	}
 	return rec
 }

@@ -81,9 +81,10 @@ const switchLimit = 15 * time.Second
 
 // runnerOn makes the beds of a campaign: n labs of its own, or the outside
 // testbed. The function it returns takes the labs down again.
-func (s *Service) runnerOn(ctx context.Context, campaign string, t *model.Target, dir string, n int) (*labRunner, func(), error) {
+func (s *Service) runnerOn(ctx context.Context, j *job, t *model.Target, dir string) (*labRunner, func(), error) {
+	campaign, n := j.c.ID, j.c.Spec.Labs
 	r := &labRunner{s: s, target: t}
-	if err := r.software(ctx, dir); err != nil {
+	if err := r.software(ctx, dir, s.fetching(j)); err != nil {
 		return nil, nil, err
 	}
 	if s.outside != nil {

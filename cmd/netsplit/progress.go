@@ -106,6 +106,9 @@ func (p *progress) status(c wire.Campaign) string {
 		}
 	}
 	now := "preparing"
+	if c.Reason != "" {
+		now = c.Reason
+	}
 	if len(c.Running) > 0 {
 		var short []string
 		for _, r := range c.Running {
