@@ -218,6 +218,7 @@ func Judge(r Record) model.Verdict {
 	}
 	v.Excuses, v.Legal = excuses(&r)
 	sortFailures(v.Failures)
+	nameKnown(&r, v.Failures)
 	fault := r.Scenario.Strategy != model.StrategyClean && r.Scenario.Strategy != ""
 	switch {
 	case len(v.Failures) > 0:

@@ -42,6 +42,9 @@ func Merge(campaign string, runs []model.RunSummary) []model.Finding {
 				by[f.Signature] = have
 				out = append(out, have)
 			}
+			if have.Failure.Known == "" {
+				have.Failure.Known = f.Known
+			}
 			if classRank(f.Class) < classRank(have.Class) {
 				have.Class = f.Class
 			}

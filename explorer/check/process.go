@@ -68,8 +68,11 @@ func collect(by map[string]*model.Failure) []model.Failure {
 func fatalLog() checker {
 	return checker{
 		name: "fatal-log",
-		help: "a server process printed a line that matches logs.fatal and none of logs.allow",
-		run: func(r *Record, _ settings) outcome {
+		help: "a server process printed a line that matches logs.fatal and none of logs.allow; one finding for each exception and place, by the stack trace",
+		with: map[string]setting{
+			"packages": {def: "", help: "prefixes of the system's own functions in stack traces, e.g. org.apache.cassandra.; none named: all but those of the language and of common libraries"},
+		},
+		run: func(r *Record, s settings) outcome {
 			fatal, err := compile(r.Target.Logs.Fatal)
 			if err != nil {
 				return outcome{unknown: err.Error()}
@@ -80,28 +83,51 @@ func fatalLog() checker {
 			}
 			lines := slices.Clone(r.LogLines)
 			slices.SortStableFunc(lines, func(a, b LogLine) int {
-				return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Host, b.Host), strings.Compare(a.Process, b.Process))
+				return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Host, b.Host), strings.Compare(a.Process, b.Process), strings.Compare(a.Line, b.Line))
 			})
 			by := map[string]*model.Failure{}
 			for _, l := range lines {
-				p := firstMatch(fatal, l.Line)
-				if p == "" || firstMatch(allow, l.Line) != "" {
+				if firstMatch(fatal, l.Line) == "" || firstMatch(allow, l.Line) != "" {
 					continue
 				}
-				sig := fmt.Sprintf("process %s logged a line like /%s/", l.Process, p)
+				what, t := traceSignature(l.Line, l.Context, s.list("packages"))
+				sig := fmt.Sprintf("process %s logged %s", stable(l.Process), what)
 				f := by[sig]
 				if f == nil {
-					f = &model.Failure{Signature: sig, Summary: fmt.Sprintf("%s on %s logged at %s s: %s", l.Process, l.Host, seconds(l.At), l.Line)}
+					f = &model.Failure{Signature: sig, Summary: fmt.Sprintf("%s on %s logged at %s s%s: %s", l.Process, l.Host, seconds(l.At), phase(r, l.At), l.Line)}
+					if t.what != "" && !strings.Contains(l.Line, t.what) {
+						f.Summary += ": " + strings.TrimSuffix(t.what+": "+t.message, ": ")
+					}
 					by[sig] = f
 				}
 				f.Amount++
-				if len(f.Detail) < 10 {
-					f.Detail = append(f.Detail, fmt.Sprintf("%s %s %.3f s: %s", l.Host, l.Process, l.At.Seconds(), l.Line))
+				if len(f.Detail) < 40 {
+					head := fmt.Sprintf("%s %s %.3f s: %s", l.Host, l.Process, l.At.Seconds(), l.Line)
+					if l.File != "" {
+						head = fmt.Sprintf("%s %s %.3f s: %s", l.Host, l.File, l.At.Seconds(), l.Line)
+					}
+					f.Detail = append(f.Detail, head)
+					if f.Amount == 1 { // the others are like it
+						for _, c := range l.Context {
+							f.Detail = append(f.Detail, "    "+strings.TrimSpace(c))
+						}
+					}
 				}
 			}
 			return outcome{failures: collect(by)}
 		},
 	}
+}
+
+// phase says of a moment that the cut can have no part in it.
+func phase(r *Record, at time.Duration) string {
+	switch {
+	case r.Proof == nil:
+		return ", with nothing cut"
+	case at < r.Proof.CutAt:
+		return ", before the cut"
+	}
+	return ""
 }
 
 func compile(patterns []string) ([]*regexp.Regexp, error) {

@@ -171,6 +171,8 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) {
 				gs = append(gs, hosts)
 			}
 			s.r.Scenario.Partition = model.Partition{Shape: model.Partial, Effect: model.Drop, Groups: gs}
+		case "release":
+			s.target.Release = v
 		case "ended":
 			s.r.WorkloadEnd = at(t, v)
 		case "incomplete":
@@ -259,6 +261,9 @@ func printVerdict(v model.Verdict) string {
 	}
 	for _, f := range v.Failures {
 		fmt.Fprintf(&b, "[%s] %s: %s (%d)\n  %s\n", f.Class, f.Check, f.Signature, f.Amount, f.Summary)
+		if f.Known != "" {
+			fmt.Fprintf(&b, "  known as %s\n", f.Known)
+		}
 		if f.Quote != "" {
 			fmt.Fprintf(&b, "  quote: %s\n", f.Quote)
 		}

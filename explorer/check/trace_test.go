@@ -1,0 +1,73 @@
+package check
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestTraces names the traces in testdata/traces, printed by real programs,
+// by exception and place. The first line of a file is the signature wanted.
+func TestTraces(t *testing.T) {
+	files, err := filepath.Glob("testdata/traces/*.txt")
+	if err != nil || len(files) < 5 {
+		t.Fatalf("too few traces: %v %v", files, err)
+	}
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimRight(string(b), "\n"), "\n")
+		got, _ := traceSignature(lines[1], lines[2:], nil)
+		if got != lines[0] {
+			t.Errorf("%s: %q, want %q", f, got, lines[0])
+		}
+	}
+}
+
+func TestStableLine(t *testing.T) {
+	for _, c := range [][3]string{
+		{"2026-11-21 20:35:11,123 ERROR [ReadStage-1] CassandraDaemon.java:228 - Exception in thread Thread[ReadStage-1,5,main]",
+			"2025-01-02 01:02:03,4 ERROR [ReadStage-33] CassandraDaemon.java:228 - Exception in thread Thread[ReadStage-33,5,main]",
+			"ERROR CassandraDaemon.java:# - Exception in thread Thread[ReadStage#,main]"},
+		{"ERROR [HintedHandoff:1] 2026-11-21 20:35:11,123 AbstractCassandraDaemon.java (line 114) Fatal exception in thread Thread[HintedHandoff:1,1,main]",
+			"ERROR [HintedHandoff:12] 2026-11-22 00:35:11,123 AbstractCassandraDaemon.java (line 114) Fatal exception in thread Thread[HintedHandoff:12,1,main]",
+			"ERROR AbstractCassandraDaemon.java (line #) Fatal exception in thread Thread[HintedHandoff:#,main]"},
+		{"2026-11-21 20:35:11,123 ERROR org.apache.hadoop.hdfs.server.datanode.DataNode: n1:9866:DataXceiver error processing WRITE_BLOCK operation  src: /10.77.0.2:41234 dst: /10.77.0.1:9866",
+			"2026-11-21 20:36:19,999 ERROR org.apache.hadoop.hdfs.server.datanode.DataNode: n1:9866:DataXceiver error processing WRITE_BLOCK operation  src: /10.77.0.2:5 dst: /10.77.0.1:9866",
+			"ERROR org.apache.hadoop.hdfs.server.datanode.DataNode: n#:DataXceiver error processing WRITE_BLOCK operation src: /# dst: /#"},
+		{"1234:M 21 Nov 2026 20:00:00.123 # Guru Meditation: x #redis.c:99", "7:M 1 Jan 2027 00:00:00.000 # Guru Meditation: x #redis.c:7", "Guru Meditation: x #redis.c:#"},
+		{"Nov 21 20:00:01 cannot open /var/lib/run-1/data/blk_1073741825_1001.meta", "Nov  3 20:00:01 cannot open /tmp/else/where/blk_1073741899_1099.meta", "cannot open /…/blk_#.meta"},
+		{"node 6f9619ff-8b86-d011-b42d-00c04fc964ff at 0x7fff12 Foo@1b6d3586 deadbeef01", "node 00000000-8b86-d011-b42d-00c04fc964ff at 0x1 Foo@ffff1 c0ffee0123", "node # at # Foo@# #"},
+		{"FATAL", "FATAL", "FATAL"}, {"", "", ""}, {"2026-11-21 20:35:11", "2026-11-22 20:35:12", "#"},
+	} {
+		a, b := stableLine(c[0]), stableLine(c[1])
+		if a != b {
+			t.Errorf("two runs differ: %q and %q", a, b)
+		}
+		if a != c[2] {
+			t.Errorf("got %q, want %q", a, c[2])
+		}
+	}
+}
+
+func FuzzTraceSignature(f *testing.F) {
+	files, _ := filepath.Glob("testdata/traces/*.txt")
+	for _, name := range files {
+		if b, err := os.ReadFile(name); err == nil {
+			f.Add(string(b), "")
+		}
+	}
+	f.Fuzz(func(t *testing.T, text, own string) {
+		lines := strings.Split(text, "\n")
+		a, _ := traceSignature(lines[0], lines[1:], strings.Fields(own))
+		if len([]rune(a)) > 2*stableRunes+10 {
+			t.Errorf("a signature of %d runes: %q", len([]rune(a)), a)
+		}
+		if strings.ContainsAny(a, "\n\r") {
+			t.Errorf("a signature of several lines: %q", a)
+		}
+	})
+}
