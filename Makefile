@@ -4,10 +4,12 @@ SHELL := /bin/bash
 GO    ?= go
 export GOFLAGS ?= -buildvcs=false
 
-# Debian packages. RUN is what a campaign on Redis needs, TEST what the tests
-# use beside it: second opinions (tshark, ovs-ofctl), Prometheus, Chromium.
+# Debian packages. RUN is what a campaign on Redis needs, JAVA what those on
+# Cassandra, Hadoop and ZooKeeper need, TEST what the tests use beside them:
+# second opinions (tshark, ovs-ofctl), Prometheus, Chromium.
 RUN_PACKAGES  := openvswitch-switch iproute2 ethtool redis-server redis-sentinel redis-tools
-TEST_PACKAGES := $(RUN_PACKAGES) tshark prometheus chromium iputils-ping procps
+JAVA_PACKAGES := openjdk-17-jdk-headless maven python3-pip
+TEST_PACKAGES := $(RUN_PACKAGES) $(JAVA_PACKAGES) tshark prometheus chromium iputils-ping procps
 BENCH_PACKAGES := $(TEST_PACKAGES) openvswitch-testcontroller iperf3
 
 .PHONY: help
@@ -17,11 +19,14 @@ help: ## list the targets
 .PHONY: build
 build: ## build bin/netsplit and the helper programs of the targets
 	$(GO) build -o bin/ ./cmd/netsplit ./e2e/targets/gossip
-	$(GO) build -o bin/redis-sentinel-client ./deploy/targets/redis-sentinel/client
+	@set -e; for d in deploy/targets/*/client; do ls $$d/*.go >/dev/null 2>&1 || continue; \
+	  t=$${d%/client}; $(GO) build -o bin/$${t##*/}-client ./$$d; done
 
-.PHONY: setup setup-test setup-bench
+.PHONY: setup setup-java setup-test setup-bench
 setup: ## install what a campaign needs (root)
 	@scripts/setup.sh $(RUN_PACKAGES)
+setup-java: setup ## install what campaigns on Java systems need (root)
+	@scripts/setup.sh $(JAVA_PACKAGES)
 setup-test: ## install what the tests need (root)
 	@scripts/setup.sh $(TEST_PACKAGES)
 setup-bench: ## install what the benchmarks need (root)
