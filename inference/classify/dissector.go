@@ -52,6 +52,7 @@ const (
 // registry holds the constructor of each dissector.
 var registry = map[string]func() Dissector{
 	NameRESP:         newRESP,
+	NameCassandra:    newCassandra,
 	NameText:         func() Dissector { return newText() },
 	NameFallback:     func() Dissector { return newFallback() },
 	NameHadoopRPC:    newHadoopRPC,
