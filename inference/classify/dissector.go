@@ -56,6 +56,7 @@ var registry = map[string]func() Dissector{
 	NameText:         func() Dissector { return newText() },
 	NameFallback:     func() Dissector { return newFallback() },
 	NameHadoopRPC:    newHadoopRPC,
+	NameHDFSData:     newHDFSData,
 	NameZooKeeper:    newZooKeeper,
 	NameZooKeeperFLE: newZooKeeperFLE,
 	NameZooKeeperZAB: newZooKeeperZAB,
