@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"netsplit/model"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "table3:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, out, errs io.Writer) error {
+	fs := flag.NewFlagSet("table3", flag.ContinueOnError)
+	fs.SetOutput(errs)
+	dir := fs.String("dir", "e2e/table3", "where plan.yaml and results.jsonl are")
+	runs := fs.String("runs", "runs/table3", "where the records of runs go")
+	program := fs.String("netsplit", "bin/netsplit", "the netsplit program")
+	labs := fs.Int("labs", 2, "labs used at once")
+	only := fs.String("only", "", "only campaigns whose name has this prefix")
+	strategies := fs.String("strategies", "cofi,random", "strategies to run")
+	seeds := fs.Int("seeds", 1, "how many of the plan's seeds to use")
+	limit := fs.Duration("for", 0, "begin no campaign after this time (0: no limit)")
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	p, err := readPlan(filepath.Join(*dir, "plan.yaml"))
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(*dir, "results.jsonl")
+	switch fs.Arg(0) {
+	case "run":
+		w := worker{plan: p, file: file, runs: *runs, program: *program, labs: *labs, errs: errs}
+		began := time.Now()
+		for _, seed := range p.Seeds[:min(*seeds, len(p.Seeds))] {
+			for _, c := range p.Campaigns {
+				for _, strategy := range strings.Split(*strategies, ",") { // in turn: both meet the same machine
+					if !strings.HasPrefix(c.Name, *only) {
+						continue
+					}
+					if *limit > 0 && time.Since(began) > *limit {
+						fmt.Fprintf(errs, "table3: %v are over; run it again to go on\n", *limit)
+						return printTable(out, p, file)
+					}
+					if err := w.campaign(ctx, c, strategy, seed); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		return printTable(out, p, file)
+	case "table":
+		return printTable(out, p, file)
+	}
+	return fmt.Errorf("usage: table3 [flags] run|table")
+}
+
+// worker runs campaigns.
+type worker struct {
+	plan                *plan
+	file, runs, program string
+	labs                int
+	errs                io.Writer
+}
+
+// campaign runs one campaign, unless results.jsonl has it, and replays what it
+// found.
+func (w *worker) campaign(ctx context.Context, c campaign, strategy string, seed uint64) error {
+	done, err := readResults(w.file)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(done, func(r result) bool { return r.Campaign == c.Name && r.Strategy == strategy && r.Seed == seed }) {
+		return nil
+	}
+	dir := filepath.Join(w.runs, c.Name, strategy, strconv.FormatUint(seed, 10))
+	if err := os.RemoveAll(dir); err != nil { // of one that was interrupted
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	load, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return err
+	}
+	r := result{Campaign: c.Name, Strategy: strategy, Seed: seed, Date: time.Now().UTC().Truncate(time.Second), Labs: w.labs,
+		Load: strings.Fields(string(load))[0]}
+	fmt.Fprintf(w.errs, "%s %s, %s, seed %d\n", r.Date.Format("15:04:05"), c.Name, strategy, seed)
+	args := []string{"campaign", c.Target, "--runs-dir", dir, "--strategy", strategy, "--seed", strconv.FormatUint(seed, 10),
+		"--faults", strconv.Itoa(w.plan.Faults), "--labs", strconv.Itoa(w.labs)}
+	for k, v := range c.Set {
+		args = append(args, "--set", k+"="+v)
+	}
+	if err := w.netsplit(ctx, dir, args...); err != nil {
+		return err
+	}
+	r.Wall = time.Since(r.Date).Seconds()
+	if err := gather(dir, &r); err != nil {
+		return err
+	}
+	if r.Faults == 0 {
+		return fmt.Errorf("%s, %s: no fault run was made; see %s", c.Name, strategy, dir)
+	}
+	replayed := map[string]bool{}
+	for _, f := range r.Findings {
+		if f.run != "" && !f.Clean && f.Class == string(model.Broken) && !replayed[f.run] {
+			replayed[f.run] = true
+			if err := w.netsplit(ctx, dir, "replay", f.run, "-n", strconv.Itoa(w.plan.Replays), "--labs", strconv.Itoa(w.labs), "--runs-dir", dir); err != nil {
+				return err
+			}
+		}
+	}
+	if err := gather(dir, &r); err != nil {
+		return err
+	}
+	return appendResult(w.file, r)
+}
+
+// netsplit runs the program; that it found something is no error.
+func (w *worker) netsplit(ctx context.Context, dir string, args ...string) error {
+	log, err := os.OpenFile(filepath.Join(dir, "outcome.txt"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := exec.CommandContext(ctx, w.program, args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 2 * time.Minute
+	cmd.Stdout, cmd.Stderr = log, io.MultiWriter(log, w.errs)
+	err = cmd.Run()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && (exit.ExitCode() == 3 || exit.ExitCode() == 4) { // findings; nothing could be judged
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s %s: %w; see %s", w.program, strings.Join(args, " "), err, log.Name())
+	}
+	return nil
+}

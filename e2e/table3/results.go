@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"netsplit/campaign/record"
+	"netsplit/model"
+)
+
+// result is a line of results.jsonl: what one campaign found.
+type result struct {
+	Campaign string    `json:"campaign"` // name in plan.yaml
+	Strategy string    `json:"strategy"`
+	Seed     uint64    `json:"seed"`
+	Date     time.Time `json:"date"`
+	Labs     int       `json:"labs"`
+	Load     string    `json:"load"` // of the machine when it began
+	Clean    int       `json:"clean"`
+	Faults   int       `json:"faults"`
+	// Verdicts counts the fault runs by verdict.
+	Verdicts map[string]int `json:"verdicts"`
+	Seconds  float64        `json:"seconds"` // of all runs, one after the other
+	Wall     float64        `json:"wall"`    // of the campaign
+	// Invariants are those in use.
+	Invariants int     `json:"invariants"`
+	Findings   []found `json:"findings,omitempty"`
+}
+
+// found is a finding of a campaign.
+type found struct {
+	Signature string `json:"signature"`
+	Known     string `json:"known,omitempty"`
+	Class     string `json:"class"`
+	Summary   string `json:"summary"`
+	// First is the fault run that first showed it, from 1; 0 if only clean
+	// runs did. Runs counts the fault runs that showed it.
+	First int  `json:"first"`
+	Runs  int  `json:"runs"`
+	Clean bool `json:"clean,omitempty"` // a clean run showed it too
+	// Dropped counts the packets that the cut of the first run dropped.
+	Dropped int `json:"dropped"`
+	// Replays of that run that showed it again, of Tried.
+	Replays int `json:"replays"`
+	Tried   int `json:"tried"`
+
+	run string
+}
+
+func readResults(file string) ([]result, error) {
+	f, err := os.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var out []result
+	sc := bufio.NewScanner(f)
+	sc.Buffer(nil, 16<<20)
+	for n := 1; sc.Scan(); n++ {
+		var r result
+		if err := json.Unmarshal(sc.Bytes(), &r); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", file, n, err)
+		}
+		out = append(out, r)
+	}
+	return out, sc.Err()
+}
+
+func appendResult(file string, r result) error {
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	return errors.Join(json.NewEncoder(f).Encode(r), f.Sync(), f.Close())
+}
+
+// gather reads the records below dir into a result.
+func gather(dir string, r *result) error {
+	files, err := filepath.Glob(filepath.Join(dir, "*", "*", record.SummaryFile))
+	if err != nil {
+		return err
+	}
+	var runs []model.RunSummary
+	for _, f := range files {
+		var s model.RunSummary
+		if err := record.ReadJSON(f, &s); err != nil {
+			return err
+		}
+		runs = append(runs, s)
+	}
+	slices.SortFunc(runs, func(a, b model.RunSummary) int { return a.Ended.Compare(b.Ended) })
+	r.Clean, r.Faults, r.Seconds, r.Invariants = 0, 0, 0, 0
+	r.Verdicts, r.Findings = map[string]int{}, nil
+	bySignature := map[string]int{}
+	for i := range runs {
+		s := &runs[i]
+		if s.ReplayOf != "" {
+			continue
+		}
+		clean := s.Scenario.Strategy == model.StrategyClean
+		if clean {
+			r.Clean++
+		} else {
+			r.Faults++
+			r.Verdicts[string(s.Verdict.Value)]++
+			r.Invariants = max(r.Invariants, len(s.Scenario.Observe))
+		}
+		r.Seconds += s.Ended.Sub(s.Started).Seconds()
+		for _, f := range s.Verdict.Failures {
+			k, ok := bySignature[f.Signature]
+			if !ok {
+				k = len(r.Findings)
+				bySignature[f.Signature] = k
+				r.Findings = append(r.Findings, found{Signature: f.Signature, Known: f.Known, Class: string(f.Class), Summary: f.Summary})
+			}
+			x := &r.Findings[k]
+			switch {
+			case clean:
+				x.Clean = true
+			case x.First == 0:
+				x.First, x.run = r.Faults, s.Run
+				if s.Proof != nil {
+					x.Dropped = s.Proof.Dropped
+				}
+				fallthrough
+			default:
+				x.Runs++
+			}
+		}
+	}
+	for i := range r.Findings {
+		x := &r.Findings[i]
+		for _, s := range runs {
+			if x.run != "" && s.ReplayOf == x.run {
+				x.Tried++
+				if slices.ContainsFunc(s.Verdict.Failures, func(f model.Failure) bool { return f.Signature == x.Signature }) {
+					x.Replays++
+				}
+			}
+		}
+	}
+	return nil
+}
