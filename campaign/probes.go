@@ -1,16 +1,17 @@
 package campaign
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"netsplit/campaign/agent"
+	"netsplit/campaign/record"
 	"netsplit/campaign/target"
 	"netsplit/model"
 )
@@ -52,10 +53,11 @@ func (r *run) ask(ctx context.Context, host model.NodeID, p model.Probe) (string
 // ends. Each host has its own loop per source, so that a probe that hangs
 // delays nobody else.
 type probes struct {
-	r     *run
-	cost  atomic.Int64 // nanoseconds spent waiting for answers
-	asked atomic.Int64 // how many
-	wg    sync.WaitGroup
+	r  *run
+	wg sync.WaitGroup
+
+	mu    sync.Mutex // guards stats
+	stats []record.SourceStat
 }
 
 func (p *probes) start(ctx context.Context) {
@@ -84,15 +86,31 @@ func (p *probes) loop(ctx context.Context, variable string, source int, host mod
 	if every <= 0 {
 		every = defaultProbeEvery
 	}
+	st := record.SourceStat{Variable: variable, Source: source, Host: host}
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.stats = append(p.stats, st)
+	}()
 	t := time.NewTicker(every)
 	defer t.Stop()
 	for {
 		began := time.Now()
 		answer, err := p.r.ask(ctx, host, *src.Probe)
-		p.cost.Add(int64(time.Since(began)))
-		p.asked.Add(1)
-		if err == nil {
-			p.r.s.Probed(variable, source, host, answer)
+		if err != nil && ctx.Err() != nil {
+			return // cut short, not silent
+		}
+		st.Asked++
+		st.Cost += time.Since(began)
+		if err != nil {
+			st.Error = err.Error()
+		} else {
+			st.Answered++
+			if p.r.s.Probed(variable, source, host, answer) > 0 {
+				st.Seen++
+			} else {
+				st.Answer = answer[:min(len(answer), 200)]
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -100,6 +118,16 @@ func (p *probes) loop(ctx context.Context, variable string, source int, host mod
 		case <-t.C:
 		}
 	}
+}
+
+// result returns how the sources fared, sorted, once no loop runs any more.
+func (p *probes) result() []record.SourceStat {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	slices.SortFunc(p.stats, func(a, b record.SourceStat) int {
+		return cmp.Or(cmp.Compare(a.Variable, b.Variable), a.Source-b.Source, cmp.Compare(a.Host, b.Host))
+	})
+	return p.stats
 }
 
 // wait returns when no loop runs any more.

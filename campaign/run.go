@@ -285,7 +285,11 @@ func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 	ev.Messages = s.messages
 	ev.GateDelay = delayStats(s.delays)
 	ev.Retransmits = s.retransmits
-	ev.ProbeCost, ev.Probes = time.Duration(r.probes.cost.Load()), int(r.probes.asked.Load())
+	ev.Sources = r.probes.result()
+	for _, st := range ev.Sources {
+		ev.ProbeCost += st.Cost
+		ev.Probes += st.Asked
+	}
 	ev.MaxLost, ev.MaxWindow = r.work.Spec.MaxLost, r.work.Spec.MaxWindow
 }
 

@@ -125,12 +125,15 @@ func (s *session) whole() bool {
 	return len(s.incomplete) == 0
 }
 
-// Probed enters the answer of a probe of a variable.
-func (s *session) Probed(variable string, source int, host model.NodeID, answer string) {
+// Probed enters the answer of a probe of a variable and returns how many
+// values it showed.
+func (s *session) Probed(variable string, source int, host model.NodeID, answer string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := s.now()
-	s.observe(at, nil, s.pipe.Probe(variable, source, host, at, answer))
+	obs := s.pipe.Probe(variable, source, host, at, answer)
+	s.observe(at, nil, obs)
+	return len(obs)
 }
 
 func (s *session) observe(at time.Duration, held *heldFrame, obs []model.Observation) {

@@ -56,6 +56,22 @@ type Violation struct {
 // String is the invariant and the state.
 func (v Violation) String() string { return v.Invariant.String() + " is " + v.State.String() }
 
+// SourceStat says how a probed source of a variable fared on a host.
+type SourceStat struct {
+	Variable string       `json:"variable"`
+	Source   int          `json:"source"` // index in the target file
+	Host     model.NodeID `json:"host"`
+	Asked    int          `json:"asked"`
+	Answered int          `json:"answered"`
+	// Seen counts the answers that showed a value.
+	Seen int           `json:"seen"`
+	Cost time.Duration `json:"cost"` // waiting for answers
+	// Error is what the last probe without an answer said, Answer the head of
+	// the last answer that showed nothing.
+	Error  string `json:"error,omitempty"`
+	Answer string `json:"answer,omitempty"`
+}
+
 // Evidence is what a run measured beside its line files. It is written before
 // the run is judged.
 type Evidence struct {
@@ -72,6 +88,7 @@ type Evidence struct {
 	Retransmits int               `json:"retransmits"`
 	ProbeCost   time.Duration     `json:"probeCost"`
 	Probes      int               `json:"probes,omitempty"`
+	Sources     []SourceStat      `json:"sources,omitempty"`
 	MaxLost     int               `json:"maxLost"`
 	MaxWindow   time.Duration     `json:"maxWindow"`
 	Ended       time.Time         `json:"ended"`

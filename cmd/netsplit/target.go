@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -19,10 +18,9 @@ import (
 	"netsplit/model"
 )
 
-// runCheck starts a target without any cut and says what it never shows: a
-// variable, traffic on a port, the answer of a probe. dir is the directory of
-// the target's files.
-type runCheck func(ctx context.Context, t *model.Target, dir string, out io.Writer) error
+// runCheck starts a target without any cut, under the settings given, and says
+// what it never shows: a variable, traffic on a port, the answer of a probe.
+type runCheck func(c *cobra.Command, name string, set map[string]string) error
 
 // targetCommand has the flag --run of check where somebody gives checkRun.
 func targetCommand(checkRun runCheck) *cobra.Command {
@@ -181,6 +179,7 @@ func releasesOf(name string, all bool) ([]artifacts.Release, error) {
 
 func targetCheckCommand(checkRun runCheck) *cobra.Command {
 	var run bool
+	var set map[string]string
 	check := &cobra.Command{
 		Use: "check NAME[@RELEASE]", Short: "say what is wrong with a target file, and what this machine lacks to run it",
 		Args: exactArgs(1, "a target's name or file"),
@@ -203,13 +202,14 @@ func targetCheckCommand(checkRun runCheck) *cobra.Command {
 				fmt.Fprintln(c.OutOrStdout(), n)
 			}
 			if run {
-				return checkRun(c.Context(), t, dir, c.OutOrStdout())
+				return checkRun(c, args[0], set)
 			}
 			return nil
 		},
 	}
 	if checkRun != nil {
 		check.Flags().BoolVar(&run, "run", false, "start it too, and say what it never shows: variables, traffic, answers of probes")
+		check.Flags().StringToStringVar(&set, "set", nil, "settings of the target for --run, name=value")
 	}
 	return check
 }

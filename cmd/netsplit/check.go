@@ -1,0 +1,65 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"netsplit/api/wire"
+	"netsplit/campaign"
+	"netsplit/model"
+)
+
+// checkRunOf returns the check of a target by a run of it: one clean run, in
+// this process, whose record is examined.
+func checkRunOf(conn *daemonFlags) runCheck {
+	return func(c *cobra.Command, name string, set map[string]string) (err error) {
+		ctx := c.Context()
+		runs, err := os.MkdirTemp("", "netsplit-check-")
+		if err != nil {
+			return err
+		}
+		cl, dir, end, err := conn.within(ctx, runs)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, end()) }()
+		camp, err := cl.CreateCampaign(ctx, wire.CampaignSpec{Target: name, Strategy: string(model.StrategyClean), Clean: 1, Labs: 1, Args: set}, 0)
+		if err != nil {
+			return err
+		}
+		show := progressFlags{mode: "auto"}
+		if camp, err = follow(ctx, cl, camp, show.progress(c.ErrOrStderr(), time.Now())); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return &exitError{code: exitInterrupted}
+		}
+		if camp.State == string(model.CampaignFailed) {
+			return fmt.Errorf("the run failed: %s", camp.Reason)
+		}
+		found, err := filepath.Glob(filepath.Join(dir, camp.ID, "*", "evidence.json"))
+		if err != nil || len(found) == 0 {
+			return fmt.Errorf("the run left no record in %s: %v", dir, err)
+		}
+		x, err := campaign.Examine(filepath.Dir(found[0]))
+		if err != nil {
+			return err
+		}
+		for _, f := range x.Facts {
+			fmt.Fprintln(c.OutOrStdout(), f)
+		}
+		if len(x.Problems) > 0 {
+			for _, p := range x.Problems {
+				fmt.Fprintln(c.OutOrStdout(), "PROBLEM:", p)
+			}
+			return &exitError{exitFindings, fmt.Errorf("%d problem(s) with %s; the record of the run is %s", len(x.Problems), name, filepath.Dir(found[0]))}
+		}
+		fmt.Fprintf(c.OutOrStdout(), "%s runs as its file says\n", name)
+		return os.RemoveAll(runs)
+	}
+}
