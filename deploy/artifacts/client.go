@@ -96,8 +96,6 @@ var causes = []cause{
 	{"no module named pip", "Python has no pip: apt-get install python3-pip"},
 	{"permission denied", "the cache cannot be written: set NETSPLIT_CACHE to a directory of yours"},
 	{"read-only file system", "the cache cannot be written: set NETSPLIT_CACHE to a directory of yours"},
-	{"could not find artifact", "the repository does not have it: check the coordinate in the catalogue, and %m"},
-	{"no matching distribution found", "the repository does not have it for this Python and machine: check the catalogue, and %m"},
 	{"unknown host", netAdvice},
 	{"name resolution", netAdvice},
 	{"name or service not known", netAdvice},
@@ -111,6 +109,8 @@ var causes = []cause{
 	{"pkix path building failed", "the repository's certificate is not trusted by mvn's Java: import it there, or use another mirror (%m)"},
 	{"certificate verify failed", "the repository's certificate is not trusted: see pip's --cert, or use another mirror (%m)"},
 	{"status code: 401", denied}, {"status: 401", denied}, {"status code: 403", denied}, {"status: 403", denied}, {"407 proxy", denied}, {"status code: 407", denied}, {"status: 407", denied},
+	{"could not find artifact", "the repository does not have it: check the coordinate in the catalogue, and %m"},
+	{"no matching distribution found", "the repository does not have it for this Python and machine: check the catalogue, and %m"},
 	{"could not transfer artifact", netAdvice},
 }
 
@@ -134,7 +134,7 @@ func condense(err error, prefix, mirrors string) error {
 	}
 	if len(said) == 0 { // it died before it could say so in its own way
 		for _, l := range strings.Split(strings.TrimSpace(e.output), "\n") {
-			if s := strings.TrimSpace(l); s != "" {
+			if s := strings.TrimSpace(l); s != "" && !strings.HasPrefix(s, "[INFO]") {
 				said = append(said, s)
 			}
 		}
@@ -148,13 +148,13 @@ func condense(err error, prefix, mirrors string) error {
 		line := ""
 		for _, l := range append(said, strings.Split(e.output, "\n")...) {
 			if strings.Contains(strings.ToLower(l), c.sign) {
-				line = around(strings.TrimSpace(l), c.sign)
+				line = strings.TrimRight(around(l, c.sign), ",.:")
 				break
 			}
 		}
 		return fmt.Errorf("%s: %s: %s; all it printed is in %s", e.name, line, strings.ReplaceAll(c.advice, "%m", mirrors), e.log)
 	}
-	line := "it printed nothing"
+	line := "it did not say why"
 	if len(said) > 0 {
 		line = around(said[0], "")
 	}
@@ -163,14 +163,16 @@ func condense(err error, prefix, mirrors string) error {
 
 // around is a line, or what of a long one is near a word.
 func around(l, word string) string {
-	const width = 240
-	l = strings.TrimSuffix(strings.TrimSuffix(strings.TrimSpace(l), "-> [Help 1]"), " ")
-	if len(l) <= width {
-		return l
+	const before, after = 60, 180
+	l = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(l), "-> [Help 1]"))
+	i := max(0, strings.Index(strings.ToLower(l), word))
+	from, to := max(0, i-before), min(len(l), i+after)
+	out := strings.ToValidUTF8(l[from:to], "")
+	if from > 0 {
+		out = "…" + out
 	}
-	i := max(0, strings.Index(strings.ToLower(l), word)-width/3)
-	if i == 0 {
-		return strings.ToValidUTF8(l[:width], "") + "…"
+	if to < len(l) {
+		out += "…"
 	}
-	return "…" + strings.ToValidUTF8(l[i:min(len(l), i+width)], "") + "…"
+	return out
 }

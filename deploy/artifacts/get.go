@@ -59,7 +59,7 @@ func Pin(ctx context.Context, r Release, progress io.Writer) ([]byte, error) {
 	}
 	p := &printer{w: progress}
 	var entries []entry
-	err = locked(ctx, root, r.dirName(), p, func() error {
+	err = locked(ctx, lockPath(root, r), r.String(), p, func() error {
 		return inTemp(root, r, func(dir string) error {
 			entries, err = build(ctx, root, r, dir, p, false)
 			return err
@@ -76,7 +76,7 @@ func fetchSet(ctx context.Context, root string, r Release, p *printer) error {
 	if r.fetches() && r.lock == nil && r.lockFile == "" {
 		return errors.New("netsplit has no hashes of it: take a release that has")
 	}
-	return locked(ctx, root, r.dirName(), p, func() error {
+	return locked(ctx, lockPath(root, r), r.String(), p, func() error {
 		dir := r.paths(root).Lib
 		if why := verify(r, dir); why == nil {
 			return nil
@@ -184,9 +184,10 @@ func build(ctx context.Context, root string, r Release, dir string, p *printer, 
 			return nil, err
 		}
 		m := mismatch{}
-		if lock != nil {
+		switch {
+		case lock != nil:
 			m = compare(entries, lock)
-		} else {
+		case r.fetches():
 			m.wrong = unreadable(dir, entries)
 		}
 		if m.ok() {
@@ -272,13 +273,13 @@ func unreadable(dir string, entries []entry) []string {
 	return out
 }
 
-// locked runs f while no other process works on the set.
-func locked(ctx context.Context, root, name string, p *printer, f func() error) error {
-	dir := filepath.Join(root, "lock")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+// locked runs f while no other process works on what name says; path is the
+// file that is locked.
+func locked(ctx context.Context, path, name string, p *printer, f func() error) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_RDWR, 0o644)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return err
 	}
@@ -301,6 +302,8 @@ func locked(ctx context.Context, root, name string, p *printer, f func() error) 
 		}
 	}
 }
+
+func lockPath(root string, r Release) string { return filepath.Join(root, "lock", r.dirName()) }
 
 // explain puts what a full or read-only disk says into words.
 func explain(err error, root string) error {

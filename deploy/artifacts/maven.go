@@ -35,7 +35,10 @@ type (
 		Version    string         `xml:"version,omitempty"`
 		Type       string         `xml:"type,omitempty"`
 		Classifier string         `xml:"classifier,omitempty"`
-		Exclusions []pomExclusion `xml:"exclusions>exclusion,omitempty"`
+		Exclusions *pomExclusions `xml:"exclusions"`
+	}
+	pomExclusions struct {
+		List []pomExclusion `xml:"exclusion"`
 	}
 	pomExclusion struct {
 		Group    string `xml:"groupId"`
@@ -54,9 +57,12 @@ type (
 		Config pomCopy  `xml:"configuration"`
 	}
 	pomCopy struct {
-		Scope  string          `xml:"includeScope,omitempty"`
-		Output string          `xml:"outputDirectory"`
-		Items  []pomDependency `xml:"artifactItems>artifactItem,omitempty"`
+		Scope  string    `xml:"includeScope,omitempty"`
+		Output string    `xml:"outputDirectory"`
+		Items  *pomItems `xml:"artifactItems"`
+	}
+	pomItems struct {
+		List []pomDependency `xml:"artifactItem"`
 	}
 )
 
@@ -65,10 +71,13 @@ type (
 func writePom(r Release, dir string) ([]byte, error) {
 	p := pom{Model: "4.0.0", Group: "netsplit", Artifact: r.Product, Version: r.Version, Packaging: "pom",
 		Plugin: pomPlugin{Group: "org.apache.maven.plugins", Artifact: "maven-dependency-plugin", Version: dependencyPlugin}}
-	var exclude []pomExclusion
+	var exclude *pomExclusions
 	for _, e := range r.Exclude {
 		group, artifact, _ := strings.Cut(e, ":")
-		exclude = append(exclude, pomExclusion{group, artifact})
+		if exclude == nil {
+			exclude = new(pomExclusions)
+		}
+		exclude.List = append(exclude.List, pomExclusion{group, artifact})
 	}
 	for _, c := range r.Maven {
 		d := coordinate(c)
@@ -80,10 +89,11 @@ func writePom(r Release, dir string) ([]byte, error) {
 			Config: pomCopy{Scope: "runtime", Output: dir}})
 	}
 	if len(r.Files) > 0 {
-		x := pomExecution{ID: "files", Phase: "validate", Goals: []string{"copy"}, Config: pomCopy{Output: filepath.Join(dir, "files")}}
+		items := new(pomItems)
 		for _, c := range r.Files {
-			x.Config.Items = append(x.Config.Items, coordinate(c))
+			items.List = append(items.List, coordinate(c))
 		}
+		x := pomExecution{ID: "files", Phase: "validate", Goals: []string{"copy"}, Config: pomCopy{Output: filepath.Join(dir, "files"), Items: items}}
 		p.Plugin.Executions = append(p.Plugin.Executions, x)
 	}
 	return xml.MarshalIndent(p, "", " ")
@@ -115,7 +125,7 @@ func runMaven(ctx context.Context, root string, r Release, dir string, p *printe
 	count := &counter{p: p, what: r.String()}
 	args := []string{"mvn", "-B", "-U", "-f", file, "-Dmaven.repo.local=" + m2, "validate"}
 	// One mvn at a time: its repository was not made for several.
-	err = locked(ctx, root, "m2", p, func() error {
+	err = locked(ctx, filepath.Join(m2, ".netsplit-lock"), "Maven's repository", p, func() error {
 		p.printf("%s: asking Maven", r)
 		out, err := runClient(ctx, root, "mvn", r.dirName(), "maven", args, count.line)
 		var failed *clientError

@@ -25,10 +25,6 @@ type Set struct {
 	// Java is the program to run it with and JavaHome that runtime's directory;
 	// "" for a release that needs none.
 	Java, JavaHome string
-	// Cache is the path of a directory that belongs to this release and outlives
-	// runs. It need not exist; who writes there makes it, a folder for each
-	// target.
-	Cache string
 	// Count and Bytes are the files of the set and their size.
 	Count int
 	Bytes int64
@@ -103,7 +99,7 @@ func (r Release) builds() bool { return r.fetches() || len(r.Link) > 0 }
 
 func (r Release) paths(root string) Set {
 	lib := filepath.Join(root, "lib", r.dirName())
-	return Set{Lib: lib, Files: filepath.Join(lib, "files"), Cache: filepath.Join(root, "work", r.dirName())}
+	return Set{Lib: lib, Files: filepath.Join(lib, "files")}
 }
 
 // installed looks for what Debian packages must bring.
