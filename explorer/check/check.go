@@ -170,7 +170,8 @@ func lookup(name string) (checker, bool) {
 // registry returns the checkers sorted by name.
 func registry() []checker {
 	return []checker{
-		fatalLog(), lostWrites(), operations(), processDied(), recovery(), resurrected(), twoLeaders(), workloadHang(),
+		copiesEqual(), double(), fatalLog(), gone(), singleLeader(), lostWrites(), notFinished(), operations(), processDied(),
+		recovery(), resurrected(), staleRead(), twoLeaders(), workloadHang(),
 	}
 }
 

@@ -67,6 +67,7 @@ type call struct {
 	workload string
 	process  int
 	f, key   string
+	value    string       // of the answer, or of the invocation
 	node     model.NodeID // that was asked, or that answered
 	typ      model.OpType // of the answer; OpInvoke: there was none
 	err      string
@@ -102,14 +103,15 @@ func calls(r *Record) []call {
 		if o.Type != model.OpInvoke && is && out[i].f == o.F {
 			c := &out[i]
 			c.typ, c.err, c.done, c.answered = o.Type, o.Error, o.Time, true
-			c.node, c.key = cmp.Or(o.Node, c.node), cmp.Or(c.key, o.Key)
+			c.node, c.key = cmp.Or(o.Node, c.node), cmp.Or(o.Key, c.key)
+			c.value = cmp.Or(o.Value, c.value)
 			if len(c.needs) == 0 {
 				c.needs = o.Needs
 			}
 			delete(open, k)
 			continue
 		}
-		c := call{workload: o.Workload, process: o.Process, f: o.F, key: o.Key, node: o.Node, typ: o.Type, err: o.Error, invoked: o.Time, done: o.Time, needs: o.Needs, answered: true}
+		c := call{workload: o.Workload, process: o.Process, f: o.F, key: o.Key, value: o.Value, node: o.Node, typ: o.Type, err: o.Error, invoked: o.Time, done: o.Time, needs: o.Needs, answered: true}
 		if o.Type == model.OpInvoke {
 			c.answered = false
 			open[k] = len(out)

@@ -26,13 +26,15 @@ func TestJudgeTakesAnyRecord(t *testing.T) {
 		switch n {
 		case "lost-acknowledged-writes":
 			c.With = map[string]string{"leader": "leader", "bounded": "true", "bound": "1s"}
+		case "leaders":
+			c.With = map[string]string{"variable": "leader", "leads": "$self", "overlap": "1ms"}
 		case "two-leaders":
 			c.With = map[string]string{"leader": "leader", "view": "view", "epoch": "epoch"}
 		}
 		target.Checks = append(target.Checks, c)
 	}
-	values := map[model.VerdictValue]int{}
-	for seed := range uint64(1000) {
+	values, failed := map[model.VerdictValue]int{}, map[string]int{}
+	for seed := range uint64(700) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		r := randomRecord(rng, target)
 		v := Judge(r)
@@ -50,6 +52,7 @@ func TestJudgeTakesAnyRecord(t *testing.T) {
 			if f.Check == "" || f.Class == "" || f.Signature == "" || f.Summary == "" {
 				t.Fatalf("seed %d: incomplete failure %+v", seed, f)
 			}
+			failed[f.Check]++
 			if f.Check == "lost-acknowledged-writes" {
 				lost += f.Amount
 			}
@@ -64,6 +67,11 @@ func TestJudgeTakesAnyRecord(t *testing.T) {
 		}
 		if err != nil || !reflect.DeepEqual(Judge(back), v) {
 			t.Fatalf("seed %d: a record that was stored is judged differently (%v)", seed, err)
+		}
+	}
+	for _, n := range Names() {
+		if failed[n] == 0 && n != "fatal-log" && n != "workload-hang" {
+			t.Errorf("check %s never failed: %v", n, failed)
 		}
 	}
 	for _, want := range []model.VerdictValue{model.VerdictFail, model.VerdictUnknown} {
@@ -200,11 +208,12 @@ func randomRecord(rng *rand.Rand, target *model.Target) Record {
 	now := time.Duration(0)
 	tick := func() time.Duration { now += 1 + time.Duration(rng.Int64N(int64(time.Second))); return now }
 	types := []model.OpType{model.OpInvoke, model.OpOK, model.OpOK, model.OpFail, model.OpInfo}
-	fs := []string{"write", "write", "write", "final-read", "final-read-done", "final-copy", "decommission", "status", "final-status", "final-role"}
+	fs := []string{"write", "write", "write", "final-read", "final-read-done", "final-copy", "decommission", "status", "status", "status", "final-status", "decommission", "final-status", "final-role", "read",
+		"create", "delete", "final-list", "final-list-done", "read", "submit", "kill", "take", "final-state", "final-state-done"}
 	r := Record{Target: target, Scenario: model.Scenario{Strategy: model.StrategyRandom, Isolate: host()}, CutReached: rng.IntN(4) > 0, Bounds: NoBounds()}
-	for range rng.IntN(25) {
+	for range rng.IntN(40) {
 		r.History = append(r.History, Op{Workload: "w", Operation: model.Operation{Process: rng.IntN(2), Type: types[rng.IntN(len(types))],
-			F: fs[rng.IntN(len(fs))], Key: fmt.Sprint("k", rng.IntN(6)), Value: "master n1=NORMAL k2=LEFT", Time: tick(), Node: host(), Needs: randomNeeds(rng)}})
+			F: fs[rng.IntN(len(fs))], Key: fmt.Sprint("k", rng.IntN(6)), Value: []string{"master", "k1=NORMAL k2=LEFT", "k2=NORMAL k1=LEFT", "RUNNING", "1", "2", ""}[rng.IntN(7)], Time: tick(), Node: host(), Needs: randomNeeds(rng)}})
 		if rng.IntN(2) == 0 {
 			r.Observations = append(r.Observations, model.Observation{At: tick(), Value: string(host()), Message: rng.Uint64N(9),
 				Var: model.VarRef{Name: []string{"leader", "view", "epoch"}[rng.IntN(3)], Node: host()}})

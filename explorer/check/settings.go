@@ -16,7 +16,7 @@ import (
 type setting struct {
 	def  string
 	help string
-	// kind is "", "duration", "bool" or "variable".
+	// kind is "", "duration", "bool", "count" or "variable".
 	kind string
 }
 
@@ -24,6 +24,8 @@ type setting struct {
 type settings map[string]string
 
 func (s settings) duration(k string) time.Duration { d, _ := time.ParseDuration(s[k]); return d }
+
+func (s settings) count(k string) int { n, _ := strconv.Atoi(s[k]); return n }
 
 func (s settings) bool(k string) bool { return s[k] == "true" }
 
@@ -49,10 +51,18 @@ func (c checker) settings(spec model.CheckSpec) (settings, []string) {
 		out[k] = v
 		var err error
 		want := ""
+		if v == "" && d.def == "" {
+			continue // not set
+		}
 		switch d.kind {
 		case "duration":
 			want = "a duration such as 1.5s"
 			_, err = time.ParseDuration(v)
+		case "count":
+			want = "a count such as 1"
+			if n, e := strconv.Atoi(v); e != nil || n < 0 {
+				err = strconv.ErrSyntax
+			}
 		case "bool":
 			want = "true or false"
 			if v != "true" && v != "false" {

@@ -1,0 +1,103 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"netsplit/model"
+)
+
+// copiesEqual reports what nodes hold differently when recovery is over.
+func copiesEqual() checker {
+	return checker{
+		name: "copies-equal",
+		help: "final copies that differ: a workload of final reads the same thing through each node, and the values are not one",
+		with: map[string]setting{
+			"read":  {def: "final-state", help: "f of the operations that read what (key) a node (node) holds (value); <read>-done ok with a node says that its list is whole, so that a key it lacks is a difference"},
+			"least": {def: "2", kind: "count", help: "how many nodes must have been read; fewer leave the run undecided"},
+		},
+		run: func(r *Record, s settings) outcome {
+			held := map[string]map[model.NodeID]string{} // by key
+			whole, silent := map[model.NodeID]bool{}, map[model.NodeID]string{}
+			nodes := map[model.NodeID]bool{}
+			for _, o := range ordered(r, s["read"], s["read"]+"-done") {
+				switch {
+				case o.Node == "":
+				case o.F != s["read"]:
+					whole[o.Node] = o.Type == model.OpOK
+					if o.Type == model.OpFail || o.Type == model.OpInfo {
+						silent[o.Node] = o.Error
+					} else if o.Type == model.OpOK {
+						nodes[o.Node] = true
+					}
+				case o.Type == model.OpOK:
+					if held[o.Key] == nil {
+						held[o.Key] = map[model.NodeID]string{}
+					}
+					held[o.Key][o.Node] = o.Value
+					nodes[o.Node] = true
+					delete(silent, o.Node)
+				case o.Type == model.OpFail || o.Type == model.OpInfo:
+					if held[o.Key][o.Node] == "" {
+						silent[o.Node] = o.Error
+					}
+				}
+			}
+			var out outcome
+			by := map[string]*model.Failure{}
+			for _, key := range sortedKeys(held) {
+				for n, all := range whole {
+					if _, has := held[key][n]; !has && all {
+						held[key][n] = model.Absent
+					}
+				}
+				byValue := map[string][]model.NodeID{}
+				for _, n := range sortedKeys(held[key]) {
+					v := held[key][n]
+					byValue[v] = append(byValue[v], n)
+				}
+				if len(byValue) < 2 {
+					continue
+				}
+				sig := "copies of " + cmp.Or(stable(key), "the state") + " differ after recovery"
+				f := by[sig]
+				words := difference(byValue)
+				if f == nil {
+					f = &model.Failure{Signature: sig, Summary: fmt.Sprintf("when recovery is over the nodes hold different copies of %s: %s", cmp.Or(key, "the state"), strings.Join(words, "; "))}
+					by[sig] = f
+				}
+				f.Amount++
+				if len(f.Detail) < 20 {
+					f.Detail = append(f.Detail, cmp.Or(key, "the state")+": "+strings.Join(words, "; "))
+				}
+			}
+			out.failures = collect(by)
+			var why []string
+			for _, n := range sortedKeys(silent) {
+				why = append(why, strings.TrimSpace(fmt.Sprintf("%s could not be read: %s", n, silent[n])))
+			}
+			if len(nodes) < s.count("least") {
+				why = append(why, fmt.Sprintf("%d node(s) were read at the end, copies are compared from %s on", len(nodes), s["least"]))
+			}
+			out.unknown = strings.Join(why, "; ")
+			return out
+		},
+	}
+}
+
+// difference says who holds what, the value that most hold first.
+func difference(byValue map[string][]model.NodeID) []string {
+	values := sortedKeys(byValue)
+	slices.SortStableFunc(values, func(a, b string) int { return len(byValue[b]) - len(byValue[a]) })
+	var out []string
+	for _, v := range values {
+		verb := "hold "
+		if len(byValue[v]) == 1 {
+			verb = "holds "
+		}
+		out = append(out, words(byValue[v])+" "+verb+cmp.Or(shorten(v), "nothing"))
+	}
+	return out
+}

@@ -1,0 +1,153 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"netsplit/model"
+)
+
+// gone reports what was created and is missing in the end, and what was
+// deleted and is there again.
+func gone() checker {
+	return checker{
+		name: "gone",
+		help: "what an acknowledged operation created, and no later one deleted, that the final list lacks; what was deleted and is listed",
+		with: map[string]setting{
+			"create": {def: "create", help: "f of the operations that create the thing in key"},
+			"delete": {def: "delete", help: "f of the operations that delete it"},
+			"list":   {def: "final-list", help: "f of the operations that list a thing (key) at the end, through a node; <list>-done ok says that the list is whole (with a node: that node's)"},
+			"every":  {def: "true", kind: "bool", help: "true: each node that was read must list it; false: one of them must"},
+		},
+		run: runGone,
+	}
+}
+
+// never is the end of an operation that may take effect at any time.
+const never = forever
+
+func runGone(r *Record, s settings) outcome {
+	lists, whole, why := map[model.NodeID]map[string]bool{}, map[model.NodeID]bool{}, "no final list in the history"
+	for _, o := range ordered(r, s["list"], s["list"]+"-done") {
+		switch {
+		case o.F != s["list"] && o.Type == model.OpOK:
+			whole[o.Node] = true
+		case o.F != s["list"] && o.Type != model.OpInvoke:
+			whole[o.Node], why = false, "the final list could not be read: "+o.Error
+		case o.Type == model.OpOK:
+			if lists[o.Node] == nil {
+				lists[o.Node] = map[string]bool{}
+			}
+			lists[o.Node][o.Key] = true
+		}
+	}
+	var nodes []model.NodeID // whose list is whole
+	for _, n := range sortedKeys(whole) {
+		if whole[n] {
+			nodes = append(nodes, n)
+		}
+	}
+	if len(nodes) == 0 {
+		return outcome{unknown: why + "; what could not be listed is not called gone"}
+	}
+	byKey := map[string][]call{}
+	creates, deletes := s.list("create"), s.list("delete")
+	acked := 0
+	for _, c := range calls(r) {
+		if c.typ == model.OpFail || !slices.Contains(creates, c.f) && !slices.Contains(deletes, c.f) {
+			continue
+		}
+		if c.typ != model.OpOK {
+			c.done = never
+		} else if slices.Contains(creates, c.f) {
+			acked++
+		}
+		byKey[c.key] = append(byKey[c.key], c)
+	}
+	if acked == 0 {
+		return outcome{unknown: "no creation was acknowledged, so nothing could be gone"}
+	}
+	by := map[string]*model.Failure{}
+	for _, key := range sortedKeys(byKey) {
+		var with, without []model.NodeID
+		for _, n := range nodes {
+			if lists[n][key] {
+				with = append(with, n)
+			} else {
+				without = append(without, n)
+			}
+		}
+		made, unmade := last(byKey[key], creates, deletes), last(byKey[key], deletes, creates)
+		missing := len(with) == 0 || s.bool("every") && len(without) > 0
+		switch {
+		case made != nil && missing:
+			sig := fmt.Sprintf("what %s created is gone after recovery, acknowledged %s", made.f, when(r, made.done))
+			if len(with) > 0 {
+				sig = fmt.Sprintf("what %s created is gone from some nodes after recovery, acknowledged %s", made.f, when(r, made.done))
+			}
+			note(by, sig, fmt.Sprintf("%s was created (%s acknowledged by %s at %s s) and is not listed%s when recovery is over", key, made.f, nameOf(made.node), seconds(made.done), through(without)))
+		case unmade != nil && len(with) > 0:
+			sig := fmt.Sprintf("what %s deleted is there again after recovery, acknowledged %s", unmade.f, when(r, unmade.done))
+			note(by, sig, fmt.Sprintf("%s was deleted (%s acknowledged by %s at %s s) and is listed%s when recovery is over", key, unmade.f, nameOf(unmade.node), seconds(unmade.done), through(with)))
+		}
+	}
+	return outcome{failures: collect(by)}
+}
+
+// last returns an acknowledged operation of one kind that came, without doubt,
+// after all of the other kind; nil if there is none.
+func last(cs []call, kind, other []string) *call {
+	for i := len(cs) - 1; i >= 0; i-- {
+		c := &cs[i]
+		if c.typ != model.OpOK || !slices.Contains(kind, c.f) {
+			continue
+		}
+		if !slices.ContainsFunc(cs, func(o call) bool { return slices.Contains(other, o.f) && o.done >= c.invoked }) {
+			return c
+		}
+	}
+	return nil
+}
+
+// note adds one more of a kind of failure: the first is the summary, the first
+// twenty are details.
+func note(by map[string]*model.Failure, sig, what string) {
+	f := by[sig]
+	if f == nil {
+		f = &model.Failure{Signature: sig, Summary: what}
+		by[sig] = f
+	}
+	f.Amount++
+	if len(f.Detail) < 20 {
+		f.Detail = append(f.Detail, what)
+	}
+}
+
+// when places a moment against the cut.
+func when(r *Record, at time.Duration) string {
+	switch {
+	case r.Proof == nil:
+		return "without a cut"
+	case at < r.Proof.CutAt:
+		return "before the cut"
+	case r.Proof.HealAt == 0 || at < r.Proof.HealAt:
+		return "while cut"
+	}
+	return "after heal"
+}
+
+func nameOf(n model.NodeID) string {
+	if n == "" {
+		return "an unknown node"
+	}
+	return string(n)
+}
+
+func through(nodes []model.NodeID) string {
+	nodes = slices.DeleteFunc(slices.Clone(nodes), func(n model.NodeID) bool { return n == "" })
+	if len(nodes) == 0 {
+		return ""
+	}
+	return " through " + words(nodes)
+}

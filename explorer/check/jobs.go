@@ -1,0 +1,72 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"netsplit/model"
+)
+
+// notFinished reports accepted work that neither ends nor can be stopped.
+func notFinished() checker {
+	return checker{
+		name: "not-finished",
+		help: "accepted work (a job, an application, a move) that is not over when recovery is, or that nobody knows any more",
+		with: map[string]setting{
+			"submit": {def: "submit", help: "f of the operations that hand in the work in key"},
+			"stop":   {def: "kill", help: "f of the operations that stop it"},
+			"status": {def: "final-status", help: "f of the operations whose value is the state of key at the end"},
+			"over":   {def: "FINISHED,SUCCEEDED,FAILED,KILLED", help: "states that mean: over"},
+			"lost":   {def: "NOTFOUND,UNKNOWN", help: "states that mean: nobody knows it any more"},
+		},
+		run: func(r *Record, s settings) outcome {
+			submits, stops := s.list("submit"), s.list("stop")
+			accepted, stopped := map[string]call{}, map[string]time.Duration{}
+			for _, c := range calls(r) {
+				if c.typ != model.OpOK {
+					continue
+				}
+				if slices.Contains(submits, c.f) {
+					accepted[c.key] = c
+				}
+				if slices.Contains(stops, c.f) {
+					stopped[c.key] = c.done
+				}
+			}
+			if len(accepted) == 0 {
+				return outcome{unknown: "no work was accepted, so none could be left over"}
+			}
+			state, why := map[string]string{}, map[string]string{}
+			for _, o := range ordered(r, s.list("status")...) {
+				if o.Type == model.OpOK {
+					state[o.Key] = o.Value
+				} else if o.Type != model.OpInvoke {
+					why[o.Key] = o.Error
+				}
+			}
+			var out outcome
+			by := map[string]*model.Failure{}
+			for _, key := range sortedKeys(accepted) {
+				is, known := state[key]
+				told := ""
+				if at, ok := stopped[key]; ok {
+					told = fmt.Sprintf(", though it was told to stop at %s s", seconds(at))
+				}
+				what := fmt.Sprintf("%s was accepted at %s s and is %s when recovery is over%s", key, seconds(accepted[key].done), is, told)
+				switch {
+				case !known:
+					out.unknown = fmt.Sprintf("nobody could tell the state of %s: %s", key, why[key])
+				case slices.Contains(s.list("lost"), is):
+					note(by, fmt.Sprintf("what %s handed in is lost: %s after recovery, accepted %s", accepted[key].f, is, when(r, accepted[key].done)), what)
+				case !slices.Contains(s.list("over"), is) && told != "":
+					note(by, fmt.Sprintf("what %s handed in cannot be stopped: %s after recovery", accepted[key].f, stable(is)), what)
+				case !slices.Contains(s.list("over"), is):
+					note(by, fmt.Sprintf("what %s handed in does not end: %s after recovery", accepted[key].f, stable(is)), what)
+				}
+			}
+			out.failures = collect(by)
+			return out
+		},
+	}
+}

@@ -1,0 +1,119 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"netsplit/model"
+)
+
+// singleLeader reports systems of one leader that had two, or none in the end.
+func singleLeader() checker {
+	return checker{
+		name: "leaders",
+		help: "two nodes that lead at one time, by what they themselves say; too many or too few leaders when recovery is over",
+		with: map[string]setting{
+			"variable": {def: "", help: "variable that says what a node is or whom it follows, of the node itself (a probe, or messages it sends)"},
+			"leads":    {def: "leader", help: "values that mean: it leads; $self for its own name"},
+			"role":     {def: "final-role", help: "f of the operations whose value is what a node is after recovery; the last of each node counts, before what variable says"},
+			"overlap":  {def: "", kind: "duration", help: "how long two may lead at one time; nothing: they may while cut, and only the end counts"},
+			"least":    {def: "0", kind: "count", help: "how many must lead when recovery is over"},
+			"most":     {def: "1", kind: "count", help: "how many may"},
+		},
+		run: func(r *Record, s settings) outcome {
+			var out outcome
+			if s["variable"] != "" && s["overlap"] != "" {
+				if f, ok := leadTogether(r, s); ok {
+					out.failures = append(out.failures, f)
+				}
+			}
+			roles := finalRoles(r, s)
+			var lead, others []string
+			for _, n := range sortedKeys(roles) {
+				if leads(s, n, roles[n]) {
+					lead = append(lead, string(n))
+				} else {
+					others = append(others, fmt.Sprintf("%s is %s", n, cmp.Or(roles[n], "unknown")))
+				}
+			}
+			if len(roles) == 0 {
+				out.unknown = "nothing says who leads when recovery is over"
+				return out
+			}
+			switch {
+			case len(lead) > s.count("most"):
+				out.failures = append(out.failures, model.Failure{Signature: fmt.Sprintf("more than %s lead after recovery", s["most"]), Amount: len(lead),
+					Summary: fmt.Sprintf("%d nodes lead when recovery is over: %s", len(lead), strings.Join(lead, ", ")), Detail: others})
+			case len(lead) < s.count("least"):
+				out.failures = append(out.failures, model.Failure{Signature: fmt.Sprintf("fewer than %s lead after recovery", s["least"]), Amount: len(lead),
+					Summary: fmt.Sprintf("%d nodes lead when recovery is over: %s", len(lead), strings.Join(others, ", ")), Detail: others})
+			}
+			return out
+		},
+	}
+}
+
+func leads(s settings, n model.NodeID, value string) bool {
+	return slices.ContainsFunc(s.list("leads"), func(v string) bool { return v == value || v == "$self" && value == string(n) })
+}
+
+// finalRoles is what each node is when recovery is over.
+func finalRoles(r *Record, s settings) map[model.NodeID]string {
+	roles := map[model.NodeID]string{}
+	for _, v := range atEnd(r) {
+		if s["variable"] != "" && v.Var.Name == s["variable"] && v.Var.About == "" {
+			roles[v.Var.Node] = v.Value
+		}
+	}
+	for _, o := range ordered(r, s["role"]) {
+		if o.Type == model.OpOK && o.Node != "" {
+			roles[o.Node] = o.Value
+		}
+	}
+	return roles
+}
+
+// leadTogether looks for two nodes that led for longer than allowed at one
+// time. A node leads without doubt from one observation that says so to the
+// next that does, with none between that says otherwise.
+func leadTogether(r *Record, s settings) (model.Failure, bool) {
+	type stretch struct {
+		node     model.NodeID
+		from, to time.Duration
+	}
+	obs := slices.Clone(r.Observations)
+	slices.SortStableFunc(obs, func(a, b model.Observation) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), a.Var.Compare(b.Var), cmp.Compare(a.Value, b.Value))
+	})
+	var all []stretch
+	open := map[model.NodeID]int{}
+	for _, o := range obs {
+		if o.Var.Name != s["variable"] || o.Var.About != "" {
+			continue
+		}
+		i, is := open[o.Var.Node]
+		switch on := leads(s, o.Var.Node, o.Value); {
+		case on && is:
+			all[i].to = o.At
+		case on:
+			open[o.Var.Node] = len(all)
+			all = append(all, stretch{o.Var.Node, o.At, o.At})
+		default:
+			delete(open, o.Var.Node)
+		}
+	}
+	for i, b := range all {
+		for _, a := range all[:i] {
+			from, to := max(a.from, b.from), min(a.to, b.to)
+			if a.node == b.node || to-from <= s.duration("overlap") {
+				continue
+			}
+			return model.Failure{Signature: "two nodes lead at one time, " + when(r, from), Amount: 2,
+				Summary: fmt.Sprintf("%s and %s both lead from %.3f to %.3f s; %s was allowed", a.node, b.node, from.Seconds(), to.Seconds(), s["overlap"])}, true
+		}
+	}
+	return model.Failure{}, false
+}

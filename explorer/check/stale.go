@@ -1,0 +1,92 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+
+	"netsplit/model"
+)
+
+// staleRead reports reads that miss a write acknowledged before they began.
+func staleRead() checker {
+	return checker{
+		name: "stale-read",
+		help: "a read that returns an older value than one whose write was acknowledged before the read began; each value is written to a key once",
+		with: map[string]setting{
+			"write":  {def: "write", help: "f of the operations that write value to key"},
+			"read":   {def: "read", help: "f of the operations that read key; the value \"\" means that there is none"},
+			"delete": {def: "delete", help: "f of the operations that delete key"},
+		},
+		run: func(r *Record, s settings) outcome {
+			writes, reads, deletes := s.list("write"), s.list("read"), s.list("delete")
+			byKey := map[string][]call{}
+			var reading []call
+			acked := 0
+			for _, c := range calls(r) {
+				switch {
+				case slices.Contains(writes, c.f), slices.Contains(deletes, c.f):
+					if slices.Contains(deletes, c.f) {
+						c.value = ""
+					}
+					if c.typ != model.OpOK {
+						c.done = never // it may take effect at any time
+					} else {
+						acked++
+					}
+					if c.typ != model.OpFail {
+						byKey[c.key] = append(byKey[c.key], c)
+					}
+				case slices.Contains(reads, c.f) && c.typ == model.OpOK:
+					reading = append(reading, c)
+				}
+			}
+			switch {
+			case acked == 0:
+				return outcome{unknown: "no write was acknowledged, so no read could miss one"}
+			case len(reading) == 0:
+				return outcome{unknown: "nothing was read"}
+			}
+			by := map[string]*model.Failure{}
+			for _, c := range reading {
+				if newer := missed(byKey[c.key], c); newer != nil {
+					sig := fmt.Sprintf("%s returns old values %s", c.f, when(r, c.invoked))
+					if w := when(r, c.invoked); r.Proof != nil && w != "before the cut" {
+						side := ", through a node that was not isolated"
+						if at := c.coordinator(r.Target); isolated(r, at) {
+							side = ", through the isolated node"
+						} else if at == "" {
+							side = ""
+						}
+						sig += side
+					}
+					note(by, sig, fmt.Sprintf("%s of %s through %s from %.3f to %.3f s returned %q, though %s of %q was acknowledged by %s at %.3f s",
+						c.f, c.key, nameOf(c.node), c.invoked.Seconds(), c.done.Seconds(), shorten(c.value), newer.f, shorten(newer.value), nameOf(newer.node), newer.done.Seconds()))
+				}
+			}
+			return outcome{failures: collect(by)}
+		},
+	}
+}
+
+// missed returns a write that was over before the read began, and that came
+// without doubt after every write of the value that was read; nil if there is
+// none. Of a value that nobody wrote, the age is not known.
+func missed(changes []call, read call) *call {
+	if read.value != "" && !slices.ContainsFunc(changes, func(o call) bool { return o.value == read.value }) {
+		return nil
+	}
+	var newest *call
+	for i := range changes {
+		w := &changes[i]
+		if w.done >= read.invoked || w.value == read.value {
+			continue
+		}
+		if slices.ContainsFunc(changes, func(o call) bool { return o.value == read.value && o.done >= w.invoked && o.invoked <= read.done }) {
+			continue
+		}
+		if newest == nil || w.done > newest.done {
+			newest = w
+		}
+	}
+	return newest
+}
