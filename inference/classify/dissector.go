@@ -53,6 +53,7 @@ const (
 var registry = map[string]func() Dissector{
 	NameRESP:         newRESP,
 	NameCassandra:    newCassandra,
+	NameCQL:          newCQL,
 	NameText:         func() Dissector { return newText() },
 	NameFallback:     func() Dissector { return newFallback() },
 	NameHadoopRPC:    newHadoopRPC,
