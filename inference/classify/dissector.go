@@ -38,6 +38,7 @@ type Unit struct {
 const (
 	NameRESP         = "resp"
 	NameText         = "text"
+	NameHTTP         = "http"
 	NameFallback     = "fallback"
 	NameCassandra    = "cassandra"
 	NameCQL          = "cql"
@@ -55,7 +56,8 @@ var registry = map[string]func() Dissector{
 	NameCassandra:    newCassandra,
 	NameCQL:          newCQL,
 	NameText:         func() Dissector { return newText() },
-	NameFallback:     func() Dissector { return newFallback() },
+	NameHTTP:         newHTTP,
+	NameFallback:     newSniffing,
 	NameHadoopRPC:    newHadoopRPC,
 	NameHDFSData:     newHDFSData,
 	NameZooKeeper:    newZooKeeper,

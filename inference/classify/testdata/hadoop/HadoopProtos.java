@@ -79,6 +79,7 @@ public class HadoopProtos {
             // HSClientProtocol has no descriptor: its methods are those of MRClientProtocol.
             if (i.getDeclaringClass() == null) continue;
             Object s = i.getDeclaringClass().getMethod("getDescriptor").invoke(null);
+            file(call(s, "getFile"));
             for (Object m : (List<?>) call(s, "getMethods")) {
                 String[] what = {(String) call(call(m, "getInputType"), "getFullName"), (String) call(call(m, "getOutputType"), "getFullName")};
                 String[] old = protocols.computeIfAbsent(name, k -> new TreeMap<>()).put((String) call(m, "getName"), what);

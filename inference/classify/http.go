@@ -1,0 +1,422 @@
+package classify
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"netsplit/model"
+)
+
+const (
+	httpHeader  = 32 << 10 // longest header believed
+	httpKeep    = 64 << 10 // a longer message is emitted in two units
+	httpLine    = 64       // longest line with the size of a chunk
+	httpQuery   = 16       // parameters shown
+	httpValue   = 256      // longest value shown
+	httpPending = 256      // requests without an answer kept
+)
+
+var httpMethods = []string{"GET", "PUT", "POST", "HEAD", "DELETE", "OPTIONS", "PATCH", "TRACE", "CONNECT"}
+
+// httpMode is where in a message a direction stands.
+type httpMode int
+
+const (
+	httpInHeader httpMode = iota
+	httpInBody            // left bytes of it
+	httpInLine            // before a chunk: its size
+	httpInChunk           // left bytes of it
+	httpAfterChunk
+	httpInTrailer
+	httpToClose
+	httpLost // looking for the start of a message
+)
+
+// http1 reads HTTP/1. A message is its header with its body; a body is skipped
+// by Content-Length, by chunks, or until the connection ends. Types:
+//
+//	http METHOD /FIRST    FIRST is the first element of the path where it is a word, else "..."
+//	http reply CODE
+//	http tunnel           what follows a CONNECT or an upgrade
+//
+// Fields: method, path, query.NAME, host; code, length, type, request
+// ("GET /jmx"). A message longer than 64 KiB is emitted in two units, the second
+// with the type "... end".
+type http1 struct {
+	d       [2]httpDir
+	pending []httpRequest // without an answer, oldest first
+	server  int           // direction of the answers
+	tunnel  bool
+}
+
+type httpRequest struct{ method, target string }
+
+type httpDir struct {
+	mode   httpMode
+	start  uint64 // offset of the unit
+	n      int    // bytes of it
+	buf    []byte // header, line or, when lost, what may be a start
+	left   int64
+	typ    string
+	fields []model.Field
+	split  bool // the first unit of the message is emitted
+	hole   bool
+}
+
+func newHTTP() Dissector { return &http1{server: 1} }
+
+func (h *http1) Data(dir int, off uint64, b []byte, emit func(Unit)) {
+	d := &h.d[dir]
+	for len(b) > 0 {
+		if d.n == 0 {
+			d.start = off
+		}
+		k := h.take(dir, b[:min(len(b), httpKeep-d.n%httpKeep)], emit)
+		off += uint64(k)
+		b = b[k:]
+	}
+}
+
+// take reads some of b, which does not reach over a multiple of httpKeep bytes
+// of the unit, and returns how much.
+func (h *http1) take(dir int, b []byte, emit func(Unit)) int {
+	d := &h.d[dir]
+	k, done := len(b), false
+	switch d.mode {
+	case httpLost:
+		return h.search(dir, b, emit)
+	case httpInHeader, httpInTrailer:
+		k, done = h.header(dir, b)
+	case httpInBody, httpInChunk:
+		k = int(min(int64(k), d.left))
+		d.left -= int64(k)
+		if d.left == 0 {
+			done = d.mode == httpInBody
+			if !done {
+				d.mode = httpAfterChunk
+			}
+		}
+	case httpInLine, httpAfterChunk:
+		k = h.line(d, b)
+	}
+	d.n += k
+	switch {
+	case done:
+		h.end(dir, emit)
+	case d.mode == httpLost: // no message: what was read is looked through
+		again := d.buf
+		d.n, d.buf = d.n-len(again), nil
+		if d.typ != "" || d.split { // its header was good
+			h.end(dir, emit)
+			d.mode = httpLost
+		}
+		h.lose(dir, again, emit)
+	case d.typ != "" && !d.split && d.n >= httpKeep:
+		emit(Unit{Dir: dir, Offset: d.start, Bytes: d.n, Type: d.typ, Fields: d.marked()})
+		d.start += uint64(d.n)
+		d.n, d.split, d.hole = 0, true, false
+	}
+	return k
+}
+
+// header collects a header, or the trailer of a chunked body, to its empty line.
+func (h *http1) header(dir int, b []byte) (k int, done bool) {
+	d := &h.d[dir]
+	for i, c := range b {
+		d.buf = append(d.buf, c)
+		if c == '\n' && (bytes.HasSuffix(d.buf, []byte("\n\r\n")) || bytes.HasSuffix(d.buf, []byte("\n\n")) ||
+			d.mode == httpInTrailer && (len(d.buf) == 1 || string(d.buf) == "\r\n")) {
+			if d.mode == httpInTrailer {
+				return i + 1, true
+			}
+			head := d.buf
+			d.buf = nil
+			return i + 1, h.begin(dir, head)
+		}
+		if len(d.buf) > httpHeader || d.mode == httpInHeader && !httpPlausible(d.buf) {
+			d.mode = httpLost
+			return i + 1, false
+		}
+	}
+	return len(b), false
+}
+
+// httpPlausible reports whether a message can start with b.
+func httpPlausible(b []byte) bool {
+	if len(b) > 16 { // decided before
+		return true
+	}
+	if httpPrefix(b, "HTTP/1.") {
+		return true
+	}
+	for _, m := range httpMethods {
+		if httpPrefix(b, m+" ") {
+			return true
+		}
+	}
+	return false
+}
+
+// httpPrefix reports whether b starts with s, as far as it goes.
+func httpPrefix(b []byte, s string) bool {
+	n := min(len(b), len(s))
+	return string(b[:n]) == s[:n]
+}
+
+// line reads the line before a chunk or the line end behind it.
+func (h *http1) line(d *httpDir, b []byte) int {
+	i := bytes.IndexByte(b, '\n') + 1
+	k := i
+	if k == 0 {
+		k = len(b)
+	}
+	d.buf = append(d.buf, b[:k]...)
+	if len(d.buf) > httpLine {
+		d.mode = httpLost
+		return k
+	}
+	if i == 0 {
+		return k
+	}
+	text := strings.TrimRight(string(d.buf), "\r\n")
+	if d.mode == httpAfterChunk {
+		if text != "" {
+			d.mode = httpLost
+			return k
+		}
+		d.mode, d.buf = httpInLine, d.buf[:0]
+		return k
+	}
+	text, _, _ = strings.Cut(text, ";")
+	n, err := strconv.ParseUint(strings.TrimSpace(text), 16, 40)
+	if err != nil {
+		d.mode = httpLost
+		return k
+	}
+	d.buf, d.mode, d.left = d.buf[:0], httpInChunk, int64(n)
+	if n == 0 {
+		d.mode = httpInTrailer
+	}
+	return k
+}
+
+// begin reads a header and reports whether the message ends with it.
+func (h *http1) begin(dir int, head []byte) bool {
+	d := &h.d[dir]
+	first, rest, _ := strings.Cut(string(head), "\n")
+	words := strings.Fields(first)
+	length, chunked, has := int64(0), false, false
+	kind := ""
+	host := ""
+	for line := range strings.Lines(rest) {
+		name, v, _ := strings.Cut(line, ":")
+		v = strings.TrimSpace(v)
+		switch strings.ToLower(name) {
+		case "content-length":
+			if n, err := strconv.ParseUint(v, 10, 48); err == nil {
+				length, has = int64(n), true
+			}
+		case "transfer-encoding":
+			chunked = strings.Contains(strings.ToLower(v), "chunked")
+		case "content-type":
+			kind = httpText(v)
+		case "host":
+			host = httpText(v)
+		}
+	}
+	switch {
+	case chunked:
+		d.mode = httpInLine
+	case length > 0:
+		d.mode, d.left = httpInBody, length
+	}
+	if strings.HasPrefix(first, "HTTP/1.") {
+		h.server = dir
+		return h.reply(d, words, has, chunked, length, kind)
+	}
+	h.server = 1 - dir
+	h.request(d, words, host)
+	return d.mode == httpInHeader
+}
+
+// httpText makes a value fit for a field.
+func httpText(s string) string { return strings.ToValidUTF8(cut(s, httpValue), "\uFFFD") }
+
+func (h *http1) request(d *httpDir, words []string, host string) {
+	target := "/"
+	if len(words) > 1 {
+		target = words[1]
+	}
+	path, query, _ := strings.Cut(target, "?")
+	place := "/..."
+	if first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/"); path == "/" || strings.HasPrefix(path, "/") && isWord(first) {
+		place = "/" + first
+	}
+	d.typ = "http " + words[0] + " " + place
+	d.fields = []model.Field{{Name: "method", Value: words[0]}, {Name: "path", Value: httpText(path)}}
+	if host != "" {
+		d.fields = append(d.fields, model.Field{Name: "host", Value: host})
+	}
+	for i, p := range strings.Split(query, "&") {
+		name, v, ok := strings.Cut(p, "=")
+		if !ok || i == httpQuery || !isWord(name) {
+			continue
+		}
+		d.fields = append(d.fields, model.Field{Name: "query." + name, Value: httpText(v)})
+	}
+	if len(h.pending) == httpPending {
+		h.pending = h.pending[1:]
+	}
+	h.pending = append(h.pending, httpRequest{words[0], httpText(path)})
+}
+
+func (h *http1) reply(d *httpDir, words []string, has, chunked bool, length int64, kind string) bool {
+	code := 0
+	if len(words) > 1 {
+		code, _ = strconv.Atoi(words[1])
+	}
+	d.typ = "http reply other"
+	if code >= 100 && code < 600 {
+		d.typ = "http reply " + strconv.Itoa(code)
+		d.fields = []model.Field{{Name: "code", Value: strconv.Itoa(code)}}
+	}
+	if has {
+		d.fields = append(d.fields, model.Field{Name: "length", Value: strconv.FormatInt(length, 10)})
+	}
+	if kind != "" {
+		d.fields = append(d.fields, model.Field{Name: "type", Value: kind})
+	}
+	interim := code >= 100 && code < 200 && code != 101
+	var q httpRequest
+	if len(h.pending) > 0 {
+		q = h.pending[0]
+		if !interim {
+			h.pending = h.pending[1:]
+		}
+		d.fields = append(d.fields, model.Field{Name: "request", Value: q.method + " " + q.target})
+	}
+	switch {
+	case code == 101 || q.method == "CONNECT" && code/100 == 2:
+		h.tunnel = true
+		return true
+	case interim || code == 204 || code == 304 || q.method == "HEAD":
+		return true
+	case !has && !chunked:
+		d.mode = httpToClose
+		return false
+	}
+	return d.mode == httpInHeader
+}
+
+func (d *httpDir) marked() []model.Field {
+	if d.hole {
+		return append(d.fields[:len(d.fields):len(d.fields)], incomplete)
+	}
+	return d.fields
+}
+
+// end emits the message as it stands and waits for the next.
+func (h *http1) end(dir int, emit func(Unit)) {
+	d := &h.d[dir]
+	if d.n > 0 {
+		u := Unit{Dir: dir, Offset: d.start, Bytes: d.n, Type: d.typ, Fields: d.marked()}
+		if d.split {
+			u.Type, u.Fields = d.typ+" end", nil
+			if d.hole {
+				u.Fields = []model.Field{incomplete}
+			}
+		}
+		if u.Type == "" {
+			u.Type, u.Fields = model.TypeUnknown, nil
+		}
+		emit(u)
+		d.start += uint64(d.n)
+	}
+	*d = httpDir{start: d.start}
+	if h.tunnel {
+		for i := range h.d {
+			if h.d[i].n == 0 {
+				h.d[i].mode, h.d[i].typ = httpToClose, "http tunnel"
+			}
+		}
+	}
+}
+
+// lose looks through bytes that turned out to be no message: the first of them
+// starts none.
+func (h *http1) lose(dir int, b []byte, emit func(Unit)) {
+	d := &h.d[dir]
+	if len(b) == 0 {
+		return
+	}
+	d.n++
+	for b = b[1:]; len(b) > 0; {
+		b = b[h.take(dir, b, emit):]
+	}
+}
+
+// search looks for the start of a message.
+func (h *http1) search(dir int, b []byte, emit func(Unit)) int {
+	d := &h.d[dir]
+	for i := range b {
+		d.n++
+		d.buf = append(d.buf, b[i])
+		for len(d.buf) > 0 && !httpPlausible(d.buf) {
+			d.buf = d.buf[1:]
+		}
+		if n := len(d.buf); n >= 8 {
+			found := d.buf
+			d.n -= n
+			d.buf = nil
+			h.end(dir, emit)
+			if d.mode == httpToClose { // a tunnel
+				d.n = n
+				return i + 1
+			}
+			d.n, d.buf = n, found
+			return i + 1
+		}
+		if d.n-len(d.buf) == httpKeep {
+			emit(Unit{Dir: dir, Offset: d.start, Bytes: httpKeep, Type: model.TypeUnknown})
+			d.start += httpKeep
+			d.n -= httpKeep
+		}
+	}
+	return len(b)
+}
+
+func (h *http1) Gap(dir int, off, n uint64, emit func(Unit)) {
+	d := &h.d[dir]
+	inside := d.mode == httpInBody && n <= uint64(d.left) || d.mode == httpInChunk && n < uint64(d.left) || d.mode == httpToClose
+	if inside && d.n > 0 {
+		d.hole = true
+		d.left -= int64(n)
+		h.bridge(dir, int(min(n, 1<<40)), emit)
+		return
+	}
+	h.Close(dir, emit)
+	d.mode, d.start = httpLost, off+n
+}
+
+// bridge counts n lost bytes as part of the body.
+func (h *http1) bridge(dir, n int, emit func(Unit)) {
+	d := &h.d[dir]
+	d.n += n
+	switch {
+	case d.mode == httpInBody && d.left == 0:
+		h.end(dir, emit)
+	case !d.split && d.n >= httpKeep:
+		emit(Unit{Dir: dir, Offset: d.start, Bytes: d.n, Type: d.typ, Fields: d.marked()})
+		d.start += uint64(d.n)
+		d.n, d.split, d.hole = 0, true, false
+	}
+}
+
+func (h *http1) Close(dir int, emit func(Unit)) {
+	d := &h.d[dir]
+	if d.mode != httpToClose {
+		d.hole = true
+	}
+	h.end(dir, emit)
+}
