@@ -1,0 +1,85 @@
+package campaign
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"netsplit/campaign/record"
+	"netsplit/model"
+)
+
+func collect(t *testing.T, p model.LogPatterns) (*logs, *[]record.LogLine) {
+	t.Helper()
+	var kept []record.LogLine
+	l, err := newLogs(p, func(x record.LogLine) { kept = append(kept, x) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, &kept
+}
+
+// TestStackTracesStayWithTheirLine feeds two interleaved streams.
+func TestStackTracesStayWithTheirLine(t *testing.T) {
+	l, kept := collect(t, model.LogPatterns{Fatal: []string{"ERROR"}, Allow: []string{"harmless"}, Context: 3})
+	n1, n2 := record.LogLine{Host: "n1", Process: "p"}, record.LogLine{Host: "n2", Process: "p"}
+	l.line(n1, "ERROR one")
+	l.line(n2, "ERROR two")
+	l.line(n1, "java.lang.NullPointerException: x")
+	l.line(n2, "INFO all well")
+	l.line(n1, "\tat a.B.c(D.java:1)")
+	l.line(n1, "Caused by: java.io.IOException")
+	l.line(n1, "\tat one line beyond the limit")
+	l.line(n1, "ERROR three")
+	l.line(n1, "ERROR harmless")
+	l.flush()
+	var got []string
+	for _, k := range *kept {
+		got = append(got, string(k.Host)+" "+k.Line+": "+strings.Join(k.Context, "|"))
+	}
+	want := []string{"n2 ERROR two: ", "n1 ERROR one: java.lang.NullPointerException: x|\tat a.B.c(D.java:1)|Caused by: java.io.IOException", "n1 ERROR three: "}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestTailFollowsFilesThatAppear: lines count once, whole, whenever they come,
+// and a copy of the file is kept.
+func TestTailFollowsFilesThatAppear(t *testing.T) {
+	dir, copies := t.TempDir(), t.TempDir()
+	l, kept := collect(t, model.LogPatterns{Fatal: []string{"^ERROR"}})
+	if err := os.MkdirAll(filepath.Join(dir, "logs", "app"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "logs", "app", "syslog")
+	if err := os.WriteFile(path, []byte("ERROR first\nERR"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- l.tail(ctx, "n1", dir, []string{"logs/**/syslog"}, time.Now(), copies) }()
+	time.Sleep(2 * tailEvery)
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString("OR second\n"); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	cancel() // what was written before the end is read all the same
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	l.flush()
+	if len(*kept) != 2 || (*kept)[0].Line != "ERROR first" || (*kept)[1].Line != "ERROR second" || (*kept)[1].File != "logs/app/syslog" {
+		t.Errorf("kept %+v", *kept)
+	}
+	b, err := os.ReadFile(filepath.Join(copies, "n1-logs-app-syslog"))
+	if err != nil || string(b) != "ERROR first\nERROR second\n" {
+		t.Errorf("the copy holds %q: %v", b, err)
+	}
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"netsplit/campaign/record"
+	"netsplit/model"
+)
+
+// put writes the summary of a run that ended n seconds after the epoch.
+func put(t *testing.T, dir string, n int, st model.Strategy, replayOf string, dropped int, failures ...model.Failure) {
+	t.Helper()
+	run := fmt.Sprintf("r%d", n)
+	at := filepath.Join(dir, "c", run)
+	if err := os.MkdirAll(at, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	v := model.Verdict{Value: model.VerdictPass, Failures: failures}
+	if len(failures) > 0 {
+		v.Value = model.VerdictFail
+	}
+	s := model.RunSummary{RunMeta: model.RunMeta{Run: run, Started: time.Unix(int64(n-1), 0), ReplayOf: replayOf, Scenario: model.Scenario{Strategy: st}},
+		Ended: time.Unix(int64(n), 0), Verdict: v, Proof: &model.Proof{Dropped: dropped}}
+	if err := record.WriteJSON(filepath.Join(at, record.SummaryFile), s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestGatherCountsFaultRunsUntilFound(t *testing.T) {
+	dir := t.TempDir()
+	bug := model.Failure{Signature: "npe", Known: "X-1", Class: model.Broken}
+	noise := model.Failure{Signature: "noise", Class: model.Broken}
+	put(t, dir, 1, model.StrategyClean, "", 0, noise)
+	put(t, dir, 2, model.StrategyCoFI, "", 5)
+	put(t, dir, 3, model.StrategyCoFI, "", 7, bug)
+	put(t, dir, 4, model.StrategyCoFI, "", 9, bug, noise)
+	put(t, dir, 5, model.StrategyCoFI, "r3", 7, bug)
+	put(t, dir, 6, model.StrategyCoFI, "r3", 7)
+	var r result
+	if err := gather(dir, &r); err != nil {
+		t.Fatal(err)
+	}
+	if r.Clean != 1 || r.Faults != 3 || r.Seconds != 4 || r.Verdicts["fail"] != 2 || len(r.Findings) != 2 {
+		t.Fatalf("%+v", r)
+	}
+	n, b := r.Findings[0], r.Findings[1]
+	if !n.Clean || n.First != 3 || n.Runs != 1 {
+		t.Errorf("noise: %+v", n)
+	}
+	if b.Clean || b.First != 2 || b.Runs != 2 || b.Dropped != 7 || b.Replays != 1 || b.Tried != 2 || b.Known != "X-1" {
+		t.Errorf("bug: %+v", b)
+	}
+}
+
+func TestTableSaysWhatIsFoundNotFoundAndNotRun(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "results.jsonl")
+	for _, r := range []result{
+		{Campaign: "a", Strategy: "cofi", Faults: 20, Findings: []found{{Known: "X-1", First: 4, Replays: 9, Tried: 10, Dropped: 12, Class: "broken"}}},
+		{Campaign: "a", Strategy: "random", Faults: 20},
+	} {
+		if err := appendResult(file, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := &plan{Bugs: []bug{{ID: "X-1", In: []string{"a"}}, {ID: "X-2", In: []string{"b"}}, {ID: "X-3", Why: "no such release"}}}
+	var out strings.Builder
+	if err := printTable(&out, p, file); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(out.String(), "\n")
+	for i, want := range []string{"4 not in 20 9/10 12", "not run yet not run yet", "- - no such release"} {
+		if got := strings.Join(strings.Fields(lines[i+1]), " "); !strings.Contains(got, want) {
+			t.Errorf("row %q, want %q in it", got, want)
+		}
+	}
+}
+
+func TestThePlanIsReadable(t *testing.T) {
+	if _, err := readPlan("plan.yaml"); err != nil {
+		t.Error(err)
+	}
+}
