@@ -43,6 +43,11 @@ func (s *Service) CreateCampaign(ctx context.Context, spec model.CampaignSpec) (
 	if err := target.CheckNeeds(t); err != nil {
 		return model.Campaign{}, fmt.Errorf("%w: %w", model.ErrUnavailable, err)
 	}
+	many := *t
+	many.Memory *= max(spec.Labs, 1)
+	if _, err := target.CheckMemory(&many); err != nil {
+		return model.Campaign{}, fmt.Errorf("%w: with %d lab(s): %w", model.ErrUnavailable, spec.Labs, err)
+	}
 	c := model.Campaign{ID: s.newID(), Spec: spec, State: model.CampaignQueued, Created: time.Now()}
 	c.Planned = spec.Runs
 	if spec.Replay == "" {
