@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/gocql/gocql"
+)
+
+// workAll runs the users of a workload, one for each coordinator, until the
+// context ends. The first, whose coordinator the seed chooses, makes the
+// keyspace and the table before the others begin.
+func workAll(ctx context.Context, c *common) error {
+	rng := rand.New(rand.NewPCG(c.seed, 0xca55))
+	var users []*user
+	for i := range c.nodes {
+		users = append(users, &user{common: c, id: i, at: c.nodes[i]})
+	}
+	defer func() {
+		for _, u := range users {
+			u.close()
+		}
+	}()
+	first := users[rng.IntN(len(users))]
+	if !first.prepare(ctx) {
+		return nil
+	}
+	if c.workload == "schema" {
+		changeSchema(ctx, users, first, rng)
+		return nil
+	}
+	acked := &ackedKeys{}
+	var wg sync.WaitGroup
+	for _, u := range users {
+		rng := rand.New(rand.NewPCG(c.seed, uint64(u.id)))
+		wg.Go(func() { u.loop(ctx, rng, acked) })
+	}
+	wg.Wait()
+	return nil
+}
+
+// Names of the data model.
+const (
+	keyspace = "app"
+	table    = "app.items"
+)
+
+// prepare makes the keyspace and the table, as a user does: create, wait until
+// the nodes agree on the schema, go on. It tries until the context ends.
+func (u *user) prepare(ctx context.Context) bool {
+	for _, s := range []struct{ f, key, stmt string }{
+		{"create", keyspace, createKeyspace(keyspace, len(u.nodes))},
+		{"create-table", table, "CREATE TABLE IF NOT EXISTS " + table + " (key text PRIMARY KEY, value text)"},
+	} {
+		for {
+			if !u.reach(ctx) {
+				return false
+			}
+			err := u.exec(s.f, s.key, "", u.needs(0), s.stmt, gocql.Quorum)
+			if err == nil && u.agreed(ctx) == nil {
+				break
+			}
+			if !pause(ctx, 500*time.Millisecond) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func createKeyspace(name string, rf int) string {
+	return fmt.Sprintf("CREATE KEYSPACE IF NOT EXISTS %s WITH replication = {'class': 'SimpleStrategy', 'replication_factor': %d}", name, rf)
+}
+
+// agreed waits until all nodes have one schema version, as far as the
+// coordinator knows; drivers do so after each change of the schema.
+func (u *user) agreed(ctx context.Context) error {
+	_, err := u.do("agree", "schema", "", u.needs(len(u.nodes)), false, func(octx context.Context) (string, error) {
+		for {
+			versions, err := u.versions(octx)
+			if err != nil {
+				return "", err
+			}
+			if len(versions) == 1 {
+				return versions[0], nil
+			}
+			select {
+			case <-octx.Done():
+				return "", fmt.Errorf("%w: %d versions after %v", errDisagree, len(versions), u.tmo)
+			case <-ctx.Done():
+				return "", fmt.Errorf("%w: stopped with %d versions", errDisagree, len(versions))
+			case <-time.After(200 * time.Millisecond):
+			}
+		}
+	})
+	return err
+}
+
+// versions are the schema versions that the coordinator knows of.
+func (u *user) versions(ctx context.Context) ([]string, error) {
+	seen := map[string]bool{}
+	var out []string
+	for _, q := range []string{"SELECT schema_version FROM system.local", "SELECT schema_version FROM system.peers"} {
+		it := u.sess.Query(q).Consistency(gocql.One).WithContext(ctx).Iter()
+		var v gocql.UUID
+		for it.Scan(&v) {
+			if !seen[v.String()] {
+				seen[v.String()] = true
+				out = append(out, v.String())
+			}
+		}
+		if err := it.Close(); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// loop makes one operation at each tick until the context ends.
+func (u *user) loop(ctx context.Context, rng *rand.Rand, acked *ackedKeys) {
+	tick := time.NewTicker(time.Duration(float64(time.Second) / u.rate))
+	defer tick.Stop()
+	for n := 0; ; n++ {
+		if !u.reach(ctx) {
+			return
+		}
+		switch {
+		case u.workload == "paxos":
+			u.transaction(n, rng, acked)
+		case n%2 == 0:
+			u.write(n, acked)
+		default:
+			u.read(rng, acked, gocql.Quorum)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// replicas is how many nodes the coordinator of a quorum operation must
+// reach. While a node leaves, the replicas of a key change and a write also
+// needs the node that takes over (Cassandra, Architecture, "Pending ranges"):
+// only one that reaches everybody must then succeed.
+func (u *user) replicas() int {
+	if u.workload == "decommission" {
+		return len(u.nodes)
+	}
+	return u.quorum()
+}
+
+func (u *user) write(n int, acked *ackedKeys) {
+	key := fmt.Sprintf("%s-%d-%05d", u.workload, u.id, n)
+	if u.exec("write", key, key, u.needs(u.replicas()), "INSERT INTO "+table+" (key, value) VALUES (?, ?)", gocql.Quorum, key, key) == nil {
+		acked.add(key)
+	}
+}
+
+// read reads a key whose write was acknowledged to some user.
+func (u *user) read(rng *rand.Rand, acked *ackedKeys, cons gocql.Consistency) {
+	key, ok := acked.any(rng)
+	if !ok {
+		return
+	}
+	_, _ = u.do("read", key, "", u.needs(u.replicas()), false, func(ctx context.Context) (string, error) {
+		var v string
+		err := u.sess.Query("SELECT value FROM "+table+" WHERE key = ?", key).Consistency(cons).WithContext(ctx).Scan(&v)
+		if errors.Is(err, gocql.ErrNotFound) {
+			return "", nil
+		}
+		return v, err
+	})
+}
+
+// transaction is one step of lightweight transactions on keys that nobody
+// else writes: insert if not exists, change if it is what was written, read at
+// SERIAL. Users do not contend: contention is a reason to fail.
+func (u *user) transaction(n int, rng *rand.Rand, acked *ackedKeys) {
+	key := fmt.Sprintf("%s-%d-%05d", u.workload, u.id, n/3)
+	switch n % 3 {
+	case 0:
+		if u.conditional("write", key, key, "INSERT INTO "+table+" (key, value) VALUES (?, ?) IF NOT EXISTS", key, key) == nil {
+			acked.add(key)
+		}
+	case 1:
+		if acked.has(key) {
+			u.conditional("write", key, key+"+", "UPDATE "+table+" SET value = ? WHERE key = ? IF value = ?", key+"+", key, key)
+		}
+	default:
+		u.read(rng, acked, gocql.Consistency(gocql.Serial))
+	}
+}
+
+func (u *user) conditional(f, key, value, stmt string, args ...any) error {
+	_, err := u.do(f, key, value, u.needs(u.quorum()), true, func(ctx context.Context) (string, error) {
+		was := map[string]any{}
+		applied, err := u.sess.Query(stmt, args...).Consistency(gocql.Quorum).SerialConsistency(gocql.Serial).WithContext(ctx).MapScanCAS(was)
+		if err == nil && !applied {
+			return "", fmt.Errorf("%w: found %v", errNotApplied, was["value"])
+		}
+		return value, err
+	})
+	return err
+}
+
+// pause waits; it is false when the context ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// ackedKeys are the keys whose write was acknowledged.
+type ackedKeys struct {
+	mu   sync.Mutex
+	keys []string
+	set  map[string]bool
+}
+
+func (a *ackedKeys) add(k string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.set == nil {
+		a.set = map[string]bool{}
+	}
+	if !a.set[k] {
+		a.set[k] = true
+		a.keys = append(a.keys, k)
+	}
+}
+
+func (a *ackedKeys) has(k string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.set[k]
+}
+
+func (a *ackedKeys) any(rng *rand.Rand) (string, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.keys) == 0 {
+		return "", false
+	}
+	return a.keys[rng.IntN(len(a.keys))], true
+}
