@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"netsplit/deploy/targets"
+	"netsplit/explorer/check"
+	"netsplit/inference/classify"
 	"netsplit/model"
 )
 
@@ -53,9 +55,14 @@ timing: {settle: 10s, workload: 9s, max_cut: 6s, recover: 25s}
 `
 
 func TestLoadFindsBuiltinFileAndDirectory(t *testing.T) {
+	t.Setenv("NETSPLIT_CACHE", t.TempDir())
 	for _, name := range Builtin(targets.FS) {
-		if _, dir, err := Load(name); err != nil || dir != "" {
-			t.Errorf("built-in %s: directory %q, %v", name, dir, err)
+		files, err := targetFiles(targets.FS, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, dir, err := Load(name); err != nil || (dir != "") != (len(files) > 1) {
+			t.Errorf("built-in %s: %d files, directory %q, %v", name, len(files), dir, err)
 		}
 	}
 	dir := t.TempDir()
@@ -130,7 +137,7 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 		{"no workloads", "workloads:\n  - {name: writer, host: c1, command: [w, --for, \"{{.WorkloadFor}}\", --seed, \"{{.Seed}}\", --rate, \"{{.Args.rate}}\"]}\n", "", `workloads: no workloads: without one nothing is written that could be lost`},
 		{"name of two workloads", "name: reader", "name: writer", `final[0].name: workload "writer" stands in workloads too`},
 		{"transport", "transport: tcp", "transport: sctp", `protocols[0].transport: unknown transport "sctp": use tcp or udp`},
-		{"dissector", "dissector: text", "dissector: txt", `protocols[0].dissector: unknown dissector "txt" (did you mean "text"?): use fallback, resp, text`},
+		{"dissector", "dissector: text", "dissector: txt", `protocols[0].dissector: unknown dissector "txt" (did you mean "text"?): use ` + strings.Join(classify.Names(), ", ")},
 		{"port twice", "dissector: text}", "dissector: text}\n  - {port: 7000, transport: tcp, dissector: resp}", `protocols[1]: tcp port 7000 stands twice (first at protocols[0])`},
 		{"no command", "host: c1, command: [r]", "host: c1", `final[0].command: no command: give a list`},
 		{"file outside", "a.conf: ", "../a.conf: ", `file name "../a.conf" must stay inside the host's directory`},
@@ -150,7 +157,7 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 		{"probe too often", "every: 200ms", "every: 1ms", `every: 1ms is too often: use 10ms or more`},
 		{"of", "field: line", "field: line, of: me", `variables[0].sources[0].of: unknown end "me": use sender or receiver`},
 		{"absent without about", `regexp: '\w+'}`, `regexp: '\w+', absent_for: nodes}`, `absent_for needs a regexp with a group named about`},
-		{"check", "name: process-died", "name: process-dead", `checks[0].name: unknown check "process-dead" (did you mean "process-died"?): there are fatal-log,`},
+		{"check", "name: process-died", "name: process-dead", `checks[0].name: unknown check "process-dead" (did you mean "process-died"?): there are ` + strings.Join(check.Names(), ", ")},
 		{"check twice", "class: broken}\n", "class: broken}\n  - {name: process-died, class: broken}\n", `checks[1].name: check "process-died" stands twice (first at checks[0]): keep one`},
 		{"class", "class: broken", "class: bad", `checks[0].class: unknown class "bad": use broken or documented`},
 		{"documented without quote", ", quote: clients wait", "", `checks[1].quote: a documented failure needs quote`},

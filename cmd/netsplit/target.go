@@ -36,12 +36,13 @@ func targetListCommand() *cobra.Command {
 			fmt.Fprintln(w, "TARGET\tRELEASES (first: default)\tIN CACHE\tTITLE")
 			for _, name := range target.Builtin(targets.FS) {
 				t, dir, err := target.Load(name)
-				if err != nil {
-					return err
+				var releases, cached string
+				if err == nil {
+					releases, cached, err = listReleases(t, dir)
 				}
-				releases, cached, err := listReleases(t, dir)
-				if err != nil {
-					return err
+				if err != nil { // the others are of use all the same
+					fmt.Fprintf(w, "%s\t-\t-\tcannot be used: see netsplit target check %s\n", name, name)
+					continue
 				}
 				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", name, releases, cached, t.Title)
 			}
