@@ -3,6 +3,7 @@ package classify
 import (
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -20,12 +21,13 @@ var hadoopTable = withShortForms(parsePBTable(hadoopText))
 
 // withShortForms gives the identifiers of Hadoop the form its logs show.
 func withShortForms(t *pbTable) *pbTable {
-	form := func(name string, whole bool, short pbShort) {
+	form := func(name string, short pbShort, said ...protowire.Number) {
 		p := t.types[name]
 		if p == nil {
 			panic("protobuf table: no message " + name)
 		}
-		p.short, p.whole = short, whole
+		p.short, p.said = short, said
+		p.whole = !slices.ContainsFunc(p.fields, func(f pbField) bool { return !slices.Contains(said, f.num) })
 	}
 	of := func(num protowire.Number) pbShort { // the form of a part
 		return func(m pbMessage) string {
@@ -36,28 +38,28 @@ func withShortForms(t *pbTable) *pbTable {
 			return short(o)
 		}
 	}
-	form("hdfs.BlockProto", false, func(m pbMessage) string { return hdfsBlock(m, 1, 2) })
-	form("hdfs.ExtendedBlockProto", false, func(m pbMessage) string { return hdfsBlock(m, 2, 3) })
-	form("hdfs.DatanodeIDProto", false, func(m pbMessage) string { // DatanodeID.getXferAddr
+	form("hdfs.BlockProto", func(m pbMessage) string { return hdfsBlock(m, 1, 2) }, 1, 2)
+	form("hdfs.ExtendedBlockProto", func(m pbMessage) string { return hdfsBlock(m, 2, 3) }, 2, 3)
+	form("hdfs.DatanodeIDProto", func(m pbMessage) string { // DatanodeID.getXferAddr
 		if m.text(1) == "" {
 			return ""
 		}
 		return m.text(1) + ":" + m.text(4)
-	})
-	form("hdfs.DatanodeInfoProto", false, of(1))
-	form("yarn.NodeIdProto", true, func(m pbMessage) string { return m.text(1) + ":" + m.text(2) })
-	form("yarn.ApplicationIdProto", true, func(m pbMessage) string { return "application" + yarnApp(m) })
-	form("yarn.ApplicationAttemptIdProto", true, func(m pbMessage) string {
+	}, 1, 4)
+	form("hdfs.DatanodeInfoProto", of(1)) // its parts are those of its first field
+	form("yarn.NodeIdProto", func(m pbMessage) string { return m.text(1) + ":" + m.text(2) }, 1, 2)
+	form("yarn.ApplicationIdProto", func(m pbMessage) string { return "application" + yarnApp(m) }, 1, 2)
+	form("yarn.ApplicationAttemptIdProto", func(m pbMessage) string {
 		app, _ := m.sub(1)
 		return fmt.Sprintf("appattempt%s_%06d", yarnApp(app), m.num(2))
-	})
-	form("yarn.ContainerIdProto", true, yarnContainer)
-	form("mapreduce.JobIdProto", true, func(m pbMessage) string { return "job" + mrJob(m) })
-	form("mapreduce.TaskIdProto", true, func(m pbMessage) string { return "task" + mrTask(m) })
-	form("mapreduce.TaskAttemptIdProto", true, func(m pbMessage) string {
+	}, 1, 2)
+	form("yarn.ContainerIdProto", yarnContainer, 1, 2, 3)
+	form("mapreduce.JobIdProto", func(m pbMessage) string { return "job" + mrJob(m) }, 1, 2)
+	form("mapreduce.TaskIdProto", func(m pbMessage) string { return "task" + mrTask(m) }, 1, 2, 3)
+	form("mapreduce.TaskAttemptIdProto", func(m pbMessage) string {
 		task, _ := m.sub(1)
 		return fmt.Sprintf("attempt%s_%d", mrTask(task), m.num(2))
-	})
+	}, 1, 2)
 	return t
 }
 

@@ -28,10 +28,11 @@ const (
 // pbType is a protobuf message or enumeration of a table.
 type pbType struct {
 	name   string
-	fields []pbField         // message, ascending by number
-	names  map[uint64]string // enumeration
-	short  pbShort           // message: how to show it in one word, or nil
-	whole  bool              // short says all
+	fields []pbField          // message, ascending by number
+	names  map[uint64]string  // enumeration
+	short  pbShort            // message: how to show it in one word, or nil
+	whole  bool               // short says all
+	said   []protowire.Number // fields that short says
 }
 
 // pbField is a field of a message.
@@ -230,7 +231,11 @@ func (f *pbField) scalar(o pbOcc) string {
 	case "float":
 		return strconv.FormatFloat(float64(math.Float32frombits(uint32(o.num))), 'g', -1, 32)
 	}
-	return strconv.FormatUint(o.num, 10)
+	// Java has no unsigned numbers: what is declared so holds negative ones too.
+	if f.kind == "uint32" && o.num>>31 == 1 || f.kind == "fixed32" {
+		return strconv.FormatInt(int64(int32(o.num)), 10)
+	}
+	return strconv.FormatInt(int64(o.num), 10)
 }
 
 // pbString shows a text, cut and with what cannot be shown replaced.
@@ -252,15 +257,16 @@ func plain(b []byte) bool {
 //   - a number, text or enumeration under its path, such as
 //     registration.datanodeID.hostName;
 //   - a message that has a short form under its own path, and its parts
-//     behind it unless the short form says all;
+//     behind it, in a list only those the short form does not say;
 //   - a list of numbers or texts with commas between;
 //   - a list of messages as a text with one line per element: its identity (its
 //     short form, or that of its first field) and then path=value each.
 //
-// A field that is not on the wire is left out, also if it has a default.
+// A field that is not on the wire is left out, also if it has a default, and
+// so are empty texts.
 func pbFieldsOf(m pbMessage) []model.Field {
 	var out []model.Field
-	m.each("", 0, func(name string, f *pbField, os []pbOcc, cut bool) bool {
+	m.each("", 0, false, func(name string, f *pbField, os []pbOcc, cut bool) bool {
 		v := ""
 		switch {
 		case f.repeated && f.isMessage():
@@ -272,7 +278,7 @@ func pbFieldsOf(m pbMessage) []model.Field {
 		default:
 			v = f.scalar(os[len(os)-1])
 		}
-		if v != "" || !f.isMessage() {
+		if v != "" {
 			out = append(out, model.Field{Name: name, Value: v})
 		}
 		return len(out) < pbFields
@@ -282,8 +288,8 @@ func pbFieldsOf(m pbMessage) []model.Field {
 
 // each calls do for every field with its occurrences, and for those of
 // embedded messages behind it, until do returns false. cut says that more of
-// the field may be missing.
-func (m pbMessage) each(prefix string, depth int, do func(path string, f *pbField, os []pbOcc, cut bool) bool) bool {
+// the field may be missing. brief leaves out what short forms say.
+func (m pbMessage) each(prefix string, depth int, brief bool, do func(path string, f *pbField, os []pbOcc, cut bool) bool) bool {
 	byField := slices.Clone(m.occs)
 	slices.SortStableFunc(byField, func(a, b pbOcc) int { return cmp.Compare(a.f.num, b.f.num) })
 	for i := 0; i < len(byField); {
@@ -294,6 +300,9 @@ func (m pbMessage) each(prefix string, depth int, do func(path string, f *pbFiel
 		os := byField[i:j]
 		i = j
 		cut := m.cut && f == m.occs[len(m.occs)-1].f
+		if brief && slices.Contains(m.t.said, f.num) {
+			continue
+		}
 		if !do(prefix+f.name, f, os, cut) {
 			return false
 		}
@@ -301,10 +310,10 @@ func (m pbMessage) each(prefix string, depth int, do func(path string, f *pbFiel
 			continue
 		}
 		sub := f.typ.decode(os[len(os)-1].b, os[len(os)-1].cut)
-		if f.typ.whole && short(os[len(os)-1]) != "" {
+		if f.typ.whole {
 			continue
 		}
-		if !sub.each(prefix+f.name+".", depth+1, do) {
+		if !sub.each(prefix+f.name+".", depth+1, brief, do) {
 			return false
 		}
 	}
@@ -367,7 +376,7 @@ func element(m pbMessage, id string, depth int) string {
 	if id != "" && m.t.whole || depth > pbDepth {
 		return id
 	}
-	m.each("", depth, func(name string, f *pbField, os []pbOcc, more bool) bool {
+	m.each("", depth, true, func(name string, f *pbField, os []pbOcc, more bool) bool {
 		v := ""
 		switch {
 		case f.repeated && f.isMessage():
@@ -375,7 +384,7 @@ func element(m pbMessage, id string, depth int) string {
 		case f.repeated:
 			v = quoted(list(f, os, more))
 		case f.isMessage():
-			if v = short(os[len(os)-1]); v == "" {
+			if v = short(os[len(os)-1]); v == "" || v == id {
 				return true
 			}
 			if len(words) == 0 && f.num == 1 { // the first part is the identity
@@ -383,7 +392,11 @@ func element(m pbMessage, id string, depth int) string {
 				return true
 			}
 		default:
-			v = quoted(f.scalar(os[len(os)-1]))
+			v = f.scalar(os[len(os)-1])
+			if v == "" {
+				return true
+			}
+			v = quoted(v)
 		}
 		words = append(words, name+"="+v)
 		size += len(name) + len(v) + 2
