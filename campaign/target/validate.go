@@ -363,8 +363,8 @@ func (v *validator) checks() {
 			v.addf(at+".class", "unknown class %q: use broken or documented", c.Class)
 		}
 		for j, o := range v.t.Checks[:i] {
-			if o.Name == c.Name {
-				v.addf(at+".name", "check %q stands twice (first at checks[%d]): keep one", c.Name, j)
+			if o.Name == c.Name && maps.Equal(o.With, c.With) { // other settings are another promise
+				v.addf(at+".name", "check %q stands twice (first at checks[%d]): keep one, or give them different settings", c.Name, j)
 				break
 			}
 		}
