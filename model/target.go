@@ -181,6 +181,9 @@ type VarSource struct {
 	// Value replaces the matched value. "$sender" and "$receiver" stand for
 	// the hosts of the message, "$self" for the host the variable is of.
 	Value string `yaml:"value,omitempty"`
+	// About is whom the value is about where the text does not tell: a text,
+	// or "$sender", "$receiver", "$self" as in Value. Not beside a group about.
+	About string `yaml:"about,omitempty"`
 	// AbsentFor lists values of about: those that do not occur in a text that
 	// was read are observed as Absent. "nodes" stands for all nodes.
 	AbsentFor string `yaml:"absent_for,omitempty"`
