@@ -55,7 +55,8 @@ type source struct {
 	value    int // group; 0 whole match
 	about    int // group; -1 none
 	constant string
-	replace  bool // constant replaces the value
+	replace  bool   // constant replaces the value
+	whom     string // about for all values; "": the group says, or nobody
 	absent   []string
 }
 
@@ -96,7 +97,7 @@ func NewExtractor(hosts []model.TestbedHost, nodes []model.NodeID, vars []model.
 }
 
 func (e *Extractor) compile(v *variable, index int, ms model.VarSource) (*source, error) {
-	s := &source{v: v, index: index, field: ms.Field, about: -1, constant: ms.Value, replace: ms.Value != ""}
+	s := &source{v: v, index: index, field: ms.Field, about: -1, constant: ms.Value, replace: ms.Value != "", whom: ms.About}
 	switch {
 	case ms.Type == "" && ms.Probe == nil:
 		return nil, fmt.Errorf("neither type nor probe: name a message type or a probe")
@@ -108,8 +109,8 @@ func (e *Extractor) compile(v *variable, index int, ms model.VarSource) (*source
 		return nil, fmt.Errorf("neither field nor value: say what to read from the message")
 	case ms.Field == "" && ms.Regexp != "" && ms.Probe == nil:
 		return nil, fmt.Errorf("regexp without field: say what it reads")
-	case ms.Probe != nil && (strings.Contains(ms.Value, "$sender") || strings.Contains(ms.Value, "$receiver")):
-		return nil, fmt.Errorf("value %q: a probe has no sender and receiver: use $self", ms.Value)
+	case ms.Probe != nil && (strings.Contains(ms.Value+ms.About, "$sender") || strings.Contains(ms.Value+ms.About, "$receiver")):
+		return nil, fmt.Errorf("value %q, about %q: a probe has no sender and receiver: use $self", ms.Value, ms.About)
 	}
 	switch ms.Of {
 	case "", "sender":
@@ -133,6 +134,9 @@ func (e *Extractor) compile(v *variable, index int, ms model.VarSource) (*source
 		s.re = re
 		s.value = max(0, re.SubexpIndex("value"))
 		s.about = re.SubexpIndex("about")
+	}
+	if s.about >= 0 && ms.About != "" {
+		return nil, fmt.Errorf("about %q and a group named about: keep one of them", ms.About)
 	}
 	if ms.AbsentFor != "" {
 		if s.about < 0 {
@@ -212,9 +216,13 @@ func (e *Extractor) read(s *source, text string, node, from, to model.NodeID, li
 	}
 	like.Kind = s.v.kind
 	like.Var = model.VarRef{Name: s.v.name, Node: node}
+	hosts := strings.NewReplacer("$sender", string(from), "$receiver", string(to), "$self", string(node))
 	constant := ""
 	if s.replace {
-		constant = strings.NewReplacer("$sender", string(from), "$receiver", string(to), "$self", string(node)).Replace(s.constant)
+		constant = hosts.Replace(s.constant)
+	}
+	if s.whom != "" {
+		like.Var.About = e.host(hosts.Replace(s.whom))
 	}
 	value := func(v string) string {
 		if s.replace {

@@ -28,6 +28,9 @@ var (
 		{Name: "status", Kind: "status", MaxAge: time.Second, Sources: []model.VarSource{
 			{Type: "gossip", Field: "text", Regexp: `(?P<about>[\w.]+)=(?P<value>\w+)`, AbsentFor: "nodes"},
 			{Probe: &model.Probe{}, Regexp: `(?P<about>\S+) is (?P<value>\w+)`, AbsentFor: "n1, n2"}}},
+		{Name: "view", Kind: "view", Sources: []model.VarSource{
+			{Type: "heartbeat reply", Field: "state", Of: "receiver", About: "$sender"},
+			{Probe: &model.Probe{}, Regexp: `^I am (?P<value>\w+)`, About: "$self"}}},
 		{Name: "raw", Kind: "raw", Sources: []model.VarSource{{Probe: &model.Probe{}}}},
 	}
 )
@@ -66,6 +69,8 @@ func TestMessagesRevealVariables(t *testing.T) {
 		{"no such field", model.Message{From: "n1", To: "n3", Type: "resp SLAVEOF"}, nil},
 		{"a client has no variables", model.Message{From: "c1", To: "n3", Type: "resp PUBLISH __sentinel__:hello", Fields: []model.Field{{Name: "payload", Value: hello}}}, nil},
 		{"value from sender and receiver", model.Message{From: "n2", To: "c1", Type: "resp FAILOVER TO"}, []string{`told@n2 = n2>c1 (told, message 7, probe "")`}},
+		{"what one thinks of who told it", model.Message{From: "n2", To: "n3", Type: "heartbeat reply", Fields: []model.Field{{Name: "state", Value: "up"}}},
+			[]string{`view[n2]@n3 = up (view, message 7, probe "")`}},
 		{"instances and absence", model.Message{From: "n2", To: "n1", Type: "gossip", Fields: []model.Field{{Name: "text", Value: "10.0.0.1=Left n3=Normal n3=Left"}}},
 			[]string{`status[n1]@n2 = Left (status, message 7, probe "")`, `status[n2]@n2 = ∅ (status, message 7, probe "")`, `status[n3]@n2 = Normal (status, message 7, probe "")`}},
 		{"a cut text shows no absence", model.Message{From: "n2", To: "n1", Type: "gossip", Fields: []model.Field{{Name: "text", Value: "n1=Left n…"}}},
@@ -105,6 +110,7 @@ func TestProbesRevealVariables(t *testing.T) {
 		{"leader", 3, "n2", "role:master\r\n", []string{`leader@n2 = n2 (leader, message 0, probe "leader#3")`}},
 		{"leader", 3, "n2", "role:slave\r\n", nil},
 		{"status", 1, "n2", "n1 is up", []string{`status[n1]@n2 = up (status, message 0, probe "status#1")`, `status[n2]@n2 = ∅ (status, message 0, probe "status#1")`}},
+		{"view", 1, "n1", "I am up", []string{`view[n1]@n1 = up (view, message 0, probe "view#1")`}},
 		{"raw", 0, "n1", " 42\n", []string{`raw@n1 = 42 (raw, message 0, probe "raw#0")`}},
 		{"raw", 0, "c1", "42", nil},
 		{"raw", 1, "n1", "42", nil},
@@ -138,6 +144,8 @@ func TestBadVariablesAreRefusedWithAdvice(t *testing.T) {
 		{src(model.VarSource{Type: "t", Field: "f", Of: "both"}), "sender or receiver"},
 		{src(model.VarSource{Type: "t", Field: "f", Regexp: "("}), "regexp"},
 		{src(model.VarSource{Type: "t", Field: "f", Regexp: "x", AbsentFor: "nodes"}), "group named about"},
+		{src(model.VarSource{Type: "t", Field: "f", Regexp: "(?P<about>x)", About: "n1"}), "keep one"},
+		{src(model.VarSource{Probe: &model.Probe{}, About: "$sender"}), "use $self"},
 		{src(model.VarSource{Probe: &model.Probe{}, Field: "f"}), "belong to messages"},
 		{src(model.VarSource{Probe: &model.Probe{}, Value: "$sender"}), "use $self"},
 	} {
