@@ -60,7 +60,94 @@ func withShortForms(t *pbTable) *pbTable {
 		task, _ := m.sub(1)
 		return fmt.Sprintf("attempt%s_%d", mrTask(task), m.num(2))
 	}, 1, 2)
+	for num, show := range map[protowire.Number]func([]pbOcc, bool) string{2: hdfsLongs, 4: hdfsBuffers} {
+		t.types["hdfs.datanode.StorageBlockReportProto"].field(num).show = show
+	}
 	return t
+}
+
+// hdfsReplica is HdfsServerConstants.ReplicaState, the state of a replica.
+var hdfsReplica = []string{"FINALIZED", "RBW", "RWR", "RUR", "TEMPORARY"}
+
+// hdfsReplicas shows the blocks of a report: finalized ones as blk_ID_STAMP,
+// others with their state behind a slash.
+type hdfsReplicas struct {
+	b strings.Builder
+	n int
+}
+
+func (r *hdfsReplicas) add(id int64, stamp, state uint64) bool {
+	if r.b.Len() > pbLine/2 {
+		return false
+	}
+	if r.n++; r.n > 1 {
+		r.b.WriteByte(',')
+	}
+	fmt.Fprintf(&r.b, "blk_%d_%d", id, stamp)
+	if state > 0 && state < uint64(len(hdfsReplica)) {
+		r.b.WriteString("/" + hdfsReplica[state])
+	}
+	return true
+}
+
+func (r *hdfsReplicas) done(more bool) string {
+	if more {
+		r.b.WriteString("…")
+	}
+	return r.b.String()
+}
+
+// hdfsLongs reads BlockListAsLongs.LongsDecoder (2.7 and before, and what goes to
+// such NameNodes): the number of finalized blocks and of others, three numbers
+// for each of the former, three of -1, four for each of the latter.
+func hdfsLongs(os []pbOcc, more bool) string {
+	var r hdfsReplicas
+	if len(os) < 2 {
+		return r.done(more)
+	}
+	finalized := os[0].num
+	os = os[2:]
+	for i := uint64(0); len(os) >= 3; i++ {
+		n, state := 3, uint64(0)
+		if i == finalized {
+			os = os[3:]
+			continue
+		}
+		if i > finalized {
+			if len(os) < 4 {
+				break
+			}
+			n, state = 4, os[3].num
+		}
+		if !r.add(int64(os[0].num), os[2].num, state) {
+			return r.done(true)
+		}
+		os = os[n:]
+	}
+	return r.done(more)
+}
+
+// hdfsBuffers reads BlockListAsLongs.BufferDecoder (later releases): id, length,
+// stamp and state of each block.
+func hdfsBuffers(os []pbOcc, more bool) string {
+	var r hdfsReplicas
+	for _, o := range os {
+		b := o.b
+		for len(b) > 0 {
+			var v [4]uint64
+			for i := range v {
+				var k int
+				if v[i], k = protowire.ConsumeVarint(b); k < 0 {
+					return r.done(true)
+				}
+				b = b[k:]
+			}
+			if !r.add(protowire.DecodeZigZag(v[0]), v[2], v[3]) {
+				return r.done(true)
+			}
+		}
+	}
+	return r.done(more)
 }
 
 // hdfsBlock is org.apache.hadoop.hdfs.protocol.Block.toString.

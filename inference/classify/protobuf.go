@@ -42,6 +42,7 @@ type pbField struct {
 	kind     string  // scalar type as in a .proto file; "" for a typ
 	typ      *pbType // message or enumeration
 	repeated bool
+	show     func(os []pbOcc, more bool) string // of a list that says more than its numbers, or nil
 }
 
 // pbShort shows a message in one word; "" if it cannot.
@@ -330,6 +331,9 @@ func short(o pbOcc) string {
 
 // list shows a repeated number, text or enumeration.
 func list(f *pbField, os []pbOcc, more bool) string {
+	if f.show != nil {
+		return f.show(os, more)
+	}
 	var b strings.Builder
 	for i, o := range os {
 		v := f.scalar(o)
@@ -382,7 +386,10 @@ func element(m pbMessage, id string, depth int) string {
 		case f.repeated && f.isMessage():
 			v = inner(os, more, depth)
 		case f.repeated:
-			v = quoted(list(f, os, more))
+			if v = list(f, os, more); v == "" {
+				return true
+			}
+			v = quoted(v)
 		case f.isMessage():
 			if v = short(os[len(os)-1]); v == "" || v == id {
 				return true
