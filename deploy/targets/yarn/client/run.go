@@ -1,0 +1,411 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"netsplit/model"
+)
+
+// client is one session of a user or administrator.
+type client struct {
+	settings
+	h   *history
+	web *web
+
+	mu      sync.Mutex
+	misled  map[string]bool // applications whose diagnostics named a wrong cause
+	started int             // applications launched
+}
+
+// workloads by name: the ones of CoFI §5.1.2 and the one of YARN-4288.
+var workloads = map[string]func(*client, context.Context){
+	"app":         (*client).applications,
+	"nm-failover": (*client).nmFailover,
+	"rm-failover": (*client).rmFailover,
+	"start":       (*client).startCluster,
+}
+
+// Operations run side by side are of different processes of the history.
+const (
+	userProcess  = 0
+	adminProcess = 1
+	watchProcess = 2
+)
+
+const (
+	pollEvery   = 500 * time.Millisecond
+	stopLimit   = 15 * time.Second // for an application to end that was told to
+	launchLimit = 25 * time.Second // for an application to have containers
+	// lastStop is how much time must be left to launch and stop another one.
+	lastStop = 14 * time.Second
+)
+
+// reach is what every use of the cluster needs: the client a ResourceManager,
+// and HDFS where files are on it.
+func (c *client) reach() []model.Need {
+	out := []model.Need{via(c.self, c.rms, 1)}
+	if c.storage != "" {
+		out = append(out, via(c.storage, c.rms, 1), via(c.self, []string{c.storage}, 1))
+	}
+	return out
+}
+
+// reachAll is what an application needs besides: its master's node reaches a
+// ResourceManager and the client, which asks it for progress.
+func (c *client) reachAll() []model.Need {
+	out := append(c.reach(), via(c.self, c.nms, 1))
+	if len(c.nms) == 1 {
+		out = append(out, via(c.nms[0], c.rms, 1))
+	} else {
+		for _, rm := range c.rms {
+			if len(c.rms) == 1 {
+				out = append(out, via(rm, c.nms, 1))
+			}
+		}
+	}
+	if c.storage != "" {
+		out = append(out, via(c.storage, c.nms, 1))
+	}
+	return out
+}
+
+// job is an application that was launched.
+type job struct {
+	name string
+	id   chan string // its id, once it is known; closed when the command ended
+	tool *tool
+}
+
+var submitted = regexp.MustCompile(`Submitted application (application_\d+_\d+)`)
+
+// launch starts the user's command that submits an application and waits for
+// its end; task is how long each map task sleeps.
+func (c *client) launch(ctx context.Context, task time.Duration) *job {
+	c.started++
+	j := &job{name: fmt.Sprintf("%s-%d", c.app, c.started), id: make(chan string, 1)}
+	var once sync.Once
+	heard := func(line string) {
+		if m := submitted.FindStringSubmatch(line); m != nil {
+			once.Do(func() { j.id <- m[1] })
+		}
+	}
+	args := []string{"-m", fmt.Sprint(c.maps), "-r", "1", "-mt", fmt.Sprint(task.Milliseconds()), "-rt", "500"}
+	class := sleepJob
+	if c.app == "pi" {
+		class, args = examples, []string{"pi", fmt.Sprint(c.maps), "100"}
+	}
+	j.tool = c.start(ctx, j.name, heard, class, args...)
+	go func() {
+		<-j.tool.done
+		once.Do(func() { close(j.id) })
+	}()
+	return j
+}
+
+// submit launches an application and waits until it was accepted. Without an
+// id it failed.
+func (c *client) submit(ctx context.Context, task time.Duration) (*job, string) {
+	var j *job
+	o := c.h.do(model.Operation{Process: userProcess, F: "submit", Value: fmt.Sprintf("%s-%d", c.app, c.started+1), Needs: c.reach()}, func() outcome {
+		j = c.launch(ctx, task)
+		select {
+		case id, is := <-j.id:
+			switch {
+			case is:
+				return accepted(c.dir, id)
+			case ctx.Err() != nil:
+				return unknown("interrupted", "the workload is over")
+			}
+			return failed("rejected", "%s", j.tool.why())
+		case <-ctx.Done():
+			return unknown("interrupted", "the workload is over")
+		}
+	})
+	return j, o.key
+}
+
+// idsFile lists the applications that were accepted, one a line, for final.
+const idsFile = "applications"
+
+// accepted is the outcome of an application that has an id.
+func accepted(dir, id string) outcome {
+	f, err := os.OpenFile(filepath.Join(dir, idsFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return unknown("internal", "%v", err)
+	}
+	defer f.Close()
+	if _, err := fmt.Fprintln(f, id); err != nil {
+		return unknown("internal", "%v", err)
+	}
+	return outcome{key: id}
+}
+
+// finish waits for the end of the command, which is that of the application.
+func (c *client) finish(ctx context.Context, j *job, id string) {
+	c.h.do(model.Operation{Process: userProcess, F: "run", Key: id, Value: j.name, Needs: c.reachAll()}, func() outcome {
+		c.watch(ctx, id, func(app) bool { return ended(j.tool) })
+		<-j.tool.done
+		switch {
+		case ctx.Err() != nil:
+			return unknown("interrupted", "the workload is over")
+		case j.tool.err != nil:
+			return failed("unsuccessful", "%s", j.tool.why())
+		}
+		return ok("")
+	})
+}
+
+func ended(t *tool) bool {
+	select {
+	case <-t.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// watch asks for an application until it is as wanted or ctx ends. What it
+// reads on the way is judged: see misleading.
+func (c *client) watch(ctx context.Context, id string, wanted func(app) bool) (app, bool) {
+	for {
+		a, err := c.web.app(ctx, id)
+		if err == nil {
+			c.misleading(ctx, a)
+		}
+		if wanted(a) {
+			return a, true
+		}
+		select {
+		case <-ctx.Done():
+			return a, false
+		case <-time.After(pollEvery):
+		}
+	}
+}
+
+// misleading reports an application whose diagnostics blame the limit of its
+// queue for masters while no other application has one: it waits because no
+// node is there.
+func (c *client) misleading(ctx context.Context, a app) {
+	if !strings.Contains(a.Diagnostics, "AM resource limit exceeded") || a.over() {
+		return
+	}
+	rm, err := c.web.active(ctx)
+	if err != nil {
+		return
+	}
+	nodes, err := c.web.nodes(ctx, rm)
+	if err != nil {
+		return
+	}
+	for _, n := range nodes {
+		if n.State == "RUNNING" {
+			return // there may be something to the limit
+		}
+	}
+	c.mu.Lock()
+	seen := c.misled[a.ID]
+	if c.misled == nil {
+		c.misled = map[string]bool{}
+	}
+	c.misled[a.ID] = true
+	c.mu.Unlock()
+	if seen {
+		return
+	}
+	c.h.do(model.Operation{Process: watchProcess, F: "explain", Key: a.ID, Node: model.NodeID(rm), Needs: []model.Need{via(c.self, []string{rm}, 1)}}, func() outcome {
+		return failed("wrong-cause", "no node is RUNNING, and the application is told: %.300s", a.Diagnostics)
+	})
+}
+
+// busy waits until the application has a task running.
+func (c *client) busy(ctx context.Context, id string) bool {
+	ctx, cancel := context.WithTimeout(ctx, launchLimit)
+	defer cancel()
+	a, _ := c.watch(ctx, id, func(a app) bool { return a.over() || a.State == "RUNNING" && a.Containers > 1 })
+	return a.State == "RUNNING"
+}
+
+// stop ends an application as a user does and waits until it has ended.
+func (c *client) stop(ctx context.Context, j *job, id string) {
+	c.h.do(model.Operation{Process: userProcess, F: "stop", Key: id, Value: j.name, Needs: c.reach()}, func() outcome {
+		t := c.start(ctx, "kill-"+j.name, nil, appCLI, "-kill", id)
+		<-t.done
+		if ctx.Err() != nil {
+			return unknown("interrupted", "the workload is over")
+		}
+		if t.err != nil {
+			return failed("refused", "%s", t.why())
+		}
+		wait, cancel := context.WithTimeout(ctx, stopLimit)
+		defer cancel()
+		a, over := c.watch(wait, id, app.over)
+		switch {
+		case over:
+			return ok(a.State)
+		case ctx.Err() != nil:
+			return unknown("interrupted", "the workload is over")
+		}
+		return failed("not-stopped", "%s after the command is %s", stopLimit, a.State)
+	})
+}
+
+// applications launches an application, waits for it, launches another and
+// stops that while it runs.
+func (c *client) applications(ctx context.Context) {
+	if j, id := c.submit(ctx, c.task); id != "" {
+		c.finish(ctx, j, id)
+	}
+	c.launchAndStop(ctx)
+}
+
+func (c *client) launchAndStop(ctx context.Context) {
+	if end, has := ctx.Deadline(); ctx.Err() != nil || has && time.Until(end) < lastStop {
+		return
+	}
+	j, id := c.submit(ctx, time.Minute)
+	if id == "" {
+		return
+	}
+	c.busy(ctx, id)
+	c.stop(ctx, j, id)
+	<-j.tool.done
+}
+
+// during runs an application and, while it has tasks, what an administrator
+// does.
+func (c *client) during(ctx context.Context, admin func(context.Context)) {
+	j, id := c.submit(ctx, 3*c.task)
+	if id == "" {
+		admin(ctx)
+		return
+	}
+	var both sync.WaitGroup
+	both.Go(func() { c.finish(ctx, j, id) })
+	c.busy(ctx, id)
+	admin(ctx)
+	both.Wait()
+	c.launchAndStop(ctx)
+}
+
+// act is an action of the administrator on a server.
+func (c *client) act(ctx context.Context, verb, process, host string) bool {
+	o := c.h.do(model.Operation{Process: adminProcess, F: verb + "-" + process, Key: host}, func() outcome {
+		if err := c.node(ctx, verb, process, host); err != nil {
+			return failed("refused", "%v", err)
+		}
+		return ok("")
+	})
+	return o.err == ""
+}
+
+// nmFailover restarts a NodeManager while an application runs.
+func (c *client) nmFailover(ctx context.Context) {
+	c.during(ctx, func(ctx context.Context) {
+		c.restart(ctx, "nodemanager", c.nms[rand.New(rand.NewPCG(c.seed, 1)).IntN(len(c.nms))])
+	})
+}
+
+func (c *client) restart(ctx context.Context, process, host string) {
+	if !c.act(ctx, "stop", process, host) {
+		return
+	}
+	pause(ctx, 2*time.Second)
+	c.act(ctx, "start", process, host)
+}
+
+// rmFailover makes the other ResourceManager the active one while an
+// application runs.
+func (c *client) rmFailover(ctx context.Context) {
+	c.during(ctx, func(ctx context.Context) {
+		rm, err := c.web.active(ctx)
+		if err != nil {
+			return
+		}
+		if c.failover == "admin" {
+			id := "rm1"
+			if len(c.rms) > 1 && rm == c.rms[1] {
+				id = "rm2"
+			}
+			c.h.do(model.Operation{Process: adminProcess, F: "failover", Key: rm, Needs: []model.Need{via(c.self, []string{rm}, 1)}}, func() outcome {
+				t := c.start(ctx, "failover", nil, adminCLI, "-transitionToStandby", "--forcemanual", id)
+				<-t.done
+				switch {
+				case ctx.Err() != nil:
+					return unknown("interrupted", "the workload is over")
+				case t.err != nil:
+					return failed("refused", "%s", t.why())
+				}
+				return ok("")
+			})
+			return
+		}
+		if c.act(ctx, c.failover, "resourcemanager", rm) {
+			pause(ctx, 4*time.Second)
+			c.act(ctx, "start", "resourcemanager", rm)
+		}
+	})
+}
+
+// startCluster stops the cluster in order and starts it again, then runs an
+// application: YARN-4288 is about a NodeManager that registers.
+func (c *client) startCluster(ctx context.Context) {
+	for _, nm := range c.nms {
+		c.act(ctx, "stop", "nodemanager", nm)
+	}
+	for _, rm := range c.rms {
+		c.act(ctx, "stop", "resourcemanager", rm)
+	}
+	for _, rm := range c.rms {
+		c.act(ctx, "start", "resourcemanager", rm)
+	}
+	for _, nm := range c.nms {
+		c.act(ctx, "start", "nodemanager", nm)
+	}
+	for _, nm := range c.nms {
+		c.h.do(model.Operation{Process: userProcess, F: "register", Key: nm, Needs: []model.Need{via(c.self, c.rms, 1), via(nm, c.rms, 1)}}, func() outcome {
+			if c.registered(ctx, nm, 20*time.Second) {
+				return ok("")
+			}
+			if ctx.Err() != nil {
+				return unknown("interrupted", "the workload is over")
+			}
+			return failed("not-registered", "no ResourceManager lists it as RUNNING")
+		})
+	}
+	if j, id := c.submit(ctx, c.task); id != "" {
+		c.finish(ctx, j, id)
+	}
+}
+
+func (c *client) registered(ctx context.Context, nm string, limit time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for ctx.Err() == nil {
+		if rm, err := c.web.active(ctx); err == nil {
+			nodes, _ := c.web.nodes(ctx, rm)
+			for _, n := range nodes {
+				if n.Host == nm && n.State == "RUNNING" {
+					return true
+				}
+			}
+		}
+		pause(ctx, pollEvery)
+	}
+	return false
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
