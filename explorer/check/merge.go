@@ -51,7 +51,8 @@ func Merge(campaign string, runs []model.RunSummary) []model.Finding {
 			if !slices.Contains(have.Runs, r.Run) {
 				have.Runs = append(have.Runs, r.Run)
 			}
-			have.Clean = have.Clean || r.Scenario.Strategy == model.StrategyClean
+			cut := r.Scenario.Strategy != model.StrategyClean && (r.Proof != nil || r.Result.Reached)
+			have.Clean = have.Clean || !cut
 		}
 	}
 	for _, r := range runs {

@@ -35,7 +35,7 @@ import (
 //	logs        lines: TIME HOST PROCESS TEXT; a line that begins with "|" continues
 //	recovery    stable=TIME, or failed with lines that are pending
 //	judge       prints the verdict; max-lost= max-window=
-//	merge       lines: RUN STRATEGY [replay-of=RUN] SIGNATURE/CLASS ...; prints findings
+//	merge       lines: RUN STRATEGY [never-cut] [replay-of=RUN] SIGNATURE/CLASS ...; prints findings
 //
 // Times are seconds.
 func TestScripts(t *testing.T) {
@@ -279,7 +279,14 @@ func merged(t *testing.T, lines []string) string {
 	for _, l := range lines {
 		f := strings.Fields(l)
 		r := model.RunSummary{RunMeta: model.RunMeta{Run: f[0], Target: "system", Scenario: model.Scenario{Strategy: model.Strategy(f[1])}}}
+		if r.Scenario.Strategy != model.StrategyClean {
+			r.Proof = &model.Proof{}
+		}
 		for _, x := range f[2:] {
+			if x == "never-cut" {
+				r.Proof = nil
+				continue
+			}
 			if of, ok := strings.CutPrefix(x, "replay-of="); ok {
 				r.ReplayOf = of
 				continue

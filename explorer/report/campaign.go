@@ -20,6 +20,8 @@ type CampaignInput struct {
 	Findings   []model.Finding
 	Runs       []model.RunSummary // in the order in which they ended
 	Invariants []model.Invariant  // that were explored
+	// Known are the described failures of the target, for their titles.
+	Known []model.KnownFailure
 	// Reports gives a run's report, relative to this page, e.g.
 	// "c-1-r0008/report.html"; a run without an entry gets no link.
 	Reports map[string]string
@@ -54,6 +56,8 @@ type findingView struct {
 	ID, Class, Word, Summary, Check, Signature, Quote string
 	First, Seen, Clean, Replayed, Replay, Run, Report string
 	Same                                              bool // Quote is that of the finding before
+	Known                                             *knownView
+	Detail                                            []detailView
 }
 
 type runRow struct {
@@ -87,7 +91,7 @@ func Campaign(w io.Writer, in CampaignInput) error {
 	v.Chart = findingsChart(&in)
 	v.Cost, v.CostRows = costSplit(in.Runs)
 	v.Runs = runRows(&in)
-	v.Facts = campaignFacts(c)
+	v.Facts = append(campaignFacts(c), speedFacts(&in)...)
 	for _, i := range in.Invariants {
 		v.Invariants = append(v.Invariants, invariantRow{ID: clean(i.ID), Text: clean(i.String()),
 			Support: fmt.Sprintf("%s of %s", plural(i.Support, "sample", "samples"), plural(i.Runs, "clean run", "clean runs")), Broken: clean(string(i.Status))})
@@ -188,7 +192,7 @@ func findingSections(in *CampaignInput) []findingSection {
 		class, word := failureClass(f.Class)
 		v := findingView{ID: clean(f.ID), Class: class, Word: word, Summary: clean(f.Failure.Summary), Check: clean(f.Failure.Check),
 			Signature: clean(f.Failure.Signature), Quote: clean(f.Failure.Quote), Run: clean(f.Run),
-			Report: in.Reports[f.Run], Replay: clean(in.Replays[f.Run])}
+			Report: in.Reports[f.Run], Replay: clean(in.Replays[f.Run]), Known: known(f.Failure, in.Known), Detail: details(f.Failure.Detail)}
 		v.First = fmt.Sprintf("first seen after %s", plural(f.FirstAfter, "run", "runs"))
 		v.Seen = fmt.Sprintf("in %s", plural(len(f.Runs), "run", "runs"))
 		v.Clean = "only where something was cut"
@@ -228,8 +232,7 @@ func runRows(in *CampaignInput) []runRow {
 		} else if r.Scenario.Strategy != model.StrategyClean {
 			row.Cut = "its moment never came"
 		}
-		c := r.Cost
-		row.Time = span(c.Start + c.Workload + c.Recover + c.Ours)
+		row.Time = span(took(r.Cost))
 		out = append(out, row)
 	}
 	return out
@@ -269,6 +272,30 @@ func campaignFacts(c *model.Campaign) []fact {
 	slices.Sort(names)
 	for _, k := range names {
 		add("Setting "+clean(k), "%s", s.Args[k])
+	}
+	return out
+}
+
+// speedFacts say which release ran, how many runs an hour held, and what the
+// probes cost.
+func speedFacts(in *CampaignInput) []fact {
+	var out []fact
+	var releases []string
+	for _, r := range in.Runs {
+		if s := clean(r.Release); s != "" && !slices.Contains(releases, s) {
+			releases = append(releases, s)
+		}
+	}
+	if len(releases) > 0 {
+		slices.Sort(releases)
+		out = append(out, fact{"Release", strings.Join(releases, ", ")})
+	}
+	c := &in.Campaign
+	if wall := c.Ended.Sub(c.Created); !c.Created.IsZero() && wall > 0 && len(in.Runs) > 0 {
+		out = append(out, fact{"Runs per hour", fmt.Sprintf("%.1f with %s", float64(len(in.Runs))/wall.Hours(), plural(max(1, c.Spec.Labs), "lab", "labs"))})
+	}
+	if s := probeWords(in.Runs); s != "" {
+		out = append(out, fact{"Probes", s})
 	}
 	return out
 }
@@ -339,10 +366,10 @@ func findingsChart(in *CampaignInput) template.HTML {
 
 // costSplit draws where the wall time of all runs went.
 func costSplit(runs []model.RunSummary) (template.HTML, []fact) {
-	var parts [4]time.Duration
+	parts := make([]time.Duration, len(costNames))
 	var sum time.Duration
 	for _, r := range runs {
-		for i, d := range []time.Duration{r.Cost.Start, r.Cost.Workload, r.Cost.Recover, r.Cost.Ours} {
+		for i, d := range costParts(r.Cost) {
 			parts[i] += d
 			sum += d
 		}
@@ -353,19 +380,18 @@ func costSplit(runs []model.RunSummary) (template.HTML, []fact) {
 	d := &drawing{}
 	var rows []fact
 	x := 4.0
-	names := []string{"start of the target", "workload", "waiting for recovery", "netsplit itself"}
 	for i, p := range parts {
 		w := float64(p) / float64(sum) * (runWidth - 8)
 		share := fmt.Sprintf("%.1f %%", 100*float64(p)/float64(sum))
 		d.open("g")
-		d.title(names[i] + ": " + span(p) + ", " + share)
+		d.title(costNames[i] + ": " + span(p) + ", " + share)
 		d.rect(fmt.Sprintf("cost-%d", i), x, 4, max(1, w-1), 26)
-		if label := names[i] + " " + share; width(label, 12) < w-12 {
+		if label := costNames[i] + " " + share; width(label, 12) < w-12 {
 			d.text("legend", x+8, 21, label)
 		}
 		d.close("g")
 		x += w
-		rows = append(rows, fact{names[i], span(p) + ", " + share})
+		rows = append(rows, fact{costNames[i], span(p) + ", " + share})
 	}
 	return d.done(runWidth, 34, "Where the time went", "wide"), rows
 }

@@ -44,6 +44,10 @@ type Input struct {
 	Incomplete []string // why the run cannot be judged
 	FatalLines []string // lines the target printed that its file calls fatal
 
+	// Known are the described failures of the target (Target.Known), for their
+	// titles.
+	Known []model.KnownFailure
+
 	// Invariants are those the run observed; empty: Summary.Scenario.Observe.
 	Invariants []model.Invariant
 	// ReplayCommand repeats the run, e.g. "netsplit replay c-1-r0008 -n 10".
@@ -81,6 +85,10 @@ type runView struct {
 	OpRows                    []opRow
 	OpNote                    string
 	Lost                      []string
+	Excuses                   []excuseRow
+	Legal                     int
+	Cost                      template.HTML
+	CostRows                  []fact
 	Decisions                 []decisionRow
 	DecisionNote              string
 	Invariants                []invariantRow
@@ -103,7 +111,7 @@ func Write(w io.Writer, in Input) error {
 		Name: clean(in.Summary.Run), Title: clean(in.Title), Replay: clean(in.ReplayCommand),
 		Verdict: verdictClass(in.Summary.Verdict.Value), VerdictWord: verdictWord(in.Summary.Verdict.Value),
 		Reason: clean(in.Summary.Verdict.Reason),
-		Story:  story(&in, tl), Failures: failures(in.Summary.Verdict.Failures), Problems: problems(&in), Facts: facts(&in),
+		Story:  story(&in, tl), Failures: failures(&in), Problems: problems(&in), Facts: facts(&in),
 		Invariants: invariantRows(&in, tl), Types: typeRows(in.Summary.Messages, tl),
 	}
 	pic := newPicture(tl)
@@ -112,6 +120,8 @@ func Write(w io.Writer, in Input) error {
 	v.Lanes, v.LaneNote, v.LaneRows = lanes(&in, tl)
 	ops := newOperations(&in, tl)
 	v.Ops, v.OpRows, v.OpNote, v.Lost = ops.svg(tl), ops.rows, ops.note, ops.lost
+	v.Excuses, v.Legal = excuseRows(in.Summary.Verdict.Excuses), in.Summary.Verdict.Legal
+	v.Cost, v.CostRows = costSplit([]model.RunSummary{in.Summary})
 	v.Decisions, v.DecisionNote = decisionRows(&in)
 	v.Data = newViewData(tl)
 	v.Canvas = canvasSummary(tl)

@@ -164,6 +164,14 @@ func hostile(t testing.TB) Input {
 		}
 	}
 	s.Messages = map[string]int{attack: 3}
+	s.Release = attack
+	for i := range s.Verdict.Failures {
+		s.Verdict.Failures[i].Known = attack
+		s.Verdict.Failures[i].Detail = append(s.Verdict.Failures[i].Detail, "    "+attack)
+	}
+	in.Known = []model.KnownFailure{{ID: attack, Title: attack}}
+	s.Verdict.Excuses = []model.Excuse{{F: attack, Error: attack, Node: model.NodeID(attack), Why: attack, Count: 1}}
+	in.Events = append(in.Events, model.Event{Kind: model.EventNode, Node: &model.NodeAction{Verb: model.NodeVerb(attack), Process: attack, Host: model.NodeID(attack)}})
 	in.Exits, in.Incomplete, in.FatalLines = []string{attack}, []string{attack}, []string{attack}
 	in.Recovery.Pending, in.Recovery.Violated = []string{attack}, []string{attack}
 	return in

@@ -10,14 +10,6 @@ import (
 	"netsplit/model"
 )
 
-// failureView is one failure as the page shows it.
-type failureView struct {
-	Class, Word, Check, Signature, Summary, Quote string
-	Amount                                        int
-	Same                                          bool // Quote is that of the failure before
-	Detail                                        []string
-}
-
 // problemView is a list of things that went wrong beside the checks.
 type problemView struct {
 	Title string
@@ -82,6 +74,7 @@ func story(in *Input, t *timeline) []string {
 	} else {
 		out = append(out, cutStory(in, t)...)
 	}
+	out = append(out, actionsStory(in)...)
 	out = append(out, recoveryStory(in, t)...)
 	out = append(out, verdictStory(s))
 	return out
@@ -271,16 +264,6 @@ func (t *timeline) find(is func(*item) bool) *item {
 	return nil
 }
 
-func failures(in []model.Failure) []failureView {
-	var out []failureView
-	for i, f := range in {
-		c, w := failureClass(f.Class)
-		same := i > 0 && f.Quote != "" && f.Quote == in[i-1].Quote
-		out = append(out, failureView{c, w, clean(f.Check), clean(f.Signature), clean(f.Summary), clean(f.Quote), f.Amount, same, cleanAll(f.Detail)})
-	}
-	return out
-}
-
 func problems(in *Input) []problemView {
 	var out []problemView
 	for _, p := range []problemView{
@@ -321,10 +304,11 @@ func facts(in *Input) []fact {
 	if !s.Started.IsZero() {
 		add("Started", s.Started.UTC().Format("2006-01-02 15:04:05 UTC"))
 	}
-	c := s.Cost
-	if c != (model.Cost{}) {
-		add("Time", fmt.Sprintf("start %s, workload %s, recovery %s, netsplit %s", span(c.Start), span(c.Workload), span(c.Recover), span(c.Ours)))
+	add("Release", s.Release)
+	if s.Cost != (model.Cost{}) {
+		add("Took", span(took(s.Cost)))
 	}
+	add("Probes", probeWords([]model.RunSummary{*s}))
 	if g := s.GateDelay; g != nil && g.Count > 0 {
 		add("Held at the gate", fmt.Sprintf("%d packets, median %s, p99 %s, longest %s", g.Count, span(g.P50), span(g.P99), span(g.Max)))
 	}

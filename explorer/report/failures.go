@@ -1,0 +1,147 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"netsplit/model"
+)
+
+// failureView is one failure as the page shows it.
+type failureView struct {
+	Class, Word, Check, Signature, Summary, Quote string
+	Amount                                        int
+	Same                                          bool // Quote is that of the failure before
+	Known                                         *knownView
+	Detail                                        []detailView
+}
+
+// knownView is the described failure that a failure was recognised as.
+type knownView struct{ ID, Title string }
+
+// detailView is a line of details, with the lines that continue it.
+type detailView struct{ Text, Trace string }
+
+// excuseRow says of some operations why they had a right to fail.
+type excuseRow struct {
+	F, Error, Node, Why, When string
+	Count                     int
+}
+
+func failures(in *Input) []failureView {
+	var out []failureView
+	fs := in.Summary.Verdict.Failures
+	for i, f := range fs {
+		c, w := failureClass(f.Class)
+		same := i > 0 && f.Quote != "" && f.Quote == fs[i-1].Quote
+		out = append(out, failureView{c, w, clean(f.Check), clean(f.Signature), clean(f.Summary), clean(f.Quote), f.Amount, same, known(f, in.Known), details(f.Detail)})
+	}
+	return out
+}
+
+// known looks up the title of a described failure; nil: it is none.
+func known(f model.Failure, all []model.KnownFailure) *knownView {
+	if f.Known == "" {
+		return nil
+	}
+	v := &knownView{ID: clean(f.Known)}
+	if i := slices.IndexFunc(all, func(k model.KnownFailure) bool { return k.ID == f.Known }); i >= 0 {
+		v.Title = clean(all[i].Title)
+	}
+	return v
+}
+
+// details joins the lines of a stack trace, which are indented, to the line
+// that they continue.
+func details(in []string) []detailView {
+	var out []detailView
+	for _, s := range in {
+		if rest := strings.TrimLeft(s, " \t"); len(out) > 0 && len(s)-len(rest) >= 4 {
+			last := &out[len(out)-1]
+			last.Trace += clean(rest) + "\n"
+			continue
+		}
+		out = append(out, detailView{Text: clean(s)})
+	}
+	return out
+}
+
+func excuseRows(in []model.Excuse) []excuseRow {
+	var out []excuseRow
+	for _, e := range in {
+		r := excuseRow{F: clean(e.F), Error: clean(e.Error), Node: clean(string(e.Node)), Why: clean(e.Why), Count: e.Count, When: at(e.First)}
+		if e.Last > e.First {
+			r.When += " to " + at(e.Last)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// maxActions bounds the actions that are told one by one.
+const maxActions = 12
+
+// actionsStory says what workloads did to server processes.
+func actionsStory(in *Input) []string {
+	var did []string
+	n := 0
+	for _, e := range in.Events {
+		if e.Kind != model.EventNode || e.Node == nil {
+			continue
+		}
+		verb := map[model.NodeVerb]string{model.NodeStart: "started", model.NodeStop: "stopped", model.NodeKill: "killed", model.NodePause: "paused", model.NodeResume: "resumed"}[e.Node.Verb]
+		if verb == "" {
+			verb = "did " + string(e.Node.Verb) + " to"
+		}
+		if n++; n <= maxActions {
+			did = append(did, fmt.Sprintf("%s %s on %s at %s", verb, e.Node.Process, e.Node.Host, at(e.At)))
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	if n > maxActions {
+		did = append(did, fmt.Sprintf("acted %d more times", n-maxActions))
+	}
+	return []string{"Workloads " + list(did) + "."}
+}
+
+// costParts are the parts of a run's wall time, with their names.
+func costParts(c model.Cost) []time.Duration {
+	return []time.Duration{c.Start, c.Settle, c.Workload, c.Recover, c.Ours}
+}
+
+var costNames = []string{"start of the target", "until it was stable", "workload", "waiting for recovery", "netsplit itself"}
+
+// took is the wall time of a run.
+func took(c model.Cost) time.Duration {
+	var sum time.Duration
+	for _, p := range costParts(c) {
+		sum += p
+	}
+	return sum
+}
+
+// probeWords says what the probes of some runs cost.
+func probeWords(runs []model.RunSummary) string {
+	var spent, all time.Duration
+	n := 0
+	for _, r := range runs {
+		spent += r.ProbeCost
+		n += r.Probes
+		all += took(r.Cost)
+	}
+	if n == 0 && spent == 0 {
+		return ""
+	}
+	s := "answered in " + span(spent) + " in all"
+	if n > 0 {
+		s = fmt.Sprintf("%s, answered in %s in all, %s each", plural(n, "probe", "probes"), span(spent), span(spent/time.Duration(n)))
+	}
+	if all > 0 {
+		s += fmt.Sprintf(", %.1f for each second of wall time", float64(n)/all.Seconds())
+	}
+	return s
+}

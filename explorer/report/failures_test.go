@@ -1,0 +1,86 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"netsplit/model"
+)
+
+// judged is a run of a large system: a stack trace that was described before,
+// operations that had a right to fail, a server that a workload restarted.
+func judged(t testing.TB) Input {
+	in := failing(t)
+	s := &in.Summary
+	s.Release = "3.11.5"
+	s.Cost = model.Cost{Start: 4 * time.Second, Settle: 18 * time.Second, Workload: 31 * time.Second, Recover: 12 * time.Second, Ours: 1300 * time.Millisecond}
+	s.Probes, s.ProbeCost = 260, 2600*time.Millisecond
+	in.Known = []model.KnownFailure{{ID: "SYS-1", Title: "A thread dies"}, {ID: "SYS-2", Title: "another"}}
+	s.Verdict.Failures = append([]model.Failure{{Check: "fatal-log", Class: model.Broken, Known: "SYS-1", Amount: 2,
+		Signature: "process server logged java.lang.NullPointerException at org.x.Store.put",
+		Summary:   "server on n1 logged at 7.0 s, before the cut: ERROR [Stage:7] - Exception in thread Thread[Stage:7]: java.lang.NullPointerException",
+		Quote:     "A partition is no reason for a thread to die.",
+		Detail: []string{"n1 server 7.000 s: ERROR [Stage:7] - Exception in thread Thread[Stage:7]", "    java.lang.NullPointerException: <b>null</b>",
+			"    at org.x.Store.put(Store.java:99)", "    at org.x.Verb.handle(Verb.java:5)", "n1 server 9.000 s: ERROR [Stage:9] - Exception in thread Thread[Stage:9]"}}},
+		s.Verdict.Failures...)
+	s.Verdict.Legal = 14
+	s.Verdict.Excuses = []model.Excuse{
+		{F: "read", Error: "NoHostAvailable", Node: "n1", Count: 9, First: 8 * time.Second, Last: 12 * time.Second, Why: "n1 reached 1 of n1, n2, n3 and needed 2: the cut"},
+		{F: "write", Error: "Timeout", Node: "n2", Count: 5, First: 8100 * time.Millisecond, Last: 8100 * time.Millisecond, Why: "the system has 20s to notice that n2 no longer reaches n1: the cut"},
+	}
+	end := in.Events[len(in.Events)-1]
+	for i, v := range []model.NodeVerb{model.NodeStop, model.NodeStart} {
+		in.Events = append(in.Events, model.Event{Num: end.Num + uint64(i) + 1, At: end.At + time.Duration(i)*time.Second, Kind: model.EventNode, Node: &model.NodeAction{Verb: v, Process: "server", Host: "n3"}})
+	}
+	return in
+}
+
+func TestJudgedRunIsExplained(t *testing.T) {
+	in := judged(t)
+	page := write(t, in)
+	wants(t, "story", section(t, page, "story"), "Workloads stopped server on n3 at ", " and started server on n3 at ")
+	failures := section(t, page, "failures")
+	wants(t, "failures", failures, "known: SYS-1", "Described before as", "A thread dies", "before the cut",
+		"java.lang.NullPointerException: <b>null</b>\nat org.x.Store.put(Store.java:99)\nat org.x.Verb.handle(Verb.java:5)\n")
+	if strings.Contains(failures, "<b>null") || strings.Count(failures, "known:") != 1 {
+		t.Error("a trace became markup, or an unknown failure is called known")
+	}
+	wants(t, "operations", section(t, page, "operations"), "14 refused or without an answer", "n1 reached 1 of n1, n2, n3 and needed 2: the cut",
+		"NoHostAvailable", "8.000 s to 12.000 s", "<td>8.100 s")
+	wants(t, "facts", section(t, page, "facts"), "<dd>3.11.5", "66.3 s", "260 probes, answered in 2.60 s in all, 10.0 ms each, 3.9 for each second",
+		"until it was stable", "18.0 s, 27.1 %", "1.30 s, 2.0 %")
+
+	in.Known = nil // a record of before
+	wants(t, "failures", section(t, write(t, in), "failures"), "Described before as <b>SYS-1</b>.")
+}
+
+func TestCampaignNamesKnownFailures(t *testing.T) {
+	in := searched(t)
+	in.Known = judged(t).Known
+	in.Findings[1].Failure = judged(t).Summary.Verdict.Failures[0]
+	for i := range in.Runs {
+		in.Runs[i] = judged(t).Summary
+	}
+	var b bytes.Buffer
+	if err := Campaign(&b, in); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, "page", b.String(), "known: SYS-1", "A thread dies", "<pre class=\"trace\">java.lang.NullPointerException", "<dd>3.11.5", "105.0 with 2 labs",
+		"1820 probes, answered in 18.2 s", "netsplit itself", "9.10 s, 2.0 %")
+}
+
+// TestDetailsOfAnyShape: indented lines first, or alone, or of strange text.
+func TestDetailsOfAnyShape(t *testing.T) {
+	got := details([]string{"    first", "a", "\t\t\t\tb\u202e", "     c", "  d", ""})
+	want := []detailView{{Text: "    first"}, {Text: "a", Trace: "b·\nc\n"}, {Text: "  d"}, {}}
+	if len(got) != len(want) {
+		t.Fatalf("got %+v", got)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("line %d: %+v, want %+v", i, got[i], want[i])
+		}
+	}
+}
