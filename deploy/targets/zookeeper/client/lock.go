@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"netsplit/model"
+)
+
+type lockOptions struct {
+	contenders int
+	hold       time.Duration
+}
+
+// lockProcesses is where the numbers of the contenders begin.
+const lockProcesses = 100
+
+// runLock lets contenders take turns at a lock.
+func runLock(ctx context.Context, c *common, o lockOptions) error {
+	if o.contenders < 1 || o.hold <= 0 {
+		return fmt.Errorf("--contenders %d --hold %v: both must be above 0", o.contenders, o.hold)
+	}
+	var wg sync.WaitGroup
+	for i := range o.contenders {
+		k := &contender{common: c, id: i, hold: o.hold, rng: rand.New(rand.NewPCG(c.seed, 0x10c0+uint64(i)))}
+		wg.Go(func() { k.run(ctx) })
+	}
+	wg.Wait()
+	return nil
+}
+
+// contender wants the lock again and again, as ZooKeeper's recipe says: it
+// creates a sequential ephemeral node and has the lock when no other node of
+// the queue comes before its own. It gives the lock back by deleting the node,
+// by closing its session, or by falling silent, as a client that crashed.
+type contender struct {
+	*common
+	id   int
+	hold time.Duration
+	rng  *rand.Rand
+
+	s      *session
+	lost   atomic.Bool // the connection was lost since the node was created
+	holds  sync.Mutex  // guards held
+	held   string      // the node with which the lock is held
+	rounds int
+}
+
+func (k *contender) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		if k.s == nil {
+			s, err := open(k.common, lockProcesses+k.id, k.id, false, k.disconnected)
+			if err != nil {
+				return
+			}
+			k.s = s
+			if !prepare(ctx, s) {
+				break
+			}
+		}
+		k.turn(ctx)
+		k.rounds++
+	}
+	if k.s != nil {
+		k.release("end of the workload")
+		k.s.conn.Close()
+	}
+}
+
+// disconnected: a client that does not know whether its session lives must not
+// act as if it had the lock (ZooKeeper, Recipes and Solutions).
+func (k *contender) disconnected() {
+	k.lost.Store(true)
+	k.release("disconnected")
+}
+
+// release prints that the lock is not held any more.
+func (k *contender) release(why string) {
+	k.holds.Lock()
+	defer k.holds.Unlock()
+	if k.held != "" {
+		k.out.add(model.Operation{Process: lockProcesses + k.id, Type: model.OpOK, F: "release", Key: "lock", Value: k.held, Error: why})
+		k.held = ""
+	}
+}
+
+func (k *contender) turn(ctx context.Context) {
+	if !k.s.ready(ctx) {
+		return
+	}
+	k.lost.Store(false)
+	op := k.s.begin("enqueue", "lock", "")
+	made, err := k.s.conn.Create(lockPath+"/lock-", nil, zk.FlagEphemeral|zk.FlagSequence, anyone)
+	op.Value = path.Base(made)
+	k.s.end(op, err, true)
+	if err != nil {
+		k.renew(op.Value) // it may be in the queue all the same
+		return
+	}
+	mine := op.Value
+	for {
+		if !k.s.pause(ctx, 150*time.Millisecond) {
+			return
+		}
+		list, err := k.queue()
+		if err != nil {
+			if k.lost.Load() && errors.Is(err, zk.ErrSessionExpired) {
+				k.renew(mine)
+				return
+			}
+			continue
+		}
+		if !slices.Contains(list, mine) { // expired, or the server is behind
+			if k.lost.Load() {
+				k.renew(mine)
+				return
+			}
+			continue
+		}
+		if slices.Min(list) == mine {
+			break
+		}
+	}
+	k.holds.Lock()
+	if k.s.conn.State() != zk.StateHasSession {
+		k.holds.Unlock()
+		k.renew(mine)
+		return
+	}
+	k.held = mine
+	k.out.add(model.Operation{Process: lockProcesses + k.id, Type: model.OpOK, F: "acquire", Key: "lock", Value: mine, Node: k.s.server()})
+	k.holds.Unlock()
+	for until := time.Now().Add(k.hold); time.Now().Before(until) && ctx.Err() == nil; {
+		select {
+		case <-ctx.Done():
+		case <-time.After(150 * time.Millisecond):
+		}
+		if k.s.conn.State() == zk.StateHasSession {
+			_, _ = k.queue()
+		}
+	}
+	k.giveBack(mine)
+}
+
+// queue lists the queue as the server of the session has it.
+func (k *contender) queue() ([]string, error) {
+	list, _, err := k.s.conn.Children(lockPath)
+	if err != nil {
+		return nil, err
+	}
+	k.out.add(status("status", k.s.process, k.s.server(), list))
+	return list, nil
+}
+
+// status is a queue as the history has it.
+func status(f string, process int, at model.NodeID, list []string) model.Operation {
+	slices.Sort(list)
+	value := make([]string, 0, len(list))
+	for _, n := range list {
+		value = append(value, n+"=QUEUED")
+	}
+	return model.Operation{Process: process, Type: model.OpOK, F: f, Node: at, Value: strings.Join(value, " ")}
+}
+
+// giveBack ends the turn in one of three ways.
+func (k *contender) giveBack(mine string) {
+	k.release("given back")
+	switch (k.rounds + k.rng.IntN(2)) % 3 {
+	case 0:
+		op := k.s.begin("leave", mine, "delete")
+		err := k.s.conn.Delete(lockPath+"/"+mine, -1)
+		if errors.Is(err, zk.ErrNoNode) {
+			err = nil // expired in between
+		}
+		k.s.end(op, err, true)
+		if err != nil {
+			k.renew(mine)
+		}
+	case 1:
+		k.renew(mine)
+	default:
+		k.s.abandon()
+		k.s.conn.Close()
+		k.s = nil
+	}
+}
+
+// renew closes the session; with it goes its node.
+func (k *contender) renew(mine string) {
+	k.release("session ends")
+	alive := k.s.conn.State() == zk.StateHasSession
+	op := k.s.begin("leave", mine, "close")
+	k.s.conn.Close()
+	op.Type = model.OpOK
+	if !alive || mine == "" || mine == "." {
+		op.Type, op.Error = model.OpInfo, "closed without a server"
+	}
+	k.out.add(op)
+	k.s = nil
+}
