@@ -60,6 +60,7 @@ var rooms = map[string]room{
 	"deploy/targets":                       {why: "a target is data"},
 	"deploy/artifacts":                     {may: []string{"model"}, why: "fetching a release needs to know its name and nothing of what runs it"},
 	"deploy/targets/redis-sentinel/client": {may: []string{"model"}, why: "a workload runs on a host and speaks JSON lines"},
+	"deploy/targets/zookeeper/client":      {may: []string{"model"}, why: "a workload runs on a host and speaks JSON lines"},
 	"e2e/targets/gossip":                   {why: "a system under test knows nothing of netsplit"},
 	"cmd/netsplit":                         {may: []string{"*"}, why: "wiring"},
 }
