@@ -24,9 +24,10 @@ import (
 // ephemeral, sequential, …), watch, value (the head of the data), ops (of
 // multi). Of replies: xid, zxid with its halves epoch and counter, error
 // (KeeperException.Code, only where it is one), path (of the request, or as
-// created), value, children (sorted as sent) and first (the least of them),
-// the numbers of a Stat by their names, and stat, which has path, version,
-// cversion, mzxid, czxid, owner and children in one text. Of connects: session,
+// created), value, children (as sent), first (the least of them) and list,
+// which has path, first and count in one text; the numbers of a Stat by their
+// names, and stat, which has path, version, cversion, mzxid, czxid, owner and
+// children in one text. Of connects: session,
 // timeout, lastZxidSeen, readOnly; error=SESSIONEXPIRED for a session that is
 // gone. Of events: event, state, path. Of four letter words: text.
 //
@@ -413,7 +414,9 @@ func zkReplyFields(f *zkFields, req zkRequest, j *zkJute) {
 			}
 		}
 		if !j.bad {
-			f.add("first", cut(strings.ToValidUTF8(first, "\uFFFD"), zkText))
+			first = cut(strings.ToValidUTF8(first, "\uFFFD"), zkText)
+			f.add("first", first)
+			f.add("list", "path="+path+" first="+first+" count="+strconv.Itoa(len(l)))
 		}
 		if req.op == "getChildren2" {
 			f.stat(j, path)

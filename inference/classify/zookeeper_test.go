@@ -134,7 +134,7 @@ func TestZooKeeperClient(t *testing.T) {
 			"zk getData reply", map[string]string{"value": "v", "version": "5", "mzxid": "0x200000007",
 				"stat": "path=/a version=5 cversion=6 mzxid=0x200000007 czxid=0x100000002 owner=0x0 children=0"}},
 		{"children", append(zkConnect(), turn{0, zkFrame(3, 8, "/l", false)}, turn{1, ok(3, 9, 2, "l-2", "l-1")}),
-			"zk getChildren reply", map[string]string{"children": "l-2,l-1", "first": "l-1"}},
+			"zk getChildren reply", map[string]string{"children": "l-2,l-1", "first": "l-1", "list": "path=/l first=l-1 count=2"}},
 		{"two requests, answers in order", append(zkConnect(), turn{0, zkFrame(3, 4, "/a", false) + zkFrame(4, 9, "/b")}, turn{1, zkFrame(3, int64(9), -101) + ok(4, 9, "/b")}),
 			"zk sync reply", map[string]string{"path": "/b"}},
 		{"unmatched", append(zkConnect(), turn{1, ok(7, 9)}), "zk reply unmatched", map[string]string{"xid": "7"}},
