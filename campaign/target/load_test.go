@@ -118,7 +118,7 @@ func TestLoadSaysWhatThereIs(t *testing.T) {
 func TestEveryMistakeIsNamed(t *testing.T) {
 	for _, c := range []struct{ name, from, to, want string }{
 		{"unknown key", "nodes: [n1, n2]", "nodez: [n1, n2]\nnodes: [n1, n2]", `t.yaml:2: unknown key "nodez" (did you mean "nodes"?); allowed here: name, title, version, nodes, clients, args,`},
-		{"unknown key deep", "{type: \"text *\"", "{typo: 1, type: \"text *\"", `t.yaml:26: variables[0].sources[0]: unknown key "typo" (did you mean "type"?); allowed here: type, field, of, regexp, value, absent_for, probe, hosts, every`},
+		{"unknown key deep", "{type: \"text *\"", "{typo: 1, type: \"text *\"", `t.yaml:26: variables[0].sources[0]: unknown key "typo" (did you mean "type"?); allowed here: type, field, of, regexp, value,`},
 		{"key twice", "clients: [c1]", "clients: [c1]\nclients: [c1]", `t.yaml:4: clients: stands twice (first at line 3): keep one`},
 		{"list for text", "name: small", "name: [small]", `t.yaml:1: name: want a text, found a list`},
 		{"text for list", "nodes: [n1, n2]", "nodes: n1", `t.yaml:2: nodes: want a list, found "n1"`},
@@ -157,6 +157,9 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 		{"probe too often", "every: 200ms", "every: 1ms", `every: 1ms is too often: use 10ms or more`},
 		{"of", "field: line", "field: line, of: me", `variables[0].sources[0].of: unknown end "me": use sender or receiver`},
 		{"absent without about", `regexp: '\w+'}`, `regexp: '\w+', absent_for: nodes}`, `absent_for needs a regexp with a group named about`},
+		{"regexp without field", "field: line", "value: x", `variables[0].sources[0].regexp: regexp without field`},
+		{"about twice", "absent_for: nodes}", "absent_for: nodes, about: $sender}", `variables[0].sources[0].about: about "$sender" and a group named about`},
+		{"probe with a sender", `regexp: '\w+'}`, `regexp: '\w+', value: $sender}`, `variables[0].sources[1]: a probe has no $sender: use $self`},
 		{"check", "name: process-died", "name: process-dead", `checks[0].name: unknown check "process-dead" (did you mean "process-died"?): there are ` + strings.Join(check.Names(), ", ")},
 		{"check twice", "class: broken}\n", "class: broken}\n  - {name: process-died, class: broken}\n", `checks[1].name: check "process-died" stands twice (first at checks[0]): keep one, or give them different settings`},
 		{"check twice with other settings", "class: broken}\n", "class: broken}\n  - {name: workload-hang, class: documented, quote: q, with: {limits: 7s}}\n", `checks[1].with: check workload-hang has no setting "limits"`},

@@ -303,11 +303,22 @@ func (v *validator) source(at string, src model.VarSource) {
 		if src.Field == "" && src.Value == "" {
 			v.addf(at, "a message source needs field (what to read) or value (what it means)")
 		}
+		if src.Field == "" && src.Regexp != "" {
+			v.addf(at+".regexp", "regexp without field: say which field of the message it reads")
+		}
 		if src.Of != "" && src.Of != "sender" && src.Of != "receiver" {
 			v.addf(at+".of", "unknown end %q: use sender or receiver", src.Of)
 		}
 		if len(src.Hosts) > 0 || src.Every != 0 {
 			v.addf(at, "hosts and every go with probe only")
+		}
+	}
+	if src.About != "" && re != nil && slices.Contains(re.SubexpNames(), "about") {
+		v.addf(at+".about", "about %q and a group named about in regexp: keep one of them", src.About)
+	}
+	for _, word := range []string{"$sender", "$receiver"} {
+		if src.Probe != nil && strings.Contains(src.Value+" "+src.About, word) {
+			v.addf(at, "a probe has no %s: use $self", word)
 		}
 	}
 	if src.AbsentFor != "" {
