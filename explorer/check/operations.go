@@ -18,14 +18,16 @@ func operations() checker {
 		name: "operations",
 		help: "an operation with needs that failed although each of them was met from invoke to answer; one that had a right to fail is counted as legal, with the reason",
 		with: map[string]setting{
-			"ops":      {def: "", help: "f of the operations to judge, separated by commas; none named: every operation with needs"},
-			"info":     {def: "false", kind: "bool", help: "true: an operation without an answer (info, or no line at all) is judged like one that failed"},
-			"legal":    {def: "", help: "first words of errors that are legal whatever was reached"},
-			"before":   {def: "0s", kind: "duration", help: "how long before the invocation a need that was not met still excuses the operation"},
-			"notice":   {def: "0s", kind: "duration", help: "how long the system may take to notice that a host it may use is cut off or down (failure detector): operations in that time are excused"},
-			"recover":  {def: "0s", kind: "duration", help: "how long the system may take after heal, or after a start, to use that host again: operations in that time are excused"},
-			"stopping": {def: "5s", kind: "duration", help: "how long before a workload's stop of a server was done it may have begun"},
-			"grace":    {def: "0s", kind: "duration", help: "how long a server that a workload started takes to serve"},
+			"ops":            {def: "", help: "f of the operations to judge, separated by commas; none named: every operation with needs"},
+			"info":           {def: "false", kind: "bool", help: "true: an operation without an answer (info, or no line at all) is judged like one that failed"},
+			"legal":          {def: "", help: "first words of errors that are legal whatever was reached"},
+			"before":         {def: "0s", kind: "duration", help: "how long before the invocation a need that was not met still excuses the operation"},
+			"notice":         {def: "0s", kind: "duration", help: "how long the system may take to notice that a host it may use is cut off or down (failure detector): operations in that time are excused"},
+			"recover":        {def: "0s", kind: "duration", help: "how long the system may take after heal, or after a start, to use that host again: operations in that time are excused"},
+			"notice_errors":  {def: "", help: "first words of the errors that notice excuses, e.g. those of timeouts; none named: any"},
+			"recover_errors": {def: "", help: "first words of the errors that recover excuses; none named: any"},
+			"stopping":       {def: "5s", kind: "duration", help: "how long before a workload's stop of a server was done it may have begun"},
+			"grace":          {def: "0s", kind: "duration", help: "how long a server that a workload started takes to serve"},
 		},
 		run: func(r *Record, s settings) outcome {
 			var out outcome
@@ -176,13 +178,17 @@ func (c *call) judge(r *Record, s settings, ds []disturbance) {
 	}
 	rules := []struct {
 		within time.Duration
+		errors []string
 		since  func(d *disturbance) time.Duration
 		why    string
 	}{
-		{s.duration("notice"), func(d *disturbance) time.Duration { return d.from }, "the system has " + s["notice"] + " to notice that %s no longer reaches %s: %s"},
-		{s.duration("recover"), func(d *disturbance) time.Duration { return d.to }, "the system has " + s["recover"] + " until %s uses %s again: %s, over by then"},
+		{s.duration("notice"), s.list("notice_errors"), func(d *disturbance) time.Duration { return d.from }, "the system has " + s["notice"] + " to notice that %s no longer reaches %s: %s"},
+		{s.duration("recover"), s.list("recover_errors"), func(d *disturbance) time.Duration { return d.to }, "the system has " + s["recover"] + " until %s uses %s again: %s, over by then"},
 	}
 	for _, rule := range rules {
+		if len(rule.errors) > 0 && !slices.Contains(rule.errors, errorWord(c.err)) {
+			continue
+		}
 		for i := range ds {
 			d := &ds[i]
 			via, host, ok := c.touched(d)
