@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"netsplit/model"
+)
+
+// adminID is the process of the administrator in the history.
+const adminID = 100
+
+// repairFor is how long beyond the workload the administrator keeps trying to
+// bring back what a failover left down.
+const repairFor = 20 * time.Second
+
+// admin is the administrator: one command after the other, each of Hadoop's
+// tools in a JVM of its own, as the command line starts them.
+type admin struct {
+	*cluster
+	rng *rand.Rand
+}
+
+// tool runs a tool of Hadoop: what it printed, or why it failed.
+func (a *admin) tool(ctx context.Context, class string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 60*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", append([]string{a.script, "admin", class}, args...)...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	var out, msg bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, io.MultiWriter(&msg, os.Stderr)
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		return "", fmt.Errorf("%w of %s", errTimeout, strings.Join(args, " "))
+	}
+	if err != nil {
+		return "", errors.New(reason(answer{status: cmd.ProcessState.ExitCode(), err: msg.String()}))
+	}
+	return strings.TrimSpace(out.String()), nil
+}
+
+// node acts on a server process through the run that this is part of.
+func (a *admin) node(ctx context.Context, verb, process string, host model.NodeID) error {
+	f := strings.ReplaceAll(verb+"-"+process, " ", "-")
+	return a.out.do(model.Operation{Process: adminID, F: f, Node: host}, func() (string, error) {
+		b, err := exec.CommandContext(context.WithoutCancel(ctx), a.netsplit, "node", verb, process, string(host)).CombinedOutput()
+		if err != nil {
+			return "", fmt.Errorf("netsplit: %s", bytes.TrimSpace(b))
+		}
+		return "", nil
+	})
+}
+
+// state asks a NameNode's web server for its state: active, standby, observer.
+func (c *cluster) state(ctx context.Context, nn model.NodeID, limit time.Duration) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	url := fmt.Sprintf("http://%s:%d/jmx?qry=Hadoop:service=NameNode,name=NameNodeStatus", nn, c.httpPort)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
+	}
+	req.Close = true
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	var v struct {
+		Beans []struct{ State string }
+	}
+	if err := json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(&v); err != nil {
+		return "", fmt.Errorf("state of %s: %w", nn, err)
+	}
+	if len(v.Beans) == 0 || v.Beans[0].State == "" {
+		return "", fmt.Errorf("state of %s: it names none", nn)
+	}
+	return v.Beans[0].State, nil
+}
+
+// failovers moves the service to the other NameNode, and later back.
+func (a *admin) failovers(ctx context.Context) {
+	deadline := time.Now().Add(a.dur + repairFor)
+	from := a.nns[0]
+	for wait(ctx, 1500*time.Millisecond+time.Duration(a.rng.IntN(1000))*time.Millisecond) {
+		to := a.other(from)
+		needs := []model.Need{{Via: a.me, From: []model.NodeID{to}, Count: 1}, {Via: to, From: a.jns, Count: len(a.jns)/2 + 1}}
+		a.active.Store(nil)
+		op := model.Operation{Process: adminID, F: "failover", Key: string(from + "-" + to), Node: to, Needs: needs}
+		err := a.out.do(op, func() (string, error) {
+			return a.tool(ctx, "org.apache.hadoop.hdfs.tools.DFSHAAdmin", "-failover", nn(a.nns, from), nn(a.nns, to))
+		})
+		a.repair(ctx, deadline)
+		now := from
+		if err == nil {
+			now = to
+		}
+		if s := a.serving(ctx); s != "" {
+			now = s
+		}
+		a.active.Store(&now)
+		from = now
+		wait(ctx, 1500*time.Millisecond)
+	}
+}
+
+// nn is the name of a NameNode in the configuration.
+func nn(all []model.NodeID, host model.NodeID) string {
+	return fmt.Sprintf("nn%d", slices.Index(all, host)+1)
+}
+
+func (a *admin) other(host model.NodeID) model.NodeID {
+	return a.nns[1-slices.Index(a.nns, host)]
+}
+
+// serving is the NameNode that says it is active; "" if none does.
+func (a *admin) serving(ctx context.Context) model.NodeID {
+	for _, host := range a.nns {
+		if s, err := a.state(context.WithoutCancel(ctx), host, time.Second); err == nil && s == "active" {
+			return host
+		}
+	}
+	return ""
+}
+
+// repair does what an administrator does after a failover: a NameNode that was
+// fenced is started again, and if none is active, one is made so.
+func (a *admin) repair(ctx context.Context, deadline time.Time) {
+	fenced := a.fencedHosts()
+	for _, host := range fenced {
+		_ = a.node(ctx, "start", "namenode", host)
+	}
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
+	defer cancel()
+	for ctx.Err() == nil {
+		active, up := 0, 0
+		for _, host := range a.nns {
+			s, err := a.state(ctx, host, time.Second)
+			if err == nil {
+				up++
+			}
+			if s == "active" {
+				active++
+			}
+		}
+		switch {
+		case up == len(a.nns) && active > 0:
+			return
+		case up == len(a.nns):
+			host := a.nns[0]
+			needs := append([]model.Need{{Via: a.me, From: a.nns, Count: len(a.nns)}}, model.Need{Via: host, From: a.jns, Count: len(a.jns)/2 + 1})
+			_ = a.out.do(model.Operation{Process: adminID, F: "activate", Node: host, Needs: needs}, func() (string, error) {
+				return a.tool(ctx, "org.apache.hadoop.hdfs.tools.DFSHAAdmin", "-transitionToActive", nn(a.nns, host))
+			})
+		case active > 0 && len(fenced) == 0:
+			return // the other one is cut off: nothing to repair
+		}
+		wait(ctx, 300*time.Millisecond)
+	}
+}
+
+// datanode stops a DataNode and brings it back.
+func (a *admin) datanode(ctx context.Context) {
+	host := a.dns[0]
+	for wait(ctx, 1500*time.Millisecond) {
+		_ = a.node(ctx, "stop", "datanode", host)
+		wait(ctx, 2500*time.Millisecond+time.Duration(a.rng.IntN(1000))*time.Millisecond)
+		_ = a.node(ctx, "start", "datanode", host)
+		wait(ctx, 3*time.Second)
+	}
+}
+
+// shutdown shuts a DataNode down by its administration command, starts it and
+// shuts it down again soon after (report of HDFS-14372), and brings it back.
+func (a *admin) shutdown(ctx context.Context) {
+	host := a.dns[len(a.dns)-1]
+	wait(ctx, time.Second)
+	for range 2 {
+		needs := []model.Need{{Via: a.me, From: []model.NodeID{host}, Count: 1}}
+		_ = a.out.do(model.Operation{Process: adminID, F: "shutdown-datanode", Node: host, Needs: needs}, func() (string, error) {
+			return a.tool(ctx, "org.apache.hadoop.hdfs.tools.DFSAdmin", "-shutdownDatanode", fmt.Sprintf("%s:%d", host, a.ipcPort))
+		})
+		for end := time.Now().Add(8 * time.Second); a.node(ctx, "start", "datanode", host) != nil && time.Now().Before(end); {
+			wait(context.WithoutCancel(ctx), 500*time.Millisecond)
+		}
+		wait(ctx, 2*time.Second+time.Duration(a.rng.IntN(1500))*time.Millisecond)
+	}
+}
