@@ -2,6 +2,7 @@ package classify
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/binary"
 	"strconv"
 	"strings"
@@ -30,6 +31,7 @@ var (
 	hrpcResponseHeader = hadoopTable.types["common.RpcResponseHeaderProto"]
 	hrpcMethodHeader   = hadoopTable.types["common.RequestHeaderProto"]
 	hrpcContext        = hadoopTable.types["common.IpcConnectionContextProto"]
+	hrpcToken          = hadoopTable.types["yarn.AMRMTokenIdentifierProto"]
 	hrpcSASL           = hadoopTable.types["common.RpcSaslProto"]
 )
 
@@ -43,12 +45,14 @@ var (
 // METHOD is the name as it is on the wire, with the protocol behind it
 // ("journal QJournalProtocol") where protocols have methods of that name that
 // take different things. Fields: those of the headers (rpc.protocol,
-// rpc.method, rpc.call, rpc.retry, rpc.exception, rpc.message), then those of
-// the body, see pbFieldsOf.
+// rpc.method, rpc.call, rpc.retry, rpc.exception, rpc.message; rpc.attempt where
+// a token of YARN opened the connection), then those of the body, see
+// pbFieldsOf.
 type hadoopRPC struct {
 	client  int  // direction of the requests
 	sure    bool // client is known, not assumed
 	pending map[int32]hrpcCall
+	attempt string  // application attempt whose token opened the connection
 	order   []int32 // calls in pending, oldest first; may hold some that are gone
 }
 
@@ -231,6 +235,9 @@ func (h *hadoopRPC) request(header, body []byte) Unit {
 	h.ask(call, c)
 	head := []model.Field{{Name: "rpc.protocol", Value: cut(protocol, pbValue)}, {Name: "rpc.method", Value: name},
 		{Name: "rpc.call", Value: strconv.Itoa(int(call))}}
+	if h.attempt != "" {
+		head = append(head, model.Field{Name: "rpc.attempt", Value: h.attempt})
+	}
 	if retry, ok := m.last(5); ok && protowire.DecodeZigZag(retry.num) > 0 {
 		head = append(head, model.Field{Name: "rpc.retry", Value: m.text(5)})
 	}
@@ -345,5 +352,32 @@ func (h *hadoopRPC) sasl(body []byte, head []model.Field) Unit {
 			head = append(head, f)
 		}
 	}
+	if token, ok := m.last(3); ok && state == "INITIATE" {
+		if h.attempt = hrpcAttempt(token.b); h.attempt != "" {
+			head = append(head, model.Field{Name: "rpc.attempt", Value: h.attempt})
+		}
+	}
 	return Unit{Type: "rpc sasl " + state, Fields: head}
+}
+
+// hrpcAttempt is the application attempt in the response of DIGEST-MD5: the
+// user name is the identifier of a token of YARN (AMRMTokenIdentifier,
+// NMTokenIdentifier, ClientToAMTokenIdentifier), whose first part it is.
+func hrpcAttempt(token []byte) string {
+	_, rest, ok := bytes.Cut(token, []byte(`username="`))
+	name, _, ended := bytes.Cut(rest, []byte(`"`))
+	if !ok || !ended {
+		return ""
+	}
+	id := make([]byte, base64.StdEncoding.DecodedLen(len(name)))
+	n, err := base64.StdEncoding.Decode(id, name)
+	if err != nil {
+		return ""
+	}
+	m := hrpcToken.decode(id[:n], false)
+	attempt, ok := m.last(1)
+	if !ok || m.cut {
+		return ""
+	}
+	return short(attempt)
 }

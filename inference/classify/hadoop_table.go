@@ -60,10 +60,39 @@ func withShortForms(t *pbTable) *pbTable {
 		task, _ := m.sub(1)
 		return fmt.Sprintf("attempt%s_%d", mrTask(task), m.num(2))
 	}, 1, 2)
+	form("yarn.StartContainerRequestProto", func(m pbMessage) string { // what is in its token says which
+		token, _ := m.sub(2)
+		id, _ := token.last(1)
+		c, _ := t.types["yarn.ContainerTokenIdentifierProto"].decode(id.b, id.cut).sub(1)
+		if c.t == nil {
+			return ""
+		}
+		return yarnContainer(c)
+	})
+	hide(t)
 	for num, show := range map[protowire.Number]func([]pbOcc, bool) string{2: hdfsLongs, 4: hdfsBuffers} {
 		t.types["hdfs.datanode.StorageBlockReportProto"].field(num).show = show
 	}
 	return t
+}
+
+// hadoopHidden are the types of fields that say nothing about the state of a
+// node: settings of containers, counters, secrets, and what stands twice
+// (resource_value_map).
+var hadoopHidden = []string{
+	"common.TokenProto", "yarn.MasterKeyProto", "hdfs.ExportedBlockKeysProto",
+	"yarn.ResourceInformationProto", "yarn.ResourceTypeInfoProto", "yarn.ResourceUtilizationProto", "yarn.ApplicationACLMapProto",
+	"yarn.StringLocalResourceMapProto", "yarn.StringStringMapProto", "yarn.StringBytesMapProto", "yarn.StringLongMapProto",
+	"mapreduce.StringCounterGroupMapProto",
+}
+
+func hide(t *pbTable) {
+	for _, p := range t.types {
+		for i := range p.fields {
+			f := &p.fields[i]
+			f.hidden = f.typ != nil && slices.Contains(hadoopHidden, f.typ.name) || f.name == "challenge"
+		}
+	}
 }
 
 // hdfsReplica is HdfsServerConstants.ReplicaState, the state of a replica.

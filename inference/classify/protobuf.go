@@ -42,6 +42,7 @@ type pbField struct {
 	kind     string  // scalar type as in a .proto file; "" for a typ
 	typ      *pbType // message or enumeration
 	repeated bool
+	hidden   bool                               // not shown
 	show     func(os []pbOcc, more bool) string // of a list that says more than its numbers, or nil
 }
 
@@ -264,7 +265,7 @@ func plain(b []byte) bool {
 //     short form, or that of its first field) and then path=value each.
 //
 // A field that is not on the wire is left out, also if it has a default, and
-// so are empty texts.
+// so are empty texts and hidden fields.
 func pbFieldsOf(m pbMessage) []model.Field {
 	var out []model.Field
 	m.each("", 0, false, func(name string, f *pbField, os []pbOcc, cut bool) bool {
@@ -301,7 +302,7 @@ func (m pbMessage) each(prefix string, depth int, brief bool, do func(path strin
 		os := byField[i:j]
 		i = j
 		cut := m.cut && f == m.occs[len(m.occs)-1].f
-		if brief && slices.Contains(m.t.said, f.num) {
+		if f.hidden || brief && slices.Contains(m.t.said, f.num) {
 			continue
 		}
 		if !do(prefix+f.name, f, os, cut) {
@@ -337,7 +338,7 @@ func list(f *pbField, os []pbOcc, more bool) string {
 	var b strings.Builder
 	for i, o := range os {
 		v := f.scalar(o)
-		if b.Len()+len(v) > pbValue || i == pbList {
+		if i > 0 && b.Len()+len(v) > pbValue || i == pbList {
 			more = true
 			break
 		}

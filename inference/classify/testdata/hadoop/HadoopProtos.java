@@ -21,6 +21,7 @@ public class HadoopProtos {
     static final String[] ROOTS = {
         "hadoop.common.RpcRequestHeaderProto", "hadoop.common.RpcResponseHeaderProto", "hadoop.common.RequestHeaderProto",
         "hadoop.common.IpcConnectionContextProto", "hadoop.common.RpcSaslProto",
+        "hadoop.yarn.ContainerTokenIdentifierProto", "hadoop.yarn.AMRMTokenIdentifierProto",
         "hadoop.hdfs.OpReadBlockProto", "hadoop.hdfs.OpWriteBlockProto", "hadoop.hdfs.OpTransferBlockProto", "hadoop.hdfs.OpReplaceBlockProto",
         "hadoop.hdfs.OpCopyBlockProto", "hadoop.hdfs.OpBlockChecksumProto", "hadoop.hdfs.OpBlockGroupChecksumProto", "hadoop.hdfs.OpRequestShortCircuitAccessProto",
         "hadoop.hdfs.ReleaseShortCircuitAccessRequestProto", "hadoop.hdfs.ReleaseShortCircuitAccessResponseProto",
