@@ -56,9 +56,6 @@ func cassGossipAck(r *cassReader, version int) []model.Field {
 	return append(f, cassEndpoints(r, version)...)
 }
 
-// cassGossipAck2 reads GossipDigestAck2: endpoint states.
-func cassGossipAck2(r *cassReader, version int) []model.Field { return cassEndpoints(r, version) }
-
 func cassDigests(r *cassReader, _ int) []model.Field {
 	n := r.i32()
 	var lines []string

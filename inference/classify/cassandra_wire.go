@@ -82,7 +82,7 @@ func (r *cassReader) vintLen() int {
 
 // addr is CompactEndpointSerializationHelper's address: a length byte of 4 or
 // 16 and the address; from 4.0 (InetAddressAndPort.Serializer) also 6 or 18,
-// with the port behind it.
+// with the port behind it, which is told unless it is the usual 7000.
 func (r *cassReader) addr() string {
 	n := int(r.u8())
 	port := ""
@@ -100,7 +100,9 @@ func (r *cassReader) addr() string {
 		return ""
 	}
 	if port != "" {
-		port = ":" + strconv.Itoa(int(r.u16()))
+		if port = ":" + strconv.Itoa(int(r.u16())); port == ":7000" {
+			port = ""
+		}
 	}
 	if a.Is6() && port != "" {
 		return "[" + a.String() + "]" + port

@@ -7,6 +7,7 @@ const (
 	frameKeep = 64 << 10 // kept of a message; a longer one is emitted in two units
 	frameLook = 1 << 10  // looked at to decide whether a message starts here
 	frameMax  = 1 << 40  // longest message believed
+	frameOpen = frameMax // size of a message without a length: it ends at turn or at the end of the stream
 )
 
 // A framed protocol is one whose messages tell their length near their start.
@@ -15,7 +16,8 @@ const (
 // are valid during the call only.
 type framed interface {
 	// size is the length of the message that starts with b, with its length
-	// prefix; 0 if more bytes are needed to tell; -1 if no message starts so.
+	// prefix; 0 if more bytes are needed to tell; -1 if no message starts so;
+	// frameOpen if only the other direction or the end of the stream ends it.
 	// More bytes may turn a 0 into something else, and nothing else.
 	size(dir int, b []byte) int64
 	// starts reports whether a message starts with b, which stands at an
@@ -135,9 +137,22 @@ func (f *framer) drain(emit func(Unit)) {
 	f.buf = append(buf[:0], f.buf...)
 }
 
+// turn ends a message without a length: the other direction has spoken.
+func (f *framer) turn(emit func(Unit)) {
+	if f.size == frameOpen {
+		f.size = f.n
+		f.done(emit)
+	}
+}
+
 // done emits a complete message and moves behind it.
 func (f *framer) done(emit func(Unit)) {
 	if f.typ != "" {
+		if f.size == int64(f.keep) { // had no length, and ends here
+			f.start += uint64(f.size)
+			f.n, f.size, f.hole, f.typ = 0, 0, false, ""
+			return
+		}
 		u := Unit{Dir: f.dir, Offset: f.start + uint64(f.keep), Bytes: int(f.size) - f.keep, Type: f.typ + " end"}
 		if f.hole {
 			u.Fields = []model.Field{incomplete}
@@ -252,6 +267,7 @@ func (f *framer) gap(off, n uint64, emit func(Unit)) {
 
 // cutOff emits what has begun as it stands.
 func (f *framer) cutOff(emit func(Unit)) {
+	f.turn(emit)
 	switch {
 	case f.lost:
 		for f.skip += len(f.buf); f.skip > frameKeep; {
