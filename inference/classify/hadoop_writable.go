@@ -61,7 +61,7 @@ func (w *writable) int64() int64 {
 // utf8 reads UTF8.writeString: 2 bytes of length.
 func (w *writable) utf8() string { return string(w.take(int(uint16(w.int16())))) }
 
-// text reads Text: a variable length.
+// text reads Text, and WritableUtils.writeEnum: a variable length.
 func (w *writable) text() string {
 	n := w.vlong()
 	if n < 0 || n > math.MaxInt32 {
@@ -70,9 +70,6 @@ func (w *writable) text() string {
 	}
 	return string(w.take(int(n)))
 }
-
-// str reads WritableUtils.writeString and writeEnum: 4 bytes of length.
-func (w *writable) str() string { return string(w.take(int(w.int32()))) }
 
 // vlong reads WritableUtils.writeVLong.
 func (w *writable) vlong() int64 {
@@ -179,6 +176,16 @@ func (w *writable) instance(name string) (fields []model.Field, ok bool) {
 		return []model.Field{{Name: "job", Value: job}}, true
 	case "MapTaskStatus", "ReduceTaskStatus":
 		return w.taskStatus(), false
+	case "JvmContext":
+		jvm := w.jvm()
+		if w.bad {
+			return nil, false
+		}
+		return []model.Field{{Name: "jvm", Value: jvm}}, true
+	case "JvmTask":
+		return w.jvmTask(), false
+	case "ObjectWritable$NullInstance":
+		return nil, false
 	}
 	if hrpcIdent(short) {
 		fields = []model.Field{{Name: name + ".class", Value: short}}
@@ -191,7 +198,7 @@ func (w *writable) attempt() string {
 	attempt, task := w.int32(), w.int32()
 	job := w.job()
 	kind := "r"
-	if w.str() == "MAP" {
+	if w.text() == "MAP" {
 		kind = "m"
 	}
 	return fmt.Sprintf("attempt%s_%s_%06d_%d", job, kind, task, attempt)
@@ -203,15 +210,43 @@ func (w *writable) job() string {
 	return fmt.Sprintf("_%s_%04d", pbString([]byte(w.text())), id)
 }
 
+// jvm reads org.apache.hadoop.mapred.JvmContext. The number of the JVM is that
+// of its container.
+func (w *writable) jvm() string {
+	id := w.int64()
+	job := w.job()
+	kind := "r"
+	if w.uint8() != 0 {
+		kind = "m"
+	}
+	w.text() // process
+	return fmt.Sprintf("jvm%s_%s_%06d", job, kind, id)
+}
+
+// jvmTask reads the start of org.apache.hadoop.mapred.JvmTask: what an
+// ApplicationMaster tells a new JVM to do.
+func (w *writable) jvmTask() []model.Field {
+	die, has := w.uint8() != 0, w.uint8() != 0
+	out := []model.Field{{Name: "die", Value: strconv.FormatBool(die)}}
+	if has {
+		w.uint8() // a map?
+		w.text()  // file of the job
+		if id := w.attempt(); !w.bad {
+			out = append(out, model.Field{Name: "task", Value: id})
+		}
+	}
+	return out
+}
+
 // taskStatus reads the start of org.apache.hadoop.mapred.TaskStatus.
 func (w *writable) taskStatus() []model.Field {
 	id := w.attempt()
 	progress := math.Float32frombits(uint32(w.int32()))
 	w.int32() // slots
-	state := w.str()
+	state := w.text()
 	w.text() // diagnostics
 	said := w.text()
-	phase := w.str()
+	phase := w.text()
 	if w.bad {
 		return nil
 	}
