@@ -170,7 +170,7 @@ func lookup(name string) (checker, bool) {
 // registry returns the checkers sorted by name.
 func registry() []checker {
 	return []checker{
-		copiesEqual(), double(), fatalLog(), gone(), singleLeader(), lostWrites(), notFinished(), operations(), processDied(),
+		copiesEqual(), double(), fatalLog(), gone(), singleLeader(), linearizable(), lostWrites(), notFinished(), operations(), processDied(),
 		recovery(), resurrected(), staleRead(), twoLeaders(), workloadHang(),
 	}
 }

@@ -1,0 +1,136 @@
+package check
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"netsplit/model"
+)
+
+// TestLinearizableByHand compares the check with trying every order of every
+// subset of what may have happened.
+func TestLinearizableByHand(t *testing.T) {
+	target := &model.Target{Checks: []model.CheckSpec{{Name: "linearizable", Class: model.Broken}}}
+	seen := map[bool]int{}
+	for seed := range uint64(4000) {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		r := Record{Target: target, Bounds: NoBounds()}
+		values := []string{"", "1", "2"}
+		var ops []handOp
+		for p := range 1 + rng.IntN(5) {
+			from := time.Duration(rng.IntN(12))
+			o := handOp{f: []string{"write", "read", "read", "cas", "delete"}[rng.IntN(5)], from: from, to: from + 1 + time.Duration(rng.IntN(8)),
+				old: values[rng.IntN(3)], new: values[1+rng.IntN(2)], typ: []model.OpType{model.OpOK, model.OpOK, model.OpInfo, model.OpFail}[rng.IntN(4)]}
+			value, failed := o.new, ""
+			switch o.f {
+			case "read":
+				o.new = values[rng.IntN(3)]
+				value = o.new
+			case "cas":
+				value = o.old + ">" + o.new
+				failed = mismatch
+			}
+			ops = append(ops, o)
+			r.History = append(r.History, Op{"w", model.Operation{Process: p, Type: model.OpInvoke, F: o.f, Key: "k", Value: value, Time: o.from * time.Second}},
+				Op{"w", model.Operation{Process: p, Type: o.typ, F: o.f, Key: "k", Value: value, Error: failed, Time: o.to * time.Second}})
+		}
+		want := anyOrder(ops, "")
+		v := Judge(r)
+		if v.Value == model.VerdictUnknown {
+			continue
+		}
+		if got := len(v.Failures) == 0; got != want {
+			t.Fatalf("seed %d: by hand %v, judged %+v\n%+v", seed, want, v, ops)
+		}
+		seen[want]++
+	}
+	if seen[true] < 500 || seen[false] < 500 {
+		t.Errorf("too little was tried: %v", seen)
+	}
+}
+
+type handOp struct {
+	f, old, new string
+	from, to    time.Duration
+	typ         model.OpType
+}
+
+// anyOrder tries each operation that nothing left must come before.
+func anyOrder(left []handOp, now string) bool {
+	must := false
+	for _, o := range left {
+		must = must || o.typ == model.OpOK || o.f == "cas" && o.typ == model.OpFail
+	}
+	if !must {
+		return true
+	}
+	for i, o := range left {
+		rest := append(append([]handOp{}, left[:i]...), left[i+1:]...)
+		gone := o.typ == model.OpFail && o.f != "cas" || o.f == "read" && o.typ != model.OpOK
+		if o.typ == model.OpInfo || gone { // it may never have happened
+			if anyOrder(rest, now) {
+				return true
+			}
+			if gone {
+				continue
+			}
+		}
+		blocked := false
+		for _, p := range rest {
+			blocked = blocked || (p.typ == model.OpOK || p.f == "cas" && p.typ == model.OpFail) && p.to < o.from
+		}
+		if blocked {
+			continue
+		}
+		next, ok := now, true
+		switch {
+		case o.f == "write":
+			next = o.new
+		case o.f == "delete":
+			next = ""
+		case o.f == "read":
+			ok = now == o.new
+		case o.typ == model.OpFail:
+			ok = now != o.old
+		case now == o.old:
+			next = o.new
+		default:
+			ok = false
+		}
+		if ok && anyOrder(rest, next) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestFirstMisfit: the operation named is the one whose answer breaks it, not
+// one that a later answer explains, wherever the search looks first.
+func TestFirstMisfit(t *testing.T) {
+	for length := range 20 {
+		r := Record{Target: &model.Target{Checks: []model.CheckSpec{{Name: "linearizable", Class: model.Broken}}}, Bounds: NoBounds()}
+		add := func(p int, f, value string, from, to int) {
+			for i, at := range []int{from, to} {
+				r.History = append(r.History, Op{"w", model.Operation{Process: p, Type: []model.OpType{model.OpInvoke, model.OpOK}[i], F: f, Key: "k", Value: value, Node: "n1", Time: time.Duration(at) * time.Second}})
+			}
+		}
+		add(0, "read", "0", 1, 9) // sees the write that begins after it
+		add(1, "write", "0", 2, 3)
+		for i := range length {
+			add(2, "write", fmt.Sprint(i), 20+3*i, 21+3*i)
+		}
+		add(4, "write", "seen before it ends", 100, 300)
+		add(5, "read", "seen before it ends", 101, 102)
+		if v := Judge(r); v.Value != model.VerdictPass {
+			t.Fatalf("a good history: %+v", v)
+		}
+		add(3, "read", "gone", 200, 201)
+		add(6, "write", "late", 400, 401)
+		v := Judge(r)
+		if len(v.Failures) != 1 || v.Failures[0].Summary != `the operations on k fit no single register: the first that does not is read of "gone" through n1, 200.000 to 201.000 s` {
+			t.Errorf("after %d writes: %+v", length, v)
+		}
+	}
+}
