@@ -376,6 +376,18 @@ func cassBody(verb string, b []byte, version int) []model.Field {
 		return cassGossipAck(r, version)
 	case "GOSSIP_DIGEST_ACK2":
 		return cassEndpoints(r, version)
+	case "DEFINITIONS_ANNOUNCE": // until 1.0: the version as text
+		if s := string(r.bytes(36)); !r.short && version > 0 && version < 6 {
+			return cassFields("schema", cassText(s))
+		}
+	case "SCHEMA_VERSION_RSP":
+		return cassFields("schema", r.uuid())
+	case "DEFINITIONS_UPDATE", "INTERNAL_RESPONSE", "SCHEMA_PUSH_REQ", "SCHEMA_PULL_RSP":
+		if version == 0 || version >= 10 {
+			return cassSchema(b)
+		}
+	default:
+		return cassData(verb, b, version)
 	}
 	return nil
 }

@@ -24,13 +24,13 @@ func cassStreamName(n byte, version int) string {
 // (StreamInitMessage): magic, header word, address, session, plan, operation,
 // and as many flags as the version has.
 func cassStreamInitSize(b []byte, version int) int64 {
-	r := cassReader{b: b, off: 8}
+	r := cassReader{b: b[:min(len(b), frameLook)], off: 8}
 	r.addr()
 	r.bytes(20)
 	r.utf()
 	r.bytes(min(version, 3))
 	if r.short {
-		if len(b) > 4096 {
+		if len(b) >= frameLook {
 			return -1
 		}
 		return 0
@@ -41,7 +41,7 @@ func cassStreamInitSize(b []byte, version int) int64 {
 // cassStreamSize frames a message of a stream. Files have no length that can
 // be told, and end when the other side answers.
 func cassStreamSize(b []byte, version int) int64 {
-	r := cassReader{b: b}
+	r := cassReader{b: b[:min(len(b), frameLook)]}
 	switch cassStreamName(r.u8(), version) {
 	case "COMPLETE", "SESSION_FAILED", "KEEP_ALIVE":
 		return 1
@@ -66,7 +66,7 @@ func cassStreamSize(b []byte, version int) int64 {
 		if !r.short {
 			return int64(r.off)
 		}
-		if len(b) < 4096 {
+		if len(b) < frameLook {
 			return 0
 		}
 	}
