@@ -115,6 +115,9 @@ type checker struct {
 	name string
 	// help is one line for documentation: what it reports.
 	help string
+	// history: it judges what workloads did, and is idle where they did nothing
+	// that it is about.
+	history bool
 	// with explains the settings it takes.
 	with map[string]setting
 	run  func(r *Record, s settings) outcome
@@ -125,6 +128,8 @@ type outcome struct {
 	failures []model.Failure
 	// unknown says why the checker could not decide; "" if it did.
 	unknown string
+	// idle says why there was nothing to judge; "" if there was.
+	idle string
 }
 
 // Names lists the checkers, sorted.
@@ -190,7 +195,8 @@ func Judge(r Record) model.Verdict {
 	if r.Target == nil {
 		return model.Verdict{Value: model.VerdictUnknown, Reason: "the record has no target: nothing says what to check"}
 	}
-	var unknown []string
+	var unknown, idle, why []string
+	judged := 0
 	for _, spec := range r.Target.Checks {
 		c, ok := lookup(spec.Name)
 		if !ok {
@@ -213,9 +219,18 @@ func Judge(r Record) model.Verdict {
 			}
 			v.Failures = append(v.Failures, f)
 		}
+		switch {
+		case o.idle != "":
+			idle, why = append(idle, spec.Name), append(why, o.idle)
+		case c.history:
+			judged++
+		}
 		if o.unknown != "" {
 			unknown = append(unknown, fmt.Sprintf("check %s could not decide: %s", spec.Name, o.unknown))
 		}
+	}
+	if len(idle) > 0 && judged == 0 {
+		unknown = append(unknown, "the workload did nothing that a check judges: "+strings.Join(why, "; "))
 	}
 	v.Excuses, v.Legal = excuses(&r)
 	sortFailures(v.Failures)
@@ -250,6 +265,9 @@ func Judge(r Record) model.Verdict {
 		v.Value, v.Reason = model.VerdictPass, fmt.Sprintf("all checks hold; the cut held: %d packets wanted to cross, %d were dropped, none leaked", r.Proof.Wanted, r.Proof.Dropped)
 	default:
 		v.Value, v.Reason = model.VerdictPass, "all checks hold; no cut was asked for"
+	}
+	if v.Value == model.VerdictPass && len(idle) > 0 {
+		v.Reason += fmt.Sprintf(" (nothing to judge for %s)", strings.Join(idle, ", "))
 	}
 	return v
 }

@@ -12,8 +12,9 @@ import (
 // copiesEqual reports what nodes hold differently when recovery is over.
 func copiesEqual() checker {
 	return checker{
-		name: "copies-equal",
-		help: "final copies that differ: a workload of final reads the same thing through each node, and the values are not one",
+		name:    "copies-equal",
+		history: true,
+		help:    "final copies that differ: a workload of final reads the same thing through each node, and the values are not one",
 		with: map[string]setting{
 			"read":  {def: "final-state", help: "f of the operations that read what (key) a node (node) holds (value); <read>-done ok with a node says that its list is whole, so that a key it lacks is a difference"},
 			"least": {def: "2", kind: "count", help: "how many nodes must have been read; fewer leave the run undecided"},
@@ -44,6 +45,9 @@ func copiesEqual() checker {
 						silent[o.Node] = o.Error
 					}
 				}
+			}
+			if len(ordered(r, s["read"], s["read"]+"-done")) == 0 {
+				return outcome{idle: "no copy was read"}
 			}
 			var out outcome
 			by := map[string]*model.Failure{}

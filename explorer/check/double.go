@@ -12,8 +12,9 @@ import (
 // double reports one thing that two hold: a lock, an element, a number.
 func double() checker {
 	return checker{
-		name: "double",
-		help: "one thing that was handed to two (count + 1) processes: an element taken, a number or an id given, a lock held at one time",
+		name:    "double",
+		history: true,
+		help:    "one thing that was handed to two (count + 1) processes: an element taken, a number or an id given, a lock held at one time",
 		with: map[string]setting{
 			"take":    {def: "take", help: "f of the operations that hand out a thing"},
 			"release": {def: "", help: "f of the operations that give it back; none named: it is never given back"},
@@ -63,7 +64,7 @@ func runDouble(r *Record, s settings) outcome {
 		}
 	}
 	if len(held) == 0 {
-		return outcome{unknown: "nothing was handed out, so nothing twice"}
+		return outcome{idle: "nothing was handed out, so nothing twice"}
 	}
 	by := map[string]*model.Failure{}
 	for _, name := range sortedKeys(held) {

@@ -12,8 +12,9 @@ import (
 // deleted and is there again.
 func gone() checker {
 	return checker{
-		name: "gone",
-		help: "what an acknowledged operation created, and no later one deleted, that the final list lacks; what was deleted and is listed",
+		name:    "gone",
+		history: true,
+		help:    "what an acknowledged operation created, and no later one deleted, that the final list lacks; what was deleted and is listed",
 		with: map[string]setting{
 			"create": {def: "create", help: "f of the operations that create the thing in key"},
 			"delete": {def: "delete", help: "f of the operations that delete it"},
@@ -48,9 +49,6 @@ func runGone(r *Record, s settings) outcome {
 			nodes = append(nodes, n)
 		}
 	}
-	if len(nodes) == 0 {
-		return outcome{unknown: why + "; what could not be listed is not called gone"}
-	}
 	byKey := map[string][]call{}
 	creates, deletes := s.list("create"), s.list("delete")
 	acked := 0
@@ -60,13 +58,16 @@ func runGone(r *Record, s settings) outcome {
 		}
 		if c.typ != model.OpOK {
 			c.done = never
-		} else if slices.Contains(creates, c.f) {
+		} else {
 			acked++
 		}
 		byKey[c.key] = append(byKey[c.key], c)
 	}
 	if acked == 0 {
-		return outcome{unknown: "no creation was acknowledged, so nothing could be gone"}
+		return outcome{idle: "nothing was created or deleted"}
+	}
+	if len(nodes) == 0 {
+		return outcome{unknown: why + "; what could not be listed is not called gone"}
 	}
 	by := map[string]*model.Failure{}
 	for _, key := range sortedKeys(byKey) {

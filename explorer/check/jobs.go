@@ -11,8 +11,9 @@ import (
 // notFinished reports accepted work that neither ends nor can be stopped.
 func notFinished() checker {
 	return checker{
-		name: "not-finished",
-		help: "accepted work (a job, an application, a move) that is not over when recovery is, or that nobody knows any more",
+		name:    "not-finished",
+		history: true,
+		help:    "accepted work (a job, an application, a move) that is not over when recovery is, or that nobody knows any more",
 		with: map[string]setting{
 			"submit": {def: "submit", help: "f of the operations that hand in the work in key"},
 			"stop":   {def: "kill", help: "f of the operations that stop it"},
@@ -35,7 +36,7 @@ func notFinished() checker {
 				}
 			}
 			if len(accepted) == 0 {
-				return outcome{unknown: "no work was accepted, so none could be left over"}
+				return outcome{idle: "no work was accepted, so none could be left over"}
 			}
 			state, why := map[string]string{}, map[string]string{}
 			for _, o := range ordered(r, s.list("status")...) {

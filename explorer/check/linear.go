@@ -16,8 +16,9 @@ import (
 // register could have seen.
 func linearizable() checker {
 	return checker{
-		name: "linearizable",
-		help: "a key whose reads and writes fit no single register, in any order that keeps what came before (linearizability)",
+		name:    "linearizable",
+		history: true,
+		help:    "a key whose reads and writes fit no single register, in any order that keeps what came before (linearizability)",
 		with: map[string]setting{
 			"write":  {def: "write", help: "f of the operations that set key to value"},
 			"read":   {def: "read", help: "f of the operations that read it; the value \"\" means that there is none"},
@@ -100,7 +101,7 @@ func runLinearizable(r *Record, s settings) outcome {
 		ours[c.key] = append(ours[c.key], c)
 	}
 	if len(byKey) == 0 {
-		return outcome{unknown: "the history has no operation on a register"}
+		return outcome{idle: "the history has no operation on a register"}
 	}
 	by := map[string]*model.Failure{}
 	for _, key := range sortedKeys(byKey) {

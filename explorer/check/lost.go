@@ -14,8 +14,9 @@ import (
 // lostWrites reports acknowledged writes that the final read does not have.
 func lostWrites() checker {
 	return checker{
-		name: "lost-acknowledged-writes",
-		help: "acknowledged writes of unique keys that the service no longer has after recovery",
+		name:    "lost-acknowledged-writes",
+		history: true,
+		help:    "acknowledged writes of unique keys that the service no longer has after recovery",
 		with: map[string]setting{
 			"write":        {def: "write", help: "f of the operations that write"},
 			"read":         {def: "final-read", help: "f of the operations that list what the service has at the end; <read>-done ok says that the list is whole"},
@@ -73,6 +74,9 @@ func runLostWrites(r *Record, s settings) outcome {
 			order = append(order, o.Key)
 		}
 		acked[o.Key] = lostWrite{o.Key, o, o.Node, o.Time}
+	}
+	if len(ordered(r, s["write"])) == 0 {
+		return outcome{idle: "nothing was written, so nothing could be lost"}
 	}
 	if len(acked) == 0 {
 		return outcome{unknown: "no write was acknowledged, so none could be lost"}

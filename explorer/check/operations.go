@@ -15,8 +15,9 @@ import (
 // came from expecting success of operations that had to fail).
 func operations() checker {
 	return checker{
-		name: "operations",
-		help: "an operation with needs that failed although each of them was met from invoke to answer; one that had a right to fail is counted as legal, with the reason",
+		name:    "operations",
+		history: true,
+		help:    "an operation with needs that failed although each of them was met from invoke to answer; one that had a right to fail is counted as legal, with the reason",
 		with: map[string]setting{
 			"ops":            {def: "", help: "f of the operations to judge, separated by commas; none named: every operation with needs"},
 			"info":           {def: "false", kind: "bool", help: "true: an operation without an answer (info, or no line at all) is judged like one that failed"},
@@ -33,8 +34,16 @@ func operations() checker {
 			var out outcome
 			by := map[string]*model.Failure{}
 			total := map[string]int{}
+			out.idle = "no operation says what it needs"
 			for _, c := range calls(r) {
 				total[c.f]++
+				if len(c.needs) > 0 {
+					out.idle = ""
+				}
+			}
+			if r.CutReached && r.Proof == nil {
+				out.unknown = "there was a cut, and nobody knows when"
+				return out
 			}
 			for _, c := range judged(r, s) {
 				if c.bad != "" && out.unknown == "" {

@@ -83,15 +83,25 @@ func fatalLog() checker {
 			}
 			lines := slices.Clone(r.LogLines)
 			slices.SortStableFunc(lines, func(a, b LogLine) int {
-				return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Host, b.Host), strings.Compare(a.Process, b.Process), strings.Compare(a.Line, b.Line))
+				return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Host, b.Host), strings.Compare(a.Process, b.Process), strings.Compare(a.File, b.File), strings.Compare(a.Line, b.Line))
 			})
 			by := map[string]*model.Failure{}
+			type said struct {
+				host model.NodeID
+				line string
+			}
+			seen := map[said]*LogLine{}
 			for _, l := range lines {
 				if firstMatch(fatal, l.Line) == "" || firstMatch(allow, l.Line) != "" {
 					continue
 				}
 				what, t := traceSignature(l.Line, l.Context, s.list("packages"))
-				sig := fmt.Sprintf("process %s logged %s", stable(l.Process), what)
+				sig := "logged " + what
+				again := said{l.Host, l.Line}
+				if twice(seen[again], &l) {
+					continue
+				}
+				seen[again] = &l
 				f := by[sig]
 				if f == nil {
 					f = &model.Failure{Signature: sig, Summary: fmt.Sprintf("%s on %s logged at %s s%s: %s", l.Process, l.Host, seconds(l.At), phase(r, l.At), l.Line)}
@@ -117,6 +127,12 @@ func fatalLog() checker {
 			return outcome{failures: collect(by)}
 		},
 	}
+}
+
+// twice says whether two equal lines of a host are one that a process both
+// printed and wrote to a file.
+func twice(a, b *LogLine) bool {
+	return a != nil && (a.File != b.File || a.Process != b.Process) && b.At-a.At < 5*time.Second
 }
 
 // phase says of a moment that the cut can have no part in it.

@@ -12,8 +12,9 @@ import (
 // resurrected reports members that come back after they were removed.
 func resurrected() checker {
 	return checker{
-		name: "resurrected",
-		help: "a member whose removal was acknowledged and seen is reported as a member again",
+		name:    "resurrected",
+		history: true,
+		help:    "a member whose removal was acknowledged and seen is reported as a member again",
 		with: map[string]setting{
 			"remove":  {def: "decommission", help: "f of the operation that removes the member in key"},
 			"status":  {def: "status", help: "f of the operations whose value lists members as name=status"},
@@ -36,7 +37,7 @@ func runResurrected(r *Record, s settings) outcome {
 		}
 	}
 	if len(removedAt) == 0 {
-		return outcome{unknown: "no removal was acknowledged, so nothing could come back"}
+		return outcome{idle: "no removal was acknowledged, so nothing could come back"}
 	}
 	var out outcome
 	for _, subject := range sortedKeys(removedAt) {

@@ -10,8 +10,9 @@ import (
 // staleRead reports reads that miss a write acknowledged before they began.
 func staleRead() checker {
 	return checker{
-		name: "stale-read",
-		help: "a read that returns an older value than one whose write was acknowledged before the read began; each value is written to a key once",
+		name:    "stale-read",
+		history: true,
+		help:    "a read that returns an older value than one whose write was acknowledged before the read began; each value is written to a key once",
 		with: map[string]setting{
 			"write":  {def: "write", help: "f of the operations that write value to key"},
 			"read":   {def: "read", help: "f of the operations that read key; the value \"\" means that there is none"},
@@ -42,9 +43,9 @@ func staleRead() checker {
 			}
 			switch {
 			case acked == 0:
-				return outcome{unknown: "no write was acknowledged, so no read could miss one"}
+				return outcome{idle: "no write was acknowledged, so no read could miss one"}
 			case len(reading) == 0:
-				return outcome{unknown: "nothing was read"}
+				return outcome{idle: "nothing was read"}
 			}
 			by := map[string]*model.Failure{}
 			for _, c := range reading {

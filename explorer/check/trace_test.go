@@ -5,6 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"netsplit/model"
 )
 
 // TestTraces names the traces in testdata/traces, printed by real programs,
@@ -70,4 +73,14 @@ func FuzzTraceSignature(f *testing.F) {
 			t.Errorf("a signature of several lines: %q", a)
 		}
 	})
+}
+
+// TestPrintedAndWritten: one line that reaches two streams is one failure.
+func TestPrintedAndWritten(t *testing.T) {
+	r := Record{Target: &model.Target{Logs: model.LogPatterns{Fatal: []string{"FATAL"}}, Checks: []model.CheckSpec{{Name: "fatal-log", Class: model.Broken}}},
+		LogLines: []LogLine{{Host: "n1", Process: "server", At: time.Second, Line: "FATAL it"}, {Host: "n1", Process: "logs", File: "logs/a.log", At: 1300 * time.Millisecond, Line: "FATAL it"},
+			{Host: "n1", Process: "server", At: 1400 * time.Millisecond, Line: "FATAL it"}, {Host: "n2", Process: "server", At: 1400 * time.Millisecond, Line: "FATAL it"}}}
+	if v := Judge(r); len(v.Failures) != 1 || v.Failures[0].Amount != 3 {
+		t.Errorf("got %+v", v)
+	}
 }
