@@ -381,6 +381,9 @@ func costSplit(runs []model.RunSummary) (template.HTML, []fact) {
 	var rows []fact
 	x := 4.0
 	for i, p := range parts {
+		if p <= 0 {
+			continue
+		}
 		w := float64(p) / float64(sum) * (runWidth - 8)
 		share := fmt.Sprintf("%.1f %%", 100*float64(p)/float64(sum))
 		d.open("g")

@@ -110,10 +110,10 @@ func actionsStory(in *Input) []string {
 
 // costParts are the parts of a run's wall time, with their names.
 func costParts(c model.Cost) []time.Duration {
-	return []time.Duration{c.Start, c.Settle, c.Workload, c.Recover, c.Ours}
+	return []time.Duration{c.Template, c.Start, c.Settle, c.Workload, c.Recover, c.Ours}
 }
 
-var costNames = []string{"start of the target", "until it was stable", "workload", "waiting for recovery", "netsplit itself"}
+var costNames = []string{"making the template", "start of the target", "until it was stable", "workload", "waiting for recovery", "netsplit itself"}
 
 // took is the wall time of a run.
 func took(c model.Cost) time.Duration {

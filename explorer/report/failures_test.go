@@ -52,6 +52,12 @@ func TestJudgedRunIsExplained(t *testing.T) {
 	wants(t, "facts", section(t, page, "facts"), "<dd>3.11.5", "66.3 s", "260 probes, answered in 2.60 s in all, 10.0 ms each, 3.9 for each second",
 		"until it was stable", "18.0 s, 27.1 %", "1.30 s, 2.0 %")
 
+	if strings.Contains(page, "making the template") {
+		t.Error("a part that took no time is listed")
+	}
+	in.Summary.Cost.Template = 40 * time.Second
+	wants(t, "facts", section(t, write(t, in), "facts"), "making the template", "40.0 s, 37.6 %", "106.3 s")
+
 	in.Known = nil // a record of before
 	wants(t, "failures", section(t, write(t, in), "failures"), "Described before as <b>SYS-1</b>.")
 }
