@@ -239,7 +239,7 @@ func checkMachine(t *model.Target, dir string) (notes []string, err error) {
 					notes = append(notes, "java: "+s.Java)
 				}
 			case errors.Is(err, artifacts.ErrAbsent):
-				notes = append(notes, fmt.Sprintf("release %s is not in the cache; netsplit target get %s@%s fetches it", v, t.Name, v))
+				notes = append(notes, fmt.Sprintf("release %s is not in the cache; fetch it with: %s", v, r.GetCommand()))
 			case err != nil:
 				notes = append(notes, fmt.Sprintf("release %s: %v", v, err))
 			}

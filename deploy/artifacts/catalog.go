@@ -104,7 +104,18 @@ func ForTarget(t *model.Target, dir string) (Release, bool, error) {
 		return Release{}, false, fmt.Errorf("software of target %s: %w", t.Name, err)
 	}
 	r.target = t.Name
+	if root, err := CacheDir(); err == nil && dir != "" && !strings.HasPrefix(dir, filepath.Join(root, "targets")+string(filepath.Separator)) {
+		r.target = dir // no built-in one
+		if own := filepath.Join(dir, "target.yaml"); fileExists(own) {
+			r.target = own
+		}
+	}
 	return r, true, nil
+}
+
+func fileExists(p string) bool {
+	_, err := os.Stat(p)
+	return err == nil
 }
 
 // Load reads a release of a product from the catalogue file, or, if file is
@@ -256,8 +267,8 @@ func (r Release) dirName() string {
 	return r.name() + "-" + r.recipe[:8]
 }
 
-// getCommand is the command that fetches the release.
-func (r Release) getCommand() string {
+// GetCommand is the command that fetches the release.
+func (r Release) GetCommand() string {
 	if r.target != "" {
 		return "netsplit target get " + r.target + "@" + r.Version
 	}

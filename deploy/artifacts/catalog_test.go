@@ -107,7 +107,7 @@ func TestForTargetTakesTheReleaseThatWasChosen(t *testing.T) {
 	for chosen, want := range map[string]string{"": "zookeeper 3.9.3", "3.6.3": "zookeeper 3.6.3"} {
 		tg.Release = chosen
 		r, needed, err := ForTarget(tg, "")
-		if err != nil || !needed || r.String() != want || !strings.HasPrefix(r.getCommand(), "netsplit target get zk@3") {
+		if err != nil || !needed || r.String() != want || !strings.HasPrefix(r.GetCommand(), "netsplit target get zk@3") {
 			t.Errorf("release %q: %s, %v, %v", chosen, r, needed, err)
 		}
 	}

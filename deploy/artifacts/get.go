@@ -201,7 +201,7 @@ func build(ctx context.Context, root string, r Release, dir string, p *printer, 
 			if lock == nil {
 				return nil, fmt.Errorf("what came is no archive: %s: check the Maven mirror or proxy (~/.m2/settings.xml)", m)
 			}
-			return nil, fmt.Errorf("what came is not what was expected: %s; nothing of it is kept. The hashes are those of %s: check the Maven or pip mirror, or, if you changed the catalogue, make the list anew with: %s --write-lock", m, why, r.getCommand())
+			return nil, fmt.Errorf("what came is not what was expected: %s; nothing of it is kept. The hashes are those of %s: check the Maven or pip mirror, or, if you changed the catalogue, make the list anew with: %s --write-lock", m, why, r.GetCommand())
 		}
 		p.printf("%s: damaged files (%s): fetching them once more", r, m)
 		if err := evict(filepath.Join(root, "m2"), append(m.wrong, bad...)); err != nil {

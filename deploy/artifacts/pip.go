@@ -3,6 +3,7 @@ package artifacts
 import (
 	"archive/zip"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -34,7 +35,10 @@ func runPip(ctx context.Context, root string, r Release, dir string, p *printer,
 	}
 	for _, f := range files {
 		if err := unpack(f, filepath.Join(dir, "files")); err != nil {
-			return fmt.Errorf("unpack %s: %w: the download is damaged, or the disk is full; run the command again", filepath.Base(f), err)
+			if errors.Is(err, zip.ErrFormat) || errors.Is(err, zip.ErrChecksum) || errors.Is(err, io.ErrUnexpectedEOF) {
+				err = fmt.Errorf("%w: the download is damaged: run the command again", err)
+			}
+			return fmt.Errorf("unpack %s: %w", filepath.Base(f), err)
 		}
 	}
 	return os.RemoveAll(wheels)

@@ -96,7 +96,7 @@ func TestAFailureOfPipIsOneClearLine(t *testing.T) {
 		notThere: {"pip: No matching distribution found for w==1", "the repository does not have it for this Python and machine"},
 		"WARNING: Retrying after 'NewConnectionError(..): Failed to establish a new connection: [Errno -3] Temporary failure in name resolution')': /w/\n" + notThere: {
 			"Temporary failure in name resolution", "the repository cannot be reached: check the network, and the index and proxy of pip's configuration"},
-		"/usr/bin/python3: No module named pip\n": {"No module named pip", "apt-get install python3-pip"},
+		"/usr/bin/python3: No module named pip\n":                                                   {"No module named pip", "apt-get install python3-pip"},
 		"ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device\n": {"No space left on device", "the disk of the cache is full"},
 	} {
 		dir := fakeJDK(t, map[string]string{"w/bin/java": "x"})

@@ -68,7 +68,7 @@ func Find(r Release) (Set, error) {
 			err = st.holds(r, s.Lib)
 		}
 		if err != nil {
-			return Set{}, fmt.Errorf("%s is %w (%s: %v): fetch it with: %s", r, ErrAbsent, s.Lib, err, r.getCommand())
+			return Set{}, fmt.Errorf("%s is %w (%s: %v): fetch it with: %s", r, ErrAbsent, s.Lib, err, r.GetCommand())
 		}
 		s.Count, s.Bytes = st.size()
 	}
