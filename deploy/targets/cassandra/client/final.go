@@ -10,6 +10,7 @@ import (
 
 	"github.com/gocql/gocql"
 
+	"netsplit/deploy/targets/cassandra/admin"
 	"netsplit/model"
 )
 
@@ -23,7 +24,7 @@ const pauseTime = 500 * time.Millisecond
 func readAll(ctx context.Context, c *common) error {
 	var users []*user
 	for i, n := range c.nodes {
-		if c.workload == "decommission" && n.name == c.leaver {
+		if c.workload == "decommission" && n.Name == c.leaver {
 			continue // it left, or was asked to: no client goes there
 		}
 		u := &user{common: c, id: i, at: n}
@@ -81,48 +82,16 @@ func (u *user) whole(ctx context.Context, f string, read func(context.Context) (
 			if err == nil {
 				slices.SortFunc(rows, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
 				for _, r := range rows {
-					u.out.add(model.Operation{Process: u.id, Type: model.OpOK, F: f, Key: r[0], Value: r[1], Node: u.at.name})
+					u.out.Add(model.Operation{Process: u.id, Type: model.OpOK, F: f, Key: r[0], Value: r[1], Node: u.at.Name})
 				}
-				u.out.add(model.Operation{Process: u.id, Type: model.OpOK, F: f + "-done", Value: fmt.Sprint(len(rows)), Node: u.at.name})
+				u.out.Add(model.Operation{Process: u.id, Type: model.OpOK, F: f + "-done", Value: fmt.Sprint(len(rows)), Node: u.at.Name})
 				return
 			}
 		}
-		if !pause(ctx, pauseTime) {
+		if !admin.Pause(ctx, pauseTime) {
 			t, text := failure(err, false)
-			u.out.add(model.Operation{Process: u.id, Type: t, F: f + "-done", Node: u.at.name, Error: text})
+			u.out.Add(model.Operation{Process: u.id, Type: t, F: f + "-done", Node: u.at.Name, Error: text})
 			return
-		}
-	}
-}
-
-// finalState reports, once, what this node thinks when recovery is over: its
-// view of the ring, the schema version and the keyspaces. A node that was
-// taken out is not asked for what it would have in common with the others.
-func finalState(ctx context.Context, c *common) error {
-	j := &jolokia{base: c.jolokia}
-	for {
-		octx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
-		var r ring
-		err := j.read(octx, ringAttributes, &r)
-		cancel()
-		if err == nil {
-			add := func(f, key, value string) {
-				c.out.add(model.Operation{Type: model.OpOK, F: f, Key: key, Value: value, Node: c.self})
-			}
-			add("final-status", "", c.members(&r))
-			add("final-mode", "", r.OperationMode)
-			if r.OperationMode == "NORMAL" {
-				slices.Sort(r.Keyspaces)
-				add("final-state", "ring", c.members(&r))
-				add("final-state", "schema", r.SchemaVersion)
-				add("final-state", "keyspaces", strings.Join(r.Keyspaces, " "))
-				add("final-state-done", "", "3")
-			}
-			return nil
-		}
-		if !pause(ctx, pauseTime) {
-			c.out.add(model.Operation{Type: model.OpFail, F: "final-status", Node: c.self, Error: "jolokia " + err.Error()})
-			return nil
 		}
 	}
 }

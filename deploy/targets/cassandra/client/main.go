@@ -11,16 +11,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"net/netip"
 	"os"
 	"os/signal"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -28,6 +24,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"netsplit/deploy/targets/cassandra/admin"
 	"netsplit/model"
 )
 
@@ -41,16 +38,10 @@ func main() {
 	}
 }
 
-// node is one server.
-type node struct {
-	name model.NodeID
-	ip   netip.Addr
-}
-
 // common are the flags of every mode.
 type common struct {
 	spec     string
-	nodes    []node
+	nodes    []admin.Node
 	self     model.NodeID // host this program runs on
 	workload string
 	leaver   model.NodeID
@@ -60,7 +51,7 @@ type common struct {
 	port     int
 	tmo      time.Duration
 	jolokia  string
-	out      *history
+	out      *admin.History
 }
 
 // workloads are those of CoFI §5.1.2: regular data access, Paxos data access,
@@ -83,7 +74,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	f.StringVar(&c.jolokia, "jolokia", "http://127.0.0.1:8778/jolokia", "where Jolokia answers on the node (node)")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
 		var err error
-		if c.nodes, err = parseNodes(c.spec); err != nil {
+		if c.nodes, err = admin.ParseNodes(c.spec); err != nil {
 			return err
 		}
 		if !slices.Contains(workloads, c.workload) {
@@ -92,15 +83,11 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 		if c.rate <= 0 {
 			return fmt.Errorf("--rate %g: must be more than 0", c.rate)
 		}
-		start := time.Now()
-		if s := os.Getenv("NETSPLIT_RUN_START"); s != "" {
-			ns, err := strconv.ParseInt(s, 10, 64)
-			if err != nil {
-				return fmt.Errorf("NETSPLIT_RUN_START=%q: want the start of the run in Unix nanoseconds", s)
-			}
-			start = time.Unix(0, ns)
+		start, err := admin.RunStart()
+		if err != nil {
+			return err
 		}
-		c.out = newHistory(out, start)
+		c.out = admin.NewHistory(out, start)
 		return nil
 	}
 	mode := func(use, short string, do func(context.Context, *common) error) {
@@ -115,7 +102,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 		}})
 	}
 	mode("work", "Use the cluster", workAll)
-	mode("node", "Report the ring as one node sees it, and take the node out of it", watchNode)
+	mode("node", "Report the ring as one node sees it, and take the node out of it", administrate)
 	mode("read", "Read everything back through every node", readAll)
 	mode("state", "Report what one node thinks when all is over", finalState)
 	root.SetArgs(args)
@@ -127,73 +114,39 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	if c.out == nil {
 		return nil // help
 	}
-	return c.out.err()
-}
-
-func parseNodes(spec string) ([]node, error) {
-	var out []node
-	for _, f := range strings.Split(spec, ",") {
-		name, addr, ok := strings.Cut(f, "=")
-		ip, err := netip.ParseAddr(addr)
-		if !ok || name == "" || err != nil {
-			return nil, fmt.Errorf("--nodes %q: want hosts with their addresses, such as n1=10.0.0.1,n2=10.0.0.2", spec)
-		}
-		out = append(out, node{model.NodeID(name), ip})
-	}
-	return out, nil
-}
-
-// nameOf gives the host that owns an address, or the address.
-func (c *common) nameOf(addr string) string {
-	for _, n := range c.nodes {
-		if n.ip.String() == addr {
-			return string(n.name)
-		}
-	}
-	return addr
+	return c.out.Err()
 }
 
 // names lists all nodes.
 func (c *common) names() []model.NodeID {
 	var out []model.NodeID
 	for _, n := range c.nodes {
-		out = append(out, n.name)
+		out = append(out, n.Name)
 	}
 	return out
 }
 
-// history prints operations, one JSON line each, in the order of their times.
-type history struct {
-	start time.Time
-
-	mu   sync.Mutex // guards what follows
-	w    *bufio.Writer
-	fail error
+// admin is the administrator at the node that this runs on.
+func (c *common) admin() *admin.Admin {
+	return &admin.Admin{Self: c.self, Nodes: c.nodes, Seed: c.seed, At: &admin.Jolokia{Base: c.jolokia}, Out: c.out}
 }
 
-func newHistory(w io.Writer, start time.Time) *history {
-	return &history{start: start, w: bufio.NewWriter(w)}
+// administrate reports the ring and takes the node out of it if it is the one
+// to leave: in the workload decommission only.
+func administrate(ctx context.Context, c *common) error {
+	if c.workload != "decommission" {
+		return nil
+	}
+	var wg sync.WaitGroup
+	if c.self == c.leaver {
+		wg.Go(func() { c.admin().Leave(ctx) })
+	}
+	c.admin().Watch(ctx)
+	wg.Wait() // an operation that was begun gets its answer
+	return nil
 }
 
-// add stamps and prints one operation.
-func (h *history) add(op model.Operation) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	op.Time = time.Since(h.start)
-	b, err := json.Marshal(op)
-	if err == nil {
-		_, err = h.w.Write(append(b, '\n'))
-	}
-	if err == nil {
-		err = h.w.Flush()
-	}
-	if err != nil && h.fail == nil {
-		h.fail = fmt.Errorf("write history: %w", err)
-	}
-}
-
-func (h *history) err() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.fail
+func finalState(ctx context.Context, c *common) error {
+	c.admin().Final(ctx)
+	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 
 	"github.com/gocql/gocql"
+
+	"netsplit/deploy/targets/cassandra/admin"
 )
 
 // changeSchema goes through rounds of schema changes, one user after another,
@@ -54,7 +56,7 @@ func (u *user) change(ctx context.Context, f, key, stmt string) *user {
 	}
 	_ = u.exec(f, key, "", u.needs(0), stmt, gocql.Quorum)
 	for ctx.Err() == nil && u.agreed(ctx) != nil {
-		pause(ctx, pauseTime)
+		admin.Pause(ctx, pauseTime)
 	}
 	return u
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gocql/gocql"
 
+	"netsplit/deploy/targets/cassandra/admin"
 	"netsplit/model"
 )
 
@@ -23,8 +24,8 @@ func (quiet) Println(...any)        {}
 
 // connect opens a session whose only coordinator is n: a driver that may
 // choose would hide which node failed. Nothing is tried twice.
-func (c *common) connect(n node) (*gocql.Session, error) {
-	cl := gocql.NewCluster(n.ip.String())
+func (c *common) connect(n admin.Node) (*gocql.Session, error) {
+	cl := gocql.NewCluster(n.IP.String())
 	cl.Port = c.port
 	cl.ProtoVersion = 4
 	cl.NumConns = 1
@@ -38,7 +39,7 @@ func (c *common) connect(n node) (*gocql.Session, error) {
 	cl.ReconnectInterval = time.Second
 	cl.DisableInitialHostLookup = true
 	cl.IgnorePeerAddr = true
-	cl.HostFilter = gocql.WhiteListHostFilter(n.ip.String())
+	cl.HostFilter = gocql.WhiteListHostFilter(n.IP.String())
 	cl.Events.DisableNodeStatusEvents = true
 	cl.Events.DisableTopologyEvents = true
 	cl.Events.DisableSchemaEvents = true
@@ -52,7 +53,7 @@ func (c *common) connect(n node) (*gocql.Session, error) {
 type user struct {
 	*common
 	id   int // process in the history
-	at   node
+	at   admin.Node
 	sess *gocql.Session
 }
 
@@ -84,8 +85,8 @@ func (u *user) close() {
 // is the answer's value. It does not end with the run's context: an operation
 // that was begun gets its answer or its timeout.
 func (u *user) do(f, key, value string, needs []model.Need, write bool, op func(ctx context.Context) (string, error)) (string, error) {
-	o := model.Operation{Process: u.id, Type: model.OpInvoke, F: f, Key: key, Value: value, Node: u.at.name, Needs: needs}
-	u.out.add(o)
+	o := model.Operation{Process: u.id, Type: model.OpInvoke, F: f, Key: key, Value: value, Node: u.at.Name, Needs: needs}
+	u.out.Add(o)
 	ctx, cancel := context.WithTimeout(context.Background(), u.tmo)
 	defer cancel()
 	v, err := op(ctx)
@@ -95,7 +96,7 @@ func (u *user) do(f, key, value string, needs []model.Need, write bool, op func(
 		o.Value = value
 		o.Type, o.Error = failure(err, write)
 	}
-	u.out.add(o)
+	u.out.Add(o)
 	return v, err
 }
 
@@ -115,9 +116,9 @@ func (u *user) exec(f, key, value string, needs []model.Need, stmt string, cons 
 // (n/2 + 1) of the replicas, ALL is all of them, ONE is one; LWT use SERIAL,
 // a quorum too.
 func (u *user) needs(count int) []model.Need {
-	out := []model.Need{{Via: u.self, From: []model.NodeID{u.at.name}, Count: 1}}
+	out := []model.Need{{Via: u.self, From: []model.NodeID{u.at.Name}, Count: 1}}
 	if count > 0 {
-		out = append(out, model.Need{Via: u.at.name, From: u.names(), Count: count})
+		out = append(out, model.Need{Via: u.at.Name, From: u.names(), Count: count})
 	}
 	return out
 }

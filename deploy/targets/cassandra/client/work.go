@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/gocql/gocql"
+
+	"netsplit/deploy/targets/cassandra/admin"
 )
 
 // workAll runs the users of a workload, one for each coordinator, until the
@@ -64,7 +66,7 @@ func (u *user) prepare(ctx context.Context) bool {
 			if err == nil && u.agreed(ctx) == nil {
 				break
 			}
-			if !pause(ctx, 500*time.Millisecond) {
+			if !admin.Pause(ctx, 500*time.Millisecond) {
 				return false
 			}
 		}
@@ -207,16 +209,6 @@ func (u *user) conditional(f, key, value, stmt string, args ...any) error {
 		return value, err
 	})
 	return err
-}
-
-// pause waits; it is false when the context ended.
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
 }
 
 // ackedKeys are the keys whose write was acknowledged.
