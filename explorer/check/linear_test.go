@@ -51,6 +51,44 @@ func TestLinearizableByHand(t *testing.T) {
 	}
 }
 
+// TestOldReadsAreNotLinearizable: what stale-read reports, linearizable does.
+func TestOldReadsAreNotLinearizable(t *testing.T) {
+	both := &model.Target{Checks: []model.CheckSpec{{Name: "linearizable", Class: model.Broken}, {Name: "stale-read", Class: model.Broken}}}
+	old := 0
+	for seed := range uint64(3000) {
+		rng := rand.New(rand.NewPCG(seed, 4))
+		r := Record{Target: both, Bounds: NoBounds()}
+		written := []string{""}
+		for p := range 8 {
+			f, value := []string{"write", "write", "read", "read", "delete"}[rng.IntN(5)], ""
+			switch f {
+			case "write":
+				value = fmt.Sprint("v", p)
+				written = append(written, value)
+			case "read":
+				value = written[rng.IntN(len(written))]
+			}
+			from := time.Duration(p+rng.IntN(3)) * time.Second
+			typ := []model.OpType{model.OpOK, model.OpOK, model.OpOK, model.OpInfo, model.OpFail}[rng.IntN(5)]
+			r.History = append(r.History, Op{"w", model.Operation{Process: p, Type: model.OpInvoke, F: f, Key: "k", Value: value, Time: from}},
+				Op{"w", model.Operation{Process: p, Type: typ, F: f, Key: "k", Value: value, Time: from + time.Duration(1+rng.IntN(3000))*time.Millisecond}})
+		}
+		by := map[string]bool{}
+		for _, f := range Judge(r).Failures {
+			by[f.Check] = true
+		}
+		if by["stale-read"] {
+			old++
+			if !by["linearizable"] {
+				t.Fatalf("seed %d: a read is called old, and the history fits a register: %+v", seed, r.History)
+			}
+		}
+	}
+	if old < 100 {
+		t.Errorf("only %d histories have old reads", old)
+	}
+}
+
 type handOp struct {
 	f, old, new string
 	from, to    time.Duration

@@ -33,7 +33,7 @@ func processDied() checker {
 				sig := fmt.Sprintf("process %s ended %s", e.Process, how)
 				f := by[sig]
 				if f == nil {
-					f = &model.Failure{Signature: sig, Summary: fmt.Sprintf("%s on %s ended %s at %s s", e.Process, e.Host, how, seconds(e.At))}
+					f = &model.Failure{Signature: sig, Summary: fmt.Sprintf("%s on %s ended %s at %s s%s", e.Process, e.Host, how, seconds(e.At), phase(r, e.At))}
 					by[sig] = f
 				} else {
 					f.Summary += fmt.Sprintf(", on %s at %s s", e.Host, seconds(e.At))
@@ -204,25 +204,13 @@ type slowOp struct {
 	took time.Duration
 }
 
-// slowOps pairs invocations with answers, per workload and process.
+// slowOps lists the operations that were answered after the limit.
 func slowOps(r *Record, limit time.Duration) []slowOp {
-	type who struct {
-		workload string
-		process  int
-	}
-	open := map[who]model.Operation{}
 	var out []slowOp
-	for _, o := range r.History {
-		k := who{o.Workload, o.Process}
-		if o.Type == model.OpInvoke {
-			open[k] = o.Operation
-			continue
+	for _, c := range calls(r) {
+		if c.answered && c.done-c.invoked > limit {
+			out = append(out, slowOp{c.f, c.done - c.invoked})
 		}
-		inv, ok := open[k]
-		if ok && inv.F == o.F && o.Time-inv.Time > limit {
-			out = append(out, slowOp{o.F, o.Time - inv.Time})
-		}
-		delete(open, k)
 	}
 	return out
 }

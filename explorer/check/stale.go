@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"netsplit/model"
 )
@@ -73,19 +74,22 @@ func staleRead() checker {
 // without doubt after every write of the value that was read; nil if there is
 // none. Of a value that nobody wrote, the age is not known.
 func missed(changes []call, read call) *call {
-	if read.value != "" && !slices.ContainsFunc(changes, func(o call) bool { return o.value == read.value }) {
+	found, last := read.value == "", time.Duration(-1) // when the value may have been written last
+	for i := range changes {
+		if o := &changes[i]; o.value == read.value {
+			found = true
+			if o.invoked <= read.done {
+				last = max(last, o.done)
+			}
+		}
+	}
+	if !found {
 		return nil
 	}
 	var newest *call
 	for i := range changes {
 		w := &changes[i]
-		if w.done >= read.invoked || w.value == read.value {
-			continue
-		}
-		if slices.ContainsFunc(changes, func(o call) bool { return o.value == read.value && o.done >= w.invoked && o.invoked <= read.done }) {
-			continue
-		}
-		if newest == nil || w.done > newest.done {
+		if w.done < read.invoked && w.value != read.value && w.invoked > last && (newest == nil || w.done > newest.done) {
 			newest = w
 		}
 	}
