@@ -141,7 +141,7 @@ func calls(r *Record) []call {
 // excuse, or why there is none.
 func judged(r *Record, s settings) []call {
 	ds := disturbances(r, s.duration("stopping"), s.duration("grace"))
-	ops, legal := s.list("ops"), s.list("legal")
+	ops, legal := s.list("ops"), errorWords(s, "legal")
 	var out []call
 	for _, c := range calls(r) {
 		if c.typ == model.OpOK {
@@ -191,8 +191,8 @@ func (c *call) judge(r *Record, s settings, ds []disturbance) {
 		since  func(d *disturbance) time.Duration
 		why    string
 	}{
-		{s.duration("notice"), s.list("notice_errors"), func(d *disturbance) time.Duration { return d.from }, "the system has " + s["notice"] + " to notice that %s no longer reaches %s: %s"},
-		{s.duration("recover"), s.list("recover_errors"), func(d *disturbance) time.Duration { return d.to }, "the system has " + s["recover"] + " until %s uses %s again: %s, over by then"},
+		{s.duration("notice"), errorWords(s, "notice_errors"), func(d *disturbance) time.Duration { return d.from }, "the system has " + s["notice"] + " to notice that %s no longer reaches %s: %s"},
+		{s.duration("recover"), errorWords(s, "recover_errors"), func(d *disturbance) time.Duration { return d.to }, "the system has " + s["recover"] + " until %s uses %s again: %s, over by then"},
 	}
 	for _, rule := range rules {
 		if len(rule.errors) > 0 && !slices.Contains(rule.errors, errorWord(c.err)) {
@@ -235,6 +235,15 @@ func errorWord(err string) string {
 		return ""
 	}
 	return stable(strings.Trim(f[0], ":;,.()"))
+}
+
+// errorWords are the words of a setting as errorWord gives them.
+func errorWords(s settings, k string) []string {
+	out := s.list(k)
+	for i := range out {
+		out[i] = errorWord(out[i])
+	}
+	return out
 }
 
 // how says in which way the operation ended.
