@@ -54,6 +54,7 @@ const (
 var registry = map[string]func() Dissector{
 	NameRESP:         newRESP,
 	NameCassandra:    newCassandra,
+	NameThrift:       newThrift,
 	NameCQL:          newCQL,
 	NameText:         func() Dissector { return newText() },
 	NameHTTP:         newHTTP,
