@@ -11,6 +11,7 @@ import (
 const (
 	httpHeader  = 32 << 10 // longest header believed
 	httpKeep    = 64 << 10 // a longer message is emitted in two units
+	httpStart   = 16       // first bytes that tell whether a message starts
 	httpLine    = 64       // longest line with the size of a chunk
 	httpQuery   = 16       // parameters shown
 	httpValue   = 256      // longest value shown
@@ -104,8 +105,11 @@ func (h *http1) take(dir int, b []byte, emit func(Unit)) int {
 	switch {
 	case done:
 		h.end(dir, emit)
-	case d.mode == httpLost: // no message: what was read is looked through
+	case d.mode == httpLost: // no message: what was read last is looked through
 		again := d.buf
+		if len(again) > httpStart {
+			again = nil
+		}
 		d.n, d.buf = d.n-len(again), nil
 		if d.typ != "" || d.split { // its header was good
 			h.end(dir, emit)
@@ -144,7 +148,7 @@ func (h *http1) header(dir int, b []byte) (k int, done bool) {
 
 // httpPlausible reports whether a message can start with b.
 func httpPlausible(b []byte) bool {
-	if len(b) > 16 { // decided before
+	if len(b) > httpStart { // decided before
 		return true
 	}
 	if httpPrefix(b, "HTTP/1.") {
@@ -377,10 +381,10 @@ func (h *http1) search(dir int, b []byte, emit func(Unit)) int {
 			d.n, d.buf = n, found
 			return i + 1
 		}
-		if d.n-len(d.buf) == httpKeep {
-			emit(Unit{Dir: dir, Offset: d.start, Bytes: httpKeep, Type: model.TypeUnknown})
-			d.start += httpKeep
-			d.n -= httpKeep
+		if k := d.n - len(d.buf); k >= httpKeep {
+			emit(Unit{Dir: dir, Offset: d.start, Bytes: k, Type: model.TypeUnknown})
+			d.start += uint64(k)
+			d.n -= k
 		}
 	}
 	return len(b)

@@ -1,0 +1,58 @@
+package classify
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestHTTPTypes(t *testing.T) {
+	long := strings.Repeat("0123456789", 9000)
+	for _, c := range []struct {
+		name  string
+		turns []turn
+		want  []string
+	}{
+		{"length", []turn{{0, "GET /jmx?qry=a HTTP/1.1\r\nHost: n1\r\n\r\n"}, {1, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nGET /HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"}},
+			[]string{"> http GET /jmx 37", "< http reply 200 43", "< http reply 404 45"}},
+		{"chunks", []turn{{0, "PUT /webhdfs/v1/a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5;x=y\r\nabcde\r\n0\r\nT: v\r\n\r\nGET / HTTP/1.1\r\n\r\n"}, {1, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"}},
+			[]string{"> http PUT /webhdfs 83", "> http GET / 18", "< http reply 100 25", "< http reply 201 57"}},
+		{"to the end of the connection", []turn{{0, "GET /123 HTTP/1.0\n\n"}, {1, "HTTP/1.0 200 OK\r\n\r\nabc"}, {1, "HTTP/1.1 200"}},
+			[]string{"> http GET /... 19", "< http reply 200 34"}},
+		{"no body", []turn{{0, "HEAD /a HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\n\r\n"}, {1, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nHTTP/1.1 304 N\r\n\r\n"}},
+			[]string{"> http HEAD /a 20", "> http GET /b 19", "< http reply 200 38", "< http reply 304 18"}},
+		{"long", []turn{{0, "GET /a HTTP/1.1\r\n\r\n"}, {1, "HTTP/1.1 200 OK\r\nContent-Length: 90000\r\n\r\n" + long}},
+			[]string{"> http GET /a 19", "< http reply 200 65536", "< http reply 200 end 24506"}},
+		{"tunnel", []turn{{0, "CONNECT a:1 HTTP/1.1\r\n\r\n"}, {1, "HTTP/1.1 200 OK\r\n\r\nxyz"}, {0, "\x00\x01"}},
+			[]string{"> http CONNECT /... 24", "< http reply 200 19", "> http tunnel 2", "< http tunnel 3"}},
+		{"not this protocol", []turn{{0, "\x00\x01\x02GET /"}, {1, "HTTQ/1.1 200 OK\r\n\r\n"}}, []string{"> unknown 8", "< unknown 19"}},
+		{"behind other bytes", []turn{{0, "rest\r\nGET /a HTTP/1.1\r\n\r\n"}, {1, "xHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"}},
+			[]string{"> unknown 6", "> http GET /a 19", "< unknown 1", "< http reply 200 38"}},
+		{"a chunk that is none", []turn{{1, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"}},
+			[]string{"< http reply 200 47", "< unknown 4", "< http reply 200 38"}},
+		{"a header without an end", []turn{{0, "GET /" + long}, {0, "GET /b HTTP/1.1\r\n\r\n"}}, []string{"> unknown 65536", "> unknown 24469", "> http GET /b 19"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var got []string
+			for _, u := range play(newHTTP(), c.turns) {
+				got = append(got, types([]Unit{u})[0]+fmt.Sprintf(" %d", u.Bytes))
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	us := play(newHTTP(), []turn{{0, "GET /getJournal?jid=ns&segmentTxId=19 HTTP/1.1\r\nHost: n3:8480\r\n\r\n"}, {1, "HTTP/1.1 200 OK\r\nContent-Type: a/b\r\nContent-Length: 1\r\n\r\nx"}})
+	for name, v := range map[string]string{"query.jid": "ns", "query.segmentTxId": "19", "host": "n3:8480", "path": "/getJournal", "method": "GET"} {
+		if got := field(us[0], name); got != v {
+			t.Errorf("field %s is %q, want %q", name, got, v)
+		}
+	}
+	for name, v := range map[string]string{"code": "200", "length": "1", "type": "a/b", "request": "GET /getJournal"} {
+		if got := field(us[1], name); got != v {
+			t.Errorf("field %s is %q, want %q", name, got, v)
+		}
+	}
+}
