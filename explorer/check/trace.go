@@ -3,6 +3,7 @@ package check
 import (
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -203,3 +204,37 @@ func traceSignature(line string, context []string, own []string) (sig string, t 
 	}
 	return stableLine(line), t
 }
+
+var (
+	goRoutine = regexp.MustCompile(`^goroutine \d+ .*\[.+\]:$|^created by |^\[signal |^exit status \d+$|^panic: |^\t?panic\(`)
+	throwable = regexp.MustCompile(`^(?:[\w$]+\.)+[\w$]*(?:Exception|Error|Throwable)\b`)
+	chained   = regexp.MustCompile(`^(?:During handling of the above exception|The above exception was the direct cause)`)
+)
+
+// Continues says whether a line belongs to those before it (a log line and what
+// continues it so far) as a part of a stack trace: frames and causes of Java,
+// whatever follows a Go panic up to the end of its traces, and a Python
+// traceback up to its last exception. What is indented belongs to the line
+// before in all of them.
+func Continues(before []string, line string) bool {
+	if len(before) == 0 {
+		return false
+	}
+	last := before[len(before)-1]
+	switch {
+	case strings.HasPrefix(line, "\t"), strings.HasPrefix(line, "  "), strings.HasPrefix(line, "Caused by:"), strings.HasPrefix(line, "Suppressed:"):
+		return true
+	case goPanic.MatchString(before[0]):
+		return line == "" || goRoutine.MatchString(line) || goFrame.MatchString(line)
+	case slices.ContainsFunc(before, isTraceback):
+		// The exception ends the traceback, unless another follows it.
+		inFrames := strings.HasPrefix(last, " ") || isTraceback(last)
+		return isTraceback(line) || inFrames && pyError.MatchString(line) ||
+			(line == "" || chained.MatchString(line)) && (last == "" || pyError.MatchString(last) || chained.MatchString(last))
+	case isTraceback(line):
+		return len(before) == 1
+	}
+	return throwable.MatchString(line) && len(before) == 1
+}
+
+func isTraceback(line string) bool { return strings.HasPrefix(line, "Traceback (most recent call") }

@@ -84,3 +84,42 @@ func TestPrintedAndWritten(t *testing.T) {
 		t.Errorf("got %+v", v)
 	}
 }
+
+// TestTracesContinue: each line of a real trace belongs to it, and what is
+// logged next does not.
+func TestTracesContinue(t *testing.T) {
+	files, _ := filepath.Glob("testdata/traces/*.txt")
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimRight(string(b), "\n"), "\n")[1:]
+		for i := 1; i < len(lines); i++ {
+			if !Continues(lines[:i], lines[i]) {
+				t.Errorf("%s: %q does not continue the trace", f, lines[i])
+			}
+		}
+		for _, next := range []string{"2026-11-21 20:35:11,123 INFO Server: next", "INFO  [main] next", "server: panicked before"} {
+			if Continues(lines, next) {
+				t.Errorf("%s: %q continues the trace", f, next)
+			}
+		}
+	}
+	head := "2026-11-21 20:35:11,123 ERROR [main] - failed"
+	for _, c := range []struct {
+		before []string
+		line   string
+		want   bool
+	}{
+		{nil, "\tat a.b.c(D.java:1)", false},
+		{[]string{head}, "java.lang.NullPointerException: null", true},
+		{[]string{head, "java.io.IOException: x", "\tat a.b.c(D.java:1)"}, "java.io.IOException: another", false},
+		{[]string{head}, "Traceback (most recent call last):", true},
+		{[]string{head}, "", false}, {[]string{head}, "goroutine 1 [running]:", false},
+	} {
+		if got := Continues(c.before, c.line); got != c.want {
+			t.Errorf("%q after %q: %v", c.line, c.before, got)
+		}
+	}
+}
