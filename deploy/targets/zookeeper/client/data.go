@@ -179,11 +179,12 @@ func readSynced(ctx context.Context, s *session) {
 	}
 }
 
-// readConfig reads the configuration node from one server.
+// readConfig reads the configuration node from one server: when a watch says
+// that it changed, and now and then.
 func readConfig(ctx context.Context, s *session) {
-	for s.pause(ctx, 200*time.Millisecond) {
+	for s.ready(ctx) {
 		op := s.begin("read", "config", "")
-		_, st, err := s.conn.Get(configPath)
+		_, st, events, err := s.conn.GetW(configPath)
 		switch {
 		case errors.Is(err, zk.ErrNoNode):
 			op.Value, err = "-1", nil
@@ -191,7 +192,21 @@ func readConfig(ctx context.Context, s *session) {
 			op.Value = strconv.Itoa(int(st.Version))
 		}
 		s.end(op, err, false)
+		if !wait(ctx, events, 200*time.Millisecond) {
+			return
+		}
 	}
+}
+
+// wait returns at an event of a watch, or after a while; false: it is over.
+func wait(ctx context.Context, events <-chan zk.Event, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-events: // nil where there is no watch
+	case <-time.After(d):
+	}
+	return true
 }
 
 // pause waits, then until the session is served; false: it is over.

@@ -109,26 +109,23 @@ func (k *contender) turn(ctx context.Context) {
 	}
 	mine := op.Value
 	for {
-		if !k.s.pause(ctx, 150*time.Millisecond) {
+		if !k.s.ready(ctx) {
 			return
 		}
-		list, err := k.queue()
-		if err != nil {
-			if k.lost.Load() && errors.Is(err, zk.ErrSessionExpired) {
-				k.renew(mine)
-				return
-			}
-			continue
+		list, events, err := k.queue()
+		switch {
+		case err != nil && k.lost.Load() && errors.Is(err, zk.ErrSessionExpired):
+			k.renew(mine)
+			return
+		case err == nil && !slices.Contains(list, mine) && k.lost.Load(): // expired
+			k.renew(mine)
+			return
 		}
-		if !slices.Contains(list, mine) { // expired, or the server is behind
-			if k.lost.Load() {
-				k.renew(mine)
-				return
-			}
-			continue
-		}
-		if slices.Min(list) == mine {
+		if err == nil && len(list) > 0 && slices.Min(list) == mine {
 			break
+		}
+		if !wait(ctx, events, 150*time.Millisecond) {
+			return
 		}
 	}
 	k.holds.Lock()
@@ -140,26 +137,26 @@ func (k *contender) turn(ctx context.Context) {
 	k.held = mine
 	k.out.add(model.Operation{Process: lockProcesses + k.id, Type: model.OpOK, F: "acquire", Key: "lock", Value: mine, Node: k.s.server()})
 	k.holds.Unlock()
-	for until := time.Now().Add(k.hold); time.Now().Before(until) && ctx.Err() == nil; {
-		select {
-		case <-ctx.Done():
-		case <-time.After(150 * time.Millisecond):
+	var events <-chan zk.Event
+	for until := time.Now().Add(k.hold); time.Now().Before(until); {
+		if !wait(ctx, events, min(150*time.Millisecond, time.Until(until))) {
+			break
 		}
 		if k.s.conn.State() == zk.StateHasSession {
-			_, _ = k.queue()
+			_, events, _ = k.queue()
 		}
 	}
 	k.giveBack(mine)
 }
 
-// queue lists the queue as the server of the session has it.
-func (k *contender) queue() ([]string, error) {
-	list, _, err := k.s.conn.Children(lockPath)
+// queue lists the queue as the server of the session has it, and watches it.
+func (k *contender) queue() ([]string, <-chan zk.Event, error) {
+	list, _, events, err := k.s.conn.ChildrenW(lockPath)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	k.out.add(status("status", k.s.process, k.s.server(), list))
-	return list, nil
+	return list, events, nil
 }
 
 // status is a queue as the history has it.
