@@ -43,9 +43,29 @@ func LoadFrom(builtin fs.FS, nameOrPath string) (*model.Target, string, error) {
 		return nil, "", err
 	}
 	if err := choose(t, release); err != nil {
+		if others := withRelease(builtin, t, release); len(others) > 0 {
+			err = fmt.Errorf("%w; target %s runs %s %s", err, strings.Join(others, ", "), t.Software.Product, release)
+		}
 		return nil, "", err
 	}
 	return t, dir, nil
+}
+
+// withRelease lists the other built-in targets that run this release of the
+// target's product.
+func withRelease(builtin fs.FS, t *model.Target, release string) []string {
+	var out []string
+	for _, name := range Builtin(builtin) {
+		b, err := fs.ReadFile(builtin, path.Join(name, FileName))
+		if err != nil || t.Software == nil || name == t.Name {
+			continue
+		}
+		o, err := Parse(name, b)
+		if err == nil && o.Software != nil && o.Software.Product == t.Software.Product && slices.Contains(o.Software.Versions, release) {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // splitRelease cuts "@release" off a name. A path that exists is a path,

@@ -131,7 +131,8 @@ func TestMistakesOfLargeSystemsAreNamed(t *testing.T) {
 
 func TestLoadChoosesTheRelease(t *testing.T) {
 	t.Setenv("NETSPLIT_CACHE", t.TempDir())
-	fs := fstest.MapFS{"large/target.yaml": {Data: []byte(large)}, "small/target.yaml": {Data: []byte(small)}}
+	older := strings.NewReplacer("name: large", "name: older", "default: 3.3.0", "default: 2.7.1", "2.10.0, 3.3.0]", "2.7.1]").Replace(large)
+	fs := fstest.MapFS{"large/target.yaml": {Data: []byte(large)}, "small/target.yaml": {Data: []byte(small)}, "older/target.yaml": {Data: []byte(older)}}
 	file := filepath.Join(t.TempDir(), "with@sign", FileName)
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		t.Fatal(err)
@@ -149,8 +150,9 @@ func TestLoadChoosesTheRelease(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"large@3.3.1": `target large has no release "3.3.1" (did you mean "3.3.0"?): it has 2.10.0, 3.3.0`,
+		"large@2.7.1": `target large has no release "2.7.1": it has 2.10.0, 3.3.0; target older runs hadoop 2.7.1`,
 		"small@1":     `target small has no releases to choose from`,
-		"lrge@3.3.0":  `no target "lrge": it is neither a built-in target (large, small) nor a file that exists (did you mean "large"?)`,
+		"lrge@3.3.0":  `no target "lrge": it is neither a built-in target (large, older, small) nor a file that exists (did you mean "large"?)`,
 		"@3.3.0":      `no target ""`,
 	} {
 		if _, _, err := LoadFrom(fs, name); err == nil || !strings.Contains(err.Error(), want) {

@@ -137,14 +137,15 @@ func releasesOf(name string, all bool) ([]artifacts.Release, error) {
 	t, dir, err := target.Load(name)
 	if err != nil {
 		product, release, _ := strings.Cut(name, "@")
-		if !slices.Contains(artifacts.Products(), product) || slices.Contains(target.Builtin(targets.FS), product) {
+		has := artifacts.Releases(product)
+		if len(has) == 0 || slices.Contains(target.Builtin(targets.FS), product) && !slices.Contains(has, release) {
 			return nil, err
 		}
 		versions := []string{release}
 		if all {
-			versions = artifacts.Releases(product)
+			versions = has
 		} else if release == "" {
-			return nil, usage("name a release, as %s@%s: there are %s", product, artifacts.Releases(product)[0], strings.Join(artifacts.Releases(product), ", "))
+			return nil, usage("name a release, as %s@%s: there are %s", product, has[0], strings.Join(has, ", "))
 		}
 		var out []artifacts.Release
 		for _, v := range versions {
