@@ -44,7 +44,13 @@ func get(ctx context.Context, r Release, p *printer) (Set, error) {
 			return Set{}, fmt.Errorf("get %s: %w", r, explain(err, root))
 		}
 	}
-	return Find(r)
+	s, err := Find(r)
+	if err == nil && r.JavaHome != "" {
+		if _, err := runMajor(ctx, s.Java); err != nil {
+			return Set{}, fmt.Errorf("%s was fetched and %s %w: it is made for another kind of machine; install a Java %s and set JAVA_HOME to it", r, s.Java, err, r.Version)
+		}
+	}
+	return s, err
 }
 
 // Pin fetches a release afresh and returns the lock of what came, in the form
