@@ -38,7 +38,7 @@ var (
 // hadoopRPC reads Hadoop's RPC, version 9 (2.x and 3.x): the greeting "hrpc",
 // then messages of a 4-byte length, a header and a body. Types:
 //
-//	rpc greeting, rpc context, rpc ping, rpc sasl STATE, rpc sasl error
+//	rpc greeting, rpc context, rpc keepalive, rpc sasl STATE, rpc sasl error
 //	rpc METHOD, rpc METHOD reply, rpc METHOD error
 //	rpc reply unmatched, rpc error unmatched    the request was not seen
 //
@@ -201,7 +201,7 @@ func (h *hadoopRPC) request(header, body []byte) Unit {
 	call := int32(protowire.DecodeZigZag(m.num(3)))
 	switch call {
 	case hrpcCallPing:
-		return Unit{Type: "rpc ping"}
+		return Unit{Type: "rpc keepalive"}
 	case hrpcCallContext:
 		ctx, _, ok := pbDelimited(body)
 		return Unit{Type: "rpc context", Fields: pbFieldsOf(hrpcContext.decode(ctx, !ok))}

@@ -86,7 +86,7 @@ func TestHadoopRPCTypes(t *testing.T) {
 		{"the opener was not seen", []turn{{1, rpcCall(6, clientProtocol, "mkdirs", pb{})}, {0, rpcReply(6, pb{})}},
 			[]string{"< rpc mkdirs", "> rpc mkdirs reply"}},
 		{"ping", []turn{{0, greeting + framedRPC(delimited(pb{1, 2, 2, 0, 3, zig(-4), 4, clientID}))}},
-			[]string{"> rpc greeting", "> rpc ping"}},
+			[]string{"> rpc greeting", "> rpc keepalive"}},
 		{"negotiation", []turn{{0, "hrpc\x09\x00\xdf" + framedRPC(delimited(pb{1, 2, 2, 0, 3, zig(-33), 4, "", 5, zig(-1)}, pb{2, 1}))},
 			{1, framedRPC(delimited(pb{1, int(sasl), 2, 0, 3, 9, 7, ""}, pb{2, 1, 4, pb{1, "TOKEN"}})) + framedRPC(delimited(pb{1, int(sasl), 2, 2, 3, 9, 4, "javax.security.sasl.SaslException", 7, ""}))}},
 			[]string{"> rpc greeting", "> rpc sasl NEGOTIATE", "< rpc sasl NEGOTIATE", "< rpc sasl error"}},

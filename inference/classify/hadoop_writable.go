@@ -182,6 +182,13 @@ func (w *writable) instance(name string) (fields []model.Field, ok bool) {
 			return nil, false
 		}
 		return []model.Field{{Name: "jvm", Value: jvm}}, true
+	case "AMFeedback": // 3.x answers statusUpdate with it
+		found := w.uint8() != 0
+		w.uint8() // preemption
+		if w.bad {
+			return nil, false
+		}
+		return []model.Field{{Name: "found", Value: strconv.FormatBool(found)}}, true
 	case "JvmTask":
 		return w.jvmTask(), false
 	case "ObjectWritable$NullInstance":
@@ -250,11 +257,14 @@ func (w *writable) taskStatus() []model.Field {
 	if w.bad {
 		return nil
 	}
-	return []model.Field{
+	out := []model.Field{
 		{Name: "status.task", Value: id},
 		{Name: "status.progress", Value: strconv.FormatFloat(float64(progress), 'g', 4, 32)},
 		{Name: "status.state", Value: pbString([]byte(state))},
-		{Name: "status.text", Value: pbString([]byte(said))},
 		{Name: "status.phase", Value: pbString([]byte(phase))},
 	}
+	if said != "" {
+		out = append(out, model.Field{Name: "status.text", Value: pbString([]byte(said))})
+	}
+	return out
 }

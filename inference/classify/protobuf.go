@@ -292,8 +292,11 @@ func pbFieldsOf(m pbMessage) []model.Field {
 // embedded messages behind it, until do returns false. cut says that more of
 // the field may be missing. brief leaves out what short forms say.
 func (m pbMessage) each(prefix string, depth int, brief bool, do func(path string, f *pbField, os []pbOcc, cut bool) bool) bool {
-	byField := slices.Clone(m.occs)
-	slices.SortStableFunc(byField, func(a, b pbOcc) int { return cmp.Compare(a.f.num, b.f.num) })
+	byField, order := m.occs, func(a, b pbOcc) int { return cmp.Compare(a.f.num, b.f.num) }
+	if !slices.IsSortedFunc(byField, order) {
+		byField = slices.Clone(m.occs)
+		slices.SortStableFunc(byField, order)
+	}
 	for i := 0; i < len(byField); {
 		f, j := byField[i].f, i+1
 		for j < len(byField) && byField[j].f == f {
