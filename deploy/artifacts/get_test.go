@@ -368,6 +368,33 @@ func TestACatalogueWithoutHashesGetsThem(t *testing.T) {
 	}
 }
 
+// A newer netsplit with another recipe or other hashes does not take the set of
+// the older one, which has the same name.
+func TestAnotherRecipeOrOtherHashesAreAnotherSet(t *testing.T) {
+	r, _, _ := fake(t, "ok")
+	s, err := Get(context.Background(), r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := readStamp(s.Lib)
+	if err != nil || st.holds(r, s.Lib) != nil {
+		t.Fatalf("%v, %v", err, st.holds(r, s.Lib))
+	}
+	other := r
+	other.recipe = "another"
+	if err := st.holds(other, s.Lib); err == nil || !strings.Contains(err.Error(), "describes another set now") {
+		t.Errorf("another recipe: %v", err)
+	}
+	other = r
+	other.lock = append(bytes.Clone(r.lock), strings.Repeat("0", 64)+"  b.jar\n"...)
+	if err := st.holds(other, s.Lib); err == nil || !strings.Contains(err.Error(), "verified against other hashes") {
+		t.Errorf("other hashes: %v", err)
+	}
+	if err := verify(other, s.Lib); err == nil || !strings.Contains(err.Error(), "missing: b.jar") {
+		t.Errorf("other hashes, all of them compared: %v", err)
+	}
+}
+
 func TestDebianReleasesNameThePackage(t *testing.T) {
 	t.Setenv("NETSPLIT_CACHE", t.TempDir())
 	dir := t.TempDir()
