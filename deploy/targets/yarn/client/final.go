@@ -24,6 +24,7 @@ func (c *client) final(ctx context.Context) {
 	c.runOne(ctx)
 	c.agree(ctx)
 	c.states(ctx)
+	c.roles(ctx)
 }
 
 // stopAll stops every application that is not over: one that can be neither
@@ -96,6 +97,19 @@ func (c *client) states(ctx context.Context) {
 				return unknown("unreadable", "%v", err)
 			}
 			return ok(a.State)
+		})
+	}
+}
+
+// roles tells what each ResourceManager is.
+func (c *client) roles(ctx context.Context) {
+	for _, rm := range c.rms {
+		c.h.do(model.Operation{F: "final-role", Key: rm, Node: model.NodeID(rm)}, func() outcome {
+			s, err := c.web.state(ctx, rm)
+			if err != nil {
+				return unknown("unreadable", "%v", err)
+			}
+			return ok(s)
 		})
 	}
 }

@@ -5,8 +5,9 @@
 // the ResourceManager or restart the cluster. "final" comes after recovery: it
 // stops what is left over, runs one more application and compares what
 // ResourceManager and NodeManagers say. Both print the operation history as
-// JSON lines (model.Operation). "containers" is a probe, "storage" a condition,
-// "archive" a step of the set-up; see the target files.
+// JSON lines (model.Operation). "containers" and "ask" are probes, "storage"
+// and "cluster" conditions, "archive" a step of the set-up; see the target
+// files.
 package main
 
 import (
@@ -63,7 +64,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 		f.StringVar(&s.dir, "dir", ".", "directory with conf/tool.opts")
 		f.StringVar(&s.netsplit, "netsplit", "netsplit", "netsplit program, for restarts of servers")
 		f.StringVar(&s.workload, "workload", "app", "app, nm-failover, rm-failover or start")
-		f.StringVar(&s.failover, "failover", "stop", "how the ResourceManager is failed over: stop, kill or admin")
+		f.StringVar(&s.failover, "failover", "stop", "how the active ResourceManager is failed over: stop or kill")
 		f.StringVar(&s.app, "app", "sleep", "application to run: sleep (SleepJob) or pi (ExampleDriver)")
 		f.IntVar(&s.maps, "maps", 2, "map tasks of an application")
 		f.DurationVar(&s.task, "task", 3*time.Second, "length of a map task of a sleep job")
@@ -98,7 +99,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 		}}),
 		flags(&cobra.Command{Use: "final", Short: "see that the cluster works and agrees after recovery", Args: cobra.NoArgs,
 			RunE: session("final", func(ctx context.Context, c *client) { c.final(ctx) })}),
-		containersCommand(out), storageCommand(out), archiveCommand(),
+		containersCommand(out), clusterCommand(out), askCommand(out), storageCommand(out), archiveCommand(),
 	)
 	root.SetArgs(args)
 	root.SetOut(os.Stderr)

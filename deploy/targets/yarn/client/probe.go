@@ -26,6 +26,9 @@ func containersCommand(out io.Writer) *cobra.Command {
 }
 
 func (w *web) listContainers(ctx context.Context, out io.Writer) error {
+	if s, err := w.state(ctx, w.rms[0]); err != nil || s != "ACTIVE" {
+		return err // a standby knows of none
+	}
 	rm := w.rms[0] + ":" + rmPort
 	apps, err := w.apps(ctx, w.rms[0])
 	if err != nil {
@@ -68,6 +71,64 @@ func (w *web) listContainers(ctx context.Context, out io.Writer) error {
 	slices.Sort(all)
 	_, err = fmt.Fprintf(out, "containers %d\n%s\n", len(all), strings.Join(all, "\n"))
 	return err
+}
+
+// clusterCommand prints the ResourceManager that is active and the nodes it has
+// as RUNNING: "active n1", "running n3 n4". Without exactly one that is
+// active, it says what each is.
+func clusterCommand(out io.Writer) *cobra.Command {
+	var rms []string
+	c := &cobra.Command{Use: "cluster", Short: "say which ResourceManager is active and which nodes it has", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			w := newWeb(rms)
+			var active []string
+			for _, rm := range rms {
+				s, err := w.state(cmd.Context(), rm)
+				if err != nil {
+					return err
+				}
+				if s == "ACTIVE" {
+					active = append(active, rm)
+				}
+			}
+			if len(active) != 1 {
+				_, err := fmt.Fprintf(out, "%d of %s are active\n", len(active), strings.Join(rms, ", "))
+				return err
+			}
+			nodes, err := w.nodes(cmd.Context(), active[0])
+			if err != nil {
+				return err
+			}
+			var running []string
+			for _, n := range nodes {
+				if n.State == "RUNNING" {
+					running = append(running, n.Host)
+				}
+			}
+			slices.Sort(running)
+			_, err = fmt.Fprintf(out, "active %s\nrunning %s\n", active[0], strings.Join(running, " "))
+			return err
+		}}
+	c.Flags().StringSliceVar(&rms, "rm", []string{"n1"}, "hosts with a ResourceManager")
+	return c
+}
+
+// askCommand prints what the ResourceManager on this host answers, if it is
+// the active one: a standby would send the question to the other.
+func askCommand(out io.Writer) *cobra.Command {
+	return &cobra.Command{Use: "ask PATH", Short: "ask the ResourceManager on this host, if it is active", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			w := newWeb([]string{"127.0.0.1"})
+			if s, err := w.state(cmd.Context(), w.rms[0]); err != nil || s != "ACTIVE" {
+				return err
+			}
+			var raw json.RawMessage
+			if err := w.get(cmd.Context(), w.rms[0]+":"+rmPort, args[0], &raw); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintf(out, "%s\n", raw)
+			return err
+		}}
 }
 
 // oneOrMore is a list that Jersey 1 writes as its element if it has only one.

@@ -330,24 +330,6 @@ func (c *client) rmFailover(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		if c.failover == "admin" {
-			id := "rm1"
-			if len(c.rms) > 1 && rm == c.rms[1] {
-				id = "rm2"
-			}
-			c.h.do(model.Operation{Process: adminProcess, F: "failover", Key: rm, Needs: []model.Need{via(c.self, []string{rm}, 1)}}, func() outcome {
-				t := c.start(ctx, "failover", nil, adminCLI, "-transitionToStandby", "--forcemanual", id)
-				<-t.done
-				switch {
-				case ctx.Err() != nil:
-					return unknown("interrupted", "the workload is over")
-				case t.err != nil:
-					return failed("refused", "%s", t.why())
-				}
-				return ok("")
-			})
-			return
-		}
 		if c.act(ctx, c.failover, "resourcemanager", rm) {
 			pause(ctx, 4*time.Second)
 			c.act(ctx, "start", "resourcemanager", rm)

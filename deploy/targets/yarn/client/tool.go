@@ -14,12 +14,11 @@ import (
 	"time"
 )
 
-// Classes of the commands that "yarn", "hadoop" and "yarn rmadmin" start.
+// Classes of the commands that "hadoop jar" and "yarn application" start.
 const (
 	sleepJob = "org.apache.hadoop.mapreduce.SleepJob"
 	examples = "org.apache.hadoop.examples.ExampleDriver"
 	appCLI   = "org.apache.hadoop.yarn.client.cli.ApplicationCLI"
-	adminCLI = "org.apache.hadoop.yarn.client.cli.RMAdminCLI"
 )
 
 // tool is a Hadoop command that runs.

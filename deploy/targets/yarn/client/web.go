@@ -67,20 +67,25 @@ var (
 	errNotFound = errors.New("not found")
 )
 
+// state is what a ResourceManager says of itself: ACTIVE, STANDBY, ….
+func (w *web) state(ctx context.Context, rm string) (string, error) {
+	var v struct {
+		ClusterInfo struct {
+			HAState string `json:"haState"`
+		} `json:"clusterInfo"`
+	}
+	err := w.get(ctx, rm+":"+rmPort, "/ws/v1/cluster/info", &v)
+	return v.ClusterInfo.HAState, err
+}
+
 // active returns the ResourceManager that says it is active.
 func (w *web) active(ctx context.Context) (string, error) {
 	var last error
 	for _, rm := range w.rms {
-		var info struct {
-			ClusterInfo struct {
-				HAState string `json:"haState"`
-			} `json:"clusterInfo"`
-		}
-		if err := w.get(ctx, rm+":"+rmPort, "/ws/v1/cluster/info", &info); err != nil {
+		s, err := w.state(ctx, rm)
+		if err != nil {
 			last = err
-			continue
-		}
-		if info.ClusterInfo.HAState == "ACTIVE" {
+		} else if s == "ACTIVE" {
 			return rm, nil
 		}
 	}
@@ -170,6 +175,10 @@ func (w *web) ask(ctx context.Context, method, url string, body []byte, v any) e
 	case resp.StatusCode/100 != 2:
 		return fmt.Errorf("%s answers %s: %.200s", url, resp.Status, strings.Join(strings.Fields(string(b)), " "))
 	case v == nil:
+		return nil
+	}
+	if raw, is := v.(*json.RawMessage); is {
+		*raw = b
 		return nil
 	}
 	return decode(b, v)
