@@ -63,6 +63,7 @@ var rooms = map[string]room{
 	"deploy/targets/cassandra/client":        {may: []string{"deploy/targets/cassandra/admin", "model"}, why: "a workload runs on a host and speaks JSON lines"},
 	"deploy/targets/cassandra-thrift/client": {may: []string{"deploy/targets/cassandra/admin", "model"}, why: "a workload runs on a host and speaks JSON lines"},
 	"deploy/targets/redis-sentinel/client":   {may: []string{"model"}, why: "a workload runs on a host and speaks JSON lines"},
+	"deploy/targets/yarn/client":             {may: []string{"model"}, why: "a workload runs on a host and speaks JSON lines"},
 	"deploy/targets/zookeeper/client":        {may: []string{"model"}, why: "a workload runs on a host and speaks JSON lines"},
 	"e2e/targets/gossip":                     {why: "a system under test knows nothing of netsplit"},
 	"cmd/netsplit":                           {may: []string{"*"}, why: "wiring"},
