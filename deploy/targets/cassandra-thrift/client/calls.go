@@ -181,6 +181,23 @@ func (c *client) versions(ctx context.Context) (map[string]any, error) {
 	return m, nil
 }
 
+// ring lists the nodes that own a range of a keyspace.
+func (c *client) ring(ctx context.Context, ks string) ([]string, error) {
+	r, err := c.call(ctx, "describe_ring", structure{{1, ks}}, invalid)
+	if err != nil {
+		return nil, err
+	}
+	list, _ := r.([]any)
+	var out []string
+	for _, e := range list {
+		tr, _ := e.(object)
+		for _, a := range tr.list(3) {
+			out = append(out, fmt.Sprint(a))
+		}
+	}
+	return out, nil
+}
+
 // families lists the column families of a keyspace.
 func (c *client) families(ctx context.Context, ks string) ([]string, error) {
 	const notFound = "not-found"

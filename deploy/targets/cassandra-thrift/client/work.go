@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -201,7 +202,14 @@ func (u *user) agree(ctx context.Context) bool {
 func (u *user) loop(ctx context.Context, rng *rand.Rand, acked *ackedKeys) {
 	tick := time.NewTicker(time.Duration(float64(time.Second) / u.rate))
 	defer tick.Stop()
+	left := admin.Left{From: u.enough}
 	for n := 0; ; n++ {
+		if !u.reach(ctx) {
+			return
+		}
+		if u.workload == "decommission" && left.Over(u.gone(ctx)) {
+			return
+		}
 		if !u.reach(ctx) {
 			return
 		}
@@ -219,6 +227,25 @@ func (u *user) loop(ctx context.Context, rng *rand.Rand, acked *ackedKeys) {
 		case <-tick.C:
 		}
 	}
+}
+
+// gone asks the coordinator whether the node that leaves owns no range any
+// more. This takes part in no history: it only says when to end.
+func (u *user) gone(ctx context.Context) bool {
+	if u.conn == nil {
+		return false
+	}
+	endpoints, err := u.conn.ring(ctx, keyspace)
+	if err != nil {
+		u.close()
+		return false
+	}
+	for _, n := range u.nodes {
+		if n.Name == u.leaver {
+			return !slices.Contains(endpoints, n.IP.String())
+		}
+	}
+	return true
 }
 
 func (u *user) insert(f, cf, key string) error {

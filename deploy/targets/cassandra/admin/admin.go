@@ -72,9 +72,11 @@ func (a *Admin) nameOf(endpoint string) string {
 	return endpoint
 }
 
-// Watch reports the ring as this node sees it once a second until the context
-// ends: "status".
-func (a *Admin) Watch(ctx context.Context) {
+// Watch reports the ring as this node sees it once a second: "status". It ends
+// with the context, or from the given moment on when this node no longer has
+// the leaver in its ring.
+func (a *Admin) Watch(ctx context.Context, leaver model.NodeID, from time.Time) {
+	left := Left{From: from}
 	for Pause(ctx, time.Second) {
 		octx, cancel := context.WithTimeout(ctx, 3*time.Second)
 		var r ring
@@ -88,7 +90,32 @@ func (a *Admin) Watch(ctx context.Context) {
 			op.Type, op.Value, op.Error = model.OpFail, "", "jolokia "+err.Error()
 		}
 		a.Out.Add(op)
+		if left.Over(err == nil && !strings.Contains(" "+op.Value, " "+string(leaver)+"=")) {
+			return
+		}
 	}
+}
+
+// linger is how long the work goes on behind a node that has left: what comes
+// back comes back then.
+const linger = 10 * time.Second
+
+// Left says when the work with a node that leaves is over: it is gone for a
+// while, and the work has lasted long enough.
+type Left struct {
+	From time.Time // not before
+	gone time.Time
+}
+
+// Over is told, from time to time, whether the node is gone now.
+func (l *Left) Over(gone bool) bool {
+	switch {
+	case !gone:
+		l.gone = time.Time{}
+	case l.gone.IsZero():
+		l.gone = time.Now()
+	}
+	return gone && time.Since(l.gone) >= linger && time.Now().After(l.From)
 }
 
 const (
@@ -96,7 +123,7 @@ const (
 
 	leaveAfter  = 5 * time.Second
 	leaveWithin = 4 * time.Second
-	leaveLimit  = 110 * time.Second
+	leaveLimit  = 100 * time.Second
 )
 
 // Leave takes this node out of the ring, at a moment that the seed chooses:

@@ -46,6 +46,8 @@ type common struct {
 	workload string
 	leaver   model.NodeID
 	dur      time.Duration
+	longer   time.Duration
+	enough   time.Time // when dur is over
 	seed     uint64
 	rate     float64
 	port     int
@@ -67,6 +69,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	f.StringVar(&c.workload, "workload", "data", "one of "+strings.Join(workloads, ", "))
 	f.StringVar((*string)(&c.leaver), "leaver", "n3", "the node that leaves in the workload decommission")
 	f.DurationVar(&c.dur, "for", 30*time.Second, "how long to run")
+	f.DurationVar(&c.longer, "longer", 80*time.Second, "how much longer to wait, in the workload decommission, until the node has left")
 	f.Uint64Var(&c.seed, "seed", 1, "seed of every random choice")
 	f.Float64Var(&c.rate, "rate", 2, "operations per second and node")
 	f.IntVar(&c.port, "port", 9042, "port of the native protocol")
@@ -90,9 +93,14 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 		c.out = admin.NewHistory(out, start)
 		return nil
 	}
-	mode := func(use, short string, do func(context.Context, *common) error) {
+	mode := func(use, short string, waits bool, do func(context.Context, *common) error) {
 		root.AddCommand(&cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, cancel := context.WithTimeout(cmd.Context(), c.dur)
+			c.enough = time.Now().Add(c.dur)
+			limit := c.dur
+			if waits && c.workload == "decommission" {
+				limit += c.longer
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), limit)
 			defer cancel()
 			go func() { // the work ends at --for, or with standard input
 				_, _ = io.Copy(io.Discard, in)
@@ -101,10 +109,10 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 			return do(ctx, &c)
 		}})
 	}
-	mode("work", "Use the cluster", workAll)
-	mode("node", "Report the ring as one node sees it, and take the node out of it", administrate)
-	mode("read", "Read everything back through every node", readAll)
-	mode("state", "Report what one node thinks when all is over", finalState)
+	mode("work", "Use the cluster", true, workAll)
+	mode("node", "Report the ring as one node sees it, and take the node out of it", true, administrate)
+	mode("read", "Read everything back through every node", false, readAll)
+	mode("state", "Report what one node thinks when all is over", false, finalState)
 	root.SetArgs(args)
 	root.SetOut(os.Stderr)
 	root.SetErr(os.Stderr)
@@ -141,7 +149,7 @@ func administrate(ctx context.Context, c *common) error {
 	if c.self == c.leaver {
 		wg.Go(func() { c.admin().Leave(ctx) })
 	}
-	c.admin().Watch(ctx)
+	c.admin().Watch(ctx, c.leaver, c.enough)
 	wg.Wait() // an operation that was begun gets its answer
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"sync"
 	"time"
 
@@ -38,6 +39,9 @@ func workAll(ctx context.Context, c *common) error {
 	acked := &ackedKeys{}
 	var wg sync.WaitGroup
 	for _, u := range users {
+		if c.workload == "decommission" && u.at.Name == c.leaver {
+			continue // nobody uses a node that is about to leave
+		}
 		rng := rand.New(rand.NewPCG(c.seed, uint64(u.id)))
 		wg.Go(func() { u.loop(ctx, rng, acked) })
 	}
@@ -55,7 +59,7 @@ const (
 // the nodes agree on the schema, go on. It tries until the context ends.
 func (u *user) prepare(ctx context.Context) bool {
 	for _, s := range []struct{ f, key, stmt string }{
-		{"create", keyspace, createKeyspace(keyspace, len(u.nodes))},
+		{"create", keyspace, createKeyspace(keyspace, u.factor())},
 		{"create-table", table, "CREATE TABLE IF NOT EXISTS " + table + " (key text PRIMARY KEY, value text)"},
 	} {
 		for {
@@ -72,6 +76,15 @@ func (u *user) prepare(ctx context.Context) bool {
 		}
 	}
 	return true
+}
+
+// factor is the replication factor. Where a node leaves, as many replicas as
+// before must remain possible: its data moves to the others.
+func (c *common) factor() int {
+	if c.workload == "decommission" {
+		return len(c.nodes) - 1
+	}
+	return len(c.nodes)
 }
 
 func createKeyspace(name string, rf int) string {
@@ -126,8 +139,12 @@ func (u *user) versions(ctx context.Context) ([]string, error) {
 func (u *user) loop(ctx context.Context, rng *rand.Rand, acked *ackedKeys) {
 	tick := time.NewTicker(time.Duration(float64(time.Second) / u.rate))
 	defer tick.Stop()
+	left := admin.Left{From: u.enough}
 	for n := 0; ; n++ {
 		if !u.reach(ctx) {
+			return
+		}
+		if u.workload == "decommission" && left.Over(u.gone(ctx)) {
 			return
 		}
 		switch {
@@ -144,6 +161,21 @@ func (u *user) loop(ctx context.Context, rng *rand.Rand, acked *ackedKeys) {
 		case <-tick.C:
 		}
 	}
+}
+
+// gone asks the coordinator whether the node that leaves is no peer any more.
+func (u *user) gone(ctx context.Context) bool {
+	it := u.sess.Query("SELECT peer FROM system.peers").Consistency(gocql.One).WithContext(ctx).Iter()
+	gone := true
+	var peer net.IP
+	for it.Scan(&peer) {
+		for _, n := range u.nodes {
+			if n.Name == u.leaver && n.IP.String() == peer.String() {
+				gone = false
+			}
+		}
+	}
+	return it.Close() == nil && gone
 }
 
 // replicas is how many nodes the coordinator of a quorum operation must
