@@ -49,11 +49,10 @@ type contender struct {
 	hold time.Duration
 	rng  *rand.Rand
 
-	s      *session
-	lost   atomic.Bool // the connection was lost since the node was created
-	holds  sync.Mutex  // guards held
-	held   string      // the node with which the lock is held
-	rounds int
+	s     *session
+	lost  atomic.Bool // the connection was lost since the node was created
+	holds sync.Mutex  // guards held
+	held  string      // the node with which the lock is held
 }
 
 func (k *contender) run(ctx context.Context) {
@@ -69,7 +68,6 @@ func (k *contender) run(ctx context.Context) {
 			}
 		}
 		k.turn(ctx)
-		k.rounds++
 	}
 	if k.s != nil {
 		k.release("end of the workload")
@@ -172,8 +170,8 @@ func status(f string, process int, at model.NodeID, list []string) model.Operati
 // giveBack ends the turn in one of three ways.
 func (k *contender) giveBack(mine string) {
 	k.release("given back")
-	switch (k.rounds + k.rng.IntN(2)) % 3 {
-	case 0:
+	switch k.rng.IntN(4) {
+	default:
 		op := k.s.begin("leave", mine, "delete")
 		err := k.s.conn.Delete(lockPath+"/"+mine, -1)
 		if errors.Is(err, zk.ErrNoNode) {
@@ -183,9 +181,9 @@ func (k *contender) giveBack(mine string) {
 		if err != nil {
 			k.renew(mine)
 		}
-	case 1:
+	case 2:
 		k.renew(mine)
-	default:
+	case 3:
 		k.s.abandon()
 		k.s.conn.Close()
 		k.s = nil
