@@ -13,10 +13,6 @@ import (
 	"netsplit/model"
 )
 
-// agreeLimit is how long ResourceManager and NodeManagers may take to say the
-// same of containers: a master that has finished stays for 5 s.
-const agreeLimit = 12 * time.Second
-
 // final stops what is left over, runs one more application, and compares what
 // the active ResourceManager and the NodeManagers say.
 func (c *client) final(ctx context.Context) {
@@ -47,7 +43,7 @@ func (c *client) stopAll(ctx context.Context) {
 			if err := c.web.kill(ctx, rm, a.ID); err != nil {
 				return failed("refused", "%v", err)
 			}
-			wait, cancel := context.WithTimeout(ctx, stopLimit)
+			wait, cancel := context.WithTimeout(ctx, c.limits.stop)
 			defer cancel()
 			now, over := c.watch(wait, a.ID, app.over)
 			switch {
@@ -56,7 +52,7 @@ func (c *client) stopAll(ctx context.Context) {
 			case ctx.Err() != nil:
 				return unknown("interrupted", "the time is over")
 			}
-			return failed("not-stopped", "%s after the request it is %s", stopLimit, now.State)
+			return failed("not-stopped", "%s after the request it is %s", c.limits.stop, now.State)
 		})
 	}
 }
@@ -132,7 +128,7 @@ func (c *client) agree(ctx context.Context) {
 		}
 		needs := []model.Need{via(c.self, []string{rm}, 1), via(c.self, []string{n.Host}, 1), via(rm, []string{n.Host}, 1)}
 		c.h.do(model.Operation{F: "final-agree", Key: n.Host, Node: model.NodeID(rm), Needs: needs}, func() outcome {
-			wait, cancel := context.WithTimeout(ctx, agreeLimit)
+			wait, cancel := context.WithTimeout(ctx, c.limits.agree)
 			defer cancel()
 			said := "nothing was read"
 			for {
@@ -143,7 +139,7 @@ func (c *client) agree(ctx context.Context) {
 				case err == nil:
 					said = d
 				}
-				pause(wait, pollEvery)
+				pause(wait, c.limits.poll)
 				if ctx.Err() != nil {
 					return unknown("interrupted", "the time is over: %s", said)
 				}

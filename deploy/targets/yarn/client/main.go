@@ -84,7 +84,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 				_, _ = io.Copy(io.Discard, in)
 				cancel()
 			}()
-			c := &client{settings: s, h: h, web: newWeb(s.rms)}
+			c := &client{settings: s, h: h, web: newWeb(s.rms), limits: usual()}
 			f(ctx, c)
 			return h.err()
 		}

@@ -20,6 +20,8 @@ type client struct {
 	h   *history
 	web *web
 
+	limits limits
+
 	mu      sync.Mutex
 	misled  map[string]bool // applications whose diagnostics named a wrong cause
 	started int             // applications launched
@@ -40,13 +42,19 @@ const (
 	watchProcess = 2
 )
 
-const (
-	pollEvery   = 500 * time.Millisecond
-	stopLimit   = 15 * time.Second // for an application to end that was told to
-	launchLimit = 25 * time.Second // for an application to have containers
-	// lastStop is how much time must be left to launch and stop another one.
-	lastStop = 14 * time.Second
-)
+// limits are how long things may take.
+type limits struct {
+	poll   time.Duration // between two questions
+	stop   time.Duration // for an application to end that was told to
+	launch time.Duration // for an application to have containers
+	agree  time.Duration // for both sides to say the same: a master that has finished stays for 5 s
+	last   time.Duration // to launch and stop another application: what must be left of the workload
+	admin  time.Duration // between stop and start of a server
+}
+
+func usual() limits {
+	return limits{poll: 500 * time.Millisecond, stop: 15 * time.Second, launch: 25 * time.Second, agree: 12 * time.Second, last: 14 * time.Second, admin: 2 * time.Second}
+}
 
 // reach is what every use of the cluster needs: the client a ResourceManager,
 // and HDFS where files are on it.
@@ -186,7 +194,7 @@ func (c *client) watch(ctx context.Context, id string, wanted func(app) bool) (a
 		select {
 		case <-ctx.Done():
 			return a, false
-		case <-time.After(pollEvery):
+		case <-time.After(c.limits.poll):
 		}
 	}
 }
@@ -228,7 +236,7 @@ func (c *client) misleading(ctx context.Context, a app) {
 
 // busy waits until the application has a task running.
 func (c *client) busy(ctx context.Context, id string) bool {
-	ctx, cancel := context.WithTimeout(ctx, launchLimit)
+	ctx, cancel := context.WithTimeout(ctx, c.limits.launch)
 	defer cancel()
 	a, _ := c.watch(ctx, id, func(a app) bool { return a.over() || a.State == "RUNNING" && a.Containers > 1 })
 	return a.State == "RUNNING"
@@ -245,7 +253,7 @@ func (c *client) stop(ctx context.Context, j *job, id string) {
 		if t.err != nil {
 			return failed("refused", "%s", t.why())
 		}
-		wait, cancel := context.WithTimeout(ctx, stopLimit)
+		wait, cancel := context.WithTimeout(ctx, c.limits.stop)
 		defer cancel()
 		a, over := c.watch(wait, id, app.over)
 		switch {
@@ -254,7 +262,7 @@ func (c *client) stop(ctx context.Context, j *job, id string) {
 		case ctx.Err() != nil:
 			return unknown("interrupted", "the workload is over")
 		}
-		return failed("not-stopped", "%s after the command is %s", stopLimit, a.State)
+		return failed("not-stopped", "%s after the command is %s", c.limits.stop, a.State)
 	})
 }
 
@@ -268,7 +276,7 @@ func (c *client) applications(ctx context.Context) {
 }
 
 func (c *client) launchAndStop(ctx context.Context) {
-	if end, has := ctx.Deadline(); ctx.Err() != nil || has && time.Until(end) < lastStop {
+	if end, has := ctx.Deadline(); ctx.Err() != nil || has && time.Until(end) < c.limits.last {
 		return
 	}
 	j, id := c.submit(ctx, time.Minute)
@@ -318,7 +326,7 @@ func (c *client) restart(ctx context.Context, process, host string) {
 	if !c.act(ctx, "stop", process, host) {
 		return
 	}
-	pause(ctx, 2*time.Second)
+	pause(ctx, c.limits.admin)
 	c.act(ctx, "start", process, host)
 }
 
@@ -331,7 +339,7 @@ func (c *client) rmFailover(ctx context.Context) {
 			return
 		}
 		if c.act(ctx, c.failover, "resourcemanager", rm) {
-			pause(ctx, 4*time.Second)
+			pause(ctx, 2*c.limits.admin)
 			c.act(ctx, "start", "resourcemanager", rm)
 		}
 	})
@@ -380,7 +388,7 @@ func (c *client) registered(ctx context.Context, nm string, limit time.Duration)
 				}
 			}
 		}
-		pause(ctx, pollEvery)
+		pause(ctx, c.limits.poll)
 	}
 	return false
 }
