@@ -13,9 +13,9 @@ import (
 	"netsplit/model"
 )
 
-// binarySteps reads a conversation: a byte for the direction (0, 1) or, where
+// hadoopSteps reads a conversation: a byte for the direction (0, 1) or, where
 // it is above, for a gap, then two bytes of length, then so many bytes.
-func binarySteps(in []byte) []step {
+func hadoopSteps(in []byte) []step {
 	var out []step
 	dir := 0
 	for len(in) >= 3 {
@@ -43,7 +43,7 @@ func binarySteps(in []byte) []step {
 	return out
 }
 
-func checkSteps(t *testing.T, name string, ss []step, seed int64) {
+func checkHadoop(t *testing.T, name string, ss []step, seed int64) {
 	t.Helper()
 	fresh := func() Dissector {
 		d, err := New(model.Protocol{Dissector: name})
@@ -96,22 +96,22 @@ func hadoopSeeds(f *testing.F) {
 
 func FuzzHadoopRPC(f *testing.F) {
 	hadoopSeeds(f)
-	f.Fuzz(func(t *testing.T, in []byte, seed int64) { checkSteps(t, NameHadoopRPC, binarySteps(in), seed) })
+	f.Fuzz(func(t *testing.T, in []byte, seed int64) { checkHadoop(t, NameHadoopRPC, hadoopSteps(in), seed) })
 }
 
 func FuzzHDFSData(f *testing.F) {
 	hadoopSeeds(f)
-	f.Fuzz(func(t *testing.T, in []byte, seed int64) { checkSteps(t, NameHDFSData, binarySteps(in), seed) })
+	f.Fuzz(func(t *testing.T, in []byte, seed int64) { checkHadoop(t, NameHDFSData, hadoopSteps(in), seed) })
 }
 
 func FuzzHTTP(f *testing.F) {
 	hadoopSeeds(f)
 	f.Add([]byte("\x00\x00\x12GET /a HTTP/1.1\r\n\r\n\x01\x00\x60HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\nHTTP/1.1 404 N\r\nContent-Length: 1\r\n\r\nx"), int64(1))
-	f.Fuzz(func(t *testing.T, in []byte, seed int64) { checkSteps(t, NameHTTP, binarySteps(in), seed) })
+	f.Fuzz(func(t *testing.T, in []byte, seed int64) { checkHadoop(t, NameHTTP, hadoopSteps(in), seed) })
 }
 
 func FuzzSniffing(f *testing.F) {
 	hadoopSeeds(f)
 	f.Add([]byte("\x00\x00\x03hrp\x01\x00\x02ab\x00\x00\x02c\x09"), int64(1))
-	f.Fuzz(func(t *testing.T, in []byte, seed int64) { checkSteps(t, NameFallback, binarySteps(in), seed) })
+	f.Fuzz(func(t *testing.T, in []byte, seed int64) { checkHadoop(t, NameFallback, hadoopSteps(in), seed) })
 }

@@ -85,6 +85,8 @@ func TestHadoopRPCTypes(t *testing.T) {
 			[]string{"< rpc reply unmatched", "> rpc mkdirs", "< rpc mkdirs reply"}},
 		{"the opener was not seen", []turn{{1, rpcCall(6, clientProtocol, "mkdirs", pb{})}, {0, rpcReply(6, pb{})}},
 			[]string{"< rpc mkdirs", "> rpc mkdirs reply"}},
+		{"an answer comes once", []turn{{0, rpcCall(6, clientProtocol, "mkdirs", pb{})}, {1, rpcReply(6, pb{}) + rpcReply(6, pb{})}},
+			[]string{"> rpc mkdirs", "< rpc mkdirs reply", "< rpc reply unmatched"}},
 		{"ping", []turn{{0, greeting + framedRPC(delimited(pb{1, 2, 2, 0, 3, zig(-4), 4, clientID}))}},
 			[]string{"> rpc greeting", "> rpc keepalive"}},
 		{"negotiation", []turn{{0, "hrpc\x09\x00\xdf" + framedRPC(delimited(pb{1, 2, 2, 0, 3, zig(-33), 4, "", 5, zig(-1)}, pb{2, 1}))},
