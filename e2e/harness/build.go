@@ -31,7 +31,8 @@ func run(m *testing.M) int {
 			return 1
 		}
 		for out, pkg := range map[string]string{"netsplit": "netsplit/cmd/netsplit", "gossip": "netsplit/e2e/targets/gossip",
-			"redis-sentinel-client": "netsplit/deploy/targets/redis-sentinel/client"} {
+			"redis-sentinel-client": "netsplit/deploy/targets/redis-sentinel/client",
+			"zookeeper-client":      "netsplit/deploy/targets/zookeeper/client"} {
 			cmd := exec.Command("go", "build", "-buildvcs=false", "-o", filepath.Join(dir, out), pkg)
 			if b, err := cmd.CombinedOutput(); err != nil {
 				fmt.Fprintf(os.Stderr, "harness: build %s: %v\n%s", pkg, err, b)
