@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -38,7 +39,11 @@ func runClient(ctx context.Context, root, name, set, install string, args []stri
 		return "", err
 	}
 	c := exec.CommandContext(ctx, path, args[1:]...)
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	// It dies with us even if we are killed; the kernel asks whether the thread
+	// that started it is there.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	out := &lines{line: line}
 	c.Stdout, c.Stderr = out, out
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGTERM) }
