@@ -91,7 +91,7 @@ func (f *runFiles) checkRecord() check.Record {
 		rec.History = append(rec.History, check.Op{Workload: h.Workload, Operation: h.Operation})
 	}
 	for _, x := range ev.Exits {
-		rec.Exits = append(rec.Exits, check.ProcessExit{Host: x.Host, Process: x.Process, At: x.At, Status: x.Status, Expected: x.Expected})
+		rec.Exits = append(rec.Exits, check.ProcessExit{Host: x.Host, Process: x.Process, At: x.At, Status: x.Status, Expected: x.Expected, LastLine: x.LastLine})
 	}
 	for _, l := range f.logLines {
 		rec.LogLines = append(rec.LogLines, check.LogLine{Host: l.Host, Process: l.Process, At: l.At, Line: l.Line, Context: l.Context, File: l.File})

@@ -17,6 +17,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"netsplit/campaign/record"
+	"netsplit/explorer/check"
 	"netsplit/model"
 )
 
@@ -33,7 +34,7 @@ type logs struct {
 }
 
 // defaultContext is how many lines a match may be continued by.
-const defaultContext = 20
+const defaultContext = 60
 
 func newLogs(p model.LogPatterns, keep func(record.LogLine)) (*logs, error) {
 	l := &logs{context: p.Context, keep: keep, open: map[string]*record.LogLine{}}
@@ -55,33 +56,22 @@ func newLogs(p model.LogPatterns, keep func(record.LogLine)) (*logs, error) {
 	return l, nil
 }
 
-// continues recognises lines that belong to the one before: stack frames and
-// causes of Java, and what is indented, as Go and Python print.
-func continues(line string) bool {
-	return strings.HasPrefix(line, "\t") || strings.HasPrefix(line, "  ") ||
-		strings.HasPrefix(line, "Caused by:") || strings.HasPrefix(line, "Suppressed:") || throwable.MatchString(line)
-}
-
-// throwable is the line that names an exception, as a logger prints it below
-// its own line.
-var throwable = regexp.MustCompile(`^(?:[\w$]+\.)+[\w$]*(?:Exception|Error|Throwable)\b`)
-
 // line takes one line of a stream.
 func (l *logs) line(like record.LogLine, text string) {
 	stream := string(like.Host) + "\x00" + like.Process + "\x00" + like.File
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if o := l.open[stream]; o != nil {
-		if continues(text) && len(o.Context) < l.context {
-			o.Context = append(o.Context, text)
+		if check.Continues(append([]string{o.Line}, o.Context...), text) {
+			if len(o.Context) < l.context {
+				o.Context = append(o.Context, text)
+			}
 			return
 		}
-		if !continues(text) {
-			delete(l.open, stream)
-			l.keep(*o)
-		}
+		delete(l.open, stream)
+		l.keep(*o)
 	}
-	if matches(l.fatal, text) && !matches(l.allow, text) && l.open[stream] == nil {
+	if matches(l.fatal, text) && !matches(l.allow, text) {
 		like.Line = text
 		l.open[stream] = &like
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"netsplit/campaign/proc"
@@ -52,7 +53,8 @@ type server struct {
 	*proc.Proc
 	host  model.NodeID
 	name  string
-	asked bool // a workload stopped it; guarded by processes.mu
+	asked bool                    // a workload stopped it; guarded by processes.mu
+	last  *atomic.Pointer[string] // line it printed
 }
 
 func newProcesses(r *run) *processes {
@@ -235,7 +237,7 @@ func (p *processes) once(ctx context.Context, base model.Process) error {
 	var wg sync.WaitGroup
 	for i, h := range base.Hosts {
 		wg.Go(func() {
-			pr, err := p.spawn(h, base.Name)
+			pr, err := p.spawn(h, base.Name, new(atomic.Pointer[string]))
 			if err != nil {
 				errs[i] = err
 				return
@@ -273,11 +275,12 @@ func (p *processes) tail(ctx context.Context) {
 
 // server starts one server process on a host.
 func (p *processes) server(h model.NodeID, name string) error {
-	pr, err := p.spawn(h, name)
+	last := new(atomic.Pointer[string])
+	pr, err := p.spawn(h, name, last)
 	if err != nil {
 		return err
 	}
-	one := &server{Proc: pr, host: h, name: name}
+	one := &server{Proc: pr, host: h, name: name, last: last}
 	mayExit := slices.ContainsFunc(p.r.target.Processes, func(q model.Process) bool { return q.Name == name && q.MayExit })
 	p.mu.Lock()
 	p.servers = append(p.servers, one)
@@ -288,13 +291,20 @@ func (p *processes) server(h model.NodeID, name string) error {
 		defer p.mu.Unlock()
 		x := pr.Status()
 		p.ended = append(p.ended, record.Exit{Host: h, Process: name, At: x.At.Sub(p.r.s.start), Status: status(x),
-			Expected: p.closing || one.asked || mayExit && status(x) == 0})
+			Expected: p.closing || one.asked || mayExit && status(x) == 0, LastLine: lastOf(one.last)})
 	})
 	return nil
 }
 
+func lastOf(p *atomic.Pointer[string]) string {
+	if s := p.Load(); s != nil {
+		return (*s)[:min(len(*s), 300)]
+	}
+	return ""
+}
+
 // spawn writes a process's files and starts it.
-func (p *processes) spawn(h model.NodeID, name string) (*proc.Proc, error) {
+func (p *processes) spawn(h model.NodeID, name string, last *atomic.Pointer[string]) (*proc.Proc, error) {
 	plan := p.plans[h]
 	i := slices.IndexFunc(plan.Processes, func(q model.Process) bool { return q.Name == name })
 	if i < 0 {
@@ -318,6 +328,7 @@ func (p *processes) spawn(h model.NodeID, name string) (*proc.Proc, error) {
 	pr, err := proc.Start(proc.Spec{Host: host, Dir: dir, Env: p.env(spec.Env), Argv: p.named(h, spec.Command),
 		LogPath: p.logPath(h, name),
 		OnLine: func(at time.Time, line string) {
+			last.Store(&line)
 			p.logs.line(record.LogLine{Host: h, Process: name, At: at.Sub(p.r.s.start)}, line)
 		}})
 	if err != nil {

@@ -35,7 +35,7 @@ func writeRunReport(dir string, f *runFiles, in report.Input) error {
 	for _, l := range f.logLines {
 		in.FatalLines = append(in.FatalLines, fmt.Sprintf("%s on %s at %.3f s: %s", l.Process, l.Host, l.At.Seconds(), l.Line))
 	}
-	in.Incomplete = f.evidence.Incomplete
+	in.Incomplete, in.Known = f.evidence.Incomplete, f.target.Known
 	return writePage(filepath.Join(dir, record.ReportFile), func(w *bufio.Writer) error { return report.Write(w, in) })
 }
 
@@ -74,7 +74,7 @@ func (s *Service) reportCampaign(id string) error {
 		return err
 	}
 	if t, _, err := target.Load(in.Campaign.Spec.Target); err == nil {
-		in.Title = t.Title
+		in.Title, in.Known = t.Title, t.Known
 	}
 	slices.SortStableFunc(in.Runs, func(a, b model.RunSummary) int { return a.Ended.Compare(b.Ended) })
 	seen := map[string]bool{}

@@ -221,7 +221,7 @@ type LogPatterns struct {
 	// that are read like what processes print, from when they appear.
 	Files []string `yaml:"files,omitempty,flow"`
 	// Context is how many lines after a match belong to it if they continue
-	// it: stack traces ("\tat ", "Caused by:"). Default 20.
+	// it: stack traces ("\tat ", "Caused by:"). Default 60.
 	Context int `yaml:"context,omitempty"`
 }
 

@@ -74,12 +74,24 @@ type Failure struct {
 	Known     string   `json:"known,omitempty" doc:"Id of the described failure whose signature it has"`
 }
 
+// Excuse says why failed operations were legal.
+type Excuse struct {
+	F     string   `json:"f"`
+	Error string   `json:"error,omitempty"`
+	Node  string   `json:"node,omitempty"`
+	Why   string   `json:"why" doc:"The rule, with what it found"`
+	Count int      `json:"count"`
+	First Duration `json:"first"`
+	Last  Duration `json:"last"`
+}
+
 // Verdict is the outcome of a run. Only pass is a pass.
 type Verdict struct {
 	Value    string    `json:"value" doc:"pass, fail, unknown or vacuous"`
 	Reason   string    `json:"reason"`
 	Failures []Failure `json:"failures"`
 	Legal    int       `json:"legal" doc:"Operations that were refused or timed out and had a right to"`
+	Excuses  []Excuse  `json:"excuses,omitempty" doc:"Why these had, grouped"`
 }
 
 // Link is one direction between two hosts.

@@ -33,6 +33,7 @@ type Exit struct {
 	At       time.Duration `json:"at"`
 	Status   int           `json:"status"`   // exit status; 128 + signal number for a signal
 	Expected bool          `json:"expected"` // we stopped it, or it may exit
+	LastLine string        `json:"lastLine,omitempty"`
 }
 
 // Recovery says how the target came back after the heal.
