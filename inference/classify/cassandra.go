@@ -190,7 +190,7 @@ func (c *cassandra) sizeAnswer(dir int, b []byte) int64 {
 	v := binary.BigEndian.Uint32(b)
 	o := &c.d[1-dir]
 	switch {
-	case o.version >= cassVersion40 && v > 0 && v < 64:
+	case o.version >= cassVersion40 && v >= cassVersion40 && v < 64:
 		if len(b) < 12 {
 			return 0
 		}
