@@ -102,7 +102,7 @@ func (k *contender) turn(ctx context.Context) {
 	op.Value = path.Base(made)
 	k.s.end(op, err, true)
 	if err != nil {
-		k.renew(op.Value) // it may be in the queue all the same
+		k.renew(ctx, op.Value) // it may be in the queue all the same
 		return
 	}
 	mine := op.Value
@@ -113,10 +113,10 @@ func (k *contender) turn(ctx context.Context) {
 		list, events, err := k.queue()
 		switch {
 		case err != nil && k.lost.Load() && errors.Is(err, zk.ErrSessionExpired):
-			k.renew(mine)
+			k.renew(ctx, mine)
 			return
 		case err == nil && !slices.Contains(list, mine) && k.lost.Load(): // expired
-			k.renew(mine)
+			k.renew(ctx, mine)
 			return
 		}
 		if err == nil && len(list) > 0 && slices.Min(list) == mine {
@@ -129,7 +129,7 @@ func (k *contender) turn(ctx context.Context) {
 	k.holds.Lock()
 	if k.s.conn.State() != zk.StateHasSession {
 		k.holds.Unlock()
-		k.renew(mine)
+		k.renew(ctx, mine)
 		return
 	}
 	k.held = mine
@@ -144,16 +144,19 @@ func (k *contender) turn(ctx context.Context) {
 			_, events, _ = k.queue()
 		}
 	}
-	k.giveBack(mine)
+	k.giveBack(ctx, mine)
 }
 
 // queue lists the queue as the server of the session has it, and watches it.
 func (k *contender) queue() ([]string, <-chan zk.Event, error) {
+	at := k.s.server()
 	list, _, events, err := k.s.conn.ChildrenW(lockPath)
 	if err != nil {
 		return nil, nil, err
 	}
-	k.out.add(status("status", k.s.process, k.s.server(), list))
+	if k.s.server() == at { // else nobody knows who answered
+		k.out.add(status("status", k.s.process, at, list))
+	}
 	return list, events, nil
 }
 
@@ -167,9 +170,13 @@ func status(f string, process int, at model.NodeID, list []string) model.Operati
 	return model.Operation{Process: process, Type: model.OpOK, F: f, Node: at, Value: strings.Join(value, " ")}
 }
 
-// giveBack ends the turn in one of three ways.
-func (k *contender) giveBack(mine string) {
+// giveBack ends the turn in one of three ways. A session that lost its
+// connection is waited for, and so is the server that serves it next.
+func (k *contender) giveBack(ctx context.Context, mine string) {
 	k.release("given back")
+	if !k.s.ready(ctx) {
+		return
+	}
 	switch k.rng.IntN(4) {
 	default:
 		op := k.s.begin("leave", mine, "delete")
@@ -179,10 +186,10 @@ func (k *contender) giveBack(mine string) {
 		}
 		k.s.end(op, err, true)
 		if err != nil {
-			k.renew(mine)
+			k.renew(ctx, mine)
 		}
 	case 2:
-		k.renew(mine)
+		k.renew(ctx, mine)
 	case 3:
 		k.s.abandon()
 		k.s.conn.Close()
@@ -190,16 +197,14 @@ func (k *contender) giveBack(mine string) {
 	}
 }
 
-// renew closes the session; with it goes its node.
-func (k *contender) renew(mine string) {
+// renew closes the session; with it goes its node. The library does not say
+// whether a server has answered.
+func (k *contender) renew(ctx context.Context, mine string) {
 	k.release("session ends")
-	alive := k.s.conn.State() == zk.StateHasSession
+	k.s.ready(ctx)
 	op := k.s.begin("leave", mine, "close")
 	k.s.conn.Close()
-	op.Type = model.OpOK
-	if !alive || mine == "" || mine == "." {
-		op.Type, op.Error = model.OpInfo, "closed without a server"
-	}
+	op.Type, op.Error = model.OpInfo, "closed"
 	k.out.add(op)
 	k.s = nil
 }

@@ -146,8 +146,8 @@ func (s *session) begin(f, key, value string) model.Operation {
 // happened.
 func (s *session) end(op model.Operation, err error, changes bool) {
 	op.Type = model.OpOK
-	if at := s.server(); at != "" {
-		op.Node = at
+	if s.server() != op.Node {
+		op.Node = "" // it may have been either
 	}
 	if err != nil {
 		op.Type = model.OpFail
