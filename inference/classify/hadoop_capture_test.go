@@ -102,6 +102,26 @@ var hadoopCaptures = []struct {
 		{"hdfs packet last", "op.block", "blk_1073741825_1001"},
 		{"hdfs read status", "status", "CHECKSUM_OK"},
 	}},
+	{"hdfs-2.7.1", map[string]int{
+		"rpc registerDatanode": 3, "rpc registerDatanode reply": 3, "rpc rename": 3, "http GET /fsck": 1,
+	}, []has{
+		{"rpc versionRequest reply", "info.softwareVersion", "2.7.1"},
+		{"rpc sendHeartbeat", "registration.datanodeID", "10.0.0.4:9866"},
+		{"rpc sendHeartbeat reply", "haStatus.state", "ACTIVE"},
+		{"rpc blockReport", "reports", "storage.storageUuid=DS-..."},
+		{"rpc addBlock reply", "block.b", "blk_1073741825_1001"},
+		{"hdfs WRITE_BLOCK PIPELINE_SETUP_CREATE", "block", "blk_1073741825_1001"},
+		{"hdfs ack", "reply", "SUCCESS,SUCCESS"},
+	}},
+	{"hdfs-3.4.1", map[string]int{
+		"rpc registerDatanode": 3, "rpc rename": 3, "hdfs WRITE_BLOCK reply ERROR": 3,
+	}, []has{
+		{"rpc versionRequest reply", "info.softwareVersion", "3.4.1"},
+		{"rpc sendHeartbeat reply", "haStatus.state", "ACTIVE"},
+		{"rpc addBlock reply", "block.b", "blk_1073741825_1001"},
+		{"hdfs WRITE_BLOCK reply ERROR", "firstBadLink", "10.0.0.5:9866"},
+		{"hdfs WRITE_BLOCK PIPELINE_SETUP_APPEND_RECOVERY", "stage", "PIPELINE_SETUP_APPEND_RECOVERY"},
+	}},
 	{"hdfs-ha-3.3.0", map[string]int{
 		"rpc transitionToActive": 2, "rpc transitionToStandby": 1, "rpc newEpoch": 6, "rpc newEpoch reply": 6, "rpc acceptRecovery": 3, "http GET /getJournal": 4,
 	}, []has{

@@ -191,6 +191,19 @@ func TestHadoopWritable(t *testing.T) {
 	}
 }
 
+func TestHadoopVariableLengths(t *testing.T) {
+	for in, want := range map[string]int64{"\x00": 0, "\x7f": 127, "\xff": -1, "\x90": -112, "\x8f\xc8": 200, "\x87\xc7": -200, "\x8d\x01\x00\x00": 65536, "\x85\xff\xff\xff": -1 << 24} {
+		w := &writable{b: []byte(in)}
+		if got := w.vlong(); got != want || w.bad || len(w.b) > 0 {
+			t.Errorf("% x is %d, want %d", in, got, want)
+		}
+	}
+	w := &writable{b: []byte("\x8d\x01")}
+	if w.vlong(); !w.bad {
+		t.Error("bytes are missing")
+	}
+}
+
 func TestHadoopRPCAfterAGap(t *testing.T) {
 	var us []Unit
 	add := func(u Unit) { us = append(us, u) }
