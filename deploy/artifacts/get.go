@@ -168,7 +168,8 @@ func inTemp(root string, r Release, f func(dir string) error) error {
 
 // build fetches the release into dir and returns the hashes of what is there.
 // With check, they must be those of the lock; a file that is not is dropped
-// from the clients' caches and asked for once more.
+// from the clients' caches and asked for once more. That goes on while it
+// changes what is wrong: behind a damaged pom there may be a damaged jar.
 func build(ctx context.Context, root string, r Release, dir string, p *printer, check bool) ([]entry, error) {
 	var lock []entry
 	if check && r.lock != nil {
@@ -177,11 +178,13 @@ func build(ctx context.Context, root string, r Release, dir string, p *printer, 
 			return nil, err
 		}
 	}
-	for again := false; ; again = true {
+	const rounds = 4
+	before := ""
+	for round := 1; ; round++ {
 		if err := clear(dir); err != nil {
 			return nil, err
 		}
-		bad, err := fill(ctx, root, r, dir, p, again)
+		bad, err := fill(ctx, root, r, dir, p, round > 1)
 		if err != nil {
 			return nil, err
 		}
@@ -199,7 +202,7 @@ func build(ctx context.Context, root string, r Release, dir string, p *printer, 
 		if m.ok() {
 			return entries, nil
 		}
-		if again {
+		if round == rounds || m.String() == before {
 			why := "netsplit's list"
 			if r.lockFile != "" {
 				why = r.lockFile
@@ -209,6 +212,7 @@ func build(ctx context.Context, root string, r Release, dir string, p *printer, 
 			}
 			return nil, fmt.Errorf("what came is not what was expected: %s; nothing of it is kept. The hashes are those of %s: check the Maven or pip mirror, or, if you changed the catalogue, make the list anew with: %s --write-lock", m, why, r.GetCommand())
 		}
+		before = m.String()
 		p.printf("%s: damaged files (%s): fetching them once more", r, m)
 		if err := evict(filepath.Join(root, "m2"), append(m.wrong, bad...)); err != nil {
 			return nil, err
@@ -313,10 +317,11 @@ func lockPath(root string, r Release) string { return filepath.Join(root, "lock"
 
 // explain puts what a full or read-only disk says into words.
 func explain(err error, root string) error {
+	var made *os.PathError
 	switch {
 	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("the disk of the cache is full (%w): free some space at %s, or set NETSPLIT_CACHE to another disk", err, root)
-	case errors.Is(err, os.ErrPermission) || errors.Is(err, syscall.EROFS):
+	case errors.Is(err, os.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOTDIR) || errors.As(err, &made) && made.Op == "mkdir":
 		return fmt.Errorf("the cache cannot be written (%w): set NETSPLIT_CACHE to a directory of yours", err)
 	}
 	return err

@@ -248,6 +248,17 @@ func TestAFailureOfAClientIsOneClearLine(t *testing.T) {
 	}
 }
 
+func TestACacheThatCannotBeWrittenIsNamed(t *testing.T) {
+	r, _, dir := fake(t, "ok")
+	for _, cache := range []string{"/proc/x", "/dev/null/x"} {
+		t.Setenv("NETSPLIT_CACHE", cache)
+		if _, err := Get(context.Background(), r, nil); err == nil || !strings.Contains(err.Error(), "the cache cannot be written (mkdir ") ||
+			!strings.Contains(err.Error(), "set NETSPLIT_CACHE to a directory of yours") || runs(t, dir) > 0 {
+			t.Errorf("%s: %v", cache, err)
+		}
+	}
+}
+
 func TestAMissingClientIsNamed(t *testing.T) {
 	r, cache, _ := fake(t, "ok")
 	t.Setenv("PATH", t.TempDir())
