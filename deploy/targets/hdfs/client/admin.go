@@ -64,31 +64,41 @@ func (a *admin) node(ctx context.Context, verb, process string, host model.NodeI
 	})
 }
 
-// state asks a NameNode's web server for its state: active, standby, observer.
-func (c *cluster) state(ctx context.Context, nn model.NodeID, limit time.Duration) (string, error) {
+// jmx asks a NameNode's web server for an attribute of one of its beans.
+func (c *cluster) jmx(ctx context.Context, nn model.NodeID, attribute string, v any, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	url := fmt.Sprintf("http://%s:%d/jmx?qry=Hadoop:service=NameNode,name=NameNodeStatus", nn, c.httpPort)
+	url := fmt.Sprintf("http://%s:%d/jmx?get=Hadoop:service=NameNode,name=%s", nn, c.httpPort, attribute)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return "", err
+		return err
 	}
 	req.Close = true
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer res.Body.Close()
-	var v struct {
-		Beans []struct{ State string }
+	var list struct{ Beans []json.RawMessage }
+	if err := json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(&list); err != nil {
+		return fmt.Errorf("%s of %s: %w", attribute, nn, err)
 	}
-	if err := json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(&v); err != nil {
-		return "", fmt.Errorf("state of %s: %w", nn, err)
+	if len(list.Beans) == 0 {
+		return fmt.Errorf("%s of %s: it has none", attribute, nn)
 	}
-	if len(v.Beans) == 0 || v.Beans[0].State == "" {
+	return json.Unmarshal(list.Beans[0], v)
+}
+
+// state asks a NameNode's web server for its state: active, standby, observer.
+func (c *cluster) state(ctx context.Context, nn model.NodeID, limit time.Duration) (string, error) {
+	var v struct{ State string }
+	if err := c.jmx(ctx, nn, "NameNodeStatus::State", &v, limit); err != nil {
+		return "", err
+	}
+	if v.State == "" {
 		return "", fmt.Errorf("state of %s: it names none", nn)
 	}
-	return v.Beans[0].State, nil
+	return v.State, nil
 }
 
 // failovers moves the service to the other NameNode, and later back.
@@ -183,19 +193,28 @@ func (a *admin) datanode(ctx context.Context) {
 	}
 }
 
-// shutdown shuts a DataNode down by its administration command, starts it and
-// shuts it down again soon after (report of HDFS-14372), and brings it back.
+// shutdown adds a DataNode, waits until the NameNode lists it, but not for
+// ever, and shuts it down by its administration command (the operation of
+// HDFS-14372).
 func (a *admin) shutdown(ctx context.Context) {
-	host := a.dns[len(a.dns)-1]
-	wait(ctx, time.Second)
-	for range 2 {
-		needs := []model.Need{{Via: a.me, From: []model.NodeID{host}, Count: 1}}
-		_ = a.out.do(model.Operation{Process: adminID, F: "shutdown-datanode", Node: host, Needs: needs}, func() (string, error) {
-			return a.tool(ctx, "org.apache.hadoop.hdfs.tools.DFSAdmin", "-shutdownDatanode", fmt.Sprintf("%s:%d", host, a.ipcPort))
-		})
-		for end := time.Now().Add(8 * time.Second); a.node(ctx, "start", "datanode", host) != nil && time.Now().Before(end); {
-			wait(context.WithoutCancel(ctx), 500*time.Millisecond)
-		}
-		wait(ctx, 2*time.Second+time.Duration(a.rng.IntN(1500))*time.Millisecond)
+	host := a.newcomer
+	wait(ctx, 1500*time.Millisecond)
+	if a.node(ctx, "start", "newcomer", host) != nil {
+		return
 	}
+	for end := time.Now().Add(6 * time.Second); !a.listed(ctx, host) && time.Now().Before(end); {
+		wait(context.WithoutCancel(ctx), 500*time.Millisecond)
+	}
+	wait(ctx, 500*time.Millisecond+time.Duration(a.rng.IntN(1000))*time.Millisecond)
+	needs := []model.Need{{Via: a.me, From: []model.NodeID{host}, Count: 1}}
+	_ = a.out.do(model.Operation{Process: adminID, F: "shutdown-datanode", Node: host, Needs: needs}, func() (string, error) {
+		return a.tool(ctx, "org.apache.hadoop.hdfs.tools.DFSAdmin", "-shutdownDatanode", fmt.Sprintf("%s:%d", host, a.ipcPort))
+	})
+}
+
+// listed says whether the NameNode lists a DataNode as live.
+func (c *cluster) listed(ctx context.Context, host model.NodeID) bool {
+	var v struct{ LiveNodes string }
+	err := c.jmx(context.WithoutCancel(ctx), c.nns[0], "NameNodeInfo::LiveNodes", &v, time.Second)
+	return err == nil && strings.Contains(v.LiveNodes, `"`+string(host)+`:`)
 }

@@ -213,6 +213,9 @@ func workAll(ctx context.Context, c *cluster, workload string, n int) error {
 	default:
 		return fmt.Errorf("workload %q: use files, failover, datanode or shutdown", workload)
 	}
+	if workload == "shutdown" && c.newcomer == "" {
+		return errors.New("workload shutdown: there is no DataNode to add; use the target hdfs")
+	}
 	if workload == "failover" && len(c.nns) != 2 {
 		return errors.New("workload failover: there is no second NameNode; use the target hdfs-ha")
 	}

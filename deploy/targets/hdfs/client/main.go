@@ -29,6 +29,7 @@ func main() {
 // cluster is where everything is.
 type cluster struct {
 	me            model.NodeID
+	newcomer      model.NodeID // host of a DataNode that was not started; "" none
 	nns, dns, jns []model.NodeID
 	httpPort      int    // of the NameNodes' web server
 	ipcPort       int    // of the DataNodes
@@ -48,11 +49,12 @@ type cluster struct {
 
 func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
 	var c cluster
-	var me string
+	var me, newcomer string
 	var nns, dns, jns []string
 	root := &cobra.Command{Use: "client", Short: "Workload of the targets hdfs and hdfs-ha", SilenceUsage: true, SilenceErrors: true}
 	f := root.PersistentFlags()
 	f.StringVar(&me, "me", "c1", "this host")
+	f.StringVar(&newcomer, "newcomer", "", "host of a DataNode that the administrator adds")
 	f.StringSliceVar(&nns, "namenodes", nil, "hosts of the NameNodes, the one that is active at first first")
 	f.StringSliceVar(&dns, "datanodes", nil, "hosts of the DataNodes")
 	f.StringSliceVar(&jns, "journalnodes", nil, "hosts of the JournalNodes; none without a second NameNode")
@@ -75,7 +77,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 			}
 			start = time.Unix(0, ns)
 		}
-		c.me, c.nns, c.dns, c.jns = model.NodeID(me), ids(nns), ids(dns), ids(jns)
+		c.me, c.newcomer, c.nns, c.dns, c.jns = model.NodeID(me), model.NodeID(newcomer), ids(nns), ids(dns), ids(jns)
 		c.out = newHistory(out, start)
 		return nil
 	}
