@@ -19,6 +19,7 @@ const (
 	hrpcMax      = 256 << 20 // longest message believed; ipc.maximum.data.length is 64 or 128 MiB
 	hrpcHeader   = 16 << 10  // longest header believed
 	hrpcPending  = 4096      // calls without an answer kept
+	hrpcNames    = 64        // methods of unknown protocols told apart on a connection
 	hrpcName     = 64        // longest method or protocol name in a type
 
 	hrpcCallContext = -3  // CONNECTION_CONTEXT_CALL_ID
@@ -52,8 +53,9 @@ type hadoopRPC struct {
 	client  int  // direction of the requests
 	sure    bool // client is known, not assumed
 	pending map[int32]hrpcCall
-	attempt string  // application attempt whose token opened the connection
-	order   []int32 // calls in pending, oldest first; may hold some that are gone
+	attempt string          // application attempt whose token opened the connection
+	names   map[string]bool // methods the table does not know, at most hrpcNames
+	order   []int32         // calls in pending, oldest first; may hold some that are gone
 }
 
 // hrpcCall is a request that waits for its answer.
@@ -65,7 +67,7 @@ type hrpcCall struct {
 }
 
 func newHadoopRPC() Dissector {
-	return newFramedPair(&hadoopRPC{pending: map[int32]hrpcCall{}})
+	return newFramedPair(&hadoopRPC{pending: map[int32]hrpcCall{}, names: map[string]bool{}})
 }
 
 func (h *hadoopRPC) size(_ int, b []byte) int64 {
@@ -231,7 +233,7 @@ func (h *hadoopRPC) request(header, body []byte) Unit {
 	if !hrpcIdent(name) {
 		return Unit{Type: model.TypeUnknown}
 	}
-	c.label = hrpcLabel(protocol, name)
+	c.label = h.bounded(hrpcLabel(protocol, name), c.known)
 	h.ask(call, c)
 	head := []model.Field{{Name: "rpc.protocol", Value: cut(protocol, pbValue)}, {Name: "rpc.method", Value: name},
 		{Name: "rpc.call", Value: strconv.Itoa(int(call))}}
@@ -269,6 +271,19 @@ func hrpcLabel(protocol, name string) string {
 		return name
 	}
 	return name + " " + class
+}
+
+// bounded is the label, or "other" for one more that the table does not know
+// than a protocol would have. The methods of Hadoop's own encoding are few.
+func (h *hadoopRPC) bounded(label string, known bool) string {
+	switch {
+	case known || h.names[label]:
+	case len(h.names) >= hrpcNames:
+		return "other"
+	default:
+		h.names[label] = true
+	}
+	return label
 }
 
 // ask notes a call; the oldest is forgotten when there are too many.

@@ -260,6 +260,17 @@ func TestHadoopTypesDoNotGrowWithData(t *testing.T) {
 	if len(seen) > 9 {
 		t.Errorf("%d types: %v", len(seen), seen)
 	}
+	var turns []turn
+	for i := range 300 {
+		turns = append(turns, turn{0, rpcCall(i, "com.example.Other", fmt.Sprintf("method%d", i), pb{})}, turn{1, rpcReply(i, pb{})})
+	}
+	clear(seen)
+	for _, u := range play(newHadoopRPC(), turns) {
+		seen[u.Type] = true
+	}
+	if len(seen) != 2*hrpcNames+2 || !seen["rpc other"] || !seen["rpc other reply"] {
+		t.Errorf("%d types of unknown methods", len(seen))
+	}
 }
 
 func TestHadoopTableHoldsTheStateOfThePaper(t *testing.T) {
