@@ -18,7 +18,7 @@ import (
 
 // extract copies the files of a built-in target into the cache, since its
 // scripts need a path, and returns the directory: targets/<name>-<hash of the
-// files>. Go sources are not of use there. A target without other files than
+// files>. Go sources and texts for people are not of use there. A target without other files than
 // its target.yaml has no directory: "".
 func extract(builtin fs.FS, name string) (string, error) {
 	files, err := targetFiles(builtin, name)
@@ -52,7 +52,7 @@ func extract(builtin fs.FS, name string) (string, error) {
 func targetFiles(builtin fs.FS, name string) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	err := fs.WalkDir(builtin, name, func(p string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || path.Ext(p) == ".go" {
+		if err != nil || d.IsDir() || path.Ext(p) == ".go" || path.Ext(p) == ".md" {
 			return err
 		}
 		b, err := fs.ReadFile(builtin, p)
