@@ -3,7 +3,9 @@ package classify_test
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,14 +13,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"netsplit/inference"
 	"netsplit/inference/classify"
 	"netsplit/inference/pcap"
+	"netsplit/inference/recut"
 	"netsplit/model"
 )
 
-// zkRead reads a capture of testdata/zookeeper; ports name the dissectors.
-func zkRead(t *testing.T, name string, ports map[uint16]string) []model.Message {
+// zkFrames reads a capture of testdata/zookeeper.
+func zkFrames(t *testing.T, name string) []model.Frame {
 	t.Helper()
 	f, err := os.Open(filepath.Join("testdata", "zookeeper", name))
 	if err != nil {
@@ -29,6 +34,23 @@ func zkRead(t *testing.T, name string, ports map[uint16]string) []model.Message 
 	if err != nil {
 		t.Fatal(err)
 	}
+	var frames []model.Frame
+	for {
+		fr, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return frames
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		fr.Data = slices.Clone(fr.Data)
+		frames = append(frames, fr)
+	}
+}
+
+// zkRead reads frames; ports name the dissectors.
+func zkRead(t *testing.T, frames []model.Frame, ports map[uint16]string) []model.Message {
+	t.Helper()
 	var cfg inference.Config
 	for port, d := range ports {
 		cfg.Protocols = append(cfg.Protocols, model.Protocol{Port: port, Transport: "tcp", Dissector: d})
@@ -38,16 +60,8 @@ func zkRead(t *testing.T, name string, ports map[uint16]string) []model.Message 
 		t.Fatal(err)
 	}
 	var all []model.Message
-	for {
-		fr, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		fr.Data = slices.Clone(fr.Data)
-		all = append(all, p.Step(fr).New...)
+	for _, f := range frames {
+		all = append(all, p.Step(f).New...)
 	}
 	return append(all, p.Flush(0).New...)
 }
@@ -117,7 +131,7 @@ func TestZooKeeperCaptures(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			labels := zkLabels(t, c.name+".labels.tsv")
 			right, payload := 0, 0
-			for _, m := range zkRead(t, c.name+".pcap", c.ports) {
+			for _, m := range zkRead(t, zkFrames(t, c.name+".pcap"), c.ports) {
 				if m.Bytes == 0 {
 					continue
 				}
@@ -140,4 +154,75 @@ func TestZooKeeperCaptures(t *testing.T) {
 			}
 		})
 	}
+}
+
+// zkPorts are those of ZooKeeper's sample configuration.
+var zkPorts = map[uint16]string{2181: classify.NameZooKeeper, 2888: classify.NameZooKeeperZAB, 3888: classify.NameZooKeeperFLE}
+
+// TestZooKeeperReleases reads what servers of each release say to one another
+// and to clients when the leader is restarted: no byte is unknown, elections
+// and the sync of followers are complete, and epochs are those of the leaders.
+func TestZooKeeperReleases(t *testing.T) {
+	files, err := filepath.Glob("testdata/zookeeper/restart-*.pcap")
+	if err != nil || len(files) != 3 {
+		t.Fatalf("%v: %v", files, err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			frames := zkFrames(t, filepath.Base(file))
+			all := zkRead(t, frames, zkPorts)
+			count := map[string]int{}
+			leader := map[string]string{} // by epoch
+			for _, m := range all {
+				count[m.Type]++
+				if m.Type == model.TypeUnknown || strings.HasSuffix(m.Type, "unmatched") {
+					t.Errorf("%s at %d, %d bytes: %s", m.Stream, m.Offset, m.Bytes, m.Type)
+				}
+				if _, cut := m.Field("incomplete"); cut {
+					t.Errorf("%s at %d: %s is incomplete", m.Stream, m.Offset, m.Type)
+				}
+				if m.Type != "zk zab PING" && m.Type != "zk zab NEWLEADER" {
+					continue
+				}
+				from, _, _ := strings.Cut(strings.TrimPrefix(m.Stream, "tcp "), ":")
+				epoch, _ := m.Field("epoch")
+				if leader[epoch] == "" {
+					leader[epoch] = from
+				}
+				if leader[epoch] != from {
+					t.Errorf("epoch %s is led by %s and by %s", epoch, leader[epoch], from)
+				}
+			}
+			for _, typ := range []string{"zk fle hello", "zk fle LOOKING", "zk fle FOLLOWING", "zk fle LEADING",
+				"zk zab FOLLOWERINFO", "zk zab LEADERINFO", "zk zab ACKEPOCH", "zk zab DIFF", "zk zab NEWLEADER", "zk zab ACK", "zk zab UPTODATE",
+				"zk zab PROPOSAL create", "zk zab PROPOSAL setData", "zk zab PROPOSAL createSession", "zk zab COMMIT", "zk zab PING", "zk zab PING reply", "zk zab REQUEST create",
+				"zk zab REVALIDATE", "zk zab REVALIDATE reply",
+				"zk connect", "zk connect reply", "zk create", "zk create reply", "zk setData reply", "zk getData reply", "zk sync reply", "zk 4lw srvr", "zk 4lw srvr reply"} {
+				if count[typ] == 0 {
+					t.Errorf("no %s", typ)
+				}
+			}
+			if len(leader) < 2 {
+				t.Errorf("leaders by epoch: %v", leader)
+			}
+			cut, err := recut.Frames(frames, rand.New(rand.NewPCG(1, 7)), recut.Options{MaxSegment: 13, Window: 8, Again: 0.1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(zkStreams(all), zkStreams(zkRead(t, cut, zkPorts))); diff != "" {
+				t.Errorf("other segments, other messages (-recorded +cut):\n%.2000s", diff)
+			}
+		})
+	}
+}
+
+// zkStreams describes the messages of each stream.
+func zkStreams(all []model.Message) map[string][]string {
+	out := map[string][]string{}
+	for _, m := range all {
+		if m.Bytes > 0 {
+			out[m.Stream] = append(out[m.Stream], fmt.Sprintf("@%d+%d %s %v", m.Offset, m.Bytes, m.Type, m.Fields))
+		}
+	}
+	return out
 }
