@@ -386,6 +386,9 @@ func cassBody(verb string, b []byte, version int) []model.Field {
 		if version == 0 || version >= 10 {
 			return cassSchema(b)
 		}
+		return cassMigrations(b)
+	case "DEFINITIONS_UPDATE_RESPONSE":
+		return cassMigrations(b)
 	default:
 		return cassData(verb, b, version)
 	}

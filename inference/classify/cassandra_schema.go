@@ -1,6 +1,7 @@
 package classify
 
 import (
+	"bytes"
 	"crypto/md5"
 	"slices"
 	"strings"
@@ -138,34 +139,98 @@ func cassFirstRow(r *cassReader) string {
 }
 
 // cassData reads which table a mutation, read or Paxos message is about, and a
-// ballot. Before 3.0 the keyspace stands first.
+// ballot. Before 3.0 the keyspace is told by name.
 func cassData(verb string, b []byte, version int) []model.Field {
 	r := &cassReader{b: b}
+	if version > 0 && version < 10 {
+		return cassOldData(verb, r, version)
+	}
 	switch verb {
 	case "MUTATION", "MUTATION_REQ", "READ_REPAIR", "READ_REPAIR_REQ", "COUNTER_MUTATION", "COUNTER_MUTATION_REQ":
-		if version > 0 && version < 10 {
-			if ks := r.utf(); !r.short && cassName(ks) {
-				return cassFields("keyspace", ks)
-			}
-			return nil
-		}
 		if r.vint() > 0 {
 			return cassTable(r)
 		}
 	case "READ", "READ_REQ", "RANGE_SLICE", "RANGE_REQ":
-		if version > 0 && version < 10 {
-			return nil
-		}
 		r.u8()
 		if r.u8()&1 != 0 {
 			r.vint()
 		}
 		return cassTable(r)
 	case "PAXOS_PREPARE", "PAXOS_PREPARE_REQ", "PAXOS_PROPOSE", "PAXOS_PROPOSE_REQ", "PAXOS_COMMIT", "PAXOS_COMMIT_REQ":
-		if version > 0 && version < 10 {
-			return nil
-		}
 		return append(cassFields("ballot", r.uuid()), cassTable(r)...)
 	}
 	return nil
+}
+
+// cassOldData reads the keyspace of RowMutation, and of 0.7 to 1.1 the column
+// family of ReadCommand and RangeSliceCommand.
+func cassOldData(verb string, r *cassReader, version int) []model.Field {
+	keyspace, table := "", ""
+	switch {
+	case verb == "MUTATION" || verb == "READ_REPAIR":
+		keyspace = r.utf()
+	case version >= 6:
+		return nil
+	case verb == "READ":
+		r.bytes(2) // kind, digest only
+		keyspace = r.utf()
+		r.bytes(int(r.u16())) // key
+		table = r.utf()
+	case verb == "RANGE_SLICE":
+		keyspace, table = r.utf(), r.utf()
+	}
+	if r.short || !cassName(keyspace) {
+		return nil
+	}
+	if !cassName(table) {
+		return cassFields("keyspace", keyspace)
+	}
+	return cassFields("keyspace", keyspace, "table", keyspace+"."+table)
+}
+
+// cassMigration stands before the kind of a migration of 0.7 to 1.0
+// (db.migration.Migration.serialize, in Avro's encoding).
+var cassMigration = []byte("org.apache.cassandra.db.migration.")
+
+// cassMigrations reads the schema changes of 0.7 to 1.0: migrations, a line
+// "AddColumnFamily KEYSPACE.TABLE" or "AddKeyspace KEYSPACE" for each.
+func cassMigrations(b []byte) []model.Field {
+	var lines []string
+	for {
+		_, rest, ok := bytes.Cut(b, cassMigration)
+		if !ok {
+			return cassLines("migrations", lines)
+		}
+		n := 0
+		for n < len(rest) && n < maxWord && isLetter(rest[n]) {
+			n++
+		}
+		kind := string(rest[:n])
+		b = rest[n:]
+		if kind == "" || kind[0] >= 'a' { // a namespace
+			continue
+		}
+		r := &cassReader{b: b}
+		r.u8() // which kind it is, once more
+		line := kind
+		if ks := r.avro(); cassName(ks) {
+			line += " " + ks
+			if strings.HasSuffix(kind, "ColumnFamily") {
+				if cf := r.avro(); cassName(cf) {
+					line += "." + cf
+				}
+			}
+		}
+		lines = append(lines, line)
+	}
+}
+
+// avro reads a string of Avro's binary encoding: a zigzag length of at most two
+// bytes, low bits first.
+func (r *cassReader) avro() string {
+	n := int(r.u8())
+	if n&0x80 != 0 {
+		n = n&0x7f | int(r.u8())<<7
+	}
+	return string(r.bytes(n >> 1))
 }
