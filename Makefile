@@ -57,6 +57,10 @@ bench: setup-bench build ## measure codec, gate, mirror and cuts, as ratios in o
 compare: setup build ## measure cofi beside random on both targets (root, hours)
 	@scripts/compare.sh
 
+.PHONY: table3
+table3: setup-java build ## repeat the evaluation of the CoFI paper, going on where it stopped (root, hours)
+	@$(GO) run ./e2e/table3 $(TABLE3) run
+
 .PHONY: clean
 clean: ## remove what was built
 	rm -rf bin
