@@ -62,6 +62,7 @@ var rooms = map[string]room{
 	"deploy/targets/cassandra/admin":         {may: []string{"model"}, why: "what the workloads of one system share runs on a host and speaks JSON lines"},
 	"deploy/targets/cassandra/client":        {may: []string{"deploy/targets/cassandra/admin", "model"}, why: "a workload runs on a host and speaks JSON lines"},
 	"deploy/targets/cassandra-thrift/client": {may: []string{"deploy/targets/cassandra/admin", "model"}, why: "a workload runs on a host and speaks JSON lines"},
+	"deploy/targets/hdfs/client":             {may: []string{"model"}, why: "a workload runs on a host and speaks JSON lines"},
 	"deploy/targets/redis-sentinel/client":   {may: []string{"model"}, why: "a workload runs on a host and speaks JSON lines"},
 	"deploy/targets/yarn/client":             {may: []string{"model"}, why: "a workload runs on a host and speaks JSON lines"},
 	"deploy/targets/zookeeper/client":        {may: []string{"model"}, why: "a workload runs on a host and speaks JSON lines"},
