@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/base64"
@@ -154,6 +155,7 @@ func (s *shell) run(u *user, words ...string) (string, error) {
 var (
 	exception = regexp.MustCompile(`\b[A-Z][A-Za-z]*(?:Exception|Error)\b`)
 	logLine   = regexp.MustCompile(`^\d{4}-\d\d-\d\d |^\s+at |^\s*$|^Caused by|^\s*\.\.\. `)
+	verb      = regexp.MustCompile(`^(?:[a-z]+|[A-Z][a-z]+ failed): `)
 	notWord   = regexp.MustCompile(`[^A-Za-z]+`)
 )
 
@@ -165,9 +167,12 @@ func reason(a answer) string {
 		if logLine.MatchString(line) {
 			continue
 		}
-		if said = strings.TrimSpace(line); strings.Contains(said, ": ") {
+		// The verb first, as in "cat: message"; else the first line there is.
+		if verb.MatchString(line) {
+			said = strings.TrimSpace(line)
 			break
 		}
+		said = cmp.Or(said, strings.TrimSpace(line))
 	}
 	if said == "" {
 		said = fmt.Sprintf("no-message: status %d", a.status)

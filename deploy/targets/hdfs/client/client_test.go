@@ -1,0 +1,232 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"netsplit/model"
+)
+
+// fakeShell answers like Shell.java; what it says of a command is in the
+// command's last word.
+const fakeShell = `#!/bin/sh
+echo ready
+while read -r id verb rest; do
+  last=${rest##* }
+  case $last in
+    */hang) ;;
+    */gone) exit 3 ;;
+    */bad) echo "$id 1  $(printf '%s' 'cat: Call From c1/10.0.0.1 to n1:8020 failed on socket timeout exception: java.net.SocketTimeoutException: x' | base64 -w0)" ;;
+    */checksum) echo "$id 1  $(printf '2026-11-21 20:00:00,1 WARN hdfs.DFSClient: x\njava.io.IOException: y\n\tat z\nchecksum: Fail to get block checksum for LocatedBlock{BP-1}\n' | base64 -w0)" ;;
+    *) echo "$id 0 $(printf '%s' "$verb $rest" | base64 -w0) " ;;
+  esac
+done
+`
+
+func fake(t *testing.T) (*cluster, *shell) {
+	t.Helper()
+	dir := t.TempDir()
+	script := filepath.Join(dir, "java.sh")
+	if err := os.WriteFile(script, []byte(fakeShell), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	c := &cluster{me: "c1", nns: ids([]string{"n1", "n2"}), dns: ids([]string{"n3", "n4", "n5"}), jns: ids([]string{"n3", "n4", "n5"}),
+		replication: 2, script: script, dir: dir, work: dir, seed: 7, out: newHistory(&bytes.Buffer{}, time.Now())}
+	sh, err := startShell(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(sh.stop)
+	return c, sh
+}
+
+func TestCommandsGetTheirOwnAnswers(t *testing.T) {
+	c, sh := fake(t)
+	a, b := &user{cluster: c, sh: sh, id: 1, patience: 10 * time.Second}, &user{cluster: c, sh: sh, id: 2, patience: 10 * time.Second}
+	for i := range 20 {
+		for _, u := range []*user{a, b} {
+			want := fmt.Sprintf("-cat /t/%d-%d", u.id, i)
+			if got, err := sh.run(u, strings.Fields(want)...); err != nil || got != want {
+				t.Fatalf("%q answered %q, %v", want, got, err)
+			}
+		}
+	}
+}
+
+func TestFailuresBeginWithAStableWord(t *testing.T) {
+	c, sh := fake(t)
+	u := &user{cluster: c, sh: sh, id: 1, patience: 10 * time.Second}
+	for path, want := range map[string]string{
+		"/t/bad":      "SocketTimeoutException: cat: Call From",
+		"/t/checksum": "Fail-to-get-block: checksum: Fail to get block checksum for LocatedBlock{BP-1}",
+	} {
+		if _, err := sh.run(u, "-cat", path); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: error %v, want one that begins with %q", path, err, want)
+		}
+	}
+	u.patience = 50 * time.Millisecond
+	if _, err := sh.run(u, "-cat", "/t/hang"); !isTimeout(err) {
+		t.Errorf("a command without an answer: error %v, want a timeout", err)
+	}
+	u.patience = 10 * time.Second
+	if _, err := sh.run(u, "-cat", "/t/x"); err != nil {
+		t.Errorf("the command after one that timed out: %v", err)
+	}
+	if _, err := sh.run(u, "-cat", "/t/gone"); err == nil || !strings.HasPrefix(err.Error(), "client-died") {
+		t.Errorf("a shell that ended: error %v, want client-died", err)
+	}
+}
+
+func TestHistoryTellsFailuresFromTimeouts(t *testing.T) {
+	var out bytes.Buffer
+	h := newHistory(&out, time.Now())
+	needs := []model.Need{{Via: "c1", From: []model.NodeID{"n1"}, Count: 1}}
+	for _, err := range []error{nil, errors.New("StandbyException: x"), fmt.Errorf("%w after 1s", errTimeout)} {
+		_ = h.do(model.Operation{F: "write", Key: "k", Needs: needs}, func() (string, error) { return "", err })
+	}
+	var got []string
+	for line := range strings.Lines(out.String()) {
+		var op model.Operation
+		if err := json.Unmarshal([]byte(line), &op); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprintf("%s %s %d %s", op.Type, op.F, len(op.Needs), op.Error))
+	}
+	want := []string{"invoke write 1 ", "ok write 0 ", "invoke write 1 ", "fail write 0 StandbyException: x", "invoke write 1 ", "info write 0 timeout after 1s"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestNeedsFollowTheActiveNameNode(t *testing.T) {
+	c := &cluster{me: "c1", nns: ids([]string{"n1", "n2"}), dns: ids([]string{"n3", "n4", "n5"}), jns: ids([]string{"n3", "n4", "n5"}), replication: 2}
+	show := func(needs []model.Need) string {
+		var out []string
+		for _, n := range needs {
+			out = append(out, fmt.Sprintf("%s %d of %v", n.Via, n.Count, n.From))
+		}
+		return strings.Join(out, ", ")
+	}
+	c.active.Store(&c.nns[1])
+	if got, want := show(c.names()), "c1 1 of [n2], n2 2 of [n3 n4 n5]"; got != want {
+		t.Errorf("names need %s, want %s", got, want)
+	}
+	if got, want := show(c.data()), "c1 1 of [n2], n2 2 of [n3 n4 n5], c1 2 of [n3 n4 n5], n2 2 of [n3 n4 n5]"; got != want {
+		t.Errorf("data needs %s, want %s", got, want)
+	}
+	c.active.Store(nil)
+	if got, want := show(c.names()), "c1 2 of [n1 n2], n1 2 of [n3 n4 n5], n2 2 of [n3 n4 n5]"; got != want {
+		t.Errorf("while the service moves names need %s, want %s", got, want)
+	}
+}
+
+func TestContentFollowsFromSeedAndName(t *testing.T) {
+	if !bytes.Equal(content(1, "f0-001"), content(1, "f0-001")) {
+		t.Error("the same file has two contents")
+	}
+	if bytes.Equal(content(1, "f0-001"), content(2, "f0-001")) || bytes.Equal(content(1, "f0-001"), content(1, "f0-002")) {
+		t.Error("two files have one content")
+	}
+}
+
+// nameNode is the web server of a NameNode in a state; "" answers nothing.
+func nameNode(t *testing.T, c *cluster, state string) {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if state == "" {
+			<-r.Context().Done()
+			return
+		}
+		fmt.Fprintf(w, `{"beans" : [ {"name" : "x", "State" : %q} ]}`, state)
+	}))
+	t.Cleanup(s.Close)
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.httpPort, err = strconv.Atoi(u.Port()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFencingTellsWhomItKills: the end of a NameNode that may be active is
+// entered as the administrator's, that of one that is standby is not.
+func TestFencingTellsWhomItKills(t *testing.T) {
+	for _, c := range []struct {
+		state string
+		told  bool
+	}{{"active", true}, {"standby", false}, {"", true}} {
+		t.Run("state "+c.state, func(t *testing.T) {
+			dir := t.TempDir()
+			victim := exec.Command("sleep", "60")
+			if err := victim.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = victim.Process.Kill(); _ = victim.Wait() })
+			netsplit := filepath.Join(dir, "netsplit")
+			script := fmt.Sprintf("#!/bin/sh\necho \"$*\" >%s/asked\nkill -KILL %d\n", dir, victim.Process.Pid)
+			if err := os.WriteFile(netsplit, []byte(script), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			a := &admin{cluster: &cluster{work: dir, netsplit: netsplit, out: newHistory(&bytes.Buffer{}, time.Now())}}
+			nameNode(t, a.cluster, c.state)
+			if err := os.WriteFile(a.pidFile("namenode", "127.0.0.1"), []byte(strconv.Itoa(victim.Process.Pid)+"\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if err := a.fence(context.Background(), "127.0.0.1"); err != nil {
+				t.Fatal(err)
+			}
+			err := victim.Wait()
+			var x *exec.ExitError
+			if !errors.As(err, &x) || x.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+				t.Errorf("the NameNode ended with %v, want SIGKILL", err)
+			}
+			asked, err := os.ReadFile(filepath.Join(dir, "asked"))
+			if told := err == nil; told != c.told || told && string(asked) != "node kill namenode 127.0.0.1\n" {
+				t.Errorf("netsplit was asked %v (%q), want %v", told, asked, c.told)
+			}
+			if got := a.fencedHosts(); len(got) != 1 || got[0] != "127.0.0.1" {
+				t.Errorf("fenced: %v", got)
+			}
+			if got := a.fencedHosts(); len(got) != 0 {
+				t.Errorf("the same fencing is told twice: %v", got)
+			}
+		})
+	}
+}
+
+func TestShellCompiles(t *testing.T) {
+	if _, err := exec.LookPath("javac"); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("no javac: install openjdk-17-jdk-headless")
+		}
+		t.Skip("no javac")
+	}
+	// Without Hadoop's classes the only errors are that these are missing.
+	src := filepath.Join(t.TempDir(), "Shell.java")
+	if err := os.WriteFile(src, shellSource, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	b, _ := exec.Command("javac", "-proc:none", "-d", t.TempDir(), src).CombinedOutput()
+	for line := range strings.Lines(string(b)) {
+		if strings.Contains(line, ": error: ") && !strings.Contains(line, "package org.apache.hadoop") && !strings.Contains(line, "cannot find symbol") {
+			t.Error(line)
+		}
+	}
+}
