@@ -137,6 +137,7 @@ func TestZooKeeperClient(t *testing.T) {
 			"zk getChildren reply", map[string]string{"children": "l-2,l-1", "first": "l-1", "list": "path=/l first=l-1 count=2"}},
 		{"two requests, answers in order", append(zkConnect(), turn{0, zkFrame(3, 4, "/a", false) + zkFrame(4, 9, "/b")}, turn{1, zkFrame(3, int64(9), -101) + ok(4, 9, "/b")}),
 			"zk sync reply", map[string]string{"path": "/b"}},
+		{"answered twice", append(zkConnect(), turn{0, zkFrame(3, 9, "/b")}, turn{1, ok(3, 9, "/b") + ok(3, 9, "/b")}), "zk reply unmatched", nil},
 		{"unmatched", append(zkConnect(), turn{1, ok(7, 9)}), "zk reply unmatched", map[string]string{"xid": "7"}},
 		{"event", append(zkConnect(), turn{1, zkFrame(-1, int64(-1), 0, 4, 3, "/l")}),
 			"zk event NodeChildrenChanged", map[string]string{"path": "/l", "state": "SyncConnected"}},
