@@ -174,6 +174,12 @@ func TestCassandraConnections(t *testing.T) {
 			[]string{"> cassandra connect small", "< cassandra version", "> cassandra identify", "> cassandra GOSSIP_DIGEST_SYN"}},
 		{"damaged frame", []turn{{0, initiate40(cassCRC) + "\x05\x00\x02\x00\x00\x00hello" + frame40(cassCRC, true, msg40(2, 60, 0))}},
 			[]string{"> cassandra connect small", "> unknown", "> cassandra MUTATION_RSP"}},
+		{"files of 3.11", []turn{{0, "\xCA\x55\x2D\xFA\x00\x00\x04\x08\x04\x0a\x00\x00\x03" + strings.Repeat("p", 20) + "\x00\x04Unbo\x01\x00\x00"}, {1, "\x07"}, {0, "\x02" + strings.Repeat("f", 200_000)},
+			{1, "\x03" + strings.Repeat("r", 20)}, {0, "\x02another"}, {1, "\x05"}, {0, "\x05"}},
+			[]string{"> cassandra connect stream", "< cassandra stream KEEP_ALIVE", "> cassandra stream FILE", "> cassandra stream FILE end",
+				"< cassandra stream RECEIVED", "> cassandra stream FILE", "< cassandra stream COMPLETE", "> cassandra stream COMPLETE"}},
+		{"files of 0.7", []turn{{0, "\xCA\x55\x2D\xFA\x00\x00\x01\x08\x00\x00\x00\x10" + strings.Repeat("h", 16) + strings.Repeat("f", 100)}},
+			[]string{"> cassandra connect stream", "> cassandra stream data"}},
 		{"not Cassandra", []turn{{0, "GET / HTTP/1.1\r\n"}, {1, "HTTP/1.1 400\r\n"}}, []string{"> unknown", "< unknown"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -67,6 +67,7 @@ func TestFramer(t *testing.T) {
 		{"gap behind a head", []step{{b: []byte(long[:70000])}, {gap: 20}, {b: []byte(long[70020:] + toyBytes('b', 7))}}, []string{"toy l 65536", "toy l end 131072 cut", "toy b 7"}},
 		{"gap over the end", []step{{b: []byte(toyBytes('a', 90)[:20])}, {gap: 71}, {b: []byte(toyBytes('c', 8)[1:] + toyBytes('b', 7))}}, []string{"toy a 20 cut", "unknown 7", "toy b 7"}},
 		{"gap over the end of a long one", []step{{b: []byte(long[:70000])}, {gap: 1 << 20}, {b: []byte(toyBytes('b', 7))}}, []string{"toy l 65536", "toy l end 4464 cut", "toy b 7"}},
+		{"behind a gap more is asked", []step{{b: []byte(toyBytes('a', 9))}, {gap: 5}, {b: []byte("AB\x00\x10\x00\x00zzz" + toyBytes('b', 7))}}, []string{"toy a 9", "unknown 9", "toy b 7"}},
 		{"nonsense", []step{{b: []byte("AAABAB" + toyBytes('b', 7) + "AB\x00\x00\x00\x00" + toyBytes('c', 8))}}, []string{"unknown 6", "toy b 7", "unknown 6", "toy c 8"}},
 		{"much nonsense", []step{{b: []byte(strings.Repeat("n", 70000) + "AB")}}, []string{"unknown 65536", "unknown 4466"}},
 		{"cut off", []step{{b: []byte(toyBytes('a', 90)[:20])}}, []string{"toy a 20 cut"}},

@@ -65,3 +65,19 @@ func TestThriftFields(t *testing.T) {
 		}
 	}
 }
+
+// A message without a frame that is longer than is looked at is framed alike
+// however it is cut, also one that ends just behind the border.
+func TestThriftLongMessagesKeepTheRules(t *testing.T) {
+	for _, n := range []int{thriftKeep - 100, thriftKeep + 100, 2 * frameKeep, 3 * frameKeep} {
+		in := []step{{dir: 0, b: []byte(thriftMsg(1, "insert", 1, "\x0b\x00\x01"+cqlLong(strings.Repeat("k", n))))},
+			{dir: 1, b: []byte(thriftMsg(2, "insert", 1, ""))}, {dir: 0, b: []byte(thriftMsg(1, "get", 2, ""))}}
+		for seed := range int64(4) {
+			us := checkSteps(t, NameThrift, in, seed)
+			if last := us[0][len(us[0])-1]; last.Type != "thrift get call" {
+				t.Errorf("%d bytes: %+v", n, last)
+			}
+			checkSteps(t, NameThrift, []step{{b: append(in[0].b, in[2].b...)}}, seed)
+		}
+	}
+}
