@@ -72,7 +72,7 @@ func TestCassandraCaptures(t *testing.T) {
 		{"4.1.7.pcap", 120, []string{"cassandra connect small", "cassandra connect stream", "cassandra SCHEMA_PUSH_REQ", "cassandra MUTATION_REQ", "cassandra READ_RSP",
 			"cassandra PAXOS_COMMIT_REQ", "cassandra stream STREAM_INIT", "cassandra stream STREAM", "cql EXECUTE INSERT", "cql EXECUTE INSERT end", "cql RESULT BATCH INSERT"}},
 		{"5.0.4.pcap", 120, []string{"cassandra GOSSIP_DIGEST_SYN", "cassandra HINT_REQ", "cassandra MUTATION_RSP", "cassandra stream PREPARE_SYNACK"}},
-		{"1.0.8.pcap", 40, []string{"cassandra GOSSIP_DIGEST_SYN", "cassandra GOSSIP_DIGEST_ACK", "cassandra GOSSIP_DIGEST_ACK2", "cassandra DEFINITIONS_UPDATE", "cassandra MUTATION", "cassandra REQUEST_RESPONSE"}},
+		{"1.0.8.pcap", 40, []string{"cassandra GOSSIP_DIGEST_SYN", "cassandra GOSSIP_DIGEST_ACK", "cassandra GOSSIP_DIGEST_ACK2", "cassandra DEFINITIONS_UPDATE", "cassandra MUTATION", "cassandra SCHEMA_CHECK"}},
 		{"0.7.0.pcap", 40, []string{"cassandra DEFINITIONS_ANNOUNCE", "cassandra DEFINITIONS_UPDATE_RESPONSE", "cassandra MUTATION", "cassandra SCHEMA_CHECK", "cassandra REQUEST_RESPONSE"}},
 		{"1.0.8-thrift.pcap", 60, []string{"thrift system_add_keyspace call", "thrift insert reply", "thrift get error NOT_FOUND", "thrift set_keyspace error INVALID_REQUEST"}},
 		{"0.7.0-thrift.pcap", 60, []string{"thrift system_add_keyspace call", "thrift insert reply", "thrift get error NOT_FOUND", "thrift describe_schema_versions reply"}},
