@@ -17,7 +17,7 @@ import (
 // it is above, for a gap, then two bytes of length, then so many bytes.
 func hadoopSteps(in []byte) []step {
 	var out []step
-	dir := 0
+	dir, repeated := 0, 0
 	for len(in) >= 3 {
 		n := int(binary.BigEndian.Uint16(in[1:]))
 		op := in[0]
@@ -29,7 +29,8 @@ func hadoopSteps(in []byte) []step {
 		dir = int(op & 1)
 		b := in[:min(n, len(in))]
 		in = in[len(b):]
-		if op&0x80 != 0 { // many times over, to pass the bounds
+		if op&0x80 != 0 && repeated < 2 { // many times over, to pass the bounds
+			repeated++
 			var long []byte
 			for len(b) > 0 && len(long) < 200<<10 {
 				long = append(long, b...)
