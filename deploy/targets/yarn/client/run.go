@@ -53,7 +53,7 @@ type limits struct {
 }
 
 func usual() limits {
-	return limits{poll: 500 * time.Millisecond, stop: 15 * time.Second, launch: 25 * time.Second, agree: 12 * time.Second, last: 14 * time.Second, admin: 2 * time.Second}
+	return limits{poll: time.Second, stop: 15 * time.Second, launch: 25 * time.Second, agree: 12 * time.Second, last: 14 * time.Second, admin: 2 * time.Second}
 }
 
 // reach is what every use of the cluster needs: the client a ResourceManager,
