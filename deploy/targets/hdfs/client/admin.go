@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -193,23 +195,46 @@ func (a *admin) datanode(ctx context.Context) {
 	}
 }
 
-// shutdown adds a DataNode, waits until the NameNode lists it, but not for
-// ever, and shuts it down by its administration command (the operation of
-// HDFS-14372).
+// shutdown adds a DataNode with an empty disk, waits until it is up and then
+// until the NameNode lists it, but not for ever, and shuts it down by its
+// administration command (the operation of HDFS-14372); and once more.
 func (a *admin) shutdown(ctx context.Context) {
 	host := a.newcomer
-	wait(ctx, 1500*time.Millisecond)
-	if a.node(ctx, "start", "newcomer", host) != nil {
-		return
+	address := net.JoinHostPort(string(host), strconv.Itoa(a.ipcPort))
+	for range 2 {
+		if !wait(ctx, time.Second) {
+			return
+		}
+		// Right after its end the run may still hold the one before.
+		for end := time.Now().Add(5 * time.Second); a.node(ctx, "start", "newcomer", host) != nil; {
+			if time.Now().After(end) || !wait(ctx, 500*time.Millisecond) {
+				return
+			}
+		}
+		within(20*time.Second, func() bool { return dial(address) == nil })
+		within(4*time.Second, func() bool { return a.listed(ctx, host) })
+		wait(ctx, time.Duration(a.rng.IntN(1000))*time.Millisecond)
+		needs := []model.Need{{Via: a.me, From: []model.NodeID{host}, Count: 1}}
+		_ = a.out.do(model.Operation{Process: adminID, F: "shutdown-datanode", Node: host, Needs: needs}, func() (string, error) {
+			return a.tool(ctx, "org.apache.hadoop.hdfs.tools.DFSAdmin", "-shutdownDatanode", address)
+		})
+		within(5*time.Second, func() bool { return dial(address) != nil })
 	}
-	for end := time.Now().Add(6 * time.Second); !a.listed(ctx, host) && time.Now().Before(end); {
-		wait(context.WithoutCancel(ctx), 500*time.Millisecond)
+}
+
+// within asks until the answer is yes or the time is over.
+func within(limit time.Duration, ask func() bool) {
+	for end := time.Now().Add(limit); !ask() && time.Now().Before(end); {
+		time.Sleep(200 * time.Millisecond)
 	}
-	wait(ctx, 500*time.Millisecond+time.Duration(a.rng.IntN(1000))*time.Millisecond)
-	needs := []model.Need{{Via: a.me, From: []model.NodeID{host}, Count: 1}}
-	_ = a.out.do(model.Operation{Process: adminID, F: "shutdown-datanode", Node: host, Needs: needs}, func() (string, error) {
-		return a.tool(ctx, "org.apache.hadoop.hdfs.tools.DFSAdmin", "-shutdownDatanode", fmt.Sprintf("%s:%d", host, a.ipcPort))
-	})
+}
+
+func dial(address string) error {
+	c, err := net.DialTimeout("tcp", address, time.Second)
+	if err == nil {
+		err = c.Close()
+	}
+	return err
 }
 
 // listed says whether the NameNode lists a DataNode as live.
