@@ -48,14 +48,26 @@ func (p *pair) moved(k *known) bool { return k.class.State != p.state }
 // those not explored. First come those met after the state had moved on to one
 // in which the nodes still disagree, then those of other new states, and of
 // each the ones of the newest state: they take a timeout behind the cut to
-// come about, and Algorithm 1 reaches them last. Then come the others, as met.
+// come about, and Algorithm 1 reaches them last. Then come the others. Among
+// equals those come first that no node had sent to the other in another state:
+// a message that is only sent again exercises little that is new (CoFI §3.5.2).
 // A class that was waited for in vain comes after its equals. nil: none is left.
 func (p *pair) target() *known {
-	since := map[model.State]int{} // when a state first appeared
+	since := map[model.State]int{}  // when a state first appeared
+	firsts := map[model.Class]int{} // and a message, whatever the state
 	for i, k := range p.known {
 		if _, ok := since[k.class.State]; !ok {
 			since[k.class.State] = i
 		}
+		if _, ok := firsts[stateless(k.class)]; !ok {
+			firsts[stateless(k.class)] = i
+		}
+	}
+	again := func(k *known) int {
+		if p.known[firsts[stateless(k.class)]] != k {
+			return 1
+		}
+		return 0
 	}
 	rank := func(k *known) (moved, newest int) {
 		switch st := k.class.State; {
@@ -79,8 +91,13 @@ func (p *pair) target() *known {
 	return slices.MinFunc(open, func(a, b *known) int { // the first of equals
 		am, an := rank(a)
 		bm, bn := rank(b)
-		return cmp.Or(cmp.Compare(am, bm), cmp.Compare(a.misses, b.misses), cmp.Compare(an, bn))
+		return cmp.Or(cmp.Compare(am, bm), cmp.Compare(a.misses, b.misses), cmp.Compare(an, bn), cmp.Compare(again(a), again(b)))
 	})
+}
+
+func stateless(c model.Class) model.Class {
+	c.State = model.State{}
+	return c
 }
 
 // but returns all known classes but the target, sorted: with them as Seen a run
