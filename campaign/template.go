@@ -14,11 +14,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"netsplit/campaign/record"
 	"netsplit/campaign/target"
 	"netsplit/model"
 )
@@ -43,8 +45,10 @@ type template struct {
 const (
 	manifestFile = "manifest.json"
 	// quitLimit is how long servers may take to stop in order.
-	quitLimit = 60 * time.Second
-	// templatesKept per target; older ones are removed.
+	quitLimit = 2 * time.Minute
+	// unmade ends the name of a template's folder while it is made.
+	unmade = ".new"
+	// templatesKept per target and release; older ones are removed.
 	templatesKept = 12
 )
 
@@ -68,18 +72,19 @@ func (p *processes) makeTemplate(ctx context.Context) error {
 	if err := os.MkdirAll(p.r.cache, 0o755); err != nil {
 		return fmt.Errorf("folder of the templates: %w", err)
 	}
-	lock, err := os.OpenFile(t.dir+".lock", os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return fmt.Errorf("lock of the template: %w", err)
-	}
-	defer lock.Close()
-	for syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+	lock, err := t.lock()
+	for lock == nil {
+		if err != nil {
+			return fmt.Errorf("lock of the template: %w", err)
+		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("wait for somebody who makes template %s: %w", t.dir, context.Cause(ctx))
 		case <-time.After(settleEvery):
 		}
+		lock, err = t.lock()
 	}
+	defer lock.Close() // and with it the lock
 	if t.load() == nil {
 		p.template = t
 		now := time.Now()
@@ -94,6 +99,31 @@ func (p *processes) makeTemplate(ctx context.Context) error {
 	return nil
 }
 
+// lock takes the template for itself: the file to close, or nil if somebody
+// else has it.
+func (t *template) lock() (*os.File, error) {
+	path := t.dir + ".lock"
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err == nil {
+		// forgetOld may have removed it since it was opened: somebody else may
+		// have a new one then.
+		mine, merr := f.Stat()
+		there, terr := os.Stat(path)
+		if merr == nil && terr == nil && os.SameFile(mine, there) {
+			return f, nil
+		}
+	}
+	f.Close()
+	if err != nil && !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+		return nil, err
+	}
+	return nil, nil
+}
+
 // templateKey is a digest of everything that the template depends on.
 func (p *processes) templateKey() (string, error) {
 	ips := map[model.NodeID]netip.Addr{}
@@ -102,30 +132,34 @@ func (p *processes) templateKey() (string, error) {
 	}
 	h := sha256.New()
 	for _, host := range p.hosts() {
-		in := p.r.expand
-		in.Host, in.Dir, in.Work, in.Cache, in.Hosts, in.Args = host, "/dir", "/work", "/cache", ips, p.r.work.Spec.Args
-		in.RunStart = time.Unix(0, 0)
-		t, err := target.Expand(p.r.target, in)
-		if err != nil {
-			return "", err
+		for _, building := range []bool{true, false} { // it is made with the one and served with the other
+			in := p.r.expand
+			in.Host, in.Dir, in.Work, in.Cache, in.Hosts, in.Args = host, "/dir", "/work", "/cache", ips, p.r.work.Spec.Args
+			in.RunStart, in.Building = time.Unix(0, 0), building
+			t, err := target.Expand(p.r.target, in)
+			if err != nil {
+				return "", err
+			}
+			b, err := json.Marshal(struct {
+				Processes []model.Process
+				Stable    []model.Condition
+				Template  model.TemplateSetting
+				Release   string
+				Hostnames bool
+			}{t.Processes, t.Stable, t.Template, t.Release, t.Hostnames})
+			if err != nil {
+				return "", err
+			}
+			fmt.Fprintf(h, "%s %d\n", host, len(b))
+			h.Write(b)
 		}
-		b, err := json.Marshal(struct {
-			Processes []model.Process
-			Template  model.TemplateSetting
-			Release   string
-		}{t.Processes, t.Template, t.Release})
-		if err != nil {
-			return "", err
-		}
-		fmt.Fprintf(h, "%s %d\n", host, len(b))
-		h.Write(b)
 	}
 	return hex.EncodeToString(h.Sum(nil))[:16], nil
 }
 
 // build starts the cluster from nothing and keeps what it leaves.
 func (p *processes) build(ctx context.Context, t *template) (err error) {
-	tmp := t.dir + ".new"
+	tmp := t.dir + unmade
 	if err := os.RemoveAll(tmp); err != nil {
 		return err
 	}
@@ -135,9 +169,10 @@ func (p *processes) build(ctx context.Context, t *template) (err error) {
 	}
 	one := newProcesses(p.r)
 	one.building = true
+	cost := p.r.cost
 	defer func() {
-		one.stopAll()
-		err = errors.Join(err, p.r.bed.sweep())
+		p.r.cost = cost // its start is not the run's
+		err = errors.Join(err, one.stopAll(), p.r.bed.sweep())
 		if err != nil {
 			os.RemoveAll(tmp)
 		}
@@ -153,7 +188,9 @@ func (p *processes) build(ctx context.Context, t *template) (err error) {
 	if pending := one.begin(sctx); len(pending) > 0 {
 		return fmt.Errorf("the cluster did not become stable within %v: %s", 2*p.r.target.Timing.Settle, joined(pending))
 	}
-	one.stopServers(quitLimit)
+	if err := one.quit(quitLimit); err != nil {
+		return err
+	}
 	t.Manifest = map[model.NodeID]string{}
 	for _, h := range p.hosts() {
 		sum, err := copyKept(one.dirOf(h), filepath.Join(tmp, "hosts", string(h)), p.r.target.Template.Keep)
@@ -175,6 +212,26 @@ func (p *processes) build(ctx context.Context, t *template) (err error) {
 	return os.Rename(tmp, t.dir)
 }
 
+// quit stops the servers in order. What one leaves that died before, or had to
+// be killed, is not clean: that is an error.
+func (p *processes) quit(limit time.Duration) error {
+	died, _ := p.exits()
+	var errs []error
+	for _, x := range died {
+		if !x.Expected {
+			errs = append(errs, fmt.Errorf("%s on %s ended with status %d by itself; what it said is in %s", x.Process, x.Host, x.Status, record.LogsDir))
+		}
+	}
+	p.stopServers(limit)
+	all, _ := p.exits()
+	for _, x := range all {
+		if x.Status == 128+int(syscall.SIGKILL) && !slices.Contains(died, x) {
+			errs = append(errs, fmt.Errorf("%s on %s did not stop within %v and was killed", x.Process, x.Host, limit))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // load reads the manifest of a template that was made.
 func (t *template) load() error {
 	b, err := os.ReadFile(filepath.Join(t.dir, manifestFile))
@@ -190,7 +247,7 @@ func (p *processes) fromTemplate() (bool, error) {
 		return false, nil
 	}
 	for _, h := range p.hosts() {
-		sum, err := copyKept(filepath.Join(p.template.dir, "hosts", string(h)), p.dirOf(h), []string{"**"})
+		sum, err := copyKept(filepath.Join(p.template.dir, "hosts", string(h)), p.dirOf(h), p.r.target.Template.Keep)
 		if err != nil {
 			return false, fmt.Errorf("copy the template: %w", err)
 		}
@@ -233,13 +290,24 @@ func copyKept(src, dst string, patterns []string) (string, error) {
 			return os.MkdirAll(to, 0o755)
 		}
 		info, err := d.Info()
-		if err != nil || !info.Mode().IsRegular() {
-			return err // sockets and pipes are made anew
+		if err != nil {
+			return err
 		}
-		fmt.Fprintf(all, "f %q %d\n", rel, info.Size())
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return err
 		}
+		if info.Mode().Type() == fs.ModeSymlink {
+			link, err := os.Readlink(path)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(all, "l %q %q\n", rel, link)
+			return os.Symlink(link, to)
+		}
+		if !info.Mode().IsRegular() {
+			return nil // sockets and pipes are made anew
+		}
+		fmt.Fprintf(all, "f %q %d\n", rel, info.Size())
 		return copyFile(path, to, info.Mode().Perm(), all)
 	})
 	return hex.EncodeToString(all.Sum(nil)), err
@@ -260,14 +328,24 @@ func copyFile(from, to string, perm fs.FileMode, sum hash.Hash) error {
 }
 
 // forgetOld removes the templates of this target that were not used for
-// longest. One that another run copies from meanwhile fails that run's check
-// of the manifest at worst, and is made anew.
+// longest, and what makers that were killed left of theirs. One that another
+// run copies from meanwhile fails that run's check of the manifest at worst,
+// and is made anew.
 func (p *processes) forgetOld() {
-	dirs, _ := filepath.Glob(filepath.Join(p.r.cache, "template-*", manifestFile))
-	slices.SortFunc(dirs, func(a, b string) int { return modified(filepath.Dir(b)).Compare(modified(filepath.Dir(a))) })
-	for _, d := range dirs[min(len(dirs), templatesKept):] {
-		os.RemoveAll(filepath.Dir(d))
-		os.Remove(filepath.Dir(d) + ".lock")
+	made, _ := filepath.Glob(filepath.Join(p.r.cache, "template-*", manifestFile))
+	made = slices.DeleteFunc(made, func(m string) bool { return strings.HasSuffix(filepath.Dir(m), unmade) })
+	slices.SortFunc(made, func(a, b string) int { return modified(filepath.Dir(b)).Compare(modified(filepath.Dir(a))) })
+	for _, m := range made[min(len(made), templatesKept):] {
+		os.RemoveAll(filepath.Dir(m))
+		os.Remove(filepath.Dir(m) + ".lock")
+	}
+	left, _ := filepath.Glob(filepath.Join(p.r.cache, "template-*"+unmade))
+	for _, dir := range left {
+		t := &template{dir: strings.TrimSuffix(dir, unmade)}
+		if lock, _ := t.lock(); lock != nil { // nobody is making it
+			os.RemoveAll(dir)
+			lock.Close()
+		}
 	}
 }
 
