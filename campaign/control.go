@@ -2,11 +2,13 @@ package campaign
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -33,8 +35,9 @@ type control struct {
 }
 
 func (p *processes) listen() (*control, error) {
+	removeDead(os.TempDir())
 	// Socket paths hold 107 bytes (unix(7)): too few for most run directories.
-	dir, err := os.MkdirTemp("", "netsplit-")
+	dir, err := os.MkdirTemp("", fmt.Sprintf("%s%d-", controlPrefix, os.Getpid()))
 	if err != nil {
 		return nil, fmt.Errorf("folder of the control socket: %w", err)
 	}
@@ -45,6 +48,21 @@ func (p *processes) listen() (*control, error) {
 	}
 	c.wg.Go(c.serve)
 	return c, nil
+}
+
+// controlPrefix begins the names of the sockets' folders; the number of their
+// process follows.
+const controlPrefix = "netsplit-control-"
+
+// removeDead removes the sockets of processes that were killed.
+func removeDead(tmp string) {
+	dirs, _ := filepath.Glob(filepath.Join(tmp, controlPrefix+"*"))
+	for _, d := range dirs {
+		number, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(d), controlPrefix), "-")
+		if pid, err := strconv.Atoi(number); err == nil && pid > 0 && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+			os.RemoveAll(d)
+		}
+	}
 }
 
 func (c *control) path() string { return filepath.Join(c.dir, "control") }
@@ -88,8 +106,12 @@ func (c *control) act(words []string) error {
 	return nil
 }
 
-// act does something to a server process and enters it in the record.
+// act does something to a server process and enters it in the record. Actions
+// on one server wait for one another.
 func (p *processes) act(a model.NodeAction) error {
+	one, _ := p.acting.LoadOrStore(string(a.Host)+" "+a.Process, new(sync.Mutex))
+	one.(*sync.Mutex).Lock()
+	defer one.(*sync.Mutex).Unlock()
 	p.mu.Lock()
 	if p.closing {
 		p.mu.Unlock()
@@ -141,11 +163,13 @@ func (p *processes) signal(s *server, verb model.NodeVerb) error {
 	p.mu.Lock()
 	s.asked = true
 	p.mu.Unlock()
-	var err error
-	if verb == model.NodeStop {
-		_, err = s.Stop(actionLimit)
-	} else {
-		_, err = s.Kill()
+	if verb == model.NodeKill {
+		_, err := s.Kill()
+		return err
+	}
+	x, err := s.Stop(actionLimit)
+	if err == nil && x.Signal == syscall.SIGKILL {
+		p.r.s.Note("%s on %s did not stop within %v and was killed", s.name, s.host, actionLimit)
 	}
 	return err
 }

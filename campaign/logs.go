@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -95,40 +96,56 @@ func matches(res []*regexp.Regexp, line string) bool {
 const tailEvery = 300 * time.Millisecond
 
 // tail reads the log files of a host's directory, those there are and those
-// that appear, until ctx ends, and then once more to their ends. The time of a
-// line is when it was read. A copy of each file is kept in the record.
+// that appear, until ctx ends, and then once more to their ends. A file that
+// was cut short, or another one under the name of an old one, is read from its
+// beginning. The time of a line is when it was read. A copy of each file is
+// kept in the record. The error says what could not be read or kept; the rest
+// is read all the same.
 func (l *logs) tail(ctx context.Context, host model.NodeID, dir string, patterns []string, start time.Time, copyTo string) error {
 	files := map[string]*tailed{}
-	defer func() {
-		for _, f := range files {
-			f.close()
-		}
-	}()
 	var first error
+	note := func(err error) {
+		if first == nil && err != nil && !errors.Is(err, fs.ErrNotExist) {
+			first = err
+		}
+	}
+	take := func(rel string) func(string) {
+		like := record.LogLine{Host: host, Process: strings.SplitN(rel, string(filepath.Separator), 2)[0], File: rel}
+		return func(text string) {
+			like.At = time.Since(start)
+			l.line(like, text)
+		}
+	}
 	look := func() {
 		for _, pattern := range patterns {
-			found, _ := doublestar.Glob(os.DirFS(dir), pattern, doublestar.WithFilesOnly())
+			found, err := doublestar.Glob(os.DirFS(dir), pattern, doublestar.WithFilesOnly())
+			note(err)
 			for _, rel := range found {
-				path := filepath.Join(dir, rel)
-				if files[path] == nil {
-					f, err := openTail(path, filepath.Join(copyTo, string(host)+"-"+strings.ReplaceAll(rel, string(filepath.Separator), "-")))
-					if err != nil {
-						if !errors.Is(err, fs.ErrNotExist) && first == nil {
-							first = err
-						}
-						continue
+				f := files[rel]
+				if f != nil && f.replaced(filepath.Join(dir, rel)) {
+					note(f.read(take(rel)))
+					f.close(take(rel))
+					delete(files, rel)
+					f = nil
+				}
+				if f == nil {
+					f, err := openTail(filepath.Join(dir, rel), filepath.Join(copyTo, rel))
+					note(err)
+					if f != nil {
+						files[rel] = f
 					}
-					f.rel = rel
-					files[path] = f
 				}
 			}
 		}
-		for _, f := range files {
-			f.read(func(text string) {
-				l.line(record.LogLine{Host: host, Process: strings.SplitN(f.rel, string(filepath.Separator), 2)[0], At: time.Since(start), File: f.rel}, text)
-			})
+		for rel, f := range files {
+			note(f.read(take(rel)))
 		}
 	}
+	defer func() {
+		for rel, f := range files {
+			f.close(take(rel))
+		}
+	}()
 	t := time.NewTicker(tailEvery)
 	defer t.Stop()
 	for {
@@ -144,40 +161,72 @@ func (l *logs) tail(ctx context.Context, host model.NodeID, dir string, patterns
 
 // tailed is a log file that is read while it grows.
 type tailed struct {
-	rel  string
 	f    *os.File
 	r    *bufio.Reader
-	copy *os.File
-	part string // a line whose end has not come
+	size int64    // read so far
+	copy *os.File // nil if it cannot be written
+	part string   // a line whose end has not come
 }
 
+// openTail opens a log file, with an error also if no copy can be kept.
 func openTail(path, copyTo string) (*tailed, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	c, err := os.Create(copyTo)
-	if err != nil {
-		f.Close()
-		return nil, err
+	t := &tailed{f: f, r: bufio.NewReaderSize(f, 64<<10)}
+	if err = os.MkdirAll(filepath.Dir(copyTo), 0o755); err == nil {
+		t.copy, err = os.OpenFile(copyTo, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	}
-	return &tailed{f: f, r: bufio.NewReaderSize(f, 64<<10), copy: c}, nil
+	if err != nil {
+		t.copy = nil
+		return t, fmt.Errorf("keep a copy of log file %s: %w", path, err)
+	}
+	return t, nil
 }
 
-func (t *tailed) read(line func(string)) {
+// replaced says whether the path leads to another file now, or to one that was
+// cut short.
+func (t *tailed) replaced(path string) bool {
+	now, err := os.Stat(path)
+	if err != nil {
+		return false // gone; what was written before is read still
+	}
+	mine, err := t.f.Stat()
+	return err == nil && (!os.SameFile(mine, now) || now.Size() < t.size)
+}
+
+func (t *tailed) read(line func(string)) error {
+	var lost error
 	for {
 		s, err := t.r.ReadString('\n')
-		_, _ = io.WriteString(t.copy, s)
+		t.size += int64(len(s))
+		if t.copy != nil {
+			if _, err := io.WriteString(t.copy, s); err != nil {
+				lost = fmt.Errorf("keep a copy of a log file: %w", err)
+				t.copy.Close()
+				t.copy = nil
+			}
+		}
 		t.part += s
+		if errors.Is(err, io.EOF) {
+			return lost
+		}
 		if err != nil {
-			return
+			return fmt.Errorf("read a log file: %w", err)
 		}
 		line(strings.TrimRight(t.part, "\r\n"))
 		t.part = ""
 	}
 }
 
-func (t *tailed) close() {
+// close hands over a last line without an end.
+func (t *tailed) close(line func(string)) {
+	if t.part != "" {
+		line(t.part)
+	}
 	t.f.Close()
-	t.copy.Close()
+	if t.copy != nil {
+		t.copy.Close()
+	}
 }

@@ -36,9 +36,11 @@ type processes struct {
 	control *control
 	tails   sync.WaitGroup
 	stop    context.CancelFunc // of the tails
+	unread  []error            // what the tails could not read, by host; set once tails is over
 	// building: this is the cluster that a template is made of.
 	building bool
 	template *template // nil: start from nothing
+	acting   sync.Map  // of *sync.Mutex, by host and process: a node action is under way
 
 	mu      sync.Mutex // guards what follows
 	servers []*server
@@ -264,10 +266,12 @@ func (p *processes) tail(ctx context.Context) {
 		return
 	}
 	ctx, p.stop = context.WithCancel(context.WithoutCancel(ctx))
-	for _, h := range p.hosts() {
+	hosts := p.hosts()
+	p.unread = make([]error, len(hosts))
+	for i, h := range hosts {
 		p.tails.Go(func() {
-			if err := p.logs.tail(ctx, h, p.dirOf(h), p.r.target.Logs.Files, p.r.s.start, filepath.Join(p.r.dir, record.LogsDir)); err != nil {
-				p.r.s.Note("log files of %s: %v", h, err)
+			if err := p.logs.tail(ctx, h, p.dirOf(h), p.r.target.Logs.Files, p.r.s.start, p.copies(h)); err != nil {
+				p.unread[i] = fmt.Errorf("log files of %s: %w", h, err)
 			}
 		})
 	}
@@ -283,8 +287,12 @@ func (p *processes) server(h model.NodeID, name string) error {
 	one := &server{Proc: pr, host: h, name: name, last: last}
 	mayExit := slices.ContainsFunc(p.r.target.Processes, func(q model.Process) bool { return q.Name == name && q.MayExit })
 	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closing { // a workload asked for it at the last moment, and nobody would stop it
+		_, err := pr.Kill()
+		return errors.Join(fmt.Errorf("the run is over"), err)
+	}
 	p.servers = append(p.servers, one)
-	p.mu.Unlock()
 	p.wg.Go(func() {
 		<-pr.Done()
 		p.mu.Lock()
@@ -345,13 +353,22 @@ func status(x proc.Status) int {
 	return x.Code
 }
 
-// logPath is where what a process prints goes.
+// logPath is where what a process prints goes, copies where a host's log files
+// are kept.
 func (p *processes) logPath(h model.NodeID, name string) string {
-	prefix := ""
+	return filepath.Join(p.r.dir, record.LogsDir, fmt.Sprintf("%s%s-%s.log", p.prefix(), h, name))
+}
+
+func (p *processes) copies(h model.NodeID) string {
+	return filepath.Join(p.r.dir, record.LogsDir, p.prefix()+string(h))
+}
+
+// prefix tells the logs of a template's cluster from those of the run.
+func (p *processes) prefix() string {
 	if p.building {
-		prefix = "template-"
+		return "template-"
 	}
-	return filepath.Join(p.r.dir, record.LogsDir, fmt.Sprintf("%s%s-%s.log", prefix, h, name))
+	return ""
 }
 
 // env is the environment of the target's processes.
@@ -383,8 +400,9 @@ func (p *processes) exits() ([]record.Exit, []string) {
 	return slices.Clone(p.ended), slices.Clone(p.hung)
 }
 
-// stopAll ends every server process and removes the target's data.
-func (p *processes) stopAll() {
+// stopAll ends every server process and removes the target's data. The error
+// says which log files could not be read, so that nobody can judge the run.
+func (p *processes) stopAll() error {
 	p.stopServers(stopLimit)
 	if p.control != nil {
 		p.control.close()
@@ -397,9 +415,10 @@ func (p *processes) stopAll() {
 		p.logs.flush()
 	}
 	os.RemoveAll(p.work())
+	return errors.Join(p.unread...)
 }
 
-// stopServers ends the servers, the last one started first.
+// stopServers ends the servers, all at once.
 func (p *processes) stopServers(limit time.Duration) {
 	p.mu.Lock()
 	p.closing = true

@@ -43,8 +43,7 @@ func (r *run) execute(ctx context.Context) (ev record.Evidence, err error) {
 		return ev, err
 	}
 	err = r.guarded(ctx, &ev, began)
-	r.procs.stopAll()
-	err = errors.Join(err, r.bed.sweep(), r.bed.calm(context.WithoutCancel(ctx)), r.s.packets.Close(), r.rec.Close())
+	err = errors.Join(err, r.procs.stopAll(), r.bed.sweep(), r.bed.calm(context.WithoutCancel(ctx)), r.s.packets.Close(), r.rec.Close())
 	ev.Ended = time.Now()
 	r.cost.Ours = ev.Ended.Sub(began) - r.cost.Template - r.cost.Start - r.cost.Settle - r.cost.Workload - r.cost.Recover
 	ev.Cost = r.cost

@@ -21,7 +21,7 @@ const (
 	EvidenceFile  = "evidence.json"   // Evidence: exits, recovery, proof, why incomplete
 	SummaryFile   = "summary.json"    // model.RunSummary
 	ReportFile    = "report.html"
-	LogsDir       = "logs" // <host>-<process>.log
+	LogsDir       = "logs" // <host>-<process>.log, what it printed; <host>/…, its log files
 )
 
 // WriteJSON writes v, indented, to a file that appears whole or not at all.
