@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"netsplit/model"
@@ -109,7 +110,10 @@ func momentOf(c Candidate) string {
 	return fmt.Sprintf("%s|%s|%s|%d", c.Node, strings.Join(nodes, ","), c.First, c.FirstAt)
 }
 
-// Symmetry is equal for candidates that are the same up to the names of nodes:
+// Symmetry is equal for candidates that are the same up to the names of nodes
+// and to how far two numbers are apart: that one node is at epoch 2 while the
+// other is at 3 is much like 3 and 4.
+//
 // {LEFT, NORMAL} of status[n1]@n2 == status[n1]@n3 isolating n3 is the same
 // test as {NORMAL, LEFT} isolating n2. Isolating one and the other node of one
 // state is never the same test, even where the values alone do not tell them
@@ -129,6 +133,13 @@ func Symmetry(c Candidate, hosts []model.NodeID) string {
 		return x + "\x00y"
 	}
 	return x + "\x00" + string(c.Node)
+}
+
+// numbers reads two values as numbers, or as ordinals (#3).
+func numbers(a, b string) (x, y int64, ok bool) {
+	x, err1 := strconv.ParseInt(strings.TrimPrefix(a, "#"), 10, 64)
+	y, err2 := strconv.ParseInt(strings.TrimPrefix(b, "#"), 10, 64)
+	return x, y, err1 == nil && err2 == nil
 }
 
 type side struct {
@@ -160,6 +171,10 @@ func canonical(first, second side, c Candidate, hosts []model.NodeID) string {
 		return s
 	}
 	p := []string{c.Invariant.Kind, c.Invariant.Relation, first.ref.Name, about(first.ref.About), second.ref.Name, about(second.ref.About)}
-	p = append(p, value(first.value), value(second.value))
+	if x, y, ok := numbers(first.value, second.value); ok {
+		p = append(p, "number", fmt.Sprint(cmp.Compare(x, y)))
+	} else {
+		p = append(p, value(first.value), value(second.value))
+	}
 	return strings.Join(p, "\x00")
 }

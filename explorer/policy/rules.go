@@ -81,8 +81,8 @@ func Rules() []Rule {
 		},
 		{
 			Name:    "moved on",
-			Why:     "behind the cut the system went on to another state: timeouts fired that only a longer cut reaches (CoFI figure 2, step 4)",
-			Weight:  12,
+			Why:     "behind the cut the system went on to another state: timeouts fired that only a longer cut reaches (CoFI figure 2, step 4); such a pair is gone on with before the next new one is looked at",
+			Weight:  30,
 			Applies: func(c Candidate) bool { return c.Moved },
 		},
 	}
