@@ -137,7 +137,8 @@ func want(t *testing.T, out *bytes.Buffer, want ...string) {
 // fakeJob acts as SleepJob (three seconds of it: the third launch goes on
 // until it is killed) and as ApplicationCLI -kill.
 const fakeJob = `case "$*" in
-*ApplicationCLI*) exit 0;;
+*ApplicationCLI\ application\ -kill\ application_9_0002) exit 0;;
+*ApplicationCLI*) exit 255;;
 *-mt\ 60000*) echo "x INFO impl.YarnClientImpl: Submitted application application_9_0002"; exec sleep 0.3;;
 *) echo "x INFO impl.YarnClientImpl: Submitted application application_9_0001";;
 esac`

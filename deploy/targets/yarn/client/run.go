@@ -242,10 +242,11 @@ func (c *client) busy(ctx context.Context, id string) bool {
 	return a.State == "RUNNING"
 }
 
-// stop ends an application as a user does and waits until it has ended.
-func (c *client) stop(ctx context.Context, j *job, id string) {
-	c.h.do(model.Operation{Process: userProcess, F: "stop", Key: id, Value: j.name, Needs: c.reach()}, func() outcome {
-		t := c.start(ctx, "kill-"+j.name, nil, appCLI, "-kill", id)
+// stop ends an application as a user does and waits until it has ended; it is
+// false if it has not.
+func (c *client) stop(ctx context.Context, j *job, id string) bool {
+	o := c.h.do(model.Operation{Process: userProcess, F: "stop", Key: id, Value: j.name, Needs: c.reach()}, func() outcome {
+		t := c.start(ctx, "kill-"+j.name, nil, appCLI, "application", "-kill", id)
 		<-t.done
 		if ctx.Err() != nil {
 			return unknown("interrupted", "the workload is over")
@@ -264,6 +265,7 @@ func (c *client) stop(ctx context.Context, j *job, id string) {
 		}
 		return failed("not-stopped", "%s after the command is %s", c.limits.stop, a.State)
 	})
+	return o.err == ""
 }
 
 // applications launches an application, waits for it, launches another and
@@ -284,8 +286,9 @@ func (c *client) launchAndStop(ctx context.Context) {
 		return
 	}
 	c.busy(ctx, id)
-	c.stop(ctx, j, id)
-	<-j.tool.done
+	if c.stop(ctx, j, id) {
+		<-j.tool.done
+	}
 }
 
 // during runs an application and, while it has tasks, what an administrator
