@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"netsplit/explorer/check"
 	"netsplit/inference/classify"
 	"netsplit/model"
 )
@@ -23,7 +24,8 @@ const unknownShare = 0.01
 // Examine reads the record of a clean run for what a target file promises and
 // the run does not show: a variable that no source gave a value, a probe that
 // never answered, a port without traffic or with messages its reader does not
-// know, a workload without operations.
+// know, a workload without operations; and for what failed though nothing was
+// cut.
 func Examine(dir string) (*Examination, error) {
 	f, err := readRun(dir)
 	if err != nil {
@@ -33,6 +35,7 @@ func Examine(dir string) (*Examination, error) {
 	for _, why := range f.evidence.Incomplete {
 		x.problem("the run could not be judged: %s", why)
 	}
+	x.verdict(check.Judge(f.checkRecord()), len(f.evidence.Incomplete) > 0)
 	x.variables(f)
 	x.sources(f)
 	x.protocols(f)
@@ -54,6 +57,24 @@ func (x *Examination) problem(format string, args ...any) {
 
 func (x *Examination) fact(format string, args ...any) {
 	x.Facts = append(x.Facts, fmt.Sprintf(format, args...))
+}
+
+// verdict tells what failed in a run without any cut: a check or a log pattern
+// that is too strict, a timeout too short, or a bug that needs no partition.
+func (x *Examination) verdict(v model.Verdict, told bool) {
+	for _, f := range v.Failures {
+		switch {
+		case f.Known != "":
+			x.fact("check %s failed without any cut, known as %s: %s", f.Check, f.Known, f.Summary)
+		case f.Class == model.Documented:
+			x.fact("check %s failed without any cut, as the documentation admits: %s", f.Check, f.Summary)
+		default:
+			x.problem("check %s failed though nothing was cut: %s", f.Check, f.Summary)
+		}
+	}
+	if v.Value == model.VerdictUnknown && !told {
+		x.problem("the run could not be judged: %s", v.Reason)
+	}
 }
 
 // variables looks for variables without a value, and for those that nothing

@@ -163,13 +163,25 @@ func (p *processes) source(h model.NodeID, variable string, index int) (model.Va
 	return model.VarSource{}, false
 }
 
-// start starts the target and waits until it is stable. It returns what was
-// still pending at the limit, and notes where the time went.
-func (p *processes) start(ctx context.Context) []string {
-	limit := p.r.target.Timing.Settle
+// start starts the target and waits until it is stable, and notes where the
+// time went.
+func (p *processes) start(ctx context.Context) error {
+	return p.settled(ctx, p.r.target.Timing.Settle)
+}
+
+// settled begins and says why the target did not come up, or what was still
+// pending at the limit.
+func (p *processes) settled(ctx context.Context, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return p.begin(ctx)
+	pending := p.begin(ctx)
+	switch {
+	case len(pending) == 0:
+		return nil
+	case ctx.Err() == nil:
+		return fmt.Errorf("the target could not be started: %s", joined(pending))
+	}
+	return fmt.Errorf("the target did not become stable within %v: %s", limit, joined(pending))
 }
 
 // begin makes the hosts' directories, starts the target's processes in the

@@ -80,13 +80,14 @@ func (r *run) phases(ctx context.Context, ev *record.Evidence, began time.Time) 
 		return err
 	}
 	r.s.Mark(model.EventStart)
-	if pending := r.procs.start(ctx); len(pending) > 0 {
-		r.s.Fail("the target did not become stable within %v: %s", r.target.Timing.Settle, joined(pending))
+	if err := r.procs.start(ctx); err != nil {
+		r.s.Fail("%v", err)
 	}
 
 	if r.s.whole() {
 		t = time.Now()
 		pctx, stopProbes := context.WithCancel(ctx)
+		defer stopProbes() // after a panic too
 		r.probes.start(pctx)
 		r.workload(ctx)
 		r.cost.Workload = time.Since(t)
@@ -102,7 +103,7 @@ func (r *run) phases(ctx context.Context, ev *record.Evidence, began time.Time) 
 }
 
 // open makes the record and the session.
-func (r *run) open(began time.Time) error {
+func (r *run) open(began time.Time) (err error) {
 	meta := model.RunMeta{
 		Campaign: r.work.Campaign, Run: r.work.Run, Target: r.target.Name, Lab: r.bed.Testbed.Name,
 		Tap: r.bed.tapName(r.work.Scenario.Strategy != model.StrategyClean), Started: began, Version: r.version,
@@ -113,6 +114,11 @@ func (r *run) open(began time.Time) error {
 		return err
 	}
 	r.rec = rec
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, rec.Close())
+		}
+	}()
 	for file, v := range map[string]any{record.TargetFile: r.target, record.TestbedFile: r.bed.Testbed} {
 		if err := record.WriteJSON(filepath.Join(r.dir, file), v); err != nil {
 			return err
@@ -125,7 +131,7 @@ func (r *run) open(began time.Time) error {
 	pipe, err := inference.New(inference.Config{Hosts: r.bed.Testbed.Hosts, Nodes: r.target.Nodes,
 		Protocols: r.target.Protocols, Variables: r.target.Variables})
 	if err != nil {
-		return err
+		return errors.Join(err, packets.Close())
 	}
 	r.s = &session{
 		start: began, gate: r.bed, metrics: r.metrics, rec: rec, pipe: pipe,

@@ -183,10 +183,8 @@ func (p *processes) build(ctx context.Context, t *template) (err error) {
 	p.r.procs = one // conditions are asked as it sees them
 	defer func() { p.r.procs = p }()
 	// Twice the time: programs that write archives while they start are slow.
-	sctx, cancel := context.WithTimeout(ctx, 2*p.r.target.Timing.Settle)
-	defer cancel()
-	if pending := one.begin(sctx); len(pending) > 0 {
-		return fmt.Errorf("the cluster did not become stable within %v: %s", 2*p.r.target.Timing.Settle, joined(pending))
+	if err := one.settled(ctx, 2*p.r.target.Timing.Settle); err != nil {
+		return err
 	}
 	if err := one.quit(quitLimit); err != nil {
 		return err

@@ -23,6 +23,12 @@ func checkRunOf(conn *daemonFlags) runCheck {
 		if err != nil {
 			return err
 		}
+		keep := false // the record: somebody was told of it
+		defer func() {
+			if !keep {
+				err = errors.Join(err, os.RemoveAll(runs))
+			}
+		}()
 		cl, dir, end, err := conn.within(ctx, runs)
 		if err != nil {
 			return err
@@ -40,15 +46,18 @@ func checkRunOf(conn *daemonFlags) runCheck {
 			return &exitError{code: exitInterrupted}
 		}
 		if camp.State == string(model.CampaignFailed) {
-			return fmt.Errorf("the run failed: %s", camp.Reason)
+			keep = true
+			return fmt.Errorf("the run failed: %s; what there is of its record is in %s", camp.Reason, filepath.Join(dir, camp.ID))
 		}
 		found, err := filepath.Glob(filepath.Join(dir, camp.ID, "*", "evidence.json"))
 		if err != nil || len(found) == 0 {
+			keep = true
 			return fmt.Errorf("the run left no record in %s: %v", dir, err)
 		}
 		x, err := campaign.Examine(filepath.Dir(found[0]))
 		if err != nil {
-			return err
+			keep = true
+			return fmt.Errorf("examine %s: %w", filepath.Dir(found[0]), err)
 		}
 		for _, f := range x.Facts {
 			fmt.Fprintln(c.OutOrStdout(), f)
@@ -57,9 +66,10 @@ func checkRunOf(conn *daemonFlags) runCheck {
 			for _, p := range x.Problems {
 				fmt.Fprintln(c.OutOrStdout(), "PROBLEM:", p)
 			}
+			keep = true
 			return &exitError{exitFindings, fmt.Errorf("%d problem(s) with %s; the record of the run is %s", len(x.Problems), name, filepath.Dir(found[0]))}
 		}
 		fmt.Fprintf(c.OutOrStdout(), "%s runs as its file says\n", name)
-		return os.RemoveAll(runs)
+		return nil
 	}
 }

@@ -185,6 +185,9 @@ func targetCheckCommand(checkRun runCheck) *cobra.Command {
 		Use: "check NAME[@RELEASE]", Short: "say what is wrong with a target file, and what this machine lacks to run it",
 		Args: exactArgs(1, "a target's name or file"),
 		RunE: func(c *cobra.Command, args []string) error {
+			if len(set) > 0 && !run {
+				return usage("--set goes with --run: without it nothing is started")
+			}
 			t, dir, err := target.Load(args[0])
 			if err != nil {
 				return err

@@ -91,6 +91,12 @@ func TestTargetGetThenCheck(t *testing.T) {
 	}
 }
 
+func TestTargetCheckTakesSettingsForARunOnly(t *testing.T) {
+	if code, _, errs := cli(t, "target", "check", "redis-sentinel", "--set", "rate=1"); code != exitUsage || !strings.Contains(errs, "--set goes with --run") {
+		t.Errorf("status %d, %s", code, errs)
+	}
+}
+
 // All that a machine lacks is said at once.
 func TestTargetCheckNamesAllThatIsMissing(t *testing.T) {
 	file := own(t, "memory: 100000000\nneeds: {no-such-program: no-such-package}\n")
