@@ -43,10 +43,13 @@ func (s *Service) CreateCampaign(ctx context.Context, spec model.CampaignSpec) (
 	if err := target.CheckNeeds(t); err != nil {
 		return model.Campaign{}, fmt.Errorf("%w: %w", model.ErrUnavailable, err)
 	}
-	many := *t
-	many.Memory *= max(spec.Labs, 1)
-	if _, err := target.CheckMemory(&many); err != nil {
-		return model.Campaign{}, fmt.Errorf("%w: with %d lab(s): %w", model.ErrUnavailable, spec.Labs, err)
+	s.mu.Lock()
+	idle := len(s.jobs) == 0
+	s.mu.Unlock()
+	if idle { // or else what is free now says nothing of its turn
+		if err := checkMemory(t, spec.Labs); err != nil {
+			return model.Campaign{}, err
+		}
 	}
 	c := model.Campaign{ID: s.newID(), Spec: spec, State: model.CampaignQueued, Created: time.Now()}
 	c.Planned = spec.Runs
@@ -58,6 +61,16 @@ func (s *Service) CreateCampaign(ctx context.Context, spec model.CampaignSpec) (
 	}
 	s.enqueue(c)
 	return c, nil
+}
+
+// checkMemory says whether the machine has what the labs of a campaign take.
+func checkMemory(t *model.Target, labs int) error {
+	many := *t
+	many.Memory *= max(labs, 1)
+	if _, err := target.CheckMemory(&many); err != nil {
+		return fmt.Errorf("%w: with %d lab(s): %w", model.ErrUnavailable, labs, err)
+	}
+	return nil
 }
 
 // complete fills in defaults and refuses what makes no sense.
@@ -171,6 +184,9 @@ func (s *Service) runCampaign(ctx context.Context, j *job) error {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadlineCause(ctx, deadline, errBudget)
 		defer cancel()
+	}
+	if err := checkMemory(t, spec.Labs); err != nil {
+		return err
 	}
 	r, closeBeds, err := s.runnerOn(ctx, j, t, dir)
 	if err != nil {
