@@ -16,7 +16,7 @@ import (
 func TestSetUpTemplateAndNodeActions(t *testing.T) {
 	harness.LeavesNothing(t)
 	cache := t.TempDir()
-	t.Setenv("XDG_CACHE_HOME", cache)
+	t.Setenv("NETSPLIT_CACHE", cache)
 	dir := t.TempDir()
 	r := harness.Run(t, "campaign", "testdata/setup", "--strategy", "random", "--clean", "2", "--faults", "1", "--seed", "5", "--runs-dir", dir)
 	id := harness.CampaignID(t, r)
@@ -54,7 +54,7 @@ func TestSetUpTemplateAndNodeActions(t *testing.T) {
 	}
 
 	// A template that somebody changed is not used.
-	kept, err := filepath.Glob(filepath.Join(cache, "netsplit", "templates", "setup", "template-*", "hosts", "n1", "data", "formatted"))
+	kept, err := filepath.Glob(filepath.Join(cache, "work", "setup", "template-*", "hosts", "n1", "data", "formatted"))
 	if err != nil || len(kept) != 1 {
 		t.Fatalf("templates: %v %v", kept, err)
 	}
