@@ -43,6 +43,14 @@ func run(ctx context.Context, args []string, out, errs io.Writer) error {
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
+	if *seeds < 1 {
+		return fmt.Errorf("-seeds %d: use 1 or more", *seeds)
+	}
+	for _, st := range strings.Split(*strategies, ",") {
+		if st != string(model.StrategyCoFI) && st != string(model.StrategyRandom) {
+			return fmt.Errorf("-strategies: unknown strategy %q: use %s and %s", st, model.StrategyCoFI, model.StrategyRandom)
+		}
+	}
 	p, err := readPlan(filepath.Join(*dir, "plan.yaml"))
 	if err != nil {
 		return err

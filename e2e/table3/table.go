@@ -85,12 +85,14 @@ func row(b bug, results []result, strategy string) (string, *found) {
 		}
 		tried += r.Faults
 		for j := range r.Findings {
-			if f := &r.Findings[j]; f.Known == b.ID && f.First > 0 && (best == nil || f.First < best.First) {
+			if f := &r.Findings[j]; f.Known == b.ID && f.First > 0 && (best == nil || best.Clean && !f.Clean || best.Clean == f.Clean && f.First < best.First) {
 				best = f
 			}
 		}
 	}
 	switch {
+	case best != nil && best.Clean: // it needs no partition
+		return fmt.Sprintf("%d, also clean", best.First), best
 	case best != nil:
 		return fmt.Sprintf("%d", best.First), best
 	case b.Why != "":

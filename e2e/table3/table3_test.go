@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,18 +63,19 @@ func TestTableSaysWhatIsFoundNotFoundAndNotRun(t *testing.T) {
 	for _, r := range []result{
 		{Campaign: "a", Strategy: "cofi", Faults: 20, Findings: []found{{Known: "X-1", First: 4, Replays: 9, Tried: 10, Dropped: 12, Class: "broken"}}},
 		{Campaign: "a", Strategy: "random", Faults: 20},
+		{Campaign: "d", Strategy: "cofi", Faults: 20, Findings: []found{{Known: "X-4", First: 2, Clean: true, Class: "broken"}}},
 	} {
 		if err := appendResult(file, r); err != nil {
 			t.Fatal(err)
 		}
 	}
-	p := &plan{Bugs: []bug{{ID: "X-1", In: []string{"a"}}, {ID: "X-2", In: []string{"b"}}, {ID: "X-3", Why: "no such release"}}}
+	p := &plan{Bugs: []bug{{ID: "X-1", In: []string{"a"}}, {ID: "X-2", In: []string{"b"}}, {ID: "X-3", Why: "no such release"}, {ID: "X-4", In: []string{"d"}}}}
 	var out strings.Builder
 	if err := printTable(&out, p, file); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(out.String(), "\n")
-	for i, want := range []string{"4 not in 20 9/10 12", "not run yet not run yet", "- - no such release"} {
+	for i, want := range []string{"4 not in 20 9/10 12", "not run yet not run yet", "- - no such release", "2, also clean not run yet"} {
 		if got := strings.Join(strings.Fields(lines[i+1]), " "); !strings.Contains(got, want) {
 			t.Errorf("row %q, want %q in it", got, want)
 		}
@@ -83,5 +85,17 @@ func TestTableSaysWhatIsFoundNotFoundAndNotRun(t *testing.T) {
 func TestThePlanIsReadable(t *testing.T) {
 	if _, err := readPlan("plan.yaml"); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestBadFlagsAreNamed(t *testing.T) {
+	for want, args := range map[string][]string{
+		"-seeds -1: use 1 or more":   {"-seeds", "-1", "table"},
+		`unknown strategy "cofy"`:    {"-strategies", "cofi,cofy", "run"},
+		"usage: table3 [flags] run|": {"-dir", ".", "runs"},
+	} {
+		if err := run(t.Context(), args, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %s", args, err, want)
+		}
 	}
 }
