@@ -3,6 +3,8 @@ package campaign
 import (
 	"context"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"netsplit/inference/store"
@@ -34,8 +36,15 @@ func TestAQueuedCampaignIsCancelledAtOnce(t *testing.T) {
 		t.Errorf("queue of %d after the middle one of three was cancelled", len(s.queue))
 	}
 
+	left := filepath.Join(s.runDir("c-2", "c-2-r0001"), workDir, "n1", "data")
+	if err := os.MkdirAll(left, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.resume(); err != nil {
 		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Dir(filepath.Dir(left))); err == nil {
+		t.Error("the data of a run that was cut short is there still")
 	}
 	r, err := s.store.GetRun("c-2-r0001")
 	if want := "cut short by the end of its campaign: cancelled by a user"; err != nil || r.Verdict.Reason != want {

@@ -95,9 +95,12 @@ func (p *processes) hosts() []model.NodeID {
 	return slices.Concat(p.r.target.Nodes, p.r.target.Clients)
 }
 
+// workDir is the folder of a run's directory that is gone when the run is over.
+const workDir = "work"
+
 // work is where the hosts' directories are, dirOf that of one host, shared the
 // one they all have.
-func (p *processes) work() string                { return filepath.Join(p.r.dir, "work") }
+func (p *processes) work() string                { return filepath.Join(p.r.dir, workDir) }
 func (p *processes) dirOf(h model.NodeID) string { return filepath.Join(p.work(), string(h)) }
 func (p *processes) shared() string              { return filepath.Join(p.work(), ".shared") }
 func (p *processes) hostsPath() string           { return filepath.Join(p.work(), ".hosts") }

@@ -175,6 +175,9 @@ func (s *Service) resume() error {
 			return err
 		}
 		s.tell("run", m.Run, string(model.VerdictUnknown), sum.Verdict.Reason)
+		if err := os.RemoveAll(filepath.Join(s.runDir(m.Campaign, m.Run), workDir)); err != nil {
+			s.log.Warn("the target's data of a run that was cut short stay", "run", m.Run, "err", err)
+		}
 	}
 	campaigns, err := s.allCampaigns()
 	if err != nil {
