@@ -87,7 +87,7 @@ func (u *user) live(ctx context.Context) {
 		default:
 			u.moveDir(home)
 		}
-		wait(ctx, pause)
+		wait(ctx, max(pause, u.pause))
 	}
 }
 
@@ -231,6 +231,12 @@ func workAll(ctx context.Context, c *cluster, workload string, n int) error {
 		return errors.New("the JVM of the file system shell ended at its start")
 	case <-ctx.Done():
 		return errors.New("the JVM of the file system shell was not ready in time")
+	}
+	switch workload {
+	case "shutdown": // that is all that the report does
+		n = 0
+	case "failover": // the change of leader is what the run is about
+		c.pause = 4 * pause
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() { users(ctx, c, sh, n) })

@@ -39,6 +39,7 @@ type cluster struct {
 	work          string // the run's shared directory
 	netsplit      string // the netsplit program
 	replication   int
+	pause         time.Duration // between a user's operations, if longer than pause
 
 	dur  time.Duration
 	seed uint64
