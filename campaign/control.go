@@ -81,7 +81,7 @@ func (c *control) serve() {
 		}
 		c.wg.Go(func() {
 			defer conn.Close()
-			_ = conn.SetDeadline(time.Now().Add(actionLimit + 10*time.Second))
+			_ = conn.SetDeadline(time.Now().Add(2*actionLimit + 10*time.Second)) // one may wait for another
 			line, err := bufio.NewReader(conn).ReadString('\n')
 			if err != nil {
 				return
@@ -190,7 +190,7 @@ func AskNode(socket string, a model.NodeAction) error {
 		return fmt.Errorf("the run does not listen any more: %w", err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(actionLimit + 15*time.Second))
+	_ = conn.SetDeadline(time.Now().Add(2*actionLimit + 15*time.Second))
 	if _, err := fmt.Fprintf(conn, "%s %s %s\n", a.Verb, a.Process, a.Host); err != nil {
 		return err
 	}

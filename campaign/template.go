@@ -13,6 +13,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -33,8 +34,9 @@ import (
 //	    cache/           .Cache of the target file
 //	    manifest.json    SHA-256 of each host's files
 //
-// The key is a digest of the target as every host sees it, so a template never
-// serves another release, setting or address than it was made with. It is made
+// The key is a digest of the target as every host sees it and of the scripts it
+// names, so a template never serves another release, setting or address than it
+// was made with. It is made
 // from a cluster that met neither fault nor workload, and every copy is
 // checked against the manifest: what a run starts from is clean.
 type template struct {
@@ -152,9 +154,43 @@ func (p *processes) templateKey() (string, error) {
 			}
 			fmt.Fprintf(h, "%s %d\n", host, len(b))
 			h.Write(b)
+			if err := hashMentioned(h, p.r.expand.TargetDir, b); err != nil {
+				return "", err
+			}
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil))[:16], nil
+}
+
+// hashMentioned adds what stands beside the target file and is named in text: a
+// script that was changed makes another template.
+func hashMentioned(h hash.Hash, dir string, text []byte) error {
+	if dir == "" {
+		return nil
+	}
+	var paths []string
+	for _, m := range regexp.MustCompile(regexp.QuoteMeta(dir)+`/[^\s"'\\:;,]+`).FindAllString(string(text), -1) {
+		paths = append(paths, filepath.Clean(m))
+	}
+	slices.Sort(paths)
+	for _, path := range slices.Compact(paths) {
+		err := filepath.WalkDir(path, func(f string, d fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil // it is not a file of the target's
+			}
+			if err != nil || !d.Type().IsRegular() {
+				return err
+			}
+			b, err := os.ReadFile(f)
+			fmt.Fprintf(h, "%s %d\n", f, len(b))
+			h.Write(b)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("read the files beside the target file: %w", err)
+		}
+	}
+	return nil
 }
 
 // build starts the cluster from nothing and keeps what it leaves.

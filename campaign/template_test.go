@@ -62,9 +62,17 @@ func TestATemplateServesOnlyWhatItWasMadeWith(t *testing.T) {
 			Processes: []model.Process{{Name: "p", Hosts: []model.NodeID{"n1"}, Command: []string{"{{if .Building}}a{{else}}b{{end}}"}}},
 			Stable:    []model.Condition{{Name: "up", Hosts: []model.NodeID{"n1"}, Match: "up"}}}
 	}
+	dir := t.TempDir()
+	script := filepath.Join(dir, "start.sh")
+	write := func(text string) {
+		if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("exec server")
 	key := func(tg *model.Target) string {
 		bed := &Bed{Testbed: model.Testbed{Hosts: []model.TestbedHost{{Name: "n1"}}}}
-		k, err := newProcesses(&run{target: tg, bed: bed, expand: target.ExpandInput{}}).templateKey()
+		k, err := newProcesses(&run{target: tg, bed: bed, expand: target.ExpandInput{TargetDir: dir}}).templateKey()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,6 +93,16 @@ func TestATemplateServesOnlyWhatItWasMadeWith(t *testing.T) {
 		if key(x) == first {
 			t.Errorf("%s: the same key", name)
 		}
+	}
+	x := tg()
+	x.Processes[0].Command = append(x.Processes[0].Command, "-e", "A={{.TargetDir}}/start.sh:{{.TargetDir}}/none")
+	before := key(x)
+	write("exec server -v")
+	if key(x) == before {
+		t.Error("another script, the same key")
+	}
+	if key(tg()) != first {
+		t.Error("a script that is not used, another key")
 	}
 }
 
