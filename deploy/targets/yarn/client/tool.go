@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -51,7 +50,6 @@ func (c *client) command(ctx context.Context, t *tool, name string, heard func(s
 	defer log.Close()
 	cmd := exec.CommandContext(ctx, c.java, append([]string{"@" + filepath.Join(c.dir, "conf", "tool.opts"), class}, args...)...)
 	cmd.Dir = c.dir
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	cmd.WaitDelay = time.Second
 	r, w := io.Pipe()
 	cmd.Stdout, cmd.Stderr = w, w
