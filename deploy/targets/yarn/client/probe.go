@@ -119,8 +119,10 @@ func askCommand(out io.Writer) *cobra.Command {
 	return &cobra.Command{Use: "ask PATH", Short: "ask the ResourceManager on this host, if it is active", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			w := newWeb([]string{"127.0.0.1"})
-			if s, err := w.state(cmd.Context(), w.rms[0]); err != nil || s != "ACTIVE" {
+			if s, err := w.state(cmd.Context(), w.rms[0]); err != nil {
 				return err
+			} else if s != "ACTIVE" { // to answer nothing would be an empty list
+				return fmt.Errorf("the ResourceManager on this host is %s", s)
 			}
 			var raw json.RawMessage
 			if err := w.get(cmd.Context(), w.rms[0]+":"+rmPort, args[0], &raw); err != nil {
