@@ -18,8 +18,8 @@ import (
 
 // extract copies the files of a built-in target into the cache, since its
 // scripts need a path, and returns the directory: targets/<name>-<hash of the
-// files>. Go sources and texts for people are not of use there. A target without other files than
-// its target.yaml has no directory: "".
+// files>. Go sources and texts for people are not of use there. A target
+// without other files than its target.yaml has no directory: "".
 func extract(builtin fs.FS, name string) (string, error) {
 	files, err := targetFiles(builtin, name)
 	if err != nil {
