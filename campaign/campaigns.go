@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"netsplit/campaign/target"
@@ -94,11 +93,7 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 	if err != nil {
 		return spec, nil, fmt.Errorf("%w: %w", model.ErrInvalid, err)
 	}
-	if name, _, _ := strings.Cut(spec.Target, "@"); name != t.Name { // a file's path
-		if abs, err := filepath.Abs(spec.Target); err == nil {
-			spec.Target = abs
-		}
-	}
+	spec.Target = target.Absolute(spec.Target)
 	if spec.Strategy == "" {
 		spec.Strategy = model.StrategyCoFI
 	}

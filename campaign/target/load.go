@@ -81,6 +81,24 @@ func splitRelease(s string) (name, release string) {
 	return s[:i], s[i+1:]
 }
 
+// Absolute is what names the same target in any working directory: the path of
+// a target file or folder made absolute. The name of a built-in target, and of
+// none, stays.
+func Absolute(nameOrPath string) string {
+	name, _ := splitRelease(nameOrPath)
+	if slices.Contains(Builtin(targets.FS), name) {
+		return nameOrPath
+	}
+	if _, err := os.Stat(name); err != nil {
+		return nameOrPath
+	}
+	abs, err := filepath.Abs(nameOrPath)
+	if err != nil {
+		return nameOrPath
+	}
+	return abs
+}
+
 // choose sets the release of a target; "" chooses its default.
 func choose(t *model.Target, release string) error {
 	switch {

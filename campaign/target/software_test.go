@@ -161,6 +161,25 @@ func TestLoadChoosesTheRelease(t *testing.T) {
 	}
 }
 
+// A daemon, and the next one, have other working directories than who asks.
+func TestAPathIsTheSameEverywhere(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for _, name := range []string{"mine", "hdfs"} {
+		if err := os.Mkdir(name, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for in, want := range map[string]string{
+		"mine": filepath.Join(dir, "mine"), "mine@1.0": filepath.Join(dir, "mine@1.0"), "./hdfs": filepath.Join(dir, "hdfs"),
+		"hdfs": "hdfs", "hdfs@3.3.0": "hdfs@3.3.0", "hdsf": "hdsf", "none/x": "none/x",
+	} {
+		if got := Absolute(in); got != want {
+			t.Errorf("Absolute(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
 func TestAtLeastComparesNumbers(t *testing.T) {
 	for _, c := range []struct {
 		a, b string

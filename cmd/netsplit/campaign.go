@@ -13,6 +13,7 @@ import (
 
 	"netsplit/api/client"
 	"netsplit/api/wire"
+	"netsplit/campaign/target"
 	"netsplit/model"
 )
 
@@ -41,12 +42,7 @@ on this machine (root), and leaves its records in --runs-dir.`,
 			if err := counts(c, "labs", "clean", "faults", "retries"); err != nil {
 				return err
 			}
-			spec.Target, spec.Args, spec.Budget = names[0], args, wire.Duration(budget)
-			if strings.ContainsRune(spec.Target, filepath.Separator) {
-				if abs, err := filepath.Abs(spec.Target); err == nil {
-					spec.Target = abs
-				}
-			}
+			spec.Target, spec.Args, spec.Budget = target.Absolute(names[0]), args, wire.Duration(budget)
 			if c.Flags().Changed("max-lost") {
 				spec.MaxLost = &maxLost
 			}
