@@ -2,13 +2,11 @@ package campaign
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -28,41 +26,66 @@ const actionLimit = 20 * time.Second
 // control takes node actions from workloads over a Unix socket: one line
 // "verb process host", answered by one line, "ok" or what is wrong.
 type control struct {
-	p   *processes
-	dir string
-	l   net.Listener
-	wg  sync.WaitGroup
+	p    *processes
+	dir  string
+	held *os.File // dir, locked while its process lives
+	l    net.Listener
+	wg   sync.WaitGroup
 }
 
 func (p *processes) listen() (*control, error) {
-	removeDead(os.TempDir())
+	removeDead(os.TempDir(), time.Minute)
 	// Socket paths hold 107 bytes (unix(7)): too few for most run directories.
-	dir, err := os.MkdirTemp("", fmt.Sprintf("%s%d-", controlPrefix, os.Getpid()))
+	dir, err := os.MkdirTemp("", controlPrefix)
 	if err != nil {
 		return nil, fmt.Errorf("folder of the control socket: %w", err)
 	}
 	c := &control{p: p, dir: dir}
-	if c.l, err = net.Listen("unix", filepath.Join(dir, "control")); err != nil {
+	if c.held, err = lockDir(dir); err == nil {
+		c.l, err = net.Listen("unix", c.path())
+	}
+	if err != nil {
+		if c.held != nil {
+			c.held.Close()
+		}
 		os.RemoveAll(dir)
-		return nil, err
+		return nil, fmt.Errorf("control socket: %w", err)
 	}
 	c.wg.Go(c.serve)
 	return c, nil
 }
 
-// controlPrefix begins the names of the sockets' folders; the number of their
-// process follows.
+// controlPrefix begins the names of the sockets' folders.
 const controlPrefix = "netsplit-control-"
 
-// removeDead removes the sockets of processes that were killed.
-func removeDead(tmp string) {
+// removeDead removes the sockets of processes that were killed: nobody holds
+// the lock of their folder. A process number would not do, since others have
+// process namespaces of their own. Folders younger than grace may be about to
+// be locked.
+func removeDead(tmp string, grace time.Duration) {
 	dirs, _ := filepath.Glob(filepath.Join(tmp, controlPrefix+"*"))
-	for _, d := range dirs {
-		number, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(d), controlPrefix), "-")
-		if pid, err := strconv.Atoi(number); err == nil && pid > 0 && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
-			os.RemoveAll(d)
+	for _, dir := range dirs {
+		if time.Since(modified(dir)) < grace {
+			continue
+		}
+		if held, err := lockDir(dir); err == nil {
+			os.RemoveAll(dir)
+			held.Close()
 		}
 	}
+}
+
+// lockDir locks a folder until the file is closed, or the process ends.
+func lockDir(dir string) (*os.File, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 func (c *control) path() string { return filepath.Join(c.dir, "control") }
@@ -71,6 +94,7 @@ func (c *control) close() {
 	c.l.Close()
 	c.wg.Wait()
 	os.RemoveAll(c.dir)
+	c.held.Close()
 }
 
 func (c *control) serve() {

@@ -1,28 +1,42 @@
 package campaign
 
 import (
-	"fmt"
+	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
-// TestSocketsOfKilledProcessesGo: those of living ones stay.
+// TestSocketsOfKilledProcessesGo: those of living ones stay, and those that
+// are being made.
 func TestSocketsOfKilledProcessesGo(t *testing.T) {
-	tmp := t.TempDir()
-	dead := exec.Command("true")
-	if err := dead.Run(); err != nil {
+	t.Setenv("TMPDIR", t.TempDir())
+	c, err := newProcesses(&run{}).listen()
+	if err != nil {
 		t.Fatal(err)
 	}
-	for pid, want := range map[int]bool{dead.Process.Pid: false, os.Getpid(): true} {
-		dir := filepath.Join(tmp, fmt.Sprintf("%s%d-1", controlPrefix, pid))
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		removeDead(tmp)
-		if _, err := os.Stat(dir); (err == nil) != want {
-			t.Errorf("of process %d: there %v, want %v", pid, err == nil, want)
-		}
+	dead := filepath.Join(os.TempDir(), controlPrefix+"1")
+	if err := os.Mkdir(dead, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	there := func(dir string) bool { _, err := os.Stat(dir); return err == nil }
+	removeDead(os.TempDir(), time.Minute)
+	if !there(dead) {
+		t.Error("a folder that is being made is gone")
+	}
+	removeDead(os.TempDir(), 0)
+	if there(dead) || !there(c.path()) {
+		t.Errorf("dead: %v, living: %v", there(dead), there(c.path()))
+	}
+	conn, err := net.Dial("unix", c.path())
+	if err != nil {
+		t.Error(err)
+	} else {
+		conn.Close()
+	}
+	c.close()
+	if there(c.dir) {
+		t.Error("the folder stays")
 	}
 }
