@@ -68,6 +68,9 @@ func (u *user) live(ctx context.Context) {
 	u.dirs = []string{home}
 	// The natural order: directories, files in them, then all kinds.
 	for step := 0; ctx.Err() == nil; step++ {
+		// The natural order too: a failover, then reads and writes.
+		for u.active.Load() == nil && wait(ctx, 50*time.Millisecond) {
+		}
 		kind := u.rng.IntN(10)
 		switch {
 		case step == 1 || kind == 0:
@@ -236,7 +239,7 @@ func workAll(ctx context.Context, c *cluster, workload string, n int) error {
 	case "shutdown": // that is all that the report does
 		n = 0
 	case "failover": // the change of leader is what the run is about
-		c.pause = 4 * pause
+		c.pause = 3 * pause
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() { users(ctx, c, sh, n) })
