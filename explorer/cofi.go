@@ -104,6 +104,9 @@ func (c *Core) handCoFI() (model.Scenario, string, bool) {
 	is.s.Partition = c.cfg.partition(p.node)
 	is.s.Invariant, is.s.State = &inv, &st
 	is.s.Seen = p.but(is.target)
+	if is.target != nil {
+		is.s.Target = &is.target.class
+	}
 	is.s.Never = !p.reached
 	is.s.MaxCut = c.cfg.MaxCut
 	is.s.Why = is.why(first)

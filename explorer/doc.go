@@ -44,7 +44,9 @@
 //     run after it has all classes met so far but one in Seen. That one is the
 //     target: first classes whose state is not the one cut at, the newest such
 //     state first, then the others as met. A run heals at its target or at a
-//     class that is new; either is explored then. A target not met in Retries+1
+//     message that no run met in any state; either is explored then. A message
+//     that was met in another state only does not heal before it is the target:
+//     where many nodes speak, a run would seldom get as far as its target. A target not met in Retries+1
 //     runs in a row is given up; the paper ends a pair with the first run that
 //     meets no new class.
 //   - A run takes the seed of a run that met its state, not one drawn anew: it
