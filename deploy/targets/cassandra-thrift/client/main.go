@@ -71,7 +71,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	f.StringVar((*string)(&c.leaver), "leaver", "n3", "the node that leaves in the workload decommission")
 	f.StringVar(&c.release, "release", "0.7.0", "release of the servers")
 	f.DurationVar(&c.dur, "for", 30*time.Second, "how long to run")
-	f.DurationVar(&c.longer, "longer", 80*time.Second, "how much longer to wait, in the workload decommission, until the node has left")
+	f.DurationVar(&c.longer, "longer", 45*time.Second, "how much longer to wait, in the workload decommission, until the node has left")
 	f.Uint64Var(&c.seed, "seed", 1, "seed of every random choice")
 	f.Float64Var(&c.rate, "rate", 2, "operations per second and node")
 	f.IntVar(&c.port, "port", 9160, "Thrift port")

@@ -123,7 +123,7 @@ const (
 
 	leaveAfter  = 5 * time.Second
 	leaveWithin = 4 * time.Second
-	leaveLimit  = 100 * time.Second
+	leaveLimit  = 85 * time.Second
 )
 
 // Leave takes this node out of the ring, at a moment that the seed chooses:
