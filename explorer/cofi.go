@@ -103,9 +103,10 @@ func (c *Core) handCoFI() (model.Scenario, string, bool) {
 	is.s.Isolate = p.node
 	is.s.Partition = c.cfg.partition(p.node)
 	is.s.Invariant, is.s.State = &inv, &st
-	is.s.Seen = p.but(is.target)
 	if is.target != nil {
-		is.s.Target = &is.target.class
+		is.s.HealAt = &is.target.class
+	} else {
+		is.s.Seen = p.classes()
 	}
 	is.s.Never = !p.reached
 	is.s.MaxCut = c.cfg.MaxCut
@@ -150,7 +151,7 @@ func (is *issued) why(ch policy.Choice) string {
 	case is.s.Never:
 		b.WriteString("no message heals: which classes come")
 	case is.target != nil:
-		fmt.Fprintf(&b, "heal at %s or at a class beyond the %d known", is.target.class, len(p.known))
+		fmt.Fprintf(&b, "heal at %s, one of %d classes known", is.target.class, len(p.known))
 	default:
 		fmt.Fprintf(&b, "heal at a class beyond the %d known", len(p.known))
 	}

@@ -41,12 +41,12 @@
 //     class that takes a timeout behind the cut is reached after as many runs as
 //     there are classes before it, and the run that never heals is last. Here
 //     that run is first: it judges the longest cut and shows all classes. Each
-//     run after it has all classes met so far but one in Seen. That one is the
-//     target: first classes whose state is not the one cut at, the newest such
-//     state first, then the others as met. A run heals at its target or at a
-//     message that no run met in any state; either is explored then. A message
-//     that was met in another state only does not heal before it is the target:
-//     where many nodes speak, a run would seldom get as far as its target. A target not met in Retries+1
+//     run after it heals at one of them, its target, and at nothing else: first
+//     classes whose state is not the one cut at, the newest such state first,
+//     then the others as met. Classes that no run met before are explored later.
+//     Algorithm 1 heals at whichever new class comes first; where many nodes and
+//     clients speak, something new comes at once in every run, and none would
+//     get as far as a timeout. A target not met in Retries+1
 //     runs in a row is given up; the paper ends a pair with the first run that
 //     meets no new class.
 //   - A run takes the seed of a run that met its state, not one drawn anew: it

@@ -40,7 +40,6 @@ type Engine struct {
 	// revealer is the message that revealed the state the cut was made at.
 	revealer uint64
 	seen     map[model.Class]bool
-	sent     map[model.Class]bool // those, whatever the state
 	met      map[model.Class]bool // those in res.Classes
 	perLink  map[model.Link]*model.LinkProof
 	res      EngineResult
@@ -89,7 +88,6 @@ func NewEngine(s model.Scenario) *Engine {
 		track:   newTracker(s),
 		heard:   map[uint64]heard{},
 		seen:    map[model.Class]bool{},
-		sent:    map[model.Class]bool{},
 		met:     map[model.Class]bool{},
 		perLink: map[model.Link]*model.LinkProof{},
 	}
@@ -98,7 +96,6 @@ func NewEngine(s model.Scenario) *Engine {
 	}
 	for _, c := range s.Seen {
 		e.seen[c] = true
-		e.sent[stateless(c)] = true
 	}
 	return e
 }
@@ -296,7 +293,6 @@ func (e *Engine) healer(p *model.HeldPacket) (uint64, model.Class, string, bool)
 			}
 			switch {
 			case e.s.Never:
-			case e.s.Target != nil && c != *e.s.Target && e.sent[stateless(c)]:
 			case e.s.HealAt == nil && !e.seen[c]:
 				return num, c, model.ReasonNewClass, true
 			case e.s.HealAt != nil && c == *e.s.HealAt:

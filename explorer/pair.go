@@ -100,14 +100,11 @@ func stateless(c model.Class) model.Class {
 	return c
 }
 
-// but returns all known classes but the target, sorted: with them as Seen a run
-// heals at the target, or at a class that no run has met.
-func (p *pair) but(target *known) []model.Class {
+// classes returns all known classes, sorted.
+func (p *pair) classes() []model.Class {
 	var out []model.Class
 	for _, k := range p.known {
-		if k != target {
-			out = append(out, k.class)
-		}
+		out = append(out, k.class)
 	}
 	slices.SortFunc(out, model.Class.Compare)
 	return out

@@ -17,7 +17,7 @@ func Replay(s model.Scenario, r model.RunResult) model.Scenario {
 		s.Why = fmt.Sprintf("repeats %s", s.ID)
 		return s
 	}
-	s.Seen, s.Target = nil, nil
+	s.Seen = nil
 	if r.HealClass != nil {
 		c := *r.HealClass
 		s.HealAt, s.Never = &c, false

@@ -295,7 +295,7 @@ func TestSearchKeepsItsRules(t *testing.T) {
 					if tells {
 						res.Classes = append(res.Classes, c)
 					}
-					if !s.Never && !slices.Contains(s.Seen, c) {
+					if heals(s, c) {
 						res.HealClass = &c
 						break
 					}

@@ -17,12 +17,23 @@ func pairRun(s model.Scenario, classes []model.Class) model.RunResult {
 		if !slices.Contains(r.Classes, c) {
 			r.Classes = append(r.Classes, c)
 		}
-		if !s.Never && !slices.Contains(s.Seen, c) {
+		if heals(s, c) {
 			r.HealClass = &c
 			break
 		}
 	}
 	return r
+}
+
+// heals is the rule of the scenario: nothing, one class, or any not seen.
+func heals(s model.Scenario, c model.Class) bool {
+	switch {
+	case s.Never:
+		return false
+	case s.HealAt != nil:
+		return c == *s.HealAt
+	}
+	return !slices.Contains(s.Seen, c)
 }
 
 func healed(r model.RunResult) string {

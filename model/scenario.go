@@ -37,11 +37,7 @@ type Scenario struct {
 	// Seen holds the classes that do not heal: while cut, the first message to
 	// or from Isolate whose class is not in Seen heals. Sorted.
 	Seen []Class `json:"seen,omitempty"`
-	// Target, when set, narrows Seen: a message heals if it is of the target's
-	// class, or if no class of Seen has its type and ends, in whatever state.
-	Target *Class `json:"target,omitempty"`
-	// HealAt, when set, replaces Seen: only a message of this class heals. A
-	// replay sets it.
+	// HealAt, when set, replaces Seen: only a message of this class heals.
 	HealAt *Class `json:"healAt,omitempty"`
 	// Never, when set, says that no message heals: the first run of a state and
 	// a node, which shows what classes there are. The cut ends at MaxCut.
