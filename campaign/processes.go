@@ -42,12 +42,13 @@ type processes struct {
 	template *template // nil: start from nothing
 	acting   sync.Map  // of *sync.Mutex, by host and process: a node action is under way
 
-	mu      sync.Mutex // guards what follows
-	servers []*server
-	ended   []record.Exit
-	hung    []string
-	closing bool // from here on an exit is expected
-	wg      sync.WaitGroup
+	mu       sync.Mutex // guards what follows
+	servers  []*server
+	ended    []record.Exit
+	hung     []string
+	closing  bool          // from here on an exit is expected
+	closedAt time.Duration // since when
+	wg       sync.WaitGroup
 }
 
 // server is a server process that was started.
@@ -194,11 +195,7 @@ func (p *processes) begin(ctx context.Context) []string {
 	failed := func(err error) []string { return []string{err.Error()} }
 	began := time.Now()
 	var err error
-	if p.logs, err = newLogs(p.r.target.Logs, func(l record.LogLine) {
-		if !p.building {
-			p.r.rec.Append(record.LogLinesFile, l)
-		}
-	}); err != nil {
+	if p.logs, err = newLogs(p.r.target.Logs, p.fatalLine); err != nil {
 		return failed(err)
 	}
 	if p.control, err = p.listen(); err != nil {
@@ -404,7 +401,7 @@ func (p *processes) env(extra map[string]string) []string {
 func (p *processes) exits() ([]record.Exit, []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.closing = true
+	p.closing, p.closedAt = true, p.r.s.now()
 	slices.SortFunc(p.ended, func(a, b record.Exit) int {
 		if a.At != b.At {
 			return int(a.At - b.At)
@@ -413,6 +410,17 @@ func (p *processes) exits() ([]record.Exit, []string) {
 	})
 	slices.Sort(p.hung)
 	return slices.Clone(p.ended), slices.Clone(p.hung)
+}
+
+// fatalLine keeps a line that the target file calls a failure. What servers say
+// while they are all stopped at the end is our doing: it stays in their logs.
+func (p *processes) fatalLine(l record.LogLine) {
+	p.mu.Lock()
+	over := p.closing && l.At > p.closedAt
+	p.mu.Unlock()
+	if !p.building && !over {
+		p.r.rec.Append(record.LogLinesFile, l)
+	}
 }
 
 // stopAll ends every server process and removes the target's data. The error
