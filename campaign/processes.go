@@ -444,7 +444,9 @@ func (p *processes) stopAll() error {
 // stopServers ends the servers, all at once.
 func (p *processes) stopServers(limit time.Duration) {
 	p.mu.Lock()
-	p.closing = true
+	if !p.closing {
+		p.closing, p.closedAt = true, p.r.s.now()
+	}
 	servers := slices.Clone(p.servers)
 	p.mu.Unlock()
 	var wg sync.WaitGroup
