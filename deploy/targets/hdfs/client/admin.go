@@ -199,6 +199,9 @@ func (a *admin) datanode(ctx context.Context) {
 // until the NameNode lists it, but not for ever, and shuts it down by its
 // administration command (the operation of HDFS-14372); and once more.
 func (a *admin) shutdown(ctx context.Context) {
+	// Both times, also on a busy machine.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.dur+repairFor)
+	defer cancel()
 	host := a.newcomer
 	address := net.JoinHostPort(string(host), strconv.Itoa(a.ipcPort))
 	for range 2 {

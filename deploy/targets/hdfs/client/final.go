@@ -51,6 +51,9 @@ func (u *user) readAll(ctx context.Context) error {
 		case <-ctx.Done():
 		case <-u.sh.ready:
 			list, err = u.sh.run(u, "-ls", "-R", "-C", root)
+			if err != nil && strings.Contains(err.Error(), "No such file or directory") {
+				list, err = "", nil // nobody wrote anything
+			}
 		}
 		if err == nil {
 			break
