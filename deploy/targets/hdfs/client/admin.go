@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +24,10 @@ import (
 
 // adminID is the process of the administrator in the history.
 const adminID = 100
+
+// toolLog is what the tool that runs says on standard error, in the run's
+// shared directory.
+const toolLog = "admin.err"
 
 // repairFor is how long beyond the workload the administrator keeps trying to
 // bring back what a failover left down.
@@ -42,14 +47,25 @@ func (a *admin) tool(ctx context.Context, class string, args ...string) (string,
 	cmd := exec.CommandContext(ctx, "sh", append([]string{a.script, "admin", class}, args...)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	var out, msg bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, io.MultiWriter(&msg, os.Stderr)
-	err := cmd.Run()
+	// What it says goes to a file, for its fencing method to read meanwhile.
+	log, err := os.OpenFile(filepath.Join(a.work, toolLog), os.O_CREATE|os.O_TRUNC|os.O_RDWR|os.O_APPEND, 0o644)
+	if err != nil {
+		return "", err
+	}
+	defer log.Close()
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, log
+	err = cmd.Run()
+	msg, rerr := os.ReadFile(log.Name())
+	if rerr != nil {
+		return "", rerr
+	}
+	os.Stderr.Write(msg)
 	if ctx.Err() != nil {
 		return "", fmt.Errorf("%w of %s", errTimeout, strings.Join(args, " "))
 	}
 	if err != nil {
-		return "", errors.New(reason(answer{status: cmd.ProcessState.ExitCode(), err: msg.String()}))
+		return "", errors.New(reason(answer{status: cmd.ProcessState.ExitCode(), err: string(msg)}))
 	}
 	return strings.TrimSpace(out.String()), nil
 }

@@ -165,14 +165,20 @@ func nameNode(t *testing.T, c *cluster, state string) {
 	}
 }
 
-// TestFencingTellsWhomItKills: the end of a NameNode that may be active is
-// entered as the administrator's, that of one that is standby is not.
+// TestFencingTellsWhomItKills: the end of a NameNode that could not be made
+// standby is entered as the administrator's, that of one that was is not.
 func TestFencingTellsWhomItKills(t *testing.T) {
 	for _, c := range []struct {
-		state string
-		told  bool
-	}{{"active", true}, {"standby", false}, {"", true}} {
-		t.Run("state "+c.state, func(t *testing.T) {
+		state, said string
+		told        bool
+	}{
+		{"active", "", true},
+		{"standby", "", false},
+		{"", "", true},
+		{"standby", "WARN ha.FailoverController: Unable to gracefully make NameNode at 127.0.0.1/127.0.0.1:8020 standby (unable to connect)", true},
+		{"standby", "WARN ha.FailoverController: Unable to gracefully make NameNode at n9/10.0.0.9:8020 standby (unable to connect)", false},
+	} {
+		t.Run("state "+c.state+" "+c.said, func(t *testing.T) {
 			dir := t.TempDir()
 			victim := exec.Command("sleep", "60")
 			if err := victim.Start(); err != nil {
@@ -183,6 +189,11 @@ func TestFencingTellsWhomItKills(t *testing.T) {
 			script := fmt.Sprintf("#!/bin/sh\necho \"$*\" >%s/asked\nkill -KILL %d\n", dir, victim.Process.Pid)
 			if err := os.WriteFile(netsplit, []byte(script), 0o755); err != nil {
 				t.Fatal(err)
+			}
+			if c.said != "" {
+				if err := os.WriteFile(filepath.Join(dir, toolLog), []byte("INFO x\n"+c.said+"\n\tat y\n"), 0o644); err != nil {
+					t.Fatal(err)
+				}
 			}
 			a := &admin{cluster: &cluster{work: dir, netsplit: netsplit, out: newHistory(&bytes.Buffer{}, time.Now())}}
 			nameNode(t, a.cluster, c.state)

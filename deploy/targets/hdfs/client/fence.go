@@ -34,11 +34,12 @@ func (c *cluster) pidFile(process string, host model.NodeID) string {
 }
 
 // fence kills the NameNode of a host with SIGKILL, by a way that no partition
-// cuts, as a power switch would. Fencing is for a NameNode that may still act
-// as the active one: then its end is expected, and entered as one that the
-// administrator caused. One that answers and says it is standby has already
-// given up what fencing is to take from it; killing it is not expected, and
-// shows as a server that died.
+// cuts, as a power switch would. Fencing is for a NameNode that could not be
+// made standby (haadmin -failover: "an attempt will be made to gracefully
+// transition it to the Standby state. If this fails, the fencing methods ..."):
+// then its end is expected, and entered as one that the administrator caused.
+// One that was made standby, and says so, has given up what fencing is to take
+// from it; killing it is not expected, and shows as a server that died.
 func (c *cluster) fence(ctx context.Context, host model.NodeID) error {
 	f := fenced{Host: host, How: "expected", Time: time.Now()}
 	s, err := c.state(ctx, host, time.Second)
@@ -46,6 +47,14 @@ func (c *cluster) fence(ctx context.Context, host model.NodeID) error {
 		f.State = "no answer: " + err.Error()
 	} else {
 		f.State = s
+	}
+	said, err := os.ReadFile(filepath.Join(c.work, toolLog))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("fence %s: %w", host, err)
+	}
+	if failed := notMadeStandby(said, host); failed != "" {
+		f.State += "; " + failed
+		s = ""
 	}
 	if s != "standby" {
 		b, err := exec.CommandContext(ctx, c.netsplit, "node", "kill", "namenode", string(host)).CombinedOutput()
@@ -76,6 +85,18 @@ func (c *cluster) fence(ctx context.Context, host model.NodeID) error {
 	}
 	_, err = w.Write(append(b, '\n'))
 	return errors.Join(err, w.Close())
+}
+
+// notMadeStandby is the line in which the running tool (FailoverController,
+// tryGracefulFence) says that it could not make a host's NameNode standby; ""
+// if it did not say so.
+func notMadeStandby(said []byte, host model.NodeID) string {
+	for line := range bytes.Lines(said) {
+		if _, what, ok := bytes.Cut(line, []byte("Unable to gracefully make NameNode at "+string(host)+"/")); ok {
+			return "unable to gracefully make it standby: " + string(bytes.TrimSpace(what))
+		}
+	}
+	return ""
 }
 
 // fencedHosts are those whose NameNode was fenced since it was last asked;
