@@ -133,6 +133,7 @@ func (c *control) act(words []string) error {
 // act does something to a server process and enters it in the record. Actions
 // on one server wait for one another.
 func (p *processes) act(a model.NodeAction) error {
+	began := time.Now()
 	one, _ := p.acting.LoadOrStore(string(a.Host)+" "+a.Process, new(sync.Mutex))
 	one.(*sync.Mutex).Lock()
 	defer one.(*sync.Mutex).Unlock()
@@ -173,6 +174,7 @@ func (p *processes) act(a model.NodeAction) error {
 	default:
 		return fmt.Errorf("unknown verb: use start, stop, kill, pause or resume")
 	}
+	a.Took = time.Since(began)
 	p.r.s.NodeDone(a)
 	return nil
 }

@@ -46,8 +46,9 @@ type processes struct {
 	servers  []*server
 	ended    []record.Exit
 	hung     []string
-	closing  bool          // from here on an exit is expected
-	closedAt time.Duration // since when
+	gone     context.CancelCauseFunc // told of a server that ends while the target starts
+	closing  bool                    // from here on an exit is expected
+	closedAt time.Duration           // since when
 	wg       sync.WaitGroup
 }
 
@@ -209,12 +210,34 @@ func (p *processes) begin(ctx context.Context) []string {
 		return failed(err)
 	}
 	p.tail(ctx)
+	// A server that ends while the others start will not come back.
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	p.mu.Lock()
+	p.gone = cancel
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		p.gone = nil
+		p.mu.Unlock()
+	}()
 	if pending := p.startServers(ctx, copied); len(pending) > 0 {
-		return pending
+		return because(ctx, pending)
 	}
 	p.r.cost.Start = time.Since(began)
-	pending := p.r.settle(ctx, nil, nil)
+	pending := because(ctx, p.r.settle(ctx, nil, nil))
 	p.r.cost.Settle = time.Since(began) - p.r.cost.Start
+	return pending
+}
+
+// errEnded says that a server ended by itself while the target started.
+var errEnded = errors.New("ended by itself while the target started")
+
+// because puts the end of a server before what did not hold because of it.
+func because(ctx context.Context, pending []string) []string {
+	if cause := context.Cause(ctx); len(pending) > 0 && errors.Is(cause, errEnded) {
+		return []string{cause.Error()}
+	}
 	return pending
 }
 
@@ -310,6 +333,9 @@ func (p *processes) server(h model.NodeID, name string) error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		x := pr.Status()
+		if p.gone != nil && !p.closing && !one.asked && !(mayExit && status(x) == 0) {
+			p.gone(fmt.Errorf("%s on %s %w: %s; the last it said: %q; all of it is in %s", name, h, errEnded, x, lastOf(one.last), p.logPath(h, name)))
+		}
 		p.ended = append(p.ended, record.Exit{Host: h, Process: name, At: x.At.Sub(p.r.s.start), Status: status(x),
 			Expected: p.closing || one.asked || mayExit && status(x) == 0, LastLine: lastOf(one.last)})
 	})

@@ -64,6 +64,8 @@ type NodeAction struct {
 	Verb    NodeVerb `json:"verb"`
 	Process string   `json:"process"`
 	Host    NodeID   `json:"host"`
+	// Took is how long it took, before it was entered.
+	Took time.Duration `json:"took,omitempty"`
 }
 
 // HeldPacket is a packet at the gate, without its bytes.

@@ -68,3 +68,27 @@ func TestSetUpTemplateAndNodeActions(t *testing.T) {
 		}
 	}
 }
+
+// TestAServerThatEndsAtItsStartIsNamed: at once, with its status and last words.
+func TestAServerThatEndsAtItsStartIsNamed(t *testing.T) {
+	harness.LeavesNothing(t)
+	b, err := os.ReadFile("testdata/setup/target.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := t.TempDir()
+	bad := strings.Replace(string(b), `exec "$@"`, "sleep 1; echo no such option >&2; exit 3", 1)
+	bad = strings.Replace(bad, "head -c 3", "head -c 3; sleep 0.2; exit 1", 1) // never stable
+	if err := os.WriteFile(filepath.Join(own, "target.yaml"), []byte(bad), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	dir := t.TempDir()
+	r := harness.Run(t, "campaign", own, "--strategy", "clean", "--clean", "1", "--runs-dir", dir)
+	for _, rec := range harness.Records(t, dir, harness.CampaignID(t, r)) {
+		if v := rec.Verdict; v.Value != model.VerdictUnknown || !strings.Contains(v.Reason, "ended by itself") || !strings.Contains(v.Reason, "exit status 3") ||
+			!strings.Contains(v.Reason, "no such option") {
+			t.Errorf("%+v", v)
+		}
+	}
+}

@@ -27,7 +27,7 @@ func operations() checker {
 			"recover":        {def: "0s", kind: "duration", help: "how long the system may take after heal, or after a start, to use that host again: operations in that time are excused"},
 			"notice_errors":  {def: "", help: "first words of the errors that notice excuses, e.g. those of timeouts; none named: any"},
 			"recover_errors": {def: "", help: "first words of the errors that recover excuses; none named: any"},
-			"stopping":       {def: "5s", kind: "duration", help: "how long before a workload's stop of a server was done it may have begun"},
+			"stopping":       {def: "0s", kind: "duration", help: "how long before a workload stops a server that may be down already"},
 			"grace":          {def: "0s", kind: "duration", help: "how long a server that a workload started takes to serve"},
 		},
 		run: func(r *Record, s settings) outcome {
@@ -191,7 +191,7 @@ func (c *call) judge(r *Record, s settings, ds []disturbance) {
 		since  func(d *disturbance) time.Duration
 		why    string
 	}{
-		{s.duration("notice"), errorWords(s, "notice_errors"), func(d *disturbance) time.Duration { return d.from }, "the system has " + s["notice"] + " to notice that %s no longer reaches %s: %s"},
+		{s.duration("notice"), errorWords(s, "notice_errors"), func(d *disturbance) time.Duration { return d.since }, "the system has " + s["notice"] + " to notice that %s no longer reaches %s: %s"},
 		{s.duration("recover"), errorWords(s, "recover_errors"), func(d *disturbance) time.Duration { return d.to }, "the system has " + s["recover"] + " until %s uses %s again: %s, over by then"},
 	}
 	for _, rule := range rules {

@@ -18,6 +18,9 @@ const forever = time.Duration(math.MaxInt64)
 // some hosts did not reach others, or were not there.
 type disturbance struct {
 	from, to time.Duration
+	// since is when it was complete, at from at the earliest: a server that is
+	// stopped may answer until then.
+	since time.Duration
 	// links are the directions that were cut; nil for a host that was down.
 	links map[model.Link]bool
 	down  model.NodeID
@@ -36,13 +39,13 @@ func (d *disturbance) holds(at time.Duration) bool { return d.from <= at && at <
 
 // disturbances lists what kept hosts from one another, in order of time: the
 // cut, from when it was decided until it was healed, and server processes that
-// were not there. One that a workload stopped is down from the stop, which may
-// have begun stopping before it was done, until grace after its start; one
+// were not there. One that a workload stopped is down from the moment the stop
+// began, or stopping before it was done, until grace after its start; one
 // that ended by itself is down as well, if the check process-died reports that.
 func disturbances(r *Record, stopping, grace time.Duration) []disturbance {
 	var out []disturbance
 	if r.Proof != nil {
-		d := disturbance{from: r.Proof.CutAt, to: forever, links: map[model.Link]bool{}, what: "the cut"}
+		d := disturbance{from: r.Proof.CutAt, since: r.Proof.CutAt, to: forever, links: map[model.Link]bool{}, what: "the cut"}
 		if r.Proof.HealAt > 0 {
 			d.to = max(r.Proof.HealAt, d.from)
 		}
@@ -61,6 +64,7 @@ func disturbances(r *Record, stopping, grace time.Duration) []disturbance {
 	}
 	type change struct {
 		at   time.Duration
+		done time.Duration
 		up   bool
 		what string
 	}
@@ -77,7 +81,7 @@ func disturbances(r *Record, stopping, grace time.Duration) []disturbance {
 		case model.NodeStart, model.NodeResume:
 			add(a.Host, a.Process, change{at: a.At, up: true})
 		case model.NodeStop:
-			add(a.Host, a.Process, change{at: max(0, a.At-stopping), what: "stopped"})
+			add(a.Host, a.Process, change{at: max(0, a.At-max(a.Took, stopping)), done: a.At, what: "stopped"})
 		case model.NodeKill:
 			add(a.Host, a.Process, change{at: a.At, what: "killed"})
 		case model.NodePause:
@@ -109,7 +113,7 @@ func disturbances(r *Record, stopping, grace time.Duration) []disturbance {
 		for _, c := range cs {
 			switch {
 			case !c.up && open == nil:
-				open = &disturbance{from: c.at, to: forever, down: s.host, what: fmt.Sprintf("%s on %s is %s", s.process, s.host, c.what)}
+				open = &disturbance{from: c.at, since: max(c.at, c.done), to: forever, down: s.host, what: fmt.Sprintf("%s on %s is %s", s.process, s.host, c.what)}
 			case c.up && open != nil:
 				open.to = c.at + grace
 				out = append(out, *open)
