@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"netsplit/campaign/record"
 	"netsplit/model"
 )
 
@@ -102,17 +103,52 @@ func (w *worker) campaign(ctx context.Context, c campaign, strategy string, seed
 		return nil
 	}
 	dir := filepath.Join(w.runs, c.Name, strategy, strconv.FormatUint(seed, 10))
-	if err := os.RemoveAll(dir); err != nil { // of one that was interrupted
-		return err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	load, err := os.ReadFile("/proc/loadavg")
+	r, err := w.search(ctx, c, strategy, seed, dir)
 	if err != nil {
 		return err
 	}
-	r := result{Campaign: c.Name, Strategy: strategy, Seed: seed, Date: time.Now().UTC().Truncate(time.Second), Labs: w.labs,
+	if err := gather(dir, r); err != nil {
+		return err
+	}
+	if r.Faults == 0 {
+		return fmt.Errorf("%s, %s: no fault run was made; see %s", c.Name, strategy, dir)
+	}
+	replayed := map[string]bool{}
+	for _, f := range r.Findings {
+		if f.run != "" && !f.Clean && f.Class == string(model.Broken) && !replayed[f.run] && f.Tried < w.plan.Replays {
+			replayed[f.run] = true
+			if err := w.netsplit(ctx, dir, "replay", f.run, "-n", strconv.Itoa(w.plan.Replays-f.Tried), "--labs", strconv.Itoa(w.labs), "--runs-dir", dir); err != nil {
+				return err
+			}
+		}
+	}
+	if err := gather(dir, r); err != nil {
+		return err
+	}
+	return appendResult(w.file, *r)
+}
+
+// searched is the file in which a search that came to its end is noted, so
+// that one who is interrupted while replaying goes on with the replays.
+const searched = "searched.json"
+
+// search runs the search of a campaign, unless it was made.
+func (w *worker) search(ctx context.Context, c campaign, strategy string, seed uint64, dir string) (*result, error) {
+	r := new(result)
+	if err := record.ReadJSON(filepath.Join(dir, searched), r); err == nil {
+		return r, nil
+	}
+	if err := os.RemoveAll(dir); err != nil { // of one that was interrupted
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	load, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return nil, err
+	}
+	*r = result{Campaign: c.Name, Strategy: strategy, Seed: seed, Date: time.Now().UTC().Truncate(time.Second), Labs: w.labs,
 		Load: strings.Fields(string(load))[0]}
 	fmt.Fprintf(w.errs, "%s %s, %s, seed %d\n", r.Date.Format("15:04:05"), c.Name, strategy, seed)
 	args := []string{"campaign", c.Target, "--runs-dir", dir, "--strategy", strategy, "--seed", strconv.FormatUint(seed, 10),
@@ -121,28 +157,10 @@ func (w *worker) campaign(ctx context.Context, c campaign, strategy string, seed
 		args = append(args, "--set", k+"="+v)
 	}
 	if err := w.netsplit(ctx, dir, args...); err != nil {
-		return err
+		return nil, err
 	}
 	r.Wall = time.Since(r.Date).Seconds()
-	if err := gather(dir, &r); err != nil {
-		return err
-	}
-	if r.Faults == 0 {
-		return fmt.Errorf("%s, %s: no fault run was made; see %s", c.Name, strategy, dir)
-	}
-	replayed := map[string]bool{}
-	for _, f := range r.Findings {
-		if f.run != "" && !f.Clean && f.Class == string(model.Broken) && !replayed[f.run] {
-			replayed[f.run] = true
-			if err := w.netsplit(ctx, dir, "replay", f.run, "-n", strconv.Itoa(w.plan.Replays), "--labs", strconv.Itoa(w.labs), "--runs-dir", dir); err != nil {
-				return err
-			}
-		}
-	}
-	if err := gather(dir, &r); err != nil {
-		return err
-	}
-	return appendResult(w.file, r)
+	return r, record.WriteJSON(filepath.Join(dir, searched), r)
 }
 
 // netsplit runs the program; that it found something is no error.
