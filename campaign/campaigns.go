@@ -103,7 +103,10 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 	if spec.Labs == 0 {
 		spec.Labs = 1
 	}
-	if spec.Runs == 0 {
+	switch {
+	case spec.Strategy == model.StrategyClean && spec.Replay == "":
+		spec.Runs = 0 // nothing is cut
+	case spec.Runs == 0:
 		spec.Runs = defaultRuns
 	}
 	if spec.Clean == 0 {

@@ -134,7 +134,7 @@ func firstLine(s string) string {
 
 func printInvariants(w io.Writer, list []wire.Invariant) error {
 	if len(list) == 0 {
-		_, err := fmt.Fprintln(w, "no invariants: run a campaign first")
+		_, err := fmt.Fprintln(w, "no invariants yet: a campaign of strategy cofi or random mines them from its clean runs")
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
