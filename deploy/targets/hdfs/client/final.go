@@ -97,5 +97,5 @@ func (u *user) readOne(p string) bool {
 // writeLast shows that the service takes new files.
 func (u *user) writeLast() {
 	u.files = map[string]string{}
-	u.writeAs("final-write", "last", path.Join(root, "last"))
+	u.writeAs("final-write", "last", "/last")
 }
