@@ -442,7 +442,7 @@ func (v *validator) expansion() {
 func (v *validator) expand(x *expander, say func(at, text string)) {
 	for i, c := range v.t.Checks {
 		c.With = x.mapping(fmt.Sprintf("checks[%d].with", i), c.With)
-		for _, p := range check.Settings(c) {
+		for _, p := range check.Settings(c, v.t.Variables) {
 			say(fmt.Sprintf("checks[%d].with", i), p)
 		}
 	}

@@ -153,13 +153,23 @@ func Help() []string {
 	return out
 }
 
-// Settings checks the settings of a check and says what is wrong with them.
-func Settings(spec model.CheckSpec) []string {
+// Settings checks the settings of a check of a target that has these variables
+// and says what is wrong with them.
+func Settings(spec model.CheckSpec, variables []model.Variable) []string {
 	c, ok := lookup(spec.Name)
 	if !ok {
 		return nil // an unknown name is reported where names are checked
 	}
 	_, problems := c.settings(spec)
+	var names []string
+	for _, v := range variables {
+		names = append(names, v.Name)
+	}
+	for _, k := range sortedKeys(spec.With) {
+		if v := spec.With[k]; c.with[k].kind == "variable" && v != "" && !slices.Contains(names, v) {
+			problems = append(problems, fmt.Sprintf("%s: the target has no variable %q: it has %s", k, v, orNone(names)))
+		}
+	}
 	return problems
 }
 

@@ -16,11 +16,11 @@ func twoLeaders() checker {
 		name: "two-leaders",
 		help: "two leaders in one epoch at any time; after recovery two nodes that lead, or views that differ",
 		with: map[string]setting{
-			"leader": {def: "", help: "variable whose value is the leader's name; a node leads when it names itself"},
+			"leader": {def: "", kind: "variable", help: "variable whose value is the leader's name; a node leads when it names itself"},
 			"role":   {def: "final-role", help: "f of the operations that tell a node's role after recovery"},
 			"value":  {def: "master", help: "value of role that means leader"},
-			"view":   {def: "", help: "variable that holds whom a node takes for leader"},
-			"epoch":  {def: "", help: "variable that holds the epoch of that view; read from the same message as view"},
+			"view":   {def: "", kind: "variable", help: "variable that holds whom a node takes for leader"},
+			"epoch":  {def: "", kind: "variable", help: "variable that holds the epoch of that view; read from the same message as view"},
 		},
 		run: func(r *Record, s settings) outcome {
 			var out outcome

@@ -21,7 +21,7 @@ func lostWrites() checker {
 			"write":        {def: "write", help: "f of the operations that write"},
 			"read":         {def: "final-read", help: "f of the operations that list what the service has at the end; <read>-done ok says that the list is whole"},
 			"copy":         {def: "final-copy", help: "f of the operations that list what other nodes have at the end"},
-			"leader":       {def: "", help: "variable whose value is the leader's name; a node leads when it names itself"},
+			"leader":       {def: "", kind: "variable", help: "variable whose value is the leader's name; a node leads when it names itself"},
 			"force":        {def: "failover", help: "f of the operations that force a change of leader"},
 			"force_within": {def: "3s", kind: "duration", help: "how soon after it the change of leader that it forced shows"},
 			"bounded":      {def: "false", kind: "bool", help: "true: a leader without its replicas stops after bound, so a later write that is lost is broken"},

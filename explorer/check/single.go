@@ -16,7 +16,7 @@ func singleLeader() checker {
 		name: "leaders",
 		help: "two nodes that lead at one time, by what they themselves say; too many or too few leaders when recovery is over",
 		with: map[string]setting{
-			"variable": {def: "", help: "variable that says what a node is or whom it follows, of the node itself (a probe, or messages it sends)"},
+			"variable": {def: "", kind: "variable", help: "variable that says what a node is or whom it follows, of the node itself (a probe, or messages it sends)"},
 			"leads":    {def: "leader", help: "values that mean: it leads; $self for its own name"},
 			"role":     {def: "final-role", help: "f of the operations whose value is what a node is after recovery; the last of each node counts, before what variable says"},
 			"overlap":  {def: "", kind: "duration", help: "how long two may lead at one time; nothing: they may while cut, and only the end counts"},
