@@ -256,9 +256,21 @@ func dial(address string) error {
 	return err
 }
 
-// listed says whether the NameNode lists a DataNode as live.
+// listed says whether the NameNode lists a DataNode as live and has heard from
+// it in the last second: one that was shut down stays listed for a while.
 func (c *cluster) listed(ctx context.Context, host model.NodeID) bool {
 	var v struct{ LiveNodes string }
-	err := c.jmx(context.WithoutCancel(ctx), c.nns[0], "NameNodeInfo::LiveNodes", &v, time.Second)
-	return err == nil && strings.Contains(v.LiveNodes, `"`+string(host)+`:`)
+	if c.jmx(context.WithoutCancel(ctx), c.nns[0], "NameNodeInfo::LiveNodes", &v, time.Second) != nil {
+		return false
+	}
+	var nodes map[string]struct{ LastContact int }
+	if json.Unmarshal([]byte(v.LiveNodes), &nodes) != nil {
+		return false
+	}
+	for name, n := range nodes {
+		if h, _, _ := strings.Cut(name, ":"); h == string(host) && n.LastContact < 2 {
+			return true
+		}
+	}
+	return false
 }

@@ -222,6 +222,21 @@ func TestFencingTellsWhomItKills(t *testing.T) {
 	}
 }
 
+func TestADataNodeThatWasShutDownIsNotListed(t *testing.T) {
+	c := &cluster{nns: ids([]string{"127.0.0.1"})}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, `{"beans" : [ {"LiveNodes" : "{\"n2:9866\":{\"lastContact\":0},\"n4:9866\":{\"lastContact\":5}}"} ]}`)
+	}))
+	t.Cleanup(s.Close)
+	u, _ := url.Parse(s.URL)
+	c.httpPort, _ = strconv.Atoi(u.Port())
+	for host, want := range map[model.NodeID]bool{"n2": true, "n4": false, "n3": false} {
+		if got := c.listed(context.Background(), host); got != want {
+			t.Errorf("%s is listed: %v, want %v", host, got, want)
+		}
+	}
+}
+
 func TestShellCompiles(t *testing.T) {
 	if _, err := exec.LookPath("javac"); err != nil {
 		if os.Getenv("CI") == "true" {
