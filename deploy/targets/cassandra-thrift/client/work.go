@@ -184,9 +184,6 @@ func (u *user) agree(ctx context.Context) bool {
 				if !admin.Pause(octx, 200*time.Millisecond) {
 					return "", fmt.Errorf("%w %d versions after %v", errDisagree, len(m), u.tmo)
 				}
-				if ctx.Err() != nil {
-					return "", fmt.Errorf("%w %d versions when the time was over", errDisagree, len(m))
-				}
 			}
 		})
 		if err == nil {

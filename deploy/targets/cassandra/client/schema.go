@@ -55,7 +55,7 @@ func (u *user) change(ctx context.Context, f, key, stmt string) *user {
 		return u
 	}
 	_ = u.exec(f, key, "", u.needs(0), stmt, gocql.Quorum)
-	for ctx.Err() == nil && u.agreed(ctx) != nil {
+	for ctx.Err() == nil && u.agreed() != nil {
 		admin.Pause(ctx, pauseTime)
 	}
 	return u

@@ -67,7 +67,7 @@ func (u *user) prepare(ctx context.Context) bool {
 				return false
 			}
 			err := u.exec(s.f, s.key, "", u.needs(0), s.stmt, gocql.Quorum)
-			if err == nil && u.agreed(ctx) == nil {
+			if err == nil && u.agreed() == nil {
 				break
 			}
 			if !admin.Pause(ctx, 500*time.Millisecond) {
@@ -93,7 +93,7 @@ func createKeyspace(name string, rf int) string {
 
 // agreed waits until all nodes have one schema version, as far as the
 // coordinator knows; drivers do so after each change of the schema.
-func (u *user) agreed(ctx context.Context) error {
+func (u *user) agreed() error {
 	_, err := u.do("agree", "schema", "", u.needs(len(u.nodes)), false, func(octx context.Context) (string, error) {
 		for {
 			versions, err := u.versions(octx)
@@ -106,8 +106,6 @@ func (u *user) agreed(ctx context.Context) error {
 			select {
 			case <-octx.Done():
 				return "", fmt.Errorf("%w: %d versions after %v", errDisagree, len(versions), u.tmo)
-			case <-ctx.Done():
-				return "", fmt.Errorf("%w: stopped with %d versions", errDisagree, len(versions))
 			case <-time.After(200 * time.Millisecond):
 			}
 		}
