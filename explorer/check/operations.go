@@ -188,11 +188,13 @@ func (c *call) judge(r *Record, s settings, ds []disturbance) {
 	rules := []struct {
 		within time.Duration
 		errors []string
-		since  func(d *disturbance) time.Duration
+		begun  func(d *disturbance) time.Duration // operations from here on
+		since  func(d *disturbance) time.Duration // until this long after
 		why    string
 	}{
-		{s.duration("notice"), errorWords(s, "notice_errors"), func(d *disturbance) time.Duration { return d.since }, "the system has " + s["notice"] + " to notice that %s no longer reaches %s: %s"},
-		{s.duration("recover"), errorWords(s, "recover_errors"), func(d *disturbance) time.Duration { return d.to }, "the system has " + s["recover"] + " until %s uses %s again: %s, over by then"},
+		// A server that is stopped may fail operations before its stop is done.
+		{s.duration("notice"), errorWords(s, "notice_errors"), func(d *disturbance) time.Duration { return d.from }, func(d *disturbance) time.Duration { return d.since }, "the system has " + s["notice"] + " to notice that %s no longer reaches %s: %s"},
+		{s.duration("recover"), errorWords(s, "recover_errors"), func(d *disturbance) time.Duration { return d.to }, func(d *disturbance) time.Duration { return d.to }, "the system has " + s["recover"] + " until %s uses %s again: %s, over by then"},
 	}
 	for _, rule := range rules {
 		if len(rule.errors) > 0 && !slices.Contains(rule.errors, errorWord(c.err)) {
@@ -201,7 +203,7 @@ func (c *call) judge(r *Record, s settings, ds []disturbance) {
 		for i := range ds {
 			d := &ds[i]
 			via, host, ok := c.touched(d)
-			if since := rule.since(d); ok && rule.within > 0 && since < forever && from <= later(since, rule.within) && since <= to {
+			if since := rule.since(d); ok && rule.within > 0 && since < forever && from <= later(since, rule.within) && rule.begun(d) <= to {
 				c.excuse = fmt.Sprintf(rule.why, via, host, d.what)
 				return
 			}
