@@ -214,7 +214,7 @@ func (c *client) families(ctx context.Context, ks string) ([]string, error) {
 	return out, nil
 }
 
-// errDisagree: nodes that can be reached have different schema versions.
+// errDisagree: nodes have different schema versions, or cannot be asked.
 var errDisagree = errors.New(disagree)
 
 // failure says whether an error means that the operation did not happen

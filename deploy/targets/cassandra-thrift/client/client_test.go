@@ -142,3 +142,21 @@ func TestNeeds(t *testing.T) {
 		}
 	}
 }
+
+func TestAgreementIsThatOfAllNodes(t *testing.T) {
+	nodes := func(n ...any) any { return n }
+	for _, c := range []struct {
+		versions map[string]any
+		want     string
+	}{
+		{map[string]any{"v1": nodes("a", "b", "c")}, "v1"},
+		{map[string]any{"v1": nodes("a", "b", "c"), unreachable: nodes()}, "v1"},
+		{map[string]any{"v1": nodes("a", "b"), unreachable: nodes("c")}, ""},
+		{map[string]any{"v1": nodes("a", "b"), "v2": nodes("c")}, ""},
+		{map[string]any{}, ""},
+	} {
+		if got, ok := agreedVersion(c.versions); got != c.want && ok || ok != (c.want != "") {
+			t.Errorf("%v: agreed %q %v, want %q", c.versions, got, ok, c.want)
+		}
+	}
+}

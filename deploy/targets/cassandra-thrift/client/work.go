@@ -162,8 +162,25 @@ func (u *user) prepare(ctx context.Context) bool {
 	}
 }
 
-// agree waits until all nodes that can be reached have one schema version, as
-// clients of these releases do after each change.
+// agreedVersion is the one schema version of all nodes. Nodes that do not
+// answer have not agreed: whoever goes on without them changes the schema from
+// two sides, which these releases do not support.
+func agreedVersion(versions map[string]any) (string, bool) {
+	found := ""
+	for v, nodes := range versions {
+		if l, _ := nodes.([]any); len(l) == 0 {
+			continue
+		}
+		if v == unreachable || found != "" {
+			return "", false
+		}
+		found = v
+	}
+	return found, found != ""
+}
+
+// agree waits until all nodes have one schema version, as users do after each
+// change.
 func (u *user) agree(ctx context.Context) bool {
 	for {
 		if !u.reach(ctx) {
@@ -175,14 +192,11 @@ func (u *user) agree(ctx context.Context) bool {
 				if err != nil {
 					return "", err
 				}
-				delete(m, unreachable)
-				if len(m) == 1 {
-					for v := range m {
-						return v, nil
-					}
+				if v, ok := agreedVersion(m); ok {
+					return v, nil
 				}
 				if !admin.Pause(octx, 200*time.Millisecond) {
-					return "", fmt.Errorf("%w %d versions after %v", errDisagree, len(m), u.tmo)
+					return "", fmt.Errorf("%w after %v: %v", errDisagree, u.tmo, m)
 				}
 			}
 		})
