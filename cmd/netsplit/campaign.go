@@ -265,7 +265,7 @@ func (t *spent) String() string {
 	s := fmt.Sprintf("a run took %v on average: start %v, settle %v, workload %v, recovery %v, netsplit %v (%.1f %%); %d probes a run, %v each",
 		mean(all), mean(c.Start), mean(c.Settle), mean(c.Workload), mean(c.Recover), mean(c.Ours), 100*float64(c.Ours)/float64(max(all, 1)),
 		t.probes/t.runs, (t.probing / time.Duration(max(t.probes, 1))).Round(10*time.Microsecond))
-	if c.Template > 0 {
+	if c.Template >= 100*time.Millisecond { // less is looking for one
 		s += fmt.Sprintf("; making templates took %v once", c.Template.Round(100*time.Millisecond))
 	}
 	return s
