@@ -59,6 +59,10 @@ func TestNeedsNameCoordinatorAndReplicas(t *testing.T) {
 		factor   int
 	}{{"data", 2, 3}, {"paxos", 2, 3}, {"decommission", 3, 2}} {
 		u := &user{common: &common{nodes: nodes, self: "c1", workload: c.workload}, at: nodes[1]}
+		if got := u.needs(u.replicas()); got[1].Count != 3 {
+			t.Errorf("%s: before the nodes agree, only who reaches all must succeed: %+v", c.workload, got)
+		}
+		u.agreed.Store(true)
 		got := u.needs(u.replicas())
 		if len(got) != 2 || got[0].Via != "c1" || got[0].From[0] != "n2" || got[1].Via != "n2" || got[1].Count != c.quorum || len(got[1].From) != 3 {
 			t.Errorf("%s: needs = %+v", c.workload, got)

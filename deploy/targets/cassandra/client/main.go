@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -54,6 +55,7 @@ type common struct {
 	tmo      time.Duration
 	jolokia  string
 	out      *admin.History
+	agreed   atomic.Bool // all nodes have the schema that was made
 }
 
 // workloads are those of CoFI §5.1.2: regular data access, Paxos data access,

@@ -43,7 +43,7 @@ func workAll(ctx context.Context, c *common) error {
 			continue // nobody uses a node that is about to leave
 		}
 		rng := rand.New(rand.NewPCG(c.seed, uint64(u.id)))
-		wg.Go(func() { u.loop(ctx, rng, acked) })
+		wg.Go(func() { u.loop(ctx, rng, acked, u == first) })
 	}
 	wg.Wait()
 	return nil
@@ -55,8 +55,9 @@ const (
 	table    = "app.items"
 )
 
-// prepare makes the keyspace and the table, as a user does: create, wait until
-// the nodes agree on the schema, go on. It tries until the context ends.
+// prepare makes the keyspace and the table, as a user of a driver does: make
+// it, wait until the nodes agree on the schema, go on even if they do not. It
+// tries until the context ends.
 func (u *user) prepare(ctx context.Context) bool {
 	for _, s := range []struct{ f, key, stmt string }{
 		{"create", keyspace, createKeyspace(keyspace, u.factor())},
@@ -66,14 +67,14 @@ func (u *user) prepare(ctx context.Context) bool {
 			if !u.reach(ctx) {
 				return false
 			}
-			err := u.exec(s.f, s.key, "", u.needs(0), s.stmt, gocql.Quorum)
-			if err == nil && u.agreed() == nil {
+			if u.exec(s.f, s.key, "", u.needs(0), s.stmt, gocql.Quorum) == nil {
 				break
 			}
 			if !admin.Pause(ctx, 500*time.Millisecond) {
 				return false
 			}
 		}
+		u.agree()
 	}
 	return true
 }
@@ -91,9 +92,10 @@ func createKeyspace(name string, rf int) string {
 	return fmt.Sprintf("CREATE KEYSPACE IF NOT EXISTS %s WITH replication = {'class': 'SimpleStrategy', 'replication_factor': %d}", name, rf)
 }
 
-// agreed waits until all nodes have one schema version, as far as the
-// coordinator knows; drivers do so after each change of the schema.
-func (u *user) agreed() error {
+// agree waits until all nodes have one schema version, as far as the
+// coordinator knows, and notes whether they have. Drivers do so after each
+// change of the schema, for a limited time.
+func (u *user) agree() {
 	_, err := u.do("agree", "schema", "", u.needs(len(u.nodes)), false, func(octx context.Context) (string, error) {
 		for {
 			versions, err := u.versions(octx)
@@ -103,14 +105,22 @@ func (u *user) agreed() error {
 			if len(versions) == 1 {
 				return versions[0], nil
 			}
-			select {
-			case <-octx.Done():
+			if !admin.Pause(octx, 200*time.Millisecond) {
 				return "", fmt.Errorf("%w: %d versions after %v", errDisagree, len(versions), u.tmo)
-			case <-time.After(200 * time.Millisecond):
 			}
 		}
 	})
-	return err
+	u.agreed.Store(err == nil)
+}
+
+// notice asks again whether the nodes agree by now, outside the history.
+func (u *user) notice(ctx context.Context) {
+	if u.agreed.Load() {
+		return
+	}
+	if v, err := u.versions(ctx); err == nil && len(v) == 1 {
+		u.agreed.Store(true)
+	}
 }
 
 // versions are the schema versions that the coordinator knows of.
@@ -134,7 +144,7 @@ func (u *user) versions(ctx context.Context) ([]string, error) {
 }
 
 // loop makes one operation at each tick until the context ends.
-func (u *user) loop(ctx context.Context, rng *rand.Rand, acked *ackedKeys) {
+func (u *user) loop(ctx context.Context, rng *rand.Rand, acked *ackedKeys, first bool) {
 	tick := time.NewTicker(time.Duration(float64(time.Second) / u.rate))
 	defer tick.Stop()
 	left := admin.Left{From: u.enough}
@@ -144,6 +154,9 @@ func (u *user) loop(ctx context.Context, rng *rand.Rand, acked *ackedKeys) {
 		}
 		if u.workload == "decommission" && left.Over(u.gone(ctx)) {
 			return
+		}
+		if first {
+			u.notice(ctx)
 		}
 		switch {
 		case u.workload == "paxos":
@@ -178,10 +191,12 @@ func (u *user) gone(ctx context.Context) bool {
 
 // replicas is how many nodes the coordinator of a quorum operation must
 // reach. While a node leaves, the replicas of a key change and a write also
-// needs the node that takes over (Cassandra, Architecture, "Pending ranges"):
-// only one that reaches everybody must then succeed.
+// needs the node that takes over (Cassandra, Architecture, "Pending ranges");
+// while the nodes do not agree on the schema, one of them may be the only one
+// that has the table. Then only an operation that reaches everybody must
+// succeed.
 func (u *user) replicas() int {
-	if u.workload == "decommission" {
+	if u.workload == "decommission" || !u.agreed.Load() {
 		return len(u.nodes)
 	}
 	return u.quorum()
@@ -230,7 +245,7 @@ func (u *user) transaction(n int, rng *rand.Rand, acked *ackedKeys) {
 }
 
 func (u *user) conditional(f, key, value, stmt string, args ...any) error {
-	_, err := u.do(f, key, value, u.needs(u.quorum()), true, func(ctx context.Context) (string, error) {
+	_, err := u.do(f, key, value, u.needs(u.replicas()), true, func(ctx context.Context) (string, error) {
 		was := map[string]any{}
 		applied, err := u.sess.Query(stmt, args...).Consistency(gocql.Quorum).SerialConsistency(gocql.Serial).WithContext(ctx).MapScanCAS(was)
 		if err == nil && !applied {
