@@ -3,6 +3,7 @@ package campaign
 import (
 	"fmt"
 	"net"
+	"slices"
 	"sort"
 	"sync"
 	"time"
@@ -35,6 +36,7 @@ type session struct {
 	scn     model.Scenario
 	packets *pcap.Writer
 	links   map[model.Link]*model.LinkProof // of the partition
+	unheard map[uint64][]model.Observation  // by message: what its receiver will know once it has passed
 
 	isCut       bool
 	proof       model.Proof
@@ -182,6 +184,7 @@ func (s *session) Gate(host model.NodeID, at time.Time, frame []byte) {
 		step.Packet.To = s.gate.HostOf([6]byte(frame))
 	}
 	held := &heldFrame{at: t, data: frame, to: step.Packet.To, packet: step.Packet}
+	s.withhold(step)
 	s.read(t, held, step, "gate")
 
 	pkt := &model.HeldPacket{Frame: s.frames, From: step.Packet.From, To: step.Packet.To, Bytes: len(frame), Again: step.Again}
@@ -197,6 +200,7 @@ func (s *session) Gate(host model.NodeID, at time.Time, frame []byte) {
 	verdict := model.Refuse
 	if held.passed {
 		verdict = model.Pass
+		s.hear(t, pkt)
 	}
 	for i := range step.New {
 		s.metrics.MessageSeen(step.New[i].Type, string(verdict))
@@ -205,6 +209,40 @@ func (s *session) Gate(host model.NodeID, at time.Time, frame []byte) {
 	d := s.now() - t
 	s.delays = append(s.delays, d)
 	s.metrics.GateDelay(d)
+}
+
+// withhold takes from a step what only the receivers of its messages learn:
+// they do when the packet has passed, which is for the engine to decide.
+func (s *session) withhold(step *inference.Step) {
+	own := step.Observations[:0]
+	for _, o := range step.Observations {
+		i := slices.IndexFunc(step.New, func(m model.Message) bool { return m.Num == o.Message })
+		if i < 0 || step.New[i].To != o.Var.Node || step.New[i].From == o.Var.Node {
+			own = append(own, o)
+			continue
+		}
+		if s.unheard == nil {
+			s.unheard = map[uint64][]model.Observation{}
+		}
+		s.unheard[o.Message] = append(s.unheard[o.Message], o)
+	}
+	step.Observations = own
+}
+
+// hear enters what the receiver learns from the messages of a packet that
+// passed, or that carried on one that did not get through before.
+func (s *session) hear(at time.Duration, p *model.HeldPacket) {
+	for _, nums := range [][]uint64{p.Again, p.Messages} {
+		for _, n := range nums {
+			if obs := s.unheard[n]; obs != nil {
+				delete(s.unheard, n)
+				for i := range obs {
+					obs[i].At = at
+				}
+				s.observe(at, nil, obs)
+			}
+		}
+	}
 }
 
 // flush enters the messages that were still incomplete when the run ended.

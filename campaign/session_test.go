@@ -68,9 +68,13 @@ var testNodes = []model.NodeID{"n1", "n2", "n3"}
 var statusVariable = model.Variable{Name: "status", Kind: "status", MaxAge: time.Minute, Sources: []model.VarSource{
 	{Type: "text *", Field: "text", Regexp: `(?P<about>n[0-9])=(?P<value>[A-Z]+)`, AbsentFor: "nodes"}}}
 
+// toldVariable is what a member was last told about another.
+var toldVariable = model.Variable{Name: "told", Kind: "told", MaxAge: time.Minute, Sources: []model.VarSource{
+	{Type: "text *", Of: "receiver", Field: "text", Regexp: `(?P<about>n[0-9])=(?P<value>[A-Z]+)`}}}
+
 func testSession(t *testing.T, scn model.Scenario, gate *fakeGate) *session {
 	t.Helper()
-	vars := []model.Variable{statusVariable}
+	vars := []model.Variable{statusVariable, toldVariable}
 	pipe, err := inference.New(inference.Config{Hosts: testHosts, Nodes: testNodes, Variables: vars,
 		Protocols: []model.Protocol{{Port: 7000, Transport: "udp", Dissector: "text"}, {Port: 7001, Transport: "tcp", Dissector: "text"}}})
 	if err != nil {
@@ -195,6 +199,50 @@ func TestTheCutAndTheHealFallBetweenTwoPackets(t *testing.T) {
 	res := s.engine.Result()
 	if !res.Reached || res.HealClass == nil || res.HealClass.From != "n3" {
 		t.Errorf("result %+v", res)
+	}
+}
+
+// A receiver learns nothing from a message before it has passed, be it sent
+// again.
+func TestAReceiverLearnsWhenThePacketHasPassed(t *testing.T) {
+	s := testSession(t, leftScenario(model.Drop), &fakeGate{})
+	s.Mark(model.EventWorkload)
+	tcp := func(from, to model.NodeID, sp, dp layers.TCPPort, seq, ack uint32, syn bool, payload string) {
+		l := &layers.TCP{SrcPort: sp, DstPort: dp, Seq: seq, Ack: ack, SYN: syn, ACK: ack != 0, PSH: payload != "", Window: 1000}
+		s.Gate(from, time.Now(), frame(t, from, to, l, payload))
+	}
+	told := func() string {
+		if err := s.rec.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		events, _, err := record.ReadLines[model.Event](s.rec.Dir, record.EventsFile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		value := ""
+		for _, e := range events {
+			if e.Observation != nil && e.Observation.Var == (model.VarRef{Name: "told", About: "n1", Node: "n3"}) {
+				value = e.Observation.Value
+			}
+		}
+		return value
+	}
+	tcp("n3", "n2", 4000, 7001, 99, 0, true, "")
+	tcp("n2", "n3", 7001, 4000, 499, 100, true, "")
+	tcp("n3", "n2", 4000, 7001, 100, 500, false, "G n1=NORMAL n2=NORMAL n3=NORMAL\n")
+	tcp("n2", "n3", 7001, 4000, 500, 132, false, "G n1=NORMAL n2=NORMAL n3=NORMAL\n")
+	if v := told(); v != "NORMAL" {
+		t.Fatalf("n3 was told %q in a message that passed, want NORMAL", v)
+	}
+	left := "G n1=LEFT n2=NORMAL n3=NORMAL\n"
+	tcp("n2", "n3", 7001, 4000, 532, 132, false, left) // cuts, is refused
+	if v := told(); v != "NORMAL" {
+		t.Errorf("n3 was told %q in a message that did not pass, want NORMAL", v)
+	}
+	tcp("n3", "n2", 4000, 7001, 132, 532, false, "G n1=NORMAL n2=NORMAL n3=NORMAL\n") // an unseen class heals
+	tcp("n2", "n3", 7001, 4000, 532, 132, false, left)                                // sent again
+	if v := told(); v != "LEFT" {
+		t.Errorf("n3 was told %q in a message that passed the second time, want LEFT", v)
 	}
 }
 
