@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"netsplit/campaign/record"
 	"netsplit/explorer"
@@ -24,6 +25,37 @@ func mineRecords(target *model.Target, runs []string, dir func(run string) strin
 		m.Add(run, samplesOf(target, run, events))
 	}
 	return m.Invariants(opts), logs, nil
+}
+
+// Remined is what the recorded clean runs of a campaign say when they are mined
+// again.
+type Remined struct {
+	Runs     []string // clean runs that could be mined, sorted
+	Kept     []model.Invariant
+	Rejected []invariant.Rejected
+}
+
+// Remine mines the clean runs recorded below dir, a campaign's directory, as
+// the campaign did. It is an error if there is none.
+func Remine(dir string) (*Remined, error) {
+	dirs, err := filepath.Glob(filepath.Join(dir, "*", record.MetaFile))
+	if err != nil {
+		return nil, err
+	}
+	m, out := invariant.NewMiner(), &Remined{}
+	for _, d := range dirs { // sorted
+		f, err := readRun(filepath.Dir(d))
+		if err != nil || f.meta.Scenario.Strategy != model.StrategyClean || f.meta.ReplayOf != "" {
+			continue // also a run that did not finish
+		}
+		m.Add(f.meta.Run, samplesOf(&f.target, f.meta.Run, f.events))
+		out.Runs = append(out.Runs, f.meta.Run)
+	}
+	if len(out.Runs) == 0 {
+		return nil, fmt.Errorf("%s holds no record of a finished clean run: give the directory of a campaign, such as runs/c-20260102-030405-1", dir)
+	}
+	out.Kept, out.Rejected = m.Invariants(invariant.Options{}), m.Rejected(invariant.Options{})
+	return out, nil
 }
 
 // samplesOf pairs the values at before-send and after-handle of every message

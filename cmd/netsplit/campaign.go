@@ -391,6 +391,7 @@ func invariantsCommand(conn *daemonFlags) *cobra.Command {
 			return printInvariants(c.OutOrStdout(), list)
 		},
 	}
+	c.AddCommand(whyCommand())
 	c.PersistentFlags().StringVar(&target, "target", "", "only those of this target")
 	c.PersistentFlags().StringVar(&runsDir, "runs-dir", "", "where the store is, if no daemon runs")
 	for verb, status := range map[string]model.InvariantStatus{"pin": model.InvariantPinned, "drop": model.InvariantDrop, "release": model.InvariantMined} {

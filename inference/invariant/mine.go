@@ -115,6 +115,9 @@ type test struct {
 	point    model.ProgramPoint
 	support  int
 	violated bool
+	broken   where // the first sample in which they differ
+	other    int32 // what the second one was there
+	differ   int   // samples in which they differ
 	changes  int
 	changing int // runs with a change
 	runs     []string
@@ -154,6 +157,21 @@ type where struct {
 // of one point. Equalities implied by transitivity are all reported: each
 // names another pair of nodes to set against one another.
 func (m *Miner) Invariants(o Options) []model.Invariant {
+	o = o.defaults()
+	pairs, factor := m.pairs(o)
+	var out []model.Invariant
+	for _, ts := range pairs {
+		if kept := slices.DeleteFunc(ts, func(t *test) bool { return o.lacks(t) != "" }); len(kept) > 0 {
+			if inv := m.join(kept, factor); inv.Chance <= o.MaxChance {
+				out = append(out, inv)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b model.Invariant) int { return cmp.Or(a.A.Compare(b.A), a.B.Compare(b.B)) })
+	return out
+}
+
+func (o Options) defaults() Options {
 	if o.MinRuns == 0 {
 		o.MinRuns = DefaultMinRuns
 	}
@@ -166,25 +184,21 @@ func (m *Miner) Invariants(o Options) []model.Invariant {
 	if o.MaxChance == 0 {
 		o.MaxChance = DefaultMaxChance
 	}
-	tests := m.tests()
-	factor := tarone(tests, o.MaxChance)
+	return o
+}
 
-	type pairKey struct{ a, b model.VarRef }
-	kept := map[pairKey][]*test{}
+type pairKey struct{ a, b model.VarRef }
+
+// pairs are all candidates, by pair of variables, and the correction for their
+// number.
+func (m *Miner) pairs(o Options) (map[pairKey][]*test, float64) {
+	tests := m.tests()
+	out := map[pairKey][]*test{}
 	for _, t := range tests {
-		if !t.violated && t.support >= o.MinSupport && len(t.runs) >= o.MinRuns && t.changes >= o.MinChanges && t.changing >= 2 {
-			k := pairKey{t.a.ref, t.b.ref}
-			kept[k] = append(kept[k], t)
-		}
+		k := pairKey{t.a.ref, t.b.ref}
+		out[k] = append(out[k], t)
 	}
-	var out []model.Invariant
-	for _, ts := range kept {
-		if inv := m.join(ts, factor); inv.Chance <= o.MaxChance {
-			out = append(out, inv)
-		}
-	}
-	slices.SortFunc(out, func(a, b model.Invariant) int { return cmp.Or(a.A.Compare(b.A), a.B.Compare(b.B)) })
-	return out
+	return out, tarone(tests, o.MaxChance)
 }
 
 // join makes one invariant of the points at which a pair is kept.
@@ -289,7 +303,11 @@ func evaluate(a, b *column, names []string, runs map[string]*trace, count *count
 			if va == vb {
 				t.support++
 			} else {
+				if !t.violated {
+					t.broken, t.other = where{run, tr.messages[i], va}, vb
+				}
 				t.violated = true
+				t.differ++
 			}
 			if va == lastA && vb == lastB {
 				continue

@@ -109,24 +109,69 @@ func TestOneViolationDropsAnInvariantAtItsPointOnly(t *testing.T) {
 	}
 }
 
+// What is mined is not rejected; what differed somewhere is shown where it came
+// nearest, with the sample in which it differed.
+func TestARejectedPairIsShownWhereItCameNearest(t *testing.T) {
+	a, b := counting(20), counting(20)
+	b[7] = "other"
+	other := toB
+	other.Type = "ping"
+	far := slices.Clone(b)
+	far[8], far[9] = "other", "other"
+	m := NewMiner()
+	for _, r := range []string{"r1", "r2", "r3"} {
+		m.Add(r, slices.Concat(twin(toB, a, b), twin(other, a, far)))
+	}
+	got := m.Rejected(Options{})
+	if len(got) != 1 {
+		t.Fatalf("%d rejected, want one: %+v", len(got), got)
+	}
+	want := Rejected{A: ref("x", "n1"), B: ref("x", "n2"), Kind: "k", Lack: LackAgreement, Point: toB, Points: 2, Support: 57, Differ: 3, Changes: 30, Runs: 3,
+		Chance: got[0].Chance, Counter: &model.Sample{Run: "r1", Message: 8, Point: toB, Values: []model.VarValue{val(ref("x", "n1"), "k", "3"), val(ref("x", "n2"), "k", "other")}}}
+	if diff := cmp.Diff(want, got[0]); diff != "" {
+		t.Error(diff)
+	}
+	kept := NewMiner()
+	for _, r := range three(twin(toB, a, a)) {
+		kept.Add(r.run, r.samples)
+	}
+	if got := kept.Rejected(Options{}); len(got) != 0 {
+		t.Errorf("rejected although mined: %+v", got)
+	}
+}
+
 func TestWhatIsNotMined(t *testing.T) {
 	same := make([]string, 200)
 	few := counting(8)
 	late := slices.Concat(same, []string{"z"})
 	for _, c := range []struct {
 		name string
+		lack Lack
 		runs []runSamples
 	}{
-		{"never changes", three(twin(toB, same, same))},
-		{"too few runs", three(twin(toB, counting(20), counting(20)))[:2]},
-		{"too few samples", []runSamples{{"r1", twin(toB, few[:3], few[:3])}, {"r2", twin(toB, few[:3], few[:3])}, {"r3", twin(toB, few[:3], few[:3])}}},
-		{"changes in one run only", []runSamples{{"r1", twin(toB, counting(20), counting(20))}, {"r2", twin(toB, same, same)}, {"r3", twin(toB, same, same)}}},
-		{"too few changes", []runSamples{{"r1", twin(toB, late, late)}, {"r2", twin(toB, late, late)}, {"r3", twin(toB, same, same)}}},
+		{"never changes", LackChanges, three(twin(toB, same, same))},
+		{"too few runs", LackRuns, three(twin(toB, counting(20), counting(20)))[:2]},
+		{"too few samples", LackSupport, []runSamples{{"r1", twin(toB, few[:3], few[:3])}, {"r2", twin(toB, few[:3], few[:3])}, {"r3", twin(toB, few[:3], few[:3])}}},
+		{"changes in one run only", LackChanges, []runSamples{{"r1", twin(toB, counting(20), counting(20))}, {"r2", twin(toB, same, same)}, {"r3", twin(toB, same, same)}}},
+		{"too few changes", LackChanges, []runSamples{{"r1", twin(toB, late, late)}, {"r2", twin(toB, late, late)}, {"r3", twin(toB, same, same)}}},
 		// q = 1/2 at 3 changes, each at one moment of 3: 0.0046, times 20 candidates.
-		{"chance", three(slices.Concat(twin(toB, []string{"a", "a", "z", "z"}, []string{"a", "a", "z", "z"}), crowd(toB, 4, 19)))},
+		{"chance", LackChance, three(slices.Concat(twin(toB, []string{"a", "a", "z", "z"}, []string{"a", "a", "z", "z"}), crowd(toB, 4, 19)))},
 	} {
 		if got := mine(c.runs, Options{}); len(got) != 0 {
 			t.Errorf("%s: mined %v, chance %g", c.name, got[0].String(), got[0].Chance)
+		}
+		m := NewMiner()
+		for _, r := range c.runs {
+			m.Add(r.run, r.samples)
+		}
+		var x Rejected
+		for _, r := range m.Rejected(Options{}) {
+			if r.A.Name == "x" {
+				x = r
+			}
+		}
+		if x.Lack != c.lack || x.B != ref("x", "n2") || x.Point != toB || x.Counter != nil {
+			t.Errorf("%s: rejected for %q, want %q: %+v", c.name, x.Lack, c.lack, x)
 		}
 	}
 }

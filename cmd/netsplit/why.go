@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"netsplit/campaign"
+	"netsplit/inference/invariant"
+)
+
+// whyCommand is "invariants why": what the miner made of every pair.
+func whyCommand() *cobra.Command {
+	var only string
+	c := &cobra.Command{
+		Use: "why CAMPAIGN_DIR", Short: "mine a campaign's clean runs again and say of every pair of variables why it is an invariant, or not",
+		Long: "Mines the recorded clean runs of a campaign again, offline, and lists every pair of variables of one kind and about one thing: " +
+			"those that were kept, and those that were not, with what they lack at the message where they came nearest to an invariant.",
+		Args: exactArgs(1, "the directory of a campaign's records"),
+		RunE: func(c *cobra.Command, args []string) error {
+			r, err := campaign.Remine(args[0])
+			if err != nil {
+				return err
+			}
+			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
+			fmt.Fprintln(w, "A\tB\tKEPT?\tWHY")
+			kept, rejected := 0, 0
+			for _, k := range r.Kept {
+				if concerns(only, k.A.String(), k.B.String()) {
+					kept++
+					fmt.Fprintf(w, "%s\t%s\tyes\tequal in %d samples of %d runs, %d changes, at %d kinds of message; by chance with p %.1g\n",
+						k.A, k.B, k.Support, k.Runs, k.Changes, len(k.Points), k.Chance)
+				}
+			}
+			for _, x := range r.Rejected {
+				if concerns(only, x.A.String(), x.B.String()) {
+					rejected++
+					fmt.Fprintf(w, "%s\t%s\tno\t%s\n", x.A, x.B, lack(x, len(r.Runs)))
+				}
+			}
+			if err := w.Flush(); err != nil {
+				return err
+			}
+			if kept+rejected == 0 {
+				fmt.Fprintln(c.OutOrStdout(), "No pair: two nodes must have variables of one kind, about the same host or thing, seen before a message goes from one to the other and after it came.")
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%d clean runs; %d pairs kept, %d not\n", len(r.Runs), kept, rejected)
+			return nil
+		},
+	}
+	c.Flags().StringVar(&only, "about", "", "only pairs in which this text occurs, such as a variable's name")
+	return c
+}
+
+func concerns(text, a, b string) bool { return strings.Contains(a, text) || strings.Contains(b, text) }
+
+// lack says in words what a pair lacks.
+func lack(x invariant.Rejected, runs int) string {
+	at := fmt.Sprintf("at %s %s → %s", x.Point.Type, x.Point.From, x.Point.To)
+	switch x.Lack {
+	case invariant.LackAgreement:
+		v := x.Counter.Values
+		return fmt.Sprintf("differ in %d of %d samples %s, first in %s, message %d: %q and %q", x.Differ, x.Differ+x.Support, at, x.Counter.Run, x.Counter.Message, v[0].Value, v[1].Value)
+	case invariant.LackRuns:
+		return fmt.Sprintf("sampled in %d of %d runs %s; %d are needed", x.Runs, runs, at, invariant.DefaultMinRuns)
+	case invariant.LackSupport:
+		return fmt.Sprintf("only %d samples %s; %d are needed", x.Support, at, invariant.DefaultMinSupport)
+	case invariant.LackChanges:
+		return fmt.Sprintf("always equal %s, but with %d changes: %d are needed, in two runs; what never changes shows no agreement", at, x.Changes, invariant.DefaultMinChanges)
+	}
+	return fmt.Sprintf("always equal %s, which with %d changes may be chance (p %.1g after correction)", at, x.Changes, x.Chance)
+}
