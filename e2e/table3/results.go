@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,6 +30,9 @@ type result struct {
 	Verdicts map[string]int `json:"verdicts"`
 	Seconds  float64        `json:"seconds"` // of all runs, one after the other
 	Wall     float64        `json:"wall"`    // of the campaign
+	// Cost is the share of the time of all runs, by phase (model.Cost); without
+	// the templates, which are made once.
+	Cost map[string]float64 `json:"cost,omitempty"`
 	// Invariants are those in use.
 	Invariants int     `json:"invariants"`
 	Findings   []found `json:"findings,omitempty"`
@@ -102,6 +106,7 @@ func gather(dir string, r *result) error {
 	r.Clean, r.Faults, r.Seconds, r.Invariants = 0, 0, 0, 0
 	r.Verdicts, r.Findings = map[string]int{}, nil
 	bySignature := map[string]int{}
+	cost := model.Cost{}
 	for i := range runs {
 		s := &runs[i]
 		if s.ReplayOf != "" {
@@ -116,6 +121,11 @@ func gather(dir string, r *result) error {
 			r.Invariants = max(r.Invariants, len(s.Scenario.Observe))
 		}
 		r.Seconds += s.Ended.Sub(s.Started).Seconds()
+		cost.Start += s.Cost.Start
+		cost.Settle += s.Cost.Settle
+		cost.Workload += s.Cost.Workload
+		cost.Recover += s.Cost.Recover
+		cost.Ours += s.Cost.Ours
 		for _, f := range s.Verdict.Failures {
 			k, ok := bySignature[f.Signature]
 			if !ok {
@@ -138,6 +148,7 @@ func gather(dir string, r *result) error {
 			}
 		}
 	}
+	r.Cost = shares(cost)
 	for i := range r.Findings {
 		x := &r.Findings[i]
 		for _, s := range runs {
@@ -150,4 +161,19 @@ func gather(dir string, r *result) error {
 		}
 	}
 	return nil
+}
+
+// phases of a run, in their order.
+var phases = []string{"start", "settle", "workload", "recover", "ours"}
+
+func shares(c model.Cost) map[string]float64 {
+	all := c.Start + c.Settle + c.Workload + c.Recover + c.Ours
+	if all == 0 {
+		return nil
+	}
+	out := map[string]float64{}
+	for i, d := range []time.Duration{c.Start, c.Settle, c.Workload, c.Recover, c.Ours} {
+		out[phases[i]] = math.Round(1000*float64(d)/float64(all)) / 1000
+	}
+	return out
 }

@@ -16,7 +16,9 @@ func printTable(out io.Writer, p *plan, file string) error {
 		return err
 	}
 	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "BUG\tFAILURE SYMPTOM\tMETADATA\tSTOP\tSTATUS\tRANDOM (PAPER)\tCOFI: FOUND AFTER\tRANDOM: FOUND AFTER\tREPLAYED\tDROPPED\tNOTE")
+	if len(p.Bugs) > 0 {
+		fmt.Fprintln(w, "BUG\tFAILURE SYMPTOM\tMETADATA\tSTOP\tSTATUS\tRANDOM (PAPER)\tCOFI: FOUND AFTER\tRANDOM: FOUND AFTER\tREPLAYED\tDROPPED\tNOTE")
+	}
 	for _, b := range p.Bugs {
 		cofi, best := row(b, results, "cofi")
 		random, _ := row(b, results, "random")
@@ -29,8 +31,10 @@ func printTable(out io.Writer, p *plan, file string) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintln(out)
-	fmt.Fprintln(w, "CAMPAIGN\tSTRATEGY\tSEED\tDATE\tINVARIANTS\tCLEAN\tFAULT RUNS\tVERDICTS\tRUNS/H\tLABS\tLOAD\tFINDINGS: KNOWN, BROKEN, DOCUMENTED, ALSO CLEAN")
+	if len(p.Bugs) > 0 {
+		fmt.Fprintln(out)
+	}
+	fmt.Fprintln(w, "CAMPAIGN\tSTRATEGY\tSEED\tDATE\tINVARIANTS\tCLEAN\tFAULT RUNS\tVERDICTS\tRUNS/H\tLABS\tLOAD\tSTART, SETTLE, WORKLOAD, RECOVER, OURS\tFINDINGS: KNOWN, BROKEN, DOCUMENTED, ALSO CLEAN")
 	for _, r := range results {
 		var known, broken, documented, clean int
 		for _, f := range r.Findings {
@@ -51,8 +55,8 @@ func printTable(out io.Writer, p *plan, file string) error {
 				verdicts = append(verdicts, fmt.Sprintf("%d %s", n, v))
 			}
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%d\t%d\t%d\t%s\t%.0f\t%d\t%s\t%d, %d, %d, %d\n", r.Campaign, r.Strategy, r.Seed, r.Date.Format("2006-01-02"),
-			r.Invariants, r.Clean, r.Faults, strings.Join(verdicts, ", "), float64(r.Clean+r.Faults)/max(r.Wall, 1)*3600, r.Labs, r.Load, known, broken, documented, clean)
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%d\t%d\t%d\t%s\t%.0f\t%d\t%s\t%s\t%d, %d, %d, %d\n", r.Campaign, r.Strategy, r.Seed, r.Date.Format("2006-01-02"),
+			r.Invariants, r.Clean, r.Faults, strings.Join(verdicts, ", "), float64(r.Clean+r.Faults)/max(r.Wall, 1)*3600, r.Labs, r.Load, costs(r.Cost), known, broken, documented, clean)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -108,4 +112,16 @@ func mark(b bool) string {
 		return "yes"
 	}
 	return "no"
+}
+
+// costs prints where the time of the runs went, in the order of phases.
+func costs(c map[string]float64) string {
+	if c == nil {
+		return "-"
+	}
+	var out []string
+	for _, p := range phases {
+		out = append(out, fmt.Sprintf("%.0f%%", 100*c[p]))
+	}
+	return strings.Join(out, " ")
 }

@@ -26,7 +26,7 @@ func put(t *testing.T, dir string, n int, st model.Strategy, replayOf string, dr
 		v.Value = model.VerdictFail
 	}
 	s := model.RunSummary{RunMeta: model.RunMeta{Run: run, Started: time.Unix(int64(n-1), 0), ReplayOf: replayOf, Scenario: model.Scenario{Strategy: st}},
-		Ended: time.Unix(int64(n), 0), Verdict: v, Proof: &model.Proof{Dropped: dropped}}
+		Ended: time.Unix(int64(n), 0), Cost: model.Cost{Start: time.Second, Workload: 2 * time.Second, Ours: time.Second}, Verdict: v, Proof: &model.Proof{Dropped: dropped}}
 	if err := record.WriteJSON(filepath.Join(at, record.SummaryFile), s); err != nil {
 		t.Fatal(err)
 	}
@@ -48,6 +48,9 @@ func TestGatherCountsFaultRunsUntilFound(t *testing.T) {
 	}
 	if r.Clean != 1 || r.Faults != 3 || r.Seconds != 4 || r.Verdicts["fail"] != 2 || len(r.Findings) != 2 {
 		t.Fatalf("%+v", r)
+	}
+	if got := costs(r.Cost); got != "25% 0% 50% 0% 25%" {
+		t.Errorf("the time went to %s", got)
 	}
 	n, b := r.Findings[0], r.Findings[1]
 	if !n.Clean || n.First != 3 || n.Runs != 1 {
@@ -82,9 +85,11 @@ func TestTableSaysWhatIsFoundNotFoundAndNotRun(t *testing.T) {
 	}
 }
 
-func TestThePlanIsReadable(t *testing.T) {
-	if _, err := readPlan("plan.yaml"); err != nil {
-		t.Error(err)
+func TestThePlansAreReadable(t *testing.T) {
+	for _, dir := range []string{".", "today"} {
+		if _, err := readPlan(filepath.Join(dir, "plan.yaml")); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
