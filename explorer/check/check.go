@@ -132,6 +132,9 @@ type outcome struct {
 	idle string
 }
 
+// and adds one more reason to those there are.
+func and(have, more string) string { return strings.TrimPrefix(have+"; "+more, "; ") }
+
 // Names lists the checkers, sorted.
 func Names() []string {
 	var out []string

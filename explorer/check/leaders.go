@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"netsplit/model"
 )
@@ -84,33 +85,68 @@ func oneEpoch(r *Record, view, epoch string) (model.Failure, bool) {
 	return model.Failure{}, false
 }
 
-// atEnd returns what nodes held when recovery was over. At the limit that is
+// atEnd returns what nodes held when recovery was over, and the variables that
+// were observed in the run and of which nobody knows then. At the limit that is
 // the last value of each variable. At the moment at which the conditions began
 // to hold, the last values may be older than that moment: only what was
-// observed since counts.
-func atEnd(r *Record) []model.VarValue {
-	if !r.Recovery.Stable {
-		return r.Recovery.Final
+// observed since counts. A value that was stale (Variable.MaxAge) when another
+// node showed the same variable last is no evidence beside it: its probe hung,
+// or the node was gone.
+func atEnd(r *Record) (values []model.VarValue, old []model.VarRef) {
+	from, to := time.Duration(0), max(r.Recovery.From+r.Recovery.Limit, r.WorkloadEnd)
+	if r.Recovery.Stable {
+		from, to = r.Recovery.StableAt, forever
 	}
-	last := map[model.VarRef]model.Observation{}
+	last, newest, ever := map[model.VarRef]model.Observation{}, map[string]time.Duration{}, map[model.VarRef]bool{}
 	for _, o := range r.Observations {
-		if have, ok := last[o.Var]; o.At >= r.Recovery.StableAt && (!ok || o.At > have.At) {
+		ever[o.Var] = true
+		if o.At < from || o.At > to {
+			continue
+		}
+		newest[o.Var.Name] = max(newest[o.Var.Name], o.At)
+		if have, ok := last[o.Var]; !ok || cmp.Or(cmp.Compare(o.At, have.At), cmp.Compare(o.Value, have.Value)) > 0 {
 			last[o.Var] = o
 		}
 	}
-	var out []model.VarValue
-	for _, o := range last {
-		out = append(out, model.VarValue{Var: o.Var, Kind: o.Kind, Value: o.Value})
+	final := r.Recovery.Final
+	if r.Recovery.Stable {
+		final = nil
+		for _, o := range last {
+			final = append(final, model.VarValue{Var: o.Var, Kind: o.Kind, Value: o.Value})
+		}
 	}
-	slices.SortFunc(out, func(a, b model.VarValue) int { return a.Var.Compare(b.Var) })
-	return out
+	for _, v := range final {
+		if o, ok := last[v.Var]; ok && newest[v.Var.Name]-o.At > maxAge(r, v.Var.Name) {
+			continue
+		}
+		values = append(values, v)
+		delete(ever, v.Var)
+	}
+	for v := range ever {
+		old = append(old, v)
+	}
+	slices.SortFunc(values, func(a, b model.VarValue) int { return cmp.Or(a.Var.Compare(b.Var), cmp.Compare(a.Value, b.Value)) })
+	slices.SortFunc(old, model.VarRef.Compare)
+	return values, old
+}
+
+// maxAge is how long an observation of a variable is evidence; no bound where
+// the target states none.
+func maxAge(r *Record, variable string) time.Duration {
+	for _, v := range r.Target.Variables {
+		if v.Name == variable && v.MaxAge > 0 {
+			return v.MaxAge
+		}
+	}
+	return forever
 }
 
 // leadersAtEnd counts the nodes that lead when recovery is over: by the last
 // values observed and by the final roles in the history, whichever has more.
 func leadersAtEnd(r *Record, s settings) (model.Failure, bool) {
 	observed, told := map[string]bool{}, map[string]bool{}
-	for _, v := range atEnd(r) {
+	values, _ := atEnd(r)
+	for _, v := range values {
 		if s["leader"] != "" && v.Var.Name == s["leader"] && v.Value == string(v.Var.Node) {
 			observed[v.Value] = true
 		}
@@ -141,7 +177,8 @@ func viewsAtEnd(r *Record, view string) (model.Failure, bool) {
 	}
 	values := map[string]bool{}
 	var detail []string
-	for _, v := range atEnd(r) {
+	held, _ := atEnd(r)
+	for _, v := range held {
 		if v.Var.Name == view {
 			values[v.Value] = true
 			detail = append(detail, v.Var.String()+" is "+v.Value)

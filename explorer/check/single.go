@@ -26,11 +26,15 @@ func singleLeader() checker {
 		run: func(r *Record, s settings) outcome {
 			var out outcome
 			if s["variable"] != "" && s["overlap"] != "" {
-				if f, ok := leadTogether(r, s); ok {
+				f, found, seen := leadTogether(r, s)
+				if found {
 					out.failures = append(out.failures, f)
 				}
+				if !seen {
+					out.unknown = fmt.Sprintf("no node ever showed %s, so nobody knows whether two led at one time", s["variable"])
+				}
 			}
-			roles := finalRoles(r, s)
+			roles, silent := finalRoles(r, s)
 			var lead, others []string
 			for _, n := range sortedKeys(roles) {
 				if leads(s, n, roles[n]) {
@@ -47,6 +51,8 @@ func singleLeader() checker {
 			case len(lead) > s.count("most"):
 				out.failures = append(out.failures, model.Failure{Signature: fmt.Sprintf("more than %s lead after recovery", s["most"]), Amount: len(lead),
 					Summary: fmt.Sprintf("%d nodes lead when recovery is over: %s", len(lead), strings.Join(lead, ", ")), Detail: others})
+			case len(lead) < s.count("least") && len(lead)+len(silent) >= s.count("least"):
+				out.unknown = and(out.unknown, fmt.Sprintf("%d nodes lead when recovery is over, and %s was not observed then: it may lead as well", len(lead), words(silent)))
 			case len(lead) < s.count("least"):
 				out.failures = append(out.failures, model.Failure{Signature: fmt.Sprintf("fewer than %s lead after recovery", s["least"]), Amount: len(lead),
 					Summary: fmt.Sprintf("%d nodes lead when recovery is over: %s", len(lead), strings.Join(others, ", ")), Detail: others})
@@ -60,10 +66,12 @@ func leads(s settings, n model.NodeID, value string) bool {
 	return slices.ContainsFunc(s.list("leads"), func(v string) bool { return v == value || v == "$self" && value == string(n) })
 }
 
-// finalRoles is what each node is when recovery is over.
-func finalRoles(r *Record, s settings) map[model.NodeID]string {
-	roles := map[model.NodeID]string{}
-	for _, v := range atEnd(r) {
+// finalRoles is what each node is when recovery is over. silent are nodes that
+// showed what they are in the run, and not then.
+func finalRoles(r *Record, s settings) (roles map[model.NodeID]string, silent []model.NodeID) {
+	roles = map[model.NodeID]string{}
+	values, old := atEnd(r)
+	for _, v := range values {
 		if s["variable"] != "" && v.Var.Name == s["variable"] && v.Var.About == "" {
 			roles[v.Var.Node] = v.Value
 		}
@@ -73,34 +81,57 @@ func finalRoles(r *Record, s settings) map[model.NodeID]string {
 			roles[o.Node] = o.Value
 		}
 	}
-	return roles
+	for _, v := range old {
+		if _, told := roles[v.Node]; !told && s["variable"] != "" && v.Name == s["variable"] && v.About == "" {
+			silent = append(silent, v.Node)
+		}
+	}
+	return roles, silent
 }
 
 // leadTogether looks for two nodes that led for longer than allowed at one
 // time. A node leads without doubt from one observation that says so to the
-// next that does, with none between that says otherwise.
-func leadTogether(r *Record, s settings) (model.Failure, bool) {
+// next that does, with none between that says otherwise, if the next comes
+// before the first is stale (Variable.MaxAge): while a probe hangs, nobody
+// knows. What a probe answers may have been so for the last time when it was
+// asked, which was after its answer before. seen is false if no node ever
+// showed the variable.
+func leadTogether(r *Record, s settings) (f model.Failure, found, seen bool) {
 	type stretch struct {
 		node     model.NodeID
 		from, to time.Duration
+		last     time.Duration // observed last
+	}
+	type asked struct {
+		node  model.NodeID
+		probe string
 	}
 	obs := slices.Clone(r.Observations)
 	slices.SortStableFunc(obs, func(a, b model.Observation) int {
-		return cmp.Or(cmp.Compare(a.At, b.At), a.Var.Compare(b.Var), cmp.Compare(a.Value, b.Value))
+		return cmp.Or(cmp.Compare(a.At, b.At), a.Var.Compare(b.Var), cmp.Compare(a.Value, b.Value), cmp.Compare(a.Probe, b.Probe))
 	})
+	age := maxAge(r, s["variable"])
 	var all []stretch
 	open := map[model.NodeID]int{}
+	answered := map[asked]time.Duration{}
 	for _, o := range obs {
 		if o.Var.Name != s["variable"] || o.Var.About != "" {
 			continue
 		}
+		seen = true
+		sure := o.At
+		if o.Probe != "" {
+			k := asked{o.Var.Node, o.Probe}
+			sure = answered[k]
+			answered[k] = o.At
+		}
 		i, is := open[o.Var.Node]
 		switch on := leads(s, o.Var.Node, o.Value); {
-		case on && is:
-			all[i].to = o.At
+		case on && is && o.At-all[i].last <= age:
+			all[i].to, all[i].last = max(all[i].to, sure), o.At
 		case on:
 			open[o.Var.Node] = len(all)
-			all = append(all, stretch{o.Var.Node, o.At, o.At})
+			all = append(all, stretch{o.Var.Node, o.At, o.At, o.At})
 		default:
 			delete(open, o.Var.Node)
 		}
@@ -112,8 +143,8 @@ func leadTogether(r *Record, s settings) (model.Failure, bool) {
 				continue
 			}
 			return model.Failure{Signature: "two nodes lead at one time, " + when(r, from), Amount: 2,
-				Summary: fmt.Sprintf("%s and %s both lead from %.3f to %.3f s; %s was allowed", a.node, b.node, from.Seconds(), to.Seconds(), s["overlap"])}, true
+				Summary: fmt.Sprintf("%s and %s both lead from %.3f to %.3f s; %s was allowed", a.node, b.node, from.Seconds(), to.Seconds(), s["overlap"])}, true, true
 		}
 	}
-	return model.Failure{}, false
+	return model.Failure{}, false, seen
 }
