@@ -25,6 +25,7 @@ func linearizable() checker {
 			"delete": {def: "delete", help: "f of the operations that remove it"},
 			"cas":    {def: "cas", help: "f of the operations that set key from one value to another, value \"old>new\" (old may be empty); error Mismatch: it had another value"},
 			"most":   {def: "12", kind: "count", help: "how many writes of a key may be without an answer: each doubles the work, beyond it the key is left undecided"},
+			"steps":  {def: "5000000", kind: "count", help: "how many operations the search may try to put next, all keys together, those of fewest operations first; what it does not come to is left undecided"},
 		},
 		run: runLinearizable,
 	}
@@ -69,6 +70,7 @@ func runLinearizable(r *Record, s settings) outcome {
 	byKey := map[string][]porcupine.Operation{}
 	open := map[string]int{}
 	ours := map[string][]call{}
+	observed := false // something that a value shows in
 	for _, c := range calls(r) {
 		op := register{kind: 'w', new: c.value, unknown: c.typ != model.OpOK}
 		switch {
@@ -97,22 +99,39 @@ func runLinearizable(r *Record, s settings) outcome {
 			c.done = never
 			open[c.key]++
 		}
+		observed = observed || op.kind == 'r' || op.kind == 'm' || op.kind == 'c' && !op.unknown
 		byKey[c.key] = append(byKey[c.key], porcupine.Operation{ClientId: len(byKey[c.key]), Input: op, Call: int64(c.invoked), Return: int64(c.done)})
 		ours[c.key] = append(ours[c.key], c)
 	}
 	if len(byKey) == 0 {
 		return outcome{idle: "the history has no operation on a register"}
 	}
+	if !observed {
+		return outcome{idle: "nothing that an operation returned depends on a register's value", unknown: out.unknown}
+	}
 	by := map[string]*model.Failure{}
-	for _, key := range sortedKeys(byKey) {
+	left := search{steps: s.count("steps")}
+	var undecided []string
+	keys := sortedKeys(byKey)
+	slices.SortStableFunc(keys, func(a, b string) int { return len(byKey[a]) - len(byKey[b]) })
+	for _, key := range keys {
 		if open[key] > s.count("most") {
 			out.unknown = fmt.Sprintf("%d writes of %s have no answer, more than %s: its history is not searched", open[key], key, s["most"])
 			continue
 		}
-		if porcupine.CheckOperations(singleRegister(""), byKey[key]) {
+		fits, decided := left.fits(byKey[key])
+		if !decided {
+			undecided = append(undecided, key)
+		}
+		if !decided || fits {
 			continue
 		}
-		c := ours[key][firstMisfit(byKey[key])]
+		i, known := left.firstMisfit(byKey[key])
+		if !known {
+			note(by, "operations fit no order", fmt.Sprintf("the operations on %s fit no single register; which one is the first that does not was not found within %s steps", key, s["steps"]))
+			continue
+		}
+		c := ours[key][i]
 		sig := fmt.Sprintf("%s fits no order of operations, %s", c.f, when(r, c.invoked))
 		end := fmt.Sprintf("to %.3f s", c.done.Seconds())
 		if c.done == never {
@@ -121,20 +140,69 @@ func runLinearizable(r *Record, s settings) outcome {
 		note(by, sig, fmt.Sprintf("the operations on %s fit no single register: the first that does not is %s of %q through %s, %.3f %s",
 			key, c.f, shorten(c.value), nameOf(c.node), c.invoked.Seconds(), end))
 	}
+	if len(undecided) > 0 {
+		slices.Sort(undecided)
+		what := "the operations on " + undecided[0]
+		if n := len(undecided) - 1; n > 0 {
+			what += fmt.Sprintf(" and %d more keys", n)
+		}
+		out.unknown = and(out.unknown, fmt.Sprintf("not decided within %s steps: whether %s fit a single register", s["steps"], what))
+	}
 	out.failures = collect(by)
 	return out
+}
+
+// search counts what the search for orders may still do. It counts steps, not
+// time: a record has one verdict, on a busy machine too.
+type search struct{ steps int }
+
+// The search remembers each set of operations that it put in order, in about
+// keptBytes and a bit for each operation of the key. Beyond mostBytes for a key
+// it ends.
+const (
+	keptBytes = 200
+	mostBytes = 256 << 20
+)
+
+// fits says whether the operations are in an order that one register could have
+// seen; decided is false if the search ended before it knew.
+func (l *search) fits(ops []porcupine.Operation) (fits, decided bool) {
+	m := singleRegister("")
+	step, kept, ended := m.Step, 0, false
+	entry := keptBytes + len(ops)/8
+	m.Step = func(state, input, output any) (bool, any) {
+		if ended = ended || l.steps <= 0 || kept > mostBytes; ended {
+			return false, state // so that the search has nowhere to go
+		}
+		l.steps--
+		ok, next := step(state, input, output)
+		if ok {
+			kept += entry
+		}
+		return ok, next
+	}
+	m.Equal = func(a, b any) bool { // asked of what it has: one set of operations, two values
+		if a != b {
+			return false
+		}
+		kept -= entry // known already
+		return true
+	}
+	fits = porcupine.CheckOperations(m, ops)
+	return fits, fits || !ended
 }
 
 // firstMisfit is the index of the operation with whose answer the history stops
 // fitting any order: what a register saw up to a moment is a register's history
 // too, so there is one such moment. Operations under way at it may have
-// happened, or not.
-func firstMisfit(ops []porcupine.Operation) int {
+// happened, or not. known is false if the search for it ended too early.
+func (l *search) firstMisfit(ops []porcupine.Operation) (index int, known bool) {
 	byEnd := make([]int, len(ops))
 	for i := range byEnd {
 		byEnd[i] = i
 	}
 	slices.SortStableFunc(byEnd, func(a, b int) int { return cmp.Compare(ops[a].Return, ops[b].Return) })
+	known = true
 	fits := func(n int) bool {
 		end := ops[byEnd[n-1]].Return
 		var seen []porcupine.Operation
@@ -148,8 +216,10 @@ func firstMisfit(ops []porcupine.Operation) int {
 			}
 			seen = append(seen, o)
 		}
-		return porcupine.CheckOperations(singleRegister(""), seen)
+		fit, decided := l.fits(seen)
+		known = known && decided
+		return fit
 	}
 	n := sort.Search(len(ops), func(n int) bool { return n > 0 && !fits(n) })
-	return byEnd[min(n, len(ops))-1]
+	return byEnd[min(n, len(ops))-1], known
 }

@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -170,5 +171,59 @@ func TestFirstMisfit(t *testing.T) {
 		if len(v.Failures) != 1 || v.Failures[0].Summary != `the operations on k fit no single register: the first that does not is read of "gone" through n1, 200.000 to 201.000 s` {
 			t.Errorf("after %d writes: %+v", length, v)
 		}
+	}
+}
+
+// overlapping are writes of the keys that all overlap, and then a read of what
+// nobody wrote: to say that they fit no order, the search tries all sets of them.
+func overlapping(with map[string]string, writes map[string]int) Record {
+	r := Record{Target: &model.Target{Checks: []model.CheckSpec{{Name: "linearizable", Class: model.Broken, With: with}}}, Bounds: NoBounds()}
+	p := 0
+	add := func(key, f, value string, from, to int) {
+		for i, at := range []int{from, to} {
+			r.History = append(r.History, Op{"w", model.Operation{Process: p, Type: []model.OpType{model.OpInvoke, model.OpOK}[i], F: f, Key: key, Value: value, Time: time.Duration(at) * time.Second}})
+		}
+		p++
+	}
+	for key, n := range writes {
+		for i := range n {
+			add(key, "write", fmt.Sprint(i), 1, 100)
+		}
+		add(key, "read", "nobody wrote it", 200, 201)
+	}
+	return r
+}
+
+// TestTheSearchEnds: what takes too many steps is neither a pass nor a failure,
+// takes nothing from smaller keys, and is the same in every judgement.
+func TestTheSearchEnds(t *testing.T) {
+	small := map[string]string{"steps": "3000"}
+	v := Judge(overlapping(small, map[string]int{"a": 40, "b": 3}))
+	if v.Value != model.VerdictFail || len(v.Failures) != 1 || !strings.Contains(v.Failures[0].Summary, "the operations on b fit no single register") ||
+		!strings.Contains(v.Reason, "not decided within 3000 steps: whether the operations on a fit a single register") {
+		t.Errorf("%+v", v)
+	}
+	v = Judge(overlapping(small, map[string]int{"a": 40, "b": 41, "c": 42}))
+	want := "check linearizable could not decide: not decided within 3000 steps: whether the operations on a and 2 more keys fit a single register"
+	if v.Value != model.VerdictUnknown || v.Reason != want {
+		t.Errorf("%+v", v)
+	}
+	for steps := 10; steps < 3000; steps += 10 { // wherever it ends, it says nothing wrong
+		v := Judge(overlapping(map[string]string{"steps": fmt.Sprint(steps)}, map[string]int{"a": 5}))
+		if v.Value != model.VerdictUnknown && v.Value != model.VerdictFail {
+			t.Fatalf("%d steps: %+v", steps, v)
+		}
+	}
+	if v := Judge(overlapping(map[string]string{"steps": "200000"}, map[string]int{"a": 40})); v.Value != model.VerdictUnknown {
+		t.Errorf("%+v", v)
+	}
+}
+
+// TestWritesAloneFitAnyOrder: without a read there is nothing to judge.
+func TestWritesAloneFitAnyOrder(t *testing.T) {
+	r := overlapping(nil, map[string]int{"a": 3})
+	r.History = r.History[:6]
+	if v := Judge(r); v.Value != model.VerdictUnknown || !strings.Contains(v.Reason, "nothing that an operation returned depends on a register's value") {
+		t.Errorf("%+v", v)
 	}
 }
