@@ -81,6 +81,16 @@ func splitRelease(s string) (name, release string) {
 	return s[:i], s[i+1:]
 }
 
+// At names the same target on a release of its software, whatever release
+// nameOrPath asks for; release "" asks for the default one.
+func At(nameOrPath, release string) string {
+	name, _ := splitRelease(nameOrPath)
+	if release == "" {
+		return name
+	}
+	return name + "@" + release
+}
+
 // Absolute is what names the same target in any working directory: the path of
 // a target file or folder made absolute. The name of a built-in target, and of
 // none, stays.
