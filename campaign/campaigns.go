@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"time"
 
+	"netsplit/campaign/record"
 	"netsplit/campaign/target"
 	"netsplit/explorer"
 	"netsplit/explorer/check"
@@ -78,16 +80,10 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 		return spec, nil, fmt.Errorf("%w: %s", model.ErrInvalid, fmt.Sprintf(format, args...))
 	}
 	if spec.Replay != "" {
-		sum, err := s.store.GetRun(spec.Replay)
-		if err != nil {
+		var err error
+		if spec, err = s.asThen(spec); err != nil {
 			return spec, nil, fmt.Errorf("replay %s: %w", spec.Replay, err)
 		}
-		orig, err := s.store.GetCampaign(sum.Campaign)
-		if err != nil {
-			return spec, nil, err
-		}
-		spec.Target, spec.Args, spec.Effect = orig.Spec.Target, orig.Spec.Args, orig.Spec.Effect
-		spec.Strategy, spec.MaxLost, spec.MaxWindow = orig.Spec.Strategy, orig.Spec.MaxLost, orig.Spec.MaxWindow
 	}
 	t, _, err := target.Load(spec.Target)
 	if err != nil {
@@ -138,6 +134,41 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 		}
 	}
 	return spec, t, s.coreConfig(spec, t).Validate()
+}
+
+// asThen fills a replay with what the run was made with: the target on the
+// release that ran then, whatever is its default now, the settings and the
+// bounds. Another target, release or setting that is asked for is refused: what
+// fails on it, or does not, says nothing of the run.
+func (s *Service) asThen(spec model.CampaignSpec) (model.CampaignSpec, error) {
+	sum, err := s.store.GetRun(spec.Replay)
+	if err != nil {
+		return spec, err
+	}
+	orig, err := s.store.GetCampaign(sum.Campaign)
+	if err != nil {
+		return spec, err
+	}
+	release := sum.Release
+	if release == "" { // a run that was cut short has no summary of its own
+		var used model.Target
+		if record.ReadJSON(filepath.Join(s.runDir(sum.Campaign, sum.Run), record.TargetFile), &used) == nil {
+			release = used.Release
+		}
+	}
+	then := orig.Spec.Target
+	if release != "" {
+		then = target.At(then, release)
+	}
+	if asked := target.Absolute(spec.Target); asked != "" && asked != then && asked != target.At(then, "") {
+		return spec, fmt.Errorf("%w: it was made on %s, not on %s: leave the target out, or begin a campaign on the other one", model.ErrInvalid, then, asked)
+	}
+	if len(spec.Args) > 0 && !maps.Equal(spec.Args, orig.Spec.Args) {
+		return spec, fmt.Errorf("%w: it was made with the settings %v, not %v: leave the settings out, or begin a campaign with the other ones", model.ErrInvalid, orig.Spec.Args, spec.Args)
+	}
+	spec.Target, spec.Args, spec.Effect = then, orig.Spec.Args, orig.Spec.Effect
+	spec.Strategy, spec.MaxLost, spec.MaxWindow = orig.Spec.Strategy, orig.Spec.MaxLost, orig.Spec.MaxWindow
+	return spec, nil
 }
 
 func (s *Service) coreConfig(spec model.CampaignSpec, t *model.Target) explorer.Config {
@@ -222,14 +253,14 @@ func (s *Service) search(ctx context.Context, j *job, t *model.Target, r *labRun
 		mine: func(clean []string) ([]model.Invariant, []model.RunResult, error) {
 			return s.mine(j, t, clean)
 		},
-		started:  func(run string, sc model.Scenario) { s.runStarted(j, run, sc) },
+		started:  func(run string, sc model.Scenario) { s.runStarted(j, t.Name, run, sc) },
 		finished: func(sum model.RunSummary) { s.runFinished(j, sum) }}
 	if err := se.restore(inputs, runs, s.lastRunNumber(j.c.ID, runs)); err != nil {
 		return err
 	}
 	err = se.run(ctx, r.n)
 	if err == nil {
-		s.update(j, func(c *model.Campaign) { c.Reason = se.why })
+		s.update(j, func(c *model.Campaign) { c.Reason = joinReasons(r.known.news(), se.why) })
 	}
 	return err
 }
@@ -265,8 +296,10 @@ func (s *Service) mine(j *job, t *model.Target, clean []string) ([]model.Invaria
 }
 
 // runStarted books a run before it begins, so that a restart knows of it.
-func (s *Service) runStarted(j *job, run string, sc model.Scenario) {
-	meta := model.RunMeta{Campaign: j.c.ID, Run: run, Target: j.c.Spec.Target, Started: time.Now(), Scenario: sc}
+// It has the target's name, as its summary will; the campaign's spec says where
+// the target file is.
+func (s *Service) runStarted(j *job, target, run string, sc model.Scenario) {
+	meta := model.RunMeta{Campaign: j.c.ID, Run: run, Target: target, Started: time.Now(), Scenario: sc}
 	if err := s.store.StartRun(meta); err != nil {
 		s.log.Error("a run's start could not be stored", "run", run, "err", err)
 	}
@@ -347,7 +380,7 @@ func (s *Service) replay(ctx context.Context, j *job, r *labRunner) error {
 	for range r.n {
 		go func() {
 			for w := range work {
-				s.runStarted(j, w.Run, w.Scenario)
+				s.runStarted(j, r.target.Name, w.Run, w.Scenario)
 				sum, err := r.Run(ctx, w)
 				if ctx.Err() != nil {
 					break

@@ -2,11 +2,15 @@ package campaign
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
+	"netsplit/campaign/record"
 	"netsplit/inference/store"
 	"netsplit/model"
 )
@@ -49,5 +53,82 @@ func TestAQueuedCampaignIsCancelledAtOnce(t *testing.T) {
 	r, err := s.store.GetRun("c-2-r0001")
 	if want := "cut short by the end of its campaign: cancelled by a user"; err != nil || r.Verdict.Reason != want {
 		t.Errorf("the run under way when it was cancelled: %q, %v, want %q", r.Verdict.Reason, err, want)
+	}
+}
+
+// A replay takes the release that ran, not what the target's default is now,
+// and the settings of the run; another one that is asked for is refused.
+func TestAReplayIsMadeOnWhatTheRunWasMadeOn(t *testing.T) {
+	s := &Service{cfg: Config{RunsDir: t.TempDir()}, store: store.NewMemory()}
+	file := filepath.Join(t.TempDir(), "mine@home", "target.yaml")
+	if err := os.Mkdir(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, file, "name: mine\nnodes: [n1, n2]\nclients: [c1]\nsoftware: {product: mine, default: '2.0', versions: ['1.0', '2.0'], catalog: mine.yaml}\n"+
+		"args: {rate: {default: '7', help: h}}\nprocesses: [{name: s, hosts: [n1], command: [sleep, '9']}]\nstable: [{name: up, hosts: [n1], probe: {command: [echo, up]}, match: up}]\nvariables: []\n"+
+		"workloads: [{name: w, host: c1, command: ['true']}]\nchecks: []\ntiming: {settle: 1s, workload: 1s, max_cut: 1s, recover: 1s}\n")
+	run := func(id, tg, release string) {
+		c := model.Campaign{ID: "c-" + id, Spec: model.CampaignSpec{Target: tg, Strategy: model.StrategyRandom, Args: map[string]string{"rate": "3"}}}
+		sum := model.RunSummary{RunMeta: model.RunMeta{Campaign: c.ID, Run: id, Target: "mine"}, Release: release}
+		if err := errors.Join(s.store.PutCampaign(c), s.store.PutRun(sum)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run("named", file+"@1.0", "1.0")
+	run("default", file, "1.0") // the default was 1.0 then
+	run("short", file, "")      // cut short: only its record says
+	if err := os.MkdirAll(s.runDir("c-short", "short"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := record.WriteJSON(filepath.Join(s.runDir("c-short", "short"), record.TargetFile), model.Target{Name: "mine", Release: "1.0"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"named", "default", "short"} {
+		for _, asked := range []model.CampaignSpec{{}, {Target: file}, {Target: file + "@1.0", Args: map[string]string{"rate": "3"}}} {
+			asked.Replay = id
+			spec, tg, err := s.complete(asked)
+			if err != nil || tg.Release != "1.0" || spec.Target != file+"@1.0" || spec.Args["rate"] != "3" {
+				t.Errorf("%+v: %+v, %v", asked, spec, err)
+			}
+		}
+		for _, asked := range []model.CampaignSpec{{Target: file + "@2.0"}, {Target: "redis-sentinel"}, {Args: map[string]string{"rate": "4"}}} {
+			asked.Replay = id
+			if _, _, err := s.complete(asked); !errors.Is(err, model.ErrInvalid) || !strings.Contains(err.Error(), "it was made ") {
+				t.Errorf("%+v: %v", asked, err)
+			}
+		}
+	}
+	run("gone", file, "0.9")
+	if _, _, err := s.complete(model.CampaignSpec{Replay: "gone"}); err == nil || !strings.Contains(err.Error(), `no release "0.9"`) {
+		t.Errorf("a release that there is no more: %v", err)
+	}
+}
+
+// A run has one name of its target, under way and finished, however the user
+// named the target.
+func TestARunThatBeganHasTheNameOfItsTarget(t *testing.T) {
+	s := &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler), store: store.NewMemory(),
+		jobs: map[string]*job{}, subs: map[chan struct{}]bool{}}
+	if err := s.store.PutRun(model.RunSummary{RunMeta: model.RunMeta{Campaign: "c-1", Run: "c-1-r0001"}}); err != nil {
+		t.Fatal(err)
+	}
+	j := &job{c: model.Campaign{ID: "c-2", Spec: model.CampaignSpec{Target: "/targets/mine@1.0", Replay: "c-1-r0001", Runs: 1}}}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { // without a bed it goes no further
+		ended <- s.replay(ctx, j, &labRunner{s: s, target: &model.Target{Name: "mine"}, beds: make(chan *Bed), n: 1})
+	}()
+	var begun []model.RunMeta
+	for len(begun) == 0 {
+		var err error
+		if begun, err = s.store.UnfinishedRuns(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	<-ended
+	if begun[0].Run != "c-2-r0001" || begun[0].Target != "mine" {
+		t.Errorf("begun: %+v", begun[0])
 	}
 }

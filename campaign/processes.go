@@ -71,6 +71,17 @@ func (p *processes) prepare() error {
 	for _, h := range p.r.bed.Testbed.Hosts {
 		ips[h.Name] = h.IP
 	}
+	cache := p.r.expand.Cache
+	switch {
+	case p.building || !p.wanted():
+	case p.template != nil:
+		cache = p.template.cache()
+	default: // nothing is shared that nobody checks
+		cache = filepath.Join(p.work(), ".cache")
+		if err := os.MkdirAll(cache, 0o755); err != nil {
+			return err
+		}
+	}
 	if err := os.MkdirAll(p.shared(), 0o755); err != nil {
 		return err
 	}
@@ -79,11 +90,8 @@ func (p *processes) prepare() error {
 			return err
 		}
 		in := p.r.expand
-		in.Host, in.Dir, in.Work, in.Hosts, in.Args = h, p.dirOf(h), p.shared(), ips, p.r.work.Spec.Args
+		in.Host, in.Dir, in.Work, in.Cache, in.Hosts, in.Args = h, p.dirOf(h), p.shared(), cache, ips, p.r.work.Spec.Args
 		in.Seed, in.RunStart, in.Building = p.r.work.Scenario.Seed, p.r.s.start, p.building
-		if p.template != nil {
-			in.Cache = filepath.Join(p.template.dir, "cache")
-		}
 		t, err := target.Expand(p.r.target, in)
 		if err != nil {
 			return err
@@ -464,6 +472,7 @@ func (p *processes) stopAll() error {
 		p.logs.flush()
 	}
 	os.RemoveAll(p.work())
+	p.cacheAfter()
 	return errors.Join(p.unread...)
 }
 

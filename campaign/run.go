@@ -20,19 +20,21 @@ import (
 
 // run is one execution of a target under one scenario.
 type run struct {
-	work    Work
-	target  *model.Target      // settings filled in; templates are expanded per host
-	expand  target.ExpandInput // what does not change from run to run
-	cache   string             // where the target's templates are kept
-	bed     *Bed
-	dir     string
-	rec     *record.Writer
-	s       *session
-	procs   *processes
-	probes  *probes
-	cost    model.Cost
-	metrics Metrics
-	version string
+	work   Work
+	target *model.Target      // settings filled in; templates are expanded per host
+	expand target.ExpandInput // what does not change from run to run
+	cache  string             // where the target's templates are kept
+	// templates is what the campaign's runs know of those.
+	templates *templates
+	bed       *Bed
+	dir       string
+	rec       *record.Writer
+	s         *session
+	procs     *processes
+	probes    *probes
+	cost      model.Cost
+	metrics   Metrics
+	version   string
 }
 
 // execute goes through the phases of a run in order. Whatever happens, the

@@ -20,6 +20,7 @@ type labRunner struct {
 	target *model.Target
 	expand target.ExpandInput // what is the same for every run
 	cache  string             // where templates are kept
+	known  *templates         // what is known of those
 	beds   chan *Bed
 	n      int // beds
 }
@@ -36,7 +37,7 @@ func (r *labRunner) Run(ctx context.Context, w Work) (model.RunSummary, error) {
 
 	dir := r.s.runDir(w.Campaign, w.Run)
 	began := time.Now()
-	one := &run{work: w, target: r.target, expand: r.expand, cache: r.cache, bed: bed, dir: dir,
+	one := &run{work: w, target: r.target, expand: r.expand, cache: r.cache, templates: r.known, bed: bed, dir: dir,
 		metrics: r.s.metrics, version: r.s.cfg.Version}
 	ev, err := one.execute(ctx)
 	if ctx.Err() != nil {
@@ -73,7 +74,7 @@ func unjudged(w Work, t *model.Target, began time.Time, err error) model.RunSumm
 	v := model.Verdict{Value: model.VerdictUnknown, Reason: "the run could not be recorded or judged: " + err.Error()}
 	return model.RunSummary{
 		RunMeta: model.RunMeta{Campaign: w.Campaign, Run: w.Run, Target: t.Name, Started: began, Scenario: w.Scenario, ReplayOf: w.ReplayOf},
-		Ended:   time.Now(), Verdict: v, Result: model.RunResult{Scenario: w.Scenario.ID, Verdict: v}}
+		Ended:   time.Now(), Release: t.Release, Verdict: v, Result: model.RunResult{Scenario: w.Scenario.ID, Verdict: v}}
 }
 
 // switchLimit is how long a lab's switch may take to connect.
@@ -84,6 +85,10 @@ const switchLimit = 15 * time.Second
 func (s *Service) runnerOn(ctx context.Context, j *job, t *model.Target, dir string) (*labRunner, func(), error) {
 	campaign, n := j.c.ID, j.c.Spec.Labs
 	r := &labRunner{s: s, target: t}
+	r.known = newTemplates(func(text string) {
+		s.tell("campaign", campaign, string(model.CampaignRunning), text)
+		s.update(j, func(c *model.Campaign) { c.Reason = r.known.news() })
+	})
 	if err := r.software(ctx, dir, s.fetching(j)); err != nil {
 		return nil, nil, err
 	}

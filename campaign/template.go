@@ -32,7 +32,7 @@ import (
 //	<cache>/template-<key>/
 //	    hosts/<host>/…   the files of model.TemplateSetting.Keep
 //	    cache/           .Cache of the target file
-//	    manifest.json    SHA-256 of each host's files
+//	    manifest.json    SHA-256 of each host's files, and of each file of cache
 //
 // The key is a digest of the target as every host sees it and of the scripts it
 // names, so a template never serves another release, setting or address than it
@@ -40,9 +40,18 @@ import (
 // from a cluster that met neither fault nor workload, and every copy is
 // checked against the manifest: what a run starts from is clean.
 type template struct {
-	dir      string
-	Manifest map[model.NodeID]string
+	dir string
+	manifest
 }
+
+// manifest is the content of manifest.json.
+type manifest struct {
+	Hosts map[model.NodeID]string `json:"hosts"` // digest of names and contents
+	Cache map[string]string       `json:"cache"` // by name, as of digests
+}
+
+// cache is where .Cache is.
+func (t *template) cache() string { return filepath.Join(t.dir, "cache") }
 
 const (
 	manifestFile = "manifest.json"
@@ -52,6 +61,8 @@ const (
 	unmade = ".new"
 	// templatesKept per target and release; older ones are removed.
 	templatesKept = 12
+	// templateLayout is part of the key: another layout, another folder.
+	templateLayout = 2
 )
 
 // wanted says whether the target asks for a template.
@@ -60,8 +71,10 @@ func (p *processes) wanted() bool {
 }
 
 // makeTemplate sees to it that the template of this target on these hosts
-// exists. Where it does not, the cluster is started, waited for, stopped in
-// order, and copied. Of two who need the same one, the second waits.
+// exists and is as it was made. Where it is not, the cluster is started, waited
+// for, stopped in order, and copied. Of two who need the same one, the second
+// waits. If none can be made, the run starts from nothing, and so do those after
+// it in this campaign.
 func (p *processes) makeTemplate(ctx context.Context) error {
 	if !p.wanted() {
 		return nil
@@ -71,27 +84,63 @@ func (p *processes) makeTemplate(ctx context.Context) error {
 		return err
 	}
 	t := &template{dir: filepath.Join(p.r.cache, "template-"+key)}
-	if err := os.MkdirAll(p.r.cache, 0o755); err != nil {
-		return fmt.Errorf("folder of the templates: %w", err)
+	lock, err := p.waitFor(ctx, t)
+	if lock != nil {
+		defer lock.Close() // and with it the lock
+		err = p.thisOr(ctx, t)
 	}
-	lock, err := t.lock()
-	for lock == nil {
+	if err != nil && ctx.Err() != nil {
+		return err
+	}
+	if err != nil {
+		p.r.templates.giveUp(err)
+		p.r.s.Note("there is no template, the run starts from nothing: %v", err)
+	}
+	return nil
+}
+
+// waitFor takes a template for itself as soon as nobody else has it.
+func (p *processes) waitFor(ctx context.Context, t *template) (*os.File, error) {
+	if err := os.MkdirAll(p.r.cache, 0o755); err != nil {
+		return nil, fmt.Errorf("folder of the templates: %w", err)
+	}
+	for {
+		lock, err := t.lock()
 		if err != nil {
-			return fmt.Errorf("lock of the template: %w", err)
+			return nil, fmt.Errorf("lock of the template: %w", err)
+		}
+		if lock != nil {
+			return lock, nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("wait for somebody who makes template %s: %w", t.dir, context.Cause(ctx))
+			return nil, fmt.Errorf("wait for somebody who makes template %s: %w", t.dir, context.Cause(ctx))
 		case <-time.After(settleEvery):
 		}
-		lock, err = t.lock()
 	}
-	defer lock.Close() // and with it the lock
+}
+
+// thisOr takes the template t, or makes it where there is none that is whole.
+func (p *processes) thisOr(ctx context.Context, t *template) error {
+	var changed []string
 	if t.load() == nil {
-		p.template = t
-		now := time.Now()
-		_ = os.Chtimes(t.dir, now, now) // used: the last to be removed
-		return nil
+		if changed = t.changed(p.r.templates); len(changed) == 0 {
+			p.template = t
+			now := time.Now()
+			_ = os.Chtimes(t.dir, now, now) // used: the last to be removed
+			return nil
+		}
+	}
+	if err := p.r.templates.given(); err != nil {
+		return err
+	}
+	if len(changed) > 0 {
+		what := fmt.Sprintf("in %s, which all runs share, since it was made: %s", t.cache(), joined(changed))
+		if !p.r.templates.again(t.dir) {
+			return fmt.Errorf("it was made anew in this campaign already, and something writes there though .Building is false: %s", what)
+		}
+		p.r.s.Note("the template is made anew: %s", what)
+		p.r.templates.say("the template was damaged and is made anew: " + what)
 	}
 	if err := p.build(ctx, t); err != nil {
 		return fmt.Errorf("make a template of the settled cluster: %w", err)
@@ -133,6 +182,7 @@ func (p *processes) templateKey() (string, error) {
 		ips[h.Name] = h.IP
 	}
 	h := sha256.New()
+	fmt.Fprintf(h, "layout %d\n", templateLayout)
 	for _, host := range p.hosts() {
 		for _, building := range []bool{true, false} { // it is made with the one and served with the other
 			in := p.r.expand
@@ -208,7 +258,11 @@ func (p *processes) build(ctx context.Context, t *template) (err error) {
 	cost := p.r.cost
 	defer func() {
 		p.r.cost = cost // its start is not the run's
-		err = errors.Join(err, one.stopAll(), p.r.bed.sweep())
+		err = errors.Join(err, one.stopAll())
+		if left := p.r.bed.sweep(); left != nil { // it would disturb the run
+			p.r.s.Fail("end what the template's cluster left: %v", left)
+			err = errors.Join(err, left)
+		}
 		if err != nil {
 			os.RemoveAll(tmp)
 		}
@@ -225,15 +279,21 @@ func (p *processes) build(ctx context.Context, t *template) (err error) {
 	if err := one.quit(quitLimit); err != nil {
 		return err
 	}
-	t.Manifest = map[model.NodeID]string{}
+	if err := p.r.bed.sweep(); err != nil { // what would write on
+		return err
+	}
+	t.Hosts = map[model.NodeID]string{}
 	for _, h := range p.hosts() {
 		sum, err := copyKept(one.dirOf(h), filepath.Join(tmp, "hosts", string(h)), p.r.target.Template.Keep)
 		if err != nil {
 			return err
 		}
-		t.Manifest[h] = sum
+		t.Hosts[h] = sum
 	}
-	b, err := json.Marshal(t.Manifest)
+	if t.Cache, err = digests(cache, nil); err != nil {
+		return err
+	}
+	b, err := json.Marshal(t.manifest)
 	if err != nil {
 		return err
 	}
@@ -272,7 +332,7 @@ func (t *template) load() error {
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(b, &t.Manifest)
+	return json.Unmarshal(b, &t.manifest)
 }
 
 // fromTemplate fills the hosts' directories; it is false without a template.
@@ -285,7 +345,7 @@ func (p *processes) fromTemplate() (bool, error) {
 		if err != nil {
 			return false, fmt.Errorf("copy the template: %w", err)
 		}
-		if sum != p.template.Manifest[h] {
+		if sum != p.template.Hosts[h] {
 			return false, fmt.Errorf("the template %s was changed since it was made: remove that folder, the next run makes it anew", p.template.dir)
 		}
 	}

@@ -32,7 +32,7 @@ func TestCopiesOfATemplateAreWholeAndChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &processes{r: &run{dir: t.TempDir(), target: &model.Target{Nodes: []model.NodeID{"n1"}, Template: model.TemplateSetting{Keep: keep}}},
-		template: &template{dir: made, Manifest: map[model.NodeID]string{"n1": sum}}}
+		template: &template{dir: made, manifest: manifest{Hosts: map[model.NodeID]string{"n1": sum}}}}
 	if copied, err := p.fromTemplate(); err != nil || !copied {
 		t.Fatalf("copied %v, %v", copied, err)
 	}
