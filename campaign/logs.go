@@ -24,7 +24,7 @@ import (
 
 // logs reads the lines that a target's processes print or write to files, and
 // keeps those that match a fatal pattern, each with the lines that continue
-// it.
+// it, unless one of all these lines is allowed.
 type logs struct {
 	fatal, allow []*regexp.Regexp
 	context      int
@@ -47,7 +47,7 @@ func newLogs(p model.LogPatterns, keep func(record.LogLine)) (*logs, error) {
 		to   *[]*regexp.Regexp
 	}{{p.Fatal, &l.fatal}, {p.Allow, &l.allow}} {
 		for _, pattern := range set.from {
-			re, err := regexp.Compile(pattern)
+			re, err := check.LogPattern(pattern)
 			if err != nil {
 				return nil, err
 			}
@@ -70,11 +70,20 @@ func (l *logs) line(like record.LogLine, text string) {
 			return
 		}
 		delete(l.open, stream)
-		l.keep(*o)
+		l.end(o)
 	}
+	// What follows a line that is allowed by itself is judged by itself.
 	if matches(l.fatal, text) && !matches(l.allow, text) {
 		like.Line = text
 		l.open[stream] = &like
+	}
+}
+
+// end keeps a match that nothing continues any more, unless what continued it
+// is allowed.
+func (l *logs) end(o *record.LogLine) {
+	if !matches(l.allow, strings.Join(append([]string{o.Line}, o.Context...), "\n")) {
+		l.keep(*o)
 	}
 }
 
@@ -83,7 +92,7 @@ func (l *logs) flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, o := range l.open {
-		l.keep(*o)
+		l.end(o)
 	}
 	clear(l.open)
 }

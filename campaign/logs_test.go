@@ -46,6 +46,30 @@ func TestStackTracesStayWithTheirLine(t *testing.T) {
 	}
 }
 
+// TestALineOfTheTraceAllows: what is kept with a match can allow it, however the
+// match ends; what follows an allowed line is judged by itself.
+func TestALineOfTheTraceAllows(t *testing.T) {
+	l, kept := collect(t, model.LogPatterns{Fatal: []string{"^ERROR", `^java\.lang\.`}, Allow: []string{`at a\.Known\.`, "^Caused by: java.io.IOException: reset$", "^ERROR connection"}, Context: 3})
+	n1 := record.LogLine{Host: "n1", Process: "p"}
+	for _, text := range []string{
+		"ERROR one", "java.lang.NullPointerException", "\tat a.Known.place(K.java:1)", "INFO",
+		"ERROR two", "java.lang.NullPointerException", "\tat a.Other.place(K.java:1)", "Caused by: java.io.IOException: reset", "INFO",
+		"ERROR three", "java.lang.NullPointerException", "\tat a.Other.place(K.java:1)", "Caused by: java.io.IOException: reset by a peer", "\tat a.Known.beyond(K.java:1)", "INFO",
+		"ERROR connection lost", "java.lang.IllegalStateException", "\tat a.Other.place(K.java:1)", "INFO",
+		"ERROR four", "\tat a.Known.place(K.java:1)",
+	} {
+		l.line(n1, text)
+	}
+	l.flush()
+	var got []string
+	for _, k := range *kept {
+		got = append(got, k.Line)
+	}
+	if want := "ERROR three|java.lang.IllegalStateException"; strings.Join(got, "|") != want {
+		t.Errorf("kept %q, want %s", got, want)
+	}
+}
+
 // TestTailFollowsFilesThatAppear: lines count once, whole, whenever they come,
 // and a copy of the file is kept.
 func TestTailFollowsFilesThatAppear(t *testing.T) {

@@ -64,11 +64,12 @@ func collect(by map[string]*model.Failure) []model.Failure {
 	return out
 }
 
-// fatalLog reports lines that match Target.Logs.Fatal and not Logs.Allow.
+// fatalLog reports lines that match Target.Logs.Fatal; Logs.Allow matches
+// neither them nor what continues them.
 func fatalLog() checker {
 	return checker{
 		name: "fatal-log",
-		help: "a server process printed a line that matches logs.fatal and none of logs.allow; one finding for each exception and place, by the stack trace",
+		help: "a server process printed a line that matches logs.fatal, and none of logs.allow matches it or its stack trace; one finding for each exception and place, by the stack trace",
 		with: map[string]setting{
 			"packages": {def: "", help: "prefixes of the system's own functions in stack traces, e.g. org.apache.cassandra.; none named: all but those of the language and of common libraries"},
 		},
@@ -92,7 +93,7 @@ func fatalLog() checker {
 			}
 			seen := map[said]*LogLine{}
 			for _, l := range lines {
-				if firstMatch(fatal, l.Line) == "" || firstMatch(allow, l.Line) != "" {
+				if !matches(fatal, l.Line) || matches(allow, strings.Join(append([]string{l.Line}, l.Context...), "\n")) {
 					continue
 				}
 				what, t := traceSignature(l.Line, l.Context, s.list("packages"))
@@ -149,7 +150,7 @@ func phase(r *Record, at time.Duration) string {
 func compile(patterns []string) ([]*regexp.Regexp, error) {
 	var out []*regexp.Regexp
 	for _, p := range patterns {
-		re, err := regexp.Compile(p)
+		re, err := LogPattern(p)
 		if err != nil {
 			return nil, fmt.Errorf("log pattern %q: %w", p, err)
 		}
@@ -158,13 +159,18 @@ func compile(patterns []string) ([]*regexp.Regexp, error) {
 	return out, nil
 }
 
-func firstMatch(res []*regexp.Regexp, line string) string {
-	for _, re := range res {
-		if re.MatchString(line) {
-			return re.String()
-		}
+// LogPattern compiles a pattern of logs.fatal or logs.allow. In a match that
+// lines continue, ^ and $ are the ends of each line. The error is
+// regexp.Compile's.
+func LogPattern(pattern string) (*regexp.Regexp, error) {
+	if _, err := regexp.Compile(pattern); err != nil {
+		return nil, err // as the user wrote it
 	}
-	return ""
+	return regexp.Compile("(?m)" + pattern)
+}
+
+func matches(res []*regexp.Regexp, text string) bool {
+	return slices.ContainsFunc(res, func(re *regexp.Regexp) bool { return re.MatchString(text) })
 }
 
 // workloadHang reports workloads that did not end when told to, and

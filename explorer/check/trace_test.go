@@ -85,6 +85,22 @@ func TestPrintedAndWritten(t *testing.T) {
 	}
 }
 
+// TestALineOfTheTraceAllows: a record that has the line is judged as it would
+// have been written.
+func TestALineOfTheTraceAllows(t *testing.T) {
+	for allow, want := range map[string]int{`at a\.Known\.`: 1, "^FATAL it$": 0, `^\tat a\.Known\.x\(K\)$`: 1, "nothing": 2, `it\n\tat a\.Known`: 1} {
+		r := Record{Target: &model.Target{Logs: model.LogPatterns{Fatal: []string{"FATAL"}, Allow: []string{allow}}, Checks: []model.CheckSpec{{Name: "fatal-log", Class: model.Broken}}},
+			LogLines: []LogLine{{Host: "n1", Process: "server", At: time.Second, Line: "FATAL it", Context: []string{"\tat a.Known.x(K)", "\tat b.C.d(E)"}}, {Host: "n2", Process: "server", At: 2 * time.Second, Line: "FATAL it"}}}
+		got := 0
+		for _, f := range Judge(r).Failures {
+			got += f.Amount
+		}
+		if got != want {
+			t.Errorf("allow %q: %d, want %d", allow, got, want)
+		}
+	}
+}
+
 // TestTracesContinue: each line of a real trace belongs to it, and what is
 // logged next does not.
 func TestTracesContinue(t *testing.T) {
