@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -309,6 +311,7 @@ func replayCommand(conn *daemonFlags) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "replay RUN",
 		Short: "repeat a run's scenario and count how often it fails again",
+		Long:  "Repeats the scenario of a run on the target, the release of it and the settings that the run was made with, and counts how often it fails again.",
 		Args:  exactArgs(1, "a run's id"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := counts(c, "times", "labs"); err != nil {
@@ -322,6 +325,15 @@ func replayCommand(conn *daemonFlags) *cobra.Command {
 	c.Flags().StringVar(&runsDir, "runs-dir", "", "where the run's record is, for work in this process")
 	show.register(c.Flags())
 	return c
+}
+
+// madeOn is the target of a campaign with its release and settings.
+func madeOn(spec wire.CampaignSpec) string {
+	s := spec.Target
+	for i, k := range slices.Sorted(maps.Keys(spec.Args)) {
+		s += map[bool]string{true: " with ", false: ", "}[i == 0] + k + "=" + spec.Args[k]
+	}
+	return s
 }
 
 // storeIn says whether a runs directory holds a store: what was mistyped is not
@@ -350,15 +362,19 @@ func replay(c *cobra.Command, conn *daemonFlags, runsDir, run string, n, labs in
 	if err != nil {
 		return err
 	}
-	camp, err = follow(ctx, cl, camp, show.progress(c.ErrOrStderr(), time.Now()))
-	if err != nil {
+	p := show.progress(c.ErrOrStderr(), time.Now())
+	p.say("%s repeats %s on %s", camp.ID, run, madeOn(camp.Spec))
+	if camp, err = follow(ctx, cl, camp, p); err != nil {
 		return err
 	}
 	verdicts, _, err := countRuns(context.WithoutCancel(ctx), cl, camp.ID)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.OutOrStdout(), "%d/%d replays of %s failed as it did (%s)\n", camp.Reproduced, camp.Done, run, verdicts)
+	fmt.Fprintf(c.OutOrStdout(), "%d/%d replays of %s failed as it did (%s), on %s\n", camp.Reproduced, camp.Done, run, verdicts, madeOn(camp.Spec))
+	if camp.Reason != "" && camp.State != string(model.CampaignFailed) {
+		fmt.Fprintln(c.OutOrStdout(), camp.Reason)
+	}
 	if dir != "" {
 		fmt.Fprintf(c.OutOrStdout(), "records: %s\n", filepath.Join(dir, camp.ID))
 	}

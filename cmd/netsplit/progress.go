@@ -32,6 +32,7 @@ type progress struct {
 	silent bool
 	began  time.Time
 	seen   map[string]bool // finished runs told
+	told   string          // last reason told while runs were under way
 	last   time.Time
 	width  int
 }
@@ -76,6 +77,10 @@ func (p *progress) update(ctx context.Context, cl *client.Client, c wire.Campaig
 			p.seen[r.ID] = true
 			p.say("%s  %-7s %s", r.ID, r.Verdict.Value, firstLine(r.Verdict.Reason))
 		}
+	}
+	if len(c.Running) > 0 && c.Reason != "" && c.Reason != p.told { // what a user must know, though it goes on
+		p.told = c.Reason
+		p.say("%s", c.Reason)
 	}
 	line := p.status(c)
 	switch {
