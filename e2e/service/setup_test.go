@@ -53,6 +53,24 @@ func TestSetUpTemplateAndNodeActions(t *testing.T) {
 		}
 	}
 
+	// What somebody changed beside the hosts' directories is made anew.
+	shared, err := filepath.Glob(filepath.Join(cache, "work", "setup", "template-*", "cache", "n1"))
+	if err != nil || len(shared) != 1 {
+		t.Fatalf("caches of templates: %v %v", shared, err)
+	}
+	if err := os.WriteFile(shared[0], []byte("n7\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r = harness.Run(t, "campaign", "testdata/setup", "--strategy", "clean", "--clean", "1", "--runs-dir", dir)
+	if !strings.Contains(r.Stdout, "made anew") || !strings.Contains(r.Stdout, "n1 was changed") {
+		t.Errorf("with a damaged cache: %s", r)
+	}
+	for _, rec := range harness.Records(t, dir, harness.CampaignID(t, r)) {
+		if rec.Verdict.Value != model.VerdictFail || rec.Cost.Template < rec.Cost.Start {
+			t.Errorf("with a damaged cache: %+v, %v", rec.Verdict, rec.Cost)
+		}
+	}
+
 	// A template that somebody changed is not used.
 	kept, err := filepath.Glob(filepath.Join(cache, "work", "setup", "template-*", "hosts", "n1", "data", "formatted"))
 	if err != nil || len(kept) != 1 {
@@ -78,13 +96,17 @@ func TestAServerThatEndsAtItsStartIsNamed(t *testing.T) {
 	}
 	own := t.TempDir()
 	bad := strings.Replace(string(b), `exec "$@"`, "sleep 1; echo no such option >&2; exit 3", 1)
+	bad = strings.Replace(bad, "{{if not .Building}}", "{{if .Building}}", 1)  // no template: the run starts from nothing
 	bad = strings.Replace(bad, "head -c 3", "head -c 3; sleep 0.2; exit 1", 1) // never stable
 	if err := os.WriteFile(filepath.Join(own, "target.yaml"), []byte(bad), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	dir := t.TempDir()
-	r := harness.Run(t, "campaign", own, "--strategy", "clean", "--clean", "1", "--runs-dir", dir)
+	r := harness.Run(t, "campaign", own, "--strategy", "clean", "--clean", "2", "--runs-dir", dir)
+	if n := strings.Count(r.Stdout, "every run starts from nothing"); n != 1 || !strings.Contains(r.Stdout, "exit status 6") {
+		t.Errorf("that no template could be made is said %d times: %s", n, r)
+	}
 	for _, rec := range harness.Records(t, dir, harness.CampaignID(t, r)) {
 		if v := rec.Verdict; v.Value != model.VerdictUnknown || !strings.Contains(v.Reason, "ended by itself") || !strings.Contains(v.Reason, "exit status 3") ||
 			!strings.Contains(v.Reason, "no such option") {
