@@ -53,6 +53,12 @@ func TestSetUpTemplateAndNodeActions(t *testing.T) {
 		}
 	}
 
+	// A replay says what it is made on, and is a run of the same target.
+	r = harness.Run(t, "replay", runs[2].Run, "-n", "1", "--runs-dir", dir)
+	if where, err := filepath.Abs("testdata/setup"); err != nil || !strings.Contains(r.Stdout, "1/1 replays of "+runs[2].Run) || !strings.Contains(r.Stdout, ", on "+where+"\n") || !strings.Contains(r.Stderr, " repeats "+runs[2].Run+" on "+where+"\n") {
+		t.Errorf("replay: %s", r)
+	}
+
 	// What somebody changed beside the hosts' directories is made anew.
 	shared, err := filepath.Glob(filepath.Join(cache, "work", "setup", "template-*", "cache", "n1"))
 	if err != nil || len(shared) != 1 {
