@@ -234,7 +234,10 @@ func Judge(r Record) model.Verdict {
 		}
 		switch {
 		case o.idle != "":
-			idle, why = append(idle, spec.Name), append(why, o.idle)
+			idle = append(idle, spec.Name)
+			if c.history {
+				why = append(why, o.idle)
+			}
 		case c.history:
 			judged++
 		}
@@ -242,7 +245,7 @@ func Judge(r Record) model.Verdict {
 			unknown = append(unknown, fmt.Sprintf("check %s could not decide: %s", spec.Name, o.unknown))
 		}
 	}
-	if len(idle) > 0 && judged == 0 {
+	if len(why) > 0 && judged == 0 {
 		unknown = append(unknown, "the workload did nothing that a check judges: "+strings.Join(why, "; "))
 	}
 	v.Excuses, v.Legal = excuses(&r)
@@ -278,6 +281,9 @@ func Judge(r Record) model.Verdict {
 		v.Value, v.Reason = model.VerdictPass, fmt.Sprintf("all checks hold; the cut held: %d packets wanted to cross, %d were dropped, none leaked", r.Proof.Wanted, r.Proof.Dropped)
 	default:
 		v.Value, v.Reason = model.VerdictPass, "all checks hold; no cut was asked for"
+	}
+	if v.Value == model.VerdictPass && len(r.Target.Checks) == 0 {
+		v.Reason = strings.Replace(v.Reason, "all checks hold", "the target has no checks, so none failed", 1)
 	}
 	if v.Value == model.VerdictPass && len(idle) > 0 {
 		v.Reason += fmt.Sprintf(" (nothing to judge for %s)", strings.Join(idle, ", "))

@@ -51,12 +51,14 @@ func copiesEqual() checker {
 			}
 			var out outcome
 			by := map[string]*model.Failure{}
+			compared := len(held) == 0 // all have none
 			for _, key := range sortedKeys(held) {
 				for n, all := range whole {
 					if _, has := held[key][n]; !has && all {
 						held[key][n] = model.Absent
 					}
 				}
+				compared = compared || len(held[key]) >= s.count("least")
 				byValue := map[string][]model.NodeID{}
 				for _, n := range sortedKeys(held[key]) {
 					v := held[key][n]
@@ -84,6 +86,9 @@ func copiesEqual() checker {
 			}
 			if len(nodes) < s.count("least") {
 				why = append(why, fmt.Sprintf("%d node(s) were read at the end, copies are compared from %s on", len(nodes), s["least"]))
+			}
+			if len(why) == 0 && !compared {
+				why = append(why, fmt.Sprintf("no copy was read through %s nodes, so none was compared", s["least"]))
 			}
 			out.unknown = strings.Join(why, "; ")
 			return out

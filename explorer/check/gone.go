@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -42,6 +43,15 @@ func runGone(r *Record, s settings) outcome {
 			}
 			lists[o.Node][o.Key] = true
 		}
+	}
+	if all := lists[""]; whole[""] { // one list, whichever nodes answered
+		if all == nil {
+			all = map[string]bool{}
+		}
+		for _, l := range lists {
+			maps.Copy(all, l)
+		}
+		lists[""] = all
 	}
 	var nodes []model.NodeID // whose list is whole
 	for _, n := range sortedKeys(whole) {

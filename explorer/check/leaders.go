@@ -36,9 +36,20 @@ func twoLeaders() checker {
 			if f, ok := viewsAtEnd(r, s["view"]); ok {
 				out.failures = append(out.failures, f)
 			}
+			if !saidWhoLeads(r, s) {
+				out.idle = "nothing in the run says who leads"
+			}
 			return out
 		},
 	}
+}
+
+// saidWhoLeads says whether the run has anything that the check looks at.
+func saidWhoLeads(r *Record, s settings) bool {
+	about := func(v model.VarRef) bool { return v.Name != "" && (v.Name == s["leader"] || v.Name == s["view"]) }
+	return slices.ContainsFunc(r.Observations, func(o model.Observation) bool { return about(o.Var) }) ||
+		slices.ContainsFunc(r.Recovery.Final, func(v model.VarValue) bool { return about(v.Var) }) ||
+		slices.ContainsFunc(r.History, func(o Op) bool { return o.F == s["role"] && o.Type == model.OpOK })
 }
 
 // oneEpoch looks for two leaders announced under one epoch. Only a view and
@@ -142,7 +153,8 @@ func maxAge(r *Record, variable string) time.Duration {
 }
 
 // leadersAtEnd counts the nodes that lead when recovery is over: by the last
-// values observed and by the final roles in the history, whichever has more.
+// values observed and by the final roles in the history, the last of each node,
+// whichever has more.
 func leadersAtEnd(r *Record, s settings) (model.Failure, bool) {
 	observed, told := map[string]bool{}, map[string]bool{}
 	values, _ := atEnd(r)
@@ -154,6 +166,8 @@ func leadersAtEnd(r *Record, s settings) (model.Failure, bool) {
 	for _, o := range ordered(r, s["role"]) {
 		if o.Type == model.OpOK && o.Value == s["value"] {
 			told[string(o.Node)] = true
+		} else if o.Type == model.OpOK {
+			delete(told, string(o.Node))
 		}
 	}
 	leaders := observed

@@ -82,6 +82,9 @@ func fatalLog() checker {
 			if err != nil {
 				return outcome{unknown: err.Error()}
 			}
+			if len(fatal) == 0 {
+				return outcome{idle: "the target names no line that is fatal (logs.fatal)"}
+			}
 			lines := slices.Clone(r.LogLines)
 			slices.SortStableFunc(lines, func(a, b LogLine) int {
 				return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Host, b.Host), strings.Compare(a.Process, b.Process), strings.Compare(a.File, b.File), strings.Compare(a.Line, b.Line))

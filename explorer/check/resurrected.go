@@ -60,11 +60,11 @@ func returned(r *Record, s settings, subject string, asked, removedAt time.Durat
 		if o.Type != model.OpOK || o.Time < asked {
 			continue
 		}
-		last := o.F == s["final"]
-		final = final || last
 		if string(o.Node) == subject {
 			continue // what it thinks of itself does not count
 		}
+		last := o.F == s["final"]
+		final = final || last
 		status, listed := statusOf(o.Value, subject)
 		member := listed && slices.Contains(s.list("member"), status)
 		if !listed || slices.Contains(s.list("removed"), status) {

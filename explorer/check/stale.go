@@ -49,7 +49,11 @@ func staleRead() checker {
 				return outcome{idle: "nothing was read"}
 			}
 			by := map[string]*model.Failure{}
+			judged := 0
 			for _, c := range reading {
+				if slices.ContainsFunc(byKey[c.key], func(w call) bool { return w.done < c.invoked }) {
+					judged++
+				}
 				if newer := missed(byKey[c.key], c); newer != nil {
 					sig := fmt.Sprintf("%s returns old values %s", c.f, when(r, c.invoked))
 					if w := when(r, c.invoked); r.Proof != nil && w != "before the cut" {
@@ -64,6 +68,9 @@ func staleRead() checker {
 					note(by, sig, fmt.Sprintf("%s of %s through %s from %.3f to %.3f s returned %q, though %s of %q was acknowledged by %s at %.3f s",
 						c.f, c.key, nameOf(c.node), c.invoked.Seconds(), c.done.Seconds(), shorten(c.value), newer.f, shorten(newer.value), nameOf(newer.node), newer.done.Seconds()))
 				}
+			}
+			if judged == 0 {
+				return outcome{idle: "no read began after a write of its key was acknowledged"}
 			}
 			return outcome{failures: collect(by)}
 		},
