@@ -39,8 +39,9 @@ func (d *disturbance) holds(at time.Duration) bool { return d.from <= at && at <
 
 // disturbances lists what kept hosts from one another, in order of time: the
 // cut, from when it was decided until it was healed, and server processes that
-// were not there. One that a workload stopped is down from the moment the stop
-// began, or stopping before it was done, until grace after its start; one
+// were not there. One that a workload stopped, killed or paused is down from the
+// moment at which that began (a stop: or stopping before it was done), until
+// grace after its start; one
 // that ended by itself is down as well, if the check process-died reports that.
 func disturbances(r *Record, stopping, grace time.Duration) []disturbance {
 	var out []disturbance
@@ -74,22 +75,28 @@ func disturbances(r *Record, stopping, grace time.Duration) []disturbance {
 		changes[s] = append(changes[s], c)
 	}
 	died := slices.ContainsFunc(r.Target.Checks, func(c model.CheckSpec) bool { return c.Name == processDied().name })
-	acted := map[server]bool{}
-	for _, a := range r.Actions {
-		acted[server{a.Host, a.Process}] = true
+	acted := map[server]time.Duration{} // when it was acted on last
+	actions := slices.Clone(r.Actions)
+	slices.SortStableFunc(actions, func(a, b NodeAction) int { return cmp.Compare(a.At, b.At) })
+	for _, a := range actions {
+		// Actions on one server wait for one another: none began before the last was done.
+		began := func(took time.Duration) time.Duration {
+			return max(0, acted[server{a.Host, a.Process}], a.At-took)
+		}
 		switch a.Verb {
 		case model.NodeStart, model.NodeResume:
 			add(a.Host, a.Process, change{at: a.At, up: true})
 		case model.NodeStop:
-			add(a.Host, a.Process, change{at: max(0, a.At-max(a.Took, stopping)), done: a.At, what: "stopped"})
+			add(a.Host, a.Process, change{at: began(max(a.Took, stopping)), done: a.At, what: "stopped"})
 		case model.NodeKill:
-			add(a.Host, a.Process, change{at: a.At, what: "killed"})
+			add(a.Host, a.Process, change{at: began(a.Took), done: a.At, what: "killed"})
 		case model.NodePause:
-			add(a.Host, a.Process, change{at: a.At, what: "paused"})
+			add(a.Host, a.Process, change{at: began(a.Took), done: a.At, what: "paused"})
 		}
+		acted[server{a.Host, a.Process}] = a.At
 	}
 	for _, e := range r.Exits {
-		if e.Expected && acted[server{e.Host, e.Process}] {
+		if _, by := acted[server{e.Host, e.Process}]; e.Expected && by {
 			add(e.Host, e.Process, change{at: e.At, what: "stopped"})
 		} else if !e.Expected && died {
 			add(e.Host, e.Process, change{at: e.At, what: "gone: it ended by itself"})
