@@ -115,6 +115,9 @@ func (w *worker) campaign(ctx context.Context, c campaign, strategy string, seed
 	}
 	replayed := map[string]bool{}
 	for _, f := range r.Findings {
+		if w.plan.Replay == "known" && f.Known == "" {
+			continue
+		}
 		if f.run != "" && !f.Clean && f.Class == string(model.Broken) && !replayed[f.run] && f.Tried < w.plan.Replays {
 			replayed[f.run] = true
 			if err := w.netsplit(ctx, dir, "replay", f.run, "-n", strconv.Itoa(w.plan.Replays-f.Tried), "--labs", strconv.Itoa(w.labs), "--runs-dir", dir); err != nil {

@@ -15,6 +15,9 @@ type plan struct {
 	// a finding is replayed.
 	Faults  int `yaml:"faults"`
 	Replays int `yaml:"replays"`
+	// Replay says which findings are replayed: "known", those that are bugs of
+	// the table, or "all".
+	Replay string `yaml:"replay"`
 	// Seeds are listed beforehand, so that nobody chooses them by their
 	// outcome.
 	Seeds     []uint64   `yaml:"seeds,flow"`
@@ -54,6 +57,9 @@ func readPlan(file string) (*plan, error) {
 	dec.KnownFields(true)
 	if err := dec.Decode(p); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if p.Replay != "known" && p.Replay != "all" {
+		return nil, fmt.Errorf("%s: replay %q: use known or all", file, p.Replay)
 	}
 	if p.Faults < 1 || len(p.Seeds) == 0 || len(p.Campaigns) == 0 {
 		return nil, fmt.Errorf("%s: faults, seeds and campaigns must be given", file)
