@@ -66,7 +66,9 @@ func btoi(b bool) int {
 // markDuplicates marks all but one of each set of duplicates. The one stays that
 // missed its state least of late: which of two like states occurs is often chance,
 // and either will do. Of equals, the one that was tried most stays, then the one
-// most often met, so that progress made is not put back later.
+// most often met, so that progress made is not put back later. It has the tries
+// of all: one test that misses its state under many names gets no more runs than
+// another.
 func markDuplicates(cs []Choice) {
 	best := make([]*Choice, len(cs))
 	for i := range cs {
@@ -85,11 +87,13 @@ func markDuplicates(cs []Choice) {
 	for _, c := range best {
 		s, m := Symmetry(c.Candidate, hosts), momentOf(c.Candidate)
 		if first := sym[s]; first != nil {
+			first.Tries += c.Tries
 			c.Later = "it is the same up to the names of the nodes as " + name(first)
 			continue
 		}
 		sym[s] = c
 		if first := moment[m]; first != nil {
+			first.Tries += c.Tries
 			c.Later = "it cuts at the same moment as " + name(first)
 			continue
 		}

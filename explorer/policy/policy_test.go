@@ -252,6 +252,29 @@ func TestMissedStateGivesWayToItsLike(t *testing.T) {
 	}
 }
 
+// TestOneTestUnderManyNamesGetsNoMoreRuns: states that are one test but for
+// how far two numbers are apart, of which none recurs, share the runs of one
+// candidate.
+func TestOneTestUnderManyNamesGetsNoMoreRuns(t *testing.T) {
+	cs := []Candidate{cand(status("x", "n1", "n2"), "a", "b", "n1")}
+	for _, v := range [][2]string{{"1", "2"}, {"3", "4"}, {"5", "6"}, {"7", "8"}, {"8", "9"}} {
+		cs = append(cs, cand(status("p", "n1", "n2"), v[0], v[1], "n1"))
+	}
+	for j := range cs {
+		cs[j].Seq, cs[j].First, cs[j].FirstAt, cs[j].Uncut = j, "s1", int64(j), true
+	}
+	for range 10 {
+		first := Order(cs, nil)[0].Seq
+		cs[first].Tries++
+		if first > 0 {
+			cs[first].Misses++
+		}
+	}
+	if cs[0].Tries < 4 {
+		t.Errorf("of 10 runs the one state that occurs got %d, the five that do not and are one test %d", cs[0].Tries, 10-cs[0].Tries)
+	}
+}
+
 // TestNumbersApartAreAlike: how far two numbers are apart makes no new test,
 // which of them is ahead does.
 func TestNumbersApartAreAlike(t *testing.T) {

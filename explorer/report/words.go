@@ -196,7 +196,7 @@ func healStory(t *timeline) string {
 	case model.ReasonNewClass:
 		return fmt.Sprintf("It was healed by %s: the first of a class not met before%s. It waited at the gate%s.", what, state, first)
 	case model.ReasonHealClass:
-		return fmt.Sprintf("It was healed by %s: the class this replay waits for%s. It waited at the gate%s.", what, state, first)
+		return fmt.Sprintf("It was healed by %s: the class this run waited for%s. It waited at the gate%s.", what, state, first)
 	case model.ReasonTime:
 		return "It was healed at the moment drawn from the seed."
 	case model.ReasonMaxCut:
