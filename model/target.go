@@ -216,7 +216,7 @@ type CheckSpec struct {
 // LogPatterns are regular expressions over the lines that processes print.
 type LogPatterns struct {
 	Fatal []string `yaml:"fatal,omitempty"` // a match is a failure
-	Allow []string `yaml:"allow,omitempty"` // unless one of these matches too
+	Allow []string `yaml:"allow,omitempty"` // unless one of these matches it or a line of its stack trace
 	// Files are glob patterns, relative to a host's directory, of log files
 	// that are read like what processes print, from when they appear.
 	Files []string `yaml:"files,omitempty,flow"`
