@@ -30,6 +30,8 @@ type campaign struct {
 	Name   string            `yaml:"name"`
 	Target string            `yaml:"target"` // with release
 	Set    map[string]string `yaml:"set,omitempty,flow"`
+	// Effect of the cut: drop if it is empty, or reset.
+	Effect string `yaml:"effect,omitempty"`
 }
 
 // bug is a row of the paper's Table 3.
