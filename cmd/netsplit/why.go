@@ -26,10 +26,11 @@ func whyCommand() *cobra.Command {
 			}
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
 			fmt.Fprintln(w, "A\tB\tKEPT?\tWHY")
-			kept, rejected := 0, 0
+			kept, points, rejected := 0, 0, 0
 			for _, k := range r.Kept {
 				if concerns(only, k.A.String(), k.B.String()) {
 					kept++
+					points += len(k.Points)
 					fmt.Fprintf(w, "%s\t%s\tyes\tequal in %d samples of %d runs, %d changes, at %d kinds of message; by chance with p %.1g\n",
 						k.A, k.B, k.Support, k.Runs, k.Changes, len(k.Points), k.Chance)
 				}
@@ -46,7 +47,7 @@ func whyCommand() *cobra.Command {
 			if kept+rejected == 0 {
 				fmt.Fprintln(c.OutOrStdout(), "No pair: two nodes must have variables of one kind, about the same host or thing, seen before a message goes from one to the other and after it came.")
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%d clean runs; %d pairs kept, %d not\n", len(r.Runs), kept, rejected)
+			fmt.Fprintf(c.OutOrStdout(), "%d clean runs; %d pairs kept, which is %d if each kind of message counts, as in the CoFI paper; %d not\n", len(r.Runs), kept, points, rejected)
 			return nil
 		},
 	}
