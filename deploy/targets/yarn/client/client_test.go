@@ -107,7 +107,7 @@ func session(t *testing.T, f *cluster, java string) (*client, *bytes.Buffer) {
 	}
 	c := &client{settings: settings{rms: []string{"n1"}, nms: []string{"n2"}, self: "c1", dir: dir, app: "sleep", maps: 2, task: time.Second, seed: 7,
 		java: script("java", java), netsplit: script("netsplit", `echo "$@" >> "`+dir+`/actions"`)},
-		h: h, web: w, limits: limits{poll: 5 * time.Millisecond, stop: 200 * time.Millisecond, launch: time.Second, agree: 100 * time.Millisecond, admin: time.Millisecond}}
+		h: h, web: w, limits: limits{poll: 5 * time.Millisecond, stop: 200 * time.Millisecond, launch: time.Second, agree: 100 * time.Millisecond, admin: time.Millisecond, tell: 500 * time.Millisecond}}
 	return c, &out
 }
 
@@ -215,6 +215,20 @@ func TestAWrongCauseIsTold(t *testing.T) {
 	look = func() { c.watch(context.Background(), "application_9_0001", func(app) bool { return true }) }
 	look()
 	want(t, out)
+}
+
+// An application that takes all the time there is leaves none to ask how the
+// others ended, if nothing is kept for that.
+func TestTheEndTellsThoughItsApplicationIsSlow(t *testing.T) {
+	c, out := session(t, &cluster{apps: map[string]string{"application_9_0001": "FINISHED"}, nodes: oneNode}, `echo "Submitted application application_9_0003"; exec sleep 60`)
+	if err := os.WriteFile(filepath.Join(c.dir, idsFile), []byte("application_9_0001\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 800*time.Millisecond)
+	defer cancel()
+	c.final(ctx)
+	want(t, out, "final-run invoke", "final-run info  interrupted", "final-status invoke application_9_0001", "final-status ok application_9_0001",
+		"final-role invoke n1", "final-role ok n1")
 }
 
 func TestTheEndStopsComparesAndTells(t *testing.T) {

@@ -50,10 +50,11 @@ type limits struct {
 	agree  time.Duration // for both sides to say the same: a master that has finished stays for 5 s
 	last   time.Duration // to launch and stop another application: what must be left of the workload
 	admin  time.Duration // between stop and start of a server
+	tell   time.Duration // kept at the end for saying how things stand
 }
 
 func usual() limits {
-	return limits{poll: time.Second, stop: 15 * time.Second, launch: 25 * time.Second, agree: 12 * time.Second, last: 14 * time.Second, admin: 2 * time.Second}
+	return limits{poll: time.Second, stop: 15 * time.Second, launch: 25 * time.Second, agree: 12 * time.Second, last: 14 * time.Second, admin: 2 * time.Second, tell: 8 * time.Second}
 }
 
 // reach is what every use of the cluster needs: the client a ResourceManager,
