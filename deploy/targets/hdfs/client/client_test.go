@@ -167,6 +167,23 @@ func nameNode(t *testing.T, c *cluster, state string) {
 
 // TestFencingTellsWhomItKills: the end of a NameNode that could not be made
 // standby is entered as the administrator's, that of one that was is not.
+func TestWhoIsToBeFenced(t *testing.T) {
+	const standby = "WARN ha.FailoverController: Unable to gracefully make NameNode at n1/10.0.0.1:8020 standby (unable to connect)\n"
+	const back = "ERROR ha.FailoverController: Unable to make NameNode at n2/10.0.0.2:8020 active (unable to connect). Failing back.\n"
+	for said, want := range map[string]model.NodeID{"": "", "INFO x\n": "", standby: "n1", back: "n2", standby + back: "n2", back + standby: "n1"} {
+		c := &cluster{work: t.TempDir()}
+		if err := os.WriteFile(filepath.Join(c.work, toolLog), []byte(said), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := c.due(); err != nil || got != want {
+			t.Errorf("after %q %q is to be fenced (%v), want %q", said, got, err, want)
+		}
+	}
+	if got, err := (&cluster{work: t.TempDir()}).due(); err != nil || got != "" {
+		t.Errorf("no failover runs, and %q is to be fenced (%v)", got, err)
+	}
+}
+
 func TestFencingTellsWhomItKills(t *testing.T) {
 	for _, c := range []struct {
 		state, said string

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -85,6 +86,29 @@ func (c *cluster) fence(ctx context.Context, host model.NodeID) error {
 	}
 	_, err = w.Write(append(b, '\n'))
 	return errors.Join(err, w.Close())
+}
+
+// givenUp is what the tool says (FailoverController) before it fences: of the
+// NameNode that did not become standby, or that did not become active and must
+// be standby again.
+var givenUp = regexp.MustCompile(`Unable to (?:gracefully )?make NameNode at ([^/\s]+)/\S+ (?:standby|active)\b`)
+
+// due is the host whose NameNode the running failover has to fence, by what
+// its tool said last; "" if there is none. What the tool passes to a fencing
+// command does not tell from HDFS-15404 on.
+func (c *cluster) due() (model.NodeID, error) {
+	said, err := os.ReadFile(filepath.Join(c.work, toolLog))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("who is to be fenced: %w", err)
+	}
+	all := givenUp.FindAllSubmatch(said, -1)
+	if len(all) == 0 {
+		return "", nil
+	}
+	return model.NodeID(all[len(all)-1][1]), nil
 }
 
 // notMadeStandby is the line in which the running tool (FailoverController,

@@ -107,9 +107,17 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 		defer cancel()
 		return finalAll(ctx, &c)
 	}}
+	var due bool
 	fence := &cobra.Command{Use: "fence HOST", Args: cobra.ExactArgs(1), Short: "Kill the NameNode of a host", RunE: func(cmd *cobra.Command, args []string) error {
-		return c.fence(cmd.Context(), model.NodeID(args[0]))
+		host := model.NodeID(args[0])
+		if due {
+			if d, err := c.due(); err != nil || d != host {
+				return err
+			}
+		}
+		return c.fence(cmd.Context(), host)
 	}}
+	fence.Flags().BoolVar(&due, "due", false, "only if it is the one that the running failover has to fence")
 	var jar packing
 	pack := &cobra.Command{Use: "jar", Args: cobra.NoArgs, Short: "Compile and pack Shell.java", RunE: func(cmd *cobra.Command, _ []string) error {
 		return jar.run(cmd.Context())
