@@ -156,6 +156,7 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 		{"probe interval", ", every: 200ms", "", `variables[0].sources[1].every: a probed source needs an interval, such as every: 200ms`},
 		{"probe too often", "every: 200ms", "every: 1ms", `every: 1ms is too often: use 10ms or more`},
 		{"of", "field: line", "field: line, of: me", `variables[0].sources[0].of: unknown end "me": use sender or receiver`},
+		{"absent for a host and a typo", "absent_for: nodes}", `absent_for: "n1,m2"}`, `variables[0].sources[0].absent_for: host "m2" is not declared`},
 		{"absent without about", `regexp: '\w+'}`, `regexp: '\w+', absent_for: nodes}`, `absent_for needs a regexp with a group named about`},
 		{"regexp without field", "field: line", "value: x", `variables[0].sources[0].regexp: regexp without field`},
 		{"about twice", "absent_for: nodes}", "absent_for: nodes, about: $sender}", `variables[0].sources[0].about: about "$sender" and a group named about`},

@@ -325,9 +325,12 @@ func (v *validator) source(at string, src model.VarSource) {
 		if re != nil && !slices.Contains(re.SubexpNames(), "about") {
 			v.addf(at+".absent_for", "absent_for needs a regexp with a group named about")
 		}
-		if src.AbsentFor != "nodes" {
-			for _, h := range strings.FieldsFunc(src.AbsentFor, func(r rune) bool { return r == ',' || r == ' ' }) {
-				v.declared(at+".absent_for", model.NodeID(h))
+		names := strings.FieldsFunc(src.AbsentFor, func(r rune) bool { return r == ',' || r == ' ' })
+		// Hosts, or other things: where one is a host, one that is none is a typo.
+		isHost := func(n string) bool { return slices.Contains(v.hosts, model.NodeID(n)) }
+		if src.AbsentFor != "nodes" && slices.ContainsFunc(names, isHost) {
+			for _, n := range names {
+				v.declared(at+".absent_for", model.NodeID(n))
 			}
 		}
 	}
