@@ -107,7 +107,7 @@ func session(t *testing.T, f *cluster, java string) (*client, *bytes.Buffer) {
 	}
 	c := &client{settings: settings{rms: []string{"n1"}, nms: []string{"n2"}, self: "c1", dir: dir, app: "sleep", maps: 2, task: time.Second, seed: 7,
 		java: script("java", java), netsplit: script("netsplit", `echo "$@" >> "`+dir+`/actions"`)},
-		h: h, web: w, limits: limits{poll: 5 * time.Millisecond, stop: 200 * time.Millisecond, launch: time.Second, agree: 100 * time.Millisecond, admin: time.Millisecond, tell: 500 * time.Millisecond}}
+		h: h, web: w, limits: limits{poll: 5 * time.Millisecond, stop: 20 * time.Second, launch: 20 * time.Second, agree: 20 * time.Second, admin: time.Millisecond, tell: 5 * time.Second}}
 	return c, &out
 }
 
@@ -224,7 +224,7 @@ func TestTheEndTellsThoughItsApplicationIsSlow(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(c.dir, idsFile), []byte("application_9_0001\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 800*time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), 6*time.Second)
 	defer cancel()
 	c.final(ctx)
 	want(t, out, "final-run invoke", "final-run info  interrupted", "final-status invoke application_9_0001", "final-status ok application_9_0001",
@@ -254,6 +254,7 @@ func TestTheEndStopsComparesAndTells(t *testing.T) {
 	f = &cluster{apps: map[string]string{"application_9_0002": "RUNNING", "application_9_0003": "FINISHED"}, deaf: true,
 		nodes: oneNode, held: `{"containers":null}`}
 	c, out = session(t, f, job)
+	c.limits.stop, c.limits.agree = 200*time.Millisecond, 100*time.Millisecond
 	c.final(context.Background())
 	got := strings.Join(lines(t, out), "\n")
 	for _, bad := range []string{"final-stop fail application_9_0002 not-stopped", "final-agree fail n2 differ"} {
