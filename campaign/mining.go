@@ -36,26 +36,40 @@ type Remined struct {
 }
 
 // Remine mines the clean runs recorded below dir, a campaign's directory, as
-// the campaign did. It is an error if there is none.
+// the campaign did: without those that could not be judged. It is an error if
+// there is none.
 func Remine(dir string) (*Remined, error) {
-	dirs, err := filepath.Glob(filepath.Join(dir, "*", record.MetaFile))
+	dirs, err := filepath.Glob(filepath.Join(dir, "*", record.SummaryFile))
 	if err != nil {
 		return nil, err
 	}
 	m, out := invariant.NewMiner(), &Remined{}
 	for _, d := range dirs { // sorted
-		f, err := readRun(filepath.Dir(d))
-		if err != nil || f.meta.Scenario.Strategy != model.StrategyClean || f.meta.ReplayOf != "" {
-			continue // also a run that did not finish
+		var sum model.RunSummary
+		if err := record.ReadJSON(d, &sum); err != nil {
+			return nil, err
 		}
-		m.Add(f.meta.Run, samplesOf(&f.target, f.meta.Run, f.events))
-		out.Runs = append(out.Runs, f.meta.Run)
+		if !mined(&sum) {
+			continue
+		}
+		f, err := readRun(filepath.Dir(d))
+		if err != nil {
+			return nil, fmt.Errorf("clean run %s: %w", sum.Run, err)
+		}
+		m.Add(sum.Run, samplesOf(&f.target, sum.Run, f.events))
+		out.Runs = append(out.Runs, sum.Run)
 	}
 	if len(out.Runs) == 0 {
-		return nil, fmt.Errorf("%s holds no record of a finished clean run: give the directory of a campaign, such as runs/c-20260102-030405-1", dir)
+		return nil, fmt.Errorf("%s holds no record of a clean run that could be judged: give the directory of a campaign, such as runs/c-20260102-030405-1", dir)
 	}
 	out.Kept, out.Rejected = m.Invariants(invariant.Options{}), m.Rejected(invariant.Options{})
 	return out, nil
+}
+
+// mined says whether a run's values are mined: what could not be judged may
+// show anything.
+func mined(s *model.RunSummary) bool {
+	return s.Scenario.Strategy == model.StrategyClean && s.ReplayOf == "" && s.Verdict.Value != model.VerdictUnknown
 }
 
 // samplesOf pairs the values at before-send and after-handle of every message

@@ -80,7 +80,7 @@ func (s *search) restore(inputs []explorer.Input, finished []model.RunSummary, r
 		if strings.HasPrefix(f.Scenario.ID, moreID) {
 			s.added++
 		}
-		if f.Scenario.Strategy == model.StrategyClean && f.Verdict.Value != model.VerdictUnknown {
+		if mined(&f) {
 			s.clean = append(s.clean, f.Run)
 		}
 	}
@@ -225,7 +225,7 @@ func (s *search) back(w Work, sum model.RunSummary, err error) {
 		s.fail(err)
 		return
 	}
-	if w.Scenario.Strategy == model.StrategyClean && sum.Verdict.Value != model.VerdictUnknown {
+	if mined(&sum) {
 		s.clean = append(s.clean, w.Run)
 	}
 	if err := s.mineIfDue(); err != nil {
