@@ -46,6 +46,15 @@ func TestStackTracesStayWithTheirLine(t *testing.T) {
 	}
 }
 
+// firstLines are the lines that matched, without what continued them.
+func firstLines(kept []record.LogLine) string {
+	var out []string
+	for _, k := range kept {
+		out = append(out, k.Line)
+	}
+	return strings.Join(out, "|")
+}
+
 // TestALineOfTheTraceAllows: what is kept with a match can allow it, however the
 // match ends; what follows an allowed line is judged by itself.
 func TestALineOfTheTraceAllows(t *testing.T) {
@@ -61,12 +70,8 @@ func TestALineOfTheTraceAllows(t *testing.T) {
 		l.line(n1, text)
 	}
 	l.flush()
-	var got []string
-	for _, k := range *kept {
-		got = append(got, k.Line)
-	}
-	if want := "ERROR three|java.lang.IllegalStateException"; strings.Join(got, "|") != want {
-		t.Errorf("kept %q, want %s", got, want)
+	if got, want := firstLines(*kept), "ERROR three|java.lang.IllegalStateException"; got != want {
+		t.Errorf("kept %s, want %s", got, want)
 	}
 }
 
@@ -136,12 +141,8 @@ func TestTailFollowsAFileThatWasReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.flush()
-	var got []string
-	for _, k := range *kept {
-		got = append(got, k.Line)
-	}
-	if want := "ERROR one|ERROR two|ERROR three|ERROR four, and then it was killed"; strings.Join(got, "|") != want {
-		t.Errorf("kept %q, want %s", got, want)
+	if got, want := firstLines(*kept), "ERROR one|ERROR two|ERROR three|ERROR four, and then it was killed"; got != want {
+		t.Errorf("kept %s, want %s", got, want)
 	}
 }
 
