@@ -46,7 +46,7 @@ func (c *Core) recordStates(r model.RunResult) {
 		k := metKey{m.Invariant, m.State}
 		s := c.states[k]
 		if s == nil {
-			s = &stateInfo{metKey: k, first: r.Scenario, firstAt: m.First}
+			s = &stateInfo{metKey: k, first: r.Scenario, firstAt: m.First, nth: m.Nth}
 			c.states[k] = s
 			c.addPairs(inv, m.State)
 		}
@@ -96,8 +96,9 @@ func (c *Core) handCoFI() (model.Scenario, string, bool) {
 	inv, st := first.Invariant, p.state
 	is.pair, is.target = p, p.target()
 	is.use = c.states[p.metKey()].seed(p)
+	is.s.Nth = c.states[p.metKey()].nth
 	if is.use != nil {
-		is.s.Seed = is.use.seed
+		is.s.Seed, is.s.Nth = is.use.seed, is.use.nth
 	}
 	p.used[is.s.Seed]++
 	is.s.Isolate = p.node
@@ -154,6 +155,9 @@ func (is *issued) why(ch policy.Choice) string {
 		fmt.Fprintf(&b, "heal at %s, one of %d classes known", is.target.class, len(p.known))
 	default:
 		fmt.Fprintf(&b, "heal at a class beyond the %d known", len(p.known))
+	}
+	if is.s.Nth > 0 && p.state.Numbers() {
+		fmt.Fprintf(&b, "; number %d of its shape will do", is.s.Nth)
 	}
 	if is.use != nil {
 		fmt.Fprintf(&b, "; seed of %s, which met it", is.use.run)

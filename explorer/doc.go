@@ -15,7 +15,7 @@
 // # What is CoFI's
 //
 // One node is cut off once per run and rejoined at most once (§3.1). The cut
-// starts when the invariant is violated with exactly the state's values. While
+// starts when the invariant is violated with the state's values. While
 // it lasts, everything to or from the node is lost, until the first message
 // whose class is not in the scenario's Seen: it heals, and is the first to pass.
 // A pair is done when a run has healed at each class that its runs met, and one
@@ -31,6 +31,11 @@
 //     part of what the cut loses if it crosses the cut, and it cannot heal,
 //     because a cut healed by the message it began with is no cut. Sent once
 //     more, it may.
+//   - Counters, and ids numbered as they appear, need not recur: where something
+//     took a number more, {#3, #4} is {#4, #5}. So a run is also told the state's
+//     place among the inconsistent states of its shape (model.State.Shape), and
+//     cuts there if the exact one did not come before. Its classes are read in
+//     the numbers of the state asked for.
 //   - A TCP retransmission is one more attempt of the same message. It heals if
 //     its class is new by now, as it is when the state changed.
 //   - Packets that carry no message (bare acknowledgements) are lost and never

@@ -37,6 +37,8 @@ type Engine struct {
 	cross   map[model.Link]bool
 	track   *tracker
 	heard   map[uint64]heard
+	// terms reads the classes of the run as those of the scenario.
+	terms terms
 	// revealer is the message that revealed the state the cut was made at.
 	revealer uint64
 	seen     map[model.Class]bool
@@ -52,10 +54,12 @@ type EngineResult struct {
 	// invariant, then state.
 	States []model.MetState `json:"states,omitempty"`
 	// Reached says that the cut took place, Healed that it ended.
-	Reached bool          `json:"reached"`
-	Healed  bool          `json:"healed"`
-	CutAt   time.Duration `json:"cutAt,omitempty"`
-	HealAt  time.Duration `json:"healAt,omitempty"`
+	Reached bool `json:"reached"`
+	// CutState is the state that a cofi cut was made at, nil before.
+	CutState *model.State  `json:"cutState,omitempty"`
+	Healed   bool          `json:"healed"`
+	CutAt    time.Duration `json:"cutAt,omitempty"`
+	HealAt   time.Duration `json:"healAt,omitempty"`
 	// HealReason is the Reason of the healing decision, "" if none was made.
 	HealReason string `json:"healReason,omitempty"`
 	// HealClass is the class whose message healed, nil if none did.
@@ -77,7 +81,7 @@ type EngineResult struct {
 
 // RunResult is the part of the result from which Core learns.
 func (r EngineResult) RunResult(scenario string, v model.Verdict) model.RunResult {
-	return model.RunResult{Scenario: scenario, Verdict: v, States: r.States, Reached: r.Reached, HealClass: r.HealClass, Classes: r.Classes, Duration: r.Workload}
+	return model.RunResult{Scenario: scenario, Verdict: v, States: r.States, Reached: r.Reached, CutState: r.CutState, HealClass: r.HealClass, Classes: r.Classes, Duration: r.Workload}
 }
 
 // NewEngine returns the engine of one run of the scenario.
@@ -183,17 +187,27 @@ func (e *Engine) byTime(ev model.Event, out []model.Decision) []model.Decision {
 	return out
 }
 
-// byState cuts if the state waited for is the current one. It is CoFI
-// Algorithm 1, lines 12 and 13.
+// byState cuts if the state waited for is the current one, or one that stands
+// for it. It is CoFI Algorithm 1, lines 12 and 13.
 func (e *Engine) byState(ev model.Event, message uint64, out []model.Decision) []model.Decision {
 	if e.phase != phaseWait || e.s.Strategy != model.StrategyCoFI {
 		return out
 	}
-	if st, known := e.track.current(e.s.Invariant); !known || st != *e.s.State {
+	st, known := e.track.current(e.s.Invariant)
+	if !known || st != *e.s.State && !e.standsFor(st) {
 		return out
 	}
+	e.res.CutState = &st
+	e.terms = terms{from: st, to: *e.s.State}
 	e.revealer = message
 	return append(out, e.cut(ev, model.ReasonState, message))
+}
+
+// standsFor says that a state of the right shape is, by count, the one that was
+// met: its numbers are others in this run.
+func (e *Engine) standsFor(st model.State) bool {
+	shape := e.s.State.Shape()
+	return e.s.Nth > 0 && st.A != st.B && st.Shape() == shape && e.track.entered(e.s.Invariant, shape) >= e.s.Nth
 }
 
 func (e *Engine) cut(ev model.Event, reason string, message uint64) model.Decision {
@@ -291,11 +305,12 @@ func (e *Engine) healer(p *model.HeldPacket) (uint64, model.Class, string, bool)
 				e.met[c] = true
 				e.res.Classes = append(e.res.Classes, c)
 			}
+			asked := e.terms.class(c)
 			switch {
 			case e.s.Never:
-			case e.s.HealAt == nil && !e.seen[c]:
+			case e.s.HealAt == nil && !e.seen[asked]:
 				return num, c, model.ReasonNewClass, true
-			case e.s.HealAt != nil && c == *e.s.HealAt:
+			case e.s.HealAt != nil && asked == *e.s.HealAt:
 				return num, c, model.ReasonHealClass, true
 			}
 		}

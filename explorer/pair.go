@@ -162,6 +162,7 @@ type stateInfo struct {
 	runs, count int
 	first       string
 	firstAt     time.Duration
+	nth         int        // its place among those of its shape in that run
 	seeds       []*seedUse // under which it was met, in order of discovery
 }
 
@@ -173,14 +174,14 @@ type seedUse struct {
 	// brings it about.
 	uncut       bool
 	met, missed int // runs that met the state; that waited for it in vain
-	count       int // how often the first of them entered it
+	count, nth  int // how often the first of them entered it, and as the how manieth of its shape
 	first       time.Duration
 }
 
 func (s *stateInfo) meet(seed uint64, run string, uncut bool, m model.MetState) {
 	u := s.use(seed)
 	if u == nil {
-		u = &seedUse{seed: seed, run: run, count: m.Count, first: m.First}
+		u = &seedUse{seed: seed, run: run, count: m.Count, nth: m.Nth, first: m.First}
 		s.seeds = append(s.seeds, u)
 	}
 	u.met++

@@ -18,6 +18,14 @@ func Replay(s model.Scenario, r model.RunResult) model.Scenario {
 		return s
 	}
 	s.Seen = nil
+	if r.CutState != nil {
+		s.State = r.CutState
+		for _, m := range r.States {
+			if m.Invariant == s.Invariant.ID && m.State == *s.State {
+				s.Nth = m.Nth
+			}
+		}
+	}
 	if r.HealClass != nil {
 		c := *r.HealClass
 		s.HealAt, s.Never = &c, false

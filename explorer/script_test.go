@@ -59,7 +59,7 @@ func (s *script) do(t *testing.T, d *datadriven.TestData) string {
 		return ""
 	case "invariant": // invariant I changes=3 support=10 kind=leader: next line "status[n1]@n2 == status[n1]@n3"
 		return s.invariant(t, d)
-	case "scenario": // scenario cofi invariant=I state=(LEFT,NORMAL) isolate=n3 maxcut=3s [never]
+	case "scenario": // scenario cofi invariant=I state=(LEFT,NORMAL) isolate=n3 maxcut=3s [never] [nth=2]
 		return s.scenario(t, d)
 	case "step": // one event per line: see event
 		return s.steps(t, d)
@@ -170,6 +170,7 @@ func (s *script) scenario(t *testing.T, d *datadriven.TestData) string {
 			s.scn.Partition.Shape = model.Partial
 		}
 	}
+	d.MaybeScanArgs(t, "nth", &s.scn.Nth)
 	if inv != "" {
 		i := s.invs[inv]
 		s.scn.Invariant = &i
@@ -326,7 +327,11 @@ func (s *script) events(t *testing.T, d *datadriven.TestData, at time.Duration, 
 func result(r explorer.EngineResult) string {
 	var b strings.Builder
 	for _, m := range r.States {
-		fmt.Fprintf(&b, "met %s %s %dx, first at %s\n", m.Invariant, m.State, m.Count, m.First)
+		fmt.Fprintf(&b, "met %s %s %dx, first at %s", m.Invariant, m.State, m.Count, m.First)
+		if m.Nth > 1 {
+			fmt.Fprintf(&b, ", number %d of its shape", m.Nth)
+		}
+		b.WriteString("\n")
 	}
 	switch {
 	case !r.Reached:
@@ -335,6 +340,9 @@ func result(r explorer.EngineResult) string {
 		fmt.Fprintf(&b, "cut at %s, still cut\n", r.CutAt)
 	default:
 		fmt.Fprintf(&b, "cut at %s, healed at %s (%s)\n", r.CutAt, r.HealAt, r.HealReason)
+	}
+	if r.CutState != nil {
+		fmt.Fprintf(&b, "cut in %s\n", r.CutState)
 	}
 	if r.HealClass != nil {
 		fmt.Fprintf(&b, "healed by %s\n", r.HealClass)
@@ -385,11 +393,13 @@ func (s *script) ready(r explorer.Ready) string {
 	return b.String()
 }
 
-var metRE = regexp.MustCompile(`^met (\w+) \{(.*), (.*)\}(?: (\d+)x)?(?: at (\w+))?$`)
+var metRE = regexp.MustCompile(`^met (\w+) \{(.*), (.*)\}(?: (\d+)x)?(?: at (\w+))?(?: nth (\d+))?$`)
+var cutRE = regexp.MustCompile(`^cut \{(.*), (.*)\}$`)
 
 // result reads "s0003 OUTCOME; met …; met …", where OUTCOME is "clean",
 // "missed" (the state did not occur), "never healed", "unknown", "took 4s" or
-// "healed CLASS". "; class CLASS" is a class met while cut.
+// "healed CLASS". "; class CLASS" is a class met while cut, "; cut {a, b}" the
+// state it was cut in.
 func (s *script) result(t *testing.T, d *datadriven.TestData, line string) model.RunResult {
 	parts := strings.Split(line, ";")
 	id, outcome, _ := strings.Cut(strings.TrimSpace(parts[0]), " ")
@@ -418,6 +428,10 @@ func (s *script) result(t *testing.T, d *datadriven.TestData, line string) model
 			r.Classes = append(r.Classes, class(t, d, c))
 			continue
 		}
+		if m := cutRE.FindStringSubmatch(strings.TrimSpace(p)); m != nil {
+			r.CutState = &model.State{A: m[1], B: m[2]}
+			continue
+		}
 		m := metRE.FindStringSubmatch(strings.TrimSpace(p))
 		if m == nil {
 			d.Fatalf(t, "%q: want met INVARIANT {a, b} 3x at 100ms", p)
@@ -428,6 +442,9 @@ func (s *script) result(t *testing.T, d *datadriven.TestData, line string) model
 		}
 		if m[5] != "" {
 			ms.First, _ = time.ParseDuration(m[5])
+		}
+		if m[6] != "" {
+			ms.Nth, _ = strconv.Atoi(m[6])
 		}
 		r.States = append(r.States, ms)
 	}

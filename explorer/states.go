@@ -22,6 +22,8 @@ type watched struct {
 	inv  model.Invariant
 	last model.State // last current state, once known
 	in   bool        // last was inconsistent and was counted
+	// shapes counts the inconsistent states entered, by shape.
+	shapes map[string]int
 }
 
 type metKey struct {
@@ -39,7 +41,7 @@ func newTracker(s model.Scenario) *tracker {
 	slices.SortStableFunc(all, func(a, b model.Invariant) int { return cmp.Compare(a.ID, b.ID) })
 	all = slices.CompactFunc(all, func(a, b model.Invariant) bool { return a.ID == b.ID })
 	for i, inv := range all {
-		t.watch = append(t.watch, watched{inv: inv})
+		t.watch = append(t.watch, watched{inv: inv, shapes: map[string]int{}})
 		t.of[inv.A] = append(t.of[inv.A], i)
 		if inv.B != inv.A {
 			t.of[inv.B] = append(t.of[inv.B], i)
@@ -77,11 +79,22 @@ func (t *tracker) note(w *watched, now time.Duration) {
 	if !w.in || !entered {
 		return
 	}
-	k := metKey{w.inv.ID, st}
+	k, shape := metKey{w.inv.ID, st}, st.Shape()
+	w.shapes[shape]++
 	if t.found[k] == nil {
-		t.found[k] = &model.MetState{Invariant: w.inv.ID, State: st, First: now}
+		t.found[k] = &model.MetState{Invariant: w.inv.ID, State: st, First: now, Nth: w.shapes[shape]}
 	}
 	t.found[k].Count++
+}
+
+// entered counts the inconsistent states of the shape that were entered.
+func (t *tracker) entered(inv *model.Invariant, shape string) int {
+	for _, i := range t.of[inv.A] {
+		if t.watch[i].inv.ID == inv.ID {
+			return t.watch[i].shapes[shape]
+		}
+	}
+	return 0
 }
 
 // arm starts the recording; a state that lasts since before counts as entered

@@ -104,6 +104,9 @@ type RunResult struct {
 	States   []MetState `json:"states,omitempty"` // sorted
 	// Reached says whether the trigger fired: the cut took place.
 	Reached bool `json:"reached"`
+	// CutState is the state a cofi run cut at: the scenario's own, or one of its
+	// shape. Classes are those of this state.
+	CutState *State `json:"cutState,omitempty"`
 	// HealClass is the class whose message healed, nil if none did.
 	HealClass *Class `json:"healClass,omitempty"`
 	// Classes are the message classes that came to cross to or from the

@@ -34,6 +34,10 @@ type Scenario struct {
 	// variables have exactly these values.
 	Invariant *Invariant `json:"invariant,omitempty"`
 	State     *State     `json:"state,omitempty"`
+	// Nth, when set, cuts as well where the Nth state of State's shape is entered
+	// since the workload started: numbers need not recur. The classes of Seen and
+	// HealAt are then read as if the cut had been at State.
+	Nth int `json:"nth,omitempty"`
 	// Seen holds the classes that do not heal: while cut, the first message to
 	// or from Isolate whose class is not in Seen heals. Sorted.
 	Seen []Class `json:"seen,omitempty"`
@@ -65,4 +69,7 @@ type MetState struct {
 	State     State         `json:"state"`
 	First     time.Duration `json:"first"` // when it first occurred
 	Count     int           `json:"count"` // how often it was entered
+	// Nth counts the states of its shape that had been entered by First, it
+	// included.
+	Nth int `json:"nth,omitempty"`
 }

@@ -1,8 +1,10 @@
 package model
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -132,6 +134,38 @@ func (i *Invariant) String() string { return i.A.String() + " " + i.Relation + "
 type State struct {
 	A string `json:"a"`
 	B string `json:"b"`
+}
+
+// Shape is equal for the states that differ in numbers only, in the same order:
+// {#3, #4} and {#11, #12}, or {7, ∅} and {9, ∅}. Counters and ids numbered as
+// they appear differ from run to run where the moment does not.
+func (s State) Shape() string {
+	a, okA := Number(s.A)
+	b, okB := Number(s.B)
+	if okA && okB {
+		return [...]string{"less", "equal", "greater"}[cmp.Compare(a, b)+1]
+	}
+	side := func(v string, number bool) string {
+		if number {
+			return "number"
+		}
+		return "=" + v
+	}
+	return side(s.A, okA) + "\x00" + side(s.B, okB)
+}
+
+// Numbers says that a number is in the state, so that its shape may be met
+// where it is not.
+func (s State) Numbers() bool {
+	_, a := Number(s.A)
+	_, b := Number(s.B)
+	return a || b
+}
+
+// Number reads a value that is a number, or an ordinal as #3.
+func Number(value string) (int64, bool) {
+	n, err := strconv.ParseInt(strings.TrimPrefix(value, "#"), 10, 64)
+	return n, err == nil
 }
 
 // Compare orders by A then B.

@@ -120,7 +120,7 @@ func fromScenario(s model.Scenario) Scenario {
 	}
 	if s.State != nil {
 		st := State(*s.State)
-		out.State = &st
+		out.State, out.Nth = &st, s.Nth
 	}
 	return out
 }
@@ -143,6 +143,10 @@ func FromRun(r model.RunSummary) Run {
 	}
 	if out.Messages == nil {
 		out.Messages = map[string]int{}
+	}
+	if st := r.Result.CutState; st != nil {
+		s := State(*st)
+		out.CutState = &s
 	}
 	if d := r.GateDelay; d != nil {
 		out.GateDelay = &Delay{Count: d.Count, P50: Duration(d.P50), P99: Duration(d.P99), Max: Duration(d.Max)}

@@ -148,6 +148,7 @@ type Scenario struct {
 	Partition *Partition `json:"partition,omitempty"`
 	Invariant string     `json:"invariant,omitempty" doc:"The invariant whose violation triggers the cut, as a person writes it"`
 	State     *State     `json:"state,omitempty" doc:"Cut when the invariant's variables have these values"`
+	Nth       int        `json:"nth,omitempty" doc:"Or when the nth state that differs from it in numbers only, in the same order, is entered"`
 	HealAt    *Class     `json:"healAt,omitempty" doc:"Only a message of this class heals"`
 	CutAfter  Duration   `json:"cutAfter,omitempty"`
 	HealAfter Duration   `json:"healAfter,omitempty"`
@@ -188,6 +189,7 @@ type Run struct {
 	Verdict   Verdict        `json:"verdict"`
 	Proof     *Proof         `json:"proof,omitempty" doc:"Absent: no cut"`
 	Reached   bool           `json:"reached" doc:"The trigger fired: the cut took place"`
+	CutState  *State         `json:"cutState,omitempty" doc:"The state a cofi run cut in"`
 	HealClass *Class         `json:"healClass,omitempty"`
 	Cost      Cost           `json:"cost"`
 	Messages  map[string]int `json:"messages" doc:"Messages by type"`

@@ -293,7 +293,11 @@ func Judge(r Record) model.Verdict {
 
 func notReached(s model.Scenario) string {
 	if s.Strategy == model.StrategyCoFI && s.Invariant != nil && s.State != nil {
-		return fmt.Sprintf("the state %s of %s did not occur, so nothing was cut", s.State, s.Invariant)
+		like := ""
+		if s.Nth > 0 && s.State.Numbers() {
+			like = fmt.Sprintf(", nor number %d of its shape,", s.Nth)
+		}
+		return fmt.Sprintf("the state %s of %s%s did not occur, so nothing was cut", s.State, s.Invariant, like)
 	}
 	return "the moment to cut did not come before the workload ended"
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"netsplit/model"
@@ -139,13 +138,6 @@ func Symmetry(c Candidate, hosts []model.NodeID) string {
 	return x + "\x00" + string(c.Node)
 }
 
-// numbers reads two values as numbers, or as ordinals (#3).
-func numbers(a, b string) (x, y int64, ok bool) {
-	x, err1 := strconv.ParseInt(strings.TrimPrefix(a, "#"), 10, 64)
-	y, err2 := strconv.ParseInt(strings.TrimPrefix(b, "#"), 10, 64)
-	return x, y, err1 == nil && err2 == nil
-}
-
 type side struct {
 	ref   model.VarRef
 	value string
@@ -175,7 +167,9 @@ func canonical(first, second side, c Candidate, hosts []model.NodeID) string {
 		return s
 	}
 	p := []string{c.Invariant.Kind, c.Invariant.Relation, first.ref.Name, about(first.ref.About), second.ref.Name, about(second.ref.About)}
-	if x, y, ok := numbers(first.value, second.value); ok {
+	x, okX := model.Number(first.value)
+	y, okY := model.Number(second.value)
+	if okX && okY {
 		p = append(p, "number", fmt.Sprint(cmp.Compare(x, y)))
 	} else {
 		p = append(p, value(first.value), value(second.value))

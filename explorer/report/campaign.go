@@ -217,7 +217,11 @@ func runRows(in *CampaignInput) []runRow {
 		row := runRow{N: i + 1, Run: clean(strings.TrimPrefix(r.Run, in.Campaign.ID+"-")), Report: in.Reports[r.Run], Strategy: clean(string(r.Scenario.Strategy)),
 			Isolate: clean(string(r.Scenario.Isolate)), Class: verdictClass(r.Verdict.Value), Word: verdictWord(r.Verdict.Value), Reason: clean(r.Verdict.Reason)}
 		if r.Scenario.Invariant != nil && r.Scenario.State != nil {
-			row.What = stateWords(r.Scenario.Invariant, *r.Scenario.State)
+			st := *r.Scenario.State
+			if r.Result.CutState != nil {
+				st = *r.Result.CutState
+			}
+			row.What = stateWords(r.Scenario.Invariant, st)
 		}
 		row.Cut = "none"
 		if p := r.Proof; p != nil {

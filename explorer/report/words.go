@@ -113,7 +113,14 @@ func cutStory(in *Input, t *timeline) []string {
 		into = ", " + span(t.cut.At-t.work) + " into the workload,"
 	}
 	if sc.Invariant != nil && sc.State != nil {
-		say("At %s%s the nodes disagreed: %s. netsplit cut %s.", at(t.cut.At), into, stateWords(sc.Invariant, *sc.State), sides(sc.Partition))
+		st := *sc.State
+		if s.Result.CutState != nil {
+			st = *s.Result.CutState
+		}
+		say("At %s%s the nodes disagreed: %s. netsplit cut %s.", at(t.cut.At), into, stateWords(sc.Invariant, st), sides(sc.Partition))
+		if st != *sc.State {
+			say("It had been told to wait for %s, or for number %d of the states in which these are other numbers in the same order.", stateWords(sc.Invariant, *sc.State), sc.Nth)
+		}
 		by := ""
 		switch o := t.trigger; {
 		case o != nil && o.Probe != "":
