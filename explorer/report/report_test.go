@@ -285,16 +285,20 @@ func TestReportsOfPoorRecords(t *testing.T) {
 	dead := failing(t)
 	dead.Recovery.StableAt, dead.Exits, dead.FatalLines = 0, []string{"redis-server on n2 ended by signal 11"}, []string{"n2 redis: ASSERTION FAILED"}
 	dead.Summary.Verdict = model.Verdict{Value: model.VerdictUnknown, Reason: "no history"}
+	renumbered := failing(t)
+	renumbered.Summary.Scenario.State, renumbered.Summary.Scenario.Nth = &model.State{A: "#3", B: "#4"}, 2
+	renumbered.Summary.Result.CutState = &model.State{A: "#5", B: "#6"}
 	for name, c := range map[string]struct {
 		in   Input
 		says []string
 	}{
-		"empty":     {Input{}, []string{"? Not judged", "cannot be judged", "No message was recorded"}},
-		"clean":     {clean, []string{"Nothing was cut: this is a clean run", "around the first change"}},
-		"unreached": {unreached, []string{"that never occurred: nothing was cut"}},
-		"unhealed":  {unhealed, []string{"never healed by a decision"}},
-		"leaky":     {leaky, []string{"2 LEAKED"}},
-		"dead":      {dead, []string{"? Unknown", "not stable again within 25.0 s", "ended by signal 11", "ASSERTION FAILED"}},
+		"renumbered": {renumbered, []string{"= #5 while", "wait for", "= #3 while", "number 2 of the states"}},
+		"empty":      {Input{}, []string{"? Not judged", "cannot be judged", "No message was recorded"}},
+		"clean":      {clean, []string{"Nothing was cut: this is a clean run", "around the first change"}},
+		"unreached":  {unreached, []string{"that never occurred: nothing was cut"}},
+		"unhealed":   {unhealed, []string{"never healed by a decision"}},
+		"leaky":      {leaky, []string{"2 LEAKED"}},
+		"dead":       {dead, []string{"? Unknown", "not stable again within 25.0 s", "ended by signal 11", "ASSERTION FAILED"}},
 	} {
 		t.Run(name, func(t *testing.T) { wants(t, "report", write(t, c.in), c.says...) })
 	}
