@@ -346,10 +346,21 @@ func (p *processes) fromTemplate() (bool, error) {
 			return false, fmt.Errorf("copy the template: %w", err)
 		}
 		if sum != p.template.Hosts[h] {
-			return false, fmt.Errorf("the template %s was changed since it was made: remove that folder, the next run makes it anew", p.template.dir)
+			return false, errors.Join(fmt.Errorf("the template %s was changed since it was made, in hosts/%s: the next run makes it anew", p.template.dir, h), p.template.discard())
 		}
 	}
 	return len(p.r.target.Template.Keep) > 0, nil
+}
+
+// discard lets the next run make the template anew. Somebody who has it locked
+// looks at it, or is making it already.
+func (t *template) discard() error {
+	lock, err := t.lock()
+	if lock == nil || err != nil {
+		return err
+	}
+	defer lock.Close()
+	return os.Remove(filepath.Join(t.dir, manifestFile))
 }
 
 // copyKept copies the files and folders below src that match a pattern or lie

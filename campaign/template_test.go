@@ -48,9 +48,15 @@ func TestCopiesOfATemplateAreWholeAndChecked(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(made, "hosts/n1/conf/a.xml"), []byte("<b/>"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(filepath.Join(made, manifestFile), []byte("{}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	p.r.dir = t.TempDir()
 	if _, err := p.fromTemplate(); err == nil {
 		t.Error("a template that was changed was taken")
+	}
+	if p.template.load() == nil {
+		t.Error("a template that was changed will be taken again")
 	}
 }
 

@@ -77,7 +77,7 @@ func TestSetUpTemplateAndNodeActions(t *testing.T) {
 		}
 	}
 
-	// A template that somebody changed is not used.
+	// A template that somebody changed is not used, and the next run makes it anew.
 	kept, err := filepath.Glob(filepath.Join(cache, "work", "setup", "template-*", "hosts", "n1", "data", "formatted"))
 	if err != nil || len(kept) != 1 {
 		t.Fatalf("templates: %v %v", kept, err)
@@ -86,9 +86,12 @@ func TestSetUpTemplateAndNodeActions(t *testing.T) {
 		t.Fatal(err)
 	}
 	r = harness.Run(t, "campaign", "testdata/setup", "--strategy", "random", "--clean", "1", "--faults", "1", "--seed", "5", "--runs-dir", dir)
-	for _, rec := range harness.Records(t, dir, harness.CampaignID(t, r)) {
-		if rec.Verdict.Value != model.VerdictUnknown || !strings.Contains(rec.Verdict.Reason, "was changed since it was made") {
+	for i, rec := range harness.Records(t, dir, harness.CampaignID(t, r)) {
+		if i == 0 && (rec.Verdict.Value != model.VerdictUnknown || !strings.Contains(rec.Verdict.Reason, "was changed since it was made")) {
 			t.Errorf("from a damaged template: %+v", rec.Verdict)
+		}
+		if i > 0 && rec.Verdict.Value != model.VerdictFail || i == 1 && rec.Cost.Template < rec.Cost.Start {
+			t.Errorf("run %d after a damaged template: %+v, %v", i+1, rec.Verdict, rec.Cost)
 		}
 	}
 }
