@@ -3,19 +3,42 @@ package model
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
-// Shape of a partition, as in the NEAT study (OSDI'18 §2.1, §7.2).
+// Shape of a partition. Complete, partial and simplex are the NEAT study's
+// (OSDI'18 §2.1, §7.2); the others name the ones that people ask for.
 type Shape string
 
-// Complete cuts groups that together hold every host; partial cuts two groups
-// and leaves the others connected to both; simplex lets packets flow only
-// from the first group to the second.
+// Shapes. What the groups of each mean, as a person gives them and once they
+// are resolved, is in Partition.Resolve.
 const (
+	// Complete cuts groups that together hold every host.
 	Complete Shape = "complete"
-	Partial  Shape = "partial"
-	Simplex  Shape = "simplex"
+	// Partial cuts two groups; the others stay connected to both.
+	Partial Shape = "partial"
+	// Simplex lets packets flow only from the first group to the second.
+	Simplex Shape = "simplex"
+	// Isolated cuts one group from all other hosts.
+	Isolated Shape = "isolate"
+	// Bridge cuts two sides that a third group stays connected to.
+	Bridge Shape = "bridge"
+	// Ring leaves every host of one group connected to a majority of it, and no
+	// two to the same: each to its neighbours in a ring. Jepsen calls it
+	// majorities-ring.
+	Ring Shape = "ring"
+	// Split cuts hosts whose values of a label differ: one rack from another.
+	Split Shape = "split"
+	// LeaderIn cuts off a group with whoever has a role, LeaderOut one without.
+	// Who has it is looked up when the cut is made.
+	LeaderIn  Shape = "leader-in"
+	LeaderOut Shape = "leader-out"
 )
+
+// Shapes lists all shapes, in the order in which they are explained.
+func Shapes() []Shape {
+	return []Shape{Complete, Partial, Simplex, Isolated, Bridge, Ring, Split, LeaderIn, LeaderOut}
+}
 
 // Effect says what happens to what wants to cross.
 type Effect string
@@ -32,6 +55,31 @@ type Partition struct {
 	Shape  Shape      `json:"shape" yaml:"shape"`
 	Effect Effect     `json:"effect" yaml:"effect"`
 	Groups [][]NodeID `json:"groups" yaml:"groups"`
+
+	// Label is what Split compares.
+	Label string `json:"label,omitempty" yaml:"label,omitempty"`
+	// Role is what LeaderIn and LeaderOut look up; "" means DefaultRole.
+	Role string `json:"role,omitempty" yaml:"role,omitempty"`
+	// Size is how many hosts LeaderIn and LeaderOut cut off; 0 means 1.
+	Size int `json:"size,omitempty" yaml:"size,omitempty"`
+
+	// Only, when set, cuts no other traffic between the groups.
+	Only []Traffic `json:"only,omitempty" yaml:"only,omitempty"`
+}
+
+// DefaultRole is the role of LeaderIn and LeaderOut.
+const DefaultRole = "leader"
+
+// Traffic selects packets between two hosts. They match if all that is set fits.
+type Traffic struct {
+	// Proto is tcp, udp, icmp or arp. icmp includes ICMPv6, but neighbour
+	// discovery goes with arp: both find addresses.
+	Proto string `json:"proto" yaml:"proto"`
+	// Port is the port of the service, at whichever end; 0 means any. TCP, UDP.
+	Port uint16 `json:"port,omitempty" yaml:"port,omitempty"`
+	// Opening selects only what opens a connection (TCP with SYN and without
+	// ACK): who may not open one may still answer on those there are.
+	Opening bool `json:"opening,omitempty" yaml:"opening,omitempty"`
 }
 
 // Link is one direction between two hosts.
@@ -63,24 +111,23 @@ func Isolate(host NodeID, all []NodeID, e Effect) Partition {
 	return Partition{Shape: Complete, Effect: e, Groups: [][]NodeID{{host}, rest}}
 }
 
-// Validate checks the partition against the hosts it may name. The error says
-// which host or group is wrong and what is allowed.
+// Validate checks a resolved partition against the hosts it may name. The error
+// says which host or group is wrong and what is allowed.
 func (p Partition) Validate(hosts []NodeID) error {
-	switch p.Shape {
-	case Complete, Partial, Simplex:
-	default:
-		return fmt.Errorf("partition: unknown shape %q: use complete, partial or simplex", p.Shape)
+	if !slices.Contains(Shapes(), p.Shape) {
+		return fmt.Errorf("partition: unknown shape %q: use %s", p.Shape, oneOf(Shapes()))
 	}
 	switch p.Effect {
 	case Drop, Reset:
 	default:
 		return fmt.Errorf("partition: unknown effect %q: use drop or reset", p.Effect)
 	}
-	if len(p.Groups) < 2 {
-		return fmt.Errorf("partition: %d group(s): name at least two groups of hosts", len(p.Groups))
-	}
-	if p.Shape != Complete && len(p.Groups) != 2 {
-		return fmt.Errorf("partition: %s takes two groups, not %d", p.Shape, len(p.Groups))
+	want := map[Shape]int{Partial: 2, Simplex: 2, Isolated: 2, Bridge: 3, Ring: 1, LeaderIn: 2, LeaderOut: 2}[p.Shape]
+	switch n := len(p.Groups); {
+	case want == 0 && n < 2:
+		return fmt.Errorf("partition: %d group(s): name at least two groups of hosts", n)
+	case want > 0 && n != want:
+		return fmt.Errorf("partition: %s takes %s, not %d", p.Shape, []string{"", "one group", "two groups", "three groups"}[want], n)
 	}
 	in := map[NodeID]int{}
 	for i, g := range p.Groups {
@@ -97,22 +144,40 @@ func (p Partition) Validate(hosts []NodeID) error {
 			in[h] = i
 		}
 	}
-	if p.Shape == Complete {
+	if p.Shape == Ring && len(p.Groups[0]) < 4 {
+		return fmt.Errorf("partition: a ring of %d hosts cuts nothing: it takes four or more", len(p.Groups[0]))
+	}
+	if slices.Contains([]Shape{Complete, Isolated, Bridge, LeaderIn, LeaderOut}, p.Shape) {
 		for _, h := range hosts {
 			if _, ok := in[h]; !ok {
-				return fmt.Errorf("partition: complete must place every host, and %q is in no group: add it, or use partial", h)
+				return fmt.Errorf("partition: %s must place every host, and %q is in no group: add it, or use partial", p.Shape, h)
 			}
+		}
+	}
+	return p.checkOnly()
+}
+
+func (p Partition) checkOnly() error {
+	for _, t := range p.Only {
+		switch {
+		case !slices.Contains([]string{"tcp", "udp", "icmp", "arp"}, t.Proto):
+			return fmt.Errorf("partition: unknown protocol %q: use tcp, udp, icmp or arp", t.Proto)
+		case t.Port != 0 && t.Proto != "tcp" && t.Proto != "udp":
+			return fmt.Errorf("partition: %s has no ports: leave out port %d", t.Proto, t.Port)
+		case t.Opening && t.Proto != "tcp":
+			return fmt.Errorf("partition: %s opens no connections: only tcp can be cut by who opens them", t.Proto)
 		}
 	}
 	return nil
 }
 
-// Links lists the directed links the partition cuts, sorted.
+// Links lists the directed links that a resolved partition cuts, sorted.
 func (p Partition) Links() []Link {
 	var out []Link
 	for i, a := range p.Groups {
 		for j, b := range p.Groups {
-			if i == j || (p.Shape == Simplex && i == 0) {
+			switch {
+			case i == j, p.Shape == Simplex && i == 0, p.Shape == Bridge && (i == 0 || j == 0):
 				continue
 			}
 			for _, s := range a {
@@ -122,6 +187,111 @@ func (p Partition) Links() []Link {
 			}
 		}
 	}
+	if p.Shape == Ring && len(p.Groups) == 1 {
+		out = ringLinks(p.Groups[0])
+	}
 	slices.SortFunc(out, Link.Compare)
 	return out
+}
+
+// ringLinks cuts every pair that are no neighbours. Each host keeps as many on
+// either side as a majority takes, itself included; where that is an odd number
+// the host opposite makes it up, or one more on each side if there is none.
+func ringLinks(ring []NodeID) []Link {
+	n := len(ring)
+	degree := n / 2 // a majority is n/2+1, itself included
+	sides, opposite := degree/2, false
+	if degree%2 == 1 {
+		if n%2 == 0 {
+			opposite = true
+		} else {
+			sides++
+		}
+	}
+	var out []Link
+	for i := range n {
+		for j := range n {
+			far := min((i-j+n)%n, (j-i+n)%n)
+			if far > sides && !(opposite && 2*far == n) {
+				out = append(out, Link{ring[i], ring[j]})
+			}
+		}
+	}
+	return out
+}
+
+// String is the partition as a person writes it on one line.
+func (p Partition) String() string {
+	var b strings.Builder
+	b.WriteString(string(p.Shape))
+	for _, o := range []struct{ name, value string }{{"label", p.Label}, {"role", p.Role}} {
+		if o.value != "" {
+			fmt.Fprintf(&b, " %s=%s", o.name, o.value)
+		}
+	}
+	for i, g := range p.Groups {
+		sep := " | "
+		if i == 0 {
+			sep = " "
+		}
+		b.WriteString(sep)
+		for j, h := range g {
+			if j > 0 {
+				b.WriteString(",")
+			}
+			b.WriteString(string(h))
+		}
+	}
+	for i, t := range p.Only {
+		b.WriteString([]string{", ", " only "}[btoi(i == 0)])
+		b.WriteString(t.String())
+	}
+	if p.Effect != Drop {
+		fmt.Fprintf(&b, " (%s)", p.Effect)
+	}
+	return b.String()
+}
+
+// String is proto, proto/port, with -opening for what opens connections.
+func (t Traffic) String() string {
+	s := t.Proto
+	if t.Port != 0 {
+		s += fmt.Sprintf("/%d", t.Port)
+	}
+	if t.Opening {
+		s += "-opening"
+	}
+	return s
+}
+
+// ParseTraffic reads what Traffic.String writes.
+func ParseTraffic(s string) (Traffic, error) {
+	var t Traffic
+	rest, opening := strings.CutSuffix(s, "-opening")
+	t.Opening = opening
+	proto, port, has := strings.Cut(rest, "/")
+	t.Proto = proto
+	if has {
+		var n uint16
+		if _, err := fmt.Sscanf(port, "%d", &n); err != nil || n == 0 || fmt.Sprint(n) != port {
+			return Traffic{}, fmt.Errorf("partition: %q: want a port from 1 to 65535 after the protocol, as in tcp/7000", s)
+		}
+		t.Port = n
+	}
+	return t, Partition{Only: []Traffic{t}}.checkOnly()
+}
+
+func oneOf(shapes []Shape) string {
+	var names []string
+	for _, s := range shapes {
+		names = append(names, string(s))
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }

@@ -1,0 +1,199 @@
+package model_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"netsplit/model"
+)
+
+func nodes(s string) []model.NodeID {
+	var out []model.NodeID
+	for _, f := range strings.Fields(s) {
+		out = append(out, model.NodeID(f))
+	}
+	return out
+}
+
+func groups(s string) [][]model.NodeID {
+	var out [][]model.NodeID
+	for _, g := range strings.Split(s, "|") {
+		if g = strings.TrimSpace(g); g != "" {
+			out = append(out, nodes(g))
+		}
+	}
+	return out
+}
+
+var testbed = model.Where{
+	Hosts:  nodes("n1 n2 n3 n4 c1"),
+	Labels: map[model.NodeID]map[string]string{"n1": {"rack": "a"}, "n2": {"rack": "b"}, "n3": {"rack": "a", "zone": "z"}, "n4": {"rack": "b"}},
+	Role: func(role string) (model.Holders, error) {
+		switch role {
+		case "leader":
+			return model.Holders{Have: nodes("n2"), Of: nodes("n1 n2 n3 n4")}, nil
+		case "voter":
+			return model.Holders{Have: nodes("n1 n3"), Of: nodes("n1 n2 n3 n4")}, nil
+		case "nobody":
+			return model.Holders{Of: nodes("n1 n2")}, nil
+		}
+		return model.Holders{}, fmt.Errorf("the testbed has no role %q", role)
+	},
+}
+
+// TestResolve: what a person gives, and the groups it stands for.
+func TestResolve(t *testing.T) {
+	for _, c := range []struct {
+		p    model.Partition
+		want string // as String writes it
+	}{
+		{model.Partition{Shape: model.Complete, Groups: groups("n1 | n2 n3 | n4 c1")}, "complete n1 | n2,n3 | n4,c1"},
+		{model.Partition{Shape: model.Partial, Effect: model.Reset, Groups: groups("n1 | n2")}, "partial n1 | n2 (reset)"},
+		{model.Partition{Shape: model.Simplex, Groups: groups("n1 | n2 n3")}, "simplex n1 | n2,n3"},
+		{model.Partition{Shape: model.Isolated, Groups: groups("n3 n1")}, "isolate n3,n1 | n2,n4,c1"},
+		{model.Partition{Shape: model.Bridge, Groups: groups("n3")}, "bridge n3 | n1,n2 | n4,c1"},
+		{model.Partition{Shape: model.Bridge, Groups: groups("c1 | n1 | n2 n3 n4")}, "bridge c1 | n1 | n2,n3,n4"},
+		{model.Partition{Shape: model.Ring}, "ring n1,n2,n3,n4,c1"},
+		{model.Partition{Shape: model.Ring, Groups: groups("n4 n1 n3 n2")}, "ring n4,n1,n3,n2"},
+		{model.Partition{Shape: model.Split, Label: "rack"}, "split label=rack n1,n3 | n2,n4"},
+		{model.Partition{Shape: model.LeaderIn}, "leader-in role=leader n2 | n1,n3,n4,c1"},
+		{model.Partition{Shape: model.LeaderIn, Size: 2}, "leader-in role=leader n1,n2 | n3,n4,c1"},
+		{model.Partition{Shape: model.LeaderIn, Size: 2, Groups: groups("n2 n3")}, "leader-in role=leader n2,n3 | n1,n4,c1"},
+		{model.Partition{Shape: model.LeaderIn, Role: "voter"}, "leader-in role=voter n1,n3 | n2,n4,c1"},
+		{model.Partition{Shape: model.LeaderOut, Size: 2}, "leader-out role=leader n1,n3 | n2,n4,c1"},
+		{model.Partition{Shape: model.Partial, Groups: groups("n1 | n2"), Only: []model.Traffic{{Proto: "tcp", Port: 7000, Opening: true}, {Proto: "arp"}}},
+			"partial n1 | n2 only tcp/7000-opening, arp"},
+	} {
+		r, err := c.p.Resolve(testbed)
+		if err != nil || r.String() != c.want {
+			t.Errorf("%s: %s, %v; want %s", c.p, r, err, c.want)
+			continue
+		}
+		again, err := r.Resolve(model.Where{Hosts: testbed.Hosts})
+		if err != nil || again.String() != c.want {
+			t.Errorf("%s again: %s, %v", c.want, again, err)
+		}
+	}
+}
+
+// TestResolveSaysWhatIsWrong: every refusal names what was given and what to do.
+func TestResolveSaysWhatIsWrong(t *testing.T) {
+	for _, c := range []struct {
+		p    model.Partition
+		says string
+	}{
+		{model.Partition{Shape: "star"}, "use complete, partial,"},
+		{model.Partition{Shape: model.Complete, Effect: "delay", Groups: groups("n1 | n2 n3 n4 c1")}, "use drop or reset"},
+		{model.Partition{Shape: model.Complete, Groups: groups("n1 | n2")}, `"n3" is in no group`},
+		{model.Partition{Shape: model.Complete, Groups: groups("n1")}, "at least two groups"},
+		{model.Partition{Shape: model.Partial, Groups: groups("n1 | n2 | n3")}, "takes two groups, not 3"},
+		{model.Partition{Shape: model.Partial, Groups: groups("n1 | n9")}, `no host "n9"`},
+		{model.Partition{Shape: model.Partial, Groups: groups("n1 | n1")}, "belongs to one group"},
+		{model.Partition{Shape: model.Partial, Groups: [][]model.NodeID{{"n1"}, {}}}, "group 2 is empty"},
+		{model.Partition{Shape: model.Isolated, Groups: groups("n1 n2 n3 n4 c1")}, "leave one out"},
+		{model.Partition{Shape: model.Isolated}, "takes two groups"},
+		{model.Partition{Shape: model.Bridge, Groups: groups("n1 n2 n3 n4")}, "only 1 host(s) are left"},
+		{model.Partition{Shape: model.Bridge, Groups: groups("n1 | n2 | n3")}, `"n4" is in no group`},
+		{model.Partition{Shape: model.Ring, Groups: groups("n1 n2 n3")}, "takes four or more"},
+		{model.Partition{Shape: model.Split}, "label=rack"},
+		{model.Partition{Shape: model.Split, Label: "zone"}, "1 value(s) among the hosts, and a split takes two: their labels are rack, zone"},
+		{model.Partition{Shape: model.Ring, Label: "rack"}, "or use split"},
+		{model.Partition{Shape: model.Partial, Role: "leader", Groups: groups("n1 | n2")}, "use leader-in or leader-out"},
+		{model.Partition{Shape: model.LeaderIn, Role: "nobody"}, `nobody has role "nobody"`},
+		{model.Partition{Shape: model.LeaderIn, Role: "king"}, `no role "king"`},
+		{model.Partition{Shape: model.LeaderIn, Groups: groups("n1")}, "is not among those"},
+		{model.Partition{Shape: model.LeaderOut, Size: 4}, "3 host(s) can be cut off, not 4"},
+		{model.Partition{Shape: model.LeaderOut, Size: -1}, "size -1"},
+		{model.Partition{Shape: model.LeaderIn, Groups: groups("n1 | n2 | n3")}, "in one group, or none"},
+		{model.Partition{Shape: model.Partial, Groups: groups("n1 | n2"), Only: []model.Traffic{{Proto: "sctp"}}}, "use tcp, udp, icmp or arp"},
+		{model.Partition{Shape: model.Partial, Groups: groups("n1 | n2"), Only: []model.Traffic{{Proto: "icmp", Port: 7}}}, "leave out port 7"},
+		{model.Partition{Shape: model.Partial, Groups: groups("n1 | n2"), Only: []model.Traffic{{Proto: "udp", Opening: true}}}, "only tcp"},
+	} {
+		if r, err := c.p.Resolve(testbed); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %s, %v; want an error with %q", c.p, r, err, c.says)
+		}
+	}
+	early := testbed
+	early.Role = nil
+	if _, err := (model.Partition{Shape: model.LeaderIn}).Resolve(early); !errors.Is(err, model.ErrRoleUnknown) {
+		t.Errorf("without anybody to ask: %v", err)
+	}
+	if _, err := (model.Partition{Shape: model.LeaderIn, Groups: groups("n9")}).Resolve(early); err == nil || errors.Is(err, model.ErrRoleUnknown) {
+		t.Errorf("a host that is not there, without anybody to ask: %v", err)
+	}
+}
+
+// TestRing: whatever its size, each host reaches a majority, itself included,
+// no two reach the same, and who reaches whom is mutual.
+func TestRing(t *testing.T) {
+	for n := 4; n <= 13; n++ {
+		var ring []model.NodeID
+		for i := range n {
+			ring = append(ring, model.NodeID(fmt.Sprintf("n%02d", i)))
+		}
+		p := model.Partition{Shape: model.Ring, Effect: model.Drop, Groups: [][]model.NodeID{ring}}
+		cut := p.Links()
+		if len(cut) == 0 {
+			t.Errorf("%d hosts: nothing is cut", n)
+		}
+		seen := map[string]model.NodeID{}
+		for _, a := range ring {
+			var reach []string
+			for _, b := range ring {
+				l := model.Link{Src: a, Dst: b}
+				if slices.Contains(cut, l) != slices.Contains(cut, l.Reverse()) {
+					t.Errorf("%d hosts: %s in one direction only", n, l)
+				}
+				if !slices.Contains(cut, l) {
+					reach = append(reach, string(b))
+				}
+			}
+			if len(reach) < n/2+1 {
+				t.Errorf("%d hosts: %s reaches %v, no majority", n, a, reach)
+			}
+			k := strings.Join(reach, " ")
+			if o, dup := seen[k]; dup {
+				t.Errorf("%d hosts: %s and %s both reach %s", n, o, a, k)
+			}
+			seen[k] = a
+		}
+	}
+}
+
+// TestLinks: the directed links of each shape.
+func TestLinks(t *testing.T) {
+	for _, c := range []struct{ shape, groups, want string }{
+		{"complete", "a b | c", "[a>c b>c c>a c>b]"},
+		{"complete", "a | b | c", "[a>b a>c b>a b>c c>a c>b]"},
+		{"partial", "a | b", "[a>b b>a]"},
+		{"simplex", "a | b c", "[b>a c>a]"},
+		{"isolate", "a | b c", "[a>b a>c b>a c>a]"},
+		{"bridge", "a | b | c d", "[b>c b>d c>b d>b]"},
+		{"ring", "a b c d", "[a>c b>d c>a d>b]"},
+		{"split", "a | b | c", "[a>b a>c b>a b>c c>a c>b]"},
+		{"leader-in", "a | b", "[a>b b>a]"},
+	} {
+		p := model.Partition{Shape: model.Shape(c.shape), Effect: model.Drop, Groups: groups(c.groups)}
+		if got := fmt.Sprint(p.Links()); got != c.want {
+			t.Errorf("%s: %s, want %s", p, got, c.want)
+		}
+	}
+}
+
+// TestParseTraffic: what String writes is read back, and nothing else.
+func TestParseTraffic(t *testing.T) {
+	for _, s := range []string{"tcp", "udp/53", "tcp/65535", "tcp/7000-opening", "tcp-opening", "icmp", "arp"} {
+		tr, err := model.ParseTraffic(s)
+		if err != nil || tr.String() != s {
+			t.Errorf("%s: %s, %v", s, tr, err)
+		}
+	}
+	for _, s := range []string{"", "sctp", "tcp/", "tcp/0", "tcp/65536", "tcp/7000x", "tcp/-1", "icmp/7", "udp-opening", "tcp/http"} {
+		if tr, err := model.ParseTraffic(s); err == nil {
+			t.Errorf("%s was read as %s", s, tr)
+		}
+	}
+}
