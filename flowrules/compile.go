@@ -32,16 +32,18 @@ type compiler struct {
 	index   map[model.NodeID]int
 	timeout uint16
 
-	cut    map[link]uint32 // dropped in the policy table; lowest partition id
-	guard  map[link]uint32 // dropped behind the gate; lowest partition id
-	gate   map[link]bool
-	mirror map[link]bool
-	plan   Plan
+	cut   map[link]uint32 // dropped in the policy table; lowest partition id
+	guard map[link]uint32 // dropped behind the gate; lowest partition id
+	// Some is what is dropped of a link that is not cut as a whole.
+	cutSome, guardSome map[link]some
+	gate               map[link]bool
+	mirror             map[link]bool
+	plan               Plan
 }
 
 func newCompiler(in Input) (*compiler, error) {
 	c := &compiler{in: in, hosts: slices.Clone(in.Hosts), index: map[model.NodeID]int{},
-		cut: map[link]uint32{}, guard: map[link]uint32{}, gate: map[link]bool{}, mirror: map[link]bool{},
+		cut: map[link]uint32{}, guard: map[link]uint32{}, cutSome: map[link]some{}, guardSome: map[link]some{}, gate: map[link]bool{}, mirror: map[link]bool{},
 		plan: Plan{Lab: in.Lab}}
 	if in.HardTimeout%time.Second != 0 || in.HardTimeout < time.Second || in.HardTimeout > 65535*time.Second {
 		return nil, fmt.Errorf("flow rules: hard timeout %v: use whole seconds from 1s to 65535s", in.HardTimeout)
@@ -152,9 +154,13 @@ func (c *compiler) partitions() error {
 			if !ok {
 				continue
 			}
-			into := c.cut
+			into, intoSome := c.cut, c.cutSome
 			if p.Behind && c.gate[li] {
-				into = c.guard
+				into, intoSome = c.guard, c.guardSome
+			}
+			if len(p.Partition.Only) > 0 {
+				intoSome[li] = intoSome[li].add(p.Partition.Only, p.ID)
+				continue
 			}
 			if id, has := into[li]; !has || p.ID < id {
 				into[li] = p.ID
@@ -182,11 +188,12 @@ func (c *compiler) policy() {
 	c.add(Rule{Kind: KindDefault, Table: TablePolicy, Priority: prioDefault, Do: Do{Goto: TableForward}}, 0)
 	for s, src := range c.hosts {
 		reach, lowest := c.reach(s)
-		limited := len(reach) < len(c.hosts)-1
-		if limited {
+		if len(reach) < len(c.hosts)-1 {
 			c.add(Rule{Kind: KindFlood, Table: TablePolicy, Priority: prioFlood, HardTimeout: c.timeout,
 				Match: Match{InPort: src.Port, EthDst: group, EthDstMask: group}, Do: Do{Output: reach}}, lowest)
 		}
+		c.floodSome(s)
+		asks, _ := c.reachBy(s, model.Traffic{Proto: "arp"})
 		for d, dst := range c.hosts {
 			if s == d {
 				continue
@@ -196,6 +203,7 @@ func (c *compiler) policy() {
 			open := r
 			open.Kind, open.Priority, open.Do.Goto = KindDefault, prioOpen, TableForward
 			c.pair(open, src, dst, 0)
+			c.dropSome(r, src, dst, c.cutSome[li], prioDropSome)
 			switch {
 			case c.cut[li] != 0:
 				r.Kind, r.Priority, r.HardTimeout = KindDrop, prioDrop, c.timeout
@@ -209,8 +217,8 @@ func (c *compiler) policy() {
 				r.Do = Do{Output: []uint32{c.in.MirrorPort}, Goto: TableForward}
 				uni, arp := unicast(r, src, dst), request(r, src, dst)
 				c.add(uni, 0)
-				if limited { // the flood of table 2 would cross the cut
-					arp.HardTimeout, arp.Do = c.timeout, Do{Output: append([]uint32{c.in.MirrorPort}, reach...)}
+				if len(asks) < len(c.hosts)-1 { // the flood of table 2 would cross the cut
+					arp.HardTimeout, arp.Do = c.timeout, Do{Output: append([]uint32{c.in.MirrorPort}, asks...)}
 				}
 				c.add(arp, 0)
 			}
@@ -271,6 +279,7 @@ func (c *compiler) forward() {
 					Link: model.Link{Src: src.Name, Dst: dst.Name}}
 				c.pair(r, src, dst, id)
 			}
+			c.dropSome(Rule{Table: TableForward, Link: model.Link{Src: src.Name, Dst: dst.Name}}, src, dst, c.guardSome[link{s, d}], prioGuardSome)
 		}
 		if len(others) > 0 {
 			c.add(Rule{Kind: KindForward, Table: TableForward, Priority: prioGroup,

@@ -11,12 +11,15 @@
 //	0 admit     300  in_port=CONTROLLER             goto 2
 //	            200  in_port=n (host n)             metadata:=n, goto 1
 //	1 policy    400  a→b cut                        (drop)
+//	            390  some traffic of a→b cut        (drop)
 //	            300  a→b gated                      output:CONTROLLER
 //	            100  a→b mirrored                   output:mirror port, goto 2
+//	          60,61  some of a's is cut, group      output: hosts that traffic of a still reaches
 //	             50  a is cut from somebody, group  output: hosts a still reaches
 //	             10  a→b, every pair, always        goto 2
 //	              0  any                            goto 2
 //	2 forward   300  a→b cut behind the gate        (drop)
+//	            290  some traffic of it             (drop)
 //	            200  eth_dst=MAC of host m          output:m
 //	            100  metadata=n, group              output: every other host
 //

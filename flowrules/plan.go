@@ -1,6 +1,7 @@
 package flowrules
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -85,6 +86,11 @@ type Match struct {
 	EthDstMask MAC
 	EthType    uint16
 	ARPTarget  netip.Addr // arp_tpa; needs EthType 0x0806
+	IPProto    uint8      // needs EthType 0x0800 or 0x86dd
+	SrcPort    uint16     // needs IPProto 6 or 17
+	DstPort    uint16     // the same
+	Opening    bool       // TCP with SYN, without ACK; needs IPProto 6
+	ICMPv6     uint8      // type; needs IPProto 58
 }
 
 // Do is what a rule does. The zero value drops.
@@ -106,12 +112,15 @@ const (
 	prioFromController uint16 = 300
 	prioFromHost       uint16 = 200
 	prioDrop           uint16 = 400
+	prioDropSome       uint16 = 390
 	prioGate           uint16 = 300
 	prioMirror         uint16 = 100
+	prioFloodSome      uint16 = 60 // one more with a port
 	prioFlood          uint16 = 50
 	prioOpen           uint16 = 10
 	prioDefault        uint16 = 0
 	prioGuard          uint16 = 300
+	prioGuardSome      uint16 = 290
 	prioUnicast        uint16 = 200
 	prioGroup          uint16 = 100
 )
@@ -143,6 +152,21 @@ func (m Match) String() string {
 	}
 	if m.ARPTarget.IsValid() {
 		p = append(p, "arp_tpa="+m.ARPTarget.String())
+	}
+	if m.IPProto != 0 {
+		p = append(p, fmt.Sprintf("nw_proto=%d", m.IPProto))
+	}
+	if m.SrcPort != 0 {
+		p = append(p, fmt.Sprintf("tp_src=%d", m.SrcPort))
+	}
+	if m.DstPort != 0 {
+		p = append(p, fmt.Sprintf("tp_dst=%d", m.DstPort))
+	}
+	if m.Opening {
+		p = append(p, "tcp_flags=+syn-ack")
+	}
+	if m.ICMPv6 != 0 {
+		p = append(p, fmt.Sprintf("icmp_type=%d", m.ICMPv6))
 	}
 	return strings.Join(p, ",")
 }
@@ -230,5 +254,16 @@ func (m Match) compare(o Match) int {
 	if m.EthType != o.EthType {
 		return int(m.EthType) - int(o.EthType)
 	}
-	return m.ARPTarget.Compare(o.ARPTarget)
+	if c := m.ARPTarget.Compare(o.ARPTarget); c != 0 {
+		return c
+	}
+	return cmp.Or(cmp.Compare(m.IPProto, o.IPProto), cmp.Compare(m.SrcPort, o.SrcPort), cmp.Compare(m.DstPort, o.DstPort),
+		cmp.Compare(m.ICMPv6, o.ICMPv6), cmp.Compare(btoi(m.Opening), btoi(o.Opening)))
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }

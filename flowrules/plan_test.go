@@ -24,6 +24,8 @@ const mirrorPort = 99
 type world struct {
 	in                       flowrules.Input
 	cut, behind, gate, mirro map[[2]int]bool
+	// some is the traffic cut of a pair, someBehind that cut behind the gate.
+	some, someBehind map[[2]int][]model.Traffic
 }
 
 func randomHosts(r *rand.Rand) []flowrules.Host {
@@ -53,13 +55,24 @@ func randomPartition(r *rand.Rand, names []model.NodeID) model.Partition {
 		}
 		out[g] = append(out[g], names[k])
 	}
-	return model.Partition{Shape: shape, Effect: model.Drop, Groups: out}
+	p := model.Partition{Shape: shape, Effect: model.Drop, Groups: out}
+	if r.IntN(2) == 0 {
+		for range 1 + r.IntN(2) {
+			p.Only = append(p.Only, traffic[r.IntN(len(traffic))])
+		}
+	}
+	return p
 }
+
+// traffic is what partitions are narrowed to.
+var traffic = []model.Traffic{{Proto: "tcp"}, {Proto: "tcp", Port: 7000}, {Proto: "tcp", Port: 7000, Opening: true}, {Proto: "tcp", Opening: true},
+	{Proto: "udp"}, {Proto: "udp", Port: 53}, {Proto: "icmp"}, {Proto: "arp"}}
 
 // randomWorld draws partitions and taps over the hosts.
 func randomWorld(r *rand.Rand, hosts []flowrules.Host) world {
 	w := world{in: flowrules.Input{Lab: 7, Hosts: hosts, MirrorPort: mirrorPort, HardTimeout: 5 * time.Second},
-		cut: map[[2]int]bool{}, behind: map[[2]int]bool{}, gate: map[[2]int]bool{}, mirro: map[[2]int]bool{}}
+		cut: map[[2]int]bool{}, behind: map[[2]int]bool{}, gate: map[[2]int]bool{}, mirro: map[[2]int]bool{},
+		some: map[[2]int][]model.Traffic{}, someBehind: map[[2]int][]model.Traffic{}}
 	var names []model.NodeID
 	at := map[model.NodeID]int{}
 	for i, h := range hosts {
@@ -86,10 +99,15 @@ func randomWorld(r *rand.Rand, hosts []flowrules.Host) world {
 		p := flowrules.InForce{ID: uint32(id + 1), Partition: randomPartition(r, names), Behind: r.IntN(2) == 0}
 		w.in.Partitions = append(w.in.Partitions, p)
 		for _, l := range p.Partition.Links() {
-			k := [2]int{at[l.Src], at[l.Dst]}
-			if p.Behind && w.gate[k] {
+			k, only := [2]int{at[l.Src], at[l.Dst]}, p.Partition.Only
+			switch behind := p.Behind && w.gate[k]; {
+			case behind && len(only) > 0:
+				w.someBehind[k] = append(w.someBehind[k], only...)
+			case behind:
 				w.behind[k] = true
-			} else {
+			case len(only) > 0:
+				w.some[k] = append(w.some[k], only...)
+			default:
 				w.cut[k] = true
 			}
 		}
@@ -114,7 +132,22 @@ func (w world) closed(a, b int) bool {
 
 // kinds of frames; "other" has an Ethernet type nobody knows, "multicast" and
 // "gratuitous" go to a group address.
-var kinds = []string{"tcp", "udp", "icmp", "arp reply", "other", "arp request", "gratuitous", "multicast"}
+var kinds = []string{"tcp", "udp", "icmp", "arp reply", "other", "arp request", "gratuitous", "multicast",
+	"tcp to 7000", "tcp from 7000", "open 7000", "open 80", "tcp6 to 7000", "open6 7000", "udp to 53", "udp from 53", "udp6 to 53", "echo6", "who is", "dns to all", "echo to all"}
+
+// is says whether a frame of the kind is traffic of that sort: the plain reading
+// of model.Traffic.
+func is(kind string, t model.Traffic) bool {
+	proto := map[string]string{"tcp": "tcp", "open": "tcp", "tcp6": "tcp", "open6": "tcp", "udp": "udp", "udp6": "udp", "multicast": "udp", "dns": "udp",
+		"icmp": "icmp", "echo6": "icmp", "echo": "icmp", "arp": "arp", "gratuitous": "arp", "who": "arp"}[strings.Fields(kind)[0]]
+	return proto == t.Proto &&
+		(t.Port == 0 || t.Port == 7000 && strings.HasSuffix(kind, "7000") || t.Port == 53 && (strings.HasSuffix(kind, "53") || kind == "dns to all")) &&
+		(!t.Opening || strings.HasPrefix(kind, "open"))
+}
+
+func lost(kind string, cut []model.Traffic) bool {
+	return slices.ContainsFunc(cut, func(t model.Traffic) bool { return is(kind, t) })
+}
 
 func frame(kind string, src, dst flowrules.Host) []byte {
 	eth := func(to flowrules.MAC, typ uint16, body ...byte) []byte {
@@ -130,7 +163,48 @@ func frame(kind string, src, dst flowrules.Host) []byte {
 		return eth(to, 0x0806, append(append(b, 0, 0, 0, 0, 0, 0), target.AsSlice()...)...)
 	}
 	all := flowrules.MAC{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
+	segment := func(src, dst uint16, flags byte) []byte {
+		b := binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(nil, src), dst)
+		return append(b, 0, 0, 0, 1, 0, 0, 0, 0, 0x50, flags, 0, 0, 0, 0, 0, 0)
+	}
+	datagram := func(src, dst uint16) []byte {
+		return append(binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(nil, src), dst), 0, 8, 0, 0)
+	}
+	v4 := func(to flowrules.MAC, proto byte, body []byte) []byte {
+		return append(ip(to, proto, dst.IP)[:34], body...)
+	}
+	v6 := func(to flowrules.MAC, proto byte, body []byte) []byte {
+		b := append(append([]byte{0x60, 0, 0, 0, 0, byte(len(body)), proto, 64}, make([]byte, 32)...), body...)
+		return eth(to, 0x86dd, b...)
+	}
+	const ack, syn = 0x10, 0x02
 	switch kind {
+	case "tcp to 7000":
+		return v4(dst.MAC, 6, segment(40000, 7000, ack))
+	case "tcp from 7000": // the answer to an opening, too, comes from there
+		return v4(dst.MAC, 6, segment(7000, 40000, syn|ack))
+	case "open 7000":
+		return v4(dst.MAC, 6, segment(40000, 7000, syn))
+	case "open 80":
+		return v4(dst.MAC, 6, segment(7001, 80, syn))
+	case "tcp6 to 7000":
+		return v6(dst.MAC, 6, segment(40000, 7000, ack))
+	case "open6 7000":
+		return v6(dst.MAC, 6, segment(40000, 7000, syn))
+	case "udp to 53":
+		return v4(dst.MAC, 17, datagram(40000, 53))
+	case "udp from 53":
+		return v4(dst.MAC, 17, datagram(53, 40000))
+	case "udp6 to 53":
+		return v6(dst.MAC, 17, datagram(40000, 53))
+	case "echo6":
+		return v6(dst.MAC, 58, []byte{128, 0, 0, 0, 0, 1, 0, 1})
+	case "who is": // a neighbour solicitation to the solicited-node address
+		return v6(flowrules.MAC{0x33, 0x33, 0xff, 0, 0, 1}, 58, append([]byte{135, 0, 0, 0, 0, 0, 0, 0}, make([]byte, 16)...))
+	case "dns to all":
+		return v4(all, 17, datagram(40000, 53))
+	case "echo to all":
+		return v4(all, 1, []byte{8, 0, 0, 0, 0, 1, 0, 1})
 	case "tcp":
 		return ip(dst.MAC, 6, dst.IP)
 	case "udp":
@@ -155,17 +229,18 @@ func (w world) oracle(kind string, a, b int) []uint32 {
 	hosts, k := w.in.Hosts, [2]int{a, b}
 	var flood []uint32
 	for i, h := range hosts {
-		if i != a && !w.cut[[2]int{a, i}] && !w.behind[[2]int{a, i}] {
+		o := [2]int{a, i}
+		if i != a && !w.cut[o] && !w.behind[o] && !lost(kind, w.some[o]) && !lost(kind, w.someBehind[o]) {
 			flood = append(flood, h.Port)
 		}
 	}
 	var out []uint32
 	switch kind {
-	case "gratuitous", "multicast":
+	case "gratuitous", "multicast", "who is", "dns to all", "echo to all":
 		out = flood
 	default:
 		switch {
-		case w.cut[k]:
+		case w.cut[k], lost(kind, w.some[k]):
 			return nil
 		case w.gate[k]:
 			return []uint32{0}

@@ -7,6 +7,12 @@ import (
 	"netsplit/controller/of13"
 )
 
+// TCP flags (RFC 9293 §3.1).
+const (
+	flagSYN uint16 = 0x02
+	flagACK uint16 = 0x10
+)
+
 // OXMs is the match in OpenFlow's form, prerequisites first.
 func (m Match) OXMs() of13.Match {
 	var out of13.Match
@@ -28,6 +34,25 @@ func (m Match) OXMs() of13.Match {
 	}
 	if m.ARPTarget.IsValid() {
 		out = append(out, of13.ARPTPA(m.ARPTarget))
+	}
+	if m.IPProto != 0 {
+		out = append(out, of13.IPProto(m.IPProto))
+	}
+	src, dst := of13.TCPSrc, of13.TCPDst
+	if m.IPProto == protoUDP {
+		src, dst = of13.UDPSrc, of13.UDPDst
+	}
+	if m.SrcPort != 0 {
+		out = append(out, src(m.SrcPort))
+	}
+	if m.DstPort != 0 {
+		out = append(out, dst(m.DstPort))
+	}
+	if m.Opening {
+		out = append(out, of13.TCPFlags(flagSYN, flagSYN|flagACK))
+	}
+	if m.ICMPv6 != 0 {
+		out = append(out, of13.ICMPv6Type(m.ICMPv6))
 	}
 	return out
 }

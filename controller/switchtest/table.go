@@ -177,12 +177,14 @@ func (p *packet) field(f of13.Field) []byte {
 		}
 		return b[from : from+n]
 	}
-	ip4 := typ == of13.EthTypeIPv4 && len(b) >= 34
-	l4 := 34
+	ip4, ip6 := typ == of13.EthTypeIPv4 && len(b) >= 34, typ == of13.EthTypeIPv6 && len(b) >= 54
+	l4, protoAt := 54, 20 // of IPv6 without extension headers
 	if ip4 {
-		l4 = 14 + int(b[14]&15)*4
+		l4, protoAt = 14+int(b[14]&15)*4, 23
 	}
-	is := func(proto uint8) bool { return ip4 && b[23] == proto && be.Uint16(b[20:])&0x1fff == 0 }
+	is := func(proto uint8) bool {
+		return (ip6 || ip4 && be.Uint16(b[20:])&0x1fff == 0) && b[protoAt] == proto
+	}
 	arp := typ == of13.EthTypeARP
 	switch f {
 	case of13.FieldInPort:
@@ -196,7 +198,7 @@ func (p *packet) field(f of13.Field) []byte {
 	case of13.FieldEthType:
 		return b[12:14]
 	case of13.FieldIPProto:
-		return at(ip4, 23, 1)
+		return at(ip4 || ip6, protoAt, 1)
 	case of13.FieldIPv4Src:
 		return at(ip4, 26, 4)
 	case of13.FieldIPv4Dst:
@@ -209,6 +211,8 @@ func (p *packet) field(f of13.Field) []byte {
 		return at(is(of13.ProtoUDP), l4, 2)
 	case of13.FieldUDPDst:
 		return at(is(of13.ProtoUDP), l4+2, 2)
+	case of13.FieldICMPv6Type:
+		return at(is(of13.ProtoICMPv6), l4, 1)
 	case of13.FieldARPOp:
 		return at(arp, 20, 2)
 	case of13.FieldARPSPA:
@@ -219,10 +223,30 @@ func (p *packet) field(f of13.Field) []byte {
 	return nil
 }
 
+// tcpFlags is the field of the ONF's extension: 12 bits.
+func (p *packet) tcpFlags() []byte {
+	if src := p.field(of13.FieldTCPSrc); src == nil || len(p.frame) < 54 {
+		return nil
+	}
+	l4 := 54
+	if p.frame[12] == 0x08 {
+		l4 = 14 + int(p.frame[14]&15)*4
+	}
+	if len(p.frame) < l4+14 {
+		return nil
+	}
+	return []byte{p.frame[l4+12] & 0x0f, p.frame[l4+13]}
+}
+
 func (p *packet) matches(m of13.Match) bool {
 	for _, o := range m {
 		v := p.field(o.Field)
-		if o.Class != of13.ClassBasic || len(v) != len(o.Value) {
+		if o.Class == of13.ClassExperimenter && o.Experimenter == of13.ONF && o.Field == of13.FieldTCPFlags {
+			v = p.tcpFlags()
+		} else if o.Class != of13.ClassBasic {
+			return false
+		}
+		if len(v) != len(o.Value) {
 			return false
 		}
 		if o.HasMask {

@@ -1,0 +1,173 @@
+package flowrules
+
+import (
+	"slices"
+
+	"netsplit/model"
+)
+
+// A partition that cuts some traffic only has drop rules that look further into
+// the packet than those of a whole pair, and rank below them. A broadcast of
+// such traffic goes to the hosts that it still may reach. One that fits two of
+// them at once, as a datagram from one cut port to another, takes the more
+// special rule.
+//
+// A match on ports or TCP flags needs a switch that sees them in the first
+// fragment of a datagram; the later ones then arrive alone, which nobody can
+// put together (Open vSwitch does so once told to: OFPC_FRAG_NX_MATCH).
+
+// Protocol numbers and ICMPv6 types (RFC 4443 §2.1, RFC 4861 §4).
+const (
+	etherTypeIPv4 uint16 = 0x0800
+	etherTypeIPv6 uint16 = 0x86dd
+	protoICMP     uint8  = 1
+	protoTCP      uint8  = 6
+	protoUDP      uint8  = 17
+	protoICMPv6   uint8  = 58
+)
+
+var (
+	// icmpv6Types are errors and echo, ndTypes how neighbours and routers are found.
+	icmpv6Types = []uint8{1, 2, 3, 4, 128, 129}
+	ndTypes     = []uint8{133, 134, 135, 136, 137}
+)
+
+// layers are the matches, without ports of the switch and addresses, that
+// together are the traffic.
+func layers(t model.Traffic) []Match {
+	var out []Match
+	switch t.Proto {
+	case "tcp", "udp":
+		m := Match{IPProto: protoTCP, Opening: t.Opening}
+		if t.Proto == "udp" {
+			m.IPProto = protoUDP
+		}
+		for _, m.EthType = range []uint16{etherTypeIPv4, etherTypeIPv6} {
+			m.SrcPort, m.DstPort = 0, t.Port
+			out = append(out, m)
+			if t.Port != 0 && !t.Opening { // answers come from the service's port
+				m.SrcPort, m.DstPort = t.Port, 0
+				out = append(out, m)
+			}
+		}
+	case "icmp":
+		out = append(out, Match{EthType: etherTypeIPv4, IPProto: protoICMP})
+		for _, n := range icmpv6Types {
+			out = append(out, Match{EthType: etherTypeIPv6, IPProto: protoICMPv6, ICMPv6: n})
+		}
+	case "arp":
+		out = append(out, Match{EthType: etherTypeARP})
+		for _, n := range ndTypes {
+			out = append(out, Match{EthType: etherTypeIPv6, IPProto: protoICMPv6, ICMPv6: n})
+		}
+	}
+	return out
+}
+
+// covers says that whatever is b is a as well.
+func covers(a, b model.Traffic) bool {
+	return a.Proto == b.Proto && (a.Port == 0 || a.Port == b.Port) && (!a.Opening || b.Opening)
+}
+
+// some is the traffic that is cut of a link, with the lowest partition id each.
+type some map[model.Traffic]uint32
+
+func (s some) add(ts []model.Traffic, id uint32) some {
+	if s == nil {
+		s = some{}
+	}
+	for _, t := range ts {
+		if old, has := s[t]; !has || id < old {
+			s[t] = id
+		}
+	}
+	return s
+}
+
+// sorted lists the traffic in a fixed order.
+func (s some) sorted() []model.Traffic {
+	var out []model.Traffic
+	for t := range s {
+		out = append(out, t)
+	}
+	slices.SortFunc(out, func(a, b model.Traffic) int {
+		switch {
+		case a.String() < b.String():
+			return -1
+		case a.String() > b.String():
+			return 1
+		}
+		return 0
+	})
+	return out
+}
+
+// cuts is the lowest id of a partition that cuts t, 0 if none does.
+func (s some) cuts(t model.Traffic) uint32 {
+	var lowest uint32
+	for o, id := range s {
+		if covers(o, t) && (lowest == 0 || id < lowest) {
+			lowest = id
+		}
+	}
+	return lowest
+}
+
+// dropSome adds the drop rules of a link's traffic.
+func (c *compiler) dropSome(r Rule, src, dst Host, s some, priority uint16) {
+	r.Kind, r.Priority, r.HardTimeout = KindDrop, priority, c.timeout
+	for _, t := range s.sorted() {
+		for _, layer := range layers(t) {
+			rule := r
+			rule.Match = layer
+			rule.Match.InPort, rule.Match.EthDst, rule.Match.EthDstMask = src.Port, dst.MAC, allOnes
+			c.add(rule, s[t])
+		}
+		if t.Proto == "arp" {
+			c.add(request(r, src, dst), s[t])
+		}
+	}
+}
+
+// floodSome lets the broadcasts of host i go where they still may, for each
+// kind of traffic that is cut to somebody.
+func (c *compiler) floodSome(i int) {
+	all := some{}
+	for d := range c.hosts {
+		all.add(c.cutSome[link{i, d}].sorted(), 1)
+		all.add(c.guardSome[link{i, d}].sorted(), 1)
+	}
+	for _, t := range all.sorted() {
+		if t.Proto == "tcp" {
+			continue // goes to one host
+		}
+		ports, lowest := c.reachBy(i, t)
+		priority := prioFloodSome
+		if t.Port != 0 {
+			priority++
+		}
+		for _, layer := range layers(t) {
+			r := Rule{Kind: KindFlood, Table: TablePolicy, Priority: priority, HardTimeout: c.timeout, Match: layer, Do: Do{Output: ports}}
+			r.Match.InPort, r.Match.EthDst, r.Match.EthDstMask = c.hosts[i].Port, group, group
+			c.add(r, lowest)
+		}
+	}
+}
+
+// reachBy is reach for one kind of traffic.
+func (c *compiler) reachBy(i int, t model.Traffic) (ports []uint32, lowest uint32) {
+	whole, lowest := c.reach(i)
+	for d, dst := range c.hosts {
+		cut := false
+		for _, id := range []uint32{c.cutSome[link{i, d}].cuts(t), c.guardSome[link{i, d}].cuts(t)} {
+			cut = cut || id != 0
+			if id != 0 && (lowest == 0 || id < lowest) {
+				lowest = id
+			}
+		}
+		if !cut && slices.Contains(whole, dst.Port) {
+			ports = append(ports, dst.Port)
+		}
+	}
+	return ports, lowest
+}
