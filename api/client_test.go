@@ -86,7 +86,7 @@ func TestClientReachesEverything(t *testing.T) {
 	hs, err := c.Hosts(ctx)
 	check("hosts", len(hs) == 1 && hs[0].Name == "n1", err)
 	f.delay = 2
-	p, err := c.CreatePartition(ctx, wire.PartitionSpec{Shape: "partial", Groups: [][]string{{"n1"}, {"n2"}}}, 10*time.Second)
+	p, err := c.CreatePartition(ctx, wire.PartitionSpec{Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"n1"}, {"n2"}}}}, 10*time.Second)
 	check("cut", p.State == "in_force", err)
 	again, err := c.Partition(ctx, p.Name)
 	check("partition", again.State == "in_force", err)
@@ -122,7 +122,7 @@ func TestClientErrors(t *testing.T) {
 		t.Errorf("bad spec: %v", err)
 	}
 	f.fail = model.ErrConflict
-	if _, err := c.CreatePartition(ctx, wire.PartitionSpec{Shape: "partial", Groups: [][]string{{"n1"}, {"n2"}}}, 0); !errors.Is(err, model.ErrConflict) {
+	if _, err := c.CreatePartition(ctx, wire.PartitionSpec{Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"n1"}, {"n2"}}}}, 0); !errors.Is(err, model.ErrConflict) {
 		t.Errorf("conflict: %v", err)
 	}
 	other := httptest.NewServer(http.NotFoundHandler())

@@ -144,9 +144,11 @@ func (f *fakeService) CreatePartition(_ context.Context, spec model.PartitionSpe
 	if f.fail != nil {
 		return model.PartitionStatus{}, f.fail
 	}
-	if err := spec.Partition.Validate(hosts); err != nil {
+	p, err := spec.Partition.Resolve(model.Where{Hosts: hosts})
+	if err != nil {
 		return model.PartitionStatus{}, fmt.Errorf("%w: %w", model.ErrInvalid, err)
 	}
+	spec.Partition = p
 	f.mu.Lock()
 	f.n++
 	if spec.Name == "" {
@@ -156,8 +158,8 @@ func (f *fakeService) CreatePartition(_ context.Context, spec model.PartitionSpe
 	if old, err := f.GetPartition(spec.Name); err == nil && old.State != model.PartitionHealed {
 		return old, fmt.Errorf("partition %q %w: it is %s: heal it first or choose another name", spec.Name, model.ErrConflict, old.State)
 	}
-	p := model.PartitionStatus{PartitionSpec: spec, State: model.PartitionRequested, Created: t0}
-	return p, f.PutPartition(p)
+	st := model.PartitionStatus{PartitionSpec: spec, State: model.PartitionRequested, Created: t0}
+	return st, f.PutPartition(st)
 }
 
 func (f *fakeService) Partition(_ context.Context, name string) (model.PartitionStatus, error) {

@@ -83,7 +83,7 @@ func NewMetrics(version string, now func() time.Time) *Metrics {
 		heal: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "netsplit_heal_seconds",
 			Help: "From the decision to heal to the first packet across.", Buckets: delay}),
 	}
-	for _, s := range []model.Shape{model.Complete, model.Partial, model.Simplex} {
+	for _, s := range model.Shapes() {
 		m.cutsTotal.WithLabelValues(string(s))
 		m.shapes[s] = 0
 	}

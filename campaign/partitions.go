@@ -66,14 +66,14 @@ func (s *Service) CreatePartition(ctx context.Context, spec model.PartitionSpec)
 	if s.outside == nil {
 		return fail(model.ErrUnavailable, "this daemon has no testbed of its own to cut by hand: start it with --testbed FILE")
 	}
-	if spec.Partition.Effect == "" {
-		spec.Partition.Effect = model.Drop
-	}
-	if spec.Partition.Effect != model.Drop {
-		return fail(model.ErrInvalid, "effect %q: a partition by hand drops; only the gate, in campaigns, can reset connections", spec.Partition.Effect)
-	}
-	if err := spec.Partition.Validate(s.cfg.Testbed.Names()); err != nil {
+	resolved, err := spec.Partition.Resolve(s.cfg.Testbed.Where(func(role string) (model.Holders, error) {
+		return s.outside.holders(ctx, role)
+	}))
+	if err != nil {
 		return fail(model.ErrInvalid, "%v", err)
+	}
+	if spec.Partition = resolved; resolved.Effect != model.Drop {
+		return fail(model.ErrInvalid, "effect %q: a partition by hand drops; only the gate, in campaigns, can reset connections", resolved.Effect)
 	}
 	s.mu.Lock()
 	if s.claimed != "" {

@@ -11,6 +11,16 @@ type Testbed struct {
 	// Mirrors are ports that get a copy of watched packets. Optional: without
 	// one, clean runs use the gate.
 	Mirrors []MirrorPort `yaml:"mirrors,omitempty"`
+	// Roles tell who has a role now, by name: for partitions about a leader.
+	Roles map[string]Role `yaml:"roles,omitempty"`
+}
+
+// Role is a probe that every host is asked; the hosts whose answer matches have
+// the role.
+type Role struct {
+	Hosts []NodeID `yaml:"hosts,flow"`
+	Probe Probe    `yaml:"probe"`
+	Match string   `yaml:"match"` // regular expression
 }
 
 // TestbedHost is one host, on one port of one switch.
@@ -23,6 +33,8 @@ type TestbedHost struct {
 	// Exec is the command prefix that runs a command on the host, e.g.
 	// ["ip","netns","exec","nsl-demo-n1"] or ["ssh","n1"].
 	Exec []string `yaml:"exec,flow"`
+	// Labels say what hosts have in common, as rack: a.
+	Labels map[string]string `yaml:"labels,omitempty,flow"`
 }
 
 // MirrorPort is a switch port whose far end netsplit can read.
@@ -64,4 +76,13 @@ func (t *Testbed) Names() []NodeID {
 		out[i] = h.Name
 	}
 	return out
+}
+
+// Where is what a partition on the testbed needs to know; role may be nil.
+func (t *Testbed) Where(role func(string) (Holders, error)) Where {
+	w := Where{Hosts: t.Names(), Labels: map[NodeID]map[string]string{}, Role: role}
+	for _, h := range t.Hosts {
+		w.Labels[h.Name] = h.Labels
+	}
+	return w
 }

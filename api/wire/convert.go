@@ -126,8 +126,12 @@ func fromScenario(s model.Scenario) Scenario {
 }
 
 func fromPartition(p model.Partition) Partition {
-	return Partition{Shape: string(p.Shape), Effect: string(p.Effect),
+	out := Partition{Shape: string(p.Shape), Effect: string(p.Effect), Label: p.Label, Role: p.Role, Size: p.Size,
 		Groups: each(p.Groups, func(g []model.NodeID) []string { return each(g, name) })}
+	for _, t := range p.Only {
+		out.Only = append(out.Only, Traffic{Proto: t.Proto, Port: int(t.Port), Opening: t.Opening})
+	}
+	return out
 }
 
 // FromRun converts a run.
@@ -209,23 +213,22 @@ func FromHost(h model.TestbedHost) Host {
 
 // Model converts what a user asked for.
 func (s PartitionSpec) Model() model.PartitionSpec {
-	effect := model.Effect(s.Effect)
-	if effect == "" {
-		effect = model.Drop
-	}
-	return model.PartitionSpec{Name: s.Name, For: time.Duration(s.For), Partition: model.Partition{
-		Shape: model.Shape(s.Shape), Effect: effect,
+	p := model.Partition{
+		Shape: model.Shape(s.Shape), Effect: model.Effect(s.Effect), Label: s.Label, Role: s.Role, Size: s.Size,
 		Groups: each(s.Groups, func(g []string) []model.NodeID {
 			return each(g, func(n string) model.NodeID { return model.NodeID(n) })
 		}),
-	}}
+	}
+	for _, t := range s.Only {
+		p.Only = append(p.Only, model.Traffic{Proto: t.Proto, Port: uint16(t.Port), Opening: t.Opening})
+	}
+	return model.PartitionSpec{Name: s.Name, For: time.Duration(s.For), Partition: p}
 }
 
 // FromPartition converts a partition by hand.
 func FromPartition(p model.PartitionStatus) PartitionStatus {
-	w := fromPartition(p.Partition)
 	return PartitionStatus{
-		PartitionSpec: PartitionSpec{Name: p.Name, Shape: w.Shape, Effect: w.Effect, Groups: w.Groups, For: Duration(p.For)},
+		PartitionSpec: PartitionSpec{Name: p.Name, Partition: fromPartition(p.Partition), For: Duration(p.For)},
 		State:         string(p.State), Reason: p.Reason, Created: p.Created.UTC(), InForce: when(p.InForce), Healed: when(p.Healed),
 		Links: each(p.Partition.Links(), fromLink), Wanted: p.Wanted, Dropped: p.Dropped, Leaked: p.Leaked, LeakKnown: p.LeakKnown,
 	}

@@ -329,19 +329,28 @@ type Hosts struct {
 
 // Partition is a shape over groups of hosts.
 type Partition struct {
-	Shape  string     `json:"shape" enum:"complete,partial,simplex" doc:"complete: the groups hold every host; partial: two groups, the other hosts reach both; simplex: packets flow from the first group to the second only"`
+	Shape  string     `json:"shape" enum:"complete,partial,simplex,isolate,bridge,ring,split,leader-in,leader-out" doc:"complete: the groups hold every host; partial: two groups, the other hosts reach both; simplex: packets flow from the first group to the second only; isolate: the group from all others; bridge: the first group reaches the second and the third, or two halves of the others; ring: each host reaches a majority, no two the same; split: hosts that differ in a label; leader-in, leader-out: size hosts with, or without, those that have a role now"`
 	Effect string     `json:"effect,omitempty" enum:"drop,reset" default:"drop"`
-	Groups [][]string `json:"groups" minItems:"2" maxItems:"64" doc:"Names of hosts" example:"[[\"r1\"],[\"r2\",\"r3\"]]"`
+	Groups [][]string `json:"groups,omitempty" maxItems:"64" doc:"Names of hosts. In answers: as they were resolved" example:"[[\"r1\"],[\"r2\",\"r3\"]]"`
+	Label  string     `json:"label,omitempty" maxLength:"63" doc:"split: the label of the testbed file that is compared" example:"rack"`
+	Role   string     `json:"role,omitempty" maxLength:"63" doc:"leader-in, leader-out: the role of the testbed file that is asked for; absent: leader"`
+	Size   int        `json:"size,omitempty" minimum:"0" doc:"leader-in, leader-out: how many hosts are cut off; absent: 1"`
+	Only   []Traffic  `json:"only,omitempty" maxItems:"16" doc:"Cut no other traffic between the groups"`
+}
+
+// Traffic selects packets between two hosts.
+type Traffic struct {
+	Proto   string `json:"proto" enum:"tcp,udp,icmp,arp" doc:"arp includes neighbour discovery"`
+	Port    int    `json:"port,omitempty" minimum:"0" maximum:"65535" doc:"Of the service, at whichever end; tcp and udp"`
+	Opening bool   `json:"opening,omitempty" doc:"Only what opens a connection; tcp"`
 }
 
 // PartitionSpec asks for a partition, in one piece: there is nothing to save
 // or start afterwards.
 type PartitionSpec struct {
-	Name   string     `json:"name,omitempty" pattern:"^[a-z0-9-]{1,63}$" doc:"Absent: the daemon chooses one"`
-	Shape  string     `json:"shape" enum:"complete,partial,simplex" doc:"complete: the groups hold every host; partial: two groups, the other hosts reach both; simplex: packets flow from the first group to the second only"`
-	Effect string     `json:"effect,omitempty" enum:"drop,reset" default:"drop"`
-	Groups [][]string `json:"groups" minItems:"2" maxItems:"64" doc:"Names of hosts" example:"[[\"r1\"],[\"r2\",\"r3\"]]"`
-	For    Duration   `json:"for,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Heal by itself this long after it is in force; absent: only by hand" example:"1.5s"`
+	Name string `json:"name,omitempty" pattern:"^[a-z0-9-]{1,63}$" doc:"Absent: the daemon chooses one"`
+	Partition
+	For Duration `json:"for,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Heal by itself this long after it is in force; absent: only by hand" example:"1.5s"`
 }
 
 // PartitionStatus is a partition by hand and how far it got.

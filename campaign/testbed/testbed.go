@@ -86,8 +86,10 @@ func Write(path string, t *model.Testbed) error {
 var unknownKey = regexp.MustCompile(`^line (\d+): field (\S+) not found in type \S+\.(\S+)$`)
 
 var knownKeys = map[string]string{
-	"Testbed":     "name, hosts, mirrors",
-	"TestbedHost": "name, datapath, port, mac, ip, exec",
+	"Testbed":     "name, hosts, mirrors, roles",
+	"TestbedHost": "name, datapath, port, mac, ip, exec, labels",
+	"Role":        "hosts, probe, match",
+	"Probe":       "command, tcp, send, until, http, limit",
 	"MirrorPort":  "datapath, port, interface, netns",
 }
 
@@ -199,5 +201,5 @@ func check(t *model.Testbed, l lines) error {
 		}
 		ports[port{m.Datapath, m.Port}] = fmt.Sprintf("mirror number %d", i+1)
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, checkRoles(t)...)...)
 }

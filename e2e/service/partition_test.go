@@ -67,11 +67,11 @@ func TestBridgeMadeByHand(t *testing.T) {
 		spec wire.PartitionSpec
 		pass func(from, to string) bool
 	}{
-		{wire.PartitionSpec{Name: "complete", Shape: "complete", Groups: [][]string{{"a"}, {"b", "c"}}},
+		{wire.PartitionSpec{Name: "complete", Partition: wire.Partition{Shape: "complete", Groups: [][]string{{"a"}, {"b", "c"}}}},
 			func(from, to string) bool { return from != "a" && to != "a" }},
-		{wire.PartitionSpec{Name: "partial", Shape: "partial", Groups: [][]string{{"a"}, {"b"}}},
+		{wire.PartitionSpec{Name: "partial", Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"a"}, {"b"}}}},
 			func(from, to string) bool { return from == "c" || to == "c" }},
-		{wire.PartitionSpec{Name: "simplex", Shape: "simplex", Groups: [][]string{{"a"}, {"b"}}},
+		{wire.PartitionSpec{Name: "simplex", Partition: wire.Partition{Shape: "simplex", Groups: [][]string{{"a"}, {"b"}}}},
 			func(from, to string) bool { return from != "b" || to != "a" }},
 	} {
 		d.partition(c.spec)
@@ -84,8 +84,8 @@ func TestBridgeMadeByHand(t *testing.T) {
 	}
 
 	// Two at once, and one reset for both.
-	d.partition(wire.PartitionSpec{Name: "one", Shape: "partial", Groups: [][]string{{"a"}, {"b"}}})
-	d.partition(wire.PartitionSpec{Name: "two", Shape: "partial", Groups: [][]string{{"b"}, {"c"}}})
+	d.partition(wire.PartitionSpec{Name: "one", Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"a"}, {"b"}}}})
+	d.partition(wire.PartitionSpec{Name: "two", Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"b"}, {"c"}}}})
 	b.expect("two partitions", func(from, to string) bool { return from != "b" && to != "b" })
 	var r wire.Reset
 	d.call("POST", "/v1/reset", nil, &r)
@@ -96,7 +96,7 @@ func TestBridgeMadeByHand(t *testing.T) {
 	refusals(t, d)
 
 	t.Run("kill -9 while cut", func(t *testing.T) {
-		d.partition(wire.PartitionSpec{Name: "left", Shape: "complete", Groups: [][]string{{"a"}, {"b", "c"}}})
+		d.partition(wire.PartitionSpec{Name: "left", Partition: wire.Partition{Shape: "complete", Groups: [][]string{{"a"}, {"b", "c"}}}})
 		b.expect("before the kill", func(from, to string) bool { return from != "a" && to != "a" })
 		d.Kill()
 		t.Logf("pings pass %v after the kill", b.passing(hardTimeout+2*time.Second).Round(10*time.Millisecond))
@@ -120,12 +120,12 @@ func refusals(t *testing.T, d *daemon) {
 		status int
 		says   string
 	}{
-		{"unknown host", wire.PartitionSpec{Shape: "partial", Groups: [][]string{{"a"}, {"z"}}}, 400, "z"},
-		{"host left out", wire.PartitionSpec{Shape: "complete", Groups: [][]string{{"a"}, {"b"}}}, 400, "c"},
+		{"unknown host", wire.PartitionSpec{Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"a"}, {"z"}}}}, 400, "z"},
+		{"host left out", wire.PartitionSpec{Partition: wire.Partition{Shape: "complete", Groups: [][]string{{"a"}, {"b"}}}}, 400, "c"},
 		{"unknown shape", map[string]any{"shape": "circle", "groups": [][]string{{"a"}, {"b"}}}, 422, "shape"},
 		{"unknown key", map[string]any{"shape": "partial", "groups": [][]string{{"a"}, {"b"}}, "gruops": 1}, 422, "gruops"},
 		{"wrong type", map[string]any{"shape": "partial", "groups": "a"}, 422, "groups"},
-		{"reset by hand", wire.PartitionSpec{Shape: "partial", Effect: "reset", Groups: [][]string{{"a"}, {"b"}}}, 400, "gate"},
+		{"reset by hand", wire.PartitionSpec{Partition: wire.Partition{Shape: "partial", Effect: "reset", Groups: [][]string{{"a"}, {"b"}}}}, 400, "gate"},
 	} {
 		status, b, err := d.try("POST", "/v1/partitions", c.in)
 		if err != nil || status < 400 || status >= 500 || !strings.Contains(string(b), c.says) {

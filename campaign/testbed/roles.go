@@ -1,0 +1,41 @@
+package testbed
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+
+	"netsplit/model"
+)
+
+// checkRoles says what is wrong with the roles, by name.
+func checkRoles(t *model.Testbed) (errs []error) {
+	for _, name := range slices.Sorted(maps.Keys(t.Roles)) {
+		r := t.Roles[name]
+		bad := func(format string, args ...any) {
+			errs = append(errs, fmt.Errorf("role %s: %s", name, fmt.Sprintf(format, args...)))
+		}
+		if len(r.Hosts) == 0 {
+			bad("hosts is missing; name the hosts that may have it")
+		}
+		for _, h := range r.Hosts {
+			if _, ok := t.Host(h); !ok {
+				bad("no host %q in the testbed: it has %v", h, t.Names())
+			}
+		}
+		n := 0
+		for _, set := range []bool{len(r.Probe.Command) > 0, r.Probe.TCP != "", r.Probe.HTTP != ""} {
+			if set {
+				n++
+			}
+		}
+		if n != 1 {
+			bad("its probe has exactly one of command, tcp and http; this one has %d", n)
+		}
+		if _, err := regexp.Compile(r.Match); err != nil || r.Match == "" {
+			bad("match %q: want a regular expression for the answer of a host that has the role (https://pkg.go.dev/regexp/syntax)", r.Match)
+		}
+	}
+	return errs
+}

@@ -1,0 +1,248 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"netsplit/api"
+	"netsplit/api/client"
+	"netsplit/api/wire"
+	"netsplit/model"
+)
+
+// proofWait is how long a command waits for the daemon's proof.
+const proofWait = 30 * time.Second
+
+// partitionCommand cuts by hand, through a daemon that has a testbed.
+func partitionCommand(conn *daemonFlags) *cobra.Command {
+	c := &cobra.Command{Use: "partition", Short: "cut and heal the testbed of a running daemon by hand"}
+	c.AddCommand(partitionCut(conn), partitionHeal(conn), partitionList(conn), partitionShow(conn))
+	return c
+}
+
+func partitionCut(conn *daemonFlags) *cobra.Command {
+	var spec wire.PartitionSpec
+	var only []string
+	var last time.Duration
+	var noWait bool
+	cmd := &cobra.Command{
+		Use:   "cut SHAPE [GROUP...]",
+		Short: "cut, and wait until nothing passes any more",
+		Long: `Cuts hosts of the daemon's testbed (netsplit serve --testbed FILE) from one
+another, and returns when it is proved that nothing passes. Groups are hosts with
+commas between them.
+
+  complete a b,c d,e      the groups from one another; every host is in one
+  partial a b             two groups; the others reach both
+  simplex a b             what b sends to a is lost, a reaches b
+  isolate a               a from all others
+  bridge c                halves of the others, which both reach c
+  bridge c a,b d,e        the same with the halves named
+  ring [a,b,c,d,e]        each reaches a majority, no two the same
+  split --label rack      hosts that differ in a label of the testbed file
+  leader-in [a,b,c]       whoever has a role now, from all others
+  leader-out [a,b,c]      somebody who does not have it
+
+--only cuts less: tcp, udp, icmp or arp (with neighbour discovery), a port of
+tcp or udp, and for tcp only what opens connections:
+
+  netsplit partition cut simplex a b --only tcp-opening    b opens none to a
+  netsplit partition cut isolate a --only udp/53 --for 10s`,
+		Example: "  netsplit partition cut isolate n1 --for 30s\n  netsplit partition heal --all",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage("which shape? one of %s", shapeNames())
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if !slices.Contains(model.Shapes(), model.Shape(args[0])) {
+				return usage("unknown shape %q: use one of %s", args[0], shapeNames())
+			}
+			if last < 0 {
+				return usage("--for %v: give a time ahead, as in 30s", last)
+			}
+			spec.Shape, spec.For, spec.Groups = args[0], wire.Duration(last), nil
+			for _, g := range args[1:] {
+				hosts := strings.FieldsFunc(g, func(r rune) bool { return r == ',' || r == ' ' })
+				spec.Groups = append(spec.Groups, hosts)
+			}
+			for _, o := range only {
+				t, err := model.ParseTraffic(o)
+				if err != nil {
+					return usage("--only %s: %w", o, err)
+				}
+				spec.Only = append(spec.Only, wire.Traffic{Proto: t.Proto, Port: int(t.Port), Opening: t.Opening})
+			}
+			return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
+				wait := proofWait
+				if noWait {
+					wait = 0
+				}
+				p, err := cl.CreatePartition(ctx, spec, wait)
+				if err != nil {
+					return err
+				}
+				describePartition(c.OutOrStdout(), p)
+				if !noWait && p.State != string(model.PartitionInForce) && p.State != string(model.PartitionHealed) {
+					return fmt.Errorf("partition %s is %s and not in force: %s", p.Name, p.State, p.Reason)
+				}
+				return nil
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&spec.Name, "name", "", "its name, for heal and show; default: the daemon chooses one")
+	f.StringVar(&spec.Label, "label", "", "split: the label to compare")
+	f.StringVar(&spec.Role, "role", "", "leader-in, leader-out: the role of the testbed file to ask for (default "+model.DefaultRole+")")
+	f.IntVar(&spec.Size, "size", 0, "leader-in, leader-out: how many hosts are cut off (default 1)")
+	f.StringVar(&spec.Effect, "effect", "", "what happens to what wants to cross: drop")
+	f.StringArrayVar(&only, "only", nil, "cut only this traffic, as tcp/7000 or tcp-opening; may be given again")
+	f.DurationVar(&last, "for", 0, "heal by itself this long after it is in force")
+	f.BoolVar(&noWait, "no-wait", false, "return as soon as the rules were sent")
+	return cmd
+}
+
+func partitionHeal(conn *daemonFlags) *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use: "heal NAME...", Short: "heal partitions, and wait until a packet passes again",
+		RunE: func(c *cobra.Command, args []string) error {
+			if all == (len(args) > 0) {
+				return usage("name the partitions to heal, or give --all")
+			}
+			return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
+				if all {
+					names, err := cl.Reset(ctx)
+					for _, n := range names {
+						fmt.Fprintf(c.OutOrStdout(), "%s healed\n", n)
+					}
+					if err == nil && len(names) == 0 {
+						fmt.Fprintln(c.OutOrStdout(), "nothing was cut")
+					}
+					return err
+				}
+				var errs []error
+				for _, name := range args {
+					p, err := cl.DeletePartition(ctx, name, proofWait)
+					if err != nil {
+						errs = append(errs, err)
+						continue
+					}
+					describePartition(c.OutOrStdout(), p)
+				}
+				return errors.Join(errs...)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "heal all of them")
+	return cmd
+}
+
+func partitionList(conn *daemonFlags) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "list the partitions cut by hand, newest first", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
+				ps, err := cl.Partitions(ctx)
+				if err != nil {
+					return err
+				}
+				w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
+				fmt.Fprintln(w, "NAME\tSTATE\tPARTITION\tWANTED\tDROPPED\tLEAKED\tCREATED")
+				for _, p := range ps {
+					fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", p.Name, p.State, partitionWords(p.PartitionSpec), p.Wanted, p.Dropped, leakWord(p), p.Created.Local().Format(time.DateTime))
+				}
+				return w.Flush()
+			})
+		},
+	}
+}
+
+func partitionShow(conn *daemonFlags) *cobra.Command {
+	return &cobra.Command{
+		Use: "show NAME", Short: "show a partition", Args: exactArgs(1, "a partition's name"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
+				p, err := cl.Partition(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				describePartition(c.OutOrStdout(), p)
+				return nil
+			})
+		},
+	}
+}
+
+// ask calls a daemon that runs; there is nothing to do without one.
+func (d *daemonFlags) ask(ctx context.Context, do func(context.Context, *client.Client) error) error {
+	token, err := api.LoadToken(d.tokenFile)
+	if err != nil {
+		return err
+	}
+	addr := d.addr
+	if addr == "" {
+		addr = defaultAPI
+	}
+	c, err := client.New(addr, token)
+	if err != nil {
+		return err
+	}
+	err = do(ctx, c)
+	if errors.Is(err, client.ErrNoDaemon) {
+		return fmt.Errorf("%w; start one that has a testbed: netsplit serve --testbed FILE", err)
+	}
+	return err
+}
+
+func shapeNames() string {
+	var names []string
+	for _, s := range model.Shapes() {
+		names = append(names, string(s))
+	}
+	return strings.Join(names, ", ")
+}
+
+// partitionWords is the partition on one line.
+func partitionWords(s wire.PartitionSpec) string {
+	w := s.Model().Partition.String()
+	if s.For > 0 {
+		w += " for " + time.Duration(s.For).String()
+	}
+	return w
+}
+
+func leakWord(p wire.PartitionStatus) string {
+	if !p.LeakKnown {
+		return "not counted"
+	}
+	return fmt.Sprint(p.Leaked)
+}
+
+// describePartition says how far a partition got.
+func describePartition(w io.Writer, p wire.PartitionStatus) {
+	fmt.Fprintf(w, "%s is %s: %s\n", p.Name, strings.ReplaceAll(p.State, "_", " "), partitionWords(p.PartitionSpec))
+	if p.Reason != "" {
+		fmt.Fprintf(w, "  %s\n", p.Reason)
+	}
+	moment := func(what string, at *time.Time) {
+		if at != nil {
+			fmt.Fprintf(w, "  %s %s, %.3f s after the request\n", what, at.Local().Format("15:04:05.000"), at.Sub(p.Created).Seconds())
+		}
+	}
+	fmt.Fprintf(w, "  requested %s, cuts %d links\n", p.Created.Local().Format("15:04:05.000"), len(p.Links))
+	moment("in force ", p.InForce)
+	moment("healed   ", p.Healed)
+	if p.Healed != nil {
+		fmt.Fprintf(w, "  wanted to cross %d, dropped %d, leaked %s\n", p.Wanted, p.Dropped, leakWord(p))
+	}
+}
