@@ -64,6 +64,13 @@ func layers(t model.Traffic) []Match {
 	return out
 }
 
+// Drops says that what the rule drops is among what the partition cuts, as far
+// as the link goes: all of the pair, or traffic that it names.
+func (r Rule) Drops(p model.Partition) bool {
+	return r.Kind == KindDrop && (len(p.Only) == 0 || r.Only == model.Traffic{} ||
+		slices.ContainsFunc(p.Only, func(t model.Traffic) bool { return covers(t, r.Only) }))
+}
+
 // covers says that whatever is b is a as well.
 func covers(a, b model.Traffic) bool {
 	return a.Proto == b.Proto && (a.Port == 0 || a.Port == b.Port) && (!a.Opening || b.Opening)
@@ -119,12 +126,14 @@ func (c *compiler) dropSome(r Rule, src, dst Host, s some, priority uint16) {
 	for _, t := range s.sorted() {
 		for _, layer := range layers(t) {
 			rule := r
-			rule.Match = layer
+			rule.Match, rule.Only = layer, t
 			rule.Match.InPort, rule.Match.EthDst, rule.Match.EthDstMask = src.Port, dst.MAC, allOnes
 			c.add(rule, s[t])
 		}
 		if t.Proto == "arp" {
-			c.add(request(r, src, dst), s[t])
+			rule := request(r, src, dst)
+			rule.Only = t
+			c.add(rule, s[t])
 		}
 	}
 }

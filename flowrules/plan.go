@@ -76,6 +76,8 @@ type Rule struct {
 	HardTimeout uint16 // seconds; 0 none
 	// Link is the directed pair the rule is about; zero if it is about none.
 	Link model.Link
+	// Only is the traffic that a drop rule is about; zero: all of the pair.
+	Only model.Traffic
 }
 
 // Match is what a rule matches. The zero value of a field means any.

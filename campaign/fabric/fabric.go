@@ -225,6 +225,11 @@ func (f *Fabric) CutBehind(ctx context.Context, id uint32, p model.Partition) er
 func (f *Fabric) cut(ctx context.Context, in flowrules.InForce) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	for _, m := range f.members {
+		if err := m.canCut(in.Partition); err != nil {
+			return err
+		}
+	}
 	f.partitions = append(f.partitions, in)
 	err := f.check()
 	if err == nil {

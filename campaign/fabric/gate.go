@@ -123,9 +123,10 @@ func (f *Fabric) DropCount(ctx context.Context, id uint32) (uint64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var links map[model.Link]bool
+	var cut model.Partition
 	for _, p := range f.partitions {
 		if p.ID == id {
-			links = map[model.Link]bool{}
+			links, cut = map[model.Link]bool{}, p.Partition
 			for _, l := range p.Partition.Links() {
 				links[l] = true
 			}
@@ -136,14 +137,14 @@ func (f *Fabric) DropCount(ctx context.Context, id uint32) (uint64, error) {
 	}
 	var total atomic.Uint64
 	err := f.each(ctx, func(ctx context.Context, m *member) error {
-		n, err := m.dropped(ctx, links)
+		n, err := m.dropped(ctx, cut, links)
 		total.Add(n)
 		return err
 	})
 	return total.Load(), err
 }
 
-func (m *member) dropped(ctx context.Context, links map[model.Link]bool) (uint64, error) {
+func (m *member) dropped(ctx context.Context, p model.Partition, links map[model.Link]bool) (uint64, error) {
 	m.rules.Lock()
 	defer m.rules.Unlock()
 	sw := m.session()
@@ -153,7 +154,7 @@ func (m *member) dropped(ctx context.Context, links map[model.Link]bool) (uint64
 	keys := map[string]bool{}
 	var touch []of13.Message
 	for _, r := range m.plan.Rules {
-		if r.Kind == flowrules.KindDrop && links[r.Link] {
+		if r.Drops(p) && links[r.Link] {
 			keys[r.Key()] = true
 		}
 		if r.Kind == flowrules.KindDefault {

@@ -30,6 +30,8 @@ type member struct {
 	rules sync.Mutex
 	plan  flowrules.Plan
 	known *controller.Switch // the session on which plan was installed
+	asked *controller.Switch // the session that was asked to look into fragments
+	blind error              // why it does not; nil: it does
 	// reported are the conflicts reported last; the same are not said twice.
 	reported string
 
@@ -123,6 +125,7 @@ func (m *member) carryOut(ctx context.Context, sw *controller.Switch, d flowrule
 // readBack dumps the flow table, repairs the difference to the plan and
 // reports what was tampered with. m.rules is held.
 func (m *member) readBack(ctx context.Context, sw *controller.Switch, tampered bool) error {
+	m.lookInto(ctx, sw)
 	have, err := sw.DumpFlows(ctx, 0, 0)
 	if err != nil {
 		m.settled(sw, err)
@@ -147,6 +150,34 @@ func (m *member) readBack(ctx context.Context, sw *controller.Switch, tampered b
 		}
 	}
 	return err
+}
+
+// lookInto asks the switch to match ports in the first fragment of a datagram
+// (Open vSwitch's OFPC_FRAG_NX_MATCH): what is left of one arrives in vain. m.rules
+// is held.
+func (m *member) lookInto(ctx context.Context, sw *controller.Switch) {
+	if m.asked == sw {
+		return
+	}
+	set := func(f of13.ConfigFlags) error {
+		return sw.Apply(ctx, &of13.SetConfig{SwitchConfig: of13.SwitchConfig{Flags: f, MissSendLen: of13.MaxLenNoBuffer}})
+	}
+	m.asked, m.blind = sw, set(of13.FragNXMatch)
+	if m.blind != nil {
+		_ = set(of13.FragNormal) // a failure ends the session
+	}
+}
+
+// canCut says why the switch cannot tell what the partition cuts from the rest.
+func (m *member) canCut(p model.Partition) error {
+	m.rules.Lock()
+	defer m.rules.Unlock()
+	for _, t := range p.Only {
+		if t.Port != 0 && m.blind != nil {
+			return fmt.Errorf("switch %s does not look for ports in fragments, so that datagrams in pieces would cross: cut %s as a whole: %w", m.id, t.Proto, m.blind)
+		}
+	}
+	return nil
 }
 
 // check asks run for a check soon.
