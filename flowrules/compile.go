@@ -181,6 +181,12 @@ func (c *compiler) admit() {
 	for _, h := range c.hosts {
 		c.add(Rule{Kind: KindAdmit, Table: TableAdmit, Priority: prioFromHost,
 			Match: Match{InPort: h.Port}, Do: Do{Metadata: uint64(h.Port), Goto: TablePolicy}}, 0)
+		r := Rule{Kind: KindFresh, Table: TableAdmit, Priority: prioFresh,
+			Match: Match{InPort: h.Port}, Do: Do{Metadata: uint64(h.Port), Goto: TablePolicy}}
+		n := ((c.in.Changes[h.Name] % 48) + 48) % 48
+		r.Match.EthSrcMask[n/8] = 1 << (n % 8)
+		r.Match.EthSrc[n/8] = h.MAC[n/8] & r.Match.EthSrcMask[n/8]
+		c.add(r, 0)
 	}
 }
 

@@ -20,11 +20,19 @@ const (
 	KindGate                    // hands a pair to the controller
 	KindFlood                   // restricts the broadcasts of a host that is cut
 	KindDrop                    // cuts a pair
+	// KindFresh admits as KindAdmit does, but looks at one bit of the sender's
+	// address, another one after every change. What is the same in all packets
+	// of a host splits nothing; but Open vSwitch forgets every cached decision
+	// that did not look at it. Otherwise, where two cached decisions of
+	// different masks fit the same packet, its userspace datapath changes the
+	// wrong one, and the other forwards across a cut for as long as packets come
+	// (seen with 3.1.0).
+	KindFresh
 )
 
 var kindNames = map[Kind]string{
 	KindAdmit: "admit", KindForward: "forward", KindDefault: "default", KindMirror: "mirror",
-	KindGate: "gate", KindFlood: "flood", KindDrop: "drop",
+	KindGate: "gate", KindFlood: "flood", KindDrop: "drop", KindFresh: "fresh",
 }
 
 // String is the lower-case name of the kind.

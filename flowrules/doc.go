@@ -9,6 +9,7 @@
 //
 //	table      prio  match                          do
 //	0 admit     300  in_port=CONTROLLER             goto 2
+//	            210  in_port=n, one bit of eth_src  metadata:=n, goto 1
 //	            200  in_port=n (host n)             metadata:=n, goto 1
 //	1 policy    400  a→b cut                        (drop)
 //	            390  some traffic of a→b cut        (drop)

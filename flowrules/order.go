@@ -15,7 +15,8 @@ type Stage struct {
 // another (cut to gated, say) is never open in between. Additions go from the
 // end of the pipeline to its start, so that no packet enters a half-built one;
 // a host is admitted last. Removals take the classes away from the loosest to
-// the tightest, so a heal is the last thing that happens.
+// the tightest, so a heal is the last thing that happens. Then the switch is made
+// to look at every packet anew.
 var Order = []Stage{
 	{Name: "forward", Kinds: []Kind{KindForward, KindDefault}, Barrier: true},
 	{Name: "cut", Kinds: []Kind{KindDrop, KindFlood}, Barrier: true},
@@ -25,4 +26,6 @@ var Order = []Stage{
 	{Name: "untap", Delete: true, Kinds: []Kind{KindMirror, KindGate}, Barrier: true},
 	{Name: "heal", Delete: true, Kinds: []Kind{KindDrop, KindFlood}, Barrier: true},
 	{Name: "unforward", Delete: true, Kinds: []Kind{KindForward, KindDefault}, Barrier: true},
+	{Name: "look anew", Kinds: []Kind{KindFresh}, Barrier: true},
+	{Name: "look no more", Delete: true, Kinds: []Kind{KindFresh}, Barrier: true},
 }

@@ -55,6 +55,9 @@ type Input struct {
 	Gate       []Pair
 	Mirror     []Pair
 	MirrorPort uint32 // where copies go; required with Mirror
+	// Changes counts, by host, how often what it may send was changed, see
+	// KindFresh. It only has to differ from one input to the next.
+	Changes map[model.NodeID]int
 	// HardTimeout is the life of gate and drop rules; whole seconds, 1 to 65535.
 	HardTimeout time.Duration
 }
@@ -84,6 +87,8 @@ type Rule struct {
 type Match struct {
 	InPort     uint32
 	Metadata   uint64
+	EthSrc     MAC // under EthSrcMask
+	EthSrcMask MAC
 	EthDst     MAC // under EthDstMask
 	EthDstMask MAC
 	EthType    uint16
@@ -112,6 +117,7 @@ const (
 // Priorities inside the tables; see the table in the package comment.
 const (
 	prioFromController uint16 = 300
+	prioFresh          uint16 = 210
 	prioFromHost       uint16 = 200
 	prioDrop           uint16 = 400
 	prioDropSome       uint16 = 390
@@ -141,6 +147,9 @@ func (m Match) String() string {
 	}
 	if m.Metadata != 0 {
 		p = append(p, fmt.Sprintf("metadata=%#x", m.Metadata))
+	}
+	if m.EthSrcMask != (MAC{}) {
+		p = append(p, fmt.Sprintf("dl_src=%s/%s", m.EthSrc, m.EthSrcMask))
 	}
 	switch m.EthDstMask {
 	case MAC{}:
@@ -246,6 +255,9 @@ func (m Match) compare(o Match) int {
 			return -1
 		}
 		return 1
+	}
+	if c := cmp.Or(slices.Compare(m.EthSrc[:], o.EthSrc[:]), slices.Compare(m.EthSrcMask[:], o.EthSrcMask[:])); c != 0 {
+		return c
 	}
 	if c := slices.Compare(m.EthDst[:], o.EthDst[:]); c != 0 {
 		return c

@@ -518,8 +518,8 @@ func TestForeignRulesAreReportedAndLeftAlone(t *testing.T) {
 	if len(d.Conflicts) != 3 || len(d.Steps) != 0 {
 		t.Fatalf("%d conflicts, %d steps, want 3 and none: %v", len(d.Conflicts), len(d.Steps), d)
 	}
-	if c := d.Conflicts[0]; len(c.Defeats) != len(hosts) || c.InPlace {
-		t.Errorf("the rule in table 0 defeats %d, want %d: %v", len(c.Defeats), len(hosts), c)
+	if c := d.Conflicts[0]; len(c.Defeats) != 2*len(hosts) || c.InPlace {
+		t.Errorf("the rule in table 0 defeats %d, want %d: %v", len(c.Defeats), 2*len(hosts), c)
 	}
 	inPlace, harmless := d.Conflicts[1], d.Conflicts[2]
 	if harmless.InPlace {

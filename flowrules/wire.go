@@ -22,6 +22,9 @@ func (m Match) OXMs() of13.Match {
 	if m.Metadata != 0 {
 		out = append(out, of13.Metadata(m.Metadata))
 	}
+	if m.EthSrcMask != (MAC{}) {
+		out = append(out, of13.EthSrcMasked(m.EthSrc, m.EthSrcMask))
+	}
 	switch m.EthDstMask {
 	case MAC{}:
 	case allOnes:

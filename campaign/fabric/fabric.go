@@ -87,6 +87,7 @@ type Fabric struct {
 	gate       []Pair
 	mirror     []Pair
 	partitions []flowrules.InForce
+	changes    map[model.NodeID]int // see flowrules.Input.Changes
 	closed     bool
 }
 
@@ -108,7 +109,7 @@ func New(cfg Config) (*Fabric, error) {
 		return nil, fmt.Errorf("fabric: rules live %v but are renewed every %v: renew more often than that", cfg.HardTimeout, cfg.RenewEvery)
 	}
 	f := &Fabric{cfg: cfg, lab: flowrules.LabID(cfg.Testbed.Name), stop: make(chan struct{}),
-		byHost: map[model.NodeID]*member{}, byMAC: map[flowrules.MAC]model.NodeID{}}
+		byHost: map[model.NodeID]*member{}, byMAC: map[flowrules.MAC]model.NodeID{}, changes: map[model.NodeID]int{}}
 	if err := f.layOut(); err != nil {
 		return nil, err
 	}
@@ -204,6 +205,7 @@ func (f *Fabric) SetTaps(ctx context.Context, gate, mirror []Pair) error {
 		f.gate, f.mirror = oldGate, oldMirror
 		return err
 	}
+	f.changedAll()
 	return f.apply(ctx)
 }
 
@@ -233,6 +235,7 @@ func (f *Fabric) cut(ctx context.Context, in flowrules.InForce) error {
 	f.partitions = append(f.partitions, in)
 	err := f.check()
 	if err == nil {
+		f.changed(in.Partition)
 		if err = f.apply(ctx); err == nil {
 			return nil
 		}
@@ -240,6 +243,7 @@ func (f *Fabric) cut(ctx context.Context, in flowrules.InForce) error {
 	f.partitions = f.partitions[:len(f.partitions)-1]
 	if in.ID != 0 && f.check() == nil {
 		// What got through must go; an unreachable switch forgets it by itself.
+		f.changed(in.Partition)
 		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.cfg.Timeout)
 		defer cancel()
 		_ = f.apply(undo)
@@ -253,14 +257,39 @@ func (f *Fabric) cut(ctx context.Context, in flowrules.InForce) error {
 func (f *Fabric) Heal(ctx context.Context, id uint32) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.partitions = slices.DeleteFunc(f.partitions, func(p flowrules.InForce) bool { return p.ID == id })
+	f.partitions = slices.DeleteFunc(f.partitions, func(p flowrules.InForce) bool {
+		if p.ID == id {
+			f.changed(p.Partition)
+		}
+		return p.ID == id
+	})
 	return f.apply(ctx)
+}
+
+// changed has the switches look anew at what the senders of a partition send.
+// f.mu is held.
+func (f *Fabric) changed(p model.Partition) {
+	senders := map[model.NodeID]bool{}
+	for _, l := range p.Links() {
+		senders[l.Src] = true
+	}
+	for h := range senders {
+		f.changes[h]++
+	}
+}
+
+// changedAll is changed for every host.
+func (f *Fabric) changedAll() {
+	for h := range f.byHost {
+		f.changes[h]++
+	}
 }
 
 // Flush lifts every partition and every tap.
 func (f *Fabric) Flush(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.changedAll()
 	f.partitions, f.gate, f.mirror = nil, nil, nil
 	return f.apply(ctx)
 }

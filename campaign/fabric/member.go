@@ -56,7 +56,7 @@ func (m *member) index() {
 // input is the switch's part of the desired state; f.mu is held.
 func (m *member) input(f *Fabric) flowrules.Input {
 	in := flowrules.Input{Lab: f.lab, Hosts: m.hosts, Elsewhere: m.elsewhere, Partitions: f.partitions,
-		Gate: f.gate, Mirror: f.mirror, MirrorPort: m.mirrorPort, HardTimeout: f.cfg.HardTimeout}
+		Gate: f.gate, Mirror: f.mirror, MirrorPort: m.mirrorPort, Changes: f.changes, HardTimeout: f.cfg.HardTimeout}
 	return in
 }
 
