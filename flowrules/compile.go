@@ -206,9 +206,6 @@ func (c *compiler) policy() {
 			}
 			li := link{s, d}
 			r := Rule{Table: TablePolicy, Link: model.Link{Src: src.Name, Dst: dst.Name}}
-			open := r
-			open.Kind, open.Priority, open.Do.Goto = KindDefault, prioOpen, TableForward
-			c.pair(open, src, dst, 0)
 			c.dropSome(r, src, dst, c.cutSome[li], prioDropSome)
 			switch {
 			case c.cut[li] != 0:

@@ -17,7 +17,6 @@
 //	            100  a→b mirrored                   output:mirror port, goto 2
 //	          60,61  some of a's is cut, group      output: hosts that traffic of a still reaches
 //	             50  a is cut from somebody, group  output: hosts a still reaches
-//	             10  a→b, every pair, always        goto 2
 //	              0  any                            goto 2
 //	2 forward   300  a→b cut behind the gate        (drop)
 //	            290  some traffic of it             (drop)
@@ -30,12 +29,8 @@
 // eth_dst=ff:ff:ff:ff:ff:ff, arp_tpa=b). Group means the I/G bit of the
 // destination is set (IEEE 802-2014 §8.2.2): broadcast and multicast.
 //
-// The rules of priority 10 change nothing in what happens to a packet. They are
-// there so that Open vSwitch looks at the same fields of a packet whatever is
-// cut. If it does not, its userspace datapath ends up with cached decisions of
-// different masks that fit the same packet, and the revalidation after a
-// flow-mod changes the wrong one: the other then forwards across the cut for as
-// long as packets come (seen with 3.1.0: broadcast ARP, minutes after the cut).
+// The rules of priority 210 do what those of 200 do, and look at another bit after
+// every change: see KindFresh.
 //
 // Each directed pair has exactly one class, so its rules never compete: cut
 // wins over gate, gate over mirror. Every rule that holds packets back carries

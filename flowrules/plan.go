@@ -125,7 +125,6 @@ const (
 	prioMirror         uint16 = 100
 	prioFloodSome      uint16 = 60 // one more with a port
 	prioFlood          uint16 = 50
-	prioOpen           uint16 = 10
 	prioDefault        uint16 = 0
 	prioGuard          uint16 = 300
 	prioGuardSome      uint16 = 290

@@ -278,6 +278,23 @@ func (f *Fabric) changed(p model.Partition) {
 	}
 }
 
+// lookAnew has one switch look anew at everything, after its rules were repaired.
+func (f *Fabric) lookAnew(ctx context.Context, m *member) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil
+	}
+	for _, h := range m.hosts {
+		f.changes[h.Name]++
+	}
+	plan, err := flowrules.Compile(m.input(f))
+	if err != nil {
+		return err
+	}
+	return m.turnTo(ctx, plan)
+}
+
 // changedAll is changed for every host.
 func (f *Fabric) changedAll() {
 	for h := range f.byHost {

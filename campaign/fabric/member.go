@@ -30,8 +30,10 @@ type member struct {
 	rules sync.Mutex
 	plan  flowrules.Plan
 	known *controller.Switch // the session on which plan was installed
-	asked *controller.Switch // the session that was asked to look into fragments
-	blind error              // why it does not; nil: it does
+	// repaired says that the last reading found rules that were not as left.
+	repaired bool
+	asked    *controller.Switch // the session that was asked to look into fragments
+	blind    error              // why it does not; nil: it does
 	// reported are the conflicts reported last; the same are not said twice.
 	reported string
 
@@ -136,6 +138,7 @@ func (m *member) readBack(ctx context.Context, sw *controller.Switch, tampered b
 		m.known = sw
 	}
 	m.settled(sw, err)
+	m.repaired = tampered && d.Missing+d.Changed+d.Stale > 0
 	t := Tampering{Conflicts: d.Conflicts}
 	if tampered {
 		t.Missing, t.Changed, t.Stale = d.Missing, d.Changed, d.Stale
@@ -229,7 +232,11 @@ func (m *member) verify() {
 	m.rules.Lock()
 	fresh := m.known != sw
 	err := m.readBack(ctx, sw, !fresh)
+	repaired := m.repaired
 	m.rules.Unlock()
+	if err == nil && repaired {
+		err = m.f.lookAnew(ctx, m)
+	}
 	if err != nil {
 		m.f.cfg.Log.Error("flow table could not be brought to its desired state", "dpid", m.id.String(), "err", err)
 	}
