@@ -110,7 +110,7 @@ func (b *Bed) ensure(ctx context.Context) error {
 	}
 	for _, h := range b.Testbed.Hosts {
 		now := time.Now()
-		if _, err := b.agents[h.Name].CountFrom(ctx, nil, now, now); err == nil {
+		if _, err := b.agents[h.Name].CountFrom(ctx, agent.Sender{}, now, now); err == nil {
 			continue
 		}
 		b.agents[h.Name].Close()
@@ -229,17 +229,18 @@ func (b *Bed) MAC(h model.NodeID) (net.HardwareAddr, bool) {
 	return m, ok
 }
 
-// arrived counts, at the receiving host, the packets of a link between two
-// moments, and gives the time of the first after the second of them.
-func (b *Bed) arrived(ctx context.Context, l model.Link, from, to time.Time) (int, time.Time, error) {
+// arrived counts, at the receiving host, the packets of a link, or only some
+// traffic of it, between two moments, and gives the time of the first after the second of them.
+func (b *Bed) arrived(ctx context.Context, l model.Link, only []model.Traffic, from, to time.Time) (int, time.Time, error) {
 	a := b.agents[l.Dst]
 	src, ok := b.Testbed.Host(l.Src)
 	if a == nil || !ok {
 		return 0, time.Time{}, fmt.Errorf("no agent on host %s", l.Dst)
 	}
 	n := 0
+	sender := agent.Sender{Addrs: []netip.Addr{src.IP}, MAC: b.macs[l.Src], Only: only}
 	if to.After(from) {
-		c, err := a.CountFrom(ctx, []netip.Addr{src.IP}, from, to)
+		c, err := a.CountFrom(ctx, sender, from, to)
 		if err != nil {
 			return 0, time.Time{}, err
 		}
@@ -248,6 +249,6 @@ func (b *Bed) arrived(ctx context.Context, l model.Link, from, to time.Time) (in
 		}
 		n = c.Packets
 	}
-	first, err := a.FirstFrom(ctx, []netip.Addr{src.IP}, to)
+	first, err := a.FirstFrom(ctx, sender, to)
 	return n, first, err
 }

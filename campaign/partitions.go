@@ -4,21 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"netsplit/campaign/agent"
 	"netsplit/model"
 )
 
 // handCut is a partition cut by hand on the outside testbed, at line rate: by
 // drop rules, not by the gate.
 type handCut struct {
-	id uint32 // in the rules' cookies
+	id     uint32        // in the rules' cookies
+	probes atomic.Uint64 // sent to prove the cut
 
 	// turn lets the cut and its heals follow one another: a heal that overtook
 	// the cut would leave it standing. It guards stop.
@@ -41,19 +40,6 @@ func (h *handCut) standing() bool {
 	st := h.status().State
 	return st != model.PartitionHealed && st != model.PartitionFailed
 }
-
-// Limits of the proof of a partition by hand. Open vSwitch goes on forwarding
-// from its cache until its revalidators have looked at the new rules, at least
-// every 500 ms by default, so silence counts from after that.
-const (
-	quietFor   = 700 * time.Millisecond
-	proofLimit = 10 * time.Second
-	knockLimit = time.Second
-)
-
-// knockPort is where a host is knocked at: nobody listens there, so that its
-// kernel answers with a reset, which proves both directions.
-const knockPort = 1
 
 var partitionName = regexp.MustCompile(`^[a-z0-9-]{1,63}$`)
 
@@ -137,95 +123,36 @@ func (s *Service) set(h *handCut, change func(*model.PartitionStatus)) {
 	s.tell("partition", st.Name, string(st.State), text)
 }
 
-// proveCut waits until nothing passes any more: no packet arrived for
-// quietFor, counted at the receiving hosts, and no knock across is answered.
+// prover proves a partition by hand.
+func (s *Service) prover(h *handCut) prover {
+	return prover{bed: s.outside, id: h.id, p: h.status().Partition, sent: &h.probes}
+}
+
+// proveCut waits until the partition is in force, and has it healed at its time.
 func (s *Service) proveCut(ctx context.Context, h *handCut) {
-	links := h.status().Partition.Links()
-	for {
-		began := time.Now()
-		select {
-		case <-ctx.Done():
-			if h.status().State == model.PartitionRequested {
-				s.set(h, func(p *model.PartitionStatus) {
-					p.Reason = fmt.Sprintf("not proved within %v: packets still pass, or a host cannot be asked", proofLimit)
-				})
-			}
-			return
-		case <-time.After(quietFor):
-		}
-		if n, err := s.crossed(ctx, links, began, time.Now()); err != nil || n > 0 {
-			continue
-		}
-		if yes, err := s.anyAnswers(ctx, links); yes || err != nil {
-			continue
-		}
+	at, err := s.prover(h).cut(ctx)
+	if err != nil {
 		s.set(h, func(p *model.PartitionStatus) {
 			if p.State == model.PartitionRequested {
-				p.State, p.InForce, p.LeakKnown = model.PartitionInForce, began.Add(quietFor), true
+				p.Reason = err.Error()
 			}
 		})
-		if d := h.status().For; d > 0 {
-			h.mu.Lock()
-			h.timer = time.AfterFunc(d, func() {
-				if _, err := s.heal(h); err != nil {
-					s.log.Error("a partition did not heal at its time", "partition", h.status().Name, "err", err)
-				}
-			})
-			h.mu.Unlock()
-		}
 		return
 	}
-}
-
-// crossed counts at the receiving hosts what arrived over the links.
-func (s *Service) crossed(ctx context.Context, links []model.Link, from, to time.Time) (int, error) {
-	total := 0
-	for _, l := range links {
-		n, _, err := s.outside.arrived(ctx, l, from, to)
-		if err != nil {
-			return 0, err
+	s.set(h, func(p *model.PartitionStatus) {
+		if p.State == model.PartitionRequested {
+			p.State, p.InForce, p.LeakKnown = model.PartitionInForce, at, true
 		}
-		total += n
+	})
+	if d := h.status().For; d > 0 {
+		h.mu.Lock()
+		h.timer = time.AfterFunc(d, func() {
+			if _, err := s.heal(h); err != nil {
+				s.log.Error("a partition did not heal at its time", "partition", h.status().Name, "err", err)
+			}
+		})
+		h.mu.Unlock()
 	}
-	return total, nil
-}
-
-// anyAnswers says whether a knock over any of the links is answered; an error
-// says that one could not be tried. All are tried at once.
-func (s *Service) anyAnswers(ctx context.Context, links []model.Link) (bool, error) {
-	type answer struct {
-		yes bool
-		err error
-	}
-	back := make(chan answer, len(links))
-	for _, l := range links {
-		go func() {
-			yes, err := s.answers(ctx, l)
-			back <- answer{yes, err}
-		}()
-	}
-	any, errs := false, []error{ctx.Err()} // a knock that was cut short proves nothing
-	for range links {
-		a := <-back
-		any, errs = any || a.yes, append(errs, a.err)
-	}
-	return any, errors.Join(append(errs, ctx.Err())...)
-}
-
-// answers knocks over a link: the agent on its source opens a TCP connection
-// to its destination. Being refused is an answer. An error says that nobody
-// knocked.
-func (s *Service) answers(ctx context.Context, l model.Link) (bool, error) {
-	a := s.outside.agents[l.Src]
-	dst, ok := s.cfg.Testbed.Host(l.Dst)
-	if a == nil || !ok {
-		return false, fmt.Errorf("no agent on host %s", l.Src)
-	}
-	_, _, err := a.Probe(ctx, model.Probe{TCP: netip.AddrPortFrom(dst.IP, knockPort).String(), Limit: knockLimit})
-	if errors.Is(err, agent.ErrGone) {
-		return false, fmt.Errorf("host %s: %w", l.Src, err)
-	}
-	return err == nil || strings.Contains(err.Error(), "connection refused"), nil
 }
 
 // DeletePartition heals a partition cut by hand. Healing twice is harmless. It
@@ -266,21 +193,19 @@ func (s *Service) heal(h *handCut) (model.PartitionStatus, error) {
 		s.set(h, func(p *model.PartitionStatus) { p.Reason = err.Error() })
 		return h.status(), fmt.Errorf("%w: the switch did not confirm the heal, its rules expire by themselves within seconds: %w", model.ErrUnavailable, err)
 	}
-	links := h.status().Partition.Links()
-	s.metrics.CutEnded("by-hand", links)
+	s.metrics.CutEnded("by-hand", h.status().Partition.Links())
 	began := time.Now()
-	for time.Since(began) < proofLimit && ctx.Err() == nil {
-		if yes, _ := s.answers(ctx, links[0]); yes || s.anotherCut(h, links[0]) {
-			s.metrics.HealTime(time.Since(began))
-			s.set(h, func(p *model.PartitionStatus) {
-				p.State, p.Healed, p.Reason = model.PartitionHealed, time.Now(), ""
-			})
-			return h.status(), nil
-		}
+	pctx, stop := context.WithTimeout(ctx, proofLimit)
+	defer stop()
+	err := s.prover(h).healed(pctx, func(l model.Link) bool { return s.anotherCut(h, l) })
+	if err == nil {
+		s.metrics.HealTime(time.Since(began))
 	}
 	s.set(h, func(p *model.PartitionStatus) {
-		p.State, p.Healed = model.PartitionHealed, time.Now()
-		p.Reason = fmt.Sprintf("rules removed, but nothing from %s to %s was answered within %v", links[0].Src, links[0].Dst, proofLimit)
+		p.State, p.Healed, p.Reason = model.PartitionHealed, time.Now(), ""
+		if err != nil {
+			p.Reason = fmt.Sprintf("rules removed, but %v", err)
+		}
 	})
 	return h.status(), nil
 }
@@ -291,13 +216,8 @@ func (s *Service) anotherCut(h *handCut, l model.Link) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, o := range s.hand {
-		if o == h || !o.standing() {
-			continue
-		}
-		for _, ol := range o.status().Partition.Links() {
-			if ol == l || ol == l.Reverse() {
-				return true
-			}
+		if o != h && o.standing() && slices.Contains(o.status().Partition.Links(), l) {
+			return true
 		}
 	}
 	return false
@@ -310,13 +230,14 @@ func (s *Service) finalCounts(ctx context.Context, h *handCut) {
 	dropped, derr := s.outside.fabric.DropCount(ctx, h.id)
 	leaked, lerr := 0, error(nil)
 	if !st.InForce.IsZero() {
-		leaked, lerr = s.crossed(ctx, st.Partition.Links(), st.InForce, time.Now())
+		leaked, lerr = s.prover(h).crossed(ctx, st.InForce, time.Now())
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if derr == nil {
 		h.st.Dropped = dropped
 	}
+	h.st.Probes = h.probes.Load()
 	h.st.Leaked, h.st.LeakKnown = uint64(leaked), lerr == nil && !st.InForce.IsZero()
 	h.st.Wanted = h.st.Dropped + h.st.Leaked
 }

@@ -311,7 +311,7 @@ func (r *run) countLeaks(ctx context.Context) {
 	known := true
 	var first time.Time
 	for _, l := range links {
-		n, at, err := r.bed.arrived(ctx, l, from, to)
+		n, at, err := r.bed.arrived(ctx, l, r.work.Scenario.Partition.Only, from, to)
 		if err != nil {
 			known = false
 			s.Note("leaks on %s could not be counted: %v", l, err)

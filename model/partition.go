@@ -82,6 +82,13 @@ type Traffic struct {
 	Opening bool `json:"opening,omitempty" yaml:"opening,omitempty"`
 }
 
+// Selects says whether a packet is of this traffic, given its protocol as Proto
+// names it, its ports (0 where it has none, as a later fragment), and whether it
+// opens a connection.
+func (t Traffic) Selects(proto string, src, dst uint16, opening bool) bool {
+	return proto == t.Proto && (t.Port == 0 || t.Port == src || t.Port == dst) && (!t.Opening || opening)
+}
+
 // Link is one direction between two hosts.
 type Link struct {
 	Src NodeID `json:"src"`

@@ -34,7 +34,9 @@ type PartitionStatus struct {
 	Healed  time.Time      `json:"healed,omitzero"`  // proved
 	// Counts of packets across the cut while it was in force; LeakKnown false
 	// says that nobody could count Leaked.
-	Wanted    uint64 `json:"wanted"`
+	Wanted uint64 `json:"wanted"`
+	// Probes are netsplit's own packets among those that wanted to cross.
+	Probes    uint64 `json:"probes"`
 	Dropped   uint64 `json:"dropped"`
 	Leaked    uint64 `json:"leaked"`
 	LeakKnown bool   `json:"leakKnown"`

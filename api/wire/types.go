@@ -362,7 +362,8 @@ type PartitionStatus struct {
 	InForce   *time.Time `json:"inForce,omitempty"`
 	Healed    *time.Time `json:"healed,omitempty"`
 	Links     []Link     `json:"links" doc:"The directed links it cuts"`
-	Wanted    uint64     `json:"wanted"`
+	Wanted    uint64     `json:"wanted" doc:"Packets that came to cross while it was in force, netsplit's probes included"`
+	Probes    uint64     `json:"probes" doc:"netsplit's own among them, that proved the cut"`
 	Dropped   uint64     `json:"dropped"`
 	Leaked    uint64     `json:"leaked"`
 	LeakKnown bool       `json:"leakKnown" doc:"False: nobody could count leaked"`

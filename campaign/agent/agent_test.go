@@ -140,17 +140,17 @@ func TestCountsWhatArrives(t *testing.T) {
 
 	for _, q := range []struct {
 		name     string
-		src      []netip.Addr
+		src      Sender
 		from, to time.Time
 		want     int
 	}{
-		{"all", []netip.Addr{ours}, from, to, 14},
-		{"first part", []netip.Addr{ours}, from, mid, 10},
-		{"second part", []netip.Addr{ours}, mid, to, 4},
-		{"another sender", []netip.Addr{other}, from, to, 3},
-		{"both", []netip.Addr{ours, other}, from, to, 17},
-		{"nobody", []netip.Addr{netip.MustParseAddr("10.1.1.1")}, from, to, 0},
-		{"the host itself", []netip.Addr{theirs}, from, to, 0},
+		{"all", Sender{Addrs: []netip.Addr{ours}}, from, to, 14},
+		{"first part", Sender{Addrs: []netip.Addr{ours}}, from, mid, 10},
+		{"second part", Sender{Addrs: []netip.Addr{ours}}, mid, to, 4},
+		{"another sender", Sender{Addrs: []netip.Addr{other}}, from, to, 3},
+		{"both", Sender{Addrs: []netip.Addr{ours, other}}, from, to, 17},
+		{"nobody", Sender{Addrs: []netip.Addr{netip.MustParseAddr("10.1.1.1")}}, from, to, 0},
+		{"the host itself", Sender{Addrs: []netip.Addr{theirs}}, from, to, 0},
 	} {
 		n, err := c.CountFrom(t.Context(), q.src, q.from, q.to)
 		if err != nil || n.Packets != q.want || n.Elsewhere != 0 || n.Incomplete {
@@ -160,11 +160,11 @@ func TestCountsWhatArrives(t *testing.T) {
 			t.Errorf("%s: %+v", q.name, n)
 		}
 	}
-	first, err := c.FirstFrom(t.Context(), []netip.Addr{ours}, mid)
+	first, err := c.FirstFrom(t.Context(), Sender{Addrs: []netip.Addr{ours}}, mid)
 	if err != nil || first.Before(mid) || first.After(to) {
 		t.Errorf("first after %v: %v, %v", mid, first, err)
 	}
-	if first, err := c.FirstFrom(t.Context(), []netip.Addr{ours}, to); err != nil || !first.IsZero() {
+	if first, err := c.FirstFrom(t.Context(), Sender{Addrs: []netip.Addr{ours}}, to); err != nil || !first.IsZero() {
 		t.Errorf("first after the last: %v, %v", first, err)
 	}
 }
@@ -176,11 +176,11 @@ func TestCountWaitsForItsEnd(t *testing.T) {
 	time.Sleep(20 * time.Millisecond)
 	from := time.Now()
 	time.AfterFunc(100*time.Millisecond, func() { _ = sendFrom(ours, theirs, 2) })
-	n, err := c.CountFrom(t.Context(), []netip.Addr{ours}, from, from.Add(300*time.Millisecond))
+	n, err := c.CountFrom(t.Context(), Sender{Addrs: []netip.Addr{ours}}, from, from.Add(300*time.Millisecond))
 	if err != nil || n.Packets != 2 {
 		t.Errorf("%+v, %v", n, err)
 	}
-	if _, err := c.CountFrom(t.Context(), []netip.Addr{ours}, from, from.Add(time.Hour)); err == nil || !strings.Contains(err.Error(), "ahead") {
+	if _, err := c.CountFrom(t.Context(), Sender{Addrs: []netip.Addr{ours}}, from, from.Add(time.Hour)); err == nil || !strings.Contains(err.Error(), "ahead") {
 		t.Errorf("count until next hour: %v", err)
 	}
 }
@@ -192,13 +192,13 @@ func TestCountsARPForTheHostOnly(t *testing.T) {
 	nobody := netip.AddrFrom4([4]byte{10, 9, ours.As4()[2], 77})
 	send(t, ours, nobody, 1) // broadcast: who has 77
 	time.Sleep(50 * time.Millisecond)
-	n, err := c.CountFrom(t.Context(), []netip.Addr{ours}, from, time.Now())
+	n, err := c.CountFrom(t.Context(), Sender{Addrs: []netip.Addr{ours}}, from, time.Now())
 	if err != nil || n.Packets != 0 || n.Elsewhere == 0 {
 		t.Errorf("ARP for another host: %+v, %v", n, err)
 	}
 	send(t, ours, theirs, 1) // who has 2, then the datagram
 	time.Sleep(50 * time.Millisecond)
-	n, err = c.CountFrom(t.Context(), []netip.Addr{ours}, from, time.Now())
+	n, err = c.CountFrom(t.Context(), Sender{Addrs: []netip.Addr{ours}}, from, time.Now())
 	if err != nil || n.Packets < 2 {
 		t.Errorf("ARP for the host: %+v, %v", n, err)
 	}
@@ -208,7 +208,7 @@ func TestCountFromBeforeTheAgentIsIncomplete(t *testing.T) {
 	h, ours, _ := pair(t)
 	before := time.Now()
 	c := start(t, h)
-	n, err := c.CountFrom(t.Context(), []netip.Addr{ours}, before, time.Now())
+	n, err := c.CountFrom(t.Context(), Sender{Addrs: []netip.Addr{ours}}, before, time.Now())
 	if err != nil || !n.Incomplete {
 		t.Errorf("%+v, %v", n, err)
 	}
@@ -227,7 +227,7 @@ func TestKernelDropsMakeCountIncomplete(t *testing.T) {
 	send(t, ours, theirs, sent)
 	agent.Signal(unix.SIGCONT)
 	to := time.Now()
-	n, err := c.CountFrom(t.Context(), []netip.Addr{ours}, from, to)
+	n, err := c.CountFrom(t.Context(), Sender{Addrs: []netip.Addr{ours}}, from, to)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func TestKernelDropsMakeCountIncomplete(t *testing.T) {
 	time.Sleep(10 * time.Millisecond)
 	from = time.Now()
 	send(t, ours, theirs, 100)
-	if n, err := c.CountFrom(t.Context(), []netip.Addr{ours}, from, time.Now()); err != nil || n.Packets != 100 || n.Incomplete {
+	if n, err := c.CountFrom(t.Context(), Sender{Addrs: []netip.Addr{ours}}, from, time.Now()); err != nil || n.Packets != 100 || n.Incomplete {
 		t.Errorf("afterwards: %+v, %v", n, err)
 	}
 }

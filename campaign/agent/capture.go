@@ -233,13 +233,14 @@ func (c *capture) count(q *netQuery) (wireCount, error) {
 	if err != nil {
 		return wireCount{}, err
 	}
-	sources := map[[16]byte]bool{}
+	w := wanted{sources: map[[16]byte]bool{}, own: own, only: q.Only}
 	for _, a := range q.Sources {
-		sources[a.As16()] = true
+		w.sources[a.As16()] = true
 	}
+	copy(w.mac[:], q.MAC)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.tally.count(sources, own, q.From, q.To), nil
+	return c.tally.count(w, q.From, q.To), nil
 }
 
 // ownAddresses lists the addresses of this network namespace.

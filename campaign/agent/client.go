@@ -185,10 +185,17 @@ func (c *Client) Probe(ctx context.Context, p model.Probe) (string, time.Duratio
 	return string(r.Text), r.Took, err
 }
 
-// CountFrom counts the packets from any of the addresses that arrived at the
-// host at from or later and before to. It waits until to is over.
-func (c *Client) CountFrom(ctx context.Context, src []netip.Addr, from, to time.Time) (Count, error) {
-	r, err := c.call(ctx, request{Op: opCount, Query: &netQuery{Sources: src, From: from.UnixNano(), To: to.UnixNano()}})
+// Emit sends one packet of the traffic from the host, without waiting for an
+// answer. The port is a closed one if the traffic has none.
+func (c *Client) Emit(ctx context.Context, to netip.Addr, t model.Traffic) error {
+	_, err := c.call(ctx, request{Op: opEmit, Emit: &emission{To: to, Traffic: t}})
+	return err
+}
+
+// CountFrom counts the packets of the sender that arrived at the host at from or
+// later and before to. It waits until to is over.
+func (c *Client) CountFrom(ctx context.Context, src Sender, from, to time.Time) (Count, error) {
+	r, err := c.call(ctx, request{Op: opCount, Query: &netQuery{Sources: src.Addrs, MAC: src.MAC, Only: src.Only, From: from.UnixNano(), To: to.UnixNano()}})
 	if err != nil {
 		return Count{}, err
 	}
@@ -198,10 +205,10 @@ func (c *Client) CountFrom(ctx context.Context, src []netip.Addr, from, to time.
 	return r.Count.count(), nil
 }
 
-// FirstFrom returns when the first packet from any of the addresses, addressed
-// to the host, arrived at after or later; the zero time if none has so far.
-func (c *Client) FirstFrom(ctx context.Context, src []netip.Addr, after time.Time) (time.Time, error) {
-	r, err := c.call(ctx, request{Op: opFirst, Query: &netQuery{Sources: src, From: after.UnixNano()}})
+// FirstFrom returns when the first packet of the sender, addressed to the host,
+// arrived at after or later; the zero time if none has so far.
+func (c *Client) FirstFrom(ctx context.Context, src Sender, after time.Time) (time.Time, error) {
+	r, err := c.call(ctx, request{Op: opFirst, Query: &netQuery{Sources: src.Addrs, MAC: src.MAC, Only: src.Only, From: after.UnixNano()}})
 	return timeOf(r.First), err
 }
 

@@ -1,19 +1,32 @@
 package agent
 
 import (
+	"net"
 	"net/netip"
 	"time"
+
+	"netsplit/model"
 )
+
+// Sender is a host whose packets are counted: by its addresses, or by its
+// hardware address where that arrives unchanged. Only, when set, counts no other
+// traffic.
+type Sender struct {
+	Addrs []netip.Addr
+	MAC   net.HardwareAddr
+	Only  []model.Traffic
+}
 
 // protocolVersion is told in the hello; both sides are one program, but a
 // testbed's exec prefix may lead to an older copy of it.
-const protocolVersion = 1
+const protocolVersion = 2
 
 // Operations of a request.
 const (
 	opProbe = "probe"
 	opCount = "count"
 	opFirst = "first"
+	opEmit  = "emit"
 )
 
 // request is one line to the agent.
@@ -22,6 +35,13 @@ type request struct {
 	Op    string    `json:"op"`
 	Probe *probe    `json:"probe,omitempty"`
 	Query *netQuery `json:"query,omitempty"`
+	Emit  *emission `json:"emit,omitempty"`
+}
+
+// emission is one packet to be sent.
+type emission struct {
+	To      netip.Addr    `json:"to"`
+	Traffic model.Traffic `json:"traffic"`
 }
 
 // probe is model.Probe on the wire.
@@ -37,9 +57,11 @@ type probe struct {
 // netQuery asks for packets from the addresses that arrived at From or later
 // and, for opCount, before To. Times are nanoseconds since 1970.
 type netQuery struct {
-	Sources []netip.Addr `json:"sources"`
-	From    int64        `json:"from_ns"`
-	To      int64        `json:"to_ns,omitempty"`
+	Sources []netip.Addr     `json:"sources"`
+	MAC     net.HardwareAddr `json:"mac,omitempty"`
+	Only    []model.Traffic  `json:"only,omitempty"`
+	From    int64            `json:"from_ns"`
+	To      int64            `json:"to_ns,omitempty"`
 }
 
 // response is one line from the agent. The first one has ID 0 and Version.

@@ -87,6 +87,8 @@ func (s *server) answer(ctx context.Context, r *request) (resp response) {
 		text, err := ask(ctx, r.Probe)
 		resp.Text, resp.Took = text, time.Since(start)
 		fail(err)
+	case r.Op == opEmit && r.Emit != nil:
+		fail(emit(ctx, r.Emit))
 	case (r.Op == opCount || r.Op == opFirst) && r.Query != nil:
 		if s.capture == nil {
 			fail(fmt.Errorf("packets cannot be counted here: %w", s.noCapture))

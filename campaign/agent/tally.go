@@ -3,6 +3,9 @@ package agent
 import (
 	"encoding/binary"
 	"net/netip"
+	"slices"
+
+	"netsplit/model"
 )
 
 // maxPackets is how many packets an agent remembers: 13 MB at most.
@@ -13,6 +16,40 @@ type arrival struct {
 	at       int64 // nanoseconds since 1970
 	src, dst [16]byte
 	length   int32
+	mac      [6]byte // the sender's
+	proto    protocol
+	opening  bool   // TCP with SYN, without ACK
+	from, to uint16 // ports, 0 without
+}
+
+// protocol is what model.Traffic calls Proto.
+type protocol uint8
+
+const (
+	protoOther protocol = iota
+	protoTCP
+	protoUDP
+	protoICMP
+	protoARP
+)
+
+var protocolNames = [...]string{"", "tcp", "udp", "icmp", "arp"}
+
+// wanted selects packets: of one host, to this one, of some traffic.
+type wanted struct {
+	sources map[[16]byte]bool // addresses of the sender
+	mac     [6]byte           // or its hardware address; zero: not known
+	own     map[[16]byte]bool // this host's
+	only    []model.Traffic   // empty: everything
+}
+
+func (w *wanted) has(a *arrival) bool {
+	if !w.sources[a.src] && (w.mac == [6]byte{} || a.mac != w.mac) {
+		return false
+	}
+	return len(w.only) == 0 || slices.ContainsFunc(w.only, func(t model.Traffic) bool {
+		return t.Selects(protocolNames[a.proto], a.from, a.to, a.opening)
+	})
 }
 
 // window is a time during which packets may have been missed, in nanoseconds
@@ -50,19 +87,18 @@ func (t *tally) miss(w window) {
 	t.missed = append(t.missed, w)
 }
 
-// count counts packets from one of the sources in [from, to); own are the
-// host's addresses.
-func (t *tally) count(sources, own map[[16]byte]bool, from, to int64) wireCount {
+// count counts packets in [from, to).
+func (t *tally) count(w wanted, from, to int64) wireCount {
 	c := wireCount{Incomplete: from < t.since}
-	for _, w := range t.missed {
-		c.Incomplete = c.Incomplete || w.from < to && w.to >= from
+	for _, m := range t.missed {
+		c.Incomplete = c.Incomplete || m.from < to && m.to >= from
 	}
 	for i := range t.ring {
 		a := &t.ring[i]
-		if a.at < from || a.at >= to || !sources[a.src] {
+		if a.at < from || a.at >= to || !w.has(a) {
 			continue
 		}
-		if !own[a.dst] {
+		if !w.own[a.dst] {
 			c.Elsewhere++
 			continue
 		}
@@ -95,6 +131,7 @@ func parse(f []byte) (a arrival, ok bool) {
 		return a, false
 	}
 	p := f[etherLen:]
+	a.mac = [6]byte(f[6:12])
 	v4 := func(b []byte) [16]byte { return netip.AddrFrom4([4]byte(b)).As16() }
 	switch binary.BigEndian.Uint16(f[12:]) {
 	case typeIPv4:
@@ -103,13 +140,18 @@ func parse(f []byte) (a arrival, ok bool) {
 		}
 		a.src, a.dst = v4(p[12:16]), v4(p[16:20])
 		a.length = etherLen + int32(binary.BigEndian.Uint16(p[2:]))
+		if header := int(p[0]&15) * 4; header <= len(p) {
+			a.above(p[9], binary.BigEndian.Uint16(p[6:])&0x1fff != 0, p[header:])
+		}
 	case typeIPv6:
 		if len(p) < ipv6Len || p[0]>>4 != 6 {
 			return a, false
 		}
 		a.src, a.dst = [16]byte(p[8:24]), [16]byte(p[24:40])
 		a.length = etherLen + ipv6Len + int32(binary.BigEndian.Uint16(p[4:]))
-		if q := p[ipv6Len:]; p[6] == 58 && len(q) >= 24 && q[0] == 135 {
+		q := p[ipv6Len:]
+		a.above(p[6], false, q)
+		if p[6] == 58 && len(q) >= 24 && q[0] == 135 {
 			a.dst = [16]byte(q[8:24])
 		}
 	case typeARP:
@@ -118,9 +160,32 @@ func parse(f []byte) (a arrival, ok bool) {
 			return a, false
 		}
 		a.src, a.dst = v4(p[14:18]), v4(p[24:28])
-		a.length = etherLen + arpLen
+		a.length, a.proto = etherLen+arpLen, protoARP
 	default:
 		return a, false
 	}
 	return a, true
+}
+
+// above notes what the packet is of, from its protocol number and the bytes
+// behind the IP header. A later fragment has no ports.
+func (a *arrival) above(number byte, later bool, b []byte) {
+	switch number {
+	case 6:
+		a.proto = protoTCP
+	case 17:
+		a.proto = protoUDP
+	case 1:
+		a.proto = protoICMP
+	case 58:
+		a.proto = protoICMP
+		if len(b) > 0 && b[0] >= 133 && b[0] <= 137 { // RFC 4861 §4
+			a.proto = protoARP
+		}
+	}
+	if later || len(b) < 4 || a.proto != protoTCP && a.proto != protoUDP {
+		return
+	}
+	a.from, a.to = binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
+	a.opening = a.proto == protoTCP && len(b) >= 14 && b[13]&0x12 == 0x02
 }

@@ -33,7 +33,7 @@ func TestTallyForgetsTheOldestAndSaysSo(t *testing.T) {
 		{104, 106, 2, false}, // from is in, to is not
 		{107, 200, 0, false},
 	} {
-		got := ta.count(src, own, c.from, c.to)
+		got := ta.count(wanted{sources: src, own: own}, c.from, c.to)
 		if got.Packets != c.want || got.Incomplete != c.incomplete {
 			t.Errorf("[%d, %d): %+v", c.from, c.to, got)
 		}
@@ -52,17 +52,17 @@ func TestTallyMissedWindows(t *testing.T) {
 		from, to int64
 		want     bool
 	}{{0, 10, false}, {0, 11, true}, {30, 40, true}, {31, 50, false}, {31, 51, true}, {61, 70, false}} {
-		if got := ta.count(nil, nil, c.from, c.to).Incomplete; got != c.want {
+		if got := ta.count(wanted{}, c.from, c.to).Incomplete; got != c.want {
 			t.Errorf("[%d, %d): %v", c.from, c.to, got)
 		}
 	}
 	for i := int64(0); i < 5000; i++ { // bounded, and never fewer windows than there were
 		ta.miss(window{100 + 10*i, 105 + 10*i})
 	}
-	if len(ta.missed) > 1000 || !ta.count(nil, nil, 50101, 50102).Incomplete == false {
+	if len(ta.missed) > 1000 || !ta.count(wanted{}, 50101, 50102).Incomplete == false {
 		t.Errorf("%d windows", len(ta.missed))
 	}
-	if !ta.count(nil, nil, 50090, 50100).Incomplete {
+	if !ta.count(wanted{}, 50090, 50100).Incomplete {
 		t.Error("a window was lost")
 	}
 }

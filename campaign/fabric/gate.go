@@ -1,11 +1,8 @@
 package fabric
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	"netsplit/controller/of13"
 	"netsplit/flowrules"
@@ -104,80 +101,4 @@ func (f *Fabric) HostOf(b []byte) (model.NodeID, bool) {
 	}
 	h, ok := f.byMAC[flowrules.MAC(b[:6])]
 	return h, ok
-}
-
-// settle is how long after a flow-mod Open vSwitch's flow counters are
-// complete; without one they lag by a third of a second.
-const settle = 30 * time.Millisecond
-
-// DropCount is how many packets the drop rules of the partition have dropped
-// since they were installed, on all switches. Packets that the gate refused
-// are not among them. A pair that two partitions cut counts for both. Call it
-// before Heal: the counters go with the rules.
-//
-// Open vSwitch credits packets to the rule that is in force when it reads its
-// cache, up to half a second after they came: packets that passed shortly
-// before the cut may be among those counted. It shows that a cut bites, not how
-// often.
-func (f *Fabric) DropCount(ctx context.Context, id uint32) (uint64, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var links map[model.Link]bool
-	var cut model.Partition
-	for _, p := range f.partitions {
-		if p.ID == id {
-			links, cut = map[model.Link]bool{}, p.Partition
-			for _, l := range p.Partition.Links() {
-				links[l] = true
-			}
-		}
-	}
-	if links == nil {
-		return 0, fmt.Errorf("fabric: no partition %d is in force", id)
-	}
-	var total atomic.Uint64
-	err := f.each(ctx, func(ctx context.Context, m *member) error {
-		n, err := m.dropped(ctx, cut, links)
-		total.Add(n)
-		return err
-	})
-	return total.Load(), err
-}
-
-func (m *member) dropped(ctx context.Context, p model.Partition, links map[model.Link]bool) (uint64, error) {
-	m.rules.Lock()
-	defer m.rules.Unlock()
-	sw := m.session()
-	if sw == nil {
-		return 0, fmt.Errorf("switch %s: %w", m.id, ErrDown)
-	}
-	keys := map[string]bool{}
-	var touch []of13.Message
-	for _, r := range m.plan.Rules {
-		if r.Drops(p) && links[r.Link] {
-			keys[r.Key()] = true
-		}
-		if r.Kind == flowrules.KindDefault {
-			touch = append(touch, r.Add())
-		}
-	}
-	if err := sw.Apply(ctx, touch...); err != nil {
-		return 0, err
-	}
-	select {
-	case <-time.After(settle):
-	case <-ctx.Done():
-		return 0, errors.Join(errors.New("waiting for flow counters"), context.Cause(ctx))
-	}
-	have, err := sw.DumpFlows(ctx, uint64(flowrules.NewCookie(flowrules.KindDrop, m.f.lab, 0)), flowrules.MaskKind)
-	if err != nil {
-		return 0, err
-	}
-	var n uint64
-	for _, s := range have {
-		if keys[flowrules.KeyOf(s)] {
-			n += s.Packets
-		}
-	}
-	return n, nil
 }

@@ -157,9 +157,9 @@ func partitionList(conn *daemonFlags) *cobra.Command {
 					return err
 				}
 				w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
-				fmt.Fprintln(w, "NAME\tSTATE\tPARTITION\tWANTED\tDROPPED\tLEAKED\tCREATED")
+				fmt.Fprintln(w, "NAME\tSTATE\tPARTITION\tWANTED\tPROBES\tDROPPED\tLEAKED\tCREATED")
 				for _, p := range ps {
-					fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", p.Name, p.State, partitionWords(p.PartitionSpec), p.Wanted, p.Dropped, leakWord(p), p.Created.Local().Format(time.DateTime))
+					fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", p.Name, p.State, partitionWords(p.PartitionSpec), p.Wanted, p.Probes, p.Dropped, leakWord(p), p.Created.Local().Format(time.DateTime))
 				}
 				return w.Flush()
 			})
@@ -243,6 +243,6 @@ func describePartition(w io.Writer, p wire.PartitionStatus) {
 	moment("in force ", p.InForce)
 	moment("healed   ", p.Healed)
 	if p.Healed != nil {
-		fmt.Fprintf(w, "  wanted to cross %d, dropped %d, leaked %s\n", p.Wanted, p.Dropped, leakWord(p))
+		fmt.Fprintf(w, "  wanted to cross %d (%d of them netsplit's probes), dropped %d, leaked %s\n", p.Wanted, p.Probes, p.Dropped, leakWord(p))
 	}
 }

@@ -151,7 +151,7 @@ func (b *ourBed) oneBlock(ctx context.Context, n int, send *sender, flow *tcpFlo
 			if to == hostA {
 				from = hostB
 			}
-			c, err := agents[to].CountFrom(ctx, []netip.Addr{b.host(from).IP}, w.from, w.to)
+			c, err := agents[to].CountFrom(ctx, agent.Sender{Addrs: []netip.Addr{b.host(from).IP}}, w.from, w.to)
 			if err != nil {
 				return err
 			}

@@ -1,0 +1,109 @@
+package fabric
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"netsplit/controller/of13"
+	"netsplit/flowrules"
+	"netsplit/model"
+)
+
+// settle is how long after a flow-mod Open vSwitch's flow counters are
+// complete; without one they lag by a third of a second.
+const settle = 30 * time.Millisecond
+
+// DropCount is how many packets the drop rules of the partition have dropped
+// since they were installed, on all switches. Packets that the gate refused
+// are not among them. A pair that two partitions cut counts for both. Call it
+// before Heal: the counters go with the rules.
+//
+// Open vSwitch credits packets to the rule that is in force when it reads its
+// cache, up to half a second after they came: packets that passed shortly
+// before the cut may be among those counted. It shows that a cut bites, not how
+// often.
+func (f *Fabric) DropCount(ctx context.Context, id uint32) (uint64, error) {
+	byLink, err := f.drops(ctx, id, settle)
+	var total uint64
+	for _, n := range byLink {
+		total += n
+	}
+	return total, err
+}
+
+// Drops is DropCount by link, without waiting: the counters lag. Asking makes
+// Open vSwitch bring them up to date soon, and look at its cache.
+func (f *Fabric) Drops(ctx context.Context, id uint32) (map[model.Link]uint64, error) {
+	return f.drops(ctx, id, 0)
+}
+
+func (f *Fabric) drops(ctx context.Context, id uint32, wait time.Duration) (map[model.Link]uint64, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var cut *model.Partition
+	for i := range f.partitions {
+		if f.partitions[i].ID == id {
+			cut = &f.partitions[i].Partition
+		}
+	}
+	if cut == nil {
+		return nil, fmt.Errorf("fabric: no partition %d is in force", id)
+	}
+	var mu sync.Mutex // guards out
+	out := map[model.Link]uint64{}
+	err := f.each(ctx, func(ctx context.Context, m *member) error {
+		byLink, err := m.dropped(ctx, *cut, wait)
+		mu.Lock()
+		defer mu.Unlock()
+		for l, n := range byLink {
+			out[l] += n
+		}
+		return err
+	})
+	return out, err
+}
+
+func (m *member) dropped(ctx context.Context, p model.Partition, wait time.Duration) (map[model.Link]uint64, error) {
+	m.rules.Lock()
+	defer m.rules.Unlock()
+	sw := m.session()
+	if sw == nil {
+		return nil, fmt.Errorf("switch %s: %w", m.id, ErrDown)
+	}
+	links := map[model.Link]bool{}
+	for _, l := range p.Links() {
+		links[l] = true
+	}
+	of := map[string]model.Link{} // by the rule's key
+	var touch []of13.Message
+	for _, r := range m.plan.Rules {
+		if r.Drops(p) && links[r.Link] {
+			of[r.Key()] = r.Link
+		}
+		if r.Kind == flowrules.KindDefault {
+			touch = append(touch, r.Add())
+		}
+	}
+	if err := sw.Apply(ctx, touch...); err != nil {
+		return nil, err
+	}
+	select {
+	case <-time.After(wait):
+	case <-ctx.Done():
+		return nil, errors.Join(errors.New("waiting for flow counters"), context.Cause(ctx))
+	}
+	have, err := sw.DumpFlows(ctx, uint64(flowrules.NewCookie(flowrules.KindDrop, m.f.lab, 0)), flowrules.MaskKind)
+	if err != nil {
+		return nil, err
+	}
+	out := map[model.Link]uint64{}
+	for _, s := range have {
+		if l, ok := of[flowrules.KeyOf(s)]; ok {
+			out[l] += s.Packets
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,225 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"netsplit/campaign/agent"
+	"netsplit/model"
+)
+
+// A partition by hand is in force when nothing passes any more, and that is not
+// when the switch says that it has the rules: Open vSwitch goes on forwarding
+// from its cache until its revalidators have looked at every cached decision.
+// They do so in rounds, and in each round they also credit packets to the rules.
+// So one packet after the other is sent over every link, each after the one
+// before it was counted by the drop rules: between the first and the third, one
+// whole round has gone by that began after the cut. Then the agents are asked
+// whether anything arrived since.
+const (
+	provingRounds = 3
+	// roundLimit is how long a round may take before packets are sent once more:
+	// Open vSwitch starts one every 500 ms by default, and after each flow-mod.
+	roundLimit = 700 * time.Millisecond
+	// quietFor proves a cut on a switch whose counters do not tell: longer than
+	// a round takes.
+	quietFor   = 700 * time.Millisecond
+	proofLimit = 10 * time.Second
+	// arrival is time enough for a packet that passes to arrive.
+	arrival = 10 * time.Millisecond
+	// pollEvery is the pause between two looks at a counter.
+	pollEvery = 5 * time.Millisecond
+)
+
+// prover proves one partition on a testbed.
+type prover struct {
+	bed  *Bed
+	id   uint32 // in the fabric
+	p    model.Partition
+	sent *atomic.Uint64 // packets of its own so far
+}
+
+// cut returns once the partition is in force: from when nothing passed. An
+// error says what hinders the proof, or that ctx ended before it was made.
+func (v prover) cut(ctx context.Context) (time.Time, error) {
+	var why error
+	for ctx.Err() == nil {
+		if why = v.rounds(ctx); why != nil { // the counters do not tell: silence does
+			why = errors.Join(why, v.emit(ctx), pause(ctx, quietFor))
+		}
+		at := time.Now()
+		if err := errors.Join(v.emit(ctx), pause(ctx, arrival)); err != nil {
+			why = errors.Join(why, err)
+			continue
+		}
+		n, err := v.crossed(ctx, at, time.Now())
+		if err == nil && n == 0 {
+			return at, nil
+		}
+		if err == nil {
+			err = fmt.Errorf("%d packets still passed", n)
+		}
+		why = errors.Join(why, err)
+	}
+	return time.Time{}, fmt.Errorf("not proved within %v: %w", proofLimit, errors.Join(why, ctx.Err()))
+}
+
+// pause waits, unless ctx ends before.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// rounds returns when every link's drop rules have counted provingRounds packets,
+// one after the other.
+func (v prover) rounds(ctx context.Context) error {
+	for range provingRounds {
+		before, err := v.bed.fabric.Drops(ctx, v.id)
+		if err != nil {
+			return err
+		}
+		if err := v.emit(ctx); err != nil {
+			return err
+		}
+		if err := v.counted(ctx, before); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// counted waits until the drop rules of every link have counted more than before.
+func (v prover) counted(ctx context.Context, before map[model.Link]uint64) error {
+	end := time.Now().Add(roundLimit)
+	for {
+		now, err := v.bed.fabric.Drops(ctx, v.id)
+		if err != nil {
+			return err
+		}
+		var left []model.Link
+		for _, l := range v.p.Links() {
+			if now[l] <= before[l] {
+				left = append(left, l)
+			}
+		}
+		if len(left) == 0 {
+			return nil
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("the drop rules of %d links, %s among them, count no packet", len(left), left[0])
+		}
+		if err := pause(ctx, pollEvery); err != nil {
+			return err
+		}
+	}
+}
+
+// emit sends a packet over every link of the partition, all at once.
+func (v prover) emit(ctx context.Context) error {
+	return v.over(v.p.Links(), func(l model.Link) error {
+		dst, ok := v.bed.Testbed.Host(l.Dst)
+		if !ok {
+			return fmt.Errorf("no host %q", l.Dst)
+		}
+		v.sent.Add(1)
+		return v.bed.emit(ctx, l.Src, dst.IP, v.sample())
+	})
+}
+
+// sample is the traffic that stands for what is cut.
+func (v prover) sample() model.Traffic {
+	if len(v.p.Only) > 0 {
+		return v.p.Only[0]
+	}
+	return model.Traffic{Proto: "arp"} // leaves at once: who has asked already waits with all else
+}
+
+// crossed counts at the receiving hosts what arrived over the links.
+func (v prover) crossed(ctx context.Context, from, to time.Time) (int, error) {
+	links := v.p.Links()
+	counts := make([]int, len(links))
+	err := v.over(links, func(l model.Link) error {
+		n, _, err := v.bed.arrived(ctx, l, v.p.Only, from, to)
+		counts[slices.Index(links, l)] = n
+		return err
+	})
+	total := 0
+	for _, n := range counts {
+		total += n
+	}
+	return total, err
+}
+
+// healed returns when a packet has passed over every link but those that others
+// still cut; links that hinder it are named.
+func (v prover) healed(ctx context.Context, cutByOthers func(model.Link) bool) error {
+	began := time.Now()
+	left := map[model.Link]bool{}
+	for _, l := range v.p.Links() {
+		if !cutByOthers(l) {
+			left[l] = true
+		}
+	}
+	var why error
+	for len(left) > 0 && ctx.Err() == nil {
+		links := slices.SortedFunc(maps.Keys(left), model.Link.Compare)
+		passed := make([]bool, len(links))
+		why = v.over(links, func(l model.Link) error {
+			dst, _ := v.bed.Testbed.Host(l.Dst)
+			if err := v.bed.emit(ctx, l.Src, dst.IP, v.sample()); err != nil {
+				return err
+			}
+			_, first, err := v.bed.arrived(ctx, l, v.p.Only, began, began)
+			passed[slices.Index(links, l)] = err == nil && !first.IsZero()
+			return err
+		})
+		for i, l := range links {
+			if passed[i] || cutByOthers(l) {
+				delete(left, l)
+			}
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	links := slices.SortedFunc(maps.Keys(left), model.Link.Compare)
+	return errors.Join(fmt.Errorf("no packet was seen to pass over %d links, %s among them, within %v", len(links), links[0], proofLimit), why)
+}
+
+// over does something for all links at once.
+func (v prover) over(links []model.Link, do func(model.Link) error) error {
+	back := make(chan error, len(links))
+	for _, l := range links {
+		go func() { back <- do(l) }()
+	}
+	var errs []error
+	for range links {
+		errs = append(errs, <-back)
+	}
+	return errors.Join(errs...)
+}
+
+// emit sends one packet from a host.
+func (b *Bed) emit(ctx context.Context, from model.NodeID, to netip.Addr, t model.Traffic) error {
+	a := b.agents[from]
+	if a == nil {
+		return fmt.Errorf("no agent on host %s", from)
+	}
+	if err := a.Emit(ctx, to, t); err != nil {
+		if errors.Is(err, agent.ErrGone) {
+			return fmt.Errorf("host %s: %w", from, err)
+		}
+		return err
+	}
+	return nil
+}
