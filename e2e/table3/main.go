@@ -111,6 +111,9 @@ func (w *worker) campaign(ctx context.Context, c campaign, strategy string, seed
 		return err
 	}
 	if r.Faults == 0 {
+		if r.Note = nothingToExplore(dir); r.Note != "" {
+			return appendResult(w.file, *r)
+		}
 		return fmt.Errorf("%s, %s: no fault run was made; see %s", c.Name, strategy, dir)
 	}
 	replayed := map[string]bool{}
@@ -130,6 +133,9 @@ func (w *worker) campaign(ctx context.Context, c campaign, strategy string, seed
 	}
 	return appendResult(w.file, *r)
 }
+
+// outcomeFile is what the program said.
+const outcomeFile = "outcome.txt"
 
 // searched is the file in which a search that came to its end is noted, so
 // that one who is interrupted while replaying goes on with the replays.
@@ -171,7 +177,7 @@ func (w *worker) search(ctx context.Context, c campaign, strategy string, seed u
 
 // netsplit runs the program; that it found something is no error.
 func (w *worker) netsplit(ctx context.Context, dir string, args ...string) error {
-	log, err := os.OpenFile(filepath.Join(dir, "outcome.txt"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	log, err := os.OpenFile(filepath.Join(dir, outcomeFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"time"
 
@@ -36,6 +37,8 @@ type result struct {
 	// Invariants are those in use.
 	Invariants int     `json:"invariants"`
 	Findings   []found `json:"findings,omitempty"`
+	// Note says why there were no fault runs.
+	Note string `json:"note,omitempty"`
 }
 
 // found is a finding of a campaign.
@@ -86,6 +89,21 @@ func appendResult(file string, r result) error {
 		return err
 	}
 	return errors.Join(json.NewEncoder(f).Encode(r), f.Sync(), f.Close())
+}
+
+var ended = regexp.MustCompile(`(?m)^campaign .*: done after .*?: (no invariant .*); seed \d+$`)
+
+// nothingToExplore is why a campaign that came to its end made no fault run, ""
+// if it did not say that its clean runs showed no invariant.
+func nothingToExplore(dir string) string {
+	b, err := os.ReadFile(filepath.Join(dir, outcomeFile))
+	if err != nil {
+		return ""
+	}
+	if m := ended.FindSubmatch(b); m != nil {
+		return string(m[1])
+	}
+	return ""
 }
 
 // gather reads the records below dir into a result.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -63,6 +64,9 @@ func printTable(out io.Writer, p *plan, file string) error {
 	}
 	fmt.Fprintln(out)
 	for _, r := range results {
+		if r.Note != "" {
+			fmt.Fprintf(out, "%s, %s: no fault run: %s\n", r.Campaign, r.Strategy, r.Note)
+		}
 		for _, f := range r.Findings {
 			if f.Class == "documented" || f.Clean {
 				continue
@@ -89,7 +93,7 @@ func row(b bug, results []result, strategy string) (string, *found) {
 		}
 		tried += r.Faults
 		for j := range r.Findings {
-			if f := &r.Findings[j]; f.Known == b.ID && f.First > 0 && (best == nil || best.Clean && !f.Clean || best.Clean == f.Clean && f.First < best.First) {
+			if f := &r.Findings[j]; f.Known == b.ID && f.First > 0 && (best == nil || best.Clean && !f.Clean || best.Clean == f.Clean && cmp.Or(cmp.Compare(f.First, best.First), cmp.Compare(best.Replays, f.Replays)) < 0) {
 				best = f
 			}
 		}

@@ -104,3 +104,23 @@ func TestBadFlagsAreNamed(t *testing.T) {
 		}
 	}
 }
+
+// TestACampaignWithNothingToExploreIsAResult, and one that failed is none.
+func TestACampaignWithNothingToExploreIsAResult(t *testing.T) {
+	for said, want := range map[string]string{
+		"c-1-r0001  pass    all checks hold\n\ncampaign c-1 on hdfs: done after 6 runs (6 pass): no invariant can be told from chance: give it more; seed 1\na run took 1s\n": "no invariant can be told from chance: give it more",
+		"campaign c-1 on hdfs: done after 9 runs (9 unknown): the budget of 20 fault runs is spent; seed 1\n":                                                                 "",
+		"netsplit: the lab could not be made\n": "",
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, outcomeFile), []byte(said), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got := nothingToExplore(dir); got != want {
+			t.Errorf("%q: %q, want %q", said, got, want)
+		}
+	}
+	if got := nothingToExplore(t.TempDir()); got != "" {
+		t.Errorf("without an outcome: %q", got)
+	}
+}
