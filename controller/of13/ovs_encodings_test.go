@@ -242,11 +242,12 @@ actions=clone(1,2)
 
 // TestOpenVSwitchEncodings decodes what Open vSwitch's own encoder makes of
 // the flow texts, and encodes it again: same bytes. What we read in them is in
-// testdata/ovs-encodings.txt, below each text.
+// testdata/ovs-encodings.txt, below each text. Tshark must read the same.
 func TestOpenVSwitchEncodings(t *testing.T) {
 	ofctl := ovsOfctl(t)
 	sw := newFakeSwitch(t)
 	var read strings.Builder // what we read in each
+	var encodings [][]byte
 	for _, text := range flowTexts {
 		t.Run(text, func(t *testing.T) {
 			sent := sw.run(t, ofctl, "add-flow", text)
@@ -268,9 +269,13 @@ func TestOpenVSwitchEncodings(t *testing.T) {
 				t.Errorf("normalized flow-mod differs: %v", m)
 			}
 			fmt.Fprintf(&read, "%s\n\t%v\n", text, f)
+			encodings = append(encodings, sent[0])
 		})
 	}
 	compareGolden(t, filepath.Join("testdata", "ovs-encodings.txt"), read.String())
+	if len(encodings) == len(flowTexts) {
+		t.Run("tshark", func(t *testing.T) { againstTshark(t, flowTexts, encodings) })
+	}
 }
 
 // validateStricter reports whether the flow text uses a mask that the
