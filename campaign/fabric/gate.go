@@ -66,9 +66,9 @@ func (f *Fabric) send(frame []byte, to model.NodeID) error {
 	if m == nil {
 		return fmt.Errorf("no host %q in the testbed", to)
 	}
-	sw := m.session()
-	if sw == nil {
-		return fmt.Errorf("switch %s: %w", m.id, ErrDown)
+	sw, err := m.command()
+	if err != nil {
+		return err
 	}
 	return sw.PacketOut(of13.PortController, frame, m.portOf[to])
 }
@@ -80,9 +80,9 @@ func (f *Fabric) flood(frame []byte, dst flowrules.MAC) error {
 		return fmt.Errorf("no host of the testbed has address %v, and it is no broadcast of one that is: say where the frame goes", dst)
 	}
 	m := f.byHost[from]
-	sw := m.session()
-	if sw == nil {
-		return fmt.Errorf("switch %s: %w", m.id, ErrDown)
+	sw, err := m.command()
+	if err != nil {
+		return err
 	}
 	ports := make([]of13.PortNo, 0, len(m.hosts))
 	for _, h := range m.hosts {
@@ -146,9 +146,9 @@ func (f *Fabric) DropCount(ctx context.Context, id uint32) (uint64, error) {
 func (m *member) dropped(ctx context.Context, links map[model.Link]bool) (uint64, error) {
 	m.rules.Lock()
 	defer m.rules.Unlock()
-	sw := m.session()
-	if sw == nil {
-		return 0, fmt.Errorf("switch %s: %w", m.id, ErrDown)
+	sw, err := m.command()
+	if err != nil {
+		return 0, err
 	}
 	keys := map[string]bool{}
 	var touch []of13.Message
@@ -161,7 +161,7 @@ func (m *member) dropped(ctx context.Context, links map[model.Link]bool) (uint64
 		}
 	}
 	if err := sw.Apply(ctx, touch...); err != nil {
-		return 0, err
+		return 0, m.refused(err)
 	}
 	select {
 	case <-time.After(settle):

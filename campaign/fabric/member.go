@@ -89,15 +89,14 @@ func (m *member) turnTo(ctx context.Context, plan flowrules.Plan) error {
 	defer m.rules.Unlock()
 	old := m.plan
 	m.plan = plan
-	sw := m.session()
-	if sw == nil {
-		return fmt.Errorf("switch %s: %w: see that it runs and that its controller is set to this address", m.id, ErrDown)
+	sw, err := m.command()
+	if err != nil {
+		return err
 	}
 	if m.known != sw { // not read back since it connected
 		return m.readBack(ctx, sw, false)
 	}
-	err := m.carryOut(ctx, sw, flowrules.Diff(old.Stats(), plan))
-	if err != nil {
+	if err = m.carryOut(ctx, sw, flowrules.Diff(old.Stats(), plan)); err != nil {
 		m.known = nil // read it back before trusting it again
 		m.check()
 	}
@@ -114,7 +113,7 @@ func (m *member) carryOut(ctx context.Context, sw *controller.Switch, d flowrule
 			err = sw.Send(s.Mods...)
 		}
 		if err != nil {
-			return fmt.Errorf("installing rules (%s): %w", s.Name, err)
+			return fmt.Errorf("installing rules (%s): %w", s.Name, m.refused(err))
 		}
 	}
 	return nil
@@ -182,22 +181,22 @@ func (m *member) run() {
 func (m *member) renew() {
 	m.rules.Lock()
 	defer m.rules.Unlock()
-	if sw := m.session(); sw != nil && m.known == sw {
+	if sw, err := m.command(); err == nil && m.known == sw {
 		_ = sw.Send(m.plan.Renew()...) // a failure ends the session
 	}
 }
 
-// verify reads the flow table back.
+// verify reads the flow table back, where it can be repaired.
 func (m *member) verify() {
-	sw := m.session()
-	if sw == nil {
+	sw, err := m.command()
+	if err != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), m.f.cfg.Timeout)
 	defer cancel()
 	m.rules.Lock()
 	fresh := m.known != sw
-	err := m.readBack(ctx, sw, !fresh)
+	err = m.readBack(ctx, sw, !fresh)
 	m.rules.Unlock()
 	if err != nil {
 		m.f.cfg.Log.Error("flow table could not be brought to its desired state", "dpid", m.id.String(), "err", err)
@@ -207,7 +206,7 @@ func (m *member) verify() {
 // settled notes the outcome of an attempt to install the plan on sw.
 func (m *member) settled(sw *controller.Switch, err error) {
 	m.state.Lock()
-	if m.sw != sw {
+	if m.sw != sw || sw.Role() == of13.RoleSlave {
 		m.state.Unlock()
 		return
 	}
@@ -231,17 +230,20 @@ func (m *member) settled(sw *controller.Switch, err error) {
 func (m *member) clear(ctx context.Context) error {
 	m.rules.Lock()
 	defer m.rules.Unlock()
-	sw := m.session()
-	if sw == nil {
+	sw, err := m.command()
+	if errors.Is(err, ErrDown) {
 		return nil
 	}
-	return sw.Apply(ctx, flowrules.RemoveAll(m.f.lab))
+	if err != nil {
+		return fmt.Errorf("our rules stay: %w", err)
+	}
+	return m.refused(sw.Apply(ctx, flowrules.RemoveAll(m.f.lab)))
 }
 
 // leave takes the switch to plain forwarding and lets it be.
 func (m *member) leave(ctx context.Context) error {
-	sw := m.session()
-	if sw == nil {
+	sw, err := m.command()
+	if err != nil {
 		return nil // what cuts there expires by itself
 	}
 	have, err := sw.DumpFlows(ctx, 0, 0)
@@ -266,6 +268,9 @@ func (m *member) leave(ctx context.Context) error {
 func (m *member) SwitchUp(sw *controller.Switch) {
 	m.state.Lock()
 	m.sw, m.why = sw, errors.New("rules are being installed")
+	if sw.Role() == of13.RoleSlave {
+		m.why = m.slave()
+	}
 	m.state.Unlock()
 	if cb := m.f.cfg.Events.SwitchUp; cb != nil {
 		cb(m.id)
@@ -277,12 +282,8 @@ func (m *member) SwitchUp(sw *controller.Switch) {
 func (m *member) SwitchDown(sw *controller.Switch, err error) {
 	m.state.Lock()
 	if m.sw == sw {
-		m.sw, m.why = nil, ErrDown
-		select {
-		case <-m.ready:
-			m.ready = make(chan struct{})
-		default:
-		}
+		m.sw = nil
+		m.unready(ErrDown)
 	}
 	m.state.Unlock()
 	if cb := m.f.cfg.Events.SwitchDown; cb != nil {
