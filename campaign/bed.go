@@ -96,9 +96,13 @@ const (
 	restartLimit = 20 * time.Second
 )
 
-// ensure makes the testbed fit for a run: a lab's switch that died is started
-// again, and so are agents that died.
+// ensure makes the testbed fit for a run: a switch that another controller took
+// is asked for its master role again, a lab's switch that died is started again,
+// and so are agents that died.
 func (b *Bed) ensure(ctx context.Context) error {
+	if err := b.fabric.Claim(ctx); err != nil {
+		return fmt.Errorf("testbed %s is not ready: %w", b.Testbed.Name, err)
+	}
 	rctx, cancel := context.WithTimeout(ctx, readyLimit)
 	err := b.fabric.Ready(rctx)
 	cancel()

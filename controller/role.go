@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -23,33 +24,59 @@ const claims = 5
 // the switch refuses something before.
 func (sw *Switch) Role() of13.Role { return of13.Role(sw.role.Load()) }
 
-// claim learns the role and asks for that of the configuration, before the
-// session begins. The generation id must be greater than the last, "by a signed
-// difference" (§6.3.4); the switch tells the last.
+// Claim asks for the role of the configuration again, from a switch that has
+// made us a slave.
+func (sw *Switch) Claim(ctx context.Context) error {
+	_, err := sw.wish(func(s of13.RoleState) (of13.RoleState, error) {
+		got, err := sw.Request(ctx, &of13.RoleRequest{RoleState: s})
+		if err != nil {
+			return of13.RoleState{}, err
+		}
+		r, ok := got[0].(*of13.RoleReply)
+		if !ok {
+			return of13.RoleState{}, fmt.Errorf("%w: a role was asked for, %v came", ErrProtocol, got[0].MsgType())
+		}
+		return r.RoleState, nil
+	})
+	if err != nil {
+		return fmt.Errorf("switch %s: asking for the %v role: %w", sw.id, sw.c.cfg.Role, err)
+	}
+	return nil
+}
+
+// wish learns the role and asks for that of the configuration. The generation
+// id must be greater than the last, by a signed difference (§6.3.4); the switch
+// tells the last.
+func (sw *Switch) wish(ask func(of13.RoleState) (of13.RoleState, error)) (of13.RoleState, error) {
+	wish := sw.c.cfg.Role
+	now, err := ask(of13.RoleState{Role: of13.RoleNoChange})
+	for i := 0; err == nil && now.Role != wish; i++ {
+		if i == claims {
+			return now, fmt.Errorf("%w within %d attempts: other controllers ask for it at the same time; stop one of them", ErrRole, claims)
+		}
+		got, rerr := ask(of13.RoleState{Role: wish, GenerationID: now.GenerationID + 1})
+		if errors.Is(rerr, &of13.Error{Type: of13.ErrTypeRoleRequestFailed, Code: of13.RoleRequestFailedStale}) {
+			got, rerr = ask(of13.RoleState{Role: of13.RoleNoChange}) // somebody was faster
+		}
+		now, err = got, rerr
+	}
+	return now, err
+}
+
+// claim asks for the role of the configuration before the session begins.
 func (sw *Switch) claim() error {
 	if err := sw.conn.SetReadDeadline(time.Now().Add(sw.c.cfg.HandshakeTimeout)); err != nil {
 		return err
 	}
 	sw.role.Store(uint32(of13.RoleEqual))
-	wish := sw.c.cfg.Role
-	now, err := sw.askRole(of13.RoleState{Role: of13.RoleNoChange})
-	for i := 0; err == nil && now.Role != wish; i++ {
-		if i == claims {
-			return fmt.Errorf("%w within %d attempts: other controllers ask for it at the same time; stop one of them", ErrRole, claims)
-		}
-		got, rerr := sw.askRole(of13.RoleState{Role: wish, GenerationID: now.GenerationID + 1})
-		if errors.Is(rerr, &of13.Error{Type: of13.ErrTypeRoleRequestFailed, Code: of13.RoleRequestFailedStale}) {
-			got, rerr = sw.askRole(of13.RoleState{Role: of13.RoleNoChange}) // somebody was faster
-		}
-		now, err = got, rerr
-	}
+	now, err := sw.wish(sw.askRole)
 	switch {
 	case errors.Is(err, &of13.Error{Type: of13.ErrTypeBadRequest, Code: of13.BadRequestBadType}),
 		errors.Is(err, &of13.Error{Type: of13.ErrTypeRoleRequestFailed, Code: of13.RoleRequestFailedUnsup}):
 		sw.noRoles = true
 		sw.c.cfg.Log.Info("switch has no controller roles: whoever else is connected gets what the gate holds, too", "dpid", sw.id.String())
 	case err != nil:
-		return fmt.Errorf("asking for the %v role: %w", wish, err)
+		return fmt.Errorf("asking for the %v role: %w", sw.c.cfg.Role, err)
 	default:
 		sw.role.Store(uint32(now.Role))
 	}

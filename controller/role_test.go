@@ -100,6 +100,15 @@ func TestDemotionIsNoticed(t *testing.T) {
 	if len(rec.errs) > 0 || len(rec.roles) > 0 {
 		t.Errorf("told again: %d errors, %d roles", len(rec.errs), len(rec.roles))
 	}
+	if err := sw.Claim(soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	if role := get(t, "promotion", rec.roles); role != of13.RoleMaster || sw.Role() != of13.RoleMaster {
+		t.Errorf("role %v, %v", role, sw.Role())
+	}
+	if err := sw.Apply(soon(t), rule(1)); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestClaimThatIsAlwaysLate: a switch whose generation runs away.

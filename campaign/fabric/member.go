@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"netsplit/controller"
@@ -24,6 +25,7 @@ type member struct {
 	portOf     map[model.NodeID]of13.PortNo
 	unregister func()
 	kick       chan struct{} // asks run for a check now
+	distrust   atomic.Bool   // the session is the same, the rules may not be
 
 	// rules serialises everything that changes or compares the flow table,
 	// and guards the fields below. Held while waiting for the switch.
@@ -93,7 +95,7 @@ func (m *member) turnTo(ctx context.Context, plan flowrules.Plan) error {
 	if err != nil {
 		return err
 	}
-	if m.known != sw { // not read back since it connected
+	if m.unread(sw) {
 		return m.readBack(ctx, sw, false)
 	}
 	if err = m.carryOut(ctx, sw, flowrules.Diff(old.Stats(), plan)); err != nil {
@@ -101,6 +103,15 @@ func (m *member) turnTo(ctx context.Context, plan flowrules.Plan) error {
 		m.check()
 	}
 	return err
+}
+
+// unread says that the flow table was not read back since the switch connected
+// or was ours again; m.rules is held.
+func (m *member) unread(sw *controller.Switch) bool {
+	if m.distrust.Swap(false) {
+		m.known = nil
+	}
+	return m.known != sw
 }
 
 // carryOut sends the steps with their barriers; m.rules is held.
@@ -195,7 +206,7 @@ func (m *member) verify() {
 	ctx, cancel := context.WithTimeout(context.Background(), m.f.cfg.Timeout)
 	defer cancel()
 	m.rules.Lock()
-	fresh := m.known != sw
+	fresh := m.unread(sw)
 	err = m.readBack(ctx, sw, !fresh)
 	m.rules.Unlock()
 	if err != nil {

@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -12,11 +13,11 @@ import (
 // change nothing there.
 var ErrSlave = errors.New("another controller is master of the switch")
 
-// slave is ErrSlave with what to do. The master role is not taken back: two
-// controllers that both do would take it in turns, and neither could hold a
+// slave is ErrSlave with what to do. The master role is not taken back at once:
+// two controllers that both do would take it in turns, and neither could hold a
 // partition.
 func (m *member) slave() error {
-	return fmt.Errorf("switch %s: %w and this one a slave, which can neither cut nor heal there: stop that controller or have it share the switch as equal, then let the switch connect anew (restart netsplit serve)", m.id, ErrSlave)
+	return fmt.Errorf("switch %s: %w and this one a slave, which can neither cut nor heal there: stop that controller or have it share the switch as equal; the next run asks for the role again, and so does netsplit serve when it starts", m.id, ErrSlave)
 }
 
 // command is the session by which the switch can be changed.
@@ -29,6 +30,18 @@ func (m *member) command() (*controller.Switch, error) {
 	default:
 		return sw, nil
 	}
+}
+
+// Claim asks the switches that have made us a slave for our role again. Ready
+// tells when they hold their rules.
+func (f *Fabric) Claim(ctx context.Context) error {
+	return f.each(ctx, func(ctx context.Context, m *member) error {
+		sw := m.session()
+		if sw == nil || sw.Role() != of13.RoleSlave {
+			return nil
+		}
+		return sw.Claim(ctx)
+	})
 }
 
 // refused gives an error that a switch answered a slave with its meaning.
@@ -51,6 +64,9 @@ func (m *member) RoleChanged(sw *controller.Switch, role of13.Role) {
 		m.unready(m.slave())
 	}
 	m.state.Unlock()
+	if role != of13.RoleSlave {
+		m.distrust.Store(true) // rules expired, and the master had others
+	}
 	if cb := m.f.cfg.Events.Demoted; cb != nil && role == of13.RoleSlave {
 		cb(m.id, m.slave())
 	}
