@@ -40,8 +40,9 @@ type Config struct {
 	Addr    string             // TCP address to listen on, e.g. "127.0.0.1:6653"
 	TLS     *tls.Config        // see LoadTLS; nil: plain TCP
 	Allowed []model.DatapathID // empty: every datapath
-	// Role to ask every switch for: RoleMaster, the default, or RoleEqual to
-	// share it. Two equal controllers both get every packet that the gate holds.
+	// Role to ask every switch for: RoleMaster, the default, or RoleEqual. The
+	// master makes other masters slaves, but does not concern who is equal
+	// (OpenFlow 1.3 §6.3.4): that one gets every packet that the gate holds, too.
 	Role    of13.Role
 	Log     *slog.Logger // default: nothing is logged
 	Handler Handler      // for datapaths nobody registered; may be nil

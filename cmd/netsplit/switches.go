@@ -24,7 +24,7 @@ func (s *switchFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&s.key, "tls-key", "", "key of --tls-cert (PEM)")
 	f.StringVar(&s.ca, "tls-ca", "", "certificates of the authority that signs switches (PEM)")
 	f.StringSliceVar(&s.allowed, "allowed-datapath", nil, "datapath ids that may connect, hex (default: all)")
-	f.StringVar(&s.role, "role", roleMaster, "master: ask every switch to obey no other controller; equal: share it with others, which then get what the gate holds, too")
+	f.StringVar(&s.role, "role", roleMaster, "what to be at every switch: master, which makes other masters slaves, or equal, beside a master that is to stay")
 }
 
 const (

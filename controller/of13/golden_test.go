@@ -240,3 +240,40 @@ func checkParseError(t *testing.T, err error, size int) {
 		t.Fatalf("error that cannot be answered: %#v in %d bytes", p, size)
 	}
 }
+
+// hexDumpLine is a line of a dump of data; ofp-parse has more of them.
+var hexDumpLine = regexp.MustCompile(`(?m)^[0-9a-f]{8}  .*\n`)
+
+// TestOpenVSwitchReadsAStream: all messages that it accepts in one file, as on a
+// connection, read as each alone. One wrong length spoils what follows.
+func TestOpenVSwitchReadsAStream(t *testing.T) {
+	ofctl := ovsOfctl(t)
+	var stream []byte
+	var want strings.Builder
+	n := 0
+	for _, s := range samples() {
+		if s.refused != "" {
+			continue
+		}
+		b, err := Append(stream, s.msg, sampleXID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := ovsPrint(t, ofctl, b[len(stream):])
+		text, _, _ = strings.Cut(text, "stderr: ")
+		stream, n = b, n+1
+		want.WriteString(hexDumpLine.ReplaceAllString(text, ""))
+	}
+	file := filepath.Join(t.TempDir(), "messages")
+	if err := os.WriteFile(file, stream, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(ofctl, "-O", "OpenFlow13", "-m", "ofp-parse", file).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := hexDumpLine.ReplaceAllString(string(out), "")
+	if diff := cmp.Diff(want.String(), got); diff != "" {
+		t.Errorf("%d messages in one file read as something else (-alone +together):\n%s", n, diff)
+	}
+}
