@@ -40,8 +40,9 @@ const fenceLimit = 2 * time.Second
 
 // newBed takes over the switches of a testbed and starts an agent on every
 // host. binary is the netsplit program as the hosts find it; told is called
-// when a switch comes or goes.
-func newBed(ctx context.Context, tb model.Testbed, ctrl *controller.Controller, binary string, log *slog.Logger, told func(model.DatapathID, bool)) (*Bed, error) {
+// when a switch comes or goes, demoted when another controller became its
+// master.
+func newBed(ctx context.Context, tb model.Testbed, ctrl *controller.Controller, binary string, log *slog.Logger, told func(model.DatapathID, bool), demoted func(model.DatapathID, error)) (*Bed, error) {
 	b := &Bed{Testbed: tb, binary: binary, agents: map[model.NodeID]*agent.Client{}, macs: map[model.NodeID]net.HardwareAddr{}}
 	trouble := func(format string, args ...any) {
 		if s := b.run.Load(); s != nil {
@@ -59,6 +60,10 @@ func newBed(ctx context.Context, tb model.Testbed, ctrl *controller.Controller, 
 			SwitchDown: func(id model.DatapathID, err error) {
 				told(id, false)
 				trouble("switch %s went away, with what it held: %v", id, err)
+			},
+			Demoted: func(id model.DatapathID, err error) {
+				demoted(id, err)
+				trouble("for a part of the run not known exactly, %v", err)
 			},
 			SwitchError: func(id model.DatapathID, err error) { trouble("switch %s refused: %v", id, err) },
 			Tampered: func(id model.DatapathID, t fabric.Tampering) {
@@ -91,9 +96,13 @@ const (
 	restartLimit = 20 * time.Second
 )
 
-// ensure makes the testbed fit for a run: a lab's switch that died is started
-// again, and so are agents that died.
+// ensure makes the testbed fit for a run: a switch that another controller took
+// is asked for its master role again, a lab's switch that died is started again,
+// and so are agents that died.
 func (b *Bed) ensure(ctx context.Context) error {
+	if err := b.fabric.Claim(ctx); err != nil {
+		return fmt.Errorf("testbed %s is not ready: %w", b.Testbed.Name, err)
+	}
 	rctx, cancel := context.WithTimeout(ctx, readyLimit)
 	err := b.fabric.Ready(rctx)
 	cancel()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"sync"
@@ -167,6 +168,55 @@ func (s *Service) DeletePartition(_ context.Context, name string) (model.Partiti
 	return s.heal(h)
 }
 
+// loseHandCuts books, whenever a switch does not do what we say any more, that
+// the partitions by hand are lost.
+func (s *Service) loseHandCuts(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case why := <-s.lost:
+			s.mu.Lock()
+			lost := slices.Collect(maps.Values(s.hand))
+			s.mu.Unlock()
+			for _, h := range lost {
+				s.lose(h, why)
+			}
+		}
+	}
+}
+
+// lose takes a partition out of what is desired, so that it does not come back
+// with the switch, and books it as failed.
+func (s *Service) lose(h *handCut, why error) {
+	h.turn.Lock()
+	defer h.turn.Unlock()
+	if !h.standing() {
+		return
+	}
+	h.end()
+	ctx, cancel := context.WithTimeout(context.Background(), healLimit)
+	defer cancel()
+	_ = s.outside.fabric.Heal(ctx, h.id) // on the switch that is lost the rules expire
+	s.metrics.CutEnded("lost", h.status().Partition.Links())
+	s.set(h, func(p *model.PartitionStatus) {
+		p.State, p.Reason = model.PartitionFailed, "its rules are not renewed and expire within seconds: "+why.Error()
+	})
+}
+
+// end stops what waits for the partition: its proof and its time to heal. turn
+// is held.
+func (h *handCut) end() {
+	if h.stop != nil {
+		h.stop()
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.timer != nil {
+		h.timer.Stop()
+	}
+}
+
 // healLimit is how long all of a heal may take.
 const healLimit = time.Minute
 
@@ -179,14 +229,7 @@ func (s *Service) heal(h *handCut) (model.PartitionStatus, error) {
 	if st := h.status(); st.State == model.PartitionHealed {
 		return st, nil
 	}
-	if h.stop != nil {
-		h.stop()
-	}
-	h.mu.Lock()
-	if h.timer != nil {
-		h.timer.Stop()
-	}
-	h.mu.Unlock()
+	h.end()
 	s.finalCounts(ctx, h)
 	s.set(h, func(p *model.PartitionStatus) { p.State = model.PartitionHealing })
 	if err := s.outside.fabric.Heal(ctx, h.id); err != nil {

@@ -140,7 +140,7 @@ func (s *Service) makeLab(ctx context.Context, name string, t *model.Target) (*B
 	if err != nil {
 		return nil, err
 	}
-	b, err := newBed(ctx, l.Testbed(), s.ctrl, s.cfg.Binary, s.log, s.switchChanged)
+	b, err := newBed(ctx, l.Testbed(), s.ctrl, s.cfg.Binary, s.log, s.switchChanged, s.demoted)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"netsplit/controller"
+	"netsplit/controller/of13"
 	"netsplit/deploy/lab"
 	"netsplit/inference/store"
 	"netsplit/model"
@@ -25,6 +27,13 @@ type Config struct {
 	// ControllerAddr is where switches connect to, e.g. 127.0.0.1:6653; port 0
 	// takes a free one.
 	ControllerAddr string
+	// TLS is what switches of an outside testbed are spoken with; nil: plain
+	// TCP. Allowed are the datapaths that may connect; none: all.
+	TLS     *tls.Config
+	Allowed []model.DatapathID
+	// Equal: share the switches with other controllers; otherwise this one asks
+	// to be their master.
+	Equal bool
 	// Testbed is an outside testbed; nil: labs are made on this machine.
 	Testbed *model.Testbed
 	// Binary is the netsplit program as the hosts find it, BinDir the folder
@@ -63,6 +72,7 @@ type Service struct {
 	claimed  string                         // campaign that uses the outside testbed
 
 	wake   chan struct{}
+	lost   chan error // why partitions by hand are in force no more
 	cancel context.CancelCauseFunc
 	done   sync.WaitGroup
 }
@@ -84,7 +94,7 @@ func Open(cfg Config) (*Service, error) {
 		return nil, err
 	}
 	s := &Service{cfg: cfg, log: cfg.Log, metrics: cfg.Metrics, store: st, jobs: map[string]*job{},
-		subs: map[chan struct{}]bool{}, hand: map[string]*handCut{}, switches: map[model.DatapathID]time.Time{}, wake: make(chan struct{}, 1)}
+		subs: map[chan struct{}]bool{}, hand: map[string]*handCut{}, switches: map[model.DatapathID]time.Time{}, wake: make(chan struct{}, 1), lost: make(chan error, 1)}
 	if cfg.APIAddr != "" {
 		if err := st.SetAddress(cfg.APIAddr); err != nil { // e.g. a full disk: what is stored can still be read
 			cfg.Log.Warn("who finds the store taken is not told our address", "err", err)
@@ -105,17 +115,18 @@ func Open(cfg Config) (*Service, error) {
 	if err := s.resume(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	s.done.Add(1)
-	go func() {
-		defer s.done.Done()
-		s.loop(ctx)
-	}()
+	s.done.Go(func() { s.loop(ctx) })
+	s.done.Go(func() { s.loseHandCuts(ctx) })
 	return s, nil
 }
 
 // listen opens the controller and, with an outside testbed, takes it over.
 func (s *Service) listen(ctx context.Context) error {
-	ctrl, err := controller.Listen(controller.Config{Addr: s.cfg.ControllerAddr, Log: s.log,
+	role := of13.RoleMaster
+	if s.cfg.Equal {
+		role = of13.RoleEqual
+	}
+	ctrl, err := controller.Listen(controller.Config{Addr: s.cfg.ControllerAddr, TLS: s.cfg.TLS, Allowed: s.cfg.Allowed, Role: role, Log: s.log,
 		Refused: func(addr string, err error) {
 			s.tell("switch", addr, "refused", fmt.Sprintf("a connection from %s was refused: %v", addr, err))
 		}})
@@ -126,7 +137,7 @@ func (s *Service) listen(ctx context.Context) error {
 	if s.cfg.Testbed == nil {
 		return nil
 	}
-	if s.outside, err = newBed(ctx, *s.cfg.Testbed, s.ctrl, s.cfg.Binary, s.log, s.switchChanged); err != nil {
+	if s.outside, err = newBed(ctx, *s.cfg.Testbed, s.ctrl, s.cfg.Binary, s.log, s.switchChanged, s.demoted); err != nil {
 		return err
 	}
 	s.addBed(s.outside)
@@ -155,6 +166,17 @@ func (s *Service) switchChanged(id model.DatapathID, up bool) {
 		state = "connected"
 	}
 	s.tell("switch", id.String(), state, "switch "+id.String()+" is "+state)
+}
+
+// demoted books that another controller became master of a switch: partitions
+// by hand are in force no more, since their rules are not renewed. It must not
+// wait.
+func (s *Service) demoted(id model.DatapathID, err error) {
+	s.tell("switch", id.String(), "slave", err.Error())
+	select {
+	case s.lost <- err:
+	default: // one that waits is for all of them
+	}
 }
 
 // resume marks the runs under way when the last daemon ended as unknown and

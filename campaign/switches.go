@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"netsplit/controller/of13"
@@ -50,7 +51,7 @@ func (s *Service) describe(ctx context.Context, st *model.SwitchStatus, hosts []
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
-	st.Connected, st.Address = true, sw.Addr()
+	st.Connected, st.Address, st.Role = true, sw.Addr(), strings.ToLower(sw.Role().String())
 	desc, err := sw.Desc(ctx)
 	if err != nil {
 		return err

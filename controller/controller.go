@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -27,6 +28,9 @@ type Handler interface {
 	PacketIn(sw *Switch, at time.Time, in *of13.PacketIn)
 	FlowRemoved(sw *Switch, m *of13.FlowRemoved)
 	PortStatus(sw *Switch, m *of13.PortStatus)
+	// RoleChanged: the switch sees us as this now. A slave gets no packets and
+	// can change nothing.
+	RoleChanged(sw *Switch, role of13.Role)
 	// Error: the switch refused a message nobody waits for.
 	Error(sw *Switch, err *SwitchError)
 }
@@ -34,15 +38,21 @@ type Handler interface {
 // Config of a controller. The zero value of a field takes the default.
 type Config struct {
 	Addr    string             // TCP address to listen on, e.g. "127.0.0.1:6653"
+	TLS     *tls.Config        // see LoadTLS; nil: plain TCP
 	Allowed []model.DatapathID // empty: every datapath
-	Log     *slog.Logger       // default: nothing is logged
-	Handler Handler            // for datapaths nobody registered; may be nil
+	// Role to ask every switch for: RoleMaster, the default, or RoleEqual. The
+	// master makes other masters slaves, but does not concern who is equal
+	// (OpenFlow 1.3 §6.3.4): that one gets every packet that the gate holds, too.
+	Role    of13.Role
+	Log     *slog.Logger // default: nothing is logged
+	Handler Handler      // for datapaths nobody registered; may be nil
 	// Refused is told of every connection that did not become a session.
 	Refused func(addr string, err error)
 
 	HandshakeTimeout time.Duration    // default 5 s
 	EchoInterval     time.Duration    // silence before an echo request; default 5 s
 	EchoTimeout      time.Duration    // silence before the session ends; default 15 s
+	RoleInterval     time.Duration    // how often the role is asked for; default 1 s
 	Now              func() time.Time // default time.Now
 }
 
@@ -92,6 +102,12 @@ func New(cfg Config) *Controller {
 	if cfg.EchoTimeout == 0 {
 		cfg.EchoTimeout = 15 * time.Second
 	}
+	if cfg.RoleInterval == 0 {
+		cfg.RoleInterval = time.Second
+	}
+	if cfg.Role == of13.RoleNoChange {
+		cfg.Role = of13.RoleMaster
+	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
@@ -139,6 +155,9 @@ func (c *Controller) accept() {
 			time.Sleep(100 * time.Millisecond)
 			continue
 		}
+		if c.cfg.TLS != nil {
+			conn = tls.Server(conn, c.cfg.TLS)
+		}
 		c.wg.Add(1)
 		go func() {
 			defer c.wg.Done()
@@ -147,7 +166,8 @@ func (c *Controller) accept() {
 	}
 }
 
-// Serve runs the session of one connection and returns why it ended.
+// Serve runs the session of one connection, a *tls.Conn among them, and returns
+// why it ended.
 func (c *Controller) Serve(conn net.Conn) error {
 	defer conn.Close()
 	c.mu.Lock()
@@ -163,6 +183,11 @@ func (c *Controller) Serve(conn net.Conn) error {
 		c.mu.Unlock()
 	}()
 
+	if tc, ok := conn.(*tls.Conn); ok {
+		if err := c.encrypt(tc); err != nil {
+			return c.refuse(conn, err)
+		}
+	}
 	sw := newSwitch(c, conn)
 	wrote := make(chan error, 1)
 	go func() {
@@ -185,22 +210,19 @@ func (c *Controller) Serve(conn net.Conn) error {
 	}
 	if err != nil {
 		end(err)
-		err = fmt.Errorf("switch at %s: %w", remote(conn), err)
-		c.cfg.Log.Warn("switch refused", "addr", remote(conn), "err", err)
-		if c.cfg.Refused != nil {
-			c.cfg.Refused(remote(conn), err)
-		}
-		return err
+		return c.refuse(conn, err)
+	}
+	if err := sw.claim(); err != nil {
+		end(err)
+		c.forget(sw)
+		return c.refuse(conn, err)
 	}
 	c.cfg.Log.Info("switch up", "dpid", sw.id.String(), "addr", remote(conn))
 	stop := make(chan struct{})
 	var keep sync.WaitGroup
-	keep.Add(1)
-	go func() {
-		defer keep.Done()
-		sw.keepAlive(stop)
-	}()
-	sw.announce(c.handlerOf(sw.id))
+	keep.Go(func() { sw.keepAlive(stop) })
+	keep.Go(func() { sw.watchRole(stop) })
+	sw.announce(c.present(sw))
 	err = sw.read()
 	close(stop)
 	keep.Wait()
@@ -215,19 +237,34 @@ func (c *Controller) Serve(conn net.Conn) error {
 	}
 	c.mu.Unlock()
 	end(err)
-	c.mu.Lock()
-	delete(c.switches, sw.id)
-	c.mu.Unlock()
+	c.forget(sw)
 	err = fmt.Errorf("switch %s at %s: %w", sw.id, remote(conn), err)
 	c.cfg.Log.Warn("switch down", "dpid", sw.id.String(), "err", err)
 	sw.retire(err)
 	return err
 }
 
+// refuse reports a connection that did not become a session.
+func (c *Controller) refuse(conn net.Conn, err error) error {
+	err = fmt.Errorf("switch at %s: %w", remote(conn), err)
+	c.cfg.Log.Warn("switch refused", "addr", remote(conn), "err", err)
+	if c.cfg.Refused != nil {
+		c.cfg.Refused(remote(conn), err)
+	}
+	return err
+}
+
+// forget takes a switch that admit entered out of the table of live ones.
+func (c *Controller) forget(sw *Switch) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.switches, sw.id)
+}
+
 // admit enters the switch into the table of live ones, or says why not.
 func (c *Controller) admit(sw *Switch) error {
 	if len(c.cfg.Allowed) > 0 && !slices.Contains(c.cfg.Allowed, sw.id) {
-		return fmt.Errorf("%w: %s is not among the allowed %v; add it to the testbed file or point that switch elsewhere",
+		return fmt.Errorf("%w: %s is not among the allowed %v (--allowed-datapath); add it, or point that switch elsewhere",
 			ErrUnknownDatapath, sw.id, c.cfg.Allowed)
 	}
 	c.mu.Lock()
@@ -254,7 +291,7 @@ func (c *Controller) Register(id model.DatapathID, h Handler) (unregister func()
 	}
 	r := &registration{h}
 	c.handlers[id] = r
-	sw := c.switches[id]
+	sw := c.presented(id)
 	c.mu.Unlock()
 	if sw != nil {
 		sw.announce(r)
@@ -262,7 +299,7 @@ func (c *Controller) Register(id model.DatapathID, h Handler) (unregister func()
 	return func() {
 		c.mu.Lock()
 		delete(c.handlers, id)
-		sw := c.switches[id]
+		sw := c.presented(id)
 		c.mu.Unlock()
 		if sw != nil {
 			sw.announce(c.fallback)
@@ -270,20 +307,31 @@ func (c *Controller) Register(id model.DatapathID, h Handler) (unregister func()
 	}, nil
 }
 
-func (c *Controller) handlerOf(id model.DatapathID) *registration {
+// present shows the switch to Register and to who asks for switches, and returns
+// its handler. Before, it is in the table only to keep its datapath id.
+func (c *Controller) present(sw *Switch) *registration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if h := c.handlers[id]; h != nil {
+	sw.present = true
+	if h := c.handlers[sw.id]; h != nil {
 		return h
 	}
 	return c.fallback
+}
+
+// presented is the live session of a datapath, or nil; c.mu is held.
+func (c *Controller) presented(id model.DatapathID) *Switch {
+	if sw := c.switches[id]; sw != nil && sw.present {
+		return sw
+	}
+	return nil
 }
 
 // Switch returns the live session of a datapath, or nil.
 func (c *Controller) Switch(id model.DatapathID) *Switch {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.switches[id]
+	return c.presented(id)
 }
 
 // Switches lists the live datapaths, sorted.
@@ -292,7 +340,9 @@ func (c *Controller) Switches() []model.DatapathID {
 	defer c.mu.Unlock()
 	out := make([]model.DatapathID, 0, len(c.switches))
 	for id := range c.switches {
-		out = append(out, id)
+		if c.presented(id) != nil {
+			out = append(out, id)
+		}
 	}
 	slices.Sort(out)
 	return out

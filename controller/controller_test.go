@@ -25,16 +25,19 @@ type recorder struct {
 	errs    chan *controller.SwitchError
 	frames  chan string
 	removed chan *of13.FlowRemoved
+	roles   chan of13.Role
 }
 
 func newRecorder() *recorder {
 	return &recorder{up: make(chan *controller.Switch, 10), down: make(chan error, 10), errs: make(chan *controller.SwitchError, 10),
-		frames: make(chan string, 10_000), removed: make(chan *of13.FlowRemoved, 10)}
+		frames: make(chan string, 10_000), removed: make(chan *of13.FlowRemoved, 10),
+		roles: make(chan of13.Role, 10)}
 }
 
 func (r *recorder) SwitchUp(sw *controller.Switch)                          { r.up <- sw }
 func (r *recorder) SwitchDown(_ *controller.Switch, err error)              { r.down <- err }
 func (r *recorder) FlowRemoved(_ *controller.Switch, m *of13.FlowRemoved)   { r.removed <- m }
+func (r *recorder) RoleChanged(_ *controller.Switch, role of13.Role)        { r.roles <- role }
 func (r *recorder) PortStatus(*controller.Switch, *of13.PortStatus)         {}
 func (r *recorder) Error(_ *controller.Switch, err *controller.SwitchError) { r.errs <- err }
 func (r *recorder) PacketIn(_ *controller.Switch, _ time.Time, m *of13.PacketIn) {
@@ -202,7 +205,7 @@ func TestRefusedConnections(t *testing.T) {
 		says string
 	}{
 		{"a second one", switchtest.Config{Datapath: 1}, controller.ErrDuplicate, "must not share"},
-		{"an unknown one", switchtest.Config{Datapath: 2}, controller.ErrUnknownDatapath, "add it to the testbed"},
+		{"an unknown one", switchtest.Config{Datapath: 2}, controller.ErrUnknownDatapath, "--allowed-datapath"},
 		{"1.0 only", switchtest.Config{Datapath: 1, Only10: true}, controller.ErrVersion, "protocols=OpenFlow13"},
 		{"1.0 only, its words", switchtest.Config{Datapath: 1, Only10: true}, controller.ErrVersion, "no common versions"},
 	} {
@@ -231,6 +234,7 @@ func handshake(id uint64) []byte {
 	var b []byte
 	b, _ = of13.Append(b, of13.NewHello(of13.Version), 1)
 	b, _ = of13.Append(b, &of13.FeaturesReply{DatapathID: id}, 2)
+	b, _ = of13.Append(b, &of13.RoleReply{RoleState: of13.RoleState{Role: of13.RoleMaster}}, 4)
 	return b
 }
 
@@ -325,6 +329,7 @@ type silent struct{}
 func (silent) SwitchUp(*controller.Switch)                            {}
 func (silent) SwitchDown(*controller.Switch, error)                   {}
 func (silent) FlowRemoved(*controller.Switch, *of13.FlowRemoved)      {}
+func (silent) RoleChanged(*controller.Switch, of13.Role)              {}
 func (silent) PortStatus(*controller.Switch, *of13.PortStatus)        {}
 func (silent) Error(*controller.Switch, *controller.SwitchError)      {}
 func (silent) PacketIn(*controller.Switch, time.Time, *of13.PacketIn) {}
@@ -375,6 +380,7 @@ func TestEchoIsAnswered(t *testing.T) {
 	go func() { _, _ = theirs.Write(handshake(5)) }()
 	read() // features request
 	read() // set config
+	read() // role request
 	for i := range uint32(3) {
 		b, _ := of13.Append(nil, &of13.EchoRequest{Data: []byte("are you there")}, 700+i)
 		go func() { _, _ = theirs.Write(b) }()

@@ -120,7 +120,10 @@ func (sw *Switch) handle(b []byte, now time.Time) error {
 		sw.refused(m, xid, h)
 	case *of13.MultipartReply:
 		return sw.replied(m, xid, len(b), m.More())
-	case *of13.BarrierReply, *of13.FeaturesReply, *of13.GetConfigReply, *of13.RoleReply:
+	case *of13.RoleReply:
+		sw.noteRole(m.Role, h)
+		return sw.replied(m, xid, len(b), false)
+	case *of13.BarrierReply, *of13.FeaturesReply, *of13.GetConfigReply, *of13.GetAsyncReply:
 		return sw.replied(m, xid, len(b), false)
 	case *of13.FlowRemoved:
 		if h != nil {
@@ -177,6 +180,9 @@ func (sw *Switch) refused(m *of13.Error, xid uint32, h *registration) {
 	sw.out.mu.Lock()
 	e := &SwitchError{Datapath: sw.id, Sent: sw.sent.get(xid), Err: m}
 	sw.out.mu.Unlock()
+	if asSlave(m) {
+		sw.noteRole(of13.RoleSlave, h)
+	}
 	sw.mu.Lock()
 	if r := sw.waiting[xid]; r != nil {
 		r.err = e
@@ -193,6 +199,10 @@ func (sw *Switch) refused(m *of13.Error, xid uint32, h *registration) {
 		}
 	}
 	sw.mu.Unlock()
+	if asSlave(m) { // RoleChanged said it; there may be hundreds of these
+		sw.c.cfg.Log.Debug("refused as slave", "err", e)
+		return
+	}
 	sw.c.cfg.Log.Error("switch refused a message", "err", e)
 	if h != nil {
 		h.Error(sw, e)
@@ -213,6 +223,9 @@ func (sw *Switch) handshake() error {
 	b, err := sw.next(0)
 	if err != nil {
 		return sw.late("hello", err)
+	}
+	if isTLS(b) {
+		return fmt.Errorf("%w: it speaks TLS and this port plain TCP: set its controller to tcp:ADDRESS:PORT, or give netsplit serve --tls-cert, --tls-key and --tls-ca", ErrTLS)
 	}
 	m, _, err := of13.Parse(b)
 	if err != nil {

@@ -27,6 +27,9 @@ type Switch struct {
 	id       model.DatapathID
 	features of13.FeaturesReply
 	heard    atomic.Int64 // UnixNano of the last message
+	role     atomic.Uint32
+	noRoles  bool // the switch does not know roles
+	present  bool // the handshake is over; guarded by c.mu
 	handler  atomic.Pointer[registration]
 	packetIn of13.PacketIn // reused by the reader
 
@@ -84,6 +87,9 @@ func (e *SwitchError) Error() string {
 	}
 	return fmt.Sprintf("switch %s: %v; it refused %s", e.Datapath, e.Err, what)
 }
+
+// Unwrap returns the switch's own error.
+func (e *SwitchError) Unwrap() error { return e.Err }
 
 // ringSize is how many sent messages are remembered.
 const ringSize = 4096

@@ -48,6 +48,7 @@ type SwitchStatus struct {
 	Connected bool
 	Since     time.Time // of the last change of Connected
 	Address   string    // of the switch's end of the session
+	Role      string    // "master", "equal" or "slave" (OpenFlow 1.3 §6.3.4); "" when not connected
 	// Hardware and Software as in OFPMP_DESC (OpenFlow 1.3 §7.3.5.1).
 	Hardware, Software string
 	Ports              []PortStatus
@@ -96,7 +97,7 @@ type ServiceEvent struct {
 	Kind string // "campaign", "run", "finding", "partition", "switch", "invariant"
 	ID   string // of what changed
 	// State is the state it is in now: a word of CampaignState,
-	// PartitionState or VerdictValue, or "connected", "disconnected".
+	// PartitionState or VerdictValue, or "connected", "disconnected", "slave".
 	State string
 	Text  string // one sentence for a person
 }

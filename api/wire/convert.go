@@ -195,7 +195,7 @@ func FromInvariant(t model.TargetInvariant) Invariant {
 func FromSwitch(s model.SwitchStatus) Switch {
 	return Switch{
 		Datapath: s.Datapath.String(), Connected: s.Connected, Since: when(s.Since), Address: s.Address,
-		Hardware: s.Hardware, Software: s.Software,
+		Role: s.Role, Hardware: s.Hardware, Software: s.Software,
 		Ports: each(s.Ports, func(p model.PortStatus) Port {
 			return Port{Number: p.Number, Name: p.Name, Up: p.Up, Host: string(p.Host)}
 		}),

@@ -302,6 +302,7 @@ type Switch struct {
 	Connected bool       `json:"connected"`
 	Since     *time.Time `json:"since,omitempty"`
 	Address   string     `json:"address,omitempty"`
+	Role      string     `json:"role,omitempty" doc:"Role of this controller at the switch: master, equal or slave, which can neither cut nor heal there"`
 	Hardware  string     `json:"hardware,omitempty"`
 	Software  string     `json:"software,omitempty"`
 	Ports     []Port     `json:"ports"`

@@ -69,9 +69,9 @@ func (f *Fabric) drops(ctx context.Context, id uint32, wait time.Duration) (map[
 func (m *member) dropped(ctx context.Context, p model.Partition, wait time.Duration) (map[model.Link]uint64, error) {
 	m.rules.Lock()
 	defer m.rules.Unlock()
-	sw := m.session()
-	if sw == nil {
-		return nil, fmt.Errorf("switch %s: %w", m.id, ErrDown)
+	sw, err := m.command()
+	if err != nil {
+		return nil, err
 	}
 	links := map[model.Link]bool{}
 	for _, l := range p.Links() {
@@ -88,7 +88,7 @@ func (m *member) dropped(ctx context.Context, p model.Partition, wait time.Durat
 		}
 	}
 	if err := sw.Apply(ctx, touch...); err != nil {
-		return nil, err
+		return nil, m.refused(err)
 	}
 	select {
 	case <-time.After(wait):

@@ -45,6 +45,10 @@ type Events struct {
 	Ready       func(id model.DatapathID) // rules read back and repaired
 	SwitchDown  func(id model.DatapathID, err error)
 	SwitchError func(id model.DatapathID, err error)
+	// Demoted: another controller became master, which is noticed up to
+	// controller.Config.RoleInterval late: what was held or cut since then may
+	// not have been. err is an ErrSlave. Ready follows if that changes.
+	Demoted func(id model.DatapathID, err error)
 	// Tampered: rules were not as left. Missing, changed and stale ones were
 	// repaired; conflicts are somebody else's and were left alone.
 	Tampered func(id model.DatapathID, t Tampering)

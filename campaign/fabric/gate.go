@@ -63,9 +63,9 @@ func (f *Fabric) send(frame []byte, to model.NodeID) error {
 	if m == nil {
 		return fmt.Errorf("no host %q in the testbed", to)
 	}
-	sw := m.session()
-	if sw == nil {
-		return fmt.Errorf("switch %s: %w", m.id, ErrDown)
+	sw, err := m.command()
+	if err != nil {
+		return err
 	}
 	return sw.PacketOut(of13.PortController, frame, m.portOf[to])
 }
@@ -77,9 +77,9 @@ func (f *Fabric) flood(frame []byte, dst flowrules.MAC) error {
 		return fmt.Errorf("no host of the testbed has address %v, and it is no broadcast of one that is: say where the frame goes", dst)
 	}
 	m := f.byHost[from]
-	sw := m.session()
-	if sw == nil {
-		return fmt.Errorf("switch %s: %w", m.id, ErrDown)
+	sw, err := m.command()
+	if err != nil {
+		return err
 	}
 	ports := make([]of13.PortNo, 0, len(m.hosts))
 	for _, h := range m.hosts {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"netsplit/controller"
@@ -24,6 +25,7 @@ type member struct {
 	portOf     map[model.NodeID]of13.PortNo
 	unregister func()
 	kick       chan struct{} // asks run for a check now
+	distrust   atomic.Bool   // the session is the same, the rules may not be
 
 	// rules serialises everything that changes or compares the flow table,
 	// and guards the fields below. Held while waiting for the switch.
@@ -93,19 +95,27 @@ func (m *member) turnTo(ctx context.Context, plan flowrules.Plan) error {
 	defer m.rules.Unlock()
 	old := m.plan
 	m.plan = plan
-	sw := m.session()
-	if sw == nil {
-		return fmt.Errorf("switch %s: %w: see that it runs and that its controller is set to this address", m.id, ErrDown)
+	sw, err := m.command()
+	if err != nil {
+		return err
 	}
-	if m.known != sw { // not read back since it connected
+	if m.unread(sw) {
 		return m.readBack(ctx, sw, false)
 	}
-	err := m.carryOut(ctx, sw, flowrules.Diff(old.Stats(), plan))
-	if err != nil {
+	if err = m.carryOut(ctx, sw, flowrules.Diff(old.Stats(), plan)); err != nil {
 		m.known = nil // read it back before trusting it again
 		m.check()
 	}
 	return err
+}
+
+// unread says that the flow table was not read back since the switch connected
+// or was ours again; m.rules is held.
+func (m *member) unread(sw *controller.Switch) bool {
+	if m.distrust.Swap(false) {
+		m.known = nil
+	}
+	return m.known != sw
 }
 
 // carryOut sends the steps with their barriers; m.rules is held.
@@ -118,7 +128,7 @@ func (m *member) carryOut(ctx context.Context, sw *controller.Switch, d flowrule
 			err = sw.Send(s.Mods...)
 		}
 		if err != nil {
-			return fmt.Errorf("installing rules (%s): %w", s.Name, err)
+			return fmt.Errorf("installing rules (%s): %w", s.Name, m.refused(err))
 		}
 	}
 	return nil
@@ -216,22 +226,22 @@ func (m *member) run() {
 func (m *member) renew() {
 	m.rules.Lock()
 	defer m.rules.Unlock()
-	if sw := m.session(); sw != nil && m.known == sw {
+	if sw, err := m.command(); err == nil && m.known == sw {
 		_ = sw.Send(m.plan.Renew()...) // a failure ends the session
 	}
 }
 
-// verify reads the flow table back.
+// verify reads the flow table back, where it can be repaired.
 func (m *member) verify() {
-	sw := m.session()
-	if sw == nil {
+	sw, err := m.command()
+	if err != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), m.f.cfg.Timeout)
 	defer cancel()
 	m.rules.Lock()
-	fresh := m.known != sw
-	err := m.readBack(ctx, sw, !fresh)
+	fresh := m.unread(sw)
+	err = m.readBack(ctx, sw, !fresh)
 	repaired := m.repaired
 	m.rules.Unlock()
 	if err == nil && repaired {
@@ -245,7 +255,7 @@ func (m *member) verify() {
 // settled notes the outcome of an attempt to install the plan on sw.
 func (m *member) settled(sw *controller.Switch, err error) {
 	m.state.Lock()
-	if m.sw != sw {
+	if m.sw != sw || sw.Role() == of13.RoleSlave {
 		m.state.Unlock()
 		return
 	}
@@ -269,17 +279,20 @@ func (m *member) settled(sw *controller.Switch, err error) {
 func (m *member) clear(ctx context.Context) error {
 	m.rules.Lock()
 	defer m.rules.Unlock()
-	sw := m.session()
-	if sw == nil {
+	sw, err := m.command()
+	if errors.Is(err, ErrDown) {
 		return nil
 	}
-	return sw.Apply(ctx, flowrules.RemoveAll(m.f.lab))
+	if err != nil {
+		return fmt.Errorf("our rules stay: %w", err)
+	}
+	return m.refused(sw.Apply(ctx, flowrules.RemoveAll(m.f.lab)))
 }
 
 // leave takes the switch to plain forwarding and lets it be.
 func (m *member) leave(ctx context.Context) error {
-	sw := m.session()
-	if sw == nil {
+	sw, err := m.command()
+	if err != nil {
 		return nil // what cuts there expires by itself
 	}
 	have, err := sw.DumpFlows(ctx, 0, 0)
@@ -304,6 +317,9 @@ func (m *member) leave(ctx context.Context) error {
 func (m *member) SwitchUp(sw *controller.Switch) {
 	m.state.Lock()
 	m.sw, m.why = sw, errors.New("rules are being installed")
+	if sw.Role() == of13.RoleSlave {
+		m.why = m.slave()
+	}
 	m.state.Unlock()
 	if cb := m.f.cfg.Events.SwitchUp; cb != nil {
 		cb(m.id)
@@ -315,12 +331,8 @@ func (m *member) SwitchUp(sw *controller.Switch) {
 func (m *member) SwitchDown(sw *controller.Switch, err error) {
 	m.state.Lock()
 	if m.sw == sw {
-		m.sw, m.why = nil, ErrDown
-		select {
-		case <-m.ready:
-			m.ready = make(chan struct{})
-		default:
-		}
+		m.sw = nil
+		m.unready(ErrDown)
 	}
 	m.state.Unlock()
 	if cb := m.f.cfg.Events.SwitchDown; cb != nil {

@@ -70,7 +70,8 @@ func (d *daemonFlags) within(ctx context.Context, runsDir string) (*client.Clien
 	if err != nil {
 		return nil, "", nil, err
 	}
-	dm, err := openDaemon(ctx, daemonConfig{listen: "127.0.0.1:0", openflow: "127.0.0.1:0", runsDir: runsDir, log: log, inProcess: true})
+	dm, err := openDaemon(ctx, daemonConfig{listen: "127.0.0.1:0", openflow: "127.0.0.1:0", runsDir: runsDir, log: log,
+		switches: switchFlags{role: roleMaster}, inProcess: true})
 	if err != nil {
 		closeLog()
 		return nil, "", nil, err

@@ -14,6 +14,7 @@ import (
 	"netsplit/api"
 	"netsplit/campaign"
 	"netsplit/campaign/testbed"
+	"netsplit/model"
 )
 
 // daemon is the service and its API in one process.
@@ -32,6 +33,7 @@ type daemonConfig struct {
 	tokenFile                 string
 	allowed                   []string
 	log                       *slog.Logger
+	switches                  switchFlags
 	inProcess                 bool
 }
 
@@ -39,6 +41,16 @@ type daemonConfig struct {
 // testbed was touched yet.
 func openDaemon(ctx context.Context, c daemonConfig) (*daemon, error) {
 	token, err := api.LoadToken(c.tokenFile)
+	if err != nil {
+		return nil, err
+	}
+	var tb *model.Testbed
+	if c.testbed != "" {
+		if tb, err = testbed.Read(c.testbed); err != nil {
+			return nil, err
+		}
+	}
+	tlsConf, datapaths, err := c.switches.load(tb)
 	if err != nil {
 		return nil, err
 	}
@@ -52,16 +64,8 @@ func openDaemon(ctx context.Context, c daemonConfig) (*daemon, error) {
 		ln.Close()
 		return nil, err
 	}
-	cfg := campaign.Config{RunsDir: c.runsDir, StorePath: c.store, ControllerAddr: c.openflow, Binary: exe,
+	cfg := campaign.Config{Testbed: tb, TLS: tlsConf, Allowed: datapaths, Equal: c.switches.role == roleEqual, RunsDir: c.runsDir, StorePath: c.store, ControllerAddr: c.openflow, Binary: exe,
 		BinDir: filepath.Dir(exe), Metrics: d.metrics, Log: c.log, Version: version, InProcess: c.inProcess, APIAddr: ln.Addr().String()}
-	if c.testbed != "" {
-		tb, err := testbed.Read(c.testbed)
-		if err != nil {
-			ln.Close()
-			return nil, err
-		}
-		cfg.Testbed = tb
-	}
 	if d.service, err = campaign.Open(cfg); err != nil {
 		ln.Close()
 		return nil, err
@@ -91,7 +95,13 @@ func serveCommand() *cobra.Command {
 
 With --testbed it drives the switches and hosts of that file; point the switches
 at --openflow (ovs-vsctl set-controller BRIDGE tcp:ADDRESS:PORT). Without, each
-campaign makes labs of its own on this machine, which takes root.`,
+campaign makes labs of its own on this machine, which takes root.
+
+With --tls-cert, --tls-key and --tls-ca switches connect by TLS (ssl: in place of
+tcp:) and must show a certificate that --tls-ca signed; ovs-pki makes all of them.
+
+The daemon asks to be master of its switches. While another controller is, it
+can neither cut nor heal, and runs under way are unknown.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.log = newLog(cmd.ErrOrStderr(), verbose)
@@ -99,8 +109,8 @@ campaign makes labs of its own on this machine, which takes root.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "netsplit: API on http://%s, switches on tcp:%s, records in %s\n",
-				d.ln.Addr(), d.service.ControllerAddr(), c.runsDir)
+			fmt.Fprintf(cmd.ErrOrStderr(), "netsplit: API on http://%s, switches on %s:%s, records in %s\n",
+				d.ln.Addr(), c.switches.scheme(), d.service.ControllerAddr(), c.runsDir)
 			return d.serve(cmd.Context())
 		},
 	}
@@ -112,6 +122,7 @@ campaign makes labs of its own on this machine, which takes root.`,
 	f.StringVar(&c.store, "store", "", "path of the store (default RUNS-DIR/netsplit.db)")
 	f.StringVar(&c.tokenFile, "token-file", "", "file with the bearer token (or set "+api.TokenEnv+")")
 	f.StringSliceVar(&c.allowed, "allowed-host", nil, "further host names under which the API may be asked")
+	c.switches.register(f)
 	f.BoolVarP(&verbose, "verbose", "v", false, "log more")
 	return cmd
 }

@@ -2,7 +2,10 @@ package of13
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -186,4 +189,134 @@ func FuzzInstructions(f *testing.F) {
 			t.Fatalf("%v is not equal to itself normalized", list)
 		}
 	})
+}
+
+// FuzzMultipart gives every type of multipart message the same body, asked and
+// told: FuzzMessage spends its time on the types that it finds first.
+func FuzzMultipart(f *testing.F) {
+	for _, s := range samples() {
+		switch m := s.msg.(type) {
+		case *MultipartRequest:
+			b, _ := Append(nil, m, sampleXID)
+			f.Add(uint16(m.Type), false, b[16:])
+		case *MultipartReply:
+			b, _ := Append(nil, m, sampleXID)
+			f.Add(uint16(m.Type), true, b[16:])
+		}
+	}
+	f.Fuzz(func(t *testing.T, typ uint16, reply bool, body []byte) {
+		if len(body) > MaxLen-16 {
+			return
+		}
+		var m Message = &MultipartRequest{Type: MultipartType(typ), Body: RawBody(body)}
+		if reply {
+			m = &MultipartReply{Type: MultipartType(typ), Body: RawBody(body)}
+		}
+		b, err := Append(nil, m, sampleXID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = fmt.Sprint(roundTrip(t, b)) // must not panic
+	})
+}
+
+func FuzzMeterMod(f *testing.F) {
+	for _, s := range samples() {
+		if s.msg.MsgType() == TypeMeterMod {
+			b, _ := Append(nil, s.msg, sampleXID)
+			f.Add(b[HeaderLen:])
+		}
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		b, err := Append(nil, &Raw{Type: TypeMeterMod, Body: body}, sampleXID)
+		if err != nil {
+			return // longer than a message
+		}
+		_ = fmt.Sprint(roundTrip(t, b)) // must not panic
+	})
+}
+
+// FuzzHello: whatever greets us is answered, with a version that both have or
+// with an error that can be sent.
+func FuzzHello(f *testing.F) {
+	for _, s := range samples() {
+		if h, ok := s.msg.(*Hello); ok {
+			b, _ := Append(nil, s.msg, sampleXID)
+			f.Add(h.Version, b[HeaderLen:])
+		}
+	}
+	ours := NewHello(Version)
+	f.Fuzz(func(t *testing.T, version uint8, body []byte) {
+		b, err := Append(nil, &Raw{Type: TypeHello, Body: body}, sampleXID)
+		if err != nil {
+			return // longer than a message
+		}
+		b[0] = version
+		h, ok := roundTrip(t, b).(*Hello)
+		if !ok {
+			if version != 0 {
+				t.Fatalf("no hello: %x", b)
+			}
+			return
+		}
+		v, err := Negotiate(ours, h)
+		if err != nil {
+			if pe, ok := err.(*ParseError); !ok || pe.Type != ErrTypeHelloFailed {
+				t.Fatalf("no error to send: %v", err)
+			}
+			return
+		}
+		if listed, has := h.Versions(); v != Version || has && !slices.Contains(listed, v) || !has && version < v {
+			t.Fatalf("version %d agreed with a switch of %v, header %d", v, listed, version)
+		}
+	})
+}
+
+// FuzzReadFrame: a stream is cut into messages as its headers say, whatever the
+// pieces in which it arrives.
+func FuzzReadFrame(f *testing.F) {
+	var all []byte
+	for _, s := range samples() {
+		all, _ = Append(all, s.msg, sampleXID)
+	}
+	f.Add(all, uint8(7))
+	f.Add([]byte{4, 0, 0, 7, 0, 0, 0, 0}, uint8(1))
+	f.Fuzz(func(t *testing.T, stream []byte, piece uint8) {
+		r := &pieces{b: stream, n: int(piece)%16 + 1}
+		at := 0
+		var buf []byte
+		for {
+			b, err := ReadFrame(r, buf)
+			if err != nil {
+				var pe *ParseError
+				switch {
+				case err == io.EOF && at == len(stream):
+				case err == io.ErrUnexpectedEOF && at < len(stream):
+				case errors.As(err, &pe) && be.Uint16(stream[at+2:]) < HeaderLen:
+				default:
+					t.Fatalf("at byte %d of %d: %v", at, len(stream), err)
+				}
+				return
+			}
+			if !bytes.Equal(b, stream[at:at+len(b)]) || len(b) != int(be.Uint16(b[2:])) {
+				t.Fatalf("at byte %d: %x", at, b)
+			}
+			at, buf = at+len(b), b
+		}
+	})
+}
+
+// pieces is a stream that arrives n bytes at a time.
+type pieces struct {
+	b []byte
+	n int
+}
+
+func (p *pieces) Read(b []byte) (int, error) {
+	if len(p.b) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, p.b[:min(p.n, len(p.b))])
+	p.b = p.b[n:]
+	return n, nil
 }

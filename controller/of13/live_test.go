@@ -2,6 +2,7 @@ package of13
 
 import (
 	"bytes"
+	"errors"
 	"net"
 	"os"
 	"os/exec"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // startSwitch runs a private Open vSwitch with a bridge that exists in its
@@ -224,8 +227,7 @@ func TestLiveRequests(t *testing.T) {
 	if len(stats) != 1 || stats[0].Port != 2 {
 		t.Errorf("%v", stats)
 	}
-	l.do(&Raw{Type: TypeGetAsyncRequest})
-	l.do(NewPortStatsRequest(PortAny), &MultipartRequest{Type: MultipartMeter, Body: RawBody("\xff\xff\xff\xff\x00\x00\x00\x00")})
+	l.do(NewPortStatsRequest(PortAny))
 
 	// A packet out to ourselves, and port status.
 	l.send(NewPacketOut(1, frame, ToController()))
@@ -264,8 +266,7 @@ func TestLiveRequests(t *testing.T) {
 func TestLiveRulesComeBack(t *testing.T) {
 	socket, _ := startSwitch(t)
 	l := dialSwitch(t, socket)
-	l.do(&Raw{Type: TypeMeterMod, Body: []byte("\x00\x00\x00\x02\x00\x00\x00\x01" + // meters 1, 3, 4, 7 by packets
-		"\x00\x01\x00\x10\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00")},
+	l.do(&MeterMod{MeterAdd, MeterPktps, 1, []MeterBand{{Type: BandDrop, Rate: 1}}},
 		&Raw{Type: TypeGroupMod, Body: []byte("\x00\x00\x00\x00\x00\x00\x00\x05")})
 	installed := 0
 	for _, s := range samples() {
@@ -287,12 +288,12 @@ func TestLiveRulesComeBack(t *testing.T) {
 			}
 		}
 		if refused != nil {
-			if !s.refused && !refusedLive[s.name] {
+			if s.refused == "" && !refusedLive[s.name] {
 				t.Errorf("%s: %v", s.name, refused)
 			}
 			continue
 		}
-		if s.refused || refusedLive[s.name] {
+		if s.refused != "" || refusedLive[s.name] {
 			t.Errorf("%s: accepted", s.name)
 		}
 		if len(rules) != 1 {
@@ -313,3 +314,96 @@ func TestLiveRulesComeBack(t *testing.T) {
 
 // refusedLive are samples that name a meter or group which the switch lacks.
 var refusedLive = map[string]bool{"do-all": true}
+
+// TestLiveMeters sets up meters on a real switch and reads them back: what was
+// asked for, and counters that fit.
+func TestLiveMeters(t *testing.T) {
+	socket, _ := startSwitch(t)
+	l := dialSwitch(t, socket)
+	body := func(req *MultipartRequest) MultipartBody {
+		t.Helper()
+		for _, m := range l.do(req) {
+			if r, ok := m.(*MultipartReply); ok {
+				return r.Body
+			}
+			t.Fatalf("%v answered by %v", req, m)
+		}
+		t.Fatalf("%v: no reply", req)
+		return nil
+	}
+	f, ok := body(NewMultipartRequest(MultipartMeterFeatures)).(*MeterFeatures)
+	if want := uint32(MeterKbps | MeterPktps); !ok || f.MaxMeter == 0 || f.BandTypes != 1<<BandDrop || f.Capabilities&want != want || f.MaxBands == 0 {
+		t.Errorf("%+v", f)
+	}
+	want := MeterConfigReply{
+		{Meter: 1, Flags: MeterPktps | MeterStat, Bands: []MeterBand{{Type: BandDrop, Rate: 1}}},
+		{Meter: 2, Flags: MeterKbps | MeterBurst, Bands: []MeterBand{{Type: BandDrop, Rate: 1_000_000, Burst: 5}}},
+	}
+	for _, c := range want {
+		if got := l.do(&MeterMod{MeterAdd, c.Flags, c.Meter, c.Bands}); len(got) > 0 {
+			t.Fatalf("%v", got)
+		}
+	}
+	if got := l.do(&MeterMod{Command: MeterModify, Flags: MeterPktps, Meter: 1, Bands: []MeterBand{{Type: BandDrop}}}); len(got) != 1 ||
+		!errors.Is(got[0].(*Error), &Error{Type: ErrTypeMeterModFailed, Code: MeterModFailedBadRate}) {
+		t.Errorf("a rate of 0: %v", got)
+	}
+	got := body(NewMeterRequest(MultipartMeterConfig, MeterAll)).(MeterConfigReply)
+	want[0].Bands[0].Burst = 1 // what it tells without MeterBurst: the rate
+	slices.SortFunc(got, func(a, b MeterConfig) int { return int(a.Meter) - int(b.Meter) })
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("meters came back different (-want +got):\n%s", diff)
+	}
+	l.do(rule(Match{InPort(1)}, Meter{1}, Apply(Output{Port: 2})))
+	stats := body(NewMeterRequest(MultipartMeter, 1)).(MeterStatsReply)
+	if len(stats) != 1 || stats[0].Meter != 1 || stats[0].Flows != 1 || len(stats[0].Bands) != 1 {
+		t.Errorf("%+v", stats)
+	}
+	// Deleting a meter deletes the rules that name it.
+	l.do(&MeterMod{Command: MeterDelete, Meter: MeterAll})
+	if got := body(NewFlowStatsRequest(TableAll, 0, 0)).(FlowStatsReply); len(got) != 0 {
+		t.Errorf("rules left: %v", got)
+	}
+	if got := body(NewMeterRequest(MultipartMeterConfig, MeterAll)); len(got.(MeterConfigReply)) != 0 {
+		t.Errorf("meters left: %v", got)
+	}
+}
+
+func TestLiveAsyncConfig(t *testing.T) {
+	socket, _ := startSwitch(t)
+	l := dialSwitch(t, socket)
+	for _, want := range []AsyncConfig{
+		{PacketIn: AsyncMasks{3, 0}, PortStatus: AsyncMasks{7, 7}, FlowRemoved: AsyncMasks{15, 0}}, // as it begins
+		{PacketIn: AsyncMasks{2, 1}, PortStatus: AsyncMasks{4, 3}, FlowRemoved: AsyncMasks{8, 7}},
+	} {
+		l.do(&SetAsync{want})
+		l.send(&GetAsyncRequest{})
+		if m := until[*GetAsyncReply](l); m.AsyncConfig != want {
+			t.Errorf("filter %v, want %v", m.AsyncConfig, want)
+		}
+	}
+}
+
+// TestLiveRawMessages: what is handed on as raw bytes does what it says.
+func TestLiveRawMessages(t *testing.T) {
+	socket, _ := startSwitch(t)
+	l := dialSwitch(t, socket)
+	for _, s := range samples() {
+		r, ok := s.msg.(*Raw)
+		if !ok || s.refused != "" || r.Type == TypeQueueGetConfigReply || r.Type == TypePortMod {
+			continue // a reply; a hardware address that this switch's port 3 has not
+		}
+		for _, m := range l.do(r) {
+			if e, ok := m.(*Error); ok {
+				// The dummy ports have no queues to tell of, and no port 3.
+				if r.Type != TypeQueueGetConfigRequest {
+					t.Errorf("%s: %v", s.name, e)
+				}
+			}
+		}
+	}
+	groups := l.do(NewMultipartRequest(MultipartGroupDesc))
+	if b, ok := groups[0].(*MultipartReply).Body.(RawBody); !ok || len(b) != 40 {
+		t.Errorf("groups after the group-mod: %v", groups)
+	}
+}

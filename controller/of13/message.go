@@ -124,6 +124,14 @@ func newMessage(t MsgType) Message {
 		return new(RoleRequest)
 	case TypeRoleReply:
 		return new(RoleReply)
+	case TypeGetAsyncRequest:
+		return new(GetAsyncRequest)
+	case TypeGetAsyncReply:
+		return new(GetAsyncReply)
+	case TypeSetAsync:
+		return new(SetAsync)
+	case TypeMeterMod:
+		return new(MeterMod)
 	}
 	return &Raw{Type: t}
 }
@@ -207,7 +215,8 @@ func ReadFrame(r io.Reader, buf []byte) ([]byte, error) {
 }
 
 // Raw is a message of a type that has no struct here, kept byte for byte
-// (7.1.1). Append also writes a Raw of a type that has one.
+// (7.1.1): group-mod, port-mod, table-mod, the two queue messages, and types
+// that 1.3 does not have. Append also writes a Raw of a type that has one.
 type Raw struct {
 	Type MsgType
 	Body []byte // everything after the header

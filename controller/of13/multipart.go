@@ -42,9 +42,10 @@ const MultipartMore MultipartFlags = 1
 // MultipartRequest asks for something that may need more than one message to
 // answer (7.3.5). Its Body is
 //
-//	Flow, Aggregate: *FlowStatsRequest
-//	PortStats:       *PortStatsRequest
-//	any other:       RawBody, or nil if there is none (Desc, Table, PortDesc, …)
+//	Flow, Aggregate:    *FlowStatsRequest
+//	PortStats:          *PortStatsRequest
+//	Meter, MeterConfig: *MeterRequest
+//	any other:          RawBody, or nil if there is none (Desc, Table, PortDesc, …)
 type MultipartRequest struct {
 	Type  MultipartType
 	Flags MultipartFlags
@@ -54,13 +55,16 @@ type MultipartRequest struct {
 // MultipartReply is one part of the answer; all parts have the request's xid,
 // and all but the last have MultipartMore (7.3.5). Its Body is
 //
-//	Desc:      *DescReply
-//	Flow:      FlowStatsReply
-//	Aggregate: *AggregateReply
-//	Table:     TableStatsReply
-//	PortStats: PortStatsReply
-//	PortDesc:  PortDescReply
-//	any other: RawBody, or nil if there is none
+//	Desc:          *DescReply
+//	Flow:          FlowStatsReply
+//	Aggregate:     *AggregateReply
+//	Table:         TableStatsReply
+//	PortStats:     PortStatsReply
+//	PortDesc:      PortDescReply
+//	Meter:         MeterStatsReply
+//	MeterConfig:   MeterConfigReply
+//	MeterFeatures: *MeterFeatures
+//	any other:     RawBody, or nil if there is none
 type MultipartReply struct {
 	Type  MultipartType
 	Flags MultipartFlags
@@ -116,6 +120,14 @@ func multipartString(msg MsgType, t MultipartType, f MultipartFlags, body Multip
 	case *FlowStatsRequest:
 		s += fmt.Sprintf(" table %d cookie 0x%x/0x%x out_port %v out_group %v %v",
 			d.TableID, d.Cookie, d.CookieMask, d.OutPort, d.OutGroup, d.Match)
+	case MeterStatsReply:
+		s += fmt.Sprintf(" %d meters", len(d))
+	case MeterConfigReply:
+		s += fmt.Sprintf(" %d meters", len(d))
+	case *MeterRequest:
+		s += fmt.Sprintf(" meter %v", d.Meter)
+	case *MeterFeatures:
+		s += fmt.Sprintf(" max %d meters of %d bands, types 0x%x, capabilities 0x%x", d.MaxMeter, d.MaxBands, d.BandTypes, d.Capabilities)
 	case *PortStatsRequest:
 		s += fmt.Sprintf(" port %v", d.Port)
 	case *AggregateReply:
@@ -165,7 +177,11 @@ func (m *MultipartRequest) unmarshal(r *reader) {
 		q := &PortStatsRequest{Port: PortNo(r.u32())}
 		r.pad(4)
 		m.Body = q
-	case MultipartDesc, MultipartTable, MultipartPortDesc:
+	case MultipartMeter, MultipartMeterConfig:
+		q := &MeterRequest{Meter: MeterID(r.u32())}
+		r.pad(4)
+		m.Body = q
+	case MultipartDesc, MultipartTable, MultipartPortDesc, MultipartMeterFeatures:
 		// no body (7.3.5)
 	default:
 		m.Body = rawBody(r)
@@ -192,6 +208,14 @@ func (m *MultipartReply) unmarshal(r *reader) {
 		m.Body = readPortStats(r)
 	case MultipartPortDesc:
 		m.Body = readPortDescs(r)
+	case MultipartMeter:
+		m.Body = readMeterStats(r)
+	case MultipartMeterConfig:
+		m.Body = readMeterConfigs(r)
+	case MultipartMeterFeatures:
+		d := new(MeterFeatures)
+		d.read(r)
+		m.Body = d
 	default:
 		m.Body = rawBody(r)
 	}

@@ -172,3 +172,11 @@ func ARPTHA(m [6]byte) OXM { return basicMAC(FieldARPTHA, m) }
 // IPv6NDTarget is the target address of a neighbour solicitation or
 // advertisement; needs ICMPv6Type 135 or 136.
 func IPv6NDTarget(a netip.Addr) OXM { return basicAddr(FieldIPv6NDTarget, a) }
+
+// IPv6NDSLL is the sender's hardware address in a neighbour solicitation; needs
+// ICMPv6Type 135.
+func IPv6NDSLL(m [6]byte) OXM { return basicMAC(FieldIPv6NDSLL, m) }
+
+// IPv6NDTLL is the target's hardware address in a neighbour advertisement;
+// needs ICMPv6Type 136.
+func IPv6NDTLL(m [6]byte) OXM { return basicMAC(FieldIPv6NDTLL, m) }

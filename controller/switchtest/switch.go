@@ -21,6 +21,7 @@ type Config struct {
 	PartSize int              // rules per part of a multipart reply; default 2
 	Only10   bool             // speaks OpenFlow 1.0 only, like Open vSwitch so set
 	Mute     bool             // answers nothing after the handshake, not even echo
+	NoRoles  bool             // has no controller roles
 }
 
 // Output is one frame that leaves the switch.
@@ -43,6 +44,10 @@ type Switch struct {
 	wake  chan struct{}
 	xid   uint32
 	seen  []of13.Message // everything the controller sent
+	role  of13.Role
+	// generation is that of the last master; all ones before the first, as
+	// Open vSwitch has it.
+	generation uint64
 }
 
 // New makes a switch with empty tables.
@@ -53,7 +58,7 @@ func New(cfg Config) *Switch {
 	if cfg.PartSize == 0 {
 		cfg.PartSize = 2
 	}
-	return &Switch{cfg: cfg, wake: make(chan struct{}, 1)}
+	return &Switch{cfg: cfg, wake: make(chan struct{}, 1), role: of13.RoleEqual, generation: ^uint64(0)}
 }
 
 // Do carries out a message and returns the answers to it, without a
@@ -136,8 +141,12 @@ func (s *Switch) tell(removed []*of13.FlowRemoved) {
 	}
 }
 
-// push queues a message to the controller; s.mu is held.
+// push queues a message to the controller; s.mu is held. A slave is told of
+// ports only (7.3.10).
 func (s *Switch) push(m of13.Message, xid uint32) {
+	if t := m.MsgType(); s.role == of13.RoleSlave && (t == of13.TypePacketIn || t == of13.TypeFlowRemoved) {
+		return
+	}
 	if xid == 0 {
 		s.xid++
 		xid = 0x8000_0000 | s.xid
@@ -156,6 +165,9 @@ func (s *Switch) push(m of13.Message, xid uint32) {
 // do carries out one message; s.mu is held.
 func (s *Switch) do(m of13.Message) []of13.Message {
 	s.tell(s.expire())
+	if s.role == of13.RoleSlave && changes(m) {
+		return []of13.Message{&of13.Error{Type: of13.ErrTypeBadRequest, Code: of13.BadRequestIsSlave}}
+	}
 	switch m := m.(type) {
 	case *of13.EchoRequest:
 		return []of13.Message{&of13.EchoReply{Data: m.Data}}
@@ -163,6 +175,8 @@ func (s *Switch) do(m of13.Message) []of13.Message {
 		return []of13.Message{&of13.FeaturesReply{DatapathID: uint64(s.cfg.Datapath), Tables: 254}}
 	case *of13.BarrierRequest:
 		return []of13.Message{&of13.BarrierReply{}}
+	case *of13.RoleRequest:
+		return []of13.Message{s.askedRole(m)}
 	case *of13.FlowMod:
 		e, removed := s.flowMod(m)
 		s.tell(removed)
@@ -234,7 +248,7 @@ func (s *Switch) multipart(m *of13.MultipartRequest) []of13.Message {
 func (s *Switch) Serve(conn net.Conn) error {
 	defer conn.Close()
 	s.mu.Lock()
-	s.queue = nil
+	s.queue, s.role = nil, of13.RoleEqual
 	s.push(s.hello(), 1)
 	s.mu.Unlock()
 	done := make(chan struct{})
@@ -260,7 +274,7 @@ func (s *Switch) hello() *of13.Hello {
 func (s *Switch) read(conn net.Conn) error {
 	in := bufio.NewReader(conn)
 	var buf []byte
-	features := false
+	greeted := false
 	for {
 		b, err := of13.ReadFrame(in, buf)
 		if err != nil {
@@ -278,7 +292,7 @@ func (s *Switch) read(conn net.Conn) error {
 			s.mu.Unlock()
 			time.Sleep(10 * time.Millisecond)
 			return errors.New("no common version")
-		case s.cfg.Mute && features:
+		case s.cfg.Mute && greeted:
 		default:
 			s.seen = append(s.seen, m)
 			for _, a := range s.do(m) {
@@ -287,8 +301,8 @@ func (s *Switch) read(conn net.Conn) error {
 				}
 				s.push(a, xid)
 			}
-			_, is := m.(*of13.FeaturesRequest)
-			features = features || is
+			r, is := m.(*of13.RoleRequest)
+			greeted = greeted || is && r.Role != of13.RoleNoChange
 		}
 		s.mu.Unlock()
 	}

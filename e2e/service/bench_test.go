@@ -99,7 +99,14 @@ func (b *bench) vsctl(args ...string) string {
 // connect points the bridge at a controller, which a user does once.
 func (b *bench) connect(addr string) {
 	b.t.Helper()
-	b.vsctl("set-controller", bridge, "tcp:"+addr, "--", "set", "controller", bridge, "connection_mode=out-of-band", "max_backoff=1000")
+	b.controller("tcp:" + addr)
+}
+
+// controller adds a controller to the bridge.
+func (b *bench) controller(target string) {
+	b.t.Helper()
+	b.vsctl("--", "--id=@c", "create", "controller", `target="`+target+`"`, "connection_mode=out-of-band", "max_backoff=1000",
+		"--", "add", "bridge", bridge, "controller", "@c")
 }
 
 // pings sends pings from one host to another at once and says how many came

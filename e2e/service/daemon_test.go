@@ -34,7 +34,7 @@ type daemon struct {
 	addr, openflow string
 }
 
-var listening = regexp.MustCompile(`API on http://(\S+), switches on tcp:(\S+),`)
+var listening = regexp.MustCompile(`API on http://(\S+), switches on (?:tcp|ssl):(\S+),`)
 
 // serve starts a daemon and waits until it listens.
 func serve(t *testing.T, args ...string) *daemon {

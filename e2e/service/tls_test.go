@@ -1,0 +1,125 @@
+package service
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"netsplit/api/wire"
+	"netsplit/e2e/harness"
+)
+
+// pki is what ovs-pki makes: an authority for controllers, one for switches,
+// and a certificate signed by each.
+type pki struct {
+	t        *testing.T
+	dir, tmp string
+}
+
+func newPKI(t *testing.T) *pki {
+	t.Helper()
+	p := &pki{t: t, tmp: t.TempDir()}
+	p.dir = filepath.Join(p.tmp, "pki")
+	p.run("init")
+	p.run("req+sign", "ctl", "controller")
+	p.run("req+sign", "sc", "switch")
+	return p
+}
+
+func (p *pki) run(args ...string) {
+	p.t.Helper()
+	cmd := exec.Command("ovs-pki", append([]string{"--dir=" + p.dir, "--log=" + filepath.Join(p.tmp, "log"), "--force"}, args...)...)
+	cmd.Dir = p.tmp
+	if out, err := cmd.CombinedOutput(); err != nil {
+		p.t.Fatalf("ovs-pki %v (apt-get install openvswitch-switch openssl): %v: %s", args, err, out)
+	}
+}
+
+func (p *pki) file(name string) string { return filepath.Join(p.tmp, name) }
+
+// ca is the certificate of the authority for "controller" or "switch".
+func (p *pki) ca(kind string) string { return filepath.Join(p.dir, kind+"ca", "cacert.pem") }
+
+// TestTLSWithOpenVSwitch: a bridge by hand that is spoken with by TLS. Who may
+// not is told why, and the right one works as by TCP.
+func TestTLSWithOpenVSwitch(t *testing.T) {
+	harness.LeavesNothing(t)
+	site, strange := newPKI(t), newPKI(t)
+	b := newBench(t, "a", "b", "c")
+	d := serve(t, "--testbed", b.file, "--runs-dir", t.TempDir(), "--openflow", "127.0.0.1:0", "--allowed-datapath", "0x"+datapath,
+		"--tls-cert", site.file("ctl-cert.pem"), "--tls-key", site.file("ctl-privkey.pem"), "--tls-ca", site.ca("switch"))
+	if !strings.Contains(d.Stderr(), "switches on ssl:") {
+		t.Errorf("it says %s", d.Stderr())
+	}
+	ssl := func(own *pki, ca string) {
+		b.vsctl("set-ssl", own.file("sc-privkey.pem"), own.file("sc-cert.pem"), ca)
+	}
+	// refused points the bridge at the daemon anew and waits for the event.
+	refused := func(what, scheme, says string) {
+		t.Helper()
+		from := len(d.Stderr())
+		b.vsctl("del-controller", bridge)
+		b.controller(scheme + ":" + d.openflow)
+		harness.Until(t, 20*time.Second, what+" is refused", func() error {
+			if said := d.Stderr()[from:]; !strings.Contains(said, says) {
+				return fmt.Errorf("it said %s", said)
+			}
+			return nil
+		})
+	}
+	refused("plain TCP", "tcp", "it speaks plain TCP and this port TLS")
+	ssl(strange, site.ca("controller"))
+	refused("a certificate of another authority", "ssl", "is not to be trusted: it must be valid now and signed by --tls-ca")
+	b.vsctl("del-ssl")
+	ssl(site, strange.ca("controller"))
+	refused("a switch that does not trust us", "ssl", "as one does that does not trust our certificate")
+	b.vsctl("del-ssl")
+	ssl(site, site.ca("controller"))
+	b.vsctl("set", "bridge", bridge, "other-config:datapath-id=00000000000000b8")
+	refused("a datapath that is not on the list", "ssl", "00000000000000b8 is not among the allowed")
+	var sw wire.Switches
+	d.call("GET", "/v1/switches", nil, &sw)
+	if len(sw.Items) != 1 || sw.Items[0].Connected {
+		t.Errorf("after four that were refused: %+v", sw.Items)
+	}
+
+	b.vsctl("set", "bridge", bridge, "other-config:datapath-id="+datapath)
+	d.healthy()
+	d.partition(wire.PartitionSpec{Name: "secret", Partition: wire.Partition{Shape: "complete", Groups: [][]string{{"a"}, {"b", "c"}}}})
+	b.expect("cut by TLS", func(from, to string) bool { return from != "a" && to != "a" })
+	d.heal("secret")
+	b.expect("healed by TLS", everything)
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSwitchFlags: what cannot work is refused before anything is touched.
+func TestSwitchFlags(t *testing.T) {
+	harness.LeavesNothing(t)
+	file := filepath.Join(t.TempDir(), "testbed.yaml")
+	write(t, file, "name: x\nhosts:\n  - {name: a, datapath: \"a7\", port: 1, mac: \"02:00:00:00:00:01\", ip: 10.0.0.1, exec: [env]}\n"+
+		"  - {name: b, datapath: \"a7\", port: 2, mac: \"02:00:00:00:00:02\", ip: 10.0.0.2, exec: [env]}\n")
+	for _, c := range []struct{ args, says string }{
+		{"--testbed " + file + " --tls-cert x", "--tls-cert, --tls-key and --tls-ca go together"},
+		{"--testbed " + file + " --tls-cert /nowhere --tls-key /nowhere --tls-ca /nowhere", "/nowhere"},
+		{"--tls-cert x --tls-key x --tls-ca x", "are for the switches of a --testbed"},
+		{"--allowed-datapath a7", "are for the switches of a --testbed"},
+		{"--testbed " + file + " --allowed-datapath xyz", `--allowed-datapath: datapath id "xyz"`},
+		{"--testbed " + file + " --allowed-datapath b8,b9", "host a is on datapath 00000000000000a7, which --allowed-datapath leaves out"},
+		{"--testbed " + file + " --role king", `--role "king": use master or equal`},
+	} {
+		r := harness.Run(t, append([]string{"serve", "--runs-dir", t.TempDir()}, strings.Fields(c.args)...)...)
+		if r.Code == 0 || !strings.Contains(r.Stderr, c.says) {
+			t.Errorf("%s: %s", c.args, r)
+		}
+	}
+}
