@@ -56,6 +56,9 @@ func (s *Service) CreatePartition(ctx context.Context, spec model.PartitionSpec)
 	resolved, err := spec.Partition.Resolve(s.cfg.Testbed.Where(func(role string) (model.Holders, error) {
 		return s.outside.holders(ctx, role)
 	}))
+	if errors.Is(err, model.ErrUnavailable) {
+		return model.PartitionStatus{}, err
+	}
 	if err != nil {
 		return fail(model.ErrInvalid, "%v", err)
 	}

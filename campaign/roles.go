@@ -46,8 +46,11 @@ func (b *Bed) holders(ctx context.Context, name string) (model.Holders, error) {
 			out.Have = append(out.Have, h)
 		}
 	}
-	if err := errors.Join(errs...); len(out.Have) == 0 && err != nil {
-		return out, fmt.Errorf("nobody says that it has role %q, and not all could be asked: %w", name, err)
+	switch err := errors.Join(errs...); {
+	case len(out.Have) > 0:
+		return out, nil
+	case err != nil:
+		return out, fmt.Errorf("%w: nobody says that it has role %q, and not all could be asked: %w", model.ErrUnavailable, name, err)
 	}
-	return out, nil
+	return out, fmt.Errorf("%w: nobody has role %q now: of %v, none says so", model.ErrUnavailable, name, out.Of)
 }

@@ -197,11 +197,7 @@ func (d *daemonFlags) ask(ctx context.Context, do func(context.Context, *client.
 	if err != nil {
 		return err
 	}
-	err = do(ctx, c)
-	if errors.Is(err, client.ErrNoDaemon) {
-		return fmt.Errorf("%w; start one that has a testbed: netsplit serve --testbed FILE", err)
-	}
-	return err
+	return do(ctx, c)
 }
 
 func shapeNames() string {
