@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"netsplit/controller/of13"
 	"netsplit/model"
 )
 
@@ -54,6 +55,9 @@ type Input struct {
 	Gate       []Pair
 	Mirror     []Pair
 	MirrorPort uint32 // where copies go; required with Mirror
+	// GatePort is where held packets go; 0: to the controller. With one the
+	// ports of hosts go up to GatePortMax.
+	GatePort uint32
 	// HardTimeout is the life of gate and drop rules; whole seconds, 1 to 65535.
 	HardTimeout time.Duration
 }
@@ -81,7 +85,8 @@ type Rule struct {
 type Match struct {
 	InPort     uint32
 	Metadata   uint64
-	EthDst     MAC // under EthDstMask
+	VLAN       uint16 // id of the outermost tag
+	EthDst     MAC    // under EthDstMask
 	EthDstMask MAC
 	EthType    uint16
 	ARPTarget  netip.Addr // arp_tpa; needs EthType 0x0806
@@ -90,6 +95,8 @@ type Match struct {
 // Do is what a rule does. The zero value drops.
 type Do struct {
 	Metadata uint64   // written if not 0
+	Pop      bool     // takes the outermost VLAN tag off, before Output
+	Push     uint16   // puts a tag with this VLAN id on top, before Output, if not 0
 	Output   []uint32 // ports, in order
 	Goto     uint8    // next table if not 0
 }
@@ -103,6 +110,7 @@ const (
 
 // Priorities inside the tables; see the table in the package comment.
 const (
+	prioFromGate       uint16 = 400
 	prioFromController uint16 = 300
 	prioFromHost       uint16 = 200
 	prioDrop           uint16 = 400
@@ -117,9 +125,20 @@ const (
 )
 
 const (
+	portInPort     uint32 = 0xfffffff8 // OFPP_IN_PORT
 	portController uint32 = 0xfffffffd // OFPP_CONTROLLER
 	portMax        uint32 = 0xffffff00 // OFPP_MAX
 	etherTypeARP   uint16 = 0x0806
+)
+
+// Tags of a gate port. A VLAN id has 12 bits, of which 0 and 4095 are reserved
+// (IEEE 802.1Q-2018 table 9-2).
+const (
+	// GatePortMax is the largest port number of a host beside a gate port: it
+	// is carried in the tag.
+	GatePortMax uint32 = 4093
+	// GateFence is the VLAN id that a switch turns back to the gate port.
+	GateFence uint16 = 4094
 )
 
 // String is the match in the syntax of ovs-ofctl.
@@ -130,6 +149,9 @@ func (m Match) String() string {
 	}
 	if m.Metadata != 0 {
 		p = append(p, fmt.Sprintf("metadata=%#x", m.Metadata))
+	}
+	if m.VLAN != 0 {
+		p = append(p, fmt.Sprintf("dl_vlan=%d", m.VLAN))
 	}
 	switch m.EthDstMask {
 	case MAC{}:
@@ -152,6 +174,12 @@ func (d Do) String() string {
 	var p []string
 	if d.Metadata != 0 {
 		p = append(p, fmt.Sprintf("write_metadata:%#x", d.Metadata))
+	}
+	if d.Pop {
+		p = append(p, "pop_vlan")
+	}
+	if d.Push != 0 {
+		p = append(p, "push_vlan:0x8100", fmt.Sprintf("set_field:%d->vlan_vid", of13.VLANPresent|d.Push))
 	}
 	for _, o := range d.Output {
 		p = append(p, "output:"+portName(o))
@@ -187,8 +215,11 @@ func (p Plan) String() string {
 }
 
 func portName(n uint32) string {
-	if n == portController {
+	switch n {
+	case portController:
 		return "CONTROLLER"
+	case portInPort:
+		return "IN_PORT"
 	}
 	return fmt.Sprint(n)
 }
@@ -220,6 +251,9 @@ func (m Match) compare(o Match) int {
 			return -1
 		}
 		return 1
+	}
+	if m.VLAN != o.VLAN {
+		return int(m.VLAN) - int(o.VLAN)
 	}
 	if c := slices.Compare(m.EthDst[:], o.EthDst[:]); c != 0 {
 		return c

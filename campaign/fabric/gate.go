@@ -20,7 +20,7 @@ type Counts struct {
 	Held     uint64 // handed to PacketIn
 	Released uint64 // sent on by Release
 	Injected uint64 // sent by Inject
-	Strays   uint64 // came to the controller, but not by a gate rule of ours
+	Strays   uint64 // came to the controller or the gate port, but not by a gate rule of ours
 }
 
 // Counts returns the counts so far.
@@ -66,11 +66,24 @@ func (f *Fabric) send(frame []byte, to model.NodeID) error {
 	if m == nil {
 		return fmt.Errorf("no host %q in the testbed", to)
 	}
+	return m.send(frame, m.portOf[to])
+}
+
+// send sends a frame out of ports, by the transport of the switch's gate.
+func (m *member) send(frame []byte, ports ...of13.PortNo) error {
+	if m.viaPort.Load() {
+		for _, p := range ports {
+			if err := m.line.write(uint16(p), frame); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	sw := m.session()
 	if sw == nil {
 		return fmt.Errorf("switch %s: %w", m.id, ErrDown)
 	}
-	return sw.PacketOut(of13.PortController, frame, m.portOf[to])
+	return sw.PacketOut(of13.PortController, frame, ports...)
 }
 
 // flood sends to every host of the sender's switch but the sender.
@@ -80,10 +93,6 @@ func (f *Fabric) flood(frame []byte, dst flowrules.MAC) error {
 		return fmt.Errorf("no host of the testbed has address %v, and it is no broadcast of one that is: say where the frame goes", dst)
 	}
 	m := f.byHost[from]
-	sw := m.session()
-	if sw == nil {
-		return fmt.Errorf("switch %s: %w", m.id, ErrDown)
-	}
 	ports := make([]of13.PortNo, 0, len(m.hosts))
 	for _, h := range m.hosts {
 		if h.Name != from {
@@ -93,7 +102,7 @@ func (f *Fabric) flood(frame []byte, dst flowrules.MAC) error {
 	if len(ports) == 0 {
 		return nil
 	}
-	return sw.PacketOut(of13.PortController, frame, ports...)
+	return m.send(frame, ports...)
 }
 
 // HostOf is the host that owns the Ethernet address at the start of b: give it

@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/vishvananda/netns"
@@ -30,10 +31,7 @@ type Stats struct {
 type Reader struct {
 	iface string
 	f     *os.File
-	conn  interface {
-		Read(func(fd uintptr) bool) error
-		Control(func(fd uintptr)) error
-	}
+	conn  syscall.RawConn
 	batch *batch
 
 	mu    sync.Mutex // guards stats: Stats may be called while Read runs
@@ -156,6 +154,27 @@ func open(iface string) (fd int, err error) {
 // reader is closed (os.ErrClosed) or the interface fails. frame is valid
 // during the call only. Only one Read may run at a time.
 func (r *Reader) Read(ctx context.Context, f func(ts time.Time, frame []byte)) error {
+	return r.batches(ctx, func(n int) error {
+		for i := range n {
+			ts, frame, truncated := r.batch.frame(i)
+			if truncated {
+				r.truncated()
+			}
+			f(ts, frame)
+		}
+		return nil
+	})
+}
+
+func (r *Reader) truncated() {
+	r.mu.Lock()
+	r.stats.Truncated++
+	r.mu.Unlock()
+}
+
+// batches fills r.batch again and again and calls f with the number of frames
+// in it; an error of f ends it.
+func (r *Reader) batches(ctx context.Context, f func(n int) error) error {
 	if err := r.f.SetReadDeadline(time.Time{}); err != nil {
 		return fmt.Errorf("tap: %s: %w", r.iface, err)
 	}
@@ -188,14 +207,8 @@ func (r *Reader) Read(ctx context.Context, f func(ts time.Time, frame []byte)) e
 		case sysErr != nil:
 			return fmt.Errorf("tap: %s: receiving: %w", r.iface, sysErr)
 		}
-		for i := range n {
-			ts, frame, truncated := r.batch.frame(i)
-			if truncated {
-				r.mu.Lock()
-				r.stats.Truncated++
-				r.mu.Unlock()
-			}
-			f(ts, frame)
+		if err := f(n); err != nil {
+			return err
 		}
 	}
 	return nil
