@@ -88,9 +88,9 @@ func (c *compiler) checkGatePort() error {
 		switch {
 		case h.Port == gate:
 			return fmt.Errorf("flow rules: gate port %d is the port of host %s: give the gate a port of its own", gate, h.Name)
-		case h.Port > GatePortMax:
+		case h.Port > model.MaxGatedPort:
 			return fmt.Errorf("flow rules: host %s on port %d beside a gate port, whose tags carry ports 1 to %d: "+
-				"give the host a port in that range, or gate by packet-in", h.Name, h.Port, GatePortMax)
+				"give the host a port in that range, or gate by packet-in", h.Name, h.Port, model.MaxGatedPort)
 		}
 	}
 	return nil

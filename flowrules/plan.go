@@ -56,7 +56,7 @@ type Input struct {
 	Mirror     []Pair
 	MirrorPort uint32 // where copies go; required with Mirror
 	// GatePort is where held packets go; 0: to the controller. With one the
-	// ports of hosts go up to GatePortMax.
+	// ports of hosts go up to model.MaxGatedPort.
 	GatePort uint32
 	// HardTimeout is the life of gate and drop rules; whole seconds, 1 to 65535.
 	HardTimeout time.Duration
@@ -131,15 +131,8 @@ const (
 	etherTypeARP   uint16 = 0x0806
 )
 
-// Tags of a gate port. A VLAN id has 12 bits, of which 0 and 4095 are reserved
-// (IEEE 802.1Q-2018 table 9-2).
-const (
-	// GatePortMax is the largest port number of a host beside a gate port: it
-	// is carried in the tag.
-	GatePortMax uint32 = 4093
-	// GateFence is the VLAN id that a switch turns back to the gate port.
-	GateFence uint16 = 4094
-)
+// GateFence is the VLAN id that a switch turns back to the gate port.
+const GateFence uint16 = 4094
 
 // String is the match in the syntax of ovs-ofctl.
 func (m Match) String() string {

@@ -52,6 +52,11 @@ type GatePort struct {
 	Netns string `yaml:"netns,omitempty"`
 }
 
+// MaxGatedPort is the largest port number that a host beside a gate port can
+// have: the tags there carry it in the 12 bits of a VLAN id, of which 0 and 4095
+// are reserved (IEEE 802.1Q-2018 table 9-2) and 4094 is the gate's own.
+const MaxGatedPort uint32 = 4093
+
 // Gate is how held packets get to netsplit and back. "" leaves the choice to
 // the testbed: by port on switches that have a gate port.
 type Gate string

@@ -53,8 +53,10 @@ func (f *Fabric) openPorts() error {
 	if err := f.cfg.Gate.Validate(); err != nil {
 		return fmt.Errorf("fabric: %w", err)
 	}
-	if err := f.hasPorts(f.cfg.Gate); err != nil {
-		return err
+	if f.cfg.Gate == model.GateByPort {
+		if err := f.HasPorts(); err != nil {
+			return err
+		}
 	}
 	for _, m := range f.members {
 		if m.line == nil {
@@ -70,14 +72,15 @@ func (f *Fabric) openPorts() error {
 	return nil
 }
 
-// hasPorts says where the transport asks for gate ports that are not there.
-func (f *Fabric) hasPorts(g model.Gate) error {
-	if g != model.GateByPort {
-		return nil
-	}
+// HasPorts says why the gate cannot be by port on every switch; nil if it can.
+func (f *Fabric) HasPorts() error {
 	for _, m := range f.members {
-		if m.line == nil {
-			return fmt.Errorf("fabric: testbed %s has no gate port on switch %s: name one in its gates, or gate by packet-in", f.cfg.Testbed.Name, m.id)
+		switch {
+		case m.line != nil:
+		case f.cfg.Gate == model.GateByPacketIn:
+			return fmt.Errorf("the gate ports of testbed %s are not open: start netsplit serve without --gate %s, or gate by packet-in", f.cfg.Testbed.Name, model.GateByPacketIn)
+		default:
+			return fmt.Errorf("testbed %s has no gate port on switch %s: name one in its gates, or gate by packet-in", f.cfg.Testbed.Name, m.id)
 		}
 	}
 	return nil
@@ -122,8 +125,10 @@ func (f *Fabric) UseGate(ctx context.Context, g model.Gate) error {
 	if err := g.Validate(); err != nil {
 		return err
 	}
-	if err := f.hasPorts(g); err != nil {
-		return err
+	if g == model.GateByPort {
+		if err := f.HasPorts(); err != nil {
+			return err
+		}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
