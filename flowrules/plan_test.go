@@ -18,7 +18,10 @@ import (
 	"netsplit/model"
 )
 
-const mirrorPort = 99
+const (
+	mirrorPort = 99
+	gatePort   = 88
+)
 
 // world is a random input and what follows from it.
 type world struct {
@@ -60,6 +63,9 @@ func randomPartition(r *rand.Rand, names []model.NodeID) model.Partition {
 func randomWorld(r *rand.Rand, hosts []flowrules.Host) world {
 	w := world{in: flowrules.Input{Lab: 7, Hosts: hosts, MirrorPort: mirrorPort, HardTimeout: 5 * time.Second},
 		cut: map[[2]int]bool{}, behind: map[[2]int]bool{}, gate: map[[2]int]bool{}, mirro: map[[2]int]bool{}}
+	if r.IntN(2) == 0 {
+		w.in.GatePort = gatePort
+	}
 	var names []model.NodeID
 	at := map[model.NodeID]int{}
 	for i, h := range hosts {
@@ -113,10 +119,14 @@ func (w world) closed(a, b int) bool {
 }
 
 // kinds of frames; "other" has an Ethernet type nobody knows, "multicast" and
-// "gratuitous" go to a group address.
-var kinds = []string{"tcp", "udp", "icmp", "arp reply", "other", "arp request", "gratuitous", "multicast"}
+// "gratuitous" go to a group address; "tagged …" have a VLAN tag of their own.
+var kinds = []string{"tcp", "udp", "icmp", "arp reply", "other", "arp request", "gratuitous", "multicast",
+	"tagged tcp", "tagged arp request", "tagged multicast"}
 
 func frame(kind string, src, dst flowrules.Host) []byte {
+	if of, ok := strings.CutPrefix(kind, "tagged "); ok {
+		return tag(42, frame(of, src, dst))
+	}
 	eth := func(to flowrules.MAC, typ uint16, body ...byte) []byte {
 		f := append(append([]byte{}, to[:]...), src.MAC[:]...)
 		return append(binary.BigEndian.AppendUint16(f, typ), body...)
@@ -149,9 +159,16 @@ func frame(kind string, src, dst flowrules.Host) []byte {
 	return eth(dst.MAC, 0x1234, 1, 2, 3)
 }
 
+// tag puts a VLAN tag on top of a frame.
+func tag(vid uint16, f []byte) []byte {
+	out := binary.BigEndian.AppendUint16(slices.Clone(f[:12]), 0x8100)
+	return append(binary.BigEndian.AppendUint16(out, vid), f[12:]...)
+}
+
 // oracle says where a frame must leave, as sorted port numbers; the controller
 // is port 0.
 func (w world) oracle(kind string, a, b int) []uint32 {
+	kind = strings.TrimPrefix(kind, "tagged ")
 	hosts, k := w.in.Hosts, [2]int{a, b}
 	var flood []uint32
 	for i, h := range hosts {
@@ -168,7 +185,7 @@ func (w world) oracle(kind string, a, b int) []uint32 {
 		case w.cut[k]:
 			return nil
 		case w.gate[k]:
-			return []uint32{0}
+			return []uint32{w.in.GatePort}
 		case kind == "arp request":
 			out = flood
 		default:
@@ -183,7 +200,7 @@ func (w world) oracle(kind string, a, b int) []uint32 {
 }
 
 func newSwitch(hosts []flowrules.Host) *switchtest.Switch {
-	ports := []uint32{mirrorPort}
+	ports := []uint32{mirrorPort, gatePort}
 	for _, h := range hosts {
 		ports = append(ports, h.Port)
 	}
@@ -241,9 +258,20 @@ func (w world) check(t *testing.T, sw *switchtest.Switch) {
 				continue
 			}
 			for _, k := range kinds {
-				got, want := ports(sw.Inject(src.Port, frame(k, src, dst))), w.oracle(k, a, b)
+				f := frame(k, src, dst)
+				out := sw.Inject(src.Port, f)
+				got, want := ports(out), w.oracle(k, a, b)
 				if !slices.Equal(got, want) {
 					t.Fatalf("%s %s>%s leaves by %v, want %v\ninput %+v", k, src.Name, dst.Name, got, want, w.in)
+				}
+				for _, o := range out {
+					left := f
+					if o.Port == gatePort {
+						left = tag(uint16(src.Port), f)
+					}
+					if !slices.Equal(o.Frame, left) {
+						t.Fatalf("%s %s>%s leaves by %d as\n%x, came as\n%x", k, src.Name, dst.Name, o.Port, o.Frame, f)
+					}
 				}
 			}
 		}
@@ -288,6 +316,48 @@ func TestWhatPassesIsWhatThePartitionSays(t *testing.T) {
 			t.Fatalf("seed %d: rules differ from those of an empty switch (-empty +changed):\n%s", seed, diff)
 		}
 		w.check(t, sw)
+	}
+}
+
+// TestWhatComesBackFromTheGateGoesToOneHost: whatever is cut, gated or mirrored
+// and whomever a frame is addressed to, from the gate port it leaves by the port
+// that its tag names and by no other; it never goes to the gate port again.
+func TestWhatComesBackFromTheGateGoesToOneHost(t *testing.T) {
+	for seed := range uint64(10) {
+		r := rand.New(rand.NewPCG(seed, 8))
+		hosts := randomHosts(r)
+		w := randomWorld(r, hosts)
+		w.in.GatePort = gatePort
+		sw := newSwitch(hosts)
+		turn(t, sw, w.plan(t), 1, nil)
+		at := map[uint16]flowrules.Host{}
+		for _, h := range hosts {
+			at[uint16(h.Port)] = h
+		}
+		for _, src := range hosts {
+			for _, dst := range hosts {
+				for _, k := range kinds {
+					f := frame(k, src, dst)
+					for _, vid := range []uint16{0, 1, 2, 5, 10, 15, 20, 42, mirrorPort, gatePort, 4093, flowrules.GateFence, 4095} {
+						out := sw.Inject(gatePort, tag(vid, f))
+						h, isHost := at[vid]
+						switch {
+						case vid == flowrules.GateFence:
+							if len(out) != 1 || out[0].Port != gatePort || !slices.Equal(out[0].Frame, tag(vid, f)) {
+								t.Fatalf("seed %d: a fence is turned back as %v", seed, out)
+							}
+						case isHost && (len(out) != 1 || out[0].Port != h.Port || !slices.Equal(out[0].Frame, f)):
+							t.Fatalf("seed %d: %s %s>%s for port %d leaves as %v", seed, k, src.Name, dst.Name, vid, out)
+						case !isHost && len(out) > 0:
+							t.Fatalf("seed %d: %s %s>%s with tag %d leaves by %v", seed, k, src.Name, dst.Name, vid, ports(out))
+						}
+					}
+					if out := sw.Inject(gatePort, f); len(out) > 0 && !strings.HasPrefix(k, "tagged") {
+						t.Fatalf("seed %d: %s without a tag of the gate leaves by %v", seed, k, ports(out))
+					}
+				}
+			}
+		}
 	}
 }
 
@@ -363,7 +433,7 @@ func TestDeadDaemonMeansHealedNetwork(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		w := randomWorld(r, randomHosts(r))
 		now := time.Unix(0, 0)
-		ports := []uint32{mirrorPort}
+		ports := []uint32{mirrorPort, gatePort}
 		for _, h := range w.in.Hosts {
 			ports = append(ports, h.Port)
 		}
@@ -493,6 +563,10 @@ func TestCompileRefuses(t *testing.T) {
 		{"port of its own", func(in *flowrules.Input) {
 			in.Mirror, in.MirrorPort = []flowrules.Pair{{A: "h0", B: "h1"}}, in.Hosts[0].Port
 		}},
+		{"give the gate a port", func(in *flowrules.Input) { in.GatePort = in.Hosts[0].Port }},
+		{"both gate and mirror", func(in *flowrules.Input) { in.GatePort, in.MirrorPort = 50, 50 }},
+		{"gate port 4294967293: ports go", func(in *flowrules.Input) { in.GatePort = 0xfffffffd }},
+		{"gate by packet-in", func(in *flowrules.Input) { in.GatePort, in.Hosts[1].Port = 50, 4094 }},
 		{"ids start at 1", func(in *flowrules.Input) { in.Partitions = []flowrules.InForce{{}} }},
 		{"unknown shape", func(in *flowrules.Input) { in.Partitions = []flowrules.InForce{{ID: 1}} }},
 	} {

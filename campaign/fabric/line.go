@@ -33,6 +33,8 @@ type line struct {
 	where model.GatePort
 	// used: frames crossed it since the last fence.
 	used atomic.Bool
+	// checking serialises what counts losses.
+	checking sync.Mutex
 
 	mu     sync.Mutex // guards the fields below; never held while waiting
 	port   Port

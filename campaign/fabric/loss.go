@@ -14,6 +14,8 @@ type loss struct {
 // checkLoss tells of frames that were lost at the gate port and not told of
 // before.
 func (l *line) checkLoss(_ context.Context) {
+	l.checking.Lock()
+	defer l.checking.Unlock()
 	l.mu.Lock()
 	p := l.port
 	l.mu.Unlock()

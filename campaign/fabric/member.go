@@ -181,6 +181,9 @@ func (m *member) run() {
 			m.renew()
 		case <-verify.C:
 			m.verify()
+			if m.line != nil {
+				m.line.checkLoss(context.Background())
+			}
 		case <-m.kick:
 			m.verify()
 		}
