@@ -54,10 +54,14 @@ func OpenPort(iface, namespace string) (*Port, error) {
 	p := &Port{r: r, out: newOutgoing()}
 	_, err = within(namespace, func() (int, error) {
 		link, err := net.InterfaceByName(iface)
-		if err == nil {
-			p.mtu = link.MTU
+		if err != nil {
+			return 0, err
 		}
-		return 0, err
+		if link.Flags&net.FlagUp == 0 {
+			return 0, fmt.Errorf("the interface is down: ip link set %s up", iface)
+		}
+		p.mtu = link.MTU
+		return 0, nil
 	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("tap: %s: %w", r.iface, err), r.Close())
