@@ -44,8 +44,9 @@ type host struct {
 	ip   netip.Addr
 	fd   int
 
-	mu  sync.Mutex
-	got map[uint32]int // probe number: times received
+	mu    sync.Mutex
+	got   map[uint32]int // probe number: times received
+	order []uint32       // of probes received, where it is not nil
 }
 
 const bridge = "br0"
@@ -355,7 +356,11 @@ func (h *host) read(ctx context.Context) {
 			continue
 		}
 		h.mu.Lock()
-		h.got[binary.BigEndian.Uint32(buf[at+len(marker):])]++
+		probe := binary.BigEndian.Uint32(buf[at+len(marker):])
+		h.got[probe]++
+		if h.order != nil {
+			h.order = append(h.order, probe)
+		}
 		h.mu.Unlock()
 	}
 }
