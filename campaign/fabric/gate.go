@@ -73,7 +73,7 @@ func (f *Fabric) send(frame []byte, to model.NodeID) error {
 func (m *member) send(frame []byte, ports ...of13.PortNo) error {
 	if m.viaPort.Load() {
 		for _, p := range ports {
-			if err := m.line.write(uint16(p), frame); err != nil {
+			if err := m.line.send(uint16(p), frame); err != nil {
 				return err
 			}
 		}

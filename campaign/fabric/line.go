@@ -2,7 +2,6 @@ package fabric
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -35,19 +34,20 @@ type line struct {
 	used atomic.Bool
 	// checking serialises what counts losses.
 	checking sync.Mutex
+	out      *window
 
-	mu     sync.Mutex // guards the fields below; never held while waiting
-	port   Port
-	up     chan struct{}            // closed while port can be used
-	down   chan struct{}            // closed while it cannot
-	why    error                    // why it is down
-	fences map[uint64]chan struct{} // on their way round
-	fenced uint64                   // number of the last one
-	lost   loss                     // told of
+	mu   sync.Mutex // guards the fields below; never held while waiting
+	port Port
+	up   chan struct{} // closed while port can be used
+	down chan struct{} // closed while it cannot
+	why  error         // why it is down
+	lost loss          // told of
 }
 
 func newLine(m *member, p model.GatePort) *line {
-	return &line{m: m, where: p, up: make(chan struct{}), down: make(chan struct{}), fences: map[uint64]chan struct{}{}}
+	l := &line{m: m, where: p, up: make(chan struct{}), down: make(chan struct{})}
+	l.out = newWindow(l.write, func(err error) { go l.fault(err) }) // its hearer may write too
+	return l
 }
 
 // openPorts opens the gate ports that the transport needs.
@@ -137,6 +137,11 @@ func (f *Fabric) UseGate(ctx context.Context, g model.Gate) error {
 	if f.transport == g {
 		return nil
 	}
+	for _, m := range f.members { // its rules may go
+		if err := m.fenceLine(ctx); err != nil {
+			return err
+		}
+	}
 	old := f.transport
 	f.setTransport(g)
 	if err := f.check(); err != nil {
@@ -225,7 +230,11 @@ func (l *line) fail(err error) {
 	close(l.down)
 	l.mu.Unlock()
 	p.Close() // what it may say, Read has said
-	l.fault(fmt.Errorf("%w, with what was on its way: %w", ErrGateDown, err))
+	waited := ""
+	if n := l.out.drop(); n > 0 {
+		waited = fmt.Sprintf(" and %d released packets that waited for their turn", n)
+	}
+	l.fault(fmt.Errorf("%w, with what was on its way%s: %w", ErrGateDown, waited, err))
 	l.m.f.replan()
 }
 
@@ -277,7 +286,7 @@ func (l *line) fault(err error) {
 // read takes a frame that the switch sent.
 func (l *line) read(at time.Time, vid uint16, frame []byte) {
 	if vid == flowrules.GateFence {
-		l.echo(frame)
+		l.out.echo(frame)
 		return
 	}
 	l.used.Store(true)
@@ -289,43 +298,24 @@ func (l *line) read(at time.Time, vid uint16, frame []byte) {
 	l.m.hold(host, at, frame)
 }
 
-// write sends a frame out of a port of the switch.
-func (l *line) write(port uint16, frame []byte) error {
+// send sends a frame out of a port of the switch.
+func (l *line) send(port uint16, frame []byte) error {
+	if !l.isUp() {
+		return fmt.Errorf("switch %s: %w", l.m.id, ErrGateDown)
+	}
+	l.used.Store(true)
+	return l.out.put(port, frame)
+}
+
+// write hands a frame to the port at once.
+func (l *line) write(vid uint16, frame []byte) error {
 	l.mu.Lock()
 	p := l.port
 	l.mu.Unlock()
 	if p == nil {
 		return fmt.Errorf("switch %s: %w", l.m.id, ErrGateDown)
 	}
-	l.used.Store(true)
-	return p.Write(port, frame)
-}
-
-// fenceType is the Ethernet type of a fence: IEEE 802 local experimental.
-const fenceType = 0x88b5
-
-// fenceFrame is the n-th fence, as long as an Ethernet frame must be without
-// its check sum.
-func fenceFrame(n uint64) []byte {
-	b := make([]byte, 60)
-	copy(b, []byte{0x02, 'g', 'a', 't', 'e', 1, 0x02, 'g', 'a', 't', 'e', 2})
-	binary.BigEndian.PutUint16(b[12:], fenceType)
-	binary.BigEndian.PutUint64(b[14:], n)
-	return b
-}
-
-// echo takes a fence that came back.
-func (l *line) echo(frame []byte) {
-	if len(frame) < 22 {
-		return
-	}
-	n := binary.BigEndian.Uint64(frame[14:])
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if back := l.fences[n]; back != nil {
-		close(back)
-		delete(l.fences, n)
-	}
+	return p.Write(vid, frame)
 }
 
 // fenceLine waits until all that crossed the gate port so far has been
@@ -349,22 +339,11 @@ func (m *member) fenceLine(ctx context.Context) error {
 
 // fence sends one round.
 func (l *line) fence(ctx context.Context) error {
-	back := make(chan struct{})
 	l.mu.Lock()
-	l.fenced++
-	n := l.fenced
-	l.fences[n] = back
-	p, down := l.port, l.down
+	down := l.down
 	l.mu.Unlock()
-	defer func() {
-		l.mu.Lock()
-		delete(l.fences, n)
-		l.mu.Unlock()
-	}()
-	if p == nil {
-		return ErrGateDown
-	}
-	if err := p.Write(flowrules.GateFence, fenceFrame(n)); err != nil {
+	back, err := l.out.fence()
+	if err != nil {
 		return err
 	}
 	select {
