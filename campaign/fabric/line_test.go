@@ -182,6 +182,22 @@ func TestLossesAtTheGatePortAreToldOnce(t *testing.T) {
 	}
 }
 
+func TestLossesOfTheSwitchAreTold(t *testing.T) {
+	r := newRig(t, fabric.Config{CheckEvery: time.Hour}, 1)
+	for i, want := range []string{"", "", "7 held packets were lost: the switch could not send them out of port 10"} {
+		r.sw[1].Drop(gatePort, []uint64{5, 0, 7}[i]) // what came before the first look is older
+		r.sw[1].Drop(2, 100)
+		for range 2 {
+			if err := r.f.CheckGate(soon(t)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if told := strings.Join(r.told(), "|"); told != want {
+			t.Fatalf("told %q, want %q", told, want)
+		}
+	}
+}
+
 func TestLossesAreToldWhileTheRunLasts(t *testing.T) {
 	r := newRig(t, fabric.Config{CheckEvery: 10 * time.Millisecond}, 1)
 	p := r.lines[1]

@@ -181,9 +181,7 @@ func (m *member) run() {
 			m.renew()
 		case <-verify.C:
 			m.verify()
-			if m.line != nil {
-				m.line.checkLoss(context.Background())
-			}
+			m.verifyLine()
 		case <-m.kick:
 			m.verify()
 		}
@@ -213,6 +211,18 @@ func (m *member) verify() {
 	m.rules.Unlock()
 	if err != nil {
 		m.f.cfg.Log.Error("flow table could not be brought to its desired state", "dpid", m.id.String(), "err", err)
+	}
+}
+
+// verifyLine looks for losses at the gate port.
+func (m *member) verifyLine() {
+	if m.line == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), m.f.cfg.Timeout)
+	defer cancel()
+	if err := m.line.checkLoss(ctx); err != nil {
+		m.f.cfg.Log.Error("losses at the gate port could not be counted", "err", err)
 	}
 }
 
