@@ -105,8 +105,12 @@ func gateCost(ctx context.Context, ours *ourBed, other *bed, rounds, pings int, 
 				return nil, fmt.Errorf("%s: %w", v.name, err)
 			}
 			v.p50, v.p99 = append(v.p50, quantile(took, .5)), append(v.p99, quantile(took, .99))
-			say("gate round %d/%d, %s: %.0f packets/s of 64, %.0f of 1400 bytes; %.0f Mbit/s; round trip p50 %v p99 %v", round+1, rounds, v.name,
-				v.rate[64][round], v.rate[1400][round], spreadOf(v.tcp[max(0, len(v.tcp)-1):]).mid, v.p50[round].Round(time.Microsecond), v.p99[round].Round(time.Microsecond))
+			tcp := ""
+			if v.tcp != nil {
+				tcp = fmt.Sprintf(" iperf3 %.0f Mbit/s;", v.tcp[round])
+			}
+			say("gate round %d/%d, %s: %.0f packets/s of 64, %.0f of 1400 bytes;%s round trip p50 %v p99 %v", round+1, rounds, v.name,
+				v.rate[64][round], v.rate[1400][round], tcp, v.p50[round].Round(time.Microsecond), v.p99[round].Round(time.Microsecond))
 		}
 	}
 	if err := plain.ready(ctx); err != nil {

@@ -188,27 +188,40 @@ func (r *Reader) batches(ctx context.Context, f func(n int) error) error {
 			<-woken // or the deadline would hit the next Read
 		}
 	}()
+	// All batches are read within one call of conn.Read, which then waits for
+	// more frames without another attempt to receive some.
 	for ctx.Err() == nil {
-		var n int
-		var sysErr error
+		var failed error
 		err := r.conn.Read(func(fd uintptr) bool {
-			n, sysErr = r.batch.receive(int(fd))
-			return sysErr != unix.EAGAIN
+			for ctx.Err() == nil {
+				n, err := r.batch.receive(int(fd))
+				switch {
+				case err == unix.EAGAIN:
+					return false
+				case err == unix.EINTR:
+					continue
+				case err == unix.ENETDOWN:
+					failed = fmt.Errorf("tap: %s: the interface went down: %w", r.iface, err)
+				case err != nil:
+					failed = fmt.Errorf("tap: %s: receiving: %w", r.iface, err)
+				default:
+					if failed = f(n); failed == nil && n < batchFrames {
+						return false // that was all there was
+					}
+				}
+				if failed != nil {
+					return true
+				}
+			}
+			return true
 		})
 		switch {
+		case failed != nil:
+			return failed
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			continue // ctx has ended
 		case err != nil:
 			return fmt.Errorf("tap: %s: %w", r.iface, err)
-		case sysErr == unix.EINTR:
-			continue
-		case sysErr == unix.ENETDOWN:
-			return fmt.Errorf("tap: %s: the interface went down: %w", r.iface, sysErr)
-		case sysErr != nil:
-			return fmt.Errorf("tap: %s: receiving: %w", r.iface, sysErr)
-		}
-		if err := f(n); err != nil {
-			return err
 		}
 	}
 	return nil
