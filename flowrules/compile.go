@@ -1,6 +1,7 @@
 package flowrules
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -76,6 +77,9 @@ func newCompiler(in Input) (*compiler, error) {
 func (c *compiler) checkGatePort() error {
 	gate := c.in.GatePort
 	if gate == 0 {
+		if c.in.ByPort {
+			return errors.New("flow rules: pairs gated by a port but no gate port: name a port of the switch in the testbed's gates")
+		}
 		return nil
 	}
 	if gate > portMax {
@@ -240,7 +244,7 @@ func (c *compiler) policy() {
 			case c.gate[li]:
 				r.Kind, r.Priority, r.HardTimeout = KindGate, prioGate, c.timeout
 				r.Do.Output = []uint32{portController}
-				if c.in.GatePort != 0 {
+				if c.in.ByPort {
 					r.Do = Do{Push: uint16(src.Port), Output: []uint32{c.in.GatePort}}
 				}
 				c.pair(r, src, dst, 0)

@@ -55,9 +55,11 @@ type Input struct {
 	Gate       []Pair
 	Mirror     []Pair
 	MirrorPort uint32 // where copies go; required with Mirror
-	// GatePort is where held packets go; 0: to the controller. With one the
-	// ports of hosts go up to model.MaxGatedPort.
+	// GatePort is a port from which held packets come back; 0: none. With one
+	// the ports of hosts go up to model.MaxGatedPort.
 	GatePort uint32
+	// ByPort has held packets go to GatePort, not to the controller.
+	ByPort bool
 	// HardTimeout is the life of gate and drop rules; whole seconds, 1 to 65535.
 	HardTimeout time.Duration
 }

@@ -64,7 +64,7 @@ func randomWorld(r *rand.Rand, hosts []flowrules.Host) world {
 	w := world{in: flowrules.Input{Lab: 7, Hosts: hosts, MirrorPort: mirrorPort, HardTimeout: 5 * time.Second},
 		cut: map[[2]int]bool{}, behind: map[[2]int]bool{}, gate: map[[2]int]bool{}, mirro: map[[2]int]bool{}}
 	if r.IntN(2) == 0 {
-		w.in.GatePort = gatePort
+		w.in.GatePort, w.in.ByPort = gatePort, r.IntN(2) == 0
 	}
 	var names []model.NodeID
 	at := map[model.NodeID]int{}
@@ -185,7 +185,10 @@ func (w world) oracle(kind string, a, b int) []uint32 {
 		case w.cut[k]:
 			return nil
 		case w.gate[k]:
-			return []uint32{w.in.GatePort}
+			if w.in.ByPort {
+				return []uint32{gatePort}
+			}
+			return []uint32{0}
 		case kind == "arp request":
 			out = flood
 		default:
@@ -564,6 +567,7 @@ func TestCompileRefuses(t *testing.T) {
 			in.Mirror, in.MirrorPort = []flowrules.Pair{{A: "h0", B: "h1"}}, in.Hosts[0].Port
 		}},
 		{"give the gate a port", func(in *flowrules.Input) { in.GatePort = in.Hosts[0].Port }},
+		{"name a port of the switch in the testbed's gates", func(in *flowrules.Input) { in.ByPort = true }},
 		{"both gate and mirror", func(in *flowrules.Input) { in.GatePort, in.MirrorPort = 50, 50 }},
 		{"gate port 4294967293: ports go", func(in *flowrules.Input) { in.GatePort = 0xfffffffd }},
 		{"gate by packet-in", func(in *flowrules.Input) { in.GatePort, in.Hosts[1].Port = 50, 4094 }},

@@ -98,6 +98,7 @@ type Fabric struct {
 	mirror     []Pair
 	transport  model.Gate
 	partitions []flowrules.InForce
+	leaving    bool // nothing but forwarding is desired, for good
 	closed     bool
 }
 
@@ -380,8 +381,7 @@ func (f *Fabric) Close() error {
 // hosts stay. Where others have rules of their own, ours are removed.
 func (f *Fabric) Leave() error {
 	f.mu.Lock()
-	f.partitions, f.gate, f.mirror = nil, nil, nil
-	f.setTransport(model.GateByPacketIn)
+	f.partitions, f.gate, f.mirror, f.leaving = nil, nil, nil, true
 	f.mu.Unlock()
 	return f.end(func(ctx context.Context, m *member) error { return m.leave(ctx) })
 }

@@ -137,11 +137,6 @@ func (f *Fabric) UseGate(ctx context.Context, g model.Gate) error {
 	if f.transport == g {
 		return nil
 	}
-	for _, m := range f.members { // its rules may go
-		if err := m.fenceLine(ctx); err != nil {
-			return err
-		}
-	}
 	old := f.transport
 	f.setTransport(g)
 	if err := f.check(); err != nil {
@@ -321,7 +316,7 @@ func (l *line) write(vid uint16, frame []byte) error {
 // fenceLine waits until all that crossed the gate port so far has been
 // forwarded, or handed to PacketIn.
 func (m *member) fenceLine(ctx context.Context) error {
-	if !m.viaPort.Load() || !m.line.isUp() || !m.line.used.Swap(false) {
+	if m.line == nil || !m.line.isUp() || !m.line.used.Swap(false) {
 		return nil
 	}
 	// Twice: a switch may take several frames at once and send them on in any
@@ -337,21 +332,30 @@ func (m *member) fenceLine(ctx context.Context) error {
 	return nil
 }
 
+// fenceAgain is how long a fence may be on its way before another is sent: Open
+// vSwitch drops frames by what it had cached before its rules came, for up to
+// half a second.
+const fenceAgain = 200 * time.Millisecond
+
 // fence sends one round.
 func (l *line) fence(ctx context.Context) error {
 	l.mu.Lock()
 	down := l.down
 	l.mu.Unlock()
-	back, err := l.out.fence()
-	if err != nil {
-		return err
-	}
-	select {
-	case <-back:
-		return nil
-	case <-down:
-		return ErrGateDown
-	case <-ctx.Done():
-		return fmt.Errorf("the switch did not turn a frame back to gate port %d: is %s its far end? %w", l.where.Port, l.where.Interface, context.Cause(ctx))
+	for {
+		back, err := l.out.fence()
+		if err != nil {
+			return err
+		}
+		select {
+		case <-back:
+			return nil
+		case <-down:
+			return ErrGateDown
+		case <-time.After(fenceAgain):
+			// Lost, with what was lost before it, which the window tells of.
+		case <-ctx.Done():
+			return fmt.Errorf("the switch did not turn a frame back to gate port %d: is %s its far end? %w", l.where.Port, l.where.Interface, context.Cause(ctx))
+		}
 	}
 }

@@ -58,9 +58,11 @@ func (m *member) index() {
 func (m *member) input(f *Fabric) flowrules.Input {
 	in := flowrules.Input{Lab: f.lab, Hosts: m.hosts, Elsewhere: m.elsewhere, Partitions: f.partitions,
 		Gate: f.gate, Mirror: f.mirror, MirrorPort: m.mirrorPort, HardTimeout: f.cfg.HardTimeout}
-	if m.viaPort.Load() {
-		in.GatePort = m.line.where.Port
-		if !m.line.isUp() {
+	if m.line != nil && !f.leaving {
+		// What was released to the port is sent on, whatever the transport is
+		// by then.
+		in.GatePort, in.ByPort = m.line.where.Port, m.viaPort.Load()
+		if in.ByPort && !m.line.isUp() {
 			in.Gate = nil
 		}
 	}

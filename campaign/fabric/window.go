@@ -11,19 +11,25 @@ import (
 )
 
 // What is written to a gate port waits in the receive buffer of the switch's
-// end, and nobody is told when that is full. With the buffer that Linux gives by
-// default, 212,992 bytes, Open vSwitch takes some 90 full frames: so no more
-// than that are on their way at a time.
+// end, and nobody is told when that is full. Linux gives 212,992 bytes by
+// default (net.core.rmem_default): no more than that is on its way at a time.
 const (
-	// windowSize is how many frames may be on their way into the switch.
-	windowSize = 64
-	// fenceEvery is after how many of them a fence says how far it got.
-	fenceEvery = 16
+	// windowSize is how much may be on its way into the switch, in bytes of
+	// that buffer.
+	windowSize = 200_000
+	// fenceEvery is after how much of it a fence says how far it got.
+	fenceEvery = windowSize / 4
 	// maxWaiting is how many released frames may wait for their turn, and
 	// stallLimit for how long none of them may get it.
 	maxWaiting = 1 << 15
+	maxSpare   = 1 << 8 // buffers of such, kept for the next
 	stallLimit = 500 * time.Millisecond
 )
+
+// weight is how much of a receive buffer a frame takes at most: the kernel
+// counts its data's memory, in powers of two with 320 bytes of its own, and 256
+// for the record of it (768 bytes for 64, 2,304 for 1,518 on Linux 6.18).
+func weight(frame []byte) uint64 { return uint64(1024 + len(frame) + len(frame)/4) }
 
 var errBehind = fmt.Errorf("%d released frames wait for the gate port already: the switch takes them too slowly", maxWaiting)
 
@@ -37,9 +43,9 @@ type window struct {
 	mu      sync.Mutex // guards the fields below; held while writing
 	waiting []item
 	spare   [][]byte // buffers of items that were written
-	written uint64   // frames so far, fences not counted
-	taken   uint64   // of those, how many the switch is known to have taken
-	since   uint64   // written at the last fence
+	written sent     // so far
+	taken   sent     // of that, what the switch is known to have taken
+	since   uint64   // weight written at the last fence
 	number  uint64   // of the last fence
 	marks   []mark   // fences on their way, in order
 	frame   []byte   // of a fence; its number stands at 14
@@ -57,17 +63,27 @@ type item struct {
 	back  chan struct{} // of a fence: closed when it is back
 }
 
-// mark is a fence on its way: behind so many frames.
-type mark struct {
-	number, written uint64
-	back            chan struct{} // closed when it is back; nil: nobody waits
+// sent counts what was written.
+type sent struct {
+	frames uint64 // without fences
+	weight uint64 // with them
 }
+
+// mark is a fence on its way: behind so much.
+type mark struct {
+	number  uint64
+	written sent
+	back    chan struct{} // closed when it is back; nil: nobody waits
+}
+
+// open says whether there is room for another frame on its way.
+func (w *window) open() bool { return w.written.weight-w.taken.weight < windowSize }
 
 // put writes a frame, or has it wait for its turn.
 func (w *window) put(vid uint16, frame []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.waiting) == 0 && w.written-w.taken < windowSize {
+	if len(w.waiting) == 0 && w.open() {
 		return w.send(item{vid: vid, frame: frame})
 	}
 	if len(w.waiting) >= maxWaiting {
@@ -104,8 +120,9 @@ func (w *window) send(it item) error {
 	if err := w.write(it.vid, it.frame); err != nil {
 		return err
 	}
-	w.written++
-	if w.written-w.since < fenceEvery {
+	w.written.frames++
+	w.written.weight += weight(it.frame)
+	if w.written.weight-w.since < fenceEvery {
 		return nil
 	}
 	return w.mark(nil)
@@ -117,7 +134,8 @@ func (w *window) mark(back chan struct{}) error {
 	if err := w.write(flowrules.GateFence, w.frame); err != nil {
 		return err
 	}
-	w.since = w.written
+	w.written.weight += weight(w.frame)
+	w.since = w.written.weight
 	w.marks = append(w.marks, mark{w.number, w.written, back})
 	return nil
 }
@@ -136,7 +154,17 @@ func (w *window) echo(frame []byte) {
 		return
 	}
 	m := w.marks[i]
-	w.taken = max(w.taken, m.written)
+	if i > 0 {
+		if n := w.marks[i-1].written.frames - w.taken.frames; n > 0 {
+			w.lost(fmt.Errorf("up to %d released packets were lost on their way into the switch", n))
+		}
+		for _, o := range w.marks[:i] {
+			if o.back != nil {
+				close(o.back) // a later one is back
+			}
+		}
+	}
+	w.taken = m.written
 	w.marks = w.marks[i+1:]
 	if m.back != nil {
 		close(m.back)
@@ -147,12 +175,12 @@ func (w *window) echo(frame []byte) {
 // pump writes what waits, as far as there is room; w.mu is held.
 func (w *window) pump() {
 	i := 0
-	for ; i < len(w.waiting) && w.written-w.taken < windowSize; i++ {
+	for ; i < len(w.waiting) && w.open(); i++ {
 		it := w.waiting[i]
 		if err := w.send(it); err != nil {
 			w.lost(fmt.Errorf("a released packet was lost: %w", err))
 		}
-		if it.frame != nil && len(w.spare) < windowSize {
+		if it.frame != nil && len(w.spare) < maxSpare {
 			w.spare = append(w.spare, it.frame)
 		}
 	}
@@ -166,7 +194,7 @@ func (w *window) watch() {
 		return
 	}
 	w.watched = true
-	taken := w.taken
+	taken := w.taken.frames
 	time.AfterFunc(w.stall, func() { w.stalled(taken) })
 }
 
@@ -178,8 +206,8 @@ func (w *window) stalled(taken uint64) {
 	if len(w.waiting) == 0 {
 		return
 	}
-	if w.taken == taken {
-		w.lost(fmt.Errorf("%d released packets were lost on their way into the switch, or wait there: none was taken for %v", w.written-w.taken, w.stall))
+	if w.taken.frames == taken {
+		w.lost(fmt.Errorf("%d released packets were lost on their way into the switch, or wait there: none was taken for %v", w.written.frames-w.taken.frames, w.stall))
 		w.taken, w.marks = w.written, nil
 		w.pump()
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -18,8 +19,8 @@ type slowSwitch struct {
 	mu     sync.Mutex
 	buffer [][]byte // written and not taken
 	taken  []uint32
-	most   int
-	deaf   bool // fences are lost
+	most   uint64 // on their way, in weight
+	deaf   bool   // fences are lost
 	lost   []error
 	fail   error
 }
@@ -31,13 +32,11 @@ func (s *slowSwitch) write(vid uint16, frame []byte) error {
 		return s.fail
 	}
 	s.buffer = append(s.buffer, append(binary.BigEndian.AppendUint16(nil, vid), frame...))
-	frames := 0
+	all := uint64(0)
 	for _, b := range s.buffer {
-		if binary.BigEndian.Uint16(b) != flowrules.GateFence {
-			frames++
-		}
+		all += weight(b[2:])
 	}
-	s.most = max(s.most, frames)
+	s.most = max(s.most, all)
 	return nil
 }
 
@@ -63,14 +62,27 @@ func (s *slowSwitch) take(w *window, n int) {
 	}
 }
 
-func number(n int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(n)) }
+// number is a full frame with a number.
+func number(n int) []byte {
+	return append(binary.BigEndian.AppendUint32(nil, uint32(n)), make([]byte, 1514-4)...)
+}
+
+// room is how many of those a window has room for: the last one may go beyond.
+var room = func() int {
+	w := newWindow(func(uint16, []byte) error { return nil }, nil)
+	n := 0
+	for ; w.open(); n++ {
+		w.put(7, number(n))
+	}
+	return n
+}()
 
 func TestAWindowKeepsThePaceOfTheSwitchAndTheOrder(t *testing.T) {
 	s := &slowSwitch{}
 	w := newWindow(s.write, s.tell)
 	w.stall = time.Hour
 	const n = 5000
-	frame := make([]byte, 4)
+	frame := number(0)
 	for i := range n {
 		copy(frame, number(i)) // the frame may be reused
 		if err := w.put(7, frame); err != nil {
@@ -97,8 +109,8 @@ func TestAWindowKeepsThePaceOfTheSwitchAndTheOrder(t *testing.T) {
 			t.Fatalf("frame %d was taken as number %d", got, i)
 		}
 	}
-	if len(s.taken) != n || s.most > windowSize || s.most < windowSize-fenceEvery || len(s.lost) > 0 {
-		t.Errorf("%d of %d taken, at most %d on their way of %d, lost %v", len(s.taken), n, s.most, windowSize, s.lost)
+	if len(s.taken) != n || s.most > 212_992 || s.most < windowSize || len(s.lost) > 0 {
+		t.Errorf("%d of %d taken, at most %d bytes on their way of %d, lost %v", len(s.taken), n, s.most, windowSize, s.lost)
 	}
 }
 
@@ -106,7 +118,7 @@ func TestAFenceIsBehindWhatWaits(t *testing.T) {
 	s := &slowSwitch{}
 	w := newWindow(s.write, s.tell)
 	w.stall = time.Hour
-	for i := range 2 * windowSize {
+	for i := range 2 * room {
 		if err := w.put(7, number(i)); err != nil {
 			t.Fatal(err)
 		}
@@ -118,13 +130,13 @@ func TestAFenceIsBehindWhatWaits(t *testing.T) {
 	for len(s.buffer) > 0 {
 		select {
 		case <-back:
-			t.Fatalf("back when %d of %d were taken", len(s.taken), 2*windowSize)
+			t.Fatalf("back when %d of %d were taken", len(s.taken), 2*room)
 		default:
 		}
 		s.take(w, 1)
 	}
 	<-back
-	if len(s.taken) != 2*windowSize {
+	if len(s.taken) != 2*room {
 		t.Errorf("%d taken", len(s.taken))
 	}
 }
@@ -132,7 +144,7 @@ func TestAFenceIsBehindWhatWaits(t *testing.T) {
 func TestFramesLostOnTheWayIntoTheSwitchAreTold(t *testing.T) {
 	s := &slowSwitch{deaf: true}
 	w := newWindow(s.write, s.tell)
-	for i := range windowSize + 1 {
+	for i := range room + 1 {
 		if err := w.put(7, number(i)); err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +155,7 @@ func TestFramesLostOnTheWayIntoTheSwitchAreTold(t *testing.T) {
 		lost, left := slices.Clone(s.lost), len(s.buffer)
 		s.mu.Unlock()
 		if len(lost) == 1 && left > 0 {
-			if !strings.Contains(lost[0].Error(), "64 released packets were lost") {
+			if !strings.Contains(lost[0].Error(), fmt.Sprintf("%d released packets were lost", room)) {
 				t.Error(lost[0])
 			}
 			break
@@ -154,8 +166,47 @@ func TestFramesLostOnTheWayIntoTheSwitchAreTold(t *testing.T) {
 	}
 	s.deaf = false
 	s.take(w, 1000)
-	if len(s.taken) != windowSize+1 {
+	if len(s.taken) != room+1 {
 		t.Errorf("%d taken: what waited did not go on", len(s.taken))
+	}
+}
+
+func TestALostFenceTellsOfWhatWasBeforeIt(t *testing.T) {
+	s := &slowSwitch{}
+	w := newWindow(s.write, s.tell)
+	w.stall = time.Hour
+	fence := func() <-chan struct{} {
+		back, err := w.fence()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return back
+	}
+	fence()
+	for i := range 3 {
+		if err := w.put(7, number(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lost := fence()
+	if err := w.put(7, number(3)); err != nil {
+		t.Fatal(err)
+	}
+	last := fence()
+	s.buffer = append(s.buffer[:4:4], s.buffer[5:]...) // all but the second fence
+	s.take(w, 1000)
+	<-lost
+	<-last
+	if len(s.lost) != 1 || !strings.Contains(s.lost[0].Error(), "up to 3 released packets were lost") {
+		t.Errorf("told %v", s.lost)
+	}
+	lost = fence() // with nothing before it
+	s.buffer = nil
+	fence()
+	s.take(w, 1)
+	<-lost
+	if len(s.lost) != 1 {
+		t.Errorf("told %v", s.lost)
 	}
 }
 
@@ -163,7 +214,7 @@ func TestAWindowThatIsFullOrBrokenSaysSo(t *testing.T) {
 	s := &slowSwitch{}
 	w := newWindow(s.write, s.tell)
 	w.stall = time.Hour
-	for i := range windowSize + maxWaiting {
+	for i := range room + maxWaiting {
 		if err := w.put(7, number(i)); err != nil {
 			t.Fatalf("%d: %v", i, err)
 		}
