@@ -287,6 +287,67 @@ func TestCutsAtTheGateLeakNothing(t *testing.T) {
 	})
 }
 
+// TestTheTransportChangesUnderLoad changes it between packets: what was released
+// arrives by the one or the other.
+func TestTheTransportChangesUnderLoad(t *testing.T) {
+	b := newBench(t, 2)
+	var mu sync.Mutex
+	var held []uint32
+	f := b.gated(t, model.GateByPort, fabric.Config{Events: fabric.Events{GateFault: func(_ model.DatapathID, err error) { t.Error(err) }}},
+		func(_ model.NodeID, frame []byte) bool {
+			if at := bytes.Index(frame, []byte(marker)); at >= 0 {
+				mu.Lock()
+				defer mu.Unlock()
+				held = append(held, binary.BigEndian.Uint32(frame[at+len(marker):]))
+			}
+			return true
+		})
+	stop, done := make(chan struct{}), make(chan int)
+	from, to := b.hosts[0], b.hosts[1]
+	go func() {
+		sent := 0
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				done <- sent
+				return
+			case <-tick.C:
+			}
+			for range 3 {
+				_, f := frame("udp", from, to)
+				from.send(t, f)
+				sent++
+			}
+		}
+	}()
+	for i := range 10 {
+		time.Sleep(50 * time.Millisecond)
+		by := []model.Gate{model.GateByPacketIn, model.GateByPort}[i%2]
+		if err := f.UseGate(within(t), by); err != nil {
+			t.Fatal(err)
+		}
+		if f.Gate() != string(by) {
+			t.Errorf("the gate is by %s, want %s", f.Gate(), by)
+		}
+	}
+	close(stop)
+	sent := <-done
+	b.until("all have arrived", func() error {
+		mu.Lock()
+		defer mu.Unlock()
+		arrived := 0
+		for _, n := range held {
+			arrived += min(1, to.received(n))
+		}
+		if len(held) != sent || arrived != sent {
+			return fmt.Errorf("%d sent, %d held, %d arrived", sent, len(held), arrived)
+		}
+		return nil
+	})
+}
+
 // TestNothingGoesRoundAtTheGatePort writes to the gate port what would go round
 // if a rule let it: frames between gated hosts with every kind of tag.
 func TestNothingGoesRoundAtTheGatePort(t *testing.T) {
