@@ -165,7 +165,8 @@ func TestCutsAtTheGateLeakNothing(t *testing.T) {
 		cut := false
 		passed, refused := map[uint32]bool{}, map[uint32]bool{}
 		kind := map[uint32]string{}
-		b.gated(t, by, fabric.Config{}, func(_ model.NodeID, frame []byte) bool {
+		told := fabric.Events{GateFault: func(_ model.DatapathID, err error) { t.Error(err) }}
+		f := b.gated(t, by, fabric.Config{Events: told}, func(_ model.NodeID, frame []byte) bool {
 			mu.Lock()
 			defer mu.Unlock()
 			at := bytes.Index(frame, []byte(marker))
@@ -234,13 +235,20 @@ func TestCutsAtTheGateLeakNothing(t *testing.T) {
 		}
 		close(stop)
 		sending.Wait()
-		b.until("all frames decided", func() error {
+		// A switch that is short of time loses frames on its way to the gate, at
+		// the hosts' ports or in the queue of its session; at a gate port not
+		// without a word.
+		decided := 0
+		b.until("no more frames come to the gate", func() error {
 			mu.Lock()
-			defer mu.Unlock()
-			if n := len(passed) + len(refused); n != sent[0]+sent[1] {
-				return fmt.Errorf("%d of %d", n, sent[0]+sent[1])
+			n := len(passed) + len(refused)
+			mu.Unlock()
+			if n == decided && n > 0 {
+				return nil
 			}
-			return nil
+			decided = n
+			time.Sleep(500 * time.Millisecond)
+			return fmt.Errorf("%d of %d so far", n, sent[0]+sent[1])
 		})
 		var got []uint32
 		b.until("all that passed has arrived", func() error {
@@ -255,6 +263,9 @@ func TestCutsAtTheGateLeakNothing(t *testing.T) {
 			}
 			return nil
 		})
+		if err := f.CheckGate(within(t)); err != nil {
+			t.Error(err)
+		}
 		time.Sleep(100 * time.Millisecond)
 		mu.Lock()
 		defer mu.Unlock()
@@ -283,7 +294,8 @@ func TestCutsAtTheGateLeakNothing(t *testing.T) {
 		if len(refused) < cuts || len(passed) < cuts {
 			t.Errorf("%d cuts refused %d frames and let %d pass: too few to show anything", cuts, len(refused), len(passed))
 		}
-		t.Logf("%d cuts: %d frames passed, %d refused, 0 leaked", cuts, len(passed), len(refused))
+		t.Logf("%d cuts: of %d frames %d passed, %d were refused, %d did not come to the gate; %d leaked",
+			cuts, sent[0]+sent[1], len(passed), len(refused), sent[0]+sent[1]-decided, leaked)
 	})
 }
 
