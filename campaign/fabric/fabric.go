@@ -25,7 +25,8 @@ type Config struct {
 	Log        *slog.Logger // default: nothing is logged
 
 	// PacketIn gets every packet of a gated pair in order of arrival, per
-	// switch, with the host on whose port it came in. frame is only valid
+	// switch, with the host on whose port it came in, and when: to the kernel
+	// by a gate port, to the controller by packet-in. frame is only valid
 	// during the call. The call must not block: while it does, the switch's
 	// queue fills and packets are lost, and no other call of the fabric that
 	// waits for the switch returns.

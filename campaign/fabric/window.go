@@ -23,7 +23,7 @@ const (
 	// stallLimit for how long none of them may get it.
 	maxWaiting = 1 << 15
 	maxSpare   = 1 << 8 // buffers of such, kept for the next
-	stallLimit = 500 * time.Millisecond
+	stallLimit = 2 * time.Second
 )
 
 // weight is how much of a receive buffer a frame takes at most: the kernel

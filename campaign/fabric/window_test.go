@@ -144,6 +144,7 @@ func TestAFenceIsBehindWhatWaits(t *testing.T) {
 func TestFramesLostOnTheWayIntoTheSwitchAreTold(t *testing.T) {
 	s := &slowSwitch{deaf: true}
 	w := newWindow(s.write, s.tell)
+	w.stall = 50 * time.Millisecond
 	for i := range room + 1 {
 		if err := w.put(7, number(i)); err != nil {
 			t.Fatal(err)
