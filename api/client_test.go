@@ -49,12 +49,12 @@ func TestClientReachesEverything(t *testing.T) {
 	}
 	lost, window := 0, wire.Duration(3*time.Second)
 	spec := wire.CampaignSpec{Target: "gossip", Strategy: "random", Seed: 7, Labs: 2, Runs: 9, Clean: 3, Budget: wire.Duration(90 * time.Second),
-		Effect: "reset", Retries: 1, Args: map[string]string{"bug": "true"}, MaxLost: &lost, MaxWindow: &window}
+		Effect: "reset", Gate: "packet-in", Retries: 1, Args: map[string]string{"bug": "true"}, MaxLost: &lost, MaxWindow: &window}
 	made, err := c.CreateCampaign(ctx, spec, 0)
 	check("create campaign", cmp.Equal(made.Spec, spec), err)
 	stored, err := f.GetCampaign(made.ID)
 	want := model.CampaignSpec{Target: "gossip", Strategy: model.StrategyRandom, Seed: 7, Labs: 2, Runs: 9, Clean: 3, Budget: 90 * time.Second,
-		Effect: model.Reset, Retries: 1, Args: map[string]string{"bug": "true"}, MaxLost: 0, MaxWindow: 3 * time.Second}
+		Effect: model.Reset, Gate: model.GateByPacketIn, Retries: 1, Args: map[string]string{"bug": "true"}, MaxLost: 0, MaxWindow: 3 * time.Second}
 	check("stored spec", cmp.Equal(stored.Spec, want), err)
 	replay, err := c.CreateCampaign(ctx, wire.CampaignSpec{Replay: "c-1-r0001", Runs: 10}, 0)
 	check("replay", replay.Spec.Replay == "c-1-r0001" && replay.Spec.Runs == 10, err)

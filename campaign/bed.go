@@ -42,14 +42,14 @@ const fenceLimit = 2 * time.Second
 // host. binary is the netsplit program as the hosts find it; told is called
 // when a switch comes or goes, demoted when another controller became its
 // master.
-func newBed(ctx context.Context, tb model.Testbed, ctrl *controller.Controller, binary string, log *slog.Logger, told func(model.DatapathID, bool), demoted func(model.DatapathID, error)) (*Bed, error) {
+func newBed(ctx context.Context, tb model.Testbed, gate model.Gate, ctrl *controller.Controller, binary string, log *slog.Logger, told func(model.DatapathID, bool), demoted func(model.DatapathID, error)) (*Bed, error) {
 	b := &Bed{Testbed: tb, binary: binary, agents: map[model.NodeID]*agent.Client{}, macs: map[model.NodeID]net.HardwareAddr{}}
 	trouble := func(format string, args ...any) {
 		if s := b.run.Load(); s != nil {
 			s.Fail(format, args...)
 		}
 	}
-	f, err := fabric.New(fabric.Config{Testbed: tb, Controller: ctrl, Log: log,
+	f, err := fabric.New(fabric.Config{Testbed: tb, Gate: gate, Controller: ctrl, Log: log,
 		PacketIn: func(host model.NodeID, at time.Time, frame []byte) {
 			if s := b.run.Load(); s != nil {
 				s.Gate(host, at, frame)
@@ -66,6 +66,7 @@ func newBed(ctx context.Context, tb model.Testbed, ctrl *controller.Controller, 
 				trouble("for a part of the run not known exactly, %v", err)
 			},
 			SwitchError: func(id model.DatapathID, err error) { trouble("switch %s refused: %v", id, err) },
+			GateFault:   func(id model.DatapathID, err error) { trouble("the gate port of switch %s: %v", id, err) },
 			Tampered: func(id model.DatapathID, t fabric.Tampering) {
 				trouble("somebody changed the rules of switch %s: %s", id, t)
 			},
@@ -166,6 +167,17 @@ func (b *Bed) tapName(fault bool) string {
 	}
 	return "mirror"
 }
+
+// gateName is the transport of the gate; "" for another tap.
+func (b *Bed) gateName(tap string) string {
+	if tap != "gate" {
+		return ""
+	}
+	return b.fabric.Gate()
+}
+
+// checkGate enters what was lost at the gate into the run under way.
+func (b *Bed) checkGate(ctx context.Context) error { return b.fabric.CheckGate(ctx) }
 
 // tap opens the taps of a run: the gate for fault runs and where there is no
 // mirror port, the mirror otherwise.

@@ -108,6 +108,9 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 	if spec.Clean == 0 {
 		spec.Clean = defaultClean
 	}
+	if spec.Gate == "" {
+		spec.Gate = s.cfg.Gate
+	}
 	if spec.Retries == 0 {
 		spec.Retries = defaultRetries
 	}
@@ -125,8 +128,16 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 	if _, err := target.Args(t, spec.Args); err != nil {
 		return spec, nil, fmt.Errorf("%w: %w", model.ErrInvalid, err)
 	}
+	if err := spec.Gate.Validate(); err != nil {
+		return bad("%v", err)
+	}
 	if s.cfg.Testbed != nil {
 		spec.Labs = 1
+		if spec.Gate == model.GateByPort {
+			if err := s.outside.fabric.HasPorts(); err != nil {
+				return bad("%v", err)
+			}
+		}
 		for _, h := range slices.Concat(t.Nodes, t.Clients) {
 			if _, ok := s.cfg.Testbed.Host(h); !ok {
 				return bad("target %s needs host %q and testbed %s has %v: name its hosts so", t.Name, h, s.cfg.Testbed.Name, s.cfg.Testbed.Names())
@@ -168,6 +179,9 @@ func (s *Service) asThen(spec model.CampaignSpec) (model.CampaignSpec, error) {
 	}
 	spec.Target, spec.Args, spec.Effect = then, orig.Spec.Args, orig.Spec.Effect
 	spec.Strategy, spec.MaxLost, spec.MaxWindow = orig.Spec.Strategy, orig.Spec.MaxLost, orig.Spec.MaxWindow
+	if spec.Gate == "" {
+		spec.Gate = orig.Spec.Gate
+	}
 	return spec, nil
 }
 

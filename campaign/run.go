@@ -106,9 +106,10 @@ func (r *run) phases(ctx context.Context, ev *record.Evidence, began time.Time) 
 
 // open makes the record and the session.
 func (r *run) open(began time.Time) (err error) {
+	tap := r.bed.tapName(r.work.Scenario.Strategy != model.StrategyClean)
 	meta := model.RunMeta{
 		Campaign: r.work.Campaign, Run: r.work.Run, Target: r.target.Name, Lab: r.bed.Testbed.Name,
-		Tap: r.bed.tapName(r.work.Scenario.Strategy != model.StrategyClean), Started: began, Version: r.version,
+		Tap: tap, Gate: r.bed.gateName(tap), Started: began, Version: r.version,
 		Scenario: r.work.Scenario, ReplayOf: r.work.ReplayOf,
 	}
 	rec, err := record.Create(r.dir, meta)
@@ -271,6 +272,9 @@ func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 		<-s.inForce
 		s.lifted.Wait()
 		r.countLeaks(ctx)
+	}
+	if err := r.bed.checkGate(ctx); err != nil {
+		s.Fail("what was lost at the gate could not be counted: %v", err)
 	}
 	ev.Exits, ev.Hung = r.procs.exits()
 	s.flush()

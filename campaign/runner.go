@@ -97,6 +97,10 @@ func (s *Service) runnerOn(ctx context.Context, j *job, t *model.Target, dir str
 		if err := s.claimOutside(campaign); err != nil {
 			return nil, nil, err
 		}
+		if err := s.outside.fabric.UseGate(ctx, j.c.Spec.Gate); err != nil {
+			s.releaseOutside()
+			return nil, nil, err
+		}
 		r.beds <- s.outside
 		return r, s.releaseOutside, nil
 	}
@@ -121,7 +125,7 @@ func (s *Service) runnerOn(ctx context.Context, j *job, t *model.Target, dir str
 	for i := range n {
 		name := fmt.Sprintf("p%d-%d", os.Getpid(), i+1)
 		labs = append(labs, name)
-		b, err := s.makeLab(ctx, name, t)
+		b, err := s.makeLab(ctx, name, t, j.c.Spec.Gate)
 		if err != nil {
 			closeAll()
 			return nil, nil, fmt.Errorf("lab %d of %d: %w", i+1, n, err)
@@ -134,13 +138,13 @@ func (s *Service) runnerOn(ctx context.Context, j *job, t *model.Target, dir str
 }
 
 // makeLab brings up one lab with the target's hosts and takes over its switch.
-func (s *Service) makeLab(ctx context.Context, name string, t *model.Target) (*Bed, error) {
+func (s *Service) makeLab(ctx context.Context, name string, t *model.Target, gate model.Gate) (*Bed, error) {
 	hosts := append(append([]model.NodeID{}, t.Nodes...), t.Clients...)
 	l, err := lab.Up(ctx, lab.Spec{Name: name, Hosts: hosts, Controller: "tcp:" + s.ControllerAddr(), Owner: os.Getpid()})
 	if err != nil {
 		return nil, err
 	}
-	b, err := newBed(ctx, l.Testbed(), s.ctrl, s.cfg.Binary, s.log, s.switchChanged, s.demoted)
+	b, err := newBed(ctx, l.Testbed(), gate, s.ctrl, s.cfg.Binary, s.log, s.switchChanged, s.demoted)
 	if err != nil {
 		return nil, err
 	}

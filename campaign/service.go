@@ -36,6 +36,10 @@ type Config struct {
 	Equal bool
 	// Testbed is an outside testbed; nil: labs are made on this machine.
 	Testbed *model.Testbed
+	// Gate is the transport of the gate of campaigns that ask for none; ""
+	// leaves it to the testbed. With GateByPacketIn an outside testbed's gate
+	// ports are not opened.
+	Gate model.Gate
 	// Binary is the netsplit program as the hosts find it, BinDir the folder
 	// of the helper programs of targets.
 	Binary, BinDir string
@@ -137,7 +141,7 @@ func (s *Service) listen(ctx context.Context) error {
 	if s.cfg.Testbed == nil {
 		return nil
 	}
-	if s.outside, err = newBed(ctx, *s.cfg.Testbed, s.ctrl, s.cfg.Binary, s.log, s.switchChanged, s.demoted); err != nil {
+	if s.outside, err = newBed(ctx, *s.cfg.Testbed, s.cfg.Gate, s.ctrl, s.cfg.Binary, s.log, s.switchChanged, s.demoted); err != nil {
 		return err
 	}
 	s.addBed(s.outside)

@@ -124,7 +124,10 @@ func TestSession(t *testing.T) {
 	if d, err := sw.Desc(ctx); err != nil || d.Software != "switchtest" {
 		t.Errorf("description %v, %v", d, err)
 	}
-	if _, err := sw.PortStats(ctx); err == nil || !strings.Contains(err.Error(), "MULTIPART") {
+	if stats, err := sw.PortStats(ctx); err != nil || len(stats) != 2 {
+		t.Errorf("port counters %v, %v", stats, err)
+	}
+	if _, err := sw.Request(ctx, of13.NewMultipartRequest(of13.MultipartGroupFeatures)); err == nil || !strings.Contains(err.Error(), "MULTIPART") {
 		t.Errorf("a refused request gives %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package flowrules
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -69,7 +70,36 @@ func newCompiler(in Input) (*compiler, error) {
 			}
 		}
 	}
+	if err := c.checkGatePort(); err != nil {
+		return nil, err
+	}
 	return c, c.partitions()
+}
+
+func (c *compiler) checkGatePort() error {
+	gate := c.in.GatePort
+	if gate == 0 {
+		if c.in.ByPort {
+			return errors.New("flow rules: pairs gated by a port but no gate port: name a port of the switch in the testbed's gates")
+		}
+		return nil
+	}
+	if gate > portMax {
+		return fmt.Errorf("flow rules: gate port %d: ports go from 1 to %#x", gate, portMax)
+	}
+	if gate == c.in.MirrorPort {
+		return fmt.Errorf("flow rules: port %d is both gate and mirror port: give each a port of its own", gate)
+	}
+	for _, h := range c.hosts {
+		switch {
+		case h.Port == gate:
+			return fmt.Errorf("flow rules: gate port %d is the port of host %s: give the gate a port of its own", gate, h.Name)
+		case h.Port > model.MaxGatedPort:
+			return fmt.Errorf("flow rules: host %s on port %d beside a gate port, whose tags carry ports 1 to %d: "+
+				"give the host a port in that range, or gate by packet-in", h.Name, h.Port, model.MaxGatedPort)
+		}
+	}
+	return nil
 }
 
 func (c *compiler) checkHosts() error {
@@ -176,6 +206,17 @@ func (c *compiler) add(r Rule, partition uint32) {
 }
 
 func (c *compiler) admit() {
+	if gate := c.in.GatePort; gate != 0 {
+		back := Rule{Kind: KindAdmit, Table: TableAdmit, Priority: prioFromGate}
+		for _, h := range c.hosts {
+			back.Match = Match{InPort: gate, VLAN: uint16(h.Port)}
+			back.Do = Do{Pop: true, Output: []uint32{h.Port}}
+			c.add(back, 0)
+		}
+		back.Match = Match{InPort: gate, VLAN: GateFence}
+		back.Do = Do{Output: []uint32{portInPort}}
+		c.add(back, 0)
+	}
 	c.add(Rule{Kind: KindAdmit, Table: TableAdmit, Priority: prioFromController,
 		Match: Match{InPort: portController}, Do: Do{Goto: TableForward}}, 0)
 	for _, h := range c.hosts {
@@ -214,6 +255,9 @@ func (c *compiler) policy() {
 			case c.gate[li]:
 				r.Kind, r.Priority, r.HardTimeout = KindGate, prioGate, c.timeout
 				r.Do.Output = []uint32{portController}
+				if c.in.ByPort {
+					r.Do = Do{Push: uint16(src.Port), Output: []uint32{c.in.GatePort}}
+				}
 				c.pair(r, src, dst, 0)
 			case c.mirror[li]:
 				r.Kind, r.Priority = KindMirror, prioMirror

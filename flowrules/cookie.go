@@ -17,7 +17,7 @@ const (
 	KindForward                 // table 2, by address or flood
 	KindDefault                 // table 1, everything else goes to table 2
 	KindMirror                  // copies a pair to the mirror port
-	KindGate                    // hands a pair to the controller
+	KindGate                    // hands a pair to the controller or to the gate port
 	KindFlood                   // restricts the broadcasts of a host that is cut
 	KindDrop                    // cuts a pair
 	// KindFresh admits as KindAdmit does, but looks at one bit of the sender's

@@ -8,12 +8,15 @@
 // The pipeline has three tables:
 //
 //	table      prio  match                          do
-//	0 admit     300  in_port=CONTROLLER             goto 2
+//	0 admit     400  in_port=gate port, VLAN n      pop VLAN, output:n
+//	            400  in_port=gate port, VLAN 4094   output:IN_PORT
+//	            300  in_port=CONTROLLER             goto 2
 //	            210  in_port=n, one bit of eth_src  metadata:=n, goto 1
 //	            200  in_port=n (host n)             metadata:=n, goto 1
 //	1 policy    400  a→b cut                        (drop)
 //	            390  some traffic of a→b cut        (drop)
-//	            300  a→b gated                      output:CONTROLLER
+//	            300  a→b gated, packet-in           output:CONTROLLER
+//	            300  a→b gated, gate port           push VLAN a, output:gate port
 //	            100  a→b mirrored                   output:mirror port, goto 2
 //	          60,61  some of a's is cut, group      output: hosts that traffic of a still reaches
 //	             50  a is cut from somebody, group  output: hosts a still reaches
@@ -31,6 +34,16 @@
 //
 // The rules of priority 210 do what those of 200 do, and look at another bit after
 // every change: see KindFresh.
+//
+// A gate has one of two transports. By packet-in, held packets go to the
+// controller and come back in packet-outs. By a gate port they leave the switch
+// with a VLAN tag on top that says the port they came in by, and come back with
+// one that says the port they are to leave by; tags of their own stay beneath.
+// What comes back meets one rule, which takes the tag off and sends it to the
+// port of a host: it reaches no other table, so it can neither go round in a
+// loop nor to a host that its release did not name, as a broadcast would that
+// were flooded from there. VLAN 4094 is turned back in the switch: what comes
+// back of it shows that everything written before it has been forwarded.
 //
 // Each directed pair has exactly one class, so its rules never compete: cut
 // wins over gate, gate over mirror. Every rule that holds packets back carries

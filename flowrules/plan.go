@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"netsplit/controller/of13"
 	"netsplit/model"
 )
 
@@ -58,6 +59,11 @@ type Input struct {
 	// Changes counts, by host, how often what it may send was changed, see
 	// KindFresh. It only has to differ from one input to the next.
 	Changes map[model.NodeID]int
+	// GatePort is a port from which held packets come back; 0: none. With one
+	// the ports of hosts go up to model.MaxGatedPort.
+	GatePort uint32
+	// ByPort has held packets go to GatePort, not to the controller.
+	ByPort bool
 	// HardTimeout is the life of gate and drop rules; whole seconds, 1 to 65535.
 	HardTimeout time.Duration
 }
@@ -87,7 +93,8 @@ type Rule struct {
 type Match struct {
 	InPort     uint32
 	Metadata   uint64
-	EthSrc     MAC // under EthSrcMask
+	VLAN       uint16 // id of the outermost tag
+	EthSrc     MAC    // under EthSrcMask
 	EthSrcMask MAC
 	EthDst     MAC // under EthDstMask
 	EthDstMask MAC
@@ -103,6 +110,8 @@ type Match struct {
 // Do is what a rule does. The zero value drops.
 type Do struct {
 	Metadata uint64   // written if not 0
+	Pop      bool     // takes the outermost VLAN tag off, before Output
+	Push     uint16   // puts a tag with this VLAN id on top, before Output, if not 0
 	Output   []uint32 // ports, in order
 	Goto     uint8    // next table if not 0
 }
@@ -116,6 +125,7 @@ const (
 
 // Priorities inside the tables; see the table in the package comment.
 const (
+	prioFromGate       uint16 = 400
 	prioFromController uint16 = 300
 	prioFresh          uint16 = 210
 	prioFromHost       uint16 = 200
@@ -133,10 +143,14 @@ const (
 )
 
 const (
+	portInPort     uint32 = 0xfffffff8 // OFPP_IN_PORT
 	portController uint32 = 0xfffffffd // OFPP_CONTROLLER
 	portMax        uint32 = 0xffffff00 // OFPP_MAX
 	etherTypeARP   uint16 = 0x0806
 )
+
+// GateFence is the VLAN id that a switch turns back to the gate port.
+const GateFence uint16 = 4094
 
 // String is the match in the syntax of ovs-ofctl.
 func (m Match) String() string {
@@ -146,6 +160,9 @@ func (m Match) String() string {
 	}
 	if m.Metadata != 0 {
 		p = append(p, fmt.Sprintf("metadata=%#x", m.Metadata))
+	}
+	if m.VLAN != 0 {
+		p = append(p, fmt.Sprintf("dl_vlan=%d", m.VLAN))
 	}
 	if m.EthSrcMask != (MAC{}) {
 		p = append(p, fmt.Sprintf("dl_src=%s/%s", m.EthSrc, m.EthSrcMask))
@@ -187,6 +204,12 @@ func (d Do) String() string {
 	if d.Metadata != 0 {
 		p = append(p, fmt.Sprintf("write_metadata:%#x", d.Metadata))
 	}
+	if d.Pop {
+		p = append(p, "pop_vlan")
+	}
+	if d.Push != 0 {
+		p = append(p, "push_vlan:0x8100", fmt.Sprintf("set_field:%d->vlan_vid", of13.VLANPresent|d.Push))
+	}
 	for _, o := range d.Output {
 		p = append(p, "output:"+portName(o))
 	}
@@ -221,8 +244,11 @@ func (p Plan) String() string {
 }
 
 func portName(n uint32) string {
-	if n == portController {
+	switch n {
+	case portController:
 		return "CONTROLLER"
+	case portInPort:
+		return "IN_PORT"
 	}
 	return fmt.Sprint(n)
 }
@@ -254,6 +280,9 @@ func (m Match) compare(o Match) int {
 			return -1
 		}
 		return 1
+	}
+	if m.VLAN != o.VLAN {
+		return int(m.VLAN) - int(o.VLAN)
 	}
 	if c := cmp.Or(slices.Compare(m.EthSrc[:], o.EthSrc[:]), slices.Compare(m.EthSrcMask[:], o.EthSrcMask[:])); c != 0 {
 		return c

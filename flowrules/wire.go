@@ -22,6 +22,9 @@ func (m Match) OXMs() of13.Match {
 	if m.Metadata != 0 {
 		out = append(out, of13.Metadata(m.Metadata))
 	}
+	if m.VLAN != 0 {
+		out = append(out, of13.VLANVID(m.VLAN))
+	}
 	if m.EthSrcMask != (MAC{}) {
 		out = append(out, of13.EthSrcMasked(m.EthSrc, m.EthSrcMask))
 	}
@@ -63,11 +66,17 @@ func (m Match) OXMs() of13.Match {
 // Instructions is what the rule does in OpenFlow's form; none drops.
 func (d Do) Instructions() []of13.Instruction {
 	var out []of13.Instruction
-	if len(d.Output) > 0 {
-		acts := make([]of13.Action, len(d.Output))
-		for i, p := range d.Output {
-			acts[i] = of13.Output{Port: of13.PortNo(p), MaxLen: maxLen(p)}
-		}
+	var acts []of13.Action
+	if d.Pop {
+		acts = append(acts, of13.PopVLAN{})
+	}
+	if d.Push != 0 {
+		acts = append(acts, of13.PushVLAN{EthType: of13.EthTypeVLAN}, of13.SetField{OXM: of13.VLANVID(d.Push)})
+	}
+	for _, p := range d.Output {
+		acts = append(acts, of13.Output{Port: of13.PortNo(p), MaxLen: maxLen(p)})
+	}
+	if len(acts) > 0 {
 		out = append(out, of13.Apply(acts...))
 	}
 	if d.Metadata != 0 {

@@ -120,11 +120,14 @@ type RunResult struct {
 
 // RunMeta opens a run's record.
 type RunMeta struct {
-	Campaign string    `json:"campaign"`
-	Run      string    `json:"run"` // unique: "<campaign>-r0007"
-	Target   string    `json:"target"`
-	Lab      string    `json:"lab"`
-	Tap      string    `json:"tap"` // "mirror" or "gate"
+	Campaign string `json:"campaign"`
+	Run      string `json:"run"` // unique: "<campaign>-r0007"
+	Target   string `json:"target"`
+	Lab      string `json:"lab"`
+	Tap      string `json:"tap"` // "mirror" or "gate"
+	// Gate is the transport of the gate where that is the tap: a word of Gate,
+	// or both with a comma where the testbed's switches differ.
+	Gate     string    `json:"gate,omitempty"`
 	Started  time.Time `json:"started"`
 	Version  string    `json:"version"`
 	Scenario Scenario  `json:"scenario"`
@@ -217,6 +220,8 @@ type CampaignSpec struct {
 	Clean  int           `json:"clean"`
 	Budget time.Duration `json:"budget"`
 	Effect Effect        `json:"effect"`
+	// Gate is the transport of the gate; "" leaves it to the testbed.
+	Gate Gate `json:"gate,omitempty"`
 	// Retries bounds how often a state that did not recur is tried again.
 	Retries int `json:"retries"`
 	// Args are handed to the target (named settings, e.g. bug=true).

@@ -1,6 +1,9 @@
 package model
 
-import "net/netip"
+import (
+	"fmt"
+	"net/netip"
+)
 
 // Testbed is a switch (or several) and the hosts on its ports. It is all that
 // the lab hands to the rest of the program; a file like it written by hand
@@ -11,6 +14,10 @@ type Testbed struct {
 	// Mirrors are ports that get a copy of watched packets. Optional: without
 	// one, clean runs use the gate.
 	Mirrors []MirrorPort `yaml:"mirrors,omitempty"`
+	// Gates are ports by which held packets leave the switch and come back, at
+	// most one per switch. Optional: without one, they go through the
+	// controller's session.
+	Gates []GatePort `yaml:"gates,omitempty"`
 	// Roles tell who has a role now, by name: for partitions about a leader.
 	Roles map[string]Role `yaml:"roles,omitempty"`
 }
@@ -44,6 +51,41 @@ type MirrorPort struct {
 	Interface string     `yaml:"interface"` // local interface to read
 	// Netns is the named network namespace holding Interface; "" for ours.
 	Netns string `yaml:"netns,omitempty"`
+}
+
+// GatePort is a switch port whose far end netsplit can read and write. Frames
+// cross it with a VLAN tag more than they have: its MTU, and that of Interface,
+// is larger by 4 than the hosts'.
+type GatePort struct {
+	Datapath  DatapathID `yaml:"datapath"`
+	Port      uint32     `yaml:"port"`
+	Interface string     `yaml:"interface"` // local interface to read and write
+	// Netns is the named network namespace holding Interface; "" for ours.
+	Netns string `yaml:"netns,omitempty"`
+}
+
+// MaxGatedPort is the largest port number that a host beside a gate port can
+// have: the tags there carry it in the 12 bits of a VLAN id, of which 0 and 4095
+// are reserved (IEEE 802.1Q-2018 table 9-2) and 4094 is the gate's own.
+const MaxGatedPort uint32 = 4093
+
+// Gate is how held packets get to netsplit and back. "" leaves the choice to
+// the testbed: by port on switches that have a gate port.
+type Gate string
+
+// Transports of the gate.
+const (
+	GateByPort     Gate = "port"      // by a gate port
+	GateByPacketIn Gate = "packet-in" // by the controller's session
+)
+
+// Validate says what is wrong with the name of a transport.
+func (g Gate) Validate() error {
+	switch g {
+	case "", GateByPort, GateByPacketIn:
+		return nil
+	}
+	return fmt.Errorf("gate %q: use %s (by a port of the switch) or %s (by the controller's session)", string(g), GateByPort, GateByPacketIn)
 }
 
 // DatapathID identifies a switch (OpenFlow 1.3 §7.3.1).

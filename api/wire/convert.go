@@ -38,7 +38,7 @@ func name(n model.NodeID) string { return string(n) }
 func (s CampaignSpec) Model() model.CampaignSpec {
 	m := model.CampaignSpec{
 		Target: s.Target, Replay: s.Replay, Strategy: model.Strategy(s.Strategy), Seed: s.Seed, Labs: s.Labs, Runs: s.Runs, Clean: s.Clean,
-		Budget: time.Duration(s.Budget), Effect: model.Effect(s.Effect), Retries: s.Retries, Args: s.Args,
+		Budget: time.Duration(s.Budget), Effect: model.Effect(s.Effect), Gate: model.Gate(s.Gate), Retries: s.Retries, Args: s.Args,
 		MaxLost: -1, MaxWindow: -1,
 	}
 	if s.MaxLost != nil {
@@ -54,7 +54,7 @@ func (s CampaignSpec) Model() model.CampaignSpec {
 func FromCampaignSpec(m model.CampaignSpec) CampaignSpec {
 	s := CampaignSpec{
 		Target: m.Target, Replay: m.Replay, Strategy: string(m.Strategy), Seed: m.Seed, Labs: m.Labs, Runs: m.Runs, Clean: m.Clean,
-		Budget: Duration(m.Budget), Effect: string(m.Effect), Retries: m.Retries, Args: m.Args,
+		Budget: Duration(m.Budget), Effect: string(m.Effect), Gate: string(m.Gate), Retries: m.Retries, Args: m.Args,
 	}
 	if m.MaxLost >= 0 {
 		s.MaxLost = &m.MaxLost
@@ -137,7 +137,7 @@ func fromPartition(p model.Partition) Partition {
 // FromRun converts a run.
 func FromRun(r model.RunSummary) Run {
 	out := Run{
-		ID: r.Run, Campaign: r.Campaign, Target: r.Target, Lab: r.Lab, Tap: r.Tap, Version: r.Version, ReplayOf: r.ReplayOf,
+		ID: r.Run, Campaign: r.Campaign, Target: r.Target, Lab: r.Lab, Tap: r.Tap, Gate: r.Gate, Version: r.Version, ReplayOf: r.ReplayOf,
 		Started: r.Started.UTC(), Ended: when(r.Ended), Scenario: fromScenario(r.Scenario),
 		Verdict: Verdict{Value: string(r.Verdict.Value), Reason: r.Verdict.Reason, Failures: each(r.Verdict.Failures, FromFailure), Legal: r.Verdict.Legal,
 			Excuses: each(r.Verdict.Excuses, fromExcuse)},

@@ -35,6 +35,7 @@ type CampaignSpec struct {
 	Clean     int               `json:"clean,omitempty" minimum:"0" maximum:"10000" doc:"Clean runs before the fault runs; 0 or absent leaves it to the daemon"`
 	Budget    Duration          `json:"budget,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Bound on the wall time of the whole, as in 10m; absent: none" example:"10m"`
 	Effect    string            `json:"effect,omitempty" enum:"drop,reset" default:"drop" doc:"What a cut does to what wants to cross: lose it, or also reset the TCP connections across"`
+	Gate      string            `json:"gate,omitempty" enum:"port,packet-in" doc:"How held packets leave the switch and come back: by a gate port, or by packet-in and packet-out; absent: by port where the testbed has one"`
 	Retries   int               `json:"retries,omitempty" minimum:"0" maximum:"1000" doc:"How often a state that did not recur is tried again; 0 or absent leaves it to the daemon"`
 	Args      map[string]string `json:"args,omitempty" doc:"Settings handed to the target"`
 	MaxLost   *int              `json:"maxLost,omitempty" minimum:"0" maximum:"1000000000" doc:"Your bound on lost operations where the documentation admits losses; absent: none stated"`
@@ -181,6 +182,7 @@ type Run struct {
 	Target    string         `json:"target"`
 	Lab       string         `json:"lab"`
 	Tap       string         `json:"tap"`
+	Gate      string         `json:"gate,omitempty" doc:"Where tap is gate: how held packets left the switch and came back, port or packet-in; both, with a comma, where switches differed"`
 	Version   string         `json:"version" doc:"Version of netsplit that made the run"`
 	ReplayOf  string         `json:"replayOf,omitempty"`
 	Started   time.Time      `json:"started"`

@@ -1,7 +1,8 @@
 // Package fabric keeps the switches of one testbed in their desired state:
 // taps, partitions and plain forwarding. It compiles with flowrules, talks
 // through controller, renews what expires, repairs what somebody changed, and
-// hands held packets to its owner and back.
+// hands held packets to its owner and back: by packet-ins and packet-outs, or
+// by a gate port of the switch.
 //
 // Several fabrics share one controller, each with datapaths of its own.
 //

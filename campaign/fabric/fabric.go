@@ -25,11 +25,19 @@ type Config struct {
 	Log        *slog.Logger // default: nothing is logged
 
 	// PacketIn gets every packet of a gated pair in order of arrival, per
-	// switch, with the host on whose port it came in. frame is only valid
+	// switch, with the host on whose port it came in, and when: to the kernel
+	// by a gate port, to the controller by packet-in. frame is only valid
 	// during the call. The call must not block: while it does, the switch's
 	// queue fills and packets are lost, and no other call of the fabric that
 	// waits for the switch returns.
 	PacketIn func(host model.NodeID, at time.Time, frame []byte)
+	// Gate is the transport of the gate; default: by port on switches that
+	// have a gate port in the testbed. With GateByPacketIn gate ports are not
+	// opened.
+	Gate model.Gate
+	// OpenPort opens the far end of a gate port; default: a packet socket.
+	OpenPort func(model.GatePort) (Port, error)
+
 	// Events are told from the fabric's goroutines; all optional.
 	Events Events
 
@@ -49,6 +57,9 @@ type Events struct {
 	// controller.Config.RoleInterval late: what was held or cut since then may
 	// not have been. err is an ErrSlave. Ready follows if that changes.
 	Demoted func(id model.DatapathID, err error)
+	// GateFault: packets were lost at a gate port, or it is down. While it is,
+	// the pairs that it gates are open.
+	GateFault func(id model.DatapathID, err error)
 	// Tampered: rules were not as left. Missing, changed and stale ones were
 	// repaired; conflicts are somebody else's and were left alone.
 	Tampered func(id model.DatapathID, t Tampering)
@@ -90,8 +101,10 @@ type Fabric struct {
 	mu         sync.Mutex
 	gate       []Pair
 	mirror     []Pair
+	transport  model.Gate
 	partitions []flowrules.InForce
 	changes    map[model.NodeID]int // see flowrules.Input.Changes
+	leaving    bool                 // nothing but forwarding is desired, for good
 	closed     bool
 }
 
@@ -117,10 +130,14 @@ func New(cfg Config) (*Fabric, error) {
 	if err := f.layOut(); err != nil {
 		return nil, err
 	}
+	f.setTransport(cfg.Gate)
+	if err := f.openPorts(); err != nil {
+		return nil, err
+	}
 	for _, m := range f.members {
 		plan, err := flowrules.Compile(m.input(f))
 		if err != nil {
-			return nil, fmt.Errorf("fabric: testbed %s: %w", cfg.Testbed.Name, err)
+			return nil, errors.Join(fmt.Errorf("fabric: testbed %s: %w", cfg.Testbed.Name, err), f.closePorts())
 		}
 		m.plan = plan
 	}
@@ -130,13 +147,17 @@ func New(cfg Config) (*Fabric, error) {
 			for _, o := range f.members[:i] {
 				o.unregister()
 			}
-			return nil, err
+			return nil, errors.Join(err, f.closePorts())
 		}
 		m.unregister = unregister
 	}
 	for _, m := range f.members {
 		f.work.Add(1)
 		go m.run()
+		if m.line != nil {
+			f.work.Add(1)
+			go m.line.run()
+		}
 	}
 	return f, nil
 }
@@ -168,6 +189,11 @@ func (f *Fabric) layOut() error {
 			m.mirrorPort = p.Port
 		}
 	}
+	for _, p := range t.Gates {
+		if m := byID[p.Datapath]; m != nil && f.cfg.Gate != model.GateByPacketIn && m.line == nil {
+			m.line = newLine(m, p)
+		}
+	}
 	for _, h := range t.Hosts {
 		for _, m := range f.members {
 			if m.id != h.Datapath {
@@ -192,6 +218,11 @@ func (f *Fabric) Ready(ctx context.Context) error {
 	for _, m := range f.members {
 		if err := m.waitReady(ctx); err != nil {
 			return err
+		}
+		if m.line != nil {
+			if err := m.line.waitUp(ctx); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -327,14 +358,19 @@ func (f *Fabric) Partitions() []uint32 {
 	return ids
 }
 
-// Fence returns once every switch has processed all that was sent before.
+// Fence returns once every switch has processed all that was sent before, by
+// its session or by its gate port, and PacketIn has had all that had come to
+// the gate port by then.
 func (f *Fabric) Fence(ctx context.Context) error {
 	return f.each(ctx, func(ctx context.Context, m *member) error {
 		sw := m.session()
 		if sw == nil {
 			return fmt.Errorf("switch %s: %w", m.id, ErrDown)
 		}
-		return sw.Barrier(ctx)
+		if err := sw.Barrier(ctx); err != nil {
+			return err
+		}
+		return m.fenceLine(ctx)
 	})
 }
 
@@ -361,7 +397,12 @@ func (f *Fabric) apply(ctx context.Context) error {
 		}
 		plans[m] = p
 	}
-	return f.each(ctx, func(ctx context.Context, m *member) error { return m.turnTo(ctx, plans[m]) })
+	return f.each(ctx, func(ctx context.Context, m *member) error {
+		if err := m.turnTo(ctx, plans[m]); err != nil {
+			return err
+		}
+		return m.fenceLine(ctx)
+	})
 }
 
 // each runs do for all switches at once, under the fabric's time limit.
@@ -396,7 +437,7 @@ func (f *Fabric) Close() error {
 // hosts stay. Where others have rules of their own, ours are removed.
 func (f *Fabric) Leave() error {
 	f.mu.Lock()
-	f.partitions, f.gate, f.mirror = nil, nil, nil
+	f.partitions, f.gate, f.mirror, f.leaving = nil, nil, nil, true
 	f.mu.Unlock()
 	return f.end(func(ctx context.Context, m *member) error { return m.leave(ctx) })
 }
@@ -411,8 +452,9 @@ func (f *Fabric) end(last func(context.Context, *member) error) error {
 	f.mu.Unlock()
 	close(f.stop)
 	f.work.Wait()
-	return f.each(context.Background(), func(ctx context.Context, m *member) error {
+	err := f.each(context.Background(), func(ctx context.Context, m *member) error {
 		defer m.unregister()
 		return last(ctx, m)
 	})
+	return errors.Join(err, f.closePorts())
 }

@@ -30,6 +30,9 @@ type rig struct {
 
 	mu       sync.Mutex
 	pipes    map[model.DatapathID]net.Conn
+	lines    map[model.DatapathID]*fakePort // the gate ports' far ends
+	noPort   error                          // of opening one
+	faults   []string
 	tampered []fabric.Tampering
 	held     []string
 	ready    int
@@ -43,6 +46,7 @@ func testbed(name string, ids ...model.DatapathID) model.Testbed {
 				MAC: fmt.Sprintf("02:00:00:00:%02x:%02x", uint8(id), i), IP: netip.AddrFrom4([4]byte{10, 0, byte(id), byte(i)})})
 		}
 		t.Mirrors = append(t.Mirrors, model.MirrorPort{Datapath: id, Port: 9})
+		t.Gates = append(t.Gates, model.GatePort{Datapath: id, Port: gatePort, Interface: "far"})
 	}
 	return t
 }
@@ -50,7 +54,7 @@ func testbed(name string, ids ...model.DatapathID) model.Testbed {
 func newRig(t *testing.T, cfg fabric.Config, ids ...model.DatapathID) *rig {
 	t.Helper()
 	r := &rig{t: t, c: controller.New(controller.Config{}), sw: map[model.DatapathID]*switchtest.Switch{},
-		pipes: map[model.DatapathID]net.Conn{}, testbed: testbed("rig", ids...)}
+		pipes: map[model.DatapathID]net.Conn{}, lines: map[model.DatapathID]*fakePort{}, testbed: testbed("rig", ids...)}
 	t.Cleanup(func() { r.c.Close() })
 	cfg.Testbed, cfg.Controller = r.testbed, r.c
 	if cfg.PacketIn == nil {
@@ -59,6 +63,12 @@ func newRig(t *testing.T, cfg fabric.Config, ids ...model.DatapathID) *rig {
 			defer r.mu.Unlock()
 			r.held = append(r.held, string(host)+" "+string(frame[14:]))
 		}
+	}
+	cfg.OpenPort = r.openPort
+	cfg.Events.GateFault = func(_ model.DatapathID, err error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.faults = append(r.faults, err.Error())
 	}
 	cfg.Events.Tampered = func(_ model.DatapathID, x fabric.Tampering) {
 		r.mu.Lock()
@@ -70,6 +80,9 @@ func newRig(t *testing.T, cfg fabric.Config, ids ...model.DatapathID) *rig {
 		defer r.mu.Unlock()
 		r.ready++
 	}
+	for _, id := range ids {
+		r.sw[id] = switchtest.New(switchtest.Config{Datapath: id, Ports: []uint32{1, 2, 3, 4, 9, gatePort}, PartSize: 50})
+	}
 	f, err := fabric.New(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +90,6 @@ func newRig(t *testing.T, cfg fabric.Config, ids ...model.DatapathID) *rig {
 	r.f = f
 	t.Cleanup(func() { f.Close() })
 	for _, id := range ids {
-		r.sw[id] = switchtest.New(switchtest.Config{Datapath: id, Ports: []uint32{1, 2, 3, 4, 9}, PartSize: 50})
 		r.connect(id)
 	}
 	if err := f.Ready(soon(t)); err != nil {
@@ -126,7 +138,7 @@ func frame(id model.DatapathID, from, to int, text string) []byte {
 // ports is where a frame from one host to another leaves, comma separated.
 func (r *rig) ports(id model.DatapathID, from, to int) string {
 	var out []string
-	for _, o := range r.sw[id].Inject(uint32(from), frame(id, from, to, "x")) {
+	for _, o := range r.inject(id, uint32(from), frame(id, from, to, "x")) {
 		out = append(out, of13.PortNo(o.Port).String())
 	}
 	slices.Sort(out)
@@ -142,8 +154,11 @@ func (r *rig) expect(what string, id model.DatapathID, from, to int, want string
 
 var isolate1 = model.Partition{Shape: model.Partial, Effect: model.Drop, Groups: [][]model.NodeID{{"s1h1"}, {"s1h2", "s1h3"}}}
 
-func TestTapsCutsAndHeals(t *testing.T) {
-	r := newRig(t, fabric.Config{}, 1)
+func TestTapsCutsAndHeals(t *testing.T) { onBothGates(t, testTapsCutsAndHeals) }
+
+func testTapsCutsAndHeals(t *testing.T, by model.Gate) {
+	r := newRig(t, fabric.Config{Gate: by}, 1)
+	gate := map[model.Gate]string{model.GateByPort: fmt.Sprint(gatePort), model.GateByPacketIn: of13.PortController.String()}[by]
 	ctx := soon(t)
 	must := func(err error) {
 		t.Helper()
@@ -153,7 +168,7 @@ func TestTapsCutsAndHeals(t *testing.T) {
 	}
 	r.expect("plain", 1, 1, 2, "2")
 	must(r.f.SetTaps(ctx, []fabric.Pair{{A: "s1h1", B: "s1h2"}}, []fabric.Pair{{A: "s1h1", B: "s1h3"}}))
-	r.expect("gated", 1, 2, 1, of13.PortController.String())
+	r.expect("gated", 1, 2, 1, gate)
 	r.expect("mirrored", 1, 1, 3, "3,9")
 	must(r.f.Cut(ctx, 5, isolate1))
 	r.expect("cut", 1, 1, 2, "")
@@ -167,9 +182,9 @@ func TestTapsCutsAndHeals(t *testing.T) {
 	r.expect("still cut by the other", 1, 1, 2, "")
 	must(r.f.Heal(ctx, 5)) // again: nothing happens
 	must(r.f.Heal(ctx, 6))
-	r.expect("gated again", 1, 1, 2, of13.PortController.String())
+	r.expect("gated again", 1, 1, 2, gate)
 	must(r.f.CutBehind(ctx, 7, isolate1))
-	r.expect("gate decides, rules stand behind", 1, 1, 2, of13.PortController.String())
+	r.expect("gate decides, rules stand behind", 1, 1, 2, gate)
 	r.expect("not gated, so cut", 1, 1, 3, "")
 	if got := r.f.Partitions(); !slices.Equal(got, []uint32{7}) {
 		t.Errorf("partitions in force: %v", got)
@@ -214,15 +229,17 @@ func TestBadRequestsChangeNothing(t *testing.T) {
 	}
 }
 
-func TestGateHoldsAndReleasesInOrder(t *testing.T) {
-	r := newRig(t, fabric.Config{}, 1)
+func TestGateHoldsAndReleasesInOrder(t *testing.T) { onBothGates(t, testGateHoldsAndReleasesInOrder) }
+
+func testGateHoldsAndReleasesInOrder(t *testing.T, by model.Gate) {
+	r := newRig(t, fabric.Config{Gate: by}, 1)
 	ctx := soon(t)
 	if err := r.f.SetTaps(ctx, []fabric.Pair{{A: "s1h1", B: "s1h2"}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	const n = 200
 	for i := range n {
-		r.sw[1].Inject(1, frame(1, 1, 2, fmt.Sprint(i)))
+		r.inject(1, 1, frame(1, 1, 2, fmt.Sprint(i)))
 	}
 	var held []string
 	r.until("all held", func() bool {
@@ -243,7 +260,7 @@ func TestGateHoldsAndReleasesInOrder(t *testing.T) {
 	if err := errors.Join(r.f.Release(broadcast, ""), r.f.Inject(frame(1, 4, 3, "made"), "s1h3"), r.f.Fence(ctx)); err != nil {
 		t.Fatal(err)
 	}
-	out := r.sw[1].Sent()
+	out := append(r.sw[1].Sent(), r.lines[1].sent()...)
 	if len(out) != n+3+1 {
 		t.Fatalf("%d frames left, want %d", len(out), n+4)
 	}
@@ -339,12 +356,12 @@ func TestRulesAreRenewedAndExpireWithTheFabric(t *testing.T) {
 
 func TestSwitchesOfOneTestbedAndOfTwo(t *testing.T) {
 	r := newRig(t, fabric.Config{}, 1, 2)
-	other, err := fabric.New(fabric.Config{Testbed: testbed("other", 3), Controller: r.c})
+	other, err := fabric.New(fabric.Config{Testbed: testbed("other", 3), Gate: model.GateByPacketIn, Controller: r.c})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	if _, err := fabric.New(fabric.Config{Testbed: testbed("thief", 2), Controller: r.c}); err == nil {
+	if _, err := fabric.New(fabric.Config{Testbed: testbed("thief", 2), Gate: model.GateByPacketIn, Controller: r.c}); err == nil {
 		t.Error("a datapath was given to two fabrics")
 	}
 	r.sw[3] = switchtest.New(switchtest.Config{Datapath: 3, Ports: []uint32{1, 2, 3, 4}})

@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -17,7 +18,7 @@ type Counts struct {
 	Held     uint64 // handed to PacketIn
 	Released uint64 // sent on by Release
 	Injected uint64 // sent by Inject
-	Strays   uint64 // came to the controller, but not by a gate rule of ours
+	Strays   uint64 // came to the controller or the gate port, but not by a gate rule of ours
 }
 
 // Counts returns the counts so far.
@@ -63,11 +64,28 @@ func (f *Fabric) send(frame []byte, to model.NodeID) error {
 	if m == nil {
 		return fmt.Errorf("no host %q in the testbed", to)
 	}
+	return m.send(frame, m.portOf[to])
+}
+
+// send sends a frame out of ports, by the transport of the switch's gate. A gate
+// port does without the session, but not against another master's will.
+func (m *member) send(frame []byte, ports ...of13.PortNo) error {
 	sw, err := m.command()
+	if errors.Is(err, ErrSlave) {
+		return err
+	}
+	if m.viaPort.Load() {
+		for _, p := range ports {
+			if err := m.line.send(uint16(p), frame); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	if err != nil {
 		return err
 	}
-	return sw.PacketOut(of13.PortController, frame, m.portOf[to])
+	return sw.PacketOut(of13.PortController, frame, ports...)
 }
 
 // flood sends to every host of the sender's switch but the sender.
@@ -77,10 +95,6 @@ func (f *Fabric) flood(frame []byte, dst flowrules.MAC) error {
 		return fmt.Errorf("no host of the testbed has address %v, and it is no broadcast of one that is: say where the frame goes", dst)
 	}
 	m := f.byHost[from]
-	sw, err := m.command()
-	if err != nil {
-		return err
-	}
 	ports := make([]of13.PortNo, 0, len(m.hosts))
 	for _, h := range m.hosts {
 		if h.Name != from {
@@ -90,7 +104,7 @@ func (f *Fabric) flood(frame []byte, dst flowrules.MAC) error {
 	if len(ports) == 0 {
 		return nil
 	}
-	return sw.PacketOut(of13.PortController, frame, ports...)
+	return m.send(frame, ports...)
 }
 
 // HostOf is the host that owns the Ethernet address at the start of b: give it

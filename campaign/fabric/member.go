@@ -21,7 +21,9 @@ type member struct {
 	hosts      []flowrules.Host
 	elsewhere  []model.NodeID
 	mirrorPort uint32
-	byPort     map[of13.PortNo]model.NodeID
+	line       *line       // the gate port; nil: none
+	viaPort    atomic.Bool // the gate's transport is that port
+	hostAt     map[of13.PortNo]model.NodeID
 	portOf     map[model.NodeID]of13.PortNo
 	unregister func()
 	kick       chan struct{} // asks run for a check now
@@ -47,13 +49,13 @@ type member struct {
 }
 
 func newMember(f *Fabric, id model.DatapathID) *member {
-	return &member{f: f, id: id, byPort: map[of13.PortNo]model.NodeID{}, portOf: map[model.NodeID]of13.PortNo{},
+	return &member{f: f, id: id, hostAt: map[of13.PortNo]model.NodeID{}, portOf: map[model.NodeID]of13.PortNo{},
 		kick: make(chan struct{}, 1), ready: make(chan struct{}), why: ErrDown}
 }
 
 func (m *member) index() {
 	for _, h := range m.hosts {
-		m.byPort[of13.PortNo(h.Port)], m.portOf[h.Name] = h.Name, of13.PortNo(h.Port)
+		m.hostAt[of13.PortNo(h.Port)], m.portOf[h.Name] = h.Name, of13.PortNo(h.Port)
 	}
 }
 
@@ -61,6 +63,14 @@ func (m *member) index() {
 func (m *member) input(f *Fabric) flowrules.Input {
 	in := flowrules.Input{Lab: f.lab, Hosts: m.hosts, Elsewhere: m.elsewhere, Partitions: f.partitions,
 		Gate: f.gate, Mirror: f.mirror, MirrorPort: m.mirrorPort, Changes: f.changes, HardTimeout: f.cfg.HardTimeout}
+	if m.line != nil && !f.leaving {
+		// What was released to the port is sent on, whatever the transport is
+		// by then.
+		in.GatePort, in.ByPort = m.line.where.Port, m.viaPort.Load()
+		if in.ByPort && !m.line.isUp() {
+			in.Gate = nil
+		}
+	}
 	return in
 }
 
@@ -216,6 +226,7 @@ func (m *member) run() {
 			m.renew()
 		case <-verify.C:
 			m.verify()
+			m.verifyLine()
 		case <-m.kick:
 			m.verify()
 		}
@@ -249,6 +260,18 @@ func (m *member) verify() {
 	}
 	if err != nil {
 		m.f.cfg.Log.Error("flow table could not be brought to its desired state", "dpid", m.id.String(), "err", err)
+	}
+}
+
+// verifyLine looks for losses at the gate port.
+func (m *member) verifyLine() {
+	if m.line == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), m.f.cfg.Timeout)
+	defer cancel()
+	if err := m.line.checkLoss(ctx); err != nil {
+		m.f.cfg.Log.Error("losses at the gate port could not be counted", "err", err)
 	}
 }
 
@@ -344,14 +367,19 @@ func (m *member) SwitchDown(sw *controller.Switch, err error) {
 func (m *member) PacketIn(_ *controller.Switch, at time.Time, in *of13.PacketIn) {
 	c := flowrules.Cookie(in.Cookie)
 	port, ok := in.InPort()
-	host, known := m.byPort[port]
+	host, known := m.hostAt[port]
 	if !ok || !known || !c.Ours(m.f.lab) || c.Kind() != flowrules.KindGate {
 		m.f.tally.strays.Add(1)
 		return
 	}
+	m.hold(host, at, in.Data)
+}
+
+// hold hands a packet to the fabric's owner, by whichever way it came.
+func (m *member) hold(host model.NodeID, at time.Time, frame []byte) {
 	m.f.tally.held.Add(1)
 	if cb := m.f.cfg.PacketIn; cb != nil {
-		cb(host, at, in.Data)
+		cb(host, at, frame)
 	}
 }
 
@@ -362,9 +390,14 @@ func (m *member) FlowRemoved(_ *controller.Switch, r *of13.FlowRemoved) {
 	}
 }
 
-// PortStatus is not acted on: rules of a port stay when the port goes.
+// PortStatus is told of where it is the gate port's; rules of a port stay when
+// the port goes.
 func (m *member) PortStatus(_ *controller.Switch, s *of13.PortStatus) {
 	m.f.cfg.Log.Info("port status", "dpid", m.id.String(), "status", s.String())
+	gone := s.Reason == of13.PortDeleted || s.Port.State&of13.PortStateLinkDown != 0
+	if m.line != nil && uint32(s.Port.No) == m.line.where.Port && gone {
+		m.line.fault(fmt.Errorf("the switch says that its gate port %d has no link any more, with what was on its way", m.line.where.Port))
+	}
 }
 
 // Error reports a refused message that nobody waits for, such as a renewal.

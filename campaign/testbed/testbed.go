@@ -86,11 +86,12 @@ func Write(path string, t *model.Testbed) error {
 var unknownKey = regexp.MustCompile(`^line (\d+): field (\S+) not found in type \S+\.(\S+)$`)
 
 var knownKeys = map[string]string{
-	"Testbed":     "name, hosts, mirrors, roles",
+	"Testbed":     "name, hosts, mirrors, gates, roles",
 	"TestbedHost": "name, datapath, port, mac, ip, exec, labels",
 	"Role":        "hosts, probe, match",
 	"Probe":       "command, tcp, send, until, http, limit",
 	"MirrorPort":  "datapath, port, interface, netns",
+	"GatePort":    "datapath, port, interface, netns",
 }
 
 // explain turns what package yaml says into what the writer of the file needs.
@@ -109,7 +110,7 @@ func explain(err error) error {
 	return errors.Join(errs...)
 }
 
-// lines finds where in the file a host or mirror stands.
+// lines finds where in the file a host, mirror or gate stands.
 type lines struct{ doc *yaml.Node }
 
 // at gives "line 7: " for element i of the list, "" where there is no file.
@@ -200,6 +201,44 @@ func check(t *model.Testbed, l lines) error {
 			bad(at, "mirror number %d is on the port of %s; it needs a port of its own", i+1, other)
 		}
 		ports[port{m.Datapath, m.Port}] = fmt.Sprintf("mirror number %d", i+1)
+	}
+	type end struct{ netns, iface string }
+	gates, read := map[model.DatapathID]int{}, map[end]int{}
+	for i, m := range t.Mirrors {
+		read[end{m.Netns, m.Interface}] = i + 1
+	}
+	for i, g := range t.Gates {
+		at := l.at("gates", i)
+		if g.Datapath == 0 || g.Port == 0 || g.Port > maxPort {
+			bad(at, "gate number %d: datapath and port must name a switch port", i+1)
+		}
+		if g.Interface == "" {
+			bad(at, "gate number %d: interface is missing; give the local interface that the held packets come to", i+1)
+		} else if n := read[end{g.Netns, g.Interface}]; n > 0 {
+			bad(at, "gate number %d and mirror number %d are both on interface %s; each needs one of its own", i+1, n, g.Interface)
+		}
+		if other := ports[port{g.Datapath, g.Port}]; other != "" {
+			bad(at, "gate number %d is on the port of %s; it needs a port of its own", i+1, other)
+		}
+		ports[port{g.Datapath, g.Port}] = fmt.Sprintf("gate number %d", i+1)
+		if other := gates[g.Datapath]; other > 0 {
+			bad(at, "gates number %d and %d are both on switch %s; a switch has one", other, i+1, g.Datapath)
+		}
+		gates[g.Datapath] = i + 1
+		hosts := 0
+		for _, h := range t.Hosts {
+			if h.Datapath != g.Datapath {
+				continue
+			}
+			hosts++
+			if h.Port > model.MaxGatedPort && h.Port <= maxPort {
+				bad(at, "gate number %d: host %s of its switch is on port %d; the tags of a gate port carry ports 1 to %d, so give the host such a port or leave the gate out",
+					i+1, h.Name, h.Port, model.MaxGatedPort)
+			}
+		}
+		if hosts == 0 && g.Datapath != 0 {
+			bad(at, "gate number %d: no host is on switch %s, so it holds nothing; leave it out or mend its datapath", i+1, g.Datapath)
+		}
 	}
 	return errors.Join(append(errs, checkRoles(t)...)...)
 }

@@ -31,6 +31,11 @@ mirrors:
   - datapath: 00000a1b2c3d4e5f
     port: 9
     interface: eth1
+gates:
+  - datapath: 00000a1b2c3d4e5f
+    port: 10
+    interface: eth2
+    netns: tap
 `
 
 func TestWrittenFileReadsBack(t *testing.T) {
@@ -38,7 +43,8 @@ func TestWrittenFileReadsBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.Hosts[1].Datapath != 0xa1b2c3d4e5f || a.Hosts[1].IP != netip.MustParseAddr("10.0.0.2") || a.Hosts[0].Exec[0] != "nsenter" || a.Mirrors[0].Port != 9 {
+	if a.Hosts[1].Datapath != 0xa1b2c3d4e5f || a.Hosts[1].IP != netip.MustParseAddr("10.0.0.2") || a.Hosts[0].Exec[0] != "nsenter" || a.Mirrors[0].Port != 9 ||
+		a.Gates[0] != (model.GatePort{Datapath: 0xa1b2c3d4e5f, Port: 10, Interface: "eth2", Netns: "tap"}) {
 		t.Errorf("%+v", a)
 	}
 	path := filepath.Join(t.TempDir(), "testbed.yaml")
@@ -63,8 +69,8 @@ func TestErrorsNameTheLineAndTheRemedy(t *testing.T) {
 		want           []string
 	}{
 		{"unknown key", "    port: 2", "    prot: 2", []string{"line 11", `"prot"`, "name, datapath, port, mac, ip, exec"}},
-		{"unknown key at the top", "name: rack", "title: rack", []string{"line 1", `"title"`, "name, hosts, mirrors"}},
-		{"unknown key of a mirror", "    interface", "    iface", []string{"line 18", `"iface"`, "interface"}},
+		{"unknown key at the top", "name: rack", "title: rack", []string{"line 1", `"title"`, "name, hosts, mirrors, gates"}},
+		{"unknown key of a mirror", "    interface: eth1", "    iface: eth1", []string{"line 18", `"iface"`, "interface"}},
 		{"twice", "name: n2", "name: n1", []string{"line 9", "host n1 is listed twice"}},
 		{"bad mac", "02:00:00:00:00:02", "02:00:00", []string{"line 9", "n2", "mac", "02:00:00:00:00:01"}},
 		{"group mac", "02:00:00:00:00:02", "03:00:00:00:00:02", []string{"line 9", "group address"}},
@@ -82,6 +88,15 @@ func TestErrorsNameTheLineAndTheRemedy(t *testing.T) {
 		{"no host name", "name: n2\n    ", "", []string{"line 9", "number 2", "name is missing"}},
 		{"mirror on a host's port", "port: 9", "port: 2", []string{"line 16", "host n2"}},
 		{"mirror without interface", "    interface: eth1\n", "", []string{"line 16", "interface is missing"}},
+		{"unknown key of a gate", "    netns", "    ns", []string{"line 23", `"ns"`, "netns"}},
+		{"gate on a host's port", "port: 10", "port: 2", []string{"line 20", "host n2"}},
+		{"gate on the mirror's port", "port: 10", "port: 9", []string{"line 20", "mirror number 1"}},
+		{"gate on no port", "port: 10", "port: 0", []string{"line 20", "gate number 1", "switch port"}},
+		{"gate without interface", "    interface: eth2\n", "", []string{"line 20", "interface is missing"}},
+		{"gate on the mirror's interface", "interface: eth2\n    netns: tap", "interface: eth1", []string{"line 20", "mirror number 1", "interface eth1"}},
+		{"two gates on a switch", "gates:", "gates:\n  - {datapath: 00000a1b2c3d4e5f, port: 11, interface: eth3}", []string{"line 21", "gates number 1 and 2", "a switch has one"}},
+		{"gate of no host's switch", "00000a1b2c3d4e5f\n    port: 10", "00000a1b2c3d4e5e\n    port: 10", []string{"line 20", "no host is on switch"}},
+		{"port that no tag carries", "port: 2", "port: 4094", []string{"line 20", "host n2", "4094", "1 to 4093"}},
 		{"no name", "name: rack\n", "", []string{"name is missing"}},
 		{"no YAML", "hosts:", "hosts: [", []string{"line"}},
 		{"two documents", "mirrors:", "---\nmirrors:", []string{"more than one"}},

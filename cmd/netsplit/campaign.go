@@ -63,6 +63,7 @@ on this machine (root), and leaves its records in --runs-dir.`,
 	f.IntVar(&spec.Runs, "faults", 20, "fault runs at most")
 	f.DurationVar(&budget, "budget", 0, "wall time of the whole at most")
 	f.StringVar(&spec.Effect, "effect", "drop", "what a cut does: drop or reset")
+	f.StringVar(&spec.Gate, "gate", "", gateHelp)
 	f.IntVar(&spec.Retries, "retries", 2, "how often a state that did not recur is tried again")
 	f.StringToStringVar(&args, "set", nil, "settings of the target, name=value")
 	f.IntVar(&maxLost, "max-lost", 0, "your bound on documented losses; beyond it a loss is broken")
@@ -306,7 +307,7 @@ func allFindings(ctx context.Context, cl *client.Client, campaign string) ([]wir
 
 func replayCommand(conn *daemonFlags) *cobra.Command {
 	var n, labs int
-	var runsDir string
+	var runsDir, gate string
 	var show progressFlags
 	c := &cobra.Command{
 		Use:   "replay RUN",
@@ -317,11 +318,12 @@ func replayCommand(conn *daemonFlags) *cobra.Command {
 			if err := counts(c, "times", "labs"); err != nil {
 				return err
 			}
-			return replay(c, conn, runsDir, args[0], n, labs, show)
+			return replay(c, conn, runsDir, wire.CampaignSpec{Replay: args[0], Runs: n, Labs: labs, Gate: gate}, show)
 		},
 	}
 	c.Flags().IntVarP(&n, "times", "n", 10, "how often to repeat it")
 	c.Flags().IntVar(&labs, "labs", 1, "labs used at once")
+	c.Flags().StringVar(&gate, "gate", "", "port or packet-in (default: as the run's campaign asked for)")
 	c.Flags().StringVar(&runsDir, "runs-dir", "", "where the run's record is, for work in this process")
 	show.register(c.Flags())
 	return c
@@ -348,7 +350,7 @@ func storeIn(runsDir string) error {
 	return nil
 }
 
-func replay(c *cobra.Command, conn *daemonFlags, runsDir, run string, n, labs int, show progressFlags) (err error) {
+func replay(c *cobra.Command, conn *daemonFlags, runsDir string, spec wire.CampaignSpec, show progressFlags) (err error) {
 	ctx := c.Context()
 	if err := storeIn(runsDir); err != nil {
 		return err
@@ -358,12 +360,12 @@ func replay(c *cobra.Command, conn *daemonFlags, runsDir, run string, n, labs in
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	camp, err := cl.CreateCampaign(ctx, wire.CampaignSpec{Replay: run, Runs: n, Labs: labs}, 0)
+	camp, err := cl.CreateCampaign(ctx, spec, 0)
 	if err != nil {
 		return err
 	}
 	p := show.progress(c.ErrOrStderr(), time.Now())
-	p.say("%s repeats %s on %s", camp.ID, run, madeOn(camp.Spec))
+	p.say("%s repeats %s on %s", camp.ID, spec.Replay, madeOn(camp.Spec))
 	if camp, err = follow(ctx, cl, camp, p); err != nil {
 		return err
 	}
@@ -371,7 +373,7 @@ func replay(c *cobra.Command, conn *daemonFlags, runsDir, run string, n, labs in
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.OutOrStdout(), "%d/%d replays of %s failed as it did (%s), on %s\n", camp.Reproduced, camp.Done, run, verdicts, madeOn(camp.Spec))
+	fmt.Fprintf(c.OutOrStdout(), "%d/%d replays of %s failed as it did (%s), on %s\n", camp.Reproduced, camp.Done, spec.Replay, verdicts, madeOn(camp.Spec))
 	if camp.Reason != "" && camp.State != string(model.CampaignFailed) {
 		fmt.Fprintln(c.OutOrStdout(), camp.Reason)
 	}

@@ -15,17 +15,20 @@ import (
 
 func labCommand() *cobra.Command {
 	c := &cobra.Command{Use: "lab", Short: "make and remove testbeds of network namespaces on this machine (root)"}
-	var hosts, controller, file string
+	var hosts, controller, file, gate string
 	up := &cobra.Command{
 		Use:   "up NAME",
 		Short: "make a lab and print its testbed file",
 		Args:  exactArgs(1, "the lab's name"),
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := model.Gate(gate).Validate(); err != nil {
+				return usage("--gate: %w", err)
+			}
 			var ids []model.NodeID
 			for _, h := range strings.Split(hosts, ",") {
 				ids = append(ids, model.NodeID(strings.TrimSpace(h)))
 			}
-			l, err := lab.Up(c.Context(), lab.Spec{Name: args[0], Hosts: ids, Controller: controller})
+			l, err := lab.Up(c.Context(), lab.Spec{Name: args[0], Hosts: ids, Controller: controller, NoGate: model.Gate(gate) == model.GateByPacketIn})
 			if err != nil {
 				return err
 			}
@@ -40,6 +43,7 @@ func labCommand() *cobra.Command {
 	}
 	up.Flags().StringVar(&hosts, "hosts", "n1,n2,n3,c1,c2", "hosts, in port order")
 	up.Flags().StringVar(&controller, "controller", "tcp:127.0.0.1:6653", "where the lab's switch finds netsplit serve")
+	up.Flags().StringVar(&gate, "gate", string(model.GateByPort), "port (the lab gets a gate port) or packet-in (it gets none)")
 	up.Flags().StringVar(&file, "testbed", "", "write the testbed file here instead of printing it")
 	down := &cobra.Command{
 		Use:   "down NAME...",

@@ -29,6 +29,7 @@ type daemon struct {
 // daemonConfig is what serve and the in-process daemon differ in.
 type daemonConfig struct {
 	listen, openflow, testbed string
+	gate                      string
 	runsDir, store            string
 	tokenFile                 string
 	allowed                   []string
@@ -40,6 +41,9 @@ type daemonConfig struct {
 // openDaemon opens the API's address first: if that is taken, nothing of the
 // testbed was touched yet.
 func openDaemon(ctx context.Context, c daemonConfig) (*daemon, error) {
+	if err := model.Gate(c.gate).Validate(); err != nil {
+		return nil, usage("--gate: %w", err)
+	}
 	token, err := api.LoadToken(c.tokenFile)
 	if err != nil {
 		return nil, err
@@ -65,7 +69,7 @@ func openDaemon(ctx context.Context, c daemonConfig) (*daemon, error) {
 		return nil, err
 	}
 	cfg := campaign.Config{Testbed: tb, TLS: tlsConf, Allowed: datapaths, Equal: c.switches.role == roleEqual, RunsDir: c.runsDir, StorePath: c.store, ControllerAddr: c.openflow, Binary: exe,
-		BinDir: filepath.Dir(exe), Metrics: d.metrics, Log: c.log, Version: version, InProcess: c.inProcess, APIAddr: ln.Addr().String()}
+		BinDir: filepath.Dir(exe), Metrics: d.metrics, Log: c.log, Version: version, Gate: model.Gate(c.gate), InProcess: c.inProcess, APIAddr: ln.Addr().String()}
 	if d.service, err = campaign.Open(cfg); err != nil {
 		ln.Close()
 		return nil, err
@@ -84,6 +88,9 @@ func (d *daemon) serve(ctx context.Context) error {
 	}
 	return err
 }
+
+// gateHelp explains --gate.
+const gateHelp = "how held packets leave the switch and come back: port (a gate port) or packet-in (default: port where the testbed has one)"
 
 func serveCommand() *cobra.Command {
 	var c daemonConfig
@@ -118,6 +125,7 @@ can neither cut nor heal, and runs under way are unknown.`,
 	f.StringVar(&c.listen, "listen", "127.0.0.1:7070", "address of the REST API; other than loopback needs a token")
 	f.StringVar(&c.openflow, "openflow", "127.0.0.1:6653", "address that switches connect to")
 	f.StringVar(&c.testbed, "testbed", "", "testbed file; without one, labs are made on this machine")
+	f.StringVar(&c.gate, "gate", "", gateHelp+"; campaigns may ask for the other")
 	f.StringVar(&c.runsDir, "runs-dir", "runs", "where records of runs and the store are kept")
 	f.StringVar(&c.store, "store", "", "path of the store (default RUNS-DIR/netsplit.db)")
 	f.StringVar(&c.tokenFile, "token-file", "", "file with the bearer token (or set "+api.TokenEnv+")")

@@ -48,6 +48,7 @@ type Switch struct {
 	// generation is that of the last master; all ones before the first, as
 	// Open vSwitch has it.
 	generation uint64
+	drops      map[uint32]uint64
 }
 
 // New makes a switch with empty tables.
@@ -112,6 +113,16 @@ func (s *Switch) Sent() []Output {
 	out := s.sent
 	s.sent = nil
 	return out
+}
+
+// Drop counts frames that a port could not send.
+func (s *Switch) Drop(port uint32, n uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.drops == nil {
+		s.drops = map[uint32]uint64{}
+	}
+	s.drops[port] += n
 }
 
 // Received lists the messages that came from the controller.
@@ -227,6 +238,12 @@ func (s *Switch) multipart(m *of13.MultipartRequest) []of13.Message {
 			ports = append(ports, of13.Port{No: of13.PortNo(p)})
 		}
 		return []of13.Message{reply(ports)}
+	case of13.MultipartPortStats:
+		stats := of13.PortStatsReply{}
+		for _, p := range s.cfg.Ports {
+			stats = append(stats, of13.PortStats{Port: of13.PortNo(p), TxDropped: s.drops[p], TxErrors: ^uint64(0)}) // all ones: not counted
+		}
+		return []of13.Message{reply(stats)}
 	case of13.MultipartTable:
 		tables := of13.TableStatsReply{}
 		for t := of13.TableID(0); t < 3; t++ {

@@ -164,12 +164,21 @@ type packet struct {
 	frame    []byte
 	inPort   of13.PortNo
 	metadata uint64
+	bare     []byte // frame without its outermost tag; nil: not taken off yet
+	vid      uint16 // of that tag, with the bit that says that there is one
 }
+
+// become changes the frame on its way.
+func (p *packet) become(frame []byte) { p.frame, p.bare = frame, nil }
 
 // field is the value of a match field, nil if the packet does not have it.
 func (p *packet) field(f of13.Field) []byte {
 	be := binary.BigEndian
-	b := p.frame
+	// Fields behind the tag are those of the frame without it (7.2.3.7).
+	if p.bare == nil {
+		p.bare, p.vid = untagged(p.frame)
+	}
+	b := p.bare
 	typ := be.Uint16(b[12:])
 	at := func(ok bool, from, n int) []byte {
 		if !ok || len(b) < from+n {
@@ -197,6 +206,8 @@ func (p *packet) field(f of13.Field) []byte {
 		return b[6:12]
 	case of13.FieldEthType:
 		return b[12:14]
+	case of13.FieldVLANVID:
+		return be.AppendUint16(nil, p.vid)
 	case of13.FieldIPProto:
 		return at(ip4 || ip6, protoAt, 1)
 	case of13.FieldIPv4Src:
@@ -236,6 +247,35 @@ func (p *packet) tcpFlags() []byte {
 		return nil
 	}
 	return []byte{p.frame[l4+12] & 0x0f, p.frame[l4+13]}
+}
+
+// untagged is a frame without its outermost VLAN tag, and the tag's id with the
+// bit that says that there is one; 0 where there is none.
+func untagged(b []byte) ([]byte, uint16) {
+	switch typ := binary.BigEndian.Uint16(b[12:]); {
+	case typ != 0x8100 && typ != 0x88a8, len(b) < 18:
+		return b, 0
+	}
+	return append(slices.Clone(b[:12]), b[16:]...), of13.VLANPresent | binary.BigEndian.Uint16(b[14:])&0xfff
+}
+
+// push puts a tag on top of a frame: with the id and priority of the one
+// beneath, or 0 (5.12.1).
+func push(b []byte, tpid uint16) []byte {
+	tci := uint16(0)
+	if _, vid := untagged(b); vid != 0 {
+		tci = binary.BigEndian.Uint16(b[14:])
+	}
+	out := binary.BigEndian.AppendUint16(slices.Clone(b[:12]), tpid)
+	return append(binary.BigEndian.AppendUint16(out, tci), b[12:]...)
+}
+
+// setVID writes the id of the outermost tag.
+func setVID(b []byte, o of13.OXM) []byte {
+	b = slices.Clone(b)
+	vid := binary.BigEndian.Uint16(o.Value) & 0xfff
+	binary.BigEndian.PutUint16(b[14:], binary.BigEndian.Uint16(b[14:])&^0xfff|vid)
+	return b
 }
 
 func (p *packet) matches(m of13.Match) bool {
@@ -301,11 +341,24 @@ func (s *Switch) walk(p *packet) []Output {
 func (s *Switch) apply(p *packet, actions []of13.Action, hit *entry) []Output {
 	var out []Output
 	for _, a := range actions {
+		switch a := a.(type) {
+		case of13.PushVLAN:
+			p.become(push(p.frame, a.EthType))
+		case of13.PopVLAN:
+			bare, _ := untagged(p.frame)
+			p.become(bare)
+		case of13.SetField:
+			if a.OXM.Class == of13.ClassBasic && a.OXM.Field == of13.FieldVLANVID {
+				p.become(setVID(p.frame, a.OXM))
+			}
+		}
 		o, ok := a.(of13.Output)
 		if !ok {
 			continue
 		}
 		switch {
+		case o.Port == of13.PortInPort:
+			out = append(out, Output{Port: uint32(p.inPort), Frame: slices.Clone(p.frame), InPort: uint32(p.inPort)})
 		case o.Port == of13.PortTable && hit == nil:
 			out = append(out, s.walk(p)...)
 		case o.Port == of13.PortController:

@@ -182,6 +182,15 @@ func TestTestbedFile(t *testing.T) {
 	if _, err := net.InterfaceByName(tb.Mirrors[0].Interface); err != nil || tb.Mirrors[0].Netns != "" {
 		t.Errorf("mirror reader: %v", err)
 	}
+	if out := strings.TrimSpace(sh(t, "ovs-vsctl --timeout=5 --db=unix:%s/db.sock get interface %s ofport", l.OVSRunDir(), l.st.GateSwitch)); out != strconv.Itoa(int(tb.Gates[0].Port)) {
+		t.Errorf("gate port %d in the file, %s in the switch", tb.Gates[0].Port, out)
+	}
+	// A host's own tag and the gate's make a full frame 8 bytes longer.
+	for _, end := range []string{tb.Gates[0].Interface, l.st.GateSwitch} {
+		if i, err := net.InterfaceByName(end); err != nil || i.MTU < 1508 || i.Flags&net.FlagUp == 0 {
+			t.Errorf("gate port's end %s: %+v, %v", end, i, err)
+		}
+	}
 	// Opened by another process, it is the same lab.
 	again, err := Open(t.Context(), "demo")
 	if err != nil || again.Testbed().Hosts[1].MAC != h.MAC {
@@ -198,6 +207,9 @@ func TestQuiet(t *testing.T) {
 		var out []string
 		for _, h := range l.st.Hosts {
 			out = append(out, sh(t, "ip -s -o link show %s; nsenter --net=%s ip -s -o link show e0", h.Link, netnsPath(h.Netns)))
+		}
+		for _, name := range []string{l.st.MirrorSwitch, l.st.MirrorReader, l.st.GateSwitch, l.st.GateReader} {
+			out = append(out, sh(t, "ip -s -o link show %s", name))
 		}
 		return strings.Join(out, "\n")
 	}

@@ -389,8 +389,10 @@ func TestSystemOVSIsUsedAndLeftAlone(t *testing.T) {
 	if err != nil || len(rows) != 1 || rows[0][0] != "theirs" {
 		t.Errorf("bridges %v, %v", rows, err)
 	}
-	if _, err := netlink.LinkByName(l.st.MirrorReader); err == nil {
-		t.Error("links are left")
+	for _, name := range []string{l.st.MirrorReader, l.st.GateReader} {
+		if _, err := netlink.LinkByName(name); err == nil {
+			t.Errorf("link %s is left", name)
+		}
 	}
 }
 

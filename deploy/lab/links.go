@@ -88,17 +88,33 @@ func (m *Manager) addHost(ctx context.Context, s *state, h hostState) error {
 	return linkUp(h.Link)
 }
 
-// addMirror makes the mirror port's veth; both ends stay in our namespace.
-func (m *Manager) addMirror(ctx context.Context, s *state) error {
-	if err := m.addVeth(s, s.MirrorSwitch, &netlink.Veth{PeerName: s.MirrorReader}); err != nil {
-		return fmt.Errorf("mirror port: %w", err)
+const (
+	// hostMTU is the MTU of hosts' links, the default of a veth.
+	hostMTU = 1500
+	// gateMTU has room for a full frame of a host with tags of its own and the
+	// gate's on top.
+	gateMTU = 1600
+)
+
+// addTap makes the veth of a mirror or gate port; both ends stay in our
+// namespace.
+func (m *Manager) addTap(ctx context.Context, s *state, atSwitch, reader string, mtu int) error {
+	if err := m.addVeth(s, atSwitch, &netlink.Veth{PeerName: reader}); err != nil {
+		return err
 	}
-	for _, l := range []string{s.MirrorSwitch, s.MirrorReader} {
-		if err := quietLink(ctx, "", l); err != nil {
-			return fmt.Errorf("mirror port: %w", err)
+	for _, name := range []string{atSwitch, reader} {
+		if err := quietLink(ctx, "", name); err != nil {
+			return err
 		}
-		if err := linkUp(l); err != nil {
-			return fmt.Errorf("mirror port: %w", err)
+		l, err := netlink.LinkByName(name)
+		if err == nil {
+			err = netlink.LinkSetMTU(l, mtu)
+		}
+		if err != nil {
+			return fmt.Errorf("link %s: MTU %d: %w", name, mtu, err)
+		}
+		if err := linkUp(name); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -195,5 +195,8 @@ func (l *Lab) Testbed() model.Testbed {
 		})
 	}
 	t.Mirrors = []model.MirrorPort{{Datapath: l.st.Datapath, Port: MirrorPort, Interface: l.st.MirrorReader}}
+	if l.st.GateReader != "" {
+		t.Gates = []model.GatePort{{Datapath: l.st.Datapath, Port: GatePort, Interface: l.st.GateReader}}
+	}
 	return t
 }

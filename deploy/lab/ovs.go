@@ -308,6 +308,9 @@ func (m *Manager) addBridge(ctx context.Context, o *ovs, s *state) error {
 		add(h.Link, h.Port)
 	}
 	add(s.MirrorSwitch, MirrorPort)
+	if s.GateSwitch != "" {
+		add(s.GateSwitch, GatePort)
+	}
 	if s.Controller != "" {
 		args = append(args, "--")
 		args = append(args, controllerArgs(s)...)

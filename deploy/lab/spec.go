@@ -22,6 +22,8 @@ type Spec struct {
 	// Controller is the OpenFlow target the bridge dials, e.g.
 	// "tcp:127.0.0.1:6653". Empty: none, set later with SetController.
 	Controller string
+	// NoGate leaves the gate port out: held packets go by packet-in.
+	NoGate bool
 	// Owner is the process the lab belongs to: once it is dead the lab is
 	// rubbish, which the next Up or Down removes. 0: the lab stays until Down.
 	Owner int
@@ -32,6 +34,8 @@ const (
 	MaxHosts = 200
 	// MirrorPort is the OpenFlow port number of a lab's mirror port.
 	MirrorPort = 1000
+	// GatePort is the OpenFlow port number of a lab's gate port.
+	GatePort = 1001
 
 	maxLabs = 128 * 256 // second and third byte of 10.64.0.0/9
 )
@@ -111,6 +115,8 @@ func bridgeName(id string) string         { return linkPrefix + id + "br" }
 func portName(id string, port int) string { return fmt.Sprintf("%s%sp%d", linkPrefix, id, port) }
 func mirrorSwitchName(id string) string   { return linkPrefix + id + "ms" }
 func mirrorReaderName(id string) string   { return linkPrefix + id + "mr" }
+func gateSwitchName(id string) string     { return linkPrefix + id + "gs" }
+func gateReaderName(id string) string     { return linkPrefix + id + "gr" }
 func netnsName(lab, host string) string   { return netnsPrefix + lab + "-" + host }
 func isOurLink(name, id string) bool      { return strings.HasPrefix(name, linkPrefix+id) }
 func subnetOf(index int) (hi, lo byte)    { return byte(64 + index/256), byte(index % 256) }

@@ -41,6 +41,8 @@ type state struct {
 
 	MirrorSwitch string   `json:"mirror_switch"` // switch end of the mirror veth
 	MirrorReader string   `json:"mirror_reader"`
+	GateSwitch   string   `json:"gate_switch,omitempty"` // switch end of the gate veth; "" where there is none
+	GateReader   string   `json:"gate_reader,omitempty"`
 	Warnings     []string `json:"warnings,omitempty"`
 }
 
@@ -62,7 +64,11 @@ func (s *state) ports() []string {
 	for _, h := range s.Hosts {
 		out = append(out, h.Link)
 	}
-	return append(out, s.MirrorSwitch)
+	out = append(out, s.MirrorSwitch)
+	if s.GateSwitch != "" {
+		out = append(out, s.GateSwitch)
+	}
+	return out
 }
 
 // mark is written on links as alias and says whose they are, so that they can

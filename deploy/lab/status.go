@@ -171,8 +171,14 @@ func (l *Lab) TuneController(ctx context.Context) error {
 		return fmt.Errorf("lab %s has no controller; set one first (SetController)", l.st.Name)
 	}
 	o := &ovs{runDir: l.st.OVSRunDir, own: l.st.OwnOVS}
+	late := func() error {
+		return fmt.Errorf("lab %s: its switch did not connect to %s; is a controller listening there? %w", l.st.Name, l.st.Controller, ctx.Err())
+	}
 	for {
 		rows, err := o.table(ctx, "controller", []string{"is_connected", "max_backoff"}, l.st.Bridge)
+		if ctx.Err() != nil {
+			return late()
+		}
 		if err != nil {
 			return fmt.Errorf("lab %s: %w", l.st.Name, err)
 		}
@@ -189,7 +195,7 @@ func (l *Lab) TuneController(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("lab %s: its switch did not connect to %s; is a controller listening there? %w", l.st.Name, l.st.Controller, ctx.Err())
+			return late()
 		case <-time.After(50 * time.Millisecond):
 		}
 	}

@@ -115,6 +115,9 @@ func (m *Manager) plan(spec Spec, owner process, labs map[string]*state) (*state
 		}
 	}
 	s.Bridge, s.MirrorSwitch, s.MirrorReader = bridgeName(s.ID), mirrorSwitchName(s.ID), mirrorReaderName(s.ID)
+	if !spec.NoGate {
+		s.GateSwitch, s.GateReader = gateSwitchName(s.ID), gateReaderName(s.ID)
+	}
 	for i, h := range spec.Hosts {
 		port := i + 1
 		ns := netnsName(s.Name, string(h))
@@ -154,8 +157,13 @@ func (m *Manager) build(ctx context.Context, s *state) error {
 			return err
 		}
 	}
-	if err := m.addMirror(ctx, s); err != nil {
-		return err
+	if err := m.addTap(ctx, s, s.MirrorSwitch, s.MirrorReader, hostMTU); err != nil {
+		return fmt.Errorf("mirror port: %w", err)
+	}
+	if s.GateSwitch != "" {
+		if err := m.addTap(ctx, s, s.GateSwitch, s.GateReader, gateMTU); err != nil {
+			return fmt.Errorf("gate port: %w", err)
+		}
 	}
 	return m.withRmem(s, func() error { return m.addBridge(ctx, o, s) })
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -211,6 +213,29 @@ type ourBed struct {
 	fabric *fabric.Fabric
 	ctrl   *controller.Controller
 	gate   atomic.Pointer[func(frame []byte)] // nil: everything passes
+
+	mu     sync.Mutex
+	losses []string // told of at the gate port
+}
+
+// gateBy gates the pairs by a transport; everything passes.
+func (o *ourBed) gateBy(ctx context.Context, pairs []fabric.Pair, by model.Gate) error {
+	o.gate.Store(nil)
+	if err := o.fabric.UseGate(ctx, by); err != nil {
+		return err
+	}
+	return o.fabric.SetTaps(ctx, pairs, nil)
+}
+
+// gateLosses says what was lost at the gate port.
+func (o *ourBed) gateLosses(ctx context.Context) (string, error) {
+	err := o.fabric.CheckGate(ctx)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.losses) == 0 {
+		return "none", err
+	}
+	return strings.Join(o.losses, "; "), err
 }
 
 func newOurBed(ctx context.Context) (*ourBed, error) {
@@ -226,6 +251,11 @@ func newOurBed(ctx context.Context) (*ourBed, error) {
 	fail := func(err error) (*ourBed, error) { return nil, errors.Join(err, o.close()) }
 	b.closers = append(b.closers, ctrl.Close)
 	o.fabric, err = fabric.New(fabric.Config{Testbed: b.testbed, Controller: ctrl,
+		Events: fabric.Events{GateFault: func(_ model.DatapathID, err error) {
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			o.losses = append(o.losses, err.Error())
+		}},
 		PacketIn: func(_ model.NodeID, _ time.Time, frame []byte) {
 			if f := o.gate.Load(); f != nil {
 				(*f)(frame)

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"netsplit/campaign/fabric"
+	"netsplit/model"
 )
 
 // ladder are the rates offered, in packets a second. The best rate that came
@@ -30,14 +33,19 @@ type variant struct {
 	cpu   func() (time.Duration, error) // of the controller's process so far; nil: none
 
 	rate map[int][]float64 // best packets/s by payload size, one per round
+	tcp  []float64         // Mbit/s of iperf3, one per round; none of another's bed
 	p50  []time.Duration   // of round trips, one per round
 	p99  []time.Duration
 	per  []float64 // µs of the controller's CPU per packet, of all sizes and rates
 }
 
-// gateCost measures throughput and round trips of plain forwarding, of the
-// gate, and of ovs-testcontroller, one after the other, in every round.
-func gateCost(ctx context.Context, ours *ourBed, other *bed, rounds, pings int, say func(string, ...any)) ([]row, error) {
+// gateCost measures throughput and round trips of plain forwarding, of the gate
+// by either transport, and of ovs-testcontroller, one after the other, in every
+// round.
+func gateCost(ctx context.Context, ours *ourBed, other *bed, rounds, pings int, each time.Duration, say func(string, ...any)) ([]row, error) {
+	if err := ours.daemon(ctx, hostB, "iperf3", "-s"); err != nil {
+		return nil, err
+	}
 	mine, err := ours.newSender(hostA, hostB)
 	if err != nil {
 		return nil, err
@@ -46,20 +54,15 @@ func gateCost(ctx context.Context, ours *ourBed, other *bed, rounds, pings int, 
 	if err != nil {
 		return nil, err
 	}
-	gated := func(on bool) func(context.Context) error {
-		return func(ctx context.Context) error {
-			ours.gate.Store(nil)
-			if on {
-				return ours.fabric.SetTaps(ctx, thePair, nil)
-			}
-			return ours.fabric.SetTaps(ctx, nil, nil)
-		}
+	gated := func(pairs []fabric.Pair, by model.Gate) func(context.Context) error {
+		return func(ctx context.Context) error { return ours.gateBy(ctx, pairs, by) }
 	}
 	nothing := func(context.Context) error { return nil }
-	plain := &variant{name: "plain forwarding", bed: ours.bed, send: mine, ready: gated(false)}
-	gate := &variant{name: "gate", bed: ours.bed, send: mine, ready: gated(true), cpu: ownCPU}
+	plain := &variant{name: "plain forwarding", bed: ours.bed, send: mine, ready: gated(nil, model.GateByPort)}
+	port := &variant{name: "gate port", bed: ours.bed, send: mine, ready: gated(thePair, model.GateByPort), cpu: ownCPU}
+	gate := &variant{name: "packet-in gate", bed: ours.bed, send: mine, ready: gated(thePair, model.GateByPacketIn), cpu: ownCPU}
 	test := &variant{name: "ovs-testcontroller", bed: other, send: theirs, ready: nothing, cpu: func() (time.Duration, error) { return cpuOf(other.controller) }}
-	all := []*variant{plain, gate, test}
+	all := []*variant{plain, port, gate, test}
 	sizes := []int{64, 1400}
 	for _, v := range all {
 		v.rate = map[int][]float64{}
@@ -87,13 +90,27 @@ func gateCost(ctx context.Context, ours *ourBed, other *bed, rounds, pings int, 
 			if err := stop(); err != nil {
 				return nil, err
 			}
+			if v.bed == ours.bed {
+				got, _, err := v.bed.iperf(ctx, each)
+				if err != nil {
+					return nil, fmt.Errorf("%s: %w", v.name, err)
+				}
+				v.tcp = append(v.tcp, got)
+				if err := v.bed.drained(ctx); err != nil {
+					return nil, err
+				}
+			}
 			took, err := v.bed.roundTrips(ctx, pings, 2*time.Millisecond)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", v.name, err)
 			}
 			v.p50, v.p99 = append(v.p50, quantile(took, .5)), append(v.p99, quantile(took, .99))
-			say("gate round %d/%d, %s: %.0f packets/s of 64, %.0f of 1400 bytes; round trip p50 %v p99 %v", round+1, rounds, v.name,
-				v.rate[64][round], v.rate[1400][round], v.p50[round].Round(time.Microsecond), v.p99[round].Round(time.Microsecond))
+			tcp := ""
+			if v.tcp != nil {
+				tcp = fmt.Sprintf(" iperf3 %.0f Mbit/s;", v.tcp[round])
+			}
+			say("gate round %d/%d, %s: %.0f packets/s of 64, %.0f of 1400 bytes;%s round trip p50 %v p99 %v", round+1, rounds, v.name,
+				v.rate[64][round], v.rate[1400][round], tcp, v.p50[round].Round(time.Microsecond), v.p99[round].Round(time.Microsecond))
 		}
 	}
 	if err := plain.ready(ctx); err != nil {
@@ -104,16 +121,20 @@ func gateCost(ctx context.Context, ours *ourBed, other *bed, rounds, pings int, 
 	if counts.Held != counts.Released {
 		return nil, fmt.Errorf("the gate held %d packets and released %d", counts.Held, counts.Released)
 	}
-
-	var rows []row
+	rows := portRows(plain, port, gate, sizes)
+	lost, err := ours.gateLosses(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows = append(rows, row{what: "gate port, losses told of under all this load", ours: lost})
 	for _, size := range sizes {
 		r := spreadOf(ratios(gate.rate[size], test.rate[size]))
 		rows = append(rows, row{
-			what: fmt.Sprintf("gate, packets/s of %d bytes, beside ovs-testcontroller", size),
+			what: fmt.Sprintf("packet-in gate, packets/s of %d bytes, beside ovs-testcontroller", size),
 			ours: spreadOf(gate.rate[size]).text("%.0f"), beside: spreadOf(test.rate[size]).text("%.0f"),
 			ratio: r.text("%.2f"), goal: "at least 1.0", met: is(r.mid >= 1)})
 		rows = append(rows, row{
-			what: fmt.Sprintf("gate, packets/s of %d bytes, beside plain forwarding", size),
+			what: fmt.Sprintf("packet-in gate, packets/s of %d bytes, beside plain forwarding", size),
 			ours: spreadOf(gate.rate[size]).text("%.0f"), beside: spreadOf(plain.rate[size]).text("%.0f"),
 			ratio: spreadOf(ratios(gate.rate[size], plain.rate[size])).text("%.2f")})
 	}
@@ -123,17 +144,54 @@ func gateCost(ctx context.Context, ours *ourBed, other *bed, rounds, pings int, 
 	}{{"p50", gate.p50, test.p50, plain.p50}, {"p99", gate.p99, test.p99, plain.p99}} {
 		added, beside := micros(minus(q.gate, q.none)), micros(minus(q.test, q.none))
 		rows = append(rows, row{
-			what: "gate, added round trip " + q.name + " in µs, beside ovs-testcontroller",
+			what: "packet-in gate, added round trip " + q.name + " in µs, beside ovs-testcontroller",
 			ours: spreadOf(added).text("%.0f"), beside: spreadOf(beside).text("%.0f"),
 			ratio: spreadOf(ratios(added, beside)).text("%.2f")})
 		rows = append(rows, row{
-			what: "gate, round trip " + q.name + " in µs, beside plain forwarding",
+			what: "packet-in gate, round trip " + q.name + " in µs, beside plain forwarding",
 			ours: spreadOf(micros(q.gate)).text("%.0f"), beside: spreadOf(micros(q.none)).text("%.0f"),
 			ratio: spreadOf(ratios(micros(q.gate), micros(q.none))).text("%.2f")})
 	}
 	per := spreadOf(ratios(gate.per, test.per))
-	return append(rows, row{what: "gate, µs of the controller's CPU per packet, beside ovs-testcontroller",
+	return append(rows, row{what: "packet-in gate, µs of the controller's CPU per packet, beside ovs-testcontroller",
 		ours: spreadOf(gate.per).text("%.1f"), beside: spreadOf(test.per).text("%.1f"), ratio: per.text("%.2f")}), nil
+}
+
+// portRows sets the gate port beside plain forwarding and the packet-in gate.
+func portRows(plain, port, gate *variant, sizes []int) []row {
+	var rows []row
+	tcp := spreadOf(ratios(port.tcp, plain.tcp))
+	rows = append(rows,
+		row{what: "gate port, iperf3 Mbit/s, beside plain forwarding", ours: spreadOf(port.tcp).text("%.0f"), beside: spreadOf(plain.tcp).text("%.0f"),
+			ratio: tcp.text("%.2f"), goal: "at least 0.7", met: is(tcp.mid >= .7)},
+		row{what: "packet-in gate, iperf3 Mbit/s, beside plain forwarding", ours: spreadOf(gate.tcp).text("%.0f"), beside: spreadOf(plain.tcp).text("%.0f"),
+			ratio: spreadOf(ratios(gate.tcp, plain.tcp)).text("%.2f")})
+	for _, size := range sizes {
+		r := spreadOf(ratios(port.rate[size], gate.rate[size]))
+		rows = append(rows, row{
+			what: fmt.Sprintf("gate port, packets/s of %d bytes, beside the packet-in gate", size),
+			ours: spreadOf(port.rate[size]).text("%.0f"), beside: spreadOf(gate.rate[size]).text("%.0f"),
+			ratio: r.text("%.2f"), goal: "at least 2", met: is(r.mid >= 2)})
+		rows = append(rows, row{
+			what: fmt.Sprintf("gate port, packets/s of %d bytes, beside plain forwarding", size),
+			ours: spreadOf(port.rate[size]).text("%.0f"), beside: spreadOf(plain.rate[size]).text("%.0f"),
+			ratio: spreadOf(ratios(port.rate[size], plain.rate[size])).text("%.2f")})
+	}
+	for _, q := range []struct {
+		name             string
+		port, gate, none []time.Duration
+		limit            float64 // µs; 0: no goal
+	}{{"p50", port.p50, gate.p50, plain.p50, 100}, {"p99", port.p99, gate.p99, plain.p99, 0}} {
+		added, beside := spreadOf(micros(minus(q.port, q.none))), spreadOf(micros(minus(q.gate, q.none)))
+		r := row{what: "gate port, added round trip " + q.name + " in µs, beside the packet-in gate", ours: added.text("%.0f"), beside: beside.text("%.0f"),
+			ratio: spreadOf(ratios(micros(minus(q.port, q.none)), micros(minus(q.gate, q.none)))).text("%.2f")}
+		if q.limit > 0 {
+			r.goal, r.met = fmt.Sprintf("under %.0f", q.limit), is(added.mid < q.limit)
+		}
+		rows = append(rows, r)
+	}
+	return append(rows, row{what: "gate port, µs of netsplit's CPU per packet, beside the packet-in gate",
+		ours: spreadOf(port.per).text("%.1f"), beside: spreadOf(gate.per).text("%.1f"), ratio: spreadOf(ratios(port.per, gate.per)).text("%.2f")})
 }
 
 // account begins to count packets and the controller's CPU time; the function

@@ -45,8 +45,8 @@ type leakage struct {
 	sinceBarrier []time.Duration
 }
 
-// leaks makes n cuts at the gate and n by drop rule and barrier, in turn, and
-// counts what arrives at both hosts while they are in force: the agents there
+// leaks makes n cuts at the gate by either transport and n by drop rule and
+// barrier, in turn, and counts what arrives at both hosts while they are in force: the agents there
 // go by the kernel's time of arrival and know nothing of the controller.
 func leaks(ctx context.Context, b *ourBed, n int, say func(string, ...any)) ([]row, error) {
 	agents, err := b.agents(ctx)
@@ -65,16 +65,23 @@ func leaks(ctx context.Context, b *ourBed, n int, say func(string, ...any)) ([]r
 
 	g := &gateOwner{b: b}
 	decide := g.packet
+	gate := func(by model.Gate) func() error {
+		return func() error {
+			if err := b.gateBy(ctx, thePair, by); err != nil {
+				return err
+			}
+			b.gate.Store(&decide)
+			return nil
+		}
+	}
 	kinds := []*struct {
 		name  string
 		total leakage
 		cut   func(context.Context) (window, error)
 		ready func() error
 	}{
-		{name: "gate", cut: g.cut, ready: func() error {
-			b.gate.Store(&decide)
-			return b.fabric.SetTaps(ctx, thePair, nil)
-		}},
+		{name: "gate port", cut: g.cut, ready: gate(model.GateByPort)},
+		{name: "packet-in gate", cut: g.cut, ready: gate(model.GateByPacketIn)},
 		{name: "drop rule + barrier", cut: b.dropRule, ready: func() error { return b.fabric.SetTaps(ctx, nil, nil) }},
 	}
 	for done := 0; done < n; done += block {
@@ -95,8 +102,8 @@ func leaks(ctx context.Context, b *ourBed, n int, say func(string, ...any)) ([]r
 	if err := b.fabric.SetTaps(ctx, nil, nil); err != nil {
 		return nil, err
 	}
-	gate, drop := &kinds[0].total, &kinds[1].total
-	if gate.wanted == 0 || drop.wanted == 0 {
+	port, in, drop := &kinds[0].total, &kinds[1].total, &kinds[2].total
+	if port.wanted == 0 || in.wanted == 0 || drop.wanted == 0 {
 		return nil, errors.New("nothing wanted to cross a cut: the flows did not run")
 	}
 	text := func(l *leakage) string {
@@ -106,9 +113,12 @@ func leaks(ctx context.Context, b *ourBed, n int, say func(string, ...any)) ([]r
 		}
 		return s
 	}
+	beside := func(name string, gate *leakage) row {
+		return row{what: fmt.Sprintf("leaked packets, %s beside drop rule + barrier, UDP %d/s and TCP", name, leakUDP), ours: text(gate), beside: text(drop),
+			ratio: fmt.Sprintf("%d : %d", gate.packets, drop.packets), goal: "0", met: is(gate.packets == 0 && gate.cuts == n)}
+	}
 	return []row{
-		{what: fmt.Sprintf("leaked packets, gate beside drop rule + barrier, UDP %d/s and TCP", leakUDP), ours: text(gate), beside: text(drop),
-			ratio: fmt.Sprintf("%d : %d", gate.packets, drop.packets), goal: "0", met: is(gate.packets == 0 && gate.cuts == n)},
+		beside("gate port", port), beside("packet-in gate", in),
 		{what: "… a drop rule's last leaked packet after the barrier reply, in ms, p50 and greatest of leaky cuts", ours: "none",
 			beside: fmt.Sprintf("%.2f, %.2f", millis(quantile(drop.sinceBarrier, .5)), millis(drop.worst))},
 	}, nil

@@ -106,7 +106,7 @@ func run(ctx context.Context, args []string) (err error) {
 			if err != nil {
 				return nil, err
 			}
-			rows, err := gateCost(ctx, b, other, *rounds, *pings, say)
+			rows, err := gateCost(ctx, b, other, *rounds, *pings, *each, say)
 			return rows, errors.Join(err, other.close())
 		})
 	})

@@ -44,8 +44,9 @@ type host struct {
 	ip   netip.Addr
 	fd   int
 
-	mu  sync.Mutex
-	got map[uint32]int // probe number: times received
+	mu    sync.Mutex
+	got   map[uint32]int // probe number: times received
+	order []uint32       // of probes received, where it is not nil
 }
 
 const bridge = "br0"
@@ -84,7 +85,33 @@ func newBench(tb testing.TB, n int) *bench {
 	for i := 1; i <= n; i++ {
 		b.addHost(i)
 	}
+	b.addGate()
 	return b
+}
+
+// The gate port and its far end, both in the switch's namespace.
+const (
+	gatePort   = 900
+	gateSwitch = "gs"
+	gateReader = "gr"
+)
+
+func (b *bench) addGate() {
+	b.tb.Helper()
+	b.do("ip", "-n", b.sw(), "link", "add", gateSwitch, "mtu", "1600", "type", "veth", "peer", "name", gateReader, "mtu", "1600")
+	for _, ifn := range []string{gateSwitch, gateReader} {
+		b.quiet(b.sw(), ifn)
+		b.do("ip", "-n", b.sw(), "link", "set", ifn, "up")
+	}
+	b.vsctl("add-port", bridge, gateSwitch, "--", "set", "interface", gateSwitch, fmt.Sprintf("ofport_request=%d", gatePort))
+	b.testbed.Gates = []model.GatePort{{Datapath: b.dpid, Port: gatePort, Interface: gateReader, Netns: b.sw()}}
+}
+
+// quiet makes an interface send nothing by itself, and whole checksums.
+func (b *bench) quiet(ns, ifn string) {
+	b.tb.Helper()
+	b.do("ip", "netns", "exec", ns, "sh", "-c", "echo 1 > /proc/sys/net/ipv6/conf/"+ifn+"/disable_ipv6")
+	b.do("ip", "netns", "exec", ns, "ethtool", "-K", ifn, "tx", "off", "tso", "off", "gso", "off", "gro", "off")
 }
 
 // require fails or skips where there is no root or no Open vSwitch.
@@ -216,12 +243,8 @@ func (b *bench) addHost(i int) {
 	b.do("ip", "netns", "add", h.ns)
 	b.tb.Cleanup(func() { b.try("ip", "netns", "del", h.ns) })
 	b.do("ip", "-n", b.sw(), "link", "add", ifn, "type", "veth", "peer", "name", "e0", "netns", h.ns)
-	quiet := func(ns, ifn string) {
-		b.do("ip", "netns", "exec", ns, "sh", "-c", "echo 1 > /proc/sys/net/ipv6/conf/"+ifn+"/disable_ipv6")
-		b.do("ip", "netns", "exec", ns, "ethtool", "-K", ifn, "tx", "off", "tso", "off", "gso", "off", "gro", "off")
-	}
-	quiet(b.sw(), ifn)
-	quiet(h.ns, "e0")
+	b.quiet(b.sw(), ifn)
+	b.quiet(h.ns, "e0")
 	b.do("ip", "-n", h.ns, "link", "set", "e0", "address", net.HardwareAddr(h.mac[:]).String())
 	b.do("ip", "-n", h.ns, "addr", "add", h.ip.String()+"/24", "dev", "e0")
 	b.do("ip", "-n", h.ns, "link", "set", "lo", "up")
@@ -333,7 +356,11 @@ func (h *host) read(ctx context.Context) {
 			continue
 		}
 		h.mu.Lock()
-		h.got[binary.BigEndian.Uint32(buf[at+len(marker):])]++
+		probe := binary.BigEndian.Uint32(buf[at+len(marker):])
+		h.got[probe]++
+		if h.order != nil {
+			h.order = append(h.order, probe)
+		}
 		h.mu.Unlock()
 	}
 }

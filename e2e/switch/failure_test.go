@@ -90,7 +90,14 @@ func (l *lines) after(prefix string) (string, error) {
 }
 
 func TestKilledControllerMeansHealedNetwork(t *testing.T) {
+	onBothGates(t, testKilledControllerMeansHealedNetwork)
+}
+
+func testKilledControllerMeansHealedNetwork(t *testing.T, by model.Gate) {
 	b := newBench(t, 4)
+	if by == model.GateByPacketIn { // as for any testbed that names no gate port
+		b.testbed.Gates = nil
+	}
 	file, err := yaml.Marshal(b.testbed)
 	if err != nil {
 		t.Fatal(err)
@@ -115,6 +122,9 @@ func TestKilledControllerMeansHealedNetwork(t *testing.T) {
 	b.connect(addr)
 	b.until("child cuts", func() error { _, err := out.after("cut"); return err })
 	b.settled()
+	if gated := strings.Contains(b.flows(), "push_vlan"); gated != (by == model.GateByPort) {
+		t.Fatalf("not gated by %s:\n%s", by, b.flows())
+	}
 	cut := matrix(shapes[0].p)
 	closed := func(from, to model.NodeID) bool {
 		return cut(from, to) && from+to != "h3h4" && from+to != "h4h3" // nobody releases

@@ -22,8 +22,8 @@ import (
 //
 //	go test ./e2e/switch -run '^$' -bench Forwarding -benchtime 100000x
 //
-// plain: rules only; gate: every packet to the controller and back;
-// testcontroller: Open vSwitch's own C controller doing the same, if
+// plain: rules only; port and packet-in: every packet through the gate, by either
+// transport; testcontroller: Open vSwitch's own C controller doing the same, if
 // ovs-testcontroller is in PATH or NETSPLIT_TESTCONTROLLER names it.
 func BenchmarkForwarding(b *testing.B) {
 	ways := []struct {
@@ -31,7 +31,8 @@ func BenchmarkForwarding(b *testing.B) {
 		setup func(*testing.B, *bench)
 	}{
 		{"plain", func(_ *testing.B, be *bench) { be.start(fabric.Config{}) }},
-		{"gate", setUpGate},
+		{"port", func(b *testing.B, be *bench) { setUpGate(b, be, model.GateByPort) }},
+		{"packet-in", func(b *testing.B, be *bench) { setUpGate(b, be, model.GateByPacketIn) }},
 		{"testcontroller", setUpTestController},
 	}
 	for _, w := range ways {
@@ -46,10 +47,10 @@ func BenchmarkForwarding(b *testing.B) {
 	}
 }
 
-func setUpGate(b *testing.B, be *bench) {
+func setUpGate(b *testing.B, be *bench, by model.Gate) {
 	var f atomic.Pointer[fabric.Fabric]
 	to := map[model.NodeID]model.NodeID{"h1": "h2", "h2": "h1"}
-	made, _ := be.start(fabric.Config{PacketIn: func(from model.NodeID, _ time.Time, frame []byte) {
+	made, _ := be.start(fabric.Config{Gate: by, PacketIn: func(from model.NodeID, _ time.Time, frame []byte) {
 		_ = f.Load().Release(frame, to[from])
 	}})
 	f.Store(made)

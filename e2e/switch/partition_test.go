@@ -130,13 +130,25 @@ func allPairs(hosts []model.NodeID) []fabric.Pair {
 	return out
 }
 
-func TestGateDecidesEveryPacket(t *testing.T) {
+// onBothGates runs a test with each transport of the gate.
+func onBothGates(t *testing.T, f func(*testing.T, model.Gate)) {
+	for _, g := range []model.Gate{model.GateByPort, model.GateByPacketIn} {
+		t.Run(string(g), func(t *testing.T) { f(t, g) })
+	}
+}
+
+func TestGateDecidesEveryPacket(t *testing.T) { onBothGates(t, testGateDecidesEveryPacket) }
+
+func testGateDecidesEveryPacket(t *testing.T, by model.Gate) {
 	b := newBench(t, 4)
 	g := &gatekeeper{b: b, pass: everything}
 	g.mu.Lock()
-	f, _ := b.start(fabric.Config{PacketIn: g.packetIn})
+	f, _ := b.start(fabric.Config{PacketIn: g.packetIn, Gate: by})
 	g.f = f
 	g.mu.Unlock()
+	if f.Gate() != string(by) {
+		t.Fatalf("the gate is by %s", f.Gate())
+	}
 	ctx := within(t)
 	if err := f.SetTaps(ctx, allPairs(b.testbed.Names()), nil); err != nil {
 		t.Fatal(err)

@@ -49,8 +49,8 @@ func ipv4(kind string, from, to *host, payload []byte) []byte {
 	switch kind {
 	case "tcp": // a SYN, without a valid checksum: the receiver's kernel drops it
 		proto, l4 = 6, []byte{0x9c, 0x40, 0x23, 0x28, 0, 0, 0, 1, 0, 0, 0, 0, 0x50, 0x02, 0xff, 0xff, 0, 0, 0, 0}
-	case "udp": // a wrong checksum again, or the kernel answers with our payload in an ICMP error
-		proto, l4 = 17, []byte{0x9c, 0x40, 0x23, 0x28, 0, byte(8 + len(payload)), 0xba, 0xd0}
+	case "udp": // longer than it is, or the kernel answers with our payload in an ICMP error
+		proto, l4 = 17, []byte{0x9c, 0x40, 0x23, 0x28, 1, byte(8 + len(payload)), 0xba, 0xd0}
 	case "icmp": // echo reply: nobody answers it
 		proto, l4 = 1, []byte{0, 0, 0, 0, 0, 1, 0, 1}
 	case "fragment": // a later one, without ports

@@ -262,6 +262,9 @@ func campaignFacts(c *model.Campaign) []fact {
 	if s.Effect != "" {
 		add("Effect of a cut", "%s", s.Effect)
 	}
+	if s.Gate != "" {
+		add("Gate", "%s", gateWords(string(s.Gate)))
+	}
 	add("Seed", "%d", s.Seed)
 	if s.MaxLost >= 0 {
 		add("Bound on losses", "%d operations", s.MaxLost)

@@ -56,6 +56,9 @@ func story(in *Input, t *timeline) []string {
 	how := "netsplit read a copy of every packet between them and delayed none"
 	if s.Tap == "gate" {
 		how = "every packet between them waited at netsplit's gate for a decision"
+		if s.Gate != "" {
+			how += " (" + gateWords(s.Gate) + ")"
+		}
 	}
 	if where == "" {
 		where = " ran"
@@ -431,4 +434,15 @@ func messageList(ns []uint64) string {
 		fmt.Fprintf(&b, " %d", n)
 	}
 	return b.String()
+}
+
+// gateWords says how held packets got to netsplit and back.
+func gateWords(gate string) string {
+	switch model.Gate(gate) {
+	case model.GateByPort:
+		return "by a port of the switch"
+	case model.GateByPacketIn:
+		return "by packet-in and packet-out"
+	}
+	return "by a port of the switch on some, by packet-in and packet-out on others"
 }

@@ -15,6 +15,8 @@ const (
 	maxFrame = 65536 + 14
 	// tagSize is the room kept before each frame to put a VLAN tag back.
 	tagSize = 4
+	// addresses is the length of the two addresses a frame begins with.
+	addresses = 12
 	// controlSize holds a time stamp and the auxiliary data, with headers.
 	controlSize = 128
 )
@@ -60,12 +62,15 @@ func (b *batch) receive(fd int) (int, error) {
 	return int(n), nil
 }
 
-// frame returns the i-th frame of the batch, its VLAN tag put back, and whether
-// it was longer than the buffer.
-func (b *batch) frame(i int) (ts time.Time, frame []byte, truncated bool) {
+// tag is a VLAN tag as it stands in a frame (IEEE 802.1Q-2018 §9.3). The zero
+// tag is none: its tpid is no Ethernet type.
+type tag struct{ tpid, tci uint16 }
+
+// bare returns the i-th frame of the batch without its outermost VLAN tag,
+// that tag, and whether the frame was longer than the buffer.
+func (b *batch) bare(i int) (ts time.Time, outer tag, frame []byte, truncated bool) {
 	m := &b.msgs[i]
-	buf := b.data[i]
-	frame = buf[tagSize : tagSize+min(int(m.n), maxFrame)]
+	frame = b.data[i][tagSize : tagSize+min(int(m.n), maxFrame)]
 	truncated = m.hdr.Flags&unix.MSG_TRUNC != 0
 	control := b.control[i][:min(uint64(m.hdr.Controllen), controlSize)]
 	for len(control) >= unix.CmsgLen(0) {
@@ -79,23 +84,31 @@ func (b *batch) frame(i int) (ts time.Time, frame []byte, truncated bool) {
 			ts = time.Unix((*unix.Timespec)(unsafe.Pointer(&data[0])).Unix())
 		case hdr.Level == unix.SOL_PACKET && hdr.Type == unix.PACKET_AUXDATA && len(data) >= int(unsafe.Sizeof(unix.TpacketAuxdata{})):
 			aux := (*unix.TpacketAuxdata)(unsafe.Pointer(&data[0]))
-			if aux.Status&unix.TP_STATUS_VLAN_VALID != 0 && len(frame) >= 12 {
-				tpid := uint16(unix.ETH_P_8021Q)
+			if aux.Status&unix.TP_STATUS_VLAN_VALID != 0 && len(frame) >= addresses {
+				outer = tag{unix.ETH_P_8021Q, aux.Vlan_tci}
 				if aux.Status&unix.TP_STATUS_VLAN_TPID_VALID != 0 {
-					tpid = aux.Vlan_tpid
+					outer.tpid = aux.Vlan_tpid
 				}
-				frame = tagged(buf[:tagSize+len(frame)], tpid, aux.Vlan_tci)
 			}
 		}
+	}
+	return ts, outer, frame, truncated
+}
+
+// frame is bare with the outermost VLAN tag put back.
+func (b *batch) frame(i int) (ts time.Time, frame []byte, truncated bool) {
+	ts, outer, frame, truncated := b.bare(i)
+	if outer.tpid != 0 {
+		buf := b.data[i][:tagSize+len(frame)]
+		copy(buf, frame[:addresses])
+		outer.put(buf)
+		frame = buf
 	}
 	return ts, frame, truncated
 }
 
-// tagged moves the addresses to the front of buf and puts a tag behind them
-// (IEEE 802.1Q §9.3). buf has tagSize free bytes before the frame.
-func tagged(buf []byte, tpid, tci uint16) []byte {
-	copy(buf, buf[tagSize:tagSize+12])
-	binary.BigEndian.PutUint16(buf[12:], tpid)
-	binary.BigEndian.PutUint16(buf[14:], tci)
-	return buf
+// put writes the tag behind the addresses of a frame.
+func (t tag) put(frame []byte) {
+	binary.BigEndian.PutUint16(frame[addresses:], t.tpid)
+	binary.BigEndian.PutUint16(frame[addresses+2:], t.tci)
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/vishvananda/netns"
@@ -30,10 +31,7 @@ type Stats struct {
 type Reader struct {
 	iface string
 	f     *os.File
-	conn  interface {
-		Read(func(fd uintptr) bool) error
-		Control(func(fd uintptr)) error
-	}
+	conn  syscall.RawConn
 	batch *batch
 
 	mu    sync.Mutex // guards stats: Stats may be called while Read runs
@@ -156,6 +154,27 @@ func open(iface string) (fd int, err error) {
 // reader is closed (os.ErrClosed) or the interface fails. frame is valid
 // during the call only. Only one Read may run at a time.
 func (r *Reader) Read(ctx context.Context, f func(ts time.Time, frame []byte)) error {
+	return r.batches(ctx, func(n int) error {
+		for i := range n {
+			ts, frame, truncated := r.batch.frame(i)
+			if truncated {
+				r.truncated()
+			}
+			f(ts, frame)
+		}
+		return nil
+	})
+}
+
+func (r *Reader) truncated() {
+	r.mu.Lock()
+	r.stats.Truncated++
+	r.mu.Unlock()
+}
+
+// batches fills r.batch again and again and calls f with the number of frames
+// in it; an error of f ends it.
+func (r *Reader) batches(ctx context.Context, f func(n int) error) error {
 	if err := r.f.SetReadDeadline(time.Time{}); err != nil {
 		return fmt.Errorf("tap: %s: %w", r.iface, err)
 	}
@@ -169,33 +188,40 @@ func (r *Reader) Read(ctx context.Context, f func(ts time.Time, frame []byte)) e
 			<-woken // or the deadline would hit the next Read
 		}
 	}()
+	// All batches are read within one call of conn.Read, which then waits for
+	// more frames without another attempt to receive some.
 	for ctx.Err() == nil {
-		var n int
-		var sysErr error
+		var failed error
 		err := r.conn.Read(func(fd uintptr) bool {
-			n, sysErr = r.batch.receive(int(fd))
-			return sysErr != unix.EAGAIN
+			for ctx.Err() == nil {
+				n, err := r.batch.receive(int(fd))
+				switch {
+				case err == unix.EAGAIN:
+					return false
+				case err == unix.EINTR:
+					continue
+				case err == unix.ENETDOWN:
+					failed = fmt.Errorf("tap: %s: the interface went down: %w", r.iface, err)
+				case err != nil:
+					failed = fmt.Errorf("tap: %s: receiving: %w", r.iface, err)
+				default:
+					if failed = f(n); failed == nil && n < batchFrames {
+						return false // that was all there was
+					}
+				}
+				if failed != nil {
+					return true
+				}
+			}
+			return true
 		})
 		switch {
+		case failed != nil:
+			return failed
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			continue // ctx has ended
 		case err != nil:
 			return fmt.Errorf("tap: %s: %w", r.iface, err)
-		case sysErr == unix.EINTR:
-			continue
-		case sysErr == unix.ENETDOWN:
-			return fmt.Errorf("tap: %s: the interface went down: %w", r.iface, sysErr)
-		case sysErr != nil:
-			return fmt.Errorf("tap: %s: receiving: %w", r.iface, sysErr)
-		}
-		for i := range n {
-			ts, frame, truncated := r.batch.frame(i)
-			if truncated {
-				r.mu.Lock()
-				r.stats.Truncated++
-				r.mu.Unlock()
-			}
-			f(ts, frame)
 		}
 	}
 	return nil

@@ -16,7 +16,7 @@ import (
 )
 
 // needRoot skips a test of a real part without root; where CI=true it fails.
-func needRoot(t *testing.T) {
+func needRoot(t testing.TB) {
 	t.Helper()
 	if os.Geteuid() == 0 {
 		return
@@ -27,7 +27,7 @@ func needRoot(t *testing.T) {
 	t.Skip("needs root to make network namespaces")
 }
 
-func run(t *testing.T, args ...string) {
+func run(t testing.TB, args ...string) {
 	t.Helper()
 	if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
@@ -36,7 +36,7 @@ func run(t *testing.T, args ...string) {
 
 // veth makes a pair of interfaces, the second one in a namespace of its own,
 // and removes both at the end.
-func veth(t *testing.T) (near, far, namespace string) {
+func veth(t testing.TB) (near, far, namespace string) {
 	t.Helper()
 	needRoot(t)
 	id := fmt.Sprintf("%d%04x", os.Getpid()%100000, rand.Uint32()&0xffff)

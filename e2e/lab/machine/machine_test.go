@@ -78,7 +78,7 @@ func TestSwitchPortsHaveLargeReceiveBuffers(t *testing.T) {
 		}
 		found++
 	}
-	if found < 3 { // two hosts and the mirror port
+	if found < 4 { // two hosts, the mirror port and the gate port
 		t.Errorf("%d packet sockets of the lab's ports found in: %s", found, out)
 	}
 }
