@@ -23,6 +23,13 @@
 // type and code that the specification has for it and can be sent back with
 // [ParseError.Reply].
 //
+// # Second opinions
+//
+// The tests hold every sample and every encoding of Open vSwitch's against
+// ovs-ofctl, in both directions, and field by field against tshark. Where one
+// of them is of another opinion, the test says who is right and why: see the
+// samples that are refused, tsharkDisagrees, ovsErrorNames and validateStricter.
+//
 // # Speed
 //
 // [PacketIn.Decode] and [AppendPacketOut] do not allocate.
