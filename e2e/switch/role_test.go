@@ -43,12 +43,12 @@ func (b *bench) neighbour(role of13.Role) (*neighbour, *controller.Switch) {
 	}
 }
 
-// TestNeighboursAtTheGate: what the gate holds goes to every controller that is
+// TestNeighboursAtTheGate: what the gate holds by packet-in goes to every controller that is
 // no slave, whoever is master.
 func TestNeighboursAtTheGate(t *testing.T) {
 	b := newBench(t, 2)
 	b.kinds = []string{"udp"}
-	f, c := b.start(fabric.Config{})
+	f, c := b.start(fabric.Config{Gate: model.GateByPacketIn})
 	if role := c.Switch(b.dpid).Role(); role != of13.RoleMaster {
 		t.Fatalf("role %v", role)
 	}
