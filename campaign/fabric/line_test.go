@@ -59,7 +59,10 @@ func (r *rig) inject(id model.DatapathID, port uint32, frame []byte) []switchtes
 	r.mu.Unlock()
 	for _, o := range out {
 		if o.Port == gatePort && p != nil {
-			p.come <- o.Frame
+			select {
+			case p.come <- o.Frame:
+			default: // nobody reads it
+			}
 		}
 	}
 	return out
