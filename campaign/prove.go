@@ -80,8 +80,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// rounds returns when every link's drop rules have counted provingRounds packets,
-// one after the other.
+// rounds returns when every link's drop rules have counted provingRounds times
+// what was sent, each time before it was sent again.
 func (v prover) rounds(ctx context.Context) error {
 	for range provingRounds {
 		before, err := v.bed.fabric.Drops(ctx, v.id)
@@ -98,7 +98,8 @@ func (v prover) rounds(ctx context.Context) error {
 	return nil
 }
 
-// counted waits until the drop rules of every link have counted more than before.
+// counted waits until the drop rules of every link have counted a packet of each
+// sample more than before.
 func (v prover) counted(ctx context.Context, before map[model.Link]uint64) error {
 	end := time.Now().Add(roundLimit)
 	for {
@@ -108,7 +109,7 @@ func (v prover) counted(ctx context.Context, before map[model.Link]uint64) error
 		}
 		var left []model.Link
 		for _, l := range v.p.Links() {
-			if now[l] <= before[l] {
+			if now[l] < before[l]+uint64(len(v.samples())) {
 				left = append(left, l)
 			}
 		}
@@ -116,7 +117,7 @@ func (v prover) counted(ctx context.Context, before map[model.Link]uint64) error
 			return nil
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("the drop rules of %d links, %s among them, count no packet", len(left), left[0])
+			return fmt.Errorf("the drop rules of %d links, %s among them, do not count what was sent", len(left), left[0])
 		}
 		if err := pause(ctx, pollEvery); err != nil {
 			return err
@@ -124,24 +125,28 @@ func (v prover) counted(ctx context.Context, before map[model.Link]uint64) error
 	}
 }
 
-// emit sends a packet over every link of the partition, all at once.
+// emit sends a packet of each sample over every link of the partition, all at once.
 func (v prover) emit(ctx context.Context) error {
 	return v.over(v.p.Links(), func(l model.Link) error {
 		dst, ok := v.bed.Testbed.Host(l.Dst)
 		if !ok {
 			return fmt.Errorf("no host %q", l.Dst)
 		}
-		v.sent.Add(1)
-		return v.bed.emit(ctx, l.Src, dst.IP, v.sample())
+		var errs []error
+		for _, t := range v.samples() {
+			v.sent.Add(1)
+			errs = append(errs, v.bed.emit(ctx, l.Src, dst.IP, t))
+		}
+		return errors.Join(errs...)
 	})
 }
 
-// sample is the traffic that stands for what is cut.
-func (v prover) sample() model.Traffic {
+// samples is the traffic that stands for what is cut: one packet of each.
+func (v prover) samples() []model.Traffic {
 	if len(v.p.Only) > 0 {
-		return v.p.Only[0]
+		return v.p.Only
 	}
-	return model.Traffic{Proto: "arp"} // leaves at once: who has asked already waits with all else
+	return []model.Traffic{{Proto: "arp"}} // leaves at once: who has asked already waits with all else
 }
 
 // crossed counts at the receiving hosts what arrived over the links.
@@ -176,17 +181,27 @@ func (v prover) healed(ctx context.Context, cutByOthers func(model.Link) bool) e
 		passed := make([]bool, len(links))
 		why = v.over(links, func(l model.Link) error {
 			dst, _ := v.bed.Testbed.Host(l.Dst)
-			if err := v.bed.emit(ctx, l.Src, dst.IP, v.sample()); err != nil {
-				return err
+			all := true
+			for _, t := range v.samples() {
+				if err := v.bed.emit(ctx, l.Src, dst.IP, t); err != nil {
+					return err
+				}
+				_, first, err := v.bed.arrived(ctx, l, []model.Traffic{t}, began, began)
+				if err != nil {
+					return err
+				}
+				all = all && !first.IsZero()
 			}
-			_, first, err := v.bed.arrived(ctx, l, v.p.Only, began, began)
-			passed[slices.Index(links, l)] = err == nil && !first.IsZero()
-			return err
+			passed[slices.Index(links, l)] = all
+			return nil
 		})
 		for i, l := range links {
 			if passed[i] || cutByOthers(l) {
 				delete(left, l)
 			}
+		}
+		if len(left) > 0 {
+			_ = pause(ctx, pollEvery)
 		}
 	}
 	if len(left) == 0 {

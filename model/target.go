@@ -139,6 +139,11 @@ type Probe struct {
 	Limit time.Duration `yaml:"limit,omitempty"` // give up after; default 1s
 }
 
+// Ways counts the ways of asking that are set: a probe has exactly one.
+func (p Probe) Ways() int {
+	return btoi(len(p.Command) > 0) + btoi(p.TCP != "") + btoi(p.HTTP != "")
+}
+
 // Condition is a probe whose answer must match, on every named host.
 type Condition struct {
 	Name  string   `yaml:"name"`

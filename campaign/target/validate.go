@@ -188,13 +188,7 @@ func (v *validator) command(at string, c []string) {
 }
 
 func (v *validator) probe(at string, p model.Probe) {
-	n := 0
-	for _, set := range []bool{len(p.Command) > 0, p.TCP != "", p.HTTP != ""} {
-		if set {
-			n++
-		}
-	}
-	if n != 1 {
+	if n := p.Ways(); n != 1 {
 		v.addf(at, "a probe has exactly one of command, tcp and http; this one has %d", n)
 	}
 	if p.TCP == "" && (p.Send != "" || p.Until != "") {

@@ -24,13 +24,7 @@ func checkRoles(t *model.Testbed) (errs []error) {
 				bad("no host %q in the testbed: it has %v", h, t.Names())
 			}
 		}
-		n := 0
-		for _, set := range []bool{len(r.Probe.Command) > 0, r.Probe.TCP != "", r.Probe.HTTP != ""} {
-			if set {
-				n++
-			}
-		}
-		if n != 1 {
+		if n := r.Probe.Ways(); n != 1 {
 			bad("its probe has exactly one of command, tcp and http; this one has %d", n)
 		}
 		if _, err := regexp.Compile(r.Match); err != nil || r.Match == "" {
