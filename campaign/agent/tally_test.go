@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"netsplit/model"
 )
 
 func addr(s string) [16]byte { return netip.MustParseAddr(s).As16() }
@@ -102,5 +104,53 @@ func TestParse(t *testing.T) {
 		if a, ok := parse(f); ok {
 			t.Errorf("%s: %+v", s, a)
 		}
+	}
+}
+
+// TestTrafficIsCountedApart: by protocol, port and who opens a connection, from
+// the bytes of frames; by hardware address where the address is not known.
+func TestTrafficIsCountedApart(t *testing.T) {
+	const eth = "020000000002" + "020000000001"
+	v4 := func(proto, frag, l4 string) string {
+		return eth + "0800" + "4500003000000" + frag + "40" + proto + "0000" + "0a000001" + "0a000002" + l4
+	}
+	v6 := func(proto, l4 string) string {
+		return eth + "86dd" + "60000000" + "0018" + proto + "40" + "fe80000000000000000000000000000a" + "0a0000020000000000000000000000ff" + l4
+	}
+	syn, ack := "9c401b580000000100000000500200000000", "9c401b580000000100000000501000000000"
+	ta := tally{limit: 100}
+	for i, f := range []string{
+		v4("06", "000", syn+"0000"), v4("06", "000", ack+"0000"), v4("06", "000", "1b589c400000000100000000501200000000"+"0000"),
+		v6("06", syn+"0000"), v4("11", "000", "9c40003500080000"), v4("11", "064", "9c40003500080000"), v4("01", "000", "0800000000000000"),
+		v6("3a", "8000000000000000"), v6("3a", "8800000000000000"+"fe80000000000000000000000000000b"),
+		eth + "0806" + "0001080006040001" + "020000000001" + "0a000001" + "000000000000" + "0a000002",
+	} {
+		b, err := hex.DecodeString(f)
+		if err != nil {
+			t.Fatalf("frame %d: %v", i, err)
+		}
+		a, ok := parse(b)
+		if !ok {
+			t.Fatalf("frame %d is not read", i)
+		}
+		a.at = int64(i + 1)
+		ta.add(a)
+	}
+	own := set("10.0.0.2", "a00:2::ff")
+	for only, want := range map[string]int{"": 10, "tcp": 4, "tcp-opening": 2, "tcp/7000": 4, "tcp/7000-opening": 2, "tcp/80": 0, "udp": 2, "udp/53": 1, "icmp": 2, "arp": 2} {
+		w := wanted{mac: [6]byte{2, 0, 0, 0, 0, 1}, own: own}
+		if only != "" {
+			tr, err := model.ParseTraffic(only)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.only = []model.Traffic{tr}
+		}
+		if got := ta.count(w, 0, 100); got.Packets != want {
+			t.Errorf("%q: %+v, want %d packets", only, got, want)
+		}
+	}
+	if got := ta.count(wanted{mac: [6]byte{2, 0, 0, 0, 0, 9}, own: own}, 0, 100); got.Packets+got.Elsewhere != 0 {
+		t.Errorf("of another sender: %+v", got)
 	}
 }
