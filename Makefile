@@ -49,6 +49,10 @@ lint: ## check formatting and go vet
 fuzz-short: ## run each fuzz target for 30 s
 	@scripts/fuzz.sh 30s
 
+.PHONY: soak
+soak: setup-test build ## repeat the tests of the switch layer's hard hours 50 times (root, hours)
+	@scripts/soak.sh
+
 .PHONY: bench
 bench: setup-bench build ## measure codec, gate, mirror and cuts, as ratios in one run (root)
 	@scripts/bench.sh
