@@ -474,7 +474,7 @@ func (p *processes) fatalLine(l record.LogLine) {
 // stopAll ends every server process and removes the target's data. The error
 // says which log files could not be read, so that nobody can judge the run.
 func (p *processes) stopAll() error {
-	p.stopServers(stopLimit)
+	p.stopServers(0) // all is recorded: nobody waits for an orderly end
 	if p.control != nil {
 		p.control.close()
 	}
