@@ -56,6 +56,8 @@ const (
 	NodeKill   NodeVerb = "kill" // SIGKILL at once: a crash
 	NodePause  NodeVerb = "pause"
 	NodeResume NodeVerb = "resume"
+	// NodeReset is for hooks only: a node as a run finds it.
+	NodeReset NodeVerb = "reset"
 )
 
 // NodeAction is something done to a server process during a run, entered when
@@ -66,6 +68,8 @@ type NodeAction struct {
 	Host    NodeID   `json:"host"`
 	// Took is how long it took, before it was entered.
 	Took time.Duration `json:"took,omitempty"`
+	// Output is what the testbed's hook for it said, if one did it.
+	Output string `json:"output,omitempty"`
 }
 
 // HeldPacket is a packet at the gate, without its bytes.

@@ -3,6 +3,10 @@ package model
 import (
 	"fmt"
 	"net/netip"
+	"path"
+	"slices"
+	"strings"
+	"time"
 )
 
 // Testbed is a switch (or several) and the hosts on its ports. It is all that
@@ -11,6 +15,8 @@ import (
 type Testbed struct {
 	Name  string        `yaml:"name"`
 	Hosts []TestbedHost `yaml:"hosts"`
+	// Links join switches: hosts on different ones reach one another over them.
+	Links []SwitchLink `yaml:"links,omitempty"`
 	// Mirrors are ports that get a copy of watched packets. Optional: without
 	// one, clean runs use the gate.
 	Mirrors []MirrorPort `yaml:"mirrors,omitempty"`
@@ -20,6 +26,64 @@ type Testbed struct {
 	Gates []GatePort `yaml:"gates,omitempty"`
 	// Roles tell who has a role now, by name: for partitions about a leader.
 	Roles map[string]Role `yaml:"roles,omitempty"`
+	// Hooks start and stop the target's servers where netsplit cannot do so
+	// itself; none: they are its own child processes.
+	Hooks Hooks `yaml:"hooks,omitempty"`
+}
+
+// Hooks are lines for sh on this machine, one for each node action, with
+// template fields such as {{.Address}}: see docs/testbeds.md. A hook has done its
+// work when it ends with status 0.
+type Hooks struct {
+	Start  string `yaml:"start,omitempty"`
+	Stop   string `yaml:"stop,omitempty"`
+	Crash  string `yaml:"crash,omitempty"`
+	Pause  string `yaml:"pause,omitempty"`
+	Resume string `yaml:"resume,omitempty"`
+	// Reset brings a node back to where a run starts; once per run and node.
+	Reset   string        `yaml:"reset,omitempty"`
+	Timeout time.Duration `yaml:"timeout,omitempty"` // of each; 0: 30 s
+}
+
+// HookVerbs are the verbs that hooks are for.
+var HookVerbs = []NodeVerb{NodeStart, NodeStop, NodeKill, NodePause, NodeResume, NodeReset}
+
+// Of is the hook for a verb; "" for none.
+func (h Hooks) Of(v NodeVerb) string {
+	return map[NodeVerb]string{NodeStart: h.Start, NodeStop: h.Stop, NodeKill: h.Crash, NodePause: h.Pause, NodeResume: h.Resume, NodeReset: h.Reset}[v]
+}
+
+// Hook is what the verb is called among the hooks.
+func (v NodeVerb) Hook() string {
+	if v == NodeKill {
+		return "crash"
+	}
+	return string(v)
+}
+
+// SwitchPort is one port of one switch.
+type SwitchPort struct {
+	Datapath DatapathID `yaml:"datapath"`
+	Port     uint32     `yaml:"port"`
+}
+
+// SwitchLink joins two ports of different switches.
+type SwitchLink struct {
+	A SwitchPort `yaml:"a,flow"`
+	B SwitchPort `yaml:"b,flow"`
+}
+
+// Switches lists the switches that hosts or links are on, sorted.
+func (t *Testbed) Switches() []DatapathID {
+	var out []DatapathID
+	for _, h := range t.Hosts {
+		out = append(out, h.Datapath)
+	}
+	for _, l := range t.Links {
+		out = append(out, l.A.Datapath, l.B.Datapath)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // Role is a probe that every host is asked; the hosts whose answer matches have
@@ -38,8 +102,11 @@ type TestbedHost struct {
 	MAC      string     `yaml:"mac"`
 	IP       netip.Addr `yaml:"ip"`
 	// Exec is the command prefix that runs a command on the host, e.g.
-	// ["ip","netns","exec","nsl-demo-n1"] or ["ssh","n1"].
+	// ["ip","netns","exec","nsl-demo-n1"] or ["ssh","n1"]; see Argv.
 	Exec []string `yaml:"exec,flow"`
+	// Agent is the path of the netsplit program on the host. "": where it is
+	// here, or, on a host reached by ssh, a copy that is put there.
+	Agent string `yaml:"agent,omitempty"`
 	// Labels say what hosts have in common, as rack: a.
 	Labels map[string]string `yaml:"labels,omitempty,flow"`
 }
@@ -90,6 +157,29 @@ func (g Gate) Validate() error {
 
 // DatapathID identifies a switch (OpenFlow 1.3 §7.3.1).
 type DatapathID uint64
+
+// Remote says that the host is another machine, as far as its prefix tells: it
+// runs ssh. Such a host has files, processes and a clock of its own.
+func (h TestbedHost) Remote() bool {
+	return slices.ContainsFunc(h.Exec, func(word string) bool { return path.Base(word) == "ssh" && !strings.HasPrefix(word, "-") })
+}
+
+// Argv is the command line that, run here, runs the command on the host. ssh
+// joins its words with blanks and hands them to a shell at the other side; so
+// that they arrive as they are, they are quoted for it.
+func (h TestbedHost) Argv(command ...string) []string {
+	argv := slices.Clone(h.Exec)
+	if !h.Remote() {
+		return append(argv, command...)
+	}
+	for _, word := range command {
+		argv = append(argv, Quoted(word))
+	}
+	return argv
+}
+
+// Quoted is the word as a POSIX shell has to read it.
+func Quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
 // Host returns the named host.
 func (t *Testbed) Host(name NodeID) (TestbedHost, bool) {

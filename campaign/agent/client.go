@@ -43,12 +43,20 @@ type Client struct {
 	waiting map[uint64]chan response
 	why     error // once ended is closed
 
+	clock  sync.Mutex // guards offset
+	offset Offset
+
 	closing sync.Once
 }
 
-// Start starts an agent on a host: `<exec prefix> binary agent`.
+// Start starts an agent on a host: `<exec prefix> binary agent`. On a remote host
+// binary is what the host's file says, or a copy that is put there.
 func Start(ctx context.Context, host model.TestbedHost, binary string) (*Client, error) {
-	argv := append(append([]string{}, host.Exec...), binary, "agent")
+	binary, err := present(ctx, host, binary)
+	if err != nil {
+		return nil, fmt.Errorf("host %s: cannot put the agent there: %w", host.Name, err)
+	}
+	argv := host.Argv(binary, "agent")
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.WaitDelay = time.Second
 	fail := func(err error) (*Client, error) {
@@ -82,6 +90,9 @@ func Start(ctx context.Context, host model.TestbedHost, binary string) (*Client,
 		err = c.why
 	case <-ctx.Done():
 		err = fmt.Errorf("it does not answer: %w", ctx.Err())
+	}
+	if err == nil {
+		err = c.compareClocks(ctx)
 	}
 	if err != nil {
 		c.kill()
@@ -195,21 +206,32 @@ func (c *Client) Emit(ctx context.Context, to netip.Addr, t model.Traffic) error
 // CountFrom counts the packets of the sender that arrived at the host at from or
 // later and before to. It waits until to is over.
 func (c *Client) CountFrom(ctx context.Context, src Sender, from, to time.Time) (Count, error) {
-	r, err := c.call(ctx, request{Op: opCount, Query: &netQuery{Sources: src.Addrs, MAC: src.MAC, Only: src.Only, From: from.UnixNano(), To: to.UnixNano()}})
+	ahead, err := c.ahead(ctx)
+	if err != nil {
+		return Count{}, err
+	}
+	r, err := c.call(ctx, request{Op: opCount, Query: &netQuery{Sources: src.Addrs, MAC: src.MAC, Only: src.Only,
+		From: from.Add(ahead).UnixNano(), To: to.Add(ahead).UnixNano()}})
 	if err != nil {
 		return Count{}, err
 	}
 	if r.Count == nil {
 		return Count{}, fmt.Errorf("host %s: the agent's answer holds no count", c.host)
 	}
-	return r.Count.count(), nil
+	n := r.Count.count()
+	n.First, n.Last = ours(n.First, ahead), ours(n.Last, ahead)
+	return n, nil
 }
 
 // FirstFrom returns when the first packet of the sender, addressed to the host,
 // arrived at after or later; the zero time if none has so far.
 func (c *Client) FirstFrom(ctx context.Context, src Sender, after time.Time) (time.Time, error) {
-	r, err := c.call(ctx, request{Op: opFirst, Query: &netQuery{Sources: src.Addrs, MAC: src.MAC, Only: src.Only, From: after.UnixNano()}})
-	return timeOf(r.First), err
+	ahead, err := c.ahead(ctx)
+	if err != nil {
+		return time.Time{}, err
+	}
+	r, err := c.call(ctx, request{Op: opFirst, Query: &netQuery{Sources: src.Addrs, MAC: src.MAC, Only: src.Only, From: after.Add(ahead).UnixNano()}})
+	return ours(timeOf(r.First), ahead), err
 }
 
 // Close ends the agent.
@@ -237,7 +259,7 @@ func (c *Client) kill() { _ = c.cmd.Process.Kill() }
 // Command runs a command on a host through its exec prefix and returns its
 // standard output; see proc.Output.
 func Command(ctx context.Context, host model.TestbedHost, argv []string, limit time.Duration) (string, error) {
-	out, err := proc.Output(ctx, append(append([]string{}, host.Exec...), argv...), limit)
+	out, err := proc.Output(ctx, host.Argv(argv...), limit)
 	if err != nil {
 		err = fmt.Errorf("host %s: %w", host.Name, err)
 	}

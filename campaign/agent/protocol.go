@@ -19,7 +19,7 @@ type Sender struct {
 
 // protocolVersion is told in the hello; both sides are one program, but a
 // testbed's exec prefix may lead to an older copy of it.
-const protocolVersion = 2
+const protocolVersion = 3
 
 // Operations of a request.
 const (
@@ -27,6 +27,8 @@ const (
 	opCount = "count"
 	opFirst = "first"
 	opEmit  = "emit"
+	opClock = "clock"
+	opLinks = "links"
 )
 
 // request is one line to the agent.
@@ -73,6 +75,8 @@ type response struct {
 	Took    time.Duration `json:"took_ns,omitempty"`
 	Count   *wireCount    `json:"count,omitempty"`
 	First   int64         `json:"first_ns,omitempty"` // 0: none
+	Now     int64         `json:"now_ns,omitempty"`   // of opClock
+	Links   []Link        `json:"links,omitempty"`
 }
 
 type wireCount struct {

@@ -18,7 +18,7 @@ const maxAtOnce = 64
 // Serve answers requests from stdin on stdout until stdin ends, which is no
 // error, or ctx ends. It is the body of `netsplit agent`.
 func Serve(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
-	s := &server{out: json.NewEncoder(stdout), failed: make(chan error, 1)}
+	s := &server{out: json.NewEncoder(stdout), failed: make(chan error, 1), now: time.Now}
 	s.capture, s.noCapture = openCapture()
 	if s.capture != nil {
 		defer s.capture.close()
@@ -42,6 +42,7 @@ func Serve(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 type server struct {
 	capture   *capture // nil if it could not be opened
 	noCapture error
+	now       func() time.Time
 
 	mu     sync.Mutex // one answer at a time
 	out    *json.Encoder
@@ -87,6 +88,15 @@ func (s *server) answer(ctx context.Context, r *request) (resp response) {
 		text, err := ask(ctx, r.Probe)
 		resp.Text, resp.Took = text, time.Since(start)
 		fail(err)
+	case r.Op == opClock:
+		resp.Now = s.now().UnixNano()
+	case r.Op == opLinks:
+		var err error
+		resp.Links, err = links()
+		fail(err)
+		if err == nil && s.capture == nil {
+			fail(fmt.Errorf("packets cannot be counted here: %w", s.noCapture))
+		}
 	case r.Op == opEmit && r.Emit != nil:
 		fail(emit(ctx, r.Emit))
 	case (r.Op == opCount || r.Op == opFirst) && r.Query != nil:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"time"
@@ -20,6 +21,12 @@ const maxOutput = 1 << 20
 // other than 0 is an error with what the command said on standard error; the
 // output is returned all the same.
 func Output(ctx context.Context, argv []string, limit time.Duration) (string, error) {
+	return OutputFrom(ctx, nil, argv, limit)
+}
+
+// OutputFrom is Output for a command that reads its standard input from in; nil:
+// it has none.
+func OutputFrom(ctx context.Context, in *os.File, argv []string, limit time.Duration) (string, error) {
 	if len(argv) == 0 {
 		return "", errors.New("no command to run")
 	}
@@ -28,6 +35,9 @@ func Output(ctx context.Context, argv []string, limit time.Duration) (string, er
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = environment(nil)
 	cmd.WaitDelay = drainLimit // for a child that left the session and holds the output
+	if in != nil {
+		cmd.Stdin = in
+	}
 	var out, errs bounded
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := StartCommand(cmd); err != nil {

@@ -86,7 +86,7 @@ func Start(spec Spec) (*Proc, error) {
 	if len(spec.Argv) == 0 || spec.Argv[0] == "" {
 		return nil, fmt.Errorf("host %s: no command to start", spec.Host.Name)
 	}
-	argv := append(append([]string{}, spec.Host.Exec...), spec.Argv...)
+	argv := spec.Host.Argv(spec.Argv...)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = spec.Dir
 	cmd.Env = environment(spec.Env)

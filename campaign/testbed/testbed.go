@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -86,9 +87,12 @@ func Write(path string, t *model.Testbed) error {
 var unknownKey = regexp.MustCompile(`^line (\d+): field (\S+) not found in type \S+\.(\S+)$`)
 
 var knownKeys = map[string]string{
-	"Testbed":     "name, hosts, mirrors, gates, roles",
-	"TestbedHost": "name, datapath, port, mac, ip, exec, labels",
+	"Testbed":     "name, hosts, links, mirrors, gates, roles, hooks",
+	"TestbedHost": "name, datapath, port, mac, ip, exec, agent, labels",
 	"Role":        "hosts, probe, match",
+	"SwitchLink":  "a, b",
+	"SwitchPort":  "datapath, port",
+	"Hooks":       "start, stop, crash, pause, resume, reset, timeout",
 	"Probe":       "command, tcp, send, until, http, limit",
 	"MirrorPort":  "datapath, port, interface, netns",
 	"GatePort":    "datapath, port, interface, netns",
@@ -189,6 +193,21 @@ func check(t *model.Testbed, l lines) error {
 			bad(at, "%s: exec is missing; give the command that runs another on the host, e.g. [nsenter, --net=/run/netns/NAME]", who)
 		}
 	}
+	for i, k := range t.Links {
+		at := l.at("links", i)
+		for _, e := range []model.SwitchPort{k.A, k.B} {
+			p := port{e.Datapath, e.Port}
+			if e.Datapath == 0 || e.Port == 0 || e.Port > maxPort {
+				bad(at, "link number %d: a and b must each name datapath and port", i+1)
+			} else if other := ports[p]; other != "" {
+				bad(at, "link number %d is on the port of %s; it needs a port of its own at both ends", i+1, other)
+			}
+			ports[p] = fmt.Sprintf("link number %d", i+1)
+		}
+		if k.A.Datapath == k.B.Datapath {
+			bad(at, "link number %d: both ends are on switch %s; a link joins two switches", i+1, k.A.Datapath)
+		}
+	}
 	for i, m := range t.Mirrors {
 		at := l.at("mirrors", i)
 		if m.Datapath == 0 || m.Port == 0 || m.Port > maxPort {
@@ -240,5 +259,5 @@ func check(t *model.Testbed, l lines) error {
 			bad(at, "gate number %d: no host is on switch %s, so it holds nothing; leave it out or mend its datapath", i+1, g.Datapath)
 		}
 	}
-	return errors.Join(append(errs, checkRoles(t)...)...)
+	return errors.Join(slices.Concat(errs, checkRoles(t), checkHooks(t))...)
 }
