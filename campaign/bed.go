@@ -42,6 +42,7 @@ const fenceLimit = 2 * time.Second
 type overseer interface {
 	switchChanged(id model.DatapathID, up bool)
 	demoted(id model.DatapathID, err error) // another controller became its master
+	refused(id model.DatapathID, err error) // rules of others are in our way there
 	hostPort(host model.NodeID, err error)  // a host's port went, or is back (nil)
 }
 
@@ -70,6 +71,7 @@ func newBed(ctx context.Context, tb model.Testbed, gate model.Gate, ctrl *contro
 				o.demoted(id, err)
 				trouble("for a part of the run not known exactly, %v", err)
 			},
+			Refused:     o.refused,
 			SwitchError: func(id model.DatapathID, err error) { trouble("switch %s refused: %v", id, err) },
 			GateFault:   func(id model.DatapathID, err error) { trouble("the gate port of switch %s: %v", id, err) },
 			HostPort: func(id model.DatapathID, host model.NodeID, err error) {
@@ -169,7 +171,8 @@ func (b *Bed) Close() error {
 	return errors.Join(errs...)
 }
 
-func (b *Bed) hasMirror() bool { return len(b.Testbed.Mirrors) > 0 }
+// hasMirror: one mirror port sees all that there is to see, on a single switch only.
+func (b *Bed) hasMirror() bool { return len(b.Testbed.Mirrors) > 0 && len(b.Testbed.Switches()) == 1 }
 
 // tapName says which tap a run uses.
 func (b *Bed) tapName(fault bool) string {

@@ -3,6 +3,7 @@ package campaign
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -185,6 +186,9 @@ func (s *Service) Health(ctx context.Context) model.Health {
 	}
 	if err == nil && s.cfg.Testbed != nil && down > 0 {
 		err = fmt.Errorf("%d of %d switches of the testbed are not connected: point them at %s", down, len(switches), s.ControllerAddr())
+	}
+	if s.outside != nil {
+		err = errors.Join(append([]error{err}, s.outside.fabric.Refused()...)...)
 	}
 	add("switch", err, fmt.Sprintf("%d connected", len(switches)-down))
 	return h

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -315,9 +316,24 @@ func (s *Service) Partition(ctx context.Context, name string) (model.PartitionSt
 	h := s.hand[name]
 	s.mu.Unlock()
 	if h != nil {
-		return h.status(), nil
+		return s.lacking(h.status()), nil
 	}
 	return s.store.GetPartition(name)
+}
+
+// lacking adds to a partition in force which of its switches are away: what is
+// cut there is not renewed, and comes back with them.
+func (s *Service) lacking(st model.PartitionStatus) model.PartitionStatus {
+	if st.State != model.PartitionInForce || st.Reason != "" {
+		return st
+	}
+	for _, id := range s.cfg.Testbed.Switches() {
+		if s.ctrl.Switch(id) == nil {
+			st.Reason += fmt.Sprintf("switch %s is not connected: what is cut there expires within seconds, and is cut again once it is back; ", id)
+		}
+	}
+	st.Reason = strings.TrimSuffix(st.Reason, "; ")
+	return st
 }
 
 // Reset heals every partition cut by hand and returns their names, sorted.

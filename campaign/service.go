@@ -183,6 +183,11 @@ func (s *Service) demoted(id model.DatapathID, err error) {
 	}
 }
 
+// refused books that a switch is connected and left alone.
+func (s *Service) refused(id model.DatapathID, err error) {
+	s.tell("switch", id.String(), "refused", err.Error())
+}
+
 // hostPort tells that a host's port went (err says how) or is back.
 func (s *Service) hostPort(host model.NodeID, err error) {
 	if err != nil {

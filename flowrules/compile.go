@@ -1,6 +1,7 @@
 package flowrules
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -64,7 +65,7 @@ func newCompiler(in Input) (*compiler, error) {
 		if in.MirrorPort == 0 || in.MirrorPort > portMax {
 			return nil, fmt.Errorf("flow rules: mirrored pairs but mirror port %d: name a port of the switch in the testbed's mirrors", in.MirrorPort)
 		}
-		for _, h := range c.hosts {
+		for _, h := range c.local() {
 			if h.Port == in.MirrorPort {
 				return nil, fmt.Errorf("flow rules: mirror port %d is the port of host %s: give the mirror a port of its own", in.MirrorPort, h.Name)
 			}
@@ -90,7 +91,10 @@ func (c *compiler) checkGatePort() error {
 	if gate == c.in.MirrorPort {
 		return fmt.Errorf("flow rules: port %d is both gate and mirror port: give each a port of its own", gate)
 	}
-	for _, h := range c.hosts {
+	if slices.Contains(c.in.Trunks, gate) {
+		return fmt.Errorf("flow rules: gate port %d leads to another switch: give the gate a port of its own", gate)
+	}
+	for _, h := range c.local() {
 		switch {
 		case h.Port == gate:
 			return fmt.Errorf("flow rules: gate port %d is the port of host %s: give the gate a port of its own", gate, h.Name)
@@ -103,13 +107,17 @@ func (c *compiler) checkGatePort() error {
 }
 
 func (c *compiler) checkHosts() error {
-	slices.SortFunc(c.hosts, func(a, b Host) int { return int(int64(a.Port) - int64(b.Port)) })
+	slices.SortFunc(c.hosts, func(a, b Host) int { // those of this switch first
+		return cmp.Or(cmp.Compare(btoi(a.far()), btoi(b.far())), cmp.Compare(a.Port, b.Port), cmp.Compare(a.Name, b.Name))
+	})
 	macs, ips := map[MAC]model.NodeID{}, map[string]model.NodeID{}
 	for i, h := range c.hosts {
 		switch {
 		case h.Port == 0 || h.Port > portMax:
 			return fmt.Errorf("flow rules: host %s on port %d: ports go from 1 to %#x", h.Name, h.Port, portMax)
-		case i > 0 && c.hosts[i-1].Port == h.Port:
+		case !h.far() && slices.Contains(c.in.Trunks, h.Port):
+			return fmt.Errorf("flow rules: host %s is on port %d, which leads to another switch", h.Name, h.Port)
+		case !h.far() && i > 0 && c.hosts[i-1].Port == h.Port:
 			return fmt.Errorf("flow rules: hosts %s and %s are both on port %d: give each host a port of its own", c.hosts[i-1].Name, h.Name, h.Port)
 		case h.MAC == MAC{} || h.MAC[0]&1 != 0:
 			return fmt.Errorf("flow rules: host %s has MAC %s: want the unicast address of its interface", h.Name, h.MAC)
@@ -128,6 +136,21 @@ func (c *compiler) checkHosts() error {
 		macs[h.MAC], ips[h.IP.String()], c.index[h.Name] = h.Name, h.Name, i
 	}
 	return nil
+}
+
+// local lists the hosts of this switch.
+func (c *compiler) local() []Host {
+	n := slices.IndexFunc(c.hosts, Host.far)
+	if n < 0 {
+		n = len(c.hosts)
+	}
+	return c.hosts[:n]
+}
+
+// tree lists the ports by which broadcasts that came in by port go on to other
+// switches.
+func (c *compiler) tree(port uint32) []uint32 {
+	return slices.DeleteFunc(slices.Clone(c.in.Tree), func(t uint32) bool { return t == port })
 }
 
 // here resolves a directed pair. ok is false if one end is on another switch.
@@ -208,7 +231,7 @@ func (c *compiler) add(r Rule, partition uint32) {
 func (c *compiler) admit() {
 	if gate := c.in.GatePort; gate != 0 {
 		back := Rule{Kind: KindAdmit, Table: TableAdmit, Priority: prioFromGate}
-		for _, h := range c.hosts {
+		for _, h := range c.local() {
 			back.Match = Match{InPort: gate, VLAN: uint16(h.Port)}
 			back.Do = Do{Pop: true, Output: []uint32{h.Port}}
 			c.add(back, 0)
@@ -219,28 +242,45 @@ func (c *compiler) admit() {
 	}
 	c.add(Rule{Kind: KindAdmit, Table: TableAdmit, Priority: prioFromController,
 		Match: Match{InPort: portController}, Do: Do{Goto: TableForward}}, 0)
-	for _, h := range c.hosts {
-		c.add(Rule{Kind: KindAdmit, Table: TableAdmit, Priority: prioFromHost,
-			Match: Match{InPort: h.Port}, Do: Do{Metadata: uint64(h.Port), Goto: TablePolicy}}, 0)
-		r := Rule{Kind: KindFresh, Table: TableAdmit, Priority: prioFresh,
-			Match: Match{InPort: h.Port}, Do: Do{Metadata: uint64(h.Port), Goto: TablePolicy}}
-		n := ((c.in.Changes[h.Name] % 48) + 48) % 48
-		r.Match.EthSrcMask[n/8] = 1 << (n % 8)
-		r.Match.EthSrc[n/8] = h.MAC[n/8] & r.Match.EthSrcMask[n/8]
-		c.add(r, 0)
+	for _, h := range c.local() {
+		c.admitPort(h.Port, c.in.Changes[h.Name], h.MAC)
 	}
+	n := 0
+	for _, h := range c.hosts[len(c.local()):] {
+		n += c.in.Changes[h.Name]
+	}
+	for _, t := range c.in.Trunks {
+		c.admitPort(t, n, MAC{})
+	}
+}
+
+// admitPort lets in what comes by a port, and has every packet looked at anew
+// after each change.
+func (c *compiler) admitPort(port uint32, changes int, mac MAC) {
+	c.add(Rule{Kind: KindAdmit, Table: TableAdmit, Priority: prioFromHost,
+		Match: Match{InPort: port}, Do: Do{Metadata: uint64(port), Goto: TablePolicy}}, 0)
+	r := Rule{Kind: KindFresh, Table: TableAdmit, Priority: prioFresh,
+		Match: Match{InPort: port}, Do: Do{Metadata: uint64(port), Goto: TablePolicy}}
+	n := ((changes % 48) + 48) % 48
+	r.Match.EthSrcMask[n/8] = 1 << (n % 8)
+	r.Match.EthSrc[n/8] = mac[n/8] & r.Match.EthSrcMask[n/8]
+	c.add(r, 0)
 }
 
 func (c *compiler) policy() {
 	c.add(Rule{Kind: KindDefault, Table: TablePolicy, Priority: prioDefault, Do: Do{Goto: TableForward}}, 0)
 	for s, src := range c.hosts {
 		reach, lowest := c.reach(s)
-		if len(reach) < len(c.hosts)-1 {
-			c.add(Rule{Kind: KindFlood, Table: TablePolicy, Priority: prioFlood, HardTimeout: c.timeout,
-				Match: Match{InPort: src.Port, EthDst: group, EthDstMask: group}, Do: Do{Output: reach}}, lowest)
+		if lowest != 0 {
+			r := Rule{Kind: KindFlood, Table: TablePolicy, Priority: prioFlood, HardTimeout: c.timeout, Match: from(src), Do: Do{Output: reach}}
+			r.Match.EthDst, r.Match.EthDstMask = group, group
+			c.add(r, lowest)
 		}
 		c.floodSome(s)
-		asks, _ := c.reachBy(s, model.Traffic{Proto: "arp"})
+		if src.far() {
+			continue // its own switch does the rest
+		}
+		asks, asksCut := c.reachBy(s, model.Traffic{Proto: "arp"})
 		for d, dst := range c.hosts {
 			if s == d {
 				continue
@@ -264,7 +304,7 @@ func (c *compiler) policy() {
 				r.Do = Do{Output: []uint32{c.in.MirrorPort}, Goto: TableForward}
 				uni, arp := unicast(r, src, dst), request(r, src, dst)
 				c.add(uni, 0)
-				if len(asks) < len(c.hosts)-1 { // the flood of table 2 would cross the cut
+				if asksCut != 0 { // the flood of table 2 would cross the cut
 					arp.HardTimeout, arp.Do = c.timeout, Do{Output: append([]uint32{c.in.MirrorPort}, asks...)}
 				}
 				c.add(arp, 0)
@@ -273,10 +313,19 @@ func (c *compiler) policy() {
 	}
 }
 
+// from is what the broadcasts of a host look like on this switch.
+func from(h Host) Match {
+	if h.far() {
+		return Match{InPort: h.Tree, EthSrc: h.MAC, EthSrcMask: allOnes}
+	}
+	return Match{InPort: h.Port}
+}
+
 // reach lists the ports that broadcasts of host s may still leave by, and the
-// lowest id of a partition that cuts one of the others.
+// lowest id of a partition that cuts a host of this switch off from them; 0: none
+// does. On their way to hosts of other switches they are held back there.
 func (c *compiler) reach(s int) (ports []uint32, lowest uint32) {
-	for d, dst := range c.hosts {
+	for d, dst := range c.local() {
 		if d == s {
 			continue
 		}
@@ -290,7 +339,7 @@ func (c *compiler) reach(s int) (ports []uint32, lowest uint32) {
 			}
 		}
 	}
-	return ports, lowest
+	return append(ports, c.tree(c.hosts[s].Tree)...), lowest
 }
 
 // pair adds the two rules of a directed pair.
@@ -314,13 +363,14 @@ func request(r Rule, src, dst Host) Rule {
 func (c *compiler) forward() {
 	for s, src := range c.hosts {
 		c.add(Rule{Kind: KindForward, Table: TableForward, Priority: prioUnicast,
-			Match: Match{EthDst: src.MAC, EthDstMask: allOnes}, Do: Do{Output: []uint32{src.Port}}}, 0)
-		var others []uint32
+			Match: Match{EthDst: src.MAC, EthDstMask: allOnes}, Do: Do{Output: []uint32{src.out()}}}, 0)
+		if src.far() {
+			continue
+		}
 		for d, dst := range c.hosts {
 			if d == s {
 				continue
 			}
-			others = append(others, dst.Port)
 			if id := c.guard[link{s, d}]; id != 0 {
 				r := Rule{Kind: KindDrop, Table: TableForward, Priority: prioGuard, HardTimeout: c.timeout,
 					Link: model.Link{Src: src.Name, Dst: dst.Name}}
@@ -328,9 +378,24 @@ func (c *compiler) forward() {
 			}
 			c.dropSome(Rule{Table: TableForward, Link: model.Link{Src: src.Name, Dst: dst.Name}}, src, dst, c.guardSome[link{s, d}], prioGuardSome)
 		}
-		if len(others) > 0 {
-			c.add(Rule{Kind: KindForward, Table: TableForward, Priority: prioGroup,
-				Match: Match{Metadata: uint64(src.Port), EthDst: group, EthDstMask: group}, Do: Do{Output: others}}, 0)
+		c.flood(src.Port)
+	}
+	for _, t := range c.in.Tree {
+		c.flood(t)
+	}
+}
+
+// flood sends broadcasts that came in by port to everybody else.
+func (c *compiler) flood(port uint32) {
+	var others []uint32
+	for _, h := range c.local() {
+		if h.Port != port {
+			others = append(others, h.Port)
 		}
+	}
+	others = append(others, c.tree(port)...)
+	if len(others) > 0 {
+		c.add(Rule{Kind: KindForward, Table: TableForward, Priority: prioGroup,
+			Match: Match{Metadata: uint64(port), EthDst: group, EthDstMask: group}, Do: Do{Output: others}}, 0)
 	}
 }

@@ -28,11 +28,14 @@ const (
 	// wrong one, and the other forwards across a cut for as long as packets come
 	// (seen with 3.1.0).
 	KindFresh
+	// KindTrial is what is installed for a moment, to see whether a switch takes
+	// it; Diff leaves it alone. Its rules are none of a plan's.
+	KindTrial
 )
 
 var kindNames = map[Kind]string{
 	KindAdmit: "admit", KindForward: "forward", KindDefault: "default", KindMirror: "mirror",
-	KindGate: "gate", KindFlood: "flood", KindDrop: "drop", KindFresh: "fresh",
+	KindGate: "gate", KindFlood: "flood", KindDrop: "drop", KindFresh: "fresh", KindTrial: "trial",
 }
 
 // String is the lower-case name of the kind.

@@ -70,6 +70,7 @@ func Diff(have []of13.FlowStats, want Plan) Delta {
 		k := KeyOf(s)
 		held[k] = s
 		switch c := Cookie(s.Cookie); {
+		case c>>56 == Tag && c.Kind() == KindTrial:
 		case !c.Ours(want.Lab):
 			if used[uint8(s.TableID)] {
 				d.Conflicts = append(d.Conflicts, conflict(s, k, want))

@@ -142,7 +142,7 @@ func (c *compiler) dropSome(r Rule, src, dst Host, s some, priority uint16) {
 // kind of traffic that is cut to somebody.
 func (c *compiler) floodSome(i int) {
 	all := some{}
-	for d := range c.hosts {
+	for d := range c.local() {
 		all.add(c.cutSome[link{i, d}].sorted(), 1)
 		all.add(c.guardSome[link{i, d}].sorted(), 1)
 	}
@@ -157,7 +157,8 @@ func (c *compiler) floodSome(i int) {
 		}
 		for _, layer := range layers(t) {
 			r := Rule{Kind: KindFlood, Table: TablePolicy, Priority: priority, HardTimeout: c.timeout, Match: layer, Do: Do{Output: ports}}
-			r.Match.InPort, r.Match.EthDst, r.Match.EthDstMask = c.hosts[i].Port, group, group
+			by := from(c.hosts[i])
+			r.Match.InPort, r.Match.EthSrc, r.Match.EthSrcMask, r.Match.EthDst, r.Match.EthDstMask = by.InPort, by.EthSrc, by.EthSrcMask, group, group
 			c.add(r, lowest)
 		}
 	}
@@ -166,7 +167,10 @@ func (c *compiler) floodSome(i int) {
 // reachBy is reach for one kind of traffic.
 func (c *compiler) reachBy(i int, t model.Traffic) (ports []uint32, lowest uint32) {
 	whole, lowest := c.reach(i)
-	for d, dst := range c.hosts {
+	for d, dst := range c.local() {
+		if d == i {
+			continue
+		}
 		cut := false
 		for _, id := range []uint32{c.cutSome[link{i, d}].cuts(t), c.guardSome[link{i, d}].cuts(t)} {
 			cut = cut || id != 0
@@ -178,5 +182,5 @@ func (c *compiler) reachBy(i int, t model.Traffic) (ports []uint32, lowest uint3
 			ports = append(ports, dst.Port)
 		}
 	}
-	return ports, lowest
+	return append(ports, c.tree(c.hosts[i].Tree)...), lowest
 }

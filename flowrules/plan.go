@@ -26,12 +26,26 @@ var group = MAC{0x01}
 // allOnes is the mask of an exact match, and the broadcast address.
 var allOnes = MAC{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
 
-// Host is one host on a port of the switch.
+// Host is one host on a port of the switch, or behind another switch.
 type Host struct {
 	Name model.NodeID
-	Port uint32
+	Port uint32 // on its own switch
 	MAC  MAC
 	IP   netip.Addr // IPv4
+	// Via is the port towards another switch by which the host is reached, Tree
+	// the one by which its broadcasts come; 0: it is on a port of this one.
+	Via, Tree uint32
+}
+
+// far says that the host is on another switch.
+func (h Host) far() bool { return h.Via != 0 }
+
+// out is the port of this switch by which the host is reached.
+func (h Host) out() uint32 {
+	if h.far() {
+		return h.Via
+	}
+	return h.Port
 }
 
 // Pair is two hosts; both directions are meant.
@@ -49,13 +63,16 @@ type InForce struct {
 
 // Input is what the rules of one switch depend on.
 type Input struct {
-	Lab        uint16 // goes into the cookies, see LabID
-	Hosts      []Host
-	Elsewhere  []model.NodeID // hosts of the testbed on other switches
-	Partitions []InForce
-	Gate       []Pair
-	Mirror     []Pair
-	MirrorPort uint32 // where copies go; required with Mirror
+	Lab       uint16 // goes into the cookies, see LabID
+	Hosts     []Host
+	Elsewhere []model.NodeID // hosts of the testbed that no link leads to
+	// Trunks are the ports towards other switches; broadcasts go by those of
+	// Tree, which is loop-free: see Routes.
+	Trunks, Tree []uint32
+	Partitions   []InForce
+	Gate         []Pair
+	Mirror       []Pair
+	MirrorPort   uint32 // where copies go; required with Mirror
 	// Changes counts, by host, how often what it may send was changed, see
 	// KindFresh. It only has to differ from one input to the next.
 	Changes map[model.NodeID]int

@@ -57,6 +57,9 @@ type Events struct {
 	// controller.Config.RoleInterval late: what was held or cut since then may
 	// not have been. err is an ErrSlave. Ready follows if that changes.
 	Demoted func(id model.DatapathID, err error)
+	// Refused: the switch is connected and left as it is, since rules of somebody
+	// else are in the way; err is an ErrInTheWay. Ready follows when they are gone.
+	Refused func(id model.DatapathID, err error)
 	// GateFault: packets were lost at a gate port, or it is down. While it is,
 	// the pairs that it gates are open.
 	GateFault func(id model.DatapathID, err error)
@@ -198,10 +201,29 @@ func (f *Fabric) layOut() error {
 			m.line = newLine(m, p)
 		}
 	}
-	for _, h := range t.Hosts {
-		for _, m := range f.members {
-			if m.id != h.Datapath {
-				m.elsewhere = append(m.elsewhere, h.Name)
+	routes, err := flowrules.Routes(t.Links)
+	if err != nil {
+		return fmt.Errorf("fabric: testbed %s: %w", t.Name, err)
+	}
+	for _, id := range t.Switches() { // those that only join others have rules, too
+		if byID[id] == nil {
+			byID[id] = newMember(f, id)
+			f.members = append(f.members, byID[id])
+		}
+		byID[id].route = routes[id]
+	}
+	for _, o := range slices.Clone(f.members) {
+		for _, h := range o.hosts {
+			for _, m := range f.members {
+				via, linked := m.route.Via[o.id]
+				switch {
+				case m == o:
+				case linked:
+					h.Via, h.Tree = via, m.route.From[o.id]
+					m.far = append(m.far, h)
+				default:
+					m.elsewhere = append(m.elsewhere, h.Name)
+				}
 			}
 		}
 	}

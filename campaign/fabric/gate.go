@@ -29,7 +29,7 @@ func (f *Fabric) Counts() Counts {
 
 // Release sends a held frame on to the port of host to; "" means where its
 // destination address says: to its owner, or for a group address to every host
-// of the sender's switch but the sender. It does not wait; frames leave in the
+// linked with the sender but the sender. It does not wait; frames leave in the
 // order of the calls. The frame may be reused afterwards.
 func (f *Fabric) Release(frame []byte, to model.NodeID) error {
 	if err := f.send(frame, to); err != nil {
@@ -88,23 +88,32 @@ func (m *member) send(frame []byte, ports ...of13.PortNo) error {
 	return sw.PacketOut(of13.PortController, frame, ports...)
 }
 
-// flood sends to every host of the sender's switch but the sender.
+// flood sends to every host that the sender is linked with but itself, each from
+// its own switch.
 func (f *Fabric) flood(frame []byte, dst flowrules.MAC) error {
 	from, ok := f.byMAC[flowrules.MAC(frame[6:12])]
 	if !ok || dst[0]&1 == 0 {
 		return fmt.Errorf("no host of the testbed has address %v, and it is no broadcast of one that is: say where the frame goes", dst)
 	}
-	m := f.byHost[from]
-	ports := make([]of13.PortNo, 0, len(m.hosts))
-	for _, h := range m.hosts {
-		if h.Name != from {
-			ports = append(ports, of13.PortNo(h.Port))
+	own := f.byHost[from]
+	for _, m := range f.members {
+		if _, linked := own.route.Via[m.id]; m != own && !linked {
+			continue
+		}
+		var ports []of13.PortNo
+		for _, h := range m.hosts {
+			if h.Name != from {
+				ports = append(ports, of13.PortNo(h.Port))
+			}
+		}
+		if len(ports) == 0 {
+			continue
+		}
+		if err := m.send(frame, ports...); err != nil {
+			return err
 		}
 	}
-	if len(ports) == 0 {
-		return nil
-	}
-	return m.send(frame, ports...)
+	return nil
 }
 
 // HostOf is the host that owns the Ethernet address at the start of b: give it

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,7 +19,9 @@ import (
 type member struct {
 	f          *Fabric
 	id         model.DatapathID
-	hosts      []flowrules.Host
+	hosts      []flowrules.Host // on its ports
+	far        []flowrules.Host // on other switches, over links
+	route      flowrules.Route
 	elsewhere  []model.NodeID
 	mirrorPort uint32
 	line       *line       // the gate port; nil: none
@@ -62,7 +65,7 @@ func (m *member) index() {
 
 // input is the switch's part of the desired state; f.mu is held.
 func (m *member) input(f *Fabric) flowrules.Input {
-	in := flowrules.Input{Lab: f.lab, Hosts: m.hosts, Elsewhere: m.elsewhere, Partitions: f.partitions,
+	in := flowrules.Input{Lab: f.lab, Hosts: slices.Concat(m.hosts, m.far), Trunks: m.route.Trunks, Tree: m.route.Tree, Elsewhere: m.elsewhere, Partitions: f.partitions,
 		Gate: f.gate, Mirror: f.mirror, MirrorPort: m.mirrorPort, Changes: f.changes, HardTimeout: f.cfg.HardTimeout}
 	if m.line != nil && !f.leaving {
 		// What was released to the port is sent on, whatever the transport is
@@ -153,6 +156,10 @@ func (m *member) readBack(ctx context.Context, sw *controller.Switch, tampered b
 	if err != nil {
 		m.settled(sw, err)
 		return err
+	}
+	if why := m.obstructed(have); why != nil && !tampered {
+		m.refuse(sw, why)
+		return why
 	}
 	d := flowrules.Diff(have, m.plan)
 	if err = m.carryOut(ctx, sw, d); err == nil {
@@ -262,7 +269,7 @@ func (m *member) verify() {
 	if err == nil {
 		err = m.learnPorts(ctx, sw)
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrInTheWay) {
 		m.f.cfg.Log.Error("flow table could not be brought to its desired state", "dpid", m.id.String(), "err", err)
 	}
 }

@@ -1,0 +1,67 @@
+package fabric
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"netsplit/controller"
+	"netsplit/controller/of13"
+	"netsplit/flowrules"
+)
+
+// ErrInTheWay: rules of somebody else would take packets round ours.
+var ErrInTheWay = errors.New("rules of somebody else are in the way")
+
+// obstructed says why our rules cannot do their work beside those that the
+// switch has; nil if they can. m.rules is held.
+func (m *member) obstructed(have []of13.FlowStats) error {
+	n, first := 0, ""
+	for _, f := range flowrules.InTheWay(have, flowrules.Input{Lab: m.f.lab, Hosts: slices.Concat(m.hosts, m.far), Trunks: m.route.Trunks}) {
+		if f.Drops {
+			continue // no cut is defeated by it; the reading reports it as a conflict
+		}
+		if n++; n == 1 {
+			first = f.String()
+		}
+	}
+	switch n {
+	case 0:
+		return nil
+	case 1:
+		return fmt.Errorf("switch %s is left as it is: %w: %s", m.id, ErrInTheWay, first)
+	}
+	return fmt.Errorf("switch %s is left as it is: %w: %s; and %d more", m.id, ErrInTheWay, first, n-1)
+}
+
+// refuse leaves the switch alone and says why, once.
+func (m *member) refuse(sw *controller.Switch, why error) {
+	m.known = nil
+	m.state.Lock()
+	news := m.sw == sw && (m.why == nil || m.why.Error() != why.Error())
+	if m.sw == sw {
+		m.unready(why)
+	}
+	m.state.Unlock()
+	if !news {
+		return
+	}
+	m.f.cfg.Log.Error("switch refused", "dpid", m.id.String(), "err", why)
+	if cb := m.f.cfg.Events.Refused; cb != nil {
+		cb(m.id, why)
+	}
+}
+
+// Refused lists why switches that are connected are left alone, sorted by
+// datapath id.
+func (f *Fabric) Refused() []error {
+	var out []error
+	for _, m := range f.members {
+		m.state.Lock()
+		if m.sw != nil && errors.Is(m.why, ErrInTheWay) {
+			out = append(out, m.why)
+		}
+		m.state.Unlock()
+	}
+	return out
+}

@@ -1,0 +1,209 @@
+package flowrules_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"netsplit/controller/switchtest"
+	"netsplit/flowrules"
+	"netsplit/model"
+)
+
+// network is several model switches with links between, and hosts on each.
+type network struct {
+	t        *testing.T
+	links    []model.SwitchLink
+	switches map[model.DatapathID]*switchtest.Switch
+	hosts    []flowrules.Host
+	on       map[model.NodeID]model.DatapathID
+}
+
+func link(a model.DatapathID, ap uint32, b model.DatapathID, bp uint32) model.SwitchLink {
+	return model.SwitchLink{A: model.SwitchPort{Datapath: a, Port: ap}, B: model.SwitchPort{Datapath: b, Port: bp}}
+}
+
+// shapes of networks: hosts by switch, and links; some with more than one way,
+// one with a switch that has no hosts.
+var networks = []struct {
+	hosts []int
+	links []model.SwitchLink
+}{
+	{[]int{2, 2}, []model.SwitchLink{link(1, 50, 2, 50)}},
+	{[]int{2, 2}, []model.SwitchLink{link(1, 50, 2, 50), link(1, 51, 2, 51)}},
+	{[]int{2, 0, 2}, []model.SwitchLink{link(1, 50, 2, 50), link(3, 50, 2, 51)}},
+	{[]int{2, 1, 2}, []model.SwitchLink{link(1, 50, 2, 50), link(2, 51, 3, 50), link(3, 51, 1, 51)}},
+	{[]int{1, 1, 1, 2}, []model.SwitchLink{link(1, 50, 2, 50), link(2, 51, 3, 50), link(3, 51, 4, 51), link(4, 52, 1, 52), link(4, 53, 2, 53)}},
+}
+
+func newNetwork(t *testing.T, hosts []int, links []model.SwitchLink) *network {
+	n := &network{t: t, links: links, switches: map[model.DatapathID]*switchtest.Switch{}, on: map[model.NodeID]model.DatapathID{}}
+	for i, count := range hosts {
+		id := model.DatapathID(i + 1)
+		ports := []uint32{1, 2, 50, 51, 52, 53}
+		n.switches[id] = switchtest.New(switchtest.Config{Datapath: id, Ports: ports, Now: func() time.Time { return time.Unix(0, 0) }})
+		for p := range count {
+			k := byte(len(n.hosts) + 1)
+			h := flowrules.Host{Name: model.NodeID(fmt.Sprintf("h%d", k)), Port: uint32(p + 1), MAC: flowrules.MAC{2, 0, 0, 0, 7, k}, IP: netip.AddrFrom4([4]byte{10, 0, 0, k})}
+			n.hosts, n.on[h.Name] = append(n.hosts, h), id
+		}
+	}
+	return n
+}
+
+// install brings every switch to the rules of the partitions and gated pairs.
+func (n *network) install(parts []flowrules.InForce, gate []flowrules.Pair) {
+	n.t.Helper()
+	routes, err := flowrules.Routes(n.links)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	for id, sw := range n.switches {
+		in := flowrules.Input{Lab: 7, Partitions: parts, Gate: gate, HardTimeout: 5 * time.Second, Trunks: routes[id].Trunks, Tree: routes[id].Tree}
+		for _, h := range n.hosts {
+			if at := n.on[h.Name]; at != id {
+				h.Via, h.Tree = routes[id].Via[at], routes[id].From[at]
+			}
+			in.Hosts = append(in.Hosts, h)
+		}
+		plan, err := flowrules.Compile(in)
+		if err != nil {
+			n.t.Fatal(err)
+		}
+		turn(n.t, sw, plan, 1, nil)
+	}
+}
+
+// send lets a host send a frame and says whom it reaches, sorted; "gate" is the
+// controller.
+func (n *network) send(from flowrules.Host, frame []byte) []string {
+	n.t.Helper()
+	type at struct {
+		id   model.DatapathID
+		port uint32
+	}
+	var got []string
+	queue := []at{{n.on[from.Name], from.Port}}
+	for steps := 0; len(queue) > 0; steps++ {
+		if steps > 50 {
+			n.t.Fatalf("a frame of %s goes round", from.Name)
+		}
+		here := queue[0]
+		queue = queue[1:]
+		for _, o := range n.switches[here.id].Inject(here.port, frame) {
+			far := at{}
+			for _, l := range n.links {
+				for _, e := range [][2]model.SwitchPort{{l.A, l.B}, {l.B, l.A}} {
+					if e[0] == (model.SwitchPort{Datapath: here.id, Port: o.Port}) {
+						far = at{e[1].Datapath, e[1].Port}
+					}
+				}
+			}
+			if far.id != 0 {
+				queue = append(queue, far)
+				continue
+			}
+			who := "gate"
+			for _, h := range n.hosts {
+				if n.on[h.Name] == here.id && h.Port == o.Port {
+					who = string(h.Name)
+				}
+			}
+			got = append(got, who)
+		}
+	}
+	slices.Sort(got)
+	return got
+}
+
+// TestPartitionsSpanSwitches: over every network, with and without partitions
+// and gated pairs, a frame reaches exactly those it may, once, and none goes
+// round.
+func TestPartitionsSpanSwitches(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	for i, shape := range networks {
+		n := newNetwork(t, shape.hosts, shape.links)
+		var names []model.NodeID
+		for _, h := range n.hosts {
+			names = append(names, h.Name)
+		}
+		for round := range 12 {
+			var parts []flowrules.InForce
+			var gate []flowrules.Pair
+			if round > 0 {
+				parts = append(parts, flowrules.InForce{ID: 1, Partition: randomPartition(r, names)})
+			}
+			if round%3 == 2 {
+				a := r.IntN(len(names) - 1)
+				gate = append(gate, flowrules.Pair{A: names[a], B: names[a+1]})
+			}
+			n.install(parts, gate)
+			whole, some := map[model.Link]bool{}, map[model.Link][]model.Traffic{}
+			for _, p := range parts {
+				for _, l := range p.Partition.Links() {
+					if some[l] = p.Partition.Only; len(some[l]) == 0 {
+						whole[l] = true
+					}
+				}
+			}
+			for _, a := range n.hosts {
+				for _, b := range n.hosts {
+					if a.Name == b.Name {
+						continue
+					}
+					gated := slices.ContainsFunc(gate, func(p flowrules.Pair) bool {
+						return p == flowrules.Pair{A: a.Name, B: b.Name} || p == flowrules.Pair{A: b.Name, B: a.Name}
+					})
+					for _, k := range []string{"tcp to 7000", "open 80", "udp to 53", "icmp", "arp reply", "arp request", "gratuitous", "multicast", "who is", "dns to all", "tagged multicast"} {
+						plain := strings.TrimPrefix(k, "tagged ")
+						passes := func(to model.NodeID) bool {
+							l := model.Link{Src: a.Name, Dst: to}
+							return !whole[l] && !lost(plain, some[l])
+						}
+						var want []string
+						switch plain {
+						case "gratuitous", "multicast", "who is", "dns to all", "arp request":
+							for _, c := range names {
+								if c != a.Name && passes(c) {
+									want = append(want, string(c))
+								}
+							}
+						default:
+							want = []string{string(b.Name)}
+						}
+						if one := plain == "arp request" || len(want) == 1 && want[0] == string(b.Name) && !strings.Contains("gratuitous multicast who is dns to all", plain); one {
+							switch {
+							case !passes(b.Name):
+								want = nil
+							case gated:
+								want = []string{"gate"}
+							}
+						}
+						slices.Sort(want)
+						if got := n.send(a, frame(k, a, b)); !slices.Equal(got, want) {
+							t.Fatalf("network %d, %v, gate %v: %s %s>%s reaches %v, want %v", i, parts, gate, k, a.Name, b.Name, got, want)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestLinksThatCannotBe(t *testing.T) {
+	for _, c := range []struct {
+		links []model.SwitchLink
+		says  string
+	}{
+		{[]model.SwitchLink{link(1, 50, 1, 51)}, "of the same switch"},
+		{[]model.SwitchLink{link(1, 50, 2, 51), link(3, 1, 1, 50)}, "is in two links"},
+	} {
+		if _, err := flowrules.Routes(c.links); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%v: %v", c.links, err)
+		}
+	}
+}
