@@ -155,11 +155,18 @@ func (p *processes) act(a model.NodeAction) error {
 	if !known {
 		return fmt.Errorf("target %s has no such server there", p.r.target.Name)
 	}
-	running := s != nil && !ended(s.Proc)
+	running := s != nil && !p.over(s)
 	switch a.Verb {
 	case model.NodeStart:
 		if running {
 			return fmt.Errorf("it runs already")
+		}
+		if p.hooked() {
+			var err error
+			if a.Output, err = p.hookedServer(a.Host, a.Process); err != nil {
+				return err
+			}
+			break
 		}
 		if err := p.server(a.Host, a.Process); err != nil {
 			return err
@@ -167,6 +174,16 @@ func (p *processes) act(a model.NodeAction) error {
 	case model.NodeStop, model.NodeKill, model.NodePause, model.NodeResume:
 		if !running {
 			return fmt.Errorf("it does not run")
+		}
+		if s.Proc == nil {
+			var err error
+			if a.Output, err = p.hookedAct(s, a.Verb); err != nil {
+				return err
+			}
+			p.mu.Lock()
+			s.paused = a.Verb == model.NodePause
+			p.mu.Unlock()
+			break
 		}
 		if err := p.signal(s, a.Verb); err != nil {
 			return err

@@ -39,8 +39,9 @@ type processes struct {
 	unread  []error            // what the tails could not read, by host; set once tails is over
 	// building: this is the cluster that a template is made of.
 	building bool
-	template *template // nil: start from nothing
-	acting   sync.Map  // of *sync.Mutex, by host and process: a node action is under way
+	template *template  // nil: start from nothing
+	hooking  sync.Mutex // one hook writes to the logs at a time
+	acting   sync.Map   // of *sync.Mutex, by host and process: a node action is under way
 
 	mu       sync.Mutex // guards what follows
 	servers  []*server
@@ -49,16 +50,19 @@ type processes struct {
 	gone     context.CancelCauseFunc // told of a server that ends while the target starts
 	closing  bool                    // from here on an exit is expected
 	closedAt time.Duration           // since when
+	placed   []model.TestbedHost     // remote hosts that have something of the run
 	wg       sync.WaitGroup
 }
 
 // server is a server process that was started.
 type server struct {
-	*proc.Proc
-	host  model.NodeID
-	name  string
-	asked bool                    // a workload stopped it; guarded by processes.mu
-	last  *atomic.Pointer[string] // line it printed
+	*proc.Proc // nil: a hook started it
+	host       model.NodeID
+	name       string
+	asked      bool                    // a workload stopped it; guarded by processes.mu
+	last       *atomic.Pointer[string] // line it printed
+	// down: a hook ended it; paused: one paused it. Guarded by processes.mu.
+	down, paused bool
 }
 
 func newProcesses(r *run) *processes {
@@ -213,6 +217,9 @@ func (p *processes) begin(ctx context.Context) []string {
 	if err := p.prepare(); err != nil {
 		return failed(err)
 	}
+	if err := p.freshen(); err != nil {
+		return failed(err)
+	}
 	copied, err := p.fromTemplate()
 	if err != nil {
 		return failed(err)
@@ -336,6 +343,10 @@ func (p *processes) tail(ctx context.Context) {
 
 // server starts one server process on a host.
 func (p *processes) server(h model.NodeID, name string) error {
+	if p.hooked() {
+		_, err := p.hookedServer(h, name)
+		return err
+	}
 	last := new(atomic.Pointer[string])
 	pr, err := p.spawn(h, name, last)
 	if err != nil {
@@ -380,6 +391,10 @@ func (p *processes) spawn(h model.NodeID, name string, last *atomic.Pointer[stri
 	}
 	spec := plan.Processes[i]
 	dir := p.dirOf(h)
+	host, ok := p.r.bed.Testbed.Host(h)
+	if !ok {
+		return nil, fmt.Errorf("the testbed has no host %q", h)
+	}
 	for file, text := range spec.Files {
 		path := filepath.Join(dir, file)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -388,12 +403,12 @@ func (p *processes) spawn(h model.NodeID, name string, last *atomic.Pointer[stri
 		if err := os.WriteFile(path, []byte(text), 0o755); err != nil { // some are scripts
 			return nil, err
 		}
+		if err := p.place(host, path); err != nil {
+			return nil, err
+		}
 	}
-	host, ok := p.r.bed.Testbed.Host(h)
-	if !ok {
-		return nil, fmt.Errorf("the testbed has no host %q", h)
-	}
-	pr, err := proc.Start(proc.Spec{Host: host, Dir: dir, Env: p.env(spec.Env), Argv: p.named(h, spec.Command),
+	env := p.env(spec.Env)
+	pr, err := proc.Start(proc.Spec{Host: host, Dir: dir, Env: env, Argv: p.command(host, env, spec.Command),
 		LogPath: p.logPath(h, name),
 		OnLine: func(at time.Time, line string) {
 			last.Store(&line)
@@ -485,6 +500,7 @@ func (p *processes) stopAll() error {
 	if p.logs != nil {
 		p.logs.flush()
 	}
+	p.clearRemote()
 	os.RemoveAll(p.work())
 	p.cacheAfter()
 	return errors.Join(p.unread...)
@@ -501,7 +517,11 @@ func (p *processes) stopServers(limit time.Duration) {
 	var wg sync.WaitGroup
 	for _, s := range servers {
 		wg.Go(func() {
-			if _, err := s.Stop(limit); err != nil {
+			if s.Proc == nil {
+				if err := p.endHooked(s); err != nil {
+					p.r.s.Note("%v", err)
+				}
+			} else if _, err := s.Stop(limit); err != nil {
 				p.r.s.Note("%v", err)
 			}
 		})

@@ -65,9 +65,10 @@ const (
 	templateLayout = 2
 )
 
-// wanted says whether the target asks for a template.
+// wanted says whether the target asks for a template. One cannot be made of
+// servers that hooks run, whose files are elsewhere.
 func (p *processes) wanted() bool {
-	return p.r.target.Template.Warm || len(p.r.target.Template.Keep) > 0
+	return !p.hooked() && (p.r.target.Template.Warm || len(p.r.target.Template.Keep) > 0)
 }
 
 // makeTemplate sees to it that the template of this target on these hosts

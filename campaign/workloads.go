@@ -49,8 +49,9 @@ func (p *processes) workloadProcess(ctx context.Context, base model.Workload, ph
 	}
 	w := list[i]
 	var broken error // the first line that was no operation
-	pr, err := proc.Start(proc.Spec{Host: host, Dir: p.dirOf(base.Host), Env: p.env(w.Env),
-		Argv: p.named(base.Host, w.Command), LogPath: filepath.Join(p.r.dir, record.LogsDir, fmt.Sprintf("%s-%s.log", base.Host, w.Name)), Input: true,
+	env := p.env(w.Env)
+	pr, err := proc.Start(proc.Spec{Host: host, Dir: p.dirOf(base.Host), Env: env,
+		Argv: p.command(host, env, w.Command), LogPath: filepath.Join(p.r.dir, record.LogsDir, fmt.Sprintf("%s-%s.log", base.Host, w.Name)), Input: true,
 		OnStdout: func(_ time.Time, line string) {
 			var op model.Operation
 			if err := json.Unmarshal([]byte(line), &op); err != nil || op.Type == "" {
