@@ -101,6 +101,9 @@ func (sw *Switch) handle(b []byte, now time.Time) error {
 		if _, err := sw.packetIn.Decode(b); err != nil {
 			return sw.reject(b, err)
 		}
+		if f := sw.overhear.Load(); f != nil && (*f)(now, &sw.packetIn) {
+			return nil
+		}
 		if h := sw.handler.Load(); h != nil {
 			h.PacketIn(sw, now, &sw.packetIn)
 		}
@@ -114,8 +117,10 @@ func (sw *Switch) handle(b []byte, now time.Time) error {
 	switch m := m.(type) {
 	case *of13.EchoRequest:
 		return sw.reply(&of13.EchoReply{Data: m.Data}, xid)
-	case *of13.EchoReply, *of13.Hello:
-		// Being heard is all there is to it; a second hello is ignored.
+	case *of13.EchoReply:
+		return sw.replied(m, xid, len(b), false) // mostly nobody waits: being heard was all
+	case *of13.Hello:
+		// A second one is ignored.
 	case *of13.Error:
 		sw.refused(m, xid, h)
 	case *of13.MultipartReply:

@@ -32,6 +32,7 @@ type Switch struct {
 	present  bool // the handshake is over; guarded by c.mu
 	handler  atomic.Pointer[registration]
 	packetIn of13.PacketIn // reused by the reader
+	overhear atomic.Pointer[func(time.Time, *of13.PacketIn) bool]
 
 	out *outbox
 	// xid and sent are guarded by out.mu, so that xids rise in wire order.
@@ -69,6 +70,16 @@ func (sw *Switch) Features() of13.FeaturesReply { return sw.features }
 
 // Done is closed when the session has ended.
 func (sw *Switch) Done() <-chan struct{} { return sw.over }
+
+// Overhear lets f see every packet-in before the handler, which gets those for
+// which f returns false, until the returned function is called; one f at a time.
+// f is called by the reader as a Handler is, and under the same terms.
+func (sw *Switch) Overhear(f func(at time.Time, in *of13.PacketIn) bool) (stop func(), err error) {
+	if !sw.overhear.CompareAndSwap(nil, &f) {
+		return nil, fmt.Errorf("switch %s: somebody else looks at its packets: try again when they are done", sw.id)
+	}
+	return func() { sw.overhear.CompareAndSwap(&f, nil) }, nil
+}
 
 // SwitchError is an error message of the switch with the message it is about.
 type SwitchError struct {

@@ -48,6 +48,7 @@ var rooms = map[string]room{
 	"campaign/testbed":                       {may: []string{"model"}, why: "a testbed file can come from anywhere, not only from the lab"},
 	"campaign/agent":                         {may: []string{"campaign/proc", "model"}, why: "the agent counts independently of the controller, so it must not know it"},
 	"campaign/proc":                          {may: []string{"model"}, why: "starting a process needs no switch"},
+	"campaign/doctor":                        {may: []string{"campaign/agent", "controller", "controller/of13", "flowrules", "inference/tap", "model"}, why: "it looks at a testbed by sessions and agents, and has no part in runs"},
 	"campaign/fabric":                        {may: []string{"controller", "controller/of13", "flowrules", "inference/tap", "model"}, why: "the one place where plans meet sessions, and gate ports"},
 	"campaign":                               {may: []string{"*"}, why: "joins the rooms"},
 	"api":                                    {may: []string{"api/wire", "model"}, why: "the service behind the API is an interface it declares"},

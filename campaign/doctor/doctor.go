@@ -1,0 +1,105 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"netsplit/controller"
+	"netsplit/controller/of13"
+	"netsplit/model"
+)
+
+// Config of an examination.
+type Config struct {
+	Testbed    model.Testbed
+	Controller *controller.Controller
+	Binary     string        // the netsplit program, for agents
+	Wait       time.Duration // for switches to connect
+	// Refused lists the connections that did not become a session, and why; may
+	// be nil.
+	Refused func() []string
+	// InUse: a daemon drives the testbed meanwhile, whose gate ports are left
+	// alone.
+	InUse bool
+}
+
+// askLimit is how long a switch may take to answer.
+const askLimit = 5 * time.Second
+
+type exam struct {
+	Config
+	d model.Diagnosis
+}
+
+// Examine looks at all of the testbed. It takes a few seconds for each switch.
+func Examine(ctx context.Context, c Config) model.Diagnosis {
+	x := &exam{Config: c, d: model.Diagnosis{Testbed: c.Testbed.Name}}
+	// Hosts first, side by side: an agent on each is what takes longest.
+	var hosts []model.DiagnosisCheck
+	var work sync.WaitGroup
+	work.Go(func() { hosts = x.hosts(ctx) })
+	ids := c.Testbed.Switches()
+	up := x.connected(ctx, ids)
+	work.Wait()
+	for _, id := range ids {
+		if sw := up[id]; sw != nil {
+			(&patient{exam: x, sw: sw, about: "switch " + id.String()}).examine(ctx)
+		}
+	}
+	x.d.Checks = append(x.d.Checks, hosts...)
+	absent := map[model.Ability]string{}
+	if len(c.Testbed.Gates) == 0 {
+		absent[model.AbilityPort] = "the testbed file names no gate port under gates"
+	}
+	if len(c.Testbed.Mirrors) == 0 {
+		absent[model.AbilityMirror] = "the testbed file names no mirror port under mirrors: clean runs use the gate"
+	}
+	x.d.Conclude(absent)
+	return x.d
+}
+
+var everything = []model.Ability{model.AbilityCut, model.AbilityProof, model.AbilityPacketIn, model.AbilityPort, model.AbilityMirror, model.AbilityOnly, model.AbilityOpening}
+
+// connected waits for the switches.
+func (x *exam) connected(ctx context.Context, ids []model.DatapathID) map[model.DatapathID]*controller.Switch {
+	ctx, cancel := context.WithTimeout(ctx, x.Wait)
+	defer cancel()
+	up := map[model.DatapathID]*controller.Switch{}
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for len(up) < len(ids) && ctx.Err() == nil {
+		for _, id := range ids {
+			if sw := x.Controller.Switch(id); sw != nil {
+				up[id] = sw
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		}
+	}
+	for _, id := range ids {
+		c := model.DiagnosisCheck{About: "switch " + id.String(), Name: "session", Level: model.CheckOK}
+		if sw := up[id]; sw != nil {
+			c.Found = fmt.Sprintf("OpenFlow 1.3 with %s, as %s", sw.Addr(), strings.ToLower(sw.Role().String()))
+			if sw.Role() == of13.RoleSlave {
+				c.Level, c.Affects = model.CheckFail, everything
+				c.Means = "another controller is its master, so that netsplit can change nothing: stop that one, or have it share the switch as equal"
+			}
+		} else {
+			c.Level, c.Affects = model.CheckFail, everything
+			c.Found = fmt.Sprintf("did not connect to %s within %v", x.Controller.Addr(), x.Wait)
+			c.Means = fmt.Sprintf("nothing works there: set its controller to this address (ovs-vsctl set-controller BR tcp:%s) and allow OpenFlow 1.3", x.Controller.Addr())
+			if x.Refused != nil {
+				if r := x.Refused(); len(r) > 0 {
+					c.Found += "; refused were: " + strings.Join(r, "; ")
+				}
+			}
+		}
+		x.d.Add(c)
+	}
+	return up
+}

@@ -1,0 +1,96 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"netsplit/campaign/agent"
+	"netsplit/model"
+)
+
+// clockError is the largest error of a host's clock at which what arrived is
+// still told apart by before and after a cut.
+const clockError = 5 * time.Millisecond
+
+// hosts looks at all hosts at once, by an agent on each.
+func (x *exam) hosts(ctx context.Context) []model.DiagnosisCheck {
+	found := make([][]model.DiagnosisCheck, len(x.Testbed.Hosts))
+	var wg sync.WaitGroup
+	for i, h := range x.Testbed.Hosts {
+		wg.Go(func() { found[i] = x.host(ctx, h) })
+	}
+	wg.Wait()
+	return slices.Concat(found...)
+}
+
+func (x *exam) host(ctx context.Context, h model.TestbedHost) (out []model.DiagnosisCheck) {
+	add := func(level model.CheckLevel, name, found, means string, affects ...model.Ability) {
+		if level == model.CheckOK {
+			means = ""
+		}
+		out = append(out, model.DiagnosisCheck{About: "host " + string(h.Name), Name: name, Level: level, Found: found, Means: means, Affects: affects})
+	}
+	const lost = "nobody counts what arrives there, so that no cut is proved and every run is unknown: "
+	began := time.Now()
+	a, err := agent.Start(ctx, h, x.Binary)
+	if err != nil {
+		add(model.CheckFail, "agent", err.Error(), lost+"see that its exec prefix runs commands there without asking for a password, as root", model.AbilityProof)
+		return out
+	}
+	defer a.Close()
+	add(model.CheckOK, "agent", fmt.Sprintf("answers after %s", ms(time.Since(began))), "")
+	o, err := a.Clock(ctx)
+	switch {
+	case err != nil:
+		add(model.CheckFail, "clock", err.Error(), lost+"it does not tell its time", model.AbilityProof)
+	case o.Within == 0 && o.Ahead == 0:
+		add(model.CheckOK, "clock", fmt.Sprintf("as here, as far as can be told in a round trip of %s", ms(o.RoundTrip)), "")
+	case o.Within > clockError:
+		add(model.CheckWarn, "clock", fmt.Sprintf("%v from ours, known to within %s only", o.Ahead, ms(o.Within)),
+			"packets shortly before a cut may count as leaked: bring the host nearer (its exec prefix answers slowly)", model.AbilityProof)
+	default:
+		add(model.CheckOK, "clock", fmt.Sprintf("%v from ours, known to within %s: corrected", o.Ahead, ms(o.Within)), "")
+	}
+	links, err := a.Links(ctx)
+	if err != nil {
+		add(model.CheckFail, "counting", err.Error(), lost+"let the agent open packet sockets (root, or CAP_NET_RAW)", model.AbilityProof)
+	} else {
+		add(model.CheckOK, "counting", "packets can be captured", "")
+	}
+	x.links(h, links, add)
+	return out
+}
+
+// links compares what the host has with the testbed file.
+func (x *exam) links(h model.TestbedHost, links []agent.Link, add func(model.CheckLevel, string, string, string, ...model.Ability)) {
+	i := slices.IndexFunc(links, func(l agent.Link) bool { return sameMAC(l.MAC, h.MAC) })
+	if i < 0 {
+		var all []string
+		for _, l := range links {
+			all = append(all, fmt.Sprintf("%s %s", l.Name, l.MAC))
+		}
+		add(model.CheckFail, "interface", fmt.Sprintf("none has mac %s; there are %s", h.MAC, strings.Join(all, ", ")), "its packets are not known as its own: mend the testbed file", everything...)
+		return
+	}
+	l := links[i]
+	has := slices.ContainsFunc(l.Addrs, func(a string) bool {
+		p, err := netip.ParsePrefix(a)
+		return err == nil && p.Addr().Unmap() == h.IP.Unmap()
+	})
+	found := fmt.Sprintf("%s, MTU %d, %s", l.Name, l.MTU, strings.Join(l.Addrs, " "))
+	switch {
+	case !l.Up:
+		add(model.CheckFail, "interface", l.Name+" is down", "the host reaches nobody", everything...)
+	case !has:
+		add(model.CheckFail, "interface", fmt.Sprintf("%s does not have %s", found, h.IP), "other hosts do not reach it by that address: mend the testbed file", everything...)
+	case l.MTU > 1500:
+		add(model.CheckWarn, "interface", found, fmt.Sprintf("frames of that size are held only if the gate port and its far end have an MTU of %d", l.MTU+4), model.AbilityPort)
+	default:
+		add(model.CheckOK, "interface", found, "")
+	}
+}

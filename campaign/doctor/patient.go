@@ -1,0 +1,236 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"netsplit/controller"
+	"netsplit/controller/of13"
+	"netsplit/flowrules"
+	"netsplit/model"
+)
+
+// patient is one switch under examination.
+type patient struct {
+	*exam
+	sw    *controller.Switch
+	about string
+	ports []of13.Port
+}
+
+func (p *patient) add(level model.CheckLevel, name, found, means string, affects ...model.Ability) {
+	if level == model.CheckOK {
+		means = ""
+	}
+	p.d.Add(model.DiagnosisCheck{About: p.about, Name: name, Level: level, Found: found, Means: means, Affects: affects})
+}
+
+func (p *patient) examine(ctx context.Context) {
+	for _, look := range []func(context.Context){p.identity, p.tables, p.portsThere, p.foreign, p.meters, p.groups, p.trials, p.roundTrips, p.packetIns, p.installs, p.gatePort, p.mirrorPort} {
+		if ctx.Err() != nil {
+			return
+		}
+		lctx, cancel := context.WithTimeout(ctx, 4*askLimit)
+		look(lctx)
+		cancel()
+	}
+}
+
+func (p *patient) identity(ctx context.Context) {
+	d, err := p.sw.Desc(ctx)
+	if err != nil {
+		p.add(model.CheckWarn, "make", err.Error(), "nothing depends on it")
+		return
+	}
+	p.add(model.CheckOK, "make", strings.TrimSpace(d.Manufacturer+" "+d.Hardware+" "+d.Software), "")
+}
+
+// tablesNeeded are those that netsplit's rules are in.
+const tablesNeeded = 3
+
+func (p *patient) tables(context.Context) {
+	f := p.sw.Features()
+	found := fmt.Sprintf("%d tables, capabilities %v", f.Tables, f.Capabilities)
+	switch {
+	case f.Tables < tablesNeeded:
+		p.add(model.CheckFail, "features", found, fmt.Sprintf("netsplit's rules need tables 0 to %d: this switch cannot be used", tablesNeeded-1), everything...)
+	case f.Capabilities&of13.CapFlowStats == 0:
+		p.add(model.CheckWarn, "features", found, "without flow statistics a cut is proved by silence, which takes longer, and what was dropped is not counted",
+			model.AbilityCut, model.AbilityProof)
+	default:
+		p.add(model.CheckOK, "features", found, "")
+	}
+}
+
+func (p *patient) portsThere(ctx context.Context) {
+	ports, err := p.sw.PortDesc(ctx)
+	if err != nil {
+		p.add(model.CheckFail, "ports", err.Error(), "without a list of ports nobody can say where hosts are", everything...)
+		return
+	}
+	p.ports = ports
+	at := map[uint32]of13.Port{}
+	for _, o := range ports {
+		at[uint32(o.No)] = o
+	}
+	var wrong []string
+	affects := map[model.Ability]bool{}
+	n := 0
+	look := func(what string, port uint32, hurts ...model.Ability) {
+		n++
+		o, is := at[port]
+		switch {
+		case !is:
+			wrong = append(wrong, fmt.Sprintf("%s: no port %d", what, port))
+		case o.Config&of13.PortConfigDown != 0 || o.State&of13.PortStateLinkDown != 0:
+			wrong = append(wrong, fmt.Sprintf("%s: port %d (%s) is down", what, port, o.Name))
+		case o.Config&(of13.PortConfigNoRecv|of13.PortConfigNoFwd) != 0:
+			wrong = append(wrong, fmt.Sprintf("%s: port %d (%s) is set to %v", what, port, o.Name, o.Config))
+		default:
+			return
+		}
+		for _, a := range hurts {
+			affects[a] = true
+		}
+	}
+	for _, h := range p.Testbed.Hosts {
+		if h.Datapath == p.sw.ID() {
+			look("host "+string(h.Name), h.Port, everything...)
+		}
+	}
+	for _, l := range p.Testbed.Links {
+		for _, e := range []model.SwitchPort{l.A, l.B} {
+			if e.Datapath == p.sw.ID() {
+				look("link", e.Port, everything...)
+			}
+		}
+	}
+	for _, g := range p.Testbed.Gates {
+		if g.Datapath == p.sw.ID() {
+			look("gate", g.Port, model.AbilityPort)
+		}
+	}
+	for _, m := range p.Testbed.Mirrors {
+		if m.Datapath == p.sw.ID() {
+			look("mirror", m.Port, model.AbilityMirror)
+		}
+	}
+	if len(wrong) == 0 {
+		p.add(model.CheckOK, "ports", fmt.Sprintf("all %d ports of the testbed file are there and up", n), "")
+		return
+	}
+	var names []string
+	for _, o := range ports {
+		if o.No <= of13.PortMax {
+			names = append(names, fmt.Sprintf("%d (%s)", uint32(o.No), o.Name))
+		}
+	}
+	var hurts []model.Ability
+	for _, a := range everything {
+		if affects[a] {
+			hurts = append(hurts, a)
+		}
+	}
+	p.add(model.CheckFail, "ports", strings.Join(wrong, "; "), "the switch has ports "+strings.Join(names, ", ")+": mend the testbed file or the cable", hurts...)
+}
+
+// input is the switch's part of the testbed.
+func (p *patient) input() flowrules.Input {
+	in := flowrules.Input{Lab: flowrules.LabID(p.Testbed.Name)}
+	for _, h := range p.Testbed.Hosts {
+		if mac, err := net.ParseMAC(h.MAC); err == nil && h.Datapath == p.sw.ID() {
+			in.Hosts = append(in.Hosts, flowrules.Host{Name: h.Name, Port: h.Port, MAC: flowrules.MAC(mac), IP: h.IP})
+		}
+	}
+	return in
+}
+
+func (p *patient) foreign(ctx context.Context) {
+	have, err := p.sw.DumpFlows(ctx, 0, 0)
+	if err != nil {
+		p.add(model.CheckFail, "rules of others", "the flow tables cannot be read: "+err.Error(),
+			"netsplit cannot tell its rules from others', nor repair them", everything...)
+		return
+	}
+	others := 0
+	for _, s := range have {
+		if s.Cookie>>56 != flowrules.Tag {
+			others++
+		}
+	}
+	var bypass, lose []string
+	for _, f := range flowrules.InTheWay(have, p.input()) {
+		if f.Drops {
+			lose = append(lose, f.String())
+		} else {
+			bypass = append(bypass, f.String())
+		}
+	}
+	found := fmt.Sprintf("%d rules, %d of them somebody else's", len(have), others)
+	switch {
+	case len(bypass) > 0:
+		p.add(model.CheckFail, "rules of others", found+": "+strings.Join(append(bypass, lose...), "; "),
+			"netsplit serve refuses this switch until they are gone: packets would go round its rules", everything...)
+	case len(lose) > 0:
+		p.add(model.CheckWarn, "rules of others", found+": "+strings.Join(lose, "; "),
+			"what they drop looks like a partition that netsplit did not make", model.AbilityCut, model.AbilityProof)
+	default:
+		p.add(model.CheckOK, "rules of others", found+", none in the way; they are left alone", "")
+	}
+}
+
+func (p *patient) meters(ctx context.Context) {
+	const means = "a cut by hand bites by its drop rules alone, on Open vSwitch up to some milliseconds after it was asked for; it is proved all the same"
+	got, err := p.sw.Request(ctx, of13.NewMultipartRequest(of13.MultipartMeterFeatures))
+	if err != nil {
+		p.add(model.CheckWarn, "meters", "none: "+reason(err), means, model.AbilityCut)
+		return
+	}
+	f, ok := meterFeatures(got)
+	if !ok || f.MaxMeter == 0 || f.BandTypes&(1<<of13.BandDrop) == 0 {
+		p.add(model.CheckWarn, "meters", "none that drop", means, model.AbilityCut)
+		return
+	}
+	p.add(model.CheckOK, "meters", fmt.Sprintf("%d, which can drop", f.MaxMeter), "")
+}
+
+func meterFeatures(got []of13.Message) (of13.MeterFeatures, bool) {
+	for _, m := range got {
+		if r, ok := m.(*of13.MultipartReply); ok {
+			if f, ok := r.Body.(*of13.MeterFeatures); ok {
+				return *f, true
+			}
+		}
+	}
+	return of13.MeterFeatures{}, false
+}
+
+// groups are told for completeness: netsplit uses none.
+func (p *patient) groups(ctx context.Context) {
+	if _, err := p.sw.Request(ctx, of13.NewMultipartRequest(of13.MultipartGroupFeatures)); err != nil {
+		p.add(model.CheckOK, "groups", "none: "+reason(err)+"; netsplit uses none", "")
+		return
+	}
+	p.add(model.CheckOK, "groups", "it has them; netsplit uses none", "")
+}
+
+// reason is a switch's own error without the message that it refused.
+func reason(err error) string {
+	var e *controller.SwitchError
+	if errors.As(err, &e) {
+		return "the switch says " + e.Err.Error()
+	}
+	return err.Error()
+}
+
+// ms is a time as a person reads it.
+func ms(d time.Duration) string {
+	if d < time.Millisecond {
+		return d.Round(time.Microsecond).String()
+	}
+	return d.Round(10 * time.Microsecond).String()
+}

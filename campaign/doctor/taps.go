@@ -1,0 +1,127 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"net"
+	"time"
+
+	"netsplit/controller/of13"
+	"netsplit/flowrules"
+	"netsplit/inference/tap"
+	"netsplit/model"
+)
+
+// crossing is how long a frame may take through a port and back.
+const crossing = 5 * time.Second
+
+// isTrial says whether a frame is the numbered one of ours.
+func isTrial(b []byte, n uint32) bool {
+	return len(b) >= 18 && bytes.Equal(b[6:12], nobody[:]) && binary.BigEndian.Uint16(b[12:]) == etherTypeTrial && binary.BigEndian.Uint32(b[14:]) == n
+}
+
+// gatePort sends a full frame out of the far end of the gate port, which a rule
+// has turned back.
+func (p *patient) gatePort(ctx context.Context) {
+	for _, g := range p.Testbed.Gates {
+		if g.Datapath != p.sw.ID() {
+			continue
+		}
+		const name = "gate port"
+		fail := func(found string) {
+			p.add(model.CheckFail, name, found, "the gate port cannot be used: mend it, or gate by packet-in", model.AbilityPort)
+		}
+		if p.InUse {
+			p.add(model.CheckOK, name, "in use by the daemon, which watches it: not tried", "")
+			continue
+		}
+		rule := harmless(flowrules.Rule{Table: flowrules.TableAdmit, Priority: 65000, Match: flowrules.Match{InPort: g.Port, VLAN: flowrules.GateFence},
+			Do: flowrules.Do{Output: []uint32{uint32(of13.PortInPort)}}}, flowrules.LabID(p.Testbed.Name))
+		if err := p.try(ctx, []flowrules.Rule{rule}); err != nil {
+			fail(err.Error())
+			continue
+		}
+		took, err := round(ctx, g)
+		p.clean()
+		if err != nil {
+			fail(err.Error())
+			continue
+		}
+		p.add(model.CheckOK, name, fmt.Sprintf("a full frame with a tag went out of %s and came back in %s", g.Interface, ms(took)), "")
+	}
+}
+
+func round(ctx context.Context, g model.GatePort) (time.Duration, error) {
+	port, err := tap.OpenPort(g.Interface, g.Netns)
+	if err != nil {
+		return 0, err
+	}
+	defer port.Close()
+	ctx, cancel := context.WithTimeout(ctx, crossing)
+	defer cancel()
+	const n = 1
+	var took time.Duration
+	began := time.Now()
+	if err := port.Write(flowrules.GateFence, frame(n, 1514)); err != nil {
+		return 0, err
+	}
+	whole := false
+	_ = port.Read(ctx, func(_ time.Time, vid uint16, b []byte) {
+		if vid == flowrules.GateFence && isTrial(b, n) {
+			took, whole = time.Since(began), len(b) == 1514
+			cancel()
+		}
+	})
+	switch {
+	case took == 0:
+		return 0, fmt.Errorf("a full frame with a tag was sent out of %s and did not come back within %v: is it cabled to port %d, with an MTU of 1504 or more at both ends?", g.Interface, crossing, g.Port)
+	case !whole:
+		return 0, fmt.Errorf("a frame sent out of %s came back changed", g.Interface)
+	}
+	return took, nil
+}
+
+// mirrorPort has the switch send a frame out of the mirror port.
+func (p *patient) mirrorPort(ctx context.Context) {
+	for _, m := range p.Testbed.Mirrors {
+		if m.Datapath != p.sw.ID() {
+			continue
+		}
+		const name = "mirror port"
+		fail := func(found string) {
+			p.add(model.CheckFail, name, found, "clean runs use the gate, which delays: mend the mirror port", model.AbilityMirror)
+		}
+		r, err := tap.Open(m.Interface, m.Netns)
+		if err != nil {
+			fail(err.Error())
+			continue
+		}
+		rctx, cancel := context.WithTimeout(ctx, crossing)
+		const n = 2
+		came := false
+		if err := p.sw.PacketOut(of13.PortController, frame(n, 1514), of13.PortNo(m.Port)); err == nil {
+			_ = r.Read(rctx, func(_ time.Time, b []byte) {
+				if isTrial(b, n) {
+					came = true
+					cancel()
+				}
+			})
+		}
+		cancel()
+		_ = r.Close()
+		if !came {
+			fail(fmt.Sprintf("a full frame sent out of port %d did not come to %s within %v", m.Port, m.Interface, crossing))
+			continue
+		}
+		p.add(model.CheckOK, name, fmt.Sprintf("a full frame sent out of it came to %s", m.Interface), "")
+	}
+}
+
+// sameMAC compares Ethernet addresses however they are written.
+func sameMAC(a, b string) bool {
+	x, err := net.ParseMAC(a)
+	y, err2 := net.ParseMAC(b)
+	return err == nil && err2 == nil && bytes.Equal(x, y)
+}

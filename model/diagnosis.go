@@ -1,0 +1,105 @@
+package model
+
+import "cmp"
+
+// CheckLevel is the outcome of one check of a testbed.
+type CheckLevel string
+
+// Levels, from best to worst.
+const (
+	CheckOK   CheckLevel = "ok"
+	CheckWarn CheckLevel = "warn" // it works, less well
+	CheckFail CheckLevel = "fail" // it does not work
+)
+
+func (l CheckLevel) rank() int {
+	switch l {
+	case CheckFail:
+		return 2
+	case CheckWarn:
+		return 1
+	}
+	return 0
+}
+
+// Worse is the worse of two levels.
+func (l CheckLevel) Worse(o CheckLevel) CheckLevel {
+	if cmp.Compare(l.rank(), o.rank()) >= 0 {
+		return l
+	}
+	return o
+}
+
+// Ability is something that netsplit can do with a testbed, or not.
+type Ability string
+
+// Abilities. A testbed is good for the main job if it has Cut and Proof, and the
+// gate in one of its two ways.
+const (
+	AbilityCut      Ability = "cut"            // partitions by hand, at line rate
+	AbilityProof    Ability = "proof"          // counting at the hosts what passed
+	AbilityPacketIn Ability = "gate-packet-in" // campaigns, held packets in the controller's session
+	AbilityPort     Ability = "gate-port"      // campaigns, held packets by a gate port
+	AbilityMirror   Ability = "mirror"         // clean runs without delay
+	AbilityOnly     Ability = "only"           // cuts of some traffic
+	AbilityOpening  Ability = "only-opening"   // cuts by who opens connections
+)
+
+// DiagnosisCheck is one thing that was looked at.
+type DiagnosisCheck struct {
+	About string     `json:"about"` // "switch 00…01", "host n1" or "testbed"
+	Name  string     `json:"name"`
+	Level CheckLevel `json:"level"`
+	Found string     `json:"found"`
+	// Means says what follows for what will work, and what to do.
+	Means   string    `json:"means,omitempty"`
+	Affects []Ability `json:"affects,omitempty"`
+}
+
+// AbilityStatus is how well something will work: as the worst check that
+// affects it. Absent: the testbed has nothing for it.
+type AbilityStatus struct {
+	Ability Ability    `json:"ability"`
+	Level   CheckLevel `json:"level"`
+	Absent  bool       `json:"absent,omitempty"`
+	Why     []string   `json:"why,omitempty"`
+}
+
+// Diagnosis is what a testbed is good for.
+type Diagnosis struct {
+	Testbed   string           `json:"testbed"`
+	OK        bool             `json:"ok"` // the main job can be done
+	Checks    []DiagnosisCheck `json:"checks"`
+	Abilities []AbilityStatus  `json:"abilities"`
+}
+
+// Add enters a check.
+func (d *Diagnosis) Add(c DiagnosisCheck) { d.Checks = append(d.Checks, c) }
+
+// Conclude derives the abilities from the checks; absent lists those that the
+// testbed has nothing for, and why.
+func (d *Diagnosis) Conclude(absent map[Ability]string) {
+	level := map[Ability]CheckLevel{}
+	d.Abilities = nil
+	for _, a := range []Ability{AbilityCut, AbilityProof, AbilityPacketIn, AbilityPort, AbilityMirror, AbilityOnly, AbilityOpening} {
+		st := AbilityStatus{Ability: a, Level: CheckOK}
+		for _, c := range d.Checks {
+			for _, x := range c.Affects {
+				if x == a && c.Level != CheckOK {
+					st.Level = st.Level.Worse(c.Level)
+					st.Why = append(st.Why, c.About+": "+c.Name+": "+c.Found)
+				}
+			}
+		}
+		if why, is := absent[a]; is {
+			st = AbilityStatus{Ability: a, Level: CheckWarn, Absent: true, Why: []string{why}}
+		}
+		level[a] = st.Level
+		if st.Absent {
+			level[a] = CheckFail
+		}
+		d.Abilities = append(d.Abilities, st)
+	}
+	d.OK = level[AbilityCut] != CheckFail && level[AbilityProof] != CheckFail &&
+		(level[AbilityPacketIn] != CheckFail || level[AbilityPort] != CheckFail)
+}
