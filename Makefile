@@ -9,7 +9,7 @@ export GOFLAGS ?= -buildvcs=false
 # second opinions (tshark, ovs-ofctl), Prometheus, Chromium.
 RUN_PACKAGES  := openvswitch-switch iproute2 ethtool redis-server redis-sentinel redis-tools
 JAVA_PACKAGES := openjdk-17-jdk-headless maven python3-pip
-TEST_PACKAGES := $(RUN_PACKAGES) $(JAVA_PACKAGES) tshark prometheus chromium iputils-ping procps
+TEST_PACKAGES := $(RUN_PACKAGES) $(JAVA_PACKAGES) tshark prometheus chromium iputils-ping procps openssh-server
 BENCH_PACKAGES := $(TEST_PACKAGES) openvswitch-testcontroller iperf3 python3-venv
 
 .PHONY: help

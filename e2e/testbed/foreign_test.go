@@ -1,0 +1,80 @@
+package testbed
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"netsplit/api/wire"
+	"netsplit/e2e/harness"
+)
+
+// TestRulesOfOthersAreLeftAlone: others have rules on the bridge, and traffic by
+// them. Where theirs are not in the way, a cut and its heal leave them as they
+// were, with their traffic; where they are, the daemon leaves the switch alone,
+// names the rule, and takes the switch when the rule is gone.
+func TestRulesOfOthersAreLeftAlone(t *testing.T) {
+	harness.LeavesNothing(t)
+	r := newRack(t, []string{"a", "b", "x", "y"})
+	x, y := r.hosts[2], r.hosts[3]
+	all := r.hosts
+	r.hosts = all[:2] // x and y are somebody else's
+	r.write("")
+	defer func() { r.hosts = all }()
+	r.connect("127.0.0.1:6653")
+	for _, rule := range []string{"table=0,priority=300,in_port=13,actions=output:14", "table=0,priority=9,in_port=14,actions=goto_table:9",
+		"table=9,priority=1,actions=output:13", "table=0,priority=1000,in_port=13,tcp,tp_dst=23,actions=drop"} {
+		r.ofctl("rk1", "add-flow", rule)
+	}
+	before := r.foreign("rk1")
+	if !r.ping(x, y) {
+		t.Fatal("the others do not reach one another to begin with")
+	}
+	const inTheWay = "table=0,priority=700,in_port=11,actions=output:12"
+	r.ofctl("rk1", "add-flow", inTheWay)
+
+	d := serve(t, "--testbed", r.file, "--runs-dir", t.TempDir(), "--openflow", "127.0.0.1:6653")
+	harness.Until(t, time.Minute, "the daemon names the rule", func() error {
+		_, b := d.try("GET", "/healthz", nil)
+		if s := string(b); !strings.Contains(s, "priority=700") || !strings.Contains(s, "past our rules") {
+			return fmt.Errorf("%s", s)
+		}
+		return nil
+	})
+	if n := r.ours("rk1"); n != 0 {
+		t.Errorf("%d rules of ours on a switch that was refused", n)
+	}
+	cut := wire.PartitionSpec{Name: "one", Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"a"}, {"b"}}}}
+	if status, b := d.try("POST", "/v1/partitions", cut); status != 503 || !strings.Contains(string(b), "priority=700") {
+		t.Errorf("a cut on a switch that was refused: %d %s", status, b)
+	}
+	harness.Output(t, "ovs-ofctl", "-O", "OpenFlow13", "--strict", "del-flows", "unix:"+r.path("rk1.mgmt"), "table=0,priority=700,in_port=11")
+	d.healthy()
+
+	// Steady traffic of the others, all the while.
+	pings := harness.StartCommand(t, exec.Command("ip", "netns", "exec", x.netns(), "ping", "-n", "-q", "-i", "0.1", "-c", "100", "-W", "1", y.ip))
+	cut.Name = "two"
+	d.call("POST", "/v1/partitions", cut, nil)
+	d.state("two", "in_force")
+	if r.ping(all[0], all[1]) {
+		t.Error("a reaches b through the cut")
+	}
+	if after := r.foreign("rk1"); after != before {
+		t.Errorf("rules of others before:\n%s\nduring:\n%s", before, after)
+	}
+	d.heal("two")
+	if !r.ping(all[0], all[1]) {
+		t.Error("a does not reach b after the heal")
+	}
+	if res := pings.Wait(t, time.Minute); !strings.Contains(res.Stdout, " 0% packet loss") {
+		t.Errorf("traffic of others: %s", res)
+	}
+	d.Signal(t, syscall.SIGTERM)
+	d.Wait(t, time.Minute)
+	if after := r.foreign("rk1"); after != before || r.ours("rk1") != 0 || !r.ping(x, y) {
+		t.Errorf("when the daemon is gone, %d rules of ours; rules of others before:\n%s\nafter:\n%s", r.ours("rk1"), before, after)
+	}
+}

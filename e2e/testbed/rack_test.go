@@ -1,0 +1,207 @@
+package testbed
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"netsplit/e2e/harness"
+)
+
+func TestMain(m *testing.M) { harness.Main(m) }
+
+// rack is somebody's network: an Open vSwitch of its own with bridges, hosts
+// that are network namespaces, and a testbed file.
+type rack struct {
+	t     *testing.T
+	dir   string
+	hosts []*host
+	file  string
+}
+
+type host struct {
+	name, bridge, link, mac, ip string
+	number                      int // over all bridges, from 1
+	port                        int
+	exec                        string // as the testbed file has it
+}
+
+const netnsPrefix = "rack-"
+
+func (h *host) netns() string { return netnsPrefix + h.name }
+
+// dpid of the bridge rk1, rk2, …
+func dpid(bridge string) string { return "00000000000000b" + strings.TrimPrefix(bridge, "rk") }
+
+// newRack makes a bridge for every list of hosts: rk1, rk2, …; the hosts of each
+// are on ports 11, 12, ….
+func newRack(t *testing.T, bridges ...[]string) *rack {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "netsplit-rack-") // the paths of sockets are short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	r := &rack{t: t, dir: dir, file: filepath.Join(dir, "testbed.yaml")}
+	t.Cleanup(func() { // its tap devices outlive a switch that is killed
+		_ = exec.Command("ip", "link", "del", "ovs-netdev").Run()
+		for i := range bridges {
+			_ = exec.Command("ip", "link", "del", fmt.Sprintf("rk%d", i+1)).Run()
+		}
+	})
+	harness.Output(t, "ovsdb-tool", "create", r.path("conf.db"), "/usr/share/openvswitch/vswitch.ovsschema")
+	r.daemon("ovsdb-server", r.path("conf.db"), "--remote=punix:"+r.path("db.sock"), "--unixctl="+r.path("db.ctl"))
+	harness.Until(t, 30*time.Second, "ovsdb-server answers", func() error {
+		return exec.Command("ovs-vsctl", "--db=unix:"+r.path("db.sock"), "--no-wait", "--timeout=2", "init").Run()
+	})
+	r.daemon("ovs-vswitchd", "unix:"+r.path("db.sock"), "--unixctl="+r.path("vs.ctl"))
+	for i, hosts := range bridges {
+		br := fmt.Sprintf("rk%d", i+1)
+		r.vsctl("add-br", br, "--", "set", "bridge", br, "datapath_type=netdev", "protocols=OpenFlow13", "fail-mode=secure", "other-config:datapath-id="+dpid(br))
+		for j, name := range hosts {
+			n := len(r.hosts) + 1
+			h := &host{name: name, bridge: br, link: fmt.Sprintf("rkp%d", n), number: n, port: 11 + j, ip: fmt.Sprintf("10.79.0.%d", n), mac: fmt.Sprintf("02:79:00:00:00:%02x", n)}
+			h.exec = "[nsenter, --net=/run/netns/" + h.netns() + "]"
+			r.hosts = append(r.hosts, h)
+			harness.Output(t, "ip", "netns", "add", h.netns())
+			t.Cleanup(func() { harness.Output(t, "ip", "netns", "del", h.netns()) })
+			r.veth(h.link, h.port, br, "peer", "name", "eth0", "netns", h.netns(), "address", h.mac)
+			r.in(h, "ip", "link", "set", "lo", "up")
+			r.in(h, "ip", "addr", "add", h.ip+"/24", "dev", "eth0")
+			r.in(h, "ip", "link", "set", "eth0", "up")
+			r.in(h, "ethtool", "-K", "eth0", "tx", "off")
+		}
+	}
+	r.write("")
+	return r
+}
+
+// veth makes a port of a bridge; peer says where its far end is.
+func (r *rack) veth(link string, port int, bridge string, peer ...string) {
+	r.t.Helper()
+	harness.Output(r.t, "ip", append([]string{"link", "add", link, "type", "veth"}, peer...)...)
+	r.t.Cleanup(func() { _ = exec.Command("ip", "link", "del", link).Run() })
+	harness.Output(r.t, "ethtool", "-K", link, "tx", "off")
+	harness.Output(r.t, "ip", "link", "set", link, "up")
+	r.vsctl("add-port", bridge, link, "--", "set", "interface", link, fmt.Sprintf("ofport_request=%d", port))
+}
+
+// write writes the testbed file; more is appended to it.
+func (r *rack) write(more string) {
+	r.t.Helper()
+	var y strings.Builder
+	fmt.Fprintf(&y, "name: rack\nhosts:\n")
+	for _, h := range r.hosts {
+		fmt.Fprintf(&y, "  - {name: %s, datapath: %q, port: %d, mac: %q, ip: %s, exec: %s}\n", h.name, dpid(h.bridge), h.port, h.mac, h.ip, h.exec)
+	}
+	if err := os.WriteFile(r.file, []byte(y.String()+more), 0o644); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rack) path(name string) string { return filepath.Join(r.dir, name) }
+
+func (r *rack) daemon(name string, args ...string) {
+	r.t.Helper()
+	cmd := exec.Command(name, append(args, "--pidfile="+r.path(name+".pid"), "--log-file="+r.path(name+".log"), "-vconsole:off", "-vsyslog:off")...)
+	cmd.Env = append(os.Environ(), "OVS_RUNDIR="+r.dir, "OVS_DBDIR="+r.dir, "OVS_LOGDIR="+r.dir, "PATH="+os.Getenv("PATH")+":/usr/sbin")
+	if cmd.Err != nil { // sbin is not in every PATH
+		cmd.Path, cmd.Err = "/usr/sbin/"+name, nil
+	}
+	harness.StartCommand(r.t, cmd)
+}
+
+func (r *rack) vsctl(args ...string) string {
+	r.t.Helper()
+	return harness.Output(r.t, "ovs-vsctl", append([]string{"--db=unix:" + r.path("db.sock"), "--timeout=40"}, args...)...)
+}
+
+// ofctl runs ovs-ofctl on a bridge.
+func (r *rack) ofctl(bridge, command string, args ...string) string {
+	r.t.Helper()
+	return harness.Output(r.t, "ovs-ofctl", append([]string{"-O", "OpenFlow13", "--no-names", command, "unix:" + r.path(bridge+".mgmt")}, args...)...)
+}
+
+// in runs a command on a host.
+func (r *rack) in(h *host, argv ...string) string {
+	r.t.Helper()
+	return harness.Output(r.t, "ip", append([]string{"netns", "exec", h.netns()}, argv...)...)
+}
+
+// connect points every bridge at a controller. Open vSwitch empties the tables
+// when a bridge gets its first one, so rules of others come after that.
+func (r *rack) connect(addr string) {
+	r.t.Helper()
+	for i := range r.bridges() {
+		br := fmt.Sprintf("rk%d", i+1)
+		r.vsctl("set-controller", br, "tcp:"+addr, "--", "set", "controller", br, "connection_mode=out-of-band", "max_backoff=1000")
+	}
+}
+
+func (r *rack) bridges() int {
+	n := 0
+	for _, h := range r.hosts {
+		i, _ := strconv.Atoi(strings.TrimPrefix(h.bridge, "rk"))
+		n = max(n, i)
+	}
+	return n
+}
+
+var counters = regexp.MustCompile(`(cookie=[^,]+), duration=[^,]+, (table=\d+), n_packets=\d+, n_bytes=\d+, `)
+
+// foreign lists the rules that are not netsplit's, without what changes by
+// itself.
+func (r *rack) foreign(bridge string) string {
+	r.t.Helper()
+	var out []string
+	for line := range strings.Lines(r.ofctl(bridge, "dump-flows")) {
+		if strings.Contains(line, "cookie=") && !strings.Contains(line, "cookie=0x4e") {
+			out = append(out, counters.ReplaceAllString(strings.TrimSpace(line), "$1, $2, "))
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// ours counts netsplit's rules.
+func (r *rack) ours(bridge string) int {
+	r.t.Helper()
+	return strings.Count(r.ofctl(bridge, "dump-flows"), "cookie=0x4e")
+}
+
+// ping says whether a packet goes from one host to another and back.
+func (r *rack) ping(from, to *host) bool {
+	return exec.Command("ip", "netns", "exec", from.netns(), "ping", "-n", "-q", "-c", "2", "-i", "0.2", "-W", "1", to.ip).Run() == nil
+}
+
+// expect pings between all hosts.
+func (r *rack) expect(what string, pass func(a, b string) bool) {
+	r.t.Helper()
+	for i, a := range r.hosts {
+		for _, b := range r.hosts[i+1:] {
+			if got := r.ping(a, b); got != pass(a.name, b.name) {
+				r.t.Errorf("%s: ping %s > %s: %v", what, a.name, b.name, got)
+			}
+		}
+	}
+}
+
+// passing waits until pings pass between all hosts.
+func (r *rack) passing(limit time.Duration) {
+	r.t.Helper()
+	harness.Until(r.t, limit, "pings pass", func() error {
+		for i, a := range r.hosts {
+			for _, b := range r.hosts[i+1:] {
+				if !r.ping(a, b) {
+					return fmt.Errorf("%s to %s", a.name, b.name)
+				}
+			}
+		}
+		return nil
+	})
+}
