@@ -7,10 +7,12 @@ import (
 
 // Testbed is a switch (or several) and the hosts on its ports. It is all that
 // the lab hands to the rest of the program; a file like it written by hand
-// makes netsplit drive any other OpenFlow 1.3 switch.
+// makes netsplit drive any other OpenFlow 1.3 switch, or hosts without one.
 type Testbed struct {
-	Name  string        `yaml:"name"`
-	Hosts []TestbedHost `yaml:"hosts"`
+	Name string `yaml:"name"`
+	// Backend is what drops the packets of partitions; "" means BackendSwitch.
+	Backend Backend       `yaml:"backend,omitempty"`
+	Hosts   []TestbedHost `yaml:"hosts"`
 	// Mirrors are ports that get a copy of watched packets. Optional: without
 	// one, clean runs use the gate.
 	Mirrors []MirrorPort `yaml:"mirrors,omitempty"`
@@ -21,6 +23,15 @@ type Testbed struct {
 	// Roles tell who has a role now, by name: for partitions about a leader.
 	Roles map[string]Role `yaml:"roles,omitempty"`
 }
+
+// Backend is what drops the packets of partitions.
+type Backend string
+
+// Backends.
+const (
+	BackendSwitch   Backend = "switch"   // OpenFlow 1.3: partitions by hand, and campaigns
+	BackendNFTables Backend = "nftables" // the hosts themselves: partitions by hand only
+)
 
 // Role is a probe that every host is asked; the hosts whose answer matches have
 // the role.
@@ -33,8 +44,8 @@ type Role struct {
 // TestbedHost is one host, on one port of one switch.
 type TestbedHost struct {
 	Name     NodeID     `yaml:"name"`
-	Datapath DatapathID `yaml:"datapath"`
-	Port     uint32     `yaml:"port"`
+	Datapath DatapathID `yaml:"datapath,omitempty"` // with BackendSwitch only, as Port
+	Port     uint32     `yaml:"port,omitempty"`
 	MAC      string     `yaml:"mac"`
 	IP       netip.Addr `yaml:"ip"`
 	// Exec is the command prefix that runs a command on the host, e.g.

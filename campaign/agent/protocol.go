@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"netsplit/flowrules/hostrules"
 	"netsplit/model"
 )
 
@@ -19,7 +20,7 @@ type Sender struct {
 
 // protocolVersion is told in the hello; both sides are one program, but a
 // testbed's exec prefix may lead to an older copy of it.
-const protocolVersion = 2
+const protocolVersion = 3
 
 // Operations of a request.
 const (
@@ -27,15 +28,28 @@ const (
 	opCount = "count"
 	opFirst = "first"
 	opEmit  = "emit"
+	// Rules by which the host itself drops packets.
+	opFilter  = "filter"
+	opRenew   = "renew"
+	opDropped = "dropped"
 )
 
 // request is one line to the agent.
 type request struct {
-	ID    uint64    `json:"id"` // from 1
-	Op    string    `json:"op"`
-	Probe *probe    `json:"probe,omitempty"`
-	Query *netQuery `json:"query,omitempty"`
-	Emit  *emission `json:"emit,omitempty"`
+	ID     uint64    `json:"id"` // from 1
+	Op     string    `json:"op"`
+	Probe  *probe    `json:"probe,omitempty"`
+	Query  *netQuery `json:"query,omitempty"`
+	Emit   *emission `json:"emit,omitempty"`
+	Filter *filter   `json:"filter,omitempty"`
+}
+
+// filter is what the host is to drop, for opFilter, and how long, for opRenew too.
+type filter struct {
+	Table string           `json:"table,omitempty"`
+	Addr  netip.Addr       `json:"addr,omitzero"` // of the host, on the device that is filtered
+	Rules []hostrules.Rule `json:"rules,omitempty"`
+	Lease time.Duration    `json:"lease_ns"`
 }
 
 // emission is one packet to be sent.
@@ -73,6 +87,9 @@ type response struct {
 	Took    time.Duration `json:"took_ns,omitempty"`
 	Count   *wireCount    `json:"count,omitempty"`
 	First   int64         `json:"first_ns,omitempty"` // 0: none
+	// Dropped is by the rule's key. Expired says that Error is nft.ErrExpired.
+	Dropped map[string]uint64 `json:"dropped,omitempty"`
+	Expired bool              `json:"expired,omitempty"`
 }
 
 type wireCount struct {
