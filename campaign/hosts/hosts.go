@@ -308,7 +308,7 @@ func (h *Hosts) renewing(ctx context.Context, o *host) {
 		if a == nil || !renew {
 			continue
 		}
-		rctx, cancel := context.WithTimeout(ctx, h.cfg.Timeout)
+		rctx, cancel := context.WithTimeout(ctx, h.cfg.Lease-h.cfg.RenewEvery) // then it has run out
 		err := a.Renew(rctx, h.cfg.Lease)
 		cancel()
 		if err == nil || ctx.Err() != nil {
