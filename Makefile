@@ -6,10 +6,10 @@ export GOFLAGS ?= -buildvcs=false
 
 # Debian packages. RUN is what a campaign on Redis needs, JAVA what those on
 # Cassandra, Hadoop and ZooKeeper need, TEST what the tests use beside them:
-# second opinions (tshark, ovs-ofctl), Prometheus, Chromium.
+# second opinions (tshark, ovs-ofctl, nft), Prometheus, Chromium.
 RUN_PACKAGES  := openvswitch-switch iproute2 ethtool redis-server redis-sentinel redis-tools
 JAVA_PACKAGES := openjdk-17-jdk-headless maven python3-pip
-TEST_PACKAGES := $(RUN_PACKAGES) $(JAVA_PACKAGES) tshark prometheus chromium iputils-ping procps openssh-server
+TEST_PACKAGES := $(RUN_PACKAGES) $(JAVA_PACKAGES) nftables tshark prometheus chromium iputils-ping procps openssh-server
 BENCH_PACKAGES := $(TEST_PACKAGES) openvswitch-testcontroller iperf3 python3-venv
 
 .PHONY: help

@@ -5,13 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/netip"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"netsplit/campaign/agent"
 	"netsplit/campaign/fabric"
+	"netsplit/campaign/hosts"
 	"netsplit/controller"
 	"netsplit/deploy/lab"
 	"netsplit/inference/tap"
@@ -20,15 +24,17 @@ import (
 
 // Bed is a testbed with everything that a run needs of it: its switches under
 // control, an agent on each host, and its mirror port. One run uses it at a
-// time.
+// time. A testbed without switches has no fabric, and no runs.
 type Bed struct {
 	Testbed model.Testbed
 
+	cuts   backend // by hand: the fabric, or the hosts
 	fabric *fabric.Fabric
+	hosts  *hosts.Hosts
 	lab    *lab.Lab // nil: somebody else's testbed
 	binary string
 	run    atomic.Pointer[session] // of the run under way; nil between runs
-	agents map[model.NodeID]*agent.Client
+	agents agents
 	macs   map[model.NodeID]net.HardwareAddr
 	mirror *tap.Reader
 	stop   context.CancelFunc // of the mirror reader of the run under way
@@ -49,7 +55,7 @@ type overseer interface {
 // newBed takes over the switches of a testbed and starts an agent on every
 // host. binary is the netsplit program as the hosts find it.
 func newBed(ctx context.Context, tb model.Testbed, gate model.Gate, ctrl *controller.Controller, binary string, log *slog.Logger, o overseer) (*Bed, error) {
-	b := &Bed{Testbed: tb, binary: binary, agents: map[model.NodeID]*agent.Client{}, macs: map[model.NodeID]net.HardwareAddr{}}
+	b := emptyBed(tb, binary)
 	trouble := func(format string, args ...any) {
 		if s := b.run.Load(); s != nil {
 			s.Fail(format, args...)
@@ -87,20 +93,89 @@ func newBed(ctx context.Context, tb model.Testbed, gate model.Gate, ctrl *contro
 	if err != nil {
 		return nil, err
 	}
-	b.fabric = f
-	for _, h := range tb.Hosts {
-		mac, err := net.ParseMAC(h.MAC)
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("host %s: %w", h.Name, err), b.Close())
-		}
-		b.macs[h.Name] = mac
-		a, err := agent.Start(ctx, h, binary)
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("start the agent on host %s: %w", h.Name, err), b.Close())
-		}
-		b.agents[h.Name] = a
+	b.fabric, b.cuts = f, f
+	if err := b.startAgents(ctx); err != nil {
+		return nil, errors.Join(err, b.Close())
 	}
 	return b, nil
+}
+
+// newHostBed is newBed for a testbed whose hosts drop packets themselves. lost is
+// called when one of them does not any more.
+func newHostBed(ctx context.Context, tb model.Testbed, binary string, lost func(error)) (*Bed, error) {
+	b := emptyBed(tb, binary)
+	err := b.startAgents(ctx)
+	if err == nil {
+		b.hosts, err = hosts.New(ctx, hosts.Config{Testbed: tb, Lost: lost,
+			Agent: func(ctx context.Context, h model.NodeID) (hosts.Agent, error) { return b.revive(ctx, h) }})
+	}
+	if err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	b.cuts = b.hosts
+	return b, nil
+}
+
+func emptyBed(tb model.Testbed, binary string) *Bed {
+	return &Bed{Testbed: tb, binary: binary, agents: agents{on: map[model.NodeID]*agent.Client{}}, macs: map[model.NodeID]net.HardwareAddr{}}
+}
+
+// startAgents starts an agent on every host.
+func (b *Bed) startAgents(ctx context.Context) error {
+	for _, h := range b.Testbed.Hosts {
+		mac, err := net.ParseMAC(h.MAC)
+		if err != nil {
+			return fmt.Errorf("host %s: %w", h.Name, err)
+		}
+		b.macs[h.Name] = mac
+		a, err := agent.Start(ctx, h, b.binary)
+		if err != nil {
+			return fmt.Errorf("start the agent on host %s: %w", h.Name, err)
+		}
+		b.agents.put(h.Name, a)
+	}
+	return nil
+}
+
+// agents are those on the hosts now.
+type agents struct {
+	mu sync.Mutex
+	on map[model.NodeID]*agent.Client
+}
+
+// of is the agent on a host; nil if there is none.
+func (a *agents) of(h model.NodeID) *agent.Client {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.on[h]
+}
+
+func (a *agents) put(h model.NodeID, c *agent.Client) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.on[h] = c
+}
+
+func (a *agents) all() []*agent.Client {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Collect(maps.Values(a.on))
+}
+
+// revive is the agent on a host, started again if it died.
+func (b *Bed) revive(ctx context.Context, name model.NodeID) (*agent.Client, error) {
+	a := b.agents.of(name)
+	if a.Err() == nil {
+		return a, nil
+	}
+	h, _ := b.Testbed.Host(name)
+	a.Close()
+	a, err := agent.Start(ctx, h, b.binary)
+	if err != nil {
+		return nil, fmt.Errorf("the agent on host %s died and could not be started again: %w", name, err)
+	}
+	b.agents.put(name, a)
+	return a, nil
 }
 
 // How long a switch may take to come back before a run, by itself and after
@@ -133,15 +208,14 @@ func (b *Bed) ensure(ctx context.Context) error {
 	}
 	for _, h := range b.Testbed.Hosts {
 		now := time.Now()
-		if _, err := b.agents[h.Name].CountFrom(ctx, agent.Sender{}, now, now); err == nil {
+		old := b.agents.of(h.Name)
+		if _, err := old.CountFrom(ctx, agent.Sender{}, now, now); err == nil {
 			continue
 		}
-		b.agents[h.Name].Close()
-		a, err := agent.Start(ctx, h, b.binary)
-		if err != nil {
-			return fmt.Errorf("the agent on host %s died and could not be started again: %w", h.Name, err)
+		old.Close()
+		if _, err := b.revive(ctx, h.Name); err != nil {
+			return err
 		}
-		b.agents[h.Name] = a
 	}
 	return nil
 }
@@ -152,17 +226,20 @@ func (b *Bed) sweep() error {
 	if b.lab == nil {
 		return nil
 	}
-	var agents []int
-	for _, a := range b.agents {
-		agents = append(agents, a.PID())
+	var pids []int
+	for _, a := range b.agents.all() {
+		pids = append(pids, a.PID())
 	}
-	return b.lab.Sweep(agents...)
+	return b.lab.Sweep(pids...)
 }
 
 // Close ends the agents and leaves the network whole.
 func (b *Bed) Close() error {
 	var errs []error
-	for _, a := range b.agents {
+	if b.hosts != nil {
+		b.hosts.Close()
+	}
+	for _, a := range b.agents.all() {
 		errs = append(errs, a.Close())
 	}
 	if b.fabric != nil {
@@ -267,7 +344,7 @@ func (b *Bed) MAC(h model.NodeID) (net.HardwareAddr, bool) {
 // arrived counts, at the receiving host, the packets of a link, or only some
 // traffic of it, between two moments, and gives the time of the first after the second of them.
 func (b *Bed) arrived(ctx context.Context, l model.Link, only []model.Traffic, from, to time.Time) (int, time.Time, error) {
-	a := b.agents[l.Dst]
+	a := b.agents.of(l.Dst)
 	src, ok := b.Testbed.Host(l.Src)
 	if a == nil || !ok {
 		return 0, time.Time{}, fmt.Errorf("no agent on host %s", l.Dst)

@@ -131,6 +131,9 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 	if err := spec.Gate.Validate(); err != nil {
 		return bad("%v", err)
 	}
+	if err := s.gated(); err != nil {
+		return spec, nil, err
+	}
 	if s.cfg.Testbed != nil {
 		spec.Labs = 1
 		if spec.Gate == model.GateByPort {
@@ -145,6 +148,15 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 		}
 	}
 	return spec, t, s.coreConfig(spec, t).Validate()
+}
+
+// gated says why no campaign can be run, if none can.
+func (s *Service) gated() error {
+	if s.outside == nil || s.outside.fabric != nil {
+		return nil
+	}
+	return fmt.Errorf("%w: the hosts of testbed %s drop packets themselves (backend: %s), and campaigns take a switch that holds each packet until it is decided: cut by hand here (netsplit partition, or the API's /v1/partitions), and run campaigns on a lab or on a testbed with a switch",
+		model.ErrInvalid, s.outside.Testbed.Name, s.outside.Testbed.Backend)
 }
 
 // asThen fills a replay with what the run was made with: the target on the

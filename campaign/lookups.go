@@ -176,6 +176,14 @@ func (s *Service) Health(ctx context.Context) model.Health {
 	}
 	size, err := s.store.Size()
 	add("store", err, fmt.Sprintf("%d bytes", size))
+	if s.ctrl == nil {
+		var gone error
+		for _, a := range s.outside.agents.all() {
+			gone = cmp.Or(gone, a.Err())
+		}
+		add("hosts", gone, fmt.Sprintf("%d drop packets themselves, by nftables", len(s.outside.Testbed.Hosts)))
+		return h
+	}
 	add("controller", nil, "listening on "+s.ControllerAddr())
 	switches, err := s.Switches(ctx)
 	down := 0

@@ -16,9 +16,9 @@ import (
 )
 
 // handCut is a partition cut by hand on the outside testbed, at line rate: by
-// drop rules, not by the gate.
+// drop rules of its switches or hosts, not by the gate.
 type handCut struct {
-	id     uint32        // in the rules' cookies
+	id     uint32        // in the backend
 	probes atomic.Uint64 // sent to prove the cut
 
 	// turn lets the cut and its heals follow one another: a heal that overtook
@@ -37,7 +37,7 @@ func (h *handCut) status() model.PartitionStatus {
 	return h.st
 }
 
-// standing says whether anything of the partition may still be on a switch.
+// standing says whether anything of the partition may still be in force.
 func (h *handCut) standing() bool {
 	st := h.status().State
 	return st != model.PartitionHealed && st != model.PartitionFailed
@@ -95,10 +95,10 @@ func (s *Service) CreatePartition(ctx context.Context, spec model.PartitionSpec)
 		s.mu.Unlock()
 		return model.PartitionStatus{}, err
 	}
-	if err := s.outside.fabric.Cut(ctx, h.id, spec.Partition); err != nil {
+	if err := s.outside.cuts.Cut(ctx, h.id, spec.Partition); err != nil {
 		s.set(h, func(p *model.PartitionStatus) { p.State, p.Reason = model.PartitionFailed, err.Error() })
-		herr := s.outside.fabric.Heal(context.WithoutCancel(ctx), h.id)
-		return h.status(), errors.Join(fmt.Errorf("%w: the switch did not take partition %q: %w", model.ErrUnavailable, spec.Name, err), herr)
+		herr := s.outside.cuts.Heal(context.WithoutCancel(ctx), h.id)
+		return h.status(), errors.Join(fmt.Errorf("%w: partition %q was not taken: %w", model.ErrUnavailable, spec.Name, err), herr)
 	}
 	s.metrics.CutStarted(spec.Partition.Shape, spec.Partition.Links())
 	pctx, stop := context.WithTimeout(context.Background(), proofLimit)
@@ -172,7 +172,7 @@ func (s *Service) DeletePartition(_ context.Context, name string) (model.Partiti
 	return s.heal(h)
 }
 
-// loseHandCuts books, whenever a switch does not do what we say any more, that
+// loseHandCuts books, whenever a switch or host does not do what we say any more, that
 // the partitions by hand are lost.
 func (s *Service) loseHandCuts(ctx context.Context) {
 	for {
@@ -201,7 +201,7 @@ func (s *Service) lose(h *handCut, why error) {
 	h.end()
 	ctx, cancel := context.WithTimeout(context.Background(), healLimit)
 	defer cancel()
-	_ = s.outside.fabric.Heal(ctx, h.id) // on the switch that is lost the rules expire
+	_ = s.outside.cuts.Heal(ctx, h.id) // on the switch or host that is lost the rules expire
 	s.metrics.CutEnded("lost", h.status().Partition.Links())
 	s.set(h, func(p *model.PartitionStatus) {
 		p.State, p.Reason = model.PartitionFailed, "its rules are not renewed and expire within seconds: "+why.Error()
@@ -236,9 +236,9 @@ func (s *Service) heal(h *handCut) (model.PartitionStatus, error) {
 	h.end()
 	s.finalCounts(ctx, h)
 	s.set(h, func(p *model.PartitionStatus) { p.State = model.PartitionHealing })
-	if err := s.outside.fabric.Heal(ctx, h.id); err != nil {
+	if err := s.outside.cuts.Heal(ctx, h.id); err != nil {
 		s.set(h, func(p *model.PartitionStatus) { p.Reason = err.Error() })
-		return h.status(), fmt.Errorf("%w: the switch did not confirm the heal, its rules expire by themselves within seconds: %w", model.ErrUnavailable, err)
+		return h.status(), fmt.Errorf("%w: the heal was not confirmed, the rules expire by themselves within seconds: %w", model.ErrUnavailable, err)
 	}
 	s.metrics.CutEnded("by-hand", h.status().Partition.Links())
 	began := time.Now()
@@ -290,7 +290,7 @@ func (s *Service) anotherCut(h *handCut, l model.Link) bool {
 // and their counters go.
 func (s *Service) finalCounts(ctx context.Context, h *handCut) {
 	st := h.status()
-	dropped, derr := s.outside.fabric.DropCount(ctx, h.id)
+	dropped, derr := s.outside.cuts.DropCount(ctx, h.id)
 	leaked, lerr := 0, error(nil)
 	if !st.InForce.IsZero() {
 		leaked, lerr = s.prover(h).crossed(ctx, st.InForce, time.Now())

@@ -32,7 +32,7 @@ func (b *Bed) ask(ctx context.Context, host model.NodeID, p model.Probe) (string
 		}
 		return agent.Command(ctx, h, p.Command, limit)
 	}
-	a := b.agents[host]
+	a := b.agents.of(host)
 	if a == nil {
 		return "", fmt.Errorf("no agent on host %q: only command probes can be asked there", host)
 	}

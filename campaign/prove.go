@@ -21,7 +21,8 @@ import (
 // So one packet after the other is sent over every link, each after the one
 // before it was counted by the drop rules: between the first and the third, one
 // whole round has gone by that began after the cut. Then the agents are asked
-// whether anything arrived since.
+// whether anything arrived since. Hosts that drop packets themselves do so from one
+// packet to the next, and are asked for the same proof.
 const (
 	provingRounds = 3
 	// roundLimit is how long a round may take before packets are sent once more:
@@ -40,7 +41,7 @@ const (
 // prover proves one partition on a testbed.
 type prover struct {
 	bed  *Bed
-	id   uint32 // in the fabric
+	id   uint32 // in the backend
 	p    model.Partition
 	sent *atomic.Uint64 // packets of its own so far
 }
@@ -84,7 +85,7 @@ func pause(ctx context.Context, d time.Duration) error {
 // what was sent, each time before it was sent again.
 func (v prover) rounds(ctx context.Context) error {
 	for range provingRounds {
-		before, err := v.bed.fabric.Drops(ctx, v.id)
+		before, err := v.bed.cuts.Drops(ctx, v.id)
 		if err != nil {
 			return err
 		}
@@ -103,7 +104,7 @@ func (v prover) rounds(ctx context.Context) error {
 func (v prover) counted(ctx context.Context, before map[model.Link]uint64) error {
 	end := time.Now().Add(roundLimit)
 	for {
-		now, err := v.bed.fabric.Drops(ctx, v.id)
+		now, err := v.bed.cuts.Drops(ctx, v.id)
 		if err != nil {
 			return err
 		}
@@ -226,7 +227,7 @@ func (v prover) over(links []model.Link, do func(model.Link) error) error {
 
 // emit sends one packet from a host.
 func (b *Bed) emit(ctx context.Context, from model.NodeID, to netip.Addr, t model.Traffic) error {
-	a := b.agents[from]
+	a := b.agents.of(from)
 	if a == nil {
 		return fmt.Errorf("no agent on host %s", from)
 	}

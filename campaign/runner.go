@@ -94,6 +94,9 @@ func (s *Service) runnerOn(ctx context.Context, j *job, t *model.Target, dir str
 	}
 	if s.outside != nil {
 		r.beds, r.n = make(chan *Bed, 1), 1
+		if err := s.gated(); err != nil { // one that was queued when the testbed had a switch
+			return nil, nil, err
+		}
 		if err := s.claimOutside(campaign); err != nil {
 			return nil, nil, err
 		}

@@ -26,6 +26,20 @@ type Work struct {
 	ReplayOf string
 }
 
+// backend drops the packets of partitions by hand: the switches of a testbed
+// (fabric.Fabric) or, where there are none, its hosts (hosts.Hosts).
+type backend interface {
+	// Cut puts a partition in force and returns when that was confirmed, which is
+	// not yet proof. On error nothing of it is desired any more.
+	Cut(ctx context.Context, id uint32, p model.Partition) error
+	// Heal lifts the partition with that id, if it is in force.
+	Heal(ctx context.Context, id uint32) error
+	// Drops is what was dropped of a partition so far, by link; it may lag.
+	Drops(ctx context.Context, id uint32) (map[model.Link]uint64, error)
+	// DropCount is all that was dropped of it, and waits until it is complete.
+	DropCount(ctx context.Context, id uint32) (uint64, error)
+}
+
 // Metrics is told what happens, as it happens. Package api implements it.
 type Metrics interface {
 	KnownLinks(links []model.Link)

@@ -124,8 +124,15 @@ func Open(cfg Config) (*Service, error) {
 	return s, nil
 }
 
-// listen opens the controller and, with an outside testbed, takes it over.
-func (s *Service) listen(ctx context.Context) error {
+// listen opens the controller and, with an outside testbed, takes it over. For a
+// testbed without switches there is no controller.
+func (s *Service) listen(ctx context.Context) (err error) {
+	if tb := s.cfg.Testbed; tb != nil && tb.Backend == model.BackendNFTables {
+		if s.outside, err = newHostBed(ctx, *tb, s.cfg.Binary, s.lostBy); err == nil {
+			s.addBed(s.outside)
+		}
+		return err
+	}
 	role := of13.RoleMaster
 	if s.cfg.Equal {
 		role = of13.RoleEqual
@@ -177,6 +184,11 @@ func (s *Service) switchChanged(id model.DatapathID, up bool) {
 // wait.
 func (s *Service) demoted(id model.DatapathID, err error) {
 	s.tell("switch", id.String(), "slave", err.Error())
+	s.lostBy(err)
+}
+
+// lostBy has the partitions by hand booked as lost. It does not wait.
+func (s *Service) lostBy(err error) {
 	select {
 	case s.lost <- err:
 	default: // one that waits is for all of them
@@ -256,8 +268,13 @@ func (s *Service) Keys() *store.Store { return s.store }
 // StoreSize is the size of the store's file in bytes.
 func (s *Service) StoreSize() (int64, error) { return s.store.Size() }
 
-// ControllerAddr is where switches connect to.
-func (s *Service) ControllerAddr() string { return s.ctrl.Addr().String() }
+// ControllerAddr is where switches connect to; "" for a testbed without any.
+func (s *Service) ControllerAddr() string {
+	if s.ctrl == nil {
+		return ""
+	}
+	return s.ctrl.Addr().String()
+}
 
 func (s *Service) enqueue(c model.Campaign) {
 	s.mu.Lock()

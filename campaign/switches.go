@@ -23,6 +23,9 @@ func (s *Service) Switches(ctx context.Context) ([]model.SwitchStatus, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.ctrl == nil {
+		return nil, nil
+	}
 	ids := s.ctrl.Switches()
 	for _, h := range hosts {
 		if !slices.Contains(ids, h.Datapath) {

@@ -68,12 +68,7 @@ func layers(t model.Traffic) []Match {
 // as the link goes: all of the pair, or traffic that it names.
 func (r Rule) Drops(p model.Partition) bool {
 	return r.Kind == KindDrop && (len(p.Only) == 0 || r.Only == model.Traffic{} ||
-		slices.ContainsFunc(p.Only, func(t model.Traffic) bool { return covers(t, r.Only) }))
-}
-
-// covers says that whatever is b is a as well.
-func covers(a, b model.Traffic) bool {
-	return a.Proto == b.Proto && (a.Port == 0 || a.Port == b.Port) && (!a.Opening || b.Opening)
+		slices.ContainsFunc(p.Only, func(t model.Traffic) bool { return t.Covers(r.Only) }))
 }
 
 // some is the traffic that is cut of a link, with the lowest partition id each.
@@ -113,7 +108,7 @@ func (s some) sorted() []model.Traffic {
 func (s some) cuts(t model.Traffic) uint32 {
 	var lowest uint32
 	for o, id := range s {
-		if covers(o, t) && (lowest == 0 || id < lowest) {
+		if o.Covers(t) && (lowest == 0 || id < lowest) {
 			lowest = id
 		}
 	}

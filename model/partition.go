@@ -89,6 +89,11 @@ func (t Traffic) Selects(proto string, src, dst uint16, opening bool) bool {
 	return proto == t.Proto && (t.Port == 0 || t.Port == src || t.Port == dst) && (!t.Opening || opening)
 }
 
+// Covers says that whatever is of traffic u is of t as well.
+func (t Traffic) Covers(u Traffic) bool {
+	return t.Proto == u.Proto && (t.Port == 0 || t.Port == u.Port) && (!t.Opening || u.Opening)
+}
+
 // Link is one direction between two hosts.
 type Link struct {
 	Src NodeID `json:"src"`

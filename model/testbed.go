@@ -11,10 +11,12 @@ import (
 
 // Testbed is a switch (or several) and the hosts on its ports. It is all that
 // the lab hands to the rest of the program; a file like it written by hand
-// makes netsplit drive any other OpenFlow 1.3 switch.
+// makes netsplit drive any other OpenFlow 1.3 switch, or hosts without one.
 type Testbed struct {
-	Name  string        `yaml:"name"`
-	Hosts []TestbedHost `yaml:"hosts"`
+	Name string `yaml:"name"`
+	// Backend is what drops the packets of partitions; "" means BackendSwitch.
+	Backend Backend       `yaml:"backend,omitempty"`
+	Hosts   []TestbedHost `yaml:"hosts"`
 	// Links join switches: hosts on different ones reach one another over them.
 	Links []SwitchLink `yaml:"links,omitempty"`
 	// Mirrors are ports that get a copy of watched packets. Optional: without
@@ -86,6 +88,15 @@ func (t *Testbed) Switches() []DatapathID {
 	return slices.Compact(out)
 }
 
+// Backend is what drops the packets of partitions.
+type Backend string
+
+// Backends.
+const (
+	BackendSwitch   Backend = "switch"   // OpenFlow 1.3: partitions by hand, and campaigns
+	BackendNFTables Backend = "nftables" // the hosts themselves: partitions by hand only
+)
+
 // Role is a probe that every host is asked; the hosts whose answer matches have
 // the role.
 type Role struct {
@@ -97,8 +108,8 @@ type Role struct {
 // TestbedHost is one host, on one port of one switch.
 type TestbedHost struct {
 	Name     NodeID     `yaml:"name"`
-	Datapath DatapathID `yaml:"datapath"`
-	Port     uint32     `yaml:"port"`
+	Datapath DatapathID `yaml:"datapath,omitempty"` // with BackendSwitch only, as Port
+	Port     uint32     `yaml:"port,omitempty"`
 	MAC      string     `yaml:"mac"`
 	IP       netip.Addr `yaml:"ip"`
 	// Exec is the command prefix that runs a command on the host, e.g.

@@ -206,9 +206,13 @@ func FromSwitch(s model.SwitchStatus) Switch {
 	}
 }
 
-// FromHost converts a host.
+// FromHost converts a host; without a switch its datapath is "".
 func FromHost(h model.TestbedHost) Host {
-	return Host{Name: string(h.Name), IP: h.IP.String(), MAC: h.MAC, Datapath: h.Datapath.String(), Port: h.Port}
+	out := Host{Name: string(h.Name), IP: h.IP.String(), MAC: h.MAC, Port: h.Port}
+	if h.Datapath != 0 {
+		out.Datapath = h.Datapath.String()
+	}
+	return out
 }
 
 // Model converts what a user asked for.

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// captureBuffer is the packet socket's receive buffer in bytes.
+// captureBuffer is each packet socket's receive buffer in bytes.
 const captureBuffer = 32 << 20
 
 // snapLen is how much of each packet is read: link, network and neighbour
@@ -25,8 +25,8 @@ const hardwareType = 1<<32 - 0x1000 + 28
 
 // capture counts the packets that come into the network namespace.
 type capture struct {
-	fd   int
-	wake int // eventfd: a drain is wanted, or the end
+	fds  []int // packet sockets, one for each of protocols
+	wake int   // eventfd: a drain is wanted, or the end
 
 	mu      sync.Mutex // guards what follows
 	tally   tally
@@ -38,15 +38,45 @@ type capture struct {
 	done chan struct{}
 }
 
+// protocols are what parse reads. A socket of one protocol gets a packet after the
+// hooks at ingress; one of all protocols would get it before.
+var protocols = []uint16{typeIPv4, typeIPv6, typeARP}
+
 // openCapture begins to count. It needs CAP_NET_RAW.
 func openCapture() (*capture, error) {
+	c := &capture{done: make(chan struct{})}
+	fail := func(err error) (*capture, error) {
+		for _, fd := range c.fds {
+			unix.Close(fd)
+		}
+		return nil, err
+	}
+	for _, p := range protocols {
+		fd, err := openSocket(p)
+		if err != nil {
+			return fail(err)
+		}
+		c.fds = append(c.fds, fd)
+	}
+	var err error
+	if c.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+		return fail(fmt.Errorf("eventfd: %w", err))
+	}
+	c.checked = time.Now().UnixNano()
+	c.tally = tally{limit: maxPackets, since: c.checked}
+	go c.loop()
+	return c, nil
+}
+
+// openSocket opens a packet socket for the incoming packets of one protocol.
+func openSocket(protocol uint16) (int, error) {
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
-		return nil, fmt.Errorf("packet socket: %w (it takes CAP_NET_RAW)", err)
+		return -1, fmt.Errorf("packet socket: %w (it takes CAP_NET_RAW)", err)
 	}
-	fail := func(what string, err error) (*capture, error) {
+	fail := func(what string, err error) (int, error) {
 		unix.Close(fd)
-		return nil, fmt.Errorf("packet socket: %s: %w", what, err)
+		return -1, fmt.Errorf("packet socket: %s: %w", what, err)
 	}
 	// Incoming only, and nothing of loopback (filter: 0 for its hardware type,
 	// else everything). Both are set before packets can come: the socket is
@@ -73,25 +103,19 @@ func openCapture() (*capture, error) {
 	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1); err != nil {
 		return fail("timestamps", err)
 	}
-	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-	if err != nil {
-		return fail("eventfd", err)
-	}
-	all := uint16(unix.ETH_P_ALL)<<8 | uint16(unix.ETH_P_ALL)>>8 // network order
-	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: all}); err != nil {
-		unix.Close(wake)
+	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: protocol<<8 | protocol>>8}); err != nil { // network order
 		return fail("bind", err)
 	}
-	now := time.Now().UnixNano()
-	c := &capture{fd: fd, wake: wake, tally: tally{limit: maxPackets, since: now}, checked: now, done: make(chan struct{})}
-	go c.loop()
-	return c, nil
+	return fd, nil
 }
 
 // loop reads packets until close.
 func (c *capture) loop() {
 	defer close(c.done)
-	fds := []unix.PollFd{{Fd: int32(c.fd), Events: unix.POLLIN}, {Fd: int32(c.wake), Events: unix.POLLIN}}
+	fds := []unix.PollFd{{Fd: int32(c.wake), Events: unix.POLLIN}}
+	for _, fd := range c.fds {
+		fds = append(fds, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
+	}
 	for {
 		if _, err := unix.Poll(fds, -1); err != nil && !errors.Is(err, unix.EINTR) {
 			c.end(fmt.Errorf("poll: %w", err))
@@ -124,14 +148,24 @@ func (c *capture) end(err error) {
 	c.drains = nil
 }
 
-// drain reads until the socket is empty, then asks for drops.
+// drain reads until the sockets are empty, then asks for drops.
 func (c *capture) drain() error {
+	for _, fd := range c.fds {
+		if err := c.empty(fd); err != nil {
+			return err
+		}
+	}
+	return c.checkDrops()
+}
+
+// empty reads what is in a socket.
+func (c *capture) empty(fd int) error {
 	var frame [snapLen]byte
 	var oob [128]byte
 	for {
-		n, oobn, _, _, err := unix.Recvmsg(c.fd, frame[:], oob[:], unix.MSG_DONTWAIT)
+		n, oobn, _, _, err := unix.Recvmsg(fd, frame[:], oob[:], unix.MSG_DONTWAIT)
 		if errors.Is(err, unix.EAGAIN) {
-			return c.checkDrops()
+			return nil
 		}
 		if errors.Is(err, unix.EINTR) || errors.Is(err, unix.ENETDOWN) { // an interface went down
 			continue
@@ -171,12 +205,16 @@ func stamp(oob []byte) int64 {
 // buffer. Asking resets its counter (packet(7), PACKET_STATISTICS).
 func (c *capture) checkDrops() error {
 	now := time.Now().UnixNano()
-	st, err := unix.GetsockoptTpacketStats(c.fd, unix.SOL_PACKET, unix.PACKET_STATISTICS)
-	if err != nil {
-		return fmt.Errorf("packet socket: statistics: %w", err)
+	drops := uint32(0)
+	for _, fd := range c.fds {
+		st, err := unix.GetsockoptTpacketStats(fd, unix.SOL_PACKET, unix.PACKET_STATISTICS)
+		if err != nil {
+			return fmt.Errorf("packet socket: statistics: %w", err)
+		}
+		drops += st.Drops
 	}
 	c.mu.Lock()
-	if st.Drops > 0 {
+	if drops > 0 {
 		c.tally.miss(window{from: c.checked, to: now})
 	}
 	c.checked = now
@@ -211,8 +249,9 @@ func (c *capture) close() {
 	c.mu.Unlock()
 	c.poke()
 	<-c.done
-	unix.Close(c.fd)
-	unix.Close(c.wake)
+	for _, fd := range append(c.fds, c.wake) {
+		unix.Close(fd)
+	}
 }
 
 // settleTime is how long after its arrival a packet surely is in the socket.

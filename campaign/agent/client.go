@@ -14,7 +14,9 @@ import (
 	"sync"
 	"time"
 
+	"netsplit/campaign/nft"
 	"netsplit/campaign/proc"
+	"netsplit/flowrules/hostrules"
 	"netsplit/model"
 )
 
@@ -168,6 +170,9 @@ func (c *Client) call(ctx context.Context, r request) (response, error) {
 	}
 	select {
 	case resp := <-w:
+		if resp.Expired {
+			return resp, fmt.Errorf("host %s: %w", c.host, nft.ErrExpired)
+		}
 		if resp.Error != "" {
 			return resp, fmt.Errorf("host %s: %s", c.host, resp.Error)
 		}
@@ -201,6 +206,27 @@ func (c *Client) Probe(ctx context.Context, p model.Probe) (string, time.Duratio
 func (c *Client) Emit(ctx context.Context, to netip.Addr, t model.Traffic) error {
 	_, err := c.call(ctx, request{Op: opEmit, Emit: &emission{To: to, Traffic: t}})
 	return err
+}
+
+// Filter has the host drop what matches the rules and nothing else, for as long as
+// the lease lasts, in a table of that name at the device with the address. It
+// returns what rules had dropped until then, by key. nft.ErrExpired says that the
+// rules before these had not been renewed in time; these are in force.
+func (c *Client) Filter(ctx context.Context, table string, addr netip.Addr, rules []hostrules.Rule, lease time.Duration) (map[string]uint64, error) {
+	r, err := c.call(ctx, request{Op: opFilter, Filter: &filter{Table: table, Addr: addr, Rules: rules, Lease: lease}})
+	return r.Dropped, err
+}
+
+// Renew lets the lease last that long from now; nft.ErrExpired if it ran out.
+func (c *Client) Renew(ctx context.Context, lease time.Duration) error {
+	_, err := c.call(ctx, request{Op: opRenew, Filter: &filter{Lease: lease}})
+	return err
+}
+
+// Dropped is what the rules have dropped, by key.
+func (c *Client) Dropped(ctx context.Context) (map[string]uint64, error) {
+	r, err := c.call(ctx, request{Op: opDropped})
+	return r.Dropped, err
 }
 
 // CountFrom counts the packets of the sender that arrived at the host at from or
@@ -248,6 +274,16 @@ func (c *Client) Close() error {
 		return nil
 	case <-time.After(stopLimit):
 		return fmt.Errorf("host %s: the agent (process %d) does not end", c.host, c.cmd.Process.Pid)
+	}
+}
+
+// Err says why the agent has ended; nil while it lives.
+func (c *Client) Err() error {
+	select {
+	case <-c.ended:
+		return fmt.Errorf("host %s: %w", c.host, c.why)
+	default:
+		return nil
 	}
 }
 

@@ -7,8 +7,12 @@
 // agent's standard input and output. The agent ends with its input, and the
 // kernel kills it when netsplit dies.
 //
-// Counting is the proof that a cut held. The agent reads every packet that
-// comes in on any interface but loopback through a packet socket, with the
-// kernel's time of arrival, and remembers when, from whom and to whom. What it
-// may have missed it says: Count.Incomplete.
+// Where there is no switch, the agent also has the kernel drop packets, by
+// campaign/nft.
+//
+// Counting is the proof that a cut held. The agent reads every IPv4, IPv6 and ARP
+// packet that comes in on any interface but loopback through packet sockets, with
+// the kernel's time of arrival, and remembers when, from whom and to whom. What it
+// may have missed it says: Count.Incomplete. Sockets of one protocol see a packet
+// after the rules at ingress, so what those drop has not arrived.
 package agent

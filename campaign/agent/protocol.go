@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"netsplit/flowrules/hostrules"
 	"netsplit/model"
 )
 
@@ -29,15 +30,28 @@ const (
 	opEmit  = "emit"
 	opClock = "clock"
 	opLinks = "links"
+	// Rules by which the host itself drops packets.
+	opFilter  = "filter"
+	opRenew   = "renew"
+	opDropped = "dropped"
 )
 
 // request is one line to the agent.
 type request struct {
-	ID    uint64    `json:"id"` // from 1
-	Op    string    `json:"op"`
-	Probe *probe    `json:"probe,omitempty"`
-	Query *netQuery `json:"query,omitempty"`
-	Emit  *emission `json:"emit,omitempty"`
+	ID     uint64    `json:"id"` // from 1
+	Op     string    `json:"op"`
+	Probe  *probe    `json:"probe,omitempty"`
+	Query  *netQuery `json:"query,omitempty"`
+	Emit   *emission `json:"emit,omitempty"`
+	Filter *filter   `json:"filter,omitempty"`
+}
+
+// filter is what the host is to drop, for opFilter, and how long, for opRenew too.
+type filter struct {
+	Table string           `json:"table,omitempty"`
+	Addr  netip.Addr       `json:"addr,omitzero"` // of the host, on the device that is filtered
+	Rules []hostrules.Rule `json:"rules,omitempty"`
+	Lease time.Duration    `json:"lease_ns"`
 }
 
 // emission is one packet to be sent.
@@ -77,6 +91,9 @@ type response struct {
 	First   int64         `json:"first_ns,omitempty"` // 0: none
 	Now     int64         `json:"now_ns,omitempty"`   // of opClock
 	Links   []Link        `json:"links,omitempty"`
+	// Dropped is by the rule's key. Expired says that Error is nft.ErrExpired.
+	Dropped map[string]uint64 `json:"dropped,omitempty"`
+	Expired bool              `json:"expired,omitempty"`
 }
 
 type wireCount struct {

@@ -9,6 +9,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"netsplit/campaign/nft"
 )
 
 // maxAtOnce bounds the requests an agent works on at one time; further ones
@@ -23,6 +25,7 @@ func Serve(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	if s.capture != nil {
 		defer s.capture.close()
 	}
+	defer s.filter.close()
 	ctx, cancel := context.WithCancel(ctx)
 	defer s.work.Wait()
 	defer cancel()
@@ -43,6 +46,7 @@ type server struct {
 	capture   *capture // nil if it could not be opened
 	noCapture error
 	now       func() time.Time
+	filter    filtering
 
 	mu     sync.Mutex // one answer at a time
 	out    *json.Encoder
@@ -110,6 +114,11 @@ func (s *server) answer(ctx context.Context, r *request) (resp response) {
 		}
 		count, err := s.capture.count(&q)
 		resp.Count, resp.First = &count, count.First
+		fail(err)
+	case r.Op == opFilter && r.Filter != nil, r.Op == opRenew && r.Filter != nil, r.Op == opDropped:
+		var err error
+		resp.Dropped, err = s.filter.answer(r)
+		resp.Expired = errors.Is(err, nft.ErrExpired)
 		fail(err)
 	default:
 		fail(fmt.Errorf("unknown request %q; is the agent's netsplit of another version?", r.Op))

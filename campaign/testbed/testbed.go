@@ -87,7 +87,7 @@ func Write(path string, t *model.Testbed) error {
 var unknownKey = regexp.MustCompile(`^line (\d+): field (\S+) not found in type \S+\.(\S+)$`)
 
 var knownKeys = map[string]string{
-	"Testbed":     "name, hosts, links, mirrors, gates, roles, hooks",
+	"Testbed":     "name, backend, hosts, links, mirrors, gates, roles, hooks",
 	"TestbedHost": "name, datapath, port, mac, ip, exec, agent, labels",
 	"Role":        "hosts, probe, match",
 	"SwitchLink":  "a, b",
@@ -142,6 +142,15 @@ func check(t *model.Testbed, l lines) error {
 	if len(t.Hosts) == 0 {
 		bad("", "hosts is missing; name at least one host")
 	}
+	switched := t.Backend != model.BackendNFTables
+	switch t.Backend {
+	case "", model.BackendSwitch, model.BackendNFTables:
+	default:
+		bad("", "backend %q is unknown; use %s (OpenFlow) or %s (the hosts drop packets themselves)", string(t.Backend), model.BackendSwitch, model.BackendNFTables)
+	}
+	if !switched && len(t.Mirrors)+len(t.Gates) > 0 {
+		bad("", "mirrors and gates are ports of a switch, and with backend %s there is none; leave them out", t.Backend)
+	}
 	type port struct {
 		datapath model.DatapathID
 		number   uint32
@@ -157,10 +166,15 @@ func check(t *model.Testbed, l lines) error {
 			bad(at, "%s is listed twice; host names must differ", who)
 		}
 		names[string(h.Name)] = who
-		if h.Datapath == 0 {
+		if !switched && (h.Datapath != 0 || h.Port != 0) {
+			bad(at, "%s: datapath and port belong to a switch, and with backend %s there is none; leave them out", who, t.Backend)
+		}
+		if h.Datapath == 0 && switched {
 			bad(at, "%s: datapath is missing; `ovs-vsctl get bridge BR datapath_id` prints it", who)
 		}
-		if h.Port == 0 || h.Port > maxPort {
+		if !switched {
+			// it has no port
+		} else if h.Port == 0 || h.Port > maxPort {
 			bad(at, "%s: port %d is no switch port (1 to %d); `ovs-vsctl get interface IF ofport` prints it", who, h.Port, uint32(maxPort))
 		} else {
 			p := port{h.Datapath, h.Port}

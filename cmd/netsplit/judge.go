@@ -82,7 +82,7 @@ func verdictExit(v model.Verdict) error {
 
 func agentCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "agent", Short: "answer probes and count packets on a host (started by netsplit itself)", Hidden: true, Args: cobra.NoArgs,
+		Use: "agent", Short: "answer probes, count and drop packets on a host (started by netsplit itself)", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			return agent.Serve(c.Context(), c.InOrStdin(), c.OutOrStdout())
 		},

@@ -54,6 +54,9 @@ func openDaemon(ctx context.Context, c daemonConfig) (*daemon, error) {
 			return nil, err
 		}
 	}
+	if tb != nil && tb.Backend == model.BackendNFTables && (c.gate != "" || c.switches.given()) {
+		return nil, usage("testbed %s has no switch (backend: %s): leave out --gate, --role, --allowed-datapath and --tls-*", tb.Name, tb.Backend)
+	}
 	tlsConf, datapaths, err := c.switches.load(tb)
 	if err != nil {
 		return nil, err
@@ -104,6 +107,9 @@ With --testbed it drives the switches and hosts of that file; point the switches
 at --openflow (ovs-vsctl set-controller BRIDGE tcp:ADDRESS:PORT). Without, each
 campaign makes labs of its own on this machine, which takes root.
 
+A testbed with "backend: nftables" needs no switch: its hosts drop packets
+themselves (docs/without-a-switch.md). It takes partitions by hand, no campaigns.
+
 With --tls-cert, --tls-key and --tls-ca switches connect by TLS (ssl: in place of
 tcp:) and must show a certificate that --tls-ca signed; ovs-pki makes all of them.
 
@@ -116,8 +122,11 @@ can neither cut nor heal, and runs under way are unknown.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "netsplit: API on http://%s, switches on %s:%s, records in %s\n",
-				d.ln.Addr(), c.switches.scheme(), d.service.ControllerAddr(), c.runsDir)
+			cuts := "hosts cut by themselves"
+			if addr := d.service.ControllerAddr(); addr != "" {
+				cuts = fmt.Sprintf("switches on %s:%s", c.switches.scheme(), addr)
+			}
+			fmt.Fprintf(cmd.ErrOrStderr(), "netsplit: API on http://%s, %s, records in %s\n", d.ln.Addr(), cuts, c.runsDir)
 			return d.serve(cmd.Context())
 		},
 	}

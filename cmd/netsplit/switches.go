@@ -27,6 +27,11 @@ func (s *switchFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&s.role, "role", roleMaster, "what to be at every switch: master, which makes other masters slaves, or equal, beside a master that is to stay")
 }
 
+// given says whether any of the flags was used.
+func (s *switchFlags) given() bool {
+	return s.cert+s.key+s.ca != "" || len(s.allowed) > 0 || s.role != roleMaster
+}
+
 const (
 	roleMaster = "master"
 	roleEqual  = "equal"

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"netsplit/controller"
+	"netsplit/e2e/traffic"
 	"netsplit/model"
 )
 
@@ -306,7 +307,7 @@ func (b *bench) host(id model.NodeID) *host {
 }
 
 // marker precedes the number of a probe in a frame.
-const marker = "netsplit-probe"
+const marker = traffic.Marker
 
 // socket opens a raw socket on the host's interface.
 func (h *host) socket() error {

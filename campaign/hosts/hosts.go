@@ -1,0 +1,324 @@
+package hosts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"net"
+	"net/netip"
+	"regexp"
+	"slices"
+	"sync"
+	"time"
+
+	"netsplit/campaign/nft"
+	"netsplit/flowrules/hostrules"
+	"netsplit/model"
+)
+
+// Agent does what a host is told; agent.Client is one. A new one has no rules.
+type Agent interface {
+	Filter(ctx context.Context, table string, addr netip.Addr, rules []hostrules.Rule, lease time.Duration) (map[string]uint64, error)
+	Renew(ctx context.Context, lease time.Duration) error
+	Dropped(ctx context.Context) (map[string]uint64, error)
+}
+
+// Config of Hosts. The zero value of an optional field takes its default.
+type Config struct {
+	Testbed model.Testbed
+	// Agent is the one on a host now, started again if it died.
+	Agent func(context.Context, model.NodeID) (Agent, error)
+	// Lost is told when the rules of a host are not in force any more, or nobody
+	// knows. It must not block.
+	Lost func(error)
+
+	Lease      time.Duration // life of rules; default 5 s
+	RenewEvery time.Duration // default 1 s
+	Timeout    time.Duration // longest wait for a host; default 3 s
+}
+
+// Hosts keeps the rules of all hosts of one testbed.
+type Hosts struct {
+	cfg   Config
+	table string
+	all   []hostrules.Host
+	stop  context.CancelFunc
+	work  sync.WaitGroup
+
+	// change is held by every operation from compile to confirmation. Renewing
+	// does not wait for it: one host that is slow lets no other expire.
+	change     sync.Mutex
+	partitions []*inForce
+	hosts      map[model.NodeID]*host
+}
+
+// inForce is a partition and what was dropped for it.
+type inForce struct {
+	id      uint32
+	p       model.Partition
+	dropped map[model.Link]uint64
+}
+
+// host is what one host was told.
+type host struct {
+	name model.NodeID
+	ip   netip.Addr
+	// rules are those last confirmed, and seen what they had dropped when last
+	// asked, by key. Guarded by Hosts.change.
+	rules []hostrules.Rule
+	seen  map[string]uint64
+
+	mu    sync.Mutex // guards what follows
+	agent Agent      // that has the rules; nil: none has
+	renew bool       // there are rules
+}
+
+// New makes the tables on all hosts, without rules. The error says which host
+// cannot and why.
+func New(ctx context.Context, cfg Config) (*Hosts, error) {
+	for _, d := range []struct {
+		p   *time.Duration
+		def time.Duration
+	}{{&cfg.Lease, 5 * time.Second}, {&cfg.RenewEvery, time.Second}, {&cfg.Timeout, 3 * time.Second}} {
+		if *d.p == 0 {
+			*d.p = d.def
+		}
+	}
+	h := &Hosts{cfg: cfg, table: TableName(cfg.Testbed.Name), hosts: map[model.NodeID]*host{}}
+	for _, t := range cfg.Testbed.Hosts {
+		mac, err := net.ParseMAC(t.MAC)
+		if err != nil || len(mac) != 6 {
+			return nil, fmt.Errorf("host %s: mac %q is no Ethernet address", t.Name, t.MAC)
+		}
+		h.all = append(h.all, hostrules.Host{Name: t.Name, MAC: hostrules.MAC(mac), IP: t.IP})
+		h.hosts[t.Name] = &host{name: t.Name, ip: t.IP}
+	}
+	if err := h.apply(ctx); err != nil {
+		return nil, err
+	}
+	rctx, stop := context.WithCancel(context.Background())
+	h.stop = stop
+	for _, o := range h.hosts {
+		h.work.Go(func() { h.renewing(rctx, o) })
+	}
+	return h, nil
+}
+
+var plainName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,40}$`)
+
+// TableName is the name of a testbed's tables: two daemons cut the same hosts only
+// for testbeds of different names.
+func TableName(testbed string) string {
+	if !plainName.MatchString(testbed) {
+		sum := fnv.New64a()
+		sum.Write([]byte(testbed))
+		testbed = fmt.Sprintf("%x", sum.Sum64())
+	}
+	return "netsplit-" + testbed
+}
+
+// Cut puts a partition in force and returns when both ends of every link have
+// confirmed it. On error it is not desired any more, and what was done of it is
+// undone where that can be.
+func (h *Hosts) Cut(ctx context.Context, id uint32, p model.Partition) error {
+	h.change.Lock()
+	defer h.change.Unlock()
+	h.partitions = append(h.partitions, &inForce{id: id, p: p, dropped: map[model.Link]uint64{}})
+	err := h.apply(ctx)
+	if err != nil {
+		h.partitions = h.partitions[:len(h.partitions)-1]
+		h.lose(h.apply(context.WithoutCancel(ctx))) // a host that cannot be reached forgets by itself
+	}
+	return err
+}
+
+// Heal lifts the partition with that id, if it is in force. On error its rules
+// stay on the hosts that the error names until the lease runs out.
+func (h *Hosts) Heal(ctx context.Context, id uint32) error {
+	h.change.Lock()
+	defer h.change.Unlock()
+	n := len(h.partitions)
+	kept := slices.DeleteFunc(slices.Clone(h.partitions), func(f *inForce) bool { return f.id == id })
+	if h.partitions = kept; len(kept) == n {
+		return nil
+	}
+	err := h.apply(ctx)
+	h.lose(err)
+	return err
+}
+
+// lose tells that partitions may be in force no more, because of a host that did
+// not do as it was told: what it still has is not renewed.
+func (h *Hosts) lose(err error) {
+	if err != nil && len(h.partitions) > 0 {
+		h.cfg.Lost(err)
+	}
+}
+
+// Drops is what was dropped of the partition with that id since it was cut, by
+// link. A packet that two partitions cut counts for both.
+func (h *Hosts) Drops(ctx context.Context, id uint32) (map[model.Link]uint64, error) {
+	h.change.Lock()
+	defer h.change.Unlock()
+	i := slices.IndexFunc(h.partitions, func(f *inForce) bool { return f.id == id })
+	if i < 0 {
+		return nil, fmt.Errorf("no partition %d is in force", id)
+	}
+	f := h.partitions[i]
+	err := h.each(ctx, func(ctx context.Context, o *host) (func(), error) {
+		if !concerns(f.p, o.name) {
+			return nil, nil
+		}
+		a := o.holder()
+		if a == nil {
+			return nil, fmt.Errorf("host %s has lost its rules, and their counts with them", o.name)
+		}
+		dropped, err := a.Dropped(ctx)
+		return func() { h.book(o, dropped) }, err
+	})
+	out := map[model.Link]uint64{}
+	for l, n := range f.dropped {
+		out[l] = n
+	}
+	return out, err
+}
+
+// DropCount is Drops for all links.
+func (h *Hosts) DropCount(ctx context.Context, id uint32) (uint64, error) {
+	byLink, err := h.Drops(ctx, id)
+	var total uint64
+	for _, n := range byLink {
+		total += n
+	}
+	return total, err
+}
+
+// Close stops renewing. What is in force still goes with the agents, or when the
+// lease runs out.
+func (h *Hosts) Close() {
+	h.stop()
+	h.work.Wait()
+}
+
+func concerns(p model.Partition, host model.NodeID) bool {
+	return slices.ContainsFunc(p.Links(), func(l model.Link) bool { return l.Src == host || l.Dst == host })
+}
+
+// apply brings every host whose rules are to change to the desired state. change is
+// held, or nobody else has h yet.
+func (h *Hosts) apply(ctx context.Context) error {
+	var ps []model.Partition
+	for _, f := range h.partitions {
+		ps = append(ps, f.p)
+	}
+	return h.each(ctx, func(ctx context.Context, o *host) (func(), error) {
+		rules := hostrules.Compile(o.name, h.all, ps)
+		a := o.holder()
+		if a != nil && slices.Equal(rules, o.rules) {
+			return nil, nil
+		}
+		next, err := h.cfg.Agent(ctx, o.name)
+		if err != nil {
+			o.set(nil, false)
+			return nil, err
+		}
+		dropped, err := next.Filter(ctx, h.table, o.ip, rules, h.cfg.Lease)
+		if err != nil && !errors.Is(err, nft.ErrExpired) {
+			o.set(nil, false)
+			return nil, err
+		}
+		if held := a != nil && len(o.rules) > 0; held && a != next {
+			h.cfg.Lost(fmt.Errorf("host %s: its agent died, and its rules with it", o.name))
+		} else if held && err != nil {
+			h.cfg.Lost(err)
+		}
+		o.set(next, len(rules) > 0)
+		return func() {
+			if a == next {
+				h.book(o, dropped)
+			}
+			o.rules, o.seen = rules, dropped
+		}, nil
+	})
+}
+
+// each does something for all hosts at once, and what that leaves to do one after
+// the other.
+func (h *Hosts) each(ctx context.Context, do func(context.Context, *host) (func(), error)) error {
+	ctx, cancel := context.WithTimeout(ctx, h.cfg.Timeout)
+	defer cancel()
+	var work sync.WaitGroup
+	thens, errs := make([]func(), len(h.all)), make([]error, len(h.all))
+	for i, host := range h.all {
+		work.Go(func() { thens[i], errs[i] = do(ctx, h.hosts[host.Name]) })
+	}
+	work.Wait()
+	for i, then := range thens {
+		if then != nil && errs[i] == nil {
+			then()
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// book adds what a host has dropped since it was last asked to the partitions that
+// it was dropped for.
+func (h *Hosts) book(o *host, dropped map[string]uint64) {
+	for _, r := range o.rules {
+		n := dropped[r.Key()] - o.seen[r.Key()]
+		if n == 0 {
+			continue
+		}
+		for _, f := range h.partitions {
+			if r.Counts(f.p) {
+				f.dropped[r.Link] += n
+			}
+		}
+	}
+	o.seen = dropped
+}
+
+// holder is the agent that has the host's rules.
+func (o *host) holder() Agent {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.agent
+}
+
+func (o *host) set(a Agent, renew bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.agent, o.renew = a, renew
+}
+
+// renewing renews a host's lease until ctx ends.
+func (h *Hosts) renewing(ctx context.Context, o *host) {
+	tick := time.NewTicker(h.cfg.RenewEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		o.mu.Lock()
+		a, renew := o.agent, o.renew
+		o.mu.Unlock()
+		if a == nil || !renew {
+			continue
+		}
+		rctx, cancel := context.WithTimeout(ctx, h.cfg.Lease-h.cfg.RenewEvery) // then it has run out
+		err := a.Renew(rctx, h.cfg.Lease)
+		cancel()
+		if err == nil || ctx.Err() != nil {
+			continue
+		}
+		o.mu.Lock()
+		if o.agent == a {
+			o.agent = nil // it is told everything anew
+		}
+		o.mu.Unlock()
+		h.cfg.Lost(err)
+	}
+}

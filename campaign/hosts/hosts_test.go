@@ -1,0 +1,217 @@
+package hosts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"netsplit/campaign/nft"
+	"netsplit/flowrules/hostrules"
+	"netsplit/model"
+)
+
+// fake is an agent without a kernel.
+type fake struct {
+	mu      sync.Mutex
+	rules   []hostrules.Rule
+	dropped map[string]uint64
+	renewed int
+	fails   error // what it answers
+}
+
+func (f *fake) Filter(_ context.Context, _ string, _ netip.Addr, rules []hostrules.Rule, _ time.Duration) (map[string]uint64, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.fails != nil {
+		return nil, f.fails
+	}
+	before, after := maps.Clone(f.dropped), map[string]uint64{}
+	for _, r := range rules {
+		after[r.Key()] = f.dropped[r.Key()]
+	}
+	f.rules, f.dropped = rules, after
+	return before, nil
+}
+
+func (f *fake) Renew(context.Context, time.Duration) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.renewed++
+	return f.fails
+}
+
+func (f *fake) Dropped(context.Context) (map[string]uint64, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.dropped), f.fails
+}
+
+// drop has the first rule for a link that fits count packets.
+func (f *fake) drop(t *testing.T, l model.Link, only string, n uint64) {
+	t.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, r := range f.rules {
+		if r.Link == l && (r.Only == model.Traffic{} || r.Only.String() == only) {
+			f.dropped[r.Key()] += n
+			return
+		}
+	}
+	t.Fatalf("no rule for %s %s", l, only)
+}
+
+func (f *fake) fail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fails = err
+}
+
+type bed struct {
+	*Hosts
+	mu     sync.Mutex
+	agents map[model.NodeID]*fake
+	lost   chan error
+}
+
+func newBed(t *testing.T) *bed {
+	t.Helper()
+	b := &bed{agents: map[model.NodeID]*fake{}, lost: make(chan error, 100)}
+	cfg := Config{Testbed: model.Testbed{Name: "t"}, Lost: func(err error) { b.lost <- err }, RenewEvery: 5 * time.Millisecond,
+		Agent: func(_ context.Context, h model.NodeID) (Agent, error) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return b.agents[h], nil
+		}}
+	for i := range 4 {
+		name := model.NodeID(fmt.Sprintf("n%d", i+1))
+		b.agents[name] = new(fake)
+		cfg.Testbed.Hosts = append(cfg.Testbed.Hosts, model.TestbedHost{Name: name, MAC: fmt.Sprintf("02:00:00:00:00:%02x", i+1), IP: netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)})})
+	}
+	h, err := New(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.Close)
+	b.Hosts = h
+	return b
+}
+
+func partial(a, b model.NodeID, only ...model.Traffic) model.Partition {
+	return model.Partition{Shape: model.Partial, Effect: model.Drop, Groups: [][]model.NodeID{{a}, {b}}, Only: only}
+}
+
+// TestDropsBelongToThePartitionsInForce: of those that overlap each counts what was
+// dropped while it was in force, whichever rule dropped it.
+func TestDropsBelongToThePartitionsInForce(t *testing.T) {
+	b, ctx := newBed(t), t.Context()
+	l := model.Link{Src: "n1", Dst: "n2"}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	counts := func(id uint32, want uint64) {
+		t.Helper()
+		if n, err := b.DropCount(ctx, id); err != nil || n != want {
+			t.Errorf("partition %d: %d dropped, want %d: %v", id, n, want, err)
+		}
+	}
+	must(b.Cut(ctx, 1, partial("n1", "n2", model.Traffic{Proto: "tcp"})))
+	b.agents["n1"].drop(t, l, "tcp", 10)
+	counts(1, 10)
+	must(b.Cut(ctx, 2, partial("n1", "n2"))) // the rules of tcp go
+	b.agents["n1"].drop(t, l, "", 5)
+	counts(1, 15)
+	counts(2, 5)
+	b.agents["n2"].drop(t, l, "", 2) // at the receiver
+	must(b.Heal(ctx, 2))
+	b.agents["n1"].drop(t, l, "tcp", 1)
+	counts(1, 18)
+	if by, err := b.Drops(ctx, 1); err != nil || by[l] != 18 || by[l.Reverse()] != 0 {
+		t.Errorf("%v, %v", by, err)
+	}
+	must(b.Heal(ctx, 1))
+	must(b.Heal(ctx, 1))
+	for name, a := range b.agents {
+		if len(a.rules) != 0 {
+			t.Errorf("%s is left with %v", name, a.rules)
+		}
+	}
+	if _, err := b.Drops(ctx, 1); err == nil {
+		t.Error("a healed partition still counts")
+	}
+	if len(b.lost) > 0 {
+		t.Error(<-b.lost)
+	}
+}
+
+// TestARefusedCutIsUndone on the hosts that took it, and takes no other with it.
+func TestARefusedCutIsUndone(t *testing.T) {
+	b, ctx := newBed(t), t.Context()
+	if err := b.Cut(ctx, 1, partial("n1", "n3")); err != nil {
+		t.Fatal(err)
+	}
+	b.agents["n2"].fail(errors.New("host n2: no"))
+	if err := b.Cut(ctx, 2, partial("n1", "n2")); err == nil || !strings.Contains(err.Error(), "n2") {
+		t.Fatal(err)
+	}
+	for _, r := range b.agents["n1"].rules {
+		if r.Link.Src == "n2" || r.Link.Dst == "n2" {
+			t.Errorf("left: %s", r.Key())
+		}
+	}
+	if len(b.agents["n1"].rules) == 0 {
+		t.Error("the other partition is gone")
+	}
+	b.agents["n2"].fail(nil)
+	if err := b.Cut(ctx, 3, partial("n1", "n2")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLostRulesAreTold once, however often it is tried to renew them.
+func TestLostRulesAreTold(t *testing.T) {
+	b, ctx := newBed(t), t.Context()
+	if err := b.Cut(ctx, 1, partial("n1", "n2")); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(30 * time.Millisecond)
+	if a := b.agents["n3"]; a.renewed != 0 {
+		t.Error("a host without rules was told to renew them")
+	}
+	b.agents["n2"].fail(nft.ErrExpired)
+	if err := <-b.lost; !errors.Is(err, nft.ErrExpired) {
+		t.Error(err)
+	}
+	if _, err := b.Drops(ctx, 1); err == nil || !strings.Contains(err.Error(), "n2") {
+		t.Errorf("counts of rules that are lost: %v", err)
+	}
+	b.agents["n2"].fail(nil)
+	if err := b.Heal(ctx, 1); err != nil {
+		t.Error(err)
+	}
+	time.Sleep(30 * time.Millisecond)
+	if len(b.lost) > 0 {
+		t.Errorf("told again: %v", <-b.lost)
+	}
+	// An agent that was started anew has no rules: those of another partition go.
+	if err := b.Cut(ctx, 2, partial("n1", "n2")); err != nil {
+		t.Fatal(err)
+	}
+	b.mu.Lock()
+	b.agents["n2"] = new(fake)
+	b.mu.Unlock()
+	if err := b.Cut(ctx, 3, partial("n2", "n3")); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-b.lost; !strings.Contains(err.Error(), "host n2: its agent died") {
+		t.Error(err)
+	}
+}

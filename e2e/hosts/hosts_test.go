@@ -1,0 +1,252 @@
+package hosts
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"netsplit/api/wire"
+	"netsplit/e2e/harness"
+	"netsplit/model"
+)
+
+// lease is how long the rules of a dead daemon hold at most.
+const lease = 5 * time.Second
+
+var (
+	pair  = model.Partition{Shape: model.Partial, Groups: [][]model.NodeID{{"h1"}, {"h2"}}}
+	alone = model.Partition{Shape: model.Isolated, Groups: [][]model.NodeID{{"h2"}}}
+)
+
+// TestEveryShapeWithEveryTraffic: what the hosts let pass is what the oracle says.
+func TestEveryShapeWithEveryTraffic(t *testing.T) { newBed(t).EveryShape(t) }
+
+// TestOtherTablesAreLeftAlone: rules of others stay, accept nothing that is cut, and
+// take nothing away from ours.
+func TestOtherTablesAreLeftAlone(t *testing.T) {
+	b := newBed(t)
+	const others = `table netdev mine { chain in { type filter hook ingress device e0 priority -2000; ether type 0x0800 counter packets 0 bytes 0 accept; }
+}
+table inet mine { chain in { type filter hook input priority 0; ip saddr 10.77.0.0/24 accept; }
+}
+`
+	b.sh("ip netns exec nb-h2 nft -f - <<'END'\n%sEND", strings.ReplaceAll(others, "; }", "\n }"))
+	list := func() string {
+		return b.sh("ip netns exec nb-h2 sh -c 'nft -s list table netdev mine; nft -s list table inet mine'")
+	}
+	before := list()
+	p, err := alone.Resolve(b.Where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.cut("one", alone)
+	b.Expect(t, "beside rules that accept", p)
+	if after := list(); after != before {
+		t.Errorf("before:\n%s\nwhile cut:\n%s", before, after)
+	}
+	b.sh("ip netns exec nb-h2 nft flush ruleset")
+	b.Expect(t, "after somebody flushed all rules", p)
+	b.sh("ip netns exec nb-h2 nft -f - <<'END'\n%sEND", strings.ReplaceAll(others, "; }", "\n }"))
+	b.heal("one")
+	b.Expect(t, "healed", []model.Partition{}...)
+	b.Signal(t, syscall.SIGTERM)
+	if r := b.Wait(t, limit); r.Code != 0 {
+		t.Errorf("the daemon: %s", r)
+	}
+	if left := b.sh("ip netns exec nb-h2 nft -s list ruleset"); strings.Contains(left, "netsplit") || list() != before {
+		t.Errorf("left when the daemon had ended:\n%s", left)
+	}
+}
+
+// TestNothingStaysCut: whoever dies or hangs, the network heals in the stated time.
+func TestNothingStaysCut(t *testing.T) {
+	b := newBed(t)
+	b.cut("stopped", alone)
+	b.Signal(t, syscall.SIGSTOP)
+	took := b.opens()
+	b.Signal(t, syscall.SIGCONT)
+	if took > lease+2*time.Second || took < lease/2 {
+		t.Errorf("packets passed %v after the daemon stopped, want %v at most", took, lease)
+	}
+	if st := b.state("stopped", "failed"); !strings.Contains(st.Reason, "not renewed in time") {
+		t.Errorf("the partition of a daemon that hung: %+v", st)
+	}
+
+	b.cut("agent", alone)
+	b.sh("kill -9 $(ip netns pids nb-h2)")
+	if st := b.state("agent", "failed"); !strings.Contains(st.Reason, "host h2: the agent has ended") {
+		t.Errorf("the partition of a host whose agent died: %+v", st)
+	}
+	b.opens()
+
+	b.cut("daemon", alone) // on an agent started anew
+	b.Kill()
+	t.Logf("packets passed %v after kill -9", b.opens().Round(time.Millisecond))
+	for _, h := range b.Hosts {
+		harness.Until(t, limit, "the table is gone", func() error {
+			if left := b.sh("ip netns exec %s nft list ruleset", h.(*host).ns); left != "" {
+				return fmt.Errorf("on %s:\n%s", h.ID(), left)
+			}
+			return nil
+		})
+	}
+	b.serve()
+	if st := b.state("daemon", "healed"); st.Reason == "" {
+		t.Errorf("the partition of a dead daemon: %+v", st)
+	}
+	b.cut("next", pair)
+	b.heal("next")
+}
+
+// TestSendersAreNotTold: to a sender, packets that are cut are as lost on the wire.
+func TestSendersAreNotTold(t *testing.T) {
+	b := newBed(t)
+	l := listen(t, b.Hosts[1].(*host))
+	var conn *net.TCPConn
+	if err := inside("nb-h1", func() error {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err == nil {
+			conn = c.(*net.TCPConn)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	far, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer far.Close()
+	b.cut("one", pair)
+	if err := inside("nb-h1", func() error {
+		to := &unix.SockaddrInet4{Port: 9, Addr: [4]byte{10, 77, 0, 2}}
+		for kind, proto := range map[int]int{unix.SOCK_DGRAM: 0, unix.SOCK_RAW: unix.IPPROTO_ICMP} {
+			fd, err := unix.Socket(unix.AF_INET, kind, proto)
+			if err != nil {
+				return err
+			}
+			defer unix.Close(fd)
+			if err := unix.SetsockoptInt(fd, unix.SOL_IP, unix.IP_RECVERR, 1); err != nil {
+				return err
+			}
+			for range 3 {
+				if err := unix.Sendto(fd, []byte{8, 0, 0xf7, 0xff, 0, 0, 0, 0}, 0, to); err != nil {
+					t.Errorf("a socket of kind %d was told: %v", kind, err)
+				}
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	// TCP backs off only from what it believes to be on its way.
+	if _, err := conn.Write([]byte("later")); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	harness.Until(t, limit, "TCP backs off", func() error {
+		var info *unix.TCPInfo
+		cerr := raw.Control(func(fd uintptr) { info, err = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO) })
+		if err == nil && cerr == nil && info.Backoff < 2 {
+			err = fmt.Errorf("backoff %d after %d retransmissions", info.Backoff, info.Total_retrans)
+		}
+		return err
+	})
+	b.heal("one")
+	buf := make([]byte, 5)
+	_ = far.SetReadDeadline(time.Now().Add(limit))
+	if _, err := io.ReadFull(far, buf); err != nil || string(buf) != "later" {
+		t.Errorf("after the heal: %q, %v", buf, err)
+	}
+}
+
+func listen(t *testing.T, h *host) (l net.Listener) {
+	t.Helper()
+	if err := inside(h.ns, func() (err error) {
+		l, err = net.Listen("tcp", h.ip.String()+":7000")
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+// TestNothingPassesOnceInForce: while packets come all the time, none arrives from
+// the moment on at which a partition is said to be in force.
+func TestNothingPassesOnceInForce(t *testing.T) {
+	b := newBed(t)
+	flood := harness.StartCommand(t, exec.Command("ip", "netns", "exec", "nb-h1", "ping", "-q", "-i", "0.002", "-s", "1000", "10.77.0.2"))
+	defer flood.Kill()
+	for i := range 8 {
+		p := pair
+		if i%2 == 1 {
+			p.Only = []model.Traffic{{Proto: "icmp"}}
+		}
+		name := fmt.Sprintf("cut%d", i)
+		b.cut(name, p)
+		if st := b.heal(name); st.Dropped <= st.Probes/2 {
+			t.Errorf("cut %d dropped nothing of the flood: %+v", i, st)
+		}
+	}
+}
+
+// TestWhatItDoesNotDo: campaigns and what else takes a switch are refused with a
+// sentence that says what works; partitions heal by themselves when asked to.
+func TestWhatItDoesNotDo(t *testing.T) {
+	b := newBed(t)
+	target, err := filepath.Abs("../targets/gossip/target.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = b.api.CreateCampaign(context.Background(), wire.CampaignSpec{Target: target, Strategy: "random", Seed: 1}, 0)
+	if err == nil || !strings.Contains(err.Error(), "campaigns take a switch") || !strings.Contains(err.Error(), "netsplit partition") {
+		t.Errorf("a campaign: %v", err)
+	}
+	for _, args := range [][]string{{"--gate", "port"}, {"--role", "equal"}, {"--allowed-datapath", "1"}} {
+		r := harness.Run(t, append([]string{"serve", "--testbed", b.file, "--runs-dir", t.TempDir()}, args...)...)
+		if r.Code != 2 || !strings.Contains(r.Stderr, "has no switch") {
+			t.Errorf("%v: %s", args, r)
+		}
+	}
+	second := harness.Run(t, "serve", "--testbed", b.file, "--runs-dir", t.TempDir(), "--listen", "127.0.0.1:0")
+	if second.Code != 1 || !strings.Contains(second.Stderr, "another netsplit cuts this host") {
+		t.Errorf("a second daemon on the same hosts: %s", second)
+	}
+	if hs, err := b.api.Hosts(context.Background()); err != nil || len(hs) != 5 || hs[0].Datapath != "" {
+		t.Errorf("hosts: %+v, %v", hs, err)
+	}
+	if sw, err := b.api.Switches(context.Background()); err != nil || len(sw) != 0 {
+		t.Errorf("switches: %+v, %v", sw, err)
+	}
+	m := listening.FindStringSubmatch(b.Stderr())
+	r, err := http.Get(m[1] + "/healthz")
+	if err != nil || r.StatusCode != 200 {
+		t.Errorf("health: %v, %v", r, err)
+	}
+	if err == nil {
+		r.Body.Close()
+	}
+	out := harness.Run(t, "partition", "cut", "isolate", "h2", "--for", "200ms", "--name", "timed", "--api", m[1])
+	if out.Code != 0 {
+		t.Fatalf("netsplit partition cut: %s", out)
+	}
+	b.state("timed", "healed")
+	if !b.Open(t) {
+		t.Error("still cut after its time")
+	}
+}
