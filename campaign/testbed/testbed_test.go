@@ -69,7 +69,7 @@ func TestErrorsNameTheLineAndTheRemedy(t *testing.T) {
 		want           []string
 	}{
 		{"unknown key", "    port: 2", "    prot: 2", []string{"line 11", `"prot"`, "name, datapath, port, mac, ip, exec"}},
-		{"unknown key at the top", "name: rack", "title: rack", []string{"line 1", `"title"`, "name, hosts, mirrors, gates"}},
+		{"unknown key at the top", "name: rack", "title: rack", []string{"line 1", `"title"`, "name, hosts, links, mirrors, gates"}},
 		{"unknown key of a mirror", "    interface: eth1", "    iface: eth1", []string{"line 18", `"iface"`, "interface"}},
 		{"twice", "name: n2", "name: n1", []string{"line 9", "host n1 is listed twice"}},
 		{"bad mac", "02:00:00:00:00:02", "02:00:00", []string{"line 9", "n2", "mac", "02:00:00:00:00:01"}},
