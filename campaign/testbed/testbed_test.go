@@ -71,8 +71,6 @@ func TestErrorsNameTheLineAndTheRemedy(t *testing.T) {
 		{"unknown key", "    port: 2", "    prot: 2", []string{"line 11", `"prot"`, "name, datapath, port, mac, ip, exec"}},
 		{"unknown key at the top", "name: rack", "title: rack", []string{"line 1", `"title"`, "name, backend, hosts, links, mirrors, gates"}},
 		{"unknown key of a mirror", "    interface: eth1", "    iface: eth1", []string{"line 18", `"iface"`, "interface"}},
-		{"unknown backend", "name: rack", "name: rack\nbackend: iptables", []string{`"iptables"`, "switch", "nftables"}},
-		{"ports without a switch", "name: rack", "name: rack\nbackend: nftables", []string{"line 4", "host n1", "datapath and port belong to a switch", "leave them out", "mirrors and gates"}},
 		{"twice", "name: n2", "name: n1", []string{"line 9", "host n1 is listed twice"}},
 		{"bad mac", "02:00:00:00:00:02", "02:00:00", []string{"line 9", "n2", "mac", "02:00:00:00:00:01"}},
 		{"group mac", "02:00:00:00:00:02", "03:00:00:00:00:02", []string{"line 9", "group address"}},
@@ -128,22 +126,6 @@ func TestErrorsNameTheLineAndTheRemedy(t *testing.T) {
 	}
 	if err := Write("/nowhere/testbed.yaml", new(model.Testbed)); err == nil || !strings.Contains(err.Error(), "name is missing") {
 		t.Error(err)
-	}
-}
-
-// TestNoSwitch: hosts that drop packets themselves are on no port.
-func TestNoSwitch(t *testing.T) {
-	const text = "name: cloud\nbackend: nftables\nhosts:\n  - {name: n1, mac: 02:00:00:00:00:01, ip: 10.0.0.1, exec: [ssh, n1]}\n  - {name: n2, mac: 02:00:00:00:00:02, ip: 10.0.0.2, exec: [ssh, n2]}\n"
-	tb, err := Parse([]byte(text))
-	if err != nil || tb.Backend != model.BackendNFTables || len(tb.Hosts) != 2 {
-		t.Fatalf("%+v, %v", tb, err)
-	}
-	path := filepath.Join(t.TempDir(), "t.yaml")
-	if err := Write(path, tb); err != nil {
-		t.Fatal(err)
-	}
-	if again, err := Read(path); err != nil || again.Backend != tb.Backend {
-		t.Error(again, err)
 	}
 }
 
