@@ -28,11 +28,16 @@ const (
 	// wrong one, and the other forwards across a cut for as long as packets come
 	// (seen with 3.1.0).
 	KindFresh
+	// KindMeter sends a pair through its meter, which lets everything pass.
+	KindMeter
+	// KindHold does what KindMeter does while the meter may be turned down: it
+	// expires, which meters do not.
+	KindHold
 )
 
 var kindNames = map[Kind]string{
 	KindAdmit: "admit", KindForward: "forward", KindDefault: "default", KindMirror: "mirror",
-	KindGate: "gate", KindFlood: "flood", KindDrop: "drop", KindFresh: "fresh",
+	KindGate: "gate", KindFlood: "flood", KindDrop: "drop", KindFresh: "fresh", KindMeter: "meter", KindHold: "hold",
 }
 
 // String is the lower-case name of the kind.
