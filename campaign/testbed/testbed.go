@@ -86,7 +86,7 @@ func Write(path string, t *model.Testbed) error {
 var unknownKey = regexp.MustCompile(`^line (\d+): field (\S+) not found in type \S+\.(\S+)$`)
 
 var knownKeys = map[string]string{
-	"Testbed":     "name, hosts, mirrors, gates, roles",
+	"Testbed":     "name, hosts, mirrors, gates, cuts, roles",
 	"TestbedHost": "name, datapath, port, mac, ip, exec, labels",
 	"Role":        "hosts, probe, match",
 	"Probe":       "command, tcp, send, until, http, limit",
@@ -137,6 +137,9 @@ func check(t *model.Testbed, l lines) error {
 	}
 	if len(t.Hosts) == 0 {
 		bad("", "hosts is missing; name at least one host")
+	}
+	if t.Cuts != "" && t.Cuts != model.CutByMeters && t.Cuts != model.CutByRules {
+		bad("", "cuts %q: want %s (the default) or %s", t.Cuts, model.CutByMeters, model.CutByRules)
 	}
 	type port struct {
 		datapath model.DatapathID
