@@ -15,7 +15,7 @@ import (
 )
 
 // handCut is a partition cut by hand on the outside testbed, at line rate: by
-// drop rules, not by the gate.
+// meters and drop rules, not by the gate.
 type handCut struct {
 	id     uint32        // in the rules' cookies
 	probes atomic.Uint64 // sent to prove the cut
@@ -99,6 +99,9 @@ func (s *Service) CreatePartition(ctx context.Context, spec model.PartitionSpec)
 		herr := s.outside.fabric.Heal(context.WithoutCancel(ctx), h.id)
 		return h.status(), errors.Join(fmt.Errorf("%w: the switch did not take the cut: %w", model.ErrUnavailable, err), herr)
 	}
+	h.mu.Lock()
+	h.st.CutBy = cutBy(s.outside.fabric.Bite(spec.Partition))
+	h.mu.Unlock()
 	s.metrics.CutStarted(spec.Partition.Shape, spec.Partition.Links())
 	pctx, stop := context.WithTimeout(context.Background(), proofLimit)
 	h.stop = stop
@@ -109,6 +112,14 @@ func (s *Service) CreatePartition(ctx context.Context, spec model.PartitionSpec)
 		s.proveCut(pctx, h)
 	}()
 	return h.status(), nil
+}
+
+// cutBy says in words how cuts bite; alone is why they do by rules alone.
+func cutBy(alone error) string {
+	if alone == nil {
+		return "meters, then drop rules"
+	}
+	return fmt.Sprintf("drop rules alone: %v", alone)
 }
 
 // set changes the status of a partition, stores it and tells of it.
@@ -235,6 +246,9 @@ func (s *Service) heal(h *handCut) (model.PartitionStatus, error) {
 	h.end()
 	s.finalCounts(ctx, h)
 	s.set(h, func(p *model.PartitionStatus) { p.State = model.PartitionHealing })
+	if err := s.prover(h).lift(ctx); err != nil {
+		s.log.Warn("a partition heals link by link", "partition", h.status().Name, "err", err)
+	}
 	if err := s.outside.fabric.Heal(ctx, h.id); err != nil {
 		s.set(h, func(p *model.PartitionStatus) { p.Reason = err.Error() })
 		return h.status(), fmt.Errorf("%w: the switch did not confirm the heal, its rules expire by themselves within seconds: %w", model.ErrUnavailable, err)
