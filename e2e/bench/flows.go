@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"strconv"
@@ -148,11 +149,20 @@ func (b *bed) split(ctx context.Context) error {
 	return b.ofctl(ctx, "", "add-flow", fmt.Sprintf("table=2,priority=201,udp,dl_dst=%s,actions=move:NXM_OF_UDP_SRC[]->NXM_NX_REG0[0..15],output:%d", to.MAC, to.Port))
 }
 
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
 var currentFlows = regexp.MustCompile(`\(current (\d+)\)`)
 
 // cached is how many decisions Open vSwitch has cached.
 func (b *bed) cached(ctx context.Context) (int, error) {
-	cmd := exec.CommandContext(ctx, "ovs-appctl", "upcall/show")
+	target := "ovs-vswitchd"
+	if own := filepath.Join(b.lab.OVSRunDir(), "vs.ctl"); exists(own) { // the lab's own switch
+		target = own
+	}
+	cmd := exec.CommandContext(ctx, "ovs-appctl", "-t", target, "upcall/show")
 	cmd.Env = append(os.Environ(), "OVS_RUNDIR="+b.lab.OVSRunDir())
 	out, err := cmd.CombinedOutput()
 	m := currentFlows.FindSubmatch(out)
