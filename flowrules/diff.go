@@ -7,12 +7,13 @@ import (
 	"netsplit/controller/of13"
 )
 
-// Step is a group of flow-mods that may be carried out in any order, and
-// whether to wait for a barrier reply before the next step.
+// Step is a group of messages that may be carried out in any order, whether a
+// barrier is to follow, and whether the next step is to be sent right behind it.
 type Step struct {
 	Name    string // of the stage in Order
 	Mods    []of13.Message
 	Barrier bool
+	Urgent  bool
 }
 
 // Delta is what turns a dump into a plan.
@@ -106,7 +107,7 @@ func Diff(have State, want Plan) Delta {
 			mods = append(mods, from[k]...)
 		}
 		if len(mods) > 0 {
-			d.Steps = append(d.Steps, Step{Name: st.Name, Mods: mods, Barrier: st.Barrier})
+			d.Steps = append(d.Steps, Step{Name: st.Name, Mods: mods, Barrier: st.Barrier, Urgent: st.Urgent})
 		}
 	}
 	return d

@@ -47,6 +47,7 @@ type member struct {
 	sw    *controller.Switch
 	ready chan struct{} // closed while the session holds its rules
 	why   error         // why the last attempt to install failed
+	ports ports
 }
 
 func newMember(f *Fabric, id model.DatapathID) *member {
@@ -134,15 +135,21 @@ func (m *member) unread(sw *controller.Switch) bool {
 
 // carryOut sends the steps with their barriers; m.rules is held.
 func (m *member) carryOut(ctx context.Context, sw *controller.Switch, d flowrules.Delta) error {
-	for _, s := range d.Steps {
+	var before []of13.Message // that is sent with the next step
+	for i, s := range d.Steps {
+		ms := append(before, s.Mods...)
+		before = nil
 		var err error
-		if s.Barrier {
-			err = sw.Apply(ctx, s.Mods...)
-		} else {
-			err = sw.Send(s.Mods...)
+		switch {
+		case s.Urgent && i+1 < len(d.Steps):
+			before = append(ms, &of13.BarrierRequest{})
+		case s.Barrier:
+			err = sw.Apply(ctx, ms...)
+		default:
+			err = sw.Send(ms...)
 		}
 		if err != nil {
-			return fmt.Errorf("installing rules (%s): %w", s.Name, m.withoutMeters(s, m.refused(err)))
+			return fmt.Errorf("installing rules (%s): %w", s.Name, m.withoutMeters(m.refused(err)))
 		}
 	}
 	return nil
@@ -273,6 +280,9 @@ func (m *member) verify() {
 	}
 	if err == nil && repaired {
 		err = m.f.lookAnew(ctx, m)
+	}
+	if err == nil {
+		err = m.learnPorts(ctx, sw)
 	}
 	if err != nil {
 		m.f.cfg.Log.Error("flow table could not be brought to its desired state", "dpid", m.id.String(), "err", err)
@@ -406,10 +416,11 @@ func (m *member) FlowRemoved(_ *controller.Switch, r *of13.FlowRemoved) {
 	}
 }
 
-// PortStatus is told of where it is the gate port's; rules of a port stay when
-// the port goes.
+// PortStatus is told of where it is a host's or the gate port's; rules of a port
+// stay when the port goes.
 func (m *member) PortStatus(_ *controller.Switch, s *of13.PortStatus) {
 	m.f.cfg.Log.Info("port status", "dpid", m.id.String(), "status", s.String())
+	m.portStatus(s)
 	gone := s.Reason == of13.PortDeleted || s.Port.State&of13.PortStateLinkDown != 0
 	if m.line != nil && uint32(s.Port.No) == m.line.where.Port && gone {
 		m.line.fault(fmt.Errorf("the switch says that its gate port %d has no link any more, with what was on its way", m.line.where.Port))

@@ -116,9 +116,9 @@ func (s *meters) mine(have []of13.MeterConfig, plan flowrules.Plan) error {
 	return fmt.Errorf("%w: %w", errNoMeters, why)
 }
 
-// withoutMeters goes on without meters if the switch refused a step because of
+// withoutMeters goes on without meters if the switch refused something because of
 // them. If it only misses some they are put back first.
-func (m *member) withoutMeters(s flowrules.Step, err error) error {
+func (m *member) withoutMeters(err error) error {
 	var refused *controller.SwitchError
 	if !errors.As(err, &refused) {
 		return err
