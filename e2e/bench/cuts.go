@@ -165,10 +165,19 @@ func (c *cutBed) byOfctl() *cutKind {
 	for _, p := range [][2]model.NodeID{{hostA, hostB}, {hostB, hostA}} {
 		rules += fmt.Sprintf("table=1,priority=500,cookie=0xc07,in_port=%d,dl_dst=%s,actions=drop\n", c.host(p[0]).Port, c.host(p[1]).MAC)
 	}
+	file := filepath.Join(c.dir, "rules")
 	return &cutKind{name: "ovs-ofctl", got: map[int]*cutFigures{},
-		ready: func(ctx context.Context) error { return c.serve(ctx, model.CutByRules) },
-		cut:   func(ctx context.Context) error { return c.ofctl(ctx, rules, "add-flows", "-") },
-		heal:  func(ctx context.Context) error { return c.ofctl(ctx, "", "del-flows", "cookie=0xc07/-1") }}
+		ready: func(ctx context.Context) error {
+			return errors.Join(os.WriteFile(file, []byte(rules), 0o600), c.serve(ctx, model.CutByRules))
+		},
+		cut: func(ctx context.Context) error {
+			_, err := c.ofctl(ctx, "add-flows", c.mgmt(), file)
+			return err
+		},
+		heal: func(ctx context.Context) error {
+			_, err := c.ofctl(ctx, "del-flows", c.mgmt(), "cookie=0xc07/-1")
+			return err
+		}}
 }
 
 // one makes a cut and a heal, and counts at the receiving host.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -131,22 +130,12 @@ func (b *bed) newMix() (tell func(mix) error, err error) {
 	}, nil
 }
 
-// ofctl runs ovs-ofctl on the lab's bridge.
-func (b *bed) ofctl(ctx context.Context, stdin, command string, args ...string) error {
-	mgmt := fmt.Sprintf("unix:%s/%s.mgmt", b.lab.OVSRunDir(), b.lab.Bridge())
-	cmd := exec.CommandContext(ctx, "ovs-ofctl", append([]string{"-O", "OpenFlow13", "--timeout=20", command, mgmt}, args...)...)
-	cmd.Stdin = bytes.NewBufferString(stdin)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("ovs-ofctl %s: %w: %s", command, err, out)
-	}
-	return nil
-}
-
 // split has Open vSwitch keep one cached decision for each source port of UDP to
 // host b: a rule that forwards as ours do and copies the port to a register.
 func (b *bed) split(ctx context.Context) error {
 	to := b.host(hostB)
-	return b.ofctl(ctx, "", "add-flow", fmt.Sprintf("table=2,priority=201,udp,dl_dst=%s,actions=move:NXM_OF_UDP_SRC[]->NXM_NX_REG0[0..15],output:%d", to.MAC, to.Port))
+	_, err := b.ofctl(ctx, "add-flow", b.mgmt(), fmt.Sprintf("table=2,priority=201,udp,dl_dst=%s,actions=move:NXM_OF_UDP_SRC[]->NXM_NX_REG0[0..15],output:%d", to.MAC, to.Port))
+	return err
 }
 
 func exists(path string) bool {
