@@ -165,7 +165,7 @@ func (c *cutBed) byOfctl() *cutKind {
 	for _, p := range [][2]model.NodeID{{hostA, hostB}, {hostB, hostA}} {
 		rules += fmt.Sprintf("table=1,priority=500,cookie=0xc07,in_port=%d,dl_dst=%s,actions=drop\n", c.host(p[0]).Port, c.host(p[1]).MAC)
 	}
-	file := filepath.Join(c.dir, "rules")
+	file := filepath.Join(c.dir, "ofctl.flows")
 	return &cutKind{name: "ovs-ofctl", got: map[int]*cutFigures{},
 		ready: func(ctx context.Context) error {
 			return errors.Join(os.WriteFile(file, []byte(rules), 0o600), c.serve(ctx, model.CutByRules))
