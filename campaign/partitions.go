@@ -16,7 +16,7 @@ import (
 )
 
 // handCut is a partition cut by hand on the outside testbed, at line rate: by
-// drop rules of its switches or hosts, not by the gate.
+// meters and drop rules of its switches, or by its hosts; not by the gate.
 type handCut struct {
 	id     uint32        // in the backend
 	probes atomic.Uint64 // sent to prove the cut
@@ -100,6 +100,11 @@ func (s *Service) CreatePartition(ctx context.Context, spec model.PartitionSpec)
 		herr := s.outside.cuts.Heal(context.WithoutCancel(ctx), h.id)
 		return h.status(), errors.Join(fmt.Errorf("%w: partition %q was not taken: %w", model.ErrUnavailable, spec.Name, err), herr)
 	}
+	h.mu.Lock()
+	if m, ok := s.outside.cuts.(metered); ok {
+		h.st.CutBy = cutBy(m.Bite(spec.Partition))
+	}
+	h.mu.Unlock()
 	s.metrics.CutStarted(spec.Partition.Shape, spec.Partition.Links())
 	pctx, stop := context.WithTimeout(context.Background(), proofLimit)
 	h.stop = stop
@@ -110,6 +115,14 @@ func (s *Service) CreatePartition(ctx context.Context, spec model.PartitionSpec)
 		s.proveCut(pctx, h)
 	}()
 	return h.status(), nil
+}
+
+// cutBy says in words how cuts bite; alone is why they do by rules alone.
+func cutBy(alone error) string {
+	if alone == nil {
+		return "meters, then drop rules"
+	}
+	return fmt.Sprintf("drop rules alone: %v", alone)
 }
 
 // set changes the status of a partition, stores it and tells of it.
@@ -236,6 +249,9 @@ func (s *Service) heal(h *handCut) (model.PartitionStatus, error) {
 	h.end()
 	s.finalCounts(ctx, h)
 	s.set(h, func(p *model.PartitionStatus) { p.State = model.PartitionHealing })
+	if err := s.prover(h).lift(ctx); err != nil {
+		s.log.Warn("a partition heals link by link", "partition", h.status().Name, "err", err)
+	}
 	if err := s.outside.cuts.Heal(ctx, h.id); err != nil {
 		s.set(h, func(p *model.PartitionStatus) { p.Reason = err.Error() })
 		return h.status(), fmt.Errorf("%w: the heal was not confirmed, the rules expire by themselves within seconds: %w", model.ErrUnavailable, err)

@@ -32,6 +32,8 @@ const (
 	// a round takes.
 	quietFor   = 700 * time.Millisecond
 	proofLimit = 10 * time.Second
+	// liftLimit is how long a heal waits for its drop rules to be gone.
+	liftLimit = 2 * time.Second
 	// arrival is time enough for a packet that passes to arrive.
 	arrival = 10 * time.Millisecond
 	// pollEvery is the pause between two looks at a counter.
@@ -51,11 +53,11 @@ type prover struct {
 func (v prover) cut(ctx context.Context) (time.Time, error) {
 	var why error
 	for ctx.Err() == nil {
-		if why = v.rounds(ctx); why != nil { // the counters do not tell: silence does
-			why = errors.Join(why, v.emit(ctx), pause(ctx, quietFor))
+		if why = v.rounds(ctx, v.p.Links(), v.drops); why != nil { // the counters do not tell: silence does
+			why = errors.Join(why, v.emit(ctx, v.p.Links()), pause(ctx, quietFor))
 		}
 		at := time.Now()
-		if err := errors.Join(v.emit(ctx), pause(ctx, arrival)); err != nil {
+		if err := errors.Join(v.emit(ctx, v.p.Links()), pause(ctx, arrival)); err != nil {
 			why = errors.Join(why, err)
 			continue
 		}
@@ -81,35 +83,60 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// rounds returns when every link's drop rules have counted provingRounds times
+// counter reads what rules about the partition have counted, by link.
+type counter func(context.Context) (map[model.Link]uint64, error)
+
+func (v prover) drops(ctx context.Context) (map[model.Link]uint64, error) {
+	return v.bed.cuts.Drops(ctx, v.id)
+}
+
+// rounds returns when the rules of every link have counted provingRounds times
 // what was sent, each time before it was sent again.
-func (v prover) rounds(ctx context.Context) error {
+func (v prover) rounds(ctx context.Context, links []model.Link, count counter) error {
 	for range provingRounds {
-		before, err := v.bed.cuts.Drops(ctx, v.id)
+		before, err := count(ctx)
 		if err != nil {
 			return err
 		}
-		if err := v.emit(ctx); err != nil {
+		if err := v.emit(ctx, links); err != nil {
 			return err
 		}
-		if err := v.counted(ctx, before); err != nil {
+		if err := v.counted(ctx, links, count, before); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// counted waits until the drop rules of every link have counted a packet of each
+// lift removes the partition's drop rules and returns once nothing goes by them
+// any more, as cut does about those that forward. Meanwhile meters hold all of it,
+// so that the heal that follows is one moment for all links. Without meters, or
+// with other partitions in the way, there is nothing to do.
+func (v prover) lift(ctx context.Context) error {
+	m, ok := v.bed.cuts.(metered)
+	if !ok {
+		return nil
+	}
+	ctx, stop := context.WithTimeout(ctx, liftLimit)
+	defer stop()
+	links, err := m.Lift(ctx, v.id)
+	if err != nil || len(links) == 0 {
+		return err
+	}
+	return v.rounds(ctx, links, func(ctx context.Context) (map[model.Link]uint64, error) { return m.Held(ctx, v.id) })
+}
+
+// counted waits until the rules of every link have counted a packet of each
 // sample more than before.
-func (v prover) counted(ctx context.Context, before map[model.Link]uint64) error {
+func (v prover) counted(ctx context.Context, links []model.Link, count counter, before map[model.Link]uint64) error {
 	end := time.Now().Add(roundLimit)
 	for {
-		now, err := v.bed.cuts.Drops(ctx, v.id)
+		now, err := count(ctx)
 		if err != nil {
 			return err
 		}
 		var left []model.Link
-		for _, l := range v.p.Links() {
+		for _, l := range links {
 			if now[l] < before[l]+uint64(len(v.samples())) {
 				left = append(left, l)
 			}
@@ -118,7 +145,7 @@ func (v prover) counted(ctx context.Context, before map[model.Link]uint64) error
 			return nil
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("the drop rules of %d links, %s among them, do not count what was sent", len(left), left[0])
+			return fmt.Errorf("the rules of %d links, %s among them, do not count what was sent", len(left), left[0])
 		}
 		if err := pause(ctx, pollEvery); err != nil {
 			return err
@@ -126,9 +153,9 @@ func (v prover) counted(ctx context.Context, before map[model.Link]uint64) error
 	}
 }
 
-// emit sends a packet of each sample over every link of the partition, all at once.
-func (v prover) emit(ctx context.Context) error {
-	return v.over(v.p.Links(), func(l model.Link) error {
+// emit sends a packet of each sample over every link, all at once.
+func (v prover) emit(ctx context.Context, links []model.Link) error {
+	return v.over(links, func(l model.Link) error {
 		dst, ok := v.bed.Testbed.Host(l.Dst)
 		if !ok {
 			return fmt.Errorf("no host %q", l.Dst)

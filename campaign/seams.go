@@ -40,6 +40,17 @@ type backend interface {
 	DropCount(ctx context.Context, id uint32) (uint64, error)
 }
 
+// metered is a backend that cuts by meters first, where it can.
+type metered interface {
+	// Bite says why a partition's cut is by rules alone; nil: it is not.
+	Bite(p model.Partition) error
+	// Lift takes a partition's drop rules away and leaves its meters down. It
+	// returns the links that nothing but a meter holds.
+	Lift(ctx context.Context, id uint32) ([]model.Link, error)
+	// Held is how many packets came to a partition's meters so far, by link.
+	Held(ctx context.Context, id uint32) (map[model.Link]uint64, error)
+}
+
 // Metrics is told what happens, as it happens. Package api implements it.
 type Metrics interface {
 	KnownLinks(links []model.Link)

@@ -40,12 +40,13 @@ type compiler struct {
 	cutSome, guardSome map[link]some
 	gate               map[link]bool
 	mirror             map[link]bool
+	down               map[link]bool // its meter is turned down
 	plan               Plan
 }
 
 func newCompiler(in Input) (*compiler, error) {
 	c := &compiler{in: in, hosts: slices.Clone(in.Hosts), index: map[model.NodeID]int{},
-		cut: map[link]uint32{}, guard: map[link]uint32{}, cutSome: map[link]some{}, guardSome: map[link]some{}, gate: map[link]bool{}, mirror: map[link]bool{},
+		cut: map[link]uint32{}, guard: map[link]uint32{}, cutSome: map[link]some{}, guardSome: map[link]some{}, gate: map[link]bool{}, mirror: map[link]bool{}, down: map[link]bool{},
 		plan: Plan{Lab: in.Lab}}
 	if in.HardTimeout%time.Second != 0 || in.HardTimeout < time.Second || in.HardTimeout > 65535*time.Second {
 		return nil, fmt.Errorf("flow rules: hard timeout %v: use whole seconds from 1s to 65535s", in.HardTimeout)
@@ -73,6 +74,9 @@ func newCompiler(in Input) (*compiler, error) {
 	}
 	if err := c.checkGatePort(); err != nil {
 		return nil, err
+	}
+	if need := MetersFor(len(c.hosts)); in.TopMeter != 0 && uint64(in.TopMeter) < uint64(need) {
+		return nil, fmt.Errorf("flow rules: meters go up to %d, %d hosts need %d: cut by rules alone", in.TopMeter, len(c.hosts), need)
 	}
 	return c, c.partitions()
 }
@@ -211,6 +215,12 @@ func (c *compiler) partitions() error {
 			if p.Behind && c.gate[li] {
 				into, intoSome = c.guard, c.guardSome
 			}
+			if c.metered(li) && len(p.Partition.Only) == 0 {
+				c.down[li] = true
+			}
+			if p.Lifted {
+				continue
+			}
 			if len(p.Partition.Only) > 0 {
 				intoSome[li] = intoSome[li].add(p.Partition.Only, p.ID)
 				continue
@@ -308,6 +318,12 @@ func (c *compiler) policy() {
 					arp.HardTimeout, arp.Do = c.timeout, Do{Output: append([]uint32{c.in.MirrorPort}, asks...)}
 				}
 				c.add(arp, 0)
+			}
+			if c.metered(li) {
+				c.meter(r, src, dst, li, asks)
+			}
+			if c.in.TopMeter != 0 { // whatever the class: taps come and go
+				c.plan.Meters = append(c.plan.Meters, Meter{ID: c.meterOf(li), Link: r.Link, Down: c.down[li]})
 			}
 		}
 	}

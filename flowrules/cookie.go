@@ -31,11 +31,16 @@ const (
 	// KindTrial is what is installed for a moment, to see whether a switch takes
 	// it; Diff leaves it alone. Its rules are none of a plan's.
 	KindTrial
+	// KindMeter sends a pair through its meter, which lets everything pass.
+	KindMeter
+	// KindHold does what KindMeter does while the meter may be turned down: it
+	// expires, which meters do not.
+	KindHold
 )
 
 var kindNames = map[Kind]string{
 	KindAdmit: "admit", KindForward: "forward", KindDefault: "default", KindMirror: "mirror",
-	KindGate: "gate", KindFlood: "flood", KindDrop: "drop", KindFresh: "fresh", KindTrial: "trial",
+	KindGate: "gate", KindFlood: "flood", KindDrop: "drop", KindFresh: "fresh", KindTrial: "trial", KindMeter: "meter", KindHold: "hold",
 }
 
 // String is the lower-case name of the kind.

@@ -7,19 +7,20 @@ import (
 	"netsplit/controller/of13"
 )
 
-// Step is a group of flow-mods that may be carried out in any order, and
-// whether to wait for a barrier reply before the next step.
+// Step is a group of messages that may be carried out in any order, whether a
+// barrier is to follow, and whether the next step is to be sent right behind it.
 type Step struct {
 	Name    string // of the stage in Order
 	Mods    []of13.Message
 	Barrier bool
+	Urgent  bool
 }
 
 // Delta is what turns a dump into a plan.
 type Delta struct {
 	Steps []Step // in the order of Order; empty if the switch holds the plan
-	// How many of our rules are not there, are there but differ, are there
-	// but not wanted.
+	// How many of our rules and meters are not there, are there but differ, are
+	// there but not wanted.
 	Missing, Changed, Stale int
 	// Conflicts are rules of others in tables we use. No step touches them.
 	Conflicts []Conflict
@@ -53,12 +54,14 @@ func (c Conflict) String() string {
 	return s + "; remove it (ovs-ofctl --strict del-flows) or keep its owner off this switch"
 }
 
-// Diff compares a dump of all tables with a plan. Rules with a cookie of the
-// plan's lab that are not wanted are removed; rules of others are reported if
-// they stand in a table of the plan, and never touched.
-func Diff(have []of13.FlowStats, want Plan) Delta {
+// Diff compares a dump of all tables and meters with a plan. Rules with a cookie
+// of the plan's lab that are not wanted are removed; rules of others are reported
+// if they stand in a table of the plan, and never touched. So are meters of
+// others, but for those whose numbers the plan has: see Taken.
+func Diff(have State, want Plan) Delta {
 	var d Delta
-	held := make(map[string]of13.FlowStats, len(have))
+	meters := d.meters(have, want)
+	held := make(map[string]of13.FlowStats, len(have.Flows))
 	used := map[uint8]bool{}
 	wanted := make(map[string]bool, len(want.Rules))
 	for _, r := range want.Rules {
@@ -66,7 +69,7 @@ func Diff(have []of13.FlowStats, want Plan) Delta {
 		wanted[r.Key()] = true
 	}
 	removals := map[Kind][]of13.Message{}
-	for _, s := range sorted(have) {
+	for _, s := range sorted(have.Flows) {
 		k := KeyOf(s)
 		held[k] = s
 		switch c := Cookie(s.Cookie); {
@@ -100,12 +103,12 @@ func Diff(have []of13.FlowStats, want Plan) Delta {
 		if st.Delete {
 			from = removals
 		}
-		var mods []of13.Message
+		mods := meters[st.Meters]
 		for _, k := range st.Kinds {
 			mods = append(mods, from[k]...)
 		}
 		if len(mods) > 0 {
-			d.Steps = append(d.Steps, Step{Name: st.Name, Mods: mods, Barrier: st.Barrier})
+			d.Steps = append(d.Steps, Step{Name: st.Name, Mods: mods, Barrier: st.Barrier, Urgent: st.Urgent})
 		}
 	}
 	return d

@@ -18,6 +18,7 @@
 //	            300  a→b gated, packet-in           output:CONTROLLER
 //	            300  a→b gated, gate port           push VLAN a, output:gate port
 //	            100  a→b mirrored                   output:mirror port, goto 2
+//	             80  a→b, neither                   meter a→b, goto 2
 //	          60,61  some of a's is cut, group      output: hosts that traffic of a still reaches
 //	             50  a is cut from somebody, group  output: hosts a still reaches
 //	              0  any                            goto 2
@@ -45,7 +46,14 @@
 // were flooded from there. VLAN 4094 is turned back in the switch: what comes
 // back of it shows that everything written before it has been forwarded.
 //
+// Where the switch has meters, every other directed pair goes through one of its
+// own, in tables 0 to 2 before anything is cut. Turned down it lets 1 kbit/s
+// pass, in which no frame above 125 bytes fits; the drop rules that follow hold
+// back the rest. What is flooded, but for the ARP requests above, and what is cut
+// by traffic (priorities 390, 290) is cut by rules alone.
+//
 // Each directed pair has exactly one class, so its rules never compete: cut
-// wins over gate, gate over mirror. Every rule that holds packets back carries
-// a hard timeout: unless it is renewed, the switch heals by itself.
+// wins over gate, gate over mirror, mirror over meter. Every rule that holds
+// packets back, or names a meter that is turned down, carries a hard timeout:
+// unless it is renewed, the switch heals by itself.
 package flowrules

@@ -59,6 +59,8 @@ type InForce struct {
 	// puts their drop rules into the table after it: they only bite if the
 	// gate's rules vanish. Pairs that are not gated are cut as usual.
 	Behind bool
+	// Lifted leaves of the partition only that its meters are turned down.
+	Lifted bool
 }
 
 // Input is what the rules of one switch depend on.
@@ -81,14 +83,19 @@ type Input struct {
 	GatePort uint32
 	// ByPort has held packets go to GatePort, not to the controller.
 	ByPort bool
+	// TopMeter is the greatest number that a meter may have; 0: no meters. They
+	// are numbered from there downwards, one for each directed pair of hosts: see
+	// MetersFor.
+	TopMeter uint32
 	// HardTimeout is the life of gate and drop rules; whole seconds, 1 to 65535.
 	HardTimeout time.Duration
 }
 
 // Plan is the sorted list of rules a switch should hold.
 type Plan struct {
-	Lab   uint16
-	Rules []Rule
+	Lab    uint16
+	Rules  []Rule
+	Meters []Meter // by falling number
 }
 
 // Rule is one flow entry (OpenFlow 1.3 §5.2).
@@ -126,6 +133,7 @@ type Match struct {
 
 // Do is what a rule does. The zero value drops.
 type Do struct {
+	Meter    uint32   // measures it first, if not 0
 	Metadata uint64   // written if not 0
 	Pop      bool     // takes the outermost VLAN tag off, before Output
 	Push     uint16   // puts a tag with this VLAN id on top, before Output, if not 0
@@ -150,6 +158,7 @@ const (
 	prioDropSome       uint16 = 390
 	prioGate           uint16 = 300
 	prioMirror         uint16 = 100
+	prioMeter          uint16 = 80
 	prioFloodSome      uint16 = 60 // one more with a port
 	prioFlood          uint16 = 50
 	prioDefault        uint16 = 0
@@ -218,6 +227,9 @@ func (m Match) String() string {
 // String is the action list in the syntax of ovs-ofctl.
 func (d Do) String() string {
 	var p []string
+	if d.Meter != 0 {
+		p = append(p, fmt.Sprintf("meter:%d", d.Meter))
+	}
 	if d.Metadata != 0 {
 		p = append(p, fmt.Sprintf("write_metadata:%#x", d.Metadata))
 	}
@@ -251,9 +263,12 @@ func (r Rule) String() string {
 	return s + " actions=" + r.Do.String()
 }
 
-// String is the plan, one rule per line.
+// String is the plan, one meter or rule per line.
 func (p Plan) String() string {
 	var b strings.Builder
+	for _, m := range p.Meters {
+		b.WriteString(m.String() + "\n")
+	}
 	for _, r := range p.Rules {
 		b.WriteString(r.String() + "\n")
 	}

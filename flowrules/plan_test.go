@@ -1,6 +1,7 @@
 package flowrules_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -99,9 +100,18 @@ func TestWhatComesBackFromTheGateGoesToOneHost(t *testing.T) {
 	}
 }
 
-// normal lists the rules of a switch, sorted, without counters.
+// putMeters adds the meters of a plan, and no rule.
+func putMeters(t *testing.T, sw *switchtest.Switch, p flowrules.Plan) {
+	t.Helper()
+	turn(t, sw, flowrules.Plan{Lab: p.Lab, Meters: p.Meters}, 1, nil)
+}
+
+// normal lists the meters and rules of a switch, sorted, without counters.
 func normal(sw *switchtest.Switch) []string {
 	var out []string
+	for _, m := range sw.Meters() {
+		out = append(out, fmt.Sprint(m))
+	}
 	for _, s := range sw.Flows() {
 		s.Packets, s.Bytes = 0, 0
 		out = append(out, s.String())
@@ -119,6 +129,7 @@ func TestDiffAgainstApplyEverything(t *testing.T) {
 		old, want := randomWorld(r, hosts).plan(t), randomWorld(r, hosts).plan(t)
 		clever, dumb := newSwitch(hosts), newSwitch(hosts)
 		for _, sw := range []*switchtest.Switch{clever, dumb} {
+			putMeters(t, sw, old)
 			for _, rule := range old.Rules {
 				if rr := rand.New(rand.NewPCG(seed, uint64(len(rule.Key())))); rr.IntN(5) > 0 { // some went missing
 					do(t, sw, rule.Add())
@@ -130,6 +141,10 @@ func TestDiffAgainstApplyEverything(t *testing.T) {
 		}
 		turn(t, clever, want, 1, nil)
 		do(t, dumb, flowrules.RemoveAll(want.Lab))
+		for _, m := range old.RemoveMeters() {
+			do(t, dumb, m)
+		}
+		putMeters(t, dumb, want)
 		for _, rule := range want.Rules {
 			do(t, dumb, rule.Add())
 		}
@@ -175,7 +190,7 @@ func TestDeadDaemonMeansHealedNetwork(t *testing.T) {
 		for _, h := range w.in.Hosts {
 			ports = append(ports, h.Port)
 		}
-		sw := switchtest.New(switchtest.Config{Ports: ports, Now: func() time.Time { return now }})
+		sw := switchtest.New(switchtest.Config{Ports: ports, Meters: topMeter, Now: func() time.Time { return now }})
 		turn(t, sw, w.plan(t), 1, nil)
 		now = now.Add(w.in.HardTimeout)
 		for a, src := range w.in.Hosts {
@@ -198,7 +213,7 @@ func TestRenewKeepsRulesAliveAndCounting(t *testing.T) {
 		Groups: [][]model.NodeID{{hosts[0].Name}, {hosts[1].Name}}}}}
 	plan := w.plan(t)
 	now := time.Unix(0, 0)
-	sw := switchtest.New(switchtest.Config{Now: func() time.Time { return now }})
+	sw := switchtest.New(switchtest.Config{Meters: topMeter, Now: func() time.Time { return now }})
 	turn(t, sw, plan, 1, nil)
 	sw.Inject(hosts[0].Port, frame("tcp", hosts[0], hosts[1]))
 	for range 5 {
@@ -207,7 +222,7 @@ func TestRenewKeepsRulesAliveAndCounting(t *testing.T) {
 			do(t, sw, m)
 		}
 	}
-	if d := flowrules.Diff(sw.Flows(), plan); !d.Empty() {
+	if d := flowrules.Diff(state(sw), plan); !d.Empty() {
 		t.Errorf("after renewals: %+v", d)
 	}
 	var n uint64
@@ -247,7 +262,7 @@ func TestForeignRulesAreReportedAndLeftAlone(t *testing.T) {
 	add(1, 400, of13.Match{of13.InPort(77)}) // nobody's port
 	add(1, drop.Priority, drop.Match.OXMs()) // in the place of a drop rule
 	add(50, 1000, nil)                       // a table we do not use
-	d := flowrules.Diff(sw.Flows(), plan)
+	d := flowrules.Diff(state(sw), plan)
 	if len(d.Conflicts) != 3 || len(d.Steps) != 0 {
 		t.Fatalf("%d conflicts, %d steps, want 3 and none: %v", len(d.Conflicts), len(d.Steps), d)
 	}

@@ -66,6 +66,9 @@ func (m Match) OXMs() of13.Match {
 // Instructions is what the rule does in OpenFlow's form; none drops.
 func (d Do) Instructions() []of13.Instruction {
 	var out []of13.Instruction
+	if d.Meter != 0 {
+		out = append(out, of13.Meter{ID: of13.MeterID(d.Meter)})
+	}
 	var acts []of13.Action
 	if d.Pop {
 		acts = append(acts, of13.PopVLAN{})
@@ -164,11 +167,20 @@ func (r Rule) Stats() of13.FlowStats {
 		Match: r.Match.OXMs(), Instructions: r.Do.Instructions()}
 }
 
-// Stats is the plan as a switch that holds exactly it would report it.
-func (p Plan) Stats() []of13.FlowStats {
-	out := make([]of13.FlowStats, len(p.Rules))
-	for i, r := range p.Rules {
-		out[i] = r.Stats()
+// State is what a switch holds.
+type State struct {
+	Flows  []of13.FlowStats
+	Meters []of13.MeterConfig
+}
+
+// State is the plan as a switch that holds exactly it would report it.
+func (p Plan) State() State {
+	var s State
+	for _, r := range p.Rules {
+		s.Flows = append(s.Flows, r.Stats())
 	}
-	return out
+	for _, m := range p.Meters {
+		s.Meters = append(s.Meters, m.config(p.Lab))
+	}
+	return s
 }

@@ -40,6 +40,8 @@ type PartitionStatus struct {
 	Dropped   uint64 `json:"dropped"`
 	Leaked    uint64 `json:"leaked"`
 	LeakKnown bool   `json:"leakKnown"`
+	// CutBy says in words what it cuts by, and why if by drop rules alone.
+	CutBy string `json:"cutBy,omitempty"`
 }
 
 // SwitchStatus is a switch as the controller knows it.
@@ -51,8 +53,11 @@ type SwitchStatus struct {
 	Role      string    // "master", "equal" or "slave" (OpenFlow 1.3 §6.3.4); "" when not connected
 	// Hardware and Software as in OFPMP_DESC (OpenFlow 1.3 §7.3.5.1).
 	Hardware, Software string
-	Ports              []PortStatus
-	Flows              []FlowStatus
+	// Cuts says in words what partitions by hand cut by there, and why if by
+	// drop rules alone; "" if it is no switch of the daemon's testbed.
+	Cuts  string
+	Ports []PortStatus
+	Flows []FlowStatus
 }
 
 // PortStatus is one port of a switch.

@@ -26,6 +26,8 @@ type Testbed struct {
 	// most one per switch. Optional: without one, they go through the
 	// controller's session.
 	Gates []GatePort `yaml:"gates,omitempty"`
+	// Cuts say how partitions by drop rules bite: default by meters first.
+	Cuts CutBy `yaml:"cuts,omitempty"`
 	// Roles tell who has a role now, by name: for partitions about a leader.
 	Roles map[string]Role `yaml:"roles,omitempty"`
 	// Hooks start and stop the target's servers where netsplit cannot do so
@@ -95,6 +97,15 @@ type Backend string
 const (
 	BackendSwitch   Backend = "switch"   // OpenFlow 1.3: partitions by hand, and campaigns
 	BackendNFTables Backend = "nftables" // the hosts themselves: partitions by hand only
+)
+
+// CutBy is what a partition that is not the gate's cuts by.
+type CutBy string
+
+// Ways to cut.
+const (
+	CutByMeters CutBy = "meters" // turned down, then drop rules; the default where a switch has meters
+	CutByRules  CutBy = "rules"  // drop rules alone
 )
 
 // Role is a probe that every host is asked; the hosts whose answer matches have

@@ -195,7 +195,7 @@ func FromInvariant(t model.TargetInvariant) Invariant {
 func FromSwitch(s model.SwitchStatus) Switch {
 	return Switch{
 		Datapath: s.Datapath.String(), Connected: s.Connected, Since: when(s.Since), Address: s.Address,
-		Role: s.Role, Hardware: s.Hardware, Software: s.Software,
+		Role: s.Role, Hardware: s.Hardware, Software: s.Software, Cuts: s.Cuts,
 		Ports: each(s.Ports, func(p model.PortStatus) Port {
 			return Port{Number: p.Number, Name: p.Name, Up: p.Up, Host: string(p.Host)}
 		}),
@@ -235,6 +235,7 @@ func FromPartition(p model.PartitionStatus) PartitionStatus {
 		PartitionSpec: PartitionSpec{Name: p.Name, Partition: fromPartition(p.Partition), For: Duration(p.For)},
 		State:         string(p.State), Reason: p.Reason, Created: p.Created.UTC(), InForce: when(p.InForce), Healed: when(p.Healed),
 		Links: each(p.Partition.Links(), fromLink), Wanted: p.Wanted, Probes: p.Probes, Dropped: p.Dropped, Leaked: p.Leaked, LeakKnown: p.LeakKnown,
+		CutBy: p.CutBy,
 	}
 }
 

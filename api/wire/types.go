@@ -307,6 +307,7 @@ type Switch struct {
 	Role      string     `json:"role,omitempty" doc:"Role of this controller at the switch: master, equal or slave, which can neither cut nor heal there"`
 	Hardware  string     `json:"hardware,omitempty"`
 	Software  string     `json:"software,omitempty"`
+	Cuts      string     `json:"cuts,omitempty" doc:"What partitions by hand cut by there, in words, and why if by drop rules alone"`
 	Ports     []Port     `json:"ports"`
 	Flows     []Flow     `json:"flows"`
 }
@@ -370,6 +371,7 @@ type PartitionStatus struct {
 	Dropped   uint64     `json:"dropped"`
 	Leaked    uint64     `json:"leaked"`
 	LeakKnown bool       `json:"leakKnown" doc:"False: nobody could count leaked"`
+	CutBy     string     `json:"cutBy,omitempty" doc:"What it cuts by, in words, and why if by drop rules alone"`
 }
 
 // Partitions are all partitions by hand.

@@ -26,7 +26,7 @@ const settle = 30 * time.Millisecond
 // before the cut may be among those counted. It shows that a cut bites, not how
 // often.
 func (f *Fabric) DropCount(ctx context.Context, id uint32) (uint64, error) {
-	byLink, err := f.drops(ctx, id, settle)
+	byLink, err := f.counts(ctx, id, flowrules.KindDrop, settle)
 	var total uint64
 	for _, n := range byLink {
 		total += n
@@ -37,10 +37,15 @@ func (f *Fabric) DropCount(ctx context.Context, id uint32) (uint64, error) {
 // Drops is DropCount by link, without waiting: the counters lag. Asking makes
 // Open vSwitch bring them up to date soon, and look at its cache.
 func (f *Fabric) Drops(ctx context.Context, id uint32) (map[model.Link]uint64, error) {
-	return f.drops(ctx, id, 0)
+	return f.counts(ctx, id, flowrules.KindDrop, 0)
 }
 
-func (f *Fabric) drops(ctx context.Context, id uint32, wait time.Duration) (map[model.Link]uint64, error) {
+// Held is how many packets came to the meters of a partition, by link, as Drops.
+func (f *Fabric) Held(ctx context.Context, id uint32) (map[model.Link]uint64, error) {
+	return f.counts(ctx, id, flowrules.KindHold, 0)
+}
+
+func (f *Fabric) counts(ctx context.Context, id uint32, kind flowrules.Kind, wait time.Duration) (map[model.Link]uint64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var cut *model.Partition
@@ -55,7 +60,7 @@ func (f *Fabric) drops(ctx context.Context, id uint32, wait time.Duration) (map[
 	var mu sync.Mutex // guards out
 	out := map[model.Link]uint64{}
 	err := f.each(ctx, func(ctx context.Context, m *member) error {
-		byLink, err := m.dropped(ctx, *cut, wait)
+		byLink, err := m.counted(ctx, *cut, kind, wait)
 		mu.Lock()
 		defer mu.Unlock()
 		for l, n := range byLink {
@@ -66,7 +71,7 @@ func (f *Fabric) drops(ctx context.Context, id uint32, wait time.Duration) (map[
 	return out, err
 }
 
-func (m *member) dropped(ctx context.Context, p model.Partition, wait time.Duration) (map[model.Link]uint64, error) {
+func (m *member) counted(ctx context.Context, p model.Partition, kind flowrules.Kind, wait time.Duration) (map[model.Link]uint64, error) {
 	m.rules.Lock()
 	defer m.rules.Unlock()
 	sw, err := m.command()
@@ -80,7 +85,7 @@ func (m *member) dropped(ctx context.Context, p model.Partition, wait time.Durat
 	of := map[string]model.Link{} // by the rule's key
 	var touch []of13.Message
 	for _, r := range m.plan.Rules {
-		if r.Drops(p) && links[r.Link] {
+		if r.Kind == kind && links[r.Link] && (kind == flowrules.KindHold || r.Drops(p)) {
 			of[r.Key()] = r.Link
 		}
 		if r.Kind == flowrules.KindDefault {
@@ -95,7 +100,7 @@ func (m *member) dropped(ctx context.Context, p model.Partition, wait time.Durat
 	case <-ctx.Done():
 		return nil, errors.Join(errors.New("waiting for flow counters"), context.Cause(ctx))
 	}
-	have, err := sw.DumpFlows(ctx, uint64(flowrules.NewCookie(flowrules.KindDrop, m.f.lab, 0)), flowrules.MaskKind)
+	have, err := sw.DumpFlows(ctx, uint64(flowrules.NewCookie(kind, m.f.lab, 0)), flowrules.MaskKind)
 	if err != nil {
 		return nil, err
 	}

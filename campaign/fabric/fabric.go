@@ -41,7 +41,7 @@ type Config struct {
 	// Events are told from the fabric's goroutines; all optional.
 	Events Events
 
-	HardTimeout time.Duration // life of gate and drop rules; default 5 s
+	HardTimeout time.Duration // life of rules that hold packets back; default 5 s
 	RenewEvery  time.Duration // default 1 s
 	CheckEvery  time.Duration // how often flow tables are read back; default 1 s
 	Timeout     time.Duration // longest wait for a switch; default 5 s
@@ -74,9 +74,9 @@ type Events struct {
 
 // Tampering says how a flow table differed from what the fabric left there.
 type Tampering struct {
-	Missing   int // of our rules: gone, put back
-	Changed   int // of our rules: changed, put right
-	Stale     int // with our cookie, not wanted: removed
+	Missing   int // of our rules and meters: gone, put back
+	Changed   int // of our rules and meters: changed, put right
+	Stale     int // with our cookie or mark, not wanted: removed
 	Conflicts []flowrules.Conflict
 }
 
@@ -146,7 +146,7 @@ func New(cfg Config) (*Fabric, error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("fabric: testbed %s: %w", cfg.Testbed.Name, err), f.closePorts())
 		}
-		m.plan = plan
+		m.plan = plan // without meters: no switch has told yet
 	}
 	for i, m := range f.members {
 		unregister, err := cfg.Controller.Register(m.id, m)
@@ -313,13 +313,14 @@ func (f *Fabric) cut(ctx context.Context, in flowrules.InForce) error {
 }
 
 // Heal lifts the partition with that id, if it is in force, and returns when
-// every switch has confirmed it. On error the partition is not desired any
-// more: its rules go when the switch is reached again, or expire.
+// every switch has confirmed it: its drop rules are gone, then its meters are
+// up. On error the partition is not desired any more: its rules go when the
+// switch is reached again, or expire.
 func (f *Fabric) Heal(ctx context.Context, id uint32) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.partitions = slices.DeleteFunc(f.partitions, func(p flowrules.InForce) bool {
-		if p.ID == id {
+		if p.ID == id && !p.Lifted {
 			f.changed(p.Partition)
 		}
 		return p.ID == id
@@ -424,7 +425,15 @@ func (f *Fabric) apply(ctx context.Context) error {
 		plans[m] = p
 	}
 	return f.each(ctx, func(ctx context.Context, m *member) error {
-		if err := m.turnTo(ctx, plans[m]); err != nil {
+		err := m.turnTo(ctx, plans[m])
+		if errors.Is(err, errNoMeters) { // the same by rules alone
+			plan, cerr := flowrules.Compile(m.input(f))
+			if cerr != nil {
+				return cerr
+			}
+			err = m.turnTo(ctx, plan)
+		}
+		if err != nil {
 			return err
 		}
 		return m.fenceLine(ctx)

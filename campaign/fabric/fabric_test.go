@@ -56,6 +56,7 @@ func newRig(t *testing.T, cfg fabric.Config, ids ...model.DatapathID) *rig {
 	r := &rig{t: t, c: controller.New(controller.Config{}), sw: map[model.DatapathID]*switchtest.Switch{},
 		pipes: map[model.DatapathID]net.Conn{}, lines: map[model.DatapathID]*fakePort{}, testbed: testbed("rig", ids...)}
 	t.Cleanup(func() { r.c.Close() })
+	r.testbed.Cuts = cfg.Testbed.Cuts
 	cfg.Testbed, cfg.Controller = r.testbed, r.c
 	if cfg.PacketIn == nil {
 		cfg.PacketIn = func(host model.NodeID, _ time.Time, frame []byte) {
@@ -81,7 +82,7 @@ func newRig(t *testing.T, cfg fabric.Config, ids ...model.DatapathID) *rig {
 		r.ready++
 	}
 	for _, id := range ids {
-		r.sw[id] = switchtest.New(switchtest.Config{Datapath: id, Ports: []uint32{1, 2, 3, 4, 9, gatePort}, PartSize: 50})
+		r.sw[id] = switchtest.New(switchtest.Config{Datapath: id, Ports: []uint32{1, 2, 3, 4, 9, gatePort}, PartSize: 50, Meters: topMeter})
 	}
 	f, err := fabric.New(cfg)
 	if err != nil {
@@ -96,6 +97,15 @@ func newRig(t *testing.T, cfg fabric.Config, ids ...model.DatapathID) *rig {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// serve connects a model switch of another make.
+func (r *rig) serve(id model.DatapathID, cfg switchtest.Config, before func(*switchtest.Switch)) {
+	r.sw, r.pipes = map[model.DatapathID]*switchtest.Switch{id: switchtest.New(cfg)}, map[model.DatapathID]net.Conn{}
+	if before != nil {
+		before(r.sw[id])
+	}
+	r.connect(id)
 }
 
 func (r *rig) connect(id model.DatapathID) {

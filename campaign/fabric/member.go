@@ -26,6 +26,7 @@ type member struct {
 	mirrorPort uint32
 	line       *line       // the gate port; nil: none
 	viaPort    atomic.Bool // the gate's transport is that port
+	meters     meters
 	hostAt     map[of13.PortNo]model.NodeID
 	portOf     map[model.NodeID]of13.PortNo
 	unregister func()
@@ -67,6 +68,9 @@ func (m *member) index() {
 func (m *member) input(f *Fabric) flowrules.Input {
 	in := flowrules.Input{Lab: f.lab, Hosts: slices.Concat(m.hosts, m.far), Trunks: m.route.Trunks, Tree: m.route.Tree, Elsewhere: m.elsewhere, Partitions: f.partitions,
 		Gate: f.gate, Mirror: f.mirror, MirrorPort: m.mirrorPort, Changes: f.changes, HardTimeout: f.cfg.HardTimeout}
+	if !f.leaving {
+		in.TopMeter = m.meters.greatest()
+	}
 	if m.line != nil && !f.leaving {
 		// What was released to the port is sent on, whatever the transport is
 		// by then.
@@ -116,7 +120,7 @@ func (m *member) turnTo(ctx context.Context, plan flowrules.Plan) error {
 	if m.unread(sw) {
 		return m.readBack(ctx, sw, false)
 	}
-	if err = m.carryOut(ctx, sw, flowrules.Diff(old.Stats(), plan)); err != nil {
+	if err = m.carryOut(ctx, sw, flowrules.Diff(old.State(), plan)); err != nil {
 		m.known = nil // read it back before trusting it again
 		m.check()
 	}
@@ -134,15 +138,21 @@ func (m *member) unread(sw *controller.Switch) bool {
 
 // carryOut sends the steps with their barriers; m.rules is held.
 func (m *member) carryOut(ctx context.Context, sw *controller.Switch, d flowrules.Delta) error {
-	for _, s := range d.Steps {
+	var before []of13.Message // that is sent with the next step
+	for i, s := range d.Steps {
+		ms := append(before, s.Mods...)
+		before = nil
 		var err error
-		if s.Barrier {
-			err = sw.Apply(ctx, s.Mods...)
-		} else {
-			err = sw.Send(s.Mods...)
+		switch {
+		case s.Urgent && i+1 < len(d.Steps):
+			before = append(ms, &of13.BarrierRequest{})
+		case s.Barrier:
+			err = sw.Apply(ctx, ms...)
+		default:
+			err = sw.Send(ms...)
 		}
 		if err != nil {
-			return fmt.Errorf("installing rules (%s): %w", s.Name, m.refused(err))
+			return fmt.Errorf("installing rules (%s): %w", s.Name, m.withoutMeters(m.refused(err)))
 		}
 	}
 	return nil
@@ -152,12 +162,15 @@ func (m *member) carryOut(ctx context.Context, sw *controller.Switch, d flowrule
 // reports what was tampered with. m.rules is held.
 func (m *member) readBack(ctx context.Context, sw *controller.Switch, tampered bool) error {
 	m.lookInto(ctx, sw)
-	have, err := sw.DumpFlows(ctx, 0, 0)
+	have, err := m.look(ctx, sw)
+	if err == nil && m.known != sw {
+		err = m.meters.mine(have.Meters, m.plan)
+	}
 	if err != nil {
 		m.settled(sw, err)
 		return err
 	}
-	if why := m.obstructed(have); why != nil && !tampered {
+	if why := m.obstructed(have.Flows); why != nil && !tampered {
 		m.refuse(sw, why)
 		return why
 	}
@@ -258,11 +271,20 @@ func (m *member) verify() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), m.f.cfg.Timeout)
 	defer cancel()
+	if m.meters.learn(ctx, m, sw) {
+		if err := m.f.recompile(ctx, m); err != nil && !errors.Is(err, errNoMeters) {
+			m.f.cfg.Log.Error("flow table could not be brought to its desired state", "dpid", m.id.String(), "err", err)
+			return
+		}
+	}
 	m.rules.Lock()
 	fresh := m.unread(sw)
 	err = m.readBack(ctx, sw, !fresh)
 	repaired := m.repaired
 	m.rules.Unlock()
+	if errors.Is(err, errNoMeters) {
+		err = m.f.recompile(ctx, m)
+	}
 	if err == nil && repaired {
 		err = m.f.lookAnew(ctx, m)
 	}
@@ -320,7 +342,7 @@ func (m *member) clear(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("our rules stay: %w", err)
 	}
-	return m.refused(sw.Apply(ctx, flowrules.RemoveAll(m.f.lab)))
+	return m.refused(sw.Apply(ctx, append([]of13.Message{flowrules.RemoveAll(m.f.lab)}, m.plan.RemoveMeters()...)...))
 }
 
 // leave takes the switch to plain forwarding and lets it be.

@@ -87,7 +87,7 @@ func Write(path string, t *model.Testbed) error {
 var unknownKey = regexp.MustCompile(`^line (\d+): field (\S+) not found in type \S+\.(\S+)$`)
 
 var knownKeys = map[string]string{
-	"Testbed":     "name, backend, hosts, links, mirrors, gates, roles, hooks",
+	"Testbed":     "name, backend, hosts, links, mirrors, gates, cuts, roles, hooks",
 	"TestbedHost": "name, datapath, port, mac, ip, exec, agent, labels",
 	"Role":        "hosts, probe, match",
 	"SwitchLink":  "a, b",
@@ -150,6 +150,9 @@ func check(t *model.Testbed, l lines) error {
 	}
 	if !switched && len(t.Mirrors)+len(t.Gates) > 0 {
 		bad("", "mirrors and gates are ports of a switch, and with backend %s there is none; leave them out", t.Backend)
+	}
+	if t.Cuts != "" && t.Cuts != model.CutByMeters && t.Cuts != model.CutByRules {
+		bad("", "cuts %q: want %s (the default) or %s", t.Cuts, model.CutByMeters, model.CutByRules)
 	}
 	type port struct {
 		datapath model.DatapathID

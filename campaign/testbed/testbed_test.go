@@ -99,6 +99,7 @@ func TestErrorsNameTheLineAndTheRemedy(t *testing.T) {
 		{"port that no tag carries", "port: 2", "port: 4094", []string{"line 20", "host n2", "4094", "1 to 4093"}},
 		{"no name", "name: rack\n", "", []string{"name is missing"}},
 		{"no YAML", "hosts:", "hosts: [", []string{"line"}},
+		{"cuts", "mirrors:", "cuts: fast\nmirrors:", []string{`cuts "fast": want meters (the default) or rules`}},
 		{"two documents", "mirrors:", "---\nmirrors:", []string{"more than one"}},
 	} {
 		text := strings.Replace(good, c.old, c.new, 1)

@@ -236,6 +236,9 @@ func describePartition(w io.Writer, p wire.PartitionStatus) {
 		}
 	}
 	fmt.Fprintf(w, "  requested %s, cuts %d links\n", p.Created.Local().Format("15:04:05.000"), len(p.Links))
+	if p.CutBy != "" {
+		fmt.Fprintf(w, "  cut by %s\n", p.CutBy)
+	}
 	moment("in force ", p.InForce)
 	moment("healed   ", p.Healed)
 	if p.Healed != nil {

@@ -2,7 +2,7 @@
 // the protocol over any net.Conn and answers where a packet goes.
 //
 // It keeps to the specification where that is definite and to Open vSwitch
-// where it is not. It knows no groups and no meters, and
-// of VLAN tags the outermost. Time comes from Config.Now, so that tests decide
+// where it is not. It knows no groups, and
+// of VLAN tags the outermost. A meter drops all or nothing. Time comes from Config.Now, so that tests decide
 // when rules expire.
 package switchtest

@@ -22,6 +22,7 @@ type Config struct {
 	Only10   bool             // speaks OpenFlow 1.0 only, like Open vSwitch so set
 	Mute     bool             // answers nothing after the handshake, not even echo
 	NoRoles  bool             // has no controller roles
+	Meters   uint32           // the greatest number of a meter; 0: it has none
 }
 
 // Output is one frame that leaves the switch.
@@ -49,6 +50,7 @@ type Switch struct {
 	// Open vSwitch has it.
 	generation uint64
 	drops      map[uint32]uint64
+	meters     []of13.MeterConfig // by number
 }
 
 // New makes a switch with empty tables.
@@ -139,11 +141,11 @@ func (s *Switch) Push(m of13.Message) {
 	s.push(m, 0)
 }
 
-// Reset empties the tables, as a restart does.
+// Reset empties the tables and forgets the meters, as a restart does.
 func (s *Switch) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.flows = nil
+	s.flows, s.meters = nil, nil
 }
 
 func (s *Switch) tell(removed []*of13.FlowRemoved) {
@@ -194,6 +196,10 @@ func (s *Switch) do(m of13.Message) []of13.Message {
 		if e != nil {
 			return []of13.Message{e}
 		}
+	case *of13.MeterMod:
+		if e := s.meterMod(m); e != nil {
+			return []of13.Message{e}
+		}
 	case *of13.PacketOut:
 		out := s.apply(&packet{frame: m.Data, inPort: m.InPort}, m.Actions, nil)
 		s.toController(out)
@@ -228,6 +234,9 @@ func (s *Switch) multipart(m *of13.MultipartRequest) []of13.Message {
 			part = append(part, e.FlowStats)
 		}
 		return append(parts, reply(part))
+	}
+	if body := s.meterReply(m); body != nil {
+		return []of13.Message{reply(body)}
 	}
 	switch m.Type {
 	case of13.MultipartDesc:

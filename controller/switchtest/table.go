@@ -50,6 +50,9 @@ func (s *Switch) add(m *of13.FlowMod) *of13.Error {
 		if g, ok := i.(of13.GotoTable); ok && g.Table <= m.TableID {
 			return &of13.Error{Type: of13.ErrTypeBadInstruction, Code: of13.BadInstructionBadTableID}
 		}
+		if mt, ok := i.(of13.Meter); ok && !s.knows(mt.ID) {
+			return &of13.Error{Type: of13.ErrTypeMeterModFailed, Code: of13.MeterModFailedInvalidMeter}
+		}
 	}
 	e := &entry{added: s.cfg.Now(), FlowStats: of13.FlowStats{TableID: m.TableID, Priority: m.Priority, Cookie: m.Cookie,
 		HardTimeout: m.HardTimeout, IdleTimeout: m.IdleTimeout, Flags: m.Flags &^ of13.FlowResetCounts,
@@ -322,6 +325,10 @@ func (s *Switch) walk(p *packet) []Output {
 		next := table
 		for _, i := range hit.Instructions {
 			switch i := i.(type) {
+			case of13.Meter: // the first to be carried out (5.9)
+				if s.stops(i.ID) {
+					return out
+				}
 			case of13.ApplyActions:
 				out = append(out, s.apply(p, i.Actions, hit)...)
 			case of13.WriteMetadata:

@@ -1,5 +1,6 @@
 // Command bench measures netsplit on this machine, in labs that it makes and
-// removes: packets that leak through a cut, the gate's rate and delay, the
+// removes: packets that leak through a cut at the gate and through one by hand,
+// how long that takes to be in force, the gate's rate and delay, the
 // mirror's cost, the codec, and the part of a run's time that is netsplit's.
 //
 // Every figure stands beside another one that was taken in the same run, the

@@ -33,6 +33,8 @@ func child(args []string) error {
 		return sendChild(args[1])
 	case "sink":
 		return sinkChild()
+	case "mix":
+		return mixChild(args[1:])
 	case "ping":
 		n, err := strconv.Atoi(args[2])
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"runtime/pprof"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -37,12 +38,14 @@ func main() {
 }
 
 // parts are what can be measured, in this order.
-var parts = []string{"leaks", "gate", "mirror", "scale", "codec", "campaigns"}
+var parts = []string{"leaks", "cuts", "inforce", "gate", "mirror", "scale", "codec", "campaigns"}
 
 func run(ctx context.Context, args []string) (err error) {
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	only := fs.String("only", strings.Join(parts, ","), "what to measure")
 	cuts := fs.Int("cuts", 1000, "cuts at the gate, and as many by drop rules")
+	trials := fs.Int("trials", 20, "cuts by hand of each kind; with more than 10 flows a tenth of them; 1000 take hours")
+	flows := fs.String("flows", "10,10000,50000", "flows that a cut by hand meets")
 	rounds := fs.Int("rounds", 5, "rounds of the gate's throughput")
 	pings := fs.Int("pings", 500, "round trips in each of them")
 	pairs := fs.Int("pairs", 7, "iperf3 pairs with and without mirror")
@@ -61,6 +64,14 @@ func run(ctx context.Context, args []string) (err error) {
 		if !slices.Contains(parts, w) {
 			return fmt.Errorf("nothing called %q to measure: %s", w, strings.Join(parts, ", "))
 		}
+	}
+	var many []int
+	for _, f := range strings.Split(*flows, ",") {
+		n, err := strconv.Atoi(f)
+		if err != nil || n < 1 || n > 60000 {
+			return fmt.Errorf("-flows %s: want numbers from 1 to 60000 with commas between them", *flows)
+		}
+		many = append(many, n)
 	}
 	ctx, cancel := context.WithTimeout(ctx, *limit)
 	defer cancel()
@@ -99,6 +110,12 @@ func run(ctx context.Context, args []string) (err error) {
 	// Labs are there while they are needed: ports of idle ones are polled too.
 	add("leaks", func() ([]row, error) {
 		return onBed(ctx, func(b *ourBed) ([]row, error) { return leaks(ctx, b, *cuts, say) })
+	})
+	add("cuts", func() ([]row, error) {
+		return onCutBed(ctx, func(c *cutBed) ([]row, error) { return cutLeaks(ctx, c, *trials, many, say) })
+	})
+	add("inforce", func() ([]row, error) {
+		return onCutBed(ctx, func(c *cutBed) ([]row, error) { return inForce(ctx, c, *trials, say) })
 	})
 	add("gate", func() ([]row, error) {
 		return onBed(ctx, func(b *ourBed) (rows []row, err error) {

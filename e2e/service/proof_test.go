@@ -25,7 +25,13 @@ func TestNothingPassesOnceInForce(t *testing.T) {
 			p.Only = []wire.Traffic{{Proto: "icmp"}}
 		}
 		name := fmt.Sprintf("cut%d", i)
-		d.partition(wire.PartitionSpec{Name: name, Partition: p})
+		by := "meters, then drop rules"
+		if len(p.Only) > 0 {
+			by = "drop rules alone: a meter holds back all of a pair, this cuts some traffic"
+		}
+		if got := d.partition(wire.PartitionSpec{Name: name, Partition: p}); got.CutBy != by {
+			t.Errorf("cut %d is by %q, want %q", i, got.CutBy, by)
+		}
 		if got := d.heal(name); got.Leaked != 0 || !got.LeakKnown || got.Dropped <= got.Probes/2 || got.Reason != "" {
 			t.Errorf("cut %d: %+v", i, got)
 		}

@@ -22,6 +22,9 @@ import (
 // killed; its value is the path of a testbed file.
 const childEnv = "NETSPLIT_E2E_SWITCH_CHILD"
 
+// liftEnv has the controller take its drop rules away again: meters alone hold.
+const liftEnv = "NETSPLIT_E2E_SWITCH_LIFT"
+
 func TestMain(m *testing.M) {
 	if path := os.Getenv(childEnv); path != "" {
 		if err := child(path); err != nil {
@@ -62,6 +65,11 @@ func child(path string) error {
 	if err := f.Cut(ctx, 1, shapes[0].p); err != nil {
 		return err
 	}
+	if os.Getenv(liftEnv) != "" {
+		if links, err := f.Lift(ctx, 1); err != nil || len(links) == 0 {
+			return fmt.Errorf("lifted %d links: %w", len(links), err)
+		}
+	}
 	fmt.Println("cut")
 	select {}
 }
@@ -98,29 +106,7 @@ func testKilledControllerMeansHealedNetwork(t *testing.T, by model.Gate) {
 	if by == model.GateByPacketIn { // as for any testbed that names no gate port
 		b.testbed.Gates = nil
 	}
-	file, err := yaml.Marshal(b.testbed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(b.path("testbed.yaml"), file, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := &lines{}
-	cmd := exec.Command("ip", "netns", "exec", b.sw(), exe)
-	cmd.Env = append(os.Environ(), childEnv+"="+b.path("testbed.yaml"))
-	cmd.Stdout, cmd.Stderr = out, out
-	if err := spawn(cmd); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { stopProcess(cmd) })
-	var addr string
-	b.until("child listens", func() (err error) { addr, err = out.after("listening on "); return err })
-	b.connect(addr)
-	b.until("child cuts", func() error { _, err := out.after("cut"); return err })
+	cmd := b.cutByChild()
 	b.settled()
 	if gated := strings.Contains(b.flows(), "push_vlan"); gated != (by == model.GateByPort) {
 		t.Fatalf("not gated by %s:\n%s", by, b.flows())
@@ -135,6 +121,42 @@ func testKilledControllerMeansHealedNetwork(t *testing.T, by model.Gate) {
 	time.Sleep(6 * time.Second)
 	b.expectUnicast("still, after more than the hard timeout", closed)
 	stopProcess(cmd)
+	b.healsAlone()
+}
+
+// cutByChild starts a controller that cuts, as a process to be killed.
+func (b *bench) cutByChild(env ...string) *exec.Cmd {
+	b.tb.Helper()
+	file, err := yaml.Marshal(b.testbed)
+	if err != nil {
+		b.tb.Fatal(err)
+	}
+	if err := os.WriteFile(b.path("testbed.yaml"), file, 0o600); err != nil {
+		b.tb.Fatal(err)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		b.tb.Fatal(err)
+	}
+	out := &lines{}
+	cmd := exec.Command("ip", "netns", "exec", b.sw(), exe)
+	cmd.Env = append(append(os.Environ(), childEnv+"="+b.path("testbed.yaml")), env...)
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := spawn(cmd); err != nil {
+		b.tb.Fatal(err)
+	}
+	b.tb.Cleanup(func() { stopProcess(cmd) })
+	var addr string
+	b.until("child listens", func() (err error) { addr, err = out.after("listening on "); return err })
+	b.connect(addr)
+	b.until("child cuts", func() error { _, err := out.after("cut"); return err })
+	return cmd
+}
+
+// healsAlone waits until everything passes after the controller was killed, no
+// longer than its rules live.
+func (b *bench) healsAlone() {
+	b.tb.Helper()
 	died := time.Now()
 	const limit = 5*time.Second + 2*time.Second
 	for {
@@ -145,10 +167,10 @@ func testKilledControllerMeansHealedNetwork(t *testing.T, by model.Gate) {
 			break
 		}
 		if time.Since(died) > limit {
-			t.Fatalf("controller killed %v ago and still:\n%s\n%s", time.Since(died), strings.Join(bad, "\n"), b.flows())
+			b.tb.Fatalf("controller killed %v ago and still:\n%s\n%s", time.Since(died), strings.Join(bad, "\n"), b.flows())
 		}
 	}
-	t.Logf("all traffic back %v after the kill", time.Since(died).Round(10*time.Millisecond))
+	b.tb.Logf("all traffic back %v after the kill", time.Since(died).Round(10*time.Millisecond))
 	b.expect("healed by itself", everything)
 }
 

@@ -1,0 +1,239 @@
+package fabric
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"netsplit/controller"
+	"netsplit/controller/of13"
+	"netsplit/flowrules"
+	"netsplit/model"
+)
+
+// errNoMeters: a switch did not take a meter, or a rule that names one. What is
+// desired is to be tried again.
+var errNoMeters = errors.New("the switch does not do as its meters should")
+
+// maxMetered is how many hosts of one switch get meters, one for each pair of
+// them: the rules that name them, two for each, are read back every second.
+const maxMetered = 32
+
+// meters is what is known of a switch's meters.
+type meters struct {
+	mu    sync.Mutex
+	asked *controller.Switch // the session that was asked
+	has   bool               // the switch has meters
+	top   uint32             // the greatest number; 0: none are used
+	why   error              // why none are used
+}
+
+// greatest is flowrules.Input.TopMeter.
+func (s *meters) greatest() uint32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.top
+}
+
+func (s *meters) reason() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.top == 0 && s.why == nil {
+		return errors.New("the switch has not told yet what meters it has")
+	}
+	return s.why
+}
+
+func (s *meters) any() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.has
+}
+
+// learn asks a new session what meters it has, and says whether that changes
+// what is to be installed.
+func (s *meters) learn(ctx context.Context, m *member, sw *controller.Switch) bool {
+	s.mu.Lock()
+	asked := s.asked
+	s.mu.Unlock()
+	if asked == sw {
+		return false
+	}
+	f, err := sw.MeterFeatures(ctx)
+	var refused *controller.SwitchError
+	if err != nil && !errors.As(err, &refused) {
+		return false // the session ends, or is asked again
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.top
+	s.asked, s.has, s.why = sw, err == nil && f.MaxMeter > 0, m.noMeters(f, err)
+	s.top = 0
+	if s.why == nil {
+		s.top = min(f.MaxMeter, uint32(of13.MeterMax))
+	}
+	return s.top != old
+}
+
+// noMeters says why a switch with these features goes without.
+func (m *member) noMeters(f of13.MeterFeatures, err error) error {
+	const flags = of13.MeterKbps | of13.MeterBurst
+	switch need := flowrules.MetersFor(len(m.hosts)); {
+	case m.f.cfg.Testbed.Cuts == model.CutByRules:
+		return errors.New("the testbed says so")
+	case err != nil:
+		return fmt.Errorf("the switch does not say what meters it has: %w", err)
+	case f.MaxMeter == 0:
+		return errors.New("the switch has no meters")
+	case uint64(f.MaxMeter) < uint64(need):
+		return fmt.Errorf("the switch has %d meters, %d hosts need %d", f.MaxMeter, len(m.hosts), need)
+	case f.BandTypes&(1<<of13.BandDrop) == 0 || of13.MeterFlags(f.Capabilities)&flags != flags || f.MaxBands < 2:
+		return errors.New("the switch's meters do not drop by rate and burst, or have one band only")
+	case len(m.hosts) > maxMetered:
+		return fmt.Errorf("%d hosts on one switch, meters are for up to %d", len(m.hosts), maxMetered)
+	}
+	return nil
+}
+
+// giveUp has the session go on without meters.
+func (s *meters) giveUp(why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.top, s.why = 0, why
+}
+
+// mine makes sure, on a session not read back yet, that no meter is somebody
+// else's.
+func (s *meters) mine(have []of13.MeterConfig, plan flowrules.Plan) error {
+	c := flowrules.Taken(have, plan)
+	if c == nil {
+		return nil
+	}
+	why := fmt.Errorf("meter %v of the switch is somebody else's: delete it (ovs-ofctl del-meter)", c.Meter)
+	s.giveUp(why)
+	return fmt.Errorf("%w: %w", errNoMeters, why)
+}
+
+// withoutMeters goes on without meters if the switch refused something because of
+// them. If it only misses some they are put back first.
+func (m *member) withoutMeters(err error) error {
+	var refused *controller.SwitchError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	_, aboutMeter := refused.Sent.(*of13.MeterMod)
+	switch e := refused.Err; {
+	case e.Type == of13.ErrTypeMeterModFailed && (e.Code == of13.MeterModFailedUnknownMeter || e.Code == of13.MeterModFailedInvalidMeter && !aboutMeter):
+	case aboutMeter, e.Type == of13.ErrTypeMeterModFailed, e.Type == of13.ErrTypeBadInstruction:
+		m.meters.giveUp(fmt.Errorf("the switch refuses them: %w", err))
+	default:
+		return err
+	}
+	return fmt.Errorf("%w: %w", errNoMeters, err)
+}
+
+// look reads back the rules, and the meters of a switch that has some.
+func (m *member) look(ctx context.Context, sw *controller.Switch) (flowrules.State, error) {
+	var have flowrules.State
+	var err error
+	if m.meters.any() {
+		if have.Meters, err = sw.Meters(ctx); err != nil {
+			return have, err
+		}
+	}
+	have.Flows, err = sw.DumpFlows(ctx, 0, 0)
+	return have, err
+}
+
+// recompile has one switch hold what is desired now.
+func (f *Fabric) recompile(ctx context.Context, m *member) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil
+	}
+	plan, err := flowrules.Compile(m.input(f))
+	if err != nil {
+		return err
+	}
+	return m.turnTo(ctx, plan)
+}
+
+// Lift removes the drop rules of a partition and leaves its meters down. It
+// returns the links that nothing holds but a meter now; without any, Heal is all
+// that is left to do. Once nothing goes by the old rules any more, Heal has all
+// links pass at one moment.
+func (f *Fabric) Lift(ctx context.Context, id uint32) ([]model.Link, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i := slices.IndexFunc(f.partitions, func(p flowrules.InForce) bool { return p.ID == id })
+	if i < 0 || f.partitions[i].Lifted || f.bite(f.partitions[i].Partition) != nil {
+		return nil, nil
+	}
+	p := f.partitions[i].Partition
+	f.partitions[i].Lifted = true
+	f.changed(p)
+	if err := f.apply(ctx); err != nil {
+		return nil, err
+	}
+	dropped := map[model.Link]bool{}
+	for _, m := range f.members {
+		m.rules.Lock()
+		for _, r := range m.plan.Rules {
+			if r.Kind == flowrules.KindDrop {
+				dropped[r.Link] = true
+			}
+		}
+		m.rules.Unlock()
+	}
+	return slices.DeleteFunc(p.Links(), func(l model.Link) bool { return dropped[l] }), nil
+}
+
+// Bite says why a partition's cut is by rules alone; nil: all its links go
+// through meters that are turned down first.
+func (f *Fabric) Bite(p model.Partition) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.bite(p)
+}
+
+func (f *Fabric) bite(p model.Partition) error {
+	if len(p.Only) > 0 {
+		return errors.New("a meter holds back all of a pair, this cuts some traffic")
+	}
+	links := map[model.Link]bool{}
+	for _, l := range p.Links() {
+		m := f.byHost[l.Src]
+		if m == nil || m != f.byHost[l.Dst] {
+			return fmt.Errorf("%s and %s are not on one switch", l.Src, l.Dst)
+		}
+		if why := m.meters.reason(); why != nil {
+			return fmt.Errorf("switch %s: %w", m.id, why)
+		}
+		links[l] = true
+	}
+	for _, pairs := range [][]Pair{f.gate, f.mirror} {
+		for _, pair := range pairs {
+			if links[model.Link{Src: pair.A, Dst: pair.B}] || links[model.Link{Src: pair.B, Dst: pair.A}] {
+				return fmt.Errorf("%s and %s are gated or mirrored", pair.A, pair.B)
+			}
+		}
+	}
+	return nil
+}
+
+// Meters says why cuts on a switch are by rules alone; nil: by meters, then
+// rules.
+func (f *Fabric) Meters(id model.DatapathID) error {
+	for _, m := range f.members {
+		if m.id == id {
+			if m.session() == nil {
+				return ErrDown
+			}
+			return m.meters.reason()
+		}
+	}
+	return fmt.Errorf("switch %s is not in the testbed", id)
+}
