@@ -146,6 +146,7 @@ func (c *capture) drain() error {
 		if a.at = stamp(oob[:oobn]); a.at == 0 {
 			a.at = time.Now().UnixNano()
 		}
+		a.digest = Digest(frame[:n])
 		c.mu.Lock()
 		c.tally.add(a)
 		c.mu.Unlock()

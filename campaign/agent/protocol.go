@@ -19,14 +19,15 @@ type Sender struct {
 
 // protocolVersion is told in the hello; both sides are one program, but a
 // testbed's exec prefix may lead to an older copy of it.
-const protocolVersion = 2
+const protocolVersion = 3
 
 // Operations of a request.
 const (
-	opProbe = "probe"
-	opCount = "count"
-	opFirst = "first"
-	opEmit  = "emit"
+	opProbe    = "probe"
+	opCount    = "count"
+	opFirst    = "first"
+	opEmit     = "emit"
+	opArrivals = "arrivals"
 )
 
 // request is one line to the agent.
@@ -36,6 +37,8 @@ type request struct {
 	Probe *probe    `json:"probe,omitempty"`
 	Query *netQuery `json:"query,omitempty"`
 	Emit  *emission `json:"emit,omitempty"`
+	// Digests is what opArrivals asks for.
+	Digests *digestQuery `json:"digests,omitempty"`
 }
 
 // emission is one packet to be sent.
@@ -73,6 +76,8 @@ type response struct {
 	Took    time.Duration `json:"took_ns,omitempty"`
 	Count   *wireCount    `json:"count,omitempty"`
 	First   int64         `json:"first_ns,omitempty"` // 0: none
+	// Arrivals answers opArrivals.
+	Arrivals *wireArrivals `json:"arrivals,omitempty"`
 }
 
 type wireCount struct {
