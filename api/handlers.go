@@ -86,7 +86,11 @@ func (s *server) createCampaign(ctx context.Context, in *createCampaignInput) (*
 			&huma.ErrorDetail{Location: "body.target", Message: "needed unless replay is given"})
 	}
 	c, err := once(s, in.RetryHeaders, "create-campaign", in.Body, func() (wire.Campaign, error) {
-		c, err := s.Service.CreateCampaign(ctx, in.Body.Model())
+		spec, err := in.Body.Model()
+		if err != nil {
+			return wire.Campaign{}, err
+		}
+		c, err := s.Service.CreateCampaign(ctx, spec)
 		return wire.FromCampaign(c), err
 	})
 	if err != nil {

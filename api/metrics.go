@@ -47,6 +47,7 @@ type Metrics struct {
 
 	cutsTotal *prometheus.CounterVec
 	heals     *prometheus.CounterVec
+	faults    *prometheus.CounterVec
 	runs      *prometheus.CounterVec
 	gate      *prometheus.HistogramVec
 	heal      prometheus.Histogram
@@ -77,7 +78,9 @@ func NewMetrics(version string, now func() time.Time) *Metrics {
 		findings: map[string]model.Finding{}, messages: newTopTypes(maxTypes), coverage: map[string]int{}, switches: map[model.DatapathID]bool{},
 		cutsTotal: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "netsplit_cuts_total", Help: "Partitions put in force, by shape."}, []string{"shape"}),
 		heals:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "netsplit_heals_total", Help: "Partitions healed, by reason."}, []string{"reason"}),
-		runs:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "netsplit_runs_total", Help: "Runs finished, by target, strategy and verdict."}, []string{"target", "strategy", "verdict"}),
+		faults: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "netsplit_message_fault_packets_total",
+			Help: "What message faults decided about packets, by kind and reason."}, []string{"kind", "reason"}),
+		runs: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "netsplit_runs_total", Help: "Runs finished, by target, strategy and verdict."}, []string{"target", "strategy", "verdict"}),
 		gate: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "netsplit_gate_delay_seconds",
 			Help: "How long the gate held packets that it let pass.", Buckets: delay}, []string{"transport"}),
 		heal: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "netsplit_heal_seconds",
@@ -87,10 +90,15 @@ func NewMetrics(version string, now func() time.Time) *Metrics {
 		m.cutsTotal.WithLabelValues(string(s))
 		m.shapes[s] = 0
 	}
+	for _, k := range model.FaultKinds() {
+		for _, r := range model.FaultReasons(k) {
+			m.faults.WithLabelValues(string(k), r)
+		}
+	}
 	m.gate.WithLabelValues(transportPacketIn)
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "netsplit_build_info", Help: "Always 1; the labels say what runs."}, []string{"version", "goversion"})
 	build.WithLabelValues(clean(version), runtime.Version()).Set(1)
-	m.registry.MustRegister(m.cutsTotal, m.heals, m.runs, m.gate, m.heal, build, liveCollector{m},
+	m.registry.MustRegister(m.cutsTotal, m.heals, m.faults, m.runs, m.gate, m.heal, build, liveCollector{m},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -202,6 +210,11 @@ func (m *Metrics) MessageSeen(messageType, verdict string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.messages.add(clean(messageType), clean(verdict))
+}
+
+// MessageFault counts what a message fault decided about a packet.
+func (m *Metrics) MessageFault(kind model.FaultKind, reason string) {
+	m.faults.WithLabelValues(string(kind), clean(reason)).Inc()
 }
 
 // GateDelay records how long one packet was held that passed.

@@ -341,6 +341,15 @@ func (b *Bed) MAC(h model.NodeID) (net.HardwareAddr, bool) {
 	return m, ok
 }
 
+// arrivalsOf says when packets arrived at a host, by their digests.
+func (b *Bed) arrivalsOf(ctx context.Context, host model.NodeID, digests []uint64, from time.Time) ([][]time.Time, error) {
+	a := b.agents.of(host)
+	if a == nil {
+		return nil, fmt.Errorf("no agent on host %s", host)
+	}
+	return a.ArrivalsOf(ctx, digests, from)
+}
+
 // arrived counts, at the receiving host, the packets of a link, or only some
 // traffic of it, between two moments, and gives the time of the first after the second of them.
 func (b *Bed) arrived(ctx context.Context, l model.Link, only []model.Traffic, from, to time.Time) (int, time.Time, error) {

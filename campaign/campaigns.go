@@ -54,7 +54,7 @@ func (s *Service) CreateCampaign(ctx context.Context, spec model.CampaignSpec) (
 	}
 	c := model.Campaign{ID: s.newID(), Spec: spec, State: model.CampaignQueued, Created: time.Now()}
 	c.Planned = spec.Runs
-	if spec.Replay == "" {
+	if spec.Replay == "" && spec.Scenario == nil {
 		c.Planned += spec.Clean
 	}
 	if err := s.store.PutCampaign(c); err != nil {
@@ -90,6 +90,15 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 		return spec, nil, fmt.Errorf("%w: %w", model.ErrInvalid, err)
 	}
 	spec.Target = target.Absolute(spec.Target)
+	if spec.Scenario != nil {
+		if spec.Replay != "" {
+			return bad("a replay has a scenario: leave out one of them")
+		}
+		if spec.Scenario, err = s.given(spec, t); err != nil {
+			return spec, nil, err
+		}
+		spec.Strategy = spec.Scenario.Strategy
+	}
 	if spec.Strategy == "" {
 		spec.Strategy = model.StrategyCoFI
 	}
@@ -102,6 +111,8 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 	switch {
 	case spec.Strategy == model.StrategyClean && spec.Replay == "":
 		spec.Runs = 0 // nothing is cut
+	case spec.Runs == 0 && spec.Scenario != nil:
+		spec.Runs = 1
 	case spec.Runs == 0:
 		spec.Runs = defaultRuns
 	}
@@ -122,7 +133,7 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 		return bad("labs %d: use 1 to %d", spec.Labs, maxLabs)
 	case spec.Runs < 0 || spec.Clean < 0 || spec.Retries < 0 || spec.Budget < 0:
 		return bad("runs, clean, retries and budget must not be negative")
-	case spec.Replay == "" && spec.Strategy == model.StrategyCoFI && spec.Clean < 3:
+	case spec.Replay == "" && spec.Scenario == nil && spec.Strategy == model.StrategyCoFI && spec.Clean < 3:
 		return bad("clean %d: invariants are mined from at least 3 clean runs", spec.Clean)
 	}
 	if _, err := target.Args(t, spec.Args); err != nil {
@@ -146,6 +157,12 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 				return bad("target %s needs host %q and testbed %s has %v: name its hosts so", t.Name, h, s.cfg.Testbed.Name, s.cfg.Testbed.Names())
 			}
 		}
+	}
+	if spec.Scenario != nil || spec.Replay != "" { // nothing is searched
+		if spec.Scenario != nil {
+			spec.Clean = 0
+		}
+		return spec, t, nil
 	}
 	return spec, t, s.coreConfig(spec, t).Validate()
 }
@@ -251,6 +268,9 @@ func (s *Service) runCampaign(ctx context.Context, j *job) error {
 	s.update(j, func(c *model.Campaign) { c.Reason = "" })
 	if spec.Replay != "" {
 		return s.replay(ctx, j, r)
+	}
+	if spec.Scenario != nil {
+		return s.runGiven(ctx, j, r)
 	}
 	return s.search(ctx, j, t, r)
 }
@@ -384,48 +404,16 @@ func (s *Service) replay(ctx context.Context, j *job, r *labRunner) error {
 	if err != nil {
 		return err
 	}
-	runs, err := s.allRuns(j.c.ID)
-	if err != nil {
-		return err
-	}
-	work := make(chan Work)
-	go func() {
-		defer close(work)
-		for n := s.lastRunNumber(j.c.ID, runs) + 1; n <= j.c.Spec.Runs; n++ {
-			sc := explorer.Replay(orig.Scenario, orig.Result)
-			sc.ID = fmt.Sprintf("s%04d", n)
-			w := Work{Campaign: j.c.ID, Run: fmt.Sprintf("%s-r%04d", j.c.ID, n), Spec: j.c.Spec, Scenario: sc, ReplayOf: orig.Run}
-			select {
-			case work <- w:
-			case <-ctx.Done():
-				return
-			}
+	err = s.each(ctx, j, r, func(n int) Work {
+		sc := explorer.Replay(orig.Scenario, orig.Result)
+		sc.ID = fmt.Sprintf("s%04d", n)
+		return Work{Campaign: j.c.ID, Run: fmt.Sprintf("%s-r%04d", j.c.ID, n), Spec: j.c.Spec, Scenario: sc, ReplayOf: orig.Run}
+	}, func(sum model.RunSummary) {
+		if reproduces(orig, sum) {
+			s.update(j, func(c *model.Campaign) { c.Reproduced++ })
 		}
-	}()
-	done := make(chan error, r.n)
-	for range r.n {
-		go func() {
-			for w := range work {
-				s.runStarted(j, r.target.Name, w.Run, w.Scenario)
-				sum, err := r.Run(ctx, w)
-				if ctx.Err() != nil {
-					break
-				}
-				if err != nil {
-					s.log.Error("a replay failed for reasons that are not the target's", "run", w.Run, "err", err)
-				}
-				s.runFinished(j, sum)
-				if reproduces(orig, sum) {
-					s.update(j, func(c *model.Campaign) { c.Reproduced++ })
-				}
-			}
-			done <- nil
-		}()
-	}
-	for range r.n {
-		<-done
-	}
-	if err := context.Cause(ctx); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	return s.bookReplay(orig)

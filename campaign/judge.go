@@ -64,7 +64,7 @@ func (f *runFiles) checkRecord() check.Record {
 	ev := &f.evidence
 	rec := check.Record{
 		Target: &f.target, Scenario: f.meta.Scenario, CutReached: ev.Result.Reached, Proof: ev.Proof,
-		WorkloadHung: ev.Hung, Incomplete: ev.Incomplete,
+		Faults: ev.Faults, WorkloadHung: ev.Hung, Incomplete: ev.Incomplete,
 		Bounds: check.Bounds{MaxLost: ev.MaxLost, MaxWindow: ev.MaxWindow},
 		Recovery: check.Recovery{From: ev.Recovery.HealedAt, StableAt: ev.Recovery.StableAt, Limit: ev.Recovery.Limit,
 			Stable: ev.Recovery.Stable, Pending: ev.Recovery.Pending, Final: ev.Recovery.Final},
@@ -102,7 +102,7 @@ func (f *runFiles) checkRecord() check.Record {
 // summary is the run's summary under a verdict.
 func (f *runFiles) summary(v model.Verdict) model.RunSummary {
 	ev := &f.evidence
-	sum := model.RunSummary{RunMeta: f.meta, Ended: ev.Ended, Verdict: v, Proof: ev.Proof, Result: ev.Result, Cost: ev.Cost,
+	sum := model.RunSummary{RunMeta: f.meta, Ended: ev.Ended, Verdict: v, Proof: ev.Proof, Faults: ev.Faults, Result: ev.Result, Cost: ev.Cost,
 		Messages: ev.Messages, GateDelay: ev.GateDelay, Retransmits: ev.Retransmits, ProbeCost: ev.ProbeCost,
 		Probes: ev.Probes, Release: f.target.Release}
 	sum.Result.Verdict = v

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"netsplit/campaign/fabric"
@@ -45,6 +46,7 @@ func (r *run) execute(ctx context.Context) (ev record.Evidence, err error) {
 		return ev, err
 	}
 	err = r.guarded(ctx, &ev, began)
+	r.s.close()
 	err = errors.Join(err, r.procs.stopAll(), r.bed.sweep(), r.bed.calm(context.WithoutCancel(ctx)), r.s.packets.Close(), r.rec.Close())
 	ev.Ended = time.Now()
 	r.cost.Ours = ev.Ended.Sub(began) - r.cost.Template - r.cost.Start - r.cost.Settle - r.cost.Workload - r.cost.Recover
@@ -77,7 +79,7 @@ func (r *run) phases(ctx context.Context, ev *record.Evidence, began time.Time) 
 	r.cost.Template = time.Since(t)
 	// The taps are open before the target starts, so that the pipeline sees
 	// every connection from its first packet.
-	fault := r.work.Scenario.Strategy != model.StrategyClean
+	fault := r.work.Scenario.Faulty()
 	if err := r.bed.tap(ctx, r.s, r.watched(), fault); err != nil {
 		return err
 	}
@@ -106,7 +108,7 @@ func (r *run) phases(ctx context.Context, ev *record.Evidence, began time.Time) 
 
 // open makes the record and the session.
 func (r *run) open(began time.Time) (err error) {
-	tap := r.bed.tapName(r.work.Scenario.Strategy != model.StrategyClean)
+	tap := r.bed.tapName(r.work.Scenario.Faulty())
 	meta := model.RunMeta{
 		Campaign: r.work.Campaign, Run: r.work.Run, Target: r.target.Name, Lab: r.bed.Testbed.Name,
 		Tap: tap, Gate: r.bed.gateName(tap), Started: began, Version: r.version,
@@ -152,7 +154,7 @@ func (r *run) open(began time.Time) (err error) {
 }
 
 // watched lists the pairs of hosts whose traffic is read: all pairs of nodes,
-// and what the scenario's partition would cut.
+// what the scenario's partition would cut, and what its message faults name.
 func (r *run) watched() []fabric.Pair {
 	seen := map[model.Link]bool{}
 	var out []fabric.Pair
@@ -173,11 +175,34 @@ func (r *run) watched() []fabric.Pair {
 	for _, l := range r.work.Scenario.Partition.Links() {
 		add(l.Src, l.Dst)
 	}
-	if r.work.Scenario.Strategy == model.StrategyClean && r.bed.hasMirror() {
+	for i := range r.work.Scenario.Faults {
+		for _, l := range r.about(&r.work.Scenario.Faults[i]) {
+			add(l.Src, l.Dst)
+		}
+	}
+	if !r.work.Scenario.Faulty() && r.bed.hasMirror() {
 		for _, c := range r.target.Clients {
 			for _, n := range r.target.Nodes {
 				add(c, n)
 			}
+		}
+	}
+	return out
+}
+
+// about lists the links that a fault's messages may cross: where it names no host,
+// any does, clients included.
+func (r *run) about(f *model.MessageFault) []model.Link {
+	ends := func(h model.NodeID) []model.NodeID {
+		if h != "" {
+			return []model.NodeID{h}
+		}
+		return slices.Concat(r.target.Nodes, r.target.Clients)
+	}
+	var out []model.Link
+	for _, a := range ends(f.Match.From) {
+		for _, b := range ends(f.Match.To) {
+			out = append(out, model.Link{Src: a, Dst: b})
 		}
 	}
 	return out
@@ -273,6 +298,9 @@ func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 		s.lifted.Wait()
 		r.countLeaks(ctx)
 	}
+	if len(res.Faults) > 0 {
+		r.proveFaults(ctx)
+	}
 	if err := r.bed.checkGate(ctx); err != nil {
 		s.Fail("what was lost at the gate could not be counted: %v", err)
 	}
@@ -291,6 +319,10 @@ func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 		p.PerLink = s.linkProofs()
 		ev.Proof = &p
 	}
+	if n := len(s.faults.kept); n > 0 {
+		s.incomplete = append(s.incomplete, fmt.Sprintf("%d packets that message faults kept were never let go", n))
+	}
+	ev.Faults = s.faultProofs(res.Faults)
 	ev.Result = res.RunResult(r.work.Scenario.ID, model.Verdict{})
 	ev.Incomplete = append(ev.Incomplete, s.incomplete...)
 	ev.Messages = s.messages

@@ -59,6 +59,8 @@ type Metrics interface {
 	CutEnded(reason string, links []model.Link)
 	PacketFate(link model.Link, fate string, n int)
 	MessageSeen(messageType, verdict string)
+	// MessageFault counts a decision of a message fault, by its reason.
+	MessageFault(kind model.FaultKind, reason string)
 	GateDelay(d time.Duration)
 	HealTime(d time.Duration)
 	RunDone(target string, strategy model.Strategy, verdict model.VerdictValue)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"netsplit/campaign/agent"
 	"netsplit/campaign/record"
 	"netsplit/explorer"
 	"netsplit/inference"
@@ -37,6 +38,7 @@ type session struct {
 	packets *pcap.Writer
 	links   map[model.Link]*model.LinkProof // of the partition
 	unheard map[uint64][]model.Observation  // by message: what its receiver will know once it has passed
+	faults  faultState
 
 	isCut       bool
 	proof       model.Proof
@@ -72,7 +74,9 @@ func (s *session) event(at time.Duration, e model.Event) []model.Decision {
 	s.events++
 	e.Num, e.At = s.events, at
 	s.rec.Append(record.EventsFile, e)
-	return s.engine.Step(e)
+	ds := s.engine.Step(e)
+	s.wind()
+	return ds
 }
 
 // Mark enters an event without payload: start, workload, stop.
@@ -147,12 +151,16 @@ func (s *session) observe(at time.Duration, held *heldFrame, obs []model.Observa
 
 // heldFrame is the packet that waits at the gate.
 type heldFrame struct {
+	num     uint64
 	at      time.Duration
 	data    []byte
 	to      model.NodeID
 	packet  model.Packet
+	held    *model.HeldPacket // as the engine has it
+	digest  uint64            // see agent.Digest; in runs with message faults
+	decided bool
 	comment string
-	passed  bool
+	verdict model.Action
 }
 
 // Mirror enters a frame that the switch has forwarded already.
@@ -183,27 +191,32 @@ func (s *session) Gate(host model.NodeID, at time.Time, frame []byte) {
 	if step.Packet.To == "" && len(frame) >= 6 {
 		step.Packet.To = s.gate.HostOf([6]byte(frame))
 	}
-	held := &heldFrame{at: t, data: frame, to: step.Packet.To, packet: step.Packet}
-	s.withhold(step)
-	s.read(t, held, step, "gate")
-
 	pkt := &model.HeldPacket{Frame: s.frames, From: step.Packet.From, To: step.Packet.To, Bytes: len(frame), Again: step.Again}
 	for i := range step.New {
 		pkt.Messages = append(pkt.Messages, step.New[i].Num)
 	}
+	if len(s.scn.Faults) > 0 {
+		pkt.Stream, pkt.Payload = s.pipe.StreamOf(&step.Packet), len(step.Packet.Payload)
+		pkt.Again = slices.Clone(step.Again) // it may be kept
+	}
+	held := &heldFrame{num: s.frames, at: t, data: frame, to: step.Packet.To, packet: step.Packet, held: pkt, verdict: model.Refuse}
+	if len(s.scn.Faults) > 0 {
+		held.digest = agent.Digest(frame)
+	}
+	s.withhold(step)
+	s.read(t, held, step, "gate")
+
 	if !s.isCut {
 		s.retransmits += len(step.Again)
 	}
 	decisions := s.event(t, model.Event{Kind: model.EventPacket, Packet: pkt})
 	s.carryOut(t, held, decisions)
 
-	verdict := model.Refuse
-	if held.passed {
-		verdict = model.Pass
+	if held.verdict == model.Pass {
 		s.hear(t, pkt)
 	}
 	for i := range step.New {
-		s.metrics.MessageSeen(step.New[i].Type, string(verdict))
+		s.metrics.MessageSeen(step.New[i].Type, string(held.verdict))
 	}
 	s.packets.Write(f, comment(held.comment, step))
 	d := s.now() - t
@@ -284,6 +297,7 @@ func (s *session) read(at time.Duration, held *heldFrame, step *inference.Step, 
 // carryOut does what was decided, cut and heal before the packet. The caller
 // holds mu.
 func (s *session) carryOut(at time.Duration, held *heldFrame, ds []model.Decision) {
+	var passed []*model.HeldPacket // that were kept
 	for _, d := range ds {
 		if telling(d) {
 			s.rec.Append(record.DecisionsFile, d)
@@ -294,22 +308,52 @@ func (s *session) carryOut(at time.Duration, held *heldFrame, ds []model.Decisio
 		case d.Heal:
 			s.heal(at, d)
 		}
-		if held == nil || d.Action == "" {
-			continue
-		}
-		held.comment = string(d.Action) + ": " + d.Reason
-		if d.Class != nil {
-			held.comment += " " + d.Class.String()
-		}
-		if s.isCut || d.Heal {
-			s.count(held, d)
-		}
-		if d.Action == model.Pass {
-			held.passed = true
-			if err := s.gate.Release(held.data, held.to); err != nil {
-				s.incomplete = append(s.incomplete, fmt.Sprintf("a held packet could not be released: %v", err))
+		switch {
+		case d.Action == "":
+		case held != nil && d.Frame == held.num && !held.decided:
+			s.decide(held, d)
+		default:
+			if p := s.decideKept(d); p != nil {
+				passed = append(passed, p)
 			}
 		}
+	}
+	// What receivers learn may decide more, so all that was decided comes first.
+	for _, p := range passed {
+		s.hear(at, p)
+	}
+}
+
+// decide does what was decided about the packet at the gate.
+func (s *session) decide(held *heldFrame, d model.Decision) {
+	held.decided = true
+	held.comment = string(d.Action) + ": " + d.Reason
+	if d.Fault != 0 {
+		held.comment += fmt.Sprintf(" (fault %d)", d.Fault)
+	}
+	if d.Class != nil {
+		held.comment += " " + d.Class.String()
+	}
+	if s.isCut || d.Heal {
+		s.count(held, d)
+	}
+	held.verdict = d.Action
+	s.bookFault(held, d)
+	switch d.Action {
+	case model.Pass:
+		s.release(held)
+	case model.ResetConn:
+		s.resetStream(held)
+	}
+	if d.Action == model.Hold || d.Keep {
+		s.keep(held)
+	}
+}
+
+func (s *session) release(held *heldFrame) {
+	s.faults.passes(held, s.now())
+	if err := s.gate.Release(held.data, held.to); err != nil {
+		s.incomplete = append(s.incomplete, fmt.Sprintf("a held packet could not be released: %v", err))
 	}
 }
 

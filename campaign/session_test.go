@@ -119,6 +119,7 @@ func (noMetrics) CutEnded(string, []model.Link)                      {}
 func (noMetrics) PacketFate(model.Link, string, int)                 {}
 func (noMetrics) MessageSeen(string, string)                         {}
 func (noMetrics) GateDelay(time.Duration)                            {}
+func (noMetrics) MessageFault(model.FaultKind, string)               {}
 func (noMetrics) HealTime(time.Duration)                             {}
 func (noMetrics) RunDone(string, model.Strategy, model.VerdictValue) {}
 func (noMetrics) Finding(model.Finding)                              {}

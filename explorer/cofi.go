@@ -102,7 +102,7 @@ func (c *Core) handCoFI() (model.Scenario, string, bool) {
 	}
 	p.used[is.s.Seed]++
 	is.s.Isolate = p.node
-	is.s.Partition = c.cfg.partition(p.node)
+	is.s.Partition = c.cfg.Isolating(p.node)
 	is.s.Invariant, is.s.State = &inv, &st
 	if is.target != nil {
 		is.s.HealAt = &is.target.class

@@ -55,7 +55,7 @@ func (c Config) Validate() error {
 		return fmt.Errorf("explorer: no node to isolate: the target names none")
 	}
 	for _, n := range c.Nodes {
-		if err := c.partition(n).Validate(c.Hosts); err != nil {
+		if err := c.Isolating(n).Validate(c.Hosts); err != nil {
 			return fmt.Errorf("explorer: isolating %s: %w", n, err)
 		}
 	}
@@ -65,8 +65,8 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// partition isolates the node: from every host, or from the other nodes only.
-func (c Config) partition(node model.NodeID) model.Partition {
+// Isolating cuts the node off: from every host, or from the other nodes only.
+func (c Config) Isolating(node model.NodeID) model.Partition {
 	if c.IsolateClients {
 		return model.Isolate(node, c.Hosts, c.Effect)
 	}

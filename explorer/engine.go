@@ -44,6 +44,7 @@ type Engine struct {
 	seen     map[model.Class]bool
 	met      map[model.Class]bool // those in res.Classes
 	perLink  map[model.Link]*model.LinkProof
+	faults   *faults
 	res      EngineResult
 }
 
@@ -77,6 +78,9 @@ type EngineResult struct {
 	// Workload is the time from EventWorkload to EventStop (or to the last
 	// event, if the run never stopped).
 	Workload time.Duration `json:"workload"`
+	// Faults says what the scenario's message faults did, in their order, but
+	// for what only the receiving hosts can tell.
+	Faults []model.FaultProof `json:"faults,omitempty"`
 }
 
 // RunResult is the part of the result from which Core learns.
@@ -101,14 +105,19 @@ func NewEngine(s model.Scenario) *Engine {
 	for _, c := range s.Seen {
 		e.seen[c] = true
 	}
+	e.faults = newFaults(e, s.Faults)
 	return e
 }
 
+// Next is the time, as in model.Event, at which a message fault has something
+// to do if nothing else happens: step the engine with an EventTick then.
+func (e *Engine) Next() (time.Duration, bool) { return e.faults.next() }
+
 // Step takes the next event and returns what must be done because of it, in
-// order. An EventPacket is answered by exactly one decision with an Action,
-// the last one returned; a decision before it changes the partition and must
-// be carried out first. Any other event is answered by nothing, or by
-// decisions that change the partition only.
+// order. An EventPacket is answered by exactly one decision with its Frame and
+// an Action; a decision before it that has no other Frame changes the partition.
+// Any event may be answered by decisions that change the partition, and by such
+// as say what becomes of a packet held before, by its Frame.
 func (e *Engine) Step(ev model.Event) []model.Decision {
 	e.now = max(e.now, ev.At)
 	var out []model.Decision
@@ -116,11 +125,15 @@ func (e *Engine) Step(ev model.Event) []model.Decision {
 		e.arm()
 	}
 	out = e.byTime(ev, out)
+	if ev.Kind != model.EventStop {
+		out = e.faults.due(ev, out)
+	}
 	switch ev.Kind {
 	case model.EventWorkload:
 		out = e.byState(ev, 0, out)
 	case model.EventMessage:
 		e.hear(ev.Message)
+		e.faults.hear(ev.Message)
 	case model.EventObserve:
 		if ev.Observation != nil {
 			e.track.observe(*ev.Observation, e.now)
@@ -128,7 +141,7 @@ func (e *Engine) Step(ev model.Event) []model.Decision {
 		}
 	case model.EventPacket:
 		if ev.Packet != nil {
-			out = append(out, e.packet(ev))
+			out = append(out, e.packet(ev)...)
 		}
 	case model.EventStop:
 		out = e.stop(ev, out)
@@ -149,6 +162,7 @@ func (e *Engine) Result() EngineResult {
 		r.PerLink = append(r.PerLink, *p)
 	}
 	slices.SortFunc(r.PerLink, func(a, b model.LinkProof) int { return a.Link.Compare(b.Link) })
+	r.Faults = e.faults.result()
 	return r
 }
 
@@ -158,6 +172,7 @@ func (e *Engine) arm() {
 	}
 	e.armedAt = e.now
 	e.track.arm(e.now)
+	e.faults.on = true
 	e.phase = phaseOpen
 	switch e.s.Strategy {
 	case model.StrategyCoFI:
@@ -194,7 +209,7 @@ func (e *Engine) byState(ev model.Event, message uint64, out []model.Decision) [
 		return out
 	}
 	st, known := e.track.current(e.s.Invariant)
-	if !known || st != *e.s.State && !e.standsFor(st) {
+	if !known || st != *e.s.State && !e.standsFor(e.s.Invariant, *e.s.State, e.s.Nth, st) {
 		return out
 	}
 	e.res.CutState = &st
@@ -205,9 +220,9 @@ func (e *Engine) byState(ev model.Event, message uint64, out []model.Decision) [
 
 // standsFor says that a state of the right shape is, by count, the one that was
 // met: its numbers are others in this run.
-func (e *Engine) standsFor(st model.State) bool {
-	shape := e.s.State.Shape()
-	return e.s.Nth > 0 && st.A != st.B && st.Shape() == shape && e.track.entered(e.s.Invariant, shape) >= e.s.Nth
+func (e *Engine) standsFor(inv *model.Invariant, met model.State, nth int, st model.State) bool {
+	shape := met.Shape()
+	return nth > 0 && st.A != st.B && st.Shape() == shape && e.track.entered(inv, shape) >= nth
 }
 
 func (e *Engine) cut(ev model.Event, reason string, message uint64) model.Decision {
@@ -238,7 +253,7 @@ func (e *Engine) stop(ev model.Event, out []model.Decision) []model.Decision {
 	}
 	e.track.disarm()
 	e.phase = phaseOpen
-	return out
+	return e.faults.stop(ev, out)
 }
 
 // hear keeps what classing a message later takes. Only messages to or from
@@ -253,34 +268,53 @@ func (e *Engine) hear(m *model.Message) {
 }
 
 // packet answers a held packet.
-func (e *Engine) packet(ev model.Event) model.Decision {
+func (e *Engine) packet(ev model.Event) []model.Decision {
 	p := ev.Packet
 	d := model.Decision{Event: ev.Num, At: ev.At, Frame: p.Frame, Action: model.Pass, Reason: model.ReasonOpen}
 	if e.phase != phaseCut {
-		return d
+		return e.faults.packet(ev, d)
 	}
 	link := model.Link{Src: p.From, Dst: p.To}
 	if !e.cross[link] {
 		d.Reason = model.ReasonNotCut
-		return d
+		return e.faults.packet(ev, d)
 	}
-	lp := e.perLink[link]
-	if lp == nil {
-		lp = &model.LinkProof{Link: link}
-		e.perLink[link] = lp
-	}
-	e.res.Wanted++
-	lp.Wanted++
 	if num, class, reason, ok := e.healer(p); ok {
+		lp := e.want(link)
+		lp.Wanted++
+		e.res.Wanted++
 		h := e.heal(ev, reason)
 		h.Frame, h.Action, h.Message, h.Class = p.Frame, model.Pass, num, &class
 		e.res.HealClass = &class
-		return h
+		e.faults.forget(p)
+		return []model.Decision{h}
 	}
+	e.refuses(link)
+	d.Action, d.Reason = model.Refuse, model.ReasonAcross
+	return []model.Decision{d}
+}
+
+func (e *Engine) want(l model.Link) *model.LinkProof {
+	lp := e.perLink[l]
+	if lp == nil {
+		lp = &model.LinkProof{Link: l}
+		e.perLink[l] = lp
+	}
+	return lp
+}
+
+// refuses says whether the cut is across the link, and if so books a packet that
+// it drops.
+func (e *Engine) refuses(l model.Link) bool {
+	if e.phase != phaseCut || !e.cross[l] {
+		return false
+	}
+	lp := e.want(l)
+	e.res.Wanted++
+	lp.Wanted++
 	e.res.Dropped++
 	lp.Dropped++
-	d.Action, d.Reason = model.Refuse, model.ReasonAcross
-	return d
+	return true
 }
 
 // healer finds the first message of the packet, in stream order, that heals,

@@ -28,7 +28,7 @@ func (c *Core) randomScenario() *issued {
 	is := c.scenario(model.StrategyRandom, "")
 	r := c.draw(randomStream)
 	is.s.Isolate = policy.Node(r, c.cfg.Nodes)
-	is.s.Partition = c.cfg.partition(is.s.Isolate)
+	is.s.Partition = c.cfg.Isolating(is.s.Isolate)
 	is.s.CutAfter, is.s.HealAfter = policy.Offsets(r, c.longest)
 	is.s.Why = fmt.Sprintf("random: isolate %s from %s to %s after the start of the workload", is.s.Isolate, is.s.CutAfter, is.s.HealAfter)
 	return is

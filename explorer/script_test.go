@@ -185,6 +185,10 @@ func (s *script) scenario(t *testing.T, d *datadriven.TestData) string {
 	}
 	for _, l := range lines(d.Input) {
 		verb, rest, _ := strings.Cut(l, " ")
+		if verb == "fault" {
+			s.scn.Faults = append(s.scn.Faults, s.fault(t, d, rest))
+			continue
+		}
 		c := class(t, d, rest)
 		switch verb {
 		case "seen":
@@ -192,7 +196,7 @@ func (s *script) scenario(t *testing.T, d *datadriven.TestData) string {
 		case "heal-at":
 			s.scn.HealAt = &c
 		default:
-			d.Fatalf(t, "%q: want seen CLASS or heal-at CLASS", l)
+			d.Fatalf(t, "%q: want seen CLASS, heal-at CLASS or fault …", l)
 		}
 	}
 	s.restart()
@@ -222,6 +226,8 @@ func class(t *testing.T, d *datadriven.TestData, s string) model.Class {
 //	130ms n2>n3 again 4                     a packet with message 4 once more
 //	140ms n2>n3 bare                        a packet without a message
 //	150ms n2>n3 A + B                       one packet with two messages
+//	160ms n2>n3#1 A                         of TCP connection #1; so are "n2>n3#1 again 4", "n2>n3#1 bare" (no bytes)
+//	                                        and "n2>n3#1 bytes" (part of a message)
 func (s *script) steps(t *testing.T, d *datadriven.TestData) string {
 	var b strings.Builder
 	for _, line := range lines(d.Input) {
@@ -238,6 +244,9 @@ func (s *script) steps(t *testing.T, d *datadriven.TestData) string {
 		for i, x := range ds {
 			if i > 0 {
 				b.WriteString("; ")
+			}
+			if len(s.scn.Faults) > 0 && x.Frame != 0 {
+				fmt.Fprintf(&b, "p%d ", x.Frame)
 			}
 			b.WriteString(decision(x))
 		}
@@ -287,11 +296,17 @@ func (s *script) events(t *testing.T, d *datadriven.TestData, at time.Duration, 
 	if !ok {
 		d.Fatalf(t, "event %q: want workload, tick, stop, observe or from>to", what)
 	}
+	to, tcp, isTCP := strings.Cut(to, "#")
 	s.frame++
 	p := &model.HeldPacket{Frame: s.frame, From: model.NodeID(from), To: model.NodeID(to), Bytes: 60}
+	if isTCP {
+		p.Stream = "tcp " + from + ">" + to + "#" + tcp
+	}
 	var out []model.Event
 	switch w[1] {
 	case "bare":
+	case "bytes":
+		p.Payload = 10
 	case "again":
 		n, err := strconv.ParseUint(w[2], 10, 64)
 		if err != nil {
@@ -355,6 +370,7 @@ func result(r explorer.EngineResult) string {
 		fmt.Fprintf(&b, "  %s wanted %d dropped %d\n", l.Link, l.Wanted, l.Dropped)
 	}
 	fmt.Fprintf(&b, "workload took %s\n", r.Workload)
+	b.WriteString(faultLines(r))
 	return b.String()
 }
 

@@ -31,12 +31,17 @@ type metKey struct {
 	state model.State
 }
 
-// newTracker watches the scenario's own invariant and all it observes.
+// newTracker watches the scenario's own invariants and all it observes.
 func newTracker(s model.Scenario) *tracker {
 	t := &tracker{values: map[model.VarRef]string{}, of: map[model.VarRef][]int{}, found: map[metKey]*model.MetState{}}
 	all := slices.Clone(s.Observe)
 	if s.Invariant != nil {
 		all = append(all, *s.Invariant)
+	}
+	for i := range s.Faults {
+		if c := s.Faults[i].While; c != nil {
+			all = append(all, c.Invariant)
+		}
 	}
 	slices.SortStableFunc(all, func(a, b model.Invariant) int { return cmp.Compare(a.ID, b.ID) })
 	all = slices.CompactFunc(all, func(a, b model.Invariant) bool { return a.ID == b.ID })

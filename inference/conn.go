@@ -177,6 +177,19 @@ type Connection struct {
 	AckedA, AckedB uint32
 }
 
+// StreamOf names the direction of a TCP connection that a packet belongs to, as
+// in Message.Stream; "" if it is not TCP, or of a connection nothing is known of.
+func (p *Pipeline) StreamOf(pk *model.Packet) string {
+	if pk.Proto != model.ProtoTCP {
+		return ""
+	}
+	c, dir := p.table.Find(pk.Src, pk.Dst)
+	if c == nil {
+		return ""
+	}
+	return c.Owner.(*conn).name[dir]
+}
+
 // Connections lists the connections that can still carry data, sorted by A, B
 // and generation.
 func (p *Pipeline) Connections() []Connection {

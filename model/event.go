@@ -83,6 +83,11 @@ type HeldPacket struct {
 	// retransmission: the same message, wanting to cross again).
 	Messages []uint64 `json:"messages,omitempty"`
 	Again    []uint64 `json:"again,omitempty"`
+	// Stream and Payload are set in runs with message faults: the direction of
+	// the TCP connection, as in Message.Stream, "" for other packets; and the
+	// bytes behind the TCP or UDP header.
+	Stream  string `json:"stream,omitempty"`
+	Payload int    `json:"payload,omitempty"`
 }
 
 // Action is what happens to a held packet.
@@ -92,11 +97,20 @@ type Action string
 const (
 	Pass   Action = "pass"
 	Refuse Action = "drop"
+	// Hold keeps the packet until a later decision names its frame.
+	Hold Action = "hold"
+	// Copy sends a copy of a packet that has passed or passes with this event.
+	Copy Action = "copy"
+	// Skip does not send a copy that was to be sent.
+	Skip Action = "skip"
+	// ResetConn drops the packet and resets its TCP connection at both ends.
+	ResetConn Action = "reset"
 )
 
 // Decision is the core's answer to an EventPacket, or a change of the
 // partition on any event. The order in which it must be carried out is: Cut
-// or Heal first, then the packet.
+// or Heal first, then the packet. On any event it may also say what becomes of
+// a packet that was held before.
 type Decision struct {
 	Event  uint64        `json:"event"` // the event it answers
 	At     time.Duration `json:"t"`
@@ -111,6 +125,11 @@ type Decision struct {
 	// Message and Class are the message that decided, where one did.
 	Message uint64 `json:"message,omitempty"`
 	Class   *Class `json:"class,omitempty"`
+	// Fault is the place of the message fault that decided in Scenario.Faults,
+	// from 1; 0: none did. Keep says that a packet which passes, or a copy, is
+	// needed once more.
+	Fault int  `json:"fault,omitempty"`
+	Keep  bool `json:"keep,omitempty"`
 }
 
 // Reasons of decisions.
@@ -123,5 +142,19 @@ const (
 	ReasonHealClass = "heal-class"     // heal: the class a replay waits for
 	ReasonTime      = "time"           // cut or heal: the random offset came
 	ReasonMaxCut    = "max-cut"        // heal: the longest cut is over
-	ReasonStop      = "workload-ended" // heal: the workload ended while cut
+	ReasonStop      = "workload-ended" // heal, or released: the workload ended while cut or held
+
+	// Of message faults.
+	ReasonDelay      = "fault-delay"     // held for a time
+	ReasonBehind     = "behind-delayed"  // held: its stream waits behind a delayed packet
+	ReasonReorder    = "fault-reorder"   // held until others have passed
+	ReasonDuplicate  = "fault-duplicate" // passed, or sent once more
+	ReasonLose       = "fault-lose"      // dropped
+	ReasonLostAgain  = "fault-lost-again"
+	ReasonReset      = "fault-reset" // dropped with its connection
+	ReasonAfterReset = "after-reset" // dropped: behind a message that was lost for good
+	ReasonCameAgain  = "came-again"  // passed: a retransmission of what was lost or waits
+	ReasonDue        = "due"         // released: the delay is over
+	ReasonOvertaken  = "overtaken"   // released: enough have passed
+	ReasonLimit      = "limit"       // released: nothing more came to overtake it
 )

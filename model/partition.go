@@ -293,9 +293,9 @@ func ParseTraffic(s string) (Traffic, error) {
 	return t, Partition{Only: []Traffic{t}}.checkOnly()
 }
 
-func oneOf(shapes []Shape) string {
+func oneOf[T ~string](all []T) string {
 	var names []string
-	for _, s := range shapes {
+	for _, s := range all {
 		names = append(names, string(s))
 	}
 	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]

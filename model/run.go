@@ -13,7 +13,7 @@ const (
 	VerdictPass    VerdictValue = "pass"
 	VerdictFail    VerdictValue = "fail"    // at least one failure
 	VerdictUnknown VerdictValue = "unknown" // the run cannot be judged
-	VerdictVacuous VerdictValue = "vacuous" // the cut did not bite
+	VerdictVacuous VerdictValue = "vacuous" // the cut did not bite, or a message fault did nothing
 )
 
 // Verdict is a judged run.
@@ -148,9 +148,11 @@ type Cost struct {
 // RunSummary is a finished run as it is stored and listed.
 type RunSummary struct {
 	RunMeta
-	Ended    time.Time      `json:"ended"`
-	Verdict  Verdict        `json:"verdict"`
-	Proof    *Proof         `json:"proof,omitempty"` // nil: no cut
+	Ended   time.Time `json:"ended"`
+	Verdict Verdict   `json:"verdict"`
+	Proof   *Proof    `json:"proof,omitempty"` // nil: no cut
+	// Faults says what each of the scenario's message faults did.
+	Faults   []FaultProof   `json:"faults,omitempty"`
 	Result   RunResult      `json:"result"`
 	Cost     Cost           `json:"cost"`
 	Messages map[string]int `json:"messages,omitempty"` // by type
@@ -210,10 +212,13 @@ type CampaignSpec struct {
 	Target string `json:"target"` // name of a known target, or path of a target file
 	// Replay is a run whose scenario is repeated Runs times; the rest of the
 	// search is then not used. Target, Args and Effect come from that run.
-	Replay   string   `json:"replay,omitempty"`
-	Strategy Strategy `json:"strategy"`
-	Seed     uint64   `json:"seed"`
-	Labs     int      `json:"labs"` // labs used at once
+	Replay string `json:"replay,omitempty"`
+	// Scenario, when set, is what each of Runs runs does, with a seed of its own
+	// unless it states one; the rest of the search is then not used.
+	Scenario *Scenario `json:"scenario,omitempty"`
+	Strategy Strategy  `json:"strategy"`
+	Seed     uint64    `json:"seed"`
+	Labs     int       `json:"labs"` // labs used at once
 	// Runs bounds the fault runs, Clean the clean runs before them; Budget the
 	// wall time of the whole (0: no bound).
 	Runs   int           `json:"runs"`

@@ -15,6 +15,8 @@ const (
 	StrategyCoFI Strategy = "cofi"
 	// StrategyRandom cuts and heals at random offsets (CoFI §5.1.3).
 	StrategyRandom Strategy = "random"
+	// StrategyMessages never cuts: only the scenario's message faults act.
+	StrategyMessages Strategy = "messages"
 )
 
 // Scenario is the work item of one run: what to cut, when, and until when.
@@ -55,6 +57,10 @@ type Scenario struct {
 	// MaxCut heals at the latest this long after the cut.
 	MaxCut time.Duration `json:"maxCut,omitempty"`
 
+	// Faults are what is done to single messages, beside the cut if there is one.
+	// Where the turn of several comes at one packet, the first has it.
+	Faults []MessageFault `json:"faults,omitempty"`
+
 	// Observe are the invariants whose inconsistent states the run records,
 	// whatever it cuts for.
 	Observe []Invariant `json:"observe,omitempty"`
@@ -62,6 +68,15 @@ type Scenario struct {
 	// Why says in a sentence why the explorer chose this scenario now.
 	Why string `json:"why,omitempty"`
 }
+
+// Cuts says that the scenario asks for a cut.
+func (s *Scenario) Cuts() bool {
+	return s.Strategy == StrategyCoFI || s.Strategy == StrategyRandom
+}
+
+// Faulty says that the scenario asks for a cut or for message faults: its run
+// takes the gate.
+func (s *Scenario) Faulty() bool { return s.Cuts() || len(s.Faults) > 0 }
 
 // MetState is an inconsistent state that occurred during a run.
 type MetState struct {

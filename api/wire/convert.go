@@ -35,7 +35,7 @@ func nonNil[A any](in []A) []A {
 func name(n model.NodeID) string { return string(n) }
 
 // Model converts what a user asked for.
-func (s CampaignSpec) Model() model.CampaignSpec {
+func (s CampaignSpec) Model() (model.CampaignSpec, error) {
 	m := model.CampaignSpec{
 		Target: s.Target, Replay: s.Replay, Strategy: model.Strategy(s.Strategy), Seed: s.Seed, Labs: s.Labs, Runs: s.Runs, Clean: s.Clean,
 		Budget: time.Duration(s.Budget), Effect: model.Effect(s.Effect), Gate: model.Gate(s.Gate), Retries: s.Retries, Args: s.Args,
@@ -47,14 +47,16 @@ func (s CampaignSpec) Model() model.CampaignSpec {
 	if s.MaxWindow != nil {
 		m.MaxWindow = time.Duration(*s.MaxWindow)
 	}
-	return m
+	var err error
+	m.Scenario, err = s.Scenario.Model()
+	return m, err
 }
 
 // FromCampaignSpec converts a spec for sending.
 func FromCampaignSpec(m model.CampaignSpec) CampaignSpec {
 	s := CampaignSpec{
 		Target: m.Target, Replay: m.Replay, Strategy: string(m.Strategy), Seed: m.Seed, Labs: m.Labs, Runs: m.Runs, Clean: m.Clean,
-		Budget: Duration(m.Budget), Effect: string(m.Effect), Gate: string(m.Gate), Retries: m.Retries, Args: m.Args,
+		Budget: Duration(m.Budget), Effect: string(m.Effect), Gate: string(m.Gate), Retries: m.Retries, Args: m.Args, Scenario: fromScenarioSpec(m.Scenario),
 	}
 	if m.MaxLost >= 0 {
 		s.MaxLost = &m.MaxLost
@@ -111,6 +113,9 @@ func fromScenario(s model.Scenario) Scenario {
 		ID: s.ID, Strategy: string(s.Strategy), Seed: s.Seed, Isolate: string(s.Isolate), HealAt: fromClass(s.HealAt),
 		CutAfter: Duration(s.CutAfter), HealAfter: Duration(s.HealAfter), MaxCut: Duration(s.MaxCut), Why: s.Why,
 	}
+	if len(s.Faults) > 0 {
+		out.Faults = each(s.Faults, fromFault)
+	}
 	if len(s.Partition.Groups) > 0 {
 		p := fromPartition(s.Partition)
 		out.Partition = &p
@@ -151,6 +156,9 @@ func FromRun(r model.RunSummary) Run {
 	if st := r.Result.CutState; st != nil {
 		s := State(*st)
 		out.CutState = &s
+	}
+	if len(r.Faults) > 0 {
+		out.Faults = each(r.Faults, fromFaultProof)
 	}
 	if d := r.GateDelay; d != nil {
 		out.GateDelay = &Delay{Count: d.Count, P50: Duration(d.P50), P99: Duration(d.P99), Max: Duration(d.Max)}

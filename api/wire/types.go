@@ -28,7 +28,8 @@ func (d *Duration) UnmarshalText(b []byte) error {
 type CampaignSpec struct {
 	Target    string            `json:"target,omitempty" maxLength:"1024" doc:"Name of a known target, or path of a target file on the daemon's machine; absent for a replay" example:"redis-sentinel"`
 	Replay    string            `json:"replay,omitempty" pattern:"^[a-z0-9-]{1,128}$" doc:"Id of a run: its scenario is repeated, runs times, on the target it was made on"`
-	Strategy  string            `json:"strategy,omitempty" enum:"cofi,random,clean" default:"cofi" doc:"How scenarios are chosen"`
+	Strategy  string            `json:"strategy,omitempty" enum:"cofi,random,clean,messages" default:"cofi" doc:"How scenarios are chosen. Where one is given, it says what that does, and messages is one without a cut"`
+	Scenario  *ScenarioSpec     `json:"scenario,omitempty" doc:"What each run does, runs times, in place of a search"`
 	Seed      uint64            `json:"seed,omitempty" doc:"Drives every random choice; 0 or absent lets the daemon choose and record one"`
 	Labs      int               `json:"labs,omitempty" minimum:"1" maximum:"64" default:"1" doc:"Labs used at once"`
 	Runs      int               `json:"runs,omitempty" minimum:"0" maximum:"1000000" doc:"Bound on the fault runs; 0 or absent leaves it to the daemon"`
@@ -142,19 +143,20 @@ type Class struct {
 // Scenario is what a run was to do. The whole of it, as a replay needs it, is
 // in the run's file meta.json.
 type Scenario struct {
-	ID        string     `json:"id"`
-	Strategy  string     `json:"strategy"`
-	Seed      uint64     `json:"seed"`
-	Isolate   string     `json:"isolate,omitempty"`
-	Partition *Partition `json:"partition,omitempty"`
-	Invariant string     `json:"invariant,omitempty" doc:"The invariant whose violation triggers the cut, as a person writes it"`
-	State     *State     `json:"state,omitempty" doc:"Cut when the invariant's variables have these values"`
-	Nth       int        `json:"nth,omitempty" doc:"Or when the nth state that differs from it in numbers only, in the same order, is entered"`
-	HealAt    *Class     `json:"healAt,omitempty" doc:"Only a message of this class heals"`
-	CutAfter  Duration   `json:"cutAfter,omitempty"`
-	HealAfter Duration   `json:"healAfter,omitempty"`
-	MaxCut    Duration   `json:"maxCut,omitempty"`
-	Why       string     `json:"why,omitempty"`
+	ID        string         `json:"id"`
+	Strategy  string         `json:"strategy"`
+	Seed      uint64         `json:"seed"`
+	Isolate   string         `json:"isolate,omitempty"`
+	Partition *Partition     `json:"partition,omitempty"`
+	Invariant string         `json:"invariant,omitempty" doc:"The invariant whose violation triggers the cut, as a person writes it"`
+	State     *State         `json:"state,omitempty" doc:"Cut when the invariant's variables have these values"`
+	Nth       int            `json:"nth,omitempty" doc:"Or when the nth state that differs from it in numbers only, in the same order, is entered"`
+	HealAt    *Class         `json:"healAt,omitempty" doc:"Only a message of this class heals"`
+	Faults    []MessageFault `json:"faults,omitempty" doc:"What was to be done to single messages"`
+	CutAfter  Duration       `json:"cutAfter,omitempty"`
+	HealAfter Duration       `json:"healAfter,omitempty"`
+	MaxCut    Duration       `json:"maxCut,omitempty"`
+	Why       string         `json:"why,omitempty"`
 }
 
 // Cost says where the wall time of a run went.
@@ -190,6 +192,7 @@ type Run struct {
 	Scenario  Scenario       `json:"scenario"`
 	Verdict   Verdict        `json:"verdict"`
 	Proof     *Proof         `json:"proof,omitempty" doc:"Absent: no cut"`
+	Faults    []FaultProof   `json:"faults,omitempty" doc:"What each of the scenario's message faults did"`
 	Reached   bool           `json:"reached" doc:"The trigger fired: the cut took place"`
 	CutState  *State         `json:"cutState,omitempty" doc:"The state a cofi run cut in"`
 	HealClass *Class         `json:"healClass,omitempty"`

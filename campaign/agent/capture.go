@@ -180,6 +180,7 @@ func (c *capture) empty(fd int) error {
 		if a.at = stamp(oob[:oobn]); a.at == 0 {
 			a.at = time.Now().UnixNano()
 		}
+		a.digest = Digest(frame[:n])
 		c.mu.Lock()
 		c.tally.add(a)
 		c.mu.Unlock()

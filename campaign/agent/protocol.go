@@ -24,12 +24,13 @@ const protocolVersion = 3
 
 // Operations of a request.
 const (
-	opProbe = "probe"
-	opCount = "count"
-	opFirst = "first"
-	opEmit  = "emit"
-	opClock = "clock"
-	opLinks = "links"
+	opProbe    = "probe"
+	opCount    = "count"
+	opFirst    = "first"
+	opEmit     = "emit"
+	opClock    = "clock"
+	opLinks    = "links"
+	opArrivals = "arrivals"
 	// Rules by which the host itself drops packets.
 	opFilter  = "filter"
 	opRenew   = "renew"
@@ -44,6 +45,8 @@ type request struct {
 	Query  *netQuery `json:"query,omitempty"`
 	Emit   *emission `json:"emit,omitempty"`
 	Filter *filter   `json:"filter,omitempty"`
+	// Digests is what opArrivals asks for.
+	Digests *digestQuery `json:"digests,omitempty"`
 }
 
 // filter is what the host is to drop, for opFilter, and how long, for opRenew too.
@@ -94,6 +97,8 @@ type response struct {
 	// Dropped is by the rule's key. Expired says that Error is nft.ErrExpired.
 	Dropped map[string]uint64 `json:"dropped,omitempty"`
 	Expired bool              `json:"expired,omitempty"`
+	// Arrivals answers opArrivals.
+	Arrivals *wireArrivals `json:"arrivals,omitempty"`
 }
 
 type wireCount struct {

@@ -103,6 +103,14 @@ func (s *server) answer(ctx context.Context, r *request) (resp response) {
 		}
 	case r.Op == opEmit && r.Emit != nil:
 		fail(emit(ctx, r.Emit))
+	case r.Op == opArrivals && r.Digests != nil:
+		if s.capture == nil {
+			fail(fmt.Errorf("packets cannot be counted here: %w", s.noCapture))
+			return resp
+		}
+		got, err := s.capture.arrivals(r.Digests)
+		resp.Arrivals = &got
+		fail(err)
 	case (r.Op == opCount || r.Op == opFirst) && r.Query != nil:
 		if s.capture == nil {
 			fail(fmt.Errorf("packets cannot be counted here: %w", s.noCapture))

@@ -8,7 +8,7 @@ import (
 	"netsplit/model"
 )
 
-// maxPackets is how many packets an agent remembers: 13 MB at most.
+// maxPackets is how many packets an agent remembers: 17 MB at most.
 const maxPackets = 1 << 18
 
 // arrival is one packet. Addresses are in 16-byte form, IPv4 mapped.
@@ -20,6 +20,7 @@ type arrival struct {
 	proto    protocol
 	opening  bool   // TCP with SYN, without ACK
 	from, to uint16 // ports, 0 without
+	digest   uint64 // see Digest
 }
 
 // protocol is what model.Traffic calls Proto.

@@ -80,6 +80,8 @@ type Evidence struct {
 	Hung     []string     `json:"hung,omitempty"` // workloads that had to be killed
 	Recovery Recovery     `json:"recovery"`
 	Proof    *model.Proof `json:"proof,omitempty"`
+	// Faults says what each message fault of the scenario did, in their order.
+	Faults []model.FaultProof `json:"faults,omitempty"`
 	// Incomplete lists why the run cannot be judged.
 	Incomplete  []string          `json:"incomplete,omitempty"`
 	Result      model.RunResult   `json:"result"` // verdict not filled yet

@@ -30,7 +30,7 @@ func run(m *testing.M) int {
 			fmt.Fprintln(os.Stderr, "harness:", err)
 			return 1
 		}
-		for out, pkg := range map[string]string{"netsplit": "netsplit/cmd/netsplit", "gossip": "netsplit/e2e/targets/gossip",
+		for out, pkg := range map[string]string{"netsplit": "netsplit/cmd/netsplit", "gossip": "netsplit/e2e/targets/gossip", "lines": "netsplit/e2e/targets/lines",
 			"redis-sentinel-client": "netsplit/deploy/targets/redis-sentinel/client",
 			"zookeeper-client":      "netsplit/deploy/targets/zookeeper/client"} {
 			cmd := exec.Command("go", "build", "-buildvcs=false", "-o", filepath.Join(dir, out), pkg)

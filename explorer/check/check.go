@@ -28,7 +28,9 @@ type Record struct {
 	LogLines     []LogLine
 	Observations []model.Observation
 	// Proof is nil if there was no cut.
-	Proof    *model.Proof
+	Proof *model.Proof
+	// Faults says what each of the scenario's message faults did.
+	Faults   []model.FaultProof
 	Recovery Recovery
 
 	// WorkloadHung names the workloads that did not end when told to.
@@ -195,7 +197,8 @@ func registry() []checker {
 
 // Judge gives the verdict on a run. The order of questions: can the run be
 // judged at all (else unknown); did anything fail (fail); did the cut take
-// place and bite (else vacuous); is it proved that nothing leaked (else
+// place and bite, and did every message fault meet its message (else vacuous); is
+// it proved that nothing leaked, and what became of those messages (else
 // unknown); only then pass. A failure is reported whether or not the cut bit:
 // what is broken without a partition is broken all the more.
 func Judge(r Record) model.Verdict {
@@ -251,7 +254,8 @@ func Judge(r Record) model.Verdict {
 	v.Excuses, v.Legal = excuses(&r)
 	sortFailures(v.Failures)
 	nameKnown(&r, v.Failures)
-	fault := r.Scenario.Strategy != model.StrategyClean && r.Scenario.Strategy != ""
+	fault := r.Scenario.Cuts()
+	idleFault, unproved := faultsVerdict(&r)
 	switch {
 	case len(v.Failures) > 0:
 		v.Value, v.Reason = model.VerdictFail, failReason(v.Failures)
@@ -261,10 +265,17 @@ func Judge(r Record) model.Verdict {
 		if r.Proof != nil && r.Proof.Leaked > 0 {
 			v.Reason += fmt.Sprintf("; the cut did not hold: %d packets leaked", r.Proof.Leaked)
 		}
+		for _, s := range []string{idleFault, unproved} {
+			if s != "" {
+				v.Reason += "; " + s
+			}
+		}
 	case len(unknown) > 0:
 		v.Value, v.Reason = model.VerdictUnknown, strings.Join(unknown, "; ")
 	case fault && !r.CutReached:
 		v.Value, v.Reason = model.VerdictVacuous, notReached(r.Scenario)
+	case idleFault != "":
+		v.Value, v.Reason = model.VerdictVacuous, idleFault
 	case fault && r.Proof == nil:
 		v.Value, v.Reason = model.VerdictUnknown, "the run was cut, and there is no proof of what the cut did"
 	case fault && r.Proof.Wanted == 0:
@@ -275,12 +286,19 @@ func Judge(r Record) model.Verdict {
 		v.Value, v.Reason = model.VerdictUnknown, fmt.Sprintf("%d of %d packets that wanted to cross the cut arrived all the same: the partition did not hold", r.Proof.Leaked, r.Proof.Wanted)
 	case fault && !r.Proof.LeakKnown:
 		v.Value, v.Reason = model.VerdictUnknown, "no receiving host could count what leaked through the cut: the partition is not proved"
+	case unproved != "":
+		v.Value, v.Reason = model.VerdictUnknown, unproved
 	case fault && r.Proof.InForceAt > 0 && r.Proof.HealAt <= r.Proof.InForceAt:
 		v.Value, v.Reason = model.VerdictPass, fmt.Sprintf("all checks hold; %d packets wanted to cross and the gate dropped %d; the cut was over before the switch confirmed it, so arrivals were not counted", r.Proof.Wanted, r.Proof.Dropped)
 	case fault:
 		v.Value, v.Reason = model.VerdictPass, fmt.Sprintf("all checks hold; the cut held: %d packets wanted to cross, %d were dropped, none leaked", r.Proof.Wanted, r.Proof.Dropped)
+	case len(r.Scenario.Faults) > 0:
+		v.Value, v.Reason = model.VerdictPass, "all checks hold"
 	default:
 		v.Value, v.Reason = model.VerdictPass, "all checks hold; no cut was asked for"
+	}
+	if v.Value == model.VerdictPass && len(r.Scenario.Faults) > 0 {
+		v.Reason += "; " + faultsHeld(r.Faults)
 	}
 	if v.Value == model.VerdictPass && len(r.Target.Checks) == 0 {
 		v.Reason = strings.Replace(v.Reason, "all checks hold", "the target has no checks, so none failed", 1)

@@ -49,6 +49,9 @@ const (
 	flagTrigger
 	flagHeal
 	flagNoMessage
+	flagFault
+	flagKept
+	flagOnward
 )
 
 // textBudget bounds the bytes of message fields that go along.
@@ -85,7 +88,8 @@ func newViewData(t *timeline) viewData {
 		last = us
 		v.Pair = append(v.Pair, p)
 		v.Bytes = append(v.Bytes, it.bytes)
-		flags := uint64(b2i(it.dropped)*flagDropped | b2i(it.again)*flagAgain | b2i(it.trigger)*flagTrigger | b2i(it.heal)*flagHeal | b2i(it.num == 0)*flagNoMessage)
+		flags := uint64(b2i(it.dropped)*flagDropped | b2i(it.again)*flagAgain | b2i(it.trigger)*flagTrigger | b2i(it.heal)*flagHeal | b2i(it.num == 0)*flagNoMessage |
+			b2i(it.fault != 0)*flagFault | b2i(it.part == toGate)*flagKept | b2i(it.part == onward)*flagOnward)
 		if i == 0 {
 			v.First, next = it.num, it.num
 		}

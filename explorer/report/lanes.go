@@ -20,6 +20,10 @@ const (
 
 type laneRow struct{ Var, Kind, Course string }
 
+// longest is the longest time that a scale is drawn for: what is later a workload
+// has told wrongly.
+const longest = 1 << 60 * time.Nanosecond
+
 // axis maps the time of the whole run to x.
 type axis struct{ end time.Duration }
 
@@ -33,6 +37,7 @@ func (a axis) x(t time.Duration) float64 {
 
 // ticks draws the scale: a line every 1, 2 or 5 times a power of ten.
 func (a axis) ticks(d *drawing, top, bottom float64) {
+	a.end = min(a.end, longest)
 	step := time.Millisecond
 	for i := 0; a.end/step > 12; i++ {
 		step = step * []time.Duration{2, 5, 2}[i%3] / []time.Duration{1, 2, 1}[i%3]

@@ -50,10 +50,16 @@ func newPicture(t *timeline) *picture {
 	} else {
 		p.zero = t.centre()
 		p.title = "The messages around the start of the workload"
-		if p.zero > t.work {
+		switch {
+		case t.faulty != nil:
+			p.title = "The messages around those that faults acted on"
+		case p.zero > t.work:
 			p.title = "The messages around the first change"
 		}
 		p.note = fmt.Sprintf("%d of %d messages. Nothing was cut. Times count from %s.", shown, len(t.items), at(p.zero))
+	}
+	if t.faulty != nil {
+		p.note += " A message that a fault acted on is marked: one that was kept stops at a square, and goes on from another; one that was lost ends in a cross."
 	}
 	if t.focus < 0 && t.focusVar.Name != "" {
 		p.note += " The lane of each host shows " + clean(t.focusVar.Name) + "."
@@ -437,6 +443,8 @@ func (p *picture) drawItem(d *drawing, r *row, y float64) {
 		class = "arrow heal"
 	case it.trigger:
 		class = "arrow trigger"
+	case it.marked:
+		class = "arrow fault"
 	case r.count > 1:
 		class = "arrow many"
 	}
@@ -453,6 +461,17 @@ func (p *picture) drawItem(d *drawing, r *row, y float64) {
 		d.line(class, sx, y, ex, y+slant*0.6)
 		cx, cy := ex, y+slant*0.6
 		d.tag("path", "class", "cross", "d", fmt.Sprintf("M%s %sl9 9m0 -9l-9 9", num(cx-4.5), num(cy-4.5)))
+	case it.part != whole:
+		mid := (x1 + x2) / 2
+		if it.part == toGate {
+			d.line("halo", sx, y, mid, y+slant/2)
+			d.line(class, sx, y, mid, y+slant/2)
+		} else {
+			d.line("halo", mid, y+slant/2, ex, y+slant)
+			d.line(class, mid, y+slant/2, ex-dir*5, y+slant)
+			d.head("tip fault", ex, y+slant, dir)
+		}
+		d.rect("kept", mid-4, y+slant/2-4, 8, 8)
 	case it.heal:
 		mid, _ := p.stop(it.from, it.to)
 		d.line("halo", sx, y, mid, y+3)
@@ -468,8 +487,11 @@ func (p *picture) drawItem(d *drawing, r *row, y float64) {
 		d.line("halo", sx, y, ex, y+slant)
 		d.line(class, sx, y, ex-dir*5, y+slant)
 		tip := "tip"
-		if it.trigger {
+		switch {
+		case it.trigger:
 			tip = "tip trigger"
+		case it.marked:
+			tip = "tip fault"
 		}
 		d.head(tip, ex, y+slant, dir)
 	}
@@ -503,15 +525,18 @@ func (p *picture) label(d *drawing, r *row, x1, x2, y float64) {
 	case it.trigger:
 		name = "① " + name
 	}
-	if it.again {
+	if it.again && it.part == whole {
 		name += " (again)"
+	}
+	if it.marked && it.mark != "" {
+		name = it.mark + ": " + name
 	}
 	if it.num == 0 && !it.again {
 		name = fmt.Sprintf("packet, %d bytes", it.bytes)
 	}
 	step := (picWidth - picLeft - 20) / float64(max(1, len(p.t.hosts)))
 	room, more := max(step-26, 130), ""
-	if it.heal || it.trigger {
+	if it.heal || it.trigger || it.marked {
 		room *= 0.92 // bold
 	}
 	if r.count > 1 {
@@ -543,7 +568,7 @@ func (p *picture) label(d *drawing, r *row, x1, x2, y float64) {
 	switch {
 	case it.dropped:
 		class = "label dropped"
-	case it.heal || it.trigger:
+	case it.heal || it.trigger || it.marked:
 		class = "label strong"
 	}
 	d.text(class, mid, y-2.5, name)
@@ -557,6 +582,9 @@ func itemWords(r *row) string {
 	}
 	if it.dropped {
 		s += ", dropped"
+	}
+	if it.fault != 0 {
+		s += fmt.Sprintf(", message fault %d: %s", it.fault, it.mark)
 	}
 	if r.count > 1 {
 		s += fmt.Sprintf("; %d of them until %s", r.count, at(r.until))

@@ -54,7 +54,7 @@ func (r *row) key() foldKey {
 
 // foldable says that one more of its kind may be folded into the row.
 func (r *row) foldable() bool {
-	return r.kind == rowItem && !r.item.trigger && !r.item.heal
+	return r.kind == rowItem && !r.item.trigger && !r.item.heal && !r.item.marked
 }
 
 // rows chooses what the static picture shows and in which order.
@@ -80,6 +80,9 @@ func (t *timeline) rows() []row {
 	if t.cut == nil {
 		from = t.centre()
 		to = from
+		if t.faulty != nil {
+			to = t.faulty.to
+		}
 	} else {
 		all = append(all, row{kind: rowCut, event: t.cut.Event, at: t.cut.At})
 		if t.inForce > t.cut.At && (t.heal == nil || t.inForce < t.heal.At) {
@@ -103,7 +106,7 @@ func (t *timeline) rows() []row {
 			last = i + 1
 			break
 		}
-		if t.cut == nil || t.heal == nil && all[i].at > to {
+		if t.cut == nil && (t.faulty == nil || all[i].at > to) || t.cut != nil && t.heal == nil && all[i].at > to {
 			last = i
 			break
 		}
@@ -111,18 +114,26 @@ func (t *timeline) rows() []row {
 	if t.cut != nil && t.heal == nil {
 		last = len(all)
 	}
+	during := " while cut"
+	if t.cut == nil {
+		during = ""
+	}
 	before, skipped := tail(all[:first], rowsBefore)
 	out := slices.Clone(before)
 	if skipped > 0 && len(out) > 0 {
 		out = slices.Insert(out, 0, row{kind: rowBreak, at: out[0].at, words: plural(skipped, "earlier message", "earlier messages")})
 	}
-	out = append(out, foldTo(all[first:last], rowsDuring)...)
+	out = append(out, foldTo(all[first:last], rowsDuring, during)...)
 	return append(out, t.later(all[last:])...)
 }
 
-// centre is the moment shown where nothing was cut: the first broken
-// invariant of the workload, else the first new value, else its start.
+// centre is the moment shown where nothing was cut: the first message that a
+// fault acted on, else the first broken invariant of the workload, else the first
+// new value, else its start.
 func (t *timeline) centre() time.Duration {
+	if t.faulty != nil {
+		return t.faulty.from
+	}
 	best := time.Duration(-1)
 	for _, ws := range t.violations {
 		for _, w := range ws {
@@ -206,7 +217,7 @@ func (t *timeline) later(in []row) []row {
 // foldTo brings rows down to n: first repeats of one type between the same
 // two hosts are folded within each stretch between changes, then what is
 // left over at the end of the longest stretches is counted only.
-func foldTo(in []row, n int) []row {
+func foldTo(in []row, n int, during string) []row {
 	out := fold(in, func(a, b int) bool { return b == a+1 })
 	if len(out) > n {
 		out = fold(in, func(int, int) bool { return true })
@@ -247,7 +258,7 @@ func foldTo(in []row, n int) []row {
 		}
 		for i := range keep {
 			if keep[i].kind == rowBreak && keep[i].words == "" {
-				keep[i].words = plural(count, "more message", "more messages") + " while cut"
+				keep[i].words = plural(count, "more message", "more messages") + during
 			}
 		}
 		if len(keep) >= len(out) {

@@ -24,6 +24,14 @@ type item struct {
 	dropped  bool
 	trigger  bool // the cut was decided on it
 	heal     bool // the heal was decided on it
+
+	// Of a message fault: its place in the scenario, 0 for none; which message it
+	// was in order of time; whether the picture marks it, how, and what of its way
+	// the item is.
+	fault, number int
+	marked        bool
+	mark          string
+	part          part
 }
 
 // change is a new value of a variable.
@@ -67,6 +75,7 @@ type timeline struct {
 	violations [][]window   // per invariant
 	focus      int          // index of the invariant the picture follows; -1: none
 	focusVar   model.VarRef // the variable it follows where there is no invariant
+	faulty     *window      // of the message faults that are marked; nil: none
 }
 
 func newTimeline(in *Input) *timeline {
@@ -77,8 +86,8 @@ func newTimeline(in *Input) *timeline {
 	fates := map[uint64]model.Action{}
 	for i := range in.Decisions {
 		d := &in.Decisions[i]
-		if d.Frame != 0 {
-			fates[d.Frame] = d.Action
+		if old, known := fates[d.Frame]; d.Frame != 0 && (!known || old == model.Hold) {
+			fates[d.Frame] = d.Action // what comes later is about copies of it
 		}
 		if d.Cut && t.cut == nil {
 			t.cut = d
@@ -98,7 +107,7 @@ func newTimeline(in *Input) *timeline {
 			t.links[l] = true
 		}
 	}
-	t.read(in.Events, fates)
+	t.read(in, fates)
 	if t.cut == nil || t.heal == nil {
 		t.passed = 0
 	}
@@ -111,7 +120,8 @@ func newTimeline(in *Input) *timeline {
 }
 
 // read collects items and variables from the event log.
-func (t *timeline) read(events []model.Event, fates map[uint64]model.Action) {
+func (t *timeline) read(in *Input, fates map[uint64]model.Action) {
+	events := in.Events
 	byNum := map[uint64]int{}
 	tracks := map[model.VarRef]*track{}
 	for i := range events {
@@ -148,7 +158,8 @@ func (t *timeline) read(events []model.Event, fates map[uint64]model.Action) {
 			}
 		case model.EventPacket:
 			if p := e.Packet; p != nil {
-				t.packet(e, p, fates[p.Frame] == model.Refuse, byNum)
+				fate := fates[p.Frame]
+				t.packet(e, p, fate == model.Refuse || fate == model.ResetConn, byNum)
 			}
 		}
 	}
@@ -170,6 +181,7 @@ func (t *timeline) read(events []model.Event, fates map[uint64]model.Action) {
 	if t.heal != nil {
 		mark(t.heal.Message, func(i *item) { i.heal = true })
 	}
+	t.markFaults(in.Summary.Faults, byNum)
 }
 
 // packet gives the messages of a packet their fate, and adds what only the

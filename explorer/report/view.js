@@ -10,7 +10,7 @@
 
   // Items: columns of numbers, as in the data.
   const T = new Float64Array(N), num = new Float64Array(N), flags = new Uint8Array(N);
-  const DROPPED = 1, AGAIN = 2, TRIGGER = 4, HEAL = 8, BARE = 16;
+  const DROPPED = 1, AGAIN = 2, TRIGGER = 4, HEAL = 8, BARE = 16, FAULT = 32, KEPT = 64, ONWARD = 128;
   for (let i = 0, t = 0, n = D.first, o = 0; i < N; i++) {
     t += D.dt[i]; T[i] = t; num[i] = n;
     if (o < D.odd.length && D.odd[o][0] === i) { flags[i] = D.odd[o][1]; num[i] = D.odd[o][2]; o++; }
@@ -229,11 +229,12 @@
     if (f & DROPPED) { g.strokeStyle = C.fail; g.lineWidth = 1.5; }
     if (f & TRIGGER) { g.strokeStyle = C.trigger; g.lineWidth = 2.6; }
     if (f & HEAL) { g.strokeStyle = C.heal; g.lineWidth = 2.6; }
+    if (f & FAULT && !(f & DROPPED)) { g.strokeStyle = C.trigger; g.lineWidth = 1.8; }
     if (hitSet.has(i)) { g.strokeStyle = C.odd; g.lineWidth = 2; }
     if (i === sel) { g.strokeStyle = C.ink; g.lineWidth = 3; }
     g.fillStyle = g.strokeStyle;
   }
-  const important = i => i === sel || (flags[i] & (DROPPED | TRIGGER | HEAL)) || hitSet.has(i);
+  const important = i => i === sel || (flags[i] & (DROPPED | TRIGGER | HEAL | FAULT)) || hitSet.has(i);
   function arrows(a, b, bs) {
     const dense = (b - a) / (H - HEAD);
     const slope = Math.min(7, Math.max(1, 0.5 / Math.max(dense, 0.01)));
@@ -263,7 +264,7 @@
       if (y < HEAD - 4 || y > H) continue;
       const x1 = X(from(i)), x2 = X(to(i)), dir = x2 < x1 ? -1 : 1, step = (W - LEFT - 10) / D.hosts.length;
       const next = i + 1 < N ? Y(U[i + 1]) - Y(U[i]) : 99;
-      let t = (flags[i] & TRIGGER ? "① " : flags[i] & HEAL ? "② " : "") + short(i) + (flags[i] & AGAIN ? " (again)" : "");
+      let t = (flags[i] & TRIGGER ? "① " : flags[i] & HEAL ? "② " : "") + short(i) + (flags[i] & ONWARD ? " (goes on)" : flags[i] & AGAIN ? " (again)" : "");
       const bold = i === sel || !!(flags[i] & (TRIGGER | HEAL));
       g.font = (bold ? "600 " : "") + "11px system-ui, sans-serif";
       let w = g.measureText(t).width, most = Math.max(90, step - 22);
@@ -288,8 +289,15 @@
       seg(g, x1 + dir * 4, y, x, yy); g.lineWidth = 2; seg(g, x - 4, yy - 4, x + 4, yy + 4); seg(g, x - 4, yy + 4, x + 4, yy - 4);
       return;
     }
+    const gate = (x1 + x2) / 2;
+    if (flags[i] & KEPT) { // stops at the switch
+      seg(g, x1 + dir * 4, y, gate, y + slope / 2); g.fillRect(gate - 3, y + slope / 2 - 3, 6, 6);
+      return;
+    }
     let y2 = y + slope;
-    if (flags[i] & HEAL && D.cut[2]) { // waits at the switch, then passes
+    if (flags[i] & ONWARD) { // goes on from there
+      g.fillRect(gate - 3, y + slope / 2 - 3, 6, 6); seg(g, gate, y + slope / 2, x2 - dir * 5, y2);
+    } else if (flags[i] & HEAL && D.cut[2]) { // waits at the switch, then passes
       const x = edge(x1, x2, bs), ya = y + slope / 2, yb = Math.max(ya, Y(uOf(D.cut[2])));
       seg(g, x1 + dir * 4, y, x, ya); g.setLineDash([2, 3]); seg(g, x, ya, x, yb); g.setLineDash([]);
       y2 = yb + slope / 2; seg(g, x, yb, x2 - dir * 5, y2);
@@ -349,7 +357,8 @@
   // One message.
   function fate(i) {
     const f = flags[i];
-    return (f & DROPPED ? "dropped at the cut" : f & HEAL ? "healed the cut, then passed" : "passed") + (f & TRIGGER ? ", revealed the state that was cut at" : "") + (f & AGAIN ? ", a retransmission" : "");
+    if (f & FAULT) return f & DROPPED ? "lost by a message fault" : f & KEPT ? "kept by a message fault" : f & ONWARD ? "sent on, or a copy, by a message fault" : "passed, acted on by a message fault";
+    return (f & DROPPED ? (D.cut.length ? "dropped at the cut" : "dropped") : f & HEAL ? "healed the cut, then passed" : "passed") + (f & TRIGGER ? ", revealed the state that was cut at" : "") + (f & AGAIN ? ", a retransmission" : "");
   }
   function select(i, move) {
     sel = i;

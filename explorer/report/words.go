@@ -69,6 +69,8 @@ func story(in *Input, t *timeline) []string {
 		switch {
 		case s.Scenario.Strategy == model.StrategyClean:
 			say("Nothing was cut: this is a clean run.")
+		case !s.Scenario.Cuts():
+			say("Nothing was to be cut: the run is about single messages.")
 		case s.Scenario.Invariant != nil && s.Scenario.State != nil:
 			say("netsplit waited for %s, and that never occurred: nothing was cut.", stateWords(s.Scenario.Invariant, *s.Scenario.State))
 		default:
@@ -77,6 +79,7 @@ func story(in *Input, t *timeline) []string {
 	} else {
 		out = append(out, cutStory(in, t)...)
 	}
+	out = append(out, faultStory(in)...)
 	out = append(out, actionsStory(in)...)
 	out = append(out, recoveryStory(in, t)...)
 	out = append(out, verdictStory(s))
@@ -311,6 +314,9 @@ func facts(in *Input) []fact {
 	if p := s.Scenario.Partition; p.Shape != "" {
 		add("Partition", string(p.Shape)+", "+string(p.Effect)+": "+sides(p))
 	}
+	for i := range s.Scenario.Faults {
+		add(fmt.Sprintf("Message fault %d", i+1), s.Scenario.Faults[i].String())
+	}
 	if !s.Started.IsZero() {
 		add("Started", s.Started.UTC().Format("2006-01-02 15:04:05 UTC"))
 	}
@@ -394,7 +400,7 @@ func decisionRows(in *Input) ([]decisionRow, string) {
 			r.What = sides(in.Summary.Scenario.Partition)
 		case d.Heal:
 			do, r.Class = append(do, "heal"), "heal"
-		case d.Action == model.Refuse:
+		case d.Action == model.Refuse || d.Action == model.ResetConn:
 			r.Class = "dropped"
 		}
 		if d.Action != "" {
@@ -406,6 +412,9 @@ func decisionRows(in *Input) ([]decisionRow, string) {
 			if len(p.Messages) > 0 {
 				r.What += ", " + messageList(p.Messages)
 			}
+		}
+		if d.Fault != 0 {
+			r.Reason += fmt.Sprintf(", fault %d", d.Fault)
 		}
 		if d.Class != nil {
 			r.What = strings.TrimPrefix(r.What+"; class "+d.Class.String(), "; ")

@@ -99,6 +99,16 @@ func (t *Table) Flush() []Event {
 // Len is the number of connections in the table.
 func (t *Table) Len() int { return len(t.conns) }
 
+// Find returns the connection between two ends, and the direction from src; nil
+// if there is none.
+func (t *Table) Find(src, dst netip.AddrPort) (*Conn, int) {
+	c := t.conns[keyOf(src, dst)]
+	if c == nil {
+		return nil, 0
+	}
+	return c, c.dirOf(src)
+}
+
 // Each calls f for each connection, longest idle first.
 func (t *Table) Each(f func(*Conn)) {
 	for c := t.oldest; c != nil; c = c.newer {

@@ -1,0 +1,228 @@
+package wire
+
+import (
+	"fmt"
+	"time"
+
+	"netsplit/model"
+)
+
+// ScenarioSpec is what a run is to do, in place of a search: what is done to
+// single messages, and a cut. At least one of them.
+type ScenarioSpec struct {
+	Faults []MessageFault `json:"faults,omitempty" maxItems:"32" doc:"What is done to single messages. Where the turn of several comes at one packet, the first has it"`
+	Cut    *CutSpec       `json:"cut,omitempty" doc:"Absent: nothing is cut"`
+	Seed   uint64         `json:"seed,omitempty" doc:"Of every run; 0 or absent: each has its own"`
+}
+
+// MessageFault does something to single messages.
+type MessageFault struct {
+	Kind  string          `json:"kind" enum:"delay,duplicate,reorder,lose" doc:"delay: held for a time, and on TCP with all that follows in its stream; duplicate: passed, and copies sent; reorder: held until others have passed; lose: not passed"`
+	Match MessageMatch    `json:"match" doc:"Which messages"`
+	While *FaultCondition `json:"while,omitempty" doc:"Only messages that come while an invariant does not hold count"`
+	Nth   int             `json:"nth,omitempty" minimum:"0" doc:"The first of those that is acted on, from 1; absent: the first"`
+	Every int             `json:"every,omitempty" minimum:"0" doc:"Act on each of this many from there on, 1 being all; absent: on this one, or as many in a row as times says"`
+	Times int             `json:"times,omitempty" minimum:"0" doc:"On how many at most; absent: one, or without bound where every is set"`
+
+	For    Duration `json:"for,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"delay: how long" example:"500ms"`
+	Copies int      `json:"copies,omitempty" minimum:"0" maximum:"1000" doc:"duplicate: how many; absent: one"`
+	Gap    Duration `json:"gap,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"duplicate: time before each copy; absent: none"`
+	Behind int      `json:"behind,omitempty" minimum:"0" maximum:"1000" doc:"reorder: packets of the same flow that overtake it; absent: one"`
+	Limit  Duration `json:"limit,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"reorder: it waits no longer than this; absent: 1s"`
+	Lose   string   `json:"lose,omitempty" enum:"packet,message" doc:"lose, on TCP. packet: TCP sends it again, and that passes; message: for good, by resetting its connection at both ends. Absent: packet. Datagrams are lost for good either way"`
+	Again  int      `json:"again,omitempty" minimum:"0" maximum:"1000" doc:"lose packet, on TCP: retransmissions of it that are lost, too"`
+}
+
+// MessageMatch selects messages.
+type MessageMatch struct {
+	Type string `json:"type" minLength:"1" maxLength:"500" doc:"Message type as runs show it; * is any text" example:"text G*"`
+	From string `json:"from,omitempty" maxLength:"63" doc:"Host that sends it; absent: any"`
+	To   string `json:"to,omitempty" maxLength:"63" doc:"Host that it goes to; absent: any"`
+}
+
+// FaultCondition is a moment at which an invariant does not hold.
+type FaultCondition struct {
+	Invariant string `json:"invariant" minLength:"1" maxLength:"500" doc:"Id of a mined one, or two variables" example:"status[n1]@n2 == status[n1]@n3"`
+	State     *State `json:"state,omitempty" doc:"Only these values of the two; absent: any that differ"`
+	Nth       int    `json:"nth,omitempty" minimum:"0" doc:"Or from the nth state on that differs from it in numbers only"`
+}
+
+// CutSpec is the cut of a scenario: of a host from the others, or a partition;
+// when a state occurs, or at a time.
+type CutSpec struct {
+	Isolate   string          `json:"isolate,omitempty" maxLength:"63" doc:"Host that is cut off from the other nodes, and from clients where the target says so"`
+	Effect    string          `json:"effect,omitempty" enum:"drop,reset" default:"drop"`
+	Partition *Partition      `json:"partition,omitempty" doc:"In place of isolate"`
+	When      *FaultCondition `json:"when,omitempty" doc:"Cut when the invariant's variables have the values of state"`
+	HealAt    *Class          `json:"healAt,omitempty" doc:"With when: heal at a message of this class, which is the first to pass; absent: at atMost"`
+	After     Duration        `json:"after,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"In place of when: this long into the workload"`
+	AtMost    Duration        `json:"atMost,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Heal after this long; absent: as the target's file says"`
+}
+
+// Model converts what a user asked for. Invariants named by id have nothing but
+// that.
+func (s *ScenarioSpec) Model() (*model.Scenario, error) {
+	if s == nil {
+		return nil, nil
+	}
+	out := &model.Scenario{Strategy: model.StrategyMessages, Seed: s.Seed}
+	for _, f := range s.Faults {
+		m := model.MessageFault{
+			Kind: model.FaultKind(f.Kind), Nth: f.Nth, Every: f.Every, Times: f.Times,
+			Match: model.MessageMatch{Type: f.Match.Type, From: model.NodeID(f.Match.From), To: model.NodeID(f.Match.To)},
+			For:   time.Duration(f.For), Copies: f.Copies, Gap: time.Duration(f.Gap), Behind: f.Behind, Limit: time.Duration(f.Limit),
+			Lose: model.Loss(f.Lose), Again: f.Again,
+		}
+		var err error
+		if m.While, err = f.While.model(); err != nil {
+			return nil, err
+		}
+		out.Faults = append(out.Faults, m)
+	}
+	c := s.Cut
+	if c == nil {
+		return out, nil
+	}
+	out.Isolate, out.MaxCut = model.NodeID(c.Isolate), time.Duration(c.AtMost)
+	if c.Partition != nil {
+		out.Partition = PartitionSpec{Partition: *c.Partition}.Model().Partition
+	}
+	if c.Effect != "" {
+		out.Partition.Effect = model.Effect(c.Effect)
+	}
+	when, err := c.When.model()
+	if err != nil {
+		return nil, err
+	}
+	if when == nil {
+		out.Strategy, out.CutAfter = model.StrategyRandom, time.Duration(c.After)
+		return out, nil
+	}
+	if c.After != 0 {
+		return nil, fmt.Errorf("%w: a cut is made when a state occurs or after a time: leave out one of them", model.ErrInvalid)
+	}
+	out.Strategy, out.Invariant, out.State, out.Nth = model.StrategyCoFI, &when.Invariant, when.State, when.Nth
+	if h := c.HealAt; h != nil {
+		out.HealAt = &model.Class{Type: h.Type, From: model.NodeID(h.From), To: model.NodeID(h.To), State: model.State(h.State)}
+	} else {
+		out.Never = true
+	}
+	return out, nil
+}
+
+func (c *FaultCondition) model() (*model.FaultCondition, error) {
+	if c == nil {
+		return nil, nil
+	}
+	inv, swapped, err := model.ParseInvariant(c.Invariant)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", model.ErrInvalid, err)
+	}
+	out := &model.FaultCondition{Invariant: inv, Nth: c.Nth}
+	if c.State != nil {
+		st := model.State(*c.State)
+		if swapped {
+			st.A, st.B = st.B, st.A
+		}
+		out.State = &st
+	}
+	return out, nil
+}
+
+func fromCondition(c *model.FaultCondition) *FaultCondition {
+	if c == nil {
+		return nil
+	}
+	out := &FaultCondition{Invariant: c.Invariant.String(), Nth: c.Nth}
+	if c.State != nil {
+		st := State(*c.State)
+		out.State = &st
+	}
+	return out
+}
+
+func fromFault(f model.MessageFault) MessageFault {
+	return MessageFault{
+		Kind: string(f.Kind), Match: MessageMatch{Type: f.Match.Type, From: string(f.Match.From), To: string(f.Match.To)},
+		While: fromCondition(f.While), Nth: f.Nth, Every: f.Every, Times: f.Times, For: Duration(f.For), Copies: f.Copies, Gap: Duration(f.Gap),
+		Behind: f.Behind, Limit: Duration(f.Limit), Lose: string(f.Lose), Again: f.Again,
+	}
+}
+
+// fromScenarioSpec is the way back from Model.
+func fromScenarioSpec(s *model.Scenario) *ScenarioSpec {
+	if s == nil {
+		return nil
+	}
+	out := &ScenarioSpec{Faults: each(s.Faults, fromFault), Seed: s.Seed}
+	if !s.Cuts() {
+		return out
+	}
+	p := fromPartition(s.Partition)
+	c := &CutSpec{Isolate: string(s.Isolate), Partition: &p, HealAt: fromClass(s.HealAt), After: Duration(s.CutAfter), AtMost: Duration(s.MaxCut)}
+	if s.Invariant != nil {
+		c.When = fromCondition(&model.FaultCondition{Invariant: *s.Invariant, State: s.State, Nth: s.Nth})
+	}
+	out.Cut = c
+	return out
+}
+
+// FaultProof says what a message fault of a run really did.
+type FaultProof struct {
+	Fault    int        `json:"fault" doc:"Its place among the scenario's, from 1"`
+	Met      int        `json:"met" doc:"Messages that it is about"`
+	Acted    int        `json:"acted" doc:"Packets it acted on; 0 makes the run vacuous"`
+	Taken    int        `json:"taken,omitempty" doc:"Its turns that an earlier fault had"`
+	Lost     int        `json:"lost,omitempty" doc:"Packets lost, retransmissions included"`
+	Returned int        `json:"returned,omitempty" doc:"Retransmissions that came of what it lost or kept"`
+	Copies   int        `json:"copies,omitempty" doc:"Copies sent"`
+	Resets   int        `json:"resets,omitempty" doc:"Connections reset; again, where more came on one"`
+	Late     int        `json:"late,omitempty" doc:"Packets that went on later than decided by more than 20 ms"`
+	Early    int        `json:"early,omitempty" doc:"Packets that the end of the workload let go before their time"`
+	Cut      int        `json:"cut,omitempty" doc:"Packets that a cut dropped when they were to go on"`
+	InOrder  int        `json:"inOrder,omitempty" doc:"reorder: messages that nothing overtook"`
+	Checked  int        `json:"checked" doc:"Packets that were looked for at the receiving hosts"`
+	Wrong    int        `json:"wrong" doc:"Those that arrived more or less often than decided; must be 0"`
+	Known    bool       `json:"known" doc:"False: nobody could look"`
+	Trouble  string     `json:"trouble,omitempty"`
+	Hits     []FaultHit `json:"hits" doc:"The first 200 packets it acted on"`
+}
+
+// FaultHit is one packet that a message fault acted on. Times count from the
+// start of the run.
+type FaultHit struct {
+	Message   uint64     `json:"message"`
+	Type      string     `json:"type"`
+	From      string     `json:"from"`
+	To        string     `json:"to"`
+	Stream    string     `json:"stream,omitempty" doc:"TCP"`
+	At        Duration   `json:"at" doc:"Came to the gate"`
+	With      []uint64   `json:"with,omitempty" doc:"Other messages in the packet"`
+	Due       Duration   `json:"due,omitempty" doc:"When it was to go on at the latest"`
+	Passed    Duration   `json:"passed,omitempty" doc:"When it did; absent: never"`
+	Why       string     `json:"why,omitempty" doc:"Reason for which it did, or not"`
+	Behind    int        `json:"behind,omitempty" doc:"Packets that waited behind it (delay), or overtook it (reorder)"`
+	Copies    []Duration `json:"copies,omitempty" doc:"When copies were sent"`
+	Returned  int        `json:"returned,omitempty" doc:"Retransmissions of it that came"`
+	LostAgain int        `json:"lostAgain,omitempty" doc:"Those that were lost, too"`
+	Through   Duration   `json:"through,omitempty" doc:"When a retransmission passed"`
+	Reset     bool       `json:"reset,omitempty" doc:"Its connection was reset at both ends"`
+	After     int        `json:"after,omitempty" doc:"Packets that were lost with its connection"`
+	Arrived   []Duration `json:"arrived,omitempty" doc:"When it, and packets equal to it, arrived at the receiving host"`
+	Known     bool       `json:"known" doc:"Somebody looked there"`
+}
+
+func fromFaultProof(p model.FaultProof) FaultProof {
+	times := func(ds []time.Duration) []Duration {
+		return each(ds, func(d time.Duration) Duration { return Duration(d) })
+	}
+	return FaultProof{
+		Fault: p.Fault, Met: p.Met, Acted: p.Acted, Taken: p.Taken, Lost: p.Lost, Returned: p.Returned, Copies: p.Copies, Resets: p.Resets,
+		Late: p.Late, Early: p.Early, Cut: p.Cut, InOrder: p.InOrder, Checked: p.Checked, Wrong: p.Wrong, Known: p.Known, Trouble: p.Trouble,
+		Hits: each(p.Hits, func(h model.FaultHit) FaultHit {
+			return FaultHit{Message: h.Message, Type: h.Type, From: string(h.From), To: string(h.To), Stream: h.Stream, At: Duration(h.At), With: h.With,
+				Due: Duration(h.Due), Passed: Duration(h.Passed), Why: h.Why, Behind: h.Behind, Copies: times(h.Copies), Returned: h.Returned,
+				LostAgain: h.LostAgain, Through: Duration(h.Through), Reset: h.Reset, After: h.After, Arrived: times(h.Arrived), Known: h.Known}
+		}),
+	}
+}

@@ -1,0 +1,106 @@
+package agent
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"time"
+)
+
+// Digest knows a packet again at another place: it is of the headers behind the
+// Ethernet addresses and the first bytes behind them, whose checksums cover the
+// rest, without what a network card pads a short frame with. Packets that are
+// equal in all that have the same.
+func Digest(frame []byte) uint64 {
+	if len(frame) < etherLen {
+		return 0
+	}
+	n := len(frame)
+	switch p := frame[etherLen:]; binary.BigEndian.Uint16(frame[12:]) {
+	case typeIPv4:
+		if len(p) >= 20 {
+			n = min(n, etherLen+int(binary.BigEndian.Uint16(p[2:])))
+		}
+	case typeIPv6:
+		if len(p) >= ipv6Len {
+			n = min(n, etherLen+ipv6Len+int(binary.BigEndian.Uint16(p[4:])))
+		}
+	case typeARP:
+		n = min(n, etherLen+arpLen)
+	}
+	h := fnv.New64a()
+	h.Write(frame[12:max(12, min(n, snapLen))])
+	return h.Sum64()
+}
+
+// digestQuery asks when packets of these digests arrived, at From or later.
+// Nanoseconds since 1970.
+type digestQuery struct {
+	Digests []uint64 `json:"digests"`
+	From    int64    `json:"from_ns"`
+}
+
+// wireArrivals answers a digestQuery: by digest, in its order.
+type wireArrivals struct {
+	At         [][]int64 `json:"at_ns"`
+	Incomplete bool      `json:"incomplete"`
+}
+
+// ArrivalsOf returns when packets of each digest arrived at the host, at from or
+// later, in order. It is an error if some may have been missed.
+func (c *Client) ArrivalsOf(ctx context.Context, digests []uint64, from time.Time) ([][]time.Time, error) {
+	ahead, err := c.ahead(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.call(ctx, request{Op: opArrivals, Digests: &digestQuery{Digests: digests, From: from.Add(ahead).UnixNano()}})
+	if err != nil {
+		return nil, err
+	}
+	if r.Arrivals == nil || len(r.Arrivals.At) != len(digests) {
+		return nil, fmt.Errorf("host %s: the agent's answer holds no arrivals", c.host)
+	}
+	if r.Arrivals.Incomplete {
+		return nil, fmt.Errorf("the agent on host %s missed packets", c.host)
+	}
+	out := make([][]time.Time, len(digests))
+	for i, at := range r.Arrivals.At {
+		for _, ns := range at {
+			out[i] = append(out[i], ours(timeOf(ns), ahead))
+		}
+	}
+	return out, nil
+}
+
+// arrivals answers a query, once all that came so far is in the tally.
+func (c *capture) arrivals(q *digestQuery) (wireArrivals, error) {
+	time.Sleep(settleTime)
+	if err := c.sync(); err != nil {
+		return wireArrivals{}, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.tally.arrivals(q), nil
+}
+
+func (t *tally) arrivals(q *digestQuery) wireArrivals {
+	out := wireArrivals{At: make([][]int64, len(q.Digests)), Incomplete: q.From < t.since}
+	for _, m := range t.missed {
+		out.Incomplete = out.Incomplete || m.to >= q.From
+	}
+	of := map[uint64][]int{}
+	for i, d := range q.Digests {
+		of[d] = append(of[d], i)
+	}
+	for k := range t.ring { // from the oldest on
+		a := &t.ring[(t.next+k)%len(t.ring)]
+		if a.at < q.From {
+			continue
+		}
+		for _, i := range of[a.digest] {
+			out.At[i] = append(out.At[i], a.at)
+		}
+	}
+	return out
+}

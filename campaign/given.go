@@ -1,0 +1,168 @@
+package campaign
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"netsplit/model"
+)
+
+// given checks a scenario that a user gave and completes it: the host that it
+// isolates to a partition, invariants by what was mined, the longest cut.
+func (s *Service) given(spec model.CampaignSpec, t *model.Target) (*model.Scenario, error) {
+	bad := func(format string, args ...any) (*model.Scenario, error) {
+		return nil, fmt.Errorf("%w: scenario: %s", model.ErrInvalid, fmt.Sprintf(format, args...))
+	}
+	sc := *spec.Scenario
+	sc.Faults = slices.Clone(sc.Faults)
+	hosts := slices.Concat(t.Nodes, t.Clients)
+	if !sc.Faulty() {
+		return bad("it does nothing: give it faults, a cut, or both")
+	}
+	known, err := s.store.ListInvariants(t.Name)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range known {
+		if k.Status != model.InvariantDrop {
+			sc.Observe = append(sc.Observe, k.Invariant)
+		}
+	}
+	find := func(inv *model.Invariant) error {
+		for _, k := range known {
+			if k.ID == inv.ID {
+				*inv = k.Invariant
+				return nil
+			}
+		}
+		if inv.A == inv.B {
+			return fmt.Errorf("%w: scenario: no invariant %s was mined on %s: netsplit invariants lists them, and two variables may be given in its place", model.ErrInvalid, inv.ID, t.Name)
+		}
+		for _, ref := range []model.VarRef{inv.A, inv.B} {
+			i := slices.IndexFunc(t.Variables, func(v model.Variable) bool { return v.Name == ref.Name })
+			if i < 0 {
+				return fmt.Errorf("%w: scenario: target %s has no variable %q: it has %s", model.ErrInvalid, t.Name, ref.Name, strings.Join(names(t.Variables), ", "))
+			}
+			if !slices.Contains(hosts, ref.Node) {
+				return fmt.Errorf("%w: scenario: %s: target %s has no host %q", model.ErrInvalid, ref, t.Name, ref.Node)
+			}
+			inv.Kind = t.Variables[i].Kind
+		}
+		return nil
+	}
+	for i := range sc.Faults {
+		f := &sc.Faults[i]
+		if f.While != nil {
+			w := *f.While
+			f.While = &w
+			if err := find(&w.Invariant); err != nil {
+				return nil, err
+			}
+		}
+		if err := f.Validate(hosts); err != nil {
+			return bad("fault %d: %v", i+1, err)
+		}
+	}
+	if !sc.Cuts() {
+		return &sc, nil
+	}
+	if sc.Invariant != nil {
+		inv := *sc.Invariant
+		sc.Invariant = &inv
+		if err := find(&inv); err != nil {
+			return nil, err
+		}
+		if sc.State == nil || sc.State.A == sc.State.B {
+			return bad("the cut waits for %s and names no inconsistent state of it: give two values that differ", inv.String())
+		}
+	}
+	switch effect := sc.Partition.Effect; {
+	case sc.Partition.Shape == "":
+		if !slices.Contains(hosts, sc.Isolate) {
+			return bad("the cut isolates %q: name a host, one of %v, or a partition", sc.Isolate, hosts)
+		}
+		spec.Effect = model.Drop
+		if effect != "" {
+			spec.Effect = effect
+		}
+		sc.Partition = s.coreConfig(spec, t).Isolating(sc.Isolate)
+	case sc.Isolate != "":
+		return bad("the cut isolates %s and names a partition: leave out one of them", sc.Isolate)
+	case effect == "":
+		sc.Partition.Effect = model.Drop
+	}
+	if sc.Isolate == "" && sc.HealAt != nil {
+		sc.Isolate = sc.Partition.Groups[0][0] // whose messages heal
+	}
+	if err := sc.Partition.Validate(hosts); err != nil {
+		return bad("%v", err)
+	}
+	if sc.MaxCut == 0 {
+		sc.MaxCut = t.Timing.MaxCut
+	}
+	return &sc, nil
+}
+
+func names(vs []model.Variable) []string {
+	var out []string
+	for _, v := range vs {
+		out = append(out, v.Name)
+	}
+	return out
+}
+
+// runGiven runs the scenario that a user gave as often as asked.
+func (s *Service) runGiven(ctx context.Context, j *job, r *labRunner) error {
+	return s.each(ctx, j, r, func(n int) Work {
+		sc := *j.c.Spec.Scenario
+		sc.ID = fmt.Sprintf("s%04d", n)
+		if sc.Seed == 0 {
+			sc.Seed = j.c.Spec.Seed + uint64(n)
+		}
+		sc.Why = "asked for"
+		return Work{Campaign: j.c.ID, Run: fmt.Sprintf("%s-r%04d", j.c.ID, n), Spec: j.c.Spec, Scenario: sc}
+	}, func(model.RunSummary) {})
+}
+
+// each has the runs of a campaign made that are known beforehand, several at
+// once; after a restart of the daemon those that are left.
+func (s *Service) each(ctx context.Context, j *job, r *labRunner, item func(n int) Work, finished func(model.RunSummary)) error {
+	runs, err := s.allRuns(j.c.ID)
+	if err != nil {
+		return err
+	}
+	work, done := make(chan Work), make(chan struct{}, r.n)
+	go func() {
+		defer close(work)
+		for n := s.lastRunNumber(j.c.ID, runs) + 1; n <= j.c.Spec.Runs; n++ {
+			select {
+			case work <- item(n):
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	for range r.n {
+		go func() {
+			defer func() { done <- struct{}{} }()
+			for w := range work {
+				s.runStarted(j, r.target.Name, w.Run, w.Scenario)
+				sum, err := r.Run(ctx, w)
+				if ctx.Err() != nil {
+					return
+				}
+				if err != nil {
+					s.log.Error("a run failed for reasons that are not the target's", "run", w.Run, "err", err)
+				}
+				s.runFinished(j, sum)
+				finished(sum)
+			}
+		}()
+	}
+	for range r.n {
+		<-done
+	}
+	return context.Cause(ctx)
+}

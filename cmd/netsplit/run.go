@@ -1,0 +1,175 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"gopkg.in/yaml.v3"
+
+	"netsplit/api/client"
+	"netsplit/api/wire"
+	"netsplit/campaign/target"
+)
+
+func runCommand(conn *daemonFlags) *cobra.Command {
+	var spec wire.CampaignSpec
+	var file, runsDir string
+	var args map[string]string
+	var show progressFlags
+	c := &cobra.Command{
+		Use:   "run TARGET --scenario FILE",
+		Short: "run one scenario: delay, duplicate, reorder or lose single messages, and cut",
+		Long: `Runs a scenario on a target, -n times, and judges each run. FILE (YAML or JSON, -
+is standard input) says what to do:
+
+    faults:
+      - {kind: delay, for: 500ms, match: {type: "text G*", from: n1, to: n2}, nth: 3}
+      - {kind: duplicate, copies: 2, gap: 10ms, match: {type: "text G*"}, every: 10}
+      - {kind: reorder, behind: 2, limit: 1s, match: {type: "text G*", to: n3}}
+      - {kind: lose, match: {type: "text *"}, every: 1, times: 5,
+         while: {invariant: "status[n1]@n2 == status[n1]@n3", state: {a: LEFT, b: NORMAL}}}
+    cut: {isolate: n3, after: 2s, atMost: 1s}        # or when: {invariant: …, state: …}
+
+In a type * is any text; from and to are any host where they are left out. A
+fault acts on the nth message that it matches (from 1), on every k-th from there
+on, on at most that many times. while counts only what comes while an invariant,
+named by its id or written out, does not hold.
+
+On TCP a lost packet comes back by retransmission, which the record counts; to
+lose a message for good say lose: message, which resets its connection. What else
+TCP hides is in docs/message-faults.md. A run whose fault did not meet its message
+is vacuous.
+
+Where a daemon runs, it does the work; else this command does it itself, in labs
+on this machine (root), and leaves its records in --runs-dir.`,
+		Args: exactArgs(1, "a target's name or file"),
+		RunE: func(c *cobra.Command, names []string) error {
+			if err := counts(c, "labs", "times"); err != nil {
+				return err
+			}
+			if file == "" {
+				return usage("say what to do: --scenario FILE; see netsplit run --help")
+			}
+			sc, err := readScenario(file, c.InOrStdin())
+			if err != nil {
+				return err
+			}
+			spec.Target, spec.Args, spec.Scenario = target.Absolute(names[0]), args, sc
+			return runScenario(c, conn, runsDir, spec, show)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&file, "scenario", "", "file that says what to do")
+	f.IntVarP(&spec.Runs, "times", "n", 1, "how often to run it")
+	f.Uint64Var(&spec.Seed, "seed", 0, "drives every random choice (0: one is chosen and recorded)")
+	f.IntVar(&spec.Labs, "labs", 1, "labs used at once")
+	f.StringVar(&spec.Gate, "gate", "", gateHelp)
+	f.StringToStringVar(&args, "set", nil, "settings of the target, name=value")
+	f.StringVar(&runsDir, "runs-dir", "", "keep records here and do the work in this process")
+	show.register(f)
+	return c
+}
+
+// readScenario reads a scenario file, YAML or JSON.
+func readScenario(file string, stdin io.Reader) (*wire.ScenarioSpec, error) {
+	var b []byte
+	var err error
+	if file == "-" {
+		b, err = io.ReadAll(stdin)
+	} else {
+		b, err = os.ReadFile(file)
+	}
+	if err != nil {
+		return nil, usage("scenario: %w", err)
+	}
+	var any any
+	if err := yaml.Unmarshal(b, &any); err != nil {
+		return nil, usage("scenario %s: %w", file, err)
+	}
+	if b, err = json.Marshal(any); err != nil {
+		return nil, usage("scenario %s: keys must be text: %w", file, err)
+	}
+	sc := &wire.ScenarioSpec{}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(sc); err != nil {
+		return nil, usage("scenario %s: %w; netsplit run --help shows what there is", file, err)
+	}
+	return sc, nil
+}
+
+func runScenario(c *cobra.Command, conn *daemonFlags, runsDir string, spec wire.CampaignSpec, show progressFlags) (err error) {
+	ctx := c.Context()
+	cl, dir, end, err := conn.connect(ctx, runsDir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	camp, err := cl.CreateCampaign(ctx, spec, 0)
+	if err != nil {
+		return err
+	}
+	if camp, err = follow(ctx, cl, camp, show.progress(c.ErrOrStderr(), time.Now())); err != nil {
+		return err
+	}
+	interrupted := ctx.Err() != nil
+	if err := printFaults(context.WithoutCancel(ctx), c.OutOrStdout(), cl, camp.ID, dir); err != nil {
+		return err
+	}
+	return summarise(c, cl, camp, dir, interrupted)
+}
+
+// printFaults says of each run what its message faults did.
+func printFaults(ctx context.Context, out io.Writer, cl *client.Client, campaign, dir string) error {
+	for cursor := ""; ; {
+		runs, err := cl.Runs(ctx, campaign, 100, cursor)
+		if err != nil {
+			return err
+		}
+		for i := range runs.Items {
+			r := &runs.Items[i]
+			fmt.Fprintf(out, "\n%s: %s: %s\n", r.ID, r.Verdict.Value, r.Verdict.Reason)
+			if dir != "" {
+				fmt.Fprintf(out, "  report: %s\n", reportPath(dir, campaign, r.ID))
+			}
+			for k := range r.Faults {
+				fmt.Fprintf(out, "  fault %d: %s\n", r.Faults[k].Fault, faultWords(&r.Faults[k]))
+			}
+		}
+		if cursor = runs.Next; cursor == "" {
+			return nil
+		}
+	}
+}
+
+// faultWords says what a fault did, on one line.
+func faultWords(p *wire.FaultProof) string {
+	s := fmt.Sprintf("met %d message(s), acted on %d", p.Met, p.Acted)
+	for _, n := range []struct {
+		n     int
+		words string
+	}{{p.Taken, "left %d to another fault"}, {p.Lost, "lost %d packet(s)"}, {p.Returned, "%d came back by retransmission"}, {p.Copies, "sent %d copies"},
+		{p.Resets, "reset a connection %d time(s)"}, {p.InOrder, "%d that nothing overtook"}, {p.Late, "%d went on late"}, {p.Early, "%d went on early, as the workload ended"},
+		{p.Cut, "%d were dropped by the cut"}} {
+		if n.n > 0 {
+			s += ", " + fmt.Sprintf(n.words, n.n)
+		}
+	}
+	switch {
+	case p.Acted == 0:
+	case !p.Known:
+		s += "; not proved: " + p.Trouble
+	case p.Wrong > 0:
+		s += fmt.Sprintf("; %d of %d arrived otherwise than decided: %s", p.Wrong, p.Checked, p.Trouble)
+	default:
+		s += fmt.Sprintf("; %d looked for at the receiving host, all as decided", p.Checked)
+	}
+	return s
+}

@@ -1,0 +1,56 @@
+package check
+
+import (
+	"fmt"
+
+	"netsplit/model"
+)
+
+// faultsVerdict says why the message faults of a run make it vacuous, and why
+// what they did is not proved; "" if they do not, and if it is.
+func faultsVerdict(r *Record) (idle, unproved string) {
+	for i := range r.Scenario.Faults {
+		f := &r.Scenario.Faults[i]
+		if i >= len(r.Faults) {
+			return "", fmt.Sprintf("the record does not say what message fault %d (%s) did", i+1, f)
+		}
+		p := &r.Faults[i]
+		why := ""
+		switch {
+		case p.Acted == 0 && p.Taken > 0:
+			why = "never had its turn: another fault had the packet"
+		case p.Acted == 0 && p.Met > 0:
+			why = fmt.Sprintf("met only %d message(s)", p.Met)
+		case p.Acted == 0:
+			why = "never met its message"
+		case f.Kind == model.FaultReorder && p.InOrder+p.Cut >= p.Acted:
+			why = "changed no order: nothing came that could have overtaken the message"
+		case f.Kind == model.FaultDuplicate && p.Copies == 0:
+			why = "sent no copy: the workload had ended, or a cut was across"
+		}
+		if why != "" && idle == "" {
+			idle = fmt.Sprintf("message fault %d (%s) %s", i+1, f, why)
+		}
+		switch {
+		case unproved != "" || p.Acted == 0:
+		case !p.Known:
+			unproved = fmt.Sprintf("what message fault %d (%s) did is not proved: %s", i+1, f, p.Trouble)
+		case p.Wrong > 0:
+			unproved = fmt.Sprintf("message fault %d (%s) did something else than was decided, %d time(s): %s", i+1, f, p.Wrong, p.Trouble)
+		}
+	}
+	return idle, unproved
+}
+
+// faultsHeld counts what faults did, for a run that passes.
+func faultsHeld(ps []model.FaultProof) string {
+	acted, late, checked := 0, 0, 0
+	for i := range ps {
+		acted, late, checked = acted+ps[i].Acted, late+ps[i].Late, checked+ps[i].Checked
+	}
+	s := fmt.Sprintf("message faults acted on %d packet(s), as counted at the receiving hosts for %d of them", acted, checked)
+	if late > 0 {
+		s += fmt.Sprintf("; %d went on more than %v late", late, model.FaultSlack)
+	}
+	return s
+}

@@ -1,0 +1,41 @@
+package check
+
+import (
+	"strings"
+	"testing"
+
+	"netsplit/model"
+)
+
+// A fault that did nothing makes a run vacuous, one whose packets did not arrive
+// as decided makes it unknown, and only one that is proved passes.
+func TestMessageFaultsAreJudged(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		kind model.FaultKind
+		p    model.FaultProof
+		want model.VerdictValue
+		says string
+	}{
+		{"proved", model.FaultDelay, model.FaultProof{Met: 3, Acted: 1, Known: true, Checked: 1}, model.VerdictPass, "acted on 1 packet(s)"},
+		{"late", model.FaultDelay, model.FaultProof{Met: 3, Acted: 1, Known: true, Checked: 1, Late: 1}, model.VerdictPass, "late"},
+		{"never met", model.FaultLose, model.FaultProof{Known: true}, model.VerdictVacuous, "never met its message"},
+		{"met too few", model.FaultLose, model.FaultProof{Met: 2, Known: true}, model.VerdictVacuous, "met only 2"},
+		{"taken", model.FaultLose, model.FaultProof{Met: 2, Taken: 1, Known: true}, model.VerdictVacuous, "another fault"},
+		{"in order", model.FaultReorder, model.FaultProof{Met: 2, Acted: 2, InOrder: 2, Known: true, Checked: 2}, model.VerdictVacuous, "changed no order"},
+		{"no copy", model.FaultDuplicate, model.FaultProof{Met: 1, Acted: 1, Known: true, Checked: 1}, model.VerdictVacuous, "sent no copy"},
+		{"nobody looked", model.FaultLose, model.FaultProof{Met: 1, Acted: 1, Trouble: "host n2 could not tell"}, model.VerdictUnknown, "not proved"},
+		{"arrived", model.FaultLose, model.FaultProof{Met: 1, Acted: 1, Known: true, Checked: 1, Wrong: 1, Trouble: "it arrived"}, model.VerdictUnknown, "something else"},
+	} {
+		r := Record{Target: &model.Target{}, Faults: []model.FaultProof{c.p},
+			Scenario: model.Scenario{Strategy: model.StrategyMessages, Faults: []model.MessageFault{{Kind: c.kind, Match: model.MessageMatch{Type: "A"}}}}}
+		v := Judge(r)
+		if v.Value != c.want || !strings.Contains(v.Reason, c.says) {
+			t.Errorf("%s: %s: %s; want %s and %q", c.name, v.Value, v.Reason, c.want, c.says)
+		}
+	}
+	missing := Judge(Record{Target: &model.Target{}, Scenario: model.Scenario{Strategy: model.StrategyMessages, Faults: []model.MessageFault{{Kind: model.FaultLose}}}})
+	if missing.Value != model.VerdictUnknown {
+		t.Errorf("a record without what the fault did: %s: %s", missing.Value, missing.Reason)
+	}
+}
