@@ -15,6 +15,8 @@ const (
 	StrategyCoFI Strategy = "cofi"
 	// StrategyRandom cuts and heals at random offsets (CoFI §5.1.3).
 	StrategyRandom Strategy = "random"
+	// StrategyScripted does what a script says, step by step (NEAT §7.1).
+	StrategyScripted Strategy = "scripted"
 )
 
 // Scenario is the work item of one run: what to cut, when, and until when.
@@ -54,6 +56,11 @@ type Scenario struct {
 
 	// MaxCut heals at the latest this long after the cut.
 	MaxCut time.Duration `json:"maxCut,omitempty"`
+
+	// Script is the name of a scripted run's script, Repeat the command or test
+	// that plays it again.
+	Script string `json:"script,omitempty"`
+	Repeat string `json:"repeat,omitempty"`
 
 	// Observe are the invariants whose inconsistent states the run records,
 	// whatever it cuts for.

@@ -80,6 +80,9 @@ type Evidence struct {
 	Hung     []string     `json:"hung,omitempty"` // workloads that had to be killed
 	Recovery Recovery     `json:"recovery"`
 	Proof    *model.Proof `json:"proof,omitempty"`
+	// Cuts are those of a script, in the order in which they began; Proof is
+	// then all of them together.
+	Cuts []model.ScriptCut `json:"cuts,omitempty"`
 	// Incomplete lists why the run cannot be judged.
 	Incomplete  []string          `json:"incomplete,omitempty"`
 	Result      model.RunResult   `json:"result"` // verdict not filled yet

@@ -56,6 +56,7 @@ type timeline struct {
 	oneWay bool // simplex: only what the second group sends to the first is cut
 
 	cut, heal  *model.Decision // nil: none
+	cuts       int             // of a script; the first is cut
 	inForce    time.Duration   // 0: unknown
 	passed     time.Duration   // when the healing message reached its receiver; 0: unknown
 	links      map[model.Link]bool
@@ -80,6 +81,7 @@ func newTimeline(in *Input) *timeline {
 		if d.Frame != 0 {
 			fates[d.Frame] = d.Action
 		}
+		t.cuts += b2i(d.Cut)
 		if d.Cut && t.cut == nil {
 			t.cut = d
 		}
