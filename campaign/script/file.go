@@ -1,13 +1,17 @@
 package script
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"netsplit/campaign/target"
+	"netsplit/deploy/targets"
 	"netsplit/model"
 )
 
@@ -119,25 +123,51 @@ func (st *Step) verbs() []string {
 
 const verbNames = "let, do, cut, heal, crash, stop, start, restart, pause, resume, sleep, await or assert"
 
-// Load reads a script file and checks it against its target: hosts, operations
+// Load reads a script, by the path of its file or by the name of one that comes
+// with netsplit (redis-sentinel/split-brain), and checks it against its target: hosts, operations
 // and how many arguments they take, periods, roles, conditions, and names that
 // are used before they are there. What is wrong comes back as a *target.Error
 // that lists every problem with its line. other, where it is not "", is played on
 // in place of the file's target.
-func Load(path, other string) (*File, error) {
-	b, err := os.ReadFile(path)
+func Load(file, other string) (*File, error) {
+	b, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		if b, kerr := fs.ReadFile(targets.FS, known(file)); kerr == nil {
+			return parse(file, b, other)
+		}
+		return nil, fmt.Errorf("%w: no script %q: it is neither a file nor one that comes with netsplit: %s", model.ErrInvalid, file, strings.Join(Known(), ", "))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: read the script: %w", model.ErrInvalid, err)
 	}
-	return parse(path, b, other)
+	return parse(file, b, other)
 }
 
-func parse(path string, b []byte, other string) (*File, error) {
-	f, line, err := target.Decode(path, b, "script", "docs/scripted-tests.md for what a script holds", func(f *File, bad func(string, string, ...any)) {
+// known is where a script that comes with netsplit would be.
+func known(name string) string {
+	return path.Join(path.Dir(name), "scripts", path.Base(name)+".yaml")
+}
+
+// Known lists the scripts that come with netsplit, sorted.
+func Known() []string {
+	files, err := fs.Glob(targets.FS, "*/scripts/*.yaml")
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, f := range files {
+		out = append(out, path.Join(path.Dir(path.Dir(f)), strings.TrimSuffix(path.Base(f), ".yaml")))
+	}
+	slices.Sort(out)
+	return out
+}
+
+func parse(file string, b []byte, other string) (*File, error) {
+	f, line, err := target.Decode(file, b, "script", "docs/scripted-tests.md for what a script holds", func(f *File, bad func(string, string, ...any)) {
 		if other != "" {
 			f.Target = target.Absolute(other)
 		} else if f.Target != "" {
-			f.Target = beside(path, f.Target)
+			f.Target = beside(file, f.Target)
 		}
 		c := &checker{f: f, bad: bad}
 		c.file()
@@ -145,7 +175,7 @@ func parse(path string, b []byte, other string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.path, f.lineOf = path, line
+	f.path, f.lineOf = file, line
 	return f, nil
 }
 

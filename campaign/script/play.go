@@ -100,6 +100,10 @@ func Play(ctx context.Context, c Config, times int, f func(*Script)) (r Result, 
 	return On(ctx, s, c, times, f)
 }
 
+// maxFailed plays in a row that netsplit or the testbed failed end it all: more
+// will not mend what is wrong.
+const maxFailed = 3
+
 // On is Play on a service that is open; of c, what the service has settled does
 // not count.
 func On(ctx context.Context, s *campaign.Service, c Config, times int, f func(*Script)) (r Result, err error) {
@@ -110,16 +114,21 @@ func On(ctx context.Context, s *campaign.Service, c Config, times int, f func(*S
 	}
 	r.Dir = st.Dir()
 	defer func() { st.Close(err) }()
+	failed := 0 // in a row
 	for range times {
 		sum, err := st.Play(ctx, play(c.Step, f))
-		if sum.Run != "" && ctx.Err() == nil {
-			r.Runs = append(r.Runs, sum)
-			if c.Played != nil {
-				c.Played(sum)
-			}
-		}
-		if err != nil {
+		if ctx.Err() != nil {
 			return r, err
+		}
+		r.Runs = append(r.Runs, sum)
+		if c.Played != nil {
+			c.Played(sum)
+		}
+		if failed++; err == nil {
+			failed = 0
+		}
+		if failed == maxFailed || failed == times {
+			return r, fmt.Errorf("%d play(s) in a row failed for reasons that are not the target's, the last: %w", failed, err)
 		}
 	}
 	r.Findings, err = st.Findings()
