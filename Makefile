@@ -11,7 +11,7 @@ RUN_PACKAGES  := openvswitch-switch iproute2 ethtool redis-server redis-sentinel
 SCRIPT_PACKAGES := $(RUN_PACKAGES) tarantool
 JAVA_PACKAGES := openjdk-17-jdk-headless maven python3-pip
 TEST_PACKAGES := $(RUN_PACKAGES) $(JAVA_PACKAGES) tshark prometheus chromium iputils-ping procps
-BENCH_PACKAGES := $(TEST_PACKAGES) openvswitch-testcontroller iperf3
+BENCH_PACKAGES := $(TEST_PACKAGES) openvswitch-testcontroller iperf3 python3-venv
 
 .PHONY: help
 help: ## list the targets
@@ -49,6 +49,10 @@ lint: ## check formatting and go vet
 .PHONY: fuzz-short
 fuzz-short: ## run each fuzz target for 30 s
 	@scripts/fuzz.sh 30s
+
+.PHONY: soak
+soak: setup-test build ## repeat the tests of the switch layer's hard hours 50 times (root, hours)
+	@scripts/soak.sh
 
 .PHONY: bench
 bench: setup-bench build ## measure codec, gate, mirror and cuts, as ratios in one run (root)

@@ -38,11 +38,16 @@ type Bed struct {
 // fenceLimit is how long a switch may take to confirm a cut or a heal.
 const fenceLimit = 2 * time.Second
 
+// overseer is told what happens to the switches of a bed. It must not wait.
+type overseer interface {
+	switchChanged(id model.DatapathID, up bool)
+	demoted(id model.DatapathID, err error) // another controller became its master
+	hostPort(host model.NodeID, err error)  // a host's port went, or is back (nil)
+}
+
 // newBed takes over the switches of a testbed and starts an agent on every
-// host. binary is the netsplit program as the hosts find it; told is called
-// when a switch comes or goes, demoted when another controller became its
-// master.
-func newBed(ctx context.Context, tb model.Testbed, gate model.Gate, ctrl *controller.Controller, binary string, log *slog.Logger, told func(model.DatapathID, bool), demoted func(model.DatapathID, error)) (*Bed, error) {
+// host. binary is the netsplit program as the hosts find it.
+func newBed(ctx context.Context, tb model.Testbed, gate model.Gate, ctrl *controller.Controller, binary string, log *slog.Logger, o overseer) (*Bed, error) {
 	b := &Bed{Testbed: tb, binary: binary, agents: map[model.NodeID]*agent.Client{}, macs: map[model.NodeID]net.HardwareAddr{}}
 	trouble := func(format string, args ...any) {
 		if s := b.run.Load(); s != nil {
@@ -56,17 +61,23 @@ func newBed(ctx context.Context, tb model.Testbed, gate model.Gate, ctrl *contro
 			}
 		},
 		Events: fabric.Events{
-			Ready: func(id model.DatapathID) { told(id, true) },
+			Ready: func(id model.DatapathID) { o.switchChanged(id, true) },
 			SwitchDown: func(id model.DatapathID, err error) {
-				told(id, false)
+				o.switchChanged(id, false)
 				trouble("switch %s went away, with what it held: %v", id, err)
 			},
 			Demoted: func(id model.DatapathID, err error) {
-				demoted(id, err)
+				o.demoted(id, err)
 				trouble("for a part of the run not known exactly, %v", err)
 			},
 			SwitchError: func(id model.DatapathID, err error) { trouble("switch %s refused: %v", id, err) },
 			GateFault:   func(id model.DatapathID, err error) { trouble("the gate port of switch %s: %v", id, err) },
+			HostPort: func(id model.DatapathID, host model.NodeID, err error) {
+				o.hostPort(host, err)
+				if err != nil {
+					trouble("host %s hangs on no port of switch %s: %v", host, id, err)
+				}
+			},
 			Tampered: func(id model.DatapathID, t fabric.Tampering) {
 				trouble("somebody changed the rules of switch %s: %s", id, t)
 			},

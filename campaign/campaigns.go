@@ -270,8 +270,8 @@ func (s *Service) search(ctx context.Context, j *job, t *model.Target, r *labRun
 	}
 	se := &search{spec: j.c.Spec, target: t, campaign: j.c.ID, keep: s.store.AppendInput, runner: r,
 		core: explorer.NewCore(s.coreConfig(j.c.Spec, t)),
-		mine: func(clean []string) ([]model.Invariant, []model.RunResult, error) {
-			return s.mine(j, t, clean)
+		mine: func(clean []string, weak bool) ([]model.Invariant, []model.RunResult, error) {
+			return s.mine(j, t, clean, weak)
 		},
 		started:  func(run string, sc model.Scenario) { s.runStarted(j, t.Name, run, sc) },
 		finished: func(sum model.RunSummary) { s.runFinished(j, sum) }}
@@ -280,16 +280,16 @@ func (s *Service) search(ctx context.Context, j *job, t *model.Target, r *labRun
 	}
 	err = se.run(ctx, r.n)
 	if err == nil {
-		s.update(j, func(c *model.Campaign) { c.Reason = joinReasons(r.known.news(), se.why) })
+		s.update(j, func(c *model.Campaign) { c.Reason = joinReasons(r.known.news(), se.weak, se.why) })
 	}
 	return err
 }
 
 // mine mines the clean runs, keeps what a person pinned or dropped, and stores
-// the result.
-func (s *Service) mine(j *job, t *model.Target, clean []string) ([]model.Invariant, []model.RunResult, error) {
+// the result. weak: see invariant.Options.
+func (s *Service) mine(j *job, t *model.Target, clean []string, weak bool) ([]model.Invariant, []model.RunResult, error) {
 	mined, logs, err := mineRecords(t, clean, func(run string) string { return s.runDir(j.c.ID, run) },
-		invariant.Options{})
+		invariant.Options{Weak: weak})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -62,7 +62,12 @@ func Remine(dir string) (*Remined, error) {
 	if len(out.Runs) == 0 {
 		return nil, fmt.Errorf("%s holds no record of a clean run that could be judged: give the directory of a campaign, such as runs/c-20260102-030405-1", dir)
 	}
-	out.Kept, out.Rejected = m.Invariants(invariant.Options{}), m.Rejected(invariant.Options{})
+	var opts invariant.Options
+	if out.Kept = m.Invariants(opts); len(out.Kept) == 0 {
+		opts.Weak = true
+		out.Kept = m.Invariants(opts)
+	}
+	out.Rejected = m.Rejected(opts)
 	return out, nil
 }
 

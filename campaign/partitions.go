@@ -97,7 +97,7 @@ func (s *Service) CreatePartition(ctx context.Context, spec model.PartitionSpec)
 	if err := s.outside.fabric.Cut(ctx, h.id, spec.Partition); err != nil {
 		s.set(h, func(p *model.PartitionStatus) { p.State, p.Reason = model.PartitionFailed, err.Error() })
 		herr := s.outside.fabric.Heal(context.WithoutCancel(ctx), h.id)
-		return h.status(), errors.Join(fmt.Errorf("%w: the switch did not take the cut: %w", model.ErrUnavailable, err), herr)
+		return h.status(), errors.Join(fmt.Errorf("%w: the switch did not take partition %q: %w", model.ErrUnavailable, spec.Name, err), herr)
 	}
 	s.metrics.CutStarted(spec.Partition.Shape, spec.Partition.Links())
 	pctx, stop := context.WithTimeout(context.Background(), proofLimit)
@@ -166,7 +166,7 @@ func (s *Service) DeletePartition(_ context.Context, name string) (model.Partiti
 	h := s.hand[name]
 	s.mu.Unlock()
 	if h == nil {
-		return model.PartitionStatus{}, fmt.Errorf("%w: no partition %q", model.ErrNotFound, name)
+		return s.store.GetPartition(name) // long ended, or never there
 	}
 	return s.heal(h)
 }
@@ -253,7 +253,23 @@ func (s *Service) heal(h *handCut) (model.PartitionStatus, error) {
 			p.Reason = fmt.Sprintf("rules removed, but %v", err)
 		}
 	})
-	return h.status(), nil
+	st := h.status()
+	s.forget(st.Name, h)
+	return st, nil
+}
+
+// forget drops a partition that has ended, once the store knows its end: a
+// daemon that cuts for weeks does not grow by it.
+func (s *Service) forget(name string, h *handCut) {
+	kept, err := s.store.GetPartition(name)
+	if err != nil || kept.State != model.PartitionHealed {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.hand[name] == h {
+		delete(s.hand, name)
+	}
 }
 
 // anotherCut says whether another partition still cuts the link, so that no

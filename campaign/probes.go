@@ -169,17 +169,24 @@ func (r *run) holds(ctx context.Context, c model.Condition) (bool, string) {
 // settleEvery is the pause between two rounds of asking.
 const settleEvery = 50 * time.Millisecond
 
-// settle waits until all the named conditions hold at once (all of the
-// target's where names is nil), and nothing that also lists is pending, or
-// until ctx ends; then it returns what was still pending.
-func (r *run) settle(ctx context.Context, names []string, also func() []string) []string {
+// conditions are the target's conditions with these names.
+func (r *run) conditions(names []string) []model.Condition {
+	var out []model.Condition
+	for _, c := range r.target.Stable {
+		if slices.Contains(names, c.Name) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// settle waits until all of the conditions hold at once, and nothing that also
+// lists is pending, or until ctx ends; then it returns what was still pending.
+func (r *run) settle(ctx context.Context, all []model.Condition, also func() []string) []string {
 	last := []string{"nothing was asked"}
 	for {
 		var pending []string
-		for _, c := range r.target.Stable {
-			if names != nil && !slices.Contains(names, c.Name) {
-				continue
-			}
+		for _, c := range all {
 			if ok, why := r.holds(ctx, c); !ok {
 				pending = append(pending, why)
 				break

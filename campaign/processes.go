@@ -234,7 +234,7 @@ func (p *processes) begin(ctx context.Context) []string {
 		return because(ctx, pending)
 	}
 	p.r.cost.Start = time.Since(began)
-	pending := because(ctx, p.r.settle(ctx, nil, nil))
+	pending := because(ctx, p.r.settle(ctx, p.r.target.Stable, nil))
 	p.r.cost.Settle = time.Since(began) - p.r.cost.Start
 	return pending
 }
@@ -258,7 +258,7 @@ func (p *processes) startServers(ctx context.Context, setUp bool) []string {
 			continue
 		}
 		if len(base.After) > 0 {
-			if pending := p.r.settle(ctx, base.After, nil); len(pending) > 0 {
+			if pending := p.r.settle(ctx, p.r.conditions(base.After), nil); len(pending) > 0 {
 				return pending
 			}
 		}
@@ -268,13 +268,27 @@ func (p *processes) startServers(ctx context.Context, setUp bool) []string {
 			}
 			continue
 		}
-		for _, h := range base.Hosts {
+		for i, h := range base.Hosts {
+			if i > 0 && len(base.InTurn) > 0 {
+				if pending := p.r.settle(ctx, on(base.Hosts[i-1], p.r.conditions(base.InTurn)), nil); len(pending) > 0 {
+					return pending
+				}
+			}
 			if err := p.server(h, base.Name); err != nil {
 				return []string{err.Error()}
 			}
 		}
 	}
 	return nil
+}
+
+// on are the conditions, to hold on one host alone.
+func on(h model.NodeID, all []model.Condition) []model.Condition {
+	out := slices.Clone(all)
+	for i := range out {
+		out[i].Hosts = []model.NodeID{h}
+	}
+	return out
 }
 
 // once runs a command of the set-up on its hosts, side by side, to its end.
@@ -461,7 +475,7 @@ func (p *processes) fatalLine(l record.LogLine) {
 // stopAll ends every server process and removes the target's data. The error
 // says which log files could not be read, so that nobody can judge the run.
 func (p *processes) stopAll() error {
-	p.stopServers(stopLimit)
+	p.stopServers(0) // all is recorded: nobody waits for an orderly end
 	if p.control != nil {
 		p.control.close()
 	}

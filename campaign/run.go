@@ -231,7 +231,7 @@ func (r *run) recover(ctx context.Context) record.Recovery {
 	left := max(rec.HealedAt+rec.Limit-r.s.now(), 3*time.Second)
 	rctx, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
-	rec.Pending = r.settle(rctx, nil, func() []string {
+	rec.Pending = r.settle(rctx, r.target.Stable, func() []string {
 		var out []string
 		for _, v := range r.s.violated() {
 			out = append(out, v.String())

@@ -153,7 +153,7 @@ func (s *Service) makeLab(ctx context.Context, name string, t *model.Target, gat
 	if err != nil {
 		return nil, err
 	}
-	b, err := newBed(ctx, l.Testbed(), gate, s.ctrl, s.cfg.Binary, s.log, s.switchChanged, s.demoted)
+	b, err := newBed(ctx, l.Testbed(), gate, s.ctrl, s.cfg.Binary, s.log, s)
 	if err != nil {
 		return nil, err
 	}

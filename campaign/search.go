@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"netsplit/explorer"
+	"netsplit/inference/invariant"
 	"netsplit/model"
 )
 
@@ -26,8 +27,8 @@ type search struct {
 	keep   func(campaign string, inputs ...json.RawMessage) error
 	runner Runner
 	// mine reads the records of the clean runs: what holds in them, and the
-	// inconsistent states each of them met.
-	mine     func(runs []string) ([]model.Invariant, []model.RunResult, error)
+	// inconsistent states each of them met. weak: also what may be chance.
+	mine     func(runs []string, weak bool) ([]model.Invariant, []model.RunResult, error)
 	finished func(model.RunSummary) // after each run
 	started  func(run string, s model.Scenario)
 
@@ -41,6 +42,7 @@ type search struct {
 	due      bool   // the core waits for invariants
 	more     int    // further clean runs to hand out: those so far taught nothing
 	added    int    // further clean runs asked for so far
+	weak     string // what the search had to do with, if it had nothing better
 	why      string // why the core is done
 	failures int    // in a row, of netsplit or the testbed
 	err      error
@@ -69,6 +71,9 @@ func (s *search) restore(inputs []explorer.Input, finished []model.RunSummary, r
 		}
 		if in.Result != nil {
 			delete(s.out, in.Result.Scenario)
+		}
+		if in.Kind == explorer.InputInvariants && s.spec.Strategy == model.StrategyCoFI {
+			s.noteWeak(in.Invariants)
 		}
 		s.done, s.due = r.Done, r.Mine
 		if r.Done {
@@ -238,7 +243,7 @@ func (s *search) mineIfDue() error {
 	if !s.due {
 		return nil
 	}
-	invs, results, err := s.mine(s.clean)
+	invs, results, err := s.mine(s.clean, false)
 	if err != nil {
 		return fmt.Errorf("mining after %d clean runs: %w", len(s.clean), err)
 	}
@@ -247,12 +252,26 @@ func (s *search) mineIfDue() error {
 			s.more, s.added = 1, s.added+1
 			return nil
 		}
+		if invs, results, err = s.mine(s.clean, true); err != nil {
+			return fmt.Errorf("mining after %d clean runs: %w", len(s.clean), err)
+		}
+		s.noteWeak(invs)
+	}
+	if len(invs) == 0 && s.spec.Strategy == model.StrategyCoFI {
 		s.why = "no clean run could be judged, so no invariant could be mined: each run's verdict says what the target or the testbed lacks"
 		if len(s.clean) > 0 {
 			s.why = fmt.Sprintf("no invariant can be told from chance after %d clean runs: give it more (clean), or a workload that changes the variables more often", len(s.clean))
 		}
 	}
 	return s.step(explorer.Input{Kind: explorer.InputInvariants, Invariants: invs, Results: results})
+}
+
+// noteWeak says so if all that is searched with may be chance.
+func (s *search) noteWeak(invs []model.Invariant) {
+	if len(invs) == 0 || slices.ContainsFunc(invs, func(i model.Invariant) bool { return i.Chance <= invariant.DefaultMaxChance }) {
+		return
+	}
+	s.weak = fmt.Sprintf("no invariant could be told from chance: searched with the %d that always held in the clean runs and may be chance", len(invs))
 }
 
 // fail ends the campaign with the first error. The caller holds mu.

@@ -75,7 +75,7 @@ func (k *keptInputs) inputs(t *testing.T) []explorer.Input {
 	return out
 }
 
-func testSearch(k *keptInputs, r Runner, mine func([]string) ([]model.Invariant, []model.RunResult, error)) (*search, *[]model.RunSummary) {
+func testSearch(k *keptInputs, r Runner, mine func([]string, bool) ([]model.Invariant, []model.RunResult, error)) (*search, *[]model.RunSummary) {
 	cfg := explorer.Config{Strategy: model.StrategyCoFI, Seed: 1, Nodes: []model.NodeID{"n1", "n2", "n3"}, Hosts: []model.NodeID{"n1", "n2", "n3"},
 		Effect: model.Drop, Runs: 6, Clean: 3, Retries: 1}
 	var finished []model.RunSummary
@@ -85,7 +85,7 @@ func testSearch(k *keptInputs, r Runner, mine func([]string) ([]model.Invariant,
 		finished: func(s model.RunSummary) { mu.Lock(); finished = append(finished, s); mu.Unlock() }}, &finished
 }
 
-func mineOne(clean []string) ([]model.Invariant, []model.RunResult, error) {
+func mineOne([]string, bool) ([]model.Invariant, []model.RunResult, error) {
 	return []model.Invariant{anInv}, []model.RunResult{{Scenario: "s0001", States: metStates}}, nil
 }
 
@@ -184,12 +184,12 @@ func TestARestartedSearchKnowsWhyItWasDone(t *testing.T) {
 func TestCleanRunsAreAddedWhileNothingCanBeMined(t *testing.T) {
 	calls := 0
 	r, k := &fakeRuns{}, &keptInputs{}
-	s, finished := testSearch(k, r, func(clean []string) ([]model.Invariant, []model.RunResult, error) {
+	s, finished := testSearch(k, r, func(clean []string, weak bool) ([]model.Invariant, []model.RunResult, error) {
 		calls++
 		if len(clean) < 5 {
 			return nil, nil, nil
 		}
-		return mineOne(clean)
+		return mineOne(clean, weak)
 	})
 	if err := s.restore(nil, nil, 0); err != nil {
 		t.Fatal(err)
@@ -205,6 +205,42 @@ func TestCleanRunsAreAddedWhileNothingCanBeMined(t *testing.T) {
 	}
 	if clean != 5 || calls != 3 {
 		t.Errorf("%d clean runs, mined %d times: want 5 and 3", clean, calls)
+	}
+}
+
+// What may be chance is searched with only when nothing better came of six
+// clean runs, and the campaign says so, also after a restart.
+func TestWithNothingBetterTheSearchGoesOnWithWhatMayBeChance(t *testing.T) {
+	weak := anInv
+	weak.Chance = 1
+	miner := func(_ []string, asked bool) ([]model.Invariant, []model.RunResult, error) {
+		if !asked {
+			return nil, nil, nil
+		}
+		return []model.Invariant{weak}, []model.RunResult{{Scenario: "s0001", States: metStates}}, nil
+	}
+	k := &keptInputs{}
+	s, finished := testSearch(k, &fakeRuns{}, miner)
+	if err := errors.Join(s.restore(nil, nil, 0), s.run(context.Background(), 1)); err != nil {
+		t.Fatal(err)
+	}
+	clean, fault := 0, 0
+	for _, f := range *finished {
+		if f.Scenario.Strategy == model.StrategyClean {
+			clean++
+		} else {
+			fault++
+		}
+	}
+	if clean != 6 || fault == 0 || s.weak == "" {
+		t.Errorf("%d clean runs, %d fault runs, note %q: want 6, some and a note", clean, fault, s.weak)
+	}
+	again, _ := testSearch(k, &fakeRuns{}, miner)
+	if err := again.restore(k.inputs(t), *finished, s.runs); err != nil {
+		t.Fatal(err)
+	}
+	if again.weak != s.weak {
+		t.Errorf("after a restart the note is %q, want %q", again.weak, s.weak)
 	}
 }
 
@@ -236,7 +272,7 @@ func TestACampaignEndsWhenNetsplitItselfKeepsFailing(t *testing.T) {
 // A target that never becomes stable, or a testbed that fails in every clean
 // run, ends the campaign with a reason: no clean run is added for ever.
 func TestACampaignEndsWhenNoCleanRunCanBeJudged(t *testing.T) {
-	none := func([]string) ([]model.Invariant, []model.RunResult, error) { return nil, nil, nil }
+	none := func([]string, bool) ([]model.Invariant, []model.RunResult, error) { return nil, nil, nil }
 	for name, c := range map[string]struct {
 		fail    func(Work) error
 		unknown func(run int) bool

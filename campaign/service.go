@@ -141,7 +141,7 @@ func (s *Service) listen(ctx context.Context) error {
 	if s.cfg.Testbed == nil {
 		return nil
 	}
-	if s.outside, err = newBed(ctx, *s.cfg.Testbed, s.cfg.Gate, s.ctrl, s.cfg.Binary, s.log, s.switchChanged, s.demoted); err != nil {
+	if s.outside, err = newBed(ctx, *s.cfg.Testbed, s.cfg.Gate, s.ctrl, s.cfg.Binary, s.log, s); err != nil {
 		return err
 	}
 	s.addBed(s.outside)
@@ -181,6 +181,16 @@ func (s *Service) demoted(id model.DatapathID, err error) {
 	case s.lost <- err:
 	default: // one that waits is for all of them
 	}
+}
+
+// hostPort tells that a host's port went (err says how) or is back.
+func (s *Service) hostPort(host model.NodeID, err error) {
+	if err != nil {
+		s.log.Warn("a host hangs on no port", "host", host, "err", err)
+		s.tell("host", string(host), "no-port", fmt.Sprintf("host %s: %v", host, err))
+		return
+	}
+	s.tell("host", string(host), "port", fmt.Sprintf("the port of host %s is as it should be again", host))
 }
 
 // resume marks the runs under way when the last daemon ended as unknown and

@@ -262,7 +262,18 @@ func (sw *Switch) Apply(ctx context.Context, ms ...of13.Message) error {
 			break
 		}
 	}
-	return errors.Join(append(bt.errs, waited)...)
+	return errors.Join(append(firstOf(bt.errs, sw.id), waited)...)
+}
+
+// maxRefusals bounds how many refusals of one batch are told: a full table
+// refuses thousands of flows in the same words.
+const maxRefusals = 3
+
+func firstOf(errs []error, id model.DatapathID) []error {
+	if len(errs) <= maxRefusals {
+		return errs
+	}
+	return append(errs[:maxRefusals:maxRefusals], fmt.Errorf("switch %s: and it refused %d more", id, len(errs)-maxRefusals))
 }
 
 // finish ends the session: what waits fails, nothing more is sent.

@@ -94,7 +94,7 @@ type HealthCheck struct {
 type ServiceEvent struct {
 	Num  uint64
 	At   time.Time
-	Kind string // "campaign", "run", "finding", "partition", "switch", "invariant"
+	Kind string // "campaign", "run", "finding", "partition", "switch", "host", "invariant"
 	ID   string // of what changed
 	// State is the state it is in now: a word of CampaignState,
 	// PartitionState or VerdictValue, or "connected", "disconnected", "slave".

@@ -121,6 +121,10 @@ type Process struct {
 	Env     map[string]string `yaml:"env,omitempty"`   // (template)
 	// After names conditions of Target.Stable that must hold before it starts.
 	After []string `yaml:"after,omitempty,flow"`
+	// InTurn names conditions of Target.Stable that must hold on one of its
+	// hosts before it starts on the next. Where the first one to start becomes
+	// the leader, runs begin alike, and their samples add up.
+	InTurn []string `yaml:"in_turn,omitempty,flow"`
 	// MayExit: ending by itself with status 0 is not a failure.
 	MayExit bool `yaml:"may_exit,omitempty"`
 	// Once: it is a command of the set-up that runs to its end, with status 0,

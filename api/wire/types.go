@@ -396,7 +396,7 @@ type Annotation struct {
 type Event struct {
 	Num   uint64    `json:"num"`
 	At    time.Time `json:"at"`
-	Kind  string    `json:"kind" doc:"campaign, run, finding, partition, switch or invariant"`
+	Kind  string    `json:"kind" doc:"campaign, run, finding, partition, switch, host or invariant"`
 	ID    string    `json:"id"`
 	State string    `json:"state"`
 	Text  string    `json:"text"`

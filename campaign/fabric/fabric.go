@@ -60,6 +60,10 @@ type Events struct {
 	// GateFault: packets were lost at a gate port, or it is down. While it is,
 	// the pairs that it gates are open.
 	GateFault func(id model.DatapathID, err error)
+	// HostPort: the port of a host was removed, came back under another number
+	// or lost its link, so that more is cut off than was asked for; nil: it is
+	// as it should be again.
+	HostPort func(id model.DatapathID, host model.NodeID, err error)
 	// Tampered: rules were not as left. Missing, changed and stale ones were
 	// repaired; conflicts are somebody else's and were left alone.
 	Tampered func(id model.DatapathID, t Tampering)

@@ -46,6 +46,7 @@ type member struct {
 	sw    *controller.Switch
 	ready chan struct{} // closed while the session holds its rules
 	why   error         // why the last attempt to install failed
+	ports ports
 }
 
 func newMember(f *Fabric, id model.DatapathID) *member {
@@ -258,6 +259,9 @@ func (m *member) verify() {
 	if err == nil && repaired {
 		err = m.f.lookAnew(ctx, m)
 	}
+	if err == nil {
+		err = m.learnPorts(ctx, sw)
+	}
 	if err != nil {
 		m.f.cfg.Log.Error("flow table could not be brought to its desired state", "dpid", m.id.String(), "err", err)
 	}
@@ -390,10 +394,11 @@ func (m *member) FlowRemoved(_ *controller.Switch, r *of13.FlowRemoved) {
 	}
 }
 
-// PortStatus is told of where it is the gate port's; rules of a port stay when
-// the port goes.
+// PortStatus is told of where it is a host's or the gate port's; rules of a port
+// stay when the port goes.
 func (m *member) PortStatus(_ *controller.Switch, s *of13.PortStatus) {
 	m.f.cfg.Log.Info("port status", "dpid", m.id.String(), "status", s.String())
+	m.portStatus(s)
 	gone := s.Reason == of13.PortDeleted || s.Port.State&of13.PortStateLinkDown != 0
 	if m.line != nil && uint32(s.Port.No) == m.line.where.Port && gone {
 		m.line.fault(fmt.Errorf("the switch says that its gate port %d has no link any more, with what was on its way", m.line.where.Port))

@@ -104,6 +104,8 @@ func TestMistakesOfLargeSystemsAreNamed(t *testing.T) {
 		{"once and manual", "once: true", "once: true\n    manual: true", `processes[0].manual: process "format" cannot be once (a command of the set-up) and manual`},
 		{"once may exit", "once: true", "once: true\n    may_exit: true", `processes[0].may_exit: process "format" is once`},
 		{"manual after", "manual: true", "manual: true\n    after: [up]", `processes[2].after: process "spare" is manual`},
+		{"manual in turn", "manual: true", "manual: true\n    in_turn: [up]", `processes[2].in_turn: process "spare" is manual or once`},
+		{"in turn of what", "    hosts: [n1, n2]\n    command: [\"{{.JavaHome", "    hosts: [n1, n2]\n    in_turn: [upp]\n    command: [\"{{.JavaHome", `processes[1].in_turn[0]: no condition "upp" (did you mean "up"?)`},
 		{"keep outside", "keep: [data,", "keep: [../data,", `template.keep[0]: pattern "../data" must stay inside the host's directory`},
 		{"keep pattern", "keep: [data,", "keep: ['[data',", `template.keep[0]: bad pattern "[data"`},
 		{"log file", "['logs/*.log']", "[/var/log/x]", `logs.files[0]: pattern "/var/log/x" must stay inside the host's directory`},

@@ -174,9 +174,17 @@ func (v *validator) processes() {
 		if p.Manual && len(p.After) > 0 {
 			v.addf(at+".after", "process %q is manual: the workload that starts it says when; leave after out", p.Name)
 		}
-		for j, a := range p.After {
-			if !slices.Contains(names, a) {
-				v.addf(fmt.Sprintf("%s.after[%d]", at, j), "no condition %q%s: stable has %s", a, didYouMean(a, names), orNone(names))
+		if (p.Manual || p.Once) && len(p.InTurn) > 0 {
+			v.addf(at+".in_turn", "process %q is manual or once: only servers that the run starts do so in turn; leave in_turn out", p.Name)
+		}
+		for _, list := range []struct {
+			key   string
+			names []string
+		}{{"after", p.After}, {"in_turn", p.InTurn}} {
+			for j, a := range list.names {
+				if !slices.Contains(names, a) {
+					v.addf(fmt.Sprintf("%s.%s[%d]", at, list.key, j), "no condition %q%s: stable has %s", a, didYouMean(a, names), orNone(names))
+				}
 			}
 		}
 	}

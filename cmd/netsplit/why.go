@@ -17,7 +17,8 @@ func whyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "why CAMPAIGN_DIR", Short: "mine a campaign's clean runs again and say of every pair of variables why it is an invariant, or not",
 		Long: "Mines the recorded clean runs of a campaign again, offline, and lists every pair of variables of one kind and about one thing: " +
-			"those that were kept, and those that were not, with what they lack at the message where they came nearest to an invariant.",
+			"those that were kept, and those that were not, with what they lack at the message where they came nearest to an invariant. " +
+			"Weak ones may be chance; a campaign searches with them if it has no others.",
 		Args: exactArgs(1, "the directory of a campaign's records"),
 		RunE: func(c *cobra.Command, args []string) error {
 			r, err := campaign.Remine(args[0])
@@ -31,8 +32,12 @@ func whyCommand() *cobra.Command {
 				if concerns(only, k.A.String(), k.B.String()) {
 					kept++
 					points += len(k.Points)
-					fmt.Fprintf(w, "%s\t%s\tyes\tequal in %d samples of %d runs, %d changes, at %d kinds of message; by chance with p %.1g\n",
-						k.A, k.B, k.Support, k.Runs, k.Changes, len(k.Points), k.Chance)
+					how := "yes"
+					if k.Chance > invariant.DefaultMaxChance {
+						how = "weak"
+					}
+					fmt.Fprintf(w, "%s\t%s\t%s\tequal in %d samples of %d runs, %d changes, at %d kinds of message; by chance with p %.1g\n",
+						k.A, k.B, how, k.Support, k.Runs, k.Changes, len(k.Points), k.Chance)
 				}
 			}
 			for _, x := range r.Rejected {

@@ -37,7 +37,7 @@ func main() {
 }
 
 // parts are what can be measured, in this order.
-var parts = []string{"leaks", "gate", "mirror", "codec", "campaigns"}
+var parts = []string{"leaks", "gate", "mirror", "scale", "codec", "campaigns"}
 
 func run(ctx context.Context, args []string) (err error) {
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
@@ -101,18 +101,24 @@ func run(ctx context.Context, args []string) (err error) {
 		return onBed(ctx, func(b *ourBed) ([]row, error) { return leaks(ctx, b, *cuts, say) })
 	})
 	add("gate", func() ([]row, error) {
-		return onBed(ctx, func(b *ourBed) ([]row, error) {
-			other, err := newOtherBed(ctx)
+		return onBed(ctx, func(b *ourBed) (rows []row, err error) {
+			test, err := newTestController(ctx)
 			if err != nil {
 				return nil, err
 			}
-			rows, err := gateCost(ctx, b, other, *rounds, *pings, *each, say)
-			return rows, errors.Join(err, other.close())
+			defer func() { err = errors.Join(err, test.close()) }()
+			python, err := newOSKen(ctx)
+			if err != nil {
+				return nil, err
+			}
+			defer func() { err = errors.Join(err, python.close()) }()
+			return gateCost(ctx, b, test, python, *rounds, *pings, *each, say)
 		})
 	})
 	add("mirror", func() ([]row, error) {
 		return onBed(ctx, func(b *ourBed) ([]row, error) { return mirrorCost(ctx, b, *pairs, *each, say) })
 	})
+	add("scale", func() ([]row, error) { return scaleCost(ctx, *rounds, say) })
 	add("codec", func() ([]row, error) { return codecCost(ctx, *root) })
 	add("campaigns", func() ([]row, error) {
 		return campaignCost(ctx, *root, []trial{

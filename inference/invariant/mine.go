@@ -23,6 +23,10 @@ type Options struct {
 	// MaxChance is the greatest probability, after correction for the number
 	// of candidates, that the agreement is chance.
 	MaxChance float64
+	// Weak keeps also what may agree by chance, as CoFI does: MinChanges and
+	// MaxChance do not count. But one of the two must have had another value
+	// somewhere: what is the same always and everywhere is a constant.
+	Weak bool
 }
 
 // Defaults of Options.
@@ -49,8 +53,10 @@ type Miner struct {
 
 // column describes one variable.
 type column struct {
-	ref  model.VarRef
-	kind string
+	ref    model.VarRef
+	kind   string
+	first  int32 // a value of it
+	varies bool  // it had another one too, in whichever run and at whichever point
 }
 
 // trace holds the samples of one point in one run, by columns.
@@ -98,6 +104,9 @@ func (m *Miner) Add(run string, samples []model.Sample) {
 				m.values[v.Value] = id
 				m.names = append(m.names, v.Value)
 			}
+			col := m.vars[v.Var]
+			col.varies = col.varies || col.first != 0 && col.first != id
+			col.first = id
 			c := t.cols[v.Var]
 			for len(c) < row {
 				c = append(c, 0)
@@ -162,7 +171,7 @@ func (m *Miner) Invariants(o Options) []model.Invariant {
 	var out []model.Invariant
 	for _, ts := range pairs {
 		if kept := slices.DeleteFunc(ts, func(t *test) bool { return o.lacks(t) != "" }); len(kept) > 0 {
-			if inv := m.join(kept, factor); inv.Chance <= o.MaxChance {
+			if inv := m.join(kept, factor); inv.Chance <= o.MaxChance || o.Weak {
 				out = append(out, inv)
 			}
 		}

@@ -176,6 +176,39 @@ func TestWhatIsNotMined(t *testing.T) {
 	}
 }
 
+// Weak keeps what always held, CoFI's way, but no constants and nothing that
+// was seen too seldom or ever differed.
+func TestWeakKeepsWhatAlwaysHeldAndIsNoConstant(t *testing.T) {
+	up := []string{"up", "up", "up", "up"}
+	elsewhere := model.ProgramPoint{From: "n3", To: "n1", Type: "news"}
+	down := []model.Sample{{Message: 100, Point: elsewhere, Values: []model.VarValue{val(ref("x", "n1"), "k", "down")}}}
+	if got := mine(three(twin(toB, up, up)), Options{Weak: true}); len(got) != 0 {
+		t.Errorf("a constant was kept: %v", got)
+	}
+	varies := slices.Concat(twin(toB, up, up), down)
+	if got := mine(three(varies), Options{}); len(got) != 0 {
+		t.Errorf("kept without being asked for what is weak: %v", got)
+	}
+	got := mine(three(varies), Options{Weak: true})
+	if len(got) != 1 || got[0].Support != 12 || got[0].Runs != 3 || got[0].Changes != 0 || got[0].Chance != 1 {
+		t.Fatalf("kept %+v; want x@n1 = x@n2, which held in 12 samples of 3 runs", got)
+	}
+	m := NewMiner()
+	for _, r := range three(varies) {
+		m.Add(r.run, r.samples)
+	}
+	if got := m.Rejected(Options{Weak: true}); len(got) != 0 {
+		t.Errorf("rejected although kept: %+v", got)
+	}
+	if got := mine(three(varies)[:2], Options{Weak: true}); len(got) != 0 {
+		t.Errorf("kept of two runs: %v", got)
+	}
+	differ := slices.Concat(twin(toB, up, []string{"up", "up", "down", "up"}), down)
+	if got := mine(three(differ), Options{Weak: true}); len(got) != 0 {
+		t.Errorf("kept although they differed: %v", got)
+	}
+}
+
 func TestOnlyOneKindAndOneSubjectIsCompared(t *testing.T) {
 	var ss []model.Sample
 	for i, v := range counting(30) {

@@ -50,7 +50,7 @@ func (m *Miner) Rejected(o Options) []Rejected {
 			r := len(lacks)
 			if l := o.lacks(t); l != "" {
 				r = slices.Index(lacks, l)
-			} else if t.chance*factor > o.MaxChance {
+			} else if t.chance*factor > o.MaxChance && !o.Weak {
 				r = slices.Index(lacks, LackChance)
 			}
 			if cmp.Or(cmp.Compare(r, rank), cmp.Compare(best.differ, t.differ), cmp.Compare(t.support, best.support), best.point.Compare(t.point)) > 0 {
@@ -75,6 +75,8 @@ func (o Options) lacks(t *test) Lack {
 		return LackRuns
 	case t.support < o.MinSupport:
 		return LackSupport
+	case o.Weak && (t.a.varies || t.b.varies):
+		return ""
 	case t.changes < o.MinChanges || t.changing < 2:
 		return LackChanges
 	}

@@ -33,6 +33,13 @@ const toolLog = "admin.err"
 // bring back what a failover left down.
 const repairFor = 20 * time.Second
 
+// goneFor and backFor bound the waits for a NameNode that misses a DataNode,
+// which it does after 12 s here, and for one that lists it again.
+const (
+	goneFor = 20 * time.Second
+	backFor = 10 * time.Second
+)
+
 // admin is the administrator: one command after the other, each of Hadoop's
 // tools in a JVM of its own, as the command line starts them.
 type admin struct {
@@ -200,14 +207,17 @@ func (a *admin) repair(ctx context.Context, deadline time.Time) {
 	}
 }
 
-// datanode stops a DataNode and brings it back.
+// datanode stops a DataNode until the NameNode no longer lists it, and brings
+// it back until the NameNode does: an outage that nobody noticed tests nothing.
 func (a *admin) datanode(ctx context.Context) {
 	host := a.dns[0]
-	for wait(ctx, 1500*time.Millisecond) {
+	for wait(ctx, time.Second) {
 		_ = a.node(ctx, "stop", "datanode", host)
-		wait(ctx, 2500*time.Millisecond+time.Duration(a.rng.IntN(1000))*time.Millisecond)
-		_ = a.node(ctx, "start", "datanode", host)
-		wait(ctx, 3*time.Second)
+		within(goneFor, func() bool { listed, err := a.lists(ctx, host); return err == nil && !listed })
+		wait(ctx, time.Duration(a.rng.IntN(1000))*time.Millisecond)
+		// Also when the time is over: what was stopped is started.
+		_ = a.node(context.WithoutCancel(ctx), "start", "datanode", host)
+		within(backFor, func() bool { return a.listed(ctx, host) })
 	}
 }
 
@@ -259,18 +269,32 @@ func dial(address string) error {
 // listed says whether the NameNode lists a DataNode as live and has heard from
 // it in the last second: one that was shut down stays listed for a while.
 func (c *cluster) listed(ctx context.Context, host model.NodeID) bool {
+	contact, err := c.lastContact(ctx, host)
+	return err == nil && contact >= 0 && contact < 2
+}
+
+// lists says whether the NameNode lists a DataNode as live, as long as it
+// takes it for that.
+func (c *cluster) lists(ctx context.Context, host model.NodeID) (bool, error) {
+	contact, err := c.lastContact(ctx, host)
+	return contact >= 0, err
+}
+
+// lastContact is how many seconds ago the NameNode has heard from a DataNode
+// that it lists as live, -1 if it does not list it.
+func (c *cluster) lastContact(ctx context.Context, host model.NodeID) (int, error) {
 	var v struct{ LiveNodes string }
-	if c.jmx(context.WithoutCancel(ctx), c.nns[0], "NameNodeInfo::LiveNodes", &v, time.Second) != nil {
-		return false
+	if err := c.jmx(context.WithoutCancel(ctx), c.nns[0], "NameNodeInfo::LiveNodes", &v, time.Second); err != nil {
+		return -1, err
 	}
 	var nodes map[string]struct{ LastContact int }
-	if json.Unmarshal([]byte(v.LiveNodes), &nodes) != nil {
-		return false
+	if err := json.Unmarshal([]byte(v.LiveNodes), &nodes); err != nil {
+		return -1, err
 	}
 	for name, n := range nodes {
-		if h, _, _ := strings.Cut(name, ":"); h == string(host) && n.LastContact < 2 {
-			return true
+		if h, _, _ := strings.Cut(name, ":"); h == string(host) {
+			return n.LastContact, nil
 		}
 	}
-	return false
+	return -1, nil
 }

@@ -241,9 +241,14 @@ func workAll(ctx context.Context, c *cluster, workload string, n int) error {
 	case "failover": // the change of leader is what the run is about
 		c.pause = 3 * pause
 	}
+	busy, done := ctx, func() {}
+	if workload == "datanode" { // the users go on until the DataNode is back
+		busy, done = context.WithTimeout(context.WithoutCancel(ctx), c.dur+goneFor+backFor)
+	}
 	var wg sync.WaitGroup
-	wg.Go(func() { users(ctx, c, sh, n) })
+	wg.Go(func() { users(busy, c, sh, n) })
 	act(ctx)
+	done()
 	wg.Wait()
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -225,4 +227,66 @@ func TestRealServer(t *testing.T) {
 	if !slices.IsSortedFunc(ops, func(a, b model.Operation) int { return int(a.Time - b.Time) }) {
 		t.Error("the history is not in the order of its times")
 	}
+}
+
+// TestATreeThatChangesIsReadAgain has nodes come and go in the queue while the
+// tree is read: what is returned must be a state that there was, in which the
+// queue's node counts no child that the queue lacks.
+func TestATreeThatChangesIsReadAgain(t *testing.T) {
+	c := &common{host: "c1", nodes: []node{{"n1", fmt.Sprintf("127.0.0.1:%d", server(t))}}, session: time.Second,
+		out: &history{start: time.Now(), w: bufio.NewWriter(io.Discard)}}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	writer, err := open(c, 0, 0, true, nil)
+	if err != nil || !writer.ready(ctx) {
+		t.Fatal("no session", err)
+	}
+	defer writer.conn.Close()
+	reader, err := open(c, 1, 0, true, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.conn.Close()
+	for _, p := range []string{"/netsplit", lockPath} {
+		if _, err := writer.conn.Create(p, nil, 0, zk.WorldACL(zk.PermAll)); err != nil && !errors.Is(err, zk.ErrNodeExists) {
+			t.Fatal(err)
+		}
+	}
+	for range 6 {
+		done := make(chan error, 1)
+		go func() {
+			var err error
+			for range 200 {
+				if _, err = writer.conn.Create(lockPath+"/q", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+					break
+				}
+				if err = writer.conn.Delete(lockPath+"/q", -1); err != nil {
+					break
+				}
+			}
+			done <- err
+		}()
+		got, err := readTree(ctx, reader)
+		if werr := <-done; err != nil || werr != nil {
+			t.Fatal(err, werr)
+		}
+		for _, s := range got.state {
+			// A server counts a node's children into the cversion it tells: it is
+			// odd while there is one (a plain reading of twice the creations less
+			// the children).
+			if s[0] == lockPath && strings.Contains(s[1], "cversion=") && len(got.queue) == 0 && odd(t, s[1]) {
+				t.Fatalf("a queue without a node, whose node counts one: %s", s[1])
+			}
+		}
+	}
+}
+
+func odd(t *testing.T, stat string) bool {
+	t.Helper()
+	_, rest, _ := strings.Cut(stat, "cversion=")
+	n, err := strconv.Atoi(strings.Fields(rest)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n%2 == 1
 }

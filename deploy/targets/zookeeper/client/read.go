@@ -51,24 +51,34 @@ type tree struct {
 }
 
 // readTree reads the tree of a session's server. It waits, within the
-// context, until the queue is empty: sessions that fell silent expire.
+// context, until the queue is empty, since sessions that fell silent expire,
+// and until two readings agree: a reading takes many requests, and what changes
+// between them (a node that goes after its parent was read) is not one state.
 func readTree(ctx context.Context, s *session) (tree, error) {
-	var t tree
+	var last *tree
 	for {
 		if !s.ready(ctx) {
-			return t, fmt.Errorf("unavailable: no session")
+			return tree{}, fmt.Errorf("unavailable: no session")
 		}
-		t = tree{}
+		var t tree
 		_, err := s.conn.Sync("/")
 		if err == nil {
 			err = t.walk(s.conn, "/")
 		}
+		// The one before was read between two looks at the same versions.
+		settled := err == nil && last != nil && slices.Equal(last.state, t.state)
 		over := ctx.Err() != nil
-		if err == nil && (len(t.queue) == 0 || over) {
-			return t, nil
-		}
-		if over {
+		switch {
+		case settled && (len(last.queue) == 0 || over):
+			return *last, nil
+		case err != nil && over:
 			return t, err
+		case over:
+			return t, errors.New("unavailable: it changes while it is read")
+		}
+		last = nil
+		if err == nil {
+			last = &t
 		}
 		sleep(ctx, 200*time.Millisecond)
 	}

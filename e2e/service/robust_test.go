@@ -1,0 +1,152 @@
+package service
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"netsplit/api/wire"
+	"netsplit/e2e/harness"
+)
+
+// TestPartitionsByHandInHardHours: a switch that has no room, a host's port
+// that goes, a heal that is asked for twice, and many cuts.
+func TestPartitionsByHandInHardHours(t *testing.T) {
+	harness.LeavesNothing(t)
+	b := newBench(t, "a", "b", "c")
+	d := serve(t, "--testbed", b.file, "--runs-dir", t.TempDir())
+	b.connect(d.openflow)
+	d.healthy()
+	cut := wire.Partition{Shape: "complete", Groups: [][]string{{"a"}, {"b", "c"}}}
+
+	t.Run("the switch has no room", func(t *testing.T) {
+		b.vsctl("--", "--id=@t", "create", "Flow_Table", "name=small", "flow_limit=1", "overflow_policy=refuse", "--", "set", "bridge", bridge, "flow_tables:1=@t")
+		status, body, err := d.try("POST", "/v1/partitions", wire.PartitionSpec{Name: "crowded", Partition: cut})
+		if err != nil || status != http.StatusServiceUnavailable || !strings.Contains(string(body), `crowded`) || !strings.Contains(strings.ToUpper(string(body)), "FULL") {
+			t.Errorf("%d %s %v: want 503, the name of the partition and that the table is full", status, body, err)
+		}
+		var p wire.PartitionStatus
+		d.call("GET", "/v1/partitions/crowded", nil, &p)
+		if p.State != "failed" || p.Reason == "" {
+			t.Errorf("the refused partition: %+v", p)
+		}
+		b.expect("after the refusal", everything)
+		b.vsctl("clear", "bridge", bridge, "flow_tables")
+	})
+
+	t.Run("heal twice", func(t *testing.T) {
+		d.partition(wire.PartitionSpec{Name: "twice", Partition: cut})
+		first := d.heal("twice")
+		var second wire.PartitionStatus
+		d.call("DELETE", "/v1/partitions/twice", nil, &second)
+		if second.State != "healed" || first.Healed == nil || second.Healed == nil || !second.Healed.Equal(*first.Healed) {
+			t.Errorf("healed %+v, then %+v", first, second)
+		}
+		if status, body, err := d.try("DELETE", "/v1/partitions/never", nil); err != nil || status != http.StatusNotFound {
+			t.Errorf("healing what never was: %d %s %v", status, body, err)
+		}
+	})
+
+	t.Run("a port goes while cut", func(t *testing.T) {
+		d.partition(wire.PartitionSpec{Name: "unplugged", Partition: cut})
+		b.vsctl("del-port", bridge, "hp1")
+		if text := d.told("host", "a", "no-port"); !strings.Contains(text, "removed from the switch") {
+			t.Errorf("told %q", text)
+		}
+		b.vsctl("add-port", bridge, "hp1", "--", "set", "interface", "hp1", "ofport_request=11")
+		d.told("host", "a", "port")
+		b.expect("with the port back", func(from, to string) bool { return from != "a" && to != "a" })
+		if p := d.heal("unplugged"); p.Leaked != 0 || p.Reason != "" {
+			t.Errorf("%+v", p)
+		}
+		b.expect("healed", everything)
+	})
+
+	t.Run("many cuts", func(t *testing.T) {
+		cycles := 25
+		if os.Getenv("NETSPLIT_E2E_LONG") != "" {
+			cycles = 1000
+		}
+		cycle := func(i int) {
+			name := fmt.Sprintf("many%d", i)
+			d.partition(wire.PartitionSpec{Name: name, Partition: cut})
+			d.heal(name)
+		}
+		for i := range 10 {
+			cycle(i)
+		}
+		before := d.taken()
+		for i := range cycles {
+			cycle(10 + i)
+		}
+		after := d.taken()
+		t.Logf("%d cycles: before %v, after %v", cycles, before, after)
+		if after["go_goroutines"] > before["go_goroutines"]+5 || after["process_open_fds"] > before["process_open_fds"]+3 {
+			t.Errorf("%d cycles: before %v, after %v", cycles, before, after)
+		}
+		const key = "process_resident_memory_bytes"
+		if after[key] > before[key]+30<<20 {
+			t.Errorf("the daemon grew from %.0f to %.0f bytes in %d cycles", before[key], after[key], cycles)
+		}
+	})
+}
+
+// told waits for the first event of that kind, id and state.
+func (d *daemon) told(kind, id, state string) string {
+	d.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+d.addr+"/v1/events", nil)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	for sc := bufio.NewScanner(res.Body); sc.Scan(); {
+		data, ok := strings.CutPrefix(sc.Text(), "data: ")
+		if !ok {
+			continue
+		}
+		var e wire.Event
+		if err := json.Unmarshal([]byte(data), &e); err != nil {
+			d.t.Fatalf("%q: %v", data, err)
+		}
+		if e.Kind == kind && e.ID == id && e.State == state {
+			return e.Text
+		}
+	}
+	d.t.Fatalf("no event %s %s %s within 15 s", kind, id, state)
+	return ""
+}
+
+// taken is what the daemon has taken of the machine, by its metrics.
+func (d *daemon) taken() map[string]float64 {
+	d.t.Helper()
+	status, body, err := d.try("GET", "/metrics", nil)
+	if err != nil || status != 200 {
+		d.t.Fatalf("metrics: %d %v", status, err)
+	}
+	out := map[string]float64{}
+	for _, m := range regexp.MustCompile(`(?m)^(go_goroutines|process_open_fds|process_resident_memory_bytes) (\S+)$`).FindAllStringSubmatch(string(body), -1) {
+		v, err := strconv.ParseFloat(m[2], 64)
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		out[m[1]] = v
+	}
+	if len(out) != 3 {
+		d.t.Fatalf("metrics of the process: %v", out)
+	}
+	return out
+}
