@@ -281,7 +281,7 @@ func (l *Live) Period(name string) (time.Duration, error) {
 }
 
 // Await waits until the named stable conditions hold at once, all of them where
-// names is nil, and returns what is still pending at the limit.
+// there is no name, and returns what is still pending at the limit.
 func (l *Live) Await(ctx context.Context, limit time.Duration, names []string) ([]string, error) {
 	for _, n := range names {
 		if !slices.ContainsFunc(l.r.target.Stable, func(c model.Condition) bool { return c.Name == n }) {
@@ -292,9 +292,13 @@ func (l *Live) Await(ctx context.Context, limit time.Duration, names []string) (
 			return nil, fmt.Errorf("target %s has no condition %q: stable has %s", l.r.target.Name, n, strings.Join(have, ", "))
 		}
 	}
+	conditions := l.r.target.Stable
+	if len(names) > 0 {
+		conditions = l.r.conditions(names)
+	}
 	wctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return l.r.settle(wctx, names, nil), ctx.Err()
+	return l.r.settle(wctx, conditions, nil), ctx.Err()
 }
 
 // Sleep lets time pass.

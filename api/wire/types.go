@@ -28,7 +28,7 @@ func (d *Duration) UnmarshalText(b []byte) error {
 type CampaignSpec struct {
 	Target    string            `json:"target,omitempty" maxLength:"1024" doc:"Name of a known target, or path of a target file on the daemon's machine; absent for a replay" example:"redis-sentinel"`
 	Replay    string            `json:"replay,omitempty" pattern:"^[a-z0-9-]{1,128}$" doc:"Id of a run: its scenario is repeated, runs times, on the target it was made on"`
-	Strategy  string            `json:"strategy,omitempty" enum:"cofi,random,clean" default:"cofi" doc:"How scenarios are chosen"`
+	Strategy  string            `json:"strategy,omitempty" enum:"cofi,random,clean,scripted" default:"cofi" doc:"How scenarios are chosen; scripted is for plays of netsplit script run, which are listed with the others, and cannot be asked for here"`
 	Seed      uint64            `json:"seed,omitempty" doc:"Drives every random choice; 0 or absent lets the daemon choose and record one"`
 	Labs      int               `json:"labs,omitempty" minimum:"1" maximum:"64" default:"1" doc:"Labs used at once"`
 	Runs      int               `json:"runs,omitempty" minimum:"0" maximum:"1000000" doc:"Bound on the fault runs; 0 or absent leaves it to the daemon"`

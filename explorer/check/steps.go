@@ -42,6 +42,9 @@ func script() checker {
 					out.unknown = and(out.unknown, fmt.Sprintf("step %d has the outcome %q, which nobody knows", s.Num, s.Outcome))
 				}
 			}
+			if out.unknown != "" {
+				out.idle = "" // it may have been about to
+			}
 			out.failures = collect(by)
 			return out
 		},
