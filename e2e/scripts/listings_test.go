@@ -75,11 +75,11 @@ func (c client) server() script.Host {
 
 func (c client) write(obj, v string) bool { return c.Do("set", string(c.server()), obj, v).OK() }
 
-// read waits until the Sentinels agree again: until then an old master may
+// read asks the master that was elected: until the old one is demoted, it would
 // answer for itself.
 func (c client) read(obj string) string {
-	c.s.Await(4 * c.s.Period("demotion"))
-	return c.Do("get", string(c.s.Role("master")), obj).Value
+	elected := c.s.AwaitRole(4*c.s.Period("demotion"), "master", "n2", "n3")
+	return c.Do("get", string(elected), obj).Value
 }
 
 func (c client) send(q, msg string) bool { return c.Do("push", string(c.server()), q, msg).OK() }
