@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -199,7 +200,7 @@ func TestWhatIsNoPass(t *testing.T) {
 			s.Heal(s.Partial(s.Hosts("c1"), s.Hosts("c2")))
 			s.True(true, "all is well")
 		}},
-		{"given up", model.VerdictUnknown, "the script gave up before its end", func(t *testing.T, s *script.Script) { t.SkipNow() }},
+		{"given up", model.VerdictUnknown, "the script gave up before its end", func(_ *testing.T, s *script.Script) { runtime.Goexit() }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			harness.LeavesNothing(t)
