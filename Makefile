@@ -5,9 +5,11 @@ GO    ?= go
 export GOFLAGS ?= -buildvcs=false
 
 # Debian packages. RUN is what a campaign on Redis needs, JAVA what those on
-# Cassandra, Hadoop and ZooKeeper need, TEST what the tests use beside them:
-# second opinions (tshark, ovs-ofctl, nft), Prometheus, Chromium.
+# Cassandra, Hadoop and ZooKeeper need, SCRIPT what the shipped scripts need, TEST
+# what the tests use beside them: second opinions (tshark, ovs-ofctl, nft),
+# Prometheus, Chromium.
 RUN_PACKAGES  := openvswitch-switch iproute2 ethtool redis-server redis-sentinel redis-tools
+SCRIPT_PACKAGES := $(RUN_PACKAGES) tarantool
 JAVA_PACKAGES := openjdk-17-jdk-headless maven python3-pip
 TEST_PACKAGES := $(RUN_PACKAGES) $(JAVA_PACKAGES) nftables tshark prometheus chromium iputils-ping procps openssh-server
 BENCH_PACKAGES := $(TEST_PACKAGES) openvswitch-testcontroller iperf3 python3-venv
@@ -60,6 +62,11 @@ bench: setup-bench build ## measure codec, gate, mirror and cuts, as ratios in o
 .PHONY: compare
 compare: setup build ## measure cofi beside random on both targets (root, hours)
 	@scripts/compare.sh
+
+.PHONY: scripts-soak
+scripts-soak: build ## play each shipped script 10 times, and the control 20 times (root, half an hour)
+	@scripts/setup.sh $(SCRIPT_PACKAGES)
+	@scripts/soak-scripts.sh
 
 .PHONY: table3
 table3: setup-java build ## repeat the evaluation of the CoFI paper, going on where it stopped (root, hours)

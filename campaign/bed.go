@@ -251,12 +251,16 @@ func (b *Bed) Close() error {
 // hasMirror: one mirror port sees all that there is to see, on a single switch only.
 func (b *Bed) hasMirror() bool { return len(b.Testbed.Mirrors) > 0 && len(b.Testbed.Switches()) == 1 }
 
-// tapName says which tap a run uses.
-func (b *Bed) tapName(fault bool) string {
-	if fault || !b.hasMirror() {
-		return "gate"
+// tapName says which tap a run uses. A script cuts without the gate, at line
+// rate, and reads no message where there is no mirror port.
+func (b *Bed) tapName(sc *model.Scenario) string {
+	switch {
+	case b.hasMirror() && !sc.Faulty():
+		return "mirror"
+	case sc.Strategy == model.StrategyScripted:
+		return "none"
 	}
-	return "mirror"
+	return "gate"
 }
 
 // gateName is the transport of the gate; "" for another tap.
@@ -270,12 +274,14 @@ func (b *Bed) gateName(tap string) string {
 // checkGate enters what was lost at the gate into the run under way.
 func (b *Bed) checkGate(ctx context.Context) error { return b.fabric.CheckGate(ctx) }
 
-// tap opens the taps of a run: the gate for fault runs and where there is no
-// mirror port, the mirror otherwise.
-func (b *Bed) tap(ctx context.Context, s *session, pairs []fabric.Pair, fault bool) error {
+// tap opens the tap of a run.
+func (b *Bed) tap(ctx context.Context, s *session, pairs []fabric.Pair, sc *model.Scenario) error {
 	b.run.Store(s)
-	if b.tapName(fault) == "gate" {
+	switch b.tapName(sc) {
+	case "gate":
 		return b.fabric.SetTaps(ctx, pairs, nil)
+	case "none":
+		return b.fabric.SetTaps(ctx, nil, nil)
 	}
 	m := b.Testbed.Mirrors[0]
 	r, err := tap.Open(m.Interface, m.Netns)

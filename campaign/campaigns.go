@@ -136,6 +136,12 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 	case spec.Replay == "" && spec.Scenario == nil && spec.Strategy == model.StrategyCoFI && spec.Clean < 3:
 		return bad("clean %d: invariants are mined from at least 3 clean runs", spec.Clean)
 	}
+	if spec.Strategy == model.StrategyScripted {
+		return bad("a script is no search: play it with netsplit script run, or the Go test that it is")
+	}
+	if len(t.Workloads) == 0 {
+		return bad("target %s has no workloads, only operations: it is for scripts (netsplit script run)", t.Name)
+	}
 	if _, err := target.Args(t, spec.Args); err != nil {
 		return spec, nil, fmt.Errorf("%w: %w", model.ErrInvalid, err)
 	}

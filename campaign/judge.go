@@ -63,6 +63,7 @@ func readLines[T any](f *runFiles, dir, file string, errs *[]error) []T {
 func (f *runFiles) checkRecord() check.Record {
 	ev := &f.evidence
 	rec := check.Record{
+		Cuts:   ev.Cuts,
 		Target: &f.target, Scenario: f.meta.Scenario, CutReached: ev.Result.Reached, Proof: ev.Proof,
 		Faults: ev.Faults, WorkloadHung: ev.Hung, Incomplete: ev.Incomplete,
 		Bounds: check.Bounds{MaxLost: ev.MaxLost, MaxWindow: ev.MaxWindow},
@@ -81,6 +82,8 @@ func (f *runFiles) checkRecord() check.Record {
 			rec.WorkloadStart = e.At
 		case model.EventStop:
 			rec.WorkloadEnd = e.At
+		case model.EventStep:
+			rec.Steps = append(rec.Steps, *e.Step)
 		case model.EventNode:
 			rec.Actions = append(rec.Actions, check.NodeAction{At: e.At, NodeAction: *e.Node})
 		case model.EventObserve:
@@ -106,6 +109,9 @@ func (f *runFiles) summary(v model.Verdict) model.RunSummary {
 		Messages: ev.Messages, GateDelay: ev.GateDelay, Retransmits: ev.Retransmits, ProbeCost: ev.ProbeCost,
 		Probes: ev.Probes, Release: f.target.Release}
 	sum.Result.Verdict = v
+	if len(ev.Cuts) > 0 {
+		sum.Scenario.Partition = ev.Cuts[0].Partition // known only once the script had cut
+	}
 	return sum
 }
 
@@ -117,6 +123,9 @@ func JudgeDir(dir, replay string) (model.RunSummary, error) {
 		return model.RunSummary{}, err
 	}
 	sum := f.summary(check.Judge(f.checkRecord()))
+	if f.meta.Scenario.Strategy == model.StrategyScripted {
+		replay = f.meta.Scenario.Repeat
+	}
 	if err := record.WriteJSON(filepath.Join(dir, record.SummaryFile), sum); err != nil {
 		return sum, err
 	}

@@ -32,6 +32,7 @@ const (
 type processes struct {
 	r       *run
 	plans   map[model.NodeID]*model.Target // the target as each host sees it
+	inputs  map[model.NodeID]target.ExpandInput
 	logs    *logs
 	control *control
 	tails   sync.WaitGroup
@@ -66,7 +67,7 @@ type server struct {
 }
 
 func newProcesses(r *run) *processes {
-	return &processes{r: r, plans: map[model.NodeID]*model.Target{}}
+	return &processes{r: r, plans: map[model.NodeID]*model.Target{}, inputs: map[model.NodeID]target.ExpandInput{}}
 }
 
 // prepare makes the hosts' directories and expands the target for every host.
@@ -100,7 +101,7 @@ func (p *processes) prepare() error {
 		if err != nil {
 			return err
 		}
-		p.plans[h] = t
+		p.plans[h], p.inputs[h] = t, in
 	}
 	return p.hostsFile(ips)
 }

@@ -13,8 +13,7 @@ import (
 	"netsplit/model"
 )
 
-// holders asks every host of a role at once who has it. A host that does not
-// answer does not have it, but where nobody is found its error is told.
+// holders asks every host of a role of the testbed file at once who has it.
 func (b *Bed) holders(ctx context.Context, name string) (model.Holders, error) {
 	role, ok := b.Testbed.Roles[name]
 	if !ok {
@@ -24,6 +23,12 @@ func (b *Bed) holders(ctx context.Context, name string) (model.Holders, error) {
 		}
 		return model.Holders{}, fmt.Errorf("the testbed file has no role %q: %s; add it under roles, with hosts, probe and match", name, known)
 	}
+	return whoHas(ctx, name, role, b.ask)
+}
+
+// whoHas asks every host of a role at once who has it. A host that does not
+// answer does not have it, but where nobody is found its error is told.
+func whoHas(ctx context.Context, name string, role model.Role, ask func(context.Context, model.NodeID, model.Probe) (string, error)) (model.Holders, error) {
 	match, err := regexp.Compile(role.Match)
 	if err != nil {
 		return model.Holders{}, fmt.Errorf("role %s: match: %w", name, err)
@@ -35,7 +40,7 @@ func (b *Bed) holders(ctx context.Context, name string) (model.Holders, error) {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			answer, err := b.ask(ctx, h, role.Probe)
+			answer, err := ask(ctx, h, role.Probe)
 			has[i], errs[i] = err == nil && match.MatchString(answer), err
 		}()
 	}

@@ -27,15 +27,18 @@ type run struct {
 	cache  string             // where the target's templates are kept
 	// templates is what the campaign's runs know of those.
 	templates *templates
-	bed       *Bed
-	dir       string
-	rec       *record.Writer
-	s         *session
-	procs     *processes
-	probes    *probes
-	cost      model.Cost
-	metrics   Metrics
-	version   string
+	// play is a script, done in place of the workloads; nil: none.
+	play    Play
+	live    *Live // while it is, and after
+	bed     *Bed
+	dir     string
+	rec     *record.Writer
+	s       *session
+	procs   *processes
+	probes  *probes
+	cost    model.Cost
+	metrics Metrics
+	version string
 }
 
 // execute goes through the phases of a run in order. Whatever happens, the
@@ -79,8 +82,7 @@ func (r *run) phases(ctx context.Context, ev *record.Evidence, began time.Time) 
 	r.cost.Template = time.Since(t)
 	// The taps are open before the target starts, so that the pipeline sees
 	// every connection from its first packet.
-	fault := r.work.Scenario.Faulty()
-	if err := r.bed.tap(ctx, r.s, r.watched(), fault); err != nil {
+	if err := r.bed.tap(ctx, r.s, r.watched(), &r.work.Scenario); err != nil {
 		return err
 	}
 	r.s.Mark(model.EventStart)
@@ -93,12 +95,17 @@ func (r *run) phases(ctx context.Context, ev *record.Evidence, began time.Time) 
 		pctx, stopProbes := context.WithCancel(ctx)
 		defer stopProbes() // after a panic too
 		r.probes.start(pctx)
-		r.workload(ctx)
-		r.cost.Workload = time.Since(t)
-		t = time.Now()
-		ev.Recovery = r.recover(ctx)
-		r.procs.workloads(ctx, r.target.Final, "final")
-		r.cost.Recover = time.Since(t)
+		if r.play != nil {
+			r.script(ctx)
+			r.cost.Workload = time.Since(t)
+		} else {
+			r.workload(ctx)
+			r.cost.Workload = time.Since(t)
+			t = time.Now()
+			ev.Recovery = r.recover(ctx)
+			r.procs.workloads(ctx, r.target.Final, "final")
+			r.cost.Recover = time.Since(t)
+		}
 		stopProbes()
 		r.probes.wait()
 	}
@@ -108,7 +115,7 @@ func (r *run) phases(ctx context.Context, ev *record.Evidence, began time.Time) 
 
 // open makes the record and the session.
 func (r *run) open(began time.Time) (err error) {
-	tap := r.bed.tapName(r.work.Scenario.Faulty())
+	tap := r.bed.tapName(&r.work.Scenario)
 	meta := model.RunMeta{
 		Campaign: r.work.Campaign, Run: r.work.Run, Target: r.target.Name, Lab: r.bed.Testbed.Name,
 		Tap: tap, Gate: r.bed.gateName(tap), Started: began, Version: r.version,
@@ -180,7 +187,7 @@ func (r *run) watched() []fabric.Pair {
 			add(l.Src, l.Dst)
 		}
 	}
-	if !r.work.Scenario.Faulty() && r.bed.hasMirror() {
+	if r.bed.tapName(&r.work.Scenario) == "mirror" {
 		for _, c := range r.target.Clients {
 			for _, n := range r.target.Nodes {
 				add(c, n)
@@ -324,6 +331,10 @@ func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 	}
 	ev.Faults = s.faultProofs(res.Faults)
 	ev.Result = res.RunResult(r.work.Scenario.ID, model.Verdict{})
+	if r.live != nil && len(r.live.done) > 0 {
+		ev.Cuts = r.live.done
+		ev.Proof, ev.Result.Reached = mergeProofs(ev.Cuts), true
+	}
 	ev.Incomplete = append(ev.Incomplete, s.incomplete...)
 	ev.Messages = s.messages
 	ev.GateDelay = delayStats(s.delays)

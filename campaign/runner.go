@@ -22,7 +22,8 @@ type labRunner struct {
 	cache  string             // where templates are kept
 	known  *templates         // what is known of those
 	beds   chan *Bed
-	n      int // beds
+	n      int  // beds
+	play   Play // of a stage; nil: runs do their workloads
 }
 
 // Run implements Runner.
@@ -37,7 +38,7 @@ func (r *labRunner) Run(ctx context.Context, w Work) (model.RunSummary, error) {
 
 	dir := r.s.runDir(w.Campaign, w.Run)
 	began := time.Now()
-	one := &run{work: w, target: r.target, expand: r.expand, cache: r.cache, templates: r.known, bed: bed, dir: dir,
+	one := &run{work: w, target: r.target, expand: r.expand, cache: r.cache, templates: r.known, bed: bed, dir: dir, play: r.play,
 		metrics: r.s.metrics, version: r.s.cfg.Version}
 	ev, err := one.execute(ctx)
 	if ctx.Err() != nil {
@@ -58,6 +59,14 @@ func (r *labRunner) Run(ctx context.Context, w Work) (model.RunSummary, error) {
 	err = errors.Join(err, jerr)
 	sum.Cost.Ours += time.Since(judging)
 	return sum, err
+}
+
+// repeat is what a user types to repeat a work item's run.
+func (s *Service) repeat(w Work) string {
+	if w.Scenario.Strategy == model.StrategyScripted {
+		return w.Scenario.Repeat
+	}
+	return s.replayCommand(w.Run)
 }
 
 // replayCommand is what a user types to repeat a run.

@@ -238,6 +238,13 @@ func (s *Service) resume() error {
 	}
 	slices.SortFunc(campaigns, func(a, b model.Campaign) int { return a.Created.Compare(b.Created) })
 	for _, c := range campaigns {
+		if c.Spec.Strategy == model.StrategyScripted && c.State == model.CampaignRunning {
+			c.Running, c.Ended, c.State, c.Reason = nil, time.Now(), model.CampaignFailed, "netsplit ended while the script was played"
+			if err := s.store.PutCampaign(c); err != nil {
+				return err
+			}
+			continue
+		}
 		if c.State == model.CampaignQueued || c.State == model.CampaignRunning {
 			c.Running = nil
 			s.enqueue(c)

@@ -27,6 +27,8 @@ const (
 	EventStop EventKind = "stop"
 	// EventNode is something a workload did to a server process.
 	EventNode EventKind = "node"
+	// EventStep is a step of a script, over.
+	EventStep EventKind = "step"
 	// EventNote is a remark for the record; the core ignores it.
 	EventNote EventKind = "note"
 )
@@ -43,6 +45,7 @@ type Event struct {
 	Observation *Observation `json:"obs,omitempty"`
 	Packet      *HeldPacket  `json:"pkt,omitempty"`
 	Node        *NodeAction  `json:"node,omitempty"`
+	Step        *Step        `json:"step,omitempty"`
 	Note        string       `json:"note,omitempty"`
 }
 
@@ -143,6 +146,7 @@ const (
 	ReasonTime      = "time"           // cut or heal: the random offset came
 	ReasonMaxCut    = "max-cut"        // heal: the longest cut is over
 	ReasonStop      = "workload-ended" // heal, or released: the workload ended while cut or held
+	ReasonScript    = "script"         // cut or heal: a step of a script
 
 	// Of message faults.
 	ReasonDelay      = "fault-delay"     // held for a time

@@ -17,6 +17,8 @@ const (
 	StrategyRandom Strategy = "random"
 	// StrategyMessages never cuts: only the scenario's message faults act.
 	StrategyMessages Strategy = "messages"
+	// StrategyScripted does what a script says, step by step (NEAT §7.1).
+	StrategyScripted Strategy = "scripted"
 )
 
 // Scenario is the work item of one run: what to cut, when, and until when.
@@ -60,6 +62,10 @@ type Scenario struct {
 	// Faults are what is done to single messages, beside the cut if there is one.
 	// Where the turn of several comes at one packet, the first has it.
 	Faults []MessageFault `json:"faults,omitempty"`
+	// Script is the name of a scripted run's script, Repeat the command or test
+	// that plays it again.
+	Script string `json:"script,omitempty"`
+	Repeat string `json:"repeat,omitempty"`
 
 	// Observe are the invariants whose inconsistent states the run records,
 	// whatever it cuts for.

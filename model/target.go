@@ -26,18 +26,23 @@ type Target struct {
 	// that has them.
 	Needs map[string]string `yaml:"needs,omitempty"`
 
-	Protocols []Protocol       `yaml:"protocols"`
-	Processes []Process        `yaml:"processes"`
-	Stable    []Condition      `yaml:"stable"` // all must hold before a run starts and after it heals
-	Variables []Variable       `yaml:"variables"`
-	Workloads []Workload       `yaml:"workloads"`
-	Final     []Workload       `yaml:"final,omitempty"` // run after recovery, e.g. final reads
-	Checks    []CheckSpec      `yaml:"checks"`
-	Logs      LogPatterns      `yaml:"logs"`
-	Known     []KnownFailure   `yaml:"known,omitempty"`
-	Timing    Timing           `yaml:"timing"`
-	Template  TemplateSetting  `yaml:"template,omitempty"`
-	Isolation IsolationSetting `yaml:"isolation"`
+	Protocols []Protocol  `yaml:"protocols"`
+	Processes []Process   `yaml:"processes"`
+	Stable    []Condition `yaml:"stable"` // all must hold before a run starts and after it heals
+	Variables []Variable  `yaml:"variables"`
+	Workloads []Workload  `yaml:"workloads"`
+	Final     []Workload  `yaml:"final,omitempty"` // run after recovery, e.g. final reads
+	// Operations, Periods and Roles are for scripts: what clients can do, the
+	// times the target goes by, and how to see who has a role now.
+	Operations []ClientOperation `yaml:"operations,omitempty"`
+	Periods    map[string]Period `yaml:"periods,omitempty"`
+	Roles      map[string]Role   `yaml:"roles,omitempty"`
+	Checks     []CheckSpec       `yaml:"checks"`
+	Logs       LogPatterns       `yaml:"logs"`
+	Known      []KnownFailure    `yaml:"known,omitempty"`
+	Timing     Timing            `yaml:"timing"`
+	Template   TemplateSetting   `yaml:"template,omitempty"`
+	Isolation  IsolationSetting  `yaml:"isolation"`
 	// Memory is what the processes of one run take together, in MB; 0: not
 	// stated. A run that has less is not worth starting.
 	Memory int `yaml:"memory,omitempty"`

@@ -28,7 +28,7 @@ func (d *Duration) UnmarshalText(b []byte) error {
 type CampaignSpec struct {
 	Target    string            `json:"target,omitempty" maxLength:"1024" doc:"Name of a known target, or path of a target file on the daemon's machine; absent for a replay" example:"redis-sentinel"`
 	Replay    string            `json:"replay,omitempty" pattern:"^[a-z0-9-]{1,128}$" doc:"Id of a run: its scenario is repeated, runs times, on the target it was made on"`
-	Strategy  string            `json:"strategy,omitempty" enum:"cofi,random,clean,messages" default:"cofi" doc:"How scenarios are chosen. Where one is given, it says what that does, and messages is one without a cut"`
+	Strategy  string            `json:"strategy,omitempty" enum:"cofi,random,clean,messages,scripted" default:"cofi" doc:"How scenarios are chosen. Where one is given, it says what that does, and messages is one without a cut; scripted is for plays of netsplit script run, which are listed with the others, and cannot be asked for here"`
 	Scenario  *ScenarioSpec     `json:"scenario,omitempty" doc:"What each run does, runs times, in place of a search"`
 	Seed      uint64            `json:"seed,omitempty" doc:"Drives every random choice; 0 or absent lets the daemon choose and record one"`
 	Labs      int               `json:"labs,omitempty" minimum:"1" maximum:"64" default:"1" doc:"Labs used at once"`

@@ -26,12 +26,17 @@ const settle = 30 * time.Millisecond
 // before the cut may be among those counted. It shows that a cut bites, not how
 // often.
 func (f *Fabric) DropCount(ctx context.Context, id uint32) (uint64, error) {
-	byLink, err := f.counts(ctx, id, flowrules.KindDrop, settle)
+	byLink, err := f.DropsBy(ctx, id)
 	var total uint64
 	for _, n := range byLink {
 		total += n
 	}
 	return total, err
+}
+
+// DropsBy is DropCount by link.
+func (f *Fabric) DropsBy(ctx context.Context, id uint32) (map[model.Link]uint64, error) {
+	return f.counts(ctx, id, flowrules.KindDrop, settle)
 }
 
 // Drops is DropCount by link, without waiting: the counters lag. Asking makes

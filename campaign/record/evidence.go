@@ -82,6 +82,9 @@ type Evidence struct {
 	Proof    *model.Proof `json:"proof,omitempty"`
 	// Faults says what each message fault of the scenario did, in their order.
 	Faults []model.FaultProof `json:"faults,omitempty"`
+	// Cuts are those of a script, in the order in which they began; Proof is
+	// then all of them together.
+	Cuts []model.ScriptCut `json:"cuts,omitempty"`
 	// Incomplete lists why the run cannot be judged.
 	Incomplete  []string          `json:"incomplete,omitempty"`
 	Result      model.RunResult   `json:"result"` // verdict not filled yet

@@ -62,6 +62,7 @@ type Values struct {
 	Netsplit    string            // the netsplit program
 	Work        string            // directory shared by all hosts of this run
 	Building    bool              // the template is being made
+	Op          map[string]string // of operations: their arguments, by name
 }
 
 func values(t *model.Target, in ExpandInput, args map[string]string) Values {
@@ -256,7 +257,7 @@ func templateError(at string, err error) error {
 }
 
 // valueNames lists the names of Values as templates write them.
-const valueNames = ".Host .IP .IPs .Dir .TargetDir .Bin .Args .Seed .RunStart .WorkloadFor .Version .Lib .Files .Java .JavaHome .Cache .Netsplit .Work .Building"
+const valueNames = ".Host .IP .IPs .Dir .TargetDir .Bin .Args .Seed .RunStart .WorkloadFor .Version .Lib .Files .Java .JavaHome .Cache .Netsplit .Work .Building .Op"
 
 // functions are what templates may call beside those of text/template.
 var functions = template.FuncMap{"atLeast": AtLeast}

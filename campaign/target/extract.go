@@ -52,6 +52,9 @@ func extract(builtin fs.FS, name string) (string, error) {
 func targetFiles(builtin fs.FS, name string) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	err := fs.WalkDir(builtin, name, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && p == path.Join(name, "scripts") {
+			return fs.SkipDir // scripted tests are no part of what runs
+		}
 		if err != nil || d.IsDir() || path.Ext(p) == ".go" || path.Ext(p) == ".md" {
 			return err
 		}

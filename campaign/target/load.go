@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -182,30 +183,46 @@ func Builtin(builtin fs.FS) []string {
 
 // Parse reads the bytes of a target file; file names it in errors.
 func Parse(file string, b []byte) (*model.Target, error) {
-	var doc yaml.Node
-	if err := yaml.Unmarshal(b, &doc); err != nil {
-		return nil, &Error{File: file, Problems: []Problem{yamlProblem(err)}}
-	}
-	if len(doc.Content) == 0 {
-		return nil, &Error{File: file, Problems: []Problem{{Line: 1, Text: "the file is empty: see deploy/targets/README.md for what a target file holds"}}}
-	}
-	s := newSchema()
-	s.walkRoot(doc.Content[0])
-	if len(s.problems) > 0 {
-		return nil, s.error(file)
-	}
-	t := new(model.Target)
-	if err := doc.Decode(t); err != nil {
-		return nil, &Error{File: file, Problems: []Problem{yamlProblem(err)}}
-	}
-	validate(t, s)
-	if len(s.problems) > 0 {
-		return nil, s.error(file)
-	}
-	return t, nil
+	t, _, err := decode(file, b, newSchema(), "deploy/targets/README.md for what a target file holds", validate)
+	return t, err
 }
 
-// Problem is one thing wrong with a target file.
+// Decode reads the bytes of another kind of file as strictly as a target file:
+// keys and types as those of T, whose fields have yaml tags. what names the kind
+// ("script"), manual where it is described. Where all fits, check is called
+// with what was read and says what else is wrong, by path ("steps[2].cut"). It
+// returns the line at which a path stands, too. The error is an *Error that
+// lists every problem.
+func Decode[T any](file string, b []byte, what, manual string, check func(t *T, bad func(path, format string, args ...any))) (*T, func(path string) int, error) {
+	s := newSchema()
+	s.what = what
+	return decode(file, b, s, manual, func(t *T, s *schema) { check(t, s.addf) })
+}
+
+func decode[T any](file string, b []byte, s *schema, manual string, check func(*T, *schema)) (*T, func(string) int, error) {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(b, &doc); err != nil {
+		return nil, nil, &Error{File: file, Problems: []Problem{yamlProblem(err)}}
+	}
+	if len(doc.Content) == 0 {
+		return nil, nil, &Error{File: file, Problems: []Problem{{Line: 1, Text: "the file is empty: see " + manual}}}
+	}
+	s.walk(doc.Content[0], reflect.TypeFor[T](), "", 0)
+	if len(s.problems) > 0 {
+		return nil, nil, s.error(file)
+	}
+	t := new(T)
+	if err := doc.Decode(t); err != nil {
+		return nil, nil, &Error{File: file, Problems: []Problem{yamlProblem(err)}}
+	}
+	check(t, s)
+	if len(s.problems) > 0 {
+		return nil, nil, s.error(file)
+	}
+	return t, s.lineOf, nil
+}
+
+// Problem is one thing wrong with a target file, or another that Decode reads.
 type Problem struct {
 	Line int    // 1-based
 	Path string // e.g. workloads[1].host; "" for the file as a whole

@@ -9,22 +9,19 @@ import (
 	"time"
 
 	"gopkg.in/yaml.v3"
-
-	"netsplit/model"
 )
 
 // schema walks YAML nodes along the Go types they will be decoded into. It
 // collects what does not fit and remembers at which line each path stands, so
 // that later problems have a line too.
 type schema struct {
+	what     string // kind of file, such as "target file"
 	lines    map[string]int
 	problems []Problem
 	nodes    int // visited, aliases followed
 }
 
-func newSchema() *schema { return &schema{lines: map[string]int{"": 1}} }
-
-func (s *schema) walkRoot(n *yaml.Node) { s.walk(n, reflect.TypeFor[model.Target](), "", 0) }
+func newSchema() *schema { return &schema{what: "target file", lines: map[string]int{"": 1}} }
 
 // error returns the collected problems by line, then path.
 func (s *schema) error(file string) *Error {
@@ -41,19 +38,22 @@ func (s *schema) error(file string) *Error {
 // addf notes a problem at a path; its line is that of the path or of the
 // nearest part of it that stands in the file.
 func (s *schema) addf(path, format string, args ...any) {
-	line := 1
+	s.problems = append(s.problems, Problem{Line: s.lineOf(path), Path: path, Text: fmt.Sprintf(format, args...)})
+}
+
+// lineOf is the line at which a path stands in the file, or the nearest part of
+// it that does.
+func (s *schema) lineOf(path string) int {
 	for p := path; ; {
 		if l, ok := s.lines[p]; ok {
-			line = l
-			break
+			return l
 		}
 		i := strings.LastIndexAny(p, ".[")
 		if i < 0 {
-			break
+			return 1
 		}
 		p = p[:i]
 	}
-	s.problems = append(s.problems, Problem{Line: line, Path: path, Text: fmt.Sprintf(format, args...)})
 }
 
 func (s *schema) wrongType(n *yaml.Node, path, want string) {
@@ -75,12 +75,12 @@ func (s *schema) walk(n *yaml.Node, t reflect.Type, path string, depth int) {
 	}
 	if s.nodes++; s.nodes > maxNodes {
 		if s.nodes == maxNodes+1 {
-			s.wrongType(n, path, fmt.Sprintf("a target file of at most %d values", maxNodes))
+			s.wrongType(n, path, fmt.Sprintf("a %s of at most %d values", s.what, maxNodes))
 		}
 		return
 	}
 	if depth > maxDepth {
-		s.wrongType(n, path, fmt.Sprintf("a target file that is at most %d levels deep", maxDepth))
+		s.wrongType(n, path, fmt.Sprintf("a %s that is at most %d levels deep", s.what, maxDepth))
 		return
 	}
 	if _, ok := s.lines[path]; !ok || path == "" {
@@ -144,10 +144,6 @@ func (s *schema) walk(n *yaml.Node, t reflect.Type, path string, depth int) {
 }
 
 func (s *schema) walkStruct(n *yaml.Node, t reflect.Type, path string, depth int) {
-	what := path
-	if what == "" {
-		what = "the target file"
-	}
 	if n.Kind != yaml.MappingNode {
 		s.wrongType(n, path, "a mapping with the keys "+strings.Join(keysOf(t), ", "))
 		return

@@ -41,6 +41,7 @@ func validate(t *model.Target, s *schema) {
 	v.template()
 	v.logs()
 	v.known()
+	v.scripts()
 	if len(s.problems) == 0 {
 		v.expansion()
 	}
@@ -339,8 +340,8 @@ func (v *validator) source(at string, src model.VarSource) {
 }
 
 func (v *validator) workloads() {
-	if len(v.t.Workloads) == 0 {
-		v.addf("workloads", "no workloads: without one nothing is written that could be lost; add a process on a client host")
+	if len(v.t.Workloads) == 0 && len(v.t.Operations) == 0 {
+		v.addf("workloads", "no workloads: without one nothing is written that could be lost; add a process on a client host, or operations for scripts")
 	}
 	all := slices.Concat(v.t.Workloads, v.t.Final)
 	n := len(v.t.Workloads)
@@ -455,6 +456,7 @@ func (v *validator) expand(x *expander, say func(at, text string)) {
 		x.v.Host, x.v.IP = string(h), x.v.IPs[string(h)]
 		var out model.Target
 		x.host(v.t, &out)
+		v.expandScripts(x, say)
 		for _, c := range out.Stable {
 			for i, o := range v.t.Stable {
 				if o.Name != c.Name || !strings.Contains(o.Match, "{{") {

@@ -27,6 +27,9 @@ type Record struct {
 	Actions      []NodeAction
 	LogLines     []LogLine
 	Observations []model.Observation
+	// Steps are those of a script, Cuts what it cut.
+	Steps []model.Step
+	Cuts  []model.ScriptCut
 	// Proof is nil if there was no cut.
 	Proof *model.Proof
 	// Faults says what each of the scenario's message faults did.
@@ -191,7 +194,7 @@ func lookup(name string) (checker, bool) {
 func registry() []checker {
 	return []checker{
 		copiesEqual(), double(), fatalLog(), gone(), singleLeader(), linearizable(), lostWrites(), notFinished(), operations(), processDied(),
-		recovery(), resurrected(), staleRead(), twoLeaders(), workloadHang(),
+		recovery(), resurrected(), script(), staleRead(), twoLeaders(), workloadHang(),
 	}
 }
 
@@ -255,6 +258,9 @@ func Judge(r Record) model.Verdict {
 	sortFailures(v.Failures)
 	nameKnown(&r, v.Failures)
 	fault := r.Scenario.Cuts()
+	if r.Scenario.Strategy == model.StrategyScripted {
+		fault = r.CutReached // a script may as well only crash or pause
+	}
 	idleFault, unproved := faultsVerdict(&r)
 	switch {
 	case len(v.Failures) > 0:
@@ -278,6 +284,8 @@ func Judge(r Record) model.Verdict {
 		v.Value, v.Reason = model.VerdictVacuous, idleFault
 	case fault && r.Proof == nil:
 		v.Value, v.Reason = model.VerdictUnknown, "the run was cut, and there is no proof of what the cut did"
+	case idleCut(&r) != "":
+		v.Value, v.Reason = model.VerdictVacuous, fmt.Sprintf("no packet wanted to cross cut %s", idleCut(&r))
 	case fault && r.Proof.Wanted == 0:
 		v.Value, v.Reason = model.VerdictVacuous, "no packet wanted to cross the cut"
 	case fault && r.Proof.Dropped == 0 && r.Proof.Leaked == 0 && r.Proof.ResetConns == 0:

@@ -211,6 +211,10 @@ func randomRecord(rng *rand.Rand, target *model.Target) Record {
 	fs := []string{"write", "write", "write", "final-read", "final-read-done", "final-copy", "decommission", "status", "status", "status", "final-status", "decommission", "final-status", "final-role", "read",
 		"create", "delete", "final-list", "final-list-done", "read", "submit", "kill", "take", "final-state", "final-state-done"}
 	r := Record{Target: target, Scenario: model.Scenario{Strategy: model.StrategyRandom, Isolate: host()}, CutReached: rng.IntN(4) > 0, Bounds: NoBounds()}
+	if rng.IntN(8) == 0 { // a script's run is judged by the same function
+		r.Steps = []model.Step{{Num: 1, Do: "assert", Text: "it is so", Result: "it is not",
+			Outcome: []model.StepOutcome{model.StepDone, model.StepFailed, model.StepStuck}[rng.IntN(3)]}}
+	}
 	for range rng.IntN(40) {
 		r.History = append(r.History, Op{Workload: "w", Operation: model.Operation{Process: rng.IntN(2), Type: types[rng.IntN(len(types))],
 			F: fs[rng.IntN(len(fs))], Key: fmt.Sprint("k", rng.IntN(6)), Value: []string{"master", "k1=NORMAL k2=LEFT", "k2=NORMAL k1=LEFT", "RUNNING", "1", "2", ""}[rng.IntN(7)], Time: tick(), Node: host(), Needs: randomNeeds(rng)}})

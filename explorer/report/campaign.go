@@ -150,6 +150,12 @@ func campaignStory(in *CampaignInput) []string {
 	}
 	if s.Replay != "" {
 		say("netsplit repeated run %s of %s %s; %d failed as the original did.", clean(s.Replay), title, plural(len(in.Runs), "time", "times"), c.Reproduced)
+	} else if s.Strategy == model.StrategyScripted {
+		script := ""
+		if len(in.Runs) > 0 {
+			script = " " + clean(in.Runs[0].Scenario.Script)
+		}
+		say("Script%s was played on %s %s, %d of them cut.", script, title, plural(len(in.Runs), "time", "times"), cut)
 	} else {
 		say("netsplit searched %s with strategy %s and seed %d: %s, then %s, %d of them cut.", title, clean(string(s.Strategy)), s.Seed,
 			plural(clear, "clean run", "clean runs"), plural(fault, "fault run", "fault runs"), cut)
@@ -233,7 +239,7 @@ func runRows(in *CampaignInput) []runRow {
 			if p.Leaked > 0 {
 				row.Cut += fmt.Sprintf(", %d LEAKED", p.Leaked)
 			}
-		} else if r.Scenario.Strategy != model.StrategyClean {
+		} else if st := r.Scenario.Strategy; st != model.StrategyClean && st != model.StrategyScripted {
 			row.Cut = "its moment never came"
 		}
 		row.Time = span(took(r.Cost))

@@ -89,6 +89,7 @@ type runView struct {
 	Legal                     int
 	Cost                      template.HTML
 	CostRows                  []fact
+	Steps                     []stepRow
 	Decisions                 []decisionRow
 	DecisionNote              string
 	Invariants                []invariantRow
@@ -122,8 +123,11 @@ func Write(w io.Writer, in Input) error {
 	v.Ops, v.OpRows, v.OpNote, v.Lost = ops.svg(tl), ops.rows, ops.note, ops.lost
 	v.Excuses, v.Legal = excuseRows(in.Summary.Verdict.Excuses), in.Summary.Verdict.Legal
 	v.Cost, v.CostRows = costSplit([]model.RunSummary{in.Summary})
-	v.Decisions, v.DecisionNote = decisionRows(&in)
+	if v.Steps = stepRows(&in); len(v.Steps) == 0 { // the decisions of a script are its steps
+		v.Decisions, v.DecisionNote = decisionRows(&in)
+	}
 	v.Data = newViewData(tl)
+	v.Data.Marks = append(v.Data.Marks, stepMarks(&in)...)
 	v.Canvas = canvasSummary(tl)
 	if err := runPage.Execute(w, v); err != nil {
 		return fmt.Errorf("write report of %s: %w", in.Summary.Run, err)

@@ -64,6 +64,7 @@ type timeline struct {
 	oneWay bool // simplex: only what the second group sends to the first is cut
 
 	cut, heal  *model.Decision // nil: none
+	cuts       int             // of a script; the first is cut
 	inForce    time.Duration   // 0: unknown
 	passed     time.Duration   // when the healing message reached its receiver; 0: unknown
 	links      map[model.Link]bool
@@ -89,6 +90,7 @@ func newTimeline(in *Input) *timeline {
 		if old, known := fates[d.Frame]; d.Frame != 0 && (!known || old == model.Hold) {
 			fates[d.Frame] = d.Action // what comes later is about copies of it
 		}
+		t.cuts += b2i(d.Cut)
 		if d.Cut && t.cut == nil {
 			t.cut = d
 		}

@@ -60,6 +60,9 @@ func story(in *Input, t *timeline) []string {
 			how += " (" + gateWords(s.Gate) + ")"
 		}
 	}
+	if s.Tap == "none" {
+		how = "netsplit read none of their packets, as the testbed has no mirror port"
+	}
 	if where == "" {
 		where = " ran"
 	}
@@ -67,6 +70,8 @@ func story(in *Input, t *timeline) []string {
 
 	if t.cut == nil {
 		switch {
+		case s.Scenario.Strategy == model.StrategyScripted:
+			say("Script %s was played; it cut nothing.", clean(s.Scenario.Script))
 		case s.Scenario.Strategy == model.StrategyClean:
 			say("Nothing was cut: this is a clean run.")
 		case !s.Scenario.Cuts():
@@ -142,6 +147,8 @@ func cutStory(in *Input, t *timeline) []string {
 			}
 			say("%s.", clean(by))
 		}
+	} else if sc.Strategy == model.StrategyScripted {
+		say("At %s script %s cut %s.", at(t.cut.At), clean(sc.Script), sides(sc.Partition))
 	} else {
 		say("At %s%s a moment drawn from the seed, netsplit cut %s.", at(t.cut.At), into, sides(sc.Partition))
 	}
@@ -180,7 +187,11 @@ func cutStory(in *Input, t *timeline) []string {
 		if p.Wanted == 0 {
 			say("No packet wanted to cross, so the cut showed nothing.")
 		} else {
-			say("%s wanted to cross: %d dropped%s; %s.", plural(p.Wanted, "packet", "packets"), p.Dropped, held, leak)
+			cuts := ""
+			if n := t.cuts; n > 1 {
+				cuts = fmt.Sprintf(" of the script's %d cuts, the first of which is drawn", n)
+			}
+			say("%s wanted to cross%s: %d dropped%s; %s.", plural(p.Wanted, "packet", "packets"), cuts, p.Dropped, held, leak)
 		}
 	}
 	if t.heal != nil {
@@ -216,6 +227,8 @@ func healStory(t *timeline) string {
 		return "No message healed it: the longest time allowed for a cut was over."
 	case model.ReasonStop:
 		return "It was healed because the workload had ended."
+	case model.ReasonScript:
+		return "The script healed it."
 	}
 	return "It was healed: " + clean(t.heal.Reason) + "."
 }

@@ -1,0 +1,65 @@
+package campaign
+
+import (
+	"testing"
+	"time"
+
+	"netsplit/campaign/proc"
+	"netsplit/model"
+)
+
+// What an operation's command prints, and how it ends, says whether it happened.
+// Only what the target file knows to be a refusal did not; silence is unknown.
+func TestOutcomeOfAnOperation(t *testing.T) {
+	op := model.ClientOperation{OK: `^ok ?(?P<value>.*)$`, Refused: `^error|refused`}
+	for _, c := range []struct {
+		out, said string
+		x         proc.Status
+		late      bool
+		want      OpResult
+	}{
+		{out: "ok v1\n", want: OpResult{Type: model.OpOK, Value: "v1"}},
+		{out: "ok\n", want: OpResult{Type: model.OpOK}},
+		{out: "error read-only\n", want: OpResult{Type: model.OpFail, Error: "error read-only"}},
+		{said: "connection refused\n", x: proc.Status{Code: 1}, want: OpResult{Type: model.OpFail, Error: "connection refused"}},
+		{said: "connection refused\n", late: true, want: OpResult{Type: model.OpFail, Error: "connection refused"}},
+		{late: true, want: OpResult{Type: model.OpInfo, Error: "timeout after 2s"}},
+		{out: "ok v1\n", late: true, want: OpResult{Type: model.OpInfo, Error: "timeout after 2s"}},
+		{out: "ok v1\n", said: "reset by peer\n", x: proc.Status{Code: 1}, want: OpResult{Type: model.OpInfo, Error: "reset by peer (exit status 1)"}},
+		{x: proc.Status{Code: 1}, want: OpResult{Type: model.OpInfo, Error: "it printed nothing (exit status 1)"}},
+		{out: "what?\n", want: OpResult{Type: model.OpInfo, Error: "what? (exit status 0)"}},
+	} {
+		got, err := outcome(op, c.out, c.said, c.x, c.late, 2*time.Second)
+		if err != nil || got != c.want {
+			t.Errorf("%q %q %v late %v: %+v, %v, want %+v", c.out, c.said, c.x, c.late, got, err, c.want)
+		}
+	}
+	if got, err := outcome(model.ClientOperation{}, "v1\n\n", "", proc.Status{}, false, time.Second); err != nil || got != (OpResult{Type: model.OpOK, Value: "v1"}) {
+		t.Errorf("an operation without patterns: %+v, %v", got, err)
+	}
+}
+
+// The proofs of a script's cuts together are those of all their links.
+func TestMergedProofs(t *testing.T) {
+	ab, cd := model.Link{Src: "a", Dst: "b"}, model.Link{Src: "c", Dst: "d"}
+	cut := func(at time.Duration, known bool, links ...model.LinkProof) model.ScriptCut {
+		c := model.ScriptCut{Proof: model.Proof{CutAt: at, InForceAt: at + 1, HealAt: at + 5, HealedAt: at + 6, LeakKnown: known, PerLink: links}}
+		for _, l := range links {
+			c.Proof.Links = append(c.Proof.Links, l.Link)
+			c.Proof.Wanted, c.Proof.Dropped, c.Proof.Leaked = c.Proof.Wanted+l.Wanted, c.Proof.Dropped+l.Dropped, c.Proof.Leaked+l.Leaked
+		}
+		return c
+	}
+	cuts := []model.ScriptCut{cut(10, true, model.LinkProof{Link: cd, Wanted: 3, Dropped: 3}),
+		cut(20, false, model.LinkProof{Link: ab, Wanted: 4, Dropped: 3, Leaked: 1}, model.LinkProof{Link: cd, Wanted: 1, Dropped: 1})}
+	p := mergeProofs(cuts)
+	if p.CutAt != 10 || p.InForceAt != 11 || p.HealAt != 25 || p.HealedAt != 26 || p.Wanted != 8 || p.Dropped != 7 || p.Leaked != 1 || p.LeakKnown {
+		t.Errorf("%+v", p)
+	}
+	if len(p.Links) != 2 || p.Links[0] != ab || len(p.PerLink) != 2 || p.PerLink[1] != (model.LinkProof{Link: cd, Wanted: 4, Dropped: 4}) {
+		t.Errorf("%+v", p)
+	}
+	if len(cuts[0].Proof.Links) != 1 || cuts[0].Proof.PerLink[0].Wanted != 3 {
+		t.Errorf("merging changed what was merged: %+v", cuts[0])
+	}
+}

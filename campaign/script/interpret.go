@@ -1,0 +1,304 @@
+package script
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"netsplit/model"
+)
+
+// spanOf reads a span: "3s", "failover", or "2.5 failover".
+func spanOf(text string, period func(string) (time.Duration, error)) (time.Duration, error) {
+	if d, err := time.ParseDuration(text); err == nil {
+		if d < 0 {
+			return 0, fmt.Errorf("%q: give a time that is not negative", text)
+		}
+		return d, nil
+	}
+	m := spanRE.FindStringSubmatch(text)
+	if m == nil {
+		return 0, fmt.Errorf("%q: want a number of a period of the target, such as 2 failover, or a duration, such as 3s", text)
+	}
+	d, err := period(m[2])
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseFloat(cmp.Or(m[1], "1"), 64)
+	return time.Duration(n * float64(d)), err
+}
+
+// value is what a name stands for while a file is played.
+type value struct {
+	hosts []Host
+	op    *Op
+}
+
+// player plays a file by the functions that Go scripts call.
+type player struct {
+	f    *File
+	s    *Script
+	at   string // path of the step under way
+	vars map[string]value
+	cuts map[string]*Cut
+}
+
+// Play is the script of a file, for Play and Test.
+func (f *File) Play(s *Script) {
+	p := &player{f: f, s: s, vars: map[string]value{}, cuts: map[string]*Cut{}}
+	s.line = func() string { return fmt.Sprintf("%s:%d", filepath.Base(f.path), f.lineOf(p.at)) }
+	for i := range f.Steps {
+		p.at = fmt.Sprintf("steps[%d]", i)
+		p.step(&f.Steps[i])
+	}
+}
+
+// Config is how the file says to be played.
+func (f *File) Config() Config {
+	return Config{Name: f.Name, Target: f.Target, Set: f.Set, Class: model.FailureClass(f.Class), Quote: f.Quote}
+}
+
+func (p *player) step(st *Step) {
+	s := p.s
+	if st.If != "" {
+		if op := p.vars[strings.TrimPrefix(st.If, namePrefix)].op; op != nil && !op.OK() {
+			s.step("skip", fmt.Sprintf("%s is left out", strings.Join(st.verbs(), "")), func() (string, error) { return fmt.Sprintf("%s was %s", st.If, op), nil })
+			return
+		}
+	}
+	switch {
+	case st.Let != nil:
+		for _, name := range slices.Sorted(maps.Keys(st.Let)) {
+			p.let(name, strings.Fields(st.Let[name]))
+		}
+	case st.Do != nil:
+		p.do(st.Do)
+	case st.Cut != nil:
+		p.cut(st.Cut)
+	case st.Heal != "":
+		s.Heal(p.cuts[st.Heal])
+	case st.Crash != "":
+		p.node(s.Crash, st.Crash)
+	case st.Stop != "":
+		p.node(s.Stop, st.Stop)
+	case st.Start != "":
+		p.node(s.Start, st.Start)
+	case st.Restart != "":
+		p.node(s.Restart, st.Restart)
+	case st.Pause != "":
+		p.node(s.Pause, st.Pause)
+	case st.Resume != "":
+		p.node(s.Resume, st.Resume)
+	case st.Sleep != "":
+		d := p.span(st.Sleep)
+		s.step("sleep", "sleep "+st.Sleep, func() (string, error) { return d.String(), s.live.Sleep(s.ctx, d) })
+	case st.Await != nil:
+		p.await(st.Await)
+	case st.Assert != nil:
+		p.assert(st.Assert)
+	}
+}
+
+// span is a span under the settings of the play; the file was checked.
+func (p *player) span(text string) time.Duration {
+	d, err := spanOf(text, p.s.live.Period)
+	if err != nil {
+		p.s.step("period", text, func() (string, error) { return "", err })
+	}
+	return d
+}
+
+func (p *player) let(name string, words []string) {
+	switch words[0] {
+	case "role":
+		p.vars[name] = value{hosts: []Host{p.s.Role(words[1])}}
+	case restWord:
+		p.vars[name] = value{hosts: p.s.Rest(p.group(words[2:]))}
+	default:
+		p.vars[name] = value{hosts: p.group(words)}
+	}
+}
+
+// group is the hosts that words stand for.
+func (p *player) group(words []string) []Host {
+	var out []Host
+	for _, w := range words {
+		if name, ok := strings.CutPrefix(w, namePrefix); ok {
+			out = append(out, p.vars[name].hosts...)
+			continue
+		}
+		out = append(out, Host(w))
+	}
+	return out
+}
+
+func (p *player) host(word string) Host { return Host(p.text(word)) }
+
+// text is what a word stands for as an argument: a host's name, an operation's
+// value, or itself.
+func (p *player) text(word string) string {
+	name, ok := strings.CutPrefix(word, namePrefix)
+	if !ok {
+		return word
+	}
+	v := p.vars[name]
+	if v.op != nil {
+		return v.op.Value
+	}
+	if len(v.hosts) > 0 {
+		return string(v.hosts[0])
+	}
+	return ""
+}
+
+func (p *player) args(call []string) []string {
+	var out []string
+	for _, a := range call[1:] {
+		out = append(out, p.text(a))
+	}
+	return out
+}
+
+func (p *player) node(do func(Host, ...string), words string) {
+	f := strings.Fields(words)
+	do(p.host(f[0]), f[1:]...)
+}
+
+func (p *player) do(d *DoStep) {
+	s, host, args := p.s, p.host(d.On), p.args(d.Call)
+	s.step("op", opText(host, d.Call[0], args), func() (string, error) {
+		op, err := (&Client{Host: host, s: s}).do(d.Call[0], args)
+		if err == nil && d.Expect != "" && op.Type != model.OpType(d.Expect) {
+			err = fmt.Errorf("the script goes on only if it ends with %s, and it ended %s", d.Expect, op)
+		}
+		if d.As != "" {
+			p.vars[d.As] = value{op: &op}
+		}
+		return op.String(), err
+	})
+}
+
+func (p *player) cut(c *CutStep) {
+	part := model.Partition{Shape: model.Shape(c.Shape), Label: c.Label, Role: c.Role, Size: c.Size}
+	var named [][]Host
+	rest := -1
+	for i, g := range c.Groups {
+		if len(g) == 1 && g[0] == restWord {
+			rest = i
+			part.Groups = append(part.Groups, nil)
+			continue
+		}
+		hosts := p.group(g)
+		named, part.Groups = append(named, hosts), append(part.Groups, hosts)
+	}
+	if rest >= 0 {
+		part.Groups[rest] = p.s.Rest(named...)
+	}
+	for _, o := range c.Only {
+		t, _ := model.ParseTraffic(o) // checked
+		part.Only = append(part.Only, t)
+	}
+	p.cuts[c.Name] = p.s.Cut(c.Name, part)
+}
+
+func (p *player) await(a *AwaitStep) {
+	limit := p.span(a.Within)
+	switch {
+	case a.Role != "":
+		h := p.s.AwaitRole(limit, a.Role, p.group(a.Among)...)
+		if a.As != "" {
+			p.vars[a.As] = value{hosts: []Host{h}}
+		}
+	case len(a.Call) > 0:
+		p.awaitCall(a, limit)
+	case a.Conditions[0] == allWord:
+		p.s.Await(limit)
+	default:
+		p.s.Await(limit, a.Conditions...)
+	}
+}
+
+func (p *player) awaitCall(a *AwaitStep, limit time.Duration) {
+	s, host, args := p.s, p.host(a.On), p.args(a.Call)
+	text := opText(host, a.Call[0], args)
+	s.step("await", "await "+text, func() (string, error) {
+		op, ok, err := p.until(host, a.Call[0], args, limit, func(op Op) bool { return op.OK() && (a.Gives == nil || op.Value == p.text(*a.Gives)) })
+		if a.As != "" {
+			p.vars[a.As] = value{op: &op}
+		}
+		if err == nil && !ok {
+			err = fmt.Errorf("not within %v, the last: %s", limit, op)
+		}
+		return op.String(), err
+	})
+}
+
+// until does an operation until it ends as wanted, at least once.
+func (p *player) until(host Host, name string, args []string, limit time.Duration, so func(Op) bool) (op Op, ok bool, err error) {
+	ok, perr := p.s.poll(limit, func() bool {
+		op, err = (&Client{Host: host, s: p.s}).do(name, args)
+		return err != nil || so(op)
+	})
+	return op, ok && err == nil, errors.Join(err, perr)
+}
+
+func (p *player) assert(a *AssertStep) {
+	s := p.s
+	want, so := p.wanted(a)
+	if a.That != "" {
+		op := Op{Type: model.OpOK, Value: p.text(a.That)}
+		if v := p.vars[strings.TrimPrefix(a.That, namePrefix)].op; v != nil {
+			op = *v
+		}
+		s.step("assert", cmp.Or(a.Words, a.That+" "+want), func() (string, error) {
+			if !so(op) {
+				return "", errNot(said(op, a, p))
+			}
+			return op.String(), nil
+		})
+		return
+	}
+	host, args := p.host(a.On), p.args(a.Call)
+	var limit time.Duration
+	if a.Within != "" {
+		limit = p.span(a.Within)
+	}
+	s.step("assert", cmp.Or(a.Words, opText(Host(a.On), a.Call[0], a.Call[1:])+" "+want), func() (string, error) {
+		op, ok, err := p.until(host, a.Call[0], args, limit, so)
+		if err == nil && !ok {
+			text := fmt.Sprintf("%s: %s", opText(host, a.Call[0], args), said(op, a, p))
+			if err = errNot(text); a.Outcome == "" && !op.OK() {
+				err = fmt.Errorf("%s: what could not be read is not known to be wrong; let it become so with within", text)
+			}
+		}
+		return op.String(), err
+	})
+}
+
+// said is what an operation came to, where that is not what was wanted.
+func said(op Op, a *AssertStep, p *player) string {
+	switch {
+	case op.OK() && a.Gives != nil:
+		return fmt.Sprintf("it gave %q, not %q", op.Value, p.text(*a.Gives))
+	case op.OK() && a.Not != nil:
+		return fmt.Sprintf("it gave %q", op.Value)
+	}
+	return "it ended " + op.String()
+}
+
+// wanted is what an assertion wants, in words, and a test of it.
+func (p *player) wanted(a *AssertStep) (string, func(Op) bool) {
+	switch {
+	case a.Gives != nil:
+		return "gives " + *a.Gives, func(op Op) bool { return op.OK() && op.Value == p.text(*a.Gives) }
+	case a.Not != nil:
+		return "does not give " + *a.Not, func(op Op) bool { return op.OK() && op.Value != p.text(*a.Not) }
+	}
+	return "ends " + a.Outcome, func(op Op) bool { return op.Type == model.OpType(a.Outcome) }
+}

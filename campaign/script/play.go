@@ -1,0 +1,228 @@
+package script
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"netsplit/campaign"
+	"netsplit/campaign/agent"
+	"netsplit/campaign/record"
+	"netsplit/model"
+)
+
+// Config says on what a script is played.
+type Config struct {
+	// Name of the script; Test takes that of the test.
+	Name string
+	// Target is the name of a known target, or the path of a target file; Set
+	// are its settings.
+	Target string
+	Set    map[string]string
+	// Class is what an assertion that does not hold is: model.Broken (default),
+	// or model.Documented where the target's documentation admits it, in the
+	// sentence of Quote.
+	Class model.FailureClass
+	Quote string
+	// Seed drives every random choice of the target's operations; 0: one is
+	// chosen and recorded.
+	Seed uint64
+	// RunsDir keeps the records; default "runs". Test keeps them in a temporary
+	// directory where it is "" and the test passes.
+	RunsDir string
+	// Binary is the netsplit program as the hosts find it; default: this
+	// program, whose main or TestMain calls Main.
+	Binary string
+	// BinDir is where helper programs of targets are; default: beside Binary.
+	BinDir string
+	// Testbed is an outside testbed; nil: a lab on this machine, as root.
+	Testbed *model.Testbed
+	// Repeat is the command that plays it again, for the report.
+	Repeat string
+	// Step is told every step, when it is over; Played every play that was
+	// judged.
+	Step   func(model.Step)
+	Played func(model.RunSummary)
+}
+
+// Result is what some plays of a script came to.
+type Result struct {
+	Runs     []model.RunSummary
+	Findings []model.Finding
+	Dir      string // with the records, one directory each
+}
+
+// Count is how many plays had a verdict.
+func (r Result) Count(v model.VerdictValue) int {
+	n := 0
+	for _, s := range r.Runs {
+		if s.Verdict.Value == v {
+			n++
+		}
+	}
+	return n
+}
+
+// Report is the path of a play's report.
+func (r Result) Report(run string) string { return filepath.Join(r.Dir, run, record.ReportFile) }
+
+// Play plays a script a number of times, each time on a target started anew, and
+// judges every play. It takes root where Testbed is nil. The error is netsplit's
+// own or the testbed's failure: what the target does wrong is in the verdicts.
+func Play(ctx context.Context, c Config, times int, f func(*Script)) (r Result, err error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return r, err
+	}
+	c.Binary, c.RunsDir = cmp.Or(c.Binary, exe), cmp.Or(c.RunsDir, "runs")
+	if c.RunsDir, err = filepath.Abs(c.RunsDir); err != nil {
+		return r, err
+	}
+	if err := os.MkdirAll(c.RunsDir, 0o755); err != nil {
+		return r, fmt.Errorf("make the runs directory: %w", err)
+	}
+	file, err := os.OpenFile(filepath.Join(c.RunsDir, "netsplit.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return r, fmt.Errorf("open the log: %w", err)
+	}
+	defer file.Close()
+	s, err := campaign.Open(campaign.Config{RunsDir: c.RunsDir, ControllerAddr: "127.0.0.1:0", Testbed: c.Testbed, Binary: c.Binary,
+		BinDir: cmp.Or(c.BinDir, filepath.Dir(c.Binary)), Metrics: unmeasured{}, Log: slog.New(slog.NewTextHandler(file, nil)), Version: "script", InProcess: true})
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return On(ctx, s, c, times, f)
+}
+
+// maxFailed plays in a row that netsplit or the testbed failed end it all: more
+// will not mend what is wrong.
+const maxFailed = 3
+
+// On is Play on a service that is open; of c, what the service has settled does
+// not count.
+func On(ctx context.Context, s *campaign.Service, c Config, times int, f func(*Script)) (r Result, err error) {
+	st, err := s.OpenStage(ctx, campaign.StageSpec{Script: c.Name, Target: c.Target, Args: c.Set, Seed: c.Seed, Times: times,
+		Class: c.Class, Quote: c.Quote, Repeat: c.Repeat})
+	if err != nil {
+		return r, err
+	}
+	r.Dir = st.Dir()
+	defer func() { st.Close(err) }()
+	failed := 0 // in a row
+	for range times {
+		sum, err := st.Play(ctx, play(c.Step, f))
+		if ctx.Err() != nil {
+			return r, err
+		}
+		r.Runs = append(r.Runs, sum)
+		if c.Played != nil {
+			c.Played(sum)
+		}
+		if failed++; err == nil {
+			failed = 0
+		}
+		if failed == maxFailed || failed == times {
+			return r, fmt.Errorf("%d play(s) in a row failed for reasons that are not the target's, the last: %w", failed, err)
+		}
+	}
+	r.Findings, err = st.Findings()
+	return r, err
+}
+
+// T is what Test needs of a *testing.T.
+type T interface {
+	Helper()
+	Name() string
+	Context() context.Context
+	Logf(format string, args ...any)
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// Test plays a script once, as a test. The test fails if an assertion does not
+// hold, and if the play cannot be judged or showed nothing: a cut that nothing
+// wanted to cross is no test.
+func Test(t T, c Config, f func(*Script)) {
+	t.Helper()
+	c.Name, c.Repeat = cmp.Or(c.Name, t.Name()), cmp.Or(c.Repeat, "go test -run '^"+t.Name()+"$'")
+	given := c.RunsDir
+	if given == "" {
+		dir, err := os.MkdirTemp("", "netsplit-script-")
+		if err != nil {
+			t.Fatalf("%v", err)
+		}
+		c.RunsDir = dir
+	}
+	told := c.Step
+	c.Step = func(st model.Step) {
+		t.Logf("%s", StepLine(st))
+		if told != nil {
+			told(st)
+		}
+	}
+	r, err := Play(t.Context(), c, 1, f)
+	passed := err == nil && r.Count(model.VerdictPass) == 1
+	if passed && given == "" {
+		_ = os.RemoveAll(c.RunsDir) // what is left of it is in the way of nobody
+	}
+	switch {
+	case err != nil:
+		t.Fatalf("the script could not be played: %v", err)
+	case !passed:
+		v := r.Runs[0].Verdict
+		t.Errorf("%s: %s", v.Value, v.Reason)
+		for _, x := range v.Failures {
+			t.Errorf("%s (%s): %s", x.Check, x.Class, x.Summary)
+		}
+		t.Logf("report: %s", r.Report(r.Runs[0].Run))
+	}
+}
+
+// StepLine is a step that is over, on one line.
+func StepLine(st model.Step) string {
+	s := fmt.Sprintf("%7.3f s  %s", st.Began.Seconds(), st.Text)
+	switch {
+	case st.Outcome == model.StepFailed:
+		s += ": FAILED: " + st.Result
+	case st.Outcome == model.StepStuck:
+		s += ": could not be done: " + st.Result
+	case st.Result != "":
+		s += ": " + st.Result
+	}
+	return s
+}
+
+// Main lets a program be the agent that netsplit starts on every host: call it
+// first, as in TestMain. It runs what it is given and returns its exit status.
+func Main(run func() int) int {
+	if len(os.Args) != 2 || os.Args[1] != "agent" {
+		return run()
+	}
+	if err := agent.Serve(context.Background(), os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "agent:", err)
+		return 1
+	}
+	return 0
+}
+
+// unmeasured is for plays that nobody watches by metrics.
+type unmeasured struct{}
+
+func (unmeasured) KnownLinks([]model.Link)                            {}
+func (unmeasured) KnownTarget(string, model.Strategy)                 {}
+func (unmeasured) CutStarted(model.Shape, []model.Link)               {}
+func (unmeasured) CutEnded(string, []model.Link)                      {}
+func (unmeasured) PacketFate(model.Link, string, int)                 {}
+func (unmeasured) MessageSeen(string, string)                         {}
+func (unmeasured) GateDelay(time.Duration)                            {}
+func (unmeasured) MessageFault(model.FaultKind, string)               {}
+func (unmeasured) HealTime(time.Duration)                             {}
+func (unmeasured) RunDone(string, model.Strategy, model.VerdictValue) {}
+func (unmeasured) Finding(model.Finding)                              {}
+func (unmeasured) SwitchConnected(model.DatapathID, bool)             {}

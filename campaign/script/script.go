@@ -1,0 +1,291 @@
+package script
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"netsplit/campaign"
+	"netsplit/model"
+)
+
+// Host is a host of the testbed, a node of the target or a client.
+type Host = model.NodeID
+
+// Script is a target that runs and is stable, for a script to act on. Its
+// methods are its steps: each returns when it is over and entered in the record,
+// and no two are done at once, from however many goroutines they are called.
+// That is the global order of all clients' operations. A step that cannot be
+// done ends the script: the run is then unknown, since nobody can tell what it
+// would have shown.
+type Script struct {
+	ctx  context.Context
+	live *campaign.Live
+	told func(model.Step)
+	// line is where a step of a file stands; nil: steps are calls of Go.
+	line func() string
+
+	mu     sync.Mutex // held for a whole step; guards what follows
+	n      int
+	cuts   int
+	halted bool // a step could not be done
+}
+
+// play has a function act on a live target, in a goroutine of its own: a test
+// that gives up (t.FailNow) ends that, and the run still ends in order.
+func play(told func(model.Step), f func(*Script)) campaign.Play {
+	return func(ctx context.Context, l *campaign.Live) error {
+		s := &Script{ctx: ctx, live: l, told: told}
+		end := make(chan error, 1)
+		go func() {
+			err := errors.New("the script gave up before its end (t.FailNow, t.Fatal or runtime.Goexit)")
+			defer func() {
+				if p := recover(); p != nil {
+					err = fmt.Errorf("the script panicked: %v\n%s", p, debug.Stack())
+				}
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				if s.halted {
+					err = nil
+				}
+				end <- err
+			}()
+			f(s)
+			err = nil
+		}()
+		return <-end
+	}
+}
+
+// errNot marks an assertion that does not hold.
+type errNot string
+
+func (e errNot) Error() string { return string(e) }
+
+// step does one step and enters it.
+func (s *Script) step(do, text string, act func() (string, error)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.halted = s.halted || s.ctx.Err() != nil; s.halted {
+		runtime.Goexit()
+	}
+	s.n++
+	st := model.Step{Num: s.n, Do: do, Text: text, Where: s.where(), Began: s.live.Now(), Outcome: model.StepDone}
+	result, err := act()
+	st.Result = result
+	var not errNot
+	switch {
+	case errors.As(err, &not):
+		st.Outcome, st.Result = model.StepFailed, string(not)
+	case err != nil:
+		st.Outcome, st.Result = model.StepStuck, err.Error()
+	}
+	s.live.Enter(st)
+	if s.told != nil {
+		s.told(st)
+	}
+	if s.halted = st.Outcome == model.StepStuck; s.halted {
+		runtime.Goexit()
+	}
+}
+
+// Target is the target with its settings filled in.
+func (s *Script) Target() *model.Target { return s.live.Target() }
+
+// Hosts is a group of hosts. The script ends if the target lacks one.
+func (s *Script) Hosts(hosts ...Host) []Host {
+	for _, h := range hosts {
+		if !slices.Contains(s.live.Hosts(), h) {
+			s.step("hosts", "hosts "+names(hosts), func() (string, error) {
+				return "", fmt.Errorf("no host %q: the target has %s", h, names(s.live.Hosts()))
+			})
+		}
+	}
+	return slices.Clone(hosts)
+}
+
+// Rest are all hosts of the target that are in none of the groups.
+func (s *Script) Rest(groups ...[]Host) []Host {
+	var out []Host
+	for _, h := range s.live.Hosts() {
+		if !slices.ContainsFunc(groups, func(g []Host) bool { return slices.Contains(g, h) }) {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// Role is the one host that has a role of the target now. Where nobody has it,
+// or several, the script ends; AwaitRole waits.
+func (s *Script) Role(role string) (h Host) {
+	s.step("role", "who has role "+role, func() (string, error) {
+		who, err := s.live.Holders(s.ctx, role)
+		if err == nil && len(who.Have) > 1 {
+			err = fmt.Errorf("%s have role %s, and one is asked for", names(who.Have), role)
+		}
+		if err != nil {
+			return "", err
+		}
+		h = who.Have[0]
+		return string(h), nil
+	})
+	return h
+}
+
+// Holders are all hosts that have a role of the target now, maybe none.
+func (s *Script) Holders(role string) (have []Host) {
+	s.step("role", "all who have role "+role, func() (string, error) {
+		who, err := s.live.Holders(s.ctx, role)
+		if errors.Is(err, model.ErrUnavailable) {
+			return "nobody", nil
+		}
+		have = who.Have
+		return names(have), err
+	})
+	return have
+}
+
+// AwaitRole waits until a host has a role, one of those named if any are, and
+// returns the first of them. The script ends if none has within the limit.
+func (s *Script) AwaitRole(limit time.Duration, role string, among ...Host) (h Host) {
+	text := "await that somebody has role " + role
+	if len(among) > 0 {
+		text = fmt.Sprintf("await that one of %s has role %s", names(among), role)
+	}
+	s.step("await", text, func() (string, error) {
+		var last error
+		ok, err := s.poll(limit, func() bool {
+			var who model.Holders
+			if who, last = s.live.Holders(s.ctx, role); last != nil {
+				return false
+			}
+			for _, x := range who.Have {
+				if len(among) == 0 || slices.Contains(among, x) {
+					h = x
+					return true
+				}
+			}
+			last = fmt.Errorf("%s has it", names(who.Have))
+			return false
+		})
+		if err == nil && !ok {
+			err = fmt.Errorf("not within %v: %w", limit, last)
+		}
+		return string(h), err
+	})
+	return h
+}
+
+// Await waits until the named conditions of the target (stable in its file)
+// hold at once; without a name, all of them. The script ends if they do not
+// within the limit.
+func (s *Script) Await(limit time.Duration, conditions ...string) {
+	text := "await " + strings.Join(conditions, ", ")
+	if len(conditions) == 0 {
+		text = "await that the target is stable"
+	}
+	s.step("await", text, func() (string, error) {
+		began := time.Now()
+		pending, err := s.live.Await(s.ctx, limit, conditions)
+		if err == nil && len(pending) > 0 {
+			err = fmt.Errorf("not within %v: %s", limit, strings.Join(pending, "; "))
+		}
+		return fmt.Sprintf("after %.3f s", time.Since(began).Seconds()), err
+	})
+}
+
+// pollEvery is the pause between two looks at what is waited for.
+const pollEvery = 50 * time.Millisecond
+
+// poll looks until something is so, at least once.
+func (s *Script) poll(limit time.Duration, so func() bool) (bool, error) {
+	end := time.Now().Add(limit)
+	for !so() {
+		if !time.Now().Before(end) {
+			return false, nil
+		}
+		if err := s.live.Sleep(s.ctx, pollEvery); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// Period is how long a period of the target is (periods in its file), under its
+// settings. The script ends if it has none of that name.
+func (s *Script) Period(name string) time.Duration {
+	d, err := s.live.Period(name)
+	if err != nil {
+		s.step("period", "period "+name, func() (string, error) { return "", err })
+	}
+	return d
+}
+
+// Sleep lets time pass. Say how much in the target's own terms: see Period.
+func (s *Script) Sleep(d time.Duration) {
+	s.step("sleep", fmt.Sprintf("sleep %v", d), func() (string, error) { return "", s.live.Sleep(s.ctx, d) })
+}
+
+// SleepPeriods lets a number of a period pass, which may be less than one.
+func (s *Script) SleepPeriods(n float64, name string) {
+	d := time.Duration(n * float64(s.Period(name)))
+	s.step("sleep", fmt.Sprintf("sleep %v %s", n, name), func() (string, error) { return d.String(), s.live.Sleep(s.ctx, d) })
+}
+
+// Crash kills the servers of a host, or the named ones, at once (SIGKILL).
+func (s *Script) Crash(h Host, process ...string) { s.node("crash", h, process, model.NodeKill) }
+
+// Stop asks them to end, as an operator does (SIGTERM).
+func (s *Script) Stop(h Host, process ...string) { s.node("stop", h, process, model.NodeStop) }
+
+// Start starts those that do not run.
+func (s *Script) Start(h Host, process ...string) { s.node("start", h, process, model.NodeStart) }
+
+// Restart is Stop and Start.
+func (s *Script) Restart(h Host, process ...string) {
+	s.node("restart", h, process, model.NodeStop, model.NodeStart)
+}
+
+// Pause freezes them (SIGSTOP), as a long collection of garbage does.
+func (s *Script) Pause(h Host, process ...string) { s.node("pause", h, process, model.NodePause) }
+
+// Resume lets them go on (SIGCONT).
+func (s *Script) Resume(h Host, process ...string) { s.node("resume", h, process, model.NodeResume) }
+
+func (s *Script) node(do string, h Host, process []string, verbs ...model.NodeVerb) {
+	s.step(do, strings.TrimSpace(fmt.Sprintf("%s %s %s", do, h, strings.Join(process, ", "))), func() (string, error) {
+		var did []string
+		for _, verb := range verbs {
+			each := process
+			if len(each) == 0 {
+				each = []string{""}
+			}
+			for _, p := range each {
+				names, err := s.live.Node(verb, h, p)
+				if err != nil {
+					return "", err
+				}
+				did = append(did, names...)
+			}
+		}
+		slices.Sort(did)
+		return strings.Join(slices.Compact(did), ", "), nil
+	})
+}
+
+func names(hosts []Host) string {
+	var out []string
+	for _, h := range hosts {
+		out = append(out, string(h))
+	}
+	if len(out) == 0 {
+		return "nobody"
+	}
+	return strings.Join(out, ", ")
+}

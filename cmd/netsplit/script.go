@@ -1,0 +1,168 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"netsplit/campaign/script"
+	"netsplit/campaign/testbed"
+	"netsplit/model"
+)
+
+func scriptCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "script", Short: "play scripted tests: cut, crash, pause, operate and assert, step by step",
+		Long: `Plays scripted tests, written as files: docs/scripted-tests.md explains them.
+The same can be written in Go and run by go test.`,
+	}
+	c.AddCommand(scriptRun(), scriptCheck())
+	return c
+}
+
+func scriptCheck() *cobra.Command {
+	var on string
+	c := &cobra.Command{
+		Use: "check FILE...", Short: "say what is wrong with script files, without playing them", Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, files []string) error {
+			var errs []error
+			for _, file := range files {
+				f, err := script.Load(file, on)
+				if err != nil {
+					errs = append(errs, err)
+					continue
+				}
+				fmt.Fprintf(c.OutOrStdout(), "%s: %d steps on %s\n", file, len(f.Steps), f.Target)
+			}
+			return errors.Join(errs...)
+		},
+	}
+	c.Flags().StringVar(&on, "target", "", "check it for this target in place of the file's")
+	return c
+}
+
+// scriptFlags are those of script run.
+type scriptFlags struct {
+	times            int
+	on, runsDir, bed string
+	set              map[string]string
+	seed             uint64
+	quiet            bool
+}
+
+func scriptRun() *cobra.Command {
+	var o scriptFlags
+	c := &cobra.Command{
+		Use:   "run FILE",
+		Short: "play a script on its target, and judge what happened",
+		Long: `Plays a script on its target, in a lab of its own on this machine (root), or on
+the switches and hosts of --testbed. Each play starts the target anew, leaves the
+record and the report of a run, and is judged from that record.
+
+Exit status: 0 every play passed (or what failed is documented, as the script
+says), 1 netsplit or the testbed failed, 2 wrong use, 3 an assertion did not hold,
+4 no play could be judged, 130 interrupted.`,
+		Example: "  netsplit script run deploy/targets/redis-sentinel/scripts/split-brain.yaml --times 10",
+		Args:    exactArgs(1, "a script file"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if o.times < 1 {
+				return usage("--times %d: play it once or more", o.times)
+			}
+			return playScript(c, args[0], o)
+		},
+	}
+	f := c.Flags()
+	f.IntVarP(&o.times, "times", "n", 1, "how often to play it")
+	f.StringVar(&o.on, "target", "", "play it on this target in place of the file's: a name or a target file")
+	f.StringToStringVar(&o.set, "set", nil, "settings of the target, name=value, beside those of the file")
+	f.Uint64Var(&o.seed, "seed", 0, "drives every random choice of the target's operations (0: one is chosen and recorded)")
+	f.StringVar(&o.runsDir, "runs-dir", "runs", "keep records here")
+	f.StringVar(&o.bed, "testbed", "", "testbed file; without one, a lab is made on this machine")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "print plays, not their steps")
+	return c
+}
+
+func playScript(c *cobra.Command, path string, o scriptFlags) (err error) {
+	ctx, out := c.Context(), c.OutOrStdout()
+	f, err := script.Load(path, o.on)
+	if err != nil {
+		return err
+	}
+	cfg := f.Config()
+	cfg.Set, cfg.Seed = map[string]string{}, o.seed
+	maps.Copy(cfg.Set, f.Set)
+	maps.Copy(cfg.Set, o.set)
+	if cfg.RunsDir, err = filepath.Abs(o.runsDir); err != nil {
+		return err
+	}
+	cfg.Repeat = "netsplit script run " + path
+	for _, k := range slices.Sorted(maps.Keys(o.set)) {
+		cfg.Repeat += fmt.Sprintf(" --set %s=%s", k, o.set[k])
+	}
+	if cfg.Binary, err = binary(); err != nil {
+		return err
+	}
+	if o.bed != "" {
+		if cfg.Testbed, err = testbed.Read(o.bed); err != nil {
+			return err
+		}
+	}
+	n := 0
+	cfg.Step = func(st model.Step) {
+		if !o.quiet {
+			fmt.Fprintln(out, "  "+script.StepLine(st))
+		}
+	}
+	cfg.Played = func(sum model.RunSummary) {
+		n++
+		fmt.Fprintf(out, "play %d of %d, %.0f s: %s: %s\n", n, o.times, sum.Ended.Sub(sum.Started).Seconds(), sum.Verdict.Value, sum.Verdict.Reason)
+	}
+	fmt.Fprintf(out, "%s on %s, %d time(s)\n", f.Name, f.Target, o.times)
+	r, err := script.Play(ctx, cfg, o.times, f.Play)
+	if ctx.Err() != nil {
+		return &exitError{code: exitInterrupted}
+	}
+	return errors.Join(summariseScript(c, f, cfg, r, o.times), err)
+}
+
+// summariseScript prints how many plays failed and with what, and gives the exit
+// code.
+func summariseScript(c *cobra.Command, f *script.File, cfg script.Config, r script.Result, times int) error {
+	out := c.OutOrStdout()
+	if len(r.Runs) == 0 {
+		return nil // the error says why
+	}
+	verdicts := verdictCount{}
+	for _, s := range r.Runs {
+		verdicts[string(s.Verdict.Value)]++
+	}
+	fmt.Fprintf(out, "\n%s: %d of %d plays failed (%s)\n", f.Name, r.Count(model.VerdictFail), times, verdicts)
+	gate := 0
+	for _, x := range r.Findings {
+		if x.Class != model.Documented {
+			gate++
+		}
+		fmt.Fprintf(out, "  %s, %s, in %d play(s): %s\n    report: %s\n", x.Failure.Check, x.Class, len(x.Runs), x.Failure.Summary, r.Report(x.Run))
+		if x.Failure.Quote != "" {
+			fmt.Fprintf(out, "    the documentation: %s\n", strings.TrimSpace(x.Failure.Quote))
+		}
+	}
+	if len(r.Findings) == 0 {
+		fmt.Fprintf(out, "  no findings; records: %s\n", r.Dir)
+	}
+	fmt.Fprintf(out, "  to play it again: %s\n  to judge a record again: netsplit judge %s\n", cfg.Repeat, filepath.Join(r.Dir, r.Runs[len(r.Runs)-1].Run))
+	switch {
+	case gate > 0:
+		return &exitError{code: exitFindings}
+	case verdicts.decided() == 0:
+		return &exitError{exitUndecided, fmt.Errorf("no play could be judged: all are unknown or vacuous")}
+	case verdicts[string(model.VerdictUnknown)]+verdicts[string(model.VerdictVacuous)] > 0:
+		fmt.Fprintf(out, "  those that are unknown or vacuous say nothing: they count neither for nor against\n")
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+package check
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"netsplit/model"
+)
+
+// A scripted run is judged by its assertions, and passes only if what it cut was
+// bumped into and held.
+func TestScriptedRun(t *testing.T) {
+	target := &model.Target{Checks: []model.CheckSpec{{Name: Script, Class: model.Documented, Quote: "so it says"}}}
+	step := func(do string, o model.StepOutcome) model.Step {
+		return model.Step{Num: 3, Do: do, Text: "x is v1", Where: "a.yaml:7", Outcome: o, Result: "it is v0"}
+	}
+	cut := func(wanted, leaked int) *model.Proof {
+		return &model.Proof{CutAt: 1, InForceAt: 2, HealAt: 3, Wanted: wanted, Dropped: wanted - leaked, Leaked: leaked, LeakKnown: true}
+	}
+	for _, c := range []struct {
+		name  string
+		steps []model.Step
+		proof *model.Proof
+		want  model.VerdictValue
+		why   string
+	}{
+		{"holds, cut", []model.Step{step("assert", model.StepDone)}, cut(9, 0), model.VerdictPass, "9 packets wanted to cross, 9 were dropped, none leaked"},
+		{"holds, no cut", []model.Step{step("assert", model.StepDone)}, nil, model.VerdictPass, "all checks hold"},
+		{"holds, vacuous", []model.Step{step("assert", model.StepDone)}, cut(0, 0), model.VerdictVacuous, "no packet wanted to cross cut a"},
+		{"holds, leaky", []model.Step{step("assert", model.StepDone)}, cut(9, 2), model.VerdictUnknown, "the partition did not hold"},
+		{"fails", []model.Step{step("assert", model.StepFailed)}, cut(9, 0), model.VerdictFail, "x is v1: it is v0"},
+		{"fails, then stuck", []model.Step{step("assert", model.StepFailed), step("await", model.StepStuck)}, cut(9, 0), model.VerdictFail, "could not be done, a.yaml:7"},
+		{"stuck", []model.Step{step("assert", model.StepDone), step("await", model.StepStuck)}, cut(9, 0), model.VerdictUnknown, "step 3 (x is v1) could not be done, a.yaml:7: it is v0"},
+		{"asserts nothing", []model.Step{step("op", model.StepDone)}, nil, model.VerdictUnknown, "the script asserts nothing"},
+		{"no such outcome", []model.Step{step("assert", "")}, nil, model.VerdictUnknown, "which nobody knows"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := Record{Target: target, Scenario: model.Scenario{Strategy: model.StrategyScripted}, Steps: c.steps, Proof: c.proof,
+				CutReached: c.proof != nil, WorkloadEnd: time.Second, Bounds: NoBounds()}
+			if c.proof != nil {
+				r.Cuts = []model.ScriptCut{{Name: "a", Proof: *c.proof}}
+			}
+			v := Judge(r)
+			if v.Value != c.want || !strings.Contains(v.Reason, c.why) {
+				t.Errorf("want %s, %s: %+v", c.want, c.why, v)
+			}
+			for _, f := range v.Failures {
+				if f.Signature != "assertion: x is v1" || f.Class != model.Documented || f.Quote == "" || f.Check != Script {
+					t.Errorf("%+v", f)
+				}
+			}
+		})
+	}
+}
