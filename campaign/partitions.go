@@ -340,7 +340,7 @@ func (s *Service) Partition(ctx context.Context, name string) (model.PartitionSt
 // lacking adds to a partition in force which of its switches are away: what is
 // cut there is not renewed, and comes back with them.
 func (s *Service) lacking(st model.PartitionStatus) model.PartitionStatus {
-	if st.State != model.PartitionInForce || st.Reason != "" {
+	if s.ctrl == nil || st.State != model.PartitionInForce || st.Reason != "" {
 		return st
 	}
 	for _, id := range s.cfg.Testbed.Switches() {
