@@ -179,8 +179,12 @@ func (s *Service) DeletePartition(_ context.Context, name string) (model.Partiti
 	s.mu.Lock()
 	h := s.hand[name]
 	s.mu.Unlock()
-	if h == nil {
-		return s.store.GetPartition(name) // long ended, or never there
+	if h == nil { // long ended, or never there
+		st, err := s.store.GetPartition(name)
+		if errors.Is(err, model.ErrNotFound) {
+			err = fmt.Errorf("%w: no partition %q", model.ErrNotFound, name)
+		}
+		return st, err
 	}
 	return s.heal(h)
 }

@@ -170,9 +170,9 @@ func TestSwitchDiesInARun(t *testing.T) {
 	}
 	b.startSwitch()
 	d.healthy()
-	b.expect("with the switch back", everything)
-	end := d.until(made.ID, 90*time.Second, "the campaign ends", ended)
+	end := d.until(made.ID, 90*time.Second, "the campaign ends", ended) // its last run cuts
 	if end.State != "done" {
 		t.Errorf("%s: %s", end.State, end.Reason)
 	}
+	b.expect("with the switch back", everything)
 }
