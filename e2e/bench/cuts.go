@@ -99,9 +99,12 @@ func (c *cutBed) serve(ctx context.Context, by model.CutBy) error {
 	if err := c.stop(); err != nil {
 		return err
 	}
+	err := c.unsplit(ctx)
+	if err != nil {
+		return err
+	}
 	tb := c.testbed
 	tb.Cuts, c.by = by, by
-	var err error
 	c.svc, err = campaign.Open(campaign.Config{RunsDir: filepath.Join(c.dir, string(by)), ControllerAddr: "127.0.0.1:0", Testbed: &tb,
 		Binary: c.self, BinDir: filepath.Dir(c.self), Metrics: api.NewMetrics("bench", nil), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
