@@ -154,7 +154,7 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 	if s.cfg.Testbed != nil {
 		spec.Labs = 1
 		if spec.Gate == model.GateByPort {
-			if err := s.outside.fabric.HasPorts(); err != nil {
+			if err := s.outside.HasGatePorts(); err != nil {
 				return bad("%v", err)
 			}
 		}
@@ -175,7 +175,7 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 
 // gated says why no campaign can be run, if none can.
 func (s *Service) gated() error {
-	if s.outside == nil || s.outside.fabric != nil {
+	if s.outside == nil || s.outside.HasSwitches() {
 		return nil
 	}
 	return fmt.Errorf("%w: the hosts of testbed %s drop packets themselves (backend: %s), and campaigns take a switch that holds each packet until it is decided: cut by hand here (netsplit partition, or the API's /v1/partitions), and run campaigns on a lab or on a testbed with a switch",

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"netsplit/campaign/bed"
 	"netsplit/campaign/record"
 	"netsplit/inference/store"
 	"netsplit/model"
@@ -116,7 +117,7 @@ func TestARunThatBeganHasTheNameOfItsTarget(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { // without a bed it goes no further
-		ended <- s.replay(ctx, j, &labRunner{s: s, target: &model.Target{Name: "mine"}, beds: make(chan *Bed), n: 1})
+		ended <- s.replay(ctx, j, &labRunner{s: s, target: &model.Target{Name: "mine"}, beds: make(chan *bed.Bed), n: 1})
 	}()
 	var begun []model.RunMeta
 	for len(begun) == 0 {

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"netsplit/campaign/bed"
 	"netsplit/campaign/record"
 	"netsplit/campaign/target"
 	"netsplit/model"
@@ -33,11 +33,13 @@ type Live struct {
 	done []model.ScriptCut // healed
 }
 
+// undoLimit is how long a switch may take to forget a cut that it did not take.
+const undoLimit = 2 * time.Second
+
 // scriptCut is a cut that is in force.
 type scriptCut struct {
-	id    uint32 // in the rules' cookies
+	cut   *bed.Cut
 	began time.Time
-	sent  atomic.Uint64 // packets of the proof
 	model.ScriptCut
 }
 
@@ -114,22 +116,20 @@ func (l *Live) Cut(ctx context.Context, name string, p model.Partition) (model.S
 		return model.ScriptCut{}, fmt.Errorf("effect %q: a script's cut drops; only the gate, in campaigns, can reset connections", p.Effect)
 	}
 	l.ids++
-	c := &scriptCut{id: l.ids, began: time.Now(), ScriptCut: model.ScriptCut{Name: name, Partition: p}}
+	c := &scriptCut{cut: l.r.bed.NewCut(l.ids, p), began: time.Now(), ScriptCut: model.ScriptCut{Name: name, Partition: p}}
 	c.Proof.Links = p.Links()
 	c.Proof.CutAt = l.decided(model.Decision{Cut: true}, "the script cuts %s: %s", name, p)
 	m := l.r.metrics
 	m.KnownLinks(c.Proof.Links)
-	if err := l.r.bed.fabric.Cut(ctx, c.id, p); err != nil {
-		hctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fenceLimit)
+	if err := c.cut.Put(ctx); err != nil {
+		hctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
 		defer cancel()
-		return model.ScriptCut{}, errors.Join(fmt.Errorf("the switch did not take the cut: %w", err), l.r.bed.fabric.Heal(hctx, c.id))
+		return model.ScriptCut{}, errors.Join(fmt.Errorf("the switch did not take the cut: %w", err), c.cut.Remove(hctx))
 	}
 	m.CutStarted(p.Shape, c.Proof.Links)
 	l.cuts = append(l.cuts, c)
 	l.r.rec.Append(record.RulesFile, map[string]any{"t": c.Proof.CutAt, "what": "drop rules confirmed", "cut": name, "partition": p})
-	pctx, stop := context.WithTimeout(ctx, proofLimit)
-	defer stop()
-	at, err := l.prover(c).cut(pctx)
+	at, err := c.cut.Prove(ctx)
 	if err != nil {
 		return c.ScriptCut, fmt.Errorf("the cut is not proved to be in force: %w", err)
 	}
@@ -140,10 +140,6 @@ func (l *Live) Cut(ctx context.Context, name string, p model.Partition) (model.S
 	s.rec.Append(record.RulesFile, map[string]any{"t": c.Proof.InForceAt, "what": "nothing passes any more", "cut": name})
 	s.carryOut(s.now(), nil, s.event(s.now(), model.Event{Kind: model.EventInForce}))
 	return c.ScriptCut, nil
-}
-
-func (l *Live) prover(c *scriptCut) prover {
-	return prover{bed: l.r.bed, id: c.id, p: c.Partition, sent: &c.sent}
 }
 
 // Heal lifts a cut by its name, counts what it did, and returns once packets
@@ -161,14 +157,12 @@ func (l *Live) Heal(ctx context.Context, name string) (model.ScriptCut, error) {
 	l.cuts = slices.Delete(l.cuts, i, i+1)
 	counted := l.count(ctx, c)
 	c.Proof.HealAt = l.decided(model.Decision{Heal: true}, "the script heals %s", name)
-	err := l.r.bed.fabric.Heal(ctx, c.id)
+	err := c.cut.Remove(ctx)
 	if err != nil {
 		err = fmt.Errorf("the switch did not confirm the heal of %s, its rules expire by themselves within seconds: %w", name, err)
 	} else {
 		began := time.Now()
-		pctx, stop := context.WithTimeout(ctx, proofLimit)
-		defer stop()
-		if err = l.prover(c).healed(pctx, l.cutBy); err == nil {
+		if err = c.cut.Healed(ctx, l.cutBy); err == nil {
 			c.Proof.HealedAt = l.Now()
 			l.r.metrics.HealTime(time.Since(began))
 		}
@@ -192,17 +186,17 @@ func (l *Live) count(ctx context.Context, c *scriptCut) error {
 	if p.InForceAt == 0 {
 		return nil // never in force: the step that asked for it said so
 	}
-	byLink, err := l.r.bed.fabric.DropsBy(ctx, c.id)
+	byLink, err := c.cut.DroppedBy(ctx)
 	if err != nil {
 		return fmt.Errorf("what cut %s dropped could not be counted: %w", c.Name, err)
 	}
-	c.Probes = int(c.sent.Load())
+	c.Probes = int(c.cut.Sent())
 	each := c.Probes / max(len(p.Links), 1)
 	until, from := time.Now(), l.r.s.start.Add(p.InForceAt)
 	p.LeakKnown = true
 	for _, link := range p.Links {
 		lp := model.LinkProof{Link: link, Dropped: max(0, int(byLink[link])-each)}
-		n, _, err := l.r.bed.arrived(ctx, link, c.Partition.Only, from, until)
+		n, _, err := l.r.bed.Arrived(ctx, link, c.Partition.Only, from, until)
 		if err != nil {
 			p.LeakKnown = false
 			l.r.s.Note("leaks on %s could not be counted: %v", link, err)
@@ -254,7 +248,7 @@ func (l *Live) Holders(ctx context.Context, name string) (model.Holders, error) 
 	role, ok := l.r.target.Roles[name]
 	if !ok {
 		if _, ours := l.r.bed.Testbed.Roles[name]; ours {
-			return l.r.bed.holders(ctx, name)
+			return l.r.bed.Holders(ctx, name)
 		}
 		_, err := target.RoleOf(l.r.target, target.ExpandInput{}, name)
 		return model.Holders{}, err
@@ -266,7 +260,7 @@ func (l *Live) Holders(ctx context.Context, name string) (model.Holders, error) 
 		}
 		role.Match = mine.Match
 	}
-	return whoHas(ctx, name, role, func(ctx context.Context, h model.NodeID, _ model.Probe) (string, error) {
+	return bed.WhoHas(ctx, name, role, func(ctx context.Context, h model.NodeID, _ model.Probe) (string, error) {
 		mine, err := target.RoleOf(l.r.target, p.inputs[h], name)
 		if err != nil {
 			return "", err
@@ -302,7 +296,14 @@ func (l *Live) Await(ctx context.Context, limit time.Duration, names []string) (
 }
 
 // Sleep lets time pass.
-func (l *Live) Sleep(ctx context.Context, d time.Duration) error { return pause(ctx, d) }
+func (l *Live) Sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}
 
 // Node acts on a server process of a host, or, where process is "", on all of
 // them that it makes sense for: start in the order of the file, all else in the

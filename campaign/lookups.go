@@ -177,11 +177,7 @@ func (s *Service) Health(ctx context.Context) model.Health {
 	size, err := s.store.Size()
 	add("store", err, fmt.Sprintf("%d bytes", size))
 	if s.ctrl == nil {
-		var gone error
-		for _, a := range s.outside.agents.all() {
-			gone = cmp.Or(gone, a.Err())
-		}
-		add("hosts", gone, fmt.Sprintf("%d drop packets themselves, by nftables", len(s.outside.Testbed.Hosts)))
+		add("hosts", s.outside.AgentGone(), fmt.Sprintf("%d drop packets themselves, by nftables", len(s.outside.Testbed.Hosts)))
 		return h
 	}
 	add("controller", nil, "listening on "+s.ControllerAddr())
@@ -196,7 +192,7 @@ func (s *Service) Health(ctx context.Context) model.Health {
 		err = fmt.Errorf("%d of %d switches of the testbed are not connected: point them at %s", down, len(switches), s.ControllerAddr())
 	}
 	if s.outside != nil {
-		err = errors.Join(append([]error{err}, s.outside.fabric.Refused()...)...)
+		err = errors.Join(append([]error{err}, s.outside.Refused()...)...)
 	}
 	add("switch", err, fmt.Sprintf("%d connected", len(switches)-down))
 	return h

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"netsplit/campaign/agent"
 	"netsplit/campaign/record"
 	"netsplit/campaign/target"
 	"netsplit/model"
@@ -19,34 +18,13 @@ import (
 // defaultProbeEvery is the interval of a probe that states none.
 const defaultProbeEvery = 200 * time.Millisecond
 
-// ask runs one probe on a host, through the host's agent where it can.
-func (b *Bed) ask(ctx context.Context, host model.NodeID, p model.Probe) (string, error) {
-	if len(p.Command) > 0 {
-		h, ok := b.Testbed.Host(host)
-		if !ok {
-			return "", fmt.Errorf("no host %q in testbed %s", host, b.Testbed.Name)
-		}
-		limit := p.Limit
-		if limit == 0 {
-			limit = time.Second
-		}
-		return agent.Command(ctx, h, p.Command, limit)
-	}
-	a := b.agents.of(host)
-	if a == nil {
-		return "", fmt.Errorf("no agent on host %q: only command probes can be asked there", host)
-	}
-	answer, _, err := a.Probe(ctx, p)
-	return answer, err
-}
-
 // ask runs one of the target's probes; commands know their host by name where
 // the target wants that.
 func (r *run) ask(ctx context.Context, host model.NodeID, p model.Probe) (string, error) {
 	if len(p.Command) > 0 {
 		p.Command = r.procs.named(host, p.Command)
 	}
-	return r.bed.ask(ctx, host, p)
+	return r.bed.Ask(ctx, host, p)
 }
 
 // probes reads the target's probed variables on their intervals until ctx

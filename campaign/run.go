@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"netsplit/campaign/fabric"
+	"netsplit/campaign/bed"
 	"netsplit/campaign/record"
 	"netsplit/campaign/target"
 	"netsplit/explorer"
@@ -30,7 +30,7 @@ type run struct {
 	// play is a script, done in place of the workloads; nil: none.
 	play    Play
 	live    *Live // while it is, and after
-	bed     *Bed
+	bed     *bed.Bed
 	dir     string
 	rec     *record.Writer
 	s       *session
@@ -50,7 +50,7 @@ func (r *run) execute(ctx context.Context) (ev record.Evidence, err error) {
 	}
 	err = r.guarded(ctx, &ev, began)
 	r.s.close()
-	err = errors.Join(err, r.procs.stopAll(), r.bed.sweep(), r.bed.calm(context.WithoutCancel(ctx)), r.s.packets.Close(), r.rec.Close())
+	err = errors.Join(err, r.procs.stopAll(), r.bed.Sweep(), r.bed.Calm(context.WithoutCancel(ctx)), r.s.packets.Close(), r.rec.Close())
 	ev.Ended = time.Now()
 	r.cost.Ours = ev.Ended.Sub(began) - r.cost.Template - r.cost.Start - r.cost.Settle - r.cost.Workload - r.cost.Recover
 	ev.Cost = r.cost
@@ -70,7 +70,7 @@ func (r *run) guarded(ctx context.Context, ev *record.Evidence, began time.Time)
 
 // phases taps, starts, works, waits for recovery, and gathers the evidence.
 func (r *run) phases(ctx context.Context, ev *record.Evidence, began time.Time) error {
-	if err := r.bed.ensure(ctx); err != nil {
+	if err := r.bed.Ensure(ctx); err != nil {
 		return err
 	}
 	t := time.Now()
@@ -82,7 +82,7 @@ func (r *run) phases(ctx context.Context, ev *record.Evidence, began time.Time) 
 	r.cost.Template = time.Since(t)
 	// The taps are open before the target starts, so that the pipeline sees
 	// every connection from its first packet.
-	if err := r.bed.tap(ctx, r.s, r.watched(), &r.work.Scenario); err != nil {
+	if err := r.bed.Tap(ctx, r.s, r.watched(), &r.work.Scenario); err != nil {
 		return err
 	}
 	r.s.Mark(model.EventStart)
@@ -115,10 +115,10 @@ func (r *run) phases(ctx context.Context, ev *record.Evidence, began time.Time) 
 
 // open makes the record and the session.
 func (r *run) open(began time.Time) (err error) {
-	tap := r.bed.tapName(&r.work.Scenario)
+	tap := r.bed.TapName(&r.work.Scenario)
 	meta := model.RunMeta{
 		Campaign: r.work.Campaign, Run: r.work.Run, Target: r.target.Name, Lab: r.bed.Testbed.Name,
-		Tap: tap, Gate: r.bed.gateName(tap), Started: began, Version: r.version,
+		Tap: tap, Gate: r.bed.GateName(tap), Started: began, Version: r.version,
 		Scenario: r.work.Scenario, ReplayOf: r.work.ReplayOf,
 	}
 	rec, err := record.Create(r.dir, meta)
@@ -162,16 +162,16 @@ func (r *run) open(began time.Time) (err error) {
 
 // watched lists the pairs of hosts whose traffic is read: all pairs of nodes,
 // what the scenario's partition would cut, and what its message faults name.
-func (r *run) watched() []fabric.Pair {
+func (r *run) watched() []bed.Pair {
 	seen := map[model.Link]bool{}
-	var out []fabric.Pair
+	var out []bed.Pair
 	add := func(a, b model.NodeID) {
 		if b < a {
 			a, b = b, a
 		}
 		if l := (model.Link{Src: a, Dst: b}); a != b && !seen[l] {
 			seen[l] = true
-			out = append(out, fabric.Pair{A: a, B: b})
+			out = append(out, bed.Pair{A: a, B: b})
 		}
 	}
 	for _, a := range r.target.Nodes {
@@ -187,7 +187,7 @@ func (r *run) watched() []fabric.Pair {
 			add(l.Src, l.Dst)
 		}
 	}
-	if r.bed.tapName(&r.work.Scenario) == "mirror" {
+	if r.bed.TapName(&r.work.Scenario) == "mirror" {
 		for _, c := range r.target.Clients {
 			for _, n := range r.target.Nodes {
 				add(c, n)
@@ -308,7 +308,7 @@ func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 	if len(res.Faults) > 0 {
 		r.proveFaults(ctx)
 	}
-	if err := r.bed.checkGate(ctx); err != nil {
+	if err := r.bed.CheckGate(ctx); err != nil {
 		s.Fail("what was lost at the gate could not be counted: %v", err)
 	}
 	ev.Exits, ev.Hung = r.procs.exits()
@@ -371,7 +371,7 @@ func (r *run) countLeaks(ctx context.Context) {
 	}
 	var first time.Time
 	for _, l := range links {
-		n, at, err := r.bed.arrived(ctx, l, r.work.Scenario.Partition.Only, from, to)
+		n, at, err := r.bed.Arrived(ctx, l, r.work.Scenario.Partition.Only, from, to)
 		if err != nil {
 			known = false
 			s.Note("leaks on %s could not be counted: %v", l, err)

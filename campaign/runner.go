@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"netsplit/campaign/bed"
 	"netsplit/campaign/record"
 	"netsplit/campaign/target"
 	"netsplit/deploy/lab"
@@ -21,24 +22,24 @@ type labRunner struct {
 	expand target.ExpandInput // what is the same for every run
 	cache  string             // where templates are kept
 	known  *templates         // what is known of those
-	beds   chan *Bed
+	beds   chan *bed.Bed
 	n      int  // beds
 	play   Play // of a stage; nil: runs do their workloads
 }
 
 // Run implements Runner.
 func (r *labRunner) Run(ctx context.Context, w Work) (model.RunSummary, error) {
-	var bed *Bed
+	var b *bed.Bed
 	select {
-	case bed = <-r.beds:
+	case b = <-r.beds:
 	case <-ctx.Done():
 		return model.RunSummary{}, context.Cause(ctx)
 	}
-	defer func() { r.beds <- bed }()
+	defer func() { r.beds <- b }()
 
 	dir := r.s.runDir(w.Campaign, w.Run)
 	began := time.Now()
-	one := &run{work: w, target: r.target, expand: r.expand, cache: r.cache, templates: r.known, bed: bed, dir: dir, play: r.play,
+	one := &run{work: w, target: r.target, expand: r.expand, cache: r.cache, templates: r.known, bed: b, dir: dir, play: r.play,
 		metrics: r.s.metrics, version: r.s.cfg.Version}
 	ev, err := one.execute(ctx)
 	if ctx.Err() != nil {
@@ -102,22 +103,22 @@ func (s *Service) runnerOn(ctx context.Context, j *job, t *model.Target, dir str
 		return nil, nil, err
 	}
 	if s.outside != nil {
-		r.beds, r.n = make(chan *Bed, 1), 1
+		r.beds, r.n = make(chan *bed.Bed, 1), 1
 		if err := s.gated(); err != nil { // one that was queued when the testbed had a switch
 			return nil, nil, err
 		}
 		if err := s.claimOutside(campaign); err != nil {
 			return nil, nil, err
 		}
-		if err := s.outside.fabric.UseGate(ctx, j.c.Spec.Gate); err != nil {
+		if err := s.outside.UseGate(ctx, j.c.Spec.Gate); err != nil {
 			s.releaseOutside()
 			return nil, nil, err
 		}
 		r.beds <- s.outside
 		return r, s.releaseOutside, nil
 	}
-	r.beds, r.n = make(chan *Bed, n), n
-	var made []*Bed
+	r.beds, r.n = make(chan *bed.Bed, n), n
+	var made []*bed.Bed
 	var labs []string
 	closeAll := func() {
 		cctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
@@ -150,20 +151,21 @@ func (s *Service) runnerOn(ctx context.Context, j *job, t *model.Target, dir str
 }
 
 // makeLab brings up one lab with the target's hosts and takes over its switch.
-func (s *Service) makeLab(ctx context.Context, name string, t *model.Target, gate model.Gate) (*Bed, error) {
+func (s *Service) makeLab(ctx context.Context, name string, t *model.Target, gate model.Gate) (*bed.Bed, error) {
 	hosts := append(append([]model.NodeID{}, t.Nodes...), t.Clients...)
 	l, err := lab.Up(ctx, lab.Spec{Name: name, Hosts: hosts, Controller: "tcp:" + s.ControllerAddr(), Owner: os.Getpid()})
 	if err != nil {
 		return nil, err
 	}
-	b, err := newBed(ctx, l.Testbed(), gate, s.ctrl, s.cfg.Binary, s.log, s)
+	c := s.bedConfig(gate)
+	c.Testbed, c.Lab = l.Testbed(), l
+	b, err := bed.Open(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	b.lab = l
 	wctx, cancel := context.WithTimeout(ctx, switchLimit)
 	defer cancel()
-	if err := b.fabric.Ready(wctx); err != nil {
+	if err := b.Ready(wctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("the lab's switch did not connect within %v: %w", switchLimit, err), b.Close())
 	}
 	// Open vSwitch shows a connection in its database up to 5 s late, which

@@ -26,31 +26,6 @@ type Work struct {
 	ReplayOf string
 }
 
-// backend drops the packets of partitions by hand: the switches of a testbed
-// (fabric.Fabric) or, where there are none, its hosts (hosts.Hosts).
-type backend interface {
-	// Cut puts a partition in force and returns when that was confirmed, which is
-	// not yet proof. On error nothing of it is desired any more.
-	Cut(ctx context.Context, id uint32, p model.Partition) error
-	// Heal lifts the partition with that id, if it is in force.
-	Heal(ctx context.Context, id uint32) error
-	// Drops is what was dropped of a partition so far, by link; it may lag.
-	Drops(ctx context.Context, id uint32) (map[model.Link]uint64, error)
-	// DropCount is all that was dropped of it, and waits until it is complete.
-	DropCount(ctx context.Context, id uint32) (uint64, error)
-}
-
-// metered is a backend that cuts by meters first, where it can.
-type metered interface {
-	// Bite says why a partition's cut is by rules alone; nil: it is not.
-	Bite(p model.Partition) error
-	// Lift takes a partition's drop rules away and leaves its meters down. It
-	// returns the links that nothing but a meter holds.
-	Lift(ctx context.Context, id uint32) ([]model.Link, error)
-	// Held is how many packets came to a partition's meters so far, by link.
-	Held(ctx context.Context, id uint32) (map[model.Link]uint64, error)
-}
-
 // Metrics is told what happens, as it happens. Package api implements it.
 type Metrics interface {
 	KnownLinks(links []model.Link)

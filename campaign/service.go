@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"netsplit/campaign/bed"
 	"netsplit/controller"
 	"netsplit/controller/of13"
 	"netsplit/deploy/lab"
@@ -62,7 +63,7 @@ type Service struct {
 	metrics Metrics
 	store   *store.Store
 	ctrl    *controller.Controller
-	outside *Bed // of Config.Testbed
+	outside *bed.Bed // of Config.Testbed
 
 	mu       sync.Mutex // guards what follows
 	jobs     map[string]*job
@@ -71,7 +72,7 @@ type Service struct {
 	events   []model.ServiceEvent
 	subs     map[chan struct{}]bool
 	hand     map[string]*handCut
-	beds     []*Bed                         // that exist now
+	beds     []*bed.Bed                     // that exist now
 	switches map[model.DatapathID]time.Time // last change of connection
 	claimed  string                         // campaign that uses the outside testbed
 
@@ -126,12 +127,9 @@ func Open(cfg Config) (*Service, error) {
 
 // listen opens the controller and, with an outside testbed, takes it over. For a
 // testbed without switches there is no controller.
-func (s *Service) listen(ctx context.Context) (err error) {
+func (s *Service) listen(ctx context.Context) error {
 	if tb := s.cfg.Testbed; tb != nil && tb.Backend == model.BackendNFTables {
-		if s.outside, err = newHostBed(ctx, *tb, s.cfg.Binary, s.lostBy); err == nil {
-			s.addBed(s.outside)
-		}
-		return err
+		return s.takeOutside(ctx)
 	}
 	role := of13.RoleMaster
 	if s.cfg.Equal {
@@ -148,23 +146,35 @@ func (s *Service) listen(ctx context.Context) (err error) {
 	if s.cfg.Testbed == nil {
 		return nil
 	}
-	if s.outside, err = newBed(ctx, *s.cfg.Testbed, s.cfg.Gate, s.ctrl, s.cfg.Binary, s.log, s); err != nil {
-		return err
-	}
-	s.addBed(s.outside)
-	return nil
+	return s.takeOutside(ctx)
 }
 
-func (s *Service) addBed(b *Bed) {
+// takeOutside takes the outside testbed over.
+func (s *Service) takeOutside(ctx context.Context) (err error) {
+	c := s.bedConfig(s.cfg.Gate)
+	c.Testbed = *s.cfg.Testbed
+	if s.outside, err = bed.Open(ctx, c); err == nil {
+		s.addBed(s.outside)
+	}
+	return err
+}
+
+// bedConfig is what beds have in common.
+func (s *Service) bedConfig(gate model.Gate) bed.Config {
+	return bed.Config{Gate: gate, Controller: s.ctrl, Binary: s.cfg.Binary, Log: s.log,
+		Events: bed.Events{SwitchChanged: s.switchChanged, Demoted: s.demoted, Refused: s.refused, HostPort: s.hostPort, Lost: s.lostBy}}
+}
+
+func (s *Service) addBed(b *bed.Bed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.beds = append(s.beds, b)
 }
 
-func (s *Service) removeBed(b *Bed) {
+func (s *Service) removeBed(b *bed.Bed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.beds = slices.DeleteFunc(s.beds, func(o *Bed) bool { return o == b })
+	s.beds = slices.DeleteFunc(s.beds, func(o *bed.Bed) bool { return o == b })
 }
 
 func (s *Service) switchChanged(id model.DatapathID, up bool) {

@@ -260,7 +260,7 @@ func (p *processes) build(ctx context.Context, t *template) (err error) {
 	defer func() {
 		p.r.cost = cost // its start is not the run's
 		err = errors.Join(err, one.stopAll())
-		if left := p.r.bed.sweep(); left != nil { // it would disturb the run
+		if left := p.r.bed.Sweep(); left != nil { // it would disturb the run
 			p.r.s.Fail("end what the template's cluster left: %v", left)
 			err = errors.Join(err, left)
 		}
@@ -280,7 +280,7 @@ func (p *processes) build(ctx context.Context, t *template) (err error) {
 	if err := one.quit(quitLimit); err != nil {
 		return err
 	}
-	if err := p.r.bed.sweep(); err != nil { // what would write on
+	if err := p.r.bed.Sweep(); err != nil { // what would write on
 		return err
 	}
 	t.Hosts = map[model.NodeID]string{}

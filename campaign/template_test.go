@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"netsplit/campaign/bed"
 	"netsplit/campaign/target"
 	"netsplit/model"
 )
@@ -77,8 +78,8 @@ func TestATemplateServesOnlyWhatItWasMadeWith(t *testing.T) {
 	}
 	write("exec server")
 	key := func(tg *model.Target) string {
-		bed := &Bed{Testbed: model.Testbed{Hosts: []model.TestbedHost{{Name: "n1"}}}}
-		k, err := newProcesses(&run{target: tg, bed: bed, expand: target.ExpandInput{TargetDir: dir}}).templateKey()
+		b := &bed.Bed{Testbed: model.Testbed{Hosts: []model.TestbedHost{{Name: "n1"}}}}
+		k, err := newProcesses(&run{target: tg, bed: b, expand: target.ExpandInput{TargetDir: dir}}).templateKey()
 		if err != nil {
 			t.Fatal(err)
 		}

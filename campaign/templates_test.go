@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"netsplit/campaign/bed"
 	"netsplit/campaign/record"
 	"netsplit/campaign/target"
 	"netsplit/model"
@@ -46,7 +47,7 @@ func (f *templateRuns) run(during func(p *processes)) (p *processes, notes strin
 	s := testSession(f.t, model.Scenario{Strategy: model.StrategyClean}, &fakeGate{})
 	r := &run{target: f.tg, work: Work{Run: "c-1-r0001"}, cache: f.cache, templates: f.known, dir: s.rec.Dir, rec: s.rec, s: s,
 		expand: target.ExpandInput{Cache: filepath.Join(f.cache, "cache")},
-		bed:    &Bed{Testbed: model.Testbed{Hosts: []model.TestbedHost{{Name: "n1", IP: netip.MustParseAddr("10.0.0.1")}}}}}
+		bed:    &bed.Bed{Testbed: model.Testbed{Hosts: []model.TestbedHost{{Name: "n1", IP: netip.MustParseAddr("10.0.0.1")}}}}}
 	r.procs = newProcesses(r)
 	if err := r.procs.makeTemplate(context.Background()); err != nil {
 		f.t.Fatal(err)

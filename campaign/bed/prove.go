@@ -1,16 +1,13 @@
-package campaign
+package bed
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
-	"sync/atomic"
 	"time"
 
-	"netsplit/campaign/agent"
 	"netsplit/model"
 )
 
@@ -40,28 +37,23 @@ const (
 	pollEvery = 5 * time.Millisecond
 )
 
-// prover proves one partition on a testbed.
-type prover struct {
-	bed  *Bed
-	id   uint32 // in the backend
-	p    model.Partition
-	sent *atomic.Uint64 // packets of its own so far
-}
-
-// cut returns once the partition is in force: from when nothing passed. An
-// error says what hinders the proof, or that ctx ended before it was made.
-func (v prover) cut(ctx context.Context) (time.Time, error) {
+// Prove returns once the partition is in force: from when nothing passed. An
+// error says what hinders the proof, which is waited for at most 10 s, or that
+// ctx ended before it was made.
+func (c *Cut) Prove(ctx context.Context) (time.Time, error) {
+	ctx, stop := context.WithTimeout(ctx, proofLimit)
+	defer stop()
 	var why error
 	for ctx.Err() == nil {
-		if why = v.rounds(ctx, v.p.Links(), v.drops); why != nil { // the counters do not tell: silence does
-			why = errors.Join(why, v.emit(ctx, v.p.Links()), pause(ctx, quietFor))
+		if why = c.rounds(ctx, c.partition.Links(), c.drops); why != nil { // the counters do not tell: silence does
+			why = errors.Join(why, c.emit(ctx, c.partition.Links()), pause(ctx, quietFor))
 		}
 		at := time.Now()
-		if err := errors.Join(v.emit(ctx, v.p.Links()), pause(ctx, arrival)); err != nil {
+		if err := errors.Join(c.emit(ctx, c.partition.Links()), pause(ctx, arrival)); err != nil {
 			why = errors.Join(why, err)
 			continue
 		}
-		n, err := v.crossed(ctx, at, time.Now())
+		n, err := c.Crossed(ctx, at, time.Now())
 		if err == nil && n == 0 {
 			return at, nil
 		}
@@ -86,49 +78,49 @@ func pause(ctx context.Context, d time.Duration) error {
 // counter reads what rules about the partition have counted, by link.
 type counter func(context.Context) (map[model.Link]uint64, error)
 
-func (v prover) drops(ctx context.Context) (map[model.Link]uint64, error) {
-	return v.bed.cuts.Drops(ctx, v.id)
+func (c *Cut) drops(ctx context.Context) (map[model.Link]uint64, error) {
+	return c.bed.cuts.Drops(ctx, c.id)
 }
 
 // rounds returns when the rules of every link have counted provingRounds times
 // what was sent, each time before it was sent again.
-func (v prover) rounds(ctx context.Context, links []model.Link, count counter) error {
+func (c *Cut) rounds(ctx context.Context, links []model.Link, count counter) error {
 	for range provingRounds {
 		before, err := count(ctx)
 		if err != nil {
 			return err
 		}
-		if err := v.emit(ctx, links); err != nil {
+		if err := c.emit(ctx, links); err != nil {
 			return err
 		}
-		if err := v.counted(ctx, links, count, before); err != nil {
+		if err := c.counted(ctx, links, count, before); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// lift removes the partition's drop rules and returns once nothing goes by them
-// any more, as cut does about those that forward. Meanwhile meters hold all of it,
+// Lift removes the partition's drop rules and returns once nothing goes by them
+// any more, as Prove does about those that forward. Meanwhile meters hold all of it,
 // so that the heal that follows is one moment for all links. Without meters, or
 // with other partitions in the way, there is nothing to do.
-func (v prover) lift(ctx context.Context) error {
-	m, ok := v.bed.cuts.(metered)
+func (c *Cut) Lift(ctx context.Context) error {
+	m, ok := c.bed.cuts.(metered)
 	if !ok {
 		return nil
 	}
 	ctx, stop := context.WithTimeout(ctx, liftLimit)
 	defer stop()
-	links, err := m.Lift(ctx, v.id)
+	links, err := m.Lift(ctx, c.id)
 	if err != nil || len(links) == 0 {
 		return err
 	}
-	return v.rounds(ctx, links, func(ctx context.Context) (map[model.Link]uint64, error) { return m.Held(ctx, v.id) })
+	return c.rounds(ctx, links, func(ctx context.Context) (map[model.Link]uint64, error) { return m.Held(ctx, c.id) })
 }
 
 // counted waits until the rules of every link have counted a packet of each
 // sample more than before.
-func (v prover) counted(ctx context.Context, links []model.Link, count counter, before map[model.Link]uint64) error {
+func (c *Cut) counted(ctx context.Context, links []model.Link, count counter, before map[model.Link]uint64) error {
 	end := time.Now().Add(roundLimit)
 	for {
 		now, err := count(ctx)
@@ -137,7 +129,7 @@ func (v prover) counted(ctx context.Context, links []model.Link, count counter, 
 		}
 		var left []model.Link
 		for _, l := range links {
-			if now[l] < before[l]+uint64(len(v.samples())) {
+			if now[l] < before[l]+uint64(len(c.samples())) {
 				left = append(left, l)
 			}
 		}
@@ -154,35 +146,35 @@ func (v prover) counted(ctx context.Context, links []model.Link, count counter, 
 }
 
 // emit sends a packet of each sample over every link, all at once.
-func (v prover) emit(ctx context.Context, links []model.Link) error {
-	return v.over(links, func(l model.Link) error {
-		dst, ok := v.bed.Testbed.Host(l.Dst)
+func (c *Cut) emit(ctx context.Context, links []model.Link) error {
+	return c.over(links, func(l model.Link) error {
+		dst, ok := c.bed.Testbed.Host(l.Dst)
 		if !ok {
 			return fmt.Errorf("no host %q", l.Dst)
 		}
 		var errs []error
-		for _, t := range v.samples() {
-			v.sent.Add(1)
-			errs = append(errs, v.bed.emit(ctx, l.Src, dst.IP, t))
+		for _, t := range c.samples() {
+			c.sent.Add(1)
+			errs = append(errs, c.bed.emit(ctx, l.Src, dst.IP, t))
 		}
 		return errors.Join(errs...)
 	})
 }
 
 // samples is the traffic that stands for what is cut: one packet of each.
-func (v prover) samples() []model.Traffic {
-	if len(v.p.Only) > 0 {
-		return v.p.Only
+func (c *Cut) samples() []model.Traffic {
+	if len(c.partition.Only) > 0 {
+		return c.partition.Only
 	}
 	return []model.Traffic{{Proto: "arp"}} // leaves at once: who has asked already waits with all else
 }
 
-// crossed counts at the receiving hosts what arrived over the links.
-func (v prover) crossed(ctx context.Context, from, to time.Time) (int, error) {
-	links := v.p.Links()
+// Crossed counts at the receiving hosts what arrived over the links.
+func (c *Cut) Crossed(ctx context.Context, from, to time.Time) (int, error) {
+	links := c.partition.Links()
 	counts := make([]int, len(links))
-	err := v.over(links, func(l model.Link) error {
-		n, _, err := v.bed.arrived(ctx, l, v.p.Only, from, to)
+	err := c.over(links, func(l model.Link) error {
+		n, _, err := c.bed.Arrived(ctx, l, c.partition.Only, from, to)
 		counts[slices.Index(links, l)] = n
 		return err
 	})
@@ -193,12 +185,14 @@ func (v prover) crossed(ctx context.Context, from, to time.Time) (int, error) {
 	return total, err
 }
 
-// healed returns when a packet has passed over every link but those that others
-// still cut; links that hinder it are named.
-func (v prover) healed(ctx context.Context, cutByOthers func(model.Link) bool) error {
+// Healed returns when a packet has passed over every link but those that others
+// still cut; links over which none did within 10 s are named.
+func (c *Cut) Healed(ctx context.Context, cutByOthers func(model.Link) bool) error {
+	ctx, stop := context.WithTimeout(ctx, proofLimit)
+	defer stop()
 	began := time.Now()
 	left := map[model.Link]bool{}
-	for _, l := range v.p.Links() {
+	for _, l := range c.partition.Links() {
 		if !cutByOthers(l) {
 			left[l] = true
 		}
@@ -207,14 +201,14 @@ func (v prover) healed(ctx context.Context, cutByOthers func(model.Link) bool) e
 	for len(left) > 0 && ctx.Err() == nil {
 		links := slices.SortedFunc(maps.Keys(left), model.Link.Compare)
 		passed := make([]bool, len(links))
-		why = v.over(links, func(l model.Link) error {
-			dst, _ := v.bed.Testbed.Host(l.Dst)
+		why = c.over(links, func(l model.Link) error {
+			dst, _ := c.bed.Testbed.Host(l.Dst)
 			all := true
-			for _, t := range v.samples() {
-				if err := v.bed.emit(ctx, l.Src, dst.IP, t); err != nil {
+			for _, t := range c.samples() {
+				if err := c.bed.emit(ctx, l.Src, dst.IP, t); err != nil {
 					return err
 				}
-				_, first, err := v.bed.arrived(ctx, l, []model.Traffic{t}, began, began)
+				_, first, err := c.bed.Arrived(ctx, l, []model.Traffic{t}, began, began)
 				if err != nil {
 					return err
 				}
@@ -240,7 +234,7 @@ func (v prover) healed(ctx context.Context, cutByOthers func(model.Link) bool) e
 }
 
 // over does something for all links at once.
-func (v prover) over(links []model.Link, do func(model.Link) error) error {
+func (c *Cut) over(links []model.Link, do func(model.Link) error) error {
 	back := make(chan error, len(links))
 	for _, l := range links {
 		go func() { back <- do(l) }()
@@ -250,19 +244,4 @@ func (v prover) over(links []model.Link, do func(model.Link) error) error {
 		errs = append(errs, <-back)
 	}
 	return errors.Join(errs...)
-}
-
-// emit sends one packet from a host.
-func (b *Bed) emit(ctx context.Context, from model.NodeID, to netip.Addr, t model.Traffic) error {
-	a := b.agents.of(from)
-	if a == nil {
-		return fmt.Errorf("no agent on host %s", from)
-	}
-	if err := a.Emit(ctx, to, t); err != nil {
-		if errors.Is(err, agent.ErrGone) {
-			return fmt.Errorf("host %s: %w", from, err)
-		}
-		return err
-	}
-	return nil
 }

@@ -1,4 +1,4 @@
-package campaign
+package bed
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"netsplit/model"
 )
 
-// holders asks every host of a role of the testbed file at once who has it.
-func (b *Bed) holders(ctx context.Context, name string) (model.Holders, error) {
+// Holders asks every host of a role of the testbed file at once who has it.
+func (b *Bed) Holders(ctx context.Context, name string) (model.Holders, error) {
 	role, ok := b.Testbed.Roles[name]
 	if !ok {
 		known := "it has none"
@@ -23,12 +23,12 @@ func (b *Bed) holders(ctx context.Context, name string) (model.Holders, error) {
 		}
 		return model.Holders{}, fmt.Errorf("the testbed file has no role %q: %s; add it under roles, with hosts, probe and match", name, known)
 	}
-	return whoHas(ctx, name, role, b.ask)
+	return WhoHas(ctx, name, role, b.Ask)
 }
 
-// whoHas asks every host of a role at once who has it. A host that does not
+// WhoHas asks every host of a role at once who has it. A host that does not
 // answer does not have it, but where nobody is found its error is told.
-func whoHas(ctx context.Context, name string, role model.Role, ask func(context.Context, model.NodeID, model.Probe) (string, error)) (model.Holders, error) {
+func WhoHas(ctx context.Context, name string, role model.Role, ask func(context.Context, model.NodeID, model.Probe) (string, error)) (model.Holders, error) {
 	match, err := regexp.Compile(role.Match)
 	if err != nil {
 		return model.Holders{}, fmt.Errorf("role %s: match: %w", name, err)
