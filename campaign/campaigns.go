@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"netsplit/campaign/record"
@@ -312,9 +313,14 @@ func (s *Service) search(ctx context.Context, j *job, t *model.Target, r *labRun
 	}
 	err = se.run(ctx, r.n)
 	if err == nil {
-		s.update(j, func(c *model.Campaign) { c.Reason = joinReasons(r.known.news(), se.weak, se.why) })
+		s.update(j, func(c *model.Campaign) { c.Reason = joinReasons(r.kit.News(), se.weak, se.why) })
 	}
 	return err
+}
+
+// joinReasons puts those that are not empty one after the other.
+func joinReasons(reasons ...string) string {
+	return strings.Join(slices.DeleteFunc(reasons, func(s string) bool { return s == "" }), "; ")
 }
 
 // mine mines the clean runs, keeps what a person pinned or dropped, and stores

@@ -148,7 +148,7 @@ func (s *Service) each(ctx context.Context, j *job, r *labRunner, item func(n in
 		go func() {
 			defer func() { done <- struct{}{} }()
 			for w := range work {
-				s.runStarted(j, r.target.Name, w.Run, w.Scenario)
+				s.runStarted(j, r.kit.Target.Name, w.Run, w.Scenario)
 				sum, err := r.Run(ctx, w)
 				if ctx.Err() != nil {
 					return

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"netsplit/campaign/bed"
+	"netsplit/campaign/nodes"
 	"netsplit/campaign/record"
 	"netsplit/campaign/target"
 	"netsplit/model"
@@ -74,7 +74,7 @@ func (l *Live) guarded(ctx context.Context, play Play) (err error) {
 func (l *Live) Target() *model.Target { return l.r.target }
 
 // Hosts lists the target's hosts, its nodes first.
-func (l *Live) Hosts() []model.NodeID { return l.r.procs.hosts() }
+func (l *Live) Hosts() []model.NodeID { return l.r.procs.Hosts() }
 
 // Now is the time since the run started, on the record's clock.
 func (l *Live) Now() time.Duration { return l.r.s.now() }
@@ -106,7 +106,7 @@ func (l *Live) Cut(ctx context.Context, name string, p model.Partition) (model.S
 	if slices.ContainsFunc(l.cuts, func(c *scriptCut) bool { return c.Name == name }) {
 		return model.ScriptCut{}, fmt.Errorf("a cut named %q is in force: heal it first, or take another name", name)
 	}
-	where := l.r.bed.Testbed.Where(func(role string) (model.Holders, error) { return l.Holders(ctx, role) })
+	where := l.r.bed.Testbed.Where(func(role string) (model.Holders, error) { return l.r.procs.Holders(ctx, role) })
 	where.Hosts = l.Hosts()
 	p, err := p.Resolve(where)
 	if err != nil {
@@ -241,32 +241,50 @@ func mergeProofs(cuts []model.ScriptCut) *model.Proof {
 	return &all
 }
 
+// Do has a host carry out an operation of the target and returns when it has
+// ended. Invocation and answer go to the history under the host's name. The
+// error is netsplit's own, or says what is wrong with the name or arguments.
+func (l *Live) Do(ctx context.Context, host model.NodeID, name string, args ...string) (nodes.OpResult, error) {
+	i := slices.Index(l.Hosts(), host)
+	if i < 0 {
+		return nodes.OpResult{}, fmt.Errorf("no host %q: the target has %v", host, l.Hosts())
+	}
+	op, err := l.r.procs.Operation(host, name, args)
+	if err != nil {
+		return nodes.OpResult{}, err
+	}
+	h := model.Operation{Process: i, Type: model.OpInvoke, F: name, Time: l.Now()}
+	for j, k := range op.Takes {
+		switch k {
+		case "key":
+			h.Key = args[j]
+		case "value":
+			h.Value = args[j]
+		case "node":
+			h.Node = model.NodeID(args[j])
+		}
+	}
+	l.history(host, h)
+	res, err := l.r.procs.Operate(ctx, host, op)
+	if err != nil {
+		return res, err
+	}
+	h.Type, h.Time, h.Error = res.Type, l.Now(), res.Error
+	if res.Type == model.OpOK && h.Value == "" {
+		h.Value = res.Value
+	}
+	l.history(host, h)
+	return res, nil
+}
+
+func (l *Live) history(host model.NodeID, op model.Operation) {
+	l.r.rec.Append(record.HistoryFile, record.Entry{Workload: string(host), Operation: op})
+}
+
 // Holders asks who has a role of the target now, or one of the testbed file
 // where the target has none of that name.
 func (l *Live) Holders(ctx context.Context, name string) (model.Holders, error) {
-	p := l.r.procs
-	role, ok := l.r.target.Roles[name]
-	if !ok {
-		if _, ours := l.r.bed.Testbed.Roles[name]; ours {
-			return l.r.bed.Holders(ctx, name)
-		}
-		_, err := target.RoleOf(l.r.target, target.ExpandInput{}, name)
-		return model.Holders{}, err
-	}
-	for _, h := range role.Hosts { // the same for all, but for what a host is called
-		mine, err := target.RoleOf(l.r.target, p.inputs[h], name)
-		if err != nil {
-			return model.Holders{}, err
-		}
-		role.Match = mine.Match
-	}
-	return bed.WhoHas(ctx, name, role, func(ctx context.Context, h model.NodeID, _ model.Probe) (string, error) {
-		mine, err := target.RoleOf(l.r.target, p.inputs[h], name)
-		if err != nil {
-			return "", err
-		}
-		return l.r.ask(ctx, h, mine.Probe)
-	})
+	return l.r.procs.Holders(ctx, name)
 }
 
 // Period is how long a period of the target is.
@@ -288,11 +306,11 @@ func (l *Live) Await(ctx context.Context, limit time.Duration, names []string) (
 	}
 	conditions := l.r.target.Stable
 	if len(names) > 0 {
-		conditions = l.r.conditions(names)
+		conditions = l.r.procs.Conditions(names)
 	}
 	wctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return l.r.settle(wctx, conditions, nil), ctx.Err()
+	return l.r.procs.Settle(wctx, conditions, nil), ctx.Err()
 }
 
 // Sleep lets time pass.
@@ -316,7 +334,7 @@ func (l *Live) Node(verb model.NodeVerb, host model.NodeID, process string) ([]s
 	if process == "" {
 		names = nil
 		for _, q := range l.r.target.Processes {
-			if slices.Contains(q.Hosts, host) && !q.Once && !(q.Manual && verb == model.NodeStart) && l.r.procs.runs(host, q.Name) == (verb != model.NodeStart) {
+			if slices.Contains(q.Hosts, host) && !q.Once && !(q.Manual && verb == model.NodeStart) && l.r.procs.Runs(host, q.Name) == (verb != model.NodeStart) {
 				names = append(names, q.Name)
 			}
 		}
@@ -329,7 +347,7 @@ func (l *Live) Node(verb model.NodeVerb, host model.NodeID, process string) ([]s
 	}
 	errs := make([]error, len(names))
 	each := func(i int) {
-		if err := l.r.procs.act(model.NodeAction{Verb: verb, Process: names[i], Host: host}); err != nil {
+		if err := l.r.procs.Act(model.NodeAction{Verb: verb, Process: names[i], Host: host}); err != nil {
 			errs[i] = fmt.Errorf("%s %s on %s: %w", verb, names[i], host, err)
 		}
 	}
@@ -345,40 +363,4 @@ func (l *Live) Node(verb model.NodeVerb, host model.NodeID, process string) ([]s
 	}
 	wg.Wait()
 	return names, errors.Join(errs...)
-}
-
-// runs says whether a server process runs, paused or not.
-func (p *processes) runs(h model.NodeID, name string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.ContainsFunc(p.servers, func(s *server) bool { return s.host == h && s.name == name && !ended(s.Proc) })
-}
-
-// firstLine is the first line of a text that is not empty, shortened.
-func firstLine(s string) string {
-	for line := range strings.Lines(s) {
-		if line = strings.TrimSpace(line); line != "" {
-			return line[:min(len(line), 200)]
-		}
-	}
-	return ""
-}
-
-// matchOf is what a pattern finds in a text: its group "value", or the text.
-func matchOf(pattern, text string) (string, bool, error) {
-	if pattern == "" {
-		return text, true, nil
-	}
-	re, err := regexp.Compile(pattern)
-	if err != nil {
-		return "", false, err
-	}
-	m := re.FindStringSubmatch(text)
-	if m == nil {
-		return "", false, nil
-	}
-	if i := re.SubexpIndex("value"); i > 0 {
-		return m[i], true, nil
-	}
-	return text, true, nil
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"netsplit/campaign/bed"
+	"netsplit/campaign/nodes"
 	"netsplit/campaign/record"
-	"netsplit/campaign/target"
 	"netsplit/explorer"
 	"netsplit/inference"
 	"netsplit/inference/pcap"
@@ -22,11 +22,8 @@ import (
 // run is one execution of a target under one scenario.
 type run struct {
 	work   Work
-	target *model.Target      // settings filled in; templates are expanded per host
-	expand target.ExpandInput // what does not change from run to run
-	cache  string             // where the target's templates are kept
-	// templates is what the campaign's runs know of those.
-	templates *templates
+	kit    *nodes.Kit
+	target *model.Target // of the kit
 	// play is a script, done in place of the workloads; nil: none.
 	play    Play
 	live    *Live // while it is, and after
@@ -34,7 +31,7 @@ type run struct {
 	dir     string
 	rec     *record.Writer
 	s       *session
-	procs   *processes
+	procs   *nodes.Processes
 	probes  *probes
 	cost    model.Cost
 	metrics Metrics
@@ -50,8 +47,9 @@ func (r *run) execute(ctx context.Context) (ev record.Evidence, err error) {
 	}
 	err = r.guarded(ctx, &ev, began)
 	r.s.close()
-	err = errors.Join(err, r.procs.stopAll(), r.bed.Sweep(), r.bed.Calm(context.WithoutCancel(ctx)), r.s.packets.Close(), r.rec.Close())
+	err = errors.Join(err, r.procs.StopAll(), r.bed.Sweep(), r.bed.Calm(context.WithoutCancel(ctx)), r.s.packets.Close(), r.rec.Close())
 	ev.Ended = time.Now()
+	r.cost.Start, r.cost.Settle = r.procs.Took()
 	r.cost.Ours = ev.Ended.Sub(began) - r.cost.Template - r.cost.Start - r.cost.Settle - r.cost.Workload - r.cost.Recover
 	ev.Cost = r.cost
 	return ev, errors.Join(err, ctx.Err())
@@ -74,7 +72,7 @@ func (r *run) phases(ctx context.Context, ev *record.Evidence, began time.Time) 
 		return err
 	}
 	t := time.Now()
-	if err := r.procs.makeTemplate(ctx); err != nil {
+	if err := r.procs.MakeTemplate(ctx); err != nil {
 		r.s.Fail("%v", err)
 		r.collect(ctx, ev)
 		return nil
@@ -86,7 +84,7 @@ func (r *run) phases(ctx context.Context, ev *record.Evidence, began time.Time) 
 		return err
 	}
 	r.s.Mark(model.EventStart)
-	if err := r.procs.start(ctx); err != nil {
+	if err := r.procs.Start(ctx); err != nil {
 		r.s.Fail("%v", err)
 	}
 
@@ -103,7 +101,7 @@ func (r *run) phases(ctx context.Context, ev *record.Evidence, began time.Time) 
 			r.cost.Workload = time.Since(t)
 			t = time.Now()
 			ev.Recovery = r.recover(ctx)
-			r.procs.workloads(ctx, r.target.Final, "final")
+			r.procs.Workloads(ctx, r.target.Final, "final")
 			r.cost.Recover = time.Since(t)
 		}
 		stopProbes()
@@ -155,7 +153,8 @@ func (r *run) open(began time.Time) (err error) {
 		r.s.links[l] = &model.LinkProof{Link: l}
 	}
 	r.metrics.KnownLinks(r.work.Scenario.Partition.Links())
-	r.procs = newProcesses(r)
+	r.procs = nodes.New(nodes.Config{Kit: r.kit, Bed: r.bed, Run: r.work.Run, Dir: r.dir, Args: r.work.Spec.Args,
+		Seed: r.work.Scenario.Seed, Start: began, Record: rec, Journal: r.s})
 	r.probes = &probes{r: r}
 	return nil
 }
@@ -237,7 +236,7 @@ func (r *run) workload(ctx context.Context) {
 			}
 		}
 	}()
-	r.procs.workloads(ctx, r.target.Workloads, "workload")
+	r.procs.Workloads(ctx, r.target.Workloads, "workload")
 	r.s.Mark(model.EventStop)
 	stop()
 	<-ticks
@@ -256,7 +255,7 @@ func (r *run) recover(ctx context.Context) record.Recovery {
 	left := max(rec.HealedAt+rec.Limit-r.s.now(), 3*time.Second)
 	rctx, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
-	rec.Pending = r.settle(rctx, r.target.Stable, func() []string {
+	rec.Pending = r.procs.Settle(rctx, r.target.Stable, func() []string {
 		var out []string
 		for _, v := range r.s.violated() {
 			out = append(out, v.String())
@@ -311,7 +310,7 @@ func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 	if err := r.bed.CheckGate(ctx); err != nil {
 		s.Fail("what was lost at the gate could not be counted: %v", err)
 	}
-	ev.Exits, ev.Hung = r.procs.exits()
+	ev.Exits, ev.Hung = r.procs.Exits()
 	s.flush()
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,22 +9,19 @@ import (
 	"time"
 
 	"netsplit/campaign/bed"
+	"netsplit/campaign/nodes"
 	"netsplit/campaign/record"
-	"netsplit/campaign/target"
 	"netsplit/deploy/lab"
 	"netsplit/model"
 )
 
 // labRunner runs work items on the beds it was given, one run per bed.
 type labRunner struct {
-	s      *Service
-	target *model.Target
-	expand target.ExpandInput // what is the same for every run
-	cache  string             // where templates are kept
-	known  *templates         // what is known of those
-	beds   chan *bed.Bed
-	n      int  // beds
-	play   Play // of a stage; nil: runs do their workloads
+	s    *Service
+	kit  *nodes.Kit
+	beds chan *bed.Bed
+	n    int  // beds
+	play Play // of a stage; nil: runs do their workloads
 }
 
 // Run implements Runner.
@@ -39,7 +36,7 @@ func (r *labRunner) Run(ctx context.Context, w Work) (model.RunSummary, error) {
 
 	dir := r.s.runDir(w.Campaign, w.Run)
 	began := time.Now()
-	one := &run{work: w, target: r.target, expand: r.expand, cache: r.cache, templates: r.known, bed: b, dir: dir, play: r.play,
+	one := &run{work: w, kit: r.kit, target: r.kit.Target, bed: b, dir: dir, play: r.play,
 		metrics: r.s.metrics, version: r.s.cfg.Version}
 	ev, err := one.execute(ctx)
 	if ctx.Err() != nil {
@@ -55,7 +52,7 @@ func (r *labRunner) Run(ctx context.Context, w Work) (model.RunSummary, error) {
 	}
 	sum, jerr := JudgeDir(dir, r.s.replayCommand(w.Run))
 	if sum.Run == "" {
-		sum = unjudged(w, r.target, began, jerr)
+		sum = unjudged(w, r.kit.Target, began, jerr)
 	}
 	err = errors.Join(err, jerr)
 	sum.Cost.Ours += time.Since(judging)
@@ -94,12 +91,14 @@ const switchLimit = 15 * time.Second
 // testbed. The function it returns takes the labs down again.
 func (s *Service) runnerOn(ctx context.Context, j *job, t *model.Target, dir string) (*labRunner, func(), error) {
 	campaign, n := j.c.ID, j.c.Spec.Labs
-	r := &labRunner{s: s, target: t}
-	r.known = newTemplates(func(text string) {
-		s.tell("campaign", campaign, string(model.CampaignRunning), text)
-		s.update(j, func(c *model.Campaign) { c.Reason = r.known.news() })
-	})
-	if err := r.software(ctx, dir, s.fetching(j)); err != nil {
+	r := &labRunner{s: s}
+	var err error
+	r.kit, err = nodes.NewKit(ctx, nodes.KitConfig{Target: t, Dir: dir, Netsplit: s.cfg.Binary, Bin: s.cfg.BinDir, Fetching: s.fetching(j),
+		Told: func(text string) {
+			s.tell("campaign", campaign, string(model.CampaignRunning), text)
+			s.update(j, func(c *model.Campaign) { c.Reason = r.kit.News() })
+		}})
+	if err != nil {
 		return nil, nil, err
 	}
 	if s.outside != nil {
@@ -148,6 +147,14 @@ func (s *Service) runnerOn(ctx context.Context, j *job, t *model.Target, dir str
 		r.beds <- b
 	}
 	return r, closeAll, nil
+}
+
+// fetching tells what is fetched as the reason why no run is under way yet.
+func (s *Service) fetching(j *job) func(string) {
+	return func(line string) {
+		s.log.Info("fetching", "campaign", j.c.ID, "what", line)
+		s.update(j, func(c *model.Campaign) { c.Reason = line })
+	}
 }
 
 // makeLab brings up one lab with the target's hosts and takes over its switch.

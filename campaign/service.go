@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"netsplit/campaign/bed"
+	"netsplit/campaign/nodes"
 	"netsplit/controller"
 	"netsplit/controller/of13"
 	"netsplit/deploy/lab"
@@ -238,7 +239,7 @@ func (s *Service) resume() error {
 			return err
 		}
 		s.tell("run", m.Run, string(model.VerdictUnknown), sum.Verdict.Reason)
-		if err := os.RemoveAll(filepath.Join(s.runDir(m.Campaign, m.Run), workDir)); err != nil {
+		if err := os.RemoveAll(filepath.Join(s.runDir(m.Campaign, m.Run), nodes.WorkDir)); err != nil {
 			s.log.Warn("the target's data of a run that was cut short stay", "run", m.Run, "err", err)
 		}
 	}

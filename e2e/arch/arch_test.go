@@ -54,6 +54,7 @@ var rooms = map[string]room{
 	"campaign/doctor":                        {may: []string{"campaign/agent", "controller", "controller/of13", "flowrules", "inference/tap", "model"}, why: "it looks at a testbed by sessions and agents, and has no part in runs"},
 	"campaign/fabric":                        {may: []string{"controller", "controller/of13", "flowrules", "inference/tap", "model"}, why: "the one place where plans meet sessions, and gate ports"},
 	"campaign/bed":                           {may: []string{"campaign/agent", "campaign/fabric", "campaign/hosts", "controller", "deploy/lab", "inference/tap", "model"}, why: "a testbed is held and cut without knowing what runs on its hosts, or why"},
+	"campaign/nodes":                         {may: []string{"campaign/bed", "campaign/proc", "campaign/record", "campaign/target", "campaign/testbed", "deploy/artifacts", "explorer/check", "model"}, why: "running a target on hosts needs no switch and no decision; what happens goes to a journal"},
 	"campaign":                               {may: []string{"*"}, why: "joins the rooms"},
 	"campaign/script":                        {may: []string{"campaign", "campaign/agent", "campaign/record", "campaign/target", "deploy/targets", "model"}, why: "a script is steps on a run that the campaign makes; it knows no switch and no rule, and cannot do what the campaign does not record"},
 	"api":                                    {may: []string{"api/wire", "model"}, why: "the service behind the API is an interface it declares"},

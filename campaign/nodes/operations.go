@@ -1,11 +1,11 @@
-package campaign
+package nodes
 
 import (
 	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
-	"slices"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -30,51 +30,14 @@ type OpResult struct {
 	Error string
 }
 
-// Do has a host carry out an operation of the target and returns when it has
-// ended. Invocation and answer go to the history under the host's name. The
-// error is netsplit's own, or says what is wrong with the name or arguments.
-func (l *Live) Do(ctx context.Context, host model.NodeID, name string, args ...string) (OpResult, error) {
-	in, ok := l.r.procs.inputs[host]
-	i := slices.Index(l.Hosts(), host)
-	if !ok || i < 0 {
-		return OpResult{}, fmt.Errorf("no host %q: the target has %v", host, l.Hosts())
-	}
-	op, err := target.Operation(l.r.target, in, name, args)
-	if err != nil {
-		return OpResult{}, err
-	}
-	h := model.Operation{Process: i, Type: model.OpInvoke, F: name, Time: l.Now()}
-	for j, k := range op.Takes {
-		switch k {
-		case "key":
-			h.Key = args[j]
-		case "value":
-			h.Value = args[j]
-		case "node":
-			h.Node = model.NodeID(args[j])
-		}
-	}
-	l.history(host, h)
-	res, err := l.execute(ctx, host, op)
-	if err != nil {
-		return res, err
-	}
-	h.Type, h.Time, h.Error = res.Type, l.Now(), res.Error
-	if res.Type == model.OpOK && h.Value == "" {
-		h.Value = res.Value
-	}
-	l.history(host, h)
-	return res, nil
+// Operation is an operation of the target as a host expands it.
+func (p *Processes) Operation(host model.NodeID, name string, args []string) (model.ClientOperation, error) {
+	return target.Operation(p.c.Kit.Target, p.inputs[host], name, args)
 }
 
-func (l *Live) history(host model.NodeID, op model.Operation) {
-	l.r.rec.Append(record.HistoryFile, record.Entry{Workload: string(host), Operation: op})
-}
-
-// execute runs an operation's command on a host and reads its outcome.
-func (l *Live) execute(ctx context.Context, host model.NodeID, op model.ClientOperation) (OpResult, error) {
-	p := l.r.procs
-	on, ok := l.r.bed.Testbed.Host(host)
+// Operate runs an operation's command on a host and reads its outcome.
+func (p *Processes) Operate(ctx context.Context, host model.NodeID, op model.ClientOperation) (OpResult, error) {
+	on, ok := p.c.Bed.Testbed.Host(host)
 	if !ok {
 		return OpResult{}, fmt.Errorf("the testbed has no host %q", host)
 	}
@@ -88,7 +51,7 @@ func (l *Live) execute(ctx context.Context, host model.NodeID, op model.ClientOp
 		}
 	}
 	pr, err := proc.Start(proc.Spec{Host: on, Dir: p.dirOf(host), Env: p.env(op.Env), Argv: p.named(host, op.Command),
-		LogPath: filepath.Join(l.r.dir, record.LogsDir, fmt.Sprintf("%s-operations.log", host)), OnStdout: line(&out), OnLine: line(&said)})
+		LogPath: filepath.Join(p.c.Dir, record.LogsDir, fmt.Sprintf("%s-operations.log", host)), OnStdout: line(&out), OnLine: line(&said)})
 	if err != nil {
 		return OpResult{}, err
 	}
@@ -135,4 +98,33 @@ func outcome(op model.ClientOperation, out, said string, x proc.Status, late boo
 	}
 	why := cmp.Or(firstLine(said), firstLine(out), "it printed nothing")
 	return OpResult{Type: model.OpInfo, Error: fmt.Sprintf("%s (%s)", why, x)}, nil
+}
+
+// firstLine is the first line of a text that is not empty, shortened.
+func firstLine(s string) string {
+	for line := range strings.Lines(s) {
+		if line = strings.TrimSpace(line); line != "" {
+			return line[:min(len(line), 200)]
+		}
+	}
+	return ""
+}
+
+// matchOf is what a pattern finds in a text: its group "value", or the text.
+func matchOf(pattern, text string) (string, bool, error) {
+	if pattern == "" {
+		return text, true, nil
+	}
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return "", false, err
+	}
+	m := re.FindStringSubmatch(text)
+	if m == nil {
+		return "", false, nil
+	}
+	if i := re.SubexpIndex("value"); i > 0 {
+		return m[i], true, nil
+	}
+	return text, true, nil
 }

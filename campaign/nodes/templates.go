@@ -1,4 +1,4 @@
-package campaign
+package nodes
 
 import (
 	"crypto/sha256"
@@ -68,11 +68,6 @@ func (a *templates) news() string {
 	return joined(a.said)
 }
 
-// joinReasons puts those that are not empty one after the other.
-func joinReasons(reasons ...string) string {
-	return joined(slices.DeleteFunc(reasons, func(s string) bool { return s == "" }))
-}
-
 // giveUp is called with why no template could be made; from then on nobody
 // tries.
 func (a *templates) giveUp(why error) {
@@ -131,7 +126,7 @@ func (t *template) changed(known *templates) []string {
 
 // cacheAfter looks, after a run, whether it left the template's cache alone. If
 // not, the next run makes it anew; this run began with the right one.
-func (p *processes) cacheAfter() {
+func (p *Processes) cacheAfter() {
 	if p.template == nil {
 		return
 	}
@@ -144,11 +139,11 @@ func (p *processes) cacheAfter() {
 	if t.load() != nil {
 		return
 	}
-	if changed := t.changed(p.r.templates); len(changed) > 0 {
+	if changed := t.changed(p.c.Kit.templates); len(changed) > 0 {
 		text := fmt.Sprintf("while run %s was under way, files that all runs share were changed in %s: %s; a target writes there only while .Building is true",
-			p.r.work.Run, t.cache(), joined(changed))
-		p.r.s.Note("%s", text)
-		p.r.templates.say(text)
+			p.c.Run, t.cache(), joined(changed))
+		p.c.Journal.Note("%s", text)
+		p.c.Kit.templates.say(text)
 	}
 }
 

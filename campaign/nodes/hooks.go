@@ -1,4 +1,4 @@
-package campaign
+package nodes
 
 import (
 	"context"
@@ -21,21 +21,21 @@ import (
 const hookLimit = 30 * time.Second
 
 // hooked says whether the testbed's hooks run the target's servers.
-func (p *processes) hooked() bool { return p.r.bed.Testbed.Hooks.Start != "" }
+func (p *Processes) hooked() bool { return p.c.Bed.Testbed.Hooks.Start != "" }
 
 // hook runs the testbed's hook for a verb to its end, and returns what it said,
 // which is kept in the run's logs, too.
-func (p *processes) hook(verb model.NodeVerb, h model.NodeID, process string) (string, error) {
-	hooks := p.r.bed.Testbed.Hooks
+func (p *Processes) hook(verb model.NodeVerb, h model.NodeID, process string) (string, error) {
+	hooks := p.c.Bed.Testbed.Hooks
 	text := hooks.Of(verb)
 	if text == "" {
 		return "", fmt.Errorf("the testbed file has no hook for it: add %s under hooks", verb.Hook())
 	}
-	host, ok := p.r.bed.Testbed.Host(h)
+	host, ok := p.c.Bed.Testbed.Host(h)
 	if !ok {
 		return "", fmt.Errorf("the testbed has no host %q", h)
 	}
-	vars := testbed.HookVars{Host: string(h), Address: host.IP.String(), Process: process, Labels: host.Labels, Run: filepath.Base(p.r.dir)}
+	vars := testbed.HookVars{Host: string(h), Address: host.IP.String(), Process: process, Labels: host.Labels, Run: filepath.Base(p.c.Dir)}
 	if plan := p.plans[h]; plan != nil {
 		if i := slices.IndexFunc(plan.Processes, func(q model.Process) bool { return q.Name == process }); i >= 0 {
 			vars.Command = quoted(plan.Processes[i].Command)
@@ -77,25 +77,25 @@ func cause(err error) error {
 func last(said string) string { return said[max(0, len(said)-500):] }
 
 // keepHook appends what a hook did to the logs of the run.
-func (p *processes) keepHook(verb model.NodeVerb, h model.NodeID, process, line, said string, took time.Duration, err error) {
+func (p *Processes) keepHook(verb model.NodeVerb, h model.NodeID, process, line, said string, took time.Duration, err error) {
 	p.hooking.Lock()
 	defer p.hooking.Unlock()
 	end := "ok"
 	if err != nil {
 		end = cause(err).Error()
 	}
-	text := fmt.Sprintf("%s %s %s after %s, took %s: %s\n$ %s\n", verb, process, h, p.r.s.now().Round(time.Millisecond), took.Round(time.Millisecond), end, line)
+	text := fmt.Sprintf("%s %s %s after %s, took %s: %s\n$ %s\n", verb, process, h, p.now().Round(time.Millisecond), took.Round(time.Millisecond), end, line)
 	if said != "" {
 		text += said + "\n"
 	}
-	path := filepath.Join(p.r.dir, record.LogsDir, p.prefix()+string(h)+"-hooks.log")
+	path := filepath.Join(p.c.Dir, record.LogsDir, p.prefix()+string(h)+"-hooks.log")
 	f, ferr := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if ferr == nil {
 		_, ferr = f.WriteString(text)
 		ferr = errors.Join(ferr, f.Close())
 	}
 	if ferr != nil {
-		p.r.s.Note("what a hook said is not kept: %v", ferr)
+		p.c.Journal.Note("what a hook said is not kept: %v", ferr)
 	}
 }
 
@@ -109,13 +109,13 @@ func quoted(argv []string) string {
 }
 
 // freshen has the hooks bring every node back to where a run starts.
-func (p *processes) freshen() error {
-	if !p.hooked() || p.r.bed.Testbed.Hooks.Reset == "" {
+func (p *Processes) freshen() error {
+	if !p.hooked() || p.c.Bed.Testbed.Hooks.Reset == "" {
 		return nil
 	}
-	errs := make([]error, len(p.r.target.Nodes))
+	errs := make([]error, len(p.c.Kit.Target.Nodes))
 	var wg sync.WaitGroup
-	for i, h := range p.r.target.Nodes {
+	for i, h := range p.c.Kit.Target.Nodes {
 		wg.Go(func() {
 			if _, err := p.hook(model.NodeReset, h, ""); err != nil {
 				errs[i] = fmt.Errorf("reset of %s: %w", h, err)
@@ -127,7 +127,7 @@ func (p *processes) freshen() error {
 }
 
 // hookedServer starts a server by its hook. Nobody is told when it ends.
-func (p *processes) hookedServer(h model.NodeID, name string) (string, error) {
+func (p *Processes) hookedServer(h model.NodeID, name string) (string, error) {
 	said, err := p.hook(model.NodeStart, h, name)
 	if err != nil {
 		return said, fmt.Errorf("start %s on %s: %w", name, h, err)
@@ -139,7 +139,7 @@ func (p *processes) hookedServer(h model.NodeID, name string) (string, error) {
 }
 
 // hookedAct does something to a server by its hook.
-func (p *processes) hookedAct(s *server, verb model.NodeVerb) (string, error) {
+func (p *Processes) hookedAct(s *server, verb model.NodeVerb) (string, error) {
 	said, err := p.hook(verb, s.host, s.name)
 	if err == nil && (verb == model.NodeStop || verb == model.NodeKill) {
 		p.mu.Lock()
@@ -150,7 +150,7 @@ func (p *processes) hookedAct(s *server, verb model.NodeVerb) (string, error) {
 }
 
 // over says whether a server has ended, as far as is known.
-func (p *processes) over(s *server) bool {
+func (p *Processes) over(s *server) bool {
 	if s.Proc != nil {
 		return ended(s.Proc)
 	}
@@ -161,7 +161,7 @@ func (p *processes) over(s *server) bool {
 
 // endHooked ends a server at the end of a run: by stop, and where that fails or
 // there is none, by crash. One that is paused is resumed first, if that can be.
-func (p *processes) endHooked(s *server) error {
+func (p *Processes) endHooked(s *server) error {
 	if p.over(s) {
 		return nil
 	}
@@ -174,7 +174,7 @@ func (p *processes) endHooked(s *server) error {
 		errs = append(errs, err)
 	}
 	for _, verb := range []model.NodeVerb{model.NodeStop, model.NodeKill} {
-		if p.r.bed.Testbed.Hooks.Of(verb) == "" {
+		if p.c.Bed.Testbed.Hooks.Of(verb) == "" {
 			continue
 		}
 		_, err := p.hookedAct(s, verb)

@@ -1,4 +1,4 @@
-package campaign
+package nodes
 
 import (
 	"bufio"
@@ -6,13 +6,11 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
-	"netsplit/campaign/proc"
 	"netsplit/model"
 )
 
@@ -20,20 +18,17 @@ import (
 // that takes node actions.
 const ControlEnv = "NETSPLIT_CONTROL"
 
-// actionLimit is how long a server may take to stop when a workload asks.
-const actionLimit = 20 * time.Second
-
 // control takes node actions from workloads over a Unix socket: one line
 // "verb process host", answered by one line, "ok" or what is wrong.
 type control struct {
-	p    *processes
+	p    *Processes
 	dir  string
 	held *os.File // dir, locked while its process lives
 	l    net.Listener
 	wg   sync.WaitGroup
 }
 
-func (p *processes) listen() (*control, error) {
+func (p *Processes) listen() (*control, error) {
 	removeDead(os.TempDir(), time.Minute)
 	// Socket paths hold 107 bytes (unix(7)): too few for most run directories.
 	dir, err := os.MkdirTemp("", controlPrefix)
@@ -124,110 +119,14 @@ func (c *control) act(words []string) error {
 		return fmt.Errorf("want three words, such as: stop redis n1")
 	}
 	a := model.NodeAction{Verb: model.NodeVerb(words[0]), Process: words[1], Host: model.NodeID(words[2])}
-	if err := c.p.act(a); err != nil {
+	if err := c.p.Act(a); err != nil {
 		return fmt.Errorf("%s %s on %s: %w", a.Verb, a.Process, a.Host, err)
 	}
 	return nil
 }
 
-// act does something to a server process and enters it in the record. Actions
-// on one server wait for one another.
-func (p *processes) act(a model.NodeAction) error {
-	began := time.Now()
-	one, _ := p.acting.LoadOrStore(string(a.Host)+" "+a.Process, new(sync.Mutex))
-	one.(*sync.Mutex).Lock()
-	defer one.(*sync.Mutex).Unlock()
-	p.mu.Lock()
-	if p.closing {
-		p.mu.Unlock()
-		return fmt.Errorf("the run is over")
-	}
-	var s *server
-	for _, x := range p.servers {
-		if x.host == a.Host && x.name == a.Process {
-			s = x // the last one started
-		}
-	}
-	p.mu.Unlock()
-	known := slices.ContainsFunc(p.r.target.Processes, func(q model.Process) bool {
-		return q.Name == a.Process && slices.Contains(q.Hosts, a.Host) && !q.Once
-	})
-	if !known {
-		return fmt.Errorf("target %s has no such server there", p.r.target.Name)
-	}
-	running := s != nil && !p.over(s)
-	switch a.Verb {
-	case model.NodeStart:
-		if running {
-			return fmt.Errorf("it runs already")
-		}
-		if p.hooked() {
-			var err error
-			if a.Output, err = p.hookedServer(a.Host, a.Process); err != nil {
-				return err
-			}
-			break
-		}
-		if err := p.server(a.Host, a.Process); err != nil {
-			return err
-		}
-	case model.NodeStop, model.NodeKill, model.NodePause, model.NodeResume:
-		if !running {
-			return fmt.Errorf("it does not run")
-		}
-		if s.Proc == nil {
-			var err error
-			if a.Output, err = p.hookedAct(s, a.Verb); err != nil {
-				return err
-			}
-			p.mu.Lock()
-			s.paused = a.Verb == model.NodePause
-			p.mu.Unlock()
-			break
-		}
-		if err := p.signal(s, a.Verb); err != nil {
-			return err
-		}
-	default:
-		return fmt.Errorf("unknown verb: use start, stop, kill, pause or resume")
-	}
-	a.Took = time.Since(began)
-	p.r.s.NodeDone(a)
-	return nil
-}
-
-func (p *processes) signal(s *server, verb model.NodeVerb) error {
-	switch verb {
-	case model.NodePause:
-		return s.Signal(syscall.SIGSTOP)
-	case model.NodeResume:
-		return s.Signal(syscall.SIGCONT)
-	}
-	p.mu.Lock()
-	s.asked = true
-	p.mu.Unlock()
-	if verb == model.NodeKill {
-		_, err := s.Kill()
-		return err
-	}
-	x, err := s.Stop(actionLimit)
-	if err == nil && x.Signal == syscall.SIGKILL {
-		p.r.s.Note("%s on %s did not stop within %v and was killed", s.name, s.host, actionLimit)
-	}
-	return err
-}
-
-func ended(p *proc.Proc) bool {
-	select {
-	case <-p.Done():
-		return true
-	default:
-		return false
-	}
-}
-
-// AskNode asks the run whose control socket is named for a node action.
-func AskNode(socket string, a model.NodeAction) error {
+// AskRun asks the run whose control socket is named for a node action.
+func AskRun(socket string, a model.NodeAction) error {
 	conn, err := net.DialTimeout("unix", socket, 5*time.Second)
 	if err != nil {
 		return fmt.Errorf("the run does not listen any more: %w", err)

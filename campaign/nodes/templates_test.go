@@ -1,11 +1,13 @@
-package campaign
+package nodes
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -40,38 +42,58 @@ func (f *templateRuns) campaign() {
 	f.known = newTemplates(func(text string) { f.told = append(f.told, text) })
 }
 
+// journal keeps what processes tell of themselves.
+type journal struct {
+	mu    sync.Mutex
+	notes string
+	fails []string
+}
+
+func (j *journal) Note(format string, args ...any) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.notes += fmt.Sprintf(format, args...) + "\n"
+}
+
+func (j *journal) Fail(format string, args ...any) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.fails = append(j.fails, fmt.Sprintf(format, args...))
+}
+
+func (j *journal) NodeDone(model.NodeAction) {}
+
 // run makes or finds the template, starts the target, does something, and stops
-// it; it returns the run's processes and the remarks in its record.
-func (f *templateRuns) run(during func(p *processes)) (p *processes, notes string) {
+// it; it returns the run's processes and the remarks in its record. Nothing may
+// keep the run from being judged.
+func (f *templateRuns) run(during func(p *Processes)) (p *Processes, notes string) {
 	f.t.Helper()
-	s := testSession(f.t, model.Scenario{Strategy: model.StrategyClean}, &fakeGate{})
-	r := &run{target: f.tg, work: Work{Run: "c-1-r0001"}, cache: f.cache, templates: f.known, dir: s.rec.Dir, rec: s.rec, s: s,
-		expand: target.ExpandInput{Cache: filepath.Join(f.cache, "cache")},
-		bed:    &bed.Bed{Testbed: model.Testbed{Hosts: []model.TestbedHost{{Name: "n1", IP: netip.MustParseAddr("10.0.0.1")}}}}}
-	r.procs = newProcesses(r)
-	if err := r.procs.makeTemplate(context.Background()); err != nil {
-		f.t.Fatal(err)
-	}
-	if err := r.procs.start(context.Background()); err != nil {
-		f.t.Fatal(err)
-	}
-	if during != nil {
-		during(r.procs)
-	}
-	if err := r.procs.stopAll(); err != nil {
-		f.t.Fatal(err)
-	}
-	if err := s.rec.Flush(); err != nil {
-		f.t.Fatal(err)
-	}
-	events, _, err := record.ReadLines[model.Event](s.rec.Dir, record.EventsFile)
+	dir := filepath.Join(f.t.TempDir(), "run")
+	rec, err := record.Create(dir, model.RunMeta{Run: "c-1-r0001"})
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	for _, e := range events {
-		notes += e.Note + "\n"
+	defer rec.Close()
+	j := &journal{}
+	p = New(Config{Kit: &Kit{Target: f.tg, cache: f.cache, templates: f.known, expand: target.ExpandInput{Cache: filepath.Join(f.cache, "cache")}},
+		Run: "c-1-r0001", Dir: dir, Start: time.Now(), Record: rec, Journal: j,
+		Bed: &bed.Bed{Testbed: model.Testbed{Hosts: []model.TestbedHost{{Name: "n1", IP: netip.MustParseAddr("10.0.0.1")}}}}})
+	if err := p.MakeTemplate(context.Background()); err != nil {
+		f.t.Fatal(err)
 	}
-	return r.procs, notes
+	if err := p.Start(context.Background()); err != nil {
+		f.t.Fatal(err)
+	}
+	if during != nil {
+		during(p)
+	}
+	if err := p.StopAll(); err != nil {
+		f.t.Fatal(err)
+	}
+	if len(j.fails) > 0 {
+		f.t.Errorf("the run cannot be judged: %q", j.fails)
+	}
+	return p, j.notes
 }
 
 func write(t *testing.T, path, text string) {
@@ -88,8 +110,8 @@ func TestATemplateThatCannotBeMadeIsTriedOnce(t *testing.T) {
 	f := newTemplateRuns(t, "{{if .Building}}echo >> "+count+"; echo half > {{.Cache}}/a.jsa; exit 3{{else}}test -z \"$(ls {{.Cache}})\" && echo mine > {{.Cache}}/a.jsa{{end}}")
 	for range 3 {
 		p, notes := f.run(nil)
-		if p.template != nil || !p.r.s.whole() || !strings.Contains(notes, "the run starts from nothing") || !strings.Contains(notes, "exit status 3") {
-			t.Errorf("template %v, whole %v, notes %s", p.template, p.r.s.whole(), notes)
+		if p.template != nil || !strings.Contains(notes, "the run starts from nothing") || !strings.Contains(notes, "exit status 3") {
+			t.Errorf("template %v, notes %s", p.template, notes)
 		}
 	}
 	if b, _ := os.ReadFile(count); len(b) != 1 {
@@ -148,7 +170,7 @@ func TestADamagedCacheOfATemplateIsMadeAnew(t *testing.T) {
 // makes the template anew, but not for ever.
 func TestARunThatChangesTheCacheOfATemplateIsNamed(t *testing.T) {
 	f := newTemplateRuns(t, "{{if .Building}}printf ARCHIVE > {{.Cache}}/a.jsa{{end}}")
-	spoil := func(p *processes) { write(t, filepath.Join(p.template.cache(), "a.jsa"), "ARCHIVF") }
+	spoil := func(p *Processes) { write(t, filepath.Join(p.template.cache(), "a.jsa"), "ARCHIVF") }
 	_, notes := f.run(spoil)
 	if want := "while run c-1-r0001 was under way"; len(f.told) != 1 || !strings.Contains(f.told[0], want) || !strings.Contains(f.told[0], "a.jsa was changed") || !strings.Contains(notes, want) {
 		t.Errorf("told %q, notes %s", f.told, notes)

@@ -1,4 +1,4 @@
-package campaign
+package nodes
 
 import (
 	"os"
@@ -32,7 +32,7 @@ func TestCopiesOfATemplateAreWholeAndChecked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &processes{r: &run{dir: t.TempDir(), target: &model.Target{Nodes: []model.NodeID{"n1"}, Template: model.TemplateSetting{Keep: keep}}},
+	p := &Processes{c: Config{Dir: t.TempDir(), Kit: &Kit{Target: &model.Target{Nodes: []model.NodeID{"n1"}, Template: model.TemplateSetting{Keep: keep}}}},
 		template: &template{dir: made, manifest: manifest{Hosts: map[model.NodeID]string{"n1": sum}}}}
 	if copied, err := p.fromTemplate(); err != nil || !copied {
 		t.Fatalf("copied %v, %v", copied, err)
@@ -52,7 +52,7 @@ func TestCopiesOfATemplateAreWholeAndChecked(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(made, manifestFile), []byte("{}"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	p.r.dir = t.TempDir()
+	p.c.Dir = t.TempDir()
 	if _, err := p.fromTemplate(); err == nil {
 		t.Error("a template that was changed was taken")
 	}
@@ -79,7 +79,7 @@ func TestATemplateServesOnlyWhatItWasMadeWith(t *testing.T) {
 	write("exec server")
 	key := func(tg *model.Target) string {
 		b := &bed.Bed{Testbed: model.Testbed{Hosts: []model.TestbedHost{{Name: "n1"}}}}
-		k, err := newProcesses(&run{target: tg, bed: b, expand: target.ExpandInput{TargetDir: dir}}).templateKey()
+		k, err := New(Config{Kit: &Kit{Target: tg, expand: target.ExpandInput{TargetDir: dir}}, Bed: b}).templateKey()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +140,7 @@ func TestOldTemplatesAndWhatKilledMakersLeftGo(t *testing.T) {
 		t.Fatal(lock, err)
 	}
 	defer lock.Close()
-	(&processes{r: &run{cache: cache}}).forgetOld()
+	New(Config{Kit: &Kit{cache: cache}}).forgetOld()
 	for dir, want := range map[string]bool{oldest: false, killed: false, busy: true, filepath.Join(cache, "template-a"): true} {
 		if _, err := os.Stat(dir); (err == nil) != want {
 			t.Errorf("%s is there: %v, want %v", filepath.Base(dir), err == nil, want)

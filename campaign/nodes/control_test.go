@@ -1,4 +1,4 @@
-package campaign
+package nodes
 
 import (
 	"net"
@@ -12,7 +12,7 @@ import (
 // are being made.
 func TestSocketsOfKilledProcessesGo(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	c, err := newProcesses(&run{}).listen()
+	c, err := New(Config{}).listen()
 	if err != nil {
 		t.Fatal(err)
 	}

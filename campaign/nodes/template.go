@@ -1,4 +1,4 @@
-package campaign
+package nodes
 
 import (
 	"context"
@@ -67,16 +67,16 @@ const (
 
 // wanted says whether the target asks for a template. One cannot be made of
 // servers that hooks run, whose files are elsewhere.
-func (p *processes) wanted() bool {
-	return !p.hooked() && (p.r.target.Template.Warm || len(p.r.target.Template.Keep) > 0)
+func (p *Processes) wanted() bool {
+	return !p.hooked() && (p.c.Kit.Target.Template.Warm || len(p.c.Kit.Target.Template.Keep) > 0)
 }
 
-// makeTemplate sees to it that the template of this target on these hosts
+// MakeTemplate sees to it that the template of this target on these hosts
 // exists and is as it was made. Where it is not, the cluster is started, waited
 // for, stopped in order, and copied. Of two who need the same one, the second
 // waits. If none can be made, the run starts from nothing, and so do those after
 // it in this campaign.
-func (p *processes) makeTemplate(ctx context.Context) error {
+func (p *Processes) MakeTemplate(ctx context.Context) error {
 	if !p.wanted() {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (p *processes) makeTemplate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t := &template{dir: filepath.Join(p.r.cache, "template-"+key)}
+	t := &template{dir: filepath.Join(p.c.Kit.cache, "template-"+key)}
 	lock, err := p.waitFor(ctx, t)
 	if lock != nil {
 		defer lock.Close() // and with it the lock
@@ -94,15 +94,15 @@ func (p *processes) makeTemplate(ctx context.Context) error {
 		return err
 	}
 	if err != nil {
-		p.r.templates.giveUp(err)
-		p.r.s.Note("there is no template, the run starts from nothing: %v", err)
+		p.c.Kit.templates.giveUp(err)
+		p.c.Journal.Note("there is no template, the run starts from nothing: %v", err)
 	}
 	return nil
 }
 
 // waitFor takes a template for itself as soon as nobody else has it.
-func (p *processes) waitFor(ctx context.Context, t *template) (*os.File, error) {
-	if err := os.MkdirAll(p.r.cache, 0o755); err != nil {
+func (p *Processes) waitFor(ctx context.Context, t *template) (*os.File, error) {
+	if err := os.MkdirAll(p.c.Kit.cache, 0o755); err != nil {
 		return nil, fmt.Errorf("folder of the templates: %w", err)
 	}
 	for {
@@ -122,26 +122,26 @@ func (p *processes) waitFor(ctx context.Context, t *template) (*os.File, error) 
 }
 
 // thisOr takes the template t, or makes it where there is none that is whole.
-func (p *processes) thisOr(ctx context.Context, t *template) error {
+func (p *Processes) thisOr(ctx context.Context, t *template) error {
 	var changed []string
 	if t.load() == nil {
-		if changed = t.changed(p.r.templates); len(changed) == 0 {
+		if changed = t.changed(p.c.Kit.templates); len(changed) == 0 {
 			p.template = t
 			now := time.Now()
 			_ = os.Chtimes(t.dir, now, now) // used: the last to be removed
 			return nil
 		}
 	}
-	if err := p.r.templates.given(); err != nil {
+	if err := p.c.Kit.templates.given(); err != nil {
 		return err
 	}
 	if len(changed) > 0 {
 		what := fmt.Sprintf("in %s, which all runs share, since it was made: %s", t.cache(), joined(changed))
-		if !p.r.templates.again(t.dir) {
+		if !p.c.Kit.templates.again(t.dir) {
 			return fmt.Errorf("it was made anew in this campaign already, and something writes there though .Building is false: %s", what)
 		}
-		p.r.s.Note("the template is made anew: %s", what)
-		p.r.templates.say("the template was damaged and is made anew: " + what)
+		p.c.Journal.Note("the template is made anew: %s", what)
+		p.c.Kit.templates.say("the template was damaged and is made anew: " + what)
 	}
 	if err := p.build(ctx, t); err != nil {
 		return fmt.Errorf("make a template of the settled cluster: %w", err)
@@ -177,19 +177,19 @@ func (t *template) lock() (*os.File, error) {
 }
 
 // templateKey is a digest of everything that the template depends on.
-func (p *processes) templateKey() (string, error) {
+func (p *Processes) templateKey() (string, error) {
 	ips := map[model.NodeID]netip.Addr{}
-	for _, h := range p.r.bed.Testbed.Hosts {
+	for _, h := range p.c.Bed.Testbed.Hosts {
 		ips[h.Name] = h.IP
 	}
 	h := sha256.New()
 	fmt.Fprintf(h, "layout %d\n", templateLayout)
-	for _, host := range p.hosts() {
+	for _, host := range p.Hosts() {
 		for _, building := range []bool{true, false} { // it is made with the one and served with the other
-			in := p.r.expand
-			in.Host, in.Dir, in.Work, in.Cache, in.Hosts, in.Args = host, "/dir", "/work", "/cache", ips, p.r.work.Spec.Args
+			in := p.c.Kit.expand
+			in.Host, in.Dir, in.Work, in.Cache, in.Hosts, in.Args = host, "/dir", "/work", "/cache", ips, p.c.Args
 			in.RunStart, in.Building = time.Unix(0, 0), building
-			t, err := target.Expand(p.r.target, in)
+			t, err := target.Expand(p.c.Kit.Target, in)
 			if err != nil {
 				return "", err
 			}
@@ -205,7 +205,7 @@ func (p *processes) templateKey() (string, error) {
 			}
 			fmt.Fprintf(h, "%s %d\n", host, len(b))
 			h.Write(b)
-			if err := hashMentioned(h, p.r.expand.TargetDir, b); err != nil {
+			if err := hashMentioned(h, p.c.Kit.expand.TargetDir, b); err != nil {
 				return "", err
 			}
 		}
@@ -245,7 +245,7 @@ func hashMentioned(h hash.Hash, dir string, text []byte) error {
 }
 
 // build starts the cluster from nothing and keeps what it leaves.
-func (p *processes) build(ctx context.Context, t *template) (err error) {
+func (p *Processes) build(ctx context.Context, t *template) (err error) {
 	tmp := t.dir + unmade
 	if err := os.RemoveAll(tmp); err != nil {
 		return err
@@ -254,38 +254,31 @@ func (p *processes) build(ctx context.Context, t *template) (err error) {
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return err
 	}
-	one := newProcesses(p.r)
-	one.building = true
-	cost := p.r.cost
+	one := New(p.c)
+	one.building, one.cache = true, cache
 	defer func() {
-		p.r.cost = cost // its start is not the run's
-		err = errors.Join(err, one.stopAll())
-		if left := p.r.bed.Sweep(); left != nil { // it would disturb the run
-			p.r.s.Fail("end what the template's cluster left: %v", left)
+		err = errors.Join(err, one.StopAll())
+		if left := p.c.Bed.Sweep(); left != nil { // it would disturb the run
+			p.c.Journal.Fail("end what the template's cluster left: %v", left)
 			err = errors.Join(err, left)
 		}
 		if err != nil {
 			os.RemoveAll(tmp)
 		}
 	}()
-	saved := p.r.expand.Cache
-	p.r.expand.Cache = cache
-	defer func() { p.r.expand.Cache = saved }()
-	p.r.procs = one // conditions are asked as it sees them
-	defer func() { p.r.procs = p }()
 	// Twice the time: programs that write archives while they start are slow.
-	if err := one.settled(ctx, 2*p.r.target.Timing.Settle); err != nil {
+	if err := one.settled(ctx, 2*p.c.Kit.Target.Timing.Settle); err != nil {
 		return err
 	}
 	if err := one.quit(quitLimit); err != nil {
 		return err
 	}
-	if err := p.r.bed.Sweep(); err != nil { // what would write on
+	if err := p.c.Bed.Sweep(); err != nil { // what would write on
 		return err
 	}
 	t.Hosts = map[model.NodeID]string{}
-	for _, h := range p.hosts() {
-		sum, err := copyKept(one.dirOf(h), filepath.Join(tmp, "hosts", string(h)), p.r.target.Template.Keep)
+	for _, h := range p.Hosts() {
+		sum, err := copyKept(one.dirOf(h), filepath.Join(tmp, "hosts", string(h)), p.c.Kit.Target.Template.Keep)
 		if err != nil {
 			return err
 		}
@@ -309,8 +302,8 @@ func (p *processes) build(ctx context.Context, t *template) (err error) {
 
 // quit stops the servers in order. What one leaves that died before, or had to
 // be killed, is not clean: that is an error.
-func (p *processes) quit(limit time.Duration) error {
-	died, _ := p.exits()
+func (p *Processes) quit(limit time.Duration) error {
+	died, _ := p.Exits()
 	var errs []error
 	for _, x := range died {
 		if !x.Expected {
@@ -318,7 +311,7 @@ func (p *processes) quit(limit time.Duration) error {
 		}
 	}
 	p.stopServers(limit)
-	all, _ := p.exits()
+	all, _ := p.Exits()
 	for _, x := range all {
 		if x.Status == 128+int(syscall.SIGKILL) && !slices.Contains(died, x) {
 			errs = append(errs, fmt.Errorf("%s on %s did not stop within %v and was killed", x.Process, x.Host, limit))
@@ -337,12 +330,12 @@ func (t *template) load() error {
 }
 
 // fromTemplate fills the hosts' directories; it is false without a template.
-func (p *processes) fromTemplate() (bool, error) {
+func (p *Processes) fromTemplate() (bool, error) {
 	if p.template == nil {
 		return false, nil
 	}
-	for _, h := range p.hosts() {
-		sum, err := copyKept(filepath.Join(p.template.dir, "hosts", string(h)), p.dirOf(h), p.r.target.Template.Keep)
+	for _, h := range p.Hosts() {
+		sum, err := copyKept(filepath.Join(p.template.dir, "hosts", string(h)), p.dirOf(h), p.c.Kit.Target.Template.Keep)
 		if err != nil {
 			return false, fmt.Errorf("copy the template: %w", err)
 		}
@@ -350,7 +343,7 @@ func (p *processes) fromTemplate() (bool, error) {
 			return false, errors.Join(fmt.Errorf("the template %s was changed since it was made, in hosts/%s: the next run makes it anew", p.template.dir, h), p.template.discard())
 		}
 	}
-	return len(p.r.target.Template.Keep) > 0, nil
+	return len(p.c.Kit.Target.Template.Keep) > 0, nil
 }
 
 // discard lets the next run make the template anew. Somebody who has it locked
@@ -437,15 +430,15 @@ func copyFile(from, to string, perm fs.FileMode, sum hash.Hash) error {
 // longest, and what makers that were killed left of theirs. One that another
 // run copies from meanwhile fails that run's check of the manifest at worst,
 // and is made anew.
-func (p *processes) forgetOld() {
-	made, _ := filepath.Glob(filepath.Join(p.r.cache, "template-*", manifestFile))
+func (p *Processes) forgetOld() {
+	made, _ := filepath.Glob(filepath.Join(p.c.Kit.cache, "template-*", manifestFile))
 	made = slices.DeleteFunc(made, func(m string) bool { return strings.HasSuffix(filepath.Dir(m), unmade) })
 	slices.SortFunc(made, func(a, b string) int { return modified(filepath.Dir(b)).Compare(modified(filepath.Dir(a))) })
 	for _, m := range made[min(len(made), templatesKept):] {
 		os.RemoveAll(filepath.Dir(m))
 		os.Remove(filepath.Dir(m) + ".lock")
 	}
-	left, _ := filepath.Glob(filepath.Join(p.r.cache, "template-*"+unmade))
+	left, _ := filepath.Glob(filepath.Join(p.c.Kit.cache, "template-*"+unmade))
 	for _, dir := range left {
 		t := &template{dir: strings.TrimSuffix(dir, unmade)}
 		if lock, _ := t.lock(); lock != nil { // nobody is making it

@@ -1,4 +1,4 @@
-package campaign
+package nodes
 
 import (
 	"cmp"
@@ -15,10 +15,10 @@ import (
 	"netsplit/model"
 )
 
-// workloads runs workloads side by side until all have ended. One that does
+// Workloads runs workloads side by side until all have ended. One that does
 // not end in time is asked to by closing its input, then killed; it has hung.
-func (p *processes) workloads(ctx context.Context, ws []model.Workload, phase string) {
-	timing := p.r.target.Timing
+func (p *Processes) Workloads(ctx context.Context, ws []model.Workload, phase string) {
+	timing := p.c.Kit.Target.Timing
 	limit := timing.Workload + cmp.Or(timing.Hang, hangLimit)
 	if phase == "final" {
 		limit = cmp.Or(timing.Final, finalLimit)
@@ -29,21 +29,21 @@ func (p *processes) workloads(ctx context.Context, ws []model.Workload, phase st
 		go func() {
 			defer wg.Done()
 			if err := p.workloadProcess(ctx, base, phase, limit); err != nil {
-				p.r.s.Fail("%s %s on %s: %v", phase, base.Name, base.Host, err)
+				p.c.Journal.Fail("%s %s on %s: %v", phase, base.Name, base.Host, err)
 			}
 		}()
 	}
 	wg.Wait()
 }
 
-func (p *processes) workloadProcess(ctx context.Context, base model.Workload, phase string, limit time.Duration) error {
+func (p *Processes) workloadProcess(ctx context.Context, base model.Workload, phase string, limit time.Duration) error {
 	plan := p.plans[base.Host]
 	list := plan.Workloads
 	if phase == "final" {
 		list = plan.Final
 	}
 	i := slices.IndexFunc(list, func(w model.Workload) bool { return w.Name == base.Name })
-	host, ok := p.r.bed.Testbed.Host(base.Host)
+	host, ok := p.c.Bed.Testbed.Host(base.Host)
 	if i < 0 || !ok {
 		return fmt.Errorf("no such workload or host")
 	}
@@ -51,7 +51,7 @@ func (p *processes) workloadProcess(ctx context.Context, base model.Workload, ph
 	var broken error // the first line that was no operation
 	env := p.env(w.Env)
 	pr, err := proc.Start(proc.Spec{Host: host, Dir: p.dirOf(base.Host), Env: env,
-		Argv: p.command(host, env, w.Command), LogPath: filepath.Join(p.r.dir, record.LogsDir, fmt.Sprintf("%s-%s.log", base.Host, w.Name)), Input: true,
+		Argv: p.command(host, env, w.Command), LogPath: filepath.Join(p.c.Dir, record.LogsDir, fmt.Sprintf("%s-%s.log", base.Host, w.Name)), Input: true,
 		OnStdout: func(_ time.Time, line string) {
 			var op model.Operation
 			if err := json.Unmarshal([]byte(line), &op); err != nil || op.Type == "" {
@@ -60,7 +60,7 @@ func (p *processes) workloadProcess(ctx context.Context, base model.Workload, ph
 				}
 				return
 			}
-			p.r.rec.Append(record.HistoryFile, record.Entry{Workload: w.Name, Operation: op})
+			p.c.Record.Append(record.HistoryFile, record.Entry{Workload: w.Name, Operation: op})
 		}})
 	if err != nil {
 		return err

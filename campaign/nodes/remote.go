@@ -1,4 +1,4 @@
-package campaign
+package nodes
 
 import (
 	"context"
@@ -17,7 +17,7 @@ const placeLimit = 30 * time.Second
 // command is what runs a process of the target on its host: in its directory and
 // under its name. A remote host has neither our directories nor our environment:
 // the one is made there, under the same path, the other goes with the command.
-func (p *processes) command(host model.TestbedHost, env, argv []string) []string {
+func (p *Processes) command(host model.TestbedHost, env, argv []string) []string {
 	if !host.Remote() {
 		return p.named(host.Name, argv)
 	}
@@ -29,7 +29,7 @@ func (p *processes) command(host model.TestbedHost, env, argv []string) []string
 }
 
 // place copies a file that was written here to the same path on a remote host.
-func (p *processes) place(host model.TestbedHost, path string) error {
+func (p *Processes) place(host model.TestbedHost, path string) error {
 	if !host.Remote() {
 		return nil
 	}
@@ -49,7 +49,7 @@ func (p *processes) place(host model.TestbedHost, path string) error {
 }
 
 // clearRemote removes what this run put on remote hosts.
-func (p *processes) clearRemote() {
+func (p *Processes) clearRemote() {
 	p.mu.Lock()
 	placed := p.placed
 	p.placed = nil
@@ -61,7 +61,7 @@ func (p *processes) clearRemote() {
 		}
 		done[host.Name] = true
 		if _, err := proc.Output(context.Background(), host.Argv("rm", "-rf", p.work()), placeLimit); err != nil {
-			p.r.s.Note("what the run left in %s on host %s stays there: %v", p.work(), host.Name, err)
+			p.c.Journal.Note("what the run left in %s on host %s stays there: %v", p.work(), host.Name, err)
 		}
 	}
 }
