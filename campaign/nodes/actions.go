@@ -103,6 +103,7 @@ func (p *Processes) signal(s *server, verb model.NodeVerb) error {
 // Runs says whether a server process runs, paused or not.
 func (p *Processes) Runs(h model.NodeID, name string) bool {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.ContainsFunc(p.servers, func(s *server) bool { return s.host == h && s.name == name && !ended(s.Proc) })
+	servers := slices.Clone(p.servers)
+	p.mu.Unlock()
+	return slices.ContainsFunc(servers, func(s *server) bool { return s.host == h && s.name == name && !p.over(s) })
 }
