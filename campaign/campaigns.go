@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"netsplit/campaign/judge"
 	"netsplit/campaign/record"
 	"netsplit/campaign/target"
 	"netsplit/explorer"
@@ -326,7 +327,7 @@ func joinReasons(reasons ...string) string {
 // mine mines the clean runs, keeps what a person pinned or dropped, and stores
 // the result. weak: see invariant.Options.
 func (s *Service) mine(j *job, t *model.Target, clean []string, weak bool) ([]model.Invariant, []model.RunResult, error) {
-	mined, logs, err := mineRecords(t, clean, func(run string) string { return s.runDir(j.c.ID, run) },
+	mined, logs, err := judge.Mine(t, clean, func(run string) string { return s.runDir(j.c.ID, run) },
 		invariant.Options{Weak: weak})
 	if err != nil {
 		return nil, nil, err
@@ -350,7 +351,7 @@ func (s *Service) mine(j *job, t *model.Target, clean []string, weak bool) ([]mo
 		return nil, nil, err
 	}
 	s.tell("invariant", j.c.ID, "mined", fmt.Sprintf("%d invariants mined from %d clean runs, %d in use", len(mined), len(clean), len(use)))
-	return use, statesMet(use, runs, logs), nil
+	return use, judge.StatesMet(use, runs, logs), nil
 }
 
 // runStarted books a run before it begins, so that a restart knows of it.

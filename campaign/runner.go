@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"netsplit/campaign/bed"
+	"netsplit/campaign/judge"
 	"netsplit/campaign/nodes"
 	"netsplit/campaign/record"
 	"netsplit/deploy/lab"
@@ -50,7 +51,7 @@ func (r *labRunner) Run(ctx context.Context, w Work) (model.RunSummary, error) {
 	if werr := record.WriteJSON(filepath.Join(dir, record.EvidenceFile), ev); werr != nil {
 		err = errors.Join(err, werr)
 	}
-	sum, jerr := JudgeDir(dir, r.s.replayCommand(w.Run))
+	sum, jerr := judge.Dir(dir, r.s.replayCommand(w.Run))
 	if sum.Run == "" {
 		sum = unjudged(w, r.kit.Target, began, jerr)
 	}

@@ -85,7 +85,7 @@ func (s *search) restore(inputs []explorer.Input, finished []model.RunSummary, r
 		if strings.HasPrefix(f.Scenario.ID, moreID) {
 			s.added++
 		}
-		if mined(&f) {
+		if f.Minable() {
 			s.clean = append(s.clean, f.Run)
 		}
 	}
@@ -230,7 +230,7 @@ func (s *search) back(w Work, sum model.RunSummary, err error) {
 		s.fail(err)
 		return
 	}
-	if mined(&sum) {
+	if sum.Minable() {
 		s.clean = append(s.clean, w.Run)
 	}
 	if err := s.mineIfDue(); err != nil {

@@ -1,4 +1,4 @@
-package campaign
+package judge
 
 import (
 	"fmt"
@@ -11,9 +11,9 @@ import (
 	"netsplit/model"
 )
 
-// mineRecords mines the invariants of recorded clean runs, and finds the
+// Mine mines the invariants of recorded clean runs, and finds the
 // inconsistent states each of those runs met. dir gives a run's directory.
-func mineRecords(target *model.Target, runs []string, dir func(run string) string, opts invariant.Options) ([]model.Invariant, map[string][]model.Event, error) {
+func Mine(target *model.Target, runs []string, dir func(run string) string, opts invariant.Options) ([]model.Invariant, map[string][]model.Event, error) {
 	m := invariant.NewMiner()
 	logs := map[string][]model.Event{}
 	for _, run := range runs {
@@ -49,7 +49,7 @@ func Remine(dir string) (*Remined, error) {
 		if err := record.ReadJSON(d, &sum); err != nil {
 			return nil, err
 		}
-		if !mined(&sum) {
+		if !sum.Minable() {
 			continue
 		}
 		f, err := readRun(filepath.Dir(d))
@@ -69,12 +69,6 @@ func Remine(dir string) (*Remined, error) {
 	}
 	out.Rejected = m.Rejected(opts)
 	return out, nil
-}
-
-// mined says whether a run's values are mined: what could not be judged may
-// show anything.
-func mined(s *model.RunSummary) bool {
-	return s.Scenario.Strategy == model.StrategyClean && s.ReplayOf == "" && s.Verdict.Value != model.VerdictUnknown
 }
 
 // samplesOf pairs the values at before-send and after-handle of every message
@@ -99,9 +93,9 @@ func samplesOf(target *model.Target, run string, events []model.Event) []model.S
 	return append(out, s.Flush()...)
 }
 
-// statesMet gives each clean run's inconsistent states, now that it is known
+// StatesMet gives each clean run's inconsistent states, now that it is known
 // what must agree (Algorithm 1, line 1).
-func statesMet(invs []model.Invariant, runs []model.RunSummary, logs map[string][]model.Event) []model.RunResult {
+func StatesMet(invs []model.Invariant, runs []model.RunSummary, logs map[string][]model.Event) []model.RunResult {
 	var out []model.RunResult
 	for _, r := range runs {
 		log, ok := logs[r.Run]

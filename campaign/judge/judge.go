@@ -1,8 +1,6 @@
-package campaign
+package judge
 
 import (
-	"errors"
-	"fmt"
 	"path/filepath"
 
 	"netsplit/campaign/record"
@@ -11,52 +9,21 @@ import (
 	"netsplit/model"
 )
 
-// runFiles is a run's record as it was read back.
-type runFiles struct {
-	meta      model.RunMeta
-	target    model.Target
-	testbed   model.Testbed
-	evidence  record.Evidence
-	events    []model.Event
-	decisions []model.Decision
-	history   []record.Entry
-	logLines  []record.LogLine
-	cut       []string // files whose last line was cut off
-}
-
-// readRun reads a run directory. Files that a run which ended early does not
-// have are empty; evidence.json must be there.
-func readRun(dir string) (*runFiles, error) {
-	f := &runFiles{}
-	if err := record.ReadJSON(filepath.Join(dir, record.MetaFile), &f.meta); err != nil {
-		return nil, fmt.Errorf("%s is not the record of a run: %w", dir, err)
-	}
-	if err := record.ReadJSON(filepath.Join(dir, record.TargetFile), &f.target); err != nil {
-		return nil, fmt.Errorf("the record has no readable target: %w", err)
-	}
-	if err := record.ReadJSON(filepath.Join(dir, record.TestbedFile), &f.testbed); err != nil {
-		return nil, fmt.Errorf("the record has no readable testbed: %w", err)
-	}
-	if err := record.ReadJSON(filepath.Join(dir, record.EvidenceFile), &f.evidence); err != nil {
-		return nil, fmt.Errorf("the run did not finish, it left no evidence to judge: %w", err)
-	}
-	var errs []error
-	f.events = readLines[model.Event](f, dir, record.EventsFile, &errs)
-	f.decisions = readLines[model.Decision](f, dir, record.DecisionsFile, &errs)
-	f.history = readLines[record.Entry](f, dir, record.HistoryFile, &errs)
-	f.logLines = readLines[record.LogLine](f, dir, record.LogLinesFile, &errs)
-	return f, errors.Join(errs...)
-}
-
-func readLines[T any](f *runFiles, dir, file string, errs *[]error) []T {
-	out, cut, err := record.ReadLines[T](dir, file)
+// Dir judges a run's record, offline and as often as one likes, and
+// writes its summary and its report. replay is the command that repeats it.
+func Dir(dir, replay string) (model.RunSummary, error) {
+	f, err := readRun(dir)
 	if err != nil {
-		*errs = append(*errs, err)
+		return model.RunSummary{}, err
 	}
-	if cut {
-		f.cut = append(f.cut, file)
+	sum := f.summary(check.Judge(f.checkRecord()))
+	if f.meta.Scenario.Strategy == model.StrategyScripted {
+		replay = f.meta.Scenario.Repeat
 	}
-	return out
+	if err := record.WriteJSON(filepath.Join(dir, record.SummaryFile), sum); err != nil {
+		return sum, err
+	}
+	return sum, writePage(dir, f, report.Input{Summary: sum, ReplayCommand: replay})
 }
 
 // checkRecord is the record as the judge takes it.
@@ -113,21 +80,4 @@ func (f *runFiles) summary(v model.Verdict) model.RunSummary {
 		sum.Scenario.Partition = ev.Cuts[0].Partition // known only once the script had cut
 	}
 	return sum
-}
-
-// JudgeDir judges a run's record, offline and as often as one likes, and
-// writes its summary and its report. replay is the command that repeats it.
-func JudgeDir(dir, replay string) (model.RunSummary, error) {
-	f, err := readRun(dir)
-	if err != nil {
-		return model.RunSummary{}, err
-	}
-	sum := f.summary(check.Judge(f.checkRecord()))
-	if f.meta.Scenario.Strategy == model.StrategyScripted {
-		replay = f.meta.Scenario.Repeat
-	}
-	if err := record.WriteJSON(filepath.Join(dir, record.SummaryFile), sum); err != nil {
-		return sum, err
-	}
-	return sum, writeRunReport(dir, f, report.Input{Summary: sum, ReplayCommand: replay})
 }
