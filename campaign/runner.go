@@ -12,6 +12,7 @@ import (
 	"netsplit/campaign/judge"
 	"netsplit/campaign/nodes"
 	"netsplit/campaign/record"
+	"netsplit/campaign/run"
 	"netsplit/deploy/lab"
 	"netsplit/model"
 )
@@ -21,8 +22,8 @@ type labRunner struct {
 	s    *Service
 	kit  *nodes.Kit
 	beds chan *bed.Bed
-	n    int  // beds
-	play Play // of a stage; nil: runs do their workloads
+	n    int      // beds
+	play run.Play // of a stage; nil: runs do their workloads
 }
 
 // Run implements Runner.
@@ -37,9 +38,8 @@ func (r *labRunner) Run(ctx context.Context, w Work) (model.RunSummary, error) {
 
 	dir := r.s.runDir(w.Campaign, w.Run)
 	began := time.Now()
-	one := &run{work: w, kit: r.kit, target: r.kit.Target, bed: b, dir: dir, play: r.play,
-		metrics: r.s.metrics, version: r.s.cfg.Version}
-	ev, err := one.execute(ctx)
+	ev, err := run.Execute(ctx, run.Config{Campaign: w.Campaign, Run: w.Run, Dir: dir, Spec: w.Spec, Scenario: w.Scenario, ReplayOf: w.ReplayOf,
+		Kit: r.kit, Bed: b, Play: r.play, Metrics: r.s.metrics, Version: r.s.cfg.Version})
 	if ctx.Err() != nil {
 		return model.RunSummary{}, context.Cause(ctx)
 	}

@@ -2,8 +2,8 @@ package campaign
 
 import (
 	"context"
-	"time"
 
+	"netsplit/campaign/run"
 	"netsplit/model"
 )
 
@@ -28,24 +28,9 @@ type Work struct {
 
 // Metrics is told what happens, as it happens. Package api implements it.
 type Metrics interface {
-	KnownLinks(links []model.Link)
+	run.Metrics
 	KnownTarget(target string, strategy model.Strategy)
-	CutStarted(shape model.Shape, links []model.Link)
-	CutEnded(reason string, links []model.Link)
-	PacketFate(link model.Link, fate string, n int)
-	MessageSeen(messageType, verdict string)
-	// MessageFault counts a decision of a message fault, by its reason.
-	MessageFault(kind model.FaultKind, reason string)
-	GateDelay(d time.Duration)
-	HealTime(d time.Duration)
 	RunDone(target string, strategy model.Strategy, verdict model.VerdictValue)
 	Finding(f model.Finding)
 	SwitchConnected(dpid model.DatapathID, connected bool)
 }
-
-// Fates of packets that wanted to cross a cut.
-const (
-	FateWanted  = "wanted"
-	FateDropped = "dropped"
-	FateLeaked  = "leaked"
-)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"netsplit/campaign/run"
 	"netsplit/campaign/target"
 	"netsplit/explorer/check"
 	"netsplit/model"
@@ -97,7 +98,7 @@ func (s *Service) OpenStage(ctx context.Context, spec StageSpec) (*Stage, error)
 // Play starts the target, plays the script when it is stable, and judges what
 // was recorded. The error is netsplit's own or the testbed's failure; the
 // summary is then one of verdict unknown.
-func (st *Stage) Play(ctx context.Context, play Play) (model.RunSummary, error) {
+func (st *Stage) Play(ctx context.Context, play run.Play) (model.RunSummary, error) {
 	st.n++
 	w := Work{Campaign: st.j.c.ID, Run: fmt.Sprintf("%s-r%04d", st.j.c.ID, st.n), Spec: st.j.c.Spec,
 		Scenario: model.Scenario{ID: fmt.Sprintf("s%04d", st.n), Strategy: model.StrategyScripted, Seed: st.spec.Seed + uint64(st.n),

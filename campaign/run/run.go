@@ -1,4 +1,4 @@
-package campaign
+package run
 
 import (
 	"context"
@@ -19,27 +19,62 @@ import (
 	"netsplit/model"
 )
 
-// run is one execution of a target under one scenario.
-type run struct {
-	work   Work
-	kit    *nodes.Kit
-	target *model.Target // of the kit
-	// play is a script, done in place of the workloads; nil: none.
-	play    Play
-	live    *Live // while it is, and after
-	bed     *bed.Bed
-	dir     string
-	rec     *record.Writer
-	s       *session
-	procs   *nodes.Processes
-	probes  *probes
-	cost    model.Cost
-	metrics Metrics
-	version string
+// Config is what one run is made of.
+type Config struct {
+	Campaign, Run string             // ids
+	Dir           string             // of its record; there must be none yet
+	Spec          model.CampaignSpec // of the campaign
+	Scenario      model.Scenario
+	ReplayOf      string // id of the run that this one repeats; "" for none
+	Kit           *nodes.Kit
+	Bed           *bed.Bed
+	// Play is a script, done in place of the workloads; nil: none.
+	Play    Play
+	Metrics Metrics
+	Version string // of netsplit
 }
 
-// execute goes through the phases of a run in order. Whatever happens, the
-// network is whole and the target's processes are gone when it returns.
+// Metrics is told what happens in a run, as it happens.
+type Metrics interface {
+	KnownLinks(links []model.Link)
+	CutStarted(shape model.Shape, links []model.Link)
+	CutEnded(reason string, links []model.Link)
+	PacketFate(link model.Link, fate string, n int)
+	MessageSeen(messageType, verdict string)
+	// MessageFault counts a decision of a message fault, by its reason.
+	MessageFault(kind model.FaultKind, reason string)
+	GateDelay(d time.Duration)
+	HealTime(d time.Duration)
+}
+
+// Fates of packets that wanted to cross a cut.
+const (
+	fateWanted  = "wanted"
+	fateDropped = "dropped"
+	fateLeaked  = "leaked"
+)
+
+// run is one execution of a target under one scenario.
+type run struct {
+	c      Config
+	target *model.Target // of the kit
+	live   *Live         // while a script is played, and after
+	rec    *record.Writer
+	s      *session
+	procs  *nodes.Processes
+	probes *probes
+	cost   model.Cost
+}
+
+// Execute makes a run and returns what is not in its record yet: the evidence.
+// Whatever happens, the network is whole and the target's processes are gone
+// when it returns. The error is netsplit's own or the testbed's failure.
+func Execute(ctx context.Context, c Config) (record.Evidence, error) {
+	r := &run{c: c, target: c.Kit.Target}
+	return r.execute(ctx)
+}
+
+// execute goes through the phases of a run in order.
 func (r *run) execute(ctx context.Context) (ev record.Evidence, err error) {
 	began := time.Now()
 	if err := r.open(began); err != nil {
@@ -47,7 +82,7 @@ func (r *run) execute(ctx context.Context) (ev record.Evidence, err error) {
 	}
 	err = r.guarded(ctx, &ev, began)
 	r.s.close()
-	err = errors.Join(err, r.procs.StopAll(), r.bed.Sweep(), r.bed.Calm(context.WithoutCancel(ctx)), r.s.packets.Close(), r.rec.Close())
+	err = errors.Join(err, r.procs.StopAll(), r.c.Bed.Sweep(), r.c.Bed.Calm(context.WithoutCancel(ctx)), r.s.packets.Close(), r.rec.Close())
 	ev.Ended = time.Now()
 	r.cost.Start, r.cost.Settle = r.procs.Took()
 	r.cost.Ours = ev.Ended.Sub(began) - r.cost.Template - r.cost.Start - r.cost.Settle - r.cost.Workload - r.cost.Recover
@@ -68,7 +103,7 @@ func (r *run) guarded(ctx context.Context, ev *record.Evidence, began time.Time)
 
 // phases taps, starts, works, waits for recovery, and gathers the evidence.
 func (r *run) phases(ctx context.Context, ev *record.Evidence, began time.Time) error {
-	if err := r.bed.Ensure(ctx); err != nil {
+	if err := r.c.Bed.Ensure(ctx); err != nil {
 		return err
 	}
 	t := time.Now()
@@ -80,7 +115,7 @@ func (r *run) phases(ctx context.Context, ev *record.Evidence, began time.Time) 
 	r.cost.Template = time.Since(t)
 	// The taps are open before the target starts, so that the pipeline sees
 	// every connection from its first packet.
-	if err := r.bed.Tap(ctx, r.s, r.watched(), &r.work.Scenario); err != nil {
+	if err := r.c.Bed.Tap(ctx, r.s, r.watched(), &r.c.Scenario); err != nil {
 		return err
 	}
 	r.s.Mark(model.EventStart)
@@ -93,7 +128,7 @@ func (r *run) phases(ctx context.Context, ev *record.Evidence, began time.Time) 
 		pctx, stopProbes := context.WithCancel(ctx)
 		defer stopProbes() // after a panic too
 		r.probes.start(pctx)
-		if r.play != nil {
+		if r.c.Play != nil {
 			r.script(ctx)
 			r.cost.Workload = time.Since(t)
 		} else {
@@ -113,13 +148,13 @@ func (r *run) phases(ctx context.Context, ev *record.Evidence, began time.Time) 
 
 // open makes the record and the session.
 func (r *run) open(began time.Time) (err error) {
-	tap := r.bed.TapName(&r.work.Scenario)
+	tap := r.c.Bed.TapName(&r.c.Scenario)
 	meta := model.RunMeta{
-		Campaign: r.work.Campaign, Run: r.work.Run, Target: r.target.Name, Lab: r.bed.Testbed.Name,
-		Tap: tap, Gate: r.bed.GateName(tap), Started: began, Version: r.version,
-		Scenario: r.work.Scenario, ReplayOf: r.work.ReplayOf,
+		Campaign: r.c.Campaign, Run: r.c.Run, Target: r.target.Name, Lab: r.c.Bed.Testbed.Name,
+		Tap: tap, Gate: r.c.Bed.GateName(tap), Started: began, Version: r.c.Version,
+		Scenario: r.c.Scenario, ReplayOf: r.c.ReplayOf,
 	}
-	rec, err := record.Create(r.dir, meta)
+	rec, err := record.Create(r.c.Dir, meta)
 	if err != nil {
 		return err
 	}
@@ -129,32 +164,32 @@ func (r *run) open(began time.Time) (err error) {
 			err = errors.Join(err, rec.Close())
 		}
 	}()
-	for file, v := range map[string]any{record.TargetFile: r.target, record.TestbedFile: r.bed.Testbed} {
-		if err := record.WriteJSON(filepath.Join(r.dir, file), v); err != nil {
+	for file, v := range map[string]any{record.TargetFile: r.target, record.TestbedFile: r.c.Bed.Testbed} {
+		if err := record.WriteJSON(filepath.Join(r.c.Dir, file), v); err != nil {
 			return err
 		}
 	}
-	packets, err := pcap.Create(filepath.Join(r.dir, record.PacketsFile), began)
+	packets, err := pcap.Create(filepath.Join(r.c.Dir, record.PacketsFile), began)
 	if err != nil {
 		return err
 	}
-	pipe, err := inference.New(inference.Config{Hosts: r.bed.Testbed.Hosts, Nodes: r.target.Nodes,
+	pipe, err := inference.New(inference.Config{Hosts: r.c.Bed.Testbed.Hosts, Nodes: r.target.Nodes,
 		Protocols: r.target.Protocols, Variables: r.target.Variables})
 	if err != nil {
 		return errors.Join(err, packets.Close())
 	}
 	r.s = &session{
-		start: began, gate: r.bed, metrics: r.metrics, rec: rec, pipe: pipe,
-		table: state.NewTable(r.target.Variables), engine: explorer.NewEngine(r.work.Scenario), scn: r.work.Scenario,
+		start: began, gate: r.c.Bed, metrics: r.c.Metrics, rec: rec, pipe: pipe,
+		table: state.NewTable(r.target.Variables), engine: explorer.NewEngine(r.c.Scenario), scn: r.c.Scenario,
 		packets: packets, messages: map[string]int{}, links: map[model.Link]*model.LinkProof{},
 		inForce: make(chan struct{}), healed: make(chan struct{}),
 	}
-	for _, l := range r.work.Scenario.Partition.Links() {
+	for _, l := range r.c.Scenario.Partition.Links() {
 		r.s.links[l] = &model.LinkProof{Link: l}
 	}
-	r.metrics.KnownLinks(r.work.Scenario.Partition.Links())
-	r.procs = nodes.New(nodes.Config{Kit: r.kit, Bed: r.bed, Run: r.work.Run, Dir: r.dir, Args: r.work.Spec.Args,
-		Seed: r.work.Scenario.Seed, Start: began, Record: rec, Journal: r.s})
+	r.c.Metrics.KnownLinks(r.c.Scenario.Partition.Links())
+	r.procs = nodes.New(nodes.Config{Kit: r.c.Kit, Bed: r.c.Bed, Run: r.c.Run, Dir: r.c.Dir, Args: r.c.Spec.Args,
+		Seed: r.c.Scenario.Seed, Start: began, Record: rec, Journal: r.s})
 	r.probes = &probes{r: r}
 	return nil
 }
@@ -178,15 +213,15 @@ func (r *run) watched() []bed.Pair {
 			add(a, b)
 		}
 	}
-	for _, l := range r.work.Scenario.Partition.Links() {
+	for _, l := range r.c.Scenario.Partition.Links() {
 		add(l.Src, l.Dst)
 	}
-	for i := range r.work.Scenario.Faults {
-		for _, l := range r.about(&r.work.Scenario.Faults[i]) {
+	for i := range r.c.Scenario.Faults {
+		for _, l := range r.about(&r.c.Scenario.Faults[i]) {
 			add(l.Src, l.Dst)
 		}
 	}
-	if r.bed.TapName(&r.work.Scenario) == "mirror" {
+	if r.c.Bed.TapName(&r.c.Scenario) == "mirror" {
 		for _, c := range r.target.Clients {
 			for _, n := range r.target.Nodes {
 				add(c, n)
@@ -270,113 +305,4 @@ func (r *run) recover(ctx context.Context) record.Recovery {
 	}
 	rec.Final = r.s.values()
 	return rec
-}
-
-// violated lists the observed invariants that do not hold at this moment.
-func (s *session) violated() []record.Violation {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var out []record.Violation
-	for _, inv := range s.scn.Observe {
-		if st, known := s.table.State(&inv, s.now()); known && st.A != st.B {
-			out = append(out, record.Violation{Invariant: inv, State: st})
-		}
-	}
-	return out
-}
-
-// values lists the last value of every variable, sorted.
-func (s *session) values() []model.VarValue {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.table.Values()
-}
-
-// collect gathers the evidence: the proof of the cut above all, counted at the
-// receiving hosts.
-func (r *run) collect(ctx context.Context, ev *record.Evidence) {
-	s := r.s
-	s.mu.Lock() // the taps are open still
-	res := s.engine.Result()
-	s.mu.Unlock()
-	if res.Reached {
-		<-s.inForce
-		s.lifted.Wait()
-		r.countLeaks(ctx)
-	}
-	if len(res.Faults) > 0 {
-		r.proveFaults(ctx)
-	}
-	if err := r.bed.CheckGate(ctx); err != nil {
-		s.Fail("what was lost at the gate could not be counted: %v", err)
-	}
-	ev.Exits, ev.Hung = r.procs.Exits()
-	s.flush()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.packets.Flush(); err != nil {
-		s.incomplete = append(s.incomplete, err.Error())
-	}
-	if err := s.rec.Flush(); err != nil {
-		s.incomplete = append(s.incomplete, err.Error())
-	}
-	if res.Reached {
-		p := s.proof
-		p.PerLink = s.linkProofs()
-		ev.Proof = &p
-	}
-	if n := len(s.faults.kept); n > 0 {
-		s.incomplete = append(s.incomplete, fmt.Sprintf("%d packets that message faults kept were never let go", n))
-	}
-	ev.Faults = s.faultProofs(res.Faults)
-	ev.Result = res.RunResult(r.work.Scenario.ID, model.Verdict{})
-	if r.live != nil && len(r.live.done) > 0 {
-		ev.Cuts = r.live.done
-		ev.Proof, ev.Result.Reached = mergeProofs(ev.Cuts), true
-	}
-	ev.Incomplete = append(ev.Incomplete, s.incomplete...)
-	ev.Messages = s.messages
-	ev.GateDelay = delayStats(s.delays)
-	ev.Retransmits = s.retransmits
-	ev.Sources = r.probes.result()
-	for _, st := range ev.Sources {
-		ev.ProbeCost += st.Cost
-		ev.Probes += st.Asked
-	}
-	ev.MaxLost, ev.MaxWindow = r.work.Spec.MaxLost, r.work.Spec.MaxWindow
-}
-
-// countLeaks asks every receiving host what arrived over the cut while it was
-// in force, and when the first packet arrived after the heal.
-func (r *run) countLeaks(ctx context.Context) {
-	s := r.s
-	s.mu.Lock()
-	from, to := s.start.Add(s.proof.InForceAt), s.start.Add(s.proof.HealAt)
-	links := s.proof.Links
-	s.mu.Unlock()
-	known := true
-	var first time.Time
-	for _, l := range links {
-		n, at, err := r.bed.Arrived(ctx, l, r.work.Scenario.Partition.Only, from, to)
-		if err != nil {
-			known = false
-			s.Note("leaks on %s could not be counted: %v", l, err)
-			continue
-		}
-		s.mu.Lock()
-		s.links[l].Leaked = n
-		s.proof.Leaked += n
-		s.mu.Unlock()
-		r.metrics.PacketFate(l, FateLeaked, n)
-		if !at.IsZero() && (first.IsZero() || at.Before(first)) {
-			first = at
-		}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.proof.LeakKnown = known
-	if !first.IsZero() {
-		s.proof.HealedAt = first.Sub(s.start)
-		r.metrics.HealTime(s.proof.HealedAt - s.proof.HealAt)
-	}
 }

@@ -1,4 +1,4 @@
-package campaign
+package run
 
 import (
 	"context"
@@ -26,7 +26,7 @@ func (r *run) proveFaults(ctx context.Context) {
 			digests = append(digests, w.digest)
 			since = min(since, w.since)
 		}
-		got, err := r.bed.ArrivalsOf(ctx, host, digests, s.start.Add(since))
+		got, err := r.c.Bed.ArrivalsOf(ctx, host, digests, s.start.Add(since))
 		if err != nil {
 			s.Note("what message faults did could not be looked for at %s: %v", host, err)
 			continue

@@ -1,4 +1,4 @@
-package campaign
+package run
 
 import (
 	"bytes"
@@ -112,18 +112,14 @@ func testSession(t *testing.T, scn model.Scenario, gate *fakeGate) *session {
 
 type noMetrics struct{}
 
-func (noMetrics) KnownTarget(string, model.Strategy)                 {}
-func (noMetrics) KnownLinks([]model.Link)                            {}
-func (noMetrics) CutStarted(model.Shape, []model.Link)               {}
-func (noMetrics) CutEnded(string, []model.Link)                      {}
-func (noMetrics) PacketFate(model.Link, string, int)                 {}
-func (noMetrics) MessageSeen(string, string)                         {}
-func (noMetrics) GateDelay(time.Duration)                            {}
-func (noMetrics) MessageFault(model.FaultKind, string)               {}
-func (noMetrics) HealTime(time.Duration)                             {}
-func (noMetrics) RunDone(string, model.Strategy, model.VerdictValue) {}
-func (noMetrics) Finding(model.Finding)                              {}
-func (noMetrics) SwitchConnected(model.DatapathID, bool)             {}
+func (noMetrics) KnownLinks([]model.Link)              {}
+func (noMetrics) CutStarted(model.Shape, []model.Link) {}
+func (noMetrics) CutEnded(string, []model.Link)        {}
+func (noMetrics) PacketFate(model.Link, string, int)   {}
+func (noMetrics) MessageSeen(string, string)           {}
+func (noMetrics) GateDelay(time.Duration)              {}
+func (noMetrics) MessageFault(model.FaultKind, string) {}
+func (noMetrics) HealTime(time.Duration)               {}
 
 func host(n model.NodeID) model.TestbedHost {
 	for _, h := range testHosts {

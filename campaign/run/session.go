@@ -1,4 +1,4 @@
-package campaign
+package run
 
 import (
 	"fmt"
@@ -369,11 +369,11 @@ func (s *session) count(held *heldFrame, d model.Decision) {
 	}
 	l.Wanted++
 	s.proof.Wanted++
-	s.metrics.PacketFate(l.Link, FateWanted, 1)
+	s.metrics.PacketFate(l.Link, fateWanted, 1)
 	if d.Action == model.Refuse {
 		l.Dropped++
 		s.proof.Dropped++
-		s.metrics.PacketFate(l.Link, FateDropped, 1)
+		s.metrics.PacketFate(l.Link, fateDropped, 1)
 	}
 }
 
@@ -437,4 +437,24 @@ func delayStats(ds []time.Duration) *model.DelayStats {
 	sort.Slice(ds, func(i, j int) bool { return ds[i] < ds[j] })
 	at := func(q float64) time.Duration { return ds[int(q*float64(len(ds)-1))] }
 	return &model.DelayStats{Count: len(ds), P50: at(.5), P99: at(.99), Max: ds[len(ds)-1]}
+}
+
+// violated lists the observed invariants that do not hold at this moment.
+func (s *session) violated() []record.Violation {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []record.Violation
+	for _, inv := range s.scn.Observe {
+		if st, known := s.table.State(&inv, s.now()); known && st.A != st.B {
+			out = append(out, record.Violation{Invariant: inv, State: st})
+		}
+	}
+	return out
+}
+
+// values lists the last value of every variable, sorted.
+func (s *session) values() []model.VarValue {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.table.Values()
 }
