@@ -33,7 +33,7 @@ func (s *Service) reportCampaign(id string) error {
 	seen := map[string]bool{}
 	for _, r := range in.Runs {
 		in.Title = cmp.Or(in.Title, r.Target)
-		in.Replays[r.Run] = s.repeat(Work{Run: r.Run, Scenario: r.Scenario})
+		in.Replays[r.Run] = s.repeat(work{run: r.Run, scenario: r.Scenario})
 		if _, err := os.Stat(filepath.Join(s.runDir(id, r.Run), record.ReportFile)); err == nil {
 			in.Reports[r.Run] = r.Run + "/" + record.ReportFile
 		}

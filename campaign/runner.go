@@ -17,6 +17,15 @@ import (
 	"netsplit/model"
 )
 
+// work is one run to be made.
+type work struct {
+	campaign string
+	run      string // id of the run; its record goes to <runs>/<campaign>/<run>
+	spec     model.CampaignSpec
+	scenario model.Scenario
+	replayOf string
+}
+
 // labRunner runs work items on the beds it was given, one run per bed.
 type labRunner struct {
 	s    *Service
@@ -26,8 +35,10 @@ type labRunner struct {
 	play run.Play // of a stage; nil: runs do their workloads
 }
 
-// Run implements Runner.
-func (r *labRunner) Run(ctx context.Context, w Work) (model.RunSummary, error) {
+// run makes one run and returns its summary when everything that it started has
+// ended and the network is whole. The error is netsplit's own or the testbed's
+// failure, never the target's; the summary is then a run of verdict unknown.
+func (r *labRunner) run(ctx context.Context, w work) (model.RunSummary, error) {
 	var b *bed.Bed
 	select {
 	case b = <-r.beds:
@@ -36,9 +47,9 @@ func (r *labRunner) Run(ctx context.Context, w Work) (model.RunSummary, error) {
 	}
 	defer func() { r.beds <- b }()
 
-	dir := r.s.runDir(w.Campaign, w.Run)
+	dir := r.s.runDir(w.campaign, w.run)
 	began := time.Now()
-	ev, err := run.Execute(ctx, run.Config{Campaign: w.Campaign, Run: w.Run, Dir: dir, Spec: w.Spec, Scenario: w.Scenario, ReplayOf: w.ReplayOf,
+	ev, err := run.Execute(ctx, run.Config{Campaign: w.campaign, Run: w.run, Dir: dir, Spec: w.spec, Scenario: w.scenario, ReplayOf: w.replayOf,
 		Kit: r.kit, Bed: b, Play: r.play, Metrics: r.s.metrics, Version: r.s.cfg.Version})
 	if ctx.Err() != nil {
 		return model.RunSummary{}, context.Cause(ctx)
@@ -51,7 +62,7 @@ func (r *labRunner) Run(ctx context.Context, w Work) (model.RunSummary, error) {
 	if werr := record.WriteJSON(filepath.Join(dir, record.EvidenceFile), ev); werr != nil {
 		err = errors.Join(err, werr)
 	}
-	sum, jerr := judge.Dir(dir, r.s.replayCommand(w.Run))
+	sum, jerr := judge.Dir(dir, r.s.replayCommand(w.run))
 	if sum.Run == "" {
 		sum = unjudged(w, r.kit.Target, began, jerr)
 	}
@@ -61,11 +72,11 @@ func (r *labRunner) Run(ctx context.Context, w Work) (model.RunSummary, error) {
 }
 
 // repeat is what a user types to repeat a work item's run.
-func (s *Service) repeat(w Work) string {
-	if w.Scenario.Strategy == model.StrategyScripted {
-		return w.Scenario.Repeat
+func (s *Service) repeat(w work) string {
+	if w.scenario.Strategy == model.StrategyScripted {
+		return w.scenario.Repeat
 	}
-	return s.replayCommand(w.Run)
+	return s.replayCommand(w.run)
 }
 
 // replayCommand is what a user types to repeat a run.
@@ -78,11 +89,11 @@ func (s *Service) replayCommand(run string) string {
 }
 
 // unjudged is the summary of a run whose record could not be judged.
-func unjudged(w Work, t *model.Target, began time.Time, err error) model.RunSummary {
+func unjudged(w work, t *model.Target, began time.Time, err error) model.RunSummary {
 	v := model.Verdict{Value: model.VerdictUnknown, Reason: "the run could not be recorded or judged: " + err.Error()}
 	return model.RunSummary{
-		RunMeta: model.RunMeta{Campaign: w.Campaign, Run: w.Run, Target: t.Name, Started: began, Scenario: w.Scenario, ReplayOf: w.ReplayOf},
-		Ended:   time.Now(), Release: t.Release, Verdict: v, Result: model.RunResult{Scenario: w.Scenario.ID, Verdict: v}}
+		RunMeta: model.RunMeta{Campaign: w.campaign, Run: w.run, Target: t.Name, Started: began, Scenario: w.scenario, ReplayOf: w.replayOf},
+		Ended:   time.Now(), Release: t.Release, Verdict: v, Result: model.RunResult{Scenario: w.scenario.ID, Verdict: v}}
 }
 
 // switchLimit is how long a lab's switch may take to connect.

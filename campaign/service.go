@@ -14,6 +14,7 @@ import (
 
 	"netsplit/campaign/bed"
 	"netsplit/campaign/nodes"
+	"netsplit/campaign/run"
 	"netsplit/controller"
 	"netsplit/controller/of13"
 	"netsplit/deploy/lab"
@@ -53,6 +54,15 @@ type Config struct {
 	InProcess bool
 	// APIAddr is where the API listens, told to whoever finds the store taken.
 	APIAddr string
+}
+
+// Metrics is told what happens, as it happens. Package api implements it.
+type Metrics interface {
+	run.Metrics
+	KnownTarget(target string, strategy model.Strategy)
+	RunDone(target string, strategy model.Strategy, verdict model.VerdictValue)
+	Finding(f model.Finding)
+	SwitchConnected(dpid model.DatapathID, connected bool)
 }
 
 // Service keeps campaigns, runs, findings and partitions by hand. Everything

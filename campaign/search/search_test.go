@@ -1,4 +1,4 @@
-package campaign
+package search
 
 import (
 	"context"
@@ -26,7 +26,7 @@ func (f *fakeRuns) Run(ctx context.Context, w Work) (model.RunSummary, error) {
 	f.ran = append(f.ran, w)
 	n := len(f.ran)
 	f.mu.Unlock()
-	sum := model.RunSummary{RunMeta: model.RunMeta{Campaign: w.Campaign, Run: w.Run, Scenario: w.Scenario},
+	sum := model.RunSummary{RunMeta: model.RunMeta{Run: w.Run, Scenario: w.Scenario},
 		Verdict: model.Verdict{Value: model.VerdictPass}}
 	sum.Result = model.RunResult{Scenario: w.Scenario.ID, States: metStates, Duration: 1e9}
 	if w.Scenario.Strategy == model.StrategyCoFI {
@@ -55,10 +55,10 @@ type keptInputs struct {
 	all []json.RawMessage
 }
 
-func (k *keptInputs) keep(_ string, in ...json.RawMessage) error {
+func (k *keptInputs) keep(in json.RawMessage) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.all = append(k.all, in...)
+	k.all = append(k.all, in)
 	return nil
 }
 
@@ -75,14 +75,30 @@ func (k *keptInputs) inputs(t *testing.T) []explorer.Input {
 	return out
 }
 
-func testSearch(k *keptInputs, r Runner, mine func([]string, bool) ([]model.Invariant, []model.RunResult, error)) (*search, *[]model.RunSummary) {
+// testSearch begins a search of 3 clean and at most 6 fault runs; resumed takes
+// one up.
+func testSearch(t *testing.T, k *keptInputs, run runner, mine miner) (*Search, *[]model.RunSummary) {
+	t.Helper()
+	return resumed(t, k, run, mine, nil, nil, 0)
+}
+
+type (
+	runner func(context.Context, Work) (model.RunSummary, error)
+	miner  func([]string, bool) ([]model.Invariant, []model.RunResult, error)
+)
+
+func resumed(t *testing.T, k *keptInputs, run runner, mine miner, inputs []explorer.Input, before []model.RunSummary, made int) (*Search, *[]model.RunSummary) {
+	t.Helper()
 	cfg := explorer.Config{Strategy: model.StrategyCoFI, Seed: 1, Nodes: []model.NodeID{"n1", "n2", "n3"}, Hosts: []model.NodeID{"n1", "n2", "n3"},
 		Effect: model.Drop, Runs: 6, Clean: 3, Retries: 1}
 	var finished []model.RunSummary
 	var mu sync.Mutex
-	return &search{spec: model.CampaignSpec{Strategy: cfg.Strategy, Clean: 3, Runs: 6}, campaign: "c", keep: k.keep, runner: r, mine: mine,
-		core: explorer.NewCore(cfg), started: func(string, model.Scenario) {},
-		finished: func(s model.RunSummary) { mu.Lock(); finished = append(finished, s); mu.Unlock() }}, &finished
+	s, err := New(Config{Campaign: "c", Strategy: cfg.Strategy, Keep: k.keep, Run: run, Mine: mine, Core: explorer.NewCore(cfg), Started: func(Work) {},
+		Finished: func(s model.RunSummary) { mu.Lock(); finished = append(finished, s); mu.Unlock() }}, inputs, before, made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, &finished
 }
 
 func mineOne([]string, bool) ([]model.Invariant, []model.RunResult, error) {
@@ -91,11 +107,8 @@ func mineOne([]string, bool) ([]model.Invariant, []model.RunResult, error) {
 
 func TestASearchRunsItsCleanAndItsFaultRuns(t *testing.T) {
 	r, k := &fakeRuns{}, &keptInputs{}
-	s, finished := testSearch(k, r, mineOne)
-	if err := s.restore(nil, nil, 0); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.run(context.Background(), 3); err != nil {
+	s, finished := testSearch(t, k, r.Run, mineOne)
+	if err := s.Run(context.Background(), 3); err != nil {
 		t.Fatal(err)
 	}
 	clean, fault := 0, 0
@@ -128,11 +141,8 @@ func TestARestartedSearchGoesOnWhereItWas(t *testing.T) {
 		}
 		return nil
 	}
-	s, finished := testSearch(k, r, mineOne)
-	if err := s.restore(nil, nil, 0); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.run(ctx, 1); err == nil {
+	s, finished := testSearch(t, k, r.Run, mineOne)
+	if err := s.Run(ctx, 1); err == nil {
 		t.Fatal("the search did not notice that it was interrupted")
 	}
 	done := slices.Clone(*finished)
@@ -141,11 +151,8 @@ func TestARestartedSearchGoesOnWhereItWas(t *testing.T) {
 	}
 
 	again := &fakeRuns{}
-	s2, finished2 := testSearch(k, again, mineOne)
-	if err := s2.restore(k.inputs(t), done, 4); err != nil {
-		t.Fatal(err)
-	}
-	if err := s2.run(context.Background(), 2); err != nil {
+	s2, finished2 := resumed(t, k, again.Run, mineOne, k.inputs(t), done, 4)
+	if err := s2.Run(context.Background(), 2); err != nil {
 		t.Fatal(err)
 	}
 	if again.ran[0].Scenario.ID != r.ran[3].Scenario.ID {
@@ -168,14 +175,11 @@ func TestARestartedSearchGoesOnWhereItWas(t *testing.T) {
 // one still knows why the campaign ended.
 func TestARestartedSearchKnowsWhyItWasDone(t *testing.T) {
 	k := &keptInputs{}
-	s, finished := testSearch(k, &fakeRuns{}, mineOne)
-	if err := errors.Join(s.restore(nil, nil, 0), s.run(context.Background(), 1)); err != nil {
+	s, finished := testSearch(t, k, (&fakeRuns{}).Run, mineOne)
+	if err := s.Run(context.Background(), 1); err != nil {
 		t.Fatal(err)
 	}
-	again, _ := testSearch(k, &fakeRuns{}, mineOne)
-	if err := again.restore(k.inputs(t), *finished, s.runs); err != nil {
-		t.Fatal(err)
-	}
+	again, _ := resumed(t, k, (&fakeRuns{}).Run, mineOne, k.inputs(t), *finished, s.runs)
 	if !again.done || again.why == "" || again.why != s.why {
 		t.Errorf("after the restart done is %t with reason %q, want %q", again.done, again.why, s.why)
 	}
@@ -184,17 +188,14 @@ func TestARestartedSearchKnowsWhyItWasDone(t *testing.T) {
 func TestCleanRunsAreAddedWhileNothingCanBeMined(t *testing.T) {
 	calls := 0
 	r, k := &fakeRuns{}, &keptInputs{}
-	s, finished := testSearch(k, r, func(clean []string, weak bool) ([]model.Invariant, []model.RunResult, error) {
+	s, finished := testSearch(t, k, r.Run, func(clean []string, weak bool) ([]model.Invariant, []model.RunResult, error) {
 		calls++
 		if len(clean) < 5 {
 			return nil, nil, nil
 		}
 		return mineOne(clean, weak)
 	})
-	if err := s.restore(nil, nil, 0); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.run(context.Background(), 2); err != nil {
+	if err := s.Run(context.Background(), 2); err != nil {
 		t.Fatal(err)
 	}
 	clean := 0
@@ -220,8 +221,8 @@ func TestWithNothingBetterTheSearchGoesOnWithWhatMayBeChance(t *testing.T) {
 		return []model.Invariant{weak}, []model.RunResult{{Scenario: "s0001", States: metStates}}, nil
 	}
 	k := &keptInputs{}
-	s, finished := testSearch(k, &fakeRuns{}, miner)
-	if err := errors.Join(s.restore(nil, nil, 0), s.run(context.Background(), 1)); err != nil {
+	s, finished := testSearch(t, k, (&fakeRuns{}).Run, miner)
+	if err := s.Run(context.Background(), 1); err != nil {
 		t.Fatal(err)
 	}
 	clean, fault := 0, 0
@@ -235,10 +236,7 @@ func TestWithNothingBetterTheSearchGoesOnWithWhatMayBeChance(t *testing.T) {
 	if clean != 6 || fault == 0 || s.weak == "" {
 		t.Errorf("%d clean runs, %d fault runs, note %q: want 6, some and a note", clean, fault, s.weak)
 	}
-	again, _ := testSearch(k, &fakeRuns{}, miner)
-	if err := again.restore(k.inputs(t), *finished, s.runs); err != nil {
-		t.Fatal(err)
-	}
+	again, _ := resumed(t, k, (&fakeRuns{}).Run, miner, k.inputs(t), *finished, s.runs)
 	if again.weak != s.weak {
 		t.Errorf("after a restart the note is %q, want %q", again.weak, s.weak)
 	}
@@ -246,22 +244,16 @@ func TestWithNothingBetterTheSearchGoesOnWithWhatMayBeChance(t *testing.T) {
 
 func TestAFullDiskEndsTheCampaignAtOnce(t *testing.T) {
 	r, k := &fakeRuns{fail: func(Work) error { return fmt.Errorf("write meta.json: %w", syscall.ENOSPC) }}, &keptInputs{}
-	s, _ := testSearch(k, r, mineOne)
-	if err := s.restore(nil, nil, 0); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.run(context.Background(), 1); !errors.Is(err, model.ErrFull) || len(r.ran) != 1 {
+	s, _ := testSearch(t, k, r.Run, mineOne)
+	if err := s.Run(context.Background(), 1); !errors.Is(err, model.ErrFull) || len(r.ran) != 1 {
 		t.Fatalf("ended after %d runs with %v, want 1 and a full disk", len(r.ran), err)
 	}
 }
 
 func TestACampaignEndsWhenNetsplitItselfKeepsFailing(t *testing.T) {
 	r, k := &fakeRuns{fail: func(Work) error { return fmt.Errorf("no switch") }}, &keptInputs{}
-	s, _ := testSearch(k, r, mineOne)
-	if err := s.restore(nil, nil, 0); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.run(context.Background(), 1); err == nil {
+	s, _ := testSearch(t, k, r.Run, mineOne)
+	if err := s.Run(context.Background(), 1); err == nil {
 		t.Fatal("a campaign whose runs all fail ended without an error")
 	}
 	if len(r.ran) > maxFailuresInARow {
@@ -284,7 +276,7 @@ func TestACampaignEndsWhenNoCleanRunCanBeJudged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &fakeRuns{fail: c.fail}
-			s, _ := testSearch(&keptInputs{}, runnerFunc(func(ctx context.Context, w Work) (model.RunSummary, error) {
+			s, _ := testSearch(t, &keptInputs{}, func(ctx context.Context, w Work) (model.RunSummary, error) {
 				sum, err := r.Run(ctx, w)
 				if c.unknown != nil && c.unknown(len(r.ran)) {
 					sum.Verdict.Value = model.VerdictUnknown
@@ -293,11 +285,8 @@ func TestACampaignEndsWhenNoCleanRunCanBeJudged(t *testing.T) {
 					return sum, syscall.ENOSPC // it would go on for ever
 				}
 				return sum, err
-			}), none)
-			if err := s.restore(nil, nil, 0); err != nil {
-				t.Fatal(err)
-			}
-			if err := s.run(context.Background(), 1); err != nil {
+			}, none)
+			if err := s.Run(context.Background(), 1); err != nil {
 				t.Fatal(err)
 			}
 			if len(r.ran) != c.runs || s.why == "" {
@@ -306,7 +295,3 @@ func TestACampaignEndsWhenNoCleanRunCanBeJudged(t *testing.T) {
 		})
 	}
 }
-
-type runnerFunc func(context.Context, Work) (model.RunSummary, error)
-
-func (f runnerFunc) Run(ctx context.Context, w Work) (model.RunSummary, error) { return f(ctx, w) }

@@ -1,4 +1,4 @@
-package campaign
+package search
 
 import (
 	"context"
@@ -15,26 +15,41 @@ import (
 	"netsplit/model"
 )
 
-// search drives one campaign: it asks the core for scenarios, has them run,
+// Work is one run to be made.
+type Work struct {
+	Run      string // its id
+	Scenario model.Scenario
+}
+
+// Config is what a Search is made from.
+type Config struct {
+	Campaign string // its id
+	Strategy model.Strategy
+	Seed     uint64
+	Core     *explorer.Core
+	// Keep stores an input of the core before the core is stepped with it.
+	Keep func(input json.RawMessage) error
+	// Run makes one run and returns its summary when everything that it started
+	// has ended and the network is whole. The error is netsplit's own or the
+	// testbed's failure, never the target's.
+	Run func(ctx context.Context, w Work) (model.RunSummary, error)
+	// Mine reads the records of the clean runs: what holds in them, and the
+	// inconsistent states each of them met. weak: also what may be chance.
+	Mine func(runs []string, weak bool) ([]model.Invariant, []model.RunResult, error)
+	// Started is told before each run, Finished after it.
+	Started  func(w Work)
+	Finished func(model.RunSummary)
+}
+
+// Search drives one campaign: it asks the core for scenarios, has them run,
 // several at once, and gives the results back. Every input of the core is
 // stored before the core is stepped with it, so that a restart rebuilds the
 // core by stepping it again.
-type search struct {
-	spec     model.CampaignSpec
-	target   *model.Target
-	campaign string
-	// keep stores an input of the core before the core is stepped with it.
-	keep   func(campaign string, inputs ...json.RawMessage) error
-	runner Runner
-	// mine reads the records of the clean runs: what holds in them, and the
-	// inconsistent states each of them met. weak: also what may be chance.
-	mine     func(runs []string, weak bool) ([]model.Invariant, []model.RunResult, error)
-	finished func(model.RunSummary) // after each run
-	started  func(run string, s model.Scenario)
+type Search struct {
+	c Config
 
 	mu       sync.Mutex // guards what follows
 	cond     *sync.Cond
-	core     *explorer.Core
 	runs     int // handed out, for run ids
 	out      map[string]bool
 	clean    []string // judged runs of clean scenarios
@@ -59,20 +74,26 @@ const moreID = "more"
 // reasons end a campaign: something is wrong that more runs will not mend.
 const maxFailuresInARow = 5
 
-// restore rebuilds the core from the stored inputs. Scenarios that were out
-// when the daemon died are given back as lost.
-func (s *search) restore(inputs []explorer.Input, finished []model.RunSummary, runsMade int) error {
+// New is the search of a campaign from where its stored inputs end; none: from
+// its start. Scenarios that were out when the daemon died are given back as
+// lost. runsMade is the highest number of a run so far.
+func New(c Config, inputs []explorer.Input, finished []model.RunSummary, runsMade int) (*Search, error) {
+	s := &Search{c: c, out: map[string]bool{}}
 	s.cond = sync.NewCond(&s.mu)
-	s.out = map[string]bool{}
+	return s, s.restore(inputs, finished, runsMade)
+}
+
+// restore rebuilds the core from the stored inputs.
+func (s *Search) restore(inputs []explorer.Input, finished []model.RunSummary, runsMade int) error {
 	for _, in := range inputs {
-		r := s.core.Step(in)
+		r := s.c.Core.Step(in)
 		for _, sc := range r.Scenarios {
 			s.out[sc.ID] = true
 		}
 		if in.Result != nil {
 			delete(s.out, in.Result.Scenario)
 		}
-		if in.Kind == explorer.InputInvariants && s.spec.Strategy == model.StrategyCoFI {
+		if in.Kind == explorer.InputInvariants && s.c.Strategy == model.StrategyCoFI {
 			s.noteWeak(in.Invariants)
 		}
 		s.done, s.due = r.Done, r.Mine
@@ -105,20 +126,20 @@ func (s *search) restore(inputs []explorer.Input, finished []model.RunSummary, r
 
 // step stores an input and steps the core with it. The caller holds mu, or is
 // alone.
-func (s *search) step(in explorer.Input) error {
+func (s *Search) step(in explorer.Input) error {
 	_, err := s.ready(in)
 	return err
 }
 
-func (s *search) ready(in explorer.Input) (explorer.Ready, error) {
+func (s *Search) ready(in explorer.Input) (explorer.Ready, error) {
 	b, err := json.Marshal(in)
 	if err != nil {
 		return explorer.Ready{}, err
 	}
-	if err := s.keep(s.campaign, b); err != nil {
+	if err := s.c.Keep(b); err != nil {
 		return explorer.Ready{}, fmt.Errorf("the campaign cannot go on, its progress cannot be stored: %w", err)
 	}
-	r := s.core.Step(in)
+	r := s.c.Core.Step(in)
 	s.done, s.due = r.Done, r.Mine
 	if r.Done && s.why == "" {
 		s.why = r.Why
@@ -126,8 +147,8 @@ func (s *search) ready(in explorer.Input) (explorer.Ready, error) {
 	return r, nil
 }
 
-// run works until the core is done, ctx ends or the campaign fails.
-func (s *search) run(ctx context.Context, workers int) error {
+// Run works until the core is done, ctx ends or the campaign fails.
+func (s *Search) Run(ctx context.Context, workers int) error {
 	var wg sync.WaitGroup
 	stop := context.AfterFunc(ctx, func() { s.mu.Lock(); s.cond.Broadcast(); s.mu.Unlock() })
 	defer stop()
@@ -144,24 +165,28 @@ func (s *search) run(ctx context.Context, workers int) error {
 	return errors.Join(s.err, context.Cause(ctx))
 }
 
+// Reasons says why the search was done, once Run has returned: what it had to do
+// with, if it had nothing better, and why the core was done; "" for neither.
+func (s *Search) Reasons() []string { return []string{s.weak, s.why} }
+
 // work is one worker: take a scenario, run it, give the result back.
-func (s *search) work(ctx context.Context) {
+func (s *Search) work(ctx context.Context) {
 	for {
 		w, ok := s.next(ctx)
 		if !ok {
 			return
 		}
-		sum, err := s.runner.Run(ctx, w)
+		sum, err := s.c.Run(ctx, w)
 		if ctx.Err() != nil {
 			return // cut short: on resumption its scenario counts as lost
 		}
-		s.finished(sum)
+		s.c.Finished(sum)
 		s.back(w, sum, err)
 	}
 }
 
 // next waits for a scenario; false means that there is nothing more to do.
-func (s *search) next(ctx context.Context) (Work, bool) {
+func (s *Search) next(ctx context.Context) (Work, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
@@ -170,7 +195,7 @@ func (s *search) next(ctx context.Context) (Work, bool) {
 		}
 		if s.more > 0 {
 			s.more--
-			sc := model.Scenario{ID: fmt.Sprint(moreID, s.runs+1), Strategy: model.StrategyClean, Seed: s.spec.Seed + uint64(s.runs+1),
+			sc := model.Scenario{ID: fmt.Sprint(moreID, s.runs+1), Strategy: model.StrategyClean, Seed: s.c.Seed + uint64(s.runs+1),
 				Why: fmt.Sprintf("no invariant can be told from chance after %d clean runs: one more", len(s.clean))}
 			return s.take(sc), true
 		}
@@ -192,16 +217,16 @@ func (s *search) next(ctx context.Context) (Work, bool) {
 }
 
 // take makes a work item of a scenario. The caller holds mu.
-func (s *search) take(sc model.Scenario) Work {
+func (s *Search) take(sc model.Scenario) Work {
 	s.out[sc.ID] = true
 	s.runs++
-	w := Work{Campaign: s.campaign, Run: fmt.Sprintf("%s-r%04d", s.campaign, s.runs), Spec: s.spec, Scenario: sc}
-	s.started(w.Run, sc)
+	w := Work{Run: fmt.Sprintf("%s-r%04d", s.c.Campaign, s.runs), Scenario: sc}
+	s.c.Started(w)
 	return w
 }
 
 // back gives a finished run to the core.
-func (s *search) back(w Work, sum model.RunSummary, err error) {
+func (s *Search) back(w Work, sum model.RunSummary, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.cond.Broadcast()
@@ -239,25 +264,25 @@ func (s *search) back(w Work, sum model.RunSummary, err error) {
 }
 
 // mineIfDue mines once all clean runs are in. The caller holds mu.
-func (s *search) mineIfDue() error {
+func (s *Search) mineIfDue() error {
 	if !s.due {
 		return nil
 	}
-	invs, results, err := s.mine(s.clean, false)
+	invs, results, err := s.c.Mine(s.clean, false)
 	if err != nil {
 		return fmt.Errorf("mining after %d clean runs: %w", len(s.clean), err)
 	}
-	if len(invs) == 0 && s.spec.Strategy == model.StrategyCoFI {
+	if len(invs) == 0 && s.c.Strategy == model.StrategyCoFI {
 		if len(s.clean) > 0 && s.added < maxMoreClean {
 			s.more, s.added = 1, s.added+1
 			return nil
 		}
-		if invs, results, err = s.mine(s.clean, true); err != nil {
+		if invs, results, err = s.c.Mine(s.clean, true); err != nil {
 			return fmt.Errorf("mining after %d clean runs: %w", len(s.clean), err)
 		}
 		s.noteWeak(invs)
 	}
-	if len(invs) == 0 && s.spec.Strategy == model.StrategyCoFI {
+	if len(invs) == 0 && s.c.Strategy == model.StrategyCoFI {
 		s.why = "no clean run could be judged, so no invariant could be mined: each run's verdict says what the target or the testbed lacks"
 		if len(s.clean) > 0 {
 			s.why = fmt.Sprintf("no invariant can be told from chance after %d clean runs: give it more (clean), or a workload that changes the variables more often", len(s.clean))
@@ -267,7 +292,7 @@ func (s *search) mineIfDue() error {
 }
 
 // noteWeak says so if all that is searched with may be chance.
-func (s *search) noteWeak(invs []model.Invariant) {
+func (s *Search) noteWeak(invs []model.Invariant) {
 	if len(invs) == 0 || slices.ContainsFunc(invs, func(i model.Invariant) bool { return i.Chance <= invariant.DefaultMaxChance }) {
 		return
 	}
@@ -275,7 +300,7 @@ func (s *search) noteWeak(invs []model.Invariant) {
 }
 
 // fail ends the campaign with the first error. The caller holds mu.
-func (s *search) fail(err error) {
+func (s *Search) fail(err error) {
 	if s.err == nil {
 		s.err = err
 	}
