@@ -8,9 +8,12 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
+	"netsplit/campaign/judge"
 	"netsplit/campaign/record"
+	"netsplit/campaign/search"
 	"netsplit/campaign/target"
 	"netsplit/explorer"
 	"netsplit/explorer/check"
@@ -300,27 +303,37 @@ func (s *Service) search(ctx context.Context, j *job, t *model.Target, r *labRun
 			return fmt.Errorf("stored input %d of campaign %s: %w", i+1, j.c.ID, err)
 		}
 	}
-	se := &search{spec: j.c.Spec, target: t, campaign: j.c.ID, keep: s.store.AppendInput, runner: r,
-		core: explorer.NewCore(s.coreConfig(j.c.Spec, t)),
-		mine: func(clean []string, weak bool) ([]model.Invariant, []model.RunResult, error) {
+	se, err := search.New(search.Config{Campaign: j.c.ID, Strategy: j.c.Spec.Strategy, Seed: j.c.Spec.Seed,
+		Core: explorer.NewCore(s.coreConfig(j.c.Spec, t)),
+		Keep: func(input json.RawMessage) error { return s.store.AppendInput(j.c.ID, input) },
+		Run: func(ctx context.Context, w search.Work) (model.RunSummary, error) {
+			return r.run(ctx, work{campaign: j.c.ID, run: w.Run, spec: j.c.Spec, scenario: w.Scenario})
+		},
+		Mine: func(clean []string, weak bool) ([]model.Invariant, []model.RunResult, error) {
 			return s.mine(j, t, clean, weak)
 		},
-		started:  func(run string, sc model.Scenario) { s.runStarted(j, t.Name, run, sc) },
-		finished: func(sum model.RunSummary) { s.runFinished(j, sum) }}
-	if err := se.restore(inputs, runs, s.lastRunNumber(j.c.ID, runs)); err != nil {
+		Started:  func(w search.Work) { s.runStarted(j, t.Name, w.Run, w.Scenario) },
+		Finished: func(sum model.RunSummary) { s.runFinished(j, sum) }},
+		inputs, runs, s.lastRunNumber(j.c.ID, runs))
+	if err != nil {
 		return err
 	}
-	err = se.run(ctx, r.n)
+	err = se.Run(ctx, r.n)
 	if err == nil {
-		s.update(j, func(c *model.Campaign) { c.Reason = joinReasons(r.known.news(), se.weak, se.why) })
+		s.update(j, func(c *model.Campaign) { c.Reason = joinReasons(append([]string{r.kit.News()}, se.Reasons()...)...) })
 	}
 	return err
+}
+
+// joinReasons puts those that are not empty one after the other.
+func joinReasons(reasons ...string) string {
+	return strings.Join(slices.DeleteFunc(reasons, func(s string) bool { return s == "" }), "; ")
 }
 
 // mine mines the clean runs, keeps what a person pinned or dropped, and stores
 // the result. weak: see invariant.Options.
 func (s *Service) mine(j *job, t *model.Target, clean []string, weak bool) ([]model.Invariant, []model.RunResult, error) {
-	mined, logs, err := mineRecords(t, clean, func(run string) string { return s.runDir(j.c.ID, run) },
+	mined, logs, err := judge.Mine(t, clean, func(run string) string { return s.runDir(j.c.ID, run) },
 		invariant.Options{Weak: weak})
 	if err != nil {
 		return nil, nil, err
@@ -344,7 +357,7 @@ func (s *Service) mine(j *job, t *model.Target, clean []string, weak bool) ([]mo
 		return nil, nil, err
 	}
 	s.tell("invariant", j.c.ID, "mined", fmt.Sprintf("%d invariants mined from %d clean runs, %d in use", len(mined), len(clean), len(use)))
-	return use, statesMet(use, runs, logs), nil
+	return use, judge.StatesMet(use, runs, logs), nil
 }
 
 // runStarted books a run before it begins, so that a restart knows of it.
@@ -410,10 +423,10 @@ func (s *Service) replay(ctx context.Context, j *job, r *labRunner) error {
 	if err != nil {
 		return err
 	}
-	err = s.each(ctx, j, r, func(n int) Work {
+	err = s.each(ctx, j, r, func(n int) work {
 		sc := explorer.Replay(orig.Scenario, orig.Result)
 		sc.ID = fmt.Sprintf("s%04d", n)
-		return Work{Campaign: j.c.ID, Run: fmt.Sprintf("%s-r%04d", j.c.ID, n), Spec: j.c.Spec, Scenario: sc, ReplayOf: orig.Run}
+		return work{campaign: j.c.ID, run: fmt.Sprintf("%s-r%04d", j.c.ID, n), spec: j.c.Spec, scenario: sc, replayOf: orig.Run}
 	}, func(sum model.RunSummary) {
 		if reproduces(orig, sum) {
 			s.update(j, func(c *model.Campaign) { c.Reproduced++ })

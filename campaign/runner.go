@@ -9,26 +9,36 @@ import (
 	"time"
 
 	"netsplit/campaign/bed"
+	"netsplit/campaign/judge"
+	"netsplit/campaign/nodes"
 	"netsplit/campaign/record"
-	"netsplit/campaign/target"
+	"netsplit/campaign/run"
 	"netsplit/deploy/lab"
 	"netsplit/model"
 )
 
-// labRunner runs work items on the beds it was given, one run per bed.
-type labRunner struct {
-	s      *Service
-	target *model.Target
-	expand target.ExpandInput // what is the same for every run
-	cache  string             // where templates are kept
-	known  *templates         // what is known of those
-	beds   chan *bed.Bed
-	n      int  // beds
-	play   Play // of a stage; nil: runs do their workloads
+// work is one run to be made.
+type work struct {
+	campaign string
+	run      string // id of the run; its record goes to <runs>/<campaign>/<run>
+	spec     model.CampaignSpec
+	scenario model.Scenario
+	replayOf string
 }
 
-// Run implements Runner.
-func (r *labRunner) Run(ctx context.Context, w Work) (model.RunSummary, error) {
+// labRunner runs work items on the beds it was given, one run per bed.
+type labRunner struct {
+	s    *Service
+	kit  *nodes.Kit
+	beds chan *bed.Bed
+	n    int      // beds
+	play run.Play // of a stage; nil: runs do their workloads
+}
+
+// run makes one run and returns its summary when everything that it started has
+// ended and the network is whole. The error is netsplit's own or the testbed's
+// failure, never the target's; the summary is then a run of verdict unknown.
+func (r *labRunner) run(ctx context.Context, w work) (model.RunSummary, error) {
 	var b *bed.Bed
 	select {
 	case b = <-r.beds:
@@ -37,11 +47,10 @@ func (r *labRunner) Run(ctx context.Context, w Work) (model.RunSummary, error) {
 	}
 	defer func() { r.beds <- b }()
 
-	dir := r.s.runDir(w.Campaign, w.Run)
+	dir := r.s.runDir(w.campaign, w.run)
 	began := time.Now()
-	one := &run{work: w, target: r.target, expand: r.expand, cache: r.cache, templates: r.known, bed: b, dir: dir, play: r.play,
-		metrics: r.s.metrics, version: r.s.cfg.Version}
-	ev, err := one.execute(ctx)
+	ev, err := run.Execute(ctx, run.Config{Campaign: w.campaign, Run: w.run, Dir: dir, Spec: w.spec, Scenario: w.scenario, ReplayOf: w.replayOf,
+		Kit: r.kit, Bed: b, Play: r.play, Metrics: r.s.metrics, Version: r.s.cfg.Version})
 	if ctx.Err() != nil {
 		return model.RunSummary{}, context.Cause(ctx)
 	}
@@ -53,9 +62,9 @@ func (r *labRunner) Run(ctx context.Context, w Work) (model.RunSummary, error) {
 	if werr := record.WriteJSON(filepath.Join(dir, record.EvidenceFile), ev); werr != nil {
 		err = errors.Join(err, werr)
 	}
-	sum, jerr := JudgeDir(dir, r.s.replayCommand(w.Run))
+	sum, jerr := judge.Dir(dir, r.s.replayCommand(w.run))
 	if sum.Run == "" {
-		sum = unjudged(w, r.target, began, jerr)
+		sum = unjudged(w, r.kit.Target, began, jerr)
 	}
 	err = errors.Join(err, jerr)
 	sum.Cost.Ours += time.Since(judging)
@@ -63,11 +72,11 @@ func (r *labRunner) Run(ctx context.Context, w Work) (model.RunSummary, error) {
 }
 
 // repeat is what a user types to repeat a work item's run.
-func (s *Service) repeat(w Work) string {
-	if w.Scenario.Strategy == model.StrategyScripted {
-		return w.Scenario.Repeat
+func (s *Service) repeat(w work) string {
+	if w.scenario.Strategy == model.StrategyScripted {
+		return w.scenario.Repeat
 	}
-	return s.replayCommand(w.Run)
+	return s.replayCommand(w.run)
 }
 
 // replayCommand is what a user types to repeat a run.
@@ -80,11 +89,11 @@ func (s *Service) replayCommand(run string) string {
 }
 
 // unjudged is the summary of a run whose record could not be judged.
-func unjudged(w Work, t *model.Target, began time.Time, err error) model.RunSummary {
+func unjudged(w work, t *model.Target, began time.Time, err error) model.RunSummary {
 	v := model.Verdict{Value: model.VerdictUnknown, Reason: "the run could not be recorded or judged: " + err.Error()}
 	return model.RunSummary{
-		RunMeta: model.RunMeta{Campaign: w.Campaign, Run: w.Run, Target: t.Name, Started: began, Scenario: w.Scenario, ReplayOf: w.ReplayOf},
-		Ended:   time.Now(), Release: t.Release, Verdict: v, Result: model.RunResult{Scenario: w.Scenario.ID, Verdict: v}}
+		RunMeta: model.RunMeta{Campaign: w.campaign, Run: w.run, Target: t.Name, Started: began, Scenario: w.scenario, ReplayOf: w.replayOf},
+		Ended:   time.Now(), Release: t.Release, Verdict: v, Result: model.RunResult{Scenario: w.scenario.ID, Verdict: v}}
 }
 
 // switchLimit is how long a lab's switch may take to connect.
@@ -94,12 +103,14 @@ const switchLimit = 15 * time.Second
 // testbed. The function it returns takes the labs down again.
 func (s *Service) runnerOn(ctx context.Context, j *job, t *model.Target, dir string) (*labRunner, func(), error) {
 	campaign, n := j.c.ID, j.c.Spec.Labs
-	r := &labRunner{s: s, target: t}
-	r.known = newTemplates(func(text string) {
-		s.tell("campaign", campaign, string(model.CampaignRunning), text)
-		s.update(j, func(c *model.Campaign) { c.Reason = r.known.news() })
-	})
-	if err := r.software(ctx, dir, s.fetching(j)); err != nil {
+	r := &labRunner{s: s}
+	var err error
+	r.kit, err = nodes.NewKit(ctx, nodes.KitConfig{Target: t, Dir: dir, Netsplit: s.cfg.Binary, Bin: s.cfg.BinDir, Fetching: s.fetching(j),
+		Told: func(text string) {
+			s.tell("campaign", campaign, string(model.CampaignRunning), text)
+			s.update(j, func(c *model.Campaign) { c.Reason = r.kit.News() })
+		}})
+	if err != nil {
 		return nil, nil, err
 	}
 	if s.outside != nil {
@@ -148,6 +159,14 @@ func (s *Service) runnerOn(ctx context.Context, j *job, t *model.Target, dir str
 		r.beds <- b
 	}
 	return r, closeAll, nil
+}
+
+// fetching tells what is fetched as the reason why no run is under way yet.
+func (s *Service) fetching(j *job) func(string) {
+	return func(line string) {
+		s.log.Info("fetching", "campaign", j.c.ID, "what", line)
+		s.update(j, func(c *model.Campaign) { c.Reason = line })
+	}
 }
 
 // makeLab brings up one lab with the target's hosts and takes over its switch.

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"netsplit/campaign/bed"
+	"netsplit/campaign/nodes"
+	"netsplit/campaign/run"
 	"netsplit/controller"
 	"netsplit/controller/of13"
 	"netsplit/deploy/lab"
@@ -52,6 +54,15 @@ type Config struct {
 	InProcess bool
 	// APIAddr is where the API listens, told to whoever finds the store taken.
 	APIAddr string
+}
+
+// Metrics is told what happens, as it happens. Package api implements it.
+type Metrics interface {
+	run.Metrics
+	KnownTarget(target string, strategy model.Strategy)
+	RunDone(target string, strategy model.Strategy, verdict model.VerdictValue)
+	Finding(f model.Finding)
+	SwitchConnected(dpid model.DatapathID, connected bool)
 }
 
 // Service keeps campaigns, runs, findings and partitions by hand. Everything
@@ -238,7 +249,7 @@ func (s *Service) resume() error {
 			return err
 		}
 		s.tell("run", m.Run, string(model.VerdictUnknown), sum.Verdict.Reason)
-		if err := os.RemoveAll(filepath.Join(s.runDir(m.Campaign, m.Run), workDir)); err != nil {
+		if err := os.RemoveAll(filepath.Join(s.runDir(m.Campaign, m.Run), nodes.WorkDir)); err != nil {
 			s.log.Warn("the target's data of a run that was cut short stay", "run", m.Run, "err", err)
 		}
 	}
