@@ -121,7 +121,7 @@ func (s *Service) runGiven(ctx context.Context, j *job, r *labRunner) error {
 		if sc.Seed == 0 {
 			sc.Seed = j.c.Spec.Seed + uint64(n)
 		}
-		sc.Why = "asked for"
+		sc.Why = model.WhyAsked
 		return work{campaign: j.c.ID, run: fmt.Sprintf("%s-r%04d", j.c.ID, n), spec: j.c.Spec, scenario: sc}
 	}, func(model.RunSummary) {})
 }

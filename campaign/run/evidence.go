@@ -63,15 +63,28 @@ func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 	ev.MaxLost, ev.MaxWindow = r.c.Spec.MaxLost, r.c.Spec.MaxWindow
 }
 
+// leakWindow is the time in which a packet that arrives over the cut has leaked:
+// from the moment that the cut was in force to the heal. It is empty, and what
+// leaked is not known, where the switch never confirmed the cut.
+func leakWindow(p model.Proof) (from, to time.Duration, known bool) {
+	if p.InForceAt == 0 {
+		return p.HealAt, p.HealAt, false
+	}
+	return p.InForceAt, p.HealAt, true
+}
+
 // countLeaks asks every receiving host what arrived over the cut while it was
 // in force, and when the first packet arrived after the heal.
 func (r *run) countLeaks(ctx context.Context) {
 	s := r.s
 	s.mu.Lock()
-	from, to := s.start.Add(s.proof.InForceAt), s.start.Add(s.proof.HealAt)
+	inForce, healAt, known := leakWindow(s.proof)
+	from, to := s.start.Add(inForce), s.start.Add(healAt)
 	links := s.proof.Links
 	s.mu.Unlock()
-	known := true
+	if !known {
+		s.Note("leaks could not be counted: the cut was never confirmed, so nothing says from when on a packet is one")
+	}
 	var first time.Time
 	for _, l := range links {
 		n, at, err := r.c.Bed.Arrived(ctx, l, r.c.Scenario.Partition.Only, from, to)

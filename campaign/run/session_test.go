@@ -358,3 +358,19 @@ func TestGarbageAtTheGateIsHandled(t *testing.T) {
 		t.Errorf("%d frames counted, want 60", s.frames)
 	}
 }
+
+func TestLeaksAreCountedOnlyWhileTheCutWasInForce(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		proof    model.Proof
+		from, to time.Duration
+		known    bool
+	}{
+		{"in force", model.Proof{CutAt: 5, InForceAt: 7, HealAt: 9}, 7, 9, true},
+		{"never confirmed", model.Proof{CutAt: 5, HealAt: 9}, 9, 9, false},
+	} {
+		if from, to, known := leakWindow(c.proof); from != c.from || to != c.to || known != c.known {
+			t.Errorf("%s: %d to %d, known: %v", c.name, from, to, known)
+		}
+	}
+}

@@ -24,6 +24,7 @@ import (
 	"netsplit/api/client"
 	"netsplit/api/wire"
 	"netsplit/e2e/harness"
+	"netsplit/e2e/need"
 	"netsplit/e2e/traffic"
 	"netsplit/model"
 )
@@ -45,12 +46,7 @@ const limit = 30 * time.Second
 
 func newBed(t *testing.T) *bed {
 	t.Helper()
-	if _, err := exec.LookPath("nft"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("needs nft: apt-get install nftables")
-		}
-		t.Skip("needs nft: apt-get install nftables")
-	}
+	need.Program(t, "nft", "nftables")
 	harness.LeavesNothing(t)
 	b := &bed{t: t, dir: t.TempDir()}
 	b.file = filepath.Join(b.dir, "testbed.yaml")

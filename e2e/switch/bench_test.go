@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"netsplit/controller"
+	"netsplit/e2e/need"
 	"netsplit/e2e/traffic"
 	"netsplit/model"
 )
@@ -115,24 +116,12 @@ func (b *bench) quiet(ns, ifn string) {
 	b.do("ip", "netns", "exec", ns, "ethtool", "-K", ifn, "tx", "off", "tso", "off", "gso", "off", "gro", "off")
 }
 
-// require fails or skips where there is no root or no Open vSwitch.
+// require fails the test where there is no root or no Open vSwitch.
 func require(tb testing.TB) {
 	tb.Helper()
-	var why string
-	if os.Geteuid() != 0 {
-		why = "needs root, for network namespaces"
-	}
+	need.Root(tb, "make network namespaces")
 	for _, p := range []string{"ovs-vswitchd", "ovsdb-server", "ovs-vsctl", "ovs-ofctl", "ip", "ethtool"} {
-		if _, err := exec.LookPath(p); err != nil {
-			why = "needs " + p + ": apt-get install openvswitch-switch iproute2 ethtool"
-		}
-	}
-	switch {
-	case why == "":
-	case os.Getenv("CI") == "true":
-		tb.Fatal(why)
-	default:
-		tb.Skip(why)
+		need.Program(tb, p, "openvswitch-switch iproute2 ethtool")
 	}
 }
 
