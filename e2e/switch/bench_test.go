@@ -16,10 +16,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
 	"netsplit/controller"
+	"netsplit/deploy/lab/labtest"
 	"netsplit/e2e/need"
 	"netsplit/e2e/traffic"
 	"netsplit/model"
@@ -247,23 +247,6 @@ func (b *bench) addHost(i int) {
 		MAC: net.HardwareAddr(h.mac[:]).String(), IP: h.ip, Exec: []string{"ip", "netns", "exec", h.ns}})
 }
 
-// inside runs f on a thread that is in the namespace; sockets made there stay.
-func inside(ns string, f func() error) error {
-	errs := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with f
-		target, err := netns.GetFromName(ns)
-		if err == nil {
-			defer target.Close()
-			if err = netns.Set(target); err == nil {
-				err = f()
-			}
-		}
-		errs <- err
-	}()
-	return <-errs
-}
-
 // listen starts a controller inside the switch's namespace.
 func (b *bench) listen(cfg controller.Config) *controller.Controller {
 	b.tb.Helper()
@@ -271,7 +254,7 @@ func (b *bench) listen(cfg controller.Config) *controller.Controller {
 	if cfg.Addr == "" {
 		cfg.Addr = "127.0.0.1:0"
 	}
-	err := inside(b.sw(), func() (err error) { c, err = controller.Listen(cfg); return err })
+	err := labtest.InNetns(b.sw(), func() (err error) { c, err = controller.Listen(cfg); return err })
 	if err != nil {
 		b.tb.Fatal(err)
 	}
@@ -300,7 +283,7 @@ const marker = traffic.Marker
 
 // socket opens a raw socket on the host's interface.
 func (h *host) socket() error {
-	return inside(h.ns, func() error {
+	return labtest.InNetns(h.ns, func() error {
 		fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, int(swap(unix.ETH_P_ALL)))
 		if err != nil {
 			return err
