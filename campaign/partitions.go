@@ -385,22 +385,3 @@ func (s *Service) healLeftovers() error {
 	}
 	return nil
 }
-
-// claimOutside reserves the outside testbed for a campaign.
-func (s *Service) claimOutside(campaign string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for name, h := range s.hand {
-		if h.standing() {
-			return fmt.Errorf("%w: partition %q is %s on the testbed: heal it first", model.ErrConflict, name, h.status().State)
-		}
-	}
-	s.claimed = campaign
-	return nil
-}
-
-func (s *Service) releaseOutside() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.claimed = ""
-}

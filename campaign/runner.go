@@ -71,23 +71,6 @@ func (r *labRunner) run(ctx context.Context, w work) (model.RunSummary, error) {
 	return sum, err
 }
 
-// repeat is what a user types to repeat a work item's run.
-func (s *Service) repeat(w work) string {
-	if w.scenario.Strategy == model.StrategyScripted {
-		return w.scenario.Repeat
-	}
-	return s.replayCommand(w.run)
-}
-
-// replayCommand is what a user types to repeat a run.
-func (s *Service) replayCommand(run string) string {
-	cmd := "netsplit replay " + run + " -n 10"
-	if s.cfg.InProcess {
-		cmd += " --runs-dir " + s.cfg.RunsDir
-	}
-	return cmd
-}
-
 // unjudged is the summary of a run whose record could not be judged.
 func unjudged(w work, t *model.Target, began time.Time, err error) model.RunSummary {
 	v := model.Verdict{Value: model.VerdictUnknown, Reason: "the run could not be recorded or judged: " + err.Error()}
@@ -95,9 +78,6 @@ func unjudged(w work, t *model.Target, began time.Time, err error) model.RunSumm
 		RunMeta: model.RunMeta{Campaign: w.campaign, Run: w.run, Target: t.Name, Started: began, Scenario: w.scenario, ReplayOf: w.replayOf},
 		Ended:   time.Now(), Release: t.Release, Verdict: v, Result: model.RunResult{Scenario: w.scenario.ID, Verdict: v}}
 }
-
-// switchLimit is how long a lab's switch may take to connect.
-const switchLimit = 15 * time.Second
 
 // runnerOn makes the beds of a campaign: n labs of its own, or the outside
 // testbed. The function it returns takes the labs down again.
@@ -169,34 +149,43 @@ func (s *Service) fetching(j *job) func(string) {
 	}
 }
 
-// makeLab brings up one lab with the target's hosts and takes over its switch.
-func (s *Service) makeLab(ctx context.Context, name string, t *model.Target, gate model.Gate) (*bed.Bed, error) {
-	hosts := append(append([]model.NodeID{}, t.Nodes...), t.Clients...)
-	l, err := lab.Up(ctx, lab.Spec{Name: name, Hosts: hosts, Controller: "tcp:" + s.ControllerAddr(), Owner: os.Getpid()})
+// each has the runs of a campaign made that are known beforehand, several at
+// once; after a restart of the daemon those that are left.
+func (s *Service) each(ctx context.Context, j *job, r *labRunner, item func(n int) work, finished func(model.RunSummary)) error {
+	runs, err := s.allRuns(j.c.ID)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	c := s.bedConfig(gate)
-	c.Testbed, c.Lab = l.Testbed(), l
-	b, err := bed.Open(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	wctx, cancel := context.WithTimeout(ctx, switchLimit)
-	defer cancel()
-	if err := b.Ready(wctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("the lab's switch did not connect within %v: %w", switchLimit, err), b.Close())
-	}
-	// Open vSwitch shows a connection in its database up to 5 s late, which
-	// TuneController waits for; it only matters after an outage.
-	s.done.Add(1)
+	todo, done := make(chan work), make(chan struct{}, r.n)
 	go func() {
-		defer s.done.Done()
-		tctx, cancel := context.WithTimeout(ctx, switchLimit)
-		defer cancel()
-		if err := l.TuneController(tctx); err != nil && ctx.Err() == nil {
-			s.log.Warn("after an outage the lab's switch may be seconds late", "lab", name, "err", err)
+		defer close(todo)
+		for n := s.lastRunNumber(j.c.ID, runs) + 1; n <= j.c.Spec.Runs; n++ {
+			select {
+			case todo <- item(n):
+			case <-ctx.Done():
+				return
+			}
 		}
 	}()
-	return b, nil
+	for range r.n {
+		go func() {
+			defer func() { done <- struct{}{} }()
+			for w := range todo {
+				s.runStarted(j, r.kit.Target.Name, w.run, w.scenario)
+				sum, err := r.run(ctx, w)
+				if ctx.Err() != nil {
+					return
+				}
+				if err != nil {
+					s.log.Error("a run failed for reasons that are not the target's", "run", w.run, "err", err)
+				}
+				s.runFinished(j, sum)
+				finished(sum)
+			}
+		}()
+	}
+	for range r.n {
+		<-done
+	}
+	return context.Cause(ctx)
 }

@@ -160,77 +160,6 @@ func (s *Service) listen(ctx context.Context) error {
 	return s.takeOutside(ctx)
 }
 
-// takeOutside takes the outside testbed over.
-func (s *Service) takeOutside(ctx context.Context) (err error) {
-	c := s.bedConfig(s.cfg.Gate)
-	c.Testbed = *s.cfg.Testbed
-	if s.outside, err = bed.Open(ctx, c); err == nil {
-		s.addBed(s.outside)
-	}
-	return err
-}
-
-// bedConfig is what beds have in common.
-func (s *Service) bedConfig(gate model.Gate) bed.Config {
-	return bed.Config{Gate: gate, Controller: s.ctrl, Binary: s.cfg.Binary, Log: s.log,
-		Events: bed.Events{SwitchChanged: s.switchChanged, Demoted: s.demoted, Refused: s.refused, HostPort: s.hostPort, Lost: s.lostBy}}
-}
-
-func (s *Service) addBed(b *bed.Bed) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.beds = append(s.beds, b)
-}
-
-func (s *Service) removeBed(b *bed.Bed) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.beds = slices.DeleteFunc(s.beds, func(o *bed.Bed) bool { return o == b })
-}
-
-func (s *Service) switchChanged(id model.DatapathID, up bool) {
-	s.metrics.SwitchConnected(id, up)
-	s.mu.Lock()
-	s.switches[id] = time.Now()
-	s.mu.Unlock()
-	state := "disconnected"
-	if up {
-		state = "connected"
-	}
-	s.tell("switch", id.String(), state, "switch "+id.String()+" is "+state)
-}
-
-// demoted books that another controller became master of a switch: partitions
-// by hand are in force no more, since their rules are not renewed. It must not
-// wait.
-func (s *Service) demoted(id model.DatapathID, err error) {
-	s.tell("switch", id.String(), "slave", err.Error())
-	s.lostBy(err)
-}
-
-// lostBy has the partitions by hand booked as lost. It does not wait.
-func (s *Service) lostBy(err error) {
-	select {
-	case s.lost <- err:
-	default: // one that waits is for all of them
-	}
-}
-
-// refused books that a switch is connected and left alone.
-func (s *Service) refused(id model.DatapathID, err error) {
-	s.tell("switch", id.String(), "refused", err.Error())
-}
-
-// hostPort tells that a host's port went (err says how) or is back.
-func (s *Service) hostPort(host model.NodeID, err error) {
-	if err != nil {
-		s.log.Warn("a host hangs on no port", "host", host, "err", err)
-		s.tell("host", string(host), "no-port", fmt.Sprintf("host %s: %v", host, err))
-		return
-	}
-	s.tell("host", string(host), "port", fmt.Sprintf("the port of host %s is as it should be again", host))
-}
-
 // resume marks the runs under way when the last daemon ended as unknown and
 // queues its campaigns again.
 func (s *Service) resume() error {
@@ -405,28 +334,4 @@ func (s *Service) newID() string {
 	defer s.mu.Unlock()
 	s.ids++
 	return fmt.Sprintf("c-%s-%d", time.Now().UTC().Format("20060102-150405"), s.ids)
-}
-
-// maxEvents of the daemon's log are kept for readers that resume.
-const maxEvents = 10000
-
-// tell enters a change into the daemon's log and wakes its readers.
-func (s *Service) tell(kind, id, state, text string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n := uint64(1)
-	if len(s.events) > 0 {
-		n = s.events[len(s.events)-1].Num + 1
-	}
-	s.events = append(s.events, model.ServiceEvent{Num: n, At: time.Now(), Kind: kind, ID: id, State: state, Text: text})
-	if len(s.events) > maxEvents {
-		s.events = slices.Clone(s.events[len(s.events)-maxEvents:])
-	}
-	for c := range s.subs {
-		select {
-		case c <- struct{}{}:
-		default:
-		}
-	}
-	s.log.Info(text, "kind", kind, "id", id, "state", state)
 }
