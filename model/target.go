@@ -173,6 +173,9 @@ type Variable struct {
 	// differ from run to run become #1, #2, … in the order in which the kind's
 	// values first appear).
 	As string `yaml:"as,omitempty"`
+	// Same names values that mean the same on different nodes: KILLED: FINISHED
+	// reads the first as the second, before As.
+	Same map[string]string `yaml:"same,omitempty"`
 	// MaxAge is the age beyond which an observation is stale, not evidence.
 	MaxAge  time.Duration `yaml:"max_age"`
 	Sources []VarSource   `yaml:"sources"`

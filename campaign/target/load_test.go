@@ -151,6 +151,7 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 		{"variable group", "(?P<about>", "(?P<abuot>", `variables[0].sources[0].regexp: unknown group "abuot" (did you mean "about"?): groups here are named value, about`},
 		{"no kind", "    kind: status\n", "", `variables[0].kind: variable "status" has no kind`},
 		{"as", "max_age: 1.5s", "max_age: 1.5s\n    as: ip", `variables[0].as: unknown form "ip": use host`},
+		{"same of the same", "max_age: 1.5s", "max_age: 1.5s\n    same: {a: b, b: c}", `variables[0].same: a means b, which means c: name the last one in both`},
 		{"no max_age", "    max_age: 1.5s\n", "", `variables[0].max_age: variable "status" has no max_age`},
 		{"type and probe", "{type: \"text *\"", "{probe: {http: 'http://x'}, type: \"text *\"", `variables[0].sources[0]: a source has either type (a message) or probe`},
 		{"probe interval", ", every: 200ms", "", `variables[0].sources[1].every: a probed source needs an interval, such as every: 200ms`},

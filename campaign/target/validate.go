@@ -274,6 +274,11 @@ func (v *validator) variables() {
 		if vr.As != "" && vr.As != "host" && vr.As != "ordinal" {
 			v.addf(at+".as", "unknown form %q: use host (addresses become host names) or ordinal (ids become #1, #2, …), or leave it out", vr.As)
 		}
+		for _, from := range slices.Sorted(maps.Keys(vr.Same)) {
+			if to := vr.Same[from]; vr.Same[to] != "" {
+				v.addf(at+".same", "%s means %s, which means %s: name the last one in both", from, to, vr.Same[to])
+			}
+		}
 		if vr.MaxAge <= 0 {
 			v.addf(at+".max_age", "variable %q has no max_age: say how old an observation may be and still count, such as 1s", vr.Name)
 		}

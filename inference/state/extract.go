@@ -40,8 +40,9 @@ type Extractor struct {
 
 type variable struct {
 	name, kind string
-	host       bool // values are hosts
-	ordinal    bool // values are numbered as they appear
+	host       bool              // values are hosts
+	ordinal    bool              // values are numbered as they appear
+	same       map[string]string // values that mean another one
 	sources    []*source
 }
 
@@ -70,7 +71,7 @@ func NewExtractor(hosts []model.TestbedHost, nodes []model.NodeID, vars []model.
 	}
 	e.nodes = slices.Sorted(slices.Values(nodes))
 	for _, mv := range vars {
-		v := &variable{name: mv.Name, kind: mv.Kind, host: mv.As == "host", ordinal: mv.As == "ordinal"}
+		v := &variable{name: mv.Name, kind: mv.Kind, host: mv.As == "host", ordinal: mv.As == "ordinal", same: mv.Same}
 		switch {
 		case mv.Name == "":
 			return nil, fmt.Errorf("variable without a name: give it one")
@@ -227,6 +228,9 @@ func (e *Extractor) read(s *source, text string, node, from, to model.NodeID, li
 	value := func(v string) string {
 		if s.replace {
 			v = constant
+		}
+		if other, is := s.v.same[v]; is {
+			v = other
 		}
 		switch {
 		case s.v.host:

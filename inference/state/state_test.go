@@ -402,3 +402,21 @@ func TestOrdinalsOutliveTheRunsIDs(t *testing.T) {
 		t.Errorf("%q and %q, want #1 #1 #2 #1 #2 twice", a, b)
 	}
 }
+
+// TestValuesThatMeanTheSame: one node's word is read as the other's.
+func TestValuesThatMeanTheSame(t *testing.T) {
+	e, err := NewExtractor(hosts, nodes, []model.Variable{
+		{Name: "state", Kind: "state", Same: map[string]string{"KILLED": "FINISHED"}, MaxAge: time.Second,
+			Sources: []model.VarSource{{Probe: &model.Probe{TCP: "x"}, Regexp: `(?P<about>\w+)=(?P<value>\S+)`}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := ""
+	for _, o := range e.Probe("state", 0, nodes[0], 0, "a=KILLED b=FINISHED c=RUNNING") {
+		out += o.Var.About + " " + o.Value + " "
+	}
+	if want := "a FINISHED b FINISHED c RUNNING "; out != want {
+		t.Errorf("%q, want %q", out, want)
+	}
+}
