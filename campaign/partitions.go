@@ -62,8 +62,8 @@ func (s *Service) CreatePartition(ctx context.Context, spec model.PartitionSpec)
 	if err != nil {
 		return fail(model.ErrInvalid, "%v", err)
 	}
-	if spec.Partition = resolved; resolved.Effect != model.Drop {
-		return fail(model.ErrInvalid, "effect %q: a partition by hand drops; only the gate, in campaigns, can reset connections", resolved.Effect)
+	if spec.Partition = resolved; s.outside.Takes(resolved.Effect) != nil {
+		return fail(model.ErrInvalid, "%v", s.outside.Takes(resolved.Effect))
 	}
 	s.mu.Lock()
 	if s.claimed != "" {
@@ -312,7 +312,7 @@ func (s *Service) finalCounts(ctx context.Context, h *handCut) {
 	if derr == nil {
 		h.st.Dropped = dropped
 	}
-	h.st.Probes = h.cut.Sent()
+	h.st.Probes, h.st.Resets = h.cut.Sent(), h.cut.Resets()
 	h.st.Leaked, h.st.LeakKnown = uint64(leaked), lerr == nil && !st.InForce.IsZero()
 	h.st.Wanted = h.st.Dropped + h.st.Leaked
 }

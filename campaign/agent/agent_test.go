@@ -95,7 +95,7 @@ func start(t *testing.T, h model.TestbedHost) *Client {
 // inNetns runs f in the host's namespace.
 func inNetns(t *testing.T, h model.TestbedHost, f func() error) {
 	t.Helper()
-	if err := labtest.InNetns(filepath.Base(h.Exec[1]), f); err != nil {
+	if err := labtest.In(filepath.Base(h.Exec[1]), f); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,10 +32,13 @@ type Bed struct {
 	binary string
 	run    atomic.Pointer[Run] // under way; nil between runs
 	agents agents
-	macs   map[model.NodeID]net.HardwareAddr
-	mirror *tap.Reader
-	stop   context.CancelFunc // of the mirror reader of the run under way
-	read   chan struct{}      // closed when that reader ended
+	log    *slog.Logger
+	// resetting holds the cuts with effect reset that stand, by id: uint32, *Cut.
+	resetting sync.Map
+	macs      map[model.NodeID]net.HardwareAddr
+	mirror    *tap.Reader
+	stop      context.CancelFunc // of the mirror reader of the run under way
+	read      chan struct{}      // closed when that reader ended
 }
 
 // Config is what a Bed is made from.
@@ -72,7 +76,7 @@ type Events struct {
 // or, where there are none, has the hosts drop packets themselves. It does not
 // wait for switches to connect: see Ready.
 func Open(ctx context.Context, c Config) (*Bed, error) {
-	b := &Bed{Testbed: c.Testbed, lab: c.Lab, binary: c.Binary,
+	b := &Bed{Testbed: c.Testbed, lab: c.Lab, binary: c.Binary, log: c.Log,
 		agents: agents{on: map[model.NodeID]*agent.Client{}}, macs: map[model.NodeID]net.HardwareAddr{}}
 	var err error
 	if c.Testbed.Backend == model.BackendNFTables {
@@ -94,6 +98,7 @@ func (b *Bed) takeSwitches(ctx context.Context, c Config) error {
 				r.Gate(host, at, frame)
 			}
 		},
+		Crossed: b.crossed,
 		Events: fabric.Events{
 			Ready: func(id model.DatapathID) { c.Events.SwitchChanged(id, true) },
 			SwitchDown: func(id model.DatapathID, err error) {

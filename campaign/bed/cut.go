@@ -2,6 +2,7 @@ package bed
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 
 	"netsplit/model"
@@ -39,6 +40,7 @@ type Cut struct {
 	id        uint32 // in the backend, and in the rules' cookies
 	partition model.Partition
 	sent      atomic.Uint64 // packets of its own so far
+	resets    atomic.Uint64 // sent so far
 }
 
 // NewCut is a partition that is not in force yet. id is one that no other in
@@ -47,13 +49,33 @@ func (b *Bed) NewCut(id uint32, p model.Partition) *Cut {
 	return &Cut{bed: b, id: id, partition: p}
 }
 
+// Takes says why the bed cannot have the effect; nil: it can.
+func (b *Bed) Takes(e model.Effect) error {
+	if e == model.Reset && b.fabric == nil {
+		return errors.New("effect reset: the hosts of this testbed drop packets themselves and send no resets: ask for drop, or use a switch")
+	}
+	return nil
+}
+
 // Put has the partition cut and returns when that was confirmed, which is not
 // yet proof: see Prove.
-func (c *Cut) Put(ctx context.Context) error { return c.bed.cuts.Cut(ctx, c.id, c.partition) }
+func (c *Cut) Put(ctx context.Context) error {
+	if c.partition.Effect == model.Reset {
+		c.bed.resetting.Store(c.id, c)
+	}
+	return c.bed.cuts.Cut(ctx, c.id, c.partition)
+}
 
 // Remove has the partition cut no more, and returns when that was confirmed. It
 // does nothing where the partition is not in force.
-func (c *Cut) Remove(ctx context.Context) error { return c.bed.cuts.Heal(ctx, c.id) }
+func (c *Cut) Remove(ctx context.Context) error {
+	err := c.bed.cuts.Heal(ctx, c.id)
+	c.bed.resetting.Delete(c.id)
+	return err
+}
+
+// Resets is how many packets it has sent so far to end TCP connections.
+func (c *Cut) Resets() uint64 { return c.resets.Load() }
 
 // Bite says whether the cut can be by meters, and if so why it is by rules
 // alone; nil: it is by meters first.

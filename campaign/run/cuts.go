@@ -51,8 +51,8 @@ func (l *Live) Cut(ctx context.Context, name string, p model.Partition) (model.S
 	if err != nil {
 		return model.ScriptCut{}, err
 	}
-	if p.Effect != model.Drop {
-		return model.ScriptCut{}, fmt.Errorf("effect %q: a script's cut drops; only the gate, in campaigns, can reset connections", p.Effect)
+	if err := l.r.c.Bed.Takes(p.Effect); err != nil {
+		return model.ScriptCut{}, err
 	}
 	l.ids++
 	c := &scriptCut{cut: l.r.c.Bed.NewCut(l.ids, p), began: time.Now(), ScriptCut: model.ScriptCut{Name: name, Partition: p}}

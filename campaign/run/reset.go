@@ -1,44 +1,12 @@
 package run
 
 import (
-	"net"
 	"net/netip"
 
-	"github.com/google/gopacket"
-	"github.com/google/gopacket/layers"
-
+	"netsplit/campaign/bed"
 	"netsplit/inference"
 	"netsplit/model"
 )
-
-// rstFrame builds a TCP RST as src would send it. Linux accepts an RST only at
-// exactly the next sequence number it expects (RFC 5961 §3.2), so seq must be
-// the receiver's RCV.NXT; any other in its window only draws a challenge ACK.
-//
-// A host that has sent a SYN and heard nothing yet accepts only one that
-// acknowledges it (RFC 9293 §3.10.7.3): ack, where it is not 0.
-func rstFrame(srcMAC, dstMAC net.HardwareAddr, src, dst netip.AddrPort, seq, ack uint32) ([]byte, error) {
-	eth := &layers.Ethernet{SrcMAC: srcMAC, DstMAC: dstMAC, EthernetType: layers.EthernetTypeIPv4}
-	tcp := &layers.TCP{SrcPort: layers.TCPPort(src.Port()), DstPort: layers.TCPPort(dst.Port()), Seq: seq, Ack: ack, ACK: ack != 0, RST: true}
-	var ip gopacket.SerializableLayer
-	if src.Addr().Is4() {
-		v4 := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolTCP, SrcIP: src.Addr().AsSlice(), DstIP: dst.Addr().AsSlice()}
-		if err := tcp.SetNetworkLayerForChecksum(v4); err != nil {
-			return nil, err
-		}
-		ip = v4
-	} else {
-		eth.EthernetType = layers.EthernetTypeIPv6
-		v6 := &layers.IPv6{Version: 6, HopLimit: 64, NextHeader: layers.IPProtocolTCP, SrcIP: src.Addr().AsSlice(), DstIP: dst.Addr().AsSlice()}
-		if err := tcp.SetNetworkLayerForChecksum(v6); err != nil {
-			return nil, err
-		}
-		ip = v6
-	}
-	buf := gopacket.NewSerializeBuffer()
-	err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, eth, ip, tcp)
-	return buf.Bytes(), err
-}
 
 // reset resets the TCP connections that cross the cut, at both ends, and
 // returns how many. The caller holds mu. held is the packet whose arrival
@@ -94,7 +62,7 @@ func (s *session) resetEnd(src, dst netip.AddrPort, srcHost, dstHost model.NodeI
 	if !okA || !okB {
 		return
 	}
-	frame, err := rstFrame(a, b, src, dst, seq, ack)
+	frame, err := bed.RST(a, b, src, dst, seq, ack, ack != 0)
 	if err == nil {
 		err = s.gate.Release(frame, dstHost)
 	}

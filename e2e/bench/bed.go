@@ -21,6 +21,7 @@ import (
 	"netsplit/campaign/proc"
 	"netsplit/controller"
 	"netsplit/deploy/lab"
+	"netsplit/deploy/lab/labtest"
 	"netsplit/model"
 )
 
@@ -154,6 +155,11 @@ func (b *bed) daemon(ctx context.Context, id model.NodeID, argv ...string) error
 		return nil
 	})
 	return nil
+}
+
+// inside runs f in the host's network namespace; sockets that f makes stay there.
+func (b *bed) inside(id model.NodeID, f func() error) error {
+	return labtest.In(b.lab.Netns(id), f)
 }
 
 // reach waits until the hosts reach each other, and so know each other's

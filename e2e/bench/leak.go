@@ -14,7 +14,6 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"netsplit/campaign/agent"
-	"netsplit/deploy/lab/labtest"
 	"netsplit/model"
 )
 
@@ -300,7 +299,7 @@ func (b *bed) newFlow() (*tcpFlow, error) {
 	}
 	f := &tcpFlow{stop: make(chan struct{})}
 	addr := netip.AddrPortFrom(b.host(hostB).IP, tcpPort).String()
-	if err := labtest.InNetns(b.lab.Netns(hostB), func() (err error) { f.l, err = net.Listen("tcp4", addr); return err }); err != nil {
+	if err := b.inside(hostB, func() (err error) { f.l, err = net.Listen("tcp4", addr); return err }); err != nil {
 		return nil, err
 	}
 	f.work.Go(func() {
@@ -318,7 +317,7 @@ func (b *bed) newFlow() (*tcpFlow, error) {
 			}
 		}
 	})
-	if err := labtest.InNetns(b.lab.Netns(hostA), func() (err error) { f.c, err = net.DialTimeout("tcp4", addr, 5*time.Second); return err }); err != nil {
+	if err := b.inside(hostA, func() (err error) { f.c, err = net.DialTimeout("tcp4", addr, 5*time.Second); return err }); err != nil {
 		f.l.Close()
 		f.work.Wait()
 		return nil, err

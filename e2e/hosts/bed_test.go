@@ -210,7 +210,7 @@ var types = []uint16{0x0800, 0x86dd, 0x0806, 0x1234}
 func (h *host) open(t *testing.T) {
 	t.Helper()
 	var fds []int
-	err := labtest.InNetns(h.ns, func() error {
+	err := labtest.In(h.ns, func() error {
 		ifi, err := net.InterfaceByName("e0")
 		if err != nil {
 			return err

@@ -254,7 +254,7 @@ func (b *bench) listen(cfg controller.Config) *controller.Controller {
 	if cfg.Addr == "" {
 		cfg.Addr = "127.0.0.1:0"
 	}
-	err := labtest.InNetns(b.sw(), func() (err error) { c, err = controller.Listen(cfg); return err })
+	err := labtest.In(b.sw(), func() (err error) { c, err = controller.Listen(cfg); return err })
 	if err != nil {
 		b.tb.Fatal(err)
 	}
@@ -283,7 +283,7 @@ const marker = traffic.Marker
 
 // socket opens a raw socket on the host's interface.
 func (h *host) socket() error {
-	return labtest.InNetns(h.ns, func() error {
+	return labtest.In(h.ns, func() error {
 		fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, int(swap(unix.ETH_P_ALL)))
 		if err != nil {
 			return err
