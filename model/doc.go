@@ -4,7 +4,7 @@
 // It is a leaf: it imports only the standard library and holds no behaviour
 // beyond comparing, sorting, naming and validating its own values. The rooms
 // that hold algorithms (inference, explorer, flowrules) never import one
-// another; they meet here and are joined in package campaign.
+// another; they meet here and are joined in package campaign and those below it.
 //
 // Time inside a run is a time.Duration since the run started, so that every
 // pure room can be stepped from a record without a clock.

@@ -19,9 +19,6 @@ import (
 	"netsplit/model"
 )
 
-// cancelLimit is how long a cancelled campaign may take to heal and clean up.
-const cancelLimit = 60 * time.Second
-
 func campaignCommand(conn *daemonFlags) *cobra.Command {
 	var spec wire.CampaignSpec
 	var runsDir string
@@ -52,7 +49,7 @@ on this machine (root), and leaves its records in --runs-dir.`,
 				w := wire.Duration(maxWindow)
 				spec.MaxWindow = &w
 			}
-			return runCampaign(c, conn, runsDir, spec, show)
+			return conn.campaign(c, runsDir, spec, show, nil, func(m made) error { return summarise(c, m) })
 		},
 	}
 	f := c.Flags()
@@ -73,74 +70,10 @@ on this machine (root), and leaves its records in --runs-dir.`,
 	return c
 }
 
-func runCampaign(c *cobra.Command, conn *daemonFlags, runsDir string, spec wire.CampaignSpec, show progressFlags) (err error) {
-	ctx := c.Context()
-	cl, dir, end, err := conn.connect(ctx, runsDir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, end()) }()
-	camp, err := cl.CreateCampaign(ctx, spec, 0)
-	if err != nil {
-		return err
-	}
-	began := time.Now()
-	camp, err = follow(ctx, cl, camp, show.progress(c.ErrOrStderr(), began))
-	if err != nil {
-		return err
-	}
-	interrupted := ctx.Err() != nil
-	return summarise(c, cl, camp, dir, interrupted)
-}
-
-// follow shows a campaign's progress until it has ended. Interrupted, it
-// cancels it and waits for the clean-up.
-func follow(ctx context.Context, cl *client.Client, camp wire.Campaign, p *progress) (wire.Campaign, error) {
-	defer p.done()
-	live := ctx
-	cancelled := false
-	for !ended(camp.State) {
-		select {
-		case <-live.Done():
-			if cancelled {
-				return camp, fmt.Errorf("campaign %s did not end within %v after it was cancelled", camp.ID, cancelLimit)
-			}
-			var stop context.CancelFunc
-			live, stop = context.WithTimeout(context.WithoutCancel(ctx), cancelLimit)
-			defer stop()
-			cancelled = true
-			p.say("interrupted: healing and cleaning up")
-			if _, err := cl.CancelCampaign(live, camp.ID); err != nil {
-				return camp, err
-			}
-		case <-time.After(300 * time.Millisecond):
-		}
-		next, err := cl.Campaign(live, camp.ID)
-		if err != nil {
-			if live.Err() != nil {
-				continue
-			}
-			return camp, err
-		}
-		camp = next
-		if err := p.update(live, cl, camp); err != nil && live.Err() == nil {
-			return camp, err
-		}
-	}
-	return camp, nil
-}
-
-func ended(state string) bool {
-	switch model.CampaignState(state) {
-	case model.CampaignDone, model.CampaignCancelled, model.CampaignFailed:
-		return true
-	}
-	return false
-}
-
 // summarise prints findings, report and replay commands, and gives the exit
 // code.
-func summarise(c *cobra.Command, cl *client.Client, camp wire.Campaign, dir string, interrupted bool) error {
+func summarise(c *cobra.Command, m made) error {
+	cl, camp, dir := m.client, m.campaign, m.dir
 	ctx, stop := context.WithTimeout(context.WithoutCancel(c.Context()), 10*time.Second)
 	defer stop()
 	out := c.OutOrStdout()
@@ -196,7 +129,7 @@ func summarise(c *cobra.Command, cl *client.Client, camp wire.Campaign, dir stri
 		fmt.Fprintf(out, "\nreport of the campaign: %s\n", filepath.Join(dir, camp.ID, "report.html"))
 	}
 	switch {
-	case interrupted:
+	case m.interrupted:
 		return &exitError{code: exitInterrupted}
 	case camp.State == string(model.CampaignFailed):
 		return fmt.Errorf("the campaign failed: %s", camp.Reason)
@@ -350,43 +283,33 @@ func storeIn(runsDir string) error {
 	return nil
 }
 
-func replay(c *cobra.Command, conn *daemonFlags, runsDir string, spec wire.CampaignSpec, show progressFlags) (err error) {
-	ctx := c.Context()
+func replay(c *cobra.Command, conn *daemonFlags, runsDir string, spec wire.CampaignSpec, show progressFlags) error {
 	if err := storeIn(runsDir); err != nil {
 		return err
 	}
-	cl, dir, end, err := conn.connect(ctx, runsDir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, end()) }()
-	camp, err := cl.CreateCampaign(ctx, spec, 0)
-	if err != nil {
-		return err
-	}
-	p := show.progress(c.ErrOrStderr(), time.Now())
-	p.say("%s repeats %s on %s", camp.ID, spec.Replay, madeOn(camp.Spec))
-	if camp, err = follow(ctx, cl, camp, p); err != nil {
-		return err
-	}
-	verdicts, _, err := countRuns(context.WithoutCancel(ctx), cl, camp.ID)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(c.OutOrStdout(), "%d/%d replays of %s failed as it did (%s), on %s\n", camp.Reproduced, camp.Done, spec.Replay, verdicts, madeOn(camp.Spec))
-	if camp.Reason != "" && camp.State != string(model.CampaignFailed) {
-		fmt.Fprintln(c.OutOrStdout(), camp.Reason)
-	}
-	if dir != "" {
-		fmt.Fprintf(c.OutOrStdout(), "records: %s\n", filepath.Join(dir, camp.ID))
-	}
-	switch {
-	case ctx.Err() != nil:
-		return &exitError{code: exitInterrupted}
-	case camp.State == string(model.CampaignFailed):
-		return fmt.Errorf("the replay failed: %s", camp.Reason)
-	}
-	return nil
+	return conn.campaign(c, runsDir, spec, show, func(p *progress, camp wire.Campaign) {
+		p.say("%s repeats %s on %s", camp.ID, spec.Replay, madeOn(camp.Spec))
+	}, func(m made) error {
+		camp := m.campaign
+		verdicts, _, err := countRuns(context.WithoutCancel(c.Context()), m.client, camp.ID)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(c.OutOrStdout(), "%d/%d replays of %s failed as it did (%s), on %s\n", camp.Reproduced, camp.Done, spec.Replay, verdicts, madeOn(camp.Spec))
+		if camp.Reason != "" && camp.State != string(model.CampaignFailed) {
+			fmt.Fprintln(c.OutOrStdout(), camp.Reason)
+		}
+		if m.dir != "" {
+			fmt.Fprintf(c.OutOrStdout(), "records: %s\n", filepath.Join(m.dir, camp.ID))
+		}
+		switch {
+		case m.interrupted:
+			return &exitError{code: exitInterrupted}
+		case camp.State == string(model.CampaignFailed):
+			return fmt.Errorf("the replay failed: %s", camp.Reason)
+		}
+		return nil
+	})
 }
 
 func invariantsCommand(conn *daemonFlags) *cobra.Command {

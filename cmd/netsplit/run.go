@@ -4,16 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 	"gopkg.in/yaml.v3"
 
-	"netsplit/api/client"
 	"netsplit/api/wire"
 	"netsplit/campaign/target"
 )
@@ -62,7 +59,12 @@ on this machine (root), and leaves its records in --runs-dir.`,
 				return err
 			}
 			spec.Target, spec.Args, spec.Scenario = target.Absolute(names[0]), args, sc
-			return runScenario(c, conn, runsDir, spec, show)
+			return conn.campaign(c, runsDir, spec, show, nil, func(m made) error {
+				if err := printFaults(context.WithoutCancel(c.Context()), c.OutOrStdout(), m); err != nil {
+					return err
+				}
+				return summarise(c, m)
+			})
 		},
 	}
 	f := c.Flags()
@@ -105,39 +107,18 @@ func readScenario(file string, stdin io.Reader) (*wire.ScenarioSpec, error) {
 	return sc, nil
 }
 
-func runScenario(c *cobra.Command, conn *daemonFlags, runsDir string, spec wire.CampaignSpec, show progressFlags) (err error) {
-	ctx := c.Context()
-	cl, dir, end, err := conn.connect(ctx, runsDir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, end()) }()
-	camp, err := cl.CreateCampaign(ctx, spec, 0)
-	if err != nil {
-		return err
-	}
-	if camp, err = follow(ctx, cl, camp, show.progress(c.ErrOrStderr(), time.Now())); err != nil {
-		return err
-	}
-	interrupted := ctx.Err() != nil
-	if err := printFaults(context.WithoutCancel(ctx), c.OutOrStdout(), cl, camp.ID, dir); err != nil {
-		return err
-	}
-	return summarise(c, cl, camp, dir, interrupted)
-}
-
 // printFaults says of each run what its message faults did.
-func printFaults(ctx context.Context, out io.Writer, cl *client.Client, campaign, dir string) error {
+func printFaults(ctx context.Context, out io.Writer, m made) error {
 	for cursor := ""; ; {
-		runs, err := cl.Runs(ctx, campaign, 100, cursor)
+		runs, err := m.client.Runs(ctx, m.campaign.ID, 100, cursor)
 		if err != nil {
 			return err
 		}
 		for i := range runs.Items {
 			r := &runs.Items[i]
 			fmt.Fprintf(out, "\n%s: %s: %s\n", r.ID, r.Verdict.Value, r.Verdict.Reason)
-			if dir != "" {
-				fmt.Fprintf(out, "  report: %s\n", reportPath(dir, campaign, r.ID))
+			if m.dir != "" {
+				fmt.Fprintf(out, "  report: %s\n", reportPath(m.dir, m.campaign.ID, r.ID))
 			}
 			for k := range r.Faults {
 				fmt.Fprintf(out, "  fault %d: %s\n", r.Faults[k].Fault, faultWords(&r.Faults[k]))

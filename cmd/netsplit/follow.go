@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"netsplit/api/client"
+	"netsplit/api/wire"
+	"netsplit/model"
+)
+
+// made is a campaign that has ended, or that was told to by an interrupt.
+type made struct {
+	client      *client.Client
+	campaign    wire.Campaign
+	dir         string // of the records; "" where a daemon has them
+	interrupted bool
+}
+
+// campaign has one made by a daemon, or by this process with its records in
+// runsDir, shows its progress until it has ended, and has the end told. begun is
+// told of its beginning; nil: nobody is.
+func (d *daemonFlags) campaign(c *cobra.Command, runsDir string, spec wire.CampaignSpec, show progressFlags, begun func(*progress, wire.Campaign), tell func(made) error) (err error) {
+	ctx := c.Context()
+	cl, dir, end, err := d.connect(ctx, runsDir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	camp, err := cl.CreateCampaign(ctx, spec, 0)
+	if err != nil {
+		return err
+	}
+	p := show.progress(c.ErrOrStderr(), time.Now())
+	if begun != nil {
+		begun(p, camp)
+	}
+	if camp, err = follow(ctx, cl, camp, p); err != nil {
+		return err
+	}
+	return tell(made{cl, camp, dir, ctx.Err() != nil})
+}
+
+// cancelLimit is how long a cancelled campaign may take to heal and clean up.
+const cancelLimit = 60 * time.Second
+
+// follow shows a campaign's progress until it has ended. Interrupted, it
+// cancels it and waits for the clean-up.
+func follow(ctx context.Context, cl *client.Client, camp wire.Campaign, p *progress) (wire.Campaign, error) {
+	defer p.done()
+	live := ctx
+	cancelled := false
+	for !ended(camp.State) {
+		select {
+		case <-live.Done():
+			if cancelled {
+				return camp, fmt.Errorf("campaign %s did not end within %v after it was cancelled", camp.ID, cancelLimit)
+			}
+			var stop context.CancelFunc
+			live, stop = context.WithTimeout(context.WithoutCancel(ctx), cancelLimit)
+			defer stop()
+			cancelled = true
+			p.say("interrupted: healing and cleaning up")
+			if _, err := cl.CancelCampaign(live, camp.ID); err != nil {
+				return camp, err
+			}
+		case <-time.After(300 * time.Millisecond):
+		}
+		next, err := cl.Campaign(live, camp.ID)
+		if err != nil {
+			if live.Err() != nil {
+				continue
+			}
+			return camp, err
+		}
+		camp = next
+		if err := p.update(live, cl, camp); err != nil && live.Err() == nil {
+			return camp, err
+		}
+	}
+	return camp, nil
+}
+
+func ended(state string) bool {
+	switch model.CampaignState(state) {
+	case model.CampaignDone, model.CampaignCancelled, model.CampaignFailed:
+		return true
+	}
+	return false
+}
