@@ -294,7 +294,6 @@ func TestTCPProbe(t *testing.T) {
 			<-stay
 		case "burst":
 			fmt.Fprint(conn, "one ")
-			time.Sleep(5 * time.Millisecond)
 			fmt.Fprint(conn, "two")
 			<-stay
 		case "late":
@@ -317,7 +316,7 @@ func TestTCPProbe(t *testing.T) {
 		want, err   string
 	}{
 		{"slow\n", `\r\n$`, time.Second, "abc\r\n", ""},
-		{"slow\n", `\r\n$`, 70 * time.Millisecond, "ab", "no complete answer within 70ms"},
+		{"slow\n", `\r\n$`, 70 * time.Millisecond, "a", "no complete answer within 70ms"}, // and b, if the machine is quick
 		{"slow\n", "", time.Second, "a", ""}, // ends in silence
 		{"burst\n", "", time.Second, "one two", ""},
 		{"late\n", "", time.Second, "late", ""}, // silence counts from the first byte
@@ -328,7 +327,7 @@ func TestTCPProbe(t *testing.T) {
 		{"x\n", "(", time.Second, "", "until"},
 	} {
 		got, took, err := c.Probe(t.Context(), model.Probe{TCP: addr, Send: q.send, Until: q.until, Limit: q.limit})
-		if got != q.want || (err == nil) != (q.err == "") || err != nil && !strings.Contains(err.Error(), q.err) {
+		if !strings.HasPrefix(got, q.want) || err == nil && got != q.want || (err == nil) != (q.err == "") || err != nil && !strings.Contains(err.Error(), q.err) {
 			t.Errorf("%q until %q: %q, %v", q.send, q.until, got, err)
 		}
 		if err == nil && (took <= 0 || took > q.limit) {
