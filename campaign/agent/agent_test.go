@@ -317,7 +317,7 @@ func TestTCPProbe(t *testing.T) {
 	}{
 		{"slow\n", `\r\n$`, time.Second, "abc\r\n", ""},
 		{"slow\n", `\r\n$`, 70 * time.Millisecond, "a", "no complete answer within 70ms"}, // and b, if the machine is quick
-		{"slow\n", "", time.Second, "a", ""}, // ends in silence
+		{"slow\n", "", time.Second, "a", ""},                                              // ends in silence
 		{"burst\n", "", time.Second, "one two", ""},
 		{"late\n", "", time.Second, "late", ""}, // silence counts from the first byte
 		{"close\n", "", time.Second, "bye", ""},
