@@ -202,6 +202,8 @@ func check(t *model.Testbed, l lines) error {
 			bad(at, "%s: ip is missing; give the address by which other hosts reach it", who)
 		case h.IP.IsUnspecified() || h.IP.IsMulticast() || h.IP.IsLoopback():
 			bad(at, "%s: ip %s is not the address of one host on the switch", who, h.IP)
+		case switched && !h.IP.Is4():
+			bad(at, "%s: ip %s is no IPv4 address, which the rules for a switch want; a cut holds for the host's IPv6 packets too", who, h.IP)
 		case ips[h.IP.String()] != "":
 			bad(at, "%s and %s have the same ip %s", ips[h.IP.String()], who, h.IP)
 		}

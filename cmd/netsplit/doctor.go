@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -50,25 +49,15 @@ one of its two ways.`,
 			if err != nil {
 				return err
 			}
-			var mu sync.Mutex // guards refused
-			var refused []string
+			var refused refusals
 			// As equal: a master that is there stays.
-			ctrl, err := controller.Listen(controller.Config{Addr: openflow, TLS: conf, Allowed: allowed, Role: of13.RoleEqual,
-				Refused: func(_ string, err error) {
-					mu.Lock()
-					defer mu.Unlock()
-					refused = append(refused, err.Error())
-				}})
+			ctrl, err := controller.Listen(controller.Config{Addr: openflow, TLS: conf, Allowed: allowed, Role: of13.RoleEqual, Refused: refused.add})
 			if err != nil {
 				return fmt.Errorf("listen for switches (--openflow): %w; netsplit serve must not run there meanwhile", err)
 			}
 			defer ctrl.Close()
 			d := doctor.Examine(c.Context(), doctor.Config{Testbed: *tb, Controller: ctrl, Binary: exe, Wait: wait,
-				Refused: func() []string {
-					mu.Lock()
-					defer mu.Unlock()
-					return latest(refused)
-				}})
+				Refused: refused.latest})
 			if err := c.Context().Err(); err != nil {
 				return err
 			}
@@ -86,7 +75,7 @@ one of its two ways.`,
 	f.StringVar(&openflow, "openflow", "127.0.0.1:6653", "address that switches connect to")
 	f.DurationVar(&wait, "wait", 15*time.Second, "how long to wait for the switches to connect")
 	f.BoolVar(&asJSON, "json", false, "print the diagnosis as JSON")
-	switches.register(f)
+	switches.registerTrust(f)
 	return cmd
 }
 

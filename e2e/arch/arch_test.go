@@ -52,6 +52,8 @@ var rooms = map[string]room{
 	"campaign/hosts":                         {may: []string{"campaign/nft", "flowrules/hostrules", "model"}, why: "keeping hosts cut needs no switch; it meets their agents by an interface"},
 	"campaign/proc":                          {may: []string{"model"}, why: "starting a process needs no switch"},
 	"campaign/doctor":                        {may: []string{"campaign/agent", "controller", "controller/of13", "flowrules", "inference/tap", "model"}, why: "it looks at a testbed by sessions and agents, and has no part in runs"},
+	"campaign/learn":                         {may: []string{"campaign/learn/sketch", "controller", "controller/of13", "flowrules", "model"}, why: "it listens where nothing is driven yet, and has no part in runs"},
+	"campaign/learn/sketch":                  {pure: true, may: []string{"model"}, why: "a testbed file is a function of what was heard"},
 	"campaign/fabric":                        {may: []string{"controller", "controller/of13", "flowrules", "inference/tap", "model"}, why: "the one place where plans meet sessions, and gate ports"},
 	"campaign":                               {may: []string{"*"}, why: "joins the rooms"},
 	"campaign/script":                        {may: []string{"campaign", "campaign/agent", "campaign/record", "campaign/target", "deploy/targets", "model"}, why: "a script is steps on a run that the campaign makes; it knows no switch and no rule, and cannot do what the campaign does not record"},
