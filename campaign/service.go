@@ -64,6 +64,8 @@ type Service struct {
 	ctrl    *controller.Controller
 	outside *Bed // of Config.Testbed
 
+	examining sync.Mutex // held by Diagnose
+
 	mu       sync.Mutex // guards what follows
 	jobs     map[string]*job
 	queue    []*job

@@ -29,13 +29,37 @@ func (p *patient) add(level model.CheckLevel, name, found, means string, affects
 	p.d.Add(model.DiagnosisCheck{About: p.about, Name: name, Level: level, Found: found, Means: means, Affects: affects})
 }
 
+// look is one thing that is looked at. One that loads the switch, or has its
+// packets come where others look, names what depends on it.
+type look struct {
+	at    func(context.Context)
+	name  string
+	loads []model.Ability
+}
+
+func (p *patient) looks() []look {
+	out := []look{{at: p.identity}, {at: p.tables}, {at: p.portsThere}, {at: p.foreign}, {at: p.meters}, {at: p.groups},
+		{p.trials, "rules", everything}, {at: p.roundTrips},
+		{p.packetIns, "packet-in", []model.Ability{model.AbilityPacketIn}}, {p.installs, "rules a second", []model.Ability{model.AbilityCut}}, {at: p.gatePort}}
+	if len(p.Testbed.Mirrors) > 0 {
+		out = append(out, look{p.mirrorPort, "mirror port", []model.Ability{model.AbilityMirror}})
+	}
+	return out
+}
+
 func (p *patient) examine(ctx context.Context) {
-	for _, look := range []func(context.Context){p.identity, p.tables, p.portsThere, p.foreign, p.meters, p.groups, p.trials, p.roundTrips, p.packetIns, p.installs, p.gatePort, p.mirrorPort} {
+	for _, l := range p.looks() {
 		if ctx.Err() != nil {
 			return
 		}
-		lctx, cancel := context.WithTimeout(ctx, 4*askLimit)
-		look(lctx)
+		if l.loads != nil {
+			if why := p.Busy(); why != "" {
+				p.add(model.CheckWarn, l.name, "not tried: "+why, "nothing is known of it now: ask again when that is over", l.loads...)
+				continue
+			}
+		}
+		lctx, cancel := context.WithTimeout(ctx, 4*p.Limit)
+		l.at(lctx)
 		cancel()
 	}
 }

@@ -136,7 +136,7 @@ func harmless(r flowrules.Rule, lab uint16) flowrules.Rule {
 
 // try installs rules and says which were refused, or are not there as told.
 func (p *patient) try(ctx context.Context, rules []flowrules.Rule) error {
-	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	ctx, cancel := context.WithTimeout(ctx, p.Limit)
 	defer cancel()
 	var mods []of13.Message
 	of := map[of13.Message]flowrules.Rule{}
@@ -175,7 +175,7 @@ func (p *patient) try(ctx context.Context, rules []flowrules.Rule) error {
 
 // clean removes the trial rules.
 func (p *patient) clean() {
-	ctx, cancel := context.WithTimeout(context.Background(), askLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), p.Limit)
 	defer cancel()
 	del := of13.NewFlowMod(of13.FlowDelete)
 	del.TableID, del.Cookie, del.CookieMask = of13.TableAll, uint64(flowrules.NewCookie(flowrules.KindTrial, flowrules.LabID(p.Testbed.Name), 0)), flowrules.MaskKind
