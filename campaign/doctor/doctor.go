@@ -40,35 +40,48 @@ type exam struct {
 
 // Examine looks at all of the testbed. It takes a few seconds for each switch.
 func Examine(ctx context.Context, c Config) model.Diagnosis {
+	x := newExam(c)
+	// Hosts first, side by side: an agent on each is what takes longest.
+	var hosts []model.DiagnosisCheck
+	var work sync.WaitGroup
+	work.Go(func() { hosts = x.hosts(ctx) })
+	x.switches(ctx)
+	work.Wait()
+	x.d.Checks = append(x.d.Checks, hosts...)
+	x.conclude()
+	return x.d
+}
+
+func newExam(c Config) *exam {
 	if c.Limit == 0 {
 		c.Limit = 5 * time.Second
 	}
 	if c.Busy == nil {
 		c.Busy = func() string { return "" }
 	}
-	x := &exam{Config: c, d: model.Diagnosis{Testbed: c.Testbed.Name}}
-	// Hosts first, side by side: an agent on each is what takes longest.
-	var hosts []model.DiagnosisCheck
-	var work sync.WaitGroup
-	work.Go(func() { hosts = x.hosts(ctx) })
-	ids := c.Testbed.Switches()
+	return &exam{Config: c, d: model.Diagnosis{Testbed: c.Testbed.Name}}
+}
+
+// switches looks at all switches, one after the other.
+func (x *exam) switches(ctx context.Context) {
+	ids := x.Testbed.Switches()
 	up := x.connected(ctx, ids)
-	work.Wait()
 	for _, id := range ids {
 		if sw := up[id]; sw != nil {
 			(&patient{exam: x, sw: sw, about: "switch " + id.String()}).examine(ctx)
 		}
 	}
-	x.d.Checks = append(x.d.Checks, hosts...)
+}
+
+func (x *exam) conclude() {
 	absent := map[model.Ability]string{}
-	if len(c.Testbed.Gates) == 0 {
+	if len(x.Testbed.Gates) == 0 {
 		absent[model.AbilityPort] = "the testbed file names no gate port under gates"
 	}
-	if len(c.Testbed.Mirrors) == 0 {
+	if len(x.Testbed.Mirrors) == 0 {
 		absent[model.AbilityMirror] = "the testbed file names no mirror port under mirrors: clean runs use the gate"
 	}
 	x.d.Conclude(absent)
-	return x.d
 }
 
 var everything = []model.Ability{model.AbilityCut, model.AbilityProof, model.AbilityPacketIn, model.AbilityPort, model.AbilityMirror, model.AbilityOnly, model.AbilityOpening}

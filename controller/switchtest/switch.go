@@ -201,7 +201,8 @@ func (s *Switch) do(m of13.Message) []of13.Message {
 	case *of13.EchoRequest:
 		return []of13.Message{&of13.EchoReply{Data: m.Data}}
 	case *of13.FeaturesRequest:
-		return []of13.Message{&of13.FeaturesReply{DatapathID: uint64(s.cfg.Datapath), Tables: s.cfg.Tables}}
+		return []of13.Message{&of13.FeaturesReply{DatapathID: uint64(s.cfg.Datapath), Tables: s.cfg.Tables,
+			Capabilities: of13.CapFlowStats | of13.CapTableStats | of13.CapPortStats}}
 	case *of13.BarrierRequest:
 		return []of13.Message{&of13.BarrierReply{}}
 	case *of13.RoleRequest:
