@@ -22,7 +22,8 @@ const (
 	// (ovs-vswitchd.conf.db(5), fail_mode).
 	forwardLife = 20 * time.Second
 	// loopLook is how long links are looked for before a switch forwards.
-	loopLook = 500 * time.Millisecond
+	loopLook      = 500 * time.Millisecond
+	progressEvery = 5 * time.Second
 	// askLimit is how long a switch may take to answer.
 	askLimit = 5 * time.Second
 )
@@ -89,7 +90,7 @@ type Result struct {
 // Wait returns when ctx has ended and what was installed is taken away, as far
 // as switches are still connected; elsewhere it expires.
 func (l *Learner) Wait() Result {
-	<-l.ctx.Done()
+	l.progress()
 	l.mu.Lock()
 	l.over = true
 	l.mu.Unlock()
@@ -102,6 +103,37 @@ func (l *Learner) Wait() Result {
 	}
 	slices.Sort(r.Switches)
 	return r
+}
+
+// progress tells every few seconds what was heard, until ctx ends.
+func (l *Learner) progress() {
+	tick := time.NewTicker(progressEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-l.ctx.Done():
+			return
+		case <-tick.C:
+		}
+		l.mu.Lock()
+		var silent []string
+		for id := range l.switches {
+			for _, n := range l.sketch.Silent(id) {
+				silent = append(silent, l.sketch.Where(model.SwitchPort{Datapath: id, Port: n}))
+			}
+		}
+		slices.Sort(silent)
+		up, hosts, links := l.sketch.Counts()
+		text := fmt.Sprintf("so far %d switches, %d ports up, %d hosts, %d links", len(l.met), up, hosts, links)
+		if more := len(silent) - 5; more > 0 {
+			silent = append(silent[:5], fmt.Sprintf("%d more", more))
+		}
+		if len(silent) > 0 {
+			text += "; nobody was heard at " + strings.Join(silent, ", ")
+		}
+		l.say("%s", text)
+		l.mu.Unlock()
+	}
 }
 
 // say tells something; l.mu is held.

@@ -97,6 +97,8 @@ func TestLearn(t *testing.T) {
 	if !r.ping(a, r.hosts[2]) {
 		t.Error("a does not reach c over the bridge that has no rules")
 	}
+	// On the second bridge, over the end of it and until the bridge is on its own.
+	alone := harness.StartCommand(t, exec.Command("ip", "netns", "exec", d.netns(), "ping", "-n", "-q", "-i", "0.2", "-W", "1", r.hosts[2].ip6()))
 	l.Signal(t, syscall.SIGINT)
 	if res := l.Wait(t, time.Minute); res.Code != 0 {
 		t.Fatal(res)
@@ -150,6 +152,12 @@ func TestLearn(t *testing.T) {
 	harness.Until(t, time.Minute, "c and d reach one another", func() error {
 		return exec.Command("ip", "netns", "exec", d.netns(), "ping", "-n", "-q", "-c", "1", "-W", "1", r.hosts[2].ip6()).Run()
 	})
+	alone.Signal(t, syscall.SIGINT)
+	res := alone.Wait(t, time.Minute)
+	t.Logf("a bridge in standalone mode, left: %s", res.Stdout)
+	if strings.Contains(res.Stdout, " 100% packet loss") {
+		t.Error(res)
+	}
 
 	// It is used as it is.
 	r.ofctl("rk1", "del-flows")
