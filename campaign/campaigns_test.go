@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"netsplit/campaign/bed"
+	"netsplit/campaign/nodes"
 	"netsplit/campaign/record"
 	"netsplit/inference/store"
 	"netsplit/model"
@@ -40,7 +42,7 @@ func TestAQueuedCampaignIsCancelledAtOnce(t *testing.T) {
 		t.Errorf("queue of %d after the middle one of three was cancelled", len(s.queue))
 	}
 
-	left := filepath.Join(s.runDir("c-2", "c-2-r0001"), workDir, "n1", "data")
+	left := filepath.Join(s.runDir("c-2", "c-2-r0001"), nodes.WorkDir, "n1", "data")
 	if err := os.MkdirAll(left, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +118,7 @@ func TestARunThatBeganHasTheNameOfItsTarget(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { // without a bed it goes no further
-		ended <- s.replay(ctx, j, &labRunner{s: s, target: &model.Target{Name: "mine"}, beds: make(chan *Bed), n: 1})
+		ended <- s.replay(ctx, j, &labRunner{s: s, kit: &nodes.Kit{Target: &model.Target{Name: "mine"}}, beds: make(chan *bed.Bed), n: 1})
 	}()
 	var begun []model.RunMeta
 	for len(begun) == 0 {
@@ -130,5 +132,12 @@ func TestARunThatBeganHasTheNameOfItsTarget(t *testing.T) {
 	<-ended
 	if begun[0].Run != "c-2-r0001" || begun[0].Target != "mine" {
 		t.Errorf("begun: %+v", begun[0])
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }

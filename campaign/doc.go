@@ -1,12 +1,14 @@
-// Package campaign is the one loop that owns clock, goroutines and recovery:
-// it joins the switch, the readers, the explorer and the judge.
+// Package campaign keeps campaigns: it makes their testbeds, has their runs made
+// and judged, and says what was found.
 //
-// A campaign (search.go) asks the explorer's core for scenarios and hands them
-// to a runner, several at once, one per testbed. A run (run.go) starts the
-// target, feeds every frame through the reading pipeline, numbers each event
-// on arrival, writes it to the record, steps the explorer's engine with it and
-// carries out what the engine decides (session.go), judges the record
-// (judge.go) and returns a summary. Service (service.go) keeps campaigns, runs
-// and findings in the store, and takes up after a restart what was under way
-// when the daemon died.
+// Service (service.go) keeps campaigns, runs and findings in the store, and takes
+// up after a restart what was under way when the daemon died. It holds the
+// testbeds (beds.go), tells what happens (events.go), and cuts by hand
+// (partitions.go). A campaign is asked for by a spec (spec.go), and is a search
+// (campaigns.go), replays of a run (replays.go), a scenario that a user gave
+// (given.go), or the plays of a script (stage.go). Its runs are made by a runner
+// (runner.go), several at once, one per testbed.
+//
+// How a campaign is searched, and how one run is made and judged, is for the
+// rooms below: search, run, nodes, bed and judge.
 package campaign

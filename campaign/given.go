@@ -115,54 +115,13 @@ func names(vs []model.Variable) []string {
 
 // runGiven runs the scenario that a user gave as often as asked.
 func (s *Service) runGiven(ctx context.Context, j *job, r *labRunner) error {
-	return s.each(ctx, j, r, func(n int) Work {
+	return s.each(ctx, j, r, func(n int) work {
 		sc := *j.c.Spec.Scenario
 		sc.ID = fmt.Sprintf("s%04d", n)
 		if sc.Seed == 0 {
 			sc.Seed = j.c.Spec.Seed + uint64(n)
 		}
-		sc.Why = "asked for"
-		return Work{Campaign: j.c.ID, Run: fmt.Sprintf("%s-r%04d", j.c.ID, n), Spec: j.c.Spec, Scenario: sc}
+		sc.Why = model.WhyAsked
+		return work{campaign: j.c.ID, run: fmt.Sprintf("%s-r%04d", j.c.ID, n), spec: j.c.Spec, scenario: sc}
 	}, func(model.RunSummary) {})
-}
-
-// each has the runs of a campaign made that are known beforehand, several at
-// once; after a restart of the daemon those that are left.
-func (s *Service) each(ctx context.Context, j *job, r *labRunner, item func(n int) Work, finished func(model.RunSummary)) error {
-	runs, err := s.allRuns(j.c.ID)
-	if err != nil {
-		return err
-	}
-	work, done := make(chan Work), make(chan struct{}, r.n)
-	go func() {
-		defer close(work)
-		for n := s.lastRunNumber(j.c.ID, runs) + 1; n <= j.c.Spec.Runs; n++ {
-			select {
-			case work <- item(n):
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	for range r.n {
-		go func() {
-			defer func() { done <- struct{}{} }()
-			for w := range work {
-				s.runStarted(j, r.target.Name, w.Run, w.Scenario)
-				sum, err := r.Run(ctx, w)
-				if ctx.Err() != nil {
-					return
-				}
-				if err != nil {
-					s.log.Error("a run failed for reasons that are not the target's", "run", w.Run, "err", err)
-				}
-				s.runFinished(j, sum)
-				finished(sum)
-			}
-		}()
-	}
-	for range r.n {
-		<-done
-	}
-	return context.Cause(ctx)
 }

@@ -177,11 +177,7 @@ func (s *Service) Health(ctx context.Context) model.Health {
 	size, err := s.store.Size()
 	add("store", err, fmt.Sprintf("%d bytes", size))
 	if s.ctrl == nil {
-		var gone error
-		for _, a := range s.outside.agents.all() {
-			gone = cmp.Or(gone, a.Err())
-		}
-		add("hosts", gone, fmt.Sprintf("%d drop packets themselves, by nftables", len(s.outside.Testbed.Hosts)))
+		add("hosts", s.outside.AgentGone(), fmt.Sprintf("%d drop packets themselves, by nftables", len(s.outside.Testbed.Hosts)))
 		return h
 	}
 	add("controller", nil, "listening on "+s.ControllerAddr())
@@ -196,7 +192,7 @@ func (s *Service) Health(ctx context.Context) model.Health {
 		err = fmt.Errorf("%d of %d switches of the testbed are not connected: point them at %s", down, len(switches), s.ControllerAddr())
 	}
 	if s.outside != nil {
-		err = errors.Join(append([]error{err}, s.outside.fabric.Refused()...)...)
+		err = errors.Join(append([]error{err}, s.outside.Refused()...)...)
 	}
 	add("switch", err, fmt.Sprintf("%d connected", len(switches)-down))
 	return h
@@ -240,46 +236,5 @@ func (s *Service) Annotations(ctx context.Context, from, to time.Time) ([]model.
 	slices.SortFunc(out, func(a, b model.Annotation) int {
 		return cmp.Or(a.From.Compare(b.From), strings.Compare(a.Title, b.Title), strings.Compare(a.Text, b.Text))
 	})
-	return out, nil
-}
-
-// Events sends what happens after the given number until ctx ends.
-func (s *Service) Events(ctx context.Context, after uint64) (<-chan model.ServiceEvent, error) {
-	out := make(chan model.ServiceEvent, 64)
-	wake := make(chan struct{}, 1)
-	s.mu.Lock()
-	s.subs[wake] = true
-	s.mu.Unlock()
-	go func() {
-		defer close(out)
-		defer func() {
-			s.mu.Lock()
-			delete(s.subs, wake)
-			s.mu.Unlock()
-		}()
-		for {
-			s.mu.Lock()
-			var next []model.ServiceEvent
-			for _, e := range s.events {
-				if e.Num > after {
-					next = append(next, e)
-				}
-			}
-			s.mu.Unlock()
-			for _, e := range next {
-				select {
-				case out <- e:
-					after = e.Num
-				case <-ctx.Done():
-					return
-				}
-			}
-			select {
-			case <-wake:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
 	return out, nil
 }

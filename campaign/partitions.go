@@ -9,17 +9,16 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"netsplit/campaign/bed"
 	"netsplit/model"
 )
 
 // handCut is a partition cut by hand on the outside testbed, at line rate: by
 // meters and drop rules of its switches, or by its hosts; not by the gate.
 type handCut struct {
-	id     uint32        // in the backend
-	probes atomic.Uint64 // sent to prove the cut
+	cut *bed.Cut
 
 	// turn lets the cut and its heals follow one another: a heal that overtook
 	// the cut would leave it standing. It guards stop.
@@ -55,7 +54,7 @@ func (s *Service) CreatePartition(ctx context.Context, spec model.PartitionSpec)
 		return fail(model.ErrUnavailable, "this daemon has no testbed of its own to cut by hand: start it with --testbed FILE")
 	}
 	resolved, err := spec.Partition.Resolve(s.cfg.Testbed.Where(func(role string) (model.Holders, error) {
-		return s.outside.holders(ctx, role)
+		return s.outside.Holders(ctx, role)
 	}))
 	if errors.Is(err, model.ErrUnavailable) {
 		return model.PartitionStatus{}, err
@@ -63,8 +62,8 @@ func (s *Service) CreatePartition(ctx context.Context, spec model.PartitionSpec)
 	if err != nil {
 		return fail(model.ErrInvalid, "%v", err)
 	}
-	if spec.Partition = resolved; resolved.Effect != model.Drop {
-		return fail(model.ErrInvalid, "effect %q: a partition by hand drops; only the gate, in campaigns, can reset connections", resolved.Effect)
+	if spec.Partition = resolved; s.outside.Takes(resolved.Effect) != nil {
+		return fail(model.ErrInvalid, "%v", s.outside.Takes(resolved.Effect))
 	}
 	s.mu.Lock()
 	if s.claimed != "" {
@@ -83,7 +82,7 @@ func (s *Service) CreatePartition(ctx context.Context, spec model.PartitionSpec)
 		defer s.mu.Unlock()
 		return fail(model.ErrConflict, "partition %q exists and is %s: heal it first or take another name", spec.Name, old.status().State)
 	}
-	h := &handCut{id: uint32(s.ids), st: model.PartitionStatus{PartitionSpec: spec, State: model.PartitionRequested, Created: time.Now()}}
+	h := &handCut{cut: s.outside.NewCut(uint32(s.ids), spec.Partition), st: model.PartitionStatus{PartitionSpec: spec, State: model.PartitionRequested, Created: time.Now()}}
 	h.turn.Lock() // before a heal can find it
 	defer h.turn.Unlock()
 	s.hand[spec.Name] = h
@@ -95,18 +94,18 @@ func (s *Service) CreatePartition(ctx context.Context, spec model.PartitionSpec)
 		s.mu.Unlock()
 		return model.PartitionStatus{}, err
 	}
-	if err := s.outside.cuts.Cut(ctx, h.id, spec.Partition); err != nil {
+	if err := h.cut.Put(ctx); err != nil {
 		s.set(h, func(p *model.PartitionStatus) { p.State, p.Reason = model.PartitionFailed, err.Error() })
-		herr := s.outside.cuts.Heal(context.WithoutCancel(ctx), h.id)
+		herr := h.cut.Remove(context.WithoutCancel(ctx))
 		return h.status(), errors.Join(fmt.Errorf("%w: partition %q was not taken: %w", model.ErrUnavailable, spec.Name, err), herr)
 	}
 	h.mu.Lock()
-	if m, ok := s.outside.cuts.(metered); ok {
-		h.st.CutBy = cutBy(m.Bite(spec.Partition))
+	if metering, alone := h.cut.Bite(); metering {
+		h.st.CutBy = cutBy(alone)
 	}
 	h.mu.Unlock()
 	s.metrics.CutStarted(spec.Partition.Shape, spec.Partition.Links())
-	pctx, stop := context.WithTimeout(context.Background(), proofLimit)
+	pctx, stop := context.WithCancel(context.Background())
 	h.stop = stop
 	s.done.Add(1)
 	go func() {
@@ -141,14 +140,9 @@ func (s *Service) set(h *handCut, change func(*model.PartitionStatus)) {
 	s.tell("partition", st.Name, string(st.State), text)
 }
 
-// prover proves a partition by hand.
-func (s *Service) prover(h *handCut) prover {
-	return prover{bed: s.outside, id: h.id, p: h.status().Partition, sent: &h.probes}
-}
-
 // proveCut waits until the partition is in force, and has it healed at its time.
 func (s *Service) proveCut(ctx context.Context, h *handCut) {
-	at, err := s.prover(h).cut(ctx)
+	at, err := h.cut.Prove(ctx)
 	if err != nil {
 		s.set(h, func(p *model.PartitionStatus) {
 			if p.State == model.PartitionRequested {
@@ -218,7 +212,7 @@ func (s *Service) lose(h *handCut, why error) {
 	h.end()
 	ctx, cancel := context.WithTimeout(context.Background(), healLimit)
 	defer cancel()
-	_ = s.outside.cuts.Heal(ctx, h.id) // on the switch or host that is lost the rules expire
+	_ = h.cut.Remove(ctx) // on the switch or host that is lost the rules expire
 	s.metrics.CutEnded("lost", h.status().Partition.Links())
 	s.set(h, func(p *model.PartitionStatus) {
 		p.State, p.Reason = model.PartitionFailed, "its rules are not renewed and expire within seconds: "+why.Error()
@@ -253,18 +247,16 @@ func (s *Service) heal(h *handCut) (model.PartitionStatus, error) {
 	h.end()
 	s.finalCounts(ctx, h)
 	s.set(h, func(p *model.PartitionStatus) { p.State = model.PartitionHealing })
-	if err := s.prover(h).lift(ctx); err != nil {
+	if err := h.cut.Lift(ctx); err != nil {
 		s.log.Warn("a partition heals link by link", "partition", h.status().Name, "err", err)
 	}
-	if err := s.outside.cuts.Heal(ctx, h.id); err != nil {
+	if err := h.cut.Remove(ctx); err != nil {
 		s.set(h, func(p *model.PartitionStatus) { p.Reason = err.Error() })
 		return h.status(), fmt.Errorf("%w: the heal was not confirmed, the rules expire by themselves within seconds: %w", model.ErrUnavailable, err)
 	}
 	s.metrics.CutEnded("by-hand", h.status().Partition.Links())
 	began := time.Now()
-	pctx, stop := context.WithTimeout(ctx, proofLimit)
-	defer stop()
-	err := s.prover(h).healed(pctx, func(l model.Link) bool { return s.anotherCut(h, l) })
+	err := h.cut.Healed(ctx, func(l model.Link) bool { return s.anotherCut(h, l) })
 	if err == nil {
 		s.metrics.HealTime(time.Since(began))
 	}
@@ -310,17 +302,17 @@ func (s *Service) anotherCut(h *handCut, l model.Link) bool {
 // and their counters go.
 func (s *Service) finalCounts(ctx context.Context, h *handCut) {
 	st := h.status()
-	dropped, derr := s.outside.cuts.DropCount(ctx, h.id)
+	dropped, derr := h.cut.Dropped(ctx)
 	leaked, lerr := 0, error(nil)
 	if !st.InForce.IsZero() {
-		leaked, lerr = s.prover(h).crossed(ctx, st.InForce, time.Now())
+		leaked, lerr = h.cut.Crossed(ctx, st.InForce, time.Now())
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if derr == nil {
 		h.st.Dropped = dropped
 	}
-	h.st.Probes = h.probes.Load()
+	h.st.Probes, h.st.Resets = h.cut.Sent(), h.cut.Resets()
 	h.st.Leaked, h.st.LeakKnown = uint64(leaked), lerr == nil && !st.InForce.IsZero()
 	h.st.Wanted = h.st.Dropped + h.st.Leaked
 }
@@ -392,23 +384,4 @@ func (s *Service) healLeftovers() error {
 		}
 	}
 	return nil
-}
-
-// claimOutside reserves the outside testbed for a campaign.
-func (s *Service) claimOutside(campaign string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for name, h := range s.hand {
-		if h.standing() {
-			return fmt.Errorf("%w: partition %q is %s on the testbed: heal it first", model.ErrConflict, name, h.status().State)
-		}
-	}
-	s.claimed = campaign
-	return nil
-}
-
-func (s *Service) releaseOutside() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.claimed = ""
 }

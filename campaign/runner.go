@@ -8,39 +8,49 @@ import (
 	"path/filepath"
 	"time"
 
+	"netsplit/campaign/bed"
+	"netsplit/campaign/judge"
+	"netsplit/campaign/nodes"
 	"netsplit/campaign/record"
-	"netsplit/campaign/target"
+	"netsplit/campaign/run"
 	"netsplit/deploy/lab"
 	"netsplit/model"
 )
 
-// labRunner runs work items on the beds it was given, one run per bed.
-type labRunner struct {
-	s      *Service
-	target *model.Target
-	expand target.ExpandInput // what is the same for every run
-	cache  string             // where templates are kept
-	known  *templates         // what is known of those
-	beds   chan *Bed
-	n      int  // beds
-	play   Play // of a stage; nil: runs do their workloads
+// work is one run to be made.
+type work struct {
+	campaign string
+	run      string // id of the run; its record goes to <runs>/<campaign>/<run>
+	spec     model.CampaignSpec
+	scenario model.Scenario
+	replayOf string
 }
 
-// Run implements Runner.
-func (r *labRunner) Run(ctx context.Context, w Work) (model.RunSummary, error) {
-	var bed *Bed
+// labRunner runs work items on the beds it was given, one run per bed.
+type labRunner struct {
+	s    *Service
+	kit  *nodes.Kit
+	beds chan *bed.Bed
+	n    int      // beds
+	play run.Play // of a stage; nil: runs do their workloads
+}
+
+// run makes one run and returns its summary when everything that it started has
+// ended and the network is whole. The error is netsplit's own or the testbed's
+// failure, never the target's; the summary is then a run of verdict unknown.
+func (r *labRunner) run(ctx context.Context, w work) (model.RunSummary, error) {
+	var b *bed.Bed
 	select {
-	case bed = <-r.beds:
+	case b = <-r.beds:
 	case <-ctx.Done():
 		return model.RunSummary{}, context.Cause(ctx)
 	}
-	defer func() { r.beds <- bed }()
+	defer func() { r.beds <- b }()
 
-	dir := r.s.runDir(w.Campaign, w.Run)
+	dir := r.s.runDir(w.campaign, w.run)
 	began := time.Now()
-	one := &run{work: w, target: r.target, expand: r.expand, cache: r.cache, templates: r.known, bed: bed, dir: dir, play: r.play,
-		metrics: r.s.metrics, version: r.s.cfg.Version}
-	ev, err := one.execute(ctx)
+	ev, err := run.Execute(ctx, run.Config{Campaign: w.campaign, Run: w.run, Dir: dir, Spec: w.spec, Scenario: w.scenario, ReplayOf: w.replayOf,
+		Kit: r.kit, Bed: b, Play: r.play, Metrics: r.s.metrics, Version: r.s.cfg.Version})
 	if ctx.Err() != nil {
 		return model.RunSummary{}, context.Cause(ctx)
 	}
@@ -52,72 +62,54 @@ func (r *labRunner) Run(ctx context.Context, w Work) (model.RunSummary, error) {
 	if werr := record.WriteJSON(filepath.Join(dir, record.EvidenceFile), ev); werr != nil {
 		err = errors.Join(err, werr)
 	}
-	sum, jerr := JudgeDir(dir, r.s.replayCommand(w.Run))
+	sum, jerr := judge.Dir(dir, r.s.replayCommand(w.run))
 	if sum.Run == "" {
-		sum = unjudged(w, r.target, began, jerr)
+		sum = unjudged(w, r.kit.Target, began, jerr)
 	}
 	err = errors.Join(err, jerr)
 	sum.Cost.Ours += time.Since(judging)
 	return sum, err
 }
 
-// repeat is what a user types to repeat a work item's run.
-func (s *Service) repeat(w Work) string {
-	if w.Scenario.Strategy == model.StrategyScripted {
-		return w.Scenario.Repeat
-	}
-	return s.replayCommand(w.Run)
-}
-
-// replayCommand is what a user types to repeat a run.
-func (s *Service) replayCommand(run string) string {
-	cmd := "netsplit replay " + run + " -n 10"
-	if s.cfg.InProcess {
-		cmd += " --runs-dir " + s.cfg.RunsDir
-	}
-	return cmd
-}
-
 // unjudged is the summary of a run whose record could not be judged.
-func unjudged(w Work, t *model.Target, began time.Time, err error) model.RunSummary {
+func unjudged(w work, t *model.Target, began time.Time, err error) model.RunSummary {
 	v := model.Verdict{Value: model.VerdictUnknown, Reason: "the run could not be recorded or judged: " + err.Error()}
 	return model.RunSummary{
-		RunMeta: model.RunMeta{Campaign: w.Campaign, Run: w.Run, Target: t.Name, Started: began, Scenario: w.Scenario, ReplayOf: w.ReplayOf},
-		Ended:   time.Now(), Release: t.Release, Verdict: v, Result: model.RunResult{Scenario: w.Scenario.ID, Verdict: v}}
+		RunMeta: model.RunMeta{Campaign: w.campaign, Run: w.run, Target: t.Name, Started: began, Scenario: w.scenario, ReplayOf: w.replayOf},
+		Ended:   time.Now(), Release: t.Release, Verdict: v, Result: model.RunResult{Scenario: w.scenario.ID, Verdict: v}}
 }
-
-// switchLimit is how long a lab's switch may take to connect.
-const switchLimit = 15 * time.Second
 
 // runnerOn makes the beds of a campaign: n labs of its own, or the outside
 // testbed. The function it returns takes the labs down again.
 func (s *Service) runnerOn(ctx context.Context, j *job, t *model.Target, dir string) (*labRunner, func(), error) {
 	campaign, n := j.c.ID, j.c.Spec.Labs
-	r := &labRunner{s: s, target: t}
-	r.known = newTemplates(func(text string) {
-		s.tell("campaign", campaign, string(model.CampaignRunning), text)
-		s.update(j, func(c *model.Campaign) { c.Reason = r.known.news() })
-	})
-	if err := r.software(ctx, dir, s.fetching(j)); err != nil {
+	r := &labRunner{s: s}
+	var err error
+	r.kit, err = nodes.NewKit(ctx, nodes.KitConfig{Target: t, Dir: dir, Netsplit: s.cfg.Binary, Bin: s.cfg.BinDir, Fetching: s.fetching(j),
+		Told: func(text string) {
+			s.tell("campaign", campaign, string(model.CampaignRunning), text)
+			s.update(j, func(c *model.Campaign) { c.Reason = r.kit.News() })
+		}})
+	if err != nil {
 		return nil, nil, err
 	}
 	if s.outside != nil {
-		r.beds, r.n = make(chan *Bed, 1), 1
+		r.beds, r.n = make(chan *bed.Bed, 1), 1
 		if err := s.gated(); err != nil { // one that was queued when the testbed had a switch
 			return nil, nil, err
 		}
 		if err := s.claimOutside(campaign); err != nil {
 			return nil, nil, err
 		}
-		if err := s.outside.fabric.UseGate(ctx, j.c.Spec.Gate); err != nil {
+		if err := s.outside.UseGate(ctx, j.c.Spec.Gate); err != nil {
 			s.releaseOutside()
 			return nil, nil, err
 		}
 		r.beds <- s.outside
 		return r, s.releaseOutside, nil
 	}
-	r.beds, r.n = make(chan *Bed, n), n
-	var made []*Bed
+	r.beds, r.n = make(chan *bed.Bed, n), n
+	var made []*bed.Bed
 	var labs []string
 	closeAll := func() {
 		cctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
@@ -149,33 +141,51 @@ func (s *Service) runnerOn(ctx context.Context, j *job, t *model.Target, dir str
 	return r, closeAll, nil
 }
 
-// makeLab brings up one lab with the target's hosts and takes over its switch.
-func (s *Service) makeLab(ctx context.Context, name string, t *model.Target, gate model.Gate) (*Bed, error) {
-	hosts := append(append([]model.NodeID{}, t.Nodes...), t.Clients...)
-	l, err := lab.Up(ctx, lab.Spec{Name: name, Hosts: hosts, Controller: "tcp:" + s.ControllerAddr(), Owner: os.Getpid()})
+// fetching tells what is fetched as the reason why no run is under way yet.
+func (s *Service) fetching(j *job) func(string) {
+	return func(line string) {
+		s.log.Info("fetching", "campaign", j.c.ID, "what", line)
+		s.update(j, func(c *model.Campaign) { c.Reason = line })
+	}
+}
+
+// each has the runs of a campaign made that are known beforehand, several at
+// once; after a restart of the daemon those that are left.
+func (s *Service) each(ctx context.Context, j *job, r *labRunner, item func(n int) work, finished func(model.RunSummary)) error {
+	runs, err := s.allRuns(j.c.ID)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	b, err := newBed(ctx, l.Testbed(), gate, s.ctrl, s.cfg.Binary, s.log, s)
-	if err != nil {
-		return nil, err
-	}
-	b.lab = l
-	wctx, cancel := context.WithTimeout(ctx, switchLimit)
-	defer cancel()
-	if err := b.fabric.Ready(wctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("the lab's switch did not connect within %v: %w", switchLimit, err), b.Close())
-	}
-	// Open vSwitch shows a connection in its database up to 5 s late, which
-	// TuneController waits for; it only matters after an outage.
-	s.done.Add(1)
+	todo, done := make(chan work), make(chan struct{}, r.n)
 	go func() {
-		defer s.done.Done()
-		tctx, cancel := context.WithTimeout(ctx, switchLimit)
-		defer cancel()
-		if err := l.TuneController(tctx); err != nil && ctx.Err() == nil {
-			s.log.Warn("after an outage the lab's switch may be seconds late", "lab", name, "err", err)
+		defer close(todo)
+		for n := s.lastRunNumber(j.c.ID, runs) + 1; n <= j.c.Spec.Runs; n++ {
+			select {
+			case todo <- item(n):
+			case <-ctx.Done():
+				return
+			}
 		}
 	}()
-	return b, nil
+	for range r.n {
+		go func() {
+			defer func() { done <- struct{}{} }()
+			for w := range todo {
+				s.runStarted(j, r.kit.Target.Name, w.run, w.scenario)
+				sum, err := r.run(ctx, w)
+				if ctx.Err() != nil {
+					return
+				}
+				if err != nil {
+					s.log.Error("a run failed for reasons that are not the target's", "run", w.run, "err", err)
+				}
+				s.runFinished(j, sum)
+				finished(sum)
+			}
+		}()
+	}
+	for range r.n {
+		<-done
+	}
+	return context.Cause(ctx)
 }

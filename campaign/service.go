@@ -12,6 +12,9 @@ import (
 	"sync"
 	"time"
 
+	"netsplit/campaign/bed"
+	"netsplit/campaign/nodes"
+	"netsplit/campaign/run"
 	"netsplit/controller"
 	"netsplit/controller/of13"
 	"netsplit/deploy/lab"
@@ -53,6 +56,15 @@ type Config struct {
 	APIAddr string
 }
 
+// Metrics is told what happens, as it happens. Package api implements it.
+type Metrics interface {
+	run.Metrics
+	KnownTarget(target string, strategy model.Strategy)
+	RunDone(target string, strategy model.Strategy, verdict model.VerdictValue)
+	Finding(f model.Finding)
+	SwitchConnected(dpid model.DatapathID, connected bool)
+}
+
 // Service keeps campaigns, runs, findings and partitions by hand. Everything
 // it knows is in the store and in the records; killed and opened again it goes
 // on where it was.
@@ -62,7 +74,7 @@ type Service struct {
 	metrics Metrics
 	store   *store.Store
 	ctrl    *controller.Controller
-	outside *Bed // of Config.Testbed
+	outside *bed.Bed // of Config.Testbed
 
 	examining sync.Mutex // held by Diagnose
 
@@ -73,7 +85,7 @@ type Service struct {
 	events   []model.ServiceEvent
 	subs     map[chan struct{}]bool
 	hand     map[string]*handCut
-	beds     []*Bed                         // that exist now
+	beds     []*bed.Bed                     // that exist now
 	switches map[model.DatapathID]time.Time // last change of connection
 	claimed  string                         // campaign that uses the outside testbed
 
@@ -128,12 +140,9 @@ func Open(cfg Config) (*Service, error) {
 
 // listen opens the controller and, with an outside testbed, takes it over. For a
 // testbed without switches there is no controller.
-func (s *Service) listen(ctx context.Context) (err error) {
+func (s *Service) listen(ctx context.Context) error {
 	if tb := s.cfg.Testbed; tb != nil && tb.Backend == model.BackendNFTables {
-		if s.outside, err = newHostBed(ctx, *tb, s.cfg.Binary, s.lostBy); err == nil {
-			s.addBed(s.outside)
-		}
-		return err
+		return s.takeOutside(ctx)
 	}
 	role := of13.RoleMaster
 	if s.cfg.Equal {
@@ -150,66 +159,7 @@ func (s *Service) listen(ctx context.Context) (err error) {
 	if s.cfg.Testbed == nil {
 		return nil
 	}
-	if s.outside, err = newBed(ctx, *s.cfg.Testbed, s.cfg.Gate, s.ctrl, s.cfg.Binary, s.log, s); err != nil {
-		return err
-	}
-	s.addBed(s.outside)
-	return nil
-}
-
-func (s *Service) addBed(b *Bed) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.beds = append(s.beds, b)
-}
-
-func (s *Service) removeBed(b *Bed) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.beds = slices.DeleteFunc(s.beds, func(o *Bed) bool { return o == b })
-}
-
-func (s *Service) switchChanged(id model.DatapathID, up bool) {
-	s.metrics.SwitchConnected(id, up)
-	s.mu.Lock()
-	s.switches[id] = time.Now()
-	s.mu.Unlock()
-	state := "disconnected"
-	if up {
-		state = "connected"
-	}
-	s.tell("switch", id.String(), state, "switch "+id.String()+" is "+state)
-}
-
-// demoted books that another controller became master of a switch: partitions
-// by hand are in force no more, since their rules are not renewed. It must not
-// wait.
-func (s *Service) demoted(id model.DatapathID, err error) {
-	s.tell("switch", id.String(), "slave", err.Error())
-	s.lostBy(err)
-}
-
-// lostBy has the partitions by hand booked as lost. It does not wait.
-func (s *Service) lostBy(err error) {
-	select {
-	case s.lost <- err:
-	default: // one that waits is for all of them
-	}
-}
-
-// refused books that a switch is connected and left alone.
-func (s *Service) refused(id model.DatapathID, err error) {
-	s.tell("switch", id.String(), "refused", err.Error())
-}
-
-// hostPort tells that a host's port went (err says how) or is back.
-func (s *Service) hostPort(host model.NodeID, err error) {
-	if err != nil {
-		s.log.Warn("a host hangs on no port", "host", host, "err", err)
-		s.tell("host", string(host), "no-port", fmt.Sprintf("host %s: %v", host, err))
-		return
-	}
-	s.tell("host", string(host), "port", fmt.Sprintf("the port of host %s is as it should be again", host))
+	return s.takeOutside(ctx)
 }
 
 // resume marks the runs under way when the last daemon ended as unknown and
@@ -230,7 +180,7 @@ func (s *Service) resume() error {
 			return err
 		}
 		s.tell("run", m.Run, string(model.VerdictUnknown), sum.Verdict.Reason)
-		if err := os.RemoveAll(filepath.Join(s.runDir(m.Campaign, m.Run), workDir)); err != nil {
+		if err := os.RemoveAll(filepath.Join(s.runDir(m.Campaign, m.Run), nodes.WorkDir)); err != nil {
 			s.log.Warn("the target's data of a run that was cut short stay", "run", m.Run, "err", err)
 		}
 	}
@@ -386,28 +336,4 @@ func (s *Service) newID() string {
 	defer s.mu.Unlock()
 	s.ids++
 	return fmt.Sprintf("c-%s-%d", time.Now().UTC().Format("20060102-150405"), s.ids)
-}
-
-// maxEvents of the daemon's log are kept for readers that resume.
-const maxEvents = 10000
-
-// tell enters a change into the daemon's log and wakes its readers.
-func (s *Service) tell(kind, id, state, text string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n := uint64(1)
-	if len(s.events) > 0 {
-		n = s.events[len(s.events)-1].Num + 1
-	}
-	s.events = append(s.events, model.ServiceEvent{Num: n, At: time.Now(), Kind: kind, ID: id, State: state, Text: text})
-	if len(s.events) > maxEvents {
-		s.events = slices.Clone(s.events[len(s.events)-maxEvents:])
-	}
-	for c := range s.subs {
-		select {
-		case c <- struct{}{}:
-		default:
-		}
-	}
-	s.log.Info(text, "kind", kind, "id", id, "state", state)
 }

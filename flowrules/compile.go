@@ -38,6 +38,7 @@ type compiler struct {
 	guard map[link]uint32 // dropped behind the gate; lowest partition id
 	// Some is what is dropped of a link that is not cut as a whole.
 	cutSome, guardSome map[link]some
+	resets             map[link]some // what the controller answers of what is dropped
 	gate               map[link]bool
 	mirror             map[link]bool
 	down               map[link]bool // its meter is turned down
@@ -46,7 +47,7 @@ type compiler struct {
 
 func newCompiler(in Input) (*compiler, error) {
 	c := &compiler{in: in, hosts: slices.Clone(in.Hosts), index: map[model.NodeID]int{},
-		cut: map[link]uint32{}, guard: map[link]uint32{}, cutSome: map[link]some{}, guardSome: map[link]some{}, gate: map[link]bool{}, mirror: map[link]bool{}, down: map[link]bool{},
+		cut: map[link]uint32{}, guard: map[link]uint32{}, cutSome: map[link]some{}, guardSome: map[link]some{}, resets: map[link]some{}, gate: map[link]bool{}, mirror: map[link]bool{}, down: map[link]bool{},
 		plan: Plan{Lab: in.Lab}}
 	if in.HardTimeout%time.Second != 0 || in.HardTimeout < time.Second || in.HardTimeout > 65535*time.Second {
 		return nil, fmt.Errorf("flow rules: hard timeout %v: use whole seconds from 1s to 65535s", in.HardTimeout)
@@ -221,6 +222,9 @@ func (c *compiler) partitions() error {
 			if p.Lifted {
 				continue
 			}
+			if p.Partition.Effect == model.Reset && !p.Behind {
+				c.resets[li] = c.resets[li].add(tcpOf(p.Partition.Only), p.ID)
+			}
 			if len(p.Partition.Only) > 0 {
 				intoSome[li] = intoSome[li].add(p.Partition.Only, p.ID)
 				continue
@@ -298,6 +302,7 @@ func (c *compiler) policy() {
 			li := link{s, d}
 			r := Rule{Table: TablePolicy, Link: model.Link{Src: src.Name, Dst: dst.Name}}
 			c.dropSome(r, src, dst, c.cutSome[li], prioDropSome)
+			c.reset(r, src, dst, c.resets[li])
 			switch {
 			case c.cut[li] != 0:
 				r.Kind, r.Priority, r.HardTimeout = KindDrop, prioDrop, c.timeout

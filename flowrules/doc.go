@@ -13,7 +13,8 @@
 //	            300  in_port=CONTROLLER             goto 2
 //	            210  in_port=n, one bit of eth_src  metadata:=n, goto 1
 //	            200  in_port=n (host n)             metadata:=n, goto 1
-//	1 policy    400  a→b cut                        (drop)
+//	1 policy    410  TCP of a→b cut, with reset     output:CONTROLLER
+//	            400  a→b cut                        (drop)
 //	            390  some traffic of a→b cut        (drop)
 //	            300  a→b gated, packet-in           output:CONTROLLER
 //	            300  a→b gated, gate port           push VLAN a, output:gate port
@@ -51,6 +52,9 @@
 // pass, in which no frame above 125 bytes fits; the drop rules that follow hold
 // back the rest. What is flooded, but for the ARP requests above, and what is cut
 // by traffic (priorities 390, 290) is cut by rules alone.
+//
+// A partition that resets connections and is not behind the gate hands the
+// controller what TCP packets want to cross: it answers them, and they go no further.
 //
 // Each directed pair has exactly one class, so its rules never compete: cut
 // wins over gate, gate over mirror, mirror over meter. Every rule that holds

@@ -133,6 +133,27 @@ func (c *compiler) dropSome(r Rule, src, dst Host, s some, priority uint16) {
 	}
 }
 
+// tcpOf is the TCP among the traffic; none named means all there is.
+func tcpOf(only []model.Traffic) []model.Traffic {
+	if len(only) == 0 {
+		return []model.Traffic{{Proto: "tcp"}}
+	}
+	return slices.DeleteFunc(slices.Clone(only), func(t model.Traffic) bool { return t.Proto != "tcp" })
+}
+
+// reset adds the rules that hand TCP packets to the controller, which answers
+// them; they go no further.
+func (c *compiler) reset(r Rule, src, dst Host, s some) {
+	r.Kind, r.Priority, r.HardTimeout, r.Do.Output = KindDrop, prioReset, c.timeout, []uint32{portController}
+	for _, t := range s.sorted() {
+		r.Only = t
+		for _, r.Match = range layers(t) {
+			r.Match.InPort, r.Match.EthDst, r.Match.EthDstMask = src.Port, dst.MAC, allOnes
+			c.add(r, s[t])
+		}
+	}
+}
+
 // floodSome lets the broadcasts of host i go where they still may, for each
 // kind of traffic that is cut to somebody.
 func (c *compiler) floodSome(i int) {

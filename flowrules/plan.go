@@ -154,6 +154,7 @@ const (
 	prioFromController uint16 = 300
 	prioFresh          uint16 = 210
 	prioFromHost       uint16 = 200
+	prioReset          uint16 = 410
 	prioDrop           uint16 = 400
 	prioDropSome       uint16 = 390
 	prioGate           uint16 = 300

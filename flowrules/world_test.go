@@ -28,6 +28,7 @@ type world struct {
 	cut, behind, gate, mirro map[[2]int]bool
 	// some is the traffic cut of a pair, someBehind that cut behind the gate.
 	some, someBehind map[[2]int][]model.Traffic
+	resets           map[[2]int][]model.Traffic // TCP that the controller answers
 }
 
 func randomHosts(r *rand.Rand) []flowrules.Host {
@@ -57,7 +58,7 @@ func randomPartition(r *rand.Rand, names []model.NodeID) model.Partition {
 		}
 		out[g] = append(out[g], names[k])
 	}
-	p := model.Partition{Shape: shape, Effect: model.Drop, Groups: out}
+	p := model.Partition{Shape: shape, Effect: []model.Effect{model.Drop, model.Reset}[r.IntN(2)], Groups: out}
 	if r.IntN(2) == 0 {
 		for range 1 + r.IntN(2) {
 			p.Only = append(p.Only, traffic[r.IntN(len(traffic))])
@@ -74,7 +75,7 @@ var traffic = []model.Traffic{{Proto: "tcp"}, {Proto: "tcp", Port: 7000}, {Proto
 func randomWorld(r *rand.Rand, hosts []flowrules.Host) world {
 	w := world{in: flowrules.Input{Lab: 7, Hosts: hosts, MirrorPort: mirrorPort, HardTimeout: 5 * time.Second},
 		cut: map[[2]int]bool{}, behind: map[[2]int]bool{}, gate: map[[2]int]bool{}, mirro: map[[2]int]bool{},
-		some: map[[2]int][]model.Traffic{}, someBehind: map[[2]int][]model.Traffic{}}
+		some: map[[2]int][]model.Traffic{}, someBehind: map[[2]int][]model.Traffic{}, resets: map[[2]int][]model.Traffic{}}
 	if r.IntN(3) > 0 {
 		w.in.TopMeter = topMeter
 	}
@@ -108,6 +109,11 @@ func randomWorld(r *rand.Rand, hosts []flowrules.Host) world {
 		w.in.Partitions = append(w.in.Partitions, p)
 		for _, l := range p.Partition.Links() {
 			k, only := [2]int{at[l.Src], at[l.Dst]}, p.Partition.Only
+			if p.Partition.Effect == model.Reset && !p.Behind {
+				if w.resets[k] = append(w.resets[k], only...); len(only) == 0 {
+					w.resets[k] = append(w.resets[k], model.Traffic{Proto: "tcp"})
+				}
+			}
 			switch behind := p.Behind && w.gate[k]; {
 			case behind && len(only) > 0:
 				w.someBehind[k] = append(w.someBehind[k], only...)
@@ -259,6 +265,8 @@ func (w world) oracle(kind string, a, b int) []uint32 {
 		out = flood
 	default:
 		switch {
+		case is(kind, model.Traffic{Proto: "tcp"}) && lost(kind, w.resets[k]):
+			return []uint32{0}
 		case w.cut[k], lost(kind, w.some[k]):
 			return nil
 		case w.gate[k]:
@@ -327,7 +335,7 @@ func ports(out []switchtest.Output) []uint32 {
 	var p []uint32
 	for _, o := range out {
 		if o.Port == uint32(of13.PortController) {
-			if c := flowrules.Cookie(o.Cookie); c.Kind() != flowrules.KindGate || !c.Ours(7) {
+			if c := flowrules.Cookie(o.Cookie); c.Kind() != flowrules.KindGate && c.Kind() != flowrules.KindDrop || !c.Ours(7) {
 				p = append(p, 12345678) // to the controller by a wrong rule
 			}
 			o.Port = 0

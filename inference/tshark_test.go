@@ -8,32 +8,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
 
+	"netsplit/e2e/need"
 	"netsplit/inference/packet"
 	"netsplit/inference/stream"
 	"netsplit/model"
 )
 
-// needTshark skips a comparison where tshark is missing; where CI=true it fails.
-func needTshark(t *testing.T) {
-	t.Helper()
-	if _, err := exec.LookPath("tshark"); err == nil {
-		return
-	}
-	if os.Getenv("CI") == "true" {
-		t.Fatal("needs tshark: apt-get install tshark")
-	}
-	t.Skip("needs tshark: apt-get install tshark")
-}
-
 func tshark(t *testing.T, args ...string) []byte {
 	t.Helper()
-	needTshark(t)
+	need.Program(t, "tshark", "tshark")
 	var stderr bytes.Buffer
 	cmd := exec.Command("tshark", args...)
 	cmd.Stderr = &stderr

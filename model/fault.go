@@ -234,9 +234,9 @@ func (f *MessageFault) String() string {
 	s := strings.TrimSpace(b.String()) + ": " + f.Match.String()
 	switch nth := max(f.Nth, 1); {
 	case f.Every == 1:
-		s += fmt.Sprintf(", each from number %d on", nth)
+		s += fmt.Sprintf(", all from number %d on", nth)
 	case f.Every > 1:
-		s += fmt.Sprintf(", each %d. from number %d on", f.Every, nth)
+		s += fmt.Sprintf(", one in %d from number %d on", f.Every, nth)
 	case f.Times > 1:
 		s += fmt.Sprintf(", numbers %d to %d", nth, nth+f.Times-1)
 	default:

@@ -43,12 +43,18 @@ func Shapes() []Shape {
 // Effect says what happens to what wants to cross.
 type Effect string
 
-// Drop loses packets silently; Reset also resets, at the moment of the cut,
-// the TCP connections that cross it, at both ends.
+// Drop loses packets silently; Reset also resets the TCP connections that cross
+// the cut, at both ends: at the gate at the moment of the cut, at line rate when
+// a packet of theirs first wants to cross.
 const (
 	Drop  Effect = "drop"
 	Reset Effect = "reset"
 )
+
+// ResetMAC is the Ethernet source of the resets that a cut at line rate sends in
+// the name of a host, a locally administered address (IEEE 802-2014 §8.2.2): it
+// tells them from packets that crossed.
+var ResetMAC = [6]byte{0x4e, 'S', 'P', 'L', 'I', 'T'}
 
 // Partition is a shape over groups of hosts.
 type Partition struct {

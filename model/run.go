@@ -167,6 +167,12 @@ type RunSummary struct {
 	Release string `json:"release,omitempty"`
 }
 
+// Minable says whether a run's values are mined for invariants: what could not be
+// judged may show anything.
+func (s *RunSummary) Minable() bool {
+	return s.Scenario.Strategy == StrategyClean && s.ReplayOf == "" && s.Verdict.Value != VerdictUnknown
+}
+
 // DelayStats summarises how long packets were held.
 type DelayStats struct {
 	Count int           `json:"count"`

@@ -21,6 +21,9 @@ const (
 	StrategyScripted Strategy = "scripted"
 )
 
+// WhyAsked is the reason of a scenario that a user gave.
+const WhyAsked = "asked for"
+
 // Scenario is the work item of one run: what to cut, when, and until when.
 // It is complete in itself: a run needs nothing else from the explorer.
 type Scenario struct {
@@ -71,7 +74,8 @@ type Scenario struct {
 	// whatever it cuts for.
 	Observe []Invariant `json:"observe,omitempty"`
 
-	// Why says in a sentence why the explorer chose this scenario now.
+	// Why says in a sentence why the explorer chose this scenario now; WhyAsked,
+	// that a user did.
 	Why string `json:"why,omitempty"`
 }
 

@@ -40,6 +40,9 @@ type PartitionStatus struct {
 	Dropped   uint64 `json:"dropped"`
 	Leaked    uint64 `json:"leaked"`
 	LeakKnown bool   `json:"leakKnown"`
+	// Resets are packets that netsplit sent to end TCP connections, with effect
+	// reset.
+	Resets uint64 `json:"resets,omitempty"`
 	// CutBy says in words what it cuts by, and why if by drop rules alone.
 	CutBy string `json:"cutBy,omitempty"`
 }

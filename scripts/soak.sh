@@ -16,7 +16,7 @@ soak() {
   local package=$1 n=$2 test pass
   shift 2
   for test; do
-    CI=true $go test -count="$n" -timeout 12h -run "^$test\$" -v "$package" >"$log" 2>&1
+    $go test -count="$n" -timeout 12h -run "^$test\$" -v "$package" >"$log" 2>&1
     pass=$(grep -c "^--- PASS: $test " "$log")
     printf '%-48s %4d of %d\n' "$test" "$pass" "$n"
     if [ "$pass" != "$n" ]; then

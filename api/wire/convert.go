@@ -243,7 +243,7 @@ func FromPartition(p model.PartitionStatus) PartitionStatus {
 		PartitionSpec: PartitionSpec{Name: p.Name, Partition: fromPartition(p.Partition), For: Duration(p.For)},
 		State:         string(p.State), Reason: p.Reason, Created: p.Created.UTC(), InForce: when(p.InForce), Healed: when(p.Healed),
 		Links: each(p.Partition.Links(), fromLink), Wanted: p.Wanted, Probes: p.Probes, Dropped: p.Dropped, Leaked: p.Leaked, LeakKnown: p.LeakKnown,
-		CutBy: p.CutBy,
+		CutBy: p.CutBy, Resets: p.Resets,
 	}
 }
 

@@ -337,7 +337,7 @@ type Hosts struct {
 // Partition is a shape over groups of hosts.
 type Partition struct {
 	Shape  string     `json:"shape" enum:"complete,partial,simplex,isolate,bridge,ring,split,leader-in,leader-out" doc:"complete: the groups hold every host; partial: two groups, the other hosts reach both; simplex: packets flow from the first group to the second only; isolate: the group from all others; bridge: the first group reaches the second and the third, or two halves of the others; ring: each host reaches a majority, no two the same; split: hosts that differ in a label; leader-in, leader-out: size hosts with, or without, those that have a role now"`
-	Effect string     `json:"effect,omitempty" enum:"drop,reset" default:"drop"`
+	Effect string     `json:"effect,omitempty" enum:"drop,reset" default:"drop" doc:"drop: what wants to cross is lost; reset: TCP connections across end, too, at both ends, those of a partition by hand when one of their packets wants to cross"`
 	Groups [][]string `json:"groups,omitempty" maxItems:"64" doc:"Names of hosts. In answers: as they were resolved" example:"[[\"r1\"],[\"r2\",\"r3\"]]"`
 	Label  string     `json:"label,omitempty" maxLength:"63" doc:"split: the label of the testbed file that is compared" example:"rack"`
 	Role   string     `json:"role,omitempty" maxLength:"63" doc:"leader-in, leader-out: the role of the testbed file that is asked for; absent: leader"`
@@ -374,6 +374,7 @@ type PartitionStatus struct {
 	Dropped   uint64     `json:"dropped"`
 	Leaked    uint64     `json:"leaked"`
 	LeakKnown bool       `json:"leakKnown" doc:"False: nobody could count leaked"`
+	Resets    uint64     `json:"resets,omitempty" doc:"Packets that netsplit sent to end TCP connections; effect reset"`
 	CutBy     string     `json:"cutBy,omitempty" doc:"What it cuts by, in words, and why if by drop rules alone"`
 }
 

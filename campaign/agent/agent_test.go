@@ -10,13 +10,13 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
 	"netsplit/deploy/lab/labtest"
@@ -95,21 +95,8 @@ func start(t *testing.T, h model.TestbedHost) *Client {
 // inNetns runs f in the host's namespace.
 func inNetns(t *testing.T, h model.TestbedHost, f func() error) {
 	t.Helper()
-	err := make(chan error)
-	go func() {
-		ns, e := netns.GetFromPath(strings.TrimPrefix(h.Exec[1], "--net="))
-		if e == nil {
-			// The thread is not unlocked, so it ends with the goroutine.
-			lockThread()
-			if e = netns.Set(ns); e == nil {
-				e = f()
-			}
-			ns.Close()
-		}
-		err <- e
-	}()
-	if e := <-err; e != nil {
-		t.Fatal(e)
+	if err := labtest.In(filepath.Base(h.Exec[1]), f); err != nil {
+		t.Fatal(err)
 	}
 }
 

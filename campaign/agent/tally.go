@@ -45,6 +45,9 @@ type wanted struct {
 }
 
 func (w *wanted) has(a *arrival) bool {
+	if a.mac == model.ResetMAC {
+		return false // sent in its name by netsplit
+	}
 	if !w.sources[a.src] && (w.mac == [6]byte{} || a.mac != w.mac) {
 		return false
 	}

@@ -24,6 +24,10 @@ type Config struct {
 	Controller *controller.Controller
 	Log        *slog.Logger // default: nothing is logged
 
+	// Crossed gets every TCP packet that wanted to cross a partition with effect
+	// reset, cut at line rate: the partition's id and where the packet came from.
+	// It may be nil.
+	Crossed func(id uint32, host model.NodeID, frame []byte)
 	// PacketIn gets every packet of a gated pair in order of arrival, per
 	// switch, with the host on whose port it came in, and when: to the kernel
 	// by a gate port, to the controller by packet-in. frame is only valid

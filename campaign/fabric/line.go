@@ -355,7 +355,7 @@ func (l *line) fence(ctx context.Context) error {
 		case <-time.After(fenceAgain):
 			// Lost, with what was lost before it, which the window tells of.
 		case <-ctx.Done():
-			return fmt.Errorf("the switch did not turn a frame back to gate port %d: is %s its far end? %w", l.where.Port, l.where.Interface, context.Cause(ctx))
+			return fmt.Errorf("the switch did not turn a frame back to gate port %d in time: this machine is too busy, or %s is not its far end: %w", l.where.Port, l.where.Interface, context.Cause(ctx))
 		}
 	}
 }

@@ -396,16 +396,22 @@ func (m *member) SwitchDown(sw *controller.Switch, err error) {
 	}
 }
 
-// PacketIn hands a held packet to the fabric's owner.
+// PacketIn hands a held packet to the fabric's owner, or one that wanted to cross
+// a cut that resets.
 func (m *member) PacketIn(_ *controller.Switch, at time.Time, in *of13.PacketIn) {
 	c := flowrules.Cookie(in.Cookie)
 	port, ok := in.InPort()
 	host, known := m.hostAt[port]
-	if !ok || !known || !c.Ours(m.f.lab) || c.Kind() != flowrules.KindGate {
+	switch crossed := m.f.cfg.Crossed; {
+	case !ok || !known || !c.Ours(m.f.lab):
 		m.f.tally.strays.Add(1)
-		return
+	case c.Kind() == flowrules.KindGate:
+		m.hold(host, at, in.Data)
+	case c.Kind() == flowrules.KindDrop && crossed != nil:
+		crossed(c.Partition(), host, in.Data)
+	default:
+		m.f.tally.strays.Add(1)
 	}
-	m.hold(host, at, in.Data)
 }
 
 // hold hands a packet to the fabric's owner, by whichever way it came.

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"netsplit/campaign"
+	"netsplit/campaign/run"
 	"netsplit/model"
 )
 
@@ -26,7 +26,7 @@ type Host = model.NodeID
 // would have shown.
 type Script struct {
 	ctx  context.Context
-	live *campaign.Live
+	live *run.Live
 	told func(model.Step)
 	// line is where a step of a file stands; nil: steps are calls of Go.
 	line func() string
@@ -39,8 +39,8 @@ type Script struct {
 
 // play has a function act on a live target, in a goroutine of its own: a test
 // that gives up (t.FailNow) ends that, and the run still ends in order.
-func play(told func(model.Step), f func(*Script)) campaign.Play {
-	return func(ctx context.Context, l *campaign.Live) error {
+func play(told func(model.Step), f func(*Script)) run.Play {
+	return func(ctx context.Context, l *run.Live) error {
 		s := &Script{ctx: ctx, live: l, told: told}
 		end := make(chan error, 1)
 		go func() {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"netsplit/api/wire"
-	"netsplit/campaign"
+	"netsplit/campaign/judge"
 	"netsplit/model"
 )
 
@@ -54,7 +54,7 @@ func checkRunOf(conn *daemonFlags) runCheck {
 			keep = true
 			return fmt.Errorf("the run left no record in %s: %v", dir, err)
 		}
-		x, err := campaign.Examine(filepath.Dir(found[0]))
+		x, err := judge.Examine(filepath.Dir(found[0]))
 		if err != nil {
 			keep = true
 			return fmt.Errorf("examine %s: %w", filepath.Dir(found[0]), err)

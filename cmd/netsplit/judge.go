@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"netsplit/campaign"
 	"netsplit/campaign/agent"
+	"netsplit/campaign/judge"
 	"netsplit/campaign/record"
 	"netsplit/model"
 )
@@ -29,7 +29,7 @@ func judgeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			sum, err := campaign.JudgeDir(dir, "netsplit replay "+filepath.Base(abs)+" -n 10 --runs-dir "+filepath.Dir(filepath.Dir(abs)))
+			sum, err := judge.Dir(dir, "netsplit replay "+filepath.Base(abs)+" -n 10 --runs-dir "+filepath.Dir(filepath.Dir(abs)))
 			if err != nil {
 				return err
 			}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"netsplit/campaign"
+	"netsplit/campaign/nodes"
 	"netsplit/model"
 )
 
@@ -13,7 +13,7 @@ import (
 func nodeCommand() *cobra.Command {
 	c := &cobra.Command{Use: "node", Short: "in a workload: start, stop, kill, pause or resume a server process of the run",
 		Long: "In a workload: acts on a server process of the run, by the names of the target file.\n" +
-			"It returns when that is done. The run is found by the environment variable " + campaign.ControlEnv + ", which workloads are given."}
+			"It returns when that is done. The run is found by the environment variable " + nodes.ControlEnv + ", which workloads are given."}
 	for verb, short := range map[model.NodeVerb]string{
 		model.NodeStart:  "start a server that does not run; not waiting until it is ready",
 		model.NodeStop:   "stop a server: SIGTERM, after a while SIGKILL",
@@ -23,11 +23,11 @@ func nodeCommand() *cobra.Command {
 	} {
 		c.AddCommand(&cobra.Command{Use: string(verb) + " PROCESS HOST", Short: short, Args: exactArgs(2, "a process of the target and its host"),
 			RunE: func(_ *cobra.Command, args []string) error {
-				socket := os.Getenv(campaign.ControlEnv)
+				socket := os.Getenv(nodes.ControlEnv)
 				if socket == "" {
-					return usage("%s is not set: this command is for workloads of a run", campaign.ControlEnv)
+					return usage("%s is not set: this command is for workloads of a run", nodes.ControlEnv)
 				}
-				return campaign.AskNode(socket, model.NodeAction{Verb: verb, Process: args[0], Host: model.NodeID(args[1])})
+				return nodes.AskRun(socket, model.NodeAction{Verb: verb, Process: args[0], Host: model.NodeID(args[1])})
 			}})
 	}
 	return c

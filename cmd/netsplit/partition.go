@@ -104,7 +104,7 @@ tcp or udp, and for tcp only what opens connections:
 	f.StringVar(&spec.Label, "label", "", "split: the label to compare")
 	f.StringVar(&spec.Role, "role", "", "leader-in, leader-out: the role of the testbed file to ask for (default "+model.DefaultRole+")")
 	f.IntVar(&spec.Size, "size", 0, "leader-in, leader-out: how many hosts are cut off (default 1)")
-	f.StringVar(&spec.Effect, "effect", "", "what happens to what wants to cross: drop")
+	f.StringVar(&spec.Effect, "effect", "", "what happens to what wants to cross: drop (the default) or reset, which ends TCP connections at both ends as soon as they want to cross")
 	f.StringArrayVar(&only, "only", nil, "cut only this traffic, as tcp/7000 or tcp-opening; may be given again")
 	f.DurationVar(&last, "for", 0, "heal by itself this long after it is in force")
 	f.BoolVar(&noWait, "no-wait", false, "return as soon as the rules were sent")
@@ -236,6 +236,9 @@ func describePartition(w io.Writer, p wire.PartitionStatus) {
 		}
 	}
 	fmt.Fprintf(w, "  requested %s, cuts %d links\n", p.Created.Local().Format("15:04:05.000"), len(p.Links))
+	if p.Resets > 0 {
+		fmt.Fprintf(w, "  %d resets sent to end TCP connections\n", p.Resets)
+	}
 	if p.CutBy != "" {
 		fmt.Fprintf(w, "  cut by %s\n", p.CutBy)
 	}

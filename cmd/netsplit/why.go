@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"netsplit/campaign"
+	"netsplit/campaign/judge"
 	"netsplit/inference/invariant"
 )
 
@@ -21,7 +21,7 @@ func whyCommand() *cobra.Command {
 			"Weak ones may be chance; a campaign searches with them if it has no others.",
 		Args: exactArgs(1, "the directory of a campaign's records"),
 		RunE: func(c *cobra.Command, args []string) error {
-			r, err := campaign.Remine(args[0])
+			r, err := judge.Remine(args[0])
 			if err != nil {
 				return err
 			}

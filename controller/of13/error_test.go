@@ -6,12 +6,14 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"netsplit/e2e/need"
 )
 
 // TestErrorNamesAreOpenVSwitchs has Open vSwitch say type and code of every
 // name. It does not know the errors of table features, which it never sends.
 func TestErrorNamesAreOpenVSwitchs(t *testing.T) {
-	ofctl := ovsOfctl(t)
+	ofctl := need.Program(t, "ovs-ofctl", "openvswitch-switch")
 	if len(errorTypeNames) != len(errorCodeNames) {
 		t.Fatalf("%d types, %d lists of codes", len(errorTypeNames), len(errorCodeNames))
 	}

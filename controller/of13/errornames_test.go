@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"netsplit/e2e/need"
 )
 
 // ovsErrorNames gives Open vSwitch's word where it is not the specification's.
@@ -26,7 +28,7 @@ var ovsErrorNames = map[string]string{
 // TestErrorNamesAgree has Open vSwitch encode an error reply of every name that
 // this package has: type and code must be ours, and so must the data.
 func TestErrorNamesAgree(t *testing.T) {
-	ofctl := ovsOfctl(t)
+	ofctl := need.Program(t, "ovs-ofctl", "openvswitch-switch")
 	about := []byte{Version, byte(TypeBarrierRequest), 0, HeaderLen, 0, 0, 0, 42}
 	for typ, group := range errorCodeNames {
 		for code, short := range group.names {

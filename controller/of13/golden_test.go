@@ -14,27 +14,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"netsplit/e2e/need"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files in testdata anew; read the difference before you commit it")
 
 const sampleXID = 0x4e5301
-
-// ovsOfctl is the path of Open vSwitch's ovs-ofctl. Where CI=true a missing
-// one fails the test.
-func ovsOfctl(t *testing.T) string {
-	t.Helper()
-	path, err := exec.LookPath("ovs-ofctl")
-	if err == nil {
-		return path
-	}
-	const hint = "ovs-ofctl is missing: apt-get install openvswitch-switch"
-	if os.Getenv("CI") == "true" {
-		t.Fatal(hint)
-	}
-	t.Skip(hint)
-	return ""
-}
 
 // logTime is what ovs-ofctl puts before its log lines: time and number.
 var logTime = regexp.MustCompile(`^\d{4}-\d\d-\d\dT[0-9:]+Z\|\d+\|`)
@@ -93,7 +79,7 @@ func TestSamples(t *testing.T) {
 				t.Errorf("value came back different (-want +got):\n%s", diff)
 			}
 
-			ofctl := ovsOfctl(t)
+			ofctl := need.Program(t, "ovs-ofctl", "openvswitch-switch")
 			text, bad := ovsPrint(t, ofctl, b)
 			if bad != (s.refused != "") {
 				t.Errorf("Open vSwitch complains: %v, known disagreement: %q:\n%s", bad, s.refused, text)
@@ -247,7 +233,7 @@ var hexDumpLine = regexp.MustCompile(`(?m)^[0-9a-f]{8}  .*\n`)
 // TestOpenVSwitchReadsAStream: all messages that it accepts in one file, as on a
 // connection, read as each alone. One wrong length spoils what follows.
 func TestOpenVSwitchReadsAStream(t *testing.T) {
-	ofctl := ovsOfctl(t)
+	ofctl := need.Program(t, "ovs-ofctl", "openvswitch-switch")
 	var stream []byte
 	var want strings.Builder
 	n := 0

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"netsplit/e2e/need"
 )
 
 // TestNegotiate covers 6.3.1: by bitmap if both have one, else by the smaller
@@ -55,7 +57,7 @@ func TestNegotiate(t *testing.T) {
 
 // TestNewHelloIsOpenVSwitchs compares with ovs-ofctl's own hello.
 func TestNewHelloIsOpenVSwitchs(t *testing.T) {
-	ofctl := ovsOfctl(t)
+	ofctl := need.Program(t, "ovs-ofctl", "openvswitch-switch")
 	for bitmap, versions := range map[string][]uint8{"0x10": {4}, "0x12": {1, 4}, "0x30": {4, 5}} {
 		out, err := exec.Command(ofctl, "encode-hello", bitmap).CombinedOutput()
 		if err != nil {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"netsplit/e2e/need"
 )
 
 // startSwitch runs a private Open vSwitch with a bridge that exists in its
@@ -20,7 +22,7 @@ import (
 // configures it.
 func startSwitch(t *testing.T) (socket string, vsctl func(args ...string)) {
 	t.Helper()
-	ovsOfctl(t) // fails or skips where Open vSwitch is missing
+	need.Program(t, "ovs-ofctl", "openvswitch-switch")
 	dir, err := os.MkdirTemp("", "of13-")
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"netsplit/e2e/need"
 )
 
 var (
@@ -131,7 +133,7 @@ func TestValidate(t *testing.T) {
 
 // TestValidateAgreesWithOpenVSwitch gives both the same matches.
 func TestValidateAgreesWithOpenVSwitch(t *testing.T) {
-	ofctl := ovsOfctl(t)
+	ofctl := need.Program(t, "ovs-ofctl", "openvswitch-switch")
 	for _, m := range []Match{
 		{IPv4Src(ip4A)}, {ipv4, IPv4Src(ip4A)}, {ipv4, TCPDst(1)}, {ipv4, tcp, TCPDst(1)}, {InPort(1), InPort(1)},
 		{InPort(1), InPort(2)}, {VLANPCP(1)}, {VLANNone(), VLANPCP(1)}, {VLANVID(1), VLANPCP(1)}, {VLANAny(), VLANPCP(1)},

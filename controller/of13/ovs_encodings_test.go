@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"netsplit/e2e/need"
 )
 
 // fakeSwitch answers ovs-ofctl as a switch would, as far as it needs to be
@@ -244,7 +246,7 @@ actions=clone(1,2)
 // the flow texts, and encodes it again: same bytes. What we read in them is in
 // testdata/ovs-encodings.txt, below each text. Tshark must read the same.
 func TestOpenVSwitchEncodings(t *testing.T) {
-	ofctl := ovsOfctl(t)
+	ofctl := need.Program(t, "ovs-ofctl", "openvswitch-switch")
 	sw := newFakeSwitch(t)
 	var read strings.Builder // what we read in each
 	var encodings [][]byte
@@ -287,7 +289,7 @@ func validateStricter(text string) bool {
 // TestOpenVSwitchRequests does the same with everything else that ovs-ofctl
 // sends; see testdata/ovs-requests.txt.
 func TestOpenVSwitchRequests(t *testing.T) {
-	ofctl := ovsOfctl(t)
+	ofctl := need.Program(t, "ovs-ofctl", "openvswitch-switch")
 	sw := newFakeSwitch(t)
 	var read strings.Builder
 	for _, c := range []struct {

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"netsplit/e2e/need"
 )
 
 // tsharkDisagrees lists the samples and flow texts in which tshark 4.0 is known to see
@@ -111,14 +113,7 @@ type tsharkRead struct {
 // tshark has the messages dissected, each as a packet of its own.
 func tshark(t *testing.T, msgs [][]byte) []tsharkRead {
 	t.Helper()
-	path, err := exec.LookPath("tshark")
-	if err != nil {
-		const hint = "tshark is missing: apt-get install tshark"
-		if os.Getenv("CI") == "true" {
-			t.Fatal(hint)
-		}
-		t.Skip(hint)
-	}
+	path := need.Program(t, "tshark", "tshark")
 	// A capture file of link type USER0, whose payload tshark is told to be
 	// OpenFlow.
 	const user0 = 147

@@ -21,22 +21,9 @@ import (
 
 	"netsplit/api"
 	"netsplit/deploy/grafana"
+	"netsplit/e2e/need"
 	"netsplit/model"
 )
-
-// tool returns the path of a program of Debian's package prometheus.
-func tool(t *testing.T, name string) string {
-	t.Helper()
-	path, err := exec.LookPath(name)
-	if err == nil {
-		return path
-	}
-	if os.Getenv("CI") == "true" {
-		t.Fatalf("%s is missing: apt-get install --no-install-recommends prometheus: %v", name, err)
-	}
-	t.Skipf("%s is missing: apt-get install --no-install-recommends prometheus", name)
-	return ""
-}
 
 // feed plays a campaign on the hooks, step by step.
 func feed(m *api.Metrics, step int) {
@@ -63,7 +50,7 @@ func feed(m *api.Metrics, step int) {
 // its address. It is killed at the end of the test, and if the test dies.
 func prometheus(t *testing.T, target string) string {
 	t.Helper()
-	bin := tool(t, "prometheus")
+	bin := need.Program(t, "prometheus", "prometheus")
 	dir := t.TempDir()
 	config := filepath.Join(dir, "prometheus.yml")
 	text := fmt.Sprintf("global: {scrape_interval: 500ms, scrape_timeout: 400ms}\nscrape_configs:\n- job_name: netsplit\n  static_configs: [{targets: [%q]}]\n", target)
@@ -230,7 +217,7 @@ func TestPrometheusAnswersEveryQuery(t *testing.T) {
 
 // promtool passes the metrics, the scrape configuration and the alert rules.
 func TestPromtool(t *testing.T) {
-	bin := tool(t, "promtool")
+	bin := need.Program(t, "promtool", "prometheus")
 	m := api.NewMetrics("test", nil)
 	m.StoreBytes(func() (int64, error) { return 1, nil })
 	m.Coverage("never", 1)

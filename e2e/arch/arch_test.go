@@ -55,8 +55,13 @@ var rooms = map[string]room{
 	"campaign/learn":                         {may: []string{"campaign/learn/sketch", "controller", "controller/of13", "flowrules", "model"}, why: "it listens where nothing is driven yet, and has no part in runs"},
 	"campaign/learn/sketch":                  {pure: true, may: []string{"model"}, why: "a testbed file is a function of what was heard"},
 	"campaign/fabric":                        {may: []string{"controller", "controller/of13", "flowrules", "inference/tap", "model"}, why: "the one place where plans meet sessions, and gate ports"},
-	"campaign":                               {may: []string{"*"}, why: "joins the rooms"},
-	"campaign/script":                        {may: []string{"campaign", "campaign/agent", "campaign/record", "campaign/target", "deploy/targets", "model"}, why: "a script is steps on a run that the campaign makes; it knows no switch and no rule, and cannot do what the campaign does not record"},
+	"campaign/bed":                           {may: []string{"campaign/agent", "campaign/fabric", "campaign/hosts", "controller", "deploy/lab", "inference/packet", "inference/tap", "model"}, why: "a testbed is held and cut without knowing what runs on its hosts, or why"},
+	"campaign/nodes":                         {may: []string{"campaign/bed", "campaign/proc", "campaign/record", "campaign/target", "campaign/testbed", "deploy/artifacts", "explorer/check", "model"}, why: "running a target on hosts needs no switch and no decision; what happens goes to a journal"},
+	"campaign/judge":                         {may: []string{"campaign/record", "explorer", "explorer/check", "explorer/report", "inference/classify", "inference/invariant", "inference/state", "model"}, why: "a run is judged from its record alone, so it can be judged again anywhere"},
+	"campaign/run":                           {may: []string{"campaign/agent", "campaign/bed", "campaign/nodes", "campaign/record", "campaign/target", "explorer", "inference", "inference/pcap", "inference/state", "model"}, why: "one run, from its start to its evidence: it knows no other run, no store, and gives no verdict"},
+	"campaign/search":                        {may: []string{"explorer", "inference/invariant", "model"}, why: "a search is over scenarios; how they are run is a function that it is given"},
+	"campaign":                               {may: []string{"campaign/bed", "campaign/judge", "campaign/nodes", "campaign/record", "campaign/run", "campaign/search", "campaign/target", "controller", "controller/of13", "deploy/lab", "explorer", "explorer/check", "explorer/report", "flowrules", "inference/invariant", "inference/store", "model"}, why: "keeps campaigns and joins the rooms below it; whoever asks for them is above"},
+	"campaign/script":                        {may: []string{"campaign", "campaign/agent", "campaign/record", "campaign/run", "campaign/target", "deploy/targets", "model"}, why: "a script is steps on a run that the campaign makes; it knows no switch and no rule, and cannot do what the campaign does not record"},
 	"api":                                    {may: []string{"api/wire", "model"}, why: "the service behind the API is an interface it declares"},
 	"api/wire":                               {may: []string{"model"}, why: "what goes over the wire is a promise of its own"},
 	"api/client":                             {may: []string{"api/wire", "model"}, why: "the client speaks the API and nothing else"},
@@ -79,7 +84,6 @@ var rooms = map[string]room{
 
 // notEverything lists what even the joining rooms must not import.
 var notEverything = map[string][]string{
-	"campaign":     {"api", "cmd/netsplit", "controller/switchtest", "explorer/sim"},
 	"cmd/netsplit": {"controller/switchtest", "explorer/sim"},
 }
 

@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,6 +21,7 @@ import (
 	"netsplit/campaign/proc"
 	"netsplit/controller"
 	"netsplit/deploy/lab"
+	"netsplit/deploy/lab/labtest"
 	"netsplit/model"
 )
 
@@ -157,22 +157,9 @@ func (b *bed) daemon(ctx context.Context, id model.NodeID, argv ...string) error
 	return nil
 }
 
-// inside runs f on a thread that is in the host's network namespace; sockets
-// that f makes stay there.
+// inside runs f in the host's network namespace; sockets that f makes stay there.
 func (b *bed) inside(id model.NodeID, f func() error) error {
-	errs := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with f
-		ns, err := netns.GetFromName(b.lab.Netns(id))
-		if err == nil {
-			defer ns.Close()
-			if err = netns.Set(ns); err == nil {
-				err = f()
-			}
-		}
-		errs <- err
-	}()
-	return <-errs
+	return labtest.In(b.lab.Netns(id), f)
 }
 
 // reach waits until the hosts reach each other, and so know each other's

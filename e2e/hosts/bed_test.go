@@ -12,18 +12,18 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
 	"netsplit/api/client"
 	"netsplit/api/wire"
+	"netsplit/deploy/lab/labtest"
 	"netsplit/e2e/harness"
+	"netsplit/e2e/need"
 	"netsplit/e2e/traffic"
 	"netsplit/model"
 )
@@ -45,12 +45,7 @@ const limit = 30 * time.Second
 
 func newBed(t *testing.T) *bed {
 	t.Helper()
-	if _, err := exec.LookPath("nft"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("needs nft: apt-get install nftables")
-		}
-		t.Skip("needs nft: apt-get install nftables")
-	}
+	need.Program(t, "nft", "nftables")
 	harness.LeavesNothing(t)
 	b := &bed{t: t, dir: t.TempDir()}
 	b.file = filepath.Join(b.dir, "testbed.yaml")
@@ -215,7 +210,7 @@ var types = []uint16{0x0800, 0x86dd, 0x0806, 0x1234}
 func (h *host) open(t *testing.T) {
 	t.Helper()
 	var fds []int
-	err := inside(h.ns, func() error {
+	err := labtest.In(h.ns, func() error {
 		ifi, err := net.InterfaceByName("e0")
 		if err != nil {
 			return err
@@ -279,21 +274,4 @@ func (h *host) Received(probe uint32) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.got[probe]
-}
-
-// inside runs f on a thread that is in the namespace; sockets made there stay.
-func inside(ns string, f func() error) error {
-	errs := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with f
-		target, err := netns.GetFromName(ns)
-		if err == nil {
-			defer target.Close()
-			if err = netns.Set(target); err == nil {
-				err = f()
-			}
-		}
-		errs <- err
-	}()
-	return <-errs
 }

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"netsplit/api/wire"
+	"netsplit/deploy/lab/labtest"
 	"netsplit/e2e/harness"
 	"netsplit/model"
 )
@@ -113,7 +114,7 @@ func TestSendersAreNotTold(t *testing.T) {
 	b := newBed(t)
 	l := listen(t, b.Hosts[1].(*host))
 	var conn *net.TCPConn
-	if err := inside("nb-h1", func() error {
+	if err := labtest.In("nb-h1", func() error {
 		c, err := net.Dial("tcp", l.Addr().String())
 		if err == nil {
 			conn = c.(*net.TCPConn)
@@ -129,7 +130,7 @@ func TestSendersAreNotTold(t *testing.T) {
 	}
 	defer far.Close()
 	b.cut("one", pair)
-	if err := inside("nb-h1", func() error {
+	if err := labtest.In("nb-h1", func() error {
 		to := &unix.SockaddrInet4{Port: 9, Addr: [4]byte{10, 77, 0, 2}}
 		for kind, proto := range map[int]int{unix.SOCK_DGRAM: 0, unix.SOCK_RAW: unix.IPPROTO_ICMP} {
 			fd, err := unix.Socket(unix.AF_INET, kind, proto)
@@ -176,7 +177,7 @@ func TestSendersAreNotTold(t *testing.T) {
 
 func listen(t *testing.T, h *host) (l net.Listener) {
 	t.Helper()
-	if err := inside(h.ns, func() (err error) {
+	if err := labtest.In(h.ns, func() (err error) {
 		l, err = net.Listen("tcp", h.ip.String()+":7000")
 		return err
 	}); err != nil {

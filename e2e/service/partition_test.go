@@ -125,7 +125,7 @@ func refusals(t *testing.T, d *daemon) {
 		{"unknown shape", map[string]any{"shape": "circle", "groups": [][]string{{"a"}, {"b"}}}, 422, "shape"},
 		{"unknown key", map[string]any{"shape": "partial", "groups": [][]string{{"a"}, {"b"}}, "gruops": 1}, 422, "gruops"},
 		{"wrong type", map[string]any{"shape": "partial", "groups": "a"}, 422, "groups"},
-		{"reset by hand", wire.PartitionSpec{Partition: wire.Partition{Shape: "partial", Effect: "reset", Groups: [][]string{{"a"}, {"b"}}}}, 400, "gate"},
+		{"unknown effect", map[string]any{"shape": "partial", "effect": "burn", "groups": [][]string{{"a"}, {"b"}}}, 422, "effect"},
 	} {
 		status, b, err := d.try("POST", "/v1/partitions", c.in)
 		if err != nil || status < 400 || status >= 500 || !strings.Contains(string(b), c.says) {

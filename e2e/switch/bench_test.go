@@ -16,10 +16,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
 	"netsplit/controller"
+	"netsplit/deploy/lab/labtest"
+	"netsplit/e2e/need"
 	"netsplit/e2e/traffic"
 	"netsplit/model"
 )
@@ -115,24 +116,12 @@ func (b *bench) quiet(ns, ifn string) {
 	b.do("ip", "netns", "exec", ns, "ethtool", "-K", ifn, "tx", "off", "tso", "off", "gso", "off", "gro", "off")
 }
 
-// require fails or skips where there is no root or no Open vSwitch.
+// require fails the test where there is no root or no Open vSwitch.
 func require(tb testing.TB) {
 	tb.Helper()
-	var why string
-	if os.Geteuid() != 0 {
-		why = "needs root, for network namespaces"
-	}
+	need.Root(tb, "make network namespaces")
 	for _, p := range []string{"ovs-vswitchd", "ovsdb-server", "ovs-vsctl", "ovs-ofctl", "ip", "ethtool"} {
-		if _, err := exec.LookPath(p); err != nil {
-			why = "needs " + p + ": apt-get install openvswitch-switch iproute2 ethtool"
-		}
-	}
-	switch {
-	case why == "":
-	case os.Getenv("CI") == "true":
-		tb.Fatal(why)
-	default:
-		tb.Skip(why)
+		need.Program(tb, p, "openvswitch-switch iproute2 ethtool")
 	}
 }
 
@@ -258,23 +247,6 @@ func (b *bench) addHost(i int) {
 		MAC: net.HardwareAddr(h.mac[:]).String(), IP: h.ip, Exec: []string{"ip", "netns", "exec", h.ns}})
 }
 
-// inside runs f on a thread that is in the namespace; sockets made there stay.
-func inside(ns string, f func() error) error {
-	errs := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with f
-		target, err := netns.GetFromName(ns)
-		if err == nil {
-			defer target.Close()
-			if err = netns.Set(target); err == nil {
-				err = f()
-			}
-		}
-		errs <- err
-	}()
-	return <-errs
-}
-
 // listen starts a controller inside the switch's namespace.
 func (b *bench) listen(cfg controller.Config) *controller.Controller {
 	b.tb.Helper()
@@ -282,7 +254,7 @@ func (b *bench) listen(cfg controller.Config) *controller.Controller {
 	if cfg.Addr == "" {
 		cfg.Addr = "127.0.0.1:0"
 	}
-	err := inside(b.sw(), func() (err error) { c, err = controller.Listen(cfg); return err })
+	err := labtest.In(b.sw(), func() (err error) { c, err = controller.Listen(cfg); return err })
 	if err != nil {
 		b.tb.Fatal(err)
 	}
@@ -311,7 +283,7 @@ const marker = traffic.Marker
 
 // socket opens a raw socket on the host's interface.
 func (h *host) socket() error {
-	return inside(h.ns, func() error {
+	return labtest.In(h.ns, func() error {
 		fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, int(swap(unix.ETH_P_ALL)))
 		if err != nil {
 			return err

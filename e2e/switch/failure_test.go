@@ -15,6 +15,7 @@ import (
 
 	"netsplit/campaign/fabric"
 	"netsplit/controller"
+	"netsplit/deploy/lab/labtest"
 	"netsplit/model"
 )
 
@@ -251,7 +252,7 @@ func TestKernelsTalk(t *testing.T) {
 	f, _ := b.start(fabric.Config{})
 	var listeners []net.Listener
 	for _, h := range b.hosts {
-		err := inside(h.ns, func() error {
+		err := labtest.In(h.ns, func() error {
 			l, err := net.Listen("tcp4", ":7000")
 			if err != nil {
 				return err
@@ -322,7 +323,7 @@ func TestKernelsTalk(t *testing.T) {
 
 // dial opens a TCP connection from host to host and reads from it.
 func (b *bench) dial(from, to *host) error {
-	return inside(from.ns, func() error {
+	return labtest.In(from.ns, func() error {
 		c, err := net.DialTimeout("tcp4", to.ip.String()+":7000", 1500*time.Millisecond)
 		if err != nil {
 			return err
@@ -348,7 +349,7 @@ func echo(u net.PacketConn) {
 
 // ask sends a datagram and waits for its echo.
 func (b *bench) ask(from, to *host) error {
-	return inside(from.ns, func() error {
+	return labtest.In(from.ns, func() error {
 		c, err := net.Dial("udp4", to.ip.String()+":7000")
 		if err != nil {
 			return err
@@ -365,7 +366,7 @@ func (b *bench) ask(from, to *host) error {
 
 // ping sends an ICMP echo request and waits for the kernel's reply.
 func (b *bench) ping(from, to *host) error {
-	return inside(from.ns, func() error {
+	return labtest.In(from.ns, func() error {
 		c, err := net.Dial("ip4:icmp", to.ip.String())
 		if err != nil {
 			return err

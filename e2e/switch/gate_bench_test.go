@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
-	"os/exec"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"netsplit/campaign/fabric"
+	"netsplit/e2e/need"
 	"netsplit/model"
 )
 
@@ -62,14 +62,7 @@ func setUpGate(b *testing.B, be *bench, by model.Gate) {
 func setUpTestController(b *testing.B, be *bench) {
 	path := os.Getenv("NETSPLIT_TESTCONTROLLER")
 	if path == "" {
-		var err error
-		if path, err = exec.LookPath("ovs-testcontroller"); err != nil {
-			const hint = "needs ovs-testcontroller: apt-get install openvswitch-testcontroller"
-			if os.Getenv("CI") == "true" {
-				b.Fatal(hint)
-			}
-			b.Skip(hint)
-		}
+		path = need.Program(b, "ovs-testcontroller", "openvswitch-testcontroller")
 	}
 	be.daemon(path, "--noflow", "--unixctl="+be.path("tc.ctl"), "ptcp:6653:127.0.0.1")
 	be.connect("127.0.0.1:6653")

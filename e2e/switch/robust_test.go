@@ -14,6 +14,7 @@ import (
 
 	"netsplit/campaign/fabric"
 	"netsplit/controller"
+	"netsplit/deploy/lab/labtest"
 	"netsplit/model"
 )
 
@@ -30,7 +31,7 @@ type wire struct {
 func (b *bench) wireTo(addr string) *wire {
 	b.tb.Helper()
 	w := &wire{to: addr}
-	if err := inside(b.sw(), func() (err error) { w.ln, err = net.Listen("tcp", "127.0.0.1:0"); return err }); err != nil {
+	if err := labtest.In(b.sw(), func() (err error) { w.ln, err = net.Listen("tcp", "127.0.0.1:0"); return err }); err != nil {
 		b.tb.Fatal(err)
 	}
 	go func() {
@@ -40,7 +41,7 @@ func (b *bench) wireTo(addr string) *wire {
 				return
 			}
 			var to net.Conn
-			if err := inside(b.sw(), func() (err error) { to, err = net.Dial("tcp", w.to); return err }); err != nil {
+			if err := labtest.In(b.sw(), func() (err error) { to, err = net.Dial("tcp", w.to); return err }); err != nil {
 				from.Close()
 				continue
 			}

@@ -15,6 +15,7 @@ import (
 
 	"netsplit/api/wire"
 	"netsplit/e2e/harness"
+	"netsplit/e2e/need"
 )
 
 // sshd gives every host a second interface, an address on it, and a real sshd,
@@ -22,12 +23,7 @@ import (
 // whoever logs in is empty.
 func (r *rack) sshd() (ssh string) {
 	r.t.Helper()
-	if _, err := os.Stat("/usr/sbin/sshd"); err != nil {
-		if os.Getenv("CI") == "true" {
-			r.t.Fatalf("%v; run: apt-get install openssh-server", err)
-		}
-		r.t.Skipf("%v; run: apt-get install openssh-server", err)
-	}
+	need.Program(r.t, "/usr/sbin/sshd", "openssh-server")
 	if err := unix.Mount("tmpfs", "/root", "tmpfs", 0, "mode=0700"); err != nil { // in the sandbox's mount namespace
 		r.t.Fatal(err)
 	}

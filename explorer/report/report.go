@@ -73,6 +73,7 @@ type runView struct {
 
 	Name, Title, Verdict, VerdictWord, Reason string
 	Story                                     []string
+	Faults                                    []string // what each message fault did
 	Failures                                  []failureView
 	Problems                                  []problemView
 	Replay                                    string
@@ -112,7 +113,7 @@ func Write(w io.Writer, in Input) error {
 		Name: clean(in.Summary.Run), Title: clean(in.Title), Replay: clean(in.ReplayCommand),
 		Verdict: verdictClass(in.Summary.Verdict.Value), VerdictWord: verdictWord(in.Summary.Verdict.Value),
 		Reason: clean(in.Summary.Verdict.Reason),
-		Story:  story(&in, tl), Failures: failures(&in), Problems: problems(&in), Facts: facts(&in),
+		Story:  story(&in, tl), Faults: faultStory(&in), Failures: failures(&in), Problems: problems(&in), Facts: facts(&in),
 		Invariants: invariantRows(&in, tl), Types: typeRows(in.Summary.Messages, tl),
 	}
 	pic := newPicture(tl)

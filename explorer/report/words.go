@@ -84,7 +84,6 @@ func story(in *Input, t *timeline) []string {
 	} else {
 		out = append(out, cutStory(in, t)...)
 	}
-	out = append(out, faultStory(in)...)
 	out = append(out, actionsStory(in)...)
 	out = append(out, recoveryStory(in, t)...)
 	out = append(out, verdictStory(s))
@@ -150,7 +149,11 @@ func cutStory(in *Input, t *timeline) []string {
 	} else if sc.Strategy == model.StrategyScripted {
 		say("At %s script %s cut %s.", at(t.cut.At), clean(sc.Script), sides(sc.Partition))
 	} else {
-		say("At %s%s a moment drawn from the seed, netsplit cut %s.", at(t.cut.At), into, sides(sc.Partition))
+		moment := "a moment drawn from the seed"
+		if sc.Why == model.WhyAsked {
+			moment = "the moment that was asked for"
+		}
+		say("At %s%s %s, netsplit cut %s.", at(t.cut.At), into, moment, sides(sc.Partition))
 	}
 
 	effect := ""

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"netsplit/e2e/need"
 	"netsplit/inference"
 	"netsplit/inference/classify"
 	"netsplit/inference/pcap"
@@ -130,12 +131,7 @@ func TestCassandraCapturesTellState(t *testing.T) {
 // tshark 4.0 reads CQL up to version 4 and Thrift; it agrees message by
 // message.
 func TestCassandraClientsAgainstTshark(t *testing.T) {
-	if _, err := exec.LookPath("tshark"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("needs tshark: apt-get install tshark")
-		}
-		t.Skip("needs tshark: apt-get install tshark")
-	}
+	need.Program(t, "tshark", "tshark")
 	for _, c := range []struct {
 		capture string
 		args    []string

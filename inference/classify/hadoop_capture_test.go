@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"netsplit/e2e/need"
 	"netsplit/inference"
 	"netsplit/inference/classify"
 	"netsplit/inference/pcap"
@@ -216,12 +217,7 @@ func TestHadoopCaptures(t *testing.T) {
 // greetings, writes and reads of blocks, HTTP requests and answers. The rest
 // of its HDFS dissectors is about Hadoop 1.
 func TestHadoopEqualsTsharks(t *testing.T) {
-	if _, err := exec.LookPath("tshark"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("needs tshark: apt-get install tshark")
-		}
-		t.Skip("needs tshark: apt-get install tshark")
-	}
+	need.Program(t, "tshark", "tshark")
 	codes := map[string]string{"80": "WRITE_BLOCK", "81": "READ_BLOCK"}
 	for _, c := range hadoopCaptures {
 		t.Run(c.name, func(t *testing.T) {

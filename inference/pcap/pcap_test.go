@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"netsplit/e2e/need"
 	"netsplit/model"
 )
 
@@ -45,12 +46,7 @@ func readAll(t *testing.T, b []byte) (frames []model.Frame, err error) {
 // shown is what tshark shows of a file: one line per packet.
 func shown(t *testing.T, path string) (lines []string, complaint string) {
 	t.Helper()
-	if _, err := exec.LookPath("tshark"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("needs tshark: apt-get install tshark")
-		}
-		t.Skip("needs tshark: apt-get install tshark")
-	}
+	need.Program(t, "tshark", "tshark")
 	var stderr bytes.Buffer
 	cmd := exec.Command("tshark", "-r", path, "-T", "fields", "-E", "separator=|",
 		"-e", "frame.time_epoch", "-e", "frame.interface_name", "-e", "frame.len", "-e", "frame.comment")

@@ -13,19 +13,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-)
 
-// needRoot skips a test of a real part without root; where CI=true it fails.
-func needRoot(t testing.TB) {
-	t.Helper()
-	if os.Geteuid() == 0 {
-		return
-	}
-	if os.Getenv("CI") == "true" {
-		t.Fatal("needs root: run the tests as root")
-	}
-	t.Skip("needs root to make network namespaces")
-}
+	"netsplit/e2e/need"
+)
 
 func run(t testing.TB, args ...string) {
 	t.Helper()
@@ -38,7 +28,7 @@ func run(t testing.TB, args ...string) {
 // and removes both at the end.
 func veth(t testing.TB) (near, far, namespace string) {
 	t.Helper()
-	needRoot(t)
+	need.Root(t, "make network namespaces")
 	id := fmt.Sprintf("%d%04x", os.Getpid()%100000, rand.Uint32()&0xffff)
 	near, far, namespace = "nst"+id+"a", "nst"+id+"b", "nst"+id
 	run(t, "ip", "netns", "add", namespace)
@@ -273,7 +263,7 @@ func TestAnInterfaceThatGoesAwayIsAnError(t *testing.T) {
 }
 
 func TestOpenSaysWhatIsMissing(t *testing.T) {
-	needRoot(t)
+	need.Root(t, "make network namespaces")
 	for _, c := range []struct{ iface, namespace, want string }{
 		{"nst-none", "", "no such interface"},
 		{"lo", "nst-none", "no such network namespace"},

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"netsplit/deploy/lab"
+	"netsplit/e2e/need"
 	"netsplit/model"
 )
 
@@ -29,18 +30,10 @@ func read(t *testing.T, path string) string {
 }
 
 func TestSwitchPortsHaveLargeReceiveBuffers(t *testing.T) {
-	unable := func(why string) {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(why)
-		}
-		t.Skip(why)
-	}
-	if os.Geteuid() != 0 {
-		unable("making labs needs root")
-	}
+	need.Root(t, "make labs")
 	old := read(t, rmemPath)
 	if err := os.WriteFile(rmemPath, []byte(old), 0o644); err != nil {
-		unable("this is not the machine's first network namespace: " + err.Error())
+		t.Fatalf("this must run in the machine's first network namespace: %v", err)
 	}
 	name := fmt.Sprintf("t%d", os.Getpid())
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

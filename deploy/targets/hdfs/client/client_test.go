@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"netsplit/e2e/need"
 	"netsplit/model"
 )
 
@@ -255,12 +256,7 @@ func TestADataNodeThatWasShutDownIsNotListed(t *testing.T) {
 }
 
 func TestShellCompiles(t *testing.T) {
-	if _, err := exec.LookPath("javac"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("no javac: install openjdk-17-jdk-headless")
-		}
-		t.Skip("no javac")
-	}
+	need.Program(t, "javac", "openjdk-17-jdk-headless")
 	// Without Hadoop's classes the only errors are that these are missing.
 	src := filepath.Join(t.TempDir(), "Shell.java")
 	if err := os.WriteFile(src, shellSource, 0o644); err != nil {

@@ -23,6 +23,7 @@ import (
 	"github.com/vishvananda/netns"
 
 	"netsplit/campaign/target"
+	"netsplit/e2e/need"
 	"netsplit/model"
 )
 
@@ -46,12 +47,7 @@ var labs atomic.Int32
 
 func newLab(t *testing.T, args map[string]string) *lab {
 	t.Helper()
-	if os.Getuid() != 0 {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("this test makes network namespaces: run it as root")
-		}
-		t.Skip("network namespaces need root")
-	}
+	need.Root(t, "make network namespaces")
 	base, _, err := target.Load("redis-sentinel")
 	if err != nil {
 		t.Fatal(err)

@@ -1,5 +1,0 @@
-package agent
-
-import "runtime"
-
-func lockThread() { runtime.LockOSThread() }

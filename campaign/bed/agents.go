@@ -1,0 +1,143 @@
+package bed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"netsplit/campaign/agent"
+	"netsplit/model"
+)
+
+// startAgents starts an agent on every host.
+func (b *Bed) startAgents(ctx context.Context) error {
+	for _, h := range b.Testbed.Hosts {
+		mac, err := net.ParseMAC(h.MAC)
+		if err != nil {
+			return fmt.Errorf("host %s: %w", h.Name, err)
+		}
+		b.macs[h.Name] = mac
+		a, err := agent.Start(ctx, h, b.binary)
+		if err != nil {
+			return fmt.Errorf("start the agent on host %s: %w", h.Name, err)
+		}
+		b.agents.put(h.Name, a)
+	}
+	return nil
+}
+
+// agents are those on the hosts now.
+type agents struct {
+	mu sync.Mutex
+	on map[model.NodeID]*agent.Client
+}
+
+// of is the agent on a host; nil if there is none.
+func (a *agents) of(h model.NodeID) *agent.Client {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.on[h]
+}
+
+func (a *agents) put(h model.NodeID, c *agent.Client) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.on[h] = c
+}
+
+func (a *agents) all() []*agent.Client {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Collect(maps.Values(a.on))
+}
+
+// revive is the agent on a host, started again if it died.
+func (b *Bed) revive(ctx context.Context, name model.NodeID) (*agent.Client, error) {
+	a := b.agents.of(name)
+	if a.Err() == nil {
+		return a, nil
+	}
+	h, _ := b.Testbed.Host(name)
+	a.Close()
+	a, err := agent.Start(ctx, h, b.binary)
+	if err != nil {
+		return nil, fmt.Errorf("the agent on host %s died and could not be started again: %w", name, err)
+	}
+	b.agents.put(name, a)
+	return a, nil
+}
+
+// Ask runs one probe on a host, through the host's agent where it can.
+func (b *Bed) Ask(ctx context.Context, host model.NodeID, p model.Probe) (string, error) {
+	if len(p.Command) > 0 {
+		h, ok := b.Testbed.Host(host)
+		if !ok {
+			return "", fmt.Errorf("no host %q in testbed %s", host, b.Testbed.Name)
+		}
+		limit := p.Limit
+		if limit == 0 {
+			limit = time.Second
+		}
+		return agent.Command(ctx, h, p.Command, limit)
+	}
+	a := b.agents.of(host)
+	if a == nil {
+		return "", fmt.Errorf("no agent on host %q: only command probes can be asked there", host)
+	}
+	answer, _, err := a.Probe(ctx, p)
+	return answer, err
+}
+
+// ArrivalsOf says when packets arrived at a host, by their digests.
+func (b *Bed) ArrivalsOf(ctx context.Context, host model.NodeID, digests []uint64, from time.Time) ([][]time.Time, error) {
+	a := b.agents.of(host)
+	if a == nil {
+		return nil, fmt.Errorf("no agent on host %s", host)
+	}
+	return a.ArrivalsOf(ctx, digests, from)
+}
+
+// Arrived counts, at the receiving host, the packets of a link, or only some
+// traffic of it, between two moments, and gives the time of the first after the second of them.
+func (b *Bed) Arrived(ctx context.Context, l model.Link, only []model.Traffic, from, to time.Time) (int, time.Time, error) {
+	a := b.agents.of(l.Dst)
+	src, ok := b.Testbed.Host(l.Src)
+	if a == nil || !ok {
+		return 0, time.Time{}, fmt.Errorf("no agent on host %s", l.Dst)
+	}
+	n := 0
+	sender := agent.Sender{Addrs: []netip.Addr{src.IP}, MAC: b.macs[l.Src], Only: only}
+	if to.After(from) {
+		c, err := a.CountFrom(ctx, sender, from, to)
+		if err != nil {
+			return 0, time.Time{}, err
+		}
+		if c.Incomplete {
+			return c.Packets, time.Time{}, fmt.Errorf("the agent on host %s missed packets", l.Dst)
+		}
+		n = c.Packets
+	}
+	first, err := a.FirstFrom(ctx, sender, to)
+	return n, first, err
+}
+
+// emit sends one packet from a host.
+func (b *Bed) emit(ctx context.Context, from model.NodeID, to netip.Addr, t model.Traffic) error {
+	a := b.agents.of(from)
+	if a == nil {
+		return fmt.Errorf("no agent on host %s", from)
+	}
+	if err := a.Emit(ctx, to, t); err != nil {
+		if errors.Is(err, agent.ErrGone) {
+			return fmt.Errorf("host %s: %w", from, err)
+		}
+		return err
+	}
+	return nil
+}

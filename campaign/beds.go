@@ -1,0 +1,139 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"netsplit/campaign/bed"
+	"netsplit/deploy/lab"
+	"netsplit/model"
+)
+
+// takeOutside takes the outside testbed over.
+func (s *Service) takeOutside(ctx context.Context) (err error) {
+	c := s.bedConfig(s.cfg.Gate)
+	c.Testbed = *s.cfg.Testbed
+	if s.outside, err = bed.Open(ctx, c); err == nil {
+		s.addBed(s.outside)
+	}
+	return err
+}
+
+// bedConfig is what beds have in common.
+func (s *Service) bedConfig(gate model.Gate) bed.Config {
+	return bed.Config{Gate: gate, Controller: s.ctrl, Binary: s.cfg.Binary, Log: s.log,
+		Events: bed.Events{SwitchChanged: s.switchChanged, Demoted: s.demoted, Refused: s.refused, HostPort: s.hostPort, Lost: s.lostBy}}
+}
+
+func (s *Service) addBed(b *bed.Bed) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.beds = append(s.beds, b)
+}
+
+func (s *Service) removeBed(b *bed.Bed) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.beds = slices.DeleteFunc(s.beds, func(o *bed.Bed) bool { return o == b })
+}
+
+func (s *Service) switchChanged(id model.DatapathID, up bool) {
+	s.metrics.SwitchConnected(id, up)
+	s.mu.Lock()
+	s.switches[id] = time.Now()
+	s.mu.Unlock()
+	state := "disconnected"
+	if up {
+		state = "connected"
+	}
+	s.tell("switch", id.String(), state, "switch "+id.String()+" is "+state)
+}
+
+// demoted books that another controller became master of a switch: partitions
+// by hand are in force no more, since their rules are not renewed. It must not
+// wait.
+func (s *Service) demoted(id model.DatapathID, err error) {
+	s.tell("switch", id.String(), "slave", err.Error())
+	s.lostBy(err)
+}
+
+// lostBy has the partitions by hand booked as lost. It does not wait.
+func (s *Service) lostBy(err error) {
+	select {
+	case s.lost <- err:
+	default: // one that waits is for all of them
+	}
+}
+
+// refused books that a switch is connected and left alone.
+func (s *Service) refused(id model.DatapathID, err error) {
+	s.tell("switch", id.String(), "refused", err.Error())
+}
+
+// hostPort tells that a host's port went (err says how) or is back.
+func (s *Service) hostPort(host model.NodeID, err error) {
+	if err != nil {
+		s.log.Warn("a host hangs on no port", "host", host, "err", err)
+		s.tell("host", string(host), "no-port", fmt.Sprintf("host %s: %v", host, err))
+		return
+	}
+	s.tell("host", string(host), "port", fmt.Sprintf("the port of host %s is as it should be again", host))
+}
+
+// claimOutside reserves the outside testbed for a campaign.
+func (s *Service) claimOutside(campaign string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, h := range s.hand {
+		if h.standing() {
+			return fmt.Errorf("%w: partition %q is %s on the testbed: heal it first", model.ErrConflict, name, h.status().State)
+		}
+	}
+	s.claimed = campaign
+	return nil
+}
+
+func (s *Service) releaseOutside() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.claimed = ""
+}
+
+// switchLimit is how long a lab's switch may take to connect.
+const switchLimit = 15 * time.Second
+
+// makeLab brings up one lab with the target's hosts and takes over its switch.
+func (s *Service) makeLab(ctx context.Context, name string, t *model.Target, gate model.Gate) (*bed.Bed, error) {
+	hosts := append(append([]model.NodeID{}, t.Nodes...), t.Clients...)
+	l, err := lab.Up(ctx, lab.Spec{Name: name, Hosts: hosts, Controller: "tcp:" + s.ControllerAddr(), Owner: os.Getpid()})
+	if err != nil {
+		return nil, err
+	}
+	c := s.bedConfig(gate)
+	c.Testbed, c.Lab = l.Testbed(), l
+	b, err := bed.Open(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	wctx, cancel := context.WithTimeout(ctx, switchLimit)
+	defer cancel()
+	if err := b.Ready(wctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("the lab's switch did not connect within %v: %w", switchLimit, err), b.Close())
+	}
+	// Open vSwitch shows a connection in its database up to 5 s late, which
+	// TuneController waits for; it only matters after an outage.
+	s.done.Add(1)
+	go func() {
+		defer s.done.Done()
+		tctx, cancel := context.WithTimeout(ctx, switchLimit)
+		defer cancel()
+		if err := l.TuneController(tctx); err != nil && ctx.Err() == nil {
+			s.log.Warn("after an outage the lab's switch may be seconds late", "lab", name, "err", err)
+		}
+	}()
+	return b, nil
+}

@@ -1,0 +1,83 @@
+package judge
+
+import (
+	"path/filepath"
+
+	"netsplit/campaign/record"
+	"netsplit/explorer/check"
+	"netsplit/explorer/report"
+	"netsplit/model"
+)
+
+// Dir judges a run's record, offline and as often as one likes, and
+// writes its summary and its report. replay is the command that repeats it.
+func Dir(dir, replay string) (model.RunSummary, error) {
+	f, err := readRun(dir)
+	if err != nil {
+		return model.RunSummary{}, err
+	}
+	sum := f.summary(check.Judge(f.checkRecord()))
+	if f.meta.Scenario.Strategy == model.StrategyScripted {
+		replay = f.meta.Scenario.Repeat
+	}
+	if err := record.WriteJSON(filepath.Join(dir, record.SummaryFile), sum); err != nil {
+		return sum, err
+	}
+	return sum, writePage(dir, f, report.Input{Summary: sum, ReplayCommand: replay})
+}
+
+// checkRecord is the record as the judge takes it.
+func (f *runFiles) checkRecord() check.Record {
+	ev := &f.evidence
+	rec := check.Record{
+		Cuts:   ev.Cuts,
+		Target: &f.target, Scenario: f.meta.Scenario, CutReached: ev.Result.Reached, Proof: ev.Proof,
+		Faults: ev.Faults, WorkloadHung: ev.Hung, Incomplete: ev.Incomplete,
+		Bounds: check.Bounds{MaxLost: ev.MaxLost, MaxWindow: ev.MaxWindow},
+		Recovery: check.Recovery{From: ev.Recovery.HealedAt, StableAt: ev.Recovery.StableAt, Limit: ev.Recovery.Limit,
+			Stable: ev.Recovery.Stable, Pending: ev.Recovery.Pending, Final: ev.Recovery.Final},
+	}
+	for _, name := range f.cut {
+		rec.Incomplete = append(rec.Incomplete, name+" ends in the middle of a line")
+	}
+	for _, v := range ev.Recovery.Violated {
+		rec.Recovery.Violated = append(rec.Recovery.Violated, check.Violation{Invariant: v.Invariant, State: v.State})
+	}
+	for _, e := range f.events {
+		switch e.Kind {
+		case model.EventWorkload:
+			rec.WorkloadStart = e.At
+		case model.EventStop:
+			rec.WorkloadEnd = e.At
+		case model.EventStep:
+			rec.Steps = append(rec.Steps, *e.Step)
+		case model.EventNode:
+			rec.Actions = append(rec.Actions, check.NodeAction{At: e.At, NodeAction: *e.Node})
+		case model.EventObserve:
+			rec.Observations = append(rec.Observations, *e.Observation)
+		}
+	}
+	for _, h := range f.history {
+		rec.History = append(rec.History, check.Op{Workload: h.Workload, Operation: h.Operation})
+	}
+	for _, x := range ev.Exits {
+		rec.Exits = append(rec.Exits, check.ProcessExit{Host: x.Host, Process: x.Process, At: x.At, Status: x.Status, Expected: x.Expected, LastLine: x.LastLine})
+	}
+	for _, l := range f.logLines {
+		rec.LogLines = append(rec.LogLines, check.LogLine{Host: l.Host, Process: l.Process, At: l.At, Line: l.Line, Context: l.Context, File: l.File})
+	}
+	return rec
+}
+
+// summary is the run's summary under a verdict.
+func (f *runFiles) summary(v model.Verdict) model.RunSummary {
+	ev := &f.evidence
+	sum := model.RunSummary{RunMeta: f.meta, Ended: ev.Ended, Verdict: v, Proof: ev.Proof, Faults: ev.Faults, Result: ev.Result, Cost: ev.Cost,
+		Messages: ev.Messages, GateDelay: ev.GateDelay, Retransmits: ev.Retransmits, ProbeCost: ev.ProbeCost,
+		Probes: ev.Probes, Release: f.target.Release}
+	sum.Result.Verdict = v
+	if len(ev.Cuts) > 0 {
+		sum.Scenario.Partition = ev.Cuts[0].Partition // known only once the script had cut
+	}
+	return sum
+}

@@ -1,0 +1,109 @@
+package judge
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"netsplit/campaign/record"
+	"netsplit/explorer"
+	"netsplit/inference/invariant"
+	"netsplit/inference/state"
+	"netsplit/model"
+)
+
+// Mine mines the invariants of recorded clean runs, and finds the
+// inconsistent states each of those runs met. dir gives a run's directory.
+func Mine(target *model.Target, runs []string, dir func(run string) string, opts invariant.Options) ([]model.Invariant, map[string][]model.Event, error) {
+	m := invariant.NewMiner()
+	logs := map[string][]model.Event{}
+	for _, run := range runs {
+		events, _, err := record.ReadLines[model.Event](dir(run), record.EventsFile)
+		if err != nil {
+			return nil, nil, fmt.Errorf("read the events of clean run %s: %w", run, err)
+		}
+		logs[run] = events
+		m.Add(run, samplesOf(target, run, events))
+	}
+	return m.Invariants(opts), logs, nil
+}
+
+// Remined is what the recorded clean runs of a campaign say when they are mined
+// again.
+type Remined struct {
+	Runs     []string // clean runs that could be mined, sorted
+	Kept     []model.Invariant
+	Rejected []invariant.Rejected
+}
+
+// Remine mines the clean runs recorded below dir, a campaign's directory, as
+// the campaign did: without those that could not be judged. It is an error if
+// there is none.
+func Remine(dir string) (*Remined, error) {
+	dirs, err := filepath.Glob(filepath.Join(dir, "*", record.SummaryFile))
+	if err != nil {
+		return nil, err
+	}
+	m, out := invariant.NewMiner(), &Remined{}
+	for _, d := range dirs { // sorted
+		var sum model.RunSummary
+		if err := record.ReadJSON(d, &sum); err != nil {
+			return nil, err
+		}
+		if !sum.Minable() {
+			continue
+		}
+		f, err := readRun(filepath.Dir(d))
+		if err != nil {
+			return nil, fmt.Errorf("clean run %s: %w", sum.Run, err)
+		}
+		m.Add(sum.Run, samplesOf(&f.target, sum.Run, f.events))
+		out.Runs = append(out.Runs, sum.Run)
+	}
+	if len(out.Runs) == 0 {
+		return nil, fmt.Errorf("%s holds no record of a clean run that could be judged: give the directory of a campaign, such as runs/c-20260102-030405-1", dir)
+	}
+	var opts invariant.Options
+	if out.Kept = m.Invariants(opts); len(out.Kept) == 0 {
+		opts.Weak = true
+		out.Kept = m.Invariants(opts)
+	}
+	out.Rejected = m.Rejected(opts)
+	return out, nil
+}
+
+// samplesOf pairs the values at before-send and after-handle of every message
+// between nodes, from the start of the workload to its end: before it the
+// target is still settling.
+func samplesOf(target *model.Target, run string, events []model.Event) []model.Sample {
+	s := state.NewSampler(run, target.Nodes, target.Variables)
+	var out []model.Sample
+	working := false
+	for _, e := range events {
+		switch e.Kind {
+		case model.EventWorkload:
+			working = true
+		case model.EventStop:
+			return append(out, s.Flush()...)
+		}
+		got := s.Step(e)
+		if working {
+			out = append(out, got...)
+		}
+	}
+	return append(out, s.Flush()...)
+}
+
+// StatesMet gives each clean run's inconsistent states, now that it is known
+// what must agree (Algorithm 1, line 1).
+func StatesMet(invs []model.Invariant, runs []model.RunSummary, logs map[string][]model.Event) []model.RunResult {
+	var out []model.RunResult
+	for _, r := range runs {
+		log, ok := logs[r.Run]
+		if !ok {
+			continue
+		}
+		out = append(out, model.RunResult{Scenario: r.Scenario.ID, Verdict: r.Verdict,
+			States: explorer.States(log, invs), Duration: r.Cost.Workload})
+	}
+	return out
+}

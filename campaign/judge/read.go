@@ -1,0 +1,58 @@
+package judge
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"netsplit/campaign/record"
+	"netsplit/model"
+)
+
+// runFiles is a run's record as it was read back.
+type runFiles struct {
+	meta      model.RunMeta
+	target    model.Target
+	testbed   model.Testbed
+	evidence  record.Evidence
+	events    []model.Event
+	decisions []model.Decision
+	history   []record.Entry
+	logLines  []record.LogLine
+	cut       []string // files whose last line was cut off
+}
+
+// readRun reads a run directory. Files that a run which ended early does not
+// have are empty; evidence.json must be there.
+func readRun(dir string) (*runFiles, error) {
+	f := &runFiles{}
+	if err := record.ReadJSON(filepath.Join(dir, record.MetaFile), &f.meta); err != nil {
+		return nil, fmt.Errorf("%s is not the record of a run: %w", dir, err)
+	}
+	if err := record.ReadJSON(filepath.Join(dir, record.TargetFile), &f.target); err != nil {
+		return nil, fmt.Errorf("the record has no readable target: %w", err)
+	}
+	if err := record.ReadJSON(filepath.Join(dir, record.TestbedFile), &f.testbed); err != nil {
+		return nil, fmt.Errorf("the record has no readable testbed: %w", err)
+	}
+	if err := record.ReadJSON(filepath.Join(dir, record.EvidenceFile), &f.evidence); err != nil {
+		return nil, fmt.Errorf("the run did not finish, it left no evidence to judge: %w", err)
+	}
+	var errs []error
+	f.events = readLines[model.Event](f, dir, record.EventsFile, &errs)
+	f.decisions = readLines[model.Decision](f, dir, record.DecisionsFile, &errs)
+	f.history = readLines[record.Entry](f, dir, record.HistoryFile, &errs)
+	f.logLines = readLines[record.LogLine](f, dir, record.LogLinesFile, &errs)
+	return f, errors.Join(errs...)
+}
+
+func readLines[T any](f *runFiles, dir, file string, errs *[]error) []T {
+	out, cut, err := record.ReadLines[T](dir, file)
+	if err != nil {
+		*errs = append(*errs, err)
+	}
+	if cut {
+		f.cut = append(f.cut, file)
+	}
+	return out
+}

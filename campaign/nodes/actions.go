@@ -1,0 +1,109 @@
+package nodes
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"netsplit/model"
+)
+
+// actionLimit is how long a server may take to stop when a workload asks.
+const actionLimit = 20 * time.Second
+
+// Act does something to a server process and enters it in the record. Actions
+// on one server wait for one another.
+func (p *Processes) Act(a model.NodeAction) error {
+	began := time.Now()
+	one, _ := p.acting.LoadOrStore(string(a.Host)+" "+a.Process, new(sync.Mutex))
+	one.(*sync.Mutex).Lock()
+	defer one.(*sync.Mutex).Unlock()
+	p.mu.Lock()
+	if p.closing {
+		p.mu.Unlock()
+		return fmt.Errorf("the run is over")
+	}
+	var s *server
+	for _, x := range p.servers {
+		if x.host == a.Host && x.name == a.Process {
+			s = x // the last one started
+		}
+	}
+	p.mu.Unlock()
+	known := slices.ContainsFunc(p.c.Kit.Target.Processes, func(q model.Process) bool {
+		return q.Name == a.Process && slices.Contains(q.Hosts, a.Host) && !q.Once
+	})
+	if !known {
+		return fmt.Errorf("target %s has no such server there", p.c.Kit.Target.Name)
+	}
+	running := s != nil && !p.over(s)
+	switch a.Verb {
+	case model.NodeStart:
+		if running {
+			return fmt.Errorf("it runs already")
+		}
+		if p.hooked() {
+			var err error
+			if a.Output, err = p.hookedServer(a.Host, a.Process); err != nil {
+				return err
+			}
+			break
+		}
+		if err := p.server(a.Host, a.Process); err != nil {
+			return err
+		}
+	case model.NodeStop, model.NodeKill, model.NodePause, model.NodeResume:
+		if !running {
+			return fmt.Errorf("it does not run")
+		}
+		if s.Proc == nil {
+			var err error
+			if a.Output, err = p.hookedAct(s, a.Verb); err != nil {
+				return err
+			}
+			p.mu.Lock()
+			s.paused = a.Verb == model.NodePause
+			p.mu.Unlock()
+			break
+		}
+		if err := p.signal(s, a.Verb); err != nil {
+			return err
+		}
+	default:
+		return fmt.Errorf("unknown verb: use start, stop, kill, pause or resume")
+	}
+	a.Took = time.Since(began)
+	p.c.Journal.NodeDone(a)
+	return nil
+}
+
+func (p *Processes) signal(s *server, verb model.NodeVerb) error {
+	switch verb {
+	case model.NodePause:
+		return s.Signal(syscall.SIGSTOP)
+	case model.NodeResume:
+		return s.Signal(syscall.SIGCONT)
+	}
+	p.mu.Lock()
+	s.asked = true
+	p.mu.Unlock()
+	if verb == model.NodeKill {
+		_, err := s.Kill()
+		return err
+	}
+	x, err := s.Stop(actionLimit)
+	if err == nil && x.Signal == syscall.SIGKILL {
+		p.c.Journal.Note("%s on %s did not stop within %v and was killed", s.name, s.host, actionLimit)
+	}
+	return err
+}
+
+// Runs says whether a server process runs, paused or not.
+func (p *Processes) Runs(h model.NodeID, name string) bool {
+	p.mu.Lock()
+	servers := slices.Clone(p.servers)
+	p.mu.Unlock()
+	return slices.ContainsFunc(servers, func(s *server) bool { return s.host == h && s.name == name && !p.over(s) })
+}

@@ -1,0 +1,82 @@
+package campaign
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"netsplit/explorer"
+	"netsplit/model"
+)
+
+// replay repeats a run's scenario and counts how often it failed as it did.
+func (s *Service) replay(ctx context.Context, j *job, r *labRunner) error {
+	orig, err := s.store.GetRun(j.c.Spec.Replay)
+	if err != nil {
+		return err
+	}
+	err = s.each(ctx, j, r, func(n int) work {
+		sc := explorer.Replay(orig.Scenario, orig.Result)
+		sc.ID = fmt.Sprintf("s%04d", n)
+		return work{campaign: j.c.ID, run: fmt.Sprintf("%s-r%04d", j.c.ID, n), spec: j.c.Spec, scenario: sc, replayOf: orig.Run}
+	}, func(sum model.RunSummary) {
+		if reproduces(orig, sum) {
+			s.update(j, func(c *model.Campaign) { c.Reproduced++ })
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return s.bookReplay(orig)
+}
+
+// reproduces says whether a replay shows one of the failures of the original.
+func reproduces(orig, again model.RunSummary) bool {
+	return slices.ContainsFunc(orig.Verdict.Failures, func(f model.Failure) bool {
+		return slices.ContainsFunc(again.Verdict.Failures, func(g model.Failure) bool { return f.Signature == g.Signature })
+	})
+}
+
+// bookReplay adds what all replays of a run showed to the findings it stands for.
+func (s *Service) bookReplay(orig model.RunSummary) error {
+	findings, err := s.allFindings(orig.Campaign)
+	if err != nil {
+		return err
+	}
+	again, err := s.replaysOf(orig.Run)
+	if err != nil {
+		return err
+	}
+	for _, f := range findings {
+		if f.Run != orig.Run {
+			continue
+		}
+		f.Replays, f.Reproduced = len(again), 0
+		for _, r := range again {
+			if slices.ContainsFunc(r.Verdict.Failures, func(g model.Failure) bool { return g.Signature == f.Failure.Signature }) {
+				f.Reproduced++
+			}
+		}
+		if err := s.store.PutFinding(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// repeat is what a user types to repeat a work item's run.
+func (s *Service) repeat(w work) string {
+	if w.scenario.Strategy == model.StrategyScripted {
+		return w.scenario.Repeat
+	}
+	return s.replayCommand(w.run)
+}
+
+// replayCommand is what a user types to repeat a run.
+func (s *Service) replayCommand(run string) string {
+	cmd := "netsplit replay " + run + " -n 10"
+	if s.cfg.InProcess {
+		cmd += " --runs-dir " + s.cfg.RunsDir
+	}
+	return cmd
+}

@@ -1,0 +1,181 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"netsplit/campaign/bed"
+	"netsplit/campaign/record"
+	"netsplit/model"
+)
+
+// undoLimit is how long a switch may take to forget a cut that it did not take,
+// healLimit how long all of a heal may take.
+const (
+	undoLimit = 2 * time.Second
+	healLimit = time.Minute
+)
+
+// scriptCut is a cut that is in force.
+type scriptCut struct {
+	cut   *bed.Cut
+	began time.Time
+	model.ScriptCut
+}
+
+// decided enters a cut or a heal, so that the report draws it.
+func (l *Live) decided(d model.Decision, format string, args ...any) time.Duration {
+	s := l.r.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.now()
+	s.carryOut(at, nil, s.event(at, model.Event{Kind: model.EventNote, Note: fmt.Sprintf(format, args...)}))
+	d.Event, d.At, d.Reason = s.events, at, model.ReasonScript
+	s.rec.Append(record.DecisionsFile, d)
+	return at
+}
+
+// Cut puts a partition in force and returns once it is proved that nothing
+// passes. Who has a role is looked up now. The name is free again after Heal.
+func (l *Live) Cut(ctx context.Context, name string, p model.Partition) (model.ScriptCut, error) {
+	if slices.ContainsFunc(l.cuts, func(c *scriptCut) bool { return c.Name == name }) {
+		return model.ScriptCut{}, fmt.Errorf("a cut named %q is in force: heal it first, or take another name", name)
+	}
+	where := l.r.c.Bed.Testbed.Where(func(role string) (model.Holders, error) { return l.r.procs.Holders(ctx, role) })
+	where.Hosts = l.Hosts()
+	p, err := p.Resolve(where)
+	if err != nil {
+		return model.ScriptCut{}, err
+	}
+	if err := l.r.c.Bed.Takes(p.Effect); err != nil {
+		return model.ScriptCut{}, err
+	}
+	l.ids++
+	c := &scriptCut{cut: l.r.c.Bed.NewCut(l.ids, p), began: time.Now(), ScriptCut: model.ScriptCut{Name: name, Partition: p}}
+	c.Proof.Links = p.Links()
+	c.Proof.CutAt = l.decided(model.Decision{Cut: true}, "the script cuts %s: %s", name, p)
+	m := l.r.c.Metrics
+	m.KnownLinks(c.Proof.Links)
+	if err := c.cut.Put(ctx); err != nil {
+		hctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
+		defer cancel()
+		return model.ScriptCut{}, errors.Join(fmt.Errorf("the switch did not take the cut: %w", err), c.cut.Remove(hctx))
+	}
+	m.CutStarted(p.Shape, c.Proof.Links)
+	l.cuts = append(l.cuts, c)
+	l.r.rec.Append(record.RulesFile, map[string]any{"t": c.Proof.CutAt, "what": "drop rules confirmed", "cut": name, "partition": p})
+	at, err := c.cut.Prove(ctx)
+	if err != nil {
+		return c.ScriptCut, fmt.Errorf("the cut is not proved to be in force: %w", err)
+	}
+	s := l.r.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.Proof.InForceAt = at.Sub(s.start)
+	s.rec.Append(record.RulesFile, map[string]any{"t": c.Proof.InForceAt, "what": "nothing passes any more", "cut": name})
+	s.carryOut(s.now(), nil, s.event(s.now(), model.Event{Kind: model.EventInForce}))
+	return c.ScriptCut, nil
+}
+
+// Heal lifts a cut by its name, counts what it did, and returns once packets
+// pass again.
+func (l *Live) Heal(ctx context.Context, name string) (model.ScriptCut, error) {
+	i := slices.IndexFunc(l.cuts, func(c *scriptCut) bool { return c.Name == name })
+	if i < 0 {
+		var names []string
+		for _, c := range l.cuts {
+			names = append(names, c.Name)
+		}
+		return model.ScriptCut{}, fmt.Errorf("no cut named %q is in force: there are %s", name, strings.Join(append(names, "no others"), ", "))
+	}
+	c := l.cuts[i]
+	l.cuts = slices.Delete(l.cuts, i, i+1)
+	counted := l.count(ctx, c)
+	c.Proof.HealAt = l.decided(model.Decision{Heal: true}, "the script heals %s", name)
+	err := c.cut.Remove(ctx)
+	if err != nil {
+		err = fmt.Errorf("the switch did not confirm the heal of %s, its rules expire by themselves within seconds: %w", name, err)
+	} else {
+		began := time.Now()
+		if err = c.cut.Healed(ctx, l.cutBy); err == nil {
+			c.Proof.HealedAt = l.Now()
+			l.r.c.Metrics.HealTime(time.Since(began))
+		}
+	}
+	l.r.c.Metrics.CutEnded(model.ReasonScript, c.Proof.Links)
+	l.r.rec.Append(record.RulesFile, map[string]any{"t": l.Now(), "what": "healed", "cut": name, "proof": c.Proof})
+	l.done = append(l.done, c.ScriptCut)
+	slices.SortFunc(l.done, func(a, b model.ScriptCut) int { return int(a.Proof.CutAt - b.Proof.CutAt) })
+	return c.ScriptCut, errors.Join(counted, err)
+}
+
+// cutBy says whether a cut that is in force cuts the link.
+func (l *Live) cutBy(link model.Link) bool {
+	return slices.ContainsFunc(l.cuts, func(c *scriptCut) bool { return slices.Contains(c.Proof.Links, link) })
+}
+
+// count books what wanted to cross and what leaked, before the rules and their
+// counters go. What the proof sent is taken off: it went over every link alike.
+func (l *Live) count(ctx context.Context, c *scriptCut) error {
+	p := &c.Proof
+	if p.InForceAt == 0 {
+		return nil // never in force: the step that asked for it said so
+	}
+	byLink, err := c.cut.DroppedBy(ctx)
+	if err != nil {
+		return fmt.Errorf("what cut %s dropped could not be counted: %w", c.Name, err)
+	}
+	c.Probes = int(c.cut.Sent())
+	each := c.Probes / max(len(p.Links), 1)
+	until, from := time.Now(), l.r.s.start.Add(p.InForceAt)
+	p.LeakKnown = true
+	for _, link := range p.Links {
+		lp := model.LinkProof{Link: link, Dropped: max(0, int(byLink[link])-each)}
+		n, _, err := l.r.c.Bed.Arrived(ctx, link, c.Partition.Only, from, until)
+		if err != nil {
+			p.LeakKnown = false
+			l.r.s.Note("leaks on %s could not be counted: %v", link, err)
+		}
+		lp.Leaked = n
+		lp.Wanted = lp.Dropped + lp.Leaked
+		p.Wanted, p.Dropped, p.Leaked = p.Wanted+lp.Wanted, p.Dropped+lp.Dropped, p.Leaked+lp.Leaked
+		p.PerLink = append(p.PerLink, lp)
+		for fate, n := range map[string]int{fateWanted: lp.Wanted, fateDropped: lp.Dropped, fateLeaked: lp.Leaked} {
+			l.r.c.Metrics.PacketFate(link, fate, n)
+		}
+	}
+	return nil
+}
+
+// mergeProofs is what all cuts of a script did together.
+func mergeProofs(cuts []model.ScriptCut) *model.Proof {
+	all := cuts[0].Proof
+	all.Links, all.PerLink = slices.Clone(all.Links), slices.Clone(all.PerLink)
+	for _, c := range cuts[1:] {
+		p := c.Proof
+		all.HealAt, all.HealedAt = max(all.HealAt, p.HealAt), max(all.HealedAt, p.HealedAt)
+		all.Wanted, all.Dropped, all.Leaked = all.Wanted+p.Wanted, all.Dropped+p.Dropped, all.Leaked+p.Leaked
+		all.LeakKnown = all.LeakKnown && p.LeakKnown
+		for _, l := range p.Links {
+			if !slices.Contains(all.Links, l) {
+				all.Links = append(all.Links, l)
+			}
+		}
+		for _, q := range p.PerLink {
+			i := slices.IndexFunc(all.PerLink, func(o model.LinkProof) bool { return o.Link == q.Link })
+			if i < 0 {
+				all.PerLink = append(all.PerLink, q)
+				continue
+			}
+			o := &all.PerLink[i]
+			o.Wanted, o.Dropped, o.Leaked = o.Wanted+q.Wanted, o.Dropped+q.Dropped, o.Leaked+q.Leaked
+		}
+	}
+	slices.SortFunc(all.Links, model.Link.Compare)
+	slices.SortFunc(all.PerLink, func(a, b model.LinkProof) int { return a.Link.Compare(b.Link) })
+	return &all
+}

@@ -1,0 +1,112 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"netsplit/campaign/record"
+	"netsplit/model"
+)
+
+// collect gathers the evidence: the proof of the cut above all, counted at the
+// receiving hosts.
+func (r *run) collect(ctx context.Context, ev *record.Evidence) {
+	s := r.s
+	s.mu.Lock() // the taps are open still
+	res := s.engine.Result()
+	s.mu.Unlock()
+	if res.Reached {
+		<-s.inForce
+		s.lifted.Wait()
+		r.countLeaks(ctx)
+	}
+	if len(res.Faults) > 0 {
+		r.proveFaults(ctx)
+	}
+	if err := r.c.Bed.CheckGate(ctx); err != nil {
+		s.Fail("what was lost at the gate could not be counted: %v", err)
+	}
+	ev.Exits, ev.Hung = r.procs.Exits()
+	s.flush()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.packets.Flush(); err != nil {
+		s.incomplete = append(s.incomplete, err.Error())
+	}
+	if err := s.rec.Flush(); err != nil {
+		s.incomplete = append(s.incomplete, err.Error())
+	}
+	if res.Reached {
+		p := s.proof
+		p.PerLink = s.linkProofs()
+		ev.Proof = &p
+	}
+	if n := len(s.faults.kept); n > 0 {
+		s.incomplete = append(s.incomplete, fmt.Sprintf("%d packets that message faults kept were never let go", n))
+	}
+	ev.Faults = s.faultProofs(res.Faults)
+	ev.Result = res.RunResult(r.c.Scenario.ID, model.Verdict{})
+	if r.live != nil && len(r.live.done) > 0 {
+		ev.Cuts = r.live.done
+		ev.Proof, ev.Result.Reached = mergeProofs(ev.Cuts), true
+	}
+	ev.Incomplete = append(ev.Incomplete, s.incomplete...)
+	ev.Messages = s.messages
+	ev.GateDelay = delayStats(s.delays)
+	ev.Retransmits = s.retransmits
+	ev.Sources = r.probes.result()
+	for _, st := range ev.Sources {
+		ev.ProbeCost += st.Cost
+		ev.Probes += st.Asked
+	}
+	ev.MaxLost, ev.MaxWindow = r.c.Spec.MaxLost, r.c.Spec.MaxWindow
+}
+
+// leakWindow is the time in which a packet that arrives over the cut has leaked:
+// from the moment that the cut was in force to the heal. It is empty, and what
+// leaked is not known, where the switch never confirmed the cut.
+func leakWindow(p model.Proof) (from, to time.Duration, known bool) {
+	if p.InForceAt == 0 {
+		return p.HealAt, p.HealAt, false
+	}
+	return p.InForceAt, p.HealAt, true
+}
+
+// countLeaks asks every receiving host what arrived over the cut while it was
+// in force, and when the first packet arrived after the heal.
+func (r *run) countLeaks(ctx context.Context) {
+	s := r.s
+	s.mu.Lock()
+	inForce, healAt, known := leakWindow(s.proof)
+	from, to := s.start.Add(inForce), s.start.Add(healAt)
+	links := s.proof.Links
+	s.mu.Unlock()
+	if !known {
+		s.Note("leaks could not be counted: the cut was never confirmed, so nothing says from when on a packet is one")
+	}
+	var first time.Time
+	for _, l := range links {
+		n, at, err := r.c.Bed.Arrived(ctx, l, r.c.Scenario.Partition.Only, from, to)
+		if err != nil {
+			known = false
+			s.Note("leaks on %s could not be counted: %v", l, err)
+			continue
+		}
+		s.mu.Lock()
+		s.links[l].Leaked = n
+		s.proof.Leaked += n
+		s.mu.Unlock()
+		r.c.Metrics.PacketFate(l, fateLeaked, n)
+		if !at.IsZero() && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.proof.LeakKnown = known
+	if !first.IsZero() {
+		s.proof.HealedAt = first.Sub(s.start)
+		r.c.Metrics.HealTime(s.proof.HealedAt - s.proof.HealAt)
+	}
+}

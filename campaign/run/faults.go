@@ -1,0 +1,188 @@
+package run
+
+import (
+	"slices"
+	"time"
+
+	"netsplit/inference"
+	"netsplit/model"
+)
+
+// faultState is what a session keeps for the message faults of its scenario.
+type faultState struct {
+	kept  map[uint64]*heldFrame // by frame: waits for a decision
+	timer *time.Timer           // until the engine has something to do
+	wake  time.Duration         // when it goes off; 0: not set
+	over  bool                  // the run has ended: nothing is recorded any more
+
+	watched map[uint64]*watchedPacket // by digest: packets that were acted on
+	frames  map[uint64]*watchedPacket // the same by frame
+	recent  [64]struct {              // the last packets that passed
+		digest uint64
+		at     time.Duration
+	}
+	passed int // entered in recent
+}
+
+// watchedPacket is a packet that a fault acted on, with those that are equal to
+// it: its receiver cannot tell them apart.
+type watchedPacket struct {
+	digest uint64
+	to     model.NodeID
+	since  time.Duration
+	passes int  // let through since then
+	blur   bool // an equal one was on its way then
+	at     []time.Duration
+	known  bool // at is what arrived
+}
+
+// onItsWay is how long after it passed the gate a packet may still arrive.
+const onItsWay = 200 * time.Millisecond
+
+// passes books a packet that is let through.
+func (f *faultState) passes(held *heldFrame, now time.Duration) {
+	if held.digest == 0 {
+		return
+	}
+	if w := f.watched[held.digest]; w != nil {
+		w.passes++
+	}
+	r := &f.recent[f.passed%len(f.recent)]
+	r.digest, r.at = held.digest, now
+	f.passed++
+}
+
+// watch has the arrivals of a packet looked for at the end of the run.
+func (f *faultState) watch(held *heldFrame, limit int) {
+	if len(f.frames) >= limit || held.held.To == "" {
+		return // no one host gets it
+	}
+	if f.watched == nil {
+		f.watched, f.frames = map[uint64]*watchedPacket{}, map[uint64]*watchedPacket{}
+	}
+	w := f.watched[held.digest]
+	if w == nil {
+		w = &watchedPacket{digest: held.digest, to: held.held.To, since: held.at}
+		for _, r := range f.recent {
+			w.blur = w.blur || r.digest == held.digest && r.at+onItsWay > held.at
+		}
+		f.watched[held.digest] = w
+	}
+	f.frames[held.num] = w
+}
+
+// bookFault counts what a fault decided about a packet at the gate.
+func (s *session) bookFault(held *heldFrame, d model.Decision) {
+	if d.Fault == 0 {
+		return
+	}
+	s.metrics.MessageFault(s.scn.Faults[d.Fault-1].Kind, d.Reason)
+	switch d.Reason {
+	case model.ReasonDelay, model.ReasonReorder, model.ReasonDuplicate, model.ReasonLose, model.ReasonReset:
+		s.faults.watch(held, model.MaxHits*len(s.scn.Faults))
+	}
+}
+
+// wind sets the timer to the engine's next moment. The caller holds mu.
+func (s *session) wind() {
+	if len(s.scn.Faults) == 0 {
+		return
+	}
+	f := &s.faults
+	next, ok := s.engine.Next()
+	switch {
+	case !ok:
+		if f.timer != nil {
+			f.timer.Stop()
+		}
+		f.wake = 0
+	case next == f.wake: // it runs
+	default:
+		f.wake = next
+		in := max(0, next-s.now())
+		if f.timer == nil {
+			f.timer = time.AfterFunc(in, s.alarm)
+		} else {
+			f.timer.Reset(in)
+		}
+	}
+}
+
+// alarm enters the time for which the timer was set.
+func (s *session) alarm() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.faults.over {
+		return
+	}
+	at := s.now()
+	s.faults.wake = 0
+	if next, ok := s.engine.Next(); !ok || next > at {
+		s.wind() // somebody was faster, or the timer was
+		return
+	}
+	s.carryOut(at, nil, s.event(at, model.Event{Kind: model.EventTick}))
+}
+
+// keep puts a packet aside until a decision names it. Its bytes are copied: who
+// handed them over uses them again.
+func (s *session) keep(held *heldFrame) {
+	if s.faults.kept == nil {
+		s.faults.kept = map[uint64]*heldFrame{}
+	}
+	k := *held
+	k.data = slices.Clone(held.data)
+	k.packet.Payload = nil // was a view into them
+	s.faults.kept[held.num] = &k
+}
+
+// decideKept does what was decided about a packet that was kept, and returns it
+// if it has passed for the first time.
+func (s *session) decideKept(d model.Decision) *model.HeldPacket {
+	k := s.faults.kept[d.Frame]
+	if k == nil {
+		s.incomplete = append(s.incomplete, "a decision came about a packet that nobody keeps: please report it")
+		return nil
+	}
+	if !d.Keep {
+		delete(s.faults.kept, d.Frame)
+	}
+	if d.Reason == model.ReasonAcross {
+		d.Action = model.Refuse // a copy that is not sent wanted to cross, too
+		s.count(k, d)
+	}
+	if d.Fault != 0 {
+		s.metrics.MessageFault(s.scn.Faults[d.Fault-1].Kind, d.Reason)
+	}
+	switch d.Action {
+	case model.Pass:
+		s.release(k)
+		return k.held
+	case model.Copy:
+		s.release(k)
+	}
+	return nil
+}
+
+// close ends what the faults do. A packet that is kept still has been lost by
+// netsplit, so the run says nothing.
+func (s *session) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults.over = true
+	if s.faults.timer != nil {
+		s.faults.timer.Stop()
+	}
+}
+
+// resetStream resets the connection of a packet that is lost for good, at both
+// ends. The pipeline has read the packet and its receiver has not got it.
+func (s *session) resetStream(held *heldFrame) {
+	i := slices.IndexFunc(s.pipe.Connections(), func(c inference.Connection) bool {
+		return c.A == held.packet.Src && c.B == held.packet.Dst || c.B == held.packet.Src && c.A == held.packet.Dst
+	})
+	if i < 0 {
+		return // it has ended: what comes late on it is dropped, and nobody waits
+	}
+	s.resetConn(s.pipe.Connections()[i], held)
+}

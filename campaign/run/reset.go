@@ -1,0 +1,72 @@
+package run
+
+import (
+	"net/netip"
+
+	"netsplit/campaign/bed"
+	"netsplit/inference"
+	"netsplit/model"
+)
+
+// reset resets the TCP connections that cross the cut, at both ends, and
+// returns how many. The caller holds mu. held is the packet whose arrival
+// started the cut: the pipeline has read it and its receiver has not got it.
+func (s *session) reset(held *heldFrame) int {
+	crossing := map[model.Link]bool{}
+	for _, l := range s.scn.Partition.Links() {
+		crossing[l] = true
+	}
+	n := 0
+	for _, c := range s.pipe.Connections() {
+		ab, ba := model.Link{Src: c.HostA, Dst: c.HostB}, model.Link{Src: c.HostB, Dst: c.HostA}
+		if !crossing[ab] && !crossing[ba] {
+			continue
+		}
+		n++
+		s.resetConn(c, held)
+	}
+	return n
+}
+
+// resetConn resets a connection at both ends. Where message faults keep or lost
+// packets of it, its receiver may be behind what the pipeline has read: then it
+// gets one for what it has acknowledged as well. The one that does not fit is
+// answered by a challenge that says what does (RFC 5961 §3.2).
+func (s *session) resetConn(c inference.Connection, held *heldFrame) {
+	fromA, fromB := c.NextSeqA, c.NextSeqB
+	if held != nil && held.packet.Proto == model.ProtoTCP && held.packet.Dst == c.B && held.packet.Src == c.A {
+		fromA = c.BeforeA
+	} else if held != nil && held.packet.Proto == model.ProtoTCP && held.packet.Dst == c.A && held.packet.Src == c.B {
+		fromB = c.BeforeB
+	}
+	if !c.Established && len(s.scn.Faults) > 0 {
+		s.resetEnd(c.B, c.A, c.HostB, c.HostA, 0, c.NextSeqA)
+		return
+	}
+	s.resetEnd(c.A, c.B, c.HostA, c.HostB, fromA, 0)
+	s.resetEnd(c.B, c.A, c.HostB, c.HostA, fromB, 0)
+	if len(s.scn.Faults) > 0 {
+		if c.AckedA != fromA {
+			s.resetEnd(c.A, c.B, c.HostA, c.HostB, c.AckedA, 0)
+		}
+		if c.AckedB != fromB {
+			s.resetEnd(c.B, c.A, c.HostB, c.HostA, c.AckedB, 0)
+		}
+	}
+}
+
+// resetEnd sends an RST to dst as if src had sent it.
+func (s *session) resetEnd(src, dst netip.AddrPort, srcHost, dstHost model.NodeID, seq, ack uint32) {
+	a, okA := s.gate.MAC(srcHost)
+	b, okB := s.gate.MAC(dstHost)
+	if !okA || !okB {
+		return
+	}
+	frame, err := bed.RST(a, b, src, dst, seq, ack, ack != 0)
+	if err == nil {
+		err = s.gate.Release(frame, dstHost)
+	}
+	if err != nil {
+		s.incomplete = append(s.incomplete, "a connection could not be reset: "+err.Error())
+	}
+}

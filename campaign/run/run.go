@@ -1,0 +1,308 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"netsplit/campaign/bed"
+	"netsplit/campaign/nodes"
+	"netsplit/campaign/record"
+	"netsplit/explorer"
+	"netsplit/inference"
+	"netsplit/inference/pcap"
+	"netsplit/inference/state"
+	"netsplit/model"
+)
+
+// Config is what one run is made of.
+type Config struct {
+	Campaign, Run string             // ids
+	Dir           string             // of its record; there must be none yet
+	Spec          model.CampaignSpec // of the campaign
+	Scenario      model.Scenario
+	ReplayOf      string // id of the run that this one repeats; "" for none
+	Kit           *nodes.Kit
+	Bed           *bed.Bed
+	// Play is a script, done in place of the workloads; nil: none.
+	Play    Play
+	Metrics Metrics
+	Version string // of netsplit
+}
+
+// Metrics is told what happens in a run, as it happens.
+type Metrics interface {
+	KnownLinks(links []model.Link)
+	CutStarted(shape model.Shape, links []model.Link)
+	CutEnded(reason string, links []model.Link)
+	PacketFate(link model.Link, fate string, n int)
+	MessageSeen(messageType, verdict string)
+	// MessageFault counts a decision of a message fault, by its reason.
+	MessageFault(kind model.FaultKind, reason string)
+	GateDelay(d time.Duration)
+	HealTime(d time.Duration)
+}
+
+// Fates of packets that wanted to cross a cut.
+const (
+	fateWanted  = "wanted"
+	fateDropped = "dropped"
+	fateLeaked  = "leaked"
+)
+
+// run is one execution of a target under one scenario.
+type run struct {
+	c      Config
+	target *model.Target // of the kit
+	live   *Live         // while a script is played, and after
+	rec    *record.Writer
+	s      *session
+	procs  *nodes.Processes
+	probes *probes
+	cost   model.Cost
+}
+
+// Execute makes a run and returns what is not in its record yet: the evidence.
+// Whatever happens, the network is whole and the target's processes are gone
+// when it returns. The error is netsplit's own or the testbed's failure.
+func Execute(ctx context.Context, c Config) (record.Evidence, error) {
+	r := &run{c: c, target: c.Kit.Target}
+	return r.execute(ctx)
+}
+
+// execute goes through the phases of a run in order.
+func (r *run) execute(ctx context.Context) (ev record.Evidence, err error) {
+	began := time.Now()
+	if err := r.open(began); err != nil {
+		return ev, err
+	}
+	err = r.guarded(ctx, &ev, began)
+	r.s.close()
+	err = errors.Join(err, r.procs.StopAll(), r.c.Bed.Sweep(), r.c.Bed.Calm(context.WithoutCancel(ctx)), r.s.packets.Close(), r.rec.Close())
+	ev.Ended = time.Now()
+	r.cost.Start, r.cost.Settle = r.procs.Took()
+	r.cost.Ours = ev.Ended.Sub(began) - r.cost.Template - r.cost.Start - r.cost.Settle - r.cost.Workload - r.cost.Recover
+	ev.Cost = r.cost
+	return ev, errors.Join(err, ctx.Err())
+}
+
+// guarded is phases; a panic there ends the run, not the daemon, which would
+// only take the same campaign up again.
+func (r *run) guarded(ctx context.Context, ev *record.Evidence, began time.Time) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("broken invariant of netsplit itself, please report it: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return r.phases(ctx, ev, began)
+}
+
+// phases taps, starts, works, waits for recovery, and gathers the evidence.
+func (r *run) phases(ctx context.Context, ev *record.Evidence, began time.Time) error {
+	if err := r.c.Bed.Ensure(ctx); err != nil {
+		return err
+	}
+	t := time.Now()
+	if err := r.procs.MakeTemplate(ctx); err != nil {
+		r.s.Fail("%v", err)
+		r.collect(ctx, ev)
+		return nil
+	}
+	r.cost.Template = time.Since(t)
+	// The taps are open before the target starts, so that the pipeline sees
+	// every connection from its first packet.
+	if err := r.c.Bed.Tap(ctx, r.s, r.watched(), &r.c.Scenario); err != nil {
+		return err
+	}
+	r.s.Mark(model.EventStart)
+	if err := r.procs.Start(ctx); err != nil {
+		r.s.Fail("%v", err)
+	}
+
+	if r.s.whole() {
+		t = time.Now()
+		pctx, stopProbes := context.WithCancel(ctx)
+		defer stopProbes() // after a panic too
+		r.probes.start(pctx)
+		if r.c.Play != nil {
+			r.script(ctx)
+			r.cost.Workload = time.Since(t)
+		} else {
+			r.workload(ctx)
+			r.cost.Workload = time.Since(t)
+			t = time.Now()
+			ev.Recovery = r.recover(ctx)
+			r.procs.Workloads(ctx, r.target.Final, "final")
+			r.cost.Recover = time.Since(t)
+		}
+		stopProbes()
+		r.probes.wait()
+	}
+	r.collect(ctx, ev)
+	return nil
+}
+
+// open makes the record and the session.
+func (r *run) open(began time.Time) (err error) {
+	tap := r.c.Bed.TapName(&r.c.Scenario)
+	meta := model.RunMeta{
+		Campaign: r.c.Campaign, Run: r.c.Run, Target: r.target.Name, Lab: r.c.Bed.Testbed.Name,
+		Tap: tap, Gate: r.c.Bed.GateName(tap), Started: began, Version: r.c.Version,
+		Scenario: r.c.Scenario, ReplayOf: r.c.ReplayOf,
+	}
+	rec, err := record.Create(r.c.Dir, meta)
+	if err != nil {
+		return err
+	}
+	r.rec = rec
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, rec.Close())
+		}
+	}()
+	for file, v := range map[string]any{record.TargetFile: r.target, record.TestbedFile: r.c.Bed.Testbed} {
+		if err := record.WriteJSON(filepath.Join(r.c.Dir, file), v); err != nil {
+			return err
+		}
+	}
+	packets, err := pcap.Create(filepath.Join(r.c.Dir, record.PacketsFile), began)
+	if err != nil {
+		return err
+	}
+	pipe, err := inference.New(inference.Config{Hosts: r.c.Bed.Testbed.Hosts, Nodes: r.target.Nodes,
+		Protocols: r.target.Protocols, Variables: r.target.Variables})
+	if err != nil {
+		return errors.Join(err, packets.Close())
+	}
+	r.s = &session{
+		start: began, gate: r.c.Bed, metrics: r.c.Metrics, rec: rec, pipe: pipe,
+		table: state.NewTable(r.target.Variables), engine: explorer.NewEngine(r.c.Scenario), scn: r.c.Scenario,
+		packets: packets, messages: map[string]int{}, links: map[model.Link]*model.LinkProof{},
+		inForce: make(chan struct{}), healed: make(chan struct{}),
+	}
+	for _, l := range r.c.Scenario.Partition.Links() {
+		r.s.links[l] = &model.LinkProof{Link: l}
+	}
+	r.c.Metrics.KnownLinks(r.c.Scenario.Partition.Links())
+	r.procs = nodes.New(nodes.Config{Kit: r.c.Kit, Bed: r.c.Bed, Run: r.c.Run, Dir: r.c.Dir, Args: r.c.Spec.Args,
+		Seed: r.c.Scenario.Seed, Start: began, Record: rec, Journal: r.s})
+	r.probes = &probes{r: r}
+	return nil
+}
+
+// watched lists the pairs of hosts whose traffic is read: all pairs of nodes,
+// what the scenario's partition would cut, and what its message faults name.
+func (r *run) watched() []bed.Pair {
+	seen := map[model.Link]bool{}
+	var out []bed.Pair
+	add := func(a, b model.NodeID) {
+		if b < a {
+			a, b = b, a
+		}
+		if l := (model.Link{Src: a, Dst: b}); a != b && !seen[l] {
+			seen[l] = true
+			out = append(out, bed.Pair{A: a, B: b})
+		}
+	}
+	for _, a := range r.target.Nodes {
+		for _, b := range r.target.Nodes {
+			add(a, b)
+		}
+	}
+	for _, l := range r.c.Scenario.Partition.Links() {
+		add(l.Src, l.Dst)
+	}
+	for i := range r.c.Scenario.Faults {
+		for _, l := range r.about(&r.c.Scenario.Faults[i]) {
+			add(l.Src, l.Dst)
+		}
+	}
+	if r.c.Bed.TapName(&r.c.Scenario) == "mirror" {
+		for _, c := range r.target.Clients {
+			for _, n := range r.target.Nodes {
+				add(c, n)
+			}
+		}
+	}
+	return out
+}
+
+// about lists the links that a fault's messages may cross: where it names no host,
+// any does, clients included.
+func (r *run) about(f *model.MessageFault) []model.Link {
+	ends := func(h model.NodeID) []model.NodeID {
+		if h != "" {
+			return []model.NodeID{h}
+		}
+		return slices.Concat(r.target.Nodes, r.target.Clients)
+	}
+	var out []model.Link
+	for _, a := range ends(f.Match.From) {
+		for _, b := range ends(f.Match.To) {
+			out = append(out, model.Link{Src: a, Dst: b})
+		}
+	}
+	return out
+}
+
+// workload runs the clients until their time is over; triggers act meanwhile.
+func (r *run) workload(ctx context.Context) {
+	r.s.Mark(model.EventWorkload)
+	tctx, stop := context.WithCancel(ctx)
+	ticks := make(chan struct{})
+	go func() {
+		defer close(ticks)
+		every := r.target.Timing.Tick
+		if every <= 0 {
+			every = 50 * time.Millisecond
+		}
+		t := time.NewTicker(every)
+		defer t.Stop()
+		for {
+			select {
+			case <-tctx.Done():
+				return
+			case <-t.C:
+				r.s.Tick()
+			}
+		}
+	}()
+	r.procs.Workloads(ctx, r.target.Workloads, "workload")
+	r.s.Mark(model.EventStop)
+	stop()
+	<-ticks
+}
+
+// recover waits until the target is stable again and the invariants hold.
+func (r *run) recover(ctx context.Context) record.Recovery {
+	rec := record.Recovery{HealedAt: r.s.now(), Limit: r.target.Timing.Recover}
+	select {
+	case <-r.s.healed:
+		r.s.mu.Lock()
+		rec.HealedAt = r.s.proof.HealAt
+		r.s.mu.Unlock()
+	default:
+	}
+	left := max(rec.HealedAt+rec.Limit-r.s.now(), 3*time.Second)
+	rctx, cancel := context.WithTimeout(ctx, left)
+	defer cancel()
+	rec.Pending = r.procs.Settle(rctx, r.target.Stable, func() []string {
+		var out []string
+		for _, v := range r.s.violated() {
+			out = append(out, v.String())
+		}
+		return out
+	})
+	rec.Stable = len(rec.Pending) == 0
+	if rec.Stable {
+		rec.StableAt = r.s.now()
+	} else {
+		rec.Violated = r.s.violated()
+	}
+	rec.Final = r.s.values()
+	return rec
+}

@@ -1,0 +1,460 @@
+package run
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"sort"
+	"sync"
+	"time"
+
+	"netsplit/campaign/agent"
+	"netsplit/campaign/record"
+	"netsplit/explorer"
+	"netsplit/inference"
+	"netsplit/inference/pcap"
+	"netsplit/inference/state"
+	"netsplit/model"
+)
+
+// session is the ordered heart of one run. Everything that happens enters
+// through its methods, is numbered once, appended to the record and only then
+// acted on. One mutex is the order: whoever holds it is next.
+type session struct {
+	start   time.Time
+	gate    gateway
+	metrics Metrics
+	rec     *record.Writer
+
+	mu      sync.Mutex // guards everything below
+	events  uint64
+	frames  uint64
+	armed   bool // the workload has started
+	ended   bool // the workload has ended
+	pipe    *inference.Pipeline
+	table   *state.Table
+	engine  *explorer.Engine
+	scn     model.Scenario
+	packets *pcap.Writer
+	links   map[model.Link]*model.LinkProof // of the partition
+	unheard map[uint64][]model.Observation  // by message: what its receiver will know once it has passed
+	faults  faultState
+
+	isCut       bool
+	proof       model.Proof
+	messages    map[string]int
+	delays      []time.Duration
+	retransmits int
+	incomplete  []string
+	inForce     chan struct{}  // closed when the switch has confirmed the cut, or not
+	healed      chan struct{}  // closed when the heal was decided
+	lifted      sync.WaitGroup // the rules behind the gate are being taken away
+}
+
+// gateway is what a session asks of the switch.
+type gateway interface {
+	// Release sends a held frame on to its host.
+	Release(frame []byte, to model.NodeID) error
+	// Cut puts drop rules behind the gate and returns when the switch has
+	// carried out everything sent before. The gate refuses already: the rules
+	// stop what does not come to it, such as other broadcasts.
+	Cut(p model.Partition) error
+	// Heal takes those rules away again.
+	Heal() error
+	// HostOf is the host that a hardware address belongs to; "" for a group.
+	HostOf(mac [6]byte) model.NodeID
+	// MAC is the hardware address of a host.
+	MAC(host model.NodeID) (net.HardwareAddr, bool)
+}
+
+func (s *session) now() time.Duration { return time.Since(s.start) }
+
+// event numbers, records and steps; the caller holds mu.
+func (s *session) event(at time.Duration, e model.Event) []model.Decision {
+	s.events++
+	e.Num, e.At = s.events, at
+	s.rec.Append(record.EventsFile, e)
+	ds := s.engine.Step(e)
+	s.wind()
+	return ds
+}
+
+// Mark enters an event without payload: start, workload, stop.
+func (s *session) Mark(kind model.EventKind) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.now()
+	switch kind {
+	case model.EventWorkload:
+		s.armed = true
+	case model.EventStop:
+		s.ended = true
+	}
+	s.carryOut(at, nil, s.event(at, model.Event{Kind: kind}))
+}
+
+// Note enters a remark.
+func (s *session) Note(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.now()
+	s.carryOut(at, nil, s.event(at, model.Event{Kind: model.EventNote, Note: fmt.Sprintf(format, args...)}))
+}
+
+// NodeDone enters what a workload did to a server process.
+func (s *session) NodeDone(a model.NodeAction) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.now()
+	s.carryOut(at, nil, s.event(at, model.Event{Kind: model.EventNode, Node: &a}))
+}
+
+// Tick enters the passing of time.
+func (s *session) Tick() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.now()
+	s.carryOut(at, nil, s.event(at, model.Event{Kind: model.EventTick}))
+}
+
+// Fail records why the run cannot be judged.
+func (s *session) Fail(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.incomplete = append(s.incomplete, fmt.Sprintf(format, args...))
+}
+
+// whole says whether the run can still be judged.
+func (s *session) whole() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.incomplete) == 0
+}
+
+// Probed enters the answer of a probe of a variable and returns how many
+// values it showed.
+func (s *session) Probed(variable string, source int, host model.NodeID, answer string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.now()
+	obs := s.pipe.Probe(variable, source, host, at, answer)
+	s.observe(at, nil, obs)
+	return len(obs)
+}
+
+func (s *session) observe(at time.Duration, held *heldFrame, obs []model.Observation) {
+	for i := range obs {
+		s.table.Set(obs[i])
+		s.carryOut(at, held, s.event(at, model.Event{Kind: model.EventObserve, Observation: &obs[i]}))
+	}
+}
+
+// heldFrame is the packet that waits at the gate.
+type heldFrame struct {
+	num     uint64
+	at      time.Duration
+	data    []byte
+	to      model.NodeID
+	packet  model.Packet
+	held    *model.HeldPacket // as the engine has it
+	digest  uint64            // see agent.Digest; in runs with message faults
+	decided bool
+	comment string
+	verdict model.Action
+}
+
+// Mirror enters a frame that the switch has forwarded already.
+func (s *session) Mirror(at time.Time, frame []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.frames++
+	t := at.Sub(s.start)
+	step := s.pipe.Step(model.Frame{Num: s.frames, At: t, Data: frame})
+	s.read(t, nil, step, "mirror")
+	s.packets.Write(model.Frame{Num: s.frames, At: t, Data: frame}, comment("mirror", step))
+}
+
+// Gate enters a frame held at the gate, decides, and releases it or not. Only
+// this path may delay a packet; it returns when the packet was decided.
+func (s *session) Gate(host model.NodeID, at time.Time, frame []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.frames++
+	t := at.Sub(s.start)
+	f := model.Frame{Num: s.frames, At: t, Host: host, Data: frame}
+	step := s.pipe.Step(f)
+	// What has no address of a host goes by its hardware addresses: a cut
+	// holds for every Ethernet type.
+	if step.Packet.From == "" {
+		step.Packet.From = host
+	}
+	if step.Packet.To == "" && len(frame) >= 6 {
+		step.Packet.To = s.gate.HostOf([6]byte(frame))
+	}
+	pkt := &model.HeldPacket{Frame: s.frames, From: step.Packet.From, To: step.Packet.To, Bytes: len(frame), Again: step.Again}
+	for i := range step.New {
+		pkt.Messages = append(pkt.Messages, step.New[i].Num)
+	}
+	if len(s.scn.Faults) > 0 {
+		pkt.Stream, pkt.Payload = s.pipe.StreamOf(&step.Packet), len(step.Packet.Payload)
+		pkt.Again = slices.Clone(step.Again) // it may be kept
+	}
+	held := &heldFrame{num: s.frames, at: t, data: frame, to: step.Packet.To, packet: step.Packet, held: pkt, verdict: model.Refuse}
+	if len(s.scn.Faults) > 0 {
+		held.digest = agent.Digest(frame)
+	}
+	s.withhold(step)
+	s.read(t, held, step, "gate")
+
+	if !s.isCut {
+		s.retransmits += len(step.Again)
+	}
+	decisions := s.event(t, model.Event{Kind: model.EventPacket, Packet: pkt})
+	s.carryOut(t, held, decisions)
+
+	if held.verdict == model.Pass {
+		s.hear(t, pkt)
+	}
+	for i := range step.New {
+		s.metrics.MessageSeen(step.New[i].Type, string(held.verdict))
+	}
+	s.packets.Write(f, comment(held.comment, step))
+	d := s.now() - t
+	s.delays = append(s.delays, d)
+	s.metrics.GateDelay(d)
+}
+
+// withhold takes from a step what only the receivers of its messages learn:
+// they do when the packet has passed, which is for the engine to decide.
+func (s *session) withhold(step *inference.Step) {
+	own := step.Observations[:0]
+	for _, o := range step.Observations {
+		i := slices.IndexFunc(step.New, func(m model.Message) bool { return m.Num == o.Message })
+		if i < 0 || step.New[i].To != o.Var.Node || step.New[i].From == o.Var.Node {
+			own = append(own, o)
+			continue
+		}
+		if s.unheard == nil {
+			s.unheard = map[uint64][]model.Observation{}
+		}
+		s.unheard[o.Message] = append(s.unheard[o.Message], o)
+	}
+	step.Observations = own
+}
+
+// hear enters what the receiver learns from the messages of a packet that
+// passed, or that carried on one that did not get through before.
+func (s *session) hear(at time.Duration, p *model.HeldPacket) {
+	for _, nums := range [][]uint64{p.Again, p.Messages} {
+		for _, n := range nums {
+			if obs := s.unheard[n]; obs != nil {
+				delete(s.unheard, n)
+				for i := range obs {
+					obs[i].At = at
+				}
+				s.observe(at, nil, obs)
+			}
+		}
+	}
+}
+
+// flush enters the messages that were still incomplete when the run ended.
+func (s *session) flush() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.now()
+	s.read(at, nil, s.pipe.Flush(at), "end")
+}
+
+func comment(verdict string, step *inference.Step) string {
+	c := verdict
+	for i := range step.New {
+		c += fmt.Sprintf("; m%d %s", step.New[i].Num, step.New[i].Type)
+	}
+	for _, n := range step.Again {
+		c += fmt.Sprintf("; m%d again", n)
+	}
+	for _, n := range step.Notes {
+		c += "; " + n
+	}
+	return c
+}
+
+// read enters what the pipeline made of a frame: messages, then what they
+// reveal, before the packet that carries them is decided.
+func (s *session) read(at time.Duration, held *heldFrame, step *inference.Step, verdict string) {
+	for i := range step.New {
+		m := step.New[i]
+		s.messages[m.Type]++
+		if held == nil {
+			s.metrics.MessageSeen(m.Type, verdict)
+		}
+		s.carryOut(at, held, s.event(at, model.Event{Kind: model.EventMessage, Message: &m}))
+	}
+	s.observe(at, held, step.Observations)
+}
+
+// carryOut does what was decided, cut and heal before the packet. The caller
+// holds mu.
+func (s *session) carryOut(at time.Duration, held *heldFrame, ds []model.Decision) {
+	var passed []*model.HeldPacket // that were kept
+	for _, d := range ds {
+		if telling(d) {
+			s.rec.Append(record.DecisionsFile, d)
+		}
+		switch {
+		case d.Cut:
+			s.cut(at, held)
+		case d.Heal:
+			s.heal(at, d)
+		}
+		switch {
+		case d.Action == "":
+		case held != nil && d.Frame == held.num && !held.decided:
+			s.decide(held, d)
+		default:
+			if p := s.decideKept(d); p != nil {
+				passed = append(passed, p)
+			}
+		}
+	}
+	// What receivers learn may decide more, so all that was decided comes first.
+	for _, p := range passed {
+		s.hear(at, p)
+	}
+}
+
+// decide does what was decided about the packet at the gate.
+func (s *session) decide(held *heldFrame, d model.Decision) {
+	held.decided = true
+	held.comment = string(d.Action) + ": " + d.Reason
+	if d.Fault != 0 {
+		held.comment += fmt.Sprintf(" (fault %d)", d.Fault)
+	}
+	if d.Class != nil {
+		held.comment += " " + d.Class.String()
+	}
+	if s.isCut || d.Heal {
+		s.count(held, d)
+	}
+	held.verdict = d.Action
+	s.bookFault(held, d)
+	switch d.Action {
+	case model.Pass:
+		s.release(held)
+	case model.ResetConn:
+		s.resetStream(held)
+	}
+	if d.Action == model.Hold || d.Keep {
+		s.keep(held)
+	}
+}
+
+func (s *session) release(held *heldFrame) {
+	s.faults.passes(held, s.now())
+	if err := s.gate.Release(held.data, held.to); err != nil {
+		s.incomplete = append(s.incomplete, fmt.Sprintf("a held packet could not be released: %v", err))
+	}
+}
+
+// telling says whether a decision is worth a line: all but plain passes while
+// nothing is cut.
+func telling(d model.Decision) bool { return d.Reason != model.ReasonOpen }
+
+// count books a packet that met the cut, or the one that healed it.
+func (s *session) count(held *heldFrame, d model.Decision) {
+	l := s.links[model.Link{Src: held.packet.From, Dst: held.packet.To}]
+	if l == nil {
+		return
+	}
+	l.Wanted++
+	s.proof.Wanted++
+	s.metrics.PacketFate(l.Link, fateWanted, 1)
+	if d.Action == model.Refuse {
+		l.Dropped++
+		s.proof.Dropped++
+		s.metrics.PacketFate(l.Link, fateDropped, 1)
+	}
+}
+
+func (s *session) cut(at time.Duration, held *heldFrame) {
+	s.isCut = true
+	s.proof.CutAt = at
+	s.proof.Links = s.scn.Partition.Links()
+	s.metrics.CutStarted(s.scn.Partition.Shape, s.proof.Links)
+	s.rec.Append(record.RulesFile, map[string]any{"t": at, "what": "gate refuses", "links": s.proof.Links})
+	if s.scn.Partition.Effect == model.Reset {
+		s.proof.ResetConns = s.reset(held)
+	}
+	go func() {
+		err := s.gate.Cut(s.scn.Partition)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		defer close(s.inForce)
+		if err != nil {
+			s.incomplete = append(s.incomplete, fmt.Sprintf("the switch did not confirm the cut: %v", err))
+			return
+		}
+		s.proof.InForceAt = s.now()
+		s.rec.Append(record.RulesFile, map[string]any{"t": s.proof.InForceAt, "what": "barrier reply behind the cut"})
+		if s.isCut {
+			s.carryOut(s.proof.InForceAt, nil, s.event(s.proof.InForceAt, model.Event{Kind: model.EventInForce}))
+		}
+	}()
+}
+
+func (s *session) heal(at time.Duration, d model.Decision) {
+	s.isCut = false
+	s.proof.HealAt = s.now()
+	s.metrics.CutEnded(d.Reason, s.proof.Links)
+	s.rec.Append(record.RulesFile, map[string]any{"t": s.proof.HealAt, "what": "gate passes again", "reason": d.Reason})
+	close(s.healed)
+	s.lifted.Add(1)
+	go func() {
+		defer s.lifted.Done()
+		<-s.inForce
+		if err := s.gate.Heal(); err != nil {
+			s.Fail("the switch did not confirm the heal: %v", err)
+		}
+	}()
+}
+
+// linkProofs returns the per-link counts, sorted.
+func (s *session) linkProofs() []model.LinkProof {
+	out := make([]model.LinkProof, 0, len(s.links))
+	for _, l := range s.links {
+		out = append(out, *l)
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Link.Compare(out[j].Link) < 0 })
+	return out
+}
+
+// delayStats summarises how long packets were held; nil if none was.
+func delayStats(ds []time.Duration) *model.DelayStats {
+	if len(ds) == 0 {
+		return nil
+	}
+	sort.Slice(ds, func(i, j int) bool { return ds[i] < ds[j] })
+	at := func(q float64) time.Duration { return ds[int(q*float64(len(ds)-1))] }
+	return &model.DelayStats{Count: len(ds), P50: at(.5), P99: at(.99), Max: ds[len(ds)-1]}
+}
+
+// violated lists the observed invariants that do not hold at this moment.
+func (s *session) violated() []record.Violation {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []record.Violation
+	for _, inv := range s.scn.Observe {
+		if st, known := s.table.State(&inv, s.now()); known && st.A != st.B {
+			out = append(out, record.Violation{Invariant: inv, State: st})
+		}
+	}
+	return out
+}
+
+// values lists the last value of every variable, sorted.
+func (s *session) values() []model.VarValue {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.table.Values()
+}

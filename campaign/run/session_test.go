@@ -1,0 +1,376 @@
+package run
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
+
+	"netsplit/campaign/record"
+	"netsplit/explorer"
+	"netsplit/inference"
+	"netsplit/inference/pcap"
+	"netsplit/inference/state"
+	"netsplit/model"
+)
+
+// fakeGate is a switch that remembers what was released.
+type fakeGate struct {
+	mu       sync.Mutex
+	released []string // host: payload or flags
+	fail     error
+}
+
+func (g *fakeGate) Release(frame []byte, to model.NodeID) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	p := gopacket.NewPacket(frame, layers.LayerTypeEthernet, gopacket.NoCopy)
+	what := ""
+	if app := p.ApplicationLayer(); app != nil {
+		what = string(app.Payload())
+	} else if tcp, ok := p.Layer(layers.LayerTypeTCP).(*layers.TCP); ok {
+		what = fmt.Sprintf("RST %v seq %d", tcp.RST, tcp.Seq)
+	}
+	g.released = append(g.released, string(to)+": "+what)
+	return g.fail
+}
+
+func (g *fakeGate) Cut(model.Partition) error { return nil }
+func (g *fakeGate) Heal() error               { return nil }
+
+func (g *fakeGate) HostOf(mac [6]byte) model.NodeID {
+	if mac[0]&1 == 1 {
+		return ""
+	}
+	return model.NodeID([]byte{'n', mac[5]})
+}
+
+func (g *fakeGate) MAC(h model.NodeID) (net.HardwareAddr, bool) {
+	return net.HardwareAddr{2, 0, 0, 0, 0, h[1]}, true
+}
+
+var testHosts = []model.TestbedHost{
+	{Name: "n1", IP: netip.MustParseAddr("10.0.0.1")}, {Name: "n2", IP: netip.MustParseAddr("10.0.0.2")}, {Name: "n3", IP: netip.MustParseAddr("10.0.0.3")},
+}
+
+var testNodes = []model.NodeID{"n1", "n2", "n3"}
+
+// statusVariable is the gossip of a member's status: "G n1=LEFT n2=NORMAL".
+var statusVariable = model.Variable{Name: "status", Kind: "status", MaxAge: time.Minute, Sources: []model.VarSource{
+	{Type: "text *", Field: "text", Regexp: `(?P<about>n[0-9])=(?P<value>[A-Z]+)`, AbsentFor: "nodes"}}}
+
+// toldVariable is what a member was last told about another.
+var toldVariable = model.Variable{Name: "told", Kind: "told", MaxAge: time.Minute, Sources: []model.VarSource{
+	{Type: "text *", Of: "receiver", Field: "text", Regexp: `(?P<about>n[0-9])=(?P<value>[A-Z]+)`}}}
+
+func testSession(t *testing.T, scn model.Scenario, gate *fakeGate) *session {
+	t.Helper()
+	vars := []model.Variable{statusVariable, toldVariable}
+	pipe, err := inference.New(inference.Config{Hosts: testHosts, Nodes: testNodes, Variables: vars,
+		Protocols: []model.Protocol{{Port: 7000, Transport: "udp", Dissector: "text"}, {Port: 7001, Transport: "tcp", Dissector: "text"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	rec, err := record.Create(dir, model.RunMeta{Run: "r", Scenario: scn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	packets, err := pcap.Create(filepath.Join(dir, record.PacketsFile), start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &session{start: start, gate: gate, metrics: noMetrics{}, rec: rec, pipe: pipe, table: state.NewTable(vars),
+		engine: explorer.NewEngine(scn), scn: scn, packets: packets, messages: map[string]int{}, links: map[model.Link]*model.LinkProof{},
+		inForce: make(chan struct{}), healed: make(chan struct{})}
+	for _, l := range scn.Partition.Links() {
+		s.links[l] = &model.LinkProof{Link: l}
+	}
+	t.Cleanup(func() {
+		s.mu.Lock()
+		reached := s.engine.Result().Reached
+		s.mu.Unlock()
+		if reached {
+			<-s.inForce // both write to the record
+			s.lifted.Wait()
+		}
+		s.packets.Close()
+		s.rec.Close()
+	})
+	return s
+}
+
+type noMetrics struct{}
+
+func (noMetrics) KnownLinks([]model.Link)              {}
+func (noMetrics) CutStarted(model.Shape, []model.Link) {}
+func (noMetrics) CutEnded(string, []model.Link)        {}
+func (noMetrics) PacketFate(model.Link, string, int)   {}
+func (noMetrics) MessageSeen(string, string)           {}
+func (noMetrics) GateDelay(time.Duration)              {}
+func (noMetrics) MessageFault(model.FaultKind, string) {}
+func (noMetrics) HealTime(time.Duration)               {}
+
+func host(n model.NodeID) model.TestbedHost {
+	for _, h := range testHosts {
+		if h.Name == n {
+			return h
+		}
+	}
+	panic(n)
+}
+
+func frame(t *testing.T, from, to model.NodeID, transport gopacket.SerializableLayer, payload string) []byte {
+	t.Helper()
+	ip := &layers.IPv4{Version: 4, TTL: 64, SrcIP: host(from).IP.AsSlice(), DstIP: host(to).IP.AsSlice()}
+	switch l := transport.(type) {
+	case *layers.UDP:
+		ip.Protocol = layers.IPProtocolUDP
+		_ = l.SetNetworkLayerForChecksum(ip)
+	case *layers.TCP:
+		ip.Protocol = layers.IPProtocolTCP
+		_ = l.SetNetworkLayerForChecksum(ip)
+	}
+	buf := gopacket.NewSerializeBuffer()
+	err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true},
+		&layers.Ethernet{SrcMAC: []byte{2, 0, 0, 0, 0, from[1]}, DstMAC: []byte{2, 0, 0, 0, 0, to[1]}, EthernetType: layers.EthernetTypeIPv4},
+		ip, transport, gopacket.Payload(payload))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+func gossip(t *testing.T, s *session, from, to model.NodeID, text string) {
+	t.Helper()
+	s.Gate(from, time.Now(), frame(t, from, to, &layers.UDP{SrcPort: 7000, DstPort: 7000}, text))
+}
+
+func leftScenario(effect model.Effect) model.Scenario {
+	a, b := model.VarRef{Name: "status", About: "n1", Node: "n2"}, model.VarRef{Name: "status", About: "n1", Node: "n3"}
+	inv := model.Invariant{ID: model.InvariantID(model.RelationEqual, a, b), Relation: model.RelationEqual, A: a, B: b}
+	return model.Scenario{ID: "s1", Strategy: model.StrategyCoFI, Isolate: "n3", Invariant: &inv, State: &model.State{A: "LEFT", B: "NORMAL"},
+		Partition: model.Isolate("n3", testNodes, effect), Observe: []model.Invariant{inv},
+		Seen: []model.Class{{Type: "text G", From: "n2", To: "n3", State: model.State{A: "LEFT", B: "NORMAL"}}}}
+}
+
+// The state occurs with the very message that reveals it; that message must
+// not pass. The first message of an unseen class heals and is the first to
+// pass.
+func TestTheCutAndTheHealFallBetweenTwoPackets(t *testing.T) {
+	gate := &fakeGate{}
+	s := testSession(t, leftScenario(model.Drop), gate)
+	s.Mark(model.EventWorkload)
+	gossip(t, s, "n2", "n3", "G n1=NORMAL n2=NORMAL n3=NORMAL")
+	gossip(t, s, "n3", "n2", "G n1=NORMAL n2=NORMAL n3=NORMAL")
+	gossip(t, s, "n2", "n3", "G n1=LEFT n2=NORMAL n3=NORMAL")   // reveals the state: cut
+	gossip(t, s, "n2", "n3", "G n1=LEFT n2=NORMAL n3=NORMAL")   // a seen class
+	gossip(t, s, "n1", "n2", "G n1=LEFT n2=NORMAL n3=NORMAL")   // does not cross
+	gossip(t, s, "n3", "n2", "G n1=NORMAL n2=NORMAL n3=NORMAL") // unseen: heals
+	gossip(t, s, "n2", "n3", "G n1=LEFT n2=NORMAL n3=NORMAL")
+
+	want := []string{
+		"n3: G n1=NORMAL n2=NORMAL n3=NORMAL", "n2: G n1=NORMAL n2=NORMAL n3=NORMAL",
+		"n2: G n1=LEFT n2=NORMAL n3=NORMAL", "n2: G n1=NORMAL n2=NORMAL n3=NORMAL", "n3: G n1=LEFT n2=NORMAL n3=NORMAL",
+	}
+	if got := fmt.Sprint(gate.released); got != fmt.Sprint(want) {
+		t.Errorf("released\n%v\nwant\n%v", got, want)
+	}
+	<-s.inForce
+	if s.proof.Wanted != 3 || s.proof.Dropped != 2 {
+		t.Errorf("wanted %d, dropped %d: want 3 and 2", s.proof.Wanted, s.proof.Dropped)
+	}
+	<-s.healed
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	res := s.engine.Result()
+	if !res.Reached || res.HealClass == nil || res.HealClass.From != "n3" {
+		t.Errorf("result %+v", res)
+	}
+}
+
+// A receiver learns nothing from a message before it has passed, be it sent
+// again.
+func TestAReceiverLearnsWhenThePacketHasPassed(t *testing.T) {
+	s := testSession(t, leftScenario(model.Drop), &fakeGate{})
+	s.Mark(model.EventWorkload)
+	tcp := func(from, to model.NodeID, sp, dp layers.TCPPort, seq, ack uint32, syn bool, payload string) {
+		l := &layers.TCP{SrcPort: sp, DstPort: dp, Seq: seq, Ack: ack, SYN: syn, ACK: ack != 0, PSH: payload != "", Window: 1000}
+		s.Gate(from, time.Now(), frame(t, from, to, l, payload))
+	}
+	told := func() string {
+		if err := s.rec.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		events, _, err := record.ReadLines[model.Event](s.rec.Dir, record.EventsFile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		value := ""
+		for _, e := range events {
+			if e.Observation != nil && e.Observation.Var == (model.VarRef{Name: "told", About: "n1", Node: "n3"}) {
+				value = e.Observation.Value
+			}
+		}
+		return value
+	}
+	tcp("n3", "n2", 4000, 7001, 99, 0, true, "")
+	tcp("n2", "n3", 7001, 4000, 499, 100, true, "")
+	tcp("n3", "n2", 4000, 7001, 100, 500, false, "G n1=NORMAL n2=NORMAL n3=NORMAL\n")
+	tcp("n2", "n3", 7001, 4000, 500, 132, false, "G n1=NORMAL n2=NORMAL n3=NORMAL\n")
+	if v := told(); v != "NORMAL" {
+		t.Fatalf("n3 was told %q in a message that passed, want NORMAL", v)
+	}
+	left := "G n1=LEFT n2=NORMAL n3=NORMAL\n"
+	tcp("n2", "n3", 7001, 4000, 532, 132, false, left) // cuts, is refused
+	if v := told(); v != "NORMAL" {
+		t.Errorf("n3 was told %q in a message that did not pass, want NORMAL", v)
+	}
+	tcp("n3", "n2", 4000, 7001, 132, 532, false, "G n1=NORMAL n2=NORMAL n3=NORMAL\n") // an unseen class heals
+	tcp("n2", "n3", 7001, 4000, 532, 132, false, left)                                // sent again
+	if v := told(); v != "LEFT" {
+		t.Errorf("n3 was told %q in a message that passed the second time, want LEFT", v)
+	}
+}
+
+// What is in the record, stepped through a new engine, gives the same
+// decisions byte for byte.
+func TestTheRecordAloneGivesTheSameDecisions(t *testing.T) {
+	scn := leftScenario(model.Drop)
+	s := testSession(t, scn, &fakeGate{})
+	s.Mark(model.EventWorkload)
+	for i := range 20 {
+		gossip(t, s, "n2", "n3", fmt.Sprintf("G n1=%s n2=NORMAL n3=NORMAL", map[bool]string{true: "LEFT", false: "NORMAL"}[i > 5]))
+		gossip(t, s, "n3", "n2", "G n1=NORMAL n2=NORMAL n3=NORMAL")
+		s.Tick()
+	}
+	s.Mark(model.EventStop)
+	if err := s.rec.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	events, _, err := record.ReadLines[model.Event](s.rec.Dir, record.EventsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded, _, err := record.ReadLines[model.Decision](s.rec.Dir, record.DecisionsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := explorer.NewEngine(scn)
+	var again []model.Decision
+	for _, ev := range events {
+		for _, d := range e.Step(ev) {
+			if telling(d) {
+				again = append(again, d)
+			}
+		}
+	}
+	a, _ := json.Marshal(recorded)
+	b, _ := json.Marshal(again)
+	if len(recorded) < 3 || !bytes.Equal(a, b) {
+		t.Errorf("recorded %s\nagain    %s", a, b)
+	}
+}
+
+// Time passes with whatever event comes next, so
+// what it decides must be carried out whatever the event is.
+func TestEveryEventMayCutAndHeal(t *testing.T) {
+	s := testSession(t, model.Scenario{ID: "s1", Strategy: model.StrategyRandom, Isolate: "n3", CutAfter: 1, HealAfter: 2,
+		Partition: model.Isolate("n3", testNodes, model.Drop)}, &fakeGate{})
+	s.Mark(model.EventStart)
+	s.Mark(model.EventWorkload)
+	s.Note("time has passed")
+	select {
+	case <-s.healed:
+	default:
+		t.Errorf("the core cut and healed (%+v), the session did not", s.engine.Result())
+		close(s.inForce) // nobody else will
+	}
+}
+
+// A reset is only accepted at exactly the next sequence number the receiver
+// expects; the held packet was not delivered, so it does not count.
+func TestResetUsesTheSequenceNumbersTheReceiversExpect(t *testing.T) {
+	gate := &fakeGate{}
+	s := testSession(t, leftScenario(model.Reset), gate)
+	s.Mark(model.EventWorkload)
+	tcp := func(from, to model.NodeID, sp, dp layers.TCPPort, seq, ack uint32, syn bool, payload string) {
+		l := &layers.TCP{SrcPort: sp, DstPort: dp, Seq: seq, Ack: ack, SYN: syn, ACK: ack != 0, PSH: payload != "", Window: 1000}
+		s.Gate(from, time.Now(), frame(t, from, to, l, payload))
+	}
+	tcp("n3", "n2", 4000, 7001, 99, 0, true, "")
+	tcp("n2", "n3", 7001, 4000, 499, 100, true, "")
+	tcp("n3", "n2", 4000, 7001, 100, 500, false, "G n1=NORMAL n2=NORMAL n3=NORMAL\n")
+	gate.released = nil
+	tcp("n2", "n3", 7001, 4000, 500, 132, false, "G n1=LEFT n2=NORMAL n3=NORMAL\n") // held, cuts
+	want := "[n2: RST true seq 132 n3: RST true seq 500]"
+	if got := fmt.Sprint(gate.released); got != want {
+		t.Errorf("released %s, want %s", got, want)
+	}
+	<-s.inForce
+	if s.proof.ResetConns != 1 {
+		t.Errorf("%d connections reset, want 1", s.proof.ResetConns)
+	}
+}
+
+// A packet that the switch did not take is not silently lost.
+func TestAFailedReleaseMakesTheRunUnjudgeable(t *testing.T) {
+	s := testSession(t, model.Scenario{Strategy: model.StrategyClean}, &fakeGate{fail: errors.New("switch gone")})
+	gossip(t, s, "n2", "n3", "G n1=NORMAL n2=NORMAL n3=NORMAL")
+	if len(s.incomplete) != 1 {
+		t.Errorf("incomplete: %v, want one reason", s.incomplete)
+	}
+}
+
+// A frame without addresses of IP crosses the cut as any other.
+func TestTheCutHoldsForEveryEthernetType(t *testing.T) {
+	gate := &fakeGate{}
+	s := testSession(t, leftScenario(model.Drop), gate)
+	s.Mark(model.EventWorkload)
+	gossip(t, s, "n3", "n2", "G n1=NORMAL n2=NORMAL n3=NORMAL")
+	gossip(t, s, "n2", "n3", "G n1=LEFT n2=NORMAL n3=NORMAL") // cuts
+	gate.released = nil
+	lldp := append([]byte{2, 0, 0, 0, 0, '2', 2, 0, 0, 0, 0, '3', 0x88, 0xcc}, make([]byte, 50)...)
+	s.Gate("n3", time.Now(), lldp)
+	if len(gate.released) != 0 {
+		t.Errorf("a frame of another Ethernet type passed the cut: %v", gate.released)
+	}
+}
+
+// Frames that are no packets must neither stop the loop nor pass unseen.
+func TestGarbageAtTheGateIsHandled(t *testing.T) {
+	gate := &fakeGate{}
+	s := testSession(t, leftScenario(model.Drop), gate)
+	for n := range 60 {
+		s.Gate("n1", time.Now(), bytes.Repeat([]byte{0xff, 0x08, byte(n)}, n))
+	}
+	if s.frames != 60 {
+		t.Errorf("%d frames counted, want 60", s.frames)
+	}
+}
+
+func TestLeaksAreCountedOnlyWhileTheCutWasInForce(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		proof    model.Proof
+		from, to time.Duration
+		known    bool
+	}{
+		{"in force", model.Proof{CutAt: 5, InForceAt: 7, HealAt: 9}, 7, 9, true},
+		{"never confirmed", model.Proof{CutAt: 5, HealAt: 9}, 9, 9, false},
+	} {
+		if from, to, known := leakWindow(c.proof); from != c.from || to != c.to || known != c.known {
+			t.Errorf("%s: %d to %d, known: %v", c.name, from, to, known)
+		}
+	}
+}

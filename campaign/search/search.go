@@ -1,0 +1,308 @@
+package search
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"netsplit/explorer"
+	"netsplit/inference/invariant"
+	"netsplit/model"
+)
+
+// Work is one run to be made.
+type Work struct {
+	Run      string // its id
+	Scenario model.Scenario
+}
+
+// Config is what a Search is made from.
+type Config struct {
+	Campaign string // its id
+	Strategy model.Strategy
+	Seed     uint64
+	Core     *explorer.Core
+	// Keep stores an input of the core before the core is stepped with it.
+	Keep func(input json.RawMessage) error
+	// Run makes one run and returns its summary when everything that it started
+	// has ended and the network is whole. The error is netsplit's own or the
+	// testbed's failure, never the target's.
+	Run func(ctx context.Context, w Work) (model.RunSummary, error)
+	// Mine reads the records of the clean runs: what holds in them, and the
+	// inconsistent states each of them met. weak: also what may be chance.
+	Mine func(runs []string, weak bool) ([]model.Invariant, []model.RunResult, error)
+	// Started is told before each run, Finished after it.
+	Started  func(w Work)
+	Finished func(model.RunSummary)
+}
+
+// Search drives one campaign: it asks the core for scenarios, has them run,
+// several at once, and gives the results back. Every input of the core is
+// stored before the core is stepped with it, so that a restart rebuilds the
+// core by stepping it again.
+type Search struct {
+	c Config
+
+	mu       sync.Mutex // guards what follows
+	cond     *sync.Cond
+	runs     int // handed out, for run ids
+	out      map[string]bool
+	clean    []string // judged runs of clean scenarios
+	done     bool
+	due      bool   // the core waits for invariants
+	more     int    // further clean runs to hand out: those so far taught nothing
+	added    int    // further clean runs asked for so far
+	weak     string // what the search had to do with, if it had nothing better
+	why      string // why the core is done
+	failures int    // in a row, of netsplit or the testbed
+	err      error
+}
+
+// maxMoreClean bounds the clean runs that are added, one by one, while no
+// invariant can be told from chance.
+const maxMoreClean = 3
+
+// moreID begins the scenario ids of those runs; the core does not know them.
+const moreID = "more"
+
+// maxFailuresInARow of runs that failed for netsplit's or the testbed's own
+// reasons end a campaign: something is wrong that more runs will not mend.
+const maxFailuresInARow = 5
+
+// New is the search of a campaign from where its stored inputs end; none: from
+// its start. Scenarios that were out when the daemon died are given back as
+// lost. runsMade is the highest number of a run so far.
+func New(c Config, inputs []explorer.Input, finished []model.RunSummary, runsMade int) (*Search, error) {
+	s := &Search{c: c, out: map[string]bool{}}
+	s.cond = sync.NewCond(&s.mu)
+	return s, s.restore(inputs, finished, runsMade)
+}
+
+// restore rebuilds the core from the stored inputs.
+func (s *Search) restore(inputs []explorer.Input, finished []model.RunSummary, runsMade int) error {
+	for _, in := range inputs {
+		r := s.c.Core.Step(in)
+		for _, sc := range r.Scenarios {
+			s.out[sc.ID] = true
+		}
+		if in.Result != nil {
+			delete(s.out, in.Result.Scenario)
+		}
+		if in.Kind == explorer.InputInvariants && s.c.Strategy == model.StrategyCoFI {
+			s.noteWeak(in.Invariants)
+		}
+		s.done, s.due = r.Done, r.Mine
+		if r.Done {
+			s.why = r.Why
+		}
+	}
+	s.runs = runsMade
+	for _, f := range finished {
+		if strings.HasPrefix(f.Scenario.ID, moreID) {
+			s.added++
+		}
+		if f.Minable() {
+			s.clean = append(s.clean, f.Run)
+		}
+	}
+	var lost []string
+	for id := range s.out {
+		lost = append(lost, id)
+	}
+	slices.Sort(lost)
+	for _, id := range lost {
+		delete(s.out, id)
+		if err := s.step(explorer.Input{Kind: explorer.InputLost, Scenario: id}); err != nil {
+			return err
+		}
+	}
+	return s.mineIfDue()
+}
+
+// step stores an input and steps the core with it. The caller holds mu, or is
+// alone.
+func (s *Search) step(in explorer.Input) error {
+	_, err := s.ready(in)
+	return err
+}
+
+func (s *Search) ready(in explorer.Input) (explorer.Ready, error) {
+	b, err := json.Marshal(in)
+	if err != nil {
+		return explorer.Ready{}, err
+	}
+	if err := s.c.Keep(b); err != nil {
+		return explorer.Ready{}, fmt.Errorf("the campaign cannot go on, its progress cannot be stored: %w", err)
+	}
+	r := s.c.Core.Step(in)
+	s.done, s.due = r.Done, r.Mine
+	if r.Done && s.why == "" {
+		s.why = r.Why
+	}
+	return r, nil
+}
+
+// Run works until the core is done, ctx ends or the campaign fails.
+func (s *Search) Run(ctx context.Context, workers int) error {
+	var wg sync.WaitGroup
+	stop := context.AfterFunc(ctx, func() { s.mu.Lock(); s.cond.Broadcast(); s.mu.Unlock() })
+	defer stop()
+	for range workers {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			s.work(ctx)
+		}()
+	}
+	wg.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return errors.Join(s.err, context.Cause(ctx))
+}
+
+// Reasons says why the search was done, once Run has returned: what it had to do
+// with, if it had nothing better, and why the core was done; "" for neither.
+func (s *Search) Reasons() []string { return []string{s.weak, s.why} }
+
+// work is one worker: take a scenario, run it, give the result back.
+func (s *Search) work(ctx context.Context) {
+	for {
+		w, ok := s.next(ctx)
+		if !ok {
+			return
+		}
+		sum, err := s.c.Run(ctx, w)
+		if ctx.Err() != nil {
+			return // cut short: on resumption its scenario counts as lost
+		}
+		s.c.Finished(sum)
+		s.back(w, sum, err)
+	}
+}
+
+// next waits for a scenario; false means that there is nothing more to do.
+func (s *Search) next(ctx context.Context) (Work, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		if s.done || s.err != nil || ctx.Err() != nil {
+			return Work{}, false
+		}
+		if s.more > 0 {
+			s.more--
+			sc := model.Scenario{ID: fmt.Sprint(moreID, s.runs+1), Strategy: model.StrategyClean, Seed: s.c.Seed + uint64(s.runs+1),
+				Why: fmt.Sprintf("no invariant can be told from chance after %d clean runs: one more", len(s.clean))}
+			return s.take(sc), true
+		}
+		r, err := s.ready(explorer.Input{Kind: explorer.InputAsk, Slots: 1})
+		if err != nil {
+			s.fail(err)
+			return Work{}, false
+		}
+		if len(r.Scenarios) > 0 {
+			return s.take(r.Scenarios[0]), true
+		}
+		if r.Done || len(s.out) == 0 {
+			s.done = true
+			s.cond.Broadcast()
+			return Work{}, false
+		}
+		s.cond.Wait()
+	}
+}
+
+// take makes a work item of a scenario. The caller holds mu.
+func (s *Search) take(sc model.Scenario) Work {
+	s.out[sc.ID] = true
+	s.runs++
+	w := Work{Run: fmt.Sprintf("%s-r%04d", s.c.Campaign, s.runs), Scenario: sc}
+	s.c.Started(w)
+	return w
+}
+
+// back gives a finished run to the core.
+func (s *Search) back(w Work, sum model.RunSummary, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.cond.Broadcast()
+	delete(s.out, w.Scenario.ID)
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, model.ErrFull) {
+		s.fail(fmt.Errorf("%w: what was recorded is kept; make room where the records are and start the campaign again", model.ErrFull))
+		return
+	}
+	if err != nil {
+		s.failures++
+		if s.failures >= maxFailuresInARow {
+			s.fail(fmt.Errorf("%d runs in a row failed for reasons that are not the target's, the last: %w", s.failures, err))
+			return
+		}
+		if err := s.step(explorer.Input{Kind: explorer.InputLost, Scenario: w.Scenario.ID}); err != nil {
+			s.fail(err)
+		} else if err := s.mineIfDue(); err != nil { // it may have been the last clean run
+			s.fail(err)
+		}
+		return
+	}
+	s.failures = 0
+	res := sum.Result
+	res.Verdict = sum.Verdict
+	if err := s.step(explorer.Input{Kind: explorer.InputResult, Result: &res}); err != nil {
+		s.fail(err)
+		return
+	}
+	if sum.Minable() {
+		s.clean = append(s.clean, w.Run)
+	}
+	if err := s.mineIfDue(); err != nil {
+		s.fail(err)
+	}
+}
+
+// mineIfDue mines once all clean runs are in. The caller holds mu.
+func (s *Search) mineIfDue() error {
+	if !s.due {
+		return nil
+	}
+	invs, results, err := s.c.Mine(s.clean, false)
+	if err != nil {
+		return fmt.Errorf("mining after %d clean runs: %w", len(s.clean), err)
+	}
+	if len(invs) == 0 && s.c.Strategy == model.StrategyCoFI {
+		if len(s.clean) > 0 && s.added < maxMoreClean {
+			s.more, s.added = 1, s.added+1
+			return nil
+		}
+		if invs, results, err = s.c.Mine(s.clean, true); err != nil {
+			return fmt.Errorf("mining after %d clean runs: %w", len(s.clean), err)
+		}
+		s.noteWeak(invs)
+	}
+	if len(invs) == 0 && s.c.Strategy == model.StrategyCoFI {
+		s.why = "no clean run could be judged, so no invariant could be mined: each run's verdict says what the target or the testbed lacks"
+		if len(s.clean) > 0 {
+			s.why = fmt.Sprintf("no invariant can be told from chance after %d clean runs: give it more (clean), or a workload that changes the variables more often", len(s.clean))
+		}
+	}
+	return s.step(explorer.Input{Kind: explorer.InputInvariants, Invariants: invs, Results: results})
+}
+
+// noteWeak says so if all that is searched with may be chance.
+func (s *Search) noteWeak(invs []model.Invariant) {
+	if len(invs) == 0 || slices.ContainsFunc(invs, func(i model.Invariant) bool { return i.Chance <= invariant.DefaultMaxChance }) {
+		return
+	}
+	s.weak = fmt.Sprintf("no invariant could be told from chance: searched with the %d that always held in the clean runs and may be chance", len(invs))
+}
+
+// fail ends the campaign with the first error. The caller holds mu.
+func (s *Search) fail(err error) {
+	if s.err == nil {
+		s.err = err
+	}
+	s.cond.Broadcast()
+}

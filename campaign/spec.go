@@ -1,0 +1,184 @@
+package campaign
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"netsplit/campaign/record"
+	"netsplit/campaign/target"
+	"netsplit/explorer"
+	"netsplit/model"
+)
+
+// Defaults of a campaign, used where a spec says nothing.
+const (
+	defaultRuns    = 20
+	defaultClean   = 3
+	defaultRetries = 2
+	maxLabs        = 64
+)
+
+// complete fills in defaults and refuses what makes no sense.
+func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.Target, error) {
+	bad := func(format string, args ...any) (model.CampaignSpec, *model.Target, error) {
+		return spec, nil, fmt.Errorf("%w: %s", model.ErrInvalid, fmt.Sprintf(format, args...))
+	}
+	if spec.Replay != "" {
+		var err error
+		if spec, err = s.asThen(spec); err != nil {
+			return spec, nil, fmt.Errorf("replay %s: %w", spec.Replay, err)
+		}
+	}
+	t, _, err := target.Load(spec.Target)
+	if err != nil {
+		return spec, nil, fmt.Errorf("%w: %w", model.ErrInvalid, err)
+	}
+	spec.Target = target.Absolute(spec.Target)
+	if spec.Scenario != nil {
+		if spec.Replay != "" {
+			return bad("a replay has a scenario: leave out one of them")
+		}
+		if spec.Scenario, err = s.given(spec, t); err != nil {
+			return spec, nil, err
+		}
+		spec.Strategy = spec.Scenario.Strategy
+	}
+	if spec.Strategy == "" {
+		spec.Strategy = model.StrategyCoFI
+	}
+	if spec.Effect == "" {
+		spec.Effect = model.Drop
+	}
+	if spec.Labs == 0 {
+		spec.Labs = 1
+	}
+	switch {
+	case spec.Strategy == model.StrategyClean && spec.Replay == "":
+		spec.Runs = 0 // nothing is cut
+	case spec.Runs == 0 && spec.Scenario != nil:
+		spec.Runs = 1
+	case spec.Runs == 0:
+		spec.Runs = defaultRuns
+	}
+	if spec.Clean == 0 {
+		spec.Clean = defaultClean
+	}
+	if spec.Gate == "" {
+		spec.Gate = s.cfg.Gate
+	}
+	if spec.Retries == 0 {
+		spec.Retries = defaultRetries
+	}
+	if spec.Seed == 0 {
+		spec.Seed = uint64(time.Now().UnixNano())
+	}
+	switch {
+	case spec.Labs < 1 || spec.Labs > maxLabs:
+		return bad("labs %d: use 1 to %d", spec.Labs, maxLabs)
+	case spec.Runs < 0 || spec.Clean < 0 || spec.Retries < 0 || spec.Budget < 0:
+		return bad("runs, clean, retries and budget must not be negative")
+	case spec.Replay == "" && spec.Scenario == nil && spec.Strategy == model.StrategyCoFI && spec.Clean < 3:
+		return bad("clean %d: invariants are mined from at least 3 clean runs", spec.Clean)
+	}
+	if spec.Strategy == model.StrategyScripted {
+		return bad("a script is no search: play it with netsplit script run, or the Go test that it is")
+	}
+	if len(t.Workloads) == 0 {
+		return bad("target %s has no workloads, only operations: it is for scripts (netsplit script run)", t.Name)
+	}
+	if _, err := target.Args(t, spec.Args); err != nil {
+		return spec, nil, fmt.Errorf("%w: %w", model.ErrInvalid, err)
+	}
+	if err := spec.Gate.Validate(); err != nil {
+		return bad("%v", err)
+	}
+	if err := s.gated(); err != nil {
+		return spec, nil, err
+	}
+	if s.cfg.Testbed != nil {
+		spec.Labs = 1
+		if spec.Gate == model.GateByPort {
+			if err := s.outside.HasGatePorts(); err != nil {
+				return bad("%v", err)
+			}
+		}
+		for _, h := range slices.Concat(t.Nodes, t.Clients) {
+			if _, ok := s.cfg.Testbed.Host(h); !ok {
+				return bad("target %s needs host %q and testbed %s has %v: name its hosts so", t.Name, h, s.cfg.Testbed.Name, s.cfg.Testbed.Names())
+			}
+		}
+	}
+	if spec.Scenario != nil || spec.Replay != "" { // nothing is searched
+		if spec.Scenario != nil {
+			spec.Clean = 0
+		}
+		return spec, t, nil
+	}
+	return spec, t, s.coreConfig(spec, t).Validate()
+}
+
+// gated says why no campaign can be run, if none can.
+func (s *Service) gated() error {
+	if s.outside == nil || s.outside.HasSwitches() {
+		return nil
+	}
+	return fmt.Errorf("%w: the hosts of testbed %s drop packets themselves (backend: %s), and campaigns take a switch that holds each packet until it is decided: cut by hand here (netsplit partition, or the API's /v1/partitions), and run campaigns on a lab or on a testbed with a switch",
+		model.ErrInvalid, s.outside.Testbed.Name, s.outside.Testbed.Backend)
+}
+
+// asThen fills a replay with what the run was made with: the target on the
+// release that ran then, whatever is its default now, the settings and the
+// bounds. Another target, release or setting that is asked for is refused: what
+// fails on it, or does not, says nothing of the run.
+func (s *Service) asThen(spec model.CampaignSpec) (model.CampaignSpec, error) {
+	sum, err := s.store.GetRun(spec.Replay)
+	if err != nil {
+		return spec, err
+	}
+	orig, err := s.store.GetCampaign(sum.Campaign)
+	if err != nil {
+		return spec, err
+	}
+	release := sum.Release
+	if release == "" { // a run that was cut short has no summary of its own
+		var used model.Target
+		if record.ReadJSON(filepath.Join(s.runDir(sum.Campaign, sum.Run), record.TargetFile), &used) == nil {
+			release = used.Release
+		}
+	}
+	then := orig.Spec.Target
+	if release != "" {
+		then = target.At(then, release)
+	}
+	if asked := target.Absolute(spec.Target); asked != "" && asked != then && asked != target.At(then, "") {
+		return spec, fmt.Errorf("%w: it was made on %s, not on %s: leave the target out, or begin a campaign on the other one", model.ErrInvalid, then, asked)
+	}
+	if len(spec.Args) > 0 && !maps.Equal(spec.Args, orig.Spec.Args) {
+		return spec, fmt.Errorf("%w: it was made with the settings %v, not %v: leave the settings out, or begin a campaign with the other ones", model.ErrInvalid, orig.Spec.Args, spec.Args)
+	}
+	spec.Target, spec.Args, spec.Effect = then, orig.Spec.Args, orig.Spec.Effect
+	spec.Strategy, spec.MaxLost, spec.MaxWindow = orig.Spec.Strategy, orig.Spec.MaxLost, orig.Spec.MaxWindow
+	if spec.Gate == "" {
+		spec.Gate = orig.Spec.Gate
+	}
+	return spec, nil
+}
+
+func (s *Service) coreConfig(spec model.CampaignSpec, t *model.Target) explorer.Config {
+	return explorer.Config{Strategy: spec.Strategy, Seed: spec.Seed, Nodes: t.Nodes, Clients: t.Clients,
+		Hosts: slices.Concat(t.Nodes, t.Clients), Effect: spec.Effect, IsolateClients: t.Isolation.Clients,
+		Retries: spec.Retries, Runs: spec.Runs, Clean: spec.Clean, MaxCut: t.Timing.MaxCut, Workload: t.Timing.Workload}
+}
+
+// checkMemory says whether the machine has what the labs of a campaign take.
+func checkMemory(t *model.Target, labs int) error {
+	many := *t
+	many.Memory *= max(labs, 1)
+	if _, err := target.CheckMemory(&many); err != nil {
+		return fmt.Errorf("%w: with %d lab(s): %w", model.ErrUnavailable, labs, err)
+	}
+	return nil
+}

@@ -1,0 +1,28 @@
+// Package need fails a test whose machine lacks a real part, with what to do.
+// It never skips: a test that could not run has shown nothing.
+package need
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// Program returns the path of a program, and fails the test where there is
+// none: pkg is the Debian package it comes in.
+func Program(tb testing.TB, name, pkg string) string {
+	tb.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		tb.Fatalf("needs %s: apt-get install -y %s (make setup-test installs all that tests need)", name, pkg)
+	}
+	return path
+}
+
+// Root fails the test unless it runs as root: why is what needs it.
+func Root(tb testing.TB, why string) {
+	tb.Helper()
+	if os.Geteuid() != 0 {
+		tb.Fatalf("needs root to %s: run the tests as root", why)
+	}
+}
