@@ -312,26 +312,19 @@ func (p *pupil) look() {
 		sample = p.sketch.Silent(p.sw.ID())
 	}
 	p.mu.Unlock()
-	rules, deaf := plan(have, !p.cfg.NoForward && !loop && time.Since(p.since) >= loopLook, sample)
+	early := time.Since(p.since) < loopLook
+	rules, deaf := plan(have, !p.cfg.NoForward && !loop && !early, sample)
 	for _, text := range deaf {
 		p.once(fmt.Sprintf("switch %s: %s: what it takes is not heard", p.sw.ID(), text))
 	}
-	p.forwards(slices.ContainsFunc(rules, func(r rule) bool { return r.cookie == forward }), loop)
-	p.install(ctx, rules)
-}
-
-// forwards tells when a switch without rules begins or ceases to forward.
-func (p *pupil) forwards(now, loop bool) {
-	if now == p.normal {
-		return
-	}
-	p.normal = now
+	p.normal = slices.ContainsFunc(rules, func(r rule) bool { return r.cookie == forward })
 	switch {
-	case now:
+	case p.normal:
 		p.once(fmt.Sprintf("switch %s has no rules: it forwards as a plain switch meanwhile (--no-forward leaves that out)", p.sw.ID()))
-	case loop:
-		p.once(fmt.Sprintf("switch %s has no rules and there is a way round in the network: it does not forward", p.sw.ID()))
+	case loop && !early && !p.cfg.NoForward && !slices.ContainsFunc(have, others):
+		p.once(fmt.Sprintf("switch %s has no rules, and there is a way round in the network: it does not forward, or packets would go round for ever", p.sw.ID()))
 	}
+	p.install(ctx, rules)
 }
 
 // install adds or renews rules and deletes the others that were ours.

@@ -173,7 +173,7 @@ func TestOddSwitches(t *testing.T) {
 		round := map[[2]uint32][2]uint32{{1, 3}: {2, 3}, {2, 3}: {1, 3}, {1, 2}: {2, 2}, {2, 2}: {1, 2}}
 		c.until("the way round is told", func() bool {
 			c.carry(round)
-			return c.told("port 2 of 0000000000000002") && c.told("port 3 of 0000000000000002")
+			return c.told("switch 0000000000000001 has no rules, and there is a way round") && c.told("switch 0000000000000002 has no rules, and there is a way round")
 		})
 		c.until("nobody forwards", func() bool { return c.rules(1, forward)+c.rules(2, forward) == 0 })
 		c.end()

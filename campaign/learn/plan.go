@@ -56,7 +56,7 @@ func wanted(sample []uint32) []of13.Match {
 func plan(have []of13.FlowStats, normal bool, sample []uint32) (rules []rule, deaf []string) {
 	var base []of13.FlowStats
 	for _, s := range have {
-		if s.TableID == 0 && s.Cookie != copies && s.Cookie != forward {
+		if others(s) {
 			base = append(base, s)
 		}
 	}
@@ -115,6 +115,11 @@ func plan(have []of13.FlowStats, normal bool, sample []uint32) (rules []rule, de
 	// What no rule fits is dropped, as by one below priority 0.
 	add(0, of13.FlowStats{}, func(text string) { say("that packets which no rule fits are dropped", text) })
 	return slices.DeleteFunc(rules, func(r rule) bool { return taken[r.key()] > 1 }), deaf
+}
+
+// others says whether a rule of table 0 is somebody else's.
+func others(s of13.FlowStats) bool {
+	return s.TableID == 0 && s.Cookie != copies && s.Cookie != forward
 }
 
 // beside does what the instructions do, and hands the packet to us.

@@ -56,43 +56,54 @@ func TestCopiesLeaveTrafficAsItIs(t *testing.T) {
 	for seed := range uint64(300) {
 		chance := rand.New(rand.NewPCG(seed, 1))
 		sw := switchtest.New(switchtest.Config{Ports: []uint32{1, 2, 3}, PartSize: 100})
-		add(t, sw, rule{7, 1, nil, []of13.Instruction{of13.Apply(of13.Output{Port: 2})}}) // of table 3, below
-		sw.Reset()
 		for _, prio := range chance.Perm(8)[:chance.IntN(6)] {
 			add(t, sw, rule{7, uint16(prio), matches[chance.IntN(len(matches))], does[chance.IntN(len(does))]})
 		}
 		later := of13.NewFlowMod(of13.FlowAdd)
 		later.TableID, later.Instructions = 3, []of13.Instruction{of13.Apply(of13.Output{Port: 2})}
 		sw.Do(later)
-		send := func() (out []string, copied map[string]bool) {
+		send := func(sw *switchtest.Switch) (out []string, copied map[string]bool) {
 			copied = map[string]bool{}
 			for port := uint32(1); port <= 2; port++ {
 				for i, f := range frames {
 					for _, o := range sw.Inject(port, f) {
-						if o.Cookie == copies {
-							copied[fmt.Sprint(port, i)] = true
-							if !bytes.Equal(o.Frame, f) {
-								t.Errorf("seed %d: a copy differs", seed)
-							}
-							continue
+						toUs := o.Port == uint32(of13.PortController)
+						if toUs && !bytes.Equal(o.Frame, f) {
+							t.Errorf("seed %d: a copy differs", seed)
 						}
-						if o.Port == uint32(of13.PortController) {
+						if toUs {
 							copied[fmt.Sprint(port, i)] = true
 						}
-						out = append(out, fmt.Sprintf("%d: frame %d to %d", port, i, int32(o.Port)))
+						if !toUs || o.Cookie != copies {
+							out = append(out, fmt.Sprintf("%d: frame %d to %d", port, i, int32(o.Port)))
+						}
 					}
 				}
 			}
 			return out, copied
 		}
-		before, _ := send()
-		rules, deaf := plan(sw.Flows(), false, []uint32{2})
+		before, _ := send(sw)
+		theirs := sw.Flows()
+		rules, deaf := plan(theirs, false, []uint32{2})
+		// Of rules of one priority that fit, a switch takes any, the model the one
+		// that was there first: so ours come last once, and first once.
+		first := switchtest.New(switchtest.Config{Ports: []uint32{1, 2, 3}})
 		for _, r := range rules {
 			add(t, sw, r)
+			add(t, first, r)
 		}
-		after, copied := send()
+		first.Do(later)
+		for _, f := range theirs {
+			if f.TableID == 0 {
+				add(t, first, rule{f.Cookie, f.Priority, f.Match, f.Instructions})
+			}
+		}
+		after, copied := send(sw)
 		if !reflect.DeepEqual(before, after) {
 			t.Fatalf("seed %d: traffic changed by %v", seed, rules)
+		}
+		if after, _ = send(first); !reflect.DeepEqual(before, after) {
+			t.Fatalf("seed %d: traffic changed by %v, which came first", seed, rules)
 		}
 		if kept += len(deaf); len(deaf) > 0 {
 			continue
