@@ -148,7 +148,7 @@ func FromRun(r model.RunSummary) Run {
 			Excuses: each(r.Verdict.Excuses, fromExcuse)},
 		Proof: fromProof(r.Proof), Reached: r.Result.Reached, HealClass: fromClass(r.Result.HealClass),
 		Cost:     Cost{Template: Duration(r.Cost.Template), Start: Duration(r.Cost.Start), Settle: Duration(r.Cost.Settle), Workload: Duration(r.Cost.Workload), Recover: Duration(r.Cost.Recover), Ours: Duration(r.Cost.Ours)},
-		Messages: r.Messages, ProbeCost: Duration(r.ProbeCost), Probes: r.Probes, Release: r.Release, Retransmits: r.Retransmits,
+		Messages: r.Messages, ProbeCost: Duration(r.ProbeCost), Probes: r.Probes, Release: r.Release, Retransmits: r.Retransmits, Starved: r.Starved,
 	}
 	if out.Messages == nil {
 		out.Messages = map[string]int{}

@@ -203,7 +203,8 @@ type Run struct {
 	Probes    int            `json:"probes" doc:"Probes asked"`
 	Release   string         `json:"release,omitempty" doc:"Release of the target's software"`
 	// Retransmits counts TCP retransmissions outside the cut.
-	Retransmits int `json:"retransmits"`
+	Retransmits int     `json:"retransmits"`
+	Starved     float64 `json:"starved,omitempty" doc:"Share of the time, 0 to 1, in which something on netsplit's machine waited for a CPU"`
 }
 
 // Runs is one page of runs, in order of their start.

@@ -89,6 +89,7 @@ type Evidence struct {
 	Incomplete  []string          `json:"incomplete,omitempty"`
 	Result      model.RunResult   `json:"result"` // verdict not filled yet
 	Cost        model.Cost        `json:"cost"`
+	Starved     float64           `json:"starved,omitempty"` // as in model.RunSummary
 	Messages    map[string]int    `json:"messages,omitempty"`
 	GateDelay   *model.DelayStats `json:"gateDelay,omitempty"`
 	Retransmits int               `json:"retransmits"`

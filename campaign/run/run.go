@@ -76,7 +76,7 @@ func Execute(ctx context.Context, c Config) (record.Evidence, error) {
 
 // execute goes through the phases of a run in order.
 func (r *run) execute(ctx context.Context) (ev record.Evidence, err error) {
-	began := time.Now()
+	began, starved := time.Now(), starvation()
 	if err := r.open(began); err != nil {
 		return ev, err
 	}
@@ -86,7 +86,7 @@ func (r *run) execute(ctx context.Context) (ev record.Evidence, err error) {
 	ev.Ended = time.Now()
 	r.cost.Start, r.cost.Settle = r.procs.Took()
 	r.cost.Ours = ev.Ended.Sub(began) - r.cost.Template - r.cost.Start - r.cost.Settle - r.cost.Workload - r.cost.Recover
-	ev.Cost = r.cost
+	ev.Cost, ev.Starved = r.cost, starved()
 	return ev, errors.Join(err, ctx.Err())
 }
 

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"html"
 	"strings"
 	"testing"
 	"time"
@@ -87,6 +88,27 @@ func TestDetailsOfAnyShape(t *testing.T) {
 	for i := range want {
 		if got[i] != want[i] {
 			t.Errorf("line %d: %+v, want %+v", i, got[i], want[i])
+		}
+	}
+}
+
+// A run that failed on a machine with too much to do says so; one that passed
+// does not, since nothing was missed.
+func TestABusyMachineIsNamed(t *testing.T) {
+	const warning = "waited for a CPU: time limits may have been missed"
+	for _, c := range []struct {
+		starved float64
+		verdict model.VerdictValue
+		warns   bool
+	}{{0.94, model.VerdictFail, true}, {0.94, model.VerdictUnknown, true}, {0.94, model.VerdictPass, false}, {0.3, model.VerdictFail, false}, {0, model.VerdictFail, false}} {
+		in := failing(t)
+		in.Summary.Starved, in.Summary.Verdict.Value = c.starved, c.verdict
+		page := write(t, in)
+		if got := strings.Contains(html.UnescapeString(page), warning); got != c.warns {
+			t.Errorf("%v, %s: warns %v", c.starved, c.verdict, got)
+		}
+		if c.starved > 0 {
+			wants(t, "facts", page, "something waited for a CPU for ")
 		}
 	}
 }

@@ -301,6 +301,7 @@ func problems(in *Input) []problemView {
 		{"Fatal lines the target printed", in.FatalLines},
 		{"Not stable at the end of the recovery limit", in.Recovery.Pending},
 		{"Invariants that did not hold again", in.Recovery.Violated},
+		{"The machine was busy", busyWords(&in.Summary)},
 	} {
 		if len(p.Lines) == 0 {
 			continue
@@ -312,6 +313,19 @@ func problems(in *Input) []problemView {
 		out = append(out, problemView{p.Title, lines})
 	}
 	return out
+}
+
+// busy is the share of a run's time from which on a missed time limit may be the
+// machine's doing.
+const busy = 0.8
+
+// busyWords warns of a run that did not pass on a machine with too much to do.
+func busyWords(s *model.RunSummary) []string {
+	if s.Starved < busy || s.Verdict.Value == model.VerdictPass {
+		return nil
+	}
+	return []string{fmt.Sprintf("For %.0f %% of the run something on netsplit's machine waited for a CPU: time limits may have been missed for that alone. "+
+		"Repeat the run on a quieter machine, or with fewer --labs.", 100*s.Starved)}
 }
 
 func facts(in *Input) []fact {
@@ -346,6 +360,9 @@ func facts(in *Input) []fact {
 	}
 	if s.Retransmits > 0 {
 		add("Retransmissions", fmt.Sprintf("%d outside the cut", s.Retransmits))
+	}
+	if s.Starved > 0 {
+		add("Machine", fmt.Sprintf("something waited for a CPU for %.0f %% of the run", 100*s.Starved))
 	}
 	add("netsplit", s.Version)
 	return out
