@@ -85,6 +85,8 @@ func TestClientReachesEverything(t *testing.T) {
 	check("switches", len(sw) == 2 && sw[0].Flows[0].Age == wire.Duration(1500*time.Millisecond), err)
 	hs, err := c.Hosts(ctx)
 	check("hosts", len(hs) == 1 && hs[0].Name == "n1", err)
+	d, err := c.Examine(ctx)
+	check("diagnosis", d.Testbed == "rack7" && len(d.Checks) == 1 && d.Checks[0].Means == "cuts by rules" && d.OK && d.Model().Checks[0].Affects[0] == model.AbilityCut && d.Model().Abilities[3].Absent, err)
 	f.delay = 2
 	p, err := c.CreatePartition(ctx, wire.PartitionSpec{Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"n1"}, {"n2"}}}}, 10*time.Second)
 	check("cut", p.State == "in_force", err)

@@ -129,6 +129,15 @@ func (f *fakeService) SetInvariant(_ context.Context, target, id string, s model
 	return f.SetInvariantStatus(target, id, s)
 }
 
+func (f *fakeService) Diagnose(context.Context) (model.Diagnosis, error) {
+	if f.fail != nil {
+		return model.Diagnosis{}, f.fail
+	}
+	d := model.Diagnosis{Testbed: "rack7", Checks: []model.DiagnosisCheck{{About: "switch 1", Name: "meters", Level: model.CheckWarn, Found: "none", Means: "cuts by rules", Affects: []model.Ability{model.AbilityCut}}}}
+	d.Conclude(map[model.Ability]string{model.AbilityPort: "no gate port"})
+	return d, nil
+}
+
 func (f *fakeService) Switches(context.Context) ([]model.SwitchStatus, error) {
 	return []model.SwitchStatus{{Datapath: 0xabc, Connected: true, Since: t0, Ports: []model.PortStatus{{Number: 1, Name: "p1", Up: true, Host: "n1"}},
 		Flows: []model.FlowStatus{{Priority: 10, Cookie: 0x6e73, Match: "in_port=1", Actions: "output:2", Age: 1500 * time.Millisecond, Ours: true}}}, {Datapath: 0xabd}}, f.fail

@@ -281,6 +281,14 @@ func (s *server) reset(ctx context.Context, _ *none) (*body[wire.Reset], error) 
 	return &body[wire.Reset]{wire.Reset{Healed: names}}, nil
 }
 
+func (s *server) examine(ctx context.Context, _ *none) (*body[wire.Diagnosis], error) {
+	d, err := s.Service.Diagnose(ctx)
+	if err != nil {
+		return nil, fromService(err)
+	}
+	return &body[wire.Diagnosis]{wire.FromDiagnosis(d)}, nil
+}
+
 type annotationsInput struct {
 	From int64 `query:"from" minimum:"0" maximum:"9000000000000" doc:"Milliseconds since 1970; absent: an hour before to"`
 	To   int64 `query:"to" minimum:"0" maximum:"9000000000000" doc:"Milliseconds since 1970; absent: now"`

@@ -105,6 +105,7 @@ func (s *server) routes() {
 	get(s, "/v1/partitions/{name}", "get-partition", "Show a partition", s.getPartition)
 	del(s, "/v1/partitions/{name}", "delete-partition", "Heal a partition", s.deletePartition)
 	post(s, "/v1/reset", "reset", "Heal everything; answers after proof", http.StatusOK, s.reset)
+	post(s, "/v1/diagnosis", "examine", "Examine the testbed and say what will work; answers after some seconds for each switch", http.StatusOK, s.examine)
 	get(s, "/v1/annotations", "list-annotations", "List the cuts of a span of time, for graphs", s.listAnnotations)
 	s.eventRoute()
 	get(s, "/v1/version", "get-version", "Say what runs", s.getVersion)

@@ -56,6 +56,8 @@ type Service interface {
 	Reset(ctx context.Context) ([]string, error)
 
 	Health(ctx context.Context) model.Health
+	// Diagnose examines the testbed; it takes seconds for each switch.
+	Diagnose(ctx context.Context) (model.Diagnosis, error)
 	// Annotations lists the cuts that overlap the span, by their start.
 	Annotations(ctx context.Context, from, to time.Time) ([]model.Annotation, error)
 	// Events sends the events after the given number, the next of which may

@@ -76,6 +76,8 @@ type Service struct {
 	ctrl    *controller.Controller
 	outside *bed.Bed // of Config.Testbed
 
+	examining sync.Mutex // held by Diagnose
+
 	mu       sync.Mutex // guards what follows
 	jobs     map[string]*job
 	queue    []*job

@@ -271,6 +271,12 @@ func (c *Client) Switches(ctx context.Context) ([]wire.Switch, error) {
 	return out.Items, err
 }
 
+// Examine has the daemon examine its testbed, which takes seconds for each
+// switch.
+func (c *Client) Examine(ctx context.Context) (wire.Diagnosis, error) {
+	return call[wire.Diagnosis](ctx, c, http.MethodPost, "/v1/diagnosis", nil, 0)
+}
+
 // Hosts lists the hosts of the testbed.
 func (c *Client) Hosts(ctx context.Context) ([]wire.Host, error) {
 	out, err := get[wire.Hosts](ctx, c, "/v1/hosts")

@@ -21,13 +21,17 @@ type Config struct {
 	// Refused lists the connections that did not become a session, and why; may
 	// be nil.
 	Refused func() []string
+	// TLS: switches connect by TLS.
+	TLS bool
 	// InUse: a daemon drives the testbed meanwhile, whose gate ports are left
 	// alone.
 	InUse bool
+	// Busy says what must not be disturbed now, "" for nothing; nil: nothing. What
+	// loads switches is left out then.
+	Busy func() string
+	// Limit is how long a switch may take to answer; default 5 s.
+	Limit time.Duration
 }
-
-// askLimit is how long a switch may take to answer.
-const askLimit = 5 * time.Second
 
 type exam struct {
 	Config
@@ -36,29 +40,48 @@ type exam struct {
 
 // Examine looks at all of the testbed. It takes a few seconds for each switch.
 func Examine(ctx context.Context, c Config) model.Diagnosis {
-	x := &exam{Config: c, d: model.Diagnosis{Testbed: c.Testbed.Name}}
+	x := newExam(c)
 	// Hosts first, side by side: an agent on each is what takes longest.
 	var hosts []model.DiagnosisCheck
 	var work sync.WaitGroup
 	work.Go(func() { hosts = x.hosts(ctx) })
-	ids := c.Testbed.Switches()
-	up := x.connected(ctx, ids)
+	x.switches(ctx)
 	work.Wait()
+	x.d.Checks = append(x.d.Checks, hosts...)
+	x.conclude()
+	return x.d
+}
+
+func newExam(c Config) *exam {
+	if c.Limit == 0 {
+		c.Limit = 5 * time.Second
+	}
+	if c.Busy == nil {
+		c.Busy = func() string { return "" }
+	}
+	return &exam{Config: c, d: model.Diagnosis{Testbed: c.Testbed.Name}}
+}
+
+// switches looks at all switches, one after the other.
+func (x *exam) switches(ctx context.Context) {
+	ids := x.Testbed.Switches()
+	up := x.connected(ctx, ids)
 	for _, id := range ids {
 		if sw := up[id]; sw != nil {
 			(&patient{exam: x, sw: sw, about: "switch " + id.String()}).examine(ctx)
 		}
 	}
-	x.d.Checks = append(x.d.Checks, hosts...)
+}
+
+func (x *exam) conclude() {
 	absent := map[model.Ability]string{}
-	if len(c.Testbed.Gates) == 0 {
+	if len(x.Testbed.Gates) == 0 {
 		absent[model.AbilityPort] = "the testbed file names no gate port under gates"
 	}
-	if len(c.Testbed.Mirrors) == 0 {
+	if len(x.Testbed.Mirrors) == 0 {
 		absent[model.AbilityMirror] = "the testbed file names no mirror port under mirrors: clean runs use the gate"
 	}
 	x.d.Conclude(absent)
-	return x.d
 }
 
 var everything = []model.Ability{model.AbilityCut, model.AbilityProof, model.AbilityPacketIn, model.AbilityPort, model.AbilityMirror, model.AbilityOnly, model.AbilityOpening}
@@ -91,8 +114,15 @@ func (x *exam) connected(ctx context.Context, ids []model.DatapathID) map[model.
 			}
 		} else {
 			c.Level, c.Affects = model.CheckFail, everything
-			c.Found = fmt.Sprintf("did not connect to %s within %v", x.Controller.Addr(), x.Wait)
-			c.Means = fmt.Sprintf("nothing works there: set its controller to this address (ovs-vsctl set-controller BR tcp:%s) and allow OpenFlow 1.3", x.Controller.Addr())
+			scheme := "tcp"
+			if x.TLS {
+				scheme = "ssl"
+			}
+			c.Found = fmt.Sprintf("did not connect to %s:%s within %v", scheme, address(x.Controller), x.Wait)
+			c.Means = fmt.Sprintf("nothing works there: set its controller to this address (ovs-vsctl set-controller BR %s:%s) and allow OpenFlow 1.3", scheme, address(x.Controller))
+			if x.TLS {
+				c.Means += "; give it a key and certificates (ovs-vsctl set-ssl)"
+			}
 			if x.Refused != nil {
 				if r := x.Refused(); len(r) > 0 {
 					c.Found += "; refused were: " + strings.Join(r, "; ")
@@ -102,4 +132,12 @@ func (x *exam) connected(ctx context.Context, ids []model.DatapathID) map[model.
 		x.d.Add(c)
 	}
 	return up
+}
+
+// address is where switches connect to.
+func address(c *controller.Controller) string {
+	if a := c.Addr(); a != nil {
+		return a.String()
+	}
+	return "ADDRESS:PORT"
 }

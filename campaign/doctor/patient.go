@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +21,7 @@ type patient struct {
 	sw    *controller.Switch
 	about string
 	ports []of13.Port
+	unfit string // the check whose outcome makes others useless; "" for none
 }
 
 func (p *patient) add(level model.CheckLevel, name, found, means string, affects ...model.Ability) {
@@ -29,13 +31,43 @@ func (p *patient) add(level model.CheckLevel, name, found, means string, affects
 	p.d.Add(model.DiagnosisCheck{About: p.about, Name: name, Level: level, Found: found, Means: means, Affects: affects})
 }
 
+// look is one thing that is looked at. One that loads the switch, or has its
+// packets come where others look, names what depends on it.
+type look struct {
+	at    func(context.Context)
+	name  string
+	loads []model.Ability
+}
+
+func (p *patient) looks() []look {
+	out := []look{{at: p.identity}, {at: p.tables}, {at: p.portsThere}, {at: p.roundTrips}, {at: p.foreign}, {at: p.meters}, {at: p.groups},
+		{p.trials, "rules", everything}, {p.packetIns, "packet-in", []model.Ability{model.AbilityPacketIn}}, {p.installs, "room for rules", []model.Ability{model.AbilityCut}}}
+	if slices.ContainsFunc(p.Testbed.Gates, func(g model.GatePort) bool { return g.Datapath == p.sw.ID() }) {
+		out = append(out, look{p.gatePort, "gate port", []model.Ability{model.AbilityPort}})
+	}
+	if slices.ContainsFunc(p.Testbed.Mirrors, func(m model.MirrorPort) bool { return m.Datapath == p.sw.ID() }) {
+		out = append(out, look{p.mirrorPort, "mirror port", []model.Ability{model.AbilityMirror}})
+	}
+	return out
+}
+
 func (p *patient) examine(ctx context.Context) {
-	for _, look := range []func(context.Context){p.identity, p.tables, p.portsThere, p.foreign, p.meters, p.groups, p.trials, p.roundTrips, p.packetIns, p.installs, p.gatePort, p.mirrorPort} {
+	for _, l := range p.looks() {
 		if ctx.Err() != nil {
 			return
 		}
-		lctx, cancel := context.WithTimeout(ctx, 4*askLimit)
-		look(lctx)
+		if l.loads != nil {
+			if p.unfit != "" {
+				p.add(model.CheckFail, l.name, "not tried, because of: "+p.unfit, "nothing until that is mended", l.loads...)
+				continue
+			}
+			if why := p.Busy(); why != "" && l.name != "gate port" { // of a daemon, that watches it
+				p.add(model.CheckWarn, l.name, "not tried: "+why, "nothing is known of it now: ask again when that is over", l.loads...)
+				continue
+			}
+		}
+		lctx, cancel := context.WithTimeout(ctx, 4*p.Limit)
+		l.at(lctx)
 		cancel()
 	}
 }
@@ -57,9 +89,10 @@ func (p *patient) tables(context.Context) {
 	found := fmt.Sprintf("%d tables, capabilities %v", f.Tables, f.Capabilities)
 	switch {
 	case f.Tables < tablesNeeded:
-		p.add(model.CheckFail, "features", found, fmt.Sprintf("netsplit's rules need tables 0 to %d: this switch cannot be used", tablesNeeded-1), everything...)
+		p.add(model.CheckFail, "features", found, fmt.Sprintf("netsplit's rules need tables 0 to %d: this switch cannot be used; set it to a mode with more tables, or put the hosts on another", tablesNeeded-1), everything...)
+		p.unfit = "features"
 	case f.Capabilities&of13.CapFlowStats == 0:
-		p.add(model.CheckWarn, "features", found, "without flow statistics a cut is proved by silence, which takes longer, and what was dropped is not counted",
+		p.add(model.CheckWarn, "features", found, "without flow statistics a cut is proved by silence, which takes longer, and what was dropped is not counted; nothing need be done",
 			model.AbilityCut, model.AbilityProof)
 	default:
 		p.add(model.CheckOK, "features", found, "")
@@ -69,7 +102,7 @@ func (p *patient) tables(context.Context) {
 func (p *patient) portsThere(ctx context.Context) {
 	ports, err := p.sw.PortDesc(ctx)
 	if err != nil {
-		p.add(model.CheckFail, "ports", err.Error(), "without a list of ports nobody can say where hosts are", everything...)
+		p.add(model.CheckFail, "ports", err.Error(), "without a list of ports nobody can say where hosts are: this switch cannot be used", everything...)
 		return
 	}
 	p.ports = ports
@@ -153,7 +186,8 @@ func (p *patient) foreign(ctx context.Context) {
 	have, err := p.sw.DumpFlows(ctx, 0, 0)
 	if err != nil {
 		p.add(model.CheckFail, "rules of others", "the flow tables cannot be read: "+err.Error(),
-			"netsplit cannot tell its rules from others', nor repair them", everything...)
+			"netsplit cannot tell its rules from others', nor repair them: this switch cannot be used; if it was only busy, examine it again", everything...)
+		p.unfit = "rules of others"
 		return
 	}
 	others := 0
@@ -184,7 +218,7 @@ func (p *patient) foreign(ctx context.Context) {
 }
 
 func (p *patient) meters(ctx context.Context) {
-	const means = "a cut by hand bites by its drop rules alone, on Open vSwitch up to some milliseconds after it was asked for; it is proved all the same"
+	const means = "a cut by hand bites by its drop rules alone, on Open vSwitch up to some milliseconds after it was asked for; it is proved all the same; where a cut must be exact, use the gate, in campaigns"
 	got, err := p.sw.Request(ctx, of13.NewMultipartRequest(of13.MultipartMeterFeatures))
 	if err != nil {
 		p.add(model.CheckWarn, "meters", "none: "+reason(err), means, model.AbilityCut)
@@ -222,7 +256,7 @@ func (p *patient) groups(ctx context.Context) {
 func reason(err error) string {
 	var e *controller.SwitchError
 	if errors.As(err, &e) {
-		return "the switch says " + e.Err.Error()
+		return "the " + e.Err.Error()
 	}
 	return err.Error()
 }

@@ -19,8 +19,6 @@ const (
 	inFlight  = 32          // of them at once
 	slowTrip  = 20 * time.Millisecond
 	slowRate  = 1000 // packets a second, below which the gate by packet-in delays a busy target
-	atOnce    = 50   // rules in one go
-	slowRules = 100  // rules a second
 )
 
 // spread gives the median and the 99th percentile.
@@ -47,7 +45,8 @@ func (p *patient) roundTrips(ctx context.Context) {
 			took = append(took, time.Since(began))
 		}
 		if err != nil || len(took) == 0 {
-			p.add(model.CheckFail, "round trip of "+t.name, fmt.Sprint("no answer: ", err), "nothing can be confirmed by this switch", everything...)
+			p.add(model.CheckFail, "round trip of "+t.name, fmt.Sprint("no answer: ", err), "nothing can be confirmed by this switch, so that it cannot be used; if it was only busy, examine it again", everything...)
+			p.unfit = "round trip of " + t.name
 			continue
 		}
 		p50, p99 := spread(took)
@@ -81,7 +80,7 @@ func (p *patient) packetIns(ctx context.Context) {
 	rule := harmless(flowrules.Rule{Table: flowrules.TableAdmit, Priority: 65000, Match: flowrules.Match{EthType: etherTypeTrial},
 		Do: flowrules.Do{Output: []uint32{uint32(of13.PortController)}}}, lab)
 	fail := func(found string) {
-		p.add(model.CheckFail, name, found, "packets cannot be held in the controller's session: only a gate port can gate", model.AbilityPacketIn)
+		p.add(model.CheckFail, name, found, "packets cannot be held in the controller's session: only a gate port can gate; give the switch one (gates in the testbed file)", model.AbilityPacketIn)
 	}
 	if err := p.try(ctx, []flowrules.Rule{rule}); err != nil {
 		fail(err.Error())
@@ -182,32 +181,4 @@ func (p *patient) packetIns(ctx context.Context) {
 	default:
 		p.add(model.CheckOK, name, found, "")
 	}
-}
-
-// installs measures how fast rules are taken, in batches with a barrier each.
-func (p *patient) installs(ctx context.Context) {
-	defer p.clean()
-	lab := flowrules.LabID(p.Testbed.Name)
-	n, began := 0, time.Now()
-	for time.Since(began) < time.Second && n < 2000 {
-		var mods []of13.Message
-		for range atOnce {
-			r := flowrules.Rule{Table: flowrules.TablePolicy, Priority: 400, Match: flowrules.Match{EthDstMask: every,
-				EthDst: flowrules.MAC{0x02, 0x6e, 0x73, 0xd0, byte(n >> 8), byte(n)}}}
-			mods = append(mods, harmless(r, lab).Add())
-			n++
-		}
-		if err := p.sw.Apply(ctx, mods...); err != nil {
-			p.add(model.CheckWarn, "rules a second", fmt.Sprintf("after %d rules: %s", n-atOnce, reason(err)),
-				"a partition takes 4 rules for every pair of hosts that it cuts", model.AbilityCut)
-			return
-		}
-	}
-	rate := float64(n) / time.Since(began).Seconds()
-	found := fmt.Sprintf("%.0f", rate)
-	if rate < slowRules {
-		p.add(model.CheckWarn, "rules a second", found, "a partition takes 4 rules for every pair of hosts that it cuts", model.AbilityCut)
-		return
-	}
-	p.add(model.CheckOK, "rules a second", found, "")
 }

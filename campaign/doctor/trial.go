@@ -49,20 +49,20 @@ func (p *patient) list() []trial {
 	}
 	pair := []flowrules.Pair{{A: "trial1", B: "trial2"}}
 	out := []trial{
-		{"rules of forwarding", "hosts cannot be reached through it", everything, func(*flowrules.Input) {}},
-		{"rules of cuts", "no cut is possible", []model.Ability{model.AbilityCut, model.AbilityPacketIn, model.AbilityPort}, cut()},
-		{"rules of the gate, by packet-in", "packets cannot be held in the controller's session", []model.Ability{model.AbilityPacketIn}, func(in *flowrules.Input) { in.Gate = pair }},
-		{"rules of cuts of some traffic", "--only is refused; cuts of whole hosts work", []model.Ability{model.AbilityOnly},
+		{"rules of forwarding", "hosts cannot be reached through it: this switch cannot be used as it is set up; its manual says what its tables can match and do", everything, func(*flowrules.Input) {}},
+		{"rules of cuts", "no cut is possible: put the hosts on another switch", []model.Ability{model.AbilityCut, model.AbilityPacketIn, model.AbilityPort}, cut()},
+		{"rules of the gate, by packet-in", "packets cannot be held in the controller's session: give the switch a gate port (gates in the testbed file)", []model.Ability{model.AbilityPacketIn}, func(in *flowrules.Input) { in.Gate = pair }},
+		{"rules of cuts of some traffic", "--only is refused there: cut whole hosts", []model.Ability{model.AbilityOnly},
 			cut(model.Traffic{Proto: "tcp", Port: 7}, model.Traffic{Proto: "udp", Port: 7}, model.Traffic{Proto: "icmp"}, model.Traffic{Proto: "arp"})},
-		{"rules of cuts by who opens connections", "--only tcp-opening is refused", []model.Ability{model.AbilityOpening}, cut(opening)},
+		{"rules of cuts by who opens connections", "--only tcp-opening is refused there, as it needs TCP flags to be matched, an extension: cut whole hosts, or a port", []model.Ability{model.AbilityOpening}, cut(opening)},
 	}
 	if gate != 0 {
-		out = append(out, trial{"rules of the gate, by port", "the gate port cannot be used: gate by packet-in", []model.Ability{model.AbilityPort},
+		out = append(out, trial{"rules of the gate, by port", "the gate port cannot be used: leave it out of the testbed file, to gate by packet-in", []model.Ability{model.AbilityPort},
 			func(in *flowrules.Input) { in.Gate, in.GatePort, in.ByPort = pair, gate, true }})
 	}
 	for _, m := range p.Testbed.Mirrors {
 		if m.Datapath == p.sw.ID() {
-			out = append(out, trial{"rules of the mirror", "clean runs use the gate", []model.Ability{model.AbilityMirror},
+			out = append(out, trial{"rules of the mirror", "clean runs use the gate: leave the mirror port out of the testbed file", []model.Ability{model.AbilityMirror},
 				func(in *flowrules.Input) { in.Mirror, in.MirrorPort = pair, m.Port }})
 		}
 	}
@@ -85,7 +85,11 @@ func (p *patient) trials(ctx context.Context) {
 			return had
 		})
 		if err := p.try(ctx, rules); err != nil {
-			p.add(model.CheckFail, t.name, err.Error(), t.means, t.affects...)
+			means := t.means
+			if full(err) {
+				means = "its tables are too small for that, or others fill them: make room, or put the hosts on another switch"
+			}
+			p.add(model.CheckFail, t.name, err.Error(), means, t.affects...)
 			continue
 		}
 		p.add(model.CheckOK, t.name, fmt.Sprintf("%d tried, all taken as told", len(rules)), "")
@@ -136,7 +140,7 @@ func harmless(r flowrules.Rule, lab uint16) flowrules.Rule {
 
 // try installs rules and says which were refused, or are not there as told.
 func (p *patient) try(ctx context.Context, rules []flowrules.Rule) error {
-	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	ctx, cancel := context.WithTimeout(ctx, p.Limit)
 	defer cancel()
 	var mods []of13.Message
 	of := map[of13.Message]flowrules.Rule{}
@@ -148,7 +152,7 @@ func (p *patient) try(ctx context.Context, rules []flowrules.Rule) error {
 		var e *controller.SwitchError
 		if errors.As(err, &e) {
 			if r, ok := of[e.Sent]; ok {
-				return fmt.Errorf("refused \"%s\": %s", r, reason(err))
+				return fmt.Errorf("refused \"%s\": %w", r, said{err})
 			}
 		}
 		return err
@@ -175,7 +179,7 @@ func (p *patient) try(ctx context.Context, rules []flowrules.Rule) error {
 
 // clean removes the trial rules.
 func (p *patient) clean() {
-	ctx, cancel := context.WithTimeout(context.Background(), askLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), p.Limit)
 	defer cancel()
 	del := of13.NewFlowMod(of13.FlowDelete)
 	del.TableID, del.Cookie, del.CookieMask = of13.TableAll, uint64(flowrules.NewCookie(flowrules.KindTrial, flowrules.LabID(p.Testbed.Name), 0)), flowrules.MaskKind

@@ -26,7 +26,7 @@ const maxPort = 0xffffff00
 func Read(path string) (*model.Testbed, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("testbed: %w; `netsplit lab up` prints one, README.md shows how to write one by hand", err)
+		return nil, fmt.Errorf("testbed: %w; `netsplit lab up` prints one, netsplit testbed learn writes one of what switches tell, docs/testbeds.md says what it can hold", err)
 	}
 	t, err := Parse(data)
 	if err != nil {
@@ -86,6 +86,9 @@ func Write(path string, t *model.Testbed) error {
 
 var unknownKey = regexp.MustCompile(`^line (\d+): field (\S+) not found in type \S+\.(\S+)$`)
 
+// namedPort is a word where a number is wanted; only ports are such numbers.
+var namedPort = regexp.MustCompile("^line (\\d+): cannot unmarshal !!str `(.+)` into uint32$")
+
 var knownKeys = map[string]string{
 	"Testbed":     "name, backend, hosts, links, mirrors, gates, cuts, roles, hooks",
 	"TestbedHost": "name, datapath, port, mac, ip, exec, agent, labels",
@@ -108,6 +111,8 @@ func explain(err error) error {
 	for _, e := range te.Errors {
 		if m := unknownKey.FindStringSubmatch(e); m != nil {
 			e = fmt.Sprintf("line %s: unknown key %q; known here: %s", m[1], m[2], knownKeys[m[3]])
+		} else if m := namedPort.FindStringSubmatch(e); m != nil {
+			e = fmt.Sprintf("line %s: %q is no port number: `ovs-vsctl get interface %s ofport` prints that of a name, and netsplit testbed learn writes both", m[1], m[2], m[2])
 		}
 		errs = append(errs, errors.New(strings.ReplaceAll(e, "model.", "")))
 	}
@@ -202,6 +207,8 @@ func check(t *model.Testbed, l lines) error {
 			bad(at, "%s: ip is missing; give the address by which other hosts reach it", who)
 		case h.IP.IsUnspecified() || h.IP.IsMulticast() || h.IP.IsLoopback():
 			bad(at, "%s: ip %s is not the address of one host on the switch", who, h.IP)
+		case switched && !h.IP.Is4():
+			bad(at, "%s: ip %s is no IPv4 address, which the rules for a switch want; a cut holds for the host's IPv6 packets too", who, h.IP)
 		case ips[h.IP.String()] != "":
 			bad(at, "%s and %s have the same ip %s", ips[h.IP.String()], who, h.IP)
 		}

@@ -77,6 +77,8 @@ func TestErrorsNameTheLineAndTheRemedy(t *testing.T) {
 		{"same mac", "02:00:00:00:00:02", "02:00:00:00:00:01", []string{"line 9", "n1 and host n2", "same mac"}},
 		{"bad ip", "10.0.0.2", "10.0.0.256", []string{"10.0.0.256"}},
 		{"no ip", "    ip: 10.0.0.2\n", "", []string{"line 9", "ip is missing"}},
+		{"ipv6 with a switch", "10.0.0.2", "fd00::2", []string{"line 9", "n2", "fd00::2 is no IPv4 address", "IPv6 packets too"}},
+		{"a port by name", "    port: 2", "    port: eth2", []string{"line 11", `"eth2" is no port number`, "get interface eth2 ofport", "testbed learn"}},
 		{"group ip", "10.0.0.2", "224.0.0.1", []string{"line 9", "224.0.0.1"}},
 		{"same ip", "10.0.0.2", "10.0.0.1", []string{"line 9", "same ip"}},
 		{"bad datapath", "0x0a1b2c3d4e5f", "br0", []string{"br0", "hex digits"}},

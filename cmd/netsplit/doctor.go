@@ -1,16 +1,19 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"netsplit/api"
+	"netsplit/api/client"
 	"netsplit/campaign/doctor"
 	"netsplit/campaign/testbed"
 	"netsplit/controller"
@@ -18,57 +21,40 @@ import (
 	"netsplit/model"
 )
 
-func doctorCommand() *cobra.Command {
+func doctorCommand(conn *daemonFlags) *cobra.Command {
 	var file, openflow string
 	var wait time.Duration
 	var asJSON bool
 	var switches switchFlags
 	cmd := &cobra.Command{
-		Use:   "doctor --testbed FILE",
+		Use:   "doctor [--testbed FILE]",
 		Short: "examine a testbed and say what will work",
-		Long: `Examines the switches and hosts of a testbed file and says what will work on
-them: cuts by hand, their proof, the gate by packet-in and by a gate port, the
-mirror. It listens for the switches as netsplit serve does, in place of it, and
-leaves nothing behind; rules that it tries match nobody's packets.
+		Long: `Examines the switches and hosts of a testbed and says what will work on them:
+cuts by hand, their proof, the gate by packet-in and by a gate port, the mirror.
+It leaves nothing behind; rules that it tries match nobody's packets.
+
+With --testbed it listens for the switches as netsplit serve does, in place of
+it. Without, a running daemon (--api) examines its own testbed by the sessions that
+it has: nothing is stopped, and what would disturb a campaign or a partition by
+hand is left out while there is one.
 
 Exit status 1 if the main job cannot be done: cuts, their proof, and the gate in
 one of its two ways.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if file == "" {
-				return usage("--testbed is missing: name the testbed file; see %s --help", c.CommandPath())
+			examine := func() (model.Diagnosis, error) { return conn.examine(c.Context()) }
+			if file != "" {
+				if conn.addr != "" && c.Flags().Changed("api") {
+					return usage("--testbed and --api exclude one another: the daemon examines the testbed that it drives")
+				}
+				examine = func() (model.Diagnosis, error) { return examineFile(c.Context(), file, openflow, wait, &switches) }
+			} else if c.Flags().Changed("openflow") || c.Flags().Changed("wait") || switches.given() {
+				return usage("--testbed is missing: --openflow, --wait and --tls-* say how to listen for the switches of a file; see %s --help", c.CommandPath())
 			}
-			tb, err := testbed.Read(file)
+			d, err := examine()
 			if err != nil {
 				return err
 			}
-			conf, allowed, err := switches.load(tb)
-			if err != nil {
-				return err
-			}
-			exe, err := binary()
-			if err != nil {
-				return err
-			}
-			var mu sync.Mutex // guards refused
-			var refused []string
-			// As equal: a master that is there stays.
-			ctrl, err := controller.Listen(controller.Config{Addr: openflow, TLS: conf, Allowed: allowed, Role: of13.RoleEqual,
-				Refused: func(_ string, err error) {
-					mu.Lock()
-					defer mu.Unlock()
-					refused = append(refused, err.Error())
-				}})
-			if err != nil {
-				return fmt.Errorf("listen for switches (--openflow): %w; netsplit serve must not run there meanwhile", err)
-			}
-			defer ctrl.Close()
-			d := doctor.Examine(c.Context(), doctor.Config{Testbed: *tb, Controller: ctrl, Binary: exe, Wait: wait,
-				Refused: func() []string {
-					mu.Lock()
-					defer mu.Unlock()
-					return latest(refused)
-				}})
 			if err := c.Context().Err(); err != nil {
 				return err
 			}
@@ -82,12 +68,60 @@ one of its two ways.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&file, "testbed", "", "testbed file to examine")
+	f.StringVar(&file, "testbed", "", "testbed file to examine; without one, that of a running daemon is")
 	f.StringVar(&openflow, "openflow", "127.0.0.1:6653", "address that switches connect to")
 	f.DurationVar(&wait, "wait", 15*time.Second, "how long to wait for the switches to connect")
 	f.BoolVar(&asJSON, "json", false, "print the diagnosis as JSON")
-	switches.register(f)
+	switches.registerTrust(f)
 	return cmd
+}
+
+// examine has the daemon that runs examine its testbed.
+func (d *daemonFlags) examine(ctx context.Context) (model.Diagnosis, error) {
+	token, err := api.LoadToken(d.tokenFile)
+	if err != nil {
+		return model.Diagnosis{}, err
+	}
+	addr := d.addr
+	if addr == "" {
+		addr = defaultAPI
+	}
+	daemon, err := client.New(addr, token)
+	if err != nil {
+		return model.Diagnosis{}, err
+	}
+	got, err := daemon.Examine(ctx)
+	if errors.Is(err, client.ErrNoDaemon) {
+		return model.Diagnosis{}, fmt.Errorf("%w: name the testbed file to examine (--testbed), or the daemon (--api)", err)
+	}
+	return got.Model(), err
+}
+
+// examineFile listens for the switches of a testbed file and examines them.
+func examineFile(ctx context.Context, file, openflow string, wait time.Duration, switches *switchFlags) (model.Diagnosis, error) {
+	tb, err := testbed.Read(file)
+	if err != nil {
+		return model.Diagnosis{}, err
+	}
+	if tb.Backend == model.BackendNFTables {
+		return model.Diagnosis{}, usage("testbed %s has no switch to examine (backend: %s): netsplit serve tries on every host whether it can cut when it starts, and says why not", tb.Name, tb.Backend)
+	}
+	conf, allowed, err := switches.load(tb)
+	if err != nil {
+		return model.Diagnosis{}, err
+	}
+	exe, err := binary()
+	if err != nil {
+		return model.Diagnosis{}, err
+	}
+	var refused refusals
+	// As equal: a master that is there stays.
+	ctrl, err := controller.Listen(controller.Config{Addr: openflow, TLS: conf, Allowed: allowed, Role: of13.RoleEqual, Refused: refused.add})
+	if err != nil {
+		return model.Diagnosis{}, fmt.Errorf("listen for switches (--openflow): %w; if that is netsplit serve, leave --testbed out: it then examines its testbed itself (--api)", err)
+	}
+	defer ctrl.Close()
+	return doctor.Examine(ctx, doctor.Config{Testbed: *tb, Controller: ctrl, Binary: exe, Wait: wait, TLS: conf != nil, Refused: refused.latest}), nil
 }
 
 // latest keeps the last few different ones.

@@ -76,7 +76,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	var conn daemonFlags
 	conn.register(root)
 	root.AddCommand(serveCommand(), campaignCommand(&conn), runCommand(&conn), replayCommand(&conn), judgeCommand(), invariantsCommand(&conn),
-		labCommand(), doctorCommand(), partitionCommand(&conn), scriptCommand(), targetCommand(checkRunOf(&conn)), nodeCommand(), dashboardCommand(), agentCommand())
+		labCommand(), testbedCommand(), doctorCommand(&conn), partitionCommand(&conn), scriptCommand(), targetCommand(checkRunOf(&conn)), nodeCommand(), dashboardCommand(), agentCommand())
 
 	err := root.ExecuteContext(ctx)
 	var exit *exitError

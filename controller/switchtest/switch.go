@@ -23,6 +23,11 @@ type Config struct {
 	Mute     bool             // answers nothing after the handshake, not even echo
 	NoRoles  bool             // has no controller roles
 	Meters   uint32           // the greatest number of a meter; 0: it has none
+	Tables   uint8            // how many it has; default 254
+	// Refuse says which messages are refused, and how; nil for the others.
+	Refuse func(of13.Message) *of13.Error
+	// Ignore says which messages are neither carried out nor answered.
+	Ignore func(of13.Message) bool
 }
 
 // Output is one frame that leaves the switch.
@@ -60,6 +65,9 @@ func New(cfg Config) *Switch {
 	}
 	if cfg.PartSize == 0 {
 		cfg.PartSize = 2
+	}
+	if cfg.Tables == 0 {
+		cfg.Tables = 254
 	}
 	return &Switch{cfg: cfg, wake: make(chan struct{}, 1), role: of13.RoleEqual, generation: ^uint64(0)}
 }
@@ -178,6 +186,14 @@ func (s *Switch) push(m of13.Message, xid uint32) {
 // do carries out one message; s.mu is held.
 func (s *Switch) do(m of13.Message) []of13.Message {
 	s.tell(s.expire())
+	if s.cfg.Ignore != nil && s.cfg.Ignore(m) {
+		return nil
+	}
+	if s.cfg.Refuse != nil {
+		if e := s.cfg.Refuse(m); e != nil {
+			return []of13.Message{e}
+		}
+	}
 	if s.role == of13.RoleSlave && changes(m) {
 		return []of13.Message{&of13.Error{Type: of13.ErrTypeBadRequest, Code: of13.BadRequestIsSlave}}
 	}
@@ -185,7 +201,8 @@ func (s *Switch) do(m of13.Message) []of13.Message {
 	case *of13.EchoRequest:
 		return []of13.Message{&of13.EchoReply{Data: m.Data}}
 	case *of13.FeaturesRequest:
-		return []of13.Message{&of13.FeaturesReply{DatapathID: uint64(s.cfg.Datapath), Tables: 254}}
+		return []of13.Message{&of13.FeaturesReply{DatapathID: uint64(s.cfg.Datapath), Tables: s.cfg.Tables,
+			Capabilities: of13.CapFlowStats | of13.CapTableStats | of13.CapPortStats}}
 	case *of13.BarrierRequest:
 		return []of13.Message{&of13.BarrierReply{}}
 	case *of13.RoleRequest:

@@ -43,11 +43,11 @@ func (s *Switch) flowMod(m *of13.FlowMod) (*of13.Error, []*of13.FlowRemoved) {
 }
 
 func (s *Switch) add(m *of13.FlowMod) *of13.Error {
-	if m.TableID == of13.TableAll {
+	if m.TableID >= of13.TableID(s.cfg.Tables) {
 		return &of13.Error{Type: of13.ErrTypeFlowModFailed, Code: of13.FlowModFailedBadTableID}
 	}
 	for _, i := range m.Instructions {
-		if g, ok := i.(of13.GotoTable); ok && g.Table <= m.TableID {
+		if g, ok := i.(of13.GotoTable); ok && (g.Table <= m.TableID || g.Table >= of13.TableID(s.cfg.Tables)) {
 			return &of13.Error{Type: of13.ErrTypeBadInstruction, Code: of13.BadInstructionBadTableID}
 		}
 		if mt, ok := i.(of13.Meter); ok && !s.knows(mt.ID) {
@@ -374,6 +374,8 @@ func (s *Switch) apply(p *packet, actions []of13.Action, hit *entry) []Output {
 				in.Cookie, in.Table = hit.Cookie, uint8(hit.TableID)
 			}
 			out = append(out, in)
+		case o.Port == of13.PortNormal: // what it does by itself is not modelled
+			out = append(out, Output{Port: uint32(o.Port), Frame: slices.Clone(p.frame), InPort: uint32(p.inPort)})
 		case o.Port == p.inPort: // nothing, and no error
 		case slices.Contains(s.cfg.Ports, uint32(o.Port)):
 			out = append(out, Output{Port: uint32(o.Port), Frame: slices.Clone(p.frame), InPort: uint32(p.inPort)})

@@ -3,7 +3,6 @@ package service
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,50 +12,19 @@ import (
 	"netsplit/e2e/harness"
 )
 
-// pki is what ovs-pki makes: an authority for controllers, one for switches,
-// and a certificate signed by each.
-type pki struct {
-	t        *testing.T
-	dir, tmp string
-}
-
-func newPKI(t *testing.T) *pki {
-	t.Helper()
-	p := &pki{t: t, tmp: t.TempDir()}
-	p.dir = filepath.Join(p.tmp, "pki")
-	p.run("init")
-	p.run("req+sign", "ctl", "controller")
-	p.run("req+sign", "sc", "switch")
-	return p
-}
-
-func (p *pki) run(args ...string) {
-	p.t.Helper()
-	cmd := exec.Command("ovs-pki", append([]string{"--dir=" + p.dir, "--log=" + filepath.Join(p.tmp, "log"), "--force"}, args...)...)
-	cmd.Dir = p.tmp
-	if out, err := cmd.CombinedOutput(); err != nil {
-		p.t.Fatalf("ovs-pki %v (apt-get install openvswitch-switch openssl): %v: %s", args, err, out)
-	}
-}
-
-func (p *pki) file(name string) string { return filepath.Join(p.tmp, name) }
-
-// ca is the certificate of the authority for "controller" or "switch".
-func (p *pki) ca(kind string) string { return filepath.Join(p.dir, kind+"ca", "cacert.pem") }
-
 // TestTLSWithOpenVSwitch: a bridge by hand that is spoken with by TLS. Who may
 // not is told why, and the right one works as by TCP.
 func TestTLSWithOpenVSwitch(t *testing.T) {
 	harness.LeavesNothing(t)
-	site, strange := newPKI(t), newPKI(t)
+	site, strange := harness.NewPKI(t), harness.NewPKI(t)
 	b := newBench(t, "a", "b", "c")
 	d := serve(t, "--testbed", b.file, "--runs-dir", t.TempDir(), "--openflow", "127.0.0.1:0", "--allowed-datapath", "0x"+datapath,
-		"--tls-cert", site.file("ctl-cert.pem"), "--tls-key", site.file("ctl-privkey.pem"), "--tls-ca", site.ca("switch"))
+		"--tls-cert", site.File("ctl-cert.pem"), "--tls-key", site.File("ctl-privkey.pem"), "--tls-ca", site.CA("switch"))
 	if !strings.Contains(d.Stderr(), "switches on ssl:") {
 		t.Errorf("it says %s", d.Stderr())
 	}
-	ssl := func(own *pki, ca string) {
-		b.vsctl("set-ssl", own.file("sc-privkey.pem"), own.file("sc-cert.pem"), ca)
+	ssl := func(own *harness.PKI, ca string) {
+		b.vsctl("set-ssl", own.File("sc-privkey.pem"), own.File("sc-cert.pem"), ca)
 	}
 	// refused points the bridge at the daemon anew and waits for the event.
 	refused := func(what, scheme, says string) {
@@ -72,13 +40,13 @@ func TestTLSWithOpenVSwitch(t *testing.T) {
 		})
 	}
 	refused("plain TCP", "tcp", "it speaks plain TCP and this port TLS")
-	ssl(strange, site.ca("controller"))
+	ssl(strange, site.CA("controller"))
 	refused("a certificate of another authority", "ssl", "is not to be trusted: it must be valid now and signed by --tls-ca")
 	b.vsctl("del-ssl")
-	ssl(site, strange.ca("controller"))
+	ssl(site, strange.CA("controller"))
 	refused("a switch that does not trust us", "ssl", "as one does that does not trust our certificate")
 	b.vsctl("del-ssl")
-	ssl(site, site.ca("controller"))
+	ssl(site, site.CA("controller"))
 	b.vsctl("set", "bridge", bridge, "other-config:datapath-id=00000000000000b8")
 	refused("a datapath that is not on the list", "ssl", "00000000000000b8 is not among the allowed")
 	var sw wire.Switches

@@ -2,9 +2,13 @@ package testbed
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
+	"netsplit/api/wire"
 	"netsplit/e2e/harness"
 	"netsplit/model"
 )
@@ -86,5 +90,96 @@ func TestDoctor(t *testing.T) {
 	}
 	if s := ability(t, d, model.AbilityPort); s.Level != model.CheckFail {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestDoctorAsksTheDaemon: a daemon that drives a rack examines it without being
+// stopped, leaves out what would disturb a cut while there is one, and the cut
+// holds all the while; with no daemon, and with one that has no testbed, it is
+// said what to do.
+func TestDoctorAsksTheDaemon(t *testing.T) {
+	harness.LeavesNothing(t)
+	r := newRack(t, []string{"a", "b"})
+	d := serve(t, "--testbed", r.file, "--runs-dir", t.TempDir(), "--openflow", "127.0.0.1:6653")
+	r.connect(d.openflow)
+	d.healthy()
+	ask := func() (model.Diagnosis, harness.Result) {
+		t.Helper()
+		res := harness.Run(t, "doctor", "--api", d.addr, "--json")
+		var got model.Diagnosis
+		if err := json.Unmarshal([]byte(res.Stdout), &got); err != nil || res.Code != 0 {
+			t.Fatalf("%v: %s", err, res)
+		}
+		return got, res
+	}
+	got, res := ask()
+	for _, a := range []model.Ability{model.AbilityCut, model.AbilityProof, model.AbilityPacketIn, model.AbilityOnly, model.AbilityOpening} {
+		if s := ability(t, got, a); s.Level == model.CheckFail || s.Absent {
+			t.Errorf("%+v", s)
+		}
+	}
+	if !strings.Contains(res.Stdout, "as master") || strings.Contains(res.Stdout, "not tried") {
+		t.Error(res)
+	}
+	d.healthy()
+	if !r.ping(r.hosts[0], r.hosts[1]) {
+		t.Error("a does not reach b after the examination")
+	}
+
+	d.call("POST", "/v1/partitions", wire.PartitionSpec{Name: "one", Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"a"}, {"b"}}}}, nil)
+	d.state("one", "in_force")
+	got, res = ask()
+	if s := ability(t, got, model.AbilityCut); s.Level != model.CheckWarn || !strings.Contains(res.Stdout, `not tried: partition \"one\" is in_force`) {
+		t.Errorf("%+v: %s", s, res)
+	}
+	if p := d.state("one", "in_force"); p.Leaked != 0 || r.ping(r.hosts[0], r.hosts[1]) {
+		t.Errorf("the cut did not hold: %+v", p)
+	}
+	d.heal("one")
+
+	// In its place there is no room, which is said with the way out.
+	if res := harness.Run(t, "doctor", "--testbed", r.file, "--openflow", d.openflow); res.Code != 1 || !strings.Contains(res.Stderr, "leave --testbed out") {
+		t.Error(res)
+	}
+	if res := harness.Run(t, "doctor", "--api", "127.0.0.1:1"); res.Code != 1 || !strings.Contains(res.Stderr, "--testbed") {
+		t.Error(res)
+	}
+	labs := serve(t, "--runs-dir", t.TempDir(), "--openflow", "127.0.0.1:0")
+	if res := harness.Run(t, "doctor", "--api", labs.addr); res.Code != 1 || !strings.Contains(res.Stderr, "has no testbed that stays") {
+		t.Error(res)
+	}
+}
+
+// TestByTLS: learning and examining by TLS, with certificates as serve takes
+// them; a switch by TCP is refused, and both say so.
+func TestByTLS(t *testing.T) {
+	harness.LeavesNothing(t)
+	r, site := newRack(t, []string{"a", "b"}), harness.NewPKI(t)
+	r.vsctl("set-ssl", site.File("sc-privkey.pem"), site.File("sc-cert.pem"), site.CA("controller"))
+	tls := []string{"--openflow", "127.0.0.1:6653", "--tls-cert", site.File("ctl-cert.pem"), "--tls-key", site.File("ctl-privkey.pem"), "--tls-ca", site.CA("switch")}
+	r.connect("127.0.0.1:6653")
+	for _, c := range [][]string{{"testbed", "learn", "--for", "10s"}, {"doctor", "--testbed", r.file, "--wait", "10s"}} {
+		res := harness.Run(t, append(c, tls...)...)
+		if said := res.Stdout + res.Stderr; res.Code != 1 || !strings.Contains(said, "it speaks plain TCP and this port TLS") || !strings.Contains(said, "set-controller BR") || !strings.Contains(said, "ssl:127.0.0.1:6653") {
+			t.Error(res)
+		}
+	}
+	r.vsctl("set-controller", "rk1", "ssl:127.0.0.1:6653", "--", "set", "controller", "rk1", "connection_mode=out-of-band", "max_backoff=1000")
+	l := harness.Start(t, append([]string{"testbed", "learn", "--for", "10m"}, tls...)...)
+	harness.Until(t, 2*time.Minute, "both were heard", func() error {
+		r.speak()
+		for _, h := range r.hosts {
+			if !strings.Contains(l.Stderr(), h.ip) {
+				return fmt.Errorf("%s", l.Stderr())
+			}
+		}
+		return nil
+	})
+	l.Signal(t, syscall.SIGINT)
+	if res := l.Wait(t, time.Minute); res.Code != 0 || !strings.Contains(res.Stdout, "- name: rack-a") || !strings.Contains(res.Stdout, "- name: rack-b") {
+		t.Error(res)
+	}
+	if res := harness.Run(t, append([]string{"doctor", "--testbed", r.file, "--wait", "30s"}, tls...)...); res.Code != 0 || !strings.Contains(res.Stdout, "OpenFlow 1.3 with") {
+		t.Error(res)
 	}
 }

@@ -66,7 +66,7 @@ func newRack(t *testing.T, bridges ...[]string) *rack {
 		r.vsctl("add-br", br, "--", "set", "bridge", br, "datapath_type=netdev", "protocols=OpenFlow13", "fail-mode=secure", "other-config:datapath-id="+dpid(br))
 		for j, name := range hosts {
 			n := len(r.hosts) + 1
-			h := &host{name: name, bridge: br, link: fmt.Sprintf("rkp%d", n), number: n, port: 11 + j, ip: fmt.Sprintf("10.79.0.%d", n), mac: fmt.Sprintf("02:79:00:00:00:%02x", n)}
+			h := &host{name: name, bridge: br, link: netnsPrefix + name, number: n, port: 11 + j, ip: fmt.Sprintf("10.79.0.%d", n), mac: fmt.Sprintf("02:79:00:00:00:%02x", n)}
 			h.exec = "[nsenter, --net=/run/netns/" + h.netns() + "]"
 			r.hosts = append(r.hosts, h)
 			harness.Output(t, "ip", "netns", "add", h.netns())

@@ -1,0 +1,47 @@
+package campaign
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"netsplit/campaign/doctor"
+	"netsplit/model"
+)
+
+// Diagnose examines the testbed that the daemon drives, by the sessions that it
+// has. What would disturb a campaign or a partition by hand is left out while
+// there is one, and said to be.
+func (s *Service) Diagnose(ctx context.Context) (model.Diagnosis, error) {
+	tb := s.cfg.Testbed
+	switch {
+	case tb == nil:
+		return model.Diagnosis{}, fmt.Errorf("%w: this daemon has no testbed that stays: each campaign makes labs of its own; start it with --testbed FILE, or name the file: netsplit doctor --testbed FILE", model.ErrConflict)
+	case s.ctrl == nil:
+		return model.Diagnosis{}, fmt.Errorf("%w: testbed %s has no switch to examine (backend: %s): that its hosts can cut was tried when the daemon started; /healthz says whether they still can", model.ErrConflict, tb.Name, tb.Backend)
+	}
+	if !s.examining.TryLock() {
+		return model.Diagnosis{}, fmt.Errorf("%w: the testbed is being examined already: ask again in a minute", model.ErrConflict)
+	}
+	defer s.examining.Unlock()
+	d := doctor.Examine(ctx, doctor.Config{Testbed: *tb, Controller: s.ctrl, Binary: s.cfg.Binary, Wait: time.Second, TLS: s.cfg.TLS != nil, InUse: true, Busy: s.busy})
+	if err := ctx.Err(); err != nil {
+		return model.Diagnosis{}, fmt.Errorf("the examination was cut short: %w", context.Cause(ctx))
+	}
+	return d, nil
+}
+
+// busy says what uses the testbed; "" if nothing does.
+func (s *Service) busy() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.claimed != "" {
+		return "campaign " + s.claimed + " is under way"
+	}
+	for name, h := range s.hand {
+		if h.standing() {
+			return fmt.Sprintf("partition %q is %s", name, h.status().State)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"netsplit/campaign/learn"
+	"netsplit/campaign/learn/sketch"
+	"netsplit/campaign/testbed"
+	"netsplit/controller"
+	"netsplit/controller/of13"
+	"netsplit/model"
+)
+
+func testbedCommand() *cobra.Command {
+	c := &cobra.Command{Use: "testbed", Short: "make testbed files"}
+	c.AddCommand(learnCommand())
+	return c
+}
+
+func learnCommand() *cobra.Command {
+	var openflow, out string
+	var listen time.Duration
+	var o sketch.Options
+	var noForward bool
+	var switches switchFlags
+	cmd := &cobra.Command{
+		Use:   "learn [-o FILE]",
+		Short: "listen to switches and write the testbed file that follows",
+		Long: `Listens as an OpenFlow 1.3 controller and writes a testbed file of what it
+hears: ports from the switches' lists, hosts from the ARP, neighbour discovery
+and, where nothing else came in half the time, any IP packet that they send, and
+links between switches from LLDP frames of its own. netsplit serve and netsplit
+doctor take the file as it is; remarks in it that begin with DECIDE are for
+somebody who knows the network. Interrupted, it writes what it has.
+
+Point the switches at --openflow first (ovs-vsctl set-controller BRIDGE
+tcp:ADDRESS:PORT) and have every host send something meanwhile: ping another.
+
+Rules of others stay as they are, and so does their traffic; only their counters
+miss the packets that are copied. A switch without any rule is told to forward
+as a plain switch meanwhile (OFPP_NORMAL), since Open vSwitch in standalone mode
+ceases to do so when it gets a controller; not where links show a way round.
+What is installed is taken away at the end and expires within seconds if this
+program is killed. Nothing is sent but LLDP.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if listen <= 0 {
+				return usage("--for %v: give a time, as in 30s", listen)
+			}
+			if _, err := sketch.New("x").File(o); err != nil {
+				return usage("--%w", err)
+			}
+			if out != "" {
+				if _, err := os.Lstat(out); !errors.Is(err, fs.ErrNotExist) {
+					return usage("%s is there already: move it away, or name another file", out)
+				}
+			}
+			conf, allowed, err := switches.load(&model.Testbed{})
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(c.Context(), listen)
+			defer cancel()
+			say := func(text string) { fmt.Fprintln(c.ErrOrStderr(), text) }
+			l := learn.New(ctx, learn.Config{Mark: rand.Text(), For: listen, NoForward: noForward, Say: say})
+			var refused refusals
+			// As equal: a master that is there stays.
+			ctrl, err := controller.Listen(controller.Config{Addr: openflow, TLS: conf, Allowed: allowed, Role: of13.RoleEqual, Handler: l, Refused: refused.add})
+			if err != nil {
+				return fmt.Errorf("listen for switches (--openflow): %w; netsplit serve must not run there meanwhile", err)
+			}
+			say(fmt.Sprintf("listening for %v on %s:%s; have every host send something: ping another", listen, switches.scheme(), ctrl.Addr()))
+			r := l.Wait()
+			address := fmt.Sprintf("%s:%s", switches.scheme(), ctrl.Addr())
+			if err := ctrl.Close(); err != nil {
+				return err
+			}
+			return writeLearned(c, r, o, out, address, refused.latest())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&openflow, "openflow", "127.0.0.1:6653", "address that switches connect to")
+	f.DurationVar(&listen, "for", 30*time.Second, "how long to listen")
+	f.StringVarP(&out, "out", "o", "", "write the testbed file here instead of printing it")
+	f.StringVar(&o.Name, "name", "learned", "name of the testbed")
+	f.StringVar(&o.Exec, "exec", "", "command prefix that runs a command on a host, with {{.Name}}, {{.IP}}, {{.MAC}}, {{.PortName}}, {{.Port}} and {{.Datapath}} (default: \""+sketch.DefaultExec+"\", as a guess)")
+	f.BoolVar(&noForward, "no-forward", false, "leave a switch that has no rules without: it forwards nothing meanwhile")
+	switches.registerTrust(f)
+	return cmd
+}
+
+// writeLearned writes the file, or says why there is none.
+func writeLearned(c *cobra.Command, r learn.Result, o sketch.Options, out, address string, refused []string) error {
+	up, hosts, links := r.Counts()
+	if len(r.Switches) == 0 {
+		why := ""
+		if len(refused) > 0 {
+			why = "; refused were: " + strings.Join(refused, "; ")
+		}
+		return fmt.Errorf("no switch connected to %s: point one there (ovs-vsctl set-controller BRIDGE %s) and allow OpenFlow 1.3 on it%s", address, address, why)
+	}
+	f, err := r.File(o)
+	if err != nil {
+		return err
+	}
+	if len(f.Testbed.Hosts) == 0 {
+		if hosts == 0 {
+			return fmt.Errorf("no host was heard at %d ports of %d switches, so there is nothing to write: have every host send something while this listens (ping -c1 another's address), or listen longer (--for)", up, len(r.Switches))
+		}
+		return fmt.Errorf("%d senders were heard, but none that could be taken for a host:\n%s", hosts, f.Text)
+	}
+	if _, err := testbed.Parse(f.Text); err != nil {
+		fmt.Fprintf(c.ErrOrStderr(), "%s", f.Text)
+		return fmt.Errorf("what was learned makes no testbed file that can be used: %w", err)
+	}
+	where := "above"
+	if out == "" {
+		if _, err := c.OutOrStdout().Write(f.Text); err != nil {
+			return err
+		}
+	} else {
+		// It was not there when this began: nobody's file is replaced.
+		file, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if err != nil {
+			return fmt.Errorf("testbed: %w", err)
+		}
+		_, err = file.Write(f.Text)
+		if err = errors.Join(err, file.Close()); err != nil {
+			return fmt.Errorf("testbed %s: %w", out, err)
+		}
+		where = "in " + out
+	}
+	fmt.Fprintf(c.ErrOrStderr(), "%d switches, %d hosts, %d links; %d remarks to decide are %s\n", len(r.Switches), len(f.Testbed.Hosts), links, f.Decide, where)
+	return nil
+}
+
+// refusals gathers the connections that did not become a session, and why.
+type refusals struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (r *refusals) add(_ string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all = append(r.all, err.Error())
+}
+
+// latest are the last few different ones.
+func (r *refusals) latest() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return latest(r.all)
+}
