@@ -74,6 +74,13 @@ func TestNeedsNameCoordinatorAndReplicas(t *testing.T) {
 			t.Errorf("a change of the schema needs its coordinator only, not %+v", got)
 		}
 	}
+	leaver := &user{common: &common{nodes: nodes, self: "c1", workload: "decommission", leaver: "n3"}, at: nodes[2]}
+	if got := leaver.needs(leaver.replicas()); got != nil {
+		t.Errorf("what a leaving node answers is not judged: %+v", got)
+	}
+	if leaver.workload = "data"; len(leaver.needs(leaver.replicas())) != 2 {
+		t.Error("n3 is a coordinator like any other when nobody leaves")
+	}
 }
 
 func TestCommandLine(t *testing.T) {

@@ -115,7 +115,13 @@ func (u *user) exec(f, key, value string, needs []model.Need, stmt string, cons 
 // Cassandra, Architecture, Dynamo, "Tunable Consistency": QUORUM is a majority
 // (n/2 + 1) of the replicas, ALL is all of them, ONE is one; LWT use SERIAL,
 // a quorum too.
+//
+// A node that leaves promises nothing until it has left: what it answers is not
+// judged.
 func (u *user) needs(count int) []model.Need {
+	if u.leaves() {
+		return nil
+	}
 	out := []model.Need{{Via: u.self, From: []model.NodeID{u.at.Name}, Count: 1}}
 	if count > 0 {
 		out = append(out, model.Need{Via: u.at.Name, From: u.names(), Count: count})

@@ -37,15 +37,20 @@ func workAll(ctx context.Context, c *common) error {
 		return nil
 	}
 	acked := &ackedKeys{}
-	var wg sync.WaitGroup
+	using, stop := context.WithCancel(ctx)
+	defer stop()
+	var stay, leave sync.WaitGroup
 	for _, u := range users {
-		if c.workload == "decommission" && u.at.Name == c.leaver {
-			continue // nobody uses a node that is about to leave
-		}
 		rng := rand.New(rand.NewPCG(c.seed, uint64(u.id)))
-		wg.Go(func() { u.loop(ctx, rng, acked, u == first) })
+		if u.leaves() {
+			leave.Go(func() { u.loop(using, rng, acked, u == first) })
+			continue
+		}
+		stay.Go(func() { u.loop(ctx, rng, acked, u == first) })
 	}
-	wg.Wait()
+	stay.Wait()
+	stop()
+	leave.Wait()
 	return nil
 }
 
@@ -143,6 +148,10 @@ func (u *user) versions(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
+// leaves says that the user's coordinator is the node that is decommissioned.
+// Drivers use a node until it has left.
+func (u *user) leaves() bool { return u.workload == "decommission" && u.at.Name == u.leaver }
+
 // loop makes one operation at each tick until the context ends.
 func (u *user) loop(ctx context.Context, rng *rand.Rand, acked *ackedKeys, first bool) {
 	tick := time.NewTicker(time.Duration(float64(time.Second) / u.rate))
@@ -152,7 +161,7 @@ func (u *user) loop(ctx context.Context, rng *rand.Rand, acked *ackedKeys, first
 		if !u.reach(ctx) {
 			return
 		}
-		if u.workload == "decommission" && left.Over(u.gone(ctx)) {
+		if u.workload == "decommission" && !u.leaves() && left.Over(u.gone(ctx)) {
 			return
 		}
 		if first {
