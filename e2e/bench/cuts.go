@@ -245,8 +245,18 @@ func (c *cutBed) one(ctx context.Context, k *cutKind, m mix, into *cutFigures) e
 	return ctx.Err()
 }
 
-// measure makes cuts of all kinds in turn.
+// measure makes cuts of all kinds in turn. What was measured until ctx ended
+// counts, if every kind had its turn.
 func (c *cutBed) measure(ctx context.Context, kinds []*cutKind, trials int, m mix, say func(string, ...any)) error {
+	err := c.rounds(ctx, kinds, trials, m, say)
+	if err == nil || ctx.Err() == nil || slices.ContainsFunc(kinds, func(k *cutKind) bool { return k.got[m.Flows] == nil || k.got[m.Flows].cuts == 0 }) {
+		return err
+	}
+	say("the time is over after %d of %d cuts of each kind", kinds[len(kinds)-1].got[m.Flows].cuts, trials)
+	return nil
+}
+
+func (c *cutBed) rounds(ctx context.Context, kinds []*cutKind, trials int, m mix, say func(string, ...any)) error {
 	if m.Flows > fewFlows {
 		trials = max(trials/10, 1)
 	}
