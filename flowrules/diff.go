@@ -55,7 +55,8 @@ func (c Conflict) String() string {
 }
 
 // Diff compares a dump of all tables and meters with a plan. Rules with a cookie
-// of the plan's lab that are not wanted are removed; rules of others are reported
+// of the plan's lab that are not wanted are removed, all those of a partition by one
+// message for each kind; rules of others are reported
 // if they stand in a table of the plan, and never touched. So are meters of
 // others, but for those whose numbers the plan has: see Taken.
 func Diff(have State, want Plan) Delta {
@@ -64,11 +65,14 @@ func Diff(have State, want Plan) Delta {
 	held := make(map[string]of13.FlowStats, len(have.Flows))
 	used := map[uint8]bool{}
 	wanted := make(map[string]bool, len(want.Rules))
+	stays := map[Cookie]bool{}
 	for _, r := range want.Rules {
 		used[r.Table] = true
 		wanted[r.Key()] = true
+		stays[r.Cookie] = true
 	}
 	removals := map[Kind][]of13.Message{}
+	gone := map[Cookie]bool{} // cookies whose rules all go by one message
 	for _, s := range sorted(have.Flows) {
 		k := KeyOf(s)
 		held[k] = s
@@ -80,7 +84,14 @@ func Diff(have State, want Plan) Delta {
 			}
 		case !wanted[k]:
 			d.Stale++
-			removals[known(c.Kind())] = append(removals[known(c.Kind())], remove(s))
+			if gone[c] {
+				continue
+			}
+			m := remove(s)
+			if c.Partition() != 0 && !stays[c] {
+				m, gone[c] = removeAll(c, MaskAll), true
+			}
+			removals[known(c.Kind())] = append(removals[known(c.Kind())], m)
 		}
 	}
 	adds := map[Kind][]of13.Message{}

@@ -331,3 +331,37 @@ func TestCompileRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestAHealIsFewMessages: however many hosts a partition cuts, all its rules go by
+// one message for each of their kinds, and nothing else does.
+func TestAHealIsFewMessages(t *testing.T) {
+	var w world
+	for i := range 12 {
+		w.in.Hosts = append(w.in.Hosts, flowrules.Host{Name: model.NodeID(fmt.Sprintf("h%d", i)), Port: uint32(i + 1),
+			MAC: flowrules.MAC{2, 0, 0, 0, 0, byte(i + 1)}, IP: netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)})})
+	}
+	w.in.Lab, w.in.HardTimeout = 7, 5*time.Second
+	half := func(from, to int) (g []model.NodeID) {
+		for i := from; i < to; i++ {
+			g = append(g, w.in.Hosts[i].Name)
+		}
+		return g
+	}
+	whole := model.Partition{Shape: model.Complete, Effect: model.Drop, Groups: [][]model.NodeID{half(0, 6), half(6, 12)}}
+	pair := model.Partition{Shape: model.Partial, Effect: model.Drop, Groups: [][]model.NodeID{half(0, 1), half(1, 2)}}
+	stays := flowrules.InForce{ID: 2, Partition: pair}
+	w.in.Partitions = []flowrules.InForce{{ID: 1, Partition: whole}, stays}
+	sw := newSwitch(w.in.Hosts)
+	turn(t, sw, w.plan(t), 1, nil)
+	before := len(sw.Flows())
+
+	w.in.Partitions = []flowrules.InForce{stays}
+	for _, s := range turn(t, sw, w.plan(t), 1, nil).Steps {
+		if s.Name == "heal" && len(s.Mods) > 2 {
+			t.Errorf("%d messages heal it, want one for its drop rules and one for what it floods less", len(s.Mods))
+		}
+	}
+	if gone := before - len(sw.Flows()); gone < 2*6*6*2 {
+		t.Errorf("%d rules went, want at least two for each of 72 links", gone)
+	}
+}

@@ -43,7 +43,7 @@ func said(sw *switchtest.Switch, n int) (string, int) {
 				continue
 			}
 			w = k.String()
-			if m.Command == of13.FlowDeleteStrict {
+			if m.Command == of13.FlowDeleteStrict || m.Command == of13.FlowDelete {
 				w = "no " + w
 			} else if m.HardTimeout > 0 {
 				w += fmt.Sprintf(" for %v", m.HardTimeout)
