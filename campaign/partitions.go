@@ -245,7 +245,7 @@ func (s *Service) heal(h *handCut) (model.PartitionStatus, error) {
 		return st, nil
 	}
 	h.end()
-	s.finalCounts(ctx, h)
+	h.count(ctx)
 	s.set(h, func(p *model.PartitionStatus) { p.State = model.PartitionHealing })
 	if err := h.cut.Lift(ctx); err != nil {
 		s.log.Warn("a partition heals link by link", "partition", h.status().Name, "err", err)
@@ -298,9 +298,9 @@ func (s *Service) anotherCut(h *handCut, l model.Link) bool {
 	return false
 }
 
-// finalCounts books what wanted to cross and what leaked, before the rules
-// and their counters go.
-func (s *Service) finalCounts(ctx context.Context, h *handCut) {
+// count books what wanted to cross and what leaked so far. turn is held: once a
+// heal has begun, what passes is no leak.
+func (h *handCut) count(ctx context.Context) {
 	st := h.status()
 	dropped, derr := h.cut.Dropped(ctx)
 	leaked, lerr := 0, error(nil)
@@ -317,9 +317,31 @@ func (s *Service) finalCounts(ctx context.Context, h *handCut) {
 	h.st.Wanted = h.st.Dropped + h.st.Leaked
 }
 
+// countNow brings the counts of a partition that is in force up to date.
+func (h *handCut) countNow(ctx context.Context) {
+	if !h.turn.TryLock() {
+		return // it is being cut or healed
+	}
+	defer h.turn.Unlock()
+	if h.status().State == model.PartitionInForce {
+		h.count(ctx)
+	}
+}
+
 // Partitions lists the partitions by hand, newest first.
 func (s *Service) Partitions(ctx context.Context) ([]model.PartitionStatus, error) {
-	return s.store.ListPartitions()
+	list, err := s.store.ListPartitions()
+	for i := range list {
+		s.mu.Lock()
+		h := s.hand[list[i].Name]
+		s.mu.Unlock()
+		if h != nil {
+			h.countNow(ctx)
+			list[i] = s.lacking(h.status())
+		}
+	}
+	slices.SortStableFunc(list, func(a, b model.PartitionStatus) int { return b.Created.Compare(a.Created) })
+	return list, err
 }
 
 // Partition returns one.
@@ -328,6 +350,7 @@ func (s *Service) Partition(ctx context.Context, name string) (model.PartitionSt
 	h := s.hand[name]
 	s.mu.Unlock()
 	if h != nil {
+		h.countNow(ctx)
 		return s.lacking(h.status()), nil
 	}
 	return s.store.GetPartition(name)
@@ -378,7 +401,9 @@ func (s *Service) healLeftovers() error {
 		if p.State == model.PartitionHealed || p.State == model.PartitionFailed {
 			continue
 		}
-		p.State, p.Healed, p.Reason = model.PartitionHealed, time.Now(), "the daemon that cut it ended; its rules expired or were removed"
+		p.State, p.Healed = model.PartitionHealed, time.Now()
+		p.Reason = "the daemon that cut it ended, and with it what was counted; its rules expired seconds later, or were removed now"
+		p.LeakKnown = false
 		if err := s.store.PutPartition(p); err != nil {
 			return err
 		}

@@ -75,6 +75,9 @@ func (c Cookie) Ours(lab uint16) bool {
 	return uint64(c)&MaskLab == uint64(NewCookie(0, lab, 0))
 }
 
+// left reports whether netsplit made the rule, for whatever testbed.
+func (c Cookie) left() bool { return c>>56 == Tag }
+
 // Kind is the kind in the cookie.
 func (c Cookie) Kind() Kind { return Kind(c >> 48) }
 

@@ -42,6 +42,10 @@ type Conflict struct {
 
 // String says what the conflict is and what can be done.
 func (c Conflict) String() string {
+	if Cookie(c.Flow.Cookie).left() {
+		return fmt.Sprintf("rule that netsplit left for a testbed of another name (cookie %#x) in table %d; serve the testbed by that name, or remove all that netsplit left: %s",
+			c.Flow.Cookie, c.Flow.TableID, removeLeft)
+	}
 	s := fmt.Sprintf("rule of somebody else (cookie %#x) in table %d: priority=%d %s", c.Flow.Cookie, c.Flow.TableID, c.Flow.Priority, c.Flow.Match)
 	switch {
 	case c.InPlace:

@@ -18,8 +18,16 @@ type Foreign struct {
 	Drops bool
 }
 
+// removeLeft removes every rule of netsplit's; hosts then wait for the next
+// controller's.
+const removeLeft = "ovs-ofctl -O OpenFlow13 del-flows BRIDGE cookie=0x4e00000000000000/0xff00000000000000 (the hosts are not connected until netsplit serves them)"
+
 // String names the rule and says what can be done.
 func (f Foreign) String() string {
+	if Cookie(f.Flow.Cookie).left() {
+		return fmt.Sprintf("rule that netsplit left for a testbed of another name (cookie %#x) in table %d, in the way of host %s; "+
+			"serve the testbed by that name, or remove all that netsplit left: %s", f.Flow.Cookie, f.Flow.TableID, f.Host, removeLeft)
+	}
 	does := "takes packets of host %s past our rules, so that no cut would hold"
 	if f.Drops {
 		does = "drops packets of host %s before our rules see them"

@@ -365,3 +365,18 @@ func TestAHealIsFewMessages(t *testing.T) {
 		t.Errorf("%d rules went, want at least two for each of 72 links", gone)
 	}
 }
+
+// TestRulesOfAnotherTestbedAreNamedAsOurs: what netsplit itself left is not called
+// somebody else's, and one command removes it.
+func TestRulesOfAnotherTestbedAreNamedAsOurs(t *testing.T) {
+	left := of13.FlowStats{Cookie: uint64(flowrules.NewCookie(flowrules.KindDrop, 99, 1)), Priority: 1000}
+	for _, text := range []string{flowrules.Conflict{Flow: left}.String(), flowrules.Foreign{Flow: left, Host: "n1"}.String()} {
+		if !strings.Contains(text, "netsplit left") || !strings.Contains(text, "del-flows BRIDGE cookie=0x4e00000000000000/0xff00000000000000") || strings.Contains(text, "somebody else") {
+			t.Error(text)
+		}
+	}
+	left.Cookie = 0x1234
+	if text := (flowrules.Foreign{Flow: left, Host: "n1"}).String(); !strings.Contains(text, "somebody else") || strings.Contains(text, "netsplit left") {
+		t.Error(text)
+	}
+}

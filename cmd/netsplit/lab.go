@@ -46,10 +46,11 @@ func labCommand() *cobra.Command {
 	up.Flags().StringVar(&gate, "gate", string(model.GateByPort), "port (the lab gets a gate port) or packet-in (it gets none)")
 	up.Flags().StringVar(&file, "testbed", "", "write the testbed file here instead of printing it")
 	down := &cobra.Command{
-		Use:   "down NAME...",
-		Short: "remove labs, and what killed ones left behind",
+		Use:   "down [NAME...]",
+		Short: "remove labs; without a name, what killed ones left behind",
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
+				fmt.Fprintln(c.OutOrStdout(), "removing what killed labs left behind; those that run stay: name the ones to remove")
 				return lab.Default().Collect(c.Context())
 			}
 			for _, name := range args {

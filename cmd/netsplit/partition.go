@@ -117,7 +117,7 @@ func partitionHeal(conn *daemonFlags) *cobra.Command {
 		Use: "heal NAME...", Short: "heal partitions, and wait until a packet passes again",
 		RunE: func(c *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
-				return usage("name the partitions to heal, or give --all")
+				return usage("name the partitions to heal, or give --all; one of the two")
 			}
 			return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
 				if all {

@@ -92,6 +92,11 @@ func TestResetByHandEndsConnectionsAtBothEnds(t *testing.T) {
 			t.Errorf("%s: a connection that does not cross: %q, %v", name, buf, err)
 		}
 
+		var now wire.PartitionStatus
+		d.call("GET", "/v1/partitions/"+name, nil, &now)
+		if now.State != "in_force" || now.Resets < 4 || now.Leaked != 0 || !now.LeakKnown || now.Dropped == 0 || now.Wanted < now.Dropped {
+			t.Errorf("%s, in force: %+v", name, now)
+		}
 		p := d.heal(name)
 		if p.Resets < 4 || p.Leaked != 0 || !p.LeakKnown || p.Dropped == 0 {
 			t.Errorf("%s: %+v", name, p)
