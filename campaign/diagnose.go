@@ -9,6 +9,10 @@ import (
 	"netsplit/model"
 )
 
+// connectWait is how long an examination waits for switches that are not
+// connected: Open vSwitch tries again every 8 s at the latest, by default.
+const connectWait = 10 * time.Second
+
 // Diagnose examines the testbed that the daemon drives, by the sessions that it
 // has. What would disturb a campaign or a partition by hand is left out while
 // there is one, and said to be.
@@ -24,7 +28,7 @@ func (s *Service) Diagnose(ctx context.Context) (model.Diagnosis, error) {
 		return model.Diagnosis{}, fmt.Errorf("%w: the testbed is being examined already: ask again in a minute", model.ErrConflict)
 	}
 	defer s.examining.Unlock()
-	d := doctor.Examine(ctx, doctor.Config{Testbed: *tb, Controller: s.ctrl, Binary: s.cfg.Binary, Wait: time.Second, TLS: s.cfg.TLS != nil, InUse: true, Busy: s.busy})
+	d := doctor.Examine(ctx, doctor.Config{Testbed: *tb, Controller: s.ctrl, Binary: s.cfg.Binary, Wait: connectWait, TLS: s.cfg.TLS != nil, InUse: true, Busy: s.busy})
 	if err := ctx.Err(); err != nil {
 		return model.Diagnosis{}, fmt.Errorf("the examination was cut short: %w", context.Cause(ctx))
 	}
