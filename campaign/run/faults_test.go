@@ -10,8 +10,6 @@ import (
 
 	"github.com/google/gopacket/layers"
 
-	"netsplit/campaign/record"
-	"netsplit/explorer"
 	"netsplit/model"
 )
 
@@ -78,31 +76,7 @@ func TestTheRecordAloneGivesTheSameFaults(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	s.Mark(model.EventStop)
-	if err := s.rec.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	events, _, err := record.ReadLines[model.Event](s.rec.Dir, record.EventsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	recorded, _, err := record.ReadLines[model.Decision](s.rec.Dir, record.DecisionsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := explorer.NewEngine(scn)
-	var again []model.Decision
-	for _, ev := range events {
-		for _, d := range e.Step(ev) {
-			if telling(d) {
-				again = append(again, d)
-			}
-		}
-	}
-	a, _ := json.Marshal(recorded)
-	b, _ := json.Marshal(again)
-	if len(recorded) < 30 || !bytes.Equal(a, b) {
-		t.Errorf("recorded %s\nagain    %s", a, b)
-	}
+	e := sameAgain(t, s, scn, 30)
 	x, _ := json.Marshal(s.engine.Result().Faults)
 	y, _ := json.Marshal(e.Result().Faults)
 	if !bytes.Equal(x, y) {
