@@ -103,4 +103,8 @@ func TestResetByHandEndsConnectionsAtBothEnds(t *testing.T) {
 		}
 		b.conn("a", "b", 7002)
 	}
+	var all wire.Partitions
+	if d.call("GET", "/v1/partitions", nil, &all); len(all.Items) != 2 || all.Items[0].Name != "cut-1" {
+		t.Errorf("not the two partitions, newest first: %+v", all.Items)
+	}
 }
