@@ -206,7 +206,7 @@ func TestWrongRequestsSayWhatIsWrong(t *testing.T) {
 		{"POST", "/v1/campaigns", `{}`, 422, "target"},
 		{"POST", "/v1/campaigns", `{"target":`, 400, ""},
 		{"POST", "/v1/campaigns", long, 413, "smaller"},
-		{"POST", "/v1/partitions", `{"shape":"partial","groups":[["n1"]]}`, 422, "takes two groups, not 1"},
+		{"POST", "/v1/partitions", `{"shape":"partial","groups":[["n1"]]}`, 422, "takes two groups of hosts, not 1"},
 		{"POST", "/v1/partitions", `{"shape":"partial","groups":[["n1"],["n9"]]}`, 422, "n9"},
 		{"POST", "/v1/partitions", `{"name":"Ü","shape":"partial","groups":[["n1"],["n2"]]}`, 422, "body.name"},
 		{"PUT", "/v1/invariants/inv-1", `{"status":"great"}`, 422, "body.status"},

@@ -256,14 +256,18 @@ func (s *Service) heal(h *handCut) (model.PartitionStatus, error) {
 	}
 	s.metrics.CutEnded("by-hand", h.status().Partition.Links())
 	began := time.Now()
-	err := h.cut.Healed(ctx, func(l model.Link) bool { return s.anotherCut(h, l) })
+	err := h.cut.Healed(ctx, func(l model.Link) bool { return len(s.stillCut(h, l)) > 0 })
 	if err == nil {
 		s.metrics.HealTime(time.Since(began))
 	}
+	others := s.stillCut(h, h.status().Partition.Links()...)
 	s.set(h, func(p *model.PartitionStatus) {
 		p.State, p.Healed, p.Reason = model.PartitionHealed, time.Now(), ""
-		if err != nil {
+		switch {
+		case err != nil:
 			p.Reason = fmt.Sprintf("rules removed, but %v", err)
+		case len(others) > 0:
+			p.Reason = fmt.Sprintf("some of its links are still cut, by %s", strings.Join(others, ", "))
 		}
 	})
 	st := h.status()
@@ -285,17 +289,19 @@ func (s *Service) forget(name string, h *handCut) {
 	}
 }
 
-// anotherCut says whether another partition still cuts the link, so that no
-// packet can prove this heal.
-func (s *Service) anotherCut(h *handCut, l model.Link) bool {
+// stillCut names, sorted, the other partitions that cut any of the links still, so
+// that no packet there can prove this heal.
+func (s *Service) stillCut(h *handCut, links ...model.Link) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, o := range s.hand {
-		if o != h && o.standing() && slices.Contains(o.status().Partition.Links(), l) {
-			return true
+	var names []string
+	for name, o := range s.hand {
+		if o != h && o.standing() && slices.ContainsFunc(o.status().Partition.Links(), func(l model.Link) bool { return slices.Contains(links, l) }) {
+			names = append(names, name)
 		}
 	}
-	return false
+	slices.Sort(names)
+	return names
 }
 
 // count books what wanted to cross and what leaked so far. turn is held: once a

@@ -1,6 +1,9 @@
 package model
 
-import "cmp"
+import (
+	"cmp"
+	"strings"
+)
 
 // CheckLevel is the outcome of one check of a testbed.
 type CheckLevel string
@@ -76,6 +79,14 @@ type Diagnosis struct {
 // Add enters a check.
 func (d *Diagnosis) Add(c DiagnosisCheck) { d.Checks = append(d.Checks, c) }
 
+// gist is what was found up to its details: those stand with the check.
+func gist(found string) string {
+	if i := strings.IndexAny(found, ";:"); i > 0 {
+		return found[:i]
+	}
+	return found
+}
+
 // Conclude derives the abilities from the checks; absent lists those that the
 // testbed has nothing for, and why.
 func (d *Diagnosis) Conclude(absent map[Ability]string) {
@@ -87,7 +98,7 @@ func (d *Diagnosis) Conclude(absent map[Ability]string) {
 			for _, x := range c.Affects {
 				if x == a && c.Level != CheckOK {
 					st.Level = st.Level.Worse(c.Level)
-					st.Why = append(st.Why, c.About+": "+c.Name+": "+c.Found)
+					st.Why = append(st.Why, c.About+": "+c.Name+": "+gist(c.Found))
 				}
 			}
 		}

@@ -129,6 +129,21 @@ func Isolate(host NodeID, all []NodeID, e Effect) Partition {
 	return Partition{Shape: Complete, Effect: e, Groups: [][]NodeID{{host}, rest}}
 }
 
+// groupsOf says how many groups a resolved shape has, 0 for two or more, and what
+// a person gives it.
+var groupsOf = map[Shape]struct {
+	resolved int
+	given    string
+}{
+	Partial:   {2, "two groups of hosts"},
+	Simplex:   {2, "two groups of hosts, the one that sends and the one that receives"},
+	Isolated:  {2, "one group of hosts, those to be cut off"},
+	Bridge:    {3, "one group of hosts that join the sides, or that and the two sides"},
+	Ring:      {1, "one group of hosts in their order, or none for all hosts"},
+	LeaderIn:  {2, "one group of hosts that may be cut off, or none for any"},
+	LeaderOut: {2, "one group of hosts that may be cut off, or none for any"},
+}
+
 // Validate checks a resolved partition against the hosts it may name. The error
 // says which host or group is wrong and what is allowed.
 func (p Partition) Validate(hosts []NodeID) error {
@@ -140,12 +155,11 @@ func (p Partition) Validate(hosts []NodeID) error {
 	default:
 		return fmt.Errorf("partition: unknown effect %q: use drop or reset", p.Effect)
 	}
-	want := map[Shape]int{Partial: 2, Simplex: 2, Isolated: 2, Bridge: 3, Ring: 1, LeaderIn: 2, LeaderOut: 2}[p.Shape]
-	switch n := len(p.Groups); {
-	case want == 0 && n < 2:
+	switch takes, n := groupsOf[p.Shape], len(p.Groups); {
+	case takes.resolved == 0 && n < 2:
 		return fmt.Errorf("partition: %d group(s): name at least two groups of hosts", n)
-	case want > 0 && n != want:
-		return fmt.Errorf("partition: %s takes %s, not %d", p.Shape, []string{"", "one group", "two groups", "three groups"}[want], n)
+	case takes.resolved > 0 && n != takes.resolved:
+		return fmt.Errorf("partition: %s takes %s, not %d", p.Shape, takes.given, n)
 	}
 	in := map[NodeID]int{}
 	for i, g := range p.Groups {
@@ -176,6 +190,10 @@ func (p Partition) Validate(hosts []NodeID) error {
 }
 
 func (p Partition) checkOnly() error {
+	tcp := func(t Traffic) bool { return t.Proto == "tcp" }
+	if p.Effect == Reset && len(p.Only) > 0 && !slices.ContainsFunc(p.Only, tcp) {
+		return fmt.Errorf("partition: effect reset ends TCP connections, and only %s is to be cut: add tcp, or use drop", p.Only[0])
+	}
 	for _, t := range p.Only {
 		switch {
 		case !slices.Contains([]string{"tcp", "udp", "icmp", "arp"}, t.Proto):

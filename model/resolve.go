@@ -137,7 +137,7 @@ func (p Partition) byRole(w Where) (Partition, error) {
 		return p, nil
 	}
 	if len(p.Groups) > 2 {
-		return p, fmt.Errorf("partition: %s takes the hosts it may cut off, in one group, or none", p.Shape)
+		return p, fmt.Errorf("partition: %s takes %s, not %d", p.Shape, groupsOf[p.Shape].given, len(p.Groups))
 	}
 	for _, g := range p.Groups {
 		for _, h := range g {

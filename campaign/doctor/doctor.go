@@ -9,6 +9,7 @@ import (
 
 	"netsplit/controller"
 	"netsplit/controller/of13"
+	"netsplit/flowrules"
 	"netsplit/model"
 )
 
@@ -45,6 +46,7 @@ func Examine(ctx context.Context, c Config) model.Diagnosis {
 	var hosts []model.DiagnosisCheck
 	var work sync.WaitGroup
 	work.Go(func() { hosts = x.hosts(ctx) })
+	x.ways()
 	x.switches(ctx)
 	work.Wait()
 	x.d.Checks = append(x.d.Checks, hosts...)
@@ -60,6 +62,33 @@ func newExam(c Config) *exam {
 		c.Busy = func() string { return "" }
 	}
 	return &exam{Config: c, d: model.Diagnosis{Testbed: c.Testbed.Name}}
+}
+
+// ways looks whether links lead from every switch with hosts to every other.
+func (x *exam) ways() {
+	hosts := map[model.DatapathID][]string{}
+	var ids []model.DatapathID
+	for _, h := range x.Testbed.Hosts {
+		if hosts[h.Datapath] == nil {
+			ids = append(ids, h.Datapath)
+		}
+		hosts[h.Datapath] = append(hosts[h.Datapath], string(h.Name))
+	}
+	if len(ids) < 2 {
+		return
+	}
+	c := model.DiagnosisCheck{About: "testbed", Name: "links", Level: model.CheckOK, Found: fmt.Sprintf("they lead from each of %d switches with hosts to each other", len(ids))}
+	routes, err := flowrules.Routes(x.Testbed.Links)
+	for _, id := range ids[1:] {
+		if _, is := routes[ids[0]].Via[id]; !is && err == nil {
+			err = fmt.Errorf("none leads from switch %s (%s) to switch %s (%s)", ids[0], strings.Join(hosts[ids[0]], ", "), id, strings.Join(hosts[id], ", "))
+		}
+	}
+	if err != nil {
+		c.Level, c.Found, c.Affects = model.CheckWarn, err.Error(), []model.Ability{model.AbilityCut, model.AbilityProof}
+		c.Means = "hosts there reach one another by no way that netsplit knows, so that no cut between them can be proved: name under links the ports that join the switches"
+	}
+	x.d.Add(c)
 }
 
 // switches looks at all switches, one after the other.

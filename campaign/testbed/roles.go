@@ -10,11 +10,11 @@ import (
 )
 
 // checkRoles says what is wrong with the roles, by name.
-func checkRoles(t *model.Testbed) (errs []error) {
+func checkRoles(t *model.Testbed, l lines) (errs []error) {
 	for _, name := range slices.Sorted(maps.Keys(t.Roles)) {
 		r := t.Roles[name]
 		bad := func(format string, args ...any) {
-			errs = append(errs, fmt.Errorf("role %s: %s", name, fmt.Sprintf(format, args...)))
+			errs = append(errs, fmt.Errorf("%srole %s: %s", l.of("roles", name), name, fmt.Sprintf(format, args...)))
 		}
 		if len(r.Hosts) == 0 {
 			bad("hosts is missing; name the hosts that may have it")

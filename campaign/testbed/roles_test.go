@@ -13,7 +13,7 @@ func TestRoles(t *testing.T) {
 		t.Fatalf("%+v, %v", tb, err)
 	}
 	for _, c := range []struct{ old, new, says string }{
-		{"[n1, n2]", "[]", "role leader: hosts is missing"},
+		{"[n1, n2]", "[]", "line 25: role leader: hosts is missing"},
 		{"[n1, n2]", "[n1, n9]", `role leader: no host "n9"`},
 		{`tcp: "127.0.0.1:6379", send: "INFO\r\n"`, "", "this one has 0"},
 		{`send:`, `http: "http://127.0.0.1/", send:`, "this one has 2"},

@@ -8,9 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strings"
 
 	"gopkg.in/yaml.v3"
 
@@ -37,6 +35,11 @@ func Read(path string) (*model.Testbed, error) {
 
 // Parse reads and checks the text of a testbed file.
 func Parse(data []byte) (*model.Testbed, error) {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return nil, explain(err, lines{})
+	}
+	at := lines{&doc}
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	dec.KnownFields(true)
 	t := new(model.Testbed)
@@ -44,16 +47,12 @@ func Parse(data []byte) (*model.Testbed, error) {
 		if errors.Is(err, io.EOF) {
 			return nil, errors.New("is empty; it needs name and hosts")
 		}
-		return nil, explain(err)
+		return nil, explain(err, at)
 	}
 	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return nil, errors.New("holds more than one YAML document; keep one")
 	}
-	var doc yaml.Node
-	if err := yaml.Unmarshal(data, &doc); err != nil {
-		return nil, explain(err)
-	}
-	return t, check(t, lines{&doc})
+	return t, check(t, at)
 }
 
 // Check says what is wrong with a testbed, if anything is.
@@ -82,58 +81,6 @@ func Write(path string, t *model.Testbed) error {
 		return fmt.Errorf("testbed %s: cannot write it: %w", path, err)
 	}
 	return nil
-}
-
-var unknownKey = regexp.MustCompile(`^line (\d+): field (\S+) not found in type \S+\.(\S+)$`)
-
-// namedPort is a word where a number is wanted; only ports are such numbers.
-var namedPort = regexp.MustCompile("^line (\\d+): cannot unmarshal !!str `(.+)` into uint32$")
-
-var knownKeys = map[string]string{
-	"Testbed":     "name, backend, hosts, links, mirrors, gates, cuts, roles, hooks",
-	"TestbedHost": "name, datapath, port, mac, ip, exec, agent, labels",
-	"Role":        "hosts, probe, match",
-	"SwitchLink":  "a, b",
-	"SwitchPort":  "datapath, port",
-	"Hooks":       "start, stop, crash, pause, resume, reset, timeout",
-	"Probe":       "command, tcp, send, until, http, limit",
-	"MirrorPort":  "datapath, port, interface, netns",
-	"GatePort":    "datapath, port, interface, netns",
-}
-
-// explain turns what package yaml says into what the writer of the file needs.
-func explain(err error) error {
-	var te *yaml.TypeError
-	if !errors.As(err, &te) {
-		return errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
-	}
-	var errs []error
-	for _, e := range te.Errors {
-		if m := unknownKey.FindStringSubmatch(e); m != nil {
-			e = fmt.Sprintf("line %s: unknown key %q; known here: %s", m[1], m[2], knownKeys[m[3]])
-		} else if m := namedPort.FindStringSubmatch(e); m != nil {
-			e = fmt.Sprintf("line %s: %q is no port number: `ovs-vsctl get interface %s ofport` prints that of a name, and netsplit testbed learn writes both", m[1], m[2], m[2])
-		}
-		errs = append(errs, errors.New(strings.ReplaceAll(e, "model.", "")))
-	}
-	return errors.Join(errs...)
-}
-
-// lines finds where in the file a host, mirror or gate stands.
-type lines struct{ doc *yaml.Node }
-
-// at gives "line 7: " for element i of the list, "" where there is no file.
-func (l lines) at(list string, i int) string {
-	if l.doc == nil || len(l.doc.Content) == 0 {
-		return ""
-	}
-	top := l.doc.Content[0].Content
-	for k := 0; k+1 < len(top); k += 2 {
-		if top[k].Value == list && i < len(top[k+1].Content) {
-			return fmt.Sprintf("line %d: ", top[k+1].Content[i].Line)
-		}
-	}
-	return ""
 }
 
 func check(t *model.Testbed, l lines) error {
@@ -283,5 +230,5 @@ func check(t *model.Testbed, l lines) error {
 			bad(at, "gate number %d: no host is on switch %s, so it holds nothing; leave it out or mend its datapath", i+1, g.Datapath)
 		}
 	}
-	return errors.Join(slices.Concat(errs, checkRoles(t), checkHooks(t))...)
+	return errors.Join(slices.Concat(errs, checkRoles(t, l), checkHooks(t))...)
 }

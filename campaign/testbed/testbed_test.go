@@ -75,17 +75,18 @@ func TestErrorsNameTheLineAndTheRemedy(t *testing.T) {
 		{"bad mac", "02:00:00:00:00:02", "02:00:00", []string{"line 9", "n2", "mac", "02:00:00:00:00:01"}},
 		{"group mac", "02:00:00:00:00:02", "03:00:00:00:00:02", []string{"line 9", "group address"}},
 		{"same mac", "02:00:00:00:00:02", "02:00:00:00:00:01", []string{"line 9", "n1 and host n2", "same mac"}},
-		{"bad ip", "10.0.0.2", "10.0.0.256", []string{"10.0.0.256"}},
+		{"bad ip", "10.0.0.2", "10.0.0.256", []string{"line 13", `ip "10.0.0.256" is no address`, "192.0.2.1"}},
 		{"no ip", "    ip: 10.0.0.2\n", "", []string{"line 9", "ip is missing"}},
 		{"ipv6 with a switch", "10.0.0.2", "fd00::2", []string{"line 9", "n2", "fd00::2 is no IPv4 address", "IPv6 packets too"}},
 		{"a port by name", "    port: 2", "    port: eth2", []string{"line 11", `"eth2" is no port number`, "get interface eth2 ofport", "testbed learn"}},
 		{"group ip", "10.0.0.2", "224.0.0.1", []string{"line 9", "224.0.0.1"}},
 		{"same ip", "10.0.0.2", "10.0.0.1", []string{"line 9", "same ip"}},
-		{"bad datapath", "0x0a1b2c3d4e5f", "br0", []string{"br0", "hex digits"}},
+		{"bad datapath", "0x0a1b2c3d4e5f", "br0", []string{"line 10", "br0", "hex digits"}},
 		{"no datapath", "    datapath: 0x0a1b2c3d4e5f\n", "", []string{"line 9", "datapath_id"}},
 		{"same port", "port: 2", "port: 1", []string{"line 9", "n1 and host n2", "port 1 of switch"}},
 		{"reserved port", "port: 2", "port: 4294967293", []string{"line 9", "4294967293"}},
 		{"text for a port", "port: 2", "port: two", []string{"line 11", "two"}},
+		{"exec in one word", "exec: [ssh, n2]", "exec: ssh n2", []string{"line 14", `"ssh n2"`, "a list of words", "[ssh, root@n1]"}},
 		{"no exec", "    exec: [ssh, n2]\n", "", []string{"line 9", "exec is missing", "nsenter"}},
 		{"no host name", "name: n2\n    ", "", []string{"line 9", "number 2", "name is missing"}},
 		{"mirror on a host's port", "port: 9", "port: 2", []string{"line 16", "host n2"}},
@@ -128,6 +129,14 @@ func TestErrorsNameTheLineAndTheRemedy(t *testing.T) {
 		t.Error(err)
 	}
 	if err := Write("/nowhere/testbed.yaml", new(model.Testbed)); err == nil || !strings.Contains(err.Error(), "name is missing") {
+		t.Error(err)
+	}
+}
+
+// TestLabelsHaveAnyName: a label that is called as a key of a host is no error.
+func TestLabelsHaveAnyName(t *testing.T) {
+	text := strings.Replace(good, "    port: 2", "    labels: {ip: a}\n    prot: 2", 1)
+	if _, err := Parse([]byte(text)); err == nil || strings.Contains(err.Error(), "address") {
 		t.Error(err)
 	}
 }

@@ -67,7 +67,7 @@ tcp or udp, and for tcp only what opens connections:
 			if !slices.Contains(model.Shapes(), model.Shape(args[0])) {
 				return usage("unknown shape %q: use one of %s", args[0], shapeNames())
 			}
-			if last < 0 {
+			if last < 0 || last == 0 && c.Flags().Changed("for") {
 				return usage("--for %v: give a time ahead, as in 30s", last)
 			}
 			spec.Shape, spec.For, spec.Groups = args[0], wire.Duration(last), nil
