@@ -28,6 +28,8 @@ type handCut struct {
 	mu    sync.Mutex // guards what follows
 	timer *time.Timer
 	st    model.PartitionStatus
+
+	told map[model.Link]fates // to the metrics; turn is held
 }
 
 func (h *handCut) status() model.PartitionStatus {
@@ -82,7 +84,7 @@ func (s *Service) CreatePartition(ctx context.Context, spec model.PartitionSpec)
 		defer s.mu.Unlock()
 		return fail(model.ErrConflict, "partition %q exists and is %s: heal it first or take another name", spec.Name, old.status().State)
 	}
-	h := &handCut{cut: s.outside.NewCut(uint32(s.ids), spec.Partition), st: model.PartitionStatus{PartitionSpec: spec, State: model.PartitionRequested, Created: time.Now()}}
+	h := &handCut{cut: s.outside.NewCut(uint32(s.ids), spec.Partition), st: model.PartitionStatus{PartitionSpec: spec, State: model.PartitionRequested, Created: time.Now()}, told: map[model.Link]fates{}}
 	h.turn.Lock() // before a heal can find it
 	defer h.turn.Unlock()
 	s.hand[spec.Name] = h
@@ -112,6 +114,7 @@ func (s *Service) CreatePartition(ctx context.Context, spec model.PartitionSpec)
 		defer s.done.Done()
 		defer stop()
 		s.proveCut(pctx, h)
+		s.keepCounting(pctx, h)
 	}()
 	return h.status(), nil
 }
@@ -245,7 +248,7 @@ func (s *Service) heal(h *handCut) (model.PartitionStatus, error) {
 		return st, nil
 	}
 	h.end()
-	h.count(ctx)
+	s.count(ctx, h)
 	s.set(h, func(p *model.PartitionStatus) { p.State = model.PartitionHealing })
 	if err := h.cut.Lift(ctx); err != nil {
 		s.log.Warn("a partition heals link by link", "partition", h.status().Name, "err", err)
@@ -304,36 +307,6 @@ func (s *Service) stillCut(h *handCut, links ...model.Link) []string {
 	return names
 }
 
-// count books what wanted to cross and what leaked so far. turn is held: once a
-// heal has begun, what passes is no leak.
-func (h *handCut) count(ctx context.Context) {
-	st := h.status()
-	dropped, derr := h.cut.Dropped(ctx)
-	leaked, lerr := 0, error(nil)
-	if !st.InForce.IsZero() {
-		leaked, lerr = h.cut.Crossed(ctx, st.InForce, time.Now())
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if derr == nil {
-		h.st.Dropped = dropped
-	}
-	h.st.Probes, h.st.Resets = h.cut.Sent(), h.cut.Resets()
-	h.st.Leaked, h.st.LeakKnown = uint64(leaked), lerr == nil && !st.InForce.IsZero()
-	h.st.Wanted = h.st.Dropped + h.st.Leaked
-}
-
-// countNow brings the counts of a partition that is in force up to date.
-func (h *handCut) countNow(ctx context.Context) {
-	if !h.turn.TryLock() {
-		return // it is being cut or healed
-	}
-	defer h.turn.Unlock()
-	if h.status().State == model.PartitionInForce {
-		h.count(ctx)
-	}
-}
-
 // Partitions lists the partitions by hand, newest first.
 func (s *Service) Partitions(ctx context.Context) ([]model.PartitionStatus, error) {
 	list, err := s.store.ListPartitions()
@@ -342,7 +315,7 @@ func (s *Service) Partitions(ctx context.Context) ([]model.PartitionStatus, erro
 		h := s.hand[list[i].Name]
 		s.mu.Unlock()
 		if h != nil {
-			h.countNow(ctx)
+			s.countNow(ctx, h)
 			list[i] = s.lacking(h.status())
 		}
 	}
@@ -356,7 +329,7 @@ func (s *Service) Partition(ctx context.Context, name string) (model.PartitionSt
 	h := s.hand[name]
 	s.mu.Unlock()
 	if h != nil {
-		h.countNow(ctx)
+		s.countNow(ctx, h)
 		return s.lacking(h.status()), nil
 	}
 	return s.store.GetPartition(name)

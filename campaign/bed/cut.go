@@ -18,8 +18,8 @@ type backend interface {
 	Heal(ctx context.Context, id uint32) error
 	// Drops is what was dropped of a partition so far, by link; it may lag.
 	Drops(ctx context.Context, id uint32) (map[model.Link]uint64, error)
-	// DropCount is all that was dropped of it, and waits until it is complete.
-	DropCount(ctx context.Context, id uint32) (uint64, error)
+	// DropsBy is the same, and waits until it is complete.
+	DropsBy(ctx context.Context, id uint32) (map[model.Link]uint64, error)
 }
 
 // metered is a backend that cuts by meters first, where it can.
@@ -90,13 +90,16 @@ func (c *Cut) Bite() (metering bool, alone error) {
 // Sent is how many packets its proofs have sent so far, over every link alike.
 func (c *Cut) Sent() uint64 { return c.sent.Load() }
 
-// Dropped is how many packets it has dropped, those of its proofs included. It
-// waits until the count is complete.
-func (c *Cut) Dropped(ctx context.Context) (uint64, error) {
-	return c.bed.cuts.DropCount(ctx, c.id)
+// Sum is the count of all links.
+func Sum(byLink map[model.Link]uint64) (n uint64) {
+	for _, m := range byLink {
+		n += m
+	}
+	return n
 }
 
-// DroppedBy is Dropped by link, where switches cut.
-func (c *Cut) DroppedBy(ctx context.Context) (map[model.Link]uint64, error) {
-	return c.bed.fabric.DropsBy(ctx, c.id)
+// Dropped is how many packets it has dropped, those of its proofs included, by
+// link. It waits until the count is complete.
+func (c *Cut) Dropped(ctx context.Context) (map[model.Link]uint64, error) {
+	return c.bed.cuts.DropsBy(ctx, c.id)
 }

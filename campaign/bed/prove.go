@@ -53,7 +53,8 @@ func (c *Cut) Prove(ctx context.Context) (time.Time, error) {
 			why = errors.Join(why, err)
 			continue
 		}
-		n, err := c.Crossed(ctx, at, time.Now())
+		byLink, err := c.Crossed(ctx, at, time.Now())
+		n := Sum(byLink)
 		if err == nil && n == 0 {
 			return at, nil
 		}
@@ -169,8 +170,8 @@ func (c *Cut) samples() []model.Traffic {
 	return []model.Traffic{{Proto: "arp"}} // leaves at once: who has asked already waits with all else
 }
 
-// Crossed counts at the receiving hosts what arrived over the links.
-func (c *Cut) Crossed(ctx context.Context, from, to time.Time) (int, error) {
+// Crossed counts at the receiving hosts what arrived, by link.
+func (c *Cut) Crossed(ctx context.Context, from, to time.Time) (map[model.Link]uint64, error) {
 	links := c.partition.Links()
 	counts := make([]int, len(links))
 	err := c.over(links, func(l model.Link) error {
@@ -178,11 +179,11 @@ func (c *Cut) Crossed(ctx context.Context, from, to time.Time) (int, error) {
 		counts[slices.Index(links, l)] = n
 		return err
 	})
-	total := 0
-	for _, n := range counts {
-		total += n
+	out := map[model.Link]uint64{}
+	for i, n := range counts {
+		out[links[i]] = uint64(n)
 	}
-	return total, err
+	return out, err
 }
 
 // Healed returns when a packet has passed over every link but those that others

@@ -16,8 +16,8 @@ import (
 // complete; without one they lag by a third of a second.
 const settle = 30 * time.Millisecond
 
-// DropCount is how many packets the drop rules of the partition have dropped
-// since they were installed, on all switches. Packets that the gate refused
+// DropsBy is how many packets the drop rules of the partition have dropped, by
+// link, since they were installed, on all switches. Packets that the gate refused
 // are not among them. A pair that two partitions cut counts for both. Call it
 // before Heal: the counters go with the rules.
 //
@@ -25,21 +25,11 @@ const settle = 30 * time.Millisecond
 // cache, up to half a second after they came: packets that passed shortly
 // before the cut may be among those counted. It shows that a cut bites, not how
 // often.
-func (f *Fabric) DropCount(ctx context.Context, id uint32) (uint64, error) {
-	byLink, err := f.DropsBy(ctx, id)
-	var total uint64
-	for _, n := range byLink {
-		total += n
-	}
-	return total, err
-}
-
-// DropsBy is DropCount by link.
 func (f *Fabric) DropsBy(ctx context.Context, id uint32) (map[model.Link]uint64, error) {
 	return f.counts(ctx, id, flowrules.KindDrop, settle)
 }
 
-// Drops is DropCount by link, without waiting: the counters lag. Asking makes
+// Drops is DropsBy without waiting: the counters lag. Asking makes
 // Open vSwitch bring them up to date soon, and look at its cache.
 func (f *Fabric) Drops(ctx context.Context, id uint32) (map[model.Link]uint64, error) {
 	return f.counts(ctx, id, flowrules.KindDrop, 0)

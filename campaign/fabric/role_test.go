@@ -34,7 +34,7 @@ func TestSlaveCanDoNothing(t *testing.T) {
 		"cut":     r.f.Cut(soon(t), 6, model.Partition{Shape: model.Partial, Effect: model.Drop, Groups: [][]model.NodeID{{"s1h3"}, {"s1h4"}}}),
 		"release": r.f.Release(frame(1, 1, 2, "x"), ""),
 		"flood":   r.f.Release(append([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, frame(1, 1, 2, "x")[6:]...), ""),
-		"count":   func() error { _, err := r.f.DropCount(soon(t), 5); return err }(),
+		"count":   func() error { _, err := r.f.DropsBy(soon(t), 5); return err }(),
 	} {
 		if !errors.Is(err, fabric.ErrSlave) {
 			t.Errorf("%s as slave: %v", what, err)

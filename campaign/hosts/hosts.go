@@ -184,14 +184,9 @@ func (h *Hosts) Drops(ctx context.Context, id uint32) (map[model.Link]uint64, er
 	return out, err
 }
 
-// DropCount is Drops for all links.
-func (h *Hosts) DropCount(ctx context.Context, id uint32) (uint64, error) {
-	byLink, err := h.Drops(ctx, id)
-	var total uint64
-	for _, n := range byLink {
-		total += n
-	}
-	return total, err
+// DropsBy is Drops: these counters do not lag.
+func (h *Hosts) DropsBy(ctx context.Context, id uint32) (map[model.Link]uint64, error) {
+	return h.Drops(ctx, id)
 }
 
 // Close stops renewing. What is in force still goes with the agents, or when the

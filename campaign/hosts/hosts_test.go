@@ -119,8 +119,9 @@ func TestDropsBelongToThePartitionsInForce(t *testing.T) {
 	}
 	counts := func(id uint32, want uint64) {
 		t.Helper()
-		if n, err := b.DropCount(ctx, id); err != nil || n != want {
-			t.Errorf("partition %d: %d dropped, want %d: %v", id, n, want, err)
+		by, err := b.DropsBy(ctx, id)
+		if n := by[l] + by[l.Reverse()]; err != nil || n != want {
+			t.Errorf("partition %d: %v dropped, want %d: %v", id, by, want, err)
 		}
 	}
 	must(b.Cut(ctx, 1, partial("n1", "n2", model.Traffic{Proto: "tcp"})))

@@ -125,7 +125,7 @@ func (l *Live) count(ctx context.Context, c *scriptCut) error {
 	if p.InForceAt == 0 {
 		return nil // never in force: the step that asked for it said so
 	}
-	byLink, err := c.cut.DroppedBy(ctx)
+	byLink, err := c.cut.Dropped(ctx)
 	if err != nil {
 		return fmt.Errorf("what cut %s dropped could not be counted: %w", c.Name, err)
 	}

@@ -93,6 +93,7 @@ func TestBridgeMadeByHand(t *testing.T) {
 		t.Errorf("reset healed %v", r.Healed)
 	}
 	b.expect("after reset", everything)
+	overlap(t, b, d)
 	refusals(t, d)
 
 	t.Run("kill -9 while cut", func(t *testing.T) {
@@ -110,6 +111,47 @@ func TestBridgeMadeByHand(t *testing.T) {
 			t.Errorf("the partition of the dead daemon: %+v", p)
 		}
 	})
+}
+
+// overlap cuts a pair by two partitions: healing one says that the other still
+// cuts it, and the metrics count each packet once, by the older.
+func overlap(t *testing.T, b *bench, d *daemon) {
+	t.Helper()
+	dropped := func() float64 {
+		var all float64
+		for _, n := range d.metrics(`netsplit_link_packets_total\{[^}]*fate="dropped"[^}]*\}`) {
+			all += n
+		}
+		return all
+	}
+	var ps wire.Partitions
+	d.call("GET", "/v1/partitions", nil, &ps)
+	var told float64
+	for _, p := range ps.Items {
+		told += float64(p.Dropped)
+	}
+	before := dropped()
+	if before != told || before == 0 {
+		t.Errorf("the metrics have %v dropped packets, the partitions %v", before, told)
+	}
+	d.partition(wire.PartitionSpec{Name: "whole", Partition: wire.Partition{Shape: "isolate", Groups: [][]string{{"a"}}}})
+	d.partition(wire.PartitionSpec{Name: "part", Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"a"}, {"b"}}}})
+	b.expect("two that overlap", func(from, to string) bool { return from != "a" && to != "a" })
+	harness.Until(t, 20*time.Second, "the metrics follow a partition that stands", func() error {
+		if now := dropped(); now <= before {
+			return fmt.Errorf("still %v dropped packets", now)
+		}
+		return nil
+	})
+	if p := d.heal("part"); p.Dropped == 0 || p.Reason != "some of its links are still cut, by whole" {
+		t.Errorf("part: %+v", p)
+	}
+	b.expect("one of them healed", func(from, to string) bool { return from != "a" && to != "a" })
+	p := d.heal("whole")
+	if got := dropped() - before; p.Reason != "" || p.Probes == 0 || p.Probes > p.Wanted || got != float64(p.Dropped) {
+		t.Errorf("whole: %+v; the metrics have %v more dropped packets", p, got)
+	}
+	b.expect("both healed", everything)
 }
 
 // refusals are requests that make no sense; nothing of the network may change.

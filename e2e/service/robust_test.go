@@ -133,20 +133,27 @@ func (d *daemon) told(kind, id, state string) string {
 // taken is what the daemon has taken of the machine, by its metrics.
 func (d *daemon) taken() map[string]float64 {
 	d.t.Helper()
+	out := d.metrics(`go_goroutines|process_open_fds|process_resident_memory_bytes`)
+	if len(out) != 3 {
+		d.t.Fatalf("metrics of the process: %v", out)
+	}
+	return out
+}
+
+// metrics are the values of the daemon's series that match the expression.
+func (d *daemon) metrics(series string) map[string]float64 {
+	d.t.Helper()
 	status, body, err := d.try("GET", "/metrics", nil)
 	if err != nil || status != 200 {
 		d.t.Fatalf("metrics: %d %v", status, err)
 	}
 	out := map[string]float64{}
-	for _, m := range regexp.MustCompile(`(?m)^(go_goroutines|process_open_fds|process_resident_memory_bytes) (\S+)$`).FindAllStringSubmatch(string(body), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^(`+series+`) (\S+)$`).FindAllStringSubmatch(string(body), -1) {
 		v, err := strconv.ParseFloat(m[2], 64)
 		if err != nil {
 			d.t.Fatal(err)
 		}
 		out[m[1]] = v
-	}
-	if len(out) != 3 {
-		d.t.Fatalf("metrics of the process: %v", out)
 	}
 	return out
 }
