@@ -156,6 +156,8 @@ func campaignStory(in *CampaignInput) []string {
 			script = " " + clean(in.Runs[0].Scenario.Script)
 		}
 		say("Script%s was played on %s %s, %d of them cut.", script, title, plural(len(in.Runs), "time", "times"), cut)
+	} else if s.Scenario != nil {
+		say("The scenario that was given was run on %s %s, %d of them cut.", title, plural(len(in.Runs), "time", "times"), cut)
 	} else {
 		say("netsplit searched %s with strategy %s and seed %d: %s, then %s, %d of them cut.", title, clean(string(s.Strategy)), s.Seed,
 			plural(clear, "clean run", "clean runs"), plural(fault, "fault run", "fault runs"), cut)

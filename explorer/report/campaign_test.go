@@ -49,6 +49,21 @@ func hostileCampaign(t testing.TB) CampaignInput {
 	return in
 }
 
+// TestCampaignPageOfAScenario: what a person gave was not searched for.
+func TestCampaignPageOfAScenario(t *testing.T) {
+	in := searched(t)
+	in.Campaign.Spec.Scenario = &in.Runs[6].Scenario
+	in.Runs = in.Runs[3:]
+	var b bytes.Buffer
+	if err := Campaign(&b, in); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, "page", b.String(), "The scenario that was given was run on Redis + Sentinel, 3 nodes 4 times, 4 of them cut.")
+	if strings.Contains(b.String(), "netsplit searched") {
+		t.Error("the page says that it was searched")
+	}
+}
+
 func TestCampaignPage(t *testing.T) {
 	var b bytes.Buffer
 	if err := Campaign(&b, searched(t)); err != nil {

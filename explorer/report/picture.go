@@ -313,7 +313,7 @@ func (p *picture) drawRow(d *drawing, i int) {
 		d.line("rule", picLeft, y+8, right, y+8)
 		p.notice(d, y, "cut-text", "cut: "+sides2(p.t))
 	case rowInForce:
-		p.notice(d, y, "quiet", "in force: fence answered")
+		p.notice(d, y, "quiet", "in force: nothing passes any more")
 	case rowHeal:
 		d.line("rule", picLeft, y-12, right, y-12)
 		p.notice(d, y, "heal-text", "heal: "+r.healWords(p.t))
