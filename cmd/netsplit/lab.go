@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -73,11 +74,13 @@ func labCommand() *cobra.Command {
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
 			fmt.Fprintln(w, "LAB\tSTATE\tBRIDGE\tDATAPATH\tHOSTS\tCONTROLLER\tOWNER")
 			found := len(args) == 0
+			var dirs []string
 			for _, s := range list {
 				if len(args) == 1 && s.Name != args[0] {
 					continue
 				}
 				found = true
+				dirs = append(dirs, s.OVSRunDir)
 				var hosts []string
 				for _, h := range s.Hosts {
 					hosts = append(hosts, string(h.Name))
@@ -100,6 +103,10 @@ func labCommand() *cobra.Command {
 			}
 			if !found {
 				return fmt.Errorf("no lab %q: netsplit lab status lists those there are", args[0])
+			}
+			slices.Sort(dirs)
+			for _, dir := range slices.Compact(dirs) {
+				fmt.Fprintf(w, "their Open vSwitch: ovs-vsctl --db=unix:%s/db.sock show, ovs-ofctl -O OpenFlow13 dump-flows unix:%s/BRIDGE.mgmt\n", dir, dir)
 			}
 			return w.Flush()
 		},
