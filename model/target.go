@@ -193,7 +193,8 @@ type VarSource struct {
 	Of string `yaml:"of,omitempty"`
 	// Regexp is applied to the field or answer. Group "value" is the value
 	// (without such a group: the whole match); group "about", if there is one,
-	// makes every match an instance name[about].
+	// makes every match an instance name[about]; group "epoch" beside it tells
+	// instances of different starts of the system apart, name[about#2].
 	Regexp string `yaml:"regexp,omitempty"`
 	// Value replaces the matched value. "$sender" and "$receiver" stand for
 	// the hosts of the message, "$self" for the host the variable is of.

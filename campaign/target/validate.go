@@ -292,7 +292,7 @@ func (v *validator) variables() {
 }
 
 func (v *validator) source(at string, src model.VarSource) {
-	re := v.regexp(at+".regexp", src.Regexp, []string{"value", "about"})
+	re := v.regexp(at+".regexp", src.Regexp, []string{"value", "about", "epoch"})
 	switch {
 	case (src.Type != "") == (src.Probe != nil):
 		v.addf(at, "a source has either type (a message) or probe")
@@ -328,6 +328,9 @@ func (v *validator) source(at string, src model.VarSource) {
 		if src.Probe != nil && strings.Contains(src.Value+" "+src.About, word) {
 			v.addf(at, "a probe has no %s: use $self", word)
 		}
+	}
+	if re != nil && slices.Contains(re.SubexpNames(), "epoch") && !slices.Contains(re.SubexpNames(), "about") {
+		v.addf(at+".regexp", "a group named epoch tells instances apart: it needs a group named about beside it")
 	}
 	if src.AbsentFor != "" {
 		if re != nil && !slices.Contains(re.SubexpNames(), "about") {

@@ -36,6 +36,8 @@ type Extractor struct {
 	// ordinals holds, by kind, the values of variables that are read as
 	// ordinals in the order in which they first appeared.
 	ordinals map[string]map[string]int
+	// epochs numbers, over all variables, what groups named epoch matched.
+	epochs map[string]int
 }
 
 type variable struct {
@@ -55,6 +57,7 @@ type source struct {
 	re       *regexp.Regexp
 	value    int // group; 0 whole match
 	about    int // group; -1 none
+	epoch    int // the same
 	constant string
 	replace  bool   // constant replaces the value
 	whom     string // about for all values; "": the group says, or nobody
@@ -65,7 +68,7 @@ type source struct {
 // variable and source and says what is allowed.
 func NewExtractor(hosts []model.TestbedHost, nodes []model.NodeID, vars []model.Variable) (*Extractor, error) {
 	e := &Extractor{hosts: map[netip.Addr]model.NodeID{}, vars: map[string]*variable{}, types: map[string][]*source{},
-		ordinals: map[string]map[string]int{}}
+		ordinals: map[string]map[string]int{}, epochs: map[string]int{}}
 	for _, h := range hosts {
 		e.hosts[h.IP.Unmap()] = h.Name
 	}
@@ -98,7 +101,7 @@ func NewExtractor(hosts []model.TestbedHost, nodes []model.NodeID, vars []model.
 }
 
 func (e *Extractor) compile(v *variable, index int, ms model.VarSource) (*source, error) {
-	s := &source{v: v, index: index, field: ms.Field, about: -1, constant: ms.Value, replace: ms.Value != "", whom: ms.About}
+	s := &source{v: v, index: index, field: ms.Field, about: -1, epoch: -1, constant: ms.Value, replace: ms.Value != "", whom: ms.About}
 	switch {
 	case ms.Type == "" && ms.Probe == nil:
 		return nil, fmt.Errorf("neither type nor probe: name a message type or a probe")
@@ -134,7 +137,10 @@ func (e *Extractor) compile(v *variable, index int, ms model.VarSource) (*source
 		}
 		s.re = re
 		s.value = max(0, re.SubexpIndex("value"))
-		s.about = re.SubexpIndex("about")
+		s.about, s.epoch = re.SubexpIndex("about"), re.SubexpIndex("epoch")
+	}
+	if s.epoch >= 0 && s.about < 0 {
+		return nil, fmt.Errorf("a group named epoch tells instances apart: it needs a group named about beside it")
 	}
 	if s.about >= 0 && ms.About != "" {
 		return nil, fmt.Errorf("about %q and a group named about: keep one of them", ms.About)
@@ -255,6 +261,9 @@ func (e *Extractor) read(s *source, text string, node, from, to model.NodeID, li
 		o.Value = value(g[s.value])
 		if s.about >= 0 {
 			o.Var.About = e.host(g[s.about])
+			if s.epoch >= 0 {
+				o.Var.About += e.epoch(g[s.epoch])
+			}
 			seen[o.Var.About] = true
 		}
 		out = append(out, o)
@@ -280,12 +289,27 @@ func (e *Extractor) ordinal(kind, v string) string {
 		seen = map[string]int{}
 		e.ordinals[kind] = seen
 	}
+	return "#" + strconv.Itoa(place(seen, v))
+}
+
+// epoch tells instances of one name apart that belong to different starts of a
+// system: nothing for those of the first start that appears in the run, then
+// "#2", "#3", …
+func (e *Extractor) epoch(v string) string {
+	if n := place(e.epochs, v); n > 1 {
+		return "#" + strconv.Itoa(n)
+	}
+	return ""
+}
+
+// place numbers what it is given from 1 on, in the order in which it came.
+func place(seen map[string]int, v string) int {
 	n, ok := seen[v]
 	if !ok {
 		n = len(seen) + 1
 		seen[v] = n
 	}
-	return "#" + strconv.Itoa(n)
+	return n
 }
 
 // host turns an address, or address and port, into the host that owns it.

@@ -403,6 +403,34 @@ func TestOrdinalsOutliveTheRunsIDs(t *testing.T) {
 	}
 }
 
+// TestEpochsTellInstancesApart: a number that comes again after a start of the
+// system is another instance, whatever the ids are, over all variables.
+func TestEpochsTellInstancesApart(t *testing.T) {
+	vars := []model.Variable{
+		{Name: "app", Kind: "app", MaxAge: time.Second, Sources: []model.VarSource{{Probe: &model.Probe{TCP: "x"}, Regexp: `(?P<epoch>\d+)_(?P<about>\d+)=(?P<value>\S+)`}}},
+		{Name: "box", Kind: "box", MaxAge: time.Second, Sources: []model.VarSource{{Probe: &model.Probe{TCP: "x"}, Regexp: `(?P<epoch>\d+)_(?P<about>\d+)=(?P<value>\S+)`}}},
+	}
+	for _, ids := range []struct{ first, second string }{{"17", "23"}, {"99", "4"}} {
+		e, err := NewExtractor(hosts, nodes, vars)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := ""
+		for _, s := range []struct{ v, text string }{{"app", ids.first + "_1=RUNNING"}, {"box", ids.second + "_1=NEW " + ids.first + "_1=DONE"}, {"app", ids.second + "_2=RUNNING"}} {
+			for _, o := range e.Probe(s.v, 0, nodes[0], 0, s.text) {
+				out += o.Var.Name + "[" + o.Var.About + "]=" + o.Value + " "
+			}
+		}
+		if want := "app[1]=RUNNING box[1]=DONE box[1#2]=NEW app[2#2]=RUNNING "; out != want {
+			t.Errorf("%q, want %q", out, want)
+		}
+	}
+	vars[0].Sources[0].Regexp = `(?P<epoch>\d+)=(?P<value>\S+)`
+	if _, err := NewExtractor(hosts, nodes, vars); err == nil || !strings.Contains(err.Error(), "needs a group named about") {
+		t.Error(err)
+	}
+}
+
 // TestValuesThatMeanTheSame: one node's word is read as the other's.
 func TestValuesThatMeanTheSame(t *testing.T) {
 	e, err := NewExtractor(hosts, nodes, []model.Variable{
