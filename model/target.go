@@ -176,6 +176,10 @@ type Variable struct {
 	// Same names values that mean the same on different nodes: KILLED: FINISHED
 	// reads the first as the second, before As.
 	Same map[string]string `yaml:"same,omitempty"`
+	// Gone are the values with which a node says of itself, name[node]@node, that
+	// it is no member any more. What it knows of others from then on is nothing
+	// that recovery waits for.
+	Gone []string `yaml:"gone,flow,omitempty"`
 	// MaxAge is the age beyond which an observation is stale, not evidence.
 	MaxAge  time.Duration `yaml:"max_age"`
 	Sources []VarSource   `yaml:"sources"`

@@ -445,7 +445,7 @@ func (s *session) violated() []record.Violation {
 	defer s.mu.Unlock()
 	var out []record.Violation
 	for _, inv := range s.scn.Observe {
-		if st, known := s.table.State(&inv, s.now()); known && st.A != st.B {
+		if st, known := s.table.State(&inv, s.now()); known && st.A != st.B && !s.table.Outdated(&inv) {
 			out = append(out, record.Violation{Invariant: inv, State: st})
 		}
 	}

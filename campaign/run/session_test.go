@@ -382,3 +382,22 @@ func TestLeaksAreCountedOnlyWhileTheCutWasInForce(t *testing.T) {
 		}
 	}
 }
+
+// TestRecoveryDoesNotWaitForWhoLeft: what a node that left knows of others is no
+// invariant that has to hold again.
+func TestRecoveryDoesNotWaitForWhoLeft(t *testing.T) {
+	inv, _, err := model.ParseInvariant("schema[n2]@n2 == schema[n2]@n3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &session{start: time.Now(), table: state.NewTable([]model.Variable{{Name: "status", Gone: []string{"LEFT"}}, {Name: "schema"}}), scn: model.Scenario{Observe: []model.Invariant{inv}}}
+	s.table.Set(model.Observation{Var: inv.A, Value: "new"})
+	s.table.Set(model.Observation{Var: inv.B, Value: "old"})
+	if v := s.violated(); len(v) != 1 {
+		t.Fatalf("%v, want it violated", v)
+	}
+	s.table.Set(model.Observation{Var: model.VarRef{Name: "status", About: "n3", Node: "n3"}, Value: "LEFT"})
+	if v := s.violated(); len(v) != 0 {
+		t.Errorf("%v, though n3 has left", v)
+	}
+}

@@ -160,6 +160,8 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 		{"absent for a host and a typo", "absent_for: nodes}", `absent_for: "n1,m2"}`, `variables[0].sources[0].absent_for: host "m2" is not declared`},
 		{"absent without about", `regexp: '\w+'}`, `regexp: '\w+', absent_for: nodes}`, `absent_for needs a regexp with a group named about`},
 		{"epoch without about", `(?P<about>`, `(?P<epoch>`, `variables[0].sources[0].regexp: a group named epoch tells instances apart: it needs a group named about`},
+		{"gone without about", "max_age: 1.5s\n    sources:\n      - {type: \"text *\", field: line, regexp: '(?P<about>\\w+)=(?P<value>\\w+)', absent_for: nodes}",
+			"max_age: 1.5s\n    gone: [LEFT]\n    sources:\n      - {type: \"text *\", field: line}", `variables[0].gone: gone is what a node says of itself, and variable "status" has no instances`},
 		{"regexp without field", "field: line", "value: x", `variables[0].sources[0].regexp: regexp without field`},
 		{"about twice", "absent_for: nodes}", "absent_for: nodes, about: $sender}", `variables[0].sources[0].about: about "$sender" and a group named about`},
 		{"probe with a sender", `regexp: '\w+'}`, `regexp: '\w+', value: $sender}`, `variables[0].sources[1]: a probe has no $sender: use $self`},

@@ -279,6 +279,9 @@ func (v *validator) variables() {
 				v.addf(at+".same", "%s means %s, which means %s: name the last one in both", from, to, vr.Same[to])
 			}
 		}
+		if len(vr.Gone) > 0 && !slices.ContainsFunc(vr.Sources, func(s model.VarSource) bool { return s.About != "" || strings.Contains(s.Regexp, "(?P<about>") }) {
+			v.addf(at+".gone", "gone is what a node says of itself, and variable %q has no instances: add a group named about to a regexp, or about: $self", vr.Name)
+		}
 		if vr.MaxAge <= 0 {
 			v.addf(at+".max_age", "variable %q has no max_age: say how old an observation may be and still count, such as 1s", vr.Name)
 		}

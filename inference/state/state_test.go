@@ -431,6 +431,31 @@ func TestEpochsTellInstancesApart(t *testing.T) {
 	}
 }
 
+// TestWhatNodesThatLeftKnowIsOutdated: a node that says of itself that it left is
+// told nothing any more; what it says of itself still counts.
+func TestWhatNodesThatLeftKnowIsOutdated(t *testing.T) {
+	tab := NewTable([]model.Variable{{Name: "status", Gone: []string{"LEFT"}}, {Name: "schema"}})
+	set := func(name, about string, node model.NodeID, value string) {
+		tab.Set(model.Observation{Var: model.VarRef{Name: name, About: about, Node: node}, Value: value})
+	}
+	set("status", "n2", "n1", "LEFT") // another's word of it
+	set("status", "n3", "n3", "LEFT")
+	for text, want := range map[string]bool{
+		"schema[n2]@n2 == schema[n2]@n3": true,
+		"schema@n1 == schema@n3":         true,
+		"status[n3]@n1 == status[n3]@n3": false,
+		"schema[n2]@n1 == schema[n2]@n2": false,
+	} {
+		inv, _, err := model.ParseInvariant(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := tab.Outdated(&inv); got != want {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+}
+
 // TestValuesThatMeanTheSame: one node's word is read as the other's.
 func TestValuesThatMeanTheSame(t *testing.T) {
 	e, err := NewExtractor(hosts, nodes, []model.Variable{

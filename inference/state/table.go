@@ -15,15 +15,19 @@ const tableVars = 4096
 // Table holds the latest observation of every variable.
 type Table struct {
 	maxAge map[string]time.Duration
+	gone   map[string][]string // by variable
 	nodes  map[model.NodeID]map[model.VarRef]model.Observation
 }
 
 // NewTable returns an empty table. An observation is fresh up to and
 // including its variable's MaxAge; a MaxAge of 0 sets no bound.
 func NewTable(vars []model.Variable) *Table {
-	t := &Table{maxAge: map[string]time.Duration{}, nodes: map[model.NodeID]map[model.VarRef]model.Observation{}}
+	t := &Table{maxAge: map[string]time.Duration{}, gone: map[string][]string{}, nodes: map[model.NodeID]map[model.VarRef]model.Observation{}}
 	for _, v := range vars {
 		t.maxAge[v.Name] = v.MaxAge
+		if len(v.Gone) > 0 {
+			t.gone[v.Name] = v.Gone
+		}
 	}
 	return t
 }
@@ -66,6 +70,24 @@ func (t *Table) State(inv *model.Invariant, now time.Duration) (model.State, boo
 	a, okA := t.Value(inv.A, now)
 	b, okB := t.Value(inv.B, now)
 	return model.State{A: a, B: b}, okA && okB
+}
+
+// Outdated says that an invariant compares what a node knows that has said of
+// itself that it is no member any more: nobody tells it what is new. What it says
+// of itself is not outdated.
+func (t *Table) Outdated(inv *model.Invariant) bool {
+	for _, ref := range []model.VarRef{inv.A, inv.B} {
+		if ref.About == string(ref.Node) {
+			continue
+		}
+		for name, values := range t.gone {
+			last, known := t.nodes[ref.Node][model.VarRef{Name: name, About: string(ref.Node), Node: ref.Node}]
+			if known && slices.Contains(values, last.Value) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Fresh returns a node's fresh values, sorted by variable.
