@@ -3,10 +3,13 @@ package campaign
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -132,6 +135,49 @@ func TestARunThatBeganHasTheNameOfItsTarget(t *testing.T) {
 	<-ended
 	if begun[0].Run != "c-2-r0001" || begun[0].Target != "mine" {
 		t.Errorf("begun: %+v", begun[0])
+	}
+}
+
+// noMetrics counts nothing.
+type noMetrics struct{ Metrics }
+
+func (noMetrics) RunDone(string, model.Strategy, model.VerdictValue) {}
+func (noMetrics) Finding(model.Finding)                              { runtime.Gosched() }
+
+// Workers finish runs side by side: each finding has all runs that showed it,
+// and the campaign as stored has counted them all.
+func TestRunsThatFinishTogetherAreAllBooked(t *testing.T) {
+	const runs, failures = 8, 5
+	for n := range 30 {
+		s := &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler), store: store.NewMemory(), metrics: noMetrics{},
+			jobs: map[string]*job{}, subs: map[chan struct{}]bool{}}
+		j := &job{c: model.Campaign{ID: "c-1", State: model.CampaignRunning}}
+		var all sync.WaitGroup
+		for i := range runs {
+			sum := model.RunSummary{RunMeta: model.RunMeta{Campaign: "c-1", Run: fmt.Sprintf("c-1-r%04d", i+1)}}
+			sum.Scenario.Strategy = model.StrategyRandom
+			if i < runs-1 {
+				sum.Proof = &model.Proof{} // only the last one is clean
+			}
+			for f := range failures {
+				sum.Verdict.Failures = append(sum.Verdict.Failures, model.Failure{Signature: fmt.Sprint("failure ", f)})
+			}
+			all.Go(func() { s.runFinished(j, sum) })
+		}
+		all.Wait()
+		c, err := s.store.GetCampaign("c-1")
+		if err != nil || c.Done != runs || c.Findings != failures {
+			t.Errorf("%d: campaign: %d done, %d findings, %v", n, c.Done, c.Findings, err)
+		}
+		findings, err := s.allFindings("c-1")
+		if err != nil || len(findings) != failures {
+			t.Errorf("%d: %d findings, %v", n, len(findings), err)
+		}
+		for _, f := range findings {
+			if len(f.Runs) != runs || !f.Clean {
+				t.Errorf("%d: %s: runs %v, clean %v", n, f.Failure.Signature, f.Runs, f.Clean)
+			}
+		}
 	}
 }
 

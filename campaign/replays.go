@@ -39,6 +39,8 @@ func reproduces(orig, again model.RunSummary) bool {
 
 // bookReplay adds what all replays of a run showed to the findings it stands for.
 func (s *Service) bookReplay(orig model.RunSummary) error {
+	s.booking.Lock()
+	defer s.booking.Unlock()
 	findings, err := s.allFindings(orig.Campaign)
 	if err != nil {
 		return err

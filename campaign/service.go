@@ -78,6 +78,11 @@ type Service struct {
 
 	examining sync.Mutex // held by Diagnose
 
+	// booking is held from reading to storing campaigns and findings: workers
+	// finish runs side by side, and the older state must not come to lie on the
+	// newer. mu is taken after it.
+	booking sync.Mutex
+
 	mu       sync.Mutex // guards what follows
 	jobs     map[string]*job
 	queue    []*job
@@ -320,6 +325,13 @@ func (s *Service) ended(j *job, err error) {
 
 // update changes a campaign in memory and in the store.
 func (s *Service) update(j *job, change func(*model.Campaign)) {
+	s.booking.Lock()
+	defer s.booking.Unlock()
+	s.change(j, change)
+}
+
+// change is update for a caller who holds booking.
+func (s *Service) change(j *job, change func(*model.Campaign)) {
 	s.mu.Lock()
 	change(&j.c)
 	c := j.c
