@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -135,6 +136,64 @@ func TestARunThatBeganHasTheNameOfItsTarget(t *testing.T) {
 	<-ended
 	if begun[0].Run != "c-2-r0001" || begun[0].Target != "mine" {
 		t.Errorf("begun: %+v", begun[0])
+	}
+}
+
+// A replay that the daemon's end cut short is made again, and none that was cut
+// short counts as one that did not fail. What was made counts, also where the
+// campaign does not come to its end.
+func TestAReplayThatWasCutShortIsMadeAgain(t *testing.T) {
+	s := &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler), store: store.NewMemory(), metrics: noMetrics{},
+		jobs: map[string]*job{}, subs: map[chan struct{}]bool{}, wake: make(chan struct{}, 1)}
+	failed := model.Verdict{Value: model.VerdictFail, Failures: []model.Failure{{Signature: "lost"}}}
+	run := func(c string, n int, v model.Verdict) {
+		sum := model.RunSummary{RunMeta: model.RunMeta{Campaign: c, Run: fmt.Sprintf("%s-r%04d", c, n)}, Verdict: v}
+		if err := s.store.PutRun(sum); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run("c-1", 1, failed)
+	f := model.Finding{ID: "f-1", Campaign: "c-1", Run: "c-1-r0001", Failure: failed.Failures[0]}
+	c := model.Campaign{ID: "c-2", State: model.CampaignRunning, Spec: model.CampaignSpec{Replay: "c-1-r0001", Runs: 6}, Done: 3, Planned: 6}
+	if err := errors.Join(s.store.PutFinding(f), s.store.PutCampaign(c), s.store.PutCampaign(model.Campaign{ID: "c-1", State: model.CampaignDone})); err != nil {
+		t.Fatal(err)
+	}
+	run("c-2", 1, failed)
+	run("c-2", 2, model.Verdict{Value: model.VerdictUnknown}) // made, and judged so
+	run("c-2", 4, model.Verdict{Value: model.VerdictPass})
+	if err := s.store.StartRun(model.RunMeta{Campaign: "c-2", Run: "c-2-r0003"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.resume(); err != nil {
+		t.Fatal(err)
+	}
+	j := s.queue[0]
+	ctx, cancel := context.WithCancelCause(context.Background())
+	ended := make(chan error)
+	go func() { // without a bed it goes no further than to begin runs
+		ended <- s.replay(ctx, j, &labRunner{s: s, kit: &nodes.Kit{Target: &model.Target{Name: "mine"}}, beds: make(chan *bed.Bed), n: 9})
+	}()
+	var begun []model.RunMeta
+	for end := time.Now().Add(20 * time.Second); len(begun) < 3 && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		var err error
+		if begun, err = s.store.UnfinishedRuns(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cancel(errBudget)
+	if err := <-ended; !errors.Is(err, errBudget) {
+		t.Error(err)
+	}
+	var names []string
+	for _, m := range begun {
+		names = append(names, m.Run)
+	}
+	if want := []string{"c-2-r0005", "c-2-r0006", "c-2-r0007"}; !slices.Equal(names, want) {
+		t.Errorf("begun: %v, want %v", names, want)
+	}
+	f, err := s.store.GetFinding("f-1")
+	if err != nil || f.Replays != 3 || f.Reproduced != 1 {
+		t.Errorf("replayed %d of %d, %v", f.Reproduced, f.Replays, err)
 	}
 }
 

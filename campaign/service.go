@@ -179,7 +179,7 @@ func (s *Service) resume() error {
 		if c, err := s.store.GetCampaign(m.Campaign); err == nil && c.State != model.CampaignQueued && c.State != model.CampaignRunning {
 			why = "cut short by the end of its campaign: " + c.Reason
 		}
-		sum := model.RunSummary{RunMeta: m, Ended: time.Now(), Verdict: model.Verdict{Value: model.VerdictUnknown, Reason: why}}
+		sum := model.RunSummary{RunMeta: m, Ended: time.Now(), CutShort: true, Verdict: model.Verdict{Value: model.VerdictUnknown, Reason: why}}
 		sum.Result = model.RunResult{Scenario: m.Scenario.ID, Verdict: sum.Verdict}
 		if err := s.store.PutRun(sum); err != nil {
 			return err
