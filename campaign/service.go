@@ -88,6 +88,7 @@ type Service struct {
 	queue    []*job
 	ids      int
 	events   []model.ServiceEvent
+	before   uint64 // number before that of this daemon's first event
 	subs     map[chan struct{}]bool
 	hand     map[string]*handCut
 	beds     []*bed.Bed                     // that exist now
@@ -117,7 +118,10 @@ func Open(cfg Config) (*Service, error) {
 		return nil, err
 	}
 	s := &Service{cfg: cfg, log: cfg.Log, metrics: cfg.Metrics, store: st, jobs: map[string]*job{},
-		subs: map[chan struct{}]bool{}, hand: map[string]*handCut{}, switches: map[model.DatapathID]time.Time{}, wake: make(chan struct{}, 1), lost: make(chan error, 1)}
+		subs: map[chan struct{}]bool{}, hand: map[string]*handCut{}, switches: map[model.DatapathID]time.Time{}, wake: make(chan struct{}, 1), lost: make(chan error, 1),
+		// More than any earlier daemon can have come to, so that its readers do not
+		// take what is new for what they know.
+		before: uint64(time.Now().UnixMicro())}
 	if cfg.APIAddr != "" {
 		if err := st.SetAddress(cfg.APIAddr); err != nil { // e.g. a full disk: what is stored can still be read
 			cfg.Log.Warn("who finds the store taken is not told our address", "err", err)
