@@ -110,6 +110,24 @@ func TestAReplayIsMadeOnWhatTheRunWasMadeOn(t *testing.T) {
 	}
 }
 
+// What cannot be searched is the user's to mend, and is said so.
+func TestACampaignThatCannotBeSearchedIsRefused(t *testing.T) {
+	s := &Service{cfg: Config{RunsDir: t.TempDir()}, store: store.NewMemory()}
+	file := filepath.Join(t.TempDir(), "target.yaml")
+	write(t, file, "name: mine\nnodes: [n1]\nclients: [c1]\nprocesses: [{name: s, hosts: [n1], command: [sleep, '9']}]\nstable: [{name: up, hosts: [n1], probe: {command: [echo, up]}, match: up}]\nvariables: []\n"+
+		"workloads: [{name: w, host: c1, command: ['true']}]\nchecks: []\ntiming: {settle: 1s, workload: 1s, max_cut: 1s, recover: 1s}\n")
+	for strategy, want := range map[model.Strategy]string{
+		model.StrategyMessages: "strategy messages takes a scenario",
+		model.StrategyCoFI:     "isolating n1",
+		"else":                 "else",
+	} {
+		_, _, err := s.complete(model.CampaignSpec{Target: file, Strategy: strategy})
+		if !errors.Is(err, model.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", strategy, err, want)
+		}
+	}
+}
+
 // A run has one name of its target, under way and finished, however the user
 // named the target.
 func TestARunThatBeganHasTheNameOfItsTarget(t *testing.T) {
