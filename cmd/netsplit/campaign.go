@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -208,20 +209,60 @@ func (t *spent) String() string {
 }
 
 func countRuns(ctx context.Context, cl *client.Client, campaign string) (verdictCount, *spent, error) {
+	runs, err := allRuns(ctx, cl, campaign)
 	v, t := verdictCount{}, &spent{}
+	for i := range runs {
+		v[runs[i].Verdict.Value]++
+		t.add(&runs[i])
+	}
+	return v, t, err
+}
+
+func allRuns(ctx context.Context, cl *client.Client, campaign string) ([]wire.Run, error) {
+	var out []wire.Run
 	for cursor := ""; ; {
-		runs, err := cl.Runs(ctx, campaign, 100, cursor)
+		page, err := cl.Runs(ctx, campaign, 100, cursor)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		for i := range runs.Items {
-			v[runs.Items[i].Verdict.Value]++
-			t.add(&runs.Items[i])
-		}
-		if cursor = runs.Next; cursor == "" {
-			return v, t, nil
+		out = append(out, page.Items...)
+		if cursor = page.Next; cursor == "" {
+			return out, nil
 		}
 	}
+}
+
+// printOtherwise tells of failures of replays that the original did not show, each
+// once, with the runs that did.
+func printOtherwise(ctx context.Context, out io.Writer, cl *client.Client, campaign, original string) error {
+	orig, err := cl.Run(ctx, original)
+	if err != nil {
+		return err
+	}
+	runs, err := allRuns(ctx, cl, campaign)
+	if err != nil {
+		return err
+	}
+	known, where := map[string]bool{}, map[string][]string{}
+	for _, f := range orig.Verdict.Failures {
+		known[f.Signature] = true
+	}
+	var others []wire.Failure
+	for _, r := range runs {
+		for _, f := range r.Verdict.Failures {
+			if known[f.Signature] {
+				continue
+			}
+			if where[f.Signature] == nil {
+				others = append(others, f)
+			}
+			where[f.Signature] = append(where[f.Signature], r.ID)
+		}
+	}
+	for _, f := range others {
+		fmt.Fprintf(out, "failed otherwise: %s (%s): %s; in %s\n", f.Check, f.Class, f.Summary, strings.Join(where[f.Signature], ", "))
+	}
+	return nil
 }
 
 func allFindings(ctx context.Context, cl *client.Client, campaign string) ([]wire.Finding, error) {
@@ -296,6 +337,9 @@ func replay(c *cobra.Command, conn *daemonFlags, runsDir string, spec wire.Campa
 			return err
 		}
 		fmt.Fprintf(c.OutOrStdout(), "%d/%d replays of %s failed as it did (%s), on %s\n", camp.Reproduced, camp.Done, spec.Replay, verdicts, madeOn(camp.Spec))
+		if err := printOtherwise(context.WithoutCancel(c.Context()), c.OutOrStdout(), m.client, camp.ID, spec.Replay); err != nil {
+			return err
+		}
 		if camp.Reason != "" && camp.State != string(model.CampaignFailed) {
 			fmt.Fprintln(c.OutOrStdout(), camp.Reason)
 		}
