@@ -356,8 +356,18 @@ func replay(c *cobra.Command, conn *daemonFlags, runsDir string, spec wire.Campa
 	})
 }
 
+// targetName is what a target is stored by, also where its file was named.
+func targetName(given string) string {
+	if strings.ContainsRune(given, filepath.Separator) {
+		if t, _, err := target.Load(given); err == nil {
+			return t.Name
+		}
+	}
+	return given
+}
+
 func invariantsCommand(conn *daemonFlags) *cobra.Command {
-	var target, runsDir string
+	var of, runsDir string
 	c := &cobra.Command{
 		Use: "invariants", Short: "list what was mined; pin or drop one", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, args []string) (err error) {
@@ -369,7 +379,7 @@ func invariantsCommand(conn *daemonFlags) *cobra.Command {
 				return err
 			}
 			defer func() { err = errors.Join(err, end()) }()
-			list, err := cl.Invariants(c.Context(), target)
+			list, err := cl.Invariants(c.Context(), targetName(of))
 			if err != nil {
 				return err
 			}
@@ -377,7 +387,7 @@ func invariantsCommand(conn *daemonFlags) *cobra.Command {
 		},
 	}
 	c.AddCommand(whyCommand())
-	c.PersistentFlags().StringVar(&target, "target", "", "only those of this target")
+	c.PersistentFlags().StringVar(&of, "target", "", "only those of this target: its name, or its file or directory")
 	c.PersistentFlags().StringVar(&runsDir, "runs-dir", "", "where the store is, if no daemon runs")
 	for verb, status := range map[string]model.InvariantStatus{"pin": model.InvariantPinned, "drop": model.InvariantDrop, "release": model.InvariantMined} {
 		help := map[string]string{"pin": "keep it whatever later runs say", "drop": "do not explore it", "release": "leave it to the miner again"}[verb]
@@ -389,7 +399,7 @@ func invariantsCommand(conn *daemonFlags) *cobra.Command {
 					return err
 				}
 				defer func() { err = errors.Join(err, end()) }()
-				inv, err := cl.SetInvariant(c.Context(), target, args[0], string(status))
+				inv, err := cl.SetInvariant(c.Context(), targetName(of), args[0], string(status))
 				if err != nil {
 					return err
 				}
