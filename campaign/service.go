@@ -95,10 +95,11 @@ type Service struct {
 	switches map[model.DatapathID]time.Time // last change of connection
 	claimed  string                         // campaign that uses the outside testbed
 
-	wake   chan struct{}
-	lost   chan error // why partitions by hand are in force no more
-	cancel context.CancelCauseFunc
-	done   sync.WaitGroup
+	wake    chan struct{}
+	lost    chan error      // why partitions by hand are in force no more
+	closing context.Context // ends, by cancel, when the daemon goes down
+	cancel  context.CancelCauseFunc
+	done    sync.WaitGroup
 }
 
 var errClosing = errors.New("the daemon is going down")
@@ -128,7 +129,7 @@ func Open(cfg Config) (*Service, error) {
 		}
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
-	s.cancel = cancel
+	s.closing, s.cancel = ctx, cancel
 	if err := s.listen(ctx); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
@@ -219,8 +220,8 @@ func (s *Service) resume() error {
 func (s *Service) Close() error {
 	s.cancel(errClosing)
 	s.done.Wait()
-	_, err := s.Reset(context.Background())
-	errs := []error{err}
+	_, errs := s.healAll(context.Background())
+	errs = slices.DeleteFunc(errs, func(err error) bool { return errors.Is(err, errUnproved) }) // a host may well be down
 	if s.outside != nil {
 		errs = append(errs, s.outside.Close())
 	}

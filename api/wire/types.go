@@ -365,7 +365,7 @@ type PartitionSpec struct {
 type PartitionStatus struct {
 	PartitionSpec
 	State     string     `json:"state" enum:"requested,in_force,healing,healed,failed" doc:"in_force and healed are said only after proof"`
-	Reason    string     `json:"reason,omitempty" doc:"Why failed or healed"`
+	Reason    string     `json:"reason,omitempty" doc:"What hinders it, why it failed, or what is left to say of its heal"`
 	Created   time.Time  `json:"created"`
 	InForce   *time.Time `json:"inForce,omitempty"`
 	Healed    *time.Time `json:"healed,omitempty"`

@@ -334,7 +334,10 @@ func notReached(s model.Scenario) string {
 	if s.Strategy == model.StrategyCoFI && s.Invariant != nil && s.State != nil {
 		like := ""
 		if s.Nth > 0 && s.State.Numbers() {
-			like = fmt.Sprintf(", nor number %d of its shape,", s.Nth)
+			like = ", nor one that differs from it in its numbers only,"
+			if s.Nth > 1 {
+				like = fmt.Sprintf(", nor %d that differ from it in their numbers only,", s.Nth)
+			}
 		}
 		return fmt.Sprintf("the state %s of %s%s did not occur, so nothing was cut", s.State, s.Invariant, like)
 	}
