@@ -20,7 +20,6 @@ var (
 	descActive   = prometheus.NewDesc("netsplit_partitions_active", "Partitions in force now, by shape. Misses short ones: see netsplit_link_cut_seconds_total.", []string{"shape"}, nil)
 	descMessages = prometheus.NewDesc("netsplit_messages_total", "Messages by type and verdict; rare types are counted as other.", []string{"type", "verdict"}, nil)
 	descFinding  = prometheus.NewDesc("netsplit_finding_info", "Always 1; one series per finding.", []string{"finding", "check", "target"}, nil)
-	descCoverage = prometheus.NewDesc("netsplit_coverage_cells", "Cells of what can be explored, by state.", []string{"state"}, nil)
 	descSwitch   = prometheus.NewDesc("netsplit_switch_connected", "1 if the switch has a session, 0 if not.", []string{"dpid"}, nil)
 	descStore    = prometheus.NewDesc("netsplit_store_bytes", "Size of the store.", nil, nil)
 )
@@ -30,7 +29,7 @@ type liveCollector struct{ m *Metrics }
 
 // Describe lists the metrics.
 func (liveCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descCut, descPackets, descLastCut, descActive, descMessages, descFinding, descCoverage, descSwitch, descStore} {
+	for _, d := range []*prometheus.Desc{descCut, descPackets, descLastCut, descActive, descMessages, descFinding, descSwitch, descStore} {
 		ch <- d
 	}
 }
@@ -75,9 +74,6 @@ func (c liveCollector) values() []prometheus.Metric {
 	m.messages.each(func(messageType, verdict string, n uint64) { counter(descMessages, float64(n), messageType, verdict) })
 	for id, f := range m.findings {
 		gauge(descFinding, 1, clean(id), clean(f.Failure.Check), clean(f.Target))
-	}
-	for s, n := range m.coverage {
-		gauge(descCoverage, float64(n), s)
 	}
 	for dpid, up := range m.switches {
 		v := 0.0

@@ -41,7 +41,6 @@ type Metrics struct {
 	findings map[string]model.Finding
 	messages *topTypes
 	size     func() (int64, error)
-	coverage map[string]int
 	lastCut  time.Time
 	switches map[model.DatapathID]bool
 
@@ -75,7 +74,7 @@ func NewMetrics(version string, now func() time.Time) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(), now: now,
 		links: map[model.Link]*linkCount{}, cuts: map[string][]model.Shape{}, shapes: map[model.Shape]int{},
-		findings: map[string]model.Finding{}, messages: newTopTypes(maxTypes), coverage: map[string]int{}, switches: map[model.DatapathID]bool{},
+		findings: map[string]model.Finding{}, messages: newTopTypes(maxTypes), switches: map[model.DatapathID]bool{},
 		cutsTotal: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "netsplit_cuts_total", Help: "Partitions put in force, by shape."}, []string{"shape"}),
 		heals:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "netsplit_heals_total", Help: "Partitions healed, by reason."}, []string{"reason"}),
 		faults: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "netsplit_message_fault_packets_total",
@@ -253,14 +252,6 @@ func (m *Metrics) SwitchConnected(dpid model.DatapathID, connected bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.switches[dpid] = connected
-}
-
-// Coverage sets how many cells of what can be explored are in a state: never,
-// fine or failed.
-func (m *Metrics) Coverage(state string, cells int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.coverage[clean(state)] = cells
 }
 
 // StoreBytes asks size for the size of the store at each scrape.

@@ -96,7 +96,6 @@ func TestCountsAndHistograms(t *testing.T) {
 	m.SwitchConnected(0xabc, true)
 	m.SwitchConnected(0xabd, true)
 	m.SwitchConnected(0xabd, false)
-	m.Coverage("never", 7)
 	m.StoreBytes(func() (int64, error) { return 4096, nil })
 	check(t, m, map[string]string{
 		`netsplit_link_packets_total{dst="n2",fate="wanted",src="n1"}`:           "3",
@@ -110,8 +109,7 @@ func TestCountsAndHistograms(t *testing.T) {
 		`netsplit_finding_info{check="lost",finding="f-1",target="gossip"}`:      "1",
 		`netsplit_switch_connected{dpid="0000000000000abc"}`:                     "1",
 		`netsplit_switch_connected{dpid="0000000000000abd"}`:                     "0",
-		`netsplit_coverage_cells{state="never"}`:                                 "7",
-		`netsplit_store_bytes`:                                                   "4096",
+		`netsplit_store_bytes`: "4096",
 	})
 	m.StoreBytes(func() (int64, error) { return 0, errors.New("gone") })
 	check(t, m, map[string]string{`netsplit_store_bytes`: "NaN"})

@@ -220,7 +220,6 @@ func TestPromtool(t *testing.T) {
 	bin := need.Program(t, "promtool", "prometheus")
 	m := api.NewMetrics("test", nil)
 	m.StoreBytes(func() (int64, error) { return 1, nil })
-	m.Coverage("never", 1)
 	m.SwitchConnected(1, true)
 	for step := range 10 {
 		feed(m, step)

@@ -90,18 +90,6 @@ func (t *Table) Outdated(inv *model.Invariant) bool {
 	return false
 }
 
-// Fresh returns a node's fresh values, sorted by variable.
-func (t *Table) Fresh(node model.NodeID, now time.Duration) []model.VarValue {
-	var out []model.VarValue
-	for _, o := range t.nodes[node] {
-		if t.fresh(o, now) {
-			out = append(out, model.VarValue{Var: o.Var, Kind: o.Kind, Value: o.Value})
-		}
-	}
-	sortValues(out)
-	return out
-}
-
 // Values returns the last value of every variable, fresh or not, sorted by
 // variable.
 func (t *Table) Values() []model.VarValue {

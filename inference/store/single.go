@@ -50,11 +50,6 @@ func (s *Store) StartRun(m model.RunMeta) error {
 	return s.Update(func(tx *Tx) error { return tx.StartRun(m) })
 }
 
-// DropStarted is Tx.DropStarted.
-func (s *Store) DropStarted(run string) error {
-	return s.Update(func(tx *Tx) error { return tx.DropStarted(run) })
-}
-
 // UnfinishedRuns is Tx.UnfinishedRuns.
 func (s *Store) UnfinishedRuns() ([]model.RunMeta, error) {
 	return view(s, func(tx *Tx) ([]model.RunMeta, error) { return tx.UnfinishedRuns() })

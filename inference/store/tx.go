@@ -181,10 +181,6 @@ func (x *Tx) StartRun(m model.RunMeta) error {
 	return x.put(bucketStarted, key(m.Run), m)
 }
 
-// DropStarted takes the mark of a run away that will never have a summary. It
-// is no error if there is none.
-func (x *Tx) DropStarted(run string) error { return x.t.delete(bucketStarted, key(run)) }
-
 // UnfinishedRuns lists the runs that were started and have no summary, by id.
 // After a crash these are the ones to be marked unknown.
 func (x *Tx) UnfinishedRuns() ([]model.RunMeta, error) {
@@ -224,7 +220,7 @@ func (x *Tx) PutRun(r model.RunSummary) error {
 	if err := x.t.put(bucketRunOrder, key(r.Campaign, r.Started, r.Run), []byte{}); err != nil {
 		return err
 	}
-	if err := x.DropStarted(r.Run); err != nil {
+	if err := x.t.delete(bucketStarted, key(r.Run)); err != nil {
 		return err
 	}
 	return x.put(bucketRuns, key(r.Run), r)
