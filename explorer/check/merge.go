@@ -18,8 +18,7 @@ func FindingID(campaign, signature string) string {
 
 // Merge folds the failures of a campaign's runs into distinct findings: equal
 // signatures are one. Runs are taken in the order of their ids whatever order
-// they come in. A replay adds to Replays and Reproduced of the findings of the
-// run that it repeats, and to nothing else. Findings are sorted: broken ones
+// they come in. Replays are left out. Findings are sorted: broken ones
 // first, then by when they were first seen, then by signature.
 func Merge(campaign string, runs []model.RunSummary) []model.Finding {
 	runs = slices.Clone(runs)
@@ -53,17 +52,6 @@ func Merge(campaign string, runs []model.RunSummary) []model.Finding {
 			}
 			cut := r.Scenario.Strategy != model.StrategyClean && (r.Proof != nil || r.Result.Reached)
 			have.Clean = have.Clean || !cut
-		}
-	}
-	for _, r := range runs {
-		for _, f := range out {
-			if r.ReplayOf == "" || r.ReplayOf != f.Run {
-				continue
-			}
-			f.Replays++
-			if slices.ContainsFunc(r.Verdict.Failures, func(x model.Failure) bool { return x.Signature == f.Failure.Signature }) {
-				f.Reproduced++
-			}
 		}
 	}
 	findings := make([]model.Finding, len(out))
