@@ -18,9 +18,6 @@ import (
 // Fates of packets that wanted to cross a cut, as label values.
 var fates = []string{"wanted", "dropped", "leaked"}
 
-// Transport of the gate, as a label value; there is one so far.
-const transportPacketIn = "packet-in"
-
 // maxFindings bounds the series of netsplit_finding_info.
 const maxFindings = 500
 
@@ -94,7 +91,9 @@ func NewMetrics(version string, now func() time.Time) *Metrics {
 			m.faults.WithLabelValues(string(k), r)
 		}
 	}
-	m.gate.WithLabelValues(transportPacketIn)
+	for _, g := range []model.Gate{model.GateByPort, model.GateByPacketIn} {
+		m.gate.WithLabelValues(string(g))
+	}
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "netsplit_build_info", Help: "Always 1; the labels say what runs."}, []string{"version", "goversion"})
 	build.WithLabelValues(clean(version), runtime.Version()).Set(1)
 	m.registry.MustRegister(m.cutsTotal, m.heals, m.faults, m.runs, m.gate, m.heal, build, liveCollector{m},
@@ -216,9 +215,10 @@ func (m *Metrics) MessageFault(kind model.FaultKind, reason string) {
 	m.faults.WithLabelValues(string(kind), clean(reason)).Inc()
 }
 
-// GateDelay records how long one packet was held that passed.
-func (m *Metrics) GateDelay(d time.Duration) {
-	m.gate.WithLabelValues(transportPacketIn).Observe(d.Seconds())
+// GateDelay records how long one packet was held that passed, by the transport
+// of the run's gate; port and packet-in, with a comma, where switches differ.
+func (m *Metrics) GateDelay(transport string, d time.Duration) {
+	m.gate.WithLabelValues(clean(transport)).Observe(d.Seconds())
 }
 
 // HealTime records the time from the decision to heal to the first packet

@@ -86,7 +86,7 @@ func TestCountsAndHistograms(t *testing.T) {
 	m.PacketFate(l, "dropped", 3)
 	m.PacketFate(l, "lost", 3)
 	m.PacketFate(l, "wanted", -1)
-	m.GateDelay(70 * time.Microsecond)
+	m.GateDelay("port", 70*time.Microsecond)
 	m.HealTime(time.Millisecond)
 	m.KnownTarget("gossip", model.StrategyCoFI)
 	m.RunDone("gossip", model.StrategyCoFI, model.VerdictFail)
@@ -100,9 +100,9 @@ func TestCountsAndHistograms(t *testing.T) {
 	check(t, m, map[string]string{
 		`netsplit_link_packets_total{dst="n2",fate="wanted",src="n1"}`:           "3",
 		`netsplit_link_packets_total{dst="n2",fate="leaked",src="n1"}`:           "0",
-		`netsplit_gate_delay_seconds_bucket{transport="packet-in",le="5e-05"}`:   "0",
-		`netsplit_gate_delay_seconds_bucket{transport="packet-in",le="0.0001"}`:  "1",
-		`netsplit_gate_delay_seconds_bucket{transport="packet-in",le="0.2048"}`:  "1",
+		`netsplit_gate_delay_seconds_bucket{transport="port",le="5e-05"}`:        "0",
+		`netsplit_gate_delay_seconds_bucket{transport="port",le="0.0001"}`:       "1",
+		`netsplit_gate_delay_seconds_bucket{transport="port",le="0.2048"}`:       "1",
 		`netsplit_heal_seconds_count`:                                            "1",
 		`netsplit_runs_total{strategy="cofi",target="gossip",verdict="vacuous"}`: "0",
 		`netsplit_runs_total{strategy="cofi",target="gossip",verdict="fail"}`:    "1",

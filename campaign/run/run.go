@@ -43,7 +43,7 @@ type Metrics interface {
 	MessageSeen(messageType, verdict string)
 	// MessageFault counts a decision of a message fault, by its reason.
 	MessageFault(kind model.FaultKind, reason string)
-	GateDelay(d time.Duration)
+	GateDelay(transport string, d time.Duration)
 	HealTime(d time.Duration)
 }
 
@@ -180,7 +180,7 @@ func (r *run) open(began time.Time) (err error) {
 		return errors.Join(err, packets.Close())
 	}
 	r.s = &session{
-		start: began, gate: r.c.Bed, metrics: r.c.Metrics, rec: rec, pipe: pipe,
+		start: began, gate: r.c.Bed, transport: meta.Gate, metrics: r.c.Metrics, rec: rec, pipe: pipe,
 		table: state.NewTable(r.target.Variables), engine: explorer.NewEngine(r.c.Scenario), scn: r.c.Scenario,
 		packets: packets, messages: map[string]int{}, links: map[model.Link]*model.LinkProof{},
 		inForce: make(chan struct{}), healed: make(chan struct{}),

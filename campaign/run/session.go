@@ -26,6 +26,8 @@ type session struct {
 	metrics Metrics
 	rec     *record.Writer
 
+	transport string // of the gate
+
 	mu      sync.Mutex // guards everything below
 	events  uint64
 	frames  uint64
@@ -224,7 +226,7 @@ func (s *session) Gate(host model.NodeID, at time.Time, frame []byte) {
 	s.packets.Write(f, comment(held.comment, step))
 	d := s.now() - t
 	s.delays = append(s.delays, d)
-	s.metrics.GateDelay(d)
+	s.metrics.GateDelay(s.transport, d)
 }
 
 // withhold takes from a step what only the receivers of its messages learn:

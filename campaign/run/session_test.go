@@ -117,7 +117,7 @@ func (noMetrics) CutStarted(model.Shape, []model.Link) {}
 func (noMetrics) CutEnded(string, []model.Link)        {}
 func (noMetrics) PacketFate(model.Link, string, int)   {}
 func (noMetrics) MessageSeen(string, string)           {}
-func (noMetrics) GateDelay(time.Duration)              {}
+func (noMetrics) GateDelay(string, time.Duration)      {}
 func (noMetrics) MessageFault(model.FaultKind, string) {}
 func (noMetrics) HealTime(time.Duration)               {}
 

@@ -220,7 +220,7 @@ func (unmeasured) CutStarted(model.Shape, []model.Link)               {}
 func (unmeasured) CutEnded(string, []model.Link)                      {}
 func (unmeasured) PacketFate(model.Link, string, int)                 {}
 func (unmeasured) MessageSeen(string, string)                         {}
-func (unmeasured) GateDelay(time.Duration)                            {}
+func (unmeasured) GateDelay(string, time.Duration)                    {}
 func (unmeasured) MessageFault(model.FaultKind, string)               {}
 func (unmeasured) HealTime(time.Duration)                             {}
 func (unmeasured) RunDone(string, model.Strategy, model.VerdictValue) {}

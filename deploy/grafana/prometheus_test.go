@@ -30,7 +30,7 @@ func feed(m *api.Metrics, step int) {
 	cut := model.Isolate("n1", []model.NodeID{"n1", "n2", "n3"}, model.Drop).Links()
 	m.MessageSeen("resp PING", "pass")
 	m.MessageSeen("resp PUBLISH __sentinel__:hello", "drop")
-	m.GateDelay(time.Duration(60+step) * time.Microsecond)
+	m.GateDelay("port", time.Duration(60+step)*time.Microsecond)
 	switch step % 10 {
 	case 2:
 		m.CutStarted(model.Complete, cut)
