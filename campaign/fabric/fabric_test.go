@@ -30,8 +30,9 @@ type rig struct {
 
 	mu       sync.Mutex
 	pipes    map[model.DatapathID]net.Conn
-	lines    map[model.DatapathID]*fakePort // the gate ports' far ends
-	noPort   error                          // of opening one
+	delay    func(of13.Message) time.Duration // of the switches' answers
+	lines    map[model.DatapathID]*fakePort   // the gate ports' far ends
+	noPort   error                            // of opening one
 	faults   []string
 	tampered []fabric.Tampering
 	held     []string
@@ -82,7 +83,7 @@ func newRig(t *testing.T, cfg fabric.Config, ids ...model.DatapathID) *rig {
 		r.ready++
 	}
 	for _, id := range ids {
-		r.sw[id] = switchtest.New(switchtest.Config{Datapath: id, Ports: []uint32{1, 2, 3, 4, 9, gatePort}, PartSize: 50, Meters: topMeter})
+		r.sw[id] = switchtest.New(switchtest.Config{Datapath: id, Ports: []uint32{1, 2, 3, 4, 9, gatePort}, PartSize: 50, Meters: topMeter, Delay: r.delayed})
 	}
 	f, err := fabric.New(cfg)
 	if err != nil {
@@ -97,6 +98,23 @@ func newRig(t *testing.T, cfg fabric.Config, ids ...model.DatapathID) *rig {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// delayed is how long an answer to m takes now.
+func (r *rig) delayed(m of13.Message) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.delay == nil {
+		return 0
+	}
+	return r.delay(m)
+}
+
+// slow has the switches' answers take so long from now on.
+func (r *rig) slow(delay func(of13.Message) time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.delay = delay
 }
 
 // serve connects a model switch of another make.
