@@ -30,9 +30,10 @@ type rig struct {
 
 	mu       sync.Mutex
 	pipes    map[model.DatapathID]net.Conn
-	delay    func(of13.Message) time.Duration // of the switches' answers
-	lines    map[model.DatapathID]*fakePort   // the gate ports' far ends
-	noPort   error                            // of opening one
+	served   map[model.DatapathID]chan struct{} // closed once a model switch has left its last pipe
+	delay    func(of13.Message) time.Duration   // of the switches' answers
+	lines    map[model.DatapathID]*fakePort     // the gate ports' far ends
+	noPort   error                              // of opening one
 	faults   []string
 	tampered []fabric.Tampering
 	held     []string
@@ -130,9 +131,20 @@ func (r *rig) connect(id model.DatapathID) {
 	ours, theirs := net.Pipe()
 	r.mu.Lock()
 	r.pipes[id] = theirs
+	if r.served == nil {
+		r.served = map[model.DatapathID]chan struct{}{}
+	}
+	before, now := r.served[id], make(chan struct{})
+	r.served[id] = now
 	r.mu.Unlock()
 	sw := r.sw[id]
-	go func() { _ = sw.Serve(theirs) }()
+	go func() {
+		defer close(now)
+		if before != nil {
+			<-before
+		}
+		_ = sw.Serve(theirs)
+	}()
 	go func() { _ = r.c.Serve(ours) }()
 }
 
