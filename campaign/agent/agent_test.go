@@ -140,7 +140,7 @@ func TestCountsWhatArrives(t *testing.T) {
 		{"the host itself", Sender{Addrs: []netip.Addr{theirs}}, from, to, 0},
 	} {
 		n, err := c.CountFrom(t.Context(), q.src, q.from, q.to)
-		if err != nil || n.Packets != q.want || n.Elsewhere != 0 || n.Incomplete {
+		if err != nil || n.Packets != q.want || n.Group != 0 || n.Incomplete {
 			t.Errorf("%s: %+v, %v; want %d packets", q.name, n, err, q.want)
 		}
 		if q.want > 0 && (n.First.Before(q.from) || n.First.After(n.Last) || n.Last.After(q.to) || n.Bytes != int64(q.want)*(14+20+8+4)) {
@@ -180,7 +180,7 @@ func TestCountsARPForTheHostOnly(t *testing.T) {
 	send(t, ours, nobody, 1) // broadcast: who has 77
 	time.Sleep(50 * time.Millisecond)
 	n, err := c.CountFrom(t.Context(), Sender{Addrs: []netip.Addr{ours}}, from, time.Now())
-	if err != nil || n.Packets != 0 || n.Elsewhere == 0 {
+	if err != nil || n.Packets != 0 || n.Group == 0 {
 		t.Errorf("ARP for another host: %+v, %v", n, err)
 	}
 	send(t, ours, theirs, 1) // who has 2, then the datagram
@@ -188,6 +188,22 @@ func TestCountsARPForTheHostOnly(t *testing.T) {
 	n, err = c.CountFrom(t.Context(), Sender{Addrs: []netip.Addr{ours}}, from, time.Now())
 	if err != nil || n.Packets < 2 {
 		t.Errorf("ARP for the host: %+v, %v", n, err)
+	}
+}
+
+// What the host is to pass on, to a container say, has crossed as well.
+func TestCountsWhatIsForAddressesBehindTheHost(t *testing.T) {
+	h, ours, theirs := pair(t)
+	c := start(t, h)
+	behind := netip.AddrFrom4([4]byte{172, 31, ours.As4()[2], 5})
+	sh(t, "ip route add %s via %s", behind, theirs)
+	send(t, ours, theirs, 1) // resolve
+	time.Sleep(20 * time.Millisecond)
+	from := time.Now()
+	send(t, ours, behind, 3)
+	n, err := c.CountFrom(t.Context(), Sender{Addrs: []netip.Addr{ours}, Only: []model.Traffic{{Proto: "udp"}}}, from, time.Now())
+	if err != nil || n.Packets != 3 || n.Group != 0 {
+		t.Errorf("%+v, %v; want 3 packets", n, err)
 	}
 }
 
