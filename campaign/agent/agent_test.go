@@ -479,6 +479,55 @@ func TestKilledAgentIsTold(t *testing.T) {
 	}
 }
 
+// An agent that is stopped reads nothing: whoever asks it something gives up in
+// time, and the agent is lost, so that a new one can take its place.
+func TestAgentThatReadsNothingIsGivenUp(t *testing.T) {
+	h, _, _ := pair(t)
+	c := start(t, h)
+	c.cmd.Process.Signal(unix.SIGSTOP)
+	fill := model.Probe{TCP: "127.0.0.1:1", Send: strings.Repeat("x", 200<<10), Limit: time.Millisecond} // more than the pipe holds
+	var wg sync.WaitGroup
+	for i := range 3 {
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			defer cancel()
+			if _, _, err := c.Probe(ctx, fill); err == nil {
+				t.Errorf("call %d: a stopped agent answered", i)
+			}
+		})
+	}
+	given := make(chan struct{})
+	go func() { wg.Wait(); close(given) }()
+	select {
+	case <-given:
+	case <-time.After(10 * time.Second):
+		c.cmd.Process.Kill()
+		t.Fatal("callers still wait for a stopped agent")
+	}
+	select {
+	case <-c.ended:
+	case <-time.After(10 * time.Second):
+		t.Fatal("the agent does not count as lost")
+	}
+	if err := c.Err(); !errors.Is(err, ErrGone) || !strings.Contains(err.Error(), "did not read") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A caller that gives up leaves an agent alone that reads.
+func TestAgentOutlivesCallersThatGiveUp(t *testing.T) {
+	h, _, _ := pair(t)
+	c := start(t, h)
+	for range 200 {
+		ctx, cancel := context.WithCancel(t.Context())
+		go cancel()
+		_, _, _ = c.Probe(ctx, model.Probe{TCP: "127.0.0.1:1"})
+	}
+	if _, _, err := c.Probe(t.Context(), model.Probe{TCP: "127.0.0.1:1"}); err == nil || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
 func TestAgentDiesWithNetsplit(t *testing.T) {
 	cmd := exec.Command(self(t), helperArg)
 	out, err := cmd.StdoutPipe()
