@@ -39,7 +39,7 @@ const (
 
 // request is one line to the agent.
 type request struct {
-	ID     uint64    `json:"id"` // from 1
+	ID     uint64    `json:"id"` // from 1, rising in the order of the calls
 	Op     string    `json:"op"`
 	Probe  *probe    `json:"probe,omitempty"`
 	Query  *netQuery `json:"query,omitempty"`
