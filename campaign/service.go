@@ -78,11 +78,17 @@ type Service struct {
 
 	examining sync.Mutex // held by Diagnose
 
+	// booking is held from reading to storing campaigns and findings: workers
+	// finish runs side by side, and the older state must not come to lie on the
+	// newer. mu is taken after it.
+	booking sync.Mutex
+
 	mu       sync.Mutex // guards what follows
 	jobs     map[string]*job
 	queue    []*job
 	ids      int
 	events   []model.ServiceEvent
+	before   uint64 // number before that of this daemon's first event
 	subs     map[chan struct{}]bool
 	hand     map[string]*handCut
 	beds     []*bed.Bed                     // that exist now
@@ -113,7 +119,10 @@ func Open(cfg Config) (*Service, error) {
 		return nil, err
 	}
 	s := &Service{cfg: cfg, log: cfg.Log, metrics: cfg.Metrics, store: st, jobs: map[string]*job{},
-		subs: map[chan struct{}]bool{}, hand: map[string]*handCut{}, switches: map[model.DatapathID]time.Time{}, wake: make(chan struct{}, 1), lost: make(chan error, 1)}
+		subs: map[chan struct{}]bool{}, hand: map[string]*handCut{}, switches: map[model.DatapathID]time.Time{}, wake: make(chan struct{}, 1), lost: make(chan error, 1),
+		// More than any earlier daemon can have come to, so that its readers do not
+		// take what is new for what they know.
+		before: uint64(time.Now().UnixMicro())}
 	if cfg.APIAddr != "" {
 		if err := st.SetAddress(cfg.APIAddr); err != nil { // e.g. a full disk: what is stored can still be read
 			cfg.Log.Warn("who finds the store taken is not told our address", "err", err)
@@ -175,7 +184,7 @@ func (s *Service) resume() error {
 		if c, err := s.store.GetCampaign(m.Campaign); err == nil && c.State != model.CampaignQueued && c.State != model.CampaignRunning {
 			why = "cut short by the end of its campaign: " + c.Reason
 		}
-		sum := model.RunSummary{RunMeta: m, Ended: time.Now(), Verdict: model.Verdict{Value: model.VerdictUnknown, Reason: why}}
+		sum := model.RunSummary{RunMeta: m, Ended: time.Now(), CutShort: true, Verdict: model.Verdict{Value: model.VerdictUnknown, Reason: why}}
 		sum.Result = model.RunResult{Scenario: m.Scenario.ID, Verdict: sum.Verdict}
 		if err := s.store.PutRun(sum); err != nil {
 			return err
@@ -321,6 +330,13 @@ func (s *Service) ended(j *job, err error) {
 
 // update changes a campaign in memory and in the store.
 func (s *Service) update(j *job, change func(*model.Campaign)) {
+	s.booking.Lock()
+	defer s.booking.Unlock()
+	s.change(j, change)
+}
+
+// change is update for a caller who holds booking.
+func (s *Service) change(j *job, change func(*model.Campaign)) {
 	s.mu.Lock()
 	change(&j.c)
 	c := j.c

@@ -403,7 +403,7 @@ type Annotation struct {
 type Event struct {
 	Num   uint64    `json:"num"`
 	At    time.Time `json:"at"`
-	Kind  string    `json:"kind" doc:"campaign, run, finding, partition, switch, host or invariant"`
+	Kind  string    `json:"kind" doc:"campaign, run, finding, partition, switch, host, invariant, or events: of state missed, it says that what happened before is not kept, and lists are to be read again"`
 	ID    string    `json:"id"`
 	State string    `json:"state"`
 	Text  string    `json:"text"`

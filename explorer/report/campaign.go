@@ -162,7 +162,7 @@ func campaignStory(in *CampaignInput) []string {
 		count[r.Verdict.Value]++
 	}
 	if s.Replay != "" {
-		say("netsplit repeated run %s of %s %s; %d failed as the original did%s.", clean(s.Replay), title, plural(len(in.Runs), "time", "times"), c.Reproduced, otherwise(count[model.VerdictFail]-c.Reproduced))
+		say("netsplit repeated run %s of %s %s; %d failed as the original did%s.", clean(s.Replay), title, plural(c.Done, "time", "times"), c.Reproduced, otherwise(count[model.VerdictFail]-c.Reproduced))
 	} else if s.Strategy == model.StrategyScripted {
 		script := ""
 		if len(in.Runs) > 0 {
