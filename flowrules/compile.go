@@ -76,8 +76,8 @@ func newCompiler(in Input) (*compiler, error) {
 	if err := c.checkGatePort(); err != nil {
 		return nil, err
 	}
-	if need := MetersFor(len(c.hosts)); in.TopMeter != 0 && uint64(in.TopMeter) < uint64(need) {
-		return nil, fmt.Errorf("flow rules: meters go up to %d, %d hosts need %d: cut by rules alone", in.TopMeter, len(c.hosts), need)
+	if need := MetersFor(len(c.local()), len(c.hosts)-len(c.local())); in.TopMeter != 0 && uint64(in.TopMeter) < uint64(need) {
+		return nil, fmt.Errorf("flow rules: meters go up to %d, %d hosts, of %d, need %d: cut by rules alone", in.TopMeter, len(c.local()), len(c.hosts), need)
 	}
 	return c, c.partitions()
 }
@@ -325,7 +325,7 @@ func (c *compiler) policy() {
 				c.add(arp, 0)
 			}
 			if c.metered(li) {
-				c.meter(r, src, dst, li, asks)
+				c.meter(r, src, dst, li, asks, asksCut != 0)
 			}
 			if c.in.TopMeter != 0 { // whatever the class: taps come and go
 				c.plan.Meters = append(c.plan.Meters, Meter{ID: c.meterOf(li), Link: r.Link, Down: c.down[li]})

@@ -38,8 +38,9 @@ const (
 	ownerMark uint32 = Tag << 24
 )
 
-// MetersFor is how many meters so many hosts of one switch need.
-func MetersFor(hosts int) int { return hosts * (hosts - 1) }
+// MetersFor is how many meters a switch needs: one for what each of its hosts sends
+// to each other host, on this switch or, far, on others that links lead to.
+func MetersFor(hosts, far int) int { return hosts * (hosts + far - 1) }
 
 // String is the meter in the syntax of ovs-ofctl, without the owner's mark.
 func (m Meter) String() string {
@@ -177,15 +178,15 @@ func (c *compiler) meterOf(l link) uint32 {
 }
 
 // meter sends a link through its meter. asks are the ports that ARP requests of
-// its sender still may leave by.
-func (c *compiler) meter(r Rule, src, dst Host, l link, asks []uint32) {
+// its sender still may leave by, if some are cut.
+func (c *compiler) meter(r Rule, src, dst Host, l link, asks []uint32, cut bool) {
 	r.Kind, r.Priority = KindMeter, prioMeter
 	r.Do = Do{Meter: c.meterOf(l), Goto: TableForward}
 	if c.down[l] {
 		r.Kind, r.HardTimeout = KindHold, c.timeout
 	}
 	c.add(unicast(r, src, dst), 0)
-	if len(asks) < len(c.hosts)-1 { // the flood of table 2 would cross a cut
+	if cut { // the flood of table 2 would cross a cut
 		r.Kind, r.HardTimeout = KindHold, c.timeout
 		r.Do = Do{Meter: r.Do.Meter, Output: asks}
 	}

@@ -128,7 +128,7 @@ func TestMetersBiteFirst(t *testing.T) {
 	in := metered(1)
 	p := cutOf(in.Hosts)
 	sw := newSwitch(in.Hosts)
-	n := flowrules.MetersFor(len(in.Hosts))
+	n := flowrules.MetersFor(len(in.Hosts), 0)
 	for _, c := range []struct {
 		what string
 		ps   []flowrules.InForce

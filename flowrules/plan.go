@@ -84,7 +84,7 @@ type Input struct {
 	// ByPort has held packets go to GatePort, not to the controller.
 	ByPort bool
 	// TopMeter is the greatest number that a meter may have; 0: no meters. They
-	// are numbered from there downwards, one for each directed pair of hosts: see
+	// are numbered from there downwards, one for each link from a host of this switch: see
 	// MetersFor.
 	TopMeter uint32
 	// HardTimeout is the life of gate and drop rules; whole seconds, 1 to 65535.

@@ -218,7 +218,7 @@ func TestRenewKeepsRulesAliveAndCounting(t *testing.T) {
 	sw.Inject(hosts[0].Port, frame("tcp", hosts[0], hosts[1]))
 	for range 5 {
 		now = now.Add(4 * time.Second)
-		for _, m := range plan.Renew() {
+		for _, m := range plan.Expiring(plan.State()).Renew() {
 			do(t, sw, m)
 		}
 	}

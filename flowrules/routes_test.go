@@ -45,7 +45,7 @@ func newNetwork(t *testing.T, hosts []int, links []model.SwitchLink) *network {
 	for i, count := range hosts {
 		id := model.DatapathID(i + 1)
 		ports := []uint32{1, 2, 50, 51, 52, 53}
-		n.switches[id] = switchtest.New(switchtest.Config{Datapath: id, Ports: ports, Now: func() time.Time { return time.Unix(0, 0) }})
+		n.switches[id] = switchtest.New(switchtest.Config{Datapath: id, Ports: ports, Meters: topMeter, Now: func() time.Time { return time.Unix(0, 0) }})
 		for p := range count {
 			k := byte(len(n.hosts) + 1)
 			h := flowrules.Host{Name: model.NodeID(fmt.Sprintf("h%d", k)), Port: uint32(p + 1), MAC: flowrules.MAC{2, 0, 0, 0, 7, k}, IP: netip.AddrFrom4([4]byte{10, 0, 0, k})}
@@ -55,8 +55,9 @@ func newNetwork(t *testing.T, hosts []int, links []model.SwitchLink) *network {
 	return n
 }
 
-// install brings every switch to the rules of the partitions and gated pairs.
-func (n *network) install(parts []flowrules.InForce, gate []flowrules.Pair) {
+// install brings every switch to the rules of the partitions and gated pairs, with
+// just as many meters as it needs or without. Without any of them nothing is held.
+func (n *network) install(parts []flowrules.InForce, gate []flowrules.Pair, meters bool) {
 	n.t.Helper()
 	routes, err := flowrules.Routes(n.links)
 	if err != nil {
@@ -70,12 +71,33 @@ func (n *network) install(parts []flowrules.InForce, gate []flowrules.Pair) {
 			}
 			in.Hosts = append(in.Hosts, h)
 		}
+		if local := n.local(id); meters {
+			in.TopMeter = uint32(flowrules.MetersFor(local, len(n.hosts)-local))
+		}
 		plan, err := flowrules.Compile(in)
 		if err != nil {
 			n.t.Fatal(err)
 		}
 		turn(n.t, sw, plan, 1, nil)
+		if len(parts) > 0 {
+			continue
+		}
+		for _, r := range plan.Rules {
+			if r.Kind == flowrules.KindHold {
+				n.t.Fatalf("switch %s holds what nobody cuts: %v", id, r)
+			}
+		}
 	}
+}
+
+// local is how many hosts a switch has.
+func (n *network) local(id model.DatapathID) (count int) {
+	for _, at := range n.on {
+		if at == id {
+			count++
+		}
+	}
+	return count
 }
 
 // send lets a host send a frame and says whom it reaches, sorted; "gate" is the
@@ -131,17 +153,17 @@ func TestPartitionsSpanSwitches(t *testing.T) {
 		for _, h := range n.hosts {
 			names = append(names, h.Name)
 		}
-		for round := range 12 {
+		for round := range 24 {
 			var parts []flowrules.InForce
 			var gate []flowrules.Pair
-			if round > 0 {
+			if round > 1 {
 				parts = append(parts, flowrules.InForce{ID: 1, Partition: randomPartition(r, names)})
 			}
 			if round%3 == 2 {
 				a := r.IntN(len(names) - 1)
 				gate = append(gate, flowrules.Pair{A: names[a], B: names[a+1]})
 			}
-			n.install(parts, gate)
+			n.install(parts, gate, round%2 == 1)
 			whole, some := map[model.Link]bool{}, map[model.Link][]model.Traffic{}
 			for _, p := range parts {
 				for _, l := range p.Partition.Links() {

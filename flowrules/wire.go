@@ -142,17 +142,6 @@ func removeAll(c Cookie, mask uint64) *of13.FlowMod {
 	return m
 }
 
-// Renew lists the flow-mods that keep the plan's expiring rules alive.
-func (p Plan) Renew() []of13.Message {
-	var out []of13.Message
-	for _, r := range p.Rules {
-		if r.HardTimeout != 0 {
-			out = append(out, r.Add())
-		}
-	}
-	return out
-}
-
 // Key identifies a rule within a switch: table, priority and match. A switch
 // holds at most one rule with a given key.
 func (r Rule) Key() string { return key(r.Table, r.Priority, r.Match.OXMs()) }

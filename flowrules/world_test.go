@@ -63,6 +63,9 @@ func randomPartition(r *rand.Rand, names []model.NodeID) model.Partition {
 		for range 1 + r.IntN(2) {
 			p.Only = append(p.Only, traffic[r.IntN(len(traffic))])
 		}
+		if !slices.ContainsFunc(p.Only, func(t model.Traffic) bool { return t.Proto == "tcp" }) {
+			p.Effect = model.Drop // nothing there to reset
+		}
 	}
 	return p
 }

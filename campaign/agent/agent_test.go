@@ -140,7 +140,7 @@ func TestCountsWhatArrives(t *testing.T) {
 		{"the host itself", Sender{Addrs: []netip.Addr{theirs}}, from, to, 0},
 	} {
 		n, err := c.CountFrom(t.Context(), q.src, q.from, q.to)
-		if err != nil || n.Packets != q.want || n.Elsewhere != 0 || n.Incomplete {
+		if err != nil || n.Packets != q.want || n.Group != 0 || n.Incomplete {
 			t.Errorf("%s: %+v, %v; want %d packets", q.name, n, err, q.want)
 		}
 		if q.want > 0 && (n.First.Before(q.from) || n.First.After(n.Last) || n.Last.After(q.to) || n.Bytes != int64(q.want)*(14+20+8+4)) {
@@ -180,7 +180,7 @@ func TestCountsARPForTheHostOnly(t *testing.T) {
 	send(t, ours, nobody, 1) // broadcast: who has 77
 	time.Sleep(50 * time.Millisecond)
 	n, err := c.CountFrom(t.Context(), Sender{Addrs: []netip.Addr{ours}}, from, time.Now())
-	if err != nil || n.Packets != 0 || n.Elsewhere == 0 {
+	if err != nil || n.Packets != 0 || n.Group == 0 {
 		t.Errorf("ARP for another host: %+v, %v", n, err)
 	}
 	send(t, ours, theirs, 1) // who has 2, then the datagram
@@ -188,6 +188,22 @@ func TestCountsARPForTheHostOnly(t *testing.T) {
 	n, err = c.CountFrom(t.Context(), Sender{Addrs: []netip.Addr{ours}}, from, time.Now())
 	if err != nil || n.Packets < 2 {
 		t.Errorf("ARP for the host: %+v, %v", n, err)
+	}
+}
+
+// What the host is to pass on, to a container say, has crossed as well.
+func TestCountsWhatIsForAddressesBehindTheHost(t *testing.T) {
+	h, ours, theirs := pair(t)
+	c := start(t, h)
+	behind := netip.AddrFrom4([4]byte{172, 31, ours.As4()[2], 5})
+	sh(t, "ip route add %s via %s", behind, theirs)
+	send(t, ours, theirs, 1) // resolve
+	time.Sleep(20 * time.Millisecond)
+	from := time.Now()
+	send(t, ours, behind, 3)
+	n, err := c.CountFrom(t.Context(), Sender{Addrs: []netip.Addr{ours}, Only: []model.Traffic{{Proto: "udp"}}}, from, time.Now())
+	if err != nil || n.Packets != 3 || n.Group != 0 {
+		t.Errorf("%+v, %v; want 3 packets", n, err)
 	}
 }
 
@@ -460,6 +476,55 @@ func TestKilledAgentIsTold(t *testing.T) {
 	_, _, err := c.Probe(t.Context(), model.Probe{TCP: hang, Limit: time.Minute})
 	if !errors.Is(err, ErrGone) || !strings.Contains(err.Error(), "n1") {
 		t.Errorf("%v", err)
+	}
+}
+
+// An agent that is stopped reads nothing: whoever asks it something gives up in
+// time, and the agent is lost, so that a new one can take its place.
+func TestAgentThatReadsNothingIsGivenUp(t *testing.T) {
+	h, _, _ := pair(t)
+	c := start(t, h)
+	c.cmd.Process.Signal(unix.SIGSTOP)
+	fill := model.Probe{TCP: "127.0.0.1:1", Send: strings.Repeat("x", 200<<10), Limit: time.Millisecond} // more than the pipe holds
+	var wg sync.WaitGroup
+	for i := range 3 {
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			defer cancel()
+			if _, _, err := c.Probe(ctx, fill); err == nil {
+				t.Errorf("call %d: a stopped agent answered", i)
+			}
+		})
+	}
+	given := make(chan struct{})
+	go func() { wg.Wait(); close(given) }()
+	select {
+	case <-given:
+	case <-time.After(10 * time.Second):
+		c.cmd.Process.Kill()
+		t.Fatal("callers still wait for a stopped agent")
+	}
+	select {
+	case <-c.ended:
+	case <-time.After(10 * time.Second):
+		t.Fatal("the agent does not count as lost")
+	}
+	if err := c.Err(); !errors.Is(err, ErrGone) || !strings.Contains(err.Error(), "did not read") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A caller that gives up leaves an agent alone that reads.
+func TestAgentOutlivesCallersThatGiveUp(t *testing.T) {
+	h, _, _ := pair(t)
+	c := start(t, h)
+	for range 200 {
+		ctx, cancel := context.WithCancel(t.Context())
+		go cancel()
+		_, _, _ = c.Probe(ctx, model.Probe{TCP: "127.0.0.1:1"})
+	}
+	if _, _, err := c.Probe(t.Context(), model.Probe{TCP: "127.0.0.1:1"}); err == nil || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("afterwards: %v", err)
 	}
 }
 

@@ -163,7 +163,7 @@ func (c *capture) empty(fd int) error {
 	var frame [snapLen]byte
 	var oob [128]byte
 	for {
-		n, oobn, _, _, err := unix.Recvmsg(fd, frame[:], oob[:], unix.MSG_DONTWAIT)
+		n, oobn, _, from, err := unix.Recvmsg(fd, frame[:], oob[:], unix.MSG_DONTWAIT)
 		if errors.Is(err, unix.EAGAIN) {
 			return nil
 		}
@@ -181,6 +181,9 @@ func (c *capture) empty(fd int) error {
 			a.at = time.Now().UnixNano()
 		}
 		a.digest = Digest(frame[:n])
+		if l, ok := from.(*unix.SockaddrLinklayer); ok && l.Pkttype == unix.PACKET_HOST {
+			a.way = toHost
+		}
 		c.mu.Lock()
 		c.tally.add(a)
 		c.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -27,6 +28,9 @@ const (
 	grace = 2 * time.Second
 	// stopLimit is how long an agent may take to end once its input is closed.
 	stopLimit = 2 * time.Second
+	// readLimit is how long an agent may leave a request unread once nobody waits
+	// for its answer any more.
+	readLimit = 200 * time.Millisecond
 )
 
 // ErrGone says that the agent has ended.
@@ -36,19 +40,26 @@ var ErrGone = errors.New("the agent has ended")
 type Client struct {
 	host  model.NodeID
 	cmd   *exec.Cmd
-	stdin io.WriteCloser
+	stdin requests
 	ended chan struct{} // closed when the agent's output has ended
 
-	writing sync.Mutex // one request line at a time
-	mu      sync.Mutex // guards what follows
+	writing chan struct{} // holds one entry while a request line is written
+	mu      sync.Mutex    // guards what follows
 	next    uint64
 	waiting map[uint64]chan response
+	stuck   error // why it was killed
 	why     error // once ended is closed
 
 	clock  sync.Mutex // guards offset
 	offset Offset
 
 	closing sync.Once
+}
+
+// requests is the pipe to an agent; *os.File is one.
+type requests interface {
+	io.WriteCloser
+	SetWriteDeadline(time.Time) error
 }
 
 // Start starts an agent on a host: `<exec prefix> binary agent`. On a remote host
@@ -64,15 +75,19 @@ func Start(ctx context.Context, host model.TestbedHost, binary string) (*Client,
 	fail := func(err error) (*Client, error) {
 		return nil, fmt.Errorf("host %s: cannot start the agent (%s): %w", host.Name, strings.Join(argv, " "), err)
 	}
-	stdin, err := cmd.StdinPipe()
+	pipe, err := cmd.StdinPipe()
 	if err != nil {
 		return fail(err)
+	}
+	stdin, ok := pipe.(requests)
+	if !ok {
+		return fail(fmt.Errorf("writes to a %T cannot be given up", pipe))
 	}
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		return fail(err)
 	}
-	c := &Client{host: host.Name, cmd: cmd, stdin: stdin, ended: make(chan struct{}), waiting: map[uint64]chan response{}}
+	c := &Client{host: host.Name, cmd: cmd, stdin: stdin, ended: make(chan struct{}), writing: make(chan struct{}, 1), waiting: map[uint64]chan response{}}
 	said := new(tail)
 	cmd.Stderr = said
 	if err := proc.StartCommand(cmd); err != nil {
@@ -136,6 +151,9 @@ func (c *Client) read(stdout io.Reader, said *tail) {
 		why = fmt.Errorf("%w: %s", why, s)
 	}
 	c.mu.Lock()
+	if c.stuck != nil {
+		why = fmt.Errorf("%w: %w", ErrGone, c.stuck)
+	}
 	c.why = why
 	c.mu.Unlock()
 	close(c.ended)
@@ -159,10 +177,7 @@ func (c *Client) call(ctx context.Context, r request) (response, error) {
 		forget()
 		return response{}, fmt.Errorf("host %s: agent: %w", c.host, err)
 	}
-	c.writing.Lock()
-	_, err = c.stdin.Write(append(line, '\n'))
-	c.writing.Unlock()
-	if err != nil { // it has ended, or is about to
+	if c.write(ctx, append(line, '\n')) != nil && ctx.Err() == nil { // it has ended, or is about to
 		select {
 		case <-c.ended:
 		case <-time.After(stopLimit):
@@ -184,6 +199,37 @@ func (c *Client) call(ctx context.Context, r request) (response, error) {
 		forget()
 		return response{}, fmt.Errorf("host %s: agent: gave up waiting for its answer: %w", c.host, ctx.Err())
 	}
+}
+
+// write sends a request line. The agent has until ctx ends to read what is before
+// it. One that has not, as one that was stopped or whose network is gone, may have
+// half of the line and is killed: a later call finds it gone, and does not wait.
+func (c *Client) write(ctx context.Context, line []byte) error {
+	select {
+	case c.writing <- struct{}{}:
+		defer func() { <-c.writing }()
+	case <-c.ended:
+		return ErrGone
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	limited := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(limited)
+		_ = c.stdin.SetWriteDeadline(time.Now().Add(readLimit))
+	})
+	_, err := c.stdin.Write(line)
+	if !stop() {
+		<-limited
+		_ = c.stdin.SetWriteDeadline(time.Time{})
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		c.mu.Lock()
+		c.stuck = errors.New("it was killed, for it did not read its requests any more")
+		c.mu.Unlock()
+		c.kill()
+	}
+	return err
 }
 
 // Probe asks a probe on the host, all kinds of it, and returns the answer and

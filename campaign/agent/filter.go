@@ -19,11 +19,18 @@ const handover = 2 * time.Second
 type filtering struct {
 	mu    sync.Mutex
 	table *nft.Table
+	last  uint64 // the number of the youngest request for rules
 }
 
 func (f *filtering) answer(r *request) (map[string]uint64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if r.Op == opFilter { // requests are worked on in any order, and these undo one another
+		if r.ID < f.last {
+			return nil, errors.New("these rules come too late: the host has been told others since")
+		}
+		f.last = r.ID
+	}
 	if f.table == nil {
 		if r.Op != opFilter {
 			return nil, errors.New("this host has no rules: the agent was started anew")

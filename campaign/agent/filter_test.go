@@ -2,8 +2,10 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -79,5 +81,42 @@ func TestWhatAHostDropsHasNotArrived(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatalf("a killed agent: %v", c.Err())
 		}
+	}
+}
+
+// Rules that are worked on behind those that were asked for later, as a cut behind
+// its undoing, are refused.
+func TestRulesThatComeTooLateAreRefused(t *testing.T) {
+	h, ours, theirs := pair(t)
+	c := start(t, h)
+	rules := hostrules.Compile("n1", []hostrules.Host{{Name: "n1", IP: theirs}, {Name: "far", IP: ours}},
+		[]model.Partition{{Shape: model.Partial, Effect: model.Drop, Groups: [][]model.NodeID{{"n1"}, {"far"}}}})
+	if len(rules) == 0 {
+		t.Fatal("a cut without rules")
+	}
+	answer := make(chan response, 1)
+	c.mu.Lock()
+	c.next++
+	late := request{ID: c.next, Op: opFilter, Filter: &filter{Table: "netsplit-agent", Addr: theirs, Rules: rules, Lease: time.Minute}}
+	c.waiting[late.ID] = answer
+	c.mu.Unlock()
+	if _, err := c.Filter(t.Context(), "netsplit-agent", theirs, nil, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	line, err := json.Marshal(late)
+	if err == nil {
+		err = c.write(t.Context(), append(line, '\n'))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := <-answer; !strings.Contains(r.Error, "too late") {
+		t.Errorf("%+v", r)
+	}
+	from := time.Now()
+	send(t, ours, theirs, 3)
+	n, err := c.CountFrom(t.Context(), Sender{Addrs: []netip.Addr{ours}, Only: []model.Traffic{{Proto: "udp"}}}, from, time.Now().Add(50*time.Millisecond))
+	if err != nil || n.Packets != 3 {
+		t.Errorf("%+v, %v: want 3 packets", n, err)
 	}
 }

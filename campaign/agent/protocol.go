@@ -20,7 +20,7 @@ type Sender struct {
 
 // protocolVersion is told in the hello; both sides are one program, but a
 // testbed's exec prefix may lead to an older copy of it.
-const protocolVersion = 3
+const protocolVersion = 4
 
 // Operations of a request.
 const (
@@ -39,7 +39,7 @@ const (
 
 // request is one line to the agent.
 type request struct {
-	ID     uint64    `json:"id"` // from 1
+	ID     uint64    `json:"id"` // from 1, rising in the order of the calls
 	Op     string    `json:"op"`
 	Probe  *probe    `json:"probe,omitempty"`
 	Query  *netQuery `json:"query,omitempty"`
@@ -104,7 +104,7 @@ type response struct {
 type wireCount struct {
 	Packets    int   `json:"packets"`
 	Bytes      int64 `json:"bytes"`
-	Elsewhere  int   `json:"elsewhere"`
+	Group      int   `json:"group"`
 	Incomplete bool  `json:"incomplete"`
 	First      int64 `json:"first_ns,omitempty"`
 	Last       int64 `json:"last_ns,omitempty"`
@@ -113,12 +113,15 @@ type wireCount struct {
 // Count is the number of packets that arrived at a host.
 type Count struct {
 	// Packets were addressed to the host: by destination address, for ARP and
-	// neighbour solicitation by the address asked for.
+	// neighbour solicitation by the address asked for; or by Ethernet address, as
+	// those for containers behind it.
 	Packets int
 	// Bytes of those packets, link header included.
 	Bytes int64
-	// Elsewhere arrived too but was addressed to others: floods, broadcasts.
-	Elsewhere int
+	// Group arrived too, addressed to all or many: broadcasts and multicasts, ARP
+	// requests for others among them. What was addressed to another host alone and
+	// came here all the same is in neither.
+	Group int
 	// Incomplete: packets may be missing, because the kernel dropped some for
 	// want of buffer, because the agent's memory of them was full, or because
 	// the time asked for begins before the agent did.
@@ -136,5 +139,5 @@ func timeOf(ns int64) time.Time {
 }
 
 func (w *wireCount) count() Count {
-	return Count{Packets: w.Packets, Bytes: w.Bytes, Elsewhere: w.Elsewhere, Incomplete: w.Incomplete, First: timeOf(w.First), Last: timeOf(w.Last)}
+	return Count{Packets: w.Packets, Bytes: w.Bytes, Group: w.Group, Incomplete: w.Incomplete, First: timeOf(w.First), Last: timeOf(w.Last)}
 }

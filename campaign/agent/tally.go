@@ -18,10 +18,20 @@ type arrival struct {
 	length   int32
 	mac      [6]byte // the sender's
 	proto    protocol
+	way      way
 	opening  bool   // TCP with SYN, without ACK
 	from, to uint16 // ports, 0 without
 	digest   uint64 // see Digest
 }
+
+// way is to whom the frame was addressed.
+type way uint8
+
+const (
+	toOther way = iota // another Ethernet address: a switch or a promiscuous device let it come
+	toHost             // the device that it came in by (packet(7), sll_pkttype)
+	toGroup            // everybody, or a multicast address: its group bit is set
+)
 
 // protocol is what model.Traffic calls Proto.
 type protocol uint8
@@ -115,8 +125,12 @@ func (t *tally) count(w wanted, from, to int64) wireCount {
 		if a.at < from || a.at >= to || !w.has(a) {
 			continue
 		}
-		if !w.own[a.dst] {
-			c.Elsewhere++
+		switch {
+		case w.own[a.dst] || a.way == toHost:
+		case a.way == toGroup:
+			c.Group++
+			continue
+		default:
 			continue
 		}
 		c.Packets++
@@ -150,6 +164,9 @@ func parse(f []byte) (a arrival, ok bool) {
 	}
 	p := f[etherLen:]
 	a.mac = [6]byte(f[6:12])
+	if f[0]&1 != 0 {
+		a.way = toGroup
+	}
 	v4 := func(b []byte) [16]byte { return netip.AddrFrom4([4]byte(b)).As16() }
 	switch binary.BigEndian.Uint16(f[12:]) {
 	case typeIPv4:

@@ -166,7 +166,62 @@ func TestTrafficIsCountedApart(t *testing.T) {
 			t.Errorf("%q: %+v, want %d packets", only, got, want)
 		}
 	}
-	if got := ta.count(wanted{mac: [6]byte{2, 0, 0, 0, 0, 9}, own: own}, 0, 100); got.Packets+got.Elsewhere != 0 {
+	if got := ta.count(wanted{mac: [6]byte{2, 0, 0, 0, 0, 9}, own: own}, 0, 100); got.Packets+got.Group != 0 {
 		t.Errorf("of another sender: %+v", got)
+	}
+}
+
+// TestBroadcastsAreCountedApart: what a host sends to all or many arrives, though it
+// is for no address of the receiver; what it sends to another host, and comes here
+// all the same, does not.
+func TestBroadcastsAreCountedApart(t *testing.T) {
+	from, udp := "020000000001", "9c40003500080000"
+	v4 := func(to, ip string) string {
+		return to + from + "0800" + "4500001c0000000040110000" + "0a000001" + ip + udp
+	}
+	ask := "0806" + "0001080006040001" + from + "0a000001" + "000000000000"
+	ta := tally{limit: 100}
+	for i, f := range []struct {
+		hex string
+		way way
+	}{
+		{v4("ffffffffffff", "0a0000ff"), toOther},
+		{v4("01005e000001", "e0000001"), toOther},
+		{"3333000000fb" + from + "86dd" + "60000000" + "0008" + "11" + "40" + "fe80000000000000000000000000000a" + "ff0200000000000000000000000000fb" + udp, toOther},
+		{"ffffffffffff" + from + ask + "0a000003", toOther}, // who has somebody else's address
+		{"ffffffffffff" + from + ask + "0a000002", toOther}, // who has ours
+		{v4("020000000002", "0a000002"), toHost},
+		{v4("020000000002", "ac110005"), toHost}, // of a container
+		{v4("020000000003", "0a000003"), toOther},
+	} {
+		b, err := hex.DecodeString(f.hex)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, ok := parse(b)
+		if !ok {
+			t.Fatalf("frame %d is not read", i)
+		}
+		if a.at = int64(i + 1); f.way != toOther {
+			a.way = f.way // which the kernel says
+		}
+		ta.add(a)
+	}
+	w := wanted{mac: [6]byte{2, 0, 0, 0, 0, 1}, own: set("10.0.0.2")}
+	for only, want := range map[string][2]int{"": {3, 4}, "udp": {2, 3}, "udp/53": {2, 3}, "udp/54": {0, 0}, "tcp": {0, 0}, "arp": {1, 1}} {
+		w.only = nil
+		if only != "" {
+			tr, err := model.ParseTraffic(only)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.only = []model.Traffic{tr}
+		}
+		if got := ta.count(w, 0, 100); got.Packets != want[0] || got.Group != want[1] {
+			t.Errorf("%q: %+v, want %v", only, got, want)
+		}
+	}
+	if got := ta.count(w, 1, 5); got.First != 0 {
+		t.Errorf("the first packet is a broadcast: %+v", got)
 	}
 }

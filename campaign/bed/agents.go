@@ -104,7 +104,10 @@ func (b *Bed) ArrivalsOf(ctx context.Context, host model.NodeID, digests []uint6
 }
 
 // Arrived counts, at the receiving host, the packets of a link, or only some
-// traffic of it, between two moments, and gives the time of the first after the second of them.
+// traffic of it, between two moments, broadcasts and multicasts of the sender
+// included, and gives the time of the first after the second of them that was for
+// that host alone: where some links of a sender are cut, broadcasts pass before or
+// after the rest.
 func (b *Bed) Arrived(ctx context.Context, l model.Link, only []model.Traffic, from, to time.Time) (int, time.Time, error) {
 	a := b.agents.of(l.Dst)
 	src, ok := b.Testbed.Host(l.Src)
@@ -119,9 +122,9 @@ func (b *Bed) Arrived(ctx context.Context, l model.Link, only []model.Traffic, f
 			return 0, time.Time{}, err
 		}
 		if c.Incomplete {
-			return c.Packets, time.Time{}, fmt.Errorf("the agent on host %s missed packets", l.Dst)
+			return c.Packets + c.Group, time.Time{}, fmt.Errorf("the agent on host %s missed packets", l.Dst)
 		}
-		n = c.Packets
+		n = c.Packets + c.Group
 	}
 	first, err := a.FirstFrom(ctx, sender, to)
 	return n, first, err

@@ -164,8 +164,8 @@ func New(cfg Config) (*Fabric, error) {
 		m.unregister = unregister
 	}
 	for _, m := range f.members {
-		f.work.Add(1)
-		go m.run()
+		f.work.Go(m.run)
+		f.work.Go(m.renewing)
 		if m.line != nil {
 			f.work.Add(1)
 			go m.line.run()

@@ -30,8 +30,10 @@ type rig struct {
 
 	mu       sync.Mutex
 	pipes    map[model.DatapathID]net.Conn
-	lines    map[model.DatapathID]*fakePort // the gate ports' far ends
-	noPort   error                          // of opening one
+	served   map[model.DatapathID]chan struct{} // closed once a model switch has left its last pipe
+	delay    func(of13.Message) time.Duration   // of the switches' answers
+	lines    map[model.DatapathID]*fakePort     // the gate ports' far ends
+	noPort   error                              // of opening one
 	faults   []string
 	tampered []fabric.Tampering
 	held     []string
@@ -82,7 +84,7 @@ func newRig(t *testing.T, cfg fabric.Config, ids ...model.DatapathID) *rig {
 		r.ready++
 	}
 	for _, id := range ids {
-		r.sw[id] = switchtest.New(switchtest.Config{Datapath: id, Ports: []uint32{1, 2, 3, 4, 9, gatePort}, PartSize: 50, Meters: topMeter})
+		r.sw[id] = switchtest.New(switchtest.Config{Datapath: id, Ports: []uint32{1, 2, 3, 4, 9, gatePort}, PartSize: 50, Meters: topMeter, Delay: r.delayed})
 	}
 	f, err := fabric.New(cfg)
 	if err != nil {
@@ -99,6 +101,23 @@ func newRig(t *testing.T, cfg fabric.Config, ids ...model.DatapathID) *rig {
 	return r
 }
 
+// delayed is how long an answer to m takes now.
+func (r *rig) delayed(m of13.Message) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.delay == nil {
+		return 0
+	}
+	return r.delay(m)
+}
+
+// slow has the switches' answers take so long from now on.
+func (r *rig) slow(delay func(of13.Message) time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.delay = delay
+}
+
 // serve connects a model switch of another make.
 func (r *rig) serve(id model.DatapathID, cfg switchtest.Config, before func(*switchtest.Switch)) {
 	r.sw, r.pipes = map[model.DatapathID]*switchtest.Switch{id: switchtest.New(cfg)}, map[model.DatapathID]net.Conn{}
@@ -112,9 +131,20 @@ func (r *rig) connect(id model.DatapathID) {
 	ours, theirs := net.Pipe()
 	r.mu.Lock()
 	r.pipes[id] = theirs
+	if r.served == nil {
+		r.served = map[model.DatapathID]chan struct{}{}
+	}
+	before, now := r.served[id], make(chan struct{})
+	r.served[id] = now
 	r.mu.Unlock()
 	sw := r.sw[id]
-	go func() { _ = sw.Serve(theirs) }()
+	go func() {
+		defer close(now)
+		if before != nil {
+			<-before
+		}
+		_ = sw.Serve(theirs)
+	}()
 	go func() { _ = r.c.Serve(ours) }()
 }
 

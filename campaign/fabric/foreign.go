@@ -37,6 +37,7 @@ func (m *member) obstructed(have []of13.FlowStats) error {
 // refuse leaves the switch alone and says why, once.
 func (m *member) refuse(sw *controller.Switch, why error) {
 	m.known = nil
+	m.alive.hold(nil, nil)
 	m.state.Lock()
 	news := m.sw == sw && (m.why == nil || m.why.Error() != why.Error())
 	if m.sw == sw {

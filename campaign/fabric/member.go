@@ -37,6 +37,7 @@ type member struct {
 	// and guards the fields below. Held while waiting for the switch.
 	rules sync.Mutex
 	plan  flowrules.Plan
+	alive alive              // has a lock of its own
 	known *controller.Switch // the session on which plan was installed
 	// repaired says that the last reading found rules that were not as left.
 	repaired bool
@@ -118,10 +119,12 @@ func (m *member) turnTo(ctx context.Context, plan flowrules.Plan) error {
 		return err
 	}
 	if m.unread(sw) {
+		m.alive.keep(plan)
 		return m.readBack(ctx, sw, false)
 	}
 	if err = m.carryOut(ctx, sw, flowrules.Diff(old.State(), plan)); err != nil {
 		m.known = nil // read it back before trusting it again
+		m.alive.keep(plan)
 		m.check()
 	}
 	return err
@@ -140,6 +143,7 @@ func (m *member) unread(sw *controller.Switch) bool {
 func (m *member) carryOut(ctx context.Context, sw *controller.Switch, d flowrules.Delta) error {
 	var before []of13.Message // that is sent with the next step
 	for i, s := range d.Steps {
+		m.alive.told(s.Mods)
 		ms := append(before, s.Mods...)
 		before = nil
 		var err error
@@ -175,6 +179,7 @@ func (m *member) readBack(ctx context.Context, sw *controller.Switch, tampered b
 		return why
 	}
 	d := flowrules.Diff(have, m.plan)
+	m.alive.hold(sw, m.plan.Expiring(have))
 	if err = m.carryOut(ctx, sw, d); err == nil {
 		m.known = sw
 	}
@@ -232,34 +237,20 @@ func (m *member) check() {
 	}
 }
 
-// run renews and checks until the fabric is closed.
+// run checks until the fabric is closed.
 func (m *member) run() {
-	defer m.f.work.Done()
-	renew := time.NewTicker(m.f.cfg.RenewEvery)
-	defer renew.Stop()
 	verify := time.NewTicker(m.f.cfg.CheckEvery)
 	defer verify.Stop()
 	for {
 		select {
 		case <-m.f.stop:
 			return
-		case <-renew.C:
-			m.renew()
 		case <-verify.C:
 			m.verify()
 			m.verifyLine()
 		case <-m.kick:
 			m.verify()
 		}
-	}
-}
-
-// renew restarts the clock of every rule that expires.
-func (m *member) renew() {
-	m.rules.Lock()
-	defer m.rules.Unlock()
-	if sw, err := m.command(); err == nil && m.known == sw {
-		_ = sw.Send(m.plan.Renew()...) // a failure ends the session
 	}
 }
 

@@ -17,9 +17,9 @@ import (
 // desired is to be tried again.
 var errNoMeters = errors.New("the switch does not do as its meters should")
 
-// maxMetered is how many hosts of one switch get meters, one for each pair of
-// them: the rules that name them, two for each, are read back every second.
-const maxMetered = 32
+// maxMeters is how many meters of one switch are used, those of 32 hosts: the rules
+// that name them, two for each, are read back every second.
+var maxMeters = flowrules.MetersFor(32, 0)
 
 // meters is what is known of a switch's meters.
 type meters struct {
@@ -80,7 +80,7 @@ func (s *meters) learn(ctx context.Context, m *member, sw *controller.Switch) bo
 // noMeters says why a switch with these features goes without.
 func (m *member) noMeters(f of13.MeterFeatures, err error) error {
 	const flags = of13.MeterKbps | of13.MeterBurst
-	switch need := flowrules.MetersFor(len(m.hosts)); {
+	switch need := flowrules.MetersFor(len(m.hosts), len(m.far)); {
 	case m.f.cfg.Testbed.Cuts == model.CutByRules:
 		return errors.New("the testbed says so")
 	case err != nil:
@@ -88,13 +88,21 @@ func (m *member) noMeters(f of13.MeterFeatures, err error) error {
 	case f.MaxMeter == 0:
 		return errors.New("the switch has no meters")
 	case uint64(f.MaxMeter) < uint64(need):
-		return fmt.Errorf("the switch has %d meters, %d hosts need %d", f.MaxMeter, len(m.hosts), need)
+		return fmt.Errorf("the switch has %d meters, %s need %d", f.MaxMeter, m.senders(), need)
 	case f.BandTypes&(1<<of13.BandDrop) == 0 || of13.MeterFlags(f.Capabilities)&flags != flags || f.MaxBands < 2:
 		return errors.New("the switch's meters do not drop by rate and burst, or have one band only")
-	case len(m.hosts) > maxMetered:
-		return fmt.Errorf("%d hosts on one switch, meters are for up to %d", len(m.hosts), maxMetered)
+	case need > maxMeters:
+		return fmt.Errorf("%s need %d meters, more than the %d that are read back every second", m.senders(), need, maxMeters)
 	}
 	return nil
+}
+
+// senders names what meters are for.
+func (m *member) senders() string {
+	if len(m.far) > 0 {
+		return fmt.Sprintf("%d hosts with %d on other switches", len(m.hosts), len(m.far))
+	}
+	return fmt.Sprintf("%d hosts", len(m.hosts))
 }
 
 // giveUp has the session go on without meters.

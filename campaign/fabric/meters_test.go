@@ -2,6 +2,7 @@ package fabric_test
 
 import (
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -147,7 +148,10 @@ func TestMetersAreRepaired(t *testing.T) {
 	r.until("it is mended", func() bool { return down(r.sw[1]) == 2 })
 	r.sw[1].Do(&of13.MeterMod{Command: of13.MeterDelete, Meter: of13.MeterAll})
 	r.expect("drop rules hold without meters", 1, 1, 2, "")
-	r.until("the deletion is reported", func() bool { return len(r.reports()) == 2 && r.reports()[1].Missing == 12+24 })
+	r.until("the deletion is reported", func() bool { // if between the meters and the rules of one reading, by the next
+		last := r.reports()[len(r.reports())-1]
+		return last.Missing == 12+24
+	})
 	r.until("they are back", func() bool { return len(r.sw[1].Meters()) == 12 && down(r.sw[1]) == 2 })
 	// A cut that finds them gone puts them back itself.
 	r.sw[1].Do(&of13.MeterMod{Command: of13.MeterDelete, Meter: of13.MeterAll})
@@ -224,6 +228,55 @@ func TestWithoutMeters(t *testing.T) {
 			return k == flowrules.KindMeter || k == flowrules.KindHold
 		}) {
 			t.Errorf("%s: a rule names a meter", c.says)
+		}
+	}
+}
+
+// TestMetersReachOverLinks: hosts behind other switches need meters too. A switch
+// with too few for them cuts by rules alone; one with just enough has them all.
+func TestMetersReachOverLinks(t *testing.T) {
+	for _, c := range []struct {
+		meters uint32
+		says   string
+	}{
+		{4*7 - 1, "has 27 meters, 4 hosts with 4 on other switches need 28"},
+		{4 * 7, ""},
+	} {
+		r := &rig{t: t, c: controller.New(controller.Config{}), testbed: testbed("rig", 1, 2), pipes: map[model.DatapathID]net.Conn{}, sw: map[model.DatapathID]*switchtest.Switch{}}
+		t.Cleanup(func() { r.c.Close() })
+		r.testbed.Gates = nil
+		r.testbed.Links = []model.SwitchLink{{A: model.SwitchPort{Datapath: 1, Port: 20}, B: model.SwitchPort{Datapath: 2, Port: 20}}}
+		f, err := fabric.New(fabric.Config{Testbed: r.testbed, Controller: r.c, CheckEvery: 20 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+		r.f = f
+		for _, id := range []model.DatapathID{1, 2} {
+			r.sw[id] = switchtest.New(switchtest.Config{Datapath: id, Ports: []uint32{1, 2, 3, 4, 9, 20}, PartSize: 50, Meters: c.meters})
+			r.connect(id)
+		}
+		if err := f.Ready(soon(t)); err != nil {
+			t.Fatal(err)
+		}
+		r.until("the switches have told", func() bool {
+			return f.Meters(1) == nil == (c.says == "") && (c.says == "" || strings.Contains(f.Meters(1).Error(), c.says))
+		})
+		p := model.Partition{Shape: model.Partial, Effect: model.Drop, Groups: [][]model.NodeID{{"s1h1"}, {"s1h2", "s2h1"}}}
+		if err := f.Cut(soon(t), 5, p); err != nil {
+			t.Fatalf("%d meters: %v", c.meters, err)
+		}
+		far := append(append(mac(2, 1), mac(1, 1)...), 0x12, 0x34, 'x')
+		r.expect("cut", 1, 1, 2, "")
+		if out := r.inject(1, 1, far); len(out) > 0 {
+			t.Errorf("cut, but to the other switch it leaves by %v", out)
+		}
+		if err := f.Heal(soon(t), 5); err != nil {
+			t.Fatal(err)
+		}
+		r.expect("healed", 1, 1, 2, "2")
+		if out := r.inject(1, 1, far); len(out) != 1 || out[0].Port != 20 {
+			t.Errorf("healed, but to the other switch it leaves by %v", out)
 		}
 	}
 }

@@ -28,6 +28,9 @@ type Config struct {
 	Refuse func(of13.Message) *of13.Error
 	// Ignore says which messages are neither carried out nor answered.
 	Ignore func(of13.Message) bool
+	// Delay says how long the answers to a message take; what it asks for is done
+	// at once. Nothing else waits for them.
+	Delay func(of13.Message) time.Duration
 }
 
 // Output is one frame that leaves the switch.
@@ -342,13 +345,30 @@ func (s *Switch) read(conn net.Conn) error {
 				if e, ok := a.(*of13.Error); ok {
 					e.Data = slices.Clone(b)
 				}
-				s.push(a, xid)
+				s.answer(m, a, xid)
 			}
 			r, is := m.(*of13.RoleRequest)
 			greeted = greeted || is && r.Role != of13.RoleNoChange
 		}
 		s.mu.Unlock()
 	}
+}
+
+// answer queues an answer to m, or has it queued later; s.mu is held.
+func (s *Switch) answer(m, a of13.Message, xid uint32) {
+	var d time.Duration
+	if s.cfg.Delay != nil {
+		d = s.cfg.Delay(m)
+	}
+	if d <= 0 {
+		s.push(a, xid)
+		return
+	}
+	time.AfterFunc(d, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.push(a, xid)
+	})
 }
 
 // write sends what is queued until done; the end of the connection ends it

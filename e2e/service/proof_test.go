@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os/exec"
 	"testing"
+	"time"
 
 	"netsplit/api/wire"
 	"netsplit/e2e/harness"
@@ -35,5 +36,64 @@ func TestNothingPassesOnceInForce(t *testing.T) {
 		if got := d.heal(name); got.Leaked != 0 || !got.LeakKnown || got.Dropped <= got.Probes/2 || got.Reason != "" {
 			t.Errorf("cut %d: %+v", i, got)
 		}
+	}
+}
+
+// TestBroadcastsThatLeakAreCounted: a host that is cut off sends to all. None of it
+// arrives and none is counted, until somebody's rule takes it round ours. What is
+// sent to a multicast address that is not cut, and ARP, are no leak.
+func TestBroadcastsThatLeakAreCounted(t *testing.T) {
+	harness.LeavesNothing(t)
+	b := newBench(t, "a", "b", "c")
+	d := serve(t, "--testbed", b.file, "--runs-dir", t.TempDir())
+	b.connect(d.openflow)
+	d.healthy()
+	b.expect("plain forwarding", everything)
+	shout := func() {
+		t.Helper()
+		for _, to := range []string{"10.77.0.255", "224.0.0.1"} {
+			_ = exec.Command("ip", "netns", "exec", "hand-a", "ping", "-b", "-I", "eth0", "-n", "-q", "-i", "0.05", "-c", "4", "-W", "0.2", to).Run() // nobody answers
+		}
+		_ = exec.Command("ip", "netns", "exec", "hand-a", "ping", "-n", "-q", "-c", "1", "-W", "0.2", "10.77.0.99").Run() // who has 99
+	}
+	leaked := func(name string) uint64 {
+		t.Helper()
+		var p wire.PartitionStatus
+		d.call("GET", "/v1/partitions/"+name, nil, &p)
+		if !p.LeakKnown {
+			t.Fatalf("%+v", p)
+		}
+		return p.Leaked
+	}
+	pair := wire.Partition{Shape: "partial", Groups: [][]string{{"a"}, {"b"}}}
+	tcp := pair
+	tcp.Only = []wire.Traffic{{Proto: "tcp"}}
+	d.partition(wire.PartitionSpec{Name: "all", Partition: pair})
+	shout()
+	if n := leaked("all"); n != 0 {
+		t.Errorf("%d leaked where the flood rule holds", n)
+	}
+	d.heal("all")
+	d.partition(wire.PartitionSpec{Name: "tcp", Partition: tcp})
+	shout()
+	if n := leaked("tcp"); n != 0 {
+		t.Errorf("%d leaked of a cut of TCP, which nobody broadcasts", n)
+	}
+	d.heal("tcp")
+
+	d.partition(wire.PartitionSpec{Name: "round", Partition: pair})
+	harness.Output(t, "ovs-ofctl", "-OOpenFlow13", "add-flow", "unix:"+b.path(bridge+".mgmt"),
+		"table=1,priority=65000,in_port=11,dl_dst=01:00:00:00:00:00/01:00:00:00:00:00,actions=output:12")
+	harness.Until(t, 10*time.Second, "what goes round the flood rule is counted", func() error {
+		shout()
+		if n := leaked("round"); n < 8 {
+			return fmt.Errorf("%d leaked", n)
+		}
+		return nil
+	})
+	harness.Output(t, "ovs-ofctl", "-OOpenFlow13", "--strict", "del-flows", "unix:"+b.path(bridge+".mgmt"),
+		"table=1,priority=65000,in_port=11,dl_dst=01:00:00:00:00:00/01:00:00:00:00:00")
+	if p := d.heal("round"); p.Leaked < 8 || p.Reason != "" {
+		t.Errorf("%+v", p)
 	}
 }
