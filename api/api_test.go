@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -24,7 +25,7 @@ import (
 var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
 
 func serve(t testing.TB, f *fakeService, change ...func(*api.Config)) *httptest.Server {
-	c := api.Config{Service: f, Keys: f, Metrics: api.NewMetrics("test", nil), Version: "v0-test"}
+	c := api.Config{Service: f, Keys: f, Metrics: api.NewMetrics("test", nil), Version: "v0-test", Log: slog.New(slog.DiscardHandler)}
 	for _, fn := range change {
 		fn(&c)
 	}
@@ -328,6 +329,13 @@ func TestRepeatedRequestIsDoneOnce(t *testing.T) {
 	expect(t, srv, 503, "POST", "/v1/campaigns", body, "Idempotency-Key: k2")
 	f.fail = nil
 	expect(t, srv, 202, "POST", "/v1/campaigns", body, "Idempotency-Key: k2")
+	// So may one that netsplit itself broke at, and the daemon answers on.
+	f.broken = true
+	if out := expect(t, srv, 500, "POST", "/v1/campaigns", body, "Idempotency-Key: k4"); !strings.Contains(out["detail"].(string), "index out of range") {
+		t.Errorf("got %v", out)
+	}
+	f.broken = false
+	expect(t, srv, 202, "POST", "/v1/campaigns", body, "Idempotency-Key: k4")
 	// One that never got its answer is not done again behind the user's back.
 	if _, _, _, err := f.ClaimKey("k3", "x", time.Now()); err != nil {
 		t.Fatal(err)

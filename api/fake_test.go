@@ -23,6 +23,7 @@ type fakeService struct {
 	n       int
 	events  []model.ServiceEvent
 	fail    error // every call fails with it
+	broken  bool  // CreateCampaign panics
 	runPath string
 	// delay is how many looks at a partition it takes until it is settled.
 	delay int
@@ -66,6 +67,9 @@ func (f *fakeService) emit(kind, id, state string) {
 func (f *fakeService) CreateCampaign(_ context.Context, spec model.CampaignSpec) (model.Campaign, error) {
 	if f.fail != nil {
 		return model.Campaign{}, f.fail
+	}
+	if f.broken {
+		_ = spec.Args["none"][f.n]
 	}
 	f.mu.Lock()
 	f.n++

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -59,6 +60,48 @@ func (s *server) guard(next http.Handler) http.Handler {
 		inner.ServeHTTP(w, r)
 	})
 }
+
+// caught answers a request whose handler panics with a problem, unless it had
+// begun to answer, and keeps where that was in the log.
+func (s *server) caught(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begun := &begunWriter{ResponseWriter: w}
+		defer func() {
+			p := recover()
+			switch p {
+			case nil:
+				return
+			case http.ErrAbortHandler:
+				panic(p)
+			}
+			s.Log.Error("broken invariant of netsplit itself", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+			if begun.yes {
+				panic(http.ErrAbortHandler) // or half an answer would pass for a whole one
+			}
+			writeProblem(w, http.StatusInternalServerError, fmt.Sprintf("Broken invariant of netsplit itself: %v. The daemon goes on, and its log says where this was: please report it.", p))
+		}()
+		next.ServeHTTP(begun, r)
+	})
+}
+
+// begunWriter knows whether anything was answered.
+type begunWriter struct {
+	http.ResponseWriter
+	yes bool
+}
+
+func (b *begunWriter) WriteHeader(status int) {
+	b.yes = true
+	b.ResponseWriter.WriteHeader(status)
+}
+
+func (b *begunWriter) Write(p []byte) (int, error) {
+	b.yes = true
+	return b.ResponseWriter.Write(p)
+}
+
+// Unwrap is for http.ResponseController.
+func (b *begunWriter) Unwrap() http.ResponseWriter { return b.ResponseWriter }
 
 // tokenMatches compares in constant time, whatever the lengths.
 func tokenMatches(header, token string) bool {

@@ -20,7 +20,7 @@ type RetryHeaders struct {
 
 // once runs fn, or, if a request with the same key was answered before, gives
 // that answer again.
-func once[B, O any](s *server, in RetryHeaders, operation string, req B, fn func() (O, error)) (O, error) {
+func once[B, O any](s *server, in RetryHeaders, operation string, req B, fn func() (O, error)) (result O, failed error) {
 	var zero O
 	run := func() (O, error) {
 		out, err := fn()
@@ -57,13 +57,20 @@ func once[B, O any](s *server, in RetryHeaders, operation string, req B, fn func
 		}
 		return out, nil
 	}
+	answered := false
+	defer func() { // also when fn panics
+		if answered {
+			return
+		}
+		if rel := s.Keys.ReleaseKey(in.Key); rel != nil {
+			result, failed = zero, fromService(fmt.Errorf("%w (and the key could not be released: %v)", failed, rel))
+		}
+	}()
 	out, err := run()
 	if err != nil {
-		if rel := s.Keys.ReleaseKey(in.Key); rel != nil {
-			return zero, fromService(fmt.Errorf("%w (and the key could not be released: %v)", err, rel))
-		}
 		return zero, err
 	}
+	answered = true
 	if b, err = json.Marshal(out); err == nil {
 		err = s.Keys.FinishKey(in.Key, b)
 	}

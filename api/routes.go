@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"runtime"
 	"time"
@@ -27,6 +28,8 @@ type Config struct {
 	AllowedHosts []string
 	// Version of the program, for /v1/version and the page.
 	Version string
+	// Log gets what is no user's fault; nil is slog.Default.
+	Log *slog.Logger
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 	// KeepAlive is how often an idle event stream gets a comment line; 0 is
@@ -47,12 +50,15 @@ type server struct {
 // New returns the handler of the whole API. It may be called more than once.
 func New(c Config) http.Handler {
 	s := newServer(c)
-	return s.guard(headAsGet(s.router))
+	return s.caught(s.guard(headAsGet(s.router)))
 }
 
 func newServer(c Config) *server {
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
 	}
 	if c.KeepAlive == 0 {
 		c.KeepAlive = 15 * time.Second

@@ -61,7 +61,8 @@ type Service interface {
 	// Annotations lists the cuts that overlap the span, by their start.
 	Annotations(ctx context.Context, from, to time.Time) ([]model.Annotation, error)
 	// Events sends the events after the given number, the next of which may
-	// long have happened, until ctx ends; then the channel is closed. A reader
+	// long have happened, until ctx ends; if some are kept no more, one of kind
+	// events and state missed comes in their place; then the channel is closed. A reader
 	// that is too slow has its channel closed early and resumes by number.
 	Events(ctx context.Context, after uint64) (<-chan model.ServiceEvent, error)
 }

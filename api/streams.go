@@ -31,7 +31,8 @@ type eventsInput struct {
 func (s *server) eventRoute() {
 	op := operation(http.MethodGet, eventsPath, "stream-events", "Follow changes as they happen", http.StatusOK)
 	op.Description = "Server-sent events. The id of an event is its number, so that Last-Event-ID resumes without a gap; its name is the kind; " +
-		"its data is one Event as JSON. A comment line keeps an idle stream open. A reader that is too slow is disconnected and may resume."
+		"its data is one Event as JSON. Numbers go on rising over a restart of the daemon. Events are kept in memory, the last 10,000: " +
+		"a reader who missed some is sent an event of kind events and state missed first. A comment line keeps an idle stream open. A reader that is too slow is disconnected and may resume."
 	// huma would describe the stream as an array.
 	op.Responses = map[string]*huma.Response{"200": {
 		Description: "A stream of events; the data of each is an Event.",

@@ -26,7 +26,7 @@ func (s *Service) takeOutside(ctx context.Context) (err error) {
 // bedConfig is what beds have in common.
 func (s *Service) bedConfig(gate model.Gate) bed.Config {
 	return bed.Config{Gate: gate, Controller: s.ctrl, Binary: s.cfg.Binary, Log: s.log,
-		Events: bed.Events{SwitchChanged: s.switchChanged, Demoted: s.demoted, Refused: s.refused, HostPort: s.hostPort, Lost: s.lostBy}}
+		Events: bed.Events{SwitchChanged: s.switchChanged, Demoted: s.demoted, Refused: s.refused, HostPort: s.hostPort, Lost: s.lostBy, Tampered: s.tampered}}
 }
 
 func (s *Service) addBed(b *bed.Bed) {
@@ -51,6 +51,24 @@ func (s *Service) switchChanged(id model.DatapathID, up bool) {
 		state = "connected"
 	}
 	s.tell("switch", id.String(), state, "switch "+id.String()+" is "+state)
+	if up && s.outsideSwitch(id) {
+		s.shake("switch " + id.String() + " is back")
+	}
+}
+
+// outsideSwitch says whether the switch is one of the daemon's own testbed, and
+// not a lab's.
+func (s *Service) outsideSwitch(id model.DatapathID) bool {
+	return s.cfg.Testbed != nil && slices.Contains(s.cfg.Testbed.Switches(), id)
+}
+
+// tampered books that somebody changed our rules on a switch, which were put
+// right.
+func (s *Service) tampered(id model.DatapathID, what string) {
+	s.tell("switch", id.String(), "tampered", fmt.Sprintf("somebody changed the rules of switch %s: %s", id, what))
+	if s.outsideSwitch(id) {
+		s.shake(fmt.Sprintf("somebody changed the rules of switch %s: %s", id, what))
+	}
 }
 
 // demoted books that another controller became master of a switch: partitions
@@ -58,7 +76,9 @@ func (s *Service) switchChanged(id model.DatapathID, up bool) {
 // wait.
 func (s *Service) demoted(id model.DatapathID, err error) {
 	s.tell("switch", id.String(), "slave", err.Error())
-	s.lostBy(err)
+	if s.outsideSwitch(id) {
+		s.lostBy(err)
+	}
 }
 
 // lostBy has the partitions by hand booked as lost. It does not wait.
@@ -69,9 +89,13 @@ func (s *Service) lostBy(err error) {
 	}
 }
 
-// refused books that a switch is connected and left alone.
+// refused books that a switch is connected and left alone: partitions by hand are
+// in force no more.
 func (s *Service) refused(id model.DatapathID, err error) {
 	s.tell("switch", id.String(), "refused", err.Error())
+	if s.outsideSwitch(id) {
+		s.lostBy(err)
+	}
 }
 
 // hostPort tells that a host's port went (err says how) or is back.

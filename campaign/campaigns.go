@@ -207,21 +207,29 @@ func (s *Service) runFinished(j *job, sum model.RunSummary) {
 	}
 	s.metrics.RunDone(sum.Target, sum.Scenario.Strategy, sum.Verdict.Value)
 	s.tell("run", sum.Run, string(sum.Verdict.Value), sum.Verdict.Reason)
+	s.bookFinished(j, sum.Run)
+	s.tryReportCampaign(j.c.ID)
+}
+
+// bookFinished enters a stored run into its campaign and the campaign's findings.
+func (s *Service) bookFinished(j *job, run string) {
+	s.booking.Lock()
+	defer s.booking.Unlock()
 	findings := 0
 	if j.c.Spec.Replay == "" {
 		findings = s.mergeFindings(j.c.ID)
 	}
-	s.update(j, func(c *model.Campaign) {
+	s.change(j, func(c *model.Campaign) {
 		c.Done++
 		if c.Spec.Replay == "" {
 			c.Findings = findings
 		}
-		c.Running = slices.DeleteFunc(c.Running, func(r string) bool { return r == sum.Run })
+		c.Running = slices.DeleteFunc(c.Running, func(r string) bool { return r == run })
 	})
-	s.tryReportCampaign(j.c.ID)
 }
 
-// mergeFindings derives the campaign's findings from all its runs.
+// mergeFindings derives the campaign's findings from all its runs. The caller
+// holds booking.
 func (s *Service) mergeFindings(campaign string) int {
 	runs, err := s.allRuns(campaign)
 	if err != nil {

@@ -3,10 +3,14 @@ package campaign
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -106,6 +110,24 @@ func TestAReplayIsMadeOnWhatTheRunWasMadeOn(t *testing.T) {
 	}
 }
 
+// What cannot be searched is the user's to mend, and is said so.
+func TestACampaignThatCannotBeSearchedIsRefused(t *testing.T) {
+	s := &Service{cfg: Config{RunsDir: t.TempDir()}, store: store.NewMemory()}
+	file := filepath.Join(t.TempDir(), "target.yaml")
+	write(t, file, "name: mine\nnodes: [n1]\nclients: [c1]\nprocesses: [{name: s, hosts: [n1], command: [sleep, '9']}]\nstable: [{name: up, hosts: [n1], probe: {command: [echo, up]}, match: up}]\nvariables: []\n"+
+		"workloads: [{name: w, host: c1, command: ['true']}]\nchecks: []\ntiming: {settle: 1s, workload: 1s, max_cut: 1s, recover: 1s}\n")
+	for strategy, want := range map[model.Strategy]string{
+		model.StrategyMessages: "strategy messages takes a scenario",
+		model.StrategyCoFI:     "isolating n1",
+		"else":                 "else",
+	} {
+		_, _, err := s.complete(model.CampaignSpec{Target: file, Strategy: strategy})
+		if !errors.Is(err, model.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", strategy, err, want)
+		}
+	}
+}
+
 // A run has one name of its target, under way and finished, however the user
 // named the target.
 func TestARunThatBeganHasTheNameOfItsTarget(t *testing.T) {
@@ -132,6 +154,107 @@ func TestARunThatBeganHasTheNameOfItsTarget(t *testing.T) {
 	<-ended
 	if begun[0].Run != "c-2-r0001" || begun[0].Target != "mine" {
 		t.Errorf("begun: %+v", begun[0])
+	}
+}
+
+// A replay that the daemon's end cut short is made again, and none that was cut
+// short counts as one that did not fail. What was made counts, also where the
+// campaign does not come to its end.
+func TestAReplayThatWasCutShortIsMadeAgain(t *testing.T) {
+	s := &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler), store: store.NewMemory(), metrics: noMetrics{},
+		jobs: map[string]*job{}, subs: map[chan struct{}]bool{}, wake: make(chan struct{}, 1)}
+	failed := model.Verdict{Value: model.VerdictFail, Failures: []model.Failure{{Signature: "lost"}}}
+	run := func(c string, n int, v model.Verdict) {
+		sum := model.RunSummary{RunMeta: model.RunMeta{Campaign: c, Run: fmt.Sprintf("%s-r%04d", c, n)}, Verdict: v}
+		if err := s.store.PutRun(sum); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run("c-1", 1, failed)
+	f := model.Finding{ID: "f-1", Campaign: "c-1", Run: "c-1-r0001", Failure: failed.Failures[0]}
+	c := model.Campaign{ID: "c-2", State: model.CampaignRunning, Spec: model.CampaignSpec{Replay: "c-1-r0001", Runs: 6}, Done: 3, Planned: 6}
+	if err := errors.Join(s.store.PutFinding(f), s.store.PutCampaign(c), s.store.PutCampaign(model.Campaign{ID: "c-1", State: model.CampaignDone})); err != nil {
+		t.Fatal(err)
+	}
+	run("c-2", 1, failed)
+	run("c-2", 2, model.Verdict{Value: model.VerdictUnknown}) // made, and judged so
+	run("c-2", 4, model.Verdict{Value: model.VerdictPass})
+	if err := s.store.StartRun(model.RunMeta{Campaign: "c-2", Run: "c-2-r0003"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.resume(); err != nil {
+		t.Fatal(err)
+	}
+	j := s.queue[0]
+	ctx, cancel := context.WithCancelCause(context.Background())
+	ended := make(chan error)
+	go func() { // without a bed it goes no further than to begin runs
+		ended <- s.replay(ctx, j, &labRunner{s: s, kit: &nodes.Kit{Target: &model.Target{Name: "mine"}}, beds: make(chan *bed.Bed), n: 9})
+	}()
+	var begun []model.RunMeta
+	for end := time.Now().Add(20 * time.Second); len(begun) < 3 && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		var err error
+		if begun, err = s.store.UnfinishedRuns(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cancel(errBudget)
+	if err := <-ended; !errors.Is(err, errBudget) {
+		t.Error(err)
+	}
+	var names []string
+	for _, m := range begun {
+		names = append(names, m.Run)
+	}
+	if want := []string{"c-2-r0005", "c-2-r0006", "c-2-r0007"}; !slices.Equal(names, want) {
+		t.Errorf("begun: %v, want %v", names, want)
+	}
+	f, err := s.store.GetFinding("f-1")
+	if err != nil || f.Replays != 3 || f.Reproduced != 1 {
+		t.Errorf("replayed %d of %d, %v", f.Reproduced, f.Replays, err)
+	}
+}
+
+// noMetrics counts nothing.
+type noMetrics struct{ Metrics }
+
+func (noMetrics) RunDone(string, model.Strategy, model.VerdictValue) {}
+func (noMetrics) Finding(model.Finding)                              { runtime.Gosched() }
+
+// Workers finish runs side by side: each finding has all runs that showed it,
+// and the campaign as stored has counted them all.
+func TestRunsThatFinishTogetherAreAllBooked(t *testing.T) {
+	const runs, failures = 8, 5
+	for n := range 30 {
+		s := &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler), store: store.NewMemory(), metrics: noMetrics{},
+			jobs: map[string]*job{}, subs: map[chan struct{}]bool{}}
+		j := &job{c: model.Campaign{ID: "c-1", State: model.CampaignRunning}}
+		var all sync.WaitGroup
+		for i := range runs {
+			sum := model.RunSummary{RunMeta: model.RunMeta{Campaign: "c-1", Run: fmt.Sprintf("c-1-r%04d", i+1)}}
+			sum.Scenario.Strategy = model.StrategyRandom
+			if i < runs-1 {
+				sum.Proof = &model.Proof{} // only the last one is clean
+			}
+			for f := range failures {
+				sum.Verdict.Failures = append(sum.Verdict.Failures, model.Failure{Signature: fmt.Sprint("failure ", f)})
+			}
+			all.Go(func() { s.runFinished(j, sum) })
+		}
+		all.Wait()
+		c, err := s.store.GetCampaign("c-1")
+		if err != nil || c.Done != runs || c.Findings != failures {
+			t.Errorf("%d: campaign: %d done, %d findings, %v", n, c.Done, c.Findings, err)
+		}
+		findings, err := s.allFindings("c-1")
+		if err != nil || len(findings) != failures {
+			t.Errorf("%d: %d findings, %v", n, len(findings), err)
+		}
+		for _, f := range findings {
+			if len(f.Runs) != runs || !f.Clean {
+				t.Errorf("%d: %s: runs %v, clean %v", n, f.Failure.Signature, f.Runs, f.Clean)
+			}
+		}
 	}
 }
 

@@ -2,64 +2,105 @@ package campaign
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"netsplit/campaign/bed"
 	"netsplit/model"
 )
 
-// countEvery is how often what a partition by hand drops is counted while nobody
-// asks: the graphs of it follow so closely.
-const countEvery = 5 * time.Second
+const (
+	// countEvery is how often what a partition by hand drops is counted while
+	// nobody asks: the graphs of it follow so closely.
+	countEvery = 5 * time.Second
+	// countLimit is how long switches and hosts may take to answer.
+	countLimit = 5 * time.Second
+	// countLag is how old a packet is at most when the agent that saw it has
+	// entered it.
+	countLag = 500 * time.Millisecond
+)
 
 // fates is how many packets of a link were dropped, and how many leaked.
 type fates struct{ dropped, leaked uint64 }
 
-// count books what wanted to cross and what leaked so far. turn is held: once a
-// heal has begun, what passes is no leak.
-func (s *Service) count(ctx context.Context, h *handCut) {
-	st := h.status()
+// counted is what was counted of a partition so far.
+type counted struct {
+	leaked map[model.Link]uint64 // since it was in force
+	until  time.Time             // what came before is in leaked
+	blind  bool                  // some time before until nobody could count
+	told   map[model.Link]fates  // to the metrics
+}
+
+func newCounted() counted {
+	return counted{leaked: map[model.Link]uint64{}, told: map[model.Link]fates{}}
+}
+
+// count books what wanted to cross, and what leaked before the moment. turn is
+// held: once a heal has begun, what passes is no leak.
+func (s *Service) count(ctx context.Context, h *handCut, to time.Time) {
+	ctx, cancel := context.WithTimeout(ctx, countLimit)
+	defer cancel()
+	st, c := h.status(), &h.counted
 	dropped, derr := h.cut.Dropped(ctx)
-	var leaked map[model.Link]uint64
-	var lerr error
-	if !st.InForce.IsZero() {
-		leaked, lerr = h.cut.Crossed(ctx, st.InForce, time.Now())
+	known := !st.InForce.IsZero()
+	if from := latest(c.until, st.InForce); known && to.After(from) {
+		leaked, err := h.cut.Crossed(ctx, from, to)
+		c.until = to
+		c.blind = c.blind || err != nil && ctx.Err() == nil
+		switch {
+		case err == nil:
+			for l, n := range leaked {
+				c.leaked[l] += n
+			}
+		case ctx.Err() != nil: // nobody answered in time: the next count has it
+			c.until, known = from, false
+		}
 	}
-	if derr == nil && lerr == nil {
-		s.measure(h, dropped, leaked)
+	if derr == nil {
+		s.measure(h, dropped)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if derr == nil {
 		h.st.Dropped = bed.Sum(dropped)
 	}
-	h.st.Leaked, h.st.LeakKnown = bed.Sum(leaked), lerr == nil && !st.InForce.IsZero()
+	h.st.Leaked, h.st.LeakKnown = bed.Sum(c.leaked), known && !c.blind
 	h.st.Wanted = h.st.Dropped + h.st.Leaked
 	// The switch may not have counted the last of its own yet.
 	h.st.Probes, h.st.Resets = min(h.cut.Sent(), h.st.Wanted), h.cut.Resets()
 }
 
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
 // countNow brings the counts of a partition that is in force up to date.
 func (s *Service) countNow(ctx context.Context, h *handCut) {
 	if !h.turn.TryLock() {
-		return // it is being cut or healed
+		return // it is being cut, counted or healed
 	}
 	defer h.turn.Unlock()
 	if h.status().State == model.PartitionInForce {
-		s.count(ctx, h)
+		s.count(ctx, h, time.Now().Add(-countLag))
 	}
 }
 
-// keepCounting counts until ctx ends.
-func (s *Service) keepCounting(ctx context.Context, h *handCut) {
+// keepCounting counts until the partition is to end, or until something happened
+// to its rules: then it says what.
+func (s *Service) keepCounting(h *handCut) (why string, happened bool) {
 	tick := time.NewTicker(countEvery)
 	defer tick.Stop()
 	for {
 		select {
-		case <-ctx.Done():
-			return
+		case <-h.ctx.Done():
+			return "", false
+		case why := <-h.again:
+			return why, true
 		case <-tick.C:
-			s.countNow(ctx, h)
+			s.countNow(h.ctx, h)
 		}
 	}
 }
@@ -67,27 +108,28 @@ func (s *Service) keepCounting(ctx context.Context, h *handCut) {
 // measure adds to the metrics what the partition dropped and leaked since the
 // last time. Of partitions that overlap the oldest counts, so that a packet is
 // one; those of countEvery before it is healed may be two.
-func (s *Service) measure(h *handCut, dropped, leaked map[model.Link]uint64) {
-	older := s.olderLinks(h)
+func (s *Service) measure(h *handCut, dropped map[model.Link]uint64) {
+	older, c := s.olderLinks(h), &h.counted
 	for _, l := range h.status().Partition.Links() {
-		now, was := fates{dropped[l], leaked[l]}, h.told[l]
-		h.told[l] = now
-		if now.dropped < was.dropped || now.leaked < was.leaked || older[l] {
+		now, was := fates{dropped[l], c.leaked[l]}, c.told[l]
+		c.told[l] = now
+		if now.dropped < was.dropped || older[l] {
 			continue // counters that began anew, or another's packets
 		}
 		drops, leaks := int(now.dropped-was.dropped), int(now.leaked-was.leaked)
-		s.metrics.PacketFate(l, "wanted", drops+leaks)
-		s.metrics.PacketFate(l, "dropped", drops)
-		s.metrics.PacketFate(l, "leaked", leaks)
+		for fate, n := range map[string]int{"wanted": drops + leaks, "dropped": drops, "leaked": leaks} {
+			s.metrics.PacketFate(l, fate, n)
+		}
 	}
 }
 
 // olderLinks are the links that older partitions cut.
 func (s *Service) olderLinks(h *handCut) map[model.Link]bool {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	others := maps.Clone(s.hand)
+	s.mu.Unlock()
 	out, created := map[model.Link]bool{}, h.status().Created
-	for _, o := range s.hand {
+	for _, o := range others {
 		if st := o.status(); o.standing() && st.Created.Before(created) {
 			for _, l := range st.Partition.Links() {
 				out[l] = true

@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -15,11 +16,7 @@ const maxEvents = 10000
 func (s *Service) tell(kind, id, state, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := uint64(1)
-	if len(s.events) > 0 {
-		n = s.events[len(s.events)-1].Num + 1
-	}
-	s.events = append(s.events, model.ServiceEvent{Num: n, At: time.Now(), Kind: kind, ID: id, State: state, Text: text})
+	s.events = append(s.events, model.ServiceEvent{Num: s.lastEvent() + 1, At: time.Now(), Kind: kind, ID: id, State: state, Text: text})
 	if len(s.events) > maxEvents {
 		s.events = slices.Clone(s.events[len(s.events)-maxEvents:])
 	}
@@ -30,6 +27,32 @@ func (s *Service) tell(kind, id, state, text string) {
 		}
 	}
 	s.log.Info(text, "kind", kind, "id", id, "state", state)
+}
+
+// lastEvent is the number of the last event; of one before all, where none has
+// happened yet. The caller holds mu.
+func (s *Service) lastEvent() uint64 {
+	if len(s.events) == 0 {
+		return s.before
+	}
+	return s.events[len(s.events)-1].Num
+}
+
+// eventsAfter are the events after the given number. A reader who missed some,
+// since they are kept no more or were another daemon's, is told so first; one
+// who has read nothing (0) missed none. The caller holds mu.
+func (s *Service) eventsAfter(after uint64) []model.ServiceEvent {
+	oldest := s.lastEvent() - uint64(len(s.events)) // the one before the first kept
+	if after == 0 {
+		after = oldest
+	}
+	var out []model.ServiceEvent
+	if after < oldest || after > s.lastEvent() {
+		out = append(out, model.ServiceEvent{Num: oldest, At: time.Now(), Kind: "events", State: "missed",
+			Text: fmt.Sprintf("what happened after event %d is not kept, since the daemon was restarted or more than %d events have come: look at the lists again", after, maxEvents)})
+		after = oldest
+	}
+	return append(out, s.events[after-oldest:]...)
 }
 
 // Events sends what happens after the given number until ctx ends.
@@ -48,12 +71,7 @@ func (s *Service) Events(ctx context.Context, after uint64) (<-chan model.Servic
 		}()
 		for {
 			s.mu.Lock()
-			var next []model.ServiceEvent
-			for _, e := range s.events {
-				if e.Num > after {
-					next = append(next, e)
-				}
-			}
+			next := s.eventsAfter(after)
 			s.mu.Unlock()
 			for _, e := range next {
 				select {

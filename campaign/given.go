@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +11,8 @@ import (
 )
 
 // given checks a scenario that a user gave and completes it: the host that it
-// isolates to a partition, invariants by what was mined, the longest cut.
+// isolates to a partition, the groups of a partition, invariants by what was
+// mined, the longest cut.
 func (s *Service) given(spec model.CampaignSpec, t *model.Target) (*model.Scenario, error) {
 	bad := func(format string, args ...any) (*model.Scenario, error) {
 		return nil, fmt.Errorf("%w: scenario: %s", model.ErrInvalid, fmt.Sprintf(format, args...))
@@ -93,16 +95,38 @@ func (s *Service) given(spec model.CampaignSpec, t *model.Target) (*model.Scenar
 	case effect == "":
 		sc.Partition.Effect = model.Drop
 	}
-	if sc.Isolate == "" && sc.HealAt != nil {
-		sc.Isolate = sc.Partition.Groups[0][0] // whose messages heal
-	}
-	if err := sc.Partition.Validate(hosts); err != nil {
+	if sc.Partition, err = sc.Partition.Resolve(s.where(hosts)); err != nil {
+		if errors.Is(err, model.ErrRoleUnknown) {
+			return bad("%v: a scenario names its hosts before the run, so name the one to isolate; a script (netsplit script run) looks the role up when it cuts", err)
+		}
 		return bad("%v", err)
+	}
+	if h := sc.HealAt; h != nil {
+		if !slices.Contains(sc.Partition.Links(), model.Link{Src: h.From, Dst: h.To}) {
+			return bad("the cut heals at %s, and no message from %q to %q crosses it: name two hosts that it parts", h.Type, h.From, h.To)
+		}
+		if sc.Isolate == "" { // whose messages heal
+			sc.Isolate = h.From
+			if slices.Contains(sc.Partition.Groups[0], h.To) {
+				sc.Isolate = h.To
+			}
+		}
 	}
 	if sc.MaxCut == 0 {
 		sc.MaxCut = t.Timing.MaxCut
 	}
 	return &sc, nil
+}
+
+// where is what a partition of a scenario needs to know: the target's hosts, and
+// what labels they have, if they are somebody's. Nobody can be asked for a role
+// before there is a run.
+func (s *Service) where(hosts []model.NodeID) model.Where {
+	w := model.Where{Hosts: hosts}
+	if s.cfg.Testbed != nil {
+		w.Labels = s.cfg.Testbed.Where(nil).Labels
+	}
+	return w
 }
 
 func names(vs []model.Variable) []string {

@@ -49,7 +49,7 @@ func (s *Service) allFindings(campaign string) ([]model.Finding, error) {
 	return all(func(c string) ([]model.Finding, string, error) { return s.store.ListFindings(campaign, page, c) })
 }
 
-// replaysOf lists the finished runs that repeat a run.
+// replaysOf lists the runs that repeat a run and were made to their end.
 func (s *Service) replaysOf(run string) ([]model.RunSummary, error) {
 	campaigns, err := s.allCampaigns()
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *Service) replaysOf(run string) ([]model.RunSummary, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, runs...)
+		out = append(out, made(runs)...)
 	}
 	return out, nil
 }

@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -24,10 +25,7 @@ func (s *Service) replay(ctx context.Context, j *job, r *labRunner) error {
 			s.update(j, func(c *model.Campaign) { c.Reproduced++ })
 		}
 	})
-	if err != nil {
-		return err
-	}
-	return s.bookReplay(orig)
+	return errors.Join(err, s.bookReplay(orig)) // what was made counts, however it ended
 }
 
 // reproduces says whether a replay shows one of the failures of the original.
@@ -39,6 +37,8 @@ func reproduces(orig, again model.RunSummary) bool {
 
 // bookReplay adds what all replays of a run showed to the findings it stands for.
 func (s *Service) bookReplay(orig model.RunSummary) error {
+	s.booking.Lock()
+	defer s.booking.Unlock()
 	findings, err := s.allFindings(orig.Campaign)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"netsplit/campaign/bed"
@@ -150,7 +151,8 @@ func (s *Service) fetching(j *job) func(string) {
 }
 
 // each has the runs of a campaign made that are known beforehand, several at
-// once; after a restart of the daemon those that are left.
+// once; after a restart of the daemon those that are left, among them as many as
+// it cut short.
 func (s *Service) each(ctx context.Context, j *job, r *labRunner, item func(n int) work, finished func(model.RunSummary)) error {
 	runs, err := s.allRuns(j.c.ID)
 	if err != nil {
@@ -159,9 +161,10 @@ func (s *Service) each(ctx context.Context, j *job, r *labRunner, item func(n in
 	todo, done := make(chan work), make(chan struct{}, r.n)
 	go func() {
 		defer close(todo)
-		for n := s.lastRunNumber(j.c.ID, runs) + 1; n <= j.c.Spec.Runs; n++ {
+		last := s.lastRunNumber(j.c.ID, runs)
+		for n := range j.c.Spec.Runs - len(made(runs)) {
 			select {
-			case todo <- item(n):
+			case todo <- item(last + n + 1):
 			case <-ctx.Done():
 				return
 			}
@@ -188,4 +191,9 @@ func (s *Service) each(ctx context.Context, j *job, r *labRunner, item func(n in
 		<-done
 	}
 	return context.Cause(ctx)
+}
+
+// made are the runs that were made to their end, whatever their verdict.
+func made(runs []model.RunSummary) []model.RunSummary {
+	return slices.DeleteFunc(slices.Clone(runs), func(r model.RunSummary) bool { return r.CutShort })
 }

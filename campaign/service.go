@@ -78,21 +78,28 @@ type Service struct {
 
 	examining sync.Mutex // held by Diagnose
 
+	// booking is held from reading to storing campaigns and findings: workers
+	// finish runs side by side, and the older state must not come to lie on the
+	// newer. mu is taken after it.
+	booking sync.Mutex
+
 	mu       sync.Mutex // guards what follows
 	jobs     map[string]*job
 	queue    []*job
 	ids      int
 	events   []model.ServiceEvent
+	before   uint64 // number before that of this daemon's first event
 	subs     map[chan struct{}]bool
 	hand     map[string]*handCut
 	beds     []*bed.Bed                     // that exist now
 	switches map[model.DatapathID]time.Time // last change of connection
 	claimed  string                         // campaign that uses the outside testbed
 
-	wake   chan struct{}
-	lost   chan error // why partitions by hand are in force no more
-	cancel context.CancelCauseFunc
-	done   sync.WaitGroup
+	wake    chan struct{}
+	lost    chan error      // why partitions by hand are in force no more
+	closing context.Context // ends, by cancel, when the daemon goes down
+	cancel  context.CancelCauseFunc
+	done    sync.WaitGroup
 }
 
 var errClosing = errors.New("the daemon is going down")
@@ -112,14 +119,17 @@ func Open(cfg Config) (*Service, error) {
 		return nil, err
 	}
 	s := &Service{cfg: cfg, log: cfg.Log, metrics: cfg.Metrics, store: st, jobs: map[string]*job{},
-		subs: map[chan struct{}]bool{}, hand: map[string]*handCut{}, switches: map[model.DatapathID]time.Time{}, wake: make(chan struct{}, 1), lost: make(chan error, 1)}
+		subs: map[chan struct{}]bool{}, hand: map[string]*handCut{}, switches: map[model.DatapathID]time.Time{}, wake: make(chan struct{}, 1), lost: make(chan error, 1),
+		// More than any earlier daemon can have come to, so that its readers do not
+		// take what is new for what they know.
+		before: uint64(time.Now().UnixMicro())}
 	if cfg.APIAddr != "" {
 		if err := st.SetAddress(cfg.APIAddr); err != nil { // e.g. a full disk: what is stored can still be read
 			cfg.Log.Warn("who finds the store taken is not told our address", "err", err)
 		}
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
-	s.cancel = cancel
+	s.closing, s.cancel = ctx, cancel
 	if err := s.listen(ctx); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
@@ -174,7 +184,7 @@ func (s *Service) resume() error {
 		if c, err := s.store.GetCampaign(m.Campaign); err == nil && c.State != model.CampaignQueued && c.State != model.CampaignRunning {
 			why = "cut short by the end of its campaign: " + c.Reason
 		}
-		sum := model.RunSummary{RunMeta: m, Ended: time.Now(), Verdict: model.Verdict{Value: model.VerdictUnknown, Reason: why}}
+		sum := model.RunSummary{RunMeta: m, Ended: time.Now(), CutShort: true, Verdict: model.Verdict{Value: model.VerdictUnknown, Reason: why}}
 		sum.Result = model.RunResult{Scenario: m.Scenario.ID, Verdict: sum.Verdict}
 		if err := s.store.PutRun(sum); err != nil {
 			return err
@@ -210,8 +220,8 @@ func (s *Service) resume() error {
 func (s *Service) Close() error {
 	s.cancel(errClosing)
 	s.done.Wait()
-	_, err := s.Reset(context.Background())
-	errs := []error{err}
+	_, errs := s.healAll(context.Background())
+	errs = slices.DeleteFunc(errs, func(err error) bool { return errors.Is(err, errUnproved) }) // a host may well be down
 	if s.outside != nil {
 		errs = append(errs, s.outside.Close())
 	}
@@ -320,6 +330,13 @@ func (s *Service) ended(j *job, err error) {
 
 // update changes a campaign in memory and in the store.
 func (s *Service) update(j *job, change func(*model.Campaign)) {
+	s.booking.Lock()
+	defer s.booking.Unlock()
+	s.change(j, change)
+}
+
+// change is update for a caller who holds booking.
+func (s *Service) change(j *job, change func(*model.Campaign)) {
 	s.mu.Lock()
 	change(&j.c)
 	c := j.c

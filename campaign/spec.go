@@ -86,6 +86,9 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 	if spec.Strategy == model.StrategyScripted {
 		return bad("a script is no search: play it with netsplit script run, or the Go test that it is")
 	}
+	if spec.Strategy == model.StrategyMessages && spec.Scenario == nil && spec.Replay == "" {
+		return bad("strategy messages takes a scenario, which says what is done to which messages: give one (netsplit run TARGET --scenario FILE), or leave the strategy out")
+	}
 	if len(t.Workloads) == 0 {
 		return bad("target %s has no workloads, only operations: it is for scripts (netsplit script run)", t.Name)
 	}
@@ -117,7 +120,10 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 		}
 		return spec, t, nil
 	}
-	return spec, t, s.coreConfig(spec, t).Validate()
+	if err := s.coreConfig(spec, t).Validate(); err != nil {
+		return bad("%v", err)
+	}
+	return spec, t, nil
 }
 
 // gated says why no campaign can be run, if none can.

@@ -275,7 +275,7 @@ func (e *Engine) packet(ev model.Event) []model.Decision {
 		return e.faults.packet(ev, d)
 	}
 	link := model.Link{Src: p.From, Dst: p.To}
-	if !e.cross[link] {
+	if p.Spared || !e.cross[link] {
 		d.Reason = model.ReasonNotCut
 		return e.faults.packet(ev, d)
 	}
@@ -289,7 +289,7 @@ func (e *Engine) packet(ev model.Event) []model.Decision {
 		e.faults.forget(p)
 		return []model.Decision{h}
 	}
-	e.refuses(link)
+	e.refuses(link, false)
 	d.Action, d.Reason = model.Refuse, model.ReasonAcross
 	return []model.Decision{d}
 }
@@ -303,10 +303,10 @@ func (e *Engine) want(l model.Link) *model.LinkProof {
 	return lp
 }
 
-// refuses says whether the cut is across the link, and if so books a packet that
-// it drops.
-func (e *Engine) refuses(l model.Link) bool {
-	if e.phase != phaseCut || !e.cross[l] {
+// refuses says whether the cut is across the link of a packet, unless it spares
+// that, and if so books a packet that it drops.
+func (e *Engine) refuses(l model.Link, spared bool) bool {
+	if e.phase != phaseCut || spared || !e.cross[l] {
 		return false
 	}
 	lp := e.want(l)

@@ -43,6 +43,7 @@ type waiting struct {
 	hit    *hit // that keeps it; nil: it only waits behind another
 	frame  uint64
 	link   model.Link
+	spared bool // by the partition
 	flow   string
 	due    time.Duration
 	timed  bool // due counts
@@ -152,7 +153,7 @@ func (f *faults) packet(ev model.Event, open model.Decision) []model.Decision {
 	if !f.on {
 		return []model.Decision{open}
 	}
-	w := &waiting{frame: p.Frame, link: model.Link{Src: p.From, Dst: p.To}, flow: flowOf(p), data: p.Payload > 0 || len(p.Messages) > 0 || len(p.Again) > 0}
+	w := &waiting{frame: p.Frame, link: model.Link{Src: p.From, Dst: p.To}, spared: p.Spared, flow: flowOf(p), data: p.Payload > 0 || len(p.Messages) > 0 || len(p.Again) > 0}
 	if h := f.reset[p.Stream]; h != nil && (p.Payload > 0 || slices.Contains(p.Again, h.Message)) {
 		h.After++
 		h.f.proof.Lost++
@@ -349,7 +350,7 @@ func (f *faults) drain(ev model.Event, stream string, out []model.Decision) []mo
 // goOn lets a kept packet pass, or drops it if a cut is across by now.
 func (f *faults) goOn(ev model.Event, w *waiting, reason string, out []model.Decision) []model.Decision {
 	d := f.about(ev, w.frame, w.hit, model.Pass, reason)
-	if f.e.refuses(w.link) {
+	if f.e.refuses(w.link, w.spared) {
 		d.Action, d.Reason = model.Refuse, model.ReasonAcross
 		if w.hit != nil {
 			w.hit.f.proof.Cut++
@@ -379,7 +380,7 @@ func (f *faults) goOn(ev model.Event, w *waiting, reason string, out []model.Dec
 func (f *faults) copy(ev model.Event, w *waiting, out []model.Decision) []model.Decision {
 	d := f.about(ev, w.frame, w.hit, model.Copy, model.ReasonDuplicate)
 	w.copies--
-	if f.e.refuses(w.link) {
+	if f.e.refuses(w.link, w.spared) {
 		d.Action, d.Reason = model.Skip, model.ReasonAcross
 		w.hit.f.proof.Cut++
 	} else {

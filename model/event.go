@@ -86,6 +86,9 @@ type HeldPacket struct {
 	// retransmission: the same message, wanting to cross again).
 	Messages []uint64 `json:"messages,omitempty"`
 	Again    []uint64 `json:"again,omitempty"`
+	// Spared: the scenario's partition is of some traffic only, and this packet is
+	// not of it.
+	Spared bool `json:"spared,omitempty"`
 	// Stream and Payload are set in runs with message faults: the direction of
 	// the TCP connection, as in Message.Stream, "" for other packets; and the
 	// bytes behind the TCP or UDP header.

@@ -308,6 +308,10 @@ type FaultProof struct {
 	Trouble string `json:"trouble,omitempty"`
 }
 
+// NoneChecked is the trouble of a fault that acted, and none of whose packets was
+// looked for.
+const NoneChecked = "each packet it acted on went to several hosts, or had an equal one just before it, so no host was asked what arrived"
+
 // MaxHits bounds FaultProof.Hits.
 const MaxHits = 200
 

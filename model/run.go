@@ -150,7 +150,10 @@ type RunSummary struct {
 	RunMeta
 	Ended   time.Time `json:"ended"`
 	Verdict Verdict   `json:"verdict"`
-	Proof   *Proof    `json:"proof,omitempty"` // nil: no cut
+	// CutShort says that the run was not made to its end, since the daemon or
+	// its campaign ended: its verdict is of nothing.
+	CutShort bool   `json:"cutShort,omitempty"`
+	Proof    *Proof `json:"proof,omitempty"` // nil: no cut
 	// Faults says what each of the scenario's message faults did.
 	Faults   []FaultProof   `json:"faults,omitempty"`
 	Result   RunResult      `json:"result"`

@@ -96,16 +96,18 @@ type HealthCheck struct {
 	Detail string // what is wrong and what to do; or one fact
 }
 
-// ServiceEvent is one entry of the daemon's log of changes. Num counts from 1
-// without gaps, so that a reader who was cut off resumes after the last Num
-// it saw.
+// ServiceEvent is one entry of the daemon's log of changes. Num counts without
+// gaps from the time, in microseconds since 1970, at which the daemon began, so
+// that a reader who was cut off resumes after the last Num it saw, and numbers
+// go on rising over a restart. An event of kind "events" and state "missed"
+// tells a reader that some are kept no more.
 type ServiceEvent struct {
 	Num  uint64
 	At   time.Time
-	Kind string // "campaign", "run", "finding", "partition", "switch", "host", "invariant"
+	Kind string // "campaign", "run", "finding", "partition", "switch", "host", "invariant", "events"
 	ID   string // of what changed
 	// State is the state it is in now: a word of CampaignState,
-	// PartitionState or VerdictValue, or "connected", "disconnected", "slave".
+	// PartitionState or VerdictValue, or "connected", "disconnected", "slave", "missed".
 	State string
 	Text  string // one sentence for a person
 }

@@ -17,8 +17,9 @@ import (
 // maxEvent bounds one line of the stream.
 const maxEvent = 1 << 20
 
-// Events calls fn for each event after the given number, in order and without
-// a gap, and reconnects when the stream breaks. It returns when ctx ends, when
+// Events calls fn for each event after the given number, in order, and
+// reconnects when the stream breaks. Where the daemon keeps some no more, fn gets
+// an event of kind "events" and state "missed" in their place. It returns when ctx ends, when
 // fn returns an error, when the daemon refuses, or when it is gone for longer
 // than patience.
 func (c *Client) Events(ctx context.Context, after uint64, patience time.Duration, fn func(wire.Event) error) error {

@@ -365,7 +365,7 @@ type PartitionSpec struct {
 type PartitionStatus struct {
 	PartitionSpec
 	State     string     `json:"state" enum:"requested,in_force,healing,healed,failed" doc:"in_force and healed are said only after proof"`
-	Reason    string     `json:"reason,omitempty" doc:"Why failed or healed"`
+	Reason    string     `json:"reason,omitempty" doc:"What hinders it, why it failed, or what is left to say of its heal"`
 	Created   time.Time  `json:"created"`
 	InForce   *time.Time `json:"inForce,omitempty"`
 	Healed    *time.Time `json:"healed,omitempty"`
@@ -403,7 +403,7 @@ type Annotation struct {
 type Event struct {
 	Num   uint64    `json:"num"`
 	At    time.Time `json:"at"`
-	Kind  string    `json:"kind" doc:"campaign, run, finding, partition, switch, host or invariant"`
+	Kind  string    `json:"kind" doc:"campaign, run, finding, partition, switch, host, invariant, or events: of state missed, it says that what happened before is not kept, and lists are to be read again"`
 	ID    string    `json:"id"`
 	State string    `json:"state"`
 	Text  string    `json:"text"`

@@ -61,9 +61,22 @@ func (w *wanted) has(a *arrival) bool {
 	if !w.sources[a.src] && (w.mac == [6]byte{} || a.mac != w.mac) {
 		return false
 	}
-	return len(w.only) == 0 || slices.ContainsFunc(w.only, func(t model.Traffic) bool {
-		return t.Selects(protocolNames[a.proto], a.from, a.to, a.opening)
-	})
+	return len(w.only) == 0 || a.of(w.only)
+}
+
+// of says whether the packet is of any of the traffic.
+func (a *arrival) of(some []model.Traffic) bool {
+	return slices.ContainsFunc(some, func(t model.Traffic) bool { return t.Selects(protocolNames[a.proto], a.from, a.to, a.opening) })
+}
+
+// Of says whether an Ethernet frame is of any of the traffic, by the same reading
+// as what agents count. VLAN tags (IEEE 802.1Q) are passed over.
+func Of(frame []byte, some []model.Traffic) bool {
+	for len(frame) >= etherLen+tagLen && slices.Contains([]uint16{0x8100, 0x88a8}, binary.BigEndian.Uint16(frame[12:])) {
+		frame = append(slices.Clone(frame[:12]), frame[12+tagLen:]...)
+	}
+	a, ok := parse(frame)
+	return ok && a.of(some)
 }
 
 // window is a time during which packets may have been missed, in nanoseconds
@@ -136,6 +149,7 @@ const (
 	typeIPv6 = 0x86dd
 
 	etherLen = 14
+	tagLen   = 4
 	ipv6Len  = 40
 	arpLen   = 28
 )

@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/hex"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -119,6 +120,7 @@ func TestTrafficIsCountedApart(t *testing.T) {
 	}
 	syn, ack := "9c401b580000000100000000500200000000", "9c401b580000000100000000501000000000"
 	ta := tally{limit: 100}
+	var frames [][]byte
 	for i, f := range []string{
 		v4("06", "000", syn+"0000"), v4("06", "000", ack+"0000"), v4("06", "000", "1b589c400000000100000000501200000000"+"0000"),
 		v6("06", syn+"0000"), v4("11", "000", "9c40003500080000"), v4("11", "064", "9c40003500080000"), v4("01", "000", "0800000000000000"),
@@ -135,6 +137,7 @@ func TestTrafficIsCountedApart(t *testing.T) {
 		}
 		a.at = int64(i + 1)
 		ta.add(a)
+		frames = append(frames, b)
 	}
 	own := set("10.0.0.2", "a00:2::ff")
 	for only, want := range map[string]int{"": 10, "tcp": 4, "tcp-opening": 2, "tcp/7000": 4, "tcp/7000-opening": 2, "tcp/80": 0, "udp": 2, "udp/53": 1, "icmp": 2, "arp": 2} {
@@ -145,6 +148,19 @@ func TestTrafficIsCountedApart(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.only = []model.Traffic{tr}
+		}
+		if only != "" {
+			n := 0
+			for _, f := range frames {
+				n += map[bool]int{true: 1}[Of(f, w.only)]
+				tagged := append(append(slices.Clone(f[:12]), 0x81, 0, 0, 5), f[12:]...)
+				if Of(tagged, w.only) != Of(f, w.only) {
+					t.Errorf("%q: a tag makes a difference for %x", only, f)
+				}
+			}
+			if n != want {
+				t.Errorf("%q: %d frames are of it, want %d", only, n, want)
+			}
 		}
 		if got := ta.count(w, 0, 100); got.Packets != want {
 			t.Errorf("%q: %+v, want %d packets", only, got, want)

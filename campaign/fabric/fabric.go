@@ -114,8 +114,9 @@ type Fabric struct {
 	mirror     []Pair
 	transport  model.Gate
 	partitions []flowrules.InForce
-	changes    map[model.NodeID]int // see flowrules.Input.Changes
-	leaving    bool                 // nothing but forwarding is desired, for good
+	before     map[uint32]map[string]uint64 // by partition: what the rules of others had counted there when it was cut
+	changes    map[model.NodeID]int         // see flowrules.Input.Changes
+	leaving    bool                         // nothing but forwarding is desired, for good
 	closed     bool
 }
 
@@ -137,7 +138,7 @@ func New(cfg Config) (*Fabric, error) {
 		return nil, fmt.Errorf("fabric: rules live %v but are renewed every %v: renew more often than that", cfg.HardTimeout, cfg.RenewEvery)
 	}
 	f := &Fabric{cfg: cfg, lab: flowrules.LabID(cfg.Testbed.Name), stop: make(chan struct{}),
-		byHost: map[model.NodeID]*member{}, byMAC: map[flowrules.MAC]model.NodeID{}, changes: map[model.NodeID]int{}}
+		byHost: map[model.NodeID]*member{}, byMAC: map[flowrules.MAC]model.NodeID{}, changes: map[model.NodeID]int{}, before: map[uint32]map[string]uint64{}}
 	if err := f.layOut(); err != nil {
 		return nil, err
 	}
@@ -297,11 +298,18 @@ func (f *Fabric) cut(ctx context.Context, in flowrules.InForce) error {
 			return err
 		}
 	}
+	before, err := f.already(ctx, in.Partition)
+	if err != nil {
+		return err
+	}
 	f.partitions = append(f.partitions, in)
-	err := f.check()
+	err = f.check()
 	if err == nil {
 		f.changed(in.Partition)
 		if err = f.apply(ctx); err == nil {
+			if len(before) > 0 {
+				f.before[in.ID] = before
+			}
 			return nil
 		}
 	}
@@ -329,6 +337,7 @@ func (f *Fabric) Heal(ctx context.Context, id uint32) error {
 		}
 		return p.ID == id
 	})
+	delete(f.before, id)
 	return f.apply(ctx)
 }
 

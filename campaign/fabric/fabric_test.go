@@ -219,6 +219,20 @@ func testTapsCutsAndHeals(t *testing.T, by model.Gate) {
 	if n := drops[model.Link{Src: "s1h1", Dst: "s1h2"}] + drops[model.Link{Src: "s1h3", Dst: "s1h1"}]; err != nil || n != 2 {
 		t.Errorf("dropped %v, want one each way: %v", drops, err)
 	}
+	r.expect("cut twice", 1, 1, 2, "")
+	for id, want := range map[uint32]uint64{5: 2, 6: 1} { // what was dropped before it was cut is not the second's
+		drops, err := r.f.DropsBy(ctx, id)
+		if l := (model.Link{Src: "s1h1", Dst: "s1h2"}); err != nil || drops[l] != want {
+			t.Errorf("partition %d: dropped %v, want %d of %s: %v", id, drops, want, l, err)
+		}
+	}
+	narrow := model.Partition{Shape: model.Partial, Effect: model.Drop, Groups: [][]model.NodeID{{"s1h1"}, {"s1h2"}}, Only: []model.Traffic{{Proto: "tcp"}}}
+	must(r.f.Cut(ctx, 7, narrow))
+	r.expect("cut by wider ones", 1, 1, 2, "")
+	if drops, err := r.f.DropsBy(ctx, 7); err != nil || len(drops) > 0 && drops[model.Link{Src: "s1h1", Dst: "s1h2"}] != 0 {
+		t.Errorf("a partition of tcp counts %v of what wider ones dropped: %v", drops, err)
+	}
+	must(r.f.Heal(ctx, 7))
 	must(r.f.Heal(ctx, 5))
 	r.expect("still cut by the other", 1, 1, 2, "")
 	must(r.f.Heal(ctx, 5)) // again: nothing happens

@@ -225,7 +225,7 @@ func TestPacketsThatHaveNoHostAreStrays(t *testing.T) {
 
 // A fence is there so that what was released has left when it returns.
 func TestAFenceThatDoesNotComeBackIsAnError(t *testing.T) {
-	r := newRig(t, fabric.Config{Timeout: 200 * time.Millisecond}, 1)
+	r := newRig(t, fabric.Config{Timeout: 200 * time.Millisecond, HardTimeout: time.Hour, RenewEvery: time.Minute, CheckEvery: time.Minute}, 1)
 	if err := r.f.Inject(frame(1, 1, 2, "x"), ""); err != nil {
 		t.Fatal(err)
 	}

@@ -24,8 +24,8 @@ func (p *Processes) Ask(ctx context.Context, host model.NodeID, probe model.Prob
 
 // holds asks every host of a condition and says whether it holds; if not, why.
 func (p *Processes) holds(ctx context.Context, c model.Condition) (bool, string) {
-	same := ""
-	for i, h := range c.Hosts {
+	var one agreement
+	for _, h := range c.Hosts {
 		mine, ok := p.condition(h, c.Name)
 		if !ok {
 			return false, fmt.Sprintf("%s is not known on %s", c.Name, h)
@@ -38,21 +38,39 @@ func (p *Processes) holds(ctx context.Context, c model.Condition) (bool, string)
 		if err != nil {
 			return false, fmt.Sprintf("%s on %s: %v", c.Name, h, err)
 		}
-		m := re.FindStringSubmatch(answer)
-		if m == nil {
-			return false, fmt.Sprintf("%s on %s: the answer does not match %s: %.120q", c.Name, h, mine.Match, answer)
-		}
-		group := re.SubexpIndex("same")
-		if group < 0 {
-			continue
-		}
-		if i == 0 {
-			same = m[group]
-		} else if m[group] != same {
-			return false, fmt.Sprintf("%s: %s says %q and %s says %q", c.Name, c.Hosts[0], same, h, m[group])
+		if why := one.add(re, h, answer); why != "" {
+			return false, c.Name + why
 		}
 	}
 	return true, ""
+}
+
+// agreement is what the hosts of a condition have said so far for group same.
+type agreement struct {
+	host  model.NodeID // the first that said something; "" for none
+	value string
+}
+
+// add enters a host's answer and says why the condition does not hold, "" if it
+// may. An answer that matches by an alternative without the group agrees with
+// all.
+func (a *agreement) add(re *regexp.Regexp, host model.NodeID, answer string) (why string) {
+	at := re.FindStringSubmatchIndex(answer)
+	if at == nil {
+		return fmt.Sprintf(" on %s: the answer does not match %s: %.120q", host, re, answer)
+	}
+	group := re.SubexpIndex("same")
+	if group < 0 || at[2*group] < 0 {
+		return ""
+	}
+	value := answer[at[2*group]:at[2*group+1]]
+	if a.host == "" {
+		a.host, a.value = host, value
+	}
+	if value != a.value {
+		return fmt.Sprintf(": %s says %q and %s says %q", a.host, a.value, host, value)
+	}
+	return ""
 }
 
 // settleEvery is the pause between two rounds of asking.

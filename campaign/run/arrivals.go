@@ -78,6 +78,9 @@ func (s *session) faultProofs(proofs []model.FaultProof) []model.FaultProof {
 				}
 			}
 		}
+		if p.Known && p.Checked == 0 && p.Acted > 0 {
+			p.Known, p.Trouble = false, model.NoneChecked
+		}
 	}
 	return proofs
 }

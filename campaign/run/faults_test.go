@@ -210,7 +210,13 @@ func TestEqualPacketsAreCountedTogether(t *testing.T) {
 		}
 	}
 	for _, w := range s.faults.watched {
-		w.known = false
+		w.known, w.blur = true, true // an equal one was on its way
+	}
+	if p := s.faultProofs(s.engine.Result().Faults)[0]; p.Known || p.Checked != 0 || p.Trouble != model.NoneChecked {
+		t.Errorf("nobody can tell them apart: %+v", p)
+	}
+	for _, w := range s.faults.watched {
+		w.known, w.blur = false, false
 	}
 	if p := s.faultProofs(s.engine.Result().Faults)[0]; p.Known || p.Trouble == "" {
 		t.Errorf("nobody looked: %+v", p)

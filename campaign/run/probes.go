@@ -16,11 +16,12 @@ import (
 const defaultProbeEvery = 200 * time.Millisecond
 
 // probes reads the target's probed variables on their intervals until ctx
-// ends. Each host has its own loop per source, so that a probe that hangs
+// ends, or its last round does. Each host has its own loop per source, so that a probe that hangs
 // delays nobody else.
 type probes struct {
-	r  *run
-	wg sync.WaitGroup
+	r    *run
+	wg   sync.WaitGroup
+	last chan struct{} // closed by lastRound
 
 	mu    sync.Mutex // guards stats
 	stats []record.SourceStat
@@ -48,19 +49,13 @@ func (p *probes) start(ctx context.Context) {
 }
 
 func (p *probes) loop(ctx context.Context, variable string, source int, host model.NodeID, src model.VarSource) {
-	every := src.Every
-	if every <= 0 {
-		every = defaultProbeEvery
-	}
 	st := record.SourceStat{Variable: variable, Source: source, Host: host}
 	defer func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.stats = append(p.stats, st)
 	}()
-	t := time.NewTicker(every)
-	defer t.Stop()
-	for {
+	p.turns(ctx, src.Every, func() {
 		began := time.Now()
 		answer, err := p.r.procs.Ask(ctx, host, *src.Probe)
 		if err != nil && ctx.Err() != nil {
@@ -78,12 +73,36 @@ func (p *probes) loop(ctx context.Context, variable string, source int, host mod
 				st.Answer = answer[:min(len(answer), 200)]
 			}
 		}
+	})
+}
+
+// turns asks on an interval until ctx ends, or until lastRound, after which it
+// asks once more.
+func (p *probes) turns(ctx context.Context, every time.Duration, ask func()) {
+	if every <= 0 {
+		every = defaultProbeEvery
+	}
+	t := time.NewTicker(every)
+	defer t.Stop()
+	for {
+		ask()
 		select {
 		case <-ctx.Done():
+			return
+		case <-p.last:
+			ask()
 			return
 		case <-t.C:
 		}
 	}
+}
+
+// lastRound has each source asked once more and returns when all have answered
+// or came to their limits: what is observed after recovery shows how the target
+// ended, however long the intervals are.
+func (p *probes) lastRound() {
+	close(p.last)
+	p.wg.Wait()
 }
 
 // result returns how the sources fared, sorted, once no loop runs any more.

@@ -2,6 +2,7 @@ package run
 
 import (
 	"net/netip"
+	"slices"
 
 	"netsplit/campaign/bed"
 	"netsplit/inference"
@@ -19,13 +20,19 @@ func (s *session) reset(held *heldFrame) int {
 	n := 0
 	for _, c := range s.pipe.Connections() {
 		ab, ba := model.Link{Src: c.HostA, Dst: c.HostB}, model.Link{Src: c.HostB, Dst: c.HostA}
-		if !crossing[ab] && !crossing[ba] {
+		if !crossing[ab] && !crossing[ba] || !resets(s.scn.Partition.Only, c) {
 			continue
 		}
 		n++
 		s.resetConn(c, held)
 	}
 	return n
+}
+
+// resets says whether a partition of some traffic only is of the connection's, and
+// not just of its opening.
+func resets(only []model.Traffic, c inference.Connection) bool {
+	return len(only) == 0 || slices.ContainsFunc(only, func(t model.Traffic) bool { return t.Selects("tcp", c.A.Port(), c.B.Port(), false) })
 }
 
 // resetConn resets a connection at both ends. Where message faults keep or lost

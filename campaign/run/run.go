@@ -137,6 +137,7 @@ func (r *run) phases(ctx context.Context, ev *record.Evidence, began time.Time) 
 			t = time.Now()
 			ev.Recovery = r.recover(ctx)
 			r.procs.Workloads(ctx, r.target.Final, "final")
+			r.probes.lastRound()
 			r.cost.Recover = time.Since(t)
 		}
 		stopProbes()
@@ -190,7 +191,7 @@ func (r *run) open(began time.Time) (err error) {
 	r.c.Metrics.KnownLinks(r.c.Scenario.Partition.Links())
 	r.procs = nodes.New(nodes.Config{Kit: r.c.Kit, Bed: r.c.Bed, Run: r.c.Run, Dir: r.c.Dir, Args: r.c.Spec.Args,
 		Seed: r.c.Scenario.Seed, Start: began, Record: rec, Journal: r.s})
-	r.probes = &probes{r: r}
+	r.probes = &probes{r: r, last: make(chan struct{})}
 	return nil
 }
 

@@ -195,6 +195,9 @@ func (s *session) Gate(host model.NodeID, at time.Time, frame []byte) {
 	for i := range step.New {
 		pkt.Messages = append(pkt.Messages, step.New[i].Num)
 	}
+	if only := s.scn.Partition.Only; len(only) > 0 {
+		pkt.Spared = !agent.Of(frame, only)
+	}
 	if len(s.scn.Faults) > 0 {
 		pkt.Stream, pkt.Payload = s.pipe.StreamOf(&step.Packet), len(step.Packet.Payload)
 		pkt.Again = slices.Clone(step.Again) // it may be kept
@@ -364,7 +367,7 @@ func telling(d model.Decision) bool { return d.Reason != model.ReasonOpen }
 // count books a packet that met the cut, or the one that healed it.
 func (s *session) count(held *heldFrame, d model.Decision) {
 	l := s.links[model.Link{Src: held.packet.From, Dst: held.packet.To}]
-	if l == nil {
+	if l == nil || held.held.Spared {
 		return
 	}
 	l.Wanted++

@@ -97,7 +97,8 @@ func (s *Script) Client(h Host) *Client {
 // Op is how an operation ended.
 type Op struct {
 	// Type is model.OpOK (it happened, and Value is its answer), model.OpFail (it
-	// was refused) or model.OpInfo (nobody knows); Error says why.
+	// was refused) or model.OpInfo (nobody knows); Error says why, and Value is "",
+	// which is no answer: look at OK before Value is compared with anything.
 	Type         model.OpType
 	Value, Error string
 }

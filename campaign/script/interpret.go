@@ -252,15 +252,9 @@ func (p *player) assert(a *AssertStep) {
 	s := p.s
 	want, so := p.wanted(a)
 	if a.That != "" {
-		op := Op{Type: model.OpOK, Value: p.text(a.That)}
-		if v := p.vars[strings.TrimPrefix(a.That, namePrefix)].op; v != nil {
-			op = *v
-		}
+		op := p.kept(a.That)
 		s.step("assert", cmp.Or(a.Words, a.That+" "+want), func() (string, error) {
-			if !so(op) {
-				return "", errNot(said(op, a, p))
-			}
-			return op.String(), nil
+			return op.String(), p.judge(op, a, so(op), "")
 		})
 		return
 	}
@@ -271,14 +265,48 @@ func (p *player) assert(a *AssertStep) {
 	}
 	s.step("assert", cmp.Or(a.Words, opText(Host(a.On), a.Call[0], a.Call[1:])+" "+want), func() (string, error) {
 		op, ok, err := p.until(host, a.Call[0], args, limit, so)
-		if err == nil && !ok {
-			text := fmt.Sprintf("%s: %s", opText(host, a.Call[0], args), said(op, a, p))
-			if err = errNot(text); a.Outcome == "" && !op.OK() {
-				err = fmt.Errorf("%s: what could not be read is not known to be wrong; let it become so with within", text)
-			}
+		if err == nil {
+			err = p.judge(op, a, ok, opText(host, a.Call[0], args)+": ")
 		}
 		return op.String(), err
 	})
+}
+
+// kept is the outcome that a name stands for.
+func (p *player) kept(word string) Op {
+	name, named := strings.CutPrefix(word, namePrefix)
+	v, known := p.vars[name]
+	switch {
+	case named && !known:
+		return Op{Type: model.OpInfo, Error: "the step that keeps it was left out"}
+	case named && v.op != nil:
+		return *v.op
+	}
+	return Op{Type: model.OpOK, Value: p.text(word)}
+}
+
+// judge is what an assertion about an operation comes to, about being words
+// before its outcome. Where a value is wanted and none was read, here or in what
+// it is compared with, nobody knows: that ends the script.
+func (p *player) judge(op Op, a *AssertStep, holds bool, about string) error {
+	text := about + said(op, a, p)
+	for _, with := range []*string{a.Gives, a.Not} {
+		if with == nil {
+			continue
+		}
+		if against := p.kept(*with); !against.OK() {
+			return fmt.Errorf("it is compared with %s, which ended %s: what could not be read is not known to be wrong", *with, against)
+		}
+	}
+	switch {
+	case holds:
+		return nil
+	case a.Outcome == "" && !op.OK() && about != "":
+		return fmt.Errorf("%s: what could not be read is not known to be wrong; let it become so with within", text)
+	case a.Outcome == "" && !op.OK():
+		return fmt.Errorf("%s %s: what could not be read is not known to be wrong", a.That, text)
+	}
+	return errNot(text)
 }
 
 // said is what an operation came to, where that is not what was wanted.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -54,12 +55,14 @@ type Search struct {
 	out      map[string]bool
 	clean    []string // judged runs of clean scenarios
 	done     bool
-	due      bool   // the core waits for invariants
-	more     int    // further clean runs to hand out: those so far taught nothing
-	added    int    // further clean runs asked for so far
-	weak     string // what the search had to do with, if it had nothing better
-	why      string // why the core is done
-	failures int    // in a row, of netsplit or the testbed
+	due      bool           // the core waits for invariants
+	more     int            // further clean runs to hand out: those so far taught nothing
+	added    int            // further clean runs asked for so far
+	weak     string         // what the search had to do with, if it had nothing better
+	why      string         // why the core is done
+	waited   int            // fault runs that waited for a state
+	missed   map[string]int // of those, where it did not occur, by variable
+	failures int            // in a row, of netsplit or the testbed
 	err      error
 }
 
@@ -78,7 +81,7 @@ const maxFailuresInARow = 5
 // its start. Scenarios that were out when the daemon died are given back as
 // lost. runsMade is the highest number of a run so far.
 func New(c Config, inputs []explorer.Input, finished []model.RunSummary, runsMade int) (*Search, error) {
-	s := &Search{c: c, out: map[string]bool{}}
+	s := &Search{c: c, out: map[string]bool{}, missed: map[string]int{}}
 	s.cond = sync.NewCond(&s.mu)
 	return s, s.restore(inputs, finished, runsMade)
 }
@@ -167,7 +170,26 @@ func (s *Search) Run(ctx context.Context, workers int) error {
 
 // Reasons says why the search was done, once Run has returned: what it had to do
 // with, if it had nothing better, and why the core was done; "" for neither.
-func (s *Search) Reasons() []string { return []string{s.weak, s.why} }
+func (s *Search) Reasons() []string { return []string{s.weak, s.why, s.rare()} }
+
+// rareRuns is how many runs must have waited for a state before it is said that
+// states do not recur.
+const rareRuns = 5
+
+// rare says so if most of the states that runs waited for did not occur.
+func (s *Search) rare() string {
+	all, most := 0, ""
+	for _, name := range slices.Sorted(maps.Keys(s.missed)) {
+		all += s.missed[name]
+		if most == "" || s.missed[name] > s.missed[most] {
+			most = name
+		}
+	}
+	if s.waited < rareRuns || 2*all <= s.waited {
+		return ""
+	}
+	return fmt.Sprintf("in %d of %d fault runs the state that was waited for did not occur, most often one of %s: if its values name hosts or other things that chance decides, as: ordinal in the target file makes them recur (docs/add-a-system.md, 3)", all, s.waited, most)
+}
 
 // work is one worker: take a scenario, run it, give the result back.
 func (s *Search) work(ctx context.Context) {
@@ -254,6 +276,12 @@ func (s *Search) back(w Work, sum model.RunSummary, err error) {
 	if err := s.step(explorer.Input{Kind: explorer.InputResult, Result: &res}); err != nil {
 		s.fail(err)
 		return
+	}
+	if sc := w.Scenario; sc.Strategy == model.StrategyCoFI && sc.State != nil && sum.Verdict.Value != model.VerdictUnknown {
+		s.waited++
+		if !res.Reached {
+			s.missed[sc.Invariant.A.Name]++
+		}
 	}
 	if sum.Minable() {
 		s.clean = append(s.clean, w.Run)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -293,5 +294,33 @@ func TestACampaignEndsWhenNoCleanRunCanBeJudged(t *testing.T) {
 				t.Errorf("ended after %d runs with reason %q, want %d runs and a reason", len(r.ran), s.why, c.runs)
 			}
 		})
+	}
+}
+
+// TestStatesThatDoNotRecurAreToldOf: where most runs waited for a state in vain the
+// campaign says of which variable, and what to do.
+func TestStatesThatDoNotRecurAreToldOf(t *testing.T) {
+	for _, reached := range []bool{false, true} {
+		run := func(ctx context.Context, w Work) (model.RunSummary, error) {
+			sum, err := (&fakeRuns{}).Run(ctx, w)
+			if w.Scenario.Strategy == model.StrategyCoFI && !reached {
+				sum.Result.Reached, sum.Verdict.Value = false, model.VerdictVacuous
+			}
+			return sum, err
+		}
+		s, _ := testSearch(t, &keptInputs{}, run, func([]string, bool) ([]model.Invariant, []model.RunResult, error) {
+			var states []model.MetState
+			for i := range 6 {
+				states = append(states, model.MetState{Invariant: anInv.ID, State: model.State{A: "x", B: fmt.Sprint("y", i)}, Count: 1})
+			}
+			return []model.Invariant{anInv}, []model.RunResult{{Scenario: "s0001", States: states}}, nil
+		})
+		if err := s.Run(context.Background(), 1); err != nil {
+			t.Fatal(err)
+		}
+		told := strings.Join(s.Reasons(), " ")
+		if got := strings.Contains(told, "did not occur, most often one of v:"); got == reached {
+			t.Errorf("reached %v: told %q", reached, told)
+		}
 	}
 }

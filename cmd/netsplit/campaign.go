@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -208,20 +209,60 @@ func (t *spent) String() string {
 }
 
 func countRuns(ctx context.Context, cl *client.Client, campaign string) (verdictCount, *spent, error) {
+	runs, err := allRuns(ctx, cl, campaign)
 	v, t := verdictCount{}, &spent{}
+	for i := range runs {
+		v[runs[i].Verdict.Value]++
+		t.add(&runs[i])
+	}
+	return v, t, err
+}
+
+func allRuns(ctx context.Context, cl *client.Client, campaign string) ([]wire.Run, error) {
+	var out []wire.Run
 	for cursor := ""; ; {
-		runs, err := cl.Runs(ctx, campaign, 100, cursor)
+		page, err := cl.Runs(ctx, campaign, 100, cursor)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		for i := range runs.Items {
-			v[runs.Items[i].Verdict.Value]++
-			t.add(&runs.Items[i])
-		}
-		if cursor = runs.Next; cursor == "" {
-			return v, t, nil
+		out = append(out, page.Items...)
+		if cursor = page.Next; cursor == "" {
+			return out, nil
 		}
 	}
+}
+
+// printOtherwise tells of failures of replays that the original did not show, each
+// once, with the runs that did.
+func printOtherwise(ctx context.Context, out io.Writer, cl *client.Client, campaign, original string) error {
+	orig, err := cl.Run(ctx, original)
+	if err != nil {
+		return err
+	}
+	runs, err := allRuns(ctx, cl, campaign)
+	if err != nil {
+		return err
+	}
+	known, where := map[string]bool{}, map[string][]string{}
+	for _, f := range orig.Verdict.Failures {
+		known[f.Signature] = true
+	}
+	var others []wire.Failure
+	for _, r := range runs {
+		for _, f := range r.Verdict.Failures {
+			if known[f.Signature] {
+				continue
+			}
+			if where[f.Signature] == nil {
+				others = append(others, f)
+			}
+			where[f.Signature] = append(where[f.Signature], r.ID)
+		}
+	}
+	for _, f := range others {
+		fmt.Fprintf(out, "failed otherwise: %s (%s): %s; in %s\n", f.Check, f.Class, f.Summary, strings.Join(where[f.Signature], ", "))
+	}
+	return nil
 }
 
 func allFindings(ctx context.Context, cl *client.Client, campaign string) ([]wire.Finding, error) {
@@ -296,6 +337,9 @@ func replay(c *cobra.Command, conn *daemonFlags, runsDir string, spec wire.Campa
 			return err
 		}
 		fmt.Fprintf(c.OutOrStdout(), "%d/%d replays of %s failed as it did (%s), on %s\n", camp.Reproduced, camp.Done, spec.Replay, verdicts, madeOn(camp.Spec))
+		if err := printOtherwise(context.WithoutCancel(c.Context()), c.OutOrStdout(), m.client, camp.ID, spec.Replay); err != nil {
+			return err
+		}
 		if camp.Reason != "" && camp.State != string(model.CampaignFailed) {
 			fmt.Fprintln(c.OutOrStdout(), camp.Reason)
 		}
@@ -312,8 +356,18 @@ func replay(c *cobra.Command, conn *daemonFlags, runsDir string, spec wire.Campa
 	})
 }
 
+// targetName is what a target is stored by, also where its file was named.
+func targetName(given string) string {
+	if strings.ContainsRune(given, filepath.Separator) {
+		if t, _, err := target.Load(given); err == nil {
+			return t.Name
+		}
+	}
+	return given
+}
+
 func invariantsCommand(conn *daemonFlags) *cobra.Command {
-	var target, runsDir string
+	var of, runsDir string
 	c := &cobra.Command{
 		Use: "invariants", Short: "list what was mined; pin or drop one", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, args []string) (err error) {
@@ -325,7 +379,7 @@ func invariantsCommand(conn *daemonFlags) *cobra.Command {
 				return err
 			}
 			defer func() { err = errors.Join(err, end()) }()
-			list, err := cl.Invariants(c.Context(), target)
+			list, err := cl.Invariants(c.Context(), targetName(of))
 			if err != nil {
 				return err
 			}
@@ -333,7 +387,7 @@ func invariantsCommand(conn *daemonFlags) *cobra.Command {
 		},
 	}
 	c.AddCommand(whyCommand())
-	c.PersistentFlags().StringVar(&target, "target", "", "only those of this target")
+	c.PersistentFlags().StringVar(&of, "target", "", "only those of this target: its name, or its file or directory")
 	c.PersistentFlags().StringVar(&runsDir, "runs-dir", "", "where the store is, if no daemon runs")
 	for verb, status := range map[string]model.InvariantStatus{"pin": model.InvariantPinned, "drop": model.InvariantDrop, "release": model.InvariantMined} {
 		help := map[string]string{"pin": "keep it whatever later runs say", "drop": "do not explore it", "release": "leave it to the miner again"}[verb]
@@ -345,7 +399,7 @@ func invariantsCommand(conn *daemonFlags) *cobra.Command {
 					return err
 				}
 				defer func() { err = errors.Join(err, end()) }()
-				inv, err := cl.SetInvariant(c.Context(), target, args[0], string(status))
+				inv, err := cl.SetInvariant(c.Context(), targetName(of), args[0], string(status))
 				if err != nil {
 					return err
 				}

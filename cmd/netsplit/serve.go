@@ -24,6 +24,7 @@ type daemon struct {
 	ln      net.Listener
 	token   string
 	allowed []string
+	log     *slog.Logger
 }
 
 // daemonConfig is what serve and the in-process daemon differ in.
@@ -65,7 +66,7 @@ func openDaemon(ctx context.Context, c daemonConfig) (*daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &daemon{ln: ln, token: token, allowed: c.allowed, metrics: api.NewMetrics(version, nil)}
+	d := &daemon{ln: ln, token: token, allowed: c.allowed, log: c.log, metrics: api.NewMetrics(version, nil)}
 	exe, err := binary()
 	if err != nil {
 		ln.Close()
@@ -84,7 +85,7 @@ func openDaemon(ctx context.Context, c daemonConfig) (*daemon, error) {
 // serve answers until ctx ends; then it heals everything and closes.
 func (d *daemon) serve(ctx context.Context) error {
 	h := api.New(api.Config{Service: d.service, Metrics: d.metrics, Keys: d.service.Keys(), Token: d.token,
-		AllowedHosts: d.allowed, Version: version})
+		AllowedHosts: d.allowed, Version: version, Log: d.log})
 	err := api.Serve(ctx, d.ln, h)
 	if cerr := d.service.Close(); err == nil {
 		err = cerr

@@ -240,6 +240,30 @@ faults:
 	})
 }
 
+// TestACutOfSomeTraffic: at the gate too, a partition of datagrams only leaves
+// streams alone.
+func TestACutOfSomeTraffic(t *testing.T) {
+	eachGate(t, func(t *testing.T, gate string) {
+		var all []string
+		for i := range 20 {
+			all = append(all, fmt.Sprintf("A %d", i+1))
+		}
+		text := strings.Join(all, ",")
+		_, r := runScenario(t, gate, `cut: {partition: {shape: partial, groups: [[c1], [n1]], only: [{proto: udp}]}, after: 600ms, atMost: 20s}`,
+			"every=80ms", `"udp=`+text+`"`, `"tcp=`+text+`"`)
+		if r.Verdict.Value != model.VerdictPass || r.Proof == nil || r.Proof.Dropped == 0 || r.Proof.Wanted != r.Proof.Dropped || r.Proof.Leaked != 0 || !r.Proof.LeakKnown {
+			t.Errorf("%s: %s; %+v", r.Verdict.Value, r.Verdict.Reason, r.Proof)
+		}
+		gs := received(t, r.Dir)
+		if got := lines(gs, "tcp1"); got != strings.Join(all, ", ")+", EOF" {
+			t.Errorf("over TCP: received %s, want all of it", got)
+		}
+		if got := strings.Count(lines(gs, "udp"), "A "); got == 0 || got == len(all) {
+			t.Errorf("by UDP: received %d of %d lines, want those before the cut", got, len(all))
+		}
+	})
+}
+
 // A fault that never meets its message makes a run that says nothing, and the
 // replay of a run repeats its faults.
 func TestVacuousAndReplayed(t *testing.T) {

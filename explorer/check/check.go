@@ -181,6 +181,17 @@ func Settings(spec model.CheckSpec, variables []model.Variable) []string {
 	return problems
 }
 
+// judge runs the checker. One that panics leaves the run undecided, and the
+// others judge it: the record stays, and a mended check judges it again.
+func (c checker) judge(r *Record, s settings) (o outcome) {
+	defer func() {
+		if p := recover(); p != nil {
+			o = outcome{unknown: fmt.Sprintf("broken invariant of netsplit itself: %v", p)}
+		}
+	}()
+	return c.run(r, s)
+}
+
 func lookup(name string) (checker, bool) {
 	for _, c := range registry() {
 		if c.name == name {
@@ -204,7 +215,9 @@ func registry() []checker {
 // it proved that nothing leaked, and what became of those messages (else
 // unknown); only then pass. A failure is reported whether or not the cut bit:
 // what is broken without a partition is broken all the more.
-func Judge(r Record) model.Verdict {
+func Judge(r Record) model.Verdict { return judge(r, lookup) }
+
+func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 	var v model.Verdict
 	if len(r.Incomplete) > 0 {
 		v.Value = model.VerdictUnknown
@@ -227,7 +240,7 @@ func Judge(r Record) model.Verdict {
 			unknown = append(unknown, fmt.Sprintf("check %s: %s", spec.Name, strings.Join(problems, "; ")))
 			continue
 		}
-		o := c.run(&r, s)
+		o := c.judge(&r, s)
 		for _, f := range o.failures {
 			f.Check = spec.Name
 			if f.Class == "" {
@@ -321,7 +334,10 @@ func notReached(s model.Scenario) string {
 	if s.Strategy == model.StrategyCoFI && s.Invariant != nil && s.State != nil {
 		like := ""
 		if s.Nth > 0 && s.State.Numbers() {
-			like = fmt.Sprintf(", nor number %d of its shape,", s.Nth)
+			like = ", nor one that differs from it in its numbers only,"
+			if s.Nth > 1 {
+				like = fmt.Sprintf(", nor %d that differ from it in their numbers only,", s.Nth)
+			}
 		}
 		return fmt.Sprintf("the state %s of %s%s did not occur, so nothing was cut", s.State, s.Invariant, like)
 	}

@@ -17,7 +17,7 @@ func copiesEqual() checker {
 		help:    "final copies that differ: a workload of final reads the same thing through each node, and the values are not one",
 		with: map[string]setting{
 			"read":  {def: "final-state", help: "f of the operations that read what (key) a node (node) holds (value); <read>-done ok with a node says that its list is whole, so that a key it lacks is a difference"},
-			"least": {def: "2", kind: "count", help: "how many nodes must have been read; fewer leave the run undecided"},
+			"least": {def: "2", kind: "count", min: 1, help: "how many nodes must have been read; fewer leave the run undecided"},
 		},
 		run: func(r *Record, s settings) outcome {
 			held := map[string]map[model.NodeID]string{} // by key

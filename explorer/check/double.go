@@ -19,7 +19,7 @@ func double() checker {
 			"take":    {def: "take", help: "f of the operations that hand out a thing"},
 			"release": {def: "", help: "f of the operations that give it back; none named: it is never given back"},
 			"thing":   {def: "key", help: "key or value: where the thing's name stands in the answer"},
-			"count":   {def: "1", kind: "count", help: "how many may hold it at one time (permits of a semaphore)"},
+			"count":   {def: "1", kind: "count", min: 1, help: "how many may hold it at one time (permits of a semaphore)"},
 			"lease":   {def: "0s", kind: "duration", help: "how long after it was asked for a thing is held at least; 0s: until it is given back"},
 		},
 		run: runDouble,

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 
 	"netsplit/model"
@@ -33,8 +34,8 @@ func faultsVerdict(r *Record) (idle, unproved string) {
 		}
 		switch {
 		case unproved != "" || p.Acted == 0:
-		case !p.Known:
-			unproved = fmt.Sprintf("what message fault %d (%s) did is not proved: %s", i+1, f, p.Trouble)
+		case !p.Known || p.Checked == 0:
+			unproved = fmt.Sprintf("what message fault %d (%s) did is not proved: %s", i+1, f, cmp.Or(p.Trouble, model.NoneChecked))
 		case p.Wrong > 0:
 			unproved = fmt.Sprintf("message fault %d (%s) did something else than was decided, %d time(s): %s", i+1, f, p.Wrong, p.Trouble)
 		}

@@ -86,8 +86,21 @@ func newLeadership(r *Record, variable, write, read string) leadership {
 // deposed returns the lead that ended the one under which the node
 // acknowledged something at the given time: the first lead of another node
 // after the node's last one that began by then. ok is false if nobody else
-// led from then on.
+// led from then on. Where nobody knows which node it was (""), it was one that
+// was deposed, if any was: whoever led then, or the one before the last.
 func (l leadership) deposed(node model.NodeID, at time.Duration) (lead, bool) {
+	if node == "" {
+		if len(l.leads) < 2 {
+			return lead{}, false
+		}
+		own := 0
+		for i, x := range l.leads[:len(l.leads)-1] {
+			if x.since <= at {
+				own = i
+			}
+		}
+		return l.leads[own+1], true // leads next to one another are of two nodes
+	}
 	own := -1
 	for i, x := range l.leads {
 		if x.node == node && x.since <= at {

@@ -38,18 +38,38 @@ func twoLeaders() checker {
 			}
 			if !saidWhoLeads(r, s) {
 				out.idle = "nothing in the run says who leads"
+			} else {
+				out.unknown = unsaidAtEnd(r, s)
 			}
 			return out
 		},
 	}
 }
 
-// saidWhoLeads says whether the run has anything that the check looks at.
+// unsaidAtEnd says that nobody shows who leads when recovery is over, though the
+// run did show it, or was to; "" if somebody does. Views stand in where nothing
+// tells leaders; beside one who does, they may be missing.
+func unsaidAtEnd(r *Record, s settings) string {
+	values, _ := atEnd(r)
+	shown := func(variable string) bool {
+		return slices.ContainsFunc(values, func(v model.VarValue) bool { return v.Var.Name == variable })
+	}
+	roles := ordered(r, s["role"])
+	told := slices.ContainsFunc(roles, func(o Op) bool { return o.Type == model.OpOK })
+	leaders := s["leader"] != "" || len(roles) > 0
+	if told || shown(s["leader"]) || !leaders && shown(s["view"]) {
+		return ""
+	}
+	return "nothing says who leads when recovery is over"
+}
+
+// saidWhoLeads says whether the run has anything that the check looks at, or
+// asked for it.
 func saidWhoLeads(r *Record, s settings) bool {
 	about := func(v model.VarRef) bool { return v.Name != "" && (v.Name == s["leader"] || v.Name == s["view"]) }
 	return slices.ContainsFunc(r.Observations, func(o model.Observation) bool { return about(o.Var) }) ||
 		slices.ContainsFunc(r.Recovery.Final, func(v model.VarValue) bool { return about(v.Var) }) ||
-		slices.ContainsFunc(r.History, func(o Op) bool { return o.F == s["role"] && o.Type == model.OpOK })
+		len(ordered(r, s["role"])) > 0
 }
 
 // oneEpoch looks for two leaders announced under one epoch. Only a view and

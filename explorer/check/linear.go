@@ -25,7 +25,7 @@ func linearizable() checker {
 			"delete": {def: "delete", help: "f of the operations that remove it"},
 			"cas":    {def: "cas", help: "f of the operations that set key from one value to another, value \"old>new\" (old may be empty); error Mismatch: it had another value"},
 			"most":   {def: "12", kind: "count", help: "how many writes of a key may be without an answer: each doubles the work, beyond it the key is left undecided"},
-			"steps":  {def: "5000000", kind: "count", help: "how many operations the search may try to put next, all keys together, those of fewest operations first; what it does not come to is left undecided"},
+			"steps":  {def: "5000000", kind: "count", min: 1, help: "how many operations the search may try to put next, all keys together, those of fewest operations first; what it does not come to is left undecided"},
 		},
 		run: runLinearizable,
 	}

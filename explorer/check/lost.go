@@ -59,6 +59,7 @@ type lostWrite struct {
 type group struct {
 	phase    string
 	isolated bool // acknowledged by the node that was cut off
+	unknown  bool // nobody knows by which node
 	beyond   bool // beyond the bound that the settings promise
 	writes   []lostWrite
 	next     map[lead]bool // who led next
@@ -163,8 +164,9 @@ func classify(r *Record, s settings, led leadership, w lostWrite) *group {
 	default:
 		g.phase = phaseAfter
 	}
-	g.isolated = cut != nil && w.node == r.Scenario.Isolate && g.byPhase()
-	if s.bool("bounded") {
+	g.unknown = w.node == ""
+	g.isolated = cut != nil && !g.unknown && w.node == r.Scenario.Isolate && g.byPhase()
+	if s.bool("bounded") && !g.unknown {
 		g.beyond = w.at > lastContact(r, s["leader"], w)+s.duration("bound")+s.duration("bound_grace")
 	}
 	return g
@@ -234,8 +236,11 @@ func (g *group) signature() string {
 	}
 	if g.byPhase() {
 		who := "a node that was not isolated"
-		if g.isolated {
+		switch {
+		case g.isolated:
 			who = "the isolated node"
+		case g.unknown:
+			who = "an unknown node"
 		}
 		s += " by " + who
 	}
@@ -295,11 +300,7 @@ func (g *group) failure(r *Record, s settings, acked int, copies map[model.NodeI
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		name := string(n)
-		if name == "" {
-			name = "an unknown node"
-		}
-		b.WriteString(name)
+		b.WriteString(nameOf(n))
 		if len(by) > 1 {
 			fmt.Fprintf(&b, " (%d)", by[n])
 		}
@@ -373,7 +374,7 @@ func (g *group) detail(copies map[model.NodeID]map[string]bool) []string {
 			}
 			continue
 		}
-		out = append(out, fmt.Sprintf("%s acknowledged by %s at %.3f s", w.key, w.node, w.at.Seconds()))
+		out = append(out, fmt.Sprintf("%s acknowledged by %s at %.3f s", w.key, nameOf(w.node), w.at.Seconds()))
 	}
 	for _, n := range sortedKeys(copies) {
 		still := 0

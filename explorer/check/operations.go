@@ -56,7 +56,7 @@ func operations() checker {
 				f := by[sig]
 				if f == nil {
 					f = &model.Failure{Signature: sig, Summary: fmt.Sprintf("of %d %s %s although all they need was reached, the first at %s s: %s",
-						total[c.f], "operations "+c.f, c.how(), seconds(c.done), c.last())}
+						total[c.f], "operations "+c.f, c.how(firstWord(c.err)), seconds(c.done), c.last())}
 					by[sig] = f
 				}
 				f.Amount++
@@ -141,7 +141,7 @@ func calls(r *Record) []call {
 // excuse, or why there is none.
 func judged(r *Record, s settings) []call {
 	ds := disturbances(r, s.duration("stopping"), s.duration("grace"))
-	ops, legal := s.list("ops"), errorWords(s, "legal")
+	ops, legal := s.list("ops"), s.list("legal")
 	var out []call
 	for _, c := range calls(r) {
 		if c.typ == model.OpOK {
@@ -156,8 +156,8 @@ func judged(r *Record, s settings) []call {
 			c.excuse = "the check judges other operations"
 		case c.typ != model.OpFail && !s.bool("info"):
 			c.excuse = "nobody knows whether it happened"
-		case slices.Contains(legal, errorWord(c.err)):
-			c.excuse = errorWord(c.err) + " is legal by the target file"
+		case oneOf(legal, c.err):
+			c.excuse = firstWord(c.err) + " is legal by the target file"
 		default:
 			c.judge(r, s, ds)
 		}
@@ -193,11 +193,11 @@ func (c *call) judge(r *Record, s settings, ds []disturbance) {
 		why    string
 	}{
 		// A server that is stopped may fail operations before its stop is done.
-		{s.duration("notice"), errorWords(s, "notice_errors"), func(d *disturbance) time.Duration { return d.from }, func(d *disturbance) time.Duration { return d.since }, "the system has " + s["notice"] + " to notice that %s no longer reaches %s: %s"},
-		{s.duration("recover"), errorWords(s, "recover_errors"), func(d *disturbance) time.Duration { return d.to }, func(d *disturbance) time.Duration { return d.to }, "the system has " + s["recover"] + " until %s uses %s again: %s, over by then"},
+		{s.duration("notice"), s.list("notice_errors"), func(d *disturbance) time.Duration { return d.from }, func(d *disturbance) time.Duration { return d.since }, "the system has " + s["notice"] + " to notice that %s no longer reaches %s: %s"},
+		{s.duration("recover"), s.list("recover_errors"), func(d *disturbance) time.Duration { return d.to }, func(d *disturbance) time.Duration { return d.to }, "the system has " + s["recover"] + " until %s uses %s again: %s, over by then"},
 	}
 	for _, rule := range rules {
-		if len(rule.errors) > 0 && !slices.Contains(rule.errors, errorWord(c.err)) {
+		if len(rule.errors) > 0 && !oneOf(rule.errors, c.err) {
 			continue
 		}
 		for i := range ds {
@@ -230,27 +230,32 @@ func later(at, by time.Duration) time.Duration {
 	return at + by
 }
 
-// errorWord is the stable first word of an error.
-func errorWord(err string) string {
+// firstWord of an error, as it was said.
+func firstWord(err string) string {
 	f := strings.Fields(err)
 	if len(f) == 0 {
 		return ""
 	}
-	return stable(strings.Trim(f[0], ":;,.()"))
+	return strings.Trim(f[0], ":;,.()")
 }
 
-// errorWords are the words of a setting as errorWord gives them.
-func errorWords(s settings, k string) []string {
-	out := s.list(k)
-	for i := range out {
-		out[i] = errorWord(out[i])
+// errorWord is the first word of an error without what differs from one to the
+// next.
+func errorWord(err string) string { return stable(firstWord(err)) }
+
+// oneOf says whether an error begins with one of the words of a target file: as it
+// was said, or as reports write it, with # for what differs.
+func oneOf(words []string, err string) bool {
+	for _, w := range words {
+		if w = firstWord(w); w != "" && (w == firstWord(err) || w == errorWord(err)) {
+			return true
+		}
 	}
-	return out
+	return false
 }
 
-// how says in which way the operation ended.
-func (c *call) how() string {
-	word := errorWord(c.err)
+// how says in which way the operation ended, with that word of its error.
+func (c *call) how(word string) string {
 	switch {
 	case !c.answered:
 		return "was never answered"
@@ -284,7 +289,7 @@ func (c *call) coordinator(t *model.Target) model.NodeID {
 }
 
 func (c *call) signature(r *Record) string {
-	sig := fmt.Sprintf("%s %s although all it needs was reached", c.f, c.how())
+	sig := fmt.Sprintf("%s %s although all it needs was reached", c.f, c.how(errorWord(c.err)))
 	cut := r.Proof
 	if cut == nil || c.done < cut.CutAt {
 		return sig + ", without a cut"
@@ -333,7 +338,7 @@ func (c *call) detail() string {
 	if c.node != "" {
 		what += " at " + string(c.node)
 	}
-	how := c.how()
+	how := c.how(firstWord(c.err))
 	if c.err != "" {
 		how, _, _ = strings.Cut(how, " with ")
 		how += ": " + c.err

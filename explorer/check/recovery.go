@@ -31,15 +31,18 @@ func recovery() checker {
 				f.Signature = "not recovered: condition " + name + " does not hold"
 				what = append(what, fmt.Sprintf("condition %s does not hold", name))
 			}
-			relations := map[string]bool{}
+			relations := map[string]string{} // and who says what of the first
 			for _, v := range rec.Violated {
-				relations[v.Invariant.A.Name+" "+v.Invariant.Relation+" "+v.Invariant.B.Name] = true
+				a, b := v.Invariant.A, v.Invariant.B
+				if rel := a.Name + " " + v.Invariant.Relation + " " + b.Name; relations[rel] == "" {
+					relations[rel] = fmt.Sprintf("%s is %s and %s is %s", a, v.State.A, b, v.State.B)
+				}
 			}
 			for _, rel := range sortedKeys(relations) {
 				if f.Signature == "" {
 					f.Signature = "not recovered: invariant " + rel + " is violated"
 				}
-				what = append(what, "nodes disagree about "+rel)
+				what = append(what, "nodes disagree: "+relations[rel])
 			}
 			if f.Signature == "" {
 				f.Signature = "not recovered"

@@ -18,6 +18,8 @@ type setting struct {
 	help string
 	// kind is "", "duration", "bool", "count" or "variable".
 	kind string
+	// min is the smallest count that makes sense.
+	min int
 }
 
 // settings are the values of one check, defaults filled in and checked.
@@ -59,8 +61,8 @@ func (c checker) settings(spec model.CheckSpec) (settings, []string) {
 			want = "a duration such as 1.5s"
 			_, err = time.ParseDuration(v)
 		case "count":
-			want = "a count such as 1"
-			if n, e := strconv.Atoi(v); e != nil || n < 0 {
+			want = fmt.Sprintf("a count of %d or more", d.min)
+			if n, e := strconv.Atoi(v); e != nil || n < d.min {
 				err = strconv.ErrSyntax
 			}
 		case "bool":

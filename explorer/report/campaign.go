@@ -113,9 +113,10 @@ func campaignWord(in *CampaignInput) (word, tone string) {
 			broken++
 		}
 	}
-	passed := 0
+	passed, failed := 0, 0
 	for _, r := range in.Runs {
 		passed += b2i(r.Verdict.Value == model.VerdictPass)
+		failed += b2i(r.Verdict.Value == model.VerdictFail)
 	}
 	switch {
 	case in.Campaign.State == model.CampaignFailed:
@@ -126,10 +127,22 @@ func campaignWord(in *CampaignInput) (word, tone string) {
 		return "✕ " + plural(documented, "documented finding", "documented findings"), "vacuous"
 	case in.Campaign.State == model.CampaignRunning || in.Campaign.State == model.CampaignQueued:
 		return "… " + string(in.Campaign.State), "vacuous"
+	case in.Campaign.Spec.Replay != "" && in.Campaign.Reproduced > 0:
+		return fmt.Sprintf("✕ Failed again %d of %d times", in.Campaign.Reproduced, len(in.Runs)), "fail"
+	case failed > 0: // of a replay
+		return "✕ " + plural(failed, "run", "runs") + " failed otherwise", "fail"
 	case passed == 0:
 		return "? Nothing judged", "unknown"
 	}
 	return "✓ No finding", "pass"
+}
+
+// otherwise counts replays that failed in other ways than the original.
+func otherwise(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d in another way, which their pages tell", n)
 }
 
 func campaignStory(in *CampaignInput) []string {
@@ -149,7 +162,7 @@ func campaignStory(in *CampaignInput) []string {
 		count[r.Verdict.Value]++
 	}
 	if s.Replay != "" {
-		say("netsplit repeated run %s of %s %s; %d failed as the original did.", clean(s.Replay), title, plural(len(in.Runs), "time", "times"), c.Reproduced)
+		say("netsplit repeated run %s of %s %s; %d failed as the original did%s.", clean(s.Replay), title, plural(c.Done, "time", "times"), c.Reproduced, otherwise(count[model.VerdictFail]-c.Reproduced))
 	} else if s.Strategy == model.StrategyScripted {
 		script := ""
 		if len(in.Runs) > 0 {

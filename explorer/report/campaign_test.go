@@ -49,6 +49,25 @@ func hostileCampaign(t testing.TB) CampaignInput {
 	return in
 }
 
+// TestCampaignPageOfReplays: failures that the original did not show are no
+// silence.
+func TestCampaignPageOfReplays(t *testing.T) {
+	for again, want := range map[int][]string{
+		0: {"✕ 2 runs failed otherwise", "0 failed as the original did, 2 in another way"},
+		1: {"✕ Failed again 1 of 4 times", "1 failed as the original did, 1 in another way"},
+		2: {"✕ Failed again 2 of 4 times", "2 failed as the original did."},
+	} {
+		in := searched(t)
+		in.Campaign.Spec.Replay, in.Campaign.Reproduced = "c-0-r0007", again
+		in.Runs, in.Findings = in.Runs[3:], nil
+		var b bytes.Buffer
+		if err := Campaign(&b, in); err != nil {
+			t.Fatal(err)
+		}
+		wants(t, fmt.Sprint(again), b.String(), want...)
+	}
+}
+
 // TestCampaignPageOfAScenario: what a person gave was not searched for.
 func TestCampaignPageOfAScenario(t *testing.T) {
 	in := searched(t)

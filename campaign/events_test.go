@@ -1,0 +1,61 @@
+package campaign
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"netsplit/model"
+)
+
+// A reader that comes back after the daemon was restarted, or after more came
+// than is kept, hears what there is and that it missed something.
+func TestAReaderIsToldWhatItMissed(t *testing.T) {
+	open := func(before uint64, events int) *Service {
+		s := &Service{log: slog.New(slog.DiscardHandler), subs: map[chan struct{}]bool{}, before: before}
+		for n := range events {
+			s.tell("run", fmt.Sprint("r", n+1), "pass", "a run")
+		}
+		return s
+	}
+	for _, c := range []struct {
+		name   string
+		s      *Service
+		after  uint64
+		first  uint64 // of the events that it hears
+		missed bool
+	}{
+		{"from the start", open(7000, 3), 0, 7001, false},
+		{"goes on", open(7000, 3), 7002, 7003, false},
+		{"from the last daemon", open(7000, 3), 500, 7001, true},
+		{"from a daemon whose clock was ahead", open(7000, 3), 9000, 7001, true},
+		{"the last of the last daemon", open(7000, 3), 7000, 7001, false},
+		{"fell off", open(7000, maxEvents+5), 7002, 7006, true},
+		{"did not quite fall off", open(7000, maxEvents+5), 7005, 7006, false},
+		{"from the last daemon, and nothing has happened", open(7000, 0), 500, 0, true},
+	} {
+		ctx, cancel := context.WithCancel(context.Background())
+		events, err := c.s.Events(ctx, c.after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got model.ServiceEvent
+		if got = <-events; c.missed {
+			if got.Kind != "events" || got.State != "missed" || !strings.Contains(got.Text, "look at the lists again") || c.first > 0 && got.Num != c.first-1 {
+				t.Errorf("%s: not told: %+v", c.name, got)
+			}
+			if c.first > 0 {
+				got = <-events
+			}
+		}
+		if c.first > 0 && (got.Num != c.first || got.Kind != "run") {
+			t.Errorf("%s: hears %+v first, want number %d", c.name, got, c.first)
+		}
+		cancel()
+	}
+	if s := open(0, 0); s.lastEvent() != 0 {
+		t.Error(s.lastEvent())
+	}
+}

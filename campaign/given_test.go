@@ -1,0 +1,67 @@
+package campaign
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"netsplit/inference/store"
+	"netsplit/model"
+)
+
+// ringTarget has four nodes and a client.
+func ringTarget() *model.Target {
+	return &model.Target{Name: "mine", Nodes: []model.NodeID{"n1", "n2", "n3", "n4"}, Clients: []model.NodeID{"c1"},
+		Variables: []model.Variable{{Name: "leader", Kind: "leader"}}}
+}
+
+// A scenario's partition is given as one by hand is: what its shape says goes
+// without saying is filled in.
+func TestAPartitionOfAScenarioIsResolved(t *testing.T) {
+	s := &Service{store: store.NewMemory()}
+	labelled := &Service{store: store.NewMemory(), cfg: Config{Testbed: &model.Testbed{Hosts: []model.TestbedHost{
+		{Name: "n1", Labels: map[string]string{"rack": "a"}}, {Name: "n2", Labels: map[string]string{"rack": "a"}}, {Name: "n3", Labels: map[string]string{"rack": "b"}}}}}}
+	inv := model.Invariant{A: model.VarRef{Name: "leader", Node: "n1"}, B: model.VarRef{Name: "leader", Node: "n2"}}
+	heal := func(from, to model.NodeID) *model.Class { return &model.Class{Type: "text PING", From: from, To: to} }
+	for _, c := range []struct {
+		name    string
+		p       model.Partition
+		healAt  *model.Class
+		s       *Service
+		groups  [][]model.NodeID
+		isolate model.NodeID
+		refused string
+	}{
+		{name: "isolate", p: model.Partition{Shape: model.Isolated, Groups: [][]model.NodeID{{"n3"}}}, groups: [][]model.NodeID{{"n3"}, {"n1", "n2", "n4", "c1"}}},
+		{name: "ring of all", p: model.Partition{Shape: model.Ring}, groups: [][]model.NodeID{{"n1", "n2", "n3", "n4", "c1"}}},
+		{name: "ring that heals at a message", p: model.Partition{Shape: model.Ring}, healAt: heal("n2", "n4"), groups: [][]model.NodeID{{"n1", "n2", "n3", "n4", "c1"}}, isolate: "n4"},
+		{name: "a bridge", p: model.Partition{Shape: model.Bridge, Groups: [][]model.NodeID{{"n1"}}}, groups: [][]model.NodeID{{"n1"}, {"n2", "n3"}, {"n4", "c1"}}},
+		{name: "heals at a message from the other side", p: model.Partition{Shape: model.Partial, Groups: [][]model.NodeID{{"n1", "n2"}, {"n3"}}}, healAt: heal("n3", "n2"),
+			groups: [][]model.NodeID{{"n1", "n2"}, {"n3"}}, isolate: "n2"},
+		{name: "a split", s: labelled, p: model.Partition{Shape: model.Split, Label: "rack"}, groups: [][]model.NodeID{{"n1", "n2"}, {"n3"}}},
+		{name: "a group of none", p: model.Partition{Shape: model.Partial, Groups: [][]model.NodeID{{}}}, healAt: heal("n1", "n2"), refused: "two groups of hosts"},
+		{name: "two groups of none", p: model.Partition{Shape: model.Partial, Groups: [][]model.NodeID{{}, {}}}, healAt: heal("n1", "n2"), refused: "group 1 is empty"},
+		{name: "no groups", p: model.Partition{Shape: model.Partial}, healAt: heal("n1", "n2"), refused: "two groups of hosts"},
+		{name: "whoever leads", p: model.Partition{Shape: model.LeaderIn}, refused: "name the one to isolate; a script"},
+		{name: "a split without labels", p: model.Partition{Shape: model.Split, Label: "rack"}, refused: `label "rack" has 0 value(s)`},
+		{name: "heals at a message that does not cross", p: model.Partition{Shape: model.Partial, Groups: [][]model.NodeID{{"n1"}, {"n3"}}}, healAt: heal("n1", "n2"), refused: `no message from "n1" to "n2" crosses it`},
+	} {
+		if c.s == nil {
+			c.s = s
+		}
+		sc := model.Scenario{Strategy: model.StrategyCoFI, Partition: c.p, Invariant: &inv, State: &model.State{A: "n1", B: "n2"}, HealAt: c.healAt, Never: c.healAt == nil}
+		got, err := c.s.given(model.CampaignSpec{Scenario: &sc}, ringTarget())
+		if c.refused != "" {
+			if !errors.Is(err, model.ErrInvalid) || !strings.Contains(err.Error(), c.refused) {
+				t.Errorf("%s: %v, want %q", c.name, err, c.refused)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		} else if !reflect.DeepEqual(got.Partition.Groups, c.groups) || got.Isolate != c.isolate || got.Partition.Effect != model.Drop {
+			t.Errorf("%s: %+v, isolates %q", c.name, got.Partition, got.Isolate)
+		}
+	}
+}

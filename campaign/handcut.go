@@ -1,0 +1,299 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"netsplit/campaign/bed"
+	"netsplit/model"
+)
+
+// handCut is a partition cut by hand on the outside testbed, at line rate: by
+// meters and drop rules of its switches, or by its hosts; not by the gate.
+type handCut struct {
+	cut *bed.Cut
+	// ctx ends, by stop, when the partition is to be healed or the daemon goes
+	// down: whatever proves it or counts gives up then.
+	ctx  context.Context
+	stop context.CancelFunc
+	// again gets why the proof holds no longer. One that waits is for all.
+	again chan string
+
+	// turn lets the cut, its counts and its heals follow one another: a heal that
+	// overtook the cut would leave it standing. It guards counted.
+	turn    sync.Mutex
+	counted counted
+
+	mu     sync.Mutex // guards what follows; nothing is waited for with it held
+	timer  *time.Timer
+	lifted bool // its rules were taken away
+	st     model.PartitionStatus
+}
+
+// newHandCut is a partition that is not in force yet; s.mu is held.
+func (s *Service) newHandCut(spec model.PartitionSpec) *handCut {
+	h := &handCut{cut: s.outside.NewCut(uint32(s.ids), spec.Partition), again: make(chan string, 1),
+		counted: newCounted(), st: model.PartitionStatus{PartitionSpec: spec, State: model.PartitionRequested, Created: time.Now()}}
+	h.ctx, h.stop = context.WithCancel(s.closing)
+	return h
+}
+
+func (h *handCut) status() model.PartitionStatus {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.st
+}
+
+// standing says whether anything of the partition may still be in force.
+func (h *handCut) standing() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return !h.lifted && h.st.State != model.PartitionHealed && h.st.State != model.PartitionFailed
+}
+
+// end stops what waits for the partition: its proof and its time to heal.
+func (h *handCut) end() {
+	h.stop()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.timer != nil {
+		h.timer.Stop()
+	}
+}
+
+// set changes the status of a partition, stores it and tells of it.
+func (s *Service) set(h *handCut, change func(*model.PartitionStatus)) {
+	h.mu.Lock()
+	change(&h.st)
+	st := h.st
+	h.mu.Unlock()
+	if err := s.store.PutPartition(st); err != nil {
+		s.log.Error("a partition's state could not be stored", "partition", st.Name, "err", err)
+	}
+	text := fmt.Sprintf("partition %s is %s", st.Name, st.State)
+	if st.Reason != "" {
+		text += ": " + st.Reason
+	}
+	s.tell("partition", st.Name, string(st.State), text)
+}
+
+// watch proves a partition, counts what it drops, and proves it anew whenever
+// something happened to its rules, until it is healed.
+func (s *Service) watch(h *handCut) {
+	defer h.stop()
+	for h.ctx.Err() == nil {
+		s.prove(h)
+		why, happened := s.keepCounting(h)
+		if !happened {
+			return
+		}
+		s.set(h, func(p *model.PartitionStatus) {
+			if p.State == model.PartitionInForce {
+				p.State, p.Reason = model.PartitionRequested, why+"; it is being proved again"
+			}
+		})
+	}
+}
+
+// proveAgain is how long a partition that could not be proved waits for the next
+// try.
+const proveAgain = time.Second
+
+// prove tries until the partition is in force, and has it healed at its time,
+// which begins with the first try's end, whatever came of it.
+func (s *Service) prove(h *handCut) {
+	for h.ctx.Err() == nil {
+		at, err := h.cut.Prove(h.ctx)
+		if h.ctx.Err() != nil {
+			return
+		}
+		s.healInTime(h)
+		if err == nil {
+			s.set(h, func(p *model.PartitionStatus) {
+				if p.State != model.PartitionRequested {
+					return
+				}
+				p.State, p.Reason = model.PartitionInForce, ""
+				if p.InForce.IsZero() { // what passed since, was said not to
+					p.InForce, p.LeakKnown = at, true
+				}
+			})
+			return
+		}
+		if h.status().Reason != err.Error() {
+			s.set(h, func(p *model.PartitionStatus) {
+				if p.State == model.PartitionRequested {
+					p.Reason = err.Error()
+				}
+			})
+		}
+		select {
+		case <-h.ctx.Done():
+		case <-time.After(proveAgain):
+		}
+	}
+}
+
+// healInTime has a partition healed at its time, if it has one; once.
+func (s *Service) healInTime(h *handCut) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.st.For <= 0 || h.timer != nil || h.ctx.Err() != nil {
+		return
+	}
+	h.timer = time.AfterFunc(h.st.For, func() {
+		if _, err := s.heal(h); err != nil {
+			s.log.Error("a partition did not heal at its time", "partition", h.status().Name, "err", err)
+		}
+	})
+}
+
+// shake has the partitions by hand proved again: something happened to their
+// rules. It does not wait.
+func (s *Service) shake(why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range s.hand {
+		select {
+		case h.again <- why:
+		default:
+		}
+	}
+}
+
+// loseHandCuts books, whenever a switch or host does not do what we say any more, that
+// the partitions by hand are lost.
+func (s *Service) loseHandCuts(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case why := <-s.lost:
+			s.mu.Lock()
+			lost := slices.Collect(maps.Values(s.hand))
+			s.mu.Unlock()
+			for _, h := range lost {
+				s.lose(h, why)
+			}
+		}
+	}
+}
+
+// lose takes a partition out of what is desired, so that it does not come back
+// with the switch, and books it as failed.
+func (s *Service) lose(h *handCut, why error) {
+	if !h.standing() {
+		return
+	}
+	h.end()
+	h.turn.Lock()
+	defer h.turn.Unlock()
+	if !h.standing() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), healLimit)
+	defer cancel()
+	_ = h.cut.Remove(ctx) // on the switch or host that is lost the rules expire
+	s.metrics.CutEnded("lost", h.status().Partition.Links())
+	s.set(h, func(p *model.PartitionStatus) {
+		p.State, p.Reason = model.PartitionFailed, "its rules are not renewed and expire within seconds: "+why.Error()
+	})
+}
+
+// healLimit is how long all of a heal may take.
+const healLimit = time.Minute
+
+// errUnproved: the rules of a partition are gone, and no packet has shown it.
+var errUnproved = errors.New("its rules were taken away, and no packet has shown yet that all passes again")
+
+// heal ends a partition. It goes on when whoever asked for it has gone. One whose
+// end could not be confirmed, or not be proved, may be healed again.
+func (s *Service) heal(h *handCut) (model.PartitionStatus, error) {
+	h.end() // whoever has the turn hurries
+	h.turn.Lock()
+	defer h.turn.Unlock()
+	st := h.status()
+	switch st.State {
+	case model.PartitionHealed, model.PartitionFailed:
+		return st, nil
+	case model.PartitionHealing: // tried before: what passes now is no leak
+	default:
+		s.count(context.Background(), h, time.Now())
+		s.set(h, func(p *model.PartitionStatus) { p.State = model.PartitionHealing })
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), healLimit)
+	defer cancel()
+	if h.standing() {
+		if err := s.lift(ctx, h); err != nil {
+			s.set(h, func(p *model.PartitionStatus) { p.Reason = err.Error() })
+			return h.status(), fmt.Errorf("%w: the heal was not confirmed, the rules expire by themselves within seconds: %w", model.ErrUnavailable, err)
+		}
+	}
+	began := time.Now()
+	if err := h.cut.Healed(ctx, func(l model.Link) bool { return len(s.stillCut(h, l)) > 0 }); err != nil {
+		err = fmt.Errorf("%w: %w", errUnproved, err)
+		s.set(h, func(p *model.PartitionStatus) { p.Reason = err.Error() })
+		return h.status(), fmt.Errorf("%w: partition %q: %w; heal it again to look again", model.ErrUnavailable, st.Name, err)
+	}
+	s.metrics.HealTime(time.Since(began))
+	others := s.stillCut(h, st.Partition.Links()...)
+	s.set(h, func(p *model.PartitionStatus) {
+		p.State, p.Healed, p.Reason = model.PartitionHealed, time.Now(), ""
+		if len(others) > 0 {
+			p.Reason = fmt.Sprintf("some of its links are still cut, by %s", strings.Join(others, ", "))
+		}
+	})
+	st = h.status()
+	s.forget(st.Name, h)
+	return st, nil
+}
+
+// lift takes a partition's rules away.
+func (s *Service) lift(ctx context.Context, h *handCut) error {
+	if err := h.cut.Lift(ctx); err != nil {
+		s.log.Warn("a partition heals link by link", "partition", h.status().Name, "err", err)
+	}
+	if err := h.cut.Remove(ctx); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	h.lifted = true
+	h.mu.Unlock()
+	s.metrics.CutEnded("by-hand", h.status().Partition.Links())
+	return nil
+}
+
+// forget drops a partition that has ended, once the store knows its end: a
+// daemon that cuts for weeks does not grow by it.
+func (s *Service) forget(name string, h *handCut) {
+	kept, err := s.store.GetPartition(name)
+	if err != nil || kept.State != model.PartitionHealed {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.hand[name] == h {
+		delete(s.hand, name)
+	}
+}
+
+// stillCut names, sorted, the other partitions that cut any of the links still, so
+// that no packet there can prove this heal.
+func (s *Service) stillCut(h *handCut, links ...model.Link) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var names []string
+	for name, o := range s.hand {
+		if o != h && o.standing() && slices.ContainsFunc(o.status().Partition.Links(), func(l model.Link) bool { return slices.Contains(links, l) }) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,35 @@
+package nodes
+
+import (
+	"regexp"
+	"testing"
+
+	"netsplit/model"
+)
+
+// TestAgreement: hosts must say the same, but for those whose answer matches
+// without saying it.
+func TestAgreement(t *testing.T) {
+	re := regexp.MustCompile(`^.*gone|leader=(?P<same>\w+)`)
+	for _, c := range []struct {
+		answers []string
+		why     string
+	}{
+		{[]string{"leader=a", "leader=a", "leader=a"}, ""},
+		{[]string{"leader=a", "leader=b"}, `: n1 says "a" and n2 says "b"`},
+		{[]string{"leader=b gone", "leader=a", "leader=a"}, ""},
+		{[]string{"gone", "leader=a", "leader=b"}, `: n2 says "a" and n3 says "b"`},
+		{[]string{"leader=a", "who?"}, ` on n2: the answer does not match ^.*gone|leader=(?P<same>\w+): "who?"`},
+	} {
+		var one agreement
+		why := ""
+		for i, answer := range c.answers {
+			if why == "" {
+				why = one.add(re, []model.NodeID{"n1", "n2", "n3"}[i], answer)
+			}
+		}
+		if why != c.why {
+			t.Errorf("%q: %q, want %q", c.answers, why, c.why)
+		}
+	}
+}

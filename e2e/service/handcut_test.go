@@ -1,0 +1,107 @@
+package service
+
+import (
+	"fmt"
+	"net/http"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"netsplit/api/wire"
+	"netsplit/e2e/harness"
+)
+
+// state waits until a partition is in a state and returns it.
+func (d *daemon) state(name, state string) wire.PartitionStatus {
+	d.t.Helper()
+	var p wire.PartitionStatus
+	harness.Until(d.t, 30*time.Second, name+" is "+state, func() error {
+		p = wire.PartitionStatus{}
+		d.call("GET", "/v1/partitions/"+name, nil, &p)
+		if p.State != state {
+			return fmt.Errorf("it is %s: %s", p.State, p.Reason)
+		}
+		return nil
+	})
+	return p
+}
+
+// inHost are the processes of a host, by signal.
+func (b *bench) inHost(host, signal string) {
+	b.t.Helper()
+	harness.Output(b.t, "sh", "-c", "kill -"+signal+" $(ip netns pids hand-"+host+")")
+}
+
+// TestAPartitionHealsWhateverHangs: its proof, its counting or the daemon's own
+// end, and what is said of it meanwhile.
+func TestAPartitionHealsWhateverHangs(t *testing.T) {
+	harness.LeavesNothing(t)
+	b := newBench(t, "a", "b", "c")
+	d := serve(t, "--testbed", b.file, "--runs-dir", t.TempDir())
+	b.connect(d.openflow)
+	d.healthy()
+	alone := wire.Partition{Shape: "isolate", Groups: [][]string{{"a"}}}
+	cutOff := func(from, to string) bool { return from != "a" && to != "a" }
+
+	t.Run("an agent that hangs", func(t *testing.T) {
+		d.partition(wire.PartitionSpec{Name: "hung", Partition: alone})
+		b.inHost("b", "STOP")
+		time.Sleep(6 * time.Second) // the daemon counts meanwhile, and waits
+		status, body, err := d.try("DELETE", "/v1/partitions/hung", nil)
+		if err != nil || status != http.StatusServiceUnavailable || !strings.Contains(string(body), "no packet has shown yet that all passes again") {
+			t.Errorf("healed with an agent that hangs: %d %s %v", status, body, err)
+		}
+		b.expect("healed with an agent that hangs", everything)
+		if p := d.state("hung", "healing"); p.Healed != nil || p.Leaked != 0 {
+			t.Errorf("%+v: nothing showed that it is healed", p)
+		}
+		b.inHost("b", "CONT")
+		if p := d.heal("hung"); p.Healed == nil || p.Leaked != 0 || p.Reason != "" {
+			t.Errorf("healed again: %+v", p)
+		}
+	})
+
+	t.Run("a time that begins though nothing is proved", func(t *testing.T) {
+		b.inHost("c", "STOP")
+		d.call("POST", "/v1/partitions", wire.PartitionSpec{Name: "timed", Partition: alone, For: wire.Duration(2 * time.Second)}, nil)
+		p := d.state("timed", "healing")
+		if p.InForce != nil {
+			t.Errorf("%+v: in force was never proved", p)
+		}
+		b.expect("when its time was over", everything)
+		b.inHost("c", "CONT")
+		d.heal("timed")
+	})
+
+	t.Run("somebody takes the rules away", func(t *testing.T) {
+		before := d.partition(wire.PartitionSpec{Name: "robbed", Partition: alone})
+		harness.Output(t, "ovs-ofctl", "-O", "OpenFlow13", "del-flows", "unix:"+b.path(bridge+".mgmt"))
+		if text := d.told("switch", datapath, "tampered"); !strings.Contains(text, "somebody changed the rules") {
+			t.Errorf("told %q", text)
+		}
+		if text := d.told("partition", "robbed", "requested"); !strings.Contains(text, "proved again") {
+			t.Errorf("told %q", text)
+		}
+		p := d.state("robbed", "in_force")
+		if before.InForce == nil || p.InForce == nil || !p.InForce.Equal(*before.InForce) || p.Reason != "" {
+			t.Errorf("in force at %v, and after it was proved again at %v: %s", before.InForce, p.InForce, p.Reason)
+		}
+		b.expect("proved again", cutOff)
+		d.heal("robbed")
+	})
+
+	t.Run("the daemon is told to end", func(t *testing.T) {
+		d.partition(wire.PartitionSpec{Name: "last", Partition: alone})
+		b.expect("before", cutOff)
+		d.Signal(t, syscall.SIGTERM)
+		if r := d.Wait(t, 20*time.Second); r.Code != 0 {
+			t.Errorf("the daemon: %s", r)
+		}
+		b.expect("when it has ended", everything)
+		if out, err := exec.Command("ovs-ofctl", "-O", "OpenFlow13", "dump-flows", "unix:"+b.path(bridge+".mgmt")).CombinedOutput(); err != nil || strings.Contains(string(out), "drop") {
+			t.Errorf("rules left: %s %v", out, err)
+		}
+	})
+}
