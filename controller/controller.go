@@ -79,7 +79,8 @@ type Controller struct {
 	wg  sync.WaitGroup
 
 	// mu guards the fields below. It may be held while a Switch's own locks
-	// are taken, never the other way round, and never during a Handler call.
+	// are taken, never the other way round but under Switch.announcing, which is
+	// not taken under it; and never during a Handler call.
 	mu       sync.Mutex
 	closed   bool
 	conns    map[net.Conn]struct{}
@@ -222,7 +223,8 @@ func (c *Controller) Serve(conn net.Conn) error {
 	var keep sync.WaitGroup
 	keep.Go(func() { sw.keepAlive(stop) })
 	keep.Go(func() { sw.watchRole(stop) })
-	sw.announce(c.present(sw))
+	c.present(sw)
+	sw.announce()
 	err = sw.read()
 	close(stop)
 	keep.Wait()
@@ -289,12 +291,11 @@ func (c *Controller) Register(id model.DatapathID, h Handler) (unregister func()
 		c.mu.Unlock()
 		return nil, fmt.Errorf("controller: datapath %s is in use already: close its fabric first", id)
 	}
-	r := &registration{h}
-	c.handlers[id] = r
+	c.handlers[id] = &registration{h}
 	sw := c.presented(id)
 	c.mu.Unlock()
 	if sw != nil {
-		sw.announce(r)
+		sw.announce()
 	}
 	return func() {
 		c.mu.Lock()
@@ -302,18 +303,24 @@ func (c *Controller) Register(id model.DatapathID, h Handler) (unregister func()
 		sw := c.presented(id)
 		c.mu.Unlock()
 		if sw != nil {
-			sw.announce(c.fallback)
+			sw.announce()
 		}
 	}, nil
 }
 
-// present shows the switch to Register and to who asks for switches, and returns
-// its handler. Before, it is in the table only to keep its datapath id.
-func (c *Controller) present(sw *Switch) *registration {
+// present shows the switch to Register and to who asks for switches. Before, it is
+// in the table only to keep its datapath id.
+func (c *Controller) present(sw *Switch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	sw.present = true
-	if h := c.handlers[sw.id]; h != nil {
+}
+
+// handlerOf is who handles a datapath now; it may be nil.
+func (c *Controller) handlerOf(id model.DatapathID) *registration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if h := c.handlers[id]; h != nil {
 		return h
 	}
 	return c.fallback

@@ -330,12 +330,6 @@ func (sw *Switch) PortDesc(ctx context.Context) ([]of13.Port, error) {
 	return join[of13.PortDescReply](parts, err)
 }
 
-// TableStats reads the counters of every table.
-func (sw *Switch) TableStats(ctx context.Context) ([]of13.TableStats, error) {
-	parts, err := sw.Request(ctx, of13.NewMultipartRequest(of13.MultipartTable))
-	return join[of13.TableStatsReply](parts, err)
-}
-
 // PortStats reads the counters of every port.
 func (sw *Switch) PortStats(ctx context.Context) ([]of13.PortStats, error) {
 	parts, err := sw.Request(ctx, of13.NewPortStatsRequest(of13.PortAny))

@@ -304,10 +304,12 @@ func (sw *Switch) finish(err error) {
 	}
 }
 
-// announce tells h of the switch, and makes it the handler. h may be nil.
-func (sw *Switch) announce(h *registration) {
+// announce makes whoever is registered for the switch now its handler, and tells
+// them of it.
+func (sw *Switch) announce() {
 	sw.announcing.Lock()
 	defer sw.announcing.Unlock()
+	h := sw.c.handlerOf(sw.id) // of two that announce at once, the later one sees what both did
 	if sw.retired || sw.handler.Load() == h {
 		return
 	}

@@ -113,7 +113,7 @@ func (c *compiler) checkGatePort() error {
 
 func (c *compiler) checkHosts() error {
 	slices.SortFunc(c.hosts, func(a, b Host) int { // those of this switch first
-		return cmp.Or(cmp.Compare(btoi(a.far()), btoi(b.far())), cmp.Compare(a.Port, b.Port), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(model.FalseFirst(a.far(), b.far()), cmp.Compare(a.Port, b.Port), cmp.Compare(a.Name, b.Name))
 	})
 	macs, ips := map[MAC]model.NodeID{}, map[string]model.NodeID{}
 	for i, h := range c.hosts {

@@ -333,12 +333,5 @@ func (m Match) compare(o Match) int {
 		return c
 	}
 	return cmp.Or(cmp.Compare(m.IPProto, o.IPProto), cmp.Compare(m.SrcPort, o.SrcPort), cmp.Compare(m.DstPort, o.DstPort),
-		cmp.Compare(m.ICMPv6, o.ICMPv6), cmp.Compare(btoi(m.Opening), btoi(o.Opening)))
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
+		cmp.Compare(m.ICMPv6, o.ICMPv6), model.FalseFirst(m.Opening, o.Opening))
 }

@@ -279,8 +279,11 @@ func (p Partition) String() string {
 		}
 	}
 	for i, t := range p.Only {
-		b.WriteString([]string{", ", " only "}[btoi(i == 0)])
-		b.WriteString(t.String())
+		sep := ", "
+		if i == 0 {
+			sep = " only "
+		}
+		b.WriteString(sep + t.String())
 	}
 	if p.Effect != Drop {
 		fmt.Fprintf(&b, " (%s)", p.Effect)
@@ -323,11 +326,4 @@ func oneOf[T ~string](all []T) string {
 		names = append(names, string(s))
 	}
 	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

@@ -176,6 +176,17 @@ func (s State) String() string { return "{" + s.A + ", " + s.B + "}" }
 
 func cmpString(a, b string) int { return strings.Compare(a, b) }
 
+// FalseFirst compares as cmp.Compare does, false before true.
+func FalseFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
 func firstNonZero(vs ...int) int {
 	for _, v := range vs {
 		if v != 0 {

@@ -149,8 +149,13 @@ type Probe struct {
 }
 
 // Ways counts the ways of asking that are set: a probe has exactly one.
-func (p Probe) Ways() int {
-	return btoi(len(p.Command) > 0) + btoi(p.TCP != "") + btoi(p.HTTP != "")
+func (p Probe) Ways() (n int) {
+	for _, set := range []bool{len(p.Command) > 0, p.TCP != "", p.HTTP != ""} {
+		if set {
+			n++
+		}
+	}
+	return n
 }
 
 // Condition is a probe whose answer must match, on every named host.

@@ -386,18 +386,6 @@ func (f *Fabric) Flush(ctx context.Context) error {
 	return f.apply(ctx)
 }
 
-// Partitions lists the ids in force, sorted.
-func (f *Fabric) Partitions() []uint32 {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	ids := make([]uint32, len(f.partitions))
-	for i, p := range f.partitions {
-		ids[i] = p.ID
-	}
-	slices.Sort(ids)
-	return ids
-}
-
 // Fence returns once every switch has processed all that was sent before, by
 // its session or by its gate port, and PacketIn has had all that had come to
 // the gate port by then.

@@ -30,9 +30,6 @@ func TestHotPathDoesNotAllocate(t *testing.T) {
 			if port, ok := p.InPort(); !ok || port != 3 {
 				t.Fatal("in_port", port, ok)
 			}
-			if v, ok := p.Metadata(); !ok || v != 0x1234 {
-				t.Fatal("metadata", v, ok)
-			}
 		},
 		"append packet-out": func() {
 			if _, err := AppendPacketOut(out, 7, 3, p.Data, 2, 4); err != nil {

@@ -68,7 +68,6 @@ func checkDecode(t *testing.T, b []byte, want *PacketIn) {
 	if ok && !has || ok && !o.HasMask && uint64(port) != o.Uint() {
 		t.Fatalf("InPort %v %v in %v", port, ok, m)
 	}
-	p.Metadata()
 }
 
 func checkNormalize(t *testing.T, m Match) {

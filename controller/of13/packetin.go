@@ -93,16 +93,6 @@ func (p *PacketIn) InPort() (PortNo, bool) {
 	return PortNo(be.Uint32(v)), true
 }
 
-// Metadata is the metadata that the rules set, found without allocating; ok is
-// false if it is 0, which switches leave out.
-func (p *PacketIn) Metadata() (uint64, bool) {
-	v, ok := p.basic(FieldMetadata, 8)
-	if !ok {
-		return 0, false
-	}
-	return be.Uint64(v), true
-}
-
 // basic finds the value of an unmasked field of the basic class.
 func (p *PacketIn) basic(f Field, size int) ([]byte, bool) {
 	for b := p.OXMs; len(b) >= 4; {

@@ -234,9 +234,6 @@ func TestPacketInAccessors(t *testing.T) {
 		if port, ok := p.InPort(); ok != c.ok || ok && port != 3 {
 			t.Errorf("%x: in_port %v %v", c.oxms, port, ok)
 		}
-		if _, ok := p.Metadata(); ok != strings.HasPrefix(c.oxms, "\x80\x00\x04") {
-			t.Errorf("%x: metadata %v", c.oxms, ok)
-		}
 	}
 }
 

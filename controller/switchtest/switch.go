@@ -205,7 +205,7 @@ func (s *Switch) do(m of13.Message) []of13.Message {
 		return []of13.Message{&of13.EchoReply{Data: m.Data}}
 	case *of13.FeaturesRequest:
 		return []of13.Message{&of13.FeaturesReply{DatapathID: uint64(s.cfg.Datapath), Tables: s.cfg.Tables,
-			Capabilities: of13.CapFlowStats | of13.CapTableStats | of13.CapPortStats}}
+			Capabilities: of13.CapFlowStats | of13.CapPortStats}}
 	case *of13.BarrierRequest:
 		return []of13.Message{&of13.BarrierReply{}}
 	case *of13.RoleRequest:
@@ -273,18 +273,6 @@ func (s *Switch) multipart(m *of13.MultipartRequest) []of13.Message {
 			stats = append(stats, of13.PortStats{Port: of13.PortNo(p), TxDropped: s.drops[p], TxErrors: ^uint64(0)}) // all ones: not counted
 		}
 		return []of13.Message{reply(stats)}
-	case of13.MultipartTable:
-		tables := of13.TableStatsReply{}
-		for t := of13.TableID(0); t < 3; t++ {
-			st := of13.TableStats{TableID: t}
-			for _, e := range s.flows {
-				if e.TableID == t {
-					st.Active++
-				}
-			}
-			tables = append(tables, st)
-		}
-		return []of13.Message{reply(tables)}
 	}
 	return []of13.Message{&of13.Error{Type: of13.ErrTypeBadRequest, Code: of13.BadRequestBadMultipart}}
 }

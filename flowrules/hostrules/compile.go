@@ -46,7 +46,7 @@ func Compile(self model.NodeID, hosts []Host, ps []model.Partition) []Rule {
 
 // special orders traffic: first what is covered by what follows.
 func special(a, b model.Traffic) int {
-	return cmp.Or(cmp.Compare(a.Proto, b.Proto), cmp.Compare(btoi(a.Port == 0), btoi(b.Port == 0)), cmp.Compare(a.Port, b.Port), cmp.Compare(btoi(!a.Opening), btoi(!b.Opening)))
+	return cmp.Or(cmp.Compare(a.Proto, b.Proto), model.FalseFirst(a.Port == 0, b.Port == 0), cmp.Compare(a.Port, b.Port), model.FalseFirst(!a.Opening, !b.Opening))
 }
 
 // drop is what cuts the link of r, whose far end is h: the match, for each way
@@ -92,11 +92,4 @@ func layers(t model.Traffic) []Match {
 		return []Match{{EthType: TypeARP}, {Proto: ProtoICMPv6, ICMPv6: Discovery}}
 	}
 	return nil
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
