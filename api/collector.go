@@ -61,8 +61,8 @@ func (c liveCollector) values() []prometheus.Metric {
 		}
 		src, dst := clean(string(l.Src)), clean(string(l.Dst))
 		counter(descCut, cut.Seconds(), src, dst)
-		for _, f := range fates {
-			counter(descPackets, float64(k.fate[f]), src, dst, f)
+		for _, f := range model.Fates() {
+			counter(descPackets, float64(k.fate[f]), src, dst, string(f))
 		}
 	}
 	if !m.lastCut.IsZero() {

@@ -15,9 +15,6 @@ import (
 	"netsplit/model"
 )
 
-// Fates of packets that wanted to cross a cut, as label values.
-var fates = []string{"wanted", "dropped", "leaked"}
-
 // maxFindings bounds the series of netsplit_finding_info.
 const maxFindings = 500
 
@@ -56,7 +53,7 @@ type linkCount struct {
 	cut    time.Duration // of the cuts that ended
 	since  time.Time     // of the first cut now in force
 	active int
-	fate   map[string]uint64
+	fate   map[model.Fate]uint64
 }
 
 // NewMetrics returns metrics with a registry of their own. now nil is
@@ -120,7 +117,7 @@ func clean(s string) string {
 func (m *Metrics) link(l model.Link) *linkCount {
 	c := m.links[l]
 	if c == nil {
-		c = &linkCount{fate: map[string]uint64{}}
+		c = &linkCount{fate: map[model.Fate]uint64{}}
 		m.links[l] = c
 	}
 	return c
@@ -193,8 +190,8 @@ func (m *Metrics) CutEnded(reason string, links []model.Link) {
 
 // PacketFate counts n packets of a cut link: fate is wanted, dropped or
 // leaked; others are ignored.
-func (m *Metrics) PacketFate(link model.Link, fate string, n int) {
-	if n < 0 || !slices.Contains(fates, fate) {
+func (m *Metrics) PacketFate(link model.Link, fate model.Fate, n int) {
+	if n < 0 || !slices.Contains(model.Fates(), fate) {
 		return
 	}
 	m.mu.Lock()

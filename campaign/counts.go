@@ -117,7 +117,7 @@ func (s *Service) measure(h *handCut, dropped map[model.Link]uint64) {
 			continue // counters that began anew, or another's packets
 		}
 		drops, leaks := int(now.dropped-was.dropped), int(now.leaked-was.leaked)
-		for fate, n := range map[string]int{"wanted": drops + leaks, "dropped": drops, "leaked": leaks} {
+		for fate, n := range map[model.Fate]int{model.FateWanted: drops + leaks, model.FateDropped: drops, model.FateLeaked: leaks} {
 			s.metrics.PacketFate(l, fate, n)
 		}
 	}

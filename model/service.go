@@ -47,6 +47,19 @@ type PartitionStatus struct {
 	CutBy string `json:"cutBy,omitempty"`
 }
 
+// Fate is what became of a packet that wanted to cross a cut.
+type Fate string
+
+// Fates of packets. Wanted counts all of them.
+const (
+	FateWanted  Fate = "wanted"
+	FateDropped Fate = "dropped"
+	FateLeaked  Fate = "leaked"
+)
+
+// Fates lists all fates.
+func Fates() []Fate { return []Fate{FateWanted, FateDropped, FateLeaked} }
+
 // SwitchStatus is a switch as the controller knows it.
 type SwitchStatus struct {
 	Datapath  DatapathID

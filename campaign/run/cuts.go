@@ -144,7 +144,7 @@ func (l *Live) count(ctx context.Context, c *scriptCut) error {
 		lp.Wanted = lp.Dropped + lp.Leaked
 		p.Wanted, p.Dropped, p.Leaked = p.Wanted+lp.Wanted, p.Dropped+lp.Dropped, p.Leaked+lp.Leaked
 		p.PerLink = append(p.PerLink, lp)
-		for fate, n := range map[string]int{fateWanted: lp.Wanted, fateDropped: lp.Dropped, fateLeaked: lp.Leaked} {
+		for fate, n := range map[model.Fate]int{model.FateWanted: lp.Wanted, model.FateDropped: lp.Dropped, model.FateLeaked: lp.Leaked} {
 			l.r.c.Metrics.PacketFate(link, fate, n)
 		}
 	}

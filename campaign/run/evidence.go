@@ -97,7 +97,7 @@ func (r *run) countLeaks(ctx context.Context) {
 		s.links[l].Leaked = n
 		s.proof.Leaked += n
 		s.mu.Unlock()
-		r.c.Metrics.PacketFate(l, fateLeaked, n)
+		r.c.Metrics.PacketFate(l, model.FateLeaked, n)
 		if !at.IsZero() && (first.IsZero() || at.Before(first)) {
 			first = at
 		}

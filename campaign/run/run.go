@@ -39,20 +39,13 @@ type Metrics interface {
 	KnownLinks(links []model.Link)
 	CutStarted(shape model.Shape, links []model.Link)
 	CutEnded(reason string, links []model.Link)
-	PacketFate(link model.Link, fate string, n int)
+	PacketFate(link model.Link, fate model.Fate, n int)
 	MessageSeen(messageType, verdict string)
 	// MessageFault counts a decision of a message fault, by its reason.
 	MessageFault(kind model.FaultKind, reason string)
 	GateDelay(transport string, d time.Duration)
 	HealTime(d time.Duration)
 }
-
-// Fates of packets that wanted to cross a cut.
-const (
-	fateWanted  = "wanted"
-	fateDropped = "dropped"
-	fateLeaked  = "leaked"
-)
 
 // run is one execution of a target under one scenario.
 type run struct {

@@ -374,11 +374,11 @@ func (s *session) count(held *heldFrame, d model.Decision) {
 	}
 	l.Wanted++
 	s.proof.Wanted++
-	s.metrics.PacketFate(l.Link, fateWanted, 1)
+	s.metrics.PacketFate(l.Link, model.FateWanted, 1)
 	if d.Action == model.Refuse {
 		l.Dropped++
 		s.proof.Dropped++
-		s.metrics.PacketFate(l.Link, fateDropped, 1)
+		s.metrics.PacketFate(l.Link, model.FateDropped, 1)
 	}
 }
 

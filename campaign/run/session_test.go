@@ -112,14 +112,14 @@ func testSession(t *testing.T, scn model.Scenario, gate *fakeGate) *session {
 
 type noMetrics struct{}
 
-func (noMetrics) KnownLinks([]model.Link)              {}
-func (noMetrics) CutStarted(model.Shape, []model.Link) {}
-func (noMetrics) CutEnded(string, []model.Link)        {}
-func (noMetrics) PacketFate(model.Link, string, int)   {}
-func (noMetrics) MessageSeen(string, string)           {}
-func (noMetrics) GateDelay(string, time.Duration)      {}
-func (noMetrics) MessageFault(model.FaultKind, string) {}
-func (noMetrics) HealTime(time.Duration)               {}
+func (noMetrics) KnownLinks([]model.Link)                {}
+func (noMetrics) CutStarted(model.Shape, []model.Link)   {}
+func (noMetrics) CutEnded(string, []model.Link)          {}
+func (noMetrics) PacketFate(model.Link, model.Fate, int) {}
+func (noMetrics) MessageSeen(string, string)             {}
+func (noMetrics) GateDelay(string, time.Duration)        {}
+func (noMetrics) MessageFault(model.FaultKind, string)   {}
+func (noMetrics) HealTime(time.Duration)                 {}
 
 func host(n model.NodeID) model.TestbedHost {
 	for _, h := range testHosts {

@@ -218,7 +218,7 @@ func (unmeasured) KnownLinks([]model.Link)                            {}
 func (unmeasured) KnownTarget(string, model.Strategy)                 {}
 func (unmeasured) CutStarted(model.Shape, []model.Link)               {}
 func (unmeasured) CutEnded(string, []model.Link)                      {}
-func (unmeasured) PacketFate(model.Link, string, int)                 {}
+func (unmeasured) PacketFate(model.Link, model.Fate, int)             {}
 func (unmeasured) MessageSeen(string, string)                         {}
 func (unmeasured) GateDelay(string, time.Duration)                    {}
 func (unmeasured) MessageFault(model.FaultKind, string)               {}
