@@ -70,6 +70,13 @@ func TestAPartitionHealsWhateverHangs(t *testing.T) {
 		if p.InForce != nil {
 			t.Errorf("%+v: in force was never proved", p)
 		}
+		// Its drop rules go first, then its meters, which let the first packet by.
+		harness.Until(t, 15*time.Second, "all pings pass", func() error {
+			if back, arrived := b.pings("a", "b"); back < 3 {
+				return fmt.Errorf("%d of 3 arrived, %d came back", arrived, back)
+			}
+			return nil
+		})
 		b.expect("when its time was over", everything)
 		b.inHost("c", "CONT")
 		d.heal("timed")
