@@ -196,7 +196,10 @@ func (s *Service) runStarted(j *job, target, run string, sc model.Scenario) {
 	if err := s.store.StartRun(meta); err != nil {
 		s.log.Error("a run's start could not be stored", "run", run, "err", err)
 	}
-	s.update(j, func(c *model.Campaign) { c.Running = append(c.Running, run) })
+	s.update(j, func(c *model.Campaign) {
+		c.Running = append(c.Running, run)
+		c.Planned = max(c.Planned, c.Done+len(c.Running)) // runs that could not be judged are made again
+	})
 	s.tell("run", run, "running", sc.Why)
 }
 

@@ -258,6 +258,21 @@ func TestRunsThatFinishTogetherAreAllBooked(t *testing.T) {
 	}
 }
 
+// TestRunsThatAreMadeAgainArePlanned: the bound on what is done is one.
+func TestRunsThatAreMadeAgainArePlanned(t *testing.T) {
+	s := &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler), store: store.NewMemory(), metrics: noMetrics{},
+		jobs: map[string]*job{}, subs: map[chan struct{}]bool{}}
+	j := &job{c: model.Campaign{ID: "c-1", State: model.CampaignRunning, Planned: 1}}
+	for i, want := range []int{1, 2, 3} {
+		run := fmt.Sprintf("c-1-r%04d", i+1)
+		s.runStarted(j, "mine", run, model.Scenario{})
+		if c, err := s.store.GetCampaign("c-1"); err != nil || c.Planned != want {
+			t.Errorf("run %d: %d planned, want %d: %v", i+1, c.Planned, want, err)
+		}
+		s.runFinished(j, model.RunSummary{RunMeta: model.RunMeta{Campaign: "c-1", Run: run}})
+	}
+}
+
 func write(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
