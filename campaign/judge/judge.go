@@ -1,7 +1,10 @@
 package judge
 
 import (
+	"fmt"
 	"path/filepath"
+	"runtime"
+	"strings"
 
 	"netsplit/campaign/record"
 	"netsplit/explorer/check"
@@ -10,13 +13,20 @@ import (
 )
 
 // Dir judges a run's record, offline and as often as one likes, and
-// writes its summary and its report. replay is the command that repeats it.
-func Dir(dir, replay string) (model.RunSummary, error) {
+// writes its summary and its report. replay is the command that repeats it. A
+// record that makes no sense is an error, whatever it does to the judge: others
+// go on.
+func Dir(dir, replay string) (sum model.RunSummary, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the record in %s cannot be judged: %v at %s; if nobody changed it, that is an error of netsplit's", dir, p, caller())
+		}
+	}()
 	f, err := readRun(dir)
 	if err != nil {
 		return model.RunSummary{}, err
 	}
-	sum := f.summary(check.Judge(f.checkRecord()))
+	sum = f.summary(check.Judge(f.checkRecord()))
 	if f.meta.Scenario.Strategy == model.StrategyScripted {
 		replay = f.meta.Scenario.Repeat
 	}
@@ -24,6 +34,18 @@ func Dir(dir, replay string) (model.RunSummary, error) {
 		return sum, err
 	}
 	return sum, writePage(dir, f, report.Input{Summary: sum, ReplayCommand: replay})
+}
+
+// caller is the place in this program where it panicked.
+func caller() string {
+	pc := make([]uintptr, 20)
+	frames := runtime.CallersFrames(pc[:runtime.Callers(3, pc)])
+	for {
+		f, more := frames.Next()
+		if strings.HasPrefix(f.Function, "netsplit/") || !more {
+			return fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)
+		}
+	}
 }
 
 // checkRecord is the record as the judge takes it.
