@@ -192,7 +192,7 @@ func (s *Service) mine(j *job, t *model.Target, clean []string, weak bool) ([]mo
 // It has the target's name, as its summary will; the campaign's spec says where
 // the target file is.
 func (s *Service) runStarted(j *job, target, run string, sc model.Scenario) {
-	meta := model.RunMeta{Campaign: j.c.ID, Run: run, Target: target, Started: time.Now(), Scenario: sc}
+	meta := model.RunMeta{Campaign: j.c.ID, Run: run, Target: target, Started: time.Now(), Scenario: sc, ReplayOf: j.c.Spec.Replay}
 	if err := s.store.StartRun(meta); err != nil {
 		s.log.Error("a run's start could not be stored", "run", run, "err", err)
 	}

@@ -152,7 +152,7 @@ func TestARunThatBeganHasTheNameOfItsTarget(t *testing.T) {
 	}
 	cancel()
 	<-ended
-	if begun[0].Run != "c-2-r0001" || begun[0].Target != "mine" {
+	if begun[0].Run != "c-2-r0001" || begun[0].Target != "mine" || begun[0].ReplayOf != "c-1-r0001" {
 		t.Errorf("begun: %+v", begun[0])
 	}
 }

@@ -13,8 +13,11 @@ import (
 	"netsplit/model"
 )
 
-// reportCampaign writes the page of a campaign as far as it got.
+// reportCampaign writes the page of a campaign as far as it got. One is written
+// after the other, so that the last one is the newest.
 func (s *Service) reportCampaign(id string) error {
+	s.reporting.Lock()
+	defer s.reporting.Unlock()
 	in := report.CampaignInput{Reports: map[string]string{}, Replays: map[string]string{}}
 	var err error
 	if in.Campaign, err = s.store.GetCampaign(id); err != nil {

@@ -83,6 +83,8 @@ type Service struct {
 	// newer. mu is taken after it.
 	booking sync.Mutex
 
+	reporting sync.Mutex // held by reportCampaign
+
 	mu       sync.Mutex // guards what follows
 	jobs     map[string]*job
 	queue    []*job
