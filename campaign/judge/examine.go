@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -119,22 +120,26 @@ func (x *Examination) sources(f *runFiles) {
 }
 
 func (x *Examination) protocols(f *runFiles) {
-	type count struct{ all, unknown int }
+	type count struct {
+		all, unknown int
+		types        map[string]int
+	}
 	ports := map[string]*count{}
 	for _, p := range f.target.Protocols {
-		ports[fmt.Sprintf("%s %d", p.Transport, p.Port)] = &count{}
+		ports[fmt.Sprintf("%s %d", p.Transport, p.Port)] = &count{types: map[string]int{}}
 	}
-	types := map[string]int{}
+	types := map[string]bool{}
 	for _, e := range f.events {
 		if e.Kind != model.EventMessage {
 			continue
 		}
 		m := e.Message
-		types[m.Type]++
+		types[m.Type] = true
 		transport, _, _ := strings.Cut(m.Stream, " ")
 		for _, port := range []uint16{m.ToPort, m.FromPort} {
 			if c := ports[fmt.Sprintf("%s %d", transport, port)]; c != nil {
 				c.all++
+				c.types[m.Type]++
 				if strings.Contains(m.Type, model.TypeUnknown) {
 					c.unknown++
 				}
@@ -149,12 +154,23 @@ func (x *Examination) protocols(f *runFiles) {
 		case c.all == 0:
 			x.problem("%s: no message was seen: is the port right, and does the workload use it?", at)
 		case float64(c.unknown) > unknownShare*float64(c.all) && p.Dissector != classify.NameFallback:
-			x.problem("%s: %d of %d messages are of no known type: is the reader right?", at, c.unknown, c.all)
+			x.problem("%s: %d of %d messages are of no known type: is the reader right? Most are %s", at, c.unknown, c.all, commonest(c.types, c.all))
 		default:
-			x.fact("%s: %d messages", at, c.all)
+			x.fact("%s: %d messages, most are %s", at, c.all, commonest(c.types, c.all))
 		}
 	}
 	x.fact("%d message types in all", len(types))
+}
+
+// commonest are the three most frequent types with their share, so that a reader
+// who knows the protocol sees whether they make sense.
+func commonest(types map[string]int, all int) string {
+	names := slices.SortedFunc(maps.Keys(types), func(a, b string) int { return cmp.Or(types[b]-types[a], strings.Compare(a, b)) })
+	var out []string
+	for _, n := range names[:min(3, len(names))] {
+		out = append(out, fmt.Sprintf("%q (%d %%)", n, 100*types[n]/all))
+	}
+	return strings.Join(out, ", ")
 }
 
 func (x *Examination) workloads(f *runFiles) {

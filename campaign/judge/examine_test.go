@@ -33,3 +33,19 @@ func TestAFailureWithoutACutIsAProblem(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatCrossesAPortIsNamed: the commonest types with their share, so that one
+// sees whether the reader understands.
+func TestWhatCrossesAPortIsNamed(t *testing.T) {
+	f := &runFiles{target: model.Target{Protocols: []model.Protocol{{Port: 7000, Transport: "tcp", Dissector: "text"}}}}
+	for typ, n := range map[string]int{"text A": 50, "text other": 30, "text B": 15, "text C": 5} {
+		for range n {
+			f.events = append(f.events, model.Event{Kind: model.EventMessage, Message: &model.Message{Type: typ, Stream: "tcp x", ToPort: 7000}})
+		}
+	}
+	x := &Examination{}
+	x.protocols(f)
+	if want := `protocol text on tcp port 7000: 100 messages, most are "text A" (50 %), "text other" (30 %), "text B" (15 %)`; len(x.Problems) > 0 || x.Facts[0] != want {
+		t.Errorf("problems %q, facts %q, want %q", x.Problems, x.Facts, want)
+	}
+}
