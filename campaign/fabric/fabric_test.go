@@ -235,6 +235,9 @@ func testTapsCutsAndHeals(t *testing.T, by model.Gate) {
 	must(r.f.Heal(ctx, 7))
 	must(r.f.Heal(ctx, 5))
 	r.expect("still cut by the other", 1, 1, 2, "")
+	if drops, err := r.f.DropsBy(ctx, 6); err != nil || drops[model.Link{Src: "s1h1", Dst: "s1h2"}] != 3 {
+		t.Errorf("the first is healed: the second dropped %v, want 3: %v", drops, err)
+	}
 	must(r.f.Heal(ctx, 5)) // again: nothing happens
 	must(r.f.Heal(ctx, 6))
 	r.expect("gated again", 1, 1, 2, gate)
