@@ -66,7 +66,8 @@ type Events struct {
 	Demoted func(id model.DatapathID, err error)
 	// Refused: rules of others are in our way there.
 	Refused func(id model.DatapathID, err error)
-	// Tampered: somebody changed our rules there, which were put right.
+	// Tampered: somebody changed our rules there, which were put right, or has
+	// put others before them, which stay.
 	Tampered func(id model.DatapathID, what string)
 	// HostPort: the host's port went, or is back (nil).
 	HostPort func(host model.NodeID, err error)
@@ -121,9 +122,7 @@ func (b *Bed) takeSwitches(ctx context.Context, c Config) error {
 				}
 			},
 			Tampered: func(id model.DatapathID, t fabric.Tampering) {
-				if t.Missing+t.Changed+t.Stale > 0 {
-					c.Events.Tampered(id, t.String())
-				}
+				c.Events.Tampered(id, t.String())
 				b.trouble("somebody changed the rules of switch %s: %s", id, t)
 			},
 		}})

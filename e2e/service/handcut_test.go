@@ -99,6 +99,24 @@ func TestAPartitionHealsWhateverHangs(t *testing.T) {
 		d.heal("robbed")
 	})
 
+	t.Run("rules of others come in the way", func(t *testing.T) {
+		d.partition(wire.PartitionSpec{Name: "pushed", Partition: alone})
+		theirs := "table=0,priority=300,in_port=11"
+		harness.Output(t, "ovs-ofctl", "-O", "OpenFlow13", "add-flow", "unix:"+b.path(bridge+".mgmt"), theirs+",actions=output:12")
+		harness.Until(t, 30*time.Second, "it is not called in force any more", func() error {
+			if p := d.state("pushed", "requested"); !strings.Contains(p.Reason, "not proved within") {
+				return fmt.Errorf("%s", p.Reason)
+			}
+			return nil
+		})
+		harness.Output(t, "ovs-ofctl", "-O", "OpenFlow13", "--strict", "del-flows", "unix:"+b.path(bridge+".mgmt"), theirs)
+		d.state("pushed", "in_force")
+		b.expect("when they are gone", cutOff)
+		if p := d.heal("pushed"); p.Leaked == 0 || !p.LeakKnown {
+			t.Errorf("%+v: what the rule let pass has leaked", p)
+		}
+	})
+
 	t.Run("the daemon is told to end", func(t *testing.T) {
 		d.partition(wire.PartitionSpec{Name: "last", Partition: alone})
 		b.expect("before", cutOff)
