@@ -51,24 +51,17 @@ func (s *Service) switchChanged(id model.DatapathID, up bool) {
 		state = "connected"
 	}
 	s.tell("switch", id.String(), state, "switch "+id.String()+" is "+state)
-	if up && s.outsideSwitch(id) {
+	if up {
 		s.shake("switch " + id.String() + " is back")
 	}
 }
 
-// outsideSwitch says whether the switch is one of the daemon's own testbed, and
-// not a lab's.
-func (s *Service) outsideSwitch(id model.DatapathID) bool {
-	return s.cfg.Testbed != nil && slices.Contains(s.cfg.Testbed.Switches(), id)
-}
-
 // tampered books that somebody changed our rules on a switch, which were put
-// right.
+// right, or has put others before them, which stay.
 func (s *Service) tampered(id model.DatapathID, what string) {
-	s.tell("switch", id.String(), "tampered", fmt.Sprintf("somebody changed the rules of switch %s: %s", id, what))
-	if s.outsideSwitch(id) {
-		s.shake(fmt.Sprintf("somebody changed the rules of switch %s: %s", id, what))
-	}
+	text := fmt.Sprintf("somebody changed the rules of switch %s: %s", id, what)
+	s.tell("switch", id.String(), "tampered", text)
+	s.shake(text)
 }
 
 // demoted books that another controller became master of a switch: partitions
@@ -76,9 +69,7 @@ func (s *Service) tampered(id model.DatapathID, what string) {
 // wait.
 func (s *Service) demoted(id model.DatapathID, err error) {
 	s.tell("switch", id.String(), "slave", err.Error())
-	if s.outsideSwitch(id) {
-		s.lostBy(err)
-	}
+	s.lostBy(err)
 }
 
 // lostBy has the partitions by hand booked as lost. It does not wait.
@@ -93,9 +84,7 @@ func (s *Service) lostBy(err error) {
 // in force no more.
 func (s *Service) refused(id model.DatapathID, err error) {
 	s.tell("switch", id.String(), "refused", err.Error())
-	if s.outsideSwitch(id) {
-		s.lostBy(err)
-	}
+	s.lostBy(err)
 }
 
 // hostPort tells that a host's port went (err says how) or is back.
