@@ -77,28 +77,28 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// countNow brings the counts of a partition that is in force up to date.
+// countNow brings the counts of a partition that was in force up to date, also
+// while it is being proved again: what passes then leaks.
 func (s *Service) countNow(ctx context.Context, h *handCut) {
 	if !h.turn.TryLock() {
 		return // it is being cut, counted or healed
 	}
 	defer h.turn.Unlock()
-	if h.status().State == model.PartitionInForce {
+	switch st := h.status(); {
+	case st.InForce.IsZero():
+	case st.State == model.PartitionInForce, st.State == model.PartitionRequested:
 		s.count(ctx, h, time.Now().Add(-countLag))
 	}
 }
 
-// keepCounting counts until the partition is to end, or until something happened
-// to its rules: then it says what.
-func (s *Service) keepCounting(h *handCut) (why string, happened bool) {
+// keepCounting counts until the partition is to end.
+func (s *Service) keepCounting(h *handCut) {
 	tick := time.NewTicker(countEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-h.ctx.Done():
-			return "", false
-		case why := <-h.again:
-			return why, true
+			return
 		case <-tick.C:
 			s.countNow(h.ctx, h)
 		}

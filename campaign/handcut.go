@@ -83,21 +83,23 @@ func (s *Service) set(h *handCut, change func(*model.PartitionStatus)) {
 	s.tell("partition", st.Name, string(st.State), text)
 }
 
-// watch proves a partition, counts what it drops, and proves it anew whenever
-// something happened to its rules, until it is healed.
+// watch proves a partition, and proves it anew whenever something happened to its
+// rules, until it is healed; what it drops is counted all the while.
 func (s *Service) watch(h *handCut) {
 	defer h.stop()
+	go s.keepCounting(h)
 	for h.ctx.Err() == nil {
 		s.prove(h)
-		why, happened := s.keepCounting(h)
-		if !happened {
+		select {
+		case <-h.ctx.Done():
 			return
+		case why := <-h.again:
+			s.set(h, func(p *model.PartitionStatus) {
+				if p.State == model.PartitionInForce {
+					p.State, p.Reason = model.PartitionRequested, why+"; it is being proved again"
+				}
+			})
 		}
-		s.set(h, func(p *model.PartitionStatus) {
-			if p.State == model.PartitionInForce {
-				p.State, p.Reason = model.PartitionRequested, why+"; it is being proved again"
-			}
-		})
 	}
 }
 
