@@ -53,10 +53,20 @@ func (c *Core) recordStates(r model.RunResult) {
 		s.runs++
 		s.count += m.Count
 		if ours {
-			waited := is.pair != nil && is.pair.metKey() == k && r.Reached
+			waited := is.pair != nil && is.cutAt(r) == k
 			s.meet(is.s.Seed, is.s.ID, is.s.Strategy == model.StrategyClean || waited, m)
 		}
 	}
+}
+
+// cutAt is the state that a run of a pair cut at, as it was asked for, and its
+// invariant; none for one that did not.
+func (is *issued) cutAt(r model.RunResult) metKey {
+	if !r.Reached {
+		return metKey{}
+	}
+	s := is.s.Met(r)
+	return metKey{s.Invariant.ID, *s.State}
 }
 
 func (c *Core) addPairs(inv model.Invariant, st model.State) {
@@ -111,6 +121,9 @@ func (c *Core) handCoFI() (model.Scenario, string, bool) {
 	}
 	is.s.Never = !p.reached
 	is.s.MaxCut = c.cfg.MaxCut
+	if c.chancy(p) {
+		is.s.Or = c.alike(&inv, p)
+	}
 	is.s.Why = is.why(first)
 	return c.issue(is), "", true
 }
@@ -158,6 +171,9 @@ func (is *issued) why(ch policy.Choice) string {
 	}
 	if is.s.Nth > 0 && p.state.Numbers() {
 		fmt.Fprintf(&b, "; number %d of its shape will do", is.s.Nth)
+	}
+	if n := len(is.s.Or); n > 0 {
+		fmt.Fprintf(&b, "; or the same with other nodes (%d)", n)
 	}
 	if is.use != nil {
 		fmt.Fprintf(&b, "; seed of %s, which met it", is.use.run)

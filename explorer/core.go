@@ -298,7 +298,7 @@ func (c *Core) result(r model.RunResult) {
 		c.recordStates(r)
 	}
 	if is.pair != nil {
-		is.pair.learn(is, inTerms(r, is.pair.state), c.cfg.Retries)
+		is.pair.learn(is, inTerms(r.InTerms(is.s), is.pair.state), c.cfg.Retries)
 		if is.use != nil && !r.Reached {
 			is.use.missed++
 		}

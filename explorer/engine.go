@@ -30,6 +30,7 @@ type heard struct {
 // from more than one goroutine.
 type Engine struct {
 	s       model.Scenario
+	or      []model.Scenario // what s.Or stands for; without Invariant where it is none
 	phase   phase
 	now     time.Duration // latest time an event carried
 	armedAt time.Duration
@@ -57,10 +58,12 @@ type EngineResult struct {
 	// Reached says that the cut took place, Healed that it ended.
 	Reached bool `json:"reached"`
 	// CutState is the state that a cofi cut was made at, nil before.
-	CutState *model.State  `json:"cutState,omitempty"`
-	Healed   bool          `json:"healed"`
-	CutAt    time.Duration `json:"cutAt,omitempty"`
-	HealAt   time.Duration `json:"healAt,omitempty"`
+	CutState *model.State `json:"cutState,omitempty"`
+	// Or says which of the scenario's Or was cut at, from 1; 0: its own state.
+	Or     int           `json:"or,omitempty"`
+	Healed bool          `json:"healed"`
+	CutAt  time.Duration `json:"cutAt,omitempty"`
+	HealAt time.Duration `json:"healAt,omitempty"`
 	// HealReason is the Reason of the healing decision, "" if none was made.
 	HealReason string `json:"healReason,omitempty"`
 	// HealClass is the class whose message healed, nil if none did.
@@ -85,13 +88,12 @@ type EngineResult struct {
 
 // RunResult is the part of the result from which Core learns.
 func (r EngineResult) RunResult(scenario string, v model.Verdict) model.RunResult {
-	return model.RunResult{Scenario: scenario, Verdict: v, States: r.States, Reached: r.Reached, CutState: r.CutState, HealClass: r.HealClass, Classes: r.Classes, Duration: r.Workload}
+	return model.RunResult{Scenario: scenario, Verdict: v, States: r.States, Reached: r.Reached, CutState: r.CutState, Or: r.Or, HealClass: r.HealClass, Classes: r.Classes, Duration: r.Workload}
 }
 
 // NewEngine returns the engine of one run of the scenario.
 func NewEngine(s model.Scenario) *Engine {
 	e := &Engine{
-		s:       s,
 		cross:   map[model.Link]bool{},
 		track:   newTracker(s),
 		heard:   map[uint64]heard{},
@@ -99,15 +101,31 @@ func NewEngine(s model.Scenario) *Engine {
 		met:     map[model.Class]bool{},
 		perLink: map[model.Link]*model.LinkProof{},
 	}
-	for _, l := range s.Partition.Links() {
-		e.cross[l] = true
-	}
-	for _, c := range s.Seen {
-		e.seen[c] = true
+	e.play(s)
+	for _, r := range s.Or {
+		as, _ := s.As(r)
+		e.or = append(e.or, as)
 	}
 	e.faults = newFaults(e, s.Faults)
 	return e
 }
+
+// play makes the scenario the one that is decided by.
+func (e *Engine) play(s model.Scenario) {
+	e.s = s
+	clear(e.cross)
+	for _, l := range s.Partition.Links() {
+		e.cross[l] = true
+	}
+	clear(e.seen)
+	for _, c := range s.Seen {
+		e.seen[c] = true
+	}
+}
+
+// Scenario is what the run goes through: the scenario, from its cut on with the
+// nodes to which it came about.
+func (e *Engine) Scenario() model.Scenario { return e.s }
 
 // Next is the time, as in model.Event, at which a message fault has something
 // to do if nothing else happens: step the engine with an EventTick then.
@@ -208,14 +226,26 @@ func (e *Engine) byState(ev model.Event, message uint64, out []model.Decision) [
 	if e.phase != phaseWait || e.s.Strategy != model.StrategyCoFI {
 		return out
 	}
-	st, known := e.track.current(e.s.Invariant)
-	if !known || st != *e.s.State && !e.standsFor(e.s.Invariant, *e.s.State, e.s.Nth, st) {
+	st, ok := e.reached(&e.s)
+	for i := 0; !ok && i < len(e.or); i++ {
+		if st, ok = e.reached(&e.or[i]); ok {
+			e.res.Or = i + 1
+			e.play(e.or[i])
+		}
+	}
+	if !ok {
 		return out
 	}
 	e.res.CutState = &st
 	e.terms = terms{from: st, to: *e.s.State}
 	e.revealer = message
 	return append(out, e.cut(ev, model.ReasonState, message))
+}
+
+// reached says whether the state that a scenario waits for is the current one.
+func (e *Engine) reached(s *model.Scenario) (model.State, bool) {
+	st, known := e.track.current(s.Invariant)
+	return st, known && (st == *s.State || e.standsFor(s.Invariant, *s.State, s.Nth, st))
 }
 
 // standsFor says that a state of the right shape is, by count, the one that was
@@ -262,9 +292,14 @@ func (e *Engine) hear(m *model.Message) {
 	if m == nil || e.s.Strategy != model.StrategyCoFI || e.phase == phaseOpen {
 		return
 	}
-	if m.From == e.s.Isolate || m.To == e.s.Isolate {
+	if e.concerns(m, &e.s) || e.phase != phaseCut && slices.ContainsFunc(e.or, func(s model.Scenario) bool { return e.concerns(m, &s) }) {
 		e.heard[m.Num] = heard{typ: m.Type, from: m.From, to: m.To}
 	}
+}
+
+// concerns says that a message is to or from the host that a scenario isolates.
+func (e *Engine) concerns(m *model.Message, s *model.Scenario) bool {
+	return m.From == s.Isolate || m.To == s.Isolate
 }
 
 // packet answers a held packet.
@@ -331,7 +366,7 @@ func (e *Engine) healer(p *model.HeldPacket) (uint64, model.Class, string, bool)
 	for _, list := range [][]uint64{p.Again, p.Messages} {
 		for _, num := range list {
 			m, ok := e.heard[num]
-			if !ok {
+			if !ok || m.from != e.s.Isolate && m.to != e.s.Isolate {
 				continue
 			}
 			c := model.Class{Type: m.typ, From: m.from, To: m.to, State: st}

@@ -10,9 +10,12 @@ import (
 // where that run healed, whatever other classes come up. A cofi run that a
 // message healed heals at that class (HealAt); one that reached its state and
 // was healed by time or by the end of the workload lets no message heal
-// (Never). A run that never cut, a clean and a random one are repeated as they
+// (Never). What came about with other nodes than those first asked for is asked
+// for with them; the others will do again. A run that never cut, a clean and a random one are repeated as they
 // were: their scenarios say all. The id is the caller's to change.
 func Replay(s model.Scenario, r model.RunResult) model.Scenario {
+	s = s.Met(r)
+	s.Came = false // it is what is asked for now
 	if s.Strategy != model.StrategyCoFI || !r.Reached {
 		s.Why = fmt.Sprintf("repeats %s", s.ID)
 		return s

@@ -189,6 +189,10 @@ func (s *script) scenario(t *testing.T, d *datadriven.TestData) string {
 			s.scn.Faults = append(s.scn.Faults, s.fault(t, d, rest))
 			continue
 		}
+		if verb == "or" {
+			s.scn.Or = append(s.scn.Or, renaming(rest))
+			continue
+		}
 		c := class(t, d, rest)
 		switch verb {
 		case "seen":
@@ -196,11 +200,21 @@ func (s *script) scenario(t *testing.T, d *datadriven.TestData) string {
 		case "heal-at":
 			s.scn.HealAt = &c
 		default:
-			d.Fatalf(t, "%q: want seen CLASS, heal-at CLASS or fault …", l)
+			d.Fatalf(t, "%q: want seen CLASS, heal-at CLASS, or n2 for n1, … or fault …", l)
 		}
 	}
 	s.restart()
 	return ""
+}
+
+// renaming reads what a model.Renaming prints.
+func renaming(s string) model.Renaming {
+	r := model.Renaming{}
+	for _, one := range strings.Split(s, ", ") {
+		as, n, _ := strings.Cut(one, " for ")
+		r[model.NodeID(n)] = model.NodeID(as)
+	}
+	return r
 }
 
 func (s *script) restart() {
@@ -357,7 +371,11 @@ func result(r explorer.EngineResult) string {
 		fmt.Fprintf(&b, "cut at %s, healed at %s (%s)\n", r.CutAt, r.HealAt, r.HealReason)
 	}
 	if r.CutState != nil {
-		fmt.Fprintf(&b, "cut in %s\n", r.CutState)
+		fmt.Fprintf(&b, "cut in %s", r.CutState)
+		if r.Or > 0 {
+			fmt.Fprintf(&b, ", with other nodes: way %d", r.Or)
+		}
+		b.WriteString("\n")
 	}
 	if r.HealClass != nil {
 		fmt.Fprintf(&b, "healed by %s\n", r.HealClass)
@@ -397,6 +415,9 @@ func (s *script) ready(r explorer.Ready) string {
 		for _, c := range sc.Seen {
 			fmt.Fprintf(&b, "      seen %s\n", c)
 		}
+		for _, r := range sc.Or {
+			fmt.Fprintf(&b, "      or %s\n", r)
+		}
 	}
 	if r.Mine {
 		b.WriteString("mine now\n")
@@ -410,12 +431,12 @@ func (s *script) ready(r explorer.Ready) string {
 }
 
 var metRE = regexp.MustCompile(`^met (\w+) \{(.*), (.*)\}(?: (\d+)x)?(?: at (\w+))?(?: nth (\d+))?$`)
-var cutRE = regexp.MustCompile(`^cut \{(.*), (.*)\}$`)
+var cutRE = regexp.MustCompile(`^cut \{(.*), (.*)\}(?: way (\d+))?$`)
 
 // result reads "s0003 OUTCOME; met …; met …", where OUTCOME is "clean",
 // "missed" (the state did not occur), "never healed", "unknown", "took 4s" or
 // "healed CLASS". "; class CLASS" is a class met while cut, "; cut {a, b}" the
-// state it was cut in.
+// state it was cut in, and "; cut {a, b} way 2" as the second Or of its scenario.
 func (s *script) result(t *testing.T, d *datadriven.TestData, line string) model.RunResult {
 	parts := strings.Split(line, ";")
 	id, outcome, _ := strings.Cut(strings.TrimSpace(parts[0]), " ")
@@ -446,6 +467,7 @@ func (s *script) result(t *testing.T, d *datadriven.TestData, line string) model
 		}
 		if m := cutRE.FindStringSubmatch(strings.TrimSpace(p)); m != nil {
 			r.CutState = &model.State{A: m[1], B: m[2]}
+			r.Or, _ = strconv.Atoi(m[3])
 			continue
 		}
 		m := metRE.FindStringSubmatch(strings.TrimSpace(p))

@@ -45,6 +45,14 @@ type Scenario struct {
 	// since the workload started: numbers need not recur. The classes of Seen and
 	// HealAt are then read as if the cut had been at State.
 	Nth int `json:"nth,omitempty"`
+	// Or, when set, names other nodes to which the same may happen: the cut is at
+	// the first moment at which Invariant, read so, has State, read so, and all
+	// else of the scenario is read so, too. Which node leads, or hears of something
+	// first, is chance in many systems. Invariants that Observe lacks are left out.
+	Or []Renaming `json:"or,omitempty"`
+	// Came says that these are the nodes to which it came about in a run, and not
+	// those that were asked for, which are among Or now.
+	Came bool `json:"came,omitempty"`
 	// Seen holds the classes that do not heal: while cut, the first message to
 	// or from Isolate whose class is not in Seen heals. Sorted.
 	Seen []Class `json:"seen,omitempty"`

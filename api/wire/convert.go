@@ -125,7 +125,14 @@ func fromScenario(s model.Scenario) Scenario {
 	}
 	if s.State != nil {
 		st := State(*s.State)
-		out.State, out.Nth = &st, s.Nth
+		out.State, out.Nth, out.Came = &st, s.Nth, s.Came
+	}
+	for _, r := range s.Or {
+		names := map[string]string{}
+		for n, m := range r {
+			names[string(n)] = string(m)
+		}
+		out.Or = append(out.Or, names)
 	}
 	return out
 }

@@ -175,13 +175,10 @@ func (r *run) open(began time.Time) (err error) {
 	r.s = &session{
 		start: began, gate: r.c.Bed, transport: meta.Gate, metrics: r.c.Metrics, rec: rec, pipe: pipe,
 		table: state.NewTable(r.target.Variables), engine: explorer.NewEngine(r.c.Scenario), scn: r.c.Scenario,
-		packets: packets, messages: map[string]int{}, links: map[model.Link]*model.LinkProof{},
+		packets: packets, messages: map[string]int{},
 		inForce: make(chan struct{}), healed: make(chan struct{}),
 	}
-	for _, l := range r.c.Scenario.Partition.Links() {
-		r.s.links[l] = &model.LinkProof{Link: l}
-	}
-	r.c.Metrics.KnownLinks(r.c.Scenario.Partition.Links())
+	r.s.watch(r.c.Scenario.Partition.Links())
 	r.procs = nodes.New(nodes.Config{Kit: r.c.Kit, Bed: r.c.Bed, Run: r.c.Run, Dir: r.c.Dir, Args: r.c.Spec.Args,
 		Seed: r.c.Scenario.Seed, Start: began, Record: rec, Journal: r.s})
 	r.probes = &probes{r: r, last: make(chan struct{})}
@@ -189,7 +186,7 @@ func (r *run) open(began time.Time) (err error) {
 }
 
 // watched lists the pairs of hosts whose traffic is read: all pairs of nodes,
-// what the scenario's partition would cut, and what its message faults name.
+// what the scenario may cut, and what its message faults name.
 func (r *run) watched() []bed.Pair {
 	seen := map[model.Link]bool{}
 	var out []bed.Pair
@@ -207,7 +204,7 @@ func (r *run) watched() []bed.Pair {
 			add(a, b)
 		}
 	}
-	for _, l := range r.c.Scenario.Partition.Links() {
+	for _, l := range r.c.Scenario.MayCut() {
 		add(l.Src, l.Dst)
 	}
 	for i := range r.c.Scenario.Faults {

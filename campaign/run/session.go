@@ -382,8 +382,19 @@ func (s *session) count(held *heldFrame, d model.Decision) {
 	}
 }
 
+// watch books what comes over these links; what was booked before is of others.
+func (s *session) watch(links []model.Link) {
+	s.links = map[model.Link]*model.LinkProof{}
+	for _, l := range links {
+		s.links[l] = &model.LinkProof{Link: l}
+	}
+	s.metrics.KnownLinks(links)
+}
+
 func (s *session) cut(at time.Duration, held *heldFrame) {
 	s.isCut = true
+	s.scn = s.engine.Scenario()
+	s.watch(s.scn.Partition.Links())
 	s.proof.CutAt = at
 	s.proof.Links = s.scn.Partition.Links()
 	s.metrics.CutStarted(s.scn.Partition.Shape, s.proof.Links)

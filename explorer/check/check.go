@@ -339,6 +339,9 @@ func notReached(s model.Scenario) string {
 				like = fmt.Sprintf(", nor %d that differ from it in their numbers only,", s.Nth)
 			}
 		}
+		if n := len(s.Or); n > 0 {
+			like += fmt.Sprintf(" nor the same with other nodes (%d),", n)
+		}
 		return fmt.Sprintf("the state %s of %s%s did not occur, so nothing was cut", s.State, s.Invariant, like)
 	}
 	return "the moment to cut did not come before the workload ended"

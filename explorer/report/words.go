@@ -131,6 +131,9 @@ func cutStory(in *Input, t *timeline) []string {
 		if st != *sc.State {
 			say("It had been told to wait for %s, or for number %d of the states in which these are other numbers in the same order.", stateWords(sc.Invariant, *sc.State), sc.Nth)
 		}
+		if sc.Came {
+			say("It had been told to wait for this with other nodes in their places: which of them it happens to is chance.")
+		}
 		by := ""
 		switch o := t.trigger; {
 		case o != nil && o.Probe != "":
