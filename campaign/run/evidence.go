@@ -27,6 +27,9 @@ func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 	if err := r.c.Bed.CheckGate(ctx); err != nil {
 		s.Fail("what was lost at the gate could not be counted: %v", err)
 	}
+	if why := clockReason(clockStep(s.start, time.Now(), s.now())); why != "" {
+		s.Fail("%s", why)
+	}
 	ev.Exits, ev.Hung = r.procs.Exits()
 	s.flush()
 	s.mu.Lock()

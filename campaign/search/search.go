@@ -188,7 +188,7 @@ func (s *Search) rare() string {
 	if s.waited < rareRuns || 2*all <= s.waited {
 		return ""
 	}
-	return fmt.Sprintf("in %d of %d fault runs the state that was waited for did not occur, most often one of %s: if its values name hosts or other things that chance decides, as: ordinal in the target file makes them recur (docs/add-a-system.md, 3)", all, s.waited, most)
+	return fmt.Sprintf("in %d of %d fault runs the state that was waited for did not occur, most often one of %s: if its values are of one run only (ids, times), as: ordinal in the target file makes them recur (docs/add-a-system.md, 3)", all, s.waited, most)
 }
 
 // work is one worker: take a scenario, run it, give the result back.
