@@ -26,7 +26,10 @@ func (r *run) proveFaults(ctx context.Context) {
 			digests = append(digests, w.digest)
 			since = min(since, w.since)
 		}
-		got, err := r.c.Bed.ArrivalsOf(ctx, host, digests, s.start.Add(since))
+		s.mu.Lock()
+		from := s.clock.wall(since)
+		s.mu.Unlock()
+		got, err := r.c.Bed.ArrivalsOf(ctx, host, digests, from)
 		if err != nil {
 			s.Note("what message faults did could not be looked for at %s: %v", host, err)
 			continue
@@ -35,7 +38,7 @@ func (r *run) proveFaults(ctx context.Context) {
 		for i, w := range ws {
 			w.known = true
 			for _, t := range got[i] {
-				if at := t.Sub(s.start); at >= w.since {
+				if at := s.clock.since(t); at >= w.since {
 					w.at = append(w.at, at)
 				}
 			}

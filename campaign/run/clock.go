@@ -5,25 +5,75 @@ import (
 	"time"
 )
 
-// clockSlack is by how much a clock may be led to the right time (slewed, at most
-// 500 ppm: adjtimex(2)) without a run noticing.
-const clockSlack = 100 * time.Millisecond
+// clockSlack is by how much a clock may be led to the right time between two looks
+// at it without being called set (slewed, at most 500 ppm: adjtimex(2)).
+const clockSlack = 5 * time.Millisecond
 
-// clockStep is by how much the machine's clock was set while elapsed passed between
-// two moments on it: a virtual machine that had been paused, or an NTP step. The
-// arrival of packets is on this clock, what netsplit does is not.
-func clockStep(from, to time.Time, elapsed time.Duration) time.Duration {
-	return to.Round(0).Sub(from.Round(0)) - elapsed
+// clock turns times of the machine's clock, by which kernels stamp packets, into
+// times since the run started, and back. The machine's clock is set now and then,
+// by NTP or when a virtual machine goes on after a pause; the run's is not.
+type clock struct {
+	start  time.Time
+	looked time.Duration // when it was last compared
+	steps  []clockStep
 }
 
-// clockReason says why a run across such a step says nothing; "" for a small one.
-func clockReason(step time.Duration) string {
-	if step.Abs() <= clockSlack {
-		return ""
+// clockStep is a time at which the machine's clock was set.
+type clockStep struct {
+	after time.Duration // the last look before it, since the run started
+	ahead time.Duration // of the run's clock from then on
+}
+
+// look compares the clocks, both of which t has read. It returns by how much the
+// machine's was set since the last look; 0: not.
+func (c *clock) look(t time.Time) time.Duration { return c.compare(t.Sub(c.start), t) }
+
+func (c *clock) compare(now time.Duration, wall time.Time) time.Duration {
+	ahead, was := wall.Round(0).Sub(c.start.Round(0))-now, time.Duration(0)
+	if n := len(c.steps); n > 0 {
+		was = c.steps[n-1].ahead
 	}
-	word := "forward"
-	if step < 0 {
-		word = "back"
+	after := c.looked
+	c.looked = max(c.looked, now)
+	if (ahead - was).Abs() <= clockSlack {
+		return 0
 	}
-	return fmt.Sprintf("the clock of netsplit's machine was set %s by %s during the run (a virtual machine that was paused, or an NTP step), so when its packets arrived is not known", word, step.Abs().Round(time.Millisecond))
+	c.steps = append(c.steps, clockStep{after, ahead})
+	return ahead - was
+}
+
+// since is a time of the machine's clock since the run started. Where that was set
+// back, a time that it has shown twice is taken for the later one.
+func (c *clock) since(t time.Time) time.Duration {
+	d := t.Round(0).Sub(c.start.Round(0))
+	for i := len(c.steps) - 1; i >= 0; i-- {
+		if s := c.steps[i]; d-s.ahead >= s.after && d-s.ahead <= c.looked+clockSlack {
+			return d - s.ahead
+		}
+	}
+	return d
+}
+
+// wall is what the machine's clock showed at a time since the run started.
+func (c *clock) wall(d time.Duration) time.Time {
+	t := c.start.Round(0).Add(d)
+	for i := len(c.steps) - 1; i >= 0; i-- {
+		if s := c.steps[i]; d > s.after {
+			return t.Add(s.ahead)
+		}
+	}
+	return t
+}
+
+// monotone says why what happened between two times cannot be told from what
+// happened before or after, nil if it can.
+func (c *clock) monotone(from, to time.Duration) error {
+	was := time.Duration(0)
+	for _, s := range c.steps {
+		if s.ahead < was && s.after >= from && s.after <= to {
+			return fmt.Errorf("the machine's clock was set back by %s meanwhile", (was - s.ahead).Round(time.Millisecond))
+		}
+		was = s.ahead
+	}
+	return nil
 }

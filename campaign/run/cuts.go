@@ -22,8 +22,8 @@ const (
 
 // scriptCut is a cut that is in force.
 type scriptCut struct {
-	cut   *bed.Cut
-	began time.Time
+	cut     *bed.Cut
+	inForce time.Time
 	model.ScriptCut
 }
 
@@ -55,7 +55,7 @@ func (l *Live) Cut(ctx context.Context, name string, p model.Partition) (model.S
 		return model.ScriptCut{}, err
 	}
 	l.ids++
-	c := &scriptCut{cut: l.r.c.Bed.NewCut(l.ids, p), began: time.Now(), ScriptCut: model.ScriptCut{Name: name, Partition: p}}
+	c := &scriptCut{cut: l.r.c.Bed.NewCut(l.ids, p), ScriptCut: model.ScriptCut{Name: name, Partition: p}}
 	c.Proof.Links = p.Links()
 	c.Proof.CutAt = l.decided(model.Decision{Cut: true}, "the script cuts %s: %s", name, p)
 	m := l.r.c.Metrics
@@ -75,7 +75,7 @@ func (l *Live) Cut(ctx context.Context, name string, p model.Partition) (model.S
 	s := l.r.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.Proof.InForceAt = at.Sub(s.start)
+	c.inForce, c.Proof.InForceAt = at, at.Sub(s.start)
 	s.rec.Append(record.RulesFile, map[string]any{"t": c.Proof.InForceAt, "what": "nothing passes any more", "cut": name})
 	s.carryOut(s.now(), nil, s.event(s.now(), model.Event{Kind: model.EventInForce}))
 	return c.ScriptCut, nil
@@ -131,7 +131,7 @@ func (l *Live) count(ctx context.Context, c *scriptCut) error {
 	}
 	c.Probes = int(c.cut.Sent())
 	each := c.Probes / max(len(p.Links), 1)
-	until, from := time.Now(), l.r.s.start.Add(p.InForceAt)
+	until, from := time.Now(), c.inForce
 	p.LeakKnown = true
 	for _, link := range p.Links {
 		lp := model.LinkProof{Link: link, Dropped: max(0, int(byLink[link])-each)}

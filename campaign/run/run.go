@@ -173,7 +173,7 @@ func (r *run) open(began time.Time) (err error) {
 		return errors.Join(err, packets.Close())
 	}
 	r.s = &session{
-		start: began, gate: r.c.Bed, transport: meta.Gate, metrics: r.c.Metrics, rec: rec, pipe: pipe,
+		start: began, clock: clock{start: began}, gate: r.c.Bed, transport: meta.Gate, metrics: r.c.Metrics, rec: rec, pipe: pipe,
 		table: state.NewTable(r.target.Variables), engine: explorer.NewEngine(r.c.Scenario), scn: r.c.Scenario,
 		packets: packets, messages: map[string]int{},
 		inForce: make(chan struct{}), healed: make(chan struct{}),

@@ -31,8 +31,9 @@ type session struct {
 	mu      sync.Mutex // guards everything below
 	events  uint64
 	frames  uint64
-	armed   bool // the workload has started
-	ended   bool // the workload has ended
+	clock   clock // of the machine
+	armed   bool  // the workload has started
+	ended   bool  // the workload has ended
 	pipe    *inference.Pipeline
 	table   *state.Table
 	engine  *explorer.Engine
@@ -70,6 +71,21 @@ type gateway interface {
 }
 
 func (s *session) now() time.Duration { return time.Since(s.start) }
+
+// when is a packet's time of arrival since the run started. The caller holds mu.
+func (s *session) when(at time.Time) time.Duration {
+	s.look()
+	return min(s.clock.since(at), s.now())
+}
+
+// look notes if the machine's clock was set. The caller holds mu.
+func (s *session) look() {
+	if by := s.clock.look(time.Now()); by != 0 {
+		at := s.now()
+		s.carryOut(at, nil, s.event(at, model.Event{Kind: model.EventNote,
+			Note: fmt.Sprintf("the machine's clock was set by %s; times here are not", by.Round(time.Millisecond))}))
+	}
+}
 
 // event numbers, records and steps; the caller holds mu.
 func (s *session) event(at time.Duration, e model.Event) []model.Decision {
@@ -115,6 +131,7 @@ func (s *session) NodeDone(a model.NodeAction) {
 func (s *session) Tick() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.look()
 	at := s.now()
 	s.carryOut(at, nil, s.event(at, model.Event{Kind: model.EventTick}))
 }
@@ -170,7 +187,7 @@ func (s *session) Mirror(at time.Time, frame []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.frames++
-	t := at.Sub(s.start)
+	t := s.when(at)
 	step := s.pipe.Step(model.Frame{Num: s.frames, At: t, Data: frame})
 	s.read(t, nil, step, "mirror")
 	s.packets.Write(model.Frame{Num: s.frames, At: t, Data: frame}, comment("mirror", step))
@@ -182,7 +199,7 @@ func (s *session) Gate(host model.NodeID, at time.Time, frame []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.frames++
-	t := at.Sub(s.start)
+	t := s.when(at)
 	f := model.Frame{Num: s.frames, At: t, Host: host, Data: frame}
 	step := s.pipe.Step(f)
 	// What has no address of a host goes by its hardware addresses: a cut
