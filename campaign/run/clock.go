@@ -5,9 +5,12 @@ import (
 	"time"
 )
 
-// clockSlack is by how much a clock may be led to the right time between two looks
-// at it without being called set (slewed, at most 500 ppm: adjtimex(2)).
-const clockSlack = 5 * time.Millisecond
+// clockSlack is how exactly times are kept. A clock that is not set may still be
+// led to the right time (slewed: adjtimex(2)), which is a step now and then.
+const clockSlack = time.Millisecond
+
+// clockNews is how far the machine's clock has been moved when it is told.
+const clockNews = 50 * time.Millisecond
 
 // clock turns times of the machine's clock, by which kernels stamp packets, into
 // times since the run started, and back. The machine's clock is set now and then,
@@ -16,16 +19,17 @@ type clock struct {
 	start  time.Time
 	looked time.Duration // when it was last compared
 	steps  []clockStep
+	told   time.Duration // how far it had been moved when that was last told
 }
 
-// clockStep is a time at which the machine's clock was set.
+// clockStep is a time at which the machine's clock was moved.
 type clockStep struct {
 	after time.Duration // the last look before it, since the run started
 	ahead time.Duration // of the run's clock from then on
 }
 
 // look compares the clocks, both of which t has read. It returns by how much the
-// machine's was set since the last look; 0: not.
+// machine's was moved since that was last told, if it is worth telling; 0: not.
 func (c *clock) look(t time.Time) time.Duration { return c.compare(t.Sub(c.start), t) }
 
 func (c *clock) compare(now time.Duration, wall time.Time) time.Duration {
@@ -39,7 +43,12 @@ func (c *clock) compare(now time.Duration, wall time.Time) time.Duration {
 		return 0
 	}
 	c.steps = append(c.steps, clockStep{after, ahead})
-	return ahead - was
+	by := ahead - c.told
+	if by.Abs() < clockNews {
+		return 0
+	}
+	c.told = ahead
+	return by
 }
 
 // since is a time of the machine's clock since the run started. Where that was set
@@ -70,7 +79,7 @@ func (c *clock) wall(d time.Duration) time.Time {
 func (c *clock) monotone(from, to time.Duration) error {
 	was := time.Duration(0)
 	for _, s := range c.steps {
-		if s.ahead < was && s.after >= from && s.after <= to {
+		if s.ahead < was-clockNews && s.after >= from && s.after <= to {
 			return fmt.Errorf("the machine's clock was set back by %s meanwhile", (was - s.ahead).Round(time.Millisecond))
 		}
 		was = s.ahead

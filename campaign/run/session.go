@@ -83,7 +83,7 @@ func (s *session) look() {
 	if by := s.clock.look(time.Now()); by != 0 {
 		at := s.now()
 		s.carryOut(at, nil, s.event(at, model.Event{Kind: model.EventNote,
-			Note: fmt.Sprintf("the machine's clock was set by %s; times here are not", by.Round(time.Millisecond))}))
+			Note: fmt.Sprintf("the machine's clock was moved by %s; times here were not", by.Round(time.Millisecond))}))
 	}
 }
 
