@@ -274,7 +274,7 @@ func TestReaderRefuses(t *testing.T) {
 	}{
 		{nil, "no capture"},
 		{[]byte("hello world, no capture"), "neither pcap nor pcapng"},
-		{pcap(113), "only Ethernet"},
+		{pcap(105), "link type 105 is not read"},
 	} {
 		if _, err := NewReader(bytes.NewReader(c.b)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%x: error %v, want %q", c.b, err, c.want)
@@ -329,7 +329,8 @@ func FuzzReader(f *testing.F) {
 				return
 			}
 			total += len(fr.Data)
-			if fr.Num != num || total > len(b) {
+			packed := len(b) > 1 && b[0] == 0x1f && b[1] == 0x8b
+			if fr.Num != num || total > len(b) && !packed {
 				t.Fatalf("frame %d is numbered %d; %d bytes of frames in %d", num, fr.Num, total, len(b))
 			}
 		}

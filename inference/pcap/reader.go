@@ -2,6 +2,7 @@ package pcap
 
 import (
 	"bufio"
+	"compress/gzip"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/gopacket"
-	"github.com/google/gopacket/layers"
 	"github.com/google/gopacket/pcapgo"
 
 	"netsplit/model"
@@ -19,46 +19,57 @@ import (
 // writer leaves it. All packets before it have been read.
 var ErrTruncated = errors.New("pcap: the capture ends in the middle of a packet")
 
-// Reader reads the frames of an Ethernet capture.
+// Reader reads the frames of a capture.
 type Reader struct {
 	next  func() ([]byte, gopacket.CaptureInfo, error)
+	link  func(gopacket.CaptureInfo) uint16 // of a packet
 	start time.Time
+	last  time.Time
 	num   uint64
 }
 
-// NewReader reads the header of a pcap or pcapng capture. The link type must be
-// Ethernet.
+// NewReader reads the header of a pcap or pcapng capture, which may be packed
+// with gzip. Links that are not Ethernet are read as if they were: see doc.go
+// for which. A pcap file of any other link is refused here, a pcapng file at its
+// first packet of one.
 func NewReader(r io.Reader) (rd *Reader, err error) {
 	defer recovered(&err)
 	br := bufio.NewReaderSize(r, 1<<16)
 	magic, err := br.Peek(4)
+	if err == nil && magic[0] == 0x1f && magic[1] == 0x8b { // RFC 1952 §2.3.1
+		z, err := gzip.NewReader(br)
+		if err != nil {
+			return nil, fmt.Errorf("pcap: unpacking: %w", err)
+		}
+		br = bufio.NewReaderSize(z, 1<<16)
+		magic, err = br.Peek(4)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("pcap: no capture: %w", noEOF(err))
 	}
-	var link layers.LinkType
 	rd = &Reader{}
 	if binary.BigEndian.Uint32(magic) == blockSectionHeader {
 		guard, err := newBlockGuard(br)
 		if err != nil {
 			return nil, err
 		}
-		ng, err := pcapgo.NewNgReader(guard, pcapgo.DefaultNgReaderOptions)
+		ng, err := pcapgo.NewNgReader(guard, pcapgo.NgReaderOptions{WantMixedLinkType: true})
 		if err != nil {
-			return nil, fmt.Errorf("pcap: reading the pcapng header: %w", err)
+			return nil, fmt.Errorf("pcap: reading the pcapng header: %w", noEOF(err))
 		}
-		rd.next, link = ng.ReadPacketData, ng.LinkType()
+		rd.next, rd.link = ng.ReadPacketData, guard.link
 	} else {
+		head, _ := br.Peek(24)
 		p, err := pcapgo.NewReader(br)
 		if err != nil {
 			return nil, fmt.Errorf("pcap: neither pcap nor pcapng: %w", err)
 		}
-		if p.Snaplen() > maxBlock || p.Snaplen() == 0 {
-			p.SetSnaplen(maxBlock)
+		p.SetSnaplen(maxBlock) // writers put longer packets into files than the header says
+		link := fileLink(head)
+		if err := readable(link); err != nil {
+			return nil, fmt.Errorf("pcap: %w", err)
 		}
-		rd.next, link = p.ReadPacketData, p.LinkType()
-	}
-	if link != layers.LinkTypeEthernet {
-		return nil, fmt.Errorf("pcap: link type %s: only Ethernet is read; capture on the Ethernet interface", link)
+		rd.next, rd.link = p.ReadPacketData, func(gopacket.CaptureInfo) uint16 { return link }
 	}
 	return rd, nil
 }
@@ -71,7 +82,8 @@ func noEOF(err error) error {
 }
 
 // Next returns the next frame, numbered from 1, with its time since the first
-// frame. Its Data is the caller's. The error is io.EOF at the end of the
+// frame; a packet without a time has that of the one before it. Its Data is the
+// caller's. The error is io.EOF at the end of the
 // capture and ErrTruncated if the end is missing.
 func (r *Reader) Next() (f model.Frame, err error) {
 	defer recovered(&err)
@@ -84,11 +96,19 @@ func (r *Reader) Next() (f model.Frame, err error) {
 	case err != nil:
 		return f, fmt.Errorf("pcap: packet %d: %w", r.num+1, err)
 	}
+	link := r.link(ci)
+	if err := readable(link); err != nil {
+		return f, fmt.Errorf("pcap: packet %d: %w", r.num+1, err)
+	}
+	if ci.Timestamp.IsZero() { // a simple packet block has none
+		ci.Timestamp = r.last
+	}
 	if r.num == 0 {
 		r.start = ci.Timestamp
 	}
+	r.last = ci.Timestamp
 	r.num++
-	return model.Frame{Num: r.num, At: ci.Timestamp.Sub(r.start), Data: data}, nil
+	return model.Frame{Num: r.num, At: ci.Timestamp.Sub(r.start), Data: ethernet(link, data)}, nil
 }
 
 // Start is the time of the first frame; zero before it was read.

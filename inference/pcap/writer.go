@@ -23,7 +23,6 @@ const (
 	optIfName     = 2
 	optIfTsResol  = 9
 	optUserAppl   = 4
-	linkEthernet  = 1
 	maxOption     = 0xffff
 	flushAt       = 64 << 10
 	blockOverhead = 12
