@@ -1,5 +1,5 @@
-// Package packet decodes Ethernet frames into model.Packet: Ethernet with at
-// most one VLAN tag, ARP, IPv4, IPv6, TCP, UDP, ICMP and ICMPv6.
+// Package packet decodes Ethernet frames into model.Packet: Ethernet with
+// any VLAN tags, ARP, IPv4, IPv6, TCP, UDP, ICMP and ICMPv6.
 //
 // Any bytes decode to something. What is wrong with a frame is said in
 // model.Packet.Note, and the fields read before the fault are kept. Payload is

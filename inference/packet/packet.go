@@ -73,6 +73,10 @@ func addNote(p *model.Packet, s string) {
 	p.Note += "; " + s
 }
 
+// ethernetType9100 is what switches put before a second tag before IEEE 802.1ad
+// gave it 0x88a8.
+const ethernetType9100 layers.EthernetType = 0x9100
+
 func (d *Decoder) ethernet(p *model.Packet, b []byte) {
 	if err := d.eth.DecodeFromBytes(b, &d.cut); err != nil {
 		addNote(p, "ethernet: "+err.Error())
@@ -81,7 +85,7 @@ func (d *Decoder) ethernet(p *model.Packet, b []byte) {
 	copy(p.EthDst[:], b)
 	copy(p.EthSrc[:], b[6:])
 	typ, rest := d.eth.EthernetType, d.eth.Payload
-	if typ == layers.EthernetTypeDot1Q || typ == layers.EthernetTypeQinQ {
+	for typ == layers.EthernetTypeDot1Q || typ == layers.EthernetTypeQinQ || typ == ethernetType9100 {
 		if err := d.vlan.DecodeFromBytes(rest, &d.cut); err != nil {
 			addNote(p, "vlan: "+err.Error())
 			return
@@ -95,8 +99,6 @@ func (d *Decoder) ethernet(p *model.Packet, b []byte) {
 		d.decodeIPv4(p, rest)
 	case layers.EthernetTypeIPv6:
 		d.decodeIPv6(p, rest)
-	case layers.EthernetTypeDot1Q, layers.EthernetTypeQinQ:
-		addNote(p, "more than one vlan tag")
 	}
 }
 
