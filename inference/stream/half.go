@@ -59,6 +59,12 @@ func (h *half) offset(seq uint32) (off int64, ok bool) {
 	return int64(h.next) + d, d <= farAhead && d >= -farBack
 }
 
+// synAcked reports whether an answer to the SYN acknowledges it, and with it at
+// most the bytes it carried (RFC 7413 §4.2).
+func (h *half) synAcked(ack uint32) bool {
+	return h.synSeen && uint64(ack-(h.isn+1)) <= h.high
+}
+
 // stray counts segments outside the window that continue one another and
 // reports whether they are enough to be believed.
 func (h *half) stray(seq, n uint32) bool {

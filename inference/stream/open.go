@@ -8,6 +8,9 @@ func (t *Table) onSYN(k key, c *Conn, p *model.Packet) {
 		d := c.dirOf(p.Src)
 		h, peer := &c.half[d], &c.half[1-d]
 		switch {
+		case !c.Live():
+			// The ports are used again, be it with the numbers of before.
+			c = t.open(k, p, p.Src, c)
 		case h.synSeen && h.isn == p.Seq:
 			t.touch(c)
 			t.emit(Event{Kind: SYN, Conn: c, Dir: d, Repeated: true})
@@ -43,7 +46,7 @@ func (t *Table) onSYNACK(k key, c *Conn, p *model.Packet) {
 	if c != nil {
 		d := c.dirOf(p.Src)
 		h, peer := &c.half[d], &c.half[1-d]
-		answers := peer.synSeen && p.Ack == peer.isn+1
+		answers := peer.synAcked(p.Ack)
 		switch {
 		case h.synSeen && h.isn == p.Seq: // retransmitted
 			t.segment(c, p, p.Seq+1)
@@ -84,7 +87,7 @@ func (t *Table) onRST(k key, c *Conn, p *model.Packet) {
 	t.emit(Event{Kind: RST, Conn: c, Dir: d, Repeated: h.rstSeen})
 	h.rstSeen = true
 	if !h.known { // refused: it must acknowledge the SYN
-		if peer.synSeen && (!p.Has(model.FlagACK) || p.Ack != peer.isn+1) {
+		if peer.synSeen && (!p.Has(model.FlagACK) || !peer.synAcked(p.Ack)) {
 			t.ignored(c, d, WhyRSTWindow)
 			return
 		}

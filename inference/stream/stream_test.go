@@ -3,6 +3,7 @@ package stream
 import (
 	"fmt"
 	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -332,6 +333,14 @@ func TestHandshakeInPart(t *testing.T) {
 		run(t, NewTable(Config{}), []step{
 			{seg{flags: syn, ack: -1, data: "early"}, `open tcp 10.0.0.1:40000>10.0.0.2:6379#1; syn 0; data 0 @0 "early"`},
 			{seg{flags: syn, ack: -1, data: "early"}, "syn 0 again; again 0 @0+5"},
+			{seg{back: true, flags: syn, ack: 5}, ""},
+			{seg{back: true, ack: 5, data: "d"}, `data 1 @0 "d"`},
+		})
+	})
+	t.Run("data on the syn, refused", func(t *testing.T) {
+		run(t, NewTable(Config{}), []step{
+			{seg{flags: syn, ack: -1, data: "early"}, `open tcp 10.0.0.1:40000>10.0.0.2:6379#1; syn 0; data 0 @0 "early"`},
+			{seg{back: true, flags: rst, seq: -isnB - 1, ack: 5}, "rst 1; closed 1"},
 		})
 	})
 }
@@ -346,6 +355,32 @@ func TestPortsUsedAgain(t *testing.T) {
 		{seg{back: true, flags: syn, seq: 90000, ack: 50000}, ""},
 		{seg{seq: 50000, ack: 90000, data: "new"}, `data 0 @0 "new"`},
 		{seg{seq: 5 - 1<<30, data: "old"}, "ignored 0 " + WhyWindow},
+	})
+}
+
+// A SYN behind the end of a connection opens the next, also where it has the
+// number of one before: of a host that draws none, or that asks again after it
+// was refused.
+func TestPortsUsedAgainWithTheSameNumbers(t *testing.T) {
+	table := NewTable(Config{})
+	for gen := 1; gen <= 3; gen++ {
+		start := "open tcp 10.0.0.1:40000>10.0.0.2:6379#" + strconv.Itoa(gen) + "; syn 0"
+		run(t, table, []step{
+			{handshake[0], start},
+			{handshake[0], "syn 0 again"},
+			{handshake[1], ""},
+			{seg{data: "abc"}, `data 0 @0 "abc"`},
+			{seg{back: true, ack: 3, data: "d"}, `data 1 @0 "d"`},
+			{seg{flags: fin, seq: 3, ack: 1}, "fin 0; closed 0"},
+			{seg{back: true, flags: fin, seq: 1, ack: 4}, "fin 1; closed 1"},
+		})
+	}
+	run(t, table, []step{
+		{handshake[0], "open tcp 10.0.0.1:40000>10.0.0.2:6379#4; syn 0"},
+		{seg{back: true, flags: rst, seq: -isnB - 1, ack: 0}, "rst 1; closed 1"},
+		{handshake[0], "closed 0; open tcp 10.0.0.1:40000>10.0.0.2:6379#5; syn 0"},
+		{handshake[1], ""},
+		{seg{back: true, data: "d"}, `data 1 @0 "d"`},
 	})
 }
 
