@@ -129,6 +129,7 @@ func addr(b []byte) netip.Addr {
 }
 
 func (d *Decoder) decodeIPv4(p *model.Packet, b []byte) {
+	head := b
 	if len(b) >= 20 {
 		if b[0]>>4 != 4 {
 			addNote(p, "ipv4: wrong version")
@@ -140,18 +141,25 @@ func (d *Decoder) decodeIPv4(p *model.Packet, b []byte) {
 			addNote(p, "ipv4: total length 0")
 			return
 		}
+		if binary.BigEndian.Uint16(b[2:]) == 0 {
+			head = b[:0xffff] // gopacket counts in 16 bits here, too
+		}
 		p.Src = netip.AddrPortFrom(addr(b[12:16]), 0)
 		p.Dst = netip.AddrPortFrom(addr(b[16:20]), 0)
 	}
-	if err := d.ip4.DecodeFromBytes(b, &d.cut); err != nil {
+	if err := d.ip4.DecodeFromBytes(head, &d.cut); err != nil {
 		addNote(p, "ipv4: "+err.Error())
 		return
+	}
+	rest := d.ip4.Payload
+	if len(head) < len(b) {
+		rest = b[4*int(d.ip4.IHL):]
 	}
 	p.Fragment = d.ip4.Flags&layers.IPv4MoreFragments != 0 || d.ip4.FragOffset != 0
 	if d.ip4.FragOffset != 0 {
 		return // no ports in it, and its bytes belong to a packet we do not have
 	}
-	d.transport(p, d.ip4.Protocol, d.ip4.Payload)
+	d.transport(p, d.ip4.Protocol, rest)
 }
 
 // decodeIPv6 reads the fixed header itself (RFC 8200 §3): gopacket counts the
@@ -169,9 +177,11 @@ func (d *Decoder) decodeIPv6(p *model.Packet, b []byte) {
 	p.Src = netip.AddrPortFrom(addr(b[8:24]), 0)
 	p.Dst = netip.AddrPortFrom(addr(b[24:40]), 0)
 	n, next, rest := int(binary.BigEndian.Uint16(b[4:])), layers.IPProtocol(b[6]), b[40:]
-	if n > len(rest) {
+	switch {
+	case n > len(rest):
 		d.cut = true
-	} else {
+	case n == 0 && len(rest) > 0xffff: // too large for the field: a jumbogram (RFC 2675), or segmentation offload
+	default:
 		rest = rest[:n]
 	}
 	for {

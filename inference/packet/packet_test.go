@@ -189,6 +189,36 @@ func TestDecode(t *testing.T) {
 	}
 }
 
+// Hosts pass segments on that are larger than the length fields of IP: Linux with
+// BIG TCP writes 0 there, on IPv6 with or without the jumbo option (RFC 2675).
+func TestSegmentsTooLargeForTheLengthField(t *testing.T) {
+	pay := gopacket.Payload(make([]byte, 150000))
+	jumbo := gopacket.Payload{6, 0, 0xc2, 4, 0, 2, 0x4a, 0x0c}
+	length := func(at int) change { return set(at, 0, 0) }
+	for _, tt := range []struct {
+		name   string
+		change change
+		ls     []gopacket.SerializableLayer
+	}{
+		{"ipv4", length(14 + 2), []gopacket.SerializableLayer{eth(0x800), gopacket.Payload{0x45, 0, 0, 0, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2}, tcp(), pay}},
+		{"ipv4 with options", length(14 + 2), []gopacket.SerializableLayer{eth(0x800),
+			gopacket.Payload{0x46, 0, 0, 0, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 1, 1, 1, 1}, tcp(), pay}},
+		{"ipv6", length(14 + 4), []gopacket.SerializableLayer{eth(0x86dd), ipv6(6), tcp(), gopacket.Payload(nil)}},
+		{"ipv6 jumbogram", length(14 + 4), []gopacket.SerializableLayer{eth(0x86dd), ipv6(0), jumbo, tcp()}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := build(t, tt.ls...)
+			if strings.HasPrefix(tt.name, "ipv6") {
+				b = append(b, pay...)
+			}
+			p := Decode(model.Frame{Data: tt.change(b)}, hosts)
+			if p.Proto != model.ProtoTCP || len(p.Payload) != len(pay) || p.Note != "" {
+				t.Errorf("%s, note %q; want %d bytes of tcp", p.String(), p.Note, len(pay))
+			}
+		})
+	}
+}
+
 func TestARPFields(t *testing.T) {
 	p := Decode(model.Frame{Data: build(t, eth(0x806), arp())}, nil)
 	if p.ARPOp != 1 || p.EthSrc != [6]byte(macA) || p.EthDst != [6]byte(macB) {
