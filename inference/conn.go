@@ -16,6 +16,7 @@ type conn struct {
 	host      [2]model.NodeID
 	name      [2]string
 	dissector classify.Dissector // from the first byte on
+	words     *classify.Vocabulary
 	recent    [2]recent
 	syn       [2]uint64 // numbers of the transport events, 0 if not seen
 	fin       [2]uint64
@@ -43,7 +44,7 @@ func (p *Pipeline) event(e *stream.Event) {
 	p.current = c
 	switch e.Kind {
 	case stream.SYN:
-		p.transport(c, e, c.syn[:], synType(c.Addr[1-e.Dir].Port()))
+		p.transport(c, e, c.syn[:], p.synType(c.Addr[1-e.Dir].Port()))
 	case stream.FIN:
 		p.transport(c, e, c.fin[:], "tcp fin")
 	case stream.RST:
@@ -95,7 +96,7 @@ func (p *Pipeline) dissect(c *conn) classify.Dissector {
 		p.note("%s: %v", c.name[0], err)
 		d, _ = classify.New(model.Protocol{Dissector: classify.NameFallback})
 	}
-	c.dissector = d
+	c.dissector, c.words = d, p.vocabulary("tcp", pr.Port, ok)
 	return d
 }
 
@@ -103,7 +104,7 @@ func (p *Pipeline) dissect(c *conn) classify.Dissector {
 func (p *Pipeline) unit(u classify.Unit) {
 	c := p.current
 	m := p.from(c, u.Dir)
-	m.Offset, m.Bytes, m.Type, m.Fields = u.Offset, u.Bytes, u.Type, u.Fields
+	m.Offset, m.Bytes, m.Type, m.Fields = u.Offset, u.Bytes, c.words.Type(&u), u.Fields
 	num := p.message(m)
 	c.recent[u.Dir].add(span{u.Offset, u.Offset + uint64(max(u.Bytes, 0)), num}, c.Acked(u.Dir))
 }

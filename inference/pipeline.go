@@ -5,7 +5,9 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"netsplit/inference/classify"
 	"netsplit/inference/packet"
@@ -52,6 +54,7 @@ type Pipeline struct {
 	tcp, udp map[uint16]model.Protocol
 	decoder  *packet.Decoder
 	table    *stream.Table
+	words    map[port]*classify.Vocabulary // of each declared port, and of all others
 	extract  *state.Extractor
 
 	step    Step
@@ -70,6 +73,7 @@ func New(cfg Config) (*Pipeline, error) {
 		hosts: map[netip.Addr]model.NodeID{},
 		tcp:   map[uint16]model.Protocol{},
 		udp:   map[uint16]model.Protocol{},
+		words: map[port]*classify.Vocabulary{},
 	}
 	for _, h := range cfg.Hosts {
 		p.hosts[h.IP] = h.Name
@@ -169,10 +173,33 @@ func (p *Pipeline) note(format string, args ...any) {
 func (p *Pipeline) message(m model.Message) uint64 {
 	p.number++
 	m.Num, m.Frame, m.At = p.number, p.frame, p.at
+	for i, f := range m.Fields { // records are JSON, which keeps nothing else
+		if !utf8.ValidString(f.Name) || !utf8.ValidString(f.Value) {
+			m.Fields[i] = model.Field{Name: strings.ToValidUTF8(f.Name, "\uFFFD"), Value: strings.ToValidUTF8(f.Value, "\uFFFD")}
+		}
+	}
 	s := &p.step
 	s.New = append(s.New, m)
 	s.Observations = append(s.Observations, p.extract.Message(&s.New[len(s.New)-1])...)
 	return m.Num
+}
+
+// port names a protocol; 0 stands for all that are not declared.
+type port struct {
+	transport string
+	number    uint16
+}
+
+// vocabulary holds the types of the protocol on a port.
+func (p *Pipeline) vocabulary(transport string, number uint16, declared bool) *classify.Vocabulary {
+	if !declared {
+		number = 0
+	}
+	k := port{transport, number}
+	if p.words[k] == nil {
+		p.words[k] = &classify.Vocabulary{}
+	}
+	return p.words[k]
 }
 
 // datagram reads a UDP packet: one datagram, one message. The protocol is that
@@ -188,6 +215,10 @@ func (p *Pipeline) datagram(pk *model.Packet) {
 		p.note("frame %d: datagram is fragmented: typed by its first fragment", p.frame)
 	}
 	u := classify.Datagram(pr, pk.Payload)
+	if pk.Fragment {
+		u.Fields = append(u.Fields, model.Field{Name: "incomplete", Value: "true"})
+	}
+	u.Type = p.vocabulary("udp", pr.Port, ok).Type(&u)
 	p.message(model.Message{
 		From: pk.From, To: pk.To, FromPort: pk.Src.Port(), ToPort: pk.Dst.Port(),
 		Stream: "udp " + pk.Src.String() + ">" + pk.Dst.String(),
@@ -206,4 +237,12 @@ func (p *Pipeline) arp(pk *model.Packet) {
 	})
 }
 
-func synType(port uint16) string { return "tcp syn :" + strconv.Itoa(int(port)) }
+// synType names the port that is asked for. Of undeclared ones there may be as
+// many as systems draw.
+func (p *Pipeline) synType(number uint16) string {
+	u := classify.Unit{Type: "tcp syn :" + strconv.Itoa(int(number))}
+	if _, declared := p.tcp[number]; !declared {
+		u.Broad = "tcp syn"
+	}
+	return p.vocabulary("syn", 0, true).Type(&u)
+}

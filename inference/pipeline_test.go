@@ -188,11 +188,77 @@ func TestDatagrams(t *testing.T) {
 	}
 	frag := ipv4(1, 2, layers.IPProtocolUDP)
 	frag.Flags = layers.IPv4MoreFragments
-	expect(t, "first fragment", b.step("", ether(0x800), frag, &layers.UDP{SrcPort: 7001, DstPort: 7000}, gopacket.Payload("gossip long")),
+	first := b.step("", ether(0x800), frag, &layers.UDP{SrcPort: 7001, DstPort: 7000}, gopacket.Payload("gossip x=lo"))
+	expect(t, "first fragment", first,
 		"5 n1>n2 text gossip; frame 5: datagram is fragmented: typed by its first fragment")
+	if v, _ := first.New[0].Field("incomplete"); v != "true" {
+		t.Errorf("a datagram without its end: %v, want incomplete=true", first.New[0].Fields)
+	}
 	frag = ipv4(1, 2, layers.IPProtocolUDP)
 	frag.FragOffset = 10
 	expect(t, "later fragment", b.step("", ether(0x800), frag, gopacket.Payload("and the rest")), "")
+}
+
+// What nobody taught the pipeline has some dozens of types, whatever its bytes.
+func TestTypesDoNotGrowWithData(t *testing.T) {
+	b := newBench(t, Config{Protocols: []model.Protocol{
+		{Port: 7000, Transport: "udp", Dissector: "text"}, {Port: 7001, Transport: "udp", Dissector: "fallback"},
+		{Port: 7000, Transport: "tcp", Dissector: "text"}, {Port: 7001, Transport: "tcp", Dissector: "fallback"}, {Port: 7002, Transport: "tcp", Dissector: "http"}}})
+	word := func(n int) string {
+		w := []byte("w")
+		for ; n > 0; n /= 26 {
+			w = append(w, 'a'+byte(n%26))
+		}
+		return string(w)
+	}
+	types := map[string]map[string]bool{}
+	count := func(kind string, s *Step) {
+		for _, m := range s.New {
+			if types[kind] == nil {
+				types[kind] = map[string]bool{}
+			}
+			types[kind][m.Type] = true
+		}
+	}
+	for n := range 1000 {
+		for _, port := range []layers.UDPPort{7000, 7001} {
+			count(fmt.Sprint("udp ", int(port)), b.step("", ether(0x800), ipv4(1, 2, layers.IPProtocolUDP), &layers.UDP{SrcPort: 9, DstPort: port}, gopacket.Payload(word(n)+" x")))
+		}
+		text := map[layers.TCPPort]string{7000: word(n) + " x\n", 7001: word(n) + " x\n", 7002: "GET /" + word(n) + " HTTP/1.1\r\n\r\n"}
+		for port := layers.TCPPort(7000); port <= 7002; port++ {
+			for _, tcp := range []*layers.TCP{
+				{SrcPort: layers.TCPPort(10000 + n), DstPort: port, Seq: 1, SYN: true},
+				{SrcPort: layers.TCPPort(10000 + n), DstPort: port, Seq: 2, ACK: true, FIN: true},
+			} {
+				pay := gopacket.Payload("")
+				if tcp.FIN {
+					pay = gopacket.Payload(text[port])
+				}
+				count(fmt.Sprint("tcp ", int(port)), b.step("", ether(0x800), ipv4(1, 2, layers.IPProtocolTCP), tcp, pay))
+			}
+		}
+		count("syn", b.step("", ether(0x800), ipv4(1, 2, layers.IPProtocolTCP), &layers.TCP{SrcPort: 5, DstPort: layers.TCPPort(20000 + n), SYN: true}))
+	}
+	count("flush", b.p.Flush(0))
+	for kind, seen := range types {
+		if len(seen) > 150 {
+			t.Errorf("%s: %d types", kind, len(seen))
+		}
+	}
+	if !types["tcp 7000"]["text wb"] || !types["tcp 7000"]["text other"] || !types["tcp 7002"]["http GET /..."] || !types["syn"]["tcp syn"] {
+		t.Error("want the first words as types, and one for the rest")
+	}
+	expect(t, "a declared port has its own type", b.step("", ether(0x800), ipv4(1, 2, layers.IPProtocolTCP), &layers.TCP{SrcPort: 4, DstPort: 7000, SYN: true}),
+		fmt.Sprint(b.p.number, " n1>n2 tcp syn :7000"))
+}
+
+func TestFieldsAreText(t *testing.T) {
+	b := newBench(t, Config{})
+	s := b.step("", ether(0x800), ipv4(1, 2, layers.IPProtocolUDP), &layers.UDP{SrcPort: 9, DstPort: 7000}, gopacket.Payload("say k\xff=v\xfe"))
+	want := []model.Field{{Name: "text", Value: "say k\uFFFD=v\uFFFD"}, {Name: "token0", Value: "say"}, {Name: "token1", Value: "k\uFFFD=v\uFFFD"}, {Name: "k\uFFFD", Value: "v\uFFFD"}}
+	if diff := cmp.Diff(want, s.New[0].Fields); diff != "" {
+		t.Error(diff)
+	}
 }
 
 func TestARPRequestsAreMessages(t *testing.T) {

@@ -31,6 +31,9 @@ type Unit struct {
 	Offset uint64 // stream offset of the first byte; 0 for a datagram
 	Bytes  int    // length on the wire
 	Type   string
+	// Broad is the type without the word in it that may be data; "" if Type
+	// holds none. See Vocabulary.
+	Broad  string
 	Fields []model.Field
 }
 

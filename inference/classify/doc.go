@@ -15,5 +15,7 @@
 //     order in which the two directions were delivered is the same at message
 //     boundaries;
 //   - memory is bounded: a long message is not kept, only its head;
-//   - types do not grow with data: they never hold keys, values or ids.
+//   - types do not grow with data: they never hold keys, values or ids. Where a
+//     word may be a verb or data, Unit.Broad is the type without it, and a
+//     Vocabulary says how many such words are believed.
 package classify

@@ -27,6 +27,7 @@ type fallback struct {
 	start uint64
 	n     int
 	head  []byte
+	torn  bool // what is being read does not start with the turn: the rest of a long one, or behind a gap
 }
 
 func newFallback() *fallback { return &fallback{} }
@@ -38,6 +39,7 @@ func (f *fallback) Data(dir int, off uint64, b []byte, emit func(Unit)) {
 	if f.n > 0 && (f.dir != dir || f.start+uint64(f.n) != off) {
 		f.end(emit)
 	}
+	f.torn = f.torn && f.dir == dir
 	for len(b) > 0 {
 		if f.n == 0 {
 			f.dir, f.start = dir, off
@@ -51,11 +53,15 @@ func (f *fallback) Data(dir int, off uint64, b []byte, emit func(Unit)) {
 		b = b[k:]
 		if f.n == fallbackMax {
 			f.end(emit)
+			f.torn = true
 		}
 	}
 }
 
-func (f *fallback) Gap(_ int, _ uint64, _ uint64, emit func(Unit)) { f.end(emit) }
+func (f *fallback) Gap(dir int, _ uint64, _ uint64, emit func(Unit)) {
+	f.end(emit)
+	f.dir, f.torn = dir, true
+}
 
 func (f *fallback) Close(dir int, emit func(Unit)) {
 	if f.dir == dir {
@@ -72,32 +78,35 @@ func (f *fallback) end(emit func(Unit)) {
 		arrow = "<"
 	}
 	u := Unit{Dir: f.dir, Offset: f.start, Bytes: f.n}
-	u.Type, u.Fields = fallbackType("tcp data "+arrow, f.n, f.head)
-	f.n, f.head = 0, f.head[:0]
+	if f.torn {
+		f.head = nil // its first bytes are in the middle of something
+	}
+	u.Type, u.Broad, u.Fields = fallbackType("tcp data "+arrow, f.n, f.head)
+	f.n, f.head, f.torn = 0, f.head[:0], false
 	emit(u)
 }
 
 func fallbackDatagram(b []byte) Unit {
 	u := Unit{Bytes: len(b)}
-	u.Type, u.Fields = fallbackType("udp data", len(b), b[:min(len(b), fallbackHead)])
+	u.Type, u.Broad, u.Fields = fallbackType("udp data", len(b), b[:min(len(b), fallbackHead)])
 	return u
 }
 
 // fallbackType is prefix, length class (2^k holds 2^k to 2^(k+1)-1 bytes) and
 // the first token where it is a word.
-func fallbackType(prefix string, n int, head []byte) (string, []model.Field) {
+func fallbackType(prefix string, n int, head []byte) (typ, broad string, fields []model.Field) {
 	class := "0"
 	if n > 0 {
 		class = "2^" + strconv.Itoa(bits.Len(uint(n))-1)
 	}
-	typ := prefix + " " + class
+	typ = prefix + " " + class
 	i := 0
 	for i < len(head) && !isSpace(head[i]) {
 		i++
 	}
 	ended := i < len(head) || n == len(head) // not cut off by fallbackHead
 	if w := string(head[:i]); ended && len(w) > 1 && isWord(w) {
-		return typ + " " + strconv.Quote(w), []model.Field{{Name: "token0", Value: w}}
+		return typ + " " + strconv.Quote(w), typ, []model.Field{{Name: "token0", Value: w}}
 	}
-	return typ, nil
+	return typ, typ, nil
 }

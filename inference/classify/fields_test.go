@@ -2,6 +2,7 @@ package classify
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -171,6 +172,28 @@ func TestTextLines(t *testing.T) {
 	}
 }
 
+// A line of which bytes were lost says so, and is not typed by the word that its
+// rest begins with.
+func TestTextAfterAGap(t *testing.T) {
+	d := newText()
+	var us []Unit
+	add := func(u Unit) { us = append(us, u) }
+	d.Data(0, 0, []byte("STATE n1=UP\nSTATE n2=DO"), add)
+	d.Gap(0, 24, 20, add)
+	d.Data(0, 44, []byte("ALSO n3=UP\nSTATE n4=UP\n"), add)
+	if diff := cmp.Diff([]string{"> text STATE", "> text STATE", "> unknown", "> text STATE"}, types(us)); diff != "" {
+		t.Fatal(diff)
+	}
+	for i, want := range []bool{false, true, true, false} {
+		if got := slices.Contains(us[i].Fields, incomplete); got != want {
+			t.Errorf("unit %d incomplete: %v, want %v: %v", i, got, want, us[i].Fields)
+		}
+	}
+	if text := us[1].Fields[0].Value; text != "STATE n2=DO…" {
+		t.Errorf("the line without its end: %q", text)
+	}
+}
+
 func TestFallbackTurns(t *testing.T) {
 	us := play(newFallback(), []turn{{0, "GET /a"}, {0, "bc"}, {1, "HTTP/1.1 200"}, {0, "\x00\x01\x02"}, {1, "word"}, {1, "s go on"}})
 	got := []string{}
@@ -188,6 +211,19 @@ func TestFallbackTurns(t *testing.T) {
 	us = play(newFallback(), []turn{{0, strings.Repeat("x", fallbackMax+1)}})
 	if len(us) != 2 || us[0].Bytes != fallbackMax || us[1].Bytes != 1 {
 		t.Errorf("a long turn: %+v", us)
+	}
+	// The rest of a long turn, or what is behind a gap, begins with no token.
+	us = play(newFallback(), []turn{{0, "PUT " + strings.Repeat("x", fallbackMax-4) + "and so on"}, {1, "OK so"}, {0, "PUT b"}})
+	f := newFallback()
+	add := func(u Unit) { us = append(us, u) }
+	f.Data(0, 0, []byte("GET a"), add)
+	f.Gap(0, 5, 5, add)
+	f.Data(0, 10, []byte("ab cd"), add)
+	f.Data(1, 0, []byte("OK so"), add)
+	f.Close(1, add)
+	if diff := cmp.Diff([]string{`> tcp data > 2^16 "PUT"`, "> tcp data > 2^3", `< tcp data < 2^2 "OK"`, `> tcp data > 2^2 "PUT"`,
+		`> tcp data > 2^2 "GET"`, "> tcp data > 2^2", `< tcp data < 2^2 "OK"`}, types(us)); diff != "" {
+		t.Error(diff)
 	}
 }
 

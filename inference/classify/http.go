@@ -20,6 +20,9 @@ const (
 
 var httpMethods = []string{"GET", "PUT", "POST", "HEAD", "DELETE", "OPTIONS", "PATCH", "TRACE", "CONNECT"}
 
+// httpFirst are the bytes that a message can start with.
+const httpFirst = "HGPDOTC"
+
 // httpMode is where in a message a direction stands.
 type httpMode int
 
@@ -60,6 +63,7 @@ type httpDir struct {
 	buf    []byte // header, line or, when lost, what may be a start
 	left   int64
 	typ    string
+	broad  string // Unit.Broad
 	fields []model.Field
 	split  bool // the first unit of the message is emitted
 	hole   bool
@@ -117,7 +121,7 @@ func (h *http1) take(dir int, b []byte, emit func(Unit)) int {
 		}
 		h.lose(dir, again, emit)
 	case d.typ != "" && !d.split && d.n >= httpKeep:
-		emit(Unit{Dir: dir, Offset: d.start, Bytes: d.n, Type: d.typ, Fields: d.marked()})
+		emit(Unit{Dir: dir, Offset: d.start, Bytes: d.n, Type: d.typ, Broad: d.broad, Fields: d.marked()})
 		d.start += uint64(d.n)
 		d.n, d.split, d.hole = 0, true, false
 	}
@@ -257,7 +261,7 @@ func (h *http1) request(d *httpDir, words []string, host string) {
 	if first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/"); path == "/" || strings.HasPrefix(path, "/") && isWord(first) {
 		place = "/" + first
 	}
-	d.typ = "http " + words[0] + " " + place
+	d.typ, d.broad = "http "+words[0]+" "+place, "http "+words[0]+" /..."
 	d.fields = []model.Field{{Name: "method", Value: words[0]}, {Name: "path", Value: httpText(path)}}
 	if host != "" {
 		d.fields = append(d.fields, model.Field{Name: "host", Value: host})
@@ -324,9 +328,12 @@ func (d *httpDir) marked() []model.Field {
 func (h *http1) end(dir int, emit func(Unit)) {
 	d := &h.d[dir]
 	if d.n > 0 {
-		u := Unit{Dir: dir, Offset: d.start, Bytes: d.n, Type: d.typ, Fields: d.marked()}
+		u := Unit{Dir: dir, Offset: d.start, Bytes: d.n, Type: d.typ, Broad: d.broad, Fields: d.marked()}
 		if d.split {
 			u.Type, u.Fields = d.typ+" end", nil
+			if d.broad != "" {
+				u.Broad = d.broad + " end"
+			}
 			if d.hole {
 				u.Fields = []model.Field{incomplete}
 			}
@@ -365,9 +372,11 @@ func (h *http1) search(dir int, b []byte, emit func(Unit)) int {
 	d := &h.d[dir]
 	for i := range b {
 		d.n++
-		d.buf = append(d.buf, b[i])
-		for len(d.buf) > 0 && !httpPlausible(d.buf) {
-			d.buf = d.buf[1:]
+		if len(d.buf) > 0 || strings.IndexByte(httpFirst, b[i]) >= 0 {
+			d.buf = append(d.buf, b[i])
+			for len(d.buf) > 0 && !httpPlausible(d.buf) {
+				d.buf = d.buf[1:]
+			}
 		}
 		if n := len(d.buf); n >= 8 {
 			found := d.buf
@@ -411,7 +420,7 @@ func (h *http1) bridge(dir, n int, emit func(Unit)) {
 	case d.mode == httpInBody && d.left == 0:
 		h.end(dir, emit)
 	case !d.split && d.n >= httpKeep:
-		emit(Unit{Dir: dir, Offset: d.start, Bytes: d.n, Type: d.typ, Fields: d.marked()})
+		emit(Unit{Dir: dir, Offset: d.start, Bytes: d.n, Type: d.typ, Broad: d.broad, Fields: d.marked()})
 		d.start += uint64(d.n)
 		d.n, d.split, d.hole = 0, true, false
 	}

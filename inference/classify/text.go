@@ -19,12 +19,15 @@ const (
 
 // text frames lines that end in "\n"; a "\r" before it is not part of the
 // line. A line longer than textKeep is counted in full and read by its head.
+// A line of which bytes were lost has a field incomplete=true, and no type where
+// its start is lost.
 type text struct{ d [2]textDir }
 
 type textDir struct {
 	start uint64
 	n     int
 	keep  []byte
+	torn  bool // behind a gap: a line is being read whose start was lost
 }
 
 func newText() *text { return &text{} }
@@ -47,47 +50,56 @@ func (t *text) Data(dir int, off uint64, b []byte, emit func(Unit)) {
 		off += uint64(k)
 		b = b[k:]
 		if whole {
-			d.end(dir, emit)
+			d.end(dir, false, emit)
 		}
 	}
 }
 
-func (t *text) Gap(dir int, _ uint64, _ uint64, emit func(Unit)) { t.d[dir].end(dir, emit) }
+func (t *text) Gap(dir int, _ uint64, _ uint64, emit func(Unit)) {
+	t.d[dir].end(dir, true, emit)
+	t.d[dir].torn = true
+}
 
-func (t *text) Close(dir int, emit func(Unit)) { t.d[dir].end(dir, emit) }
+func (t *text) Close(dir int, emit func(Unit)) { t.d[dir].end(dir, false, emit) }
 
-func (d *textDir) end(dir int, emit func(Unit)) {
+// end emits a line; cut says that its end was lost.
+func (d *textDir) end(dir int, cut bool, emit func(Unit)) {
 	if d.n == 0 {
 		return
 	}
-	u := Unit{Dir: dir, Offset: d.start, Bytes: d.n}
-	u.Type, u.Fields = textType(d.keep, d.n > len(d.keep))
-	d.n, d.keep = 0, d.keep[:0]
+	u := Unit{Dir: dir, Offset: d.start, Bytes: d.n, Type: model.TypeUnknown}
+	if !d.torn {
+		u.Type, u.Broad, u.Fields = textType(d.keep, cut || d.n > len(d.keep))
+	}
+	if cut || d.torn {
+		u.Fields = append(u.Fields, incomplete)
+	}
+	d.n, d.keep, d.torn = 0, d.keep[:0], false
 	emit(u)
 }
 
 func textDatagram(b []byte) Unit {
 	u := Unit{Bytes: len(b)}
-	u.Type, u.Fields = textType(b[:min(len(b), textKeep)], len(b) > textKeep)
+	u.Type, u.Broad, u.Fields = textType(b[:min(len(b), textKeep)], len(b) > textKeep)
 	return u
 }
 
 // textType types a line by its first token where that is a word. Fields are
 // text (the line), token0 and on, and key for each token key=value.
-func textType(line []byte, more bool) (string, []model.Field) {
+func textType(line []byte, more bool) (typ, broad string, fields []model.Field) {
 	s := strings.TrimRight(string(line), "\r\n")
 	if !printable(s) {
-		return model.TypeUnknown, nil
+		return model.TypeUnknown, "", nil
 	}
 	tokens := strings.Fields(s)
-	typ := "text other"
+	typ, broad = "text other", "text other"
 	if len(tokens) > 0 && isWord(tokens[0]) && !(more && len(tokens) == 1) {
 		typ = "text " + tokens[0]
 	}
 	if more {
 		s += "…"
 	}
-	fields := []model.Field{{Name: "text", Value: s}}
+	fields = []model.Field{{Name: "text", Value: s}}
 	for i, tok := range tokens[:min(len(tokens), textTokens)] {
 		fields = append(fields, model.Field{Name: "token" + strconv.Itoa(i), Value: cut(tok, textValue)})
 	}
@@ -96,7 +108,7 @@ func textType(line []byte, more bool) (string, []model.Field) {
 			fields = append(fields, model.Field{Name: k, Value: cut(v, textValue)})
 		}
 	}
-	return typ, fields
+	return typ, broad, fields
 }
 
 // printable reports whether s has no control characters but tabs and line
