@@ -336,6 +336,7 @@ func TestNewRefuses(t *testing.T) {
 	for want, protos := range map[string][]model.Protocol{
 		`transport "sctp": use tcp or udp`: {{Port: 1, Transport: "sctp", Dissector: "text"}},
 		`unknown dissector "json"`:         {{Port: 1, Transport: "tcp", Dissector: "json"}},
+		"zookeeper reads connections":      {{Port: 1, Transport: "udp", Dissector: "zookeeper"}},
 		"declared twice":                   {{Port: 1, Transport: "tcp", Dissector: "text"}, {Port: 1, Transport: "tcp", Dissector: "resp"}},
 	} {
 		if _, err := New(Config{Protocols: protos}); err == nil || !strings.Contains(err.Error(), want) {

@@ -132,6 +132,8 @@ func (s *schema) walk(n *yaml.Node, t reflect.Type, path string, depth int) {
 		if n.Tag != "!!bool" {
 			s.wrongType(n, path, "true or false")
 		}
+	case (t.Kind() == reflect.Uint16 || t.Kind() == reflect.Int) && n.Tag == "!!str" && strings.Trim(n.Value, "0123456789") == "":
+		s.wrongType(n, path, "a number without quotes")
 	case t.Kind() == reflect.Uint16:
 		if _, err := strconv.ParseUint(n.Value, 10, 16); err != nil {
 			s.wrongType(n, path, "a number from 0 to 65535")

@@ -134,6 +134,8 @@ func (v *validator) protocols() {
 		}
 		if known := classify.Names(); !slices.Contains(known, p.Dissector) {
 			v.addf(at+".dissector", "unknown dissector %q%s: use %s", p.Dissector, didYouMean(p.Dissector, known), strings.Join(known, ", "))
+		} else if _, err := classify.New(p); err != nil {
+			v.addf(at+".dissector", "%v", err)
 		}
 		k := fmt.Sprintf("%s port %d", p.Transport, p.Port)
 		if first, dup := seen[k]; dup {
@@ -294,6 +296,9 @@ func (v *validator) variables() {
 	}
 }
 
+// hostWord is what stands for a host in value and about.
+var hostWord = regexp.MustCompile(`\$[A-Za-z]+`)
+
 func (v *validator) source(at string, src model.VarSource) {
 	re := v.regexp(at+".regexp", src.Regexp, []string{"value", "about", "epoch"})
 	switch {
@@ -326,6 +331,11 @@ func (v *validator) source(at string, src model.VarSource) {
 	}
 	if src.About != "" && re != nil && slices.Contains(re.SubexpNames(), "about") {
 		v.addf(at+".about", "about %q and a group named about in regexp: keep one of them", src.About)
+	}
+	for _, word := range hostWord.FindAllString(src.Value+" "+src.About, -1) {
+		if words := []string{"$sender", "$receiver", "$self"}; !slices.Contains(words, word) {
+			v.addf(at, "unknown %s%s: use $sender, $receiver or $self", word, didYouMean(word, words))
+		}
 	}
 	for _, word := range []string{"$sender", "$receiver"} {
 		if src.Probe != nil && strings.Contains(src.Value+" "+src.About, word) {

@@ -81,13 +81,18 @@ func Names() []string { return slices.Sorted(maps.Keys(registry)) }
 
 // New returns the dissector a protocol names, for one connection. A protocol
 // that names none gets the fallback; the error of an unknown name lists the
-// known ones.
+// known ones, that of a reader of connections for datagrams those that read them.
 func New(p model.Protocol) (Dissector, error) {
 	name := p.Dissector
 	if name == "" {
 		name = NameFallback
 	}
-	if fresh, ok := registry[name]; ok {
+	fresh, ok := registry[name]
+	if _, reads := datagrams[name]; ok && p.Transport == "udp" && !reads && name != NameFallback {
+		return nil, fmt.Errorf("protocol on port %d: dissector %s reads connections, not datagrams: use %s, or transport tcp",
+			p.Port, name, strings.Join(slices.Sorted(maps.Keys(datagrams)), ", ")+" or "+NameFallback)
+	}
+	if ok {
 		return fresh(), nil
 	}
 	return nil, fmt.Errorf("protocol on port %d: unknown dissector %q: use one of %s",
@@ -95,8 +100,8 @@ func New(p model.Protocol) (Dissector, error) {
 }
 
 // Datagram types one UDP datagram: one datagram is one message. A protocol
-// whose dissector is unknown or reads connections only is read by the
-// fallback; New reports the error of an unknown one.
+// whose dissector is unknown or reads connections only, which New reports, is
+// read by the fallback.
 func Datagram(p model.Protocol, payload []byte) Unit {
 	if read, ok := datagrams[p.Dissector]; ok {
 		return read(payload)

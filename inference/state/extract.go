@@ -23,6 +23,8 @@ const typeCache = 4096
 //   - only nodes have variables: what a client says or is told is not observed;
 //   - the first source in file order that gives a variable wins, and in one
 //     source the first match;
+//   - a match in which a group named value or about takes no part, or about is
+//     empty, shows nothing;
 //   - an about that is the address of a host becomes the name of that host;
 //   - a text that was cut (it ends in "…") shows what it holds, but nothing
 //     that is missing in it is observed as absent; a message with the field
@@ -55,9 +57,9 @@ type source struct {
 	field    string
 	receiver bool
 	re       *regexp.Regexp
-	value    int // group; 0 whole match
-	about    int // group; -1 none
-	epoch    int // the same
+	value    []int // groups of the name, by alternatives; none: the whole match
+	about    []int
+	epoch    []int
 	constant string
 	replace  bool   // constant replaces the value
 	whom     string // about for all values; "": the group says, or nobody
@@ -100,8 +102,11 @@ func NewExtractor(hosts []model.TestbedHost, nodes []model.NodeID, vars []model.
 	return e, nil
 }
 
+// word is what stands for a host in a value or about.
+var word = regexp.MustCompile(`\$[A-Za-z]+`)
+
 func (e *Extractor) compile(v *variable, index int, ms model.VarSource) (*source, error) {
-	s := &source{v: v, index: index, field: ms.Field, about: -1, epoch: -1, constant: ms.Value, replace: ms.Value != "", whom: ms.About}
+	s := &source{v: v, index: index, field: ms.Field, constant: ms.Value, replace: ms.Value != "", whom: ms.About}
 	switch {
 	case ms.Type == "" && ms.Probe == nil:
 		return nil, fmt.Errorf("neither type nor probe: name a message type or a probe")
@@ -115,6 +120,11 @@ func (e *Extractor) compile(v *variable, index int, ms model.VarSource) (*source
 		return nil, fmt.Errorf("regexp without field: say what it reads")
 	case ms.Probe != nil && (strings.Contains(ms.Value+ms.About, "$sender") || strings.Contains(ms.Value+ms.About, "$receiver")):
 		return nil, fmt.Errorf("value %q, about %q: a probe has no sender and receiver: use $self", ms.Value, ms.About)
+	}
+	for _, w := range word.FindAllString(ms.Value+" "+ms.About, -1) {
+		if w != "$sender" && w != "$receiver" && w != "$self" {
+			return nil, fmt.Errorf("unknown %s: use $sender, $receiver or $self", w)
+		}
 	}
 	switch ms.Of {
 	case "", "sender":
@@ -136,17 +146,25 @@ func (e *Extractor) compile(v *variable, index int, ms model.VarSource) (*source
 			return nil, fmt.Errorf("regexp: %w", err)
 		}
 		s.re = re
-		s.value = max(0, re.SubexpIndex("value"))
-		s.about, s.epoch = re.SubexpIndex("about"), re.SubexpIndex("epoch")
+		for i, name := range re.SubexpNames() {
+			switch name {
+			case "value":
+				s.value = append(s.value, i)
+			case "about":
+				s.about = append(s.about, i)
+			case "epoch":
+				s.epoch = append(s.epoch, i)
+			}
+		}
 	}
-	if s.epoch >= 0 && s.about < 0 {
+	if len(s.epoch) > 0 && len(s.about) == 0 {
 		return nil, fmt.Errorf("a group named epoch tells instances apart: it needs a group named about beside it")
 	}
-	if s.about >= 0 && ms.About != "" {
+	if len(s.about) > 0 && ms.About != "" {
 		return nil, fmt.Errorf("about %q and a group named about: keep one of them", ms.About)
 	}
 	if ms.AbsentFor != "" {
-		if s.about < 0 {
+		if len(s.about) == 0 {
 			return nil, fmt.Errorf("absent_for needs a regexp with a group named about")
 		}
 		for _, a := range strings.FieldsFunc(ms.AbsentFor, func(c rune) bool { return c == ' ' || c == ',' }) {
@@ -251,22 +269,33 @@ func (e *Extractor) read(s *source, text string, node, from, to model.NodeID, li
 		return []model.Observation{like}
 	}
 	limit := 1
-	if s.about >= 0 {
+	if len(s.about) > 0 {
 		limit = -1
 	}
 	var out []model.Observation
 	seen := map[string]bool{}
-	for _, g := range s.re.FindAllStringSubmatch(text, limit) {
+	for _, g := range s.re.FindAllStringSubmatchIndex(text, limit) {
 		o := like
-		o.Value = value(g[s.value])
-		if s.about >= 0 {
-			o.Var.About = e.host(g[s.about])
-			if s.epoch >= 0 {
-				o.Var.About += e.epoch(g[s.epoch])
+		if len(s.about) > 0 {
+			about, names := group(text, g, s.about)
+			if !names || about == "" {
+				continue
+			}
+			o.Var.About = e.host(about)
+			if len(s.epoch) > 0 {
+				epoch, _ := group(text, g, s.epoch)
+				o.Var.About += e.epoch(epoch)
 			}
 			seen[o.Var.About] = true
 		}
-		out = append(out, o)
+		v, shows := text[g[0]:g[1]], true
+		if len(s.value) > 0 {
+			v, shows = group(text, g, s.value)
+		}
+		if shows || s.replace {
+			o.Value = value(v)
+			out = append(out, o)
+		}
 	}
 	if strings.HasSuffix(text, "…") {
 		return out
@@ -279,6 +308,17 @@ func (e *Extractor) read(s *source, text string, node, from, to model.NodeID, li
 		}
 	}
 	return out
+}
+
+// group is the first of the named groups that took part in a match; is is false
+// if none did.
+func group(text string, match, groups []int) (v string, is bool) {
+	for _, n := range groups {
+		if from := match[2*n]; from >= 0 {
+			return text[from:match[2*n+1]], true
+		}
+	}
+	return "", false
 }
 
 // ordinal numbers the values of a kind in the order in which they appear in

@@ -123,6 +123,31 @@ func TestProbesRevealVariables(t *testing.T) {
 	}
 }
 
+// Of alternatives the one that took part is read; a match that leaves the value
+// or whom it is about open shows nothing, rather than an empty value.
+func TestGroupsThatTakeNoPart(t *testing.T) {
+	e, err := NewExtractor(hosts, nodes, []model.Variable{
+		{Name: "role", Kind: "role", Sources: []model.VarSource{{Type: "t", Field: "f", Regexp: `role=(?P<value>\w+)|(?P<value>\w+) role|none(?P<value>x)?`}}},
+		{Name: "view", Kind: "view", Sources: []model.VarSource{{Type: "t", Field: "f", Regexp: `(?P<about>n\d)?=(?P<value>\w+)|(?P<value>\w+)@(?P<about>n\d)`}}},
+		{Name: "flag", Kind: "flag", Sources: []model.VarSource{{Type: "t", Field: "f", Regexp: `flag(?P<value>x)?`, Value: "set"}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string][]string{
+		"role=master": {`role@n1 = master (role, message 1, probe "")`},
+		"its master role, and n2=up, down@n3": {`role@n1 = master (role, message 1, probe "")`,
+			`view[n2]@n1 = up (view, message 1, probe "")`, `view[n3]@n1 = down (view, message 1, probe "")`},
+		"none": nil,
+		"flag": {`flag@n1 = set (flag, message 1, probe "")`},
+	} {
+		m := model.Message{Num: 1, From: "n1", To: "n2", Type: "t", Fields: []model.Field{{Name: "f", Value: text}}}
+		if diff := cmp.Diff(want, lines(e.Message(&m))); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
 func TestBadVariablesAreRefusedWithAdvice(t *testing.T) {
 	src := func(s model.VarSource) []model.Variable {
 		return []model.Variable{{Name: "v", Kind: "k", Sources: []model.VarSource{s}}}
@@ -147,6 +172,7 @@ func TestBadVariablesAreRefusedWithAdvice(t *testing.T) {
 		{src(model.VarSource{Type: "t", Field: "f", Regexp: "(?P<about>x)", About: "n1"}), "keep one"},
 		{src(model.VarSource{Probe: &model.Probe{}, About: "$sender"}), "use $self"},
 		{src(model.VarSource{Probe: &model.Probe{}, Field: "f"}), "belong to messages"},
+		{src(model.VarSource{Type: "t", Value: "$from"}), "unknown $from: use $sender, $receiver or $self"},
 		{src(model.VarSource{Probe: &model.Probe{}, Value: "$sender"}), "use $self"},
 	} {
 		_, err := NewExtractor(hosts, nodes, c.vars)
