@@ -2,6 +2,7 @@ package classify
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,6 +13,7 @@ const (
 	httpHeader  = 32 << 10 // longest header believed
 	httpKeep    = 64 << 10 // a longer message is emitted in two units
 	httpStart   = 16       // first bytes that tell whether a message starts
+	httpFound   = 12       // of these, what is enough to believe it among bytes that are none: "HTTP/1.1 200"
 	httpLine    = 64       // longest line with the size of a chunk
 	httpQuery   = 16       // parameters shown
 	httpValue   = 256      // longest value shown
@@ -150,20 +152,44 @@ func (h *http1) header(dir int, b []byte) (k int, done bool) {
 	return len(b), false
 }
 
-// httpPlausible reports whether a message can start with b.
+// httpPlausible reports whether a message can start with b, where one is due.
 func httpPlausible(b []byte) bool {
-	if len(b) > httpStart { // decided before
-		return true
-	}
+	return len(b) > httpStart || httpStarts(b) || httpOther(b) // the first: decided before
+}
+
+// httpStarts reports whether b is the start of an answer or of a request of a
+// known method, as far as it goes.
+func httpStarts(b []byte) bool {
 	if httpPrefix(b, "HTTP/1.") {
+		// "HTTP/1.1\r" is the end of a request.
+		for i, c := range b[min(len(b), 7):min(len(b), httpFound)] {
+			if i == 1 && c != ' ' || i != 1 && (c < '0' || c > '9') {
+				return false
+			}
+		}
 		return true
 	}
 	for _, m := range httpMethods {
-		if httpPrefix(b, m+" ") {
+		if httpPrefix(b, m) && (len(b) <= len(m) || b[len(m)] == ' ') {
 			return true
 		}
 	}
 	return false
+}
+
+// httpOther is the same for requests of methods that are not listed: capitals
+// and the start of a path.
+func httpOther(b []byte) bool {
+	for i, c := range b {
+		switch {
+		case c >= 'A' && c <= 'Z' || i > 0 && (c == '-' || c == '_'):
+		case c == ' ' && i >= 2 && i < httpStart-1:
+			return len(b) == i+1 || b[i+1] == '/'
+		default:
+			return false
+		}
+	}
+	return len(b) < httpStart
 }
 
 // httpPrefix reports whether b starts with s, as far as it goes.
@@ -262,6 +288,9 @@ func (h *http1) request(d *httpDir, words []string, host string) {
 		place = "/" + first
 	}
 	d.typ, d.broad = "http "+words[0]+" "+place, "http "+words[0]+" /..."
+	if !slices.Contains(httpMethods, words[0]) {
+		d.broad = "http other /..."
+	}
 	d.fields = []model.Field{{Name: "method", Value: words[0]}, {Name: "path", Value: httpText(path)}}
 	if host != "" {
 		d.fields = append(d.fields, model.Field{Name: "host", Value: host})
@@ -374,11 +403,11 @@ func (h *http1) search(dir int, b []byte, emit func(Unit)) int {
 		d.n++
 		if len(d.buf) > 0 || strings.IndexByte(httpFirst, b[i]) >= 0 {
 			d.buf = append(d.buf, b[i])
-			for len(d.buf) > 0 && !httpPlausible(d.buf) {
+			for len(d.buf) > 0 && !httpStarts(d.buf) {
 				d.buf = d.buf[1:]
 			}
 		}
-		if n := len(d.buf); n >= 8 {
+		if n := len(d.buf); n >= httpFound {
 			found := d.buf
 			d.n -= n
 			d.buf = nil
