@@ -28,8 +28,10 @@ type half struct {
 	waits   int       // bytes in waiting
 
 	// past holds delivered bytes that may come again: those up to next that
-	// are not acknowledged yet, as far as room allows.
+	// are not acknowledged yet, as far as room allows. Its first gone bytes are
+	// let go of already and are moved away when they are many.
 	past []byte
+	gone int
 }
 
 type segment struct {
@@ -92,34 +94,37 @@ func (h *half) start(base uint32, derived bool) {
 	h.next, h.high, h.acked, h.ackSeen = 0, 0, 0, false
 }
 
-// pastFrom is the offset of past[0].
-func (h *half) pastFrom() uint64 { return h.next - uint64(len(h.past)) }
+// kept are the bytes up to next that may come again.
+func (h *half) kept() []byte { return h.past[h.gone:] }
+
+// keptFrom is the offset of the first of them.
+func (h *half) keptFrom() uint64 { return h.next - uint64(len(h.kept())) }
+
+// letGo lets go of the first n bytes that are kept.
+func (h *half) letGo(n int) {
+	h.gone += n
+	if 2*h.gone >= len(h.past) {
+		h.past = append(h.past[:0], h.kept()...)
+		h.gone = 0
+	}
+}
 
 // remember keeps delivered bytes for comparing; it is called before next moves
 // past them.
 func (h *half) remember(b []byte, limit int) {
 	if len(b) >= limit {
-		h.past = append(h.past[:0], b[len(b)-limit:]...)
-		return
-	}
-	if drop := len(h.past) + len(b) - limit; drop > 0 {
-		h.past = append(h.past[:0], h.past[drop:]...)
+		h.letGo(len(h.kept()))
+		b = b[len(b)-limit:]
+	} else if n := len(h.kept()) + len(b) - limit; n > 0 {
+		h.letGo(n)
 	}
 	h.past = append(h.past, b...)
 }
 
-// forget drops what the receiver has acknowledged from past. It moves bytes
-// only when at least half of them go.
+// forget drops what the receiver has acknowledged from past.
 func (h *half) forget() {
-	if len(h.past) == 0 {
-		return
-	}
-	from := h.pastFrom()
-	switch {
-	case h.acked >= h.next:
-		h.past = h.past[:0]
-	case h.acked > from && 2*(h.acked-from) >= uint64(len(h.past)):
-		h.past = append(h.past[:0], h.past[h.acked-from:]...)
+	if from := h.keptFrom(); h.acked > from {
+		h.letGo(int(min(h.acked, h.next) - from))
 	}
 }
 

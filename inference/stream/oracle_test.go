@@ -221,7 +221,7 @@ func FuzzHostile(f *testing.F) {
 			table.Each(func(c *Conn) {
 				for d := range 2 {
 					h := &c.half[d]
-					if h.waits > 64+63 || len(h.waiting) > 8+1 || len(h.past) > 16 {
+					if h.waits > 64+63 || len(h.waiting) > 8+1 || len(h.kept()) > 16 || len(h.past) > 2*16 {
 						t.Fatalf("too much kept: %d bytes, %d segments, %d past", h.waits, len(h.waiting), len(h.past))
 					}
 				}

@@ -160,11 +160,11 @@ func (t *Table) place(c *Conn, d int, off uint64, b []byte) {
 func (t *Table) again(c *Conn, d int, off uint64, b []byte) {
 	h := &c.half[d]
 	t.emit(Event{Kind: Again, Conn: c, Dir: d, Off: off, Len: uint64(len(b))})
-	from, end := max(off, h.pastFrom()), off+uint64(len(b))
+	from, end := max(off, h.keptFrom()), off+uint64(len(b))
 	if from >= end {
 		return
 	}
-	t.compare(c, d, from, b[from-off:], h.past[from-h.pastFrom():][:end-from])
+	t.compare(c, d, from, b[from-off:], h.kept()[from-h.keptFrom():][:end-from])
 }
 
 func (t *Table) compare(c *Conn, d int, off uint64, b, first []byte) {
@@ -227,7 +227,7 @@ func (t *Table) resolve(c *Conn, d int) {
 func (t *Table) gap(c *Conn, d int, to uint64) {
 	h := &c.half[d]
 	t.emit(Event{Kind: Gap, Conn: c, Dir: d, Off: h.next, Len: to - h.next})
-	h.past = h.past[:0]
+	h.letGo(len(h.kept()))
 	h.next = to
 	t.drain(c, d)
 }

@@ -443,3 +443,24 @@ func TestNextSequenceNumbers(t *testing.T) {
 		t.Error("closed both ways: want not live")
 	}
 }
+
+// BenchmarkSegments reads small segments that are acknowledged at once, and such
+// as are never seen acknowledged: of a capture with one direction.
+func BenchmarkSegments(b *testing.B) {
+	for _, acked := range []bool{true, false} {
+		b.Run(fmt.Sprintf("acked=%v", acked), func(b *testing.B) {
+			table := NewTable(Config{})
+			for _, s := range handshake[:1] {
+				table.Step(s.packet())
+			}
+			data, seq := strings.Repeat("x", 14), 0
+			for b.Loop() {
+				table.Step(seg{seq: seq, ack: -1, data: data}.packet())
+				seq += len(data)
+				if acked {
+					table.Step(seg{back: true, ack: seq}.packet())
+				}
+			}
+		})
+	}
+}
