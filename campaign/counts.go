@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"netsplit/campaign/bed"
+	"netsplit/campaign/run"
 	"netsplit/model"
 )
 
@@ -46,7 +47,7 @@ func (s *Service) count(ctx context.Context, h *handCut, to time.Time) {
 	if from := latest(c.until, st.InForce); known && to.After(from) {
 		leaked, err := h.cut.Crossed(ctx, from, to)
 		c.until = to
-		c.blind = c.blind || err != nil && ctx.Err() == nil
+		c.blind = c.blind || err != nil && ctx.Err() == nil || run.SetBack(from, to)
 		switch {
 		case err == nil:
 			for l, n := range leaked {
@@ -113,10 +114,13 @@ func (s *Service) measure(h *handCut, dropped map[model.Link]uint64) {
 	for _, l := range h.status().Partition.Links() {
 		now, was := fates{dropped[l], c.leaked[l]}, c.told[l]
 		c.told[l] = now
-		if now.dropped < was.dropped || older[l] {
-			continue // counters that began anew, or another's packets
+		if older[l] {
+			continue // another's packets
 		}
-		drops, leaks := int(now.dropped-was.dropped), int(now.leaked-was.leaked)
+		drops, leaks := 0, int(now.leaked-was.leaked)
+		if now.dropped >= was.dropped { // or else counters that began anew
+			drops = int(now.dropped - was.dropped)
+		}
 		for fate, n := range map[model.Fate]int{model.FateWanted: drops + leaks, model.FateDropped: drops, model.FateLeaked: leaks} {
 			s.metrics.PacketFate(l, fate, n)
 		}

@@ -87,7 +87,7 @@ func (s *Service) set(h *handCut, change func(*model.PartitionStatus)) {
 // rules, until it is healed; what it drops is counted all the while.
 func (s *Service) watch(h *handCut) {
 	defer h.stop()
-	go s.keepCounting(h)
+	s.done.Go(func() { s.keepCounting(h) })
 	for h.ctx.Err() == nil {
 		s.prove(h)
 		select {

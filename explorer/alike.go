@@ -6,61 +6,97 @@ import (
 	"netsplit/model"
 )
 
+// maxAlike bounds the ways in which one scenario may come about.
+const maxAlike = 60
+
 // chancy says that the state of a pair may well come about with other nodes: it was
 // missed, or it does not name numbers, which recur by their place, and was not met
-// in nearly all runs.
+// in all runs without a cut.
 func (c *Core) chancy(p *pair) bool {
-	if p.misses > 0 {
-		return true
-	}
-	return !p.state.Numbers() && 10*c.states[p.metKey()].runs < 9*c.runs
+	return p.misses > 0 || !p.state.Numbers() && c.states[p.metKey()].clean < c.clean
 }
 
-// alike lists the renamings of nodes under which a scenario tests the same, by the
-// names in the invariant, the state and the node cut off: each combination that
-// another one is not equal to, and whose invariant is explored. A system whose
-// nodes are alike meets one of them where the other was chance.
-func (c *Core) alike(inv *model.Invariant, p *pair) []model.Renaming {
+// like is a pair that tests the same as another one with other nodes.
+type like struct {
+	pairKey
+	names model.Renaming // of the other one's nodes
+}
+
+// alike lists what tests the same as the pair with other nodes, by the names in
+// the invariant, the state and the node cut off. Each has a state of its own, of
+// an invariant that is explored. A system whose nodes are alike meets one of them
+// where the other was chance.
+func (c *Core) alike(inv *model.Invariant, p *pair) []like {
 	var named []model.NodeID
 	for _, n := range []model.NodeID{inv.A.Node, inv.B.Node, model.NodeID(inv.A.About), model.NodeID(inv.B.About), model.NodeID(p.state.A), model.NodeID(p.state.B), p.node} {
 		if slices.Contains(c.cfg.Nodes, n) && !slices.Contains(named, n) {
 			named = append(named, n)
 		}
 	}
-	seen := map[pairKey]bool{p.pairKey: true}
-	var out []model.Renaming
-	arrange(named, c.cfg.Nodes, func(as []model.NodeID) {
+	seen := map[metKey]bool{p.metKey(): true}
+	var out []like
+	arrange(named, c.cfg.Nodes, func(as []model.NodeID) bool {
 		r := rename(named, as, c.cfg.Nodes)
 		i, turned := r.Invariant(inv, c.invariants)
 		if i < 0 {
-			return
+			return true
 		}
 		k := pairKey{c.invariants[i].ID, r.State(p.state, turned), r.Node(p.node)}
-		if seen[k] {
-			return
+		if m := (metKey{k.inv, k.state}); !seen[m] {
+			seen[m] = true
+			out = append(out, like{k, r})
 		}
-		seen[k] = true
-		out = append(out, r)
+		return len(out) < maxAlike
 	})
 	return out
 }
 
-// arrange yields all ways to give each of named another of nodes, or itself.
-func arrange(named, nodes []model.NodeID, yield func(as []model.NodeID)) {
+// standsFor says which other nodes a run of the pair may take. None where a like
+// pair got further: what its runs tested would only be tested again.
+func (c *Core) standsFor(inv *model.Invariant, p *pair) []like {
+	if !c.chancy(p) {
+		return nil
+	}
+	likes := c.alike(inv, p)
+	for _, l := range likes {
+		q := c.pairs[l.pairKey]
+		if q != nil && (q.reached || q.running) && (q.tries > p.tries || q.tries == p.tries && q.seq < p.seq) {
+			return nil
+		}
+	}
+	return likes
+}
+
+// missed books that a run waited in vain for the pairs like its own, too.
+func (c *Core) missed(is *issued) {
+	for _, l := range is.likes {
+		if q := c.pairs[l.pairKey]; q != nil && !q.running && !q.reached && q.closed == "" {
+			q.miss(c.cfg.Retries)
+		}
+	}
+}
+
+// arrange yields all ways to give each of named another of nodes, or itself, until
+// yield wants no more.
+func arrange(named, nodes []model.NodeID, yield func(as []model.NodeID) bool) {
 	as := make([]model.NodeID, 0, len(named))
-	var next func()
-	next = func() {
+	var next func() bool
+	next = func() bool {
 		if len(as) == len(named) {
-			yield(as)
-			return
+			return yield(as)
 		}
 		for _, n := range nodes {
-			if !slices.Contains(as, n) {
-				as = append(as, n)
-				next()
-				as = as[:len(as)-1]
+			if slices.Contains(as, n) {
+				continue
+			}
+			as = append(as, n)
+			more := next()
+			as = as[:len(as)-1]
+			if !more {
+				return false
 			}
 		}
+		return true
 	}
 	next()
 }

@@ -36,6 +36,10 @@ func (c *Core) invariant(id string) (model.Invariant, bool) {
 func (c *Core) recordStates(r model.RunResult) {
 	c.runs++
 	is, ours := c.handed[r.Scenario]
+	uncut := ours && is.s.Strategy == model.StrategyClean
+	if uncut {
+		c.clean++
+	}
 	met := slices.Clone(r.States)
 	slices.SortFunc(met, compareMet)
 	for _, m := range met {
@@ -52,6 +56,9 @@ func (c *Core) recordStates(r model.RunResult) {
 		}
 		s.runs++
 		s.count += m.Count
+		if uncut {
+			s.clean++
+		}
 		if ours {
 			waited := is.pair != nil && is.cutAt(r) == k
 			s.meet(is.s.Seed, is.s.ID, is.s.Strategy == model.StrategyClean || waited, m)
@@ -121,8 +128,9 @@ func (c *Core) handCoFI() (model.Scenario, string, bool) {
 	}
 	is.s.Never = !p.reached
 	is.s.MaxCut = c.cfg.MaxCut
-	if c.chancy(p) {
-		is.s.Or = c.alike(&inv, p)
+	is.likes = c.standsFor(&inv, p)
+	for _, l := range is.likes {
+		is.s.Or = append(is.s.Or, l.names)
 	}
 	is.s.Why = is.why(first)
 	return c.issue(is), "", true

@@ -125,6 +125,7 @@ type Ready struct {
 type issued struct {
 	s      model.Scenario
 	pair   *pair    // cofi only
+	likes  []like   // what it stands for beside the pair
 	target *known   // the class it should heal at, if any
 	use    *seedUse // how its seed did so far, nil for one drawn anew
 	clean  bool     // one of the Config.Clean first runs
@@ -148,7 +149,9 @@ type Core struct {
 	cleanOut, cleanBack int
 	faultOut            int
 	// runs counts all finished runs that told which states they met.
-	runs       int
+	runs int
+	// clean counts those of them that had nothing to cut.
+	clean      int
 	longest    time.Duration
 	mined      bool
 	recordings int // clean runs handed out to record states (line 1)
@@ -299,8 +302,11 @@ func (c *Core) result(r model.RunResult) {
 	}
 	if is.pair != nil {
 		is.pair.learn(is, inTerms(r.InTerms(is.s), is.pair.state), c.cfg.Retries)
-		if is.use != nil && !r.Reached {
-			is.use.missed++
+		if !r.Reached {
+			c.missed(is)
+			if is.use != nil {
+				is.use.missed++
+			}
 		}
 	}
 }

@@ -30,7 +30,8 @@ type heard struct {
 // from more than one goroutine.
 type Engine struct {
 	s       model.Scenario
-	or      []model.Scenario // what s.Or stands for; without Invariant where it is none
+	or      []model.Scenario      // what s.Or stands for; without Invariant where it is none
+	mayCut  map[model.NodeID]bool // who is isolated, to whichever nodes it comes about
 	phase   phase
 	now     time.Duration // latest time an event carried
 	armedAt time.Duration
@@ -59,11 +60,11 @@ type EngineResult struct {
 	Reached bool `json:"reached"`
 	// CutState is the state that a cofi cut was made at, nil before.
 	CutState *model.State `json:"cutState,omitempty"`
-	// Or says which of the scenario's Or was cut at, from 1; 0: its own state.
-	Or     int           `json:"or,omitempty"`
-	Healed bool          `json:"healed"`
-	CutAt  time.Duration `json:"cutAt,omitempty"`
-	HealAt time.Duration `json:"healAt,omitempty"`
+	// Or is the one of the scenario's Or that was cut at; none: its own state.
+	Or     model.Renaming `json:"or,omitempty"`
+	Healed bool           `json:"healed"`
+	CutAt  time.Duration  `json:"cutAt,omitempty"`
+	HealAt time.Duration  `json:"healAt,omitempty"`
 	// HealReason is the Reason of the healing decision, "" if none was made.
 	HealReason string `json:"healReason,omitempty"`
 	// HealClass is the class whose message healed, nil if none did.
@@ -102,9 +103,11 @@ func NewEngine(s model.Scenario) *Engine {
 		perLink: map[model.Link]*model.LinkProof{},
 	}
 	e.play(s)
+	e.mayCut = map[model.NodeID]bool{s.Isolate: true}
 	for _, r := range s.Or {
-		as, _ := s.As(r)
+		as, ok := s.As(r)
 		e.or = append(e.or, as)
+		e.mayCut[as.Isolate] = e.mayCut[as.Isolate] || ok
 	}
 	e.faults = newFaults(e, s.Faults)
 	return e
@@ -228,8 +231,11 @@ func (e *Engine) byState(ev model.Event, message uint64, out []model.Decision) [
 	}
 	st, ok := e.reached(&e.s)
 	for i := 0; !ok && i < len(e.or); i++ {
+		if inv := e.or[i].Invariant; inv == nil || ev.Observation != nil && ev.Observation.Var != inv.A && ev.Observation.Var != inv.B {
+			continue // it is as it was
+		}
 		if st, ok = e.reached(&e.or[i]); ok {
-			e.res.Or = i + 1
+			e.res.Or = e.s.Or[i]
 			e.play(e.or[i])
 		}
 	}
@@ -251,8 +257,11 @@ func (e *Engine) reached(s *model.Scenario) (model.State, bool) {
 // standsFor says that a state of the right shape is, by count, the one that was
 // met: its numbers are others in this run.
 func (e *Engine) standsFor(inv *model.Invariant, met model.State, nth int, st model.State) bool {
+	if nth <= 0 || st.A == st.B || !met.Numbers() {
+		return false
+	}
 	shape := met.Shape()
-	return nth > 0 && st.A != st.B && st.Shape() == shape && e.track.entered(inv, shape) >= nth
+	return st.Shape() == shape && e.track.entered(inv, shape) >= nth
 }
 
 func (e *Engine) cut(ev model.Event, reason string, message uint64) model.Decision {
@@ -292,14 +301,9 @@ func (e *Engine) hear(m *model.Message) {
 	if m == nil || e.s.Strategy != model.StrategyCoFI || e.phase == phaseOpen {
 		return
 	}
-	if e.concerns(m, &e.s) || e.phase != phaseCut && slices.ContainsFunc(e.or, func(s model.Scenario) bool { return e.concerns(m, &s) }) {
+	if e.mayCut[m.From] || e.mayCut[m.To] {
 		e.heard[m.Num] = heard{typ: m.Type, from: m.From, to: m.To}
 	}
-}
-
-// concerns says that a message is to or from the host that a scenario isolates.
-func (e *Engine) concerns(m *model.Message, s *model.Scenario) bool {
-	return m.From == s.Isolate || m.To == s.Isolate
 }
 
 // packet answers a held packet.

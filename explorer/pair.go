@@ -115,11 +115,8 @@ func (p *pair) learn(is *issued, r model.RunResult, retries int) {
 	p.running = false
 	p.tries++
 	if !r.Reached {
-		p.misses++
 		p.missed = append(p.missed, is.s.Seed)
-		if p.misses > retries {
-			p.closed = fmt.Sprintf("the state did not occur in %d runs in a row", p.misses)
-		}
+		p.miss(retries)
 		return
 	}
 	p.misses, p.missed, p.reached = 0, nil, true
@@ -144,6 +141,14 @@ func (p *pair) learn(is *issued, r model.RunResult, retries int) {
 	}
 }
 
+// miss books a run that waited for the state in vain.
+func (p *pair) miss(retries int) {
+	p.misses++
+	if p.misses > retries {
+		p.closed = fmt.Sprintf("the state did not occur in %d runs in a row", p.misses)
+	}
+}
+
 // meet joins a class to those known.
 func (p *pair) meet(c model.Class) *known {
 	for _, k := range p.known {
@@ -160,6 +165,7 @@ func (p *pair) meet(c model.Class) *known {
 type stateInfo struct {
 	metKey
 	runs, count int
+	clean       int // of runs, those that had nothing to cut
 	first       string
 	firstAt     time.Duration
 	nth         int        // its place among those of its shape in that run

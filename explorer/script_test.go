@@ -372,8 +372,8 @@ func result(r explorer.EngineResult) string {
 	}
 	if r.CutState != nil {
 		fmt.Fprintf(&b, "cut in %s", r.CutState)
-		if r.Or > 0 {
-			fmt.Fprintf(&b, ", with other nodes: way %d", r.Or)
+		if len(r.Or) > 0 {
+			fmt.Fprintf(&b, ", with %s", r.Or)
 		}
 		b.WriteString("\n")
 	}
@@ -431,12 +431,12 @@ func (s *script) ready(r explorer.Ready) string {
 }
 
 var metRE = regexp.MustCompile(`^met (\w+) \{(.*), (.*)\}(?: (\d+)x)?(?: at (\w+))?(?: nth (\d+))?$`)
-var cutRE = regexp.MustCompile(`^cut \{(.*), (.*)\}(?: way (\d+))?$`)
+var cutRE = regexp.MustCompile(`^cut \{(.*), (.*)\}(?: with (.*))?$`)
 
 // result reads "s0003 OUTCOME; met …; met …", where OUTCOME is "clean",
 // "missed" (the state did not occur), "never healed", "unknown", "took 4s" or
 // "healed CLASS". "; class CLASS" is a class met while cut, "; cut {a, b}" the
-// state it was cut in, and "; cut {a, b} way 2" as the second Or of its scenario.
+// state it was cut in, and "; cut {a, b} with n2 for n1, …" with other nodes.
 func (s *script) result(t *testing.T, d *datadriven.TestData, line string) model.RunResult {
 	parts := strings.Split(line, ";")
 	id, outcome, _ := strings.Cut(strings.TrimSpace(parts[0]), " ")
@@ -467,7 +467,9 @@ func (s *script) result(t *testing.T, d *datadriven.TestData, line string) model
 		}
 		if m := cutRE.FindStringSubmatch(strings.TrimSpace(p)); m != nil {
 			r.CutState = &model.State{A: m[1], B: m[2]}
-			r.Or, _ = strconv.Atoi(m[3])
+			if m[3] != "" {
+				r.Or = renaming(m[3])
+			}
 			continue
 		}
 		m := metRE.FindStringSubmatch(strings.TrimSpace(p))

@@ -89,16 +89,15 @@ func (r Renaming) Class(c Class, turned bool) Class {
 	return c
 }
 
-// As is the scenario that does to some nodes what this one does to others; its Or
-// are the same, this one among them. false: the scenario observes no invariant
-// over the nodes meant.
+// As is the scenario that does to some nodes what this one does to others, alone.
+// false: the scenario observes no invariant over the nodes meant.
 func (s *Scenario) As(r Renaming) (Scenario, bool) {
 	i, turned := r.Invariant(s.Invariant, s.Observe)
 	if i < 0 {
 		return Scenario{}, false
 	}
 	out, inv, st := *s, s.Observe[i], r.State(*s.State, turned)
-	out.Invariant, out.State, out.Isolate = &inv, &st, r.Node(s.Isolate)
+	out.Invariant, out.State, out.Isolate, out.Or = &inv, &st, r.Node(s.Isolate), nil
 	out.Why += "; it came about with " + r.String()
 	out.Came = true
 	out.Partition.Groups = nil
@@ -119,18 +118,11 @@ func (s *Scenario) As(r Renaming) (Scenario, bool) {
 		c := r.Class(*s.HealAt, turned)
 		out.HealAt = &c
 	}
-	back := r.Inverse()
-	out.Or = []Renaming{back}
-	for _, o := range s.Or {
-		if q := o.After(back); len(q) > 0 {
-			out.Or = append(out.Or, q)
-		}
-	}
 	return out, true
 }
 
 // MayCut lists the links that the scenario's partition cuts, to whichever nodes it
-// comes about.
+// comes about; some more than once.
 func (s *Scenario) MayCut() []Link {
 	out := s.Partition.Links()
 	for _, r := range s.Or {
@@ -142,26 +134,35 @@ func (s *Scenario) MayCut() []Link {
 }
 
 // Met is the scenario as a run went through it: with the names of the nodes to
-// which it came about. One that has them already stays.
+// which it came about. Its Or are what it stood for, the names asked for first.
+// One that has them already stays.
 func (s Scenario) Met(r RunResult) Scenario {
-	if s.Came || r.Or == 0 || r.Or > len(s.Or) {
+	if s.Came || len(r.Or) == 0 || s.Invariant == nil {
 		return s
 	}
-	if as, ok := s.As(s.Or[r.Or-1]); ok {
-		return as
+	as, ok := s.As(r.Or)
+	if !ok {
+		return s
 	}
-	return s
+	back := r.Or.Inverse()
+	as.Or = []Renaming{back}
+	for _, o := range s.Or {
+		if q := o.After(back); len(q) > 0 {
+			as.Or = append(as.Or, q)
+		}
+	}
+	return as
 }
 
 // InTerms is the result in the names of the scenario that was asked for, where
 // its own are those of the nodes to which it came about. States keep theirs: they
 // are what was met.
 func (r RunResult) InTerms(s Scenario) RunResult {
-	if r.Or == 0 || r.Or > len(s.Or) || s.Invariant == nil {
+	if len(r.Or) == 0 || s.Invariant == nil {
 		return r
 	}
-	_, turned := s.Or[r.Or-1].Invariant(s.Invariant, nil)
-	back := s.Or[r.Or-1].Inverse()
+	_, turned := r.Or.Invariant(s.Invariant, nil)
+	back := r.Or.Inverse()
 	if r.CutState != nil {
 		st := back.State(*r.CutState, turned)
 		r.CutState = &st

@@ -107,9 +107,9 @@ type RunResult struct {
 	// CutState is the state a cofi run cut at: the scenario's own, or one of its
 	// shape. Classes are those of this state.
 	CutState *State `json:"cutState,omitempty"`
-	// Or says to which of the scenario's Or it came about, from 1; 0: to the nodes
-	// that it names. CutState, HealClass and Classes are of the nodes it did.
-	Or int `json:"or,omitempty"`
+	// Or is the one of the scenario's Or with whose names it came about; none: with
+	// its own. CutState, HealClass and Classes have those names.
+	Or Renaming `json:"or,omitempty"`
 	// HealClass is the class whose message healed, nil if none did.
 	HealClass *Class `json:"healClass,omitempty"`
 	// Classes are the message classes that came to cross to or from the

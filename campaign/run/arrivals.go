@@ -27,7 +27,7 @@ func (r *run) proveFaults(ctx context.Context) {
 			since = min(since, w.since)
 		}
 		s.mu.Lock()
-		from := s.clock.wall(since)
+		from := s.clock.from(since)
 		s.mu.Unlock()
 		got, err := r.c.Bed.ArrivalsOf(ctx, host, digests, from)
 		if err != nil {

@@ -16,7 +16,7 @@ const clockNews = 50 * time.Millisecond
 // times since the run started, and back. The machine's clock is set now and then,
 // by NTP or when a virtual machine goes on after a pause; the run's is not.
 type clock struct {
-	start  time.Time
+	start  time.Time     // a reading of both
 	looked time.Duration // when it was last compared
 	steps  []clockStep
 	told   time.Duration // how far it had been moved when that was last told
@@ -25,29 +25,50 @@ type clock struct {
 // clockStep is a time at which the machine's clock was moved.
 type clockStep struct {
 	after time.Duration // the last look before it, since the run started
+	noted time.Duration // the first look after it
 	ahead time.Duration // of the run's clock from then on
 }
 
-// look compares the clocks, both of which t has read. It returns by how much the
-// machine's was moved since that was last told, if it is worth telling; 0: not.
-func (c *clock) look(t time.Time) time.Duration { return c.compare(t.Sub(c.start), t) }
+// look compares the clocks as they are now. What looks like a step is looked at
+// once more: between the readings of the two, others may have had the CPU.
+func (c *clock) look() {
+	t := time.Now()
+	if !c.compare(t.Sub(c.start), t, false) {
+		t = time.Now()
+		c.compare(t.Sub(c.start), t, true)
+	}
+}
 
-func (c *clock) compare(now time.Duration, wall time.Time) time.Duration {
-	ahead, was := wall.Round(0).Sub(c.start.Round(0))-now, time.Duration(0)
+// compare says whether the machine's clock shows wall when it should, and if not,
+// books that as a step.
+func (c *clock) compare(now time.Duration, wall time.Time, book bool) bool {
+	ahead := wall.Round(0).Sub(c.start.Round(0)) - now
+	ok := (ahead - c.ahead()).Abs() <= clockSlack
+	if !ok && book {
+		c.steps = append(c.steps, clockStep{c.looked, now, ahead})
+	}
+	if ok || book {
+		c.looked = max(c.looked, now)
+	}
+	return ok
+}
+
+// ahead is by how much the machine's clock is ahead of the run's by now.
+func (c *clock) ahead() time.Duration {
 	if n := len(c.steps); n > 0 {
-		was = c.steps[n-1].ahead
+		return c.steps[n-1].ahead
 	}
-	after := c.looked
-	c.looked = max(c.looked, now)
-	if (ahead - was).Abs() <= clockSlack {
-		return 0
-	}
-	c.steps = append(c.steps, clockStep{after, ahead})
-	by := ahead - c.told
+	return 0
+}
+
+// news is by how much the machine's clock was moved since that was last told, if it
+// is worth telling; 0: not.
+func (c *clock) news() time.Duration {
+	by := c.ahead() - c.told
 	if by.Abs() < clockNews {
 		return 0
 	}
-	c.told = ahead
+	c.told = c.ahead()
 	return by
 }
 
@@ -55,12 +76,30 @@ func (c *clock) compare(now time.Duration, wall time.Time) time.Duration {
 // back, a time that it has shown twice is taken for the later one.
 func (c *clock) since(t time.Time) time.Duration {
 	d := t.Round(0).Sub(c.start.Round(0))
+	until := c.looked + clockSlack
 	for i := len(c.steps) - 1; i >= 0; i-- {
-		if s := c.steps[i]; d-s.ahead >= s.after && d-s.ahead <= c.looked+clockSlack {
-			return d - s.ahead
+		s := c.steps[i]
+		if at := d - s.ahead; at >= s.after && at <= until {
+			return at
+		}
+		until = s.noted
+	}
+	if d <= until {
+		return d
+	}
+	return d - c.ahead() // after the last look
+}
+
+// from is the earliest that the machine's clock has shown at a time since the run
+// started or later.
+func (c *clock) from(d time.Duration) time.Time {
+	t := c.wall(d)
+	for _, s := range c.steps {
+		if at := c.start.Round(0).Add(s.after + s.ahead); s.after >= d && at.Before(t) {
+			t = at
 		}
 	}
-	return d
+	return t
 }
 
 // wall is what the machine's clock showed at a time since the run started.
@@ -85,4 +124,11 @@ func (c *clock) monotone(from, to time.Duration) error {
 		was = s.ahead
 	}
 	return nil
+}
+
+// SetBack says that the machine's clock, by which kernels stamp packets, was set
+// back between two readings of time.Now: not all that came between them has a time
+// between theirs.
+func SetBack(from, to time.Time) bool {
+	return to.Round(0).Sub(from.Round(0)) < to.Sub(from)-clockNews
 }

@@ -21,7 +21,10 @@ func TestClockThatIsSet(t *testing.T) {
 	}
 	var told []time.Duration
 	for now := time.Duration(0); now < 30*time.Second; now += 37 * time.Millisecond {
-		if by := c.compare(now, start.Add(now+ahead(now))); by != 0 {
+		if wall := start.Add(now + ahead(now)); !c.compare(now, wall, false) {
+			c.compare(now, wall, true)
+		}
+		if by := c.news(); by != 0 {
 			told = append(told, by.Round(10*time.Millisecond))
 		}
 		for _, d := range []time.Duration{now, now - 30*time.Millisecond} {
@@ -42,10 +45,21 @@ func TestClockThatIsSet(t *testing.T) {
 			t.Errorf("%s since the start the clock showed %s, not %s", d, want, got)
 		}
 	}
+	late := 30*time.Second + 20*time.Millisecond // after the last look
+	if got := c.since(start.Add(late + ahead(late))); (got - late).Abs() > 5*clockSlack {
+		t.Errorf("what comes after the last look is taken for %s", got)
+	}
+	if got, want := c.from(19*time.Second), start.Add(27*time.Second); got.Sub(want).Abs() > 50*time.Millisecond {
+		t.Errorf("from 19s on the clock shows %s, before that it never was %s", want, got)
+	}
 	live := &clock{start: time.Now()}
 	time.Sleep(time.Millisecond)
-	if by := live.look(time.Now()); by != 0 || live.looked < time.Millisecond {
-		t.Errorf("a clock that nobody sets was set by %s, looked at %s", by, live.looked)
+	if live.look(); live.news() != 0 || live.looked < time.Millisecond {
+		t.Errorf("a clock that nobody sets is ahead by %s, looked at %s", live.ahead(), live.looked)
+	}
+	now := time.Now()
+	if SetBack(now, now.Add(time.Second)) {
+		t.Error("a clock that goes on was set back")
 	}
 	if err := c.monotone(5*time.Second, 15*time.Second); err != nil {
 		t.Errorf("set forward: %v", err)

@@ -132,7 +132,10 @@ func (l *Live) count(ctx context.Context, c *scriptCut) error {
 	c.Probes = int(c.cut.Sent())
 	each := c.Probes / max(len(p.Links), 1)
 	until, from := time.Now(), c.inForce
-	p.LeakKnown = true
+	p.LeakKnown = !SetBack(from, until)
+	if !p.LeakKnown {
+		l.r.s.Note("leaks could not be counted: the machine's clock was set back meanwhile")
+	}
 	for _, link := range p.Links {
 		lp := model.LinkProof{Link: link, Dropped: max(0, int(byLink[link])-each)}
 		n, _, err := l.r.c.Bed.Arrived(ctx, link, c.Partition.Only, from, until)

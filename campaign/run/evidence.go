@@ -14,6 +14,7 @@ import (
 func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 	s := r.s
 	s.mu.Lock() // the taps are open still
+	s.look()
 	res := s.engine.Result()
 	s.mu.Unlock()
 	if res.Reached {

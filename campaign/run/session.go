@@ -80,7 +80,8 @@ func (s *session) when(at time.Time) time.Duration {
 
 // look notes if the machine's clock was set. The caller holds mu.
 func (s *session) look() {
-	if by := s.clock.look(time.Now()); by != 0 {
+	s.clock.look()
+	if by := s.clock.news(); by != 0 {
 		at := s.now()
 		s.carryOut(at, nil, s.event(at, model.Event{Kind: model.EventNote,
 			Note: fmt.Sprintf("the machine's clock was moved by %s; times here were not", by.Round(time.Millisecond))}))
@@ -428,6 +429,7 @@ func (s *session) cut(at time.Duration, held *heldFrame) {
 			s.incomplete = append(s.incomplete, fmt.Sprintf("the switch did not confirm the cut: %v", err))
 			return
 		}
+		s.clock.look() // what arrives is asked for by the machine's
 		s.proof.InForceAt = s.now()
 		s.rec.Append(record.RulesFile, map[string]any{"t": s.proof.InForceAt, "what": "barrier reply behind the cut"})
 		if s.isCut {
@@ -438,6 +440,7 @@ func (s *session) cut(at time.Duration, held *heldFrame) {
 
 func (s *session) heal(at time.Duration, d model.Decision) {
 	s.isCut = false
+	s.clock.look()
 	s.proof.HealAt = s.now()
 	s.metrics.CutEnded(d.Reason, s.proof.Links)
 	s.rec.Append(record.RulesFile, map[string]any{"t": s.proof.HealAt, "what": "gate passes again", "reason": d.Reason})

@@ -27,6 +27,7 @@ import (
 type fakeGate struct {
 	mu       sync.Mutex
 	released []string // host: payload or flags
+	cut      []model.Partition
 	fail     error
 }
 
@@ -44,8 +45,14 @@ func (g *fakeGate) Release(frame []byte, to model.NodeID) error {
 	return g.fail
 }
 
-func (g *fakeGate) Cut(model.Partition) error { return nil }
-func (g *fakeGate) Heal() error               { return nil }
+func (g *fakeGate) Cut(p model.Partition) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.cut = append(g.cut, p)
+	return nil
+}
+
+func (g *fakeGate) Heal() error { return nil }
 
 func (g *fakeGate) HostOf(mac [6]byte) model.NodeID {
 	if mac[0]&1 == 1 {
@@ -90,12 +97,10 @@ func testSession(t *testing.T, scn model.Scenario, gate *fakeGate) *session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &session{start: start, gate: gate, metrics: noMetrics{}, rec: rec, pipe: pipe, table: state.NewTable(vars),
-		engine: explorer.NewEngine(scn), scn: scn, packets: packets, messages: map[string]int{}, links: map[model.Link]*model.LinkProof{},
+	s := &session{start: start, clock: clock{start: start}, gate: gate, metrics: noMetrics{}, rec: rec, pipe: pipe, table: state.NewTable(vars),
+		engine: explorer.NewEngine(scn), scn: scn, packets: packets, messages: map[string]int{},
 		inForce: make(chan struct{}), healed: make(chan struct{})}
-	for _, l := range scn.Partition.Links() {
-		s.links[l] = &model.LinkProof{Link: l}
-	}
+	s.watch(scn.Partition.Links())
 	t.Cleanup(func() {
 		s.mu.Lock()
 		reached := s.engine.Result().Reached
@@ -196,6 +201,63 @@ func TestTheCutAndTheHealFallBetweenTwoPackets(t *testing.T) {
 	res := s.engine.Result()
 	if !res.Reached || res.HealClass == nil || res.HealClass.From != "n3" {
 		t.Errorf("result %+v", res)
+	}
+}
+
+// Where the state came about with other nodes, it is another one that is cut off,
+// at the gate and behind it, and whose packets are counted.
+func TestTheCutIsOfTheNodesItCameAboutTo(t *testing.T) {
+	gate, scn := &fakeGate{}, leftScenario(model.Drop)
+	scn.Or = []model.Renaming{{"n2": "n3", "n3": "n2"}}
+	s := testSession(t, scn, gate)
+	s.Mark(model.EventWorkload)
+	gossip(t, s, "n2", "n3", "G n1=NORMAL n2=NORMAL n3=NORMAL")
+	gossip(t, s, "n3", "n2", "G n1=NORMAL n2=NORMAL n3=NORMAL")
+	gossip(t, s, "n3", "n2", "G n1=LEFT n2=NORMAL n3=NORMAL")   // it is n3 that knows: n2 is cut off
+	gossip(t, s, "n3", "n2", "G n1=LEFT n2=NORMAL n3=NORMAL")   // what n2 to n3 is in Seen
+	gossip(t, s, "n3", "n1", "G n1=LEFT n2=NORMAL n3=NORMAL")   // does not cross
+	gossip(t, s, "n2", "n1", "G n1=NORMAL n2=NORMAL n3=NORMAL") // unseen: heals
+	s.Mark(model.EventStop)
+	<-s.inForce
+	s.lifted.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if want := model.Isolate("n2", testNodes, model.Drop); len(gate.cut) != 1 || gate.cut[0].String() != want.String() {
+		t.Errorf("cut %v, want %s", gate.cut, want)
+	}
+	var dropped []string
+	for _, l := range s.linkProofs() {
+		if l.Dropped > 0 {
+			dropped = append(dropped, fmt.Sprintf("%s %d of %d", l.Link, l.Dropped, l.Wanted))
+		}
+	}
+	if fmt.Sprint(dropped) != "[n3>n2 2 of 2]" || s.proof.Wanted != 3 || len(s.proof.Links) != 4 {
+		t.Errorf("dropped %v, proof %+v", dropped, s.proof)
+	}
+	res := s.engine.Result().RunResult(scn.ID, model.Verdict{})
+	if met := scn.Met(res); met.Isolate != "n2" || res.HealClass == nil || res.HealClass.From != "n2" || *res.CutState != (model.State{A: "NORMAL", B: "LEFT"}) {
+		t.Errorf("result %+v of %+v", res, met)
+	}
+	if asked := res.InTerms(scn); *asked.CutState != *scn.State || asked.HealClass.From != "n3" {
+		t.Errorf("asked for %+v", asked)
+	}
+}
+
+// A packet is entered at the time the kernel stamped it, not when it is read.
+func TestAPacketKeepsItsTime(t *testing.T) {
+	s := testSession(t, leftScenario(model.Drop), &fakeGate{})
+	time.Sleep(20 * time.Millisecond)
+	stamp := time.Now().Add(-15 * time.Millisecond)
+	s.Gate("n1", stamp.Round(0), frame(t, "n1", "n2", &layers.UDP{SrcPort: 7000, DstPort: 7000}, "G n1=NORMAL"))
+	if err := s.rec.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	events, _, err := record.ReadLines[model.Event](s.rec.Dir, record.EventsFile)
+	if err != nil || len(events) == 0 {
+		t.Fatal(err, events)
+	}
+	if at, want := events[len(events)-1].At, stamp.Sub(s.start); (at - want).Abs() > clockSlack {
+		t.Errorf("entered at %s, stamped at %s", at, want)
 	}
 }
 

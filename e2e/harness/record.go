@@ -95,6 +95,15 @@ func CheckProofs(tb testing.TB, rs []Record) int {
 		if p.Wanted > 0 {
 			cut++
 		}
+		// Whichever node it came about to is the one that was cut off.
+		for _, l := range p.PerLink {
+			if iso := r.Scenario.Isolate; iso != "" && l.Link.Src != iso && l.Link.Dst != iso {
+				tb.Errorf("%s: isolates %s, cut %s", r.Run, iso, l.Link)
+			}
+		}
+		if inv := r.Scenario.Invariant; inv != nil && r.Scenario.Isolate != inv.A.Node && r.Scenario.Isolate != inv.B.Node {
+			tb.Errorf("%s: isolates %s at a state of %s", r.Run, r.Scenario.Isolate, inv)
+		}
 		wanted, dropped := 0, 0
 		for _, l := range p.PerLink {
 			wanted, dropped = wanted+l.Wanted, dropped+l.Dropped

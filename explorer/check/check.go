@@ -339,8 +339,8 @@ func notReached(s model.Scenario) string {
 				like = fmt.Sprintf(", nor %d that differ from it in their numbers only,", s.Nth)
 			}
 		}
-		if n := len(s.Or); n > 0 {
-			like += fmt.Sprintf(" nor the same with other nodes (%d),", n)
+		if len(s.Or) > 0 {
+			like = strings.TrimSuffix(like, ",") + ", nor the same with other nodes,"
 		}
 		return fmt.Sprintf("the state %s of %s%s did not occur, so nothing was cut", s.State, s.Invariant, like)
 	}

@@ -76,10 +76,13 @@ func runLostWrites(r *Record, s settings) outcome {
 		}
 		acked[o.Key] = lostWrite{o.Key, o, o.Node, o.Time}
 	}
-	if len(ordered(r, s["write"])) == 0 {
+	tried := ordered(r, s["write"])
+	switch {
+	case len(tried) == 0:
 		return outcome{idle: "nothing was written, so nothing could be lost"}
-	}
-	if len(acked) == 0 {
+	case len(acked) == 0 && r.Proof != nil && tried[0].Time >= r.Proof.CutAt:
+		return outcome{idle: "no write was acknowledged after the cut, so none could be lost"}
+	case len(acked) == 0:
 		return outcome{unknown: "no write was acknowledged, so none could be lost"}
 	}
 	have, copies, done, why := finalRead(r, s)
