@@ -215,7 +215,7 @@ func (p *Pipeline) datagram(pk *model.Packet) {
 		p.note("frame %d: datagram is fragmented: typed by its first fragment", p.frame)
 	}
 	u := classify.Datagram(pr, pk.Payload)
-	if pk.Fragment {
+	if pk.Fragment || pk.Note != "" { // what is wrong with a datagram has cost it bytes
 		u.Fields = append(u.Fields, model.Field{Name: "incomplete", Value: "true"})
 	}
 	u.Type = p.vocabulary("udp", pr.Port, ok).Type(&u)

@@ -199,6 +199,25 @@ func TestDatagrams(t *testing.T) {
 	expect(t, "later fragment", b.step("", ether(0x800), frag, gopacket.Payload("and the rest")), "")
 }
 
+func TestADatagramCutByTheCaptureIsIncomplete(t *testing.T) {
+	b := newBench(t, Config{Variables: []model.Variable{{Name: "x", Kind: "x", MaxAge: time.Second,
+		Sources: []model.VarSource{{Type: "text gossip", Field: "x"}}}}})
+	buf := gopacket.NewSerializeBuffer()
+	if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true}, ether(0x800), ipv4(1, 2, layers.IPProtocolUDP),
+		&layers.UDP{SrcPort: 7001, DstPort: 7000}, gopacket.Payload("gossip and a long text before x=LEADER")); err != nil {
+		t.Fatal(err)
+	}
+	data := buf.Bytes()
+	if s := b.p.Step(model.Frame{Num: 1, Data: data}); len(s.Observations) != 1 || s.Observations[0].Value != "LEADER" {
+		t.Errorf("whole: %v", s.Observations)
+	}
+	s := b.p.Step(model.Frame{Num: 2, Data: data[:len(data)-3]})
+	expect(t, "cut", s, "2 n1>n2 text gossip; frame 2: truncated")
+	if v, _ := s.New[0].Field("incomplete"); v != "true" || len(s.Observations) != 0 {
+		t.Errorf("cut: %v shows %v, want incomplete=true and nothing", s.New[0].Fields, s.Observations)
+	}
+}
+
 // What nobody taught the pipeline has some dozens of types, whatever its bytes.
 func TestTypesDoNotGrowWithData(t *testing.T) {
 	b := newBench(t, Config{Protocols: []model.Protocol{
