@@ -9,11 +9,12 @@ import (
 // maxAlike bounds the ways in which one scenario may come about.
 const maxAlike = 60
 
-// chancy says that the state of a pair may well come about with other nodes: it was
-// missed, or it does not name numbers, which recur by their place, and was not met
-// in all runs without a cut.
+// chancy says that the state of a pair may well come about with other nodes: a run
+// missed it, or it does not name numbers, which recur by their place, and was not
+// met in all runs without a cut.
 func (c *Core) chancy(p *pair) bool {
-	return p.misses > 0 || !p.state.Numbers() && c.states[p.metKey()].clean < c.clean
+	s := c.states[p.metKey()]
+	return s.missed > 0 || !p.state.Numbers() && s.clean < c.clean
 }
 
 // like is a pair that tests the same as another one with other nodes.

@@ -303,6 +303,7 @@ func (c *Core) result(r model.RunResult) {
 	if is.pair != nil {
 		is.pair.learn(is, inTerms(r.InTerms(is.s), is.pair.state), c.cfg.Retries)
 		if !r.Reached {
+			c.states[is.pair.metKey()].missed++
 			c.missed(is)
 			if is.use != nil {
 				is.use.missed++

@@ -166,6 +166,7 @@ type stateInfo struct {
 	metKey
 	runs, count int
 	clean       int // of runs, those that had nothing to cut
+	missed      int // runs that waited for it in vain
 	first       string
 	firstAt     time.Duration
 	nth         int        // its place among those of its shape in that run
