@@ -28,6 +28,13 @@ type like struct {
 // an invariant that is explored. A system whose nodes are alike meets one of them
 // where the other was chance.
 func (c *Core) alike(inv *model.Invariant, p *pair) []like {
+	if !p.compared {
+		p.likes, p.compared = c.compare(inv, p), true
+	}
+	return p.likes
+}
+
+func (c *Core) compare(inv *model.Invariant, p *pair) []like {
 	var named []model.NodeID
 	for _, n := range []model.NodeID{inv.A.Node, inv.B.Node, model.NodeID(inv.A.About), model.NodeID(inv.B.About), model.NodeID(p.state.A), model.NodeID(p.state.B), p.node} {
 		if slices.Contains(c.cfg.Nodes, n) && !slices.Contains(named, n) {

@@ -20,6 +20,9 @@ func (c *Core) setInvariants(invs []model.Invariant) {
 		}
 	}
 	slices.SortStableFunc(c.invariants, func(a, b model.Invariant) int { return cmp.Compare(a.ID, b.ID) })
+	for _, p := range c.order {
+		p.compared = false
+	}
 	c.invariants = slices.CompactFunc(c.invariants, func(a, b model.Invariant) bool { return a.ID == b.ID })
 }
 
@@ -159,7 +162,7 @@ func (c *Core) candidate(p *pair, inv model.Invariant) policy.Candidate {
 	t := p.target()
 	return policy.Candidate{
 		Invariant: inv, State: p.state, Node: p.node, Seq: p.seq, Tries: p.tries, Misses: p.misses,
-		Looked: p.reached, Uncut: s.uncut(), Moved: t != nil && p.moved(t),
+		Stands: len(c.standsFor(&inv, p)) > 0, Looked: p.reached, Uncut: s.uncut(), Moved: t != nil && p.moved(t),
 		StateRuns: s.runs, AllRuns: c.runs, StateCount: s.count, First: s.first, FirstAt: int64(s.firstAt),
 	}
 }

@@ -20,16 +20,18 @@ type pairKey struct {
 // follow one another, since each needs what the ones before met.
 type pair struct {
 	pairKey
-	seq     int
-	known   []*known       // the classes met while cut, in order of first appearance
-	tries   int            // runs that came back
-	used    map[uint64]int // its runs by seed
-	misses  int            // of those, runs in a row in which the state did not occur
-	missed  []uint64       // the seeds of these
-	running bool
-	reached bool   // a run reached the state
-	told    bool   // a run told which classes it met
-	closed  string // why it is done; "" while it is not
+	seq      int
+	known    []*known       // the classes met while cut, in order of first appearance
+	tries    int            // runs that came back
+	used     map[uint64]int // its runs by seed
+	misses   int            // of those, runs in a row in which the state did not occur
+	missed   []uint64       // the seeds of these
+	likes    []like         // see Core.alike
+	compared bool           // likes is filled
+	running  bool
+	reached  bool   // a run reached the state
+	told     bool   // a run told which classes it met
+	closed   string // why it is done; "" while it is not
 }
 
 func (p *pair) metKey() metKey { return metKey{p.inv, p.state} }

@@ -63,8 +63,8 @@ func btoi(b bool) int {
 }
 
 // markDuplicates marks all but one of each set of duplicates. The one stays that
-// missed its state least of late: which of two like states occurs is often chance,
-// and either will do. Of equals, the one that was tried most stays, then the one
+// takes the others as well, then the one that missed its state least of late: which
+// of two like states occurs is often chance, and either will do. Of equals, the one that was tried most stays, then the one
 // most often met, so that progress made is not put back later. It has the tries
 // of all: one test that misses its state under many names gets no more runs than
 // another.
@@ -74,7 +74,7 @@ func markDuplicates(cs []Choice) {
 		best[i] = &cs[i]
 	}
 	slices.SortStableFunc(best, func(a, b *Choice) int {
-		return cmp.Or(cmp.Compare(a.Misses, b.Misses), cmp.Compare(b.Tries, a.Tries), cmp.Compare(b.StateRuns, a.StateRuns), cmp.Compare(b.StateCount, a.StateCount))
+		return cmp.Or(cmp.Compare(btoi(b.Stands), btoi(a.Stands)), cmp.Compare(a.Misses, b.Misses), cmp.Compare(b.Tries, a.Tries), cmp.Compare(b.StateRuns, a.StateRuns), cmp.Compare(b.StateCount, a.StateCount))
 	})
 	var hosts []model.NodeID
 	for _, c := range cs {

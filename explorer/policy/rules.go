@@ -19,6 +19,8 @@ type Candidate struct {
 	Tries int
 	// Misses counts its last runs, in a row, in which its state did not occur.
 	Misses int
+	// Stands says that its next run also takes its state with other nodes.
+	Stands bool
 	// Looked says that a run reached the state, so that it is known which
 	// classes come while the node is cut off.
 	Looked bool
