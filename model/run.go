@@ -170,7 +170,8 @@ type RunSummary struct {
 	ProbeCost time.Duration `json:"probeCost"`
 	Probes    int           `json:"probes,omitempty"`
 	// Starved is the share of the run's time, 0 to 1, in which something on
-	// netsplit's machine waited for a CPU; 0 where its kernel does not tell.
+	// netsplit's machine waited for a CPU, or the machine itself did for those of
+	// its host, whichever is more; 0 where its kernel does not tell.
 	Starved float64 `json:"starved,omitempty"`
 	// Release of the target's software that ran; "" where it has none.
 	Release string `json:"release,omitempty"`

@@ -206,7 +206,7 @@ type Run struct {
 	Release   string         `json:"release,omitempty" doc:"Release of the target's software"`
 	// Retransmits counts TCP retransmissions outside the cut.
 	Retransmits int     `json:"retransmits"`
-	Starved     float64 `json:"starved,omitempty" doc:"Share of the time, 0 to 1, in which something on netsplit's machine waited for a CPU"`
+	Starved     float64 `json:"starved,omitempty" doc:"Share of the time, 0 to 1, in which something on netsplit's machine waited for a CPU, or its host took the CPUs away"`
 }
 
 // Runs is one page of runs, in order of their start.

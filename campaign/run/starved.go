@@ -20,17 +20,32 @@ func waited() (time.Duration, bool) {
 	return time.Duration(psi.Some.Total) * time.Microsecond, true
 }
 
+// stolen is for how long since boot, as a mean over its CPUs, this machine was
+// without them, since its host gave them to others (proc_stat(5): steal).
+func stolen() time.Duration {
+	fs, err := procfs.NewDefaultFS()
+	if err != nil {
+		return 0
+	}
+	st, err := fs.Stat()
+	if err != nil {
+		return 0
+	}
+	return time.Duration(st.CPUTotal.Steal / float64(max(1, len(st.CPU))) * float64(time.Second))
+}
+
 // starvation measures from now on. What it returns says the share of the time
-// since in which something on this machine waited for a CPU, from 0 to 1; 0 on a
-// kernel that does not tell.
+// since in which something on this machine waited for a CPU, or in which its CPUs
+// were taken away, whichever is more, from 0 to 1.
 func starvation() func() float64 {
 	began := time.Now()
 	before, ok := waited()
+	taken := stolen()
 	return func() float64 {
-		now, still := waited()
-		if !ok || !still {
-			return 0
+		most := stolen() - taken
+		if now, still := waited(); ok && still {
+			most = max(most, now-before)
 		}
-		return min(1, float64(now-before)/float64(time.Since(began)))
+		return min(1, float64(most)/float64(time.Since(began)))
 	}
 }
