@@ -20,10 +20,10 @@ func (c *Core) setInvariants(invs []model.Invariant) {
 		}
 	}
 	slices.SortStableFunc(c.invariants, func(a, b model.Invariant) int { return cmp.Compare(a.ID, b.ID) })
+	c.invariants = slices.CompactFunc(c.invariants, func(a, b model.Invariant) bool { return a.ID == b.ID })
 	for _, p := range c.order {
 		p.compared = false
 	}
-	c.invariants = slices.CompactFunc(c.invariants, func(a, b model.Invariant) bool { return a.ID == b.ID })
 }
 
 func (c *Core) invariant(id string) (model.Invariant, bool) {

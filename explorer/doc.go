@@ -37,8 +37,8 @@
 //     cuts there if the exact one did not come before. Its classes are read in
 //     the numbers of the state asked for.
 //   - Which node leads, or hears of something first, is chance. A scenario whose
-//     state was not met in nearly all runs stands for the same with other nodes
-//     in their places as well (model.Scenario.Or): in the invariant, in the
+//     state was not met in all clean runs, or was missed since, stands for the
+//     same with other nodes in their places as well (model.Scenario.Or): in the invariant, in the
 //     values that name nodes, and in who is cut off. The first of them to come
 //     about is cut at, and what its run shows is read in the names asked for.
 //   - A TCP retransmission is one more attempt of the same message. It heals if

@@ -11,8 +11,9 @@ import (
 // message healed heals at that class (HealAt); one that reached its state and
 // was healed by time or by the end of the workload lets no message heal
 // (Never). What came about with other nodes than those first asked for is asked
-// for with them; the others will do again. A run that never cut, a clean and a random one are repeated as they
-// were: their scenarios say all. The id is the caller's to change.
+// for with them; the others will do again. A run that never cut, a clean and a
+// random one are repeated as they were: their scenarios say all. The id is the
+// caller's to change.
 func Replay(s model.Scenario, r model.RunResult) model.Scenario {
 	s = s.Met(r)
 	s.Came = false // it is what is asked for now

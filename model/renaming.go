@@ -27,9 +27,6 @@ func (r Renaming) Var(v VarRef) VarRef {
 	return VarRef{Name: v.Name, About: r.name(v.About), Node: r.Node(v.Node)}
 }
 
-// Value is a value, which may name a node.
-func (r Renaming) Value(v string) string { return r.name(v) }
-
 // After is first q, then r.
 func (r Renaming) After(q Renaming) Renaming {
 	out := Renaming{}

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 )
 
@@ -50,6 +51,11 @@ func TestRenamingLeadsBack(t *testing.T) {
 		}
 		if got, want := as.Isolate, s.Or[way-1].Node(s.Isolate); got != want || as.Partition.Groups[0][0] != want {
 			t.Fatalf("seed %d: isolates %s by %s, want %s", seed, got, as.Partition, want)
+		}
+		for _, l := range as.Partition.Links() {
+			if !slices.Contains(s.MayCut(), l) {
+				t.Fatalf("seed %d: %s may be cut, and is not among %v", seed, l, s.MayCut())
+			}
 		}
 		if again := as.Met(RunResult{Or: as.Or[0]}); !reflect.DeepEqual(again, as) {
 			t.Fatalf("seed %d: renamed twice: %+v", seed, again)

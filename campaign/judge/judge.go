@@ -53,7 +53,7 @@ func (f *runFiles) checkRecord() check.Record {
 	ev := &f.evidence
 	rec := check.Record{
 		Cuts:   ev.Cuts,
-		Target: &f.target, Scenario: f.meta.Scenario.Met(ev.Result), CutReached: ev.Result.Reached, Proof: ev.Proof,
+		Target: &f.target, Scenario: f.meta.Scenario, CutReached: ev.Result.Reached, Proof: ev.Proof,
 		Faults: ev.Faults, WorkloadHung: ev.Hung, Incomplete: ev.Incomplete,
 		Bounds: check.Bounds{MaxLost: ev.MaxLost, MaxWindow: ev.MaxWindow},
 		Recovery: check.Recovery{From: ev.Recovery.HealedAt, StableAt: ev.Recovery.StableAt, Limit: ev.Recovery.Limit,
@@ -98,7 +98,6 @@ func (f *runFiles) summary(v model.Verdict) model.RunSummary {
 		Messages: ev.Messages, GateDelay: ev.GateDelay, Retransmits: ev.Retransmits, ProbeCost: ev.ProbeCost,
 		Probes: ev.Probes, Starved: ev.Starved, Release: f.target.Release}
 	sum.Result.Verdict = v
-	sum.Scenario = f.meta.Scenario.Met(ev.Result)
 	if len(ev.Cuts) > 0 {
 		sum.Scenario.Partition = ev.Cuts[0].Partition // known only once the script had cut
 	}

@@ -12,18 +12,47 @@ import (
 
 // TestARecordThatMakesNoSenseIsAnError: it names the record and ends nobody.
 func TestARecordThatMakesNoSenseIsAnError(t *testing.T) {
+	dir := written(t, model.RunMeta{Run: "r1"}, record.Evidence{}, `{"n":1,"k":"node"}`+"\n")
+	if _, err := Dir(dir, ""); err == nil || !strings.Contains(err.Error(), dir+" cannot be judged") || !strings.Contains(err.Error(), "judge.go:") {
+		t.Errorf("judged: %v", err)
+	}
+}
+
+// TestARunIsJudgedByTheNodesItCameAboutTo, not by those that were asked for.
+func TestARunIsJudgedByTheNodesItCameAboutTo(t *testing.T) {
+	leader := func(n model.NodeID) model.VarRef { return model.VarRef{Name: "leader", Node: n} }
+	equal := func(a, b model.NodeID) model.Invariant {
+		return model.Invariant{ID: string(a + b), Relation: model.RelationEqual, A: leader(a), B: leader(b)}
+	}
+	inv := equal("n1", "n2")
+	nodes := []model.NodeID{"n1", "n2", "n3"}
+	asked := model.Scenario{Strategy: model.StrategyCoFI, Isolate: "n1", Partition: model.Isolate("n1", nodes, model.Drop), Invariant: &inv,
+		State: &model.State{A: "n1", B: "n2"}, Observe: []model.Invariant{inv, equal("n2", "n3")}, Or: []model.Renaming{{"n1": "n3", "n3": "n1"}}}
+	dir := written(t, model.RunMeta{Run: "r1", Scenario: asked}, record.Evidence{Result: model.RunResult{Reached: true, Or: asked.Or[0]}}, "")
+	f, err := readRun(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for of, sc := range map[string]model.Scenario{"checks": f.checkRecord().Scenario, "summary": f.summary(model.Verdict{}).Scenario} {
+		if sc.Isolate != "n3" || sc.Invariant.ID != "n2n3" || *sc.State != (model.State{A: "n2", B: "n3"}) || sc.Partition.Groups[0][0] != "n3" {
+			t.Errorf("the %s have %s of %s, isolating %s by %s", of, sc.State, sc.Invariant, sc.Isolate, sc.Partition)
+		}
+	}
+}
+
+// written is a directory with the record of a run.
+func written(t *testing.T, meta model.RunMeta, ev record.Evidence, events string) string {
+	t.Helper()
 	dir := t.TempDir()
-	for name, what := range map[string]any{record.MetaFile: model.RunMeta{Run: "r1"}, record.TargetFile: model.Target{}, record.TestbedFile: model.Testbed{}, record.EvidenceFile: record.Evidence{}} {
+	for name, what := range map[string]any{record.MetaFile: meta, record.TargetFile: model.Target{}, record.TestbedFile: model.Testbed{}, record.EvidenceFile: ev} {
 		if err := record.WriteJSON(filepath.Join(dir, name), what); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, text := range map[string]string{record.EventsFile: `{"n":1,"k":"node"}` + "\n", record.DecisionsFile: "", record.HistoryFile: "", record.LogLinesFile: ""} {
+	for name, text := range map[string]string{record.EventsFile: events, record.DecisionsFile: "", record.HistoryFile: "", record.LogLinesFile: ""} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := Dir(dir, ""); err == nil || !strings.Contains(err.Error(), dir+" cannot be judged") || !strings.Contains(err.Error(), "judge.go:") {
-		t.Errorf("judged: %v", err)
-	}
+	return dir
 }

@@ -9,7 +9,8 @@ import (
 	"netsplit/model"
 )
 
-// runFiles is a run's record as it was read back.
+// runFiles is a run's record as it was read back. The scenario has the names of
+// the nodes to which it came about.
 type runFiles struct {
 	meta      model.RunMeta
 	target    model.Target
@@ -38,6 +39,7 @@ func readRun(dir string) (*runFiles, error) {
 	if err := record.ReadJSON(filepath.Join(dir, record.EvidenceFile), &f.evidence); err != nil {
 		return nil, fmt.Errorf("the run did not finish, it left no evidence to judge: %w", err)
 	}
+	f.meta.Scenario = f.meta.Scenario.Met(f.evidence.Result)
 	var errs []error
 	f.events = readLines[model.Event](f, dir, record.EventsFile, &errs)
 	f.decisions = readLines[model.Decision](f, dir, record.DecisionsFile, &errs)

@@ -42,10 +42,15 @@ func starvation() func() float64 {
 	before, ok := waited()
 	taken := stolen()
 	return func() float64 {
-		most := stolen() - taken
+		pressure := time.Duration(0)
 		if now, still := waited(); ok && still {
-			most = max(most, now-before)
+			pressure = now - before
 		}
-		return min(1, float64(most)/float64(time.Since(began)))
+		return share(pressure, stolen()-taken, time.Since(began))
 	}
+}
+
+// share is the greater of the two as a part of the time.
+func share(pressure, steal, of time.Duration) float64 {
+	return min(1, float64(max(pressure, steal))/float64(of))
 }
