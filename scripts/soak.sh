@@ -1,35 +1,49 @@
 #!/usr/bin/env bash
 # The switch layer's hard hours over and over (default 50 times each), and ten
 # thousand cuts and heals. Says of each test how many of its runs passed.
+# They wait most of the time: AT_ONCE of them (default 3), each in namespaces of
+# its own. SOAK_LOGS is a folder that keeps what they said.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 go=${GO:-go}
 times=${1:-50}
-case $times in '' | *[!0-9]* | 0) echo "soak: $1: how often is a number above 0" >&2; exit 2 ;; esac
+at_once=${AT_ONCE:-3}
+for n in "$times" "$at_once"; do
+  case $n in '' | *[!0-9]* | 0*) echo "soak: $n: how often, and how many at once, are numbers above 0" >&2; exit 2 ;; esac
+done
 
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-failed=0
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+export logs=${SOAK_LOGS:-$dir/logs} dir
+mkdir -p "$logs" && logs=$(realpath "$logs") || exit 2
+for package in switch service; do
+  $go test -c -o "$dir/$package.test" "./e2e/$package" || exit 2
+done
 
-# soak PACKAGE TIMES TEST.. runs the tests that often and counts.
+# soak PACKAGE TIMES TEST LONG runs the test that often and counts. LONG is what
+# the tests' own variable for more of the same is set to.
 soak() {
-  local package=$1 n=$2 test pass
-  shift 2
-  for test; do
-    $go test -count="$n" -timeout 12h -run "^$test\$" -v "$package" >"$log" 2>&1
-    pass=$(grep -c "^--- PASS: $test " "$log")
-    printf '%-48s %4d of %d\n' "$test" "$pass" "$n"
-    if [ "$pass" != "$n" ]; then
-      failed=1
-      grep -v 'level=INFO' "$log" | grep -m 3 -A 12 -e '^--- FAIL' -e 'FAIL'
-    fi
-  done
+  local package=$1 n=$2 test=$3 long=$4 log pass
+  log=$logs/$test${long:+.long}.log
+  (cd "e2e/$package" && NETSPLIT_E2E_LONG=$long exec "$dir/$package.test" -test.count="$n" -test.timeout=12h -test.run="^$test\$" -test.v) >"$log" 2>&1
+  pass=$(grep -c "^--- PASS: $test " "$log")
+  printf '%s %-48s %4d of %d\n' "$(date +%T)" "$test${long:+, long}" "$pass" "$n"
+  [ "$pass" = "$n" ] && return
+  grep -v 'level=INFO' "$log" | grep -m 3 -A 12 -e '^--- FAIL' -e 'FAIL'
+  return 1
 }
+export -f soak
 
-soak ./e2e/switch "$times" \
-  TestKilledControllerMeansHealedNetwork TestRestartedSwitchIsRepaired TestConnectionDropsWhilePacketsAreHeld \
-  TestFullTable TestTamperingIsReportedAndRepaired TestAPortGoesAndComesBack TestEveryShapeWithEveryTraffic
-soak ./e2e/service "$times" TestBridgeMadeByHand TestSwitchDiesInARun TestPartitionsByHandInHardHours
-NETSPLIT_E2E_LONG=1 soak ./e2e/switch 1 TestManyCutsLeaveNothing
-NETSPLIT_E2E_LONG=1 soak ./e2e/service 1 TestPartitionsByHandInHardHours
-exit $failed
+# The long ones first: what is short fills the end.
+{
+  echo service 1 TestPartitionsByHandInHardHours 1
+  echo switch 1 TestManyCutsLeaveNothing 1
+  echo switch 1 TestCutsAtTheGateLeakNothing 1
+  for test in TestSwitchDiesInARun TestBridgeMadeByHand TestPartitionsByHandInHardHours; do
+    echo service "$times" "$test"
+  done
+  for test in TestEveryShapeWithEveryTraffic TestKilledControllerMeansHealedNetwork TestRestartedSwitchIsRepaired \
+    TestConnectionDropsWhilePacketsAreHeld TestFullTable TestTamperingIsReportedAndRepaired TestAPortGoesAndComesBack; do
+    echo switch "$times" "$test"
+  done
+} | xargs -P "$at_once" -L 1 bash -c 'soak "$1" "$2" "$3" "${4:-}"' soak
