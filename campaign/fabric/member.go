@@ -57,6 +57,8 @@ type member struct {
 	announced *controller.Switch
 	lacked    bool
 	ports     ports
+
+	telling sync.Mutex // serialises what is told of ports; taken before state
 }
 
 func newMember(f *Fabric, id model.DatapathID) *member {

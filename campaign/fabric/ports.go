@@ -113,6 +113,8 @@ func (m *member) tellPorts(installed bool) {
 		why  error
 	}
 	var all []news
+	m.telling.Lock() // what is told last is what is so
+	defer m.telling.Unlock()
 	m.state.Lock()
 	for _, s := range m.hosts {
 		why := m.hostPort(s)
