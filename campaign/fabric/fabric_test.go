@@ -153,16 +153,16 @@ func (r *rig) connect(id model.DatapathID) {
 }
 
 func soon(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
 
 func (r *rig) until(what string, f func() bool) {
 	r.t.Helper()
-	for end := time.Now().Add(5 * time.Second); !f(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !f(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
-			r.t.Fatalf("%s: not within 5 s; tampered %v", what, r.reports())
+			r.t.Fatalf("%s: not within a minute; tampered %v", what, r.reports())
 		}
 	}
 }

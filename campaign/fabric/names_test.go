@@ -77,7 +77,7 @@ func TestPortsByName(t *testing.T) { onBothGates(t, testPortsByName) }
 
 func testPortsByName(t *testing.T, by model.Gate) {
 	var told heard
-	r := newRig(t, fabric.Config{Testbed: named(), Gate: by, Events: told.events()}, 1)
+	r := newRig(t, fabric.Config{Testbed: named(), Timeout: time.Minute, Gate: by, Events: told.events()}, 1)
 	sw := r.sw[1]
 	if got := r.f.Testbed(); got.Hosts[0].Port != (model.Port{Number: 1, Name: "e1"}) || got.Gates[0].Port.Number != gatePort || got.Mirrors[0].Port.Number != 9 {
 		t.Errorf("it is at %+v", got)
@@ -155,7 +155,7 @@ func TestAPortThatComesLater(t *testing.T) {
 	var told heard
 	tb := named()
 	tb.Hosts[3].Port.Name = "late"
-	r := newRigUnready(t, fabric.Config{Testbed: tb, Events: told.events()})
+	r := newRigUnready(t, fabric.Config{Testbed: tb, Timeout: time.Minute, Events: told.events()})
 	r.until("told", func() bool { return told.has("s1h4", `no port called "late": it has "e1" (1)`) })
 	r.until("the others are joined", func() bool { return slices.Equal(r.leaves(1, 1, 2), []uint32{2}) })
 	if why := r.notReady(); !strings.Contains(why, "host s1h4") {
@@ -193,7 +193,7 @@ func newRigUnready(t *testing.T, cfg fabric.Config) *rig {
 // it nothing is held and that is told.
 func TestTheGatePortMoves(t *testing.T) {
 	var told heard
-	r := newRig(t, fabric.Config{Testbed: named(), Gate: model.GateByPort, Events: told.events()}, 1)
+	r := newRig(t, fabric.Config{Testbed: named(), Timeout: time.Minute, Gate: model.GateByPort, Events: told.events()}, 1)
 	if err := r.f.SetTaps(soon(t), []fabric.Pair{{A: "s1h1", B: "s1h2"}}, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -189,7 +189,7 @@ func (b *bench) until(want ...string) {
 		if slices.Equal(got, want) {
 			return
 		}
-		if len(got) > len(want) {
+		if len(got) > len(want) || !slices.Equal(got, want[:len(got)]) {
 			break
 		}
 		time.Sleep(10 * time.Millisecond)
