@@ -1,6 +1,10 @@
 package model
 
-import "time"
+import (
+	"path"
+	"slices"
+	"time"
+)
 
 // Target is a system under test, described in one file. Strings marked
 // (template) are text/template templates over the values that package
@@ -99,6 +103,14 @@ type KnownFailure struct {
 	Match string `yaml:"match"`
 	// Versions are releases it was described for; none: any.
 	Versions []string `yaml:"versions,omitempty,flow"`
+}
+
+// DescribedFor says whether a release is among Versions, which may hold "*".
+func (k *KnownFailure) DescribedFor(release string) bool {
+	return len(k.Versions) == 0 || slices.ContainsFunc(k.Versions, func(v string) bool {
+		ok, err := path.Match(v, release)
+		return err == nil && ok
+	})
 }
 
 // Protocol tells which dissector reads a port. Types still come from payload

@@ -1,9 +1,7 @@
 package check
 
 import (
-	"path"
 	"regexp"
-	"slices"
 	"strings"
 
 	"netsplit/model"
@@ -23,7 +21,7 @@ func nameKnown(r *Record, failures []model.Failure) {
 func knownID(known []model.KnownFailure, release string, f model.Failure) string {
 	text := strings.Join(append([]string{f.Signature, f.Summary}, f.Detail...), "\n")
 	for _, k := range known {
-		if k.Check != "" && k.Check != f.Check || !describedFor(k.Versions, release) {
+		if k.Check != "" && k.Check != f.Check || !k.DescribedFor(release) {
 			continue
 		}
 		if re, err := regexp.Compile("(?m)" + k.Match); err == nil && k.Match != "" && re.MatchString(text) {
@@ -31,13 +29,4 @@ func knownID(known []model.KnownFailure, release string, f model.Failure) string
 		}
 	}
 	return ""
-}
-
-// describedFor says whether a release is among those listed, which may hold
-// "*"; none listed: every release.
-func describedFor(versions []string, release string) bool {
-	return len(versions) == 0 || slices.ContainsFunc(versions, func(v string) bool {
-		ok, err := path.Match(v, release)
-		return err == nil && ok
-	})
 }
