@@ -3,8 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -89,6 +91,50 @@ func TestThePlansAreReadable(t *testing.T) {
 	for _, dir := range []string{".", "today"} {
 		if _, err := readPlan(filepath.Join(dir, "plan.yaml")); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestThePlanAddsUpToThePapersNumbers: of Table 3 the text (§5.2, §5.3) says that
+// 10 of the 16 bugs need the partition to stop, that random injection triggered
+// 6 of the 12 unknown ones, and that developers confirmed 4 of these.
+func TestThePlanAddsUpToThePapersNumbers(t *testing.T) {
+	p, err := readPlan("plan.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int{}
+	for _, b := range p.Bugs {
+		got["random "+b.Random]++
+		got[b.Status]++
+		if b.Stop {
+			got["stop"]++
+		}
+	}
+	want := map[string]int{"stop": 10, "random yes": 6, "random no": 6, "random N/A": 4, "Fixed": 4, "Confirmed": 4, "Pending": 8}
+	if !maps.Equal(got, want) {
+		t.Errorf("the plan has %v, the paper %v", got, want)
+	}
+}
+
+// TestABugIsLookedForWhereItCanBe: its campaigns run a release for which the
+// target describes it.
+func TestABugIsLookedForWhereItCanBe(t *testing.T) {
+	p, err := readPlan("plan.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string][]model.KnownFailure{} // by campaign
+	for _, c := range p.Campaigns {
+		if known[c.Name], err = c.known(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, b := range p.Bugs {
+		for _, name := range b.In {
+			if !slices.ContainsFunc(known[name], func(k model.KnownFailure) bool { return k.ID == b.ID }) {
+				t.Errorf("%s is looked for in %s, whose target does not describe it for that release", b.ID, name)
+			}
 		}
 	}
 }
