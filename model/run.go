@@ -70,6 +70,8 @@ type Failure struct {
 	Amount int      `json:"amount,omitempty"` // how many operations, where that makes sense
 	// Known is the id of the described failure whose signature it has; "".
 	Known string `json:"known,omitempty"`
+	// KnownBy is what that signature was made from (KnownFailure.By).
+	KnownBy string `json:"knownBy,omitempty"`
 }
 
 // Proof says what the cut of a run really did. Leaked is counted at the

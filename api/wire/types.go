@@ -74,6 +74,7 @@ type Failure struct {
 	Detail    []string `json:"detail,omitempty"`
 	Amount    int      `json:"amount,omitempty"`
 	Known     string   `json:"known,omitempty" doc:"Id of the described failure whose signature it has"`
+	KnownBy   string   `json:"knownBy,omitempty" doc:"What that signature was made from: symptom, where nothing else of the described failure is known; absent, the words of its report"`
 }
 
 // Excuse says why failed operations were legal.

@@ -42,7 +42,7 @@ func Merge(campaign string, runs []model.RunSummary) []model.Finding {
 				out = append(out, have)
 			}
 			if have.Failure.Known == "" {
-				have.Failure.Known = f.Known
+				have.Failure.Known, have.Failure.KnownBy = f.Known, f.KnownBy
 			}
 			if classRank(f.Class) < classRank(have.Class) {
 				have.Class = f.Class

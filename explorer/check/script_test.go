@@ -262,7 +262,7 @@ func printVerdict(v model.Verdict) string {
 	for _, f := range v.Failures {
 		fmt.Fprintf(&b, "[%s] %s: %s (%d)\n  %s\n", f.Class, f.Check, f.Signature, f.Amount, f.Summary)
 		if f.Known != "" {
-			fmt.Fprintf(&b, "  known as %s\n", f.Known)
+			fmt.Fprintf(&b, "  %s\n", model.KnownAs(f.Known, f.KnownBy))
 		}
 		if f.Quote != "" {
 			fmt.Fprintf(&b, "  quote: %s\n", f.Quote)
