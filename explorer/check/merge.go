@@ -50,7 +50,7 @@ func Merge(campaign string, runs []model.RunSummary) []model.Finding {
 			if !slices.Contains(have.Runs, r.Run) {
 				have.Runs = append(have.Runs, r.Run)
 			}
-			cut := r.Scenario.Strategy != model.StrategyClean && (r.Proof != nil || r.Result.Reached)
+			cut := r.Scenario.Strategy != model.StrategyClean && (r.Proof != nil || r.Result.Reached) && !f.BeforeCut
 			have.Clean = have.Clean || !cut
 		}
 	}
