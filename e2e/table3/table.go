@@ -4,15 +4,16 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
 )
 
 // printTable prints the paper's Table 3 with our columns, then the campaigns
-// and what else they found.
-func printTable(out io.Writer, p *plan, file string) error {
-	results, err := readResults(file)
+// of results.jsonl in dir and what else they found.
+func printTable(out io.Writer, p *plan, dir string) error {
+	results, err := readResults(filepath.Join(dir, resultsFile))
 	if err != nil {
 		return err
 	}

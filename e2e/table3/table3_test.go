@@ -64,19 +64,19 @@ func TestGatherCountsFaultRunsUntilFound(t *testing.T) {
 }
 
 func TestTableSaysWhatIsFoundNotFoundAndNotRun(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "results.jsonl")
+	dir := t.TempDir()
 	for _, r := range []result{
 		{Campaign: "a", Strategy: "cofi", Faults: 20, Findings: []found{{Known: "X-1", First: 4, Replays: 9, Tried: 10, Dropped: 12, Class: "broken"}}},
 		{Campaign: "a", Strategy: "random", Faults: 20},
 		{Campaign: "d", Strategy: "cofi", Faults: 20, Findings: []found{{Known: "X-4", First: 2, Clean: true, Class: "broken"}}},
 	} {
-		if err := appendResult(file, r); err != nil {
+		if err := appendResult(filepath.Join(dir, resultsFile), r); err != nil {
 			t.Fatal(err)
 		}
 	}
 	p := &plan{Bugs: []bug{{ID: "X-1", In: []string{"a"}}, {ID: "X-2", In: []string{"b"}}, {ID: "X-3", Why: "no such release"}, {ID: "X-4", In: []string{"d"}}}}
 	var out strings.Builder
-	if err := printTable(&out, p, file); err != nil {
+	if err := printTable(&out, p, dir); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(out.String(), "\n")
