@@ -141,7 +141,10 @@ func (w *worker) campaign(ctx context.Context, c campaign, strategy string, seed
 		}
 		if f.run != "" && !f.Clean && f.Class == string(model.Broken) && !replayed[f.run] && f.Tried < w.plan.Replays {
 			replayed[f.run] = true
-			if err := w.netsplit(ctx, dir, "replay", f.run, "-n", strconv.Itoa(w.plan.Replays-f.Tried), "--labs", strconv.Itoa(w.labs), "--runs-dir", dir); err != nil {
+			began := time.Now()
+			err := w.netsplit(ctx, dir, "replay", f.run, "-n", strconv.Itoa(w.plan.Replays-f.Tried), "--labs", strconv.Itoa(w.labs), "--runs-dir", dir)
+			r.ReplayWall += time.Since(began).Seconds()
+			if err := errors.Join(err, record.WriteJSON(filepath.Join(dir, searched), r)); err != nil {
 				return err
 			}
 		}

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"netsplit/campaign/record"
@@ -19,7 +21,10 @@ import (
 
 // result is a line of results.jsonl: what one campaign found.
 type result struct {
-	Campaign string    `json:"campaign"` // name in plan.yaml
+	Campaign string `json:"campaign"` // name in plan.yaml
+	// Version of the program that made the runs, as they say themselves; with
+	// commas if there were several; "" in lines from before it was recorded.
+	Version  string    `json:"version,omitempty"`
 	Strategy string    `json:"strategy"`
 	Seed     uint64    `json:"seed"`
 	Date     time.Time `json:"date"`
@@ -30,7 +35,14 @@ type result struct {
 	// Verdicts counts the fault runs by verdict.
 	Verdicts map[string]int `json:"verdicts"`
 	Seconds  float64        `json:"seconds"` // of all runs, one after the other
-	Wall     float64        `json:"wall"`    // of the campaign
+	Wall     float64        `json:"wall"`    // of the search
+	// ReplayWall is the time that the replays took, in seconds.
+	ReplayWall float64 `json:"replayWall,omitempty"`
+	// Messages counts those of all runs but the replays; what only carries
+	// others (tcp syn, arp who-has) is not among them. Unknown of them are of no
+	// known type.
+	Messages int `json:"messages,omitempty"`
+	Unknown  int `json:"unknown,omitempty"`
 	// Cost is the share of the time of all runs, by phase (model.Cost); without
 	// the templates, which are made once.
 	Cost map[string]float64 `json:"cost,omitempty"`
@@ -122,11 +134,14 @@ func gather(dir string, r *result) error {
 	}
 	slices.SortFunc(runs, func(a, b model.RunSummary) int { return a.Ended.Compare(b.Ended) })
 	r.Clean, r.Faults, r.Seconds, r.Invariants = 0, 0, 0, 0
+	r.Messages, r.Unknown = 0, 0
 	r.Verdicts, r.Findings = map[string]int{}, nil
+	versions := map[string]bool{}
 	bySignature := map[string]int{}
 	cost := model.Cost{}
 	for i := range runs {
 		s := &runs[i]
+		versions[s.Version] = true
 		if s.ReplayOf != "" {
 			continue
 		}
@@ -139,6 +154,7 @@ func gather(dir string, r *result) error {
 			r.Invariants = max(r.Invariants, len(s.Scenario.Observe))
 		}
 		r.Seconds += s.Ended.Sub(s.Started).Seconds()
+		count(r, s.Messages)
 		cost.Start += s.Cost.Start
 		cost.Settle += s.Cost.Settle
 		cost.Workload += s.Cost.Workload
@@ -166,6 +182,7 @@ func gather(dir string, r *result) error {
 			}
 		}
 	}
+	r.Version = strings.Join(slices.Sorted(maps.Keys(versions)), ", ")
 	r.Cost = shares(cost)
 	for i := range r.Findings {
 		x := &r.Findings[i]
@@ -179,6 +196,22 @@ func gather(dir string, r *result) error {
 		}
 	}
 	return nil
+}
+
+// carriers begin the types of what only carries messages (package inference).
+var carriers = []string{"tcp syn", "tcp fin", "tcp rst", "arp who-has"}
+
+// count adds the messages of a run, by type.
+func count(r *result, types map[string]int) {
+	for name, n := range types {
+		if slices.ContainsFunc(carriers, func(c string) bool { return strings.HasPrefix(name, c) }) {
+			continue
+		}
+		r.Messages += n
+		if strings.Contains(name, model.TypeUnknown) {
+			r.Unknown += n
+		}
+	}
 }
 
 // phases of a run, in their order.

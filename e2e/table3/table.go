@@ -36,7 +36,7 @@ func printTable(out io.Writer, p *plan, dir string) error {
 	if len(p.Bugs) > 0 {
 		fmt.Fprintln(out)
 	}
-	fmt.Fprintln(w, "CAMPAIGN\tSTRATEGY\tSEED\tDATE\tINVARIANTS\tCLEAN\tFAULT RUNS\tVERDICTS\tRUNS/H\tLABS\tLOAD\tSTART, SETTLE, WORKLOAD, RECOVER, OURS\tFINDINGS: KNOWN, BROKEN, DOCUMENTED, ALSO CLEAN")
+	fmt.Fprintln(w, "CAMPAIGN\tSTRATEGY\tSEED\tDATE\tVERSION\tINVARIANTS\tCLEAN\tFAULT RUNS\tVERDICTS\tRUNS/H\tLABS\tLOAD\tSTART, SETTLE, WORKLOAD, RECOVER, OURS\tFINDINGS: KNOWN, BROKEN, DOCUMENTED, ALSO CLEAN")
 	for _, r := range results {
 		var known, broken, documented, clean int
 		for _, f := range r.Findings {
@@ -57,8 +57,8 @@ func printTable(out io.Writer, p *plan, dir string) error {
 				verdicts = append(verdicts, fmt.Sprintf("%d %s", n, v))
 			}
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%d\t%d\t%d\t%s\t%.0f\t%d\t%s\t%s\t%d, %d, %d, %d\n", r.Campaign, r.Strategy, r.Seed, r.Date.Format("2006-01-02"),
-			r.Invariants, r.Clean, r.Faults, strings.Join(verdicts, ", "), float64(r.Clean+r.Faults)/max(r.Wall, 1)*3600, r.Labs, r.Load, costs(r.Cost), known, broken, documented, clean)
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%d\t%d\t%d\t%s\t%.0f\t%d\t%s\t%s\t%d, %d, %d, %d\n", r.Campaign, r.Strategy, r.Seed, r.Date.Format("2006-01-02"),
+			cmp.Or(r.Version, "-"), r.Invariants, r.Clean, r.Faults, strings.Join(verdicts, ", "), float64(r.Clean+r.Faults)/max(r.Wall, 1)*3600, r.Labs, r.Load, costs(r.Cost), known, broken, documented, clean)
 	}
 	if err := w.Flush(); err != nil {
 		return err

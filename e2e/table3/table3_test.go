@@ -27,8 +27,9 @@ func put(t *testing.T, dir string, n int, st model.Strategy, replayOf string, dr
 	if len(failures) > 0 {
 		v.Value = model.VerdictFail
 	}
-	s := model.RunSummary{RunMeta: model.RunMeta{Run: run, Started: time.Unix(int64(n-1), 0), ReplayOf: replayOf, Scenario: model.Scenario{Strategy: st}},
+	s := model.RunSummary{RunMeta: model.RunMeta{Run: run, Version: "v1", Started: time.Unix(int64(n-1), 0), ReplayOf: replayOf, Scenario: model.Scenario{Strategy: st}},
 		Ended: time.Unix(int64(n), 0), Cost: model.Cost{Start: time.Second, Workload: 2 * time.Second, Ours: time.Second}, Verdict: v, Proof: &model.Proof{Dropped: dropped}}
+	s.Messages = map[string]int{"rpc x": 96, "rpc unknown": 1, "tcp syn :80": 50, "tcp data > 64": 3}
 	if err := record.WriteJSON(filepath.Join(at, record.SummaryFile), s); err != nil {
 		t.Fatal(err)
 	}
@@ -53,6 +54,9 @@ func TestGatherCountsFaultRunsUntilFound(t *testing.T) {
 	}
 	if got := costs(r.Cost); got != "25% 0% 50% 0% 25%" {
 		t.Errorf("the time went to %s", got)
+	}
+	if r.Version != "v1" || r.Messages != 400 || r.Unknown != 4 {
+		t.Errorf("version %q, %d of %d messages unknown", r.Version, r.Unknown, r.Messages)
 	}
 	n, b := r.Findings[0], r.Findings[1]
 	if !n.Clean || n.First != 3 || n.Runs != 1 {
