@@ -15,7 +15,8 @@ import (
 	"netsplit/model"
 )
 
-// put writes the summary of a run that ended n seconds after the epoch.
+// put writes the summary of a run that ended n seconds after the epoch; dropped
+// -1: it was not cut.
 func put(t *testing.T, dir string, n int, st model.Strategy, replayOf string, dropped int, failures ...model.Failure) {
 	t.Helper()
 	run := fmt.Sprintf("r%d", n)
@@ -30,6 +31,9 @@ func put(t *testing.T, dir string, n int, st model.Strategy, replayOf string, dr
 	s := model.RunSummary{RunMeta: model.RunMeta{Run: run, Version: "v1", Started: time.Unix(int64(n-1), 0), ReplayOf: replayOf, Scenario: model.Scenario{Strategy: st}},
 		Ended: time.Unix(int64(n), 0), Cost: model.Cost{Start: time.Second, Workload: 2 * time.Second, Ours: time.Second}, Verdict: v, Proof: &model.Proof{Dropped: dropped}}
 	s.Messages = map[string]int{"rpc x": 96, "rpc unknown": 1, "tcp syn :80": 50, "tcp data > 64": 3}
+	if dropped < 0 {
+		s.Proof = nil
+	}
 	if err := record.WriteJSON(filepath.Join(at, record.SummaryFile), s); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +88,7 @@ func TestTableSaysWhatIsFoundNotFoundAndNotRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(out.String(), "\n")
-	for i, want := range []string{"4 not in 20 9/10 12", "not run yet not run yet", "- - no such release", "2, also clean not run yet"} {
+	for i, want := range []string{"4, replayed 9 of 10 not in 20 12", "not run yet not run yet", "- - no such release", "2, also without a cut, not replayed not run yet"} {
 		if got := strings.Join(strings.Fields(lines[i+1]), " "); !strings.Contains(got, want) {
 			t.Errorf("row %q, want %q in it", got, want)
 		}
