@@ -1,8 +1,10 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -86,8 +88,68 @@ func TestTheTableClaimsNoMoreThanWasSeen(t *testing.T) {
 	for i, want := range []string{"15, by symptom, replayed 0 of 10", "15, replayed 3 of 10", "not in 20 but without a cut"} {
 		wants(t, lines[i+1], want)
 	}
-	wants(t, out, "c, cofi: looks like CASSANDRA-15758, by its symptom: cassandra on n2 logged at 43.1 s, before the cut: ERROR; in 1 before the cut or without one\n",
-		"h, cofi: not known: 60.0 s after", "first in run 1, in 1 runs, replayed 0 of 10\n", "h, cofi: not known: s; first in run 2, in 1 runs, not replayed, in 1 before the cut or without one\n")
+	wants(t, out, "c, cofi: open, looks like CASSANDRA-15758, by its symptom: cassandra on n2 logged at 43.1 s, before the cut: ERROR; in 1 before the cut or without one\n",
+		"h, cofi: open, not known: 60.0 s after", "first in run 1, in 1 runs, replayed 0 of 10\n", "h, cofi: open, not known: s; first in run 2, in 1 runs, not replayed, in 1 before the cut or without one\n")
+}
+
+func TestTheTableSumsUpSystems(t *testing.T) {
+	dir := t.TempDir()
+	judged := `
+- {campaign: h, signature: x, judgment: true, cause: it, why: the machine}
+- {campaign: c, signature: c, judgment: ours, cause: it, why: seen in the code}
+- {campaign: h, signature: y, judgment: true, cause: it, why: the same}
+- {campaign: h, signature: "not there", judgment: open, why: of a line that was replaced}
+`
+	if err := os.WriteFile(filepath.Join(dir, "judgments.yaml"), []byte(judged), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out := table(t, dir, oldPlan(), old...)
+	// 20 replays (the one before the cut has no first run now) as long as the 23
+	// runs of 2300 s.
+	wants(t, out, "cassandra 1 0, 1, 0, 3 cofi 0.6 h 0.6 h, 0.6 of it by their number 1.2 h not counted yet\n",
+		"hdfs 2 2 of 1 causes, 0, 0, 0 cofi 1.0 h, random 1.0 h 0.5 h 2.5 h 1 of 2000 (0.05 %), in 1 of 2 campaigns\n",
+		"c, cofi: ours, known as CASSANDRA-15437: ", "\n seen in the code\n", "h, random: true, not known: s;")
+}
+
+func TestBadJudgmentsAreNamed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "judgments.yaml")
+	for said, want := range map[string]string{
+		"- {campaign: a, signature: s, judgment: yes, why: w}":                                                           `judgment "yes": use one of true, ours, documented, open`,
+		"- {campaign: a, signature: s, judgment: true}":                                                                  "say why",
+		"- {campaign: a, judgment: true, why: w}":                                                                        "needs a campaign and a signature",
+		"- {campaign: a, signature: s, judgment: true, because: w}":                                                      "because",
+		"- {campaign: a, signature: s, judgment: ours, why: w}\n- {campaign: a, signature: s, judgment: true, why: w}\n": "stands twice",
+	} {
+		if err := os.WriteFile(file, []byte(said), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readJudgments(file); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", said, err, want)
+		}
+	}
+}
+
+// TestTheJudgmentsAreOfThePlansCampaigns, and the tables of the repository can be
+// printed.
+func TestTheJudgmentsAreOfThePlansCampaigns(t *testing.T) {
+	for _, dir := range []string{".", "today"} {
+		p, err := readPlan(filepath.Join(dir, "plan.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		js, err := readJudgments(filepath.Join(dir, "judgments.yaml"))
+		if err != nil || len(js) == 0 {
+			t.Fatalf("%d judgments, %v", len(js), err)
+		}
+		for _, j := range js {
+			if !slices.ContainsFunc(p.Campaigns, func(c campaign) bool { return c.Name == j.Campaign }) {
+				t.Errorf("%s: a judgment of campaign %q, which there is not", dir, j.Campaign)
+			}
+		}
+		if err := printTable(io.Discard, p, dir); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // TestACampaignThatFailsDoesNotEndTheOthers: they are run, the table is printed,

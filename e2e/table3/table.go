@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,9 +14,13 @@ import (
 )
 
 // printTable prints the paper's Table 3 with our columns, then the campaigns
-// of results.jsonl in dir, and what they found.
+// of results.jsonl in dir, their sums by system, and what they found.
 func printTable(out io.Writer, p *plan, dir string) error {
 	results, err := readResults(filepath.Join(dir, resultsFile))
+	if err != nil {
+		return err
+	}
+	js, err := readJudgments(filepath.Join(dir, "judgments.yaml"))
 	if err != nil {
 		return err
 	}
@@ -69,6 +74,15 @@ func printTable(out io.Writer, p *plan, dir string) error {
 		return err
 	}
 	fmt.Fprintln(out)
+	fmt.Fprintln(w, "SYSTEM\tCAMPAIGNS\tFINDINGS: "+strings.ToUpper(strings.Join(words, ", "))+"\tSEARCHES\tREPLAYS\tTOGETHER\tMESSAGES OF NO KNOWN TYPE")
+	systems := p.systems(results, js)
+	for _, name := range slices.Sorted(maps.Keys(systems)) {
+		fmt.Fprintln(w, systems[name].line(name))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(out)
 	for _, r := range results {
 		if r.Note != "" {
 			fmt.Fprintf(out, "%s, %s: no fault run: %s\n", r.Campaign, r.Strategy, r.Note)
@@ -78,7 +92,8 @@ func printTable(out io.Writer, p *plan, dir string) error {
 			if f.Known != "" {
 				name = model.KnownAs(f.Known, f.By)
 			}
-			fmt.Fprintf(out, "%s, %s: %s: %s; %s\n", r.Campaign, r.Strategy, name, f.Summary, f.shown())
+			j := js.of(r.Campaign, &f)
+			fmt.Fprintf(out, "%s, %s: %s, %s: %s; %s\n    %s\n", r.Campaign, r.Strategy, j.Judgment, name, f.Summary, f.shown(), j.Why)
 		}
 	}
 	return nil
