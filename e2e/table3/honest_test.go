@@ -109,6 +109,9 @@ func TestTheTableSumsUpSystems(t *testing.T) {
 	wants(t, out, "cassandra 1 0, 1, 0, 3 cofi 0.6 h 0.6 h, 0.6 of it by their number 1.2 h not counted yet\n",
 		"hdfs 2 2 of 1 causes, 0, 0, 0 cofi 1.0 h, random 1.0 h 0.5 h 2.5 h 1 of 2000 (0.05 %), in 1 of 2 campaigns\n",
 		"c, cofi: ours, known as CASSANDRA-15437: ", "\n seen in the code\n", "h, random: true, not known: s;")
+	if j := judgments(nil).of("h", &found{Class: string(model.Documented)}); j.Judgment != isDocumented {
+		t.Errorf("what the documentation admits is %s", j.Judgment)
+	}
 }
 
 func TestBadJudgmentsAreNamed(t *testing.T) {
@@ -182,6 +185,34 @@ echo "campaign c-1 on good: done after 3 runs (3 pass): no invariant can be told
 	wants(t, out.String(), "good, cofi: no fault run: no invariant can be told from chance")
 	done, err := readResults(filepath.Join(dir, resultsFile))
 	if err != nil || len(done) != 1 || done[0].Campaign != "good" {
+		t.Errorf("%+v, %v", done, err)
+	}
+}
+
+// TestALineSaysWhatItsReplaysTook: of the replays of a finding that the campaign's
+// program says it made.
+func TestALineSaysWhatItsReplaysTook(t *testing.T) {
+	dir, search, replays := t.TempDir(), t.TempDir(), t.TempDir()
+	bug := model.Failure{Signature: "npe", Known: "X-1", Class: model.Broken}
+	put(t, search, 1, model.StrategyCoFI, "", 5, bug)
+	put(t, replays, 2, model.StrategyCoFI, "r1", 5, bug)
+	program := `#!/bin/sh
+case "$1" in
+campaign) cp -r ` + search + `/. "$4" ;; # campaign TARGET --runs-dir DIR
+replay) cp -r ` + replays + `/. "$8" ;; # replay RUN -n N --labs N --runs-dir DIR
+esac
+exit 3
+`
+	file := filepath.Join(dir, "netsplit")
+	if err := os.WriteFile(file, []byte(program), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w := worker{plan: &plan{Faults: 1, Replays: 1, Replay: "known"}, file: filepath.Join(dir, resultsFile), runs: filepath.Join(dir, "runs"), program: file, labs: 1, errs: io.Discard}
+	if err := w.campaign(t.Context(), campaign{Name: "c", Target: "c@1"}, "cofi", 1); err != nil {
+		t.Fatal(err)
+	}
+	done, err := readResults(w.file)
+	if err != nil || len(done) != 1 || done[0].ReplayWall <= 0 || done[0].Findings[0].Tried != 1 || done[0].Findings[0].Replays != 1 {
 		t.Errorf("%+v, %v", done, err)
 	}
 }
