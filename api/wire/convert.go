@@ -223,7 +223,7 @@ func FromSwitch(s model.SwitchStatus) Switch {
 
 // FromHost converts a host; without a switch its datapath is "".
 func FromHost(h model.TestbedHost) Host {
-	out := Host{Name: string(h.Name), IP: h.IP.String(), MAC: h.MAC, Port: h.Port}
+	out := Host{Name: string(h.Name), IP: h.IP.String(), MAC: h.MAC, Port: h.Port.Number, PortName: h.Port.Name}
 	if h.Datapath != 0 {
 		out.Datapath = h.Datapath.String()
 	}

@@ -331,7 +331,8 @@ type Host struct {
 	IP       string `json:"ip"`
 	MAC      string `json:"mac"`
 	Datapath string `json:"datapath"`
-	Port     uint32 `json:"port"`
+	Port     uint32 `json:"port" doc:"Number that its port has now; 0: the switch has not told which has the name"`
+	PortName string `json:"port_name,omitempty" doc:"As the testbed file names the port; absent: the file gives its number"`
 }
 
 // Hosts are all hosts of the testbed.
