@@ -78,7 +78,7 @@ func FromCampaign(c model.Campaign) Campaign {
 
 // FromFailure converts a failure.
 func FromFailure(f model.Failure) Failure {
-	return Failure{Check: f.Check, Signature: f.Signature, Class: string(f.Class), Summary: f.Summary, Quote: f.Quote, Detail: f.Detail, Amount: f.Amount, Known: f.Known}
+	return Failure{Check: f.Check, Signature: f.Signature, Class: string(f.Class), Summary: f.Summary, Quote: f.Quote, Detail: f.Detail, Amount: f.Amount, Known: f.Known, KnownBy: f.KnownBy, BeforeCut: f.BeforeCut}
 }
 
 func fromExcuse(e model.Excuse) Excuse {
