@@ -26,7 +26,7 @@ func (s *Service) takeOutside(ctx context.Context) (err error) {
 // bedConfig is what beds have in common.
 func (s *Service) bedConfig(gate model.Gate) bed.Config {
 	return bed.Config{Gate: gate, Controller: s.ctrl, Binary: s.cfg.Binary, Log: s.log,
-		Events: bed.Events{SwitchChanged: s.switchChanged, Demoted: s.demoted, Refused: s.refused, HostPort: s.hostPort, Lost: s.lostBy, Tampered: s.tampered}}
+		Events: bed.Events{SwitchChanged: s.switchChanged, Lapsed: s.lapsed, Demoted: s.demoted, Refused: s.refused, HostPort: s.hostPort, Lost: s.lostBy, Tampered: s.tampered}}
 }
 
 func (s *Service) addBed(b *bed.Bed) {
@@ -53,8 +53,14 @@ func (s *Service) switchChanged(id model.DatapathID, up bool) {
 	s.tell("switch", id.String(), state, "switch "+id.String()+" is "+state)
 	if up {
 		s.shake("switch " + id.String() + " is back")
+		return
 	}
+	s.look()
 }
+
+// lapsed has the partitions by hand looked at: what is cut on a switch may have
+// expired.
+func (s *Service) lapsed(model.DatapathID) { s.look() }
 
 // tampered books that somebody changed our rules on a switch, which were put
 // right, or has put others before them, which stay.

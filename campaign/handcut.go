@@ -24,6 +24,8 @@ type handCut struct {
 	stop context.CancelFunc
 	// again gets why the proof holds no longer. One that waits is for all.
 	again chan string
+	// look asks whether it is kept still.
+	look chan struct{}
 
 	// turn lets the cut, its counts and its heals follow one another: a heal that
 	// overtook the cut would leave it standing. It guards counted.
@@ -38,7 +40,7 @@ type handCut struct {
 
 // newHandCut is a partition that is not in force yet; s.mu is held.
 func (s *Service) newHandCut(spec model.PartitionSpec) *handCut {
-	h := &handCut{cut: s.outside.NewCut(uint32(s.ids), spec.Partition), again: make(chan string, 1),
+	h := &handCut{cut: s.outside.NewCut(uint32(s.ids), spec.Partition), again: make(chan string, 1), look: make(chan struct{}, 1),
 		counted: newCounted(), st: model.PartitionStatus{PartitionSpec: spec, State: model.PartitionRequested, Created: time.Now()}}
 	h.ctx, h.stop = context.WithCancel(s.closing)
 	return h
@@ -90,15 +92,31 @@ func (s *Service) watch(h *handCut) {
 	s.done.Go(func() { s.keepCounting(h) })
 	for h.ctx.Err() == nil {
 		s.prove(h)
+		why, ok := h.shaken()
+		if !ok {
+			return
+		}
+		s.set(h, func(p *model.PartitionStatus) {
+			if p.State == model.PartitionInForce {
+				p.State, p.Reason = model.PartitionRequested, why
+			}
+		})
+	}
+}
+
+// shaken waits until a proof holds no more and says why; not ok: the partition is to
+// end.
+func (h *handCut) shaken() (why string, ok bool) {
+	for {
 		select {
 		case <-h.ctx.Done():
-			return
+			return "", false
 		case why := <-h.again:
-			s.set(h, func(p *model.PartitionStatus) {
-				if p.State == model.PartitionInForce {
-					p.State, p.Reason = model.PartitionRequested, why+"; it is being proved again"
-				}
-			})
+			return why + "; it is being proved again", true
+		case <-h.look:
+			if _, err := h.cut.Kept(); err != nil {
+				return err.Error(), true
+			}
 		}
 	}
 }
@@ -111,11 +129,18 @@ const proveAgain = time.Second
 // which begins with the first try's end, whatever came of it.
 func (s *Service) prove(h *handCut) {
 	for h.ctx.Err() == nil {
+		select {
+		case <-h.again: // before this try: it is what is proved
+		default:
+		}
 		at, err := h.cut.Prove(h.ctx)
 		if h.ctx.Err() != nil {
 			return
 		}
 		s.healInTime(h)
+		if err == nil && len(h.again) > 0 {
+			continue
+		}
 		if err == nil {
 			s.set(h, func(p *model.PartitionStatus) {
 				if p.State != model.PartitionRequested {
@@ -164,6 +189,19 @@ func (s *Service) shake(why string) {
 	for _, h := range s.hand {
 		select {
 		case h.again <- why:
+		default:
+		}
+	}
+}
+
+// look has the partitions by hand booked as in force no more that are not kept. It
+// does not wait.
+func (s *Service) look() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range s.hand {
+		select {
+		case h.look <- struct{}{}:
 		default:
 		}
 	}

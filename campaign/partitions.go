@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"netsplit/model"
@@ -115,7 +114,7 @@ func (s *Service) Partitions(ctx context.Context) ([]model.PartitionStatus, erro
 		s.mu.Unlock()
 		if h != nil {
 			s.countNow(ctx, h)
-			list[i] = s.lacking(h.status())
+			list[i] = h.status()
 		}
 	}
 	slices.SortStableFunc(list, func(a, b model.PartitionStatus) int { return b.Created.Compare(a.Created) })
@@ -129,24 +128,9 @@ func (s *Service) Partition(ctx context.Context, name string) (model.PartitionSt
 	s.mu.Unlock()
 	if h != nil {
 		s.countNow(ctx, h)
-		return s.lacking(h.status()), nil
+		return h.status(), nil
 	}
 	return s.store.GetPartition(name)
-}
-
-// lacking adds to a partition in force which of its switches are away: what is
-// cut there is not renewed, and comes back with them.
-func (s *Service) lacking(st model.PartitionStatus) model.PartitionStatus {
-	if s.ctrl == nil || st.State != model.PartitionInForce || st.Reason != "" {
-		return st
-	}
-	for _, id := range s.cfg.Testbed.Switches() {
-		if s.ctrl.Switch(id) == nil {
-			st.Reason += fmt.Sprintf("switch %s is not connected: what is cut there expires within seconds, and is cut again once it is back; ", id)
-		}
-	}
-	st.Reason = strings.TrimSuffix(st.Reason, "; ")
-	return st
 }
 
 // Reset heals every partition cut by hand and returns their names, sorted.

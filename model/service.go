@@ -28,7 +28,7 @@ type PartitionSpec struct {
 type PartitionStatus struct {
 	PartitionSpec
 	State   PartitionState `json:"state"`
-	Reason  string         `json:"reason,omitempty"` // why failed or healed
+	Reason  string         `json:"reason,omitempty"` // what hinders it, or why it ended so
 	Created time.Time      `json:"created"`
 	InForce time.Time      `json:"inForce,omitzero"` // proved
 	Healed  time.Time      `json:"healed,omitzero"`  // proved

@@ -76,7 +76,7 @@
     ]), "None.");
     fill("partitions", partitions.items.map((p) => [
       cell(p.name), cell(p.state, p.state), cell(p.shape), cell(p.groups.map((g) => g.join(" ")).join(" | ")),
-      cell(p.wanted, "number"), cell(p.dropped, "number"), cell(p.leakKnown ? p.leaked : "not known", "number"),
+      cell(p.wanted, "number"), cell(p.dropped, "number"), cell(p.leakKnown ? p.leaked : "not known", "number"), cell(p.reason || ""),
     ]), "None cut by hand.");
     document.getElementById("of").textContent = shown ? "of " + shown : "";
     const runs = shown ? await ask("/v1/campaigns/" + encodeURIComponent(shown) + "/runs?limit=1000") : { items: [] };

@@ -62,6 +62,9 @@ type Config struct {
 type Events struct {
 	// SwitchChanged: a switch connected, or its connection ended.
 	SwitchChanged func(id model.DatapathID, up bool)
+	// Lapsed: a switch that is connected does not confirm that it keeps what is cut
+	// there.
+	Lapsed func(id model.DatapathID)
 	// Demoted: another controller became master of the switch.
 	Demoted func(id model.DatapathID, err error)
 	// Refused: rules of others are in our way there.
@@ -108,6 +111,7 @@ func (b *Bed) takeSwitches(ctx context.Context, c Config) error {
 				c.Events.SwitchChanged(id, false)
 				b.trouble("switch %s went away, with what it held: %v", id, err)
 			},
+			Lapsed: c.Events.Lapsed,
 			Demoted: func(id model.DatapathID, err error) {
 				c.Events.Demoted(id, err)
 				b.trouble("for a part of the run not known exactly, %v", err)

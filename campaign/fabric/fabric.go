@@ -57,6 +57,9 @@ type Events struct {
 	Ready       func(id model.DatapathID) // rules read back and repaired
 	SwitchDown  func(id model.DatapathID, err error)
 	SwitchError func(id model.DatapathID, err error)
+	// Lapsed: a switch that is connected has not confirmed in time that what cuts or
+	// gates there was renewed; see Kept.
+	Lapsed func(id model.DatapathID)
 	// Demoted: another controller became master, which is noticed up to
 	// controller.Config.RoleInterval late: what was held or cut since then may
 	// not have been. err is an ErrSlave. Ready follows if that changes.

@@ -56,7 +56,7 @@ type member struct {
 
 func newMember(f *Fabric, id model.DatapathID) *member {
 	return &member{f: f, id: id, hostAt: map[of13.PortNo]model.NodeID{}, portOf: map[model.NodeID]of13.PortNo{},
-		kick: make(chan struct{}, 1), ready: make(chan struct{}), why: ErrDown}
+		kick: make(chan struct{}, 1), alive: alive{life: f.cfg.HardTimeout}, ready: make(chan struct{}), why: ErrDown}
 }
 
 func (m *member) index() {
@@ -180,7 +180,11 @@ func (m *member) readBack(ctx context.Context, sw *controller.Switch, tampered b
 	}
 	d := flowrules.Diff(have, m.plan)
 	m.alive.hold(sw, m.plan.Expiring(have))
-	if err = m.carryOut(ctx, sw, d); err == nil {
+	err = m.carryOut(ctx, sw, d)
+	if err == nil && m.known != sw {
+		err = m.renewNow(ctx, sw)
+	}
+	if err == nil {
 		m.known = sw
 	}
 	m.settled(sw, err)

@@ -157,9 +157,9 @@ func partitionList(conn *daemonFlags) *cobra.Command {
 					return err
 				}
 				w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
-				fmt.Fprintln(w, "NAME\tSTATE\tPARTITION\tWANTED\tPROBES\tDROPPED\tLEAKED\tCREATED")
+				fmt.Fprintln(w, "NAME\tSTATE\tPARTITION\tWANTED\tPROBES\tDROPPED\tLEAKED\tCREATED\tREASON")
 				for _, p := range ps {
-					fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", p.Name, p.State, partitionWords(p.PartitionSpec), p.Wanted, p.Probes, p.Dropped, leakWord(p), p.Created.Local().Format(time.DateTime))
+					fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\t%s\n", p.Name, p.State, partitionWords(p.PartitionSpec), p.Wanted, p.Probes, p.Dropped, leakWord(p), p.Created.Local().Format(time.DateTime), p.Reason)
 				}
 				return w.Flush()
 			})
