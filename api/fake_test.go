@@ -171,7 +171,7 @@ func (f *fakeService) CreatePartition(_ context.Context, spec model.PartitionSpe
 	if old, err := f.GetPartition(spec.Name); err == nil && old.State != model.PartitionHealed {
 		return old, fmt.Errorf("partition %q %w: it is %s: heal it first or choose another name", spec.Name, model.ErrConflict, old.State)
 	}
-	st := model.PartitionStatus{PartitionSpec: spec, State: model.PartitionRequested, Created: t0}
+	st := model.PartitionStatus{PartitionSpec: spec, State: model.PartitionRequested, Created: t0, Installed: t0.Add(time.Millisecond)}
 	return st, f.PutPartition(st)
 }
 

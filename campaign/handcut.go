@@ -49,7 +49,11 @@ func (s *Service) newHandCut(spec model.PartitionSpec) *handCut {
 func (h *handCut) status() model.PartitionStatus {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.st
+	st := h.st
+	if !st.Installed.IsZero() && (st.State == model.PartitionRequested || st.State == model.PartitionInForce) {
+		st.RenewedUntil, _ = h.cut.Kept()
+	}
+	return st
 }
 
 // standing says whether anything of the partition may still be in force.

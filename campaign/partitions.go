@@ -70,11 +70,12 @@ func (s *Service) CreatePartition(ctx context.Context, spec model.PartitionSpec)
 		herr := h.cut.Remove(context.WithoutCancel(ctx))
 		return h.status(), errors.Join(fmt.Errorf("%w: partition %q was not taken: %w", model.ErrUnavailable, spec.Name, err), herr)
 	}
+	h.mu.Lock()
+	h.st.Installed = time.Now()
 	if metering, alone := h.cut.Bite(); metering {
-		h.mu.Lock()
 		h.st.CutBy = cutBy(alone)
-		h.mu.Unlock()
 	}
+	h.mu.Unlock()
 	s.metrics.CutStarted(spec.Partition.Shape, spec.Partition.Links())
 	s.done.Go(func() { s.watch(h) })
 	return h.status(), nil

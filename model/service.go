@@ -30,8 +30,14 @@ type PartitionStatus struct {
 	State   PartitionState `json:"state"`
 	Reason  string         `json:"reason,omitempty"` // what hinders it, or why it ended so
 	Created time.Time      `json:"created"`
-	InForce time.Time      `json:"inForce,omitzero"` // proved
-	Healed  time.Time      `json:"healed,omitzero"`  // proved
+	// Installed is when every switch or host had confirmed the rules, for the first
+	// time, which is not yet proof.
+	Installed time.Time `json:"installed,omitzero"`
+	InForce   time.Time `json:"inForce,omitzero"` // proved, for the first time
+	// RenewedUntil is when the first of the rules expires unless they are renewed,
+	// which they are every second; zero where nothing is cut any more.
+	RenewedUntil time.Time `json:"-"`
+	Healed       time.Time `json:"healed,omitzero"` // proved
 	// Counts of packets across the cut while it was in force; LeakKnown false
 	// says that nobody could count Leaked.
 	Wanted uint64 `json:"wanted"`

@@ -242,9 +242,13 @@ func describePartition(w io.Writer, p wire.PartitionStatus) {
 	if p.CutBy != "" {
 		fmt.Fprintf(w, "  cut by %s\n", p.CutBy)
 	}
+	moment("installed", p.Installed)
 	moment("in force ", p.InForce)
+	if p.RenewedUntil != nil {
+		fmt.Fprintf(w, "  renewed until %s\n", p.RenewedUntil.Local().Format("15:04:05.000"))
+	}
 	moment("healed   ", p.Healed)
-	if p.Healed != nil {
+	if p.InForce != nil || p.Healed != nil {
 		fmt.Fprintf(w, "  wanted to cross %d (%d of them netsplit's probes), dropped %d, leaked %s\n", p.Wanted, p.Probes, p.Dropped, leakWord(p))
 	}
 }
