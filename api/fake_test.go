@@ -196,8 +196,8 @@ func (f *fakeService) Partition(_ context.Context, name string) (model.Partition
 	return p, err
 }
 
-func (f *fakeService) Partitions(context.Context) ([]model.PartitionStatus, error) {
-	return f.ListPartitions()
+func (f *fakeService) Partitions(_ context.Context, limit int, cursor string) ([]model.PartitionStatus, string, error) {
+	return f.ListPartitions(limit, cursor)
 }
 
 func (f *fakeService) DeletePartition(_ context.Context, name string) (model.PartitionStatus, error) {
@@ -211,7 +211,7 @@ func (f *fakeService) DeletePartition(_ context.Context, name string) (model.Par
 
 func (f *fakeService) Reset(context.Context) ([]string, error) {
 	var names []string
-	list, err := f.ListPartitions()
+	list, _, err := f.ListPartitions(0, "")
 	for _, p := range list {
 		if p.State != model.PartitionHealed {
 			names = append(names, p.Name)

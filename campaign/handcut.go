@@ -60,7 +60,7 @@ func (h *handCut) status() model.PartitionStatus {
 func (h *handCut) standing() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return !h.lifted && h.st.State != model.PartitionHealed && h.st.State != model.PartitionFailed
+	return !h.lifted && !h.st.Ended()
 }
 
 // end stops what waits for the partition: its proof and its time to heal.
@@ -248,6 +248,7 @@ func (s *Service) lose(h *handCut, why error) {
 	s.set(h, func(p *model.PartitionStatus) {
 		p.State, p.Reason = model.PartitionFailed, "its rules are not renewed and expire within seconds: "+why.Error()
 	})
+	s.forget(h.status().Name, h)
 }
 
 // healLimit is how long all of a heal may take.
@@ -317,7 +318,7 @@ func (s *Service) lift(ctx context.Context, h *handCut) error {
 // daemon that cuts for weeks does not grow by it.
 func (s *Service) forget(name string, h *handCut) {
 	kept, err := s.store.GetPartition(name)
-	if err != nil || kept.State != model.PartitionHealed {
+	if err != nil || !kept.Ended() {
 		return
 	}
 	s.mu.Lock()

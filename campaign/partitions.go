@@ -68,6 +68,7 @@ func (s *Service) CreatePartition(ctx context.Context, spec model.PartitionSpec)
 		h.stop()
 		s.set(h, func(p *model.PartitionStatus) { p.State, p.Reason = model.PartitionFailed, err.Error() })
 		herr := h.cut.Remove(context.WithoutCancel(ctx))
+		s.forget(spec.Name, h)
 		return h.status(), errors.Join(fmt.Errorf("%w: partition %q was not taken: %w", model.ErrUnavailable, spec.Name, err), herr)
 	}
 	h.mu.Lock()
@@ -107,8 +108,8 @@ func (s *Service) DeletePartition(_ context.Context, name string) (model.Partiti
 }
 
 // Partitions lists the partitions by hand, newest first.
-func (s *Service) Partitions(ctx context.Context) ([]model.PartitionStatus, error) {
-	list, err := s.store.ListPartitions()
+func (s *Service) Partitions(ctx context.Context, limit int, cursor string) ([]model.PartitionStatus, string, error) {
+	list, next, err := s.store.ListPartitions(limit, cursor)
 	for i := range list {
 		s.mu.Lock()
 		h := s.hand[list[i].Name]
@@ -118,8 +119,11 @@ func (s *Service) Partitions(ctx context.Context) ([]model.PartitionStatus, erro
 			list[i] = h.status()
 		}
 	}
-	slices.SortStableFunc(list, func(a, b model.PartitionStatus) int { return b.Created.Compare(a.Created) })
-	return list, err
+	return list, next, err
+}
+
+func (s *Service) allPartitions() ([]model.PartitionStatus, error) {
+	return all(func(c string) ([]model.PartitionStatus, string, error) { return s.store.ListPartitions(page, c) })
 }
 
 // Partition returns one.
@@ -160,12 +164,12 @@ func (s *Service) healAll(ctx context.Context) (names []string, errs []error) {
 // healLeftovers books the partitions that a daemon left behind when it died:
 // its rules expire by themselves, and the fabric removes what it finds.
 func (s *Service) healLeftovers() error {
-	left, err := s.store.ListPartitions()
+	left, err := s.allPartitions()
 	if err != nil {
 		return err
 	}
 	for _, p := range left {
-		if p.State == model.PartitionHealed || p.State == model.PartitionFailed {
+		if p.Ended() {
 			continue
 		}
 		p.State, p.Healed = model.PartitionHealed, time.Now()

@@ -53,6 +53,11 @@ type PartitionStatus struct {
 	CutBy string `json:"cutBy,omitempty"`
 }
 
+// Ended says whether the partition is over, for good.
+func (p PartitionStatus) Ended() bool {
+	return p.State == PartitionHealed || p.State == PartitionFailed
+}
+
 // Fate is what became of a packet that wanted to cross a cut.
 type Fate string
 

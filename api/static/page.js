@@ -71,7 +71,7 @@
 
   async function load() {
     const [version, campaigns, findings, partitions] = await Promise.all(
-      ["/v1/version", "/v1/campaigns?limit=50", "/v1/findings?limit=200", "/v1/partitions"].map(ask));
+      ["/v1/version", "/v1/campaigns?limit=50", "/v1/findings?limit=200", "/v1/partitions?limit=200"].map(ask));
     if (!shown && campaigns.items.length) shown = campaigns.items[0].id;
     fill("campaigns", campaigns.items.map((c) => [
       cell(link(c.id, "#" + c.id)), cell(c.state, c.state), cell(c.spec.target), cell(c.spec.strategy),

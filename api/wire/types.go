@@ -383,9 +383,10 @@ type PartitionStatus struct {
 	CutBy        string     `json:"cutBy,omitempty" doc:"What it cuts by, in words, and why if by drop rules alone"`
 }
 
-// Partitions are all partitions by hand.
+// Partitions is one page of partitions by hand, newest first.
 type Partitions struct {
 	Items []PartitionStatus `json:"items"`
+	Next  string            `json:"next,omitempty" doc:"Cursor of the next page; absent on the last"`
 }
 
 // Reset says what a reset healed.

@@ -148,11 +148,17 @@ func partitionHeal(conn *daemonFlags) *cobra.Command {
 }
 
 func partitionList(conn *daemonFlags) *cobra.Command {
-	return &cobra.Command{
+	var all bool
+	cmd := &cobra.Command{
 		Use: "list", Short: "list the partitions cut by hand, newest first", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
-				ps, err := cl.Partitions(ctx)
+				list, err := cl.Partitions(ctx, 0, "")
+				ps := list.Items
+				for err == nil && all && list.Next != "" {
+					list, err = cl.Partitions(ctx, 0, list.Next)
+					ps = append(ps, list.Items...)
+				}
 				if err != nil {
 					return err
 				}
@@ -161,10 +167,16 @@ func partitionList(conn *daemonFlags) *cobra.Command {
 				for _, p := range ps {
 					fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\t%s\n", p.Name, p.State, partitionWords(p.PartitionSpec), p.Wanted, p.Probes, p.Dropped, leakWord(p), p.Created.Local().Format(time.DateTime), p.Reason)
 				}
-				return w.Flush()
+				if err := w.Flush(); err != nil || list.Next == "" {
+					return err
+				}
+				fmt.Fprintf(c.ErrOrStderr(), "netsplit: there are older ones: --all lists them\n")
+				return nil
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&all, "all", false, "list older ones, too; by default the newest 100")
+	return cmd
 }
 
 func partitionShow(conn *daemonFlags) *cobra.Command {
