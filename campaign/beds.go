@@ -26,7 +26,7 @@ func (s *Service) takeOutside(ctx context.Context) (err error) {
 // bedConfig is what beds have in common.
 func (s *Service) bedConfig(gate model.Gate) bed.Config {
 	return bed.Config{Gate: gate, Controller: s.ctrl, Binary: s.cfg.Binary, Log: s.log,
-		Events: bed.Events{SwitchChanged: s.switchChanged, Lapsed: s.lapsed, Demoted: s.demoted, Refused: s.refused, HostPort: s.hostPort, Lost: s.lostBy, Tampered: s.tampered}}
+		Events: bed.Events{SwitchChanged: s.switchChanged, Lapsed: s.lapsed, Demoted: s.demoted, Refused: s.refused, HostPort: s.hostPort, Lost: s.lostBy, Tampered: s.tampered, Drained: s.drained}}
 }
 
 func (s *Service) addBed(b *bed.Bed) {
@@ -68,6 +68,22 @@ func (s *Service) tampered(id model.DatapathID, what string) {
 	text := fmt.Sprintf("somebody changed the rules of switch %s: %s", id, what)
 	s.tell("switch", id.String(), "tampered", text)
 	s.shake(text)
+}
+
+// drain is a switch that loses our rules again and again.
+type drain struct {
+	id  model.DatapathID
+	why error
+}
+
+// drained has the newest partition by hand on the switch given up: there is no room
+// for all of them. It does not wait.
+func (s *Service) drained(id model.DatapathID, why error) {
+	s.tell("switch", id.String(), "losing-rules", why.Error())
+	select {
+	case s.drains <- drain{id, why}:
+	default: // it is told again
+	}
 }
 
 // demoted books that another controller became master of a switch: partitions

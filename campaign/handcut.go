@@ -223,15 +223,34 @@ func (s *Service) loseHandCuts(ctx context.Context) {
 			lost := slices.Collect(maps.Values(s.hand))
 			s.mu.Unlock()
 			for _, h := range lost {
-				s.lose(h, why)
+				s.lose(h, fmt.Sprintf("its rules are not renewed and expire within seconds: %v", why))
+			}
+		case d := <-s.drains:
+			if h := s.newestOn(d.id); h != nil {
+				s.lose(h, d.why.Error())
 			}
 		}
 	}
 }
 
+// newestOn is the newest partition by hand that stands on a switch; nil: none does.
+func (s *Service) newestOn(id model.DatapathID) *handCut {
+	on := func(h model.NodeID) bool { t, ok := s.outside.Testbed.Host(h); return ok && t.Datapath == id }
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var newest *handCut
+	for _, h := range s.hand {
+		if st := h.status(); h.standing() && (newest == nil || st.Created.After(newest.status().Created)) &&
+			slices.ContainsFunc(st.Partition.Links(), func(l model.Link) bool { return on(l.Src) || on(l.Dst) }) {
+			newest = h
+		}
+	}
+	return newest
+}
+
 // lose takes a partition out of what is desired, so that it does not come back
 // with the switch, and books it as failed.
-func (s *Service) lose(h *handCut, why error) {
+func (s *Service) lose(h *handCut, why string) {
 	if !h.standing() {
 		return
 	}
@@ -246,7 +265,7 @@ func (s *Service) lose(h *handCut, why error) {
 	_ = h.cut.Remove(ctx) // on the switch or host that is lost the rules expire
 	s.metrics.CutEnded("lost", h.status().Partition.Links())
 	s.set(h, func(p *model.PartitionStatus) {
-		p.State, p.Reason = model.PartitionFailed, "its rules are not renewed and expire within seconds: "+why.Error()
+		p.State, p.Reason = model.PartitionFailed, why
 	})
 	s.forget(h.status().Name, h)
 }

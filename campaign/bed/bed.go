@@ -72,6 +72,8 @@ type Events struct {
 	// Tampered: somebody changed our rules there, which were put right, or has
 	// put others before them, which stay.
 	Tampered func(id model.DatapathID, what string)
+	// Drained: our rules go missing there again and again.
+	Drained func(id model.DatapathID, err error)
 	// HostPort: the host's port went, or is back (nil).
 	HostPort func(host model.NodeID, err error)
 	// Lost: one of the hosts that drop packets themselves does not any more.
@@ -128,6 +130,10 @@ func (b *Bed) takeSwitches(ctx context.Context, c Config) error {
 			Tampered: func(id model.DatapathID, t fabric.Tampering) {
 				c.Events.Tampered(id, t.String())
 				b.trouble("somebody changed the rules of switch %s: %s", id, t)
+			},
+			Drained: func(id model.DatapathID, err error) {
+				c.Events.Drained(id, err)
+				b.trouble("%v", err)
 			},
 		}})
 	if err != nil {

@@ -22,6 +22,8 @@ type backend interface {
 	// Kept says until when at least the rules of a partition hold unless they are
 	// renewed, and what hinders that they are. It does not wait.
 	Kept(p model.Partition) (time.Time, error)
+	// Verify says which rules of a partition were missing; it waits.
+	Verify(ctx context.Context, p model.Partition) error
 	// DropsBy is Drops, and waits until it is complete.
 	DropsBy(ctx context.Context, id uint32) (map[model.Link]uint64, error)
 }

@@ -60,6 +60,10 @@ func (c *Cut) Prove(ctx context.Context) (time.Time, error) {
 		byLink, err := c.Crossed(ctx, at, time.Now())
 		n := Sum(byLink)
 		if err == nil && n == 0 {
+			// The packets of the proof do not go by every rule.
+			if err := c.bed.cuts.Verify(ctx, c.partition); err != nil {
+				return time.Time{}, err
+			}
 			if _, err := c.Kept(); err != nil {
 				return time.Time{}, err
 			}

@@ -77,6 +77,9 @@ type Events struct {
 	// Tampered: rules were not as left. Missing, changed and stale ones were
 	// repaired; conflicts are somebody else's and were left alone.
 	Tampered func(id model.DatapathID, t Tampering)
+	// Drained: rules that were put back were missing again, several times in a row;
+	// err is an ErrDrained.
+	Drained func(id model.DatapathID, err error)
 }
 
 // Tampering says how a flow table differed from what the fabric left there.

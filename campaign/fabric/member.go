@@ -41,6 +41,7 @@ type member struct {
 	known *controller.Switch // the session on which plan was installed
 	// repaired says that the last reading found rules that were not as left.
 	repaired bool
+	drain    drain
 	asked    *controller.Switch // the session that was asked to look into fragments
 	blind    error              // why it does not; nil: it does
 	// reported are the conflicts reported last; the same are not said twice.
@@ -190,8 +191,10 @@ func (m *member) readBack(ctx context.Context, sw *controller.Switch, tampered b
 	m.settled(sw, err)
 	m.repaired = tampered && d.Missing+d.Changed+d.Stale > 0
 	t := Tampering{Conflicts: d.Conflicts}
+	drained := false
 	if tampered {
 		t.Missing, t.Changed, t.Stale = d.Missing, d.Changed, d.Stale
+		drained = m.drain.saw(d.Missing)
 	}
 	conflicts := fmt.Sprint(t.Conflicts)
 	news := conflicts != m.reported && len(t.Conflicts) > 0
@@ -201,6 +204,9 @@ func (m *member) readBack(ctx context.Context, sw *controller.Switch, tampered b
 		if cb := m.f.cfg.Events.Tampered; cb != nil {
 			cb(m.id, t)
 		}
+	}
+	if cb := m.f.cfg.Events.Drained; cb != nil && drained {
+		cb(m.id, m.drained(have))
 	}
 	return err
 }

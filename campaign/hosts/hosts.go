@@ -210,6 +210,10 @@ func (h *Hosts) Kept(p model.Partition) (time.Time, error) {
 	return until, nil
 }
 
+// Verify does nothing: a host's rules are set all at once, and nobody else's can
+// displace them.
+func (h *Hosts) Verify(context.Context, model.Partition) error { return nil }
+
 // DropsBy is Drops: these counters do not lag.
 func (h *Hosts) DropsBy(ctx context.Context, id uint32) (map[model.Link]uint64, error) {
 	return h.Drops(ctx, id)

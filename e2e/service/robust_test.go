@@ -42,6 +42,36 @@ func TestPartitionsByHandInHardHours(t *testing.T) {
 		b.vsctl("clear", "bridge", bridge, "flow_tables")
 	})
 
+	t.Run("the switch has no room and evicts", func(t *testing.T) {
+		one := wire.Partition{Shape: "simplex", Groups: [][]string{{"a"}, {"b"}}}
+		first := d.partition(wire.PartitionSpec{Name: "first", Partition: one})
+		rules := strings.Count(harness.Output(t, "ovs-ofctl", "-O", "OpenFlow13", "dump-flows", "unix:"+b.path(bridge+".mgmt"), "table=1"), "cookie=")
+		b.vsctl("--", "--id=@t", "create", "Flow_Table", "name=small", fmt.Sprintf("flow_limit=%d", rules+2), "overflow_policy=evict", "--", "set", "bridge", bridge, "flow_tables:1=@t")
+		d.call("POST", "/v1/partitions", wire.PartitionSpec{Name: "evicted", Partition: cut}, nil)
+		p := d.state("evicted", "failed")
+		for _, want := range []string{"again and again", "raise its flow_limit", "overflow_policy=refuse", "table 1"} {
+			if !strings.Contains(p.Reason, want) {
+				t.Errorf("reason %q: want %q", p.Reason, want)
+			}
+		}
+		if p.InForce != nil {
+			t.Errorf("%+v: it never was in force", p)
+		}
+		if text := d.told("partition", "evicted", "failed"); !strings.Contains(text, "partition evicted is failed: switch "+datapath) {
+			t.Errorf("told %q", text)
+		}
+		if p := d.state("first", "in_force"); !p.InForce.Equal(*first.InForce) || p.Reason != "" {
+			t.Errorf("the one before it, for which there is room: %+v", p)
+		}
+		b.expect("only the first", func(from, to string) bool { return from != "b" || to != "a" })
+		b.vsctl("clear", "bridge", bridge, "flow_tables")
+		d.partition(wire.PartitionSpec{Name: "roomy", Partition: cut})
+		b.expect("with room", func(from, to string) bool { return from != "a" && to != "a" })
+		d.heal("roomy")
+		d.heal("first")
+		b.expect("healed", everything)
+	})
+
 	t.Run("heal twice", func(t *testing.T) {
 		d.partition(wire.PartitionSpec{Name: "twice", Partition: cut})
 		first := d.heal("twice")
