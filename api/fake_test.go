@@ -171,7 +171,7 @@ func (f *fakeService) CreatePartition(_ context.Context, spec model.PartitionSpe
 	if old, err := f.GetPartition(spec.Name); err == nil && old.State != model.PartitionHealed {
 		return old, fmt.Errorf("partition %q %w: it is %s: heal it first or choose another name", spec.Name, model.ErrConflict, old.State)
 	}
-	st := model.PartitionStatus{PartitionSpec: spec, State: model.PartitionRequested, Created: t0}
+	st := model.PartitionStatus{PartitionSpec: spec, State: model.PartitionRequested, Created: t0, Installed: t0.Add(time.Millisecond)}
 	return st, f.PutPartition(st)
 }
 
@@ -196,8 +196,8 @@ func (f *fakeService) Partition(_ context.Context, name string) (model.Partition
 	return p, err
 }
 
-func (f *fakeService) Partitions(context.Context) ([]model.PartitionStatus, error) {
-	return f.ListPartitions()
+func (f *fakeService) Partitions(_ context.Context, limit int, cursor string) ([]model.PartitionStatus, string, error) {
+	return f.ListPartitions(limit, cursor)
 }
 
 func (f *fakeService) DeletePartition(_ context.Context, name string) (model.PartitionStatus, error) {
@@ -211,7 +211,7 @@ func (f *fakeService) DeletePartition(_ context.Context, name string) (model.Par
 
 func (f *fakeService) Reset(context.Context) ([]string, error) {
 	var names []string
-	list, err := f.ListPartitions()
+	list, _, err := f.ListPartitions(0, "")
 	for _, p := range list {
 		if p.State != model.PartitionHealed {
 			names = append(names, p.Name)

@@ -198,12 +198,12 @@ func (s *server) listHosts(ctx context.Context, _ *none) (*body[wire.Hosts], err
 	return &body[wire.Hosts]{wire.Hosts{Items: wire.All(list, wire.FromHost)}}, nil
 }
 
-func (s *server) listPartitions(ctx context.Context, _ *none) (*body[wire.Partitions], error) {
-	list, err := s.Service.Partitions(ctx)
+func (s *server) listPartitions(ctx context.Context, in *PageParams) (*body[wire.Partitions], error) {
+	list, next, err := s.Service.Partitions(ctx, in.Limit, in.Cursor)
 	if err != nil {
 		return nil, fromService(err)
 	}
-	return &body[wire.Partitions]{wire.Partitions{Items: wire.All(list, wire.FromPartition)}}, nil
+	return &body[wire.Partitions]{wire.Partitions{Items: wire.All(list, wire.FromPartition), Next: next}}, nil
 }
 
 func (s *server) getPartition(ctx context.Context, in *NameParam) (*body[wire.PartitionStatus], error) {

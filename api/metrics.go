@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -94,9 +95,13 @@ func NewMetrics(version string, now func() time.Time) *Metrics {
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "netsplit_build_info", Help: "Always 1; the labels say what runs."}, []string{"version", "goversion"})
 	build.WithLabelValues(clean(version), runtime.Version()).Set(1)
 	m.registry.MustRegister(m.cutsTotal, m.heals, m.faults, m.runs, m.gate, m.heal, build, liveCollector{m},
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(liveHeap)), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
+
+// liveHeap is go_gc_heap_live_bytes: what is in use, without what is garbage. By it
+// one sees in an hour whether a daemon grows.
+var liveHeap = collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile(`^/gc/heap/live:bytes$`)}
 
 // Handler serves the metrics.
 func (m *Metrics) Handler() http.Handler {

@@ -47,7 +47,7 @@ type Service interface {
 	// conflict.
 	CreatePartition(ctx context.Context, spec model.PartitionSpec) (model.PartitionStatus, error)
 	Partition(ctx context.Context, name string) (model.PartitionStatus, error)
-	Partitions(ctx context.Context) ([]model.PartitionStatus, error)
+	Partitions(ctx context.Context, limit int, cursor string) ([]model.PartitionStatus, string, error)
 	// DeletePartition begins to heal and may return before all is healed. It
 	// is no error if it is healed.
 	DeletePartition(ctx context.Context, name string) (model.PartitionStatus, error)

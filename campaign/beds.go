@@ -26,7 +26,7 @@ func (s *Service) takeOutside(ctx context.Context) (err error) {
 // bedConfig is what beds have in common.
 func (s *Service) bedConfig(gate model.Gate) bed.Config {
 	return bed.Config{Gate: gate, Controller: s.ctrl, Binary: s.cfg.Binary, Log: s.log,
-		Events: bed.Events{SwitchChanged: s.switchChanged, Demoted: s.demoted, Refused: s.refused, HostPort: s.hostPort, OtherPort: s.otherPort, Lost: s.lostBy, Tampered: s.tampered}}
+		Events: bed.Events{SwitchChanged: s.switchChanged, Lapsed: s.lapsed, Demoted: s.demoted, Refused: s.refused, HostPort: s.hostPort, OtherPort: s.otherPort, Lost: s.lostBy, Tampered: s.tampered, Drained: s.drained}}
 }
 
 func (s *Service) addBed(b *bed.Bed) {
@@ -53,8 +53,14 @@ func (s *Service) switchChanged(id model.DatapathID, up bool) {
 	s.tell("switch", id.String(), state, "switch "+id.String()+" is "+state)
 	if up {
 		s.shake("switch " + id.String() + " is back")
+		return
 	}
+	s.look()
 }
+
+// lapsed has the partitions by hand looked at: what is cut on a switch may have
+// expired.
+func (s *Service) lapsed(model.DatapathID) { s.look() }
 
 // tampered books that somebody changed our rules on a switch, which were put
 // right, or has put others before them, which stay.
@@ -62,6 +68,22 @@ func (s *Service) tampered(id model.DatapathID, what string) {
 	text := fmt.Sprintf("somebody changed the rules of switch %s: %s", id, what)
 	s.tell("switch", id.String(), "tampered", text)
 	s.shake(text)
+}
+
+// drain is a switch that loses our rules again and again.
+type drain struct {
+	id  model.DatapathID
+	why error
+}
+
+// drained has the newest partition by hand on the switch given up: there is no room
+// for all of them. It does not wait.
+func (s *Service) drained(id model.DatapathID, why error) {
+	s.tell("switch", id.String(), "losing-rules", why.Error())
+	select {
+	case s.drains <- drain{id, why}:
+	default: // it is told again
+	}
 }
 
 // demoted books that another controller became master of a switch: partitions

@@ -27,13 +27,16 @@ type fates struct{ dropped, leaked uint64 }
 // counted is what was counted of a partition so far.
 type counted struct {
 	leaked map[model.Link]uint64 // since it was in force
-	until  time.Time             // what came before is in leaked
-	blind  bool                  // some time before until nobody could count
-	told   map[model.Link]fates  // to the metrics
+	// dropped is what its rules counted, and read what they told last: where they
+	// expired and were put back they begin anew.
+	dropped, read map[model.Link]uint64
+	until         time.Time            // what came before is in leaked
+	blind         bool                 // some time before until nobody could count
+	told          map[model.Link]fates // to the metrics
 }
 
 func newCounted() counted {
-	return counted{leaked: map[model.Link]uint64{}, told: map[model.Link]fates{}}
+	return counted{leaked: map[model.Link]uint64{}, dropped: map[model.Link]uint64{}, read: map[model.Link]uint64{}, told: map[model.Link]fates{}}
 }
 
 // count books what wanted to cross, and what leaked before the moment. turn is
@@ -42,7 +45,11 @@ func (s *Service) count(ctx context.Context, h *handCut, to time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, countLimit)
 	defer cancel()
 	st, c := h.status(), &h.counted
-	dropped, derr := h.cut.Dropped(ctx)
+	dropped, err := h.cut.Dropped(ctx)
+	if err != nil {
+		s.log.Debug("not all that a partition dropped was counted", "partition", st.Name, "err", err)
+	}
+	c.add(dropped)
 	known := !st.InForce.IsZero()
 	if from := latest(c.until, st.InForce); known && to.After(from) {
 		leaked, err := h.cut.Crossed(ctx, from, to)
@@ -57,18 +64,27 @@ func (s *Service) count(ctx context.Context, h *handCut, to time.Time) {
 			c.until, known = from, false
 		}
 	}
-	if derr == nil {
-		s.measure(h, dropped)
-	}
+	s.measure(h)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if derr == nil {
-		h.st.Dropped = bed.Sum(dropped)
-	}
+	h.st.Dropped = bed.Sum(c.dropped)
 	h.st.Leaked, h.st.LeakKnown = bed.Sum(c.leaked), known && !c.blind
 	h.st.Wanted = h.st.Dropped + h.st.Leaked
 	// The switch may not have counted the last of its own yet.
 	h.st.Probes, h.st.Resets = min(h.cut.Sent(), h.st.Wanted), h.cut.Resets()
+}
+
+// add books what the rules tell now. Switches and hosts that do not answer are left
+// out, and what theirs had counted when they expired is lost.
+func (c *counted) add(now map[model.Link]uint64) {
+	for l, n := range now {
+		if was := c.read[l]; n >= was {
+			c.dropped[l] += n - was
+		} else {
+			c.dropped[l] += n
+		}
+		c.read[l] = n
+	}
 }
 
 func latest(a, b time.Time) time.Time {
@@ -109,18 +125,15 @@ func (s *Service) keepCounting(h *handCut) {
 // measure adds to the metrics what the partition dropped and leaked since the
 // last time. Of partitions that overlap the oldest counts, so that a packet is
 // one; those of countEvery before it is healed may be two.
-func (s *Service) measure(h *handCut, dropped map[model.Link]uint64) {
+func (s *Service) measure(h *handCut) {
 	older, c := s.olderLinks(h), &h.counted
 	for _, l := range h.status().Partition.Links() {
-		now, was := fates{dropped[l], c.leaked[l]}, c.told[l]
+		now, was := fates{c.dropped[l], c.leaked[l]}, c.told[l]
 		c.told[l] = now
 		if older[l] {
 			continue // another's packets
 		}
-		drops, leaks := 0, int(now.leaked-was.leaked)
-		if now.dropped >= was.dropped { // or else counters that began anew
-			drops = int(now.dropped - was.dropped)
-		}
+		drops, leaks := int(now.dropped-was.dropped), int(now.leaked-was.leaked)
 		for fate, n := range map[model.Fate]int{model.FateWanted: drops + leaks, model.FateDropped: drops, model.FateLeaked: leaks} {
 			s.metrics.PacketFate(l, fate, n)
 		}

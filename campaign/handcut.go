@@ -24,6 +24,8 @@ type handCut struct {
 	stop context.CancelFunc
 	// again gets why the proof holds no longer. One that waits is for all.
 	again chan string
+	// look asks whether it is kept still.
+	look chan struct{}
 
 	// turn lets the cut, its counts and its heals follow one another: a heal that
 	// overtook the cut would leave it standing. It guards counted.
@@ -38,7 +40,7 @@ type handCut struct {
 
 // newHandCut is a partition that is not in force yet; s.mu is held.
 func (s *Service) newHandCut(spec model.PartitionSpec) *handCut {
-	h := &handCut{cut: s.outside.NewCut(uint32(s.ids), spec.Partition), again: make(chan string, 1),
+	h := &handCut{cut: s.outside.NewCut(uint32(s.ids), spec.Partition), again: make(chan string, 1), look: make(chan struct{}, 1),
 		counted: newCounted(), st: model.PartitionStatus{PartitionSpec: spec, State: model.PartitionRequested, Created: time.Now()}}
 	h.ctx, h.stop = context.WithCancel(s.closing)
 	return h
@@ -47,14 +49,18 @@ func (s *Service) newHandCut(spec model.PartitionSpec) *handCut {
 func (h *handCut) status() model.PartitionStatus {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.st
+	st := h.st
+	if !st.Installed.IsZero() && (st.State == model.PartitionRequested || st.State == model.PartitionInForce) {
+		st.RenewedUntil, _ = h.cut.Kept()
+	}
+	return st
 }
 
 // standing says whether anything of the partition may still be in force.
 func (h *handCut) standing() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return !h.lifted && h.st.State != model.PartitionHealed && h.st.State != model.PartitionFailed
+	return !h.lifted && !h.st.Ended()
 }
 
 // end stops what waits for the partition: its proof and its time to heal.
@@ -90,15 +96,31 @@ func (s *Service) watch(h *handCut) {
 	s.done.Go(func() { s.keepCounting(h) })
 	for h.ctx.Err() == nil {
 		s.prove(h)
+		why, ok := h.shaken()
+		if !ok {
+			return
+		}
+		s.set(h, func(p *model.PartitionStatus) {
+			if p.State == model.PartitionInForce {
+				p.State, p.Reason = model.PartitionRequested, why
+			}
+		})
+	}
+}
+
+// shaken waits until a proof holds no more and says why; not ok: the partition is to
+// end.
+func (h *handCut) shaken() (why string, ok bool) {
+	for {
 		select {
 		case <-h.ctx.Done():
-			return
+			return "", false
 		case why := <-h.again:
-			s.set(h, func(p *model.PartitionStatus) {
-				if p.State == model.PartitionInForce {
-					p.State, p.Reason = model.PartitionRequested, why+"; it is being proved again"
-				}
-			})
+			return why + "; it is being proved again", true
+		case <-h.look:
+			if _, err := h.cut.Kept(); err != nil {
+				return err.Error(), true
+			}
 		}
 	}
 }
@@ -111,11 +133,18 @@ const proveAgain = time.Second
 // which begins with the first try's end, whatever came of it.
 func (s *Service) prove(h *handCut) {
 	for h.ctx.Err() == nil {
+		select {
+		case <-h.again: // before this try: it is what is proved
+		default:
+		}
 		at, err := h.cut.Prove(h.ctx)
 		if h.ctx.Err() != nil {
 			return
 		}
 		s.healInTime(h)
+		if err == nil && len(h.again) > 0 {
+			continue
+		}
 		if err == nil {
 			s.set(h, func(p *model.PartitionStatus) {
 				if p.State != model.PartitionRequested {
@@ -169,6 +198,19 @@ func (s *Service) shake(why string) {
 	}
 }
 
+// look has the partitions by hand booked as in force no more that are not kept. It
+// does not wait.
+func (s *Service) look() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range s.hand {
+		select {
+		case h.look <- struct{}{}:
+		default:
+		}
+	}
+}
+
 // loseHandCuts books, whenever a switch or host does not do what we say any more, that
 // the partitions by hand are lost.
 func (s *Service) loseHandCuts(ctx context.Context) {
@@ -181,15 +223,34 @@ func (s *Service) loseHandCuts(ctx context.Context) {
 			lost := slices.Collect(maps.Values(s.hand))
 			s.mu.Unlock()
 			for _, h := range lost {
-				s.lose(h, why)
+				s.lose(h, fmt.Sprintf("its rules are not renewed and expire within seconds: %v", why))
+			}
+		case d := <-s.drains:
+			if h := s.newestOn(d.id); h != nil {
+				s.lose(h, d.why.Error())
 			}
 		}
 	}
 }
 
+// newestOn is the newest partition by hand that stands on a switch; nil: none does.
+func (s *Service) newestOn(id model.DatapathID) *handCut {
+	on := func(h model.NodeID) bool { t, ok := s.outside.Testbed.Host(h); return ok && t.Datapath == id }
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var newest *handCut
+	for _, h := range s.hand {
+		if st := h.status(); h.standing() && (newest == nil || st.Created.After(newest.status().Created)) &&
+			slices.ContainsFunc(st.Partition.Links(), func(l model.Link) bool { return on(l.Src) || on(l.Dst) }) {
+			newest = h
+		}
+	}
+	return newest
+}
+
 // lose takes a partition out of what is desired, so that it does not come back
 // with the switch, and books it as failed.
-func (s *Service) lose(h *handCut, why error) {
+func (s *Service) lose(h *handCut, why string) {
 	if !h.standing() {
 		return
 	}
@@ -204,8 +265,9 @@ func (s *Service) lose(h *handCut, why error) {
 	_ = h.cut.Remove(ctx) // on the switch or host that is lost the rules expire
 	s.metrics.CutEnded("lost", h.status().Partition.Links())
 	s.set(h, func(p *model.PartitionStatus) {
-		p.State, p.Reason = model.PartitionFailed, "its rules are not renewed and expire within seconds: "+why.Error()
+		p.State, p.Reason = model.PartitionFailed, why
 	})
+	s.forget(h.status().Name, h)
 }
 
 // healLimit is how long all of a heal may take.
@@ -275,7 +337,7 @@ func (s *Service) lift(ctx context.Context, h *handCut) error {
 // daemon that cuts for weeks does not grow by it.
 func (s *Service) forget(name string, h *handCut) {
 	kept, err := s.store.GetPartition(name)
-	if err != nil || kept.State != model.PartitionHealed {
+	if err != nil || !kept.Ended() {
 		return
 	}
 	s.mu.Lock()

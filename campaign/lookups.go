@@ -224,7 +224,7 @@ func (s *Service) Annotations(ctx context.Context, from, to time.Time) ([]model.
 				Tags: []string{"cut", r.Target, string(r.Verdict.Value)}})
 		}
 	}
-	parts, err := s.store.ListPartitions()
+	parts, err := s.allPartitions()
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"netsplit/model"
@@ -69,13 +68,15 @@ func (s *Service) CreatePartition(ctx context.Context, spec model.PartitionSpec)
 		h.stop()
 		s.set(h, func(p *model.PartitionStatus) { p.State, p.Reason = model.PartitionFailed, err.Error() })
 		herr := h.cut.Remove(context.WithoutCancel(ctx))
+		s.forget(spec.Name, h)
 		return h.status(), errors.Join(fmt.Errorf("%w: partition %q was not taken: %w", model.ErrUnavailable, spec.Name, err), herr)
 	}
+	h.mu.Lock()
+	h.st.Installed = time.Now()
 	if metering, alone := h.cut.Bite(); metering {
-		h.mu.Lock()
 		h.st.CutBy = cutBy(alone)
-		h.mu.Unlock()
 	}
+	h.mu.Unlock()
 	s.metrics.CutStarted(spec.Partition.Shape, spec.Partition.Links())
 	s.done.Go(func() { s.watch(h) })
 	return h.status(), nil
@@ -107,19 +108,22 @@ func (s *Service) DeletePartition(_ context.Context, name string) (model.Partiti
 }
 
 // Partitions lists the partitions by hand, newest first.
-func (s *Service) Partitions(ctx context.Context) ([]model.PartitionStatus, error) {
-	list, err := s.store.ListPartitions()
+func (s *Service) Partitions(ctx context.Context, limit int, cursor string) ([]model.PartitionStatus, string, error) {
+	list, next, err := s.store.ListPartitions(limit, cursor)
 	for i := range list {
 		s.mu.Lock()
 		h := s.hand[list[i].Name]
 		s.mu.Unlock()
 		if h != nil {
 			s.countNow(ctx, h)
-			list[i] = s.lacking(h.status())
+			list[i] = h.status()
 		}
 	}
-	slices.SortStableFunc(list, func(a, b model.PartitionStatus) int { return b.Created.Compare(a.Created) })
-	return list, err
+	return list, next, err
+}
+
+func (s *Service) allPartitions() ([]model.PartitionStatus, error) {
+	return all(func(c string) ([]model.PartitionStatus, string, error) { return s.store.ListPartitions(page, c) })
 }
 
 // Partition returns one.
@@ -129,24 +133,9 @@ func (s *Service) Partition(ctx context.Context, name string) (model.PartitionSt
 	s.mu.Unlock()
 	if h != nil {
 		s.countNow(ctx, h)
-		return s.lacking(h.status()), nil
+		return h.status(), nil
 	}
 	return s.store.GetPartition(name)
-}
-
-// lacking adds to a partition in force which of its switches are away: what is
-// cut there is not renewed, and comes back with them.
-func (s *Service) lacking(st model.PartitionStatus) model.PartitionStatus {
-	if s.ctrl == nil || st.State != model.PartitionInForce || st.Reason != "" {
-		return st
-	}
-	for _, id := range s.cfg.Testbed.Switches() {
-		if s.ctrl.Switch(id) == nil {
-			st.Reason += fmt.Sprintf("switch %s is not connected: what is cut there expires within seconds, and is cut again once it is back; ", id)
-		}
-	}
-	st.Reason = strings.TrimSuffix(st.Reason, "; ")
-	return st
 }
 
 // Reset heals every partition cut by hand and returns their names, sorted.
@@ -175,12 +164,12 @@ func (s *Service) healAll(ctx context.Context) (names []string, errs []error) {
 // healLeftovers books the partitions that a daemon left behind when it died:
 // its rules expire by themselves, and the fabric removes what it finds.
 func (s *Service) healLeftovers() error {
-	left, err := s.store.ListPartitions()
+	left, err := s.allPartitions()
 	if err != nil {
 		return err
 	}
 	for _, p := range left {
-		if p.State == model.PartitionHealed || p.State == model.PartitionFailed {
+		if p.Ended() {
 			continue
 		}
 		p.State, p.Healed = model.PartitionHealed, time.Now()

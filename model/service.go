@@ -28,10 +28,16 @@ type PartitionSpec struct {
 type PartitionStatus struct {
 	PartitionSpec
 	State   PartitionState `json:"state"`
-	Reason  string         `json:"reason,omitempty"` // why failed or healed
+	Reason  string         `json:"reason,omitempty"` // what hinders it, or why it ended so
 	Created time.Time      `json:"created"`
-	InForce time.Time      `json:"inForce,omitzero"` // proved
-	Healed  time.Time      `json:"healed,omitzero"`  // proved
+	// Installed is when every switch or host had confirmed the rules, for the first
+	// time, which is not yet proof.
+	Installed time.Time `json:"installed,omitzero"`
+	InForce   time.Time `json:"inForce,omitzero"` // proved, for the first time
+	// RenewedUntil is when the first of the rules expires unless they are renewed,
+	// which they are every second; zero where nothing is cut any more.
+	RenewedUntil time.Time `json:"-"`
+	Healed       time.Time `json:"healed,omitzero"` // proved
 	// Counts of packets across the cut while it was in force; LeakKnown false
 	// says that nobody could count Leaked.
 	Wanted uint64 `json:"wanted"`
@@ -45,6 +51,11 @@ type PartitionStatus struct {
 	Resets uint64 `json:"resets,omitempty"`
 	// CutBy says in words what it cuts by, and why if by drop rules alone.
 	CutBy string `json:"cutBy,omitempty"`
+}
+
+// Ended says whether the partition is over, for good.
+func (p PartitionStatus) Ended() bool {
+	return p.State == PartitionHealed || p.State == PartitionFailed
 }
 
 // Fate is what became of a packet that wanted to cross a cut.

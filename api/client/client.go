@@ -294,10 +294,9 @@ func (c *Client) Partition(ctx context.Context, name string) (wire.PartitionStat
 	return get[wire.PartitionStatus](ctx, c, "/v1/partitions/"+id(name))
 }
 
-// Partitions lists the partitions cut by hand.
-func (c *Client) Partitions(ctx context.Context) ([]wire.PartitionStatus, error) {
-	out, err := get[wire.Partitions](ctx, c, "/v1/partitions")
-	return out.Items, err
+// Partitions lists one page of the partitions cut by hand, as Campaigns.
+func (c *Client) Partitions(ctx context.Context, limit int, cursor string) (wire.Partitions, error) {
+	return get[wire.Partitions](ctx, c, query("/v1/partitions", "limit", num(limit), "cursor", cursor))
 }
 
 // DeletePartition heals a partition. With wait > 0 it waits up to that long

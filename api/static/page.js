@@ -63,9 +63,15 @@
 
   function say(text) { document.getElementById("status").textContent = text; }
 
+  // times says when a partition reached its states.
+  function times(p) {
+    return [["requested", p.created], ["installed", p.installed], ["in force", p.inForce], ["renewed until", p.renewedUntil], ["healed", p.healed]]
+      .filter(([, at]) => at).map(([what, at]) => what + " " + new Date(at).toLocaleTimeString()).join(", ");
+  }
+
   async function load() {
     const [version, campaigns, findings, partitions] = await Promise.all(
-      ["/v1/version", "/v1/campaigns?limit=50", "/v1/findings?limit=200", "/v1/partitions"].map(ask));
+      ["/v1/version", "/v1/campaigns?limit=50", "/v1/findings?limit=200", "/v1/partitions?limit=200"].map(ask));
     if (!shown && campaigns.items.length) shown = campaigns.items[0].id;
     fill("campaigns", campaigns.items.map((c) => [
       cell(link(c.id, "#" + c.id)), cell(c.state, c.state), cell(c.spec.target), cell(c.spec.strategy),
@@ -75,8 +81,8 @@
       cell(f.id), cell(f.class, f.class), cell(f.failure.check), cell(f.failure.summary), cell(f.firstAfter + " runs", "number"), cell(report(f.run)),
     ]), "None.");
     fill("partitions", partitions.items.map((p) => [
-      cell(p.name), cell(p.state, p.state), cell(p.shape), cell(p.groups.map((g) => g.join(" ")).join(" | ")),
-      cell(p.wanted, "number"), cell(p.dropped, "number"), cell(p.leakKnown ? p.leaked : "not known", "number"),
+      cell(p.name), cell(p.state, p.state), cell(times(p)), cell(p.shape), cell(p.groups.map((g) => g.join(" ")).join(" | ")),
+      cell(p.wanted, "number"), cell(p.dropped, "number"), cell(p.leakKnown ? p.leaked : "not known", "number"), cell(p.reason || ""),
     ]), "None cut by hand.");
     document.getElementById("of").textContent = shown ? "of " + shown : "";
     const runs = shown ? await ask("/v1/campaigns/" + encodeURIComponent(shown) + "/runs?limit=1000") : { items: [] };

@@ -248,7 +248,8 @@ func (s PartitionSpec) Model() model.PartitionSpec {
 func FromPartition(p model.PartitionStatus) PartitionStatus {
 	return PartitionStatus{
 		PartitionSpec: PartitionSpec{Name: p.Name, Partition: fromPartition(p.Partition), For: Duration(p.For)},
-		State:         string(p.State), Reason: p.Reason, Created: p.Created.UTC(), InForce: when(p.InForce), Healed: when(p.Healed),
+		State:         string(p.State), Reason: p.Reason, Created: p.Created.UTC(),
+		Installed: when(p.Installed), InForce: when(p.InForce), RenewedUntil: when(p.RenewedUntil), Healed: when(p.Healed),
 		Links: each(p.Partition.Links(), fromLink), Wanted: p.Wanted, Probes: p.Probes, Dropped: p.Dropped, Leaked: p.Leaked, LeakKnown: p.LeakKnown,
 		CutBy: p.CutBy, Resets: p.Resets,
 	}

@@ -369,24 +369,27 @@ type PartitionSpec struct {
 // PartitionStatus is a partition by hand and how far it got.
 type PartitionStatus struct {
 	PartitionSpec
-	State     string     `json:"state" enum:"requested,in_force,healing,healed,failed" doc:"in_force and healed are said only after proof"`
-	Reason    string     `json:"reason,omitempty" doc:"What hinders it, why it failed, or what is left to say of its heal"`
-	Created   time.Time  `json:"created"`
-	InForce   *time.Time `json:"inForce,omitempty"`
-	Healed    *time.Time `json:"healed,omitempty"`
-	Links     []Link     `json:"links" doc:"The directed links it cuts"`
-	Wanted    uint64     `json:"wanted" doc:"Packets that came to cross while it was in force, netsplit's probes included"`
-	Probes    uint64     `json:"probes" doc:"netsplit's own among them, that proved the cut"`
-	Dropped   uint64     `json:"dropped"`
-	Leaked    uint64     `json:"leaked"`
-	LeakKnown bool       `json:"leakKnown" doc:"False: nobody could count leaked"`
-	Resets    uint64     `json:"resets,omitempty" doc:"Packets that netsplit sent to end TCP connections; effect reset"`
-	CutBy     string     `json:"cutBy,omitempty" doc:"What it cuts by, in words, and why if by drop rules alone"`
+	State        string     `json:"state" enum:"requested,in_force,healing,healed,failed" doc:"in_force and healed are said only after proof"`
+	Reason       string     `json:"reason,omitempty" doc:"What hinders it, why it failed, or what is left to say of its heal"`
+	Created      time.Time  `json:"created" doc:"When it was requested"`
+	Installed    *time.Time `json:"installed,omitempty" doc:"When every switch or host had confirmed the rules, which is not yet proof"`
+	InForce      *time.Time `json:"inForce,omitempty" doc:"From when nothing passed, as was proved for the first time"`
+	RenewedUntil *time.Time `json:"renewedUntil,omitempty" doc:"When the first of its rules expires unless they are renewed, which is done every second; absent once it is being healed"`
+	Healed       *time.Time `json:"healed,omitempty" doc:"When a packet had passed again over every link"`
+	Links        []Link     `json:"links" doc:"The directed links it cuts"`
+	Wanted       uint64     `json:"wanted" doc:"Packets that came to cross while it was in force, netsplit's probes included"`
+	Probes       uint64     `json:"probes" doc:"netsplit's own among them, that proved the cut"`
+	Dropped      uint64     `json:"dropped"`
+	Leaked       uint64     `json:"leaked"`
+	LeakKnown    bool       `json:"leakKnown" doc:"False: nobody could count leaked"`
+	Resets       uint64     `json:"resets,omitempty" doc:"Packets that netsplit sent to end TCP connections; effect reset"`
+	CutBy        string     `json:"cutBy,omitempty" doc:"What it cuts by, in words, and why if by drop rules alone"`
 }
 
-// Partitions are all partitions by hand.
+// Partitions is one page of partitions by hand, newest first.
 type Partitions struct {
 	Items []PartitionStatus `json:"items"`
+	Next  string            `json:"next,omitempty" doc:"Cursor of the next page; absent on the last"`
 }
 
 // Reset says what a reset healed.

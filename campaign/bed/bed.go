@@ -62,6 +62,9 @@ type Config struct {
 type Events struct {
 	// SwitchChanged: a switch connected, or its connection ended.
 	SwitchChanged func(id model.DatapathID, up bool)
+	// Lapsed: a switch that is connected does not confirm that it keeps what is cut
+	// there.
+	Lapsed func(id model.DatapathID)
 	// Demoted: another controller became master of the switch.
 	Demoted func(id model.DatapathID, err error)
 	// Refused: rules of others are in our way there.
@@ -69,6 +72,8 @@ type Events struct {
 	// Tampered: somebody changed our rules there, which were put right, or has
 	// put others before them, which stay.
 	Tampered func(id model.DatapathID, what string)
+	// Drained: our rules go missing there again and again.
+	Drained func(id model.DatapathID, err error)
 	// HostPort: the host's port went, or is back (nil).
 	HostPort func(host model.NodeID, err error)
 	// OtherPort: the port of a link, a gate or a mirror went, or is back (nil).
@@ -110,6 +115,7 @@ func (b *Bed) takeSwitches(ctx context.Context, c Config) error {
 				c.Events.SwitchChanged(id, false)
 				b.trouble("switch %s went away, with what it held: %v", id, err)
 			},
+			Lapsed: c.Events.Lapsed,
 			Demoted: func(id model.DatapathID, err error) {
 				c.Events.Demoted(id, err)
 				b.trouble("for a part of the run not known exactly, %v", err)
@@ -132,6 +138,10 @@ func (b *Bed) takeSwitches(ctx context.Context, c Config) error {
 			Tampered: func(id model.DatapathID, t fabric.Tampering) {
 				c.Events.Tampered(id, t.String())
 				b.trouble("somebody changed the rules of switch %s: %s", id, t)
+			},
+			Drained: func(id model.DatapathID, err error) {
+				c.Events.Drained(id, err)
+				b.trouble("%v", err)
 			},
 		}})
 	if err != nil {

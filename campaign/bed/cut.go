@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
+	"time"
 
 	"netsplit/model"
 )
@@ -18,7 +19,12 @@ type backend interface {
 	Heal(ctx context.Context, id uint32) error
 	// Drops is what was dropped of a partition so far, by link; it may lag.
 	Drops(ctx context.Context, id uint32) (map[model.Link]uint64, error)
-	// DropsBy is the same, and waits until it is complete.
+	// Kept says until when at least the rules of a partition hold unless they are
+	// renewed, and what hinders that they are. It does not wait.
+	Kept(p model.Partition) (time.Time, error)
+	// Verify says which rules of a partition were missing; it waits.
+	Verify(ctx context.Context, p model.Partition) error
+	// DropsBy is Drops, and waits until it is complete.
 	DropsBy(ctx context.Context, id uint32) (map[model.Link]uint64, error)
 }
 
@@ -73,6 +79,10 @@ func (c *Cut) Remove(ctx context.Context) error {
 	c.bed.resetting.Delete(c.id)
 	return err
 }
+
+// Kept says until when at least the partition is cut unless that is renewed, and what
+// hinders that it is; nil: it is renewed. It does not wait.
+func (c *Cut) Kept() (time.Time, error) { return c.bed.cuts.Kept(c.partition) }
 
 // Resets is how many packets it has sent so far to end TCP connections.
 func (c *Cut) Resets() uint64 { return c.resets.Load() }

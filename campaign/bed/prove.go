@@ -39,12 +39,16 @@ const (
 
 // Prove returns once the partition is in force: from when nothing passed. An
 // error says what hinders the proof, which is waited for at most 10 s, or that
-// ctx ended before it was made.
+// ctx ended before it was made. What is not kept is not proved, though nothing
+// may pass for some seconds.
 func (c *Cut) Prove(ctx context.Context) (time.Time, error) {
 	ctx, stop := context.WithTimeout(ctx, proofLimit)
 	defer stop()
 	var why error
 	for ctx.Err() == nil {
+		if _, err := c.Kept(); err != nil {
+			return time.Time{}, err
+		}
 		if why = c.rounds(ctx, c.partition.Links(), c.drops); why != nil { // the counters do not tell: silence does
 			why = errors.Join(why, c.emit(ctx, c.partition.Links()), pause(ctx, quietFor))
 		}
@@ -56,6 +60,13 @@ func (c *Cut) Prove(ctx context.Context) (time.Time, error) {
 		byLink, err := c.Crossed(ctx, at, time.Now())
 		n := Sum(byLink)
 		if err == nil && n == 0 {
+			// The packets of the proof do not go by every rule.
+			if err := c.bed.cuts.Verify(ctx, c.partition); err != nil {
+				return time.Time{}, err
+			}
+			if _, err := c.Kept(); err != nil {
+				return time.Time{}, err
+			}
 			return at, nil
 		}
 		if err == nil {

@@ -150,10 +150,6 @@ func (m *member) has(c counters) bool {
 func (m *member) counted(ctx context.Context, c counters, wait time.Duration) (map[string]ruleCount, error) {
 	m.rules.Lock()
 	defer m.rules.Unlock()
-	sw, err := m.command()
-	if err != nil {
-		return nil, err
-	}
 	of := map[string]model.Link{} // by the rule's key
 	var touch []of13.Message
 	for _, r := range m.plan.Rules {
@@ -163,6 +159,13 @@ func (m *member) counted(ctx context.Context, c counters, wait time.Duration) (m
 		if r.Kind == flowrules.KindDefault {
 			touch = append(touch, r.Add())
 		}
+	}
+	if len(of) == 0 {
+		return nil, nil // whether it is connected or not
+	}
+	sw, err := m.command()
+	if err != nil {
+		return nil, err
 	}
 	if err := sw.Apply(ctx, touch...); err != nil {
 		return nil, m.refused(err)

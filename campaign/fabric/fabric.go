@@ -57,6 +57,9 @@ type Events struct {
 	Ready       func(id model.DatapathID) // rules read back and repaired
 	SwitchDown  func(id model.DatapathID, err error)
 	SwitchError func(id model.DatapathID, err error)
+	// Lapsed: a switch that is connected has not confirmed in time that what cuts or
+	// gates there was renewed; see Kept.
+	Lapsed func(id model.DatapathID)
 	// Demoted: another controller became master, which is noticed up to
 	// controller.Config.RoleInterval late: what was held or cut since then may
 	// not have been. err is an ErrSlave. Ready follows if that changes.
@@ -78,6 +81,9 @@ type Events struct {
 	// Tampered: rules were not as left. Missing, changed and stale ones were
 	// repaired; conflicts are somebody else's and were left alone.
 	Tampered func(id model.DatapathID, t Tampering)
+	// Drained: rules that were put back were missing again, several times in a row;
+	// err is an ErrDrained.
+	Drained func(id model.DatapathID, err error)
 }
 
 // Tampering says how a flow table differed from what the fabric left there.

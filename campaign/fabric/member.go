@@ -42,6 +42,7 @@ type member struct {
 	known *controller.Switch // the session on which plan was installed
 	// repaired says that the last reading found rules that were not as left.
 	repaired bool
+	drain    drain
 	asked    *controller.Switch // the session that was asked to look into fragments
 	blind    error              // why it does not; nil: it does
 	// reported are the conflicts reported last; the same are not said twice.
@@ -62,7 +63,7 @@ type member struct {
 }
 
 func newMember(f *Fabric, id model.DatapathID) *member {
-	m := &member{f: f, id: id, named: f.cfg.Testbed.NamesPorts(id), kick: make(chan struct{}, 1), ready: make(chan struct{}), why: ErrDown}
+	m := &member{f: f, id: id, named: f.cfg.Testbed.NamesPorts(id), kick: make(chan struct{}, 1), alive: alive{life: f.cfg.HardTimeout}, ready: make(chan struct{}), why: ErrDown}
 	m.ports.name, m.ports.told, m.ports.toldElse = map[of13.PortNo]string{}, map[model.NodeID]error{}, map[model.Port]error{}
 	return m
 }
@@ -190,14 +191,20 @@ func (m *member) readBack(ctx context.Context, sw *controller.Switch, tampered b
 	}
 	d := flowrules.Diff(have, m.plan)
 	m.alive.hold(sw, m.plan.Expiring(have))
-	if err = m.carryOut(ctx, sw, d); err == nil {
+	err = m.carryOut(ctx, sw, d)
+	if err == nil && m.known != sw {
+		err = m.renewNow(ctx, sw)
+	}
+	if err == nil {
 		m.known = sw
 	}
 	m.settled(sw, err)
 	m.repaired = tampered && d.Missing+d.Changed+d.Stale > 0
 	t := Tampering{Conflicts: d.Conflicts}
+	drained := false
 	if tampered {
 		t.Missing, t.Changed, t.Stale = d.Missing, d.Changed, d.Stale
+		drained = m.drain.saw(d.Missing)
 	}
 	conflicts := fmt.Sprint(t.Conflicts)
 	news := conflicts != m.reported && len(t.Conflicts) > 0
@@ -207,6 +214,9 @@ func (m *member) readBack(ctx context.Context, sw *controller.Switch, tampered b
 		if cb := m.f.cfg.Events.Tampered; cb != nil {
 			cb(m.id, t)
 		}
+	}
+	if cb := m.f.cfg.Events.Drained; cb != nil && drained {
+		cb(m.id, m.drained(have))
 	}
 	return err
 }

@@ -72,6 +72,7 @@ type host struct {
 	mu    sync.Mutex // guards what follows
 	agent Agent      // that has the rules; nil: none has
 	renew bool       // there are rules
+	until time.Time  // when they expire unless they are renewed
 }
 
 // New makes the tables on all hosts, without rules. The error says which host
@@ -184,6 +185,35 @@ func (h *Hosts) Drops(ctx context.Context, id uint32) (map[model.Link]uint64, er
 	return out, err
 }
 
+// Kept says until when the rules of a partition hold on all its hosts unless they are
+// renewed, and what hinders that they are. It does not wait.
+func (h *Hosts) Kept(p model.Partition) (time.Time, error) {
+	var until time.Time
+	for _, t := range h.all {
+		if !concerns(p, t.Name) {
+			continue
+		}
+		o := h.hosts[t.Name]
+		o.mu.Lock()
+		lost, some, u := o.agent == nil, o.renew, o.until
+		o.mu.Unlock()
+		switch {
+		case lost:
+			return until, fmt.Errorf("host %s has lost its rules", t.Name)
+		case !some:
+		case !u.After(time.Now()):
+			return u, fmt.Errorf("host %s has not confirmed for %v that it keeps its rules", t.Name, h.cfg.Lease)
+		case until.IsZero() || u.Before(until):
+			until = u
+		}
+	}
+	return until, nil
+}
+
+// Verify does nothing: a host's rules are set all at once, and nobody else's can
+// displace them.
+func (h *Hosts) Verify(context.Context, model.Partition) error { return nil }
+
 // DropsBy is Drops: these counters do not lag.
 func (h *Hosts) DropsBy(ctx context.Context, id uint32) (map[model.Link]uint64, error) {
 	return h.Drops(ctx, id)
@@ -215,12 +245,13 @@ func (h *Hosts) apply(ctx context.Context) error {
 		}
 		next, err := h.cfg.Agent(ctx, o.name)
 		if err != nil {
-			o.set(nil, false)
+			o.set(nil, false, time.Time{})
 			return nil, err
 		}
+		began := time.Now()
 		dropped, err := next.Filter(ctx, h.table, o.ip, rules, h.cfg.Lease)
 		if err != nil && !errors.Is(err, nft.ErrExpired) {
-			o.set(nil, false)
+			o.set(nil, false, time.Time{})
 			return nil, err
 		}
 		if held := a != nil && len(o.rules) > 0; held && a != next {
@@ -228,7 +259,7 @@ func (h *Hosts) apply(ctx context.Context) error {
 		} else if held && err != nil {
 			h.cfg.Lost(err)
 		}
-		o.set(next, len(rules) > 0)
+		o.set(next, len(rules) > 0, began.Add(h.cfg.Lease))
 		return func() {
 			if a == next {
 				h.book(o, dropped)
@@ -281,10 +312,10 @@ func (o *host) holder() Agent {
 	return o.agent
 }
 
-func (o *host) set(a Agent, renew bool) {
+func (o *host) set(a Agent, renew bool, until time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.agent, o.renew = a, renew
+	o.agent, o.renew, o.until = a, renew, until
 }
 
 // renewing renews a host's lease until ctx ends.
@@ -304,16 +335,21 @@ func (h *Hosts) renewing(ctx context.Context, o *host) {
 			continue
 		}
 		rctx, cancel := context.WithTimeout(ctx, h.cfg.Lease-h.cfg.RenewEvery) // then it has run out
+		began := time.Now()
 		err := a.Renew(rctx, h.cfg.Lease)
 		cancel()
-		if err == nil || ctx.Err() != nil {
+		if ctx.Err() != nil {
 			continue
 		}
 		o.mu.Lock()
-		if o.agent == a {
+		if o.agent == a && err == nil {
+			o.until = began.Add(h.cfg.Lease)
+		} else if o.agent == a {
 			o.agent = nil // it is told everything anew
 		}
 		o.mu.Unlock()
-		h.cfg.Lost(err)
+		if err != nil {
+			h.cfg.Lost(err)
+		}
 	}
 }

@@ -216,3 +216,36 @@ func TestLostRulesAreTold(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestKeptUntil: what is cut is kept for a lease after it was last renewed, by hosts
+// that answer.
+func TestKeptUntil(t *testing.T) {
+	b, p := newBed(t), partial("n1", "n2")
+	before := time.Now()
+	if err := b.Cut(t.Context(), 1, p); err != nil {
+		t.Fatal(err)
+	}
+	first, err := b.Kept(p)
+	if err != nil || first.Before(before.Add(5*time.Second)) {
+		t.Errorf("cut %v ago, kept until %v from now: %v", time.Since(before), time.Until(first), err)
+	}
+	until := func(what string, ok func(time.Time, error) bool) {
+		t.Helper()
+		for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+			u, err := b.Kept(p)
+			if ok(u, err) {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("%s: not within 20 s: until %v, %v", what, u, err)
+			}
+		}
+	}
+	until("renewed", func(u time.Time, err error) bool { return err == nil && u.After(first) })
+	b.agents["n3"].fail(errors.New("gone"))
+	if _, err := b.Kept(p); err != nil {
+		t.Errorf("a host that has no part in it is gone: %v", err)
+	}
+	b.agents["n2"].fail(errors.New("gone"))
+	until("n2 lost", func(_ time.Time, err error) bool { return err != nil && strings.Contains(err.Error(), "host n2") })
+}

@@ -148,23 +148,35 @@ func partitionHeal(conn *daemonFlags) *cobra.Command {
 }
 
 func partitionList(conn *daemonFlags) *cobra.Command {
-	return &cobra.Command{
+	var all bool
+	cmd := &cobra.Command{
 		Use: "list", Short: "list the partitions cut by hand, newest first", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
-				ps, err := cl.Partitions(ctx)
+				list, err := cl.Partitions(ctx, 0, "")
+				ps := list.Items
+				for err == nil && all && list.Next != "" {
+					list, err = cl.Partitions(ctx, 0, list.Next)
+					ps = append(ps, list.Items...)
+				}
 				if err != nil {
 					return err
 				}
 				w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
-				fmt.Fprintln(w, "NAME\tSTATE\tPARTITION\tWANTED\tPROBES\tDROPPED\tLEAKED\tCREATED")
+				fmt.Fprintln(w, "NAME\tSTATE\tPARTITION\tWANTED\tPROBES\tDROPPED\tLEAKED\tCREATED\tREASON")
 				for _, p := range ps {
-					fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", p.Name, p.State, partitionWords(p.PartitionSpec), p.Wanted, p.Probes, p.Dropped, leakWord(p), p.Created.Local().Format(time.DateTime))
+					fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\t%s\n", p.Name, p.State, partitionWords(p.PartitionSpec), p.Wanted, p.Probes, p.Dropped, leakWord(p), p.Created.Local().Format(time.DateTime), p.Reason)
 				}
-				return w.Flush()
+				if err := w.Flush(); err != nil || list.Next == "" {
+					return err
+				}
+				fmt.Fprintf(c.ErrOrStderr(), "netsplit: there are older ones: --all lists them\n")
+				return nil
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&all, "all", false, "list older ones, too; by default the newest 100")
+	return cmd
 }
 
 func partitionShow(conn *daemonFlags) *cobra.Command {
@@ -242,9 +254,13 @@ func describePartition(w io.Writer, p wire.PartitionStatus) {
 	if p.CutBy != "" {
 		fmt.Fprintf(w, "  cut by %s\n", p.CutBy)
 	}
+	moment("installed", p.Installed)
 	moment("in force ", p.InForce)
+	if p.RenewedUntil != nil {
+		fmt.Fprintf(w, "  renewed until %s\n", p.RenewedUntil.Local().Format("15:04:05.000"))
+	}
 	moment("healed   ", p.Healed)
-	if p.Healed != nil {
+	if p.InForce != nil || p.Healed != nil {
 		fmt.Fprintf(w, "  wanted to cross %d (%d of them netsplit's probes), dropped %d, leaked %s\n", p.Wanted, p.Probes, p.Dropped, leakWord(p))
 	}
 }

@@ -126,7 +126,9 @@ func (b *bed) cut(name string, p model.Partition) {
 	if err != nil {
 		b.t.Fatalf("cut %s: %v", name, err)
 	}
-	b.state(name, "in_force")
+	if in := b.state(name, "in_force"); in.Installed == nil || in.InForce.Before(*in.Installed) || in.RenewedUntil == nil || in.RenewedUntil.Before(*in.Installed) {
+		b.t.Errorf("cut %s: requested %v, installed %v, in force %v, renewed until %v", name, in.Created, in.Installed, in.InForce, in.RenewedUntil)
+	}
 	if want := len(st.Links); want == 0 {
 		b.t.Fatalf("cut %s: %+v", name, st)
 	}

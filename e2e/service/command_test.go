@@ -50,7 +50,7 @@ roles:
 			t.Errorf("cut %v: %s", c.args, r)
 		}
 		b.expect(strings.Join(c.args, " "), c.pass)
-		if r := netsplit("show", "it"); r.Code != 0 || !strings.Contains(r.Stdout, "in force") {
+		if r := netsplit("show", "it"); r.Code != 0 || !strings.Contains(r.Stdout, "in force") || !strings.Contains(r.Stdout, "\n  installed ") || !strings.Contains(r.Stdout, "\n  renewed until ") || !strings.Contains(r.Stdout, "\n  wanted to cross ") {
 			t.Errorf("show: %s", r)
 		}
 		if r := netsplit("heal", "it"); r.Code != 0 || !strings.Contains(r.Stdout, "it is healed") || !strings.Contains(r.Stdout, "leaked 0") {

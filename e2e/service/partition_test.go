@@ -53,6 +53,26 @@ func (d *daemon) heal(name string) wire.PartitionStatus {
 	return p
 }
 
+// times looks at the times of a partition in force: it was installed between the
+// request and the proof, and is renewed.
+func (d *daemon) times(p wire.PartitionStatus) {
+	d.t.Helper()
+	if p.Installed == nil || p.Installed.Before(p.Created) || p.InForce.Before(*p.Installed) {
+		d.t.Errorf("%s: requested %v, installed %v, in force %v", p.Name, p.Created, p.Installed, p.InForce)
+	}
+	if p.RenewedUntil == nil || p.RenewedUntil.Before(*p.Installed) || time.Until(*p.RenewedUntil) > hardTimeout {
+		d.t.Errorf("%s: installed %v, renewed until %v", p.Name, p.Installed, p.RenewedUntil)
+		return
+	}
+	harness.Until(d.t, 30*time.Second, p.Name+" is renewed", func() error {
+		var now wire.PartitionStatus
+		if d.call("GET", "/v1/partitions/"+p.Name, nil, &now); now.RenewedUntil == nil || !now.RenewedUntil.After(*p.RenewedUntil) {
+			return fmt.Errorf("until %v, then until %v", p.RenewedUntil, now.RenewedUntil)
+		}
+		return nil
+	})
+}
+
 // TestBridgeMadeByHand drives an Open vSwitch that netsplit did not set up.
 func TestBridgeMadeByHand(t *testing.T) {
 	harness.LeavesNothing(t)
@@ -74,9 +94,13 @@ func TestBridgeMadeByHand(t *testing.T) {
 		{wire.PartitionSpec{Name: "simplex", Partition: wire.Partition{Shape: "simplex", Groups: [][]string{{"a"}, {"b"}}}},
 			func(from, to string) bool { return from != "b" || to != "a" }},
 	} {
-		d.partition(c.spec)
+		in := d.partition(c.spec)
+		d.times(in)
 		b.expect(c.spec.Name, c.pass)
 		p := d.heal(c.spec.Name)
+		if p.Installed == nil || !p.Installed.Equal(*in.Installed) || p.RenewedUntil != nil {
+			t.Errorf("%s, healed: installed %v, renewed until %v", c.spec.Name, p.Installed, p.RenewedUntil)
+		}
 		if p.InForce == nil || p.Healed == nil || p.Dropped == 0 || p.Wanted < p.Dropped || p.Leaked != 0 || !p.LeakKnown || p.Reason != "" {
 			t.Errorf("%s: %+v", c.spec.Name, p)
 		}

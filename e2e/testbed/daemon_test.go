@@ -96,6 +96,7 @@ func (d *daemon) state(name, want string) wire.PartitionStatus {
 	d.t.Helper()
 	var p wire.PartitionStatus
 	harness.Until(d.t, time.Minute, "partition "+name+" is "+want, func() error {
+		p = wire.PartitionStatus{}
 		if d.call("GET", "/v1/partitions/"+name, nil, &p); p.State != want {
 			return fmt.Errorf("%+v", p)
 		}

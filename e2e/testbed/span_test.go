@@ -2,6 +2,8 @@ package testbed
 
 import (
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -10,12 +12,18 @@ import (
 	"netsplit/e2e/harness"
 )
 
+// nobody is where no controller listens.
+const nobody = "tcp:127.0.0.1:1"
+
 // TestAPartitionSpansSwitches: hosts on two bridges with a link between reach one
 // another; a cut between hosts of different bridges is proved and bites there
-// only; a bridge that loses its controller is told, and repaired when it is back.
+// only. Where a bridge loses its controller, the rules there expire and packets
+// pass: what is cut there is not said to be in force, and what passes has leaked,
+// until it is proved again.
 func TestAPartitionSpansSwitches(t *testing.T) {
 	harness.LeavesNothing(t)
-	r := newRack(t, []string{"a", "b"}, []string{"c"})
+	r := newRack(t, []string{"a", "b"}, []string{"c", "d"})
+	a, b, c, e := r.hosts[0], r.hosts[1], r.hosts[2], r.hosts[3]
 	// One veth, an end on each bridge.
 	r.veth("rkt1", 50, "rk1", "peer", "name", "rkt2")
 	harness.Output(t, "ethtool", "-K", "rkt2", "tx", "off")
@@ -26,35 +34,101 @@ func TestAPartitionSpansSwitches(t *testing.T) {
 	r.connect(d.openflow)
 	d.healthy()
 	r.passing(30 * time.Second)
+	// c's pings to a leave whether or not anybody answers.
+	r.in(c, "ip", "neigh", "replace", a.ip, "lladdr", a.mac, "dev", "eth0", "nud", "permanent")
 
-	d.call("POST", "/v1/partitions", wire.PartitionSpec{Name: "one", Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"a"}, {"c"}}}}, nil)
-	d.state("one", "in_force")
-	cut := func(x, y string) bool { return x+y != "ac" }
-	r.expect("a and c cut", cut)
-
-	// The switch of c loses its controller: the rules there expire, those at a's
-	// switch stay, and all is repaired when it is back.
-	r.vsctl("del-controller", "rk2")
-	harness.Until(t, 30*time.Second, "the daemon says that a switch is gone", func() error {
-		_, b := d.try("GET", "/healthz", nil)
-		if !strings.Contains(string(b), "1 of 2 switches") {
-			return fmt.Errorf("%s", b)
-		}
-		return nil
-	})
-	var p wire.PartitionStatus
-	d.call("GET", "/v1/partitions/one", nil, &p)
-	if p.State != "in_force" || !strings.Contains(p.Reason, "switch "+dpid("rk2")+" is not connected") {
-		t.Errorf("with a switch away: %+v", p)
+	began := map[string]time.Time{}
+	for name, pair := range map[string][2]string{"near": {"a", "b"}, "across": {"a", "c"}, "far": {"c", "d"}} {
+		d.call("POST", "/v1/partitions", wire.PartitionSpec{Name: name, Partition: wire.Partition{Shape: "partial", Groups: [][]string{{pair[0]}, {pair[1]}}}}, nil)
+		began[name] = *d.state(name, "in_force").InForce
 	}
-	r.vsctl("set-controller", "rk2", "tcp:"+d.openflow, "--", "set", "controller", "rk2", "connection_mode=out-of-band", "max_backoff=1000")
-	d.healthy()
-	harness.Until(t, 30*time.Second, "c is reached again, by b only", func() error {
-		if !r.ping(r.hosts[1], r.hosts[2]) || r.ping(r.hosts[0], r.hosts[2]) {
-			return fmt.Errorf("b reaches c: %v, a reaches c: %v", r.ping(r.hosts[1], r.hosts[2]), r.ping(r.hosts[0], r.hosts[2]))
+	cut := func(x, y string) bool { return x+y != "ab" && x+y != "ac" && x+y != "cd" }
+	r.expect("cut", cut)
+	if n := r.heard(a, c); n != 0 {
+		t.Errorf("%d pings of c arrived at a, which is cut off from it", n)
+	}
+
+	// The switch of c and d loses its controller: the rules there expire, those at
+	// the other one stay.
+	r.vsctl("set-controller", "rk2", nobody, "--", "set", "controller", "rk2", "connection_mode=out-of-band")
+	gone := "switch " + dpid("rk2") + " is not connected"
+	for _, name := range []string{"across", "far"} {
+		if p := d.state(name, "requested"); !strings.Contains(p.Reason, gone) || !p.InForce.Equal(began[name]) {
+			t.Errorf("with a switch away: %+v", p)
+		}
+	}
+	harness.Until(t, 30*time.Second, "packets pass where the rules expired", func() error {
+		if n := r.heard(a, c); !r.ping(c, e) || n == 0 {
+			return fmt.Errorf("%d pings of c arrived at a, or none of c at d", n)
 		}
 		return nil
 	})
-	d.heal("one")
+	for _, name := range []string{"across", "far"} {
+		harness.Until(t, 30*time.Second, name+" is told to leak", func() error {
+			if p := d.state(name, "requested"); p.Leaked == 0 || !p.LeakKnown || !strings.Contains(p.Reason, gone) {
+				return fmt.Errorf("%+v", p)
+			}
+			return nil
+		})
+	}
+	if list := harness.Run(t, "partition", "list", "--api", d.addr); list.Code != 0 || strings.Count(list.Stdout, gone) != 2 {
+		t.Errorf("partition list: %s", list)
+	}
+	if p := d.state("near", "in_force"); p.Leaked != 0 || p.Reason != "" {
+		t.Errorf("what the switch that is there cuts alone: %+v", p)
+	}
+	if r.ping(a, b) || r.heard(c, a) != 0 {
+		t.Error("what the switch that is there cuts passes")
+	}
+
+	r.connect(d.openflow)
+	d.healthy()
+	leaked := map[string]uint64{}
+	for name, at := range began {
+		p := d.state(name, "in_force")
+		if !p.InForce.Equal(at) || p.Reason != "" || !p.LeakKnown {
+			t.Errorf("proved again: %+v", p)
+		}
+		leaked[name] = p.Leaked
+	}
+	harness.Until(t, 30*time.Second, "the rest passes again", func() error {
+		if !r.ping(b, c) || !r.ping(b, e) {
+			return fmt.Errorf("b reaches c: %v, d: %v", r.ping(b, c), r.ping(b, e))
+		}
+		return nil
+	})
+	before := map[string]uint64{}
+	for name := range began { // all that leaked has been counted now
+		before[name] = d.state(name, "in_force").Leaked
+	}
+	r.expect("cut again", cut)
+	if n := r.heard(a, c); n != 0 {
+		t.Errorf("%d pings of c arrived at a, which is cut off from it again", n)
+	}
+	for name := range began {
+		d.heal(name)
+		if p := d.state(name, "healed"); p.Leaked != before[name] || !p.LeakKnown || (p.Leaked > 0) != (name != "near") || p.Leaked < leaked[name] {
+			t.Errorf("%s: %d had leaked when it was in force again, %d a while later: %+v", name, leaked[name], before[name], p)
+		}
+	}
 	r.expect("healed", func(string, string) bool { return true })
+}
+
+var echoes = regexp.MustCompile(`(?m)^IcmpInEchos\s+(\d+)`)
+
+// heard is how many pings of one host arrive at another while it sends a few,
+// whether or not an answer comes back.
+func (r *rack) heard(at, from *host) int {
+	r.t.Helper()
+	count := func() int {
+		m := echoes.FindStringSubmatch(r.in(at, "nstat", "-asz", "IcmpInEchos"))
+		if m == nil {
+			r.t.Fatal("nstat does not tell IcmpInEchos")
+		}
+		n, _ := strconv.Atoi(m[1])
+		return n
+	}
+	before := count()
+	r.ping(from, at)
+	return count() - before
 }

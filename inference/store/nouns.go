@@ -129,12 +129,48 @@ func (x *Tx) SetInvariantStatus(target, id string, s model.InvariantStatus) (mod
 	return inv, x.put(bucketInvariants, key(inv.Target, inv.ID), inv)
 }
 
-// PutPartition stores a partition cut by hand under its name.
+// KeptPartitions is how many partitions that have ended are kept. To read all of
+// them takes tens of milliseconds, so it is done when there are forgetAt more.
+const (
+	KeptPartitions = 1000
+	forgetAt       = 100
+)
+
+// PutPartition stores a partition cut by hand under its name. With one that has
+// ended, those that ended first are forgotten, sooner or later, beyond
+// KeptPartitions.
 func (x *Tx) PutPartition(p model.PartitionStatus) error {
 	if err := checkID("partition", p.Name); err != nil {
 		return err
 	}
-	return x.put(bucketPartitions, key(p.Name), p)
+	if err := x.put(bucketPartitions, key(p.Name), p); err != nil || !p.Ended() {
+		return err
+	}
+	count := 0
+	x.t.scan(bucketPartitions, nil, nil, false, func(_, _ []byte) bool { count++; return true })
+	if count <= KeptPartitions+forgetAt {
+		return nil
+	}
+	list, err := all[model.PartitionStatus](x, bucketPartitions, nil)
+	if err != nil {
+		return err
+	}
+	list = slices.DeleteFunc(list, func(o model.PartitionStatus) bool { return !o.Ended() || o.Name == p.Name })
+	slices.SortStableFunc(list, func(a, b model.PartitionStatus) int { return lastOf(a).Compare(lastOf(b)) })
+	for _, o := range list[:max(0, len(list)-(KeptPartitions-1))] {
+		if err := x.DeletePartition(o.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lastOf is the last time that is known of a partition that has ended.
+func lastOf(p model.PartitionStatus) time.Time {
+	if p.Healed.After(p.Created) {
+		return p.Healed
+	}
+	return p.Created
 }
 
 // GetPartition fails with model.ErrNotFound.
@@ -142,9 +178,30 @@ func (x *Tx) GetPartition(name string) (model.PartitionStatus, error) {
 	return get[model.PartitionStatus](x, bucketPartitions, "partition", name)
 }
 
-// ListPartitions lists all partitions by name.
-func (x *Tx) ListPartitions() ([]model.PartitionStatus, error) {
-	return all[model.PartitionStatus](x, bucketPartitions, nil)
+// ListPartitions lists the newest first, as ListCampaigns. It reads all of them:
+// PutPartition keeps them few.
+func (x *Tx) ListPartitions(limit int, cursor string) ([]model.PartitionStatus, string, error) {
+	list, err := all[model.PartitionStatus](x, bucketPartitions, nil)
+	if err != nil {
+		return nil, "", err
+	}
+	byKey, order := map[string]model.PartitionStatus{}, newMemory()
+	var out []model.PartitionStatus
+	var next string
+	err = order.update(func(t kvTx) (err error) {
+		for _, p := range list {
+			k := key(p.Created, p.Name)
+			byKey[string(k)] = p
+			if err := t.put(bucketPartitions, k, []byte{}); err != nil {
+				return err
+			}
+		}
+		out, next, err = page(&Tx{t}, "partitions", bucketPartitions, nil, true, limit, cursor, func(k, _ []byte) (model.PartitionStatus, error) {
+			return byKey[string(k)], nil
+		})
+		return err
+	})
+	return out, next, err
 }
 
 // DeletePartition forgets a partition. It is no error if there is none.

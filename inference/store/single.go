@@ -127,8 +127,8 @@ func (s *Store) GetPartition(name string) (model.PartitionStatus, error) {
 }
 
 // ListPartitions is Tx.ListPartitions.
-func (s *Store) ListPartitions() ([]model.PartitionStatus, error) {
-	return view(s, func(tx *Tx) ([]model.PartitionStatus, error) { return tx.ListPartitions() })
+func (s *Store) ListPartitions(limit int, cursor string) ([]model.PartitionStatus, string, error) {
+	return viewPage(s, func(tx *Tx) ([]model.PartitionStatus, string, error) { return tx.ListPartitions(limit, cursor) })
 }
 
 // DeletePartition is Tx.DeletePartition.

@@ -232,14 +232,56 @@ func TestPartitions(t *testing.T) {
 		if got := must(s.GetPartition("p1"))(t); !cmp.Equal(got, p) {
 			t.Error(cmp.Diff(p, got))
 		}
-		if got := must(s.ListPartitions())(t); len(got) != 1 {
-			t.Errorf("%d partitions", len(got))
+		if got, next, err := s.ListPartitions(0, ""); len(got) != 1 || next != "" || err != nil {
+			t.Errorf("%d partitions, then %q: %v", len(got), next, err)
 		}
 		noErr(t, s.DeletePartition("p1"), s.DeletePartition("p1"))
 		if _, err := s.GetPartition("p1"); !errors.Is(err, model.ErrNotFound) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+// TestEndedPartitionsAreForgotten: those that ended first go, those that stand and
+// the one that ended last stay, however old; the list comes by pages.
+func TestEndedPartitionsAreForgotten(t *testing.T) {
+	s := store.NewMemory()
+	put := func(name string, i int, st model.PartitionState) {
+		p := model.PartitionStatus{PartitionSpec: model.PartitionSpec{Name: name}, State: st, Created: t0.Add(time.Duration(i) * time.Second)}
+		if st == model.PartitionHealed {
+			p.Healed = p.Created.Add(time.Millisecond)
+		}
+		noErr(t, s.PutPartition(p))
+	}
+	put("stands", 0, model.PartitionInForce)
+	put("failed", 3000, model.PartitionFailed)
+	const n = store.KeptPartitions + 98 // with the three others, one more than is let grow
+	for i := range n {
+		put(fmt.Sprintf("p%d", i), 2+i, model.PartitionHealed)
+	}
+	put("long", 1, model.PartitionFailed)
+
+	var names []string
+	for cursor := ""; ; {
+		list, next, err := s.ListPartitions(300, cursor)
+		noErr(t, err)
+		if len(list) > 300 {
+			t.Fatalf("a page of %d", len(list))
+		}
+		for _, p := range list {
+			names = append(names, p.Name)
+		}
+		if cursor = next; next == "" {
+			break
+		}
+	}
+	want := []string{"failed"}
+	for i := n - 1; len(want) < store.KeptPartitions-1; i-- {
+		want = append(want, fmt.Sprintf("p%d", i))
+	}
+	if want = append(want, "long", "stands"); !cmp.Equal(names, want) {
+		t.Error(cmp.Diff(want, names))
+	}
 }
 
 func TestIdempotencyKeys(t *testing.T) {
