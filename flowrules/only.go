@@ -26,11 +26,26 @@ const (
 	protoICMPv6   uint8  = 58
 )
 
-var (
-	// icmpv6Types are errors and echo, ndTypes how neighbours and routers are found.
-	icmpv6Types = []uint8{1, 2, 3, 4, 128, 129}
-	ndTypes     = []uint8{133, 134, 135, 136, 137}
-)
+// ndTypes are how neighbours and routers are found. Whatever is done with them has
+// rules above those of all other ICMPv6, whose types nobody can list.
+var ndTypes = []uint8{133, 134, 135, 136, 137}
+
+// nd are the matches that together are neighbour discovery.
+func nd() []Match {
+	var out []Match
+	for _, n := range ndTypes {
+		out = append(out, Match{EthType: etherTypeIPv6, IPProto: protoICMPv6, ICMPv6: n})
+	}
+	return out
+}
+
+// above is how far a match of a layer ranks above the others.
+func (m Match) above() uint16 {
+	if m.ICMPv6 != 0 {
+		return 1
+	}
+	return 0
+}
 
 // layers are the matches, without ports of the switch and addresses, that
 // together are the traffic.
@@ -51,15 +66,9 @@ func layers(t model.Traffic) []Match {
 			}
 		}
 	case "icmp":
-		out = append(out, Match{EthType: etherTypeIPv4, IPProto: protoICMP})
-		for _, n := range icmpv6Types {
-			out = append(out, Match{EthType: etherTypeIPv6, IPProto: protoICMPv6, ICMPv6: n})
-		}
+		out = append(out, Match{EthType: etherTypeIPv4, IPProto: protoICMP}, Match{EthType: etherTypeIPv6, IPProto: protoICMPv6})
 	case "arp":
-		out = append(out, Match{EthType: etherTypeARP})
-		for _, n := range ndTypes {
-			out = append(out, Match{EthType: etherTypeIPv6, IPProto: protoICMPv6, ICMPv6: n})
-		}
+		out = append(append(out, Match{EthType: etherTypeARP}), nd()...)
 	}
 	return out
 }
@@ -121,7 +130,7 @@ func (c *compiler) dropSome(r Rule, src, dst Host, s some, priority uint16) {
 	for _, t := range s.sorted() {
 		for _, layer := range layers(t) {
 			rule := r
-			rule.Match, rule.Only = layer, t
+			rule.Match, rule.Only, rule.Priority = layer, t, priority+layer.above()
 			rule.Match.InPort, rule.Match.EthDst, rule.Match.EthDstMask = src.Port, dst.MAC, allOnes
 			c.add(rule, s[t])
 		}
@@ -130,6 +139,24 @@ func (c *compiler) dropSome(r Rule, src, dst Host, s some, priority uint16) {
 			rule.Only = t
 			c.add(rule, s[t])
 		}
+	}
+}
+
+// spare has neighbour discovery of a link go on as r does, where the rest of ICMPv6
+// is cut by rules of that priority.
+func (c *compiler) spare(r Rule, src, dst Host, s some, priority uint16) {
+	id := s.cuts(model.Traffic{Proto: "icmp"})
+	if id == 0 || s.cuts(model.Traffic{Proto: "arp"}) != 0 {
+		return
+	}
+	r.HardTimeout = c.timeout
+	if r.Kind != KindGate {
+		r.Kind = KindHold
+	}
+	for _, r.Match = range nd() {
+		r.Priority = priority + r.Match.above()
+		r.Match.InPort, r.Match.EthDst, r.Match.EthDstMask = src.Port, dst.MAC, allOnes
+		c.add(r, id)
 	}
 }
 
@@ -172,12 +199,23 @@ func (c *compiler) floodSome(i int) {
 			priority++
 		}
 		for _, layer := range layers(t) {
-			r := Rule{Kind: KindFlood, Table: TablePolicy, Priority: priority, HardTimeout: c.timeout, Match: layer, Do: Do{Output: ports}}
-			by := from(c.hosts[i])
-			r.Match.InPort, r.Match.EthSrc, r.Match.EthSrcMask, r.Match.EthDst, r.Match.EthDstMask = by.InPort, by.EthSrc, by.EthSrcMask, group, group
-			c.add(r, lowest)
+			c.flooded(i, layer, priority+layer.above(), ports, lowest)
+		}
+		if arp := (model.Traffic{Proto: "arp"}); t.Proto == "icmp" && all[arp] == 0 {
+			ports, _ = c.reachBy(i, arp)
+			for _, layer := range nd() {
+				c.flooded(i, layer, priority+layer.above(), ports, lowest)
+			}
 		}
 	}
+}
+
+// flooded lets broadcasts of host i that fit a layer go out by these ports.
+func (c *compiler) flooded(i int, layer Match, priority uint16, ports []uint32, partition uint32) {
+	r := Rule{Kind: KindFlood, Table: TablePolicy, Priority: priority, HardTimeout: c.timeout, Match: layer, Do: Do{Output: ports}}
+	by := from(c.hosts[i])
+	r.Match.InPort, r.Match.EthSrc, r.Match.EthSrcMask, r.Match.EthDst, r.Match.EthDstMask = by.InPort, by.EthSrc, by.EthSrcMask, group, group
+	c.add(r, partition)
 }
 
 // reachBy is reach for one kind of traffic.

@@ -151,13 +151,15 @@ func (w world) closed(a, b int) bool {
 // "gratuitous" go to a group address; "tagged …" have a VLAN tag of their own.
 var kinds = []string{"tcp", "udp", "icmp", "arp reply", "other", "arp request", "gratuitous", "multicast",
 	"tcp to 7000", "tcp from 7000", "open 7000", "open 80", "tcp6 to 7000", "open6 7000", "udp to 53", "udp from 53", "udp6 to 53", "echo6", "who is", "dns to all", "echo to all",
-	"tagged tcp", "tagged arp request", "tagged multicast", "tagged udp to 53"}
+	"neighbour advert", "router redirect", "report of groups", "report to one", "private6", "piece of udp6 to 53", "later6",
+	"tagged tcp", "tagged arp request", "tagged multicast", "tagged udp to 53", "tagged report of groups", "tagged neighbour advert"}
 
 // is says whether a frame of the kind is traffic of that sort: the plain reading
 // of model.Traffic.
 func is(kind string, t model.Traffic) bool {
 	proto := map[string]string{"tcp": "tcp", "open": "tcp", "tcp6": "tcp", "open6": "tcp", "udp": "udp", "udp6": "udp", "multicast": "udp", "dns": "udp",
-		"icmp": "icmp", "echo6": "icmp", "echo": "icmp", "arp": "arp", "gratuitous": "arp", "who": "arp"}[strings.Fields(strings.TrimPrefix(kind, "tagged "))[0]]
+		"icmp": "icmp", "echo6": "icmp", "echo": "icmp", "arp": "arp", "gratuitous": "arp", "who": "arp",
+		"neighbour": "arp", "router": "arp", "report": "icmp", "private6": "icmp", "piece": "udp"}[strings.Fields(strings.TrimPrefix(kind, "tagged "))[0]]
 	return proto == t.Proto &&
 		(t.Port == 0 || t.Port == 7000 && strings.HasSuffix(kind, "7000") || t.Port == 53 && (strings.HasSuffix(kind, "53") || kind == "dns to all")) &&
 		(!t.Opening || strings.HasPrefix(kind, "open"))
@@ -222,6 +224,20 @@ func frame(kind string, src, dst flowrules.Host) []byte {
 		return v6(dst.MAC, 58, []byte{128, 0, 0, 0, 0, 1, 0, 1})
 	case "who is": // a neighbour solicitation to the solicited-node address
 		return v6(flowrules.MAC{0x33, 0x33, 0xff, 0, 0, 1}, 58, append([]byte{135, 0, 0, 0, 0, 0, 0, 0}, make([]byte, 16)...))
+	case "neighbour advert":
+		return v6(dst.MAC, 58, append([]byte{136, 0, 0, 0, 0, 0, 0, 0}, make([]byte, 16)...))
+	case "router redirect":
+		return v6(dst.MAC, 58, append([]byte{137, 0, 0, 0, 0, 0, 0, 0}, make([]byte, 32)...))
+	case "report of groups": // RFC 3810 §5.2, behind a router alert
+		return v6(flowrules.MAC{0x33, 0x33, 0, 0, 0, 0x16}, 0, []byte{58, 0, 5, 2, 0, 0, 1, 0, 143, 0, 0, 0, 0, 0, 0, 0})
+	case "report to one":
+		return v6(dst.MAC, 0, []byte{58, 0, 5, 2, 0, 0, 1, 0, 131, 0, 0, 0, 0, 0, 0, 0})
+	case "private6":
+		return v6(dst.MAC, 58, []byte{200, 0, 0, 0, 0, 0, 0, 0})
+	case "piece of udp6 to 53":
+		return v6(dst.MAC, 44, append([]byte{17, 0, 0, 1, 0, 0, 0, 7}, datagram(40000, 53)...))
+	case "later6": // nobody sees what it is a part of
+		return v6(dst.MAC, 44, append([]byte{17, 0, 1, 0, 0, 0, 0, 7}, datagram(40000, 53)...))
 	case "dns to all":
 		return v4(all, 17, datagram(40000, 53))
 	case "echo to all":
@@ -264,7 +280,7 @@ func (w world) oracle(kind string, a, b int) []uint32 {
 	}
 	var out []uint32
 	switch kind {
-	case "gratuitous", "multicast", "who is", "dns to all", "echo to all":
+	case "gratuitous", "multicast", "who is", "dns to all", "echo to all", "report of groups":
 		out = flood
 	default:
 		switch {
