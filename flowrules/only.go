@@ -80,6 +80,42 @@ func (r Rule) Drops(p model.Partition) bool {
 		slices.ContainsFunc(p.Only, func(t model.Traffic) bool { return t.Covers(r.Only) }))
 }
 
+// Takes says that the rule's match, apart from where packets come from and go to,
+// fits a specimen.
+func (m Match) Takes(s model.Specimen) bool {
+	if m.ARPTarget.IsValid() || s.Asks {
+		return m.ARPTarget.IsValid() && s.Asks
+	}
+	is := Match{EthType: etherTypeIPv4}
+	switch {
+	case s.V6:
+		is.EthType = etherTypeIPv6
+	case s.Proto == "arp":
+		is.EthType = etherTypeARP
+	}
+	switch {
+	case s.Proto == "tcp":
+		is.IPProto, is.Opening = protoTCP, s.Opening
+		is.SrcPort, is.DstPort = s.Ports()
+	case s.Proto == "udp":
+		is.IPProto = protoUDP
+		is.SrcPort, is.DstPort = s.Ports()
+	case s.V6 && s.Proto == "arp":
+		is.IPProto, is.ICMPv6 = protoICMPv6, model.SpecimenND
+	case s.V6:
+		is.IPProto, is.ICMPv6 = protoICMPv6, model.SpecimenICMPv6
+	case s.Proto == "icmp":
+		is.IPProto = protoICMP
+	}
+	return (m.EthType == 0 || m.EthType == is.EthType) && (m.IPProto == 0 || m.IPProto == is.IPProto) &&
+		(m.SrcPort == 0 || m.SrcPort == is.SrcPort) && (m.DstPort == 0 || m.DstPort == is.DstPort) &&
+		(!m.Opening || is.Opening) && (m.ICMPv6 == 0 || m.ICMPv6 == is.ICMPv6)
+}
+
+// Before says that a packet that both rules fit is taken by this one. Of rules of
+// one priority a switch may take either; it is the same one each time here.
+func (r Rule) Before(o Rule) bool { return compareRules(r, o) < 0 }
+
 // some is the traffic that is cut of a link, with the lowest partition id each.
 type some map[model.Traffic]uint32
 
