@@ -9,8 +9,9 @@ import (
 // A partition that cuts some traffic only has drop rules that look further into
 // the packet than those of a whole pair, and rank below them. A broadcast of
 // such traffic goes to the hosts that it still may reach. One that fits two of
-// them at once, as a datagram from one cut port to another, takes the more
-// special rule.
+// them at once, as a datagram from one cut port to another, has a rule of its own
+// above both, since of two rules of one priority a switch may take either: it goes
+// where both let it go.
 //
 // A match on ports or TCP flags needs a switch that sees them in the first
 // fragment of a datagram; the later ones then arrive alone, which nobody can
@@ -225,9 +226,15 @@ func (c *compiler) floodSome(i int) {
 		all.add(c.cutSome[link{i, d}].sorted(), 1)
 		all.add(c.guardSome[link{i, d}].sorted(), 1)
 	}
-	for _, t := range all.sorted() {
+	sorted := all.sorted()
+	for _, t := range sorted {
 		if t.Proto == "tcp" {
 			continue // goes to one host
+		}
+		for _, u := range sorted {
+			if t.Port != 0 && u.Port != 0 && t.Port != u.Port && u.Proto == t.Proto {
+				c.floodBoth(i, t, u)
+			}
 		}
 		ports, lowest := c.reachBy(i, t)
 		priority := prioFloodSome
@@ -242,6 +249,23 @@ func (c *compiler) floodSome(i int) {
 			for _, layer := range nd() {
 				c.flooded(i, layer, priority+layer.above(), ports, lowest)
 			}
+		}
+	}
+}
+
+// floodBoth lets the broadcasts of host i from the port of t to that of u go where
+// neither is cut.
+func (c *compiler) floodBoth(i int, t, u model.Traffic) {
+	ports, lowest := c.reachBy(i, t)
+	also, other := c.reachBy(i, u)
+	ports = slices.DeleteFunc(ports, func(p uint32) bool { return !slices.Contains(also, p) })
+	if lowest == 0 || other != 0 && other < lowest {
+		lowest = other
+	}
+	for _, layer := range layers(t) {
+		if layer.SrcPort == t.Port {
+			layer.DstPort = u.Port
+			c.flooded(i, layer, prioFloodSome+2, ports, lowest)
 		}
 	}
 }

@@ -72,7 +72,7 @@ func randomPartition(r *rand.Rand, names []model.NodeID) model.Partition {
 
 // traffic is what partitions are narrowed to.
 var traffic = []model.Traffic{{Proto: "tcp"}, {Proto: "tcp", Port: 7000}, {Proto: "tcp", Port: 7000, Opening: true}, {Proto: "tcp", Opening: true},
-	{Proto: "udp"}, {Proto: "udp", Port: 53}, {Proto: "icmp"}, {Proto: "arp"}}
+	{Proto: "udp"}, {Proto: "udp", Port: 53}, {Proto: "udp", Port: 67}, {Proto: "udp", Port: 68}, {Proto: "icmp"}, {Proto: "arp"}}
 
 // randomWorld draws partitions and taps over the hosts.
 func randomWorld(r *rand.Rand, hosts []flowrules.Host) world {
@@ -151,17 +151,18 @@ func (w world) closed(a, b int) bool {
 // "gratuitous" go to a group address; "tagged …" have a VLAN tag of their own.
 var kinds = []string{"tcp", "udp", "icmp", "arp reply", "other", "arp request", "gratuitous", "multicast",
 	"tcp to 7000", "tcp from 7000", "open 7000", "open 80", "tcp6 to 7000", "open6 7000", "udp to 53", "udp from 53", "udp6 to 53", "echo6", "who is", "dns to all", "echo to all",
-	"neighbour advert", "router redirect", "report of groups", "report to one", "private6", "piece of udp6 to 53", "later6",
-	"tagged tcp", "tagged arp request", "tagged multicast", "tagged udp to 53", "tagged report of groups", "tagged neighbour advert"}
+	"dhcp asks all", "dhcp answers all", "dhcp asks", "neighbour advert", "router redirect", "report of groups", "report to one", "private6", "piece of udp6 to 53", "later6",
+	"tagged tcp", "tagged arp request", "tagged multicast", "tagged udp to 53", "tagged dhcp asks all", "tagged report of groups", "tagged neighbour advert"}
 
 // is says whether a frame of the kind is traffic of that sort: the plain reading
 // of model.Traffic.
 func is(kind string, t model.Traffic) bool {
 	proto := map[string]string{"tcp": "tcp", "open": "tcp", "tcp6": "tcp", "open6": "tcp", "udp": "udp", "udp6": "udp", "multicast": "udp", "dns": "udp",
 		"icmp": "icmp", "echo6": "icmp", "echo": "icmp", "arp": "arp", "gratuitous": "arp", "who": "arp",
-		"neighbour": "arp", "router": "arp", "report": "icmp", "private6": "icmp", "piece": "udp"}[strings.Fields(strings.TrimPrefix(kind, "tagged "))[0]]
+		"dhcp": "udp", "neighbour": "arp", "router": "arp", "report": "icmp", "private6": "icmp", "piece": "udp"}[strings.Fields(strings.TrimPrefix(kind, "tagged "))[0]]
 	return proto == t.Proto &&
-		(t.Port == 0 || t.Port == 7000 && strings.HasSuffix(kind, "7000") || t.Port == 53 && (strings.HasSuffix(kind, "53") || kind == "dns to all")) &&
+		(t.Port == 0 || t.Port == 7000 && strings.HasSuffix(kind, "7000") || t.Port == 53 && (strings.HasSuffix(kind, "53") || kind == "dns to all") ||
+			(t.Port == 67 || t.Port == 68) && strings.HasPrefix(strings.TrimPrefix(kind, "tagged "), "dhcp")) &&
 		(!t.Opening || strings.HasPrefix(kind, "open"))
 }
 
@@ -224,6 +225,12 @@ func frame(kind string, src, dst flowrules.Host) []byte {
 		return v6(dst.MAC, 58, []byte{128, 0, 0, 0, 0, 1, 0, 1})
 	case "who is": // a neighbour solicitation to the solicited-node address
 		return v6(flowrules.MAC{0x33, 0x33, 0xff, 0, 0, 1}, 58, append([]byte{135, 0, 0, 0, 0, 0, 0, 0}, make([]byte, 16)...))
+	case "dhcp asks all":
+		return v4(all, 17, datagram(68, 67))
+	case "dhcp answers all":
+		return v4(all, 17, datagram(67, 68))
+	case "dhcp asks":
+		return v4(dst.MAC, 17, datagram(68, 67))
 	case "neighbour advert":
 		return v6(dst.MAC, 58, append([]byte{136, 0, 0, 0, 0, 0, 0, 0}, make([]byte, 16)...))
 	case "router redirect":
@@ -280,7 +287,7 @@ func (w world) oracle(kind string, a, b int) []uint32 {
 	}
 	var out []uint32
 	switch kind {
-	case "gratuitous", "multicast", "who is", "dns to all", "echo to all", "report of groups":
+	case "gratuitous", "multicast", "who is", "dns to all", "echo to all", "dhcp asks all", "dhcp answers all", "report of groups":
 		out = flood
 	default:
 		switch {
@@ -376,6 +383,9 @@ func (w world) check(t *testing.T, sw *switchtest.Switch) {
 				f := frame(k, src, dst)
 				out := sw.Inject(src.Port, f)
 				got, want := ports(out), w.oracle(k, a, b)
+				if or := sw.Undefined(); len(or) > 0 {
+					t.Fatalf("%s %s>%s is taken by one rule or the other: %v\ninput %+v", k, src.Name, dst.Name, or, w.in)
+				}
 				if !slices.Equal(got, want) {
 					t.Fatalf("%s %s>%s leaves by %v, want %v\ninput %+v", k, src.Name, dst.Name, got, want, w.in)
 				}

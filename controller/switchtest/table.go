@@ -3,6 +3,7 @@ package switchtest
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"time"
 
@@ -329,11 +330,18 @@ func (p *packet) matches(m of13.Match) bool {
 func (s *Switch) walk(p *packet) []Output {
 	var out []Output
 	for table := of13.TableID(0); ; {
-		var hit *entry
+		var hit, other *entry
 		for _, e := range s.flows {
-			if e.TableID == table && (hit == nil || e.Priority > hit.Priority) && p.matches(e.Match) {
-				hit = e
+			switch {
+			case e.TableID != table || hit != nil && e.Priority < hit.Priority || !p.matches(e.Match):
+			case hit == nil || e.Priority > hit.Priority:
+				hit, other = e, nil
+			case !of13.EqualInstructions(e.Instructions, hit.Instructions):
+				other = e
 			}
+		}
+		if other != nil {
+			s.undefined = append(s.undefined, fmt.Sprintf("%v and %v", hit.FlowStats, other.FlowStats))
 		}
 		if hit == nil {
 			return out
