@@ -41,17 +41,33 @@ func randomHosts(r *rand.Rand) []flowrules.Host {
 	return out
 }
 
+// randomPartition draws a resolved one, of any shape.
 func randomPartition(r *rand.Rand, names []model.NodeID) model.Partition {
-	shape := []model.Shape{model.Complete, model.Partial, model.Simplex}[r.IntN(3)]
-	groups := 2
-	if shape == model.Complete && len(names) > 2 {
-		groups += r.IntN(2)
+	var shapes []model.Shape
+	for _, s := range model.Shapes() {
+		if !(s == model.Ring && len(names) < 4 || s == model.Bridge && len(names) < 3) {
+			shapes = append(shapes, s)
+		}
+	}
+	shape := shapes[r.IntN(len(shapes))]
+	groups, places := 2, true // every host
+	switch shape {
+	case model.Complete:
+		groups += min(r.IntN(2), len(names)-2)
+	case model.Partial, model.Simplex:
+		places = false
+	case model.Split:
+		groups, places = groups+min(r.IntN(2), len(names)-2), false
+	case model.Bridge:
+		groups = 3
+	case model.Ring:
+		groups = 1
 	}
 	out := make([][]model.NodeID, groups)
 	for i, k := range r.Perm(len(names)) {
 		g := i
 		if i >= groups {
-			if shape != model.Complete && r.IntN(2) == 0 {
+			if !places && r.IntN(2) == 0 {
 				continue // in no group: stays connected
 			}
 			g = r.IntN(groups)
@@ -107,7 +123,7 @@ func randomWorld(r *rand.Rand, hosts []flowrules.Host) world {
 			}
 		}
 	}
-	for id := range r.IntN(3) {
+	for id := range r.IntN(4) {
 		p := flowrules.InForce{ID: uint32(id + 1), Partition: randomPartition(r, names), Behind: r.IntN(2) == 0}
 		w.in.Partitions = append(w.in.Partitions, p)
 		for _, l := range p.Partition.Links() {
