@@ -303,6 +303,8 @@ func (c *compiler) policy() {
 			r := Rule{Table: TablePolicy, Link: model.Link{Src: src.Name, Dst: dst.Name}}
 			c.dropSome(r, src, dst, c.cutSome[li], prioDropSome)
 			c.reset(r, src, dst, c.resets[li])
+			usual := r
+			usual.Do.Goto = TableForward
 			switch {
 			case c.cut[li] != 0:
 				r.Kind, r.Priority, r.HardTimeout = KindDrop, prioDrop, c.timeout
@@ -314,9 +316,11 @@ func (c *compiler) policy() {
 					r.Do = Do{Push: uint16(src.Port), Output: []uint32{c.in.GatePort}}
 				}
 				c.pair(r, src, dst, 0)
+				usual = r
 			case c.mirror[li]:
 				r.Kind, r.Priority = KindMirror, prioMirror
 				r.Do = Do{Output: []uint32{c.in.MirrorPort}, Goto: TableForward}
+				usual = r
 				uni, arp := unicast(r, src, dst), request(r, src, dst)
 				c.add(uni, 0)
 				if asksCut != 0 { // the flood of table 2 would cross the cut
@@ -326,7 +330,9 @@ func (c *compiler) policy() {
 			}
 			if c.metered(li) {
 				c.meter(r, src, dst, li, asks, asksCut != 0)
+				usual.Do.Meter = c.meterOf(li)
 			}
+			c.spare(usual, src, dst, c.cutSome[li], prioDropSome)
 			if c.in.TopMeter != 0 { // whatever the class: taps come and go
 				c.plan.Meters = append(c.plan.Meters, Meter{ID: c.meterOf(li), Link: r.Link, Down: c.down[li]})
 			}
@@ -397,7 +403,10 @@ func (c *compiler) forward() {
 					Link: model.Link{Src: src.Name, Dst: dst.Name}}
 				c.pair(r, src, dst, id)
 			}
-			c.dropSome(Rule{Table: TableForward, Link: model.Link{Src: src.Name, Dst: dst.Name}}, src, dst, c.guardSome[link{s, d}], prioGuardSome)
+			r := Rule{Table: TableForward, Link: model.Link{Src: src.Name, Dst: dst.Name}}
+			c.dropSome(r, src, dst, c.guardSome[link{s, d}], prioGuardSome)
+			r.Do.Output = []uint32{dst.out()}
+			c.spare(r, src, dst, c.guardSome[link{s, d}], prioGuardSome)
 		}
 		c.flood(src.Port)
 	}

@@ -34,7 +34,8 @@ const (
 	// KindMeter sends a pair through its meter, which lets everything pass.
 	KindMeter
 	// KindHold does what KindMeter does while the meter may be turned down: it
-	// expires, which meters do not.
+	// expires, which meters do not. So does what has neighbour discovery of a pair
+	// go on as usual, whose other ICMPv6 is cut.
 	KindHold
 )
 

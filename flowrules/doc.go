@@ -15,15 +15,17 @@
 //	            200  in_port=n (host n)             metadata:=n, goto 1
 //	1 policy    410  TCP of a→b cut, with reset     output:CONTROLLER
 //	            400  a→b cut                        (drop)
+//	            391  neighbour discovery of a→b     (drop), or what else is done with a→b
 //	            390  some traffic of a→b cut        (drop)
 //	            300  a→b gated, packet-in           output:CONTROLLER
 //	            300  a→b gated, gate port           push VLAN a, output:gate port
 //	            100  a→b mirrored                   output:mirror port, goto 2
 //	             80  a→b, neither                   meter a→b, goto 2
-//	          60,61  some of a's is cut, group      output: hosts that traffic of a still reaches
+//	          60-62  some of a's is cut, group      output: hosts that traffic of a still reaches
 //	             50  a is cut from somebody, group  output: hosts a still reaches
 //	              0  any                            goto 2
 //	2 forward   300  a→b cut behind the gate        (drop)
+//	            291  neighbour discovery of it      (drop), or output:port of b
 //	            290  some traffic of it             (drop)
 //	            200  eth_dst=MAC of host m          output:m
 //	            100  metadata=n, group              output: every other host
@@ -55,6 +57,10 @@
 //
 // A partition that resets connections and is not behind the gate hands the
 // controller what TCP packets want to cross: it answers them, and they go no further.
+//
+// Neighbour discovery (ICMPv6 133 to 137) goes with ARP, and all other ICMPv6 with
+// ICMP. OpenFlow cannot match "all other types", so where ICMP is cut and ARP is not,
+// rules above have neighbour discovery go on.
 //
 // Each directed pair has exactly one class, so its rules never compete: cut
 // wins over gate, gate over mirror, mirror over meter. Every rule that holds

@@ -9,8 +9,9 @@ import (
 // A partition that cuts some traffic only has drop rules that look further into
 // the packet than those of a whole pair, and rank below them. A broadcast of
 // such traffic goes to the hosts that it still may reach. One that fits two of
-// them at once, as a datagram from one cut port to another, takes the more
-// special rule.
+// them at once, as a datagram from one cut port to another, has a rule of its own
+// above both, since of two rules of one priority a switch may take either: it goes
+// where both let it go.
 //
 // A match on ports or TCP flags needs a switch that sees them in the first
 // fragment of a datagram; the later ones then arrive alone, which nobody can
@@ -26,11 +27,26 @@ const (
 	protoICMPv6   uint8  = 58
 )
 
-var (
-	// icmpv6Types are errors and echo, ndTypes how neighbours and routers are found.
-	icmpv6Types = []uint8{1, 2, 3, 4, 128, 129}
-	ndTypes     = []uint8{133, 134, 135, 136, 137}
-)
+// ndTypes are how neighbours and routers are found. Whatever is done with them has
+// rules above those of all other ICMPv6, whose types nobody can list.
+var ndTypes = []uint8{133, 134, 135, 136, 137}
+
+// nd are the matches that together are neighbour discovery.
+func nd() []Match {
+	var out []Match
+	for _, n := range ndTypes {
+		out = append(out, Match{EthType: etherTypeIPv6, IPProto: protoICMPv6, ICMPv6: n})
+	}
+	return out
+}
+
+// above is how far a match of a layer ranks above the others.
+func (m Match) above() uint16 {
+	if m.ICMPv6 != 0 {
+		return 1
+	}
+	return 0
+}
 
 // layers are the matches, without ports of the switch and addresses, that
 // together are the traffic.
@@ -51,15 +67,9 @@ func layers(t model.Traffic) []Match {
 			}
 		}
 	case "icmp":
-		out = append(out, Match{EthType: etherTypeIPv4, IPProto: protoICMP})
-		for _, n := range icmpv6Types {
-			out = append(out, Match{EthType: etherTypeIPv6, IPProto: protoICMPv6, ICMPv6: n})
-		}
+		out = append(out, Match{EthType: etherTypeIPv4, IPProto: protoICMP}, Match{EthType: etherTypeIPv6, IPProto: protoICMPv6})
 	case "arp":
-		out = append(out, Match{EthType: etherTypeARP})
-		for _, n := range ndTypes {
-			out = append(out, Match{EthType: etherTypeIPv6, IPProto: protoICMPv6, ICMPv6: n})
-		}
+		out = append(append(out, Match{EthType: etherTypeARP}), nd()...)
 	}
 	return out
 }
@@ -70,6 +80,42 @@ func (r Rule) Drops(p model.Partition) bool {
 	return r.Kind == KindDrop && (len(p.Only) == 0 || r.Only == model.Traffic{} ||
 		slices.ContainsFunc(p.Only, func(t model.Traffic) bool { return t.Covers(r.Only) }))
 }
+
+// Takes says that the rule's match, apart from where packets come from and go to,
+// fits a specimen.
+func (m Match) Takes(s model.Specimen) bool {
+	if m.ARPTarget.IsValid() || s.Asks {
+		return m.ARPTarget.IsValid() && s.Asks
+	}
+	is := Match{EthType: etherTypeIPv4}
+	switch {
+	case s.V6:
+		is.EthType = etherTypeIPv6
+	case s.Proto == "arp":
+		is.EthType = etherTypeARP
+	}
+	switch {
+	case s.Proto == "tcp":
+		is.IPProto, is.Opening = protoTCP, s.Opening
+		is.SrcPort, is.DstPort = s.Ports()
+	case s.Proto == "udp":
+		is.IPProto = protoUDP
+		is.SrcPort, is.DstPort = s.Ports()
+	case s.V6 && s.Proto == "arp":
+		is.IPProto, is.ICMPv6 = protoICMPv6, model.SpecimenND
+	case s.V6:
+		is.IPProto, is.ICMPv6 = protoICMPv6, model.SpecimenICMPv6
+	case s.Proto == "icmp":
+		is.IPProto = protoICMP
+	}
+	return (m.EthType == 0 || m.EthType == is.EthType) && (m.IPProto == 0 || m.IPProto == is.IPProto) &&
+		(m.SrcPort == 0 || m.SrcPort == is.SrcPort) && (m.DstPort == 0 || m.DstPort == is.DstPort) &&
+		(!m.Opening || is.Opening) && (m.ICMPv6 == 0 || m.ICMPv6 == is.ICMPv6)
+}
+
+// Before says that a packet that both rules fit is taken by this one. Of rules of
+// one priority a switch may take either; it is the same one each time here.
+func (r Rule) Before(o Rule) bool { return compareRules(r, o) < 0 }
 
 // some is the traffic that is cut of a link, with the lowest partition id each.
 type some map[model.Traffic]uint32
@@ -121,7 +167,7 @@ func (c *compiler) dropSome(r Rule, src, dst Host, s some, priority uint16) {
 	for _, t := range s.sorted() {
 		for _, layer := range layers(t) {
 			rule := r
-			rule.Match, rule.Only = layer, t
+			rule.Match, rule.Only, rule.Priority = layer, t, priority+layer.above()
 			rule.Match.InPort, rule.Match.EthDst, rule.Match.EthDstMask = src.Port, dst.MAC, allOnes
 			c.add(rule, s[t])
 		}
@@ -130,6 +176,24 @@ func (c *compiler) dropSome(r Rule, src, dst Host, s some, priority uint16) {
 			rule.Only = t
 			c.add(rule, s[t])
 		}
+	}
+}
+
+// spare has neighbour discovery of a link go on as r does, where the rest of ICMPv6
+// is cut by rules of that priority.
+func (c *compiler) spare(r Rule, src, dst Host, s some, priority uint16) {
+	id := s.cuts(model.Traffic{Proto: "icmp"})
+	if id == 0 || s.cuts(model.Traffic{Proto: "arp"}) != 0 {
+		return
+	}
+	r.HardTimeout = c.timeout
+	if r.Kind != KindGate {
+		r.Kind = KindHold
+	}
+	for _, r.Match = range nd() {
+		r.Priority = priority + r.Match.above()
+		r.Match.InPort, r.Match.EthDst, r.Match.EthDstMask = src.Port, dst.MAC, allOnes
+		c.add(r, id)
 	}
 }
 
@@ -162,9 +226,15 @@ func (c *compiler) floodSome(i int) {
 		all.add(c.cutSome[link{i, d}].sorted(), 1)
 		all.add(c.guardSome[link{i, d}].sorted(), 1)
 	}
-	for _, t := range all.sorted() {
+	sorted := all.sorted()
+	for _, t := range sorted {
 		if t.Proto == "tcp" {
 			continue // goes to one host
+		}
+		for _, u := range sorted {
+			if t.Port != 0 && u.Port != 0 && t.Port != u.Port && u.Proto == t.Proto {
+				c.floodBoth(i, t, u)
+			}
 		}
 		ports, lowest := c.reachBy(i, t)
 		priority := prioFloodSome
@@ -172,12 +242,40 @@ func (c *compiler) floodSome(i int) {
 			priority++
 		}
 		for _, layer := range layers(t) {
-			r := Rule{Kind: KindFlood, Table: TablePolicy, Priority: priority, HardTimeout: c.timeout, Match: layer, Do: Do{Output: ports}}
-			by := from(c.hosts[i])
-			r.Match.InPort, r.Match.EthSrc, r.Match.EthSrcMask, r.Match.EthDst, r.Match.EthDstMask = by.InPort, by.EthSrc, by.EthSrcMask, group, group
-			c.add(r, lowest)
+			c.flooded(i, layer, priority+layer.above(), ports, lowest)
+		}
+		if arp := (model.Traffic{Proto: "arp"}); t.Proto == "icmp" && all[arp] == 0 {
+			ports, _ = c.reachBy(i, arp)
+			for _, layer := range nd() {
+				c.flooded(i, layer, priority+layer.above(), ports, lowest)
+			}
 		}
 	}
+}
+
+// floodBoth lets the broadcasts of host i from the port of t to that of u go where
+// neither is cut.
+func (c *compiler) floodBoth(i int, t, u model.Traffic) {
+	ports, lowest := c.reachBy(i, t)
+	also, other := c.reachBy(i, u)
+	ports = slices.DeleteFunc(ports, func(p uint32) bool { return !slices.Contains(also, p) })
+	if lowest == 0 || other != 0 && other < lowest {
+		lowest = other
+	}
+	for _, layer := range layers(t) {
+		if layer.SrcPort == t.Port {
+			layer.DstPort = u.Port
+			c.flooded(i, layer, prioFloodSome+2, ports, lowest)
+		}
+	}
+}
+
+// flooded lets broadcasts of host i that fit a layer go out by these ports.
+func (c *compiler) flooded(i int, layer Match, priority uint16, ports []uint32, partition uint32) {
+	r := Rule{Kind: KindFlood, Table: TablePolicy, Priority: priority, HardTimeout: c.timeout, Match: layer, Do: Do{Output: ports}}
+	by := from(c.hosts[i])
+	r.Match.InPort, r.Match.EthSrc, r.Match.EthSrcMask, r.Match.EthDst, r.Match.EthDstMask = by.InPort, by.EthSrc, by.EthSrcMask, group, group
+	c.add(r, partition)
 }
 
 // reachBy is reach for one kind of traffic.

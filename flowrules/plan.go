@@ -160,7 +160,7 @@ const (
 	prioGate           uint16 = 300
 	prioMirror         uint16 = 100
 	prioMeter          uint16 = 80
-	prioFloodSome      uint16 = 60 // one more with a port
+	prioFloodSome      uint16 = 60 // one more with a port or for neighbour discovery, two with two ports
 	prioFlood          uint16 = 50
 	prioDefault        uint16 = 0
 	prioGuard          uint16 = 300

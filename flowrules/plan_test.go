@@ -380,3 +380,46 @@ func TestRulesOfAnotherTestbedAreNamedAsOurs(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// TestEverySpecimenMeetsARule: of what a partition cuts of a link each specimen meets
+// a drop rule, and each drop rule is met by one; of neighbour discovery, one of its
+// rules is.
+func TestEverySpecimenMeetsARule(t *testing.T) {
+	hosts := randomHosts(rand.New(rand.NewPCG(1, 9)))
+	l := model.Link{Src: hosts[0].Name, Dst: hosts[1].Name}
+	for _, only := range [][]string{nil, {"tcp"}, {"tcp/80"}, {"tcp-opening"}, {"tcp/80-opening", "udp/53"}, {"udp"}, {"icmp"}, {"arp"}, {"icmp", "arp", "udp"}} {
+		for _, effect := range []model.Effect{model.Drop, model.Reset} {
+			p := model.Partition{Shape: model.Partial, Effect: effect, Groups: [][]model.NodeID{{l.Src}, {l.Dst}}}
+			for _, w := range only {
+				tr, err := model.ParseTraffic(w)
+				if err != nil {
+					t.Fatal(err)
+				}
+				p.Only = append(p.Only, tr)
+			}
+			if effect == model.Reset && p.Validate([]model.NodeID{l.Src, l.Dst}) != nil {
+				continue
+			}
+			plan, err := flowrules.Compile(flowrules.Input{Lab: 7, Hosts: hosts, HardTimeout: time.Second, Partitions: []flowrules.InForce{{ID: 1, Partition: p}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			drops := slices.DeleteFunc(plan.Rules, func(r flowrules.Rule) bool { return r.Kind != flowrules.KindDrop || r.Link != l })
+			met := map[string]bool{}
+			for _, s := range p.Specimens() {
+				i := slices.IndexFunc(drops, func(r flowrules.Rule) bool { return r.Match.Takes(s) })
+				if i < 0 {
+					t.Errorf("%s: %+v meets no rule", p, s)
+					continue
+				}
+				met[drops[i].Key()] = true
+			}
+			for _, r := range drops {
+				shadowed := r.Priority == 390 && slices.ContainsFunc(drops, func(o flowrules.Rule) bool { return o.Priority == 410 && o.Match == r.Match })
+				if !met[r.Key()] && !shadowed && (r.Match.ICMPv6 == 0 || r.Match.ICMPv6 == model.SpecimenND) {
+					t.Errorf("%s: no specimen meets %s", p, r)
+				}
+			}
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -247,11 +248,14 @@ func (c *Client) Probe(ctx context.Context, p model.Probe) (string, time.Duratio
 	return string(r.Text), r.Took, err
 }
 
-// Emit sends one packet of the traffic from the host, without waiting for an
-// answer. The port is a closed one if the traffic has none.
-func (c *Client) Emit(ctx context.Context, to netip.Addr, t model.Traffic) error {
-	_, err := c.call(ctx, request{Op: opEmit, Emit: &emission{To: to, Traffic: t}})
-	return err
+// Emit sends specimens from the host to the one with these addresses, and says which
+// of them could be sent: a router passes on only some.
+func (c *Client) Emit(ctx context.Context, to netip.Addr, mac net.HardwareAddr, specimens []model.Specimen) ([]bool, error) {
+	r, err := c.call(ctx, request{Op: opEmit, Emit: &emission{To: to, MAC: mac, Specimens: specimens}})
+	if err == nil && len(r.Sent) != len(specimens) {
+		err = fmt.Errorf("host %s: the agent does not say what it sent", c.host)
+	}
+	return r.Sent, err
 }
 
 // Filter has the host drop what matches the rules and nothing else, for as long as

@@ -1,104 +1,98 @@
 package agent
 
 import (
-	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"netsplit/model"
 )
 
-// closedPort is where packets of no particular port go: nobody listens there.
-const closedPort = 9
-
-// openLimit is how long an opening of a connection is left under way: one SYN
-// leaves at once, the next would a second later.
-const openLimit = 300 * time.Millisecond
-
-// emit sends one packet. It does not wait for an answer; that it left the host is
-// all that no error says.
-func emit(ctx context.Context, e *emission) error {
-	port := e.Traffic.Port
-	if port == 0 {
-		port = closedPort
+// emit sends specimens at once and says which of them it could send: over a router
+// go only those of the receiver's IP version that need not its Ethernet address.
+// That they left the host is all that no error says.
+func emit(e *emission) (sent []bool, err error) {
+	if len(e.MAC) != 6 {
+		return nil, fmt.Errorf("%s has no Ethernet address", e.To)
 	}
-	to := netip.AddrPortFrom(e.To, port).String()
-	switch e.Traffic.Proto {
-	case "tcp":
-		d := net.Dialer{Timeout: openLimit}
-		go func() {
-			if c, err := d.DialContext(ctx, "tcp", to); err == nil {
-				c.Close()
-			}
-		}()
-		return nil
-	case "udp":
-		return sendOne("udp", to, []byte("netsplit"))
-	case "icmp":
-		network, echo := "ip4:icmp", []byte{8, 0, 0, 0, 'n', 's', 0, 1}
-		if e.To.Is6() && !e.To.Is4In6() {
-			network, echo[0] = "ip6:ipv6-icmp", 128 // its checksum is the kernel's
-		} else {
-			binary.BigEndian.PutUint16(echo[2:], checksum(echo))
+	sent = make([]bool, len(e.Specimens))
+	ifi, own, err := towards(e.To)
+	if err != nil {
+		return nil, err
+	}
+	var frames [][]byte
+	for i, s := range e.Specimens {
+		sent[i] = e.applies(s, ifi == nil)
+		if !sent[i] {
+			continue
 		}
-		return sendOne(network, e.To.String(), echo)
-	case "arp":
-		return askForAddress(e.To)
+		to := ends{srcMAC: e.MAC, dstMAC: e.MAC, src: own, dst: e.To}
+		if ifi != nil {
+			to.srcMAC = ifi.HardwareAddr
+		}
+		if s.V6 && e.To.Is4() {
+			to.src, to.dst = LinkLocal(to.srcMAC), LinkLocal(to.dstMAC)
+		}
+		f, err := frameOf(s, to)
+		if err != nil {
+			return nil, err
+		}
+		frames = append(frames, f)
 	}
-	return fmt.Errorf("no packets of %q can be sent: use tcp, udp, icmp or arp", e.Traffic.Proto)
+	if ifi == nil {
+		return sent, sendRouted(e.To, frames)
+	}
+	return sent, sendFrames(ifi, frames)
 }
 
-// sendOne writes one datagram. That an earlier one was answered with an error says
-// nothing of this one.
-func sendOne(network, to string, b []byte) error {
-	c, err := net.Dial(network, to)
-	if err != nil {
-		return err
+// applies says whether a specimen can be sent to the address.
+func (e *emission) applies(s model.Specimen, routed bool) bool {
+	if routed {
+		return s.Proto != "arp" && !s.Past && s.V6 == e.To.Is6()
 	}
-	defer c.Close()
-	if _, err = c.Write(b); errors.Is(err, unix.ECONNREFUSED) {
-		_, err = c.Write(b)
-	}
-	return err
+	return s.V6 || e.To.Is4()
 }
 
-// checksum is the Internet checksum (RFC 1071) of an even number of bytes.
-func checksum(b []byte) uint16 {
-	var sum uint32
-	for i := 0; i < len(b); i += 2 {
-		sum += uint32(binary.BigEndian.Uint16(b[i:]))
-	}
-	sum = sum>>16 + sum&0xffff
-	return ^uint16(sum>>16 + sum)
-}
-
-// askForAddress sends an ARP request (RFC 826) from the interface that is on the
-// address's network.
-func askForAddress(to netip.Addr) error {
-	if !to.Is4() {
-		return fmt.Errorf("ARP asks for IPv4 addresses, not for %s", to)
-	}
-	ifi, own, err := towards(to)
-	if err != nil {
-		return err
-	}
+// sendFrames sends frames as they are.
+func sendFrames(ifi *net.Interface, frames [][]byte) error {
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("packet socket: %w (it takes CAP_NET_RAW)", err)
 	}
 	defer unix.Close(fd)
-	f := append([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, ifi.HardwareAddr...)
-	f = append(f, 0x08, 0x06, 0, 1, 8, 0, 6, 4, 0, 1)
-	f = append(append(f, ifi.HardwareAddr...), own.AsSlice()...)
-	f = append(append(f, 0, 0, 0, 0, 0, 0), to.AsSlice()...)
-	return unix.Sendto(fd, f, 0, &unix.SockaddrLinklayer{Ifindex: ifi.Index})
+	for _, f := range frames {
+		if err := unix.Sendto(fd, f, 0, &unix.SockaddrLinklayer{Ifindex: ifi.Index}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sendRouted has the kernel find the way for what is in the frames (raw(7),
+// IPPROTO_RAW).
+func sendRouted(to netip.Addr, frames [][]byte) error {
+	family, sa := unix.AF_INET, unix.Sockaddr(&unix.SockaddrInet4{Addr: to.Unmap().As4()})
+	if to.Is6() {
+		family, sa = unix.AF_INET6, &unix.SockaddrInet6{Addr: to.As16()}
+	}
+	fd, err := unix.Socket(family, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.IPPROTO_RAW)
+	if err != nil {
+		return fmt.Errorf("raw socket: %w (it takes CAP_NET_RAW)", err)
+	}
+	defer unix.Close(fd)
+	for _, f := range frames {
+		if err := unix.Sendto(fd, f[etherLen:], 0, sa); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // towards finds the interface on the network of an address, and its own address.
+// The interface is nil if a router leads there.
 func towards(to netip.Addr) (*net.Interface, netip.Addr, error) {
 	ifis, err := net.Interfaces()
 	if err != nil {
@@ -115,5 +109,16 @@ func towards(to netip.Addr) (*net.Interface, netip.Addr, error) {
 			}
 		}
 	}
-	return nil, netip.Addr{}, fmt.Errorf("no interface is on the network of %s", to)
+	// What is never written is never sent: it only tells the address that the
+	// kernel would send from.
+	c, err := net.Dial("udp", netip.AddrPortFrom(to, model.SpecimenPort).String())
+	if err != nil {
+		return nil, netip.Addr{}, fmt.Errorf("no way leads to %s: %w", to, err)
+	}
+	defer c.Close()
+	own, ok := netip.AddrFromSlice(c.LocalAddr().(*net.UDPAddr).IP)
+	if !ok {
+		return nil, netip.Addr{}, errors.New("no address of this host's own")
+	}
+	return nil, own.Unmap(), nil
 }

@@ -20,7 +20,7 @@ type Sender struct {
 
 // protocolVersion is told in the hello; both sides are one program, but a
 // testbed's exec prefix may lead to an older copy of it.
-const protocolVersion = 4
+const protocolVersion = 5
 
 // Operations of a request.
 const (
@@ -57,10 +57,11 @@ type filter struct {
 	Lease time.Duration    `json:"lease_ns"`
 }
 
-// emission is one packet to be sent.
+// emission is what is to be sent to one host.
 type emission struct {
-	To      netip.Addr    `json:"to"`
-	Traffic model.Traffic `json:"traffic"`
+	To        netip.Addr       `json:"to"`
+	MAC       net.HardwareAddr `json:"mac"`
+	Specimens []model.Specimen `json:"specimens"`
 }
 
 // probe is model.Probe on the wire.
@@ -94,6 +95,7 @@ type response struct {
 	First   int64         `json:"first_ns,omitempty"` // 0: none
 	Now     int64         `json:"now_ns,omitempty"`   // of opClock
 	Links   []Link        `json:"links,omitempty"`
+	Sent    []bool        `json:"sent,omitempty"` // of opEmit, by specimen
 	// Dropped is by the rule's key. Expired says that Error is nft.ErrExpired.
 	Dropped map[string]uint64 `json:"dropped,omitempty"`
 	Expired bool              `json:"expired,omitempty"`

@@ -102,7 +102,9 @@ func (s *server) answer(ctx context.Context, r *request) (resp response) {
 			fail(fmt.Errorf("packets cannot be counted here: %w", s.noCapture))
 		}
 	case r.Op == opEmit && r.Emit != nil:
-		fail(emit(ctx, r.Emit))
+		var err error
+		resp.Sent, err = emit(r.Emit)
+		fail(err)
 	case r.Op == opArrivals && r.Digests != nil:
 		if s.capture == nil {
 			fail(fmt.Errorf("packets cannot be counted here: %w", s.noCapture))

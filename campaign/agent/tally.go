@@ -184,9 +184,9 @@ func parse(f []byte) (a arrival, ok bool) {
 		}
 		a.src, a.dst = [16]byte(p[8:24]), [16]byte(p[24:40])
 		a.length = etherLen + ipv6Len + int32(binary.BigEndian.Uint16(p[4:]))
-		q := p[ipv6Len:]
-		a.above(p[6], false, q)
-		if p[6] == 58 && len(q) >= 24 && q[0] == 135 {
+		number, q := above6(p[6], p[ipv6Len:])
+		a.above(number, false, q)
+		if number == 58 && len(q) >= 24 && q[0] == 135 {
 			a.dst = [16]byte(q[8:24])
 		}
 	case typeARP:
@@ -200,6 +200,36 @@ func parse(f []byte) (a arrival, ok bool) {
 		return a, false
 	}
 	return a, true
+}
+
+// above6 passes over the extension headers of IPv6 (RFC 8200 §4, RFC 4302 §2) and
+// returns the protocol above them and its bytes. A later fragment has none: its own
+// header's number is returned, since a switch does not see either what it is a part
+// of, and without the first one nobody can put it together.
+func above6(next byte, b []byte) (byte, []byte) {
+	for {
+		n := 0
+		switch next {
+		case 0, 43, 60: // hop-by-hop, routing, destination options
+			if len(b) >= 2 {
+				n = 8 + 8*int(b[1])
+			}
+		case 51: // authentication
+			if len(b) >= 2 {
+				n = 8 + 4*int(b[1])
+			}
+		case 44: // fragment
+			if len(b) >= 8 && binary.BigEndian.Uint16(b[2:])&0xfff8 == 0 {
+				n = 8
+			}
+		default:
+			return next, b
+		}
+		if n == 0 {
+			return next, nil
+		}
+		next, b = b[0], b[min(n, len(b)):]
+	}
 }
 
 // above notes what the packet is of, from its protocol number and the bytes

@@ -225,3 +225,38 @@ func TestBroadcastsAreCountedApart(t *testing.T) {
 		t.Errorf("the first packet is a broadcast: %+v", got)
 	}
 }
+
+// TestHeadersOfIPv6ArePassedOver: what is behind extension headers is of its traffic;
+// a later fragment is of none.
+func TestHeadersOfIPv6ArePassedOver(t *testing.T) {
+	const eth = "020000000002" + "020000000001" + "86dd"
+	const addrs = "fe80000000000000000000000000000a" + "fe80000000000000000000000000000b"
+	const alert, udp = "0502000001", "9c4000350008bad0"
+	ip := func(next, rest string) string { return eth + "60000000" + "0000" + next + "ff" + addrs + rest }
+	for _, c := range []struct {
+		name, frame string
+		proto       protocol
+		to          uint16
+	}{
+		{"report of groups", ip("00", "3a00"+alert+"00"+"8f00000000000000"), protoICMP, 0},
+		{"solicitation behind options", ip("3c", "3a00"+alert+"00"+"8700000000000000"+"fe80000000000000000000000000000b"), protoARP, 0},
+		{"first fragment", ip("2c", "1100000100000007"+udp), protoUDP, 53},
+		{"whole, as a fragment", ip("2c", "1100000000000007"+udp), protoUDP, 53},
+		{"later fragment", ip("2c", "1100032000000007"+udp), protoOther, 0},
+		{"all sorts", ip("00", "2b00"+alert+"00"+"3c00000000000000"+"3300"+alert+"00"+"2c04"+strings.Repeat("00", 22)+"1100000100000007"+udp), protoUDP, 53},
+		{"cut short", ip("00", "3a03"+alert+"00"), protoICMP, 0},
+		{"cut shorter", ip("00", "3a"), protoOther, 0},
+		{"options that lead nowhere", ip("00", "00ff"+alert+"00"), protoOther, 0},
+	} {
+		f, err := hex.DecodeString(c.frame)
+		if err != nil {
+			t.Fatal(c.name, err)
+		}
+		if a, ok := parse(f); !ok || a.proto != c.proto || a.to != c.to {
+			t.Errorf("%s: %+v, %v", c.name, a, ok)
+		}
+		for n := range f {
+			parse(f[:n])
+		}
+	}
+}

@@ -130,17 +130,35 @@ func (b *Bed) Arrived(ctx context.Context, l model.Link, only []model.Traffic, f
 	return n, first, err
 }
 
-// emit sends one packet from a host.
-func (b *Bed) emit(ctx context.Context, from model.NodeID, to netip.Addr, t model.Traffic) error {
-	a := b.agents.of(from)
+// seen says whether something of the same traffic and IP version as the specimen has
+// arrived over a link since then.
+func (b *Bed) seen(ctx context.Context, l model.Link, s model.Specimen, since time.Time) (bool, error) {
+	a := b.agents.of(l.Dst)
+	src, ok := b.Testbed.Host(l.Src)
+	if a == nil || !ok {
+		return false, fmt.Errorf("no agent on host %s", l.Dst)
+	}
+	from := src.IP
+	if s.V6 && from.Is4() {
+		from = agent.LinkLocal(b.macs[l.Src])
+	}
+	first, err := a.FirstFrom(ctx, agent.Sender{Addrs: []netip.Addr{from}, Only: []model.Traffic{s.Traffic}}, since)
+	return !first.IsZero(), err
+}
+
+// emit sends specimens over a link, and says which of them could be sent.
+func (b *Bed) emit(ctx context.Context, l model.Link, specimens []model.Specimen) ([]bool, error) {
+	a := b.agents.of(l.Src)
 	if a == nil {
-		return fmt.Errorf("no agent on host %s", from)
+		return nil, fmt.Errorf("no agent on host %s", l.Src)
 	}
-	if err := a.Emit(ctx, to, t); err != nil {
-		if errors.Is(err, agent.ErrGone) {
-			return fmt.Errorf("host %s: %w", from, err)
-		}
-		return err
+	dst, ok := b.Testbed.Host(l.Dst)
+	if !ok {
+		return nil, fmt.Errorf("no host %q", l.Dst)
 	}
-	return nil
+	sent, err := a.Emit(ctx, dst.IP, b.macs[l.Dst], specimens)
+	if errors.Is(err, agent.ErrGone) {
+		err = fmt.Errorf("host %s: %w", l.Src, err)
+	}
+	return sent, err
 }

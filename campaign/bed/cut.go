@@ -17,14 +17,16 @@ type backend interface {
 	Cut(ctx context.Context, id uint32, p model.Partition) error
 	// Heal lifts the partition with that id, if it is in force.
 	Heal(ctx context.Context, id uint32) error
-	// Drops is what was dropped of a partition so far, by link; it may lag.
-	Drops(ctx context.Context, id uint32) (map[model.Link]uint64, error)
+	// Drops is what the rules that are to drop specimens of a partition have counted
+	// so far, by link, for each specimen; it may lag.
+	Drops(ctx context.Context, id uint32, of []model.Specimen) (map[model.Link][]model.Met, error)
 	// Kept says until when at least the rules of a partition hold unless they are
 	// renewed, and what hinders that they are. It does not wait.
 	Kept(p model.Partition) (time.Time, error)
 	// Verify says which rules of a partition were missing; it waits.
 	Verify(ctx context.Context, p model.Partition) error
-	// DropsBy is Drops, and waits until it is complete.
+	// DropsBy is what was dropped of a partition so far, by link. It waits until
+	// that is complete.
 	DropsBy(ctx context.Context, id uint32) (map[model.Link]uint64, error)
 }
 
@@ -35,8 +37,9 @@ type metered interface {
 	// Lift takes a partition's drop rules away and leaves its meters down. It
 	// returns the links that nothing but a meter holds.
 	Lift(ctx context.Context, id uint32) ([]model.Link, error)
-	// Held is how many packets came to a partition's meters so far, by link.
-	Held(ctx context.Context, id uint32) (map[model.Link]uint64, error)
+	// Held is what the rules that send specimens of a partition to its meters have
+	// counted so far, as Drops.
+	Held(ctx context.Context, id uint32, of []model.Specimen) (map[model.Link][]model.Met, error)
 }
 
 // Cut is a partition that a bed cuts at line rate, without the gate, with what
@@ -97,7 +100,8 @@ func (c *Cut) Bite() (metering bool, alone error) {
 	return true, m.Bite(c.partition)
 }
 
-// Sent is how many packets its proofs have sent so far, over every link alike.
+// Sent is how many packets its proofs have sent so far; with switches, over every
+// link alike.
 func (c *Cut) Sent() uint64 { return c.sent.Load() }
 
 // Sum is the count of all links.

@@ -20,6 +20,13 @@ import (
 // whole round has gone by that began after the cut. Then the agents are asked
 // whether anything arrived since. Hosts that drop packets themselves do so from one
 // packet to the next, and are asked for the same proof.
+//
+// A packet shows nothing but the rule that it meets, and other switches do not
+// revise all of their cache in rounds. So each round sends a specimen for every rule
+// that is to drop some of the cut, and that very rule has to count it: for a whole
+// cut the one for broadcast ARP requests and the one for all that is addressed to
+// the receiver. Where hosts drop packets themselves, it is sent once more in a
+// broadcast, which the rules of the sender let pass, for those of the receiver to count.
 const (
 	provingRounds = 3
 	// roundLimit is how long a round may take before packets are sent once more:
@@ -42,6 +49,7 @@ const (
 // ctx ended before it was made. What is not kept is not proved, though nothing
 // may pass for some seconds.
 func (c *Cut) Prove(ctx context.Context) (time.Time, error) {
+	specimens := c.specimens()
 	ctx, stop := context.WithTimeout(ctx, proofLimit)
 	defer stop()
 	var why error
@@ -49,11 +57,15 @@ func (c *Cut) Prove(ctx context.Context) (time.Time, error) {
 		if _, err := c.Kept(); err != nil {
 			return time.Time{}, err
 		}
-		if why = c.rounds(ctx, c.partition.Links(), c.drops); why != nil { // the counters do not tell: silence does
-			why = errors.Join(why, c.emit(ctx, c.partition.Links()), pause(ctx, quietFor))
+		emit := func() error {
+			_, err := c.emit(ctx, c.partition.Links(), specimens)
+			return err
+		}
+		if why = c.rounds(ctx, c.partition.Links(), specimens, c.drops); why != nil { // the counters do not tell: silence does
+			why = errors.Join(why, emit(), pause(ctx, quietFor))
 		}
 		at := time.Now()
-		if err := errors.Join(c.emit(ctx, c.partition.Links()), pause(ctx, arrival)); err != nil {
+		if err := errors.Join(emit(), pause(ctx, arrival)); err != nil {
 			why = errors.Join(why, err)
 			continue
 		}
@@ -87,29 +99,61 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// counter reads what rules about the partition have counted, by link.
-type counter func(context.Context) (map[model.Link]uint64, error)
+// counter reads what the rules about the partition that take specimens have counted,
+// by link, for each specimen.
+type counter func(context.Context, []model.Specimen) (map[model.Link][]model.Met, error)
 
-func (c *Cut) drops(ctx context.Context) (map[model.Link]uint64, error) {
-	return c.bed.cuts.Drops(ctx, c.id)
+func (c *Cut) drops(ctx context.Context, of []model.Specimen) (map[model.Link][]model.Met, error) {
+	return c.bed.cuts.Drops(ctx, c.id, of)
 }
 
 // rounds returns when the rules of every link have counted provingRounds times
 // what was sent, each time before it was sent again.
-func (c *Cut) rounds(ctx context.Context, links []model.Link, count counter) error {
+func (c *Cut) rounds(ctx context.Context, links []model.Link, specimens []model.Specimen, count counter) error {
 	for range provingRounds {
-		before, err := count(ctx)
+		before, err := count(ctx, specimens)
 		if err != nil {
 			return err
 		}
-		if err := c.emit(ctx, links); err != nil {
+		sent, err := c.emit(ctx, links, specimens)
+		if err != nil {
 			return err
 		}
-		if err := c.counted(ctx, links, count, before); err != nil {
+		var all []awaited
+		for _, l := range links {
+			all = append(all, await(l, specimens, before[l], sent[l])...)
+		}
+		if err := counted(ctx, all, specimens, count); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// awaited is a specimen that was sent, and what its rule has counted once it has
+// counted this one and the others that it takes.
+type awaited struct {
+	model.Link
+	specimen int
+	rule     string
+	least    uint64
+}
+
+// await lists what is to be counted on a link.
+func await(l model.Link, specimens []model.Specimen, before []model.Met, sent []bool) []awaited {
+	perRule := map[string]uint64{}
+	for i := range specimens {
+		if sent[i] {
+			perRule[before[i].Rule]++
+		}
+	}
+	var out []awaited
+	for i := range specimens {
+		if sent[i] {
+			out = append(out, awaited{l, i, before[i].Rule, before[i].Packets + perRule[before[i].Rule]})
+		}
+	}
+	return out
 }
 
 // Lift removes the partition's drop rules and returns once nothing goes by them
@@ -127,29 +171,28 @@ func (c *Cut) Lift(ctx context.Context) error {
 	if err != nil || len(links) == 0 {
 		return err
 	}
-	return c.rounds(ctx, links, func(ctx context.Context) (map[model.Link]uint64, error) { return m.Held(ctx, c.id) })
+	return c.rounds(ctx, links, c.partition.Specimens(), func(ctx context.Context, of []model.Specimen) (map[model.Link][]model.Met, error) {
+		return m.Held(ctx, c.id, of)
+	})
 }
 
-// counted waits until the rules of every link have counted a packet of each
-// sample more than before.
-func (c *Cut) counted(ctx context.Context, links []model.Link, count counter, before map[model.Link]uint64) error {
+// counted waits until the rules have counted what is awaited.
+func counted(ctx context.Context, all []awaited, specimens []model.Specimen, count counter) error {
 	end := time.Now().Add(roundLimit)
 	for {
-		now, err := count(ctx)
+		now, err := count(ctx, specimens)
 		if err != nil {
 			return err
 		}
-		var left []model.Link
-		for _, l := range links {
-			if now[l] < before[l]+uint64(len(c.samples())) {
-				left = append(left, l)
-			}
-		}
-		if len(left) == 0 {
+		all = slices.DeleteFunc(all, func(a awaited) bool {
+			is := now[a.Link][a.specimen]
+			return is.Rule != "" && is.Rule == a.rule && is.Packets >= a.least
+		})
+		if len(all) == 0 {
 			return nil
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("the rules of %d links, %s among them, do not count what was sent", len(left), left[0])
+			return fmt.Errorf("%d of the packets that were sent, one of %s over %s among them, are not counted by the rules that are to drop them", len(all), specimens[all[0].specimen].Traffic, all[0].Link)
 		}
 		if err := pause(ctx, pollEvery); err != nil {
 			return err
@@ -157,28 +200,40 @@ func (c *Cut) counted(ctx context.Context, links []model.Link, count counter, be
 	}
 }
 
-// emit sends a packet of each sample over every link, all at once.
-func (c *Cut) emit(ctx context.Context, links []model.Link) error {
-	return c.over(links, func(l model.Link) error {
-		dst, ok := c.bed.Testbed.Host(l.Dst)
-		if !ok {
-			return fmt.Errorf("no host %q", l.Dst)
+// emit sends the specimens over every link, all at once, and says which of them could
+// be sent over each.
+func (c *Cut) emit(ctx context.Context, links []model.Link, specimens []model.Specimen) (map[model.Link][]bool, error) {
+	sent := make([][]bool, len(links))
+	err := c.over(links, func(l model.Link) (err error) {
+		i := slices.Index(links, l)
+		sent[i], err = c.bed.emit(ctx, l, specimens)
+		for _, is := range sent[i] {
+			if is {
+				c.sent.Add(1)
+			}
 		}
-		var errs []error
-		for _, t := range c.samples() {
-			c.sent.Add(1)
-			errs = append(errs, c.bed.emit(ctx, l.Src, dst.IP, t))
-		}
-		return errors.Join(errs...)
+		return err
 	})
+	out := map[model.Link][]bool{}
+	for i, l := range links {
+		out[l] = sent[i]
+	}
+	return out, err
 }
 
-// samples is the traffic that stands for what is cut: one packet of each.
-func (c *Cut) samples() []model.Traffic {
-	if len(c.partition.Only) > 0 {
-		return c.partition.Only
+// specimens show that the partition is in force.
+func (c *Cut) specimens() []model.Specimen {
+	out := c.partition.Specimens()
+	if c.bed.hosts == nil {
+		return out
 	}
-	return []model.Traffic{{Proto: "arp"}} // leaves at once: who has asked already waits with all else
+	for _, s := range slices.Clone(out) {
+		if !s.Asks {
+			s.Past = true
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // Crossed counts at the receiving hosts what arrived, by link.
@@ -197,12 +252,12 @@ func (c *Cut) Crossed(ctx context.Context, from, to time.Time) (map[model.Link]u
 	return out, err
 }
 
-// Healed returns when a packet has passed over every link but those that others
-// still cut; links over which none did within 10 s are named.
+// Healed returns when a specimen of all that was cut has passed over every link but
+// those that others still cut; links over which some did not within 10 s are named.
 func (c *Cut) Healed(ctx context.Context, cutByOthers func(model.Link) bool) error {
 	ctx, stop := context.WithTimeout(ctx, proofLimit)
 	defer stop()
-	began := time.Now()
+	began, specimens := time.Now(), c.partition.Specimens()
 	left := map[model.Link]bool{}
 	for _, l := range c.partition.Links() {
 		if !cutByOthers(l) {
@@ -214,17 +269,18 @@ func (c *Cut) Healed(ctx context.Context, cutByOthers func(model.Link) bool) err
 		links := slices.SortedFunc(maps.Keys(left), model.Link.Compare)
 		passed := make([]bool, len(links))
 		why = c.over(links, func(l model.Link) error {
-			dst, _ := c.bed.Testbed.Host(l.Dst)
+			sent, err := c.bed.emit(ctx, l, specimens)
+			if err != nil {
+				return err
+			}
 			all := true
-			for _, t := range c.samples() {
-				if err := c.bed.emit(ctx, l.Src, dst.IP, t); err != nil {
+			for i, s := range specimens {
+				if !all || !sent[i] {
+					continue
+				}
+				if all, err = c.bed.seen(ctx, l, s, began); err != nil {
 					return err
 				}
-				_, first, err := c.bed.Arrived(ctx, l, []model.Traffic{t}, began, began)
-				if err != nil {
-					return err
-				}
-				all = all && !first.IsZero()
 			}
 			passed[slices.Index(links, l)] = all
 			return nil
@@ -242,7 +298,7 @@ func (c *Cut) Healed(ctx context.Context, cutByOthers func(model.Link) bool) err
 		return nil
 	}
 	links := slices.SortedFunc(maps.Keys(left), model.Link.Compare)
-	return errors.Join(fmt.Errorf("no packet was seen to pass over %d links, %s among them, within %v", len(links), links[0], proofLimit), why)
+	return errors.Join(fmt.Errorf("not all that was cut was seen to pass over %d links, %s among them, within %v", len(links), links[0], proofLimit), why)
 }
 
 // over does something for all links at once.

@@ -37,21 +37,21 @@ func (f *Fabric) DropsBy(ctx context.Context, id uint32) (map[model.Link]uint64,
 	return f.counts(ctx, dropping(cut, func(r flowrules.Rule) bool { return len(cut.Only) == 0 || r.Only != model.Traffic{} }), settle, f.before[id])
 }
 
-// Drops is how many packets have been dropped of what the partition cuts, by link,
-// without waiting: the counters lag. Asking makes Open vSwitch bring them up to
-// date soon, and look at its cache.
-func (f *Fabric) Drops(ctx context.Context, id uint32) (map[model.Link]uint64, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	cut, err := f.standing(id)
-	if err != nil {
-		return nil, err
-	}
-	return f.counts(ctx, dropping(cut, func(flowrules.Rule) bool { return true }), 0, nil)
+// Drops is what the drop rules that take specimens have counted on the links of a
+// partition, by link, for each specimen, without waiting: the counters lag. Asking
+// makes Open vSwitch bring them up to date soon, and look at its cache.
+func (f *Fabric) Drops(ctx context.Context, id uint32, of []model.Specimen) (map[model.Link][]model.Met, error) {
+	return f.met(ctx, id, flowrules.KindDrop, of)
 }
 
-// Held is how many packets came to the meters of a partition, by link, as Drops.
-func (f *Fabric) Held(ctx context.Context, id uint32) (map[model.Link]uint64, error) {
+// Held is what the rules that send specimens to the meters of a partition have
+// counted, as Drops.
+func (f *Fabric) Held(ctx context.Context, id uint32, of []model.Specimen) (map[model.Link][]model.Met, error) {
+	return f.met(ctx, id, flowrules.KindHold, of)
+}
+
+// met finds the rule of a kind that takes each specimen, and what it has counted.
+func (f *Fabric) met(ctx context.Context, id uint32, kind flowrules.Kind, of []model.Specimen) (map[model.Link][]model.Met, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	cut, err := f.standing(id)
@@ -59,7 +59,20 @@ func (f *Fabric) Held(ctx context.Context, id uint32) (map[model.Link]uint64, er
 		return nil, err
 	}
 	on := linkSet(cut)
-	return f.counts(ctx, counters{flowrules.KindHold, func(r flowrules.Rule) bool { return on[r.Link] }}, 0, nil)
+	counted, err := f.byRule(ctx, counters{kind, func(r flowrules.Rule) bool { return on[r.Link] }}, 0)
+	out, best := map[model.Link][]model.Met{}, map[model.Link][]flowrules.Rule{}
+	for l := range on {
+		out[l], best[l] = make([]model.Met, len(of)), make([]flowrules.Rule, len(of))
+	}
+	for key, is := range counted {
+		for i, s := range of {
+			to, first := &out[is.rule.Link][i], &best[is.rule.Link][i]
+			if is.rule.Match.Takes(s) && (to.Rule == "" || is.rule.Before(*first)) {
+				*to, *first = model.Met{Rule: key, Packets: is.n}, is.rule
+			}
+		}
+	}
+	return out, err
 }
 
 // counters are the rules of a kind whose packets are counted.
@@ -94,7 +107,7 @@ func (f *Fabric) standing(id uint32) (model.Partition, error) {
 
 // ruleCount is what one rule of one switch has counted.
 type ruleCount struct {
-	link model.Link
+	rule flowrules.Rule
 	n    uint64
 }
 
@@ -104,7 +117,7 @@ func (f *Fabric) counts(ctx context.Context, c counters, wait time.Duration, bef
 	byRule, err := f.byRule(ctx, c, wait)
 	out := map[model.Link]uint64{}
 	for rule, is := range byRule {
-		out[is.link] += is.n - min(is.n, before[rule])
+		out[is.rule.Link] += is.n - min(is.n, before[rule])
 	}
 	return out, err
 }
@@ -150,17 +163,17 @@ func (m *member) has(c counters) bool {
 func (m *member) counted(ctx context.Context, c counters, wait time.Duration) (map[string]ruleCount, error) {
 	m.rules.Lock()
 	defer m.rules.Unlock()
-	of := map[string]model.Link{} // by the rule's key
+	out := map[string]ruleCount{} // by the rule's key
 	var touch []of13.Message
 	for _, r := range m.plan.Rules {
 		if r.Kind == c.kind && c.of(r) {
-			of[r.Key()] = r.Link
+			out[r.Key()] = ruleCount{rule: r}
 		}
 		if r.Kind == flowrules.KindDefault {
 			touch = append(touch, r.Add())
 		}
 	}
-	if len(of) == 0 {
+	if len(out) == 0 {
 		return nil, nil // whether it is connected or not
 	}
 	sw, err := m.command()
@@ -179,12 +192,10 @@ func (m *member) counted(ctx context.Context, c counters, wait time.Duration) (m
 	if err != nil {
 		return nil, err
 	}
-	out := map[string]ruleCount{}
 	for _, s := range have {
 		key := flowrules.KeyOf(s)
-		if l, ok := of[key]; ok {
-			is := out[key]
-			out[key] = ruleCount{l, is.n + s.Packets}
+		if is, ok := out[key]; ok {
+			out[key] = ruleCount{is.rule, is.n + s.Packets}
 		}
 	}
 	return out, nil

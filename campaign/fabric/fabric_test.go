@@ -249,7 +249,7 @@ func testTapsCutsAndHeals(t *testing.T, by model.Gate) {
 	r.expect("gate decides, rules stand behind", 1, 1, 2, gate)
 	r.expect("not gated, so cut", 1, 1, 3, "")
 	for id := uint32(5); id <= 7; id++ {
-		if _, err := r.f.Drops(ctx, id); (err == nil) != (id == 7) {
+		if _, err := r.f.Drops(ctx, id, nil); (err == nil) != (id == 7) {
 			t.Errorf("in force is 7 alone; counts of %d: %v", id, err)
 		}
 	}

@@ -89,9 +89,10 @@ func TestMetersOnTheWire(t *testing.T) {
 	}
 	expect("lift", "hold for 2h0m0s, barrier, no drop, barrier, meter, barrier")
 	r.expect("lifted", 1, 1, 2, "")
-	held, err := r.f.Held(soon(t), 5)
+	held, err := r.f.Held(soon(t), 5, pair12.Specimens())
 	ok(err)
-	if l := (model.Link{Src: "s1h1", Dst: "s1h2"}); held[l] == 0 {
+	l := model.Link{Src: "s1h1", Dst: "s1h2"}
+	if of := held[l]; len(of) != 3 || of[0].Rule == "" || of[1].Rule == of[0].Rule || of[1].Packets == 0 || of[2] != of[1] {
 		t.Errorf("packets that came to the meters: %v", held)
 	}
 	if links, err := r.f.Lift(soon(t), 5); err != nil || links != nil {

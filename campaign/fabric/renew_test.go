@@ -36,7 +36,7 @@ func TestASlowSwitchHoldsItsCuts(t *testing.T) {
 		{"installing taps", isBarrier, func(r *rig) error {
 			return r.f.SetTaps(soon(t), []fabric.Pair{{A: "s1h3", B: "s1h4"}}, nil)
 		}},
-		{"counting", isBarrier, func(r *rig) error { _, err := r.f.Drops(soon(t), 5); return err }},
+		{"counting", isBarrier, func(r *rig) error { _, err := r.f.Drops(soon(t), 5, nil); return err }},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"net"
 	"net/netip"
 	"regexp"
@@ -157,17 +158,54 @@ func (h *Hosts) lose(err error) {
 	}
 }
 
-// Drops is what was dropped of the partition with that id since it was cut, by
-// link. A packet that two partitions cut counts for both.
-func (h *Hosts) Drops(ctx context.Context, id uint32) (map[model.Link]uint64, error) {
+// Drops is what the rules that are to drop specimens on the links of the partition
+// with that id have counted, by link, for each specimen: those of the sender or, of
+// specimens that go past them, of the receiver.
+func (h *Hosts) Drops(ctx context.Context, id uint32, of []model.Specimen) (map[model.Link][]model.Met, error) {
 	h.change.Lock()
 	defer h.change.Unlock()
+	f, err := h.refresh(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	out := map[model.Link][]model.Met{}
+	for _, l := range f.p.Links() {
+		for _, s := range of {
+			at, met := h.hosts[l.Src], model.Met{}
+			if s.Past {
+				at = h.hosts[l.Dst]
+			}
+			for _, r := range hostrules.Take(at.rules, l, s) {
+				met.Rule += r.Key() + "; "
+				met.Packets += at.seen[r.Key()]
+			}
+			out[l] = append(out[l], met)
+		}
+	}
+	return out, nil
+}
+
+// DropsBy is what was dropped of the partition with that id since it was cut, by
+// link. A packet that two partitions cut counts for both.
+func (h *Hosts) DropsBy(ctx context.Context, id uint32) (map[model.Link]uint64, error) {
+	h.change.Lock()
+	defer h.change.Unlock()
+	f, err := h.refresh(ctx, id)
+	if f == nil {
+		return nil, err
+	}
+	return maps.Clone(f.dropped), err
+}
+
+// refresh asks the hosts that a partition concerns what they have dropped. change is
+// held. The partition is nil if it is not in force.
+func (h *Hosts) refresh(ctx context.Context, id uint32) (*inForce, error) {
 	i := slices.IndexFunc(h.partitions, func(f *inForce) bool { return f.id == id })
 	if i < 0 {
 		return nil, fmt.Errorf("no partition %d is in force", id)
 	}
 	f := h.partitions[i]
-	err := h.each(ctx, func(ctx context.Context, o *host) (func(), error) {
+	return f, h.each(ctx, func(ctx context.Context, o *host) (func(), error) {
 		if !concerns(f.p, o.name) {
 			return nil, nil
 		}
@@ -178,11 +216,6 @@ func (h *Hosts) Drops(ctx context.Context, id uint32) (map[model.Link]uint64, er
 		dropped, err := a.Dropped(ctx)
 		return func() { h.book(o, dropped) }, err
 	})
-	out := map[model.Link]uint64{}
-	for l, n := range f.dropped {
-		out[l] = n
-	}
-	return out, err
 }
 
 // Kept says until when the rules of a partition hold on all its hosts unless they are
@@ -213,11 +246,6 @@ func (h *Hosts) Kept(p model.Partition) (time.Time, error) {
 // Verify does nothing: a host's rules are set all at once, and nobody else's can
 // displace them.
 func (h *Hosts) Verify(context.Context, model.Partition) error { return nil }
-
-// DropsBy is Drops: these counters do not lag.
-func (h *Hosts) DropsBy(ctx context.Context, id uint32) (map[model.Link]uint64, error) {
-	return h.Drops(ctx, id)
-}
 
 // Close stops renewing. What is in force still goes with the agents, or when the
 // lease runs out.

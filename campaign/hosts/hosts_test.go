@@ -135,7 +135,7 @@ func TestDropsBelongToThePartitionsInForce(t *testing.T) {
 	must(b.Heal(ctx, 2))
 	b.agents["n1"].drop(t, l, "tcp", 1)
 	counts(1, 18)
-	if by, err := b.Drops(ctx, 1); err != nil || by[l] != 18 || by[l.Reverse()] != 0 {
+	if by, err := b.DropsBy(ctx, 1); err != nil || by[l] != 18 || by[l.Reverse()] != 0 {
 		t.Errorf("%v, %v", by, err)
 	}
 	must(b.Heal(ctx, 1))
@@ -145,11 +145,55 @@ func TestDropsBelongToThePartitionsInForce(t *testing.T) {
 			t.Errorf("%s is left with %v", name, a.rules)
 		}
 	}
-	if _, err := b.Drops(ctx, 1); err == nil {
+	if _, err := b.DropsBy(ctx, 1); err == nil {
 		t.Error("a healed partition still counts")
 	}
 	if len(b.lost) > 0 {
 		t.Error(<-b.lost)
+	}
+}
+
+// TestEachRuleCountsItsOwnSpecimen: what one end or one rule has counted shows
+// nothing of another.
+func TestEachRuleCountsItsOwnSpecimen(t *testing.T) {
+	b, ctx := newBed(t), t.Context()
+	l := model.Link{Src: "n1", Dst: "n2"}
+	p := partial("n1", "n2")
+	if err := b.Cut(ctx, 1, p); err != nil {
+		t.Fatal(err)
+	}
+	of := p.Specimens() // ARP to everybody, TCP, TCP over IPv6
+	past := of[1]
+	past.Past = true
+	of = append(of, past)
+	count := func(host model.NodeID, rule string) {
+		b.agents[host].mu.Lock()
+		defer b.agents[host].mu.Unlock()
+		b.agents[host].dropped[rule]++
+	}
+	expect := func(what string, want ...uint64) {
+		t.Helper()
+		by, err := b.Drops(ctx, 1, of)
+		if err != nil || len(by[l]) != len(want) {
+			t.Fatalf("%s: %v, %v", what, by, err)
+		}
+		for i, n := range want {
+			if m := by[l][i]; m.Packets != n || m.Rule == "" {
+				t.Errorf("%s: specimen %d: %+v, want %d", what, i, m, n)
+			}
+		}
+	}
+	expect("nothing yet", 0, 0, 0, 0)
+	count("n1", "egress arp daddr ip 10.0.0.2")
+	expect("ARP at the sender", 1, 0, 0, 0)
+	count("n1", "egress ether daddr 02:00:00:00:00:02")
+	expect("the receiver's MAC at the sender", 1, 1, 1, 0)
+	count("n2", "ingress ether saddr 02:00:00:00:00:01")
+	expect("the sender's MAC at the receiver", 1, 1, 1, 1)
+	count("n1", "egress ip daddr 10.0.0.2") // as behind a router
+	expect("the receiver's address at the sender", 1, 2, 1, 1)
+	if _, err := b.Drops(ctx, 2, of); err == nil {
+		t.Error("a partition that is not in force counts")
 	}
 }
 
@@ -191,7 +235,7 @@ func TestLostRulesAreTold(t *testing.T) {
 	if err := <-b.lost; !errors.Is(err, nft.ErrExpired) {
 		t.Error(err)
 	}
-	if _, err := b.Drops(ctx, 1); err == nil || !strings.Contains(err.Error(), "n2") {
+	if _, err := b.DropsBy(ctx, 1); err == nil || !strings.Contains(err.Error(), "n2") {
 		t.Errorf("counts of rules that are lost: %v", err)
 	}
 	b.agents["n2"].fail(nil)

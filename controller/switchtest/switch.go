@@ -60,6 +60,7 @@ type Switch struct {
 	// Open vSwitch has it.
 	generation uint64
 	drops      map[uint32]uint64
+	undefined  []string           // see Undefined
 	meters     []of13.MeterConfig // by number
 }
 
@@ -108,6 +109,17 @@ func (s *Switch) toController(out []Output) {
 			s.push(in, 0)
 		}
 	}
+}
+
+// Undefined tells, and forgets, where it mattered which of several rules of one
+// priority took a packet: that is "explicitly undefined" (5.3), and a real switch
+// may choose another one than this.
+func (s *Switch) Undefined() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := s.undefined
+	s.undefined = nil
+	return out
 }
 
 // Flows lists the rules that have not expired, in order of installation.

@@ -3,6 +3,7 @@ package switchtest
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"time"
 
@@ -190,7 +191,7 @@ func (p *packet) field(f of13.Field) []byte {
 		return b[from : from+n]
 	}
 	ip4, ip6 := typ == of13.EthTypeIPv4 && len(b) >= 34, typ == of13.EthTypeIPv6 && len(b) >= 54
-	l4, protoAt := 54, 20 // of IPv6 without extension headers
+	protoAt, l4 := above6(b)
 	if ip4 {
 		l4, protoAt = 14+int(b[14]&15)*4, 23
 	}
@@ -235,6 +236,24 @@ func (p *packet) field(f of13.Field) []byte {
 		return at(arp, 38, 4)
 	}
 	return nil
+}
+
+// above6 says where the number of what is above IPv6 is, and where that begins: behind
+// hop-by-hop options and the header of a first fragment. A later fragment has the
+// number of fragments, as with Open vSwitch.
+func above6(b []byte) (protoAt, l4 int) {
+	protoAt, l4 = 20, 54
+	for len(b) >= l4+8 {
+		switch {
+		case b[protoAt] == 0:
+			protoAt, l4 = l4, l4+8+8*int(b[l4+1])
+		case b[protoAt] == 44 && binary.BigEndian.Uint16(b[l4+2:])&0xfff8 == 0:
+			protoAt, l4 = l4, l4+8
+		default:
+			return protoAt, l4
+		}
+	}
+	return protoAt, l4
 }
 
 // tcpFlags is the field of the ONF's extension: 12 bits.
@@ -311,11 +330,18 @@ func (p *packet) matches(m of13.Match) bool {
 func (s *Switch) walk(p *packet) []Output {
 	var out []Output
 	for table := of13.TableID(0); ; {
-		var hit *entry
+		var hit, other *entry
 		for _, e := range s.flows {
-			if e.TableID == table && (hit == nil || e.Priority > hit.Priority) && p.matches(e.Match) {
-				hit = e
+			switch {
+			case e.TableID != table || hit != nil && e.Priority < hit.Priority || !p.matches(e.Match):
+			case hit == nil || e.Priority > hit.Priority:
+				hit, other = e, nil
+			case !of13.EqualInstructions(e.Instructions, hit.Instructions):
+				other = e
 			}
+		}
+		if other != nil {
+			s.undefined = append(s.undefined, fmt.Sprintf("%v and %v", hit.FlowStats, other.FlowStats))
 		}
 		if hit == nil {
 			return out

@@ -203,10 +203,10 @@ func (h *host) MAC() [6]byte     { return h.mac }
 func (h *host) IP() netip.Addr   { return h.ip }
 func (h *host) Number() byte     { return h.mac[5] }
 
-// types are those of the oracle's frames, with the VLAN's tag off. What the host's
+// types are those of the oracle's frames, with the outermost VLAN tag off. What the host's
 // kernel goes on with is what counts: a socket of all types would see packets that
 // are dropped at ingress.
-var types = []uint16{0x0800, 0x86dd, 0x0806, 0x1234}
+var types = []uint16{0x0800, 0x86dd, 0x0806, 0x1234, 0x8100}
 
 // open makes the sockets and their readers.
 func (h *host) open(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -31,6 +32,45 @@ var (
 
 // TestEveryShapeWithEveryTraffic: what the hosts let pass is what the oracle says.
 func TestEveryShapeWithEveryTraffic(t *testing.T) { newBed(t).EveryShape(t) }
+
+// TestTheProofMeetsEveryRule: on a network where nothing else happens, the rules at
+// both ends of a link have each shown that they drop, when a cut is said to be in
+// force; and it is not said to be healed as long as only ARP passes.
+func TestTheProofMeetsEveryRule(t *testing.T) {
+	b := newBed(t)
+	counted := func(host int, want ...string) {
+		t.Helper()
+		rules := b.sh("ip netns exec nb-h%d nft list ruleset", host)
+		for _, w := range want {
+			m := regexp.MustCompile(`counter packets (\d+) .*` + regexp.QuoteMeta(`comment "`+w+`"`)).FindStringSubmatch(rules)
+			if m == nil || len(m[1]) == 1 && m[1] < "3" {
+				t.Errorf("h%d: %q was met %v times, want 3 at least:\n%s", host, w, m, rules)
+			}
+		}
+	}
+	b.cut("one", pair)
+	counted(1, "egress ether daddr 02:4e:53:00:00:02", "egress arp daddr ip 10.77.0.2", "ingress ether saddr 02:4e:53:00:00:02")
+	counted(2, "egress ether daddr 02:4e:53:00:00:01", "egress arp daddr ip 10.77.0.1", "ingress ether saddr 02:4e:53:00:00:01")
+
+	b.sh("ip netns exec nb-h2 nft 'table netdev mine { chain in { type filter hook ingress device e0 priority -2000; ip saddr 10.77.0.1 drop; }; }'")
+	if _, err := b.api.DeletePartition(context.Background(), "one", limit); err == nil || !strings.Contains(err.Error(), "h1>h2") {
+		t.Errorf("healed though only ARP passes: %v", err)
+	}
+	b.state("one", "healing")
+	b.sh("ip netns exec nb-h2 nft delete table netdev mine")
+	b.heal("one")
+
+	narrow := pair
+	narrow.Only = []model.Traffic{{Proto: "tcp", Port: 7000}, {Proto: "icmp"}}
+	b.cut("some", narrow)
+	for _, far := range [][2]int{{1, 2}, {2, 1}} {
+		for _, at := range []string{"egress ether daddr", "ingress ether saddr"} {
+			m := fmt.Sprintf("%s 02:4e:53:00:00:0%d meta l4proto ", at, far[1])
+			counted(far[0], m+"tcp tcp dport 7000", m+"tcp tcp sport 7000", m+"icmp", m+"ipv6-icmp icmpv6 type != 133-137")
+		}
+	}
+	b.heal("some")
+}
 
 // TestOtherTablesAreLeftAlone: rules of others stay, accept nothing that is cut, and
 // take nothing away from ours.

@@ -3,6 +3,8 @@ package service
 import (
 	"fmt"
 	"os/exec"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,6 +37,39 @@ func TestNothingPassesOnceInForce(t *testing.T) {
 		}
 		if got := d.heal(name); got.Leaked != 0 || !got.LeakKnown || got.Dropped <= got.Probes/2 || got.Reason != "" {
 			t.Errorf("cut %d: %+v", i, got)
+		}
+	}
+}
+
+// TestTheProofMeetsEveryRule: on a network where nothing else happens, every rule that
+// drops has counted, when a cut is said to be in force.
+func TestTheProofMeetsEveryRule(t *testing.T) {
+	harness.LeavesNothing(t)
+	b := newBench(t, "a", "b", "c")
+	d := serve(t, "--testbed", b.file, "--runs-dir", t.TempDir())
+	b.connect(d.openflow)
+	d.healthy()
+	pair := wire.Partition{Shape: "partial", Groups: [][]string{{"a"}, {"b"}}}
+	some := pair
+	some.Only = []wire.Traffic{{Proto: "tcp", Port: 7000}, {Proto: "udp"}, {Proto: "icmp"}}
+	for i, p := range []wire.Partition{pair, some} {
+		name := fmt.Sprintf("idle%d", i)
+		d.partition(wire.PartitionSpec{Name: name, Partition: p})
+		drops := 0
+		for _, rule := range strings.Split(harness.Output(t, "ovs-ofctl", "-OOpenFlow13", "dump-flows", "unix:"+b.path(bridge+".mgmt"), "table=1"), "\n") {
+			m := regexp.MustCompile(` n_packets=(\d+),.*actions=drop`).FindStringSubmatch(rule)
+			if m == nil {
+				continue
+			}
+			if drops++; len(m[1]) == 1 && m[1] < "3" {
+				t.Errorf("%s: met %s times, want 3 at least: %s", name, m[1], rule)
+			}
+		}
+		if want := []int{4, 16}[i]; drops != want { // a>b and b>a: ARP and all else; TCP to and from 7000, UDP and ICMP, over IPv4 and IPv6
+			t.Errorf("%s: %d rules drop, want %d", name, drops, want)
+		}
+		if got := d.heal(name); got.Leaked != 0 || got.Reason != "" {
+			t.Errorf("%+v", got)
 		}
 	}
 }

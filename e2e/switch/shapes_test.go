@@ -22,8 +22,8 @@ func (s station) Received(probe uint32) int        { return s.received(probe) }
 // TestEveryShapeWithEveryTraffic: what passes the switch is what the oracle says.
 func TestEveryShapeWithEveryTraffic(t *testing.T) {
 	b := newBench(t, 5)
-	f, _ := b.start(fabric.Config{})
-	bed := traffic.Bed{Show: b.flows, Where: b.testbed.Where(func(string) (model.Holders, error) {
+	f, _ := b.start(fabric.Config{Crossed: func(uint32, model.NodeID, []byte) {}})
+	bed := traffic.Bed{Resets: true, Show: b.flows, Where: b.testbed.Where(func(string) (model.Holders, error) {
 		return model.Holders{Have: []model.NodeID{traffic.Leader}, Of: b.testbed.Names()}, nil
 	})}
 	bed.Where.Labels = traffic.Labels

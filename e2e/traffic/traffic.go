@@ -47,7 +47,10 @@ type sort struct {
 	opening  bool
 	// asks: to everybody, about one host; all: to everybody, for everybody.
 	asks, all bool
-	build     func(from, to Host) []gopacket.SerializableLayer // above Ethernet
+	// unseen: some see what it is of and some do not, and either is right.
+	unseen bool
+	group  net.HardwareAddr                                 // that it goes to, with all; nil: everybody
+	build  func(from, to Host) []gopacket.SerializableLayer // above Ethernet
 }
 
 func (s sort) is(t model.Traffic) bool {
@@ -84,6 +87,48 @@ func udp(src, dst int) *layers.UDP {
 func solicitation(typ uint8, about Host) []gopacket.SerializableLayer {
 	return []gopacket.SerializableLayer{&layers.ICMPv6{TypeCode: layers.CreateICMPv6TypeCode(typ, 0)},
 		gopacket.Payload(append([]byte{0, 0, 0, 0}, ip6(about)...))}
+}
+
+// fragment is the header of a piece of a datagram (RFC 8200 §4.5); offset is in units
+// of 8 bytes.
+func fragment(next layers.IPProtocol, offset uint16, more byte) gopacket.Payload {
+	return gopacket.Payload{byte(next), 0, byte(offset >> 5), byte(offset<<3) | more, 0, 0, 0, 7}
+}
+
+// reported is a report of who listens to what group (RFC 3810 §5.2): behind a router
+// alert among hop-by-hop options.
+func reported(a, b Host) []gopacket.SerializableLayer {
+	ip := v6(a, b, layers.IPProtocolIPv6HopByHop)
+	ip.DstIP, ip.HopLimit = net.ParseIP("ff02::16"), 1
+	return stack(ip, gopacket.Payload{byte(layers.IPProtocolICMPv6), 0, 5, 2, 0, 0, 1, 0}, gopacket.Payload{143, 0, 0, 0, 0, 0, 0, 0})
+}
+
+// tagged puts VLAN tags (IEEE 802.1Q) around what build builds, the outermost first.
+func tagged(build func(a, b Host) []gopacket.SerializableLayer, vids ...uint16) func(a, b Host) []gopacket.SerializableLayer {
+	return func(a, b Host) []gopacket.SerializableLayer {
+		out := build(a, b)
+		for _, vid := range slices.Backward(vids) {
+			out = append([]gopacket.SerializableLayer{&layers.Dot1Q{VLANIdentifier: vid, Type: typeOf(out)}}, out...)
+		}
+		return out
+	}
+}
+
+// typeOf is the Ethernet type of what begins with these layers.
+func typeOf(above []gopacket.SerializableLayer) layers.EthernetType {
+	if len(above) > 0 {
+		switch above[0].(type) {
+		case *layers.IPv4:
+			return layers.EthernetTypeIPv4
+		case *layers.IPv6:
+			return layers.EthernetTypeIPv6
+		case *layers.ARP:
+			return layers.EthernetTypeARP
+		case *layers.Dot1Q:
+			return layers.EthernetTypeDot1Q
+		}
+	}
+	return 0x1234
 }
 
 func stack(first gopacket.SerializableLayer, rest ...gopacket.SerializableLayer) []gopacket.SerializableLayer {
@@ -142,8 +187,74 @@ var sorts = []sort{
 			return stack(ip)
 		}},
 	{name: "udp to 53 of a vlan", proto: "udp", src: 40000, dst: 53,
+		build: tagged(func(a, b Host) []gopacket.SerializableLayer {
+			return stack(v4(a, b, layers.IPProtocolUDP), udp(40000, 53))
+		}, 5)},
+	{name: "udp6 to 53, first fragment", proto: "udp", src: 40000, dst: 53,
 		build: func(a, b Host) []gopacket.SerializableLayer {
-			return stack(&layers.Dot1Q{VLANIdentifier: 5, Type: layers.EthernetTypeIPv4}, v4(a, b, layers.IPProtocolUDP), udp(40000, 53))
+			return stack(v6(a, b, layers.IPProtocolIPv6Fragment), fragment(layers.IPProtocolUDP, 0, 1), udp(40000, 53))
+		}},
+	{name: "udp6, later fragment", proto: "udp", unseen: true,
+		build: func(a, b Host) []gopacket.SerializableLayer {
+			return stack(v6(a, b, layers.IPProtocolIPv6Fragment), fragment(layers.IPProtocolUDP, 100, 0))
+		}},
+	{name: "tcp opens 7000 of a vlan", proto: "tcp", src: 40000, dst: 7000, opening: true,
+		build: tagged(func(a, b Host) []gopacket.SerializableLayer {
+			return stack(v4(a, b, layers.IPProtocolTCP), tcp(40000, 7000, "S"))
+		}, 5)},
+	{name: "tcp6 to 7000 of a vlan", proto: "tcp", src: 40000, dst: 7000,
+		build: tagged(func(a, b Host) []gopacket.SerializableLayer {
+			return stack(v6(a, b, layers.IPProtocolTCP), tcp(40000, 7000, "PA"))
+		}, 5)},
+	{name: "tcp under two tags", // what it is of lies too deep
+		build: tagged(func(a, b Host) []gopacket.SerializableLayer {
+			return stack(v4(a, b, layers.IPProtocolTCP), tcp(40000, 7000, "PA"))
+		}, 6, 5)},
+	{name: "udp to everybody's 53 of a vlan", proto: "udp", src: 40000, dst: 53, all: true,
+		build: tagged(func(a, b Host) []gopacket.SerializableLayer {
+			return stack(v4(a, b, layers.IPProtocolUDP), udp(40000, 53))
+		}, 5)},
+	{name: "ping of a vlan", proto: "icmp",
+		build: tagged(func(a, b Host) []gopacket.SerializableLayer {
+			return stack(v4(a, b, layers.IPProtocolICMPv4), &layers.ICMPv4{TypeCode: layers.CreateICMPv4TypeCode(0, 0), Id: 1})
+		}, 5)},
+	{name: "neighbour solicitation of a vlan", proto: "arp", asks: true,
+		build: tagged(func(a, b Host) []gopacket.SerializableLayer {
+			return stack(v6(a, b, layers.IPProtocolICMPv6), solicitation(135, b)...)
+		}, 5)},
+	{name: "arp request of a vlan", proto: "arp", asks: true,
+		build: tagged(func(a, b Host) []gopacket.SerializableLayer { return stack(arpLayer(a, b, 1)) }, 5)},
+	{name: "arp reply of a vlan", proto: "arp",
+		build: tagged(func(a, b Host) []gopacket.SerializableLayer { return stack(arpLayer(a, b, 2)) }, 5)},
+	{name: "echo request", proto: "icmp", // its checksum is wrong: nobody answers it
+		build: func(a, b Host) []gopacket.SerializableLayer {
+			return stack(v4(a, b, layers.IPProtocolICMPv4), &layers.ICMPv4{TypeCode: layers.CreateICMPv4TypeCode(8, 0), Id: 1})
+		}},
+	{name: "echo request over IPv6", proto: "icmp",
+		build: func(a, b Host) []gopacket.SerializableLayer {
+			return stack(v6(a, b, layers.IPProtocolICMPv6), &layers.ICMPv6{TypeCode: layers.CreateICMPv6TypeCode(128, 0)}, gopacket.Payload{0, 1, 0, 1})
+		}},
+	{name: "icmp6 of a private type", proto: "icmp",
+		build: func(a, b Host) []gopacket.SerializableLayer {
+			return stack(v6(a, b, layers.IPProtocolICMPv6), &layers.ICMPv6{TypeCode: layers.CreateICMPv6TypeCode(200, 0)}, gopacket.Payload{0, 1, 0, 1})
+		}},
+	{name: "report of groups", proto: "icmp", all: true, group: net.HardwareAddr{0x33, 0x33, 0, 0, 0, 0x16}, build: reported},
+	{name: "report of groups to one host", proto: "icmp", build: reported},
+	{name: "udp to a group's 53", proto: "udp", src: 40000, dst: 53, all: true, group: net.HardwareAddr{1, 0, 0x5e, 1, 1, 1},
+		build: func(a, b Host) []gopacket.SerializableLayer {
+			ip := v4(a, b, layers.IPProtocolUDP)
+			ip.DstIP = net.IP{239, 1, 1, 1}
+			return stack(ip, udp(40000, 53))
+		}},
+	{name: "udp6 to a group's 53", proto: "udp", src: 40000, dst: 53, all: true, group: net.HardwareAddr{0x33, 0x33, 0, 0, 0, 0xfb},
+		build: func(a, b Host) []gopacket.SerializableLayer {
+			ip := v6(a, b, layers.IPProtocolUDP)
+			ip.DstIP = net.ParseIP("ff02::fb")
+			return stack(ip, udp(40000, 53))
+		}},
+	{name: "udp from 99 to everybody's 53", proto: "udp", src: 99, dst: 53, all: true,
+		build: func(a, b Host) []gopacket.SerializableLayer {
+			return stack(v4(a, b, layers.IPProtocolUDP), udp(99, 53))
 		}},
 	{name: "ping", proto: "icmp", // an answer: nobody answers it
 		build: func(a, b Host) []gopacket.SerializableLayer {
@@ -183,24 +294,14 @@ func frameOf(tb testing.TB, s sort, from, to Host) (uint32, []byte) {
 	tb.Helper()
 	n := last.Add(1)
 	above := s.build(from, to)
-	eth := &layers.Ethernet{SrcMAC: hw(from), DstMAC: hw(to), EthernetType: 0x1234}
-	if s.asks || s.all {
+	eth := &layers.Ethernet{SrcMAC: hw(from), DstMAC: hw(to), EthernetType: typeOf(above)}
+	switch {
+	case s.group != nil:
+		eth.DstMAC = s.group
+	case s.asks && slices.ContainsFunc(above, func(l gopacket.SerializableLayer) bool { _, is := l.(*layers.IPv6); return is }):
+		eth.DstMAC = net.HardwareAddr{0x33, 0x33, 0xff, 0, 0, to.Number()} // RFC 4861 §7.2.2: the solicited-node address
+	case s.asks, s.all:
 		eth.DstMAC = net.HardwareAddr{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
-	}
-	if len(above) > 0 {
-		switch above[0].(type) {
-		case *layers.IPv4:
-			eth.EthernetType = layers.EthernetTypeIPv4
-		case *layers.IPv6:
-			eth.EthernetType = layers.EthernetTypeIPv6
-			if s.asks { // RFC 4861 §7.2.2: the solicited-node address
-				eth.DstMAC = net.HardwareAddr{0x33, 0x33, 0xff, 0, 0, to.Number()}
-			}
-		case *layers.ARP:
-			eth.EthernetType = layers.EthernetTypeARP
-		case *layers.Dot1Q:
-			eth.EthernetType = layers.EthernetTypeDot1Q
-		}
 	}
 	above = append(above, gopacket.Payload(binary.BigEndian.AppendUint32([]byte(Marker), n)))
 	buf := gopacket.NewSerializeBuffer()
@@ -236,7 +337,9 @@ type Bed struct {
 	Cut   func(n int, p model.Partition)
 	Heal  func(n int)
 	Where model.Where
-	Show  func() string // what the backend holds, for messages
+	// Resets says that the effect reset can be had.
+	Resets bool
+	Show   func() string // what the backend holds, for messages
 }
 
 // Expect sends every sort of traffic from every host to every other and compares
@@ -270,6 +373,9 @@ func (b *Bed) Expect(tb testing.TB, what string, ps ...model.Partition) {
 				mine := o == p.to
 				// An ARP request that asks for a host across the cut may be lost for all.
 				must := may && (mine || p.all || p.asks && passes(p.sort, p.from.ID(), p.to.ID(), ps))
+				if p.unseen { // as of nothing that a partition could choose
+					may = passes(sort{}, p.from.ID(), o.ID(), ps)
+				}
 				if got > 1 || got == 1 && !may || got == 1 && !mine && !p.all && !p.asks || got == 0 && must {
 					bad = append(bad, fmt.Sprintf("%s %s>%s: %s received it %d times", p.name, p.from.ID(), p.to.ID(), o.ID(), got))
 					wait = wait || got == 0
@@ -355,10 +461,11 @@ func Shapes(tb testing.TB) []model.Partition {
 }
 
 // EveryShape is the oracle on real packets: each shape by name, whole and narrowed,
-// alone and over another, healed in both orders.
+// alone and under two others at once, at times the same one again or one that resets
+// connections; healed in several orders.
 func (b *Bed) EveryShape(t *testing.T) {
 	var given, cut []model.Partition
-	for _, p := range Shapes(t) {
+	for _, p := range append(Shapes(t), crossing(t)...) {
 		r, err := p.Resolve(b.Where)
 		if err != nil {
 			t.Fatal(err)
@@ -367,19 +474,54 @@ func (b *Bed) EveryShape(t *testing.T) {
 	}
 	b.Expect(t, "nothing cut")
 	for i, p := range cut {
-		first, second, o := 2*i+1, 2*i+2, (i+7)%len(cut)
-		over := cut[o]
-		b.Cut(first, given[i])
-		b.Expect(t, p.String(), p)
-		b.Cut(second, given[o])
-		b.Expect(t, p.String()+", and "+over.String(), p, over)
-		left := over
-		if i%2 == 0 {
-			first, second, left = second, first, p
+		of := []int{i, (i + 7) % len(cut), (i + 3) % len(cut)}
+		if i%4 == 2 {
+			of[2] = i // the same links twice
 		}
-		b.Heal(first)
-		b.Expect(t, "only "+left.String()+" is left", left)
-		b.Heal(second)
+		if i >= len(Shapes(t)) { // those that cross
+			of[1] = len(Shapes(t)) + (i+1-len(Shapes(t)))%2
+		}
+		b.Cut(3*i+1, given[of[0]])
+		b.Expect(t, p.String(), p)
+		b.Cut(3*i+2, given[of[1]])
+		third := given[of[2]]
+		tcp := len(third.Only) == 0 || slices.ContainsFunc(third.Only, func(t model.Traffic) bool { return t.Proto == "tcp" })
+		if b.Resets && i%2 == 0 && tcp {
+			third.Effect = model.Reset
+		}
+		b.Cut(3*i+3, third)
+		all := []model.Partition{p, cut[of[1]], cut[of[2]]}
+		words := func(ps []model.Partition) (out string) {
+			for _, p := range ps {
+				out += p.String() + "; "
+			}
+			return out
+		}
+		b.Expect(t, words(all)+"all at once", all...)
+		gone := i % 3
+		b.Heal(3*i + 1 + gone)
+		left := slices.Delete(slices.Clone(all), gone, gone+1)
+		b.Expect(t, words(left)+"are left", left...)
+		for n := range all {
+			if n != gone {
+				b.Heal(3*i + 1 + n)
+			}
+		}
 		b.Expect(t, "healed", []model.Partition{}...)
 	}
+}
+
+// crossing are two cuts of ports of different hosts that one datagram fits, from the
+// port of the one to that of the other.
+func crossing(tb testing.TB) []model.Partition {
+	var out []model.Partition
+	for host, port := range map[model.NodeID]string{"h1": "udp/53", "h2": "udp/99"} {
+		t, err := model.ParseTraffic(port)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		out = append(out, model.Partition{Shape: model.Isolated, Groups: [][]model.NodeID{{host}}, Only: []model.Traffic{t}})
+	}
+	slices.SortFunc(out, func(a, b model.Partition) int { return strings.Compare(a.String(), b.String()) })
+	return out
 }

@@ -73,3 +73,45 @@ func TestTheMostSpecialRuleCounts(t *testing.T) {
 		t.Errorf("%s", text(rules))
 	}
 }
+
+// TestEverySpecimenMeetsARule, and every rule of the sender or the receiver is met by
+// one, but for those that know the far end by its address: they are met behind a
+// router.
+func TestEverySpecimenMeetsARule(t *testing.T) {
+	for _, only := range [][]string{nil, {"tcp"}, {"tcp/80"}, {"tcp-opening"}, {"tcp/80-opening", "udp/53"}, {"udp"}, {"icmp"}, {"arp"}, {"icmp", "arp", "udp"}} {
+		p := model.Partition{Shape: model.Partial, Effect: model.Drop, Groups: [][]model.NodeID{{"n1"}, {"n2"}}}
+		for _, w := range only {
+			tr, err := model.ParseTraffic(w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Only = append(p.Only, tr)
+		}
+		l := model.Link{Src: "n1", Dst: "n2"}
+		met := map[string]bool{}
+		for _, s := range p.Specimens() {
+			for _, at := range []model.NodeID{"n1", "n2"} {
+				if s.Past = at == "n2"; s.Past && s.Asks {
+					continue
+				}
+				took := Take(Compile(at, hosts, []model.Partition{p}), l, s)
+				if len(took) == 0 {
+					t.Errorf("%s: %+v meets no rule of %s", p, s, at)
+				}
+				for _, r := range took {
+					if r.Link != l || (r.Hook == Ingress) != s.Past {
+						t.Errorf("%s: %+v meets %s of %s", p, s, r.Key(), r.Link)
+					}
+					met[r.Key()] = true
+				}
+			}
+		}
+		for _, at := range []model.NodeID{"n1", "n2"} {
+			for _, r := range Compile(at, hosts, []model.Partition{p}) {
+				if r.Link == l && !r.Match.IP.IsValid() && !met[r.Key()] {
+					t.Errorf("%s: no specimen meets %s", p, r.Key())
+				}
+			}
+		}
+	}
+}

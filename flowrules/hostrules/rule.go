@@ -124,6 +124,69 @@ func (r Rule) String() string {
 // Key names the rule among those of its host.
 func (r Rule) Key() string { return string(r.Hook) + " " + r.String() }
 
+// Take finds, among the rules of one host in their order, those that are to drop a
+// specimen on a link: the first for each way to know the far end by, since the
+// packet goes by one of them.
+func Take(rules []Rule, l model.Link, s model.Specimen) []Rule {
+	hook := Egress
+	if s.Past {
+		hook = Ingress
+	}
+	var out []Rule
+	var byMAC, byIP, byARP bool
+	for _, r := range rules {
+		if r.Hook != hook || r.Link != l || !r.Match.takes(s) {
+			continue
+		}
+		by := &byMAC
+		switch {
+		case r.Match.ARP.IsValid():
+			by = &byARP
+		case r.Match.IP.IsValid():
+			by = &byIP
+		}
+		if !*by {
+			out = append(out, r)
+		}
+		*by = true
+	}
+	return out
+}
+
+// takes says that a specimen fits, apart from whom it comes from and goes to.
+func (m Match) takes(s model.Specimen) bool {
+	arp := s.Proto == "arp" && !s.V6
+	switch {
+	case m.ARP.IsValid() && !arp, m.IP.IsValid() && (arp || m.IP.Is4() == s.V6):
+		return false
+	case s.Asks && !s.Past && !m.ARP.IsValid(): // to everybody, not to the MAC
+		return false
+	case m.EthType == TypeARP:
+		return arp
+	case m.Proto == 0:
+		return true
+	}
+	is := Match{}
+	switch {
+	case arp:
+		return false
+	case s.Proto == "tcp":
+		is.Proto, is.Opening = ProtoTCP, s.Opening
+		is.SrcPort, is.DstPort = s.Ports()
+	case s.Proto == "udp":
+		is.Proto = ProtoUDP
+		is.SrcPort, is.DstPort = s.Ports()
+	case s.V6 && s.Proto == "arp":
+		is.Proto, is.ICMPv6 = ProtoICMPv6, Discovery
+	case s.V6:
+		is.Proto, is.ICMPv6 = ProtoICMPv6, NotDiscovery
+	default:
+		is.Proto = ProtoICMP
+	}
+	return m.Proto == is.Proto && (m.SrcPort == 0 || m.SrcPort == is.SrcPort) && (m.DstPort == 0 || m.DstPort == is.DstPort) &&
+		(!m.Opening || is.Opening) && (m.ICMPv6 == "" || m.ICMPv6 == is.ICMPv6)
+}
+
 // Counts says that what the rule drops is among what the partition cuts, as far
 // as the link goes: all of it, or traffic that the partition names.
 func (r Rule) Counts(p model.Partition) bool {

@@ -1,0 +1,178 @@
+package agent
+
+import (
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"netsplit/model"
+)
+
+// every lists specimens of all kinds of traffic.
+func every() []model.Specimen {
+	var out []model.Specimen
+	for _, p := range []model.Partition{{Effect: model.Reset}, {Only: []model.Traffic{{Proto: "tcp"}, {Proto: "tcp", Port: 7000}, {Proto: "tcp", Port: 7000, Opening: true},
+		{Proto: "udp"}, {Proto: "udp", Port: 7000}, {Proto: "icmp"}, {Proto: "arp"}}}} {
+		out = append(out, p.Specimens()...)
+	}
+	return out
+}
+
+// TestSpecimensLookAsWhatTheyStandFor to who reads them as agents do.
+func TestSpecimensLookAsWhatTheyStandFor(t *testing.T) {
+	e := ends{srcMAC: net.HardwareAddr{2, 0, 0, 0, 0, 1}, dstMAC: net.HardwareAddr{2, 0, 0, 0, 0, 2}, src: netip.MustParseAddr("10.0.0.1"), dst: netip.MustParseAddr("10.0.0.2")}
+	all := every()
+	for _, s := range all {
+		if s.Past = true; !s.Asks {
+			all = append(all, s)
+		}
+	}
+	for _, s := range all {
+		to := e
+		if s.V6 {
+			to.src, to.dst = LinkLocal(e.srcMAC), LinkLocal(e.dstMAC)
+		}
+		f, err := frameOf(s, to)
+		if err != nil {
+			t.Errorf("%+v: %v", s, err)
+			continue
+		}
+		a, ok := parse(f)
+		src, dst := s.Ports()
+		aim := to.dst
+		if s.Past && s.Proto == "arp" && !s.V6 {
+			aim = to.src
+		}
+		if s.Proto != "tcp" && s.Proto != "udp" {
+			src, dst = 0, 0
+		}
+		if !ok || !a.of([]model.Traffic{s.Traffic}) || a.from != src || a.to != dst || a.opening != s.Opening || a.src != to.src.As16() || a.dst != aim.As16() || (a.way == toGroup) != (s.Asks || s.Past) {
+			t.Errorf("%+v is read as %+v, %v: %x", s, a, ok, f)
+		}
+	}
+	if a, want := LinkLocal(e.srcMAC), netip.MustParseAddr("fe80::ff:fe00:1"); a != want {
+		t.Errorf("%v, want %v", a, want)
+	}
+}
+
+// TestNobodyAnswersASpecimen: they arrive, past the sender's rules or not, the service
+// on their port sees none of them, and the kernel says nothing but who has the address
+// that is asked for.
+func TestNobodyAnswersASpecimen(t *testing.T) {
+	h, ours, theirs := pair(t)
+	c := start(t, h)
+	dev, _, err := towards(theirs)
+	if err != nil || dev == nil {
+		t.Fatal(dev, err)
+	}
+	here, err := openCapture()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer here.close()
+	l, err := net.Listen("tcp", netip.AddrPortFrom(ours, 7000).String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	u, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(ours, 7000)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer u.Close()
+	from := time.Now()
+	arrived := func(only ...model.Traffic) int {
+		n, err := here.count(&netQuery{Sources: []netip.Addr{theirs}, MAC: mac(t, h), Only: only, From: from.UnixNano(), To: time.Now().UnixNano()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n.Packets + n.Group
+	}
+	all := every()
+	for _, s := range all {
+		if s.Past = true; !s.Asks {
+			all = append(all, s)
+		}
+	}
+	for range 2 {
+		sent, err := c.Emit(t.Context(), ours, dev.HardwareAddr, all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, is := range sent {
+			if !is {
+				t.Errorf("%+v was not sent", all[i])
+			}
+		}
+	}
+	kinds := map[model.Traffic]int{}
+	for _, s := range all {
+		kinds[model.Traffic{Proto: s.Proto}] += 2
+	}
+	for kind, want := range kinds {
+		for end := time.Now().Add(20 * time.Second); arrived(kind) < want && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		}
+		// The host may ask who has our address, too, and its kernel report groups.
+		if n := arrived(kind); n < want || n != want && (kind.Proto == "tcp" || kind.Proto == "udp") {
+			t.Errorf("%d of %v arrived, want %d", n, kind, want)
+		}
+	}
+	time.Sleep(100 * time.Millisecond)
+	for _, kind := range []string{"tcp", "udp", "icmp"} {
+		n, err := c.CountFrom(t.Context(), Sender{Addrs: []netip.Addr{ours}, MAC: dev.HardwareAddr, Only: []model.Traffic{{Proto: kind}}}, from, time.Now())
+		if err != nil || n.Packets != 0 {
+			t.Errorf("%s: answered %d times, %v", kind, n.Packets, err)
+		}
+	}
+	_ = l.(*net.TCPListener).SetDeadline(time.Now().Add(50 * time.Millisecond))
+	if k, err := l.Accept(); err == nil {
+		t.Errorf("a connection from %v", k.RemoteAddr())
+	}
+	_ = u.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+	if n, far, err := u.ReadFrom(make([]byte, 100)); err == nil {
+		t.Errorf("a datagram of %d bytes from %v", n, far)
+	}
+}
+
+// mac is the Ethernet address of the host's end of the pair.
+func mac(t *testing.T, h model.TestbedHost) (out net.HardwareAddr) {
+	t.Helper()
+	inNetns(t, h, func() error {
+		ifi, err := net.InterfaceByName("e0")
+		if err == nil {
+			out = ifi.HardwareAddr
+		}
+		return err
+	})
+	return out
+}
+
+// TestOverARouter go only specimens that need no Ethernet address of the receiver.
+func TestOverARouter(t *testing.T) {
+	h, ours, theirs := pair(t)
+	sh(t, "ip netns exec %s ip route add 192.0.2.0/24 via %s", h.Exec[1][len("--net=/run/netns/"):], ours)
+	c := start(t, h)
+	here, err := openCapture()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer here.close()
+	from := time.Now()
+	all := model.Partition{}.Specimens() // ARP to everybody, TCP, TCP over IPv6
+	past := all[1]
+	past.Past = true
+	sent, err := c.Emit(t.Context(), netip.MustParseAddr("192.0.2.7"), net.HardwareAddr{2, 0, 0, 0, 0, 7}, append(all, past))
+	if err != nil || len(sent) != 4 || sent[0] || !sent[1] || sent[2] || sent[3] {
+		t.Fatalf("%v, %v", sent, err)
+	}
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		n, err := here.count(&netQuery{Sources: []netip.Addr{theirs}, Only: []model.Traffic{all[1].Traffic}, From: from.UnixNano(), To: time.Now().UnixNano()})
+		if err == nil && n.Packets == 1 {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%+v, %v: want the one of TCP", n, err)
+		}
+	}
+}
