@@ -1,6 +1,11 @@
 package model
 
-import "time"
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
 
 // Target is a system under test, described in one file. Strings marked
 // (template) are text/template templates over the values that package
@@ -110,6 +115,34 @@ type Protocol struct {
 	// "resp", "text" (lines over TCP, one datagram each over UDP), or
 	// "fallback" (direction, length class, first token).
 	Dissector string `yaml:"dissector"`
+	// When says under which settings it is spoken; Optional: even then not in
+	// every run. A run without it shows no mistake of the target file.
+	When     When `yaml:"when,omitempty,flow"`
+	Optional bool `yaml:"optional,omitempty"`
+}
+
+// When names settings, and of each the values under which something belongs to
+// a run; none: under all. A setting that is a list ("data,lock") has each of
+// its words.
+type When map[string][]string
+
+// Under says whether the settings of a run, as expanded, are those.
+func (w When) Under(args map[string]TargetArg) bool {
+	for name, values := range w {
+		if !slices.ContainsFunc(strings.Split(args[name].Default, ","), func(word string) bool { return slices.Contains(values, strings.TrimSpace(word)) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// String is "fs hdfs and workload data or lock".
+func (w When) String() string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(w)) {
+		out = append(out, name+" "+strings.Join(w[name], " or "))
+	}
+	return strings.Join(out, " and ")
 }
 
 // Process is a server process that runs on each of its hosts.
@@ -188,6 +221,8 @@ type Variable struct {
 	// MaxAge is the age beyond which an observation is stale, not evidence.
 	MaxAge  time.Duration `yaml:"max_age"`
 	Sources []VarSource   `yaml:"sources"`
+	// When says under which settings a run shows it.
+	When When `yaml:"when,omitempty,flow"`
 }
 
 // VarSource says where a variable shows: in a field of a message (Type,
@@ -214,6 +249,9 @@ type VarSource struct {
 	// AbsentFor lists values of about: those that do not occur in a text that
 	// was read are observed as Absent. "nodes" stands for all nodes.
 	AbsentFor string `yaml:"absent_for,omitempty"`
+	// Optional: what it shows does not happen in every run, or on every host, so
+	// a run in which it shows no value is no sign of a mistake in it.
+	Optional bool `yaml:"optional,omitempty"`
 
 	Probe *Probe        `yaml:"probe,omitempty"`
 	Hosts []NodeID      `yaml:"hosts,omitempty,flow"` // probe: where; default all nodes
@@ -228,6 +266,8 @@ type Workload struct {
 	Host    NodeID            `yaml:"host"`
 	Command []string          `yaml:"command,flow"` // (template)
 	Env     map[string]string `yaml:"env,omitempty"`
+	// When says under which settings it does operations.
+	When When `yaml:"when,omitempty,flow"`
 }
 
 // CheckSpec turns on a checker with its settings.

@@ -341,3 +341,25 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestWhenNamesSettings: of the target, with values.
+func TestWhenNamesSettings(t *testing.T) {
+	with := func(when string) error {
+		_, err := Parse("small.yaml", []byte(strings.Replace(small, "dissector: text}", "dissector: text, when: "+when+"}", 1)))
+		return err
+	}
+	if err := with("{rate: [a, b]}"); err != nil {
+		t.Error(err)
+	}
+	for when, want := range map[string]string{
+		"{rat: [a]}":  `no setting "rat" (did you mean "rate"?): args has `,
+		"{rate: []}":  "no values: list those of setting rate",
+		"{rate: a}":   "want a list",
+		"workload":    "want a mapping",
+		"{rate: [{}]": "not YAML",
+	} {
+		if err := with(when); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("when: %s: %v, want %q", when, err, want)
+		}
+	}
+}
