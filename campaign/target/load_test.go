@@ -342,6 +342,28 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
+// TestJavaTargetsStateTheirMemory: without it several labs are started on a
+// machine too small for them, and what the kernel kills has "died".
+func TestJavaTargetsStateTheirMemory(t *testing.T) {
+	t.Setenv("NETSPLIT_CACHE", t.TempDir())
+	n := 0
+	for _, name := range Builtin(targets.FS) {
+		tg, _, err := Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tg.Software == nil {
+			continue // from Debian packages; the catalogue has Java systems only
+		}
+		if n++; tg.Memory == 0 {
+			t.Errorf("target %s states no memory: measure what its processes take together (Pss in /proc/PID/smaps_rollup)", name)
+		}
+	}
+	if n < 7 {
+		t.Errorf("%d targets with software", n)
+	}
+}
+
 // TestWhenNamesSettings: of the target, with values.
 func TestWhenNamesSettings(t *testing.T) {
 	with := func(when string) error {
