@@ -45,9 +45,15 @@ func Examine(dir string) (*Examination, error) {
 	x.fact("start %v, settle %v, workload %v, recovery and final reads %v, netsplit %v", c.Start.Round(1e7), c.Settle.Round(1e7),
 		c.Workload.Round(1e7), c.Recover.Round(1e7), c.Ours.Round(1e7))
 	if n := f.evidence.Probes; n > 0 {
-		x.fact("%d probes, %v each, %.1f %% of the workload and recovery was spent waiting for one of them on average",
+		askers := 0
+		for _, s := range f.evidence.Sources {
+			if !s.Along {
+				askers++
+			}
+		}
+		x.fact("%d probes, waited %v for each answer (that is not what it costs the system); on average, one was awaited %.1f %% of the workload and recovery",
 			n, (f.evidence.ProbeCost / time.Duration(n)).Round(1e4),
-			100*float64(f.evidence.ProbeCost)/float64(max(c.Workload+c.Recover, 1))/float64(max(len(f.evidence.Sources), 1)))
+			100*float64(f.evidence.ProbeCost)/float64(max(c.Workload+c.Recover, 1))/float64(max(askers, 1)))
 	}
 	return x, nil
 }
