@@ -66,8 +66,13 @@ func (x *Examination) fact(format string, args ...any) {
 	x.Facts = append(x.Facts, fmt.Sprintf(format, args...))
 }
 
-// shown compares what the target file has with what the run shows of it.
+// shown compares what the target file has with what the run shows of it. A run
+// that did not come to its workload shows nothing.
 func (x *Examination) shown(f *runFiles) error {
+	if !slices.ContainsFunc(f.events, func(e model.Event) bool { return e.Kind == model.EventWorkload }) {
+		x.problem("the workload did not start: what the target file says of variables, ports and workloads was not examined")
+		return nil
+	}
 	uses, err := f.uses()
 	if err != nil {
 		return fmt.Errorf("the record's target: %w", err)

@@ -33,6 +33,7 @@ func examined() *runFiles {
 		{Variable: "leader", Source: 2, Host: "n1", Asked: 9, Answered: 9, Seen: 1},
 		{Variable: "leader", Source: 2, Host: "n2", Asked: 9, Answered: 9, Seen: 1},
 	}
+	f.events = []model.Event{{Kind: model.EventWorkload}}
 	for i := range 200 {
 		leader := []string{"n1", "n2"}[i/100]
 		f.events = append(f.events, model.Event{Kind: model.EventMessage, Message: &model.Message{Type: "text LEADER", Stream: "tcp x", From: "n1", To: "n2", ToPort: 7000,
@@ -67,7 +68,7 @@ func TestExamineFindsWhatIsWrong(t *testing.T) {
 	sources := func(f *runFiles) []model.VarSource { return f.target.Variables[0].Sources }
 	retype := func(f *runFiles, n int, typ string) {
 		for i := range n {
-			f.events[2*i].Message.Type = typ
+			f.events[1+2*i].Message.Type = typ
 		}
 	}
 	for _, c := range []struct {
@@ -76,6 +77,8 @@ func TestExamineFindsWhatIsWrong(t *testing.T) {
 		problem, note string
 	}{
 		{"nothing", func(*runFiles) {}, "", "protocol text on tcp port 7000: 200 messages"},
+
+		{"a run that came to nothing", func(f *runFiles) { f.events, f.history = nil, nil }, "the workload did not start", ""},
 
 		{"a variable that nothing shows", func(f *runFiles) {
 			f.target.Variables = append(f.target.Variables, model.Variable{Name: "term", Kind: "term", Sources: []model.VarSource{{Type: "text TERM", Field: "token1"}}})
