@@ -284,12 +284,22 @@ type CheckSpec struct {
 type LogPatterns struct {
 	Fatal []string `yaml:"fatal,omitempty"` // a match is a failure
 	Allow []string `yaml:"allow,omitempty"` // unless one of these matches it or a line of its stack trace
+	// Disturbed are allowed only where a disturbance is the reason.
+	Disturbed []DisturbedLine `yaml:"disturbed,omitempty"`
 	// Files are glob patterns, relative to a host's directory, of log files
 	// that are read like what processes print, from when they appear.
 	Files []string `yaml:"files,omitempty,flow"`
 	// Context is how many lines after a match belong to it if they continue
 	// it: stack traces ("\tat ", "Caused by:"). Default 60.
 	Context int `yaml:"context,omitempty"`
+}
+
+// DisturbedLine is a line that is no failure while hosts do not reach others or
+// are not there (a cut, a server that a workload stopped, killed or paused, or
+// that ended), and until Within after that.
+type DisturbedLine struct {
+	Match  string        `yaml:"match"` // as of LogPatterns.Allow
+	Within time.Duration `yaml:"within"`
 }
 
 // Timing of a run.

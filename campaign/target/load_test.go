@@ -385,3 +385,25 @@ func TestWhenNamesSettings(t *testing.T) {
 		}
 	}
 }
+
+// TestDisturbedLinesHaveAnEnd: and a pattern that is not all there is.
+func TestDisturbedLinesHaveAnEnd(t *testing.T) {
+	with := func(entry string) error {
+		_, err := Parse("small.yaml", []byte(small+"logs: {fatal: [ERROR], disturbed: [{"+entry+"}]}\n"))
+		return err
+	}
+	if err := with("match: lost peer, within: 10s"); err != nil {
+		t.Error(err)
+	}
+	for entry, want := range map[string]string{
+		"match: lost peer":             "logs.disturbed[0].within: missing",
+		"within: 10s":                  "logs.disturbed[0].match: no match",
+		"match: '(', within: 10s":      "bad regular expression",
+		"match: 'x*', within: 10s":     "matches every line",
+		"match: x, within: 1s, til: 2": `unknown key "til"`,
+	} {
+		if err := with(entry); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", entry, err, want)
+		}
+	}
+}
