@@ -1,8 +1,10 @@
 package model
 
 import (
+	"maps"
 	"path"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -138,6 +140,34 @@ type Protocol struct {
 	// "resp", "text" (lines over TCP, one datagram each over UDP), or
 	// "fallback" (direction, length class, first token).
 	Dissector string `yaml:"dissector"`
+	// When says under which settings it is spoken; Optional: even then not in
+	// every run. A run without it shows no mistake of the target file.
+	When     When `yaml:"when,omitempty,flow"`
+	Optional bool `yaml:"optional,omitempty"`
+}
+
+// When names settings, and of each the values under which something belongs to
+// a run; none: under all. A setting that is a list ("data,lock") has each of
+// its words.
+type When map[string][]string
+
+// Under says whether the settings of a run, as expanded, are those.
+func (w When) Under(args map[string]TargetArg) bool {
+	for name, values := range w {
+		if !slices.ContainsFunc(strings.Split(args[name].Default, ","), func(word string) bool { return slices.Contains(values, strings.TrimSpace(word)) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// String is "fs hdfs and workload data or lock".
+func (w When) String() string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(w)) {
+		out = append(out, name+" "+strings.Join(w[name], " or "))
+	}
+	return strings.Join(out, " and ")
 }
 
 // Process is a server process that runs on each of its hosts.
@@ -216,6 +246,8 @@ type Variable struct {
 	// MaxAge is the age beyond which an observation is stale, not evidence.
 	MaxAge  time.Duration `yaml:"max_age"`
 	Sources []VarSource   `yaml:"sources"`
+	// When says under which settings a run shows it.
+	When When `yaml:"when,omitempty,flow"`
 }
 
 // VarSource says where a variable shows: in a field of a message (Type,
@@ -242,6 +274,9 @@ type VarSource struct {
 	// AbsentFor lists values of about: those that do not occur in a text that
 	// was read are observed as Absent. "nodes" stands for all nodes.
 	AbsentFor string `yaml:"absent_for,omitempty"`
+	// Optional: what it shows does not happen in every run, or on every host, so
+	// a run in which it shows no value is no sign of a mistake in it.
+	Optional bool `yaml:"optional,omitempty"`
 
 	Probe *Probe        `yaml:"probe,omitempty"`
 	Hosts []NodeID      `yaml:"hosts,omitempty,flow"` // probe: where; default all nodes
@@ -256,6 +291,8 @@ type Workload struct {
 	Host    NodeID            `yaml:"host"`
 	Command []string          `yaml:"command,flow"` // (template)
 	Env     map[string]string `yaml:"env,omitempty"`
+	// When says under which settings it does operations.
+	When When `yaml:"when,omitempty,flow"`
 }
 
 // CheckSpec turns on a checker with its settings.
@@ -272,12 +309,22 @@ type CheckSpec struct {
 type LogPatterns struct {
 	Fatal []string `yaml:"fatal,omitempty"` // a match is a failure
 	Allow []string `yaml:"allow,omitempty"` // unless one of these matches it or a line of its stack trace
+	// Disturbed are allowed only where a disturbance is the reason.
+	Disturbed []DisturbedLine `yaml:"disturbed,omitempty"`
 	// Files are glob patterns, relative to a host's directory, of log files
 	// that are read like what processes print, from when they appear.
 	Files []string `yaml:"files,omitempty,flow"`
 	// Context is how many lines after a match belong to it if they continue
 	// it: stack traces ("\tat ", "Caused by:"). Default 60.
 	Context int `yaml:"context,omitempty"`
+}
+
+// DisturbedLine is a line that is no failure while hosts do not reach others or
+// are not there (a cut, a server that a workload stopped, killed or paused, or
+// that ended), and until Within after that.
+type DisturbedLine struct {
+	Match  string        `yaml:"match"` // as of LogPatterns.Allow
+	Within time.Duration `yaml:"within"`
 }
 
 // Timing of a run.

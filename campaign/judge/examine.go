@@ -10,6 +10,7 @@ import (
 
 	"netsplit/explorer/check"
 	"netsplit/inference/classify"
+	"netsplit/inference/state"
 	"netsplit/model"
 )
 
@@ -37,17 +38,22 @@ func Examine(dir string) (*Examination, error) {
 		x.problem("the run could not be judged: %s", why)
 	}
 	x.verdict(check.Judge(f.checkRecord()), len(f.evidence.Incomplete) > 0)
-	x.variables(f)
-	x.sources(f)
-	x.protocols(f)
-	x.workloads(f)
+	if err := x.shown(f); err != nil {
+		return nil, err
+	}
 	c := f.evidence.Cost
 	x.fact("start %v, settle %v, workload %v, recovery and final reads %v, netsplit %v", c.Start.Round(1e7), c.Settle.Round(1e7),
 		c.Workload.Round(1e7), c.Recover.Round(1e7), c.Ours.Round(1e7))
 	if n := f.evidence.Probes; n > 0 {
-		x.fact("%d probes, %v each, %.1f %% of the workload and recovery was spent waiting for one of them on average",
+		askers := 0
+		for _, s := range f.evidence.Sources {
+			if !s.Along {
+				askers++
+			}
+		}
+		x.fact("%d probes, waited %v for each answer (that is not what it costs the system); on average, one was awaited %.1f %% of the workload and recovery",
 			n, (f.evidence.ProbeCost / time.Duration(n)).Round(1e4),
-			100*float64(f.evidence.ProbeCost)/float64(max(c.Workload+c.Recover, 1))/float64(max(len(f.evidence.Sources), 1)))
+			100*float64(f.evidence.ProbeCost)/float64(max(c.Workload+c.Recover, 1))/float64(max(askers, 1)))
 	}
 	return x, nil
 }
@@ -58,6 +64,24 @@ func (x *Examination) problem(format string, args ...any) {
 
 func (x *Examination) fact(format string, args ...any) {
 	x.Facts = append(x.Facts, fmt.Sprintf(format, args...))
+}
+
+// shown compares what the target file has with what the run shows of it. A run
+// that did not come to its workload shows nothing.
+func (x *Examination) shown(f *runFiles) error {
+	if !slices.ContainsFunc(f.events, func(e model.Event) bool { return e.Kind == model.EventWorkload }) {
+		x.problem("the workload did not start: what the target file says of variables, ports and workloads was not examined")
+		return nil
+	}
+	uses, err := f.uses()
+	if err != nil {
+		return fmt.Errorf("the record's target: %w", err)
+	}
+	x.variables(f, uses)
+	x.sources(f, uses)
+	x.protocols(f)
+	x.workloads(f)
+	return nil
 }
 
 // verdict tells what failed in a run without any cut: a check or a log pattern
@@ -78,9 +102,11 @@ func (x *Examination) verdict(v model.Verdict, told bool) {
 	}
 }
 
-// variables looks for variables without a value, and for those that nothing
-// can be mined from since they never change.
-func (x *Examination) variables(f *runFiles) {
+// variables looks for variables without a value. One that has the same value
+// throughout is told, since nothing is mined from it: the settings may not
+// change it. But where one of its sources showed nothing, the value that it
+// would change to may be the one that is not seen.
+func (x *Examination) variables(f *runFiles, uses map[sourceKey]sourceUse) {
 	seen, hosts, values := map[string]int{}, map[string]map[model.NodeID]bool{}, map[string]map[string]bool{}
 	for _, e := range f.events {
 		if e.Kind != model.EventObserve {
@@ -95,28 +121,152 @@ func (x *Examination) variables(f *runFiles) {
 		values[o.Var.Name][o.Value] = true
 	}
 	for _, v := range f.target.Variables {
+		under := v.When.Under(f.target.Args)
 		if seen[v.Name] == 0 {
-			x.problem("variable %s was never observed: no source of it matched a message or an answer", v.Name)
+			if under {
+				x.problem("variable %s was never observed: no source of it matched a message or an answer", v.Name)
+			} else {
+				x.fact("variable %s was not observed: that takes %s", v.Name, v.When)
+			}
 			continue
 		}
 		some := slices.Sorted(maps.Keys(values[v.Name]))
 		x.fact("variable %s: %d observations on %v, %d values: %.100s", v.Name, seen[v.Name], slices.Sorted(maps.Keys(hosts[v.Name])), len(some), strings.Join(some, " "))
-		if len(some) == 1 {
-			x.problem("variable %s had the value %q throughout: what never changes shows no agreement; the workload should change it", v.Name, some[0])
+		if len(some) > 1 {
+			continue
+		}
+		silent := -1
+		for i, src := range v.Sources {
+			if !src.Optional && uses[sourceKey{v.Name, i}].seen == 0 {
+				silent = i
+				break
+			}
+		}
+		if under && silent >= 0 {
+			x.problem("variable %s had the value %q throughout, and source %d of it showed no value: does it read what it should? If what it shows does not happen in every run, say optional: true", v.Name, some[0], silent+1)
+		} else {
+			x.fact("variable %s had the value %q throughout: under these settings nothing changes it, and it shows no agreement", v.Name, some[0])
 		}
 	}
 }
 
-func (x *Examination) sources(f *runFiles) {
+// sources looks for probes that never answered, and for sources that were given
+// something to read and never found a value in it. One with a fixed value says
+// that something happened, which need not be.
+func (x *Examination) sources(f *runFiles, uses map[sourceKey]sourceUse) {
+	idle, optional := f.idleHosts(), map[sourceKey]bool{}
+	for _, v := range f.target.Variables {
+		for i, src := range v.Sources {
+			optional[sourceKey{v.Name, i}] = src.Optional
+		}
+	}
 	for _, s := range f.evidence.Sources {
 		at := fmt.Sprintf("variable %s, source %d, on %s", s.Variable, s.Source+1, s.Host)
 		switch {
+		case s.Asked > 0 && s.Answered == 0 && idle[s.Host]:
+			x.fact("%s: the probe never answered: no server was started there", at)
+		case s.Asked > 0 && s.Answered == 0 && optional[sourceKey{s.Variable, s.Source}] && uses[sourceKey{s.Variable, s.Source}].texts > 0:
+			x.fact("%s: the probe never answered, elsewhere it did: %s", at, s.Error)
 		case s.Asked > 0 && s.Answered == 0:
 			x.problem("%s: the probe never answered (asked %d times): %s", at, s.Asked, s.Error)
 		case s.Answered > 0 && s.Seen == 0:
 			x.fact("%s: %d answers, none showed a value; the last one: %.120q", at, s.Answered, s.Answer)
 		}
 	}
+	for _, v := range f.target.Variables {
+		for i, src := range v.Sources {
+			u := uses[sourceKey{v.Name, i}]
+			if u.texts == 0 || u.seen > 0 || src.Value != "" || src.Optional || !v.When.Under(f.target.Args) {
+				continue
+			}
+			what := "answers"
+			if src.Probe == nil {
+				what = "messages of its type"
+			}
+			x.problem("variable %s, source %d: none of %d %s showed a value: is what it reads right? If what it shows does not happen in every run, say optional: true", v.Name, i+1, u.texts, what)
+		}
+	}
+}
+
+// idleHosts are those on which no server ran: a workload would have started it.
+func (f *runFiles) idleHosts() map[model.NodeID]bool {
+	idle := map[model.NodeID]bool{}
+	for _, p := range f.target.Processes {
+		for _, h := range p.Hosts {
+			if p.Manual {
+				idle[h] = true
+			}
+		}
+	}
+	for _, p := range f.target.Processes {
+		for _, h := range p.Hosts {
+			if !p.Manual && !p.Once {
+				delete(idle, h)
+			}
+		}
+	}
+	for _, e := range f.events {
+		if e.Kind == model.EventNode && e.Node.Verb == model.NodeStart {
+			delete(idle, e.Node.Host)
+		}
+	}
+	return idle
+}
+
+// sourceKey names a source of a variable by its index in the target file.
+type sourceKey struct {
+	variable string
+	source   int
+}
+
+// sourceUse is what a run gave a source to read, on all hosts together.
+type sourceUse struct {
+	texts int // answers of its probe, or messages of its type
+	seen  int // of them, those that showed a value
+}
+
+// uses counts what each source had to read. An observation of a message does not
+// say by which source it was read, so each source reads the messages again, alone.
+func (f *runFiles) uses() (map[sourceKey]sourceUse, error) {
+	out := map[sourceKey]sourceUse{}
+	for _, s := range f.evidence.Sources {
+		u := out[sourceKey{s.Variable, s.Source}]
+		out[sourceKey{s.Variable, s.Source}] = sourceUse{u.texts + s.Answered, u.seen + s.Seen}
+	}
+	for _, v := range f.target.Variables {
+		for i, src := range v.Sources {
+			if src.Probe != nil {
+				continue
+			}
+			alone := v
+			alone.Sources = []model.VarSource{src}
+			reader, err := state.NewExtractor(f.testbed.Hosts, f.target.Nodes, []model.Variable{alone})
+			if err != nil {
+				return nil, err
+			}
+			var u sourceUse
+			pattern, matches := state.TypePattern(src.Type), map[string]bool{}
+			for _, e := range f.events {
+				if e.Kind != model.EventMessage {
+					continue
+				}
+				is, known := matches[e.Message.Type]
+				if !known {
+					is = pattern.MatchString(e.Message.Type)
+					matches[e.Message.Type] = is
+				}
+				if incomplete, _ := e.Message.Field("incomplete"); !is || incomplete == "true" {
+					continue
+				}
+				u.texts++
+				if len(reader.Message(e.Message)) > 0 {
+					u.seen++
+				}
+			}
+			out[sourceKey{v.Name, i}] = u
+		}
+	}
+	return out, nil
 }
 
 func (x *Examination) protocols(f *runFiles) {
@@ -151,6 +301,10 @@ func (x *Examination) protocols(f *runFiles) {
 		c := ports[fmt.Sprintf("%s %d", p.Transport, p.Port)]
 		at := fmt.Sprintf("protocol %s on %s port %d", p.Dissector, p.Transport, p.Port)
 		switch {
+		case c.all == 0 && !p.When.Under(f.target.Args):
+			x.fact("%s: no message was seen: it is spoken with %s", at, p.When)
+		case c.all == 0 && p.Optional:
+			x.fact("%s: no message was seen: it is not spoken in every run", at)
 		case c.all == 0:
 			x.problem("%s: no message was seen: is the port right, and does the workload use it?", at)
 		case float64(c.unknown) > unknownShare*float64(c.all) && p.Dissector != classify.NameFallback:
@@ -184,6 +338,10 @@ func (x *Examination) workloads(f *runFiles) {
 		}
 	}
 	for _, w := range slices.Concat(f.target.Workloads, f.target.Final) {
+		if ok[w.Name] == 0 && !w.When.Under(f.target.Args) {
+			x.fact("workload %s: no operation: it has something to do with %s", w.Name, w.When)
+			continue
+		}
 		if ok[w.Name] == 0 {
 			x.problem("workload %s: no operation succeeded (%d failed): what it printed on standard error is in %s-%s.log", w.Name, failed[w.Name], w.Host, w.Name)
 			continue

@@ -65,8 +65,13 @@ type SourceStat struct {
 	Asked    int          `json:"asked"`
 	Answered int          `json:"answered"`
 	// Seen counts the answers that showed a value.
-	Seen int           `json:"seen"`
-	Cost time.Duration `json:"cost"` // waiting for answers
+	Seen int `json:"seen"`
+	// Cost is what was spent waiting for answers. It is not what they cost the
+	// system.
+	Cost time.Duration `json:"cost"`
+	// Along: its probe is that of an earlier source, which asked for both; Cost
+	// is 0.
+	Along bool `json:"along,omitempty"`
 	// Error is what the last probe without an answer said, Answer the head of
 	// the last answer that showed nothing.
 	Error  string `json:"error,omitempty"`

@@ -58,8 +58,10 @@ func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 	ev.Retransmits = s.retransmits
 	ev.Sources = r.probes.result()
 	for _, st := range ev.Sources {
-		ev.ProbeCost += st.Cost
-		ev.Probes += st.Asked
+		if !st.Along {
+			ev.ProbeCost += st.Cost
+			ev.Probes += st.Asked
+		}
 	}
 	ev.MaxLost, ev.MaxWindow = r.c.Spec.MaxLost, r.c.Spec.MaxWindow
 }

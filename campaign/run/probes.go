@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"context"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -16,8 +17,9 @@ import (
 const defaultProbeEvery = 200 * time.Millisecond
 
 // probes reads the target's probed variables on their intervals until ctx
-// ends, or its last round does. Each host has its own loop per source, so that a probe that hangs
-// delays nobody else.
+// ends, or its last round does. Each question to a host has its own loop, so
+// that a probe that hangs delays nobody else. Sources whose probes are equal
+// share one: the system is asked once, and each reads the answer.
 type probes struct {
 	r    *run
 	wg   sync.WaitGroup
@@ -28,52 +30,84 @@ type probes struct {
 }
 
 func (p *probes) start(ctx context.Context) {
-	for _, v := range p.r.target.Variables {
+	for _, q := range questions(p.r.target, p.r.procs.Source) {
+		p.wg.Add(1)
+		go func() {
+			defer p.wg.Done()
+			defer func() {
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				p.stats = append(p.stats, q.stats...)
+			}()
+			p.turns(ctx, q.every, func() { q.ask(ctx, p.r.procs.Ask, p.r.s.Probed) })
+		}()
+	}
+}
+
+// question is a probe of a host, for all sources that ask it equally often.
+type question struct {
+	host  model.NodeID
+	probe model.Probe // expanded
+	every time.Duration
+	stats []record.SourceStat // of the sources, in the order of the target file
+}
+
+// questions lists what the target's sources ask, in the order of the target
+// file. source is one as a host expands it.
+func questions(t *model.Target, source func(h model.NodeID, variable string, index int) (model.VarSource, bool)) []*question {
+	var out []*question
+	for _, v := range t.Variables {
 		for i, src := range v.Sources {
 			if src.Probe == nil {
 				continue
 			}
-			for _, h := range target.ProbeHosts(p.r.target, src) {
-				expanded, ok := p.r.procs.Source(h, v.Name, i)
+			for _, h := range target.ProbeHosts(t, src) {
+				expanded, ok := source(h, v.Name, i)
 				if !ok {
 					continue
 				}
-				p.wg.Add(1)
-				go func() {
-					defer p.wg.Done()
-					p.loop(ctx, v.Name, i, h, expanded)
-				}()
+				st := record.SourceStat{Variable: v.Name, Source: i, Host: h}
+				same := slices.IndexFunc(out, func(q *question) bool {
+					return q.host == h && q.every == src.Every && reflect.DeepEqual(q.probe, *expanded.Probe)
+				})
+				if same < 0 {
+					out = append(out, &question{host: h, probe: *expanded.Probe, every: src.Every, stats: []record.SourceStat{st}})
+					continue
+				}
+				st.Along = true
+				out[same].stats = append(out[same].stats, st)
 			}
 		}
 	}
+	return out
 }
 
-func (p *probes) loop(ctx context.Context, variable string, source int, host model.NodeID, src model.VarSource) {
-	st := record.SourceStat{Variable: variable, Source: source, Host: host}
-	defer func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.stats = append(p.stats, st)
-	}()
-	p.turns(ctx, src.Every, func() {
-		began := time.Now()
-		answer, err := p.r.procs.Ask(ctx, host, *src.Probe)
-		if err != nil && ctx.Err() != nil {
-			return // cut short, not silent
-		}
+// ask asks once and gives the answer to each source. read returns how many values
+// a source found in it.
+func (q *question) ask(ctx context.Context, ask func(context.Context, model.NodeID, model.Probe) (string, error), read func(variable string, source int, h model.NodeID, answer string) int) {
+	began := time.Now()
+	answer, err := ask(ctx, q.host, q.probe)
+	if err != nil && ctx.Err() != nil {
+		return // cut short, not silent
+	}
+	waited := time.Since(began)
+	for i := range q.stats {
+		st := &q.stats[i]
 		st.Asked++
-		st.Cost += time.Since(began)
+		if !st.Along {
+			st.Cost += waited
+		}
 		if err != nil {
 			st.Error = err.Error()
-		} else {
-			st.Answered++
-			if p.r.s.Probed(variable, source, host, answer) > 0 {
-				st.Seen++
-			} else {
-				st.Answer = answer[:min(len(answer), 200)]
-			}
+			continue
 		}
-	})
+		st.Answered++
+		if read(st.Variable, st.Source, st.Host, answer) > 0 {
+			st.Seen++
+		} else {
+			st.Answer = answer[:min(len(answer), 200)]
+		}
+	}
 }
 
 // turns asks on an interval until ctx ends, or until lastRound, after which it

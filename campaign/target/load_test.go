@@ -341,3 +341,69 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestJavaTargetsStateTheirMemory: without it several labs are started on a
+// machine too small for them, and what the kernel kills has "died".
+func TestJavaTargetsStateTheirMemory(t *testing.T) {
+	t.Setenv("NETSPLIT_CACHE", t.TempDir())
+	n := 0
+	for _, name := range Builtin(targets.FS) {
+		tg, _, err := Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tg.Software == nil {
+			continue // from Debian packages; the catalogue has Java systems only
+		}
+		if n++; tg.Memory == 0 {
+			t.Errorf("target %s states no memory: measure what its processes take together (Pss in /proc/PID/smaps_rollup)", name)
+		}
+	}
+	if n < 7 {
+		t.Errorf("%d targets with software", n)
+	}
+}
+
+// TestWhenNamesSettings: of the target, with values.
+func TestWhenNamesSettings(t *testing.T) {
+	with := func(when string) error {
+		_, err := Parse("small.yaml", []byte(strings.Replace(small, "dissector: text}", "dissector: text, when: "+when+"}", 1)))
+		return err
+	}
+	if err := with("{rate: [a, b]}"); err != nil {
+		t.Error(err)
+	}
+	for when, want := range map[string]string{
+		"{rat: [a]}":  `no setting "rat" (did you mean "rate"?): args has `,
+		"{rate: []}":  "no values: list those of setting rate",
+		"{rate: a}":   "want a list",
+		"workload":    "want a mapping",
+		"{rate: [{}]": "not YAML",
+	} {
+		if err := with(when); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("when: %s: %v, want %q", when, err, want)
+		}
+	}
+}
+
+// TestDisturbedLinesHaveAnEnd: and a pattern that is not all there is.
+func TestDisturbedLinesHaveAnEnd(t *testing.T) {
+	with := func(entry string) error {
+		_, err := Parse("small.yaml", []byte(small+"logs: {fatal: [ERROR], disturbed: [{"+entry+"}]}\n"))
+		return err
+	}
+	if err := with("match: lost peer, within: 10s"); err != nil {
+		t.Error(err)
+	}
+	for entry, want := range map[string]string{
+		"match: lost peer":             "logs.disturbed[0].within: missing",
+		"within: 10s":                  "logs.disturbed[0].match: no match",
+		"match: '(', within: 10s":      "bad regular expression",
+		"match: 'x*', within: 10s":     "matches every line",
+		"match: x, within: 1s, til: 2": `unknown key "til"`,
+	} {
+		if err := with(entry); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", entry, err, want)
+		}
+	}
+}

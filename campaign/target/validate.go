@@ -137,12 +137,25 @@ func (v *validator) protocols() {
 		} else if _, err := classify.New(p); err != nil {
 			v.addf(at+".dissector", "%v", err)
 		}
+		v.when(at+".when", p.When)
 		k := fmt.Sprintf("%s port %d", p.Transport, p.Port)
 		if first, dup := seen[k]; dup {
 			v.addf(at, "%s stands twice (first at protocols[%d]): keep one", k, first)
 			continue
 		}
 		seen[k] = i
+	}
+}
+
+// when reports settings that the target does not have.
+func (v *validator) when(at string, w model.When) {
+	names := slices.Sorted(maps.Keys(v.t.Args))
+	for _, k := range slices.Sorted(maps.Keys(w)) {
+		if _, ok := v.t.Args[k]; !ok {
+			v.addf(at+"."+k, "no setting %q%s: args has %s", k, didYouMean(k, names), orNone(names))
+		} else if len(w[k]) == 0 {
+			v.addf(at+"."+k, "no values: list those of setting %s under which it belongs to a run, such as [%s]", k, v.t.Args[k].Default)
+		}
 	}
 }
 
@@ -290,6 +303,7 @@ func (v *validator) variables() {
 		if len(vr.Sources) == 0 {
 			v.addf(at+".sources", "variable %q has no sources: say which message or probe shows it", vr.Name)
 		}
+		v.when(at+".when", vr.When)
 		for j, src := range vr.Sources {
 			v.source(fmt.Sprintf("%s.sources[%d]", at, j), src)
 		}
@@ -382,6 +396,7 @@ func (v *validator) workloads() {
 			v.declared(at+".host", w.Host)
 		}
 		v.command(at+".command", w.Command)
+		v.when(at+".when", w.When)
 	}
 }
 

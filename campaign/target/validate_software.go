@@ -67,6 +67,22 @@ func (v *validator) logs() {
 			v.regexp(fmt.Sprintf("%s[%d]", key, i), p, nil)
 		}
 	}
+	v.disturbed()
+}
+
+// disturbed checks the lines that are allowed after a disturbance.
+func (v *validator) disturbed() {
+	for i, d := range v.t.Logs.Disturbed {
+		at := fmt.Sprintf("logs.disturbed[%d]", i)
+		if d.Match == "" {
+			v.addf(at+".match", "no match: give the regular expression of the line")
+		} else if re := v.regexp(at+".match", d.Match, nil); re != nil && re.MatchString("") {
+			v.addf(at+".match", "%q matches every line: name what is particular to this one", d.Match)
+		}
+		if d.Within <= 0 {
+			v.addf(at+".within", "missing: say how long after a cut was healed, or a server started again, the line may still come, such as 20s")
+		}
+	}
 }
 
 // known checks the signatures of failures that somebody described before.

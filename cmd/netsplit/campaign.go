@@ -199,7 +199,7 @@ func (t *spent) String() string {
 	mean := func(d time.Duration) time.Duration { return (d / time.Duration(t.runs)).Round(10 * time.Millisecond) }
 	c := t.cost
 	all := c.Start + c.Settle + c.Workload + c.Recover + c.Ours
-	s := fmt.Sprintf("a run took %v on average: start %v, settle %v, workload %v, recovery %v, netsplit %v (%.1f %%); %d probes a run, %v each",
+	s := fmt.Sprintf("a run took %v on average: start %v, settle %v, workload %v, recovery %v, netsplit %v (%.1f %%); %d probes a run, waited %v for each",
 		mean(all), mean(c.Start), mean(c.Settle), mean(c.Workload), mean(c.Recover), mean(c.Ours), 100*float64(c.Ours)/float64(max(all, 1)),
 		t.probes/t.runs, (t.probing / time.Duration(max(t.probes, 1))).Round(10*time.Microsecond))
 	if c.Template >= 100*time.Millisecond { // less is looking for one

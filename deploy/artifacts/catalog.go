@@ -31,6 +31,9 @@ type Release struct {
 
 	// Java is the major version that it runs on ("17"); "" needs none.
 	Java string `yaml:"java"`
+	// JavaParts is how many parts that Java's version may have: 3 allows 11.0.13
+	// and not 11.0.20.1; 0: any.
+	JavaParts int `yaml:"java_parts,omitempty"`
 	// Maven are coordinates group:artifact:version[:type[:classifier]]. They
 	// are fetched with all they need at run time, into Lib.
 	Maven []string `yaml:"maven"`
@@ -54,7 +57,7 @@ type Release struct {
 	target   string // for messages: netsplit target get <target>
 	lock     []byte // sha256sum lines; nil: none yet
 	lockFile string // where the lock of a user's catalogue is or goes; "" for a built-in one
-	recipe   string // hash of the fields above: another recipe is another set
+	recipe   string // hash of the fields above but JavaParts: another recipe is another set
 }
 
 // catalog is the form of a catalogue file.
@@ -144,7 +147,9 @@ func Load(product, version, file string) (Release, error) {
 		return Release{}, fmt.Errorf("%s has no release %q: catalogue %s has %s", product, version, name, strings.Join(slices.Sorted(maps.Keys(c.Releases)), ", "))
 	}
 	r.Product, r.Version = product, version
-	recipe, err := yaml.Marshal(r)
+	set := r
+	set.JavaParts = 0 // says which Java serves the set, not what is in it: what is in the cache stays
+	recipe, err := yaml.Marshal(set)
 	if err != nil {
 		return Release{}, fmt.Errorf("catalogue %s: %w", name, err)
 	}
@@ -210,6 +215,9 @@ func parse(file string, b []byte) (catalog, error) {
 		}
 		if r.Java != "" && !javaRE.MatchString(r.Java) {
 			return c, bad(at+": java", r.Java, `a major version such as "17"`)
+		}
+		if r.JavaParts < 0 || r.JavaParts > 0 && r.Java == "" {
+			return c, bad(at+": java_parts", fmt.Sprint(r.JavaParts), "how many parts the version of java may have, such as 3, beside java")
 		}
 		for _, list := range []struct {
 			key, want string

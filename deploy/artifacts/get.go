@@ -46,7 +46,7 @@ func get(ctx context.Context, r Release, p *printer) (Set, error) {
 	}
 	s, err := Find(r)
 	if err == nil && r.JavaHome != "" {
-		if _, err := runMajor(ctx, s.Java); err != nil {
+		if _, err := runVersion(ctx, s.Java); err != nil {
 			return Set{}, fmt.Errorf("%s was fetched and %s %w: it is made for another kind of machine; install a Java %s and set JAVA_HOME to it", r, s.Java, err, r.Version)
 		}
 	}

@@ -28,8 +28,9 @@ func candidates() []string {
 }
 
 // findJava returns the first of the programs that is of the major version, and
-// its home. The error names those that there are and what to install.
-func findJava(major string, programs []string, read func(home, program string) (string, error)) (java, home string, err error) {
+// whose version has at most so many parts (0: any), and its home. The error names
+// those that there are and what to install.
+func findJava(major string, parts int, programs []string, read func(home, program string) (string, error)) (java, home string, err error) {
 	var seen, have []string
 	for _, p := range programs {
 		real, err := filepath.EvalSymlinks(p)
@@ -42,20 +43,26 @@ func findJava(major string, programs []string, read func(home, program string) (
 		}
 		seen = append(seen, real)
 		home := filepath.Dir(filepath.Dir(real))
-		switch m, err := read(home, real); {
+		switch v, err := read(home, real); {
 		case err != nil:
 			have = append(have, fmt.Sprintf("%s (%v)", p, err))
-		case m == major:
-			return real, home, nil
+		case majorOf(v) != major:
+			have = append(have, p+" (Java "+majorOf(v)+")")
+		case parts > 0 && strings.Count(v, ".") >= parts:
+			have = append(have, fmt.Sprintf("%s (Java %s, whose version has more than %d parts)", p, v, parts))
 		default:
-			have = append(have, p+" (Java "+m+")")
+			return real, home, nil
 		}
 	}
 	if len(have) == 0 {
 		have = []string{"none"}
 	}
-	return "", "", fmt.Errorf("needs Java %s; this machine has %s: install it (apt-get install openjdk-%s-jdk-headless), or set JAVA_HOME to one",
-		major, strings.Join(have, ", "), major)
+	what := "Java " + major
+	if parts > 0 {
+		what += fmt.Sprintf(" with a version of at most %d parts", parts)
+	}
+	return "", "", fmt.Errorf("needs %s; this machine has %s: install it (apt-get install openjdk-%s-jdk-headless), or set JAVA_HOME to one",
+		what, strings.Join(have, ", "), major)
 }
 
 var (
@@ -63,26 +70,26 @@ var (
 	printedVersion = regexp.MustCompile(`version "([0-9][0-9._]*)`)
 )
 
-// readMajor reads the major version in the file "release" of a Java's home, and
+// readVersion reads the version in the file "release" of a Java's home, and
 // asks the program where there is none.
-func readMajor(home, program string) (string, error) {
+func readVersion(home, program string) (string, error) {
 	if b, err := os.ReadFile(filepath.Join(home, "release")); err == nil {
 		if m := releaseVersion.FindSubmatch(b); m != nil {
-			return majorOf(string(m[1])), nil
+			return string(m[1]), nil
 		}
 	}
-	return runMajor(context.Background(), program)
+	return runVersion(context.Background(), program)
 }
 
-// runMajor asks a java program for its version.
-func runMajor(ctx context.Context, program string) (string, error) {
+// runVersion asks a java program for its version.
+func runVersion(ctx context.Context, program string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	c := exec.CommandContext(ctx, program, "-XX:TieredStopAtLevel=1", "-version")
 	c.WaitDelay = time.Second
 	b, err := c.CombinedOutput()
 	if m := printedVersion.FindSubmatch(b); m != nil && err == nil {
-		return majorOf(string(m[1])), nil
+		return string(m[1]), nil
 	}
 	if err == nil {
 		err = errors.New("prints no version")

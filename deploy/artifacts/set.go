@@ -77,7 +77,7 @@ func Find(r Release) (Set, error) {
 		s.JavaHome = filepath.Join(s.Files, r.JavaHome)
 		s.Java = filepath.Join(s.JavaHome, "bin", "java")
 	case r.Java != "":
-		s.Java, s.JavaHome, err = findJava(r.Java, candidates(), readMajor)
+		s.Java, s.JavaHome, err = findJava(r.Java, r.JavaParts, candidates(), readVersion)
 		if err == nil {
 			return s, nil
 		}
@@ -242,7 +242,7 @@ func checkJava(ctx context.Context, r Release, p *printer) error {
 	if r.Java == "" {
 		return nil
 	}
-	_, _, err := findJava(r.Java, candidates(), func(home, program string) (string, error) { return runMajor(ctx, program) })
+	_, _, err := findJava(r.Java, r.JavaParts, candidates(), func(home, program string) (string, error) { return runVersion(ctx, program) })
 	if err == nil || ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -250,7 +250,7 @@ func checkJava(ctx context.Context, r Release, p *printer) error {
 	if !ok {
 		return fmt.Errorf("%s: %w", r, err)
 	}
-	p.printf("no Java %s on this machine: fetching %s for %s", r.Java, jdk, r)
+	p.printf("no Java %s for it on this machine: fetching %s for %s", r.Java, jdk, r)
 	_, err = get(ctx, jdk, p)
 	return err
 }

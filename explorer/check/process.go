@@ -65,11 +65,11 @@ func collect(by map[string]*model.Failure) []model.Failure {
 }
 
 // fatalLog reports lines that match Target.Logs.Fatal; Logs.Allow matches
-// neither them nor what continues them.
+// neither them nor what continues them, nor does Logs.Disturbed at that time.
 func fatalLog() checker {
 	return checker{
 		name: "fatal-log",
-		help: "a server process printed a line that matches logs.fatal, and none of logs.allow matches it or its stack trace; one finding for each exception and place, by the stack trace",
+		help: "a server process printed a line that matches logs.fatal, none of logs.allow matches it or its stack trace, and none of logs.disturbed where there was a disturbance; one finding for each exception and place, by the stack trace",
 		with: map[string]setting{
 			"packages": {def: "", help: "prefixes of the system's own functions in stack traces, e.g. org.apache.cassandra.; none named: all but those of the language and of common libraries"},
 		},
@@ -79,6 +79,10 @@ func fatalLog() checker {
 				return outcome{unknown: err.Error()}
 			}
 			allow, err := compile(r.Target.Logs.Allow)
+			if err != nil {
+				return outcome{unknown: err.Error()}
+			}
+			excusable, err := disturbedLines(r)
 			if err != nil {
 				return outcome{unknown: err.Error()}
 			}
@@ -97,6 +101,9 @@ func fatalLog() checker {
 			seen := map[said]*LogLine{}
 			for _, l := range lines {
 				if !matches(fatal, l.Line) || matches(allow, strings.Join(append([]string{l.Line}, l.Context...), "\n")) {
+					continue
+				}
+				if excusable(l) {
 					continue
 				}
 				what, t := traceSignature(l.Line, l.Context, s.list("packages"))
@@ -131,6 +138,33 @@ func fatalLog() checker {
 			return outcome{failures: collect(by)}
 		},
 	}
+}
+
+// disturbedLines compiles Logs.Disturbed: whether a line matches one of them, and a
+// disturbance held or was over for no longer than that one's Within, as check
+// operations sees disturbances.
+func disturbedLines(r *Record) (func(l LogLine) bool, error) {
+	var patterns []string
+	for _, d := range r.Target.Logs.Disturbed {
+		patterns = append(patterns, d.Match)
+	}
+	res, err := compile(patterns)
+	if err != nil {
+		return nil, err
+	}
+	all := disturbances(r, 0, 0)
+	return func(l LogLine) bool {
+		text := strings.Join(append([]string{l.Line}, l.Context...), "\n")
+		for i, re := range res {
+			within := r.Target.Logs.Disturbed[i].Within
+			if re.MatchString(text) && slices.ContainsFunc(all, func(d disturbance) bool {
+				return d.from <= l.At && (d.to == forever || l.At <= d.to+within)
+			}) {
+				return true
+			}
+		}
+		return false
+	}, nil
 }
 
 // twice says whether two equal lines of a host are one that a process both

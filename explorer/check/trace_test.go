@@ -3,6 +3,7 @@ package check
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -97,6 +98,42 @@ func TestALineOfTheTraceAllows(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("allow %q: %d, want %d", allow, got, want)
+		}
+	}
+}
+
+// TestADisturbanceAllows: a line of logs.disturbed is a failure unless hosts were
+// apart, or a server was not there, when it was logged or not long before.
+func TestADisturbanceAllows(t *testing.T) {
+	const within = 10 * time.Second
+	cut := &model.Proof{CutAt: 20 * time.Second, HealAt: 30 * time.Second}
+	stop := []NodeAction{{At: 20 * time.Second, NodeAction: model.NodeAction{Verb: model.NodeStop, Process: "server", Host: "n2"}}}
+	restart := append(slices.Clone(stop), NodeAction{At: 30 * time.Second, NodeAction: model.NodeAction{Verb: model.NodeStart, Process: "server", Host: "n2"}})
+	for _, c := range []struct {
+		name    string
+		proof   *model.Proof
+		actions []NodeAction
+		at      time.Duration
+		line    string
+		allowed bool
+	}{
+		{"undisturbed", nil, nil, 25 * time.Second, "FATAL lost peer", false},
+		{"before the cut", cut, nil, 19 * time.Second, "FATAL lost peer", false},
+		{"in the cut", cut, nil, 21 * time.Second, "FATAL lost peer", true},
+		{"another line", cut, nil, 21 * time.Second, "FATAL it", false},
+		{"soon after the heal", cut, nil, 40 * time.Second, "FATAL lost peer", true},
+		{"long after the heal", cut, nil, 41 * time.Second, "FATAL lost peer", false},
+		{"a cut that was never healed", &model.Proof{CutAt: 20 * time.Second}, nil, 500 * time.Second, "FATAL lost peer", true},
+		{"before a server was stopped", nil, stop, 19 * time.Second, "FATAL lost peer", false},
+		{"after it was", nil, stop, 500 * time.Second, "FATAL lost peer", true},
+		{"soon after its start", nil, restart, 39 * time.Second, "FATAL lost peer", true},
+		{"long after its start", nil, restart, 41 * time.Second, "FATAL lost peer", false},
+	} {
+		r := Record{Proof: c.proof, Actions: c.actions, LogLines: []LogLine{{Host: "n1", Process: "server", At: c.at, Line: c.line}},
+			Target: &model.Target{Logs: model.LogPatterns{Fatal: []string{"FATAL"}, Disturbed: []model.DisturbedLine{{Match: "lost peer", Within: within}}},
+				Checks: []model.CheckSpec{{Name: "fatal-log", Class: model.Broken}}}}
+		if got := len(Judge(r).Failures) == 0; got != c.allowed {
+			t.Errorf("%s: allowed %t, want %t", c.name, got, c.allowed)
 		}
 	}
 }

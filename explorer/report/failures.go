@@ -127,7 +127,8 @@ func took(c model.Cost) time.Duration {
 	return sum
 }
 
-// probeWords says what the probes of some runs cost.
+// probeWords says how long the probes of some runs were waited for. What they
+// cost the system is not measured: a server does other work at the same time.
 func probeWords(runs []model.RunSummary) string {
 	var spent, all time.Duration
 	n := 0
@@ -139,9 +140,9 @@ func probeWords(runs []model.RunSummary) string {
 	if n == 0 && spent == 0 {
 		return ""
 	}
-	s := "answered in " + span(spent) + " in all"
+	s := "waited " + span(spent) + " in all for answers"
 	if n > 0 {
-		s = fmt.Sprintf("%s, answered in %s in all, %s each", plural(n, "probe", "probes"), span(spent), span(spent/time.Duration(n)))
+		s = fmt.Sprintf("%s, waited %s in all for answers, %s each", plural(n, "probe", "probes"), span(spent), span(spent/time.Duration(n)))
 	}
 	if all > 0 {
 		s += fmt.Sprintf(", %.1f for each second of wall time", float64(n)/all.Seconds())

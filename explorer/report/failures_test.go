@@ -50,7 +50,7 @@ func TestJudgedRunIsExplained(t *testing.T) {
 	}
 	wants(t, "operations", section(t, page, "operations"), "14 refused or without an answer", "n1 reached 1 of n1, n2, n3 and needed 2: the cut",
 		"NoHostAvailable", "8.000 s to 12.000 s", "<td>8.100 s")
-	wants(t, "facts", section(t, page, "facts"), "<dd>3.11.5", "66.3 s", "260 probes, answered in 2.60 s in all, 10.0 ms each, 3.9 for each second",
+	wants(t, "facts", section(t, page, "facts"), "<dd>3.11.5", "66.3 s", "260 probes, waited 2.60 s in all for answers, 10.0 ms each, 3.9 for each second",
 		"until it was stable", "18.0 s, 27.1 %", "1.30 s, 2.0 %")
 
 	if strings.Contains(page, "making the template") {
@@ -83,7 +83,7 @@ func TestCampaignNamesKnownFailures(t *testing.T) {
 		t.Fatal(err)
 	}
 	wants(t, "page", b.String(), "known: SYS-1", "A thread dies", "<pre class=\"trace\">java.lang.NullPointerException", "<dd>3.11.5", "105.0 with 2 labs",
-		"1820 probes, answered in 18.2 s", "netsplit itself", "9.10 s, 2.0 %")
+		"1820 probes, waited 18.2 s in all for answers", "netsplit itself", "9.10 s, 2.0 %")
 }
 
 // TestDetailsOfAnyShape: indented lines first, or alone, or of strange text.

@@ -134,11 +134,7 @@ func (e *Extractor) compile(v *variable, index int, ms model.VarSource) (*source
 		return nil, fmt.Errorf("unknown of %q: use sender or receiver", ms.Of)
 	}
 	if ms.Type != "" {
-		parts := strings.Split(ms.Type, "*")
-		for i := range parts {
-			parts[i] = regexp.QuoteMeta(parts[i])
-		}
-		s.typ = regexp.MustCompile(`(?s)\A` + strings.Join(parts, ".*") + `\z`)
+		s.typ = TypePattern(ms.Type)
 	}
 	if ms.Regexp != "" {
 		re, err := regexp.Compile(ms.Regexp)
@@ -178,6 +174,15 @@ func (e *Extractor) compile(v *variable, index int, ms model.VarSource) (*source
 		}
 	}
 	return s, nil
+}
+
+// TypePattern compiles a pattern over message types: "*" matches any text.
+func TypePattern(pattern string) *regexp.Regexp {
+	parts := strings.Split(pattern, "*")
+	for i := range parts {
+		parts[i] = regexp.QuoteMeta(parts[i])
+	}
+	return regexp.MustCompile(`(?s)\A` + strings.Join(parts, ".*") + `\z`)
 }
 
 // Message returns what a message reveals, sorted by variable.
