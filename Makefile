@@ -51,6 +51,18 @@ lint: ## check formatting and go vet
 fuzz-short: ## run each fuzz target for 30 s
 	@scripts/fuzz.sh 30s
 
+.PHONY: vectors
+vectors: ## hold the codec against the test messages of other projects (FROM=folder of their checkouts)
+	@$(GO) test -count=1 -tags vectors -run '^TestVectors$$' ./controller/of13 -vectors "$(abspath $(or $(FROM),$(error vectors: FROM=folder that holds openvswitch, os-ken, loxigen and python-openflow)))"
+
+# What the switch layer reads that others wrote: messages, sessions, what was
+# heard of a testbed, testbed files.
+FUZZ_SWITCH := controller controller/of13 campaign/learn/sketch campaign/testbed
+TIME ?= 30m
+.PHONY: fuzz-switch
+fuzz-switch: ## run each fuzz target of the switch layer for TIME (default 30m)
+	@scripts/fuzz.sh $(TIME) $(FUZZ_SWITCH)
+
 .PHONY: soak
 soak: setup-test build ## repeat the tests of the switch layer's hard hours 50 times (root, hours)
 	@scripts/soak.sh

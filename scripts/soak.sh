@@ -16,7 +16,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 export logs=${SOAK_LOGS:-$dir/logs} dir
 mkdir -p "$logs" && logs=$(realpath "$logs") || exit 2
-for package in switch service; do
+for package in switch service gossip; do
   $go test -c -o "$dir/$package.test" "./e2e/$package" || exit 2
 done
 
@@ -39,6 +39,7 @@ export -f soak
   echo service 1 TestPartitionsByHandInHardHours 1
   echo switch 1 TestManyCutsLeaveNothing 1
   echo switch 1 TestCutsAtTheGateLeakNothing 1
+  echo gossip "$times" TestARunWhoseSwitchLosesItsControllerIsUnknown
   for test in TestSwitchDiesInARun TestBridgeMadeByHand TestPartitionsByHandInHardHours; do
     echo service "$times" "$test"
   done

@@ -282,6 +282,10 @@ func readActionBody(r *reader, typ uint16) Action {
 	case actSetField:
 		at := r.off
 		a := SetField{readOXM(r)}
+		if r.err != nil && r.err.Type == ErrTypeBadMatch {
+			// All that readOXM finds wrong is lengths; in an action it has codes of its own (7.4.4).
+			r.err.Type, r.err.Code = ErrTypeBadAction, BadActionBadSetLen
+		}
 		r.pad(pad8(4 + r.off - at))
 		return a
 	case actExperimenter:

@@ -29,6 +29,8 @@
 // ovs-ofctl, in both directions, and field by field against tshark. Where one
 // of them is of another opinion, the test says who is right and why: see the
 // samples that are refused, tsharkDisagrees, ovsErrorNames and validateStricter.
+// With the tag vectors they read the test messages of other projects, too, from
+// checkouts: make vectors.
 //
 // # Speed
 //

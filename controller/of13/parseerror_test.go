@@ -92,7 +92,8 @@ func TestParseErrors(t *testing.T) {
 		{"actions not a multiple of 8", packetOutWith("\x00\x12\x00\x08\x00\x00\x00\x00\x00\x00"), ErrTypeBadAction, BadActionBadLen, 32},
 		{"output of length 8", packetOutWith("\x00\x00\x00\x08\x00\x00\x00\x01"), ErrTypeBadAction, BadActionBadLen, 32},
 		{"pop_vlan of length 16", packetOutWith("\x00\x12\x00\x10\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), ErrTypeBadAction, BadActionBadLen, 32},
-		{"set_field with too much padding", packetOutWith("\x00\x19\x00\x10\x80\x00\x14\x00\x00\x00\x00\x00\x00\x00\x00\x00"), ErrTypeBadMatch, BadMatchBadField, 28},
+		{"set_field with too much padding", packetOutWith("\x00\x19\x00\x10\x80\x00\x14\x00\x00\x00\x00\x00\x00\x00\x00\x00"), ErrTypeBadAction, BadActionBadSetLen, 28},
+		{"set_field of the wrong size", packetOutWith("\x00\x19\x00\x10\x80\x00\x08\x05\x02\x00\x00\x00\x01\x00\x00\x00"), ErrTypeBadAction, BadActionBadSetLen, 28},
 		{"set_field cut off", packetOutWith("\x00\x19\x00\x08\x80\x00\x16\x04"), ErrTypeBadAction, BadActionBadLen, 32},
 		{"actions beyond the message", msg(TypePacketOut, "\xff\xff\xff\xff\x00\x00\x00\x01\x00\x08\x00\x00\x00\x00\x00\x00"), ErrTypeBadRequest, BadRequestBadLen, 24},
 

@@ -1,5 +1,7 @@
 package of13
 
+import "fmt"
+
 // EchoRequest asks the peer whether it is alive (7.5.2).
 type EchoRequest struct{ Data []byte }
 
@@ -34,6 +36,11 @@ func (m *EchoReply) unmarshal(r *reader)              { m.Data = r.rest() }
 
 // MsgType is TypeExperimenter.
 func (m *Experimenter) MsgType() MsgType { return TypeExperimenter }
+
+// String names the experimenter and the message; the rest is its own.
+func (m *Experimenter) String() string {
+	return fmt.Sprintf("EXPERIMENTER 0x%08x type %d, %d bytes", m.Experimenter, m.ExpType, len(m.Data))
+}
 
 func (m *Experimenter) marshal(b []byte) ([]byte, error) {
 	b = be.AppendUint32(b, m.Experimenter)

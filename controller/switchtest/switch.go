@@ -18,14 +18,14 @@ type Config struct {
 	Datapath model.DatapathID
 	Ports    []uint32
 	Names    map[uint32]string // of ports; a port need not have one
-	Limit    int              // rules per table; 0: no limit
-	Now      func() time.Time // default time.Now
-	PartSize int              // rules per part of a multipart reply; default 2
-	Only10   bool             // speaks OpenFlow 1.0 only, like Open vSwitch so set
-	Mute     bool             // answers nothing after the handshake, not even echo
-	NoRoles  bool             // has no controller roles
-	Meters   uint32           // the greatest number of a meter; 0: it has none
-	Tables   uint8            // how many it has; default 254
+	Limit    int               // rules per table; 0: no limit
+	Now      func() time.Time  // default time.Now
+	PartSize int               // rules per part of a multipart reply; default 2
+	Only10   bool              // speaks OpenFlow 1.0 only, like Open vSwitch so set
+	Mute     bool              // answers nothing after the handshake, not even echo
+	NoRoles  bool              // has no controller roles
+	Meters   uint32            // the greatest number of a meter; 0: it has none
+	Tables   uint8             // how many it has; default 254
 	// Refuse says which messages are refused, and how; nil for the others.
 	Refuse func(of13.Message) *of13.Error
 	// Ignore says which messages are neither carried out nor answered.

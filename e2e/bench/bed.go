@@ -167,7 +167,7 @@ func (b *bed) inside(id model.NodeID, f func() error) error {
 func (b *bed) reach(ctx context.Context) error {
 	var err error
 	for range 20 {
-		if _, err = b.roundTrips(ctx, 1, time.Millisecond); err == nil {
+		if _, err = b.roundTrips(ctx, 1, time.Millisecond, 64); err == nil {
 			return nil
 		}
 		if ctx.Err() != nil {

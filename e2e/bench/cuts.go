@@ -25,6 +25,8 @@ const (
 	fewFlows = 10
 	// wellAfter is how long after a heal packets are counted.
 	wellAfter = 200 * time.Millisecond
+	// lateLimit is how late a packet may be without being lost.
+	lateLimit = 3 * time.Second
 	cutBlock  = 20 // cuts of one kind in a row
 )
 
@@ -44,6 +46,7 @@ type cutFigures struct {
 	inForce, healed, first    []time.Duration
 	share                     []float64 // of what was sent just after the first packet that passed again
 	cuts, leaky, leaked, open int       // leaked: after in force; open: no packet passed in time
+	lost                      []int     // of what was sent in the time wellAfter healed was said
 }
 
 // cutBed is a lab with a load, and the service or nothing on top.
@@ -51,7 +54,7 @@ type cutBed struct {
 	*bed
 	dir    string
 	agents map[model.NodeID]*agent.Client
-	tell   func(mix) error
+	load   *mixLoad
 	svc    *campaign.Service
 	by     model.CutBy // what svc cuts by
 	cuts   int
@@ -78,7 +81,7 @@ func newCutBed(ctx context.Context) (c *cutBed, err error) {
 	if err = b.quiet(); err != nil {
 		return c, err
 	}
-	c.tell, err = b.newMix()
+	c.load, err = b.newMix()
 	return c, err
 }
 
@@ -222,7 +225,14 @@ func (c *cutBed) one(ctx context.Context, k *cutKind, m mix, into *cutFigures) e
 	if err := k.heal(ctx); err != nil {
 		return err
 	}
-	into.healed = append(into.healed, time.Since(asked))
+	healed := time.Now()
+	into.healed = append(into.healed, healed.Sub(asked))
+	time.Sleep(wellAfter)
+	lost, err := c.lostIn(ctx, healed, healed.Add(wellAfter))
+	if err != nil {
+		return err
+	}
+	into.lost = append(into.lost, lost)
 	var first time.Time
 	for limit := time.Now().Add(5 * time.Second); first.IsZero() && time.Now().Before(limit); time.Sleep(2 * time.Millisecond) {
 		if first, err = c.agents[hostB].FirstFrom(ctx, from, asked); err != nil {
@@ -245,6 +255,34 @@ func (c *cutBed) one(ctx context.Context, k *cutKind, m mix, into *cutFigures) e
 	return ctx.Err()
 }
 
+// lostIn is how many of the packets that were sent from one time to another did
+// not arrive: each is known by its number.
+func (c *cutBed) lostIn(ctx context.Context, from, to time.Time) (int, error) {
+	digests, err := c.load.sentIn(from, to)
+	if err != nil {
+		return 0, err
+	}
+	if len(digests) == 0 {
+		return 0, errors.New("the load sent nothing after a heal: nothing can be said of what was lost")
+	}
+	// What is late is not lost: a switch that gets no processor keeps it for long.
+	for limit := time.Now().Add(lateLimit); ; time.Sleep(50 * time.Millisecond) {
+		at, err := c.agents[hostB].ArrivalsOf(ctx, digests, from)
+		if err != nil {
+			return 0, err
+		}
+		lost := 0
+		for _, a := range at {
+			if len(a) == 0 {
+				lost++
+			}
+		}
+		if lost == 0 || time.Now().After(limit) {
+			return lost, ctx.Err()
+		}
+	}
+}
+
 // measure makes cuts of all kinds in turn. What was measured until ctx ended
 // counts, if every kind had its turn.
 func (c *cutBed) measure(ctx context.Context, kinds []*cutKind, trials int, m mix, say func(string, ...any)) error {
@@ -265,7 +303,7 @@ func (c *cutBed) rounds(ctx context.Context, kinds []*cutKind, trials int, m mix
 			if err := k.ready(ctx); err != nil {
 				return fmt.Errorf("%s: %w", k.name, err)
 			}
-			if err := c.tell(m); err != nil {
+			if err := c.load.tell(m); err != nil {
 				return err
 			}
 			time.Sleep(time.Duration(float64(m.Flows)/float64(m.Rate)*float64(time.Second)) + time.Second)
@@ -331,6 +369,10 @@ func cutLeaks(ctx context.Context, c *cutBed, trials int, flows []int, say func(
 			}, func(f *cutFigures) float64 { return float64(quantile(f.afterRequest, .5)) })
 		add("packets that arrive after it is said to be in force", "0", is(ours.leaked == 0 && rules.leaked == 0),
 			func(f *cutFigures) string { return fmt.Sprintf("%d in %d cuts", f.leaked, f.leaky) }, nil)
+		add(fmt.Sprintf("heal: packets lost of those sent in the %v after it is said to be healed", wellAfter), "0", is(allOf(ours.lost) == 0 && allOf(rules.lost) == 0),
+			func(f *cutFigures) string {
+				return fmt.Sprintf("%d in %d of %d heals", allOf(f.lost), countOf(f.lost), len(f.lost))
+			}, nil)
 		add("heal: ms from the request to the first packet, p50, p99", "", noGoal,
 			func(f *cutFigures) string { return spanText(f.first) }, func(f *cutFigures) float64 { return millis(quantile(f.first, .5)) })
 		add(fmt.Sprintf("heal: share that arrives of what is sent in the %v from that packet on, p50, least", wellAfter), "", noGoal,
@@ -364,6 +406,24 @@ func inForce(ctx context.Context, c *cutBed, trials int, say func(string, ...any
 		{what: "packets that arrived after that", ours: fmt.Sprintf("%d; rules alone %d", ours.leaked, rules.leaked), beside: fmt.Sprint(other.leaked), goal: "0",
 			met: is(ours.leaked == 0 && rules.leaked == 0)},
 	}, nil
+}
+
+// allOf is the sum.
+func allOf(ns []int) (sum int) {
+	for _, n := range ns {
+		sum += n
+	}
+	return sum
+}
+
+// countOf is how many are not 0.
+func countOf(ns []int) (count int) {
+	for _, n := range ns {
+		if n != 0 {
+			count++
+		}
+	}
+	return count
 }
 
 // spanText is p50 and p99 in ms.

@@ -14,11 +14,13 @@ import (
 	"regexp"
 	"runtime"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"netsplit/campaign/agent"
 	"netsplit/campaign/proc"
 )
 
@@ -31,25 +33,66 @@ type mix struct {
 	Flows, Rate, Size int
 }
 
-// mixChild sends datagrams between two hosts, named by MAC and address, as it is
-// told, without pause. They claim to be longer than they are, so that the
-// receiver's kernel drops them unanswered.
-func mixChild(args []string) error {
-	runtime.GOMAXPROCS(2)
+// mixSent is a frame of a load: its number, counted from 0 on, and its source port.
+type mixSent struct {
+	Num  uint32
+	Port uint16
+}
+
+// mixOrder is one line to a load: what to be from now on, or a question which
+// frames it sent from one time to another, in nanoseconds since 1970. It answers
+// with those, oldest first.
+type mixOrder struct {
+	Be       *mix `json:",omitempty"`
+	From, To int64
+}
+
+// mixKept is how many frames a load knows the times of.
+const mixKept = 1 << 16
+
+// mixFrame is a frame between two hosts, named by MAC and address, without size,
+// source port and number.
+func mixFrame(toMAC, fromMAC, from, to string) ([]byte, error) {
 	frame := make([]byte, 1514)
-	for i, a := range args[:2] { // to, from
+	for i, a := range []string{toMAC, fromMAC} {
 		mac, err := net.ParseMAC(a)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		copy(frame[i*6:], mac)
 	}
 	copy(frame[12:], []byte{8, 0, 0x45, 0})
 	frame[22], frame[23] = 64, unix.IPPROTO_UDP
-	for i, a := range args[2:4] { // from, to
+	for i, a := range []string{from, to} {
 		copy(frame[26+4*i:], net.ParseIP(a).To4())
 	}
 	binary.BigEndian.PutUint16(frame[36:], sinkPort)
+	return frame, nil
+}
+
+// resize writes the lengths of a frame of so many bytes. It claims to be longer
+// than it is, so that the receiver's kernel drops it unanswered.
+func resize(frame []byte, size int) {
+	total := uint16(size - 14)
+	binary.BigEndian.PutUint16(frame[16:], total)
+	binary.BigEndian.PutUint16(frame[24:], 0)
+	binary.BigEndian.PutUint16(frame[24:], checksum(frame[14:34]))
+	binary.BigEndian.PutUint16(frame[38:], total)
+}
+
+// stampFrame writes source port and number, by which each frame is another.
+func stampFrame(frame []byte, f mixSent) {
+	binary.BigEndian.PutUint16(frame[34:], f.Port)
+	binary.BigEndian.PutUint32(frame[42:], f.Num)
+}
+
+// mixChild sends datagrams between two hosts as it is told, without pause.
+func mixChild(args []string) error {
+	runtime.GOMAXPROCS(2)
+	frame, err := mixFrame(args[0], args[1], args[2], args[3])
+	if err != nil {
+		return err
+	}
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0) // receives nothing
 	if err != nil {
 		return err
@@ -60,6 +103,12 @@ func mixChild(args []string) error {
 	}
 	to := &unix.SockaddrLinklayer{Ifindex: nic.Index}
 	var told atomic.Pointer[mix]
+	type stamp struct {
+		at int64 // before it was sent
+		f  mixSent
+	}
+	var mu sync.Mutex // of kept and num
+	kept, num := make([]stamp, mixKept), uint32(0)
 	go func() {
 		var now mix
 		for sent, began := 0, time.Now(); ; {
@@ -68,18 +117,18 @@ func mixChild(args []string) error {
 				continue
 			} else if *m != now {
 				now, sent, began = *m, 0, time.Now()
-				total := uint16(now.Size - 14)
-				binary.BigEndian.PutUint16(frame[16:], total)
-				binary.BigEndian.PutUint16(frame[24:], 0)
-				binary.BigEndian.PutUint16(frame[24:], checksum(frame[14:34]))
-				binary.BigEndian.PutUint16(frame[38:], total)
+				resize(frame, now.Size)
 			}
 			due := int(time.Since(began).Seconds() * float64(now.Rate))
 			if sent < due-now.Rate/10 { // the machine stood still: a steady load does not catch up
 				sent = due
 			}
 			for ; sent < due; sent++ {
-				binary.BigEndian.PutUint16(frame[34:], uint16(firstPort+sent%now.Flows))
+				mu.Lock()
+				s := stamp{time.Now().UnixNano(), mixSent{num, uint16(firstPort + sent%now.Flows)}}
+				kept[num%mixKept], num = s, num+1
+				mu.Unlock()
+				stampFrame(frame, s.f)
 				_ = unix.Sendto(fd, frame[:now.Size], 0, to)
 			}
 			time.Sleep(100 * time.Microsecond)
@@ -87,23 +136,46 @@ func mixChild(args []string) error {
 	}()
 	in, out := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
 	for {
-		m := new(mix)
-		if err := in.Decode(m); errors.Is(err, io.EOF) {
+		var o mixOrder
+		if err := in.Decode(&o); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
 			return err
 		}
-		told.Store(m)
-		if err := out.Encode(m); err != nil {
+		got := []mixSent{}
+		if o.Be != nil {
+			told.Store(o.Be)
+		} else {
+			mu.Lock()
+			for k := num - min(num, mixKept); k != num; k++ {
+				if s := kept[k%mixKept]; o.From <= s.at && s.at < o.To {
+					got = append(got, s.f)
+				}
+			}
+			mu.Unlock()
+		}
+		if err := out.Encode(got); err != nil {
 			return err
 		}
 	}
 }
 
-// newMix starts a load from host a to host b; it is silent until told.
-func (b *bed) newMix() (tell func(mix) error, err error) {
+// mixLoad is a load from host a to host b.
+type mixLoad struct {
+	in    *json.Encoder
+	out   *json.Decoder
+	frame []byte // as of its last order
+	size  int    // bytes of it that are sent
+}
+
+// newMix starts a load; it is silent until told.
+func (b *bed) newMix() (*mixLoad, error) {
 	from, to := b.host(hostA), b.host(hostB)
 	link, err := b.links[hostA].h.LinkByIndex(b.links[hostA].index)
+	if err != nil {
+		return nil, err
+	}
+	frame, err := mixFrame(to.MAC, from.MAC, from.IP.String(), to.IP.String())
 	if err != nil {
 		return nil, err
 	}
@@ -121,13 +193,36 @@ func (b *bed) newMix() (tell func(mix) error, err error) {
 		return nil, err
 	}
 	b.closers = append(b.closers, func() error { stdin.Close(); return cmd.Wait() })
-	in, out := json.NewEncoder(stdin), json.NewDecoder(stdout)
-	return func(m mix) error {
-		if err := in.Encode(m); err != nil {
-			return err
-		}
-		return out.Decode(&mix{})
-	}, nil
+	return &mixLoad{in: json.NewEncoder(stdin), out: json.NewDecoder(stdout), frame: frame}, nil
+}
+
+func (l *mixLoad) ask(o mixOrder) (got []mixSent, err error) {
+	if err := l.in.Encode(o); err != nil {
+		return nil, err
+	}
+	return got, l.out.Decode(&got)
+}
+
+// tell has it be another load from now on.
+func (l *mixLoad) tell(m mix) error {
+	resize(l.frame, m.Size)
+	l.size = m.Size
+	_, err := l.ask(mixOrder{Be: &m})
+	return err
+}
+
+// sentIn is the digest of every frame that was sent from one time to another.
+func (l *mixLoad) sentIn(from, to time.Time) ([]uint64, error) {
+	got, err := l.ask(mixOrder{From: from.UnixNano(), To: to.UnixNano()})
+	if err != nil {
+		return nil, err
+	}
+	digests := make([]uint64, len(got))
+	for i, f := range got {
+		stampFrame(l.frame, f)
+		digests[i] = agent.Digest(l.frame[:l.size])
+	}
+	return digests, nil
 }
 
 // split has Open vSwitch keep one cached decision for each source port of UDP to

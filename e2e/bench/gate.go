@@ -33,10 +33,10 @@ type variant struct {
 	ready func(context.Context) error   // makes the switch work this way
 	cpu   func() (time.Duration, error) // of the controller's process so far; nil: none
 
-	rate map[int][]float64 // best packets/s by payload size, one per round
-	tcp  []float64         // Mbit/s of iperf3, one per round; none of another's bed
-	p50  []time.Duration   // of round trips, one per round
-	p99  []time.Duration
+	rate map[int][]float64       // best packets/s by payload size, one per round
+	tcp  []float64               // Mbit/s of iperf3, one per round; none of another's bed
+	p50  map[int][]time.Duration // of round trips by bytes of ICMP, one per round
+	p99  map[int][]time.Duration
 	per  []float64 // µs of the controller's CPU per packet, of all sizes and rates
 }
 
@@ -73,7 +73,7 @@ func gateCost(ctx context.Context, ours *ourBed, c, python *bed, rounds, pings i
 	all := []*variant{plain, port, gate, test, ken}
 	sizes := []int{64, 1400}
 	for _, v := range all {
-		v.rate = map[int][]float64{}
+		v.rate, v.p50, v.p99 = map[int][]float64{}, map[int][]time.Duration{}, map[int][]time.Duration{}
 	}
 	for round := range rounds {
 		// Who comes first changes, so that no one has the better place.
@@ -108,17 +108,22 @@ func gateCost(ctx context.Context, ours *ourBed, c, python *bed, rounds, pings i
 					return nil, err
 				}
 			}
-			took, err := v.bed.roundTrips(ctx, pings, 2*time.Millisecond)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", v.name, err)
+			trips := ""
+			for _, size := range sizes {
+				took, err := v.bed.roundTrips(ctx, pings, 2*time.Millisecond, size)
+				if err != nil {
+					return nil, fmt.Errorf("%s: %w", v.name, err)
+				}
+				p50, p99 := quantile(took, .5), quantile(took, .99)
+				v.p50[size], v.p99[size] = append(v.p50[size], p50), append(v.p99[size], p99)
+				trips += fmt.Sprintf(" round trip of %d bytes p50 %v p99 %v;", size, p50.Round(time.Microsecond), p99.Round(time.Microsecond))
 			}
-			v.p50, v.p99 = append(v.p50, quantile(took, .5)), append(v.p99, quantile(took, .99))
 			tcp := ""
 			if v.tcp != nil {
 				tcp = fmt.Sprintf(" iperf3 %.0f Mbit/s;", v.tcp[round])
 			}
-			say("gate round %d/%d, %s: %.0f packets/s of 64, %.0f of 1400 bytes;%s round trip p50 %v p99 %v", round+1, rounds, v.name,
-				v.rate[64][round], v.rate[1400][round], tcp, v.p50[round].Round(time.Microsecond), v.p99[round].Round(time.Microsecond))
+			say("gate round %d/%d, %s: %.0f packets/s of 64, %.0f of 1400 bytes;%s%s", round+1, rounds, v.name,
+				v.rate[64][round], v.rate[1400][round], tcp, trips)
 		}
 	}
 	if err := plain.ready(ctx); err != nil {
@@ -136,7 +141,8 @@ func gateCost(ctx context.Context, ours *ourBed, c, python *bed, rounds, pings i
 	}
 	rows = append(rows, row{what: "gate port, losses told of under all this load", ours: lost})
 	return append(append(rows, besidePlain(plain, gate, sizes)...), slices.Concat(
-		besideController(plain, gate, test, sizes, 1.2), besideController(plain, gate, ken, sizes, 0))...), nil
+		besideController(plain, gate, test, sizes, 1.2), besideController(plain, gate, ken, sizes, 0),
+		besideController(plain, port, test, sizes, 0), besideController(plain, port, ken, sizes, 0))...), nil
 }
 
 // besidePlain sets the packet-in gate beside plain forwarding.
@@ -148,47 +154,51 @@ func besidePlain(plain, gate *variant, sizes []int) []row {
 			ours: spreadOf(gate.rate[size]).text("%.0f"), beside: spreadOf(plain.rate[size]).text("%.0f"),
 			ratio: spreadOf(ratios(gate.rate[size], plain.rate[size])).text("%.2f")})
 	}
-	for _, q := range []struct {
-		name       string
-		gate, none []time.Duration
-	}{{"p50", gate.p50, plain.p50}, {"p99", gate.p99, plain.p99}} {
-		rows = append(rows, row{
-			what: "packet-in gate, round trip " + q.name + " in µs, beside plain forwarding",
-			ours: spreadOf(micros(q.gate)).text("%.0f"), beside: spreadOf(micros(q.none)).text("%.0f"),
-			ratio: spreadOf(ratios(micros(q.gate), micros(q.none))).text("%.2f")})
+	for _, size := range sizes {
+		for _, q := range []struct {
+			name       string
+			gate, none []time.Duration
+		}{{"p50", gate.p50[size], plain.p50[size]}, {"p99", gate.p99[size], plain.p99[size]}} {
+			rows = append(rows, row{
+				what: fmt.Sprintf("packet-in gate, round trip of %d bytes %s in µs, beside plain forwarding", size, q.name),
+				ours: spreadOf(micros(q.gate)).text("%.0f"), beside: spreadOf(micros(q.none)).text("%.0f"),
+				ratio: spreadOf(ratios(micros(q.gate), micros(q.none))).text("%.2f")})
+		}
 	}
 	return rows
 }
 
-// besideController sets the packet-in gate beside another controller that
-// sends every packet on. goal is of the packets a second, and then the gate's
-// p99 is to be no worse; 0: none.
+// besideController sets a gate beside another controller that sends every packet
+// on. goal is of the packets a second, and then the gate's p99 is to be no
+// worse; 0: none.
 func besideController(plain, gate, other *variant, sizes []int, goal float64) []row {
 	var rows []row
 	for _, size := range sizes {
 		r := spreadOf(ratios(gate.rate[size], other.rate[size]))
-		one := row{what: fmt.Sprintf("packet-in gate, packets/s of %d bytes, beside %s", size, other.name),
+		one := row{what: fmt.Sprintf("%s, packets/s of %d bytes, beside %s", gate.name, size, other.name),
 			ours: spreadOf(gate.rate[size]).text("%.0f"), beside: spreadOf(other.rate[size]).text("%.0f"), ratio: r.text("%.2f")}
 		if goal > 0 {
 			one.goal, one.met = fmt.Sprintf("at least %.1f", goal), is(r.mid >= goal)
 		}
 		rows = append(rows, one)
 	}
-	for _, q := range []struct {
-		name              string
-		gate, other, none []time.Duration
-		bound             bool
-	}{{"p50", gate.p50, other.p50, plain.p50, false}, {"p99", gate.p99, other.p99, plain.p99, goal > 0}} {
-		added, beside := micros(minus(q.gate, q.none)), micros(minus(q.other, q.none))
-		r := spreadOf(ratios(added, beside))
-		one := row{what: "packet-in gate, added round trip " + q.name + " in µs, beside " + other.name,
-			ours: spreadOf(added).text("%.0f"), beside: spreadOf(beside).text("%.0f"), ratio: r.text("%.2f")}
-		if q.bound {
-			one.goal, one.met = "at most 1", is(r.mid <= 1)
+	for _, size := range sizes {
+		for _, q := range []struct {
+			name              string
+			gate, other, none []time.Duration
+			bound             bool
+		}{{"p50", gate.p50[size], other.p50[size], plain.p50[size], false}, {"p99", gate.p99[size], other.p99[size], plain.p99[size], goal > 0}} {
+			added, beside := micros(minus(q.gate, q.none)), micros(minus(q.other, q.none))
+			r := spreadOf(ratios(added, beside))
+			one := row{what: fmt.Sprintf("%s, added round trip of %d bytes %s in µs, beside %s", gate.name, size, q.name, other.name),
+				ours: spreadOf(added).text("%.0f"), beside: spreadOf(beside).text("%.0f"), ratio: r.text("%.2f")}
+			if q.bound {
+				one.goal, one.met = "at most 1", is(r.mid <= 1)
+			}
+			rows = append(rows, one)
 		}
-		rows = append(rows, one)
 	}
-	return append(rows, row{what: "packet-in gate, µs of the controller's CPU per packet, beside " + other.name,
+	return append(rows, row{what: gate.name + ", µs of the controller's CPU per packet, beside " + other.name,
 		ours: spreadOf(gate.per).text("%.1f"), beside: spreadOf(other.per).text("%.1f"), ratio: spreadOf(ratios(gate.per, other.per)).text("%.2f")})
 }
 
@@ -212,18 +222,20 @@ func portRows(plain, port, gate *variant, sizes []int) []row {
 			ours: spreadOf(port.rate[size]).text("%.0f"), beside: spreadOf(plain.rate[size]).text("%.0f"),
 			ratio: spreadOf(ratios(port.rate[size], plain.rate[size])).text("%.2f")})
 	}
-	for _, q := range []struct {
-		name             string
-		port, gate, none []time.Duration
-		limit            float64 // µs; 0: no goal
-	}{{"p50", port.p50, gate.p50, plain.p50, 100}, {"p99", port.p99, gate.p99, plain.p99, 0}} {
-		added, beside := spreadOf(micros(minus(q.port, q.none))), spreadOf(micros(minus(q.gate, q.none)))
-		r := row{what: "gate port, added round trip " + q.name + " in µs, beside the packet-in gate", ours: added.text("%.0f"), beside: beside.text("%.0f"),
-			ratio: spreadOf(ratios(micros(minus(q.port, q.none)), micros(minus(q.gate, q.none)))).text("%.2f")}
-		if q.limit > 0 {
-			r.goal, r.met = fmt.Sprintf("under %.0f", q.limit), is(added.mid < q.limit)
+	for _, size := range sizes {
+		for _, q := range []struct {
+			name             string
+			port, gate, none []time.Duration
+			limit            float64 // µs; 0: no goal
+		}{{"p50", port.p50[size], gate.p50[size], plain.p50[size], 100}, {"p99", port.p99[size], gate.p99[size], plain.p99[size], 0}} {
+			added, beside := micros(minus(q.port, q.none)), micros(minus(q.gate, q.none))
+			r := row{what: fmt.Sprintf("gate port, added round trip of %d bytes %s in µs, beside the packet-in gate", size, q.name),
+				ours: spreadOf(added).text("%.0f"), beside: spreadOf(beside).text("%.0f"), ratio: spreadOf(ratios(added, beside)).text("%.2f")}
+			if q.limit > 0 {
+				r.goal, r.met = fmt.Sprintf("under %.0f", q.limit), is(spreadOf(added).mid < q.limit)
+			}
+			rows = append(rows, r)
 		}
-		rows = append(rows, r)
 	}
 	return append(rows, row{what: "gate port, µs of netsplit's CPU per packet, beside the packet-in gate",
 		ours: spreadOf(port.per).text("%.1f"), beside: spreadOf(gate.per).text("%.1f"), ratio: spreadOf(ratios(port.per, gate.per)).text("%.2f")})

@@ -44,7 +44,11 @@ func child(args []string) error {
 		if err != nil {
 			return err
 		}
-		return pingChild(args[1], n, every)
+		size, err := strconv.Atoi(args[4])
+		if err != nil {
+			return err
+		}
+		return pingChild(args[1], n, every, size)
 	}
 	return fmt.Errorf("no child %q", args[0])
 }
@@ -120,18 +124,18 @@ func sinkChild() error {
 	return nil
 }
 
-// pingChild sends n ICMP echo requests of 64 bytes (RFC 792), each after the
-// reply to the one before and at least the interval later, and prints the
-// round trips in nanoseconds as JSON.
-func pingChild(to string, n int, every time.Duration) error {
+// pingChild sends n ICMP echo requests of size bytes, an even number (RFC 792),
+// each after the reply to the one before and at least the interval later, and
+// prints the round trips in nanoseconds as JSON.
+func pingChild(to string, n int, every time.Duration, size int) error {
 	c, err := net.Dial("ip4:icmp", to)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	id := uint16(os.Getpid())
-	msg := make([]byte, 64)
-	buf := make([]byte, 256)
+	msg := make([]byte, size)
+	buf := make([]byte, 2048)
 	var took []time.Duration
 	for seq := range n {
 		began := time.Now()
@@ -172,9 +176,9 @@ func checksum(b []byte) uint16 {
 	return ^uint16(sum)
 }
 
-// roundTrips measures n round trips from a to b.
-func (b *bed) roundTrips(ctx context.Context, n int, every time.Duration) ([]time.Duration, error) {
-	argv := append(append([]string{}, b.host(hostA).Exec...), b.self, "child", "ping", b.host(hostB).IP.String(), strconv.Itoa(n), every.String())
+// roundTrips measures n round trips of size bytes of ICMP from a to b.
+func (b *bed) roundTrips(ctx context.Context, n int, every time.Duration, size int) ([]time.Duration, error) {
+	argv := append(append([]string{}, b.host(hostA).Exec...), b.self, "child", "ping", b.host(hostB).IP.String(), strconv.Itoa(n), every.String(), strconv.Itoa(size))
 	text, err := proc.Output(ctx, argv, 30*time.Second+time.Duration(n)*every)
 	if err != nil {
 		return nil, err

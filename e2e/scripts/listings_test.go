@@ -35,7 +35,7 @@ func (s neat) testDataLoss() {
 	s.True(s.client2.write(s.obj2, s.v2))
 	s.Heal(netPart)
 	// verify the two objects
-	s.Equal(s.client1.read(s.obj1), s.v1)
+	s.Equal(s.client2.read(s.obj1), s.v1)
 	s.Equal(s.client2.read(s.obj2), s.v2)
 }
 

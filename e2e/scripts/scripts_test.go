@@ -77,7 +77,7 @@ func TestListings(t *testing.T) {
 		name, quorum, fails string
 		play                func(neat)
 	}{
-		{"data loss", "1", "assertion: s.Equal(s.client1.read(s.obj1), s.v1)", neat.testDataLoss},
+		{"data loss", "1", "assertion: s.Equal(s.client2.read(s.obj1), s.v1)", neat.testDataLoss},
 		{"double dequeue", "2", "assertion: s.NotEqual(minMsg, majMsg)", neat.testDoubleDequeue},
 	} {
 		t.Run(c.name, func(t *testing.T) {
