@@ -20,7 +20,7 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build bin/netsplit and the helper programs of the targets
-	$(GO) build -o bin/ ./cmd/netsplit ./e2e/targets/gossip
+	$(GO) build -ldflags "-X main.version=$$(scripts/version.sh)" -o bin/ ./cmd/netsplit ./e2e/targets/gossip
 	@set -e; for d in deploy/targets/*/client; do ls $$d/*.go >/dev/null 2>&1 || continue; \
 	  t=$${d%/client}; $(GO) build -o bin/$${t##*/}-client ./$$d; done
 

@@ -150,7 +150,7 @@ func (f *fakeService) Switches(context.Context) ([]model.SwitchStatus, error) {
 var hosts = []model.NodeID{"n1", "n2", "n3"}
 
 func (f *fakeService) Hosts(context.Context) ([]model.TestbedHost, error) {
-	return []model.TestbedHost{{Name: "n1", Datapath: 0xabc, Port: 1, IP: netip.MustParseAddr("10.0.0.1"), MAC: "02:00:00:00:00:01"}}, f.fail
+	return []model.TestbedHost{{Name: "n1", Datapath: 0xabc, Port: model.Port{Number: 1}, IP: netip.MustParseAddr("10.0.0.1"), MAC: "02:00:00:00:00:01"}}, f.fail
 }
 
 func (f *fakeService) CreatePartition(_ context.Context, spec model.PartitionSpec) (model.PartitionStatus, error) {

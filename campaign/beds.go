@@ -26,7 +26,7 @@ func (s *Service) takeOutside(ctx context.Context) (err error) {
 // bedConfig is what beds have in common.
 func (s *Service) bedConfig(gate model.Gate) bed.Config {
 	return bed.Config{Gate: gate, Controller: s.ctrl, Binary: s.cfg.Binary, Log: s.log,
-		Events: bed.Events{SwitchChanged: s.switchChanged, Demoted: s.demoted, Refused: s.refused, HostPort: s.hostPort, Lost: s.lostBy, Tampered: s.tampered}}
+		Events: bed.Events{SwitchChanged: s.switchChanged, Demoted: s.demoted, Refused: s.refused, HostPort: s.hostPort, OtherPort: s.otherPort, Lost: s.lostBy, Tampered: s.tampered}}
 }
 
 func (s *Service) addBed(b *bed.Bed) {
@@ -94,7 +94,26 @@ func (s *Service) hostPort(host model.NodeID, err error) {
 		s.tell("host", string(host), "no-port", fmt.Sprintf("host %s: %v", host, err))
 		return
 	}
-	s.tell("host", string(host), "port", fmt.Sprintf("the port of host %s is as it should be again", host))
+	text := fmt.Sprintf("the port of host %s is as it should be again", host)
+	s.tell("host", string(host), "port", text)
+	if s.cfg.Testbed == nil { // a lab's
+		return
+	}
+	if h, _ := s.cfg.Testbed.Host(host); h.Port.Name != "" { // it may have another number, and other rules
+		s.shake(text)
+	}
+}
+
+// otherPort tells that the port of a link, a gate or a mirror went (err says how)
+// or is back.
+func (s *Service) otherPort(id model.DatapathID, port model.Port, err error) {
+	if err != nil {
+		s.tell("switch", id.String(), "no-port", fmt.Sprintf("switch %s, port %s of the testbed: %v", id, port.Name, err))
+		return
+	}
+	text := fmt.Sprintf("switch %s has port %s of the testbed again", id, port.Name)
+	s.tell("switch", id.String(), "port", text)
+	s.shake(text)
 }
 
 // claimOutside reserves the outside testbed for a campaign.

@@ -159,7 +159,7 @@ func (s *Service) Hosts(ctx context.Context) ([]model.TestbedHost, error) {
 	defer s.mu.Unlock()
 	var out []model.TestbedHost
 	for _, b := range s.beds {
-		out = append(out, b.Testbed.Hosts...)
+		out = append(out, b.Located().Hosts...)
 	}
 	return out, nil
 }

@@ -70,7 +70,7 @@ func (s *Service) describe(ctx context.Context, st *model.SwitchStatus, hosts []
 	for _, p := range ports {
 		ps := model.PortStatus{Number: uint32(p.No), Name: p.Name, Up: p.State&of13.PortStateLinkDown == 0}
 		for _, h := range hosts {
-			if h.Datapath == st.Datapath && h.Port == ps.Number {
+			if h.Datapath == st.Datapath && h.Port.Number == ps.Number {
 				ps.Host = h.Name
 			}
 		}

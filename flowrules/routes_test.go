@@ -24,7 +24,7 @@ type network struct {
 }
 
 func link(a model.DatapathID, ap uint32, b model.DatapathID, bp uint32) model.SwitchLink {
-	return model.SwitchLink{A: model.SwitchPort{Datapath: a, Port: ap}, B: model.SwitchPort{Datapath: b, Port: bp}}
+	return model.SwitchLink{A: model.SwitchPort{Datapath: a, Port: model.Port{Number: ap}}, B: model.SwitchPort{Datapath: b, Port: model.Port{Number: bp}}}
 }
 
 // shapes of networks: hosts by switch, and links; some with more than one way,
@@ -64,10 +64,10 @@ func (n *network) install(parts []flowrules.InForce, gate []flowrules.Pair, mete
 		n.t.Fatal(err)
 	}
 	for id, sw := range n.switches {
-		in := flowrules.Input{Lab: 7, Partitions: parts, Gate: gate, HardTimeout: 5 * time.Second, Trunks: routes[id].Trunks, Tree: routes[id].Tree}
+		in := flowrules.Input{Lab: 7, Partitions: parts, Gate: gate, HardTimeout: 5 * time.Second, Trunks: numbers(routes[id].Trunks), Tree: numbers(routes[id].Tree)}
 		for _, h := range n.hosts {
 			if at := n.on[h.Name]; at != id {
-				h.Via, h.Tree = routes[id].Via[at], routes[id].From[at]
+				h.Via, h.Tree = routes[id].Via[at].Number, routes[id].From[at].Number
 			}
 			in.Hosts = append(in.Hosts, h)
 		}
@@ -88,6 +88,13 @@ func (n *network) install(parts []flowrules.InForce, gate []flowrules.Pair, mete
 			}
 		}
 	}
+}
+
+func numbers(ports []model.Port) (out []uint32) {
+	for _, p := range ports {
+		out = append(out, p.Number)
+	}
+	return out
 }
 
 // local is how many hosts a switch has.
@@ -120,8 +127,8 @@ func (n *network) send(from flowrules.Host, frame []byte) []string {
 			far := at{}
 			for _, l := range n.links {
 				for _, e := range [][2]model.SwitchPort{{l.A, l.B}, {l.B, l.A}} {
-					if e[0] == (model.SwitchPort{Datapath: here.id, Port: o.Port}) {
-						far = at{e[1].Datapath, e[1].Port}
+					if e[0] == (model.SwitchPort{Datapath: here.id, Port: model.Port{Number: o.Port}}) {
+						far = at{e[1].Datapath, e[1].Port.Number}
 					}
 				}
 			}

@@ -70,6 +70,12 @@ type Failure struct {
 	Amount int      `json:"amount,omitempty"` // how many operations, where that makes sense
 	// Known is the id of the described failure whose signature it has; "".
 	Known string `json:"known,omitempty"`
+	// KnownBy is what that signature was made from (KnownFailure.By).
+	KnownBy string `json:"knownBy,omitempty"`
+	// BeforeCut: it showed before the cut, which can have no part in it. Set by the
+	// checks of what happens at one moment: a process ends, a line is logged, an
+	// operation fails.
+	BeforeCut bool `json:"beforeCut,omitempty"`
 }
 
 // Proof says what the cut of a run really did. Leaked is counted at the
@@ -203,7 +209,7 @@ type Finding struct {
 	Run        string   `json:"run"`
 	Runs       []string `json:"runs"`
 	FirstAfter int      `json:"firstAfter"`
-	// Clean says that a run without any partition showed it too.
+	// Clean says that a run showed it too without any partition, or before it.
 	Clean bool `json:"clean"`
 	// Replays and Reproduced count replays made so far.
 	Replays    int `json:"replays,omitempty"`

@@ -2,6 +2,7 @@ package model
 
 import (
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -102,8 +103,32 @@ type KnownFailure struct {
 	// Match is a regular expression over the failure's signature, summary and
 	// details, each a line.
 	Match string `yaml:"match"`
+	// By says what Match was made from: "", the words of the report itself, or
+	// KnownBySymptom.
+	By string `yaml:"by,omitempty"`
 	// Versions are releases it was described for; none: any.
 	Versions []string `yaml:"versions,omitempty,flow"`
+}
+
+// KnownBySymptom is KnownFailure.By where only the symptom of the failure is known:
+// what matches looks like it, and may be another.
+const KnownBySymptom = "symptom"
+
+// KnownAs says in words what a failure that has the signature of a described one
+// is; by is KnownFailure.By.
+func KnownAs(id, by string) string {
+	if by == KnownBySymptom {
+		return "looks like " + id + ", by its symptom"
+	}
+	return "known as " + id
+}
+
+// DescribedFor says whether a release is among Versions, which may hold "*".
+func (k *KnownFailure) DescribedFor(release string) bool {
+	return len(k.Versions) == 0 || slices.ContainsFunc(k.Versions, func(v string) bool {
+		ok, err := path.Match(v, release)
+		return err == nil && ok
+	})
 }
 
 // Protocol tells which dissector reads a port. Types still come from payload

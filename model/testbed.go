@@ -68,7 +68,7 @@ func (v NodeVerb) Hook() string {
 // SwitchPort is one port of one switch.
 type SwitchPort struct {
 	Datapath DatapathID `yaml:"datapath"`
-	Port     uint32     `yaml:"port"`
+	Port     Port       `yaml:"port"`
 }
 
 // SwitchLink joins two ports of different switches.
@@ -120,7 +120,7 @@ type Role struct {
 type TestbedHost struct {
 	Name     NodeID     `yaml:"name"`
 	Datapath DatapathID `yaml:"datapath,omitempty"` // with BackendSwitch only, as Port
-	Port     uint32     `yaml:"port,omitempty"`
+	Port     Port       `yaml:"port,omitempty"`
 	MAC      string     `yaml:"mac"`
 	IP       netip.Addr `yaml:"ip"`
 	// Exec is the command prefix that runs a command on the host, e.g.
@@ -136,7 +136,7 @@ type TestbedHost struct {
 // MirrorPort is a switch port whose far end netsplit can read.
 type MirrorPort struct {
 	Datapath  DatapathID `yaml:"datapath"`
-	Port      uint32     `yaml:"port"`
+	Port      Port       `yaml:"port"`
 	Interface string     `yaml:"interface"` // local interface to read
 	// Netns is the named network namespace holding Interface; "" for ours.
 	Netns string `yaml:"netns,omitempty"`
@@ -147,7 +147,7 @@ type MirrorPort struct {
 // is larger by 4 than the hosts'.
 type GatePort struct {
 	Datapath  DatapathID `yaml:"datapath"`
-	Port      uint32     `yaml:"port"`
+	Port      Port       `yaml:"port"`
 	Interface string     `yaml:"interface"` // local interface to read and write
 	// Netns is the named network namespace holding Interface; "" for ours.
 	Netns string `yaml:"netns,omitempty"`

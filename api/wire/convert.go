@@ -78,7 +78,7 @@ func FromCampaign(c model.Campaign) Campaign {
 
 // FromFailure converts a failure.
 func FromFailure(f model.Failure) Failure {
-	return Failure{Check: f.Check, Signature: f.Signature, Class: string(f.Class), Summary: f.Summary, Quote: f.Quote, Detail: f.Detail, Amount: f.Amount, Known: f.Known}
+	return Failure{Check: f.Check, Signature: f.Signature, Class: string(f.Class), Summary: f.Summary, Quote: f.Quote, Detail: f.Detail, Amount: f.Amount, Known: f.Known, KnownBy: f.KnownBy, BeforeCut: f.BeforeCut}
 }
 
 func fromExcuse(e model.Excuse) Excuse {
@@ -223,7 +223,7 @@ func FromSwitch(s model.SwitchStatus) Switch {
 
 // FromHost converts a host; without a switch its datapath is "".
 func FromHost(h model.TestbedHost) Host {
-	out := Host{Name: string(h.Name), IP: h.IP.String(), MAC: h.MAC, Port: h.Port}
+	out := Host{Name: string(h.Name), IP: h.IP.String(), MAC: h.MAC, Port: h.Port.Number, PortName: h.Port.Name}
 	if h.Datapath != 0 {
 		out.Datapath = h.Datapath.String()
 	}

@@ -74,6 +74,8 @@ type Failure struct {
 	Detail    []string `json:"detail,omitempty"`
 	Amount    int      `json:"amount,omitempty"`
 	Known     string   `json:"known,omitempty" doc:"Id of the described failure whose signature it has"`
+	KnownBy   string   `json:"knownBy,omitempty" doc:"What that signature was made from: symptom, where nothing else of the described failure is known; absent, the words of its report"`
+	BeforeCut bool     `json:"beforeCut,omitempty" doc:"It showed before the cut, which can have no part in it"`
 }
 
 // Excuse says why failed operations were legal.
@@ -225,7 +227,7 @@ type Finding struct {
 	Run        string   `json:"run" doc:"The run to replay"`
 	Runs       []string `json:"runs" doc:"All runs that showed it"`
 	FirstAfter int      `json:"firstAfter" doc:"Runs of the campaign until it was first seen"`
-	Clean      bool     `json:"clean" doc:"A run without any partition showed it too"`
+	Clean      bool     `json:"clean" doc:"A run showed it too without any partition, or before it"`
 	Replays    int      `json:"replays"`
 	Reproduced int      `json:"reproduced"`
 	Replay     string   `json:"replay" doc:"The command that repeats it"`
@@ -329,7 +331,8 @@ type Host struct {
 	IP       string `json:"ip"`
 	MAC      string `json:"mac"`
 	Datapath string `json:"datapath"`
-	Port     uint32 `json:"port"`
+	Port     uint32 `json:"port" doc:"Number that its port has now; 0: the switch has not told which has the name"`
+	PortName string `json:"port_name,omitempty" doc:"As the testbed file names the port; absent: the file gives its number"`
 }
 
 // Hosts are all hosts of the testbed.

@@ -71,6 +71,8 @@ type Events struct {
 	Tampered func(id model.DatapathID, what string)
 	// HostPort: the host's port went, or is back (nil).
 	HostPort func(host model.NodeID, err error)
+	// OtherPort: the port of a link, a gate or a mirror went, or is back (nil).
+	OtherPort func(id model.DatapathID, port model.Port, err error)
 	// Lost: one of the hosts that drop packets themselves does not any more.
 	Lost func(err error)
 }
@@ -121,6 +123,12 @@ func (b *Bed) takeSwitches(ctx context.Context, c Config) error {
 					b.trouble("host %s hangs on no port of switch %s: %v", host, id, err)
 				}
 			},
+			OtherPort: func(id model.DatapathID, port model.Port, err error) {
+				c.Events.OtherPort(id, port, err)
+				if err != nil {
+					b.trouble("port %s of switch %s, which the testbed names: %v", port.Name, id, err)
+				}
+			},
 			Tampered: func(id model.DatapathID, t fabric.Tampering) {
 				c.Events.Tampered(id, t.String())
 				b.trouble("somebody changed the rules of switch %s: %s", id, t)
@@ -160,6 +168,15 @@ func (b *Bed) Meters(id model.DatapathID) error { return b.fabric.Meters(id) }
 // Refused says which switches are left alone, since rules of others are in our
 // way there.
 func (b *Bed) Refused() []error { return b.fabric.Refused() }
+
+// Located is the testbed with the numbers that ports have now; 0 for names that no
+// switch has told.
+func (b *Bed) Located() model.Testbed {
+	if b.fabric == nil {
+		return b.Testbed
+	}
+	return b.fabric.Testbed()
+}
 
 // AgentGone is why the agent of a host has ended; nil: all live.
 func (b *Bed) AgentGone() error {

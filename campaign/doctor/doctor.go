@@ -97,7 +97,7 @@ func (x *exam) switches(ctx context.Context) {
 	up := x.connected(ctx, ids)
 	for _, id := range ids {
 		if sw := up[id]; sw != nil {
-			(&patient{exam: x, sw: sw, about: "switch " + id.String()}).examine(ctx)
+			(&patient{exam: x, Testbed: x.Testbed, sw: sw, about: "switch " + id.String()}).examine(ctx)
 		}
 	}
 }

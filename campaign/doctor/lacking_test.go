@@ -16,7 +16,7 @@ import (
 )
 
 // examined is what is said of a model switch with two hosts of a testbed on it.
-func examined(t *testing.T, m switchtest.Config, limit time.Duration) (model.Diagnosis, *switchtest.Switch) {
+func examined(t *testing.T, m switchtest.Config, limit time.Duration, ports ...model.Port) (model.Diagnosis, *switchtest.Switch) {
 	t.Helper()
 	m.Datapath, m.PartSize = 7, 100
 	if m.Ports == nil {
@@ -31,13 +31,46 @@ func examined(t *testing.T, m switchtest.Config, limit time.Duration) (model.Dia
 	go func() { _ = ctrl.Serve(ours) }()
 	tb := model.Testbed{Name: "lacking"}
 	for i := range 2 {
-		tb.Hosts = append(tb.Hosts, model.TestbedHost{Name: model.NodeID(rune('a' + i)), Datapath: 7, Port: uint32(i + 1),
+		tb.Hosts = append(tb.Hosts, model.TestbedHost{Name: model.NodeID(rune('a' + i)), Datapath: 7, Port: model.Port{Number: uint32(i + 1)},
 			MAC: "02:00:00:00:00:0" + string(rune('1'+i)), IP: netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)})})
+	}
+	for i, p := range ports {
+		tb.Hosts[i].Port = p
 	}
 	x := newExam(Config{Testbed: tb, Controller: ctrl, Wait: 30 * time.Second, Limit: limit})
 	x.switches(context.Background())
 	x.conclude()
 	return x.d, sw
+}
+
+// TestPortsByName: names are found, and what is wrong with them is said; what can
+// be tried without them is.
+func TestPortsByName(t *testing.T) {
+	for _, c := range []struct {
+		a, b model.Port
+		ok   bool
+		says []string
+	}{
+		{model.Port{Name: "e1"}, model.Port{Name: "e2"}, true, []string{"ok ports: all 2 ports of the testbed file are there and up", "ok rules of cuts"}},
+		{model.Port{Name: "e9"}, model.Port{Name: "e2"}, false, []string{`fail ports: host a: the switch has no port called "e9": it has "e1" (1), "e2" (2), "two" (3), "two" (4)`, "ok rules of cuts"}},
+		{model.Port{Name: "two"}, model.Port{Name: "e2"}, false, []string{`fail ports: host a: the switch has 2 ports called "two", numbers 3 4`}},
+		{model.Port{Name: "e2"}, model.Port{Number: 2}, false, []string{"fail ports: host a: host a and host b are both on port 2 of the switch"}},
+	} {
+		d, _ := examined(t, switchtest.Config{Ports: []uint32{1, 2, 3, 4}, Names: map[uint32]string{1: "e1", 2: "e2", 3: "two", 4: "two"}, Meters: 100}, 0, c.a, c.b)
+		var lines []string
+		for _, k := range d.Checks {
+			lines = append(lines, string(k.Level)+" "+k.Name+": "+k.Found+" → "+k.Means)
+		}
+		text := strings.Join(lines, "\n")
+		for _, w := range c.says {
+			if !strings.Contains(text, w) {
+				t.Errorf("%v and %v: it does not say %q: %s", c.a, c.b, w, text)
+			}
+		}
+		if d.OK != c.ok {
+			t.Errorf("%v and %v: fit for the main job: %v", c.a, c.b, d.OK)
+		}
+	}
 }
 
 // TestSwitchesThatLackSomething: what will work, what will not, and what to do.

@@ -18,10 +18,11 @@ import (
 // patient is one switch under examination.
 type patient struct {
 	*exam
-	sw    *controller.Switch
-	about string
-	ports []of13.Port
-	unfit string // the check whose outcome makes others useless; "" for none
+	Testbed model.Testbed // with the numbers of this switch's ports
+	sw      *controller.Switch
+	about   string
+	ports   []of13.Port
+	unfit   string // the check whose outcome makes others useless; "" for none
 }
 
 func (p *patient) add(level model.CheckLevel, name, found, means string, affects ...model.Ability) {
@@ -106,6 +107,13 @@ func (p *patient) portsThere(ctx context.Context) {
 		return
 	}
 	p.ports = ports
+	named := make([]model.Port, len(ports))
+	for i, o := range ports {
+		named[i] = model.Port{Number: uint32(o.No), Name: o.Name}
+	}
+	numbers, misplaced := p.Testbed.Locate(p.sw.ID(), named)
+	file := p.Testbed
+	p.Testbed = file.With(p.sw.ID(), func(o model.Port) uint32 { return numbers[o] })
 	at := map[uint32]of13.Port{}
 	for _, o := range ports {
 		at[uint32(o.No)] = o
@@ -113,10 +121,13 @@ func (p *patient) portsThere(ctx context.Context) {
 	var wrong []string
 	affects := map[model.Ability]bool{}
 	n := 0
-	look := func(what string, port uint32, hurts ...model.Ability) {
+	look := func(what string, ref model.Port, hurts ...model.Ability) {
 		n++
+		port := numbers[ref]
 		o, is := at[port]
-		switch {
+		switch why := misplaced[ref]; {
+		case why != nil:
+			wrong = append(wrong, fmt.Sprintf("%s: %v", what, why))
 		case !is:
 			wrong = append(wrong, fmt.Sprintf("%s: no port %d", what, port))
 		case o.Config&of13.PortConfigDown != 0 || o.State&of13.PortStateLinkDown != 0:
@@ -130,24 +141,24 @@ func (p *patient) portsThere(ctx context.Context) {
 			affects[a] = true
 		}
 	}
-	for _, h := range p.Testbed.Hosts {
+	for _, h := range file.Hosts {
 		if h.Datapath == p.sw.ID() {
 			look("host "+string(h.Name), h.Port, everything...)
 		}
 	}
-	for _, l := range p.Testbed.Links {
+	for _, l := range file.Links {
 		for _, e := range []model.SwitchPort{l.A, l.B} {
 			if e.Datapath == p.sw.ID() {
 				look("link", e.Port, everything...)
 			}
 		}
 	}
-	for _, g := range p.Testbed.Gates {
+	for _, g := range file.Gates {
 		if g.Datapath == p.sw.ID() {
 			look("gate", g.Port, model.AbilityPort)
 		}
 	}
-	for _, m := range p.Testbed.Mirrors {
+	for _, m := range file.Mirrors {
 		if m.Datapath == p.sw.ID() {
 			look("mirror", m.Port, model.AbilityMirror)
 		}
@@ -175,8 +186,8 @@ func (p *patient) portsThere(ctx context.Context) {
 func (p *patient) input() flowrules.Input {
 	in := flowrules.Input{Lab: flowrules.LabID(p.Testbed.Name)}
 	for _, h := range p.Testbed.Hosts {
-		if mac, err := net.ParseMAC(h.MAC); err == nil && h.Datapath == p.sw.ID() {
-			in.Hosts = append(in.Hosts, flowrules.Host{Name: h.Name, Port: h.Port, MAC: flowrules.MAC(mac), IP: h.IP})
+		if mac, err := net.ParseMAC(h.MAC); err == nil && h.Datapath == p.sw.ID() && h.Port.Number != 0 {
+			in.Hosts = append(in.Hosts, flowrules.Host{Name: h.Name, Port: h.Port.Number, MAC: flowrules.MAC(mac), IP: h.IP})
 		}
 	}
 	return in

@@ -33,11 +33,15 @@ func (p *patient) gatePort(ctx context.Context) {
 		fail := func(found string) {
 			p.add(model.CheckFail, name, found, "the gate port cannot be used: mend it, or gate by packet-in", model.AbilityPort)
 		}
+		if g.Port.Number == 0 {
+			fail("which port it is, is not known: see ports")
+			continue
+		}
 		if p.InUse {
 			p.add(model.CheckOK, name, "in use by the daemon, which watches it: not tried", "")
 			continue
 		}
-		rule := harmless(flowrules.Rule{Table: flowrules.TableAdmit, Priority: 65000, Match: flowrules.Match{InPort: g.Port, VLAN: flowrules.GateFence},
+		rule := harmless(flowrules.Rule{Table: flowrules.TableAdmit, Priority: 65000, Match: flowrules.Match{InPort: g.Port.Number, VLAN: flowrules.GateFence},
 			Do: flowrules.Do{Output: []uint32{uint32(of13.PortInPort)}}}, flowrules.LabID(p.Testbed.Name))
 		if err := p.try(ctx, []flowrules.Rule{rule}); err != nil {
 			fail(err.Error())
@@ -76,7 +80,7 @@ func round(ctx context.Context, g model.GatePort) (time.Duration, error) {
 	})
 	switch {
 	case took == 0:
-		return 0, fmt.Errorf("a full frame with a tag was sent out of %s and did not come back within %v: is it cabled to port %d, with an MTU of 1504 or more at both ends?", g.Interface, crossing, g.Port)
+		return 0, fmt.Errorf("a full frame with a tag was sent out of %s and did not come back within %v: is it cabled to port %v, with an MTU of 1504 or more at both ends?", g.Interface, crossing, g.Port)
 	case !whole:
 		return 0, fmt.Errorf("a frame sent out of %s came back changed", g.Interface)
 	}
@@ -93,6 +97,10 @@ func (p *patient) mirrorPort(ctx context.Context) {
 		fail := func(found string) {
 			p.add(model.CheckFail, name, found, "clean runs use the gate, which delays: mend the mirror port", model.AbilityMirror)
 		}
+		if m.Port.Number == 0 {
+			fail("which port it is, is not known: see ports")
+			continue
+		}
 		r, err := tap.Open(m.Interface, m.Netns)
 		if err != nil {
 			fail(err.Error())
@@ -101,7 +109,7 @@ func (p *patient) mirrorPort(ctx context.Context) {
 		rctx, cancel := context.WithTimeout(ctx, crossing)
 		const n = 2
 		came := false
-		if err := p.sw.PacketOut(of13.PortController, frame(n, 1514), of13.PortNo(m.Port)); err == nil {
+		if err := p.sw.PacketOut(of13.PortController, frame(n, 1514), of13.PortNo(m.Port.Number)); err == nil {
 			_ = r.Read(rctx, func(_ time.Time, b []byte) {
 				if isTrial(b, n) {
 					came = true
@@ -112,7 +120,7 @@ func (p *patient) mirrorPort(ctx context.Context) {
 		cancel()
 		_ = r.Close()
 		if !came {
-			fail(fmt.Sprintf("a full frame sent out of port %d did not come to %s within %v", m.Port, m.Interface, crossing))
+			fail(fmt.Sprintf("a full frame sent out of port %v did not come to %s within %v", m.Port, m.Interface, crossing))
 			continue
 		}
 		p.add(model.CheckOK, name, fmt.Sprintf("a full frame sent out of it came to %s", m.Interface), "")

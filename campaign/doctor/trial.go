@@ -38,7 +38,7 @@ func (p *patient) list() []trial {
 	gate := uint32(0)
 	for _, g := range p.Testbed.Gates {
 		if g.Datapath == p.sw.ID() {
-			gate = g.Port
+			gate = g.Port.Number
 		}
 	}
 	cut := func(only ...model.Traffic) func(*flowrules.Input) {
@@ -61,9 +61,9 @@ func (p *patient) list() []trial {
 			func(in *flowrules.Input) { in.Gate, in.GatePort, in.ByPort = pair, gate, true }})
 	}
 	for _, m := range p.Testbed.Mirrors {
-		if m.Datapath == p.sw.ID() {
+		if m.Datapath == p.sw.ID() && m.Port.Number != 0 {
 			out = append(out, trial{"rules of the mirror", "clean runs use the gate: leave the mirror port out of the testbed file", []model.Ability{model.AbilityMirror},
-				func(in *flowrules.Input) { in.Mirror, in.MirrorPort = pair, m.Port }})
+				func(in *flowrules.Input) { in.Mirror, in.MirrorPort = pair, m.Port.Number }})
 		}
 	}
 	return out
@@ -101,10 +101,10 @@ func (p *patient) rules(t trial) ([]flowrules.Rule, error) {
 	in := flowrules.Input{Lab: flowrules.LabID(p.Testbed.Name), HardTimeout: trialLife * time.Second}
 	taken := map[uint32]bool{}
 	for _, g := range p.Testbed.Gates {
-		taken[g.Port] = taken[g.Port] || g.Datapath == p.sw.ID()
+		taken[g.Port.Number] = taken[g.Port.Number] || g.Datapath == p.sw.ID()
 	}
 	for _, m := range p.Testbed.Mirrors {
-		taken[m.Port] = taken[m.Port] || m.Datapath == p.sw.ID()
+		taken[m.Port.Number] = taken[m.Port.Number] || m.Datapath == p.sw.ID()
 	}
 	for n := uint32(1); len(in.Hosts) < 2; n++ {
 		port := n

@@ -11,9 +11,9 @@ import (
 // with what follows; a way over a third switch will do.
 func TestSwitchesThatNothingJoins(t *testing.T) {
 	link := func(a, b model.DatapathID) model.SwitchLink {
-		return model.SwitchLink{A: model.SwitchPort{Datapath: a, Port: uint32(10 + b)}, B: model.SwitchPort{Datapath: b, Port: uint32(10 + a)}}
+		return model.SwitchLink{A: model.SwitchPort{Datapath: a, Port: model.Port{Number: uint32(10 + b)}}, B: model.SwitchPort{Datapath: b, Port: model.Port{Number: uint32(10 + a)}}}
 	}
-	hosts := []model.TestbedHost{{Name: "a", Datapath: 1, Port: 1}, {Name: "b", Datapath: 2, Port: 1}, {Name: "c", Datapath: 2, Port: 2}}
+	hosts := []model.TestbedHost{{Name: "a", Datapath: 1, Port: model.Port{Number: 1}}, {Name: "b", Datapath: 2, Port: model.Port{Number: 1}}, {Name: "c", Datapath: 2, Port: model.Port{Number: 2}}}
 	for name, c := range map[string]struct {
 		hosts []model.TestbedHost
 		links []model.SwitchLink

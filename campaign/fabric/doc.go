@@ -8,6 +8,10 @@
 // mirrored goes through one: a cut turns it down first, since Open vSwitch looks
 // at a meter for every packet, but at rules only when it revises its cache.
 //
+// Ports that the testbed gives by name are found in what a switch tells of its
+// ports, now and whenever one comes or goes; rules have their numbers only while a
+// name is one port's.
+//
 // Several fabrics share one controller, each with datapaths of its own.
 //
 // A partition never outlives the process: the rules that hold packets back, and

@@ -68,9 +68,13 @@ type Events struct {
 	// the pairs that it gates are open.
 	GateFault func(id model.DatapathID, err error)
 	// HostPort: the port of a host was removed, came back under another number
-	// or lost its link, so that more is cut off than was asked for; nil: it is
-	// as it should be again.
+	// or lost its link, so that more is cut off than was asked for, or the switch has
+	// no port, or two, of its name; nil: it is as it should be again, and where it is
+	// by name rules are installed for the number that it has now.
 	HostPort func(id model.DatapathID, host model.NodeID, err error)
+	// OtherPort: a port that the testbed has by name for a link, a gate or a mirror is
+	// not there, or is again (nil).
+	OtherPort func(id model.DatapathID, port model.Port, err error)
 	// Tampered: rules were not as left. Missing, changed and stale ones were
 	// repaired; conflicts are somebody else's and were left alone.
 	Tampered func(id model.DatapathID, t Tampering)
@@ -190,14 +194,14 @@ func (f *Fabric) layOut() error {
 			f.members = append(f.members, m)
 		}
 		mac := flowrules.MAC(hw)
-		m.hosts = append(m.hosts, flowrules.Host{Name: h.Name, Port: h.Port, MAC: mac, IP: h.IP})
+		m.hosts = append(m.hosts, spot{Host: flowrules.Host{Name: h.Name, MAC: mac, IP: h.IP}, at: h.Port})
 		f.byHost[h.Name], f.byMAC[mac] = m, h.Name
 	}
 	if len(f.members) == 0 {
 		return fmt.Errorf("fabric: testbed %s has no hosts", t.Name)
 	}
 	for _, p := range t.Mirrors {
-		if m := byID[p.Datapath]; m != nil && m.mirrorPort == 0 {
+		if m := byID[p.Datapath]; m != nil && m.mirrorPort.IsZero() {
 			m.mirrorPort = p.Port
 		}
 	}
@@ -224,7 +228,7 @@ func (f *Fabric) layOut() error {
 				switch {
 				case m == o:
 				case linked:
-					h.Via, h.Tree = via, m.route.From[o.id]
+					h.via, h.tree = via, m.route.From[o.id]
 					m.far = append(m.far, h)
 				default:
 					m.elsewhere = append(m.elsewhere, h.Name)
@@ -239,7 +243,7 @@ func (f *Fabric) layOut() error {
 		return 1
 	})
 	for _, m := range f.members {
-		m.index()
+		m.at.Store(m.locate(nil, false))
 	}
 	return nil
 }

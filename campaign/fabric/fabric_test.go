@@ -44,11 +44,11 @@ func testbed(name string, ids ...model.DatapathID) model.Testbed {
 	t := model.Testbed{Name: name}
 	for _, id := range ids {
 		for i := 1; i <= 4; i++ {
-			t.Hosts = append(t.Hosts, model.TestbedHost{Name: model.NodeID(fmt.Sprintf("s%dh%d", id, i)), Datapath: id, Port: uint32(i),
+			t.Hosts = append(t.Hosts, model.TestbedHost{Name: model.NodeID(fmt.Sprintf("s%dh%d", id, i)), Datapath: id, Port: model.Port{Number: uint32(i)},
 				MAC: fmt.Sprintf("02:00:00:00:%02x:%02x", uint8(id), i), IP: netip.AddrFrom4([4]byte{10, 0, byte(id), byte(i)})})
 		}
-		t.Mirrors = append(t.Mirrors, model.MirrorPort{Datapath: id, Port: 9})
-		t.Gates = append(t.Gates, model.GatePort{Datapath: id, Port: gatePort, Interface: "far"})
+		t.Mirrors = append(t.Mirrors, model.MirrorPort{Datapath: id, Port: model.Port{Number: 9}})
+		t.Gates = append(t.Gates, model.GatePort{Datapath: id, Port: model.Port{Number: gatePort}, Interface: "far"})
 	}
 	return t
 }
@@ -59,6 +59,9 @@ func newRig(t *testing.T, cfg fabric.Config, ids ...model.DatapathID) *rig {
 		pipes: map[model.DatapathID]net.Conn{}, lines: map[model.DatapathID]*fakePort{}, testbed: testbed("rig", ids...)}
 	t.Cleanup(func() { r.c.Close() })
 	r.testbed.Cuts = cfg.Testbed.Cuts
+	if len(cfg.Testbed.Hosts) > 0 {
+		r.testbed = cfg.Testbed
+	}
 	cfg.Testbed, cfg.Controller = r.testbed, r.c
 	if cfg.PacketIn == nil {
 		cfg.PacketIn = func(host model.NodeID, _ time.Time, frame []byte) {
@@ -84,7 +87,8 @@ func newRig(t *testing.T, cfg fabric.Config, ids ...model.DatapathID) *rig {
 		r.ready++
 	}
 	for _, id := range ids {
-		r.sw[id] = switchtest.New(switchtest.Config{Datapath: id, Ports: []uint32{1, 2, 3, 4, 9, gatePort}, PartSize: 50, Meters: topMeter, Delay: r.delayed})
+		r.sw[id] = switchtest.New(switchtest.Config{Datapath: id, Ports: []uint32{1, 2, 3, 4, 9, gatePort}, PartSize: 50, Meters: topMeter, Delay: r.delayed,
+			Names: map[uint32]string{1: "e1", 2: "e2", 3: "e3", 4: "e4", 9: "mirror", gatePort: "gate"}})
 	}
 	f, err := fabric.New(cfg)
 	if err != nil {
@@ -149,16 +153,16 @@ func (r *rig) connect(id model.DatapathID) {
 }
 
 func soon(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
 
 func (r *rig) until(what string, f func() bool) {
 	r.t.Helper()
-	for end := time.Now().Add(5 * time.Second); !f(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !f(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
-			r.t.Fatalf("%s: not within 5 s; tampered %v", what, r.reports())
+			r.t.Fatalf("%s: not within a minute; tampered %v", what, r.reports())
 		}
 	}
 }

@@ -17,7 +17,8 @@ var ErrInTheWay = errors.New("rules of somebody else are in the way")
 // switch has; nil if they can. m.rules is held.
 func (m *member) obstructed(have []of13.FlowStats) error {
 	n, first := 0, ""
-	for _, f := range flowrules.InTheWay(have, flowrules.Input{Lab: m.f.lab, Hosts: slices.Concat(m.hosts, m.far), Trunks: m.route.Trunks}) {
+	at := m.at.Load()
+	for _, f := range flowrules.InTheWay(have, flowrules.Input{Lab: m.f.lab, Hosts: slices.Concat(at.hosts, at.far), Trunks: at.trunks}) {
 		if f.Drops {
 			continue // no cut is defeated by it; the reading reports it as a conflict
 		}
@@ -53,13 +54,14 @@ func (m *member) refuse(sw *controller.Switch, why error) {
 	}
 }
 
-// Refused lists why switches that are connected are left alone, sorted by
-// datapath id.
+// Refused lists why switches that are connected are left alone, or not used in
+// part since they do not have the ports that the testbed names; sorted by datapath
+// id.
 func (f *Fabric) Refused() []error {
 	var out []error
 	for _, m := range f.members {
 		m.state.Lock()
-		if m.sw != nil && errors.Is(m.why, ErrInTheWay) {
+		if m.sw != nil && (errors.Is(m.why, ErrInTheWay) || errors.Is(m.why, ErrPorts)) {
 			out = append(out, m.why)
 		}
 		m.state.Unlock()

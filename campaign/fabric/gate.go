@@ -64,7 +64,11 @@ func (f *Fabric) send(frame []byte, to model.NodeID) error {
 	if m == nil {
 		return fmt.Errorf("no host %q in the testbed", to)
 	}
-	return m.send(frame, m.portOf[to])
+	port, known := m.at.Load().portOf[to]
+	if !known {
+		return fmt.Errorf("host %s is on no port of switch %s that is known now", to, m.id)
+	}
+	return m.send(frame, port)
 }
 
 // send sends a frame out of ports, by the transport of the switch's gate. A gate
@@ -75,6 +79,9 @@ func (m *member) send(frame []byte, ports ...of13.PortNo) error {
 		return err
 	}
 	if m.viaPort.Load() {
+		if at := m.at.Load(); at.gatePort == 0 {
+			return fmt.Errorf("switch %s: %w: %w", m.id, ErrGateDown, at.wrong[m.line.where.Port])
+		}
 		for _, p := range ports {
 			if err := m.line.send(uint16(p), frame); err != nil {
 				return err
@@ -101,7 +108,7 @@ func (f *Fabric) flood(frame []byte, dst flowrules.MAC) error {
 			continue
 		}
 		var ports []of13.PortNo
-		for _, h := range m.hosts {
+		for _, h := range m.at.Load().hosts {
 			if h.Name != from {
 				ports = append(ports, of13.PortNo(h.Port))
 			}

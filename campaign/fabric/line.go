@@ -285,7 +285,7 @@ func (l *line) read(at time.Time, vid uint16, frame []byte) {
 		return
 	}
 	l.used.Store(true)
-	host, known := l.m.hostAt[of13.PortNo(vid)]
+	host, known := l.m.at.Load().hostAt[of13.PortNo(vid)]
 	if !known {
 		l.m.f.tally.strays.Add(1)
 		return
@@ -316,7 +316,7 @@ func (l *line) write(vid uint16, frame []byte) error {
 // fenceLine waits until all that crossed the gate port so far has been
 // forwarded, or handed to PacketIn.
 func (m *member) fenceLine(ctx context.Context) error {
-	if m.line == nil || !m.line.isUp() || !m.line.used.Swap(false) {
+	if m.line == nil || m.at.Load().gatePort == 0 || !m.line.isUp() || !m.line.used.Swap(false) {
 		return nil
 	}
 	// Twice: a switch may take several frames at once and send them on in any
@@ -355,7 +355,7 @@ func (l *line) fence(ctx context.Context) error {
 		case <-time.After(fenceAgain):
 			// Lost, with what was lost before it, which the window tells of.
 		case <-ctx.Done():
-			return fmt.Errorf("the switch did not turn a frame back to gate port %d in time: this machine is too busy, or %s is not its far end: %w", l.where.Port, l.where.Interface, context.Cause(ctx))
+			return fmt.Errorf("the switch did not turn a frame back to gate port %v in time: this machine is too busy, or %s is not its far end: %w", l.where.Port, l.where.Interface, context.Cause(ctx))
 		}
 	}
 }

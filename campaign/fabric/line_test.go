@@ -291,7 +291,7 @@ func TestGatePortsThatAreNotThere(t *testing.T) {
 	refused(fabric.Config{Testbed: testbed("x", 1)}, "gate port of switch 0000000000000001", "no such interface", "packet-in")
 	refused(fabric.Config{Testbed: testbed("x", 1), Gate: "pigeon"}, "pigeon")
 	high := testbed("high", 1)
-	high.Hosts[3].Port = 5000
+	high.Hosts[3].Port.Number = 5000
 	refused(fabric.Config{Testbed: high, OpenPort: func(model.GatePort) (fabric.Port, error) { return &fakePort{}, nil }}, "port 5000", "1 to 4093")
 
 	f, err := fabric.New(fabric.Config{Testbed: none, Controller: c, OpenPort: func(model.GatePort) (fabric.Port, error) {

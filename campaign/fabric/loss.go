@@ -14,6 +14,7 @@ type loss struct {
 	truncated uint64
 	port      uint64 // by the switch's port towards us
 	counted   bool   // port was read once: what it had lost by then is older
+	number    uint32 // of the port that was counted
 }
 
 // checkLoss tells of packets that were lost at the gate port and not told of
@@ -31,9 +32,9 @@ func (l *line) checkLoss(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("switch %s: %w", l.m.id, err)
 	}
-	now := loss{kernel: s.Dropped, truncated: s.Truncated}
-	if now.port, now.counted, err = l.portDrops(ctx); err != nil {
-		return fmt.Errorf("switch %s: counters of gate port %d: %w", l.m.id, l.where.Port, err)
+	now := loss{kernel: s.Dropped, truncated: s.Truncated, number: l.m.at.Load().gatePort}
+	if now.port, now.counted, err = l.portDrops(ctx, now.number); err != nil {
+		return fmt.Errorf("switch %s: counters of gate port %v: %w", l.m.id, l.where.Port, err)
 	}
 	l.mu.Lock()
 	if l.port == p {
@@ -46,16 +47,16 @@ func (l *line) checkLoss(ctx context.Context) error {
 	if n := now.truncated - before.truncated; n > 0 {
 		l.fault(fmt.Errorf("%d held packets were longer than can be read and came cut", n))
 	}
-	if before.counted && now.counted && now.port > before.port {
-		l.fault(fmt.Errorf("%d held packets were lost: the switch could not send them out of port %d", now.port-before.port, l.where.Port))
+	if before.counted && now.counted && before.number == now.number && now.port > before.port {
+		l.fault(fmt.Errorf("%d held packets were lost: the switch could not send them out of port %v", now.port-before.port, l.where.Port))
 	}
 	return nil
 }
 
 // portDrops is how many packets the switch has counted that it was to send out
-// of the gate port and did not. Switches need not count (OpenFlow 1.3 §7.3.5.6:
+// of its gate port, by number, and did not. Switches need not count (OpenFlow 1.3 §7.3.5.6:
 // all ones), nor answer; known is false then.
-func (l *line) portDrops(ctx context.Context) (n uint64, known bool, err error) {
+func (l *line) portDrops(ctx context.Context, gate uint32) (n uint64, known bool, err error) {
 	sw := l.m.session()
 	if sw == nil {
 		return 0, false, nil // told when it went
@@ -69,7 +70,7 @@ func (l *line) portDrops(ctx context.Context) (n uint64, known bool, err error) 
 		return 0, false, err
 	}
 	for _, s := range stats {
-		if uint32(s.Port) != l.where.Port {
+		if gate == 0 || uint32(s.Port) != gate {
 			continue
 		}
 		for _, c := range []uint64{s.TxDropped, s.TxErrors} {

@@ -19,16 +19,17 @@ import (
 type member struct {
 	f          *Fabric
 	id         model.DatapathID
-	hosts      []flowrules.Host // on its ports
-	far        []flowrules.Host // on other switches, over links
+	hosts      []spot // on its ports
+	far        []spot // on other switches, over links
 	route      flowrules.Route
 	elsewhere  []model.NodeID
-	mirrorPort uint32
+	mirrorPort model.Port  // zero: none
 	line       *line       // the gate port; nil: none
 	viaPort    atomic.Bool // the gate's transport is that port
 	meters     meters
-	hostAt     map[of13.PortNo]model.NodeID
-	portOf     map[model.NodeID]of13.PortNo
+	named      bool                   // some of its ports are given by name
+	at         atomic.Pointer[places] // stored under state
+	moved      atomic.Bool            // the plan is for other places than at
 	unregister func()
 	kick       chan struct{} // asks run for a check now
 	distrust   atomic.Bool   // the session is the same, the rules may not be
@@ -51,34 +52,40 @@ type member struct {
 	sw    *controller.Switch
 	ready chan struct{} // closed while the session holds its rules
 	why   error         // why the last attempt to install failed
-	ports ports
+	// announced is the session that was told to hold its rules; lacked says that
+	// since then nothing but a port made it unready.
+	announced *controller.Switch
+	lacked    bool
+	ports     ports
+
+	telling sync.Mutex // serialises what is told of ports; taken before state
 }
 
 func newMember(f *Fabric, id model.DatapathID) *member {
-	return &member{f: f, id: id, hostAt: map[of13.PortNo]model.NodeID{}, portOf: map[model.NodeID]of13.PortNo{},
-		kick: make(chan struct{}, 1), ready: make(chan struct{}), why: ErrDown}
-}
-
-func (m *member) index() {
-	for _, h := range m.hosts {
-		m.hostAt[of13.PortNo(h.Port)], m.portOf[h.Name] = h.Name, of13.PortNo(h.Port)
-	}
+	m := &member{f: f, id: id, named: f.cfg.Testbed.NamesPorts(id), kick: make(chan struct{}, 1), ready: make(chan struct{}), why: ErrDown}
+	m.ports.name, m.ports.told, m.ports.toldElse = map[of13.PortNo]string{}, map[model.NodeID]error{}, map[model.Port]error{}
+	return m
 }
 
 // input is the switch's part of the desired state; f.mu is held.
 func (m *member) input(f *Fabric) flowrules.Input {
-	in := flowrules.Input{Lab: f.lab, Hosts: slices.Concat(m.hosts, m.far), Trunks: m.route.Trunks, Tree: m.route.Tree, Elsewhere: m.elsewhere, Partitions: f.partitions,
-		Gate: f.gate, Mirror: f.mirror, MirrorPort: m.mirrorPort, Changes: f.changes, HardTimeout: f.cfg.HardTimeout}
+	at := m.at.Load()
+	in := flowrules.Input{Lab: f.lab, Hosts: slices.Concat(at.hosts, at.far), Trunks: at.trunks, Tree: at.tree, Elsewhere: at.elsewhere, Partitions: f.partitions,
+		Gate: f.gate, Mirror: f.mirror, MirrorPort: at.mirrorPort, Changes: f.changes, HardTimeout: f.cfg.HardTimeout}
 	if !f.leaving {
 		in.TopMeter = m.meters.greatest()
 	}
 	if m.line != nil && !f.leaving {
 		// What was released to the port is sent on, whatever the transport is
 		// by then.
-		in.GatePort, in.ByPort = m.line.where.Port, m.viaPort.Load()
-		if in.ByPort && !m.line.isUp() {
+		in.GatePort, in.ByPort = at.gatePort, m.viaPort.Load()
+		if in.ByPort && (at.gatePort == 0 || !m.line.isUp()) {
 			in.Gate = nil
 		}
+		in.ByPort = in.ByPort && at.gatePort != 0
+	}
+	if at.mirrorPort == 0 && !m.mirrorPort.IsZero() { // named, and not there: nothing can be copied
+		in.Mirror = nil
 	}
 	return in
 }
@@ -115,6 +122,9 @@ func (m *member) turnTo(ctx context.Context, plan flowrules.Plan) error {
 	old := m.plan
 	m.plan = plan
 	sw, err := m.command()
+	if err == nil {
+		err = m.located(sw)
+	}
 	if err != nil {
 		return err
 	}
@@ -219,6 +229,9 @@ func (m *member) lookInto(ctx context.Context, sw *controller.Switch) {
 
 // canCut says why the switch cannot tell what the partition cuts from the rest.
 func (m *member) canCut(p model.Partition) error {
+	if err := m.onPorts(p); err != nil {
+		return err
+	}
 	m.rules.Lock()
 	defer m.rules.Unlock()
 	for _, t := range p.Only {
@@ -262,8 +275,18 @@ func (m *member) verify() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), m.f.cfg.Timeout)
 	defer cancel()
-	if m.meters.learn(ctx, m, sw) {
+	if m.named {
+		if err := m.learnPorts(ctx, sw); err != nil {
+			m.settled(sw, err)
+			m.f.cfg.Log.Error("the ports of a switch are not known, so that no rules can be made for it", "dpid", m.id.String(), "err", err)
+			return
+		}
+	}
+	if moved := m.moved.Swap(false); m.meters.learn(ctx, m, sw) || moved {
 		if err := m.f.recompile(ctx, m); err != nil && !errors.Is(err, errNoMeters) {
+			if moved {
+				m.moved.Store(true)
+			}
 			m.f.cfg.Log.Error("flow table could not be brought to its desired state", "dpid", m.id.String(), "err", err)
 			return
 		}
@@ -281,6 +304,9 @@ func (m *member) verify() {
 	}
 	if err == nil {
 		err = m.learnPorts(ctx, sw)
+	}
+	if err == nil && m.named && !m.moved.Load() {
+		m.tellPorts(true)
 	}
 	if err != nil && !errors.Is(err, ErrInTheWay) {
 		m.f.cfg.Log.Error("flow table could not be brought to its desired state", "dpid", m.id.String(), "err", err)
@@ -306,14 +332,21 @@ func (m *member) settled(sw *controller.Switch, err error) {
 		m.state.Unlock()
 		return
 	}
-	m.why = err
 	first := false
+	if err == nil {
+		err = m.missing(m.at.Load())
+	}
+	if err == nil && m.moved.Load() {
+		err = errors.New("ports have moved, and rules are being installed for where they are now")
+	}
+	m.why = err
 	if err == nil {
 		select {
 		case <-m.ready:
 		default:
 			close(m.ready)
-			first = true
+			first = m.announced != sw || !m.lacked
+			m.announced, m.lacked = sw, false
 		}
 	}
 	m.state.Unlock()
@@ -364,6 +397,10 @@ func (m *member) leave(ctx context.Context) error {
 func (m *member) SwitchUp(sw *controller.Switch) {
 	m.state.Lock()
 	m.sw, m.why = sw, errors.New("rules are being installed")
+	if m.named { // what the names mean on this session is to be asked
+		m.ports.on, m.ports.have = nil, nil
+		m.place()
+	}
 	if sw.Role() == of13.RoleSlave {
 		m.why = m.slave()
 	}
@@ -392,7 +429,7 @@ func (m *member) SwitchDown(sw *controller.Switch, err error) {
 func (m *member) PacketIn(_ *controller.Switch, at time.Time, in *of13.PacketIn) {
 	c := flowrules.Cookie(in.Cookie)
 	port, ok := in.InPort()
-	host, known := m.hostAt[port]
+	host, known := m.at.Load().hostAt[port]
 	switch crossed := m.f.cfg.Crossed; {
 	case !ok || !known || !c.Ours(m.f.lab):
 		m.f.tally.strays.Add(1)
@@ -422,12 +459,13 @@ func (m *member) FlowRemoved(_ *controller.Switch, r *of13.FlowRemoved) {
 
 // PortStatus is told of where it is a host's or the gate port's; rules of a port
 // stay when the port goes.
-func (m *member) PortStatus(_ *controller.Switch, s *of13.PortStatus) {
+func (m *member) PortStatus(sw *controller.Switch, s *of13.PortStatus) {
 	m.f.cfg.Log.Info("port status", "dpid", m.id.String(), "status", s.String())
-	m.portStatus(s)
+	gate := m.at.Load().gatePort
+	m.portStatus(sw, s)
 	gone := s.Reason == of13.PortDeleted || s.Port.State&of13.PortStateLinkDown != 0
-	if m.line != nil && uint32(s.Port.No) == m.line.where.Port && gone {
-		m.line.fault(fmt.Errorf("the switch says that its gate port %d has no link any more, with what was on its way", m.line.where.Port))
+	if m.line != nil && gate != 0 && uint32(s.Port.No) == gate && gone {
+		m.line.fault(fmt.Errorf("the switch says that its gate port %d has no link any more, with what was on its way", gate))
 	}
 }
 

@@ -245,7 +245,7 @@ func TestMetersReachOverLinks(t *testing.T) {
 		r := &rig{t: t, c: controller.New(controller.Config{}), testbed: testbed("rig", 1, 2), pipes: map[model.DatapathID]net.Conn{}, sw: map[model.DatapathID]*switchtest.Switch{}}
 		t.Cleanup(func() { r.c.Close() })
 		r.testbed.Gates = nil
-		r.testbed.Links = []model.SwitchLink{{A: model.SwitchPort{Datapath: 1, Port: 20}, B: model.SwitchPort{Datapath: 2, Port: 20}}}
+		r.testbed.Links = []model.SwitchLink{{A: model.SwitchPort{Datapath: 1, Port: model.Port{Number: 20}}, B: model.SwitchPort{Datapath: 2, Port: model.Port{Number: 20}}}}
 		f, err := fabric.New(fabric.Config{Testbed: r.testbed, Controller: r.c, CheckEvery: 20 * time.Millisecond})
 		if err != nil {
 			t.Fatal(err)

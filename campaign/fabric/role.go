@@ -75,9 +75,10 @@ func (m *member) RoleChanged(sw *controller.Switch, role of13.Role) {
 
 // unready says why the switch does not hold its rules; m.state is held.
 func (m *member) unready(why error) {
-	m.why = why
+	m.why, m.lacked = why, m.lacked && errors.Is(why, ErrPorts)
 	select {
 	case <-m.ready:
+		m.lacked = errors.Is(why, ErrPorts)
 		m.ready = make(chan struct{})
 	default:
 	}

@@ -90,7 +90,7 @@ func (x *Examination) verdict(v model.Verdict, told bool) {
 	for _, f := range v.Failures {
 		switch {
 		case f.Known != "":
-			x.fact("check %s failed without any cut, known as %s: %s", f.Check, f.Known, f.Summary)
+			x.fact("check %s failed without any cut, %s: %s", f.Check, model.KnownAs(f.Known, f.KnownBy), f.Summary)
 		case f.Class == model.Documented:
 			x.fact("check %s failed without any cut, as the documentation admits: %s", f.Check, f.Summary)
 		default:

@@ -119,7 +119,7 @@ func (l *Learner) progress() {
 		var silent []string
 		for id := range l.switches {
 			for _, n := range l.sketch.Silent(id) {
-				silent = append(silent, l.sketch.Where(model.SwitchPort{Datapath: id, Port: n}))
+				silent = append(silent, l.sketch.Where(sketch.At{Datapath: id, Port: n}))
 			}
 		}
 		slices.Sort(silent)
@@ -180,7 +180,7 @@ func (l *Learner) PacketIn(sw *controller.Switch, _ time.Time, in *of13.PacketIn
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	news := l.sketch.Heard(model.SwitchPort{Datapath: sw.ID(), Port: uint32(port)}, in.Data)
+	news := l.sketch.Heard(sketch.At{Datapath: sw.ID(), Port: uint32(port)}, in.Data)
 	if news == "" {
 		return
 	}
@@ -201,7 +201,7 @@ func (p *pupil) lookSoon() {
 func (l *Learner) PortStatus(sw *controller.Switch, m *of13.PortStatus) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	at := model.SwitchPort{Datapath: sw.ID(), Port: uint32(m.Port.No)}
+	at := sketch.At{Datapath: sw.ID(), Port: uint32(m.Port.No)}
 	if m.Reason == of13.PortDeleted {
 		l.say("%s is gone", l.sketch.Where(at))
 		l.sketch.PortGone(at)
@@ -284,7 +284,7 @@ func (p *pupil) probe() {
 	p.mu.Lock()
 	frames := map[uint32][]byte{}
 	for _, n := range p.sketch.PortsUp(p.sw.ID()) {
-		frames[n] = p.sketch.Probe(model.SwitchPort{Datapath: p.sw.ID(), Port: n})
+		frames[n] = p.sketch.Probe(sketch.At{Datapath: p.sw.ID(), Port: n})
 	}
 	p.mu.Unlock()
 	for n, b := range frames {

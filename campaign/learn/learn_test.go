@@ -164,7 +164,7 @@ func TestOddSwitches(t *testing.T) {
 		sw.Push(&of13.PortStatus{Reason: of13.PortDeleted, Port: of13.Port{No: 3}})
 		c.until("gone", func() bool { return c.told("port 3 of 0000000000000001 is gone") })
 		c.end()
-		if f, err = c.l.Wait().File(sketch.Options{Name: "x"}); err != nil || len(f.Testbed.Hosts) != 1 || f.Testbed.Hosts[0].Port != 2 {
+		if f, err = c.l.Wait().File(sketch.Options{Name: "x"}); err != nil || len(f.Testbed.Hosts) != 1 || f.Testbed.Hosts[0].Port.Number != 2 {
 			t.Errorf("%v\n%s", err, f.Text)
 		}
 	})

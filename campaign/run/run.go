@@ -158,7 +158,7 @@ func (r *run) open(began time.Time) (err error) {
 			err = errors.Join(err, rec.Close())
 		}
 	}()
-	for file, v := range map[string]any{record.TargetFile: r.target, record.TestbedFile: r.c.Bed.Testbed} {
+	for file, v := range map[string]any{record.TargetFile: r.target, record.TestbedFile: r.c.Bed.Located()} {
 		if err := record.WriteJSON(filepath.Join(r.c.Dir, file), v); err != nil {
 			return err
 		}

@@ -34,15 +34,20 @@ type fakeGate struct {
 func (g *fakeGate) Release(frame []byte, to model.NodeID) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	p := gopacket.NewPacket(frame, layers.LayerTypeEthernet, gopacket.NoCopy)
-	what := ""
-	if app := p.ApplicationLayer(); app != nil {
-		what = string(app.Payload())
-	} else if tcp, ok := p.Layer(layers.LayerTypeTCP).(*layers.TCP); ok {
-		what = fmt.Sprintf("RST %v seq %d", tcp.RST, tcp.Seq)
-	}
-	g.released = append(g.released, string(to)+": "+what)
+	g.released = append(g.released, string(to)+": "+payload(frame))
 	return g.fail
+}
+
+// payload is what a packet says, or its flags.
+func payload(frame []byte) string {
+	p := gopacket.NewPacket(frame, layers.LayerTypeEthernet, gopacket.Default)
+	if app := p.ApplicationLayer(); app != nil {
+		return string(app.Payload())
+	}
+	if tcp, ok := p.Layer(layers.LayerTypeTCP).(*layers.TCP); ok {
+		return fmt.Sprintf("RST %v seq %d", tcp.RST, tcp.Seq)
+	}
+	return ""
 }
 
 func (g *fakeGate) Cut(p model.Partition) error {
@@ -79,7 +84,7 @@ var statusVariable = model.Variable{Name: "status", Kind: "status", MaxAge: time
 var toldVariable = model.Variable{Name: "told", Kind: "told", MaxAge: time.Minute, Sources: []model.VarSource{
 	{Type: "text *", Of: "receiver", Field: "text", Regexp: `(?P<about>n[0-9])=(?P<value>[A-Z]+)`}}}
 
-func testSession(t *testing.T, scn model.Scenario, gate *fakeGate) *session {
+func testSession(t *testing.T, scn model.Scenario, gate gateway) *session {
 	t.Helper()
 	vars := []model.Variable{statusVariable, toldVariable}
 	pipe, err := inference.New(inference.Config{Hosts: testHosts, Nodes: testNodes, Variables: vars,

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"netsplit/explorer/check"
+	"netsplit/model"
 )
 
 var releaseRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
@@ -98,6 +99,9 @@ func (v *validator) known() {
 		}
 		if k.Check != "" && !slices.Contains(check.Names(), k.Check) {
 			v.addf(at+".check", "unknown check %q%s: there are %s", k.Check, didYouMean(k.Check, check.Names()), strings.Join(check.Names(), ", "))
+		}
+		if k.By != "" && k.By != model.KnownBySymptom {
+			v.addf(at+".by", "%q: write symptom where the match is made from nothing but the symptom, and nothing where it has the words of the report", k.By)
 		}
 		if k.Match == "" {
 			v.addf(at+".match", "no match: give the regular expression that the failure's text must match")

@@ -14,9 +14,7 @@ import (
 
 var (
 	unknownKey = regexp.MustCompile(`^line (\d+): field (\S+) not found in type \S+\.(\S+)$`)
-	// namedPort is a word where a number is wanted; only ports are such numbers.
-	namedPort = regexp.MustCompile("^line (\\d+): cannot unmarshal !!str `(.+)` into uint32$")
-	noList    = regexp.MustCompile("^line (\\d+): cannot unmarshal (?:!!\\S+ )?`?(.+?)`? into \\[\\]string$")
+	noList     = regexp.MustCompile("^line (\\d+): cannot unmarshal (?:!!\\S+ )?`?(.+?)`? into \\[\\]string$")
 )
 
 var knownKeys = map[string]string{
@@ -44,8 +42,6 @@ func explain(err error, l lines) error {
 	for _, e := range te.Errors {
 		if m := unknownKey.FindStringSubmatch(e); m != nil {
 			e = fmt.Sprintf("line %s: unknown key %q; known here: %s", m[1], m[2], knownKeys[m[3]])
-		} else if m := namedPort.FindStringSubmatch(e); m != nil {
-			e = fmt.Sprintf("line %s: %q is no port number: `ovs-vsctl get interface %s ofport` prints that of a name, and netsplit testbed learn writes both", m[1], m[2], m[2])
 		} else if m := noList.FindStringSubmatch(e); m != nil {
 			e = fmt.Sprintf("line %s: %q stands where a list of words is wanted; write it as in [ssh, root@n1]", m[1], m[2])
 		}

@@ -41,7 +41,7 @@ func TestHooks(t *testing.T) {
 func TestLinks(t *testing.T) {
 	const links = "links:\n  - {a: {datapath: 00000a1b2c3d4e5f, port: 50}, b: {datapath: 0b, port: 50}}\n"
 	tb, err := Parse([]byte(good + links))
-	if err != nil || len(tb.Links) != 1 || tb.Links[0].B != (model.SwitchPort{Datapath: 0xb, Port: 50}) || len(tb.Switches()) != 2 {
+	if err != nil || len(tb.Links) != 1 || tb.Links[0].B != (model.SwitchPort{Datapath: 0xb, Port: model.Port{Number: 50}}) || len(tb.Switches()) != 2 {
 		t.Fatalf("%+v, %v", tb, err)
 	}
 	for _, c := range []struct{ old, new, says string }{

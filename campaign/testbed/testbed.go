@@ -15,10 +15,6 @@ import (
 	"netsplit/model"
 )
 
-// maxPort is the largest number a switch port can have (OpenFlow 1.3 §7.2.1,
-// OFPP_MAX).
-const maxPort = 0xffffff00
-
 // Read reads and checks a testbed file. An error names the file, and the line
 // where there is one.
 func Read(path string) (*model.Testbed, error) {
@@ -106,11 +102,7 @@ func check(t *model.Testbed, l lines) error {
 	if t.Cuts != "" && t.Cuts != model.CutByMeters && t.Cuts != model.CutByRules {
 		bad("", "cuts %q: want %s (the default) or %s", t.Cuts, model.CutByMeters, model.CutByRules)
 	}
-	type port struct {
-		datapath model.DatapathID
-		number   uint32
-	}
-	names, macs, ips, ports := map[string]string{}, map[string]string{}, map[string]string{}, map[port]string{}
+	names, macs, ips, ports := map[string]string{}, map[string]string{}, map[string]string{}, map[model.SwitchPort]string{}
 	for i, h := range t.Hosts {
 		at := l.at("hosts", i)
 		who := fmt.Sprintf("host %s", h.Name)
@@ -121,7 +113,7 @@ func check(t *model.Testbed, l lines) error {
 			bad(at, "%s is listed twice; host names must differ", who)
 		}
 		names[string(h.Name)] = who
-		if !switched && (h.Datapath != 0 || h.Port != 0) {
+		if !switched && (h.Datapath != 0 || !h.Port.IsZero()) {
 			bad(at, "%s: datapath and port belong to a switch, and with backend %s there is none; leave them out", who, t.Backend)
 		}
 		if h.Datapath == 0 && switched {
@@ -129,12 +121,12 @@ func check(t *model.Testbed, l lines) error {
 		}
 		if !switched {
 			// it has no port
-		} else if h.Port == 0 || h.Port > maxPort {
-			bad(at, "%s: port %d is no switch port (1 to %d); `ovs-vsctl get interface IF ofport` prints it", who, h.Port, uint32(maxPort))
+		} else if err := h.Port.Validate(); err != nil {
+			bad(at, "%s: %w", who, err)
 		} else {
-			p := port{h.Datapath, h.Port}
+			p := model.SwitchPort{Datapath: h.Datapath, Port: h.Port}
 			if other := ports[p]; other != "" {
-				bad(at, "%s and %s are both on port %d of switch %s; every host needs a port of its own", other, who, h.Port, h.Datapath)
+				bad(at, "%s and %s are both on port %v of switch %s; every host needs a port of its own", other, who, h.Port, h.Datapath)
 			}
 			ports[p] = who
 		}
@@ -166,10 +158,11 @@ func check(t *model.Testbed, l lines) error {
 	}
 	for i, k := range t.Links {
 		at := l.at("links", i)
-		for _, e := range []model.SwitchPort{k.A, k.B} {
-			p := port{e.Datapath, e.Port}
-			if e.Datapath == 0 || e.Port == 0 || e.Port > maxPort {
+		for _, p := range []model.SwitchPort{k.A, k.B} {
+			if p.Datapath == 0 || p.Port.IsZero() {
 				bad(at, "link number %d: a and b must each name datapath and port", i+1)
+			} else if err := p.Port.Validate(); err != nil {
+				bad(at, "link number %d: %w", i+1, err)
 			} else if other := ports[p]; other != "" {
 				bad(at, "link number %d is on the port of %s; it needs a port of its own at both ends", i+1, other)
 			}
@@ -181,16 +174,18 @@ func check(t *model.Testbed, l lines) error {
 	}
 	for i, m := range t.Mirrors {
 		at := l.at("mirrors", i)
-		if m.Datapath == 0 || m.Port == 0 || m.Port > maxPort {
+		if m.Datapath == 0 || m.Port.IsZero() {
 			bad(at, "mirror number %d: datapath and port must name a switch port", i+1)
+		} else if err := m.Port.Validate(); err != nil {
+			bad(at, "mirror number %d: %w", i+1, err)
 		}
 		if m.Interface == "" {
 			bad(at, "mirror number %d: interface is missing; give the local interface that reads the copies", i+1)
 		}
-		if other := ports[port{m.Datapath, m.Port}]; other != "" {
+		if other := ports[model.SwitchPort{Datapath: m.Datapath, Port: m.Port}]; other != "" {
 			bad(at, "mirror number %d is on the port of %s; it needs a port of its own", i+1, other)
 		}
-		ports[port{m.Datapath, m.Port}] = fmt.Sprintf("mirror number %d", i+1)
+		ports[model.SwitchPort{Datapath: m.Datapath, Port: m.Port}] = fmt.Sprintf("mirror number %d", i+1)
 	}
 	type end struct{ netns, iface string }
 	gates, read := map[model.DatapathID]int{}, map[end]int{}
@@ -199,18 +194,20 @@ func check(t *model.Testbed, l lines) error {
 	}
 	for i, g := range t.Gates {
 		at := l.at("gates", i)
-		if g.Datapath == 0 || g.Port == 0 || g.Port > maxPort {
+		if g.Datapath == 0 || g.Port.IsZero() {
 			bad(at, "gate number %d: datapath and port must name a switch port", i+1)
+		} else if err := g.Port.Validate(); err != nil {
+			bad(at, "gate number %d: %w", i+1, err)
 		}
 		if g.Interface == "" {
 			bad(at, "gate number %d: interface is missing; give the local interface that the held packets come to", i+1)
 		} else if n := read[end{g.Netns, g.Interface}]; n > 0 {
 			bad(at, "gate number %d and mirror number %d are both on interface %s; each needs one of its own", i+1, n, g.Interface)
 		}
-		if other := ports[port{g.Datapath, g.Port}]; other != "" {
+		if other := ports[model.SwitchPort{Datapath: g.Datapath, Port: g.Port}]; other != "" {
 			bad(at, "gate number %d is on the port of %s; it needs a port of its own", i+1, other)
 		}
-		ports[port{g.Datapath, g.Port}] = fmt.Sprintf("gate number %d", i+1)
+		ports[model.SwitchPort{Datapath: g.Datapath, Port: g.Port}] = fmt.Sprintf("gate number %d", i+1)
 		if other := gates[g.Datapath]; other > 0 {
 			bad(at, "gates number %d and %d are both on switch %s; a switch has one", other, i+1, g.Datapath)
 		}
@@ -221,8 +218,8 @@ func check(t *model.Testbed, l lines) error {
 				continue
 			}
 			hosts++
-			if h.Port > model.MaxGatedPort && h.Port <= maxPort {
-				bad(at, "gate number %d: host %s of its switch is on port %d; the tags of a gate port carry ports 1 to %d, so give the host such a port or leave the gate out",
+			if h.Port.Number > model.MaxGatedPort && h.Port.Number <= model.MaxPort {
+				bad(at, "gate number %d: host %s of its switch is on port %v; the tags of a gate port carry ports 1 to %d, so give the host such a port or leave the gate out",
 					i+1, h.Name, h.Port, model.MaxGatedPort)
 			}
 		}

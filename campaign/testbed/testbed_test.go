@@ -43,8 +43,8 @@ func TestWrittenFileReadsBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.Hosts[1].Datapath != 0xa1b2c3d4e5f || a.Hosts[1].IP != netip.MustParseAddr("10.0.0.2") || a.Hosts[0].Exec[0] != "nsenter" || a.Mirrors[0].Port != 9 ||
-		a.Gates[0] != (model.GatePort{Datapath: 0xa1b2c3d4e5f, Port: 10, Interface: "eth2", Netns: "tap"}) {
+	if a.Hosts[1].Datapath != 0xa1b2c3d4e5f || a.Hosts[1].IP != netip.MustParseAddr("10.0.0.2") || a.Hosts[0].Exec[0] != "nsenter" || a.Mirrors[0].Port.Number != 9 ||
+		a.Gates[0] != (model.GatePort{Datapath: 0xa1b2c3d4e5f, Port: model.Port{Number: 10}, Interface: "eth2", Netns: "tap"}) {
 		t.Errorf("%+v", a)
 	}
 	path := filepath.Join(t.TempDir(), "testbed.yaml")
@@ -78,14 +78,23 @@ func TestErrorsNameTheLineAndTheRemedy(t *testing.T) {
 		{"bad ip", "10.0.0.2", "10.0.0.256", []string{"line 13", `ip "10.0.0.256" is no address`, "192.0.2.1"}},
 		{"no ip", "    ip: 10.0.0.2\n", "", []string{"line 9", "ip is missing"}},
 		{"ipv6 with a switch", "10.0.0.2", "fd00::2", []string{"line 9", "n2", "fd00::2 is no IPv4 address", "IPv6 packets too"}},
-		{"a port by name", "    port: 2", "    port: eth2", []string{"line 11", `"eth2" is no port number`, "get interface eth2 ofport", "testbed learn"}},
+		{"a port's number in quotes", "    port: 2", `    port: "2"`, []string{"line 9", "host n2", `port "2" is a number`, "without them"}},
+		{"no port's number", "    port: 2", "    port: 2.5", []string{"line 9", "host n2", `port "2.5"`}},
+		{"a port with a long name", "    port: 2", "    port: " + strings.Repeat("x", 300), []string{"line 9", "host n2", "300 bytes", "the first 15"}},
+		{"a port without a name", "    port: 2", `    port: ""`, []string{"line 9", "host n2", "no switch port", "or the port's name"}},
+		{"a port with a blank name", "    port: 2", `    port: " "`, []string{"line 9", "host n2", "blanks"}},
+		{"a port of OpenFlow's", "    port: 2", "    port: LOCAL", []string{"line 9", "host n2", `"LOCAL" is a name of OpenFlow's own`}},
+		{"a list for a port", "    port: 2", "    port: [eth1, eth2]", []string{"line 11", "cannot unmarshal !!seq into string"}},
+		{"a map for a port", "    port: 9", "    port: {name: eth1}", []string{"line 17", "cannot unmarshal !!map into string"}},
+		{"mirror on a reserved port", "port: 9", "port: CONTROLLER", []string{"line 16", "mirror number 1", "OpenFlow's own"}},
+		{"gate on a reserved port", "port: 10", `port: "10"`, []string{"line 20", "gate number 1", "in quotes"}},
+		{"link on a reserved port", "mirrors:", "links: [{a: {datapath: a, port: ALL}, b: {datapath: b, port: eth1}}]\nmirrors:", []string{"line 15", "link number 1", "OpenFlow's own"}},
 		{"group ip", "10.0.0.2", "224.0.0.1", []string{"line 9", "224.0.0.1"}},
 		{"same ip", "10.0.0.2", "10.0.0.1", []string{"line 9", "same ip"}},
 		{"bad datapath", "0x0a1b2c3d4e5f", "br0", []string{"line 10", "br0", "hex digits"}},
 		{"no datapath", "    datapath: 0x0a1b2c3d4e5f\n", "", []string{"line 9", "datapath_id"}},
 		{"same port", "port: 2", "port: 1", []string{"line 9", "n1 and host n2", "port 1 of switch"}},
 		{"reserved port", "port: 2", "port: 4294967293", []string{"line 9", "4294967293"}},
-		{"text for a port", "port: 2", "port: two", []string{"line 11", "two"}},
 		{"exec in one word", "exec: [ssh, n2]", "exec: ssh n2", []string{"line 14", `"ssh n2"`, "a list of words", "[ssh, root@n1]"}},
 		{"no exec", "    exec: [ssh, n2]\n", "", []string{"line 9", "exec is missing", "nsenter"}},
 		{"no host name", "name: n2\n    ", "", []string{"line 9", "number 2", "name is missing"}},
@@ -130,6 +139,39 @@ func TestErrorsNameTheLineAndTheRemedy(t *testing.T) {
 	}
 	if err := Write("/nowhere/testbed.yaml", new(model.Testbed)); err == nil || !strings.Contains(err.Error(), "name is missing") {
 		t.Error(err)
+	}
+}
+
+// TestPortsByName: every port of a file may have a name; one name on one switch is
+// one port.
+func TestPortsByName(t *testing.T) {
+	links := "links:\n  - {a: {datapath: 00000a1b2c3d4e5f, port: up}, b: {datapath: b, port: n1}}\n"
+	text := strings.NewReplacer("port: 10", "port: gate0", "port: 1\n", "port: n1\n", "port: 2", "port: Ethernet 1/1", "port: 9", "port: mirror", "mirrors:", links+"mirrors:").Replace(good)
+	a, err := Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := func(s string) model.Port { return model.Port{Name: s} }
+	if a.Hosts[0].Port != name("n1") || a.Hosts[1].Port != name("Ethernet 1/1") || a.Mirrors[0].Port != name("mirror") || a.Gates[0].Port != name("gate0") ||
+		a.Links[0].A.Port != name("up") || a.Links[0].B.Port != name("n1") {
+		t.Errorf("%+v", a)
+	}
+	path := filepath.Join(t.TempDir(), "testbed.yaml")
+	if err := Write(path, a); err != nil {
+		t.Fatal(err)
+	}
+	b, err := Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(a, b, cmpopts.EquateComparable(netip.Addr{})); d != "" {
+		t.Error(d)
+	}
+	for old, want := range map[string]string{"Ethernet 1/1": `host n1 and host n2 are both on port "n1"`, "up": "link number 1 is on the port of host n1", "mirror": "mirror number 1 is on the port of host n1", "gate0": "gate number 1 is on the port of host n1"} {
+		_, err := Parse([]byte(strings.Replace(text, "port: "+old, "port: n1", 1)))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", old, err, want)
+		}
 	}
 }
 

@@ -110,7 +110,7 @@ func summarise(c *cobra.Command, m made) error {
 				when += ", also without any cut"
 			}
 			if f.Failure.Known != "" {
-				when = "known as " + f.Failure.Known + "; " + when
+				when = model.KnownAs(f.Failure.Known, f.Failure.KnownBy) + "; " + when
 			}
 			lines = append(lines, fmt.Sprintf("  %s: %s\n    %s; in %d run(s)\n    replay: %s\n    report: %s",
 				f.Failure.Check, f.Failure.Summary, when, len(f.Runs), replayCommandLine(dir, f.Run), reportPath(dir, camp.ID, f.Run)))

@@ -94,6 +94,7 @@ program is killed. Nothing is sent but LLDP.`,
 	f.StringVarP(&out, "out", "o", "", "write the testbed file here instead of printing it")
 	f.StringVar(&o.Name, "name", "learned", "name of the testbed")
 	f.StringVar(&o.Exec, "exec", "", "command prefix that runs a command on a host, with {{.Name}}, {{.IP}}, {{.MAC}}, {{.PortName}}, {{.Port}} and {{.Datapath}} (default: \""+sketch.DefaultExec+"\", as a guess)")
+	f.BoolVar(&o.PortNames, "port-names", false, "write ports by name where the switch has one port of that name: a port that is put back under another number is found again")
 	f.BoolVar(&noForward, "no-forward", false, "leave a switch that has no rules without: it forwards nothing meanwhile")
 	switches.registerTrust(f)
 	return cmd

@@ -3,6 +3,7 @@ package switchtest
 import (
 	"bufio"
 	"errors"
+	"maps"
 	"net"
 	"slices"
 	"sync"
@@ -16,6 +17,7 @@ import (
 type Config struct {
 	Datapath model.DatapathID
 	Ports    []uint32
+	Names    map[uint32]string // of ports; a port need not have one
 	Limit    int              // rules per table; 0: no limit
 	Now      func() time.Time // default time.Now
 	PartSize int              // rules per part of a multipart reply; default 2
@@ -72,6 +74,7 @@ func New(cfg Config) *Switch {
 	if cfg.Tables == 0 {
 		cfg.Tables = 254
 	}
+	cfg.Ports, cfg.Names = slices.Clone(cfg.Ports), maps.Clone(cfg.Names)
 	return &Switch{cfg: cfg, wake: make(chan struct{}, 1), role: of13.RoleEqual, generation: ^uint64(0)}
 }
 
@@ -150,6 +153,27 @@ func (s *Switch) Push(m of13.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.push(m, 0)
+}
+
+// AddPort gives the switch a port, as when a cable's other end is found, and tells
+// the controller (OpenFlow 1.3 §7.4.3).
+func (s *Switch) AddPort(no uint32, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cfg.Names == nil {
+		s.cfg.Names = map[uint32]string{}
+	}
+	s.cfg.Ports = append(s.cfg.Ports, no)
+	s.cfg.Names[no] = name
+	s.push(&of13.PortStatus{Reason: of13.PortAdded, Port: of13.Port{No: of13.PortNo(no), Name: name}}, 0)
+}
+
+// RemovePort takes a port away and tells the controller. Rules that name it stay.
+func (s *Switch) RemovePort(no uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cfg.Ports = slices.DeleteFunc(s.cfg.Ports, func(p uint32) bool { return p == no })
+	s.push(&of13.PortStatus{Reason: of13.PortDeleted, Port: of13.Port{No: of13.PortNo(no), Name: s.cfg.Names[no]}}, 0)
 }
 
 // Reset empties the tables and forgets the meters, as a restart does.
@@ -264,7 +288,7 @@ func (s *Switch) multipart(m *of13.MultipartRequest) []of13.Message {
 	case of13.MultipartPortDesc:
 		var ports of13.PortDescReply
 		for _, p := range s.cfg.Ports {
-			ports = append(ports, of13.Port{No: of13.PortNo(p)})
+			ports = append(ports, of13.Port{No: of13.PortNo(p), Name: s.cfg.Names[p]})
 		}
 		return []of13.Message{reply(ports)}
 	case of13.MultipartPortStats:

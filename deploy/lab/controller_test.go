@@ -176,14 +176,14 @@ func TestTestbedFile(t *testing.T) {
 	if out := sh(t, "%s cat /sys/class/net/e0/address || %s ip link show e0", strings.Join(h.Exec, " "), strings.Join(h.Exec, " ")); !strings.Contains(out, h.MAC) {
 		t.Errorf("mac in the file %s, on the host %s", h.MAC, out)
 	}
-	if out := strings.TrimSpace(sh(t, "ovs-vsctl --timeout=5 --db=unix:%s/db.sock get interface %s ofport", l.OVSRunDir(), l.st.MirrorSwitch)); out != strconv.Itoa(int(tb.Mirrors[0].Port)) {
-		t.Errorf("mirror port %d in the file, %s in the switch", tb.Mirrors[0].Port, out)
+	if out := strings.TrimSpace(sh(t, "ovs-vsctl --timeout=5 --db=unix:%s/db.sock get interface %s ofport", l.OVSRunDir(), l.st.MirrorSwitch)); out != strconv.Itoa(int(tb.Mirrors[0].Port.Number)) {
+		t.Errorf("mirror port %v in the file, %s in the switch", tb.Mirrors[0].Port, out)
 	}
 	if _, err := net.InterfaceByName(tb.Mirrors[0].Interface); err != nil || tb.Mirrors[0].Netns != "" {
 		t.Errorf("mirror reader: %v", err)
 	}
-	if out := strings.TrimSpace(sh(t, "ovs-vsctl --timeout=5 --db=unix:%s/db.sock get interface %s ofport", l.OVSRunDir(), l.st.GateSwitch)); out != strconv.Itoa(int(tb.Gates[0].Port)) {
-		t.Errorf("gate port %d in the file, %s in the switch", tb.Gates[0].Port, out)
+	if out := strings.TrimSpace(sh(t, "ovs-vsctl --timeout=5 --db=unix:%s/db.sock get interface %s ofport", l.OVSRunDir(), l.st.GateSwitch)); out != strconv.Itoa(int(tb.Gates[0].Port.Number)) {
+		t.Errorf("gate port %v in the file, %s in the switch", tb.Gates[0].Port, out)
 	}
 	// A host's own tag and the gate's make a full frame 8 bytes longer.
 	for _, end := range []string{tb.Gates[0].Interface, l.st.GateSwitch} {

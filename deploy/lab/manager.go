@@ -190,13 +190,13 @@ func (l *Lab) Testbed() model.Testbed {
 	t := model.Testbed{Name: l.st.Name}
 	for _, h := range l.st.Hosts {
 		t.Hosts = append(t.Hosts, model.TestbedHost{
-			Name: h.Name, Datapath: l.st.Datapath, Port: h.Port, MAC: h.MAC, IP: netip.MustParseAddr(h.IP),
+			Name: h.Name, Datapath: l.st.Datapath, Port: model.Port{Number: h.Port}, MAC: h.MAC, IP: netip.MustParseAddr(h.IP),
 			Exec: []string{"nsenter", "--net=" + netnsPath(h.Netns)},
 		})
 	}
-	t.Mirrors = []model.MirrorPort{{Datapath: l.st.Datapath, Port: MirrorPort, Interface: l.st.MirrorReader}}
+	t.Mirrors = []model.MirrorPort{{Datapath: l.st.Datapath, Port: model.Port{Number: MirrorPort}, Interface: l.st.MirrorReader}}
 	if l.st.GateReader != "" {
-		t.Gates = []model.GatePort{{Datapath: l.st.Datapath, Port: GatePort, Interface: l.st.GateReader}}
+		t.Gates = []model.GatePort{{Datapath: l.st.Datapath, Port: model.Port{Number: GatePort}, Interface: l.st.GateReader}}
 	}
 	return t
 }

@@ -166,7 +166,7 @@ func (c *cutBed) byService(name string, by model.CutBy) *cutKind {
 func (c *cutBed) byOfctl() *cutKind {
 	var rules string
 	for _, p := range [][2]model.NodeID{{hostA, hostB}, {hostB, hostA}} {
-		rules += fmt.Sprintf("table=1,priority=500,cookie=0xc07,in_port=%d,dl_dst=%s,actions=drop\n", c.host(p[0]).Port, c.host(p[1]).MAC)
+		rules += fmt.Sprintf("table=1,priority=500,cookie=0xc07,in_port=%d,dl_dst=%s,actions=drop\n", c.host(p[0]).Port.Number, c.host(p[1]).MAC)
 	}
 	file := filepath.Join(c.dir, "ofctl.flows")
 	return &cutKind{name: "ovs-ofctl", got: map[int]*cutFigures{},

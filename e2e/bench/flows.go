@@ -134,7 +134,7 @@ func (b *bed) newMix() (tell func(mix) error, err error) {
 // host b: a rule that forwards as ours do and copies the port to a register.
 func (b *bed) split(ctx context.Context) error {
 	to := b.host(hostB)
-	_, err := b.ofctl(ctx, "add-flow", b.mgmt(), fmt.Sprintf("table=2,cookie="+theirCookie+",priority=201,udp,dl_dst=%s,actions=move:NXM_OF_UDP_SRC[]->NXM_NX_REG0[0..15],output:%d", to.MAC, to.Port))
+	_, err := b.ofctl(ctx, "add-flow", b.mgmt(), fmt.Sprintf("table=2,cookie="+theirCookie+",priority=201,udp,dl_dst=%s,actions=move:NXM_OF_UDP_SRC[]->NXM_NX_REG0[0..15],output:%d", to.MAC, to.Port.Number))
 	return err
 }
 

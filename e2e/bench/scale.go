@@ -28,7 +28,7 @@ const theirCookie = "0xbe4c"
 func crowd(t model.Testbed, id model.DatapathID, n int) model.Testbed {
 	t.Hosts, t.Gates, t.Mirrors = nil, nil, nil
 	for i := range n {
-		t.Hosts = append(t.Hosts, model.TestbedHost{Name: model.NodeID(fmt.Sprintf("x%d", i)), Datapath: id, Port: uint32(1000 + i),
+		t.Hosts = append(t.Hosts, model.TestbedHost{Name: model.NodeID(fmt.Sprintf("x%d", i)), Datapath: id, Port: model.Port{Number: uint32(1000 + i)},
 			MAC: fmt.Sprintf("02:ee:00:00:%02x:%02x", i>>8, i&255), IP: netip.AddrFrom4([4]byte{10, 99, byte(i >> 8), byte(i)})})
 	}
 	return t

@@ -106,7 +106,7 @@ func (b *bench) addGate() {
 		b.do("ip", "-n", b.sw(), "link", "set", ifn, "up")
 	}
 	b.vsctl("add-port", bridge, gateSwitch, "--", "set", "interface", gateSwitch, fmt.Sprintf("ofport_request=%d", gatePort))
-	b.testbed.Gates = []model.GatePort{{Datapath: b.dpid, Port: gatePort, Interface: gateReader, Netns: b.sw()}}
+	b.testbed.Gates = []model.GatePort{{Datapath: b.dpid, Port: model.Port{Number: gatePort}, Interface: gateReader, Netns: b.sw()}}
 }
 
 // quiet makes an interface send nothing by itself, and whole checksums.
@@ -243,7 +243,7 @@ func (b *bench) addHost(i int) {
 	b.vsctl("add-port", bridge, ifn, "--", "set", "interface", ifn, fmt.Sprintf("ofport_request=%d", i))
 	h.open(b.tb)
 	b.hosts = append(b.hosts, h)
-	b.testbed.Hosts = append(b.testbed.Hosts, model.TestbedHost{Name: h.id, Datapath: b.dpid, Port: h.port,
+	b.testbed.Hosts = append(b.testbed.Hosts, model.TestbedHost{Name: h.id, Datapath: b.dpid, Port: model.Port{Number: h.port},
 		MAC: net.HardwareAddr(h.mac[:]).String(), IP: h.ip, Exec: []string{"ip", "netns", "exec", h.ns}})
 }
 

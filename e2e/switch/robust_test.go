@@ -259,6 +259,7 @@ func TestAPortGoesAndComesBack(t *testing.T) {
 	b.vsctl("add-port", bridge, "p1", "--", "set", "interface", "p1", "ofport_request=77")
 	next("came back as port 77")
 	b.vsctl("del-port", bridge, "p1")
+	next("removed")
 	b.vsctl("add-port", bridge, "p1", "--", "set", "interface", "p1", "ofport_request=1")
 	next("")
 	b.do("ip", "-n", b.host("h1").ns, "link", "set", "e0", "down")

@@ -56,32 +56,50 @@ func run(ctx context.Context, args []string, out, errs io.Writer) error {
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(*dir, "results.jsonl")
 	switch fs.Arg(0) {
 	case "run":
-		w := worker{plan: p, file: file, runs: *runs, program: *program, labs: *labs, errs: errs}
-		began := time.Now()
-		for _, seed := range p.Seeds[:min(*seeds, len(p.Seeds))] {
-			for _, c := range p.Campaigns {
-				for _, strategy := range strings.Split(*strategies, ",") { // in turn: both meet the same machine
-					if !strings.HasPrefix(c.Name, *only) {
-						continue
-					}
-					if *limit > 0 && time.Since(began) > *limit {
-						fmt.Fprintf(errs, "table3: %v are over; run it again to go on\n", *limit)
-						return printTable(out, p, file)
-					}
-					if err := w.campaign(ctx, c, strategy, seed); err != nil {
-						return err
-					}
+		w := worker{plan: p, file: filepath.Join(*dir, resultsFile), runs: *runs, program: *program, labs: *labs, errs: errs}
+		failed := w.all(ctx, p.Seeds[:min(*seeds, len(p.Seeds))], strings.Split(*strategies, ","), *only, *limit)
+		if err := ctx.Err(); err != nil {
+			return errors.Join(append(failed, err)...)
+		}
+		if err := printTable(out, p, *dir); err != nil {
+			failed = append(failed, err)
+		}
+		return errors.Join(failed...)
+	case "table":
+		return printTable(out, p, *dir)
+	}
+	return fmt.Errorf("usage: table3 [flags] run|table")
+}
+
+// all runs the campaigns whose names begin with only, and begins none after the
+// limit (0: none). One that fails does not keep the others from being run.
+func (w *worker) all(ctx context.Context, seeds []uint64, strategies []string, only string, limit time.Duration) (failed []error) {
+	began := time.Now()
+	for _, seed := range seeds {
+		for _, c := range w.plan.Campaigns {
+			for _, strategy := range strategies { // in turn: both meet the same machine
+				if !strings.HasPrefix(c.Name, only) {
+					continue
+				}
+				if limit > 0 && time.Since(began) > limit {
+					fmt.Fprintf(w.errs, "table3: %v are over; run it again to go on\n", limit)
+					return failed
+				}
+				err := w.campaign(ctx, c, strategy, seed)
+				if ctx.Err() != nil {
+					return failed // what it says is that it was interrupted
+				}
+				if err != nil {
+					err = fmt.Errorf("campaign %s, %s, seed %d failed: %w", c.Name, strategy, seed, err)
+					fmt.Fprintf(w.errs, "table3: %v; going on with the next\n", err)
+					failed = append(failed, err)
 				}
 			}
 		}
-		return printTable(out, p, file)
-	case "table":
-		return printTable(out, p, file)
 	}
-	return fmt.Errorf("usage: table3 [flags] run|table")
+	return failed
 }
 
 // worker runs campaigns.
@@ -123,7 +141,10 @@ func (w *worker) campaign(ctx context.Context, c campaign, strategy string, seed
 		}
 		if f.run != "" && !f.Clean && f.Class == string(model.Broken) && !replayed[f.run] && f.Tried < w.plan.Replays {
 			replayed[f.run] = true
-			if err := w.netsplit(ctx, dir, "replay", f.run, "-n", strconv.Itoa(w.plan.Replays-f.Tried), "--labs", strconv.Itoa(w.labs), "--runs-dir", dir); err != nil {
+			began := time.Now()
+			err := w.netsplit(ctx, dir, "replay", f.run, "-n", strconv.Itoa(w.plan.Replays-f.Tried), "--labs", strconv.Itoa(w.labs), "--runs-dir", dir)
+			r.ReplayWall += time.Since(began).Seconds()
+			if err := errors.Join(err, record.WriteJSON(filepath.Join(dir, searched), r)); err != nil {
 				return err
 			}
 		}
@@ -133,6 +154,9 @@ func (w *worker) campaign(ctx context.Context, c campaign, strategy string, seed
 	}
 	return appendResult(w.file, *r)
 }
+
+// resultsFile is the name of the file of results.
+const resultsFile = "results.jsonl"
 
 // outcomeFile is what the program said.
 const outcomeFile = "outcome.txt"

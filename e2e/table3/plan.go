@@ -2,11 +2,17 @@ package main
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"netsplit/campaign/target"
+	"netsplit/deploy/targets"
+	"netsplit/model"
 )
 
 // plan is plan.yaml.
@@ -46,6 +52,32 @@ type bug struct {
 	In []string `yaml:"in,flow"`
 	// Why says why it cannot be met at all; "" if it can.
 	Why string `yaml:"why,omitempty"`
+}
+
+// software is what a plan needs to know of a target file.
+type software struct {
+	Software struct {
+		Versions []string `yaml:"versions"`
+	} `yaml:"software"`
+	Known []model.KnownFailure `yaml:"known"`
+}
+
+// known lists the failures that the target of a campaign, which comes with
+// netsplit, describes for its release.
+func (c campaign) known() ([]model.KnownFailure, error) {
+	name, release, _ := strings.Cut(c.Target, "@")
+	b, err := fs.ReadFile(targets.FS, path.Join(name, target.FileName))
+	if err != nil {
+		return nil, fmt.Errorf("campaign %s: target %q: %w", c.Name, name, err)
+	}
+	var t software
+	if err := yaml.Unmarshal(b, &t); err != nil {
+		return nil, fmt.Errorf("campaign %s: target %s: %w", c.Name, name, err)
+	}
+	if !slices.Contains(t.Software.Versions, release) {
+		return nil, fmt.Errorf("campaign %s: target %s has no release %q", c.Name, name, release)
+	}
+	return slices.DeleteFunc(t.Known, func(k model.KnownFailure) bool { return !k.DescribedFor(release) }), nil
 }
 
 // readPlan reads and checks plan.yaml.

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"netsplit/campaign/record"
@@ -19,7 +21,10 @@ import (
 
 // result is a line of results.jsonl: what one campaign found.
 type result struct {
-	Campaign string    `json:"campaign"` // name in plan.yaml
+	Campaign string `json:"campaign"` // name in plan.yaml
+	// Version of the program that made the runs, as they say themselves; with
+	// commas if there were several; "" in lines from before it was recorded.
+	Version  string    `json:"version,omitempty"`
 	Strategy string    `json:"strategy"`
 	Seed     uint64    `json:"seed"`
 	Date     time.Time `json:"date"`
@@ -30,7 +35,14 @@ type result struct {
 	// Verdicts counts the fault runs by verdict.
 	Verdicts map[string]int `json:"verdicts"`
 	Seconds  float64        `json:"seconds"` // of all runs, one after the other
-	Wall     float64        `json:"wall"`    // of the campaign
+	Wall     float64        `json:"wall"`    // of the search
+	// ReplayWall is the time that the replays took, in seconds.
+	ReplayWall float64 `json:"replayWall,omitempty"`
+	// Messages counts those of all runs but the replays; what only carries
+	// others (tcp syn, arp who-has) is not among them. Unknown of them are of no
+	// known type.
+	Messages int `json:"messages,omitempty"`
+	Unknown  int `json:"unknown,omitempty"`
 	// Cost is the share of the time of all runs, by phase (model.Cost); without
 	// the templates, which are made once.
 	Cost map[string]float64 `json:"cost,omitempty"`
@@ -45,12 +57,17 @@ type result struct {
 type found struct {
 	Signature string `json:"signature"`
 	Known     string `json:"known,omitempty"`
-	Class     string `json:"class"`
-	Summary   string `json:"summary"`
-	// First is the fault run that first showed it, from 1; 0 if only clean
-	// runs did. Runs counts the fault runs that showed it.
-	First int  `json:"first"`
-	Runs  int  `json:"runs"`
+	// By is what the signature of Known was made from (model.KnownFailure.By).
+	By      string `json:"by,omitempty"`
+	Class   string `json:"class"`
+	Summary string `json:"summary"`
+	// First is the fault run that first showed it after its cut, from 1; 0 if
+	// none did. Runs counts the fault runs that did.
+	First int `json:"first"`
+	Runs  int `json:"runs"`
+	// Uncut counts the fault runs that showed it before their cut, or that were
+	// not cut at all.
+	Uncut int  `json:"uncut,omitempty"`
 	Clean bool `json:"clean,omitempty"` // a clean run showed it too
 	// Dropped counts the packets that the cut of the first run dropped.
 	Dropped int `json:"dropped"`
@@ -78,9 +95,28 @@ func readResults(file string) ([]result, error) {
 		if err := json.Unmarshal(sc.Bytes(), &r); err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", file, n, err)
 		}
+		if r.Version == "" {
+			r.before()
+		}
 		out = append(out, r)
 	}
 	return out, sc.Err()
+}
+
+// early matches the summaries of failures that showed before the cut, or where
+// nothing was cut.
+var early = regexp.MustCompile(`^\S+ on \S+ (?:logged|ended .+?) at [0-9.]+ s, (?:before the cut|with nothing cut)|^[0-9.]+ s after the workload ended `)
+
+// before mends a line from before versions were written into lines: of such a
+// one, only the words of a finding say that no cut had a part in it. What Clean
+// marks is left as it is, since its summary may be of the clean run.
+func (r *result) before() {
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		if !f.Clean && (strings.HasSuffix(f.Signature, ", without a cut") || early.MatchString(f.Summary)) {
+			f.Uncut, f.Runs, f.First = f.Runs, 0, 0
+		}
+	}
 }
 
 func appendResult(file string, r result) error {
@@ -122,15 +158,19 @@ func gather(dir string, r *result) error {
 	}
 	slices.SortFunc(runs, func(a, b model.RunSummary) int { return a.Ended.Compare(b.Ended) })
 	r.Clean, r.Faults, r.Seconds, r.Invariants = 0, 0, 0, 0
+	r.Messages, r.Unknown = 0, 0
 	r.Verdicts, r.Findings = map[string]int{}, nil
+	versions := map[string]bool{}
 	bySignature := map[string]int{}
 	cost := model.Cost{}
 	for i := range runs {
 		s := &runs[i]
+		versions[s.Version] = true
 		if s.ReplayOf != "" {
 			continue
 		}
 		clean := s.Scenario.Strategy == model.StrategyClean
+		cut := wasCut(s)
 		if clean {
 			r.Clean++
 		} else {
@@ -139,6 +179,7 @@ func gather(dir string, r *result) error {
 			r.Invariants = max(r.Invariants, len(s.Scenario.Observe))
 		}
 		r.Seconds += s.Ended.Sub(s.Started).Seconds()
+		count(r, s.Messages)
 		cost.Start += s.Cost.Start
 		cost.Settle += s.Cost.Settle
 		cost.Workload += s.Cost.Workload
@@ -149,36 +190,58 @@ func gather(dir string, r *result) error {
 			if !ok {
 				k = len(r.Findings)
 				bySignature[f.Signature] = k
-				r.Findings = append(r.Findings, found{Signature: f.Signature, Known: f.Known, Class: string(f.Class), Summary: f.Summary})
+				r.Findings = append(r.Findings, found{Signature: f.Signature, Known: f.Known, By: f.KnownBy, Class: string(f.Class), Summary: f.Summary})
 			}
 			x := &r.Findings[k]
 			switch {
 			case clean:
 				x.Clean = true
+				continue
+			case !cut || f.BeforeCut:
+				x.Uncut++
+				continue
 			case x.First == 0:
-				x.First, x.run = r.Faults, s.Run
+				x.First, x.run, x.Summary = r.Faults, s.Run, f.Summary
 				if s.Proof != nil {
 					x.Dropped = s.Proof.Dropped
 				}
-				fallthrough
-			default:
-				x.Runs++
 			}
+			x.Runs++
 		}
 	}
+	r.Version = strings.Join(slices.Sorted(maps.Keys(versions)), ", ")
 	r.Cost = shares(cost)
 	for i := range r.Findings {
 		x := &r.Findings[i]
 		for _, s := range runs {
 			if x.run != "" && s.ReplayOf == x.run {
 				x.Tried++
-				if slices.ContainsFunc(s.Verdict.Failures, func(f model.Failure) bool { return f.Signature == x.Signature }) {
+				if wasCut(&s) && slices.ContainsFunc(s.Verdict.Failures, func(f model.Failure) bool { return f.Signature == x.Signature && !f.BeforeCut }) {
 					x.Replays++
 				}
 			}
 		}
 	}
 	return nil
+}
+
+// wasCut says whether the cut of a run took place.
+func wasCut(s *model.RunSummary) bool { return s.Proof != nil || s.Result.Reached }
+
+// carriers begin the types of what only carries messages (package inference).
+var carriers = []string{"tcp syn", "tcp fin", "tcp rst", "arp who-has"}
+
+// count adds the messages of a run, by type.
+func count(r *result, types map[string]int) {
+	for name, n := range types {
+		if slices.ContainsFunc(carriers, func(c string) bool { return strings.HasPrefix(name, c) }) {
+			continue
+		}
+		r.Messages += n
+		if strings.Contains(name, model.TypeUnknown) {
+			r.Unknown += n
+		}
+	}
 }
 
 // phases of a run, in their order.

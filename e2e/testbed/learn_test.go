@@ -184,7 +184,7 @@ func at(t *testing.T, bridge string, port int) model.SwitchPort {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return model.SwitchPort{Datapath: id, Port: uint32(port)}
+	return model.SwitchPort{Datapath: id, Port: model.Port{Number: uint32(port)}}
 }
 
 // TestLearnSaysWhyNot: no switch, a switch of another version, nobody heard.

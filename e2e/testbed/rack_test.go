@@ -23,6 +23,7 @@ type rack struct {
 	dir   string
 	hosts []*host
 	file  string
+	named bool // the file gives ports by name
 }
 
 type host struct {
@@ -98,7 +99,11 @@ func (r *rack) write(more string) {
 	var y strings.Builder
 	fmt.Fprintf(&y, "name: rack\nhosts:\n")
 	for _, h := range r.hosts {
-		fmt.Fprintf(&y, "  - {name: %s, datapath: %q, port: %d, mac: %q, ip: %s, exec: %s}\n", h.name, dpid(h.bridge), h.port, h.mac, h.ip, h.exec)
+		port := fmt.Sprint(h.port)
+		if r.named {
+			port = h.link
+		}
+		fmt.Fprintf(&y, "  - {name: %s, datapath: %q, port: %s, mac: %q, ip: %s, exec: %s}\n", h.name, dpid(h.bridge), port, h.mac, h.ip, h.exec)
 	}
 	if err := os.WriteFile(r.file, []byte(y.String()+more), 0o644); err != nil {
 		r.t.Fatal(err)

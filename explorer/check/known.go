@@ -1,9 +1,7 @@
 package check
 
 import (
-	"path"
 	"regexp"
-	"slices"
 	"strings"
 
 	"netsplit/model"
@@ -13,31 +11,22 @@ import (
 // they have; the first in the target file wins.
 func nameKnown(r *Record, failures []model.Failure) {
 	for i := range failures {
-		failures[i].Known = knownID(r.Target.Known, r.Target.Release, failures[i])
+		failures[i].Known, failures[i].KnownBy = knownID(r.Target.Known, r.Target.Release, failures[i])
 	}
 }
 
 // knownID is the id of the first signature that fits a failure of this
-// release; "" if none does. A pattern that does not compile fits nothing: that
+// release, and what it was made from; "" if none does. A pattern that does not compile fits nothing: that
 // it does not is said where target files are checked.
-func knownID(known []model.KnownFailure, release string, f model.Failure) string {
+func knownID(known []model.KnownFailure, release string, f model.Failure) (id, by string) {
 	text := strings.Join(append([]string{f.Signature, f.Summary}, f.Detail...), "\n")
 	for _, k := range known {
-		if k.Check != "" && k.Check != f.Check || !describedFor(k.Versions, release) {
+		if k.Check != "" && k.Check != f.Check || !k.DescribedFor(release) {
 			continue
 		}
 		if re, err := regexp.Compile("(?m)" + k.Match); err == nil && k.Match != "" && re.MatchString(text) {
-			return k.ID
+			return k.ID, k.By
 		}
 	}
-	return ""
-}
-
-// describedFor says whether a release is among those listed, which may hold
-// "*"; none listed: every release.
-func describedFor(versions []string, release string) bool {
-	return len(versions) == 0 || slices.ContainsFunc(versions, func(v string) bool {
-		ok, err := path.Match(v, release)
-		return err == nil && ok
-	})
+	return "", ""
 }

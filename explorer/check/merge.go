@@ -42,7 +42,7 @@ func Merge(campaign string, runs []model.RunSummary) []model.Finding {
 				out = append(out, have)
 			}
 			if have.Failure.Known == "" {
-				have.Failure.Known = f.Known
+				have.Failure.Known, have.Failure.KnownBy = f.Known, f.KnownBy
 			}
 			if classRank(f.Class) < classRank(have.Class) {
 				have.Class = f.Class
@@ -50,7 +50,7 @@ func Merge(campaign string, runs []model.RunSummary) []model.Finding {
 			if !slices.Contains(have.Runs, r.Run) {
 				have.Runs = append(have.Runs, r.Run)
 			}
-			cut := r.Scenario.Strategy != model.StrategyClean && (r.Proof != nil || r.Result.Reached)
+			cut := r.Scenario.Strategy != model.StrategyClean && (r.Proof != nil || r.Result.Reached) && !f.BeforeCut
 			have.Clean = have.Clean || !cut
 		}
 	}

@@ -56,7 +56,7 @@ func operations() checker {
 				f := by[sig]
 				if f == nil {
 					f = &model.Failure{Signature: sig, Summary: fmt.Sprintf("of %d %s %s although all they need was reached, the first at %s s: %s",
-						total[c.f], "operations "+c.f, c.how(firstWord(c.err)), seconds(c.done), c.last())}
+						total[c.f], "operations "+c.f, c.how(firstWord(c.err)), seconds(c.done), c.last()), BeforeCut: beforeCut(r, c.done)}
 					by[sig] = f
 				}
 				f.Amount++

@@ -33,7 +33,7 @@ func processDied() checker {
 				sig := fmt.Sprintf("process %s ended %s", e.Process, how)
 				f := by[sig]
 				if f == nil {
-					f = &model.Failure{Signature: sig, Summary: fmt.Sprintf("%s on %s ended %s at %s s%s", e.Process, e.Host, how, seconds(e.At), phase(r, e.At))}
+					f = &model.Failure{Signature: sig, Summary: fmt.Sprintf("%s on %s ended %s at %s s%s", e.Process, e.Host, how, seconds(e.At), phase(r, e.At)), BeforeCut: beforeCut(r, e.At)}
 					by[sig] = f
 				} else {
 					f.Summary += fmt.Sprintf(", on %s at %s s", e.Host, seconds(e.At))
@@ -115,7 +115,7 @@ func fatalLog() checker {
 				seen[again] = &l
 				f := by[sig]
 				if f == nil {
-					f = &model.Failure{Signature: sig, Summary: fmt.Sprintf("%s on %s logged at %s s%s: %s", l.Process, l.Host, seconds(l.At), phase(r, l.At), l.Line)}
+					f = &model.Failure{Signature: sig, Summary: fmt.Sprintf("%s on %s logged at %s s%s: %s", l.Process, l.Host, seconds(l.At), phase(r, l.At), l.Line), BeforeCut: beforeCut(r, l.At)}
 					if t.what != "" && !strings.Contains(l.Line, t.what) {
 						f.Summary += ": " + strings.TrimSuffix(t.what+": "+t.message, ": ")
 					}
@@ -178,11 +178,14 @@ func phase(r *Record, at time.Duration) string {
 	switch {
 	case r.Proof == nil:
 		return ", with nothing cut"
-	case at < r.Proof.CutAt:
+	case beforeCut(r, at):
 		return ", before the cut"
 	}
 	return ""
 }
+
+// beforeCut says whether a moment is before the cut of a run that was cut.
+func beforeCut(r *Record, at time.Duration) bool { return r.Proof != nil && at < r.Proof.CutAt }
 
 func compile(patterns []string) ([]*regexp.Regexp, error) {
 	var out []*regexp.Regexp

@@ -35,7 +35,7 @@ import (
 //	logs        lines: TIME HOST PROCESS TEXT; a line that begins with "|" continues
 //	recovery    stable=TIME, or failed with lines that are pending
 //	judge       prints the verdict; max-lost= max-window=
-//	merge       lines: RUN STRATEGY [never-cut] [replay-of=RUN] SIGNATURE/CLASS ...; prints findings
+//	merge       lines: RUN STRATEGY [never-cut] [replay-of=RUN] [before-the-cut:]SIGNATURE/CLASS ...; prints findings
 //
 // Times are seconds.
 func TestScripts(t *testing.T) {
@@ -262,7 +262,10 @@ func printVerdict(v model.Verdict) string {
 	for _, f := range v.Failures {
 		fmt.Fprintf(&b, "[%s] %s: %s (%d)\n  %s\n", f.Class, f.Check, f.Signature, f.Amount, f.Summary)
 		if f.Known != "" {
-			fmt.Fprintf(&b, "  known as %s\n", f.Known)
+			fmt.Fprintf(&b, "  %s\n", model.KnownAs(f.Known, f.KnownBy))
+		}
+		if f.BeforeCut {
+			fmt.Fprintln(&b, "  before the cut")
 		}
 		if f.Quote != "" {
 			fmt.Fprintf(&b, "  quote: %s\n", f.Quote)
@@ -291,8 +294,9 @@ func merged(t *testing.T, lines []string) string {
 				r.ReplayOf = of
 				continue
 			}
+			x, before := strings.CutPrefix(x, "before-the-cut:")
 			sig, class, _ := strings.Cut(x, "/")
-			r.Verdict.Failures = append(r.Verdict.Failures, model.Failure{Signature: sig, Class: model.FailureClass(class), Summary: sig + " in " + f[0]})
+			r.Verdict.Failures = append(r.Verdict.Failures, model.Failure{Signature: sig, Class: model.FailureClass(class), Summary: sig + " in " + f[0], BeforeCut: before})
 		}
 		runs = append(runs, r)
 	}

@@ -19,7 +19,10 @@ type failureView struct {
 }
 
 // knownView is the described failure that a failure was recognised as.
-type knownView struct{ ID, Title string }
+type knownView struct {
+	ID, Title string
+	Symptom   bool // by its symptom alone
+}
 
 // detailView is a line of details, with the lines that continue it.
 type detailView struct{ Text, Trace string }
@@ -46,7 +49,7 @@ func known(f model.Failure, all []model.KnownFailure) *knownView {
 	if f.Known == "" {
 		return nil
 	}
-	v := &knownView{ID: clean(f.Known)}
+	v := &knownView{ID: clean(f.Known), Symptom: f.KnownBy == model.KnownBySymptom}
 	if i := slices.IndexFunc(all, func(k model.KnownFailure) bool { return k.ID == f.Known }); i >= 0 {
 		v.Title = clean(all[i].Title)
 	}

@@ -59,6 +59,14 @@ func TestJudgedRunIsExplained(t *testing.T) {
 	in.Summary.Cost.Template = 40 * time.Second
 	wants(t, "facts", section(t, write(t, in), "facts"), "making the template", "40.0 s, 37.6 %", "106.3 s")
 
+	in.Summary.Verdict.Failures[0].KnownBy = model.KnownBySymptom
+	failures = section(t, write(t, in), "failures")
+	wants(t, "by symptom", failures, "looks like SYS-1", "Looks like <b>SYS-1</b>: A thread dies. Only the symptom of that one is known: this may be another.")
+	if strings.Contains(failures, "known: SYS-1") || strings.Contains(failures, "Described before") {
+		t.Error("a failure that has the symptom is called known")
+	}
+	in.Summary.Verdict.Failures[0].KnownBy = ""
+
 	in.Known = nil // a record of before
 	wants(t, "failures", section(t, write(t, in), "failures"), "Described before as <b>SYS-1</b>.")
 }

@@ -22,6 +22,8 @@ type Options struct {
 	// Exec is the command prefix of every host, its words separated by blanks,
 	// with the template fields of ExecVars. "": DefaultExec, as a guess.
 	Exec string
+	// PortNames has ports written by name, where a name will do.
+	PortNames bool
 }
 
 // DefaultExec is the guess at how a command is run on a host.
@@ -75,7 +77,7 @@ func (s *Sketch) File(o Options) (File, error) {
 		return File{}, fmt.Errorf("exec %q: want words with template fields: known are .Name, .IP, .MAC, .PortName, .Datapath and .Port: %w", o.Exec, err)
 	}
 	w := &writer{Sketch: s, o: o, exec: t, tb: model.Testbed{Name: o.Name}, names: map[string]int{}, holders: map[netip.Addr]string{}}
-	at := make([]model.SwitchPort, 0, len(s.ports))
+	at := make([]At, 0, len(s.ports))
 	for a, p := range s.ports {
 		at = append(at, a)
 		w.names[clean(p.Name)]++
@@ -122,7 +124,7 @@ func (w *writer) remark(b *bytes.Buffer, format string, args ...any) {
 }
 
 // port writes what is at one port: a host, or why there is none.
-func (w *writer) port(at model.SwitchPort, p *port) error {
+func (w *writer) port(at At, p *port) error {
 	where := w.Where(at)
 	if w.linked(at) {
 		return nil
@@ -204,7 +206,7 @@ func (w *writer) notes(where string, p *port, h *sender, ip netip.Addr) {
 }
 
 // several writes of a port where more than one host sends.
-func (w *writer) several(where string, at model.SwitchPort, p *port, macs [][6]byte) {
+func (w *writer) several(where string, at At, p *port, macs [][6]byte) {
 	elsewhere := 0
 	var heard []string
 	for _, m := range macs {
@@ -229,8 +231,8 @@ func (w *writer) several(where string, at model.SwitchPort, p *port, macs [][6]b
 	w.remark(&w.hosts, decide+"%s: %s MAC addresses were heard (%s): %s.", where, number, strings.Join(heard, "; "), guess)
 }
 
-func (w *writer) portsOf(m [6]byte) []model.SwitchPort {
-	var out []model.SwitchPort
+func (w *writer) portsOf(m [6]byte) []At {
+	var out []At
 	for at, p := range w.ports {
 		if p.heard[m] != nil && !w.linked(at) {
 			out = append(out, at)
@@ -259,8 +261,30 @@ func choose(h *sender) (netip.Addr, string) {
 	return netip.Addr{}, "it sends, but no address of it was heard: have it ping another host"
 }
 
-func (w *writer) entry(at model.SwitchPort, p *port, m [6]byte, ip netip.Addr) (model.TestbedHost, error) {
-	h := model.TestbedHost{Name: model.NodeID(w.name(at, p)), Datapath: at.Datapath, Port: at.Port, MAC: mac(m), IP: ip}
+// portOf is how a port is written: by name if that is asked for and no other
+// port of its switch has the name, else by number.
+func (w *writer) portOf(at At) model.Port {
+	name := ""
+	if p := w.ports[at]; p != nil {
+		name = p.Name
+	}
+	if !w.o.PortNames || (model.Port{Name: name}).Validate() != nil {
+		return model.Port{Number: at.Port}
+	}
+	for o, p := range w.ports {
+		if o != at && o.Datapath == at.Datapath && p.Name == name {
+			return model.Port{Number: at.Port}
+		}
+	}
+	return model.Port{Name: name}
+}
+
+func (w *writer) end(at At) model.SwitchPort {
+	return model.SwitchPort{Datapath: at.Datapath, Port: w.portOf(at)}
+}
+
+func (w *writer) entry(at At, p *port, m [6]byte, ip netip.Addr) (model.TestbedHost, error) {
+	h := model.TestbedHost{Name: model.NodeID(w.name(at, p)), Datapath: at.Datapath, Port: w.portOf(at), MAC: mac(m), IP: ip}
 	v := ExecVars{Name: string(h.Name), MAC: h.MAC, PortName: p.Name, Datapath: at.Datapath.String(), Port: fmt.Sprint(at.Port)}
 	if ip.IsValid() {
 		v.IP = ip.String()
@@ -297,7 +321,7 @@ var numbered = regexp.MustCompile(`(?i)^(eth|en[opsx]|em|p|port|swp|ge|xe|te|fa|
 func generic(name string) bool { return clean(name) == "" || numbered.MatchString(name) }
 
 // name makes a host's name of its port's.
-func (w *writer) name(at model.SwitchPort, p *port) string {
+func (w *writer) name(at At, p *port) string {
 	base := clean(p.Name)
 	switch {
 	case base == "":
@@ -310,11 +334,11 @@ func (w *writer) name(at model.SwitchPort, p *port) string {
 
 // links writes what joins switches.
 func (w *writer) links() {
-	ends := make([][2]model.SwitchPort, 0, len(w.Sketch.links))
+	ends := make([][2]At, 0, len(w.Sketch.links))
 	for e := range w.Sketch.links {
 		ends = append(ends, e)
 	}
-	slices.SortFunc(ends, func(a, b [2]model.SwitchPort) int {
+	slices.SortFunc(ends, func(a, b [2]At) int {
 		if c := comparePorts(a[0], b[0]); c != 0 {
 			return c
 		}
@@ -334,7 +358,7 @@ func (w *writer) links() {
 		default:
 			w.remark(&w.more, "%s - %s", a, b)
 		}
-		k := model.SwitchLink{A: e[0], B: e[1]}
+		k := model.SwitchLink{A: w.end(e[0]), B: w.end(e[1])}
 		w.tb.Links = append(w.tb.Links, k)
 		text, err := yaml.Marshal([]model.SwitchLink{k})
 		if err != nil {

@@ -25,7 +25,7 @@ const lifetime = 10
 // Probe is the LLDP frame that is to leave by a port: chassis and port id of
 // subtype "local", the former with the mark of this sketch, so that frames of
 // another one make no links.
-func (s *Sketch) Probe(at model.SwitchPort) []byte {
+func (s *Sketch) Probe(at At) []byte {
 	tlv := func(b []byte, kind uint16, value ...byte) []byte {
 		return append(binary.BigEndian.AppendUint16(b, kind<<9|uint16(len(value))), value...)
 	}
@@ -39,7 +39,7 @@ func (s *Sketch) Probe(at model.SwitchPort) []byte {
 }
 
 // lldp reads an LLDP frame: the port that ours left by, or who else speaks.
-func (s *Sketch) lldp(src [6]byte, body []byte) (from model.SwitchPort, other string) {
+func (s *Sketch) lldp(src [6]byte, body []byte) (from At, other string) {
 	p := gopacket.NewPacket(body, layers.LayerTypeLinkLayerDiscovery, gopacket.Default)
 	l, ok := p.Layer(layers.LayerTypeLinkLayerDiscovery).(*layers.LinkLayerDiscovery)
 	if !ok {
@@ -50,7 +50,7 @@ func (s *Sketch) lldp(src [6]byte, body []byte) (from model.SwitchPort, other st
 		id, err := model.ParseDatapathID(words[2])
 		port, perr := strconv.ParseUint(string(l.PortID.ID), 10, 32)
 		if err == nil && perr == nil {
-			return model.SwitchPort{Datapath: id, Port: uint32(port)}, ""
+			return At{Datapath: id, Port: uint32(port)}, ""
 		}
 	}
 	name := ""

@@ -26,11 +26,17 @@ type Port struct {
 	Up     bool
 }
 
+// At is one port of one switch.
+type At struct {
+	Datapath model.DatapathID
+	Port     uint32
+}
+
 // Sketch is what is known of a network. The zero value is not usable: see New.
 type Sketch struct {
 	mark  string
-	ports map[model.SwitchPort]*port
-	links map[[2]model.SwitchPort]*link // by both ends, the lesser first
+	ports map[At]*port
+	links map[[2]At]*link // by both ends, the lesser first
 }
 
 type port struct {
@@ -63,7 +69,7 @@ func (p *port) addressed() bool {
 // New begins a sketch. mark makes its LLDP frames its own: a word without
 // blanks.
 func New(mark string) *Sketch {
-	return &Sketch{mark: mark, ports: map[model.SwitchPort]*port{}, links: map[[2]model.SwitchPort]*link{}}
+	return &Sketch{mark: mark, ports: map[At]*port{}, links: map[[2]At]*link{}}
 }
 
 // Ports takes the list of a switch's ports. What was heard at ports that it
@@ -86,16 +92,16 @@ func (s *Sketch) PortIs(id model.DatapathID, p Port) {
 	if p.Number == 0 || p.Number > maxPort {
 		return
 	}
-	s.at(model.SwitchPort{Datapath: id, Port: p.Number}).Port = p
+	s.at(At{Datapath: id, Port: p.Number}).Port = p
 }
 
 // PortGone forgets a port and all that was heard there.
-func (s *Sketch) PortGone(at model.SwitchPort) {
+func (s *Sketch) PortGone(at At) {
 	delete(s.ports, at)
-	maps.DeleteFunc(s.links, func(ends [2]model.SwitchPort, _ *link) bool { return ends[0] == at || ends[1] == at })
+	maps.DeleteFunc(s.links, func(ends [2]At, _ *link) bool { return ends[0] == at || ends[1] == at })
 }
 
-func (s *Sketch) at(at model.SwitchPort) *port {
+func (s *Sketch) at(at At) *port {
 	p := s.ports[at]
 	if p == nil {
 		p = &port{Port: Port{Number: at.Port}, heard: map[[6]byte]*sender{}}
@@ -106,7 +112,7 @@ func (s *Sketch) at(at model.SwitchPort) *port {
 
 // Heard takes a frame that came in at a port, and says what is new, as a line
 // for people; "" if nothing is.
-func (s *Sketch) Heard(at model.SwitchPort, b []byte) string {
+func (s *Sketch) Heard(at At, b []byte) string {
 	f, ok := parse(b)
 	if !ok || at.Port == 0 || at.Port > maxPort {
 		return ""
@@ -145,7 +151,7 @@ func (s *Sketch) Heard(at model.SwitchPort, b []byte) string {
 	return fmt.Sprintf("%s: %s has %s", s.Where(at), mac(f.src), join(slices.Concat(h.own, h.passed)))
 }
 
-func (s *Sketch) neighbour(at model.SwitchPort, p *port, f frame) string {
+func (s *Sketch) neighbour(at At, p *port, f frame) string {
 	from, other := s.lldp(f.src, f.body)
 	if other != "" {
 		if p.neighbour != "" {
@@ -154,10 +160,10 @@ func (s *Sketch) neighbour(at model.SwitchPort, p *port, f frame) string {
 		p.neighbour = other
 		return fmt.Sprintf("%s: %s", s.Where(at), other)
 	}
-	ends := [2]model.SwitchPort{from, at}
+	ends := [2]At{from, at}
 	there := true
 	if comparePorts(from, at) > 0 {
-		ends, there = [2]model.SwitchPort{at, from}, false
+		ends, there = [2]At{at, from}, false
 	}
 	l := s.links[ends]
 	fresh := l == nil
@@ -173,7 +179,7 @@ func (s *Sketch) neighbour(at model.SwitchPort, p *port, f frame) string {
 }
 
 // Where names a port for people.
-func (s *Sketch) Where(at model.SwitchPort) string {
+func (s *Sketch) Where(at At) string {
 	if p := s.ports[at]; p != nil && p.Name != "" {
 		return fmt.Sprintf("port %d (%s) of %s", at.Port, printable([]byte(p.Name)), at.Datapath)
 	}
@@ -205,11 +211,11 @@ func (s *Sketch) PortsUp(id model.DatapathID) []uint32 {
 	return out
 }
 
-func (s *Sketch) linked(at model.SwitchPort) bool { return len(s.linksAt(at)) > 0 }
+func (s *Sketch) linked(at At) bool { return len(s.linksAt(at)) > 0 }
 
 // linksAt lists the far ends of a port's links, sorted.
-func (s *Sketch) linksAt(at model.SwitchPort) []model.SwitchPort {
-	var out []model.SwitchPort
+func (s *Sketch) linksAt(at At) []At {
+	var out []At
 	for ends := range s.links {
 		switch at {
 		case ends[0]:
@@ -262,7 +268,7 @@ func (s *Sketch) Counts() (up, hosts, links int) {
 	return up, hosts, len(s.links)
 }
 
-func comparePorts(a, b model.SwitchPort) int {
+func comparePorts(a, b At) int {
 	return cmp.Or(cmp.Compare(a.Datapath, b.Datapath), cmp.Compare(a.Port, b.Port))
 }
 

@@ -57,12 +57,12 @@ func tagged(b []byte) []byte {
 	return append(append(append([]byte{}, b[:12]...), 0x81, 0, 0, 10), b[12:]...)
 }
 
-func at(dp, port int) model.SwitchPort {
-	return model.SwitchPort{Datapath: model.DatapathID(dp), Port: uint32(port)}
+func at(dp, port int) At {
+	return At{Datapath: model.DatapathID(dp), Port: uint32(port)}
 }
 
 type heard struct {
-	at model.SwitchPort
+	at At
 	b  []byte
 }
 
@@ -135,7 +135,7 @@ func TestWhatFollowsFromFrames(t *testing.T) {
 				s.PortIs(1, Port{Number: 2, Up: true})
 			}, hosts: []string{"eth1-s1-p1 " + m(1) + " 10.0.0.1", "s1-p2 " + m(3) + " 10.0.0.3", "eth1-s2-p1 " + m(2) + " 10.0.0.2"}, decide: 3},
 		"no host's": {heard: []heard{{at(1, 1), eth(all, all, typeARP, nil)}, {at(1, 1), nil}, {at(1, 1), eth(all, [6]byte{}, typeIPv4, nil)}, {at(1, 1), make([]byte, 13)},
-			{model.SwitchPort{Datapath: 1, Port: 0xfffffffe}, arp(host(1), host(1), "10.0.0.1")}}},
+			{At{Datapath: 1, Port: 0xfffffffe}, arp(host(1), host(1), "10.0.0.1")}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := two(3)
@@ -202,15 +202,15 @@ func TestProgress(t *testing.T) {
 // TestLoop: parallel links and rings are ways round, a tree is none.
 func TestLoop(t *testing.T) {
 	for name, c := range map[string]struct {
-		links [][2]model.SwitchPort
+		links [][2]At
 		want  bool
 	}{
-		"none": {nil, false}, "one link": {[][2]model.SwitchPort{{at(1, 1), at(2, 1)}}, false},
-		"parallel":  {[][2]model.SwitchPort{{at(1, 1), at(2, 1)}, {at(1, 2), at(2, 2)}}, true},
-		"a cable":   {[][2]model.SwitchPort{{at(1, 1), at(1, 2)}}, true},
-		"ring":      {[][2]model.SwitchPort{{at(1, 1), at(2, 1)}, {at(2, 2), at(3, 1)}, {at(3, 2), at(1, 2)}}, true},
-		"elsewhere": {[][2]model.SwitchPort{{at(2, 1), at(3, 1)}, {at(2, 2), at(3, 2)}}, false},
-		"chain":     {[][2]model.SwitchPort{{at(1, 1), at(2, 1)}, {at(2, 2), at(3, 1)}}, false},
+		"none": {nil, false}, "one link": {[][2]At{{at(1, 1), at(2, 1)}}, false},
+		"parallel":  {[][2]At{{at(1, 1), at(2, 1)}, {at(1, 2), at(2, 2)}}, true},
+		"a cable":   {[][2]At{{at(1, 1), at(1, 2)}}, true},
+		"ring":      {[][2]At{{at(1, 1), at(2, 1)}, {at(2, 2), at(3, 1)}, {at(3, 2), at(1, 2)}}, true},
+		"elsewhere": {[][2]At{{at(2, 1), at(3, 1)}, {at(2, 2), at(3, 2)}}, false},
+		"chain":     {[][2]At{{at(1, 1), at(2, 1)}, {at(2, 2), at(3, 1)}}, false},
 	} {
 		s := New("mark")
 		for _, l := range c.links {
@@ -256,4 +256,35 @@ func FuzzHeard(f *testing.F) {
 			t.Fatalf("%v:\n%s", err, file.Text)
 		}
 	})
+}
+
+// TestPortNames: asked for, ports are written by name, but for names that two
+// ports of a switch have or that no testbed file takes.
+func TestPortNames(t *testing.T) {
+	s := New("mark")
+	s.Ports(1, []Port{{Number: 1, Name: "eth1", Up: true}, {Number: 2, Name: "two", Up: true}, {Number: 3, Name: "two", Up: true}, {Number: 4, Name: "17", Up: true}, {Number: 5, Name: "up", Up: true}})
+	s.Ports(2, []Port{{Number: 1, Name: "eth1", Up: true}, {Number: 5, Name: "", Up: true}})
+	for i := range byte(4) {
+		s.Heard(at(1, int(i)+1), arp(host(i+1), host(i+1), fmt.Sprintf("10.0.0.%d", i+1)))
+	}
+	s.Heard(at(2, 1), arp(host(9), host(9), "10.0.0.9"))
+	s.Heard(at(2, 5), s.Probe(at(1, 5)))
+	s.Heard(at(1, 5), s.Probe(at(2, 5)))
+	for names, want := range map[bool]string{true: `["eth1" 2 3 4 "eth1"] "up" 5`, false: "[1 2 3 4 1] 5 5"} {
+		f, err := s.File(Options{Name: "x", PortNames: names})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tb, err := testbed.Parse(f.Text)
+		if err != nil || len(tb.Links) != 1 {
+			t.Fatalf("%v: %s", err, f.Text)
+		}
+		var ports []model.Port
+		for _, h := range tb.Hosts {
+			ports = append(ports, h.Port)
+		}
+		if got := fmt.Sprint(ports, tb.Links[0].A.Port, tb.Links[0].B.Port); got != want {
+			t.Errorf("names %v: %s, want %s", names, got, want)
+		}
+	}
 }

@@ -1,0 +1,101 @@
+package testbed
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"netsplit/api/wire"
+	"netsplit/e2e/harness"
+)
+
+// TestPortsByName: in a file that gives all ports by name, those of a link too, a
+// port that is not there yet is waited for, by whom it concerns; one that is put
+// back under another number is found, with its cut.
+func TestPortsByName(t *testing.T) {
+	harness.LeavesNothing(t)
+	r := newRack(t, []string{"a", "b"}, []string{"c"})
+	r.veth("rkt1", 50, "rk1", "peer", "name", "rkt2")
+	harness.Output(t, "ethtool", "-K", "rkt2", "tx", "off")
+	harness.Output(t, "ip", "link", "set", "rkt2", "up")
+	r.vsctl("add-port", "rk2", "rkt2", "--", "set", "interface", "rkt2", "ofport_request=51")
+	r.named = true
+	r.write(fmt.Sprintf("links:\n  - {a: {datapath: %q, port: rkt1}, b: {datapath: %q, port: rkt2}}\n", dpid("rk1"), dpid("rk2")))
+	a, b, c := r.hosts[0], r.hosts[1], r.hosts[2]
+	again := func(h, bridge string, port int) {
+		t.Helper()
+		r.vsctl("add-port", bridge, h, "--", "set", "interface", h, fmt.Sprintf("ofport_request=%d", port))
+	}
+
+	r.vsctl("del-port", "rk1", b.link)
+	d := serve(t, "--testbed", r.file, "--runs-dir", t.TempDir(), "--openflow", "127.0.0.1:0")
+	r.connect(d.openflow)
+	missing := fmt.Sprintf("host b: the switch has no port called \\\"%s\\\": it has \\\"%s\\\" (11), \\\"rkt1\\\" (50)", b.link, a.link)
+	harness.Until(t, time.Minute, "the daemon says which port is missing, and which there are", func() error {
+		if status, body := d.try("GET", "/healthz", nil); status == http.StatusOK || !strings.Contains(string(body), missing) {
+			return fmt.Errorf("%d %s", status, body)
+		}
+		return nil
+	})
+	harness.Until(t, time.Minute, "the others do not wait for it", func() error {
+		if !r.ping(a, c) {
+			return fmt.Errorf("a does not reach c")
+		}
+		return nil
+	})
+	cutB := wire.PartitionSpec{Name: "b", Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"a"}, {"b"}}}}
+	if status, body := d.try("POST", "/v1/partitions", cutB); status < 400 || !strings.Contains(string(body), "no port called") {
+		t.Errorf("a host on no port is cut: %d %s", status, body)
+	}
+	again(b.link, "rk1", 30)
+	d.healthy()
+	r.passing(time.Minute)
+	d.call("POST", "/v1/partitions", cutB, nil)
+	d.state("b", "in_force")
+	d.heal("b")
+
+	d.call("POST", "/v1/partitions", wire.PartitionSpec{Name: "one", Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"a"}, {"c"}}}}, nil)
+	d.state("one", "in_force")
+	cut := func(x, y string) bool { return x+y != "ac" }
+	r.expect("cut", cut)
+	r.vsctl("del-port", "rk1", a.link)
+	harness.Until(t, time.Minute, "the daemon says that a's port is gone", func() error {
+		if _, body := d.try("GET", "/healthz", nil); !strings.Contains(string(body), "host a: the switch has no port called") {
+			return fmt.Errorf("%s", body)
+		}
+		return nil
+	})
+	again(a.link, "rk1", 77)
+	d.healthy()
+	d.state("one", "in_force")
+	r.expect("cut, with another number", cut)
+	var hosts wire.Hosts
+	if d.call("GET", "/v1/hosts", nil, &hosts); len(hosts.Items) != 3 || hosts.Items[0].Port != 77 || hosts.Items[0].PortName != a.link {
+		t.Errorf("hosts: %+v", hosts)
+	}
+
+	// The link's end.
+	r.vsctl("del-port", "rk1", "rkt1")
+	harness.Until(t, time.Minute, "the daemon says that the link's port is gone", func() error {
+		if _, body := d.try("GET", "/healthz", nil); !strings.Contains(string(body), `link: the switch has no port called \"rkt1\"`) {
+			return fmt.Errorf("%s", body)
+		}
+		return nil
+	})
+	again("rkt1", "rk1", 60)
+	d.healthy()
+	d.state("one", "in_force")
+	r.expect("cut, with another link port", cut)
+	if res := harness.Run(t, "doctor", "--api", d.addr); !strings.Contains(res.Stdout, "all 3 ports of the testbed file are there and up") {
+		t.Errorf("doctor: %s", res)
+	}
+	var p wire.PartitionStatus
+	if d.call("GET", "/v1/partitions/one", nil, &p); p.Leaked != 0 {
+		t.Errorf("leaked: %+v", p)
+	}
+	d.heal("one")
+	r.passing(time.Minute)
+	r.expect("healed", func(string, string) bool { return true })
+}
