@@ -106,7 +106,7 @@ func (s *server) routes() {
 	put(s, "/v1/invariants/{id}", "set-invariant", "Pin, drop or release an invariant", s.setInvariant)
 	get(s, "/v1/switches", "list-switches", "List switches with ports and rules", s.listSwitches)
 	get(s, "/v1/hosts", "list-hosts", "List the hosts of the testbed", s.listHosts)
-	get(s, "/v1/partitions", "list-partitions", "List partitions cut by hand, newest first", s.listPartitions)
+	get(s, "/v1/partitions", "list-partitions", "List partitions cut by hand, newest first; those that stand are all on the first page", s.listPartitions)
 	post(s, "/v1/partitions", "create-partition", "Cut by hand", http.StatusAccepted, s.createPartition)
 	get(s, "/v1/partitions/{name}", "get-partition", "Show a partition", s.getPartition)
 	del(s, "/v1/partitions/{name}", "delete-partition", "Heal a partition", s.deletePartition)

@@ -42,10 +42,13 @@ func newCounted() counted {
 // count books what wanted to cross, and what leaked before the moment. turn is
 // held: once a heal has begun, what passes is no leak.
 func (s *Service) count(ctx context.Context, h *handCut, to time.Time) {
+	st, c := h.status(), &h.counted
+	// A switch that does not answer must not use up the time of the agents.
+	asking, done := context.WithTimeout(ctx, countLimit)
+	dropped, err := h.cut.Dropped(asking)
+	done()
 	ctx, cancel := context.WithTimeout(ctx, countLimit)
 	defer cancel()
-	st, c := h.status(), &h.counted
-	dropped, err := h.cut.Dropped(ctx)
 	if err != nil {
 		s.log.Debug("not all that a partition dropped was counted", "partition", st.Name, "err", err)
 	}

@@ -71,9 +71,11 @@ func (s *Service) CreatePartition(ctx context.Context, spec model.PartitionSpec)
 		s.forget(spec.Name, h)
 		return h.status(), errors.Join(fmt.Errorf("%w: partition %q was not taken: %w", model.ErrUnavailable, spec.Name, err), herr)
 	}
+	installed := time.Now()
+	metering, alone := h.cut.Bite() // waits for whoever changes the switches
 	h.mu.Lock()
-	h.st.Installed = time.Now()
-	if metering, alone := h.cut.Bite(); metering {
+	h.st.Installed = installed
+	if metering {
 		h.st.CutBy = cutBy(alone)
 	}
 	h.mu.Unlock()
@@ -107,19 +109,30 @@ func (s *Service) DeletePartition(_ context.Context, name string) (model.Partiti
 	return s.heal(h)
 }
 
-// Partitions lists the partitions by hand, newest first.
+// Partitions lists the partitions by hand, newest first; those that stand are all on
+// the first page, however old they are.
 func (s *Service) Partitions(ctx context.Context, limit int, cursor string) ([]model.PartitionStatus, string, error) {
 	list, next, err := s.store.ListPartitions(limit, cursor)
-	for i := range list {
-		s.mu.Lock()
-		h := s.hand[list[i].Name]
-		s.mu.Unlock()
-		if h != nil {
-			s.countNow(ctx, h)
-			list[i] = h.status()
+	if err != nil {
+		return nil, "", err
+	}
+	s.mu.Lock()
+	standing := map[string]*handCut{}
+	for name, h := range s.hand {
+		if st := h.status(); !st.Ended() {
+			standing[name] = h
 		}
 	}
-	return list, next, err
+	s.mu.Unlock()
+	list = slices.DeleteFunc(list, func(p model.PartitionStatus) bool { return standing[p.Name] != nil })
+	if cursor == "" {
+		for _, h := range standing {
+			s.countNow(ctx, h)
+			list = append(list, h.status())
+		}
+	}
+	slices.SortStableFunc(list, func(a, b model.PartitionStatus) int { return b.Created.Compare(a.Created) })
+	return list, next, nil
 }
 
 func (s *Service) allPartitions() ([]model.PartitionStatus, error) {

@@ -386,7 +386,8 @@ type PartitionStatus struct {
 	CutBy        string     `json:"cutBy,omitempty" doc:"What it cuts by, in words, and why if by drop rules alone"`
 }
 
-// Partitions is one page of partitions by hand, newest first.
+// Partitions is one page of partitions by hand, newest first; those that stand are
+// all on the first page.
 type Partitions struct {
 	Items []PartitionStatus `json:"items"`
 	Next  string            `json:"next,omitempty" doc:"Cursor of the next page; absent on the last"`

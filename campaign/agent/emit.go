@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -22,6 +23,9 @@ func emit(e *emission) (sent []bool, err error) {
 	ifi, own, err := towards(e.To)
 	if err != nil {
 		return nil, err
+	}
+	if ifi != nil && e.From.Is4() == e.To.Is4() && has(ifi, e.From) {
+		own = e.From
 	}
 	var frames [][]byte
 	for i, s := range e.Specimens {
@@ -89,6 +93,15 @@ func sendRouted(to netip.Addr, frames [][]byte) error {
 		}
 	}
 	return nil
+}
+
+// has says whether an interface has that address.
+func has(ifi *net.Interface, own netip.Addr) bool {
+	addrs, err := ifi.Addrs()
+	return err == nil && slices.ContainsFunc(addrs, func(a net.Addr) bool {
+		p, err := netip.ParsePrefix(a.String())
+		return err == nil && p.Addr() == own
+	})
 }
 
 // towards finds the interface on the network of an address, and its own address.

@@ -61,6 +61,9 @@ func TestSpecimensLookAsWhatTheyStandFor(t *testing.T) {
 // that is asked for.
 func TestNobodyAnswersASpecimen(t *testing.T) {
 	h, ours, theirs := pair(t)
+	// Another address of the sender's comes first, and leads there, too.
+	ns := h.Exec[1][len("--net=/run/netns/"):]
+	sh(t, "ip -n %[1]s addr del %[2]s/24 dev e0; ip -n %[1]s addr add 10.9.%[3]d.77/16 dev e0; ip -n %[1]s addr add %[2]s/24 dev e0", ns, theirs, hostCount)
 	c := start(t, h)
 	dev, _, err := towards(theirs)
 	if err != nil || dev == nil {
@@ -96,7 +99,7 @@ func TestNobodyAnswersASpecimen(t *testing.T) {
 		}
 	}
 	for range 2 {
-		sent, err := c.Emit(t.Context(), ours, dev.HardwareAddr, all)
+		sent, err := c.Emit(t.Context(), theirs, ours, dev.HardwareAddr, all)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,6 +120,9 @@ func TestNobodyAnswersASpecimen(t *testing.T) {
 		if n := arrived(kind); n < want || n != want && (kind.Proto == "tcp" || kind.Proto == "udp") {
 			t.Errorf("%d of %v arrived, want %d", n, kind, want)
 		}
+	}
+	if n, err := here.count(&netQuery{Sources: []netip.Addr{theirs}, Only: []model.Traffic{{Proto: "tcp"}}, From: from.UnixNano(), To: time.Now().UnixNano()}); err != nil || n.Packets == 0 {
+		t.Errorf("%d of tcp came from the address that was given, %v", n.Packets, err)
 	}
 	time.Sleep(100 * time.Millisecond)
 	for _, kind := range []string{"tcp", "udp", "icmp"} {
@@ -162,7 +168,7 @@ func TestOverARouter(t *testing.T) {
 	all := model.Partition{}.Specimens() // ARP to everybody, TCP, TCP over IPv6
 	past := all[1]
 	past.Past = true
-	sent, err := c.Emit(t.Context(), netip.MustParseAddr("192.0.2.7"), net.HardwareAddr{2, 0, 0, 0, 0, 7}, append(all, past))
+	sent, err := c.Emit(t.Context(), theirs, netip.MustParseAddr("192.0.2.7"), net.HardwareAddr{2, 0, 0, 0, 0, 7}, append(all, past))
 	if err != nil || len(sent) != 4 || sent[0] || !sent[1] || sent[2] || sent[3] {
 		t.Fatalf("%v, %v", sent, err)
 	}

@@ -59,6 +59,7 @@ type filter struct {
 
 // emission is what is to be sent to one host.
 type emission struct {
+	From      netip.Addr       `json:"from"` // the sender's, if the way to the other begins at its interface
 	To        netip.Addr       `json:"to"`
 	MAC       net.HardwareAddr `json:"mac"`
 	Specimens []model.Specimen `json:"specimens"`

@@ -152,11 +152,12 @@ func (b *Bed) emit(ctx context.Context, l model.Link, specimens []model.Specimen
 	if a == nil {
 		return nil, fmt.Errorf("no agent on host %s", l.Src)
 	}
+	src, known := b.Testbed.Host(l.Src)
 	dst, ok := b.Testbed.Host(l.Dst)
-	if !ok {
-		return nil, fmt.Errorf("no host %q", l.Dst)
+	if !ok || !known {
+		return nil, fmt.Errorf("no host %q or %q", l.Src, l.Dst)
 	}
-	sent, err := a.Emit(ctx, dst.IP, b.macs[l.Dst], specimens)
+	sent, err := a.Emit(ctx, src.IP, dst.IP, b.macs[l.Dst], specimens)
 	if errors.Is(err, agent.ErrGone) {
 		err = fmt.Errorf("host %s: %w", l.Src, err)
 	}

@@ -73,6 +73,9 @@ func (f *Fabric) Verify(ctx context.Context, p model.Partition) error {
 		if err != nil {
 			return err
 		}
+		if err := m.located(sw); err != nil {
+			return err
+		}
 		m.rules.Lock()
 		err = m.readBack(ctx, sw, !m.unread(sw))
 		repaired := m.repaired

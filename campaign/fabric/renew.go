@@ -49,7 +49,7 @@ func (a *alive) told(ms []of13.Message) {
 	if none {
 		a.until = time.Time{}
 		if len(a.rules) > 0 {
-			a.until = time.Now().Add(a.life)
+			a.until, a.lapsed = time.Now().Add(a.life), false
 		}
 	}
 }

@@ -338,7 +338,7 @@ func (x *Examination) workloads(f *runFiles) {
 		}
 	}
 	for _, w := range slices.Concat(f.target.Workloads, f.target.Final) {
-		if ok[w.Name] == 0 && !w.When.Under(f.target.Args) {
+		if ok[w.Name] == 0 && failed[w.Name] == 0 && !w.When.Under(f.target.Args) {
 			x.fact("workload %s: no operation: it has something to do with %s", w.Name, w.When)
 			continue
 		}

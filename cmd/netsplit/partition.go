@@ -175,7 +175,7 @@ func partitionList(conn *daemonFlags) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "list older ones, too; by default the newest 100")
+	cmd.Flags().BoolVar(&all, "all", false, "list older ones, too; by default those that stand and the newest 100")
 	return cmd
 }
 

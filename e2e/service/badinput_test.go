@@ -45,7 +45,7 @@ func TestBadInput(t *testing.T) {
 		"whole":    file("whole.yaml", "name: t\nhosts:\n"+host("n1", "1")+host("n2", "2")+host("n3", "3")+host("c1", "4")),
 		"few":      file("few.yaml", "name: t\nhosts:\n"+host("n1", "1")+host("n2", "2")),
 		"key":      file("key.yaml", "name: t\nhsots:\n"+host("n1", "1")),
-		"type":     file("type.yaml", "name: t\nhosts:\n"+strings.Replace(host("n1", "1"), "port: 1", "port: one", 1)),
+		"type":     file("type.yaml", "name: t\nhosts:\n"+strings.Replace(host("n1", "1"), "port: 1", "port: [1]", 1)),
 		"twice":    file("twice.yaml", "name: t\nhosts:\n"+host("n1", "1")+host("n1", "2")),
 		"datapath": file("datapath.yaml", "name: t\nhosts:\n"+strings.Replace(host("n1", "1"), "a7", "zz", 1)),
 	}
@@ -78,7 +78,7 @@ func TestBadInput(t *testing.T) {
 		{"unknown invariant", []string{"invariants", "pin", "inv-none", "--target", "gossip", "--runs-dir", runs}, []string{"inv-none"}},
 		{"no testbed file", append([]string{"serve", "--testbed", filepath.Join(dir, "none.yaml")}, free...), []string{"none.yaml", "lab up"}},
 		{"unknown key in a testbed", withBed("key"), []string{"hsots", "line 2", "hosts"}},
-		{"wrong type in a testbed", withBed("type"), []string{"line 3", "one"}},
+		{"wrong type in a testbed", withBed("type"), []string{"line 3", "unmarshal"}},
 		{"host twice in a testbed", withBed("twice"), []string{"n1", "twice"}},
 		{"bad datapath in a testbed", withBed("datapath"), []string{"zz", "ovs-vsctl"}},
 		{"not loopback without a token", []string{"serve", "--listen", "0.0.0.0:0", "--openflow", "127.0.0.1:0", "--runs-dir", runs}, []string{"token"}},

@@ -100,6 +100,24 @@ func TestPartitionsByHandInHardHours(t *testing.T) {
 		b.expect("healed", everything)
 	})
 
+	t.Run("one that stands is listed however many are newer", func(t *testing.T) {
+		d.partition(wire.PartitionSpec{Name: "stands", Partition: cut})
+		d.partition(wire.PartitionSpec{Name: "newer", Partition: cut})
+		d.heal("newer")
+		var got wire.Partitions
+		d.call("GET", "/v1/partitions?limit=1", nil, &got)
+		if len(got.Items) != 2 || got.Items[0].Name != "newer" || got.Items[1].Name != "stands" {
+			t.Errorf("the first page of one has %+v", got.Items)
+		}
+		d.call("GET", "/v1/partitions?cursor="+got.Next, nil, &got)
+		for _, p := range got.Items {
+			if p.Name == "stands" {
+				t.Error("it is on the second page, too")
+			}
+		}
+		d.heal("stands")
+	})
+
 	t.Run("many cuts", func(t *testing.T) {
 		cycles := 25
 		if os.Getenv("NETSPLIT_E2E_LONG") != "" {

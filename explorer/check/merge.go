@@ -41,6 +41,10 @@ func Merge(campaign string, runs []model.RunSummary) []model.Finding {
 				by[f.Signature] = have
 				out = append(out, have)
 			}
+			if have.Failure.BeforeCut && !f.BeforeCut && r.Proof != nil { // the first run that a replay can show it by
+				f.Known, f.KnownBy = cmp.Or(f.Known, have.Failure.Known), cmp.Or(f.KnownBy, have.Failure.KnownBy)
+				have.Failure, have.Run, have.FirstAfter = f, r.Run, n
+			}
 			if have.Failure.Known == "" {
 				have.Failure.Known, have.Failure.KnownBy = f.Known, f.KnownBy
 			}

@@ -59,6 +59,7 @@ func operations() checker {
 						total[c.f], "operations "+c.f, c.how(firstWord(c.err)), seconds(c.done), c.last()), BeforeCut: beforeCut(r, c.done)}
 					by[sig] = f
 				}
+				f.BeforeCut = f.BeforeCut && beforeCut(r, c.done)
 				f.Amount++
 				if len(f.Detail) < 10 {
 					f.Detail = append(f.Detail, c.detail())

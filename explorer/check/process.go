@@ -37,6 +37,7 @@ func processDied() checker {
 					by[sig] = f
 				} else {
 					f.Summary += fmt.Sprintf(", on %s at %s s", e.Host, seconds(e.At))
+					f.BeforeCut = f.BeforeCut && beforeCut(r, e.At)
 				}
 				f.Amount++
 				if e.LastLine != "" {
@@ -121,6 +122,7 @@ func fatalLog() checker {
 					}
 					by[sig] = f
 				}
+				f.BeforeCut = f.BeforeCut && beforeCut(r, l.At)
 				f.Amount++
 				if len(f.Detail) < 40 {
 					head := fmt.Sprintf("%s %s %.3f s: %s", l.Host, l.Process, l.At.Seconds(), l.Line)
@@ -152,7 +154,7 @@ func disturbedLines(r *Record) (func(l LogLine) bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := disturbances(r, 0, 0)
+	all := slices.DeleteFunc(disturbances(r, 0, 0), func(d disturbance) bool { return d.unborn })
 	return func(l LogLine) bool {
 		text := strings.Join(append([]string{l.Line}, l.Context...), "\n")
 		for i, re := range res {
@@ -199,7 +201,7 @@ func compile(patterns []string) ([]*regexp.Regexp, error) {
 	return out, nil
 }
 
-// LogPattern compiles a pattern of logs.fatal or logs.allow. In a match that
+// LogPattern compiles a pattern of logs.fatal, logs.allow or logs.disturbed. In a match that
 // lines continue, ^ and $ are the ends of each line. The error is
 // regexp.Compile's.
 func LogPattern(pattern string) (*regexp.Regexp, error) {

@@ -25,6 +25,8 @@ type disturbance struct {
 	links map[model.Link]bool
 	down  model.NodeID
 	what  string // "the cut", "n2's server is stopped"
+	// unborn: it was down from the beginning, since nobody had started it yet.
+	unborn bool
 }
 
 // apart says whether a and b do not reach each other in both directions.
@@ -68,6 +70,8 @@ func disturbances(r *Record, stopping, grace time.Duration) []disturbance {
 		done time.Duration
 		up   bool
 		what string
+		// unborn: see disturbance
+		unborn bool
 	}
 	changes := map[server][]change{}
 	add := func(host model.NodeID, process string, c change) {
@@ -108,7 +112,7 @@ func disturbances(r *Record, stopping, grace time.Duration) []disturbance {
 			if p.Manual && !slices.ContainsFunc(r.Target.Processes, func(q model.Process) bool {
 				return !q.Manual && !q.Once && slices.Contains(q.Hosts, h)
 			}) {
-				add(h, p.Name, change{at: 0, what: "not started yet"})
+				add(h, p.Name, change{at: 0, what: "not started yet", unborn: true})
 			}
 		}
 	}
@@ -120,7 +124,7 @@ func disturbances(r *Record, stopping, grace time.Duration) []disturbance {
 		for _, c := range cs {
 			switch {
 			case !c.up && open == nil:
-				open = &disturbance{from: c.at, since: max(c.at, c.done), to: forever, down: s.host, what: fmt.Sprintf("%s on %s is %s", s.process, s.host, c.what)}
+				open = &disturbance{from: c.at, since: max(c.at, c.done), to: forever, down: s.host, what: fmt.Sprintf("%s on %s is %s", s.process, s.host, c.what), unborn: c.unborn}
 			case c.up && open != nil:
 				open.to = c.at + grace
 				out = append(out, *open)
