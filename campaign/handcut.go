@@ -178,11 +178,27 @@ func (s *Service) healInTime(h *handCut) {
 	if h.st.For <= 0 || h.timer != nil || h.ctx.Err() != nil {
 		return
 	}
-	h.timer = time.AfterFunc(h.st.For, func() {
-		if _, err := s.heal(h); err != nil {
-			s.log.Error("a partition did not heal at its time", "partition", h.status().Name, "err", err)
+	h.timer = time.AfterFunc(h.st.For, func() { s.healDue(h) })
+}
+
+// healDue heals a partition whose time is over, and tries until it is healed or the
+// daemon goes down: a switch may be away just then.
+func (s *Service) healDue(h *handCut) {
+	told := ""
+	for s.closing.Err() == nil {
+		_, err := s.heal(h)
+		if err == nil {
+			return
 		}
-	})
+		if err.Error() != told {
+			told = err.Error()
+			s.log.Error("a partition did not heal at its time; it is tried again", "partition", h.status().Name, "err", err)
+		}
+		select {
+		case <-s.closing.Done():
+		case <-time.After(proveAgain):
+		}
+	}
 }
 
 // shake has the partitions by hand proved again: something happened to their

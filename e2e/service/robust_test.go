@@ -100,6 +100,19 @@ func TestPartitionsByHandInHardHours(t *testing.T) {
 		b.expect("healed", everything)
 	})
 
+	t.Run("its time ends while the switch is away", func(t *testing.T) {
+		d.partition(wire.PartitionSpec{Name: "late", Partition: cut, For: wire.Duration(2 * time.Second)})
+		b.vsctl("set-controller", bridge, "tcp:127.0.0.1:9", "--", "set", "controller", bridge, "connection_mode=out-of-band")
+		if p := d.state("late", "healing"); p.Reason == "" {
+			t.Errorf("with the switch away: %+v", p)
+		}
+		b.connect(d.openflow)
+		if p := d.state("late", "healed"); p.Reason != "" {
+			t.Errorf("%+v", p)
+		}
+		b.expect("healed", everything)
+	})
+
 	t.Run("one that stands is listed however many are newer", func(t *testing.T) {
 		d.partition(wire.PartitionSpec{Name: "stands", Partition: cut})
 		d.partition(wire.PartitionSpec{Name: "newer", Partition: cut})
