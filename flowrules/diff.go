@@ -215,3 +215,13 @@ func sorted(have []of13.FlowStats) []of13.FlowStats {
 	}
 	return out
 }
+
+// Alike says whether two plans do the same to every packet: they differ at most in
+// the rules by which a switch looks at packets anew.
+func Alike(a, b Plan) bool {
+	rest := func(p Plan) Plan {
+		p.Rules = slices.DeleteFunc(slices.Clone(p.Rules), func(r Rule) bool { return r.Kind == KindFresh })
+		return p
+	}
+	return len(Diff(rest(a).State(), rest(b)).Steps) == 0
+}

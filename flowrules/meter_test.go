@@ -191,3 +191,18 @@ func TestMetersOfOthers(t *testing.T) {
 		t.Errorf("left of the meters: %v; want somebody else's", left)
 	}
 }
+
+// TestAlike: having packets looked at anew changes nothing that is done to them; a
+// cut does.
+func TestAlike(t *testing.T) {
+	in := metered(1)
+	plain := compile(t, in)
+	in.Changes = map[model.NodeID]int{in.Hosts[0].Name: 1}
+	if anew := compile(t, in); !flowrules.Alike(plain, anew) || len(flowrules.Diff(plain.State(), anew).Steps) == 0 {
+		t.Error("a second look is taken for another plan, or for none")
+	}
+	other := compile(t, metered(1, flowrules.InForce{ID: 1, Partition: cutOf(in.Hosts)}))
+	if flowrules.Alike(plain, other) || flowrules.Alike(other, plain) || flowrules.Alike(flowrules.Plan{}, plain) {
+		t.Error("a cut, or nothing at all, is like plain forwarding")
+	}
+}

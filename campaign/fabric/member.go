@@ -123,6 +123,9 @@ func (m *member) turnTo(ctx context.Context, plan flowrules.Plan) error {
 	old := m.plan
 	m.plan = plan
 	sw, err := m.command()
+	if errors.Is(err, ErrDown) && flowrules.Alike(old, plan) {
+		return nil // nothing changes there; it gets its rules when it is back
+	}
 	if err == nil {
 		err = m.located(sw)
 	}

@@ -80,6 +80,17 @@ func TestAPartitionSpansSwitches(t *testing.T) {
 	if r.ping(a, b) || r.heard(c, a) != 0 {
 		t.Error("what the switch that is there cuts passes")
 	}
+	// What the switch that is there does alone needs the other one for nothing.
+	d.heal("near")
+	d.state("near", "healed")
+	if !r.ping(a, b) {
+		t.Error("a does not reach b, healed while the other switch is away")
+	}
+	d.call("POST", "/v1/partitions", wire.PartitionSpec{Name: "near", Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"a"}, {"b"}}}}, nil)
+	began["near"] = *d.state("near", "in_force").InForce
+	if r.ping(a, b) {
+		t.Error("a reaches b, cut off while the other switch is away")
+	}
 
 	r.connect(d.openflow)
 	d.healthy()
