@@ -10,7 +10,8 @@ import (
 	"netsplit/model"
 )
 
-// across cuts hosts of two switches from each other, one way.
+// across cuts what s1h1 sends to s2h1: a simplex partition lets pass what goes from
+// its first group to its second.
 var across = model.Partition{Shape: model.Simplex, Effect: model.Drop, Groups: [][]model.NodeID{{"s2h1"}, {"s1h1"}}}
 
 // TestKeptUntil: what is cut is kept for as long as its rules live after they were
@@ -32,8 +33,8 @@ func TestKeptUntil(t *testing.T) {
 
 	r.pipes[2].Close()
 	r.until("switch 2 is away", func() bool { return r.c.Switch(2) == nil })
-	if _, err := r.f.Kept(across); err != nil && !strings.Contains(err.Error(), "is not connected") {
-		t.Errorf("s2h1 is cut off from s1h1 at switch 1: %v", err)
+	if _, err := r.f.Kept(across); err != nil {
+		t.Errorf("what s1h1 sends to s2h1 is cut at switch 1: %v", err)
 	}
 	back := model.Partition{Shape: model.Simplex, Effect: model.Drop, Groups: [][]model.NodeID{{"s1h1"}, {"s2h1"}}}
 	if _, err := r.f.Kept(back); err == nil || !strings.Contains(err.Error(), "switch 0000000000000002 is not connected") {
@@ -74,4 +75,31 @@ func TestASilentSwitchKeepsNothingForSure(t *testing.T) {
 	if len(lapsed) > 0 {
 		t.Error("told twice")
 	}
+}
+
+// TestNothingIsKeptBeforePortsAreTold: a switch that is back and has not told which
+// numbers its named ports have now keeps nothing for sure, and gets no rules by the old
+// ones, whoever asks.
+func TestNothingIsKeptBeforePortsAreTold(t *testing.T) {
+	r := newRig(t, fabric.Config{Testbed: named(), Timeout: time.Minute, Gate: model.GateByPacketIn}, 1)
+	if err := r.f.Cut(soon(t), 1, isolate1); err != nil {
+		t.Fatal(err)
+	}
+	r.slow(func(m of13.Message) time.Duration {
+		if q, ok := m.(*of13.MultipartRequest); ok && q.Type == of13.MultipartPortDesc {
+			return time.Hour
+		}
+		return 0
+	})
+	r.pipes[1].Close()
+	r.until("it is away", func() bool { return r.c.Switch(1) == nil })
+	r.connect(1)
+	r.until("it is back", func() bool { return r.c.Switch(1) != nil })
+	untold := func(err error) bool { return err != nil && strings.Contains(err.Error(), "has not told its ports") }
+	r.until("nothing is known of its ports", func() bool { _, err := r.f.Kept(isolate1); return untold(err) })
+	if err := r.f.Verify(soon(t), isolate1); !untold(err) {
+		t.Errorf("verified: %v", err)
+	}
+	r.slow(nil)
+	r.pipes[1].Close() // what asks has not to wait
 }
