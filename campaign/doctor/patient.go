@@ -121,9 +121,11 @@ func (p *patient) portsThere(ctx context.Context) {
 	var wrong []string
 	affects := map[model.Ability]bool{}
 	n := 0
+	ours := map[uint32]bool{}
 	look := func(what string, ref model.Port, hurts ...model.Ability) {
 		n++
 		port := numbers[ref]
+		ours[port] = true
 		o, is := at[port]
 		switch why := misplaced[ref]; {
 		case why != nil:
@@ -163,6 +165,7 @@ func (p *patient) portsThere(ctx context.Context) {
 			look("mirror", m.Port, model.AbilityMirror)
 		}
 	}
+	p.strangers(ours)
 	if len(wrong) == 0 {
 		p.add(model.CheckOK, "ports", fmt.Sprintf("all %d ports of the testbed file are there and up", n), "")
 		return
@@ -180,6 +183,22 @@ func (p *patient) portsThere(ctx context.Context) {
 		}
 	}
 	p.add(model.CheckFail, "ports", strings.Join(wrong, "; "), "the switch has ports "+strings.Join(names, ", ")+": mend the testbed file or the cable", hurts...)
+}
+
+// strangers tells of ports in use that the file does not have: our hosts reach
+// nobody there while netsplit drives the switch, so that a gateway, a server of
+// names or files, or the way in by ssh may be lost.
+func (p *patient) strangers(ours map[uint32]bool) {
+	var up []string
+	for _, o := range p.ports {
+		if o.No <= of13.PortMax && !ours[uint32(o.No)] && (o.Config&of13.PortConfigDown == 0 && o.State&of13.PortStateLinkDown == 0) {
+			up = append(up, fmt.Sprintf("%d (%s)", uint32(o.No), o.Name))
+		}
+	}
+	if len(up) > 0 {
+		p.add(model.CheckWarn, "other ports", "up, and not in the testbed file: "+strings.Join(up, ", "),
+			"while netsplit drives the switch, hosts of the file do not reach what is there: if they need it (a gateway, a file server, the way in by ssh), give them another network for that; a port that leads to another switch belongs under links")
+	}
 }
 
 // input is the switch's part of the testbed.

@@ -65,12 +65,12 @@ func TestDoctor(t *testing.T) {
 	if after := r.foreign("rk1"); after != before || r.ours("rk1") != 0 {
 		t.Errorf("%d rules of ours left; rules of others before:\n%s\nafter:\n%s", r.ours("rk1"), before, after)
 	}
-	if strings.Contains(res.Stdout, "no port") {
+	if strings.Contains(res.Stdout, "no port") || strings.Contains(res.Stdout, "other ports") {
 		t.Error(res)
 	}
 
 	// Bent: a rule that takes all packets, a host elsewhere than told, a gate
-	// port whose cable ends nowhere.
+	// port whose cable ends nowhere, and the one it ends at is nobody's.
 	r.ofctl("rk1", "add-flow", "table=0,priority=500,ip,actions=NORMAL")
 	r.hosts[1].mac = "02:79:00:00:00:99"
 	r.write(strings.Replace(taps, "port: 40", "port: 42", 1))
@@ -90,6 +90,9 @@ func TestDoctor(t *testing.T) {
 	}
 	if s := ability(t, d, model.AbilityPort); s.Level != model.CheckFail {
 		t.Errorf("%+v", s)
+	}
+	if !strings.Contains(res.Stdout, "up, and not in the testbed file: 40 (rkg)\"") {
+		t.Errorf("nothing is said of port 40: %s", res)
 	}
 }
 
