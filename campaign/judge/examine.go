@@ -135,6 +135,10 @@ func (x *Examination) variables(f *runFiles, uses map[sourceKey]sourceUse) {
 		if len(some) > 1 {
 			continue
 		}
+		if under && some[0] == model.Absent {
+			x.problem("variable %s was absent wherever it was looked for: no pattern of a source with absent_for matched anything; is what it reads right?", v.Name)
+			continue
+		}
 		silent := -1
 		for i, src := range v.Sources {
 			if !src.Optional && uses[sourceKey{v.Name, i}].seen == 0 {
