@@ -26,7 +26,7 @@ func (s *Service) takeOutside(ctx context.Context) (err error) {
 // bedConfig is what beds have in common.
 func (s *Service) bedConfig(gate model.Gate) bed.Config {
 	return bed.Config{Gate: gate, Controller: s.ctrl, Binary: s.cfg.Binary, Log: s.log,
-		Events: bed.Events{SwitchChanged: s.switchChanged, Lapsed: s.lapsed, Demoted: s.demoted, Refused: s.refused, HostPort: s.hostPort, OtherPort: s.otherPort, Lost: s.lostBy, Tampered: s.tampered, Drained: s.drained}}
+		Events: bed.Events{SwitchChanged: s.switchChanged, Lapsed: s.lapsed, Demoted: s.demoted, Refused: s.refused, HostPort: s.hostPort, OtherPort: s.otherPort, Agent: s.agentEnded, Lost: s.lostBy, Tampered: s.tampered, Drained: s.drained}}
 }
 
 func (s *Service) addBed(b *bed.Bed) {
@@ -100,6 +100,17 @@ func (s *Service) lostBy(err error) {
 	case s.lost <- err:
 	default: // one that waits is for all of them
 	}
+}
+
+// agentEnded tells that the agent of a host has ended, or that there is one again
+// (nil). What is cut stays cut: rules are the switches'.
+func (s *Service) agentEnded(host model.NodeID, err error) {
+	if err != nil {
+		s.log.Warn("an agent has ended; it is started again", "host", host, "err", err)
+		s.tell("host", string(host), "no-agent", fmt.Sprintf("nothing can be counted or proved there: %v", err))
+		return
+	}
+	s.tell("host", string(host), "agent", fmt.Sprintf("host %s has an agent again", host))
 }
 
 // refused books that a switch is connected and left alone: partitions by hand are

@@ -195,6 +195,9 @@ func (s *Service) Health(ctx context.Context) model.Health {
 		err = errors.Join(append([]error{err}, s.outside.Refused()...)...)
 	}
 	add("switch", err, fmt.Sprintf("%d connected", len(switches)-down))
+	if s.outside != nil {
+		add("hosts", s.outside.AgentGone(), fmt.Sprintf("%d, an agent on each", len(s.outside.Testbed.Hosts)))
+	}
 	return h
 }
 

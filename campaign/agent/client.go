@@ -327,6 +327,9 @@ func (c *Client) Close() error {
 	}
 }
 
+// Ended is closed when the agent has ended.
+func (c *Client) Ended() <-chan struct{} { return c.ended }
+
 // Err says why the agent has ended; nil while it lives.
 func (c *Client) Err() error {
 	select {

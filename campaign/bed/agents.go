@@ -34,8 +34,22 @@ func (b *Bed) startAgents(ctx context.Context) error {
 
 // agents are those on the hosts now.
 type agents struct {
-	mu sync.Mutex
-	on map[model.NodeID]*agent.Client
+	mu       sync.Mutex
+	on       map[model.NodeID]*agent.Client
+	starting map[model.NodeID]*sync.Mutex // one at a time is started on a host
+}
+
+// start locks a host against another start of its agent; call what it returns.
+func (a *agents) start(h model.NodeID) (done func()) {
+	a.mu.Lock()
+	turn := a.starting[h]
+	if turn == nil {
+		turn = new(sync.Mutex)
+		a.starting[h] = turn
+	}
+	a.mu.Unlock()
+	turn.Lock()
+	return turn.Unlock
 }
 
 // of is the agent on a host; nil if there is none.
@@ -59,6 +73,7 @@ func (a *agents) all() []*agent.Client {
 
 // revive is the agent on a host, started again if it died.
 func (b *Bed) revive(ctx context.Context, name model.NodeID) (*agent.Client, error) {
+	defer b.agents.start(name)()
 	a := b.agents.of(name)
 	if a.Err() == nil {
 		return a, nil
@@ -71,6 +86,43 @@ func (b *Bed) revive(ctx context.Context, name model.NodeID) (*agent.Client, err
 	}
 	b.agents.put(name, a)
 	return a, nil
+}
+
+// How long to wait before an agent that could not be started is tried again: a
+// host that boots takes its time, and one that is gone must not be pestered.
+const (
+	reviveAfter  = time.Second
+	reviveAtMost = 15 * time.Second
+)
+
+// tend starts the agent of a host again whenever it ends, until ctx does. Without
+// one nothing is proved there, cut or healed. What passed meanwhile nobody counted:
+// counts over that time say so.
+func (b *Bed) tend(ctx context.Context, name model.NodeID, tell func(model.NodeID, error)) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-b.agents.of(name).Ended():
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		why := b.agents.of(name).Err()
+		if why == nil { // started again by who needed it
+			continue
+		}
+		tell(name, why)
+		for wait := reviveAfter; ctx.Err() == nil; wait = min(2*wait, reviveAtMost) {
+			if _, err := b.revive(ctx, name); err == nil {
+				tell(name, nil)
+				break
+			} else if ctx.Err() == nil {
+				b.log.Warn("an agent could not be started again", "host", name, "err", err)
+			}
+			_ = pause(ctx, wait)
+		}
+	}
 }
 
 // Ask runs one probe on a host, through the host's agent where it can.

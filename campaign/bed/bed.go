@@ -32,6 +32,8 @@ type Bed struct {
 	binary string
 	run    atomic.Pointer[Run] // under way; nil between runs
 	agents agents
+	tended context.CancelFunc // ends tend
+	work   sync.WaitGroup
 	log    *slog.Logger
 	// resetting holds the cuts with effect reset that stand, by id: uint32, *Cut.
 	resetting sync.Map
@@ -78,6 +80,9 @@ type Events struct {
 	HostPort func(host model.NodeID, err error)
 	// OtherPort: the port of a link, a gate or a mirror went, or is back (nil).
 	OtherPort func(id model.DatapathID, port model.Port, err error)
+	// Agent: the agent of a host has ended (err says why), or there is one again
+	// (nil).
+	Agent func(host model.NodeID, err error)
 	// Lost: one of the hosts that drop packets themselves does not any more.
 	Lost func(err error)
 }
@@ -87,7 +92,7 @@ type Events struct {
 // wait for switches to connect: see Ready.
 func Open(ctx context.Context, c Config) (*Bed, error) {
 	b := &Bed{Testbed: c.Testbed, lab: c.Lab, binary: c.Binary, log: c.Log,
-		agents: agents{on: map[model.NodeID]*agent.Client{}}, macs: map[model.NodeID]net.HardwareAddr{}}
+		agents: agents{on: map[model.NodeID]*agent.Client{}, starting: map[model.NodeID]*sync.Mutex{}}, macs: map[model.NodeID]net.HardwareAddr{}}
 	var err error
 	if c.Testbed.Backend == model.BackendNFTables {
 		err = b.takeHosts(ctx, c)
@@ -148,7 +153,14 @@ func (b *Bed) takeSwitches(ctx context.Context, c Config) error {
 		return err
 	}
 	b.fabric, b.cuts = f, f
-	return b.startAgents(ctx)
+	if err := b.startAgents(ctx); err != nil || b.lab != nil { // before a run on a lab they are seen to: Ensure
+		return err
+	}
+	ctx, b.tended = context.WithCancel(context.Background())
+	for _, h := range b.Testbed.Hosts {
+		b.work.Go(func() { b.tend(ctx, h.Name, c.Events.Agent) })
+	}
+	return nil
 }
 
 // takeHosts has the hosts drop packets themselves.
@@ -256,6 +268,10 @@ func (b *Bed) Sweep() error {
 // Close ends the agents and leaves the network whole.
 func (b *Bed) Close() error {
 	var errs []error
+	if b.tended != nil {
+		b.tended()
+		b.work.Wait()
+	}
 	if b.hosts != nil {
 		b.hosts.Close()
 	}
