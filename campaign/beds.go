@@ -70,36 +70,26 @@ func (s *Service) tampered(id model.DatapathID, what string) {
 	s.shake(text)
 }
 
-// drain is a switch that loses our rules again and again.
-type drain struct {
-	id  model.DatapathID
-	why error
-}
-
 // drained has the newest partition by hand on the switch given up: there is no room
 // for all of them. It does not wait.
 func (s *Service) drained(id model.DatapathID, why error) {
 	s.tell("switch", id.String(), "losing-rules", why.Error())
-	select {
-	case s.drains <- drain{id, why}:
-	default: // it is told again
-	}
+	s.losses.add(loss{on: id, newest: true, why: why.Error()})
 }
 
 // demoted books that another controller became master of a switch: partitions
-// by hand are in force no more, since their rules are not renewed. It must not
-// wait.
+// by hand are in force there no more, since their rules are not renewed. It must
+// not wait.
 func (s *Service) demoted(id model.DatapathID, err error) {
 	s.tell("switch", id.String(), "slave", err.Error())
-	s.lostBy(err)
+	s.losses.add(loss{on: id, why: unrenewed(err)})
 }
 
 // lostBy has the partitions by hand booked as lost. It does not wait.
-func (s *Service) lostBy(err error) {
-	select {
-	case s.lost <- err:
-	default: // one that waits is for all of them
-	}
+func (s *Service) lostBy(err error) { s.losses.add(loss{why: unrenewed(err)}) }
+
+func unrenewed(why error) string {
+	return fmt.Sprintf("its rules are not renewed and expire within seconds: %v", why)
 }
 
 // agentEnded tells that the agent of a host has ended, or that there is one again
@@ -114,10 +104,10 @@ func (s *Service) agentEnded(host model.NodeID, err error) {
 }
 
 // refused books that a switch is connected and left alone: partitions by hand are
-// in force no more.
+// in force there no more.
 func (s *Service) refused(id model.DatapathID, err error) {
 	s.tell("switch", id.String(), "refused", err.Error())
-	s.lostBy(err)
+	s.losses.add(loss{on: id, why: unrenewed(err)})
 }
 
 // hostPort tells that a host's port went (err says how) or is back.
@@ -160,6 +150,16 @@ func (s *Service) claimOutside(campaign string) error {
 	}
 	s.claimed = campaign
 	return nil
+}
+
+// unclaimed says which campaign uses the outside testbed; nil: none does.
+func (s *Service) unclaimed() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.claimed == "" {
+		return nil
+	}
+	return fmt.Errorf("%w: campaign %s uses the testbed: wait for it or cancel it", model.ErrConflict, s.claimed)
 }
 
 func (s *Service) releaseOutside() {

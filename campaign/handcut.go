@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -27,10 +26,15 @@ type handCut struct {
 	// look asks whether it is kept still.
 	look chan struct{}
 
+	// left says of a partition that a daemon left behind when it died why little is
+	// known of it; "" of others.
+	left string
+
 	// turn lets the cut, its counts and its heals follow one another: a heal that
-	// overtook the cut would leave it standing. It guards counted.
+	// overtook the cut would leave it standing. It guards what follows.
 	turn    sync.Mutex
 	counted counted
+	decided time.Time // when it was first to be healed
 
 	mu     sync.Mutex // guards what follows; nothing is waited for with it held
 	timer  *time.Timer
@@ -181,18 +185,21 @@ func (s *Service) healInTime(h *handCut) {
 	h.timer = time.AfterFunc(h.st.For, func() { s.healDue(h) })
 }
 
-// healDue heals a partition whose time is over, and tries until it is healed or the
-// daemon goes down: a switch may be away just then.
+// healDue heals a partition whose time is over, or that was left behind, and tries
+// until it is healed or the daemon goes down: a switch may be away just then.
 func (s *Service) healDue(h *handCut) {
 	told := ""
 	for s.closing.Err() == nil {
-		_, err := s.heal(h)
+		err := s.unclaimed() // the packets of a proof must not come into its runs
+		if err == nil || h.standing() {
+			_, err = s.heal(h)
+		}
 		if err == nil {
 			return
 		}
 		if err.Error() != told {
 			told = err.Error()
-			s.log.Error("a partition did not heal at its time; it is tried again", "partition", h.status().Name, "err", err)
+			s.log.Error("a partition did not heal; it is tried again", "partition", h.status().Name, "err", err)
 		}
 		select {
 		case <-s.closing.Done():
@@ -227,43 +234,6 @@ func (s *Service) look() {
 	}
 }
 
-// loseHandCuts books, whenever a switch or host does not do what we say any more, that
-// the partitions by hand are lost.
-func (s *Service) loseHandCuts(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case why := <-s.lost:
-			s.mu.Lock()
-			lost := slices.Collect(maps.Values(s.hand))
-			s.mu.Unlock()
-			for _, h := range lost {
-				s.lose(h, fmt.Sprintf("its rules are not renewed and expire within seconds: %v", why))
-			}
-		case d := <-s.drains:
-			if h := s.newestOn(d.id); h != nil {
-				s.lose(h, d.why.Error())
-			}
-		}
-	}
-}
-
-// newestOn is the newest partition by hand that stands on a switch; nil: none does.
-func (s *Service) newestOn(id model.DatapathID) *handCut {
-	on := func(h model.NodeID) bool { t, ok := s.outside.Testbed.Host(h); return ok && t.Datapath == id }
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var newest *handCut
-	for _, h := range s.hand {
-		if st := h.status(); h.standing() && (newest == nil || st.Created.After(newest.status().Created)) &&
-			slices.ContainsFunc(st.Partition.Links(), func(l model.Link) bool { return on(l.Src) || on(l.Dst) }) {
-			newest = h
-		}
-	}
-	return newest
-}
-
 // lose takes a partition out of what is desired, so that it does not come back
 // with the switch, and books it as failed.
 func (s *Service) lose(h *handCut, why string) {
@@ -295,9 +265,13 @@ var errUnproved = errors.New("its rules were taken away, and no packet has shown
 // heal ends a partition. It goes on when whoever asked for it has gone. One whose
 // end could not be confirmed, or not be proved, may be healed again.
 func (s *Service) heal(h *handCut) (model.PartitionStatus, error) {
+	now := time.Now()
 	h.end() // whoever has the turn hurries
 	h.turn.Lock()
 	defer h.turn.Unlock()
+	if h.decided.IsZero() {
+		h.decided = now
+	}
 	st := h.status()
 	switch st.State {
 	case model.PartitionHealed, model.PartitionFailed:
@@ -315,16 +289,17 @@ func (s *Service) heal(h *handCut) (model.PartitionStatus, error) {
 			return h.status(), fmt.Errorf("%w: the heal was not confirmed, the rules expire by themselves within seconds: %w", model.ErrUnavailable, err)
 		}
 	}
-	began := time.Now()
 	if err := h.cut.Healed(ctx, func(l model.Link) bool { return len(s.stillCut(h, l)) > 0 }); err != nil {
 		err = fmt.Errorf("%w: %w", errUnproved, err)
 		s.set(h, func(p *model.PartitionStatus) { p.Reason = err.Error() })
 		return h.status(), fmt.Errorf("%w: partition %q: %w; heal it again to look again", model.ErrUnavailable, st.Name, err)
 	}
-	s.metrics.HealTime(time.Since(began))
+	if h.left == "" {
+		s.metrics.HealTime(time.Since(h.decided))
+	}
 	others := s.stillCut(h, st.Partition.Links()...)
 	s.set(h, func(p *model.PartitionStatus) {
-		p.State, p.Healed, p.Reason = model.PartitionHealed, time.Now(), ""
+		p.State, p.Healed, p.Reason = model.PartitionHealed, time.Now(), h.left
 		if len(others) > 0 {
 			p.Reason = fmt.Sprintf("some of its links are still cut, by %s", strings.Join(others, ", "))
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"sync"
 	"time"
 
 	"netsplit/model"
@@ -47,9 +48,11 @@ func (s *Service) CreatePartition(ctx context.Context, spec model.PartitionSpec)
 		defer s.mu.Unlock()
 		return fail(model.ErrInvalid, "name %q: use 1 to 63 of a-z, 0-9 and -", spec.Name)
 	}
-	if old := s.hand[spec.Name]; old != nil && old.standing() {
-		defer s.mu.Unlock()
-		return fail(model.ErrConflict, "partition %q exists and is %s: heal it first or take another name", spec.Name, old.status().State)
+	if old := s.hand[spec.Name]; old != nil {
+		if st := old.status(); !st.Ended() { // also one that is healing: its end is still to be told
+			defer s.mu.Unlock()
+			return fail(model.ErrConflict, "partition %q exists and is %s: heal it first or take another name", spec.Name, st.State)
+		}
 	}
 	h := s.newHandCut(spec)
 	h.turn.Lock() // before a heal can find it
@@ -166,16 +169,19 @@ func (s *Service) healAll(ctx context.Context) (names []string, errs []error) {
 	}
 	s.mu.Unlock()
 	slices.Sort(names)
-	for _, name := range names {
-		if _, err := s.DeletePartition(ctx, name); err != nil {
-			errs = append(errs, err)
-		}
+	// All at once: where a host does not answer, the others do not wait for it.
+	errs = make([]error, len(names))
+	var work sync.WaitGroup
+	for i, name := range names {
+		work.Go(func() { _, errs[i] = s.DeletePartition(ctx, name) })
 	}
-	return names, errs
+	work.Wait()
+	return names, slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 }
 
-// healLeftovers books the partitions that a daemon left behind when it died:
-// its rules expire by themselves, and the fabric removes what it finds.
+// healLeftovers takes up the partitions that a daemon left behind when it died: its
+// rules expire by themselves, and the fabric removes what it finds. They are healed
+// once that is proved.
 func (s *Service) healLeftovers() error {
 	left, err := s.allPartitions()
 	if err != nil {
@@ -185,12 +191,34 @@ func (s *Service) healLeftovers() error {
 		if p.Ended() {
 			continue
 		}
-		p.State, p.Healed = model.PartitionHealed, time.Now()
-		p.Reason = "the daemon that cut it ended, and with it what was counted; its rules expired seconds later, or were removed now"
 		p.LeakKnown = false
-		if err := s.store.PutPartition(p); err != nil {
-			return err
+		if !s.has(p.Partition) {
+			p.State, p.Healed = model.PartitionHealed, time.Now()
+			p.Reason = leftBehind + "; its hosts are not in the testbed of this one, and its rules expired seconds later"
+			if err := s.store.PutPartition(p); err != nil {
+				return err
+			}
+			continue
 		}
+		s.mu.Lock()
+		s.ids++
+		h := s.newHandCut(p.PartitionSpec)
+		h.left, h.lifted, h.st = leftBehind+"; its rules expired seconds later, or were removed", true, p
+		s.hand[p.Name] = h
+		s.mu.Unlock()
+		s.set(h, func(p *model.PartitionStatus) { p.State, p.Reason = model.PartitionHealing, h.left })
+		s.done.Go(func() { s.healDue(h) })
 	}
 	return nil
+}
+
+const leftBehind = "the daemon that cut it ended, and with it what was counted"
+
+// has says whether all hosts of a partition are on the outside testbed.
+func (s *Service) has(p model.Partition) bool {
+	return s.outside != nil && !slices.ContainsFunc(p.Links(), func(l model.Link) bool {
+		_, src := s.outside.Testbed.Host(l.Src)
+		_, dst := s.outside.Testbed.Host(l.Dst)
+		return !src || !dst
+	})
 }

@@ -98,8 +98,7 @@ type Service struct {
 	claimed  string                         // campaign that uses the outside testbed
 
 	wake    chan struct{}
-	lost    chan error      // why partitions by hand are in force no more
-	drains  chan drain      // switches where the newest of them is in force no more
+	losses  *losses         // why partitions by hand are in force no more
 	closing context.Context // ends, by cancel, when the daemon goes down
 	cancel  context.CancelCauseFunc
 	done    sync.WaitGroup
@@ -122,7 +121,7 @@ func Open(cfg Config) (*Service, error) {
 		return nil, err
 	}
 	s := &Service{cfg: cfg, log: cfg.Log, metrics: cfg.Metrics, store: st, jobs: map[string]*job{},
-		subs: map[chan struct{}]bool{}, hand: map[string]*handCut{}, switches: map[model.DatapathID]time.Time{}, wake: make(chan struct{}, 1), lost: make(chan error, 1), drains: make(chan drain, 1),
+		subs: map[chan struct{}]bool{}, hand: map[string]*handCut{}, switches: map[model.DatapathID]time.Time{}, wake: make(chan struct{}, 1), losses: newLosses(),
 		// More than any earlier daemon can have come to, so that its readers do not
 		// take what is new for what they know.
 		before: uint64(time.Now().UnixMicro())}

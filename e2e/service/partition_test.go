@@ -129,11 +129,34 @@ func TestBridgeMadeByHand(t *testing.T) {
 		d = serve(t, "--testbed", b.file, "--runs-dir", dir)
 		d.healthy()
 		b.expect("with the next daemon", everything)
-		var p wire.PartitionStatus
-		d.call("GET", "/v1/partitions/left", nil, &p)
-		if p.State != "healed" || p.Reason == "" || p.LeakKnown {
+		if p := d.state("left", "healed"); p.Reason == "" || p.LeakKnown {
 			t.Errorf("the partition of the dead daemon: %+v", p)
 		}
+	})
+
+	t.Run("kill -9 while cut, and the switch is away", func(t *testing.T) {
+		d := serve(t, "--testbed", b.file, "--runs-dir", dir)
+		d.healthy()
+		d.partition(wire.PartitionSpec{Name: "left-again", Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"a"}, {"b"}}}})
+		// As a switch whose way to the daemon broke: it keeps its rules until they expire.
+		b.vsctl("set-controller", bridge, "tcp:127.0.0.1:1", "--", "set", "controller", bridge, "connection_mode=out-of-band")
+		d.Kill()
+		d = serve(t, "--testbed", b.file, "--runs-dir", dir)
+		var p wire.PartitionStatus
+		d.call("GET", "/v1/partitions/left-again", nil, &p)
+		if back, _ := b.pings("a", "b"); back == 0 && (p.State != "healing" || p.Healed != nil || p.Reason == "") {
+			t.Errorf("while its rules stand: %+v", p)
+		} else if back > 0 {
+			t.Error("the rules were gone already: nothing was tested")
+		}
+		if p = d.state("left-again", "healed"); p.Healed == nil || p.Reason == "" || p.LeakKnown {
+			t.Errorf("when its rules had expired: %+v", p)
+		}
+		b.expect("without a daemon that is connected", everything)
+		b.vsctl("set-controller", bridge, "tcp:"+d.openflow, "--", "set", "controller", bridge, "connection_mode=out-of-band", "max_backoff=1000")
+		d.healthy()
+		d.partition(wire.PartitionSpec{Name: "left-again", Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"a"}, {"b"}}}})
+		d.heal("left-again")
 	})
 }
 
