@@ -122,9 +122,12 @@ func (m *member) turnTo(ctx context.Context, plan flowrules.Plan) error {
 	defer m.rules.Unlock()
 	old := m.plan
 	m.plan = plan
+	// Where nothing changes, one that is away, another's, or barred by rules of others
+	// is in nobody's way; it gets its rules when it is ours again.
+	alike := flowrules.Alike(old, plan)
 	sw, err := m.command()
-	if errors.Is(err, ErrDown) && flowrules.Alike(old, plan) {
-		return nil // nothing changes there; it gets its rules when it is back
+	if alike && (errors.Is(err, ErrDown) || errors.Is(err, ErrSlave)) {
+		return nil
 	}
 	if err == nil {
 		err = m.located(sw)
@@ -134,7 +137,10 @@ func (m *member) turnTo(ctx context.Context, plan flowrules.Plan) error {
 	}
 	if m.unread(sw) {
 		m.alive.keep(plan)
-		return m.readBack(ctx, sw, false)
+		if err = m.readBack(ctx, sw, false); alike && errors.Is(err, ErrInTheWay) {
+			return nil
+		}
+		return err
 	}
 	if err = m.carryOut(ctx, sw, flowrules.Diff(old.State(), plan)); err != nil {
 		m.known = nil // read it back before trusting it again

@@ -78,3 +78,34 @@ func TestRulesOfOthersAreLeftAlone(t *testing.T) {
 		t.Errorf("when the daemon is gone, %d rules of ours; rules of others before:\n%s\nafter:\n%s", r.ours("rk1"), before, after)
 	}
 }
+
+// TestASwitchThatIsLeftAloneHindersNoOther: what another switch does alone is cut and
+// healed beside one where rules of others are in the way.
+func TestASwitchThatIsLeftAloneHindersNoOther(t *testing.T) {
+	harness.LeavesNothing(t)
+	r := twoBridges(t, []string{"a", "b"}, []string{"c", "d"})
+	r.connect("127.0.0.1:6653")
+	r.ofctl("rk2", "add-flow", "table=0,priority=700,in_port=11,actions=output:12")
+	d := serve(t, "--testbed", r.file, "--runs-dir", t.TempDir(), "--openflow", "127.0.0.1:6653")
+	harness.Until(t, time.Minute, "the daemon names the rule, and has the other switch", func() error {
+		_, b := d.try("GET", "/healthz", nil)
+		if s := string(b); !strings.Contains(s, "priority=700") || r.ours("rk1") == 0 {
+			return fmt.Errorf("%d rules on rk1: %s", r.ours("rk1"), s)
+		}
+		return nil
+	})
+	far := wire.PartitionSpec{Name: "far", Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"c"}, {"d"}}}}
+	if status, b := d.try("POST", "/v1/partitions", far); status != 503 || !strings.Contains(string(b), "priority=700") {
+		t.Errorf("a cut on the switch that is left alone: %d %s", status, b)
+	}
+	near := wire.PartitionSpec{Name: "near", Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"a"}, {"b"}}}}
+	d.call("POST", "/v1/partitions", near, nil)
+	d.state("near", "in_force")
+	if r.ping(r.hosts[0], r.hosts[1]) {
+		t.Error("a reaches b through the cut")
+	}
+	d.heal("near")
+	if !r.ping(r.hosts[0], r.hosts[1]) || r.ours("rk2") != 0 {
+		t.Errorf("a does not reach b after the heal, or %d rules of ours are on rk2", r.ours("rk2"))
+	}
+}

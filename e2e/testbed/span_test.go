@@ -2,6 +2,7 @@ package testbed
 
 import (
 	"fmt"
+	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -22,14 +23,8 @@ const nobody = "tcp:127.0.0.1:1"
 // until it is proved again.
 func TestAPartitionSpansSwitches(t *testing.T) {
 	harness.LeavesNothing(t)
-	r := newRack(t, []string{"a", "b"}, []string{"c", "d"})
+	r := twoBridges(t, []string{"a", "b"}, []string{"c", "d"})
 	a, b, c, e := r.hosts[0], r.hosts[1], r.hosts[2], r.hosts[3]
-	// One veth, an end on each bridge.
-	r.veth("rkt1", 50, "rk1", "peer", "name", "rkt2")
-	harness.Output(t, "ethtool", "-K", "rkt2", "tx", "off")
-	harness.Output(t, "ip", "link", "set", "rkt2", "up")
-	r.vsctl("add-port", "rk2", "rkt2", "--", "set", "interface", "rkt2", "ofport_request=51")
-	r.write(fmt.Sprintf("links:\n  - {a: {datapath: %q, port: 50}, b: {datapath: %q, port: 51}}\n", dpid("rk1"), dpid("rk2")))
 	d := serve(t, "--testbed", r.file, "--runs-dir", t.TempDir(), "--openflow", "127.0.0.1:6653")
 	r.connect(d.openflow)
 	d.healthy()
@@ -123,6 +118,52 @@ func TestAPartitionSpansSwitches(t *testing.T) {
 		}
 	}
 	r.expect("healed", func(string, string) bool { return true })
+}
+
+// TestWhatIsLostOnOneSwitchIsLostThere: another daemon becomes master of one of two
+// switches. What is cut there has failed, with the reason; what the other one cuts
+// stands, proved as before.
+func TestWhatIsLostOnOneSwitchIsLostThere(t *testing.T) {
+	harness.LeavesNothing(t)
+	r := twoBridges(t, []string{"a", "b"}, []string{"c", "d"})
+	a, b := r.hosts[0], r.hosts[1]
+	d := serve(t, "--testbed", r.file, "--runs-dir", t.TempDir(), "--openflow", "127.0.0.1:6653")
+	r.connect(d.openflow)
+	d.healthy()
+	for name, pair := range map[string][2]string{"near": {"a", "b"}, "across": {"a", "c"}, "far": {"c", "d"}} {
+		d.call("POST", "/v1/partitions", wire.PartitionSpec{Name: name, Partition: wire.Partition{Shape: "partial", Groups: [][]string{{pair[0]}, {pair[1]}}}}, nil)
+	}
+	began := d.state("near", "in_force").InForce
+	d.state("across", "in_force")
+	d.state("far", "in_force")
+
+	theirs := r.path("theirs.yaml")
+	y := "name: theirs\nhosts:\n"
+	for _, h := range r.hosts[2:] {
+		y += fmt.Sprintf("  - {name: %s, datapath: %q, port: %d, mac: %q, ip: %s, exec: %s}\n", h.name, dpid(h.bridge), h.port, h.mac, h.ip, h.exec)
+	}
+	if err := os.WriteFile(theirs, []byte(y), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	taker := serve(t, "--testbed", theirs, "--runs-dir", t.TempDir(), "--openflow", "127.0.0.1:6655")
+	r.vsctl("set-controller", "rk2", "tcp:"+d.openflow, "tcp:"+taker.openflow, "--", "set", "bridge", "rk2", "fail-mode=secure")
+
+	const why = "another controller is master of the switch"
+	for _, name := range []string{"across", "far"} {
+		if p := d.state(name, "failed"); !strings.Contains(p.Reason, why) || !strings.Contains(p.Reason, dpid("rk2")) {
+			t.Errorf("on the switch that was taken: %+v", p)
+		}
+	}
+	if p := d.state("near", "in_force"); !p.InForce.Equal(*began) || p.Reason != "" || p.Leaked != 0 {
+		t.Errorf("on the other switch: %+v", p)
+	}
+	if r.ping(a, b) {
+		t.Error("a reaches b, whose switch nobody took")
+	}
+	d.heal("near")
+	if !r.ping(a, b) {
+		t.Error("a does not reach b, healed")
+	}
 }
 
 var echoes = regexp.MustCompile(`(?m)^IcmpInEchos\s+(\d+)`)
