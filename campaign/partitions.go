@@ -71,6 +71,9 @@ func (s *Service) CreatePartition(ctx context.Context, spec model.PartitionSpec)
 		h.stop()
 		s.set(h, func(p *model.PartitionStatus) { p.State, p.Reason = model.PartitionFailed, err.Error() })
 		herr := h.cut.Remove(context.WithoutCancel(ctx))
+		if herr != nil && herr.Error() == err.Error() {
+			herr = nil // said already
+		}
 		s.forget(spec.Name, h)
 		return h.status(), errors.Join(fmt.Errorf("%w: partition %q was not taken: %w", model.ErrUnavailable, spec.Name, err), herr)
 	}

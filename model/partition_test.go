@@ -37,6 +37,8 @@ var testbed = model.Where{
 			return model.Holders{Have: nodes("n2"), Of: nodes("n1 n2 n3 n4")}, nil
 		case "voter":
 			return model.Holders{Have: nodes("n1 n3"), Of: nodes("n1 n2 n3 n4")}, nil
+		case "slow":
+			return model.Holders{Have: nodes("n2"), Of: nodes("n1 n2 n3 n4"), Silent: nodes("n1")}, nil
 		case "nobody":
 			return model.Holders{Of: nodes("n1 n2")}, nil
 		}
@@ -64,6 +66,9 @@ func TestResolve(t *testing.T) {
 		{model.Partition{Shape: model.LeaderIn, Size: 2, Groups: groups("n2 n3")}, "leader-in role=leader n2,n3 | n1,n4,c1"},
 		{model.Partition{Shape: model.LeaderIn, Role: "voter"}, "leader-in role=voter n1,n3 | n2,n4,c1"},
 		{model.Partition{Shape: model.LeaderOut, Size: 2}, "leader-out role=leader n1,n3 | n2,n4,c1"},
+		{model.Partition{Shape: model.LeaderOut, Role: "slow"}, "leader-out role=slow n3 | n1,n2,n4,c1"},
+		{model.Partition{Shape: model.LeaderOut, Role: "slow", Size: 3}, "leader-out role=slow n1,n3,n4 | n2,c1"},
+		{model.Partition{Shape: model.LeaderIn, Role: "slow", Size: 2}, "leader-in role=slow n2,n3 | n1,n4,c1"},
 		{model.Partition{Shape: model.Partial, Groups: groups("n1 | n2"), Only: []model.Traffic{{Proto: "tcp", Port: 7000, Opening: true}, {Proto: "arp"}}},
 			"partial n1 | n2 only tcp/7000-opening, arp"},
 	} {

@@ -20,6 +20,8 @@ type Where struct {
 type Holders struct {
 	Have []NodeID // who has it; several, or none, while a system is divided
 	Of   []NodeID // all who were asked
+	// Silent are those of them who did not answer: nobody knows whether they have it.
+	Silent []NodeID
 }
 
 // ErrRoleUnknown is wrapped by Resolve where only the role is missing: all else
@@ -161,11 +163,17 @@ func (p Partition) byRole(w Where) (Partition, error) {
 		may = p.Groups[0]
 	}
 	var have, lack []NodeID
-	for _, h := range may {
-		if slices.Contains(who.Have, h) {
-			have = append(have, h)
-		} else {
-			lack = append(lack, h)
+	// One that did not answer may be dead, or have the role and be slow: it is cut
+	// off where there is no other. (Not answering may be how hosts say no.)
+	for _, silent := range []bool{false, true} {
+		for _, h := range may {
+			switch {
+			case slices.Contains(who.Silent, h) != silent:
+			case slices.Contains(who.Have, h):
+				have = append(have, h)
+			default:
+				lack = append(lack, h)
+			}
 		}
 	}
 	var off []NodeID

@@ -26,8 +26,8 @@ func (b *Bed) Holders(ctx context.Context, name string) (model.Holders, error) {
 	return WhoHas(ctx, name, role, b.Ask)
 }
 
-// WhoHas asks every host of a role at once who has it. A host that does not
-// answer does not have it, but where nobody is found its error is told.
+// WhoHas asks every host of a role at once who has it. Where nobody is found, the
+// errors of those who did not answer are told.
 func WhoHas(ctx context.Context, name string, role model.Role, ask func(context.Context, model.NodeID, model.Probe) (string, error)) (model.Holders, error) {
 	match, err := regexp.Compile(role.Match)
 	if err != nil {
@@ -47,7 +47,10 @@ func WhoHas(ctx context.Context, name string, role model.Role, ask func(context.
 	wg.Wait()
 	out := model.Holders{Of: role.Hosts}
 	for i, h := range role.Hosts {
-		if has[i] {
+		switch {
+		case errs[i] != nil:
+			out.Silent = append(out.Silent, h)
+		case has[i]:
 			out.Have = append(out.Have, h)
 		}
 	}
