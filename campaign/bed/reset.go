@@ -1,8 +1,10 @@
 package bed
 
 import (
+	"encoding/binary"
 	"net"
 	"net/netip"
+	"slices"
 
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
@@ -40,6 +42,16 @@ func RST(srcMAC, dstMAC net.HardwareAddr, src, dst netip.AddrPort, seq, ack uint
 	return buf.Bytes(), err
 }
 
+// tagged gives a frame the VLAN tags of another one (IEEE 802.1Q-2018 §9.3): a host
+// with a tagged interface takes no other there.
+func tagged(frame, like []byte) []byte {
+	end := 12
+	for len(like) >= end+6 && slices.Contains([]uint16{0x8100, 0x88a8, 0x9100}, binary.BigEndian.Uint16(like[end:])) {
+		end += 4
+	}
+	return slices.Concat(frame[:12], like[12:end], frame[12:])
+}
+
 // answer is a reset, and the host that it goes to.
 type answer struct {
 	to    model.NodeID
@@ -68,12 +80,15 @@ func answers(frame []byte, from, to model.NodeID) ([]answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := []answer{{from, back}}
+	out := []answer{{from, tagged(back, frame)}}
 	if to == "" || p.Has(model.FlagSYN) {
 		return out, nil
 	}
 	on, err := RST(mine, p.EthDst[:], p.Src, p.Dst, p.Seq, 0, false)
-	return append(out, answer{to, on}), err
+	if err != nil {
+		return out, err
+	}
+	return append(out, answer{to, tagged(on, frame)}), nil
 }
 
 // crossed ends the connection of a TCP packet that wanted to cross a cut with

@@ -1,8 +1,10 @@
 package bed
 
 import (
+	"bytes"
 	"net"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/google/gopacket"
@@ -73,6 +75,18 @@ func TestAnswersFitWhatTheHostsExpect(t *testing.T) {
 					t.Errorf("%s, %v: to %s: %v; want %+v", c.name, addrs, got[i].to, p.String(), w)
 				}
 			}
+		}
+	}
+	plain := segment(t, "10.0.0.1", "10.0.0.2", layers.TCP{Seq: 100, Ack: 700, ACK: true}, "hello")
+	tags := []byte{0x88, 0xa8, 0x00, 0x07, 0x81, 0x00, 0x60, 0x08}
+	bare, err1 := answers(plain, "a", "b")
+	got, err2 := answers(slices.Concat(plain[:12], tags, plain[12:]), "a", "b")
+	if err1 != nil || err2 != nil || len(bare) != 2 || len(got) != 2 {
+		t.Fatalf("%d and %d answers, %v, %v", len(bare), len(got), err1, err2)
+	}
+	for i, b := range bare {
+		if want := slices.Concat(b.frame[:12], tags, b.frame[12:]); !bytes.Equal(got[i].frame, want) {
+			t.Errorf("in two VLANs, to %s: %x, want %x", b.to, got[i].frame, want)
 		}
 	}
 	if got, err := answers([]byte("no frame at all, really"), "a", "b"); len(got) > 0 || err != nil {

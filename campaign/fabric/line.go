@@ -30,8 +30,9 @@ var ErrGateDown = errors.New("gate port is down")
 type line struct {
 	m     *member
 	where model.GatePort
-	// used: frames crossed it since the last fence.
-	used atomic.Bool
+	// used counts the frames that crossed it, fenced is how many of them had when the
+	// last fence that came back was sent.
+	used, fenced atomic.Uint64
 	// checking serialises what counts losses.
 	checking sync.Mutex
 	out      *window
@@ -284,7 +285,7 @@ func (l *line) read(at time.Time, vid uint16, frame []byte) {
 		l.out.echo(frame)
 		return
 	}
-	l.used.Store(true)
+	l.used.Add(1)
 	host, known := l.m.at.Load().hostAt[of13.PortNo(vid)]
 	if !known {
 		l.m.f.tally.strays.Add(1)
@@ -298,7 +299,7 @@ func (l *line) send(port uint16, frame []byte) error {
 	if !l.isUp() {
 		return fmt.Errorf("switch %s: %w", l.m.id, ErrGateDown)
 	}
-	l.used.Store(true)
+	l.used.Add(1)
 	return l.out.put(port, frame)
 }
 
@@ -316,7 +317,11 @@ func (l *line) write(vid uint16, frame []byte) error {
 // fenceLine waits until all that crossed the gate port so far has been
 // forwarded, or handed to PacketIn.
 func (m *member) fenceLine(ctx context.Context) error {
-	if m.line == nil || m.at.Load().gatePort == 0 || !m.line.isUp() || !m.line.used.Swap(false) {
+	if m.line == nil || m.at.Load().gatePort == 0 || !m.line.isUp() {
+		return nil
+	}
+	used, fenced := m.line.used.Load(), m.line.fenced.Load()
+	if used == fenced {
 		return nil
 	}
 	// Twice: a switch may take several frames at once and send them on in any
@@ -325,10 +330,10 @@ func (m *member) fenceLine(ctx context.Context) error {
 	// second is taken after that.
 	for range 2 {
 		if err := m.line.fence(ctx); err != nil {
-			m.line.used.Store(true)
 			return fmt.Errorf("switch %s: %w", m.id, err)
 		}
 	}
+	m.line.fenced.CompareAndSwap(fenced, used) // or somebody else's fence came back first
 	return nil
 }
 
