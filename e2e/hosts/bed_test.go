@@ -2,7 +2,6 @@ package hosts
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,15 +12,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"netsplit/api/client"
 	"netsplit/api/wire"
-	"netsplit/deploy/lab/labtest"
 	"netsplit/e2e/harness"
 	"netsplit/e2e/need"
 	"netsplit/e2e/traffic"
@@ -54,18 +49,18 @@ func newBed(t *testing.T) *bed {
 	tb := model.Testbed{Name: "cloud", Backend: model.BackendNFTables}
 	y := "name: cloud\nbackend: nftables\nroles:\n  leader: {hosts: [h1, h2, h3, h4, h5], probe: {command: [ip, -o, addr]}, match: '10\\.77\\.0\\.2/'}\nhosts:\n"
 	for i := 1; i <= 5; i++ {
-		h := &host{name: model.NodeID(fmt.Sprintf("h%d", i)), ns: fmt.Sprintf("nb-h%d", i), mac: [6]byte{2, 0x4e, 0x53, 0, 0, byte(i)},
-			ip: netip.AddrFrom4([4]byte{10, 77, 0, byte(i)}), got: map[uint32]int{}}
+		h := traffic.NewStation(model.NodeID(fmt.Sprintf("h%d", i)), fmt.Sprintf("nb-h%d", i), "e0", [6]byte{2, 0x4e, 0x53, 0, 0, byte(i)}, netip.AddrFrom4([4]byte{10, 77, 0, byte(i)}))
+		mac := h.MAC()
 		b.sh(`ip netns add %[1]s; ip netns exec %[1]s sh -c 'for f in all default; do echo 1 > /proc/sys/net/ipv6/conf/$f/disable_ipv6; done'
 ip link add nbp%[2]d type veth peer name e0 netns %[1]s address %[3]s; echo 1 > /proc/sys/net/ipv6/conf/nbp%[2]d/disable_ipv6
 ip -n %[1]s addr add %[4]s/24 dev e0; ip -n %[1]s link set lo up; ip -n %[1]s link set e0 up; ip link set nbp%[2]d master nb up; bridge fdb replace %[3]s dev nbp%[2]d master static`,
-			h.ns, i, net.HardwareAddr(h.mac[:]), h.ip)
-		t.Cleanup(func() { b.sh("ip link del nbp%d; ip netns del %s", i, h.ns) })
-		h.open(t)
+			h.Netns, i, net.HardwareAddr(mac[:]), h.IP())
+		t.Cleanup(func() { b.sh("ip link del nbp%d; ip netns del %s", i, h.Netns) })
+		h.Open(t)
 		b.Hosts = append(b.Hosts, h)
-		tb.Hosts = append(tb.Hosts, model.TestbedHost{Name: h.name})
-		y += fmt.Sprintf("  - {name: %s, mac: %q, ip: %s, exec: [ip, netns, exec, %s]", h.name, net.HardwareAddr(h.mac[:]), h.ip, h.ns)
-		if rack := traffic.Labels[h.name]["rack"]; rack != "" {
+		tb.Hosts = append(tb.Hosts, model.TestbedHost{Name: h.Name})
+		y += fmt.Sprintf("  - {name: %s, mac: %q, ip: %s, exec: [ip, netns, exec, %s]", h.Name, net.HardwareAddr(mac[:]), h.IP(), h.Netns)
+		if rack := traffic.Labels[h.Name]["rack"]; rack != "" {
 			y += ", labels: {rack: " + rack + "}"
 		}
 		y += "}\n"
@@ -81,7 +76,7 @@ ip -n %[1]s addr add %[4]s/24 dev e0; ip -n %[1]s link set lo up; ip -n %[1]s li
 	b.Heal = func(n int) { b.heal(fmt.Sprintf("p%d", n)) }
 	b.Show = func() (all string) {
 		for _, h := range b.Hosts {
-			all += string(h.ID()) + ":\n" + b.sh("ip netns exec %s nft list ruleset", h.(*host).ns)
+			all += string(h.ID()) + ":\n" + b.sh("ip netns exec %s nft list ruleset", h.(*traffic.Station).Netns)
 		}
 		return all
 	}
@@ -184,96 +179,4 @@ func (b *bed) opens() time.Duration {
 		return nil
 	})
 	return time.Since(began)
-}
-
-// host is a network namespace with one interface, e0.
-type host struct {
-	name model.NodeID
-	ns   string
-	mac  [6]byte
-	ip   netip.Addr
-	out  int // packet socket that sends
-
-	mu  sync.Mutex
-	got map[uint32]int // probe number: times received
-}
-
-func (h *host) ID() model.NodeID { return h.name }
-func (h *host) MAC() [6]byte     { return h.mac }
-func (h *host) IP() netip.Addr   { return h.ip }
-func (h *host) Number() byte     { return h.mac[5] }
-
-// types are those of the oracle's frames, with the outermost VLAN tag off. What the host's
-// kernel goes on with is what counts: a socket of all types would see packets that
-// are dropped at ingress.
-var types = []uint16{0x0800, 0x86dd, 0x0806, 0x1234, 0x8100}
-
-// open makes the sockets and their readers.
-func (h *host) open(t *testing.T) {
-	t.Helper()
-	var fds []int
-	err := labtest.In(h.ns, func() error {
-		ifi, err := net.InterfaceByName("e0")
-		if err != nil {
-			return err
-		}
-		for _, typ := range append([]uint16{0}, types...) {
-			fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
-			if err != nil {
-				return err
-			}
-			fds = append(fds, fd)
-			if err := errors.Join(unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 100_000}),
-				unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 16<<20),
-				unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: typ<<8 | typ>>8, Ifindex: ifi.Index})); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatalf("packet sockets on %s: %v", h.name, err)
-	}
-	h.out = fds[0]
-	ctx, stop := context.WithCancel(context.Background())
-	var readers sync.WaitGroup
-	for _, fd := range fds[1:] {
-		readers.Go(func() { h.read(ctx, fd) })
-	}
-	t.Cleanup(func() {
-		stop()
-		readers.Wait()
-		for _, fd := range fds {
-			unix.Close(fd)
-		}
-	})
-}
-
-func (h *host) read(ctx context.Context, fd int) {
-	buf := make([]byte, 2048)
-	for ctx.Err() == nil {
-		n, _, err := unix.Recvfrom(fd, buf, 0)
-		if err != nil {
-			continue // the time limit, to look at ctx
-		}
-		if at := strings.Index(string(buf[:n]), traffic.Marker); at >= 0 && at+len(traffic.Marker)+4 <= n {
-			h.mu.Lock()
-			h.got[binary.BigEndian.Uint32(buf[at+len(traffic.Marker):])]++
-			h.mu.Unlock()
-		}
-	}
-}
-
-// Send sends a frame; that it is cut the sender must not be told.
-func (h *host) Send(tb testing.TB, frame []byte) {
-	tb.Helper()
-	if _, err := unix.Write(h.out, frame); err != nil {
-		tb.Fatalf("%s sends: %v", h.name, err)
-	}
-}
-
-func (h *host) Received(probe uint32) int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.got[probe]
 }

@@ -19,6 +19,7 @@ import (
 	"netsplit/api/wire"
 	"netsplit/deploy/lab/labtest"
 	"netsplit/e2e/harness"
+	"netsplit/e2e/traffic"
 	"netsplit/model"
 )
 
@@ -135,7 +136,7 @@ func TestNothingStaysCut(t *testing.T) {
 	t.Logf("packets passed %v after kill -9", b.opens().Round(time.Millisecond))
 	for _, h := range b.Hosts {
 		harness.Until(t, limit, "the table is gone", func() error {
-			if left := b.sh("ip netns exec %s nft list ruleset", h.(*host).ns); left != "" {
+			if left := b.sh("ip netns exec %s nft list ruleset", h.(*traffic.Station).Netns); left != "" {
 				return fmt.Errorf("on %s:\n%s", h.ID(), left)
 			}
 			return nil
@@ -152,7 +153,7 @@ func TestNothingStaysCut(t *testing.T) {
 // TestSendersAreNotTold: to a sender, packets that are cut are as lost on the wire.
 func TestSendersAreNotTold(t *testing.T) {
 	b := newBed(t)
-	l := listen(t, b.Hosts[1].(*host))
+	l := listen(t, b.Hosts[1].(*traffic.Station))
 	var conn *net.TCPConn
 	if err := labtest.In("nb-h1", func() error {
 		c, err := net.Dial("tcp", l.Addr().String())
@@ -215,10 +216,10 @@ func TestSendersAreNotTold(t *testing.T) {
 	}
 }
 
-func listen(t *testing.T, h *host) (l net.Listener) {
+func listen(t *testing.T, h *traffic.Station) (l net.Listener) {
 	t.Helper()
-	if err := labtest.In(h.ns, func() (err error) {
-		l, err = net.Listen("tcp", h.ip.String()+":7000")
+	if err := labtest.In(h.Netns, func() (err error) {
+		l, err = net.Listen("tcp", h.IP().String()+":7000")
 		return err
 	}); err != nil {
 		t.Fatal(err)
