@@ -223,10 +223,11 @@ func TestShapesAcrossALink(t *testing.T) {
 }
 
 // TestARunCutsAcrossALink: a campaign whose hosts are on two bridges cuts at the
-// gate, which is each sender's switch, and proves it.
+// gate, which is each sender's switch, and proves it. x1 is a host that the target
+// does not use.
 func TestARunCutsAcrossALink(t *testing.T) {
 	harness.LeavesNothing(t)
-	r := twoBridges(t, []string{"n1", "n2", "c1"}, []string{"n3"})
+	r := twoBridges(t, []string{"n1", "n2", "c1"}, []string{"n3", "x1"})
 	file, err := filepath.Abs("../targets/gossip/target.yaml")
 	if err != nil {
 		t.Fatal(err)
