@@ -44,8 +44,12 @@ type Stage struct {
 // others judge what the target's own workloads did.
 var generalChecks = []string{"process-died", "fatal-log"}
 
+// connectLimit is how long the switches of an outside testbed may take to connect
+// before a script: Open vSwitch tries every 8 s.
+const connectLimit = 20 * time.Second
+
 // OpenStage makes a testbed for a script: a lab of its own, or the outside
-// testbed. It must be closed.
+// testbed, whose switches it waits for. It must be closed.
 func (s *Service) OpenStage(ctx context.Context, spec StageSpec) (*Stage, error) {
 	if spec.Class == "" {
 		spec.Class = model.Broken
@@ -72,6 +76,13 @@ func (s *Service) OpenStage(ctx context.Context, spec StageSpec) (*Stage, error)
 			if _, ok := s.cfg.Testbed.Host(h); !ok {
 				return nil, fmt.Errorf("%w: target %s needs host %q and testbed %s has %v: name its hosts so", model.ErrInvalid, t.Name, h, s.cfg.Testbed.Name, s.cfg.Testbed.Names())
 			}
+		}
+	}
+	if s.outside != nil && s.outside.HasSwitches() {
+		rctx, cancel := context.WithTimeout(ctx, connectLimit)
+		defer cancel()
+		if err := s.outside.Ready(rctx); err != nil {
+			return nil, fmt.Errorf("%w: testbed %s is not ready: %w; its switches are waited for at %s", model.ErrUnavailable, s.cfg.Testbed.Name, err, s.ControllerAddr())
 		}
 	}
 	t.Checks = slices.DeleteFunc(slices.Clone(t.Checks), func(c model.CheckSpec) bool { return !slices.Contains(generalChecks, c.Name) })

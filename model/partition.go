@@ -144,9 +144,28 @@ var groupsOf = map[Shape]struct {
 	LeaderOut: {2, "one group of hosts that may be cut off, or none for any"},
 }
 
-// Validate checks a resolved partition against the hosts it may name. The error
-// says which host or group is wrong and what is allowed.
+// Validate checks a resolved partition against the hosts that it is of: it fits
+// them, and where its shape places every host none is left out. The error says
+// which host or group is wrong and what is allowed.
 func (p Partition) Validate(hosts []NodeID) error {
+	if err := p.Fits(hosts); err != nil {
+		return err
+	}
+	if !slices.Contains([]Shape{Complete, Isolated, Bridge, LeaderIn, LeaderOut}, p.Shape) {
+		return nil
+	}
+	for _, h := range hosts {
+		if !slices.ContainsFunc(p.Groups, func(g []NodeID) bool { return slices.Contains(g, h) }) {
+			return fmt.Errorf("partition: %s must place every host, and %q is in no group: add it, or use partial", p.Shape, h)
+		}
+	}
+	return nil
+}
+
+// Fits checks a resolved partition against the hosts of a testbed, which may have
+// more than those that it is of: a target need not use them all. What is in no
+// group stays connected to all. The error says which host or group is wrong.
+func (p Partition) Fits(hosts []NodeID) error {
 	if !slices.Contains(Shapes(), p.Shape) {
 		return fmt.Errorf("partition: unknown shape %q: use %s", p.Shape, oneOf(Shapes()))
 	}
@@ -178,13 +197,6 @@ func (p Partition) Validate(hosts []NodeID) error {
 	}
 	if p.Shape == Ring && len(p.Groups[0]) < 4 {
 		return fmt.Errorf("partition: a ring of %d hosts cuts nothing: it takes four or more", len(p.Groups[0]))
-	}
-	if slices.Contains([]Shape{Complete, Isolated, Bridge, LeaderIn, LeaderOut}, p.Shape) {
-		for _, h := range hosts {
-			if _, ok := in[h]; !ok {
-				return fmt.Errorf("partition: %s must place every host, and %q is in no group: add it, or use partial", p.Shape, h)
-			}
-		}
 	}
 	return p.checkOnly()
 }

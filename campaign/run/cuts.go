@@ -20,9 +20,22 @@ const (
 	healLimit = time.Minute
 )
 
+// cut is what the bed does of a script's cut: a *bed.Cut.
+type cut interface {
+	Put(ctx context.Context) error
+	Prove(ctx context.Context) (time.Time, error)
+	Dropped(ctx context.Context) (map[model.Link]uint64, error)
+	Sent() uint64
+	Lift(ctx context.Context) error
+	Remove(ctx context.Context) error
+	Healed(ctx context.Context, cutByOthers func(model.Link) bool) error
+}
+
+var _ cut = (*bed.Cut)(nil)
+
 // scriptCut is a cut that is in force.
 type scriptCut struct {
-	cut     *bed.Cut
+	cut     cut
 	inForce time.Time
 	model.ScriptCut
 }
@@ -82,7 +95,7 @@ func (l *Live) Cut(ctx context.Context, name string, p model.Partition) (model.S
 }
 
 // Heal lifts a cut by its name, counts what it did, and returns once packets
-// pass again.
+// pass again. What is cut by meters heals at one moment, as by hand.
 func (l *Live) Heal(ctx context.Context, name string) (model.ScriptCut, error) {
 	i := slices.IndexFunc(l.cuts, func(c *scriptCut) bool { return c.Name == name })
 	if i < 0 {
@@ -94,17 +107,17 @@ func (l *Live) Heal(ctx context.Context, name string) (model.ScriptCut, error) {
 	}
 	c := l.cuts[i]
 	l.cuts = slices.Delete(l.cuts, i, i+1)
-	counted := l.count(ctx, c)
 	c.Proof.HealAt = l.decided(model.Decision{Heal: true}, "the script heals %s", name)
+	counted := l.count(ctx, c)
+	if err := c.cut.Lift(ctx); err != nil {
+		l.r.s.Note("cut %s heals link by link: %v", name, err)
+	}
 	err := c.cut.Remove(ctx)
 	if err != nil {
 		err = fmt.Errorf("the switch did not confirm the heal of %s, its rules expire by themselves within seconds: %w", name, err)
-	} else {
-		began := time.Now()
-		if err = c.cut.Healed(ctx, l.cutBy); err == nil {
-			c.Proof.HealedAt = l.Now()
-			l.r.c.Metrics.HealTime(time.Since(began))
-		}
+	} else if err = c.cut.Healed(ctx, l.cutBy); err == nil {
+		c.Proof.HealedAt = l.Now()
+		l.r.c.Metrics.HealTime(c.Proof.HealedAt - c.Proof.HealAt)
 	}
 	l.r.c.Metrics.CutEnded(model.ReasonScript, c.Proof.Links)
 	l.r.rec.Append(record.RulesFile, map[string]any{"t": l.Now(), "what": "healed", "cut": name, "proof": c.Proof})

@@ -32,6 +32,9 @@ type Live struct {
 	done []model.ScriptCut // healed
 }
 
+// OpResult is how an operation of a script ended.
+type OpResult = nodes.OpResult
+
 // script plays the script of a run, and heals what it left cut.
 func (r *run) script(ctx context.Context) {
 	r.s.Mark(model.EventWorkload)
@@ -80,14 +83,14 @@ func (l *Live) Enter(st model.Step) {
 // Do has a host carry out an operation of the target and returns when it has
 // ended. Invocation and answer go to the history under the host's name. The
 // error is netsplit's own, or says what is wrong with the name or arguments.
-func (l *Live) Do(ctx context.Context, host model.NodeID, name string, args ...string) (nodes.OpResult, error) {
+func (l *Live) Do(ctx context.Context, host model.NodeID, name string, args ...string) (OpResult, error) {
 	i := slices.Index(l.Hosts(), host)
 	if i < 0 {
-		return nodes.OpResult{}, fmt.Errorf("no host %q: the target has %v", host, l.Hosts())
+		return OpResult{}, fmt.Errorf("no host %q: the target has %v", host, l.Hosts())
 	}
 	op, err := l.r.procs.Operation(host, name, args)
 	if err != nil {
-		return nodes.OpResult{}, err
+		return OpResult{}, err
 	}
 	h := model.Operation{Process: i, Type: model.OpInvoke, F: name, Time: l.Now()}
 	for j, k := range op.Takes {

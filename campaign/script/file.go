@@ -121,6 +121,72 @@ func (st *Step) verbs() []string {
 	return out
 }
 
+// takes are the words of a step that may be names, but for those of let, which may
+// give them itself.
+func (st *Step) takes() []string {
+	var out []string
+	for _, words := range []string{st.Crash, st.Stop, st.Start, st.Restart, st.Pause, st.Resume} {
+		out = append(out, strings.Fields(words)...)
+	}
+	switch {
+	case st.Do != nil:
+		out = append(out, st.Do.On)
+	case st.Cut != nil:
+		out = slices.Concat(st.Cut.Groups...)
+	case st.Await != nil:
+		out = append(slices.Clone(st.Await.Among), st.Await.On)
+	case st.Assert != nil:
+		out = append(out, st.Assert.That, st.Assert.On)
+		for _, v := range []*string{st.Assert.Gives, st.Assert.Not} {
+			if v != nil {
+				out = append(out, *v)
+			}
+		}
+	}
+	return append(out, st.arguments()...)
+}
+
+// arguments are those of takes that stand for a value, whatever comes of it. What
+// an assertion compares is not among them: it says itself what it cannot compare.
+func (st *Step) arguments() []string {
+	switch {
+	case st.Do != nil:
+		return st.Do.Call
+	case st.Assert != nil:
+		return st.Assert.Call
+	case st.Await != nil && st.Await.Gives != nil:
+		return append(slices.Clone(st.Await.Call), *st.Await.Gives)
+	case st.Await != nil:
+		return st.Await.Call
+	}
+	return nil
+}
+
+// cutPrefix tells cuts from names in what a step gives.
+const cutPrefix = "cut "
+
+// gives lists what later steps may use of a step: $NAME, and its cut.
+func (st *Step) gives() []string {
+	var out []string
+	as := func(name string) {
+		if name != "" {
+			out = append(out, namePrefix+name)
+		}
+	}
+	for name := range st.Let {
+		as(name)
+	}
+	switch {
+	case st.Do != nil:
+		as(st.Do.As)
+	case st.Await != nil:
+		as(st.Await.As)
+	case st.Cut != nil:
+		out = append(out, cutPrefix+st.Cut.Name)
+	}
+	return out
+}
+
 const verbNames = "let, do, cut, heal, crash, stop, start, restart, pause, resume, sleep, await or assert"
 
 // Load reads a script, by the path of its file or by the name of one that comes
@@ -196,6 +262,7 @@ type checker struct {
 	hosts []Host
 	known map[string]kind // names so far
 	cuts  []string
+	maybe bool // the step may be left out
 }
 
 // kind is what a name stands for.
@@ -254,7 +321,8 @@ func (c *checker) step(at string, st *Step) {
 		c.bad(at, "a step has one verb, and this one has %s: make each a step of its own", strings.Join(verbs, " and "))
 		return
 	}
-	if st.If != "" && c.nameOf(at+".if", st.If) != anOutcome {
+	c.maybe = st.If != ""
+	if c.maybe && c.nameOf(at+".if", st.If) != anOutcome {
 		c.bad(at+".if", "%q is no outcome of an operation: name one with as, and write if: $name", st.If)
 	}
 	for _, v := range []struct{ verb, host string }{{"crash", st.Crash}, {"stop", st.Stop}, {"start", st.Start}, {"restart", st.Restart}, {"pause", st.Pause}, {"resume", st.Resume}} {

@@ -30,6 +30,7 @@ steps:
   - assert: {that: $old, on: c1, call: [get, n1, x]}
   - {heal: a, sleep: 1s}
   - {if: $old, sleep: -1s}
+  - {if: $w, let: {w: n1}}
 `), "")
 	var list *target.Error
 	if !errors.As(err, &list) {
@@ -58,6 +59,7 @@ steps:
 		`x.yaml:15: steps[10].assert: say what must be so by exactly one of gives`,
 		`x.yaml:16: steps[11]: a step has one verb, and this one has heal and sleep`,
 		`x.yaml:17: steps[12].if: "$old" is no outcome of an operation`,
+		`x.yaml:18: steps[13].let.w: $w is the outcome of an operation already, and where this step is left out it stays so`,
 		`x.yaml:17: steps[12].sleep: "-1s": give a time that is not negative`,
 	} {
 		if !strings.Contains(list.Error(), want) {

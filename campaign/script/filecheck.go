@@ -23,6 +23,9 @@ func (c *checker) name(at, name string, k kind) {
 		c.bad(at, "name %q: use letters, digits, - and _; steps that follow write $%s", name, name)
 		return
 	}
+	if was, known := c.known[name]; known && was != k && c.maybe {
+		c.bad(at, "%s is %s already, and where this step is left out it stays so: take another name", namePrefix+name, was)
+	}
 	c.known[name] = k
 }
 

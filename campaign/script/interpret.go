@@ -47,11 +47,16 @@ type player struct {
 	at   string // path of the step under way
 	vars map[string]value
 	cuts map[string]*Cut
+	left map[string]string // where a step was left out that gives a name a meaning or makes a cut
+}
+
+func newPlayer(f *File, s *Script) *player {
+	return &player{f: f, s: s, vars: map[string]value{}, cuts: map[string]*Cut{}, left: map[string]string{}}
 }
 
 // Play is the script of a file, for Play and Test.
 func (f *File) Play(s *Script) {
-	p := &player{f: f, s: s, vars: map[string]value{}, cuts: map[string]*Cut{}}
+	p := newPlayer(f, s)
 	s.line = func() string { return fmt.Sprintf("%s:%d", filepath.Base(f.path), f.lineOf(p.at)) }
 	for i := range f.Steps {
 		p.at = fmt.Sprintf("steps[%d]", i)
@@ -66,16 +71,21 @@ func (f *File) Config() Config {
 
 func (p *player) step(st *Step) {
 	s := p.s
-	if st.If != "" {
-		if op := p.vars[strings.TrimPrefix(st.If, namePrefix)].op; op != nil && !op.OK() {
-			s.step("skip", fmt.Sprintf("%s is left out", strings.Join(st.verbs(), "")), func() (string, error) { return fmt.Sprintf("%s was %s", st.If, op), nil })
-			return
+	if why := p.leavesOut(st); why != "" {
+		for _, name := range st.gives() {
+			p.left[name] = s.where()
 		}
+		s.step("skip", strings.Join(st.verbs(), "")+" is left out", func() (string, error) { return why, nil })
+		return
 	}
+	p.need(st.takes())
+	p.needValues(st.arguments())
 	switch {
 	case st.Let != nil:
 		for _, name := range slices.Sorted(maps.Keys(st.Let)) {
-			p.let(name, strings.Fields(st.Let[name]))
+			words := strings.Fields(st.Let[name])
+			p.need(words)
+			p.let(name, words)
 		}
 	case st.Do != nil:
 		p.do(st.Do)
@@ -83,6 +93,7 @@ func (p *player) step(st *Step) {
 		p.cut(st.Cut)
 	case st.Heal != "":
 		s.Heal(p.cuts[st.Heal])
+		delete(p.cuts, st.Heal)
 	case st.Crash != "":
 		p.node(s.Crash, st.Crash)
 	case st.Stop != "":
@@ -102,6 +113,51 @@ func (p *player) step(st *Step) {
 		p.await(st.Await)
 	case st.Assert != nil:
 		p.assert(st.Assert)
+	}
+}
+
+// leavesOut says why a step is left out, "" where it is not: the operation of its if
+// was not acknowledged, or not done either, or what it heals was never cut.
+func (p *player) leavesOut(st *Step) string {
+	if name, named := strings.CutPrefix(st.If, namePrefix); named {
+		switch op := p.vars[name].op; {
+		case op == nil:
+			return p.without(st.If)
+		case !op.OK():
+			return fmt.Sprintf("%s was %s", st.If, op)
+		}
+	}
+	if st.Heal != "" && p.cuts[st.Heal] == nil {
+		return fmt.Sprintf("cut %s was left out (%s)", st.Heal, p.left[cutPrefix+st.Heal])
+	}
+	return ""
+}
+
+// without says why a name has no meaning.
+func (p *player) without(word string) string {
+	return fmt.Sprintf("the step that gives %s a meaning was left out (%s)", word, p.left[word])
+}
+
+// need ends the script where one of some words is a name without a meaning.
+func (p *player) need(words []string) {
+	for _, w := range words {
+		name, named := strings.CutPrefix(w, namePrefix)
+		if _, known := p.vars[name]; named && !known {
+			p.s.step("name", w, func() (string, error) {
+				return "", fmt.Errorf("%s: give this one the same if, or leave out the other's", p.without(w))
+			})
+		}
+	}
+}
+
+// needValues ends the script where one of some words is an outcome without a value:
+// what could not be read is not the empty text.
+func (p *player) needValues(words []string) {
+	for _, w := range words {
+		name, named := strings.CutPrefix(w, namePrefix)
+		if op := p.vars[name].op; named && op != nil && !op.OK() {
+			p.s.step("name", w, func() (string, error) { return "", fmt.Errorf("it has no value, it ended %s", op) })
+		}
 	}
 }
 
@@ -274,13 +330,8 @@ func (p *player) assert(a *AssertStep) {
 
 // kept is the outcome that a name stands for.
 func (p *player) kept(word string) Op {
-	name, named := strings.CutPrefix(word, namePrefix)
-	v, known := p.vars[name]
-	switch {
-	case named && !known:
-		return Op{Type: model.OpInfo, Error: "the step that keeps it was left out"}
-	case named && v.op != nil:
-		return *v.op
+	if name, named := strings.CutPrefix(word, namePrefix); named && p.vars[name].op != nil {
+		return *p.vars[name].op
 	}
 	return Op{Type: model.OpOK, Value: p.text(word)}
 }

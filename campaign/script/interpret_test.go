@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"netsplit/campaign/run"
 	"netsplit/model"
 )
 
@@ -15,9 +16,6 @@ func TestAnAssertionAboutWhatCouldNotBeRead(t *testing.T) {
 	read, timeout := Op{Type: model.OpOK, Value: "5"}, Op{Type: model.OpInfo, Error: "timeout"}
 	p := &player{vars: map[string]value{"read": {op: &read}, "lost": {op: &timeout}}}
 	lost := "$lost"
-	if op := p.kept("$never"); op.OK() || !strings.Contains(op.Error, "left out") {
-		t.Errorf("a name that no step has kept: %+v", op)
-	}
 	for _, c := range []struct {
 		name   string
 		op     Op
@@ -45,6 +43,92 @@ func TestAnAssertionAboutWhatCouldNotBeRead(t *testing.T) {
 		switch failed := errors.As(err, &not); {
 		case failed != c.failed, c.stuck == "" && !failed && err != nil, c.stuck != "" && (err == nil || !strings.Contains(err.Error(), c.stuck)):
 			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+// playFile plays the steps of a file on a fake run. The error is a panic's.
+func playFile(t *testing.T, r *fakeRun, steps string) error {
+	t.Helper()
+	f, err := parse("x.yaml", []byte("name: x\ntarget: redis-sentinel\nsteps:\n"+steps), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return (&Script{ctx: t.Context(), live: r}).play(f.Play)
+}
+
+// What a step gives is not there where the step was left out: an if on it leaves
+// its step out too, a heal of such a cut is left out, and whoever needs the name
+// ends the script with a word.
+func TestStepsThatAreLeftOut(t *testing.T) {
+	lost := map[string]run.OpResult{"set n1 x lost": {Type: model.OpInfo, Error: "timeout"}, "get n1 lost": {Type: model.OpInfo, Error: "timeout"}}
+	const no = "  - do: {on: c1, call: [set, n1, x, lost], as: no}\n"
+	const yes = "  - do: {on: c1, call: [set, n1, x, v1], as: yes}\n"
+	for _, c := range []struct {
+		name, steps string
+		did         string
+		says        string // the last step
+		stuck       bool   // it ends the script
+	}{
+		{name: "acknowledged", steps: yes + "  - {if: $yes, crash: n3}\n", did: "c1 set n1 x v1, kill n3"},
+		{name: "not acknowledged", steps: no + "  - {if: $no, crash: n3}\n", did: "c1 set n1 x lost", says: "$no was unknown: timeout"},
+		{name: "a chain", steps: no + `  - {if: $no, do: {on: c1, call: [get, n1, x], as: a}}
+  - {if: $a, do: {on: c1, call: [get, n1, y], as: b}}
+  - {if: $b, crash: n3}
+`, did: "c1 set n1 x lost", says: "the step that gives $b a meaning was left out (x.yaml:6)"},
+		{name: "a chain that holds", steps: yes + `  - {if: $yes, do: {on: c1, call: [get, n1, x], as: a}}
+  - {if: $a, crash: n3}
+`, did: "c1 set n1 x v1, c1 get n1 x, kill n3"},
+		{name: "kept before", steps: yes + no + `  - {if: $no, do: {on: c1, call: [get, n1, lost], as: yes}}
+  - {if: $yes, crash: n3}
+`, did: "c1 set n1 x v1, c1 set n1 x lost, kill n3"},
+		{name: "a cut", steps: no + `  - {if: $no, cut: {name: a, shape: partial, groups: [[n1], [n2]]}}
+  - heal: a
+`, did: "c1 set n1 x lost", says: "cut a was left out (x.yaml:5)"},
+		{name: "a cut of that name was healed before", steps: no + `  - cut: {name: a, shape: partial, groups: [[n1], [n2]]}
+  - heal: a
+  - {if: $no, cut: {name: a, shape: partial, groups: [[n1], [n2]]}}
+  - heal: a
+`, did: "c1 set n1 x lost, cut a, heal a", says: "cut a was left out (x.yaml:7)"},
+		{name: "a cut that is made", steps: yes + `  - {if: $yes, cut: {name: a, shape: partial, groups: [[n1], [n2]]}}
+  - heal: a
+`, did: "c1 set n1 x v1, cut a, heal a"},
+		{name: "await a role", steps: no + `  - {if: $no, await: {role: master, as: new, within: failover}}
+  - do: {on: c1, call: [get, $new, x]}
+`, did: "c1 set n1 x lost", says: "the step that gives $new a meaning was left out (x.yaml:5)", stuck: true},
+		{name: "let", steps: no + `  - {if: $no, let: {side: n1 c1}}
+  - let: {old: n2, more: $side}
+`, did: "c1 set n1 x lost", says: "gives $side a meaning was left out (x.yaml:5)", stuck: true},
+		{name: "a group", steps: no + `  - {if: $no, let: {side: n1 c1}}
+  - cut: {name: a, shape: partial, groups: [[$side], [rest]]}
+`, did: "c1 set n1 x lost", says: "gives $side a meaning was left out (x.yaml:5)", stuck: true},
+		{name: "a server", steps: no + `  - {if: $no, await: {role: master, as: new, within: failover}}
+  - crash: $new redis
+`, did: "c1 set n1 x lost", says: "gives $new a meaning was left out (x.yaml:5)", stuck: true},
+		{name: "asserted", steps: no + `  - {if: $no, do: {on: c1, call: [get, n1, x], as: a}}
+  - assert: {that: $a, outcome: ok}
+`, did: "c1 set n1 x lost", says: "gives $a a meaning was left out (x.yaml:5)", stuck: true},
+		{name: "asserted to be unknown", steps: no + `  - {if: $no, do: {on: c1, call: [get, n1, x], as: a}}
+  - assert: {that: $a, outcome: info}
+`, did: "c1 set n1 x lost", says: "gives $a a meaning was left out (x.yaml:5)", stuck: true},
+		{name: "no value", steps: `  - do: {on: c1, call: [get, n1, lost], as: a}
+  - do: {on: c1, call: [set, n1, y, $a]}
+`, did: "c1 get n1 lost", says: "it has no value, it ended unknown: timeout", stuck: true},
+		{name: "awaited and without a value", steps: `  - do: {on: c1, call: [get, n1, lost], as: a}
+  - await: {on: c1, call: [get, n1, y], gives: $a, within: failover}
+`, did: "c1 get n1 lost", says: "it has no value, it ended unknown: timeout", stuck: true},
+	} {
+		r := &fakeRun{ops: lost}
+		if err := playFile(t, r, c.steps); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		last := r.steps[len(r.steps)-1]
+		if got := r.done(); got != c.did {
+			t.Errorf("%s: did %s, want %s", c.name, got, c.did)
+		}
+		if !strings.Contains(last.Result, c.says) || (last.Outcome == model.StepStuck) != c.stuck {
+			t.Errorf("%s: the last step is %+v, want %s", c.name, last, c.says)
 		}
 	}
 }

@@ -42,6 +42,9 @@ type Config struct {
 	BinDir string
 	// Testbed is an outside testbed; nil: a lab on this machine, as root.
 	Testbed *model.Testbed
+	// OpenFlow is where the switches of Testbed connect to, host:port; default
+	// 127.0.0.1:6653.
+	OpenFlow string
 	// Repeat is the command that plays it again, for the report.
 	Repeat string
 	// Step is told every step, when it is over; Played every play that was
@@ -91,7 +94,11 @@ func Play(ctx context.Context, c Config, times int, f func(*Script)) (r Result, 
 		return r, fmt.Errorf("open the log: %w", err)
 	}
 	defer file.Close()
-	s, err := campaign.Open(campaign.Config{RunsDir: c.RunsDir, ControllerAddr: "127.0.0.1:0", Testbed: c.Testbed, Binary: c.Binary,
+	listen := "127.0.0.1:0" // a lab's switch is told where that is
+	if c.Testbed != nil {
+		listen = cmp.Or(c.OpenFlow, "127.0.0.1:6653")
+	}
+	s, err := campaign.Open(campaign.Config{RunsDir: c.RunsDir, ControllerAddr: listen, Testbed: c.Testbed, Binary: c.Binary,
 		BinDir: cmp.Or(c.BinDir, filepath.Dir(c.Binary)), Metrics: unmeasured{}, Log: slog.New(slog.NewTextHandler(file, nil)), Version: "script", InProcess: true})
 	if err != nil {
 		return r, err

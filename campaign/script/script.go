@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"netsplit/campaign/run"
@@ -26,7 +27,7 @@ type Host = model.NodeID
 // would have shown.
 type Script struct {
 	ctx  context.Context
-	live *run.Live
+	live live
 	told func(model.Step)
 	// line is where a step of a file stands; nil: steps are calls of Go.
 	line func() string
@@ -35,32 +36,55 @@ type Script struct {
 	n      int
 	cuts   int
 	halted bool // a step could not be done
+
+	over atomic.Bool // the script has ended: no step begins any more
 }
 
-// play has a function act on a live target, in a goroutine of its own: a test
-// that gives up (t.FailNow) ends that, and the run still ends in order.
+// live is the run that a script acts on: a *run.Live.
+type live interface {
+	Target() *model.Target
+	Hosts() []model.NodeID
+	Now() time.Duration
+	Enter(st model.Step)
+	Do(ctx context.Context, host model.NodeID, name string, args ...string) (run.OpResult, error)
+	Holders(ctx context.Context, name string) (model.Holders, error)
+	Period(name string) (time.Duration, error)
+	Await(ctx context.Context, limit time.Duration, names []string) ([]string, error)
+	Sleep(ctx context.Context, d time.Duration) error
+	Node(verb model.NodeVerb, host model.NodeID, process string) ([]string, error)
+	Cut(ctx context.Context, name string, p model.Partition) (model.ScriptCut, error)
+	Heal(ctx context.Context, name string) (model.ScriptCut, error)
+}
+
+// play has a function act on a live target.
 func play(told func(model.Step), f func(*Script)) run.Play {
-	return func(ctx context.Context, l *run.Live) error {
-		s := &Script{ctx: ctx, live: l, told: told}
-		end := make(chan error, 1)
-		go func() {
-			err := errors.New("the script gave up before its end (t.FailNow, t.Fatal or runtime.Goexit)")
-			defer func() {
-				if p := recover(); p != nil {
-					err = fmt.Errorf("the script panicked: %v\n%s", p, debug.Stack())
-				}
-				s.mu.Lock()
-				defer s.mu.Unlock()
-				if s.halted {
-					err = nil
-				}
-				end <- err
-			}()
-			f(s)
-			err = nil
+	return func(ctx context.Context, l *run.Live) error { return (&Script{ctx: ctx, live: l, told: told}).play(f) }
+}
+
+// play calls the script's function in a goroutine of its own: a test that gives up
+// (t.FailNow) ends that, and the run still ends in order. With the function ends
+// the script, whatever goroutines it has left: the step that one of them is in is
+// waited for, and each ends at its next one.
+func (s *Script) play(f func(*Script)) error {
+	end := make(chan error, 1)
+	go func() {
+		err := errors.New("the script gave up before its end (t.FailNow, t.Fatal or runtime.Goexit)")
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("the script panicked: %v\n%s", p, debug.Stack())
+			}
+			s.over.Store(true) // before the lock: steps that wait for it do not begin
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.halted {
+				err = nil
+			}
+			end <- err
 		}()
-		return <-end
-	}
+		f(s)
+		err = nil
+	}()
+	return <-end
 }
 
 // errNot marks an assertion that does not hold.
@@ -72,6 +96,9 @@ func (e errNot) Error() string { return string(e) }
 func (s *Script) step(do, text string, act func() (string, error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.over.Load() {
+		runtime.Goexit()
+	}
 	if s.halted = s.halted || s.ctx.Err() != nil; s.halted {
 		runtime.Goexit()
 	}

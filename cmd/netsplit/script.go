@@ -50,6 +50,7 @@ func scriptCheck() *cobra.Command {
 type scriptFlags struct {
 	times            int
 	on, runsDir, bed string
+	openflow         string
 	set              map[string]string
 	seed             uint64
 	quiet            bool
@@ -83,6 +84,7 @@ says), 1 netsplit or the testbed failed, 2 wrong use, 3 an assertion did not hol
 	f.Uint64Var(&o.seed, "seed", 0, "drives every random choice of the target's operations (0: one is chosen and recorded)")
 	f.StringVar(&o.runsDir, "runs-dir", "runs", "keep records here")
 	f.StringVar(&o.bed, "testbed", "", "testbed file; without one, a lab is made on this machine")
+	f.StringVar(&o.openflow, "openflow", "127.0.0.1:6653", "address that the switches of --testbed connect to")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print plays, not their steps")
 	return c
 }
@@ -111,6 +113,9 @@ func playScript(c *cobra.Command, path string, o scriptFlags) (err error) {
 		if cfg.Testbed, err = testbed.Read(o.bed); err != nil {
 			return err
 		}
+		cfg.OpenFlow = o.openflow
+	} else if c.Flags().Changed("openflow") {
+		return usage("--testbed is missing: --openflow says where the switches of a file connect to; a lab's are told")
 	}
 	n := 0
 	cfg.Step = func(st model.Step) {

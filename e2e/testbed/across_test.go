@@ -223,10 +223,11 @@ func TestShapesAcrossALink(t *testing.T) {
 }
 
 // TestARunCutsAcrossALink: a campaign whose hosts are on two bridges cuts at the
-// gate, which is each sender's switch, and proves it.
+// gate, which is each sender's switch, and proves it. x1 is a host that the target
+// does not use: what isolates n3 isolates it from the others of the target.
 func TestARunCutsAcrossALink(t *testing.T) {
 	harness.LeavesNothing(t)
-	r := twoBridges(t, []string{"n1", "n2", "c1"}, []string{"n3"})
+	r := twoBridges(t, []string{"n1", "n2", "c1"}, []string{"n3", "x1"})
 	file, err := filepath.Abs("../targets/gossip/target.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -259,6 +260,14 @@ func TestARunCutsAcrossALink(t *testing.T) {
 	}
 	if across == 0 {
 		t.Errorf("no run dropped a packet that wanted to cross the link: %s", harness.Verdicts(runs))
+	}
+	// A shape that takes all hosts takes those of the target.
+	d.call("POST", "/v1/campaigns", wire.CampaignSpec{Target: file, Runs: 1, Scenario: &wire.ScenarioSpec{
+		Cut: &wire.CutSpec{Partition: &wire.Partition{Shape: "isolate", Groups: [][]string{{"n3"}}}, After: wire.Duration(500 * time.Millisecond), AtMost: wire.Duration(2 * time.Second)}}}, &c)
+	d.ended(c.ID)
+	runs = harness.Records(t, dir, c.ID)
+	if p := runs[0].Proof; p == nil || len(p.Links) != 6 || p.InForceAt == 0 || p.Leaked != 0 || !p.LeakKnown || runs[0].Verdict.Value == "unknown" {
+		t.Errorf("isolated among the target's hosts: %+v, proof %+v", runs[0].Verdict, p)
 	}
 	r.passing(time.Minute)
 }

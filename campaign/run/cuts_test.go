@@ -1,0 +1,89 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"netsplit/campaign/record"
+	"netsplit/model"
+)
+
+// fakeCut takes its time for each thing, and keeps what was done.
+type fakeCut struct {
+	did  []string
+	at   []time.Time
+	each time.Duration
+	lift error
+}
+
+func (c *fakeCut) do(what string) {
+	c.did, c.at = append(c.did, what), append(c.at, time.Now())
+	time.Sleep(c.each)
+}
+
+func (c *fakeCut) Put(context.Context) error                { return nil }
+func (c *fakeCut) Prove(context.Context) (time.Time, error) { return time.Now(), nil }
+func (c *fakeCut) Sent() uint64                             { return 0 }
+
+func (c *fakeCut) Dropped(context.Context) (map[model.Link]uint64, error) {
+	c.do("count")
+	return nil, nil
+}
+
+func (c *fakeCut) Lift(context.Context) error {
+	c.do("lift")
+	return c.lift
+}
+
+func (c *fakeCut) Remove(context.Context) error {
+	c.do("remove")
+	return nil
+}
+
+func (c *fakeCut) Healed(context.Context, func(model.Link) bool) error {
+	c.do("healed")
+	return nil
+}
+
+// healTimes are the metrics of heals.
+type healTimes struct {
+	noMetrics
+	took []time.Duration
+}
+
+func (h *healTimes) HealTime(d time.Duration) { h.took = append(h.took, d) }
+
+// A script heals as a partition by hand does: first its drop rules go, so that what
+// meters hold heals at one moment. The time of a heal begins with the decision.
+func TestAScriptHealsAtOneMoment(t *testing.T) {
+	for _, lift := range []error{nil, errors.New("the switch does not count")} {
+		const each = 20 * time.Millisecond
+		c, m := &fakeCut{each: each, lift: lift}, &healTimes{}
+		s := testSession(t, model.Scenario{ID: "s1", Strategy: model.StrategyScripted}, &fakeGate{})
+		l := &Live{r: &run{s: s, rec: s.rec, c: Config{Metrics: m}}}
+		l.cuts = []*scriptCut{{cut: c, inForce: time.Now(), ScriptCut: model.ScriptCut{Name: "a", Proof: model.Proof{InForceAt: 1}}}}
+		asked := l.Now()
+		got, err := l.Heal(t.Context(), "a")
+		if did := strings.Join(c.did, ", "); err != nil || did != "count, lift, remove, healed" {
+			t.Errorf("lift: %v: did %s: %v", lift, did, err)
+		}
+		took := got.Proof.HealedAt - got.Proof.HealAt
+		if len(m.took) != 1 || m.took[0] != took || took < 4*each || got.Proof.HealAt < asked || got.Proof.HealAt > c.at[0].Sub(s.start) {
+			t.Errorf("asked at %v, healing since %v, healed at %v; told %v", asked, got.Proof.HealAt, got.Proof.HealedAt, m.took)
+		}
+		if err := s.rec.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		events, _, err := record.ReadLines[model.Event](s.rec.Dir, record.EventsFile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := events[len(events)-1].Note
+		if (lift != nil) != strings.Contains(last, "cut a heals link by link: the switch does not count") {
+			t.Errorf("lift: %v: noted %q", lift, last)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package script
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"netsplit/campaign/run"
+	"netsplit/model"
+)
+
+// fakeRun is a run on which operations end as told, and which keeps what was done.
+type fakeRun struct {
+	ops map[string]run.OpResult // by name and arguments; others: ok
+
+	mu    sync.Mutex
+	cuts  []string
+	steps []model.Step
+	did   []string
+}
+
+func (r *fakeRun) note(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.did = append(r.did, fmt.Sprintf(format, args...))
+}
+
+func (r *fakeRun) done() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return strings.Join(r.did, ", ")
+}
+
+func (r *fakeRun) Target() *model.Target { return &model.Target{} }
+func (r *fakeRun) Hosts() []model.NodeID { return []model.NodeID{"n1", "n2", "n3", "c1", "c2"} }
+func (r *fakeRun) Now() time.Duration    { return 0 }
+
+func (r *fakeRun) Enter(st model.Step) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.steps = append(r.steps, st)
+}
+
+func (r *fakeRun) Do(_ context.Context, host model.NodeID, name string, args ...string) (run.OpResult, error) {
+	text := strings.Join(append([]string{name}, args...), " ")
+	r.note("%s %s", host, text)
+	if res, told := r.ops[text]; told {
+		return res, nil
+	}
+	return run.OpResult{Type: model.OpOK, Value: "v"}, nil
+}
+
+func (r *fakeRun) Holders(context.Context, string) (model.Holders, error) {
+	return model.Holders{Have: []model.NodeID{"n2"}}, nil
+}
+
+func (r *fakeRun) Period(string) (time.Duration, error) { return time.Millisecond, nil }
+
+func (r *fakeRun) Await(context.Context, time.Duration, []string) ([]string, error) { return nil, nil }
+
+func (r *fakeRun) Sleep(ctx context.Context, d time.Duration) error {
+	r.note("slept")
+	time.Sleep(d)
+	return ctx.Err()
+}
+
+func (r *fakeRun) Node(verb model.NodeVerb, host model.NodeID, _ string) ([]string, error) {
+	r.note("%s %s", verb, host)
+	return nil, nil
+}
+
+func (r *fakeRun) Cut(_ context.Context, name string, p model.Partition) (model.ScriptCut, error) {
+	if slices.Contains(r.cuts, name) {
+		return model.ScriptCut{}, errors.New("it is in force")
+	}
+	r.cuts = append(r.cuts, name)
+	r.note("cut %s", name)
+	return model.ScriptCut{Name: name, Partition: p}, nil
+}
+
+func (r *fakeRun) Heal(_ context.Context, name string) (model.ScriptCut, error) {
+	i := slices.Index(r.cuts, name)
+	if i < 0 {
+		return model.ScriptCut{}, errors.New("it is not in force")
+	}
+	r.cuts = slices.Delete(r.cuts, i, i+1)
+	r.note("heal %s", name)
+	return model.ScriptCut{Name: name}, nil
+}
