@@ -54,7 +54,7 @@ func TestNothingOfAnySortPassesOnceInForce(t *testing.T) {
 			t.Fatal(err)
 		}
 		y := traffic.NewSteady(t, stations...)
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(traffic.Warm)
 		st := d.partition(wire.PartitionSpec{Name: name, Partition: p})
 		time.Sleep(100 * time.Millisecond)
 		until := time.Now()

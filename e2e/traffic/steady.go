@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
+
 	"netsplit/model"
 )
 
@@ -28,26 +31,46 @@ type shot struct {
 	at       time.Time
 }
 
-// rounds of all sorts there are at most, and the pause after each.
+// rounds of all sorts there are at most, and the pause after each. A switch has
+// forgotten a cut's few cached decisions in no time, so there are UDP flows beside,
+// some of which each round has, all of them every flows/perRound rounds.
 const (
 	rounds     = 150
 	roundPause = 5 * time.Millisecond
+	flows      = 1500
+	perRound   = 75
 )
+
+// Warm is how long all flows take once, about.
+const Warm = flows / perRound * 2 * roundPause
+
+// flow is one of many.
+func flow(n int) sort {
+	return sort{name: fmt.Sprintf("udp flow %d", n), proto: "udp", src: 20000 + n, dst: 5000, build: func(a, b Host) []gopacket.SerializableLayer {
+		return stack(v4(a, b, layers.IPProtocolUDP), udp(20000+n, 5000))
+	}}
+}
 
 // NewSteady builds the frames and begins to send.
 func NewSteady(tb testing.TB, stations ...*Station) *Steady {
 	tb.Helper()
 	y := &Steady{stations: stations, stop: make(chan struct{})}
-	for range rounds {
+	add := func(s sort, from, to *Station) {
+		n, f := frameOf(tb, s, from, to)
+		y.shots = append(y.shots, shot{s, from, to, n, f, time.Time{}})
+	}
+	for r := range rounds {
 		for _, s := range sorts {
 			for _, from := range stations {
 				for _, to := range stations {
 					if from != to {
-						n, f := frameOf(tb, s, from, to)
-						y.shots = append(y.shots, shot{s, from, to, n, f, time.Time{}})
+						add(s, from, to)
 					}
 				}
 			}
+		}
+		for i := range perRound {
+			add(flow((r*perRound+i)%flows), stations[0], stations[1])
 		}
 	}
 	y.work.Go(y.send)
@@ -55,7 +78,7 @@ func NewSteady(tb testing.TB, stations ...*Station) *Steady {
 }
 
 func (y *Steady) send() {
-	perRound := len(y.shots) / rounds
+	round := len(y.shots) / rounds
 	for i := range y.shots {
 		select {
 		case <-y.stop:
@@ -68,7 +91,7 @@ func (y *Steady) send() {
 			y.failed = fmt.Errorf("%s sends: %w", s.from.Name, y.failed)
 			return
 		}
-		if i%perRound == perRound-1 {
+		if i%round == round-1 {
 			time.Sleep(roundPause)
 		}
 	}
