@@ -197,3 +197,34 @@ func TestInForceIsWhenItWasSaid(t *testing.T) {
 		t.Error("what nobody claimed counts from", at)
 	}
 }
+
+func TestGatePortsGoals(t *testing.T) {
+	of := func(rate, tcp float64, us int, rounds int) *variant {
+		v := &variant{rate: map[int][]float64{}, p50: map[int][]time.Duration{}, p99: map[int][]time.Duration{}}
+		for range rounds {
+			v.rate[64], v.tcp, v.per = append(v.rate[64], rate), append(v.tcp, tcp), append(v.per, 1)
+			v.p50[64], v.p99[64] = append(v.p50[64], time.Duration(us)*time.Microsecond), append(v.p99[64], time.Millisecond)
+		}
+		return v
+	}
+	marks := func(plain, port, gate *variant) (out []mark) {
+		for _, r := range portRows(plain, port, gate, []int{64}) {
+			if r.goal != "" {
+				out = append(out, r.met)
+			}
+		}
+		return out
+	}
+	if diff := cmp.Diff([]mark{met, met, met}, marks(of(9, 100, 10, 3), of(4, 70, 109, 3), of(2, 1, 900, 3))); diff != "" {
+		t.Error("throughput, rate, delay:", diff)
+	}
+	if diff := cmp.Diff([]mark{missed, missed, missed}, marks(of(9, 100, 10, 3), of(3, 69, 110, 3), of(2, 1, 900, 3))); diff != "" {
+		t.Error("throughput, rate, delay, all missed:", diff)
+	}
+	if diff := cmp.Diff([]mark{noMark, noMark, noMark}, marks(of(9, 100, 10, 2), of(4, 70, 50, 3), of(2, 1, 900, 2))); diff != "" {
+		t.Error("a round is missing:", diff)
+	}
+	if diff := cmp.Diff([]mark{noMark, noMark, noMark}, marks(of(9, 100, 10, 0), of(4, 70, 50, 0), of(2, 1, 900, 0))); diff != "" {
+		t.Error("no round:", diff)
+	}
+}
