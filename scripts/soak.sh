@@ -20,26 +20,32 @@ for package in switch service gossip; do
   $go test -c -o "$dir/$package.test" "./e2e/$package" || exit 2
 done
 
-# soak PACKAGE TIMES TEST LONG runs the test that often and counts. LONG is what
-# the tests' own variable for more of the same is set to.
+# soak PACKAGE TIMES TEST [LONG [PART]] runs the test that often and counts. LONG is
+# what the tests' own variable for more of the same is set to; -: nothing. PART names
+# a part of a test's times that has a log of its own, since others run beside it.
 soak() {
-  local package=$1 n=$2 test=$3 long=$4 log pass
-  log=$logs/$test${long:+.long}.log
+  local package=$1 n=$2 test=$3 long=${4:-} part=${5:-} log pass
+  long=${long#-}
+  log=$logs/$test${long:+.long}${part:+.$part}.log
   (cd "e2e/$package" && NETSPLIT_E2E_LONG=$long exec "$dir/$package.test" -test.count="$n" -test.timeout=12h -test.run="^$test\$" -test.v) >"$log" 2>&1
   pass=$(grep -c "^--- PASS: $test " "$log")
-  printf '%s %-48s %4d of %d\n' "$(date +%T)" "$test${long:+, long}" "$pass" "$n"
+  printf '%s %-56s %4d of %d\n' "$(date +%T)" "$test${long:+, long}${part:+, $part}" "$pass" "$n"
   [ "$pass" = "$n" ] && return
   grep -v 'level=INFO' "$log" | grep -m 3 -A 12 -e '^--- FAIL' -e 'FAIL'
   return 1
 }
 export -f soak
 
-# The long ones first: what is short fills the end.
+# The long ones first: what is short fills the end. One of 2 minutes each time is
+# done in two halves beside each other.
 {
+  half=$((times / 2))
+  lost=TestARunWhoseSwitchLosesItsControllerIsUnknown
+  echo gossip $((times - half)) $lost - half-1
+  [ "$half" = 0 ] || echo gossip "$half" $lost - half-2
   echo service 1 TestPartitionsByHandInHardHours 1
   echo switch 1 TestManyCutsLeaveNothing 1
   echo switch 1 TestCutsAtTheGateLeakNothing 1
-  echo gossip "$times" TestARunWhoseSwitchLosesItsControllerIsUnknown
   for test in TestSwitchDiesInARun TestBridgeMadeByHand TestPartitionsByHandInHardHours; do
     echo service "$times" "$test"
   done
@@ -47,4 +53,4 @@ export -f soak
     TestConnectionDropsWhilePacketsAreHeld TestFullTable TestTamperingIsReportedAndRepaired TestAPortGoesAndComesBack; do
     echo switch "$times" "$test"
   done
-} | xargs -P "$at_once" -L 1 bash -c 'soak "$1" "$2" "$3" "${4:-}"' soak
+} | xargs -P "$at_once" -L 1 bash -c 'soak "$@"' soak

@@ -31,6 +31,7 @@ type outcome struct {
 	wall    time.Duration      // of the whole command
 	perHour float64            // fault runs an hour, labs up and down not counted
 	ours    float64            // part of the runs' time, by their own account
+	known   bool               // the runs say what their time went into
 }
 
 // do runs the trial with the built program and reads its summaries.
@@ -110,7 +111,7 @@ func (o *outcome) account() {
 		ours += r.Cost.Ours
 		theirs += r.Cost.Start + r.Cost.Workload + r.Cost.Recover
 	}
-	if ours+theirs > 0 {
+	if o.known = ours+theirs > 0; o.known {
 		o.ours = float64(ours) / float64(ours+theirs)
 	}
 	onLab := map[string][]model.RunSummary{}
@@ -131,6 +132,15 @@ func (o *outcome) account() {
 	}
 }
 
+// share is the row of the part of a run's time that is ours.
+func (o *outcome) share(target string) row {
+	r := row{what: fmt.Sprintf("%s, part of a run's time that is netsplit's, %d runs", target, len(o.runs)), ours: "not known", goal: "at most 10 %"}
+	if o.known {
+		r.ours, r.met = fmt.Sprintf("%.1f %%", 100*o.ours), is(o.ours <= .1)
+	}
+	return r
+}
+
 // held says how long packets were held in fault runs, from their arrival at
 // netsplit until they were decided: reading, exploring and recording included.
 func held(target string, runs []model.RunSummary) []row {
@@ -144,8 +154,8 @@ func held(target string, runs []model.RunSummary) []row {
 	if packets == 0 {
 		return nil
 	}
-	return []row{{what: target + ", µs from a packet's arrival at the gate to its decision, p50; p99",
-		ours: spreadOf(micros(p50)).text("%.0f") + "; " + spreadOf(micros(p99)).text("%.0f"), beside: fmt.Sprintf("%d packets", packets)}}
+	return []row{{what: fmt.Sprintf("%s, µs from a packet's arrival at the gate to its decision, p50; p99 of each of %d fault runs, %d packets", target, len(p50), packets),
+		ours: spreadOf(micros(p50)).text("%.0f") + "; " + spreadOf(micros(p99)).text("%.0f")}}
 }
 
 // campaignCost measures the part of a run that is ours, and runs per hour with
@@ -172,18 +182,17 @@ func campaignCost(ctx context.Context, root string, trials []trial, say func(str
 			o.wall.Round(time.Second), o.perHour, 100*o.ours)
 		if t.labs == 1 {
 			alone[t.target] = o.perHour
-			rows = append(rows, row{what: t.target + ", part of a run's time that is ours", ours: fmt.Sprintf("%.1f %%", 100*o.ours),
-				beside: fmt.Sprintf("%d runs", len(o.runs)), goal: "at most 10 %", met: is(o.ours <= .1)})
+			rows = append(rows, o.share(t.target))
 			rows = append(rows, held(t.target, o.runs)...)
 		}
-		r := row{what: fmt.Sprintf("%s, runs an hour with %d labs beside 1", t.target, t.labs), ours: fmt.Sprintf("%.0f", o.perHour)}
+		r := row{what: fmt.Sprintf("%s, fault runs an hour with %d labs beside 1 lab", t.target, t.labs), ours: fmt.Sprintf("%.0f", o.perHour)}
 		if unknown > 0 {
 			r.ours += fmt.Sprintf(" (%d of %d runs unknown)", unknown, len(o.runs))
 		}
 		if base := alone[t.target]; base > 0 && t.labs > 1 {
 			r.beside, r.ratio = fmt.Sprintf("%.0f", base), fmt.Sprintf("%.2f", o.perHour/base)
 		} else {
-			r.what = t.target + ", runs an hour with 1 lab"
+			r.what = t.target + ", fault runs an hour with 1 lab"
 		}
 		rows = append(rows, r)
 	}

@@ -20,13 +20,14 @@ import (
 const (
 	cutRate = 10_000 // datagrams a second
 	cutSize = 200    // bytes of a frame
-	// fewFlows fit into any cache; with more of them cuts take longer, and there
-	// are a tenth of them.
+	// fewFlows fit into any cache; with more of them cuts take longer.
 	fewFlows = 10
 	// wellAfter is how long after a heal packets are counted.
 	wellAfter = 200 * time.Millisecond
 	// lateLimit is how late a packet may be without being lost.
 	lateLimit = 3 * time.Second
+	// openLimit is how long after a heal a packet is waited for.
+	openLimit = 5 * time.Second
 	cutBlock  = 20 // cuts of one kind in a row
 )
 
@@ -34,19 +35,25 @@ const (
 type cutKind struct {
 	name  string
 	ready func(context.Context) error // prepares a block of cuts
-	// cut and heal return when they were said to be done.
-	cut, heal func(context.Context) error
-	got       map[int]*cutFigures // by number of flows
+	// cut returns when it was said to be in force, heal what else was said.
+	cut  func(context.Context) (time.Time, error)
+	heal func(context.Context) (claims, error)
+	got  map[int]*cutFigures // by number of flows
 }
+
+// claims are the moments that a cut's owner names. Nothing arrives from inForce
+// on until the heal is asked for, which may be before it is said; what is sent
+// from healed on arrives. Zero: from when it was said.
+type claims struct{ inForce, healed time.Time }
 
 // cutFigures are those of one kind with so many flows, one for each cut.
 type cutFigures struct {
-	cached                    []int // decisions in the cache before a block
-	afterRequest, afterForce  []int // packets that arrived
-	inForce, healed, first    []time.Duration
-	share                     []float64 // of what was sent just after the first packet that passed again
-	cuts, leaky, leaked, open int       // leaked: after in force; open: no packet passed in time
-	lost                      []int     // of what was sent in the time wellAfter healed was said
+	cached                    []int           // decisions in the cache before a block
+	afterRequest, afterForce  []int           // packets that arrived
+	inForce, healed, first    []time.Duration // from the request
+	share                     []float64       // of what was sent just after the first packet that passed again
+	cuts, leaky, leaked, open int             // leaked: after in force; open: heals after which no packet passed in time
+	lost                      []int           // of what was sent in the time wellAfter healed was said
 }
 
 // cutBed is a lab with a load, and the service or nothing on top.
@@ -56,7 +63,9 @@ type cutBed struct {
 	agents map[model.NodeID]*agent.Client
 	load   *mixLoad
 	svc    *campaign.Service
-	by     model.CutBy // what svc cuts by
+	by     model.CutBy               // what svc cuts by
+	events <-chan model.ServiceEvent // of svc
+	unhear func()                    // ends events
 	cuts   int
 }
 
@@ -90,6 +99,7 @@ func (c *cutBed) stop() error {
 		return nil
 	}
 	err := c.svc.Close()
+	c.unhear()
 	c.svc = nil
 	return err
 }
@@ -113,6 +123,11 @@ func (c *cutBed) serve(ctx context.Context, by model.CutBy) error {
 	if err != nil {
 		return err
 	}
+	hearing, unhear := context.WithCancel(context.Background())
+	c.unhear = unhear
+	if c.events, err = c.svc.Events(hearing, 0); err != nil {
+		return err
+	}
 	if err := c.lab.SetController(ctx, "tcp:"+c.svc.ControllerAddr()); err != nil {
 		return err
 	}
@@ -122,20 +137,25 @@ func (c *cutBed) serve(ctx context.Context, by model.CutBy) error {
 	return c.split(ctx)
 }
 
-// untilState waits until the partition is in the state.
-func (c *cutBed) untilState(ctx context.Context, name string, want model.PartitionState) error {
+// saidInForce waits for the event that the partition is in force and returns its
+// time. Any other event of the partition is an error with its text. Asking for the
+// status instead would take longer: it counts what is dropped first, and that makes
+// Open vSwitch look at its cache.
+func saidInForce(ctx context.Context, events <-chan model.ServiceEvent, name string) (time.Time, error) {
 	for {
-		p, err := c.svc.Partition(ctx, name)
-		if err != nil || p.State == want {
-			return err
-		}
-		if p.State == model.PartitionFailed || p.Reason != "" {
-			return fmt.Errorf("partition %s is %s: %s", name, p.State, p.Reason)
-		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(500 * time.Microsecond):
+			return time.Time{}, ctx.Err()
+		case e, ok := <-events:
+			switch {
+			case !ok:
+				return time.Time{}, errors.New("the service tells no more events")
+			case e.Kind != "partition" || e.ID != name:
+			case e.State != string(model.PartitionInForce):
+				return time.Time{}, errors.New(e.Text)
+			default:
+				return e.At, nil
+			}
 		}
 	}
 }
@@ -145,22 +165,25 @@ func (c *cutBed) byService(name string, by model.CutBy) *cutKind {
 	current := ""
 	return &cutKind{name: name, got: map[int]*cutFigures{},
 		ready: func(ctx context.Context) error { return c.serve(ctx, by) },
-		cut: func(ctx context.Context) error {
+		cut: func(ctx context.Context) (time.Time, error) {
 			c.cuts++
 			current = fmt.Sprintf("cut-%d", c.cuts)
 			_, err := c.svc.CreatePartition(ctx, model.PartitionSpec{Name: current,
 				Partition: model.Partition{Shape: model.Partial, Groups: [][]model.NodeID{{hostA}, {hostB}}}})
 			if err != nil {
-				return err
+				return time.Time{}, err
 			}
-			return c.untilState(ctx, current, model.PartitionInForce)
+			return saidInForce(ctx, c.events, current)
 		},
-		heal: func(ctx context.Context) error {
+		heal: func(ctx context.Context) (claims, error) {
 			p, err := c.svc.DeletePartition(ctx, current)
 			if err == nil && p.Reason != "" {
 				err = errors.New(p.Reason)
 			}
-			return err
+			if err == nil && (p.InForce.IsZero() || p.Healed.IsZero()) {
+				err = fmt.Errorf("partition %s was in force from %v and healed at %v: want both times", current, p.InForce, p.Healed)
+			}
+			return claims{p.InForce, p.Healed}, err
 		}}
 }
 
@@ -176,13 +199,13 @@ func (c *cutBed) byOfctl() *cutKind {
 		ready: func(ctx context.Context) error {
 			return errors.Join(os.WriteFile(file, []byte(rules), 0o600), c.serve(ctx, model.CutByRules))
 		},
-		cut: func(ctx context.Context) error {
+		cut: func(ctx context.Context) (time.Time, error) {
 			_, err := c.ofctl(ctx, "add-flows", c.mgmt(), file)
-			return err
+			return time.Now(), err
 		},
-		heal: func(ctx context.Context) error {
+		heal: func(ctx context.Context) (claims, error) {
 			_, err := c.ofctl(ctx, "del-flows", c.mgmt(), "cookie=0xc07/-1")
-			return err
+			return claims{}, err
 		}}
 }
 
@@ -201,17 +224,22 @@ func (c *cutBed) one(ctx context.Context, k *cutKind, m mix, into *cutFigures) e
 		hold = 600 * time.Millisecond // a round of revalidation and more
 	}
 	asked := time.Now()
-	if err := k.cut(ctx); err != nil {
+	said, err := k.cut(ctx)
+	if err != nil {
 		return err
 	}
-	said := time.Now()
 	time.Sleep(hold)
-	end := time.Now()
+	end := time.Now() // and the heal's request
+	claimed, err := k.heal(ctx)
+	if err != nil {
+		return err
+	}
+	healed := time.Now()
 	all, err := count(asked, end)
 	if err != nil {
 		return err
 	}
-	late, err := count(said, end)
+	late, err := count(since(claimed.inForce, said), end)
 	if err != nil {
 		return err
 	}
@@ -221,21 +249,17 @@ func (c *cutBed) one(ctx context.Context, k *cutKind, m mix, into *cutFigures) e
 	if into.leaked += late; late > 0 {
 		into.leaky++
 	}
-	asked = time.Now()
-	if err := k.heal(ctx); err != nil {
-		return err
-	}
-	healed := time.Now()
-	into.healed = append(into.healed, healed.Sub(asked))
-	time.Sleep(wellAfter)
-	lost, err := c.lostIn(ctx, healed, healed.Add(wellAfter))
+	into.healed = append(into.healed, healed.Sub(end))
+	opened := since(claimed.healed, healed)
+	time.Sleep(time.Until(opened.Add(wellAfter)))
+	lost, err := c.lostIn(ctx, opened, opened.Add(wellAfter))
 	if err != nil {
 		return err
 	}
 	into.lost = append(into.lost, lost)
 	var first time.Time
-	for limit := time.Now().Add(5 * time.Second); first.IsZero() && time.Now().Before(limit); time.Sleep(2 * time.Millisecond) {
-		if first, err = c.agents[hostB].FirstFrom(ctx, from, asked); err != nil {
+	for limit := time.Now().Add(openLimit); first.IsZero() && time.Now().Before(limit); time.Sleep(2 * time.Millisecond) {
+		if first, err = c.agents[hostB].FirstFrom(ctx, from, end); err != nil {
 			return err
 		}
 	}
@@ -243,7 +267,7 @@ func (c *cutBed) one(ctx context.Context, k *cutKind, m mix, into *cutFigures) e
 		into.open++
 		return nil
 	}
-	into.first = append(into.first, first.Sub(asked))
+	into.first = append(into.first, first.Sub(end))
 	time.Sleep(wellAfter - time.Since(first) + 10*time.Millisecond)
 	n, err := count(first, first.Add(wellAfter))
 	if err != nil {
@@ -253,6 +277,14 @@ func (c *cutBed) one(ctx context.Context, k *cutKind, m mix, into *cutFigures) e
 	// Once round, so that every flow is in the cache again.
 	time.Sleep(time.Duration(float64(m.Flows) / float64(m.Rate) * float64(time.Second)))
 	return ctx.Err()
+}
+
+// since is the moment that was claimed, if one was, or that at which it was said.
+func since(claimed, said time.Time) time.Time {
+	if claimed.IsZero() {
+		return said
+	}
+	return claimed
 }
 
 // lostIn is how many of the packets that were sent from one time to another did
@@ -295,9 +327,6 @@ func (c *cutBed) measure(ctx context.Context, kinds []*cutKind, trials int, m mi
 }
 
 func (c *cutBed) rounds(ctx context.Context, kinds []*cutKind, trials int, m mix, say func(string, ...any)) error {
-	if m.Flows > fewFlows {
-		trials = max(trials/10, 1)
-	}
 	for done := 0; done < trials; done += cutBlock {
 		for _, k := range kinds {
 			if err := k.ready(ctx); err != nil {
@@ -344,92 +373,29 @@ func (c *cutBed) kinds() []*cutKind {
 	return []*cutKind{c.byService("meters", model.CutByMeters), c.byService("rules alone", model.CutByRules), c.byOfctl()}
 }
 
+// trialsWith is how many cuts are made with so many flows: few if they fit into
+// any cache, otherwise many, or a tenth of few if many is 0.
+func trialsWith(flows, few, many int) int {
+	switch {
+	case flows <= fewFlows:
+		return few
+	case many > 0:
+		return many
+	}
+	return max(few/10, 1)
+}
+
 // cutLeaks measures how many packets pass a cut, and when they pass again, with
 // so many flows in the cache.
-func cutLeaks(ctx context.Context, c *cutBed, trials int, flows []int, say func(string, ...any)) ([]row, error) {
+func cutLeaks(ctx context.Context, c *cutBed, few, many int, flows []int, say func(string, ...any)) ([]row, error) {
 	kinds := c.kinds()
 	var rows []row
 	for _, n := range flows {
 		m := mix{Flows: n, Rate: cutRate, Size: cutSize}
-		if err := c.measure(ctx, kinds, trials, m, say); err != nil {
+		if err := c.measure(ctx, kinds, trialsWith(n, few, many), m, say); err != nil {
 			return rows, err
 		}
-		ours, rules, other := kinds[0].got[n], kinds[1].got[n], kinds[2].got[n]
-		what := fmt.Sprintf("%d flows (%d cached), %d cuts: ", n, slices.Min(slices.Concat(ours.cached, rules.cached, other.cached)), ours.cuts)
-		add := func(name, goal string, ok mark, text func(*cutFigures) string, mid func(*cutFigures) float64) {
-			r := row{what: what + name, ours: fmt.Sprintf("%s; rules alone %s", text(ours), text(rules)), beside: text(other), goal: goal, met: ok}
-			if mid != nil && mid(other) > 0 {
-				r.ratio = fmt.Sprintf("%.2f", mid(ours)/mid(other))
-			}
-			rows, what = append(rows, r), "… "
-		}
-		add("packets that arrive after the request, p50, greatest", "", noGoal,
-			func(f *cutFigures) string {
-				return fmt.Sprintf("%d, %d", quantile(f.afterRequest, .5), slices.Max(f.afterRequest))
-			}, func(f *cutFigures) float64 { return float64(quantile(f.afterRequest, .5)) })
-		add("packets that arrive after it is said to be in force", "0", is(ours.leaked == 0 && rules.leaked == 0),
-			func(f *cutFigures) string { return fmt.Sprintf("%d in %d cuts", f.leaked, f.leaky) }, nil)
-		add(fmt.Sprintf("heal: packets lost of those sent in the %v after it is said to be healed", wellAfter), "0", is(allOf(ours.lost) == 0 && allOf(rules.lost) == 0),
-			func(f *cutFigures) string {
-				return fmt.Sprintf("%d in %d of %d heals", allOf(f.lost), countOf(f.lost), len(f.lost))
-			}, nil)
-		add("heal: ms from the request to the first packet, p50, p99", "", noGoal,
-			func(f *cutFigures) string { return spanText(f.first) }, func(f *cutFigures) float64 { return millis(quantile(f.first, .5)) })
-		add(fmt.Sprintf("heal: share that arrives of what is sent in the %v from that packet on, p50, least", wellAfter), "", noGoal,
-			func(f *cutFigures) string {
-				if len(f.share) == 0 {
-					return "none"
-				}
-				return fmt.Sprintf("%.2f, %.2f", quantile(f.share, .5), slices.Min(f.share))
-			}, func(f *cutFigures) float64 { return quantile(f.share, .5) })
-		add("heal: ms from the request to healed, p50, p99", "", noGoal,
-			func(f *cutFigures) string { return spanText(f.healed) }, func(f *cutFigures) float64 { return millis(quantile(f.healed, .5)) })
+		rows = append(rows, leakRows(n, kinds[0].got[n], kinds[1].got[n], kinds[2].got[n])...)
 	}
 	return rows, nil
-}
-
-// inForce measures how long proofs take.
-func inForce(ctx context.Context, c *cutBed, trials int, say func(string, ...any)) ([]row, error) {
-	kinds := c.kinds()
-	m := mix{Flows: fewFlows, Rate: cutRate / 10, Size: cutSize}
-	if err := c.measure(ctx, kinds, trials, m, say); err != nil {
-		return nil, err
-	}
-	ours, rules, other := kinds[0].got[m.Flows], kinds[1].got[m.Flows], kinds[2].got[m.Flows]
-	line := func(name string, of func(*cutFigures) []time.Duration) row {
-		return row{what: name, ours: fmt.Sprintf("%s; rules alone %s", spanText(of(ours)), spanText(of(rules))), beside: spanText(of(other)),
-			ratio: fmt.Sprintf("%.2f", millis(quantile(of(ours), .5))/millis(quantile(of(other), .5)))}
-	}
-	return []row{
-		line(fmt.Sprintf("ms from the request to in force, proved (ovs-ofctl: to the barrier reply), p50, p99 of %d", ours.cuts), func(f *cutFigures) []time.Duration { return f.inForce }),
-		line("ms from the request to healed, proved (ovs-ofctl: to the barrier reply), p50, p99", func(f *cutFigures) []time.Duration { return f.healed }),
-		{what: "packets that arrived after that", ours: fmt.Sprintf("%d; rules alone %d", ours.leaked, rules.leaked), beside: fmt.Sprint(other.leaked), goal: "0",
-			met: is(ours.leaked == 0 && rules.leaked == 0)},
-	}, nil
-}
-
-// allOf is the sum.
-func allOf(ns []int) (sum int) {
-	for _, n := range ns {
-		sum += n
-	}
-	return sum
-}
-
-// countOf is how many are not 0.
-func countOf(ns []int) (count int) {
-	for _, n := range ns {
-		if n != 0 {
-			count++
-		}
-	}
-	return count
-}
-
-// spanText is p50 and p99 in ms.
-func spanText(ds []time.Duration) string {
-	if len(ds) == 0 {
-		return "none"
-	}
-	return fmt.Sprintf("%.1f, %.1f", millis(quantile(ds, .5)), millis(quantile(ds, .99)))
 }

@@ -150,9 +150,9 @@ func besidePlain(plain, gate *variant, sizes []int) []row {
 	var rows []row
 	for _, size := range sizes {
 		rows = append(rows, row{
-			what: fmt.Sprintf("packet-in gate, packets/s of %d bytes, beside plain forwarding", size),
+			what: fmt.Sprintf("packet-in gate, packets/s of %d bytes of UDP payload, beside plain forwarding", size),
 			ours: spreadOf(gate.rate[size]).text("%.0f"), beside: spreadOf(plain.rate[size]).text("%.0f"),
-			ratio: spreadOf(ratios(gate.rate[size], plain.rate[size])).text("%.2f")})
+			ratio: ratioText(gate.rate[size], plain.rate[size])})
 	}
 	for _, size := range sizes {
 		for _, q := range []struct {
@@ -160,9 +160,9 @@ func besidePlain(plain, gate *variant, sizes []int) []row {
 			gate, none []time.Duration
 		}{{"p50", gate.p50[size], plain.p50[size]}, {"p99", gate.p99[size], plain.p99[size]}} {
 			rows = append(rows, row{
-				what: fmt.Sprintf("packet-in gate, round trip of %d bytes %s in µs, beside plain forwarding", size, q.name),
+				what: fmt.Sprintf("packet-in gate, round trip of %d bytes of ICMP %s in µs, beside plain forwarding", size, q.name),
 				ours: spreadOf(micros(q.gate)).text("%.0f"), beside: spreadOf(micros(q.none)).text("%.0f"),
-				ratio: spreadOf(ratios(micros(q.gate), micros(q.none))).text("%.2f")})
+				ratio: ratioText(micros(q.gate), micros(q.none))})
 		}
 	}
 	return rows
@@ -170,15 +170,14 @@ func besidePlain(plain, gate *variant, sizes []int) []row {
 
 // besideController sets a gate beside another controller that sends every packet
 // on. goal is of the packets a second, and then the gate's p99 is to be no
-// worse; 0: none.
+// worse in the middle of the rounds; 0: none.
 func besideController(plain, gate, other *variant, sizes []int, goal float64) []row {
 	var rows []row
 	for _, size := range sizes {
-		r := spreadOf(ratios(gate.rate[size], other.rate[size]))
-		one := row{what: fmt.Sprintf("%s, packets/s of %d bytes, beside %s", gate.name, size, other.name),
-			ours: spreadOf(gate.rate[size]).text("%.0f"), beside: spreadOf(other.rate[size]).text("%.0f"), ratio: r.text("%.2f")}
+		one := row{what: fmt.Sprintf("%s, packets/s of %d bytes of UDP payload, beside %s", gate.name, size, other.name),
+			ours: spreadOf(gate.rate[size]).text("%.0f"), beside: spreadOf(other.rate[size]).text("%.0f"), ratio: ratioText(gate.rate[size], other.rate[size])}
 		if goal > 0 {
-			one.goal, one.met = fmt.Sprintf("at least %.1f", goal), is(r.mid >= goal)
+			one.goal, one.met = fmt.Sprintf("at least %.1f", goal), atLeast(gate.rate[size], other.rate[size], goal)
 		}
 		rows = append(rows, one)
 	}
@@ -189,38 +188,37 @@ func besideController(plain, gate, other *variant, sizes []int, goal float64) []
 			bound             bool
 		}{{"p50", gate.p50[size], other.p50[size], plain.p50[size], false}, {"p99", gate.p99[size], other.p99[size], plain.p99[size], goal > 0}} {
 			added, beside := micros(minus(q.gate, q.none)), micros(minus(q.other, q.none))
-			r := spreadOf(ratios(added, beside))
-			one := row{what: fmt.Sprintf("%s, added round trip of %d bytes %s in µs, beside %s", gate.name, size, q.name, other.name),
-				ours: spreadOf(added).text("%.0f"), beside: spreadOf(beside).text("%.0f"), ratio: r.text("%.2f")}
+			one := row{what: fmt.Sprintf("%s, round trip of %d bytes of ICMP %s in µs beyond plain forwarding, beside %s", gate.name, size, q.name, other.name),
+				ours: spreadOf(added).text("%.0f"), beside: spreadOf(beside).text("%.0f"), ratio: ratioText(added, beside)}
 			if q.bound {
-				one.goal, one.met = "at most 1", is(r.mid <= 1)
+				// By the difference: a round in which the other added nothing has no ratio.
+				one.ours += "; difference " + spreadOf(less(added, beside, 1)).text("%.0f")
+				one.goal, one.met = "difference at most 0", noMore(added, beside)
 			}
 			rows = append(rows, one)
 		}
 	}
 	return append(rows, row{what: gate.name + ", µs of the controller's CPU per packet, beside " + other.name,
-		ours: spreadOf(gate.per).text("%.1f"), beside: spreadOf(other.per).text("%.1f"), ratio: spreadOf(ratios(gate.per, other.per)).text("%.2f")})
+		ours: spreadOf(gate.per).text("%.1f"), beside: spreadOf(other.per).text("%.1f"), ratio: ratioText(gate.per, other.per)})
 }
 
 // portRows sets the gate port beside plain forwarding and the packet-in gate.
 func portRows(plain, port, gate *variant, sizes []int) []row {
 	var rows []row
-	tcp := spreadOf(ratios(port.tcp, plain.tcp))
 	rows = append(rows,
 		row{what: "gate port, iperf3 Mbit/s, beside plain forwarding", ours: spreadOf(port.tcp).text("%.0f"), beside: spreadOf(plain.tcp).text("%.0f"),
-			ratio: tcp.text("%.2f"), goal: "at least 0.7", met: is(tcp.mid >= .7)},
+			ratio: ratioText(port.tcp, plain.tcp), goal: "at least 0.7", met: atLeast(port.tcp, plain.tcp, .7)},
 		row{what: "packet-in gate, iperf3 Mbit/s, beside plain forwarding", ours: spreadOf(gate.tcp).text("%.0f"), beside: spreadOf(plain.tcp).text("%.0f"),
-			ratio: spreadOf(ratios(gate.tcp, plain.tcp)).text("%.2f")})
+			ratio: ratioText(gate.tcp, plain.tcp)})
 	for _, size := range sizes {
-		r := spreadOf(ratios(port.rate[size], gate.rate[size]))
 		rows = append(rows, row{
-			what: fmt.Sprintf("gate port, packets/s of %d bytes, beside the packet-in gate", size),
+			what: fmt.Sprintf("gate port, packets/s of %d bytes of UDP payload, beside the packet-in gate", size),
 			ours: spreadOf(port.rate[size]).text("%.0f"), beside: spreadOf(gate.rate[size]).text("%.0f"),
-			ratio: r.text("%.2f"), goal: "at least 2", met: is(r.mid >= 2)})
+			ratio: ratioText(port.rate[size], gate.rate[size]), goal: "at least 2", met: atLeast(port.rate[size], gate.rate[size], 2)})
 		rows = append(rows, row{
-			what: fmt.Sprintf("gate port, packets/s of %d bytes, beside plain forwarding", size),
+			what: fmt.Sprintf("gate port, packets/s of %d bytes of UDP payload, beside plain forwarding", size),
 			ours: spreadOf(port.rate[size]).text("%.0f"), beside: spreadOf(plain.rate[size]).text("%.0f"),
-			ratio: spreadOf(ratios(port.rate[size], plain.rate[size])).text("%.2f")})
+			ratio: ratioText(port.rate[size], plain.rate[size])})
 	}
 	for _, size := range sizes {
 		for _, q := range []struct {
@@ -229,16 +227,16 @@ func portRows(plain, port, gate *variant, sizes []int) []row {
 			limit            float64 // µs; 0: no goal
 		}{{"p50", port.p50[size], gate.p50[size], plain.p50[size], 100}, {"p99", port.p99[size], gate.p99[size], plain.p99[size], 0}} {
 			added, beside := micros(minus(q.port, q.none)), micros(minus(q.gate, q.none))
-			r := row{what: fmt.Sprintf("gate port, added round trip of %d bytes %s in µs, beside the packet-in gate", size, q.name),
-				ours: spreadOf(added).text("%.0f"), beside: spreadOf(beside).text("%.0f"), ratio: spreadOf(ratios(added, beside)).text("%.2f")}
+			r := row{what: fmt.Sprintf("gate port, round trip of %d bytes of ICMP %s in µs beyond plain forwarding, beside the packet-in gate", size, q.name),
+				ours: spreadOf(added).text("%.0f"), beside: spreadOf(beside).text("%.0f"), ratio: ratioText(added, beside)}
 			if q.limit > 0 {
-				r.goal, r.met = fmt.Sprintf("under %.0f", q.limit), is(spreadOf(added).mid < q.limit)
+				r.goal, r.met = fmt.Sprintf("under %.0f", q.limit), addsUnder(micros(q.port), micros(q.none), q.limit)
 			}
 			rows = append(rows, r)
 		}
 	}
 	return append(rows, row{what: "gate port, µs of netsplit's CPU per packet, beside the packet-in gate",
-		ours: spreadOf(port.per).text("%.1f"), beside: spreadOf(gate.per).text("%.1f"), ratio: spreadOf(ratios(port.per, gate.per)).text("%.2f")})
+		ours: spreadOf(port.per).text("%.1f"), beside: spreadOf(gate.per).text("%.1f"), ratio: ratioText(port.per, gate.per)})
 }
 
 // account begins to count packets and the controller's CPU time; the function

@@ -44,7 +44,8 @@ func run(ctx context.Context, args []string) (err error) {
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	only := fs.String("only", strings.Join(parts, ","), "what to measure")
 	cuts := fs.Int("cuts", 1000, "cuts at the gate, and as many by drop rules")
-	trials := fs.Int("trials", 20, "cuts by hand of each kind; with more than 10 flows a tenth of them; 1000 take hours")
+	trials := fs.Int("trials", 20, "cuts by hand of each kind; 1000 take hours")
+	many := fs.Int("many-trials", 0, "the same with more than 10 flows; 0: a tenth of -trials")
 	flows := fs.String("flows", "10,10000,50000", "flows that a cut by hand meets")
 	rounds := fs.Int("rounds", 5, "rounds of the gate's throughput")
 	pings := fs.Int("pings", 500, "round trips in each of them")
@@ -65,13 +66,16 @@ func run(ctx context.Context, args []string) (err error) {
 			return fmt.Errorf("nothing called %q to measure: %s", w, strings.Join(parts, ", "))
 		}
 	}
-	var many []int
+	if *trials < 1 || *many < 0 {
+		return fmt.Errorf("-trials %d -many-trials %d: want at least 1, and no less than 0", *trials, *many)
+	}
+	var crowds []int
 	for _, f := range strings.Split(*flows, ",") {
 		n, err := strconv.Atoi(f)
 		if err != nil || n < 1 || n > 60000 {
 			return fmt.Errorf("-flows %s: want numbers from 1 to 60000 with commas between them", *flows)
 		}
-		many = append(many, n)
+		crowds = append(crowds, n)
 	}
 	ctx, cancel := context.WithTimeout(ctx, *limit)
 	defer cancel()
@@ -112,7 +116,7 @@ func run(ctx context.Context, args []string) (err error) {
 		return onBed(ctx, func(b *ourBed) ([]row, error) { return leaks(ctx, b, *cuts, say) })
 	})
 	add("cuts", func() ([]row, error) {
-		return onCutBed(ctx, func(c *cutBed) ([]row, error) { return cutLeaks(ctx, c, *trials, many, say) })
+		return onCutBed(ctx, func(c *cutBed) ([]row, error) { return cutLeaks(ctx, c, *trials, *many, crowds, say) })
 	})
 	add("inforce", func() ([]row, error) {
 		return onCutBed(ctx, func(c *cutBed) ([]row, error) { return inForce(ctx, c, *trials, say) })
@@ -149,7 +153,8 @@ func run(ctx context.Context, args []string) (err error) {
 	})
 	fmt.Printf("%d processors, %s; load average (1 minute) before and after each part: %s; %s in all\n", runtime.NumCPU(), time.Now().UTC().Format(time.RFC3339),
 		strings.Join(loads, " "), time.Since(began).Round(time.Second))
-	fmt.Println("Figures are median (least to greatest) of measurements taken in turn; ratios are of pairs.")
+	fmt.Println("Figures are median (least to greatest) of measurements taken in turn; ratios are of pairs, where they do not say of p50.")
+	fmt.Printf("A goal of none at all is met by %d trials of each kind without any; with fewer there is no mark. Nor is there one where a pair is missing.\n", goalTrials)
 	fmt.Println()
 	return errors.Join(err, print(os.Stdout, rows))
 }

@@ -8,7 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,16 +51,18 @@ func scaleCost(ctx context.Context, rounds int, say func(string, ...any)) (rows 
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
+	closed := false
+	defer func() {
+		if !closed {
+			err = errors.Join(err, f.Close())
+		}
+	}()
 	wctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	if err := f.Ready(wctx); err != nil {
 		return nil, err
 	}
-	p := model.Partition{Shape: model.Complete, Effect: model.Drop, Groups: make([][]model.NodeID, 2)}
-	for i := range 2 * half {
-		p.Groups[i%2] = append(p.Groups[i%2], model.NodeID(fmt.Sprintf("x%d", i)))
-	}
+	p := halves(2 * half)
 	var ours, theirs, heals []float64 // flows a second
 	for round := range rounds {
 		began := time.Now()
@@ -89,18 +91,28 @@ func scaleCost(ctx context.Context, rounds int, say func(string, ...any)) (rows 
 		say("scale round %d/%d: %d rules in %v, gone in %v, ovs-ofctl %v", round+1, rounds, len(flows), cut.Round(time.Millisecond), heal.Round(time.Millisecond), took.Round(time.Millisecond))
 	}
 	rows = append(rows,
-		row{what: fmt.Sprintf("flows installed per second, a partition of %d x %d hosts, beside ovs-ofctl add-flows", half, half),
-			ours: spreadOf(ours).text("%.0f"), beside: spreadOf(theirs).text("%.0f"), ratio: spreadOf(ratios(ours, theirs)).text("%.2f")},
-		row{what: "the same, flows removed per second by its heal", ours: spreadOf(heals).text("%.0f")})
-	small, err := weight(ctrl, b.testbed, 1)
+		row{what: fmt.Sprintf("drop rules installed and confirmed per second, a partition of %d x %d hosts, beside ovs-ofctl add-flows", half, half),
+			ours: spreadOf(ours).text("%.0f"), beside: spreadOf(theirs).text("%.0f"), ratio: ratioText(ours, theirs)},
+		row{what: "… drop rules removed and confirmed per second by its heal", ours: spreadOf(heals).text("%.0f")})
+	closed = true
+	if err := f.Close(); err != nil {
+		return nil, err
+	}
+	heap, err := heapRows(ctx, ctrl, b)
 	if err != nil {
 		return nil, err
 	}
-	large, err := weight(ctrl, b.testbed, 1001)
-	if err != nil {
-		return nil, err
+	agents, err := agentRows(ctx, b)
+	return slices.Concat(rows, heap, agents), err
+}
+
+// halves cuts so many hosts of a crowd in two.
+func halves(n int) model.Partition {
+	p := model.Partition{Shape: model.Partial, Effect: model.Drop, Groups: make([][]model.NodeID, 2)}
+	for i := range n {
+		p.Groups[i%2] = append(p.Groups[i%2], model.NodeID(fmt.Sprintf("x%d", i)))
 	}
-	return append(rows, row{what: "memory that 1,000 hosts take, KiB", ours: fmt.Sprintf("%.0f", float64(large-small)/1024)}), nil
+	return p
 }
 
 // drops are the drop rules on the switch, as ovs-ofctl takes them.
@@ -149,25 +161,4 @@ func (b *bed) ofctl(ctx context.Context, args ...string) (string, error) {
 		return "", fmt.Errorf("ovs-ofctl %s: %w\n%s", args[0], err, out)
 	}
 	return string(out), nil
-}
-
-// weight is the heap that a fabric of n hosts takes, in bytes. Its switch does
-// not exist.
-func weight(ctrl *controller.Controller, t model.Testbed, n int) (uint64, error) {
-	heap := func() uint64 {
-		runtime.GC()
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
-	before := heap()
-	hosts := crowd(t, 0xbe4c, n)
-	f, err := fabric.New(fabric.Config{Testbed: hosts, Controller: ctrl})
-	if err != nil {
-		return 0, err
-	}
-	after := heap()
-	runtime.KeepAlive(hosts)
-	return after - min(before, after), f.Close()
 }

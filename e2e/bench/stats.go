@@ -26,18 +26,24 @@ func quantile[T cmp.Ordered](vs []T, q float64) T {
 	return s[int(q*float64(len(s)-1)+.5)]
 }
 
-// spread is median, least and greatest of repeated measurements.
-type spread struct{ mid, min, max float64 }
+// spread is median, least and greatest of so many repeated measurements.
+type spread struct {
+	mid, min, max float64
+	of            int
+}
 
 func spreadOf[T number](vs []T) spread {
 	if len(vs) == 0 {
 		return spread{}
 	}
-	return spread{float64(quantile(vs, .5)), float64(slices.Min(vs)), float64(slices.Max(vs))}
+	return spread{float64(quantile(vs, .5)), float64(slices.Min(vs)), float64(slices.Max(vs)), len(vs)}
 }
 
-// text is "median (least to greatest)", each printed with format.
+// text is "median (least to greatest)", each printed with format; "none" of nothing.
 func (s spread) text(format string) string {
+	if s.of == 0 {
+		return "none"
+	}
 	return fmt.Sprintf(format+" ("+format+" to "+format+")", s.mid, s.min, s.max)
 }
 
@@ -53,10 +59,24 @@ func ratios[T, U number](a []T, b []U) []float64 {
 	return out
 }
 
-// minus subtracts pair by pair.
+// ratioText is the spread of what ratios gives; where pairs are left out or
+// missing it says how many it is of.
+func ratioText[T, U number](a []T, b []U) string {
+	r, all := ratios(a, b), max(len(a), len(b))
+	text := spreadOf(r).text("%.2f")
+	if len(r) < all {
+		text += fmt.Sprintf(", of %d of %d pairs", len(r), all)
+	}
+	return text
+}
+
+// minus subtracts pair by pair. It is nil where a pair is incomplete.
 func minus(a, b []time.Duration) []time.Duration {
+	if len(a) != len(b) {
+		return nil
+	}
 	var out []time.Duration
-	for i := range min(len(a), len(b)) {
+	for i := range a {
 		out = append(out, a[i]-b[i])
 	}
 	return out
@@ -75,22 +95,6 @@ func micros(ds []time.Duration) []float64 {
 type row struct {
 	what, ours, beside, ratio, goal string
 	met                             mark
-}
-
-// mark says whether a goal was met.
-type mark string
-
-const (
-	met    mark = "met"
-	missed mark = "MISSED"
-	noGoal mark = ""
-)
-
-func is(ok bool) mark {
-	if ok {
-		return met
-	}
-	return missed
 }
 
 // print writes the table.

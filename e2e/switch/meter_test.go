@@ -10,10 +10,16 @@ import (
 	"netsplit/model"
 )
 
+// meters are those of the switch, as ovs-ofctl tells them.
+func (b *bench) meters() string {
+	b.tb.Helper()
+	return b.ofctl("dump-meters", b.mgmt())
+}
+
 // downs counts the meters that are turned down.
 func (b *bench) downs() int {
 	b.tb.Helper()
-	return strings.Count(b.ofctl("dump-meters", b.mgmt()), "rate=1 ")
+	return strings.Count(b.meters(), "rate=1 ")
 }
 
 // long sends a frame that no meter turned down lets pass, by its length, over
@@ -77,7 +83,7 @@ func TestMeterOutlivesItsController(t *testing.T) {
 	if err := f.Leave(); err != nil {
 		t.Fatal(err)
 	}
-	if text := b.ofctl("dump-meters", b.mgmt()); strings.Contains(text, "meter=") {
+	if text := b.meters(); strings.Contains(text, "meter=") {
 		t.Errorf("left behind: %s", text)
 	}
 	b.expect("left alone", everything)
@@ -139,7 +145,7 @@ func TestMetersCut(t *testing.T) {
 	}
 	b.settled()
 	b.expect("cut by rules alone", matrix(cut))
-	if text := b.ofctl("dump-meters", b.mgmt()); strings.Count(text, "meter=") != 1 {
+	if text := b.meters(); strings.Count(text, "meter=") != 1 {
 		t.Errorf("meters: %s", text)
 	}
 }

@@ -273,7 +273,7 @@ func TestAPortGoesAndComesBack(t *testing.T) {
 // longCycles makes TestManyCutsLeaveNothing long.
 const longCycles = "NETSPLIT_E2E_LONG"
 
-// TestManyCutsLeaveNothing cuts and heals over and over: rules, goroutines,
+// TestManyCutsLeaveNothing cuts and heals over and over: rules, meters, goroutines,
 // files and memory are at the end what they were.
 func TestManyCutsLeaveNothing(t *testing.T) {
 	b := newBench(t, 4)
@@ -302,8 +302,11 @@ func TestManyCutsLeaveNothing(t *testing.T) {
 	}
 	after := taken(b)
 	t.Logf("%d cycles: before %+v, after %+v", cycles, before, after)
-	if after.rules != before.rules || after.goroutines > before.goroutines+2 || after.files > before.files+2 {
-		t.Errorf("%d cycles: before %+v, after %+v\n%s", cycles, before, after, b.flows())
+	if before.meters == 0 || before.downs != 0 {
+		t.Errorf("before: %+v; want meters, none of them turned down", before)
+	}
+	if after.rules != before.rules || after.meters != before.meters || after.downs != before.downs || after.goroutines > before.goroutines+2 || after.files > before.files+2 {
+		t.Errorf("%d cycles: before %+v, after %+v\n%s\n%s", cycles, before, after, b.flows(), b.meters())
 	}
 	if grown := int64(after.heap) - int64(before.heap); grown > 2<<20 {
 		t.Errorf("the heap grew by %d bytes in %d cycles", grown, cycles)
@@ -314,8 +317,8 @@ func TestManyCutsLeaveNothing(t *testing.T) {
 
 // things that are taken: by the switch, by this process.
 type things struct {
-	rules, goroutines, files int
-	heap                     uint64
+	rules, meters, downs, goroutines, files int // downs: meters turned down
+	heap                                    uint64
 }
 
 func taken(b *bench) things {
@@ -328,5 +331,5 @@ func taken(b *bench) things {
 	if err != nil {
 		b.tb.Fatal(err)
 	}
-	return things{strings.Count(b.flows(), "cookie="), runtime.NumGoroutine(), len(fds), m.HeapAlloc}
+	return things{strings.Count(b.flows(), "cookie="), strings.Count(b.meters(), "meter="), b.downs(), runtime.NumGoroutine(), len(fds), m.HeapAlloc}
 }
