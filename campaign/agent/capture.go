@@ -63,7 +63,9 @@ func openCapture() (*capture, error) {
 		return fail(fmt.Errorf("eventfd: %w", err))
 	}
 	c.checked = time.Now().UnixNano()
-	c.tally = tally{limit: maxPackets, since: c.checked}
+	// All its room at once: none of it is used until packets fill it, and growing
+	// would leave as much again behind.
+	c.tally = tally{ring: make([]arrival, 0, maxPackets), limit: maxPackets, since: c.checked}
 	go c.loop()
 	return c, nil
 }

@@ -8,7 +8,7 @@ import (
 	"netsplit/model"
 )
 
-// maxPackets is how many packets an agent remembers: 17 MB at most.
+// maxPackets is how many packets an agent remembers: 19 MB once it has seen so many.
 const maxPackets = 1 << 18
 
 // arrival is one packet. Addresses are in 16-byte form, IPv4 mapped.
