@@ -40,11 +40,7 @@ func (h *host) ip6() string { return fmt.Sprintf("fd79::%d", h.number) }
 // bridges holds.
 func TestLearn(t *testing.T) {
 	harness.LeavesNothing(t)
-	r := newRack(t, []string{"a", "b"}, []string{"c", "d"})
-	r.veth("rkt1", 50, "rk1", "peer", "name", "rkt2")
-	harness.Output(t, "ethtool", "-K", "rkt2", "tx", "off")
-	harness.Output(t, "ip", "link", "set", "rkt2", "up")
-	r.vsctl("add-port", "rk2", "rkt2", "--", "set", "interface", "rkt2", "ofport_request=51")
+	r := twoBridges(t, []string{"a", "b"}, []string{"c", "d"})
 	for _, h := range r.hosts {
 		r.in(h, "ip", "addr", "add", h.ip6()+"/64", "dev", "eth0", "nodad")
 	}

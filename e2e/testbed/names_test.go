@@ -16,11 +16,7 @@ import (
 // back under another number is found, with its cut.
 func TestPortsByName(t *testing.T) {
 	harness.LeavesNothing(t)
-	r := newRack(t, []string{"a", "b"}, []string{"c"})
-	r.veth("rkt1", 50, "rk1", "peer", "name", "rkt2")
-	harness.Output(t, "ethtool", "-K", "rkt2", "tx", "off")
-	harness.Output(t, "ip", "link", "set", "rkt2", "up")
-	r.vsctl("add-port", "rk2", "rkt2", "--", "set", "interface", "rkt2", "ofport_request=51")
+	r := twoBridges(t, []string{"a", "b"}, []string{"c"})
 	r.named = true
 	r.write(fmt.Sprintf("links:\n  - {a: {datapath: %q, port: rkt1}, b: {datapath: %q, port: rkt2}}\n", dpid("rk1"), dpid("rk2")))
 	a, b, c := r.hosts[0], r.hosts[1], r.hosts[2]

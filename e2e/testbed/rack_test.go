@@ -83,6 +83,19 @@ func newRack(t *testing.T, bridges ...[]string) *rack {
 	return r
 }
 
+// twoBridges is a rack of two bridges with a link between, a veth: port 50 of rk1
+// is port 51 of rk2.
+func twoBridges(t *testing.T, one, two []string) *rack {
+	t.Helper()
+	r := newRack(t, one, two)
+	r.veth("rkt1", 50, "rk1", "peer", "name", "rkt2")
+	harness.Output(t, "ethtool", "-K", "rkt2", "tx", "off")
+	harness.Output(t, "ip", "link", "set", "rkt2", "up")
+	r.vsctl("add-port", "rk2", "rkt2", "--", "set", "interface", "rkt2", "ofport_request=51")
+	r.write(fmt.Sprintf("links:\n  - {a: {datapath: %q, port: 50}, b: {datapath: %q, port: 51}}\n", dpid("rk1"), dpid("rk2")))
+	return r
+}
+
 // veth makes a port of a bridge; peer says where its far end is.
 func (r *rack) veth(link string, port int, bridge string, peer ...string) {
 	r.t.Helper()
