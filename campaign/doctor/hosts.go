@@ -13,8 +13,8 @@ import (
 	"netsplit/model"
 )
 
-// clockError is the largest error of a host's clock at which what arrived is
-// still told apart by before and after a cut.
+// clockError is how well a host's clock is to be known: of what arrives within twice
+// that of a cut or a heal it is not known whether it leaked.
 const clockError = 5 * time.Millisecond
 
 // hosts looks at all hosts at once, by an agent on each.
@@ -49,12 +49,12 @@ func (x *exam) host(ctx context.Context, h model.TestbedHost) (out []model.Diagn
 	case err != nil:
 		add(model.CheckFail, "clock", err.Error(), lost+"it does not tell its time", model.AbilityProof)
 	case o.Within == 0 && o.Ahead == 0:
-		add(model.CheckOK, "clock", fmt.Sprintf("as here, as far as can be told in a round trip of %s", ms(o.RoundTrip)), "")
+		add(model.CheckOK, "clock", fmt.Sprintf("this machine's, as far as a round trip of %s tells", ms(o.RoundTrip)), "")
 	case o.Within > clockError:
-		add(model.CheckWarn, "clock", fmt.Sprintf("%v from ours, known to within %s only", o.Ahead, ms(o.Within)),
-			"packets shortly before a cut may count as leaked: bring the host nearer (its exec prefix answers slowly)", model.AbilityProof)
+		add(model.CheckWarn, "clock", fmt.Sprintf("%s from ours, known to within %s only", ms(o.Ahead), ms(o.Within)),
+			fmt.Sprintf("where packets arrive within %s of a cut or a heal, it is not known whether they leaked, and the run is unknown: bring the host nearer (its exec prefix answers slowly)", ms(2*o.Within)), model.AbilityProof)
 	default:
-		add(model.CheckOK, "clock", fmt.Sprintf("%v from ours, known to within %s: corrected", o.Ahead, ms(o.Within)), "")
+		add(model.CheckOK, "clock", fmt.Sprintf("%s from ours, known to within %s: corrected", ms(o.Ahead), ms(o.Within)), "")
 	}
 	links, err := a.Links(ctx)
 	if err != nil {
