@@ -92,5 +92,35 @@ func (x *exam) links(h model.TestbedHost, links []agent.Link, add func(model.Che
 		add(model.CheckWarn, "interface", found, fmt.Sprintf("frames of that size are held only if the gate port and its far end have an MTU of %d", l.MTU+4), model.AbilityPort)
 	default:
 		add(model.CheckOK, "interface", found, "")
+		x.wayOut(h, l, links, add)
+	}
+}
+
+// wayOut looks whether the packets by which cuts are proved leave for the other hosts
+// by the host's own interface: as the agent finds it, the other is on its network.
+func (x *exam) wayOut(h model.TestbedHost, own agent.Link, links []agent.Link, add func(model.CheckLevel, string, string, string, ...model.Ability)) {
+	to := func(l agent.Link, ip netip.Addr) bool {
+		return slices.ContainsFunc(l.Addrs, func(a string) bool {
+			p, err := netip.ParsePrefix(a)
+			return err == nil && p.Contains(ip)
+		})
+	}
+	var astray, routed []string
+	for _, o := range x.Testbed.Hosts {
+		if o.Name == h.Name || to(own, o.IP) {
+			continue
+		}
+		if i := slices.IndexFunc(links, func(l agent.Link) bool { return to(l, o.IP) }); i >= 0 {
+			astray = append(astray, fmt.Sprintf("%s (%s) by %s", o.Name, o.IP, links[i].Name))
+		} else {
+			routed = append(routed, fmt.Sprintf("%s (%s)", o.Name, o.IP))
+		}
+	}
+	const mend = ": give it an address there with a prefix that has the other hosts in it"
+	if len(astray) > 0 {
+		add(model.CheckFail, "way to others", fmt.Sprintf("%s is not on the network of all; it reaches %s", own.Name, strings.Join(astray, ", ")), "what it sends there does not leave by "+own.Name+", so that no cut is proved"+mend, model.AbilityProof)
+	}
+	if len(routed) > 0 {
+		add(model.CheckWarn, "way to others", "no interface is on the network of "+strings.Join(routed, ", "), "to those it sends by a router, if at all, and ARP not: cuts may not be proved"+mend, model.AbilityProof)
 	}
 }
