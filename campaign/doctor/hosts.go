@@ -92,6 +92,8 @@ func (x *exam) links(h model.TestbedHost, links []agent.Link, add func(model.Che
 		add(model.CheckWarn, "interface", found, fmt.Sprintf("frames of that size are held only if the gate port and its far end have an MTU of %d", l.MTU+4), model.AbilityPort)
 	default:
 		add(model.CheckOK, "interface", found, "")
+	}
+	if l.Up && has {
 		x.wayOut(h, l, links, add)
 	}
 }
