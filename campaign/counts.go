@@ -58,13 +58,12 @@ func (s *Service) count(ctx context.Context, h *handCut, to time.Time) {
 		leaked, err := h.cut.Crossed(ctx, from, to)
 		c.until = to
 		c.blind = c.blind || err != nil && ctx.Err() == nil || run.SetBack(from, to)
-		switch {
-		case err == nil:
-			for l, n := range leaked {
-				c.leaked[l] += n
-			}
-		case ctx.Err() != nil: // nobody answered in time: the next count has it
+		if err != nil && ctx.Err() != nil { // nobody answered in time: the next count has it
 			c.until, known = from, false
+			leaked = nil
+		}
+		for l, n := range leaked { // as many at least
+			c.leaked[l] += n
 		}
 	}
 	s.measure(h)

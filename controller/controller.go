@@ -17,8 +17,9 @@ import (
 )
 
 // Handler is told what switches do. Calls for one switch come one at a time,
-// in order of arrival, from the goroutine that reads its connection: a call
-// must not wait for an answer from the switch.
+// in order of arrival, from the goroutine that reads its connection, and those of
+// its next session after SwitchDown of the last: a call must not wait for an
+// answer from the switch.
 type Handler interface {
 	// SwitchUp: the handshake is over and the session works both ways.
 	SwitchUp(sw *Switch)
@@ -74,9 +75,10 @@ var (
 
 // Controller holds the listener and the live sessions.
 type Controller struct {
-	cfg Config
-	ln  net.Listener
-	wg  sync.WaitGroup
+	cfg   Config
+	ln    net.Listener
+	wg    sync.WaitGroup
+	began time.Time
 
 	// mu guards the fields below. It may be held while a Switch's own locks
 	// are taken, never the other way round but under Switch.announcing, which is
@@ -85,6 +87,7 @@ type Controller struct {
 	closed   bool
 	conns    map[net.Conn]struct{}
 	switches map[model.DatapathID]*Switch
+	leaving  map[model.DatapathID]*Switch // no more in switches; their end is not told yet
 	handlers map[model.DatapathID]*registration
 	fallback *registration // Config.Handler; may be nil
 }
@@ -112,8 +115,8 @@ func New(cfg Config) *Controller {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	c := &Controller{cfg: cfg, conns: map[net.Conn]struct{}{},
-		switches: map[model.DatapathID]*Switch{}, handlers: map[model.DatapathID]*registration{}}
+	c := &Controller{cfg: cfg, began: cfg.Now(), conns: map[net.Conn]struct{}{},
+		switches: map[model.DatapathID]*Switch{}, leaving: map[model.DatapathID]*Switch{}, handlers: map[model.DatapathID]*registration{}}
 	if cfg.Handler != nil {
 		c.fallback = &registration{cfg.Handler}
 	}
@@ -135,6 +138,10 @@ func Listen(cfg Config) (*Controller, error) {
 	go c.accept()
 	return c, nil
 }
+
+// clock is a time as what went by since the controller was made, which the setting
+// of the machine's clock does not change.
+func (c *Controller) clock(t time.Time) time.Duration { return t.Sub(c.began) }
 
 // Addr is the address listened on; nil without a listener.
 func (c *Controller) Addr() net.Addr {
@@ -223,6 +230,9 @@ func (c *Controller) Serve(conn net.Conn) error {
 	var keep sync.WaitGroup
 	keep.Go(func() { sw.keepAlive(stop) })
 	keep.Go(func() { sw.watchRole(stop) })
+	if sw.before != nil {
+		<-sw.before
+	}
 	c.present(sw)
 	sw.announce()
 	err = sw.read()
@@ -239,10 +249,11 @@ func (c *Controller) Serve(conn net.Conn) error {
 	}
 	c.mu.Unlock()
 	end(err)
-	c.forget(sw)
+	c.leave(sw)
 	err = fmt.Errorf("switch %s at %s: %w", sw.id, remote(conn), err)
 	c.cfg.Log.Warn("switch down", "dpid", sw.id.String(), "err", err)
 	sw.retire(err)
+	c.left(sw)
 	return err
 }
 
@@ -263,6 +274,22 @@ func (c *Controller) forget(sw *Switch) {
 	delete(c.switches, sw.id)
 }
 
+// leave is forget of a session whose end is to be told, by left after that was done.
+// The next one of the switch may come up meanwhile, but is not told of before.
+func (c *Controller) leave(sw *Switch) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.switches, sw.id)
+	c.leaving[sw.id] = sw
+}
+
+func (c *Controller) left(sw *Switch) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.leaving, sw.id)
+	close(sw.gone)
+}
+
 // admit enters the switch into the table of live ones, or says why not.
 func (c *Controller) admit(sw *Switch) error {
 	if len(c.cfg.Allowed) > 0 && !slices.Contains(c.cfg.Allowed, sw.id) {
@@ -280,6 +307,9 @@ func (c *Controller) admit(sw *Switch) error {
 			ErrDuplicate, sw.id, remote(old.conn))
 	}
 	c.switches[sw.id] = sw
+	if old := c.leaving[sw.id]; old != nil {
+		sw.before = old.gone
+	}
 	return nil
 }
 

@@ -84,7 +84,7 @@ func (sw *Switch) read() error {
 			return err
 		}
 		now := sw.c.cfg.Now()
-		sw.heard.Store(now.UnixNano())
+		sw.heard.Store(int64(sw.c.clock(now)))
 		if corked.IsZero() && of13.MsgType(b[1]) == of13.TypePacketIn {
 			sw.out.cork()
 			corked = now
@@ -270,7 +270,7 @@ func (sw *Switch) handshake() error {
 			if _, err := sw.in.Discard(len(b)); err != nil {
 				return err
 			}
-			sw.heard.Store(sw.c.cfg.Now().UnixNano())
+			sw.heard.Store(int64(sw.c.clock(sw.c.cfg.Now())))
 			return sw.conn.SetReadDeadline(time.Time{})
 		}
 	}

@@ -34,7 +34,8 @@ func TestMasterIsAskedForWithAFreshGeneration(t *testing.T) {
 	} {
 		m.Demote(c0.before)
 		ours, theirs := net.Pipe()
-		go func() { _ = m.Serve(theirs) }() // a new connection is EQUAL
+		served := make(chan struct{})
+		go func() { defer close(served); _ = m.Serve(theirs) }() // a new connection is EQUAL
 		over := make(chan error, 1)
 		go func() { over <- c.Serve(ours) }()
 		sw := get(t, "switch up", rec.up)
@@ -47,6 +48,7 @@ func TestMasterIsAskedForWithAFreshGeneration(t *testing.T) {
 		}
 		theirs.Close()
 		get(t, "end of the session", over)
+		<-served
 	}
 }
 

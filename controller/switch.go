@@ -26,7 +26,7 @@ type Switch struct {
 	in       *bufio.Reader
 	id       model.DatapathID
 	features of13.FeaturesReply
-	heard    atomic.Int64 // UnixNano of the last message
+	heard    atomic.Int64 // of the last message; see Controller.clock
 	role     atomic.Uint32
 	noRoles  bool // the switch does not know roles
 	present  bool // the handshake is over; guarded by c.mu
@@ -46,6 +46,8 @@ type Switch struct {
 	err     error // why the session ended
 	over    chan struct{}
 
+	gone   chan struct{} // closed when the session's end was told
+	before chan struct{} // gone of the switch's last session, if that had not been closed
 	// announcing makes SwitchUp and SwitchDown alternate per handler.
 	announcing sync.Mutex
 	retired    bool
@@ -56,7 +58,7 @@ type registration struct{ Handler }
 
 func newSwitch(c *Controller, conn net.Conn) *Switch {
 	return &Switch{c: c, conn: conn, in: bufio.NewReaderSize(conn, readBuffer), out: newOutbox(),
-		waiting: map[uint32]*request{}, over: make(chan struct{})}
+		waiting: map[uint32]*request{}, over: make(chan struct{}), gone: make(chan struct{})}
 }
 
 // ID is the datapath id.
@@ -84,15 +86,15 @@ func (sw *Switch) Overhear(f func(at time.Time, in *of13.PacketIn) bool) (stop f
 // SwitchError is an error message of the switch with the message it is about.
 type SwitchError struct {
 	Datapath model.DatapathID
-	// Sent is the refused message; nil if it was too long ago. A packet-out
-	// is given without its data.
+	// Sent is the refused message; nil if it was too long ago, or if the switch
+	// names none (xid 0). A packet-out is given without its data.
 	Sent of13.Message
 	Err  *of13.Error
 }
 
 // Error names what was refused and why.
 func (e *SwitchError) Error() string {
-	what := "a message sent too long ago to name"
+	what := "a message that it does not name, or that was sent too long ago"
 	if e.Sent != nil {
 		what = fmt.Sprint(e.Sent)
 	}
@@ -119,7 +121,7 @@ func (r *ring) put(m sentMessage) { r[m.xid%ringSize] = m }
 func (r *ring) get(xid uint32) of13.Message {
 	m := r[xid%ringSize]
 	switch {
-	case m.xid != xid:
+	case xid == 0, m.xid != xid: // 0 is none of ours, and what an empty place has
 		return nil
 	case m.msg == nil:
 		return packetOutNote(m.outPort)
@@ -340,7 +342,7 @@ func (sw *Switch) keepAlive(stop <-chan struct{}) {
 			return
 		case <-tick.C:
 		}
-		silent := sw.c.cfg.Now().Sub(time.Unix(0, sw.heard.Load()))
+		silent := sw.c.clock(sw.c.cfg.Now()) - time.Duration(sw.heard.Load())
 		if silent >= sw.c.cfg.EchoTimeout {
 			sw.finish(fmt.Errorf("%w: nothing heard for %v", ErrSilent, silent.Round(time.Millisecond)))
 			sw.conn.Close()

@@ -1,6 +1,7 @@
 package flowrules
 
 import (
+	"errors"
 	"fmt"
 
 	"netsplit/controller/of13"
@@ -41,6 +42,39 @@ const (
 // MetersFor is how many meters a switch needs: one for what each of its hosts sends
 // to each other host, on this switch or, far, on others that links lead to.
 func MetersFor(hosts, far int) int { return hosts * (hosts + far - 1) }
+
+// maxMeters is how many meters of one switch are used, those of 32 hosts: the rules
+// that name them, two for each, are read back every second.
+var maxMeters = MetersFor(32, 0)
+
+// WithoutMeters says why a switch that tells these features of its meters, or answers
+// with refused, cuts by rules alone; nil: it can cut by meters first, if they are not
+// Taken.
+func WithoutMeters(cuts model.CutBy, f of13.MeterFeatures, refused error, hosts, far int) error {
+	const flags = of13.MeterKbps | of13.MeterBurst
+	senders := fmt.Sprintf("%d hosts", hosts)
+	if far > 0 {
+		senders += fmt.Sprintf(" with %d on other switches", far)
+	}
+	switch need := MetersFor(hosts, far); {
+	case cuts == model.CutByRules:
+		return errors.New("the testbed says so")
+	case refused != nil:
+		return fmt.Errorf("the switch does not say what meters it has: %w", refused)
+	case f.MaxMeter == 0:
+		return errors.New("the switch has no meters")
+	case uint64(f.MaxMeter) < uint64(need):
+		return fmt.Errorf("the switch has %d meters, %s need %d", f.MaxMeter, senders, need)
+	case f.BandTypes&(1<<of13.BandDrop) == 0 || of13.MeterFlags(f.Capabilities)&flags != flags || f.MaxBands < 2:
+		return errors.New("the switch's meters do not drop by rate and burst, or have one band only")
+	case need > maxMeters:
+		return fmt.Errorf("%s need %d meters, more than the %d that are read back every second", senders, need, maxMeters)
+	}
+	return nil
+}
+
+// TopMeter is Input.TopMeter on a switch with these features.
+func TopMeter(f of13.MeterFeatures) uint32 { return min(f.MaxMeter, uint32(of13.MeterMax)) }
 
 // String is the meter in the syntax of ovs-ofctl, without the owner's mark.
 func (m Meter) String() string {
@@ -97,16 +131,16 @@ func (m Meter) mod(c of13.MeterCommand, lab uint16) *of13.MeterMod {
 	return &of13.MeterMod{Command: c, Flags: want.Flags, Meter: want.Meter, Bands: want.Bands}
 }
 
-// Taken is the first meter with a number of the plan's that carries another
+// Taken names the first meter with a number of the plan's that carries another
 // owner's mark or none; nil if there is none.
-func Taken(have []of13.MeterConfig, want Plan) *of13.MeterConfig {
+func Taken(have []of13.MeterConfig, want Plan) error {
 	wanted := map[of13.MeterID]bool{}
 	for _, m := range want.Meters {
 		wanted[of13.MeterID(m.ID)] = true
 	}
-	for i, c := range have {
+	for _, c := range have {
 		if wanted[c.Meter] && !owned(c, want.Lab) {
-			return &have[i]
+			return fmt.Errorf("meter %v of the switch is somebody else's: delete it (ovs-ofctl del-meter)", c.Meter)
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package flowrules_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -166,17 +167,19 @@ func TestMetersOfOthers(t *testing.T) {
 	theirs := &of13.MeterMod{Command: of13.MeterAdd, Flags: of13.MeterPktps, Meter: 1, Bands: []of13.MeterBand{{Type: of13.BandDrop, Rate: 50}}}
 	do(t, sw, theirs)
 	turn(t, sw, plan, 1, nil)
-	if c := flowrules.Taken(sw.Meters(), plan); c != nil {
-		t.Errorf("meter %v is taken for somebody else's", c.Meter)
+	if err := flowrules.Taken(sw.Meters(), plan); err != nil {
+		t.Errorf("taken for somebody else's: %v", err)
 	}
 	for _, m := range plan.Meters {
 		if m.Down { // up, by somebody
 			do(t, sw, &of13.MeterMod{Command: of13.MeterModify, Flags: of13.MeterPktps, Meter: of13.MeterID(m.ID), Bands: theirs.Bands})
 		}
 	}
-	c := flowrules.Taken(sw.Meters(), plan)
-	if c == nil || !plan.Meters[slices.IndexFunc(plan.Meters, func(m flowrules.Meter) bool { return of13.MeterID(m.ID) == c.Meter })].Down {
-		t.Errorf("taken: %v; want one that was changed", c)
+	err := flowrules.Taken(sw.Meters(), plan)
+	if err == nil || !slices.ContainsFunc(plan.Meters, func(m flowrules.Meter) bool {
+		return m.Down && strings.HasPrefix(err.Error(), fmt.Sprintf("meter %d of the switch", m.ID))
+	}) {
+		t.Errorf("taken: %v; want one that was changed", err)
 	}
 	if d := turn(t, sw, plan, 1, nil); d.Changed != 2 || steps(d) != "turn down 2" {
 		t.Errorf("after a change: %d changed, %s", d.Changed, steps(d))
@@ -204,5 +207,41 @@ func TestAlike(t *testing.T) {
 	other := compile(t, metered(1, flowrules.InForce{ID: 1, Partition: cutOf(in.Hosts)}))
 	if flowrules.Alike(plain, other) || flowrules.Alike(other, plain) || flowrules.Alike(flowrules.Plan{}, plain) {
 		t.Error("a cut, or nothing at all, is like plain forwarding")
+	}
+}
+
+// TestWithoutMeters: what a switch has to have for cuts by meters.
+func TestWithoutMeters(t *testing.T) {
+	const flags = uint32(of13.MeterKbps | of13.MeterBurst)
+	good := of13.MeterFeatures{MaxMeter: 100_000, BandTypes: 1 << of13.BandDrop, Capabilities: flags, MaxBands: 2}
+	with := func(change func(*of13.MeterFeatures)) of13.MeterFeatures {
+		f := good
+		change(&f)
+		return f
+	}
+	for _, k := range []struct {
+		name       string
+		cuts       model.CutBy
+		f          of13.MeterFeatures
+		refused    error
+		hosts, far int
+		want       string // in the error; "": none
+	}{
+		{"all", model.CutByMeters, good, nil, 32, 0, ""},
+		{"the file", model.CutByRules, good, nil, 2, 0, "the testbed says so"},
+		{"no answer", "", good, errors.New("unknown request"), 2, 0, "unknown request"},
+		{"none", "", with(func(f *of13.MeterFeatures) { f.MaxMeter = 0 }), nil, 2, 0, "has no meters"},
+		{"too few", "", with(func(f *of13.MeterFeatures) { f.MaxMeter = 10 }), nil, 2, 5, "has 10 meters, 2 hosts with 5 on other switches need 12"},
+		{"enough", "", with(func(f *of13.MeterFeatures) { f.MaxMeter = 10 }), nil, 2, 4, ""},
+		{"no kbit/s", "", with(func(f *of13.MeterFeatures) { f.Capabilities = uint32(of13.MeterPktps | of13.MeterBurst) }), nil, 2, 0, "do not drop by rate and burst"},
+		{"no burst", "", with(func(f *of13.MeterFeatures) { f.Capabilities = uint32(of13.MeterKbps) }), nil, 2, 0, "do not drop by rate and burst"},
+		{"no drops", "", with(func(f *of13.MeterFeatures) { f.BandTypes = 0 }), nil, 2, 0, "do not drop by rate and burst"},
+		{"one band", "", with(func(f *of13.MeterFeatures) { f.MaxBands = 1 }), nil, 2, 0, "one band only"},
+		{"too many hosts", "", good, nil, 33, 0, "33 hosts need 1056 meters, more than the 992"},
+	} {
+		err := flowrules.WithoutMeters(k.cuts, k.f, k.refused, k.hosts, k.far)
+		if (err == nil) != (k.want == "") || err != nil && !strings.Contains(err.Error(), k.want) {
+			t.Errorf("%s: %v, want %q", k.name, err, k.want)
+		}
 	}
 }

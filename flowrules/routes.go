@@ -17,6 +17,16 @@ type Route struct {
 	Via, From map[model.DatapathID]model.Port
 }
 
+// Far is how many hosts of the testbed are on other switches that links lead to.
+func (r Route) Far(t model.Testbed) (n int) {
+	for _, h := range t.Hosts {
+		if _, linked := r.Via[h.Datapath]; linked {
+			n++
+		}
+	}
+	return n
+}
+
 // Routes finds the ways between switches. Broadcasts go over a spanning tree: the
 // shortest ways from the switch with the lowest id of those that hang together.
 // Of ways that are equally short the one by the lowest next switch and port is

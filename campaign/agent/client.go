@@ -39,10 +39,11 @@ var ErrGone = errors.New("the agent has ended")
 
 // Client is a running agent. Its methods may be called concurrently.
 type Client struct {
-	host  model.NodeID
-	cmd   *exec.Cmd
-	stdin requests
-	ended chan struct{} // closed when the agent's output has ended
+	host   model.NodeID
+	remote bool // another machine, with a clock of its own
+	cmd    *exec.Cmd
+	stdin  requests
+	ended  chan struct{} // closed when the agent's output has ended
 
 	writing chan struct{} // holds one entry while a request line is written
 	mu      sync.Mutex    // guards what follows
@@ -88,7 +89,7 @@ func Start(ctx context.Context, host model.TestbedHost, binary string) (*Client,
 	if err != nil {
 		return fail(err)
 	}
-	c := &Client{host: host.Name, cmd: cmd, stdin: stdin, ended: make(chan struct{}), writing: make(chan struct{}, 1), waiting: map[uint64]chan response{}}
+	c := &Client{host: host.Name, remote: host.Remote(), cmd: cmd, stdin: stdin, ended: make(chan struct{}), writing: make(chan struct{}, 1), waiting: map[uint64]chan response{}}
 	said := new(tail)
 	cmd.Stderr = said
 	if err := proc.StartCommand(cmd); err != nil {
@@ -280,14 +281,31 @@ func (c *Client) Dropped(ctx context.Context) (map[string]uint64, error) {
 }
 
 // CountFrom counts the packets of the sender that arrived at the host at from or
-// later and before to. It waits until to is over.
+// later and before to, and surely so: those of which the error of the host's clock
+// does not tell are Unsure, those that may be unseen none. It waits until to is over.
 func (c *Client) CountFrom(ctx context.Context, src Sender, from, to time.Time) (Count, error) {
-	ahead, err := c.ahead(ctx)
+	o, err := c.offsetNow(ctx)
 	if err != nil {
 		return Count{}, err
 	}
-	r, err := c.call(ctx, request{Op: opCount, Query: &netQuery{Sources: src.Addrs, MAC: src.MAC, Only: src.Only,
-		From: from.Add(ahead).UnixNano(), To: to.Add(ahead).UnixNano()}})
+	maybe, err := c.count(ctx, src, from.Add(o.Ahead-o.Within), to.Add(o.Ahead+o.Within), o)
+	if err != nil || o.Within == 0 || maybe.Packets+maybe.Group == 0 {
+		return maybe, err
+	}
+	var sure Count
+	if to.Sub(from) > 2*o.Within {
+		if sure, err = c.count(ctx, src, from.Add(o.Ahead+o.Within), to.Add(o.Ahead-o.Within), o); err != nil {
+			return Count{}, err
+		}
+	}
+	sure.Unsure = maybe.Packets + maybe.Group - sure.Packets - sure.Group
+	sure.Within, sure.Incomplete = o.Within, sure.Incomplete || maybe.Incomplete
+	return sure, nil
+}
+
+// count asks for a count between two moments by the agent's clock.
+func (c *Client) count(ctx context.Context, src Sender, from, to time.Time, o Offset) (Count, error) {
+	r, err := c.call(ctx, request{Op: opCount, Query: &netQuery{Sources: src.Addrs, MAC: src.MAC, Only: src.Only, From: from.UnixNano(), To: to.UnixNano()}})
 	if err != nil {
 		return Count{}, err
 	}
@@ -295,19 +313,20 @@ func (c *Client) CountFrom(ctx context.Context, src Sender, from, to time.Time) 
 		return Count{}, fmt.Errorf("host %s: the agent's answer holds no count", c.host)
 	}
 	n := r.Count.count()
-	n.First, n.Last = ours(n.First, ahead), ours(n.Last, ahead)
+	n.First, n.Last = ours(n.First, o.Ahead), ours(n.Last, o.Ahead)
 	return n, nil
 }
 
 // FirstFrom returns when the first packet of the sender, addressed to the host,
-// arrived at after or later; the zero time if none has so far.
+// arrived surely at after or later, by the error of its clock; the zero time if none
+// has so far.
 func (c *Client) FirstFrom(ctx context.Context, src Sender, after time.Time) (time.Time, error) {
-	ahead, err := c.ahead(ctx)
+	o, err := c.offsetNow(ctx)
 	if err != nil {
 		return time.Time{}, err
 	}
-	r, err := c.call(ctx, request{Op: opFirst, Query: &netQuery{Sources: src.Addrs, MAC: src.MAC, Only: src.Only, From: after.Add(ahead).UnixNano()}})
-	return ours(timeOf(r.First), ahead), err
+	r, err := c.call(ctx, request{Op: opFirst, Query: &netQuery{Sources: src.Addrs, MAC: src.MAC, Only: src.Only, From: after.Add(o.Ahead + o.Within).UnixNano()}})
+	return ours(timeOf(r.First), o.Ahead), err
 }
 
 // Close ends the agent.

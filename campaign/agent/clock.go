@@ -9,29 +9,31 @@ const (
 	// exchanges is how often an agent is asked for its time before its clock is
 	// believed: the quickest answer tells most.
 	exchanges = 5
-	// clockLife is how long a comparison holds: clocks of machines drift apart by
-	// some ten microseconds a second.
+	// clockLife is how long a comparison holds, and drift how far clocks of machines
+	// get apart meanwhile: some ten microseconds a second.
 	clockLife = 20 * time.Second
+	drift     = clockLife / 100_000
 )
 
 // Offset is how an agent's clock differs from ours.
 type Offset struct {
-	// Ahead is what its clock shows more than ours; 0 if the two may be one.
+	// Ahead is what its clock shows more than ours; 0 if the two are one.
 	Ahead time.Duration
-	// Within bounds the error of Ahead: half the quickest exchange. 0 if the two
-	// may be one.
+	// Within bounds the error of Ahead: half the quickest exchange, and what clocks
+	// drift until they are compared again. 0 if the two are one.
 	Within time.Duration
 	// RoundTrip is the quickest exchange.
 	RoundTrip time.Duration
 	at        time.Time // when it was measured
 }
 
-// compareClocks measures how far the agent's clock is from ours. What the agent
-// showed between our asking and its answer may be one clock with ours; hosts of
-// one machine always look so, and nothing is corrected there.
+// compareClocks measures how far the agent's clock is from ours. Where the host is
+// this machine, and the agent showed a time between our asking and its answer, the
+// two are one clock. Of another machine's that says no more than that it differs by
+// less than the round trip.
 func (c *Client) compareClocks(ctx context.Context) error {
 	var best Offset
-	one := true
+	one := !c.remote
 	for range exchanges {
 		asked := time.Now()
 		r, err := c.call(ctx, request{Op: opClock})
@@ -40,12 +42,12 @@ func (c *Client) compareClocks(ctx context.Context) error {
 		}
 		answered := time.Now()
 		theirs := time.Unix(0, r.Now)
+		took := answered.Sub(asked)
 		// Wall clocks, as the agent's is: Round strips the monotonic reading.
 		asked, answered = asked.Round(0), answered.Round(0)
 		one = one && !theirs.Before(asked) && !theirs.After(answered)
-		took := answered.Sub(asked)
 		if best.at.IsZero() || took < best.RoundTrip {
-			best = Offset{Ahead: theirs.Sub(asked.Add(took / 2)), Within: took / 2, RoundTrip: took, at: answered}
+			best = Offset{Ahead: theirs.Sub(asked.Add(took / 2)), Within: took/2 + drift, RoundTrip: took, at: answered}
 		}
 	}
 	if one {
@@ -67,16 +69,16 @@ func (c *Client) Clock(ctx context.Context) (Offset, error) {
 	return c.offset, nil
 }
 
-// ahead is what to add to our time to have the agent's.
-func (c *Client) ahead(ctx context.Context) (time.Duration, error) {
+// offsetNow is how the agent's clock differs from ours, measured anew if that was
+// too long ago.
+func (c *Client) offsetNow(ctx context.Context) (Offset, error) {
 	c.clock.Lock()
 	o := c.offset
 	c.clock.Unlock()
 	if time.Since(o.at) < clockLife {
-		return o.Ahead, nil
+		return o, nil
 	}
-	o, err := c.Clock(ctx)
-	return o.Ahead, err
+	return c.Clock(ctx)
 }
 
 // ours is a time of the agent by our clock; zero stays zero.

@@ -48,13 +48,15 @@ type wireArrivals struct {
 }
 
 // ArrivalsOf returns when packets of each digest arrived at the host, at from or
-// later, in order. It is an error if some may have been missed.
+// later, in order: the latest that it may have been by the error of its clock, so
+// that none seems to come before it was sent. It is an error if some may have been
+// missed.
 func (c *Client) ArrivalsOf(ctx context.Context, digests []uint64, from time.Time) ([][]time.Time, error) {
-	ahead, err := c.ahead(ctx)
+	o, err := c.offsetNow(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r, err := c.call(ctx, request{Op: opArrivals, Digests: &digestQuery{Digests: digests, From: from.Add(ahead).UnixNano()}})
+	r, err := c.call(ctx, request{Op: opArrivals, Digests: &digestQuery{Digests: digests, From: from.Add(o.Ahead - o.Within).UnixNano()}})
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +69,7 @@ func (c *Client) ArrivalsOf(ctx context.Context, digests []uint64, from time.Tim
 	out := make([][]time.Time, len(digests))
 	for i, at := range r.Arrivals.At {
 		for _, ns := range at {
-			out[i] = append(out[i], ours(timeOf(ns), ahead))
+			out[i] = append(out[i], ours(timeOf(ns), o.Ahead-o.Within))
 		}
 	}
 	return out, nil

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -20,12 +21,9 @@ func emit(e *emission) (sent []bool, err error) {
 		return nil, fmt.Errorf("%s has no Ethernet address", e.To)
 	}
 	sent = make([]bool, len(e.Specimens))
-	ifi, own, err := towards(e.To)
+	ifi, own, err := towards(e.From, e.To)
 	if err != nil {
 		return nil, err
-	}
-	if ifi != nil && e.From.Is4() == e.To.Is4() && has(ifi, e.From) {
-		own = e.From
 	}
 	var frames [][]byte
 	for i, s := range e.Specimens {
@@ -95,32 +93,52 @@ func sendRouted(to netip.Addr, frames [][]byte) error {
 	return nil
 }
 
-// has says whether an interface has that address.
-func has(ifi *net.Interface, own netip.Addr) bool {
-	addrs, err := ifi.Addrs()
-	return err == nil && slices.ContainsFunc(addrs, func(a net.Addr) bool {
-		p, err := netip.ParsePrefix(a.String())
-		return err == nil && p.Addr() == own
-	})
+// leg is an address on an Ethernet interface.
+type leg struct {
+	ifi  *net.Interface
+	addr netip.Prefix
 }
 
-// towards finds the interface on the network of an address, and its own address.
-// The interface is nil if a router leads there.
-func towards(to netip.Addr) (*net.Interface, netip.Addr, error) {
+// legTo is where specimens to an address on its network leave: by the interface that
+// has from, else by the longest prefix, as the kernel routes. They come from from, if
+// it is there. false: to is on the network of none.
+func legTo(legs []leg, from, to netip.Addr) (best leg, found bool) {
+	has := func(l leg) bool {
+		return slices.ContainsFunc(legs, func(o leg) bool { return o.ifi == l.ifi && o.addr.Addr() == from })
+	}
+	for _, l := range legs {
+		if l.addr.Contains(to) && (!found || cmp.Or(model.FalseFirst(has(l), has(best)), cmp.Compare(l.addr.Bits(), best.addr.Bits())) > 0) {
+			best, found = l, true
+		}
+	}
+	if found && has(best) && from.Is4() == to.Is4() {
+		best.addr = netip.PrefixFrom(from, best.addr.Bits())
+	}
+	return best, found
+}
+
+// towards finds the interface on the network of an address, and the address of its
+// own to send from: from, if it has that. The interface is nil if a router leads
+// there.
+func towards(from, to netip.Addr) (*net.Interface, netip.Addr, error) {
 	ifis, err := net.Interfaces()
 	if err != nil {
 		return nil, netip.Addr{}, err
 	}
-	for _, ifi := range ifis {
-		addrs, err := ifi.Addrs()
-		if err != nil || len(ifi.HardwareAddr) != 6 {
+	var legs []leg
+	for i := range ifis {
+		addrs, err := ifis[i].Addrs()
+		if err != nil || len(ifis[i].HardwareAddr) != 6 {
 			continue
 		}
 		for _, a := range addrs {
-			if p, err := netip.ParsePrefix(a.String()); err == nil && p.Contains(to) {
-				return &ifi, p.Addr(), nil
+			if p, err := netip.ParsePrefix(a.String()); err == nil {
+				legs = append(legs, leg{&ifis[i], p})
 			}
 		}
+	}
+	if l, ok := legTo(legs, from, to); ok {
+		return l.ifi, l.addr.Addr(), nil
 	}
 	// What is never written is never sent: it only tells the address that the
 	// kernel would send from.

@@ -65,7 +65,7 @@ func TestNobodyAnswersASpecimen(t *testing.T) {
 	ns := h.Exec[1][len("--net=/run/netns/"):]
 	sh(t, "ip -n %[1]s addr del %[2]s/24 dev e0; ip -n %[1]s addr add 10.9.%[3]d.77/16 dev e0; ip -n %[1]s addr add %[2]s/24 dev e0", ns, theirs, hostCount)
 	c := start(t, h)
-	dev, _, err := towards(theirs)
+	dev, _, err := towards(netip.Addr{}, theirs)
 	if err != nil || dev == nil {
 		t.Fatal(dev, err)
 	}
@@ -180,5 +180,37 @@ func TestOverARouter(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatalf("%+v, %v: want the one of TCP", n, err)
 		}
+	}
+}
+
+// TestWhereSpecimensLeave: by the test network where the host has another that contains
+// it, whichever comes first; from the address that was given, where that is.
+func TestWhereSpecimensLeave(t *testing.T) {
+	wide, test, near := &net.Interface{Name: "eth0"}, &net.Interface{Name: "eth1"}, &net.Interface{Name: "eth2"}
+	addr := netip.MustParseAddr
+	legs := []leg{{wide, netip.MustParsePrefix("10.0.0.1/8")}, {test, netip.MustParsePrefix("10.79.0.1/24")},
+		{near, netip.MustParsePrefix("10.79.0.200/28")}, {near, netip.MustParsePrefix("fd00::1/64")}}
+	for _, k := range []struct {
+		from, to string
+		by       *net.Interface
+		own      string
+	}{
+		{"10.79.0.1", "10.79.0.2", test, "10.79.0.1"},
+		{"10.79.0.1", "10.79.0.201", test, "10.79.0.1"}, // though the prefix of another is longer
+		{"10.79.0.77", "10.79.0.2", test, "10.79.0.1"},  // nobody has that one
+		{"10.79.0.77", "10.79.0.201", near, "10.79.0.200"},
+		{"10.0.0.1", "10.79.0.2", wide, "10.0.0.1"},
+		{"10.79.0.1", "10.80.0.2", wide, "10.0.0.1"},
+		{"10.79.0.200", "fd00::2", near, "fd00::1"},
+	} {
+		for range legs { // in any order
+			legs = append(legs[1:], legs[0])
+			if l, ok := legTo(legs, addr(k.from), addr(k.to)); !ok || l.ifi != k.by || l.addr.Addr() != addr(k.own) {
+				t.Errorf("from %s to %s: by %+v", k.from, k.to, l)
+			}
+		}
+	}
+	if l, ok := legTo(legs, addr("10.79.0.1"), addr("192.0.2.1")); ok {
+		t.Errorf("to another network by %+v", l)
 	}
 }

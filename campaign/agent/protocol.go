@@ -132,6 +132,11 @@ type Count struct {
 	// First and Last are the arrivals of the first and last of Packets; zero
 	// if there are none.
 	First, Last time.Time
+	// Unsure are packets besides that arrived so near either end of the time asked
+	// for that the host's clock, which is known to Within, does not tell whether they
+	// arrived in it.
+	Unsure int
+	Within time.Duration
 }
 
 func timeOf(ns int64) time.Time {

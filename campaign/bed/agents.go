@@ -159,14 +159,15 @@ func (b *Bed) ArrivalsOf(ctx context.Context, host model.NodeID, digests []uint6
 // traffic of it, between two moments, broadcasts and multicasts of the sender
 // included, and gives the time of the first after the second of them that was for
 // that host alone: where some links of a sender are cut, broadcasts pass before or
-// after the rest.
+// after the rest. It is an error if there are more of which the error of the host's
+// clock does not tell whether they came between; both results are good all the same.
 func (b *Bed) Arrived(ctx context.Context, l model.Link, only []model.Traffic, from, to time.Time) (int, time.Time, error) {
 	a := b.agents.of(l.Dst)
 	src, ok := b.Testbed.Host(l.Src)
 	if a == nil || !ok {
 		return 0, time.Time{}, fmt.Errorf("no agent on host %s", l.Dst)
 	}
-	n := 0
+	n, unsure := 0, error(nil)
 	sender := agent.Sender{Addrs: []netip.Addr{src.IP}, MAC: b.macs[l.Src], Only: only}
 	if to.After(from) {
 		c, err := a.CountFrom(ctx, sender, from, to)
@@ -177,9 +178,12 @@ func (b *Bed) Arrived(ctx context.Context, l model.Link, only []model.Traffic, f
 			return c.Packets + c.Group, time.Time{}, fmt.Errorf("the agent on host %s missed packets", l.Dst)
 		}
 		n = c.Packets + c.Group
+		if c.Unsure > 0 {
+			unsure = fmt.Errorf("host %s: %d packets came so near the beginning or the end of the time that its clock, known to %v, does not tell whether they came in it", l.Dst, c.Unsure, c.Within.Round(time.Microsecond))
+		}
 	}
 	first, err := a.FirstFrom(ctx, sender, to)
-	return n, first, err
+	return n, first, errors.Join(unsure, err)
 }
 
 // seen says whether something of the same traffic and IP version as the specimen has

@@ -13,8 +13,8 @@ import (
 	"netsplit/model"
 )
 
-// clockError is the largest error of a host's clock at which what arrived is
-// still told apart by before and after a cut.
+// clockError is how well a host's clock is to be known: of what arrives within twice
+// that of a cut or a heal it is not known whether it leaked.
 const clockError = 5 * time.Millisecond
 
 // hosts looks at all hosts at once, by an agent on each.
@@ -49,12 +49,12 @@ func (x *exam) host(ctx context.Context, h model.TestbedHost) (out []model.Diagn
 	case err != nil:
 		add(model.CheckFail, "clock", err.Error(), lost+"it does not tell its time", model.AbilityProof)
 	case o.Within == 0 && o.Ahead == 0:
-		add(model.CheckOK, "clock", fmt.Sprintf("as here, as far as can be told in a round trip of %s", ms(o.RoundTrip)), "")
+		add(model.CheckOK, "clock", fmt.Sprintf("this machine's, as far as a round trip of %s tells", ms(o.RoundTrip)), "")
 	case o.Within > clockError:
-		add(model.CheckWarn, "clock", fmt.Sprintf("%v from ours, known to within %s only", o.Ahead, ms(o.Within)),
-			"packets shortly before a cut may count as leaked: bring the host nearer (its exec prefix answers slowly)", model.AbilityProof)
+		add(model.CheckWarn, "clock", fmt.Sprintf("%s from ours, known to within %s only", ms(o.Ahead), ms(o.Within)),
+			fmt.Sprintf("where packets arrive within %s of a cut or a heal, it is not known whether they leaked, and the run is unknown: bring the host nearer (its exec prefix answers slowly)", ms(2*o.Within)), model.AbilityProof)
 	default:
-		add(model.CheckOK, "clock", fmt.Sprintf("%v from ours, known to within %s: corrected", o.Ahead, ms(o.Within)), "")
+		add(model.CheckOK, "clock", fmt.Sprintf("%s from ours, known to within %s: corrected", ms(o.Ahead), ms(o.Within)), "")
 	}
 	links, err := a.Links(ctx)
 	if err != nil {
@@ -92,5 +92,37 @@ func (x *exam) links(h model.TestbedHost, links []agent.Link, add func(model.Che
 		add(model.CheckWarn, "interface", found, fmt.Sprintf("frames of that size are held only if the gate port and its far end have an MTU of %d", l.MTU+4), model.AbilityPort)
 	default:
 		add(model.CheckOK, "interface", found, "")
+	}
+	if l.Up && has {
+		x.wayOut(h, l, links, add)
+	}
+}
+
+// wayOut looks whether the packets by which cuts are proved leave for the other hosts
+// by the host's own interface: as the agent finds it, the other is on its network.
+func (x *exam) wayOut(h model.TestbedHost, own agent.Link, links []agent.Link, add func(model.CheckLevel, string, string, string, ...model.Ability)) {
+	to := func(l agent.Link, ip netip.Addr) bool {
+		return slices.ContainsFunc(l.Addrs, func(a string) bool {
+			p, err := netip.ParsePrefix(a)
+			return err == nil && p.Contains(ip)
+		})
+	}
+	var astray, routed []string
+	for _, o := range x.Testbed.Hosts {
+		if o.Name == h.Name || to(own, o.IP) {
+			continue
+		}
+		if i := slices.IndexFunc(links, func(l agent.Link) bool { return to(l, o.IP) }); i >= 0 {
+			astray = append(astray, fmt.Sprintf("%s (%s) by %s", o.Name, o.IP, links[i].Name))
+		} else {
+			routed = append(routed, fmt.Sprintf("%s (%s)", o.Name, o.IP))
+		}
+	}
+	const mend = ": give it an address there with a prefix that has the other hosts in it"
+	if len(astray) > 0 {
+		add(model.CheckFail, "way to others", fmt.Sprintf("%s is not on the network of all; it reaches %s", own.Name, strings.Join(astray, ", ")), "what it sends there does not leave by "+own.Name+", so that no cut is proved"+mend, model.AbilityProof)
+	}
+	if len(routed) > 0 {
+		add(model.CheckWarn, "way to others", "no interface is on the network of "+strings.Join(routed, ", "), "to those it sends by a router, if at all, and ARP not: cuts may not be proved"+mend, model.AbilityProof)
 	}
 }

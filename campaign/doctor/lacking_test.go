@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/netip"
 	"slices"
@@ -18,29 +19,48 @@ import (
 // examined is what is said of a model switch with two hosts of a testbed on it.
 func examined(t *testing.T, m switchtest.Config, limit time.Duration, ports ...model.Port) (model.Diagnosis, *switchtest.Switch) {
 	t.Helper()
-	m.Datapath, m.PartSize = 7, 100
 	if m.Ports == nil {
 		m.Ports = []uint32{1, 2}
 	}
+	tb := bedOf(2)
+	for i, p := range ports {
+		tb.Hosts[i].Port = p
+	}
+	x, sw := newBed(t, m, limit, tb)
+	x.switches(context.Background())
+	x.conclude()
+	return x.d, sw
+}
+
+// bedOf is a testbed with that many hosts on the switch 7, on the ports from 1 on.
+func bedOf(hosts int) model.Testbed {
+	tb := model.Testbed{Name: "lacking"}
+	for i := range hosts {
+		tb.Hosts = append(tb.Hosts, model.TestbedHost{Name: model.NodeID(fmt.Sprintf("h%d", i+1)), Datapath: 7, Port: model.Port{Number: uint32(i + 1)},
+			MAC: fmt.Sprintf("02:00:00:00:00:%02x", i+1), IP: netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)})})
+	}
+	if hosts == 2 {
+		tb.Hosts[0].Name, tb.Hosts[1].Name = "a", "b"
+	}
+	return tb
+}
+
+// newBed is an examination of a testbed whose switch 7 is a model, which was told that
+// before.
+func newBed(t *testing.T, m switchtest.Config, limit time.Duration, tb model.Testbed, before ...of13.Message) (*exam, *switchtest.Switch) {
+	t.Helper()
+	m.Datapath, m.PartSize = 7, 100
 	ctrl := controller.New(controller.Config{Role: of13.RoleEqual})
 	t.Cleanup(func() { ctrl.Close() })
 	sw := switchtest.New(m)
+	for _, b := range before {
+		sw.Do(b)
+	}
 	ours, theirs := net.Pipe()
 	t.Cleanup(func() { theirs.Close() })
 	go func() { _ = sw.Serve(theirs) }()
 	go func() { _ = ctrl.Serve(ours) }()
-	tb := model.Testbed{Name: "lacking"}
-	for i := range 2 {
-		tb.Hosts = append(tb.Hosts, model.TestbedHost{Name: model.NodeID(rune('a' + i)), Datapath: 7, Port: model.Port{Number: uint32(i + 1)},
-			MAC: "02:00:00:00:00:0" + string(rune('1'+i)), IP: netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)})})
-	}
-	for i, p := range ports {
-		tb.Hosts[i].Port = p
-	}
-	x := newExam(Config{Testbed: tb, Controller: ctrl, Wait: 30 * time.Second, Limit: limit})
-	x.switches(context.Background())
-	x.conclude()
-	return x.d, sw
+	return newExam(Config{Testbed: tb, Controller: ctrl, Wait: 30 * time.Second, Limit: limit}), sw
 }
 
 // TestPortsByName: names are found, and what is wrong with them is said; what can
@@ -92,7 +112,7 @@ func TestSwitchesThatLackSomething(t *testing.T) {
 		says  []string        // parts of "LEVEL NAME: FOUND → MEANS"
 	}{
 		"all":       {m: switchtest.Config{Meters: 100}, ok: true, says: []string{"ok features: 254 tables", "ok meters: 100", "ok rules of forwarding", "ok room for rules"}},
-		"no meters": {ok: true, says: []string{"warn meters: none that drop → a cut by hand bites by its drop rules alone"}},
+		"no meters": {ok: true, says: []string{"warn meters: not used: the switch has no meters → a cut by hand bites by its drop rules alone"}},
 		"one table": {m: switchtest.Config{Tables: 1}, fails: everything,
 			says: []string{"fail features: 1 tables", "put the hosts on another", "fail rules: not tried, because of: features", "fail packet-in: not tried"}},
 		"a table for nothing": {m: switchtest.Config{Limit: 5}, fails: []model.Ability{model.AbilityCut, model.AbilityPacketIn, model.AbilityOnly, model.AbilityOpening},
@@ -147,5 +167,53 @@ func TestSwitchesThatLackSomething(t *testing.T) {
 				t.Logf("%s", text)
 			}
 		})
+	}
+}
+
+// TestWhatServeRefusesOrGoesWithout: doctor says of rules of others and of meters what
+// netsplit serve makes of them.
+func TestWhatServeRefusesOrGoesWithout(t *testing.T) {
+	linked := bedOf(2)
+	linked.Hosts = append(linked.Hosts, model.TestbedHost{Name: "c", Datapath: 8, Port: model.Port{Number: 1}, MAC: "02:00:00:00:00:03", IP: netip.MustParseAddr("10.0.0.3")})
+	linked.Links = []model.SwitchLink{{A: model.SwitchPort{Datapath: 7, Port: model.Port{Name: "trunk"}}, B: model.SwitchPort{Datapath: 8, Port: model.Port{Number: 50}}}}
+	byRules := bedOf(2)
+	byRules.Cuts = model.CutByRules
+	past := of13.NewFlowMod(of13.FlowAdd)
+	past.Cookie, past.Priority, past.Match, past.Instructions = 7, 500, of13.Match{of13.InPort(50)}, []of13.Instruction{of13.Apply(of13.Output{Port: 2})}
+	taken := &of13.MeterMod{Command: of13.MeterAdd, Flags: of13.MeterPktps, Meter: 999, Bands: []of13.MeterBand{{Type: of13.BandDrop, Rate: 50}}}
+	unused := &of13.MeterMod{Command: of13.MeterAdd, Flags: of13.MeterPktps, Meter: 1, Bands: taken.Bands}
+	for _, k := range []struct {
+		name   string
+		tb     model.Testbed
+		meters uint32
+		before []of13.Message
+		says   string
+	}{
+		{"a way round by a trunk", linked, 1000, []of13.Message{past}, "fail rules of others: 1 rules, 1 of them somebody else's: rule of somebody else"},
+		{"the same where nothing hangs on it", bedOf(2), 1000, []of13.Message{past}, "ok rules of others"},
+		{"meters of others in the way", bedOf(2), 1000, []of13.Message{taken}, "warn meters: not used: meter 999 of the switch is somebody else's"},
+		{"meters of others", bedOf(2), 1000, []of13.Message{unused}, "ok meters: 1000, which can drop"},
+		{"few meters", bedOf(4), 10, nil, "warn meters: not used: the switch has 10 meters, 4 hosts need 12"},
+		{"few meters for hosts over links", linked, 3, nil, "warn meters: not used: the switch has 3 meters, 2 hosts with 1 on other switches need 4"},
+		{"many hosts", bedOf(33), 100_000, nil, "warn meters: not used: 33 hosts need 1056 meters, more than the 992"},
+		{"cuts by rules", byRules, 1000, nil, "ok meters: not used, as the testbed file says"},
+	} {
+		m := switchtest.Config{Names: map[uint32]string{50: "trunk"}, Meters: k.meters}
+		for n := range uint32(50) {
+			m.Ports = append(m.Ports, n+1)
+		}
+		x, _ := newBed(t, m, 0, k.tb, k.before...)
+		up := x.connected(t.Context(), []model.DatapathID{7})
+		p := &patient{exam: x, Testbed: x.Testbed, sw: up[7]}
+		for _, look := range []func(context.Context){p.portsThere, p.foreign, p.meters} {
+			look(t.Context())
+		}
+		var lines []string
+		for _, c := range x.d.Checks {
+			lines = append(lines, string(c.Level)+" "+c.Name+": "+c.Found)
+		}
+		if text := strings.Join(lines, "\n"); !strings.Contains(text, k.says) {
+			t.Errorf("%s: it does not say %q:\n%s", k.name, k.says, text)
+		}
 	}
 }

@@ -18,7 +18,8 @@ import (
 // patient is one switch under examination.
 type patient struct {
 	*exam
-	Testbed model.Testbed // with the numbers of this switch's ports
+	Testbed model.Testbed         // with the numbers of this switch's ports
+	numbers map[model.Port]uint32 // of the ports of the file
 	sw      *controller.Switch
 	about   string
 	ports   []of13.Port
@@ -103,6 +104,7 @@ func (p *patient) tables(context.Context) {
 func (p *patient) portsThere(ctx context.Context) {
 	ports, err := p.sw.PortDesc(ctx)
 	if err != nil {
+		p.numbers, _ = p.Testbed.Locate(p.sw.ID(), nil)
 		p.add(model.CheckFail, "ports", err.Error(), "without a list of ports nobody can say where hosts are: this switch cannot be used", everything...)
 		return
 	}
@@ -112,6 +114,7 @@ func (p *patient) portsThere(ctx context.Context) {
 		named[i] = model.Port{Number: uint32(o.No), Name: o.Name}
 	}
 	numbers, misplaced := p.Testbed.Locate(p.sw.ID(), named)
+	p.numbers = numbers
 	file := p.Testbed
 	p.Testbed = file.With(p.sw.ID(), func(o model.Port) uint32 { return numbers[o] })
 	at := map[uint32]of13.Port{}
@@ -201,15 +204,21 @@ func (p *patient) strangers(ours map[uint32]bool) {
 	}
 }
 
-// input is the switch's part of the testbed.
+// route is how the switch is linked.
+func (p *patient) route() flowrules.Route {
+	routes, _ := flowrules.Routes(p.exam.Testbed.Links) // ways tells of an error
+	return routes[p.sw.ID()]
+}
+
+// input is the switch's part of the testbed, as netsplit serve has it.
 func (p *patient) input() flowrules.Input {
-	in := flowrules.Input{Lab: flowrules.LabID(p.Testbed.Name)}
+	macs := map[model.NodeID]flowrules.MAC{}
 	for _, h := range p.Testbed.Hosts {
-		if mac, err := net.ParseMAC(h.MAC); err == nil && h.Datapath == p.sw.ID() && h.Port.Number != 0 {
-			in.Hosts = append(in.Hosts, flowrules.Host{Name: h.Name, Port: h.Port.Number, MAC: flowrules.MAC(mac), IP: h.IP})
+		if mac, err := net.ParseMAC(h.MAC); err == nil && len(mac) == len(flowrules.MAC{}) {
+			macs[h.Name] = flowrules.MAC(mac)
 		}
 	}
-	return in
+	return flowrules.Place(p.exam.Testbed, p.sw.ID(), p.route(), macs, p.numbers)
 }
 
 func (p *patient) foreign(ctx context.Context) {
@@ -249,28 +258,41 @@ func (p *patient) foreign(ctx context.Context) {
 
 func (p *patient) meters(ctx context.Context) {
 	const means = "a cut by hand bites by its drop rules alone, on Open vSwitch up to some milliseconds after it was asked for; it is proved all the same; where a cut must be exact, use the gate, in campaigns"
-	got, err := p.sw.Request(ctx, of13.NewMultipartRequest(of13.MultipartMeterFeatures))
-	if err != nil {
-		p.add(model.CheckWarn, "meters", "none: "+reason(err), means, model.AbilityCut)
+	if p.Testbed.Cuts == model.CutByRules {
+		p.add(model.CheckOK, "meters", "not used, as the testbed file says (cuts: rules)", "")
 		return
 	}
-	f, ok := meterFeatures(got)
-	if !ok || f.MaxMeter == 0 || f.BandTypes&(1<<of13.BandDrop) == 0 {
-		p.add(model.CheckWarn, "meters", "none that drop", means, model.AbilityCut)
+	f, refused := p.sw.MeterFeatures(ctx)
+	own := 0
+	for _, h := range p.Testbed.Hosts {
+		if h.Datapath == p.sw.ID() {
+			own++
+		}
+	}
+	why := flowrules.WithoutMeters(p.Testbed.Cuts, f, refused, own, p.route().Far(p.Testbed))
+	if why == nil {
+		why = p.taken(ctx, f)
+	}
+	if why != nil {
+		p.add(model.CheckWarn, "meters", "not used: "+reason(why), means, model.AbilityCut)
 		return
 	}
 	p.add(model.CheckOK, "meters", fmt.Sprintf("%d, which can drop", f.MaxMeter), "")
 }
 
-func meterFeatures(got []of13.Message) (of13.MeterFeatures, bool) {
-	for _, m := range got {
-		if r, ok := m.(*of13.MultipartReply); ok {
-			if f, ok := r.Body.(*of13.MeterFeatures); ok {
-				return *f, true
-			}
-		}
+// taken says which meter that would be used is somebody else's.
+func (p *patient) taken(ctx context.Context, f of13.MeterFeatures) error {
+	in := p.input()
+	in.TopMeter, in.HardTimeout = flowrules.TopMeter(f), time.Second
+	plan, err := flowrules.Compile(in)
+	if err != nil {
+		return nil // the testbed is wrong, which other checks tell
 	}
-	return of13.MeterFeatures{}, false
+	have, err := p.sw.Meters(ctx)
+	if err != nil {
+		return err
+	}
+	return flowrules.Taken(have, plan)
 }
 
 // groups are told for completeness: netsplit uses none.

@@ -108,8 +108,8 @@ func (p *patient) rules(t trial) ([]flowrules.Rule, error) {
 	}
 	for n := uint32(1); len(in.Hosts) < 2; n++ {
 		port := n
-		if own := p.input().Hosts; int(n) <= len(own) {
-			port = own[n-1].Port
+		if all := p.input().Hosts; int(n) <= len(all) && all[n-1].Via == 0 {
+			port = all[n-1].Port
 		}
 		if taken[port] {
 			continue

@@ -113,6 +113,7 @@ type Fabric struct {
 	members []*member // sorted by datapath id
 	byHost  map[model.NodeID]*member
 	byMAC   map[flowrules.MAC]model.NodeID
+	macs    map[model.NodeID]flowrules.MAC
 	stop    chan struct{}
 	work    sync.WaitGroup
 	tally   tally
@@ -148,7 +149,7 @@ func New(cfg Config) (*Fabric, error) {
 		return nil, fmt.Errorf("fabric: rules live %v but are renewed every %v: renew more often than that", cfg.HardTimeout, cfg.RenewEvery)
 	}
 	f := &Fabric{cfg: cfg, lab: flowrules.LabID(cfg.Testbed.Name), stop: make(chan struct{}),
-		byHost: map[model.NodeID]*member{}, byMAC: map[flowrules.MAC]model.NodeID{}, changes: map[model.NodeID]int{}, before: map[uint32]map[string]uint64{}}
+		byHost: map[model.NodeID]*member{}, byMAC: map[flowrules.MAC]model.NodeID{}, macs: map[model.NodeID]flowrules.MAC{}, changes: map[model.NodeID]int{}, before: map[uint32]map[string]uint64{}}
 	if err := f.layOut(); err != nil {
 		return nil, err
 	}
@@ -200,8 +201,8 @@ func (f *Fabric) layOut() error {
 			f.members = append(f.members, m)
 		}
 		mac := flowrules.MAC(hw)
-		m.hosts = append(m.hosts, spot{Host: flowrules.Host{Name: h.Name, MAC: mac, IP: h.IP}, at: h.Port})
-		f.byHost[h.Name], f.byMAC[mac] = m, h.Name
+		m.hosts = append(m.hosts, spot{h.Name, h.Port})
+		f.byHost[h.Name], f.byMAC[mac], f.macs[h.Name] = m, h.Name, mac
 	}
 	if len(f.members) == 0 {
 		return fmt.Errorf("fabric: testbed %s has no hosts", t.Name)
@@ -227,20 +228,8 @@ func (f *Fabric) layOut() error {
 		}
 		byID[id].route = routes[id]
 	}
-	for _, o := range slices.Clone(f.members) {
-		for _, h := range o.hosts {
-			for _, m := range f.members {
-				via, linked := m.route.Via[o.id]
-				switch {
-				case m == o:
-				case linked:
-					h.via, h.tree = via, m.route.From[o.id]
-					m.far = append(m.far, h)
-				default:
-					m.elsewhere = append(m.elsewhere, h.Name)
-				}
-			}
-		}
+	for _, m := range f.members {
+		m.far = m.route.Far(t)
 	}
 	slices.SortFunc(f.members, func(a, b *member) int {
 		if a.id < b.id {

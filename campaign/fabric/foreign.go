@@ -3,7 +3,6 @@ package fabric
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"netsplit/controller"
 	"netsplit/controller/of13"
@@ -17,8 +16,7 @@ var ErrInTheWay = errors.New("rules of somebody else are in the way")
 // switch has; nil if they can. m.rules is held.
 func (m *member) obstructed(have []of13.FlowStats) error {
 	n, first := 0, ""
-	at := m.at.Load()
-	for _, f := range flowrules.InTheWay(have, flowrules.Input{Lab: m.f.lab, Hosts: slices.Concat(at.hosts, at.far), Trunks: at.trunks}) {
+	for _, f := range flowrules.InTheWay(have, m.at.Load().in) {
 		if f.Drops {
 			continue // no cut is defeated by it; the reading reports it as a conflict
 		}

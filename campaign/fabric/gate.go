@@ -108,8 +108,8 @@ func (f *Fabric) flood(frame []byte, dst flowrules.MAC) error {
 			continue
 		}
 		var ports []of13.PortNo
-		for _, h := range m.at.Load().hosts {
-			if h.Name != from {
+		for _, h := range m.at.Load().in.Hosts {
+			if h.Name != from && h.Via == 0 {
 				ports = append(ports, of13.PortNo(h.Port))
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,9 +19,8 @@ type member struct {
 	f          *Fabric
 	id         model.DatapathID
 	hosts      []spot // on its ports
-	far        []spot // on other switches, over links
+	far        int    // how many are on other switches, over links
 	route      flowrules.Route
-	elsewhere  []model.NodeID
 	mirrorPort model.Port  // zero: none
 	line       *line       // the gate port; nil: none
 	viaPort    atomic.Bool // the gate's transport is that port
@@ -71,8 +69,8 @@ func newMember(f *Fabric, id model.DatapathID) *member {
 // input is the switch's part of the desired state; f.mu is held.
 func (m *member) input(f *Fabric) flowrules.Input {
 	at := m.at.Load()
-	in := flowrules.Input{Lab: f.lab, Hosts: slices.Concat(at.hosts, at.far), Trunks: at.trunks, Tree: at.tree, Elsewhere: at.elsewhere, Partitions: f.partitions,
-		Gate: f.gate, Mirror: f.mirror, MirrorPort: at.mirrorPort, Changes: f.changes, HardTimeout: f.cfg.HardTimeout}
+	in := at.in
+	in.Partitions, in.Gate, in.Mirror, in.MirrorPort, in.Changes, in.HardTimeout = f.partitions, f.gate, f.mirror, at.mirrorPort, f.changes, f.cfg.HardTimeout
 	if !f.leaving {
 		in.TopMeter = m.meters.greatest()
 	}

@@ -17,10 +17,6 @@ import (
 // desired is to be tried again.
 var errNoMeters = errors.New("the switch does not do as its meters should")
 
-// maxMeters is how many meters of one switch are used, those of 32 hosts: the rules
-// that name them, two for each, are read back every second.
-var maxMeters = flowrules.MetersFor(32, 0)
-
 // meters is what is known of a switch's meters.
 type meters struct {
 	mu    sync.Mutex
@@ -69,40 +65,12 @@ func (s *meters) learn(ctx context.Context, m *member, sw *controller.Switch) bo
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.top
-	s.asked, s.has, s.why = sw, err == nil && f.MaxMeter > 0, m.noMeters(f, err)
+	s.asked, s.has, s.why = sw, err == nil && f.MaxMeter > 0, flowrules.WithoutMeters(m.f.cfg.Testbed.Cuts, f, err, len(m.hosts), m.far)
 	s.top = 0
 	if s.why == nil {
-		s.top = min(f.MaxMeter, uint32(of13.MeterMax))
+		s.top = flowrules.TopMeter(f)
 	}
 	return s.top != old
-}
-
-// noMeters says why a switch with these features goes without.
-func (m *member) noMeters(f of13.MeterFeatures, err error) error {
-	const flags = of13.MeterKbps | of13.MeterBurst
-	switch need := flowrules.MetersFor(len(m.hosts), len(m.far)); {
-	case m.f.cfg.Testbed.Cuts == model.CutByRules:
-		return errors.New("the testbed says so")
-	case err != nil:
-		return fmt.Errorf("the switch does not say what meters it has: %w", err)
-	case f.MaxMeter == 0:
-		return errors.New("the switch has no meters")
-	case uint64(f.MaxMeter) < uint64(need):
-		return fmt.Errorf("the switch has %d meters, %s need %d", f.MaxMeter, m.senders(), need)
-	case f.BandTypes&(1<<of13.BandDrop) == 0 || of13.MeterFlags(f.Capabilities)&flags != flags || f.MaxBands < 2:
-		return errors.New("the switch's meters do not drop by rate and burst, or have one band only")
-	case need > maxMeters:
-		return fmt.Errorf("%s need %d meters, more than the %d that are read back every second", m.senders(), need, maxMeters)
-	}
-	return nil
-}
-
-// senders names what meters are for.
-func (m *member) senders() string {
-	if len(m.far) > 0 {
-		return fmt.Sprintf("%d hosts with %d on other switches", len(m.hosts), len(m.far))
-	}
-	return fmt.Sprintf("%d hosts", len(m.hosts))
 }
 
 // giveUp has the session go on without meters.
@@ -115,11 +83,10 @@ func (s *meters) giveUp(why error) {
 // mine makes sure, on a session not read back yet, that no meter is somebody
 // else's.
 func (s *meters) mine(have []of13.MeterConfig, plan flowrules.Plan) error {
-	c := flowrules.Taken(have, plan)
-	if c == nil {
+	why := flowrules.Taken(have, plan)
+	if why == nil {
 		return nil
 	}
-	why := fmt.Errorf("meter %v of the switch is somebody else's: delete it (ovs-ofctl del-meter)", c.Meter)
 	s.giveUp(why)
 	return fmt.Errorf("%w: %w", errNoMeters, why)
 }

@@ -17,11 +17,10 @@ var ErrPorts = errors.New("ports are not as the testbed names them")
 // errUntold: a switch that has ports by name has not told its ports yet.
 var errUntold = errors.New("the switch has not told its ports yet")
 
-// spot is a host as the testbed has it: on a port of the switch, or behind those
-// that lead to its switch.
+// spot is a host as the testbed has it, on a port of the switch.
 type spot struct {
-	flowrules.Host            // without ports
-	at, via, tree  model.Port // see flowrules.Host
+	Name model.NodeID
+	at   model.Port
 }
 
 // places is where everything of the testbed is on a switch now, by the numbers
@@ -29,10 +28,8 @@ type spot struct {
 // is left out: no rule has its old number, which another may have got. It is not
 // changed once it was made.
 type places struct {
-	hosts, far           []flowrules.Host
-	elsewhere            []model.NodeID // hosts that cannot be reached
-	trunks, tree         []uint32
-	mirrorPort, gatePort uint32 // 0: none
+	in                   flowrules.Input // without what is cut or tapped
+	mirrorPort, gatePort uint32          // 0: none
 	hostAt               map[of13.PortNo]model.NodeID
 	portOf               map[model.NodeID]of13.PortNo
 	numbers              map[model.Port]uint32
@@ -42,45 +39,22 @@ type places struct {
 // locate lays the switch's part of the testbed out. told says whether has is
 // what it has.
 func (m *member) locate(has []model.Port, told bool) *places {
-	p := &places{elsewhere: slices.Clone(m.elsewhere), hostAt: map[of13.PortNo]model.NodeID{}, portOf: map[model.NodeID]of13.PortNo{}}
+	p := &places{hostAt: map[of13.PortNo]model.NodeID{}, portOf: map[model.NodeID]of13.PortNo{}}
 	p.numbers, p.wrong = m.f.cfg.Testbed.Locate(m.id, has)
 	if !told {
 		for port := range p.wrong {
 			p.wrong[port] = errUntold
 		}
 	}
-	numbers := func(ports []model.Port) (out []uint32) {
-		for _, port := range ports {
-			if n := p.numbers[port]; n != 0 {
-				out = append(out, n)
-			}
-		}
-		slices.Sort(out)
-		return out
-	}
-	p.trunks, p.tree = numbers(m.route.Trunks), numbers(m.route.Tree)
+	p.in = flowrules.Place(m.f.cfg.Testbed, m.id, m.route, m.f.macs, p.numbers)
 	p.mirrorPort = p.numbers[m.mirrorPort]
 	if m.line != nil {
 		p.gatePort = p.numbers[m.line.where.Port]
 	}
-	for _, s := range m.hosts {
-		h := s.Host
-		if h.Port = p.numbers[s.at]; h.Port == 0 {
-			p.elsewhere = append(p.elsewhere, h.Name)
-			continue
+	for _, h := range p.in.Hosts {
+		if h.Via == 0 {
+			p.hostAt[of13.PortNo(h.Port)], p.portOf[h.Name] = h.Name, of13.PortNo(h.Port)
 		}
-		p.hosts = append(p.hosts, h)
-		p.hostAt[of13.PortNo(h.Port)], p.portOf[h.Name] = h.Name, of13.PortNo(h.Port)
-	}
-	for _, s := range m.far {
-		h := s.Host
-		h.Via, h.Tree = p.numbers[s.via], p.numbers[s.tree]
-		if h.Via == 0 || h.Tree == 0 {
-			p.elsewhere = append(p.elsewhere, h.Name)
-			continue
-		}
-		h.Port = h.Via // on its own switch it has another; here nothing depends on it
-		p.far = append(p.far, h)
 	}
 	return p
 }

@@ -236,7 +236,7 @@ func (p *pupil) attend() {
 		p.once(fmt.Sprintf("switch %s does not tell its ports: %v", p.sw.ID(), err))
 	}
 	p.probe()
-	p.look()
+	p.look(true)
 	beat := time.NewTicker(p.cfg.Beat)
 	defer beat.Stop()
 	early := time.NewTimer(loopLook)
@@ -249,14 +249,12 @@ func (p *pupil) attend() {
 		case <-p.sw.Done():
 			return
 		case <-early.C:
-			p.look()
+			p.look(true)
 		case <-p.kick:
-			p.look()
-		case <-beat.C:
+			p.look(true)
+		case <-beat.C: // until then a rule of ours does what one of others did before they changed it
 			p.probe()
-			if n%3 == 0 {
-				p.look()
-			}
+			p.look(n%3 == 0)
 		}
 	}
 }
@@ -294,8 +292,8 @@ func (p *pupil) probe() {
 	}
 }
 
-// look brings our rules in line with those of others, and renews them.
-func (p *pupil) look() {
+// look brings our rules in line with those of others; renew has them live longer, too.
+func (p *pupil) look(renew bool) {
 	ctx, cancel := context.WithTimeout(p.ctx, askLimit)
 	defer cancel()
 	have, err := p.sw.DumpFlows(ctx, 0, 0)
@@ -324,7 +322,15 @@ func (p *pupil) look() {
 	case loop && !early && !p.cfg.NoForward && !slices.ContainsFunc(have, others):
 		p.once(fmt.Sprintf("switch %s has no rules, and there is a way round in the network: it does not forward, or packets would go round for ever", p.sw.ID()))
 	}
-	p.install(ctx, rules)
+	if renew || slices.ContainsFunc(rules, p.news) || len(rules) != len(p.ours) {
+		p.install(ctx, rules)
+	}
+}
+
+// news says that a rule is not installed, or does something else than it should.
+func (p *pupil) news(r rule) bool {
+	was, has := p.ours[r.key()]
+	return !has || was.cookie != r.cookie || fmt.Sprint(was.do) != fmt.Sprint(r.do)
 }
 
 // install adds or renews rules and deletes the others that were ours.

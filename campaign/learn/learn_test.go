@@ -237,3 +237,54 @@ func TestOddSwitches(t *testing.T) {
 		c.l.Wait()
 	})
 }
+
+// TestRulesOfOthersAreFollowed: they are read in every beat, and ours, which do the same,
+// are changed when they are; they are renewed less often.
+func TestRulesOfOthersAreFollowed(t *testing.T) {
+	c := teach(t, Config{}, switchtest.Config{Ports: []uint32{1, 2, 3}})
+	theirs := of13.NewFlowMod(of13.FlowAdd)
+	theirs.Cookie, theirs.Priority, theirs.Instructions = 7, 10, []of13.Instruction{of13.Apply(of13.Output{Port: 2})}
+	c.switches[1].Do(theirs)
+	c.until("rules", func() bool { return c.rules(1, copies) > 1 && c.rules(1, forward) == 0 })
+	sends := func(port string) func() bool {
+		return func() bool {
+			for _, f := range c.switches[1].Flows() {
+				if text := fmt.Sprint(f.Instructions); f.Cookie == copies && f.Priority == 11 && strings.Contains(text, "output:"+port) {
+					return true
+				}
+			}
+			return false
+		}
+	}
+	c.until("a copy of what goes to 2", sends("2"))
+	time.Sleep(loopLook) // the look behind it
+	from := len(c.switches[1].Received())
+	time.Sleep(20 * 50 * time.Millisecond) // beats
+	looks, renewals, probes, most, before := 0, 0, 0, 0, of13.TypeHello
+	for _, m := range c.switches[1].Received()[from:] {
+		switch m.MsgType() {
+		case of13.TypeMultipartRequest:
+			looks++
+			most, probes = max(most, probes), 0
+		case of13.TypePacketOut:
+			probes++
+		case of13.TypeFlowMod:
+			if before != of13.TypeFlowMod {
+				renewals++
+			}
+		}
+		before = m.MsgType()
+	}
+	if looks < 2 || most > 3 {
+		t.Errorf("%d looks, %d LLDP frames out of 3 ports between two of them: want a look in every beat", looks, most)
+	}
+	if 2*renewals > looks+2 {
+		t.Errorf("%d renewals in %d looks", renewals, looks)
+	}
+	theirs.Instructions = []of13.Instruction{of13.Apply(of13.Output{Port: 3})}
+	c.switches[1].Do(theirs)
+	c.until("a copy of what goes to 3", sends("3"))
+	if sends("2")() {
+		t.Errorf("rules: %v", c.switches[1].Flows())
+	}
+}

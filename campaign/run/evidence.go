@@ -98,7 +98,6 @@ func (r *run) countLeaks(ctx context.Context) {
 		if err != nil {
 			known = false
 			s.Note("leaks on %s could not be counted: %v", l, err)
-			continue
 		}
 		s.mu.Lock()
 		s.links[l].Leaked = n
