@@ -70,6 +70,7 @@ type Processes struct {
 	closing  bool                    // from here on an exit is expected
 	closedAt time.Duration           // since when
 	placed   []model.TestbedHost     // remote hosts that have something of the run
+	sessions int                     // that were made on remote hosts
 	// How long the servers took to start, and the cluster then to settle.
 	starting, settling time.Duration
 	wg                 sync.WaitGroup
