@@ -23,7 +23,7 @@ func (p *Processes) Act(a model.NodeAction) error {
 	p.mu.Lock()
 	if p.closing {
 		p.mu.Unlock()
-		return fmt.Errorf("the run is over")
+		return errOver
 	}
 	var s *server
 	for _, x := range p.servers {

@@ -41,7 +41,7 @@ func (p *Processes) server(h model.NodeID, name string) error {
 	defer p.mu.Unlock()
 	if p.closing { // a workload asked for it at the last moment, and nobody would stop it
 		_, err := pr.Kill()
-		return errors.Join(fmt.Errorf("the run is over"), err)
+		return errors.Join(errOver, err)
 	}
 	p.servers = append(p.servers, one)
 	p.wg.Go(func() {
