@@ -167,17 +167,22 @@ func (p *Proc) there(script string, args ...string) error {
 		case undying:
 			return errors.New("processes of it do not die")
 		case brokenSSH:
-			return errors.New("the host cannot be reached: " + lastLine(err.Error()))
+			return errors.New("the host cannot be reached: " + end(err.Error()))
 		}
 	}
 	if err != nil {
-		return errors.New(lastLine(err.Error()))
+		return errors.New(end(err.Error()))
 	}
 	return nil
 }
 
-// lastLine is the end of what a command said: the script before it is of no use.
-func lastLine(s string) string { return s[strings.LastIndexByte(strings.TrimSpace(s), '\n')+1:] }
+// end is what became of a command, without its words: the script is of no use.
+func end(said string) string {
+	if i := strings.LastIndex(said, "': "); i >= 0 {
+		said = said[i+len("': "):]
+	}
+	return said
+}
 
 // signalThere sends signals to the process group on the remote host.
 func (p *Proc) signalThere(names ...string) error {
