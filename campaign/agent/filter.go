@@ -22,9 +22,14 @@ type filtering struct {
 	last  uint64 // the number of the youngest request for rules
 }
 
-func (f *filtering) answer(r *request) (map[string]uint64, error) {
+func (f *filtering) answer(r *request) (dropped map[string]uint64, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	defer func() {
+		if errors.Is(err, nft.ErrClosed) { // whoever asks for rules next gets another
+			f.table = nil
+		}
+	}()
 	if r.Op == opFilter { // requests are worked on in any order, and these undo one another
 		if r.ID < f.last {
 			return nil, errors.New("these rules come too late: the host has been told others since")

@@ -28,7 +28,8 @@ type Agent interface {
 // Config of Hosts. The zero value of an optional field takes its default.
 type Config struct {
 	Testbed model.Testbed
-	// Agent is the one on a host now, started again if it died.
+	// Agent is the one on a host now, started again if it died, which may take far
+	// longer than Timeout. It is not called for a host while it works on that.
 	Agent func(context.Context, model.NodeID) (Agent, error)
 	// Lost is told when the rules of a host are not in force any more, or nobody
 	// knows. It must not block.
@@ -44,6 +45,7 @@ type Hosts struct {
 	cfg   Config
 	table string
 	all   []hostrules.Host
+	life  context.Context // until Close
 	stop  context.CancelFunc
 	work  sync.WaitGroup
 
@@ -59,6 +61,7 @@ type inForce struct {
 	id      uint32
 	p       model.Partition
 	dropped map[model.Link]uint64
+	new     bool // being cut: what rules of others have dropped until then is not its
 }
 
 // host is what one host was told.
@@ -74,6 +77,14 @@ type host struct {
 	agent Agent      // that has the rules; nil: none has
 	renew bool       // there are rules
 	until time.Time  // when they expire unless they are renewed
+	start *starting  // nil: nobody asks for its agent
+}
+
+// starting is an agent that is asked for, and started if it died.
+type starting struct {
+	over  chan struct{} // closed when the rest is known
+	agent Agent
+	err   error
 }
 
 // New makes the tables on all hosts, without rules. The error says which host
@@ -96,13 +107,13 @@ func New(ctx context.Context, cfg Config) (*Hosts, error) {
 		h.all = append(h.all, hostrules.Host{Name: t.Name, MAC: hostrules.MAC(mac), IP: t.IP})
 		h.hosts[t.Name] = &host{name: t.Name, ip: t.IP}
 	}
+	h.life, h.stop = context.WithCancel(context.Background())
 	if err := h.apply(ctx); err != nil {
+		h.Close()
 		return nil, err
 	}
-	rctx, stop := context.WithCancel(context.Background())
-	h.stop = stop
 	for _, o := range h.hosts {
-		h.work.Go(func() { h.renewing(rctx, o) })
+		h.work.Go(func() { h.renewing(h.life, o) })
 	}
 	return h, nil
 }
@@ -126,8 +137,10 @@ func TableName(testbed string) string {
 func (h *Hosts) Cut(ctx context.Context, id uint32, p model.Partition) error {
 	h.change.Lock()
 	defer h.change.Unlock()
-	h.partitions = append(h.partitions, &inForce{id: id, p: p, dropped: map[model.Link]uint64{}})
+	f := &inForce{id: id, p: p, dropped: map[model.Link]uint64{}, new: true}
+	h.partitions = append(h.partitions, f)
 	err := h.apply(ctx)
+	f.new = false
 	if err != nil {
 		h.partitions = h.partitions[:len(h.partitions)-1]
 		h.lose(h.apply(context.WithoutCancel(ctx))) // a host that cannot be reached forgets by itself
@@ -186,7 +199,8 @@ func (h *Hosts) Drops(ctx context.Context, id uint32, of []model.Specimen) (map[
 }
 
 // DropsBy is what was dropped of the partition with that id since it was cut, by
-// link. A packet that two partitions cut counts for both.
+// link. A packet that two partitions cut counts for both; what rules of a wider one
+// drop does not count for one of some traffic only.
 func (h *Hosts) DropsBy(ctx context.Context, id uint32) (map[model.Link]uint64, error) {
 	h.change.Lock()
 	defer h.change.Unlock()
@@ -269,9 +283,13 @@ func (h *Hosts) apply(ctx context.Context) error {
 		rules := hostrules.Compile(o.name, h.all, ps)
 		a := o.holder()
 		if a != nil && slices.Equal(rules, o.rules) {
-			return nil, nil
+			if !slices.ContainsFunc(h.partitions, func(f *inForce) bool { return f.new && concerns(f.p, o.name) }) {
+				return nil, nil
+			}
+			dropped, err := a.Dropped(ctx) // its rules were those of others so far
+			return func() { h.book(o, dropped) }, err
 		}
-		next, err := h.cfg.Agent(ctx, o.name)
+		next, err := h.agent(ctx, o)
 		if err != nil {
 			o.set(nil, false, time.Time{})
 			return nil, err
@@ -295,6 +313,33 @@ func (h *Hosts) apply(ctx context.Context) error {
 			o.rules, o.seen = rules, dropped
 		}, nil
 	})
+}
+
+// agent is the one on a host now. One that has to be started is waited for half of
+// Timeout; then its start goes on, and whoever asks later finds it.
+func (h *Hosts) agent(ctx context.Context, o *host) (Agent, error) {
+	o.mu.Lock()
+	s := o.start
+	if s == nil {
+		s = &starting{over: make(chan struct{})}
+		o.start = s
+		h.work.Go(func() {
+			s.agent, s.err = h.cfg.Agent(h.life, o.name)
+			o.mu.Lock()
+			o.start = nil
+			o.mu.Unlock()
+			close(s.over)
+		})
+	}
+	o.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, h.cfg.Timeout/2)
+	defer cancel()
+	select {
+	case <-s.over:
+		return s.agent, s.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("host %s: its agent died and is being started again; try again in some seconds", o.name)
+	}
 }
 
 // each does something for all hosts at once, and what that leaves to do one after
@@ -325,7 +370,7 @@ func (h *Hosts) book(o *host, dropped map[string]uint64) {
 			continue
 		}
 		for _, f := range h.partitions {
-			if r.Counts(f.p) {
+			if !f.new && r.Counts(f.p) {
 				f.dropped[r.Link] += n
 			}
 		}

@@ -124,18 +124,26 @@ func TestDropsBelongToThePartitionsInForce(t *testing.T) {
 			t.Errorf("partition %d: %v dropped, want %d: %v", id, by, want, err)
 		}
 	}
-	must(b.Cut(ctx, 1, partial("n1", "n2", model.Traffic{Proto: "tcp"})))
-	b.agents["n1"].drop(t, l, "tcp", 10)
-	counts(1, 10)
-	must(b.Cut(ctx, 2, partial("n1", "n2"))) // the rules of tcp go
+	tcp := partial("n1", "n2", model.Traffic{Proto: "tcp"})
+	must(b.Cut(ctx, 1, tcp))
+	b.agents["n1"].drop(t, l, "tcp", 10) // before anybody else asks for a cut, and nobody looks
+	must(b.Cut(ctx, 2, partial("n1", "n2")))
+	b.agents["n1"].drop(t, l, "tcp", 3)
 	b.agents["n1"].drop(t, l, "", 5)
-	counts(1, 15)
-	counts(2, 5)
 	b.agents["n2"].drop(t, l, "", 2) // at the receiver
-	must(b.Heal(ctx, 2))
+	counts(2, 10)
+	counts(1, 13) // TCP alone
+	b.agents["n1"].drop(t, l, "", 1)
 	b.agents["n1"].drop(t, l, "tcp", 1)
-	counts(1, 18)
-	if by, err := b.DropsBy(ctx, 1); err != nil || by[l] != 18 || by[l.Reverse()] != 0 {
+	must(b.Cut(ctx, 3, tcp)) // which changes no rule
+	b.agents["n1"].drop(t, l, "tcp", 1)
+	counts(3, 1)
+	counts(2, 13)
+	must(b.Heal(ctx, 2))
+	must(b.Heal(ctx, 3))
+	b.agents["n1"].drop(t, l, "tcp", 1)
+	counts(1, 16)
+	if by, err := b.DropsBy(ctx, 1); err != nil || by[l] != 16 || by[l.Reverse()] != 0 {
 		t.Errorf("%v, %v", by, err)
 	}
 	must(b.Heal(ctx, 1))
@@ -194,6 +202,55 @@ func TestEachRuleCountsItsOwnSpecimen(t *testing.T) {
 	expect("the receiver's address at the sender", 1, 2, 1, 1)
 	if _, err := b.Drops(ctx, 2, of); err == nil {
 		t.Error("a partition that is not in force counts")
+	}
+}
+
+// TestAnAgentThatTakesLongToStart: a cut does not wait for all of it, but says so;
+// it is started once, and a later cut finds it.
+func TestAnAgentThatTakesLongToStart(t *testing.T) {
+	b, ctx := newBed(t), t.Context()
+	b.cfg.Timeout = 200 * time.Millisecond
+	old, start, started, started2 := b.cfg.Agent, make(chan struct{}), make(chan context.Context, 10), new(fake)
+	b.agents["n2"].fail(errors.New("gone"))
+	b.cfg.Agent = func(ctx context.Context, h model.NodeID) (Agent, error) {
+		if h != "n2" {
+			return old(ctx, h)
+		}
+		started <- ctx
+		<-start
+		return started2, ctx.Err()
+	}
+	for range 2 {
+		began := time.Now()
+		if err := b.Cut(ctx, 1, partial("n1", "n2")); err == nil || !strings.Contains(err.Error(), "host n2: its agent died and is being started again") {
+			t.Fatalf("%v", err)
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	}
+	if len(started) != 1 {
+		t.Errorf("%d starts", len(started))
+	}
+	close(start)
+	for end := time.Now().Add(20 * time.Second); ; {
+		err := b.Cut(ctx, 1, partial("n1", "n2"))
+		if err == nil {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+	if len(started2.rules) == 0 {
+		t.Error("the new agent has no rules")
+	}
+	if (<-started).Err() != nil {
+		t.Error("the start was given up with the cut that asked for it")
+	}
+	b.Close()
+	if err := b.life.Err(); err == nil {
+		t.Error("a start outlives Close")
 	}
 }
 

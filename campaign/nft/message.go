@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/google/nftables"
@@ -18,8 +19,20 @@ import (
 // What google/nftables cannot say is said here: a table with an owner, a packet
 // that is forwarded, and several kinds of change in one transaction.
 
-// answerLimit is how long the kernel may take to answer.
-const answerLimit = 5 * time.Second
+// answerLimit is how long the kernel may take to answer; drainWait is more than it
+// takes to read an answer that is there.
+const (
+	answerLimit = 5 * time.Second
+	drainWait   = 20 * time.Millisecond
+)
+
+// The sizes in bytes: firstRoom is that of a socket's buffers where nobody changed
+// it (net.core.wmem_default, less what each packet takes), perMessage what an answer
+// takes beside its text.
+const (
+	firstRoom  = 64 << 10
+	perMessage = 1 << 10
+)
 
 // register1 is where all that is compared is loaded to.
 const register1 = unix.NFT_REG_1
@@ -34,22 +47,71 @@ func (t *Table) commit(msgs []netlink.Message) error {
 		return netlink.Message{Header: netlink.Header{Type: typ, Flags: netlink.Request}, Data: []byte{0, 0, 0, unix.NFNL_SUBSYS_NFTABLES}}
 	}
 	all := append([]netlink.Message{frame(unix.NFNL_MSG_BATCH_BEGIN)}, msgs...)
-	if _, err := t.conn.SendMessages(append(all, frame(unix.NFNL_MSG_BATCH_END))); err != nil {
+	// Errors are answered in any case. To ask for more than one answer only fills
+	// the buffer in which they wait.
+	all[len(msgs)].Header.Flags |= netlink.Acknowledge
+	all = append(all, frame(unix.NFNL_MSG_BATCH_END))
+	if err := t.makeRoom(all); err != nil {
+		return err
+	}
+	if _, err := t.conn.SendMessages(all); err != nil {
 		return err
 	}
 	if err := t.conn.SetReadDeadline(time.Now().Add(answerLimit)); err != nil {
 		return err
 	}
 	defer t.conn.SetReadDeadline(time.Time{})
-	var errs []error
-	for range msgs { // each is answered, by an error or by none
-		_, err := t.conn.Receive()
-		if errors.Is(err, unix.EPERM) { // the whole is refused, in one answer
+	_, err := t.conn.Receive()
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, os.ErrDeadlineExceeded): // what comes late would be taken for the answer to something else
+		return fmt.Errorf("the kernel has not answered within %v: %w", answerLimit, t.giveUp())
+	}
+	return errors.Join(err, t.drain())
+}
+
+// makeRoom lets the socket's buffers take messages, and as many answers that each
+// repeat one (netlink(7), NLMSG_ERROR). They only grow.
+func (t *Table) makeRoom(msgs []netlink.Message) error {
+	need := 0
+	for _, m := range msgs {
+		need += unix.NLMSG_HDRLEN + len(m.Data) + perMessage
+	}
+	if need <= t.room {
+		return nil
+	}
+	if err := errors.Join(t.conn.SetWriteBuffer(need), t.conn.SetReadBuffer(need)); err != nil {
+		return fmt.Errorf("buffers for %d bytes: %w", need, err)
+	}
+	t.room = need
+	return nil
+}
+
+// drain takes what else was answered to a transaction that failed, and returns the
+// first of it. All of that is there once the transaction is sent: the kernel
+// answers it within the call.
+func (t *Table) drain() error {
+	var first error
+	for end := time.Now().Add(answerLimit); time.Now().Before(end); {
+		if err := t.conn.SetReadDeadline(time.Now().Add(drainWait)); err != nil {
 			return err
 		}
-		errs = append(errs, err)
+		_, err := t.conn.Receive()
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return first
+		}
+		if first == nil {
+			first = err
+		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(first, t.giveUp())
+}
+
+// giveUp closes the table, for nobody knows what its socket would answer next.
+func (t *Table) giveUp() error {
+	t.closed = errors.Join(ErrClosed, t.lib.CloseLasting())
+	return t.closed
 }
 
 // message is one change to the netdev family.
@@ -59,7 +121,7 @@ func (t *Table) message(typ int, flags netlink.HeaderFlags, attrs []netlink.Attr
 		panic(fmt.Sprintf("nft: attributes that cannot be written: %v", err)) // longer than 64 kB
 	}
 	return netlink.Message{
-		Header: netlink.Header{Type: netlink.HeaderType(unix.NFNL_SUBSYS_NFTABLES<<8 | typ), Flags: netlink.Request | netlink.Acknowledge | flags},
+		Header: netlink.Header{Type: netlink.HeaderType(unix.NFNL_SUBSYS_NFTABLES<<8 | typ), Flags: netlink.Request | flags},
 		Data:   append([]byte{byte(nftables.TableFamilyNetdev), 0, 0, 0}, data...),
 	}
 }

@@ -24,6 +24,9 @@ import (
 // that rules were to drop.
 var ErrExpired = errors.New("the rules were not renewed in time and let packets pass")
 
+// ErrClosed: the table is gone, and its rules with it. Another can be opened.
+var ErrClosed = errors.New("the table was given up")
+
 // priority puts the chains before those of others.
 const priority = -1000
 
@@ -45,6 +48,8 @@ type Table struct {
 	lease  *nftables.Set
 	until  time.Time // the lease runs out
 	rules  int       // in force
+	room   int       // bytes that the socket's buffers take
+	closed error     // it was given up
 }
 
 // Open makes the table at the device that has the address. The error says what is
@@ -54,7 +59,7 @@ func Open(name string, addr netip.Addr) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Table{device: device, table: &nftables.Table{Name: name, Family: nftables.TableFamilyNetdev}}
+	t := &Table{device: device, room: firstRoom, table: &nftables.Table{Name: name, Family: nftables.TableFamilyNetdev}}
 	t.lib, err = nftables.New(nftables.AsLasting(), nftables.WithSockOptions(func(c *netlink.Conn) error { t.conn = c; return nil }))
 	if err != nil {
 		return nil, fmt.Errorf("nftables: %w", err)
@@ -136,6 +141,9 @@ func deviceOf(addr netip.Addr) (*net.Interface, error) {
 func (t *Table) Set(rules []hostrules.Rule, lease time.Duration) (map[string]uint64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.closed != nil {
+		return nil, t.closed
+	}
 	late := t.late()
 	have, err := t.read()
 	if err != nil {
@@ -182,6 +190,9 @@ func (t *Table) Set(rules []hostrules.Rule, lease time.Duration) (map[string]uin
 func (t *Table) Renew(lease time.Duration) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.closed != nil {
+		return t.closed
+	}
 	if t.late() {
 		return ErrExpired
 	}
@@ -195,6 +206,9 @@ func (t *Table) Renew(lease time.Duration) error {
 func (t *Table) Dropped() (map[string]uint64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.closed != nil {
+		return nil, t.closed
+	}
 	have, err := t.read()
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package nft
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/nftables/userdata"
+	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
 
 	"netsplit/deploy/lab/labtest"
@@ -239,6 +241,76 @@ func TestATableHasOneOwner(t *testing.T) {
 	if _, err := Open("netsplit-a", netip.MustParseAddr("10.8.0.9")); err == nil || !strings.Contains(err.Error(), "10.8.0.9") {
 		t.Errorf("an address that no device has: %v", err)
 	}
+}
+
+// TestManyRulesAtOnce: as a host of a large testbed has them.
+func TestManyRulesAtOnce(t *testing.T) {
+	device(t)
+	tb := open(t, "netsplit-a")
+	var rules []hostrules.Rule
+	for i := range 1000 {
+		ip := netip.AddrFrom4([4]byte{10, 9, byte(i >> 8), byte(i)})
+		for _, hook := range []hostrules.Hook{hostrules.Egress, hostrules.Ingress} {
+			rules = append(rules, hostrules.Rule{Hook: hook, Match: hostrules.Match{IP: ip, Proto: hostrules.ProtoTCP, DstPort: 7000}})
+		}
+	}
+	for _, n := range []int{100, 2000, 1, 2000, 0} {
+		if _, err := tb.Set(rules[:n], time.Minute); err != nil {
+			t.Fatalf("%d rules: %v", n, err)
+		}
+		have, err := tb.Dropped()
+		if err != nil || len(have) != n {
+			t.Errorf("%d rules are in force, want %d: %v", len(have), n, err)
+		}
+	}
+}
+
+// TestARefusedTransactionIsToldAtOnce, however many answers it has, and none of them
+// is taken for the answer to the next.
+func TestARefusedTransactionIsToldAtOnce(t *testing.T) {
+	device(t)
+	tb := open(t, "netsplit-a")
+	var msgs []netlink.Message
+	for handle := range uint64(1000) {
+		msgs = append(msgs, tb.message(unix.NFT_MSG_DELRULE, 0, []netlink.Attribute{text(unix.NFTA_RULE_TABLE, "netsplit-a"),
+			text(unix.NFTA_RULE_CHAIN, string(hostrules.Egress)), {Type: unix.NFTA_RULE_HANDLE, Data: binary.BigEndian.AppendUint64(nil, 1000+handle)}}))
+	}
+	began := time.Now()
+	if err := tb.commit(msgs); !errors.Is(err, unix.ENOENT) {
+		t.Errorf("rules that are not there were removed: %v", err)
+	}
+	if err := tb.conn.SetReadBuffer(1); err != nil { // as small as the kernel lets it be
+		t.Fatal(err)
+	}
+	if err := tb.commit(msgs); !errors.Is(err, unix.ENOBUFS) {
+		t.Errorf("answers that nobody could hold: %v", err)
+	}
+	if took := time.Since(began); took > answerLimit {
+		t.Errorf("it took %v", took)
+	}
+	if _, err := tb.Set(hostrules.Compile("n1", hosts, []model.Partition{cut()}), time.Minute); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestATableThatIsNotAnsweredIsGivenUp: it says so from then on, and holds nothing.
+func TestATableThatIsNotAnsweredIsGivenUp(t *testing.T) {
+	device(t)
+	tb := open(t, "netsplit-a")
+	if err := tb.giveUp(); !errors.Is(err, ErrClosed) {
+		t.Error(err)
+	}
+	_, set := tb.Set(nil, time.Minute)
+	_, dropped := tb.Dropped()
+	for _, err := range []error{set, dropped, tb.Renew(time.Minute)} {
+		if !errors.Is(err, ErrClosed) {
+			t.Error(err)
+		}
+	}
+	if left := sh(t, "nft list ruleset"); left != "" {
+		t.Errorf("left: %s", left)
+	}
+	open(t, "netsplit-a")
 }
 
 // TestADeviceThatGoesIsTold: its chains go with it.

@@ -23,7 +23,7 @@ func (p *Processes) Act(a model.NodeAction) error {
 	p.mu.Lock()
 	if p.closing {
 		p.mu.Unlock()
-		return fmt.Errorf("the run is over")
+		return errOver
 	}
 	var s *server
 	for _, x := range p.servers {
@@ -94,7 +94,7 @@ func (p *Processes) signal(s *server, verb model.NodeVerb) error {
 		return err
 	}
 	x, err := s.Stop(actionLimit)
-	if err == nil && x.Signal == syscall.SIGKILL {
+	if err == nil && status(x) == 128+int(syscall.SIGKILL) { // as it is told from a remote host, too
 		p.c.Journal.Note("%s on %s did not stop within %v and was killed", s.name, s.host, actionLimit)
 	}
 	return err

@@ -50,7 +50,7 @@ func (p *Processes) hook(verb model.NodeVerb, h model.NodeID, process string) (s
 		limit = hookLimit
 	}
 	began := time.Now()
-	said, err := proc.Output(context.Background(), []string{"sh", "-c", "exec 2>&1\n" + line}, limit)
+	said, err := proc.OutputLeaving(context.Background(), []string{"sh", "-c", "exec 2>&1\n" + line}, limit)
 	said = strings.TrimSpace(said)
 	p.keepHook(verb, h, process, line, said, time.Since(began), err)
 	switch {
@@ -126,24 +126,51 @@ func (p *Processes) freshen() error {
 	return errors.Join(errs...)
 }
 
-// hookedServer starts a server by its hook. Nobody is told when it ends.
+// hookedServer starts a server by its hook. Nobody is told when it ends. One whose
+// hook failed may run all the same: it is stopped with the others. One whose hook
+// ends after the run did is stopped here.
 func (p *Processes) hookedServer(h model.NodeID, name string) (string, error) {
-	said, err := p.hook(model.NodeStart, h, name)
-	if err != nil {
-		return said, fmt.Errorf("start %s on %s: %w", name, h, err)
-	}
+	s := &server{host: h, name: name, down: true, starting: true}
 	p.mu.Lock()
-	p.servers = append(p.servers, &server{host: h, name: name})
+	if p.closing {
+		p.mu.Unlock()
+		return "", errOver
+	}
+	p.servers = append(p.servers, s)
+	p.wg.Add(1) // which the end of the run waits for
+	defer p.wg.Done()
 	p.mu.Unlock()
-	return said, nil
+	said, err := p.hook(model.NodeStart, h, name)
+	p.mu.Lock()
+	s.starting, s.down, s.doubtful = false, err != nil, err != nil
+	for _, x := range p.servers {
+		if x != s && x.Proc == nil && x.host == h && x.name == name {
+			x.doubtful = false // it is this one now
+		}
+	}
+	closing := p.closing
+	p.mu.Unlock()
+	if err != nil {
+		err = fmt.Errorf("start %s on %s: %w", name, h, err)
+	}
+	if closing {
+		if eerr := p.endHooked(s); eerr != nil {
+			p.c.Journal.Note("%v", eerr)
+		}
+		err = errors.Join(errOver, err)
+	}
+	return said, err
 }
+
+// errOver refuses what comes too late.
+var errOver = errors.New("the run is over")
 
 // hookedAct does something to a server by its hook.
 func (p *Processes) hookedAct(s *server, verb model.NodeVerb) (string, error) {
 	said, err := p.hook(verb, s.host, s.name)
 	if err == nil && (verb == model.NodeStop || verb == model.NodeKill) {
 		p.mu.Lock()
-		s.down = true
+		s.down, s.doubtful = true, false
 		p.mu.Unlock()
 	}
 	return said, err
@@ -159,15 +186,15 @@ func (p *Processes) over(s *server) bool {
 	return s.down
 }
 
-// endHooked ends a server at the end of a run: by stop, and where that fails or
+// endHooked ends a server that may run, at the end of a run: by stop, and where that fails or
 // there is none, by crash. One that is paused is resumed first, if that can be.
 func (p *Processes) endHooked(s *server) error {
-	if p.over(s) {
+	p.mu.Lock()
+	over, paused := s.starting || s.down && !s.doubtful, s.paused
+	p.mu.Unlock()
+	if over { // or whoever starts it ends it
 		return nil
 	}
-	p.mu.Lock()
-	paused := s.paused
-	p.mu.Unlock()
 	var errs []error
 	if paused {
 		_, err := p.hook(model.NodeResume, s.host, s.name)

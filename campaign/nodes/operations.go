@@ -50,8 +50,10 @@ func (p *Processes) Operate(ctx context.Context, host model.NodeID, op model.Cli
 			b.WriteString(s + "\n")
 		}
 	}
-	pr, err := proc.Start(proc.Spec{Host: on, Dir: p.dirOf(host), Env: p.env(op.Env), Argv: p.named(host, op.Command),
-		LogPath: filepath.Join(p.c.Dir, record.LogsDir, fmt.Sprintf("%s-operations.log", host)), OnStdout: line(&out), OnLine: line(&said)})
+	run := p.spec(on, "operation", op.Env, op.Command)
+	run.LogPath, run.Sweep = filepath.Join(p.c.Dir, record.LogsDir, fmt.Sprintf("%s-operations.log", host)), true
+	run.OnStdout, run.OnLine = line(&out), line(&said)
+	pr, err := proc.Start(run)
 	if err != nil {
 		return OpResult{}, err
 	}

@@ -70,6 +70,7 @@ type Processes struct {
 	closing  bool                    // from here on an exit is expected
 	closedAt time.Duration           // since when
 	placed   []model.TestbedHost     // remote hosts that have something of the run
+	sessions int                     // that were made on remote hosts
 	// How long the servers took to start, and the cluster then to settle.
 	starting, settling time.Duration
 	wg                 sync.WaitGroup
@@ -82,8 +83,9 @@ type server struct {
 	name       string
 	asked      bool                    // a workload stopped it; guarded by Processes.mu
 	last       *atomic.Pointer[string] // line it printed
-	// down: a hook ended it; paused: one paused it. Guarded by Processes.mu.
-	down, paused bool
+	// down: a hook ended it, or has not started it; paused: one paused it. Starting:
+	// its hook runs. Doubtful: that failed, so it may run. Guarded by Processes.mu.
+	down, paused, starting, doubtful bool
 }
 
 // New has nothing started yet.

@@ -14,18 +14,20 @@ import (
 // placeLimit is how long a file may take to a remote host.
 const placeLimit = 30 * time.Second
 
-// command is what runs a process of the target on its host: in its directory and
-// under its name. A remote host has neither our directories nor our environment:
-// the one is made there, under the same path, the other goes with the command.
-func (p *Processes) command(host model.TestbedHost, env, argv []string) []string {
+// spec is a process of the target on a host: in its directory and under its name.
+// A remote host has neither our directories nor our environment: proc makes the
+// one there, under the same path, and takes the other along.
+func (p *Processes) spec(host model.TestbedHost, name string, env map[string]string, argv []string) proc.Spec {
+	s := proc.Spec{Host: host, Dir: p.dirOf(host.Name), Env: p.env(env), Argv: p.named(host.Name, argv)}
 	if !host.Remote() {
-		return p.named(host.Name, argv)
+		return s
 	}
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.placed = append(p.placed, host)
-	p.mu.Unlock()
-	line := append([]string{"sh", "-c", `mkdir -p "$0" && cd "$0" && exec env "$@"`, p.dirOf(host.Name)}, env...)
-	return append(line, argv...)
+	p.sessions++
+	s.Session = filepath.Join(p.work(), ".sessions", fmt.Sprintf("%s-%s-%d", host.Name, name, p.sessions))
+	return s
 }
 
 // place copies a file that was written here to the same path on a remote host.

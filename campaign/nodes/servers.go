@@ -41,14 +41,18 @@ func (p *Processes) server(h model.NodeID, name string) error {
 	defer p.mu.Unlock()
 	if p.closing { // a workload asked for it at the last moment, and nobody would stop it
 		_, err := pr.Kill()
-		return errors.Join(fmt.Errorf("the run is over"), err)
+		return errors.Join(errOver, err)
 	}
 	p.servers = append(p.servers, one)
 	p.wg.Go(func() {
 		<-pr.Done()
+		x := pr.Status()
+		if x.Lost {
+			p.lose(one)
+			return
+		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		x := pr.Status()
 		if p.gone != nil && !p.closing && !one.asked && !(mayExit && status(x) == 0) {
 			p.gone(fmt.Errorf("%s on %s %w: %s; the last it said: %q; all of it is in %s", name, h, errEnded, x, lastOf(one.last), p.logPath(h, name)))
 		}
@@ -56,6 +60,23 @@ func (p *Processes) server(h model.NodeID, name string) error {
 			Expected: p.closing || one.asked || mayExit && status(x) == 0, LastLine: lastOf(one.last)})
 	})
 	return nil
+}
+
+// lose is about a server whose connection broke: nobody knows whether it runs, so
+// the run cannot be judged, and it is stopped where that can be.
+func (p *Processes) lose(s *server) {
+	p.mu.Lock()
+	over := p.closing
+	if p.gone != nil && !over {
+		p.gone(fmt.Errorf("the connection to host %s broke while the target started: what became of %s nobody knows", s.host, s.name))
+	}
+	p.mu.Unlock()
+	if !over {
+		p.c.Journal.Fail("the connection to host %s broke: what became of %s there nobody knows; what it said is in %s", s.host, s.name, record.LogsDir)
+	}
+	if _, err := s.Kill(); err != nil {
+		p.c.Journal.Note("%v", err)
+	}
 }
 
 func lastOf(p *atomic.Pointer[string]) string {
@@ -90,13 +111,14 @@ func (p *Processes) spawn(h model.NodeID, name string, last *atomic.Pointer[stri
 			return nil, err
 		}
 	}
-	env := p.env(spec.Env)
-	pr, err := proc.Start(proc.Spec{Host: host, Dir: dir, Env: env, Argv: p.command(host, env, spec.Command),
-		LogPath: p.logPath(h, name),
-		OnLine: func(at time.Time, line string) {
-			last.Store(&line)
-			p.logs.line(record.LogLine{Host: h, Process: name, At: at.Sub(p.c.Start)}, line)
-		}})
+	run := p.spec(host, name, spec.Env, spec.Command)
+	run.Sweep = spec.Once
+	run.LogPath = p.logPath(h, name)
+	run.OnLine = func(at time.Time, line string) {
+		last.Store(&line)
+		p.logs.line(record.LogLine{Host: h, Process: name, At: at.Sub(p.c.Start)}, line)
+	}
+	pr, err := proc.Start(run)
 	if err != nil {
 		return nil, fmt.Errorf("start %s on %s: %w", name, h, err)
 	}

@@ -49,19 +49,19 @@ func (p *Processes) workloadProcess(ctx context.Context, base model.Workload, ph
 	}
 	w := list[i]
 	var broken error // the first line that was no operation
-	env := p.env(w.Env)
-	pr, err := proc.Start(proc.Spec{Host: host, Dir: p.dirOf(base.Host), Env: env,
-		Argv: p.command(host, env, w.Command), LogPath: filepath.Join(p.c.Dir, record.LogsDir, fmt.Sprintf("%s-%s.log", base.Host, w.Name)), Input: true,
-		OnStdout: func(_ time.Time, line string) {
-			var op model.Operation
-			if err := json.Unmarshal([]byte(line), &op); err != nil || op.Type == "" {
-				if broken == nil {
-					broken = fmt.Errorf("it printed a line that is no operation: %.200q", line)
-				}
-				return
+	run := p.spec(host, w.Name, w.Env, w.Command)
+	run.LogPath, run.Input, run.Sweep = filepath.Join(p.c.Dir, record.LogsDir, fmt.Sprintf("%s-%s.log", base.Host, w.Name)), true, true
+	run.OnStdout = func(_ time.Time, line string) {
+		var op model.Operation
+		if err := json.Unmarshal([]byte(line), &op); err != nil || op.Type == "" {
+			if broken == nil {
+				broken = fmt.Errorf("it printed a line that is no operation: %.200q", line)
 			}
-			p.c.Record.Append(record.HistoryFile, record.Entry{Workload: w.Name, Operation: op})
-		}})
+			return
+		}
+		p.c.Record.Append(record.HistoryFile, record.Entry{Workload: w.Name, Operation: op})
+	}
+	pr, err := proc.Start(run)
 	if err != nil {
 		return err
 	}

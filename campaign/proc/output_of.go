@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -27,6 +29,17 @@ func Output(ctx context.Context, argv []string, limit time.Duration) (string, er
 // OutputFrom is Output for a command that reads its standard input from in; nil:
 // it has none.
 func OutputFrom(ctx context.Context, in *os.File, argv []string, limit time.Duration) (string, error) {
+	return run(ctx, in, argv, limit, false)
+}
+
+// OutputLeaving is Output for a command that may start others in the background:
+// they stay when it ends in time, whatever its status. What they print is read as
+// long as they hold its output, and kept for a moment only.
+func OutputLeaving(ctx context.Context, argv []string, limit time.Duration) (string, error) {
+	return run(ctx, nil, argv, limit, true)
+}
+
+func run(ctx context.Context, in *os.File, argv []string, limit time.Duration, leave bool) (string, error) {
 	if len(argv) == 0 {
 		return "", errors.New("no command to run")
 	}
@@ -34,13 +47,12 @@ func OutputFrom(ctx context.Context, in *os.File, argv []string, limit time.Dura
 	defer cancel()
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = environment(nil)
-	cmd.WaitDelay = drainLimit // for a child that left the session and holds the output
 	if in != nil {
 		cmd.Stdin = in
 	}
 	var out, errs bounded
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := StartCommand(cmd); err != nil {
+	ours, read, err := startRead(cmd, &out, &errs)
+	if err != nil {
 		return "", fmt.Errorf("cannot run %s: %w", argv[0], err)
 	}
 	pid := cmd.Process.Pid
@@ -56,9 +68,20 @@ func OutputFrom(ctx context.Context, in *os.File, argv []string, limit time.Dura
 	case <-ctx.Done():
 		gaveUp = ctx.Err()
 	}
-	// Not collected yet, so the number is still its session's.
-	killed := killSession(pid)
-	err := cmd.Wait()
+	var killed error
+	if !leave || gaveUp != nil { // not collected yet, so the number is still its session's
+		killed = killSession(pid)
+	}
+	err = cmd.Wait()
+	select {
+	case <-read:
+	case <-time.After(drainLimit): // a child holds the output
+		for _, f := range ours {
+			if !leave { // it left the session
+				_ = f.SetReadDeadline(time.Now())
+			}
+		}
+	}
 	name := strings.Join(argv, " ")
 	switch {
 	case killed != nil:
@@ -67,18 +90,71 @@ func OutputFrom(ctx context.Context, in *os.File, argv []string, limit time.Dura
 		return out.String(), fmt.Errorf("%s: killed because it did not end within %v", name, limit)
 	case gaveUp != nil:
 		return out.String(), fmt.Errorf("%s: killed: %w", name, gaveUp)
-	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
+	case err != nil:
 		return out.String(), fmt.Errorf("%s: %w: %s", name, err, strings.TrimSpace(errs.String()))
 	}
 	return out.String(), nil
 }
 
 // bounded keeps the first maxOutput bytes.
-type bounded struct{ bytes.Buffer }
+type bounded struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
 
+// Write implements io.Writer.
 func (b *bounded) Write(p []byte) (int, error) {
-	if room := maxOutput - b.Len(); room > 0 {
-		b.Buffer.Write(p[:min(room, len(p))])
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if room := maxOutput - b.buf.Len(); room > 0 {
+		b.buf.Write(p[:min(room, len(p))])
 	}
 	return len(p), nil
+}
+
+// String is what was written so far.
+func (b *bounded) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// startRead starts a command and copies its standard output and standard error until
+// nobody holds them any more, or our ends have a deadline; then read is closed.
+func startRead(cmd *exec.Cmd, out, errs io.Writer) (ours []*os.File, read chan struct{}, err error) {
+	var theirs []*os.File
+	defer func() {
+		for _, f := range theirs {
+			f.Close()
+		}
+	}()
+	for range 2 {
+		r, w, perr := os.Pipe()
+		if err = errors.Join(err, perr); perr == nil {
+			ours, theirs = append(ours, r), append(theirs, w)
+		}
+	}
+	if err == nil {
+		cmd.Stdout, cmd.Stderr = theirs[0], theirs[1]
+		err = StartCommand(cmd)
+	}
+	if err != nil {
+		for _, f := range ours {
+			f.Close()
+		}
+		return nil, nil, err
+	}
+	read = make(chan struct{})
+	var both sync.WaitGroup
+	for i, to := range []io.Writer{out, errs} {
+		both.Go(func() {
+			defer ours[i].Close()
+			_, _ = io.Copy(to, ours[i])
+		})
+	}
+	go func() {
+		both.Wait()
+		close(read)
+	}()
+	return ours, read, nil
 }

@@ -36,6 +36,12 @@ type Spec struct {
 	// Input keeps standard input open until CloseInput or Stop. Without it the
 	// process reads end of file at once.
 	Input bool
+	// Session is, for a remote host, a file there that says what session the
+	// process is; no other process has the same. Its folder is made.
+	Session string
+	// Sweep: on a remote host, what the process leaves behind ends with it.
+	// Elsewhere Stop and Kill see to that.
+	Sweep bool
 }
 
 // Status says how a process ended.
@@ -46,6 +52,9 @@ type Status struct {
 	Signal syscall.Signal // 0 if none ended it
 	// Stopped: Stop or Kill was called before it ended.
 	Stopped bool
+	// Lost: what ended is the connection to a remote host. What became of the
+	// process there nobody knows.
+	Lost bool
 }
 
 // Success says whether it ended by itself with status 0.
@@ -53,6 +62,9 @@ func (s Status) Success() bool { return s.Code == 0 && s.Signal == 0 }
 
 // String tells it in words, e.g. "exit status 1".
 func (s Status) String() string {
+	if s.Lost {
+		return "a connection that broke"
+	}
 	if s.Signal != 0 {
 		return fmt.Sprintf("killed by signal %d (%s)", int(s.Signal), s.Signal)
 	}
@@ -69,6 +81,7 @@ type Proc struct {
 	cmd   *exec.Cmd
 	out   *output
 	input *os.File // nil if Spec.Input is false
+	line  *os.File // of a remote process without input: it is killed there when this is closed
 
 	exited  chan struct{} // closed once status is set
 	drained chan struct{} // closed once all output was read
@@ -78,6 +91,7 @@ type Proc struct {
 	mu      sync.Mutex // guards what follows
 	stopped bool
 	reaped  bool
+	gone    bool // from the remote host, as that says
 }
 
 // Start starts a process on its host. Its output is read until the last
@@ -87,6 +101,12 @@ func Start(spec Spec) (*Proc, error) {
 		return nil, fmt.Errorf("host %s: no command to start", spec.Host.Name)
 	}
 	argv := spec.Host.Argv(spec.Argv...)
+	if spec.Host.Remote() {
+		var err error
+		if argv, err = spec.launched(); err != nil {
+			return nil, fmt.Errorf("host %s: cannot start %s: %w", spec.Host.Name, spec.Argv[0], err)
+		}
+	}
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = spec.Dir
 	cmd.Env = environment(spec.Env)
@@ -107,12 +127,16 @@ func Start(spec Spec) (*Proc, error) {
 	}
 	cmd.Stdout, cmd.Stderr = p.out.stdout, p.out.stderr
 	var theirs *os.File
-	if spec.Input {
-		if theirs, p.input, err = os.Pipe(); err != nil {
+	if spec.Input || spec.Host.Remote() {
+		var ours *os.File
+		if theirs, ours, err = os.Pipe(); err != nil {
 			p.out.abandon()
 			return fail(err)
 		}
 		cmd.Stdin = theirs
+		if p.input = ours; !spec.Input {
+			p.input, p.line = nil, ours
+		}
 	}
 	err = StartCommand(cmd)
 	if theirs != nil {
@@ -120,6 +144,7 @@ func Start(spec Spec) (*Proc, error) {
 	}
 	if err != nil {
 		p.CloseInput()
+		p.letGo()
 		p.out.abandon()
 		return fail(err)
 	}
@@ -159,6 +184,7 @@ func (p *Proc) wait() {
 	if ws, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		p.status.Signal = ws.Signal()
 	}
+	p.status.Lost = p.spec.Host.Remote() && !p.gone && (p.status.Code == brokenSSH || p.status.Signal != 0)
 	p.mu.Unlock()
 	close(p.exited)
 	select {
@@ -187,8 +213,19 @@ func (p *Proc) CloseInput() {
 	}
 }
 
-// Signal sends a signal to the process and its group, e.g. SIGSTOP.
+// letGo ends what a remote process without input lives by.
+func (p *Proc) letGo() {
+	if p.line != nil {
+		p.line.Close()
+	}
+}
+
+// Signal sends a signal to the process and its group, e.g. SIGSTOP, and returns
+// when it was sent, on a remote host too.
 func (p *Proc) Signal(sig syscall.Signal) error {
+	if p.spec.Host.Remote() {
+		return p.signalThere(signalName(sig))
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.reaped && !p.ours() {
@@ -221,8 +258,7 @@ func (p *Proc) Stop(limit time.Duration) (Status, error) {
 		case <-time.After(limit / 2):
 		}
 	}
-	if err := p.Signal(syscall.SIGTERM); err == nil {
-		_ = p.Signal(syscall.SIGCONT) // one that is paused takes SIGTERM only then
+	if p.askedToEnd(limit) {
 		select {
 		case <-p.exited:
 		case <-end:
@@ -231,14 +267,37 @@ func (p *Proc) Stop(limit time.Duration) (Status, error) {
 	return p.Kill()
 }
 
-// Kill ends the process and everything left in its session with SIGKILL.
+// askedToEnd sends SIGTERM, and SIGCONT, for one that is paused takes it only then.
+func (p *Proc) askedToEnd(limit time.Duration) bool {
+	if !p.spec.Host.Remote() {
+		err := p.Signal(syscall.SIGTERM)
+		_ = p.Signal(syscall.SIGCONT)
+		return err == nil
+	}
+	select {
+	case <-p.exited:
+		return false
+	default: // a login for nothing where nobody waits
+		return limit > 0 && p.signalThere(signalName(syscall.SIGTERM), signalName(syscall.SIGCONT)) == nil
+	}
+}
+
+// signalName is a signal as kill(1) takes it.
+func signalName(sig syscall.Signal) string { return strings.TrimPrefix(unix.SignalName(sig), "SIG") }
+
+// Kill ends the process and everything left in its session with SIGKILL. An error
+// says that some of it may still run.
 func (p *Proc) Kill() (Status, error) {
 	p.mark()
 	p.CloseInput()
-	p.mu.Lock()
 	var err error
+	if p.spec.Host.Remote() {
+		err = p.endThere()
+		p.letGo()
+	}
+	p.mu.Lock()
 	if !p.reaped || p.ours() {
-		err = killSession(p.PID())
+		err = errors.Join(err, killSession(p.PID()))
 	}
 	p.mu.Unlock()
 	if err != nil {

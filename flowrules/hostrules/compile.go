@@ -26,10 +26,6 @@ func Compile(self model.NodeID, hosts []Host, ps []model.Partition) []Rule {
 			{Hook: Egress, Link: model.Link{Src: self, Dst: h.Name}},
 			{Hook: Ingress, Link: model.Link{Src: h.Name, Dst: self}},
 		} {
-			if whole[r.Link] {
-				out = append(out, drop(r, h, Match{})...)
-				continue
-			}
 			ts := some[r.Link]
 			slices.SortFunc(ts, special)
 			for _, t := range slices.Compact(ts) {
@@ -37,6 +33,10 @@ func Compile(self model.NodeID, hosts []Host, ps []model.Partition) []Rule {
 				for _, m := range layers(t) {
 					out = append(out, drop(r, h, m)...)
 				}
+			}
+			if whole[r.Link] { // after those, which count for their partitions
+				r.Only = model.Traffic{}
+				out = append(out, drop(r, h, Match{})...)
 			}
 		}
 	}

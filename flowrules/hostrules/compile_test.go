@@ -2,7 +2,6 @@ package hostrules
 
 import (
 	"net/netip"
-	"slices"
 	"strings"
 	"testing"
 
@@ -69,8 +68,20 @@ func TestTheMostSpecialRuleCounts(t *testing.T) {
 			}
 		}
 	}
-	if rules := Compile("n1", hosts, []model.Partition{some(tcp), some()}); slices.ContainsFunc(rules, func(r Rule) bool { return r.Only != model.Traffic{} }) || !rules[0].Counts(some(web)) {
-		t.Errorf("%s", text(rules))
+	// Beside a cut of all, those of some traffic come first and count for both.
+	rules := Compile("n1", hosts, []model.Partition{some(), some(tcp)})
+	want := "n1>n2 egress ether daddr 02:00:00:00:00:02 meta l4proto tcp\n" +
+		"n1>n2 egress ip daddr 10.0.0.2 meta l4proto tcp\n" +
+		"n1>n2 egress ether daddr 02:00:00:00:00:02\n" +
+		"n1>n2 egress ip daddr 10.0.0.2\n" +
+		"n1>n2 egress arp daddr ip 10.0.0.2\n"
+	if got := text(rules[:5]); got != want {
+		t.Errorf("%s", got)
+	}
+	for _, r := range rules {
+		if !r.Counts(some()) || r.Counts(some(tcp)) != (r.Only == tcp) || r.Counts(some(web)) {
+			t.Errorf("%s counts for the wrong partitions", r.Key())
+		}
 	}
 }
 
