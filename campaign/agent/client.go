@@ -286,7 +286,7 @@ func (c *Client) CountFrom(ctx context.Context, src Sender, from, to time.Time) 
 	if err != nil {
 		return Count{}, err
 	}
-	r, err := c.call(ctx, request{Op: opCount, Query: &netQuery{Sources: src.Addrs, MAC: src.MAC, Only: src.Only,
+	r, err := c.call(ctx, request{Op: opCount, Query: &netQuery{Sources: src.Addrs, MAC: src.MAC, Only: src.Only, Like: src.Like,
 		From: from.Add(ahead).UnixNano(), To: to.Add(ahead).UnixNano()}})
 	if err != nil {
 		return Count{}, err
@@ -306,7 +306,7 @@ func (c *Client) FirstFrom(ctx context.Context, src Sender, after time.Time) (ti
 	if err != nil {
 		return time.Time{}, err
 	}
-	r, err := c.call(ctx, request{Op: opFirst, Query: &netQuery{Sources: src.Addrs, MAC: src.MAC, Only: src.Only, From: after.Add(ahead).UnixNano()}})
+	r, err := c.call(ctx, request{Op: opFirst, Query: &netQuery{Sources: src.Addrs, MAC: src.MAC, Only: src.Only, Like: src.Like, From: after.Add(ahead).UnixNano()}})
 	return ours(timeOf(r.First), ahead), err
 }
 
