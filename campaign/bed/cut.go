@@ -34,9 +34,10 @@ type backend interface {
 type metered interface {
 	// Bite says why a partition's cut is by rules alone; nil: it is not.
 	Bite(p model.Partition) error
-	// Lift takes a partition's drop rules away and leaves its meters down. It
-	// returns the links that nothing but a meter holds.
-	Lift(ctx context.Context, id uint32) ([]model.Link, error)
+	// Lift takes a partition's drop rules away and leaves its meters down. It says
+	// which specimens nothing but a meter holds, by link, for each; links where it
+	// holds none of them are left out.
+	Lift(ctx context.Context, id uint32, of []model.Specimen) (map[model.Link][]bool, error)
 	// Held is what the rules that send specimens of a partition to its meters have
 	// counted so far, as Drops.
 	Held(ctx context.Context, id uint32, of []model.Specimen) (map[model.Link][]model.Met, error)

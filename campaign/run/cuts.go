@@ -113,9 +113,9 @@ func (l *Live) Heal(ctx context.Context, name string) (model.ScriptCut, error) {
 	return c.ScriptCut, errors.Join(counted, err)
 }
 
-// cutBy says whether a cut that is in force cuts the link.
-func (l *Live) cutBy(link model.Link) bool {
-	return slices.ContainsFunc(l.cuts, func(c *scriptCut) bool { return slices.Contains(c.Proof.Links, link) })
+// cutBy says whether a cut that is in force takes the specimen on the link.
+func (l *Live) cutBy(link model.Link, s model.Specimen) bool {
+	return slices.ContainsFunc(l.cuts, func(c *scriptCut) bool { return slices.Contains(c.Proof.Links, link) && c.Partition.Takes(s) })
 }
 
 // count books what wanted to cross and what leaked, before the rules and their
