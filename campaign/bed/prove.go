@@ -217,18 +217,15 @@ func counted(ctx context.Context, all []awaited, specimens []model.Specimen, cou
 }
 
 // emit sends the specimens that are due, over all links at once, and says which of
-// them could be sent over each.
+// them could be sent over each. They are booked for the cuts that count them.
 func (c *Cut) emit(ctx context.Context, due due, specimens []model.Specimen) (map[model.Link][]bool, error) {
 	links := due.links()
 	sent := make([][]bool, len(links))
+	counted := c.bed.cuts.CountedFor(links, specimens)
 	err := c.over(links, func(l model.Link) (err error) {
 		i := slices.Index(links, l)
 		sent[i], err = c.bed.emitSome(ctx, l, specimens, due[l])
-		for _, is := range sent[i] {
-			if is {
-				c.sent.Add(1)
-			}
-		}
+		c.bed.probed(l, sent[i], counted[l])
 		return err
 	})
 	out := map[model.Link][]bool{}

@@ -184,6 +184,7 @@ func (f *Fabric) Lift(ctx context.Context, id uint32, of []model.Specimen) (map[
 	p := f.partitions[i].Partition
 	f.partitions[i].Lifted = true
 	f.changed(p)
+	f.book(ctx)
 	if err := f.apply(ctx); err != nil {
 		return nil, err
 	}

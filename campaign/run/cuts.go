@@ -119,25 +119,26 @@ func (l *Live) cutBy(link model.Link, s model.Specimen) bool {
 }
 
 // count books what wanted to cross and what leaked, before the rules and their
-// counters go. What the proof sent is taken off: it went over every link alike.
+// counters go. What netsplit sent itself, for this cut's proof and those of others on the
+// same links, is taken off.
 func (l *Live) count(ctx context.Context, c *scriptCut) error {
 	p := &c.Proof
 	if p.InForceAt == 0 {
 		return nil // never in force: the step that asked for it said so
 	}
-	byLink, err := c.cut.Dropped(ctx)
+	dropped, err := c.cut.Dropped(ctx)
 	if err != nil {
 		return fmt.Errorf("what cut %s dropped could not be counted: %w", c.Name, err)
 	}
-	c.Probes = int(c.cut.Sent())
-	each := c.Probes / max(len(p.Links), 1)
+	byLink, probes := model.ByLink(dropped), c.cut.Probes()
+	c.Probes = int(bed.Sum(probes))
 	until, from := time.Now(), c.inForce
 	p.LeakKnown = !SetBack(from, until)
 	if !p.LeakKnown {
 		l.r.s.Note("leaks could not be counted: the machine's clock was set back meanwhile")
 	}
 	for _, link := range p.Links {
-		lp := model.LinkProof{Link: link, Dropped: max(0, int(byLink[link])-each)}
+		lp := model.LinkProof{Link: link, Dropped: max(0, int(byLink[link])-int(probes[link]))}
 		n, _, err := l.r.c.Bed.Arrived(ctx, link, c.Partition.Only, from, until)
 		if err != nil {
 			p.LeakKnown = false

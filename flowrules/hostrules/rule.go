@@ -187,9 +187,9 @@ func (m Match) takes(s model.Specimen) bool {
 		(!m.Opening || is.Opening) && (m.ICMPv6 == "" || m.ICMPv6 == is.ICMPv6)
 }
 
-// Counts says that what the rule drops is among what the partition cuts, as far
-// as the link goes: all of it, or traffic that the partition names.
+// Counts says that what the rule drops is among what a partition cuts that cuts its
+// link: all of it, or traffic that the partition names.
 func (r Rule) Counts(p model.Partition) bool {
-	return slices.Contains(p.Links(), r.Link) && (len(p.Only) == 0 || r.Only == model.Traffic{} ||
-		slices.ContainsFunc(p.Only, func(t model.Traffic) bool { return t.Covers(r.Only) }))
+	return len(p.Only) == 0 || r.Only == model.Traffic{} ||
+		slices.ContainsFunc(p.Only, func(t model.Traffic) bool { return t.Covers(r.Only) })
 }
