@@ -27,16 +27,16 @@ type fates struct{ dropped, leaked uint64 }
 // counted is what was counted of a partition so far.
 type counted struct {
 	leaked map[model.Link]uint64 // since it was in force
-	// dropped is what its rules counted, and read what they told last: where they
-	// expired and were put back they begin anew.
-	dropped, read map[model.Link]uint64
-	until         time.Time            // what came before is in leaked
-	blind         bool                 // some time before until nobody could count
-	told          map[model.Link]fates // to the metrics
+	// dropped is what its rules counted, alone what no older partition counts, too.
+	dropped, alone map[model.Link]uint64
+	read           map[string]uint64    // what each rule told last: one that expired and was put back begins anew
+	until          time.Time            // what came before is in leaked
+	blind          bool                 // some time before until nobody could count
+	told           map[model.Link]fates // to the metrics
 }
 
 func newCounted() counted {
-	return counted{leaked: map[model.Link]uint64{}, dropped: map[model.Link]uint64{}, read: map[model.Link]uint64{}, told: map[model.Link]fates{}}
+	return counted{leaked: map[model.Link]uint64{}, dropped: map[model.Link]uint64{}, alone: map[model.Link]uint64{}, read: map[string]uint64{}, told: map[model.Link]fates{}}
 }
 
 // count books what wanted to cross, and what leaked before the moment. turn is
@@ -73,20 +73,31 @@ func (s *Service) count(ctx context.Context, h *handCut, to time.Time) {
 	h.st.Leaked, h.st.LeakKnown = bed.Sum(c.leaked), known && !c.blind
 	h.st.Wanted = h.st.Dropped + h.st.Leaked
 	// The switch may not have counted the last of its own yet.
-	h.st.Probes, h.st.Resets = min(h.cut.Sent(), h.st.Wanted), h.cut.Resets()
+	h.st.Probes, h.st.Resets = c.probes(h.cut.Probes()), h.cut.Resets()
 }
 
 // add books what the rules tell now. Switches and hosts that do not answer are left
 // out, and what theirs had counted when they expired is lost.
-func (c *counted) add(now map[model.Link]uint64) {
-	for l, n := range now {
-		if was := c.read[l]; n >= was {
-			c.dropped[l] += n - was
-		} else {
-			c.dropped[l] += n
+func (c *counted) add(now []model.RuleDrops) {
+	for _, d := range now {
+		n := d.Packets
+		if was := c.read[d.Rule]; n >= was {
+			n -= was
 		}
-		c.read[l] = n
+		c.read[d.Rule] = d.Packets
+		c.dropped[d.Link] += n
+		if !d.Shared {
+			c.alone[d.Link] += n
+		}
 	}
+}
+
+// probes are as many of netsplit's own packets as were counted.
+func (c *counted) probes(sent map[model.Link]uint64) (n uint64) {
+	for l, is := range sent {
+		n += min(is, c.dropped[l]+c.leaked[l])
+	}
+	return n
 }
 
 func latest(a, b time.Time) time.Time {
@@ -125,31 +136,33 @@ func (s *Service) keepCounting(h *handCut) {
 }
 
 // measure adds to the metrics what the partition dropped and leaked since the
-// last time. Of partitions that overlap the oldest counts, so that a packet is
-// one; those of countEvery before it is healed may be two.
+// last time. Of partitions that cut the same traffic of a link the oldest counts, so
+// that a packet is one; those of countEvery before it is healed may be two, and so may
+// be leaks where it cuts a part of the younger one's traffic.
 func (s *Service) measure(h *handCut) {
 	older, c := s.olderLinks(h), &h.counted
 	for _, l := range h.status().Partition.Links() {
-		now, was := fates{c.dropped[l], c.leaked[l]}, c.told[l]
+		now, was := fates{c.alone[l], c.leaked[l]}, c.told[l]
 		c.told[l] = now
-		if older[l] {
-			continue // another's packets
-		}
 		drops, leaks := int(now.dropped-was.dropped), int(now.leaked-was.leaked)
+		if older[l] {
+			leaks = 0 // another's packets
+		}
 		for fate, n := range map[model.Fate]int{model.FateWanted: drops + leaks, model.FateDropped: drops, model.FateLeaked: leaks} {
 			s.metrics.PacketFate(l, fate, n)
 		}
 	}
 }
 
-// olderLinks are the links that older partitions cut.
+// olderLinks are the links where an older partition cuts all that this one does.
 func (s *Service) olderLinks(h *handCut) map[model.Link]bool {
 	s.mu.Lock()
 	others := maps.Clone(s.hand)
 	s.mu.Unlock()
 	out, created := map[model.Link]bool{}, h.status().Created
+	p := h.status().Partition
 	for _, o := range others {
-		if st := o.status(); o.standing() && st.Created.Before(created) {
+		if st := o.status(); o.standing() && st.Created.Before(created) && st.Partition.CutsAll(p) {
 			for _, l := range st.Partition.Links() {
 				out[l] = true
 			}

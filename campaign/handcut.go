@@ -21,6 +21,7 @@ type handCut struct {
 	// down: whatever proves it or counts gives up then.
 	ctx  context.Context
 	stop context.CancelFunc
+	on   map[model.Link]bool // the links that it cuts
 	// again gets why the proof holds no longer. One that waits is for all.
 	again chan string
 	// look asks whether it is kept still.
@@ -47,6 +48,10 @@ func (s *Service) newHandCut(spec model.PartitionSpec) *handCut {
 	h := &handCut{cut: s.outside.NewCut(uint32(s.ids), spec.Partition), again: make(chan string, 1), look: make(chan struct{}, 1),
 		counted: newCounted(), st: model.PartitionStatus{PartitionSpec: spec, State: model.PartitionRequested, Created: time.Now()}}
 	h.ctx, h.stop = context.WithCancel(s.closing)
+	h.on = map[model.Link]bool{}
+	for _, l := range spec.Partition.Links() {
+		h.on[l] = true
+	}
 	return h
 }
 
@@ -289,7 +294,7 @@ func (s *Service) heal(h *handCut) (model.PartitionStatus, error) {
 			return h.status(), fmt.Errorf("%w: the heal was not confirmed, the rules expire by themselves within seconds: %w", model.ErrUnavailable, err)
 		}
 	}
-	if err := h.cut.Healed(ctx, func(l model.Link) bool { return len(s.stillCut(h, l)) > 0 }); err != nil {
+	if err := h.cut.Healed(ctx, func(l model.Link, sp model.Specimen) bool { return s.cutByOthers(h, l, sp) }); err != nil {
 		err = fmt.Errorf("%w: %w", errUnproved, err)
 		s.set(h, func(p *model.PartitionStatus) { p.Reason = err.Error() })
 		return h.status(), fmt.Errorf("%w: partition %q: %w; heal it again to look again", model.ErrUnavailable, st.Name, err)
@@ -297,7 +302,7 @@ func (s *Service) heal(h *handCut) (model.PartitionStatus, error) {
 	if h.left == "" {
 		s.metrics.HealTime(time.Since(h.decided))
 	}
-	others := s.stillCut(h, st.Partition.Links()...)
+	others := s.stillCut(h)
 	s.set(h, func(p *model.PartitionStatus) {
 		p.State, p.Healed, p.Reason = model.PartitionHealed, time.Now(), h.left
 		if len(others) > 0 {
@@ -338,16 +343,50 @@ func (s *Service) forget(name string, h *handCut) {
 	}
 }
 
-// stillCut names, sorted, the other partitions that cut any of the links still, so
-// that no packet there can prove this heal.
-func (s *Service) stillCut(h *handCut, links ...model.Link) []string {
+// cutByOthers says whether another partition that stands takes a specimen on a link, so
+// that it cannot prove this heal.
+func (s *Service) cutByOthers(h *handCut, l model.Link, sp model.Specimen) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range s.hand {
+		if o != h && o.on[l] && o.standing() && o.partition().Takes(sp) {
+			return true
+		}
+	}
+	return false
+}
+
+// partition is what is cut; it does not change.
+func (h *handCut) partition() model.Partition {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.st.Partition
+}
+
+// stillCut names, sorted, the other partitions that cut some of what this one did
+// still, with the traffic of it that they cut if that is not all.
+func (s *Service) stillCut(h *handCut) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var names []string
+	mine := h.partition()
 	for name, o := range s.hand {
-		if o != h && o.standing() && slices.ContainsFunc(o.status().Partition.Links(), func(l model.Link) bool { return slices.Contains(links, l) }) {
-			names = append(names, name)
+		p := o.partition()
+		if o == h || !o.standing() || !slices.ContainsFunc(p.Links(), func(l model.Link) bool { return h.on[l] }) {
+			continue
 		}
+		if !p.CutsAll(mine) {
+			only := p.CutsOf(mine)
+			if len(only) == 0 {
+				continue
+			}
+			var words []string
+			for _, t := range only {
+				words = append(words, t.String())
+			}
+			name += " (only " + strings.Join(words, ", ") + ")"
+		}
+		names = append(names, name)
 	}
 	slices.Sort(names)
 	return names

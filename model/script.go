@@ -63,8 +63,8 @@ type Step struct {
 type ScriptCut struct {
 	Name      string    `json:"name"`
 	Partition Partition `json:"partition"`
-	// Probes are netsplit's own packets that the proof sent; they are not
-	// among those that wanted to cross.
+	// Probes are netsplit's own packets that the cut dropped, those of other cuts'
+	// proofs included; they are not among those that wanted to cross.
 	Probes int   `json:"probes"`
 	Proof  Proof `json:"proof"`
 }

@@ -82,3 +82,21 @@ type Met struct {
 	Rule    string // "": no rule takes it
 	Packets uint64
 }
+
+// RuleDrops is what one rule has dropped for a partition.
+type RuleDrops struct {
+	Rule    string // its name among those of the backend
+	Link    Link
+	Packets uint64
+	// Shared: a partition in force whose id is lower counts the same packets.
+	Shared bool
+}
+
+// ByLink adds up what the rules of each link have dropped.
+func ByLink(all []RuleDrops) map[Link]uint64 {
+	out := map[Link]uint64{}
+	for _, d := range all {
+		out[d.Link] += d.Packets
+	}
+	return out
+}

@@ -378,7 +378,7 @@ type PartitionStatus struct {
 	Healed       *time.Time `json:"healed,omitempty" doc:"When a packet had passed again over every link"`
 	Links        []Link     `json:"links" doc:"The directed links it cuts"`
 	Wanted       uint64     `json:"wanted" doc:"Packets that came to cross while it was in force, netsplit's probes included"`
-	Probes       uint64     `json:"probes" doc:"netsplit's own among them, that proved the cut"`
+	Probes       uint64     `json:"probes" doc:"netsplit's own among them, that proved this cut or another of the same traffic"`
 	Dropped      uint64     `json:"dropped"`
 	Leaked       uint64     `json:"leaked"`
 	LeakKnown    bool       `json:"leakKnown" doc:"False: nobody could count leaked"`

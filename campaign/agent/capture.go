@@ -278,7 +278,7 @@ func (c *capture) count(q *netQuery) (wireCount, error) {
 	if err != nil {
 		return wireCount{}, err
 	}
-	w := wanted{sources: map[[16]byte]bool{}, own: own, only: q.Only}
+	w := wanted{sources: map[[16]byte]bool{}, own: own, only: q.Only, like: q.Like}
 	for _, a := range q.Sources {
 		w.sources[a.As16()] = true
 	}

@@ -305,7 +305,7 @@ func (c *Client) CountFrom(ctx context.Context, src Sender, from, to time.Time) 
 
 // count asks for a count between two moments by the agent's clock.
 func (c *Client) count(ctx context.Context, src Sender, from, to time.Time, o Offset) (Count, error) {
-	r, err := c.call(ctx, request{Op: opCount, Query: &netQuery{Sources: src.Addrs, MAC: src.MAC, Only: src.Only, From: from.UnixNano(), To: to.UnixNano()}})
+	r, err := c.call(ctx, request{Op: opCount, Query: &netQuery{Sources: src.Addrs, MAC: src.MAC, Only: src.Only, Like: src.Like, From: from.UnixNano(), To: to.UnixNano()}})
 	if err != nil {
 		return Count{}, err
 	}
@@ -325,7 +325,7 @@ func (c *Client) FirstFrom(ctx context.Context, src Sender, after time.Time) (ti
 	if err != nil {
 		return time.Time{}, err
 	}
-	r, err := c.call(ctx, request{Op: opFirst, Query: &netQuery{Sources: src.Addrs, MAC: src.MAC, Only: src.Only, From: after.Add(o.Ahead + o.Within).UnixNano()}})
+	r, err := c.call(ctx, request{Op: opFirst, Query: &netQuery{Sources: src.Addrs, MAC: src.MAC, Only: src.Only, Like: src.Like, From: after.Add(o.Ahead + o.Within).UnixNano()}})
 	return ours(timeOf(r.First), o.Ahead), err
 }
 

@@ -11,16 +11,17 @@ import (
 
 // Sender is a host whose packets are counted: by its addresses, or by its
 // hardware address where that arrives unchanged. Only, when set, counts no other
-// traffic.
+// traffic, and Like nothing but what goes by the same rules as that specimen.
 type Sender struct {
 	Addrs []netip.Addr
 	MAC   net.HardwareAddr
 	Only  []model.Traffic
+	Like  *model.Specimen
 }
 
 // protocolVersion is told in the hello; both sides are one program, but a
 // testbed's exec prefix may lead to an older copy of it.
-const protocolVersion = 5
+const protocolVersion = 6
 
 // Operations of a request.
 const (
@@ -81,6 +82,7 @@ type netQuery struct {
 	Sources []netip.Addr     `json:"sources"`
 	MAC     net.HardwareAddr `json:"mac,omitempty"`
 	Only    []model.Traffic  `json:"only,omitempty"`
+	Like    *model.Specimen  `json:"like,omitempty"`
 	From    int64            `json:"from_ns"`
 	To      int64            `json:"to_ns,omitempty"`
 }

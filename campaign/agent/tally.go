@@ -52,6 +52,7 @@ type wanted struct {
 	mac     [6]byte           // or its hardware address; zero: not known
 	own     map[[16]byte]bool // this host's
 	only    []model.Traffic   // empty: everything
+	like    *model.Specimen   // nil: everything
 }
 
 func (w *wanted) has(a *arrival) bool {
@@ -61,12 +62,22 @@ func (w *wanted) has(a *arrival) bool {
 	if !w.sources[a.src] && (w.mac == [6]byte{} || a.mac != w.mac) {
 		return false
 	}
-	return len(w.only) == 0 || a.of(w.only)
+	return (len(w.only) == 0 || a.of(w.only)) && (w.like == nil || a.like(*w.like))
 }
 
 // of says whether the packet is of any of the traffic.
 func (a *arrival) of(some []model.Traffic) bool {
 	return slices.ContainsFunc(some, func(t model.Traffic) bool { return t.Selects(protocolNames[a.proto], a.from, a.to, a.opening) })
+}
+
+// like says whether the packet is of the specimen's traffic, with the port at the same
+// end, and to everybody if that is.
+func (a *arrival) like(s model.Specimen) bool {
+	port := a.to
+	if s.Answer {
+		port = a.from
+	}
+	return a.of([]model.Traffic{s.Traffic}) && (s.Port == 0 || port == s.Port) && (a.way == toGroup) == (s.Asks || s.Past)
 }
 
 // Of says whether an Ethernet frame is of any of the traffic, by the same reading

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/hex"
+	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -257,6 +258,39 @@ func TestHeadersOfIPv6ArePassedOver(t *testing.T) {
 		}
 		for n := range f {
 			parse(f[:n])
+		}
+	}
+}
+
+// TestASpecimenIsToldFromOthersOfItsTraffic: by the end that has the port, and by
+// whether it goes to everybody.
+func TestASpecimenIsToldFromOthersOfItsTraffic(t *testing.T) {
+	e := ends{srcMAC: net.HardwareAddr{2, 0, 0, 0, 0, 1}, dstMAC: net.HardwareAddr{2, 0, 0, 0, 0, 2}, src: netip.MustParseAddr("10.0.0.1"), dst: netip.MustParseAddr("10.0.0.2")}
+	for _, tr := range []model.Traffic{{Proto: "tcp", Port: 7000}, {Proto: "udp", Port: model.SpecimenPort}, {Proto: "arp"}} {
+		var all []model.Specimen
+		for _, s := range (model.Partition{Only: []model.Traffic{tr}}).Specimens() {
+			if !s.V6 {
+				all = append(all, s)
+			}
+		}
+		for _, s := range all {
+			f, err := frameOf(s, e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, ok := parse(f)
+			if !ok {
+				t.Fatalf("%+v: %x", s, f)
+			}
+			for _, o := range all {
+				w := wanted{sources: set("10.0.0.1"), like: &o}
+				if w.has(&a) != (s == o) {
+					t.Errorf("%+v arrived and %+v was asked for: %v", s, o, w.has(&a))
+				}
+			}
+		}
+		if len(all) != 2 {
+			t.Errorf("%s: %d specimens, want 2", tr, len(all))
 		}
 	}
 }

@@ -186,8 +186,8 @@ func (b *Bed) Arrived(ctx context.Context, l model.Link, only []model.Traffic, f
 	return n, first, errors.Join(unsure, err)
 }
 
-// seen says whether something of the same traffic and IP version as the specimen has
-// arrived over a link since then.
+// seen says whether the specimen, or what looks like it and goes by the same rule, has
+// arrived over a link since then. Its bytes are not compared: routers change them.
 func (b *Bed) seen(ctx context.Context, l model.Link, s model.Specimen, since time.Time) (bool, error) {
 	a := b.agents.of(l.Dst)
 	src, ok := b.Testbed.Host(l.Src)
@@ -198,7 +198,7 @@ func (b *Bed) seen(ctx context.Context, l model.Link, s model.Specimen, since ti
 	if s.V6 && from.Is4() {
 		from = agent.LinkLocal(b.macs[l.Src])
 	}
-	first, err := a.FirstFrom(ctx, agent.Sender{Addrs: []netip.Addr{from}, Only: []model.Traffic{s.Traffic}}, since)
+	first, err := a.FirstFrom(ctx, agent.Sender{Addrs: []netip.Addr{from}, Like: &s}, since)
 	return !first.IsZero(), err
 }
 
@@ -218,4 +218,26 @@ func (b *Bed) emit(ctx context.Context, l model.Link, specimens []model.Specimen
 		err = fmt.Errorf("host %s: %w", l.Src, err)
 	}
 	return sent, err
+}
+
+// emitSome sends those of the specimens that are due, and says of each whether it was
+// sent.
+func (b *Bed) emitSome(ctx context.Context, l model.Link, specimens []model.Specimen, due []bool) ([]bool, error) {
+	var some []model.Specimen
+	for i, is := range due {
+		if is {
+			some = append(some, specimens[i])
+		}
+	}
+	sent, err := b.emit(ctx, l, some)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]bool, len(specimens))
+	for i, is := range due {
+		if is {
+			out[i], sent = sent[0], sent[1:]
+		}
+	}
+	return out, nil
 }

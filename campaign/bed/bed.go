@@ -35,12 +35,12 @@ type Bed struct {
 	tended context.CancelFunc // ends tend
 	work   sync.WaitGroup
 	log    *slog.Logger
-	// resetting holds the cuts with effect reset that stand, by id: uint32, *Cut.
-	resetting sync.Map
-	macs      map[model.NodeID]net.HardwareAddr
-	mirror    *tap.Reader
-	stop      context.CancelFunc // of the mirror reader of the run under way
-	read      chan struct{}      // closed when that reader ended
+	// standing holds the cuts that stand, by id: uint32, *Cut.
+	standing sync.Map
+	macs     map[model.NodeID]net.HardwareAddr
+	mirror   *tap.Reader
+	stop     context.CancelFunc // of the mirror reader of the run under way
+	read     chan struct{}      // closed when that reader ended
 }
 
 // Config is what a Bed is made from.

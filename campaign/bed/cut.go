@@ -3,6 +3,8 @@ package bed
 import (
 	"context"
 	"errors"
+	"maps"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,18 +27,22 @@ type backend interface {
 	Kept(p model.Partition) (time.Time, error)
 	// Verify says which rules of a partition were missing; it waits.
 	Verify(ctx context.Context, p model.Partition) error
-	// DropsBy is what was dropped of a partition so far, by link. It waits until
-	// that is complete.
-	DropsBy(ctx context.Context, id uint32) (map[model.Link]uint64, error)
+	// DropsBy is what was dropped of a partition so far, by the rules that dropped
+	// it. It waits until that is complete.
+	DropsBy(ctx context.Context, id uint32) ([]model.RuleDrops, error)
+	// CountedFor lists the partitions whose DropsBy has specimens that are sent over
+	// links now: by link, for each specimen, their ids.
+	CountedFor(links []model.Link, of []model.Specimen) map[model.Link][][]uint32
 }
 
 // metered is a backend that cuts by meters first, where it can.
 type metered interface {
 	// Bite says why a partition's cut is by rules alone; nil: it is not.
 	Bite(p model.Partition) error
-	// Lift takes a partition's drop rules away and leaves its meters down. It
-	// returns the links that nothing but a meter holds.
-	Lift(ctx context.Context, id uint32) ([]model.Link, error)
+	// Lift takes a partition's drop rules away and leaves its meters down. It says
+	// which specimens nothing but a meter holds, by link, for each; links where it
+	// holds none of them are left out.
+	Lift(ctx context.Context, id uint32, of []model.Specimen) (map[model.Link][]bool, error)
 	// Held is what the rules that send specimens of a partition to its meters have
 	// counted so far, as Drops.
 	Held(ctx context.Context, id uint32, of []model.Specimen) (map[model.Link][]model.Met, error)
@@ -48,14 +54,16 @@ type Cut struct {
 	bed       *Bed
 	id        uint32 // in the backend, and in the rules' cookies
 	partition model.Partition
-	sent      atomic.Uint64 // packets of its own so far
 	resets    atomic.Uint64 // sent so far
+
+	mu     sync.Mutex // guards what follows
+	probes map[model.Link]uint64
 }
 
 // NewCut is a partition that is not in force yet. id is one that no other in
 // force on this bed has.
 func (b *Bed) NewCut(id uint32, p model.Partition) *Cut {
-	return &Cut{bed: b, id: id, partition: p}
+	return &Cut{bed: b, id: id, partition: p, probes: map[model.Link]uint64{}}
 }
 
 // Takes says why the bed cannot have the effect; nil: it can.
@@ -69,9 +77,7 @@ func (b *Bed) Takes(e model.Effect) error {
 // Put has the partition cut and returns when that was confirmed, which is not
 // yet proof: see Prove.
 func (c *Cut) Put(ctx context.Context) error {
-	if c.partition.Effect == model.Reset {
-		c.bed.resetting.Store(c.id, c)
-	}
+	c.bed.standing.Store(c.id, c)
 	return c.bed.cuts.Cut(ctx, c.id, c.partition)
 }
 
@@ -79,7 +85,7 @@ func (c *Cut) Put(ctx context.Context) error {
 // does nothing where the partition is not in force.
 func (c *Cut) Remove(ctx context.Context) error {
 	err := c.bed.cuts.Heal(ctx, c.id)
-	c.bed.resetting.Delete(c.id)
+	c.bed.standing.Delete(c.id)
 	return err
 }
 
@@ -100,9 +106,30 @@ func (c *Cut) Bite() (metering bool, alone error) {
 	return true, m.Bite(c.partition)
 }
 
-// Sent is how many packets its proofs have sent so far; with switches, over every
-// link alike.
-func (c *Cut) Sent() uint64 { return c.sent.Load() }
+// Probes is how many packets of netsplit's own, by link, are among those that it has
+// dropped so far: sent to prove it, or another cut of the bed on links of both.
+func (c *Cut) Probes() map[model.Link]uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.probes)
+}
+
+// probed books specimens of a link for the cuts that count them.
+func (b *Bed) probed(l model.Link, sent []bool, counted [][]uint32) {
+	for i, is := range sent {
+		if !is || i >= len(counted) {
+			continue
+		}
+		for _, id := range counted[i] {
+			if v, standing := b.standing.Load(id); standing {
+				c := v.(*Cut)
+				c.mu.Lock()
+				c.probes[l]++
+				c.mu.Unlock()
+			}
+		}
+	}
+}
 
 // Sum is the count of all links.
 func Sum(byLink map[model.Link]uint64) (n uint64) {
@@ -112,8 +139,8 @@ func Sum(byLink map[model.Link]uint64) (n uint64) {
 	return n
 }
 
-// Dropped is how many packets it has dropped, those of its proofs included, by
-// link. It waits until the count is complete.
-func (c *Cut) Dropped(ctx context.Context) (map[model.Link]uint64, error) {
+// Dropped is how many packets it has dropped, those of proofs included, by the rules
+// that did. It waits until the count is complete.
+func (c *Cut) Dropped(ctx context.Context) ([]model.RuleDrops, error) {
 	return c.bed.cuts.DropsBy(ctx, c.id)
 }

@@ -50,6 +50,7 @@ const (
 // may pass for some seconds.
 func (c *Cut) Prove(ctx context.Context) (time.Time, error) {
 	specimens := c.specimens()
+	all := c.every(specimens)
 	ctx, stop := context.WithTimeout(ctx, proofLimit)
 	defer stop()
 	var why error
@@ -58,10 +59,10 @@ func (c *Cut) Prove(ctx context.Context) (time.Time, error) {
 			return time.Time{}, err
 		}
 		emit := func() error {
-			_, err := c.emit(ctx, c.partition.Links(), specimens)
+			_, err := c.emit(ctx, all, specimens)
 			return err
 		}
-		if why = c.rounds(ctx, c.partition.Links(), specimens, c.drops); why != nil { // the counters do not tell: silence does
+		if why = c.rounds(ctx, all, specimens, c.drops); why != nil { // the counters do not tell: silence does
 			why = errors.Join(why, emit(), pause(ctx, quietFor))
 		}
 		at := time.Now()
@@ -107,20 +108,34 @@ func (c *Cut) drops(ctx context.Context, of []model.Specimen) (map[model.Link][]
 	return c.bed.cuts.Drops(ctx, c.id, of)
 }
 
+// due says, by link, which of some specimens are to be sent.
+type due map[model.Link][]bool
+
+// every is all of the specimens, over every link.
+func (c *Cut) every(specimens []model.Specimen) due {
+	out := due{}
+	for _, l := range c.partition.Links() {
+		out[l] = slices.Repeat([]bool{true}, len(specimens))
+	}
+	return out
+}
+
+func (d due) links() []model.Link { return slices.SortedFunc(maps.Keys(d), model.Link.Compare) }
+
 // rounds returns when the rules of every link have counted provingRounds times
 // what was sent, each time before it was sent again.
-func (c *Cut) rounds(ctx context.Context, links []model.Link, specimens []model.Specimen, count counter) error {
+func (c *Cut) rounds(ctx context.Context, due due, specimens []model.Specimen, count counter) error {
 	for range provingRounds {
 		before, err := count(ctx, specimens)
 		if err != nil {
 			return err
 		}
-		sent, err := c.emit(ctx, links, specimens)
+		sent, err := c.emit(ctx, due, specimens)
 		if err != nil {
 			return err
 		}
 		var all []awaited
-		for _, l := range links {
+		for _, l := range due.links() {
 			all = append(all, await(l, specimens, before[l], sent[l])...)
 		}
 		if err := counted(ctx, all, specimens, count); err != nil {
@@ -159,7 +174,7 @@ func await(l model.Link, specimens []model.Specimen, before []model.Met, sent []
 // Lift removes the partition's drop rules and returns once nothing goes by them
 // any more, as Prove does about those that forward. Meanwhile meters hold all of it,
 // so that the heal that follows is one moment for all links. Without meters, or
-// with other partitions in the way, there is nothing to do.
+// where other partitions cut all of it still, there is nothing to do.
 func (c *Cut) Lift(ctx context.Context) error {
 	m, ok := c.bed.cuts.(metered)
 	if !ok {
@@ -167,11 +182,12 @@ func (c *Cut) Lift(ctx context.Context) error {
 	}
 	ctx, stop := context.WithTimeout(ctx, liftLimit)
 	defer stop()
-	links, err := m.Lift(ctx, c.id)
-	if err != nil || len(links) == 0 {
+	specimens := c.partition.Specimens()
+	held, err := m.Lift(ctx, c.id, specimens)
+	if err != nil || len(held) == 0 {
 		return err
 	}
-	return c.rounds(ctx, links, c.partition.Specimens(), func(ctx context.Context, of []model.Specimen) (map[model.Link][]model.Met, error) {
+	return c.rounds(ctx, held, specimens, func(ctx context.Context, of []model.Specimen) (map[model.Link][]model.Met, error) {
 		return m.Held(ctx, c.id, of)
 	})
 }
@@ -200,18 +216,16 @@ func counted(ctx context.Context, all []awaited, specimens []model.Specimen, cou
 	}
 }
 
-// emit sends the specimens over every link, all at once, and says which of them could
-// be sent over each.
-func (c *Cut) emit(ctx context.Context, links []model.Link, specimens []model.Specimen) (map[model.Link][]bool, error) {
+// emit sends the specimens that are due, over all links at once, and says which of
+// them could be sent over each. They are booked for the cuts that count them.
+func (c *Cut) emit(ctx context.Context, due due, specimens []model.Specimen) (map[model.Link][]bool, error) {
+	links := due.links()
 	sent := make([][]bool, len(links))
+	counted := c.bed.cuts.CountedFor(links, specimens)
 	err := c.over(links, func(l model.Link) (err error) {
 		i := slices.Index(links, l)
-		sent[i], err = c.bed.emit(ctx, l, specimens)
-		for _, is := range sent[i] {
-			if is {
-				c.sent.Add(1)
-			}
-		}
+		sent[i], err = c.bed.emitSome(ctx, l, specimens, due[l])
+		c.bed.probed(l, sent[i], counted[l])
 		return err
 	})
 	out := map[model.Link][]bool{}
@@ -252,44 +266,28 @@ func (c *Cut) Crossed(ctx context.Context, from, to time.Time) (map[model.Link]u
 	return out, err
 }
 
-// Healed returns when a specimen of all that was cut has passed over every link but
-// those that others still cut; links over which some did not within 10 s are named.
-func (c *Cut) Healed(ctx context.Context, cutByOthers func(model.Link) bool) error {
+// Healed returns when a specimen of all that was cut has passed over every link, but
+// for what others cut there still; links over which some did not within 10 s are named.
+func (c *Cut) Healed(ctx context.Context, cutByOthers func(model.Link, model.Specimen) bool) error {
 	ctx, stop := context.WithTimeout(ctx, proofLimit)
 	defer stop()
 	began, specimens := time.Now(), c.partition.Specimens()
-	left := map[model.Link]bool{}
-	for _, l := range c.partition.Links() {
-		if !cutByOthers(l) {
-			left[l] = true
-		}
-	}
+	left := c.every(specimens)
+	left.spare(specimens, cutByOthers)
 	var why error
 	for len(left) > 0 && ctx.Err() == nil {
-		links := slices.SortedFunc(maps.Keys(left), model.Link.Compare)
-		passed := make([]bool, len(links))
-		why = c.over(links, func(l model.Link) error {
-			sent, err := c.bed.emit(ctx, l, specimens)
-			if err != nil {
-				return err
-			}
-			all := true
-			for i, s := range specimens {
-				if !all || !sent[i] {
-					continue
-				}
-				if all, err = c.bed.seen(ctx, l, s, began); err != nil {
-					return err
-				}
-			}
-			passed[slices.Index(links, l)] = all
-			return nil
+		links := left.links()
+		passed := make([][]bool, len(links))
+		why = c.over(links, func(l model.Link) (err error) {
+			passed[slices.Index(links, l)], err = c.passed(ctx, l, specimens, left[l], began)
+			return err
 		})
 		for i, l := range links {
-			if passed[i] || cutByOthers(l) {
-				delete(left, l)
+			for j, is := range passed[i] {
+				left[l][j] = left[l][j] && !is
 			}
 		}
+		left.spare(specimens, cutByOthers)
 		if len(left) > 0 {
 			_ = pause(ctx, pollEvery)
 		}
@@ -297,8 +295,39 @@ func (c *Cut) Healed(ctx context.Context, cutByOthers func(model.Link) bool) err
 	if len(left) == 0 {
 		return nil
 	}
-	links := slices.SortedFunc(maps.Keys(left), model.Link.Compare)
-	return errors.Join(fmt.Errorf("not all that was cut was seen to pass over %d links, %s among them, within %v", len(links), links[0], proofLimit), why)
+	l := left.links()[0]
+	return errors.Join(fmt.Errorf("not all that was cut was seen to pass over %d links, %s over %s among it, within %v", len(left), specimens[slices.Index(left[l], true)].Traffic, l, proofLimit), why)
+}
+
+// spare takes out what others cut, and links where nothing is left.
+func (d due) spare(specimens []model.Specimen, cutByOthers func(model.Link, model.Specimen) bool) {
+	for l, is := range d {
+		for i, s := range specimens {
+			is[i] = is[i] && !cutByOthers(l, s)
+		}
+		if !slices.Contains(is, true) {
+			delete(d, l)
+		}
+	}
+}
+
+// passed sends the specimens that are due over a link, and says which of them need not
+// be sent again: they have arrived, or cannot be sent there.
+func (c *Cut) passed(ctx context.Context, l model.Link, specimens []model.Specimen, due []bool, since time.Time) ([]bool, error) {
+	sent, err := c.bed.emitSome(ctx, l, specimens, due)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]bool, len(specimens))
+	for i, s := range specimens {
+		if out[i] = !sent[i]; !due[i] || !sent[i] {
+			continue
+		}
+		if out[i], err = c.bed.seen(ctx, l, s, since); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 // over does something for all links at once.

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 func pretend(dir string, half, skew time.Duration) {
 	type m = map[string]any
 	say := json.NewEncoder(os.Stdout)
-	_ = say.Encode(m{"id": 0, "version": 5})
+	_ = say.Encode(m{"id": 0, "version": 6})
 	now := func() int64 { return time.Now().Add(skew).UnixNano() }
 	for in := json.NewDecoder(bufio.NewReader(os.Stdin)); ; {
 		var r struct {
@@ -97,9 +97,10 @@ func (*hasty) Cut(context.Context, uint32, model.Partition) error { return nil }
 func (*hasty) Heal(context.Context, uint32) error                 { return nil }
 func (*hasty) Kept(model.Partition) (time.Time, error)            { return time.Time{}, nil }
 func (*hasty) Verify(context.Context, model.Partition) error      { return nil }
-func (*hasty) DropsBy(context.Context, uint32) (map[model.Link]uint64, error) {
+func (*hasty) DropsBy(context.Context, uint32) ([]model.RuleDrops, error) {
 	return nil, errors.New("not asked for")
 }
+func (*hasty) CountedFor([]model.Link, []model.Specimen) map[model.Link][][]uint32 { return nil }
 
 func (h *hasty) Drops(_ context.Context, _ uint32, of []model.Specimen) (map[model.Link][]model.Met, error) {
 	h.counted += 1000

@@ -18,23 +18,93 @@ import (
 const settle = 30 * time.Millisecond
 
 // DropsBy is how many packets the drop rules of the partition have dropped, by
-// link, since it was cut, on all switches. Packets that the gate refused are not
+// rule, since it was cut, on all switches. Packets that the gate refused are not
 // among them. Traffic that two partitions cut counts for both; what a wider one
 // holds back of a pair does not count for one of some traffic only. Call it before
-// Heal: the counters go with the rules.
+// Heal: the counters go with the rules. What rules of others had dropped for it when
+// they went is among it, if their switch could tell.
 //
 // Open vSwitch credits packets to the rule that is in force when it reads its
 // cache, up to half a second after they came: packets that passed shortly
 // before the cut may be among those counted. It shows that a cut bites, not how
 // often.
-func (f *Fabric) DropsBy(ctx context.Context, id uint32) (map[model.Link]uint64, error) {
+func (f *Fabric) DropsBy(ctx context.Context, id uint32) ([]model.RuleDrops, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	cut, err := f.standing(id)
-	if err != nil {
+	if _, err := f.standing(id); err != nil {
 		return nil, err
 	}
-	return f.counts(ctx, dropping(cut, func(r flowrules.Rule) bool { return len(cut.Only) == 0 || r.Only != model.Traffic{} }), settle, f.before[id])
+	all := f.counting()
+	c := all[slices.IndexFunc(all, func(c counting) bool { return c.id == id })]
+	byRule, err := f.byRule(ctx, counters{flowrules.KindDrop, c.counts}, settle)
+	var out []model.RuleDrops
+	for rule, is := range byRule {
+		out = append(out, model.RuleDrops{Rule: rule, Link: is.rule.Link, Packets: f.gone[id][rule].Packets + is.n - min(is.n, f.before[id][rule]),
+			Shared: slices.ContainsFunc(all, func(o counting) bool { return o.id < id && !o.lifted && o.counts(is.rule) })})
+	}
+	for rule, d := range f.gone[id] {
+		if _, is := byRule[rule]; !is && !f.has(rule) {
+			out = append(out, d)
+		}
+	}
+	return out, err
+}
+
+// counting is a partition in force, and which rules count for it.
+type counting struct {
+	id     uint32
+	lifted bool
+	counts func(flowrules.Rule) bool
+}
+
+// counting lists the partitions in force; f.mu is held.
+func (f *Fabric) counting() []counting {
+	var out []counting
+	for _, p := range f.partitions {
+		on := linkSet(p.Partition)
+		out = append(out, counting{p.ID, p.Lifted, func(r flowrules.Rule) bool {
+			return on[r.Link] && r.Drops(p.Partition) && (len(p.Partition.Only) == 0 || r.Only != model.Traffic{})
+		}})
+	}
+	return out
+}
+
+// CountedFor lists the partitions whose DropsBy has specimens that are sent over links
+// now: by link, for each specimen, their ids.
+func (f *Fabric) CountedFor(links []model.Link, of []model.Specimen) map[model.Link][][]uint32 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	first := map[model.Link][]flowrules.Rule{} // that takes a specimen; zero: none does
+	for _, l := range links {
+		first[l] = make([]flowrules.Rule, len(of))
+	}
+	for _, m := range f.members {
+		m.rules.Lock()
+		for _, r := range m.plan.Rules {
+			by := first[r.Link]
+			if r.Kind != flowrules.KindDrop || by == nil {
+				continue
+			}
+			for i, s := range of {
+				if r.Match.Takes(s) && (by[i].Kind == 0 || r.Before(by[i])) {
+					by[i] = r
+				}
+			}
+		}
+		m.rules.Unlock()
+	}
+	out, all := map[model.Link][][]uint32{}, f.counting()
+	for l, by := range first {
+		out[l] = make([][]uint32, len(of))
+		for i, r := range by {
+			for _, c := range all {
+				if c.counts(r) { // none counts the zero rule
+					out[l][i] = append(out[l][i], c.id)
+				}
+			}
+		}
+	}
+	return out
 }
 
 // Drops is what the drop rules that take specimens have counted on the links of a
@@ -81,12 +151,6 @@ type counters struct {
 	of   func(flowrules.Rule) bool
 }
 
-// dropping are the drop rules of what the partition cuts, as far as also says.
-func dropping(cut model.Partition, also func(flowrules.Rule) bool) counters {
-	on := linkSet(cut)
-	return counters{flowrules.KindDrop, func(r flowrules.Rule) bool { return on[r.Link] && r.Drops(cut) && also(r) }}
-}
-
 func linkSet(p model.Partition) map[model.Link]bool {
 	out := map[model.Link]bool{}
 	for _, l := range p.Links() {
@@ -111,21 +175,11 @@ type ruleCount struct {
 	n    uint64
 }
 
-// counts adds up what rules counted, by link, less what they had counted before.
-// f.mu is held.
-func (f *Fabric) counts(ctx context.Context, c counters, wait time.Duration, before map[string]uint64) (map[model.Link]uint64, error) {
-	byRule, err := f.byRule(ctx, c, wait)
-	out := map[model.Link]uint64{}
-	for rule, is := range byRule {
-		out[is.rule.Link] += is.n - min(is.n, before[rule])
-	}
-	return out, err
-}
-
 // already is what the drop rules of others have counted on the partition's links,
 // for its own count to begin there. f.mu is held.
 func (f *Fabric) already(ctx context.Context, p model.Partition) (map[string]uint64, error) {
-	c := dropping(p, func(flowrules.Rule) bool { return true })
+	on := linkSet(p)
+	c := counters{flowrules.KindDrop, func(r flowrules.Rule) bool { return on[r.Link] && r.Drops(p) }}
 	if !slices.ContainsFunc(f.members, func(m *member) bool { return m.has(c) }) {
 		return nil, nil
 	}
@@ -135,6 +189,64 @@ func (f *Fabric) already(ctx context.Context, p model.Partition) (map[string]uin
 		out[rule] = is.n
 	}
 	return out, err
+}
+
+// bookLimit is how long a switch may take to tell what rules had dropped that are to go.
+const bookLimit = time.Second
+
+// book keeps what rules that the desired state has no more have dropped for the
+// partitions that stay. A switch that does not tell holds nothing up: what its rules
+// dropped since DropsBy was last asked is lost then. f.mu is held.
+func (f *Fabric) book(ctx context.Context) {
+	all, going := slices.DeleteFunc(f.counting(), func(c counting) bool { return c.lifted }), map[string]bool{}
+	if len(all) == 0 {
+		return
+	}
+	for _, m := range f.members {
+		plan, err := flowrules.Compile(m.input(f))
+		if err != nil {
+			return
+		}
+		stays := map[string]bool{}
+		for _, r := range plan.Rules {
+			stays[r.Key()] = true
+		}
+		m.rules.Lock()
+		for _, r := range m.plan.Rules {
+			if !stays[r.Key()] && slices.ContainsFunc(all, func(c counting) bool { return c.counts(r) }) {
+				going[r.Key()] = true
+			}
+		}
+		m.rules.Unlock()
+	}
+	if len(going) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, bookLimit)
+	defer cancel()
+	byRule, _ := f.byRule(ctx, counters{flowrules.KindDrop, func(r flowrules.Rule) bool { return going[r.Key()] }}, settle)
+	for rule, is := range byRule {
+		for _, c := range all {
+			if !c.counts(is.rule) {
+				continue
+			}
+			if f.gone[c.id] == nil {
+				f.gone[c.id] = map[string]model.RuleDrops{}
+			}
+			n := f.gone[c.id][rule].Packets + is.n - min(is.n, f.before[c.id][rule])
+			f.gone[c.id][rule] = model.RuleDrops{Rule: rule, Link: is.rule.Link, Packets: n}
+			delete(f.before[c.id], rule) // if it comes back it begins anew
+		}
+	}
+}
+
+// has says whether a switch is to hold a rule, by its name in byRule.
+func (f *Fabric) has(rule string) bool {
+	return slices.ContainsFunc(f.members, func(m *member) bool {
+		m.rules.Lock()
+		defer m.rules.Unlock()
+		return slices.ContainsFunc(m.plan.Rules, func(r flowrules.Rule) bool { return m.id.String()+" "+r.Key() == rule })
+	})
 }
 
 // byRule is what the rules have counted, by switch and rule.

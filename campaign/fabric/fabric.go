@@ -125,9 +125,10 @@ type Fabric struct {
 	mirror     []Pair
 	transport  model.Gate
 	partitions []flowrules.InForce
-	before     map[uint32]map[string]uint64 // by partition: what the rules of others had counted there when it was cut
-	changes    map[model.NodeID]int         // see flowrules.Input.Changes
-	leaving    bool                         // nothing but forwarding is desired, for good
+	before     map[uint32]map[string]uint64          // by partition: what the rules of others had counted there when it was cut
+	gone       map[uint32]map[string]model.RuleDrops // by partition: what rules that went with others had dropped for it
+	changes    map[model.NodeID]int                  // see flowrules.Input.Changes
+	leaving    bool                                  // nothing but forwarding is desired, for good
 	closed     bool
 }
 
@@ -149,7 +150,7 @@ func New(cfg Config) (*Fabric, error) {
 		return nil, fmt.Errorf("fabric: rules live %v but are renewed every %v: renew more often than that", cfg.HardTimeout, cfg.RenewEvery)
 	}
 	f := &Fabric{cfg: cfg, lab: flowrules.LabID(cfg.Testbed.Name), stop: make(chan struct{}),
-		byHost: map[model.NodeID]*member{}, byMAC: map[flowrules.MAC]model.NodeID{}, macs: map[model.NodeID]flowrules.MAC{}, changes: map[model.NodeID]int{}, before: map[uint32]map[string]uint64{}}
+		byHost: map[model.NodeID]*member{}, byMAC: map[flowrules.MAC]model.NodeID{}, macs: map[model.NodeID]flowrules.MAC{}, changes: map[model.NodeID]int{}, before: map[uint32]map[string]uint64{}, gone: map[uint32]map[string]model.RuleDrops{}}
 	if err := f.layOut(); err != nil {
 		return nil, err
 	}
@@ -337,6 +338,8 @@ func (f *Fabric) Heal(ctx context.Context, id uint32) error {
 		return p.ID == id
 	})
 	delete(f.before, id)
+	delete(f.gone, id)
+	f.book(ctx)
 	return f.apply(ctx)
 }
 

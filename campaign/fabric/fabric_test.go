@@ -167,6 +167,12 @@ func (r *rig) until(what string, f func() bool) {
 	}
 }
 
+// dropped is DropsBy, by link.
+func (r *rig) dropped(id uint32) (map[model.Link]uint64, error) {
+	all, err := r.f.DropsBy(soon(r.t), id)
+	return model.ByLink(all), err
+}
+
 func (r *rig) reports() []fabric.Tampering {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -219,13 +225,13 @@ func testTapsCutsAndHeals(t *testing.T, by model.Gate) {
 	r.expect("cut", 1, 3, 1, "")
 	r.expect("not cut", 1, 1, 4, "4")
 	must(r.f.Cut(ctx, 6, isolate1)) // a second one over the same pairs
-	drops, err := r.f.DropsBy(ctx, 5)
+	drops, err := r.dropped(5)
 	if n := drops[model.Link{Src: "s1h1", Dst: "s1h2"}] + drops[model.Link{Src: "s1h3", Dst: "s1h1"}]; err != nil || n != 2 {
 		t.Errorf("dropped %v, want one each way: %v", drops, err)
 	}
 	r.expect("cut twice", 1, 1, 2, "")
 	for id, want := range map[uint32]uint64{5: 2, 6: 1} { // what was dropped before it was cut is not the second's
-		drops, err := r.f.DropsBy(ctx, id)
+		drops, err := r.dropped(id)
 		if l := (model.Link{Src: "s1h1", Dst: "s1h2"}); err != nil || drops[l] != want {
 			t.Errorf("partition %d: dropped %v, want %d of %s: %v", id, drops, want, l, err)
 		}
@@ -233,13 +239,13 @@ func testTapsCutsAndHeals(t *testing.T, by model.Gate) {
 	narrow := model.Partition{Shape: model.Partial, Effect: model.Drop, Groups: [][]model.NodeID{{"s1h1"}, {"s1h2"}}, Only: []model.Traffic{{Proto: "tcp"}}}
 	must(r.f.Cut(ctx, 7, narrow))
 	r.expect("cut by wider ones", 1, 1, 2, "")
-	if drops, err := r.f.DropsBy(ctx, 7); err != nil || len(drops) > 0 && drops[model.Link{Src: "s1h1", Dst: "s1h2"}] != 0 {
+	if drops, err := r.dropped(7); err != nil || len(drops) > 0 && drops[model.Link{Src: "s1h1", Dst: "s1h2"}] != 0 {
 		t.Errorf("a partition of tcp counts %v of what wider ones dropped: %v", drops, err)
 	}
 	must(r.f.Heal(ctx, 7))
 	must(r.f.Heal(ctx, 5))
 	r.expect("still cut by the other", 1, 1, 2, "")
-	if drops, err := r.f.DropsBy(ctx, 6); err != nil || drops[model.Link{Src: "s1h1", Dst: "s1h2"}] != 3 {
+	if drops, err := r.dropped(6); err != nil || drops[model.Link{Src: "s1h1", Dst: "s1h2"}] != 3 {
 		t.Errorf("the first is healed: the second dropped %v, want 3: %v", drops, err)
 	}
 	must(r.f.Heal(ctx, 5)) // again: nothing happens
@@ -484,4 +490,62 @@ func TestLeaveGivesASwitchWithRulesOfOthersBackToThem(t *testing.T) {
 	if left := r.sw[1].Flows(); len(left) != 1 || left[0].Cookie != 0xbad {
 		t.Errorf("Leave left %v", left)
 	}
+}
+
+// TestARuleThatGoesIsStillCounted: a partition of all of a pair counts what a younger
+// one's reset rule has dropped, also once that one is healed or lifted, and goes on
+// where the same rule comes back; nobody is older than it.
+func TestARuleThatGoesIsStillCounted(t *testing.T) {
+	r := newRig(t, fabric.Config{}, 1)
+	ctx, l := soon(t), model.Link{Src: "s1h1", Dst: "s1h2"}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	tcp := []byte{0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 1, 1, 10, 0, 1, 2, 0, 7, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, 4, 0, 0, 0, 0, 0, 0}
+	send := func(frame []byte) { r.inject(1, 1, frame) }
+	segment := append(append(append(mac(1, 2), mac(1, 1)...), 8, 0), tcp...)
+	counts := func(what string, id uint32, want uint64) []model.RuleDrops {
+		t.Helper()
+		all, err := r.f.DropsBy(ctx, id)
+		if n := model.ByLink(all)[l]; err != nil || n != want {
+			t.Errorf("%s: %d counts %v, want %d: %v", what, id, all, want, err)
+		}
+		return all
+	}
+	reset := pair12
+	reset.Effect = model.Reset
+	must(r.f.Cut(ctx, 1, pair12))
+	send(frame(1, 1, 2, "x"))
+	for i := range uint64(2) {
+		id := uint32(2 + i)
+		must(r.f.Cut(ctx, id, reset))
+		if by := r.f.CountedFor([]model.Link{l}, pair12.Specimens())[l]; fmt.Sprint(by) != fmt.Sprintf("[[1 %[1]d] [1 %[1]d] [1 %[1]d]]", id) {
+			t.Errorf("specimens count for %v", by)
+		}
+		send(segment)
+		send(segment)
+		for _, d := range counts("both stand", 1, 1+2*i+2) {
+			if d.Shared {
+				t.Errorf("%+v: nobody is older", d)
+			}
+		}
+		for _, d := range counts("both stand", id, 2) {
+			if !d.Shared && d.Link == l {
+				t.Errorf("%+v: the older one counts it", d)
+			}
+		}
+		if i == 0 {
+			if _, err := r.f.Lift(ctx, id, nil); err != nil {
+				t.Fatal(err)
+			}
+			counts("the younger one is lifted", 1, 3)
+		}
+		must(r.f.Heal(ctx, id))
+		counts("the younger one is healed", 1, 1+2*i+2)
+	}
+	send(segment)
+	counts("alone again", 1, 6)
 }

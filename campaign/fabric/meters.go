@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -136,11 +137,11 @@ func (f *Fabric) recompile(ctx context.Context, m *member) error {
 	return m.turnTo(ctx, plan)
 }
 
-// Lift removes the drop rules of a partition and leaves its meters down. It
-// returns the links that nothing holds but a meter now; without any, Heal is all
-// that is left to do. Once nothing goes by the old rules any more, Heal has all
-// links pass at one moment.
-func (f *Fabric) Lift(ctx context.Context, id uint32) ([]model.Link, error) {
+// Lift removes the drop rules of a partition and leaves its meters down. It says which
+// specimens nothing holds but a meter now, by link, for each, and leaves out links
+// where it holds none of them; without any, Heal is all that is left to do. Once
+// nothing goes by the old rules any more, Heal has all links pass at one moment.
+func (f *Fabric) Lift(ctx context.Context, id uint32, of []model.Specimen) (map[model.Link][]bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	i := slices.IndexFunc(f.partitions, func(p flowrules.InForce) bool { return p.ID == id })
@@ -150,20 +151,27 @@ func (f *Fabric) Lift(ctx context.Context, id uint32) ([]model.Link, error) {
 	p := f.partitions[i].Partition
 	f.partitions[i].Lifted = true
 	f.changed(p)
+	f.book(ctx)
 	if err := f.apply(ctx); err != nil {
 		return nil, err
 	}
-	dropped := map[model.Link]bool{}
+	held := map[model.Link][]bool{}
+	for _, l := range p.Links() {
+		held[l] = slices.Repeat([]bool{true}, len(of))
+	}
 	for _, m := range f.members {
 		m.rules.Lock()
 		for _, r := range m.plan.Rules {
-			if r.Kind == flowrules.KindDrop {
-				dropped[r.Link] = true
+			if on := held[r.Link]; r.Kind == flowrules.KindDrop && on != nil {
+				for i, s := range of {
+					on[i] = on[i] && !r.Match.Takes(s)
+				}
 			}
 		}
 		m.rules.Unlock()
 	}
-	return slices.DeleteFunc(p.Links(), func(l model.Link) bool { return dropped[l] }), nil
+	maps.DeleteFunc(held, func(_ model.Link, on []bool) bool { return !slices.Contains(on, true) })
+	return held, nil
 }
 
 // Bite says why a partition's cut is by rules alone; nil: all its links go

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"maps"
 	"net"
 	"net/netip"
 	"regexp"
@@ -60,8 +59,18 @@ type Hosts struct {
 type inForce struct {
 	id      uint32
 	p       model.Partition
-	dropped map[model.Link]uint64
-	new     bool // being cut: what rules of others have dropped until then is not its
+	new     bool                // being cut: what rules of others have dropped until then is not its
+	on      map[model.Link]bool // what it cuts
+	dropped map[string]*drop    // by the host that did and its rule
+}
+
+// counts says whether what the rule drops is among what the partition cuts.
+func (f *inForce) counts(r hostrules.Rule) bool { return f.on[r.Link] && r.Counts(f.p) }
+
+// drop is what a rule dropped for a partition.
+type drop struct {
+	rule hostrules.Rule
+	n    uint64
 }
 
 // host is what one host was told.
@@ -137,7 +146,10 @@ func TableName(testbed string) string {
 func (h *Hosts) Cut(ctx context.Context, id uint32, p model.Partition) error {
 	h.change.Lock()
 	defer h.change.Unlock()
-	f := &inForce{id: id, p: p, dropped: map[model.Link]uint64{}, new: true}
+	f := &inForce{id: id, p: p, on: map[model.Link]bool{}, dropped: map[string]*drop{}, new: true}
+	for _, l := range p.Links() {
+		f.on[l] = true
+	}
 	h.partitions = append(h.partitions, f)
 	err := h.apply(ctx)
 	f.new = false
@@ -199,16 +211,45 @@ func (h *Hosts) Drops(ctx context.Context, id uint32, of []model.Specimen) (map[
 }
 
 // DropsBy is what was dropped of the partition with that id since it was cut, by
-// link. A packet that two partitions cut counts for both; what rules of a wider one
+// rule. A packet that two partitions cut counts for both; what rules of a wider one
 // drop does not count for one of some traffic only.
-func (h *Hosts) DropsBy(ctx context.Context, id uint32) (map[model.Link]uint64, error) {
+func (h *Hosts) DropsBy(ctx context.Context, id uint32) ([]model.RuleDrops, error) {
 	h.change.Lock()
 	defer h.change.Unlock()
 	f, err := h.refresh(ctx, id)
 	if f == nil {
 		return nil, err
 	}
-	return maps.Clone(f.dropped), err
+	var out []model.RuleDrops
+	for key, d := range f.dropped {
+		out = append(out, model.RuleDrops{Rule: key, Link: d.rule.Link, Packets: d.n,
+			Shared: slices.ContainsFunc(h.partitions, func(o *inForce) bool { return o.id < id && o.counts(d.rule) })})
+	}
+	return out, err
+}
+
+// CountedFor lists the partitions whose DropsBy has specimens that are sent over links
+// now: by link, for each specimen, their ids.
+func (h *Hosts) CountedFor(links []model.Link, of []model.Specimen) map[model.Link][][]uint32 {
+	h.change.Lock()
+	defer h.change.Unlock()
+	out := map[model.Link][][]uint32{}
+	for _, l := range links {
+		out[l] = make([][]uint32, len(of))
+		for i, s := range of {
+			at := h.hosts[l.Src]
+			if s.Past {
+				at = h.hosts[l.Dst]
+			}
+			rules := hostrules.Take(at.rules, l, s)
+			for _, f := range h.partitions {
+				if slices.ContainsFunc(rules, f.counts) {
+					out[l][i] = append(out[l][i], f.id)
+				}
+			}
+		}
+	}
+	return out
 }
 
 // refresh asks the hosts that a partition concerns what they have dropped. change is
@@ -370,8 +411,12 @@ func (h *Hosts) book(o *host, dropped map[string]uint64) {
 			continue
 		}
 		for _, f := range h.partitions {
-			if !f.new && r.Counts(f.p) {
-				f.dropped[r.Link] += n
+			if !f.new && f.counts(r) {
+				key := string(o.name) + " " + r.Key()
+				if f.dropped[key] == nil {
+					f.dropped[key] = &drop{rule: r}
+				}
+				f.dropped[key].n += n
 			}
 		}
 	}

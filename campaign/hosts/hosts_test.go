@@ -119,7 +119,8 @@ func TestDropsBelongToThePartitionsInForce(t *testing.T) {
 	}
 	counts := func(id uint32, want uint64) {
 		t.Helper()
-		by, err := b.DropsBy(ctx, id)
+		all, err := b.DropsBy(ctx, id)
+		by := model.ByLink(all)
 		if n := by[l] + by[l.Reverse()]; err != nil || n != want {
 			t.Errorf("partition %d: %v dropped, want %d: %v", id, by, want, err)
 		}
@@ -130,6 +131,20 @@ func TestDropsBelongToThePartitionsInForce(t *testing.T) {
 	must(b.Cut(ctx, 2, partial("n1", "n2")))
 	b.agents["n1"].drop(t, l, "tcp", 3)
 	b.agents["n1"].drop(t, l, "", 5)
+	must(b.Cut(ctx, 4, partial("n1", "n3")))
+	if by := b.CountedFor([]model.Link{l}, partial("n1", "n2").Specimens())[l]; fmt.Sprint(by) != "[[2] [1 2] [1 2]]" { // ARP, TCP twice
+		t.Errorf("specimens count for %v", by)
+	}
+	for id := uint32(1); id <= 2; id++ {
+		all, err := b.DropsBy(ctx, id)
+		for _, d := range all {
+			if d.Shared != (id == 2 && strings.Contains(d.Rule, "tcp")) {
+				t.Errorf("partition %d, %+v: want shared what the older one counts too", id, d)
+			}
+		}
+		must(err)
+	}
+	must(b.Heal(ctx, 4))
 	b.agents["n2"].drop(t, l, "", 2) // at the receiver
 	counts(2, 10)
 	counts(1, 13) // TCP alone
@@ -143,8 +158,8 @@ func TestDropsBelongToThePartitionsInForce(t *testing.T) {
 	must(b.Heal(ctx, 3))
 	b.agents["n1"].drop(t, l, "tcp", 1)
 	counts(1, 16)
-	if by, err := b.DropsBy(ctx, 1); err != nil || by[l] != 16 || by[l.Reverse()] != 0 {
-		t.Errorf("%v, %v", by, err)
+	if all, err := b.DropsBy(ctx, 1); err != nil || model.ByLink(all)[l] != 16 || model.ByLink(all)[l.Reverse()] != 0 {
+		t.Errorf("%v, %v", all, err)
 	}
 	must(b.Heal(ctx, 1))
 	must(b.Heal(ctx, 1))

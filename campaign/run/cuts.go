@@ -24,11 +24,11 @@ const (
 type cut interface {
 	Put(ctx context.Context) error
 	Prove(ctx context.Context) (time.Time, error)
-	Dropped(ctx context.Context) (map[model.Link]uint64, error)
-	Sent() uint64
+	Dropped(ctx context.Context) ([]model.RuleDrops, error)
+	Probes() map[model.Link]uint64
 	Lift(ctx context.Context) error
 	Remove(ctx context.Context) error
-	Healed(ctx context.Context, cutByOthers func(model.Link) bool) error
+	Healed(ctx context.Context, cutByOthers func(model.Link, model.Specimen) bool) error
 }
 
 var _ cut = (*bed.Cut)(nil)
@@ -126,31 +126,32 @@ func (l *Live) Heal(ctx context.Context, name string) (model.ScriptCut, error) {
 	return c.ScriptCut, errors.Join(counted, err)
 }
 
-// cutBy says whether a cut that is in force cuts the link.
-func (l *Live) cutBy(link model.Link) bool {
-	return slices.ContainsFunc(l.cuts, func(c *scriptCut) bool { return slices.Contains(c.Proof.Links, link) })
+// cutBy says whether a cut that is in force takes the specimen on the link.
+func (l *Live) cutBy(link model.Link, s model.Specimen) bool {
+	return slices.ContainsFunc(l.cuts, func(c *scriptCut) bool { return slices.Contains(c.Proof.Links, link) && c.Partition.Takes(s) })
 }
 
 // count books what wanted to cross and what leaked, before the rules and their
-// counters go. What the proof sent is taken off: it went over every link alike.
+// counters go. What netsplit sent itself, for this cut's proof and those of others on the
+// same links, is taken off.
 func (l *Live) count(ctx context.Context, c *scriptCut) error {
 	p := &c.Proof
 	if p.InForceAt == 0 {
 		return nil // never in force: the step that asked for it said so
 	}
-	byLink, err := c.cut.Dropped(ctx)
+	dropped, err := c.cut.Dropped(ctx)
 	if err != nil {
 		return fmt.Errorf("what cut %s dropped could not be counted: %w", c.Name, err)
 	}
-	c.Probes = int(c.cut.Sent())
-	each := c.Probes / max(len(p.Links), 1)
+	byLink, probes := model.ByLink(dropped), c.cut.Probes()
+	c.Probes = int(bed.Sum(probes))
 	until, from := time.Now(), c.inForce
 	p.LeakKnown = !SetBack(from, until)
 	if !p.LeakKnown {
 		l.r.s.Note("leaks could not be counted: the machine's clock was set back meanwhile")
 	}
 	for _, link := range p.Links {
-		lp := model.LinkProof{Link: link, Dropped: max(0, int(byLink[link])-each)}
+		lp := model.LinkProof{Link: link, Dropped: max(0, int(byLink[link])-int(probes[link]))}
 		n, _, err := l.r.c.Bed.Arrived(ctx, link, c.Partition.Only, from, until)
 		if err != nil {
 			p.LeakKnown = false

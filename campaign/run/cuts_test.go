@@ -26,9 +26,9 @@ func (c *fakeCut) do(what string) {
 
 func (c *fakeCut) Put(context.Context) error                { return nil }
 func (c *fakeCut) Prove(context.Context) (time.Time, error) { return time.Now(), nil }
-func (c *fakeCut) Sent() uint64                             { return 0 }
+func (c *fakeCut) Probes() map[model.Link]uint64            { return nil }
 
-func (c *fakeCut) Dropped(context.Context) (map[model.Link]uint64, error) {
+func (c *fakeCut) Dropped(context.Context) ([]model.RuleDrops, error) {
 	c.do("count")
 	return nil, nil
 }
@@ -43,7 +43,7 @@ func (c *fakeCut) Remove(context.Context) error {
 	return nil
 }
 
-func (c *fakeCut) Healed(context.Context, func(model.Link) bool) error {
+func (c *fakeCut) Healed(context.Context, func(model.Link, model.Specimen) bool) error {
 	c.do("healed")
 	return nil
 }

@@ -200,6 +200,13 @@ func TestWhatIsNoPass(t *testing.T) {
 			s.Heal(s.Partial(s.Hosts("c1"), s.Hosts("c2")))
 			s.True(true, "all is well")
 		}},
+		{"vacuous beside another cut's proof", model.VerdictVacuous, "no packet wanted to cross cut 1", func(_ *testing.T, s *script.Script) {
+			one := s.Partial(s.Hosts("c1"), s.Hosts("c2"))
+			two := s.Partial(s.Hosts("c1"), s.Hosts("c2"))
+			s.Heal(one)
+			s.Heal(two)
+			s.True(true, "all is well")
+		}},
 		{"given up", model.VerdictUnknown, "the script gave up before its end", func(_ *testing.T, s *script.Script) { runtime.Goexit() }},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -114,7 +114,7 @@ func TestMetersCut(t *testing.T) {
 		}
 		b.settled()
 		b.expect(fmt.Sprint("cut ", id), matrix(cut))
-		if _, err := f.Lift(within(t), id); err != nil {
+		if _, err := f.Lift(within(t), id, cut.Specimens()); err != nil {
 			t.Fatal(err)
 		}
 		if n := b.long(cut, 0); n != 0 {

@@ -73,10 +73,10 @@ func TestWhatPassesIsWhatThePartitionSays(t *testing.T) {
 		}
 		b.settled()
 		b.expect(s.name, matrix(s.p))
-		byLink, err := f.DropsBy(ctx, id)
+		drops, err := f.DropsBy(ctx, id)
 		var n uint64
-		for _, m := range byLink {
-			n += m
+		for _, d := range drops {
+			n += d.Packets
 		}
 		// The hosts' kernels may have added an ARP request or reply per link.
 		links := uint64(len(s.p.Links()))

@@ -187,10 +187,10 @@ func (m Match) takes(s model.Specimen) bool {
 		(!m.Opening || is.Opening) && (m.ICMPv6 == "" || m.ICMPv6 == is.ICMPv6)
 }
 
-// Counts says that what the rule drops counts for the partition, as far as the link
-// goes: for one of all traffic all of it, for one of some traffic what is of that.
-// Rules of a wider one do not tell what they drop.
+// Counts says that what the rule drops counts for a partition that cuts its link: for
+// one of all traffic all of it, for one of some traffic what is of that. Rules of a
+// wider one do not tell what they drop.
 func (r Rule) Counts(p model.Partition) bool {
-	return slices.Contains(p.Links(), r.Link) && (len(p.Only) == 0 || r.Only != model.Traffic{} &&
-		slices.ContainsFunc(p.Only, func(t model.Traffic) bool { return t.Covers(r.Only) }))
+	return len(p.Only) == 0 || r.Only != model.Traffic{} &&
+		slices.ContainsFunc(p.Only, func(t model.Traffic) bool { return t.Covers(r.Only) })
 }
