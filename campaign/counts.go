@@ -42,17 +42,27 @@ func newCounted() counted {
 // count books what wanted to cross, and what leaked before the moment. turn is
 // held: once a heal has begun, what passes is no leak.
 func (s *Service) count(ctx context.Context, h *handCut, to time.Time) {
-	st, c := h.status(), &h.counted
-	// A switch that does not answer must not use up the time of the agents.
-	asking, done := context.WithTimeout(ctx, countLimit)
-	dropped, err := h.cut.Dropped(asking)
-	done()
+	s.countDropped(ctx, h)
+	s.countLeaked(ctx, h, to)
+}
+
+// countDropped books what the rules have dropped so far; turn is held.
+func (s *Service) countDropped(ctx context.Context, h *handCut) {
 	ctx, cancel := context.WithTimeout(ctx, countLimit)
 	defer cancel()
+	dropped, err := h.cut.Dropped(ctx)
 	if err != nil {
-		s.log.Debug("not all that a partition dropped was counted", "partition", st.Name, "err", err)
+		s.log.Debug("not all that a partition dropped was counted", "partition", h.status().Name, "err", err)
 	}
-	c.add(dropped)
+	h.counted.add(dropped)
+}
+
+// countLeaked books what leaked before the moment, and tells all counts; turn is held.
+// It can be asked of the agents after the rules have gone, too.
+func (s *Service) countLeaked(ctx context.Context, h *handCut, to time.Time) {
+	ctx, cancel := context.WithTimeout(ctx, countLimit)
+	defer cancel()
+	st, c := h.status(), &h.counted
 	known := !st.InForce.IsZero()
 	if from := latest(c.until, st.InForce); known && to.After(from) {
 		leaked, err := h.cut.Crossed(ctx, from, to)

@@ -278,18 +278,24 @@ func (s *Service) heal(h *handCut) (model.PartitionStatus, error) {
 		h.decided = now
 	}
 	st := h.status()
-	switch st.State {
-	case model.PartitionHealed, model.PartitionFailed:
+	if st.Ended() {
 		return st, nil
-	case model.PartitionHealing: // tried before: what passes now is no leak
-	default:
-		s.count(context.Background(), h, time.Now())
+	}
+	begins := st.State != model.PartitionHealing // else it was tried before: what passes now is no leak
+	var until time.Time
+	if begins {
+		s.countDropped(context.Background(), h) // while there are rules
+		until = time.Now()
 		s.set(h, func(p *model.PartitionStatus) { p.State = model.PartitionHealing })
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), healLimit)
 	defer cancel()
 	if h.standing() {
-		if err := s.lift(ctx, h); err != nil {
+		err := s.lift(ctx, h)
+		if begins { // hosts that do not answer hold up no heal
+			s.countLeaked(context.Background(), h, until)
+		}
+		if err != nil {
 			s.set(h, func(p *model.PartitionStatus) { p.Reason = err.Error() })
 			return h.status(), fmt.Errorf("%w: the heal was not confirmed, the rules expire by themselves within seconds: %w", model.ErrUnavailable, err)
 		}
