@@ -1,6 +1,8 @@
 package traffic
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
 	"strings"
 	"sync"
@@ -16,26 +18,32 @@ import (
 // Steady is every sort of traffic between all stations, again and again.
 type Steady struct {
 	stations []*Station
+	sorts    []template // that each round has all of
+	flows    []template // that each round has some of
 	shots    []shot
 	stop     chan struct{}
 	work     sync.WaitGroup
 	failed   error
 }
 
-// shot is a frame of a sort, and when it was sent; the zero time if it was not.
-type shot struct {
+// template is a frame without its number, which is at that place.
+type template struct {
 	sort
 	from, to *Station
-	num      uint32
 	frame    []byte
-	at       time.Time
+	number   int
 }
 
-// rounds of all sorts there are at most, and the pause after each. A switch has
-// forgotten a cut's few cached decisions in no time, so there are UDP flows beside,
-// some of which each round has, all of them every flows/perRound rounds.
+// shot is a frame that was sent, its number, and when.
+type shot struct {
+	*template
+	num uint32
+	at  time.Time
+}
+
+// A switch has forgotten a cut's few cached decisions in no time, so there are UDP
+// flows beside, some of which each round has, all of them every flows/perRound rounds.
 const (
-	rounds     = 150
 	roundPause = 5 * time.Millisecond
 	flows      = 1500
 	perRound   = 75
@@ -51,48 +59,55 @@ func flow(n int) sort {
 	}}
 }
 
-// NewSteady builds the frames and begins to send.
+// NewSteady begins to send.
 func NewSteady(tb testing.TB, stations ...*Station) *Steady {
 	tb.Helper()
 	y := &Steady{stations: stations, stop: make(chan struct{})}
-	add := func(s sort, from, to *Station) {
-		n, f := frameOf(tb, s, from, to)
-		y.shots = append(y.shots, shot{s, from, to, n, f, time.Time{}})
+	build := func(s sort, from, to *Station) template {
+		_, f := frameOf(tb, s, from, to)
+		return template{s, from, to, f, bytes.Index(f, []byte(Marker)) + len(Marker)}
 	}
-	for r := range rounds {
-		for _, s := range sorts {
-			for _, from := range stations {
-				for _, to := range stations {
-					if from != to {
-						add(s, from, to)
-					}
+	for _, s := range sorts {
+		for _, from := range stations {
+			for _, to := range stations {
+				if from != to {
+					y.sorts = append(y.sorts, build(s, from, to))
 				}
 			}
 		}
-		for i := range perRound {
-			add(flow((r*perRound+i)%flows), stations[0], stations[1])
-		}
+	}
+	for n := range flows {
+		y.flows = append(y.flows, build(flow(n), stations[0], stations[1]))
 	}
 	y.work.Go(y.send)
 	return y
 }
 
 func (y *Steady) send() {
-	round := len(y.shots) / rounds
-	for i := range y.shots {
+	shoot := func(t *template) bool {
+		num := last.Add(1)
+		binary.BigEndian.PutUint32(t.frame[t.number:], num)
+		y.shots = append(y.shots, shot{t, num, time.Now()})
+		if err := t.from.write(t.frame); err != nil {
+			y.failed = fmt.Errorf("%s sends: %w", t.from.Name, err)
+		}
+		return y.failed == nil
+	}
+	for round := 0; ; round++ {
+		for i := range y.sorts {
+			if !shoot(&y.sorts[i]) {
+				return
+			}
+		}
+		for i := range perRound {
+			if !shoot(&y.flows[(round*perRound+i)%flows]) {
+				return
+			}
+		}
 		select {
 		case <-y.stop:
 			return
-		default:
-		}
-		s := &y.shots[i]
-		s.at = time.Now()
-		if y.failed = s.from.write(s.frame); y.failed != nil {
-			y.failed = fmt.Errorf("%s sends: %w", s.from.Name, y.failed)
-			return
-		}
-		if i%round == round-1 {
-			time.Sleep(roundPause)
+		case <-time.After(roundPause):
 		}
 	}
 }
@@ -130,7 +145,7 @@ func (y *Steady) Crossed(from, to time.Time, ps ...model.Partition) int {
 // cut is how many frames the partitions cut, and which of them arrived.
 func (y *Steady) cut(from, to time.Time, ps []model.Partition) (wanted int, crossed []string) {
 	for _, s := range y.shots {
-		if s.at.Before(from) || !s.at.Before(to) || s.at.IsZero() {
+		if s.at.Before(from) || !s.at.Before(to) {
 			continue
 		}
 		for _, o := range y.stations {
