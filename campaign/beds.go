@@ -139,17 +139,34 @@ func (s *Service) otherPort(id model.DatapathID, port model.Port, err error) {
 	s.shake(text)
 }
 
-// claimOutside reserves the outside testbed for a campaign.
+// claimOutside reserves the outside testbed for a campaign, once no partition is
+// being healed: the packets of its proof must not come into runs.
 func (s *Service) claimOutside(campaign string) error {
+	for {
+		healing, err := s.tryClaim(campaign)
+		if healing == nil {
+			return err
+		}
+		healing.turn.Lock() // for a minute at most
+		healing.turn.Unlock()
+	}
+}
+
+// tryClaim reserves the outside testbed, unless a partition stands or is healing.
+func (s *Service) tryClaim(campaign string) (healing *handCut, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for name, h := range s.hand {
 		if h.standing() {
-			return fmt.Errorf("%w: partition %q is %s on the testbed: heal it first", model.ErrConflict, name, h.status().State)
+			return nil, fmt.Errorf("%w: partition %q is %s on the testbed: heal it first", model.ErrConflict, name, h.status().State)
 		}
+		if !h.turn.TryLock() {
+			return h, nil
+		}
+		h.turn.Unlock()
 	}
 	s.claimed = campaign
-	return nil
+	return nil, nil
 }
 
 // unclaimed says which campaign uses the outside testbed; nil: none does.

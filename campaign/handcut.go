@@ -282,13 +282,18 @@ func (s *Service) heal(h *handCut) (model.PartitionStatus, error) {
 		return st, nil
 	}
 	begins := st.State != model.PartitionHealing // else it was tried before: what passes now is no leak
-	var until time.Time
+	// What passes while the rules' counts are read is neither: at hosts with other clocks
+	// nobody could tell it from what passes when the rules are gone.
+	until := time.Now()
 	if begins {
 		s.countDropped(context.Background(), h) // while there are rules
-		until = time.Now()
 		s.set(h, func(p *model.PartitionStatus) { p.State = model.PartitionHealing })
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), healLimit)
+	goesOn := context.Background()
+	if h.left != "" { // its rules are gone whoever looks
+		goesOn = s.closing
+	}
+	ctx, cancel := context.WithTimeout(goesOn, healLimit)
 	defer cancel()
 	if h.standing() {
 		err := s.lift(ctx, h)
@@ -312,7 +317,8 @@ func (s *Service) heal(h *handCut) (model.PartitionStatus, error) {
 	s.set(h, func(p *model.PartitionStatus) {
 		p.State, p.Healed, p.Reason = model.PartitionHealed, time.Now(), h.left
 		if len(others) > 0 {
-			p.Reason = fmt.Sprintf("some of its links are still cut, by %s", strings.Join(others, ", "))
+			still := fmt.Sprintf("some of its links are still cut, by %s", strings.Join(others, ", "))
+			p.Reason = strings.TrimPrefix(p.Reason+"; "+still, "; ")
 		}
 	})
 	st = h.status()

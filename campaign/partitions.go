@@ -112,6 +112,9 @@ func (s *Service) DeletePartition(_ context.Context, name string) (model.Partiti
 		}
 		return st, err
 	}
+	if err := s.unclaimed(); err != nil && !h.standing() && !h.status().Ended() { // only its proof is left to be made
+		return h.status(), err
+	}
 	return s.heal(h)
 }
 
@@ -172,7 +175,8 @@ func (s *Service) healAll(ctx context.Context) (names []string, errs []error) {
 	}
 	s.mu.Unlock()
 	slices.Sort(names)
-	// All at once: where a host does not answer, the others do not wait for it.
+	// All at once: the proofs, which take longest where a host does not answer, go side
+	// by side.
 	errs = make([]error, len(names))
 	var work sync.WaitGroup
 	for i, name := range names {

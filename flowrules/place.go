@@ -9,8 +9,9 @@ import (
 // Place is the input for one switch of a testbed, without anything cut or tapped: its
 // hosts first, then those of other switches, by the ports that lead there. r is its
 // route (see Routes), macs are the hosts' addresses, and numbers those of the ports that
-// the testbed has on it (see model.Testbed.Locate). What is on none, since the switch has no port that is named so,
-// is left out: no rule has its old number, which another may have got.
+// the testbed has on it (see model.Testbed.Locate). What is on none, since the switch
+// has no port that is named so, is left out: no rule has its old number, which another
+// may have got.
 func Place(t model.Testbed, id model.DatapathID, r Route, macs map[model.NodeID]MAC, numbers map[model.Port]uint32) Input {
 	in := Input{Lab: LabID(t.Name)}
 	some := func(ports []model.Port) (out []uint32) {

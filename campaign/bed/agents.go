@@ -88,8 +88,9 @@ func (b *Bed) revive(ctx context.Context, name model.NodeID) (*agent.Client, err
 	return a, nil
 }
 
-// How long to wait before an agent that could not be started is tried again: a
-// host that boots takes its time, and one that is gone must not be pestered.
+// How long to wait before an agent is started anew: the first time not at all, then
+// longer and longer, until one has lived that long. A host that boots takes its time,
+// and one where no agent stays must not be pestered.
 const (
 	reviveAfter  = time.Second
 	reviveAtMost = 15 * time.Second
@@ -99,28 +100,33 @@ const (
 // one nothing is proved there, cut or healed. What passed meanwhile nobody counted:
 // counts over that time say so.
 func (b *Bed) tend(ctx context.Context, name model.NodeID, tell func(model.NodeID, error)) {
-	for {
+	wait, since := time.Duration(0), time.Now()
+	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
 			return
 		case <-b.agents.of(name).Ended():
 		}
-		if ctx.Err() != nil {
-			return
-		}
 		why := b.agents.of(name).Err()
 		if why == nil { // started again by who needed it
 			continue
 		}
+		if time.Since(since) > reviveAtMost {
+			wait = 0
+		}
 		tell(name, why)
-		for wait := reviveAfter; ctx.Err() == nil; wait = min(2*wait, reviveAtMost) {
-			if _, err := b.revive(ctx, name); err == nil {
+		for ctx.Err() == nil {
+			_ = pause(ctx, wait)
+			wait = min(max(2*wait, reviveAfter), reviveAtMost)
+			_, err := b.revive(ctx, name)
+			if err == nil {
+				since = time.Now()
 				tell(name, nil)
 				break
-			} else if ctx.Err() == nil {
+			}
+			if ctx.Err() == nil {
 				b.log.Warn("an agent could not be started again", "host", name, "err", err)
 			}
-			_ = pause(ctx, wait)
 		}
 	}
 }
