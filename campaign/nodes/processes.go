@@ -86,6 +86,9 @@ type server struct {
 	// down: a hook ended it, or has not started it; paused: one paused it. Starting:
 	// its hook runs. Doubtful: that failed, so it may run. Guarded by Processes.mu.
 	down, paused, starting, doubtful bool
+	ending                           bool // or was ended, with the run; guarded by Processes.mu
+	// turn is held while a hook does something to it; taken before Processes.mu.
+	turn sync.Mutex
 }
 
 // New has nothing started yet.
