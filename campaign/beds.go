@@ -93,7 +93,8 @@ func unrenewed(why error) string {
 }
 
 // agentEnded tells that the agent of a host has ended, or that there is one again
-// (nil). What is cut stays cut: rules are the switches'.
+// (nil). What switches cut stays cut; what the host cut itself went with the agent,
+// which lostBy is told.
 func (s *Service) agentEnded(host model.NodeID, err error) {
 	if err != nil {
 		s.log.Warn("an agent has ended; it is started again", "host", host, "err", err)

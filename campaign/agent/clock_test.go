@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"encoding/json"
 	"net/netip"
 	"os"
@@ -61,7 +62,9 @@ func (f *far) client(t *testing.T, remote bool) *Client {
 				a := f.answer(q)
 				c.mu.Lock()
 				defer c.mu.Unlock()
-				c.waiting[q.ID] <- a
+				if w := c.waiting[q.ID]; w != nil { // who asked may have given up
+					w <- a
+				}
 				delete(c.waiting, q.ID)
 			}()
 		}
@@ -81,6 +84,31 @@ func TestAClockOfAnotherMachine(t *testing.T) {
 		if o, err = f.client(t, false).Clock(t.Context()); err != nil || o.Ahead != 0 || o.Within != 0 {
 			t.Errorf("this machine's clock is taken for %v ahead within %v, %v", o.Ahead, o.Within, err)
 		}
+	}
+}
+
+// TestAnAnswerThatNobodyWaitsFor any more hinders no other.
+func TestAnAnswerThatNobodyWaitsFor(t *testing.T) {
+	f := far{half: 30 * time.Millisecond}
+	c := f.client(t, true)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+	defer cancel()
+	if _, err := c.call(ctx, request{Op: opClock}); err == nil {
+		t.Error("answered at once")
+	}
+	time.Sleep(4 * f.half)
+	answered := make(chan error, 1)
+	go func() {
+		_, err := c.call(t.Context(), request{Op: opClock})
+		answered <- err
+	}()
+	select {
+	case err := <-answered:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("no answer")
 	}
 }
 

@@ -156,11 +156,17 @@ func (b *Bed) takeSwitches(ctx context.Context, c Config) error {
 	if err := b.startAgents(ctx); err != nil || b.lab != nil { // before a run on a lab they are seen to: Ensure
 		return err
 	}
+	b.tendAll(c.Events.Agent)
+	return nil
+}
+
+// tendAll tends the agents of all hosts until the bed is closed.
+func (b *Bed) tendAll(tell func(model.NodeID, error)) {
+	var ctx context.Context
 	ctx, b.tended = context.WithCancel(context.Background())
 	for _, h := range b.Testbed.Hosts {
-		b.work.Go(func() { b.tend(ctx, h.Name, c.Events.Agent) })
+		b.work.Go(func() { b.tend(ctx, h.Name, tell) })
 	}
-	return nil
 }
 
 // takeHosts has the hosts drop packets themselves.
@@ -174,6 +180,7 @@ func (b *Bed) takeHosts(ctx context.Context, c Config) error {
 		return err
 	}
 	b.hosts, b.cuts = h, h
+	b.tendAll(c.Events.Agent)
 	return nil
 }
 

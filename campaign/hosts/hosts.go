@@ -86,6 +86,7 @@ type host struct {
 	agent Agent      // that has the rules; nil: none has
 	renew bool       // there are rules
 	until time.Time  // when they expire unless they are renewed
+	told  bool       // as lost, and none were confirmed since
 	start *starting  // nil: nobody asks for its agent
 }
 
@@ -178,9 +179,15 @@ func (h *Hosts) Heal(ctx context.Context, id uint32) error {
 // lose tells that partitions may be in force no more, because of a host that did
 // not do as it was told: what it still has is not renewed.
 func (h *Hosts) lose(err error) {
-	if err != nil && len(h.partitions) > 0 {
-		h.cfg.Lost(err)
+	if err == nil || len(h.partitions) == 0 {
+		return
 	}
+	for _, o := range h.hosts {
+		o.mu.Lock()
+		o.told = o.told || o.agent == nil
+		o.mu.Unlock()
+	}
+	h.cfg.Lost(err)
 }
 
 // Drops is what the rules that are to drop specimens on the links of the partition
@@ -341,10 +348,8 @@ func (h *Hosts) apply(ctx context.Context) error {
 			o.set(nil, false, time.Time{})
 			return nil, err
 		}
-		if held := a != nil && len(o.rules) > 0; held && a != next {
-			h.cfg.Lost(fmt.Errorf("host %s: its agent died, and its rules with it", o.name))
-		} else if held && err != nil {
-			h.cfg.Lost(err)
+		if lost := o.gap(a, next, rules, dropped, err); lost != nil {
+			h.cfg.Lost(lost)
 		}
 		o.set(next, len(rules) > 0, began.Add(h.cfg.Lease))
 		return func() {
@@ -430,10 +435,43 @@ func (o *host) holder() Agent {
 	return o.agent
 }
 
+// set notes who has the host's rules; nil: nobody, as far as is known.
 func (o *host) set(a Agent, renew bool, until time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.agent, o.renew, o.until = a, renew, until
+	if a != nil {
+		o.told = false
+	}
+}
+
+// gap is why the rules that the host last confirmed were not in force all the time
+// until next took others, with what those before them had dropped and err; nil if
+// they were, or that was told before. held is who was known to have them. A table that
+// was given up is replaced without a word, but has counts of none of its rules.
+// Hosts.change is held.
+func (o *host) gap(held, next Agent, rules []hostrules.Rule, dropped map[string]uint64, err error) error {
+	o.mu.Lock()
+	told := o.told
+	o.mu.Unlock()
+	switch {
+	case told || len(o.rules) == 0:
+		return nil
+	case held != nil && held != next:
+		return fmt.Errorf("host %s: its agent died, and its rules with it", o.name)
+	case err != nil:
+		return err
+	}
+	goOn := map[string]bool{}
+	for _, r := range rules {
+		goOn[r.Key()] = true
+	}
+	for _, r := range o.rules {
+		if _, there := dropped[r.Key()]; !there && goOn[r.Key()] {
+			return fmt.Errorf("host %s had lost its rules before it was given them again", o.name)
+		}
+	}
+	return nil
 }
 
 // renewing renews a host's lease until ctx ends.
@@ -463,7 +501,7 @@ func (h *Hosts) renewing(ctx context.Context, o *host) {
 		if o.agent == a && err == nil {
 			o.until = began.Add(h.cfg.Lease)
 		} else if o.agent == a {
-			o.agent = nil // it is told everything anew
+			o.agent, o.told = nil, true // it is given all rules anew
 		}
 		o.mu.Unlock()
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,7 +23,9 @@ type fake struct {
 	rules   []hostrules.Rule
 	dropped map[string]uint64
 	renewed int
+	refuses int   // so many sets of rules, and keeps those it has
 	fails   error // what it answers
+	givesUp bool  // its table when it is given rules next
 }
 
 func (f *fake) Filter(_ context.Context, _ string, _ netip.Addr, rules []hostrules.Rule, _ time.Duration) (map[string]uint64, error) {
@@ -30,6 +33,14 @@ func (f *fake) Filter(_ context.Context, _ string, _ netip.Addr, rules []hostrul
 	defer f.mu.Unlock()
 	if f.fails != nil {
 		return nil, f.fails
+	}
+	if f.refuses > 0 {
+		f.refuses--
+		return nil, errors.New("no room")
+	}
+	if f.givesUp {
+		f.rules, f.dropped, f.givesUp = nil, nil, false
+		return nil, errors.New("the table was given up")
 	}
 	before, after := maps.Clone(f.dropped), map[string]uint64{}
 	for _, r := range rules {
@@ -70,6 +81,12 @@ func (f *fake) fail(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.fails = err
+}
+
+func (f *fake) refuse(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.refuses = n
 }
 
 type bed struct {
@@ -263,9 +280,25 @@ func TestAnAgentThatTakesLongToStart(t *testing.T) {
 	if (<-started).Err() != nil {
 		t.Error("the start was given up with the cut that asked for it")
 	}
-	b.Close()
-	if err := b.life.Err(); err == nil {
-		t.Error("a start outlives Close")
+	left, ended := make(chan struct{}), new(atomic.Bool)
+	b.cfg.Agent = func(ctx context.Context, h model.NodeID) (Agent, error) {
+		if h == "n3" {
+			close(left)
+			select {
+			case <-ctx.Done():
+			case <-time.After(10 * time.Second):
+			}
+			time.Sleep(50 * time.Millisecond)
+			ended.Store(ctx.Err() != nil)
+		}
+		return nil, errors.New("gone")
+	}
+	if err := b.Cut(ctx, 2, partial("n3", "n4")); err == nil {
+		t.Error("cut without agents")
+	}
+	<-left
+	if b.Close(); !ended.Load() {
+		t.Error("Close does not end a start that is under way, or does not wait for its end")
 	}
 }
 
@@ -290,6 +323,48 @@ func TestARefusedCutIsUndone(t *testing.T) {
 	b.agents["n2"].fail(nil)
 	if err := b.Cut(ctx, 3, partial("n1", "n2")); err != nil {
 		t.Error(err)
+	}
+	for len(b.lost) > 0 { // n2 could not be asked to undo it
+		<-b.lost
+	}
+	b.agents["n2"].refuse(1) // and keeps the rules of the partition before
+	if err := b.Cut(ctx, 4, partial("n2", "n3")); err == nil {
+		t.Error("a host refused")
+	}
+	if len(b.lost) > 0 {
+		t.Errorf("nothing was lost: %v", <-b.lost)
+	}
+}
+
+// TestATableThatWasGivenUpIsTold: its rules are put back with the cut that met it, and
+// were away until then.
+func TestATableThatWasGivenUpIsTold(t *testing.T) {
+	b, ctx := newBed(t), t.Context()
+	if err := b.Cut(ctx, 1, partial("n1", "n2")); err != nil {
+		t.Fatal(err)
+	}
+	b.agents["n2"].mu.Lock()
+	b.agents["n2"].givesUp = true
+	b.agents["n2"].mu.Unlock()
+	if err := b.Cut(ctx, 2, partial("n2", "n3")); err == nil || !strings.Contains(err.Error(), "given up") {
+		t.Fatal(err)
+	}
+	if len(b.lost) != 1 {
+		t.Fatalf("told %d times", len(b.lost))
+	}
+	if err := <-b.lost; !strings.Contains(err.Error(), "host n2 had lost its rules") {
+		t.Error(err)
+	}
+	if len(b.agents["n2"].rules) == 0 {
+		t.Error("the rules were not put back")
+	}
+	for _, err := range []error{b.Heal(ctx, 1), b.Cut(ctx, 3, partial("n2", "n3")), b.Heal(ctx, 3)} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if len(b.lost) > 0 {
+		t.Errorf("told again: %v", <-b.lost)
 	}
 }
 
@@ -330,6 +405,18 @@ func TestLostRulesAreTold(t *testing.T) {
 	}
 	if err := <-b.lost; !strings.Contains(err.Error(), "host n2: its agent died") {
 		t.Error(err)
+	}
+	// Nor is it told again when it is given the rules of what goes on.
+	b.agents["n2"].fail(nft.ErrExpired)
+	<-b.lost
+	b.mu.Lock()
+	b.agents["n2"] = new(fake)
+	b.mu.Unlock()
+	if err := b.Heal(ctx, 2); err != nil {
+		t.Error(err)
+	}
+	if len(b.lost) > 0 || len(b.agents["n2"].rules) == 0 {
+		t.Errorf("told %d times more, rules %v", len(b.lost), b.agents["n2"].rules)
 	}
 }
 

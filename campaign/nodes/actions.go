@@ -60,12 +60,9 @@ func (p *Processes) Act(a model.NodeAction) error {
 		}
 		if s.Proc == nil {
 			var err error
-			if a.Output, err = p.hookedAct(s, a.Verb); err != nil {
+			if a.Output, err = p.hookedAsked(s, a.Verb); err != nil {
 				return err
 			}
-			p.mu.Lock()
-			s.paused = a.Verb == model.NodePause
-			p.mu.Unlock()
 			break
 		}
 		if err := p.signal(s, a.Verb); err != nil {

@@ -165,15 +165,32 @@ func (p *Processes) hookedServer(h model.NodeID, name string) (string, error) {
 // errOver refuses what comes too late.
 var errOver = errors.New("the run is over")
 
-// hookedAct does something to a server by its hook.
+// hookedAct does something to a server by its hook; the server's turn is held.
 func (p *Processes) hookedAct(s *server, verb model.NodeVerb) (string, error) {
 	said, err := p.hook(verb, s.host, s.name)
-	if err == nil && (verb == model.NodeStop || verb == model.NodeKill) {
-		p.mu.Lock()
-		s.down, s.doubtful = true, false
-		p.mu.Unlock()
+	if err != nil {
+		return said, err
 	}
-	return said, err
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.paused = verb == model.NodePause
+	if verb == model.NodeStop || verb == model.NodeKill {
+		s.down, s.doubtful = true, false
+	}
+	return said, nil
+}
+
+// hookedAsked does what a workload or a script asks for.
+func (p *Processes) hookedAsked(s *server, verb model.NodeVerb) (string, error) {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	p.mu.Lock()
+	ending := s.ending
+	p.mu.Unlock()
+	if ending {
+		return "", errOver
+	}
+	return p.hookedAct(s, verb)
 }
 
 // over says whether a server has ended, as far as is known.
@@ -187,10 +204,17 @@ func (p *Processes) over(s *server) bool {
 }
 
 // endHooked ends a server that may run, at the end of a run: by stop, and where that fails or
-// there is none, by crash. One that is paused is resumed first, if that can be.
+// there is none, by crash. One that is paused is resumed first, if that can be. Whoever
+// comes second waits for the first, and does nothing: a server that was stopped cannot be
+// stopped again.
 func (p *Processes) endHooked(s *server) error {
+	s.turn.Lock()
+	defer s.turn.Unlock()
 	p.mu.Lock()
-	over, paused := s.starting || s.down && !s.doubtful, s.paused
+	over, paused := s.starting || s.ending || s.down && !s.doubtful, s.paused
+	if !over {
+		s.ending = true
+	}
 	p.mu.Unlock()
 	if over { // or whoever starts it ends it
 		return nil

@@ -126,6 +126,54 @@ func TestAServerWhoseStartIsSlowIsStopped(t *testing.T) {
 	}
 }
 
+// TestAServerIsEndedOnce: by who starts it or by a workload, and by the end of the run,
+// which waits.
+func TestAServerIsEndedOnce(t *testing.T) {
+	for _, byStart := range []bool{true, false} {
+		p, journal, dir := hooks(t, model.Hooks{Start: "touch begun; until [ -e go ]; do sleep 0.01; done; touch runs",
+			Stop: "mkdir stops || exit 1; until [ -e end ]; do sleep 0.01; done; rm runs", Crash: "touch crashed; exit 1"})
+		write := func(name string) {
+			t.Helper()
+			if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		first := make(chan error, 1)
+		if byStart {
+			go func() { first <- does(p, model.NodeStart) }()
+			until(t, "the hook runs", func() bool { return exists(dir, "begun") })
+			p.Exits()
+			write("go")
+		} else {
+			write("go")
+			if err := does(p, model.NodeStart); err != nil {
+				t.Fatal(err)
+			}
+			go func() { first <- does(p, model.NodeStop) }()
+		}
+		until(t, "it is stopped", func() bool { return exists(dir, "stops") })
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			p.stopServers(0)
+		}()
+		time.Sleep(300 * time.Millisecond) // enough for another stop, were there one
+		select {
+		case <-over:
+			t.Errorf("by start %v: the run ends before the server", byStart)
+		default:
+		}
+		write("end")
+		<-over
+		if err := <-first; (err != nil) != byStart {
+			t.Errorf("by start %v: %v", byStart, err)
+		}
+		if exists(dir, "runs") || exists(dir, "crashed") || strings.Contains(journal.String(), "note") {
+			t.Errorf("by start %v: runs %v, crashed %v; %s", byStart, exists(dir, "runs"), exists(dir, "crashed"), journal)
+		}
+	}
+}
+
 // TestWhatAHookStartsInTheBackgroundStays, and may go on printing; what is left of a
 // hook that takes too long does not.
 func TestWhatAHookStartsInTheBackgroundStays(t *testing.T) {

@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -86,6 +87,9 @@ type server struct {
 	// down: a hook ended it, or has not started it; paused: one paused it. Starting:
 	// its hook runs. Doubtful: that failed, so it may run. Guarded by Processes.mu.
 	down, paused, starting, doubtful bool
+	ending                           bool // or was ended, with the run; guarded by Processes.mu
+	// turn is held while a hook does something to it; taken before Processes.mu.
+	turn sync.Mutex
 }
 
 // New has nothing started yet.
@@ -152,7 +156,8 @@ func (p *Processes) shared() string { return filepath.Join(p.work(), ".shared") 
 
 func (p *Processes) hostsPath() string { return filepath.Join(p.work(), ".hosts") }
 
-// hostsFile writes the hosts(5) file of a target that wants names.
+// hostsFile writes the hosts(5) file of a target that wants names, on remote hosts
+// too: nothing is run there without it.
 func (p *Processes) hostsFile(ips map[model.NodeID]netip.Addr) error {
 	if !p.c.Kit.Target.Hostnames {
 		return nil
@@ -161,7 +166,19 @@ func (p *Processes) hostsFile(ips map[model.NodeID]netip.Addr) error {
 	for _, h := range p.Hosts() {
 		text += fmt.Sprintf("%s %s\n", ips[h], h)
 	}
-	return os.WriteFile(p.hostsPath(), []byte(text), 0o644)
+	if err := os.WriteFile(p.hostsPath(), []byte(text), 0o644); err != nil {
+		return err
+	}
+	hosts := p.Hosts()
+	errs := make([]error, len(hosts))
+	var wg sync.WaitGroup
+	for i, h := range hosts {
+		if host, ok := p.c.Bed.Testbed.Host(h); ok {
+			wg.Go(func() { errs[i] = p.place(host, p.hostsPath()) })
+		}
+	}
+	wg.Wait()
+	return errors.Join(errs...)
 }
 
 // named makes a command run under its host's name, with all hosts in

@@ -68,7 +68,7 @@ func (p *Processes) lose(s *server) {
 	p.mu.Lock()
 	over := p.closing
 	if p.gone != nil && !over {
-		p.gone(fmt.Errorf("the connection to host %s broke while the target started: what became of %s nobody knows", s.host, s.name))
+		p.gone(fmt.Errorf("the connection to host %s %w: what became of %s nobody knows", s.host, errBroke, s.name))
 	}
 	p.mu.Unlock()
 	if !over {

@@ -81,12 +81,16 @@ func (p *Processes) begin(ctx context.Context) []string {
 	return pending
 }
 
-// errEnded says that a server ended by itself while the target started.
-var errEnded = errors.New("ended by itself while the target started")
+// What is told to Processes.gone wraps one of these: a server ended by itself, or
+// the connection to its host did.
+var (
+	errEnded = errors.New("ended by itself while the target started")
+	errBroke = errors.New("broke while the target started")
+)
 
 // because puts the end of a server before what did not hold because of it.
 func because(ctx context.Context, pending []string) []string {
-	if cause := context.Cause(ctx); len(pending) > 0 && errors.Is(cause, errEnded) {
+	if cause := context.Cause(ctx); len(pending) > 0 && (errors.Is(cause, errEnded) || errors.Is(cause, errBroke)) {
 		return []string{cause.Error()}
 	}
 	return pending

@@ -2,13 +2,17 @@ package hosts
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -125,7 +129,7 @@ func TestNothingStaysCut(t *testing.T) {
 	}
 
 	b.cut("agent", alone)
-	b.sh("kill -9 $(ip netns pids nb-h2)")
+	b.sh("kill -9 %s", b.agent())
 	if st := b.state("agent", "failed"); !strings.Contains(st.Reason, "host h2: the agent has ended") {
 		t.Errorf("the partition of a host whose agent died: %+v", st)
 	}
@@ -148,6 +152,58 @@ func TestNothingStaysCut(t *testing.T) {
 	}
 	b.cut("next", pair)
 	b.heal("next")
+}
+
+// TestAnAgentIsStartedAgain without a cut that needs it: an idle one, and one that dies
+// while its partition is healing, its rules gone already.
+func TestAnAgentIsStartedAgain(t *testing.T) {
+	b := newBed(t)
+	url := listening.FindStringSubmatch(b.Stderr())[1] + "/healthz"
+	well := func() {
+		t.Helper()
+		harness.Until(t, limit, "all is well", func() error {
+			r, err := http.Get(url)
+			if err != nil {
+				return err
+			}
+			defer r.Body.Close()
+			said, _ := io.ReadAll(r.Body)
+			if r.StatusCode != 200 {
+				return fmt.Errorf("%s: %s", r.Status, said)
+			}
+			return nil
+		})
+	}
+	kill := func() {
+		old := b.agent()
+		b.sh("kill -9 %s", old)
+		harness.Until(t, limit, "there is another agent", func() error {
+			if now := b.agent(); now == old || now == "" {
+				return errors.New("there is none")
+			}
+			return nil
+		})
+		well()
+	}
+	kill()
+
+	b.cut("one", pair)
+	b.sh("ip netns exec nb-h2 nft 'table netdev mine { chain in { type filter hook ingress device e0 priority -2000; ip saddr 10.77.0.1 drop; }; }'")
+	if _, err := b.api.DeletePartition(context.Background(), "one", limit); err == nil {
+		t.Error("healed though packets are dropped")
+	}
+	b.state("one", "healing")
+	kill()
+	b.sh("ip netns exec nb-h2 nft delete table netdev mine")
+	if _, err := b.api.DeletePartition(context.Background(), "one", limit); err != nil {
+		t.Error(err)
+	}
+	b.state("one", "healed")
+
+	b.cut("two", pair) // and what it lost is told, though another has started since
+	kill()
+	b.state("two", "failed")
+	b.opens()
 }
 
 // TestSendersAreNotTold: to a sender, packets that are cut are as lost on the wire.
@@ -214,6 +270,15 @@ func TestSendersAreNotTold(t *testing.T) {
 	if _, err := io.ReadFull(far, buf); err != nil || string(buf) != "later" {
 		t.Errorf("after the heal: %q, %v", buf, err)
 	}
+}
+
+// agent is the process of the agent on h2; "" if there is none. Threads of the test
+// are in that namespace now and then.
+func (b *bed) agent() string {
+	b.t.Helper()
+	pids := strings.Fields(b.sh("ip netns pids nb-h2"))
+	pids = slices.DeleteFunc(pids, func(pid string) bool { return pid == strconv.Itoa(os.Getpid()) })
+	return strings.Join(pids, " ")
 }
 
 func listen(t *testing.T, h *traffic.Station) (l net.Listener) {
