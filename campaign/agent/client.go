@@ -283,6 +283,7 @@ func (c *Client) Dropped(ctx context.Context) (map[string]uint64, error) {
 // CountFrom counts the packets of the sender that arrived at the host at from or
 // later and before to, and surely so: those of which the error of the host's clock
 // does not tell are Unsure, those that may be unseen none. It waits until to is over.
+// What a gate released before or after is not Unsure, though it came that near.
 func (c *Client) CountFrom(ctx context.Context, src Sender, from, to time.Time) (Count, error) {
 	o, err := c.offsetNow(ctx)
 	if err != nil {
@@ -300,6 +301,9 @@ func (c *Client) CountFrom(ctx context.Context, src Sender, from, to time.Time) 
 	}
 	sure.Unsure = maybe.Packets + maybe.Group - sure.Packets - sure.Group
 	sure.Within, sure.Incomplete = o.Within, sure.Incomplete || maybe.Incomplete
+	if sure.Unsure > 0 {
+		sure.Unsure -= min(sure.Unsure, c.excused(ctx, src.Released, from, to, o))
+	}
 	return sure, nil
 }
 
@@ -318,15 +322,22 @@ func (c *Client) count(ctx context.Context, src Sender, from, to time.Time, o Of
 }
 
 // FirstFrom returns when the first packet of the sender, addressed to the host,
-// arrived surely at after or later, by the error of its clock; the zero time if none
-// has so far.
+// arrived surely at after or later, by the error of its clock or since a gate released
+// it then; the zero time if none has so far.
 func (c *Client) FirstFrom(ctx context.Context, src Sender, after time.Time) (time.Time, error) {
 	o, err := c.offsetNow(ctx)
 	if err != nil {
 		return time.Time{}, err
 	}
 	r, err := c.call(ctx, request{Op: opFirst, Query: &netQuery{Sources: src.Addrs, MAC: src.MAC, Only: src.Only, Like: src.Like, From: after.Add(o.Ahead + o.Within).UnixNano()}})
-	return ours(timeOf(r.First), o.Ahead), err
+	first := ours(timeOf(r.First), o.Ahead)
+	if err != nil || o.Within == 0 {
+		return first, err
+	}
+	if at := c.firstReleased(ctx, src.Released, after, o); !at.IsZero() && (first.IsZero() || at.Before(first)) {
+		first = at
+	}
+	return first, nil
 }
 
 // Close ends the agent.

@@ -56,7 +56,18 @@ func (c *Client) ArrivalsOf(ctx context.Context, digests []uint64, from time.Tim
 	if err != nil {
 		return nil, err
 	}
-	r, err := c.call(ctx, request{Op: opArrivals, Digests: &digestQuery{Digests: digests, From: from.Add(o.Ahead - o.Within).UnixNano()}})
+	out, err := c.arrivalsOf(ctx, digests, from.Add(-o.Within), o)
+	for _, at := range out {
+		for i := range at {
+			at[i] = at[i].Add(o.Within)
+		}
+	}
+	return out, err
+}
+
+// arrivalsOf is ArrivalsOf by what its clock most likely is.
+func (c *Client) arrivalsOf(ctx context.Context, digests []uint64, from time.Time, o Offset) ([][]time.Time, error) {
+	r, err := c.call(ctx, request{Op: opArrivals, Digests: &digestQuery{Digests: digests, From: from.Add(o.Ahead).UnixNano()}})
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +80,7 @@ func (c *Client) ArrivalsOf(ctx context.Context, digests []uint64, from time.Tim
 	out := make([][]time.Time, len(digests))
 	for i, at := range r.Arrivals.At {
 		for _, ns := range at {
-			out[i] = append(out[i], ours(timeOf(ns), o.Ahead-o.Within))
+			out[i] = append(out[i], ours(timeOf(ns), o.Ahead))
 		}
 	}
 	return out, nil

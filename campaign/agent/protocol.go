@@ -11,12 +11,16 @@ import (
 
 // Sender is a host whose packets are counted: by its addresses, or by its
 // hardware address where that arrives unchanged. Only, when set, counts no other
-// traffic, and Like nothing but what goes by the same rules as that specimen.
+// traffic, and Like nothing but what goes by the same rules as that specimen. Released
+// is what a gate let go of its packets from Edge before the time asked for to Edge after
+// it, but for the time itself: that is none of it, whenever it seems to have arrived.
 type Sender struct {
 	Addrs []netip.Addr
 	MAC   net.HardwareAddr
 	Only  []model.Traffic
 	Like  *model.Specimen
+
+	Released []Released
 }
 
 // protocolVersion is told in the hello; both sides are one program, but a

@@ -36,11 +36,11 @@ func (f *Fabric) DropsBy(ctx context.Context, id uint32) ([]model.RuleDrops, err
 	}
 	all := f.counting()
 	c := all[slices.IndexFunc(all, func(c counting) bool { return c.id == id })]
-	byRule, err := f.byRule(ctx, counters{flowrules.KindDrop, c.counts}, settle)
+	byRule, err := f.byRule(ctx, counters{flowrules.KindDrop, func(_ *member, r flowrules.Rule) bool { return c.counts(r) }}, settle)
 	var out []model.RuleDrops
 	for rule, is := range byRule {
 		out = append(out, model.RuleDrops{Rule: rule, Link: is.rule.Link, Packets: f.gone[id][rule].Packets + is.n - min(is.n, f.before[id][rule]),
-			Shared: slices.ContainsFunc(all, func(o counting) bool { return o.id < id && !o.lifted && o.counts(is.rule) })})
+			Shared: older(all, id, is.rule)})
 	}
 	for rule, d := range f.gone[id] {
 		if _, is := byRule[rule]; !is && !f.has(rule) {
@@ -67,6 +67,11 @@ func (f *Fabric) counting() []counting {
 		}})
 	}
 	return out
+}
+
+// older says whether one of the partitions, with a lower id, counts the rule too.
+func older(all []counting, id uint32, r flowrules.Rule) bool {
+	return slices.ContainsFunc(all, func(o counting) bool { return o.id < id && !o.lifted && o.counts(r) })
 }
 
 // CountedFor lists the partitions whose DropsBy has specimens that are sent over links
@@ -129,7 +134,7 @@ func (f *Fabric) met(ctx context.Context, id uint32, kind flowrules.Kind, of []m
 		return nil, err
 	}
 	on := linkSet(cut)
-	counted, err := f.byRule(ctx, counters{kind, func(r flowrules.Rule) bool { return on[r.Link] }}, 0)
+	counted, err := f.byRule(ctx, counters{kind, func(_ *member, r flowrules.Rule) bool { return on[r.Link] }}, 0)
 	out, best := map[model.Link][]model.Met{}, map[model.Link][]flowrules.Rule{}
 	for l := range on {
 		out[l], best[l] = make([]model.Met, len(of)), make([]flowrules.Rule, len(of))
@@ -148,7 +153,7 @@ func (f *Fabric) met(ctx context.Context, id uint32, kind flowrules.Kind, of []m
 // counters are the rules of a kind whose packets are counted.
 type counters struct {
 	kind flowrules.Kind
-	of   func(flowrules.Rule) bool
+	of   func(*member, flowrules.Rule) bool
 }
 
 func linkSet(p model.Partition) map[model.Link]bool {
@@ -179,7 +184,7 @@ type ruleCount struct {
 // for its own count to begin there. f.mu is held.
 func (f *Fabric) already(ctx context.Context, p model.Partition) (map[string]uint64, error) {
 	on := linkSet(p)
-	c := counters{flowrules.KindDrop, func(r flowrules.Rule) bool { return on[r.Link] && r.Drops(p) }}
+	c := counters{flowrules.KindDrop, func(_ *member, r flowrules.Rule) bool { return on[r.Link] && r.Drops(p) }}
 	if !slices.ContainsFunc(f.members, func(m *member) bool { return m.has(c) }) {
 		return nil, nil
 	}
@@ -214,7 +219,7 @@ func (f *Fabric) book(ctx context.Context) {
 		m.rules.Lock()
 		for _, r := range m.plan.Rules {
 			if !stays[r.Key()] && slices.ContainsFunc(all, func(c counting) bool { return c.counts(r) }) {
-				going[r.Key()] = true
+				going[m.rule(r)] = true
 			}
 		}
 		m.rules.Unlock()
@@ -224,7 +229,7 @@ func (f *Fabric) book(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, bookLimit)
 	defer cancel()
-	byRule, _ := f.byRule(ctx, counters{flowrules.KindDrop, func(r flowrules.Rule) bool { return going[r.Key()] }}, settle)
+	byRule, _ := f.byRule(ctx, counters{flowrules.KindDrop, func(m *member, r flowrules.Rule) bool { return going[m.rule(r)] }}, settle)
 	for rule, is := range byRule {
 		for _, c := range all {
 			if !c.counts(is.rule) {
@@ -234,7 +239,7 @@ func (f *Fabric) book(ctx context.Context) {
 				f.gone[c.id] = map[string]model.RuleDrops{}
 			}
 			n := f.gone[c.id][rule].Packets + is.n - min(is.n, f.before[c.id][rule])
-			f.gone[c.id][rule] = model.RuleDrops{Rule: rule, Link: is.rule.Link, Packets: n}
+			f.gone[c.id][rule] = model.RuleDrops{Rule: rule, Link: is.rule.Link, Packets: n, Shared: older(all, c.id, is.rule)}
 			delete(f.before[c.id], rule) // if it comes back it begins anew
 		}
 	}
@@ -245,9 +250,13 @@ func (f *Fabric) has(rule string) bool {
 	return slices.ContainsFunc(f.members, func(m *member) bool {
 		m.rules.Lock()
 		defer m.rules.Unlock()
-		return slices.ContainsFunc(m.plan.Rules, func(r flowrules.Rule) bool { return m.id.String()+" "+r.Key() == rule })
+		return slices.ContainsFunc(m.plan.Rules, func(r flowrules.Rule) bool { return m.rule(r) == rule })
 	})
 }
+
+// rule is the name of a rule in byRule. Rules of two switches may have the same key:
+// hosts on ports of one number, towards the same other one.
+func (m *member) rule(r flowrules.Rule) string { return m.id.String() + " " + r.Key() }
 
 // byRule is what the rules have counted, by switch and rule.
 func (f *Fabric) byRule(ctx context.Context, c counters, wait time.Duration) (map[string]ruleCount, error) {
@@ -257,8 +266,8 @@ func (f *Fabric) byRule(ctx context.Context, c counters, wait time.Duration) (ma
 		counted, err := m.counted(ctx, c, wait)
 		mu.Lock()
 		defer mu.Unlock()
-		for key, is := range counted {
-			out[m.id.String()+" "+key] = is
+		for _, is := range counted {
+			out[m.rule(is.rule)] = is
 		}
 		return err
 	})
@@ -269,7 +278,7 @@ func (f *Fabric) byRule(ctx context.Context, c counters, wait time.Duration) (ma
 func (m *member) has(c counters) bool {
 	m.rules.Lock()
 	defer m.rules.Unlock()
-	return slices.ContainsFunc(m.plan.Rules, func(r flowrules.Rule) bool { return r.Kind == c.kind && c.of(r) })
+	return slices.ContainsFunc(m.plan.Rules, func(r flowrules.Rule) bool { return r.Kind == c.kind && c.of(m, r) })
 }
 
 func (m *member) counted(ctx context.Context, c counters, wait time.Duration) (map[string]ruleCount, error) {
@@ -278,7 +287,7 @@ func (m *member) counted(ctx context.Context, c counters, wait time.Duration) (m
 	out := map[string]ruleCount{} // by the rule's key
 	var touch []of13.Message
 	for _, r := range m.plan.Rules {
-		if r.Kind == c.kind && c.of(r) {
+		if r.Kind == c.kind && c.of(m, r) {
 			out[r.Key()] = ruleCount{rule: r}
 		}
 		if r.Kind == flowrules.KindDefault {

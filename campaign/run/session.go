@@ -42,6 +42,9 @@ type session struct {
 	links   map[model.Link]*model.LinkProof // of the partition
 	unheard map[uint64][]model.Observation  // by message: what its receiver will know once it has passed
 	faults  faultState
+	// released is what the gate let go from agent.Edge before the cut to as long after
+	// the heal.
+	released []letGo
 
 	isCut       bool
 	proof       model.Proof
@@ -374,7 +377,9 @@ func (s *session) decide(held *heldFrame, d model.Decision) {
 }
 
 func (s *session) release(held *heldFrame) {
-	s.faults.passes(held, s.now())
+	at := s.now()
+	s.faults.passes(held, at)
+	s.keepReleased(held, at)
 	if err := s.gate.Release(held.data, held.to); err != nil {
 		s.incomplete = append(s.incomplete, fmt.Sprintf("a held packet could not be released: %v", err))
 	}

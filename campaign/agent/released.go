@@ -1,0 +1,83 @@
+package agent
+
+import (
+	"context"
+	"time"
+)
+
+// Edge is from how long before a time to how long after it all is told that a gate let
+// go. Clocks that are not known to half of it are not helped by that.
+const Edge = 500 * time.Millisecond
+
+// Released is a packet that a gate let go on its way to a host.
+type Released struct {
+	Digest uint64 // see Digest
+	At     time.Time
+}
+
+// excused is how many of the packets that arrived so near an end of [from, to) that the
+// host's clock does not tell on which side, a gate let go before or after. Of packets
+// with one digest no more are than it let go and are not seen elsewhere. None are if the
+// host cannot tell.
+func (c *Client) excused(ctx context.Context, released []Released, from, to time.Time, o Offset) int {
+	// What was let go just outside of these may arrive inside, and the other way round.
+	first, last := from.Add(o.Within-Edge), to.Add(Edge-o.Within)
+	let := map[uint64]int{}
+	var digests []uint64
+	for _, r := range released {
+		if r.At.Before(first) || r.At.After(last) {
+			continue
+		}
+		if let[r.Digest]++; let[r.Digest] == 1 {
+			digests = append(digests, r.Digest)
+		}
+	}
+	if len(digests) == 0 || o.Within > Edge/2 {
+		return 0
+	}
+	all, err := c.arrivalsOf(ctx, digests, first, o)
+	if err != nil {
+		return 0
+	}
+	n := 0
+	for i, at := range all {
+		near, elsewhere := 0, 0
+		for _, t := range at {
+			switch {
+			case t.Sub(from).Abs() <= o.Within, t.Sub(to).Abs() <= o.Within:
+				near++
+			case !t.After(last):
+				elsewhere++
+			}
+		}
+		n += max(0, min(near, let[digests[i]]-elsewhere))
+	}
+	return n
+}
+
+// firstReleased is when the first of the packets arrived that a gate let go at after or
+// later; the zero time if none is known to have.
+func (c *Client) firstReleased(ctx context.Context, released []Released, after time.Time, o Offset) (first time.Time) {
+	var digests []uint64
+	for _, r := range released {
+		if !r.At.Before(after) {
+			digests = append(digests, r.Digest)
+		}
+	}
+	if len(digests) == 0 {
+		return first
+	}
+	all, err := c.arrivalsOf(ctx, digests, after.Add(-o.Within), o)
+	if err != nil {
+		return first
+	}
+	for _, at := range all {
+		if len(at) > 0 && (first.IsZero() || at[0].Before(first)) {
+			first = at[0]
+		}
+	}
+	if !first.IsZero() && first.Before(after) { // by the error of the clock
+		first = after
+	}
+	return first
+}
