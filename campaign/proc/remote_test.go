@@ -56,6 +56,9 @@ func server(t *testing.T, more func(*Spec)) (p *Proc, session, child int) {
 	}
 	waitFor(t, "two lines", func() bool { return strings.Contains(l.String(), "|") })
 	first, second, _ := strings.Cut(l.String(), "|")
+	if !strings.HasPrefix(first, "it's") { // lines of two streams come in any order
+		first, second = second, first
+	}
 	f := strings.Fields(first)
 	if len(f) != 3 || f[0] != "it's" || f[2] != dir {
 		t.Fatalf("it said %q", first)
