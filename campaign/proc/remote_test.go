@@ -161,6 +161,7 @@ func TestARemoteProcessWithInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.CloseInput()
+	<-p.Done() // its output was read, too
 	if x := p.Status(); x.Code != 254 || x.Lost || said.String() != "over" {
 		t.Errorf("%+v, %q", x, said.String())
 	}
