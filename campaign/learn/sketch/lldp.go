@@ -49,7 +49,7 @@ func (s *Sketch) lldp(src [6]byte, body []byte) (from At, other string) {
 	if src == Source && len(words) == 3 && words[0] == "netsplit" && words[1] == s.mark {
 		id, err := model.ParseDatapathID(words[2])
 		port, perr := strconv.ParseUint(string(l.PortID.ID), 10, 32)
-		if err == nil && perr == nil && id != 0 && port > 0 { // no file can name such a place, and we have sent from none
+		if err == nil && perr == nil && id != 0 && port > 0 && port <= maxPort { // no file can name such a place, and we have sent from none
 			return At{Datapath: id, Port: uint32(port)}, ""
 		}
 	}
