@@ -66,10 +66,9 @@ func (b *bench) settled() {
 func TestWhatPassesIsWhatThePartitionSays(t *testing.T) {
 	b := newBench(t, 4)
 	f, _ := b.start(fabric.Config{})
-	ctx := within(t)
 	b.expect("nothing cut", everything)
 	for i, s := range shapes {
-		id := uint32(i + 1)
+		id, ctx := uint32(i+1), within(t)
 		b.settled() // so that what passed before is not counted as dropped
 		if err := f.Cut(ctx, id, s.p); err != nil {
 			t.Fatal(err)
