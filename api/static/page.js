@@ -69,6 +69,13 @@
       .filter(([, at]) => at).map(([what, at]) => what + " " + new Date(at).toLocaleTimeString()).join(", ");
   }
 
+  // shape says what a partition cuts, as the command line does.
+  function shape(p) {
+    const only = (p.only || []).map((t) => t.proto + (t.port ? "/" + t.port : "") + (t.opening ? "-opening" : "")).join(", ");
+    return [p.shape, p.role ? "role=" + p.role : "", p.label ? "label=" + p.label : "", only ? "only " + only : "", p.effect === "reset" ? "(reset)" : ""]
+      .filter((w) => w).join(" ");
+  }
+
   async function load() {
     const [version, campaigns, findings, partitions] = await Promise.all(
       ["/v1/version", "/v1/campaigns?limit=50", "/v1/findings?limit=200", "/v1/partitions?limit=200"].map(ask));
@@ -81,7 +88,7 @@
       cell(f.id), cell(f.class, f.class), cell(f.failure.check), cell(f.failure.summary), cell(f.firstAfter + " runs", "number"), cell(report(f.run)),
     ]), "None.");
     fill("partitions", partitions.items.map((p) => [
-      cell(p.name), cell(p.state, p.state), cell(times(p)), cell(p.shape), cell(p.groups.map((g) => g.join(" ")).join(" | ")),
+      cell(p.name), cell(p.state, p.state), cell(times(p)), cell(shape(p)), cell(p.groups.map((g) => g.join(" ")).join(" | ")),
       cell(p.wanted, "number"), cell(p.dropped, "number"), cell(p.leakKnown ? p.leaked : "not known", "number"), cell(p.reason || ""),
     ]), "None cut by hand.");
     document.getElementById("of").textContent = shown ? "of " + shown : "";
