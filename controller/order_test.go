@@ -72,7 +72,7 @@ func setForward(now time.Time, seconds uint64) time.Time {
 // A clock that is set forward makes no switch silent.
 func TestKeepaliveIsNotOfTheWallClock(t *testing.T) {
 	if now := time.Now(); setForward(now, 3600).Round(0).Sub(now.Round(0)) != time.Hour || setForward(now, 3600).Sub(now) != 0 {
-		t.Skip("package time keeps its times otherwise")
+		t.Fatal("package time keeps its times otherwise now: setForward has to be written anew")
 	}
 	var mu sync.Mutex
 	ahead := uint64(0)
