@@ -167,14 +167,15 @@ func (b *Bed) ArrivalsOf(ctx context.Context, host model.NodeID, digests []uint6
 // that host alone: where some links of a sender are cut, broadcasts pass before or
 // after the rest. It is an error if there are more of which the error of the host's
 // clock does not tell whether they came between; both results are good all the same.
-func (b *Bed) Arrived(ctx context.Context, l model.Link, only []model.Traffic, from, to time.Time) (int, time.Time, error) {
+// Those that the gate let go did not, however near the two moments they arrived.
+func (b *Bed) Arrived(ctx context.Context, l model.Link, only []model.Traffic, from, to time.Time, released ...agent.Released) (int, time.Time, error) {
 	a := b.agents.of(l.Dst)
 	src, ok := b.Testbed.Host(l.Src)
 	if a == nil || !ok {
 		return 0, time.Time{}, fmt.Errorf("no agent on host %s", l.Dst)
 	}
 	n, unsure := 0, error(nil)
-	sender := agent.Sender{Addrs: []netip.Addr{src.IP}, MAC: b.macs[l.Src], Only: only}
+	sender := agent.Sender{Addrs: []netip.Addr{src.IP}, MAC: b.macs[l.Src], Only: only, Released: released}
 	if to.After(from) {
 		c, err := a.CountFrom(ctx, sender, from, to)
 		if err != nil {

@@ -97,7 +97,7 @@ func (r *run) countLeaks(ctx context.Context) {
 		s.mu.Lock()
 		released := s.releasedOn(l)
 		s.mu.Unlock()
-		n, at, err := r.c.Bed.Leaked(ctx, l, r.c.Scenario.Partition.Only, from, to, released)
+		n, at, err := r.c.Bed.Arrived(ctx, l, r.c.Scenario.Partition.Only, from, to, released...)
 		if err != nil {
 			known = false
 			s.Note("leaks on %s could not be counted: %v", l, err)
