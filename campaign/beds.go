@@ -85,8 +85,11 @@ func (s *Service) demoted(id model.DatapathID, err error) {
 	s.losses.add(loss{on: id, why: unrenewed(err)})
 }
 
-// lostBy has the partitions by hand booked as lost. It does not wait.
-func (s *Service) lostBy(err error) { s.losses.add(loss{why: unrenewed(err)}) }
+// lostBy has the partitions by hand that concern a host booked as lost. It does not
+// wait.
+func (s *Service) lostBy(host model.NodeID, err error) {
+	s.losses.add(loss{host: host, why: unrenewed(err)})
+}
 
 func unrenewed(why error) string {
 	return fmt.Sprintf("its rules are not renewed and expire within seconds: %v", why)

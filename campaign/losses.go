@@ -10,7 +10,8 @@ import (
 
 // loss is that a switch or a host does not do what we say any more.
 type loss struct {
-	on     model.DatapathID // what is cut there is lost; 0: everywhere
+	on     model.DatapathID // the switch, or
+	host   model.NodeID     // the host: what is cut there is lost
 	newest bool             // only the newest partition there
 	why    string
 }
@@ -54,7 +55,7 @@ func (s *Service) loseHandCuts(ctx context.Context) {
 			return
 		case <-s.losses.more:
 			for _, l := range s.losses.take() {
-				for _, h := range s.standingOn(l.on) {
+				for _, h := range s.standingAt(l) {
 					s.lose(h, l.why)
 					if l.newest {
 						break
@@ -65,15 +66,21 @@ func (s *Service) loseHandCuts(ctx context.Context) {
 	}
 }
 
-// standingOn lists the partitions by hand that stand on a switch, newest first; of
-// switch 0, all.
-func (s *Service) standingOn(id model.DatapathID) []*handCut {
-	on := func(h model.NodeID) bool { t, ok := s.outside.Testbed.Host(h); return ok && t.Datapath == id }
+// standingAt lists the partitions by hand that stand where something is lost, newest
+// first.
+func (s *Service) standingAt(l loss) []*handCut {
+	at := func(h model.NodeID) bool {
+		if l.host != "" {
+			return h == l.host
+		}
+		t, ok := s.outside.Testbed.Host(h)
+		return ok && t.Datapath == l.on
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []*handCut
 	for _, h := range s.hand {
-		if h.standing() && (id == 0 || slices.ContainsFunc(h.status().Partition.Links(), func(l model.Link) bool { return on(l.Src) || on(l.Dst) })) {
+		if h.standing() && slices.ContainsFunc(h.status().Partition.Links(), func(l model.Link) bool { return at(l.Src) || at(l.Dst) }) {
 			out = append(out, h)
 		}
 	}

@@ -84,7 +84,7 @@ type Events struct {
 	// (nil).
 	Agent func(host model.NodeID, err error)
 	// Lost: one of the hosts that drop packets themselves does not any more.
-	Lost func(err error)
+	Lost func(host model.NodeID, err error)
 }
 
 // Open starts an agent on every host of a testbed, and takes over its switches

@@ -32,7 +32,7 @@ type Config struct {
 	Agent func(context.Context, model.NodeID) (Agent, error)
 	// Lost is told when the rules of a host are not in force any more, or nobody
 	// knows. It must not block.
-	Lost func(error)
+	Lost func(host model.NodeID, why error)
 
 	Lease      time.Duration // life of rules; default 5 s
 	RenewEvery time.Duration // default 1 s
@@ -182,12 +182,15 @@ func (h *Hosts) lose(err error) {
 	if err == nil || len(h.partitions) == 0 {
 		return
 	}
-	for _, o := range h.hosts {
+	for name, o := range h.hosts {
 		o.mu.Lock()
-		o.told = o.told || o.agent == nil
+		lost := o.agent == nil
+		o.told = o.told || lost
 		o.mu.Unlock()
+		if lost {
+			h.cfg.Lost(name, err)
+		}
 	}
-	h.cfg.Lost(err)
 }
 
 // Drops is what the rules that are to drop specimens on the links of the partition
@@ -349,7 +352,7 @@ func (h *Hosts) apply(ctx context.Context) error {
 			return nil, err
 		}
 		if lost := o.gap(a, next, rules, dropped, err); lost != nil {
-			h.cfg.Lost(lost)
+			h.cfg.Lost(o.name, lost)
 		}
 		o.set(next, len(rules) > 0, began.Add(h.cfg.Lease))
 		return func() {
@@ -505,7 +508,7 @@ func (h *Hosts) renewing(ctx context.Context, o *host) {
 		}
 		o.mu.Unlock()
 		if err != nil {
-			h.cfg.Lost(err)
+			h.cfg.Lost(o.name, err)
 		}
 	}
 }

@@ -99,7 +99,7 @@ type bed struct {
 func newBed(t *testing.T) *bed {
 	t.Helper()
 	b := &bed{agents: map[model.NodeID]*fake{}, lost: make(chan error, 100)}
-	cfg := Config{Testbed: model.Testbed{Name: "t"}, Lost: func(err error) { b.lost <- err }, RenewEvery: 5 * time.Millisecond,
+	cfg := Config{Testbed: model.Testbed{Name: "t"}, Lost: func(_ model.NodeID, err error) { b.lost <- err }, RenewEvery: 5 * time.Millisecond,
 		Agent: func(_ context.Context, h model.NodeID) (Agent, error) {
 			b.mu.Lock()
 			defer b.mu.Unlock()

@@ -128,11 +128,16 @@ func TestNothingStaysCut(t *testing.T) {
 		t.Errorf("the partition of a daemon that hung: %+v", st)
 	}
 
+	b.cut("beside", model.Partition{Shape: model.Partial, Groups: [][]model.NodeID{{"h4"}, {"h5"}}})
 	b.cut("agent", alone)
 	b.sh("kill -9 %s", b.agent())
 	if st := b.state("agent", "failed"); !strings.Contains(st.Reason, "host h2: the agent has ended") {
 		t.Errorf("the partition of a host whose agent died: %+v", st)
 	}
+	if st := b.state("beside", "in_force"); st.Reason != "" || st.Leaked != 0 {
+		t.Errorf("the partition of other hosts: %+v", st)
+	}
+	b.heal("beside")
 	b.opens()
 
 	b.cut("daemon", alone) // on an agent started anew
