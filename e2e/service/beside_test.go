@@ -19,12 +19,6 @@ func TestHealsBesideANarrowerPartition(t *testing.T) {
 	b.connect(d.openflow)
 	d.healthy()
 	b.expect("plain forwarding", everything)
-	dropped := func() (all float64) {
-		for _, n := range d.metrics(`netsplit_link_packets_total\{[^}]*fate="dropped"[^}]*\}`) {
-			all += n
-		}
-		return all
-	}
 	pair := func(name string, only ...wire.Traffic) wire.PartitionSpec {
 		return wire.PartitionSpec{Name: name, Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"a"}, {"b"}}, Only: only}}
 	}
@@ -44,7 +38,7 @@ func TestHealsBesideANarrowerPartition(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d.t, b.t = t, t
-			before := dropped()
+			before := d.dropped()
 			both := []string{c.first.Name, c.other.Name}
 			for _, s := range []wire.PartitionSpec{c.first, c.other} {
 				if p := d.partition(s); p.Reason != "" {
@@ -88,7 +82,7 @@ func TestHealsBesideANarrowerPartition(t *testing.T) {
 					t.Errorf("%+v dropped nothing", p)
 				}
 			}
-			if now := dropped() - before; now != float64(one.Dropped+two.Dropped) {
+			if now := d.dropped() - before; now != float64(one.Dropped+two.Dropped) {
 				t.Errorf("the metrics have %v more dropped packets, the partitions %d and %d", now, one.Dropped, two.Dropped)
 			}
 			b.expect("both healed", everything)

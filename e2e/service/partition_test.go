@@ -160,24 +160,26 @@ func TestBridgeMadeByHand(t *testing.T) {
 	})
 }
 
+// dropped is what the metrics of all links tell.
+func (d *daemon) dropped() (all float64) {
+	d.t.Helper()
+	for _, n := range d.metrics(`netsplit_link_packets_total\{[^}]*fate="dropped"[^}]*\}`) {
+		all += n
+	}
+	return all
+}
+
 // overlap cuts a pair by two partitions: healing one says that the other still
 // cuts it, and the metrics count each packet once, by the older.
 func overlap(t *testing.T, b *bench, d *daemon) {
 	t.Helper()
-	dropped := func() float64 {
-		var all float64
-		for _, n := range d.metrics(`netsplit_link_packets_total\{[^}]*fate="dropped"[^}]*\}`) {
-			all += n
-		}
-		return all
-	}
 	var ps wire.Partitions
 	d.call("GET", "/v1/partitions", nil, &ps)
 	var told float64
 	for _, p := range ps.Items {
 		told += float64(p.Dropped)
 	}
-	before := dropped()
+	before := d.dropped()
 	if before != told || before == 0 {
 		t.Errorf("the metrics have %v dropped packets, the partitions %v", before, told)
 	}
@@ -185,7 +187,7 @@ func overlap(t *testing.T, b *bench, d *daemon) {
 	d.partition(wire.PartitionSpec{Name: "part", Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"a"}, {"b"}}}})
 	b.expect("two that overlap", func(from, to string) bool { return from != "a" && to != "a" })
 	harness.Until(t, 20*time.Second, "the metrics follow a partition that stands", func() error {
-		if now := dropped(); now <= before {
+		if now := d.dropped(); now <= before {
 			return fmt.Errorf("still %v dropped packets", now)
 		}
 		return nil
@@ -195,7 +197,7 @@ func overlap(t *testing.T, b *bench, d *daemon) {
 	}
 	b.expect("one of them healed", func(from, to string) bool { return from != "a" && to != "a" })
 	p := d.heal("whole")
-	if got := dropped() - before; p.Reason != "" || p.Probes == 0 || p.Probes > p.Wanted || got != float64(p.Dropped) {
+	if got := d.dropped() - before; p.Reason != "" || p.Probes == 0 || p.Probes > p.Wanted || got != float64(p.Dropped) {
 		t.Errorf("whole: %+v; the metrics have %v more dropped packets", p, got)
 	}
 	b.expect("both healed", everything)
