@@ -42,6 +42,8 @@ type Reader struct {
 // that is "", in the calling thread's. Frames gather from here on. The error
 // says whether the namespace, the interface or a privilege is missing.
 func Open(iface, namespace string) (*Reader, error) {
+	done := stamped()
+	defer done()
 	fd, err := within(namespace, func() (int, error) { return open(iface) })
 	if err != nil {
 		return nil, fmt.Errorf("tap: %s: %w", where(iface, namespace), err)
