@@ -312,7 +312,7 @@ func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 	case fault && r.Proof.InForceAt > 0 && r.Proof.HealAt <= r.Proof.InForceAt:
 		v.Value, v.Reason = model.VerdictPass, fmt.Sprintf("all checks hold; %d packets wanted to cross and the gate dropped %d; the cut was over before the switch confirmed it, so arrivals were not counted", r.Proof.Wanted, r.Proof.Dropped)
 	case fault:
-		v.Value, v.Reason = model.VerdictPass, fmt.Sprintf("all checks hold; the cut held: %d packets wanted to cross, %d were dropped, none leaked", r.Proof.Wanted, r.Proof.Dropped)
+		v.Value, v.Reason = model.VerdictPass, "all checks hold; the cut held: "+held(*r.Proof)
 	case len(r.Scenario.Faults) > 0:
 		v.Value, v.Reason = model.VerdictPass, "all checks hold"
 	default:
@@ -328,6 +328,18 @@ func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 		v.Reason += fmt.Sprintf(" (nothing to judge for %s)", strings.Join(idle, ", "))
 	}
 	return v
+}
+
+// held says what became of the packets of a cut through which none leaked.
+func held(p model.Proof) string {
+	passed := ""
+	switch n := p.Wanted - p.Dropped; {
+	case n == 1:
+		passed = ", 1 was held until the heal and then passed"
+	case n > 1:
+		passed = fmt.Sprintf(", %d passed after the heal", n)
+	}
+	return fmt.Sprintf("%d packets wanted to cross, %d were dropped%s, none leaked", p.Wanted, p.Dropped, passed)
 }
 
 func notReached(s model.Scenario) string {

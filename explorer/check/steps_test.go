@@ -18,6 +18,11 @@ func TestScriptedRun(t *testing.T) {
 	cut := func(wanted, leaked int) *model.Proof {
 		return &model.Proof{CutAt: 1, InForceAt: 2, HealAt: 3, Wanted: wanted, Dropped: wanted - leaked, Leaked: leaked, LeakKnown: true}
 	}
+	healedBy := func(n int) *model.Proof {
+		p := cut(9, 0)
+		p.Dropped -= n
+		return p
+	}
 	for _, c := range []struct {
 		name  string
 		steps []model.Step
@@ -26,6 +31,8 @@ func TestScriptedRun(t *testing.T) {
 		why   string
 	}{
 		{"holds, cut", []model.Step{step("assert", model.StepDone)}, cut(9, 0), model.VerdictPass, "9 packets wanted to cross, 9 were dropped, none leaked"},
+		{"holds, and a packet healed it", []model.Step{step("assert", model.StepDone)}, healedBy(1), model.VerdictPass, "9 packets wanted to cross, 8 were dropped, 1 was held until the heal and then passed, none leaked"},
+		{"holds, and packets passed later", []model.Step{step("assert", model.StepDone)}, healedBy(2), model.VerdictPass, "9 packets wanted to cross, 7 were dropped, 2 passed after the heal, none leaked"},
 		{"holds, no cut", []model.Step{step("assert", model.StepDone)}, nil, model.VerdictPass, "all checks hold"},
 		{"holds, vacuous", []model.Step{step("assert", model.StepDone)}, cut(0, 0), model.VerdictVacuous, "no packet wanted to cross cut a"},
 		{"holds, leaky", []model.Step{step("assert", model.StepDone)}, cut(9, 2), model.VerdictUnknown, "the partition did not hold"},
