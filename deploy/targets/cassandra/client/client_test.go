@@ -74,6 +74,13 @@ func TestNeedsNameCoordinatorAndReplicas(t *testing.T) {
 			t.Errorf("a change of the schema needs its coordinator only, not %+v", got)
 		}
 	}
+	u := &user{common: &common{nodes: nodes, self: "c1", workload: "schema"}, at: nodes[1]}
+	if got := u.knows(false); len(got) != 2 || got[1].Count != 3 {
+		t.Errorf("a node that nobody said to know a keyspace needs all others, not %+v", got)
+	}
+	if got := u.knows(true); len(got) != 1 {
+		t.Errorf("a node that was said to know a keyspace needs nothing more, not %+v", got)
+	}
 	leaver := &user{common: &common{nodes: nodes, self: "c1", workload: "decommission", leaver: "n3"}, at: nodes[2]}
 	if got := leaver.needs(leaver.replicas()); got != nil {
 		t.Errorf("what a leaving node answers is not judged: %+v", got)

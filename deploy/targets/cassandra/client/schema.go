@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 
 	"github.com/gocql/gocql"
+
+	"netsplit/model"
 )
 
 // changeSchema goes through rounds of schema changes, all made through one
@@ -19,8 +21,7 @@ func changeSchema(ctx context.Context, users []*user, first *user, rng *rand.Ran
 	for i := 0; ctx.Err() == nil; i++ {
 		ks := fmt.Sprintf("ks%d", i)
 		tab := ks + ".t"
-		first.change(ctx, "create", ks, createKeyspace(ks, len(users)))
-		look(ctx, users, ks)
+		look(ctx, users, ks, first.change(ctx, "create", ks, createKeyspace(ks, len(users))))
 		first.change(ctx, "create-table", tab, "CREATE TABLE IF NOT EXISTS "+tab+" (key text PRIMARY KEY, value text)")
 		other().use(ctx, tab)
 		first.change(ctx, "add-column", tab+".extra", "ALTER TABLE "+tab+" ADD extra text")
@@ -35,24 +36,25 @@ func changeSchema(ctx context.Context, users []*user, first *user, rng *rand.Ran
 	}
 }
 
-// change makes one change of the schema and waits for agreement. An answer
-// that did not come is not asked for again.
-func (u *user) change(ctx context.Context, f, key, stmt string) {
+// change makes one change of the schema and waits for agreement. It says whether
+// the change was made and all nodes were said to have it. An answer that did not
+// come is not asked for again.
+func (u *user) change(ctx context.Context, f, key, stmt string) bool {
 	if ctx.Err() != nil || !u.reach(ctx) {
-		return
+		return false
 	}
-	_ = u.exec(f, key, "", u.needs(0), stmt, gocql.Quorum)
-	u.agree()
+	err := u.exec(f, key, "", u.needs(0), stmt, gocql.Quorum)
+	return u.agree() && err == nil
 }
 
 // look asks every coordinator for the keyspace that was just made. The answer
 // is local to the coordinator.
-func look(ctx context.Context, users []*user, ks string) {
+func look(ctx context.Context, users []*user, ks string, agreed bool) {
 	for _, u := range users {
 		if ctx.Err() != nil || !u.reach(ctx) {
 			return
 		}
-		_, _ = u.do("find-keyspace", ks, "", u.needs(len(users)), false, func(octx context.Context) (string, error) {
+		_, _ = u.do("find-keyspace", ks, "", u.knows(agreed), false, func(octx context.Context) (string, error) {
 			var name string
 			err := u.sess.Query("SELECT keyspace_name FROM system_schema.keyspaces WHERE keyspace_name = ?", ks).Consistency(gocql.One).WithContext(octx).Scan(&name)
 			if err != nil {
@@ -61,6 +63,15 @@ func look(ctx context.Context, users []*user, ks string) {
 			return name, nil
 		})
 	}
+}
+
+// knows is what a node needs to know a keyspace: all nodes, unless they were said to
+// have agreed on it; then no cut excuses a node that does not know it.
+func (u *user) knows(agreed bool) []model.Need {
+	if agreed {
+		return u.needs(0)
+	}
+	return u.needs(len(u.nodes))
 }
 
 // use writes a row of a table and reads it back, at QUORUM.

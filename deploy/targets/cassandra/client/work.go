@@ -98,9 +98,9 @@ func createKeyspace(name string, rf int) string {
 }
 
 // agree waits until all nodes have one schema version, as far as the
-// coordinator knows, and notes whether they have. Drivers do so after each
-// change of the schema, for a limited time.
-func (u *user) agree() {
+// coordinator knows, and notes and returns whether they have. Drivers do so after
+// each change of the schema, for a limited time.
+func (u *user) agree() bool {
 	_, err := u.do("agree", "schema", "", u.needs(len(u.nodes)), false, func(octx context.Context) (string, error) {
 		for {
 			versions, err := u.versions(octx)
@@ -116,6 +116,7 @@ func (u *user) agree() {
 		}
 	})
 	u.agreed.Store(err == nil)
+	return err == nil
 }
 
 // notice asks again whether the nodes agree by now, outside the history.
