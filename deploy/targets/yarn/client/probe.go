@@ -26,8 +26,10 @@ func containersCommand(out io.Writer) *cobra.Command {
 }
 
 func (w *web) listContainers(ctx context.Context, out io.Writer) error {
-	if s, err := w.state(ctx, w.rms[0]); err != nil || s != "ACTIVE" {
-		return err // a standby knows of none
+	if s, err := w.state(ctx, w.rms[0]); err != nil {
+		return err
+	} else if s != "ACTIVE" { // a standby knows of none; to answer nothing would be an empty list
+		return fmt.Errorf("the ResourceManager on this host is %s", s)
 	}
 	rm := w.rms[0] + ":" + rmPort
 	apps, err := w.apps(ctx, w.rms[0])
@@ -220,9 +222,10 @@ func archive(ctx context.Context, java, lib, cache string) error {
 			return err
 		}
 		for line := range strings.SplitSeq(string(b), "\n") {
-			// Plain class names: comments, lambda forms and classes of other
-			// loaders are not the same in every process.
-			if line != "" && !strings.ContainsAny(line[:1], "#@") && !strings.Contains(line, "source:") {
+			// Plain class names: comments, lambda forms and classes of other loaders
+			// are not the same in every process, and JVMs that write one file at the
+			// same time tear each other's lines, at which the JVM that dumps gives up.
+			if line != "" && !strings.ContainsAny(line, "#@ ") {
 				names = append(names, line)
 			}
 		}
