@@ -272,7 +272,9 @@ type VarSource struct {
 	// or "$sender", "$receiver", "$self" as in Value. Not beside a group about.
 	About string `yaml:"about,omitempty"`
 	// AbsentFor lists values of about: those that do not occur in a text that
-	// was read are observed as Absent. "nodes" stands for all nodes.
+	// was read are observed as Absent. "nodes" stands for all nodes, "named" for
+	// whatever a source of the variable has named in the run so far: for things
+	// that come and go.
 	AbsentFor string `yaml:"absent_for,omitempty"`
 	// Optional: what it shows does not happen in every run, or on every host, so
 	// a run in which it shows no value is no sign of a mistake in it.

@@ -366,8 +366,11 @@ func (v *validator) source(at string, src model.VarSource) {
 		names := strings.FieldsFunc(src.AbsentFor, func(r rune) bool { return r == ',' || r == ' ' })
 		// Hosts, or other things: where one is a host, one that is none is a typo.
 		isHost := func(n string) bool { return slices.Contains(v.hosts, model.NodeID(n)) }
-		if src.AbsentFor != "nodes" && slices.ContainsFunc(names, isHost) {
+		if slices.ContainsFunc(names, isHost) {
 			for _, n := range names {
+				if n == "nodes" || n == "named" {
+					continue
+				}
 				v.declared(at+".absent_for", model.NodeID(n))
 			}
 		}

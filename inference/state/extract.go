@@ -28,7 +28,9 @@ const typeCache = 4096
 //   - an about that is the address of a host becomes the name of that host;
 //   - a text that was cut (it ends in "…") shows what it holds, but nothing
 //     that is missing in it is observed as absent; a message with the field
-//     incomplete=true shows nothing.
+//     incomplete=true shows nothing;
+//   - with absent_for: named, what is named for the first time was absent in what
+//     the other nodes said last, as long as that is fresh.
 type Extractor struct {
 	hosts map[netip.Addr]model.NodeID
 	nodes []model.NodeID // sorted
@@ -44,6 +46,8 @@ type Extractor struct {
 
 type variable struct {
 	name, kind string
+	maxAge     time.Duration
+	named      *named            // nil: no source wants it
 	host       bool              // values are hosts
 	ordinal    bool              // values are numbered as they appear
 	same       map[string]string // values that mean another one
@@ -64,6 +68,7 @@ type source struct {
 	replace  bool   // constant replaces the value
 	whom     string // about for all values; "": the group says, or nobody
 	absent   []string
+	named    bool // and whatever the variable was said to be about
 }
 
 // NewExtractor checks and compiles the variables. The error names the
@@ -76,7 +81,7 @@ func NewExtractor(hosts []model.TestbedHost, nodes []model.NodeID, vars []model.
 	}
 	e.nodes = slices.Sorted(slices.Values(nodes))
 	for _, mv := range vars {
-		v := &variable{name: mv.Name, kind: mv.Kind, host: mv.As == "host", ordinal: mv.As == "ordinal", same: mv.Same}
+		v := &variable{name: mv.Name, kind: mv.Kind, host: mv.As == "host", ordinal: mv.As == "ordinal", same: mv.Same, maxAge: mv.MaxAge}
 		switch {
 		case mv.Name == "":
 			return nil, fmt.Errorf("variable without a name: give it one")
@@ -164,12 +169,18 @@ func (e *Extractor) compile(v *variable, index int, ms model.VarSource) (*source
 			return nil, fmt.Errorf("absent_for needs a regexp with a group named about")
 		}
 		for _, a := range strings.FieldsFunc(ms.AbsentFor, func(c rune) bool { return c == ' ' || c == ',' }) {
-			if a != "nodes" {
+			switch a {
+			case "named":
+				s.named = true
+				if v.named == nil {
+					v.named = &named{all: map[string]bool{}, last: map[model.NodeID]model.Observation{}}
+				}
+			case "nodes":
+				for _, n := range e.nodes {
+					s.absent = append(s.absent, string(n))
+				}
+			default:
 				s.absent = append(s.absent, a)
-				continue
-			}
-			for _, n := range e.nodes {
-				s.absent = append(s.absent, string(n))
 			}
 		}
 	}
@@ -302,14 +313,22 @@ func (e *Extractor) read(s *source, text string, node, from, to model.NodeID, li
 			out = append(out, o)
 		}
 	}
-	if strings.HasSuffix(text, "…") {
-		return out
+	whole := !strings.HasSuffix(text, "…")
+	if whole {
+		out = append(out, absent(like, s.absent, seen)...)
 	}
-	for _, a := range s.absent {
-		if !seen[a] {
-			o := like
-			o.Var.About, o.Value = a, model.Absent
-			out = append(out, o)
+	if n := s.v.named; n != nil {
+		out = append(out, n.read(s, like, seen, whole)...)
+	}
+	return out
+}
+
+// absent are observations like the given one of what is not among the seen.
+func absent(like model.Observation, of []string, seen map[string]bool) (out []model.Observation) {
+	like.Value = model.Absent
+	for _, like.Var.About = range of {
+		if !seen[like.Var.About] {
+			out = append(out, like)
 		}
 	}
 	return out

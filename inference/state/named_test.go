@@ -1,0 +1,67 @@
+package state
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"netsplit/model"
+)
+
+// What comes and goes is absent, for those who list all there is, before it is
+// there and after it has gone.
+func TestWhatWasNamedIsAbsentWhereItIsNotListed(t *testing.T) {
+	list := model.VarSource{Probe: &model.Probe{}, Regexp: `(?P<about>j\d) at (?P<value>\w+)`, AbsentFor: "named"}
+	e, err := NewExtractor(hosts, nodes, []model.Variable{{Name: "job", Kind: "place", MaxAge: 2 * time.Second, Sources: []model.VarSource{
+		list, {Type: "start", Field: "job", Regexp: `(?P<about>j\d)`, Value: "$receiver"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := func(s float64, node model.NodeID, answer string) []model.Observation {
+		return e.Probe("job", 0, node, time.Duration(s*float64(time.Second)), answer)
+	}
+	started := func(s float64, from, to model.NodeID, job string) []model.Observation {
+		return e.Message(&model.Message{Num: 7, At: time.Duration(s * float64(time.Second)), Type: "start", From: from, To: to,
+			Fields: []model.Field{{Name: "job", Value: job}}})
+	}
+	for i, c := range []struct {
+		got  []model.Observation
+		want []string
+	}{
+		{asked(1, "n1", "none"), nil}, // nobody has named anything yet
+		{asked(1.5, "n2", "none"), nil},
+		{started(2, "n1", "n2", "j1"), []string{"job[j1]@n1 = n2 at 2s, message 7", "job[j1]@n2 = ∅ at 1.5s, message 0"}},
+		{started(2.1, "n1", "n2", "j1"), []string{"job[j1]@n1 = n2 at 2.1s, message 7"}}, // known already
+		{asked(2.5, "n2", "j1 at n2"), []string{"job[j1]@n2 = n2 at 2.5s, message 0"}},
+		{asked(3, "n1", "j1 at n2, j2 at n2"), []string{"job[j1]@n1 = n2 at 3s, message 0", "job[j2]@n1 = n2 at 3s, message 0", "job[j2]@n2 = ∅ at 2.5s, message 0"}},
+		{asked(3.5, "n2", "none"), []string{"job[j1]@n2 = ∅ at 3.5s, message 0", "job[j2]@n2 = ∅ at 3.5s, message 0"}},
+		{asked(4, "n1", "j2 at n2 and…"), []string{"job[j2]@n1 = n2 at 4s, message 0"}}, // cut: nothing is missing in it
+		{started(5, "n3", "n2", "j3"), []string{"job[j3]@n1 = ∅ at 3s, message 0", "job[j3]@n2 = ∅ at 3.5s, message 0", "job[j3]@n3 = n2 at 5s, message 7"}},
+		{started(5.2, "n3", "n2", "j4"), []string{"job[j4]@n2 = ∅ at 3.5s, message 0", "job[j4]@n3 = n2 at 5.2s, message 7"}}, // n1's list is too old
+	} {
+		var got []string
+		for _, o := range c.got {
+			got = append(got, fmt.Sprintf("%s = %s at %v, message %d", o.Var, o.Value, o.At, o.Message))
+		}
+		if d := cmp.Diff(c.want, got); d != "" {
+			t.Errorf("step %d: -want +got\n%s", i+1, d)
+		}
+	}
+}
+
+// A system that names ever new things does not fill the memory.
+func TestWhatWasNamedIsBounded(t *testing.T) {
+	e, err := NewExtractor(hosts, nodes, []model.Variable{{Name: "job", Kind: "place", Sources: []model.VarSource{
+		{Probe: &model.Probe{}, Regexp: `(?P<about>j\d+)`, AbsentFor: "named"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 * namedLimit {
+		e.Probe("job", 0, "n1", 0, fmt.Sprintf("j%d", i))
+	}
+	if n := len(e.Probe("job", 0, "n2", 0, "none")); n != namedLimit {
+		t.Errorf("%d things are remembered, want %d", n, namedLimit)
+	}
+}
