@@ -45,7 +45,7 @@ type handCut struct {
 
 // newHandCut is a partition that is not in force yet; s.mu is held.
 func (s *Service) newHandCut(spec model.PartitionSpec) *handCut {
-	h := &handCut{cut: s.outside.NewCut(uint32(s.ids), spec.Partition), again: make(chan string, 1), look: make(chan struct{}, 1),
+	h := &handCut{cut: s.outside.NewCut(spec.Partition), again: make(chan string, 1), look: make(chan struct{}, 1),
 		counted: newCounted(), st: model.PartitionStatus{PartitionSpec: spec, State: model.PartitionRequested, Created: time.Now()}}
 	h.ctx, h.stop = context.WithCancel(s.closing)
 	h.on = map[model.Link]bool{}

@@ -208,7 +208,6 @@ func (s *Service) healLeftovers() error {
 			continue
 		}
 		s.mu.Lock()
-		s.ids++
 		h := s.newHandCut(p.PartitionSpec)
 		h.left, h.lifted, h.st = leftBehind+"; its rules expired seconds later, or were removed", true, p
 		s.hand[p.Name] = h

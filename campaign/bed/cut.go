@@ -60,10 +60,10 @@ type Cut struct {
 	probes map[model.Link]uint64
 }
 
-// NewCut is a partition that is not in force yet. id is one that no other in
-// force on this bed has.
-func (b *Bed) NewCut(id uint32, p model.Partition) *Cut {
-	return &Cut{bed: b, id: id, partition: p, probes: map[model.Link]uint64{}}
+// NewCut is a partition that is not in force yet. Its id is one that no other on
+// this bed has had, and higher than those of all before.
+func (b *Bed) NewCut(p model.Partition) *Cut {
+	return &Cut{bed: b, id: cutID + b.ids.Add(1), partition: p, probes: map[model.Link]uint64{}}
 }
 
 // Takes says why the bed cannot have the effect; nil: it can.
