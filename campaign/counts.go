@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"netsplit/campaign/bed"
-	"netsplit/campaign/run"
 	"netsplit/model"
 )
 
@@ -67,7 +66,7 @@ func (s *Service) countLeaked(ctx context.Context, h *handCut, to time.Time) {
 	if from := latest(c.until, st.InForce); known && to.After(from) {
 		leaked, err := h.cut.Crossed(ctx, from, to)
 		c.until = to
-		c.blind = c.blind || err != nil && ctx.Err() == nil || run.SetBack(from, to)
+		c.blind = c.blind || err != nil && ctx.Err() == nil || bed.SetBack(from, to)
 		if err != nil && ctx.Err() != nil { // nobody answered in time: the next count has it
 			c.until, known = from, false
 			leaked = nil

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"netsplit/campaign/bed"
 	"netsplit/model"
 )
 
@@ -82,20 +83,12 @@ func (s *Service) CreatePartition(ctx context.Context, spec model.PartitionSpec)
 	h.mu.Lock()
 	h.st.Installed = installed
 	if metering {
-		h.st.CutBy = cutBy(alone)
+		h.st.CutBy = bed.CutBy(alone)
 	}
 	h.mu.Unlock()
 	s.metrics.CutStarted(spec.Partition.Shape, spec.Partition.Links())
 	s.done.Go(func() { s.watch(h) })
 	return h.status(), nil
-}
-
-// cutBy says in words how cuts bite; alone is why they do by rules alone.
-func cutBy(alone error) string {
-	if alone == nil {
-		return "meters, then drop rules"
-	}
-	return fmt.Sprintf("drop rules alone: %v", alone)
 }
 
 // DeletePartition heals a partition cut by hand. Healing twice is harmless, and

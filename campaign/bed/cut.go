@@ -3,6 +3,7 @@ package bed
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -104,6 +105,14 @@ func (c *Cut) Bite() (metering bool, alone error) {
 		return false, nil
 	}
 	return true, m.Bite(c.partition)
+}
+
+// CutBy says in words what cuts bite by; alone is why by rules alone (Bite, Bed.Meters).
+func CutBy(alone error) string {
+	if alone == nil {
+		return "meters, then drop rules"
+	}
+	return fmt.Sprintf("drop rules alone: %v", alone)
 }
 
 // Probes is how many packets of netsplit's own, by link, are among those that it has

@@ -2,6 +2,7 @@ package bed
 
 import (
 	"testing"
+	"time"
 
 	"netsplit/model"
 )
@@ -16,5 +17,13 @@ func TestNoTwoCutsOfABedHaveOneID(t *testing.T) {
 			t.Errorf("id %d after %d", c.id, last)
 		}
 		last = c.id
+	}
+}
+
+// TestAClockThatGoesOnIsNotSetBack: its readings are as far apart as they should.
+func TestAClockThatGoesOnIsNotSetBack(t *testing.T) {
+	now := time.Now()
+	if SetBack(now, now.Add(time.Second)) {
+		t.Error("a clock that goes on was set back")
 	}
 }

@@ -145,7 +145,7 @@ func (l *Live) count(ctx context.Context, c *scriptCut) error {
 	byLink, probes := model.ByLink(dropped), c.cut.Probes()
 	c.Probes = int(bed.Sum(probes))
 	until, from := time.Now(), c.inForce
-	p.LeakKnown = !SetBack(from, until)
+	p.LeakKnown = !bed.SetBack(from, until)
 	if !p.LeakKnown {
 		l.r.s.Note("leaks could not be counted: the machine's clock was set back meanwhile")
 	}
