@@ -19,11 +19,12 @@ const limit = 20 * time.Second
 
 // fakeCut does at once what it is told, and notes it.
 type fakeCut struct {
-	r     *room
-	links string
-	put   func() error // nil: it is cut
-	kept  func() error // nil: it is kept
-	heals error        // what its proof of a heal finds
+	r      *room
+	links  string
+	put    func() error // nil: it is cut
+	kept   func() error // nil: it is kept
+	heals  error        // what its proof of a heal finds
+	remove func()       // nil: its rules go at once
 }
 
 func (c *fakeCut) did(what string) { c.r.note(what + " " + c.links) }
@@ -62,6 +63,9 @@ func (c *fakeCut) Lift(context.Context) error {
 
 func (c *fakeCut) Remove(context.Context) error {
 	c.did("remove")
+	if c.remove != nil {
+		c.remove()
+	}
 	return nil
 }
 
@@ -158,4 +162,14 @@ func (r *room) is(name string, want model.PartitionState) model.PartitionStatus 
 			r.t.Fatalf("partition %s is %+v, %v; want %s", name, st, err, want)
 		}
 	}
+}
+
+// status is that of a partition now.
+func (r *room) status(name string) model.PartitionStatus {
+	r.t.Helper()
+	st, err := r.store.GetPartition(name)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return st
 }

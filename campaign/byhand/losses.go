@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"netsplit/model"
 )
@@ -15,6 +16,7 @@ type loss struct {
 	host   model.NodeID     // the host: what is cut there is lost
 	newest bool             // only the newest partition there
 	why    string
+	at     time.Time // when it was told last
 }
 
 // losses wait to be booked. Who tells of one does not wait, and none is forgotten.
@@ -29,7 +31,14 @@ func newLosses() *losses { return &losses{more: make(chan struct{}, 1)} }
 // add takes a loss; one that waits already is the same.
 func (l *losses) add(n loss) {
 	l.mu.Lock()
-	if !slices.Contains(l.waiting, n) {
+	n.at = time.Now()
+	same := func(o loss) bool {
+		o.at = n.at
+		return o == n
+	}
+	if i := slices.IndexFunc(l.waiting, same); i >= 0 {
+		l.waiting[i] = n
+	} else {
 		l.waiting = append(l.waiting, n)
 	}
 	l.mu.Unlock()
@@ -79,7 +88,9 @@ func (ps *Partitions) bookLosses() {
 		case <-ps.losses.more:
 			for _, l := range ps.losses.take() {
 				for _, h := range ps.standingAt(l) {
-					ps.lose(h, l.why)
+					if l.host == "" || !h.cutSince(l.at) {
+						ps.lose(h, l.why)
+					}
 					if l.newest {
 						break
 					}
@@ -109,6 +120,18 @@ func (ps *Partitions) standingAt(l loss) []*handCut {
 	}
 	slices.SortFunc(out, func(a, b *handCut) int { return b.status().Created.Compare(a.status().Created) })
 	return out
+}
+
+// cutSince says whether a host that was lost then has been given the rules of the
+// partition by its cut since, and has them. It waits for a cut that is under way.
+func (h *handCut) cutSince(lost time.Time) bool {
+	if st := h.status(); !st.Installed.IsZero() && st.Installed.Before(lost) {
+		return false
+	}
+	h.turn.Lock()
+	defer h.turn.Unlock()
+	_, err := h.cut.Kept()
+	return err == nil
 }
 
 // lose takes a partition out of what is desired, so that it does not come back
