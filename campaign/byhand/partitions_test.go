@@ -211,3 +211,18 @@ func TestWhatADeadDaemonLeft(t *testing.T) {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 }
+
+// TestNothingStaysCutWhenTheDaemonGoesDown, though nobody sees packets pass.
+func TestNothingStaysCutWhenTheDaemonGoesDown(t *testing.T) {
+	r := newRoom(t)
+	r.make = func(c *fakeCut) { c.heals = errors.New("nothing was seen to pass") }
+	r.cut("p1", "n1", "n2")
+	r.so()
+	r.close()
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	if got, st := r.so(), r.status("p1"); !strings.Contains(got, "remove n1>n2") || st.State != model.PartitionHealing || !strings.Contains(st.Reason, "nothing was seen to pass") {
+		t.Errorf("%s; %+v", got, st)
+	}
+}
