@@ -75,8 +75,8 @@ type Service struct {
 	metrics Metrics
 	store   *store.Store
 	ctrl    *controller.Controller
-	outside *bed.Bed // of Config.Testbed
-	hand    *byhand.Partitions
+	outside *bed.Bed           // of Config.Testbed
+	hand    *byhand.Partitions // on outside
 
 	examining sync.Mutex // held by Diagnose
 

@@ -169,7 +169,7 @@ func (ps *Partitions) healInTime(h *handCut) {
 func (ps *Partitions) healDue(h *handCut) {
 	told := ""
 	for ps.c.Closing.Err() == nil {
-		err := ps.unclaimed() // the packets of a proof must not come into its runs
+		err := ps.unclaimed() // or the packets of a proof come into what is done there
 		if err == nil || h.standing() {
 			_, err = ps.heal(h)
 		}

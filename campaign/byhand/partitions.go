@@ -49,7 +49,7 @@ type Partitions struct {
 
 	mu      sync.Mutex // guards what follows; nothing is waited for with it held
 	cuts    map[string]*handCut
-	named   int    // so many got their names here
+	begun   int    // so many, for names
 	claimed string // who uses the testbed, if somebody else does
 
 	losses *losses        // why partitions are in force no more
@@ -92,6 +92,7 @@ func (ps *Partitions) takeUp(known []model.PartitionStatus) error {
 			continue
 		}
 		ps.mu.Lock()
+		ps.begun++
 		h := ps.newHandCut(p.PartitionSpec)
 		h.left, h.lifted, h.st = leftBehind+"; its rules expired seconds later, or were removed", true, p
 		ps.cuts[p.Name] = h

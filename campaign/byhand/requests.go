@@ -41,9 +41,9 @@ func (ps *Partitions) Create(ctx context.Context, spec model.PartitionSpec) (mod
 		defer ps.mu.Unlock()
 		return model.PartitionStatus{}, err
 	}
+	ps.begun++
 	if spec.Name == "" {
-		ps.named++
-		spec.Name = fmt.Sprintf("p-%d-%d", time.Now().Unix(), ps.named)
+		spec.Name = fmt.Sprintf("p-%d-%d", time.Now().Unix(), ps.begun)
 	}
 	if !partitionName.MatchString(spec.Name) {
 		defer ps.mu.Unlock()
@@ -91,9 +91,9 @@ func (ps *Partitions) Create(ctx context.Context, spec model.PartitionSpec) (mod
 	return h.status(), nil
 }
 
-// Delete heals a partition. Healing twice is harmless, and
-// one that failed stays so. It returns when a packet passed again, or with what
-// hinders it; then it may be called again.
+// Delete heals a partition. Healing twice is harmless, and one that failed stays so. It
+// returns when a packet passed again, or with what hinders it; then it may be called
+// again.
 func (ps *Partitions) Delete(_ context.Context, name string) (model.PartitionStatus, error) {
 	ps.mu.Lock()
 	h := ps.cuts[name]
@@ -111,8 +111,8 @@ func (ps *Partitions) Delete(_ context.Context, name string) (model.PartitionSta
 	return ps.heal(h)
 }
 
-// List lists the partitions, newest first; those that stand are all on
-// the first page, however old they are.
+// List lists the partitions, newest first; those that stand are all on the first page,
+// however old they are.
 func (ps *Partitions) List(ctx context.Context, limit int, cursor string) ([]model.PartitionStatus, string, error) {
 	list, next, err := ps.c.Store.ListPartitions(limit, cursor)
 	if err != nil {
