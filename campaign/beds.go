@@ -26,7 +26,9 @@ func (s *Service) takeOutside(ctx context.Context) (err error) {
 // bedConfig is what beds have in common.
 func (s *Service) bedConfig(gate model.Gate) bed.Config {
 	return bed.Config{Gate: gate, Controller: s.ctrl, Binary: s.cfg.Binary, Log: s.log,
-		Events: bed.Events{SwitchChanged: s.switchChanged, Lapsed: s.lapsed, Demoted: s.demoted, Refused: s.refused, HostPort: s.hostPort, OtherPort: s.otherPort, Agent: s.agentEnded, Lost: s.lostBy, Tampered: s.tampered, Drained: s.drained}}
+		Events: bed.Events{SwitchChanged: s.switchChanged, Lapsed: s.lapsed,
+			Demoted: s.demoted, Refused: s.refused, HostPort: s.hostPort, OtherPort: s.otherPort, Agent: s.agentEnded, Lost: s.hand.LoseHost,
+			Tampered: s.tampered, Drained: s.drained}}
 }
 
 func (s *Service) addBed(b *bed.Bed) {
@@ -52,29 +54,29 @@ func (s *Service) switchChanged(id model.DatapathID, up bool) {
 	}
 	s.tell("switch", id.String(), state, "switch "+id.String()+" is "+state)
 	if up {
-		s.shake("switch " + id.String() + " is back")
+		s.hand.Shake("switch " + id.String() + " is back")
 		return
 	}
-	s.look()
+	s.hand.Look()
 }
 
 // lapsed has the partitions by hand looked at: what is cut on a switch may have
 // expired.
-func (s *Service) lapsed(model.DatapathID) { s.look() }
+func (s *Service) lapsed(model.DatapathID) { s.hand.Look() }
 
 // tampered books that somebody changed our rules on a switch, which were put
 // right, or has put others before them, which stay.
 func (s *Service) tampered(id model.DatapathID, what string) {
 	text := fmt.Sprintf("somebody changed the rules of switch %s: %s", id, what)
 	s.tell("switch", id.String(), "tampered", text)
-	s.shake(text)
+	s.hand.Shake(text)
 }
 
 // drained has the newest partition by hand on the switch given up: there is no room
 // for all of them. It does not wait.
 func (s *Service) drained(id model.DatapathID, why error) {
 	s.tell("switch", id.String(), "losing-rules", why.Error())
-	s.losses.add(loss{on: id, newest: true, why: why.Error()})
+	s.hand.LoseNewest(id, why)
 }
 
 // demoted books that another controller became master of a switch: partitions
@@ -82,22 +84,12 @@ func (s *Service) drained(id model.DatapathID, why error) {
 // not wait.
 func (s *Service) demoted(id model.DatapathID, err error) {
 	s.tell("switch", id.String(), "slave", err.Error())
-	s.losses.add(loss{on: id, why: unrenewed(err)})
-}
-
-// lostBy has the partitions by hand that concern a host booked as lost. It does not
-// wait.
-func (s *Service) lostBy(host model.NodeID, err error) {
-	s.losses.add(loss{host: host, why: unrenewed(err)})
-}
-
-func unrenewed(why error) string {
-	return fmt.Sprintf("its rules are not renewed and expire within seconds: %v", why)
+	s.hand.LoseSwitch(id, err)
 }
 
 // agentEnded tells that the agent of a host has ended, or that there is one again
 // (nil). What switches cut stays cut; what the host cut itself went with the agent,
-// which lostBy is told.
+// which is told apart.
 func (s *Service) agentEnded(host model.NodeID, err error) {
 	if err != nil {
 		s.log.Warn("an agent has ended; it is started again", "host", host, "err", err)
@@ -111,7 +103,7 @@ func (s *Service) agentEnded(host model.NodeID, err error) {
 // in force there no more.
 func (s *Service) refused(id model.DatapathID, err error) {
 	s.tell("switch", id.String(), "refused", err.Error())
-	s.losses.add(loss{on: id, why: unrenewed(err)})
+	s.hand.LoseSwitch(id, err)
 }
 
 // hostPort tells that a host's port went (err says how) or is back.
@@ -127,7 +119,7 @@ func (s *Service) hostPort(host model.NodeID, err error) {
 		return
 	}
 	if h, _ := s.cfg.Testbed.Host(host); h.Port.Name != "" { // it may have another number, and other rules
-		s.shake(text)
+		s.hand.Shake(text)
 	}
 }
 
@@ -140,53 +132,7 @@ func (s *Service) otherPort(id model.DatapathID, port model.Port, err error) {
 	}
 	text := fmt.Sprintf("switch %s has port %s of the testbed again", id, port.Name)
 	s.tell("switch", id.String(), "port", text)
-	s.shake(text)
-}
-
-// claimOutside reserves the outside testbed for a campaign, once no partition is
-// being healed: the packets of its proof must not come into runs.
-func (s *Service) claimOutside(campaign string) error {
-	for {
-		healing, err := s.tryClaim(campaign)
-		if healing == nil {
-			return err
-		}
-		healing.turn.Lock() // for a minute at most
-		healing.turn.Unlock()
-	}
-}
-
-// tryClaim reserves the outside testbed, unless a partition stands or is healing.
-func (s *Service) tryClaim(campaign string) (healing *handCut, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for name, h := range s.hand {
-		if h.standing() {
-			return nil, fmt.Errorf("%w: partition %q is %s on the testbed: heal it first", model.ErrConflict, name, h.status().State)
-		}
-		if !h.turn.TryLock() {
-			return h, nil
-		}
-		h.turn.Unlock()
-	}
-	s.claimed = campaign
-	return nil, nil
-}
-
-// unclaimed says which campaign uses the outside testbed; nil: none does.
-func (s *Service) unclaimed() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.claimed == "" {
-		return nil
-	}
-	return fmt.Errorf("%w: campaign %s uses the testbed: wait for it or cancel it", model.ErrConflict, s.claimed)
-}
-
-func (s *Service) releaseOutside() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.claimed = ""
+	s.hand.Shake(text)
 }
 
 // switchLimit is how long a lab's switch may take to connect.

@@ -28,24 +28,9 @@ func (s *Service) Diagnose(ctx context.Context) (model.Diagnosis, error) {
 		return model.Diagnosis{}, fmt.Errorf("%w: the testbed is being examined already: ask again in a minute", model.ErrConflict)
 	}
 	defer s.examining.Unlock()
-	d := doctor.Examine(ctx, doctor.Config{Testbed: *tb, Controller: s.ctrl, Binary: s.cfg.Binary, Wait: connectWait, TLS: s.cfg.TLS != nil, InUse: true, Busy: s.busy})
+	d := doctor.Examine(ctx, doctor.Config{Testbed: *tb, Controller: s.ctrl, Binary: s.cfg.Binary, Wait: connectWait, TLS: s.cfg.TLS != nil, InUse: true, Busy: s.hand.Busy})
 	if err := ctx.Err(); err != nil {
 		return model.Diagnosis{}, fmt.Errorf("the examination was cut short: %w", context.Cause(ctx))
 	}
 	return d, nil
-}
-
-// busy says what uses the testbed; "" if nothing does.
-func (s *Service) busy() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.claimed != "" {
-		return "campaign " + s.claimed + " is under way"
-	}
-	for name, h := range s.hand {
-		if h.standing() {
-			return fmt.Sprintf("partition %q is %s", name, h.status().State)
-		}
-	}
-	return ""
 }

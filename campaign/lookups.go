@@ -45,6 +45,10 @@ func (s *Service) allRuns(campaign string) ([]model.RunSummary, error) {
 	return runs, err
 }
 
+func (s *Service) allPartitions() ([]model.PartitionStatus, error) {
+	return all(func(c string) ([]model.PartitionStatus, string, error) { return s.store.ListPartitions(page, c) })
+}
+
 func (s *Service) allFindings(campaign string) ([]model.Finding, error) {
 	return all(func(c string) ([]model.Finding, string, error) { return s.store.ListFindings(campaign, page, c) })
 }

@@ -99,15 +99,15 @@ func (s *Service) runnerOn(ctx context.Context, j *job, t *model.Target, dir str
 		if err := s.gated(); err != nil { // one that was queued when the testbed had a switch
 			return nil, nil, err
 		}
-		if err := s.claimOutside(campaign); err != nil {
+		if err := s.hand.Claim("campaign " + campaign); err != nil {
 			return nil, nil, err
 		}
 		if err := s.outside.UseGate(ctx, j.c.Spec.Gate); err != nil {
-			s.releaseOutside()
+			s.hand.Release()
 			return nil, nil, err
 		}
 		r.beds <- s.outside
-		return r, s.releaseOutside, nil
+		return r, s.hand.Release, nil
 	}
 	r.beds, r.n = make(chan *bed.Bed, n), n
 	var made []*bed.Bed

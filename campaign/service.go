@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"netsplit/campaign/bed"
+	"netsplit/campaign/byhand"
 	"netsplit/campaign/nodes"
 	"netsplit/campaign/run"
 	"netsplit/controller"
@@ -74,7 +75,8 @@ type Service struct {
 	metrics Metrics
 	store   *store.Store
 	ctrl    *controller.Controller
-	outside *bed.Bed // of Config.Testbed
+	outside *bed.Bed           // of Config.Testbed
+	hand    *byhand.Partitions // on outside
 
 	examining sync.Mutex // held by Diagnose
 
@@ -92,16 +94,12 @@ type Service struct {
 	events   []model.ServiceEvent
 	before   uint64 // number before that of this daemon's first event
 	subs     map[chan struct{}]bool
-	hand     map[string]*handCut
 	beds     []*bed.Bed                     // that exist now
 	switches map[model.DatapathID]time.Time // last change of connection
-	claimed  string                         // campaign that uses the outside testbed
 
-	wake    chan struct{}
-	losses  *losses         // why partitions by hand are in force no more
-	closing context.Context // ends, by cancel, when the daemon goes down
-	cancel  context.CancelCauseFunc
-	done    sync.WaitGroup
+	wake   chan struct{}
+	cancel context.CancelCauseFunc // when the daemon goes down
+	done   sync.WaitGroup
 }
 
 var errClosing = errors.New("the daemon is going down")
@@ -121,7 +119,7 @@ func Open(cfg Config) (*Service, error) {
 		return nil, err
 	}
 	s := &Service{cfg: cfg, log: cfg.Log, metrics: cfg.Metrics, store: st, jobs: map[string]*job{},
-		subs: map[chan struct{}]bool{}, hand: map[string]*handCut{}, switches: map[model.DatapathID]time.Time{}, wake: make(chan struct{}, 1), losses: newLosses(),
+		subs: map[chan struct{}]bool{}, switches: map[model.DatapathID]time.Time{}, wake: make(chan struct{}, 1),
 		// More than any earlier daemon can have come to, so that its readers do not
 		// take what is new for what they know.
 		before: uint64(time.Now().UnixMicro())}
@@ -131,7 +129,8 @@ func Open(cfg Config) (*Service, error) {
 		}
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
-	s.closing, s.cancel = ctx, cancel
+	s.cancel = cancel
+	s.hand = byhand.New(byhand.Config{Store: st, Metrics: cfg.Metrics, Tell: s.tell, Log: cfg.Log, Closing: ctx})
 	if err := s.listen(ctx); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
@@ -142,11 +141,14 @@ func Open(cfg Config) (*Service, error) {
 			s.log.Warn("labs of dead owners could not be removed; as root: netsplit lab down", "err", err)
 		}
 	}
-	if err := s.resume(); err != nil {
+	err = s.resume()
+	if err == nil {
+		err = s.cutByHand()
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.done.Go(func() { s.loop(ctx) })
-	s.done.Go(func() { s.loseHandCuts(ctx) })
 	return s, nil
 }
 
@@ -214,7 +216,7 @@ func (s *Service) resume() error {
 			s.enqueue(c)
 		}
 	}
-	return s.healLeftovers()
+	return nil
 }
 
 // Close ends what is under way, heals every partition, and closes the store.
@@ -222,8 +224,7 @@ func (s *Service) resume() error {
 func (s *Service) Close() error {
 	s.cancel(errClosing)
 	s.done.Wait()
-	_, errs := s.healAll(context.Background())
-	errs = slices.DeleteFunc(errs, func(err error) bool { return errors.Is(err, errUnproved) }) // a host may well be down
+	errs := []error{s.hand.Close()}
 	if s.outside != nil {
 		errs = append(errs, s.outside.Close())
 	}

@@ -37,6 +37,7 @@ type Bed struct {
 	log    *slog.Logger
 	// standing holds the cuts that stand, by id: uint32, *Cut.
 	standing sync.Map
+	ids      atomic.Uint32 // of cuts so far, above cutID
 	macs     map[model.NodeID]net.HardwareAddr
 	mirror   *tap.Reader
 	stop     context.CancelFunc // of the mirror reader of the run under way

@@ -3,6 +3,7 @@ package bed
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -60,10 +61,10 @@ type Cut struct {
 	probes map[model.Link]uint64
 }
 
-// NewCut is a partition that is not in force yet. id is one that no other in
-// force on this bed has.
-func (b *Bed) NewCut(id uint32, p model.Partition) *Cut {
-	return &Cut{bed: b, id: id, partition: p, probes: map[model.Link]uint64{}}
+// NewCut is a partition that is not in force yet. Its id is one that no other on
+// this bed has had, and higher than those of all before.
+func (b *Bed) NewCut(p model.Partition) *Cut {
+	return &Cut{bed: b, id: cutID + b.ids.Add(1), partition: p, probes: map[model.Link]uint64{}}
 }
 
 // Takes says why the bed cannot have the effect; nil: it can.
@@ -104,6 +105,14 @@ func (c *Cut) Bite() (metering bool, alone error) {
 		return false, nil
 	}
 	return true, m.Bite(c.partition)
+}
+
+// CutBy says in words what cuts bite by; alone is why by rules alone (Bite, Bed.Meters).
+func CutBy(alone error) string {
+	if alone == nil {
+		return "meters, then drop rules"
+	}
+	return fmt.Sprintf("drop rules alone: %v", alone)
 }
 
 // Probes is how many packets of netsplit's own, by link, are among those that it has

@@ -121,7 +121,8 @@ func (b *Bed) Release(frame []byte, to model.NodeID) error { return b.fabric.Rel
 // fenceLimit is how long a switch may take to confirm a cut or a heal.
 const fenceLimit = 2 * time.Second
 
-// cutID is the id of a run's one cut in its rules' cookies.
+// cutID is the id of a run's one cut at the gate in its rules' cookies; those at line
+// rate have higher ones.
 const cutID = 1
 
 // Cut puts the partition's drop rules behind the gate.

@@ -271,6 +271,17 @@ func (c *Cut) Crossed(ctx context.Context, from, to time.Time) (map[model.Link]u
 	return out, err
 }
 
+// setBackBy is how far a clock is set back at least: one that is led to the right time
+// (slewed: adjtimex(2)) is behind by less.
+const setBackBy = 50 * time.Millisecond
+
+// SetBack says that the machine's clock, by which kernels stamp packets, was set
+// back between two readings of time.Now: not all that came between them has a time
+// between theirs, and counts of what came (Crossed, Arrived) may lack some.
+func SetBack(from, to time.Time) bool {
+	return to.Round(0).Sub(from.Round(0)) < to.Sub(from)-setBackBy
+}
+
 // Healed returns when a specimen of all that was cut has passed over every link, but
 // for what others cut there still; links over which some did not within 10 s are named.
 func (c *Cut) Healed(ctx context.Context, cutByOthers func(model.Link, model.Specimen) bool) error {

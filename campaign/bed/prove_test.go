@@ -138,7 +138,7 @@ func TestAProofAllowsForClocks(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "cut"), []byte(strconv.FormatInt(really.UnixNano(), 10)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := b.NewCut(1, model.Partition{Shape: model.Simplex, Effect: model.Drop, Groups: [][]model.NodeID{{"b"}, {"a"}}})
+	c := b.NewCut(model.Partition{Shape: model.Simplex, Effect: model.Drop, Groups: [][]model.NodeID{{"b"}, {"a"}}})
 	if l := c.partition.Links(); len(l) != 1 || l[0].Src != "a" {
 		t.Fatal(l)
 	}

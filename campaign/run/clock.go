@@ -125,10 +125,3 @@ func (c *clock) monotone(from, to time.Duration) error {
 	}
 	return nil
 }
-
-// SetBack says that the machine's clock, by which kernels stamp packets, was set
-// back between two readings of time.Now: not all that came between them has a time
-// between theirs.
-func SetBack(from, to time.Time) bool {
-	return to.Round(0).Sub(from.Round(0)) < to.Sub(from)-clockNews
-}

@@ -67,8 +67,7 @@ func (l *Live) Cut(ctx context.Context, name string, p model.Partition) (model.S
 	if err := l.r.c.Bed.Takes(p.Effect); err != nil {
 		return model.ScriptCut{}, err
 	}
-	l.ids++
-	c := &scriptCut{cut: l.r.c.Bed.NewCut(l.ids, p), ScriptCut: model.ScriptCut{Name: name, Partition: p}}
+	c := &scriptCut{cut: l.r.c.Bed.NewCut(p), ScriptCut: model.ScriptCut{Name: name, Partition: p}}
 	c.Proof.Links = p.Links()
 	c.Proof.CutAt = l.decided(model.Decision{Cut: true}, "the script cuts %s: %s", name, p)
 	m := l.r.c.Metrics
@@ -146,7 +145,7 @@ func (l *Live) count(ctx context.Context, c *scriptCut) error {
 	byLink, probes := model.ByLink(dropped), c.cut.Probes()
 	c.Probes = int(bed.Sum(probes))
 	until, from := time.Now(), c.inForce
-	p.LeakKnown = !SetBack(from, until)
+	p.LeakKnown = !bed.SetBack(from, until)
 	if !p.LeakKnown {
 		l.r.s.Note("leaks could not be counted: the machine's clock was set back meanwhile")
 	}

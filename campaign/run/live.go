@@ -27,7 +27,6 @@ type Play func(ctx context.Context, l *Live) error
 // One goroutine uses it: that is the global order of the script's operations.
 type Live struct {
 	r    *run
-	ids  uint32
 	cuts []*scriptCut      // in force, in the order in which they began
 	done []model.ScriptCut // healed
 }

@@ -1,4 +1,4 @@
-package campaign
+package byhand
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"netsplit/campaign/bed"
-	"netsplit/campaign/run"
 	"netsplit/model"
 )
 
@@ -41,25 +40,25 @@ func newCounted() counted {
 
 // count books what wanted to cross, and what leaked before the moment. turn is
 // held: once a heal has begun, what passes is no leak.
-func (s *Service) count(ctx context.Context, h *handCut, to time.Time) {
-	s.countDropped(ctx, h)
-	s.countLeaked(ctx, h, to)
+func (ps *Partitions) count(ctx context.Context, h *handCut, to time.Time) {
+	ps.countDropped(ctx, h)
+	ps.countLeaked(ctx, h, to)
 }
 
 // countDropped books what the rules have dropped so far; turn is held.
-func (s *Service) countDropped(ctx context.Context, h *handCut) {
+func (ps *Partitions) countDropped(ctx context.Context, h *handCut) {
 	ctx, cancel := context.WithTimeout(ctx, countLimit)
 	defer cancel()
 	dropped, err := h.cut.Dropped(ctx)
 	if err != nil {
-		s.log.Debug("not all that a partition dropped was counted", "partition", h.status().Name, "err", err)
+		ps.c.Log.Debug("not all that a partition dropped was counted", "partition", h.status().Name, "err", err)
 	}
 	h.counted.add(dropped)
 }
 
 // countLeaked books what leaked before the moment, and tells all counts; turn is held.
 // It can be asked of the agents after the rules have gone, too.
-func (s *Service) countLeaked(ctx context.Context, h *handCut, to time.Time) {
+func (ps *Partitions) countLeaked(ctx context.Context, h *handCut, to time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, countLimit)
 	defer cancel()
 	st, c := h.status(), &h.counted
@@ -67,7 +66,7 @@ func (s *Service) countLeaked(ctx context.Context, h *handCut, to time.Time) {
 	if from := latest(c.until, st.InForce); known && to.After(from) {
 		leaked, err := h.cut.Crossed(ctx, from, to)
 		c.until = to
-		c.blind = c.blind || err != nil && ctx.Err() == nil || run.SetBack(from, to)
+		c.blind = c.blind || err != nil && ctx.Err() == nil || bed.SetBack(from, to)
 		if err != nil && ctx.Err() != nil { // nobody answered in time: the next count has it
 			c.until, known = from, false
 			leaked = nil
@@ -76,7 +75,7 @@ func (s *Service) countLeaked(ctx context.Context, h *handCut, to time.Time) {
 			c.leaked[l] += n
 		}
 	}
-	s.measure(h)
+	ps.measure(h)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.st.Dropped = bed.Sum(c.dropped)
@@ -119,7 +118,7 @@ func latest(a, b time.Time) time.Time {
 
 // countNow brings the counts of a partition that was in force up to date, also
 // while it is being proved again: what passes then leaks.
-func (s *Service) countNow(ctx context.Context, h *handCut) {
+func (ps *Partitions) countNow(ctx context.Context, h *handCut) {
 	if !h.turn.TryLock() {
 		return // it is being cut, counted or healed
 	}
@@ -127,12 +126,12 @@ func (s *Service) countNow(ctx context.Context, h *handCut) {
 	switch st := h.status(); {
 	case st.InForce.IsZero():
 	case st.State == model.PartitionInForce, st.State == model.PartitionRequested:
-		s.count(ctx, h, time.Now().Add(-countLag))
+		ps.count(ctx, h, time.Now().Add(-countLag))
 	}
 }
 
 // keepCounting counts until the partition is to end.
-func (s *Service) keepCounting(h *handCut) {
+func (ps *Partitions) keepCounting(h *handCut) {
 	tick := time.NewTicker(countEvery)
 	defer tick.Stop()
 	for {
@@ -140,7 +139,7 @@ func (s *Service) keepCounting(h *handCut) {
 		case <-h.ctx.Done():
 			return
 		case <-tick.C:
-			s.countNow(h.ctx, h)
+			ps.countNow(h.ctx, h)
 		}
 	}
 }
@@ -149,8 +148,8 @@ func (s *Service) keepCounting(h *handCut) {
 // last time. Of partitions that cut the same traffic of a link the oldest counts, so
 // that a packet is one; those of countEvery before it is healed may be two, and so may
 // be leaks where it cuts a part of the younger one's traffic.
-func (s *Service) measure(h *handCut) {
-	older, c := s.olderLinks(h), &h.counted
+func (ps *Partitions) measure(h *handCut) {
+	older, c := ps.olderLinks(h), &h.counted
 	for _, l := range h.status().Partition.Links() {
 		now, was := fates{c.alone[l], c.leaked[l]}, c.told[l]
 		c.told[l] = now
@@ -159,16 +158,16 @@ func (s *Service) measure(h *handCut) {
 			leaks = 0 // another's packets
 		}
 		for fate, n := range map[model.Fate]int{model.FateWanted: drops + leaks, model.FateDropped: drops, model.FateLeaked: leaks} {
-			s.metrics.PacketFate(l, fate, n)
+			ps.c.Metrics.PacketFate(l, fate, n)
 		}
 	}
 }
 
 // olderLinks are the links where an older partition cuts all that this one does.
-func (s *Service) olderLinks(h *handCut) map[model.Link]bool {
-	s.mu.Lock()
-	others := maps.Clone(s.hand)
-	s.mu.Unlock()
+func (ps *Partitions) olderLinks(h *handCut) map[model.Link]bool {
+	ps.mu.Lock()
+	others := maps.Clone(ps.cuts)
+	ps.mu.Unlock()
 	out, created := map[model.Link]bool{}, h.status().Created
 	p := h.status().Partition
 	for _, o := range others {
