@@ -2,6 +2,7 @@ package classify
 
 import (
 	"bytes"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,7 +43,8 @@ const (
 // http1 reads HTTP/1. A message is its header with its body; a body is skipped
 // by Content-Length, by chunks, or until the connection ends. Types:
 //
-//	http METHOD /FIRST    FIRST is the first element of the path where it is a word, else "..."
+//	http METHOD /FIRST    FIRST is the first element of the path where it is a word, with the
+//	                      next one behind a version ("v3/kv"), else "..."
 //	http reply CODE
 //	http tunnel           what follows a CONNECT or an upgrade
 //
@@ -283,10 +285,7 @@ func (h *http1) request(d *httpDir, words []string, host string) {
 		target = words[1]
 	}
 	path, query, _ := strings.Cut(target, "?")
-	place := "/..."
-	if first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/"); path == "/" || strings.HasPrefix(path, "/") && isWord(first) {
-		place = "/" + first
-	}
+	place := httpPlace(path)
 	d.typ, d.broad = "http "+words[0]+" "+place, "http "+words[0]+" /..."
 	if !slices.Contains(httpMethods, words[0]) {
 		d.broad = "http other /..."
@@ -306,6 +305,26 @@ func (h *http1) request(d *httpDir, words []string, host string) {
 		h.pending = h.pending[1:]
 	}
 	h.pending = append(h.pending, httpRequest{words[0], httpText(path)})
+}
+
+// httpVersion is what APIs begin their paths with: v1, v3alpha, v1beta2.
+var httpVersion = regexp.MustCompile(`^v[0-9]{1,2}((alpha|beta)[0-9]{0,2})?$`)
+
+// httpPlace is what of a path can be part of a type.
+func httpPlace(path string) string {
+	if path == "/" {
+		return path
+	}
+	rest, ok := strings.CutPrefix(path, "/")
+	first, rest, _ := strings.Cut(rest, "/")
+	second, _, _ := strings.Cut(rest, "/")
+	switch {
+	case ok && isWord(first):
+		return "/" + first
+	case ok && httpVersion.MatchString(first) && isWord(second):
+		return "/" + first + "/" + second
+	}
+	return "/..."
 }
 
 func (h *http1) reply(d *httpDir, words []string, has, chunked bool, length int64, kind string) bool {

@@ -21,6 +21,8 @@ func TestHTTPTypes(t *testing.T) {
 			[]string{"> http PUT /webhdfs 83", "> http GET / 18", "< http reply 100 25", "< http reply 201 57"}},
 		{"to the end of the connection", []turn{{0, "GET /123 HTTP/1.0\n\n"}, {1, "HTTP/1.0 200 OK\r\n\r\nabc"}, {1, "HTTP/1.1 200"}},
 			[]string{"> http GET /... 19", "< http reply 200 34"}},
+		{"versions", []turn{{0, "POST /v3/kv/put HTTP/1.1\r\n\r\nGET /v1beta2/leases/7 HTTP/1.1\r\n\r\nGET /v3/123 HTTP/1.1\r\n\r\nGET /v3 HTTP/1.1\r\n\r\nGET /v123/a HTTP/1.1\r\n\r\nGET v3/kv HTTP/1.1\r\n\r\n"}},
+			[]string{"> http POST /v3/kv 28", "> http GET /v1beta2/leases 34", "> http GET /... 24", "> http GET /... 20", "> http GET /... 24", "> http GET /... 22"}},
 		{"no body", []turn{{0, "HEAD /a HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\n\r\n"}, {1, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nHTTP/1.1 304 N\r\n\r\n"}},
 			[]string{"> http HEAD /a 20", "> http GET /b 19", "< http reply 200 38", "< http reply 304 18"}},
 		{"long", []turn{{0, "GET /a HTTP/1.1\r\n\r\n"}, {1, "HTTP/1.1 200 OK\r\nContent-Length: 90000\r\n\r\n" + long}},
