@@ -2,6 +2,7 @@ package target
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -203,6 +204,25 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 	}
 	if _, err := Parse("t.yaml", []byte(small)); err != nil {
 		t.Errorf("the small file itself: %v", err)
+	}
+}
+
+// TestALineThatIsNoYAMLIsFound: the line of the mistake, not the one where the
+// block around it begins.
+func TestALineThatIsNoYAMLIsFound(t *testing.T) {
+	for name, c := range map[string]struct{ from, to, want string }{
+		"indented too little": {"  - {name: workload-hang", " - {name: workload-hang", "did not find expected key: is the line indented like those that belong with it?"},
+		"indented too far":    {"  - {name: workload-hang", "    - {name: workload-hang", "not YAML"},
+		"a key too far":       {"nodes: [n1, n2]", "  nodes: [n1, n2]", "mapping values are not allowed in this context"},
+		"a bracket missing":   {"nodes: [n1, n2]", "nodes: [n1, n2", "did not find expected ',' or ']'"},
+		"a tab":               {"nodes: [n1, n2]", "\tnodes: [n1, n2]", "found a tab character that violates indentation"},
+	} {
+		file := strings.Replace(small, c.from, c.to, 1)
+		line := 1 + strings.Count(file[:strings.Index(file, c.to)], "\n")
+		_, err := Parse("t.yaml", []byte(file))
+		if want := fmt.Sprintf("t.yaml:%d: ", line); err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s%s", name, err, want, c.want)
+		}
 	}
 }
 
