@@ -324,6 +324,37 @@ func TestCheckNeedsNamesThePackages(t *testing.T) {
 	}
 }
 
+func TestCheckScriptsNamesWhatIsNotThere(t *testing.T) {
+	dir := t.TempDir()
+	for name, mode := range map[string]os.FileMode{"run.sh": 0o755, "plain.py": 0o644} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tg := &model.Target{Name: "x",
+		Processes:  []model.Process{{Name: "server", Command: []string{"{{.TargetDir}}/run.sh", "{{.TargetDir}}/none.conf"}}},
+		Workloads:  []model.Workload{{Name: "writer", Command: []string{"python3", "{{ .TargetDir }}/plain.py", "{{.TargetDir}}/{{.Args.file}}", "{{.Dir}}/a"}}},
+		Final:      []model.Workload{{Name: "reader", Command: []string{"{{.TargetDir}}/plain.py"}}},
+		Operations: []model.ClientOperation{{Name: "set", Command: []string{"python3", "{{.TargetDir}}/plian.py"}}},
+	}
+	want := "target x: process server: there is no file " + dir + "/none.conf; workload reader: " + dir + "/plain.py cannot be run: chmod +x it, or name its interpreter before it; operation set: there is no file " + dir + "/plian.py"
+	if err := CheckScripts(tg, dir); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if err := CheckScripts(tg, ""); err != nil {
+		t.Errorf("no folder: %v", err)
+	}
+	for _, name := range Builtin(targets.FS) {
+		b, dir, err := Load(name)
+		if err == nil {
+			err = CheckScripts(b, dir)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // Aliases make a small file stand for a large one: Parse gives up in time.
 func TestAliasesAreBounded(t *testing.T) {
 	bomb := "nodes: &h [" + strings.Repeat("n,", 400) + "]\nprocesses: [&p {name: p, hosts: *h}" + strings.Repeat(", *p", 400) + "]\n"
