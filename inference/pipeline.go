@@ -133,6 +133,14 @@ func (p *Pipeline) Step(f model.Frame) *Step {
 	return p.end()
 }
 
+// Look says whose packet a frame is and reads no message from it: of frames that
+// come behind the end, after Flush, a connection's rest would read as a new one.
+func (p *Pipeline) Look(f model.Frame) *Step {
+	p.begin(f.Num, f.At)
+	p.step.Packet = p.decoder.Decode(f)
+	return p.end()
+}
+
 // Flush ends all connections, as at the end of a run or a capture, and returns
 // the messages that were incomplete until then, as they stand. The pipeline is
 // empty afterwards; numbers go on.

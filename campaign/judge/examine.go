@@ -23,6 +23,10 @@ type Examination struct {
 // unknownShare is how much of a protocol's messages may be of no known type.
 const unknownShare = 0.01
 
+// endlessShare is how much of what is said over HTTP may be in messages that
+// only the end of their connection, or of the run, ended.
+const endlessShare = 0.5
+
 // Examine reads the record of a clean run for what a target file promises and
 // the run does not show: a variable that no source gave a value, a probe that
 // never answered, a port without traffic or with messages its reader does not
@@ -275,8 +279,10 @@ func (f *runFiles) uses() (map[sourceKey]sourceUse, error) {
 
 func (x *Examination) protocols(f *runFiles) {
 	type count struct {
-		all, unknown int
-		types        map[string]int
+		all, unknown   int
+		asked          int // messages that begin as requests of HTTP do, to a reader of anything
+		bytes, endless int // all; in messages that have no end
+		types          map[string]int
 	}
 	ports := map[string]*count{}
 	for _, p := range f.target.Protocols {
@@ -297,6 +303,13 @@ func (x *Examination) protocols(f *runFiles) {
 				if strings.Contains(m.Type, model.TypeUnknown) {
 					c.unknown++
 				}
+				if word, _ := m.Field("token0"); slices.Contains([]string{"GET", "POST", "PUT", "HEAD", "DELETE"}, word) {
+					c.asked++
+				}
+				c.bytes += m.Bytes
+				if torn, _ := m.Field("incomplete"); torn == "true" {
+					c.endless += m.Bytes
+				}
 				break
 			}
 		}
@@ -315,6 +328,12 @@ func (x *Examination) protocols(f *runFiles) {
 			x.problem("%s: %d of %d messages are of no known type: is the reader right? Most are %s", at, c.unknown, c.all, commonest(c.types, c.all))
 		default:
 			x.fact("%s: %d messages, most are %s", at, c.all, commonest(c.types, c.all))
+		}
+		switch {
+		case p.Dissector == classify.NameFallback && c.asked > 0:
+			x.fact("%s: %d messages begin as requests of HTTP do: reader %s tells more, %s where answers go on as long as their connection", at, c.asked, classify.NameHTTP, classify.NameHTTPStream)
+		case p.Dissector == classify.NameHTTP && float64(c.endless) > endlessShare*float64(c.bytes):
+			x.fact("%s: %d %% of what was said is in bodies without an end: reader %s tells their messages apart, if they are sent in chunks", at, 100*c.endless/c.bytes, classify.NameHTTPStream)
 		}
 	}
 	x.fact("%d message types in all", len(types))

@@ -152,6 +152,30 @@ func TestExamineFindsWhatIsWrong(t *testing.T) {
 			retype(f, 100, "unknown")
 		}, "", "protocol fallback on tcp port 7000: 200 messages"},
 
+		{"HTTP to a reader that knows nothing", func(f *runFiles) {
+			f.target.Protocols[0].Dissector = "fallback"
+			f.events[1].Message.Fields = append(f.events[1].Message.Fields, model.Field{Name: "token0", Value: "GET"})
+		}, "", "protocol fallback on tcp port 7000: 1 messages begin as requests of HTTP do: reader http tells more, http-stream where answers go on"},
+		{"words of another protocol to a reader of words", func(f *runFiles) {
+			f.events[1].Message.Fields = append(f.events[1].Message.Fields, model.Field{Name: "token0", Value: "GET"})
+		}, "", `most are "text LEADER" (100 %)|1 message types`},
+		{"answers without an end", func(f *runFiles) {
+			f.target.Protocols[0].Dissector = "http"
+			for i := range 200 {
+				f.events[1+2*i].Message.Bytes = 10
+			}
+			m := f.events[3].Message
+			m.Bytes, m.Fields = 9000, append(m.Fields, model.Field{Name: "incomplete", Value: "true"})
+		}, "", "protocol http on tcp port 7000: 81 % of what was said is in bodies without an end: reader http-stream tells"},
+		{"one answer that was torn", func(f *runFiles) {
+			f.target.Protocols[0].Dissector = "http"
+			for i := range 200 {
+				f.events[1+2*i].Message.Bytes = 10
+			}
+			m := f.events[3].Message
+			m.Fields = append(m.Fields, model.Field{Name: "incomplete", Value: "true"})
+		}, "", `most are "text LEADER" (100 %)|1 message types`},
+
 		{"no operation succeeded", func(f *runFiles) { f.history[0].Type = model.OpFail }, "workload writer: no operation succeeded (1 failed)", ""},
 		{"no operation under this setting", func(f *runFiles) {
 			f.history = nil

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -36,6 +38,30 @@ func (p *Processes) Workloads(ctx context.Context, ws []model.Workload, phase st
 	wg.Wait()
 }
 
+// readOperation reads a line that a workload printed. The error says what of it
+// to write otherwise.
+func readOperation(line string) (model.Operation, error) {
+	var op model.Operation
+	err := json.Unmarshal([]byte(line), &op)
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &wrong) && wrong.Field != "":
+		want := "a text, in quotes"
+		switch wrong.Type.Kind() {
+		case reflect.Int, reflect.Int64:
+			want = "a whole number"
+		case reflect.Slice:
+			want = "a list"
+		}
+		return op, fmt.Errorf("%q is a JSON %s, want %s", wrong.Field, wrong.Value, want)
+	case err != nil:
+		return op, fmt.Errorf("want a JSON object on each line of standard output, and all else on standard error")
+	case !slices.Contains([]model.OpType{model.OpInvoke, model.OpOK, model.OpFail, model.OpInfo}, op.Type):
+		return op, fmt.Errorf("\"type\" is %q, want invoke, ok, fail or info", op.Type)
+	}
+	return op, nil
+}
+
 func (p *Processes) workloadProcess(ctx context.Context, base model.Workload, phase string, limit time.Duration) error {
 	plan := p.plans[base.Host]
 	list := plan.Workloads
@@ -52,10 +78,10 @@ func (p *Processes) workloadProcess(ctx context.Context, base model.Workload, ph
 	run := p.spec(host, w.Name, w.Env, w.Command)
 	run.LogPath, run.Input, run.Sweep = filepath.Join(p.c.Dir, record.LogsDir, fmt.Sprintf("%s-%s.log", base.Host, w.Name)), true, true
 	run.OnStdout = func(_ time.Time, line string) {
-		var op model.Operation
-		if err := json.Unmarshal([]byte(line), &op); err != nil || op.Type == "" {
+		op, err := readOperation(line)
+		if err != nil {
 			if broken == nil {
-				broken = fmt.Errorf("it printed a line that is no operation: %.200q", line)
+				broken = fmt.Errorf("it printed a line that is no operation: %w: %.200q", err, line)
 			}
 			return
 		}

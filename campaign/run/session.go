@@ -47,6 +47,7 @@ type session struct {
 	released []letGo
 
 	isCut       bool
+	over        bool // all that is evidence was read
 	proof       model.Proof
 	messages    map[string]int
 	delays      []time.Duration
@@ -192,7 +193,7 @@ func (s *session) Mirror(at time.Time, frame []byte) {
 	defer s.mu.Unlock()
 	s.frames++
 	t := s.when(at)
-	step := s.pipe.Step(model.Frame{Num: s.frames, At: t, Data: frame})
+	step := s.step(model.Frame{Num: s.frames, At: t, Data: frame})
 	s.read(t, nil, step, "mirror")
 	s.packets.Write(model.Frame{Num: s.frames, At: t, Data: frame}, comment("mirror", step))
 }
@@ -205,7 +206,7 @@ func (s *session) Gate(host model.NodeID, at time.Time, frame []byte) {
 	s.frames++
 	t := s.when(at)
 	f := model.Frame{Num: s.frames, At: t, Host: host, Data: frame}
-	step := s.pipe.Step(f)
+	step := s.step(f)
 	// What has no address of a host goes by its hardware addresses: a cut
 	// holds for every Ethernet type.
 	if step.Packet.From == "" {
@@ -284,12 +285,22 @@ func (s *session) hear(at time.Duration, p *model.HeldPacket) {
 	}
 }
 
+// step reads a frame. What crosses while the servers are stopped, after the end of
+// the run, goes its way and is no message.
+func (s *session) step(f model.Frame) *inference.Step {
+	if s.over {
+		return s.pipe.Look(f)
+	}
+	return s.pipe.Step(f)
+}
+
 // flush enters the messages that were still incomplete when the run ended.
 func (s *session) flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := s.now()
 	s.read(at, nil, s.pipe.Flush(at), "end")
+	s.over = true
 }
 
 func comment(verdict string, step *inference.Step) string {

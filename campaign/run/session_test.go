@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -263,6 +264,41 @@ func TestAPacketKeepsItsTime(t *testing.T) {
 	}
 	if at, want := events[len(events)-1].At, stamp.Sub(s.start); (at - want).Abs() > clockSlack {
 		t.Errorf("entered at %s, stamped at %s", at, want)
+	}
+}
+
+// What servers say while they are stopped is no message: the rest of a connection
+// would be one of no known type. It goes its way, by the gate and by the mirror.
+func TestWhatComesBehindTheEndIsNoMessage(t *testing.T) {
+	gate := &fakeGate{}
+	s := testSession(t, leftScenario(model.Drop), gate)
+	s.Mark(model.EventWorkload)
+	tcp := func(seq, ack uint32, syn bool, payload string) []byte {
+		return frame(t, "n3", "n2", &layers.TCP{SrcPort: 4000, DstPort: 7001, Seq: seq, Ack: ack, SYN: syn, ACK: ack != 0, PSH: payload != "", Window: 1000}, payload)
+	}
+	s.Gate("n3", time.Now(), tcp(99, 0, true, ""))
+	s.Gate("n3", time.Now(), tcp(100, 500, false, "G n1=NORMAL\nG n2="))
+	s.flush()
+	s.Gate("n3", time.Now(), tcp(114, 500, false, "NORMAL\n"))
+	s.Mirror(time.Now(), tcp(121, 500, false, "G n3=NORMAL\n"))
+	if err := s.rec.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	events, _, err := record.ReadLines[model.Event](s.rec.Dir, record.EventsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var types []string
+	for _, e := range events {
+		if e.Kind == model.EventMessage {
+			types = append(types, e.Message.Type)
+		}
+	}
+	if want := []string{"tcp syn :7001", "text G", "text G"}; !slices.Equal(types, want) { // the last one as it stood at the end
+		t.Errorf("messages %q, want %q", types, want)
+	}
+	if n := len(gate.released); n != 3 || gate.released[2] != "n2: NORMAL\n" {
+		t.Errorf("released %q, want all three", gate.released)
 	}
 }
 

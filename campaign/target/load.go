@@ -1,6 +1,7 @@
 package target
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -202,7 +203,7 @@ func Decode[T any](file string, b []byte, what, manual string, check func(t *T, 
 func decode[T any](file string, b []byte, s *schema, manual string, check func(*T, *schema)) (*T, func(string) int, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(b, &doc); err != nil {
-		return nil, nil, &Error{File: file, Problems: []Problem{yamlProblem(err)}}
+		return nil, nil, &Error{File: file, Problems: []Problem{yamlProblem(b, err)}}
 	}
 	if len(doc.Content) == 0 {
 		return nil, nil, &Error{File: file, Problems: []Problem{{Line: 1, Text: "the file is empty: see " + manual}}}
@@ -213,7 +214,7 @@ func decode[T any](file string, b []byte, s *schema, manual string, check func(*
 	}
 	t := new(T)
 	if err := doc.Decode(t); err != nil {
-		return nil, nil, &Error{File: file, Problems: []Problem{yamlProblem(err)}}
+		return nil, nil, &Error{File: file, Problems: []Problem{yamlProblem(b, err)}}
 	}
 	check(t, s)
 	if len(s.problems) > 0 {
@@ -251,14 +252,35 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// yamlProblem reads the line out of yaml.v3's "yaml: line N: text".
-func yamlProblem(err error) Problem {
+// yamlProblem words an error of yaml.v3, "yaml: line N: text". That line is often
+// where the block around the mistake begins, so the mistake is looked for: it is
+// behind the last line up to which the file can be read.
+func yamlProblem(b []byte, err error) Problem {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	p := Problem{Line: 1, Text: "not YAML: " + text}
-	var n int
-	if c, _ := fmt.Sscanf(text, "line %d:", &n); c == 1 && n > 0 {
-		_, rest, _ := strings.Cut(text, ": ")
-		p = Problem{Line: n, Text: "not YAML: " + rest}
+	line := 1
+	if c, _ := fmt.Sscanf(text, "line %d:", &line); c == 1 {
+		_, text, _ = strings.Cut(text, ": ")
 	}
-	return p
+	if strings.Contains(text, "did not find expected key") || strings.Contains(text, "did not find expected '-' indicator") {
+		text += ": is the line indented like those that belong with it?"
+	}
+	return Problem{Line: max(line, brokenLine(b)), Text: "not YAML: " + text}
+}
+
+// brokenLine is the line behind the longest beginning of a file that is YAML; 0
+// if it is too long to look.
+func brokenLine(b []byte) int {
+	lines := bytes.SplitAfter(b, []byte("\n"))
+	if len(lines) > 2000 {
+		return 0
+	}
+	end := len(b)
+	for n := len(lines); n > 0; n-- {
+		var doc yaml.Node
+		if yaml.Unmarshal(b[:end], &doc) == nil {
+			return n + 1
+		}
+		end -= len(lines[n-1])
+	}
+	return 1
 }

@@ -2,6 +2,7 @@ package target
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -206,6 +207,25 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 	}
 }
 
+// TestALineThatIsNoYAMLIsFound: the line of the mistake, not the one where the
+// block around it begins.
+func TestALineThatIsNoYAMLIsFound(t *testing.T) {
+	for name, c := range map[string]struct{ from, to, want string }{
+		"indented too little": {"  - {name: workload-hang", " - {name: workload-hang", "did not find expected key: is the line indented like those that belong with it?"},
+		"indented too far":    {"  - {name: workload-hang", "    - {name: workload-hang", "not YAML"},
+		"a key too far":       {"nodes: [n1, n2]", "  nodes: [n1, n2]", "mapping values are not allowed in this context"},
+		"a bracket missing":   {"nodes: [n1, n2]", "nodes: [n1, n2", "did not find expected ',' or ']'"},
+		"a tab":               {"nodes: [n1, n2]", "\tnodes: [n1, n2]", "found a tab character that violates indentation"},
+	} {
+		file := strings.Replace(small, c.from, c.to, 1)
+		line := 1 + strings.Count(file[:strings.Index(file, c.to)], "\n")
+		_, err := Parse("t.yaml", []byte(file))
+		if want := fmt.Sprintf("t.yaml:%d: ", line); err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s%s", name, err, want, c.want)
+		}
+	}
+}
+
 func TestAllMistakesAtOnceInOrder(t *testing.T) {
 	bad := strings.NewReplacer("transport: tcp", "transport: x", "class: broken", "class: x", "after: [up]", "after: [x]").Replace(small)
 	_, err := Parse("t.yaml", []byte(bad))
@@ -301,6 +321,37 @@ func TestCheckNeedsNamesThePackages(t *testing.T) {
 	tg.Needs = map[string]string{"here": "z"}
 	if err := checkNeeds(tg, look); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestCheckScriptsNamesWhatIsNotThere(t *testing.T) {
+	dir := t.TempDir()
+	for name, mode := range map[string]os.FileMode{"run.sh": 0o755, "plain.py": 0o644} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tg := &model.Target{Name: "x",
+		Processes:  []model.Process{{Name: "server", Command: []string{"{{.TargetDir}}/run.sh", "{{.TargetDir}}/none.conf"}}},
+		Workloads:  []model.Workload{{Name: "writer", Command: []string{"python3", "{{ .TargetDir }}/plain.py", "{{.TargetDir}}/{{.Args.file}}", "{{.Dir}}/a"}}},
+		Final:      []model.Workload{{Name: "reader", Command: []string{"{{.TargetDir}}/plain.py"}}},
+		Operations: []model.ClientOperation{{Name: "set", Command: []string{"python3", "{{.TargetDir}}/plian.py"}}},
+	}
+	want := "target x: process server: there is no file " + dir + "/none.conf; workload reader: " + dir + "/plain.py cannot be run: chmod +x it, or name its interpreter before it; operation set: there is no file " + dir + "/plian.py"
+	if err := CheckScripts(tg, dir); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if err := CheckScripts(tg, ""); err != nil {
+		t.Errorf("no folder: %v", err)
+	}
+	for _, name := range Builtin(targets.FS) {
+		b, dir, err := Load(name)
+		if err == nil {
+			err = CheckScripts(b, dir)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

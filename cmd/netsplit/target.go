@@ -222,7 +222,7 @@ func targetCheckCommand(checkRun runCheck) *cobra.Command {
 // artifacts of every release the file names, Java, memory. The error has all
 // that is missing, a line each; notes is what is worth knowing.
 func checkMachine(t *model.Target, dir string) (notes []string, err error) {
-	errs := []error{target.CheckNeeds(t)}
+	errs := []error{target.CheckNeeds(t), target.CheckScripts(t, dir)}
 	if t.Software != nil {
 		chosen := t.Release
 		for _, v := range t.Software.Versions {

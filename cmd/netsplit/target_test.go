@@ -59,6 +59,14 @@ func TestTargetListSaysWhatThereIs(t *testing.T) {
 	}
 }
 
+func TestTargetCheckMissesAScript(t *testing.T) {
+	file := own(t, "final: [{name: r, host: c1, command: [python3, '{{.TargetDir}}/none.py']}]\n")
+	code, _, errs := cli(t, "target", "check", file)
+	if want := "target mine: workload r: there is no file " + filepath.Join(filepath.Dir(file), "none.py"); code != exitFailed || !strings.Contains(errs, want) {
+		t.Errorf("status %d, %s, want %s", code, errs, want)
+	}
+}
+
 func TestTargetGetThenCheck(t *testing.T) {
 	file := own(t, "memory: 1\n")
 	code, _, errs := cli(t, "target", "check", file)

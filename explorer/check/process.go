@@ -117,7 +117,7 @@ func fatalLog() checker {
 				f := by[sig]
 				if f == nil {
 					f = &model.Failure{Signature: sig, Summary: fmt.Sprintf("%s on %s logged at %s s%s: %s", l.Process, l.Host, seconds(l.At), phase(r, l.At), l.Line), BeforeCut: beforeCut(r, l.At)}
-					if t.what != "" && !strings.Contains(l.Line, t.what) {
+					if t.what != "" && !strings.Contains(l.Line, t.what) && !strings.Contains(stableLine(l.Line), t.what) {
 						f.Summary += ": " + strings.TrimSuffix(t.what+": "+t.message, ": ")
 					}
 					by[sig] = f

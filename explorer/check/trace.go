@@ -145,6 +145,11 @@ var (
 	goInner = regexp.MustCompile(`\.func\d+(?:\.\d+)*`)
 )
 
+// goBorrowed are packages through which Go programs panic or log what is fatal:
+// the place is that of their caller.
+var goBorrowed = []string{"log.", "runtime.", "sync.", "reflect.", "testing.", "go.uber.org/zap", "github.com/sirupsen/logrus", "github.com/rs/zerolog",
+	"github.com/coreos/pkg/capnslog", "github.com/golang/glog", "github.com/hashicorp/go-hclog", "github.com/pkg/errors", "k8s.io/klog"}
+
 // goTrace takes the first own frame of the first goroutine printed.
 func goTrace(lines []string, own []string) (trace, bool) {
 	m := goPanic.FindStringSubmatch(lines[0])
@@ -159,7 +164,7 @@ func goTrace(lines []string, own []string) (trace, bool) {
 		}
 		name := goInner.ReplaceAllString(f[1], ".func")
 		first, _, isPath := strings.Cut(name, "/")
-		standard := !strings.Contains(first, ".") && isPath || strings.HasPrefix(name, "runtime.") || strings.HasPrefix(name, "sync.")
+		standard := !strings.Contains(first, ".") && isPath || slices.ContainsFunc(goBorrowed, func(p string) bool { return strings.HasPrefix(name, p) })
 		if len(own) > 0 && isOwn(name, own) || len(own) == 0 && !standard {
 			out.where = name
 			return out, true

@@ -102,6 +102,26 @@ func TestALineOfTheTraceAllows(t *testing.T) {
 	}
 }
 
+// TestASummarySaysALineOnce: a trace whose words are those of the line, but for
+// its ids, adds nothing to it.
+func TestASummarySaysALineOnce(t *testing.T) {
+	for _, c := range []struct {
+		line    string
+		context []string
+		want    string
+	}{
+		{"panic: no ID 37dad04a4c9439e8 in cluster 7d84", []string{"", "goroutine 7 [running]:", "main.f()", "\t/srv/app/f.go:4 +0x26"}, "n1 logged at 1.0 s, with nothing cut: panic: no ID 37dad04a4c9439e8 in cluster 7d84"},
+		{"FATAL it", []string{"java.lang.IllegalStateException: why", "\tat a.B.c(D)"}, "n1 logged at 1.0 s, with nothing cut: FATAL it: java.lang.IllegalStateException: why"},
+	} {
+		r := Record{Target: &model.Target{Logs: model.LogPatterns{Fatal: []string{"FATAL", "^panic:"}}, Checks: []model.CheckSpec{{Name: "fatal-log", Class: model.Broken}}},
+			LogLines: []LogLine{{Host: "n1", Process: "server", At: time.Second, Line: c.line, Context: c.context}}}
+		fs := Judge(r).Failures
+		if len(fs) != 1 || !strings.HasSuffix(fs[0].Summary, c.want) {
+			t.Errorf("%+v, want %s", fs, c.want)
+		}
+	}
+}
+
 // TestADisturbanceAllows: a line of logs.disturbed is a failure unless hosts were
 // apart, or a server was gone, when it was logged or not long before. One that nobody
 // has started yet disturbs nothing.

@@ -288,11 +288,14 @@ func TestReportsOfPoorRecords(t *testing.T) {
 	renumbered := failing(t)
 	renumbered.Summary.Scenario.State, renumbered.Summary.Scenario.Nth = &model.State{A: "#3", B: "#4"}, 2
 	renumbered.Summary.Result.CutState = &model.State{A: "#5", B: "#6"}
+	first := renumbered
+	first.Summary.Scenario.Nth = 1
 	for name, c := range map[string]struct {
 		in   Input
 		says []string
 	}{
-		"renumbered": {renumbered, []string{"= #5 while", "wait for", "= #3 while", "number 2 of the states"}},
+		"renumbered": {renumbered, []string{"= #5 while", "wait for", "= #3 while", "or for state number 2 with other numbers in the same order"}},
+		"the first":  {first, []string{"or for the first state with other numbers in the same order"}},
 		"empty":      {Input{}, []string{"? Not judged", "cannot be judged", "No message was recorded"}},
 		"clean":      {clean, []string{"Nothing was cut: this is a clean run", "around the first change"}},
 		"unreached":  {unreached, []string{"that never occurred: nothing was cut"}},

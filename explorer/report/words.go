@@ -129,7 +129,11 @@ func cutStory(in *Input, t *timeline) []string {
 		}
 		say("At %s%s the nodes disagreed: %s. netsplit cut %s.", at(t.cut.At), into, stateWords(sc.Invariant, st), sides(sc.Partition))
 		if st != *sc.State {
-			say("It had been told to wait for %s, or for number %d of the states in which these are other numbers in the same order.", stateWords(sc.Invariant, *sc.State), sc.Nth)
+			which := "the first state"
+			if sc.Nth > 1 {
+				which = fmt.Sprintf("state number %d", sc.Nth)
+			}
+			say("It had been told to wait for %s, or for %s with other numbers in the same order.", stateWords(sc.Invariant, *sc.State), which)
 		}
 		if sc.Came {
 			say("It had been told to wait for this with other nodes in their places: which of them it happens to is chance.")

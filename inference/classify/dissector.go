@@ -42,6 +42,7 @@ const (
 	NameRESP         = "resp"
 	NameText         = "text"
 	NameHTTP         = "http"
+	NameHTTPStream   = "http-stream"
 	NameFallback     = "fallback"
 	NameCassandra    = "cassandra"
 	NameCQL          = "cql"
@@ -61,6 +62,7 @@ var registry = map[string]func() Dissector{
 	NameCQL:          newCQL,
 	NameText:         func() Dissector { return newText() },
 	NameHTTP:         newHTTP,
+	NameHTTPStream:   newHTTPStream,
 	NameFallback:     newSniffing,
 	NameHadoopRPC:    newHadoopRPC,
 	NameHDFSData:     newHDFSData,

@@ -92,14 +92,17 @@ func fallbackDatagram(b []byte) Unit {
 	return u
 }
 
-// fallbackType is prefix, length class (2^k holds 2^k to 2^(k+1)-1 bytes) and
-// the first token where it is a word.
-func fallbackType(prefix string, n int, head []byte) (typ, broad string, fields []model.Field) {
-	class := "0"
-	if n > 0 {
-		class = "2^" + strconv.Itoa(bits.Len(uint(n))-1)
+// lengthClass is "2^k" for 2^k to 2^(k+1)-1 bytes, "0" for none.
+func lengthClass(n int) string {
+	if n <= 0 {
+		return "0"
 	}
-	typ = prefix + " " + class
+	return "2^" + strconv.Itoa(bits.Len(uint(n))-1)
+}
+
+// fallbackType is prefix, length class and the first token where it is a word.
+func fallbackType(prefix string, n int, head []byte) (typ, broad string, fields []model.Field) {
+	typ = prefix + " " + lengthClass(n)
 	i := 0
 	for i < len(head) && !isSpace(head[i]) {
 		i++

@@ -111,6 +111,12 @@ func FuzzHTTP(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte, seed int64) { checkHadoop(t, NameHTTP, hadoopSteps(in), seed) })
 }
 
+func FuzzHTTPStream(f *testing.F) {
+	hadoopSeeds(f)
+	f.Add([]byte("\x00\x00\x12GET /a HTTP/1.1\r\n\r\n\x01\x00\x60HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n1\r\nx\r\n0\r\n\r\nHTTP/1.1 404 N\r\nContent-Length: 1\r\n\r\nx"), int64(1))
+	f.Fuzz(func(t *testing.T, in []byte, seed int64) { checkHadoop(t, NameHTTPStream, hadoopSteps(in), seed) })
+}
+
 func FuzzSniffing(f *testing.F) {
 	hadoopSeeds(f)
 	f.Add([]byte("\x00\x00\x03hrp\x01\x00\x02ab\x00\x00\x02c\x09"), int64(1))

@@ -2,6 +2,7 @@ package classify
 
 import (
 	"bytes"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,21 +43,28 @@ const (
 // http1 reads HTTP/1. A message is its header with its body; a body is skipped
 // by Content-Length, by chunks, or until the connection ends. Types:
 //
-//	http METHOD /FIRST    FIRST is the first element of the path where it is a word, else "..."
+//	http METHOD /FIRST    FIRST is the first element of the path where it is a word, with the
+//	                      next one behind a version ("v3/kv"), else "..."
 //	http reply CODE
 //	http tunnel           what follows a CONNECT or an upgrade
+//	http chunk METHOD /FIRST 2^K
+//
+// The last is of the reader for answers without an end (streams): there the
+// header of a message with a chunked body is a message, and so is each chunk of
+// its body, with its length class and the request that it belongs to.
 //
 // Fields: method, path, query.NAME, host; code, length, type, request
-// ("GET /jmx"). A message longer than 64 KiB is emitted in two units, the second
+// ("GET /jmx"); of a chunk length and request. A message longer than 64 KiB is emitted in two units, the second
 // with the type "... end".
 type http1 struct {
+	streams bool // chunks are messages
 	d       [2]httpDir
 	pending []httpRequest // without an answer, oldest first
 	server  int           // direction of the answers
 	tunnel  bool
 }
 
-type httpRequest struct{ method, target string }
+type httpRequest struct{ method, target, place string }
 
 type httpDir struct {
 	mode   httpMode
@@ -69,9 +77,12 @@ type httpDir struct {
 	fields []model.Field
 	split  bool // the first unit of the message is emitted
 	hole   bool
+	chunks *httpRequest // between and in chunks that are messages: what was asked
 }
 
 func newHTTP() Dissector { return &http1{server: 1} }
+
+func newHTTPStream() Dissector { return &http1{server: 1, streams: true} }
 
 func (h *http1) Data(dir int, off uint64, b []byte, emit func(Unit)) {
 	d := &h.d[dir]
@@ -105,13 +116,14 @@ func (h *http1) take(dir int, b []byte, emit func(Unit)) int {
 			}
 		}
 	case httpInLine, httpAfterChunk:
-		k = h.line(d, b)
+		k, done = h.line(d, b)
 	}
 	d.n += k
 	switch {
 	case done:
 		h.end(dir, emit)
 	case d.mode == httpLost: // no message: what was read last is looked through
+		d.chunks = nil
 		again := d.buf
 		if len(again) > httpStart {
 			again = nil
@@ -138,6 +150,7 @@ func (h *http1) header(dir int, b []byte) (k int, done bool) {
 		if c == '\n' && (bytes.HasSuffix(d.buf, []byte("\n\r\n")) || bytes.HasSuffix(d.buf, []byte("\n\n")) ||
 			d.mode == httpInTrailer && (len(d.buf) == 1 || string(d.buf) == "\r\n")) {
 			if d.mode == httpInTrailer {
+				d.chunks = nil
 				return i + 1, true
 			}
 			head := d.buf
@@ -198,41 +211,50 @@ func httpPrefix(b []byte, s string) bool {
 	return string(b[:n]) == s[:n]
 }
 
-// line reads the line before a chunk or the line end behind it.
-func (h *http1) line(d *httpDir, b []byte) int {
+// line reads the line before a chunk or the line end behind it, and reports
+// whether a message ends with it.
+func (h *http1) line(d *httpDir, b []byte) (k int, done bool) {
 	i := bytes.IndexByte(b, '\n') + 1
-	k := i
+	k = i
 	if k == 0 {
 		k = len(b)
 	}
 	d.buf = append(d.buf, b[:k]...)
 	if len(d.buf) > httpLine {
 		d.mode = httpLost
-		return k
+		return k, false
 	}
 	if i == 0 {
-		return k
+		return k, false
 	}
 	text := strings.TrimRight(string(d.buf), "\r\n")
 	if d.mode == httpAfterChunk {
 		if text != "" {
 			d.mode = httpLost
-			return k
+			return k, false
 		}
 		d.mode, d.buf = httpInLine, d.buf[:0]
-		return k
+		return k, d.chunks != nil
 	}
 	text, _, _ = strings.Cut(text, ";")
 	n, err := strconv.ParseUint(strings.TrimSpace(text), 16, 40)
 	if err != nil {
 		d.mode = httpLost
-		return k
+		return k, false
 	}
 	d.buf, d.mode, d.left = d.buf[:0], httpInChunk, int64(n)
 	if n == 0 {
 		d.mode = httpInTrailer
 	}
-	return k
+	if q := d.chunks; q != nil {
+		class := " " + lengthClass(int(n))
+		d.typ, d.broad = "http chunk "+q.method+" "+q.place+class, "http chunk "+httpMethod(q.method)+" /..."+class
+		d.fields = []model.Field{{Name: "length", Value: strconv.FormatUint(n, 10)}}
+		if q.target != "" {
+			d.fields = append(d.fields, model.Field{Name: "request", Value: q.method + " " + q.target})
+		}
+	}
+	return k, false
 }
 
 // begin reads a header and reports whether the message ends with it.
@@ -267,30 +289,43 @@ func (h *http1) begin(dir int, head []byte) bool {
 	}
 	if strings.HasPrefix(first, "HTTP/1.") {
 		h.server = dir
-		return h.reply(d, words, has, chunked, length, kind)
+		q, ends := h.reply(d, words, has, chunked, length, kind)
+		return ends || h.stream(d, q)
 	}
 	h.server = 1 - dir
-	h.request(d, words, host)
-	return d.mode == httpInHeader
+	q := h.request(d, words, host)
+	return d.mode == httpInHeader || h.stream(d, q)
+}
+
+// stream reports whether the header that was read is a message of its own, of
+// which the chunks follow.
+func (h *http1) stream(d *httpDir, q httpRequest) bool {
+	if !h.streams || d.mode != httpInLine {
+		return false
+	}
+	d.chunks = &q
+	return true
 }
 
 // httpText makes a value fit for a field.
 func httpText(s string) string { return strings.ToValidUTF8(cut(s, httpValue), "\uFFFD") }
 
-func (h *http1) request(d *httpDir, words []string, host string) {
+// httpMethod is what of a method can be part of Unit.Broad.
+func httpMethod(m string) string {
+	if slices.Contains(httpMethods, m) {
+		return m
+	}
+	return "other"
+}
+
+func (h *http1) request(d *httpDir, words []string, host string) httpRequest {
 	target := "/"
 	if len(words) > 1 {
 		target = words[1]
 	}
 	path, query, _ := strings.Cut(target, "?")
-	place := "/..."
-	if first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/"); path == "/" || strings.HasPrefix(path, "/") && isWord(first) {
-		place = "/" + first
-	}
-	d.typ, d.broad = "http "+words[0]+" "+place, "http "+words[0]+" /..."
-	if !slices.Contains(httpMethods, words[0]) {
-		d.broad = "http other /..."
-	}
+	place := httpPlace(path)
+	d.typ, d.broad = "http "+words[0]+" "+place, "http "+httpMethod(words[0])+" /..."
 	d.fields = []model.Field{{Name: "method", Value: words[0]}, {Name: "path", Value: httpText(path)}}
 	if host != "" {
 		d.fields = append(d.fields, model.Field{Name: "host", Value: host})
@@ -305,10 +340,32 @@ func (h *http1) request(d *httpDir, words []string, host string) {
 	if len(h.pending) == httpPending {
 		h.pending = h.pending[1:]
 	}
-	h.pending = append(h.pending, httpRequest{words[0], httpText(path)})
+	q := httpRequest{words[0], httpText(path), place}
+	h.pending = append(h.pending, q)
+	return q
 }
 
-func (h *http1) reply(d *httpDir, words []string, has, chunked bool, length int64, kind string) bool {
+// httpVersion is what APIs begin their paths with: v1, v3alpha, v1beta2.
+var httpVersion = regexp.MustCompile(`^v[0-9]{1,2}((alpha|beta)[0-9]{0,2})?$`)
+
+// httpPlace is what of a path can be part of a type.
+func httpPlace(path string) string {
+	if path == "/" {
+		return path
+	}
+	rest, ok := strings.CutPrefix(path, "/")
+	first, rest, _ := strings.Cut(rest, "/")
+	second, _, _ := strings.Cut(rest, "/")
+	switch {
+	case ok && isWord(first):
+		return "/" + first
+	case ok && httpVersion.MatchString(first) && isWord(second):
+		return "/" + first + "/" + second
+	}
+	return "/..."
+}
+
+func (h *http1) reply(d *httpDir, words []string, has, chunked bool, length int64, kind string) (q httpRequest, ends bool) {
 	code := 0
 	if len(words) > 1 {
 		code, _ = strconv.Atoi(words[1])
@@ -325,7 +382,7 @@ func (h *http1) reply(d *httpDir, words []string, has, chunked bool, length int6
 		d.fields = append(d.fields, model.Field{Name: "type", Value: kind})
 	}
 	interim := code >= 100 && code < 200 && code != 101
-	var q httpRequest
+	q = httpRequest{"other", "", "/..."} // whose request was not seen
 	if len(h.pending) > 0 {
 		q = h.pending[0]
 		if !interim {
@@ -336,14 +393,14 @@ func (h *http1) reply(d *httpDir, words []string, has, chunked bool, length int6
 	switch {
 	case code == 101 || q.method == "CONNECT" && code/100 == 2:
 		h.tunnel = true
-		return true
+		return q, true
 	case interim || code == 204 || code == 304 || q.method == "HEAD":
-		return true
+		return q, true
 	case !has && !chunked:
 		d.mode = httpToClose
-		return false
+		return q, false
 	}
-	return d.mode == httpInHeader
+	return q, d.mode == httpInHeader
 }
 
 func (d *httpDir) marked() []model.Field {
@@ -373,11 +430,14 @@ func (h *http1) end(dir int, emit func(Unit)) {
 		emit(u)
 		d.start += uint64(d.n)
 	}
-	*d = httpDir{start: d.start}
+	*d = httpDir{start: d.start, chunks: d.chunks}
+	if d.chunks != nil {
+		d.mode = httpInLine
+	}
 	if h.tunnel {
 		for i := range h.d {
 			if h.d[i].n == 0 {
-				h.d[i].mode, h.d[i].typ = httpToClose, "http tunnel"
+				h.d[i].mode, h.d[i].typ, h.d[i].chunks = httpToClose, "http tunnel", nil
 			}
 		}
 	}
@@ -457,6 +517,7 @@ func (h *http1) bridge(dir, n int, emit func(Unit)) {
 
 func (h *http1) Close(dir int, emit func(Unit)) {
 	d := &h.d[dir]
+	d.chunks = nil
 	if d.mode != httpToClose {
 		d.hole = true
 	}

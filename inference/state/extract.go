@@ -275,7 +275,7 @@ func (e *Extractor) read(s *source, text string, node, from, to model.NodeID, li
 		switch {
 		case s.v.host:
 			v = e.host(v)
-		case s.v.ordinal:
+		case s.v.ordinal && !s.replace:
 			v = e.ordinal(s.v.kind, v)
 		}
 		return v

@@ -429,6 +429,29 @@ func TestOrdinalsOutliveTheRunsIDs(t *testing.T) {
 	}
 }
 
+// TestOrdinalsAreOfWhatWasRead: a text of the target file is the same in every
+// run and stays what it is, and takes no number from the ids.
+func TestOrdinalsAreOfWhatWasRead(t *testing.T) {
+	e, err := NewExtractor(hosts, nodes, []model.Variable{{Name: "leader", Kind: "leader", As: "ordinal", MaxAge: time.Second, Sources: []model.VarSource{
+		{Probe: &model.Probe{TCP: "x"}, Regexp: `leader=(?P<value>\S+)`},
+		{Probe: &model.Probe{TCP: "x"}, Regexp: `no leader`, Value: "none"},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := ""
+	for _, answer := range []string{"no leader", "leader=59ad", "no leader", "leader=7", "leader=59ad"} {
+		for source := range 2 {
+			for _, o := range e.Probe("leader", source, nodes[0], 0, answer) {
+				out += o.Value + " "
+			}
+		}
+	}
+	if want := "none #1 none #2 #1 "; out != want {
+		t.Errorf("%q, want %q", out, want)
+	}
+}
+
 // TestEpochsTellInstancesApart: a number that comes again after a start of the
 // system is another instance, whatever the ids are, over all variables.
 func TestEpochsTellInstancesApart(t *testing.T) {
