@@ -22,6 +22,7 @@ const (
 type heard struct {
 	typ      string
 	from, to model.NodeID
+	step     uint64 // at which it was heard
 }
 
 // Engine decides one run: which packets pass, when the partition is cut and
@@ -41,13 +42,13 @@ type Engine struct {
 	heard   map[uint64]heard
 	// terms reads the classes of the run as those of the scenario.
 	terms terms
-	// revealer is the message that revealed the state the cut was made at.
-	revealer uint64
-	seen     map[model.Class]bool
-	met      map[model.Class]bool // those in res.Classes
-	perLink  map[model.Link]*model.LinkProof
-	faults   *faults
-	res      EngineResult
+	// steps are those so far, cutStep the one at which the cut was made.
+	steps, cutStep uint64
+	seen           map[model.Class]bool
+	met            map[model.Class]bool // those in res.Classes
+	perLink        map[model.Link]*model.LinkProof
+	faults         *faults
+	res            EngineResult
 }
 
 // EngineResult is what a run showed the engine. Times are since the run
@@ -141,6 +142,7 @@ func (e *Engine) Next() (time.Duration, bool) { return e.faults.next() }
 // as say what becomes of a packet held before, by its Frame.
 func (e *Engine) Step(ev model.Event) []model.Decision {
 	e.now = max(e.now, ev.At)
+	e.steps++
 	var out []model.Decision
 	if ev.Kind == model.EventWorkload {
 		e.arm()
@@ -244,7 +246,6 @@ func (e *Engine) byState(ev model.Event, message uint64, out []model.Decision) [
 	}
 	e.res.CutState = &st
 	e.terms = terms{from: st, to: *e.s.State}
-	e.revealer = message
 	return append(out, e.cut(ev, model.ReasonState, message))
 }
 
@@ -266,6 +267,7 @@ func (e *Engine) standsFor(inv *model.Invariant, met model.State, nth int, st mo
 
 func (e *Engine) cut(ev model.Event, reason string, message uint64) model.Decision {
 	e.phase = phaseCut
+	e.cutStep = e.steps
 	e.res.Reached = true
 	e.res.CutAt = e.now
 	return model.Decision{Event: ev.Num, At: ev.At, Cut: true, Reason: reason, Message: message}
@@ -302,7 +304,7 @@ func (e *Engine) hear(m *model.Message) {
 		return
 	}
 	if e.mayCut[m.From] || e.mayCut[m.To] {
-		e.heard[m.Num] = heard{typ: m.Type, from: m.From, to: m.To}
+		e.heard[m.Num] = heard{typ: m.Type, from: m.From, to: m.To, step: e.steps}
 	}
 }
 
@@ -362,8 +364,10 @@ func (e *Engine) healer(p *model.HeldPacket) (uint64, model.Class, string, bool)
 	if e.s.Strategy != model.StrategyCoFI {
 		return 0, model.Class{}, "", false
 	}
-	if e.revealer != 0 && slices.Contains(p.Messages, e.revealer) {
-		return 0, model.Class{}, "", false // would be a run without a partition
+	// The packet whose messages revealed the state, be it by what they show of other
+	// nodes' answers before, would make it a run without a partition.
+	if slices.ContainsFunc(p.Messages, func(num uint64) bool { m, ok := e.heard[num]; return ok && m.step < e.cutStep }) {
+		return 0, model.Class{}, "", false
 	}
 	st, _ := e.track.current(e.s.Invariant)
 	// What a packet carries once more precedes, in the stream, what is new.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -171,6 +172,36 @@ func TestEngineKeepsItsRules(t *testing.T) {
 	}
 	if cuts < 500 || heals < 300 || byClass < 100 || renumbered < 10 || others < 50 {
 		t.Fatalf("the logs are too tame: %d cuts, %d of them with other nodes, %d heals, %d by a message, %d of them at other numbers", cuts, others, heals, byClass, renumbered)
+	}
+}
+
+// TestWhatRevealsTheStateDoesNotHeal: neither the packet with a message that shows one
+// of the two values, nor one with a message by which an earlier answer of another node
+// comes to mean something (absent_for: named).
+func TestWhatRevealsTheStateDoesNotHeal(t *testing.T) {
+	inv := equal("n1", "n2")
+	for name, message := range map[string]uint64{"its own": 1, "an answer of before": 0} {
+		e := explorer.NewEngine(model.Scenario{Strategy: model.StrategyCoFI, Isolate: "n1", Invariant: &inv, State: &model.State{A: "n2", B: model.Absent},
+			Partition: model.Isolate("n1", []model.NodeID{"n1", "n2"}, model.Drop)})
+		at := func(ev model.Event) string {
+			var out []string
+			for _, d := range e.Step(ev) {
+				out = append(out, decision(d))
+			}
+			return strings.Join(out, "; ")
+		}
+		at(model.Event{Kind: model.EventWorkload})
+		at(model.Event{Kind: model.EventMessage, Message: &model.Message{Num: 1, Type: "start", From: "n1", To: "n2"}})
+		at(model.Event{Kind: model.EventObserve, Observation: &model.Observation{Var: leader("n1"), Value: "n2", Message: 1}})
+		if got := at(model.Event{Kind: model.EventObserve, Observation: &model.Observation{Var: leader("n2"), Value: model.Absent, Message: message}}); got != "CUT (state-reached)" {
+			t.Errorf("%s: %s", name, got)
+		}
+		if got := at(model.Event{Kind: model.EventPacket, Packet: &model.HeldPacket{Frame: 1, From: "n1", To: "n2", Messages: []uint64{1}}}); got != "drop (across-cut)" {
+			t.Errorf("%s: %s, want it refused", name, got)
+		}
+		if got := at(model.Event{Kind: model.EventPacket, Packet: &model.HeldPacket{Frame: 2, From: "n1", To: "n2", Again: []uint64{1}}}); !strings.HasPrefix(got, "HEAL pass") {
+			t.Errorf("%s: %s, want it to heal when it comes again", name, got)
+		}
 	}
 }
 

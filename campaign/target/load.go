@@ -214,7 +214,7 @@ func decode[T any](file string, b []byte, s *schema, manual string, check func(*
 	}
 	t := new(T)
 	if err := doc.Decode(t); err != nil {
-		return nil, nil, &Error{File: file, Problems: []Problem{yamlProblem(b, err)}}
+		return nil, nil, &Error{File: file, Problems: []Problem{yamlProblem(nil, err)}} // it is YAML
 	}
 	check(t, s)
 	if len(s.problems) > 0 {
@@ -254,7 +254,8 @@ func (e *Error) Error() string {
 
 // yamlProblem words an error of yaml.v3, "yaml: line N: text". That line is often
 // where the block around the mistake begins, so the mistake is looked for: it is
-// behind the last line up to which the file can be read.
+// behind the last line up to which the file can be read. b is nil of a file that is
+// YAML and says what cannot be.
 func yamlProblem(b []byte, err error) Problem {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 1
@@ -267,20 +268,23 @@ func yamlProblem(b []byte, err error) Problem {
 	return Problem{Line: max(line, brokenLine(b)), Text: "not YAML: " + text}
 }
 
+// brokenLimit is how much brokenLine reads, in bytes: for less than a second.
+const brokenLimit = 16 << 20
+
 // brokenLine is the line behind the longest beginning of a file that is YAML; 0
-// if it is too long to look.
+// if it takes too long to look.
 func brokenLine(b []byte) int {
 	lines := bytes.SplitAfter(b, []byte("\n"))
-	if len(lines) > 2000 {
-		return 0
-	}
-	end := len(b)
-	for n := len(lines); n > 0; n-- {
+	end, read := len(b), 0
+	for n := len(lines); n > 0 && end > 0; n-- {
+		if read += end; read > brokenLimit {
+			return 0
+		}
 		var doc yaml.Node
 		if yaml.Unmarshal(b[:end], &doc) == nil {
 			return n + 1
 		}
 		end -= len(lines[n-1])
 	}
-	return 1
+	return min(1, len(b))
 }

@@ -226,6 +226,19 @@ func TestALineThatIsNoYAMLIsFound(t *testing.T) {
 	}
 }
 
+// TestALineIsLookedForInAFileThatIsShort: a long file is not read again for each of its
+// lines, and one that is YAML has no line that is none.
+func TestALineIsLookedForInAFileThatIsShort(t *testing.T) {
+	long := "nodes: [n1\n" + strings.Repeat("  "+strings.Repeat("x", 400)+",\n", 1990)
+	began := time.Now()
+	if _, err := Parse("t.yaml", []byte(long)); err == nil || !strings.HasPrefix(err.Error(), "t.yaml:1991: not YAML: ") || time.Since(began) > 5*time.Second {
+		t.Errorf("%v, after %s", err, time.Since(began))
+	}
+	if _, err := Parse("t.yaml", []byte("name: !!binary x\ntitle: y\n")); err == nil || !strings.HasPrefix(err.Error(), "t.yaml:1: not YAML: ") {
+		t.Error(err)
+	}
+}
+
 func TestAllMistakesAtOnceInOrder(t *testing.T) {
 	bad := strings.NewReplacer("transport: tcp", "transport: x", "class: broken", "class: x", "after: [up]", "after: [x]").Replace(small)
 	_, err := Parse("t.yaml", []byte(bad))

@@ -30,7 +30,8 @@ const typeCache = 4096
 //     that is missing in it is observed as absent; a message with the field
 //     incomplete=true shows nothing;
 //   - with absent_for: named, what is named for the first time was absent in what
-//     the other nodes said last, as long as that is fresh.
+//     the other nodes said last, as long as that is fresh; what the text itself shows
+//     of them comes behind it.
 type Extractor struct {
 	hosts map[netip.Addr]model.NodeID
 	nodes []model.NodeID // sorted
@@ -196,7 +197,8 @@ func TypePattern(pattern string) *regexp.Regexp {
 	return regexp.MustCompile(`(?s)\A` + strings.Join(parts, ".*") + `\z`)
 }
 
-// Message returns what a message reveals, sorted by variable.
+// Message returns what a message reveals, sorted by variable, behind what it shows to
+// have been absent before.
 func (e *Extractor) Message(m *model.Message) []model.Observation {
 	ss, ok := e.types[m.Type]
 	if !ok {
@@ -217,7 +219,7 @@ func (e *Extractor) Message(m *model.Message) []model.Observation {
 	if v, _ := m.Field("incomplete"); v == "true" {
 		return nil
 	}
-	var found []model.Observation
+	var found, before []model.Observation
 	for _, s := range ss {
 		node := m.From
 		if s.receiver {
@@ -230,13 +232,14 @@ func (e *Extractor) Message(m *model.Message) []model.Observation {
 		if !ok {
 			continue
 		}
-		found = append(found, e.read(s, text, node, m.From, m.To, model.Observation{At: m.At, Message: m.Num})...)
+		now, was := e.read(s, text, node, m.From, m.To, model.Observation{At: m.At, Message: m.Num})
+		found, before = append(found, now...), append(before, was...)
 	}
-	return first(found)
+	return append(first(before), first(found)...)
 }
 
 // Probe returns what the answer of a variable's probe reveals, sorted by
-// variable. source is the index of the probe in Variable.Sources and host the
+// variable, behind what it shows to have been absent before. source is the index of the probe in Variable.Sources and host the
 // host it ran on. An unknown variable or source reveals nothing.
 func (e *Extractor) Probe(variable string, source int, host model.NodeID, at time.Duration, answer string) []model.Observation {
 	v := e.vars[variable]
@@ -247,13 +250,15 @@ func (e *Extractor) Probe(variable string, source int, host model.NodeID, at tim
 	if s.re == nil {
 		answer = strings.TrimSpace(answer)
 	}
-	return first(e.read(s, answer, host, "", "", model.Observation{At: at, Probe: fmt.Sprintf("%s#%d", v.name, source)}))
+	now, was := e.read(s, answer, host, "", "", model.Observation{At: at, Probe: fmt.Sprintf("%s#%d", v.name, source)})
+	return append(first(was), first(now)...)
 }
 
-// read applies one source to a text. like carries time and origin.
-func (e *Extractor) read(s *source, text string, node, from, to model.NodeID, like model.Observation) []model.Observation {
+// read applies one source to a text. like carries time and origin. before is what was
+// absent at other nodes when they were heard of last.
+func (e *Extractor) read(s *source, text string, node, from, to model.NodeID, like model.Observation) (out, before []model.Observation) {
 	if _, is := slices.BinarySearch(e.nodes, node); !is {
-		return nil
+		return nil, nil
 	}
 	like.Kind = s.v.kind
 	like.Var = model.VarRef{Name: s.v.name, Node: node}
@@ -280,16 +285,18 @@ func (e *Extractor) read(s *source, text string, node, from, to model.NodeID, li
 		}
 		return v
 	}
+	seen := map[string]bool{}
 	if s.re == nil {
 		like.Value = value(text)
-		return []model.Observation{like}
+		if s.whom != "" {
+			seen[like.Var.About] = true
+		}
+		return []model.Observation{like}, s.v.named.before(s, like, seen)
 	}
 	limit := 1
 	if len(s.about) > 0 {
 		limit = -1
 	}
-	var out []model.Observation
-	seen := map[string]bool{}
 	for _, g := range s.re.FindAllStringSubmatchIndex(text, limit) {
 		o := like
 		if len(s.about) > 0 {
@@ -311,16 +318,20 @@ func (e *Extractor) read(s *source, text string, node, from, to model.NodeID, li
 		if shows || s.replace {
 			o.Value = value(v)
 			out = append(out, o)
+			if s.whom != "" {
+				seen[like.Var.About] = true
+			}
 		}
 	}
 	whole := !strings.HasSuffix(text, "…")
 	if whole {
 		out = append(out, absent(like, s.absent, seen)...)
 	}
-	if n := s.v.named; n != nil {
-		out = append(out, n.read(s, like, seen, whole)...)
+	before = s.v.named.before(s, like, seen)
+	if s.named && whole {
+		out = append(out, s.v.named.list(like, seen)...)
 	}
-	return out
+	return out, before
 }
 
 // absent are observations like the given one of what is not among the seen.

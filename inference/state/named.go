@@ -17,26 +17,30 @@ type named struct {
 	last map[model.NodeID]model.Observation // when and where from each node's last list came
 }
 
-// read takes what a source named at a node, and returns what is absent: of what was
-// named before, what this one leaves out if it lists all; and of what is named for
-// the first time, that it was in no other node's list.
-func (n *named) read(s *source, like model.Observation, seen map[string]bool, whole bool) []model.Observation {
+// before takes what a source named at a node, and returns of what is named for the
+// first time that it was in no other node's list. No source wants it: nil.
+func (n *named) before(s *source, like model.Observation, seen map[string]bool) []model.Observation {
+	if n == nil {
+		return nil
+	}
 	var out []model.Observation
-	me := like.Var.Node
 	for _, a := range slices.Sorted(maps.Keys(seen)) {
 		if n.all[a] || len(n.all) >= namedLimit {
 			continue
 		}
 		n.all[a] = true
 		for node, l := range n.last {
-			if node != me && (s.v.maxAge == 0 || like.At-l.At <= s.v.maxAge) {
+			if node != like.Var.Node && (s.v.maxAge == 0 || like.At-l.At <= s.v.maxAge) {
 				out = append(out, absent(l, []string{a}, nil)...)
 			}
 		}
 	}
-	if s.named && whole {
-		n.last[me] = like
-		out = append(out, absent(like, slices.Sorted(maps.Keys(n.all)), seen)...)
-	}
 	return out
+}
+
+// list takes the names in a list of all there is, and returns what was named before and
+// is absent in it.
+func (n *named) list(like model.Observation, seen map[string]bool) []model.Observation {
+	n.last[like.Var.Node] = like
+	return absent(like, slices.Sorted(maps.Keys(n.all)), seen)
 }

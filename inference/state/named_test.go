@@ -32,10 +32,10 @@ func TestWhatWasNamedIsAbsentWhereItIsNotListed(t *testing.T) {
 	}{
 		{asked(1, "n1", "none"), nil}, // nobody has named anything yet
 		{asked(1.5, "n2", "none"), nil},
-		{started(2, "n1", "n2", "j1"), []string{"job[j1]@n1 = n2 at 2s, message 7", "job[j1]@n2 = ∅ at 1.5s, message 0"}},
+		{started(2, "n1", "n2", "j1"), []string{"job[j1]@n2 = ∅ at 1.5s, message 0", "job[j1]@n1 = n2 at 2s, message 7"}},
 		{started(2.1, "n1", "n2", "j1"), []string{"job[j1]@n1 = n2 at 2.1s, message 7"}}, // known already
 		{asked(2.5, "n2", "j1 at n2"), []string{"job[j1]@n2 = n2 at 2.5s, message 0"}},
-		{asked(3, "n1", "j1 at n2, j2 at n2"), []string{"job[j1]@n1 = n2 at 3s, message 0", "job[j2]@n1 = n2 at 3s, message 0", "job[j2]@n2 = ∅ at 2.5s, message 0"}},
+		{asked(3, "n1", "j1 at n2, j2 at n2"), []string{"job[j2]@n2 = ∅ at 2.5s, message 0", "job[j1]@n1 = n2 at 3s, message 0", "job[j2]@n1 = n2 at 3s, message 0"}},
 		{asked(3.5, "n2", "none"), []string{"job[j1]@n2 = ∅ at 3.5s, message 0", "job[j2]@n2 = ∅ at 3.5s, message 0"}},
 		{asked(4, "n1", "j2 at n2 and…"), []string{"job[j2]@n1 = n2 at 4s, message 0"}}, // cut: nothing is missing in it
 		{started(5, "n3", "n2", "j3"), []string{"job[j3]@n1 = ∅ at 3s, message 0", "job[j3]@n2 = ∅ at 3.5s, message 0", "job[j3]@n3 = n2 at 5s, message 7"}},
@@ -47,6 +47,37 @@ func TestWhatWasNamedIsAbsentWhereItIsNotListed(t *testing.T) {
 		}
 		if d := cmp.Diff(c.want, got); d != "" {
 			t.Errorf("step %d: -want +got\n%s", i+1, d)
+		}
+	}
+}
+
+// What both ends of a message learn of a new thing stands behind that it was absent
+// there: it is not lost, and what differs comes with the message.
+func TestBothEndsLearnWhatIsNamed(t *testing.T) {
+	e, err := NewExtractor(hosts, nodes, []model.Variable{{Name: "job", Kind: "place", Sources: []model.VarSource{
+		{Probe: &model.Probe{}, Regexp: `(?P<about>j\d)`, AbsentFor: "named"},
+		{Type: "start", Field: "job", Regexp: `(?P<about>j\d)`, Value: "told"},
+		{Type: "start", Field: "job", Of: "receiver", Regexp: `(?P<about>j\d)`, Value: "heard"},
+		{Type: "mend", Value: "mends", About: "j2"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range nodes {
+		e.Probe("job", 0, n, time.Second, "none")
+	}
+	send := func(typ string) (out string) {
+		m := model.Message{Num: 7, At: 2 * time.Second, Type: typ, From: "n1", To: "n2", Fields: []model.Field{{Name: "job", Value: "j1"}}}
+		for _, o := range e.Message(&m) {
+			out += fmt.Sprintf("%s = %s at %v, message %d\n", o.Var, o.Value, o.At, o.Message)
+		}
+		return out
+	}
+	for typ, want := range map[string]string{
+		"start": "job[j1]@n2 = ∅ at 1s, message 0\njob[j1]@n3 = ∅ at 1s, message 0\njob[j1]@n1 = told at 2s, message 7\njob[j1]@n2 = heard at 2s, message 7\n",
+		"mend":  "job[j2]@n2 = ∅ at 1s, message 0\njob[j2]@n3 = ∅ at 1s, message 0\njob[j2]@n1 = mends at 2s, message 7\n", // the source says whom it names
+	} {
+		if d := cmp.Diff(want, send(typ)); d != "" {
+			t.Errorf("%s: -want +got\n%s", typ, d)
 		}
 	}
 }
