@@ -174,7 +174,7 @@ func (e *Extractor) compile(v *variable, index int, ms model.VarSource) (*source
 			case "named":
 				s.named = true
 				if v.named == nil {
-					v.named = &named{all: map[string]bool{}, last: map[model.NodeID]model.Observation{}}
+					v.named = &named{all: map[string]time.Duration{}, last: map[model.NodeID]model.Observation{}}
 				}
 			case "nodes":
 				for _, n := range e.nodes {
@@ -329,7 +329,7 @@ func (e *Extractor) read(s *source, text string, node, from, to model.NodeID, li
 	}
 	before = s.v.named.before(s, like, seen)
 	if s.named && whole {
-		out = append(out, s.v.named.list(like, seen)...)
+		out = append(out, s.v.named.list(like, seen, s.v.maxAge)...)
 	}
 	return out, before
 }

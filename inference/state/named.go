@@ -3,6 +3,7 @@ package state
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"netsplit/model"
 )
@@ -10,10 +11,14 @@ import (
 // namedLimit bounds what a variable was about in a run.
 const namedLimit = 1000
 
+// goneFor is for how many times its max_age a variable is observed as absent of what
+// has gone.
+const goneFor = 5
+
 // named is what the sources of a variable have named in a run, and what those
 // that list all there is (absent_for: named) said last.
 type named struct {
-	all  map[string]bool
+	all  map[string]time.Duration           // when each was named last
 	last map[model.NodeID]model.Observation // when and where from each node's last list came
 }
 
@@ -25,10 +30,13 @@ func (n *named) before(s *source, like model.Observation, seen map[string]bool) 
 	}
 	var out []model.Observation
 	for _, a := range slices.Sorted(maps.Keys(seen)) {
-		if n.all[a] || len(n.all) >= namedLimit {
+		_, known := n.all[a]
+		if !known && len(n.all) >= namedLimit {
 			continue
 		}
-		n.all[a] = true
+		if n.all[a] = like.At; known {
+			continue
+		}
 		for node, l := range n.last {
 			if node != like.Var.Node && (s.v.maxAge == 0 || like.At-l.At <= s.v.maxAge) {
 				out = append(out, absent(l, []string{a}, nil)...)
@@ -39,8 +47,12 @@ func (n *named) before(s *source, like model.Observation, seen map[string]bool) 
 }
 
 // list takes the names in a list of all there is, and returns what was named before and
-// is absent in it.
-func (n *named) list(like model.Observation, seen map[string]bool) []model.Observation {
+// is absent in it. What nobody has named for so long that all lists have said so is
+// forgotten, or a system in which things come and go would be slower with every one.
+func (n *named) list(like model.Observation, seen map[string]bool, maxAge time.Duration) []model.Observation {
 	n.last[like.Var.Node] = like
+	if maxAge > 0 {
+		maps.DeleteFunc(n.all, func(_ string, last time.Duration) bool { return like.At-last > goneFor*maxAge })
+	}
 	return absent(like, slices.Sorted(maps.Keys(n.all)), seen)
 }

@@ -96,3 +96,25 @@ func TestWhatWasNamedIsBounded(t *testing.T) {
 		t.Errorf("%d things are remembered, want %d", n, namedLimit)
 	}
 }
+
+// What has gone is forgotten: it costs every later list, and could come again.
+func TestWhatHasGoneIsForgotten(t *testing.T) {
+	e, err := NewExtractor(hosts, nodes, []model.Variable{{Name: "job", Kind: "place", MaxAge: time.Second, Sources: []model.VarSource{
+		{Probe: &model.Probe{}, Regexp: `(?P<about>j\d+)`, AbsentFor: "named"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range []struct {
+		at     time.Duration
+		node   model.NodeID
+		answer string
+		want   int // observations
+	}{
+		{0, "n2", "none", 0}, {0, "n1", "j1", 2}, {time.Second, "n2", "none", 1}, {5 * time.Second, "n1", "none", 1},
+		{6 * time.Second, "n2", "none", 0}, {6 * time.Second, "n1", "j1", 2},
+	} {
+		if got := e.Probe("job", 0, c.node, c.at, c.answer); len(got) != c.want {
+			t.Errorf("step %d: %v, want %d", i+1, got, c.want)
+		}
+	}
+}
