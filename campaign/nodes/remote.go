@@ -43,7 +43,7 @@ func (p *Processes) place(host model.TestbedHost, path string) error {
 		return err
 	}
 	defer f.Close()
-	put := host.Argv("sh", "-c", `mkdir -p "$1" && cat >"$0" && chmod 755 "$0"`, path, filepath.Dir(path))
+	put := host.Argv("sh", "-c", `mkdir -p "$1" && cat >"$0.$$" && chmod 755 "$0.$$" && mv -f "$0.$$" "$0"`, path, filepath.Dir(path))
 	if _, err := proc.OutputFrom(context.Background(), f, put, placeLimit); err != nil {
 		return fmt.Errorf("copy %s to host %s: %w", filepath.Base(path), host.Name, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -86,6 +87,18 @@ func lastOf(p *atomic.Pointer[string]) string {
 	return ""
 }
 
+// writeFile writes a file of a process, which may be a script. Processes may share
+// one: who starts beside this one may be reading it just then.
+func writeFile(path, text string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return record.WriteFileMode(path, 0o755, func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	})
+}
+
 // spawn writes a process's files and starts it.
 func (p *Processes) spawn(h model.NodeID, name string, last *atomic.Pointer[string]) (*proc.Proc, error) {
 	plan := p.plans[h]
@@ -101,10 +114,7 @@ func (p *Processes) spawn(h model.NodeID, name string, last *atomic.Pointer[stri
 	}
 	for file, text := range spec.Files {
 		path := filepath.Join(dir, file)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return nil, err
-		}
-		if err := os.WriteFile(path, []byte(text), 0o755); err != nil { // some are scripts
+		if err := writeFile(path, text); err != nil {
 			return nil, err
 		}
 		if err := p.place(host, path); err != nil {

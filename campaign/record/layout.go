@@ -41,6 +41,11 @@ func WriteJSON(path string, v any) error {
 
 // WriteFile has a file written that appears whole or not at all.
 func WriteFile(path string, write func(io.Writer) error) error {
+	return WriteFileMode(path, 0o644, write)
+}
+
+// WriteFileMode is WriteFile for a file with other permissions.
+func WriteFileMode(path string, mode os.FileMode, write func(io.Writer) error) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
 	if err != nil {
 		return fmt.Errorf("write %s: %w (is the disk full or read-only?)", path, err)
@@ -50,7 +55,7 @@ func WriteFile(path string, write func(io.Writer) error) error {
 	if err = write(w); err == nil {
 		err = w.Flush()
 	}
-	if err = errors.Join(err, tmp.Chmod(0o644), tmp.Close()); err == nil {
+	if err = errors.Join(err, tmp.Chmod(mode), tmp.Close()); err == nil {
 		err = os.Rename(tmp.Name(), path)
 	}
 	if err != nil {
