@@ -346,15 +346,15 @@ func notReached(s model.Scenario) string {
 	if s.Strategy == model.StrategyCoFI && s.Invariant != nil && s.State != nil {
 		like := ""
 		if s.Nth > 0 && s.State.Numbers() {
-			like = ", nor one that differs from it in its numbers only,"
+			like = ", nor one that differs from it in its numbers only"
 			if s.Nth > 1 {
-				like = fmt.Sprintf(", nor %d that differ from it in their numbers only,", s.Nth)
+				like = fmt.Sprintf(", nor %d that differ from it in their numbers only", s.Nth)
 			}
 		}
 		if len(s.Or) > 0 {
-			like = strings.TrimSuffix(like, ",") + ", nor the same with other nodes,"
+			like += ", nor the same with other nodes"
 		}
-		return fmt.Sprintf("the state %s of %s%s did not occur, so nothing was cut", s.State, s.Invariant, like)
+		return fmt.Sprintf("the state %s of %s did not occur%s, so nothing was cut", s.State, s.Invariant, like)
 	}
 	return "the moment to cut did not come before the workload ended"
 }
