@@ -28,6 +28,7 @@ type cluster struct {
 	held  string            // what the NodeManager holds
 	ha    string
 	deaf  bool // an application that is told to stop goes on
+	old   bool // of 2.7: attempts without an id
 }
 
 func (f *cluster) set(id, state string) {
@@ -63,6 +64,8 @@ func (f *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			f.apps[strings.TrimSuffix(id, "/state")] = "KILLED"
 		}
 		w.WriteHeader(http.StatusAccepted)
+	case strings.HasSuffix(path, "/appattempts") && f.old:
+		fmt.Fprint(w, `{"appAttempts":{"appAttempt":[{"id":1,"containerId":"container_9_0001_01_000001"}]}}`)
 	case strings.HasSuffix(path, "/appattempts"):
 		fmt.Fprint(w, `{"appAttempts":{"appAttempt":[{"id":1,"appAttemptId":"appattempt_9_0001_000001"},{"id":2,"appAttemptId":"appattempt_9_0001_000002"}]}}`)
 	case strings.HasSuffix(path, "000002/containers"): // one: no list
@@ -273,6 +276,11 @@ func TestContainersOfTheLastAttempt(t *testing.T) {
 	var out bytes.Buffer
 	if err := c.web.listContainers(context.Background(), &out); err != nil || out.String() != "containers 1\ncontainer_9_0001_02_000001 RUNNING n2\n" {
 		t.Errorf("%q, %v", out.String(), err)
+	}
+	f.old = true
+	out.Reset()
+	if err := c.web.listContainers(context.Background(), &out); err == nil || !strings.Contains(err.Error(), "2.8") || out.Len() > 0 {
+		t.Errorf("a release that lists none: %q, %v", out.String(), err)
 	}
 	f.ha = "STANDBY"
 	out.Reset()

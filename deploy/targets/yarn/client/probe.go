@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -55,6 +56,9 @@ func (w *web) listContainers(ctx context.Context, out io.Writer) error {
 			continue
 		}
 		last := v.AppAttempts.AppAttempt[len(v.AppAttempts.AppAttempt)-1].ID
+		if last == "" {
+			return errors.New("the ResourceManager of this release lists no containers (2.8 and later do)")
+		}
 		var cs struct {
 			Container oneOrMore[struct {
 				ID    string `json:"containerId"`
