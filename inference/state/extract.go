@@ -47,7 +47,6 @@ type Extractor struct {
 
 type variable struct {
 	name, kind string
-	maxAge     time.Duration
 	named      *named            // nil: no source wants it
 	host       bool              // values are hosts
 	ordinal    bool              // values are numbered as they appear
@@ -82,7 +81,7 @@ func NewExtractor(hosts []model.TestbedHost, nodes []model.NodeID, vars []model.
 	}
 	e.nodes = slices.Sorted(slices.Values(nodes))
 	for _, mv := range vars {
-		v := &variable{name: mv.Name, kind: mv.Kind, host: mv.As == "host", ordinal: mv.As == "ordinal", same: mv.Same, maxAge: mv.MaxAge}
+		v := &variable{name: mv.Name, kind: mv.Kind, host: mv.As == "host", ordinal: mv.As == "ordinal", same: mv.Same}
 		switch {
 		case mv.Name == "":
 			return nil, fmt.Errorf("variable without a name: give it one")
@@ -96,7 +95,7 @@ func NewExtractor(hosts []model.TestbedHost, nodes []model.NodeID, vars []model.
 			return nil, fmt.Errorf("variable %s: no sources: say where it shows", mv.Name)
 		}
 		for i, ms := range mv.Sources {
-			s, err := e.compile(v, i, ms)
+			s, err := e.compile(v, i, ms, mv.MaxAge)
 			if err != nil {
 				return nil, fmt.Errorf("variable %s, source %d: %w", mv.Name, i+1, err)
 			}
@@ -111,7 +110,7 @@ func NewExtractor(hosts []model.TestbedHost, nodes []model.NodeID, vars []model.
 // word is what stands for a host in a value or about.
 var word = regexp.MustCompile(`\$[A-Za-z]+`)
 
-func (e *Extractor) compile(v *variable, index int, ms model.VarSource) (*source, error) {
+func (e *Extractor) compile(v *variable, index int, ms model.VarSource, maxAge time.Duration) (*source, error) {
 	s := &source{v: v, index: index, field: ms.Field, constant: ms.Value, replace: ms.Value != "", whom: ms.About}
 	switch {
 	case ms.Type == "" && ms.Probe == nil:
@@ -174,7 +173,7 @@ func (e *Extractor) compile(v *variable, index int, ms model.VarSource) (*source
 			case "named":
 				s.named = true
 				if v.named == nil {
-					v.named = &named{all: map[string]time.Duration{}, last: map[model.NodeID]model.Observation{}}
+					v.named = &named{maxAge: maxAge, all: map[string]time.Duration{}, last: map[model.NodeID]model.Observation{}}
 				}
 			case "nodes":
 				for _, n := range e.nodes {
@@ -239,8 +238,9 @@ func (e *Extractor) Message(m *model.Message) []model.Observation {
 }
 
 // Probe returns what the answer of a variable's probe reveals, sorted by
-// variable, behind what it shows to have been absent before. source is the index of the probe in Variable.Sources and host the
-// host it ran on. An unknown variable or source reveals nothing.
+// variable, behind what it shows to have been absent before. source is the index of
+// the probe in Variable.Sources and host the host it ran on. An unknown variable or
+// source reveals nothing.
 func (e *Extractor) Probe(variable string, source int, host model.NodeID, at time.Duration, answer string) []model.Observation {
 	v := e.vars[variable]
 	if v == nil || source < 0 || source >= len(v.sources) || v.sources[source].typ != nil {
@@ -291,7 +291,7 @@ func (e *Extractor) read(s *source, text string, node, from, to model.NodeID, li
 		if s.whom != "" {
 			seen[like.Var.About] = true
 		}
-		return []model.Observation{like}, s.v.named.before(s, like, seen)
+		return []model.Observation{like}, s.v.named.before(like, seen)
 	}
 	limit := 1
 	if len(s.about) > 0 {
@@ -327,9 +327,9 @@ func (e *Extractor) read(s *source, text string, node, from, to model.NodeID, li
 	if whole {
 		out = append(out, absent(like, s.absent, seen)...)
 	}
-	before = s.v.named.before(s, like, seen)
+	before = s.v.named.before(like, seen)
 	if s.named && whole {
-		out = append(out, s.v.named.list(like, seen, s.v.maxAge)...)
+		out = append(out, s.v.named.list(like, seen)...)
 	}
 	return out, before
 }

@@ -18,13 +18,14 @@ const goneFor = 5
 // named is what the sources of a variable have named in a run, and what those
 // that list all there is (absent_for: named) said last.
 type named struct {
-	all  map[string]time.Duration           // when each was named last
-	last map[model.NodeID]model.Observation // when and where from each node's last list came
+	maxAge time.Duration                      // of the variable; 0: no bound
+	all    map[string]time.Duration           // when each was named last
+	last   map[model.NodeID]model.Observation // when and where from each node's last list came
 }
 
 // before takes what a source named at a node, and returns of what is named for the
 // first time that it was in no other node's list. No source wants it: nil.
-func (n *named) before(s *source, like model.Observation, seen map[string]bool) []model.Observation {
+func (n *named) before(like model.Observation, seen map[string]bool) []model.Observation {
 	if n == nil {
 		return nil
 	}
@@ -38,7 +39,7 @@ func (n *named) before(s *source, like model.Observation, seen map[string]bool) 
 			continue
 		}
 		for node, l := range n.last {
-			if node != like.Var.Node && (s.v.maxAge == 0 || like.At-l.At <= s.v.maxAge) {
+			if node != like.Var.Node && (n.maxAge == 0 || like.At-l.At <= n.maxAge) {
 				out = append(out, absent(l, []string{a}, nil)...)
 			}
 		}
@@ -49,10 +50,10 @@ func (n *named) before(s *source, like model.Observation, seen map[string]bool) 
 // list takes the names in a list of all there is, and returns what was named before and
 // is absent in it. What nobody has named for so long that all lists have said so is
 // forgotten, or a system in which things come and go would be slower with every one.
-func (n *named) list(like model.Observation, seen map[string]bool, maxAge time.Duration) []model.Observation {
+func (n *named) list(like model.Observation, seen map[string]bool) []model.Observation {
 	n.last[like.Var.Node] = like
-	if maxAge > 0 {
-		maps.DeleteFunc(n.all, func(_ string, last time.Duration) bool { return like.At-last > goneFor*maxAge })
+	if n.maxAge > 0 {
+		maps.DeleteFunc(n.all, func(_ string, last time.Duration) bool { return like.At-last > goneFor*n.maxAge })
 	}
 	return absent(like, slices.Sorted(maps.Keys(n.all)), seen)
 }
