@@ -114,6 +114,19 @@ func TestLoadSaysWhatThereIs(t *testing.T) {
 	}
 }
 
+// What is absent may be named in any way at once.
+func TestWhatIsAbsentIsNamedInAnyWay(t *testing.T) {
+	for _, who := range []string{"nodes", "named", `"named, n1"`, `"nodes, n1"`, `"ks0,ks1"`} {
+		fs := fstest.MapFS{"alpha/target.yaml": {Data: []byte(strings.Replace(small, "absent_for: nodes", "absent_for: "+who, 1))}}
+		tg, _, err := LoadFrom(fs, "alpha")
+		if err != nil {
+			t.Errorf("absent_for: %s: %v", who, err)
+		} else if got := tg.Variables[0].Sources[0].AbsentFor; got != strings.Trim(who, `"`) {
+			t.Errorf("absent_for: %s is read as %q", who, got)
+		}
+	}
+}
+
 // TestEveryMistakeIsNamed changes the small file by one replacement and wants
 // one problem, with its line and what to do.
 func TestEveryMistakeIsNamed(t *testing.T) {
