@@ -139,8 +139,8 @@ func (x *Examination) variables(f *runFiles, uses map[sourceKey]sourceUse) {
 		if len(some) > 1 {
 			continue
 		}
-		if under && some[0] == model.Absent {
-			x.problem("variable %s was absent wherever it was looked for: no pattern of a source with absent_for matched anything; is what it reads right?", v.Name)
+		if under && some[0] == model.Absent && !mayBeAbsent(v) {
+			x.problem("variable %s was absent wherever it was looked for: no pattern of a source with absent_for matched anything; is what it reads right? If it takes a setting, say when; if it does not happen in every run, optional: true", v.Name)
 			continue
 		}
 		silent := -1
@@ -156,6 +156,12 @@ func (x *Examination) variables(f *runFiles, uses map[sourceKey]sourceUse) {
 			x.fact("variable %s had the value %q throughout: under these settings nothing changes it, and it shows no agreement", v.Name, some[0])
 		}
 	}
+}
+
+// mayBeAbsent says whether every source that shows v absent is one whose values
+// need not occur.
+func mayBeAbsent(v model.Variable) bool {
+	return !slices.ContainsFunc(v.Sources, func(s model.VarSource) bool { return s.AbsentFor != "" && !s.Optional })
 }
 
 // sources looks for probes that never answered, and for sources that were given

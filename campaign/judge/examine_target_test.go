@@ -71,6 +71,13 @@ func TestExamineFindsWhatIsWrong(t *testing.T) {
 			f.events[1+2*i].Message.Type = typ
 		}
 	}
+	absent := func(f *runFiles) {
+		for _, e := range f.events {
+			if e.Kind == model.EventObserve {
+				e.Observation.Value = model.Absent
+			}
+		}
+	}
 	for _, c := range []struct {
 		name          string
 		spoil         func(f *runFiles)
@@ -93,13 +100,15 @@ func TestExamineFindsWhatIsWrong(t *testing.T) {
 		{"one value throughout, and a source with a fixed value that shows nothing", func(f *runFiles) { oneValue(f); silence(f, 2) },
 			`variable leader had the value "n1" throughout, and source 3 of it showed no value`, ""},
 		{"the same, and it may", func(f *runFiles) { oneValue(f); silence(f, 2); sources(f)[2].Optional = true }, "", "under these settings nothing changes it"},
-		{"a list of nodes that never names one", func(f *runFiles) {
-			for _, e := range f.events {
-				if e.Kind == model.EventObserve {
-					e.Observation.Value = model.Absent
-				}
-			}
-		}, "variable leader was absent wherever it was looked for", ""},
+		{"a list of nodes that never names one", func(f *runFiles) { absent(f); sources(f)[1].AbsentFor = "all" },
+			"variable leader was absent wherever it was looked for", ""},
+		{"the same, and it need not", func(f *runFiles) { absent(f); sources(f)[1].AbsentFor, sources(f)[1].Optional = "all", true },
+			"", "variable leader had the value"},
+		{"the same, and that takes another setting", func(f *runFiles) {
+			absent(f)
+			sources(f)[1].AbsentFor = "all"
+			f.target.Variables[0].When = model.When{"workload": {"vote"}}
+		}, "", "variable leader had the value"},
 		{"a fixed value that does not occur", func(f *runFiles) { silence(f, 2) }, "", "variable leader, source 3, on n1: 9 answers, none showed a value"},
 
 		{"answers that are not understood", func(f *runFiles) { silence(f, 1) }, "variable leader, source 2: none of 18 answers showed a value", ""},
