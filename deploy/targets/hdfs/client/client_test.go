@@ -30,6 +30,9 @@ const fakeShell = `#!/bin/sh
 echo ready
 while read -r id verb rest; do
   last=${rest##* }
+  case "$verb $last" in
+    "-cat "*/checksum) if [ -f "$(dirname "$0")/content" ]; then echo "$id 0 $(base64 -w0 < "$(dirname "$0")/content") "; else echo "$id 0 $(printf x | base64 -w0) "; fi; continue ;;
+  esac
   case $last in
     */hang) ;;
     */gone) exit 3 ;;
@@ -77,7 +80,7 @@ func TestFailuresBeginWithAStableWord(t *testing.T) {
 		"/t/bad":      "SocketTimeoutException: cat: Call From",
 		"/t/checksum": "Fail-to-get-block: checksum: Fail to get block checksum for LocatedBlock{BP-1}",
 	} {
-		if _, err := sh.run(u, "-cat", path); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := sh.run(u, "-checksum", path); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: error %v, want one that begins with %q", path, err, want)
 		}
 	}
@@ -91,6 +94,50 @@ func TestFailuresBeginWithAStableWord(t *testing.T) {
 	}
 	if _, err := sh.run(u, "-cat", "/t/gone"); err == nil || !strings.HasPrefix(err.Error(), "client-died") {
 		t.Errorf("a shell that ended: error %v, want client-died", err)
+	}
+}
+
+// TestAChecksumOfAReadableFileHasNoExcuse: what a user does when he gets no
+// checksum, and what of it stands without needs that a cut could excuse.
+func TestAChecksumOfAReadableFileHasNoExcuse(t *testing.T) {
+	for _, f := range []struct {
+		path, content string
+		want          []string
+	}{
+		{"/t/x", "", []string{"ok checksum"}},
+		{"/t/bad", "", []string{"fail checksum SocketTimeoutException"}}, // of another kind: he leaves it
+		{"/t/checksum", "", []string{"fail checksum Fail-to-get-block", "fail read changed"}},
+		{"/t/checksum", "it", []string{"fail checksum Fail-to-get-block", "ok read", "fail checksum-of-readable Fail-to-get-block"}},
+	} {
+		c, sh := fake(t)
+		c.active.Store(&c.nns[0])
+		var out bytes.Buffer
+		c.out = newHistory(&out, time.Now())
+		u := &user{cluster: c, sh: sh, id: 1, patience: 10 * time.Second, files: map[string]string{"f": f.path}}
+		if f.content != "" { // the file as it was written
+			if err := os.WriteFile(filepath.Join(c.dir, "content"), content(c.seed, "f"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		u.checksumOf("f")
+		var got []string
+		for line := range strings.Lines(out.String()) {
+			var op model.Operation
+			if err := json.Unmarshal([]byte(line), &op); err != nil {
+				t.Fatal(err)
+			}
+			if op.Type == model.OpInvoke {
+				if op.F == "checksum-of-readable" && len(op.Needs) != 2 {
+					t.Errorf("%s needs %v, want a NameNode and a DataNode", op.F, op.Needs)
+				}
+				continue
+			}
+			word, _, _ := strings.Cut(op.Error, ":")
+			got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s %s", op.Type, op.F, word)))
+		}
+		if diff := cmp.Diff(f.want, got); diff != "" {
+			t.Errorf("%s %q: %s", f.path, f.content, diff)
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -66,10 +67,16 @@ func (u *user) live(ctx context.Context) {
 		}
 	}
 	u.dirs = []string{home}
+	served := u.active.Load()
 	// The natural order: directories, files in them, then all kinds.
 	for step := 0; ctx.Err() == nil; step++ {
-		// The natural order too: a failover, then reads and writes.
+		// The natural order too: a failover, then reads and writes; and the first
+		// look after it is at what was written last before it.
 		for u.active.Load() == nil && wait(ctx, 50*time.Millisecond) {
+		}
+		if now := u.active.Load(); now != nil && now != served && len(u.known) > 0 {
+			served = now
+			u.checksumOf(u.known[len(u.known)-1])
 		}
 		kind := u.rng.IntN(10)
 		switch {
@@ -137,8 +144,13 @@ func (u *user) any() (name, path string) {
 }
 
 func (u *user) read() {
-	name, path := u.any()
-	_ = u.op("read", name, u.data(), func() (string, error) {
+	name, _ := u.any()
+	_ = u.readOf(name)
+}
+
+func (u *user) readOf(name string) error {
+	path := u.files[name]
+	return u.op("read", name, u.data(), func() (string, error) {
 		got, err := u.sh.run(u, "-cat", path)
 		if err == nil && got != string(content(u.seed, name)) {
 			err = fmt.Errorf("changed: %s has other contents than were written (%d bytes)", path, len(got))
@@ -148,8 +160,23 @@ func (u *user) read() {
 }
 
 func (u *user) checksum() {
-	name, path := u.any()
-	_ = u.op("checksum", name, u.data(), func() (string, error) { return u.sh.runQuiet(u, "-checksum", path) })
+	name, _ := u.any()
+	u.checksumOf(name)
+}
+
+// noReplica begins the error of a checksum for which the DataNodes that the
+// NameNode named did not answer, or for which it named none.
+const noReplica = "Fail-to-get"
+
+// checksumOf asks for a checksum. Where none can be had, the user reads the file
+// instead; if all of it comes, a replica was there, and nothing excuses the
+// checksum any more: that is an operation of its own.
+func (u *user) checksumOf(name string) {
+	err := u.op("checksum", name, u.data(), func() (string, error) { return u.sh.runQuiet(u, "-checksum", u.files[name]) })
+	if err == nil || !strings.HasPrefix(err.Error(), noReplica) || u.readOf(name) != nil {
+		return
+	}
+	_ = u.op("checksum-of-readable", name, u.here(), func() (string, error) { return "", err })
 }
 
 func (u *user) move() {

@@ -35,3 +35,9 @@ func (c *cluster) data() []model.Need {
 	}
 	return needs
 }
+
+// here are the needs of an operation that has been shown to have all others: a
+// NameNode and a DataNode.
+func (c *cluster) here() []model.Need {
+	return []model.Need{{Via: c.me, From: c.nns, Count: 1}, {Via: c.me, From: c.dns, Count: 1}}
+}
