@@ -196,8 +196,9 @@ func TypePattern(pattern string) *regexp.Regexp {
 	return regexp.MustCompile(`(?s)\A` + strings.Join(parts, ".*") + `\z`)
 }
 
-// Message returns what a message reveals, sorted by variable, behind what it shows to
-// have been absent before.
+// Message returns what a message reveals behind what it shows to have been absent
+// before: first of its sender, who knew it before he sent, then of others, each
+// sorted by variable.
 func (e *Extractor) Message(m *model.Message) []model.Observation {
 	ss, ok := e.types[m.Type]
 	if !ok {
@@ -234,7 +235,18 @@ func (e *Extractor) Message(m *model.Message) []model.Observation {
 		now, was := e.read(s, text, node, m.From, m.To, model.Observation{At: m.At, Message: m.Num})
 		found, before = append(found, now...), append(before, was...)
 	}
-	return append(first(before), first(found)...)
+	found = first(found)
+	slices.SortStableFunc(found, func(a, b model.Observation) int {
+		return b2i(a.Var.Node != m.From) - b2i(b.Var.Node != m.From)
+	})
+	return append(first(before), found...)
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // Probe returns what the answer of a variable's probe reveals, sorted by

@@ -97,6 +97,33 @@ func TestMessagesRevealVariables(t *testing.T) {
 	}
 }
 
+// TestTheSenderKnowsFirst: what both ends of a message know by it the sender knew
+// before, whatever they are called: else they seem to differ the other way round.
+func TestTheSenderKnowsFirst(t *testing.T) {
+	e, err := NewExtractor(hosts, nodes, []model.Variable{{Name: "order", Kind: "order", Sources: []model.VarSource{
+		{Type: "start reply", Field: "of", Regexp: `(?P<about>\w+)`, Value: "started"},
+		{Type: "start reply", Field: "of", Regexp: `(?P<about>\w+)`, Value: "started", Of: "receiver"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range []model.NodeID{"n1", "n2"} {
+		to := model.NodeID("n2")
+		if from == to {
+			to = "n1"
+		}
+		got := lines(e.Message(&model.Message{Num: 4, From: from, To: to, Type: "start reply", Fields: []model.Field{{Name: "of", Value: "b a"}}}))
+		var want []string
+		for _, at := range []model.NodeID{from, to} {
+			for _, about := range []string{"a", "b"} {
+				want = append(want, fmt.Sprintf(`order[%s]@%s = started (order, message 4, probe "")`, about, at))
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("from %s: %s", from, diff)
+		}
+	}
+}
+
 func TestProbesRevealVariables(t *testing.T) {
 	e := extractor(t)
 	for _, c := range []struct {
