@@ -132,7 +132,7 @@ func Open(cfg Config) (*Service, error) {
 	s.cancel = cancel
 	s.hand = byhand.New(byhand.Config{Store: st, Metrics: cfg.Metrics, Tell: s.tell, Log: cfg.Log, Closing: ctx})
 	if err := s.listen(ctx); err != nil {
-		return nil, errors.Join(err, st.Close())
+		return nil, errors.Join(err, s.Close())
 	}
 	if cfg.Testbed == nil {
 		// What a daemon that was killed left of its labs: hosts with targets
