@@ -68,6 +68,11 @@ func btoi(b bool) int {
 // most often met, so that progress made is not put back later. It has the tries
 // of all: one test that misses its state under many names gets no more runs than
 // another.
+//
+// What is the same but for the names of things (tables, containers) may differ
+// in what these are, which nobody told: the container of a master is none of a
+// task. Such a candidate is no duplicate, but has the tries of those before it as
+// well, and so comes behind what is new.
 func markDuplicates(cs []Choice) {
 	best := make([]*Choice, len(cs))
 	for i := range cs {
@@ -82,7 +87,7 @@ func markDuplicates(cs []Choice) {
 	}
 	slices.Sort(hosts)
 	hosts = slices.Compact(hosts)
-	sym, moment := map[string]*Choice{}, map[string]*Choice{}
+	sym, moment, like := map[string]*Choice{}, map[string]*Choice{}, map[string]int{}
 	for _, c := range best {
 		s, m := Symmetry(c.Candidate, hosts), momentOf(c.Candidate)
 		if first := sym[s]; first != nil {
@@ -97,6 +102,12 @@ func markDuplicates(cs []Choice) {
 			continue
 		}
 		moment[m] = c
+	}
+	for _, c := range best {
+		if c.Later == "" {
+			l := symmetry(c.Candidate, hosts, true)
+			c.Tries, like[l] = c.Tries+like[l], like[l]+c.Tries
+		}
 	}
 }
 
@@ -121,11 +132,14 @@ func momentOf(c Candidate) string {
 // test as {NORMAL, LEFT} isolating n2. Isolating one and the other node of one
 // state is never the same test, even where the values alone do not tell them
 // apart: of {n1, n2}, each node its own leader, one led before. A value that is
-// one of the hosts names it; any other stays as it is.
-func Symmetry(c Candidate, hosts []model.NodeID) string {
+// one of the hosts names it; any other stays as it is, as do the names of things.
+func Symmetry(c Candidate, hosts []model.NodeID) string { return symmetry(c, hosts, false) }
+
+// symmetry is Symmetry, with things also up to the names of things.
+func symmetry(c Candidate, hosts []model.NodeID, things bool) string {
 	a := side{c.Invariant.A, c.State.A}
 	b := side{c.Invariant.B, c.State.B}
-	x, y := canonical(a, b, c, hosts), canonical(b, a, c, hosts)
+	x, y := canonical(a, b, c, hosts, things), canonical(b, a, c, hosts, things)
 	if y < x {
 		a, b, x = b, a, y
 	}
@@ -144,8 +158,9 @@ type side struct {
 }
 
 // canonical writes the candidate with x for the node of the first side, y for
-// that of the second, and z1, z2, … for whatever else the variables are about.
-func canonical(first, second side, c Candidate, hosts []model.NodeID) string {
+// that of the second, and z1, z2, … for the other hosts that the variables are
+// about, and for things if these are to be like.
+func canonical(first, second side, c Candidate, hosts []model.NodeID, things bool) string {
 	names := map[string]string{string(first.ref.Node): "x"}
 	if _, ok := names[string(second.ref.Node)]; !ok {
 		names[string(second.ref.Node)] = "y"
@@ -156,6 +171,9 @@ func canonical(first, second side, c Candidate, hosts []model.NodeID) string {
 		}
 		if n, ok := names[s]; ok {
 			return n
+		}
+		if !things && !slices.Contains(hosts, model.NodeID(s)) {
+			return s
 		}
 		names[s] = fmt.Sprintf("z%d", len(names)-1)
 		return names[s]

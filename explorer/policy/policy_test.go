@@ -68,7 +68,7 @@ func TestSymmetryHoldsUnderRenaming(t *testing.T) {
 			t.Fatalf("seed %d: both nodes of %+v look alike", seed, c)
 		}
 		// A state that mirrors itself leaves open which side is first.
-		if mirror := (side{d.Invariant.A, d.State.A}); canonical(mirror, side{d.Invariant.B, d.State.B}, d, nodes) == canonical(side{d.Invariant.B, d.State.B}, mirror, d, nodes) {
+		if mirror := (side{d.Invariant.A, d.State.A}); canonical(mirror, side{d.Invariant.B, d.State.B}, d, nodes, false) == canonical(side{d.Invariant.B, d.State.B}, mirror, d, nodes, false) {
 			continue
 		}
 		if Symmetry(c, nodes) != Symmetry(d, nodes) {
@@ -285,5 +285,37 @@ func TestNumbersApartAreAlike(t *testing.T) {
 	}
 	if sym("2", "3") == sym("3", "2") || sym("2", "3") == sym("2", "b") || sym("a", "b") == sym("a", "c") {
 		t.Error("states that differ in more than the distance of numbers are one test")
+	}
+}
+
+// TestLikeThingsComeBehindWhatIsNew: the same state of another container is
+// looked at after what was not seen in any form, but before that has run out.
+func TestLikeThingsComeBehindWhatIsNew(t *testing.T) {
+	about := func(kind, thing, a, b string, seq int) Candidate {
+		i := status(model.NodeID(thing), "n1", "n2")
+		i.Kind = kind
+		c := cand(i, a, b, "n1")
+		c.Seq, c.First, c.FirstAt, c.Uncut = seq, "s1", int64(seq), true
+		return c
+	}
+	cs := []Candidate{
+		about("container", "0001_01_000002", "n2", "∅", 0),
+		about("container", "0001_01_000003", "n2", "∅", 1),
+		about("container", "0001_01_000001", "n2", "∅", 2),
+		about("application", "0001", "ACCEPTED", "RUNNING", 3),
+		about("application", "0001", "FINISHED", "RUNNING", 4),
+	}
+	var got []int
+	for range len(cs) {
+		first := Order(cs, Rules())[0]
+		if first.Later != "" {
+			t.Fatalf("%s waits until all is done: %s", &first.Invariant, first.Later)
+		}
+		got = append(got, first.Seq)
+		cs[first.Seq].Tries++
+		cs[first.Seq].Looked = true
+	}
+	if want := []int{0, 3, 4, 1, 2}; !slices.Equal(got, want) {
+		t.Errorf("tried in the order %v, want %v: a container, what is no container, then the other containers", got, want)
 	}
 }
