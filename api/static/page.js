@@ -69,6 +69,11 @@
       .filter(([, at]) => at).map(([what, at]) => what + " " + new Date(at).toLocaleTimeString()).join(", ");
   }
 
+  // admitted says that the target's documentation admits all that failed.
+  function admitted(v) {
+    return v.failures.length > 0 && v.failures.every((f) => f.class === "documented");
+  }
+
   // shape says what a partition cuts, as the command line does.
   function shape(p) {
     const only = (p.only || []).map((t) => t.proto + (t.port ? "/" + t.port : "") + (t.opening ? "-opening" : "")).join(", ");
@@ -94,7 +99,7 @@
     document.getElementById("of").textContent = shown ? "of " + shown : "";
     const runs = shown ? await ask("/v1/campaigns/" + encodeURIComponent(shown) + "/runs?limit=1000") : { items: [] };
     fill("runs", runs.items.map((r) => [
-      cell(r.id), cell(r.verdict.value, r.verdict.value), cell(r.verdict.reason), cell(r.proof ? r.proof.wanted : "", "number"),
+      cell(r.id), cell(r.verdict.value, admitted(r.verdict) ? "documented" : r.verdict.value), cell(r.verdict.reason), cell(r.proof ? r.proof.wanted : "", "number"),
       cell(r.proof ? (r.proof.leakKnown ? r.proof.leaked : "not known") : "", "number"), cell(report(r.id)),
     ]), "None.");
     say("Version " + version.version + ", read " + new Date().toLocaleTimeString());

@@ -236,7 +236,7 @@ func runRows(in *CampaignInput) []runRow {
 	var out []runRow
 	for i, r := range in.Runs {
 		row := runRow{N: i + 1, Run: clean(strings.TrimPrefix(r.Run, in.Campaign.ID+"-")), Report: in.Reports[r.Run], Strategy: clean(string(r.Scenario.Strategy)),
-			Isolate: clean(string(r.Scenario.Isolate)), Class: verdictClass(r.Verdict.Value), Word: verdictWord(r.Verdict.Value), Reason: clean(r.Verdict.Reason)}
+			Isolate: clean(string(r.Scenario.Isolate)), Class: verdictClass(r.Verdict), Word: verdictWord(r.Verdict), Reason: clean(r.Verdict.Reason)}
 		if r.Scenario.Invariant != nil && r.Scenario.State != nil {
 			st := *r.Scenario.State
 			if r.Result.CutState != nil {

@@ -111,7 +111,7 @@ func Write(w io.Writer, in Input) error {
 		Style: template.CSS(styleText), Script: template.JS(viewText),
 		CSP:  policy([]string{viewText}, []string{styleText}),
 		Name: clean(in.Summary.Run), Title: clean(in.Title), Replay: clean(in.ReplayCommand),
-		Verdict: verdictClass(in.Summary.Verdict.Value), VerdictWord: verdictWord(in.Summary.Verdict.Value),
+		Verdict: verdictClass(in.Summary.Verdict), VerdictWord: verdictWord(in.Summary.Verdict),
 		Reason: clean(in.Summary.Verdict.Reason),
 		Story:  story(&in, tl), Faults: faultStory(&in), Failures: failures(&in), Problems: problems(&in), Facts: facts(&in),
 		Invariants: invariantRows(&in, tl), Types: typeRows(in.Summary.Messages, tl),

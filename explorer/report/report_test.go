@@ -63,7 +63,10 @@ func wants(t *testing.T, where, page string, words ...string) {
 
 func TestFailingRunIsToldInWords(t *testing.T) {
 	page := write(t, failing(t))
-	wants(t, "page", page, `class="verdict fail"`, "✕ Fail")
+	wants(t, "page", page, `class="verdict documented"`, "✕ Fail, as documented")
+	broken := failing(t)
+	broken.Summary.Verdict.Failures = append(broken.Summary.Verdict.Failures, model.Failure{Check: "recovery", Class: model.Broken})
+	wants(t, "page of a run that broke a promise too", write(t, broken), `class="verdict fail"`, "✕ Fail<")
 	story := section(t, page, "story")
 	wants(t, "story", story,
 		"Redis + Sentinel, 3 nodes ran on n1, n2 and n3, its clients on c1 and c2",

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -95,20 +96,28 @@ func list[T ~string](in []T) string {
 }
 
 // verdictClass is the style class of a verdict; an unknown word is not trusted
-// as one.
-func verdictClass(v model.VerdictValue) string {
-	switch v {
-	case model.VerdictPass, model.VerdictFail, model.VerdictVacuous:
-		return string(v)
+// as one. A failure that the documentation admits is not shown as a bug.
+func verdictClass(v model.Verdict) string {
+	switch v.Value {
+	case model.VerdictFail:
+		if admitted(v) {
+			return "documented"
+		}
+		return string(v.Value)
+	case model.VerdictPass, model.VerdictVacuous:
+		return string(v.Value)
 	}
 	return "unknown"
 }
 
-func verdictWord(v model.VerdictValue) string {
-	switch v {
+func verdictWord(v model.Verdict) string {
+	switch v.Value {
 	case model.VerdictPass:
 		return "✓ Pass"
 	case model.VerdictFail:
+		if admitted(v) {
+			return "✕ Fail, as documented"
+		}
 		return "✕ Fail"
 	case model.VerdictVacuous:
 		return "○ Vacuous"
@@ -116,6 +125,11 @@ func verdictWord(v model.VerdictValue) string {
 		return "? Unknown"
 	}
 	return "? Not judged"
+}
+
+// admitted says that the target's documentation admits all that failed.
+func admitted(v model.Verdict) bool {
+	return len(v.Failures) > 0 && !slices.ContainsFunc(v.Failures, func(f model.Failure) bool { return f.Class != model.Documented })
 }
 
 func failureClass(c model.FailureClass) (class, word string) {
