@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -156,6 +157,38 @@ func TestApplicationsAreLaunchedAndStopped(t *testing.T) {
 	b, _ := os.ReadFile(filepath.Join(c.dir, idsFile))
 	if string(b) != "application_9_0001\napplication_9_0002\n" {
 		t.Errorf("applications for the end: %q", b)
+	}
+}
+
+// TestTwoUsersRunSideBySide: both applications are accepted before either ends,
+// and each user waits for his own.
+func TestTwoUsersRunSideBySide(t *testing.T) {
+	f := &cluster{apps: map[string]string{"application_9_0001": "RUNNING", "application_9_0002": "RUNNING"}}
+	c, out := session(t, f, fmt.Sprintf(`if mkdir %s/first 2>/dev/null
+then echo "Submitted application application_9_0001"; exec sleep 0.5
+else echo "Submitted application application_9_0002"; exec sleep 60
+fi`, t.TempDir()))
+	c.limits.last = time.Hour
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	c.twoUsers(ctx)
+	process := map[string]int{}
+	for line := range strings.Lines(out.String()) {
+		var op model.Operation
+		if err := json.Unmarshal([]byte(line), &op); err != nil {
+			t.Fatal(err)
+		}
+		if op.F == "run" && op.Type == model.OpInvoke {
+			process[op.Key] = op.Process
+		}
+	}
+	if want := map[string]int{"application_9_0001": userProcess, "application_9_0002": otherProcess}; !maps.Equal(process, want) {
+		t.Errorf("runs by process: %v, want %v", process, want)
+	}
+	// The first ends by itself, the second one runs on.
+	got := strings.Join(lines(t, out), "\n")
+	if !strings.Contains(got, "run ok application_9_0001") || !strings.Contains(got, "run info application_9_0002 interrupted") {
+		t.Errorf("the ends of two applications:\n%s", got)
 	}
 }
 

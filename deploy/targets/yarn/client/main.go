@@ -63,7 +63,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 		f.StringVar(&s.java, "java", "java", "java program")
 		f.StringVar(&s.dir, "dir", ".", "directory with conf/tool.opts")
 		f.StringVar(&s.netsplit, "netsplit", "netsplit", "netsplit program, for restarts of servers")
-		f.StringVar(&s.workload, "workload", "app", "app, nm-failover, rm-failover or start")
+		f.StringVar(&s.workload, "workload", "app", "app, two, nm-failover, rm-failover or start")
 		f.StringVar(&s.failover, "failover", "stop", "how the active ResourceManager is failed over: stop or kill")
 		f.StringVar(&s.app, "app", "sleep", "application to run: sleep (SleepJob) or pi (ExampleDriver)")
 		f.IntVar(&s.maps, "maps", 2, "map tasks of an application")
@@ -93,7 +93,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 		flags(&cobra.Command{Use: "run", Short: "launch and stop applications", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, a []string) error {
 			f, ok := workloads[s.workload]
 			if !ok {
-				return fmt.Errorf("unknown workload %q: use app, nm-failover, rm-failover or start", s.workload)
+				return fmt.Errorf("unknown workload %q: use app, two, nm-failover, rm-failover or start", s.workload)
 			}
 			return session("run", func(ctx context.Context, c *client) { f(c, ctx) })(cmd, a)
 		}}),

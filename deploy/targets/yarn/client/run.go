@@ -27,9 +27,11 @@ type client struct {
 	started int             // applications launched
 }
 
-// workloads by name: the ones of CoFI §5.1.2 and the one of YARN-4288.
+// workloads by name: the ones of CoFI §5.1.2, one with two users, and the one of
+// YARN-4288.
 var workloads = map[string]func(*client, context.Context){
 	"app":         (*client).applications,
+	"two":         (*client).twoUsers,
 	"nm-failover": (*client).nmFailover,
 	"rm-failover": (*client).rmFailover,
 	"start":       (*client).startCluster,
@@ -40,6 +42,7 @@ const (
 	userProcess  = 0
 	adminProcess = 1
 	watchProcess = 2
+	otherProcess = 3 // the second user
 )
 
 // limits are how long things may take.
@@ -157,9 +160,10 @@ func accepted(dir, id string) outcome {
 	return outcome{key: id}
 }
 
-// finish waits for the end of the command, which is that of the application.
-func (c *client) finish(ctx context.Context, j *job, id string) {
-	c.h.do(model.Operation{Process: userProcess, F: "run", Key: id, Value: j.name, Needs: c.reachAll()}, func() outcome {
+// finish waits for the end of the command, which is that of the application of a
+// user.
+func (c *client) finish(ctx context.Context, process int, j *job, id string) {
+	c.h.do(model.Operation{Process: process, F: "run", Key: id, Value: j.name, Needs: c.reachAll()}, func() outcome {
 		c.watch(ctx, id, func(app) bool { return ended(j.tool) })
 		<-j.tool.done
 		switch {
@@ -221,15 +225,14 @@ func (c *client) misleading(ctx context.Context, a app) {
 		}
 	}
 	c.mu.Lock()
-	seen := c.misled[a.ID]
+	defer c.mu.Unlock()
+	if c.misled[a.ID] {
+		return
+	}
 	if c.misled == nil {
 		c.misled = map[string]bool{}
 	}
 	c.misled[a.ID] = true
-	c.mu.Unlock()
-	if seen {
-		return
-	}
 	c.h.do(model.Operation{Process: watchProcess, F: "explain", Key: a.ID, Node: model.NodeID(rm), Needs: []model.Need{via(c.self, []string{rm}, 1)}}, func() outcome {
 		return failed("wrong-cause", "no node is RUNNING, and the application is told: %.300s", a.Diagnostics)
 	})
@@ -273,8 +276,21 @@ func (c *client) stop(ctx context.Context, j *job, id string) bool {
 // stops that while it runs.
 func (c *client) applications(ctx context.Context) {
 	if j, id := c.submit(ctx, c.task); id != "" {
-		c.finish(ctx, j, id)
+		c.finish(ctx, userProcess, j, id)
 	}
+	c.launchAndStop(ctx)
+}
+
+// twoUsers has an application run for each of two users, at the same time, and
+// then one that is stopped. Both masters have to fit: see am_percent.
+func (c *client) twoUsers(ctx context.Context) {
+	var both sync.WaitGroup
+	for _, process := range []int{userProcess, otherProcess} {
+		if j, id := c.submit(ctx, 2*c.task); id != "" {
+			both.Go(func() { c.finish(ctx, process, j, id) })
+		}
+	}
+	both.Wait()
 	c.launchAndStop(ctx)
 }
 
@@ -301,7 +317,7 @@ func (c *client) during(ctx context.Context, admin func(context.Context)) {
 		return
 	}
 	var both sync.WaitGroup
-	both.Go(func() { c.finish(ctx, j, id) })
+	both.Go(func() { c.finish(ctx, userProcess, j, id) })
 	c.busy(ctx, id)
 	admin(ctx)
 	both.Wait()
@@ -376,7 +392,7 @@ func (c *client) startCluster(ctx context.Context) {
 		})
 	}
 	if j, id := c.submit(ctx, c.task); id != "" {
-		c.finish(ctx, j, id)
+		c.finish(ctx, userProcess, j, id)
 	}
 }
 
