@@ -243,12 +243,20 @@ func TestAWrongCauseIsTold(t *testing.T) {
 	c, out := session(t, f, "")
 	look := func() { c.watch(context.Background(), "application_9_0001", func(app) bool { return true }) }
 	look()
+	want(t, out) // it may have been right a moment ago
+	f.nodes = oneNode
+	look()
+	f.nodes = noNode
+	look()
+	want(t, out)
+	look()
 	look() // said once
 	want(t, out, "explain invoke application_9_0001", "explain fail application_9_0001 wrong-cause")
 
 	f.nodes = oneNode // there may be something to the limit
 	c, out = session(t, f, "")
 	look = func() { c.watch(context.Background(), "application_9_0001", func(app) bool { return true }) }
+	look()
 	look()
 	want(t, out)
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,8 +24,8 @@ type client struct {
 	limits limits
 
 	mu      sync.Mutex
-	misled  map[string]bool // applications whose diagnostics named a wrong cause
-	started int             // applications launched
+	misled  map[string]int // how often in a row an application was told a wrong cause; -1: reported
+	started int            // applications launched
 }
 
 // workloads by name: the ones of CoFI §5.1.2, one with two users, and the one of
@@ -205,34 +206,39 @@ func (c *client) watch(ctx context.Context, id string, wanted func(app) bool) (a
 }
 
 // misleading reports an application whose diagnostics blame the limit of its
-// queue for masters while no other application has one: it waits because no
-// node is there.
+// queue for masters while no node is there, so that no master could start within
+// any limit. They have to say so twice in a row: what was true a moment ago is no
+// wrong cause.
 func (c *client) misleading(ctx context.Context, a app) {
-	if !strings.Contains(a.Diagnostics, "AM resource limit exceeded") || a.over() {
-		return
-	}
-	rm, err := c.web.active(ctx)
-	if err != nil {
-		return
-	}
-	nodes, err := c.web.nodes(ctx, rm)
-	if err != nil {
-		return
-	}
-	for _, n := range nodes {
-		if n.State == "RUNNING" {
-			return // there may be something to the limit
+	blamed := strings.Contains(a.Diagnostics, "AM resource limit exceeded") && !a.over()
+	rm := ""
+	if blamed {
+		var nodes []node
+		var err error
+		if rm, err = c.web.active(ctx); err != nil {
+			return
 		}
+		if nodes, err = c.web.nodes(ctx, rm); err != nil {
+			return
+		}
+		blamed = !slices.ContainsFunc(nodes, func(n node) bool { return n.State == "RUNNING" }) // else there may be something to the limit
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.misled[a.ID] {
+	if c.misled == nil {
+		c.misled = map[string]int{}
+	}
+	if !blamed {
+		c.misled[a.ID] = min(c.misled[a.ID], 0) // it begins anew, unless it was told
 		return
 	}
-	if c.misled == nil {
-		c.misled = map[string]bool{}
+	if c.misled[a.ID] < 0 {
+		return
 	}
-	c.misled[a.ID] = true
+	if c.misled[a.ID]++; c.misled[a.ID] < 2 {
+		return
+	}
+	c.misled[a.ID] = -1
 	c.h.do(model.Operation{Process: watchProcess, F: "explain", Key: a.ID, Node: model.NodeID(rm), Needs: []model.Need{via(c.self, []string{rm}, 1)}}, func() outcome {
 		return failed("wrong-cause", "no node is RUNNING, and the application is told: %.300s", a.Diagnostics)
 	})
