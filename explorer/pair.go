@@ -46,6 +46,11 @@ type known struct {
 
 func (p *pair) moved(k *known) bool { return k.class.State != p.state }
 
+// healed says that a run of the pair healed at a class.
+func (p *pair) healed() bool {
+	return slices.ContainsFunc(p.known, func(k *known) bool { return k.explored })
+}
+
 // target is the class at which the next run should heal: the most promising of
 // those not explored. First come those met after the state had moved on to one
 // in which the nodes still disagree, then those of other new states, and of

@@ -4,8 +4,9 @@
 // CoFI explores its states in the order in which they were found and finishes
 // one <state, node> before it begins the next (Algorithm 1, lines 2 to 7). All
 // of the ordering here is this project's: with a budget of runs, what is tried
-// first is what is tried at all. Every pair is first looked at, then those go on
-// behind whose cut the system moved to another state, then the rest. It decides
+// first is what is tried at all. Every pair is first looked at, which is its
+// longest cut; then those go on behind whose cut the system moved to another
+// state, and the others have their shortest cut; then comes the rest. It decides
 // order only; nothing is ever excluded.
 //
 // The rules are small values that say when they apply and why. They look only

@@ -24,6 +24,8 @@ type Candidate struct {
 	// Looked says that a run reached the state, so that it is known which
 	// classes come while the node is cut off.
 	Looked bool
+	// Healed says that a run healed at one of them.
+	Healed bool
 	// Uncut says that the state was met in a run that had cut nothing yet.
 	Uncut bool
 	// Moved says that the class its next run is to heal at has another state
@@ -86,6 +88,12 @@ func Rules() []Rule {
 			Why:     "behind the cut the system went on to another state: timeouts fired that only a longer cut reaches (CoFI figure 2, step 4); such a pair is gone on with before the next new one is looked at",
 			Weight:  30,
 			Applies: func(c Candidate) bool { return c.Moved },
+		},
+		{
+			Name:    "shortest cut",
+			Why:     "the first run of Algorithm 1: one message is lost, and asked for again before anybody has noticed a partition; the run that only looked was the longest",
+			Weight:  12,
+			Applies: func(c Candidate) bool { return c.Looked && !c.Moved && !c.Healed },
 		},
 	}
 }
