@@ -198,7 +198,7 @@ func TestALineSaysWhatItsReplaysTook(t *testing.T) {
 	put(t, replays, 2, model.StrategyCoFI, "r1", 5, bug)
 	program := `#!/bin/sh
 case "$1" in
-campaign) cp -r ` + search + `/. "$4" ;; # campaign TARGET --runs-dir DIR
+campaign) echo "$@" >> ` + dir + `/asked; cp -r ` + search + `/. "$4" ;; # campaign TARGET --runs-dir DIR
 replay) cp -r ` + replays + `/. "$8" ;; # replay RUN -n N --labs N --runs-dir DIR
 esac
 exit 3

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -185,7 +186,7 @@ func (w *worker) search(ctx context.Context, c campaign, strategy string, seed u
 		Load: strings.Fields(string(load))[0]}
 	fmt.Fprintf(w.errs, "%s %s, %s, seed %d\n", r.Date.Format("15:04:05"), c.Name, strategy, seed)
 	args := []string{"campaign", c.Target, "--runs-dir", dir, "--strategy", strategy, "--seed", strconv.FormatUint(seed, 10),
-		"--faults", strconv.Itoa(w.plan.Faults), "--labs", strconv.Itoa(w.labs)}
+		"--faults", strconv.Itoa(cmp.Or(c.Faults, w.plan.Faults)), "--labs", strconv.Itoa(w.labs)}
 	if c.Effect != "" {
 		args = append(args, "--effect", c.Effect)
 	}

@@ -38,6 +38,8 @@ type campaign struct {
 	Set    map[string]string `yaml:"set,omitempty,flow"`
 	// Effect of the cut: drop if it is empty, or reset.
 	Effect string `yaml:"effect,omitempty"`
+	// Faults is its own budget of fault runs, for either strategy; 0: the plan's.
+	Faults int `yaml:"faults,omitempty"`
 }
 
 // bug is a row of the paper's Table 3.
