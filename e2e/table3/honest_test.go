@@ -215,4 +215,11 @@ exit 3
 	if err != nil || len(done) != 1 || done[0].ReplayWall <= 0 || done[0].Findings[0].Tried != 1 || done[0].Findings[0].Replays != 1 {
 		t.Errorf("%+v, %v", done, err)
 	}
+	if err := w.campaign(t.Context(), campaign{Name: "more", Target: "c@1", Faults: 7}, "cofi", 1); err != nil {
+		t.Fatal(err)
+	}
+	asked, err := os.ReadFile(filepath.Join(dir, "asked"))
+	if err != nil || !strings.Contains(string(asked), "--faults 1 ") || !strings.Contains(string(asked), "--faults 7 ") {
+		t.Errorf("asked for %q (%v), want the plan's budget of 1 and the campaign's own of 7", asked, err)
+	}
 }
