@@ -229,6 +229,7 @@ func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 	}
 	var unknown, idle, why []string
 	judged := 0
+	did := map[string]bool{} // checks of which at least one had something to judge
 	for _, spec := range r.Target.Checks {
 		c, ok := lookup(spec.Name)
 		if !ok {
@@ -259,6 +260,9 @@ func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 			}
 		case c.history:
 			judged++
+			fallthrough
+		default:
+			did[spec.Name] = true
 		}
 		if o.unknown != "" {
 			unknown = append(unknown, fmt.Sprintf("check %s could not decide: %s", spec.Name, o.unknown))
@@ -324,6 +328,7 @@ func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 	if v.Value == model.VerdictPass && len(r.Target.Checks) == 0 {
 		v.Reason = strings.Replace(v.Reason, "all checks hold", "the target has no checks, so none failed", 1)
 	}
+	idle = slices.DeleteFunc(idle, func(name string) bool { return did[name] })
 	if v.Value == model.VerdictPass && len(idle) > 0 {
 		v.Reason += fmt.Sprintf(" (nothing to judge for %s)", strings.Join(idle, ", "))
 	}
