@@ -184,7 +184,7 @@ func (x *Examination) sources(f *runFiles, uses map[sourceKey]sourceUse) {
 		case s.Asked > 0 && s.Answered == 0:
 			x.problem("%s: the probe never answered (asked %d times): %s", at, s.Asked, s.Error)
 		case s.Answered > 0 && s.Seen == 0:
-			x.fact("%s: %d answers, none showed a value; the last one: %.120q", at, s.Answered, s.Answer)
+			x.fact("%s: %d answers, none showed a value; the last one: %q", at, s.Answered, s.Answer)
 		}
 	}
 	for _, v := range f.target.Variables {
