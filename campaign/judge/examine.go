@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"netsplit/campaign/record"
 	"netsplit/explorer/check"
 	"netsplit/inference/classify"
 	"netsplit/inference/state"
@@ -42,6 +43,7 @@ func Examine(dir string) (*Examination, error) {
 		x.problem("the run could not be judged: %s", why)
 	}
 	x.verdict(check.Judge(f.checkRecord()), len(f.evidence.Incomplete) > 0)
+	x.remarks(f)
 	if err := x.shown(f); err != nil {
 		return nil, err
 	}
@@ -86,6 +88,21 @@ func (x *Examination) shown(f *runFiles) error {
 	x.protocols(f)
 	x.workloads(f)
 	return nil
+}
+
+// remarks tells what the run has in its record beside what happened. That a
+// template which the file asks for cannot be made does not keep the run from
+// passing, and is a mistake of the file all the same.
+func (x *Examination) remarks(f *runFiles) {
+	for _, e := range f.events {
+		switch {
+		case e.Kind != model.EventNote:
+		case strings.HasPrefix(e.Note, record.NoTemplate):
+			x.problem("%s", e.Note)
+		default:
+			x.fact("remark: %s", e.Note)
+		}
+	}
 }
 
 // verdict tells what failed in a run without any cut: a check or a log pattern

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"netsplit/campaign/record"
 	"netsplit/model"
 )
 
@@ -31,6 +32,17 @@ func TestAFailureWithoutACutIsAProblem(t *testing.T) {
 		if !strings.Contains(problems, c.problem) || (problems == "") != (c.problem == "") || !strings.Contains(facts, c.fact) || (facts == "") != (c.fact == "") {
 			t.Errorf("%s: problems %q, facts %q", c.name, problems, facts)
 		}
+	}
+}
+
+// TestATemplateThatCannotBeMadeIsAProblem, though the run passes without it; other
+// remarks of the record are told.
+func TestATemplateThatCannotBeMadeIsAProblem(t *testing.T) {
+	f := &runFiles{events: []model.Event{{Kind: model.EventNote, Note: record.NoTemplate + "n1 names its folder"}, {Kind: model.EventNote, Note: "the clock was moved"}}}
+	x := &Examination{}
+	x.remarks(f)
+	if len(x.Problems) != 1 || !strings.HasSuffix(x.Problems[0], "n1 names its folder") || len(x.Facts) != 1 || x.Facts[0] != "remark: the clock was moved" {
+		t.Errorf("problems %q, facts %q", x.Problems, x.Facts)
 	}
 }
 

@@ -38,7 +38,8 @@ import (
 // names, so a template never serves another release, setting or address than it
 // was made with. It is made
 // from a cluster that met neither fault nor workload, and every copy is
-// checked against the manifest: what a run starts from is clean.
+// checked against the manifest: what a run starts from is clean. One that names
+// the folder it was made in is none (templatepaths.go).
 type template struct {
 	dir string
 	manifest
@@ -62,7 +63,7 @@ const (
 	// templatesKept per target and release; older ones are removed.
 	templatesKept = 12
 	// templateLayout is part of the key: another layout, another folder.
-	templateLayout = 2
+	templateLayout = 3
 )
 
 // wanted says whether the target asks for a template. One cannot be made of
@@ -95,7 +96,7 @@ func (p *Processes) MakeTemplate(ctx context.Context) error {
 	}
 	if err != nil {
 		p.c.Kit.templates.giveUp(err)
-		p.c.Journal.Note("there is no template, the run starts from nothing: %v", err)
+		p.c.Journal.Note(record.NoTemplate+"%v", err)
 	}
 	return nil
 }
@@ -283,6 +284,9 @@ func (p *Processes) build(ctx context.Context, t *template) (err error) {
 			return err
 		}
 		t.Hosts[h] = sum
+	}
+	if err := one.untied(filepath.Join(tmp, "hosts")); err != nil {
+		return err
 	}
 	if t.Cache, err = digests(cache, nil); err != nil {
 		return err

@@ -26,6 +26,10 @@ type LogLine struct {
 	File string `json:"file,omitempty"`
 }
 
+// NoTemplate begins the remark of a run whose target asks for a template, and for
+// which there is none; why follows.
+const NoTemplate = "there is no template, the run starts from nothing: "
+
 // Exit is a process that ended.
 type Exit struct {
 	Host     model.NodeID  `json:"host"`
