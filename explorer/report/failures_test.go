@@ -42,6 +42,14 @@ func TestJudgedRunIsExplained(t *testing.T) {
 	in := judged(t)
 	page := write(t, in)
 	wants(t, "story", section(t, page, "story"), "Workloads stopped server on n3 at ", " and started server on n3 at ")
+	for i, e := range in.Events {
+		if e.Kind == model.EventNode && e.Node.Verb == model.NodeStop {
+			slow := *e.Node
+			slow.Took = 6 * time.Second
+			in.Events[i].Node, in.Events[i].At = &slow, 14*time.Second
+		}
+	}
+	wants(t, "story", section(t, write(t, in), "story"), "Workloads stopped server on n3 from 8.000 s to 14.000 s and started server on n3 at ")
 	failures := section(t, page, "failures")
 	wants(t, "failures", failures, "known: SYS-1", "Described before as", "A thread dies", "before the cut",
 		"java.lang.NullPointerException: <b>null</b>\nat org.x.Store.put(Store.java:99)\nat org.x.Verb.handle(Verb.java:5)\n")
