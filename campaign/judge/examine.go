@@ -47,6 +47,9 @@ func Examine(dir string) (*Examination, error) {
 	if err := x.shown(f); err != nil {
 		return nil, err
 	}
+	if v := f.evidence.Version; v != "" {
+		x.fact("version: %s", v)
+	}
 	c := f.evidence.Cost
 	x.fact("start %v, settle %v, workload %v, recovery and final reads %v, netsplit %v", c.Start.Round(1e7), c.Settle.Round(1e7),
 		c.Workload.Round(1e7), c.Recover.Round(1e7), c.Ours.Round(1e7))

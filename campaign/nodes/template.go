@@ -81,7 +81,7 @@ func (p *Processes) MakeTemplate(ctx context.Context) error {
 	if !p.wanted() {
 		return nil
 	}
-	key, err := p.templateKey()
+	key, err := p.templateKey(p.Version(ctx))
 	if err != nil {
 		return err
 	}
@@ -177,14 +177,15 @@ func (t *template) lock() (*os.File, error) {
 	return nil, nil
 }
 
-// templateKey is a digest of everything that the template depends on.
-func (p *Processes) templateKey() (string, error) {
+// templateKey is a digest of everything that the template depends on; version is
+// what the target says of its own.
+func (p *Processes) templateKey(version string) (string, error) {
 	ips := map[model.NodeID]netip.Addr{}
 	for _, h := range p.c.Bed.Testbed.Hosts {
 		ips[h.Name] = h.IP
 	}
 	h := sha256.New()
-	fmt.Fprintf(h, "layout %d\n", templateLayout)
+	fmt.Fprintf(h, "layout %d version %q\n", templateLayout, version)
 	for _, host := range p.Hosts() {
 		for _, building := range []bool{true, false} { // it is made with the one and served with the other
 			in := p.c.Kit.expand

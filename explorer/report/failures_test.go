@@ -64,6 +64,8 @@ func TestJudgedRunIsExplained(t *testing.T) {
 	if strings.Contains(page, "making the template") {
 		t.Error("a part that took no time is listed")
 	}
+	in.Summary.Release, in.Summary.TargetVersion = "", "server v=3.10.8"
+	wants(t, "facts", section(t, write(t, in), "facts"), "Version", "<dd>server v=3.10.8")
 	in.Summary.Cost.Template = 40 * time.Second
 	wants(t, "facts", section(t, write(t, in), "facts"), "making the template", "40.0 s, 37.6 %", "106.3 s")
 
