@@ -377,13 +377,17 @@ func commonest(types map[string]int, all int) string {
 }
 
 func (x *Examination) workloads(f *runFiles) {
-	ok, failed := map[string]int{}, map[string]int{}
+	ok, failed, why := map[string]int{}, map[string]int{}, map[string]reasons{}
 	for _, h := range f.history {
 		switch h.Type {
 		case model.OpOK:
 			ok[h.Workload]++
 		case model.OpFail, model.OpInfo:
 			failed[h.Workload]++
+			if why[h.Workload] == nil {
+				why[h.Workload] = reasons{}
+			}
+			why[h.Workload].add(h.F, h.Error)
 		}
 	}
 	for _, w := range slices.Concat(f.target.Workloads, f.target.Final) {
@@ -392,9 +396,48 @@ func (x *Examination) workloads(f *runFiles) {
 			continue
 		}
 		if ok[w.Name] == 0 {
-			x.problem("workload %s: no operation succeeded (%d failed): what it printed on standard error is in %s-%s.log", w.Name, failed[w.Name], w.Host, w.Name)
+			x.problem("workload %s: no operation succeeded (%d failed)%s; what it printed on standard error is in %s-%s.log", w.Name, failed[w.Name], why[w.Name], w.Host, w.Name)
 			continue
 		}
-		x.fact("workload %s: %d operations succeeded, %d did not", w.Name, ok[w.Name], failed[w.Name])
+		x.fact("workload %s: %d operations succeeded, %d did not%s", w.Name, ok[w.Name], failed[w.Name], why[w.Name])
 	}
+}
+
+// reasons are what operations did not succeed for, by what they were and the first
+// word of their error, which is what tells errors apart.
+type reasons map[[2]string]*reason
+
+type reason struct {
+	n   int
+	one string // an error
+}
+
+func (r reasons) add(f, err string) {
+	word, _, _ := strings.Cut(err, " ")
+	k := [2]string{f, word}
+	if r[k] == nil {
+		r[k] = &reason{one: err}
+	}
+	r[k].n++
+}
+
+// reasonsTold is how many of them are told, the commonest first.
+const reasonsTold = 3
+
+// String is ": " and the reasons, or "" for none.
+func (r reasons) String() string {
+	keys := slices.SortedFunc(maps.Keys(r), func(a, b [2]string) int {
+		return cmp.Or(cmp.Compare(r[b].n, r[a].n), cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1]))
+	})
+	var out []string
+	for _, k := range keys[:min(len(keys), reasonsTold)] {
+		out = append(out, fmt.Sprintf("%s (%d) %q", k[0], r[k].n, model.Excerpt(r[k].one)))
+	}
+	if more := len(keys) - len(out); more > 0 {
+		out = append(out, fmt.Sprintf("%d more", more))
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(out, "; ")
 }

@@ -46,6 +46,32 @@ func TestATemplateThatCannotBeMadeIsAProblem(t *testing.T) {
 	}
 }
 
+// TestItIsToldWhyOperationsDidNotSucceed: the record of a check is not kept, and which
+// errors there are is what the author of a workload must know next.
+func TestItIsToldWhyOperationsDidNotSucceed(t *testing.T) {
+	f := &runFiles{target: model.Target{Workloads: []model.Workload{{Name: "w", Host: "c1"}, {Name: "idle", Host: "c1"}}}}
+	add := func(workload, typ, err string, n int) {
+		for range n {
+			f.history = append(f.history, record.Entry{Workload: workload, Operation: model.Operation{Type: model.OpType(typ), F: "write", Error: err}})
+		}
+	}
+	add("w", "ok", "", 9)
+	add("w", "fail", "connect n1: refused", 3)
+	add("w", "info", "timeout after 3s", 1)
+	add("w", "fail", "connect n2: refused", 1)
+	add("w", "fail", "nack", 2)
+	add("w", "fail", "", 1)
+	add("idle", "fail", "login denied", 2)
+	x := &Examination{}
+	x.workloads(f)
+	if want := `workload w: 9 operations succeeded, 8 did not: write (4) "connect n1: refused"; write (2) "nack"; write (1) ""; 1 more`; len(x.Facts) != 1 || x.Facts[0] != want {
+		t.Errorf("facts %q, want %q", x.Facts, want)
+	}
+	if want := `(2 failed): write (2) "login denied"; what`; len(x.Problems) != 1 || !strings.Contains(x.Problems[0], want) {
+		t.Errorf("problems %q, want %q", x.Problems, want)
+	}
+}
+
 // TestWhatCrossesAPortIsNamed: the commonest types with their share, so that one
 // sees whether the reader understands.
 func TestWhatCrossesAPortIsNamed(t *testing.T) {
