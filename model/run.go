@@ -175,6 +175,8 @@ type RunSummary struct {
 	// ProbeCost is the time spent waiting for probes, Probes their number.
 	ProbeCost time.Duration `json:"probeCost"`
 	Probes    int           `json:"probes,omitempty"`
+	// TargetVersion is what the target said of its version, where it has no Release.
+	TargetVersion string `json:"targetVersion,omitempty"`
 	// Starved is the share of the run's time, 0 to 1, in which something on
 	// netsplit's machine waited for a CPU, or the machine itself did for those of
 	// its host, whichever is more; 0 where its kernel does not tell.

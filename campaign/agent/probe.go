@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"netsplit/campaign/proc"
+	"netsplit/model"
 )
 
 const (
@@ -85,11 +86,11 @@ func askTCP(ctx context.Context, p *probe, limit time.Duration) ([]byte, error) 
 			if until == nil && len(answer) > 0 {
 				return answer, nil
 			}
-			return answer, fmt.Errorf("tcp %s: no complete answer within %v, %d bytes so far", p.TCP, limit, len(answer))
+			return answer, fmt.Errorf("tcp %s: no complete answer within %v, %d bytes so far: %q", p.TCP, limit, len(answer), model.Excerpt(string(answer)))
 		case errors.Is(err, io.EOF) && until == nil:
 			return answer, nil
 		case errors.Is(err, io.EOF):
-			return answer, fmt.Errorf("tcp %s: closed before the answer matched %q; it was %.200q", p.TCP, p.Until, answer)
+			return answer, fmt.Errorf("tcp %s: closed before the answer matched %q; it was %q", p.TCP, p.Until, model.Excerpt(string(answer)))
 		default:
 			return answer, fmt.Errorf("tcp %s: read: %w", p.TCP, err)
 		}

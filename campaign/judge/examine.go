@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"netsplit/campaign/record"
 	"netsplit/explorer/check"
 	"netsplit/inference/classify"
 	"netsplit/inference/state"
@@ -42,8 +43,12 @@ func Examine(dir string) (*Examination, error) {
 		x.problem("the run could not be judged: %s", why)
 	}
 	x.verdict(check.Judge(f.checkRecord()), len(f.evidence.Incomplete) > 0)
+	x.remarks(f)
 	if err := x.shown(f); err != nil {
 		return nil, err
+	}
+	if v := f.evidence.Version; v != "" {
+		x.fact("version: %s", v)
 	}
 	c := f.evidence.Cost
 	x.fact("start %v, settle %v, workload %v, recovery and final reads %v, netsplit %v", c.Start.Round(1e7), c.Settle.Round(1e7),
@@ -86,6 +91,21 @@ func (x *Examination) shown(f *runFiles) error {
 	x.protocols(f)
 	x.workloads(f)
 	return nil
+}
+
+// remarks tells what the run has in its record beside what happened. That a
+// template which the file asks for cannot be made does not keep the run from
+// passing, and is a mistake of the file all the same.
+func (x *Examination) remarks(f *runFiles) {
+	for _, e := range f.events {
+		switch {
+		case e.Kind != model.EventNote:
+		case strings.HasPrefix(e.Note, record.NoTemplate):
+			x.problem("%s", e.Note)
+		default:
+			x.fact("remark: %s", e.Note)
+		}
+	}
 }
 
 // verdict tells what failed in a run without any cut: a check or a log pattern
@@ -184,7 +204,7 @@ func (x *Examination) sources(f *runFiles, uses map[sourceKey]sourceUse) {
 		case s.Asked > 0 && s.Answered == 0:
 			x.problem("%s: the probe never answered (asked %d times): %s", at, s.Asked, s.Error)
 		case s.Answered > 0 && s.Seen == 0:
-			x.fact("%s: %d answers, none showed a value; the last one: %.120q", at, s.Answered, s.Answer)
+			x.fact("%s: %d answers, none showed a value; the last one: %q", at, s.Answered, s.Answer)
 		}
 	}
 	for _, v := range f.target.Variables {
@@ -357,13 +377,17 @@ func commonest(types map[string]int, all int) string {
 }
 
 func (x *Examination) workloads(f *runFiles) {
-	ok, failed := map[string]int{}, map[string]int{}
+	ok, failed, why := map[string]int{}, map[string]int{}, map[string]reasons{}
 	for _, h := range f.history {
 		switch h.Type {
 		case model.OpOK:
 			ok[h.Workload]++
 		case model.OpFail, model.OpInfo:
 			failed[h.Workload]++
+			if why[h.Workload] == nil {
+				why[h.Workload] = reasons{}
+			}
+			why[h.Workload].add(h.F, h.Error)
 		}
 	}
 	for _, w := range slices.Concat(f.target.Workloads, f.target.Final) {
@@ -372,9 +396,48 @@ func (x *Examination) workloads(f *runFiles) {
 			continue
 		}
 		if ok[w.Name] == 0 {
-			x.problem("workload %s: no operation succeeded (%d failed): what it printed on standard error is in %s-%s.log", w.Name, failed[w.Name], w.Host, w.Name)
+			x.problem("workload %s: no operation succeeded (%d failed)%s; what it printed on standard error is in %s-%s.log", w.Name, failed[w.Name], why[w.Name], w.Host, w.Name)
 			continue
 		}
-		x.fact("workload %s: %d operations succeeded, %d did not", w.Name, ok[w.Name], failed[w.Name])
+		x.fact("workload %s: %d operations succeeded, %d did not%s", w.Name, ok[w.Name], failed[w.Name], why[w.Name])
 	}
+}
+
+// reasons are what operations did not succeed for, by what they were and the first
+// word of their error, which is what tells errors apart.
+type reasons map[[2]string]*reason
+
+type reason struct {
+	n   int
+	one string // an error
+}
+
+func (r reasons) add(f, err string) {
+	word, _, _ := strings.Cut(err, " ")
+	k := [2]string{f, word}
+	if r[k] == nil {
+		r[k] = &reason{one: err}
+	}
+	r[k].n++
+}
+
+// reasonsTold is how many of them are told, the commonest first.
+const reasonsTold = 3
+
+// String is ": " and the reasons, or "" for none.
+func (r reasons) String() string {
+	keys := slices.SortedFunc(maps.Keys(r), func(a, b [2]string) int {
+		return cmp.Or(cmp.Compare(r[b].n, r[a].n), cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1]))
+	})
+	var out []string
+	for _, k := range keys[:min(len(keys), reasonsTold)] {
+		out = append(out, fmt.Sprintf("%s (%d) %q", k[0], r[k].n, model.Excerpt(r[k].one)))
+	}
+	if more := len(keys) - len(out); more > 0 {
+		out = append(out, fmt.Sprintf("%d more", more))
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(out, "; ")
 }

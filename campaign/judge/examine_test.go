@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"netsplit/campaign/record"
 	"netsplit/model"
 )
 
@@ -31,6 +32,43 @@ func TestAFailureWithoutACutIsAProblem(t *testing.T) {
 		if !strings.Contains(problems, c.problem) || (problems == "") != (c.problem == "") || !strings.Contains(facts, c.fact) || (facts == "") != (c.fact == "") {
 			t.Errorf("%s: problems %q, facts %q", c.name, problems, facts)
 		}
+	}
+}
+
+// TestATemplateThatCannotBeMadeIsAProblem, though the run passes without it; other
+// remarks of the record are told.
+func TestATemplateThatCannotBeMadeIsAProblem(t *testing.T) {
+	f := &runFiles{events: []model.Event{{Kind: model.EventNote, Note: record.NoTemplate + "n1 names its folder"}, {Kind: model.EventNote, Note: "the clock was moved"}}}
+	x := &Examination{}
+	x.remarks(f)
+	if len(x.Problems) != 1 || !strings.HasSuffix(x.Problems[0], "n1 names its folder") || len(x.Facts) != 1 || x.Facts[0] != "remark: the clock was moved" {
+		t.Errorf("problems %q, facts %q", x.Problems, x.Facts)
+	}
+}
+
+// TestItIsToldWhyOperationsDidNotSucceed: the record of a check is not kept, and which
+// errors there are is what the author of a workload must know next.
+func TestItIsToldWhyOperationsDidNotSucceed(t *testing.T) {
+	f := &runFiles{target: model.Target{Workloads: []model.Workload{{Name: "w", Host: "c1"}, {Name: "idle", Host: "c1"}}}}
+	add := func(workload, typ, err string, n int) {
+		for range n {
+			f.history = append(f.history, record.Entry{Workload: workload, Operation: model.Operation{Type: model.OpType(typ), F: "write", Error: err}})
+		}
+	}
+	add("w", "ok", "", 9)
+	add("w", "fail", "connect n1: refused", 3)
+	add("w", "info", "timeout after 3s", 1)
+	add("w", "fail", "connect n2: refused", 1)
+	add("w", "fail", "nack", 2)
+	add("w", "fail", "", 1)
+	add("idle", "fail", "login denied", 2)
+	x := &Examination{}
+	x.workloads(f)
+	if want := `workload w: 9 operations succeeded, 8 did not: write (4) "connect n1: refused"; write (2) "nack"; write (1) ""; 1 more`; len(x.Facts) != 1 || x.Facts[0] != want {
+		t.Errorf("facts %q, want %q", x.Facts, want)
+	}
+	if want := `(2 failed): write (2) "login denied"; what`; len(x.Problems) != 1 || !strings.Contains(x.Problems[0], want) {
+		t.Errorf("problems %q, want %q", x.Problems, want)
 	}
 }
 

@@ -96,7 +96,7 @@ func (f *runFiles) summary(v model.Verdict) model.RunSummary {
 	ev := &f.evidence
 	sum := model.RunSummary{RunMeta: f.meta, Ended: ev.Ended, Verdict: v, Proof: ev.Proof, Faults: ev.Faults, Result: ev.Result, Cost: ev.Cost,
 		Messages: ev.Messages, GateDelay: ev.GateDelay, Retransmits: ev.Retransmits, ProbeCost: ev.ProbeCost,
-		Probes: ev.Probes, Starved: ev.Starved, Release: f.target.Release}
+		Probes: ev.Probes, Starved: ev.Starved, Release: f.target.Release, TargetVersion: ev.Version}
 	sum.Result.Verdict = v
 	if len(ev.Cuts) > 0 {
 		sum.Scenario.Partition = ev.Cuts[0].Partition // known only once the script had cut

@@ -40,6 +40,17 @@ func TestARunIsJudgedByTheNodesItCameAboutTo(t *testing.T) {
 	}
 }
 
+// TestASummaryHasTheVersionThatRan, for the pages that show it.
+func TestASummaryHasTheVersionThatRan(t *testing.T) {
+	f, err := readRun(written(t, model.RunMeta{Run: "r1"}, record.Evidence{Version: "server v=3.10.8"}, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := f.summary(model.Verdict{}).TargetVersion; got != "server v=3.10.8" {
+		t.Errorf("%q", got)
+	}
+}
+
 // written is a directory with the record of a run.
 func written(t *testing.T, meta model.RunMeta, ev record.Evidence, events string) string {
 	t.Helper()

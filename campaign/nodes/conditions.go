@@ -57,7 +57,7 @@ type agreement struct {
 func (a *agreement) add(re *regexp.Regexp, host model.NodeID, answer string) (why string) {
 	at := re.FindStringSubmatchIndex(answer)
 	if at == nil {
-		return fmt.Sprintf(" on %s: the answer does not match %s: %.120q", host, re, answer)
+		return fmt.Sprintf(" on %s: the answer does not match %s: %q", host, re, model.Excerpt(answer))
 	}
 	group := re.SubexpIndex("same")
 	if group < 0 || at[2*group] < 0 {

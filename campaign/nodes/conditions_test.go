@@ -19,6 +19,9 @@ func TestAgreement(t *testing.T) {
 		{[]string{"leader=a", "leader=b"}, `: n1 says "a" and n2 says "b"`},
 		{[]string{"leader=b gone", "leader=a", "leader=a"}, ""},
 		{[]string{"gone", "leader=a", "leader=b"}, `: n2 says "a" and n3 says "b"`},
+		// What is shown of an answer over HTTP is what should have matched, not its header.
+		{[]string{"HTTP/1.1 200 OK\r\nCache-Control: no-cache\r\nContent-Security-Policy: script-src 'self' 'unsafe-eval' 'unsafe-inline'; object-src 'self'\r\n\r\n{\"who\":\"b\"}"},
+			` on n1: the answer does not match ^.*gone|leader=(?P<same>\w+): "HTTP/1.1 200 OK … {\"who\":\"b\"}"`},
 		{[]string{"leader=a", "who?"}, ` on n2: the answer does not match ^.*gone|leader=(?P<same>\w+): "who?"`},
 	} {
 		var one agreement

@@ -21,6 +21,7 @@ type Kit struct {
 	expand    target.ExpandInput // what is the same for every run
 	cache     string             // where the target's templates are kept
 	templates *templates
+	version   version
 }
 
 // KitConfig is what a Kit is made from.

@@ -59,6 +59,7 @@ func newLogs(p model.LogPatterns, keep func(record.LogLine)) (*logs, error) {
 
 // line takes one line of a stream.
 func (l *logs) line(like record.LogLine, text string) {
+	text = plain(text)
 	stream := string(like.Host) + "\x00" + like.Process + "\x00" + like.File
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,6 +78,19 @@ func (l *logs) line(like record.LogLine, text string) {
 		like.Line = text
 		l.open[stream] = &like
 	}
+}
+
+// coloured is what programs write for a terminal between what they say: CSI and
+// OSC sequences (ECMA-48).
+var coloured = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\))")
+
+// plain is a line without colours, which stand where patterns and stack traces
+// have the beginning and the end of a line.
+func plain(line string) string {
+	if strings.IndexByte(line, '\x1b') < 0 {
+		return line
+	}
+	return coloured.ReplaceAllString(line, "")
 }
 
 // end keeps a match that nothing continues any more, unless what continued it

@@ -46,6 +46,21 @@ func TestStackTracesStayWithTheirLine(t *testing.T) {
 	}
 }
 
+// TestColoursAreNoPartOfALine: patterns and stack traces find what a program prints
+// in colours, as it would print it to a file.
+func TestColoursAreNoPartOfALine(t *testing.T) {
+	l, kept := collect(t, model.LogPatterns{Fatal: []string{"^ERROR .*broken$"}, Allow: []string{"^ERROR harmless"}})
+	n1 := record.LogLine{Host: "n1", Process: "p"}
+	l.line(n1, "\x1b[38;5;160mERROR it is broken\x1b[0m")
+	l.line(n1, "\x1b[1;31m\tat a.B.c(D.java:1)\x1b[m")
+	l.line(n1, "\x1b[31mERROR harmless and broken\x1b[0m")
+	l.line(n1, "\x1b]0;title\x07ERROR [x] is broken\x1b[K")
+	l.flush()
+	if got := firstLines(*kept); got != "ERROR it is broken|ERROR [x] is broken" || len((*kept)[0].Context) != 1 || (*kept)[0].Context[0] != "\tat a.B.c(D.java:1)" {
+		t.Errorf("kept %q", *kept)
+	}
+}
+
 // firstLines are the lines that matched, without what continued them.
 func firstLines(kept []record.LogLine) string {
 	var out []string

@@ -125,6 +125,7 @@ func (p *Processes) spawn(h model.NodeID, name string, last *atomic.Pointer[stri
 	run.Sweep = spec.Once
 	run.LogPath = p.logPath(h, name)
 	run.OnLine = func(at time.Time, line string) {
+		line = plain(line)
 		last.Store(&line)
 		p.logs.line(record.LogLine{Host: h, Process: name, At: at.Sub(p.c.Start)}, line)
 	}

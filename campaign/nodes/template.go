@@ -38,7 +38,8 @@ import (
 // names, so a template never serves another release, setting or address than it
 // was made with. It is made
 // from a cluster that met neither fault nor workload, and every copy is
-// checked against the manifest: what a run starts from is clean.
+// checked against the manifest: what a run starts from is clean. One that names
+// the folder it was made in is none (templatepaths.go).
 type template struct {
 	dir string
 	manifest
@@ -62,7 +63,7 @@ const (
 	// templatesKept per target and release; older ones are removed.
 	templatesKept = 12
 	// templateLayout is part of the key: another layout, another folder.
-	templateLayout = 2
+	templateLayout = 3
 )
 
 // wanted says whether the target asks for a template. One cannot be made of
@@ -80,7 +81,7 @@ func (p *Processes) MakeTemplate(ctx context.Context) error {
 	if !p.wanted() {
 		return nil
 	}
-	key, err := p.templateKey()
+	key, err := p.templateKey(p.Version(ctx))
 	if err != nil {
 		return err
 	}
@@ -95,7 +96,7 @@ func (p *Processes) MakeTemplate(ctx context.Context) error {
 	}
 	if err != nil {
 		p.c.Kit.templates.giveUp(err)
-		p.c.Journal.Note("there is no template, the run starts from nothing: %v", err)
+		p.c.Journal.Note(record.NoTemplate+"%v", err)
 	}
 	return nil
 }
@@ -176,14 +177,15 @@ func (t *template) lock() (*os.File, error) {
 	return nil, nil
 }
 
-// templateKey is a digest of everything that the template depends on.
-func (p *Processes) templateKey() (string, error) {
+// templateKey is a digest of everything that the template depends on; version is
+// what the target says of its own.
+func (p *Processes) templateKey(version string) (string, error) {
 	ips := map[model.NodeID]netip.Addr{}
 	for _, h := range p.c.Bed.Testbed.Hosts {
 		ips[h.Name] = h.IP
 	}
 	h := sha256.New()
-	fmt.Fprintf(h, "layout %d\n", templateLayout)
+	fmt.Fprintf(h, "layout %d version %q\n", templateLayout, version)
 	for _, host := range p.Hosts() {
 		for _, building := range []bool{true, false} { // it is made with the one and served with the other
 			in := p.c.Kit.expand
@@ -283,6 +285,9 @@ func (p *Processes) build(ctx context.Context, t *template) (err error) {
 			return err
 		}
 		t.Hosts[h] = sum
+	}
+	if err := one.untied(filepath.Join(tmp, "hosts")); err != nil {
+		return err
 	}
 	if t.Cache, err = digests(cache, nil); err != nil {
 		return err

@@ -77,15 +77,21 @@ func TestATemplateServesOnlyWhatItWasMadeWith(t *testing.T) {
 		}
 	}
 	write("exec server")
+	version := "1.0"
 	key := func(tg *model.Target) string {
 		b := &bed.Bed{Testbed: model.Testbed{Hosts: []model.TestbedHost{{Name: "n1"}}}}
-		k, err := New(Config{Kit: &Kit{Target: tg, expand: target.ExpandInput{TargetDir: dir}}, Bed: b}).templateKey()
+		k, err := New(Config{Kit: &Kit{Target: tg, expand: target.ExpandInput{TargetDir: dir}}, Bed: b}).templateKey(version)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return k
 	}
 	first := key(tg())
+	version = "2.0"
+	if key(tg()) == first {
+		t.Error("another version, the same key")
+	}
+	version = "1.0"
 	if first != key(tg()) {
 		t.Error("one target, two keys")
 	}

@@ -26,6 +26,10 @@ type LogLine struct {
 	File string `json:"file,omitempty"`
 }
 
+// NoTemplate begins the remark of a run whose target asks for a template, and for
+// which there is none; why follows.
+const NoTemplate = "there is no template, the run starts from nothing: "
+
 // Exit is a process that ended.
 type Exit struct {
 	Host     model.NodeID  `json:"host"`
@@ -91,9 +95,11 @@ type Evidence struct {
 	// then all of them together.
 	Cuts []model.ScriptCut `json:"cuts,omitempty"`
 	// Incomplete lists why the run cannot be judged.
-	Incomplete  []string          `json:"incomplete,omitempty"`
-	Result      model.RunResult   `json:"result"` // verdict not filled yet
-	Cost        model.Cost        `json:"cost"`
+	Incomplete []string        `json:"incomplete,omitempty"`
+	Result     model.RunResult `json:"result"` // verdict not filled yet
+	Cost       model.Cost      `json:"cost"`
+	// Version is what the target says of its version, "" where its file names none.
+	Version     string            `json:"version,omitempty"`
 	Starved     float64           `json:"starved,omitempty"` // as in model.RunSummary
 	Messages    map[string]int    `json:"messages,omitempty"`
 	GateDelay   *model.DelayStats `json:"gateDelay,omitempty"`

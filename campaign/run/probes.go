@@ -5,7 +5,6 @@ import (
 	"context"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -106,19 +105,9 @@ func (q *question) ask(ctx context.Context, ask func(context.Context, model.Node
 		if read(st.Variable, st.Source, st.Host, answer) > 0 {
 			st.Seen++
 		} else {
-			st.Answer = head(answer)
+			st.Answer = model.Excerpt(answer)
 		}
 	}
-}
-
-// head is what is kept of an answer: its beginning, of an answer over HTTP the
-// first line and the beginning of the body.
-func head(answer string) string {
-	if top, body, ok := strings.Cut(answer, "\r\n\r\n"); ok && strings.HasPrefix(answer, "HTTP/") {
-		line, _, _ := strings.Cut(top, "\r\n")
-		answer = line + " … " + body
-	}
-	return answer[:min(len(answer), 200)]
 }
 
 // turns asks on an interval until ctx ends, or until lastRound, after which it

@@ -99,6 +99,7 @@ func (r *run) phases(ctx context.Context, ev *record.Evidence, began time.Time) 
 	if err := r.c.Bed.Ensure(ctx); err != nil {
 		return err
 	}
+	ev.Version = r.procs.Version(ctx)
 	t := time.Now()
 	if err := r.procs.MakeTemplate(ctx); err != nil {
 		r.s.Fail("%v", err)

@@ -55,15 +55,28 @@ type Search struct {
 	out      map[string]bool
 	clean    []string // judged runs of clean scenarios
 	done     bool
-	due      bool           // the core waits for invariants
-	more     int            // further clean runs to hand out: those so far taught nothing
-	added    int            // further clean runs asked for so far
-	weak     string         // what the search had to do with, if it had nothing better
-	why      string         // why the core is done
-	waited   int            // fault runs that waited for a state
-	missed   map[string]int // of those, where it did not occur, by variable
-	failures int            // in a row, of netsplit or the testbed
+	due      bool              // the core waits for invariants
+	more     int               // further clean runs to hand out: those so far taught nothing
+	added    int               // further clean runs asked for so far
+	weak     string            // what the search had to do with, if it had nothing better
+	why      string            // why the core is done
+	waited   int               // fault runs that waited for a state
+	missed   map[string]missed // of those, where it did not occur, by variable
+	met      map[met]int       // runs that met a state
+	failures int               // in a row, of netsplit or the testbed
 	err      error
+}
+
+// missed is what runs waited for in vain.
+type missed struct {
+	runs   int
+	states []met
+}
+
+// met is a state of an invariant, by its id.
+type met struct {
+	invariant string
+	state     model.State
 }
 
 // maxMoreClean bounds the clean runs that are added, one by one, while no
@@ -81,7 +94,7 @@ const maxFailuresInARow = 5
 // its start. Scenarios that were out when the daemon died are given back as
 // lost. runsMade is the highest number of a run so far.
 func New(c Config, inputs []explorer.Input, finished []model.RunSummary, runsMade int) (*Search, error) {
-	s := &Search{c: c, out: map[string]bool{}, missed: map[string]int{}}
+	s := &Search{c: c, out: map[string]bool{}, missed: map[string]missed{}, met: map[met]int{}}
 	s.cond = sync.NewCond(&s.mu)
 	return s, s.restore(inputs, finished, runsMade)
 }
@@ -176,17 +189,28 @@ func (s *Search) Reasons() []string { return []string{s.weak, s.why, s.rare()} }
 // states do not recur.
 const rareRuns = 5
 
-// rare says so if most of the states that runs waited for did not occur.
+// meets counts the states that a run met. The caller holds mu, or is alone.
+func (s *Search) meets(r model.RunResult) {
+	for _, m := range r.States {
+		s.met[met{m.Invariant, m.State}]++
+	}
+}
+
+// rare says so if most of the states that runs waited for did not occur, and what
+// the reason may be: values that do recur, since runs met them, last too short.
 func (s *Search) rare() string {
 	all, most := 0, ""
 	for _, name := range slices.Sorted(maps.Keys(s.missed)) {
-		all += s.missed[name]
-		if most == "" || s.missed[name] > s.missed[most] {
+		all += s.missed[name].runs
+		if most == "" || s.missed[name].runs > s.missed[most].runs {
 			most = name
 		}
 	}
 	if s.waited < rareRuns || 2*all <= s.waited {
 		return ""
+	}
+	if slices.ContainsFunc(s.missed[most].states, func(m met) bool { return s.met[m] > 1 }) {
+		return fmt.Sprintf("in %d of %d fault runs the state that was waited for did not occur, most often one of %s, which other runs met: it lasts too short to be seen in each; if probes show it, read it from messages, where they have it, or ask more often (docs/add-a-system.md, 3)", all, s.waited, most)
 	}
 	return fmt.Sprintf("in %d of %d fault runs the state that was waited for did not occur, most often one of %s: if its values are of one run only (ids, times), as: ordinal in the target file makes them recur (docs/add-a-system.md, 3)", all, s.waited, most)
 }
@@ -271,6 +295,9 @@ func (s *Search) back(w Work, sum model.RunSummary, err error) {
 		return
 	}
 	s.failures = 0
+	if sum.Scenario.Strategy != model.StrategyClean { // those are mined
+		s.meets(sum.Result)
+	}
 	res := sum.Result
 	res.Verdict = sum.Verdict
 	if err := s.step(explorer.Input{Kind: explorer.InputResult, Result: &res}); err != nil {
@@ -280,7 +307,10 @@ func (s *Search) back(w Work, sum model.RunSummary, err error) {
 	if sc := w.Scenario; sc.Strategy == model.StrategyCoFI && sc.State != nil && sum.Verdict.Value != model.VerdictUnknown {
 		s.waited++
 		if !res.Reached {
-			s.missed[sc.Invariant.A.Name]++
+			m := s.missed[sc.Invariant.A.Name]
+			m.runs++
+			m.states = append(m.states, met{sc.Invariant.ID, *sc.State})
+			s.missed[sc.Invariant.A.Name] = m
 		}
 	}
 	if sum.Minable() {
@@ -309,6 +339,9 @@ func (s *Search) mineIfDue() error {
 			return fmt.Errorf("mining after %d clean runs: %w", len(s.clean), err)
 		}
 		s.noteWeak(invs)
+	}
+	for _, r := range results {
+		s.meets(r)
 	}
 	if len(invs) == 0 && s.c.Strategy == model.StrategyCoFI {
 		s.why = "no clean run could be judged, so no invariant could be mined: each run's verdict says what the target or the testbed lacks"

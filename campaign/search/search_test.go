@@ -300,11 +300,19 @@ func TestACampaignEndsWhenNoCleanRunCanBeJudged(t *testing.T) {
 // TestStatesThatDoNotRecurAreToldOf: where most runs waited for a state in vain the
 // campaign says of which variable, and what to do.
 func TestStatesThatDoNotRecurAreToldOf(t *testing.T) {
-	for _, reached := range []bool{false, true} {
+	for name, c := range map[string]struct {
+		reached bool
+		clean   int // clean runs that met the states
+		want    string
+	}{
+		"once and never again":  {false, 1, "did not occur, most often one of v: if its values"},
+		"in two of three clean": {false, 2, "did not occur, most often one of v, which other runs met"},
+		"reached":               {true, 1, ""},
+	} {
 		run := func(ctx context.Context, w Work) (model.RunSummary, error) {
 			sum, err := (&fakeRuns{}).Run(ctx, w)
-			if w.Scenario.Strategy == model.StrategyCoFI && !reached {
-				sum.Result.Reached, sum.Verdict.Value = false, model.VerdictVacuous
+			if w.Scenario.Strategy == model.StrategyCoFI && !c.reached {
+				sum.Result.Reached, sum.Result.States, sum.Verdict.Value = false, nil, model.VerdictVacuous
 			}
 			return sum, err
 		}
@@ -313,14 +321,18 @@ func TestStatesThatDoNotRecurAreToldOf(t *testing.T) {
 			for i := range 6 {
 				states = append(states, model.MetState{Invariant: anInv.ID, State: model.State{A: "x", B: fmt.Sprint("y", i)}, Count: 1})
 			}
-			return []model.Invariant{anInv}, []model.RunResult{{Scenario: "s0001", States: states}}, nil
+			var results []model.RunResult
+			for i := range c.clean {
+				results = append(results, model.RunResult{Scenario: fmt.Sprintf("s%04d", i+1), States: states})
+			}
+			return []model.Invariant{anInv}, results, nil
 		})
 		if err := s.Run(context.Background(), 1); err != nil {
 			t.Fatal(err)
 		}
 		told := strings.Join(s.Reasons(), " ")
-		if got := strings.Contains(told, "did not occur, most often one of v:"); got == reached {
-			t.Errorf("reached %v: told %q", reached, told)
+		if !strings.Contains(told, c.want) || strings.Contains(told, "did not occur") != (c.want != "") {
+			t.Errorf("%s: told %q", name, told)
 		}
 	}
 }

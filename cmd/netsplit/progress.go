@@ -35,6 +35,7 @@ type progress struct {
 	told   string          // last reason told while runs were under way
 	last   time.Time
 	width  int
+	pace   pace
 }
 
 func (p progressFlags) progress(w io.Writer, began time.Time) *progress {
@@ -99,8 +100,9 @@ func (p *progress) update(ctx context.Context, cl *client.Client, c wire.Campaig
 func (p *progress) status(c wire.Campaign) string {
 	elapsed := time.Since(p.began).Round(time.Second)
 	left := "unknown"
-	if c.Done > 0 && c.Planned > c.Done {
-		left = "about " + (time.Since(p.began) / time.Duration(c.Done) * time.Duration(c.Planned-c.Done)).Round(5*time.Second).String()
+	p.pace.see(p.began, time.Now(), c.Done, max(c.Spec.Labs, 1))
+	if d := p.pace.left(time.Now(), c.Planned); d > 0 {
+		left = "about " + d.Round(5*time.Second).String()
 	}
 	if b := time.Duration(c.Spec.Budget); b > 0 {
 		rest := max(b-time.Since(p.began), 0).Round(time.Second)
@@ -124,6 +126,49 @@ func (p *progress) status(c wire.Campaign) string {
 		now = "queued"
 	}
 	return fmt.Sprintf("[%v] %d of at most %d runs, %d findings; now: %s; left: %s", elapsed, c.Done, c.Planned, c.Findings, now, left)
+}
+
+// pace tells from the runs that were seen to finish how long those to come take.
+type pace struct {
+	labs              int
+	start, first, end finish // the zero finish: not yet
+}
+
+// finish is how many runs were done at a moment, and had just become so many.
+type finish struct {
+	done int
+	at   time.Time
+}
+
+// see is told how many runs are done. The first time says how many were before
+// anybody looked.
+func (p *pace) see(began, now time.Time, done, labs int) {
+	switch {
+	case p.start.at.IsZero():
+		p.start, p.end = finish{done, began}, finish{done, began}
+	case done > p.end.done:
+		p.end = finish{done, now}
+		if p.first.at.IsZero() && done-p.start.done >= labs {
+			p.first = p.end
+		}
+	}
+	p.labs = labs
+}
+
+// left is how long the runs up to planned may take; 0 if nothing says so. The first
+// run of each lab takes longer than others, for what is fetched and made before it:
+// it counts until as many others are done.
+func (p *pace) left(now time.Time, planned int) time.Duration {
+	from := p.start
+	if !p.first.at.IsZero() && p.end.done-p.first.done >= p.labs {
+		from = p.first
+	}
+	n := p.end.done - from.done
+	if n <= 0 || planned <= p.end.done {
+		return 0
+	}
+	all := p.end.at.Sub(from.at) / time.Duration(n) * time.Duration(planned-p.end.done)
+	return max(all-now.Sub(p.end.at), 5*time.Second)
 }
 
 func (p *progress) done() {

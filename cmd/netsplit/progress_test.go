@@ -30,6 +30,41 @@ func TestProgressTellsWhatGoesWrongWhileRunsGoOn(t *testing.T) {
 	}
 }
 
+// How long a campaign has to go is told from the runs that finished, not from how
+// long the one under way lasts, nor from what was made before the first.
+func TestTheTimeLeftIsThatOfTheRunsToCome(t *testing.T) {
+	began := time.Unix(1000, 0)
+	for name, c := range map[string]struct {
+		labs   int
+		before int   // done when somebody began to look
+		ends   []int // seconds after that
+		now    int
+		want   time.Duration
+	}{
+		"none is done":                {1, 0, nil, 50, 0},
+		"the first, with a template":  {1, 0, []int{100}, 100, 900 * time.Second},
+		"two":                         {1, 0, []int{100, 160}, 160, 480 * time.Second},
+		"two, half a run later":       {1, 0, []int{100, 160}, 190, 450 * time.Second},
+		"two, and one that is slow":   {1, 0, []int{100, 160}, 700, 5 * time.Second},
+		"two labs, one each":          {2, 0, []int{100, 101}, 101, 404 * time.Second},
+		"two labs, two each":          {2, 0, []int{100, 101, 160, 161}, 161, 180 * time.Second},
+		"somebody looks in between":   {1, 4, nil, 50, 0},
+		"and sees one end, then more": {1, 4, []int{30, 90}, 90, 240 * time.Second},
+		"all are done":                {1, 8, []int{30, 90}, 90, 0},
+	} {
+		var p pace
+		p.see(began, began, c.before, c.labs)
+		for i, end := range c.ends {
+			p.see(began, began.Add(time.Duration(end)*time.Second), c.before+i+1, c.labs)
+		}
+		now := began.Add(time.Duration(c.now) * time.Second)
+		p.see(began, now, c.before+len(c.ends), c.labs)
+		if got := p.left(now, 10).Round(time.Second); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
 // A replay says what it repeats a run on.
 func TestAReplaySaysWhatItIsMadeOn(t *testing.T) {
 	if got, want := madeOn(wire.CampaignSpec{Target: "hdfs@3.3.0", Args: map[string]string{"rate": "3", "bug": "true"}}), "hdfs@3.3.0 with bug=true, rate=3"; got != want {

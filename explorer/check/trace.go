@@ -210,6 +210,10 @@ func traceSignature(line string, context []string, own []string) (sig string, t 
 	return stableLine(line), t
 }
 
+// entryHead begins a log line: a time in microseconds, and what stands in brackets
+// after it. Two entries rarely have the same; of milliseconds they often do.
+var entryHead = regexp.MustCompile(`^\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d[.,]\d{6,}\S*(?: (?:\[\w+\]|<[\w.]+>))*`)
+
 var (
 	goRoutine = regexp.MustCompile(`^goroutine \d+ .*\[.+\]:$|^created by |^\[signal |^exit status \d+$|^panic: |^\t?panic\(`)
 	throwable = regexp.MustCompile(`^(?:[\w$]+\.)+[\w$]*(?:Exception|Error|Throwable)\b`)
@@ -220,12 +224,16 @@ var (
 // continues it so far) as a part of a stack trace: frames and causes of Java,
 // whatever follows a Go panic up to the end of its traces, and a Python
 // traceback up to its last exception. What is indented belongs to the line
-// before in all of them.
+// before in all of them. Loggers that begin every line of an entry alike, with a
+// time in microseconds and whoever logs (Erlang's), show by it what is one entry.
 func Continues(before []string, line string) bool {
 	if len(before) == 0 {
 		return false
 	}
 	last := before[len(before)-1]
+	if m := entryHead.FindString(line); m != "" {
+		return m == entryHead.FindString(before[0])
+	}
 	switch {
 	case strings.HasPrefix(line, "\t"), strings.HasPrefix(line, "  "), strings.HasPrefix(line, "Caused by:"), strings.HasPrefix(line, "Suppressed:"):
 		return true

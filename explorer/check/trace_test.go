@@ -190,6 +190,11 @@ func TestTracesContinue(t *testing.T) {
 		{[]string{head}, "java.lang.NullPointerException: null", true},
 		{[]string{head, "java.io.IOException: x", "\tat a.b.c(D.java:1)"}, "java.io.IOException: another", false},
 		{[]string{head}, "Traceback (most recent call last):", true},
+		// Of one entry of Erlang's logger, every line has the same head.
+		{[]string{"2026-11-23 05:17:37.854708+00:00 [error] <0.506.0> ** Reason = badmatch"}, "2026-11-23 05:17:37.854708+00:00 [error] <0.506.0>    [{ra_log,init,1}]", true},
+		{[]string{"2026-11-23 05:17:37.854708+00:00 [error] <0.506.0> ** Reason = badmatch"}, "2026-11-23 05:17:37.854708+00:00 [error] <0.507.0> ** Reason = badmatch", false},
+		{[]string{"2026-11-23 05:17:37.854708+00:00 [error] <0.506.0> ** Reason = badmatch"}, "2026-11-23 05:17:37.854709+00:00 [error] <0.506.0> ** Reason = badarg", false},
+		{[]string{head}, head, false}, // what is logged in one millisecond need not be one entry
 		{[]string{head}, "", false}, {[]string{head}, "goroutine 1 [running]:", false},
 	} {
 		if got := Continues(c.before, c.line); got != c.want {

@@ -308,15 +308,23 @@ func campaignFacts(c *model.Campaign) []fact {
 // probes cost.
 func speedFacts(in *CampaignInput) []fact {
 	var out []fact
-	var releases []string
-	for _, r := range in.Runs {
-		if s := clean(r.Release); s != "" && !slices.Contains(releases, s) {
-			releases = append(releases, s)
+	for _, of := range []struct {
+		name string
+		get  func(model.RunSummary) string
+	}{
+		{"Release", func(r model.RunSummary) string { return r.Release }},
+		{"Version", func(r model.RunSummary) string { return r.TargetVersion }},
+	} {
+		var said []string
+		for _, r := range in.Runs {
+			if s := clean(of.get(r)); s != "" && !slices.Contains(said, s) {
+				said = append(said, s)
+			}
 		}
-	}
-	if len(releases) > 0 {
-		slices.Sort(releases)
-		out = append(out, fact{"Release", strings.Join(releases, ", ")})
+		if len(said) > 0 {
+			slices.Sort(said)
+			out = append(out, fact{of.name, strings.Join(said, ", ")})
+		}
 	}
 	c := &in.Campaign
 	if wall := c.Ended.Sub(c.Created); !c.Created.IsZero() && wall > 0 && len(in.Runs) > 0 {

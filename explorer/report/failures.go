@@ -86,6 +86,10 @@ func excuseRows(in []model.Excuse) []excuseRow {
 // maxActions bounds the actions that are told one by one.
 const maxActions = 12
 
+// longAction is how long an action takes of which the beginning is told, too: a
+// server that is stopped serves nobody from then on.
+const longAction = 100 * time.Millisecond
+
 // actionsStory says what workloads did to server processes.
 func actionsStory(in *Input) []string {
 	var did []string
@@ -99,7 +103,11 @@ func actionsStory(in *Input) []string {
 			verb = "did " + string(e.Node.Verb) + " to"
 		}
 		if n++; n <= maxActions {
-			did = append(did, fmt.Sprintf("%s %s on %s at %s", verb, e.Node.Process, e.Node.Host, at(e.At)))
+			when := "at " + at(e.At)
+			if e.Node.Took >= longAction { // the cut may have fallen into it
+				when = "from " + at(e.At-e.Node.Took) + " to " + at(e.At)
+			}
+			did = append(did, fmt.Sprintf("%s %s on %s %s", verb, e.Node.Process, e.Node.Host, when))
 		}
 	}
 	if n == 0 {

@@ -42,6 +42,14 @@ func TestJudgedRunIsExplained(t *testing.T) {
 	in := judged(t)
 	page := write(t, in)
 	wants(t, "story", section(t, page, "story"), "Workloads stopped server on n3 at ", " and started server on n3 at ")
+	for i, e := range in.Events {
+		if e.Kind == model.EventNode && e.Node.Verb == model.NodeStop {
+			slow := *e.Node
+			slow.Took = 6 * time.Second
+			in.Events[i].Node, in.Events[i].At = &slow, 14*time.Second
+		}
+	}
+	wants(t, "story", section(t, write(t, in), "story"), "Workloads stopped server on n3 from 8.000 s to 14.000 s and started server on n3 at ")
 	failures := section(t, page, "failures")
 	wants(t, "failures", failures, "known: SYS-1", "Described before as", "A thread dies", "before the cut",
 		"java.lang.NullPointerException: <b>null</b>\nat org.x.Store.put(Store.java:99)\nat org.x.Verb.handle(Verb.java:5)\n")
@@ -56,6 +64,8 @@ func TestJudgedRunIsExplained(t *testing.T) {
 	if strings.Contains(page, "making the template") {
 		t.Error("a part that took no time is listed")
 	}
+	in.Summary.Release, in.Summary.TargetVersion = "", "server v=3.10.8"
+	wants(t, "facts", section(t, write(t, in), "facts"), "Version", "<dd>server v=3.10.8")
 	in.Summary.Cost.Template = 40 * time.Second
 	wants(t, "facts", section(t, write(t, in), "facts"), "making the template", "40.0 s, 37.6 %", "106.3 s")
 

@@ -358,6 +358,7 @@ func facts(in *Input) []fact {
 		add("Started", s.Started.UTC().Format("2006-01-02 15:04:05 UTC"))
 	}
 	add("Release", s.Release)
+	add("Version", s.TargetVersion)
 	if s.Cost != (model.Cost{}) {
 		add("Took", span(took(s.Cost)))
 	}

@@ -1,0 +1,20 @@
+package model
+
+import "strings"
+
+// excerptSize is how many bytes of a text Excerpt keeps.
+const excerptSize = 300
+
+// Excerpt is what a message shows of an answer: its beginning, of an answer over
+// HTTP the first line and the beginning of the body, since it is the body that
+// patterns are written for. It has excerptSize bytes at most, and then "…".
+func Excerpt(answer string) string {
+	if top, body, ok := strings.Cut(answer, "\r\n\r\n"); ok && strings.HasPrefix(answer, "HTTP/") {
+		line, _, _ := strings.Cut(top, "\r\n")
+		answer = line + " … " + body
+	}
+	if len(answer) <= excerptSize {
+		return answer
+	}
+	return strings.ToValidUTF8(answer[:excerptSize], "") + "…"
+}
