@@ -39,7 +39,7 @@ func failures(in *Input) []failureView {
 	for i, f := range fs {
 		c, w := failureClass(f.Class)
 		same := i > 0 && f.Quote != "" && f.Quote == fs[i-1].Quote
-		out = append(out, failureView{c, w, clean(f.Check), clean(f.Signature), clean(f.Summary), clean(f.Quote), f.Amount, same, known(f, in.Known), details(f.Detail)})
+		out = append(out, failureView{c, w, clean(f.Check), clean(f.Signature), sentence(clean(f.Summary)), clean(f.Quote), f.Amount, same, known(f, in.Known), details(f.Detail)})
 	}
 	return out
 }
@@ -157,3 +157,6 @@ func probeWords(runs []model.RunSummary) string {
 	}
 	return s
 }
+
+// sentence ends with a full stop, one.
+func sentence(s string) string { return strings.TrimRight(s, ". ") + "." }

@@ -65,8 +65,8 @@ func TestFailingRunIsToldInWords(t *testing.T) {
 	page := write(t, failing(t))
 	wants(t, "page", page, `class="verdict documented"`, "✕ Fail, as documented")
 	broken := failing(t)
-	broken.Summary.Verdict.Failures = append(broken.Summary.Verdict.Failures, model.Failure{Check: "recovery", Class: model.Broken})
-	wants(t, "page of a run that broke a promise too", write(t, broken), `class="verdict fail"`, "✕ Fail<")
+	broken.Summary.Verdict.Failures = append(broken.Summary.Verdict.Failures, model.Failure{Check: "fatal-log", Class: model.Broken, Summary: "n1 logged: Time is up."})
+	wants(t, "page of a run that broke a promise too", write(t, broken), `class="verdict fail"`, "✕ Fail<", "<p>n1 logged: Time is up.</p>")
 	story := section(t, page, "story")
 	wants(t, "story", story,
 		"Redis + Sentinel, 3 nodes ran on n1, n2 and n3, its clients on c1 and c2",
