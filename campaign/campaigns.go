@@ -228,6 +228,23 @@ func (s *Service) bookFinished(j *job, run string) {
 			c.Findings = findings
 		}
 		c.Running = slices.DeleteFunc(c.Running, func(r string) bool { return r == run })
+		delete(c.Doing, run)
+	})
+}
+
+// runDoes books what a run under way begins to do.
+func (s *Service) runDoes(campaign, run, what string) {
+	s.mu.Lock()
+	j := s.jobs[campaign]
+	s.mu.Unlock()
+	if j == nil {
+		return
+	}
+	s.update(j, func(c *model.Campaign) {
+		if c.Doing == nil {
+			c.Doing = map[string]string{}
+		}
+		c.Doing[run] = what
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -270,6 +271,24 @@ func TestRunsThatAreMadeAgainArePlanned(t *testing.T) {
 			t.Errorf("run %d: %d planned, want %d: %v", i+1, c.Planned, want, err)
 		}
 		s.runFinished(j, model.RunSummary{RunMeta: model.RunMeta{Campaign: "c-1", Run: run}})
+	}
+}
+
+// TestWhatARunDoesIsKnownWhileItDoesIt: of the runs under way, and no others.
+func TestWhatARunDoesIsKnownWhileItDoesIt(t *testing.T) {
+	j := &job{c: model.Campaign{ID: "c-1", State: model.CampaignRunning}}
+	s := &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler), store: store.NewMemory(), metrics: noMetrics{},
+		jobs: map[string]*job{"c-1": j}, subs: map[chan struct{}]bool{}}
+	s.runStarted(j, "mine", "r1", model.Scenario{})
+	s.runStarted(j, "mine", "r2", model.Scenario{})
+	s.runDoes("c-1", "r1", model.DoingTemplate)
+	s.runDoes("c-1", "r2", model.DoingStart)
+	s.runDoes("c-1", "r1", model.DoingWorkload)
+	s.runFinished(j, model.RunSummary{RunMeta: model.RunMeta{Campaign: "c-1", Run: "r2"}})
+	s.runDoes("c-9", "r1", model.DoingRecovery) // no campaign of ours
+	c, err := s.store.GetCampaign("c-1")
+	if want := map[string]string{"r1": model.DoingWorkload}; err != nil || !maps.Equal(c.Doing, want) {
+		t.Errorf("the runs do %v, want %v (%v)", c.Doing, want, err)
 	}
 }
 

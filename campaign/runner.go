@@ -51,7 +51,8 @@ func (r *labRunner) run(ctx context.Context, w work) (model.RunSummary, error) {
 	dir := r.s.runDir(w.campaign, w.run)
 	began := time.Now()
 	ev, err := run.Execute(ctx, run.Config{Campaign: w.campaign, Run: w.run, Dir: dir, Spec: w.spec, Scenario: w.scenario, ReplayOf: w.replayOf,
-		Kit: r.kit, Bed: b, Play: r.play, Metrics: r.s.metrics, Version: r.s.cfg.Version})
+		Kit: r.kit, Bed: b, Play: r.play, Metrics: r.s.metrics, Version: r.s.cfg.Version,
+		Doing: func(what string) { r.s.runDoes(w.campaign, w.run, what) }})
 	if ctx.Err() != nil {
 		return model.RunSummary{}, context.Cause(ctx)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -205,14 +206,14 @@ func (s *Service) resume() error {
 	slices.SortFunc(campaigns, func(a, b model.Campaign) int { return a.Created.Compare(b.Created) })
 	for _, c := range campaigns {
 		if c.Spec.Strategy == model.StrategyScripted && c.State == model.CampaignRunning {
-			c.Running, c.Ended, c.State, c.Reason = nil, time.Now(), model.CampaignFailed, "netsplit ended while the script was played"
+			c.Running, c.Doing, c.Ended, c.State, c.Reason = nil, nil, time.Now(), model.CampaignFailed, "netsplit ended while the script was played"
 			if err := s.store.PutCampaign(c); err != nil {
 				return err
 			}
 			continue
 		}
 		if c.State == model.CampaignQueued || c.State == model.CampaignRunning {
-			c.Running = nil
+			c.Running, c.Doing = nil, nil
 			s.enqueue(c)
 		}
 	}
@@ -311,7 +312,7 @@ func (s *Service) ended(j *job, err error) {
 	delete(s.jobs, j.c.ID)
 	s.mu.Unlock()
 	s.update(j, func(c *model.Campaign) {
-		c.Ended, c.Running = time.Now(), nil
+		c.Ended, c.Running, c.Doing = time.Now(), nil, nil
 		switch {
 		case err == nil:
 			c.State = model.CampaignDone
@@ -343,7 +344,7 @@ func (s *Service) change(j *job, change func(*model.Campaign)) {
 	s.mu.Lock()
 	change(&j.c)
 	c := j.c
-	c.Running = slices.Clone(c.Running)
+	c.Running, c.Doing = slices.Clone(c.Running), maps.Clone(c.Doing)
 	s.mu.Unlock()
 	if err := s.store.PutCampaign(c); err != nil {
 		s.log.Error("a campaign's state could not be stored", "campaign", c.ID, "err", err)

@@ -231,6 +231,14 @@ const (
 	CampaignFailed    CampaignState = "failed" // netsplit or the testbed failed, not the target
 )
 
+// What a run under way does.
+const (
+	DoingTemplate = "template" // makes or awaits the state that runs start from
+	DoingStart    = "start"    // starts the target, until it has settled
+	DoingWorkload = "workload"
+	DoingRecovery = "recovery"
+)
+
 // CampaignSpec is what a user asks for.
 type CampaignSpec struct {
 	Target string `json:"target"` // name of a known target, or path of a target file
@@ -273,6 +281,8 @@ type Campaign struct {
 	Planned  int           `json:"planned"` // bound on Done
 	Findings int           `json:"findings"`
 	Running  []string      `json:"running,omitempty"` // ids of the runs under way
+	// Doing is what each of them does, one of the words below.
+	Doing map[string]string `json:"doing,omitempty"`
 	// Reproduced counts, for a replay, the runs that failed as the original did.
 	Reproduced int `json:"reproduced,omitempty"`
 }

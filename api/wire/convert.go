@@ -72,7 +72,7 @@ func FromCampaignSpec(m model.CampaignSpec) CampaignSpec {
 func FromCampaign(c model.Campaign) Campaign {
 	return Campaign{
 		ID: c.ID, State: string(c.State), Reason: c.Reason, Reproduced: c.Reproduced, Spec: FromCampaignSpec(c.Spec), Created: c.Created.UTC(), Ended: when(c.Ended),
-		Done: c.Done, Planned: c.Planned, Findings: c.Findings, Running: nonNil(c.Running),
+		Done: c.Done, Planned: c.Planned, Findings: c.Findings, Running: nonNil(c.Running), Doing: c.Doing,
 	}
 }
 

@@ -56,6 +56,8 @@ type Campaign struct {
 	Findings   int          `json:"findings"`
 	Reproduced int          `json:"reproduced,omitempty" doc:"Of a replay: runs that failed as the original did"`
 	Running    []string     `json:"running" doc:"Ids of the runs under way"`
+	// Doing has no entry for a run that is not prepared yet.
+	Doing map[string]string `json:"doing,omitempty" doc:"What each run under way does, by its id: template (it makes, or waits for, the state that runs start from), start, workload or recovery"`
 }
 
 // Campaigns is one page of campaigns, newest first.

@@ -32,6 +32,8 @@ type Config struct {
 	Play    Play
 	Metrics Metrics
 	Version string // of netsplit
+	// Doing is told what the run begins to do; nil: nobody is.
+	Doing func(what string)
 }
 
 // Metrics is told what happens in a run, as it happens.
@@ -101,6 +103,7 @@ func (r *run) phases(ctx context.Context, ev *record.Evidence, began time.Time) 
 	}
 	ev.Version = r.procs.Version(ctx)
 	t := time.Now()
+	r.doing(model.DoingTemplate)
 	if err := r.procs.MakeTemplate(ctx); err != nil {
 		r.s.Fail("%v", err)
 		r.collect(ctx, ev)
@@ -113,6 +116,7 @@ func (r *run) phases(ctx context.Context, ev *record.Evidence, began time.Time) 
 		return err
 	}
 	r.s.Mark(model.EventStart)
+	r.doing(model.DoingStart)
 	if err := r.procs.Start(ctx); err != nil {
 		r.s.Fail("%v", err)
 	}
@@ -122,6 +126,7 @@ func (r *run) phases(ctx context.Context, ev *record.Evidence, began time.Time) 
 		pctx, stopProbes := context.WithCancel(ctx)
 		defer stopProbes() // after a panic too
 		r.probes.start(pctx)
+		r.doing(model.DoingWorkload)
 		if r.c.Play != nil {
 			r.script(ctx)
 			r.cost.Workload = time.Since(t)
@@ -129,6 +134,7 @@ func (r *run) phases(ctx context.Context, ev *record.Evidence, began time.Time) 
 			r.workload(ctx)
 			r.cost.Workload = time.Since(t)
 			t = time.Now()
+			r.doing(model.DoingRecovery)
 			ev.Recovery = r.recover(ctx)
 			r.procs.Workloads(ctx, r.target.Final, "final")
 			r.probes.lastRound()
@@ -139,6 +145,12 @@ func (r *run) phases(ctx context.Context, ev *record.Evidence, began time.Time) 
 	}
 	r.collect(ctx, ev)
 	return nil
+}
+
+func (r *run) doing(what string) {
+	if r.c.Doing != nil {
+		r.c.Doing(what)
+	}
 }
 
 // open makes the record and the session.

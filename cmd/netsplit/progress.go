@@ -119,7 +119,11 @@ func (p *progress) status(c wire.Campaign) string {
 	if len(c.Running) > 0 {
 		var short []string
 		for _, r := range c.Running {
-			short = append(short, strings.TrimPrefix(r, c.ID+"-"))
+			what := strings.TrimPrefix(r, c.ID+"-")
+			if d := c.Doing[r]; d != "" {
+				what += " (" + d + ")"
+			}
+			short = append(short, what)
 		}
 		now = strings.Join(short, " ")
 	} else if c.State == "queued" {

@@ -74,3 +74,14 @@ func TestAReplaySaysWhatItIsMadeOn(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// A run says what it does: making a template takes a minute in which nothing else
+// is seen to happen.
+func TestProgressTellsWhatRunsDo(t *testing.T) {
+	p := progressFlags{mode: "plain"}.progress(&bytes.Buffer{}, time.Now())
+	c := wire.Campaign{ID: "c-1", State: "running", Running: []string{"c-1-r0001", "c-1-r0002", "c-1-r0003"},
+		Doing: map[string]string{"c-1-r0001": "template", "c-1-r0002": "workload"}}
+	if got, want := p.status(c), "now: r0001 (template) r0002 (workload) r0003;"; !strings.Contains(got, want) {
+		t.Errorf("%q does not say %q", got, want)
+	}
+}
