@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"gopkg.in/yaml.v3"
 
+	"netsplit/campaign/testbed"
 	"netsplit/deploy/lab"
 	"netsplit/model"
 )
@@ -37,7 +38,8 @@ func labCommand() *cobra.Command {
 				fmt.Fprintln(c.ErrOrStderr(), "warning:", w)
 			}
 			if file != "" {
-				return l.WriteTestbed(file)
+				t := l.Testbed()
+				return testbed.Write(file, &t)
 			}
 			return yaml.NewEncoder(c.OutOrStdout()).Encode(l.Testbed())
 		},

@@ -159,7 +159,8 @@ func TestReceiveBufferIsRaisedAndPutBack(t *testing.T) {
 func TestTestbedFile(t *testing.T) {
 	l := mustUp(t, Spec{Name: "demo", Hosts: twoHosts})
 	path := t.TempDir() + "/testbed.yaml"
-	if err := l.WriteTestbed(path); err != nil {
+	up := l.Testbed()
+	if err := testbed.Write(path, &up); err != nil {
 		t.Fatal(err)
 	}
 	tb, err := testbed.Read(path)

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"netsplit/campaign/testbed"
 	"netsplit/model"
 )
 
@@ -108,12 +107,6 @@ func (m *Manager) Open(_ context.Context, name string) (*Lab, error) {
 
 // Down removes the lab.
 func (l *Lab) Down(ctx context.Context) error { return l.m.Down(ctx, l.st.Name) }
-
-// WriteTestbed writes the lab's testbed file.
-func (l *Lab) WriteTestbed(path string) error {
-	t := l.Testbed()
-	return testbed.Write(path, &t)
-}
 
 // RestartSwitch starts those daemons of the Open vSwitch that do not run, if
 // it is the one that netsplit started. The lab's bridge comes back with the
