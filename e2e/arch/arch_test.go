@@ -67,7 +67,7 @@ var rooms = map[string]room{
 	"api/wire":                               {may: []string{"model"}, why: "what goes over the wire is a promise of its own"},
 	"api/client":                             {may: []string{"api/wire", "model"}, why: "the client speaks the API and nothing else"},
 	"deploy/lab":                             {may: []string{"model"}, why: "the lab hands out a testbed and nothing else"},
-	"deploy/lab/labtest":                     {may: []string{"campaign/testbed", "deploy/lab", "model"}, why: "a sandbox for tests of the lab"},
+	"deploy/lab/labtest":                     {may: []string{"deploy/lab", "model"}, why: "a sandbox for tests of the lab"},
 	"inference/recut":                        {may: []string{"inference/packet", "model"}, why: "cuts captures anew for tests of the reading rooms"},
 	"deploy/grafana":                         {why: "a dashboard is data"},
 	"deploy/targets":                         {why: "a target is data"},
