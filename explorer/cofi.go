@@ -141,15 +141,15 @@ func (c *Core) handCoFI() (model.Scenario, string, bool) {
 
 // pick returns the first of the policy's order that is open and not running.
 // Pairs that run or are explored are ordered with the others: their duplicates
-// remain duplicates.
+// remain duplicates. What was given up counts for its likes only.
 func (c *Core) pick() (policy.Choice, bool) {
 	var cs []policy.Candidate
 	for _, p := range c.order {
-		if inv, ok := c.invariant(p.inv); ok && (p.closed == "" || p.reached) {
+		if inv, ok := c.invariant(p.inv); ok {
 			cs = append(cs, c.candidate(p, inv))
 		}
 	}
-	for _, ch := range policy.Order(cs, c.rules) {
+	for _, ch := range policy.Order(cs, c.rules, c.cfg.Nodes...) {
 		if p := c.order[ch.Seq]; p.closed == "" && !p.running {
 			return ch, true
 		}
@@ -162,7 +162,8 @@ func (c *Core) candidate(p *pair, inv model.Invariant) policy.Candidate {
 	t := p.target()
 	return policy.Candidate{
 		Invariant: inv, State: p.state, Node: p.node, Seq: p.seq, Tries: p.tries, Misses: p.misses,
-		Stands: len(c.standsFor(&inv, p)) > 0, Looked: p.reached, Healed: p.healed(), Uncut: s.uncut(), Moved: t != nil && p.moved(t),
+		GivenUp: p.closed != "" && !p.reached,
+		Stands:  len(c.standsFor(&inv, p)) > 0, Looked: p.reached, Healed: p.healed(), Uncut: s.uncut(), Moved: t != nil && p.moved(t),
 		StateRuns: s.runs, AllRuns: c.runs, StateCount: s.count, First: s.first, FirstAt: int64(s.firstAt),
 	}
 }

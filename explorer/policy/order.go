@@ -27,17 +27,18 @@ type Choice struct {
 // queueing: the candidate that after one more try has the fewest tries for its
 // weight is next, so that none waits for ever behind one whose runs show
 // nothing new. By the weights, all promising candidates are looked at once; then
-// come those behind whose cut the system moved on, then the rest. Between equals, those come first whose state
+// come those behind whose cut the system moved on, then the rest. nodes are those
+// of the target, for their names. Between equals, those come first whose state
 // was met in more runs, then whose invariant saw more changes, then has more
 // support, then whose state was entered more often, then which was found first.
-func Order(cs []Candidate, rules []Rule) []Choice {
+func Order(cs []Candidate, rules []Rule, nodes ...model.NodeID) []Choice {
 	out := make([]Choice, len(cs))
 	for i, c := range cs {
 		w, names := Weight(c, rules)
 		out[i] = Choice{Candidate: c, Weight: w, Rules: names}
 	}
 	slices.SortFunc(out, func(a, b Choice) int { return cmp.Compare(a.Seq, b.Seq) })
-	markDuplicates(out)
+	markDuplicates(out, nodes)
 	slices.SortFunc(out, compare)
 	return out
 }
@@ -73,21 +74,24 @@ func btoi(b bool) int {
 // in what these are, which nobody told: the container of a master is none of a
 // task. Such a candidate is no duplicate, but has the tries of those before it as
 // well, and so comes behind what is new.
-func markDuplicates(cs []Choice) {
-	best := make([]*Choice, len(cs))
+func markDuplicates(cs []Choice, nodes []model.NodeID) {
+	var best []*Choice
+	like := map[string]int{}
 	for i := range cs {
-		best[i] = &cs[i]
+		if !cs[i].GivenUp {
+			best = append(best, &cs[i])
+		}
 	}
 	slices.SortStableFunc(best, func(a, b *Choice) int {
 		return cmp.Or(cmp.Compare(btoi(b.Stands), btoi(a.Stands)), cmp.Compare(a.Misses, b.Misses), cmp.Compare(b.Tries, a.Tries), cmp.Compare(b.StateRuns, a.StateRuns), cmp.Compare(b.StateCount, a.StateCount))
 	})
-	var hosts []model.NodeID
+	hosts := slices.Clone(nodes)
 	for _, c := range cs {
 		hosts = append(hosts, c.Invariant.A.Node, c.Invariant.B.Node, c.Node)
 	}
 	slices.Sort(hosts)
 	hosts = slices.Compact(hosts)
-	sym, moment, like := map[string]*Choice{}, map[string]*Choice{}, map[string]int{}
+	sym, moment := map[string]*Choice{}, map[string]*Choice{}
 	for _, c := range best {
 		s, m := Symmetry(c.Candidate, hosts), momentOf(c.Candidate)
 		if first := sym[s]; first != nil {
@@ -103,11 +107,24 @@ func markDuplicates(cs []Choice) {
 		}
 		moment[m] = c
 	}
-	for _, c := range best {
-		if c.Later == "" {
-			l := symmetry(c.Candidate, hosts, true)
-			c.Tries, like[l] = c.Tries+like[l], like[l]+c.Tries
+	for i := range cs {
+		if c := &cs[i]; c.GivenUp {
+			like[symmetry(c.Candidate, hosts, true)] += c.Tries
+			c.Later = "its state no longer comes about"
 		}
+	}
+	// Who was tried most comes first, so that the others have its tries; who moved on
+	// is gone on with whatever its likes had.
+	slices.SortStableFunc(best, func(a, b *Choice) int { return cmp.Compare(b.Tries, a.Tries) })
+	for _, c := range best {
+		if c.Later != "" {
+			continue
+		}
+		l, own := symmetry(c.Candidate, hosts, true), c.Tries
+		if !c.Moved {
+			c.Tries += like[l]
+		}
+		like[l] += own
 	}
 }
 

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -317,5 +318,65 @@ func TestLikeThingsComeBehindWhatIsNew(t *testing.T) {
 	}
 	if want := []int{0, 3, 4, 1, 2}; !slices.Equal(got, want) {
 		t.Errorf("tried in the order %v, want %v: a container, what is no container, then the other containers", got, want)
+	}
+}
+
+// TestLikeThingsThatMissComeBehindWhatIsNew: one test whose state does not occur is
+// not tried under all its names first, also not when the first of them was given up.
+func TestLikeThingsThatMissComeBehindWhatIsNew(t *testing.T) {
+	var cs []Candidate
+	for i := range 8 {
+		i2 := status(model.NodeID(fmt.Sprintf("t%d", i)), "n1", "n2")
+		c := cand(i2, "a", "b", "n1")
+		if i >= 4 { // four that are no likes
+			c = cand(i2, "a", fmt.Sprint("c", i), "n1")
+		}
+		c.Seq, c.First, c.FirstAt, c.Uncut = i, "s1", int64(i), true
+		cs = append(cs, c)
+	}
+	var got []int
+	for range 5 {
+		first := Order(cs, Rules())[0].Seq
+		got = append(got, first)
+		cs[first].Tries++
+		if first < 4 {
+			cs[first].Misses++
+			cs[first].GivenUp = true
+		} else {
+			cs[first].Looked = true
+		}
+	}
+	if want := []int{0, 4, 5, 6, 7}; !slices.Equal(got, want) {
+		t.Errorf("tried in the order %v, want %v", got, want)
+	}
+	for _, c := range Order(cs, Rules()) {
+		if c.GivenUp != (c.Later != "") {
+			t.Errorf("%d: given up %v, later %q", c.Seq, c.GivenUp, c.Later)
+		}
+	}
+}
+
+// TestWhoMovedOnIsGoneOnWith, however often what is like it was tried.
+func TestWhoMovedOnIsGoneOnWith(t *testing.T) {
+	a, b, other := cand(status("t1", "n1", "n2"), "a", "b", "n1"), cand(status("t2", "n1", "n2"), "a", "b", "n1"), cand(status("t3", "n1", "n2"), "a", "c", "n1")
+	for i, c := range []*Candidate{&a, &b, &other} {
+		c.Seq, c.First, c.FirstAt, c.Uncut = i, "s1", int64(i), true
+	}
+	a.Tries, a.Looked, a.Healed = 5, true, true
+	b.Tries, b.Looked, b.Moved = 1, true, true
+	if first := Order([]Candidate{a, b, other}, Rules())[0].Seq; first != 1 {
+		t.Errorf("candidate %d is first, want the one behind whose cut the system moved on", first)
+	}
+}
+
+// TestNodesOfTheTargetAreHosts, also those that no candidate isolates or asks.
+func TestNodesOfTheTargetAreHosts(t *testing.T) {
+	a, b := cand(status("d1", "n1", "n2"), "a", "b", "n1"), cand(status("d2", "n1", "n2"), "a", "b", "n1")
+	a.First, b.First, b.Seq, b.FirstAt = "s1", "s1", 1, 1
+	if cs := Order([]Candidate{a, b}, Rules(), "n1", "n2", "d1", "d2"); cs[0].Later != "" || cs[1].Later == "" {
+		t.Errorf("%q, %q: want one duplicate up to the names of nodes", cs[0].Later, cs[1].Later)
+	}
+	if cs := Order([]Candidate{a, b}, Rules(), "n1", "n2"); cs[0].Later != "" || cs[1].Later != "" {
+		t.Errorf("%q, %q: things are no nodes", cs[0].Later, cs[1].Later)
 	}
 }
