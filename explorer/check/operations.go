@@ -154,7 +154,7 @@ func judged(r *Record, s settings) []call {
 		case len(c.needs) == 0:
 			c.excuse = noNeeds
 		case len(ops) > 0 && !slices.Contains(ops, c.f):
-			c.excuse = "the check judges other operations"
+			c.excuse = othersJudged
 		case c.typ != model.OpFail && !s.bool("info"):
 			c.excuse = "nobody knows whether it happened"
 		case oneOf(legal, c.err):
@@ -167,7 +167,10 @@ func judged(r *Record, s settings) []call {
 	return out
 }
 
-const noNeeds = "the workload does not say what it needs"
+const (
+	noNeeds      = "the workload does not say what it needs"
+	othersJudged = "the check judges other operations"
+)
 
 func (c *call) judge(r *Record, s settings, ds []disturbance) {
 	for _, n := range c.needs {
@@ -431,6 +434,7 @@ func leastExcused(a, b []call) []call {
 		switch {
 		case !ok:
 			a = append(a, c)
+		case c.excuse == othersJudged:
 		case a[i].excuse != "":
 			a[i] = c
 		}

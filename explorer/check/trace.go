@@ -212,7 +212,7 @@ func traceSignature(line string, context []string, own []string) (sig string, t 
 
 // entryHead begins a log line: a time in microseconds, and what stands in brackets
 // after it. Two entries rarely have the same; of milliseconds they often do.
-var entryHead = regexp.MustCompile(`^\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d[.,]\d{6,}\S*(?: (?:\[\w+\]|<[\w.]+>))*`)
+var entryHead = regexp.MustCompile(`^\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d[.,]\d{6,}\S*(?: (?:\[\w+\]|<[\w.]+>))+`)
 
 var (
 	goRoutine = regexp.MustCompile(`^goroutine \d+ .*\[.+\]:$|^created by |^\[signal |^exit status \d+$|^panic: |^\t?panic\(`)

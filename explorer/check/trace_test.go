@@ -194,6 +194,7 @@ func TestTracesContinue(t *testing.T) {
 		{[]string{"2026-11-23 05:17:37.854708+00:00 [error] <0.506.0> ** Reason = badmatch"}, "2026-11-23 05:17:37.854708+00:00 [error] <0.506.0>    [{ra_log,init,1}]", true},
 		{[]string{"2026-11-23 05:17:37.854708+00:00 [error] <0.506.0> ** Reason = badmatch"}, "2026-11-23 05:17:37.854708+00:00 [error] <0.507.0> ** Reason = badmatch", false},
 		{[]string{"2026-11-23 05:17:37.854708+00:00 [error] <0.506.0> ** Reason = badmatch"}, "2026-11-23 05:17:37.854709+00:00 [error] <0.506.0> ** Reason = badarg", false},
+		{[]string{"2026-11-23 05:17:37.854000 ERROR one"}, "2026-11-23 05:17:37.854000 ERROR two", false}, // of milliseconds, padded
 		{[]string{head}, head, false}, // what is logged in one millisecond need not be one entry
 		{[]string{head}, "", false}, {[]string{head}, "goroutine 1 [running]:", false},
 	} {
