@@ -121,14 +121,18 @@ func TestAChecksumOfAReadableFileHasNoExcuse(t *testing.T) {
 		}
 		u.checksumOf("f")
 		var got []string
+		var asked time.Duration
 		for line := range strings.Lines(out.String()) {
 			var op model.Operation
 			if err := json.Unmarshal([]byte(line), &op); err != nil {
 				t.Fatal(err)
 			}
 			if op.Type == model.OpInvoke {
-				if op.F == "checksum-of-readable" && len(op.Needs) != 2 {
-					t.Errorf("%s needs %v, want a NameNode and a DataNode", op.F, op.Needs)
+				if op.F == "checksum" {
+					asked = op.Time
+				}
+				if op.F == "checksum-of-readable" && (len(op.Needs) != 2 || op.Needs[1].Count != len(c.dns) || op.Time > asked) {
+					t.Errorf("%s at %v needs %v, want a NameNode and all DataNodes, from when the checksum was asked for (%v)", op.F, op.Time, op.Needs, asked)
 				}
 				continue
 			}

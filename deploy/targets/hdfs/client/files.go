@@ -164,19 +164,25 @@ func (u *user) checksum() {
 	u.checksumOf(name)
 }
 
+// besides is the distance to the process of what a user does beside his other
+// operations.
+const besides = 1000
+
 // noReplica begins the error of a checksum for which the DataNodes that the
 // NameNode named did not answer, or for which it named none.
 const noReplica = "Fail-to-get"
 
 // checksumOf asks for a checksum. Where none can be had, the user reads the file
-// instead; if all of it comes, a replica was there, and nothing excuses the
-// checksum any more: that is an operation of its own.
+// instead; if all of it comes although he reached every DataNode all the time, a
+// replica was there, and nothing that the system has to notice first excuses the
+// checksum: that is an operation of its own, from when the checksum was asked for.
 func (u *user) checksumOf(name string) {
+	began := time.Now()
 	err := u.op("checksum", name, u.data(), func() (string, error) { return u.sh.runQuiet(u, "-checksum", u.files[name]) })
 	if err == nil || !strings.HasPrefix(err.Error(), noReplica) || u.readOf(name) != nil {
 		return
 	}
-	_ = u.op("checksum-of-readable", name, u.here(), func() (string, error) { return "", err })
+	u.out.did(began, model.Operation{Process: u.id + besides, F: "checksum-of-readable", Key: name, Needs: u.here()}, err)
 }
 
 func (u *user) move() {

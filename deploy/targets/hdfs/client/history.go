@@ -29,6 +29,18 @@ func (h *history) add(op model.Operation) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	op.Time = time.Since(h.start)
+	h.print(op)
+}
+
+// put prints one that has its time.
+func (h *history) put(op model.Operation) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.print(op)
+}
+
+// print prints an operation. The caller holds mu.
+func (h *history) print(op model.Operation) {
 	b, err := json.Marshal(op)
 	if err == nil {
 		_, err = h.w.Write(append(b, '\n'))
@@ -59,6 +71,15 @@ func (h *history) do(op model.Operation, f func() (value string, err error)) err
 	}
 	h.add(op)
 	return err
+}
+
+// did prints an operation that failed and of which nobody knew, when it began, that
+// it would be one.
+func (h *history) did(began time.Time, op model.Operation, err error) {
+	op.Type, op.Time = model.OpInvoke, began.Sub(h.start)
+	h.put(op)
+	op.Type, op.Needs, op.Error = model.OpFail, nil, err.Error()
+	h.add(op)
 }
 
 func (h *history) err() error {

@@ -36,8 +36,8 @@ func (c *cluster) data() []model.Need {
 	return needs
 }
 
-// here are the needs of an operation that has been shown to have all others: a
-// NameNode and a DataNode.
+// here are the needs of an operation that has been shown to have all others: the
+// client reaches a NameNode, and every DataNode.
 func (c *cluster) here() []model.Need {
-	return []model.Need{{Via: c.me, From: c.nns, Count: 1}, {Via: c.me, From: c.dns, Count: 1}}
+	return []model.Need{{Via: c.me, From: c.nns, Count: 1}, {Via: c.me, From: c.dns, Count: len(c.dns)}}
 }

@@ -172,13 +172,21 @@ fi`, t.TempDir()))
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	c.twoUsers(ctx)
-	process := map[string]int{}
+	process, open := map[string]int{}, map[int]string{}
 	for line := range strings.Lines(out.String()) {
 		var op model.Operation
 		if err := json.Unmarshal([]byte(line), &op); err != nil {
 			t.Fatal(err)
 		}
-		if op.F == "run" && op.Type == model.OpInvoke {
+		if op.Type != model.OpInvoke {
+			delete(open, op.Process)
+			continue
+		}
+		if was := open[op.Process]; was != "" {
+			t.Errorf("process %d begins %s while it does %s", op.Process, op.F, was)
+		}
+		open[op.Process] = op.F
+		if op.F == "run" {
 			process[op.Key] = op.Process
 		}
 	}

@@ -125,9 +125,9 @@ func (c *client) launch(ctx context.Context, task time.Duration) *job {
 
 // submit launches an application and waits until it was accepted. Without an
 // id it failed.
-func (c *client) submit(ctx context.Context, task time.Duration) (*job, string) {
+func (c *client) submit(ctx context.Context, process int, task time.Duration) (*job, string) {
 	var j *job
-	o := c.h.do(model.Operation{Process: userProcess, F: "submit", Value: fmt.Sprintf("%s-%d", c.app, c.started+1), Needs: c.reach()}, func() outcome {
+	o := c.h.do(model.Operation{Process: process, F: "submit", Value: fmt.Sprintf("%s-%d", c.app, c.started+1), Needs: c.reach()}, func() outcome {
 		j = c.launch(ctx, task)
 		select {
 		case id, is := <-j.id:
@@ -281,7 +281,7 @@ func (c *client) stop(ctx context.Context, j *job, id string) bool {
 // applications launches an application, waits for it, launches another and
 // stops that while it runs.
 func (c *client) applications(ctx context.Context) {
-	if j, id := c.submit(ctx, c.task); id != "" {
+	if j, id := c.submit(ctx, userProcess, c.task); id != "" {
 		c.finish(ctx, userProcess, j, id)
 	}
 	c.launchAndStop(ctx)
@@ -292,7 +292,7 @@ func (c *client) applications(ctx context.Context) {
 func (c *client) twoUsers(ctx context.Context) {
 	var both sync.WaitGroup
 	for _, process := range []int{userProcess, otherProcess} {
-		if j, id := c.submit(ctx, 2*c.task); id != "" {
+		if j, id := c.submit(ctx, process, 2*c.task); id != "" {
 			both.Go(func() { c.finish(ctx, process, j, id) })
 		}
 	}
@@ -304,7 +304,7 @@ func (c *client) launchAndStop(ctx context.Context) {
 	if end, has := ctx.Deadline(); ctx.Err() != nil || has && time.Until(end) < c.limits.last {
 		return
 	}
-	j, id := c.submit(ctx, time.Minute)
+	j, id := c.submit(ctx, userProcess, time.Minute)
 	if id == "" {
 		return
 	}
@@ -317,7 +317,7 @@ func (c *client) launchAndStop(ctx context.Context) {
 // during runs an application and, while it has tasks, what an administrator
 // does.
 func (c *client) during(ctx context.Context, admin func(context.Context)) {
-	j, id := c.submit(ctx, 3*c.task)
+	j, id := c.submit(ctx, userProcess, 3*c.task)
 	if id == "" {
 		admin(ctx)
 		return
@@ -397,7 +397,7 @@ func (c *client) startCluster(ctx context.Context) {
 			return failed("not-registered", "no ResourceManager lists it as RUNNING")
 		})
 	}
-	if j, id := c.submit(ctx, c.task); id != "" {
+	if j, id := c.submit(ctx, userProcess, c.task); id != "" {
 		c.finish(ctx, userProcess, j, id)
 	}
 }
