@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"time"
@@ -128,7 +129,9 @@ func (st *Stage) Play(ctx context.Context, play run.Play) (model.RunSummary, err
 func (st *Stage) Campaign() model.Campaign {
 	st.s.mu.Lock()
 	defer st.s.mu.Unlock()
-	return st.j.c
+	c := st.j.c
+	c.Running, c.Doing = slices.Clone(c.Running), maps.Clone(c.Doing)
+	return c
 }
 
 // Dir is the directory with the records of all runs.

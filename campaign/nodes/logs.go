@@ -81,8 +81,8 @@ func (l *logs) line(like record.LogLine, text string) {
 }
 
 // coloured is what programs write for a terminal between what they say: CSI and
-// OSC sequences (ECMA-48).
-var coloured = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\))")
+// OSC sequences (ECMA-48), and the choice of a character set.
+var coloured = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)|\\([0-9AB])")
 
 // plain is a line without colours, which stand where patterns and stack traces
 // have the beginning and the end of a line.

@@ -51,7 +51,7 @@ func TestStackTracesStayWithTheirLine(t *testing.T) {
 func TestColoursAreNoPartOfALine(t *testing.T) {
 	l, kept := collect(t, model.LogPatterns{Fatal: []string{"^ERROR .*broken$"}, Allow: []string{"^ERROR harmless"}})
 	n1 := record.LogLine{Host: "n1", Process: "p"}
-	l.line(n1, "\x1b[38;5;160mERROR it is broken\x1b[0m")
+	l.line(n1, "\x1b[38;5;160mERROR it is broken\x1b(B\x1b[m")
 	l.line(n1, "\x1b[1;31m\tat a.B.c(D.java:1)\x1b[m")
 	l.line(n1, "\x1b[31mERROR harmless and broken\x1b[0m")
 	l.line(n1, "\x1b]0;title\x07ERROR [x] is broken\x1b[K")
