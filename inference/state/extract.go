@@ -235,18 +235,15 @@ func (e *Extractor) Message(m *model.Message) []model.Observation {
 		now, was := e.read(s, text, node, m.From, m.To, model.Observation{At: m.At, Message: m.Num})
 		found, before = append(found, now...), append(before, was...)
 	}
-	found = first(found)
-	slices.SortStableFunc(found, func(a, b model.Observation) int {
-		return b2i(a.Var.Node != m.From) - b2i(b.Var.Node != m.From)
-	})
-	return append(first(before), found...)
-}
-
-func b2i(b bool) int {
-	if b {
-		return 1
+	out, later := first(before), []model.Observation(nil)
+	for _, o := range first(found) {
+		if o.Var.Node == m.From {
+			out = append(out, o)
+		} else {
+			later = append(later, o)
+		}
 	}
-	return 0
+	return append(out, later...)
 }
 
 // Probe returns what the answer of a variable's probe reveals, sorted by
