@@ -19,9 +19,12 @@ type schema struct {
 	lines    map[string]int
 	problems []Problem
 	nodes    int // visited, aliases followed
+	merging  map[*yaml.Node]bool
 }
 
-func newSchema() *schema { return &schema{what: "target file", lines: map[string]int{"": 1}} }
+func newSchema() *schema {
+	return &schema{what: "target file", lines: map[string]int{"": 1}, merging: map[*yaml.Node]bool{}}
+}
 
 // error returns the collected problems by line, then path.
 func (s *schema) error(file string) *Error {
@@ -70,9 +73,7 @@ const (
 )
 
 func (s *schema) walk(n *yaml.Node, t reflect.Type, path string, depth int) {
-	if n.Kind == yaml.AliasNode {
-		n = n.Alias
-	}
+	n = followed(n)
 	if s.nodes++; s.nodes > maxNodes {
 		if s.nodes == maxNodes+1 {
 			s.wrongType(n, path, fmt.Sprintf("a %s of at most %d values", s.what, maxNodes))
@@ -85,6 +86,9 @@ func (s *schema) walk(n *yaml.Node, t reflect.Type, path string, depth int) {
 	}
 	if _, ok := s.lines[path]; !ok || path == "" {
 		s.lines[path] = n.Line
+	}
+	if n.Kind == yaml.MappingNode {
+		s.merge(n, path)
 	}
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" && path != "" {
 		return // a key without a value is a key left out
