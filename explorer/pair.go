@@ -235,7 +235,7 @@ func (s *stateInfo) seed(p *pair) *seedUse {
 	}
 	return slices.MinFunc(left, func(a, b *seedUse) int {
 		return cmp.Or(
-			cmp.Compare(btoi(b.uncut), btoi(a.uncut)),
+			model.FalseFirst(b.uncut, a.uncut),
 			cmp.Compare(a.missed*(b.met+b.missed), b.missed*(a.met+a.missed)), // share missed
 			cmp.Compare(p.used[a.seed], p.used[b.seed]),
 			cmp.Compare(a.met+a.missed, b.met+b.missed), // runs made with it
@@ -243,11 +243,4 @@ func (s *stateInfo) seed(p *pair) *seedUse {
 			cmp.Compare(a.first, b.first),
 		)
 	})
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

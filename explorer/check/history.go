@@ -70,7 +70,7 @@ func newLeadership(r *Record, variable, write, read string) leadership {
 		if a.at != b.at {
 			return int(min(max(a.at-b.at, -1), 1))
 		}
-		return cmp.Or(strings.Compare(string(a.node), string(b.node)), b2i(a.on)-b2i(b.on))
+		return cmp.Or(strings.Compare(string(a.node), string(b.node)), model.FalseFirst(a.on, b.on))
 	})
 	var l leadership
 	claiming := map[model.NodeID]bool{}

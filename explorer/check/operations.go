@@ -328,7 +328,9 @@ func isolated(r *Record, h model.NodeID) bool {
 		for _, n := range r.Target.Nodes {
 			if n != h {
 				others++
-				off += b2i(d.apart(h, n))
+				if d.apart(h, n) {
+					off++
+				}
 			}
 		}
 	}

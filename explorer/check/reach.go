@@ -118,7 +118,7 @@ func disturbances(r *Record, stopping, grace time.Duration) []disturbance {
 	}
 	for s, cs := range changes {
 		slices.SortStableFunc(cs, func(a, b change) int {
-			return cmp.Or(cmp.Compare(a.at, b.at), b2i(b.up)-b2i(a.up), strings.Compare(a.what, b.what))
+			return cmp.Or(cmp.Compare(a.at, b.at), model.FalseFirst(b.up, a.up), strings.Compare(a.what, b.what))
 		})
 		var open *disturbance
 		for _, c := range cs {
@@ -139,13 +139,6 @@ func disturbances(r *Record, stopping, grace time.Duration) []disturbance {
 		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), strings.Compare(a.what, b.what))
 	})
 	return out
-}
-
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // reached returns the hosts of the need that its via reaches at a moment, and

@@ -45,7 +45,7 @@ func Order(cs []Candidate, rules []Rule, nodes ...model.NodeID) []Choice {
 
 func compare(a, b Choice) int {
 	return cmp.Or(
-		cmp.Compare(btoi(a.Later != ""), btoi(b.Later != "")),
+		model.FalseFirst(a.Later != "", b.Later != ""),
 		cmp.Compare((a.Tries+1)*b.Weight, (b.Tries+1)*a.Weight), // per Weight
 		cmp.Compare(b.Weight, a.Weight),
 		cmp.Compare(b.StateRuns, a.StateRuns),
@@ -54,13 +54,6 @@ func compare(a, b Choice) int {
 		cmp.Compare(b.StateCount, a.StateCount),
 		cmp.Compare(a.Seq, b.Seq),
 	)
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // markDuplicates marks all but one of each set of duplicates. The one stays that
@@ -83,7 +76,7 @@ func markDuplicates(cs []Choice, nodes []model.NodeID) {
 		}
 	}
 	slices.SortStableFunc(best, func(a, b *Choice) int {
-		return cmp.Or(cmp.Compare(btoi(b.Stands), btoi(a.Stands)), cmp.Compare(a.Misses, b.Misses), cmp.Compare(b.Tries, a.Tries), cmp.Compare(b.StateRuns, a.StateRuns), cmp.Compare(b.StateCount, a.StateCount))
+		return cmp.Or(model.FalseFirst(b.Stands, a.Stands), cmp.Compare(a.Misses, b.Misses), cmp.Compare(b.Tries, a.Tries), cmp.Compare(b.StateRuns, a.StateRuns), cmp.Compare(b.StateCount, a.StateCount))
 	})
 	hosts := slices.Clone(nodes)
 	for _, c := range cs {

@@ -234,7 +234,7 @@ func (t *timeline) columns(in *Input) {
 	iso := in.Summary.Scenario.Isolate
 	if in.Summary.Scenario.Partition.Shape != model.Simplex {
 		slices.SortStableFunc(groups, func(a, b []model.NodeID) int {
-			return cmp.Compare(b2i(slices.Contains(b, iso)), b2i(slices.Contains(a, iso)))
+			return model.FalseFirst(slices.Contains(b, iso), slices.Contains(a, iso))
 		})
 	}
 	for i, g := range groups {
