@@ -27,6 +27,9 @@ type Verdict struct {
 	// Excuses say by which rule those had a right to, the most frequent first;
 	// at most 50.
 	Excuses []Excuse `json:"excuses,omitempty"`
+	// Lines are log lines that would be failures (logs.fatal) had no disturbance
+	// allowed them (logs.disturbed), in order of time; at most 50.
+	Lines []ExcusedLine `json:"lines,omitempty"`
 }
 
 // Excuse is why some operations of a run had a right to fail.
@@ -41,6 +44,17 @@ type Excuse struct {
 	// First and Last are when the first and the last of them ended.
 	First time.Duration `json:"first"`
 	Last  time.Duration `json:"last"`
+}
+
+// ExcusedLine is a log line, or several that one disturbance allowed by one pattern.
+type ExcusedLine struct {
+	Host    NodeID        `json:"host"`
+	Process string        `json:"process"`
+	Line    string        `json:"line"` // the first of them
+	Why     string        `json:"why"`  // the disturbance: "the cut", "n2's server is stopped"
+	Count   int           `json:"count"`
+	First   time.Duration `json:"first"`
+	Last    time.Duration `json:"last"`
 }
 
 // FailureClass sorts failures by what the target's documentation says.

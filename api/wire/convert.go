@@ -85,6 +85,10 @@ func fromExcuse(e model.Excuse) Excuse {
 	return Excuse{F: e.F, Error: e.Error, Node: string(e.Node), Why: e.Why, Count: e.Count, First: Duration(e.First), Last: Duration(e.Last)}
 }
 
+func fromExcusedLine(l model.ExcusedLine) ExcusedLine {
+	return ExcusedLine{Host: string(l.Host), Process: l.Process, Line: l.Line, Why: l.Why, Count: l.Count, First: Duration(l.First), Last: Duration(l.Last)}
+}
+
 func fromLink(l model.Link) Link { return Link{Src: string(l.Src), Dst: string(l.Dst)} }
 
 func fromProof(p *model.Proof) *Proof {
@@ -152,7 +156,7 @@ func FromRun(r model.RunSummary) Run {
 		ID: r.Run, Campaign: r.Campaign, Target: r.Target, Lab: r.Lab, Tap: r.Tap, Gate: r.Gate, Version: r.Version, ReplayOf: r.ReplayOf,
 		Started: r.Started.UTC(), Ended: when(r.Ended), Scenario: fromScenario(r.Scenario),
 		Verdict: Verdict{Value: string(r.Verdict.Value), Reason: r.Verdict.Reason, Failures: each(r.Verdict.Failures, FromFailure), Legal: r.Verdict.Legal,
-			Excuses: each(r.Verdict.Excuses, fromExcuse)},
+			Excuses: each(r.Verdict.Excuses, fromExcuse), Lines: each(r.Verdict.Lines, fromExcusedLine)},
 		Proof: fromProof(r.Proof), Reached: r.Result.Reached, HealClass: fromClass(r.Result.HealClass),
 		Cost:     Cost{Template: Duration(r.Cost.Template), Start: Duration(r.Cost.Start), Settle: Duration(r.Cost.Settle), Workload: Duration(r.Cost.Workload), Recover: Duration(r.Cost.Recover), Ours: Duration(r.Cost.Ours)},
 		Messages: r.Messages, ProbeCost: Duration(r.ProbeCost), Probes: r.Probes, Release: r.Release, Retransmits: r.Retransmits, Starved: r.Starved,

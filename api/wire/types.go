@@ -91,13 +91,25 @@ type Excuse struct {
 	Last  Duration `json:"last"`
 }
 
+// ExcusedLine is a log line, or several, that a disturbance allowed.
+type ExcusedLine struct {
+	Host    string   `json:"host"`
+	Process string   `json:"process"`
+	Line    string   `json:"line" doc:"The first of them"`
+	Why     string   `json:"why" doc:"The disturbance"`
+	Count   int      `json:"count"`
+	First   Duration `json:"first"`
+	Last    Duration `json:"last"`
+}
+
 // Verdict is the outcome of a run. Only pass is a pass.
 type Verdict struct {
-	Value    string    `json:"value" doc:"pass, fail, unknown or vacuous"`
-	Reason   string    `json:"reason"`
-	Failures []Failure `json:"failures"`
-	Legal    int       `json:"legal" doc:"Operations that were refused or timed out and had a right to"`
-	Excuses  []Excuse  `json:"excuses,omitempty" doc:"Why these had, grouped"`
+	Value    string        `json:"value" doc:"pass, fail, unknown or vacuous"`
+	Reason   string        `json:"reason"`
+	Failures []Failure     `json:"failures"`
+	Legal    int           `json:"legal" doc:"Operations that were refused or timed out and had a right to"`
+	Excuses  []Excuse      `json:"excuses,omitempty" doc:"Why these had, grouped"`
+	Lines    []ExcusedLine `json:"lines,omitempty" doc:"Log lines that would be failures had no disturbance allowed them"`
 }
 
 // Link is one direction between two hosts.

@@ -135,6 +135,8 @@ type outcome struct {
 	unknown string
 	// idle says why there was nothing to judge; "" if there was.
 	idle string
+	// lines would be failures had no disturbance allowed them.
+	lines []model.ExcusedLine
 }
 
 // and adds one more reason to those there are.
@@ -242,6 +244,7 @@ func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 			continue
 		}
 		o := c.judge(&r, s)
+		v.Lines = append(v.Lines, o.lines...)
 		for _, f := range o.failures {
 			f.Check = spec.Name
 			if f.Class == "" {

@@ -83,7 +83,7 @@ func fatalLog() checker {
 			if err != nil {
 				return outcome{unknown: err.Error()}
 			}
-			excusable, err := disturbedLines(r)
+			excused, err := disturbedLines(r)
 			if err != nil {
 				return outcome{unknown: err.Error()}
 			}
@@ -104,7 +104,7 @@ func fatalLog() checker {
 				if !matches(fatal, l.Line) || matches(allow, strings.Join(append([]string{l.Line}, l.Context...), "\n")) {
 					continue
 				}
-				if excusable(l) {
+				if excused.allows(l) {
 					continue
 				}
 				what, t := traceSignature(l.Line, l.Context, s.list("packages"))
@@ -137,36 +137,9 @@ func fatalLog() checker {
 					}
 				}
 			}
-			return outcome{failures: collect(by)}
+			return outcome{failures: collect(by), lines: excused.list}
 		},
 	}
-}
-
-// disturbedLines compiles Logs.Disturbed: whether a line matches one of them, and a
-// disturbance held or was over for no longer than that one's Within, as check
-// operations sees disturbances.
-func disturbedLines(r *Record) (func(l LogLine) bool, error) {
-	var patterns []string
-	for _, d := range r.Target.Logs.Disturbed {
-		patterns = append(patterns, d.Match)
-	}
-	res, err := compile(patterns)
-	if err != nil {
-		return nil, err
-	}
-	all := slices.DeleteFunc(disturbances(r, 0, 0), func(d disturbance) bool { return d.unborn })
-	return func(l LogLine) bool {
-		text := strings.Join(append([]string{l.Line}, l.Context...), "\n")
-		for i, re := range res {
-			within := r.Target.Logs.Disturbed[i].Within
-			if re.MatchString(text) && slices.ContainsFunc(all, func(d disturbance) bool {
-				return d.from <= l.At && (d.to == forever || l.At <= d.to+within)
-			}) {
-				return true
-			}
-		}
-		return false
-	}, nil
 }
 
 // twice says whether two equal lines of a host are one that a process both

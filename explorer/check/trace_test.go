@@ -153,8 +153,19 @@ func TestADisturbanceAllows(t *testing.T) {
 		r := Record{Proof: c.proof, Actions: c.actions, LogLines: []LogLine{{Host: "n1", Process: "server", At: c.at, Line: c.line}},
 			Target: &model.Target{Processes: []model.Process{{Name: "newcomer", Hosts: []model.NodeID{"n3"}, Manual: true}}, Logs: model.LogPatterns{Fatal: []string{"FATAL"}, Disturbed: []model.DisturbedLine{{Match: "lost peer", Within: within}}},
 				Checks: []model.CheckSpec{{Name: "fatal-log", Class: model.Broken}}}}
-		if got := len(Judge(r).Failures) == 0; got != c.allowed {
+		v := Judge(r)
+		if got := len(v.Failures) == 0; got != c.allowed {
 			t.Errorf("%s: allowed %t, want %t", c.name, got, c.allowed)
+		}
+		var want []model.ExcusedLine
+		if c.allowed {
+			want = []model.ExcusedLine{{Host: "n1", Process: "server", Line: c.line, Why: "the cut", Count: 1, First: c.at, Last: c.at}}
+			if c.proof == nil {
+				want[0].Why = "server on n2 is stopped"
+			}
+		}
+		if !slices.Equal(v.Lines, want) {
+			t.Errorf("%s: listed as excused %+v, want %+v", c.name, v.Lines, want)
 		}
 	}
 }

@@ -33,6 +33,12 @@ type excuseRow struct {
 	Count                     int
 }
 
+// lineRow is a log line that a disturbance allowed.
+type lineRow struct {
+	Host, Process, Line, Why, When string
+	Count                          int
+}
+
 func failures(in *Input) []failureView {
 	var out []failureView
 	fs := in.Summary.Verdict.Failures
@@ -74,13 +80,25 @@ func details(in []string) []detailView {
 func excuseRows(in []model.Excuse) []excuseRow {
 	var out []excuseRow
 	for _, e := range in {
-		r := excuseRow{F: clean(e.F), Error: clean(e.Error), Node: clean(string(e.Node)), Why: clean(e.Why), Count: e.Count, When: at(e.First)}
-		if e.Last > e.First {
-			r.When += " to " + at(e.Last)
-		}
-		out = append(out, r)
+		out = append(out, excuseRow{F: clean(e.F), Error: clean(e.Error), Node: clean(string(e.Node)), Why: clean(e.Why), Count: e.Count, When: when(e.First, e.Last)})
 	}
 	return out
+}
+
+func lineRows(in []model.ExcusedLine) []lineRow {
+	var out []lineRow
+	for _, l := range in {
+		out = append(out, lineRow{Host: clean(string(l.Host)), Process: clean(l.Process), Line: clean(l.Line), Why: clean(l.Why), Count: l.Count, When: when(l.First, l.Last)})
+	}
+	return out
+}
+
+// when is one moment, or the first and the last of several.
+func when(first, last time.Duration) string {
+	if last > first {
+		return at(first) + " to " + at(last)
+	}
+	return at(first)
 }
 
 // maxActions bounds the actions that are told one by one.

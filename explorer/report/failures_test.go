@@ -31,6 +31,7 @@ func judged(t testing.TB) Input {
 		{F: "read", Error: "NoHostAvailable", Node: "n1", Count: 9, First: 8 * time.Second, Last: 12 * time.Second, Why: "n1 reached 1 of n1, n2, n3 and needed 2: the cut"},
 		{F: "write", Error: "Timeout", Node: "n2", Count: 5, First: 8100 * time.Millisecond, Last: 8100 * time.Millisecond, Why: "the system has 20s to notice that n2 no longer reaches n1: the cut"},
 	}
+	s.Verdict.Lines = []model.ExcusedLine{{Host: "n2", Process: "server", Line: "ERROR lost <b>peer</b>", Why: "server on n3 is stopped", Count: 3, First: 9 * time.Second, Last: 11 * time.Second}}
 	end := in.Events[len(in.Events)-1]
 	for i, v := range []model.NodeVerb{model.NodeStop, model.NodeStart} {
 		in.Events = append(in.Events, model.Event{Num: end.Num + uint64(i) + 1, At: end.At + time.Duration(i)*time.Second, Kind: model.EventNode, Node: &model.NodeAction{Verb: v, Process: "server", Host: "n3"}})
@@ -58,6 +59,7 @@ func TestJudgedRunIsExplained(t *testing.T) {
 	}
 	wants(t, "operations", section(t, page, "operations"), "14 refused or without an answer", "n1 reached 1 of n1, n2, n3 and needed 2: the cut",
 		"NoHostAvailable", "8.000 s to 12.000 s", "<td>8.100 s")
+	wants(t, "lines", section(t, page, "lines"), "<td>n2<td>server<td>ERROR lost &lt;b&gt;peer&lt;/b&gt;<td>server on n3 is stopped", "9.000 s to 11.000 s")
 	wants(t, "facts", section(t, page, "facts"), "<dd>3.11.5", "66.3 s", "260 probes, waited 2.60 s in all for answers, 10.0 ms each, 3.9 for each second",
 		"until it was stable", "18.0 s, 27.1 %", "1.30 s, 2.0 %")
 

@@ -88,6 +88,7 @@ type runView struct {
 	Lost                      []string
 	Excuses                   []excuseRow
 	Legal                     int
+	Lines                     []lineRow
 	Cost                      template.HTML
 	CostRows                  []fact
 	Steps                     []stepRow
@@ -123,6 +124,7 @@ func Write(w io.Writer, in Input) error {
 	ops := newOperations(&in, tl)
 	v.Ops, v.OpRows, v.OpNote, v.Lost = ops.svg(tl), ops.rows, ops.note, ops.lost
 	v.Excuses, v.Legal = excuseRows(in.Summary.Verdict.Excuses), in.Summary.Verdict.Legal
+	v.Lines = lineRows(in.Summary.Verdict.Lines)
 	v.Cost, v.CostRows = costSplit([]model.RunSummary{in.Summary})
 	if v.Steps = stepRows(&in); len(v.Steps) == 0 { // the decisions of a script are its steps
 		v.Decisions, v.DecisionNote = decisionRows(&in)

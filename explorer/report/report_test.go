@@ -174,6 +174,7 @@ func hostile(t testing.TB) Input {
 	}
 	in.Known = []model.KnownFailure{{ID: attack, Title: attack}}
 	s.Verdict.Excuses = []model.Excuse{{F: attack, Error: attack, Node: model.NodeID(attack), Why: attack, Count: 1}}
+	s.Verdict.Lines = []model.ExcusedLine{{Host: model.NodeID(attack), Process: attack, Line: attack, Why: attack, Count: 1}}
 	in.Events = append(in.Events, model.Event{Kind: model.EventNode, Node: &model.NodeAction{Verb: model.NodeVerb(attack), Process: attack, Host: model.NodeID(attack)}})
 	in.Exits, in.Incomplete, in.FatalLines = []string{attack}, []string{attack}, []string{attack}
 	in.Recovery.Pending, in.Recovery.Violated = []string{attack}, []string{attack}

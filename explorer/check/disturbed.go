@@ -1,0 +1,78 @@
+package check
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"netsplit/model"
+)
+
+// maxExcusedLines bounds the log lines that a verdict lists as excused.
+const maxExcusedLines = 50
+
+// excusedLines finds and keeps the log lines that Logs.Disturbed allows.
+type excusedLines struct {
+	patterns     []*regexp.Regexp
+	within       []time.Duration // by pattern
+	disturbances []disturbance
+	list         []model.ExcusedLine
+	index        map[excusedKey]int // in list
+}
+
+// excusedKey is what lines of one entry have in common.
+type excusedKey struct {
+	host          model.NodeID
+	process, what string
+	pattern       int
+}
+
+// disturbedLines compiles Logs.Disturbed. Disturbances are those that check
+// operations sees.
+func disturbedLines(r *Record) (*excusedLines, error) {
+	x := &excusedLines{index: map[excusedKey]int{}}
+	var patterns []string
+	for _, d := range r.Target.Logs.Disturbed {
+		patterns = append(patterns, d.Match)
+		x.within = append(x.within, d.Within)
+	}
+	var err error
+	if x.patterns, err = compile(patterns); err != nil {
+		return nil, err
+	}
+	x.disturbances = slices.DeleteFunc(disturbances(r, 0, 0), func(d disturbance) bool { return d.unborn })
+	return x, nil
+}
+
+// allows says whether a pattern matches the line, and a disturbance held or was
+// over for no longer than the pattern's Within; if so it is listed. Lines come in
+// order of time.
+func (x *excusedLines) allows(l LogLine) bool {
+	text := strings.Join(append([]string{l.Line}, l.Context...), "\n")
+	for p, re := range x.patterns {
+		i := slices.IndexFunc(x.disturbances, func(d disturbance) bool {
+			return d.from <= l.At && (d.to == forever || l.At <= d.to+x.within[p])
+		})
+		if i < 0 || !re.MatchString(text) {
+			continue
+		}
+		x.note(l, excusedKey{l.Host, l.Process, x.disturbances[i].what, p})
+		return true
+	}
+	return false
+}
+
+func (x *excusedLines) note(l LogLine, k excusedKey) {
+	i, ok := x.index[k]
+	if !ok {
+		if len(x.list) == maxExcusedLines {
+			return
+		}
+		i = len(x.list)
+		x.index[k] = i
+		x.list = append(x.list, model.ExcusedLine{Host: l.Host, Process: l.Process, Line: l.Line, Why: k.what, First: l.At})
+	}
+	x.list[i].Count++
+	x.list[i].Last = l.At
+}
