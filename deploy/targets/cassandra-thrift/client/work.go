@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"netsplit/deploy/targets/cassandra/admin"
+	"netsplit/deploy/workload"
 	"netsplit/model"
 )
 
@@ -24,7 +25,7 @@ const (
 type user struct {
 	*common
 	id   int // process in the history
-	at   admin.Node
+	at   workload.Node
 	conn *client
 	set  bool // the keyspace of the connection is set
 }

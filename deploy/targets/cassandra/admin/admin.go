@@ -11,16 +11,17 @@ import (
 	"strings"
 	"time"
 
+	"netsplit/deploy/workload"
 	"netsplit/model"
 )
 
 // Admin is the administrator at one node.
 type Admin struct {
 	Self  model.NodeID
-	Nodes []Node
+	Nodes []workload.Node
 	Seed  uint64
 	At    *Jolokia
-	Out   *History
+	Out   *workload.History
 }
 
 // ring is what one node thinks of all. An attribute that a release does not

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"netsplit/deploy/workload"
 	"netsplit/model"
 )
 
@@ -34,12 +35,12 @@ const ringPath = "read/" + StorageService + "/" + ringAttributes
 
 func testAdmin(t *testing.T, j *Jolokia) (*Admin, *bytes.Buffer) {
 	t.Helper()
-	nodes, err := ParseNodes("n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3")
+	nodes, err := workload.ParseNodes("n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	return &Admin{Self: "n1", Nodes: nodes, Seed: 1, At: j, Out: NewHistory(&b, time.Now())}, &b
+	return &Admin{Self: "n1", Nodes: nodes, Seed: 1, At: j, Out: workload.NewHistory(&b, time.Now())}, &b
 }
 
 func operations(t *testing.T, b *bytes.Buffer) []model.Operation {
@@ -151,13 +152,5 @@ func TestLeftIsOverAfterALinger(t *testing.T) {
 	l = Left{From: now.Add(time.Hour), gone: now.Add(-linger - time.Second)}
 	if l.Over(true) {
 		t.Error("over before the work has lasted long enough")
-	}
-}
-
-func TestParseNodes(t *testing.T) {
-	for _, bad := range []string{"", "n1", "n1=x", "=10.0.0.1", "n1=10.0.0.1,"} {
-		if _, err := ParseNodes(bad); err == nil {
-			t.Errorf("ParseNodes(%q) found no fault", bad)
-		}
 	}
 }

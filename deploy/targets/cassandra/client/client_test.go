@@ -13,7 +13,7 @@ import (
 
 	"github.com/gocql/gocql"
 
-	"netsplit/deploy/targets/cassandra/admin"
+	"netsplit/deploy/workload"
 	"netsplit/model"
 )
 
@@ -49,7 +49,7 @@ func TestFailureSaysWhetherItHappened(t *testing.T) {
 }
 
 func TestNeedsNameCoordinatorAndReplicas(t *testing.T) {
-	nodes, err := admin.ParseNodes("n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3")
+	nodes, err := workload.ParseNodes("n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3")
 	if err != nil {
 		t.Fatal(err)
 	}

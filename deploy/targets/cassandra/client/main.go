@@ -15,34 +15,25 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"netsplit/deploy/targets/cassandra/admin"
+	"netsplit/deploy/workload"
 	"netsplit/model"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	err := run(ctx, os.Args[1:], os.Stdin, os.Stdout)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "cassandra client:", err)
-		os.Exit(1)
-	}
-}
+func main() { workload.Main("cassandra client", run) }
 
 // common are the flags of every mode.
 type common struct {
 	spec     string
-	nodes    []admin.Node
+	nodes    []workload.Node
 	self     model.NodeID // host this program runs on
 	workload string
 	leaver   model.NodeID
@@ -54,7 +45,7 @@ type common struct {
 	port     int
 	tmo      time.Duration
 	jolokia  string
-	out      *admin.History
+	out      *workload.History
 	agreed   atomic.Bool // all nodes have the schema that was made
 }
 
@@ -79,7 +70,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	f.StringVar(&c.jolokia, "jolokia", "http://127.0.0.1:8778/jolokia", "where Jolokia answers on the node (node)")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
 		var err error
-		if c.nodes, err = admin.ParseNodes(c.spec); err != nil {
+		if c.nodes, err = workload.ParseNodes(c.spec); err != nil {
 			return err
 		}
 		if !slices.Contains(workloads, c.workload) {
@@ -88,11 +79,11 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 		if c.rate <= 0 {
 			return fmt.Errorf("--rate %g: must be more than 0", c.rate)
 		}
-		start, err := admin.RunStart()
+		start, err := workload.RunStart()
 		if err != nil {
 			return err
 		}
-		c.out = admin.NewHistory(out, start)
+		c.out = workload.NewHistory(out, start)
 		return nil
 	}
 	mode := func(use, short string, waits bool, do func(context.Context, *common) error) {
@@ -102,12 +93,8 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 			if waits && c.workload == "decommission" {
 				limit += c.longer
 			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), limit)
+			ctx, cancel := workload.Bound(cmd.Context(), limit, in)
 			defer cancel()
-			go func() { // the work ends at --for, or with standard input
-				_, _ = io.Copy(io.Discard, in)
-				cancel()
-			}()
 			return do(ctx, &c)
 		}})
 	}
@@ -120,9 +107,6 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	root.SetErr(os.Stderr)
 	if err := root.ExecuteContext(ctx); err != nil {
 		return err
-	}
-	if c.out == nil {
-		return nil // help
 	}
 	return c.out.Err()
 }

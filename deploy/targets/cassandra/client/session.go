@@ -11,7 +11,7 @@ import (
 
 	"github.com/gocql/gocql"
 
-	"netsplit/deploy/targets/cassandra/admin"
+	"netsplit/deploy/workload"
 	"netsplit/model"
 )
 
@@ -24,7 +24,7 @@ func (quiet) Println(...any)        {}
 
 // connect opens a session whose only coordinator is n: a driver that may
 // choose would hide which node failed. Nothing is tried twice.
-func (c *common) connect(n admin.Node) (*gocql.Session, error) {
+func (c *common) connect(n workload.Node) (*gocql.Session, error) {
 	cl := gocql.NewCluster(n.IP.String())
 	cl.Port = c.port
 	cl.ProtoVersion = 4
@@ -53,7 +53,7 @@ func (c *common) connect(n admin.Node) (*gocql.Session, error) {
 type user struct {
 	*common
 	id   int // process in the history
-	at   admin.Node
+	at   workload.Node
 	sess *gocql.Session
 }
 

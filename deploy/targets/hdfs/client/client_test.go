@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"netsplit/deploy/workload"
 	"netsplit/e2e/need"
 	"netsplit/model"
 )
@@ -51,7 +52,7 @@ func fake(t *testing.T) (*cluster, *shell) {
 		t.Fatal(err)
 	}
 	c := &cluster{me: "c1", nns: ids([]string{"n1", "n2"}), dns: ids([]string{"n3", "n4", "n5"}), jns: ids([]string{"n3", "n4", "n5"}),
-		replication: 2, script: script, dir: dir, work: dir, seed: 7, out: newHistory(&bytes.Buffer{}, time.Now())}
+		replication: 2, script: script, dir: dir, work: dir, seed: 7, out: history{workload.NewHistory(&bytes.Buffer{}, time.Now())}}
 	sh, err := startShell(c)
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +113,7 @@ func TestAChecksumOfAReadableFileHasNoExcuse(t *testing.T) {
 		c, sh := fake(t)
 		c.active.Store(&c.nns[0])
 		var out bytes.Buffer
-		c.out = newHistory(&out, time.Now())
+		c.out = history{workload.NewHistory(&out, time.Now())}
 		u := &user{cluster: c, sh: sh, id: 1, patience: 10 * time.Second, files: map[string]string{"f": f.path}}
 		if f.content != "" { // the file as it was written
 			if err := os.WriteFile(filepath.Join(c.dir, "content"), content(c.seed, "f"), 0o644); err != nil {
@@ -147,7 +148,7 @@ func TestAChecksumOfAReadableFileHasNoExcuse(t *testing.T) {
 
 func TestHistoryTellsFailuresFromTimeouts(t *testing.T) {
 	var out bytes.Buffer
-	h := newHistory(&out, time.Now())
+	h := history{workload.NewHistory(&out, time.Now())}
 	needs := []model.Need{{Via: "c1", From: []model.NodeID{"n1"}, Count: 1}}
 	for _, err := range []error{nil, errors.New("StandbyException: x"), fmt.Errorf("%w after 1s", errTimeout)} {
 		_ = h.do(model.Operation{F: "write", Key: "k", Needs: needs}, func() (string, error) { return "", err })
@@ -264,7 +265,7 @@ func TestFencingTellsWhomItKills(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			a := &admin{cluster: &cluster{work: dir, netsplit: netsplit, out: newHistory(&bytes.Buffer{}, time.Now())}}
+			a := &admin{cluster: &cluster{work: dir, netsplit: netsplit, out: history{workload.NewHistory(&bytes.Buffer{}, time.Now())}}}
 			nameNode(t, a.cluster, c.state)
 			if err := os.WriteFile(a.pidFile("namenode", "127.0.0.1"), []byte(strconv.Itoa(victim.Process.Pid)+"\n"), 0o644); err != nil {
 				t.Fatal(err)

@@ -143,7 +143,7 @@ func (a *admin) fencedHosts() []model.NodeID {
 			continue
 		}
 		out = append(out, f.Host)
-		a.out.add(model.Operation{Process: adminID, Type: model.OpInfo, F: "fenced", Node: f.Host, Value: f.How + ", state: " + f.State})
+		a.out.Add(model.Operation{Process: adminID, Type: model.OpInfo, F: "fenced", Node: f.Host, Value: f.How + ", state: " + f.State})
 	}
 	return out
 }

@@ -22,13 +22,13 @@ func finalAll(ctx context.Context, c *cluster) error {
 	defer sh.stop()
 	u := &user{cluster: c, sh: sh, id: 200, patience: 10 * time.Second}
 	done := model.Operation{Process: u.id, Type: model.OpInvoke, F: "final-read-done"}
-	c.out.add(done)
+	c.out.Add(done)
 	if err := u.readAll(ctx); err != nil {
 		done.Type, done.Error = model.OpFail, err.Error()
 	} else {
 		done.Type = model.OpOK
 	}
-	c.out.add(done)
+	c.out.Add(done)
 	if done.Type == model.OpOK {
 		u.writeLast()
 	}

@@ -2,29 +2,18 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"strconv"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"netsplit/deploy/workload"
 	"netsplit/model"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	err := run(ctx, os.Args[1:], os.Stdin, os.Stdout)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "hdfs client:", err)
-		os.Exit(1)
-	}
-}
+func main() { workload.Main("hdfs client", run) }
 
 // cluster is where everything is.
 type cluster struct {
@@ -43,7 +32,7 @@ type cluster struct {
 
 	dur  time.Duration
 	seed uint64
-	out  *history
+	out  history
 
 	active atomic.Pointer[model.NodeID] // the NameNode that serves; nil while the administrator changes that
 }
@@ -70,36 +59,27 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	f.DurationVar(&c.dur, "for", 12*time.Second, "how long to run")
 	f.Uint64Var(&c.seed, "seed", 1, "seed of every random choice")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
-		start := time.Now()
-		if s := os.Getenv("NETSPLIT_RUN_START"); s != "" {
-			ns, err := strconv.ParseInt(s, 10, 64)
-			if err != nil {
-				return fmt.Errorf("NETSPLIT_RUN_START=%q: want the start of the run in Unix nanoseconds", s)
-			}
-			start = time.Unix(0, ns)
+		start, err := workload.RunStart()
+		if err != nil {
+			return err
 		}
 		c.me, c.newcomer, c.nns, c.dns, c.jns = model.NodeID(me), model.NodeID(newcomer), ids(nns), ids(dns), ids(jns)
-		c.out = newHistory(out, start)
+		c.out = history{workload.NewHistory(out, start)}
 		return nil
 	}
 	// bound gives the context of the work: it ends at --for or with stdin.
 	bound := func(ctx context.Context) (context.Context, context.CancelFunc) {
-		ctx, cancel := context.WithTimeout(ctx, c.dur)
-		go func() {
-			_, _ = io.Copy(io.Discard, in)
-			cancel()
-		}()
-		return ctx, cancel
+		return workload.Bound(ctx, c.dur, in)
 	}
 
-	var workload string
+	var which string
 	var users int
 	work := &cobra.Command{Use: "work", Args: cobra.NoArgs, Short: "Users and an administrator", RunE: func(cmd *cobra.Command, _ []string) error {
 		ctx, cancel := bound(cmd.Context())
 		defer cancel()
-		return workAll(ctx, &c, workload, users)
+		return workAll(ctx, &c, which, users)
 	}}
-	work.Flags().StringVar(&workload, "workload", "files", "files, failover, datanode or shutdown")
+	work.Flags().StringVar(&which, "workload", "files", "files, failover, datanode or shutdown")
 	work.Flags().IntVar(&users, "users", 2, "users, side by side")
 
 	final := &cobra.Command{Use: "final", Args: cobra.NoArgs, Short: "Read every file back", RunE: func(cmd *cobra.Command, _ []string) error {
@@ -132,10 +112,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	if err := root.ExecuteContext(ctx); err != nil {
 		return err
 	}
-	if c.out == nil {
-		return nil // help
-	}
-	return c.out.err()
+	return c.out.Err()
 }
 
 func ids(in []string) []model.NodeID {

@@ -8,42 +8,27 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
-	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"strconv"
-	"sync"
-	"syscall"
 	"time"
+
+	"netsplit/deploy/workload"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
-
-	"netsplit/model"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	err := run(ctx, os.Args[1:], os.Stdin, os.Stdout)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "redis-sentinel client:", err)
-		os.Exit(1)
-	}
-}
+func main() { workload.Main("redis-sentinel client", run) }
 
 // common are the flags of every mode.
 type common struct {
-	nodes []node
+	nodes []workload.Node
 	spec  string
 	dur   time.Duration
 	seed  uint64
 	tmo   time.Duration
-	out   *history
+	out   *workload.History
 }
 
 func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
@@ -56,28 +41,19 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	root.PersistentFlags().DurationVar(&c.tmo, "timeout", 300*time.Millisecond, "timeout of one operation")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
 		var err error
-		if c.nodes, err = parseNodes(c.spec); err != nil {
+		if c.nodes, err = workload.ParseNodes(c.spec); err != nil {
 			return err
 		}
-		start := time.Now()
-		if s := os.Getenv("NETSPLIT_RUN_START"); s != "" {
-			ns, err := strconv.ParseInt(s, 10, 64)
-			if err != nil {
-				return fmt.Errorf("NETSPLIT_RUN_START=%q: want the start of the run in Unix nanoseconds", s)
-			}
-			start = time.Unix(0, ns)
+		start, err := workload.RunStart()
+		if err != nil {
+			return err
 		}
-		c.out = newHistory(out, start)
+		c.out = workload.NewHistory(out, start)
 		return nil
 	}
 	// bound gives the context of the work: it ends at --for or with stdin.
 	bound := func(cmd *cobra.Command) (context.Context, context.CancelFunc) {
-		ctx, cancel := context.WithTimeout(cmd.Context(), c.dur)
-		go func() {
-			_, _ = io.Copy(io.Discard, in)
-			cancel()
-		}()
-		return ctx, cancel
+		return workload.Bound(cmd.Context(), c.dur, in)
 	}
 
 	var w writeOptions
@@ -112,44 +88,5 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	if err := root.ExecuteContext(ctx); err != nil {
 		return err
 	}
-	if c.out == nil {
-		return nil // help
-	}
-	return c.out.err()
-}
-
-// history prints operations, one JSON line each, in the order of their times.
-type history struct {
-	start time.Time
-
-	mu   sync.Mutex // guards what follows
-	w    *bufio.Writer
-	fail error
-}
-
-func newHistory(w io.Writer, start time.Time) *history {
-	return &history{start: start, w: bufio.NewWriter(w)}
-}
-
-// add stamps and prints one operation.
-func (h *history) add(op model.Operation) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	op.Time = time.Since(h.start)
-	b, err := json.Marshal(op)
-	if err == nil {
-		_, err = h.w.Write(append(b, '\n'))
-	}
-	if err == nil {
-		err = h.w.Flush()
-	}
-	if err != nil && h.fail == nil {
-		h.fail = fmt.Errorf("write history: %w", err)
-	}
-}
-
-func (h *history) err() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.fail
+	return c.out.Err()
 }

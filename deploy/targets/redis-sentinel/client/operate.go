@@ -21,16 +21,16 @@ func operateAll(ctx context.Context, c *common, failovers int) error {
 		case <-time.After(time.Until(begin.Add(m))):
 		}
 		s := c.nodes[asks[i]]
-		op := model.Operation{Type: model.OpInvoke, F: "failover", Node: s.name}
-		c.out.add(op)
-		conn := dial(s.ip, sentinelPort, c.tmo)
+		op := model.Operation{Type: model.OpInvoke, F: "failover", Node: s.Name}
+		c.out.Add(op)
+		conn := dial(s.IP, sentinelPort, c.tmo)
 		err := conn.Do(ctx, "SENTINEL", "FAILOVER", masterName).Err()
 		conn.Close()
 		op.Type = model.OpOK // begun; the Sentinels finish it by themselves
 		if err != nil {
 			op.Type, op.Error = failure(err)
 		}
-		c.out.add(op)
+		c.out.Add(op)
 	}
 	<-ctx.Done()
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"netsplit/deploy/workload"
 	"netsplit/model"
 )
 
@@ -21,20 +22,20 @@ func readAll(ctx context.Context, c *common) error {
 	const patience = 2 * time.Second
 	master, err := settled(ctx, c)
 	if err != nil {
-		c.out.add(model.Operation{Type: model.OpInfo, F: "final-read-done", Error: "unavailable " + err.Error()})
+		c.out.Add(model.Operation{Type: model.OpInfo, F: "final-read-done", Error: "unavailable " + err.Error()})
 	}
 	for _, n := range c.nodes {
-		conn := dial(n.ip, redisPort, patience)
+		conn := dial(n.IP, redisPort, patience)
 		rctx, cancel := context.WithTimeout(context.Background(), patience)
-		op := model.Operation{Type: model.OpOK, F: "final-role", Node: n.name}
+		op := model.Operation{Type: model.OpOK, F: "final-role", Node: n.Name}
 		op.Value, err = role(rctx, conn, c.nodes)
 		if err != nil {
 			op.Type, op.Error = failure(err)
 		}
-		c.out.add(op)
+		c.out.Add(op)
 		cancel()
 		f := "final-copy"
-		if n.name == master.name {
+		if n.Name == master.Name {
 			f = "final-read"
 		}
 		for {
@@ -42,9 +43,9 @@ func readAll(ctx context.Context, c *common) error {
 			var kv [][2]string
 			if kv, err = readNode(rctx, conn); err == nil {
 				for _, p := range kv {
-					c.out.add(model.Operation{Type: model.OpOK, F: f, Key: p[0], Value: p[1], Node: n.name})
+					c.out.Add(model.Operation{Type: model.OpOK, F: f, Key: p[0], Value: p[1], Node: n.Name})
 				}
-				c.out.add(model.Operation{Type: model.OpOK, F: f + "-done", Value: fmt.Sprint(len(kv)), Node: n.name})
+				c.out.Add(model.Operation{Type: model.OpOK, F: f + "-done", Value: fmt.Sprint(len(kv)), Node: n.Name})
 			}
 			cancel()
 			if err == nil || ctx.Err() != nil {
@@ -55,7 +56,7 @@ func readAll(ctx context.Context, c *common) error {
 		conn.Close()
 		if err != nil {
 			t, text := failure(err)
-			c.out.add(model.Operation{Type: t, F: f + "-done", Node: n.name, Error: text})
+			c.out.Add(model.Operation{Type: t, F: f + "-done", Node: n.Name, Error: text})
 		}
 	}
 	return nil
@@ -63,14 +64,14 @@ func readAll(ctx context.Context, c *common) error {
 
 // settled waits until a majority of the Sentinels names one node that also
 // calls itself master.
-func settled(ctx context.Context, c *common) (node, error) {
+func settled(ctx context.Context, c *common) (workload.Node, error) {
 	for i := 0; ; i++ {
-		votes := map[node]int{}
+		votes := map[workload.Node]int{}
 		var last error
 		for _, s := range c.nodes {
 			m, err := masterBySentinel(ctx, s, c.nodes, c.tmo)
 			if err != nil {
-				last = fmt.Errorf("%s: %w", s.name, err)
+				last = fmt.Errorf("%s: %w", s.Name, err)
 				continue
 			}
 			votes[m]++
@@ -79,20 +80,20 @@ func settled(ctx context.Context, c *common) (node, error) {
 			if votes[m] <= len(c.nodes)/2 {
 				continue
 			}
-			conn := dial(m.ip, redisPort, c.tmo)
+			conn := dial(m.IP, redisPort, c.tmo)
 			r, err := role(ctx, conn, c.nodes)
 			conn.Close()
 			if err == nil && r == "master" {
 				return m, nil
 			}
-			last = fmt.Errorf("the Sentinels name %s, which is %q: %v", m.name, r, err)
+			last = fmt.Errorf("the Sentinels name %s, which is %q: %v", m.Name, r, err)
 		}
 		if last == nil {
 			last = fmt.Errorf("no majority of the Sentinels names one master")
 		}
 		select {
 		case <-ctx.Done():
-			return node{}, last
+			return workload.Node{}, last
 		case <-time.After(100 * time.Millisecond):
 		}
 	}

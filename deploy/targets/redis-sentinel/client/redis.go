@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"netsplit/deploy/workload"
 	"netsplit/model"
 )
 
@@ -20,25 +20,6 @@ const (
 	sentinelPort = 26379
 	masterName   = "m"
 )
-
-// node is one host of the target.
-type node struct {
-	name model.NodeID
-	ip   netip.Addr
-}
-
-func parseNodes(spec string) ([]node, error) {
-	var out []node
-	for _, f := range strings.Split(spec, ",") {
-		name, addr, ok := strings.Cut(f, "=")
-		ip, err := netip.ParseAddr(addr)
-		if !ok || name == "" || err != nil {
-			return nil, fmt.Errorf("--nodes %q: want hosts with their addresses, such as n1=10.0.0.1,n2=10.0.0.2", spec)
-		}
-		out = append(out, node{model.NodeID(name), ip})
-	}
-	return out, nil
-}
 
 // quiet drops the library's own log: every failure stands in the history.
 type quiet struct{}
@@ -63,26 +44,26 @@ func dial(ip netip.Addr, port uint16, timeout time.Duration) *redis.Client {
 }
 
 // masterBySentinel asks one Sentinel who is master.
-func masterBySentinel(ctx context.Context, s node, nodes []node, timeout time.Duration) (node, error) {
-	c := dial(s.ip, sentinelPort, timeout)
+func masterBySentinel(ctx context.Context, s workload.Node, nodes []workload.Node, timeout time.Duration) (workload.Node, error) {
+	c := dial(s.IP, sentinelPort, timeout)
 	defer c.Close()
 	got, err := c.Do(ctx, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", masterName).StringSlice()
 	if err != nil {
-		return node{}, err
+		return workload.Node{}, err
 	}
 	if len(got) != 2 {
-		return node{}, fmt.Errorf("unexpected answer %q", got)
+		return workload.Node{}, fmt.Errorf("unexpected answer %q", got)
 	}
 	for _, n := range nodes {
-		if n.ip.String() == got[0] {
+		if n.IP.String() == got[0] {
 			return n, nil
 		}
 	}
-	return node{}, fmt.Errorf("unknown address %s", got[0])
+	return workload.Node{}, fmt.Errorf("unknown address %s", got[0])
 }
 
 // role asks a Redis for its role: "master", or "slave of <host>".
-func role(ctx context.Context, c *redis.Client, nodes []node) (string, error) {
+func role(ctx context.Context, c *redis.Client, nodes []workload.Node) (string, error) {
 	got, err := c.Do(ctx, "ROLE").Slice()
 	if err != nil {
 		return "", err
@@ -94,8 +75,8 @@ func role(ctx context.Context, c *redis.Client, nodes []node) (string, error) {
 	if r == "slave" && len(got) > 1 {
 		of := fmt.Sprint(got[1])
 		for _, n := range nodes {
-			if n.ip.String() == of {
-				of = string(n.name)
+			if n.IP.String() == of {
+				of = string(n.Name)
 			}
 		}
 		return "slave of " + of, nil

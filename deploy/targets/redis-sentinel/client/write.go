@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"netsplit/deploy/workload"
 	"netsplit/model"
 )
 
@@ -45,7 +46,7 @@ type writer struct {
 	rng      *rand.Rand
 
 	next   int // Sentinel to ask next
-	master node
+	master workload.Node
 	conn   *redis.Client
 	asked  time.Time // when a Sentinel last named the master
 }
@@ -83,35 +84,35 @@ func (w *writer) leave() {
 func (w *writer) join(ctx context.Context) bool {
 	s := w.nodes[w.next%len(w.nodes)]
 	w.next++
-	op := model.Operation{Process: w.id, F: "find-master", Node: s.name}
+	op := model.Operation{Process: w.id, F: "find-master", Node: s.Name}
 	op.Type = model.OpInvoke
-	w.out.add(op)
+	w.out.Add(op)
 	m, err := masterBySentinel(ctx, s, w.nodes, w.tmo)
 	if err == nil {
-		conn := dial(m.ip, redisPort, w.tmo)
+		conn := dial(m.IP, redisPort, w.tmo)
 		var r string
 		if r, err = role(ctx, conn, w.nodes); err == nil && r != "master" {
-			err = fmt.Errorf("%w: %s names %s, which is %s", errNotMaster, s.name, m.name, r)
+			err = fmt.Errorf("%w: %s names %s, which is %s", errNotMaster, s.Name, m.Name, r)
 		}
 		if err == nil {
 			w.conn, w.master, w.asked = conn, m, time.Now()
-			op.Type, op.Value = model.OpOK, string(m.name)
-			w.out.add(op)
+			op.Type, op.Value = model.OpOK, string(m.Name)
+			w.out.Add(op)
 			return true
 		}
 		conn.Close()
 	}
 	_, op.Error = failure(err)
 	op.Type = model.OpFail // a question changes nothing
-	w.out.add(op)
+	w.out.Add(op)
 	return false
 }
 
 // write sets one new key. It does not end with the run's context: an
 // operation that was begun gets its answer or its timeout.
 func (w *writer) write(key string) {
-	op := model.Operation{Process: w.id, Type: model.OpInvoke, F: "write", Key: key, Value: key, Node: w.master.name}
-	w.out.add(op)
+	op := model.Operation{Process: w.id, Type: model.OpInvoke, F: "write", Key: key, Value: key, Node: w.master.Name}
+	w.out.Add(op)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*w.tmo)
 	defer cancel()
 	err := w.conn.Set(ctx, key, key, 0).Err()
@@ -131,7 +132,7 @@ func (w *writer) write(key string) {
 	} else {
 		op.Type, op.Error = failure(err)
 	}
-	w.out.add(op)
+	w.out.Add(op)
 	if err != nil {
 		w.leave()
 	}

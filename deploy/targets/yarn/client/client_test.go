@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"netsplit/deploy/workload"
 	"netsplit/model"
 )
 
@@ -105,10 +106,7 @@ func session(t *testing.T, f *cluster, java string) (*client, *bytes.Buffer) {
 		return p
 	}
 	var out bytes.Buffer
-	h, err := newHistory(&out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := history{workload.NewHistory(&out, time.Now())}
 	c := &client{settings: settings{rms: []string{"n1"}, nms: []string{"n2"}, self: "c1", dir: dir, app: "sleep", maps: 2, task: time.Second, seed: 7,
 		java: script("java", java), netsplit: script("netsplit", `echo "$@" >> "`+dir+`/actions"`)},
 		h: h, web: w, limits: limits{poll: 5 * time.Millisecond, stop: 20 * time.Second, launch: 20 * time.Second, agree: 20 * time.Second, admin: time.Millisecond, tell: 5 * time.Second}}

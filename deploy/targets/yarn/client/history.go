@@ -2,53 +2,14 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"io"
-	"os"
-	"strconv"
-	"sync"
-	"time"
 
+	"netsplit/deploy/workload"
 	"netsplit/model"
 )
 
-// history prints operations, one JSON object a line.
-type history struct {
-	mu    sync.Mutex
-	enc   *json.Encoder
-	start time.Time // of the run
-	first error
-}
-
-// newHistory takes the start of the run from NETSPLIT_RUN_START, Unix
-// nanoseconds.
-func newHistory(out io.Writer) (*history, error) {
-	h := &history{enc: json.NewEncoder(out), start: time.Now()}
-	if v := os.Getenv("NETSPLIT_RUN_START"); v != "" {
-		n, err := strconv.ParseInt(v, 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("NETSPLIT_RUN_START is %q: want Unix nanoseconds", v)
-		}
-		h.start = time.Unix(0, n)
-	}
-	return h, nil
-}
-
-func (h *history) print(op model.Operation) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	op.Time = time.Since(h.start)
-	if err := h.enc.Encode(op); err != nil && h.first == nil {
-		h.first = err
-	}
-}
-
-func (h *history) err() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.first
-}
+// history is that of the user and the administrator.
+type history struct{ *workload.History }
 
 // outcome of an operation: an error whose first word is stable, and whether
 // it is certain that the operation did not happen.
@@ -72,9 +33,9 @@ func unknown(word, format string, a ...any) outcome {
 }
 
 // do runs an operation and prints its two lines.
-func (h *history) do(op model.Operation, f func() outcome) outcome {
+func (h history) do(op model.Operation, f func() outcome) outcome {
 	op.Type = model.OpInvoke
-	h.print(op)
+	h.Add(op)
 	o := f()
 	op.Needs = nil
 	op.Key, op.Value = cmp.Or(o.key, op.Key), cmp.Or(o.value, op.Value)
@@ -85,6 +46,6 @@ func (h *history) do(op model.Operation, f func() outcome) outcome {
 	case o.err != "":
 		op.Type = model.OpFail
 	}
-	h.print(op)
+	h.Add(op)
 	return o
 }

@@ -15,24 +15,15 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"netsplit/deploy/workload"
 	"netsplit/model"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	err := run(ctx, os.Args[1:], os.Stdin, os.Stdout)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "yarn client:", err)
-		os.Exit(1)
-	}
-}
+func main() { workload.Main("yarn client", run) }
 
 // settings are the flags of "run" and "final".
 type settings struct {
@@ -74,19 +65,16 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	}
 	session := func(name string, f func(context.Context, *client)) func(*cobra.Command, []string) error {
 		return func(cmd *cobra.Command, _ []string) error {
-			h, err := newHistory(out)
+			start, err := workload.RunStart()
 			if err != nil {
 				return err
 			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), s.dur)
+			h := history{workload.NewHistory(out, start)}
+			ctx, cancel := workload.Bound(cmd.Context(), s.dur, in)
 			defer cancel()
-			go func() { // ends when netsplit closes our standard input
-				_, _ = io.Copy(io.Discard, in)
-				cancel()
-			}()
 			c := &client{settings: s, h: h, web: newWeb(s.rms), limits: usual()}
 			f(ctx, c)
-			return h.err()
+			return h.Err()
 		}
 	}
 	root.AddCommand(

@@ -18,7 +18,7 @@ import (
 // client is one session of a user or administrator.
 type client struct {
 	settings
-	h   *history
+	h   history
 	web *web
 
 	limits limits

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -22,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"netsplit/deploy/artifacts"
+	"netsplit/deploy/workload"
 	"netsplit/model"
 )
 
@@ -41,7 +41,7 @@ func TestErrorsAreDefiniteOnlyWhereAServerAnswered(t *testing.T) {
 
 func TestAWriteWithoutAnAnswerMayHaveHappened(t *testing.T) {
 	var out bytes.Buffer
-	s := &session{common: &common{out: &history{w: bufio.NewWriter(&out), start: time.Now()}}, conn: &zk.Conn{}}
+	s := &session{common: &common{out: workload.NewHistory(&out, time.Now())}, conn: &zk.Conn{}}
 	for _, c := range []struct {
 		err     error
 		changes bool
@@ -166,7 +166,7 @@ func server(t *testing.T) int {
 func TestRealServer(t *testing.T) {
 	var out bytes.Buffer
 	c := &common{host: "c1", nodes: []node{{"n1", fmt.Sprintf("127.0.0.1:%d", server(t))}}, seed: 3, session: time.Second, on: "all",
-		out: &history{start: time.Now(), w: bufio.NewWriter(&out)}}
+		out: workload.NewHistory(&out, time.Now())}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	failed := make(chan error, 2)
@@ -233,7 +233,7 @@ func TestRealServer(t *testing.T) {
 // queue's node counts no child that the queue lacks.
 func TestATreeThatChangesIsReadAgain(t *testing.T) {
 	c := &common{host: "c1", nodes: []node{{"n1", fmt.Sprintf("127.0.0.1:%d", server(t))}}, session: 4 * time.Second,
-		out: &history{start: time.Now(), w: bufio.NewWriter(io.Discard)}}
+		out: workload.NewHistory(io.Discard, time.Now())}
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	writer, err := open(c, 0, 0, true, nil)

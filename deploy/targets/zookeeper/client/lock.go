@@ -87,7 +87,7 @@ func (k *contender) release(why string) {
 	k.holds.Lock()
 	defer k.holds.Unlock()
 	if k.held != "" {
-		k.out.add(model.Operation{Process: lockProcesses + k.id, Type: model.OpOK, F: "release", Key: "lock", Value: k.held, Error: why})
+		k.out.Add(model.Operation{Process: lockProcesses + k.id, Type: model.OpOK, F: "release", Key: "lock", Value: k.held, Error: why})
 		k.held = ""
 	}
 }
@@ -133,7 +133,7 @@ func (k *contender) turn(ctx context.Context) {
 		return
 	}
 	k.held = mine
-	k.out.add(model.Operation{Process: lockProcesses + k.id, Type: model.OpOK, F: "acquire", Key: "lock", Value: mine, Node: k.s.server()})
+	k.out.Add(model.Operation{Process: lockProcesses + k.id, Type: model.OpOK, F: "acquire", Key: "lock", Value: mine, Node: k.s.server()})
 	k.holds.Unlock()
 	var events <-chan zk.Event
 	for until := time.Now().Add(k.hold); time.Now().Before(until); {
@@ -155,7 +155,7 @@ func (k *contender) queue() ([]string, <-chan zk.Event, error) {
 		return nil, nil, err
 	}
 	if k.s.server() == at { // else nobody knows who answered
-		k.out.add(status("status", k.s.process, at, list))
+		k.out.Add(status("status", k.s.process, at, list))
 	}
 	return list, events, nil
 }
@@ -205,6 +205,6 @@ func (k *contender) renew(ctx context.Context, mine string) {
 	op := k.s.begin("leave", mine, "close")
 	k.s.conn.Close()
 	op.Type, op.Error = model.OpInfo, "closed"
-	k.out.add(op)
+	k.out.Add(op)
 	k.s = nil
 }

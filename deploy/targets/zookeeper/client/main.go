@@ -9,35 +9,22 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/netip"
 	"os"
-	"os/signal"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"netsplit/deploy/workload"
 	"netsplit/model"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	err := run(ctx, os.Args[1:], os.Stdin, os.Stdout)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "zookeeper client:", err)
-		os.Exit(1)
-	}
-}
+func main() { workload.Main("zookeeper client", run) }
 
 // node is a server.
 type node struct {
@@ -53,7 +40,7 @@ type common struct {
 	seed    uint64
 	session time.Duration
 	on      string // the workloads asked for
-	out     *history
+	out     *workload.History
 }
 
 func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
@@ -73,34 +60,26 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 			return err
 		}
 		c.host = model.NodeID(host)
-		start := time.Now()
-		if s := os.Getenv("NETSPLIT_RUN_START"); s != "" {
-			ns, err := strconv.ParseInt(s, 10, 64)
-			if err != nil {
-				return fmt.Errorf("NETSPLIT_RUN_START=%q: want the start of the run in Unix nanoseconds", s)
-			}
-			start = time.Unix(0, ns)
+		start, err := workload.RunStart()
+		if err != nil {
+			return err
 		}
 		for _, w := range strings.Split(c.on, ",") {
 			if !slices.Contains([]string{"all", "data", "failover", "lock"}, w) {
 				return fmt.Errorf("--workload %q: want data, failover, lock or all", w)
 			}
 		}
-		c.out = &history{start: start, w: bufio.NewWriter(out)}
+		c.out = workload.NewHistory(out, start)
 		return nil
 	}
 	// mode makes a command whose context ends at --for or with stdin.
-	mode := func(use, short, workload string, work func(context.Context, *common) error) *cobra.Command {
+	mode := func(use, short, on string, work func(context.Context, *common) error) *cobra.Command {
 		return &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-			if workload != "" && !c.wants(workload) {
+			if on != "" && !c.wants(on) {
 				return nil
 			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), c.dur)
+			ctx, cancel := workload.Bound(cmd.Context(), c.dur, in)
 			defer cancel()
-			go func() {
-				_, _ = io.Copy(io.Discard, in)
-				cancel()
-			}()
 			return work(ctx, &c)
 		}}
 	}
@@ -128,10 +107,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	if err := root.ExecuteContext(ctx); err != nil {
 		return err
 	}
-	if c.out == nil {
-		return nil // help
-	}
-	return c.out.err()
+	return c.out.Err()
 }
 
 func (c *common) wants(workload string) bool {
@@ -140,48 +116,12 @@ func (c *common) wants(workload string) bool {
 }
 
 func parseNodes(spec string) ([]node, error) {
+	servers, err := workload.ParseNodes(spec)
 	var out []node
-	for _, p := range strings.Split(spec, ",") {
-		name, ip, ok := strings.Cut(p, "=")
-		addr, err := netip.ParseAddr(ip)
-		if !ok || name == "" || err != nil {
-			return nil, fmt.Errorf("--nodes %q: want name=address, joined by commas", spec)
-		}
-		out = append(out, node{model.NodeID(name), netip.AddrPortFrom(addr, clientPort).String()})
+	for _, s := range servers {
+		out = append(out, node{s.Name, netip.AddrPortFrom(s.IP, clientPort).String()})
 	}
-	return out, nil
+	return out, err
 }
 
 const clientPort = 2181
-
-// history prints operations, one JSON line each, in the order of their times.
-type history struct {
-	start time.Time
-
-	mu   sync.Mutex // guards what follows
-	w    *bufio.Writer
-	fail error
-}
-
-// add stamps and prints one operation.
-func (h *history) add(op model.Operation) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	op.Time = time.Since(h.start)
-	b, err := json.Marshal(op)
-	if err == nil {
-		_, err = h.w.Write(append(b, '\n'))
-	}
-	if err == nil {
-		err = h.w.Flush()
-	}
-	if err != nil && h.fail == nil {
-		h.fail = fmt.Errorf("write history: %w", err)
-	}
-}
-
-func (h *history) err() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.fail
-}

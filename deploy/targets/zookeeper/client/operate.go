@@ -33,13 +33,13 @@ func runOperate(ctx context.Context, c *common, o operateOptions) error {
 			return nil
 		}
 		op := model.Operation{Type: model.OpInvoke, F: "find-leader"}
-		c.out.add(op)
+		c.out.Add(op)
 		leader, err := findLeader(ctx, c)
 		op.Type, op.Node = model.OpOK, leader
 		if err != nil {
 			op.Type, op.Error = model.OpFail, err.Error()
 		}
-		c.out.add(op)
+		c.out.Add(op)
 		if err != nil {
 			continue
 		}
@@ -69,7 +69,7 @@ func plan(seed uint64, failovers int, dur time.Duration) []time.Duration {
 // that was stopped is started again.
 func act(c *common, o operateOptions, verb string, host model.NodeID) error {
 	op := model.Operation{Type: model.OpInvoke, F: verb, Node: host}
-	c.out.add(op)
+	c.out.Add(op)
 	var stderr bytes.Buffer
 	cmd := exec.Command(o.netsplit, "node", verb, o.process, string(host))
 	cmd.Stderr = &stderr
@@ -78,7 +78,7 @@ func act(c *common, o operateOptions, verb string, host model.NodeID) error {
 	if err != nil {
 		op.Type, op.Error = model.OpFail, strings.TrimSpace(fmt.Sprintf("%v %s", err, stderr.String()))
 	}
-	c.out.add(op)
+	c.out.Add(op)
 	return err
 }
 

@@ -29,7 +29,7 @@ func readAll(ctx context.Context, c *common) error {
 		if err != nil {
 			op.Type, op.Error = model.OpFail, "unavailable "+err.Error()
 		}
-		c.out.add(op)
+		c.out.Add(op)
 	}
 	for i, n := range c.nodes {
 		s, err := open(c, i, i, true, nil)
@@ -124,12 +124,12 @@ func (t *tree) walk(conn *zk.Conn, at string) error {
 // print adds the tree to the history; with an error, that it is not known.
 func (t *tree) print(c *common, process int, at model.NodeID, err error) {
 	add := func(f, key, value string) {
-		c.out.add(model.Operation{Process: process, Type: model.OpOK, F: f, Key: key, Value: value, Node: at})
+		c.out.Add(model.Operation{Process: process, Type: model.OpOK, F: f, Key: key, Value: value, Node: at})
 	}
 	if err != nil {
 		text, _ := errorText(err)
 		for _, f := range []string{"final-list-done", "final-state-done"} {
-			c.out.add(model.Operation{Process: process, Type: model.OpInfo, F: f, Node: at, Error: text})
+			c.out.Add(model.Operation{Process: process, Type: model.OpInfo, F: f, Node: at, Error: text})
 		}
 		return
 	}
@@ -141,5 +141,5 @@ func (t *tree) print(c *common, process int, at model.NodeID, err error) {
 		add("final-state", s[0], s[1])
 	}
 	add("final-state-done", "", fmt.Sprint(len(t.state)))
-	c.out.add(status("final-status", process, at, t.queue))
+	c.out.Add(status("final-status", process, at, t.queue))
 }

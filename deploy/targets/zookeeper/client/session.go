@@ -137,7 +137,7 @@ func (s *session) ready(ctx context.Context) bool {
 func (s *session) begin(f, key, value string) model.Operation {
 	at := s.server()
 	op := model.Operation{Process: s.process, Type: model.OpInvoke, F: f, Key: key, Value: value, Node: at, Needs: s.needs(at)}
-	s.out.add(op)
+	s.out.Add(op)
 	op.Needs = nil
 	return op
 }
@@ -157,7 +157,7 @@ func (s *session) end(op model.Operation, err error, changes bool) {
 			op.Type = model.OpInfo
 		}
 	}
-	s.out.add(op)
+	s.out.Add(op)
 }
 
 func (c *common) needs(at model.NodeID) []model.Need {

@@ -1,39 +1,16 @@
-package admin
+package workload
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/netip"
 	"os"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"netsplit/model"
 )
-
-// Node is one server.
-type Node struct {
-	Name model.NodeID
-	IP   netip.Addr
-}
-
-// ParseNodes reads "n1=10.0.0.1,n2=10.0.0.2".
-func ParseNodes(spec string) ([]Node, error) {
-	var out []Node
-	for _, f := range strings.Split(spec, ",") {
-		name, addr, ok := strings.Cut(f, "=")
-		ip, err := netip.ParseAddr(addr)
-		if !ok || name == "" || err != nil {
-			return nil, fmt.Errorf("--nodes %q: want hosts with their addresses, such as n1=10.0.0.1,n2=10.0.0.2", spec)
-		}
-		out = append(out, Node{model.NodeID(name), ip})
-	}
-	return out, nil
-}
 
 // RunStart is when the run started, from the environment variable
 // NETSPLIT_RUN_START (Unix nanoseconds); without it, now.
@@ -55,34 +32,46 @@ type History struct {
 	start time.Time
 
 	mu   sync.Mutex // guards what follows
-	w    *bufio.Writer
+	enc  *json.Encoder
 	fail error
 }
 
 // NewHistory prints to w; times count from start.
 func NewHistory(w io.Writer, start time.Time) *History {
-	return &History{start: start, w: bufio.NewWriter(w)}
+	return &History{start: start, enc: json.NewEncoder(w)}
 }
+
+// Since is a moment in the time of the history.
+func (h *History) Since(t time.Time) time.Duration { return t.Sub(h.start) }
 
 // Add stamps and prints one operation.
 func (h *History) Add(op model.Operation) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	op.Time = time.Since(h.start)
-	b, err := json.Marshal(op)
-	if err == nil {
-		_, err = h.w.Write(append(b, '\n'))
-	}
-	if err == nil {
-		err = h.w.Flush()
-	}
-	if err != nil && h.fail == nil {
+	h.print(op)
+}
+
+// Put prints an operation that has its time already.
+func (h *History) Put(op model.Operation) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.print(op)
+}
+
+// print prints an operation. The caller holds mu.
+func (h *History) print(op model.Operation) {
+	if err := h.enc.Encode(op); err != nil && h.fail == nil {
 		h.fail = fmt.Errorf("write history: %w", err)
 	}
 }
 
-// Err is the first failure to print.
+// Err is the first failure to print; nil also of a history that nobody made, since
+// help was asked for.
 func (h *History) Err() error {
+	if h == nil {
+		return nil
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.fail

@@ -1,0 +1,120 @@
+package workload
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/netip"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"netsplit/model"
+)
+
+func TestHistoryIsInTheOrderOfItsTimes(t *testing.T) {
+	var out bytes.Buffer
+	h := NewHistory(&out, time.Now().Add(-time.Hour))
+	var wg sync.WaitGroup
+	for p := range 8 {
+		wg.Go(func() {
+			for range 50 {
+				h.Add(model.Operation{Process: p, Type: model.OpInvoke, F: "write", Key: "k"})
+			}
+		})
+	}
+	wg.Wait()
+	h.Put(model.Operation{Type: model.OpInvoke, F: "late", Time: time.Minute})
+	if err := h.Err(); err != nil {
+		t.Fatal(err)
+	}
+	dec := json.NewDecoder(&out)
+	last := time.Hour
+	for i := range 401 {
+		var op model.Operation
+		if err := dec.Decode(&op); err != nil {
+			t.Fatalf("line %d: %v", i+1, err)
+		}
+		if i == 400 {
+			if op.F != "late" || op.Time != time.Minute {
+				t.Errorf("one that had its time: %+v", op)
+			}
+			break
+		}
+		if op.Time < last {
+			t.Fatalf("line %d at %s, behind one at %s", i+1, op.Time, last)
+		}
+		last = op.Time
+	}
+}
+
+type broken struct{ err error }
+
+func (b broken) Write([]byte) (int, error) { return 0, b.err }
+
+func TestAHistoryThatCannotBePrintedSaysSo(t *testing.T) {
+	full := errors.New("no space")
+	h := NewHistory(broken{full}, time.Now())
+	h.Add(model.Operation{F: "write"})
+	h.Add(model.Operation{F: "write"})
+	if err := h.Err(); !errors.Is(err, full) {
+		t.Errorf("%v, want %v", err, full)
+	}
+	var none *History
+	if err := none.Err(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRunStart(t *testing.T) {
+	t.Setenv("NETSPLIT_RUN_START", "7000000005")
+	if at, err := RunStart(); err != nil || !at.Equal(time.Unix(7, 5)) {
+		t.Errorf("%v, %v", at, err)
+	}
+	t.Setenv("NETSPLIT_RUN_START", "yesterday")
+	if _, err := RunStart(); err == nil || !strings.Contains(err.Error(), "NETSPLIT_RUN_START") {
+		t.Errorf("%v", err)
+	}
+	t.Setenv("NETSPLIT_RUN_START", "")
+	before := time.Now()
+	if at, err := RunStart(); err != nil || at.Before(before) {
+		t.Errorf("%v, %v", at, err)
+	}
+}
+
+func TestTheWorkEndsWithStandardInput(t *testing.T) {
+	in, closer := io.Pipe()
+	ctx, cancel := Bound(context.Background(), time.Hour, in)
+	defer cancel()
+	if ctx.Err() != nil {
+		t.Fatal("it ended before its input")
+	}
+	closer.Close()
+	<-ctx.Done()
+
+	in, closer = io.Pipe()
+	defer closer.Close()
+	ctx, cancel = Bound(context.Background(), time.Millisecond, in)
+	defer cancel()
+	<-ctx.Done()
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		t.Error(ctx.Err())
+	}
+}
+
+func TestParseNodes(t *testing.T) {
+	got, err := ParseNodes("n1=10.0.0.1,n2=fd00::2")
+	want := []Node{{"n1", netip.MustParseAddr("10.0.0.1")}, {"n2", netip.MustParseAddr("fd00::2")}}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, bad := range []string{"", "n1", "=10.0.0.1", "n1=here", "n1=10.0.0.1,"} {
+		if _, err := ParseNodes(bad); err == nil || !strings.Contains(err.Error(), "n1=10.0.0.1") {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
