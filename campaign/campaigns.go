@@ -24,6 +24,8 @@ type job struct {
 	ctx    context.Context
 	c      model.Campaign
 	cancel context.CancelCauseFunc
+	// moreRuns is what more clean runs may bring; "" if nothing was mined yet.
+	moreRuns string
 }
 
 var errCancelled = errors.New("cancelled")
@@ -148,7 +150,7 @@ func (s *Service) search(ctx context.Context, j *job, t *model.Target, r *labRun
 	}
 	err = se.Run(ctx, r.n)
 	if err == nil {
-		s.update(j, func(c *model.Campaign) { c.Reason = joinReasons(append([]string{r.kit.News()}, se.Reasons()...)...) })
+		s.update(j, func(c *model.Campaign) { c.Reason = joinReasons(append([]string{r.kit.News(), j.moreRuns}, se.Reasons()...)...) })
 	}
 	return err
 }
@@ -161,11 +163,13 @@ func joinReasons(reasons ...string) string {
 // mine mines the clean runs, keeps what a person pinned or dropped, and stores
 // the result. weak: see invariant.Options.
 func (s *Service) mine(j *job, t *model.Target, clean []string, weak bool) ([]model.Invariant, []model.RunResult, error) {
-	mined, logs, err := judge.Mine(t, clean, func(run string) string { return s.runDir(j.c.ID, run) },
+	found, err := judge.Mine(t, clean, func(run string) string { return s.runDir(j.c.ID, run) },
 		invariant.Options{Weak: weak})
 	if err != nil {
 		return nil, nil, err
 	}
+	mined := found.Invariants
+	j.moreRuns = found.MoreRuns()
 	if err := s.store.PutInvariants(t.Name, mined); err != nil {
 		return nil, nil, err
 	}
@@ -185,7 +189,7 @@ func (s *Service) mine(j *job, t *model.Target, clean []string, weak bool) ([]mo
 		return nil, nil, err
 	}
 	s.tell("invariant", j.c.ID, "mined", fmt.Sprintf("%d invariants mined from %d clean runs, %d in use", len(mined), len(clean), len(use)))
-	return use, judge.StatesMet(use, runs, logs), nil
+	return use, judge.StatesMet(use, runs, found.Logs), nil
 }
 
 // runStarted books a run before it begins, so that a restart knows of it.

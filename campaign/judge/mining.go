@@ -11,20 +11,57 @@ import (
 	"netsplit/model"
 )
 
-// Mine mines the invariants of recorded clean runs, and finds the
-// inconsistent states each of those runs met. dir gives a run's directory.
-func Mine(target *model.Target, runs []string, dir func(run string) string, opts invariant.Options) ([]model.Invariant, map[string][]model.Event, error) {
+// Mined is what clean runs say.
+type Mined struct {
+	Invariants []model.Invariant
+	Logs       map[string][]model.Event // the events of each run
+	// Scarce counts the pairs of variables that changed and never differed, too
+	// seldom seen to be invariants.
+	Scarce int
+}
+
+// Mine mines the invariants of recorded clean runs. dir gives a run's directory.
+func Mine(target *model.Target, runs []string, dir func(run string) string, opts invariant.Options) (*Mined, error) {
 	m := invariant.NewMiner()
 	logs := map[string][]model.Event{}
 	for _, run := range runs {
 		events, _, err := record.ReadLines[model.Event](dir(run), record.EventsFile)
 		if err != nil {
-			return nil, nil, fmt.Errorf("read the events of clean run %s: %w", run, err)
+			return nil, fmt.Errorf("read the events of clean run %s: %w", run, err)
 		}
 		logs[run] = events
 		m.Add(run, samplesOf(target, run, events))
 	}
-	return m.Invariants(opts), logs, nil
+	return &Mined{Invariants: m.Invariants(opts), Logs: logs, Scarce: Scarce(m.Rejected(opts))}, nil
+}
+
+// Scarce counts the pairs that more clean runs may show to be invariants: those
+// that never differed and do change.
+func Scarce(rejected []invariant.Rejected) int {
+	n := 0
+	for _, r := range rejected {
+		if r.Lack != invariant.LackAgreement && r.Changes > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// MoreRuns says what more clean runs may bring, if that is much: as many pairs as
+// there are invariants, or more. "" if it is not.
+func (m *Mined) MoreRuns() string {
+	if runs := len(m.Logs); m.Scarce > 0 && m.Scarce >= len(m.Invariants) {
+		return fmt.Sprintf("%s of variables changed and never differed, but in %d clean runs they were seen too seldom to be invariants: more of them (--clean %d) may show that they are",
+			pairs(m.Scarce), runs, 2*runs)
+	}
+	return ""
+}
+
+func pairs(n int) string {
+	if n == 1 {
+		return "1 pair"
+	}
+	return fmt.Sprintf("%d pairs", n)
 }
 
 // Remined is what the recorded clean runs of a campaign say when they are mined

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"netsplit/campaign/record"
+	"netsplit/inference/invariant"
 	"netsplit/model"
 )
 
@@ -47,5 +48,24 @@ func TestRemineTakesTheRunsTheCampaignMined(t *testing.T) {
 func TestRemineSaysThatThereIsNothingToMine(t *testing.T) {
 	if _, err := Remine(t.TempDir()); err == nil || !strings.Contains(err.Error(), "give the directory of a campaign") {
 		t.Errorf("got %v, want an error that says what to give", err)
+	}
+}
+
+// TestMoreRunsAreAskedForWhereTheyMayHelp: where as many pairs as were mined never
+// differed. Those that did are no invariants, and what never changes shows none,
+// however often they are seen.
+func TestMoreRunsAreAskedForWhereTheyMayHelp(t *testing.T) {
+	rejected := []invariant.Rejected{{Lack: invariant.LackRuns, Changes: 1}, {Lack: invariant.LackChance, Changes: 3},
+		{Lack: invariant.LackAgreement, Changes: 3}, {Lack: invariant.LackChanges}}
+	scarce := Scarce(rejected)
+	logs := map[string][]model.Event{"r1": nil, "r2": nil, "r3": nil}
+	for mined, want := range map[int]string{0: "2 pairs of variables changed and never differed, but in 3 clean runs", 2: "(--clean 6)", 3: ""} {
+		m := Mined{Invariants: make([]model.Invariant, mined), Logs: logs, Scarce: scarce}
+		if got := m.MoreRuns(); !strings.Contains(got, want) || (want == "") != (got == "") {
+			t.Errorf("%d invariants: %q, want %q", mined, got, want)
+		}
+	}
+	if got := (&Mined{Logs: logs}).MoreRuns(); got != "" {
+		t.Errorf("nothing to see: %q", got)
 	}
 }

@@ -27,7 +27,7 @@ func whyCommand() *cobra.Command {
 			}
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
 			fmt.Fprintln(w, "A\tB\tKEPT?\tWHY")
-			kept, points, rejected := 0, 0, 0
+			kept, points, rejected, scarce := 0, 0, 0, 0
 			for _, k := range r.Kept {
 				if concerns(only, k.A.String(), k.B.String()) {
 					kept++
@@ -43,6 +43,7 @@ func whyCommand() *cobra.Command {
 			for _, x := range r.Rejected {
 				if concerns(only, x.A.String(), x.B.String()) {
 					rejected++
+					scarce += judge.Scarce([]invariant.Rejected{x})
 					fmt.Fprintf(w, "%s\t%s\tno\t%s\n", x.A, x.B, lack(x, len(r.Runs)))
 				}
 			}
@@ -52,7 +53,7 @@ func whyCommand() *cobra.Command {
 			if kept+rejected == 0 {
 				fmt.Fprintln(c.OutOrStdout(), "No pair: two nodes must have variables of one kind, about the same host or thing, seen before a message goes from one to the other and after it came.")
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%d clean runs; %d pairs kept, which is %d if each kind of message counts, as in the CoFI paper; %d not\n", len(r.Runs), kept, points, rejected)
+			fmt.Fprintf(c.OutOrStdout(), "%d clean runs; %d pairs kept, which is %d if each kind of message counts, as in the CoFI paper; %d not, of which %d changed and never differed\n", len(r.Runs), kept, points, rejected, scarce)
 			return nil
 		},
 	}

@@ -187,6 +187,9 @@ func (w *worker) search(ctx context.Context, c campaign, strategy string, seed u
 	fmt.Fprintf(w.errs, "%s %s, %s, seed %d\n", r.Date.Format("15:04:05"), c.Name, strategy, seed)
 	args := []string{"campaign", c.Target, "--runs-dir", dir, "--strategy", strategy, "--seed", strconv.FormatUint(seed, 10),
 		"--faults", strconv.Itoa(cmp.Or(c.Faults, w.plan.Faults)), "--labs", strconv.Itoa(w.labs)}
+	if c.Clean > 0 {
+		args = append(args, "--clean", strconv.Itoa(c.Clean))
+	}
 	if c.Effect != "" {
 		args = append(args, "--effect", c.Effect)
 	}

@@ -40,6 +40,8 @@ type campaign struct {
 	Effect string `yaml:"effect,omitempty"`
 	// Faults is its own budget of fault runs, for either strategy; 0: the plan's.
 	Faults int `yaml:"faults,omitempty"`
+	// Clean is how many clean runs there are; 0: as many as a campaign makes by itself.
+	Clean int `yaml:"clean,omitempty"`
 }
 
 // bug is a row of the paper's Table 3.
