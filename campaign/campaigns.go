@@ -150,7 +150,9 @@ func (s *Service) search(ctx context.Context, j *job, t *model.Target, r *labRun
 	}
 	err = se.Run(ctx, r.n)
 	if err == nil {
-		s.update(j, func(c *model.Campaign) { c.Reason = joinReasons(append([]string{r.kit.News(), j.moreRuns}, se.Reasons()...)...) })
+		s.update(j, func(c *model.Campaign) {
+			c.Reason = joinReasons(append([]string{r.kit.News(), j.moreRuns}, se.Reasons()...)...)
+		})
 	}
 	return err
 }
