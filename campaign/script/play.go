@@ -3,6 +3,7 @@ package script
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -45,6 +46,16 @@ type Config struct {
 	// OpenFlow is where the switches of Testbed connect to, host:port; default
 	// 127.0.0.1:6653.
 	OpenFlow string
+	// TLS is what they are spoken with; nil: plain TCP. Allowed are the datapaths
+	// that may connect; none: all. Equal: other controllers stay as they are.
+	TLS     *tls.Config
+	Allowed []model.DatapathID
+	Equal   bool
+	// Gate is how held packets leave the switch and come back; "": as the testbed
+	// has it.
+	Gate model.Gate
+	// Version is that of the program, for records; "": script.
+	Version string
 	// Repeat is the command that plays it again, for the report.
 	Repeat string
 	// Step is told every step, when it is over; Played every play that was
@@ -98,8 +109,8 @@ func Play(ctx context.Context, c Config, times int, f func(*Script)) (r Result, 
 	if c.Testbed != nil {
 		listen = cmp.Or(c.OpenFlow, "127.0.0.1:6653")
 	}
-	s, err := campaign.Open(campaign.Config{RunsDir: c.RunsDir, ControllerAddr: listen, Testbed: c.Testbed, Binary: c.Binary,
-		BinDir: cmp.Or(c.BinDir, filepath.Dir(c.Binary)), Metrics: unmeasured{}, Log: slog.New(slog.NewTextHandler(file, nil)), Version: "script", InProcess: true})
+	s, err := campaign.Open(campaign.Config{RunsDir: c.RunsDir, ControllerAddr: listen, Testbed: c.Testbed, TLS: c.TLS, Allowed: c.Allowed, Equal: c.Equal, Gate: c.Gate, Binary: c.Binary,
+		BinDir: cmp.Or(c.BinDir, filepath.Dir(c.Binary)), Metrics: unmeasured{}, Log: slog.New(slog.NewTextHandler(file, nil)), Version: cmp.Or(c.Version, "script"), InProcess: true})
 	if err != nil {
 		return r, err
 	}
