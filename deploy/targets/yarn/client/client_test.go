@@ -265,6 +265,22 @@ func TestAWrongCauseIsTold(t *testing.T) {
 	look()
 	look()
 	want(t, out)
+
+	// Of two equal nodes one is gone, and with it half of the limit.
+	for used, wrong := range map[string]bool{"512": true, "768": false} {
+		f.why = "[Mon Nov 23 10:24:37 +0000 2026] Application is added to the scheduler and is not yet activated. Queue's AM resource limit exceeded.  Details : AM Partition = <DEFAULT_PARTITION>; AM Resource Request = <memory:512, vCores:1>; Queue Resource Limit for AM = <memory:614, vCores:1>; User AM Resource Limit of the queue = <memory:614, vCores:1>; Queue AM Resource Usage = <memory:" + used + ", vCores:1>; "
+		for _, all := range []string{"n2", "n2 n3"} {
+			c, out = session(t, f, "")
+			c.nms = strings.Fields(all)
+			look()
+			look()
+			if wrong && all == "n2 n3" {
+				want(t, out, "explain invoke application_9_0001", "explain fail application_9_0001 wrong-cause")
+			} else {
+				want(t, out)
+			}
+		}
+	}
 }
 
 // An application that takes all the time there is leaves none to ask how the

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -206,9 +206,9 @@ func (c *client) watch(ctx context.Context, id string, wanted func(app) bool) (a
 }
 
 // misleading reports an application whose diagnostics blame the limit of its
-// queue for masters while no node is there, so that no master could start within
-// any limit. They have to say so twice in a row: what was true a moment ago is no
-// wrong cause.
+// queue for masters while it waits for nodes that are gone: no master could start
+// within any limit where none is left, and with all of them this one would fit.
+// They have to say so twice in a row: what was true a moment ago is no wrong cause.
 func (c *client) misleading(ctx context.Context, a app) {
 	blamed := strings.Contains(a.Diagnostics, "AM resource limit exceeded") && !a.over()
 	rm := ""
@@ -221,7 +221,13 @@ func (c *client) misleading(ctx context.Context, a app) {
 		if nodes, err = c.web.nodes(ctx, rm); err != nil {
 			return
 		}
-		blamed = !slices.ContainsFunc(nodes, func(n node) bool { return n.State == "RUNNING" }) // else there may be something to the limit
+		running := 0
+		for _, n := range nodes {
+			if n.State == "RUNNING" {
+				running++
+			}
+		}
+		blamed = running == 0 || fits(a.Diagnostics, running, len(c.nms)) // else there may be something to the limit
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -240,8 +246,28 @@ func (c *client) misleading(ctx context.Context, a app) {
 	}
 	c.misled[a.ID] = -1
 	c.h.do(model.Operation{Process: watchProcess, F: "explain", Key: a.ID, Node: model.NodeID(rm), Needs: []model.Need{via(c.self, []string{rm}, 1)}}, func() outcome {
-		return failed("wrong-cause", "no node is RUNNING, and the application is told: %.300s", a.Diagnostics)
+		return failed("wrong-cause", "it waits for nodes that are not RUNNING, and is told: %.400s", a.Diagnostics)
 	})
+}
+
+// limitOf reads what the ResourceManager adds when it blames the limit
+// (FiCaSchedulerApp.updateAMContainerDiagnostics of 2.10 and 3): the memory that the
+// master takes, the limit, and what other masters have of it.
+var limitOf = regexp.MustCompile(`Queue's AM resource limit exceeded.*AM Resource Request = <memory:(\d+).*Queue Resource Limit for AM = <memory:(\d+).*Queue AM Resource Usage = <memory:(\d+)`)
+
+// fits says whether a master that is told of the limit would fit into it if all the
+// nodes, which are equal, were running: the limit is a part of what they have.
+func fits(diagnostics string, running, all int) bool {
+	g := limitOf.FindStringSubmatch(diagnostics)
+	if g == nil || running >= all {
+		return false
+	}
+	var n [3]int
+	for i := range n {
+		n[i], _ = strconv.Atoi(g[i+1]) // digits
+	}
+	request, limit, used := n[0], n[1], n[2]
+	return request+used <= limit*all/running
 }
 
 // busy waits until the application has a task running.
