@@ -11,6 +11,7 @@ import (
 
 	"netsplit/api/wire"
 	"netsplit/campaign/judge"
+	"netsplit/campaign/record"
 	"netsplit/model"
 )
 
@@ -19,7 +20,7 @@ import (
 func checkRunOf(conn *daemonFlags) runCheck {
 	return func(c *cobra.Command, name string, set map[string]string) (err error) {
 		ctx := c.Context()
-		runs, err := os.MkdirTemp("", "netsplit-check-")
+		runs, err := record.TempDir("netsplit-check-")
 		if err != nil {
 			return err
 		}
