@@ -487,3 +487,25 @@ func TestDisturbedLinesHaveAnEnd(t *testing.T) {
 		}
 	}
 }
+
+// TestTheDocumentedFramesAreRead: who copies them from the page and changes the
+// numbers has a file in order.
+func TestTheDocumentedFramesAreRead(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join("..", "..", "deploy", "targets", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, from, ok := strings.Cut(string(b), "\n    - port: 7000\n")
+	example, _, ended := strings.Cut("    - port: 7000\n"+from, "\n\n")
+	if !ok || !ended || !strings.Contains(example, "frames:") {
+		t.Fatalf("no example of frames: %q", example)
+	}
+	text := strings.Replace(small, "  - {port: 7000, transport: tcp, dissector: text}\n", example+"\n", 1)
+	tg, err := Parse("t.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := tg.Protocols[0].Frames; f == nil || f.Length.Plus != 8 || len(f.Type) != 2 || f.Answer == nil || f.Fields["id"].As != "hex" {
+		t.Errorf("%+v", f)
+	}
+}
