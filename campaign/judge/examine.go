@@ -363,8 +363,8 @@ func (x *Examination) protocols(f *runFiles) {
 		case p.Dissector == classify.NameFallback && c.asked > 0:
 			x.fact("%s: %d messages begin as requests of HTTP do: reader %s tells more, %s where answers go on as long as their connection", at, c.asked, classify.NameHTTP, classify.NameHTTPStream)
 		case p.Dissector == classify.NameFallback && p.Transport == "tcp" && c.between > 0 && !p.Optional:
-			x.fact("%s: nodes speak to one another there (%d messages), and what a node says is known when it was answered, which it is not while the node is cut off: "+
-				"then netsplit can heal only where a connection is opened; reader %s reads binary messages that tell their length", at, c.between, classify.NameFrames)
+			x.fact("%s: nodes speak to one another there (%d messages), and what one says is known when the other speaks next, which across a cut it seldom does: "+
+				"little is then there to heal at but what is sent again and connections that are opened; reader %s reads binary messages that tell their length", at, c.between, classify.NameFrames)
 		case p.Dissector == classify.NameHTTP && float64(c.endless) > endlessShare*float64(c.bytes):
 			x.fact("%s: %d %% of what was said is in bodies without an end: reader %s tells their messages apart, if they are sent in chunks", at, 100*c.endless/c.bytes, classify.NameHTTPStream)
 		}

@@ -168,7 +168,7 @@ func TestExamineFindsWhatIsWrong(t *testing.T) {
 		{"nodes that speak to a reader that knows nothing", func(f *runFiles) {
 			f.target.Protocols[0].Dissector = "fallback"
 			f.events[1].Message.Bytes = 9
-		}, "", "protocol fallback on tcp port 7000: nodes speak to one another there (1 messages), and what a node says is known when it was answered, which it is not while the node is cut off"},
+		}, "", "protocol fallback on tcp port 7000: nodes speak to one another there (1 messages), and what one says is known when the other speaks next, which across a cut it seldom does"},
 		{"a client that does", func(f *runFiles) {
 			f.target.Protocols[0].Dissector = "fallback"
 			f.events[1].Message.Bytes, f.events[1].Message.From = 9, "c1"
