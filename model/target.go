@@ -140,10 +140,36 @@ type Protocol struct {
 	// "resp", "text" (lines over TCP, one datagram each over UDP), or
 	// "fallback" (direction, length class, first token).
 	Dissector string `yaml:"dissector"`
+	// Frames says how dissector "frames" finds messages and their types.
+	Frames *Framing `yaml:"frames,omitempty"`
 	// When says under which settings it is spoken; Optional: even then not in
 	// every run. A run without it shows no mistake of the target file.
 	When     When `yaml:"when,omitempty,flow"`
 	Optional bool `yaml:"optional,omitempty"`
+}
+
+// Framing describes a binary protocol whose messages tell their length.
+type Framing struct {
+	// Length is the number that, together with its Plus, is the length of a
+	// message from its first byte on. Datagrams have none.
+	Length *Place `yaml:"length,omitempty"`
+	// Type are the numbers that make the type, as many as a message is long
+	// enough for; Answer the same for what comes from the side that was connected
+	// to, if that is laid out otherwise.
+	Type   []Place  `yaml:"type,omitempty"`
+	Answer *[]Place `yaml:"answer,omitempty"`
+	// Fields are read by variables.
+	Fields map[string]Place `yaml:"fields,omitempty"`
+}
+
+// Place is where in a message something is.
+type Place struct {
+	At    int    `yaml:"at"`              // bytes before it
+	Size  int    `yaml:"size,omitempty"`  // bytes; 0 is 1
+	Order string `yaml:"order,omitempty"` // of a number's bytes: "big" (default) or "little"
+	Mask  string `yaml:"mask,omitempty"`  // which bits of a number: 0x1c
+	Plus  int    `yaml:"plus,omitempty"`  // Framing.Length: bytes that it does not count
+	As    string `yaml:"as,omitempty"`    // a field: "number" (default), "hex", "text"
 }
 
 // When names settings, and of each the values under which something belongs to

@@ -306,6 +306,7 @@ func (f *runFiles) uses() (map[sourceKey]sourceUse, error) {
 func (x *Examination) protocols(f *runFiles) {
 	type count struct {
 		all, unknown   int
+		between        int // messages of data between nodes
 		asked          int // messages that begin as requests of HTTP do, to a reader of anything
 		bytes, endless int // all; in messages that have no end
 		types          map[string]int
@@ -331,6 +332,9 @@ func (x *Examination) protocols(f *runFiles) {
 				}
 				if word, _ := m.Field("token0"); slices.Contains([]string{"GET", "POST", "PUT", "HEAD", "DELETE"}, word) {
 					c.asked++
+				}
+				if m.Bytes > 0 && slices.Contains(f.target.Nodes, m.From) && slices.Contains(f.target.Nodes, m.To) {
+					c.between++
 				}
 				c.bytes += m.Bytes
 				if torn, _ := m.Field("incomplete"); torn == "true" {
@@ -358,6 +362,9 @@ func (x *Examination) protocols(f *runFiles) {
 		switch {
 		case p.Dissector == classify.NameFallback && c.asked > 0:
 			x.fact("%s: %d messages begin as requests of HTTP do: reader %s tells more, %s where answers go on as long as their connection", at, c.asked, classify.NameHTTP, classify.NameHTTPStream)
+		case p.Dissector == classify.NameFallback && p.Transport == "tcp" && c.between > 0 && !p.Optional:
+			x.fact("%s: nodes speak to one another there (%d messages), and what one says is known when the other speaks next, which across a cut it seldom does: "+
+				"little is then there to heal at but what is sent again and connections that are opened; reader %s reads binary messages that tell their length", at, c.between, classify.NameFrames)
 		case p.Dissector == classify.NameHTTP && float64(c.endless) > endlessShare*float64(c.bytes):
 			x.fact("%s: %d %% of what was said is in bodies without an end: reader %s tells their messages apart, if they are sent in chunks", at, 100*c.endless/c.bytes, classify.NameHTTPStream)
 		}

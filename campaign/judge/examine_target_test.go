@@ -165,6 +165,14 @@ func TestExamineFindsWhatIsWrong(t *testing.T) {
 			f.target.Protocols[0].Dissector = "fallback"
 			f.events[1].Message.Fields = append(f.events[1].Message.Fields, model.Field{Name: "token0", Value: "GET"})
 		}, "", "protocol fallback on tcp port 7000: 1 messages begin as requests of HTTP do: reader http tells more, http-stream where answers go on"},
+		{"nodes that speak to a reader that knows nothing", func(f *runFiles) {
+			f.target.Protocols[0].Dissector = "fallback"
+			f.events[1].Message.Bytes = 9
+		}, "", "protocol fallback on tcp port 7000: nodes speak to one another there (1 messages), and what one says is known when the other speaks next, which across a cut it seldom does"},
+		{"a client that does", func(f *runFiles) {
+			f.target.Protocols[0].Dissector = "fallback"
+			f.events[1].Message.Bytes, f.events[1].Message.From = 9, "c1"
+		}, "", `most are "text LEADER" (100 %)|1 message types`},
 		{"words of another protocol to a reader of words", func(f *runFiles) {
 			f.events[1].Message.Fields = append(f.events[1].Message.Fields, model.Field{Name: "token0", Value: "GET"})
 		}, "", `most are "text LEADER" (100 %)|1 message types`},

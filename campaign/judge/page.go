@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"time"
 
 	"netsplit/campaign/record"
 	"netsplit/explorer/report"
@@ -12,6 +13,10 @@ import (
 // writePage writes the page of a judged run into its directory.
 func writePage(dir string, f *runFiles, in report.Input) error {
 	in.Title, in.Nodes, in.Hosts = f.target.Title, f.target.Nodes, f.testbed.Names()
+	in.MaxAge = map[string]time.Duration{}
+	for _, v := range f.target.Variables {
+		in.MaxAge[v.Name] = v.MaxAge
+	}
 	in.Events, in.Decisions = f.events, f.decisions
 	for _, h := range f.history {
 		in.History = append(in.History, report.Op{Workload: h.Workload, Operation: h.Operation})

@@ -99,3 +99,32 @@ func TestWhyAStartFailed(t *testing.T) {
 	os.Remove(filepath.Join(dir, "broken"))
 	_ = p.StopAll()
 }
+
+// TestAWorkloadThatFailsSaysWhy, without a look into its log.
+func TestAWorkloadThatFailsSaysWhy(t *testing.T) {
+	p, _ := far(t)
+	w := model.Workload{Name: "w", Host: "n1", Command: []string{"sh", "-c", "echo no module >&2; echo >&2; exit 3"}}
+	p.c.Kit.Target.Hostnames, p.c.Kit.Target.Processes, p.c.Kit.Target.Stable = false, nil, nil
+	p.c.Kit.Target.Workloads = []model.Workload{w}
+	if err := p.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.Workloads(t.Context(), p.c.Kit.Target.Workloads, "workload")
+	if got, want := fmt.Sprint(p.c.Journal), `workload w on n1: it ended with exit status 3; the last it said: "no module"; all of it is in `; !strings.Contains(got, want) {
+		t.Errorf("%s, want %s", got, want)
+	}
+	_ = p.StopAll()
+}
+
+// TestACommandOfTheSetUpThatFailsSaysWhy, as a server does that ends.
+func TestACommandOfTheSetUpThatFailsSaysWhy(t *testing.T) {
+	p, dir := far(t, "sh", "-c", "echo disk is full >&2; echo; exit 3")
+	p.c.Kit.Target.Hostnames = false
+	p.c.Kit.Target.Processes[0].Once = true
+	err := p.Start(t.Context())
+	log := filepath.Join(dir, "run", record.LogsDir, "n1-db.log")
+	if want := `db on n1 ended with exit status 3; the last it said: "disk is full"; all of it is in ` + log; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+	_ = p.StopAll()
+}

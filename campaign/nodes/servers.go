@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -126,7 +127,9 @@ func (p *Processes) spawn(h model.NodeID, name string, last *atomic.Pointer[stri
 	run.LogPath = p.logPath(h, name)
 	run.OnLine = func(at time.Time, line string) {
 		line = plain(line)
-		last.Store(&line)
+		if strings.TrimSpace(line) != "" {
+			last.Store(&line)
+		}
 		p.logs.line(record.LogLine{Host: h, Process: name, At: at.Sub(p.c.Start)}, line)
 	}
 	pr, err := proc.Start(run)

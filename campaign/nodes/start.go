@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"netsplit/campaign/record"
 	"netsplit/model"
 )
 
@@ -143,20 +142,27 @@ func (p *Processes) once(ctx context.Context, base model.Process) error {
 	var wg sync.WaitGroup
 	for i, h := range base.Hosts {
 		wg.Go(func() {
-			pr, err := p.spawn(h, base.Name, new(atomic.Pointer[string]))
+			last := new(atomic.Pointer[string])
+			pr, err := p.spawn(h, base.Name, last)
 			if err != nil {
 				errs[i] = err
 				return
 			}
+			ended := "did not end in time"
 			select {
 			case <-pr.Done():
+				ended = ""
 			case <-ctx.Done():
-				errs[i] = fmt.Errorf("%s on %s did not end in time; what it said is in %s", base.Name, h, record.LogsDir)
 			}
-			if x, err := pr.Stop(stopLimit); errs[i] == nil && err != nil {
+			x, err := pr.Stop(stopLimit)
+			if ended == "" && err == nil && !x.Success() {
+				ended = fmt.Sprintf("ended with %s", x)
+			}
+			switch {
+			case ended != "":
+				errs[i] = fmt.Errorf("%s on %s %s; the last it said: %q; all of it is in %s", base.Name, h, ended, lastOf(last), p.logPath(h, base.Name))
+			case err != nil:
 				errs[i] = err
-			} else if errs[i] == nil && !x.Success() {
-				errs[i] = fmt.Errorf("%s on %s ended with %s; what it said is in %s", base.Name, h, x, record.LogsDir)
 			}
 		})
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"hash"
-	"io"
 	"io/fs"
 	"net/netip"
 	"os"
@@ -18,8 +17,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"github.com/bmatcuk/doublestar/v4"
 
 	"netsplit/campaign/record"
 	"netsplit/campaign/target"
@@ -63,7 +60,7 @@ const (
 	// templatesKept per target and release; older ones are removed.
 	templatesKept = 12
 	// templateLayout is part of the key: another layout, another folder.
-	templateLayout = 3
+	templateLayout = 4
 )
 
 // wanted says whether the target asks for a template. One cannot be made of
@@ -360,75 +357,6 @@ func (t *template) discard() error {
 	}
 	defer lock.Close()
 	return os.Remove(filepath.Join(t.dir, manifestFile))
-}
-
-// copyKept copies the files and folders below src that match a pattern or lie
-// in a folder that does, and returns a digest of names and contents.
-func copyKept(src, dst string, patterns []string) (string, error) {
-	if err := os.MkdirAll(dst, 0o755); err != nil {
-		return "", err
-	}
-	all := sha256.New()
-	err := filepath.WalkDir(src, func(path string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) && path == src {
-			return fs.SkipAll // nothing was kept of this host
-		}
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(src, path)
-		if err != nil || rel == "." {
-			return err
-		}
-		kept := slices.ContainsFunc(patterns, func(p string) bool {
-			ok, _ := doublestar.PathMatch(p, rel)
-			under, _ := doublestar.PathMatch(p+"/**", rel)
-			return ok || under
-		})
-		if !kept {
-			return nil
-		}
-		to := filepath.Join(dst, rel)
-		if d.IsDir() {
-			fmt.Fprintf(all, "d %q\n", rel)
-			return os.MkdirAll(to, 0o755)
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-			return err
-		}
-		if info.Mode().Type() == fs.ModeSymlink {
-			link, err := os.Readlink(path)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(all, "l %q %q\n", rel, link)
-			return os.Symlink(link, to)
-		}
-		if !info.Mode().IsRegular() {
-			return nil // sockets and pipes are made anew
-		}
-		fmt.Fprintf(all, "f %q %d\n", rel, info.Size())
-		return copyFile(path, to, info.Mode().Perm(), all)
-	})
-	return hex.EncodeToString(all.Sum(nil)), err
-}
-
-func copyFile(from, to string, perm fs.FileMode, sum hash.Hash) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, perm)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(io.MultiWriter(out, sum), in)
-	return errors.Join(err, out.Close())
 }
 
 // forgetOld removes the templates of this target that were not used for

@@ -3,6 +3,7 @@ package nodes
 import (
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -58,6 +59,62 @@ func TestCopiesOfATemplateAreWholeAndChecked(t *testing.T) {
 	}
 	if p.template.load() == nil {
 		t.Error("a template that was changed will be taken again")
+	}
+}
+
+// TestACopyBelongsToWhomeverTheFilesBelongedTo: a server that gave up root writes to
+// what a template kept of it, and may insist that nobody else reads there.
+func TestACopyBelongsToWhomeverTheFilesBelongedTo(t *testing.T) {
+	src, dst := t.TempDir(), filepath.Join(t.TempDir(), "n1")
+	if err := os.MkdirAll(filepath.Join(src, "lib/data/in"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"lib/data/in/file": "1", "lib/data/shut": "2"} {
+		if err := os.WriteFile(filepath.Join(src, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("file", filepath.Join(src, "lib/data/in/link")); err != nil {
+		t.Fatal(err)
+	}
+	modes := map[string]os.FileMode{".": 0o750, "lib": 0o775, "lib/data": 0o700, "lib/data/in": 0o755, "lib/data/in/file": 0o664, "lib/data/in/link": 0, "lib/data/shut": 0o400}
+	for name, mode := range modes {
+		path := filepath.Join(src, name)
+		if mode != 0 {
+			if err := os.Chmod(path, mode); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if os.Getuid() == 0 {
+			if err := os.Lchown(path, 1234, 5678); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	sum, err := copyKept(src, dst, []string{"lib/data"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, mode := range modes {
+		was, err := os.Lstat(filepath.Join(src, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		is, err := os.Lstat(filepath.Join(dst, name))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		a, b := was.Sys().(*syscall.Stat_t), is.Sys().(*syscall.Stat_t)
+		if mode != 0 && is.Mode().Perm() != mode || a.Uid != b.Uid || a.Gid != b.Gid {
+			t.Errorf("%s: %v %d:%d, want %v %d:%d", name, is.Mode(), b.Uid, b.Gid, was.Mode(), a.Uid, a.Gid)
+		}
+	}
+	if err := os.Chmod(filepath.Join(dst, "lib/data"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if other, err := copyKept(dst, t.TempDir(), []string{"lib/data"}); err != nil || other == sum {
+		t.Errorf("a folder that was opened is not told: %v", err)
 	}
 }
 

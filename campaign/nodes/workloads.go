@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"netsplit/campaign/proc"
@@ -75,6 +77,7 @@ func (p *Processes) workloadProcess(ctx context.Context, base model.Workload, ph
 	}
 	w := list[i]
 	var broken error // the first line that was no operation
+	last := new(atomic.Pointer[string])
 	run := p.spec(host, w.Name, w.Env, w.Command)
 	run.LogPath, run.Input, run.Sweep = filepath.Join(p.c.Dir, record.LogsDir, fmt.Sprintf("%s-%s.log", base.Host, w.Name)), true, true
 	run.OnStdout = func(_ time.Time, line string) {
@@ -86,6 +89,11 @@ func (p *Processes) workloadProcess(ctx context.Context, base model.Workload, ph
 			return
 		}
 		p.c.Record.Append(record.HistoryFile, record.Entry{Workload: w.Name, Operation: op})
+	}
+	run.OnLine = func(_ time.Time, line string) {
+		if line = plain(line); strings.TrimSpace(line) != "" {
+			last.Store(&line)
+		}
 	}
 	pr, err := proc.Start(run)
 	if err != nil {
@@ -121,7 +129,7 @@ func (p *Processes) workloadProcess(ctx context.Context, base model.Workload, ph
 	case broken != nil:
 		return broken
 	case status(x) != 0:
-		return fmt.Errorf("it ended with %s; what it said is in %s", x, record.LogsDir)
+		return fmt.Errorf("it ended with %s; the last it said: %q; all of it is in %s", x, lastOf(last), run.LogPath)
 	}
 	return nil
 }

@@ -27,6 +27,17 @@ const (
 	LogsDir       = "logs" // <host>-<process>.log, what it printed; <host>/…, its log files
 )
 
+// TempDir makes a folder for records that nobody asked for by name. It is as open
+// as one that was named: os.MkdirTemp's is shut to servers that run as another
+// user than netsplit.
+func TempDir(prefix string) (string, error) {
+	dir, err := os.MkdirTemp("", prefix)
+	if err != nil {
+		return "", err
+	}
+	return dir, os.Chmod(dir, 0o755)
+}
+
 // WriteJSON writes v, indented, to a file that appears whole or not at all.
 func WriteJSON(path string, v any) error {
 	b, err := json.MarshalIndent(v, "", "  ")

@@ -171,7 +171,7 @@ func Test(t T, c Config, f func(*Script)) {
 	c.Name, c.Repeat = cmp.Or(c.Name, t.Name()), cmp.Or(c.Repeat, "go test -run '^"+t.Name()+"$'")
 	given := c.RunsDir
 	if given == "" {
-		dir, err := os.MkdirTemp("", "netsplit-script-")
+		dir, err := record.TempDir("netsplit-script-")
 		if err != nil {
 			t.Fatalf("%v", err)
 		}

@@ -153,7 +153,10 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 		{"name of two workloads", "name: reader", "name: writer", `final[0].name: workload "writer" stands in workloads too`},
 		{"transport", "transport: tcp", "transport: sctp", `protocols[0].transport: unknown transport "sctp": use tcp or udp`},
 		{"dissector", "dissector: text", "dissector: txt", `protocols[0].dissector: unknown dissector "txt" (did you mean "text"?): use ` + strings.Join(classify.Names(), ", ")},
-		{"dissector of connections", "transport: tcp, dissector: text", "transport: udp, dissector: zookeeper", `protocols[0].dissector: protocol on port 7000: dissector zookeeper reads connections, not datagrams: use resp, text or fallback`},
+		{"dissector of connections", "transport: tcp, dissector: text", "transport: udp, dissector: zookeeper", `protocols[0].dissector: protocol on port 7000: dissector zookeeper reads connections, not datagrams: use resp, text, frames or fallback`},
+		{"frames of nothing", "dissector: text", "dissector: frames", `protocols[0].dissector: dissector frames needs to know where a message has its length and its type: write frames: {length: `},
+		{"frames of two places that cannot be", "dissector: text", "dissector: frames, frames: {length: {at: 0, size: 9}, type: [{at: 4, order: net}]}", `frames.length: a number has 8 bytes at most, not 9; frames.type[0]: unknown order "net": use big or little`},
+		{"frames' keys", "dissector: text", "dissector: frames, frames: {len: {at: 0}}", `protocols[0].frames: unknown key "len"`},
 		{"quoted port", "port: 7000", "port: \"7000\"", `t.yaml:8: protocols[0].port: want a number without quotes, found "7000"`},
 		{"port twice", "dissector: text}", "dissector: text}\n  - {port: 7000, transport: tcp, dissector: resp}", `protocols[1]: tcp port 7000 stands twice (first at protocols[0])`},
 		{"no command", "host: c1, command: [r]", "host: c1", `final[0].command: no command: give a list`},
@@ -528,5 +531,27 @@ func TestDisturbedLinesHaveAnEnd(t *testing.T) {
 		if err := with(entry); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", entry, err, want)
 		}
+	}
+}
+
+// TestTheDocumentedFramesAreRead: who copies them from the page and changes the
+// numbers has a file in order.
+func TestTheDocumentedFramesAreRead(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join("..", "..", "deploy", "targets", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, from, ok := strings.Cut(string(b), "\n    - port: 7000\n")
+	example, _, ended := strings.Cut("    - port: 7000\n"+from, "\n\n")
+	if !ok || !ended || !strings.Contains(example, "frames:") {
+		t.Fatalf("no example of frames: %q", example)
+	}
+	text := strings.Replace(small, "  - {port: 7000, transport: tcp, dissector: text}\n", example+"\n", 1)
+	tg, err := Parse("t.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := tg.Protocols[0].Frames; f == nil || f.Length.Plus != 8 || len(f.Type) != 2 || f.Answer == nil || f.Fields["id"].As != "hex" {
+		t.Errorf("%+v", f)
 	}
 }

@@ -135,7 +135,11 @@ func (v *validator) protocols() {
 		if known := classify.Names(); !slices.Contains(known, p.Dissector) {
 			v.addf(at+".dissector", "unknown dissector %q%s: use %s", p.Dissector, didYouMean(p.Dissector, known), strings.Join(known, ", "))
 		} else if _, err := classify.New(p); err != nil {
-			v.addf(at+".dissector", "%v", err)
+			where := at + ".dissector"
+			if p.Frames != nil {
+				where = at + ".frames"
+			}
+			v.addf(where, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
 		}
 		v.when(at+".when", p.When)
 		k := fmt.Sprintf("%s port %d", p.Transport, p.Port)

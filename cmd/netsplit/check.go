@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"netsplit/api/wire"
 	"netsplit/campaign/judge"
+	"netsplit/campaign/record"
 	"netsplit/model"
 )
 
@@ -19,7 +21,7 @@ import (
 func checkRunOf(conn *daemonFlags) runCheck {
 	return func(c *cobra.Command, name string, set map[string]string) (err error) {
 		ctx := c.Context()
-		runs, err := os.MkdirTemp("", "netsplit-check-")
+		runs, err := record.TempDir("netsplit-check-")
 		if err != nil {
 			return err
 		}
@@ -49,15 +51,15 @@ func checkRunOf(conn *daemonFlags) runCheck {
 			keep = true
 			return fmt.Errorf("the run failed: %s; what there is of its record is in %s", camp.Reason, filepath.Join(dir, camp.ID))
 		}
-		found, err := filepath.Glob(filepath.Join(dir, camp.ID, "*", "evidence.json"))
-		if err != nil || len(found) == 0 {
-			keep = true
-			return fmt.Errorf("the run left no record in %s: %v", dir, err)
-		}
-		x, err := judge.Examine(filepath.Dir(found[0]))
+		last, err := lastRecord(filepath.Join(dir, camp.ID))
 		if err != nil {
 			keep = true
-			return fmt.Errorf("examine %s: %w", filepath.Dir(found[0]), err)
+			return err
+		}
+		x, err := judge.Examine(last)
+		if err != nil {
+			keep = true
+			return fmt.Errorf("examine %s: %w", last, err)
 		}
 		for _, f := range x.Facts {
 			fmt.Fprintln(c.OutOrStdout(), f)
@@ -67,9 +69,19 @@ func checkRunOf(conn *daemonFlags) runCheck {
 				fmt.Fprintln(c.OutOrStdout(), "PROBLEM:", p)
 			}
 			keep = true
-			return &exitError{exitFindings, fmt.Errorf("%d problem(s) with %s; the record of the run is %s", len(x.Problems), name, filepath.Dir(found[0]))}
+			return &exitError{exitFindings, fmt.Errorf("%d problem(s) with %s; the record of the run is %s", len(x.Problems), name, last)}
 		}
 		fmt.Fprintf(c.OutOrStdout(), "%s runs as its file says\n", name)
 		return nil
 	}
+}
+
+// lastRecord is the record of a campaign's last run that left one. Where there are
+// several, those before it could not be judged.
+func lastRecord(campaign string) (string, error) {
+	found, err := filepath.Glob(filepath.Join(campaign, "*", record.EvidenceFile))
+	if err != nil || len(found) == 0 {
+		return "", fmt.Errorf("the run left no record in %s: %v", campaign, err)
+	}
+	return filepath.Dir(slices.Max(found)), nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"netsplit/campaign/record"
 	"netsplit/campaign/target"
 	"netsplit/deploy/targets"
 )
@@ -132,5 +133,28 @@ func TestTargetGetTakesProductsToo(t *testing.T) {
 			}
 			t.Errorf("get %s: status %d, %s, want %s", args, code, errs, want)
 		}
+	}
+}
+
+// TestTheCheckExaminesTheLastAttempt: a run that nobody could judge is made again,
+// and that one has something to say.
+func TestTheCheckExaminesTheLastAttempt(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := lastRecord(dir); err == nil {
+		t.Error("a record of no run")
+	}
+	for _, r := range []string{"c-1-r0002", "c-1-r0001"} {
+		if err := os.MkdirAll(filepath.Join(dir, r), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, r, record.EvidenceFile), []byte("{}"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "c-1-r0003"), 0o755); err != nil { // left no evidence
+		t.Fatal(err)
+	}
+	if got, err := lastRecord(dir); err != nil || filepath.Base(got) != "c-1-r0002" {
+		t.Errorf("%s, %v", got, err)
 	}
 }

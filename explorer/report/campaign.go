@@ -193,6 +193,14 @@ func campaignStory(in *CampaignInput) []string {
 	if cut > 0 {
 		say("Across the cuts %s wanted to pass, %d were dropped and %d leaked.", plural(wanted, "packet", "packets"), dropped, leaked)
 	}
+	waited, vain := 0, 0
+	for i := range in.Runs {
+		waits, came := healed(&in.Runs[i])
+		waited, vain = waited+b2i(waits), vain+b2i(waits && !came)
+	}
+	if vain > 0 {
+		say("In %d of %s that waited for a message to heal at, none came: they lasted as long as a cut may.", vain, plural(waited, "cut", "cuts"))
+	}
 	if c.Reason != "" {
 		say("The campaign is %s: %s.", clean(string(c.State)), strings.TrimSuffix(clean(c.Reason), "."))
 	}
@@ -232,6 +240,12 @@ func findingSections(in *CampaignInput) []findingSection {
 	return slices.DeleteFunc(secs, func(s findingSection) bool { return len(s.Findings) == 0 })
 }
 
+// healed says whether a run's cut waited for a message to heal at, and whether
+// one came.
+func healed(r *model.RunSummary) (waits, came bool) {
+	return r.Scenario.Strategy == model.StrategyCoFI && !r.Scenario.Never && r.Result.Reached, r.Result.HealClass != nil
+}
+
 func runRows(in *CampaignInput) []runRow {
 	var out []runRow
 	for i, r := range in.Runs {
@@ -251,6 +265,9 @@ func runRows(in *CampaignInput) []runRow {
 				row.Cut = span(p.HealAt - p.CutAt)
 			}
 			row.Cut += fmt.Sprintf(", %d of %d dropped", p.Dropped, p.Wanted)
+			if waits, came := healed(&r); waits && !came {
+				row.Cut += ", no message to heal at came"
+			}
 			if p.Leaked > 0 {
 				row.Cut += fmt.Sprintf(", %d LEAKED", p.Leaked)
 			}

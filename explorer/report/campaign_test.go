@@ -68,6 +68,36 @@ func TestCampaignPageOfReplays(t *testing.T) {
 	}
 }
 
+// TestCampaignPageOfCutsThatNoMessageHealed: a search whose messages do not come
+// is a poor one, though each of its runs passed.
+func TestCampaignPageOfCutsThatNoMessageHealed(t *testing.T) {
+	in := searched(t)
+	for i := range in.Runs {
+		r := &in.Runs[i]
+		r.Result.Reached = r.Proof != nil
+		if r.Proof != nil {
+			r.Scenario.Strategy, r.Result.HealClass = model.StrategyCoFI, &model.Class{Type: "x"}
+		}
+	}
+	page := func() string {
+		var b bytes.Buffer
+		if err := Campaign(&b, in); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	if strings.Contains(page(), "to heal at") {
+		t.Error("messages are missed that came")
+	}
+	in.Runs[3].Result.HealClass, in.Runs[4].Result.HealClass, in.Runs[5].Result.HealClass = nil, nil, nil
+	in.Runs[5].Scenario.Never = true
+	got := page()
+	wants(t, "page", got, "In 2 of 3 cuts that waited for a message to heal at, none came: they lasted as long as a cut may.")
+	if n := strings.Count(got, ", no message to heal at came"); n != 2 {
+		t.Errorf("%d runs are marked, want 2", n)
+	}
+}
+
 // TestCampaignPageOfAScenario: what a person gave was not searched for.
 func TestCampaignPageOfAScenario(t *testing.T) {
 	in := searched(t)

@@ -50,6 +50,9 @@ type Input struct {
 
 	// Invariants are those the run observed; empty: Summary.Scenario.Observe.
 	Invariants []model.Invariant
+	// MaxAge is, by variable, after how long an observation is out of date; 0 or
+	// none: never.
+	MaxAge map[string]time.Duration
 	// ReplayCommand repeats the run, e.g. "netsplit replay c-1-r0008 -n 10".
 	ReplayCommand string
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -114,7 +115,7 @@ func newTimeline(in *Input) *timeline {
 		t.passed = 0
 	}
 	t.columns(in)
-	t.watch(in.Events)
+	t.watch(in.Events, in.MaxAge)
 	if t.focus = t.chooseFocus(in.Summary.Scenario.Invariant); t.focus < 0 {
 		t.focusVar, _ = t.firstChange()
 	}
@@ -284,34 +285,56 @@ func (t *timeline) cutWindow() (from, to time.Duration) {
 }
 
 // watch finds when each invariant's two values differed, by the last values
-// seen.
-func (t *timeline) watch(events []model.Event) {
+// seen, as long as neither is out of date.
+func (t *timeline) watch(events []model.Event, maxAge map[string]time.Duration) {
 	t.violations = make([][]window, len(t.invariants))
-	last := map[model.VarRef]string{}
+	type seen struct {
+		value string
+		until time.Duration // when it is out of date
+	}
+	last := map[model.VarRef]seen{}
 	open := make([]bool, len(t.invariants))
 	uses := map[model.VarRef][]int{}
 	for i, inv := range t.invariants {
 		uses[inv.A] = append(uses[inv.A], i)
 		uses[inv.B] = append(uses[inv.B], i)
 	}
+	// age ends a violation whose values were out of date before now.
+	age := func(k int, now time.Duration) {
+		until := min(last[t.invariants[k].A].until, last[t.invariants[k].B].until)
+		if open[k] && until < now {
+			t.violations[k][len(t.violations[k])-1].to, open[k] = until, false
+		}
+	}
 	for i := range events {
 		o := events[i].Observation
 		if events[i].Kind != model.EventObserve || o == nil {
 			continue
 		}
-		last[o.Var] = o.Value
+		at := events[i].At
+		for _, k := range uses[o.Var] {
+			age(k, at)
+		}
+		until := time.Duration(math.MaxInt64)
+		if m := maxAge[o.Var.Name]; m > 0 {
+			until = at + m
+		}
+		last[o.Var] = seen{o.Value, until}
 		for _, k := range uses[o.Var] {
 			a, oka := last[t.invariants[k].A]
 			b, okb := last[t.invariants[k].B]
-			bad := oka && okb && a != b
+			bad := oka && okb && a.value != b.value && min(a.until, b.until) >= at
 			switch n := len(t.violations[k]); {
 			case bad && !open[k]:
-				t.violations[k] = append(t.violations[k], window{events[i].At, t.end})
+				t.violations[k] = append(t.violations[k], window{at, t.end})
 			case !bad && open[k]:
-				t.violations[k][n-1].to = events[i].At
+				t.violations[k][n-1].to = at
 			}
 			open[k] = bad
 		}
+	}
+	for k := range t.invariants {
+		age(k, t.end)
 	}
 }
 

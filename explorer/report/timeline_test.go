@@ -116,6 +116,29 @@ func TestDisagreementWindows(t *testing.T) {
 	}
 }
 
+// TestAStoppedNodeDisagreesWithNobody: what it said last is out of date when its
+// variable's age is over, whether or not anybody says something then.
+func TestAStoppedNodeDisagreesWithNobody(t *testing.T) {
+	a, b := model.VarRef{Name: "v", Node: "a"}, model.VarRef{Name: "v", Node: "b"}
+	in := Input{Invariants: []model.Invariant{{ID: "i", Relation: model.RelationEqual, A: a, B: b}}, MaxAge: map[string]time.Duration{"v": 1500 * time.Millisecond}}
+	say := func(ref model.VarRef, at time.Duration, value string) {
+		in.Events = append(in.Events, model.Event{Num: uint64(len(in.Events) + 1), At: at, Kind: model.EventObserve, Observation: &model.Observation{At: at, Var: ref, Value: value}})
+	}
+	say(a, 1*time.Second, "1")
+	for i := range 8 {
+		say(b, time.Duration(3+i)*time.Second/2, "2") // a is silent from 1 s on
+	}
+	say(a, 7*time.Second, "1") // and back when b is silent, whose last word is of 5 s
+	say(b, 8*time.Second, "2")
+	say(a, 8*time.Second, "1")
+	in.Events = append(in.Events, model.Event{Num: 99, At: 20 * time.Second, Kind: model.EventTick})
+	tl := newTimeline(&in)
+	want := []window{{1500 * time.Millisecond, 2500 * time.Millisecond}, {8 * time.Second, 9500 * time.Millisecond}}
+	if got := tl.disagreements(a); !slices.Equal(got, want) {
+		t.Errorf("windows %v, want %v", got, want)
+	}
+}
+
 func TestTextIsMadeFit(t *testing.T) {
 	for in, want := range map[string]string{"a\x00b": "a·b", "\u202eevil": "·evil", "a\nb": "a b", "\xff": "�", "∅": "∅"} {
 		if got := clean(in); got != want {

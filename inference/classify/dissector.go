@@ -44,6 +44,7 @@ const (
 	NameHTTP         = "http"
 	NameHTTPStream   = "http-stream"
 	NameFallback     = "fallback"
+	NameFrames       = "frames"
 	NameCassandra    = "cassandra"
 	NameCQL          = "cql"
 	NameThrift       = "thrift"
@@ -54,7 +55,8 @@ const (
 	NameZooKeeperZAB = "zookeeper-zab"
 )
 
-// registry holds the constructor of each dissector.
+// registry holds the constructor of each dissector but that of NameFrames, which
+// needs more than its name.
 var registry = map[string]func() Dissector{
 	NameRESP:         newRESP,
 	NameCassandra:    newCassandra,
@@ -79,7 +81,9 @@ var datagrams = map[string]func([]byte) Unit{
 }
 
 // Names lists the dissectors that New knows, sorted.
-func Names() []string { return slices.Sorted(maps.Keys(registry)) }
+func Names() []string {
+	return slices.Sorted(slices.Values(append(slices.Collect(maps.Keys(registry)), NameFrames)))
+}
 
 // New returns the dissector a protocol names, for one connection. A protocol
 // that names none gets the fallback; the error of an unknown name lists the
@@ -89,10 +93,20 @@ func New(p model.Protocol) (Dissector, error) {
 	if name == "" {
 		name = NameFallback
 	}
+	if name == NameFrames {
+		f, err := newFrames(p)
+		if err != nil {
+			return nil, err
+		}
+		return newFramedPair(f), nil
+	}
+	if p.Frames != nil {
+		return nil, fmt.Errorf("protocol on port %d: frames goes with dissector %s, not with %s", p.Port, NameFrames, name)
+	}
 	fresh, ok := registry[name]
 	if _, reads := datagrams[name]; ok && p.Transport == "udp" && !reads && name != NameFallback {
 		return nil, fmt.Errorf("protocol on port %d: dissector %s reads connections, not datagrams: use %s, or transport tcp",
-			p.Port, name, strings.Join(slices.Sorted(maps.Keys(datagrams)), ", ")+" or "+NameFallback)
+			p.Port, name, strings.Join(slices.Sorted(maps.Keys(datagrams)), ", ")+", "+NameFrames+" or "+NameFallback)
 	}
 	if ok {
 		return fresh(), nil
@@ -105,6 +119,9 @@ func New(p model.Protocol) (Dissector, error) {
 // whose dissector is unknown or reads connections only, which New reports, is
 // read by the fallback.
 func Datagram(p model.Protocol, payload []byte) Unit {
+	if p.Dissector == NameFrames {
+		return framesDatagram(p, payload)
+	}
 	if read, ok := datagrams[p.Dissector]; ok {
 		return read(payload)
 	}

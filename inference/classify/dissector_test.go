@@ -14,7 +14,11 @@ func TestNamesAreSortedAndAllOpen(t *testing.T) {
 		t.Fatalf("names %v", names)
 	}
 	for _, n := range append(names, "") {
-		if d, err := New(model.Protocol{Dissector: n}); err != nil || d == nil {
+		p := model.Protocol{Dissector: n}
+		if n == NameFrames {
+			p.Frames = &model.Framing{Length: &model.Place{Size: 4}}
+		}
+		if d, err := New(p); err != nil || d == nil {
 			t.Errorf("%q: %v", n, err)
 		}
 	}

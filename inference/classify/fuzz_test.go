@@ -129,9 +129,14 @@ func covered(t *testing.T, dir int, us []Unit, ss []step) {
 
 func check(t *testing.T, name, in string, seed int64) {
 	t.Helper()
+	checkProtocol(t, model.Protocol{Dissector: name}, in, seed)
+}
+
+func checkProtocol(t *testing.T, p model.Protocol, in string, seed int64) {
+	t.Helper()
 	ss := steps(in)
 	fresh := func() Dissector {
-		d, err := New(model.Protocol{Dissector: name})
+		d, err := New(p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +161,7 @@ func check(t *testing.T, name, in string, seed int64) {
 		got := run(t, fresh(), ss, rng)
 		if diff := ""; !reflect.DeepEqual(want, got) {
 			diff = cmp.Diff(want, got)
-			t.Fatalf("%s: other segments, other units (-whole +cut):\n%s", name, diff)
+			t.Fatalf("%s: other segments, other units (-whole +cut):\n%s", p.Dissector, diff)
 		}
 	}
 }
