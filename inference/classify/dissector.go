@@ -52,6 +52,7 @@ const (
 	NameZooKeeper    = "zookeeper"
 	NameZooKeeperFLE = "zookeeper-fle"
 	NameZooKeeperZAB = "zookeeper-zab"
+	NameTLS          = "tls"
 )
 
 // registry holds the constructor of each dissector.
@@ -63,7 +64,8 @@ var registry = map[string]func() Dissector{
 	NameText:         func() Dissector { return newText() },
 	NameHTTP:         newHTTP,
 	NameHTTPStream:   newHTTPStream,
-	NameFallback:     newSniffing,
+	NameFallback:     func() Dissector { return newFallback() },
+	NameTLS:          newTLS,
 	NameHadoopRPC:    newHadoopRPC,
 	NameHDFSData:     newHDFSData,
 	NameZooKeeper:    newZooKeeper,
@@ -81,8 +83,8 @@ var datagrams = map[string]func([]byte) Unit{
 // Names lists the dissectors that New knows, sorted.
 func Names() []string { return slices.Sorted(maps.Keys(registry)) }
 
-// New returns the dissector a protocol names, for one connection. A protocol
-// that names none gets the fallback; the error of an unknown name lists the
+// New returns the dissector a protocol names, for one connection; TLS is known by
+// its first bytes whatever is named, and is opaque. A protocol that names none gets the fallback; the error of an unknown name lists the
 // known ones, that of a reader of connections for datagrams those that read them.
 func New(p model.Protocol) (Dissector, error) {
 	name := p.Dissector
@@ -94,7 +96,12 @@ func New(p model.Protocol) (Dissector, error) {
 		return nil, fmt.Errorf("protocol on port %d: dissector %s reads connections, not datagrams: use %s, or transport tcp",
 			p.Port, name, strings.Join(slices.Sorted(maps.Keys(datagrams)), ", ")+" or "+NameFallback)
 	}
-	if ok {
+	switch {
+	case ok && name == NameFallback:
+		return newSniffing(sniffsElse, fresh), nil
+	case ok && name != NameTLS:
+		return newSniffing(sniffsAlways, fresh), nil
+	case ok:
 		return fresh(), nil
 	}
 	return nil, fmt.Errorf("protocol on port %d: unknown dissector %q: use one of %s",
