@@ -20,13 +20,12 @@ const (
 var (
 	// sniffsAlways are tried whatever reader a port has: behind them is none that
 	// the reader could read.
-	sniffsAlways = []sniff{{tlsHello, newTLS}}
+	sniffsAlways = []sniff{{tlsHello, newTLS}, {tlsMiddle, newTLS}}
 	// sniffsElse are tried where a port has no reader: Hadoop's ApplicationMasters
 	// and tasks listen on ports nobody knows before.
 	sniffsElse = append([]sniff{
 		{opening("hrpc\x09"), newHadoopRPC},
 		{saying("SSH-"), func() Dissector { return &fallback{name: sshName} }},
-		{tlsMiddle, newTLS},
 	}, sniffsAlways...)
 )
 

@@ -57,8 +57,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestOpaqueProtocolsAreSaidToBe: bytes that nobody can read have the name of their
-// protocol, also where the start of the connection was not seen.
+// TestOpaqueProtocolsAreSaidToBe: bytes that nobody can read have the name of XX
 func TestOpaqueProtocolsAreSaidToBe(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -69,7 +68,6 @@ func TestOpaqueProtocolsAreSaidToBe(t *testing.T) {
 		{"ssh, the server first", []turn{{1, "SSH-2.0-b\r\n"}, {0, "SSH-2.0-a\r\n"}}, "ssh data < 2^3, ssh data > 2^3"},
 		{"ssh, in two segments", []turn{{1, "SS"}, {1, "H-2.0-b\r\n"}}, "ssh data < 2^3"},
 		{"not ssh", []turn{{1, "SS"}, {0, "H-"}}, `tcp data < 2^1 "SS", tcp data > 2^1 "H-"`},
-		{"tls from the middle", []turn{{1, tlsBytes(tlsData, 0, 9)}, {0, tlsBytes(tlsData, 0, 90)}}, "tls data 2^3, tls data 2^6"},
 		{"a hello from the wrong side", []turn{{1, tlsBytes(tlsHandshake, 1, 200)}}, "tcp data < 2^7"},
 		{"no hello", []turn{{0, tlsBytes(tlsHandshake, 2, 200)}}, "tcp data > 2^7"},
 	} {
@@ -86,6 +84,23 @@ func TestOpaqueProtocolsAreSaidToBe(t *testing.T) {
 				t.Errorf("types (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestTLSFromTheMiddle: where the start was not seen, a record of data tells.
+func TestTLSFromTheMiddle(t *testing.T) {
+	for _, name := range Names() {
+		d, err := New(model.Protocol{Dissector: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, u := range play(d, []turn{{1, tlsBytes(tlsData, 0, 9)}, {0, tlsBytes(tlsData, 0, 90)}, {1, tlsBytes(tlsHandshake, 1, 200)}}) {
+			got = append(got, u.Type)
+		}
+		if want := "tls data 2^3, tls data 2^6, tls client-hello"; strings.Join(got, ", ") != want {
+			t.Errorf("%s: %q, want %s", name, got, want)
+		}
 	}
 }
 
