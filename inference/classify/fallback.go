@@ -83,6 +83,9 @@ func (f *fallback) end(emit func(Unit)) {
 	if f.torn {
 		f.head = nil // its first bytes are in the middle of something
 	}
+	if f.name == "" && tlsHello(f.dir, f.head) == yes { // asked for by what was said before
+		f.name = "tls"
+	}
 	u.Type, u.Broad, u.Fields = fallbackType(cmp.Or(f.name, "tcp")+" data "+arrow, f.n, f.head)
 	f.n, f.head, f.torn = 0, f.head[:0], false
 	emit(u)

@@ -68,6 +68,8 @@ func TestOpaqueProtocolsAreSaidToBe(t *testing.T) {
 		{"ssh, the server first", []turn{{1, "SSH-2.0-b\r\n"}, {0, "SSH-2.0-a\r\n"}}, "ssh data < 2^3, ssh data > 2^3"},
 		{"ssh, in two segments", []turn{{1, "SS"}, {1, "H-2.0-b\r\n"}}, "ssh data < 2^3"},
 		{"not ssh", []turn{{1, "SS"}, {0, "H-"}}, `tcp data < 2^1 "SS", tcp data > 2^1 "H-"`},
+		{"tls that is asked for first", []turn{{0, "STARTTLS\r\n"}, {1, "S"}, {0, tlsBytes(tlsHandshake, 1, 200)}, {1, tlsBytes(tlsHandshake, 2, 200)}, {0, "x"}},
+			`tcp data > 2^3 "STARTTLS", tcp data < 2^0, tls data > 2^7, tls data < 2^7, tls data > 2^0`},
 		{"a hello from the wrong side", []turn{{1, tlsBytes(tlsHandshake, 1, 200)}}, "tcp data < 2^7"},
 		{"no hello", []turn{{0, tlsBytes(tlsHandshake, 2, 200)}}, "tcp data > 2^7"},
 	} {
