@@ -307,6 +307,7 @@ func (x *Examination) protocols(f *runFiles) {
 	type count struct {
 		all, unknown   int
 		between        int // messages of data between nodes
+		opaque         int // messages of TLS or SSH
 		asked          int // messages that begin as requests of HTTP do, to a reader of anything
 		bytes, endless int // all; in messages that have no end
 		types          map[string]int
@@ -329,6 +330,9 @@ func (x *Examination) protocols(f *runFiles) {
 				c.types[m.Type]++
 				if strings.Contains(m.Type, model.TypeUnknown) {
 					c.unknown++
+				}
+				if classify.Opaque(m.Type) {
+					c.opaque++
 				}
 				if word, _ := m.Field("token0"); slices.Contains([]string{"GET", "POST", "PUT", "HEAD", "DELETE"}, word) {
 					c.asked++
@@ -358,6 +362,14 @@ func (x *Examination) protocols(f *runFiles) {
 			x.problem("%s: %d of %d messages are of no known type: is the reader right? Most are %s", at, c.unknown, c.all, commonest(c.types, c.all))
 		default:
 			x.fact("%s: %d messages, most are %s", at, c.all, commonest(c.types, c.all))
+		}
+		encrypted := fmt.Sprintf("%s: %d of %d messages are encrypted: netsplit sees when they are sent and how long they are, and reads no variable from them; for tests, let nodes speak without TLS", at, c.opaque, c.all)
+		switch {
+		case p.Dissector == classify.NameTLS || 2*c.opaque <= c.all:
+		case p.Dissector == classify.NameFallback:
+			x.fact("%s", encrypted)
+		default:
+			x.problem("%s", encrypted)
 		}
 		switch {
 		case p.Dissector == classify.NameFallback && c.asked > 0:

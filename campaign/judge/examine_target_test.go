@@ -161,6 +161,18 @@ func TestExamineFindsWhatIsWrong(t *testing.T) {
 			retype(f, 100, "unknown")
 		}, "", "protocol fallback on tcp port 7000: 200 messages"},
 
+		{"a word of TLS", func(f *runFiles) { retype(f, 90, "tls data 2^7") }, "", "port 7000: 200 messages"},
+		{"TLS", func(f *runFiles) { retype(f, 110, "tls data 2^7") },
+			"protocol text on tcp port 7000: 110 of 200 messages are encrypted", ""},
+		{"TLS to a reader that knows nothing", func(f *runFiles) {
+			f.target.Protocols[0].Dissector = "fallback"
+			retype(f, 110, "tls data 2^7")
+		}, "", "protocol fallback on tcp port 7000: 110 of 200 messages are encrypted"},
+		{"TLS that is expected", func(f *runFiles) {
+			f.target.Protocols[0].Dissector = "tls"
+			retype(f, 110, "tls data 2^7")
+		}, "", "protocol tls on tcp port 7000: 200 messages, most are \"tls data 2^7\" (55 %), \"text LEADER\" (45 %)|2 message types"},
+
 		{"HTTP to a reader that knows nothing", func(f *runFiles) {
 			f.target.Protocols[0].Dissector = "fallback"
 			f.events[1].Message.Fields = append(f.events[1].Message.Fields, model.Field{Name: "token0", Value: "GET"})

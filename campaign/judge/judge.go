@@ -59,9 +59,7 @@ func (f *runFiles) checkRecord() check.Record {
 		Recovery: check.Recovery{From: ev.Recovery.HealedAt, StableAt: ev.Recovery.StableAt, Limit: ev.Recovery.Limit,
 			Stable: ev.Recovery.Stable, Pending: ev.Recovery.Pending, Final: ev.Recovery.Final},
 	}
-	for _, name := range f.cut {
-		rec.Incomplete = append(rec.Incomplete, name+" ends in the middle of a line")
-	}
+	rec.Incomplete = append(rec.Incomplete, f.torn...)
 	for _, v := range ev.Recovery.Violated {
 		rec.Recovery.Violated = append(rec.Recovery.Violated, check.Violation{Invariant: v.Invariant, State: v.State})
 	}

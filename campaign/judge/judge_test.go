@@ -41,6 +41,24 @@ func TestARunIsJudgedByTheNodesItCameAboutTo(t *testing.T) {
 }
 
 // TestASummaryHasTheVersionThatRan, for the pages that show it.
+// TestARecordWithoutAllItsLinesIsUnknown: copied in part, or twice.
+func TestARecordWithoutAllItsLinesIsUnknown(t *testing.T) {
+	for lines, want := range map[int]string{
+		2: "",
+		3: "events.jsonl holds 2 of 3 lines",
+		1: "events.jsonl holds 2 lines, 1 were written",
+	} {
+		ev := record.Evidence{Lines: map[string]int{record.EventsFile: lines}}
+		f, err := readRun(written(t, model.RunMeta{}, ev, "{\"n\":1}\n{\"n\":2}\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rec := f.checkRecord(); strings.Join(rec.Incomplete, "; ") != want {
+			t.Errorf("incomplete %q, want %q", rec.Incomplete, want)
+		}
+	}
+}
+
 func TestASummaryHasTheVersionThatRan(t *testing.T) {
 	f, err := readRun(written(t, model.RunMeta{Run: "r1"}, record.Evidence{Version: "server v=3.10.8"}, ""))
 	if err != nil {

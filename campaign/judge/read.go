@@ -20,7 +20,7 @@ type runFiles struct {
 	decisions []model.Decision
 	history   []record.Entry
 	logLines  []record.LogLine
-	cut       []string // files whose last line was cut off
+	torn      []string // what its files lack
 }
 
 // readRun reads a run directory. Files that a run which ended early does not
@@ -53,8 +53,14 @@ func readLines[T any](f *runFiles, dir, file string, errs *[]error) []T {
 	if err != nil {
 		*errs = append(*errs, err)
 	}
-	if cut {
-		f.cut = append(f.cut, file)
+	n, counted := f.evidence.Lines[file], f.evidence.Lines != nil
+	switch {
+	case cut:
+		f.torn = append(f.torn, file+" ends in the middle of a line")
+	case counted && len(out) < n:
+		f.torn = append(f.torn, fmt.Sprintf("%s holds %d of %d lines", file, len(out), n))
+	case counted && len(out) > n:
+		f.torn = append(f.torn, fmt.Sprintf("%s holds %d lines, %d were written", file, len(out), n))
 	}
 	return out
 }

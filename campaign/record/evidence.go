@@ -94,6 +94,9 @@ type Evidence struct {
 	// Cuts are those of a script, in the order in which they began; Proof is
 	// then all of them together.
 	Cuts []model.ScriptCut `json:"cuts,omitempty"`
+	// Lines is how many lines each file of the record was given; nil in records of
+	// versions that did not count. A file with others is not whole.
+	Lines map[string]int `json:"lines,omitempty"`
 	// Incomplete lists why the run cannot be judged.
 	Incomplete []string        `json:"incomplete,omitempty"`
 	Result     model.RunResult `json:"result"` // verdict not filled yet

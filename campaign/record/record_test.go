@@ -1,6 +1,7 @@
 package record
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -43,6 +44,23 @@ func TestLinesComeBackInOrderAndAKilledWritersTailIsLeftOut(t *testing.T) {
 	}
 	if _, _, err = ReadLines[model.Event](dir, EventsFile); err == nil {
 		t.Fatal("a broken line in the middle was accepted")
+	}
+}
+
+func TestLinesAreCountedByFile(t *testing.T) {
+	w, err := Create(t.TempDir(), model.RunMeta{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		w.Append(EventsFile, model.Event{})
+	}
+	w.Append(HistoryFile, Entry{})
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fmt.Sprint(w.Lines()), "map[events.jsonl:3 history.jsonl:1]"; got != want {
+		t.Errorf("lines %s, want %s", got, want)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -19,8 +20,9 @@ import (
 type Writer struct {
 	Dir string
 
-	mu    sync.Mutex // guards files and err
+	mu    sync.Mutex // guards all below
 	files map[string]*lines
+	count map[string]int // lines by file
 	err   error
 }
 
@@ -42,7 +44,7 @@ func Create(dir string, meta model.RunMeta) (*Writer, error) {
 	if err := WriteJSON(filepath.Join(dir, MetaFile), meta); err != nil {
 		return nil, err
 	}
-	return &Writer{Dir: dir, files: map[string]*lines{}}, nil
+	return &Writer{Dir: dir, files: map[string]*lines{}, count: map[string]int{}}, nil
 }
 
 // Append writes v as one JSON line of the named file.
@@ -67,6 +69,14 @@ func (w *Writer) Append(file string, v any) {
 	if err := l.e.Encode(v); err != nil {
 		w.err = fmt.Errorf("write %s: %w", file, err)
 	}
+	w.count[file]++
+}
+
+// Lines is the number of lines that were appended to each file.
+func (w *Writer) Lines() map[string]int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return maps.Clone(w.count)
 }
 
 // Flush hands what is buffered to the operating system.

@@ -78,7 +78,7 @@ func (r *run) execute(ctx context.Context) (ev record.Evidence, err error) {
 	err = r.guarded(ctx, &ev, began)
 	r.s.close()
 	err = errors.Join(err, r.procs.StopAll(), r.c.Bed.Sweep(), r.c.Bed.Calm(context.WithoutCancel(ctx)), r.s.packets.Close(), r.rec.Close())
-	ev.Ended = time.Now()
+	ev.Ended, ev.Lines = time.Now(), r.rec.Lines()
 	r.cost.Start, r.cost.Settle = r.procs.Took()
 	r.cost.Ours = ev.Ended.Sub(began) - r.cost.Template - r.cost.Start - r.cost.Settle - r.cost.Workload - r.cost.Recover
 	ev.Cost, ev.Starved = r.cost, starved()

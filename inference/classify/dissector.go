@@ -53,6 +53,7 @@ const (
 	NameZooKeeper    = "zookeeper"
 	NameZooKeeperFLE = "zookeeper-fle"
 	NameZooKeeperZAB = "zookeeper-zab"
+	NameTLS          = "tls"
 )
 
 // registry holds the constructor of each dissector but that of NameFrames, which
@@ -65,7 +66,8 @@ var registry = map[string]func() Dissector{
 	NameText:         func() Dissector { return newText() },
 	NameHTTP:         newHTTP,
 	NameHTTPStream:   newHTTPStream,
-	NameFallback:     newSniffing,
+	NameFallback:     func() Dissector { return newFallback() },
+	NameTLS:          newTLS,
 	NameHadoopRPC:    newHadoopRPC,
 	NameHDFSData:     newHDFSData,
 	NameZooKeeper:    newZooKeeper,
@@ -85,8 +87,8 @@ func Names() []string {
 	return slices.Sorted(slices.Values(append(slices.Collect(maps.Keys(registry)), NameFrames)))
 }
 
-// New returns the dissector a protocol names, for one connection. A protocol
-// that names none gets the fallback; the error of an unknown name lists the
+// New returns the dissector a protocol names, for one connection; TLS is known by
+// its first bytes whatever is named, and is opaque. A protocol that names none gets the fallback; the error of an unknown name lists the
 // known ones, that of a reader of connections for datagrams those that read them.
 func New(p model.Protocol) (Dissector, error) {
 	name := p.Dissector
@@ -98,7 +100,7 @@ func New(p model.Protocol) (Dissector, error) {
 		if err != nil {
 			return nil, err
 		}
-		return newFramedPair(f), nil
+		return newSniffing(sniffsAlways, func() Dissector { return newFramedPair(f) }), nil
 	}
 	if p.Frames != nil {
 		return nil, fmt.Errorf("protocol on port %d: frames goes with dissector %s, not with %s", p.Port, NameFrames, name)
@@ -108,7 +110,12 @@ func New(p model.Protocol) (Dissector, error) {
 		return nil, fmt.Errorf("protocol on port %d: dissector %s reads connections, not datagrams: use %s, or transport tcp",
 			p.Port, name, strings.Join(slices.Sorted(maps.Keys(datagrams)), ", ")+", "+NameFrames+" or "+NameFallback)
 	}
-	if ok {
+	switch {
+	case ok && name == NameFallback:
+		return newSniffing(sniffsElse, fresh), nil
+	case ok && name != NameTLS:
+		return newSniffing(sniffsAlways, fresh), nil
+	case ok:
 		return fresh(), nil
 	}
 	return nil, fmt.Errorf("protocol on port %d: unknown dissector %q: use one of %s",

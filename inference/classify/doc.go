@@ -6,7 +6,8 @@
 // system's protocol each, text (lines) and fallback (direction turns, for any
 // other port). The target file chooses one per port; the port only chooses the
 // reader, never the type: a reader that does not recognise bytes says
-// model.TypeUnknown.
+// model.TypeUnknown. TLS is told by its first bytes, whatever reader is chosen:
+// a reader that searches ciphertext for its messages finds some by chance.
 //
 // Rules every dissector keeps, checked by the fuzz tests:
 //   - the units of a direction do not overlap and come in stream order; with

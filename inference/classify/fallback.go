@@ -1,6 +1,7 @@
 package classify
 
 import (
+	"cmp"
 	"math/bits"
 	"strconv"
 
@@ -23,7 +24,8 @@ const (
 // unit is emitted then, not when its bytes arrive; and where both sides speak
 // at once, the turns depend on the order in which the tap saw the directions.
 type fallback struct {
-	dir   int // whose turn it is
+	name  string // what the types begin with; "" is tcp
+	dir   int    // whose turn it is
 	start uint64
 	n     int
 	head  []byte
@@ -81,7 +83,10 @@ func (f *fallback) end(emit func(Unit)) {
 	if f.torn {
 		f.head = nil // its first bytes are in the middle of something
 	}
-	u.Type, u.Broad, u.Fields = fallbackType("tcp data "+arrow, f.n, f.head)
+	if f.name == "" && tlsHello(f.dir, f.head) == yes { // asked for by what was said before
+		f.name = "tls"
+	}
+	u.Type, u.Broad, u.Fields = fallbackType(cmp.Or(f.name, "tcp")+" data "+arrow, f.n, f.head)
 	f.n, f.head, f.torn = 0, f.head[:0], false
 	emit(u)
 }

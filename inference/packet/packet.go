@@ -77,6 +77,10 @@ func addNote(p *model.Packet, s string) {
 // gave it 0x88a8.
 const ethernetType9100 layers.EthernetType = 0x9100
 
+// uncut is the longest packet that no host leaves to its network card to cut: every
+// link takes as much (RFC 791 §3.1). What is longer is no padding, either.
+const uncut = 576
+
 func (d *Decoder) ethernet(p *model.Packet, b []byte) {
 	if err := d.eth.DecodeFromBytes(b, &d.cut); err != nil {
 		addNote(p, "ethernet: "+err.Error())
@@ -135,14 +139,14 @@ func (d *Decoder) decodeIPv4(p *model.Packet, b []byte) {
 			addNote(p, "ipv4: wrong version")
 			return
 		}
-		// gopacket takes length 0 for "up to the end", padding included. Only a
-		// frame too large for the field may say 0 (segmentation offload).
-		if binary.BigEndian.Uint16(b[2:]) == 0 && len(b) <= 0xffff {
-			addNote(p, "ipv4: total length 0")
-			return
-		}
+		// Length 0 is "up to the end" to gopacket, padding included. Only who leaves
+		// the cutting into segments to the network card may say so.
 		if binary.BigEndian.Uint16(b[2:]) == 0 {
-			head = b[:0xffff] // gopacket counts in 16 bits here, too
+			if len(b) <= uncut {
+				addNote(p, "ipv4: total length 0")
+				return
+			}
+			head = b[:min(len(b), 0xffff)] // gopacket counts in 16 bits here, too
 		}
 		p.Src = netip.AddrPortFrom(addr(b[12:16]), 0)
 		p.Dst = netip.AddrPortFrom(addr(b[16:20]), 0)
@@ -180,7 +184,7 @@ func (d *Decoder) decodeIPv6(p *model.Packet, b []byte) {
 	switch {
 	case n > len(rest):
 		d.cut = true
-	case n == 0 && len(rest) > 0xffff: // too large for the field: a jumbogram (RFC 2675), or segmentation offload
+	case n == 0 && len(b) > uncut: // a jumbogram (RFC 2675), or left to the network card to cut
 	default:
 		rest = rest[:n]
 	}

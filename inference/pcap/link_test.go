@@ -7,8 +7,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A capture made by hand: pcap with records, or pcapng with blocks.
@@ -166,5 +168,33 @@ func TestAPacketWithoutATimeHasThatOfTheOneBefore(t *testing.T) {
 	}
 	if len(got) != 4 || got[1] != 1 || got[2] != 1 || got[3] != 2 {
 		t.Errorf("times %v, want [0 1 1 2]", got)
+	}
+}
+
+// TestTheClockStartsAtTheFirstTime: packets without a time before it are at 0.
+func TestTheClockStartsAtTheFirstTime(t *testing.T) {
+	b := bytes.Join([][]byte{section(le), iface(le, 1, 0), simple(le, 2, v4[:2]), simple(le, 2, v4[:2]), enhanced(le, 0, 10, v4), enhanced(le, 0, 11, v4)}, nil)
+	frames, err := readAll(t, b)
+	if !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	var got []time.Duration
+	for _, f := range frames {
+		got = append(got, f.At)
+	}
+	if want := []time.Duration{0, 0, 0, time.Second}; !slices.Equal(got, want) {
+		t.Errorf("times %v, want %v", got, want)
+	}
+	r, err := NewReader(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range frames {
+		if _, err := r.Next(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := time.Unix(10, 0); !r.Start().Equal(want) {
+		t.Errorf("start %v, want %v", r.Start(), want)
 	}
 }

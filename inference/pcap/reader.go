@@ -81,10 +81,10 @@ func noEOF(err error) error {
 	return err
 }
 
-// Next returns the next frame, numbered from 1, with its time since the first
-// frame; a packet without a time has that of the one before it. Its Data is the
-// caller's. The error is io.EOF at the end of the
-// capture and ErrTruncated if the end is missing.
+// Next returns the next frame, numbered from 1, with its time since the first one
+// that has a time; a packet without has that of the one before it. Its Data is the
+// caller's. The error is io.EOF at the end of the capture and ErrTruncated if the
+// end is missing.
 func (r *Reader) Next() (f model.Frame, err error) {
 	defer recovered(&err)
 	data, ci, err := r.next()
@@ -103,7 +103,7 @@ func (r *Reader) Next() (f model.Frame, err error) {
 	if ci.Timestamp.IsZero() { // a simple packet block has none
 		ci.Timestamp = r.last
 	}
-	if r.num == 0 {
+	if r.start.IsZero() {
 		r.start = ci.Timestamp
 	}
 	r.last = ci.Timestamp
@@ -111,7 +111,7 @@ func (r *Reader) Next() (f model.Frame, err error) {
 	return model.Frame{Num: r.num, At: ci.Timestamp.Sub(r.start), Data: ethernet(link, data)}, nil
 }
 
-// Start is the time of the first frame; zero before it was read.
+// Start is the time of the first frame that has one; zero before it was read.
 func (r *Reader) Start() time.Time { return r.start }
 
 // recovered turns a panic of the library over hostile bytes into an error.

@@ -8,11 +8,15 @@ type half struct {
 	derived bool   // base comes from the peer's acknowledgements only
 	synSeen bool   // isn is valid
 	isn     uint32 // initial sequence number
-	base    uint32 // sequence number of offset 0
-	next    uint64 // all before it was delivered or reported as a gap
-	high    uint64 // highest end seen
-	acked   uint64 // highest offset acknowledged; can be beyond high
-	ackSeen bool
+	// otherISN is that of the SYN-ACK before, valid if hasOther: which of the two
+	// stands is told by the first acknowledgement.
+	otherISN uint32
+	hasOther bool
+	base     uint32 // sequence number of offset 0
+	next     uint64 // all before it was delivered or reported as a gap
+	high     uint64 // highest end seen
+	acked    uint64 // highest offset acknowledged; can be beyond high
+	ackSeen  bool
 
 	fin     bool // finOff is valid
 	finOff  uint64
@@ -65,6 +69,12 @@ func (h *half) offset(seq uint32) (off int64, ok bool) {
 // most the bytes it carried (RFC 7413 §4.2).
 func (h *half) synAcked(ack uint32) bool {
 	return h.synSeen && uint64(ack-(h.isn+1)) <= h.high
+}
+
+// unheard reports whether the direction has sent an answer to a SYN, and nothing
+// else, that was not acknowledged yet.
+func (h *half) unheard() bool {
+	return h.synSeen && !h.ackSeen && !h.fin && h.high == 0
 }
 
 // stray counts segments outside the window that continue one another and

@@ -46,7 +46,7 @@ func (t *Table) onSYNACK(k key, c *Conn, p *model.Packet) {
 	if c != nil {
 		d := c.dirOf(p.Src)
 		h, peer := &c.half[d], &c.half[1-d]
-		answers := peer.synAcked(p.Ack)
+		answers := peer.synAcked(p.Ack) || c.SawOpen && !peer.synSeen && peer.known && p.Ack == peer.base
 		switch {
 		case h.synSeen && h.isn == p.Seq: // retransmitted
 			t.segment(c, p, p.Seq+1)
@@ -58,6 +58,14 @@ func (t *Table) onSYNACK(k key, c *Conn, p *model.Packet) {
 			return
 		case !c.SawOpen && h.known && h.base == p.Seq+1:
 			h.isn, h.synSeen = p.Seq, true
+			t.segment(c, p, p.Seq+1)
+			return
+		case answers && c.Live() && h.unheard():
+			// Who has forgotten its first answer, or keeps none (SYN cookies),
+			// answers a SYN that comes again with another number.
+			other := h.isn
+			h.start(p.Seq+1, false)
+			h.isn, h.otherISN, h.hasOther = p.Seq, other, true
 			t.segment(c, p, p.Seq+1)
 			return
 		case c.Live() && c.SawOpen:

@@ -38,6 +38,10 @@ func (t *Table) onACK(c *Conn, d int, ack uint32) {
 	if !h.known {
 		h.start(ack, true)
 	}
+	if h.hasOther && ack == h.otherISN+1 && h.unheard() { // the earlier answer was taken
+		h.start(ack, false)
+		h.isn, h.hasOther = h.otherISN, false
+	}
 	off, ok := h.offset(ack)
 	if !ok || off < 0 {
 		return

@@ -315,6 +315,60 @@ func TestHandshakeInPart(t *testing.T) {
 			{seg{back: true, data: "d"}, `data 1 @0 "d"`},
 		})
 	})
+	// A server that gave a half-open connection up, or was started again, or keeps
+	// none (SYN cookies), answers a SYN that comes again with another number.
+	again := seg{back: true, flags: syn, seq: 70000}
+	t.Run("another answer", func(t *testing.T) {
+		table := NewTable(Config{})
+		run(t, table, []step{
+			{handshake[0], "open tcp 10.0.0.1:40000>10.0.0.2:6379#1; syn 0"},
+			{handshake[1], ""},
+			{handshake[0], "syn 0 again"},
+			{again, ""},
+			{again, ""},
+			{seg{ack: 70000}, ""},
+			{seg{back: true, seq: 70000, data: "abc"}, `data 1 @0 "abc"`},
+			{seg{back: true, flags: syn}, "ignored 1 " + WhyStale},
+		})
+		table.Each(func(c *Conn) {
+			if n, _ := c.NextSeq(1); n != isnB+1+70003 {
+				t.Errorf("next of direction 1 is %d, want %d", n, isnB+1+70003)
+			}
+		})
+	})
+	t.Run("another answer, the first is taken", func(t *testing.T) {
+		run(t, NewTable(Config{}), []step{
+			{handshake[0], "open tcp 10.0.0.1:40000>10.0.0.2:6379#1; syn 0"},
+			{handshake[1], ""},
+			{again, ""},
+			{handshake[2], ""},
+			{seg{back: true, data: "abc"}, `data 1 @0 "abc"`},
+		})
+	})
+	t.Run("another answer after the first was taken", func(t *testing.T) {
+		run(t, opened(t, Config{}), []step{
+			{again, "ignored 1 " + WhyStale},
+			{seg{back: true, data: "abc"}, `data 1 @0 "abc"`},
+		})
+	})
+	t.Run("another answer, syn missed", func(t *testing.T) {
+		run(t, NewTable(Config{}), []step{
+			{handshake[1], "open tcp 10.0.0.1:40000>10.0.0.2:6379#1"},
+			{again, ""},
+			{seg{ack: 70000, data: "ab"}, `data 0 @0 "ab"`},
+			{seg{back: true, seq: 70000, ack: 2, data: "c"}, `data 1 @0 "c"`},
+		})
+	})
+	t.Run("another answer, data on the syn refused", func(t *testing.T) {
+		run(t, NewTable(Config{}), []step{
+			{seg{flags: syn, ack: -1, data: "early"}, `open tcp 10.0.0.1:40000>10.0.0.2:6379#1; syn 0; data 0 @0 "early"`},
+			{handshake[1], ""},
+			{handshake[0], "syn 0 again"},
+			{again, ""},
+			{seg{ack: 70000, data: "early"}, "again 0 @0+5"},
+			{seg{back: true, seq: 70000, ack: 5, data: "d"}, `data 1 @0 "d"`},
+		})
+	})
 	t.Run("challenge of an old connection", func(t *testing.T) {
 		run(t, NewTable(Config{}), []step{
 			{handshake[0], "open tcp 10.0.0.1:40000>10.0.0.2:6379#1; syn 0"},
