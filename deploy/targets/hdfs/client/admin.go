@@ -33,6 +33,10 @@ const toolLog = "admin.err"
 // bring back what a failover left down.
 const repairFor = 20 * time.Second
 
+// retryFor is how long beyond the workload a failover that failed is tried again; the
+// last one takes up to 17 s, by its limits, of the target's 30 s (timing.hang).
+const retryFor = 10 * time.Second
+
 // goneFor and backFor bound the waits for a NameNode that misses a DataNode,
 // which it does after 12 s here, and for one that lists it again.
 const (
@@ -126,11 +130,15 @@ func (c *cluster) state(ctx context.Context, nn model.NodeID, limit time.Duratio
 	return v.State, nil
 }
 
-// failovers moves the service to the other NameNode, and later back.
+// failovers moves the service to the other NameNode, and later back. One that
+// failed is tried again, also when the time is over, but not for ever: that is what
+// it was asked for.
 func (a *admin) failovers(ctx context.Context) {
 	deadline := time.Now().Add(a.dur + repairFor)
-	from := a.nns[0]
-	for wait(ctx, 1500*time.Millisecond+time.Duration(a.rng.IntN(1000))*time.Millisecond) {
+	longer, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.dur+retryFor)
+	defer cancel()
+	from, again := a.nns[0], ctx
+	for wait(again, 1500*time.Millisecond+time.Duration(a.rng.IntN(1000))*time.Millisecond) {
 		to := a.other(from)
 		needs := []model.Need{{Via: a.me, From: []model.NodeID{to}, Count: 1}, {Via: to, From: a.jns, Count: len(a.jns)/2 + 1}}
 		a.active.Store(nil)
@@ -140,15 +148,16 @@ func (a *admin) failovers(ctx context.Context) {
 		})
 		a.repair(ctx, deadline)
 		now := from
+		again = longer
 		if err == nil {
-			now = to
+			now, again = to, ctx
 		}
 		if s := a.serving(ctx); s != "" {
 			now = s
 		}
 		a.active.Store(&now)
 		from = now
-		wait(ctx, 1500*time.Millisecond)
+		wait(longer, 1500*time.Millisecond) // the users look at what became of it
 	}
 }
 

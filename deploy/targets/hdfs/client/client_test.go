@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -289,6 +291,45 @@ func TestFencingTellsWhomItKills(t *testing.T) {
 				t.Errorf("the same fencing is told twice: %v", got)
 			}
 		})
+	}
+}
+
+// TestAFailedFailoverIsTriedAgain: until it is done, also when the time is over, and
+// the users then have a moment to look.
+func TestAFailedFailoverIsTriedAgain(t *testing.T) {
+	dir := t.TempDir()
+	var out bytes.Buffer
+	a := &admin{rng: rand.New(rand.NewPCG(1, 1)), cluster: &cluster{me: "c1", nns: ids([]string{"127.0.0.1", "localhost"}), jns: ids([]string{"n3"}), work: dir,
+		script: filepath.Join(dir, "java.sh"), out: history{workload.NewHistory(&out, time.Now())}}}
+	nameNode(t, a.cluster, "active")
+	// The first fails, as one does whose NameNode is cut off.
+	if err := os.WriteFile(a.script, []byte("[ -f "+dir+"/again ] && exit 0\n: >"+dir+"/again\necho 'Failover failed: x' >&2; exit 255\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() { // the time is over as soon as the first has begun
+		within(20*time.Second, func() bool { _, err := os.Stat(filepath.Join(dir, "again")); return err == nil })
+		cancel()
+	}()
+	a.failovers(ctx)
+	var got []string
+	var last time.Duration
+	for line := range strings.Lines(out.String()) {
+		var op model.Operation
+		if err := json.Unmarshal([]byte(line), &op); err != nil {
+			t.Fatal(err)
+		}
+		got, last = append(got, string(op.Type)), op.Time
+	}
+	if want := []string{"invoke", "fail", "invoke", "ok"}; !slices.Equal(got, want) {
+		t.Errorf("failovers: %v, want %v", got, want)
+	}
+	if left := a.out.Since(time.Now()) - last; left < time.Second {
+		t.Errorf("the users had %s to look", left)
+	}
+	if s := a.active.Load(); s == nil {
+		t.Error("nobody knows who serves")
 	}
 }
 

@@ -275,8 +275,11 @@ func workAll(ctx context.Context, c *cluster, workload string, n int) error {
 		c.pause = 3 * pause
 	}
 	busy, done := ctx, func() {}
-	if workload == "datanode" { // the users go on until the DataNode is back
+	switch workload { // the users go on until the administrator is ready
+	case "datanode":
 		busy, done = context.WithTimeout(context.WithoutCancel(ctx), c.dur+goneFor+backFor)
+	case "failover":
+		busy, done = context.WithTimeout(context.WithoutCancel(ctx), c.dur+repairFor)
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() { users(busy, c, sh, n) })
