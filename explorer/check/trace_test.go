@@ -214,3 +214,19 @@ func TestTracesContinue(t *testing.T) {
 		}
 	}
 }
+
+// TestAnAllowedLineIsListedOnce: though a process both prints it and writes it to a
+// file, and two checks look for lines that are fatal.
+func TestAnAllowedLineIsListedOnce(t *testing.T) {
+	line := func(at time.Duration, file string) LogLine {
+		return LogLine{Host: "n1", Process: "server", At: at, Line: "FATAL lost peer", File: file}
+	}
+	r := Record{Proof: &model.Proof{CutAt: time.Second, HealAt: 9 * time.Second, Links: []model.Link{{Src: "n1", Dst: "n2"}}},
+		LogLines: []LogLine{line(2*time.Second, ""), line(2*time.Second+time.Millisecond, "server.log"), line(3*time.Second, ""), line(3*time.Second, "server.log")},
+		Target: &model.Target{Logs: model.LogPatterns{Fatal: []string{"FATAL"}, Disturbed: []model.DisturbedLine{{Match: "lost peer"}}},
+			Checks: []model.CheckSpec{{Name: "fatal-log", Class: model.Broken}, {Name: "fatal-log", Class: model.Broken, With: map[string]string{"packages": "org."}}}}}
+	want := []model.ExcusedLine{{Host: "n1", Process: "server", Line: "FATAL lost peer", Why: "the cut", Count: 2, First: 2 * time.Second, Last: 3 * time.Second}}
+	if v := Judge(r); len(v.Failures) > 0 || !slices.Equal(v.Lines, want) {
+		t.Errorf("failures %v, listed %+v, want %+v", v.Failures, v.Lines, want)
+	}
+}
