@@ -76,7 +76,7 @@ func (x *excusedLines) note(l LogLine, k excusedKey) {
 		}
 		i = len(x.list)
 		x.index[k] = i
-		x.list = append(x.list, model.ExcusedLine{Host: l.Host, Process: l.Process, Line: l.Line, Why: k.what, First: l.At})
+		x.list = append(x.list, model.ExcusedLine{Host: l.Host, Process: l.Process, Line: model.Excerpt(l.Line), Why: k.what, First: l.At})
 	}
 	x.list[i].Count++
 	x.list[i].Last = l.At

@@ -230,3 +230,15 @@ func TestAnAllowedLineIsListedOnce(t *testing.T) {
 		t.Errorf("failures %v, listed %+v, want %+v", v.Failures, v.Lines, want)
 	}
 }
+
+// TestAnAllowedLineIsListedInShort: a verdict goes into the store and to users, with
+// that of each other run.
+func TestAnAllowedLineIsListedInShort(t *testing.T) {
+	r := Record{Proof: &model.Proof{CutAt: time.Second, HealAt: 9 * time.Second, Links: []model.Link{{Src: "n1", Dst: "n2"}}},
+		LogLines: []LogLine{{Host: "n1", Process: "server", At: 2 * time.Second, Line: "FATAL lost peer" + strings.Repeat(" it", 20000)}},
+		Target: &model.Target{Logs: model.LogPatterns{Fatal: []string{"FATAL"}, Disturbed: []model.DisturbedLine{{Match: "lost peer"}}},
+			Checks: []model.CheckSpec{{Name: "fatal-log", Class: model.Broken}}}}
+	if v := Judge(r); len(v.Lines) != 1 || len(v.Lines[0].Line) > 400 || !strings.HasPrefix(v.Lines[0].Line, "FATAL lost peer it") {
+		t.Errorf("listed %.500v", v.Lines)
+	}
+}
