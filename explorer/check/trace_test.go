@@ -242,3 +242,31 @@ func TestAnAllowedLineIsListedInShort(t *testing.T) {
 		t.Errorf("listed %.500v", v.Lines)
 	}
 }
+
+// TestBetweenTwoCutsOfAScriptNothingIsAllowed: the network was whole then, and what
+// one of them cut the other left alone.
+func TestBetweenTwoCutsOfAScriptNothingIsAllowed(t *testing.T) {
+	cut := func(name string, from, to time.Duration, l model.Link) model.ScriptCut {
+		return model.ScriptCut{Name: name, Proof: model.Proof{CutAt: from, HealAt: to, HealedAt: to + 300*time.Millisecond, Links: []model.Link{l}}}
+	}
+	a, b := model.Link{Src: "n1", Dst: "n2"}, model.Link{Src: "n1", Dst: "n3"}
+	for at, why := range map[time.Duration]string{1500 * time.Millisecond: "the cut first", 2200 * time.Millisecond: "the cut first", 5 * time.Second: "", 8500 * time.Millisecond: "the cut second", 10 * time.Second: ""} {
+		r := Record{Cuts: []model.ScriptCut{cut("first", time.Second, 2*time.Second, a), cut("second", 8*time.Second, 9*time.Second, b)},
+			Proof:    &model.Proof{CutAt: time.Second, HealAt: 9 * time.Second, Links: []model.Link{a, b}},
+			LogLines: []LogLine{{Host: "n1", Process: "server", At: at, Line: "FATAL lost peer"}},
+			Target: &model.Target{Logs: model.LogPatterns{Fatal: []string{"FATAL"}, Disturbed: []model.DisturbedLine{{Match: "lost peer"}}},
+				Checks: []model.CheckSpec{{Name: "fatal-log", Class: model.Broken}}}}
+		v := Judge(r)
+		got := ""
+		for _, l := range v.Lines {
+			got += l.Why
+		}
+		if got != why || len(v.Failures) > 0 != (why == "") {
+			t.Errorf("at %v: allowed by %q, want %q; failures %v", at, got, why, v.Failures)
+		}
+		far, _ := reached(model.Need{Via: "n1", From: []model.NodeID{"n3"}, Count: 1}, disturbances(&r, 0, 0), at)
+		if (len(far) == 0) != (why == "the cut second") {
+			t.Errorf("at %v: n1 reached %v of n3", at, far)
+		}
+	}
+}
