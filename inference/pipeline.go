@@ -52,6 +52,7 @@ type Step struct {
 type Pipeline struct {
 	hosts    map[netip.Addr]model.NodeID
 	tcp, udp map[uint16]model.Protocol
+	readers  map[uint16]func(dir int, payload []byte) classify.Unit // of udp; 0 is of all other ports
 	decoder  *packet.Decoder
 	table    *stream.Table
 	words    map[port]*classify.Vocabulary // of each declared port, and of all others
@@ -74,6 +75,8 @@ func New(cfg Config) (*Pipeline, error) {
 		tcp:   map[uint16]model.Protocol{},
 		udp:   map[uint16]model.Protocol{},
 		words: map[port]*classify.Vocabulary{},
+
+		readers: map[uint16]func(int, []byte) classify.Unit{0: classify.Datagrams(model.Protocol{})},
 	}
 	for _, h := range cfg.Hosts {
 		p.hosts[h.IP] = h.Name
@@ -94,6 +97,9 @@ func New(cfg Config) (*Pipeline, error) {
 			return nil, fmt.Errorf("inference: %s port %d is declared twice: keep one", pr.Transport, pr.Port)
 		}
 		ports[pr.Port] = pr
+		if pr.Transport == "udp" {
+			p.readers[pr.Port] = classify.Datagrams(pr)
+		}
 	}
 	var err error
 	if p.extract, err = state.NewExtractor(cfg.Hosts, cfg.Nodes, cfg.Variables); err != nil {
@@ -213,16 +219,19 @@ func (p *Pipeline) vocabulary(transport string, number uint16, declared bool) *c
 // datagram reads a UDP packet: one datagram, one message. The protocol is that
 // of the port it goes to, else of the port it comes from.
 func (p *Pipeline) datagram(pk *model.Packet) {
+	dir, read := 0, p.readers[pk.Dst.Port()]
 	pr, ok := p.udp[pk.Dst.Port()]
 	if !ok {
+		dir, read = 1, p.readers[pk.Src.Port()]
 		if pr, ok = p.udp[pk.Src.Port()]; !ok {
+			dir, read = 0, p.readers[0]
 			pr = model.Protocol{Port: pk.Dst.Port(), Transport: "udp", Dissector: classify.NameFallback}
 		}
 	}
 	if pk.Fragment {
 		p.note("frame %d: datagram is fragmented: typed by its first fragment", p.frame)
 	}
-	u := classify.Datagram(pr, pk.Payload)
+	u := read(dir, pk.Payload)
 	if pk.Fragment || pk.Note != "" { // what is wrong with a datagram has cost it bytes
 		u.Fields = append(u.Fields, model.Field{Name: "incomplete", Value: "true"})
 	}

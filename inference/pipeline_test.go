@@ -171,6 +171,20 @@ func TestDissectorIsThatOfTheServersPort(t *testing.T) {
 	}
 }
 
+// TestDatagramsFromAPortAnswer: of two ports that are declared, that of the receiver
+// counts, as it names the reader.
+func TestDatagramsFromAPortAnswer(t *testing.T) {
+	b := newBench(t, Config{Protocols: []model.Protocol{{Port: 7000, Transport: "udp", Dissector: "frames",
+		Frames: &model.Framing{Type: []model.Place{{}}, Answer: &[]model.Place{{At: 1}}}}}})
+	for i, c := range []struct {
+		src, dst layers.UDPPort
+		want     string
+	}{{9, 7000, "frame 0x61"}, {7000, 9, "frame answer 0x62"}, {7000, 7000, "frame 0x61"}} {
+		s := b.step("", ether(0x800), ipv4(1, 2, layers.IPProtocolUDP), &layers.UDP{SrcPort: c.src, DstPort: c.dst}, gopacket.Payload("ab"))
+		expect(t, fmt.Sprint(c.src, " to ", c.dst), s, fmt.Sprintf("%d n1>n2 %s", i+1, c.want))
+	}
+}
+
 func TestDatagrams(t *testing.T) {
 	b := newBench(t, Config{})
 	send := func(src, dst int, sport, dport layers.UDPPort, data string) *Step {

@@ -50,7 +50,7 @@ type Excuse struct {
 type ExcusedLine struct {
 	Host    NodeID        `json:"host"`
 	Process string        `json:"process"`
-	Line    string        `json:"line"` // the first of them
+	Line    string        `json:"line"` // the first of them, its beginning if it is long
 	Why     string        `json:"why"`  // the disturbance: "the cut", "n2's server is stopped"
 	Count   int           `json:"count"`
 	First   time.Duration `json:"first"`

@@ -155,7 +155,7 @@ type Framing struct {
 	Length *Place `yaml:"length,omitempty"`
 	// Type are the numbers that make the type, as many as a message is long
 	// enough for; Answer the same for what comes from the side that was connected
-	// to, if that is laid out otherwise.
+	// to (a datagram: from the port), if that is laid out otherwise.
 	Type   []Place  `yaml:"type,omitempty"`
 	Answer *[]Place `yaml:"answer,omitempty"`
 	// Fields are read by variables.

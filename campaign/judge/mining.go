@@ -15,8 +15,11 @@ import (
 type Mined struct {
 	Invariants []model.Invariant
 	Logs       map[string][]model.Event // the events of each run
+	// Told is how many invariants can be told from chance: all, unless weak ones
+	// were asked for.
+	Told int
 	// Scarce counts the pairs of variables that changed and never differed, too
-	// seldom seen to be invariants.
+	// seldom seen to be told from chance.
 	Scarce int
 }
 
@@ -32,15 +35,27 @@ func Mine(target *model.Target, runs []string, dir func(run string) string, opts
 		logs[run] = events
 		m.Add(run, samplesOf(target, run, events))
 	}
-	return &Mined{Invariants: m.Invariants(opts), Logs: logs, Scarce: Scarce(m.Rejected(opts))}, nil
+	return mined(m, logs, opts), nil
+}
+
+func mined(m *invariant.Miner, logs map[string][]model.Event, opts invariant.Options) *Mined {
+	out := &Mined{Invariants: m.Invariants(opts), Logs: logs}
+	out.Told = len(out.Invariants)
+	if opts.Weak { // what may be chance is what more runs may tell from it
+		opts.Weak = false
+		out.Told = len(m.Invariants(opts))
+	}
+	out.Scarce = Scarce(m.Rejected(opts))
+	return out
 }
 
 // Scarce counts the pairs that more clean runs may show to be invariants: those
-// that never differed and do change.
+// that do change and never differed, at no kind of message: there is nearly always
+// one that is too rare to show it.
 func Scarce(rejected []invariant.Rejected) int {
 	n := 0
 	for _, r := range rejected {
-		if r.Lack != invariant.LackAgreement && r.Changes > 0 {
+		if r.Apart == 0 && r.Changes > 0 {
 			n++
 		}
 	}
@@ -48,9 +63,9 @@ func Scarce(rejected []invariant.Rejected) int {
 }
 
 // MoreRuns says what more clean runs may bring, if that is much: as many pairs as
-// there are invariants, or more. "" if it is not.
+// invariants can be told from chance, or more. "" if it is not.
 func (m *Mined) MoreRuns() string {
-	if runs := len(m.Logs); m.Scarce > 0 && m.Scarce >= len(m.Invariants) {
+	if runs := len(m.Logs); m.Scarce > 0 && m.Scarce >= m.Told {
 		return fmt.Sprintf("%s of variables changed and never differed, but in %d clean runs they were seen too seldom to be invariants: more of them (--clean %d) may show that they are",
 			pairs(m.Scarce), runs, 2*runs)
 	}

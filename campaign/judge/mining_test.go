@@ -52,20 +52,43 @@ func TestRemineSaysThatThereIsNothingToMine(t *testing.T) {
 }
 
 // TestMoreRunsAreAskedForWhereTheyMayHelp: where as many pairs as were mined never
-// differed. Those that did are no invariants, and what never changes shows none,
-// however often they are seen.
+// differed. Those that did are no invariants, though there be a rare message at which
+// they did not, and what never changes shows none, however often they are seen.
 func TestMoreRunsAreAskedForWhereTheyMayHelp(t *testing.T) {
 	rejected := []invariant.Rejected{{Lack: invariant.LackRuns, Changes: 1}, {Lack: invariant.LackChance, Changes: 3},
-		{Lack: invariant.LackAgreement, Changes: 3}, {Lack: invariant.LackChanges}}
+		{Lack: invariant.LackAgreement, Changes: 3, Apart: 1}, {Lack: invariant.LackRuns, Changes: 2, Apart: 1}, {Lack: invariant.LackChanges}}
 	scarce := Scarce(rejected)
 	logs := map[string][]model.Event{"r1": nil, "r2": nil, "r3": nil}
 	for mined, want := range map[int]string{0: "2 pairs of variables changed and never differed, but in 3 clean runs", 2: "(--clean 6)", 3: ""} {
-		m := Mined{Invariants: make([]model.Invariant, mined), Logs: logs, Scarce: scarce}
+		m := Mined{Told: mined, Logs: logs, Scarce: scarce}
 		if got := m.MoreRuns(); !strings.Contains(got, want) || (want == "") != (got == "") {
 			t.Errorf("%d invariants: %q, want %q", mined, got, want)
 		}
 	}
 	if got := (&Mined{Logs: logs}).MoreRuns(); got != "" {
 		t.Errorf("nothing to see: %q", got)
+	}
+}
+
+// TestWhatIsSearchedWithForWantOfBetterAsksForMoreRuns: that it may be chance is just
+// what more of them can settle.
+func TestWhatIsSearchedWithForWantOfBetterAsksForMoreRuns(t *testing.T) {
+	m, logs := invariant.NewMiner(), map[string][]model.Event{}
+	for _, run := range []string{"r1", "r2", "r3"} {
+		var samples []model.Sample
+		for i, v := range []string{"a", "a", "z", "z"} {
+			samples = append(samples, model.Sample{Run: run, Message: uint64(i), Point: model.ProgramPoint{From: "n1", To: "n2", Type: "beat"},
+				Values: []model.VarValue{{Var: model.VarRef{Name: "x", Node: "n1"}, Kind: "k", Value: v}, {Var: model.VarRef{Name: "x", Node: "n2"}, Kind: "k", Value: v}}})
+		}
+		m.Add(run, samples)
+		logs[run] = nil
+	}
+	strong := mined(m, logs, invariant.Options{MaxChance: 1e-9})
+	if len(strong.Invariants) != 0 || strong.MoreRuns() == "" {
+		t.Fatalf("%d invariants, %q", len(strong.Invariants), strong.MoreRuns())
+	}
+	weak := mined(m, logs, invariant.Options{MaxChance: 1e-9, Weak: true})
+	if len(weak.Invariants) != 1 || weak.MoreRuns() != strong.MoreRuns() {
+		t.Errorf("%d weak invariants, %q; want one, %q", len(weak.Invariants), weak.MoreRuns(), strong.MoreRuns())
 	}
 }

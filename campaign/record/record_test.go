@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -61,6 +62,37 @@ func TestLinesAreCountedByFile(t *testing.T) {
 	}
 	if got, want := fmt.Sprint(w.Lines()), "map[events.jsonl:3 history.jsonl:1]"; got != want {
 		t.Errorf("lines %s, want %s", got, want)
+	}
+}
+
+// TestWhatComesAfterTheEndIsNotCounted: nobody would write it out, and the record
+// would lack a line.
+func TestWhatComesAfterTheEndIsNotCounted(t *testing.T) {
+	for range 20 {
+		w, err := Create(t.TempDir(), model.RunMeta{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var late sync.WaitGroup
+		for range 4 {
+			late.Go(func() {
+				for range 200 {
+					w.Append(EventsFile, model.Event{})
+				}
+			})
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		late.Wait()
+		w.Append(EventsFile, model.Event{})
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		events, _, err := ReadLines[model.Event](w.Dir, EventsFile)
+		if n := w.Lines()[EventsFile]; err != nil || len(events) != n || n > 800 {
+			t.Fatalf("%d lines, %d counted, %v", len(events), n, err)
+		}
 	}
 }
 

@@ -16,13 +16,15 @@ import (
 // Writer appends to the files of one run directory. Its methods may be called
 // from several goroutines. The first write error is kept and returned by Err
 // and Close; later writes are dropped, so a full disk does not stop the
-// healing of a network.
+// healing of a network. What comes after Close is dropped and not counted: a
+// packet may be on its way through the gate still.
 type Writer struct {
 	Dir string
 
 	mu    sync.Mutex // guards all below
 	files map[string]*lines
 	count map[string]int // lines by file
+	over  bool
 	err   error
 }
 
@@ -51,7 +53,7 @@ func Create(dir string, meta model.RunMeta) (*Writer, error) {
 func (w *Writer) Append(file string, v any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.err != nil {
+	if w.err != nil || w.over {
 		return
 	}
 	l := w.files[file]
@@ -83,6 +85,11 @@ func (w *Writer) Lines() map[string]int {
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	return w.flush()
+}
+
+// flush is Flush; the caller holds mu.
+func (w *Writer) flush() error {
 	for name, l := range w.files {
 		if err := l.w.Flush(); err != nil && w.err == nil {
 			w.err = fmt.Errorf("write %s: %w (is the disk full?)", name, err)
@@ -101,12 +108,12 @@ func (w *Writer) Err() error {
 // Close flushes and closes every file and returns the first error of all
 // writes. Closing twice is harmless.
 func (w *Writer) Close() error {
-	err := w.Flush()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	err := w.flush()
 	for _, l := range w.files {
 		err = errors.Join(err, l.f.Close())
 	}
-	w.files = map[string]*lines{}
+	w.files, w.over = map[string]*lines{}, true
 	return err
 }

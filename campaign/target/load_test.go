@@ -277,6 +277,7 @@ func TestMergeKeys(t *testing.T) {
 		"{<<: {<<: *hang}, with: {limit: 7s}}":                      model.Documented,
 		"{<<: [{<<: [*hang]}, {class: broken}], with: {limit: 7s}}": model.Documented,
 		"{<<: *hang, <<: {with: {limit: 9s}}, with: {limit: 7s}}":   model.Documented,
+		"{<<: *hang, with: {<<: [], limit: 7s}}":                    model.Documented,
 	} {
 		got, err := parse(file)
 		if err != nil {

@@ -16,7 +16,7 @@ func (s *schema) merge(n *yaml.Node, path string) {
 	s.merging[n] = true
 	defer delete(s.merging, n)
 	own, from := split(n)
-	if len(from) == 0 {
+	if len(own) == len(n.Content) {
 		return
 	}
 	has := map[string]bool{}

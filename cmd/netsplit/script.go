@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"netsplit/campaign/script"
 	"netsplit/campaign/testbed"
@@ -106,10 +107,7 @@ func playScript(c *cobra.Command, path string, o scriptFlags) (err error) {
 	if cfg.RunsDir, err = filepath.Abs(o.runsDir); err != nil {
 		return err
 	}
-	cfg.Repeat = "netsplit script run " + path
-	for _, k := range slices.Sorted(maps.Keys(o.set)) {
-		cfg.Repeat += fmt.Sprintf(" --set %s=%s", k, o.set[k])
-	}
+	cfg.Repeat = repeatOf(c.Flags(), path, o.set)
 	if cfg.Binary, err = binary(); err != nil {
 		return err
 	}
@@ -145,6 +143,28 @@ func playScript(c *cobra.Command, path string, o scriptFlags) (err error) {
 		return &exitError{code: exitInterrupted}
 	}
 	return errors.Join(summariseScript(c, f, cfg, r, o.times), err)
+}
+
+// repeatOf is the command that plays a script again as this one does: elsewhere, or
+// by other flags, it would be another test.
+func repeatOf(f *pflag.FlagSet, path string, set map[string]string) string {
+	words := []string{"netsplit script run", path}
+	f.Visit(func(g *pflag.Flag) {
+		switch g.Name {
+		case "times", "quiet": // how often, and what is printed
+		case "set":
+			for _, k := range slices.Sorted(maps.Keys(set)) {
+				words = append(words, fmt.Sprintf("--set %s=%s", k, set[k]))
+			}
+		default:
+			value := g.Value.String()
+			if list, ok := g.Value.(pflag.SliceValue); ok {
+				value = strings.Join(list.GetSlice(), ",")
+			}
+			words = append(words, "--"+g.Name+" "+value)
+		}
+	})
+	return strings.Join(words, " ")
 }
 
 // summariseScript prints how many plays failed and with what, and gives the exit

@@ -244,7 +244,11 @@ func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 			continue
 		}
 		o := c.judge(&r, s)
-		v.Lines = append(v.Lines, o.lines...)
+		for _, l := range o.lines {
+			if !slices.Contains(v.Lines, l) { // another check of that name has listed it
+				v.Lines = append(v.Lines, l)
+			}
+		}
 		for _, f := range o.failures {
 			f.Check = spec.Name
 			if f.Class == "" {

@@ -19,6 +19,7 @@ type excusedLines struct {
 	disturbances []disturbance
 	list         []model.ExcusedLine
 	index        map[excusedKey]int // in list
+	last         map[said]LogLine   // that was listed
 }
 
 // excusedKey is what lines of one entry have in common.
@@ -31,7 +32,7 @@ type excusedKey struct {
 // disturbedLines compiles Logs.Disturbed. Disturbances are those that check
 // operations sees.
 func disturbedLines(r *Record) (*excusedLines, error) {
-	x := &excusedLines{index: map[excusedKey]int{}}
+	x := &excusedLines{index: map[excusedKey]int{}, last: map[said]LogLine{}}
 	var patterns []string
 	for _, d := range r.Target.Logs.Disturbed {
 		patterns = append(patterns, d.Match)
@@ -57,7 +58,11 @@ func (x *excusedLines) allows(l LogLine) bool {
 		if i < 0 || !re.MatchString(text) {
 			continue
 		}
-		x.note(l, excusedKey{l.Host, l.Process, x.disturbances[i].what, p})
+		first, ok := x.last[said{l.Host, l.Line}]
+		if !ok || !twice(&first, &l) {
+			x.last[said{l.Host, l.Line}] = l
+			x.note(l, excusedKey{l.Host, l.Process, x.disturbances[i].what, p})
+		}
 		return true
 	}
 	return false
@@ -71,7 +76,7 @@ func (x *excusedLines) note(l LogLine, k excusedKey) {
 		}
 		i = len(x.list)
 		x.index[k] = i
-		x.list = append(x.list, model.ExcusedLine{Host: l.Host, Process: l.Process, Line: l.Line, Why: k.what, First: l.At})
+		x.list = append(x.list, model.ExcusedLine{Host: l.Host, Process: l.Process, Line: model.Excerpt(l.Line), Why: k.what, First: l.At})
 	}
 	x.list[i].Count++
 	x.list[i].Last = l.At

@@ -321,16 +321,12 @@ func isolated(r *Record, h model.NodeID) bool {
 		return r.Scenario.Isolate == h
 	}
 	off, others := 0, 0
-	for _, d := range disturbances(r, 0, 0) {
-		if d.links == nil {
-			continue
-		}
-		for _, n := range r.Target.Nodes {
-			if n != h {
-				others++
-				if d.apart(h, n) {
-					off++
-				}
+	all := cutOff("", *r.Proof, r.Scenario.Partition) // of a script, all its cuts
+	for _, n := range r.Target.Nodes {
+		if n != h {
+			others++
+			if all.apart(h, n) {
+				off++
 			}
 		}
 	}

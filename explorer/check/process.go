@@ -95,10 +95,6 @@ func fatalLog() checker {
 				return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Host, b.Host), strings.Compare(a.Process, b.Process), strings.Compare(a.File, b.File), strings.Compare(a.Line, b.Line))
 			})
 			by := map[string]*model.Failure{}
-			type said struct {
-				host model.NodeID
-				line string
-			}
 			seen := map[said]*LogLine{}
 			for _, l := range lines {
 				if !matches(fatal, l.Line) || matches(allow, strings.Join(append([]string{l.Line}, l.Context...), "\n")) {
@@ -140,6 +136,12 @@ func fatalLog() checker {
 			return outcome{failures: collect(by), lines: excused.list}
 		},
 	}
+}
+
+// said is a line of a host.
+type said struct {
+	host model.NodeID
+	line string
 }
 
 // twice says whether two equal lines of a host are one that a process both

@@ -39,27 +39,39 @@ func (d *disturbance) apart(a, b model.NodeID) bool {
 
 func (d *disturbance) holds(at time.Duration) bool { return d.from <= at && at < d.to }
 
+// cutOff is what a cut does; asked is what was to be cut, for a proof without links.
+func cutOff(what string, p model.Proof, asked model.Partition) disturbance {
+	d := disturbance{from: p.CutAt, since: p.CutAt, to: forever, links: map[model.Link]bool{}, what: what}
+	if p.HealAt > 0 {
+		d.to = max(p.HealAt, d.from)
+	}
+	links := p.Links
+	if len(links) == 0 {
+		links = asked.Links()
+	}
+	for _, l := range links {
+		d.links[l] = true
+	}
+	return d
+}
+
 // disturbances lists what kept hosts from one another, in order of time: the
-// cut, from when it was decided until it was healed, and server processes that
-// were not there. One that a workload stopped, killed or paused is down from the
+// cut, from when it was decided until it was healed (each cut of a script), and
+// server processes that were not there. One that a workload stopped, killed or paused is down from the
 // moment at which that began (a stop: or stopping before it was done), until
 // grace after its start; one
 // that ended by itself is down as well, if the check process-died reports that.
 func disturbances(r *Record, stopping, grace time.Duration) []disturbance {
 	var out []disturbance
-	if r.Proof != nil {
-		d := disturbance{from: r.Proof.CutAt, since: r.Proof.CutAt, to: forever, links: map[model.Link]bool{}, what: "the cut"}
-		if r.Proof.HealAt > 0 {
-			d.to = max(r.Proof.HealAt, d.from)
+	switch {
+	case len(r.Cuts) > 0: // Proof is of all together, and holds between them as well
+		for _, c := range r.Cuts {
+			d := cutOff("the cut "+c.Name, c.Proof, c.Partition)
+			d.to = max(d.to, c.Proof.HealedAt) // its rules go one after the other
+			out = append(out, d)
 		}
-		links := r.Proof.Links
-		if len(links) == 0 {
-			links = r.Scenario.Partition.Links()
-		}
-		for _, l := range links {
-			d.links[l] = true
-		}
-		out = append(out, d)
+	case r.Proof != nil:
+		out = append(out, cutOff("the cut", *r.Proof, r.Scenario.Partition))
 	}
 	type server struct {
 		host    model.NodeID

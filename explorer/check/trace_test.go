@@ -214,3 +214,59 @@ func TestTracesContinue(t *testing.T) {
 		}
 	}
 }
+
+// TestAnAllowedLineIsListedOnce: though a process both prints it and writes it to a
+// file, and two checks look for lines that are fatal.
+func TestAnAllowedLineIsListedOnce(t *testing.T) {
+	line := func(at time.Duration, file string) LogLine {
+		return LogLine{Host: "n1", Process: "server", At: at, Line: "FATAL lost peer", File: file}
+	}
+	r := Record{Proof: &model.Proof{CutAt: time.Second, HealAt: 9 * time.Second, Links: []model.Link{{Src: "n1", Dst: "n2"}}},
+		LogLines: []LogLine{line(2*time.Second, ""), line(2*time.Second+time.Millisecond, "server.log"), line(3*time.Second, ""), line(3*time.Second, "server.log")},
+		Target: &model.Target{Logs: model.LogPatterns{Fatal: []string{"FATAL"}, Disturbed: []model.DisturbedLine{{Match: "lost peer"}}},
+			Checks: []model.CheckSpec{{Name: "fatal-log", Class: model.Broken}, {Name: "fatal-log", Class: model.Broken, With: map[string]string{"packages": "org."}}}}}
+	want := []model.ExcusedLine{{Host: "n1", Process: "server", Line: "FATAL lost peer", Why: "the cut", Count: 2, First: 2 * time.Second, Last: 3 * time.Second}}
+	if v := Judge(r); len(v.Failures) > 0 || !slices.Equal(v.Lines, want) {
+		t.Errorf("failures %v, listed %+v, want %+v", v.Failures, v.Lines, want)
+	}
+}
+
+// TestAnAllowedLineIsListedInShort: a verdict goes into the store and to users, with
+// that of each other run.
+func TestAnAllowedLineIsListedInShort(t *testing.T) {
+	r := Record{Proof: &model.Proof{CutAt: time.Second, HealAt: 9 * time.Second, Links: []model.Link{{Src: "n1", Dst: "n2"}}},
+		LogLines: []LogLine{{Host: "n1", Process: "server", At: 2 * time.Second, Line: "FATAL lost peer" + strings.Repeat(" it", 20000)}},
+		Target: &model.Target{Logs: model.LogPatterns{Fatal: []string{"FATAL"}, Disturbed: []model.DisturbedLine{{Match: "lost peer"}}},
+			Checks: []model.CheckSpec{{Name: "fatal-log", Class: model.Broken}}}}
+	if v := Judge(r); len(v.Lines) != 1 || len(v.Lines[0].Line) > 400 || !strings.HasPrefix(v.Lines[0].Line, "FATAL lost peer it") {
+		t.Errorf("listed %.500v", v.Lines)
+	}
+}
+
+// TestBetweenTwoCutsOfAScriptNothingIsAllowed: the network was whole then, and what
+// one of them cut the other left alone.
+func TestBetweenTwoCutsOfAScriptNothingIsAllowed(t *testing.T) {
+	cut := func(name string, from, to time.Duration, l model.Link) model.ScriptCut {
+		return model.ScriptCut{Name: name, Proof: model.Proof{CutAt: from, HealAt: to, HealedAt: to + 300*time.Millisecond, Links: []model.Link{l}}}
+	}
+	a, b := model.Link{Src: "n1", Dst: "n2"}, model.Link{Src: "n1", Dst: "n3"}
+	for at, why := range map[time.Duration]string{1500 * time.Millisecond: "the cut first", 2200 * time.Millisecond: "the cut first", 5 * time.Second: "", 8500 * time.Millisecond: "the cut second", 10 * time.Second: ""} {
+		r := Record{Cuts: []model.ScriptCut{cut("first", time.Second, 2*time.Second, a), cut("second", 8*time.Second, 9*time.Second, b)},
+			Proof:    &model.Proof{CutAt: time.Second, HealAt: 9 * time.Second, Links: []model.Link{a, b}},
+			LogLines: []LogLine{{Host: "n1", Process: "server", At: at, Line: "FATAL lost peer"}},
+			Target: &model.Target{Logs: model.LogPatterns{Fatal: []string{"FATAL"}, Disturbed: []model.DisturbedLine{{Match: "lost peer"}}},
+				Checks: []model.CheckSpec{{Name: "fatal-log", Class: model.Broken}}}}
+		v := Judge(r)
+		got := ""
+		for _, l := range v.Lines {
+			got += l.Why
+		}
+		if got != why || len(v.Failures) > 0 != (why == "") {
+			t.Errorf("at %v: allowed by %q, want %q; failures %v", at, got, why, v.Failures)
+		}
+		far, _ := reached(model.Need{Via: "n1", From: []model.NodeID{"n3"}, Count: 1}, disturbances(&r, 0, 0), at)
+		if (len(far) == 0) != (why == "the cut second") {
+			t.Errorf("at %v: n1 reached %v of n3", at, far)
+		}
+	}
+}

@@ -199,7 +199,7 @@ func campaignStory(in *CampaignInput) []string {
 		waited, vain = waited+b2i(waits), vain+b2i(waits && !came)
 	}
 	if vain > 0 {
-		say("In %d of %s that waited for a message to heal at, none came: they lasted as long as a cut may.", vain, plural(waited, "cut", "cuts"))
+		say("In %d of %s that waited for a message to heal at, none came: they ended as a cut may last no longer, or the workload was over.", vain, plural(waited, "cut", "cuts"))
 	}
 	if c.Reason != "" {
 		say("The campaign is %s: %s.", clean(string(c.State)), strings.TrimSuffix(clean(c.Reason), "."))
@@ -241,9 +241,9 @@ func findingSections(in *CampaignInput) []findingSection {
 }
 
 // healed says whether a run's cut waited for a message to heal at, and whether
-// one came.
+// one came. Of a run that could not be judged nobody knows why its cut ended.
 func healed(r *model.RunSummary) (waits, came bool) {
-	return r.Scenario.Strategy == model.StrategyCoFI && !r.Scenario.Never && r.Result.Reached, r.Result.HealClass != nil
+	return r.Verdict.Value != model.VerdictUnknown && r.Scenario.Strategy == model.StrategyCoFI && !r.Scenario.Never && r.Result.Reached, r.Result.HealClass != nil
 }
 
 func runRows(in *CampaignInput) []runRow {

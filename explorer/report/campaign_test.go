@@ -92,10 +92,12 @@ func TestCampaignPageOfCutsThatNoMessageHealed(t *testing.T) {
 	in.Runs[3].Result.HealClass, in.Runs[4].Result.HealClass, in.Runs[5].Result.HealClass = nil, nil, nil
 	in.Runs[5].Scenario.Never = true
 	got := page()
-	wants(t, "page", got, "In 2 of 3 cuts that waited for a message to heal at, none came: they lasted as long as a cut may.")
+	wants(t, "page", got, "In 2 of 3 cuts that waited for a message to heal at, none came: they ended as a cut may last no longer, or the workload was over.")
 	if n := strings.Count(got, ", no message to heal at came"); n != 2 {
 		t.Errorf("%d runs are marked, want 2", n)
 	}
+	in.Runs[3].Verdict.Value = model.VerdictUnknown
+	wants(t, "page", page(), "In 1 of 2 cuts that waited")
 }
 
 // TestCampaignPageOfAScenario: what a person gave was not searched for.

@@ -122,15 +122,19 @@ func New(p model.Protocol) (Dissector, error) {
 		p.Port, p.Dissector, strings.Join(Names(), ", "))
 }
 
-// Datagram types one UDP datagram: one datagram is one message. A protocol
+// Datagrams returns the reader of a protocol's UDP datagrams: one datagram is one
+// message, and direction 1 is what comes from the protocol's port. A protocol
 // whose dissector is unknown or reads connections only, which New reports, is
 // read by the fallback.
-func Datagram(p model.Protocol, payload []byte) Unit {
+func Datagrams(p model.Protocol) func(dir int, payload []byte) Unit {
 	if p.Dissector == NameFrames {
-		return framesDatagram(p, payload)
+		if f, err := newFrames(p); err == nil {
+			return f.datagram
+		}
 	}
-	if read, ok := datagrams[p.Dissector]; ok {
-		return read(payload)
+	read, ok := datagrams[p.Dissector]
+	if !ok {
+		read = fallbackDatagram
 	}
-	return fallbackDatagram(payload)
+	return func(_ int, payload []byte) Unit { return read(payload) }
 }

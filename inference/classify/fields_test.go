@@ -232,7 +232,7 @@ func TestDatagrams(t *testing.T) {
 		{"text", "GOSSIP n1=1\n", "text GOSSIP"}, {"fallback", "GOSSIP n1=1\n", `udp data 2^3 "GOSSIP"`},
 		{"fallback", "", "udp data 0"}, {"resp", "*1\r\n$4\r\nPING\r\n", "resp PING"}, {"resp", "\x00", model.TypeUnknown},
 	} {
-		u := Datagram(model.Protocol{Transport: "udp", Dissector: c.dissector}, []byte(c.payload))
+		u := Datagrams(model.Protocol{Transport: "udp", Dissector: c.dissector})(0, []byte(c.payload))
 		if u.Type != c.want || u.Bytes != len(c.payload) {
 			t.Errorf("%s of %q: %+v", c.dissector, c.payload, u)
 		}

@@ -30,6 +30,7 @@ type frames struct {
 	fields []place
 	least  int64              // no message is shorter
 	seen   [2]map[string]bool // types there were, to find the next message after a loss
+	name   []byte             // of a type, while it is looked up
 }
 
 // place is a model.Place that was checked.
@@ -175,8 +176,11 @@ func (f *frames) starts(dir int, b []byte) (ok, more bool) {
 		if end > len(b) {
 			return false, true
 		}
-		if typ, _ := f.typed(dir, b[at:end]); len(f.seen[dir]) > 0 && len(f.seen[dir]) < vocabularyMost && !f.seen[dir][typ] {
-			return false, false
+		if n := len(f.seen[dir]); n > 0 && n < vocabularyMost {
+			f.name = f.typed(f.name[:0], dir, b[at:end])
+			if !f.seen[dir][string(f.name)] {
+				return false, false
+			}
 		}
 		if int64(at)+n > frameLook {
 			return k > 0 && len(f.seen[dir]) > 0, false
@@ -205,21 +209,22 @@ func (f *frames) read(dir int, h frameHead) []Unit {
 	return []Unit{u}
 }
 
-// typed is the type of a message, and the part of it that no byte changes.
-func (f *frames) typed(dir int, b []byte) (typ, broad string) {
-	typ, broad = f.prefix[dir], f.prefix[dir]
+// typed appends the type of a message; prefix is the part of it that no byte
+// changes. A search does this at every byte: it makes no garbage.
+func (f *frames) typed(to []byte, dir int, b []byte) []byte {
+	to = append(to, f.prefix[dir]...)
 	for _, p := range f.types[dir] {
 		if p.end() > len(b) {
 			break
 		}
-		typ += fmt.Sprintf(" %#x", p.number(b))
+		to = strconv.AppendUint(append(to, " 0x"...), p.number(b), 16)
 	}
-	return typ, broad
+	return to
 }
 
 func (f *frames) unit(dir int, b []byte) Unit {
-	u := Unit{}
-	u.Type, u.Broad = f.typed(dir, b)
+	f.name = f.typed(f.name[:0], dir, b)
+	u := Unit{Type: string(f.name), Broad: f.prefix[dir]}
 	for _, p := range f.fields {
 		if p.end() <= len(b) {
 			u.Fields = append(u.Fields, model.Field{Name: p.name, Value: p.text(b)})
@@ -228,12 +233,8 @@ func (f *frames) unit(dir int, b []byte) Unit {
 	return u
 }
 
-func framesDatagram(p model.Protocol, b []byte) Unit {
-	f, err := newFrames(p)
-	if err != nil { // New reports it
-		return fallbackDatagram(b)
-	}
-	u := f.unit(0, b)
+func (f *frames) datagram(dir int, b []byte) Unit {
+	u := f.unit(dir, b)
 	u.Bytes = len(b)
 	return u
 }

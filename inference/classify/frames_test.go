@@ -107,12 +107,34 @@ func TestATypeThatIsAnIdIsNoType(t *testing.T) {
 
 func TestFramesOfDatagrams(t *testing.T) {
 	p := small()
-	p.Transport, p.Frames.Length = "udp", nil
+	p.Transport, p.Frames.Length, p.Frames.Answer = "udp", nil, &[]model.Place{{At: 5}}
 	if _, err := New(p); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"frame 0x8 0x7 12 id=616200 name=ab seq=17"}, told([]Unit{Datagram(p, []byte(smallBytes("\x08\xff\x00\x11ab\x00\x00")))})); diff != "" {
+	read, payload := Datagrams(p), []byte(smallBytes("\x08\xff\x00\x11ab\x00\x00"))
+	want := []string{"frame 0x8 0x7 12 id=616200 name=ab seq=17", "frame answer 0xff 12 id=616200 name=ab seq=17"}
+	if diff := cmp.Diff(want, told([]Unit{read(0, payload), read(1, payload)})); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestASearchForFramesMakesNoGarbage: behind a loss it looks at every byte, while the
+// packet is held.
+func TestASearchForFramesMakesNoGarbage(t *testing.T) {
+	d, err := New(small())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ignore := func(Unit) {}
+	seen := []byte(smallBytes("\x03\x04"))
+	d.Data(0, 0, seen, ignore)
+	d.Gap(0, uint64(len(seen)), 40, ignore)
+	off, data := uint64(len(seen)+40), []byte(strings.Repeat("\x09\x00\x00\xfe", 350))
+	if n := testing.AllocsPerRun(50, func() {
+		d.Data(0, off, data, ignore)
+		off += uint64(len(data))
+	}); n > 5 {
+		t.Errorf("%g allocations for a packet of %d bytes", n, len(data))
 	}
 }
 

@@ -200,7 +200,7 @@ func FuzzDatagram(f *testing.F) {
 	f.Add("*1\r\n$4\r\nPING\r\n")
 	f.Fuzz(func(t *testing.T, in string) {
 		for _, name := range []string{NameRESP, NameText, NameFallback} {
-			u := Datagram(model.Protocol{Transport: "udp", Dissector: name}, []byte(in))
+			u := Datagrams(model.Protocol{Transport: "udp", Dissector: name})(0, []byte(in))
 			if u.Bytes != len(in) || u.Type == "" {
 				t.Fatalf("%s: %+v", name, u)
 			}

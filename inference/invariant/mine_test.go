@@ -126,7 +126,7 @@ func TestARejectedPairIsShownWhereItCameNearest(t *testing.T) {
 	if len(got) != 1 {
 		t.Fatalf("%d rejected, want one: %+v", len(got), got)
 	}
-	want := Rejected{A: ref("x", "n1"), B: ref("x", "n2"), Kind: "k", Lack: LackAgreement, Point: toB, Points: 2, Support: 57, Differ: 3, Changes: 30, Runs: 3,
+	want := Rejected{A: ref("x", "n1"), B: ref("x", "n2"), Kind: "k", Lack: LackAgreement, Point: toB, Points: 2, Apart: 2, Support: 57, Differ: 3, Changes: 30, Runs: 3,
 		Chance: got[0].Chance, Counter: &model.Sample{Run: "r1", Message: 8, Point: toB, Values: []model.VarValue{val(ref("x", "n1"), "k", "3"), val(ref("x", "n2"), "k", "other")}}}
 	if diff := cmp.Diff(want, got[0]); diff != "" {
 		t.Error(diff)
@@ -137,6 +137,23 @@ func TestARejectedPairIsShownWhereItCameNearest(t *testing.T) {
 	}
 	if got := kept.Rejected(Options{}); len(got) != 0 {
 		t.Errorf("rejected although mined: %+v", got)
+	}
+}
+
+// A rare message at which a pair happens to agree comes nearest; where else they
+// differed is said with it.
+func TestARejectedPairThatDiffersElsewhereSaysSo(t *testing.T) {
+	a, b := counting(20), counting(20)
+	b[7] = "other"
+	rare := toB
+	rare.Type = "ping"
+	m := NewMiner()
+	for _, r := range []string{"r1", "r2", "r3"} {
+		m.Add(r, slices.Concat(twin(toB, a, b), twin(rare, a[:2], a[:2])))
+	}
+	got := m.Rejected(Options{})
+	if len(got) != 1 || got[0].Lack == LackAgreement || got[0].Point != rare || got[0].Differ != 0 || got[0].Apart != 1 {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -29,6 +29,7 @@ type Rejected struct {
 	Lack   Lack
 	Point  model.ProgramPoint
 	Points int // at which the two were sampled
+	Apart  int // of those, at which they differed in some sample
 	// Support counts the samples in which they were equal, Differ those in
 	// which not, Changes those at which either value changed, Runs the runs
 	// with samples; Chance is as in model.Invariant.
@@ -45,8 +46,11 @@ func (m *Miner) Rejected(o Options) []Rejected {
 	pairs, factor := m.pairs(o)
 	var out []Rejected
 	for _, ts := range pairs {
-		best, rank := ts[0], -1
+		best, rank, apart := ts[0], -1, 0
 		for _, t := range ts {
+			if t.violated {
+				apart++
+			}
 			r := len(lacks)
 			if l := o.lacks(t); l != "" {
 				r = slices.Index(lacks, l)
@@ -58,7 +62,7 @@ func (m *Miner) Rejected(o Options) []Rejected {
 			}
 		}
 		if rank < len(lacks) {
-			out = append(out, m.rejected(best, lacks[rank], len(ts), factor))
+			out = append(out, m.rejected(best, lacks[rank], len(ts), apart, factor))
 		}
 	}
 	slices.SortFunc(out, func(a, b Rejected) int { return cmp.Or(a.A.Compare(b.A), a.B.Compare(b.B)) })
@@ -83,8 +87,8 @@ func (o Options) lacks(t *test) Lack {
 	return ""
 }
 
-func (m *Miner) rejected(t *test, l Lack, points int, factor float64) Rejected {
-	r := Rejected{A: t.a.ref, B: t.b.ref, Kind: t.a.kind, Lack: l, Point: t.point, Points: points, Support: t.support,
+func (m *Miner) rejected(t *test, l Lack, points, apart int, factor float64) Rejected {
+	r := Rejected{A: t.a.ref, B: t.b.ref, Kind: t.a.kind, Lack: l, Point: t.point, Points: points, Apart: apart, Support: t.support,
 		Differ: t.differ, Changes: t.changes, Runs: len(t.runs), Chance: min(1, t.chance*factor)}
 	if t.violated {
 		r.Counter = &model.Sample{Run: t.broken.run, Message: t.broken.message, Point: t.point, Values: []model.VarValue{

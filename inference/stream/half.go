@@ -9,7 +9,7 @@ type half struct {
 	synSeen bool   // isn is valid
 	isn     uint32 // initial sequence number
 	// otherISN is that of the SYN-ACK before, valid if hasOther: which of the two
-	// stands is told by the first acknowledgement.
+	// stands is told by the first acknowledgement or, if that was not seen, byte.
 	otherISN uint32
 	hasOther bool
 	base     uint32 // sequence number of offset 0
@@ -75,6 +75,15 @@ func (h *half) synAcked(ack uint32) bool {
 // else, that was not acknowledged yet.
 func (h *half) unheard() bool {
 	return h.synSeen && !h.ackSeen && !h.fin && h.high == 0
+}
+
+// earlier goes back to the earlier one of two answers to a SYN if the first
+// sequence number that is acknowledged or sent behind them is of that one.
+func (h *half) earlier(seq uint32) {
+	if h.hasOther && seq == h.otherISN+1 && h.unheard() {
+		h.start(seq, false)
+		h.isn, h.hasOther = h.otherISN, false
+	}
 }
 
 // stray counts segments outside the window that continue one another and

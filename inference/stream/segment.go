@@ -38,10 +38,7 @@ func (t *Table) onACK(c *Conn, d int, ack uint32) {
 	if !h.known {
 		h.start(ack, true)
 	}
-	if h.hasOther && ack == h.otherISN+1 && h.unheard() { // the earlier answer was taken
-		h.start(ack, false)
-		h.isn, h.hasOther = h.otherISN, false
-	}
+	h.earlier(ack)
 	off, ok := h.offset(ack)
 	if !ok || off < 0 {
 		return
@@ -61,6 +58,7 @@ func (t *Table) payload(c *Conn, d int, seq uint32, b []byte, fin bool) {
 		h.start(seq, false) // met in the middle: begin at the first byte seen
 	}
 	h.derived = false
+	h.earlier(seq)
 	first, ok := h.offset(seq)
 	if !ok {
 		if !h.stray(seq, uint32(len(b))) {

@@ -345,6 +345,16 @@ func TestHandshakeInPart(t *testing.T) {
 			{seg{back: true, data: "abc"}, `data 1 @0 "abc"`},
 		})
 	})
+	t.Run("another answer, the first is taken, unseen", func(t *testing.T) {
+		run(t, NewTable(Config{}), []step{
+			{handshake[0], "open tcp 10.0.0.1:40000>10.0.0.2:6379#1; syn 0"},
+			{handshake[1], ""},
+			{again, ""},
+			{seg{back: true, data: "abc"}, `data 1 @0 "abc"`},
+			{seg{ack: 3}, ""},
+			{seg{back: true, seq: 3, data: "def"}, `data 1 @3 "def"`},
+		})
+	})
 	t.Run("another answer after the first was taken", func(t *testing.T) {
 		run(t, opened(t, Config{}), []step{
 			{again, "ignored 1 " + WhyStale},
