@@ -255,8 +255,13 @@ func (c *client) misleading(ctx context.Context, a app) {
 // master takes, the limit, and what other masters have of it.
 var limitOf = regexp.MustCompile(`Queue's AM resource limit exceeded.*AM Resource Request = <memory:(\d+).*Queue Resource Limit for AM = <memory:(\d+).*Queue AM Resource Usage = <memory:(\d+)`)
 
+// step is yarn.scheduler.minimum-allocation-mb of the target files: the limit is
+// rounded up to a multiple of it.
+const step = 128
+
 // fits says whether a master that is told of the limit would fit into it if all the
-// nodes, which are equal, were running: the limit is a part of what they have.
+// nodes, which are equal, were running: the limit is a part of what they have. It is
+// taken for as low as it may be before it was rounded.
 func fits(diagnostics string, running, all int) bool {
 	g := limitOf.FindStringSubmatch(diagnostics)
 	if g == nil || running >= all {
@@ -267,7 +272,7 @@ func fits(diagnostics string, running, all int) bool {
 		n[i], _ = strconv.Atoi(g[i+1]) // digits
 	}
 	request, limit, used := n[0], n[1], n[2]
-	return request+used <= limit*all/running
+	return request+used <= (limit-step)*all/running
 }
 
 // busy waits until the application has a task running.
