@@ -324,6 +324,26 @@ func TestASecondPlaceWhereItPays(t *testing.T) {
 	}
 }
 
+// TestALengthThatMayBeWider: no message was long enough to tell whether the byte
+// beside the length belongs to it.
+func TestALengthThatMayBeWider(t *testing.T) {
+	for _, third := range []byte{0, 1} {
+		rng := rand.New(rand.NewPCG(15, 16))
+		k := &talk{rng: rng, conns: 4, turns: 100, say: func(_, conn, n int) []byte {
+			kind := kindOf(rng)
+			m := append([]byte{byte(kind)}, body(rng, kind, conn, n)...)
+			return append([]byte{byte(len(m)), byte(len(m) >> 8), third * byte(n), 7}, m...)
+		}}
+		s := k.port().Suggest()
+		if s.Framing == nil || !strings.HasPrefix(Line(s.Framing), "{length: {at: 0, size: 2, order: little, plus: 4}") {
+			t.Fatalf("%+v: %s", s.Framing, s.Why)
+		}
+		if want := "; byte 2 was always 0 and may belong to the length"; strings.Contains(s.Why, want) != (third == 0) {
+			t.Errorf("byte 2 is %d times a counter: %s", third, s.Why)
+		}
+	}
+}
+
 // TestNoTypeIsAnIDOrTheTime: messages of one kind have none, whatever is in them.
 func TestNoTypeIsAnIDOrTheTime(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))

@@ -120,9 +120,11 @@ func (t *table) bound(s spot) bool {
 	return float64(changed) <= boundShare*float64(all)
 }
 
-// passes says whether the place counts, or tells the time: its values rise and
-// do not come back on a stream.
+// passes says whether the place counts, tells the time, or says for how long
+// something has been so: its values do not come back on a stream, and they rise or
+// seldom change. Bits of such a byte are no type either.
 func (t *table) passes(s spot) bool {
+	s.mask = 0xff
 	type of struct{ flow, v int }
 	seen := map[of]bool{}
 	news, rises, changed := 0, 0, 0
@@ -138,6 +140,9 @@ func (t *table) passes(s spot) bool {
 			}
 		}
 		seen[of{m.flow, v}] = true
+	}
+	if 2*changed < 3*len(t.last) {
+		rises = changed
 	}
 	return changed >= passesLeast && len(t.last)*passesFlows < len(t.msgs) && float64(min(news, rises)) > passesNew*float64(changed)
 }

@@ -65,7 +65,7 @@ func (p *Port) Suggest() Suggestion {
 		return Suggestion{Why: WhyTLS}
 	}
 	fr, types := describe(msgs, l)
-	return Suggestion{Framing: fr, Messages: c.messages, Types: types, Why: evidence(&c, conns, types, fr)}
+	return Suggestion{Framing: fr, Messages: c.messages, Types: types, Why: evidence(&c, conns, types, fr) + wider(msgs, l)}
 }
 
 // believed says whether messages end where packets do far more often than by
@@ -205,6 +205,24 @@ func evidence(c *chained, conns, types int, fr *model.Framing) string {
 		return s + "; no place was found that holds a type"
 	}
 	return s + "; " + plural(types, "type")
+}
+
+// wider says which byte may belong to the length, too, if longer messages than
+// were seen have something in it.
+func wider(msgs []msg, l length) string {
+	at := l.at - 1
+	if l.little {
+		at = l.end()
+	}
+	if at < 0 || l.size >= 4 {
+		return ""
+	}
+	for i := range msgs {
+		if at < len(msgs[i].b) && msgs[i].b[at] != 0 {
+			return ""
+		}
+	}
+	return fmt.Sprintf("; byte %d was always 0 and may belong to the length: the documentation has to tell", at)
 }
 
 // Line is the framing as a target file has it, after the name of its key.
