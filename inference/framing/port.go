@@ -12,12 +12,11 @@ const (
 
 // Port keeps the beginnings of the connections to a port.
 type Port struct {
-	flows   []*flow
-	open    map[*stream.Conn][2]*flow
-	conns   int
-	bytes   int // kept
-	marks   int // kept
-	through uint64
+	flows []*flow
+	open  map[*stream.Conn][2]*flow
+	conns int
+	bytes int // kept
+	marks int // kept
 }
 
 // flow is one direction of a connection.
@@ -49,7 +48,6 @@ type mark struct {
 func (p *Port) Add(e *stream.Event) {
 	switch e.Kind {
 	case stream.Data:
-		p.through += e.Len
 		p.data(e)
 	case stream.Gap:
 		if f := p.open[e.Conn][e.Dir]; f != nil {
