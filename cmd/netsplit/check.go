@@ -61,18 +61,22 @@ func checkRunOf(conn *daemonFlags) runCheck {
 			keep = true
 			return fmt.Errorf("examine %s: %w", last, err)
 		}
-		for _, f := range x.Facts {
-			fmt.Fprintln(c.OutOrStdout(), f)
-		}
+		printExamination(c, x)
 		if len(x.Problems) > 0 {
-			for _, p := range x.Problems {
-				fmt.Fprintln(c.OutOrStdout(), "PROBLEM:", p)
-			}
 			keep = true
 			return &exitError{exitFindings, fmt.Errorf("%d problem(s) with %s; the record of the run is %s", len(x.Problems), name, last)}
 		}
 		fmt.Fprintf(c.OutOrStdout(), "%s runs as its file says\n", name)
 		return nil
+	}
+}
+
+func printExamination(c *cobra.Command, x *judge.Examination) {
+	for _, f := range x.Facts {
+		fmt.Fprintln(c.OutOrStdout(), f)
+	}
+	for _, p := range x.Problems {
+		fmt.Fprintln(c.OutOrStdout(), "PROBLEM:", p)
 	}
 }
 

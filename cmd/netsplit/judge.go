@@ -15,15 +15,19 @@ import (
 
 func judgeCommand() *cobra.Command {
 	var runsDir string
+	var examine bool
 	c := &cobra.Command{
 		Use:   "judge RUN",
 		Short: "judge a recorded run again, offline: no switch, no target",
-		Long:  "Judges the record of a run again, by its id (below --runs-dir) or by its directory, and rewrites its summary.json and report.html. The store is not changed.",
+		Long:  "Judges the record of a run again, by its id (below --runs-dir) or by its directory, and rewrites its summary.json and report.html. The store is not changed. With --examine it changes nothing, and says of a run without cuts what 'target check --run' says: what the target file promises and the run does not show, and what to write under frames.",
 		Args:  exactArgs(1, "a run's id or directory"),
 		RunE: func(c *cobra.Command, args []string) error {
 			dir, err := findRun(runsDir, args[0])
 			if err != nil {
 				return err
+			}
+			if examine {
+				return examineRecord(c, dir)
 			}
 			abs, err := filepath.Abs(dir)
 			if err != nil {
@@ -39,7 +43,21 @@ func judgeCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&runsDir, "runs-dir", "runs", "where the records are")
+	c.Flags().BoolVar(&examine, "examine", false, "say what the run shows of its target file, instead of judging it")
 	return c
+}
+
+// examineRecord says what a recorded run shows of its target file.
+func examineRecord(c *cobra.Command, dir string) error {
+	x, err := judge.Examine(dir)
+	if err != nil {
+		return fmt.Errorf("examine %s: %w", dir, err)
+	}
+	printExamination(c, x)
+	if len(x.Problems) > 0 {
+		return &exitError{code: exitFindings}
+	}
+	return nil
 }
 
 // findRun finds a run's directory by its path or by its id below runsDir.

@@ -1,0 +1,118 @@
+package judge
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"netsplit/campaign/record"
+	"netsplit/inference/classify"
+	"netsplit/inference/framing"
+	"netsplit/inference/packet"
+	"netsplit/inference/pcap"
+	"netsplit/inference/stream"
+	"netsplit/model"
+)
+
+// undeclaredMost is how many ports are looked at that the target file does not
+// name: their connections are read by fallback, too. Ports that systems draw are
+// many, and nobody describes them.
+const undeclaredMost = 16
+
+// framings suggests what could be written under frames for the ports whose
+// connections are read by fallback, from the packets of the run. A record
+// without packets shows nothing.
+func (x *Examination) framings(dir string, f *runFiles) error {
+	in, err := os.Open(filepath.Join(dir, record.PacketsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	ports, err := fallbackPorts(in, f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", record.PacketsFile, err)
+	}
+	declared := map[uint16]bool{}
+	for _, p := range f.target.Protocols {
+		declared[p.Port] = declared[p.Port] || p.Transport == "tcp"
+	}
+	for _, n := range slices.Sorted(maps.Keys(ports)) {
+		s := ports[n].Suggest()
+		switch {
+		case s.Framing != nil && declared[n]:
+			x.fact("protocol fallback on tcp port %d: reader %s could read it; if this is what its documentation says, write\n    dissector: %s\n    frames: %s\n  %s",
+				n, classify.NameFrames, classify.NameFrames, framing.Line(s.Framing), s.Why)
+		case s.Framing != nil:
+			x.fact("tcp port %d is not among the protocols; if this is what its documentation says, add\n  - port: %d\n    transport: tcp\n    dissector: %s\n    frames: %s\n  %s",
+				n, n, classify.NameFrames, framing.Line(s.Framing), s.Why)
+		case declared[n]:
+			x.fact("protocol fallback on tcp port %d: nothing to suggest to reader %s: %s", n, classify.NameFrames, s.Why)
+		}
+	}
+	return nil
+}
+
+// fallbackPorts reads the connections between hosts of the testbed to ports
+// that have no reader of their own.
+func fallbackPorts(in io.Reader, f *runFiles) (map[uint16]*framing.Port, error) {
+	hosts := map[string]model.NodeID{}
+	for _, h := range f.testbed.Hosts {
+		hosts[h.IP.String()] = h.Name
+	}
+	readers := map[uint16]string{}
+	for _, p := range f.target.Protocols {
+		if p.Transport == "tcp" {
+			readers[p.Port] = p.Dissector
+		}
+	}
+	rd, err := pcap.NewReader(in)
+	if err != nil {
+		return nil, err
+	}
+	ports := map[uint16]*framing.Port{}
+	undeclared := 0
+	take := func(events []stream.Event) {
+		for i := range events {
+			e := &events[i]
+			to := e.Conn.Addr[1]
+			reader, declared := readers[to.Port()]
+			if declared && reader != classify.NameFallback || hosts[to.Addr().String()] == "" || hosts[e.Conn.Addr[0].Addr().String()] == "" {
+				continue
+			}
+			p := ports[to.Port()]
+			if p == nil {
+				if !declared {
+					if undeclared++; undeclared > undeclaredMost {
+						continue
+					}
+				}
+				p = &framing.Port{}
+				ports[to.Port()] = p
+			}
+			p.Add(e)
+		}
+	}
+	decoder := packet.NewDecoder(nil)
+	table := stream.NewTable(stream.Config{Server: func(port uint16) bool { return readers[port] != "" }})
+	for {
+		frame, err := rd.Next()
+		if errors.Is(err, io.EOF) || errors.Is(err, pcap.ErrTruncated) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		p := decoder.Decode(frame)
+		take(table.Step(&p))
+	}
+	take(table.Flush())
+	return ports, nil
+}

@@ -1,0 +1,109 @@
+package judge
+
+import (
+	"encoding/binary"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
+	"github.com/google/gopacket/pcapgo"
+
+	"netsplit/campaign/record"
+	"netsplit/campaign/target"
+	"netsplit/model"
+)
+
+// segments writes a capture in which n1 and n2 say messages with a length and a
+// type to each other on each port.
+func segments(t *testing.T, dir string, ports ...uint16) {
+	t.Helper()
+	out, err := os.Create(filepath.Join(dir, record.PacketsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	w := pcapgo.NewWriter(out)
+	if err := w.WriteFileHeader(1<<16, layers.LinkTypeEthernet); err != nil {
+		t.Fatal(err)
+	}
+	ips := []net.IP{net.IPv4(10, 0, 0, 1).To4(), net.IPv4(10, 0, 0, 2).To4()}
+	for _, port := range ports {
+		seq := [2]uint32{100, 200}
+		send := func(dir int, flags layers.TCP, b []byte) {
+			tcp := flags
+			tcp.SrcPort, tcp.DstPort, tcp.Seq, tcp.Ack, tcp.Window = 40000, layers.TCPPort(port), seq[dir], seq[1-dir], 999
+			if dir == 1 {
+				tcp.SrcPort, tcp.DstPort = tcp.DstPort, tcp.SrcPort
+			}
+			seq[dir] += uint32(len(b))
+			if tcp.SYN {
+				seq[dir]++
+			}
+			ip := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolTCP, SrcIP: ips[dir], DstIP: ips[1-dir]}
+			_ = tcp.SetNetworkLayerForChecksum(ip)
+			buf := gopacket.NewSerializeBuffer()
+			eth := &layers.Ethernet{SrcMAC: make(net.HardwareAddr, 6), DstMAC: make(net.HardwareAddr, 6), EthernetType: layers.EthernetTypeIPv4}
+			if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, eth, ip, &tcp, gopacket.Payload(b)); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.WritePacket(gopacket.CaptureInfo{Timestamp: time.Unix(1, 0), CaptureLength: len(buf.Bytes()), Length: len(buf.Bytes())}, buf.Bytes()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		send(0, layers.TCP{SYN: true}, nil)
+		send(1, layers.TCP{SYN: true, ACK: true}, nil)
+		for n := range 200 {
+			kind := n * 7 % 3
+			m := append([]byte{byte(kind), byte(n), 1, 2}, strings.Repeat(string(rune('a'+kind)), 5+9*kind)...)
+			send(n%2, layers.TCP{ACK: true}, append(binary.BigEndian.AppendUint32(nil, uint32(len(m))), m...))
+		}
+	}
+}
+
+// TestFramesAreSuggested for ports that fallback reads, declared or not, as a
+// target file takes them, and not for others.
+func TestFramesAreSuggested(t *testing.T) {
+	f := examined()
+	f.target.Protocols = []model.Protocol{{Port: 7000, Transport: "tcp", Dissector: "fallback"}, {Port: 7001, Transport: "tcp", Dissector: "text"}}
+	for i, ip := range []string{"10.0.0.1", "10.0.0.2", "10.0.0.3"} {
+		f.testbed.Hosts[i].IP = netip.MustParseAddr(ip)
+	}
+	x, dir := &Examination{}, t.TempDir()
+	if err := x.framings(dir, f); err != nil || len(x.Facts) > 0 {
+		t.Fatalf("a record without packets: %v %q", err, x.Facts)
+	}
+	segments(t, dir, 7000, 7001, 7002)
+	if err := x.framings(dir, f); err != nil {
+		t.Fatal(err)
+	}
+	if len(x.Problems) > 0 || len(x.Facts) != 2 || !strings.HasPrefix(x.Facts[0], "protocol fallback on tcp port 7000: reader frames could read it") ||
+		!strings.HasPrefix(x.Facts[1], "tcp port 7002 is not among the protocols") {
+		t.Fatalf("problems %q, facts %q", x.Problems, x.Facts)
+	}
+	const frames = "frames: {length: {at: 0, size: 4, plus: 4}, type: [{at: 4}]}"
+	for _, fact := range x.Facts {
+		if !strings.Contains(fact, frames) || !strings.Contains(fact, "200 messages of 1 connection chain") || !strings.Contains(fact, "3 types") {
+			t.Errorf("%q", fact)
+		}
+	}
+	_, entry, _ := strings.Cut(x.Facts[1], "add\n")
+	entry, _, _ = strings.Cut(entry, "}\n")
+	b, err := os.ReadFile(filepath.Join("..", "..", "deploy", "targets", "redis-sentinel", target.FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(string(b), "\nprotocols:\n", "\nprotocols:\n"+entry+"}\n", 1)
+	tg, err := target.Parse("t.yaml", []byte(text))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, entry)
+	}
+	if p := tg.Protocols[0]; p.Port != 7002 || p.Frames == nil || len(p.Frames.Type) != 1 {
+		t.Errorf("%+v", p)
+	}
+}

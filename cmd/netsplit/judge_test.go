@@ -1,0 +1,29 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"netsplit/campaign/record"
+	"netsplit/model"
+)
+
+// TestARecordIsExaminedOffline: what it does not show is told, and nothing in it
+// changes.
+func TestARecordIsExaminedOffline(t *testing.T) {
+	dir := t.TempDir()
+	for file, v := range map[string]any{record.MetaFile: model.RunMeta{}, record.TargetFile: model.Target{}, record.TestbedFile: model.Testbed{}, record.EvidenceFile: record.Evidence{}} {
+		if err := record.WriteJSON(filepath.Join(dir, file), v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, out, errs := cli(t, "judge", dir, "--examine")
+	if code != exitFindings || !strings.Contains(out, "PROBLEM: the workload did not start") {
+		t.Errorf("status %d: %s%s", code, out, errs)
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 4 {
+		t.Errorf("%v %v", files, err)
+	}
+}

@@ -1,0 +1,52 @@
+package framing
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// TestPlacesThatAreNoType: each check knows what it is there for, and lets a type
+// pass.
+func TestPlacesThatAreNoType(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var msgs []msg
+	for flow := range 8 {
+		for n := range 100 {
+			kind, parts := kindOf(rng), rng.IntN(6)
+			b := []byte{byte(kind), byte(flow), byte(flow%3 + n/50), byte(n / 20), byte(parts)}
+			b = append(b, make([]byte, 20+kind*kind)...)
+			msgs = append(msgs, msg{flow: flow, size: len(b) + 12*parts, b: b})
+		}
+	}
+	// The sizes of a kind of message tell the parts, all together do not.
+	tb := newTable(msgs, length{at: 40, size: 1})
+	kind := spot{0, 0xff}
+	for _, c := range []struct {
+		name                        string
+		at                          int
+		bound, passes, proportional bool
+	}{
+		{"type", 0, false, false, false},
+		{"sender", 1, true, false, false},
+		{"epoch", 2, false, true, false},
+		{"counter", 3, false, true, false},
+		{"parts", 4, false, false, true},
+	} {
+		s := spot{c.at, 0xff}
+		spots := []spot{kind, s}
+		if c.at == 0 {
+			spots = spots[:1]
+		}
+		if b, p, l := tb.bound(s), tb.passes(s), tb.proportional(spots, s); b != c.bound || p != c.passes || l != c.proportional {
+			t.Errorf("%s: names the stream %v, passes %v, is a length %v", c.name, b, p, l)
+		}
+		if got := tb.saved(tb.base, spots, s); c.at > 0 && got > 0 {
+			t.Errorf("%s saves %.0f bits", c.name, got)
+		} else if c.at == 0 && got <= 0 {
+			t.Errorf("%s saves %.0f bits", c.name, got)
+		}
+	}
+	if tb.passes(spot{3, 0x01}) != true {
+		t.Error("a bit of a counter passes for a type")
+	}
+}
