@@ -51,9 +51,6 @@ type Config struct {
 	TLS     *tls.Config
 	Allowed []model.DatapathID
 	Equal   bool
-	// Gate is how held packets leave the switch and come back; "": as the testbed
-	// has it.
-	Gate model.Gate
 	// Version is that of the program, for records; "": script.
 	Version string
 	// Repeat is the command that plays it again, for the report.
@@ -109,7 +106,7 @@ func Play(ctx context.Context, c Config, times int, f func(*Script)) (r Result, 
 	if c.Testbed != nil {
 		listen = cmp.Or(c.OpenFlow, "127.0.0.1:6653")
 	}
-	s, err := campaign.Open(campaign.Config{RunsDir: c.RunsDir, ControllerAddr: listen, Testbed: c.Testbed, TLS: c.TLS, Allowed: c.Allowed, Equal: c.Equal, Gate: c.Gate, Binary: c.Binary,
+	s, err := campaign.Open(campaign.Config{RunsDir: c.RunsDir, ControllerAddr: listen, Testbed: c.Testbed, TLS: c.TLS, Allowed: c.Allowed, Equal: c.Equal, Binary: c.Binary,
 		BinDir: cmp.Or(c.BinDir, filepath.Dir(c.Binary)), Metrics: unmeasured{}, Log: slog.New(slog.NewTextHandler(file, nil)), Version: cmp.Or(c.Version, "script"), InProcess: true})
 	if err != nil {
 		return r, err

@@ -55,7 +55,6 @@ type scriptFlags struct {
 	set              map[string]string
 	seed             uint64
 	quiet            bool
-	gate             string
 	switches         switchFlags
 }
 
@@ -88,7 +87,6 @@ says), 1 netsplit or the testbed failed, 2 wrong use, 3 an assertion did not hol
 	f.StringVar(&o.runsDir, "runs-dir", "runs", "keep records here")
 	f.StringVar(&o.bed, "testbed", "", "testbed file; without one, a lab is made on this machine")
 	f.StringVar(&o.openflow, "openflow", "127.0.0.1:6653", "address that the switches of --testbed connect to")
-	f.StringVar(&o.gate, "gate", "", gateHelp)
 	o.switches.register(f)
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print plays, not their steps")
 	return c
@@ -111,10 +109,7 @@ func playScript(c *cobra.Command, path string, o scriptFlags) (err error) {
 	if cfg.Binary, err = binary(); err != nil {
 		return err
 	}
-	cfg.Version, cfg.Gate = version, model.Gate(o.gate)
-	if err := cfg.Gate.Validate(); err != nil {
-		return usage("--gate: %w", err)
-	}
+	cfg.Version = version
 	if o.bed != "" {
 		if cfg.Testbed, err = testbed.Read(o.bed); err != nil {
 			return err

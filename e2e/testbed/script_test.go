@@ -35,7 +35,6 @@ func TestAScriptOnSomebodysRack(t *testing.T) {
 		"for the switches of a --testbed":     slices.Concat(play, []string{"--allowed-datapath", "1"}),
 		"which --allowed-datapath leaves out": slices.Concat(on, []string{"--allowed-datapath", "1"}),
 		"go together":                         slices.Concat(on, []string{"--tls-cert", site.File("ctl-cert.pem")}),
-		"--gate":                              slices.Concat(on, []string{"--gate", "garden"}),
 		"--role":                              slices.Concat(on, []string{"--role", "slave"}),
 	} {
 		if res := harness.Run(t, args...); res.Code != 2 || !strings.Contains(res.Stderr, want) {
