@@ -55,6 +55,10 @@ fuzz-short: ## run each fuzz target for 30 s
 vectors: ## hold the codec against the test messages of other projects (FROM=folder of their checkouts)
 	@$(GO) test -count=1 -tags vectors -run '^TestVectors$$' ./controller/of13 -vectors "$(abspath $(or $(FROM),$(error vectors: FROM=folder that holds openvswitch, os-ken, loxigen and python-openflow)))"
 
+.PHONY: captures
+captures: ## measure what is suggested for binary protocols on labelled captures (FROM=folder of NAME.pcap, NAME.labels.tsv)
+	@$(GO) test -count=1 -v -tags captures -run '^TestLabelledCaptures$$' ./inference/framing -captures "$(abspath $(or $(FROM),$(error captures: FROM=folder of captures and their labels)))"
+
 # What the switch layer reads that others wrote: messages, sessions, what was
 # heard of a testbed, testbed files.
 FUZZ_SWITCH := controller controller/of13 campaign/learn/sketch campaign/testbed

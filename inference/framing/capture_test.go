@@ -1,3 +1,5 @@
+//go:build captures
+
 package framing
 
 import (
@@ -28,13 +30,21 @@ type label struct {
 	typ  string
 }
 
-// TestLabelledCaptures measures: how many messages are found, and how well their
-// types agree with the labels, with the messages found and with the true ones.
+// leastF1 is how well a framing that is suggested has to agree with the labels of a
+// capture, leastLabels how many there have to be to tell.
+const (
+	leastF1     = 0.95
+	leastLabels = 100
+)
+
+// TestLabelledCaptures measures how many messages are found, and how well their types
+// agree with the labels, with the messages found and with the true ones. A framing that
+// finds others than the labelled messages fails.
 func TestLabelledCaptures(t *testing.T) {
-	if *captures == "" {
-		t.Skip("no folder of captures given: -captures DIR")
-	}
 	files, _ := filepath.Glob(filepath.Join(*captures, "*.pcap"))
+	if *captures == "" || len(files) == 0 {
+		t.Fatalf("no capture in %q: give a folder of them by -captures", *captures)
+	}
 	for _, file := range files {
 		labels, server := labelsOf(t, strings.TrimSuffix(file, ".pcap")+".labels.tsv")
 		ports, names := portsOf(t, file, server)
@@ -73,8 +83,11 @@ func measure(t *testing.T, p *Port, s Suggestion, labels map[string]map[uint64]l
 				}
 			})
 		}
-		pr, re := float64(right)/float64(found), float64(right)/float64(all)
-		t.Logf("   FRAMING F1 %.4f (%d found, %d right, %d true)  TYPES %s", 2*pr*re/(pr+re), found, right, all, vmeasure(pairs))
+		f1 := 2 * float64(right) / float64(found+all)
+		t.Logf("   FRAMING F1 %.4f (%d found, %d right, %d true)  TYPES %s", f1, found, right, all, vmeasure(pairs))
+		if all >= leastLabels && f1 < leastF1 {
+			t.Errorf("   the framing that is suggested finds other messages than there are: F1 %.4f, want %.2f", f1, leastF1)
+		}
 	}
 	// types with the true messages, whatever tells them apart
 	var msgs []msg
