@@ -62,7 +62,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	f.StringVar(&c.workload, "workload", "data", "one of "+strings.Join(workloads, ", "))
 	f.StringVar((*string)(&c.leaver), "leaver", "n3", "the node that leaves in the workload decommission")
 	f.DurationVar(&c.dur, "for", 30*time.Second, "how long to run")
-	f.DurationVar(&c.longer, "longer", 60*time.Second, "how much longer to wait, in the workload decommission, until the node has left")
+	f.DurationVar(&c.longer, "longer", 60*time.Second, "how much longer to go on until the node has left (decommission), or until all nodes know what was made last (schema)")
 	f.Uint64Var(&c.seed, "seed", 1, "seed of every random choice")
 	f.Float64Var(&c.rate, "rate", 2, "operations per second and node")
 	f.IntVar(&c.port, "port", 9042, "port of the native protocol")
@@ -90,7 +90,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 		root.AddCommand(&cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 			c.enough = time.Now().Add(c.dur)
 			limit := c.dur
-			if waits && c.workload == "decommission" {
+			if waits && (c.workload == "decommission" || c.workload == "schema") {
 				limit += c.longer
 			}
 			ctx, cancel := workload.Bound(cmd.Context(), limit, in)
