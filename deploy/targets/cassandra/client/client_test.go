@@ -90,6 +90,19 @@ func TestNeedsNameCoordinatorAndReplicas(t *testing.T) {
 	}
 }
 
+func TestNodesAgreeWhenAllAreListed(t *testing.T) {
+	nodes, err := workload.ParseNodes("n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &user{common: &common{nodes: nodes}}
+	for versions, want := range map[string]bool{"a a a": true, "a a": false, "a a b": false, "": false} {
+		if got := u.agreement(strings.Fields(versions)); got != want {
+			t.Errorf("versions %q of three nodes: agreement %v", versions, got)
+		}
+	}
+}
+
 func TestCommandLine(t *testing.T) {
 	const nodes = "--nodes=n1=127.0.0.1"
 	for _, c := range []struct {

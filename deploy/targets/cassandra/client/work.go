@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -107,11 +108,11 @@ func (u *user) agree() bool {
 			if err != nil {
 				return "", err
 			}
-			if len(versions) == 1 {
+			if u.agreement(versions) {
 				return versions[0], nil
 			}
 			if !admin.Pause(octx, 200*time.Millisecond) {
-				return "", fmt.Errorf("%w: %d versions after %v", errDisagree, len(versions), u.tmo)
+				return "", fmt.Errorf("%w: %d of %d nodes known, %d versions after %v", errDisagree, len(versions), len(u.nodes), distinct(versions), u.tmo)
 			}
 		}
 	})
@@ -124,23 +125,27 @@ func (u *user) notice(ctx context.Context) {
 	if u.agreed.Load() {
 		return
 	}
-	if v, err := u.versions(ctx); err == nil && len(v) == 1 {
+	if v, err := u.versions(ctx); err == nil && u.agreement(v) {
 		u.agreed.Store(true)
 	}
 }
 
-// versions are the schema versions that the coordinator knows of.
+// agreement says whether all nodes are known to have one schema version. A node
+// that the coordinator does not list may have any.
+func (u *user) agreement(versions []string) bool {
+	return len(versions) == len(u.nodes) && distinct(versions) == 1
+}
+
+func distinct(list []string) int { return len(slices.Compact(slices.Sorted(slices.Values(list)))) }
+
+// versions are the schema versions of the nodes that the coordinator lists, its own first.
 func (u *user) versions(ctx context.Context) ([]string, error) {
-	seen := map[string]bool{}
 	var out []string
 	for _, q := range []string{"SELECT schema_version FROM system.local", "SELECT schema_version FROM system.peers"} {
 		it := u.sess.Query(q).Consistency(gocql.One).WithContext(ctx).Iter()
 		var v gocql.UUID
 		for it.Scan(&v) {
-			if !seen[v.String()] {
-				seen[v.String()] = true
-				out = append(out, v.String())
-			}
+			out = append(out, v.String())
 		}
 		if err := it.Close(); err != nil {
 			return nil, err
