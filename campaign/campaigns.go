@@ -24,8 +24,6 @@ type job struct {
 	ctx    context.Context
 	c      model.Campaign
 	cancel context.CancelCauseFunc
-	// moreRuns is what more clean runs may bring; "" if nothing was mined yet.
-	moreRuns string
 }
 
 var errCancelled = errors.New("cancelled")
@@ -151,7 +149,7 @@ func (s *Service) search(ctx context.Context, j *job, t *model.Target, r *labRun
 	err = se.Run(ctx, r.n)
 	if err == nil {
 		s.update(j, func(c *model.Campaign) {
-			c.Reason = joinReasons(append([]string{r.kit.News(), j.moreRuns}, se.Reasons()...)...)
+			c.Reason = joinReasons(append([]string{r.kit.News(), c.Hint}, se.Reasons()...)...)
 		})
 	}
 	return err
@@ -171,7 +169,7 @@ func (s *Service) mine(j *job, t *model.Target, clean []string, weak bool) ([]mo
 		return nil, nil, err
 	}
 	mined := found.Invariants
-	j.moreRuns = found.MoreRuns()
+	s.update(j, func(c *model.Campaign) { c.Hint = found.MoreRuns() })
 	if err := s.store.PutInvariants(t.Name, mined); err != nil {
 		return nil, nil, err
 	}

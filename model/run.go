@@ -289,6 +289,7 @@ type Campaign struct {
 	Spec     CampaignSpec  `json:"spec"`
 	State    CampaignState `json:"state"`
 	Reason   string        `json:"reason,omitempty"` // why failed or cancelled
+	Hint     string        `json:"hint,omitempty"`   // what more clean runs may bring, once some were mined
 	Created  time.Time     `json:"created"`
 	Ended    time.Time     `json:"ended,omitzero"`
 	Done     int           `json:"done"`    // runs finished, clean ones included

@@ -112,6 +112,9 @@ func (s *Search) restore(inputs []explorer.Input, finished []model.RunSummary, r
 		if in.Kind == explorer.InputInvariants && s.c.Strategy == model.StrategyCoFI {
 			s.noteWeak(in.Invariants)
 		}
+		for _, m := range in.Results {
+			s.meets(m)
+		}
 		s.done, s.due = r.Done, r.Mine
 		if r.Done {
 			s.why = r.Why
@@ -122,9 +125,7 @@ func (s *Search) restore(inputs []explorer.Input, finished []model.RunSummary, r
 		if strings.HasPrefix(f.Scenario.ID, moreID) {
 			s.added++
 		}
-		if f.Minable() {
-			s.clean = append(s.clean, f.Run)
-		}
+		s.note(f)
 	}
 	var lost []string
 	for id := range s.out {
@@ -193,6 +194,28 @@ const rareRuns = 5
 func (s *Search) meets(r model.RunResult) {
 	for _, m := range r.States {
 		s.met[met{m.Invariant, m.State}]++
+	}
+}
+
+// note books a finished run: whether it can be mined, what states it met and
+// whether it met the one that it waited for. The caller holds mu, or is alone.
+func (s *Search) note(sum model.RunSummary) {
+	if sum.Minable() {
+		s.clean = append(s.clean, sum.Run)
+	}
+	sc := sum.Scenario
+	if sc.Strategy != model.StrategyClean { // what those met comes with the invariants
+		s.meets(sum.Result)
+	}
+	if sc.Strategy != model.StrategyCoFI || sc.State == nil || sum.Verdict.Value == model.VerdictUnknown {
+		return
+	}
+	s.waited++
+	if !sum.Result.Reached {
+		m := s.missed[sc.Invariant.A.Name]
+		m.runs++
+		m.states = append(m.states, met{sc.Invariant.ID, *sc.State})
+		s.missed[sc.Invariant.A.Name] = m
 	}
 }
 
@@ -295,26 +318,12 @@ func (s *Search) back(w Work, sum model.RunSummary, err error) {
 		return
 	}
 	s.failures = 0
-	if sum.Scenario.Strategy != model.StrategyClean { // those are mined
-		s.meets(sum.Result)
-	}
+	s.note(sum)
 	res := sum.Result
 	res.Verdict = sum.Verdict
 	if err := s.step(explorer.Input{Kind: explorer.InputResult, Result: &res}); err != nil {
 		s.fail(err)
 		return
-	}
-	if sc := w.Scenario; sc.Strategy == model.StrategyCoFI && sc.State != nil && sum.Verdict.Value != model.VerdictUnknown {
-		s.waited++
-		if !res.Reached {
-			m := s.missed[sc.Invariant.A.Name]
-			m.runs++
-			m.states = append(m.states, met{sc.Invariant.ID, *sc.State})
-			s.missed[sc.Invariant.A.Name] = m
-		}
-	}
-	if sum.Minable() {
-		s.clean = append(s.clean, w.Run)
 	}
 	if err := s.mineIfDue(); err != nil {
 		s.fail(err)

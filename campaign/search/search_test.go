@@ -298,7 +298,7 @@ func TestACampaignEndsWhenNoCleanRunCanBeJudged(t *testing.T) {
 }
 
 // TestStatesThatDoNotRecurAreToldOf: where most runs waited for a state in vain the
-// campaign says of which variable, and what to do.
+// campaign says of which variable, and what to do; a daemon that was restarted says so too.
 func TestStatesThatDoNotRecurAreToldOf(t *testing.T) {
 	for name, c := range map[string]struct {
 		reached bool
@@ -316,7 +316,8 @@ func TestStatesThatDoNotRecurAreToldOf(t *testing.T) {
 			}
 			return sum, err
 		}
-		s, _ := testSearch(t, &keptInputs{}, run, func([]string, bool) ([]model.Invariant, []model.RunResult, error) {
+		k := &keptInputs{}
+		mine := func([]string, bool) ([]model.Invariant, []model.RunResult, error) {
 			var states []model.MetState
 			for i := range 6 {
 				states = append(states, model.MetState{Invariant: anInv.ID, State: model.State{A: "x", B: fmt.Sprint("y", i)}, Count: 1})
@@ -326,11 +327,16 @@ func TestStatesThatDoNotRecurAreToldOf(t *testing.T) {
 				results = append(results, model.RunResult{Scenario: fmt.Sprintf("s%04d", i+1), States: states})
 			}
 			return []model.Invariant{anInv}, results, nil
-		})
+		}
+		s, finished := testSearch(t, k, run, mine)
 		if err := s.Run(context.Background(), 1); err != nil {
 			t.Fatal(err)
 		}
 		told := strings.Join(s.Reasons(), " ")
+		again, _ := resumed(t, k, run, mine, k.inputs(t), *finished, s.runs)
+		if got := strings.Join(again.Reasons(), " "); got != told {
+			t.Errorf("%s: after a restart told %q, before %q", name, got, told)
+		}
 		if !strings.Contains(told, c.want) || strings.Contains(told, "did not occur") != (c.want != "") {
 			t.Errorf("%s: told %q", name, told)
 		}
