@@ -83,6 +83,7 @@ func pairs(n int) string {
 // again.
 type Remined struct {
 	Runs     []string // clean runs that could be mined, sorted
+	Torn     []string // what the records of some of them lack, run first
 	Kept     []model.Invariant
 	Rejected []invariant.Rejected
 }
@@ -107,6 +108,9 @@ func Remine(dir string) (*Remined, error) {
 		f, err := readRun(filepath.Dir(d))
 		if err != nil {
 			return nil, fmt.Errorf("clean run %s: %w", sum.Run, err)
+		}
+		for _, lack := range f.torn {
+			out.Torn = append(out.Torn, sum.Run+": "+lack)
 		}
 		m.Add(sum.Run, samplesOf(&f.target, sum.Run, f.events))
 		out.Runs = append(out.Runs, sum.Run)

@@ -36,12 +36,18 @@ func TestRemineTakesTheRunsTheCampaignMined(t *testing.T) {
 	put("r2", model.StrategyClean, model.VerdictUnknown)
 	put("r3", model.StrategyClean, model.VerdictFail)
 	put("r4", model.StrategyCoFI, model.VerdictPass)
+	if err := os.WriteFile(filepath.Join(dir, "r3", record.EventsFile), []byte(`{"kind":"wor`), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	r, err := Remine(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{"r1", "r3"}; !slices.Equal(r.Runs, want) {
 		t.Errorf("mined %v, want %v", r.Runs, want)
+	}
+	if want := []string{"r3: " + record.EventsFile + " ends in the middle of a line"}; !slices.Equal(r.Torn, want) {
+		t.Errorf("said that %q is missing, want %q", r.Torn, want)
 	}
 }
 

@@ -50,6 +50,9 @@ func whyCommand() *cobra.Command {
 			if err := w.Flush(); err != nil {
 				return err
 			}
+			for _, lack := range r.Torn {
+				fmt.Fprintf(c.ErrOrStderr(), "netsplit: clean run %s; what is missing was not mined\n", lack)
+			}
 			if kept+rejected == 0 {
 				fmt.Fprintln(c.OutOrStdout(), "No pair: two nodes must have variables of one kind, about the same host or thing, seen before a message goes from one to the other and after it came.")
 			}

@@ -274,6 +274,8 @@ func TestReaderRefuses(t *testing.T) {
 	}{
 		{nil, "no capture"},
 		{[]byte("hello world, no capture"), "neither pcap nor pcapng"},
+		{append([]byte{0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 3, 0}, make([]byte, 16)...), "version 2.3"},
+		{append([]byte{0xa1, 0xb2, 0xcd, 0x34, 0, 2, 0, 4}, make([]byte, 16)...), "version 2.4, first bytes a1 b2 cd 34): editcap"},
 		{pcap(105), "link type 105 is not read"},
 	} {
 		if _, err := NewReader(bytes.NewReader(c.b)); err == nil || !strings.Contains(err.Error(), c.want) {

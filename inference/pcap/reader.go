@@ -62,7 +62,7 @@ func NewReader(r io.Reader) (rd *Reader, err error) {
 		head, _ := br.Peek(24)
 		p, err := pcapgo.NewReader(br)
 		if err != nil {
-			return nil, fmt.Errorf("pcap: neither pcap nor pcapng: %w", err)
+			return nil, refused(head, err)
 		}
 		p.SetSnaplen(maxBlock) // writers put longer packets into files than the header says
 		link := fileLink(head)
@@ -72,6 +72,25 @@ func NewReader(r io.Reader) (rd *Reader, err error) {
 		rd.next, rd.link = p.ReadPacketData, func(gopacket.CaptureInfo) uint16 { return link }
 	}
 	return rd, nil
+}
+
+// refused is what the library's refusal of a file's head means: of the versions
+// it knows 2.4 only, which differs from those before it in the order of a packet's
+// lengths (libpcap, sf-pcap.c).
+func refused(head []byte, err error) error {
+	if len(head) < 8 {
+		return fmt.Errorf("pcap: neither pcap nor pcapng: %w", err)
+	}
+	var order binary.ByteOrder = binary.LittleEndian
+	if head[0] == 0xa1 {
+		order = binary.BigEndian
+	}
+	switch order.Uint32(head) {
+	case 0xa1b2c3d4, 0xa1b23c4d, 0xa1b2cd34: // in microseconds, in nanoseconds, as some kernels patched it
+		return fmt.Errorf("pcap: this variant of pcap cannot be read (version %d.%d, first bytes % x): editcap -F pcapng OLD NEW converts it",
+			order.Uint16(head[4:]), order.Uint16(head[6:]), head[:4])
+	}
+	return fmt.Errorf("pcap: neither pcap nor pcapng: %w", err)
 }
 
 func noEOF(err error) error {
