@@ -41,6 +41,7 @@ while read -r id verb rest; do
     */gone) exit 3 ;;
     */bad) echo "$id 1  $(printf '%s' 'cat: Call From c1/10.0.0.1 to n1:8020 failed on socket timeout exception: java.net.SocketTimeoutException: x' | base64 -w0)" ;;
     */checksum) echo "$id 1  $(printf '2026-11-21 20:00:00,1 WARN hdfs.DFSClient: x\njava.io.IOException: y\n\tat z\nchecksum: Fail to get block checksum for LocatedBlock{BP-1}\n' | base64 -w0)" ;;
+    */none) echo "$id 1  $(printf "checksum: \\140/t/u1/none': Fail to get block MD5 for LocatedBlock{BP-1; locs=[]}\n" | base64 -w0)" ;;
     *) echo "$id 0 $(printf '%s' "$verb $rest" | base64 -w0) " ;;
   esac
 done
@@ -82,6 +83,7 @@ func TestFailuresBeginWithAStableWord(t *testing.T) {
 	for path, want := range map[string]string{
 		"/t/bad":      "SocketTimeoutException: cat: Call From",
 		"/t/checksum": "Fail-to-get-block: checksum: Fail to get block checksum for LocatedBlock{BP-1}",
+		"/t/none":     "Fail-to-get-block: checksum: `/t/u1/none': Fail to get block MD5 for LocatedBlock{BP-1; locs=[]}",
 	} {
 		if _, err := sh.run(u, "-checksum", path); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: error %v, want one that begins with %q", path, err, want)

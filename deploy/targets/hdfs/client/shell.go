@@ -156,6 +156,7 @@ var (
 	exception = regexp.MustCompile(`\b[A-Z][A-Za-z]*(?:Exception|Error)\b`)
 	logLine   = regexp.MustCompile(`^\d{4}-\d\d-\d\d |^\s+at |^\s*$|^Caused by|^\s*\.\.\. `)
 	verb      = regexp.MustCompile(`^(?:[a-z]+|[A-Z][a-z]+ failed): `)
+	quoted    = regexp.MustCompile("`[^']*': ") // path that an error is about (PathIOException)
 	notWord   = regexp.MustCompile(`[^A-Za-z]+`)
 )
 
@@ -179,7 +180,7 @@ func reason(a answer) string {
 	}
 	word := exception.FindString(said)
 	if word == "" {
-		_, msg, _ := strings.Cut(said, ": ")
+		_, msg, _ := strings.Cut(quoted.ReplaceAllString(said, ""), ": ")
 		w := strings.Fields(notWord.ReplaceAllString(msg, " "))
 		word = strings.Join(w[:min(len(w), 4)], "-")
 	}
