@@ -44,6 +44,7 @@ type common struct {
 	rate     float64
 	port     int
 	tmo      time.Duration
+	agreeing time.Duration
 	jolokia  string
 	out      *workload.History
 	agreed   atomic.Bool // all nodes have the schema that was made
@@ -67,6 +68,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	f.Float64Var(&c.rate, "rate", 2, "operations per second and node")
 	f.IntVar(&c.port, "port", 9042, "port of the native protocol")
 	f.DurationVar(&c.tmo, "timeout", 12*time.Second, "how long to wait for the answer of one operation")
+	f.DurationVar(&c.agreeing, "agreement", 5*time.Second, "how long to wait for agreement after a change of the schema")
 	f.StringVar(&c.jolokia, "jolokia", "http://127.0.0.1:8778/jolokia", "where Jolokia answers on the node (node)")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
 		var err error

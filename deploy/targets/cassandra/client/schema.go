@@ -12,41 +12,73 @@ import (
 	"netsplit/model"
 )
 
+// made is what a round of schema changes made.
+type made struct {
+	keyspace string // "" if nothing
+	column   string // of the table t in it, the one that was made last; "" if there is none
+}
+
+// table is the table of a round.
+func (m made) table() string { return m.keyspace + ".t" }
+
 // changeSchema goes through rounds of schema changes, all made through one
 // coordinator, since changes from two sides at once are not supported
 // (Cassandra, CQL, "Data Definition"); each is followed by a wait for
-// agreement. Every round makes a keyspace and a table, looks for them through
-// every node, writes and reads through another node, adds a column and uses it,
-// removes it and drops what the round before made. When the time is over users
-// go on with what was made last until all of them could.
+// agreement. Every round makes a keyspace, looks for it through every node,
+// makes a table, adds a column to it, uses both through another node, and drops
+// what the round before made. When the time is over users go on with what was
+// made last until all of them can.
 func changeSchema(ctx context.Context, users []*user, first *user, rng *rand.Rand) {
 	other := func() *user { return users[(first.id+1+rng.IntN(len(users)-1))%len(users)] }
-	last := ""
+	var last made
 	for i := 0; ctx.Err() == nil && time.Now().Before(first.enough); i++ {
-		ks := fmt.Sprintf("ks%d", i)
-		tab := ks + ".t"
-		agreed, err := first.change(ctx, "create", ks, createKeyspace(ks, len(users)))
-		if err == nil {
-			last = ks
+		old := last
+		last = first.round(ctx, fmt.Sprintf("ks%d", i), users, other)
+		if old.column == "extra" {
+			_, _ = first.change(ctx, "drop-column", old.table()+".extra", "ALTER TABLE "+old.table()+" DROP extra")
+			_ = other().use(ctx, old.table(), "value")
 		}
-		look(ctx, users, ks, agreed)
-		_, err = first.change(ctx, "create-table", tab, "CREATE TABLE IF NOT EXISTS "+tab+" (key text PRIMARY KEY, value text)")
-		other().use(ctx, tab, "value")
-		_, _ = first.change(ctx, "add-column", tab+".extra", "ALTER TABLE "+tab+" ADD extra text")
-		other().use(ctx, tab, "extra")
-		_, _ = first.change(ctx, "drop-column", tab+".extra", "ALTER TABLE "+tab+" DROP extra")
-		other().use(ctx, tab, "value")
-		if i%2 == 1 {
-			old := fmt.Sprintf("ks%d", i-1)
-			_, _ = first.change(ctx, "drop-table", old+".t", "DROP TABLE IF EXISTS "+old+".t")
-			_, _ = first.change(ctx, "delete", old, "DROP KEYSPACE IF EXISTS "+old)
+		if i%2 == 1 && old.keyspace != "" {
+			_, _ = first.change(ctx, "drop-table", old.table(), "DROP TABLE IF EXISTS "+old.table())
+			_, _ = first.change(ctx, "delete", old.keyspace, "DROP KEYSPACE IF EXISTS "+old.keyspace)
 		}
 	}
-	for last != "" && !look(ctx, users, last, false) {
-		if !admin.Pause(ctx, 2*time.Second) {
-			return
+	for !all(ctx, users, last) && admin.Pause(ctx, 2*time.Second) {
+	}
+}
+
+// round makes a keyspace with a table.
+func (u *user) round(ctx context.Context, ks string, users []*user, other func() *user) made {
+	m := made{keyspace: ks}
+	agreed, err := u.change(ctx, "create", ks, createKeyspace(ks, len(users)))
+	if err != nil {
+		return made{}
+	}
+	look(ctx, users, ks, agreed)
+	if _, err := u.change(ctx, "create-table", m.table(), "CREATE TABLE IF NOT EXISTS "+m.table()+" (key text PRIMARY KEY, value text)"); err != nil {
+		return m
+	}
+	m.column = "value"
+	_ = other().use(ctx, m.table(), m.column)
+	if _, err := u.change(ctx, "add-column", m.table()+".extra", "ALTER TABLE "+m.table()+" ADD extra text"); err == nil {
+		m.column = "extra"
+	}
+	_ = other().use(ctx, m.table(), m.column)
+	return m
+}
+
+// all says whether every user can use what a round made.
+func all(ctx context.Context, users []*user, m made) bool {
+	if m.keyspace == "" {
+		return true
+	}
+	ok := look(ctx, users, m.keyspace, false)
+	for _, u := range users {
+		if m.column != "" && u.use(ctx, m.table(), m.column) != nil {
+			ok = false
 		}
 	}
+	return ok
 }
 
 // change makes one change of the schema and waits for agreement. It says whether
@@ -91,18 +123,19 @@ func (u *user) knows(agreed bool) []model.Need {
 }
 
 // use writes a row of a table and reads it back, at QUORUM, in one of its columns.
-func (u *user) use(ctx context.Context, tab, column string) {
+func (u *user) use(ctx context.Context, tab, column string) error {
 	if ctx.Err() != nil || !u.reach(ctx) {
-		return
+		return context.Canceled
 	}
 	key := fmt.Sprintf("%s-%d", tab, u.id)
 	insert := fmt.Sprintf("INSERT INTO %s (key, %s) VALUES (?, ?)", tab, column)
-	if u.exec("write-new", key, key, u.needs(u.replicas()), insert, gocql.Quorum, key, key) != nil {
-		return
+	if err := u.exec("write-new", key, key, u.needs(u.replicas()), insert, gocql.Quorum, key, key); err != nil {
+		return err
 	}
-	_, _ = u.do("read-new", key, "", u.needs(u.replicas()), false, func(octx context.Context) (string, error) {
+	_, err := u.do("read-new", key, "", u.needs(u.replicas()), false, func(octx context.Context) (string, error) {
 		var v string
 		query := fmt.Sprintf("SELECT %s FROM %s WHERE key = ?", column, tab)
 		return v, u.sess.Query(query, key).Consistency(gocql.Quorum).WithContext(octx).Scan(&v)
 	})
+	return err
 }

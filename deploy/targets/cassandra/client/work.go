@@ -100,9 +100,12 @@ func createKeyspace(name string, rf int) string {
 
 // agree waits until all nodes have one schema version, as far as the
 // coordinator knows, and notes and returns whether they have. Drivers do so after
-// each change of the schema, for a limited time.
+// each change of the schema, for a limited time, and nobody promises that it is
+// enough: it needs nothing, so it is not judged.
 func (u *user) agree() bool {
-	_, err := u.do("agree", "schema", "", u.needs(len(u.nodes)), false, func(octx context.Context) (string, error) {
+	_, err := u.do("agree", "schema", "", nil, false, func(octx context.Context) (string, error) {
+		wait, cancel := context.WithTimeout(octx, u.agreeing)
+		defer cancel()
 		for {
 			versions, err := u.versions(octx)
 			if err != nil {
@@ -111,8 +114,8 @@ func (u *user) agree() bool {
 			if u.agreement(versions) {
 				return versions[0], nil
 			}
-			if !admin.Pause(octx, 200*time.Millisecond) {
-				return "", fmt.Errorf("%w: %d of %d nodes known, %d versions after %v", errDisagree, len(versions), len(u.nodes), distinct(versions), u.tmo)
+			if !admin.Pause(wait, 200*time.Millisecond) {
+				return "", fmt.Errorf("%w: %d of %d nodes known, %d versions after %v", errDisagree, len(versions), len(u.nodes), distinct(versions), u.agreeing)
 			}
 		}
 	})
