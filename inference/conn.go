@@ -21,6 +21,18 @@ type conn struct {
 	syn       [2]uint64 // numbers of the transport events, 0 if not seen
 	fin       [2]uint64
 	rst       [2]uint64
+	tags      []byte // VLAN tags of its packets
+}
+
+// tagged notes the VLAN tags that a connection's packets have.
+func (p *Pipeline) tagged(pk *model.Packet) {
+	if len(pk.Tags) == 0 {
+		return
+	}
+	if c, _ := p.table.Find(pk.Src, pk.Dst); c != nil {
+		o := c.Owner.(*conn)
+		o.tags = append(o.tags[:0], pk.Tags...)
+	}
 }
 
 func (p *Pipeline) events(events []stream.Event) {
@@ -162,6 +174,9 @@ type Connection struct {
 	A, B         netip.AddrPort
 	HostA, HostB model.NodeID // "" where unknown
 	Generation   int          // the #n of Message.Stream
+	// Tags are the VLAN tags of its packets, as in model.Packet. A host takes no
+	// packet on a tagged interface that has others.
+	Tags []byte
 	// Established: both ends have spoken. Otherwise only A has, with a SYN.
 	Established bool
 	// NextSeqA is the sequence number of the next byte expected from A: RCV.NXT
@@ -202,7 +217,7 @@ func (p *Pipeline) Connections() []Connection {
 		o := c.Owner.(*conn)
 		v := Connection{
 			A: c.Addr[0], B: c.Addr[1], HostA: o.host[0], HostB: o.host[1],
-			Generation: c.Gen, Established: c.Established(),
+			Tags: slices.Clone(o.tags), Generation: c.Gen, Established: c.Established(),
 			BeforeA: c.SeqBefore(0), BeforeB: c.SeqBefore(1),
 		}
 		v.NextSeqA, _ = c.NextSeq(0)

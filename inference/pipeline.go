@@ -131,6 +131,7 @@ func (p *Pipeline) Step(f model.Frame) *Step {
 	switch s.Packet.Proto {
 	case model.ProtoTCP:
 		p.events(p.table.Step(&s.Packet))
+		p.tagged(&s.Packet)
 	case model.ProtoUDP:
 		p.datagram(&s.Packet)
 	case model.ProtoARP:

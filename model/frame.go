@@ -73,7 +73,10 @@ type Packet struct {
 	At     time.Duration // arrival of the frame
 	EthSrc [6]byte
 	EthDst [6]byte
-	Proto  Proto
+	// Tags are the VLAN tags, 4 bytes each with the type that announces them (IEEE
+	// 802.1Q-2018 §9.3): a view into the frame's data.
+	Tags  []byte
+	Proto Proto
 	// Src and Dst carry ports for TCP and UDP, port 0 otherwise. For ARP they
 	// are the sender and target protocol addresses.
 	Src, Dst netip.AddrPort

@@ -1,7 +1,6 @@
 package bed
 
 import (
-	"encoding/binary"
 	"net"
 	"net/netip"
 	"slices"
@@ -19,7 +18,10 @@ import (
 //
 // A host that has sent a SYN and heard nothing yet accepts only one that
 // acknowledges it (RFC 9293 §3.10.7.3): ack, if acks is set.
-func RST(srcMAC, dstMAC net.HardwareAddr, src, dst netip.AddrPort, seq, ack uint32, acks bool) ([]byte, error) {
+//
+// tags are the VLAN tags that it gets, as in model.Packet: a host with a tagged
+// interface takes no other there.
+func RST(srcMAC, dstMAC net.HardwareAddr, tags []byte, src, dst netip.AddrPort, seq, ack uint32, acks bool) ([]byte, error) {
 	eth := &layers.Ethernet{SrcMAC: srcMAC, DstMAC: dstMAC, EthernetType: layers.EthernetTypeIPv4}
 	tcp := &layers.TCP{SrcPort: layers.TCPPort(src.Port()), DstPort: layers.TCPPort(dst.Port()), Seq: seq, Ack: ack, ACK: acks, RST: true}
 	var ip gopacket.SerializableLayer
@@ -39,17 +41,10 @@ func RST(srcMAC, dstMAC net.HardwareAddr, src, dst netip.AddrPort, seq, ack uint
 	}
 	buf := gopacket.NewSerializeBuffer()
 	err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, eth, ip, tcp)
-	return buf.Bytes(), err
-}
-
-// tagged gives a frame the VLAN tags of another one (IEEE 802.1Q-2018 §9.3): a host
-// with a tagged interface takes no other there.
-func tagged(frame, like []byte) []byte {
-	end := 12
-	for len(like) >= end+6 && slices.Contains([]uint16{0x8100, 0x88a8, 0x9100}, binary.BigEndian.Uint16(like[end:])) {
-		end += 4
+	if err != nil {
+		return nil, err
 	}
-	return slices.Concat(frame[:12], like[12:end], frame[12:])
+	return slices.Insert(buf.Bytes(), 12, tags...), nil
 }
 
 // answer is a reset, and the host that it goes to.
@@ -76,19 +71,19 @@ func answers(frame []byte, from, to model.NodeID) ([]answer, error) {
 		}
 	}
 	mine := net.HardwareAddr(model.ResetMAC[:])
-	back, err := RST(mine, p.EthSrc[:], p.Dst, p.Src, seq, ack, acks)
+	back, err := RST(mine, p.EthSrc[:], p.Tags, p.Dst, p.Src, seq, ack, acks)
 	if err != nil {
 		return nil, err
 	}
-	out := []answer{{from, tagged(back, frame)}}
+	out := []answer{{from, back}}
 	if to == "" || p.Has(model.FlagSYN) {
 		return out, nil
 	}
-	on, err := RST(mine, p.EthDst[:], p.Src, p.Dst, p.Seq, 0, false)
+	on, err := RST(mine, p.EthDst[:], p.Tags, p.Src, p.Dst, p.Seq, 0, false)
 	if err != nil {
 		return out, err
 	}
-	return append(out, answer{to, tagged(on, frame)}), nil
+	return append(out, answer{to, on}), nil
 }
 
 // crossed ends the connection of a TCP packet that wanted to cross a cut with

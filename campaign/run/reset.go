@@ -47,29 +47,29 @@ func (s *session) resetConn(c inference.Connection, held *heldFrame) {
 		fromB = c.BeforeB
 	}
 	if !c.Established && len(s.scn.Faults) > 0 {
-		s.resetEnd(c.B, c.A, c.HostB, c.HostA, 0, c.NextSeqA)
+		s.resetEnd(c.B, c.A, c.HostB, c.HostA, c.Tags, 0, c.NextSeqA)
 		return
 	}
-	s.resetEnd(c.A, c.B, c.HostA, c.HostB, fromA, 0)
-	s.resetEnd(c.B, c.A, c.HostB, c.HostA, fromB, 0)
+	s.resetEnd(c.A, c.B, c.HostA, c.HostB, c.Tags, fromA, 0)
+	s.resetEnd(c.B, c.A, c.HostB, c.HostA, c.Tags, fromB, 0)
 	if len(s.scn.Faults) > 0 {
 		if c.AckedA != fromA {
-			s.resetEnd(c.A, c.B, c.HostA, c.HostB, c.AckedA, 0)
+			s.resetEnd(c.A, c.B, c.HostA, c.HostB, c.Tags, c.AckedA, 0)
 		}
 		if c.AckedB != fromB {
-			s.resetEnd(c.B, c.A, c.HostB, c.HostA, c.AckedB, 0)
+			s.resetEnd(c.B, c.A, c.HostB, c.HostA, c.Tags, c.AckedB, 0)
 		}
 	}
 }
 
 // resetEnd sends an RST to dst as if src had sent it.
-func (s *session) resetEnd(src, dst netip.AddrPort, srcHost, dstHost model.NodeID, seq, ack uint32) {
+func (s *session) resetEnd(src, dst netip.AddrPort, srcHost, dstHost model.NodeID, tags []byte, seq, ack uint32) {
 	a, okA := s.gate.MAC(srcHost)
 	b, okB := s.gate.MAC(dstHost)
 	if !okA || !okB {
 		return
 	}
-	frame, err := bed.RST(a, b, src, dst, seq, ack, ack != 0)
+	frame, err := bed.RST(a, b, tags, src, dst, seq, ack, ack != 0)
 	if err == nil {
 		err = s.gate.Release(frame, dstHost)
 	}

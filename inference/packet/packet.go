@@ -95,6 +95,7 @@ func (d *Decoder) ethernet(p *model.Packet, b []byte) {
 			return
 		}
 		typ, rest = d.vlan.Type, d.vlan.Payload
+		p.Tags = b[12 : 16+len(p.Tags)]
 	}
 	switch typ {
 	case layers.EthernetTypeARP:

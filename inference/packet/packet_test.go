@@ -1,6 +1,7 @@
 package packet
 
 import (
+	"bytes"
 	"encoding/binary"
 	"net"
 	"net/netip"
@@ -102,13 +103,13 @@ func TestDecode(t *testing.T) {
 	}{
 		{"tcp", []gopacket.SerializableLayer{eth(0x800), ipv4(6), tcp(), pay}, nil,
 			"tcp 10.0.0.1:40000>10.0.0.2:6379 seq 7 ack 9 PSH ACK len 5", "hello", "", false},
-		{"tcp over one vlan tag", []gopacket.SerializableLayer{eth(0x8100), vlan, ipv4(6), tcp(), pay}, nil,
+		{"tcp over a vlan tag", []gopacket.SerializableLayer{eth(0x8100), vlan, ipv4(6), tcp(), pay}, nil,
 			"tcp 10.0.0.1:40000>10.0.0.2:6379 seq 7 ack 9 PSH ACK len 5", "hello", "", false},
-		{"two vlan tags", []gopacket.SerializableLayer{eth(0x8100), &layers.Dot1Q{Type: 0x8100}, vlan, ipv4(6), tcp(), pay}, nil,
+		{"vlan tag and vlan tag", []gopacket.SerializableLayer{eth(0x8100), &layers.Dot1Q{Type: 0x8100}, vlan, ipv4(6), tcp(), pay}, nil,
 			"tcp 10.0.0.1:40000>10.0.0.2:6379 seq 7 ack 9 PSH ACK len 5", "hello", "", false},
 		{"service tag and vlan tag", []gopacket.SerializableLayer{eth(0x88a8), &layers.Dot1Q{Type: 0x8100}, vlan, ipv4(6), tcp(), pay}, pad(3),
 			"tcp 10.0.0.1:40000>10.0.0.2:6379 seq 7 ack 9 PSH ACK len 5", "hello", "", false},
-		{"service tag of old", []gopacket.SerializableLayer{eth(0x9100), &layers.Dot1Q{Type: 0x8100}, vlan, ipv4(6), tcp(), pay}, nil,
+		{"service tag of old and vlan tag", []gopacket.SerializableLayer{eth(0x9100), &layers.Dot1Q{Type: 0x8100}, vlan, ipv4(6), tcp(), pay}, nil,
 			"tcp 10.0.0.1:40000>10.0.0.2:6379 seq 7 ack 9 PSH ACK len 5", "hello", "", false},
 		{"second vlan tag cut", []gopacket.SerializableLayer{eth(0x8100), &layers.Dot1Q{Type: 0x8100}, gopacket.Payload{0, 1}}, nil,
 			"other invalid AddrPort>invalid AddrPort", "", "vlan: ", false},
@@ -171,6 +172,9 @@ func TestDecode(t *testing.T) {
 			p := Decode(model.Frame{Num: 3, At: time.Second, Data: b}, hosts)
 			if got := p.String(); got != tt.want {
 				t.Errorf("packet\n got %s\nwant %s", got, tt.want)
+			}
+			if want := strings.Count(tt.name, "tag"); want > 0 && tt.note == "" && (len(p.Tags) != 4*want || !bytes.HasPrefix(b[12:], p.Tags)) {
+				t.Errorf("tags % x, want %d of % x", p.Tags, want, b[:20])
 			}
 			if string(p.Payload) != tt.pay {
 				t.Errorf("payload %q, want %q", p.Payload, tt.pay)
