@@ -51,7 +51,8 @@ const (
 //
 // The last is of the reader for answers without an end (streams): there the
 // header of a message with a chunked body is a message, and so is each chunk of
-// its body, with its length class and the request that it belongs to.
+// its body, with its length class and the request that it belongs to. Where bytes
+// are lost, or the start was not seen, it begins again at the next chunk.
 //
 // Fields: method, path, query.NAME, host; code, length, type, request
 // ("GET /jmx"); of a chunk length and request. A message longer than 64 KiB is emitted in two units, the second
@@ -59,8 +60,9 @@ const (
 type http1 struct {
 	streams bool // chunks are messages
 	d       [2]httpDir
-	pending []httpRequest // without an answer, oldest first
-	server  int           // direction of the answers
+	asked   [2]httpRequest // whose chunks are messages of a direction
+	pending []httpRequest  // without an answer, oldest first
+	server  int            // direction of the answers
 	tunnel  bool
 }
 
@@ -71,6 +73,7 @@ type httpDir struct {
 	start  uint64 // offset of the unit
 	n      int    // bytes of it
 	buf    []byte // header, line or, when lost, what may be a start
+	line   []byte // when lost, and chunks are messages: the line so far
 	left   int64
 	typ    string
 	broad  string // Unit.Broad
@@ -211,52 +214,6 @@ func httpPrefix(b []byte, s string) bool {
 	return string(b[:n]) == s[:n]
 }
 
-// line reads the line before a chunk or the line end behind it, and reports
-// whether a message ends with it.
-func (h *http1) line(d *httpDir, b []byte) (k int, done bool) {
-	i := bytes.IndexByte(b, '\n') + 1
-	k = i
-	if k == 0 {
-		k = len(b)
-	}
-	d.buf = append(d.buf, b[:k]...)
-	if len(d.buf) > httpLine {
-		d.mode = httpLost
-		return k, false
-	}
-	if i == 0 {
-		return k, false
-	}
-	text := strings.TrimRight(string(d.buf), "\r\n")
-	if d.mode == httpAfterChunk {
-		if text != "" {
-			d.mode = httpLost
-			return k, false
-		}
-		d.mode, d.buf = httpInLine, d.buf[:0]
-		return k, d.chunks != nil
-	}
-	text, _, _ = strings.Cut(text, ";")
-	n, err := strconv.ParseUint(strings.TrimSpace(text), 16, 40)
-	if err != nil {
-		d.mode = httpLost
-		return k, false
-	}
-	d.buf, d.mode, d.left = d.buf[:0], httpInChunk, int64(n)
-	if n == 0 {
-		d.mode = httpInTrailer
-	}
-	if q := d.chunks; q != nil {
-		class := " " + lengthClass(int(n))
-		d.typ, d.broad = "http chunk "+q.method+" "+q.place+class, "http chunk "+httpMethod(q.method)+" /..."+class
-		d.fields = []model.Field{{Name: "length", Value: strconv.FormatUint(n, 10)}}
-		if q.target != "" {
-			d.fields = append(d.fields, model.Field{Name: "request", Value: q.method + " " + q.target})
-		}
-	}
-	return k, false
-}
-
 // begin reads a header and reports whether the message ends with it.
 func (h *http1) begin(dir int, head []byte) bool {
 	d := &h.d[dir]
@@ -290,21 +247,11 @@ func (h *http1) begin(dir int, head []byte) bool {
 	if strings.HasPrefix(first, "HTTP/1.") {
 		h.server = dir
 		q, ends := h.reply(d, words, has, chunked, length, kind)
-		return ends || h.stream(d, q)
+		return ends || h.stream(dir, q)
 	}
 	h.server = 1 - dir
 	q := h.request(d, words, host)
-	return d.mode == httpInHeader || h.stream(d, q)
-}
-
-// stream reports whether the header that was read is a message of its own, of
-// which the chunks follow.
-func (h *http1) stream(d *httpDir, q httpRequest) bool {
-	if !h.streams || d.mode != httpInLine {
-		return false
-	}
-	d.chunks = &q
-	return true
+	return d.mode == httpInHeader || h.stream(dir, q)
 }
 
 // httpText makes a value fit for a field.
@@ -451,6 +398,9 @@ func (h *http1) lose(dir int, b []byte, emit func(Unit)) {
 		return
 	}
 	d.n++
+	if h.streams {
+		d.head(b[0])
+	}
 	for b = b[1:]; len(b) > 0; {
 		b = b[h.take(dir, b, emit):]
 	}
@@ -461,6 +411,9 @@ func (h *http1) search(dir int, b []byte, emit func(Unit)) int {
 	d := &h.d[dir]
 	for i := range b {
 		d.n++
+		if h.streams && h.again(dir, b[i], emit) {
+			return i + 1
+		}
 		if len(d.buf) > 0 || strings.IndexByte(httpFirst, b[i]) >= 0 {
 			d.buf = append(d.buf, b[i])
 			for len(d.buf) > 0 && !httpStarts(d.buf) {

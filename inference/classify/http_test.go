@@ -85,6 +85,9 @@ func TestHTTPStream(t *testing.T) {
 		{"one that is none", []turn{{0, "GET /a HTTP/1.1\r\n\r\n"}, {1, head + "1\r\nx\r\nzz\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"}},
 			[]string{"> http GET /a 19", "< http reply 200 47", "< http chunk GET /a 2^0 6", "< unknown 4", "< http reply 200 38"}},
 		{"an answer whose request was not seen", []turn{{1, head + "1\r\nx\r\n"}}, []string{"< http reply 200 47", "< http chunk other /... 2^0 6"}},
+		{"joined at a chunk", []turn{{1, "3\r\nabc\r\n"}, {1, "2\r\nde\r\n"}}, []string{"< http chunk other /... 2^1 8", "< http chunk other /... 2^1 7"}},
+		{"joined in one", []turn{{1, "yz\r\n3\r\nabc\r\n"}, {1, "2\r\nde\r\n"}}, []string{"< unknown 4", "< http chunk other /... 2^1 8", "< http chunk other /... 2^1 7"}},
+		{"joined in text", []turn{{1, "yz\r\n3\r\nghijkl\r\n"}, {1, "2\r\nde\r\n"}}, []string{"< unknown 4", "< http chunk other /... 2^1 6", "< unknown 5", "< http chunk other /... 2^1 7"}},
 		{"no chunks", []turn{{0, "GET /a HTTP/1.1\r\n\r\n"}, {1, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab"}}, []string{"> http GET /a 19", "< http reply 200 40"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -113,5 +116,16 @@ func TestHTTPStream(t *testing.T) {
 	us := play(newHTTPStream(), []turn{{0, "GET /raft/7 HTTP/1.1\r\n\r\n"}, {1, head + "1\r\nx\r\n"}})
 	if u := us[2]; field(u, "request") != "GET /raft/7" || field(u, "length") != "1" || u.Broad != "http chunk GET /... 2^0" {
 		t.Errorf("%+v", u)
+	}
+	// Bytes are lost, more than the chunk had: the next chunk is of the same answer.
+	var got []string
+	emit := func(u Unit) { got = append(got, types([]Unit{u})[0]+fmt.Sprint(" ", u.Offset)) }
+	d = newHTTPStream()
+	d.Data(0, 0, []byte("GET /raft/7 HTTP/1.1\r\n\r\n"), emit)
+	d.Data(1, 0, []byte(head+"3\r\na"), emit)
+	d.Gap(1, uint64(len(head)+4), 20, emit)
+	d.Data(1, uint64(len(head)+24), []byte("yz\r\n1\r\nx\r\n"), emit)
+	if diff := cmp.Diff([]string{"> http GET /raft 0", "< http reply 200 0", "< http chunk GET /raft 2^1 47", "< unknown 71", "< http chunk GET /raft 2^0 75"}, got); diff != "" {
+		t.Error(diff)
 	}
 }
