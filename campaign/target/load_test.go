@@ -156,6 +156,8 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 		{"dissector of connections", "transport: tcp, dissector: text", "transport: udp, dissector: zookeeper", `protocols[0].dissector: protocol on port 7000: dissector zookeeper reads connections, not datagrams: use resp, text, frames or fallback`},
 		{"frames of nothing", "dissector: text", "dissector: frames", `protocols[0].dissector: dissector frames needs to know where a message has its length and its type: write frames: {length: `},
 		{"frames of two places that cannot be", "dissector: text", "dissector: frames, frames: {length: {at: 0, size: 9}, type: [{at: 4, order: net}]}", `frames.length: a number has 8 bytes at most, not 9; frames.type[0]: unknown order "net": use big or little`},
+		{"lines that follow nothing", "dissector: text", "dissector: text, lines: [{match: '^PUT (?P<type>x)', plus: 2}, {match: '^PUT (\\d+)$'}]", `protocols[0].lines: lines[0]: plus and fields are of what follows the line: match needs a group named length; lines[1].match: want a group named length`},
+		{"lines of another reader", "dissector: text", "dissector: resp, lines: [{match: '^PUT (?P<length>\\d+)$'}]", `protocols[0].lines: protocol on port 7000: lines goes with dissector text, not with resp`},
 		{"frames' keys", "dissector: text", "dissector: frames, frames: {len: {at: 0}}", `protocols[0].frames: unknown key "len"`},
 		{"quoted port", "port: 7000", "port: \"7000\"", `t.yaml:8: protocols[0].port: want a number without quotes, found "7000"`},
 		{"port twice", "dissector: text}", "dissector: text}\n  - {port: 7000, transport: tcp, dissector: resp}", `protocols[1]: tcp port 7000 stands twice (first at protocols[0])`},
@@ -535,24 +537,36 @@ func TestDisturbedLinesHaveAnEnd(t *testing.T) {
 	}
 }
 
-// TestTheDocumentedFramesAreRead: who copies them from the page and changes the
-// numbers has a file in order.
-func TestTheDocumentedFramesAreRead(t *testing.T) {
+// documented is a target file with the example of a protocol that the page has.
+func documented(t *testing.T, port, key string) *model.Target {
+	t.Helper()
 	b, err := os.ReadFile(filepath.Join("..", "..", "deploy", "targets", "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, from, ok := strings.Cut(string(b), "\n    - port: 7000\n")
-	example, _, ended := strings.Cut("    - port: 7000\n"+from, "\n\n")
-	if !ok || !ended || !strings.Contains(example, "frames:") {
-		t.Fatalf("no example of frames: %q", example)
+	head := "    - port: " + port + "\n"
+	_, from, ok := strings.Cut(string(b), "\n"+head)
+	example, _, ended := strings.Cut(head+from, "\n\n")
+	if !ok || !ended || !strings.Contains(example, key) {
+		t.Fatalf("no example of %s %q", key, example)
 	}
-	text := strings.Replace(small, "  - {port: 7000, transport: tcp, dissector: text}\n", example+"\n", 1)
-	tg, err := Parse("t.yaml", []byte(text))
+	tg, err := Parse("t.yaml", []byte(strings.Replace(small, "  - {port: 7000, transport: tcp, dissector: text}\n", example+"\n", 1)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f := tg.Protocols[0].Frames; f == nil || f.Length.Plus != 8 || len(f.Type) != 2 || f.Answer == nil || f.Fields["id"].As != "hex" {
+	return tg
+}
+
+// TestTheDocumentedFramesAreRead: who copies them from the page and changes the
+// numbers has a file in order.
+func TestTheDocumentedFramesAreRead(t *testing.T) {
+	if f := documented(t, "7000", "frames:").Protocols[0].Frames; f == nil || f.Length.Plus != 8 || len(f.Type) != 2 || f.Answer == nil || f.Fields["id"].As != "hex" {
 		t.Errorf("%+v", f)
+	}
+}
+
+func TestTheDocumentedLinesAreRead(t *testing.T) {
+	if l := documented(t, "6222", "lines:").Protocols[0].Lines; len(l) != 2 || l[0].Plus != 2 || l[0].Fields["term"].At != 8 {
+		t.Errorf("%+v", l)
 	}
 }

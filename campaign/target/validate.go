@@ -136,8 +136,11 @@ func (v *validator) protocols() {
 			v.addf(at+".dissector", "unknown dissector %q%s: use %s", p.Dissector, didYouMean(p.Dissector, known), strings.Join(known, ", "))
 		} else if _, err := classify.New(p); err != nil {
 			where := at + ".dissector"
-			if p.Frames != nil {
+			switch {
+			case p.Frames != nil:
 				where = at + ".frames"
+			case p.Lines != nil:
+				where = at + ".lines"
 			}
 			v.addf(where, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
 		}
