@@ -344,6 +344,8 @@ type CheckSpec struct {
 	// Quote is the sentence of the documentation that promises or admits it.
 	Quote string            `yaml:"quote"`
 	With  map[string]string `yaml:"with,omitempty"`
+	// When says under which settings it is judged: a promise may depend on them.
+	When When `yaml:"when,omitempty,flow"`
 }
 
 // LogPatterns are regular expressions over the lines that processes print.

@@ -493,28 +493,6 @@ func TestJavaTargetsStateTheirMemory(t *testing.T) {
 	}
 }
 
-// TestWhenNamesSettings: of the target, with values.
-func TestWhenNamesSettings(t *testing.T) {
-	with := func(when string) error {
-		_, err := Parse("small.yaml", []byte(strings.Replace(small, "dissector: text}", "dissector: text, when: "+when+"}", 1)))
-		return err
-	}
-	if err := with("{rate: [a, b]}"); err != nil {
-		t.Error(err)
-	}
-	for when, want := range map[string]string{
-		"{rat: [a]}":  `no setting "rat" (did you mean "rate"?): args has `,
-		"{rate: []}":  "no values: list those of setting rate",
-		"{rate: a}":   "want a list",
-		"workload":    "want a mapping",
-		"{rate: [{}]": "not YAML",
-	} {
-		if err := with(when); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("when: %s: %v, want %q", when, err, want)
-		}
-	}
-}
-
 // TestDisturbedLinesHaveAnEnd: and a pattern that is not all there is.
 func TestDisturbedLinesHaveAnEnd(t *testing.T) {
 	with := func(entry string) error {
@@ -534,39 +512,5 @@ func TestDisturbedLinesHaveAnEnd(t *testing.T) {
 		if err := with(entry); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", entry, err, want)
 		}
-	}
-}
-
-// documented is a target file with the example of a protocol that the page has.
-func documented(t *testing.T, port, key string) *model.Target {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join("..", "..", "deploy", "targets", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	head := "    - port: " + port + "\n"
-	_, from, ok := strings.Cut(string(b), "\n"+head)
-	example, _, ended := strings.Cut(head+from, "\n\n")
-	if !ok || !ended || !strings.Contains(example, key) {
-		t.Fatalf("no example of %s %q", key, example)
-	}
-	tg, err := Parse("t.yaml", []byte(strings.Replace(small, "  - {port: 7000, transport: tcp, dissector: text}\n", example+"\n", 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tg
-}
-
-// TestTheDocumentedFramesAreRead: who copies them from the page and changes the
-// numbers has a file in order.
-func TestTheDocumentedFramesAreRead(t *testing.T) {
-	if f := documented(t, "7000", "frames:").Protocols[0].Frames; f == nil || f.Length.Plus != 8 || len(f.Type) != 2 || f.Answer == nil || f.Fields["id"].As != "hex" {
-		t.Errorf("%+v", f)
-	}
-}
-
-func TestTheDocumentedLinesAreRead(t *testing.T) {
-	if l := documented(t, "6222", "lines:").Protocols[0].Lines; len(l) != 2 || l[0].Plus != 2 || l[0].Fields["term"].At != 8 {
-		t.Errorf("%+v", l)
 	}
 }
