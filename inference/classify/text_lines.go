@@ -116,13 +116,12 @@ func (l *textLines) size(_ int, b []byte) int64 {
 }
 
 // starts believes lines of which a rule knows, or whose types were there
-// before: several in a row, or those that fit into what is looked at if one of
-// them is followed by bytes that do not.
+// before: several in a row, or as many as fit into what is looked at.
 func (l *textLines) starts(dir int, b []byte) (ok, more bool) {
 	at := 0
-	for range framesChain {
+	for k := range framesChain {
 		if bytes.IndexByte(b[at:], '\n') < 0 && len(b) >= frameLook {
-			return false, false
+			return k > 0, false
 		}
 		n := l.size(dir, b[at:])
 		if n < 0 {

@@ -52,6 +52,8 @@ func TestLinesOfATargetFile(t *testing.T) {
 			[]string{"text PING 6", "unknown 16", "text PING 6", "text SEND 28", "text SEND vote 31 term=7", "text PING 6"}},
 		{"long after a loss", []step{{gap: 4}, {b: []byte("x\nSEND raft.append 2000\r\n" + strings.Repeat("\x01", 2002) + "PING\r\n")}},
 			[]string{"unknown 2", "text SEND append 2025 term=16843009", "text PING 6"}},
+		{"the next line at the end of what is looked at", []step{{gap: 4}, {b: []byte("x\nSEND a 1001\r\n" + strings.Repeat("\x01", 1001) + "\r\n" + data)}},
+			[]string{"unknown 2", "text SEND 1016", "text SEND 28"}},
 		{"no line", []step{{b: []byte("\x00\x01\x02\nPING\r\n" + data + data + data)}},
 			[]string{"unknown 10", "text SEND 28", "text SEND 28", "text SEND 28"}},
 		{"too short for its field", []step{{b: []byte("SEND raft.vote 3\r\nabc\r\n")}}, []string{"text SEND vote 23"}},
