@@ -3,11 +3,46 @@ package target
 import (
 	"os"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
 	"netsplit/model"
 )
+
+// TestEveryKeyIsDocumented: the page says that it explains them all.
+func TestEveryKeyIsDocumented(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "deploy", "targets", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[reflect.Type]bool{}
+	var walk func(at string, typ reflect.Type)
+	walk = func(at string, typ reflect.Type) {
+		switch typ.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+			walk(at, typ.Elem())
+		case reflect.Struct:
+			if seen[typ] {
+				return
+			}
+			seen[typ] = true
+			for i := range typ.NumField() {
+				f := typ.Field(i)
+				key, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+				if key == "" || key == "-" {
+					continue
+				}
+				if !regexp.MustCompile("(?m)(?:[`{ ]|^)" + regexp.QuoteMeta(key) + "[`:]").Match(page) {
+					t.Errorf("%s.%s (%s.%s) is not on the page", at, key, typ, f.Name)
+				}
+				walk(at+"."+key, f.Type)
+			}
+		}
+	}
+	walk("target", reflect.TypeFor[model.Target]())
+}
 
 // documented is a target file with the example of a protocol that the page has.
 func documented(t *testing.T, port, key string) *model.Target {
