@@ -211,8 +211,13 @@ func (x *Examination) sources(f *runFiles, uses map[sourceKey]sourceUse) {
 		}
 	}
 	for _, v := range f.target.Variables {
+		told := map[string]bool{}
 		for i, src := range v.Sources {
 			u := uses[sourceKey{v.Name, i}]
+			if src.Probe == nil && u.texts == 0 && !src.Optional && !told[src.Type] && v.When.Under(f.target.Args) {
+				told[src.Type] = true
+				x.fact("variable %s, source %d: no message had type %q%s", v.Name, i+1, src.Type, f.nearest(src.Type))
+			}
 			if u.texts == 0 || u.seen > 0 || src.Value != "" || src.Optional || !v.When.Under(f.target.Args) {
 				continue
 			}
@@ -223,6 +228,37 @@ func (x *Examination) sources(f *runFiles, uses map[sourceKey]sourceUse) {
 			x.problem("variable %s, source %d: none of %d %s showed a value: is what it reads right? If what it shows does not happen in every run, say optional: true", v.Name, i+1, u.texts, what)
 		}
 	}
+}
+
+// nearest names the types of the run that begin as a pattern that none matches:
+// it may be misspelt, or what it means may not have happened.
+func (f *runFiles) nearest(pattern string) string {
+	common := func(typ string) int {
+		n := 0
+		for n < min(len(typ), len(pattern)) && typ[n] == pattern[n] {
+			n++
+		}
+		return n
+	}
+	own := strings.IndexByte(pattern, ' ') + 1 // behind the reader's name, which tells nothing
+	most, near := own, map[string]bool{}
+	for _, e := range f.events {
+		if e.Kind != model.EventMessage {
+			continue
+		}
+		n := common(e.Message.Type)
+		if n > most {
+			most, near = n, map[string]bool{}
+		}
+		if n == most && n > own {
+			near[fmt.Sprintf("%q", e.Message.Type)] = true
+		}
+	}
+	if len(near) == 0 {
+		return ""
+	}
+	names := slices.Sorted(maps.Keys(near))
+	return "; there were " + strings.Join(names[:min(3, len(names))], ", ")
 }
 
 // idleHosts are those on which no server ran: a workload would have started it.
