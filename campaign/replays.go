@@ -2,10 +2,15 @@ package campaign
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"reflect"
 	"slices"
+	"strings"
 
+	"netsplit/campaign/record"
 	"netsplit/explorer"
 	"netsplit/model"
 )
@@ -15,6 +20,11 @@ func (s *Service) replay(ctx context.Context, j *job, r *labRunner) error {
 	orig, err := s.store.GetRun(j.c.Spec.Replay)
 	if err != nil {
 		return err
+	}
+	if parts := s.changedSince(orig, r.kit.Target); len(parts) > 0 {
+		s.update(j, func(c *model.Campaign) {
+			c.Reason = fmt.Sprintf("the target file was changed since %s was made (%s), and what fails now, or does not, may be due to that", orig.Run, strings.Join(parts, ", "))
+		})
 	}
 	err = s.each(ctx, j, r, func(n int) work {
 		sc := explorer.Replay(orig.Scenario, orig.Result)
@@ -26,6 +36,26 @@ func (s *Service) replay(ctx context.Context, j *job, r *labRunner) error {
 		}
 	})
 	return errors.Join(err, s.bookReplay(orig)) // what was made counts, however it ended
+}
+
+// changedSince names the keys of the target that are not as a run recorded them;
+// none if its record is gone.
+func (s *Service) changedSince(orig model.RunSummary, now *model.Target) (parts []string) {
+	var then, same model.Target
+	if record.ReadJSON(filepath.Join(s.runDir(orig.Campaign, orig.Run), record.TargetFile), &then) != nil {
+		return nil
+	}
+	b, err := json.Marshal(now) // as a record has it
+	if err != nil || json.Unmarshal(b, &same) != nil {
+		return nil
+	}
+	a, c := reflect.ValueOf(then), reflect.ValueOf(same)
+	for i := range a.NumField() {
+		if key, _, _ := strings.Cut(a.Type().Field(i).Tag.Get("yaml"), ","); key != "-" && !reflect.DeepEqual(a.Field(i).Interface(), c.Field(i).Interface()) {
+			parts = append(parts, key)
+		}
+	}
+	return parts
 }
 
 // reproduces says whether a replay shows one of the failures of the original.

@@ -142,6 +142,8 @@ type Protocol struct {
 	Dissector string `yaml:"dissector"`
 	// Frames says how dissector "frames" finds messages and their types.
 	Frames *Framing `yaml:"frames,omitempty"`
+	// Lines says of which lines dissector "text" is to know more.
+	Lines []Line `yaml:"lines,omitempty"`
 	// When says under which settings it is spoken; Optional: even then not in
 	// every run. A run without it shows no mistake of the target file.
 	When     When `yaml:"when,omitempty,flow"`
@@ -159,6 +161,17 @@ type Framing struct {
 	Type   []Place  `yaml:"type,omitempty"`
 	Answer *[]Place `yaml:"answer,omitempty"`
 	// Fields are read by variables.
+	Fields map[string]Place `yaml:"fields,omitempty"`
+}
+
+// Line describes lines of a text protocol that tell more than their first word.
+type Line struct {
+	// Match is a regular expression. Its group length is how many bytes follow
+	// the line and belong to it, together with Plus; its group type is a word
+	// that makes the type, too.
+	Match string `yaml:"match"`
+	Plus  int    `yaml:"plus,omitempty"`
+	// Fields are read by variables; places count from behind the line's end.
 	Fields map[string]Place `yaml:"fields,omitempty"`
 }
 
@@ -331,6 +344,8 @@ type CheckSpec struct {
 	// Quote is the sentence of the documentation that promises or admits it.
 	Quote string            `yaml:"quote"`
 	With  map[string]string `yaml:"with,omitempty"`
+	// When says under which settings it is judged: a promise may depend on them.
+	When When `yaml:"when,omitempty,flow"`
 }
 
 // LogPatterns are regular expressions over the lines that processes print.

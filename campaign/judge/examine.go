@@ -211,8 +211,13 @@ func (x *Examination) sources(f *runFiles, uses map[sourceKey]sourceUse) {
 		}
 	}
 	for _, v := range f.target.Variables {
+		told := map[string]bool{}
 		for i, src := range v.Sources {
 			u := uses[sourceKey{v.Name, i}]
+			if src.Probe == nil && u.texts == 0 && !src.Optional && !told[src.Type] && v.When.Under(f.target.Args) {
+				told[src.Type] = true
+				x.fact("variable %s, source %d: no message had type %q%s", v.Name, i+1, src.Type, f.nearest(src.Type))
+			}
 			if u.texts == 0 || u.seen > 0 || src.Value != "" || src.Optional || !v.When.Under(f.target.Args) {
 				continue
 			}
@@ -223,6 +228,37 @@ func (x *Examination) sources(f *runFiles, uses map[sourceKey]sourceUse) {
 			x.problem("variable %s, source %d: none of %d %s showed a value: is what it reads right? If what it shows does not happen in every run, say optional: true", v.Name, i+1, u.texts, what)
 		}
 	}
+}
+
+// nearest names the types of the run that begin as a pattern that none matches:
+// it may be misspelt, or what it means may not have happened.
+func (f *runFiles) nearest(pattern string) string {
+	common := func(typ string) int {
+		n := 0
+		for n < min(len(typ), len(pattern)) && typ[n] == pattern[n] {
+			n++
+		}
+		return n
+	}
+	own := strings.IndexByte(pattern, ' ') + 1 // behind the reader's name, which tells nothing
+	most, near := own, map[string]bool{}
+	for _, e := range f.events {
+		if e.Kind != model.EventMessage {
+			continue
+		}
+		n := common(e.Message.Type)
+		if n > most {
+			most, near = n, map[string]bool{}
+		}
+		if n == most && n > own {
+			near[fmt.Sprintf("%q", e.Message.Type)] = true
+		}
+	}
+	if len(near) == 0 {
+		return ""
+	}
+	names := slices.Sorted(maps.Keys(near))
+	return "; there were " + strings.Join(names[:min(3, len(names))], ", ")
 }
 
 // idleHosts are those on which no server ran: a workload would have started it.
@@ -379,7 +415,7 @@ func (x *Examination) protocols(f *runFiles) {
 			x.fact("%s: %d messages begin as requests of HTTP do: reader %s tells more, %s where answers go on as long as their connection", at, c.asked, classify.NameHTTP, classify.NameHTTPStream)
 		case p.Dissector == classify.NameFallback && p.Transport == "tcp" && c.between > 0 && !p.Optional:
 			x.fact("%s: nodes speak to one another there (%d messages), and what one says is known when the other speaks next, which across a cut it seldom does: "+
-				"little is then there to heal at but what is sent again and connections that are opened; reader %s reads binary messages that tell their length (what to write is below, if it was found)", at, c.between, classify.NameFrames)
+				"little is then there to heal at but what is sent again and connections that are opened; reader %s reads binary messages that tell their length, reader %s lines, with the bytes that some of them count (what to write is below, if it was found)", at, c.between, classify.NameFrames, classify.NameText)
 		case p.Dissector == classify.NameHTTP && float64(c.endless) > endlessShare*float64(c.bytes):
 			x.fact("%s: %d %% of what was said is in bodies without an end: reader %s tells their messages apart, if they are sent in chunks", at, 100*c.endless/c.bytes, classify.NameHTTPStream)
 		}

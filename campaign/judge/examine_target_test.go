@@ -115,7 +115,9 @@ func TestExamineFindsWhatIsWrong(t *testing.T) {
 		{"answers that are understood on one host", func(f *runFiles) { f.evidence.Sources[0].Seen = 0 }, "", "variable leader, source 2, on n1: 9 answers, none showed a value"},
 		{"the wrong field", func(f *runFiles) { sources(f)[0].Field = "token7" }, "variable leader, source 1: none of 200 messages of its type showed a value", ""},
 		{"the wrong field, of what need not be", func(f *runFiles) { sources(f)[0].Field, sources(f)[0].Optional = "token7", true }, "", "200 messages"},
-		{"a type that does not occur", func(f *runFiles) { sources(f)[0].Type = "text LEAVE" }, "", "200 messages"},
+		{"a type that does not occur", func(f *runFiles) { sources(f)[0].Type = "text LEAVE" }, "", `variable leader, source 1: no message had type "text LEAVE"; there were "text LEADER"`},
+		{"a type that need not occur", func(f *runFiles) { sources(f)[0].Type, sources(f)[0].Optional = "text LEAVE", true }, "", "200 messages"},
+		{"a type like no other", func(f *runFiles) { sources(f)[0].Type = "text VOTE" }, "", `source 1: no message had type "text VOTE"|protocol text`},
 		{"a probe without an answer", func(f *runFiles) {
 			f.evidence.Sources[0] = record.SourceStat{Variable: "leader", Source: 1, Host: "n1", Asked: 9, Error: "connection refused"}
 		}, "variable leader, source 2, on n1: the probe never answered (asked 9 times): connection refused", ""},

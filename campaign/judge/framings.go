@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"netsplit/campaign/record"
 	"netsplit/inference/classify"
@@ -24,9 +25,9 @@ import (
 // many, and nobody describes them.
 const undeclaredMost = 16
 
-// framings suggests what could be written under frames for the ports whose
-// connections are read by fallback, from the packets of the run. A record
-// without packets shows nothing.
+// framings suggests what could be written under frames or lines for the ports
+// whose connections are read by fallback, or as plain lines, from the packets of
+// the run. A record without packets shows nothing.
 func (x *Examination) framings(dir string, f *runFiles) error {
 	in, err := os.Open(filepath.Join(dir, record.PacketsFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -40,37 +41,55 @@ func (x *Examination) framings(dir string, f *runFiles) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", record.PacketsFile, err)
 	}
-	declared := map[uint16]bool{}
+	readers := map[uint16]string{}
 	for _, p := range f.target.Protocols {
-		declared[p.Port] = declared[p.Port] || p.Transport == "tcp"
+		if p.Transport == "tcp" {
+			readers[p.Port] = p.Dissector
+		}
 	}
+	var others []string // ports that are not declared, without a suggestion
 	for _, n := range slices.Sorted(maps.Keys(ports)) {
 		s := ports[n].Suggest()
+		reader := readers[n]
 		switch {
-		case s.Framing != nil && declared[n]:
+		case s.Lines != nil && reader != "":
+			x.fact("protocol %s on tcp port %d: some lines are followed by as many bytes as they say; if this is what its documentation says, write\n    dissector: %s\n    lines:\n      - %s\n  %s",
+				reader, n, classify.NameText, strings.Join(framing.Lines(s.Lines), "\n      - "), s.Why)
+		case s.Lines != nil:
+			x.fact("tcp port %d is not among the protocols; if this is what its documentation says, add\n  - port: %d\n    transport: tcp\n    dissector: %s\n    lines:\n      - %s\n  %s",
+				n, n, classify.NameText, strings.Join(framing.Lines(s.Lines), "\n      - "), s.Why)
+		case reader == classify.NameText:
+		case s.Framing != nil && reader != "":
 			x.fact("protocol fallback on tcp port %d: reader %s could read it; if this is what its documentation says, write\n    dissector: %s\n    frames: %s\n  %s",
 				n, classify.NameFrames, classify.NameFrames, framing.Line(s.Framing), s.Why)
 		case s.Framing != nil:
 			x.fact("tcp port %d is not among the protocols; if this is what its documentation says, add\n  - port: %d\n    transport: tcp\n    dissector: %s\n    frames: %s\n  %s",
 				n, n, classify.NameFrames, framing.Line(s.Framing), s.Why)
-		case declared[n]:
+		case reader != "":
 			x.fact("protocol fallback on tcp port %d: nothing to suggest to reader %s: %s", n, classify.NameFrames, s.Why)
+		case s.Why != framing.WhyFew:
+			others = append(others, fmt.Sprintf("%d (%s)", n, s.Why))
 		}
+	}
+	if len(others) > 0 {
+		x.fact("hosts spoke to one another on tcp ports that are not among the protocols and are read by fallback: %s", strings.Join(others, ", "))
 	}
 	return nil
 }
 
 // fallbackPorts reads the connections between hosts of the testbed to ports
-// that have no reader of their own.
+// that have no reader of their own, or one of plain lines.
 func fallbackPorts(in io.Reader, f *runFiles) (map[uint16]*framing.Port, error) {
 	hosts := map[string]model.NodeID{}
 	for _, h := range f.testbed.Hosts {
 		hosts[h.IP.String()] = h.Name
 	}
 	readers := map[uint16]string{}
+	described := map[uint16]bool{}
 	for _, p := range f.target.Protocols {
 		if p.Transport == "tcp" {
 			readers[p.Port] = p.Dissector
+			described[p.Port] = p.Dissector != classify.NameFallback && (p.Dissector != classify.NameText || len(p.Lines) > 0)
 		}
 	}
 	rd, err := pcap.NewReader(in)
@@ -83,8 +102,8 @@ func fallbackPorts(in io.Reader, f *runFiles) (map[uint16]*framing.Port, error) 
 		for i := range events {
 			e := &events[i]
 			to := e.Conn.Addr[1]
-			reader, declared := readers[to.Port()]
-			if declared && reader != classify.NameFallback || hosts[to.Addr().String()] == "" || hosts[e.Conn.Addr[0].Addr().String()] == "" {
+			_, declared := readers[to.Port()]
+			if described[to.Port()] || hosts[to.Addr().String()] == "" || hosts[e.Conn.Addr[0].Addr().String()] == "" {
 				continue
 			}
 			p := ports[to.Port()]

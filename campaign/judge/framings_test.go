@@ -2,6 +2,7 @@ package judge
 
 import (
 	"encoding/binary"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -16,12 +17,20 @@ import (
 
 	"netsplit/campaign/record"
 	"netsplit/campaign/target"
+	"netsplit/inference/framing"
 	"netsplit/model"
 )
 
-// segments writes a capture in which n1 and n2 say messages with a length and a
-// type to each other on each port.
-func segments(t *testing.T, dir string, ports ...uint16) {
+// counted is a message with a length and a type.
+func counted(n int) []byte {
+	kind := n * 7 % 3
+	m := append([]byte{byte(kind), byte(n), 1, 2}, strings.Repeat(string(rune('a'+kind)), 5+9*kind)...)
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(m))), m...)
+}
+
+// segments writes a capture in which n1 and n2 say such messages, or others, to
+// each other on each port.
+func segments(t *testing.T, dir string, say func(n int) []byte, ports ...uint16) {
 	t.Helper()
 	out, err := os.Create(filepath.Join(dir, record.PacketsFile))
 	if err != nil {
@@ -59,9 +68,7 @@ func segments(t *testing.T, dir string, ports ...uint16) {
 		send(0, layers.TCP{SYN: true}, nil)
 		send(1, layers.TCP{SYN: true, ACK: true}, nil)
 		for n := range 200 {
-			kind := n * 7 % 3
-			m := append([]byte{byte(kind), byte(n), 1, 2}, strings.Repeat(string(rune('a'+kind)), 5+9*kind)...)
-			send(n%2, layers.TCP{ACK: true}, append(binary.BigEndian.AppendUint32(nil, uint32(len(m))), m...))
+			send(n%2, layers.TCP{ACK: true}, say(n))
 		}
 	}
 }
@@ -78,7 +85,7 @@ func TestFramesAreSuggested(t *testing.T) {
 	if err := x.framings(dir, f); err != nil || len(x.Facts) > 0 {
 		t.Fatalf("a record without packets: %v %q", err, x.Facts)
 	}
-	segments(t, dir, 7000, 7001, 7002)
+	segments(t, dir, counted, 7000, 7001, 7002)
 	if err := x.framings(dir, f); err != nil {
 		t.Fatal(err)
 	}
@@ -105,5 +112,62 @@ func TestFramesAreSuggested(t *testing.T) {
 	}
 	if p := tg.Protocols[0]; p.Port != 7002 || p.Frames == nil || len(p.Frames.Type) != 1 {
 		t.Errorf("%+v", p)
+	}
+}
+
+// TestLinesAreSuggested for ports whose lines count bytes, unless the file says so.
+func TestLinesAreSuggested(t *testing.T) {
+	f := examined()
+	f.target.Protocols = []model.Protocol{{Port: 7000, Transport: "tcp", Dissector: "fallback"}, {Port: 7001, Transport: "tcp", Dissector: "text"},
+		{Port: 7002, Transport: "tcp", Dissector: "text", Lines: []model.Line{{Match: `^PUT (?P<length>\d+)$`, Plus: 1}}}}
+	for i, ip := range []string{"10.0.0.1", "10.0.0.2", "10.0.0.3"} {
+		f.testbed.Hosts[i].IP = netip.MustParseAddr(ip)
+	}
+	x, dir := &Examination{}, t.TempDir()
+	segments(t, dir, func(n int) []byte {
+		return fmt.Appendf(nil, "PUT it's %d\n%s\n", n%30, strings.Repeat("\x00", n%30))
+	}, 7000, 7001, 7002, 7003)
+	if err := x.framings(dir, f); err != nil {
+		t.Fatal(err)
+	}
+	begin := []string{"protocol fallback on tcp port 7000: some lines", "protocol text on tcp port 7001: some lines", "tcp port 7003 is not among the protocols; if"}
+	if len(x.Problems) > 0 || len(x.Facts) != len(begin) {
+		t.Fatalf("problems %q, facts %q", x.Problems, x.Facts)
+	}
+	for i, fact := range x.Facts {
+		if !strings.HasPrefix(fact, begin[i]) || !strings.Contains(fact, `- {match: '^PUT\s(?:.*\s)?(?P<length>\d+)$', plus: 1}`) || !strings.Contains(fact, "200 of 200 turns") {
+			t.Errorf("%q", fact)
+		}
+	}
+	_, entry, _ := strings.Cut(x.Facts[2], "add\n")
+	entry = entry[:strings.LastIndex(entry, "\n")]
+	b, err := os.ReadFile(filepath.Join("..", "..", "deploy", "targets", "redis-sentinel", target.FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tg, err := target.Parse("t.yaml", []byte(strings.Replace(string(b), "\nprotocols:\n", "\nprotocols:\n"+entry+"\n", 1)))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, entry)
+	}
+	if p := tg.Protocols[0]; p.Port != 7003 || len(p.Lines) != 1 || p.Lines[0].Plus != 1 {
+		t.Errorf("%+v", p)
+	}
+}
+
+// TestPortsWithoutANameAreTold: who forgets a port, and speaks on it what no
+// reader can be suggested for, learns of it.
+func TestPortsWithoutANameAreTold(t *testing.T) {
+	f := examined()
+	f.target.Protocols = nil
+	for i, ip := range []string{"10.0.0.1", "10.0.0.2", "10.0.0.3"} {
+		f.testbed.Hosts[i].IP = netip.MustParseAddr(ip)
+	}
+	x, dir := &Examination{}, t.TempDir()
+	segments(t, dir, func(n int) []byte { return fmt.Appendf(nil, "VOTE %d for n2\n", n) }, 7000, 7001)
+	if err := x.framings(dir, f); err != nil {
+		t.Fatal(err)
+	}
+	if len(x.Problems) > 0 || len(x.Facts) != 1 || strings.Count(x.Facts[0], framing.WhyText) != 2 || !strings.Contains(x.Facts[0], "are not among the protocols and are read by fallback: 7000 (") {
+		t.Errorf("problems %q, facts %q", x.Problems, x.Facts)
 	}
 }

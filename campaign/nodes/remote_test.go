@@ -84,8 +84,9 @@ func TestNamesReachRemoteHosts(t *testing.T) {
 
 // TestWhyAStartFailed names the broken connection, not what did not come of it.
 func TestWhyAStartFailed(t *testing.T) {
-	p, dir := far(t, "sh", "-c", "touch runs; sleep 0.3")
+	p, dir := far(t)
 	p.c.Kit.Target.Hostnames = false
+	p.c.Kit.Target.Processes[0].Command = []string{"sh", "-c", "touch runs; until [ -e '" + dir + "/broken' ]; do sleep 0.01; done"}
 	go func() {
 		for !exists(filepath.Join(dir, "far", p.dirOf("n1")), "runs") && t.Context().Err() == nil {
 			time.Sleep(10 * time.Millisecond)

@@ -23,16 +23,16 @@ import (
 // not end in time is asked to by closing its input, then killed; it has hung.
 func (p *Processes) Workloads(ctx context.Context, ws []model.Workload, phase string) {
 	timing := p.c.Kit.Target.Timing
-	limit := timing.Workload + cmp.Or(timing.Hang, hangLimit)
+	limit, key := timing.Workload+cmp.Or(timing.Hang, hangLimit), "timing.workload and timing.hang"
 	if phase == "final" {
-		limit = cmp.Or(timing.Final, finalLimit)
+		limit, key = cmp.Or(timing.Final, finalLimit), "timing.final"
 	}
 	var wg sync.WaitGroup
 	for _, base := range ws {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			if err := p.workloadProcess(ctx, base, phase, limit); err != nil {
+			if err := p.workloadProcess(ctx, base, phase, limit, key); err != nil {
 				p.c.Journal.Fail("%s %s on %s: %v", phase, base.Name, base.Host, err)
 			}
 		}()
@@ -64,7 +64,7 @@ func readOperation(line string) (model.Operation, error) {
 	return op, nil
 }
 
-func (p *Processes) workloadProcess(ctx context.Context, base model.Workload, phase string, limit time.Duration) error {
+func (p *Processes) workloadProcess(ctx context.Context, base model.Workload, phase string, limit time.Duration, key string) error {
 	plan := p.plans[base.Host]
 	list := plan.Workloads
 	if phase == "final" {
@@ -121,7 +121,7 @@ func (p *Processes) workloadProcess(ctx context.Context, base model.Workload, ph
 		return nil
 	case hung:
 		p.mu.Lock()
-		p.hung = append(p.hung, fmt.Sprintf("%s %s on %s did not end within %v", phase, w.Name, base.Host, limit))
+		p.hung = append(p.hung, fmt.Sprintf("%s %s on %s did not end within %v of its start (%s)", phase, w.Name, base.Host, limit, key))
 		p.mu.Unlock()
 		return nil
 	case err != nil:

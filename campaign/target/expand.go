@@ -101,8 +101,9 @@ func Args(t *model.Target, given map[string]string) (map[string]string, error) {
 // Expand returns a copy of the target as one host sees it: only the processes
 // and workloads of that host, only the conditions and variable sources that
 // are probed there (message sources stay), every template filled in. Without
-// a host it returns the whole target with its settings filled in as defaults
-// and the checks' settings expanded; commands and probes stay templates.
+// a host it returns the whole target with its settings filled in as defaults,
+// without checks that are not judged under them, and the settings of the others
+// expanded; commands and probes stay templates.
 // Errors name the part of the target file.
 func Expand(t *model.Target, in ExpandInput) (*model.Target, error) {
 	args, err := Args(t, in.Args)
@@ -115,9 +116,12 @@ func Expand(t *model.Target, in ExpandInput) (*model.Target, error) {
 	for k, v := range args {
 		out.Args[k] = model.TargetArg{Default: v, Help: t.Args[k].Help}
 	}
-	out.Checks = slices.Clone(t.Checks)
-	for i := range out.Checks {
-		out.Checks[i].With = x.mapping(fmt.Sprintf("checks[%d].with", i), t.Checks[i].With)
+	out.Checks = nil
+	for i, c := range t.Checks {
+		if c.When.Under(out.Args) {
+			c.With = x.mapping(fmt.Sprintf("checks[%d].with", i), c.With)
+			out.Checks = append(out.Checks, c)
+		}
 	}
 	if in.Host != "" {
 		ip, ok := in.Hosts[in.Host]

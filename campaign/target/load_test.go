@@ -156,6 +156,8 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 		{"dissector of connections", "transport: tcp, dissector: text", "transport: udp, dissector: zookeeper", `protocols[0].dissector: protocol on port 7000: dissector zookeeper reads connections, not datagrams: use resp, text, frames or fallback`},
 		{"frames of nothing", "dissector: text", "dissector: frames", `protocols[0].dissector: dissector frames needs to know where a message has its length and its type: write frames: {length: `},
 		{"frames of two places that cannot be", "dissector: text", "dissector: frames, frames: {length: {at: 0, size: 9}, type: [{at: 4, order: net}]}", `frames.length: a number has 8 bytes at most, not 9; frames.type[0]: unknown order "net": use big or little`},
+		{"lines that follow nothing", "dissector: text", "dissector: text, lines: [{match: '^PUT (?P<type>x)', plus: 2}, {match: '^PUT (\\d+)$'}]", `protocols[0].lines: lines[0]: plus and fields are of what follows the line: match needs a group named length; lines[1].match: want a group named length`},
+		{"lines of another reader", "dissector: text", "dissector: resp, lines: [{match: '^PUT (?P<length>\\d+)$'}]", `protocols[0].lines: protocol on port 7000: lines goes with dissector text, not with resp`},
 		{"frames' keys", "dissector: text", "dissector: frames, frames: {len: {at: 0}}", `protocols[0].frames: unknown key "len"`},
 		{"quoted port", "port: 7000", "port: \"7000\"", `t.yaml:8: protocols[0].port: want a number without quotes, found "7000"`},
 		{"port twice", "dissector: text}", "dissector: text}\n  - {port: 7000, transport: tcp, dissector: resp}", `protocols[1]: tcp port 7000 stands twice (first at protocols[0])`},
@@ -491,28 +493,6 @@ func TestJavaTargetsStateTheirMemory(t *testing.T) {
 	}
 }
 
-// TestWhenNamesSettings: of the target, with values.
-func TestWhenNamesSettings(t *testing.T) {
-	with := func(when string) error {
-		_, err := Parse("small.yaml", []byte(strings.Replace(small, "dissector: text}", "dissector: text, when: "+when+"}", 1)))
-		return err
-	}
-	if err := with("{rate: [a, b]}"); err != nil {
-		t.Error(err)
-	}
-	for when, want := range map[string]string{
-		"{rat: [a]}":  `no setting "rat" (did you mean "rate"?): args has `,
-		"{rate: []}":  "no values: list those of setting rate",
-		"{rate: a}":   "want a list",
-		"workload":    "want a mapping",
-		"{rate: [{}]": "not YAML",
-	} {
-		if err := with(when); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("when: %s: %v, want %q", when, err, want)
-		}
-	}
-}
-
 // TestDisturbedLinesHaveAnEnd: and a pattern that is not all there is.
 func TestDisturbedLinesHaveAnEnd(t *testing.T) {
 	with := func(entry string) error {
@@ -532,27 +512,5 @@ func TestDisturbedLinesHaveAnEnd(t *testing.T) {
 		if err := with(entry); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", entry, err, want)
 		}
-	}
-}
-
-// TestTheDocumentedFramesAreRead: who copies them from the page and changes the
-// numbers has a file in order.
-func TestTheDocumentedFramesAreRead(t *testing.T) {
-	b, err := os.ReadFile(filepath.Join("..", "..", "deploy", "targets", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, from, ok := strings.Cut(string(b), "\n    - port: 7000\n")
-	example, _, ended := strings.Cut("    - port: 7000\n"+from, "\n\n")
-	if !ok || !ended || !strings.Contains(example, "frames:") {
-		t.Fatalf("no example of frames: %q", example)
-	}
-	text := strings.Replace(small, "  - {port: 7000, transport: tcp, dissector: text}\n", example+"\n", 1)
-	tg, err := Parse("t.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if f := tg.Protocols[0].Frames; f == nil || f.Length.Plus != 8 || len(f.Type) != 2 || f.Answer == nil || f.Fields["id"].As != "hex" {
-		t.Errorf("%+v", f)
 	}
 }

@@ -136,8 +136,11 @@ func (v *validator) protocols() {
 			v.addf(at+".dissector", "unknown dissector %q%s: use %s", p.Dissector, didYouMean(p.Dissector, known), strings.Join(known, ", "))
 		} else if _, err := classify.New(p); err != nil {
 			where := at + ".dissector"
-			if p.Frames != nil {
+			switch {
+			case p.Frames != nil:
 				where = at + ".frames"
+			case p.Lines != nil:
+				where = at + ".lines"
 			}
 			v.addf(where, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
 		}
@@ -422,8 +425,9 @@ func (v *validator) checks() {
 		default:
 			v.addf(at+".class", "unknown class %q: use broken or documented", c.Class)
 		}
+		v.when(at+".when", c.When)
 		for j, o := range v.t.Checks[:i] {
-			if o.Name == c.Name && maps.Equal(o.With, c.With) { // other settings are another promise
+			if o.Name == c.Name && maps.Equal(o.With, c.With) && maps.EqualFunc(o.When, c.When, slices.Equal) { // other settings are another promise
 				v.addf(at+".name", "check %q stands twice (first at checks[%d]): keep one, or give them different settings", c.Name, j)
 				break
 			}

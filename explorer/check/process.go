@@ -203,7 +203,7 @@ func workloadHang() checker {
 			by := map[string]*model.Failure{}
 			for _, w := range slices.Sorted(slices.Values(r.WorkloadHung)) {
 				sig := fmt.Sprintf("workload %s did not end", w)
-				by[sig] = &model.Failure{Signature: sig, Summary: w + ", when its time was over and its standard input closed: the system kept it waiting, or it began what takes longer than that", Amount: 1}
+				by[sig] = &model.Failure{Signature: sig, Summary: w + ": the system kept it waiting, it began what takes longer than that, or it counts its time from later than its start", Amount: 1}
 			}
 			limit := s.duration("limit")
 			if limit > 0 {

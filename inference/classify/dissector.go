@@ -105,6 +105,16 @@ func New(p model.Protocol) (Dissector, error) {
 	if p.Frames != nil {
 		return nil, fmt.Errorf("protocol on port %d: frames goes with dissector %s, not with %s", p.Port, NameFrames, name)
 	}
+	if len(p.Lines) > 0 {
+		if name != NameText {
+			return nil, fmt.Errorf("protocol on port %d: lines goes with dissector %s, not with %s", p.Port, NameText, name)
+		}
+		l, err := newTextLines(p)
+		if err != nil {
+			return nil, err
+		}
+		return newSniffing(sniffsAlways, func() Dissector { return newFramedPair(l) }), nil
+	}
 	fresh, ok := registry[name]
 	if _, reads := datagrams[name]; ok && p.Transport == "udp" && !reads && name != NameFallback {
 		return nil, fmt.Errorf("protocol on port %d: dissector %s reads connections, not datagrams: use %s, or transport tcp",
@@ -130,6 +140,11 @@ func Datagrams(p model.Protocol) func(dir int, payload []byte) Unit {
 	if p.Dissector == NameFrames {
 		if f, err := newFrames(p); err == nil {
 			return f.datagram
+		}
+	}
+	if len(p.Lines) > 0 && p.Dissector == NameText {
+		if l, err := newTextLines(p); err == nil {
+			return l.datagram
 		}
 	}
 	read, ok := datagrams[p.Dissector]

@@ -12,6 +12,7 @@ import (
 // Suggestion is what a target file could say of a port.
 type Suggestion struct {
 	Framing  *model.Framing // nil if none was found
+	Lines    []model.Line   // of a text protocol: those that count bytes behind them
 	Messages int            // with it
 	Types    int
 	// Why is the evidence, in words; without a framing, what stands against one.
@@ -43,6 +44,9 @@ func (p *Port) Suggest() Suggestion {
 	}
 	if p.bytes < textLeast {
 		return Suggestion{Why: WhyFew}
+	}
+	if ls, n, why := countedLines(flows, p.conns); ls != nil {
+		return Suggestion{Lines: ls, Messages: n, Why: why}
 	}
 	l, c := search(flows)
 	words := text(flows) // which may have numbers before them

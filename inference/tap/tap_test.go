@@ -47,6 +47,19 @@ func veth(t testing.TB) (near, far, namespace string) {
 	} {
 		run(t, c...)
 	}
+	// Until the kernel has seen that there is a link, which on a busy machine takes
+	// its time, what is sent is lost without an error.
+	for _, show := range [][]string{{"-o", "link", "show", near}, {"-n", namespace, "-o", "link", "show", far}} {
+		for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+			out, err := exec.Command("ip", show...).CombinedOutput()
+			if err == nil && strings.Contains(string(out), " state UP ") {
+				break
+			}
+			if err != nil || time.Now().After(end) {
+				t.Fatalf("no link: %v\n%s", err, out)
+			}
+		}
+	}
 	return near, far, namespace
 }
 

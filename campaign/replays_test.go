@@ -1,0 +1,49 @@
+package campaign
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"netsplit/campaign/record"
+	"netsplit/model"
+)
+
+// TestAReplaySaysThatTheTargetWasChanged: what fails on another target file, or
+// does not, says little of the run.
+func TestAReplaySaysThatTheTargetWasChanged(t *testing.T) {
+	s := &Service{cfg: Config{RunsDir: t.TempDir()}}
+	orig := model.RunSummary{RunMeta: model.RunMeta{Campaign: "c-1", Run: "c-1-r0001"}}
+	mine := func() *model.Target {
+		return &model.Target{Name: "mine", Nodes: []model.NodeID{"n1"}, Checks: []model.CheckSpec{{Name: "double", Class: model.Broken, With: map[string]string{}}},
+			Workloads: []model.Workload{{Name: "w", Command: []string{"w"}}}, Timing: model.Timing{Settle: time.Second}}
+	}
+	changed := func(change func(*model.Target)) []string {
+		now := mine()
+		change(now)
+		return s.changedSince(orig, now)
+	}
+	if got := changed(func(*model.Target) {}); got != nil {
+		t.Errorf("without a record: %q", got)
+	}
+	if err := os.MkdirAll(s.runDir("c-1", "c-1-r0001"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := record.WriteJSON(filepath.Join(s.runDir("c-1", "c-1-r0001"), record.TargetFile), mine()); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		change func(*model.Target)
+		want   []string
+	}{
+		{func(*model.Target) {}, nil},
+		{func(t *model.Target) { t.Release = "2.0" }, nil}, // which a replay is told by itself
+		{func(t *model.Target) { t.Checks[0].Class = model.Documented; t.Workloads[0].Command = []string{"v"} }, []string{"workloads", "checks"}},
+	} {
+		if got := changed(c.change); !slices.Equal(got, c.want) {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
