@@ -131,14 +131,15 @@ func (c *cluster) state(ctx context.Context, nn model.NodeID, limit time.Duratio
 }
 
 // failovers moves the service to the other NameNode, and later back. One that
-// failed is tried again, also when the time is over, but not for ever: that is what
-// it was asked for.
+// failed is tried again at once, also when the time is over, but not for ever: that
+// is what it was asked for.
 func (a *admin) failovers(ctx context.Context) {
 	deadline := time.Now().Add(a.dur + repairFor)
 	longer, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.dur+retryFor)
 	defer cancel()
 	from, again := a.nns[0], ctx
-	for wait(again, 1500*time.Millisecond+time.Duration(a.rng.IntN(1000))*time.Millisecond) {
+	rest := func() time.Duration { return 1500*time.Millisecond + time.Duration(a.rng.IntN(1000))*time.Millisecond }
+	for pause := rest(); wait(again, pause); {
 		to := a.other(from)
 		needs := []model.Need{{Via: a.me, From: []model.NodeID{to}, Count: 1}, {Via: to, From: a.jns, Count: len(a.jns)/2 + 1}}
 		a.active.Store(nil)
@@ -148,16 +149,18 @@ func (a *admin) failovers(ctx context.Context) {
 		})
 		a.repair(ctx, deadline)
 		now := from
-		again = longer
+		again, pause = longer, 500*time.Millisecond
 		if err == nil {
-			now, again = to, ctx
+			now, again, pause = to, ctx, rest()
 		}
 		if s := a.serving(ctx); s != "" {
 			now = s
 		}
 		a.active.Store(&now)
 		from = now
-		wait(longer, 1500*time.Millisecond) // the users look at what became of it
+		if err == nil {
+			wait(longer, 1500*time.Millisecond) // the users look at what became of it
+		}
 	}
 }
 
