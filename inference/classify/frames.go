@@ -45,6 +45,9 @@ type place struct {
 // end is the number of bytes that a message needs to have it.
 func (p place) end() int { return p.At + p.Size }
 
+// in says whether the message has it. A text may end with the message.
+func (p place) in(b []byte) bool { return p.end() <= len(b) || p.As == "text" && p.At < len(b) }
+
 func newPlace(name string, m model.Place) (place, error) {
 	p := place{Place: m, name: name}
 	p.Size, p.mask = max(p.Size, 1), ^uint64(0)
@@ -93,8 +96,8 @@ func (p place) text(b []byte) string {
 	switch p.As {
 	case "hex":
 		return hex.EncodeToString(b[p.At:p.end()])
-	case "text":
-		return strings.TrimRight(strings.ToValidUTF8(string(b[p.At:p.end()]), "?"), "\x00 ")
+	case "text": // size bytes at most
+		return strings.TrimRight(strings.ToValidUTF8(string(b[p.At:min(p.end(), len(b))]), "?"), "\x00 ")
 	}
 	return strconv.FormatUint(p.number(b), 10)
 }
@@ -256,7 +259,7 @@ func (f *frames) unit(dir int, b []byte) Unit {
 	f.name = f.typed(f.name[:0], dir, b)
 	u := Unit{Type: string(f.name), Broad: f.prefix[dir]}
 	for _, p := range f.fields {
-		if p.end() <= len(b) {
+		if p.in(b) {
 			u.Fields = append(u.Fields, model.Field{Name: p.name, Value: p.text(b)})
 		}
 	}
