@@ -7,7 +7,8 @@ const excerptSize = 300
 
 // Excerpt is what a message shows of an answer: its beginning, of an answer over
 // HTTP the first line and the beginning of the body, since it is the body that
-// patterns are written for. It has excerptSize bytes at most, and then "…".
+// patterns are written for. Of more than excerptSize bytes the middle is left out,
+// since what a pattern waited for may come last.
 func Excerpt(answer string) string {
 	if top, body, ok := strings.Cut(answer, "\r\n\r\n"); ok && strings.HasPrefix(answer, "HTTP/") {
 		line, _, _ := strings.Cut(top, "\r\n")
@@ -16,5 +17,6 @@ func Excerpt(answer string) string {
 	if len(answer) <= excerptSize {
 		return answer
 	}
-	return strings.ToValidUTF8(answer[:excerptSize], "") + "…"
+	const end = excerptSize / 4
+	return strings.ToValidUTF8(answer[:excerptSize-end], "") + "…" + strings.ToValidUTF8(answer[len(answer)-end:], "")
 }

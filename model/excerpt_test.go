@@ -14,8 +14,8 @@ func TestAnExcerptShowsTheBody(t *testing.T) {
 		"HTTP/1.0 204 No Content\r\nDate: now\r\n\r\n":                                                                 "HTTP/1.0 204 No Content … ",
 		"role:master\r\n\r\nx": "role:master\r\n\r\nx",
 		long + "x":             long + "x",
-		long + "yy":            long + "y…",
-		long + "ü":             long + "…", // not half of it
+		strings.Repeat("x", 2*excerptSize) + "the end":                            strings.Repeat("x", 3*excerptSize/4) + "…" + strings.Repeat("x", excerptSize/4-7) + "the end",
+		strings.Repeat("x", 3*excerptSize/4-1) + strings.Repeat("ü", excerptSize): strings.Repeat("x", 3*excerptSize/4-1) + "…" + strings.Repeat("ü", excerptSize/8), // no half of one
 	} {
 		if got := Excerpt(answer); got != want {
 			t.Errorf("%q: %q, want %q", answer, got, want)

@@ -162,6 +162,22 @@ type Framing struct {
 	Answer *[]Place `yaml:"answer,omitempty"`
 	// Fields are read by variables.
 	Fields map[string]Place `yaml:"fields,omitempty"`
+	// First are messages of another layout with which a connection begins.
+	First []First `yaml:"first,omitempty"`
+}
+
+// First is a message that comes before those that Framing describes: a start-up
+// message, a preface. A direction begins with as many as there are.
+type First struct {
+	// Name makes the type.
+	Name string `yaml:"name"`
+	// Answer: the side that was connected to sends it.
+	Answer bool `yaml:"answer,omitempty"`
+	// Begins are its first bytes, in hex.
+	Begins string `yaml:"begins"`
+	// Length is as in Framing, or Size how long all of them are.
+	Length *Place `yaml:"length,omitempty"`
+	Size   int    `yaml:"size,omitempty"`
 }
 
 // Line describes lines of a text protocol that tell more than their first word.

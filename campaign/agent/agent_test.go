@@ -324,6 +324,8 @@ func TestTCPProbe(t *testing.T) {
 			conn.Write([]byte{0, 0xff, 0xfe, '\n'})
 		case "hang":
 			<-stay
+		case "echo \x00\x80\xff":
+			fmt.Fprint(conn, line)
 		}
 	})
 	for _, q := range []struct {
@@ -339,6 +341,7 @@ func TestTCPProbe(t *testing.T) {
 		{"close\n", "", time.Second, "bye", ""},
 		{"close\n", "never", time.Second, "bye", "closed before"},
 		{"binary\n", "", time.Second, "\x00\xff\xfe\n", ""},
+		{"echo \x00\x80\xff\n", "", time.Second, "echo \x00\x80\xff\n", ""},
 		{"hang\n", "", 50 * time.Millisecond, "", "no complete answer within 50ms"},
 		{"x\n", "(", time.Second, "", "until"},
 	} {

@@ -244,7 +244,7 @@ func (c *Client) Probe(ctx context.Context, p model.Probe) (string, time.Duratio
 	ctx, cancel := context.WithTimeout(ctx, limit+grace)
 	defer cancel()
 	r, err := c.call(ctx, request{Op: opProbe, Probe: &probe{
-		Command: p.Command, TCP: p.TCP, Send: p.Send, Until: p.Until, HTTP: p.HTTP, Limit: limit,
+		Command: p.Command, TCP: p.TCP, Send: []byte(p.Send), Until: p.Until, HTTP: p.HTTP, Limit: limit,
 	}})
 	return string(r.Text), r.Took, err
 }

@@ -63,7 +63,7 @@ func askTCP(ctx context.Context, p *probe, limit time.Duration) ([]byte, error) 
 	_ = conn.SetDeadline(deadline)
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })
 	defer stop()
-	if _, err := io.WriteString(conn, p.Send); err != nil {
+	if _, err := conn.Write(p.Send); err != nil {
 		return nil, fmt.Errorf("tcp %s: send: %w", p.TCP, err)
 	}
 	var answer []byte

@@ -25,7 +25,7 @@ type Sender struct {
 
 // protocolVersion is told in the hello; both sides are one program, but a
 // testbed's exec prefix may lead to an older copy of it.
-const protocolVersion = 6
+const protocolVersion = 7
 
 // Operations of a request.
 const (
@@ -74,7 +74,7 @@ type emission struct {
 type probe struct {
 	Command []string      `json:"command,omitempty"`
 	TCP     string        `json:"tcp,omitempty"`
-	Send    string        `json:"send,omitempty"`
+	Send    []byte        `json:"send,omitempty"` // base64: what is sent need not be UTF-8
 	Until   string        `json:"until,omitempty"`
 	HTTP    string        `json:"http,omitempty"`
 	Limit   time.Duration `json:"limit_ns"`

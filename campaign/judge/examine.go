@@ -24,7 +24,7 @@ type Examination struct {
 // unknownShare is how much of a protocol's messages may be of no known type.
 const unknownShare = 0.01
 
-// endlessShare is how much of what is said over HTTP may be in messages that
+// endlessShare is how much of what is said, over HTTP or in frames, may be in messages that
 // only the end of their connection, or of the run, ended.
 const endlessShare = 0.5
 
@@ -345,10 +345,10 @@ func (f *runFiles) uses() (map[sourceKey]sourceUse, error) {
 func (x *Examination) protocols(f *runFiles) {
 	type count struct {
 		all, unknown   int
-		between        int // messages of data between nodes
-		opaque         int // messages of TLS or SSH
-		asked          int // messages that begin as requests of HTTP do, to a reader of anything
-		bytes, endless int // all; in messages that have no end
+		between        int    // messages of data between nodes
+		opaque         int    // messages of TLS or SSH
+		asked          int    // messages that begin as requests of HTTP do, to a reader of anything
+		bytes, endless [2]int // to the port and from it: all; in messages that have no end
 		types          map[string]int
 	}
 	ports := map[string]*count{}
@@ -363,7 +363,7 @@ func (x *Examination) protocols(f *runFiles) {
 		m := e.Message
 		types[m.Type] = true
 		transport, _, _ := strings.Cut(m.Stream, " ")
-		for _, port := range []uint16{m.ToPort, m.FromPort} {
+		for dir, port := range []uint16{m.ToPort, m.FromPort} {
 			if c := ports[fmt.Sprintf("%s %d", transport, port)]; c != nil {
 				c.all++
 				c.types[m.Type]++
@@ -379,9 +379,9 @@ func (x *Examination) protocols(f *runFiles) {
 				if m.Bytes > 0 && slices.Contains(f.target.Nodes, m.From) && slices.Contains(f.target.Nodes, m.To) {
 					c.between++
 				}
-				c.bytes += m.Bytes
+				c.bytes[dir] += m.Bytes
 				if torn, _ := m.Field("incomplete"); torn == "true" {
-					c.endless += m.Bytes
+					c.endless[dir] += m.Bytes
 				}
 				break
 			}
@@ -416,8 +416,13 @@ func (x *Examination) protocols(f *runFiles) {
 		case p.Dissector == classify.NameFallback && p.Transport == "tcp" && c.between > 0 && !p.Optional:
 			x.fact("%s: nodes speak to one another there (%d messages), and what one says is known when the other speaks next, which across a cut it seldom does: "+
 				"little is then there to heal at but what is sent again and connections that are opened; reader %s reads binary messages that tell their length, reader %s lines, with the bytes that some of them count (what to write is below, if it was found)", at, c.between, classify.NameFrames, classify.NameText)
-		case p.Dissector == classify.NameHTTP && float64(c.endless) > endlessShare*float64(c.bytes):
-			x.fact("%s: %d %% of what was said is in bodies without an end: reader %s tells their messages apart, if they are sent in chunks", at, 100*c.endless/c.bytes, classify.NameHTTPStream)
+		case p.Dissector == classify.NameHTTP && float64(c.endless[0]+c.endless[1]) > endlessShare*float64(c.bytes[0]+c.bytes[1]):
+			x.fact("%s: %d %% of what was said is in bodies without an end: reader %s tells their messages apart, if they are sent in chunks", at, 100*(c.endless[0]+c.endless[1])/(c.bytes[0]+c.bytes[1]), classify.NameHTTPStream)
+		}
+		for dir, who := range []string{"to", "from"} {
+			if p.Dissector == classify.NameFrames && float64(c.endless[dir]) > endlessShare*float64(c.bytes[dir]) {
+				x.problem("%s: %d %% of what was said %s the port is in messages that never ended: is their length elsewhere, or do connections begin with messages of another layout (frames.first)?", at, 100*c.endless[dir]/c.bytes[dir], who)
+			}
 		}
 	}
 	x.fact("%d message types in all", len(types))

@@ -206,6 +206,25 @@ func TestExamineFindsWhatIsWrong(t *testing.T) {
 			m := f.events[3].Message
 			m.Fields = append(m.Fields, model.Field{Name: "incomplete", Value: "true"})
 		}, "", `most are "text LEADER" (100 %)|1 message types`},
+		{"requests that never end, and many answers", func(f *runFiles) {
+			f.target.Protocols[0].Dissector = "frames"
+			for i := range 200 {
+				m := f.events[1+2*i].Message
+				if m.Bytes = 9000; i%40 == 0 {
+					m.Bytes, m.Fields = 100, append(m.Fields, model.Field{Name: "incomplete", Value: "true"})
+				} else {
+					m.FromPort, m.ToPort = m.ToPort, m.FromPort
+				}
+			}
+		}, "protocol frames on tcp port 7000: 100 % of what was said to the port is in messages that never ended: is their length elsewhere, or do connections begin with messages of another layout (frames.first)?", ""},
+		{"a frame that was torn", func(f *runFiles) {
+			f.target.Protocols[0].Dissector = "frames"
+			for i := range 200 {
+				f.events[1+2*i].Message.Bytes = 10
+			}
+			m := f.events[3].Message
+			m.Fields = append(m.Fields, model.Field{Name: "incomplete", Value: "true"})
+		}, "", `most are "text LEADER" (100 %)|1 message types`},
 
 		{"no operation succeeded", func(f *runFiles) { f.history[0].Type = model.OpFail }, "workload writer: no operation succeeded (1 failed)", ""},
 		{"no operation under this setting", func(f *runFiles) {

@@ -72,6 +72,27 @@ func TestTheDocumentedFramesAreRead(t *testing.T) {
 	}
 }
 
+// TestTheDocumentedBeginningsAreRead: below the example of frames, as the page says.
+func TestTheDocumentedBeginningsAreRead(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join("..", "..", "deploy", "targets", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, from, ok := strings.Cut(string(b), "\n      first:")
+	first, _, ended := strings.Cut(from, "\n\n")
+	if !ok || !ended {
+		t.Fatal("no example of first")
+	}
+	protocol := "  - port: 7000\n    transport: tcp\n    dissector: frames\n    frames:\n      length: {at: 1, size: 4, plus: 1}\n      first:" + first + "\n"
+	tg, err := Parse("t.yaml", []byte(strings.Replace(small, "  - {port: 7000, transport: tcp, dissector: text}\n", protocol, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := tg.Protocols[0].Frames.First; len(f) != 2 || f[0].Length.Size != 4 || !f[1].Answer || f[1].Size != 1 {
+		t.Errorf("%+v", f)
+	}
+}
+
 func TestTheDocumentedLinesAreRead(t *testing.T) {
 	if l := documented(t, "6222", "lines:").Protocols[0].Lines; len(l) != 2 || l[0].Plus != 2 || l[0].Fields["term"].At != 8 {
 		t.Errorf("%+v", l)

@@ -363,6 +363,29 @@ func TestExpandGivesEachHostItsOwn(t *testing.T) {
 	}
 }
 
+// TestAProbeSendsTheBytesThatTheFileSays as deploy/targets/README.md writes them.
+func TestAProbeSendsTheBytesThatTheFileSays(t *testing.T) {
+	documented, err := os.ReadFile(filepath.Join("..", "..", "deploy", "targets", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const send = `send: "\0\0\x05{{\"\\xb3\"}}"`
+	if !strings.Contains(string(documented), send) {
+		t.Fatalf("the page does not show %s", send)
+	}
+	base, err := Parse("t.yaml", []byte(strings.Replace(small, `send: "ROLE {{.Host}}\r\n"`, send, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n1, err := Expand(base, input("n1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := n1.Stable[0].Probe.Send; got != "\x00\x00\x05\xb3" {
+		t.Errorf("it sends %q", got)
+	}
+}
+
 func TestExpandSaysWhatIsMissing(t *testing.T) {
 	base, err := Parse("t.yaml", []byte(small))
 	if err != nil {

@@ -39,7 +39,8 @@ type lead struct {
 }
 
 // leadership is who led since when. A node that goes on calling itself leader
-// after another began does not lead again: it is deposed.
+// after another began does not lead again: it is deposed. It leads again when both
+// were silent for longer than what they said counts.
 type leadership struct {
 	leads []lead
 }
@@ -73,12 +74,17 @@ func newLeadership(r *Record, variable, write, read string) leadership {
 		return cmp.Or(strings.Compare(string(a.node), string(b.node)), model.FalseFirst(a.on, b.on))
 	})
 	var l leadership
-	claiming := map[model.NodeID]bool{}
+	claiming, said := map[model.NodeID]bool{}, map[model.NodeID]time.Duration{}
+	age := maxAge(r, variable)
 	for _, c := range claims {
-		if c.on && !claiming[c.node] && (len(l.leads) == 0 || l.leads[len(l.leads)-1].node != c.node) {
+		goesOn := claiming[c.node]
+		if n := len(l.leads); n > 0 && c.at-said[c.node] > age && c.at-said[l.leads[n-1].node] > age {
+			goesOn = false
+		}
+		if c.on && !goesOn && (len(l.leads) == 0 || l.leads[len(l.leads)-1].node != c.node) {
 			l.leads = append(l.leads, lead{c.node, c.at})
 		}
-		claiming[c.node] = c.on
+		claiming[c.node], said[c.node] = c.on, c.at
 	}
 	return l
 }

@@ -56,6 +56,8 @@ func singleLeader() checker {
 			case len(lead) < s.count("least"):
 				out.failures = append(out.failures, model.Failure{Signature: fmt.Sprintf("fewer than %s lead after recovery", s["least"]), Amount: len(lead),
 					Summary: fmt.Sprintf("%d nodes lead when recovery is over: %s", len(lead), strings.Join(others, ", ")), Detail: others})
+			case len(lead) == 0 && len(out.failures) == 0 && !everLed(r, s):
+				out.idle = fmt.Sprintf("no node was ever %s", strings.Join(s.list("leads"), " or "))
 			}
 			return out
 		},
@@ -64,6 +66,13 @@ func singleLeader() checker {
 
 func leads(s settings, n model.NodeID, value string) bool {
 	return slices.ContainsFunc(s.list("leads"), func(v string) bool { return v == value || v == "$self" && value == string(n) })
+}
+
+// everLed says whether a node showed in the run that it leads.
+func everLed(r *Record, s settings) bool {
+	return slices.ContainsFunc(r.Observations, func(o model.Observation) bool {
+		return o.Var.Name == s["variable"] && o.Var.About == "" && leads(s, o.Var.Node, o.Value)
+	})
 }
 
 // finalRoles is what each node is when recovery is over. silent are nodes that

@@ -63,6 +63,18 @@ func TestLeadTogether(t *testing.T) {
 	}
 }
 
+// TestWhatNoNodeEverIs: where leads names no value that there is, the check compares
+// with nothing, and says so.
+func TestWhatNoNodeEverIs(t *testing.T) {
+	lines := []string{"2 n1 n1", "2 n2 n1", "3 n1 n1", "3 n2 n2", "21 n1 n2", "21 n2 n2", "21 n3 n2"}
+	for leads, idle := range map[string]bool{"leader": true, "$self": false, "leader,$self": false} {
+		v := Judge(led(t, "leaders", map[string]string{"variable": "role", "overlap": "5s", "leads": leads}, lines...))
+		if v.Value != model.VerdictPass || strings.Contains(v.Reason, "nothing to judge for leaders") != idle {
+			t.Errorf("leads %s: %+v", leads, v)
+		}
+	}
+}
+
 // TestOldValuesAreNoEvidence: beside what another node showed last, a value
 // older than max_age neither leads, nor does it show that nobody does.
 func TestOldValuesAreNoEvidence(t *testing.T) {

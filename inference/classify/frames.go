@@ -28,6 +28,8 @@ type frames struct {
 	types  [2][]place
 	prefix [2]string
 	fields []place
+	first  [2][]opener        // messages that come before the others
+	begins [2]bool            // none of the others was read yet
 	least  int64              // no message is shorter
 	seen   [2]map[string]bool // types there were, to find the next message after a loss
 	name   []byte             // of a type, while it is looked up
@@ -42,6 +44,9 @@ type place struct {
 
 // end is the number of bytes that a message needs to have it.
 func (p place) end() int { return p.At + p.Size }
+
+// in says whether the message has it. A text may end with the message.
+func (p place) in(b []byte) bool { return p.end() <= len(b) || p.As == "text" && p.At < len(b) }
 
 func newPlace(name string, m model.Place) (place, error) {
 	p := place{Place: m, name: name}
@@ -91,8 +96,8 @@ func (p place) text(b []byte) string {
 	switch p.As {
 	case "hex":
 		return hex.EncodeToString(b[p.At:p.end()])
-	case "text":
-		return strings.TrimRight(strings.ToValidUTF8(string(b[p.At:p.end()]), "?"), "\x00 ")
+	case "text": // size bytes at most
+		return strings.TrimRight(strings.ToValidUTF8(string(b[p.At:min(p.end(), len(b))]), "?"), "\x00 ")
 	}
 	return strconv.FormatUint(p.number(b), 10)
 }
@@ -103,7 +108,7 @@ func newFrames(p model.Protocol) (*frames, error) {
 	if m == nil {
 		return nil, fmt.Errorf("dissector %s needs to know where a message has its length and its type: write frames: {length: {at: 0, size: 4, plus: 4}, type: [{at: 4}]}", NameFrames)
 	}
-	f := &frames{prefix: [2]string{"frame", "frame"}, seen: [2]map[string]bool{{}, {}}}
+	f := &frames{prefix: [2]string{"frame", "frame"}, seen: [2]map[string]bool{{}, {}}, begins: [2]bool{true, true}}
 	var errs []error
 	add := func(name string, m model.Place) place {
 		q, err := newPlace("frames."+name, m)
@@ -142,10 +147,31 @@ func newFrames(p model.Protocol) (*frames, error) {
 		q.name = name
 		f.fields = append(f.fields, q)
 	}
+	for i, q := range m.First {
+		one, err := newFirst(fmt.Sprintf("first[%d]", i), q, p.Transport)
+		errs = append(errs, err)
+		dir := 0
+		if q.Answer {
+			dir = 1
+		}
+		f.first[dir] = append(f.first[dir], one)
+	}
 	return f, errors.Join(errs...)
 }
 
-func (f *frames) size(_ int, b []byte) int64 {
+func (f *frames) size(dir int, b []byte) int64 {
+	if f.begins[dir] {
+		if one, more := f.opening(dir, b); more {
+			return 0
+		} else if one != nil {
+			return one.size(b)
+		}
+	}
+	return f.usual(b)
+}
+
+// usual is the size of a message as length tells it.
+func (f *frames) usual(b []byte) int64 {
 	if len(b) < f.length.end() {
 		return 0
 	}
@@ -160,9 +186,10 @@ func (f *frames) size(_ int, b []byte) int64 {
 // one that such a one follows where no more fit into what is looked at: a length
 // by itself is any number.
 func (f *frames) starts(dir int, b []byte) (ok, more bool) {
+	f.begins[dir] = false // what is looked for is not at the beginning
 	at := 0
 	for k := range framesChain {
-		n := f.size(dir, b[at:])
+		n := f.usual(b[at:])
 		if n < 0 {
 			return false, false
 		}
@@ -202,6 +229,12 @@ func (f *frames) head(dir int) int {
 }
 
 func (f *frames) read(dir int, h frameHead) []Unit {
+	if f.begins[dir] {
+		if one, _ := f.opening(dir, h.b); one != nil {
+			return []Unit{{Type: f.prefix[dir] + " " + one.name}}
+		}
+		f.begins[dir] = false
+	}
 	u := f.unit(dir, h.b)
 	if h.total > 0 && len(f.seen[dir]) < vocabularyMost {
 		f.seen[dir][u.Type] = true
@@ -226,7 +259,7 @@ func (f *frames) unit(dir int, b []byte) Unit {
 	f.name = f.typed(f.name[:0], dir, b)
 	u := Unit{Type: string(f.name), Broad: f.prefix[dir]}
 	for _, p := range f.fields {
-		if p.end() <= len(b) {
+		if p.in(b) {
 			u.Fields = append(u.Fields, model.Field{Name: p.name, Value: p.text(b)})
 		}
 	}

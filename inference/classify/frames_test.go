@@ -138,6 +138,20 @@ func TestASearchForFramesMakesNoGarbage(t *testing.T) {
 	}
 }
 
+// TestATextHasTheLengthThatItHas: words at the end of a message are shorter or longer.
+func TestATextHasTheLengthThatItHas(t *testing.T) {
+	p := greeted()
+	p.Frames.Fields = map[string]model.Place{"text": {At: 5, Size: 8, As: "text"}, "id": {At: 5, Size: 8, As: "hex"}}
+	d, err := New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	us := run(t, d, []step{{b: []byte("Q\x00\x00\x00\x08SHO\x00Q\x00\x00\x00\x0eTIMELINE 2X\x00\x00\x00\x04")}}, nil)
+	if diff := cmp.Diff([]string{"frame 0x51 9 text=SHO", "frame 0x51 15 id=54494d454c494e45 text=TIMELINE", "frame 0x58 5"}, told(us[0])); diff != "" {
+		t.Errorf("units (-want +got):\n%s", diff)
+	}
+}
+
 // TestFramesThatCannotBe are told with what to write.
 func TestFramesThatCannotBe(t *testing.T) {
 	for want, change := range map[string]func(p *model.Protocol){

@@ -177,7 +177,7 @@ func (l *textLines) unit(b []byte) (u Unit, word string) {
 		u.Type = cmp.Or(word, "text") + " " + w
 	}
 	for _, p := range r.fields {
-		if p.end() <= len(rest) {
+		if p.in(rest) {
 			u.Fields = append(u.Fields, model.Field{Name: p.name, Value: p.text(rest)})
 		}
 	}

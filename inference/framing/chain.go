@@ -10,12 +10,14 @@ import (
 )
 
 const (
-	lengthAt   = 32      // lengths begin before it
-	lengthPlus = 256     // most that a length does not count
-	headMost   = 256     // longest greeting before the first message of a stream
-	syncMost   = 4096    // bytes in which the first message behind a loss is looked for
-	syncChain  = 4       // messages in a row that show where one begins
-	longest    = 1 << 30 // message believed, as by reader frames
+	lengthAt     = 32   // lengths begin before it
+	lengthPlus   = 256  // most that a length does not count
+	headMost     = 256  // longest greeting before the first message of a stream
+	syncMost     = 4096 // bytes in which the first message behind a loss is looked for
+	syncChain    = 4    // messages in a row that show where one begins
+	openingShown = 8    // bytes of what a stream begins with that is no message
+	openingsMost = 64
+	longest      = 1 << 30 // message believed, as by reader frames
 )
 
 // length is a place for the length of a message.
@@ -63,10 +65,11 @@ func (l length) place() *model.Place {
 	return p
 }
 
-// natural orders lengths that find the same messages: as people lay them out.
+// natural orders lengths that find the same messages: as people lay them out. A
+// length counts all, or what follows it, or itself and what follows it.
 func natural(a, b length) int {
 	plain := func(l length) int {
-		if l.plus == 0 || l.plus == l.end() {
+		if l.plus == 0 || l.plus == l.end() || l.plus == l.at {
 			return 0
 		}
 		return 1
@@ -90,13 +93,14 @@ func natural(a, b length) int {
 // chained is what a length makes of flows.
 type chained struct {
 	messages int
-	covered  int // bytes in messages that are whole
-	lost     int // bytes that are in none
-	heads    int // bytes before the first message of a stream that began otherwise
-	headed   int // streams that did
-	marks    int // ends of packets that were looked at
-	hits     int // of them, those where a message ends
-	turns    int // those where the other side spoke next
+	covered  int               // bytes in messages that are whole
+	lost     int               // bytes that are in none
+	heads    int               // bytes before the first message of a stream that began otherwise
+	headed   int               // streams that did
+	openings [2]map[string]int // their first bytes, of each direction
+	marks    int               // ends of packets that were looked at
+	hits     int               // of them, those where a message ends
+	turns    int               // those where the other side spoke next
 	turnHits int
 	least    int // size of the shortest message, and of the longest
 	most     int
@@ -156,6 +160,17 @@ func (c *chained) message(n int) {
 	}
 }
 
+// opened takes what a stream begins with.
+func (c *chained) opened(dir int, b []byte) {
+	c.headed++
+	if c.openings[dir] == nil {
+		c.openings[dir] = map[string]int{}
+	}
+	if b = b[:min(len(b), openingShown)]; len(c.openings[dir]) < openingsMost || c.openings[dir][string(b)] > 0 {
+		c.openings[dir][string(b)]++
+	}
+}
+
 // walk chains the messages of a flow, not beyond limit bytes of it, and calls
 // visit with each whole one. b may miss what a loss took out of the message, at
 // its end. It gives up, and says so, when too much is in no message.
@@ -166,7 +181,7 @@ func (l length) walk(f *flow, limit int, c *chained, visit func(b []byte, off ui
 		m     int    // marks before it are judged
 		first = true // no message yet
 	)
-	synced := f.whole
+	synced := f.whole && !l.otherwise(f, limit)
 	if synced {
 		next = f.runs[0].off
 	}
@@ -220,7 +235,7 @@ func (l length) walk(f *flow, limit int, c *chained, visit func(b []byte, off ui
 				if first {
 					c.heads += k - pos
 					if f.whole && k > pos {
-						c.headed++
+						c.opened(f.dir, b[pos:k])
 					}
 				} else {
 					c.lost += k - pos
@@ -244,7 +259,9 @@ func (l length) walk(f *flow, limit int, c *chained, visit func(b []byte, off ui
 					first = false
 					break
 				}
-				c.lose(len(b)-pos, f, seen < limit)
+				if n == 0 || seen < limit || r.off+uint64(pos+n) > f.runs[len(f.runs)-1].end() {
+					c.lose(len(b)-pos, f, seen < limit)
+				} // else it ends behind what is looked at
 				synced = false
 				break
 			}
@@ -324,6 +341,23 @@ func (l length) sync(f *flow, r *run, b []byte, pos int, greeting bool, c *chain
 		}
 	}
 	return -1
+}
+
+// otherwise says whether a stream begins with something that is no message, though
+// its first bytes would do as the length of one: no message ends where it would,
+// and behind a greeting messages chain.
+func (l length) otherwise(f *flow, limit int) bool {
+	b := f.runs[0].b[:min(len(f.runs[0].b), limit)]
+	n := l.message(b)
+	if n <= 0 || l.begins(b, 0) || n < len(b) && l.begins(b, n) {
+		return false
+	}
+	for k := 1; k < min(len(b), headMost); k++ {
+		if n := l.message(b[k:]); n > 0 && k+n < len(b) && l.begins(b, k) && l.begins(b, k+n) {
+			return true
+		}
+	}
+	return false
 }
 
 // begins says whether messages chain from pos on: several, or up to the end.

@@ -3,6 +3,8 @@ package framing
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -200,7 +202,7 @@ func evidence(c *chained, conns, types int, fr *model.Framing) string {
 	s := fmt.Sprintf("%s messages of %s chain: they cover %s of %s bytes, and %s of %s packets end where a message does",
 		thousands(c.messages), plural(conns, "connection"), percent(c.covered, c.covered+c.lost), thousands(c.covered+c.lost), thousands(c.hits), thousands(c.marks))
 	if c.headed > 0 {
-		s += fmt.Sprintf("; %s begin otherwise (%s bytes), which will be unknown", plural(c.headed, "stream"), thousands(c.heads))
+		s += fmt.Sprintf("; %s begin otherwise (%s bytes): %s; say so under first, or it may be taken for a message that hides others", plural(c.headed, "stream"), thousands(c.heads), c.begun())
 	}
 	if c.foreign > 0 {
 		s += fmt.Sprintf("; %s (%s bytes) have no such message", plural(c.foreign, "more connection"), thousands(c.strange))
@@ -209,6 +211,25 @@ func evidence(c *chained, conns, types int, fr *model.Framing) string {
 		return s + "; no place was found that holds a type"
 	}
 	return s + "; " + plural(types, "type")
+}
+
+// begun is what streams begin with that is no message, of each direction the
+// commonest, in hex as first wants it.
+func (c *chained) begun() string {
+	var out []string
+	for dir, who := range []string{"who connects with ", "who is connected to with "} {
+		seen := slices.Collect(maps.Keys(c.openings[dir]))
+		slices.SortFunc(seen, func(a, b string) int {
+			return cmp.Or(c.openings[dir][b]-c.openings[dir][a], strings.Compare(a, b))
+		})
+		for i, b := range seen[:min(len(seen), 3)] {
+			seen[i] = fmt.Sprintf("\"% x\" (%d)", b, c.openings[dir][b])
+		}
+		if len(seen) > 0 {
+			out = append(out, who+strings.Join(seen[:min(len(seen), 3)], ", "))
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 // wider says which byte may belong to the length, too, if longer messages than

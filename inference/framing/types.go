@@ -30,6 +30,7 @@ const (
 	boundShare  = 0.005          // of the messages change what is no name of the stream
 	typeFar     = 24             // a type is half as likely so many bytes further on: content lies there
 	typeBits    = 64             // that a place must save at least
+	headPays    = 2              // what stands before the length is no content: what it saves counts so many times
 	absent      = math.MaxUint16 // value of a byte behind the end of a message
 )
 
@@ -77,6 +78,7 @@ type table struct {
 	columns []column
 	base    []float64 // bits of each column without a type
 	total   float64
+	head    int // the length begins there
 
 	// for cost, kept between calls
 	order, start, prev []int
@@ -111,7 +113,7 @@ func sampleOf(msgs []msg, n int) []msg {
 
 // newTable takes the messages over.
 func newTable(msgs []msg, l length) *table {
-	t := &table{msgs: msgs, columns: make([]column, allColumns)}
+	t := &table{msgs: msgs, columns: make([]column, allColumns), head: l.at}
 	sizes, flows := map[int]int{}, map[int]int{}
 	for i := range msgs {
 		m := &msgs[i]
@@ -428,7 +430,7 @@ func next(full, look *table, first []spot, pays float64) []spot {
 		slices.SortFunc(spots, func(a, b spot) int { return a.at - b.at })
 		all = append(all, found{spots, s, look.saved(lookBase, spots, s)})
 	}
-	likely := func(f found) float64 { return f.bits * math.Exp2(-float64(f.last.at)/typeFar) }
+	likely := func(f found) float64 { return full.weighed(f.bits, f.last) * math.Exp2(-float64(f.last.at)/typeFar) }
 	order := func(a, b found) int { return cmp.Compare(likely(b), likely(a)) }
 	slices.SortStableFunc(all, order)
 	all = all[:min(len(all), typeLeft)]
@@ -504,5 +506,13 @@ func (t *table) savedBy(spots []spot) float64 {
 	if len(spots) == 0 {
 		return 0
 	}
-	return t.saved(t.base, spots, spots[0])
+	return t.weighed(t.saved(t.base, spots, spots[0]), spots[0])
+}
+
+// weighed are the bits that a place saves, more of them if it is no content.
+func (t *table) weighed(bits float64, s spot) float64 {
+	if s.at < t.head {
+		return headPays * bits
+	}
+	return bits
 }
