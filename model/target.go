@@ -313,6 +313,9 @@ type VarSource struct {
 	// Field names the dissector field; "" means no field is read and Value
 	// gives the value.
 	Field string `yaml:"field,omitempty"`
+	// Where are further fields that a message must have, each matched by a regular
+	// expression: it is of this Raft group, or reports no error.
+	Where map[string]string `yaml:"where,omitempty,flow"`
 	// Of says whose variable it is: "sender" (default) or "receiver".
 	Of string `yaml:"of,omitempty"`
 	// Regexp is applied to the field or answer. Group "value" is the value

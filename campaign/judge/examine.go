@@ -214,9 +214,13 @@ func (x *Examination) sources(f *runFiles, uses map[sourceKey]sourceUse) {
 		told := map[string]bool{}
 		for i, src := range v.Sources {
 			u := uses[sourceKey{v.Name, i}]
-			if src.Probe == nil && u.texts == 0 && !src.Optional && !told[src.Type] && v.When.Under(f.target.Args) {
-				told[src.Type] = true
-				x.fact("variable %s, source %d: no message had type %q%s", v.Name, i+1, src.Type, f.nearest(src.Type))
+			if src.Probe == nil && u.texts == 0 && !src.Optional && (u.refused > 0 || !told[src.Type]) && v.When.Under(f.target.Args) {
+				if u.refused > 0 {
+					x.fact("variable %s, source %d: %d messages had type %q, and none is as where says: %s", v.Name, i+1, u.refused, src.Type, u.failing())
+				} else {
+					told[src.Type] = true
+					x.fact("variable %s, source %d: no message had type %q%s", v.Name, i+1, src.Type, f.nearest(src.Type))
+				}
 			}
 			if u.texts == 0 || u.seen > 0 || src.Value != "" || src.Optional || !v.When.Under(f.target.Args) {
 				continue
@@ -294,8 +298,36 @@ type sourceKey struct {
 
 // sourceUse is what a run gave a source to read, on all hosts together.
 type sourceUse struct {
-	texts int // answers of its probe, or messages of its type
-	seen  int // of them, those that showed a value
+	texts   int // answers of its probe, or messages of its type for which where holds
+	seen    int // of them, those that showed a value
+	refused int // messages of its type for which where does not hold
+	// others are values of fields that where does not take, of each a few
+	others map[string][]string
+}
+
+// refuse counts a message of which a field is not as where says.
+func (u *sourceUse) refuse(m *model.Message, field string) {
+	u.refused++
+	if u.others == nil {
+		u.others = map[string][]string{}
+	}
+	v, ok := m.Field(field)
+	shown := fmt.Sprintf("%q", v)
+	if !ok {
+		shown = "not there"
+	}
+	if vs := u.others[field]; len(vs) < 3 && !slices.Contains(vs, shown) {
+		u.others[field] = append(vs, shown)
+	}
+}
+
+// failing says which fields were not as where says, and what they were.
+func (u *sourceUse) failing() string {
+	var out []string
+	for _, field := range slices.Sorted(maps.Keys(u.others)) {
+		out = append(out, fmt.Sprintf("field %s was %s", field, strings.Join(u.others[field], ", ")))
+	}
+	return strings.Join(out, "; ")
 }
 
 // uses counts what each source had to read. An observation of a message does not
@@ -304,7 +336,7 @@ func (f *runFiles) uses() (map[sourceKey]sourceUse, error) {
 	out := map[sourceKey]sourceUse{}
 	for _, s := range f.evidence.Sources {
 		u := out[sourceKey{s.Variable, s.Source}]
-		out[sourceKey{s.Variable, s.Source}] = sourceUse{u.texts + s.Answered, u.seen + s.Seen}
+		out[sourceKey{s.Variable, s.Source}] = sourceUse{texts: u.texts + s.Answered, seen: u.seen + s.Seen}
 	}
 	for _, v := range f.target.Variables {
 		for i, src := range v.Sources {
@@ -317,18 +349,21 @@ func (f *runFiles) uses() (map[sourceKey]sourceUse, error) {
 			if err != nil {
 				return nil, err
 			}
+			reads, err := state.Reads(src)
+			if err != nil {
+				return nil, err
+			}
 			var u sourceUse
-			pattern, matches := state.TypePattern(src.Type), map[string]bool{}
 			for _, e := range f.events {
 				if e.Kind != model.EventMessage {
 					continue
 				}
-				is, known := matches[e.Message.Type]
-				if !known {
-					is = pattern.MatchString(e.Message.Type)
-					matches[e.Message.Type] = is
+				typed, failed := reads(e.Message)
+				if incomplete, _ := e.Message.Field("incomplete"); !typed || incomplete == "true" {
+					continue
 				}
-				if incomplete, _ := e.Message.Field("incomplete"); !is || incomplete == "true" {
+				if failed != "" {
+					u.refuse(e.Message, failed)
 					continue
 				}
 				u.texts++

@@ -117,6 +117,8 @@ func TestExamineFindsWhatIsWrong(t *testing.T) {
 		{"the wrong field, of what need not be", func(f *runFiles) { sources(f)[0].Field, sources(f)[0].Optional = "token7", true }, "", "200 messages"},
 		{"a type that does not occur", func(f *runFiles) { sources(f)[0].Type = "text LEAVE" }, "", `variable leader, source 1: no message had type "text LEAVE"; there were "text LEADER"`},
 		{"a type that need not occur", func(f *runFiles) { sources(f)[0].Type, sources(f)[0].Optional = "text LEAVE", true }, "", "200 messages"},
+		{"a where that does not hold", func(f *runFiles) { sources(f)[0].Where = map[string]string{"group": "^S-"} }, "",
+			`variable leader, source 1: 200 messages had type "text LEADER*", and none is as where says: field group was not there`},
 		{"a type like no other", func(f *runFiles) { sources(f)[0].Type = "text VOTE" }, "", `source 1: no message had type "text VOTE"|protocol text`},
 		{"a probe without an answer", func(f *runFiles) {
 			f.evidence.Sources[0] = record.SourceStat{Variable: "leader", Source: 1, Host: "n1", Asked: 9, Error: "connection refused"}

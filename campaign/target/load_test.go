@@ -133,7 +133,7 @@ func TestWhatIsAbsentIsNamedInAnyWay(t *testing.T) {
 func TestEveryMistakeIsNamed(t *testing.T) {
 	for _, c := range []struct{ name, from, to, want string }{
 		{"unknown key", "nodes: [n1, n2]", "nodez: [n1, n2]\nnodes: [n1, n2]", `t.yaml:2: unknown key "nodez" (did you mean "nodes"?); allowed here: name, title, version, nodes, clients, args,`},
-		{"unknown key deep", "{type: \"text *\"", "{typo: 1, type: \"text *\"", `t.yaml:26: variables[0].sources[0]: unknown key "typo" (did you mean "type"?); allowed here: type, field, of, regexp, value,`},
+		{"unknown key deep", "{type: \"text *\"", "{typo: 1, type: \"text *\"", `t.yaml:26: variables[0].sources[0]: unknown key "typo" (did you mean "type"?); allowed here: type, field, where, of, regexp, value,`},
 		{"key twice", "clients: [c1]", "clients: [c1]\nclients: [c1]", `t.yaml:4: clients: stands twice (first at line 3): keep one`},
 		{"list for text", "name: small", "name: [small]", `t.yaml:1: name: want a text, found a list`},
 		{"text for list", "nodes: [n1, n2]", "nodes: n1", `t.yaml:2: nodes: want a list, found "n1"`},
@@ -185,6 +185,7 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 		{"epoch without about", `(?P<about>`, `(?P<epoch>`, `variables[0].sources[0].regexp: a group named epoch tells instances apart: it needs a group named about`},
 		{"gone without about", "max_age: 1.5s\n    sources:\n      - {type: \"text *\", field: line, regexp: '(?P<about>\\w+)=(?P<value>\\w+)', absent_for: nodes}",
 			"max_age: 1.5s\n    gone: [LEFT]\n    sources:\n      - {type: \"text *\", field: line}", `variables[0].gone: gone is what a node says of itself, and variable "status" has no instances`},
+		{"where", "field: line", "field: line, where: {group: (}", `variables[0].sources[0].where.group: `},
 		{"regexp without field", "field: line", "value: x", `variables[0].sources[0].regexp: regexp without field`},
 		{"about twice", "absent_for: nodes}", "absent_for: nodes, about: $sender}", `variables[0].sources[0].about: about "$sender" and a group named about`},
 		{"probe with a sender", `regexp: '\w+'}`, `regexp: '\w+', value: $sender}`, `variables[0].sources[1]: a probe has no $sender: use $self`},

@@ -322,6 +322,9 @@ var hostWord = regexp.MustCompile(`\$[A-Za-z]+`)
 
 func (v *validator) source(at string, src model.VarSource) {
 	re := v.regexp(at+".regexp", src.Regexp, []string{"value", "about", "epoch"})
+	for _, field := range slices.Sorted(maps.Keys(src.Where)) {
+		v.regexp(at+".where."+field, src.Where[field], nil)
+	}
 	switch {
 	case (src.Type != "") == (src.Probe != nil):
 		v.addf(at, "a source has either type (a message) or probe")
@@ -333,8 +336,8 @@ func (v *validator) source(at string, src model.VarSource) {
 		} else if src.Every < 10*time.Millisecond {
 			v.addf(at+".every", "%s is too often: use 10ms or more", src.Every)
 		}
-		if src.Field != "" || src.Of != "" {
-			v.addf(at, "field and of go with type only")
+		if src.Field != "" || src.Of != "" || len(src.Where) > 0 {
+			v.addf(at, "field, where and of go with type only")
 		}
 	default:
 		if src.Field == "" && src.Value == "" {

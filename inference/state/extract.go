@@ -59,6 +59,7 @@ type source struct {
 	index    int
 	typ      *regexp.Regexp // nil: a probe
 	field    string
+	where    []condition // on other fields
 	receiver bool
 	re       *regexp.Regexp
 	value    []int // groups of the name, by alternatives; none: the whole match
@@ -117,8 +118,8 @@ func (e *Extractor) compile(v *variable, index int, ms model.VarSource, maxAge t
 		return nil, fmt.Errorf("neither type nor probe: name a message type or a probe")
 	case ms.Type != "" && ms.Probe != nil:
 		return nil, fmt.Errorf("type and probe: make it two sources")
-	case ms.Probe != nil && (ms.Field != "" || ms.Of != ""):
-		return nil, fmt.Errorf("field and of belong to messages, not to a probe")
+	case ms.Probe != nil && (ms.Field != "" || ms.Of != "" || len(ms.Where) > 0):
+		return nil, fmt.Errorf("field, where and of belong to messages, not to a probe")
 	case ms.Type != "" && ms.Field == "" && ms.Value == "":
 		return nil, fmt.Errorf("neither field nor value: say what to read from the message")
 	case ms.Field == "" && ms.Regexp != "" && ms.Probe == nil:
@@ -139,7 +140,11 @@ func (e *Extractor) compile(v *variable, index int, ms model.VarSource, maxAge t
 		return nil, fmt.Errorf("unknown of %q: use sender or receiver", ms.Of)
 	}
 	if ms.Type != "" {
-		s.typ = TypePattern(ms.Type)
+		s.typ = typePattern(ms.Type)
+	}
+	var err error
+	if s.where, err = conditions(ms.Where); err != nil {
+		return nil, err
 	}
 	if ms.Regexp != "" {
 		re, err := regexp.Compile(ms.Regexp)
@@ -187,8 +192,8 @@ func (e *Extractor) compile(v *variable, index int, ms model.VarSource, maxAge t
 	return s, nil
 }
 
-// TypePattern compiles a pattern over message types: "*" matches any text.
-func TypePattern(pattern string) *regexp.Regexp {
+// typePattern compiles a pattern over message types: "*" matches any text.
+func typePattern(pattern string) *regexp.Regexp {
 	parts := strings.Split(pattern, "*")
 	for i := range parts {
 		parts[i] = regexp.QuoteMeta(parts[i])
@@ -221,6 +226,9 @@ func (e *Extractor) Message(m *model.Message) []model.Observation {
 	}
 	var found, before []model.Observation
 	for _, s := range ss {
+		if failed(s.where, m) != "" {
+			continue
+		}
 		node := m.From
 		if s.receiver {
 			node = m.To

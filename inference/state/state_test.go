@@ -97,6 +97,31 @@ func TestMessagesRevealVariables(t *testing.T) {
 	}
 }
 
+// TestOtherFieldsTellWhatIsRead: sources of one message type, told apart by where.
+func TestOtherFieldsTellWhatIsRead(t *testing.T) {
+	e, err := NewExtractor(hosts, nodes, []model.Variable{
+		{Name: "meta", Kind: "term", Sources: []model.VarSource{{Type: "frame *", Field: "term", Where: map[string]string{"group": "^meta$", "error": "^0$"}}}},
+		{Name: "data", Kind: "term", Sources: []model.VarSource{{Type: "frame 0x1", Field: "term", Where: map[string]string{"group": "^S-"}}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		fields []model.Field
+		want   []string
+	}{
+		{[]model.Field{{Name: "group", Value: "meta"}, {Name: "term", Value: "3"}, {Name: "error", Value: "0"}}, []string{`meta@n1 = 3 (term, message 0, probe "")`}},
+		{[]model.Field{{Name: "group", Value: "S-x"}, {Name: "term", Value: "4"}}, []string{`data@n1 = 4 (term, message 0, probe "")`}},
+		{[]model.Field{{Name: "group", Value: "meta"}, {Name: "term", Value: "5"}, {Name: "error", Value: "10"}}, nil},
+		{[]model.Field{{Name: "group", Value: "meta"}, {Name: "term", Value: "6"}}, nil}, // no error field
+		{[]model.Field{{Name: "term", Value: "7"}}, nil},
+	} {
+		if diff := cmp.Diff(c.want, lines(e.Message(&model.Message{From: "n1", To: "n2", Type: "frame 0x1", Fields: c.fields}))); diff != "" {
+			t.Errorf("%v: %s", c.fields, diff)
+		}
+	}
+}
+
 // TestTheSenderKnowsFirst: what both ends of a message know by it the sender knew
 // before, whatever they are called: else they seem to differ the other way round.
 func TestTheSenderKnowsFirst(t *testing.T) {
@@ -197,8 +222,10 @@ func TestBadVariablesAreRefusedWithAdvice(t *testing.T) {
 		{src(model.VarSource{Type: "t", Field: "f", Regexp: "("}), "regexp"},
 		{src(model.VarSource{Type: "t", Field: "f", Regexp: "x", AbsentFor: "nodes"}), "group named about"},
 		{src(model.VarSource{Type: "t", Field: "f", Regexp: "(?P<about>x)", About: "n1"}), "keep one"},
+		{src(model.VarSource{Type: "t", Field: "f", Where: map[string]string{"g": "("}}), "where, field g: "},
 		{src(model.VarSource{Probe: &model.Probe{}, About: "$sender"}), "use $self"},
 		{src(model.VarSource{Probe: &model.Probe{}, Field: "f"}), "belong to messages"},
+		{src(model.VarSource{Probe: &model.Probe{}, Where: map[string]string{"f": "x"}}), "belong to messages"},
 		{src(model.VarSource{Type: "t", Value: "$from"}), "unknown $from: use $sender, $receiver or $self"},
 		{src(model.VarSource{Probe: &model.Probe{}, Value: "$sender"}), "use $self"},
 	} {
