@@ -112,7 +112,9 @@ type Invariant struct {
 	// Chance bounds the probability that two independent variables with the
 	// same marginals would have agreed as often, corrected for the number of
 	// candidates tried.
-	Chance  float64        `json:"chance"`
+	Chance float64 `json:"chance"`
+	// Like is how many pairs of like nodes Chance counts with this one; 0: none.
+	Like    int            `json:"like,omitempty"`
 	Points  []ProgramPoint `json:"points,omitempty"`
 	Example *Sample        `json:"example,omitempty"`
 }

@@ -194,7 +194,7 @@ func FromInvariant(t model.TargetInvariant) Invariant {
 	}
 	out := Invariant{
 		ID: i.ID, Target: t.Target, Kind: i.Kind, Relation: i.Relation, A: variable(i.A), B: variable(i.B), Text: i.String(),
-		Status: string(i.Status), Support: i.Support, Changes: i.Changes, Distinct: i.Distinct, Runs: i.Runs, Chance: i.Chance,
+		Status: string(i.Status), Support: i.Support, Changes: i.Changes, Distinct: i.Distinct, Runs: i.Runs, Chance: i.Chance, Like: i.Like,
 	}
 	if e := i.Example; e != nil {
 		out.Example = &Example{Run: e.Run, Message: e.Message, Type: e.Point.Type, From: string(e.Point.From), To: string(e.Point.To)}

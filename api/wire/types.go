@@ -275,6 +275,7 @@ type Invariant struct {
 	Distinct int      `json:"distinct"`
 	Runs     int      `json:"runs" doc:"Clean runs that support it"`
 	Chance   float64  `json:"chance" doc:"Bound on the probability of a coincidence"`
+	Like     int      `json:"like" doc:"Pairs of like nodes that chance counts with this one"`
 	Example  *Example `json:"example,omitempty"`
 }
 

@@ -3,6 +3,8 @@ package judge
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"netsplit/campaign/record"
 	"netsplit/explorer"
@@ -35,7 +37,25 @@ func Mine(target *model.Target, runs []string, dir func(run string) string, opts
 		logs[run] = events
 		m.Add(run, samplesOf(target, run, events))
 	}
+	opts.Like = Like(target)
 	return mined(m, logs, opts), nil
+}
+
+// Like names nodes by the processes that run on them: those with the same ones are
+// alike.
+func Like(t *model.Target) func(model.NodeID) string {
+	names := map[model.NodeID][]string{}
+	for _, p := range t.Processes {
+		for _, h := range p.Hosts {
+			names[h] = append(names[h], p.Name)
+		}
+	}
+	return func(n model.NodeID) string {
+		if !slices.Contains(t.Nodes, n) {
+			return ""
+		}
+		return strings.Join(slices.Sorted(slices.Values(names[n])), "+")
+	}
 }
 
 func mined(m *invariant.Miner, logs map[string][]model.Event, opts invariant.Options) *Mined {
@@ -97,6 +117,7 @@ func Remine(dir string) (*Remined, error) {
 		return nil, err
 	}
 	m, out := invariant.NewMiner(), &Remined{}
+	var opts invariant.Options
 	for _, d := range dirs { // sorted
 		var sum model.RunSummary
 		if err := record.ReadJSON(d, &sum); err != nil {
@@ -113,12 +134,12 @@ func Remine(dir string) (*Remined, error) {
 			out.Torn = append(out.Torn, sum.Run+": "+lack)
 		}
 		m.Add(sum.Run, samplesOf(&f.target, sum.Run, f.events))
+		opts.Like = Like(&f.target)
 		out.Runs = append(out.Runs, sum.Run)
 	}
 	if len(out.Runs) == 0 {
 		return nil, fmt.Errorf("%s holds no record of a clean run that could be judged: give the directory of a campaign, such as runs/c-20260102-030405-1", dir)
 	}
-	var opts invariant.Options
 	if out.Kept = m.Invariants(opts); len(out.Kept) == 0 {
 		opts.Weak = true
 		out.Kept = m.Invariants(opts)

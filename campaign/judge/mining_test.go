@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -96,5 +97,35 @@ func TestWhatIsSearchedWithForWantOfBetterAsksForMoreRuns(t *testing.T) {
 	weak := mined(m, logs, invariant.Options{MaxChance: 1e-9, Weak: true})
 	if len(weak.Invariants) != 1 || weak.MoreRuns() != strong.MoreRuns() {
 		t.Errorf("%d weak invariants, %q; want one, %q", len(weak.Invariants), weak.MoreRuns(), strong.MoreRuns())
+	}
+}
+
+// TestNodesWithTheSameProcessesAreAlike, clients and others like none.
+func TestNodesWithTheSameProcessesAreAlike(t *testing.T) {
+	like := Like(&model.Target{Nodes: []model.NodeID{"n1", "n2", "n3", "n4", "n5"}, Processes: []model.Process{
+		{Name: "server", Hosts: []model.NodeID{"n1", "n2", "n3"}},
+		{Name: "agent", Hosts: []model.NodeID{"n1", "n2"}},
+		{Name: "balancer", Hosts: []model.NodeID{"c1"}},
+	}})
+	if like("n1") != like("n2") || like("n1") == like("n3") || like("n3") == "" || like("n4") != "" || like("c1") != "" {
+		t.Errorf("n1 %q, n2 %q, n3 %q, n4 %q, c1 %q", like("n1"), like("n2"), like("n3"), like("n4"), like("c1"))
+	}
+}
+
+// TestLikeNodesAreMinedTogether by the processes of the target.
+func TestLikeNodesAreMinedTogether(t *testing.T) {
+	target := &model.Target{Nodes: []model.NodeID{"n1", "n2"}, Processes: []model.Process{{Name: "server", Hosts: []model.NodeID{"n1", "n2"}}}}
+	m := invariant.NewMiner()
+	for i, ends := range [][2]model.NodeID{{"n1", "n2"}, {"n2", "n1"}, {"n1", "n2"}} {
+		var samples []model.Sample
+		for j := range 24 {
+			v := strconv.Itoa(j / 2)
+			samples = append(samples, model.Sample{Message: uint64(j), Point: model.ProgramPoint{From: ends[0], To: ends[1], Type: "beat"},
+				Values: []model.VarValue{{Var: model.VarRef{Name: "x", Node: "n1"}, Kind: "k", Value: v}, {Var: model.VarRef{Name: "x", Node: "n2"}, Kind: "k", Value: v}}})
+		}
+		m.Add(strconv.Itoa(i), samples)
+	}
+	if alone, together := m.Invariants(invariant.Options{}), m.Invariants(invariant.Options{Like: Like(target)}); len(alone) != 0 || len(together) != 1 {
+		t.Errorf("alone %v, together %v", alone, together)
 	}
 }

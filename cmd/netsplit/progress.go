@@ -192,9 +192,9 @@ func printInvariants(w io.Writer, list []wire.Invariant) error {
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(t, "ID\tTARGET\tSTATUS\tINVARIANT\tSUPPORT\tCHANGES\tRUNS\tCHANCE")
+	fmt.Fprintln(t, "ID\tTARGET\tSTATUS\tINVARIANT\tSUPPORT\tCHANGES\tRUNS\tLIKE IT\tCHANCE")
 	for _, i := range list {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%.2g\n", i.ID, i.Target, i.Status, i.Text, i.Support, i.Changes, i.Runs, i.Chance)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%.2g\n", i.ID, i.Target, i.Status, i.Text, i.Support, i.Changes, i.Runs, i.Like, i.Chance)
 	}
 	return t.Flush()
 }

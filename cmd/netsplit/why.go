@@ -36,8 +36,12 @@ func whyCommand() *cobra.Command {
 					if k.Chance > invariant.DefaultMaxChance {
 						how = "weak"
 					}
-					fmt.Fprintf(w, "%s\t%s\t%s\tequal in %d samples of %d runs, %d changes, at %d kinds of message; by chance with p %.1g\n",
-						k.A, k.B, how, k.Support, k.Runs, k.Changes, len(k.Points), k.Chance)
+					with := ""
+					if k.Like > 0 {
+						with = fmt.Sprintf(", together with %d like it, of nodes with the same processes", k.Like)
+					}
+					fmt.Fprintf(w, "%s\t%s\t%s\tequal in %d samples of %d runs, %d changes, at %d kinds of message; by chance with p %.1g%s\n",
+						k.A, k.B, how, k.Support, k.Runs, k.Changes, len(k.Points), k.Chance, with)
 				}
 			}
 			for _, x := range r.Rejected {

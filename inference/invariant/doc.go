@@ -8,5 +8,6 @@
 // violation removes it at that point, not at others: what two nodes agree on
 // after one kind of message they need not agree on after another (CoFI
 // §3.4.3). An invariant is reported if it is kept at one point at least and
-// unlikely to be chance there.
+// unlikely to be chance there, by its own samples or together with those of pairs
+// that are like it (like.go).
 package invariant

@@ -27,6 +27,10 @@ type Options struct {
 	// MaxChance do not count. But one of the two must have had another value
 	// somewhere: what is the same always and everywhere is a constant.
 	Weak bool
+	// Like names what a node is like; nodes with the same name are alike, "" is like
+	// none. What pairs of like nodes show at like points in different runs is
+	// counted together.
+	Like func(model.NodeID) string
 }
 
 // Defaults of Options.
@@ -134,6 +138,7 @@ type test struct {
 	chance   float64 // not yet corrected
 	seen     uint64  // hash of the values at the start of runs and at changes
 	first    where
+	like     *pool // nil: no other pair is like it
 }
 
 // where names a sample.
@@ -165,13 +170,16 @@ type where struct {
 // these points, Runs and Distinct are of their union, Changes is the greatest
 // of one point. Equalities implied by transitivity are all reported: each
 // names another pair of nodes to set against one another.
+//
+// Pairs of like nodes are judged by what they show together, too, unless one of
+// them differs: see pool.
 func (m *Miner) Invariants(o Options) []model.Invariant {
 	o = o.defaults()
 	pairs, factor := m.pairs(o)
 	var out []model.Invariant
 	for _, ts := range pairs {
 		if kept := slices.DeleteFunc(ts, func(t *test) bool { return o.lacks(t) != "" }); len(kept) > 0 {
-			if inv := m.join(kept, factor); inv.Chance <= o.MaxChance || o.Weak {
+			if inv := m.join(kept, factor, o); inv.Chance <= o.MaxChance || o.Weak {
 				out = append(out, inv)
 			}
 		}
@@ -207,11 +215,14 @@ func (m *Miner) pairs(o Options) (map[pairKey][]*test, float64) {
 		k := pairKey{t.a.ref, t.b.ref}
 		out[k] = append(out[k], t)
 	}
+	for _, p := range m.pools(tests, o.Like) {
+		tests = append(tests, p.test)
+	}
 	return out, tarone(tests, o.MaxChance)
 }
 
 // join makes one invariant of the points at which a pair is kept.
-func (m *Miner) join(ts []*test, factor float64) model.Invariant {
+func (m *Miner) join(ts []*test, factor float64, o Options) model.Invariant {
 	a, b := ts[0].a, ts[0].b
 	inv := model.Invariant{ID: model.InvariantID(model.RelationEqual, a.ref, b.ref), Kind: a.kind,
 		Relation: model.RelationEqual, A: a.ref, B: b.ref, Status: model.InvariantMined, Chance: 1}
@@ -220,7 +231,10 @@ func (m *Miner) join(ts []*test, factor float64) model.Invariant {
 	for _, t := range ts {
 		inv.Support += t.support
 		inv.Changes = max(inv.Changes, t.changes)
-		inv.Chance = min(inv.Chance, t.chance*factor)
+		p, like := o.chance(t)
+		if c := cmp.Compare(p*factor, inv.Chance); c < 0 || c == 0 && like < inv.Like {
+			inv.Chance, inv.Like = p*factor, like
+		}
 		inv.Points = append(inv.Points, t.point)
 		for _, r := range t.runs {
 			runs[r] = true
@@ -260,7 +274,15 @@ func (m *Miner) tests() []*test {
 				if !alike(a, b) {
 					continue
 				}
-				if t := evaluate(a, b, names, runs, count); t.support > 0 || t.violated {
+				a, b := a, b
+				if b.ref.Compare(a.ref) < 0 {
+					a, b = b, a
+				}
+				parts := make([]part, len(names))
+				for i, run := range names {
+					parts[i] = part{run, runs[run], a.ref, b.ref}
+				}
+				if t := evaluate(a, b, parts, count); t.support > 0 || t.violated {
 					t.point = point
 					out = append(out, t)
 				}
@@ -289,19 +311,24 @@ func alike(a, b *column) bool {
 	return false
 }
 
-func evaluate(a, b *column, names []string, runs map[string]*trace, count *counter) *test {
-	if b.ref.Compare(a.ref) < 0 {
-		a, b = b, a
-	}
+// part is what two variables show in one run.
+type part struct {
+	run  string
+	of   *trace
+	a, b model.VarRef
+}
+
+// evaluate judges two variables by what is in the parts, in their order.
+func evaluate(a, b *column, parts []part, count *counter) *test {
 	t := &test{a: a, b: b}
 	count.reset()
 	course := fnv.New64a()
 	var buf [8]byte
 	moments := 1.0
-	for _, run := range names {
+	for _, p := range parts {
 		before, samples := t.changes, 0
-		tr := runs[run]
-		ca, cb := tr.cols[a.ref], tr.cols[b.ref]
+		run, tr := p.run, p.of
+		ca, cb := tr.cols[p.a], tr.cols[p.b]
 		var lastA, lastB int32
 		for i := range min(len(ca), len(cb)) {
 			va, vb := ca[i], cb[i]

@@ -464,11 +464,14 @@ func TestNothingSurvivesAShuffle(t *testing.T) {
 	for seed := range int64(100) {
 		rng := rand.New(rand.NewSource(seed))
 		runs := random(rng, 1)
-		o := Options{MinRuns: 2, MinSupport: 3, MinChanges: 2}
-		before += len(mine(runs, o))
-		after += len(mine(shuffled(rng, runs), o))
+		mixed := shuffled(rng, runs)
+		for _, like := range []func(model.NodeID) string{nil, allAlike} {
+			o := Options{MinRuns: 2, MinSupport: 3, MinChanges: 2, Like: like}
+			before += len(mine(runs, o))
+			after += len(mine(mixed, o))
+		}
 	}
-	if before < 200 || after > 0 {
+	if before < 400 || after > 0 {
 		t.Errorf("%d invariants before the shuffle, %d after: want many and none", before, after)
 	}
 }
@@ -476,6 +479,13 @@ func TestNothingSurvivesAShuffle(t *testing.T) {
 // In short traces of few values, pairs agree by chance. The bound must remove
 // nearly all of them, the family-wise rate being MaxChance.
 func TestChanceBoundHoldsOnIndependentVariables(t *testing.T) {
+	t.Run("two nodes", func(t *testing.T) { chanceBound(t, Options{MinSupport: 9}, toB) })
+	t.Run("like nodes", func(t *testing.T) {
+		chanceBound(t, Options{MinSupport: 9, Like: members}, point("n1", "n2"), point("n1", "n3"))
+	})
+}
+
+func chanceBound(t *testing.T, o Options, points ...model.ProgramPoint) {
 	lucky, kept := 0, 0
 	const trials = 300
 	for seed := range int64(trials) {
@@ -484,21 +494,21 @@ func TestChanceBoundHoldsOnIndependentVariables(t *testing.T) {
 		for r := range 3 {
 			rs := runSamples{run: fmt.Sprint(r)}
 			for i := range 3 {
-				s := model.Sample{Message: uint64(i), Point: toB}
-				for v := range 20 {
-					for _, n := range []model.NodeID{"n1", "n2"} {
-						s.Values = append(s.Values, val(ref(fmt.Sprintf("v%02d", v), n), "k", fmt.Sprint(rng.Intn(2))))
+				for k, p := range points {
+					s := model.Sample{Message: uint64(3*i + k), Point: p}
+					for v := range 20 {
+						for _, n := range []model.NodeID{p.From, p.To} {
+							s.Values = append(s.Values, val(ref(fmt.Sprintf("v%02d", v), n), "k", fmt.Sprint(rng.Intn(2))))
+						}
 					}
+					rs.samples = append(rs.samples, s)
 				}
-				rs.samples = append(rs.samples, s)
 			}
 			runs = append(runs, rs)
 		}
-		o := Options{MinSupport: 9}
 		if len(mine(runs, o)) > 0 {
 			kept++
 		}
-		o.MaxChance = 1
 		m := NewMiner()
 		for _, r := range runs {
 			m.Add(r.run, r.samples)

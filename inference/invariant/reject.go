@@ -54,7 +54,7 @@ func (m *Miner) Rejected(o Options) []Rejected {
 			r := len(lacks)
 			if l := o.lacks(t); l != "" {
 				r = slices.Index(lacks, l)
-			} else if t.chance*factor > o.MaxChance && !o.Weak {
+			} else if p, _ := o.chance(t); p*factor > o.MaxChance && !o.Weak {
 				r = slices.Index(lacks, LackChance)
 			}
 			if cmp.Or(cmp.Compare(r, rank), cmp.Compare(best.differ, t.differ), cmp.Compare(t.support, best.support), best.point.Compare(t.point)) > 0 {
@@ -70,8 +70,16 @@ func (m *Miner) Rejected(o Options) []Rejected {
 }
 
 // lacks is what keeps a candidate from being kept at its point, apart from
-// chance; "" if nothing does.
+// chance; "" if nothing does, or if pairs that are like it show enough with it.
 func (o Options) lacks(t *test) Lack {
+	if l := o.alone(t); l == "" || l == LackAgreement || !o.joined(t) {
+		return l
+	}
+	return ""
+}
+
+// alone is what a candidate lacks by itself.
+func (o Options) alone(t *test) Lack {
 	switch {
 	case t.violated:
 		return LackAgreement
