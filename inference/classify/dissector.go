@@ -100,7 +100,7 @@ func New(p model.Protocol) (Dissector, error) {
 		if err != nil {
 			return nil, err
 		}
-		return newSniffing(sniffsAlways, func() Dissector { return newFramedPair(f) }), nil
+		return newSniffing(sniffsAlways, func() Dissector { return newFramedPair(&upgrading{framed: f}) }), nil
 	}
 	if p.Frames != nil {
 		return nil, fmt.Errorf("protocol on port %d: frames goes with dissector %s, not with %s", p.Port, NameFrames, name)
@@ -113,7 +113,7 @@ func New(p model.Protocol) (Dissector, error) {
 		if err != nil {
 			return nil, err
 		}
-		return newSniffing(sniffsAlways, func() Dissector { return newFramedPair(l) }), nil
+		return newSniffing(sniffsAlways, func() Dissector { return newFramedPair(&upgrading{framed: l}) }), nil
 	}
 	fresh, ok := registry[name]
 	if _, reads := datagrams[name]; ok && p.Transport == "udp" && !reads && name != NameFallback {

@@ -1,0 +1,70 @@
+package classify
+
+import (
+	"math/rand"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"netsplit/model"
+)
+
+// hello is a record with a ClientHello or, from the other side, a ServerHello.
+func hello(dir int, n int) string {
+	b := []byte(tlsBytes(tlsHandshake, byte(1+dir), n))
+	copy(b[6:], []byte{0, byte((n - 4) >> 8), byte(n - 4), 3, 3})
+	return string(b)
+}
+
+// TestTLSThatIsAskedForBetweenTwoMessages: what follows is records of TLS, on both
+// sides, also where some were lost.
+func TestTLSThatIsAskedForBetweenTwoMessages(t *testing.T) {
+	const ask, start = "\x00\x00\x00\x08\x04\xd2\x16\x2f", "\x00\x00\x00\x0d\x00\x03\x00\x00user\x00"
+	asked := greeted()
+	asked.Frames.First = append(asked.Frames.First, model.First{Name: "yes", Answer: true, Begins: "53", Size: 1})
+	counted := model.Protocol{Port: 7, Transport: "tcp", Dissector: NameText, Lines: []model.Line{{Match: `^PUT (?P<length>\d+)$`, Plus: 2}}}
+	data := tlsBytes(tlsData, 0, 300)
+	for _, c := range []struct {
+		name  string
+		of    model.Protocol
+		steps []step
+		want  [2][]string
+	}{
+		{"frames", asked,
+			[]step{{b: []byte(ask)}, {dir: 1, b: []byte("S")}, {b: []byte(hello(0, 300))}, {dir: 1, b: []byte(hello(1, 90) + data)}, {b: []byte(data)}},
+			[2][]string{{"frame ask 8", "tls client-hello 305", "tls data 2^8 305 encrypted=true"}, {"frame yes 1", "tls server-hello 95", "tls data 2^8 305 encrypted=true"}}},
+		{"frames, behind a loss", asked,
+			[]step{{b: []byte(ask)}, {dir: 1, b: []byte("S")}, {b: []byte(hello(0, 300))}, {gap: 40}, {b: []byte("\xc5\xc5" + data)}},
+			[2][]string{{"frame ask 8", "tls client-hello 305", "unknown 2", "tls data 2^8 305 encrypted=true"}, {"frame yes 1"}}},
+		{"frames that are no records", asked,
+			[]step{{b: []byte(start + "\x16\x00\x00\x00\x06\x01\x00" + "\x16\x03\x01\x00")}, {dir: 1, b: []byte("\x16\x00\x00\x00\x04")}},
+			[2][]string{{"frame start 13", "frame 0x16 7", "unknown 4"}, {"frame 0x16 5"}}},
+		{"lines", counted,
+			[]step{{b: []byte("STARTTLS\r\n")}, {dir: 1, b: []byte("OK\r\n")}, {b: []byte(hello(0, 300))}, {dir: 1, b: []byte(hello(1, 90))}, {b: []byte(data)}},
+			[2][]string{{"text STARTTLS 10 text=STARTTLS token0=STARTTLS", "tls client-hello 305", "tls data 2^8 305 encrypted=true"}, {"text OK 4 text=OK token0=OK", "tls server-hello 95"}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			play := func(rng *rand.Rand) [2][]Unit {
+				d, err := New(c.of)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return run(t, d, c.steps, rng)
+			}
+			us := play(nil)
+			for dir := range us {
+				covered(t, dir, us[dir], c.steps)
+				if diff := cmp.Diff(c.want[dir], told(us[dir])); diff != "" {
+					t.Errorf("direction %d (-want +got):\n%s", dir, diff)
+				}
+			}
+			rng := rand.New(rand.NewSource(1))
+			for range 20 {
+				if cut := play(rng); !reflect.DeepEqual(us, cut) {
+					t.Fatalf("other segments, other units:\n%s", cmp.Diff(us, cut))
+				}
+			}
+		})
+	}
+}
