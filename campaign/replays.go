@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -21,9 +22,20 @@ func (s *Service) replay(ctx context.Context, j *job, r *labRunner) error {
 	if err != nil {
 		return err
 	}
+	scripts, err := r.kit.Scripts()
+	if err != nil {
+		return err
+	}
+	var changed []string
 	if parts := s.changedSince(orig, r.kit.Target); len(parts) > 0 {
+		changed = append(changed, "the target file ("+strings.Join(parts, ", ")+")")
+	}
+	if files := otherFiles(orig.Scripts, scripts); len(files) > 0 {
+		changed = append(changed, "what stands beside the target file ("+strings.Join(files, ", ")+")")
+	}
+	if len(changed) > 0 {
 		s.update(j, func(c *model.Campaign) {
-			c.Reason = fmt.Sprintf("the target file was changed since %s was made (%s), and what fails now, or does not, may be due to that", orig.Run, strings.Join(parts, ", "))
+			c.Reason = fmt.Sprintf("%s changed since %s was made, and what fails now, or does not, may be due to that", strings.Join(changed, " and "), orig.Run)
 		})
 	}
 	err = s.each(ctx, j, r, func(n int) work {
@@ -56,6 +68,22 @@ func (s *Service) changedSince(orig model.RunSummary, now *model.Target) (parts 
 		}
 	}
 	return parts
+}
+
+// otherFiles names the files that are not as they were, sorted; none if a run that
+// is older than their record has none.
+func otherFiles(then, now map[string]string) (out []string) {
+	if then == nil {
+		return nil
+	}
+	all := maps.Clone(then)
+	maps.Copy(all, now)
+	for _, f := range slices.Sorted(maps.Keys(all)) {
+		if then[f] != now[f] {
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 // reproduces says whether a replay shows one of the failures of the original.

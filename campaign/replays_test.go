@@ -47,3 +47,19 @@ func TestAReplaySaysThatTheTargetWasChanged(t *testing.T) {
 		}
 	}
 }
+
+func TestAReplaySaysWhichScriptsWereChanged(t *testing.T) {
+	then := map[string]string{"a.py": "1", "b.py": "2", "c.py": "3"}
+	for _, c := range []struct {
+		then, now map[string]string
+		want      []string
+	}{
+		{then, then, nil},
+		{then, map[string]string{"a.py": "1", "b.py": "9", "d.py": "4"}, []string{"b.py", "c.py", "d.py"}},
+		{nil, then, nil}, // its record is older
+	} {
+		if got := otherFiles(c.then, c.now); !slices.Equal(got, c.want) {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}

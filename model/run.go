@@ -156,6 +156,9 @@ type RunMeta struct {
 	Scenario Scenario  `json:"scenario"`
 	// ReplayOf is the run whose scenario this run repeats.
 	ReplayOf string `json:"replayOf,omitempty"`
+	// Scripts are the files beside the target file that it names, each with a hash
+	// of what it was as the run began.
+	Scripts map[string]string `json:"scripts,omitempty"`
 }
 
 // Cost says where the wall time of a run went.

@@ -161,6 +161,9 @@ func (r *run) open(began time.Time) (err error) {
 		Tap: tap, Gate: r.c.Bed.GateName(tap), Started: began, Version: r.c.Version,
 		Scenario: r.c.Scenario, ReplayOf: r.c.ReplayOf,
 	}
+	if meta.Scripts, err = r.c.Kit.Scripts(); err != nil {
+		return err
+	}
 	rec, err := record.Create(r.c.Dir, meta)
 	if err != nil {
 		return err

@@ -1,0 +1,45 @@
+package nodes
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"netsplit/campaign/target"
+	"netsplit/model"
+)
+
+func TestScriptsAreWhatTheTargetFileNames(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"client.py": "a", "lib/one.py": "b", "lib/deep/two.py": "c", "notes.md": "d", "go here": "e"} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k := &Kit{expand: target.ExpandInput{TargetDir: dir}, Target: &model.Target{
+		Processes: []model.Process{{Command: []string{"sh", "-c", "cd {{ .TargetDir }}/lib; exec python3 {{.TargetDir}}/client.py --data '{{.TargetDir}}/{{.Host}}.txt'"}}},
+		Final:     []model.Workload{{Command: []string{"{{.TargetDir}}/client.py", "{{.TargetDir}}/made-later"}}},
+	}}
+	before, err := k.Scripts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := slices.Sorted(maps.Keys(before)), []string{"client.py", "lib/deep/two.py", "lib/one.py"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "client.py"), []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	after, err := k.Scripts()
+	if err != nil || before["client.py"] == after["client.py"] || before["lib/one.py"] != after["lib/one.py"] {
+		t.Errorf("before %v, after %v: %v", before, after, err)
+	}
+	if none, err := (&Kit{Target: &model.Target{}}).Scripts(); none != nil || err != nil {
+		t.Errorf("without a folder: %v, %v", none, err)
+	}
+}
