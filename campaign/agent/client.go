@@ -102,8 +102,8 @@ func Start(ctx context.Context, host model.TestbedHost, binary string) (*Client,
 	defer cancel()
 	select {
 	case r := <-hello:
-		if r.Version != protocolVersion {
-			err = fmt.Errorf("it speaks version %d of the agent protocol and we %d; give the host the same netsplit", r.Version, protocolVersion)
+		if r.Version != ProtocolVersion {
+			err = fmt.Errorf("it speaks version %d of the agent protocol and we %d; give the host the same netsplit", r.Version, ProtocolVersion)
 		}
 	case <-c.ended:
 		err = c.why

@@ -23,9 +23,9 @@ type Sender struct {
 	Released []Released
 }
 
-// protocolVersion is told in the hello; both sides are one program, but a
+// ProtocolVersion is told in the hello; both sides are one program, but a
 // testbed's exec prefix may lead to an older copy of it.
-const protocolVersion = 7
+const ProtocolVersion = 7
 
 // Operations of a request.
 const (

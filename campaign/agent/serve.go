@@ -29,7 +29,7 @@ func Serve(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer s.work.Wait()
 	defer cancel()
-	s.reply(response{Version: protocolVersion})
+	s.reply(response{Version: ProtocolVersion})
 	read := make(chan error, 1)
 	go func() { read <- s.read(ctx, stdin) }()
 	select {

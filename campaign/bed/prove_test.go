@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 func pretend(dir string, half, skew time.Duration) {
 	type m = map[string]any
 	say := json.NewEncoder(os.Stdout)
-	_ = say.Encode(m{"id": 0, "version": 6})
+	_ = say.Encode(m{"id": 0, "version": agent.ProtocolVersion})
 	now := func() int64 { return time.Now().Add(skew).UnixNano() }
 	for in := json.NewDecoder(bufio.NewReader(os.Stdin)); ; {
 		var r struct {
