@@ -6,10 +6,8 @@ import (
 	"math/rand"
 	"os"
 	"path/filepath"
-	"reflect"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 	"github.com/google/gopacket/pcapgo"
@@ -52,39 +50,6 @@ func binInput(ss []step) []byte {
 		}
 	}
 	return b
-}
-
-// checkSteps checks the rules of the package on a conversation.
-func checkSteps(t *testing.T, name string, ss []step, seed int64) [2][]Unit {
-	t.Helper()
-	fresh := func() Dissector {
-		d, err := New(model.Protocol{Dissector: name})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d
-	}
-	want := run(t, fresh(), ss, nil)
-	for dir := range want {
-		covered(t, dir, want[dir], ss)
-		for _, u := range want[dir] {
-			if len(u.Type) > 160 {
-				t.Fatalf("type of %d bytes: %q", len(u.Type), u.Type)
-			}
-			for _, f := range u.Fields {
-				if len(f.Value) > respText+8 {
-					t.Fatalf("field %s of %d bytes", f.Name, len(f.Value))
-				}
-			}
-		}
-	}
-	rng := rand.New(rand.NewSource(seed))
-	for range 3 {
-		if got := run(t, fresh(), ss, rng); !reflect.DeepEqual(want, got) {
-			t.Fatalf("%s: other segments, other units (-whole +cut):\n%s", name, cmp.Diff(want, got))
-		}
-	}
-	return want
 }
 
 // captured returns the conversations of a capture on a port, by connection, as
@@ -176,7 +141,7 @@ func fuzzBinary(f *testing.F, name string) {
 			}
 		}
 	}
-	f.Fuzz(func(t *testing.T, in []byte, seed int64) { checkSteps(t, name, binSteps(in), seed) })
+	f.Fuzz(func(t *testing.T, in []byte, seed int64) { rules(t, model.Protocol{Dissector: name}, binSteps(in), seed, fuzzCuts) })
 }
 
 func FuzzCassandra(f *testing.F) { fuzzBinary(f, NameCassandra) }
@@ -191,7 +156,7 @@ func TestCassandraConversationsKeepTheRules(t *testing.T) {
 			rng := rand.New(rand.NewSource(7))
 			known, all := 0, 0
 			for i, ss := range captured(t, c.name, c.port) {
-				for _, us := range checkSteps(t, c.dissector, ss, int64(i)) {
+				for _, us := range rules(t, model.Protocol{Dissector: c.dissector}, ss, int64(i), fuzzCuts) {
 					for _, u := range us {
 						if all++; u.Type != model.TypeUnknown {
 							known++
@@ -206,8 +171,8 @@ func TestCassandraConversationsKeepTheRules(t *testing.T) {
 						lossy[k] = step{dir: ss[k].dir, gap: len(ss[k].b)}
 					}
 				}
-				checkSteps(t, c.dissector, lossy, int64(i))
-				checkSteps(t, c.dissector, ss[len(ss)/2:], int64(i))
+				rules(t, model.Protocol{Dissector: c.dissector}, lossy, int64(i), fuzzCuts)
+				rules(t, model.Protocol{Dissector: c.dissector}, ss[len(ss)/2:], int64(i), fuzzCuts)
 			}
 			if known == 0 {
 				t.Error("nothing was read")

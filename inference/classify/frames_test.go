@@ -2,8 +2,6 @@ package classify
 
 import (
 	"fmt"
-	"math/rand"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -53,23 +51,9 @@ func TestFramesOfATargetFile(t *testing.T) {
 			[]string{"frame 0x3 0x1 6", "frame 0x8 0x7 12 id=616200 name=ab seq=17", "unknown 5", "frame 0x3 0x1 6", "frame 0x8 0x7 12 id=616200 name=ab seq=17", "frame 0x3 0x1 6"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			play := func(rng *rand.Rand) [2][]Unit {
-				d, err := New(small())
-				if err != nil {
-					t.Fatal(err)
-				}
-				return run(t, d, c.steps, rng)
-			}
-			us := play(nil)
-			covered(t, 0, us[0], c.steps)
+			us := rules(t, small(), c.steps, 1, 20)
 			if diff := cmp.Diff(c.want, told(us[0])); diff != "" {
 				t.Errorf("units (-want +got):\n%s", diff)
-			}
-			rng := rand.New(rand.NewSource(1))
-			for range 20 {
-				if cut := play(rng); !reflect.DeepEqual(us, cut) {
-					t.Fatalf("other segments, other units:\n%s", cmp.Diff(us, cut))
-				}
 			}
 		})
 	}
@@ -177,5 +161,5 @@ func TestFramesThatCannotBe(t *testing.T) {
 func FuzzFrames(f *testing.F) {
 	seeds(f)
 	f.Add(">"+smallBytes("\x03\x04")+smallBytes("\x08\xff\x00\x11ab\x00\x00")+"%\x09"+strings.Repeat(smallBytes("\x03\x04"), 4)+"<"+smallBytes("\x03"), int64(1))
-	f.Fuzz(func(t *testing.T, in string, seed int64) { checkProtocol(t, small(), in, seed) })
+	f.Fuzz(func(t *testing.T, in string, seed int64) { rules(t, small(), steps(in), seed, fuzzCuts) })
 }

@@ -129,12 +129,16 @@ func covered(t *testing.T, dir int, us []Unit, ss []step) {
 
 func check(t *testing.T, name, in string, seed int64) {
 	t.Helper()
-	checkProtocol(t, model.Protocol{Dissector: name}, in, seed)
+	rules(t, model.Protocol{Dissector: name}, steps(in), seed, fuzzCuts)
 }
 
-func checkProtocol(t *testing.T, p model.Protocol, in string, seed int64) {
+// fuzzCuts is how often a fuzz test cuts a conversation into other segments.
+const fuzzCuts = 3
+
+// rules checks those of the package on a conversation: units that cover every byte,
+// bounded, and the same in whatever segments it comes.
+func rules(t *testing.T, p model.Protocol, ss []step, seed int64, cuts int) [2][]Unit {
 	t.Helper()
-	ss := steps(in)
 	fresh := func() Dissector {
 		d, err := New(p)
 		if err != nil {
@@ -150,20 +154,19 @@ func checkProtocol(t *testing.T, p model.Protocol, in string, seed int64) {
 				t.Fatalf("type of %d bytes: %q", len(u.Type), u.Type)
 			}
 			for _, f := range u.Fields {
-				if len(f.Value) > respText+8 {
-					t.Fatalf("field %s of %d bytes", f.Name, len(f.Value))
+				if len(f.Value) > max(respText, pbText)+8 || f.Name == "" {
+					t.Fatalf("field %q of %d bytes", f.Name, len(f.Value))
 				}
 			}
 		}
 	}
 	rng := rand.New(rand.NewSource(seed))
-	for range 3 {
-		got := run(t, fresh(), ss, rng)
-		if diff := ""; !reflect.DeepEqual(want, got) {
-			diff = cmp.Diff(want, got)
-			t.Fatalf("%s: other segments, other units (-whole +cut):\n%s", p.Dissector, diff)
+	for range cuts {
+		if got := run(t, fresh(), ss, rng); !reflect.DeepEqual(want, got) {
+			t.Fatalf("%s: other segments, other units (-whole +cut):\n%s", p.Dissector, cmp.Diff(want, got))
 		}
 	}
+	return want
 }
 
 func seeds(f *testing.F) {

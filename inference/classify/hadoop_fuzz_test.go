@@ -2,13 +2,10 @@ package classify
 
 import (
 	"encoding/binary"
-	"math/rand"
 	"os"
 	"path/filepath"
-	"reflect"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 
 	"netsplit/model"
 )
@@ -44,37 +41,6 @@ func hadoopSteps(in []byte) []step {
 	return out
 }
 
-func checkHadoop(t *testing.T, name string, ss []step, seed int64) {
-	t.Helper()
-	fresh := func() Dissector {
-		d, err := New(model.Protocol{Dissector: name})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d
-	}
-	want := run(t, fresh(), ss, nil)
-	for dir := range want {
-		covered(t, dir, want[dir], ss)
-		for _, u := range want[dir] {
-			if len(u.Type) > 160 {
-				t.Fatalf("type of %d bytes: %q", len(u.Type), u.Type)
-			}
-			for _, f := range u.Fields {
-				if len(f.Value) > pbText+8 || f.Name == "" {
-					t.Fatalf("field %q of %d bytes", f.Name, len(f.Value))
-				}
-			}
-		}
-	}
-	rng := rand.New(rand.NewSource(seed))
-	for range 3 {
-		if got := run(t, fresh(), ss, rng); !reflect.DeepEqual(want, got) {
-			t.Fatalf("%s: other segments, other units (-whole +cut):\n%s", name, cmp.Diff(want, got))
-		}
-	}
-}
-
 func hadoopSeeds(f *testing.F) {
 	files, err := filepath.Glob(filepath.Join("testdata", "hadoop", "seed", "*"))
 	if err != nil || len(files) == 0 {
@@ -97,28 +63,28 @@ func hadoopSeeds(f *testing.F) {
 
 func FuzzHadoopRPC(f *testing.F) {
 	hadoopSeeds(f)
-	f.Fuzz(func(t *testing.T, in []byte, seed int64) { checkHadoop(t, NameHadoopRPC, hadoopSteps(in), seed) })
+	f.Fuzz(func(t *testing.T, in []byte, seed int64) { rules(t, model.Protocol{Dissector: NameHadoopRPC}, hadoopSteps(in), seed, fuzzCuts) })
 }
 
 func FuzzHDFSData(f *testing.F) {
 	hadoopSeeds(f)
-	f.Fuzz(func(t *testing.T, in []byte, seed int64) { checkHadoop(t, NameHDFSData, hadoopSteps(in), seed) })
+	f.Fuzz(func(t *testing.T, in []byte, seed int64) { rules(t, model.Protocol{Dissector: NameHDFSData}, hadoopSteps(in), seed, fuzzCuts) })
 }
 
 func FuzzHTTP(f *testing.F) {
 	hadoopSeeds(f)
 	f.Add([]byte("\x00\x00\x12GET /a HTTP/1.1\r\n\r\n\x01\x00\x60HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\nHTTP/1.1 404 N\r\nContent-Length: 1\r\n\r\nx"), int64(1))
-	f.Fuzz(func(t *testing.T, in []byte, seed int64) { checkHadoop(t, NameHTTP, hadoopSteps(in), seed) })
+	f.Fuzz(func(t *testing.T, in []byte, seed int64) { rules(t, model.Protocol{Dissector: NameHTTP}, hadoopSteps(in), seed, fuzzCuts) })
 }
 
 func FuzzHTTPStream(f *testing.F) {
 	hadoopSeeds(f)
 	f.Add([]byte("\x00\x00\x12GET /a HTTP/1.1\r\n\r\n\x01\x00\x60HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n1\r\nx\r\n0\r\n\r\nHTTP/1.1 404 N\r\nContent-Length: 1\r\n\r\nx"), int64(1))
-	f.Fuzz(func(t *testing.T, in []byte, seed int64) { checkHadoop(t, NameHTTPStream, hadoopSteps(in), seed) })
+	f.Fuzz(func(t *testing.T, in []byte, seed int64) { rules(t, model.Protocol{Dissector: NameHTTPStream}, hadoopSteps(in), seed, fuzzCuts) })
 }
 
 func FuzzSniffing(f *testing.F) {
 	hadoopSeeds(f)
 	f.Add([]byte("\x00\x00\x03hrp\x01\x00\x02ab\x00\x00\x02c\x09"), int64(1))
-	f.Fuzz(func(t *testing.T, in []byte, seed int64) { checkHadoop(t, NameFallback, hadoopSteps(in), seed) })
+	f.Fuzz(func(t *testing.T, in []byte, seed int64) { rules(t, model.Protocol{Dissector: NameFallback}, hadoopSteps(in), seed, fuzzCuts) })
 }

@@ -1,8 +1,6 @@
 package classify
 
 import (
-	"math/rand"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -59,21 +57,7 @@ func TestLinesOfATargetFile(t *testing.T) {
 		{"too short for its field", []step{{b: []byte("SEND raft.vote 3\r\nabc\r\n")}}, []string{"text SEND vote 23"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			play := func(rng *rand.Rand) [2][]Unit {
-				d, err := New(counted())
-				if err != nil {
-					t.Fatal(err)
-				}
-				return run(t, d, c.steps, rng)
-			}
-			us := play(nil)
-			covered(t, 0, us[0], c.steps)
-			rng := rand.New(rand.NewSource(1))
-			for range 20 {
-				if cut := play(rng); !reflect.DeepEqual(us, cut) {
-					t.Fatalf("other segments, other units:\n%s", cmp.Diff(us, cut))
-				}
-			}
+			us := rules(t, counted(), c.steps, 1, 20)
 			if diff := cmp.Diff(c.want, lineTypes(us[0])); diff != "" {
 				t.Errorf("units (-want +got):\n%s", diff)
 			}
@@ -137,5 +121,5 @@ func FuzzTextLines(f *testing.F) {
 	seeds(f)
 	f.Add("HELLO a=b\r\nSEND raft.vote me 8\r\n\n\n\x07\x00\x00\x00\r\n\r\n<SEND news 12\r\nSEND news 1\n\r\n%\x01PING\r\nSEND x 90\r\n", int64(1))
 	f.Add("SEND x 99000\r\n\x03%\xffSEND x 2\r\nab\r\nSEND x 2\r\nab\r\nSEND x 2\r\nab\r\n", int64(1))
-	f.Fuzz(func(t *testing.T, in string, seed int64) { checkProtocol(t, counted(), in, seed) })
+	f.Fuzz(func(t *testing.T, in string, seed int64) { rules(t, counted(), steps(in), seed, fuzzCuts) })
 }

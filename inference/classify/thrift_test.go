@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"netsplit/model"
 )
 
 // thriftMsg is a strict message with the fields of a struct.
@@ -73,11 +75,11 @@ func TestThriftLongMessagesKeepTheRules(t *testing.T) {
 		in := []step{{dir: 0, b: []byte(thriftMsg(1, "insert", 1, "\x0b\x00\x01"+cqlLong(strings.Repeat("k", n))))},
 			{dir: 1, b: []byte(thriftMsg(2, "insert", 1, ""))}, {dir: 0, b: []byte(thriftMsg(1, "get", 2, ""))}}
 		for seed := range int64(4) {
-			us := checkSteps(t, NameThrift, in, seed)
+			us := rules(t, model.Protocol{Dissector: NameThrift}, in, seed, fuzzCuts)
 			if last := us[0][len(us[0])-1]; last.Type != "thrift get call" {
 				t.Errorf("%d bytes: %+v", n, last)
 			}
-			checkSteps(t, NameThrift, []step{{b: append(in[0].b, in[2].b...)}}, seed)
+			rules(t, model.Protocol{Dissector: NameThrift}, []step{{b: append(in[0].b, in[2].b...)}}, seed, fuzzCuts)
 		}
 	}
 }
