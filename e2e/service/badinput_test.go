@@ -89,13 +89,13 @@ func TestBadInput(t *testing.T) {
 
 	t.Run("host missing in the testbed", func(t *testing.T) {
 		d := serve(t, withBed("few")[1:]...)
-		status, b, err := d.try("POST", "/v1/campaigns", wire.CampaignSpec{Target: gossip(t)})
+		status, b, err := d.Try("POST", "/v1/campaigns", wire.CampaignSpec{Target: gossip(t)})
 		if err != nil || status != 400 && status != 422 || !strings.Contains(string(b), "n3") || !strings.Contains(string(b), "few.yaml") && !strings.Contains(string(b), "testbed t") {
 			t.Errorf("%d %s %v", status, b, err)
 		}
 		// Its ports are taken now.
-		refused(t, harness.Start(t, "serve", "--listen", d.addr, "--openflow", "127.0.0.1:0", "--runs-dir", t.TempDir()), d.addr, "in use", "--listen")
-		refused(t, harness.Start(t, "serve", "--listen", "127.0.0.1:0", "--openflow", d.openflow, "--runs-dir", t.TempDir()), d.openflow, "in use", "another address")
+		refused(t, harness.Start(t, "serve", "--listen", d.API, "--openflow", "127.0.0.1:0", "--runs-dir", t.TempDir()), d.API, "in use", "--listen")
+		refused(t, harness.Start(t, "serve", "--listen", "127.0.0.1:0", "--openflow", d.OpenFlow, "--runs-dir", t.TempDir()), d.OpenFlow, "in use", "another address")
 	})
 	t.Run("no root", func(t *testing.T) {
 		open := filepath.Join(os.TempDir(), "netsplit-nobody")
@@ -151,21 +151,21 @@ func refused(t *testing.T, p *harness.Process, says ...string) {
 func TestSwitchThatSpeaksOnlyOpenFlow10(t *testing.T) {
 	harness.LeavesNothing(t)
 	b := newBench(t, "a", "b")
-	b.vsctl("set", "bridge", bridge, "protocols=OpenFlow10")
+	b.VSCtl("set", "bridge", bridge, "protocols=OpenFlow10")
 	d := serve(t, "--testbed", b.file, "--runs-dir", t.TempDir())
-	b.connect(d.openflow)
+	b.connect(d.OpenFlow)
 	harness.Until(t, 10*time.Second, "the daemon says what to do", func() error {
 		if s := d.Stderr(); !strings.Contains(s, "protocols=OpenFlow13") || !strings.Contains(s, "ovs-vsctl") {
 			return os.ErrNotExist
 		}
 		return nil
 	})
-	status, body, err := d.try("GET", "/healthz", nil)
+	status, body, err := d.Try("GET", "/healthz", nil)
 	if err != nil || status != 503 {
 		t.Errorf("without its switch the daemon is well: %d %s %v", status, body, err)
 	}
-	b.vsctl("set", "bridge", bridge, "protocols=OpenFlow13")
-	d.healthy()
+	b.VSCtl("set", "bridge", bridge, "protocols=OpenFlow13")
+	d.Healthy()
 	b.expect("with OpenFlow 1.3", everything)
 }
 

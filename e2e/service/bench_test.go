@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -18,12 +17,11 @@ import (
 // of its own with one bridge, hosts that are network namespaces, and a testbed
 // file that says so.
 type bench struct {
-	t       *testing.T
-	dir     string
-	hosts   []string
-	ip      map[string]string
-	vswitch *harness.Process
-	file    string // testbed file
+	*harness.OVS
+	t     *testing.T
+	hosts []string
+	ip    map[string]string
+	file  string // testbed file
 }
 
 const (
@@ -33,24 +31,9 @@ const (
 
 func newBench(t *testing.T, hosts ...string) *bench {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "netsplit-hand-") // the paths of sockets are short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	b := &bench{t: t, dir: dir, hosts: hosts, ip: map[string]string{}, file: filepath.Join(dir, "testbed.yaml")}
-	t.Cleanup(func() { // its tap devices outlive a switch that is killed
-		for _, l := range []string{"ovs-netdev", bridge} {
-			_ = exec.Command("ip", "link", "del", l).Run()
-		}
-	})
-	harness.Output(t, "ovsdb-tool", "create", b.path("conf.db"), "/usr/share/openvswitch/vswitch.ovsschema")
-	b.daemon("ovsdb-server", b.path("conf.db"), "--remote=punix:"+b.path("db.sock"), "--unixctl="+b.path("db.ctl"))
-	harness.Until(t, 10*time.Second, "ovsdb-server answers", func() error {
-		return exec.Command("ovs-vsctl", "--db=unix:"+b.path("db.sock"), "--no-wait", "--timeout=2", "init").Run()
-	})
-	b.startSwitch()
-	b.vsctl("add-br", bridge, "--", "set", "bridge", bridge, "datapath_type=netdev", "protocols=OpenFlow13", "fail-mode=secure",
+	b := &bench{OVS: harness.StartOVS(t, bridge), t: t, hosts: hosts, ip: map[string]string{}}
+	b.file = b.Path("testbed.yaml")
+	b.VSCtl("add-br", bridge, "--", "set", "bridge", bridge, "datapath_type=netdev", "protocols=OpenFlow13", "fail-mode=secure",
 		"other-config:datapath-id="+datapath)
 	var y strings.Builder
 	fmt.Fprintf(&y, "name: by-hand\nhosts:\n")
@@ -65,35 +48,13 @@ func newBench(t *testing.T, hosts ...string) *bench {
 		for _, c := range []string{"ip link set lo up", "ip addr add " + ip + "/24 dev eth0", "ip link set eth0 up", "ethtool -K eth0 tx off"} {
 			harness.Output(t, "ip", append([]string{"netns", "exec", ns}, strings.Fields(c)...)...)
 		}
-		b.vsctl("add-port", bridge, port, "--", "set", "interface", port, fmt.Sprintf("ofport_request=%d", i+11))
+		b.VSCtl("add-port", bridge, port, "--", "set", "interface", port, fmt.Sprintf("ofport_request=%d", i+11))
 		fmt.Fprintf(&y, "  - {name: %s, datapath: %q, port: %d, mac: %q, ip: %s, exec: [nsenter, --net=/run/netns/%s]}\n", h, datapath, i+11, mac, ip, ns)
 	}
 	if err := os.WriteFile(b.file, []byte(y.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	return b
-}
-
-func (b *bench) path(name string) string { return filepath.Join(b.dir, name) }
-
-func (b *bench) daemon(name string, args ...string) *harness.Process {
-	b.t.Helper()
-	cmd := exec.Command(name, append(args, "--pidfile="+b.path(name+".pid"), "--log-file="+b.path(name+".log"), "-vconsole:off", "-vsyslog:off")...)
-	cmd.Env = append(os.Environ(), "OVS_RUNDIR="+b.dir, "OVS_DBDIR="+b.dir, "OVS_LOGDIR="+b.dir, "PATH="+os.Getenv("PATH")+":/usr/sbin")
-	if cmd.Err != nil { // sbin is not in every PATH
-		cmd.Path, cmd.Err = "/usr/sbin/"+name, nil
-	}
-	return harness.StartCommand(b.t, cmd)
-}
-
-func (b *bench) startSwitch() {
-	b.t.Helper()
-	b.vswitch = b.daemon("ovs-vswitchd", "unix:"+b.path("db.sock"), "--unixctl="+b.path("vs.ctl"))
-}
-
-func (b *bench) vsctl(args ...string) string {
-	b.t.Helper()
-	return harness.Output(b.t, "ovs-vsctl", append([]string{"--db=unix:" + b.path("db.sock"), "--timeout=20"}, args...)...)
 }
 
 // connect points the bridge at a controller, which a user does once.
@@ -105,7 +66,7 @@ func (b *bench) connect(addr string) {
 // controller adds a controller to the bridge.
 func (b *bench) controller(target string) {
 	b.t.Helper()
-	b.vsctl("--", "--id=@c", "create", "controller", `target="`+target+`"`, "connection_mode=out-of-band", "max_backoff=1000",
+	b.VSCtl("--", "--id=@c", "create", "controller", `target="`+target+`"`, "connection_mode=out-of-band", "max_backoff=1000",
 		"--", "add", "bridge", bridge, "controller", "@c")
 }
 

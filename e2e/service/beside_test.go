@@ -16,8 +16,8 @@ func TestHealsBesideANarrowerPartition(t *testing.T) {
 	harness.LeavesNothing(t)
 	b := newBench(t, "a", "b", "c")
 	d := serve(t, "--testbed", b.file, "--runs-dir", t.TempDir())
-	b.connect(d.openflow)
-	d.healthy()
+	b.connect(d.OpenFlow)
+	d.Healthy()
 	b.expect("plain forwarding", everything)
 	pair := func(name string, only ...wire.Traffic) wire.PartitionSpec {
 		return wire.PartitionSpec{Name: name, Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"a"}, {"b"}}, Only: only}}
@@ -47,10 +47,10 @@ func TestHealsBesideANarrowerPartition(t *testing.T) {
 			}
 			if c.blocked != "" {
 				rule := "table=1,priority=65000,in_port=11,dl_dst=02:77:00:00:00:02," + c.blocked
-				harness.Output(t, "ovs-ofctl", "-OOpenFlow13", "add-flow", "unix:"+b.path(bridge+".mgmt"), rule+",actions=drop")
+				harness.Output(t, "ovs-ofctl", "-OOpenFlow13", "add-flow", "unix:"+b.Path(bridge+".mgmt"), rule+",actions=drop")
 				status := make(chan int, 1)
 				go func() {
-					is, _, _ := d.try("DELETE", "/v1/partitions/"+both[c.heals], nil)
+					is, _, _ := d.Try("DELETE", "/v1/partitions/"+both[c.heals], nil)
 					status <- is
 				}()
 				select {
@@ -60,19 +60,19 @@ func TestHealsBesideANarrowerPartition(t *testing.T) {
 				case <-time.After(3 * time.Second):
 				}
 				var p wire.PartitionStatus
-				if d.call("GET", "/v1/partitions/"+both[c.heals], nil, &p); p.State != "healing" {
+				if d.Call("GET", "/v1/partitions/"+both[c.heals], nil, &p); p.State != "healing" {
 					t.Errorf("%s: %s though %s does not pass", p.State, p.Reason, c.blocked)
 				}
-				harness.Output(t, "ovs-ofctl", "-OOpenFlow13", "--strict", "del-flows", "unix:"+b.path(bridge+".mgmt"), rule)
+				harness.Output(t, "ovs-ofctl", "-OOpenFlow13", "--strict", "del-flows", "unix:"+b.Path(bridge+".mgmt"), rule)
 				if is := <-status; is/100 != 2 {
 					t.Errorf("healed with status %d", is)
 				}
 			}
-			one := d.heal(both[c.heals])
+			one := d.Heal(both[c.heals])
 			if one.Reason != c.reason || one.Leaked != 0 || !one.LeakKnown || one.Probes > one.Wanted {
 				t.Errorf("%+v, want reason %q", one, c.reason)
 			}
-			two := d.heal(both[1-c.heals])
+			two := d.Heal(both[1-c.heals])
 			if two.Reason != "" || two.Leaked != 0 || two.Probes > two.Wanted {
 				t.Errorf("%+v", two)
 			}

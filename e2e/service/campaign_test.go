@@ -32,18 +32,18 @@ func TestCampaignsByREST(t *testing.T) {
 	d := serve(t, "--runs-dir", dir)
 	spec := wire.CampaignSpec{Target: gossip(t), Strategy: "random", Seed: 8, Labs: 2, Clean: 1, Runs: 3}
 	var made wire.Campaign
-	d.call("POST", "/v1/campaigns", spec, &made)
+	d.Call("POST", "/v1/campaigns", spec, &made)
 	d.until(made.ID, 60*time.Second, "a fault run is under way", func(c wire.Campaign) bool { return c.Done >= 1 && len(c.Running) == 2 })
 	var list wire.Campaigns
-	d.call("GET", "/v1/campaigns", nil, &list)
+	d.Call("GET", "/v1/campaigns", nil, &list)
 	if len(list.Items) != 1 || list.Items[0].ID != made.ID || list.Items[0].State != "running" {
 		t.Errorf("listed: %+v", list)
 	}
 
 	// A second daemon must not touch what the first has.
 	second := harness.Run(t, "serve", "--runs-dir", dir, "--listen", "127.0.0.1:0", "--openflow", "127.0.0.1:0")
-	if second.Code != 1 || !strings.Contains(second.Stderr, d.addr) || !strings.Contains(second.Stderr, "netsplit.db") {
-		t.Errorf("a second daemon on the same store must name the store and the address of the first (%s): %s", d.addr, second)
+	if second.Code != 1 || !strings.Contains(second.Stderr, d.API) || !strings.Contains(second.Stderr, "netsplit.db") {
+		t.Errorf("a second daemon on the same store must name the store and the address of the first (%s): %s", d.API, second)
 	}
 
 	interrupted := d.campaign(made.ID).Running
@@ -68,7 +68,7 @@ func TestCampaignsByREST(t *testing.T) {
 	d = serve(t, "--runs-dir", dir)
 	for _, id := range interrupted {
 		var r wire.Run
-		d.call("GET", "/v1/runs/"+id, nil, &r)
+		d.Call("GET", "/v1/runs/"+id, nil, &r)
 		if r.Verdict.Value != "unknown" || r.Verdict.Reason == "" {
 			t.Errorf("the daemon was killed in run %s: its verdict is %q: %s", id, r.Verdict.Value, r.Verdict.Reason)
 		}
@@ -120,9 +120,9 @@ func TestCampaignsByREST(t *testing.T) {
 // cancelled cancels a campaign in the middle of a run.
 func cancelled(t *testing.T, d *daemon) {
 	var made wire.Campaign
-	d.call("POST", "/v1/campaigns", wire.CampaignSpec{Target: gossip(t), Strategy: "random", Seed: 6, Clean: 1, Runs: 50}, &made)
+	d.Call("POST", "/v1/campaigns", wire.CampaignSpec{Target: gossip(t), Strategy: "random", Seed: 6, Clean: 1, Runs: 50}, &made)
 	d.until(made.ID, 60*time.Second, "a run is under way", func(c wire.Campaign) bool { return len(c.Running) > 0 })
-	d.call("DELETE", "/v1/campaigns/"+made.ID, nil, nil)
+	d.Call("DELETE", "/v1/campaigns/"+made.ID, nil, nil)
 	c := d.until(made.ID, 30*time.Second, "it is cancelled", ended)
 	if c.State != "cancelled" || len(c.Running) != 0 {
 		t.Errorf("after cancelling: %+v", c)
@@ -130,8 +130,8 @@ func cancelled(t *testing.T, d *daemon) {
 	if left := netns(t); len(left) > 0 {
 		t.Errorf("after cancelling: %v", left)
 	}
-	d.call("DELETE", "/v1/campaigns/"+made.ID, nil, nil) // again is harmless
-	status, b, err := d.try("DELETE", "/v1/campaigns/c-none", nil)
+	d.Call("DELETE", "/v1/campaigns/"+made.ID, nil, nil) // again is harmless
+	status, b, err := d.Try("DELETE", "/v1/campaigns/c-none", nil)
 	var p struct{ Detail string }
 	if err != nil || status != 404 || json.Unmarshal(b, &p) != nil || p.Detail == "" {
 		t.Errorf("cancelling what is not there: %d %s %v", status, b, err)

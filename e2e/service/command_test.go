@@ -26,10 +26,10 @@ roles:
 		t.Fatalf("no labels in %s", text)
 	}
 	d := serve(t, "--testbed", b.file, "--runs-dir", t.TempDir())
-	b.connect(d.openflow)
-	d.healthy()
+	b.connect(d.OpenFlow)
+	d.Healthy()
 	netsplit := func(args ...string) harness.Result {
-		return harness.Run(t, append([]string{"partition", "--api", d.addr}, args...)...)
+		return harness.Run(t, append([]string{"partition", "--api", d.API}, args...)...)
 	}
 	for _, c := range []struct {
 		args []string

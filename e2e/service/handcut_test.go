@@ -13,21 +13,6 @@ import (
 	"netsplit/e2e/harness"
 )
 
-// state waits until a partition is in a state and returns it.
-func (d *daemon) state(name, state string) wire.PartitionStatus {
-	d.t.Helper()
-	var p wire.PartitionStatus
-	harness.Until(d.t, 30*time.Second, name+" is "+state, func() error {
-		p = wire.PartitionStatus{}
-		d.call("GET", "/v1/partitions/"+name, nil, &p)
-		if p.State != state {
-			return fmt.Errorf("it is %s: %s", p.State, p.Reason)
-		}
-		return nil
-	})
-	return p
-}
-
 // inHost are the processes of a host, by signal.
 func (b *bench) inHost(host, signal string) {
 	b.t.Helper()
@@ -40,8 +25,8 @@ func TestAPartitionHealsWhateverHangs(t *testing.T) {
 	harness.LeavesNothing(t)
 	b := newBench(t, "a", "b", "c")
 	d := serve(t, "--testbed", b.file, "--runs-dir", t.TempDir())
-	b.connect(d.openflow)
-	d.healthy()
+	b.connect(d.OpenFlow)
+	d.Healthy()
 	alone := wire.Partition{Shape: "isolate", Groups: [][]string{{"a"}}}
 	cutOff := func(from, to string) bool { return from != "a" && to != "a" }
 
@@ -49,24 +34,24 @@ func TestAPartitionHealsWhateverHangs(t *testing.T) {
 		d.partition(wire.PartitionSpec{Name: "hung", Partition: alone})
 		b.inHost("b", "STOP")
 		time.Sleep(6 * time.Second) // the daemon counts meanwhile, and waits
-		status, body, err := d.try("DELETE", "/v1/partitions/hung", nil)
+		status, body, err := d.Try("DELETE", "/v1/partitions/hung", nil)
 		if err != nil || status != http.StatusServiceUnavailable || !strings.Contains(string(body), "no packet has shown yet that all passes again") {
 			t.Errorf("healed with an agent that hangs: %d %s %v", status, body, err)
 		}
 		b.expect("healed with an agent that hangs", everything)
-		if p := d.state("hung", "healing"); p.Healed != nil || p.Leaked != 0 {
+		if p := d.State("hung", "healing"); p.Healed != nil || p.Leaked != 0 {
 			t.Errorf("%+v: nothing showed that it is healed", p)
 		}
 		b.inHost("b", "CONT")
-		if p := d.heal("hung"); p.Healed == nil || p.Leaked != 0 || p.Reason != "" {
+		if p := d.Heal("hung"); p.Healed == nil || p.Leaked != 0 || p.Reason != "" {
 			t.Errorf("healed again: %+v", p)
 		}
 	})
 
 	t.Run("a time that begins though nothing is proved", func(t *testing.T) {
 		b.inHost("c", "STOP")
-		d.call("POST", "/v1/partitions", wire.PartitionSpec{Name: "timed", Partition: alone, For: wire.Duration(2 * time.Second)}, nil)
-		p := d.state("timed", "healing")
+		d.Call("POST", "/v1/partitions", wire.PartitionSpec{Name: "timed", Partition: alone, For: wire.Duration(2 * time.Second)}, nil)
+		p := d.State("timed", "healing")
 		if p.InForce != nil {
 			t.Errorf("%+v: in force was never proved", p)
 		}
@@ -79,40 +64,40 @@ func TestAPartitionHealsWhateverHangs(t *testing.T) {
 		})
 		b.expect("when its time was over", everything)
 		b.inHost("c", "CONT")
-		d.heal("timed")
+		d.Heal("timed")
 	})
 
 	t.Run("somebody takes the rules away", func(t *testing.T) {
 		before := d.partition(wire.PartitionSpec{Name: "robbed", Partition: alone})
-		harness.Output(t, "ovs-ofctl", "-O", "OpenFlow13", "del-flows", "unix:"+b.path(bridge+".mgmt"))
+		harness.Output(t, "ovs-ofctl", "-O", "OpenFlow13", "del-flows", "unix:"+b.Path(bridge+".mgmt"))
 		if text := d.told("switch", datapath, "tampered"); !strings.Contains(text, "somebody changed the rules") {
 			t.Errorf("told %q", text)
 		}
 		if text := d.told("partition", "robbed", "requested"); !strings.Contains(text, "proved again") {
 			t.Errorf("told %q", text)
 		}
-		p := d.state("robbed", "in_force")
+		p := d.State("robbed", "in_force")
 		if before.InForce == nil || p.InForce == nil || !p.InForce.Equal(*before.InForce) || p.Reason != "" {
 			t.Errorf("in force at %v, and after it was proved again at %v: %s", before.InForce, p.InForce, p.Reason)
 		}
 		b.expect("proved again", cutOff)
-		d.heal("robbed")
+		d.Heal("robbed")
 	})
 
 	t.Run("rules of others come in the way", func(t *testing.T) {
 		d.partition(wire.PartitionSpec{Name: "pushed", Partition: alone})
 		theirs := "table=0,priority=300,in_port=11"
-		harness.Output(t, "ovs-ofctl", "-O", "OpenFlow13", "add-flow", "unix:"+b.path(bridge+".mgmt"), theirs+",actions=output:12")
+		harness.Output(t, "ovs-ofctl", "-O", "OpenFlow13", "add-flow", "unix:"+b.Path(bridge+".mgmt"), theirs+",actions=output:12")
 		harness.Until(t, 30*time.Second, "it is not called in force any more", func() error {
-			if p := d.state("pushed", "requested"); !strings.Contains(p.Reason, "not proved within") {
+			if p := d.State("pushed", "requested"); !strings.Contains(p.Reason, "not proved within") {
 				return fmt.Errorf("%s", p.Reason)
 			}
 			return nil
 		})
-		harness.Output(t, "ovs-ofctl", "-O", "OpenFlow13", "--strict", "del-flows", "unix:"+b.path(bridge+".mgmt"), theirs)
-		d.state("pushed", "in_force")
+		harness.Output(t, "ovs-ofctl", "-O", "OpenFlow13", "--strict", "del-flows", "unix:"+b.Path(bridge+".mgmt"), theirs)
+		d.State("pushed", "in_force")
 		b.expect("when they are gone", cutOff)
-		if p := d.heal("pushed"); p.Leaked == 0 || !p.LeakKnown {
+		if p := d.Heal("pushed"); p.Leaked == 0 || !p.LeakKnown {
 			t.Errorf("%+v: what the rule let pass has leaked", p)
 		}
 	})
@@ -125,7 +110,7 @@ func TestAPartitionHealsWhateverHangs(t *testing.T) {
 			t.Errorf("the daemon: %s", r)
 		}
 		b.expect("when it has ended", everything)
-		if out, err := exec.Command("ovs-ofctl", "-O", "OpenFlow13", "dump-flows", "unix:"+b.path(bridge+".mgmt")).CombinedOutput(); err != nil || strings.Contains(string(out), "drop") {
+		if out, err := exec.Command("ovs-ofctl", "-O", "OpenFlow13", "dump-flows", "unix:"+b.Path(bridge+".mgmt")).CombinedOutput(); err != nil || strings.Contains(string(out), "drop") {
 			t.Errorf("rules left: %s %v", out, err)
 		}
 	})

@@ -13,44 +13,11 @@ import (
 // hardTimeout is how long rules of a dead daemon stay at most.
 const hardTimeout = 5 * time.Second
 
-func (d *daemon) healthy() {
-	d.t.Helper()
-	harness.Until(d.t, 20*time.Second, "the daemon is well", func() error {
-		status, b, err := d.try("GET", "/healthz", nil)
-		if err != nil || status != 200 {
-			return fmt.Errorf("%d %s %v", status, b, err)
-		}
-		return nil
-	})
-}
-
 // partition cuts by REST and waits until it is in force.
 func (d *daemon) partition(spec wire.PartitionSpec) wire.PartitionStatus {
 	d.t.Helper()
-	var p wire.PartitionStatus
-	d.call("POST", "/v1/partitions", spec, &p)
-	harness.Until(d.t, 15*time.Second, "partition "+spec.Name+" is in force", func() error {
-		d.call("GET", "/v1/partitions/"+spec.Name, nil, &p)
-		if p.State != "in_force" {
-			return fmt.Errorf("it is %s: %s", p.State, p.Reason)
-		}
-		return nil
-	})
-	return p
-}
-
-func (d *daemon) heal(name string) wire.PartitionStatus {
-	d.t.Helper()
-	d.call("DELETE", "/v1/partitions/"+name, nil, nil)
-	var p wire.PartitionStatus
-	harness.Until(d.t, 15*time.Second, "partition "+name+" is healed", func() error {
-		d.call("GET", "/v1/partitions/"+name, nil, &p)
-		if p.State != "healed" {
-			return fmt.Errorf("it is %s: %s", p.State, p.Reason)
-		}
-		return nil
-	})
-	return p
+	d.Call("POST", "/v1/partitions", spec, nil)
+	return d.State(spec.Name, "in_force")
 }
 
 // times looks at the times of a partition in force: it was installed between the
@@ -66,7 +33,7 @@ func (d *daemon) times(p wire.PartitionStatus) {
 	}
 	harness.Until(d.t, 30*time.Second, p.Name+" is renewed", func() error {
 		var now wire.PartitionStatus
-		if d.call("GET", "/v1/partitions/"+p.Name, nil, &now); now.RenewedUntil == nil || !now.RenewedUntil.After(*p.RenewedUntil) {
+		if d.Call("GET", "/v1/partitions/"+p.Name, nil, &now); now.RenewedUntil == nil || !now.RenewedUntil.After(*p.RenewedUntil) {
 			return fmt.Errorf("until %v, then until %v", p.RenewedUntil, now.RenewedUntil)
 		}
 		return nil
@@ -79,8 +46,8 @@ func TestBridgeMadeByHand(t *testing.T) {
 	b := newBench(t, "a", "b", "c")
 	dir := t.TempDir()
 	d := serve(t, "--testbed", b.file, "--runs-dir", dir)
-	b.connect(d.openflow)
-	d.healthy()
+	b.connect(d.OpenFlow)
+	d.Healthy()
 	b.expect("plain forwarding", everything)
 
 	for _, c := range []struct {
@@ -97,7 +64,7 @@ func TestBridgeMadeByHand(t *testing.T) {
 		in := d.partition(c.spec)
 		d.times(in)
 		b.expect(c.spec.Name, c.pass)
-		p := d.heal(c.spec.Name)
+		p := d.Heal(c.spec.Name)
 		if p.Installed == nil || !p.Installed.Equal(*in.Installed) || p.RenewedUntil != nil {
 			t.Errorf("%s, healed: installed %v, renewed until %v", c.spec.Name, p.Installed, p.RenewedUntil)
 		}
@@ -112,7 +79,7 @@ func TestBridgeMadeByHand(t *testing.T) {
 	d.partition(wire.PartitionSpec{Name: "two", Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"b"}, {"c"}}}})
 	b.expect("two partitions", func(from, to string) bool { return from != "b" && to != "b" })
 	var r wire.Reset
-	d.call("POST", "/v1/reset", nil, &r)
+	d.Call("POST", "/v1/reset", nil, &r)
 	if fmt.Sprint(r.Healed) != "[one two]" {
 		t.Errorf("reset healed %v", r.Healed)
 	}
@@ -127,36 +94,36 @@ func TestBridgeMadeByHand(t *testing.T) {
 		t.Logf("pings pass %v after the kill", b.passing(hardTimeout+2*time.Second).Round(10*time.Millisecond))
 
 		d = serve(t, "--testbed", b.file, "--runs-dir", dir)
-		d.healthy()
+		d.Healthy()
 		b.expect("with the next daemon", everything)
-		if p := d.state("left", "healed"); p.Reason == "" || p.LeakKnown {
+		if p := d.State("left", "healed"); p.Reason == "" || p.LeakKnown {
 			t.Errorf("the partition of the dead daemon: %+v", p)
 		}
 	})
 
 	t.Run("kill -9 while cut, and the switch is away", func(t *testing.T) {
 		d := serve(t, "--testbed", b.file, "--runs-dir", dir)
-		d.healthy()
+		d.Healthy()
 		d.partition(wire.PartitionSpec{Name: "left-again", Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"a"}, {"b"}}}})
 		// As a switch whose way to the daemon broke: it keeps its rules until they expire.
-		b.vsctl("set-controller", bridge, "tcp:127.0.0.1:1", "--", "set", "controller", bridge, "connection_mode=out-of-band")
+		b.VSCtl("set-controller", bridge, "tcp:127.0.0.1:1", "--", "set", "controller", bridge, "connection_mode=out-of-band")
 		d.Kill()
 		d = serve(t, "--testbed", b.file, "--runs-dir", dir)
 		var p wire.PartitionStatus
-		d.call("GET", "/v1/partitions/left-again", nil, &p)
+		d.Call("GET", "/v1/partitions/left-again", nil, &p)
 		if back, _ := b.pings("a", "b"); back == 0 && (p.State != "healing" || p.Healed != nil || p.Reason == "") {
 			t.Errorf("while its rules stand: %+v", p)
 		} else if back > 0 {
 			t.Error("the rules were gone already: nothing was tested")
 		}
-		if p = d.state("left-again", "healed"); p.Healed == nil || p.Reason == "" || p.LeakKnown {
+		if p = d.State("left-again", "healed"); p.Healed == nil || p.Reason == "" || p.LeakKnown {
 			t.Errorf("when its rules had expired: %+v", p)
 		}
 		b.expect("without a daemon that is connected", everything)
-		b.vsctl("set-controller", bridge, "tcp:"+d.openflow, "--", "set", "controller", bridge, "connection_mode=out-of-band", "max_backoff=1000")
-		d.healthy()
+		b.VSCtl("set-controller", bridge, "tcp:"+d.OpenFlow, "--", "set", "controller", bridge, "connection_mode=out-of-band", "max_backoff=1000")
+		d.Healthy()
 		d.partition(wire.PartitionSpec{Name: "left-again", Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"a"}, {"b"}}}})
-		d.heal("left-again")
+		d.Heal("left-again")
 	})
 }
 
@@ -174,7 +141,7 @@ func (d *daemon) dropped() (all float64) {
 func overlap(t *testing.T, b *bench, d *daemon) {
 	t.Helper()
 	var ps wire.Partitions
-	d.call("GET", "/v1/partitions", nil, &ps)
+	d.Call("GET", "/v1/partitions", nil, &ps)
 	var told float64
 	for _, p := range ps.Items {
 		told += float64(p.Dropped)
@@ -192,11 +159,11 @@ func overlap(t *testing.T, b *bench, d *daemon) {
 		}
 		return nil
 	})
-	if p := d.heal("part"); p.Dropped == 0 || p.Reason != "some of its links are still cut, by whole" {
+	if p := d.Heal("part"); p.Dropped == 0 || p.Reason != "some of its links are still cut, by whole" {
 		t.Errorf("part: %+v", p)
 	}
 	b.expect("one of them healed", func(from, to string) bool { return from != "a" && to != "a" })
-	p := d.heal("whole")
+	p := d.Heal("whole")
 	if got := d.dropped() - before; p.Reason != "" || p.Probes == 0 || p.Probes > p.Wanted || got != float64(p.Dropped) {
 		t.Errorf("whole: %+v; the metrics have %v more dropped packets", p, got)
 	}
@@ -218,13 +185,13 @@ func refusals(t *testing.T, d *daemon) {
 		{"wrong type", map[string]any{"shape": "partial", "groups": "a"}, 422, "groups"},
 		{"unknown effect", map[string]any{"shape": "partial", "effect": "burn", "groups": [][]string{{"a"}, {"b"}}}, 422, "effect"},
 	} {
-		status, b, err := d.try("POST", "/v1/partitions", c.in)
+		status, b, err := d.Try("POST", "/v1/partitions", c.in)
 		if err != nil || status < 400 || status >= 500 || !strings.Contains(string(b), c.says) {
 			t.Errorf("%s: %d %s %v; want a refusal (%d) that names %q", c.name, status, b, err, c.status, c.says)
 		}
 	}
 	var ps wire.Partitions
-	d.call("GET", "/v1/partitions", nil, &ps)
+	d.Call("GET", "/v1/partitions", nil, &ps)
 	for _, p := range ps.Items {
 		if p.State != "healed" {
 			t.Errorf("after refusals: %+v", p)
@@ -238,29 +205,29 @@ func TestSwitchDiesInARun(t *testing.T) {
 	harness.LeavesNothing(t)
 	b := newBench(t, "n1", "n2", "n3", "c1")
 	d := serve(t, "--testbed", b.file, "--runs-dir", t.TempDir())
-	b.connect(d.openflow)
-	d.healthy()
+	b.connect(d.OpenFlow)
+	d.Healthy()
 	var made wire.Campaign
-	d.call("POST", "/v1/campaigns", wire.CampaignSpec{Target: gossip(t), Strategy: "random", Seed: 5, Clean: 1, Runs: 1}, &made)
+	d.Call("POST", "/v1/campaigns", wire.CampaignSpec{Target: gossip(t), Strategy: "random", Seed: 5, Clean: 1, Runs: 1}, &made)
 	c := d.until(made.ID, 30*time.Second, "a run is under way", func(c wire.Campaign) bool { return len(c.Running) == 1 })
 	run := c.Running[0]
 	// It is in its workload once the target said something to somebody.
 	harness.Until(t, 20*time.Second, "messages cross", func() error {
-		status, body, err := d.try("GET", "/metrics", nil)
+		status, body, err := d.Try("GET", "/metrics", nil)
 		if err != nil || status != 200 || !strings.Contains(string(body), "text GOSSIP") {
 			return fmt.Errorf("%d %v", status, err)
 		}
 		return nil
 	})
-	b.vswitch.Kill()
+	b.Switch.Kill()
 	d.until(made.ID, 30*time.Second, "the run ends", func(c wire.Campaign) bool { return c.Done > 0 })
 	var r wire.Run
-	d.call("GET", "/v1/runs/"+run, nil, &r)
+	d.Call("GET", "/v1/runs/"+run, nil, &r)
 	if r.Verdict.Value != "unknown" || !strings.Contains(r.Verdict.Reason, datapath) {
 		t.Errorf("verdict %q: %s; want unknown, naming the switch", r.Verdict.Value, r.Verdict.Reason)
 	}
-	b.startSwitch()
-	d.healthy()
+	b.StartSwitch()
+	d.Healthy()
 	end := d.until(made.ID, 90*time.Second, "the campaign ends", ended) // its last run cuts
 	if end.State != "done" {
 		t.Errorf("%s: %s", end.State, end.Reason)

@@ -92,11 +92,11 @@ func ask(addr string, q grafana.Query, from, to time.Time) ([]float64, error) {
 func TestPrometheusDuringACampaign(t *testing.T) {
 	harness.LeavesNothing(t)
 	d := serve(t, "--runs-dir", t.TempDir())
-	addr := prometheus(t, d.addr)
+	addr := prometheus(t, d.API)
 	began := time.Now()
 	var made wire.Campaign
 	// Redis loses acknowledged writes at every failover, so there is a finding.
-	d.call("POST", "/v1/campaigns", wire.CampaignSpec{Target: "redis-sentinel", Strategy: "random", Seed: 11, Clean: 1, Runs: 1}, &made)
+	d.Call("POST", "/v1/campaigns", wire.CampaignSpec{Target: "redis-sentinel", Strategy: "random", Seed: 11, Clean: 1, Runs: 1}, &made)
 	c := d.until(made.ID, 150*time.Second, "the campaign ends", ended)
 	runs := d.runs(made.ID)
 	i := slices.IndexFunc(runs, func(r wire.Run) bool { return r.Proof != nil })

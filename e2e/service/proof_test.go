@@ -18,8 +18,8 @@ func TestNothingPassesOnceInForce(t *testing.T) {
 	harness.LeavesNothing(t)
 	b := newBench(t, "a", "b", "c")
 	d := serve(t, "--testbed", b.file, "--runs-dir", t.TempDir())
-	b.connect(d.openflow)
-	d.healthy()
+	b.connect(d.OpenFlow)
+	d.Healthy()
 	flood := harness.StartCommand(t, exec.Command("ip", "netns", "exec", "hand-a", "ping", "-q", "-i", "0.002", "-s", "1000", b.ip["b"]))
 	defer flood.Kill()
 	for i := range 12 {
@@ -35,7 +35,7 @@ func TestNothingPassesOnceInForce(t *testing.T) {
 		if got := d.partition(wire.PartitionSpec{Name: name, Partition: p}); got.CutBy != by {
 			t.Errorf("cut %d is by %q, want %q", i, got.CutBy, by)
 		}
-		if got := d.heal(name); got.Leaked != 0 || !got.LeakKnown || got.Dropped <= got.Probes/2 || got.Reason != "" {
+		if got := d.Heal(name); got.Leaked != 0 || !got.LeakKnown || got.Dropped <= got.Probes/2 || got.Reason != "" {
 			t.Errorf("cut %d: %+v", i, got)
 		}
 	}
@@ -47,8 +47,8 @@ func TestTheProofMeetsEveryRule(t *testing.T) {
 	harness.LeavesNothing(t)
 	b := newBench(t, "a", "b", "c")
 	d := serve(t, "--testbed", b.file, "--runs-dir", t.TempDir())
-	b.connect(d.openflow)
-	d.healthy()
+	b.connect(d.OpenFlow)
+	d.Healthy()
 	pair := wire.Partition{Shape: "partial", Groups: [][]string{{"a"}, {"b"}}}
 	some := pair
 	some.Only = []wire.Traffic{{Proto: "tcp", Port: 7000}, {Proto: "udp"}, {Proto: "icmp"}}
@@ -56,7 +56,7 @@ func TestTheProofMeetsEveryRule(t *testing.T) {
 		name := fmt.Sprintf("idle%d", i)
 		d.partition(wire.PartitionSpec{Name: name, Partition: p})
 		drops := 0
-		for _, rule := range strings.Split(harness.Output(t, "ovs-ofctl", "-OOpenFlow13", "dump-flows", "unix:"+b.path(bridge+".mgmt"), "table=1"), "\n") {
+		for _, rule := range strings.Split(harness.Output(t, "ovs-ofctl", "-OOpenFlow13", "dump-flows", "unix:"+b.Path(bridge+".mgmt"), "table=1"), "\n") {
 			m := regexp.MustCompile(` n_packets=(\d+),.*actions=drop`).FindStringSubmatch(rule)
 			if m == nil {
 				continue
@@ -68,7 +68,7 @@ func TestTheProofMeetsEveryRule(t *testing.T) {
 		if want := []int{4, 16}[i]; drops != want { // a>b and b>a: ARP and all else; TCP to and from 7000, UDP and ICMP, over IPv4 and IPv6
 			t.Errorf("%s: %d rules drop, want %d", name, drops, want)
 		}
-		if got := d.heal(name); got.Leaked != 0 || got.Reason != "" {
+		if got := d.Heal(name); got.Leaked != 0 || got.Reason != "" {
 			t.Errorf("%+v", got)
 		}
 	}
@@ -81,8 +81,8 @@ func TestBroadcastsThatLeakAreCounted(t *testing.T) {
 	harness.LeavesNothing(t)
 	b := newBench(t, "a", "b", "c")
 	d := serve(t, "--testbed", b.file, "--runs-dir", t.TempDir())
-	b.connect(d.openflow)
-	d.healthy()
+	b.connect(d.OpenFlow)
+	d.Healthy()
 	b.expect("plain forwarding", everything)
 	shout := func() {
 		t.Helper()
@@ -94,7 +94,7 @@ func TestBroadcastsThatLeakAreCounted(t *testing.T) {
 	leaked := func(name string) uint64 {
 		t.Helper()
 		var p wire.PartitionStatus
-		d.call("GET", "/v1/partitions/"+name, nil, &p)
+		d.Call("GET", "/v1/partitions/"+name, nil, &p)
 		if !p.LeakKnown {
 			t.Fatalf("%+v", p)
 		}
@@ -108,16 +108,16 @@ func TestBroadcastsThatLeakAreCounted(t *testing.T) {
 	if n := leaked("all"); n != 0 {
 		t.Errorf("%d leaked where the flood rule holds", n)
 	}
-	d.heal("all")
+	d.Heal("all")
 	d.partition(wire.PartitionSpec{Name: "tcp", Partition: tcp})
 	shout()
 	if n := leaked("tcp"); n != 0 {
 		t.Errorf("%d leaked of a cut of TCP, which nobody broadcasts", n)
 	}
-	d.heal("tcp")
+	d.Heal("tcp")
 
 	d.partition(wire.PartitionSpec{Name: "round", Partition: pair})
-	harness.Output(t, "ovs-ofctl", "-OOpenFlow13", "add-flow", "unix:"+b.path(bridge+".mgmt"),
+	harness.Output(t, "ovs-ofctl", "-OOpenFlow13", "add-flow", "unix:"+b.Path(bridge+".mgmt"),
 		"table=1,priority=65000,in_port=11,dl_dst=01:00:00:00:00:00/01:00:00:00:00:00,actions=output:12")
 	harness.Until(t, 10*time.Second, "what goes round the flood rule is counted", func() error {
 		shout()
@@ -126,9 +126,9 @@ func TestBroadcastsThatLeakAreCounted(t *testing.T) {
 		}
 		return nil
 	})
-	harness.Output(t, "ovs-ofctl", "-OOpenFlow13", "--strict", "del-flows", "unix:"+b.path(bridge+".mgmt"),
+	harness.Output(t, "ovs-ofctl", "-OOpenFlow13", "--strict", "del-flows", "unix:"+b.Path(bridge+".mgmt"),
 		"table=1,priority=65000,in_port=11,dl_dst=01:00:00:00:00:00/01:00:00:00:00:00")
-	if p := d.heal("round"); p.Leaked < 8 || p.Reason != "" {
+	if p := d.Heal("round"); p.Leaked < 8 || p.Reason != "" {
 		t.Errorf("%+v", p)
 	}
 }

@@ -59,8 +59,8 @@ func TestResetByHandEndsConnectionsAtBothEnds(t *testing.T) {
 	harness.LeavesNothing(t)
 	b := newBench(t, "a", "b", "c")
 	d := serve(t, "--testbed", b.file, "--runs-dir", t.TempDir())
-	b.connect(d.openflow)
-	d.healthy()
+	b.connect(d.OpenFlow)
+	d.Healthy()
 
 	for _, only := range [][]wire.Traffic{nil, {{Proto: "tcp", Port: 7001}}} {
 		name := fmt.Sprintf("cut-%d", len(only))
@@ -93,18 +93,18 @@ func TestResetByHandEndsConnectionsAtBothEnds(t *testing.T) {
 		}
 
 		var now wire.PartitionStatus
-		d.call("GET", "/v1/partitions/"+name, nil, &now)
+		d.Call("GET", "/v1/partitions/"+name, nil, &now)
 		if now.State != "in_force" || now.Resets < 4 || now.Leaked != 0 || !now.LeakKnown || now.Dropped == 0 || now.Wanted < now.Dropped {
 			t.Errorf("%s, in force: %+v", name, now)
 		}
-		p := d.heal(name)
+		p := d.Heal(name)
 		if p.Resets < 4 || p.Leaked != 0 || !p.LeakKnown || p.Dropped == 0 {
 			t.Errorf("%s: %+v", name, p)
 		}
 		b.conn("a", "b", 7002)
 	}
 	var all wire.Partitions
-	if d.call("GET", "/v1/partitions", nil, &all); len(all.Items) != 2 || all.Items[0].Name != "cut-1" {
+	if d.Call("GET", "/v1/partitions", nil, &all); len(all.Items) != 2 || all.Items[0].Name != "cut-1" {
 		t.Errorf("not the two partitions, newest first: %+v", all.Items)
 	}
 }

@@ -23,32 +23,32 @@ func TestPartitionsByHandInHardHours(t *testing.T) {
 	harness.LeavesNothing(t)
 	b := newBench(t, "a", "b", "c")
 	d := serve(t, "--testbed", b.file, "--runs-dir", t.TempDir())
-	b.connect(d.openflow)
-	d.healthy()
+	b.connect(d.OpenFlow)
+	d.Healthy()
 	cut := wire.Partition{Shape: "complete", Groups: [][]string{{"a"}, {"b", "c"}}}
 
 	t.Run("the switch has no room", func(t *testing.T) {
-		b.vsctl("--", "--id=@t", "create", "Flow_Table", "name=small", "flow_limit=1", "overflow_policy=refuse", "--", "set", "bridge", bridge, "flow_tables:1=@t")
-		status, body, err := d.try("POST", "/v1/partitions", wire.PartitionSpec{Name: "crowded", Partition: cut})
+		b.VSCtl("--", "--id=@t", "create", "Flow_Table", "name=small", "flow_limit=1", "overflow_policy=refuse", "--", "set", "bridge", bridge, "flow_tables:1=@t")
+		status, body, err := d.Try("POST", "/v1/partitions", wire.PartitionSpec{Name: "crowded", Partition: cut})
 		if err != nil || status != http.StatusServiceUnavailable || !strings.Contains(string(body), `crowded`) || !strings.Contains(strings.ToUpper(string(body)), "FULL") {
 			t.Errorf("%d %s %v: want 503, the name of the partition and that the table is full", status, body, err)
 		}
 		var p wire.PartitionStatus
-		d.call("GET", "/v1/partitions/crowded", nil, &p)
+		d.Call("GET", "/v1/partitions/crowded", nil, &p)
 		if p.State != "failed" || p.Reason == "" {
 			t.Errorf("the refused partition: %+v", p)
 		}
 		b.expect("after the refusal", everything)
-		b.vsctl("clear", "bridge", bridge, "flow_tables")
+		b.VSCtl("clear", "bridge", bridge, "flow_tables")
 	})
 
 	t.Run("the switch has no room and evicts", func(t *testing.T) {
 		one := wire.Partition{Shape: "simplex", Groups: [][]string{{"a"}, {"b"}}}
 		first := d.partition(wire.PartitionSpec{Name: "first", Partition: one})
-		rules := strings.Count(harness.Output(t, "ovs-ofctl", "-O", "OpenFlow13", "dump-flows", "unix:"+b.path(bridge+".mgmt"), "table=1"), "cookie=")
-		b.vsctl("--", "--id=@t", "create", "Flow_Table", "name=small", fmt.Sprintf("flow_limit=%d", rules+2), "overflow_policy=evict", "--", "set", "bridge", bridge, "flow_tables:1=@t")
-		d.call("POST", "/v1/partitions", wire.PartitionSpec{Name: "evicted", Partition: cut}, nil)
-		p := d.state("evicted", "failed")
+		rules := strings.Count(harness.Output(t, "ovs-ofctl", "-O", "OpenFlow13", "dump-flows", "unix:"+b.Path(bridge+".mgmt"), "table=1"), "cookie=")
+		b.VSCtl("--", "--id=@t", "create", "Flow_Table", "name=small", fmt.Sprintf("flow_limit=%d", rules+2), "overflow_policy=evict", "--", "set", "bridge", bridge, "flow_tables:1=@t")
+		d.Call("POST", "/v1/partitions", wire.PartitionSpec{Name: "evicted", Partition: cut}, nil)
+		p := d.State("evicted", "failed")
 		for _, want := range []string{"again and again", "raise its flow_limit", "overflow_policy=refuse", "table 1"} {
 			if !strings.Contains(p.Reason, want) {
 				t.Errorf("reason %q: want %q", p.Reason, want)
@@ -60,41 +60,41 @@ func TestPartitionsByHandInHardHours(t *testing.T) {
 		if text := d.told("partition", "evicted", "failed"); !strings.Contains(text, "partition evicted is failed: switch "+datapath) {
 			t.Errorf("told %q", text)
 		}
-		if p := d.state("first", "in_force"); !p.InForce.Equal(*first.InForce) || p.Reason != "" {
+		if p := d.State("first", "in_force"); !p.InForce.Equal(*first.InForce) || p.Reason != "" {
 			t.Errorf("the one before it, for which there is room: %+v", p)
 		}
 		b.expect("only the first", func(from, to string) bool { return from != "b" || to != "a" })
-		b.vsctl("clear", "bridge", bridge, "flow_tables")
+		b.VSCtl("clear", "bridge", bridge, "flow_tables")
 		d.partition(wire.PartitionSpec{Name: "roomy", Partition: cut})
 		b.expect("with room", func(from, to string) bool { return from != "a" && to != "a" })
-		d.heal("roomy")
-		d.heal("first")
+		d.Heal("roomy")
+		d.Heal("first")
 		b.expect("healed", everything)
 	})
 
 	t.Run("heal twice", func(t *testing.T) {
 		d.partition(wire.PartitionSpec{Name: "twice", Partition: cut})
-		first := d.heal("twice")
+		first := d.Heal("twice")
 		var second wire.PartitionStatus
-		d.call("DELETE", "/v1/partitions/twice", nil, &second)
+		d.Call("DELETE", "/v1/partitions/twice", nil, &second)
 		if second.State != "healed" || first.Healed == nil || second.Healed == nil || !second.Healed.Equal(*first.Healed) {
 			t.Errorf("healed %+v, then %+v", first, second)
 		}
-		if status, body, err := d.try("DELETE", "/v1/partitions/never", nil); err != nil || status != http.StatusNotFound {
+		if status, body, err := d.Try("DELETE", "/v1/partitions/never", nil); err != nil || status != http.StatusNotFound {
 			t.Errorf("healing what never was: %d %s %v", status, body, err)
 		}
 	})
 
 	t.Run("a port goes while cut", func(t *testing.T) {
 		d.partition(wire.PartitionSpec{Name: "unplugged", Partition: cut})
-		b.vsctl("del-port", bridge, "hp1")
+		b.VSCtl("del-port", bridge, "hp1")
 		if text := d.told("host", "a", "no-port"); !strings.Contains(text, "removed from the switch") {
 			t.Errorf("told %q", text)
 		}
-		b.vsctl("add-port", bridge, "hp1", "--", "set", "interface", "hp1", "ofport_request=11")
+		b.VSCtl("add-port", bridge, "hp1", "--", "set", "interface", "hp1", "ofport_request=11")
 		d.told("host", "a", "port")
 		b.expect("with the port back", func(from, to string) bool { return from != "a" && to != "a" })
-		if p := d.heal("unplugged"); p.Leaked != 0 || p.Reason != "" {
+		if p := d.Heal("unplugged"); p.Leaked != 0 || p.Reason != "" {
 			t.Errorf("%+v", p)
 		}
 		b.expect("healed", everything)
@@ -102,12 +102,12 @@ func TestPartitionsByHandInHardHours(t *testing.T) {
 
 	t.Run("its time ends while the switch is away", func(t *testing.T) {
 		d.partition(wire.PartitionSpec{Name: "late", Partition: cut, For: wire.Duration(2 * time.Second)})
-		b.vsctl("set-controller", bridge, "tcp:127.0.0.1:9", "--", "set", "controller", bridge, "connection_mode=out-of-band")
-		if p := d.state("late", "healing"); p.Reason == "" {
+		b.VSCtl("set-controller", bridge, "tcp:127.0.0.1:9", "--", "set", "controller", bridge, "connection_mode=out-of-band")
+		if p := d.State("late", "healing"); p.Reason == "" {
 			t.Errorf("with the switch away: %+v", p)
 		}
-		b.connect(d.openflow)
-		if p := d.state("late", "healed"); p.Reason != "" {
+		b.connect(d.OpenFlow)
+		if p := d.State("late", "healed"); p.Reason != "" {
 			t.Errorf("%+v", p)
 		}
 		b.expect("healed", everything)
@@ -116,19 +116,19 @@ func TestPartitionsByHandInHardHours(t *testing.T) {
 	t.Run("one that stands is listed however many are newer", func(t *testing.T) {
 		d.partition(wire.PartitionSpec{Name: "stands", Partition: cut})
 		d.partition(wire.PartitionSpec{Name: "newer", Partition: cut})
-		d.heal("newer")
+		d.Heal("newer")
 		var got wire.Partitions
-		d.call("GET", "/v1/partitions?limit=1", nil, &got)
+		d.Call("GET", "/v1/partitions?limit=1", nil, &got)
 		if len(got.Items) != 2 || got.Items[0].Name != "newer" || got.Items[1].Name != "stands" {
 			t.Errorf("the first page of one has %+v", got.Items)
 		}
-		d.call("GET", "/v1/partitions?cursor="+got.Next, nil, &got)
+		d.Call("GET", "/v1/partitions?cursor="+got.Next, nil, &got)
 		for _, p := range got.Items {
 			if p.Name == "stands" {
 				t.Error("it is on the second page, too")
 			}
 		}
-		d.heal("stands")
+		d.Heal("stands")
 	})
 
 	t.Run("many cuts", func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestPartitionsByHandInHardHours(t *testing.T) {
 		cycle := func(i int) {
 			name := fmt.Sprintf("many%d", i)
 			d.partition(wire.PartitionSpec{Name: name, Partition: cut})
-			d.heal(name)
+			d.Heal(name)
 		}
 		for i := range 10 {
 			cycle(i)
@@ -165,7 +165,7 @@ func (d *daemon) told(kind, id, state string) string {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+d.addr+"/v1/events", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+d.API+"/v1/events", nil)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func (d *daemon) taken() map[string]float64 {
 // metrics are the values of the daemon's series that match the expression.
 func (d *daemon) metrics(series string) map[string]float64 {
 	d.t.Helper()
-	status, body, err := d.try("GET", "/metrics", nil)
+	status, body, err := d.Try("GET", "/metrics", nil)
 	if err != nil || status != 200 {
 		d.t.Fatalf("metrics: %d %v", status, err)
 	}

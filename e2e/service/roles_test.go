@@ -60,7 +60,7 @@ func (d *daemon) role(want string) {
 	d.t.Helper()
 	harness.Until(d.t, 10*time.Second, "its role is "+want, func() error {
 		var sw wire.Switches
-		d.call("GET", "/v1/switches", nil, &sw)
+		d.Call("GET", "/v1/switches", nil, &sw)
 		if len(sw.Items) != 1 || sw.Items[0].Role != want {
 			return fmt.Errorf("switches %+v", sw.Items)
 		}
@@ -75,8 +75,8 @@ func TestTwoControllers(t *testing.T) {
 	b := newBench(t, "a", "b", "c")
 	args := []string{"--testbed", b.file, "--runs-dir", t.TempDir(), "--openflow", "127.0.0.1:6653"}
 	d := serve(t, args...)
-	b.connect(d.openflow)
-	d.healthy()
+	b.connect(d.OpenFlow)
+	d.Healthy()
 	d.role("master")
 	cut := wire.PartitionSpec{Name: "mine", Partition: wire.Partition{Shape: "complete", Groups: [][]string{{"a"}, {"b", "c"}}}}
 
@@ -90,7 +90,7 @@ func TestTwoControllers(t *testing.T) {
 	d.role("slave")
 	var p wire.PartitionStatus
 	harness.Until(t, 10*time.Second, "the partition failed", func() error {
-		d.call("GET", "/v1/partitions/mine", nil, &p)
+		d.Call("GET", "/v1/partitions/mine", nil, &p)
 		if p.State != "failed" || !strings.Contains(p.Reason, "another controller is master of the switch") {
 			return fmt.Errorf("%+v", p)
 		}
@@ -98,7 +98,7 @@ func TestTwoControllers(t *testing.T) {
 	})
 	t.Logf("pings pass %v after", b.passing(hardTimeout+2*time.Second).Round(10*time.Millisecond))
 	cut.Name = "refused"
-	status, body, err := d.try("POST", "/v1/partitions", cut)
+	status, body, err := d.Try("POST", "/v1/partitions", cut)
 	if err != nil || status != 503 || !strings.Contains(string(body), "another controller is master of the switch and this one a slave") {
 		t.Errorf("a cut as slave: %d %s %v", status, body, err)
 	}
@@ -111,23 +111,23 @@ func TestTwoControllers(t *testing.T) {
 	taker.Close()
 	d.Kill()
 	d = serve(t, args...)
-	d.healthy()
+	d.Healthy()
 	d.role("master")
 	cut.Name = "again"
 	d.partition(cut)
 	b.expect("master again", func(from, to string) bool { return from != "a" && to != "a" })
-	d.heal("again")
+	d.Heal("again")
 	d.Kill()
 
 	// As equal it works beside a master, and stays equal.
 	otherController(t, of13.RoleMaster).join(b, of13.RoleMaster)
 	d = serve(t, append(args, "--role", "equal")...)
-	d.healthy()
+	d.Healthy()
 	d.role("equal")
 	cut.Name = "shared"
 	d.partition(cut)
 	b.expect("as equal beside a master", func(from, to string) bool { return from != "a" && to != "a" })
-	d.heal("shared")
+	d.Heal("shared")
 	b.expect("healed as equal", everything)
 }
 
@@ -138,7 +138,7 @@ func TestRunOfASlaveIsUnknown(t *testing.T) {
 	dir := t.TempDir()
 	d := serve(t, "--runs-dir", dir, "--openflow", "127.0.0.1:0")
 	var c wire.Campaign
-	d.call("POST", "/v1/campaigns", wire.CampaignSpec{Target: gossip(t), Strategy: "random", Clean: 1, Runs: 2, Seed: 3}, &c)
+	d.Call("POST", "/v1/campaigns", wire.CampaignSpec{Target: gossip(t), Strategy: "random", Clean: 1, Runs: 2, Seed: 3}, &c)
 	var run string
 	d.until(c.ID, 2*time.Minute, "a fault run is under way", func(c wire.Campaign) bool {
 		for _, id := range c.Running {
@@ -152,7 +152,7 @@ func TestRunOfASlaveIsUnknown(t *testing.T) {
 	// by one more controller.
 	harness.Until(t, 30*time.Second, "gate rules are installed", func() error {
 		var sw wire.Switches
-		d.call("GET", "/v1/switches", nil, &sw)
+		d.Call("GET", "/v1/switches", nil, &sw)
 		for _, s := range sw.Items {
 			for _, f := range s.Flows {
 				if f.Priority == 300 && f.Table == 1 { // see flowrules: a gated pair

@@ -27,8 +27,8 @@ func TestNothingOfAnySortPassesOnceInForce(t *testing.T) {
 		where.Hosts = append(where.Hosts, s.ID())
 	}
 	d := serve(t, "--testbed", b.file, "--runs-dir", t.TempDir())
-	b.connect(d.openflow)
-	d.healthy()
+	b.connect(d.OpenFlow)
+	d.Healthy()
 	groups := func(g ...[]string) [][]string { return g }
 	for i, p := range []wire.Partition{
 		{Shape: "complete", Groups: groups([]string{"a"}, []string{"b", "c"})},
@@ -58,7 +58,7 @@ func TestNothingOfAnySortPassesOnceInForce(t *testing.T) {
 		st := d.partition(wire.PartitionSpec{Name: name, Partition: p})
 		time.Sleep(100 * time.Millisecond)
 		until := time.Now()
-		d.heal(name)
+		d.Heal(name)
 		y.Stop(t)
 		n := y.NothingCrossed(t, resolved.String(), *st.InForce, until, resolved)
 		t.Logf("%s: %d frames were to be held back in %v", resolved, n, until.Sub(*st.InForce).Round(time.Millisecond))

@@ -24,14 +24,14 @@ func TestTLSWithOpenVSwitch(t *testing.T) {
 		t.Errorf("it says %s", d.Stderr())
 	}
 	ssl := func(own *harness.PKI, ca string) {
-		b.vsctl("set-ssl", own.File("sc-privkey.pem"), own.File("sc-cert.pem"), ca)
+		b.VSCtl("set-ssl", own.File("sc-privkey.pem"), own.File("sc-cert.pem"), ca)
 	}
 	// refused points the bridge at the daemon anew and waits for the event.
 	refused := func(what, scheme, says string) {
 		t.Helper()
 		from := len(d.Stderr())
-		b.vsctl("del-controller", bridge)
-		b.controller(scheme + ":" + d.openflow)
+		b.VSCtl("del-controller", bridge)
+		b.controller(scheme + ":" + d.OpenFlow)
 		harness.Until(t, 20*time.Second, what+" is refused", func() error {
 			if said := d.Stderr()[from:]; !strings.Contains(said, says) {
 				return fmt.Errorf("it said %s", said)
@@ -42,24 +42,24 @@ func TestTLSWithOpenVSwitch(t *testing.T) {
 	refused("plain TCP", "tcp", "it speaks plain TCP and this port TLS")
 	ssl(strange, site.CA("controller"))
 	refused("a certificate of another authority", "ssl", "is not to be trusted: it must be valid now and signed by --tls-ca")
-	b.vsctl("del-ssl")
+	b.VSCtl("del-ssl")
 	ssl(site, strange.CA("controller"))
 	refused("a switch that does not trust us", "ssl", "as one does that does not trust our certificate")
-	b.vsctl("del-ssl")
+	b.VSCtl("del-ssl")
 	ssl(site, site.CA("controller"))
-	b.vsctl("set", "bridge", bridge, "other-config:datapath-id=00000000000000b8")
+	b.VSCtl("set", "bridge", bridge, "other-config:datapath-id=00000000000000b8")
 	refused("a datapath that is not on the list", "ssl", "00000000000000b8 is not among the allowed")
 	var sw wire.Switches
-	d.call("GET", "/v1/switches", nil, &sw)
+	d.Call("GET", "/v1/switches", nil, &sw)
 	if len(sw.Items) != 1 || sw.Items[0].Connected {
 		t.Errorf("after four that were refused: %+v", sw.Items)
 	}
 
-	b.vsctl("set", "bridge", bridge, "other-config:datapath-id="+datapath)
-	d.healthy()
+	b.VSCtl("set", "bridge", bridge, "other-config:datapath-id="+datapath)
+	d.Healthy()
 	d.partition(wire.PartitionSpec{Name: "secret", Partition: wire.Partition{Shape: "complete", Groups: [][]string{{"a"}, {"b", "c"}}}})
 	b.expect("cut by TLS", func(from, to string) bool { return from != "a" && to != "a" })
-	d.heal("secret")
+	d.Heal("secret")
 	b.expect("healed by TLS", everything)
 }
 

@@ -174,8 +174,8 @@ func TestShapesAcrossALink(t *testing.T) {
 	harness.LeavesNothing(t)
 	r := twoBridges(t, []string{"a", "b"}, []string{"c", "d"})
 	d := serve(t, "--testbed", r.file, "--runs-dir", t.TempDir(), "--openflow", "127.0.0.1:6653")
-	r.connect(d.openflow)
-	d.healthy()
+	r.connect(d.OpenFlow)
+	d.Healthy()
 	r.passing(time.Minute)
 	p := newPost(r)
 	everything := func(string, string, way) bool { return true }
@@ -197,14 +197,14 @@ func TestShapesAcrossALink(t *testing.T) {
 				return !across || w.name == otherIPv4.name || w.name == otherIPv6.name
 			}},
 	} {
-		d.call("POST", "/v1/partitions", wire.PartitionSpec{Name: c.name, Partition: c.cut}, nil)
-		d.state(c.name, "in_force")
+		d.Call("POST", "/v1/partitions", wire.PartitionSpec{Name: c.name, Partition: c.cut}, nil)
+		d.State(c.name, "in_force")
 		p.expect(c.name, c.passes)
-		st := d.state(c.name, "in_force")
+		st := d.State(c.name, "in_force")
 		if st.Leaked != 0 || !st.LeakKnown || st.Wanted == 0 || st.Dropped != st.Wanted {
 			t.Errorf("%s: %+v", c.name, st)
 		}
-		d.heal(c.name)
+		d.Heal(c.name)
 		p.expect(c.name+" healed", everything)
 	}
 }
@@ -221,11 +221,11 @@ func TestARunCutsAcrossALink(t *testing.T) {
 	}
 	dir := t.TempDir()
 	d := serve(t, "--testbed", r.file, "--runs-dir", dir, "--openflow", "127.0.0.1:6653")
-	r.connect(d.openflow)
-	d.healthy()
+	r.connect(d.OpenFlow)
+	d.Healthy()
 	r.passing(time.Minute)
 	var c wire.Campaign
-	d.call("POST", "/v1/campaigns", wire.CampaignSpec{Target: file, Strategy: "random", Seed: 4, Clean: 1, Runs: 4}, &c)
+	d.Call("POST", "/v1/campaigns", wire.CampaignSpec{Target: file, Strategy: "random", Seed: 4, Clean: 1, Runs: 4}, &c)
 	d.ended(c.ID)
 	runs := harness.Records(t, dir, c.ID)
 	if harness.CheckProofs(t, runs) == 0 {
@@ -249,7 +249,7 @@ func TestARunCutsAcrossALink(t *testing.T) {
 		t.Errorf("no run dropped a packet that wanted to cross the link: %s", harness.Verdicts(runs))
 	}
 	// A shape that takes all hosts takes those of the target.
-	d.call("POST", "/v1/campaigns", wire.CampaignSpec{Target: file, Runs: 1, Scenario: &wire.ScenarioSpec{
+	d.Call("POST", "/v1/campaigns", wire.CampaignSpec{Target: file, Runs: 1, Scenario: &wire.ScenarioSpec{
 		Cut: &wire.CutSpec{Partition: &wire.Partition{Shape: "isolate", Groups: [][]string{{"n3"}}}, After: wire.Duration(500 * time.Millisecond), AtMost: wire.Duration(2 * time.Second)}}}, &c)
 	d.ended(c.ID)
 	runs = harness.Records(t, dir, c.ID)

@@ -19,18 +19,18 @@ func TestAnAgentThatEndsIsStartedAgain(t *testing.T) {
 	harness.LeavesNothing(t)
 	r := newRack(t, []string{"a", "b", "c"})
 	a, b, c := r.hosts[0], r.hosts[1], r.hosts[2]
-	away := r.path("away") // while it is there, nobody gets to b
+	away := r.Path("away") // while it is there, nobody gets to b
 	b.exec = fmt.Sprintf(`[sh, -c, 'test ! -e %s && exec nsenter --net=/run/netns/%s "$@"', sh]`, away, b.netns())
 	r.write("")
 	d := serve(t, "--testbed", r.file, "--runs-dir", t.TempDir(), "--openflow", "127.0.0.1:6653")
-	r.connect(d.openflow)
-	d.healthy()
+	r.connect(d.OpenFlow)
+	d.Healthy()
 	cut := func(name, x, y string) {
 		t.Helper()
-		d.call("POST", "/v1/partitions", wire.PartitionSpec{Name: name, Partition: wire.Partition{Shape: "partial", Groups: [][]string{{x}, {y}}}}, nil)
+		d.Call("POST", "/v1/partitions", wire.PartitionSpec{Name: name, Partition: wire.Partition{Shape: "partial", Groups: [][]string{{x}, {y}}}}, nil)
 	}
 	cut("before", "a", "b")
-	d.state("before", "in_force")
+	d.State("before", "in_force")
 
 	if err := os.WriteFile(away, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func TestAnAgentThatEndsIsStartedAgain(t *testing.T) {
 	}
 	cut("meanwhile", "b", "c")
 	harness.Until(t, 30*time.Second, "it is said why nothing is proved", func() error {
-		if p := d.state("meanwhile", "requested"); !strings.Contains(p.Reason, "host b: the agent has ended") {
+		if p := d.State("meanwhile", "requested"); !strings.Contains(p.Reason, "host b: the agent has ended") {
 			return fmt.Errorf("%+v", p)
 		}
 		return nil
@@ -58,15 +58,15 @@ func TestAnAgentThatEndsIsStartedAgain(t *testing.T) {
 	if err := os.Remove(away); err != nil {
 		t.Fatal(err)
 	}
-	d.state("meanwhile", "in_force")
-	d.healthy()
+	d.State("meanwhile", "in_force")
+	d.Healthy()
 	for _, name := range []string{"meanwhile", "before"} {
-		d.heal(name)
+		d.Heal(name)
 	}
-	if p := d.state("before", "healed"); p.LeakKnown || p.Dropped == 0 {
+	if p := d.State("before", "healed"); p.LeakKnown || p.Dropped == 0 {
 		t.Errorf("one that nobody counted for a while: %+v", p)
 	}
-	if p := d.state("meanwhile", "healed"); !p.LeakKnown || p.Leaked != 0 {
+	if p := d.State("meanwhile", "healed"); !p.LeakKnown || p.Leaked != 0 {
 		t.Errorf("one that was in force later: %+v", p)
 	}
 	r.expect("healed", func(string, string) bool { return true })

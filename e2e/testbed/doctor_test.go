@@ -50,8 +50,8 @@ func TestDoctor(t *testing.T) {
 	taps := "gates: [{datapath: " + dpid("rk1") + ", port: 40, interface: rkgr}]\nmirrors: [{datapath: " + dpid("rk1") + ", port: 41, interface: rkmr}]\n"
 	r.write(taps)
 	r.connect("127.0.0.1:6654")
-	r.ofctl("rk1", "add-flow", "table=0,priority=5,in_port=77,actions=drop")
-	r.ofctl("rk1", "add-flow", "table=7,priority=65000,actions=NORMAL")
+	r.OFCtl("rk1", "add-flow", "table=0,priority=5,in_port=77,actions=drop")
+	r.OFCtl("rk1", "add-flow", "table=7,priority=65000,actions=NORMAL")
 	before := r.foreign("rk1")
 	d, res := r.diagnose(0)
 	for _, a := range []model.Ability{model.AbilityCut, model.AbilityProof, model.AbilityPacketIn, model.AbilityPort, model.AbilityMirror, model.AbilityOnly, model.AbilityOpening} {
@@ -71,7 +71,7 @@ func TestDoctor(t *testing.T) {
 
 	// Bent: a rule that takes all packets, a host elsewhere than told, a gate
 	// port whose cable ends nowhere, and the one it ends at is nobody's.
-	r.ofctl("rk1", "add-flow", "table=0,priority=500,ip,actions=NORMAL")
+	r.OFCtl("rk1", "add-flow", "table=0,priority=500,ip,actions=NORMAL")
 	r.hosts[1].mac = "02:79:00:00:00:99"
 	r.write(strings.Replace(taps, "port: 40", "port: 42", 1))
 	d, res = r.diagnose(1)
@@ -104,11 +104,11 @@ func TestDoctorAsksTheDaemon(t *testing.T) {
 	harness.LeavesNothing(t)
 	r := newRack(t, []string{"a", "b"})
 	d := serve(t, "--testbed", r.file, "--runs-dir", t.TempDir(), "--openflow", "127.0.0.1:6653")
-	r.connect(d.openflow)
-	d.healthy()
+	r.connect(d.OpenFlow)
+	d.Healthy()
 	ask := func() (model.Diagnosis, harness.Result) {
 		t.Helper()
-		res := harness.Run(t, "doctor", "--api", d.addr, "--json")
+		res := harness.Run(t, "doctor", "--api", d.API, "--json")
 		var got model.Diagnosis
 		if err := json.Unmarshal([]byte(res.Stdout), &got); err != nil || res.Code != 0 {
 			t.Fatalf("%v: %s", err, res)
@@ -124,31 +124,31 @@ func TestDoctorAsksTheDaemon(t *testing.T) {
 	if !strings.Contains(res.Stdout, "as master") || strings.Contains(res.Stdout, "not tried") {
 		t.Error(res)
 	}
-	d.healthy()
+	d.Healthy()
 	if !r.ping(r.hosts[0], r.hosts[1]) {
 		t.Error("a does not reach b after the examination")
 	}
 
-	d.call("POST", "/v1/partitions", wire.PartitionSpec{Name: "one", Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"a"}, {"b"}}}}, nil)
-	d.state("one", "in_force")
+	d.Call("POST", "/v1/partitions", wire.PartitionSpec{Name: "one", Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"a"}, {"b"}}}}, nil)
+	d.State("one", "in_force")
 	got, res = ask()
 	if s := ability(t, got, model.AbilityCut); s.Level != model.CheckWarn || !strings.Contains(res.Stdout, `not tried: partition \"one\" is in_force`) {
 		t.Errorf("%+v: %s", s, res)
 	}
-	if p := d.state("one", "in_force"); p.Leaked != 0 || r.ping(r.hosts[0], r.hosts[1]) {
+	if p := d.State("one", "in_force"); p.Leaked != 0 || r.ping(r.hosts[0], r.hosts[1]) {
 		t.Errorf("the cut did not hold: %+v", p)
 	}
-	d.heal("one")
+	d.Heal("one")
 
 	// In its place there is no room, which is said with the way out.
-	if res := harness.Run(t, "doctor", "--testbed", r.file, "--openflow", d.openflow); res.Code != 1 || !strings.Contains(res.Stderr, "leave --testbed out") {
+	if res := harness.Run(t, "doctor", "--testbed", r.file, "--openflow", d.OpenFlow); res.Code != 1 || !strings.Contains(res.Stderr, "leave --testbed out") {
 		t.Error(res)
 	}
 	if res := harness.Run(t, "doctor", "--api", "127.0.0.1:1"); res.Code != 1 || !strings.Contains(res.Stderr, "--testbed") {
 		t.Error(res)
 	}
 	labs := serve(t, "--runs-dir", t.TempDir(), "--openflow", "127.0.0.1:0")
-	if res := harness.Run(t, "doctor", "--api", labs.addr); res.Code != 1 || !strings.Contains(res.Stderr, "has no testbed that stays") {
+	if res := harness.Run(t, "doctor", "--api", labs.API); res.Code != 1 || !strings.Contains(res.Stderr, "has no testbed that stays") {
 		t.Error(res)
 	}
 }
@@ -158,7 +158,7 @@ func TestDoctorAsksTheDaemon(t *testing.T) {
 func TestByTLS(t *testing.T) {
 	harness.LeavesNothing(t)
 	r, site := newRack(t, []string{"a", "b"}), harness.NewPKI(t)
-	r.vsctl("set-ssl", site.File("sc-privkey.pem"), site.File("sc-cert.pem"), site.CA("controller"))
+	r.VSCtl("set-ssl", site.File("sc-privkey.pem"), site.File("sc-cert.pem"), site.CA("controller"))
 	tls := []string{"--openflow", "127.0.0.1:6653", "--tls-cert", site.File("ctl-cert.pem"), "--tls-key", site.File("ctl-privkey.pem"), "--tls-ca", site.CA("switch")}
 	r.connect("127.0.0.1:6653")
 	for _, c := range [][]string{{"testbed", "learn", "--for", "10s"}, {"doctor", "--testbed", r.file, "--wait", "10s"}} {
@@ -167,7 +167,7 @@ func TestByTLS(t *testing.T) {
 			t.Error(res)
 		}
 	}
-	r.vsctl("set-controller", "rk1", "ssl:127.0.0.1:6653", "--", "set", "controller", "rk1", "connection_mode=out-of-band", "max_backoff=1000")
+	r.VSCtl("set-controller", "rk1", "ssl:127.0.0.1:6653", "--", "set", "controller", "rk1", "connection_mode=out-of-band", "max_backoff=1000")
 	l := harness.Start(t, append([]string{"testbed", "learn", "--for", "10m"}, tls...)...)
 	harness.Until(t, 2*time.Minute, "both were heard", func() error {
 		r.speak()

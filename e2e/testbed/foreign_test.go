@@ -27,14 +27,14 @@ func TestRulesOfOthersAreLeftAlone(t *testing.T) {
 	r.connect("127.0.0.1:6653")
 	for _, rule := range []string{"table=0,priority=300,in_port=13,actions=output:14", "table=0,priority=9,in_port=14,actions=goto_table:9",
 		"table=9,priority=1,actions=output:13", "table=0,priority=1000,in_port=13,tcp,tp_dst=23,actions=drop"} {
-		r.ofctl("rk1", "add-flow", rule)
+		r.OFCtl("rk1", "add-flow", rule)
 	}
 	before := r.foreign("rk1")
 	if !r.ping(x, y) {
 		t.Fatal("the others do not reach one another to begin with")
 	}
 	const inTheWay = "table=0,priority=700,in_port=11,actions=output:12"
-	r.ofctl("rk1", "add-flow", inTheWay)
+	r.OFCtl("rk1", "add-flow", inTheWay)
 
 	d := serve(t, "--testbed", r.file, "--runs-dir", t.TempDir(), "--openflow", "127.0.0.1:6653")
 	harness.Until(t, time.Minute, "the daemon names the rule", func() error {
@@ -51,21 +51,21 @@ func TestRulesOfOthersAreLeftAlone(t *testing.T) {
 	if status, b := d.try("POST", "/v1/partitions", cut); status != 503 || !strings.Contains(string(b), "priority=700") {
 		t.Errorf("a cut on a switch that was refused: %d %s", status, b)
 	}
-	harness.Output(t, "ovs-ofctl", "-O", "OpenFlow13", "--strict", "del-flows", "unix:"+r.path("rk1.mgmt"), "table=0,priority=700,in_port=11")
-	d.healthy()
+	harness.Output(t, "ovs-ofctl", "-O", "OpenFlow13", "--strict", "del-flows", "unix:"+r.Path("rk1.mgmt"), "table=0,priority=700,in_port=11")
+	d.Healthy()
 
 	// Steady traffic of the others, all the while.
 	pings := harness.StartCommand(t, exec.Command("ip", "netns", "exec", x.netns(), "ping", "-n", "-q", "-i", "0.1", "-c", "100", "-W", "1", y.ip))
 	cut.Name = "two"
-	d.call("POST", "/v1/partitions", cut, nil)
-	d.state("two", "in_force")
+	d.Call("POST", "/v1/partitions", cut, nil)
+	d.State("two", "in_force")
 	if r.ping(all[0], all[1]) {
 		t.Error("a reaches b through the cut")
 	}
 	if after := r.foreign("rk1"); after != before {
 		t.Errorf("rules of others before:\n%s\nduring:\n%s", before, after)
 	}
-	d.heal("two")
+	d.Heal("two")
 	if !r.ping(all[0], all[1]) {
 		t.Error("a does not reach b after the heal")
 	}
@@ -85,7 +85,7 @@ func TestASwitchThatIsLeftAloneHindersNoOther(t *testing.T) {
 	harness.LeavesNothing(t)
 	r := twoBridges(t, []string{"a", "b"}, []string{"c", "d"})
 	r.connect("127.0.0.1:6653")
-	r.ofctl("rk2", "add-flow", "table=0,priority=700,in_port=11,actions=output:12")
+	r.OFCtl("rk2", "add-flow", "table=0,priority=700,in_port=11,actions=output:12")
 	d := serve(t, "--testbed", r.file, "--runs-dir", t.TempDir(), "--openflow", "127.0.0.1:6653")
 	harness.Until(t, time.Minute, "the daemon names the rule, and has the other switch", func() error {
 		_, b := d.try("GET", "/healthz", nil)
@@ -99,12 +99,12 @@ func TestASwitchThatIsLeftAloneHindersNoOther(t *testing.T) {
 		t.Errorf("a cut on the switch that is left alone: %d %s", status, b)
 	}
 	near := wire.PartitionSpec{Name: "near", Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"a"}, {"b"}}}}
-	d.call("POST", "/v1/partitions", near, nil)
-	d.state("near", "in_force")
+	d.Call("POST", "/v1/partitions", near, nil)
+	d.State("near", "in_force")
 	if r.ping(r.hosts[0], r.hosts[1]) {
 		t.Error("a reaches b through the cut")
 	}
-	d.heal("near")
+	d.Heal("near")
 	if !r.ping(r.hosts[0], r.hosts[1]) || r.ours("rk2") != 0 {
 		t.Errorf("a does not reach b after the heal, or %d rules of ours are on rk2", r.ours("rk2"))
 	}

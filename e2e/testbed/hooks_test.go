@@ -32,14 +32,14 @@ func (r *rack) sshd() (ssh string) {
 		r.t.Fatal(err)
 	}
 	for _, key := range []string{"host", "user"} {
-		harness.Output(r.t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", r.path(key))
+		harness.Output(r.t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", r.Path(key))
 	}
 	config := fmt.Sprintf("Port 2222\nHostKey %s\nAuthorizedKeysFile %s.pub\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin prohibit-password\nPidFile none\nMaxStartups 100\n",
-		r.path("host"), r.path("user"))
-	if err := os.WriteFile(r.path("sshd_config"), []byte(config), 0o600); err != nil {
+		r.Path("host"), r.Path("user"))
+	if err := os.WriteFile(r.Path("sshd_config"), []byte(config), 0o600); err != nil {
 		r.t.Fatal(err)
 	}
-	ssh = fmt.Sprintf("ssh -F none -p 2222 -i %s -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR", r.path("user"))
+	ssh = fmt.Sprintf("ssh -F none -p 2222 -i %s -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR", r.Path("user"))
 	for _, h := range r.hosts {
 		out, in := fmt.Sprintf("rkm%d", h.number), "mgmt"
 		harness.Output(r.t, "ip", "link", "add", out, "type", "veth", "peer", "name", in, "netns", h.netns())
@@ -48,7 +48,7 @@ func (r *rack) sshd() (ssh string) {
 		harness.Output(r.t, "ip", "link", "set", out, "up")
 		r.in(h, "ip", "addr", "add", h.mgmt()+"/24", "dev", in)
 		r.in(h, "ip", "link", "set", in, "up")
-		harness.StartCommand(r.t, exec.Command("ip", "netns", "exec", h.netns(), "/usr/sbin/sshd", "-D", "-e", "-f", r.path("sshd_config")))
+		harness.StartCommand(r.t, exec.Command("ip", "netns", "exec", h.netns(), "/usr/sbin/sshd", "-D", "-e", "-f", r.Path("sshd_config")))
 		h.exec = "[" + strings.ReplaceAll(ssh, " ", ", ") + ", root@" + h.mgmt() + "]"
 		harness.Until(r.t, 30*time.Second, "sshd listens on "+h.name, func() error {
 			c, err := net.DialTimeout("tcp", h.mgmt()+":2222", time.Second)
@@ -121,33 +121,33 @@ func TestHooksOverSSH(t *testing.T) {
 	ssh := r.sshd()
 	// The workload calls netsplit on the machine of the daemon: it stays local.
 	r.hosts[2].exec = "[nsenter, --net=/run/netns/" + r.hosts[2].netns() + "]"
-	if err := os.WriteFile(r.path("control"), []byte(control), 0o755); err != nil {
+	if err := os.WriteFile(r.Path("control"), []byte(control), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(r.path("target.yaml"), []byte(target), 0o644); err != nil {
+	if err := os.WriteFile(r.Path("target.yaml"), []byte(target), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	// Addresses of the management network follow from the host's own.
 	line := func(verb, args string) string {
 		return fmt.Sprintf("  %s: \"m=$(echo {{.Address}} | sed 's/.*\\\\.//'); %s root@10.80.$m.2 {{quote (printf \\\"%s %s %%s%s\\\" .Process%s)}}\"\n",
-			verb, ssh, r.path("control"), verb, map[bool]string{true: " %s"}[args != ""], args)
+			verb, ssh, r.Path("control"), verb, map[bool]string{true: " %s"}[args != ""], args)
 	}
 	hooks := "hooks:\n" + line("start", " .Command") + line("stop", "") + line("crash", "") + line("pause", "") + line("resume", "") + line("reset", "") + "  timeout: 40s\n"
 	r.write(hooks)
 	dir := t.TempDir()
 	d := serve(t, "--testbed", r.file, "--runs-dir", dir, "--openflow", "127.0.0.1:6653")
-	r.connect(d.openflow)
-	d.healthy()
+	r.connect(d.OpenFlow)
+	d.Healthy()
 	// The agents over there are copies, and they count: a cut is proved.
-	d.call("POST", "/v1/partitions", wire.PartitionSpec{Name: "one", Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"n1"}, {"n2"}}}}, nil)
-	d.state("one", "in_force")
-	d.heal("one")
+	d.Call("POST", "/v1/partitions", wire.PartitionSpec{Name: "one", Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"n1"}, {"n2"}}}}, nil)
+	d.State("one", "in_force")
+	d.Heal("one")
 	if copies, _ := filepath.Glob("/root/.cache/netsplit/*"); len(copies) != 1 {
 		t.Errorf("copies of the agent: %v", copies)
 	}
 
 	var c wire.Campaign
-	d.call("POST", "/v1/campaigns", wire.CampaignSpec{Target: r.path("target.yaml"), Strategy: "clean", Clean: 1}, &c)
+	d.Call("POST", "/v1/campaigns", wire.CampaignSpec{Target: r.Path("target.yaml"), Strategy: "clean", Clean: 1}, &c)
 	d.ended(c.ID)
 	rec := last(t, dir, c.ID)
 	if rec.Verdict.Value != "pass" {
@@ -172,8 +172,8 @@ func TestHooksOverSSH(t *testing.T) {
 	r.write(regexp.MustCompile(`(?m)^  start: .*$`).ReplaceAllString(hooks, `  start: "echo no such unit >&2; exit 5"`))
 	d.Kill()
 	d = serve(t, "--testbed", r.file, "--runs-dir", dir, "--openflow", "127.0.0.1:6653")
-	d.healthy()
-	d.call("POST", "/v1/campaigns", wire.CampaignSpec{Target: r.path("target.yaml"), Strategy: "clean", Clean: 1}, &c)
+	d.Healthy()
+	d.Call("POST", "/v1/campaigns", wire.CampaignSpec{Target: r.Path("target.yaml"), Strategy: "clean", Clean: 1}, &c)
 	d.ended(c.ID)
 	rec = last(t, dir, c.ID)
 	if rec.Verdict.Value != "unknown" || !strings.Contains(rec.Verdict.Reason, "exit status 5") || !strings.Contains(rec.Verdict.Reason, "no such unit") {

@@ -46,11 +46,11 @@ func TestLearn(t *testing.T) {
 	}
 	d := r.hosts[3] // has IPv6 only
 	r.in(d, "ip", "addr", "del", d.ip+"/24", "dev", "eth0")
-	r.vsctl("set-fail-mode", "rk2", "standalone")
+	r.VSCtl("set-fail-mode", "rk2", "standalone")
 	r.connect(learnAt)
 	for _, rule := range []string{"table=0,priority=0,actions=NORMAL", "table=0,priority=7,in_port=11,actions=goto_table:3", "table=3,priority=1,actions=NORMAL",
 		"table=0,priority=300,tcp,tp_dst=23,actions=drop", "table=0,priority=40,in_port=12,icmp6,icmpv6_type=135,actions=NORMAL"} {
-		r.ofctl("rk1", "add-flow", rule)
+		r.OFCtl("rk1", "add-flow", rule)
 	}
 	before := r.foreign("rk1")
 
@@ -139,7 +139,7 @@ func TestLearn(t *testing.T) {
 	// by itself.
 	harness.Until(t, time.Minute, "the bridge is on its own again", func() error {
 		// Open vSwitch breaks the connection off when it takes over itself.
-		res := harness.RunCommand(t, "ovs-ofctl", "-O", "OpenFlow13", "dump-flows", "unix:"+r.path("rk2.mgmt"))
+		res := harness.RunCommand(t, "ovs-ofctl", "-O", "OpenFlow13", "dump-flows", "unix:"+r.Path("rk2.mgmt"))
 		if res.Code != 0 || strings.Contains(res.Stdout, "cookie=0x4e") {
 			return fmt.Errorf("%s", res)
 		}
@@ -156,19 +156,19 @@ func TestLearn(t *testing.T) {
 	}
 
 	// It is used as it is.
-	r.ofctl("rk1", "del-flows")
+	r.OFCtl("rk1", "del-flows")
 	r.file = file
 	r.connect("127.0.0.1:6654")
 	r.diagnose(0)
 	daemon := serve(t, "--testbed", file, "--runs-dir", t.TempDir(), "--openflow", learnAt)
-	r.connect(daemon.openflow)
-	daemon.healthy()
-	daemon.call("POST", "/v1/partitions", wire.PartitionSpec{Name: "one", Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"rack-a"}, {"rack-c"}}}}, nil)
-	daemon.state("one", "in_force")
+	r.connect(daemon.OpenFlow)
+	daemon.Healthy()
+	daemon.Call("POST", "/v1/partitions", wire.PartitionSpec{Name: "one", Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"rack-a"}, {"rack-c"}}}}, nil)
+	daemon.State("one", "in_force")
 	if r.ping(a, r.hosts[2]) || !r.ping(a, b) || !r.ping(b, r.hosts[2]) {
 		t.Errorf("cut: a reaches c: %v, b: %v; b reaches c: %v", r.ping(a, r.hosts[2]), r.ping(a, b), r.ping(b, r.hosts[2]))
 	}
-	daemon.heal("one")
+	daemon.Heal("one")
 	if !r.ping(a, r.hosts[2]) {
 		t.Error("healed, and a does not reach c")
 	}
@@ -198,9 +198,9 @@ func TestLearnSaysWhyNot(t *testing.T) {
 		}
 	}
 	learn("1s", "no switch connected to tcp:127.0.0.1:6653", "ovs-vsctl set-controller")
-	r.vsctl("set", "bridge", "rk1", "protocols=OpenFlow10")
+	r.VSCtl("set", "bridge", "rk1", "protocols=OpenFlow10")
 	r.connect(learnAt)
 	learn("10s", "no switch connected", "does not speak OpenFlow 1.3", "protocols=OpenFlow13")
-	r.vsctl("set", "bridge", "rk1", "protocols=OpenFlow13")
+	r.VSCtl("set", "bridge", "rk1", "protocols=OpenFlow13")
 	learn("10s", "no host was heard", "ping")
 }

@@ -22,12 +22,12 @@ func TestPortsByName(t *testing.T) {
 	a, b, c := r.hosts[0], r.hosts[1], r.hosts[2]
 	again := func(h, bridge string, port int) {
 		t.Helper()
-		r.vsctl("add-port", bridge, h, "--", "set", "interface", h, fmt.Sprintf("ofport_request=%d", port))
+		r.VSCtl("add-port", bridge, h, "--", "set", "interface", h, fmt.Sprintf("ofport_request=%d", port))
 	}
 
-	r.vsctl("del-port", "rk1", b.link)
+	r.VSCtl("del-port", "rk1", b.link)
 	d := serve(t, "--testbed", r.file, "--runs-dir", t.TempDir(), "--openflow", "127.0.0.1:0")
-	r.connect(d.openflow)
+	r.connect(d.OpenFlow)
 	missing := fmt.Sprintf("host b: the switch has no port called \\\"%s\\\": it has \\\"%s\\\" (11), \\\"rkt1\\\" (50)", b.link, a.link)
 	harness.Until(t, time.Minute, "the daemon says which port is missing, and which there are", func() error {
 		if status, body := d.try("GET", "/healthz", nil); status == http.StatusOK || !strings.Contains(string(body), missing) {
@@ -46,17 +46,17 @@ func TestPortsByName(t *testing.T) {
 		t.Errorf("a host on no port is cut: %d %s", status, body)
 	}
 	again(b.link, "rk1", 30)
-	d.healthy()
+	d.Healthy()
 	r.passing(time.Minute)
-	d.call("POST", "/v1/partitions", cutB, nil)
-	d.state("b", "in_force")
-	d.heal("b")
+	d.Call("POST", "/v1/partitions", cutB, nil)
+	d.State("b", "in_force")
+	d.Heal("b")
 
-	d.call("POST", "/v1/partitions", wire.PartitionSpec{Name: "one", Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"a"}, {"c"}}}}, nil)
-	d.state("one", "in_force")
+	d.Call("POST", "/v1/partitions", wire.PartitionSpec{Name: "one", Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"a"}, {"c"}}}}, nil)
+	d.State("one", "in_force")
 	cut := func(x, y string) bool { return x+y != "ac" }
 	r.expect("cut", cut)
-	r.vsctl("del-port", "rk1", a.link)
+	r.VSCtl("del-port", "rk1", a.link)
 	harness.Until(t, time.Minute, "the daemon says that a's port is gone", func() error {
 		if _, body := d.try("GET", "/healthz", nil); !strings.Contains(string(body), "host a: the switch has no port called") {
 			return fmt.Errorf("%s", body)
@@ -64,16 +64,16 @@ func TestPortsByName(t *testing.T) {
 		return nil
 	})
 	again(a.link, "rk1", 77)
-	d.healthy()
-	d.state("one", "in_force")
+	d.Healthy()
+	d.State("one", "in_force")
 	r.expect("cut, with another number", cut)
 	var hosts wire.Hosts
-	if d.call("GET", "/v1/hosts", nil, &hosts); len(hosts.Items) != 3 || hosts.Items[0].Port != 77 || hosts.Items[0].PortName != a.link {
+	if d.Call("GET", "/v1/hosts", nil, &hosts); len(hosts.Items) != 3 || hosts.Items[0].Port != 77 || hosts.Items[0].PortName != a.link {
 		t.Errorf("hosts: %+v", hosts)
 	}
 
 	// The link's end.
-	r.vsctl("del-port", "rk1", "rkt1")
+	r.VSCtl("del-port", "rk1", "rkt1")
 	harness.Until(t, time.Minute, "the daemon says that the link's port is gone", func() error {
 		if _, body := d.try("GET", "/healthz", nil); !strings.Contains(string(body), `link: the switch has no port called \"rkt1\"`) {
 			return fmt.Errorf("%s", body)
@@ -81,17 +81,17 @@ func TestPortsByName(t *testing.T) {
 		return nil
 	})
 	again("rkt1", "rk1", 60)
-	d.healthy()
-	d.state("one", "in_force")
+	d.Healthy()
+	d.State("one", "in_force")
 	r.expect("cut, with another link port", cut)
-	if res := harness.Run(t, "doctor", "--api", d.addr); !strings.Contains(res.Stdout, "all 3 ports of the testbed file are there and up") {
+	if res := harness.Run(t, "doctor", "--api", d.API); !strings.Contains(res.Stdout, "all 3 ports of the testbed file are there and up") {
 		t.Errorf("doctor: %s", res)
 	}
 	var p wire.PartitionStatus
-	if d.call("GET", "/v1/partitions/one", nil, &p); p.Leaked != 0 {
+	if d.Call("GET", "/v1/partitions/one", nil, &p); p.Leaked != 0 {
 		t.Errorf("leaked: %+v", p)
 	}
-	d.heal("one")
+	d.Heal("one")
 	r.passing(time.Minute)
 	r.expect("healed", func(string, string) bool { return true })
 }

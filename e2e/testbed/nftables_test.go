@@ -14,8 +14,6 @@ import (
 	"netsplit/e2e/need"
 )
 
-var hostsListening = regexp.MustCompile(`API on http://(\S+), hosts cut by themselves,`)
-
 // TestHostsOverSSHCutThemselves: hosts that are reached by ssh alone, behind a
 // switch that knows no controller, drop packets themselves. Where ssh hangs, what
 // it cut is not renewed: packets pass, and the partition is told as failed.
@@ -23,7 +21,7 @@ func TestHostsOverSSHCutThemselves(t *testing.T) {
 	need.Program(t, "nft", "nftables")
 	harness.LeavesNothing(t)
 	r := newRack(t, []string{"a", "b", "c"})
-	r.vsctl("set", "bridge", "rk1", "fail-mode=standalone")
+	r.VSCtl("set", "bridge", "rk1", "fail-mode=standalone")
 	r.sshd()
 	a, b := r.hosts[0], r.hosts[1]
 	y := "name: cloud\nbackend: nftables\nhosts:\n"
@@ -33,34 +31,26 @@ func TestHostsOverSSHCutThemselves(t *testing.T) {
 	if err := os.WriteFile(r.file, []byte(y), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d := &daemon{t: t, Process: harness.Start(t, "serve", "--listen", "127.0.0.1:0", "--testbed", r.file, "--runs-dir", t.TempDir())}
-	harness.Until(t, time.Minute, "daemon listens", func() error {
-		m := hostsListening.FindStringSubmatch(d.Stderr())
-		if m == nil {
-			return fmt.Errorf("it said %q", d.Stderr())
-		}
-		d.addr = m[1]
-		return nil
-	})
+	d := serve(t, "--testbed", r.file, "--runs-dir", t.TempDir())
 	r.passing(30 * time.Second)
 
-	cut := harness.Run(t, "partition", "cut", "isolate", "a", "--name", "one", "--api", d.addr)
+	cut := harness.Run(t, "partition", "cut", "isolate", "a", "--name", "one", "--api", d.API)
 	if cut.Code != 0 {
 		t.Fatalf("partition cut: %s", cut)
 	}
-	d.state("one", "in_force")
+	d.State("one", "in_force")
 	r.expect("a alone", func(x, y string) bool { return x != "a" && y != "a" })
 	if n := r.heard(a, b); n != 0 {
 		t.Errorf("%d pings of b arrived at a, which is isolated", n)
 	}
-	d.heal("one")
-	if p := d.state("one", "healed"); p.Dropped == 0 || p.Wanted != p.Dropped || p.Leaked != 0 || !p.LeakKnown {
+	d.Heal("one")
+	if p := d.State("one", "healed"); p.Dropped == 0 || p.Wanted != p.Dropped || p.Leaked != 0 || !p.LeakKnown {
 		t.Errorf("healed: %+v", p)
 	}
 	r.expect("healed", func(string, string) bool { return true })
 
-	d.call("POST", "/v1/partitions", wire.PartitionSpec{Name: "two", Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"a"}, {"b"}}}}, nil)
-	d.state("two", "in_force")
+	d.Call("POST", "/v1/partitions", wire.PartitionSpec{Name: "two", Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"a"}, {"b"}}}}, nil)
+	d.State("two", "in_force")
 	leased := func(h *host) bool {
 		return regexp.MustCompile(`elements = .*expires`).MatchString(r.in(h, "nft", "list", "ruleset"))
 	}
@@ -68,7 +58,7 @@ func TestHostsOverSSHCutThemselves(t *testing.T) {
 		t.Error("a cut is in force without a lease at both ends")
 	}
 	harness.Output(t, "ip", "link", "set", "rkm1", "down")
-	if p := d.state("two", "failed"); !strings.Contains(p.Reason, "host a") {
+	if p := d.State("two", "failed"); !strings.Contains(p.Reason, "host a") {
 		t.Errorf("ssh to a hangs: %+v", p)
 	}
 	r.passing(30 * time.Second)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -19,8 +18,8 @@ func TestMain(m *testing.M) { harness.Main(m) }
 // rack is somebody's network: an Open vSwitch of its own with bridges, hosts
 // that are network namespaces, and a testbed file.
 type rack struct {
+	*harness.OVS
 	t     *testing.T
-	dir   string
 	hosts []*host
 	file  string
 	named bool // the file gives ports by name
@@ -44,27 +43,15 @@ func dpid(bridge string) string { return "00000000000000b" + strings.TrimPrefix(
 // are on ports 11, 12, ….
 func newRack(t *testing.T, bridges ...[]string) *rack {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "netsplit-rack-") // the paths of sockets are short
-	if err != nil {
-		t.Fatal(err)
+	var names []string
+	for i := range bridges {
+		names = append(names, fmt.Sprintf("rk%d", i+1))
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	r := &rack{t: t, dir: dir, file: filepath.Join(dir, "testbed.yaml")}
-	t.Cleanup(func() { // its tap devices outlive a switch that is killed
-		_ = exec.Command("ip", "link", "del", "ovs-netdev").Run()
-		for i := range bridges {
-			_ = exec.Command("ip", "link", "del", fmt.Sprintf("rk%d", i+1)).Run()
-		}
-	})
-	harness.Output(t, "ovsdb-tool", "create", r.path("conf.db"), "/usr/share/openvswitch/vswitch.ovsschema")
-	r.daemon("ovsdb-server", r.path("conf.db"), "--remote=punix:"+r.path("db.sock"), "--unixctl="+r.path("db.ctl"))
-	harness.Until(t, 30*time.Second, "ovsdb-server answers", func() error {
-		return exec.Command("ovs-vsctl", "--db=unix:"+r.path("db.sock"), "--no-wait", "--timeout=2", "init").Run()
-	})
-	r.daemon("ovs-vswitchd", "unix:"+r.path("db.sock"), "--unixctl="+r.path("vs.ctl"))
+	r := &rack{OVS: harness.StartOVS(t, names...), t: t}
+	r.file = r.Path("testbed.yaml")
 	for i, hosts := range bridges {
 		br := fmt.Sprintf("rk%d", i+1)
-		r.vsctl("add-br", br, "--", "set", "bridge", br, "datapath_type=netdev", "protocols=OpenFlow13", "fail-mode=secure", "other-config:datapath-id="+dpid(br))
+		r.VSCtl("add-br", br, "--", "set", "bridge", br, "datapath_type=netdev", "protocols=OpenFlow13", "fail-mode=secure", "other-config:datapath-id="+dpid(br))
 		for j, name := range hosts {
 			n := len(r.hosts) + 1
 			h := &host{name: name, bridge: br, link: netnsPrefix + name, number: n, port: 11 + j, ip: fmt.Sprintf("10.79.0.%d", n), mac: fmt.Sprintf("02:79:00:00:00:%02x", n)}
@@ -91,7 +78,7 @@ func twoBridges(t *testing.T, one, two []string) *rack {
 	r.veth("rkt1", 50, "rk1", "peer", "name", "rkt2")
 	harness.Output(t, "ethtool", "-K", "rkt2", "tx", "off")
 	harness.Output(t, "ip", "link", "set", "rkt2", "up")
-	r.vsctl("add-port", "rk2", "rkt2", "--", "set", "interface", "rkt2", "ofport_request=51")
+	r.VSCtl("add-port", "rk2", "rkt2", "--", "set", "interface", "rkt2", "ofport_request=51")
 	r.write(fmt.Sprintf("links:\n  - {a: {datapath: %q, port: 50}, b: {datapath: %q, port: 51}}\n", dpid("rk1"), dpid("rk2")))
 	return r
 }
@@ -103,7 +90,7 @@ func (r *rack) veth(link string, port int, bridge string, peer ...string) {
 	r.t.Cleanup(func() { _ = exec.Command("ip", "link", "del", link).Run() })
 	harness.Output(r.t, "ethtool", "-K", link, "tx", "off")
 	harness.Output(r.t, "ip", "link", "set", link, "up")
-	r.vsctl("add-port", bridge, link, "--", "set", "interface", link, fmt.Sprintf("ofport_request=%d", port))
+	r.VSCtl("add-port", bridge, link, "--", "set", "interface", link, fmt.Sprintf("ofport_request=%d", port))
 }
 
 // write writes the testbed file; more is appended to it.
@@ -123,29 +110,6 @@ func (r *rack) write(more string) {
 	}
 }
 
-func (r *rack) path(name string) string { return filepath.Join(r.dir, name) }
-
-func (r *rack) daemon(name string, args ...string) {
-	r.t.Helper()
-	cmd := exec.Command(name, append(args, "--pidfile="+r.path(name+".pid"), "--log-file="+r.path(name+".log"), "-vconsole:off", "-vsyslog:off")...)
-	cmd.Env = append(os.Environ(), "OVS_RUNDIR="+r.dir, "OVS_DBDIR="+r.dir, "OVS_LOGDIR="+r.dir, "PATH="+os.Getenv("PATH")+":/usr/sbin")
-	if cmd.Err != nil { // sbin is not in every PATH
-		cmd.Path, cmd.Err = "/usr/sbin/"+name, nil
-	}
-	harness.StartCommand(r.t, cmd)
-}
-
-func (r *rack) vsctl(args ...string) string {
-	r.t.Helper()
-	return harness.Output(r.t, "ovs-vsctl", append([]string{"--db=unix:" + r.path("db.sock"), "--timeout=40"}, args...)...)
-}
-
-// ofctl runs ovs-ofctl on a bridge.
-func (r *rack) ofctl(bridge, command string, args ...string) string {
-	r.t.Helper()
-	return harness.Output(r.t, "ovs-ofctl", append([]string{"-O", "OpenFlow13", "--no-names", command, "unix:" + r.path(bridge+".mgmt")}, args...)...)
-}
-
 // in runs a command on a host.
 func (r *rack) in(h *host, argv ...string) string {
 	r.t.Helper()
@@ -158,7 +122,7 @@ func (r *rack) connect(addr string) {
 	r.t.Helper()
 	for i := range r.bridges() {
 		br := fmt.Sprintf("rk%d", i+1)
-		r.vsctl("set-controller", br, "tcp:"+addr, "--", "set", "controller", br, "connection_mode=out-of-band", "max_backoff=1000")
+		r.VSCtl("set-controller", br, "tcp:"+addr, "--", "set", "controller", br, "connection_mode=out-of-band", "max_backoff=1000")
 	}
 }
 
@@ -178,7 +142,7 @@ var counters = regexp.MustCompile(`(cookie=[^,]+), duration=[^,]+, (table=\d+), 
 func (r *rack) foreign(bridge string) string {
 	r.t.Helper()
 	var out []string
-	for line := range strings.Lines(r.ofctl(bridge, "dump-flows")) {
+	for line := range strings.Lines(r.OFCtl(bridge, "dump-flows")) {
 		if strings.Contains(line, "cookie=") && !strings.Contains(line, "cookie=0x4e") {
 			out = append(out, counters.ReplaceAllString(strings.TrimSpace(line), "$1, $2, "))
 		}
@@ -189,7 +153,7 @@ func (r *rack) foreign(bridge string) string {
 // ours counts netsplit's rules.
 func (r *rack) ours(bridge string) int {
 	r.t.Helper()
-	return strings.Count(r.ofctl(bridge, "dump-flows"), "cookie=0x4e")
+	return strings.Count(r.OFCtl(bridge, "dump-flows"), "cookie=0x4e")
 }
 
 // ping says whether a packet goes from one host to another and back.

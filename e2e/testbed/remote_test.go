@@ -61,24 +61,24 @@ func TestServersOverSSH(t *testing.T) {
 	// The workload calls netsplit on the machine of the daemon: it stays local.
 	r.hosts[2].exec = "[nsenter, --net=/run/netns/" + r.hosts[2].netns() + "]"
 	r.write("")
-	if err := os.WriteFile(r.path("operate"), []byte(operate), 0o755); err != nil {
+	if err := os.WriteFile(r.Path("operate"), []byte(operate), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	d := serve(t, "--testbed", r.file, "--runs-dir", dir, "--openflow", "127.0.0.1:6653")
-	r.connect(d.openflow)
-	d.healthy()
+	r.connect(d.OpenFlow)
+	d.Healthy()
 	run := func(what string) (harness.Record, string) {
 		t.Helper()
-		text := operator.ReplaceAllString(target, `    command: [sh, -e, `+r.path("operate")+`, "{{.Netsplit}}", `+what+`]`)
+		text := operator.ReplaceAllString(target, `    command: [sh, -e, `+r.Path("operate")+`, "{{.Netsplit}}", `+what+`]`)
 		if what == "break" { // and does not recover
 			text = strings.Replace(text, "recover: 40s", "recover: 3s", 1)
 		}
-		if err := os.WriteFile(r.path("target.yaml"), []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(r.Path("target.yaml"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		var c wire.Campaign
-		d.call("POST", "/v1/campaigns", wire.CampaignSpec{Target: r.path("target.yaml"), Strategy: "clean", Clean: 1}, &c)
+		d.Call("POST", "/v1/campaigns", wire.CampaignSpec{Target: r.Path("target.yaml"), Strategy: "clean", Clean: 1}, &c)
 		d.ended(c.ID)
 		if left, err := exec.Command("pgrep", "-x", "gossip").Output(); err == nil {
 			t.Errorf("%s: servers are left: %s", what, left)

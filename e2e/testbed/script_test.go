@@ -14,8 +14,8 @@ import (
 func TestAScriptOnSomebodysRack(t *testing.T) {
 	harness.LeavesNothing(t)
 	r, site := newRack(t, []string{"n1", "n2", "n3", "x1", "c1", "c2"}), harness.NewPKI(t)
-	r.vsctl("set-ssl", site.File("sc-privkey.pem"), site.File("sc-cert.pem"), site.CA("controller"))
-	r.vsctl("set-controller", "rk1", "ssl:127.0.0.1:6653", "--", "set", "controller", "rk1", "connection_mode=out-of-band", "max_backoff=1000")
+	r.VSCtl("set-ssl", site.File("sc-privkey.pem"), site.File("sc-cert.pem"), site.CA("controller"))
+	r.VSCtl("set-controller", "rk1", "ssl:127.0.0.1:6653", "--", "set", "controller", "rk1", "connection_mode=out-of-band", "max_backoff=1000")
 	dir := t.TempDir()
 	play := []string{"script", "run", "redis-sentinel/split-brain", "--runs-dir", dir}
 	on := slices.Concat(play, []string{"--testbed", r.file, "--openflow", "127.0.0.1:6653"})

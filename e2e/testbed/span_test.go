@@ -26,16 +26,16 @@ func TestAPartitionSpansSwitches(t *testing.T) {
 	r := twoBridges(t, []string{"a", "b"}, []string{"c", "d"})
 	a, b, c, e := r.hosts[0], r.hosts[1], r.hosts[2], r.hosts[3]
 	d := serve(t, "--testbed", r.file, "--runs-dir", t.TempDir(), "--openflow", "127.0.0.1:6653")
-	r.connect(d.openflow)
-	d.healthy()
+	r.connect(d.OpenFlow)
+	d.Healthy()
 	r.passing(30 * time.Second)
 	// c's pings to a leave whether or not anybody answers.
 	r.in(c, "ip", "neigh", "replace", a.ip, "lladdr", a.mac, "dev", "eth0", "nud", "permanent")
 
 	began := map[string]time.Time{}
 	for name, pair := range map[string][2]string{"near": {"a", "b"}, "across": {"a", "c"}, "far": {"c", "d"}} {
-		d.call("POST", "/v1/partitions", wire.PartitionSpec{Name: name, Partition: wire.Partition{Shape: "partial", Groups: [][]string{{pair[0]}, {pair[1]}}}}, nil)
-		began[name] = *d.state(name, "in_force").InForce
+		d.Call("POST", "/v1/partitions", wire.PartitionSpec{Name: name, Partition: wire.Partition{Shape: "partial", Groups: [][]string{{pair[0]}, {pair[1]}}}}, nil)
+		began[name] = *d.State(name, "in_force").InForce
 	}
 	cut := func(x, y string) bool { return x+y != "ab" && x+y != "ac" && x+y != "cd" }
 	r.expect("cut", cut)
@@ -45,10 +45,10 @@ func TestAPartitionSpansSwitches(t *testing.T) {
 
 	// The switch of c and d loses its controller: the rules there expire, those at
 	// the other one stay.
-	r.vsctl("set-controller", "rk2", nobody, "--", "set", "controller", "rk2", "connection_mode=out-of-band")
+	r.VSCtl("set-controller", "rk2", nobody, "--", "set", "controller", "rk2", "connection_mode=out-of-band")
 	gone := "switch " + dpid("rk2") + " is not connected"
 	for _, name := range []string{"across", "far"} {
-		if p := d.state(name, "requested"); !strings.Contains(p.Reason, gone) || !p.InForce.Equal(began[name]) {
+		if p := d.State(name, "requested"); !strings.Contains(p.Reason, gone) || !p.InForce.Equal(began[name]) {
 			t.Errorf("with a switch away: %+v", p)
 		}
 	}
@@ -60,38 +60,38 @@ func TestAPartitionSpansSwitches(t *testing.T) {
 	})
 	for _, name := range []string{"across", "far"} {
 		harness.Until(t, 30*time.Second, name+" is told to leak", func() error {
-			if p := d.state(name, "requested"); p.Leaked == 0 || !p.LeakKnown || !strings.Contains(p.Reason, gone) {
+			if p := d.State(name, "requested"); p.Leaked == 0 || !p.LeakKnown || !strings.Contains(p.Reason, gone) {
 				return fmt.Errorf("%+v", p)
 			}
 			return nil
 		})
 	}
-	if list := harness.Run(t, "partition", "list", "--api", d.addr); list.Code != 0 || strings.Count(list.Stdout, gone) != 2 {
+	if list := harness.Run(t, "partition", "list", "--api", d.API); list.Code != 0 || strings.Count(list.Stdout, gone) != 2 {
 		t.Errorf("partition list: %s", list)
 	}
-	if p := d.state("near", "in_force"); p.Leaked != 0 || p.Reason != "" {
+	if p := d.State("near", "in_force"); p.Leaked != 0 || p.Reason != "" {
 		t.Errorf("what the switch that is there cuts alone: %+v", p)
 	}
 	if r.ping(a, b) || r.heard(c, a) != 0 {
 		t.Error("what the switch that is there cuts passes")
 	}
 	// What the switch that is there does alone needs the other one for nothing.
-	d.heal("near")
-	d.state("near", "healed")
+	d.Heal("near")
+	d.State("near", "healed")
 	if !r.ping(a, b) {
 		t.Error("a does not reach b, healed while the other switch is away")
 	}
-	d.call("POST", "/v1/partitions", wire.PartitionSpec{Name: "near", Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"a"}, {"b"}}}}, nil)
-	began["near"] = *d.state("near", "in_force").InForce
+	d.Call("POST", "/v1/partitions", wire.PartitionSpec{Name: "near", Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"a"}, {"b"}}}}, nil)
+	began["near"] = *d.State("near", "in_force").InForce
 	if r.ping(a, b) {
 		t.Error("a reaches b, cut off while the other switch is away")
 	}
 
-	r.connect(d.openflow)
-	d.healthy()
+	r.connect(d.OpenFlow)
+	d.Healthy()
 	leaked := map[string]uint64{}
 	for name, at := range began {
-		p := d.state(name, "in_force")
+		p := d.State(name, "in_force")
 		if !p.InForce.Equal(at) || p.Reason != "" || !p.LeakKnown {
 			t.Errorf("proved again: %+v", p)
 		}
@@ -105,15 +105,15 @@ func TestAPartitionSpansSwitches(t *testing.T) {
 	})
 	before := map[string]uint64{}
 	for name := range began { // all that leaked has been counted now
-		before[name] = d.state(name, "in_force").Leaked
+		before[name] = d.State(name, "in_force").Leaked
 	}
 	r.expect("cut again", cut)
 	if n := r.heard(a, c); n != 0 {
 		t.Errorf("%d pings of c arrived at a, which is cut off from it again", n)
 	}
 	for name := range began {
-		d.heal(name)
-		if p := d.state(name, "healed"); p.Leaked != before[name] || !p.LeakKnown || (p.Leaked > 0) != (name != "near") || p.Leaked < leaked[name] {
+		d.Heal(name)
+		if p := d.State(name, "healed"); p.Leaked != before[name] || !p.LeakKnown || (p.Leaked > 0) != (name != "near") || p.Leaked < leaked[name] {
 			t.Errorf("%s: %d had leaked when it was in force again, %d a while later: %+v", name, leaked[name], before[name], p)
 		}
 	}
@@ -128,16 +128,16 @@ func TestWhatIsLostOnOneSwitchIsLostThere(t *testing.T) {
 	r := twoBridges(t, []string{"a", "b"}, []string{"c", "d"})
 	a, b := r.hosts[0], r.hosts[1]
 	d := serve(t, "--testbed", r.file, "--runs-dir", t.TempDir(), "--openflow", "127.0.0.1:6653")
-	r.connect(d.openflow)
-	d.healthy()
+	r.connect(d.OpenFlow)
+	d.Healthy()
 	for name, pair := range map[string][2]string{"near": {"a", "b"}, "across": {"a", "c"}, "far": {"c", "d"}} {
-		d.call("POST", "/v1/partitions", wire.PartitionSpec{Name: name, Partition: wire.Partition{Shape: "partial", Groups: [][]string{{pair[0]}, {pair[1]}}}}, nil)
+		d.Call("POST", "/v1/partitions", wire.PartitionSpec{Name: name, Partition: wire.Partition{Shape: "partial", Groups: [][]string{{pair[0]}, {pair[1]}}}}, nil)
 	}
-	began := d.state("near", "in_force").InForce
-	d.state("across", "in_force")
-	d.state("far", "in_force")
+	began := d.State("near", "in_force").InForce
+	d.State("across", "in_force")
+	d.State("far", "in_force")
 
-	theirs := r.path("theirs.yaml")
+	theirs := r.Path("theirs.yaml")
 	y := "name: theirs\nhosts:\n"
 	for _, h := range r.hosts[2:] {
 		y += fmt.Sprintf("  - {name: %s, datapath: %q, port: %d, mac: %q, ip: %s, exec: %s}\n", h.name, dpid(h.bridge), h.port, h.mac, h.ip, h.exec)
@@ -146,21 +146,21 @@ func TestWhatIsLostOnOneSwitchIsLostThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	taker := serve(t, "--testbed", theirs, "--runs-dir", t.TempDir(), "--openflow", "127.0.0.1:6655")
-	r.vsctl("set-controller", "rk2", "tcp:"+d.openflow, "tcp:"+taker.openflow, "--", "set", "bridge", "rk2", "fail-mode=secure")
+	r.VSCtl("set-controller", "rk2", "tcp:"+d.OpenFlow, "tcp:"+taker.OpenFlow, "--", "set", "bridge", "rk2", "fail-mode=secure")
 
 	const why = "another controller is master of the switch"
 	for _, name := range []string{"across", "far"} {
-		if p := d.state(name, "failed"); !strings.Contains(p.Reason, why) || !strings.Contains(p.Reason, dpid("rk2")) {
+		if p := d.State(name, "failed"); !strings.Contains(p.Reason, why) || !strings.Contains(p.Reason, dpid("rk2")) {
 			t.Errorf("on the switch that was taken: %+v", p)
 		}
 	}
-	if p := d.state("near", "in_force"); !p.InForce.Equal(*began) || p.Reason != "" || p.Leaked != 0 {
+	if p := d.State("near", "in_force"); !p.InForce.Equal(*began) || p.Reason != "" || p.Leaked != 0 {
 		t.Errorf("on the other switch: %+v", p)
 	}
 	if r.ping(a, b) {
 		t.Error("a reaches b, whose switch nobody took")
 	}
-	d.heal("near")
+	d.Heal("near")
 	if !r.ping(a, b) {
 		t.Error("a does not reach b, healed")
 	}

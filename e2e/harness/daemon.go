@@ -1,0 +1,111 @@
+package harness
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"testing"
+	"time"
+
+	"netsplit/api/wire"
+)
+
+// Daemon is netsplit serve and its API.
+type Daemon struct {
+	*Process
+	API, OpenFlow string // host:port; OpenFlow is "" where hosts cut by themselves
+	tb            testing.TB
+}
+
+var listening = regexp.MustCompile(`API on http://(\S+), (?:switches on (?:tcp|ssl):(\S+)|hosts cut by themselves),`)
+
+// Serve starts a daemon and waits until it listens: agents are started first.
+func Serve(tb testing.TB, args ...string) *Daemon {
+	tb.Helper()
+	d := &Daemon{tb: tb, Process: Start(tb, append([]string{"serve"}, args...)...)}
+	Until(tb, time.Minute, "daemon listens", func() error {
+		m := listening.FindStringSubmatch(d.Stderr())
+		if m == nil {
+			return fmt.Errorf("it said %q", d.Stderr())
+		}
+		d.API, d.OpenFlow = m[1], m[2]
+		return nil
+	})
+	return d
+}
+
+// Try asks the API and returns the status and the body.
+func (d *Daemon) Try(method, path string, in any) (int, []byte, error) {
+	var body io.Reader
+	if in != nil {
+		b, err := json.Marshal(in)
+		if err != nil {
+			return 0, nil, err
+		}
+		body = bytes.NewReader(b)
+	}
+	req, err := http.NewRequest(method, "http://"+d.API+path, body)
+	if err != nil {
+		return 0, nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	c := http.Client{Timeout: time.Minute}
+	res, err := c.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	return res.StatusCode, b, err
+}
+
+// Call asks the API; the answer must be a success and fit out.
+func (d *Daemon) Call(method, path string, in, out any) {
+	d.tb.Helper()
+	status, b, err := d.Try(method, path, in)
+	if err != nil || status >= 300 {
+		d.tb.Fatalf("%s %s: %d %s %v", method, path, status, b, err)
+	}
+	if out != nil {
+		if err := json.Unmarshal(b, out); err != nil {
+			d.tb.Fatalf("%s %s: %s: %v", method, path, b, err)
+		}
+	}
+}
+
+// Healthy waits until the daemon is.
+func (d *Daemon) Healthy() {
+	d.tb.Helper()
+	Until(d.tb, time.Minute, "the daemon is well", func() error {
+		status, b, err := d.Try("GET", "/healthz", nil)
+		if err != nil || status != http.StatusOK {
+			return fmt.Errorf("%d %s %v", status, b, err)
+		}
+		return nil
+	})
+}
+
+// State waits until a partition is in a state and returns it.
+func (d *Daemon) State(name, state string) wire.PartitionStatus {
+	d.tb.Helper()
+	var p wire.PartitionStatus
+	Until(d.tb, time.Minute, "partition "+name+" is "+state, func() error {
+		p = wire.PartitionStatus{}
+		d.Call("GET", "/v1/partitions/"+name, nil, &p)
+		if p.State != state {
+			return fmt.Errorf("it is %s: %s", p.State, p.Reason)
+		}
+		return nil
+	})
+	return p
+}
+
+// Heal ends a partition and waits until it is healed.
+func (d *Daemon) Heal(name string) wire.PartitionStatus {
+	d.tb.Helper()
+	d.Call("DELETE", "/v1/partitions/"+name, nil, nil)
+	return d.State(name, "healed")
+}
