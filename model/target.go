@@ -160,10 +160,19 @@ type Framing struct {
 	// to (a datagram: from the port), if that is laid out otherwise.
 	Type   []Place  `yaml:"type,omitempty"`
 	Answer *[]Place `yaml:"answer,omitempty"`
+	// Correlation tells which message an answer answers, where messages have an id.
+	Correlation *Correlation `yaml:"correlation,omitempty"`
 	// Fields are read by variables.
 	Fields map[string]Place `yaml:"fields,omitempty"`
 	// First are messages of another layout with which a connection begins.
 	First []First `yaml:"first,omitempty"`
+}
+
+// Correlation is where a message has the id that the answer to it repeats. An
+// answer has the type of what it answers.
+type Correlation struct {
+	Request Place `yaml:"request"` // in messages of the side that connected
+	Answer  Place `yaml:"answer"`  // in those of the other one
 }
 
 // First is a message that comes before those that Framing describes: a start-up

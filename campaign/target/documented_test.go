@@ -67,7 +67,7 @@ func documented(t *testing.T, port, key string) *model.Target {
 // TestTheDocumentedFramesAreRead: who copies them from the page and changes the
 // numbers has a file in order.
 func TestTheDocumentedFramesAreRead(t *testing.T) {
-	if f := documented(t, "7000", "frames:").Protocols[0].Frames; f == nil || f.Length.Plus != 8 || len(f.Type) != 2 || f.Answer == nil || f.Fields["id"].As != "hex" {
+	if f := documented(t, "7000", "frames:").Protocols[0].Frames; f == nil || f.Length.Plus != 8 || len(f.Type) != 2 || f.Answer == nil || f.Correlation.Answer.At != 12 || f.Fields["id"].As != "hex" {
 		t.Errorf("%+v", f)
 	}
 }

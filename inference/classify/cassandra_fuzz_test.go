@@ -141,7 +141,9 @@ func fuzzBinary(f *testing.F, name string) {
 			}
 		}
 	}
-	f.Fuzz(func(t *testing.T, in []byte, seed int64) { rules(t, model.Protocol{Dissector: name}, binSteps(in), seed, fuzzCuts) })
+	f.Fuzz(func(t *testing.T, in []byte, seed int64) {
+		rules(t, model.Protocol{Dissector: name}, binSteps(in), seed, fuzzCuts)
+	})
 }
 
 func FuzzCassandra(f *testing.F) { fuzzBinary(f, NameCassandra) }

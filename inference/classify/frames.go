@@ -28,6 +28,8 @@ type frames struct {
 	types  [2][]place
 	prefix [2]string
 	fields []place
+	ids    [2]*place          // of requests and answers; nil: answers do not tell
+	asked  asked              // requests by id
 	first  [2][]opener        // messages that come before the others
 	begins [2]bool            // none of the others was read yet
 	least  int64              // no message is shorter
@@ -138,9 +140,24 @@ func newFrames(p model.Protocol) (*frames, error) {
 	}
 	f.types[0] = list("type", m.Type)
 	f.types[1] = f.types[0]
+	if m.Answer != nil || m.Correlation != nil {
+		f.types[1], f.prefix[1] = nil, "frame answer"
+	}
 	if m.Answer != nil {
 		f.types[1] = list("answer", *m.Answer)
-		f.prefix[1] = "frame answer"
+	}
+	if c := m.Correlation; c != nil {
+		if p.Transport == "udp" {
+			errs = append(errs, errors.New("frames.correlation: connections have it, datagrams not: leave it out"))
+		}
+		for dir, m := range []model.Place{c.Request, c.Answer} {
+			name := []string{"correlation.request", "correlation.answer"}[dir]
+			if m.As != "" && m.As != "number" {
+				errs = append(errs, fmt.Errorf("frames.%s: as goes with fields", name))
+			}
+			q := add(name, m)
+			f.ids[dir] = &q
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Fields)) {
 		q := add("fields."+name, m.Fields[name])
@@ -225,6 +242,9 @@ func (f *frames) head(dir int) int {
 	for _, p := range f.types[dir] {
 		n = max(n, p.end())
 	}
+	if id := f.ids[1]; id != nil && dir == 1 {
+		n = max(n, id.end())
+	}
 	return n
 }
 
@@ -236,6 +256,9 @@ func (f *frames) read(dir int, h frameHead) []Unit {
 		f.begins[dir] = false
 	}
 	u := f.unit(dir, h.b)
+	if id := f.ids[0]; id != nil && dir == 0 && id.in(h.b) {
+		f.asked.put(id.number(h.b), u.Type[len(f.prefix[0]):])
+	}
 	if h.total > 0 && len(f.seen[dir]) < vocabularyMost {
 		f.seen[dir][u.Type] = true
 	}
@@ -246,6 +269,9 @@ func (f *frames) read(dir int, h frameHead) []Unit {
 // changes. A search does this at every byte: it makes no garbage.
 func (f *frames) typed(to []byte, dir int, b []byte) []byte {
 	to = append(to, f.prefix[dir]...)
+	if id := f.ids[1]; id != nil && dir == 1 && id.in(b) {
+		to = append(to, f.asked.typ[id.number(b)]...)
+	}
 	for _, p := range f.types[dir] {
 		if p.end() > len(b) {
 			break

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"testing"
 
-
 	"netsplit/model"
 )
 
@@ -63,28 +62,38 @@ func hadoopSeeds(f *testing.F) {
 
 func FuzzHadoopRPC(f *testing.F) {
 	hadoopSeeds(f)
-	f.Fuzz(func(t *testing.T, in []byte, seed int64) { rules(t, model.Protocol{Dissector: NameHadoopRPC}, hadoopSteps(in), seed, fuzzCuts) })
+	f.Fuzz(func(t *testing.T, in []byte, seed int64) {
+		rules(t, model.Protocol{Dissector: NameHadoopRPC}, hadoopSteps(in), seed, fuzzCuts)
+	})
 }
 
 func FuzzHDFSData(f *testing.F) {
 	hadoopSeeds(f)
-	f.Fuzz(func(t *testing.T, in []byte, seed int64) { rules(t, model.Protocol{Dissector: NameHDFSData}, hadoopSteps(in), seed, fuzzCuts) })
+	f.Fuzz(func(t *testing.T, in []byte, seed int64) {
+		rules(t, model.Protocol{Dissector: NameHDFSData}, hadoopSteps(in), seed, fuzzCuts)
+	})
 }
 
 func FuzzHTTP(f *testing.F) {
 	hadoopSeeds(f)
 	f.Add([]byte("\x00\x00\x12GET /a HTTP/1.1\r\n\r\n\x01\x00\x60HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\nHTTP/1.1 404 N\r\nContent-Length: 1\r\n\r\nx"), int64(1))
-	f.Fuzz(func(t *testing.T, in []byte, seed int64) { rules(t, model.Protocol{Dissector: NameHTTP}, hadoopSteps(in), seed, fuzzCuts) })
+	f.Fuzz(func(t *testing.T, in []byte, seed int64) {
+		rules(t, model.Protocol{Dissector: NameHTTP}, hadoopSteps(in), seed, fuzzCuts)
+	})
 }
 
 func FuzzHTTPStream(f *testing.F) {
 	hadoopSeeds(f)
 	f.Add([]byte("\x00\x00\x12GET /a HTTP/1.1\r\n\r\n\x01\x00\x60HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n1\r\nx\r\n0\r\n\r\nHTTP/1.1 404 N\r\nContent-Length: 1\r\n\r\nx"), int64(1))
-	f.Fuzz(func(t *testing.T, in []byte, seed int64) { rules(t, model.Protocol{Dissector: NameHTTPStream}, hadoopSteps(in), seed, fuzzCuts) })
+	f.Fuzz(func(t *testing.T, in []byte, seed int64) {
+		rules(t, model.Protocol{Dissector: NameHTTPStream}, hadoopSteps(in), seed, fuzzCuts)
+	})
 }
 
 func FuzzSniffing(f *testing.F) {
 	hadoopSeeds(f)
 	f.Add([]byte("\x00\x00\x03hrp\x01\x00\x02ab\x00\x00\x02c\x09"), int64(1))
-	f.Fuzz(func(t *testing.T, in []byte, seed int64) { rules(t, model.Protocol{Dissector: NameFallback}, hadoopSteps(in), seed, fuzzCuts) })
+	f.Fuzz(func(t *testing.T, in []byte, seed int64) {
+		rules(t, model.Protocol{Dissector: NameFallback}, hadoopSteps(in), seed, fuzzCuts)
+	})
 }

@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"netsplit/inference/packet"
 	"netsplit/inference/pcap"
 	"netsplit/inference/stream"
+	"netsplit/model"
 )
 
 // captures is a folder of captures with labels, which are no part of the
@@ -70,19 +72,22 @@ func measure(t *testing.T, p *Port, s Suggestion, labels map[string]map[uint64]l
 	if s.Framing != nil {
 		l := lengthOf(s)
 		found, right, all := 0, 0, 0
-		pairs := map[[2]string]int{}
+		var msgs []msg
+		var truth []string
 		c := chained{common: map[int]int{}, tries: allTries}
-		for _, f := range p.flows {
+		for i, f := range p.flows {
 			all += len(labels[names[f]])
 			l.walk(f, keepFlow, &c, func(b []byte, off uint64, n int) {
 				found++
-				truth, ok := labels[names[f]][off]
-				if ok && truth.size == n {
+				m := msg{flow: i, dir: f.dir, size: n, b: b[:min(len(b), n, typeAt)], conn: f.conn, seq: f.packet(off + uint64(n))}
+				msgs, truth = append(msgs, m), append(truth, "")
+				if is, ok := labels[names[f]][off]; ok && is.size == n {
 					right++
-					pairs[[2]string{typeOf(s, f.dir, b), truth.typ}]++
+					truth[len(truth)-1] = is.typ
 				}
 			})
 		}
+		pairs := pairsOf(s.Framing, msgs, truth)
 		f1 := 2 * float64(right) / float64(found+all)
 		t.Logf("   FRAMING F1 %.4f (%d found, %d right, %d true)  TYPES %s", f1, found, right, all, vmeasure(pairs))
 		if all >= leastLabels && f1 < leastF1 {
@@ -101,7 +106,7 @@ func measure(t *testing.T, p *Port, s Suggestion, labels map[string]map[uint64]l
 					continue
 				}
 				b := r.b[off-r.off:]
-				msgs = append(msgs, msg{flow: i, dir: f.dir, size: lb.size, b: b[:min(len(b), lb.size, typeAt)]})
+				msgs = append(msgs, msg{flow: i, dir: f.dir, size: lb.size, b: b[:min(len(b), lb.size, typeAt)], conn: f.conn, seq: f.packet(off + uint64(lb.size))})
 				truth = append(truth, lb.typ)
 				off += uint64(lb.size)
 			}
@@ -112,11 +117,45 @@ func measure(t *testing.T, p *Port, s Suggestion, labels map[string]map[uint64]l
 		l = lengthOf(s)
 	}
 	fr, n := describe(msgs, l)
-	pairs := map[[2]string]int{}
-	for i, m := range msgs {
-		pairs[[2]string{typeOf(Suggestion{Framing: fr}, m.dir, m.b), truth[i]}]++
-	}
+	pairs := pairsOf(fr, msgs, truth)
 	t.Logf("   TRUE FRAMING: %s %d types %s", Line(fr), n, vmeasure(pairs))
+}
+
+// pairsOf counts the types that a framing gives messages with the true ones; "" is
+// none.
+func pairsOf(fr *model.Framing, msgs []msg, truth []string) map[[2]string]int {
+	order := make([]int, len(msgs))
+	for i := range msgs {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return msgs[a].seq - msgs[b].seq })
+	pairs := map[[2]string]int{}
+	asked := map[string]string{}
+	id := func(m msg) string {
+		if fr.Correlation == nil {
+			return ""
+		}
+		p := [2]model.Place{fr.Correlation.Request, fr.Correlation.Answer}[m.dir]
+		if p.At+p.Size > len(m.b) {
+			return ""
+		}
+		return fmt.Sprint(m.conn, m.b[p.At:p.At+p.Size])
+	}
+	for _, i := range order {
+		m := msgs[i]
+		typ := typeOf(Suggestion{Framing: fr}, m.dir, m.b)
+		if fr.Correlation != nil {
+			if m.dir == 0 {
+				asked[id(m)] = typ
+			} else {
+				typ = "answer " + asked[id(m)]
+			}
+		}
+		if truth[i] != "" {
+			pairs[[2]string{typ, truth[i]}]++
+		}
+	}
+	return pairs
 }
 
 func lengthOf(s Suggestion) length {

@@ -11,6 +11,8 @@
 //   - types.go chooses the numbers that make the type by description length: a
 //     type is what makes everything else in a message shorter to tell, and an id,
 //     a counter or a node's name does not.
+//   - correlate.go finds the id by which an answer tells what it answers, which is
+//     then its type.
 //   - lines.go has the lines with which packets begin vote on how many bytes
 //     follow them: as many as which of their words says.
 //   - Suggest (suggest.go) joins them and says in words what speaks for it.

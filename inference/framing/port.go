@@ -1,6 +1,10 @@
 package framing
 
-import "netsplit/inference/stream"
+import (
+	"sort"
+
+	"netsplit/inference/stream"
+)
 
 // Bounds of what is kept of a port.
 const (
@@ -42,6 +46,7 @@ func (r *run) end() uint64 { return r.off + uint64(len(r.b)) }
 type mark struct {
 	off  uint64
 	turn bool
+	seq  int // of all packets to the port and from it
 }
 
 // Add takes an event of a connection to the port.
@@ -106,7 +111,7 @@ func (p *Port) data(e *stream.Event) {
 	r.b = append(r.b, e.Bytes...)
 	f.bytes += len(e.Bytes)
 	p.bytes += len(e.Bytes)
-	f.marks = append(f.marks, mark{off: r.end()})
+	f.marks = append(f.marks, mark{off: r.end(), seq: p.marks})
 	p.marks++
 }
 
@@ -115,4 +120,10 @@ func (f *flow) turn() {
 	if n := len(f.marks); n > 0 && !f.cut {
 		f.marks[n-1].turn = true
 	}
+}
+
+// packet is the number of the packet in which the byte before off came.
+func (f *flow) packet(off uint64) int {
+	i := sort.Search(len(f.marks), func(i int) bool { return f.marks[i].off >= off })
+	return f.marks[min(i, len(f.marks)-1)].seq
 }

@@ -109,12 +109,12 @@ func messages(flows []*flow, l length) (msgs []msg, conns int) {
 	seen := map[int]bool{}
 	number := map[*flow]int{}
 	c := chained{common: map[int]int{}, tries: allTries}
-	l.all(flows, keepFlow, &c, func(f *flow, b []byte, _ uint64, n int) {
+	l.all(flows, keepFlow, &c, func(f *flow, b []byte, off uint64, n int) {
 		if _, ok := number[f]; !ok {
 			number[f] = len(number)
 		}
 		seen[f.conn] = true
-		msgs = append(msgs, msg{flow: number[f], dir: f.dir, size: n, b: b[:min(len(b), typeAt)]})
+		msgs = append(msgs, msg{flow: number[f], dir: f.dir, size: n, b: b[:min(len(b), typeAt)], conn: f.conn, seq: f.packet(off + uint64(n))})
 	})
 	return msgs, len(seen)
 }
@@ -172,7 +172,10 @@ func describe(msgs []msg, l length) (*model.Framing, int) {
 	fr := &model.Framing{Length: l.place()}
 	spots, apart := both(msgs, l)
 	fr.Type = places(spots[0])
-	if apart {
+	if fr.Correlation = correlate(msgs, l, spots); fr.Correlation != nil {
+		apart, spots[1] = true, nil
+	}
+	if apart && fr.Correlation == nil {
 		answer := places(spots[1])
 		if answer == nil {
 			answer = []model.Place{}
@@ -186,6 +189,9 @@ func describe(msgs []msg, l length) (*model.Framing, int) {
 			dir = m.dir
 		}
 		key := keyOf(spots[dir], m)
+		if fr.Correlation != nil && dir == 1 {
+			key[0] = m.asks
+		}
 		types[[3]int{dir, key[0], key[1]}] = true
 	}
 	return fr, len(types)
@@ -206,6 +212,9 @@ func evidence(c *chained, conns, types int, fr *model.Framing) string {
 	}
 	if c.foreign > 0 {
 		s += fmt.Sprintf("; %s (%s bytes) have no such message", plural(c.foreign, "more connection"), thousands(c.strange))
+	}
+	if fr.Correlation != nil {
+		s += "; answers repeat an id of what they answer"
 	}
 	if len(fr.Type) == 0 && (fr.Answer == nil || len(*fr.Answer) == 0) {
 		return s + "; no place was found that holds a type"
@@ -268,6 +277,9 @@ func Line(f *model.Framing) string {
 	}
 	if f.Answer != nil {
 		parts = append(parts, "answer: "+list(*f.Answer))
+	}
+	if c := f.Correlation; c != nil {
+		parts = append(parts, "correlation: {request: "+line(c.Request)+", answer: "+line(c.Answer)+"}")
 	}
 	return "{" + strings.Join(parts, ", ") + "}"
 }

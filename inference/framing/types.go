@@ -40,6 +40,9 @@ type msg struct {
 	dir  int
 	size int
 	b    []byte // its first bytes
+	conn int
+	seq  int // of the packet that it ended with
+	asks int // an answer: the label of what it answers, behind correlate
 }
 
 // spot is a place for a type.
