@@ -2,6 +2,7 @@ package framing
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"netsplit/model"
@@ -13,6 +14,7 @@ const (
 	correlateMatch = 0.9  // of the answers repeat the id of a request before them; others answer none
 	correlateFresh = 0.5  // of them have an id that the connection's answers before had not
 	correlatePays  = 0.95 // of what places of their own save, that of the request must save to be taken
+	correlateNear  = 0.8  // of what the best place of a request tells of answers, another one must tell to be the type
 	correlateLook  = 4000 // messages by which most places are dismissed
 )
 
@@ -21,17 +23,18 @@ var idSizes = []int{4, 2}
 
 // pairing is a place for an id in each direction, and how well it fits.
 type pairing struct {
-	at, size       [2]int
+	at             [2]int // of each direction
+	size           int
 	matched, fresh int
 }
 
 func (p *pairing) number(m *msg) (uint64, bool) {
 	at := p.at[m.dir]
-	if at+p.size[m.dir] > len(m.b) {
+	if at+p.size > len(m.b) {
 		return 0, false
 	}
 	var n uint64
-	for _, c := range m.b[at : at+p.size[m.dir]] {
+	for _, c := range m.b[at : at+p.size] {
 		n = n<<8 | uint64(c)
 	}
 	return n, true
@@ -39,58 +42,138 @@ func (p *pairing) number(m *msg) (uint64, bool) {
 
 // correlate finds the id by which an answer tells which message it answers: a
 // number that differs from message to message, and that answers had from a message
-// on their connection before them. It is taken if what was asked tells as much of
-// an answer as any place in it; msgs have it then as asks.
-func correlate(msgs []msg, l length, spots [2][]spot) *model.Correlation {
+// on their connection before them. The type of a request is then what tells most of
+// its answer. It is taken if that is as much as any place in the answer tells; own
+// are those. msgs have it then as asks.
+func correlate(msgs []msg, l length, own []spot) (*model.Correlation, []spot) {
 	order := make([]int, len(msgs))
 	answers := 0
 	for i := range msgs {
 		order[i] = i
 		answers += msgs[i].dir
 	}
-	if answers < correlateLeast || len(spots[0]) == 0 {
-		return nil
+	if answers < correlateLeast {
+		return nil, nil
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(msgs[a].seq, msgs[b].seq) })
-	look := order[:min(len(order), correlateLook)]
-	var best *pairing
+	ids := findIDs(msgs, l, order[:min(len(order), correlateLook)])
+	if ids == nil {
+		return nil, nil
+	}
+	ids.match(msgs, order, true)
+	if float64(ids.matched) < correlateMatch*float64(answers) || float64(ids.fresh) < correlateFresh*float64(answers) {
+		return nil, nil
+	}
+	spots := asking(msgs, l, ids, own)
+	if spots == nil {
+		return nil, nil
+	}
+	place := func(dir int) model.Place { return model.Place{At: ids.at[dir], Size: ids.size} }
+	return &model.Correlation{Request: place(0), Answer: place(1)}, spots
+}
+
+// findIDs looks for the pair of places that fits best.
+func findIDs(msgs []msg, l length, order []int) (best *pairing) {
 	for _, size := range idSizes {
 		starts := [2][]int{}
 		for dir := range starts {
 			for at := range correlateAt {
-				if (at+size <= l.at || at >= l.end()) && freshAt(msgs, look, dir, at, size) {
+				if (at+size <= l.at || at >= l.end()) && freshAt(msgs, order, dir, at, size) {
 					starts[dir] = append(starts[dir], at)
 				}
 			}
 		}
 		for _, p := range starts[0] {
 			for _, q := range starts[1] {
-				one := &pairing{at: [2]int{p, q}, size: [2]int{size, size}}
-				if one.match(msgs, look, nil); best == nil || one.better(best) {
+				one := &pairing{at: [2]int{p, q}, size: size}
+				if one.match(msgs, order, false); best == nil || one.better(best) {
 					best = one
 				}
 			}
 		}
 	}
-	if best == nil {
+	return best
+}
+
+// asking chooses the places of the type of requests, two at most, by what they tell
+// of the answers; nil if none tells enough.
+func asking(msgs []msg, l length, ids *pairing, own []spot) []spot {
+	var of [2][]msg
+	for _, m := range msgs {
+		of[m.dir] = append(of[m.dir], m)
+	}
+	requests := newTable(sampleOf(of[0], typeSample), l)
+	full, look := newTable(sampleOf(of[1], typeSample), l), newTable(sampleOf(of[1], typeLook), l)
+	type found struct {
+		spot
+		told float64
+	}
+	var all []found
+	whole := map[int]bool{} // all of the byte will do
+	for _, s := range requests.spots() {
+		if s.at >= ids.at[0] && s.at < ids.at[0]+ids.size || whole[s.at] {
+			continue
+		}
+		if _, k := requests.labelled([]spot{s}); k < 2 || requests.bound(s) || requests.passes(s) {
+			continue
+		}
+		whole[s.at] = whole[s.at] || s.mask == 0xff
+		all = append(all, found{s, look.told(msgs, []spot{s})})
+	}
+	more := func(a, b found) int { return cmp.Compare(b.told, a.told) }
+	slices.SortStableFunc(all, more)
+	all = all[:min(len(all), typeLeft)]
+	for i := range all {
+		all[i].told = full.told(msgs, []spot{all[i].spot})
+	}
+	slices.SortStableFunc(all, more)
+	if len(all) == 0 || all[0].told < max(typePays*full.total, typeBits) {
 		return nil
 	}
-	labels := labelsOfRequests(msgs, spots[0])
-	best.match(msgs, order, labels)
-	if float64(best.matched) < correlateMatch*float64(answers) || float64(best.fresh) < correlateFresh*float64(answers) {
+	// What tells nearly as much, and more of the requests, is more likely the type.
+	one, most := all[0], math.Inf(-1)
+	for _, f := range all {
+		bits := f.told + max(requests.saved(requests.base, []spot{f.spot}, f.spot), 0)
+		if bits *= math.Exp2(-float64(f.at) / typeFar); f.told >= correlateNear*all[0].told && bits > most {
+			one, most = f, bits
+		}
+	}
+	best, told := []spot{one.spot}, one.told
+	for _, f := range all {
+		if f.at == one.at {
+			continue
+		}
+		two := []spot{one.spot, f.spot}
+		slices.SortFunc(two, func(a, b spot) int { return a.at - b.at })
+		if _, k := requests.labelled(two); k == 0 {
+			continue
+		}
+		if n := full.told(msgs, two); n > told && n-one.told >= secondPays*(full.total-one.told) {
+			best, told = two, n
+		}
+	}
+	if told < correlatePays*full.savedBy(own) {
 		return nil
 	}
-	if !tells(msgs, l, spots[1]) {
-		return nil
-	}
-	place := func(dir int) model.Place { return model.Place{At: best.at[dir], Size: best.size[dir]} }
-	return &model.Correlation{Request: place(0), Answer: place(1)}
+	return best
+}
+
+// told is how many bits of answers the type of what they answer saves.
+func (t *table) told(msgs []msg, spots []spot) float64 {
+	_, total := t.cost(t.keyed(func(m *msg) [3]int {
+		if m.asks == 0 {
+			return [3]int{}
+		}
+		key := keyOf(spots, &msgs[m.asks-1])
+		return [3]int{1, key[0], key[1]}
+	}))
+	return t.total - total
 }
 
 // freshAt says whether most messages of a direction have a number at a place that
 // their connection had not before.
 func freshAt(msgs []msg, order []int, dir, at, size int) bool {
-	p := pairing{at: [2]int{at, at}, size: [2]int{size, size}}
+	p := pairing{at: [2]int{at, at}, size: size}
 	type key struct {
 		conn int
 		id   uint64
@@ -108,9 +191,9 @@ func freshAt(msgs []msg, order []int, dir, at, size int) bool {
 }
 
 // match counts the answers that repeat the id of a message before them, and of
-// them those with an id that no answer had. With labels each answer gets that of
-// what it answers.
-func (p *pairing) match(msgs []msg, order []int, labels []int) {
+// them those with an id that no answer had. Where it is to be noted they get it as
+// asks.
+func (p *pairing) match(msgs []msg, order []int, note bool) {
 	type key struct {
 		conn int
 		id   uint64
@@ -120,26 +203,25 @@ func (p *pairing) match(msgs []msg, order []int, labels []int) {
 	for _, i := range order {
 		m := &msgs[i]
 		id, ok := p.number(m)
+		if !ok {
+			continue
+		}
 		k := key{m.conn, id}
-		switch {
-		case m.dir == 0 && ok:
+		if m.dir == 0 {
 			asked[k] = i
-		case m.dir == 1:
-			from, is := asked[k]
-			if !ok || !is {
-				if labels != nil {
-					m.asks = 0
-				}
-				continue
-			}
-			p.matched++
-			if !answered[k] {
-				answered[k] = true
-				p.fresh++
-			}
-			if labels != nil {
-				m.asks = labels[from]
-			}
+			continue
+		}
+		from, is := asked[k]
+		if !is {
+			continue
+		}
+		p.matched++
+		if !answered[k] {
+			answered[k] = true
+			p.fresh++
+		}
+		if note {
+			m.asks = from + 1
 		}
 	}
 }
@@ -149,39 +231,11 @@ func (p *pairing) better(q *pairing) bool {
 	aligned := func(p *pairing) int {
 		n := 0
 		for dir := range p.at {
-			if p.at[dir]%p.size[dir] == 0 {
+			if p.at[dir]%p.size == 0 {
 				n++
 			}
 		}
 		return n
 	}
-	return cmp.Or(p.matched-q.matched, aligned(p)-aligned(q), p.size[0]-q.size[0], q.at[0]-p.at[0], q.at[1]-p.at[1]) > 0
-}
-
-// labelsOfRequests numbers the types of messages from 1 on.
-func labelsOfRequests(msgs []msg, spots []spot) []int {
-	out, known := make([]int, len(msgs)), map[[2]int]int{}
-	for i := range msgs {
-		key := [2]int(keyOf(spots, &msgs[i]))
-		if known[key] == 0 {
-			known[key] = len(known) + 1
-		}
-		out[i] = known[key]
-	}
-	return out
-}
-
-// tells says whether what was asked tells as much of the answers as their own
-// places do.
-func tells(msgs []msg, l length, own []spot) bool {
-	var answers []msg
-	for _, m := range msgs {
-		if m.dir == 1 {
-			answers = append(answers, m)
-		}
-	}
-	t := newTable(sampleOf(answers, typeSample), l)
-	_, total := t.cost(t.keyed(func(m *msg) [3]int { return [3]int{m.asks} }))
-	saved := t.total - total
-	return saved >= max(typePays*t.total, typeBits) && saved >= correlatePays*t.savedBy(own)
+	return cmp.Or(p.matched-q.matched, aligned(p)-aligned(q), p.size-q.size, q.at[0]-p.at[0], q.at[1]-p.at[1]) > 0
 }

@@ -29,14 +29,16 @@ func TestTheIdThatAnswersRepeat(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		wide  int  // requests at a time
+		parts int  // of the request's content, by a byte behind its kind
 		own   bool // answers have numbers of their own
 		mute  bool // what is answered does not depend on what was asked
 		found bool
 	}{
-		{"one at a time", 1, false, false, true},
-		{"three at a time", 3, false, false, true},
-		{"each side counts", 3, true, false, false},
-		{"all is answered alike", 3, false, true, false},
+		{"one at a time", 1, 1, false, false, true},
+		{"three at a time", 3, 1, false, false, true},
+		{"the type is what the answer depends on", 1, 6, false, false, true},
+		{"each side counts", 3, 1, true, false, false},
+		{"all is answered alike", 3, 1, false, true, false},
 	} {
 		rng := rand.New(rand.NewPCG(3, 5))
 		type request struct {
@@ -51,7 +53,8 @@ func TestTheIdThatAnswersRepeat(t *testing.T) {
 					r := request{next, rng.IntN(5)}
 					next++
 					open[conn] = append(open[conn], r)
-					b = append(b, numbered(r.id, append([]byte{byte(r.kind)}, laid(rng, 1)...)...)...)
+					part := rng.IntN(c.parts)
+					b = append(b, numbered(r.id, append([]byte{byte(r.kind), byte(part)}, laid(rng, 1+part)...)...)...)
 				}
 				return b
 			}

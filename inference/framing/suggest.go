@@ -171,10 +171,10 @@ func tls(msgs []msg, l length) bool {
 func describe(msgs []msg, l length) (*model.Framing, int) {
 	fr := &model.Framing{Length: l.place()}
 	spots, apart := both(msgs, l)
-	fr.Type = places(spots[0])
-	if fr.Correlation = correlate(msgs, l, spots); fr.Correlation != nil {
-		apart, spots[1] = true, nil
+	if c, asked := correlate(msgs, l, spots[1]); c != nil {
+		fr.Correlation, apart, spots = c, true, [2][]spot{asked, nil}
 	}
+	fr.Type = places(spots[0])
 	if apart && fr.Correlation == nil {
 		answer := places(spots[1])
 		if answer == nil {
@@ -189,8 +189,8 @@ func describe(msgs []msg, l length) (*model.Framing, int) {
 			dir = m.dir
 		}
 		key := keyOf(spots[dir], m)
-		if fr.Correlation != nil && dir == 1 {
-			key[0] = m.asks
+		if fr.Correlation != nil && m.asks > 0 {
+			key = keyOf(spots[0], &msgs[m.asks-1])
 		}
 		types[[3]int{dir, key[0], key[1]}] = true
 	}

@@ -42,7 +42,7 @@ type msg struct {
 	b    []byte // its first bytes
 	conn int
 	seq  int // of the packet that it ended with
-	asks int // an answer: the label of what it answers, behind correlate
+	asks int // an answer: the index of what it answers, and 1, behind correlate
 }
 
 // spot is a place for a type.
