@@ -65,7 +65,7 @@ var registry = map[string]func() Dissector{
 	NameThrift:       newThrift,
 	NameCQL:          newCQL,
 	NameText:         func() Dissector { return newText() },
-	NameJSON:         newJSON,
+	NameJSON:         NewJSON,
 	NameHTTP:         newHTTP,
 	NameHTTPStream:   newHTTPStream,
 	NameFallback:     func() Dissector { return newFallback() },

@@ -2,6 +2,7 @@ package classify
 
 import (
 	"bytes"
+	"strings"
 
 	"netsplit/model"
 )
@@ -10,7 +11,7 @@ const (
 	jsonKeep    = 64 << 10 // a longer message is emitted in two units
 	jsonLiteral = 1 << 10  // longest number believed
 	jsonRecord  = 0x1e     // stands before each value of a text sequence (RFC 7464)
-	jsonBlank   = "json blank"
+	jsonBlank   = "json (blank)"
 )
 
 // jsonStream reads JSON values (RFC 8259) that follow one another with nothing
@@ -73,7 +74,14 @@ type jsonDir struct {
 	line  bool // the next byte is the first of a line
 }
 
-func newJSON() Dissector {
+// JSONMessage reports whether messages of a type are objects or arrays, as reader
+// json tells them.
+func JSONMessage(typ string) bool {
+	return strings.HasPrefix(typ, "json ") && !strings.HasPrefix(typ, "json (")
+}
+
+// NewJSON returns reader json for one connection.
+func NewJSON() Dissector {
 	return &jsonStream{d: [2]jsonDir{{seen: map[string]bool{}}, {seen: map[string]bool{}}}}
 }
 

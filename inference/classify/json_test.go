@@ -27,22 +27,22 @@ func TestJSONTypes(t *testing.T) {
 		{`{"a":{"b":{"type":"deep"}}}`, "json {a}"},
 		{`{"term":1,"from":"n1","10.0.0.1":true,"n2":1}`, "json {from,term,…}"},
 		{`{}`, "json {}"},
-		{` [ "EVENT", {"id":1}]`, "json [EVENT"},
-		{`[48,1,{}]`, "json [48"},
-		{`[{"method":"a"}]`, "json array"},
-		{`[]`, "json array"},
+		{` [ "EVENT", {"id":1}]`, "json [EVENT]"},
+		{`[48,1,{}]`, "json [48]"},
+		{`[{"method":"a"}]`, "json []"},
+		{`[]`, "json []"},
 		{`{"id":9,"result":[],"error":null}`, "json reply"},
 		{`{"jsonrpc":"2.0","id":9,"error":{"code":1}}`, "json error"},
 		{`{"id":9,"result":{"type":"x"}}`, "json reply"},
 		{`{"id":9,"type":"done","result":1}`, "json done"},
 		{`{"error":"x"}`, "json {error}"},
-		{`"text"` + "\n", "json string"}, {"-1.5e3\n", "json number"}, {"true ", "json boolean"}, {"null\n", "json null"},
+		{`"text"` + "\n", "json (string)"}, {"-1.5e3\n", "json (number)"}, {"true ", "json (boolean)"}, {"null\n", "json (null)"},
 		{"\x1e" + `{"type":"a"}`, "json a"},
 		{`{"type":"a",}`, model.TypeUnknown},
 		{`{"type":"a"]`, model.TypeUnknown},
 		{`{type:1}`, model.TypeUnknown},
 	} {
-		us := play(newJSON(), []turn{{0, c.value}})
+		us := play(NewJSON(), []turn{{0, c.value}})
 		if us[0].Type != c.want {
 			t.Errorf("%s: %q, want %q", c.value, us[0].Type, c.want)
 		}
@@ -73,7 +73,7 @@ func TestJSONFields(t *testing.T) {
 		{"17\n", map[string]string{"value": "17"}},
 		{`{"a":1,"b":2` + "\x00", map[string]string{"a": "(none)"}},
 	} {
-		us := play(newJSON(), []turn{{0, c.value}})
+		us := play(NewJSON(), []turn{{0, c.value}})
 		for name, want := range c.want {
 			if got := field(us[0], name); got != want {
 				t.Errorf("%.80s: field %s is %q, want %q", c.value, name, got, want)
@@ -91,26 +91,26 @@ func TestJSONStream(t *testing.T) {
 		turns []turn
 		want  []string
 	}{
-		{"nothing between", []turn{{0, `{"type":"a"}{"type":"b"}[1][2]{}`}}, []string{"> json a 12", "> json b 12", "> json [1 3", "> json [2 3", "> json {} 2"}},
+		{"nothing between", []turn{{0, `{"type":"a"}{"type":"b"}[1][2]{}`}}, []string{"> json a 12", "> json b 12", "> json [1] 3", "> json [2] 3", "> json {} 2"}},
 		{"in strings", []turn{{0, `{"type":"a","s":"}{\"]["}{"type":"b"}`}}, []string{"> json a 25", "> json b 12"}},
 		{"over segments", []turn{{0, `{"type":"a","s":"\`}, {1, `{}`}, {0, `"}"}{"type"`}, {0, `:"b"}`}}, []string{"< json {} 2", "> json a 22", "> json b 12"}},
 		// The first end of line shows that values end lines; it belongs to the second.
 		{"lines", []turn{{0, "{\"type\":\"a\"}\n{\"type\":\"b\"} \r\n{\"type\":\"c\"}\n"}}, []string{"> json a 12", "> json b 16", "> json c 13"}},
-		{"last line", []turn{{0, "{\"type\":\"a\"}\n"}}, []string{"> json a 12", "> json blank 1"}},
-		{"lines, one without end", []turn{{0, "1\n{\"type\":\"a\"}{\"type\":\"b\"}"}}, []string{"> json number 1", "> json a 13", "> json b 12"}},
-		{"text sequence", []turn{{0, "\x1e{\"type\":\"a\"}\n\x1e7\n\x1e\"x\"\n"}}, []string{"> json a 13", "> json number 4", "> json string 5"}},
+		{"last line", []turn{{0, "{\"type\":\"a\"}\n"}}, []string{"> json a 12", "> json (blank) 1"}},
+		{"lines, one without end", []turn{{0, "1\n{\"type\":\"a\"}{\"type\":\"b\"}"}}, []string{"> json (number) 1", "> json a 13", "> json b 12"}},
+		{"text sequence", []turn{{0, "\x1e{\"type\":\"a\"}\n\x1e7\n\x1e\"x\"\n"}}, []string{"> json a 13", "> json (number) 4", "> json (string) 5"}},
 		{"indented", []turn{{0, "{\n  \"type\": \"a\"\n}\n\n{\n}\n"}}, []string{"> json a 17", "> json {} 6"}},
-		{"values by themselves", []turn{{0, `1 true "a" null`}}, []string{"> json number 1", "> json boolean 5", "> json string 4", "> json null 5"}},
+		{"values by themselves", []turn{{0, `1 true "a" null`}}, []string{"> json (number) 1", "> json (boolean) 5", "> json (string) 4", "> json (null) 5"}},
 		{"banner", []turn{{0, "HELLO {1}\n{\"type\":\"a\"}{\"type\":\"b\"}"}}, []string{"> unknown 10", "> json a 12", "> json b 12"}},
 		{"cut off", []turn{{0, `{"type":"a","term`}}, []string{"> json a 17 incomplete"}},
-		{"cut off before its name", []turn{{0, `{"term":1,"ty`}}, []string{"> json other 13 incomplete"}},
+		{"cut off before its name", []turn{{0, `{"term":1,"ty`}}, []string{"> json (other) 13 incomplete"}},
 		{"no JSON", []turn{{0, "GET / HTTP/1.1\r\nHost: {a}\r\n\r\n"}}, []string{"> unknown 29"}},
 		{"a wrong one between", []turn{{0, `{"type":"a"}{"type":}{"type":"b"}`}}, []string{"> json a 12", "> unknown 9", "> json b 12"}},
 		{"counted by lines", []turn{{0, "PUB 12\n{\"type\":\"a\"}\nPUB 2\n{}\n"}}, []string{"> unknown 7", "> json a 12", "> unknown 7", "> json {} 3"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
-			for _, u := range play(newJSON(), c.turns) {
+			for _, u := range play(NewJSON(), c.turns) {
 				s := fmt.Sprintf("%c %s %d", "><"[u.Dir], u.Type, u.Bytes)
 				if field(u, "incomplete") == "true" {
 					s += " incomplete"
@@ -126,7 +126,7 @@ func TestJSONStream(t *testing.T) {
 
 // An answer has its request's method, found by the id, of either side.
 func TestJSONAnswers(t *testing.T) {
-	us := play(newJSON(), []turn{
+	us := play(NewJSON(), []turn{
 		{0, `{"id":1,"method":"transact"}{"id":"1","method":"echo"}{"id":null,"method":"update"}`},
 		{1, `{"id":"1","result":[],"error":null}{"id":1,"method":"ask"}{"id":1,"result":null,"error":"bad"}{"id":1,"result":1}{"id":null,"error":{}}`},
 		{0, `{"result":1,"id":1}`},
@@ -139,7 +139,7 @@ func TestJSONAnswers(t *testing.T) {
 	if got := field(us[3], "request"); got != "echo" {
 		t.Errorf("request %q", got)
 	}
-	j := newJSON().(*jsonStream)
+	j := NewJSON().(*jsonStream)
 	for i := range 10 * jsonPending { // an id that is used again is not forgotten with its first use
 		j.Data(0, 0, fmt.Appendf(nil, `{"id":%d,"method":"a"}{"id":"echo","method":"b"}`, i), func(Unit) {})
 	}
@@ -157,17 +157,17 @@ func TestJSONAfterAGap(t *testing.T) {
 		after  string
 		want   []string
 	}{
-		{"within a message", said[:8], 10, said[18:], []string{"json other incomplete", "unknown", "json c"}},
+		{"within a message", said[:8], 10, said[18:], []string{"json (other) incomplete", "unknown", "json c"}},
 		{"between two", said[:59], 5, said[59:], []string{"json a", "unknown"}}, // c was not seen before
 		{"between two of types known", "{}" + said + said[:59], 5, said[59:], []string{"json {}", "json a", "json c", "json a", "json c"}},
-		{"before a part", said + said[:8], 11, said[19:], []string{"json a", "json c", "json other incomplete", "unknown", "unknown", "json c"}},
-		{"before a part that is no message", said + said[:8], 12, said[20:], []string{"json a", "json c", "json other incomplete", "unknown", "unknown", "json c"}},
-		{"a part that was a message", said + said[:8], 25, said[33:], []string{"json a", "json c", "json other incomplete", "json a", "unknown", "json c"}},
-		{"lines", "{\"type\":\"a\"}\n{\"typ", 9, "x\"}\n{\"z\":1}\n", []string{"json a", "json other incomplete", "unknown", "json {z}"}},
-		{"record", "{\"typ", 9, "x\x1e{\"z\":1}\n", []string{"json other incomplete", "unknown", "json {z}", "json blank"}},
+		{"before a part", said + said[:8], 11, said[19:], []string{"json a", "json c", "json (other) incomplete", "unknown", "unknown", "json c"}},
+		{"before a part that is no message", said + said[:8], 12, said[20:], []string{"json a", "json c", "json (other) incomplete", "unknown", "unknown", "json c"}},
+		{"a part that was a message", said + said[:8], 25, said[33:], []string{"json a", "json c", "json (other) incomplete", "json a", "unknown", "json c"}},
+		{"lines", "{\"type\":\"a\"}\n{\"typ", 9, "x\"}\n{\"z\":1}\n", []string{"json a", "json (other) incomplete", "unknown", "json {z}"}},
+		{"record", "{\"typ", 9, "x\x1e{\"z\":1}\n", []string{"json (other) incomplete", "unknown", "json {z}", "json (blank)"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			j, got := newJSON(), []string{}
+			j, got := NewJSON(), []string{}
 			add := func(u Unit) {
 				if field(u, "incomplete") == "true" {
 					u.Type += " incomplete"
@@ -188,7 +188,7 @@ func TestJSONAfterAGap(t *testing.T) {
 func TestJSONLongMessages(t *testing.T) {
 	body := strings.Repeat("x", 3*jsonKeep)
 	message := `{"type":"snapshot","term":7,"data":"` + body + `","late":12}`
-	j := newJSON().(*jsonStream)
+	j := NewJSON().(*jsonStream)
 	var us []Unit
 	add := func(u Unit) { us = append(us, u) }
 	j.Data(0, 0, []byte(message[:jsonKeep-1]), add)
@@ -210,7 +210,7 @@ func TestJSONLongMessages(t *testing.T) {
 	}
 	// A number at the end of what is kept may go on behind it.
 	head := `{"type":"a","` + strings.Repeat("k", jsonKeep-18) + `":123`
-	us = play(newJSON(), []turn{{0, head + `45}`}})
+	us = play(NewJSON(), []turn{{0, head + `45}`}})
 	for _, f := range us[0].Fields {
 		if f.Name != "type" {
 			t.Errorf("%.20s: %s", f.Name, f.Value)
@@ -218,7 +218,7 @@ func TestJSONLongMessages(t *testing.T) {
 	}
 	// Bytes lost in the rest of a long message: what follows is found again.
 	us = nil
-	j = newJSON().(*jsonStream)
+	j = NewJSON().(*jsonStream)
 	j.Data(0, 0, []byte(message[:2*jsonKeep]), add)
 	j.Gap(0, 2*jsonKeep, 100, add)
 	j.Data(0, 2*jsonKeep+100, []byte(message[2*jsonKeep+100:]+`{"type":"next"}`), add)
@@ -232,7 +232,7 @@ func TestJSONTypesDoNotGrowWithData(t *testing.T) {
 	seen := map[string]bool{}
 	for i := range 500 {
 		id := fmt.Sprintf("x%c%c", 'a'+i%26, 'a'+i/26)
-		for _, u := range play(newJSON(), []turn{
+		for _, u := range play(NewJSON(), []turn{
 			{0, fmt.Sprintf(`{"type":"%s"}{"%s":1}["%s"]{"id":1,"method":"%s"}{"op":%d}`, id, id, id, id, i)}, {1, `{"id":1,"result":2}`}}) {
 			seen[v.Type(&u)] = true
 		}
@@ -257,7 +257,7 @@ func FuzzJSON(f *testing.F) {
 
 func BenchmarkJSON(b *testing.B) {
 	ask := []byte(`{"id":null,"method":"append_request","params":[{"log":[],"comment":"heartbeat","prev_log_term":2,"to":"370b4297-70dd-41f1-afbc-6fd9453c15ce","leader_commit":4,"term":2}]}`)
-	j := newJSON()
+	j := NewJSON()
 	emit := func(Unit) {}
 	var off uint64
 	b.ReportAllocs()

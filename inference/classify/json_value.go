@@ -21,7 +21,7 @@ const (
 	jsonPending = 1024 // requests that an answer is looked for
 )
 
-const jsonOther = "json other" // Unit.Broad of what has a word in its type
+const jsonOther = "json (other)" // Unit.Broad of what has a word in its type
 
 // jsonNames are the members that name a message: the first of them that it has.
 var jsonNames = []string{"method", "type", "op", "event", "action", "cmd", "command", "kind", "msg_type", "messageType", "execute"}
@@ -33,9 +33,10 @@ var jsonNames = []string{"method", "type", "op", "event", "action", "cmd", "comm
 //	json reply METHOD      an answer of JSON-RPC, that is an id and a result or an error without
 //	json error METHOD      such a name; METHOD is that of the request, if it was seen
 //	json {a,b}             any other object: its members, sorted; "…" for those that are no words
-//	json other             an object of which there is too little to tell
-//	json [NAME             an array that begins with a word or a small number
-//	json array, json string, json number, json boolean, json null
+//	json [NAME]            an array that begins with a word or a small number
+//	json []                any other array
+//	json (string)          a value by itself; (number), (boolean), (null)
+//	json (other)           an object of which there is too little to tell
 //
 // Fields are the texts, numbers, true, false and null in it, by their paths
 // ("params.0.term"); "value" of a value by itself; "request" of an answer.
@@ -250,17 +251,17 @@ func (m *jsonMessage) typed(request string) (typ, broad string, fields []model.F
 	}
 	switch {
 	case m.kind == '[' && m.first != "":
-		return "json [" + m.first, "json array", fields
+		return "json [" + m.first + "]", "json []", fields
 	case m.kind == '[':
-		return "json array", "", fields
+		return "json []", "", fields
 	case m.kind == '"':
-		return "json string", "", fields
+		return "json (string)", "", fields
 	case m.kind == 't' || m.kind == 'f':
-		return "json boolean", "", fields
+		return "json (boolean)", "", fields
 	case m.kind == 'n':
-		return "json null", "", fields
+		return "json (null)", "", fields
 	case m.kind != '{':
-		return "json number", "", fields
+		return "json (number)", "", fields
 	case m.answers():
 		broad = "json reply"
 		if m.failed {
