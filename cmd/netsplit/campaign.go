@@ -105,15 +105,8 @@ func summarise(c *cobra.Command, m made) error {
 			if f.Class != string(class.class) {
 				continue
 			}
-			when := fmt.Sprintf("first seen in run %d", f.FirstAfter)
-			if f.Clean {
-				when += ", also without any cut"
-			}
-			if f.Failure.Known != "" {
-				when = model.KnownAs(f.Failure.Known, f.Failure.KnownBy) + "; " + when
-			}
 			lines = append(lines, fmt.Sprintf("  %s: %s\n    %s; in %d run(s)\n    replay: %s\n    report: %s",
-				f.Failure.Check, f.Failure.Summary, when, len(f.Runs), replayCommandLine(dir, f.Run), reportPath(dir, camp.ID, f.Run)))
+				f.Failure.Check, f.Failure.Summary, whenSeen(f, found), len(f.Runs), replayCommandLine(dir, f.Run), reportPath(dir, camp.ID, f.Run)))
 		}
 		if len(lines) == 0 {
 			continue
@@ -263,6 +256,22 @@ func printOtherwise(ctx context.Context, out io.Writer, cl *client.Client, campa
 		fmt.Fprintf(out, "failed otherwise: %s (%s): %s; in %s\n", f.Check, f.Class, f.Summary, strings.Join(where[f.Signature], ", "))
 	}
 	return nil
+}
+
+// whenSeen says when a finding was seen first, and what it is told apart by from
+// others of its check.
+func whenSeen(f wire.Finding, found []wire.Finding) string {
+	when := fmt.Sprintf("first seen in run %d", f.FirstAfter)
+	if f.Clean {
+		when += ", also without any cut"
+	}
+	if f.Failure.Known != "" {
+		when = model.KnownAs(f.Failure.Known, f.Failure.KnownBy) + "; " + when
+	}
+	if slices.ContainsFunc(found, func(g wire.Finding) bool { return g.ID != f.ID && g.Failure.Check == f.Failure.Check }) {
+		when = f.Failure.Signature + "; " + when
+	}
+	return when
 }
 
 func allFindings(ctx context.Context, cl *client.Client, campaign string) ([]wire.Finding, error) {
