@@ -225,8 +225,26 @@ func allRuns(ctx context.Context, cl *client.Client, campaign string) ([]wire.Ru
 	}
 }
 
-// printOtherwise tells of failures of replays that the original did not show, each
-// once, with the runs that did.
+// eachOf counts the replays that showed each failure of a run that had several: one
+// of them is enough to have failed as it did.
+func eachOf(orig wire.Run, runs []wire.Run) (lines []string) {
+	if len(orig.Verdict.Failures) < 2 {
+		return nil
+	}
+	for _, f := range orig.Verdict.Failures {
+		n := 0
+		for _, r := range runs {
+			if slices.ContainsFunc(r.Verdict.Failures, func(g wire.Failure) bool { return g.Signature == f.Signature }) {
+				n++
+			}
+		}
+		lines = append(lines, fmt.Sprintf("  %d/%d: %s (%s): %s", n, len(runs), f.Check, f.Class, f.Signature))
+	}
+	return lines
+}
+
+// printOtherwise tells how often each of several failures came again, and of
+// failures that the original did not show, each once, with the runs that did.
 func printOtherwise(ctx context.Context, out io.Writer, cl *client.Client, campaign, original string) error {
 	orig, err := cl.Run(ctx, original)
 	if err != nil {
@@ -239,6 +257,9 @@ func printOtherwise(ctx context.Context, out io.Writer, cl *client.Client, campa
 	known, where := map[string]bool{}, map[string][]string{}
 	for _, f := range orig.Verdict.Failures {
 		known[f.Signature] = true
+	}
+	for _, line := range eachOf(orig, runs) {
+		fmt.Fprintln(out, line)
 	}
 	var others []wire.Failure
 	for _, r := range runs {

@@ -3,6 +3,8 @@ package main
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"netsplit/api/wire"
 )
 
@@ -27,5 +29,22 @@ func TestWhenSeen(t *testing.T) {
 		if got := whenSeen(c.of, c.found); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
+	}
+}
+
+// TestEachOf: where a run failed twice over, the rare failure is counted by itself.
+func TestEachOf(t *testing.T) {
+	run := func(signatures ...string) (r wire.Run) {
+		for _, s := range signatures {
+			r.Verdict.Failures = append(r.Verdict.Failures, wire.Failure{Check: "stale-read", Class: "broken", Signature: s})
+		}
+		return r
+	}
+	again := []wire.Run{run("a"), run("a", "b"), run(), run("c")}
+	if got := eachOf(run("a"), again); got != nil {
+		t.Errorf("one failure: %q", got)
+	}
+	if diff := cmp.Diff([]string{"  2/4: stale-read (broken): a", "  1/4: stale-read (broken): b"}, eachOf(run("a", "b"), again)); diff != "" {
+		t.Error(diff)
 	}
 }
