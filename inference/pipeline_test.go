@@ -368,7 +368,7 @@ func TestObservationsComeWithTheirMessages(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	for want, protos := range map[string][]model.Protocol{
 		`transport "sctp": use tcp or udp`: {{Port: 1, Transport: "sctp", Dissector: "text"}},
-		`unknown dissector "json"`:         {{Port: 1, Transport: "tcp", Dissector: "json"}},
+		`unknown dissector "nonesuch"`:     {{Port: 1, Transport: "tcp", Dissector: "nonesuch"}},
 		"zookeeper reads connections":      {{Port: 1, Transport: "udp", Dissector: "zookeeper"}},
 		"declared twice":                   {{Port: 1, Transport: "tcp", Dissector: "text"}, {Port: 1, Transport: "tcp", Dissector: "resp"}},
 	} {

@@ -137,7 +137,7 @@ type Protocol struct {
 	Port      uint16 `yaml:"port"`
 	Transport string `yaml:"transport"` // "tcp" or "udp"
 	// Dissector is the name of a reader (package inference/classify), such as
-	// "resp", "text" (lines over TCP, one datagram each over UDP), or
+	// "resp", "text" (lines over TCP, one datagram each over UDP), "json", or
 	// "fallback" (direction, length class, first token).
 	Dissector string `yaml:"dissector"`
 	// Frames says how dissector "frames" finds messages and their types.

@@ -135,6 +135,7 @@ func (x *Examination) protocols(f *runFiles) {
 		opaque         int    // messages of TLS or SSH
 		asked          int    // messages that begin as requests of HTTP do, to a reader of anything
 		bytes, endless [2]int // to the port and from it: all; in messages that have no end
+		long           int    // bytes in messages of which reader text does not read all
 		types          map[string]int
 	}
 	ports := map[string]*count{}
@@ -169,6 +170,9 @@ func (x *Examination) protocols(f *runFiles) {
 				if torn, _ := m.Field("incomplete"); torn == "true" {
 					c.endless[dir] += m.Bytes
 				}
+				if m.Bytes > classify.TextKeep {
+					c.long += m.Bytes
+				}
 				break
 			}
 		}
@@ -201,7 +205,9 @@ func (x *Examination) protocols(f *runFiles) {
 			x.fact("%s: %d messages begin as requests of HTTP do: reader %s tells more, %s where answers go on as long as their connection", at, c.asked, classify.NameHTTP, classify.NameHTTPStream)
 		case p.Dissector == classify.NameFallback && p.Transport == "tcp" && c.between > 0 && !p.Optional:
 			x.fact("%s: nodes speak to one another there (%d messages), and what one says is known when the other speaks next, which across a cut it seldom does: "+
-				"little is then there to heal at but what is sent again and connections that are opened; reader %s reads binary messages that tell their length, reader %s lines, with the bytes that some of them count (what to write is below, if it was found)", at, c.between, classify.NameFrames, classify.NameText)
+				"little is then there to heal at but what is sent again and connections that are opened; reader %s reads binary messages that tell their length, reader %s lines, with the bytes that some of them count, reader %s JSON (what to write is below, if it was found)", at, c.between, classify.NameFrames, classify.NameText, classify.NameJSON)
+		case p.Dissector == classify.NameText && p.Transport == "tcp" && len(p.Lines) == 0 && float64(c.long) > endlessShare*float64(c.bytes[0]+c.bytes[1]):
+			x.fact("%s: %d %% of what was said is in lines of more than %d bytes, whose rest is not read and whose message comes with their end: does it end its messages with lines?", at, 100*c.long/(c.bytes[0]+c.bytes[1]), classify.TextKeep)
 		case p.Dissector == classify.NameHTTP && float64(c.endless[0]+c.endless[1]) > endlessShare*float64(c.bytes[0]+c.bytes[1]):
 			x.fact("%s: %d %% of what was said is in bodies without an end: reader %s tells their messages apart, if they are sent in chunks", at, 100*(c.endless[0]+c.endless[1])/(c.bytes[0]+c.bytes[1]), classify.NameHTTPStream)
 		}

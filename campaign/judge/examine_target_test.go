@@ -192,6 +192,16 @@ func TestExamineFindsWhatIsWrong(t *testing.T) {
 		{"words of another protocol to a reader of words", func(f *runFiles) {
 			f.events[1].Message.Fields = append(f.events[1].Message.Fields, model.Field{Name: "token0", Value: "GET"})
 		}, "", `most are "text LEADER" (100 %)|1 message types`},
+		{"lines without an end", func(f *runFiles) {
+			for i := range 200 {
+				f.events[1+2*i].Message.Bytes = 10
+			}
+			f.events[3].Message.Bytes = 9000
+		}, "", "protocol text on tcp port 7000: 81 % of what was said is in lines of more than 4096 bytes"},
+		{"long bodies that lines count", func(f *runFiles) {
+			f.target.Protocols[0].Lines = []model.Line{{Match: "^PUT (?P<length>.*)$"}}
+			f.events[3].Message.Bytes = 9000
+		}, "", `most are "text LEADER" (100 %)|1 message types`},
 		{"answers without an end", func(f *runFiles) {
 			f.target.Protocols[0].Dissector = "http"
 			for i := range 200 {

@@ -25,9 +25,9 @@ import (
 // many, and nobody describes them.
 const undeclaredMost = 16
 
-// framings suggests what could be written under frames or lines for the ports
-// whose connections are read by fallback, or as plain lines, from the packets of
-// the run. A record without packets shows nothing.
+// framings suggests what could be written under frames or lines, or reader json,
+// for the ports whose connections are read by fallback, or as plain lines, from
+// the packets of the run. A record without packets shows nothing.
 func (x *Examination) framings(dir string, f *runFiles) error {
 	in, err := os.Open(filepath.Join(dir, record.PacketsFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -49,7 +49,7 @@ func (x *Examination) framings(dir string, f *runFiles) error {
 	}
 	var others []string // ports that are not declared, without a suggestion
 	for _, n := range slices.Sorted(maps.Keys(ports)) {
-		s := ports[n].Suggest()
+		s, json := ports[n].framing.Suggest(), ports[n].json.why()
 		reader := readers[n]
 		switch {
 		case s.Lines != nil && reader != "":
@@ -58,6 +58,11 @@ func (x *Examination) framings(dir string, f *runFiles) error {
 		case s.Lines != nil:
 			x.fact("tcp port %d is not among the protocols; if this is what its documentation says, add\n  - port: %d\n    transport: tcp\n    dissector: %s\n    lines:\n      - %s\n  %s",
 				n, n, classify.NameText, strings.Join(framing.Lines(s.Lines), "\n      - "), s.Why)
+		case json != "" && reader != "":
+			x.fact("protocol %s on tcp port %d: what is said is JSON, of which reader %s takes each value for a message; write\n    dissector: %s\n  %s",
+				reader, n, classify.NameJSON, classify.NameJSON, json)
+		case json != "":
+			x.fact("tcp port %d is not among the protocols; what is said is JSON: add\n  - {port: %d, transport: tcp, dissector: %s}\n  %s", n, n, classify.NameJSON, json)
 		case reader == classify.NameText:
 		case s.Framing != nil && reader != "":
 			x.fact("protocol fallback on tcp port %d: reader %s could read it; if this is what its documentation says, write\n    dissector: %s\n    frames: %s\n  %s",
@@ -77,9 +82,15 @@ func (x *Examination) framings(dir string, f *runFiles) error {
 	return nil
 }
 
+// heard is what was said on a port.
+type heard struct {
+	framing framing.Port
+	json    *jsonPort
+}
+
 // fallbackPorts reads the connections between hosts of the testbed to ports
 // that have no reader of their own, or one of plain lines.
-func fallbackPorts(in io.Reader, f *runFiles) (map[uint16]*framing.Port, error) {
+func fallbackPorts(in io.Reader, f *runFiles) (map[uint16]*heard, error) {
 	hosts := map[string]model.NodeID{}
 	for _, h := range f.testbed.Hosts {
 		hosts[h.IP.String()] = h.Name
@@ -96,7 +107,7 @@ func fallbackPorts(in io.Reader, f *runFiles) (map[uint16]*framing.Port, error) 
 	if err != nil {
 		return nil, err
 	}
-	ports := map[uint16]*framing.Port{}
+	ports := map[uint16]*heard{}
 	undeclared := 0
 	take := func(events []stream.Event) {
 		for i := range events {
@@ -113,10 +124,11 @@ func fallbackPorts(in io.Reader, f *runFiles) (map[uint16]*framing.Port, error) 
 						continue
 					}
 				}
-				p = &framing.Port{}
+				p = &heard{json: newJSONPort()}
 				ports[to.Port()] = p
 			}
-			p.Add(e)
+			p.framing.Add(e)
+			p.json.add(e)
 		}
 	}
 	decoder := packet.NewDecoder(nil)

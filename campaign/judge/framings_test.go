@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -151,6 +152,70 @@ func TestLinesAreSuggested(t *testing.T) {
 	}
 	if p := tg.Protocols[0]; p.Port != 7003 || len(p.Lines) != 1 || p.Lines[0].Plus != 1 {
 		t.Errorf("%+v", p)
+	}
+}
+
+// TestJSONIsSuggested where it is spoken, whatever reads it, and not where it is
+// what lines count.
+func TestJSONIsSuggested(t *testing.T) {
+	f := examined()
+	f.target.Protocols = []model.Protocol{{Port: 7000, Transport: "tcp", Dissector: "fallback"}, {Port: 7001, Transport: "tcp", Dissector: "text"},
+		{Port: 7002, Transport: "tcp", Dissector: "json"}}
+	for i, ip := range []string{"10.0.0.1", "10.0.0.2", "10.0.0.3"} {
+		f.testbed.Hosts[i].IP = netip.MustParseAddr(ip)
+	}
+	x, dir := &Examination{}, t.TempDir()
+	segments(t, dir, func(n int) []byte { return fmt.Appendf(nil, `{"method":"append","params":[{"term":%d}]}`, n) }, 7000, 7001, 7002, 7003)
+	if err := x.framings(dir, f); err != nil {
+		t.Fatal(err)
+	}
+	begin := []string{"protocol fallback on tcp port 7000: what is said is JSON", "protocol text on tcp port 7001: what is said is JSON", "tcp port 7003 is not among the protocols; what is said is JSON"}
+	if len(x.Problems) > 0 || len(x.Facts) != len(begin) {
+		t.Fatalf("problems %q, facts %q", x.Problems, x.Facts)
+	}
+	for i, fact := range x.Facts {
+		if !strings.HasPrefix(fact, begin[i]) || !strings.Contains(fact, "200 JSON values of 1 connections cover 100.0 %") {
+			t.Errorf("%q", fact)
+		}
+	}
+	_, entry, _ := strings.Cut(x.Facts[2], "add\n")
+	entry = entry[:strings.LastIndex(entry, "\n")]
+	b, err := os.ReadFile(filepath.Join("..", "..", "deploy", "targets", "redis-sentinel", target.FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tg, err := target.Parse("t.yaml", []byte(strings.Replace(string(b), "\nprotocols:\n", "\nprotocols:\n"+entry+"\n", 1)))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, entry)
+	}
+	if p := tg.Protocols[0]; p.Port != 7003 || p.Dissector != "json" {
+		t.Errorf("%+v", p)
+	}
+}
+
+// TestJSONIsNotSuggested where values are what another protocol carries.
+func TestJSONIsNotSuggested(t *testing.T) {
+	f := examined()
+	f.target.Protocols = []model.Protocol{{Port: 7000, Transport: "tcp", Dissector: "fallback"}}
+	for i, ip := range []string{"10.0.0.1", "10.0.0.2", "10.0.0.3"} {
+		f.testbed.Hosts[i].IP = netip.MustParseAddr(ip)
+	}
+	const value = `{"type":"vote","term":7,"list":[{"type":"x","y":[]}]}`
+	for name, said := range map[string]string{
+		"behind a length":           "\x00\x00\x00\x36" + value,
+		"behind lines that count":   fmt.Sprintf("PUB a %d\r\n%s\r\n", len(value), value),
+		"bodies of HTTP":            fmt.Sprintf("POST /x HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s", len(value), value),
+		"numbers":                   "17\n",
+		"lines that end in objects": "VOTE 17 {}\n",
+	} {
+		x, dir := &Examination{}, t.TempDir()
+		segments(t, dir, func(int) []byte { return []byte(said) }, 7000)
+		if err := x.framings(dir, f); err != nil {
+			t.Fatal(err)
+		}
+		if slices.ContainsFunc(x.Facts, func(s string) bool { return strings.Contains(s, "JSON") }) {
+			t.Errorf("%s: %q", name, x.Facts)
+		}
 	}
 }
 

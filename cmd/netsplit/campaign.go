@@ -105,15 +105,8 @@ func summarise(c *cobra.Command, m made) error {
 			if f.Class != string(class.class) {
 				continue
 			}
-			when := fmt.Sprintf("first seen in run %d", f.FirstAfter)
-			if f.Clean {
-				when += ", also without any cut"
-			}
-			if f.Failure.Known != "" {
-				when = model.KnownAs(f.Failure.Known, f.Failure.KnownBy) + "; " + when
-			}
 			lines = append(lines, fmt.Sprintf("  %s: %s\n    %s; in %d run(s)\n    replay: %s\n    report: %s",
-				f.Failure.Check, f.Failure.Summary, when, len(f.Runs), replayCommandLine(dir, f.Run), reportPath(dir, camp.ID, f.Run)))
+				f.Failure.Check, f.Failure.Summary, whenSeen(f, found), len(f.Runs), replayCommandLine(dir, f.Run), reportPath(dir, camp.ID, f.Run)))
 		}
 		if len(lines) == 0 {
 			continue
@@ -232,8 +225,26 @@ func allRuns(ctx context.Context, cl *client.Client, campaign string) ([]wire.Ru
 	}
 }
 
-// printOtherwise tells of failures of replays that the original did not show, each
-// once, with the runs that did.
+// eachOf counts the replays that showed each failure of a run that had several: one
+// of them is enough to have failed as it did.
+func eachOf(orig wire.Run, runs []wire.Run) (lines []string) {
+	if len(orig.Verdict.Failures) < 2 {
+		return nil
+	}
+	for _, f := range orig.Verdict.Failures {
+		n := 0
+		for _, r := range runs {
+			if slices.ContainsFunc(r.Verdict.Failures, func(g wire.Failure) bool { return g.Signature == f.Signature }) {
+				n++
+			}
+		}
+		lines = append(lines, fmt.Sprintf("  %d/%d: %s (%s): %s", n, len(runs), f.Check, f.Class, f.Signature))
+	}
+	return lines
+}
+
+// printOtherwise tells how often each of several failures came again, and of
+// failures that the original did not show, each once, with the runs that did.
 func printOtherwise(ctx context.Context, out io.Writer, cl *client.Client, campaign, original string) error {
 	orig, err := cl.Run(ctx, original)
 	if err != nil {
@@ -246,6 +257,9 @@ func printOtherwise(ctx context.Context, out io.Writer, cl *client.Client, campa
 	known, where := map[string]bool{}, map[string][]string{}
 	for _, f := range orig.Verdict.Failures {
 		known[f.Signature] = true
+	}
+	for _, line := range eachOf(orig, runs) {
+		fmt.Fprintln(out, line)
 	}
 	var others []wire.Failure
 	for _, r := range runs {
@@ -263,6 +277,22 @@ func printOtherwise(ctx context.Context, out io.Writer, cl *client.Client, campa
 		fmt.Fprintf(out, "failed otherwise: %s (%s): %s; in %s\n", f.Check, f.Class, f.Summary, strings.Join(where[f.Signature], ", "))
 	}
 	return nil
+}
+
+// whenSeen says when a finding was seen first, and what it is told apart by from
+// others of its check.
+func whenSeen(f wire.Finding, found []wire.Finding) string {
+	when := fmt.Sprintf("first seen in run %d", f.FirstAfter)
+	if f.Clean {
+		when += ", also without any cut"
+	}
+	if f.Failure.Known != "" {
+		when = model.KnownAs(f.Failure.Known, f.Failure.KnownBy) + "; " + when
+	}
+	if slices.ContainsFunc(found, func(g wire.Finding) bool { return g.ID != f.ID && g.Failure.Check == f.Failure.Check }) {
+		when = f.Failure.Signature + "; " + when
+	}
+	return when
 }
 
 func allFindings(ctx context.Context, cl *client.Client, campaign string) ([]wire.Finding, error) {

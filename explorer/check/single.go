@@ -55,14 +55,17 @@ func singleLeader() checker {
 				out.unknown = and(out.unknown, fmt.Sprintf("%d nodes lead when recovery is over, and %s was not observed then: it may lead as well", len(lead), words(silent)))
 			case len(lead) < s.count("least"):
 				out.failures = append(out.failures, model.Failure{Signature: fmt.Sprintf("fewer than %s lead after recovery", s["least"]), Amount: len(lead),
-					Summary: fmt.Sprintf("%d nodes lead when recovery is over: %s", len(lead), strings.Join(others, ", ")), Detail: others})
+					Summary: fmt.Sprintf("%d nodes lead when recovery is over (a node leads that is %s): %s", len(lead), meaning(s), strings.Join(others, ", ")), Detail: others})
 			case len(lead) == 0 && len(out.failures) == 0 && !everLed(r, s):
-				out.idle = fmt.Sprintf("no node was ever %s", strings.Join(s.list("leads"), " or "))
+				out.idle = "no node was ever " + meaning(s)
 			}
 			return out
 		},
 	}
 }
+
+// meaning is what a node is that leads, in words.
+func meaning(s settings) string { return strings.Join(s.list("leads"), " or ") }
 
 func leads(s settings, n model.NodeID, value string) bool {
 	return slices.ContainsFunc(s.list("leads"), func(v string) bool { return v == value || v == "$self" && value == string(n) })

@@ -73,6 +73,11 @@ func TestWhatNoNodeEverIs(t *testing.T) {
 			t.Errorf("leads %s: %+v", leads, v)
 		}
 	}
+	// Roles in other words than those of leads are told beside them.
+	v := Judge(led(t, "leaders", map[string]string{"variable": "role", "least": "1", "leads": "$self"}, "30 n1 leader", "30 n2 follower"))
+	if v.Value != model.VerdictFail || !strings.Contains(v.Reason, "0 nodes lead when recovery is over (a node leads that is $self): n1 is leader, n2 is follower") {
+		t.Errorf("%+v", v)
+	}
 }
 
 // TestOldValuesAreNoEvidence: beside what another node showed last, a value

@@ -41,6 +41,7 @@ type Unit struct {
 const (
 	NameRESP         = "resp"
 	NameText         = "text"
+	NameJSON         = "json"
 	NameHTTP         = "http"
 	NameHTTPStream   = "http-stream"
 	NameFallback     = "fallback"
@@ -64,6 +65,7 @@ var registry = map[string]func() Dissector{
 	NameThrift:       newThrift,
 	NameCQL:          newCQL,
 	NameText:         func() Dissector { return newText() },
+	NameJSON:         NewJSON,
 	NameHTTP:         newHTTP,
 	NameHTTPStream:   newHTTPStream,
 	NameFallback:     func() Dissector { return newFallback() },
@@ -80,6 +82,7 @@ var registry = map[string]func() Dissector{
 var datagrams = map[string]func([]byte) Unit{
 	NameRESP: respDatagram,
 	NameText: textDatagram,
+	NameJSON: jsonDatagram,
 }
 
 // Names lists the dissectors that New knows, sorted.

@@ -3,9 +3,9 @@
 //
 // A Dissector sees both directions of one connection, as ordered bytes, and
 // emits a Unit per message. Names lists those written in Go: readers of one
-// system's protocol each, text (lines) and fallback (direction turns, for any
-// other port). The target file chooses one per port; the port only chooses the
-// reader, never the type: a reader that does not recognise bytes says
+// system's protocol each, text (lines), json (values) and fallback (direction
+// turns, for any other port). The target file chooses one per port; the port only
+// chooses the reader, never the type: a reader that does not recognise bytes says
 // model.TypeUnknown. TLS is told by its first bytes, whatever reader is chosen:
 // a reader that searches ciphertext for its messages finds some by chance.
 //

@@ -201,8 +201,9 @@ func FuzzFallback(f *testing.F) {
 func FuzzDatagram(f *testing.F) {
 	f.Add("PING x=1\n")
 	f.Add("*1\r\n$4\r\nPING\r\n")
+	f.Add(`{"type":"a","n":[1,{"k":null}]}`)
 	f.Fuzz(func(t *testing.T, in string) {
-		for _, name := range []string{NameRESP, NameText, NameFallback} {
+		for _, name := range []string{NameRESP, NameText, NameJSON, NameFallback} {
 			u := Datagrams(model.Protocol{Transport: "udp", Dissector: name})(0, []byte(in))
 			if u.Bytes != len(in) || u.Type == "" {
 				t.Fatalf("%s: %+v", name, u)

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// textKeep is how much of a line is kept for its fields.
-	textKeep = 4 << 10
+	// TextKeep is how much of a line reader text reads.
+	TextKeep = 4 << 10
 	// textTokens bounds the token fields of a line.
 	textTokens = 32
 	// textValue is the longest token or value kept in a field.
@@ -18,7 +18,7 @@ const (
 )
 
 // text frames lines that end in "\n"; a "\r" before it is not part of the
-// line. A line longer than textKeep is counted in full and read by its head.
+// line. A line longer than TextKeep is counted in full and read by its head.
 // A line of which bytes were lost has a field incomplete=true, and no type where
 // its start is lost.
 type text struct{ d [2]textDir }
@@ -43,7 +43,7 @@ func (t *text) Data(dir int, off uint64, b []byte, emit func(Unit)) {
 		if !whole {
 			k = len(b)
 		}
-		if room := textKeep - len(d.keep); room > 0 {
+		if room := TextKeep - len(d.keep); room > 0 {
 			d.keep = append(d.keep, b[:min(k, room)]...)
 		}
 		d.n += k
@@ -80,7 +80,7 @@ func (d *textDir) end(dir int, cut bool, emit func(Unit)) {
 
 func textDatagram(b []byte) Unit {
 	u := Unit{Bytes: len(b)}
-	u.Type, u.Broad, u.Fields = textType(b[:min(len(b), textKeep)], len(b) > textKeep)
+	u.Type, u.Broad, u.Fields = textType(b[:min(len(b), TextKeep)], len(b) > TextKeep)
 	return u
 }
 

@@ -161,7 +161,7 @@ func (l *textLines) read(dir int, h frameHead) []Unit {
 // unit types a message; word is the type by its first word, if that is one.
 func (l *textLines) unit(b []byte) (u Unit, word string) {
 	line, rest := first(b)
-	u.Type, u.Broad, u.Fields = textType(line[:min(len(line), textKeep)], len(line) > textKeep)
+	u.Type, u.Broad, u.Fields = textType(line[:min(len(line), TextKeep)], len(line) > TextKeep)
 	if u.Type == model.TypeUnknown {
 		return u, ""
 	}
