@@ -29,7 +29,7 @@ type frames struct {
 	prefix [2]string
 	fields []place
 	ids    [2]*place          // of requests and answers; nil: answers do not tell
-	asked  asked              // requests by id
+	asked  asked[uint64]      // requests by id
 	first  [2][]opener        // messages that come before the others
 	begins [2]bool            // none of the others was read yet
 	least  int64              // no message is shorter
@@ -270,7 +270,7 @@ func (f *frames) read(dir int, h frameHead) []Unit {
 func (f *frames) typed(to []byte, dir int, b []byte) []byte {
 	to = append(to, f.prefix[dir]...)
 	if id := f.ids[1]; id != nil && dir == 1 && id.in(b) {
-		to = append(to, f.asked.typ[id.number(b)]...)
+		to = append(to, f.asked.get(id.number(b))...)
 	}
 	for _, p := range f.types[dir] {
 		if p.end() > len(b) {

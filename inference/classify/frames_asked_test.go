@@ -2,7 +2,6 @@ package classify
 
 import (
 	"encoding/binary"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -57,19 +56,6 @@ func TestAnswersHaveTheTypeOfWhatTheyAnswer(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-// TestRequestsAreForgotten: those that were never answered, the oldest first.
-func TestRequestsAreForgotten(t *testing.T) {
-	var a asked
-	for i := range uint64(askedMost + 2) {
-		a.put(i, fmt.Sprint(i))
-	}
-	a.put(5, "again") // which makes it no younger
-	a.put(askedMost+2, "")
-	if _, ok := a.typ[2]; ok || len(a.typ) != askedMost || len(a.ids) != askedMost || a.typ[3] != "3" || a.typ[5] != "again" {
-		t.Errorf("%d kept, 2: %v, 3: %q, 5: %q", len(a.typ), ok, a.typ[3], a.typ[5])
 	}
 }
 

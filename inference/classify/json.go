@@ -29,7 +29,7 @@ const (
 // type that there was before.
 type jsonStream struct {
 	d     [2]jsonDir
-	asked [2]jsonAsked // requests of a direction without an answer
+	asked [2]asked[string] // requests of a direction without an answer
 }
 
 // jsonMode is where a direction stands.
@@ -384,39 +384,4 @@ func jsonDatagram(b []byte) Unit {
 		u.Type, u.Broad, u.Fields = m.typed("")
 	}
 	return u
-}
-
-// jsonAsked are the latest requests of a direction, by id.
-type jsonAsked struct {
-	methods map[string]jsonRequest
-	order   []jsonRequest
-	number  int
-}
-
-type jsonRequest struct {
-	id, method string
-	number     int
-}
-
-func (a *jsonAsked) put(id, method string) {
-	if a.methods == nil {
-		a.methods = map[string]jsonRequest{}
-	}
-	if len(a.order) == jsonPending {
-		if old := a.order[0]; a.methods[old.id].number == old.number {
-			delete(a.methods, old.id)
-		}
-		a.order = a.order[1:]
-	}
-	a.number++
-	q := jsonRequest{id, method, a.number}
-	a.methods[id] = q
-	a.order = append(a.order, q)
-}
-
-// take is the method of the request with this id; "" if it was not seen.
-func (a *jsonAsked) take(id string) string {
-	q := a.methods[id]
-	delete(a.methods, id)
-	return q.method
 }

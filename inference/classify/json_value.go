@@ -13,12 +13,11 @@ import (
 )
 
 const (
-	jsonDepth   = 6    // steps of the longest path that is a field
-	jsonFields  = 64   // fields of a message: those with the shortest paths
-	jsonName    = 64   // longest name of a member in a path, longest id
-	jsonDigits  = 4    // most digits of a word or number in a type: more are an id
-	jsonMembers = 100  // longest list of members in a type
-	jsonPending = 1024 // requests that an answer is looked for
+	jsonDepth   = 6   // steps of the longest path that is a field
+	jsonFields  = 64  // fields of a message: those with the shortest paths
+	jsonName    = 64  // longest name of a member in a path, longest id
+	jsonDigits  = 4   // most digits of a word or number in a type: more are an id
+	jsonMembers = 100 // longest list of members in a type
 )
 
 const jsonOther = "json (other)" // Unit.Broad of what has a word in its type
