@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -208,6 +209,9 @@ func decode[T any](file string, b []byte, s *schema, manual string, check func(*
 	if len(doc.Content) == 0 {
 		return nil, nil, &Error{File: file, Problems: []Problem{{Line: 1, Text: "the file is empty: see " + manual}}}
 	}
+	if line := second(b); line > 0 {
+		return nil, nil, &Error{File: file, Problems: []Problem{{Line: line, Text: "a second YAML document begins here: keep one, without --- between keys"}}}
+	}
 	s.walk(doc.Content[0], reflect.TypeFor[T](), "", 0)
 	if len(s.problems) > 0 {
 		return nil, nil, s.error(file)
@@ -221,6 +225,17 @@ func decode[T any](file string, b []byte, s *schema, manual string, check func(*
 		return nil, nil, s.error(file)
 	}
 	return t, s.lineOf, nil
+}
+
+// second is the line at which a second document begins, which nothing reads; 0 if
+// there is none.
+func second(b []byte) int {
+	dec := yaml.NewDecoder(bytes.NewReader(b))
+	var doc, more yaml.Node
+	if dec.Decode(&doc) != nil || errors.Is(dec.Decode(&more), io.EOF) {
+		return 0
+	}
+	return max(more.Line, 1)
 }
 
 // Problem is one thing wrong with a target file, or another that Decode reads.

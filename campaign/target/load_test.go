@@ -203,6 +203,7 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 		{"not YAML", "nodes: [n1, n2]", "nodes: [n1, n2", "not YAML: did not find expected ',' or ']'"},
 		{"empty", small, "", `t.yaml:1: the file is empty`},
 		{"a list", small, "- a\n", `t.yaml:1: want a mapping with the keys name, title,`},
+		{"two documents", "timing:", "---\ntiming:", `: a second YAML document begins here: keep one`},
 		{"null process", small, "name: x\nprocesses:\n", `processes: no processes: a target runs at least one server process`},
 		{"log pattern", "timing:", "logs: {fatal: ['(']}\ntiming:", "logs.fatal[0]: bad regular expression"},
 		{"need without package", "{sh: dash}", "{sh: ''}", `needs.sh: name the Debian package that has sh`},
