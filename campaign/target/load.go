@@ -151,7 +151,7 @@ func load(builtin fs.FS, nameOrPath string) (*model.Target, string, error) {
 	}
 	var b []byte
 	if err == nil {
-		b, err = os.ReadFile(file)
+		b, err = read(file)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		names := Builtin(builtin)
@@ -167,6 +167,31 @@ func load(builtin fs.FS, nameOrPath string) (*model.Target, string, error) {
 	}
 	t, err := Parse(file, b)
 	return t, dir, err
+}
+
+// fileMost is the longest target file that is read: who names one to a daemon may
+// name any path.
+const fileMost = 1 << 20
+
+// read reads a regular file: others may have no end.
+func read(file string) ([]byte, error) {
+	st, err := os.Stat(file)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", file)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, fileMost+1))
+	if err == nil && len(b) > fileMost {
+		err = fmt.Errorf("%s has more than %d bytes", file, fileMost)
+	}
+	return b, err
 }
 
 // Builtin lists the names of the built-in targets, sorted.

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -99,7 +100,13 @@ func TestTargetsOfTheRepositoryLoad(t *testing.T) {
 
 func TestLoadSaysWhatThereIs(t *testing.T) {
 	fs := fstest.MapFS{"alpha/target.yaml": {Data: []byte(small)}, "beta/target.yaml": {Data: []byte("name: [\n")}}
+	big := filepath.Join(t.TempDir(), "big.yaml")
+	if err := os.WriteFile(big, bytes.Repeat([]byte("#\n"), 1<<20), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for name, want := range map[string]string{
+		big:           "big.yaml has more than 1048576 bytes: check its path",
+		"/dev/null":   "/dev/null is no regular file: check its path", // as are those without an end
 		"":            "no target named: give the name of a built-in target (alpha, beta) or the path of a target file",
 		"alhpa":       `no target "alhpa": it is neither a built-in target (alpha, beta) nor a file that exists (did you mean "alpha"?)`,
 		"./none.yaml": `no target "./none.yaml": it is neither a built-in target (alpha, beta) nor a file that exists`,
