@@ -205,11 +205,16 @@ func TestPageIsSelfContained(t *testing.T) {
 	}
 }
 
-// The page loads without a complaint, says why a campaign failed, and fits a telephone.
+// The page loads without a complaint, says why a campaign failed, links the reports
+// that there are, and fits a telephone.
 func TestPageInABrowser(t *testing.T) {
 	f := newFake(t)
 	why := "lab 1 of 1: start the agent on host n1: it speaks version 7"
 	if err := f.PutCampaign(model.Campaign{ID: "c-2", State: model.CampaignFailed, Reason: why, Created: t0}); err != nil {
+		t.Fatal(err)
+	}
+	done := model.RunSummary{RunMeta: model.RunMeta{Campaign: "c-1", Run: "c-1-r0009", Tap: "gate", Started: t0}}
+	if err := f.PutRun(done); err != nil {
 		t.Fatal(err)
 	}
 	page, err := os.ReadFile("static/page.html")
@@ -225,10 +230,13 @@ func TestPageInABrowser(t *testing.T) {
 	if console != "" {
 		t.Errorf("the browser complains:\n%s", console)
 	}
-	for _, want := range []string{why, "3 acknowledged writes are missing", "c-1-r0002"} {
+	for _, want := range []string{why, "3 acknowledged writes are missing", "c-1-r0002", "/v1/runs/c-1-r0009/report"} {
 		if !strings.Contains(dom, want) {
 			t.Errorf("the page does not say %q", want)
 		}
+	}
+	if strings.Contains(dom, "/v1/runs/c-1-r0002/report") {
+		t.Error("a run that has no record has a link to its report")
 	}
 	if dom, _ := browser.Open(t, srv.URL+"/narrow", "--dump-dom"); !strings.Contains(dom, `data-width="390"`) {
 		t.Errorf("%.200s", dom)

@@ -102,7 +102,7 @@
     const runs = shown ? await ask("/v1/campaigns/" + encodeURIComponent(shown) + "/runs?limit=1000") : { items: [] };
     fill("runs", runs.items.map((r) => [
       cell(r.id), admitted(r.verdict) ? cell("fail, as documented", "documented") : cell(r.verdict.value, r.verdict.value), cell(r.verdict.reason), cell(r.proof ? r.proof.wanted : "", "number"),
-      cell(r.proof ? (r.proof.leakKnown ? r.proof.leaked : "not known") : "", "number"), cell(report(r.id)),
+      cell(r.proof ? (r.proof.leakKnown ? r.proof.leaked : "not known") : "", "number"), cell(r.tap ? report(r.id) : "none"), // none of a run that ended with its daemon
     ]), "None.");
     say("Version " + version.version + ", read " + new Date().toLocaleTimeString());
   }
