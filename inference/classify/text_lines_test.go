@@ -115,6 +115,27 @@ func TestWordsOfLinesAreBounded(t *testing.T) {
 	}
 }
 
+// TestFirstWordsOfLinesAreBounded: a first word may be an id, too (a tag, a name).
+func TestFirstWordsOfLinesAreBounded(t *testing.T) {
+	p := counted()
+	p.Lines = []model.Line{{Match: `^\w+ (?P<type>\w+)$`}}
+	d, err := New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v Vocabulary
+	types := map[string]bool{}
+	off := uint64(0)
+	for i := range 1000 {
+		b := []byte("x" + strings.Repeat("x", i%25) + strings.Repeat("y", i/200) + strings.Repeat("z", i/25%8) + " GET\n")
+		d.Data(0, off, b, func(u Unit) { types[v.Type(&u)] = true })
+		off += uint64(len(b))
+	}
+	if len(types) > 2*vocabularyMost+1 || !types["text other"] {
+		t.Errorf("%d types", len(types))
+	}
+}
+
 func TestLinesOfDatagrams(t *testing.T) {
 	p := counted()
 	p.Transport = "udp"
