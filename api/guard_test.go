@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"netsplit/api"
+	"netsplit/e2e/browser"
+	"netsplit/model"
 )
 
 const token = "0123456789abcdef0123"
@@ -199,5 +202,43 @@ func TestPageIsSelfContained(t *testing.T) {
 				t.Errorf("%s contains %s", path, bad)
 			}
 		}
+	}
+}
+
+// The page loads without a complaint, says why a campaign failed, links the reports
+// that there are, and fits a telephone.
+func TestPageInABrowser(t *testing.T) {
+	f := newFake(t)
+	why := "lab 1 of 1: start the agent on host n1: it speaks version 7"
+	if err := f.PutCampaign(model.Campaign{ID: "c-2", State: model.CampaignFailed, Reason: why, Created: t0}); err != nil {
+		t.Fatal(err)
+	}
+	done := model.RunSummary{RunMeta: model.RunMeta{Campaign: "c-1", Run: "c-1-r0009", Tap: "gate", Started: t0}}
+	if err := f.PutRun(done); err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("static/page.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	routes := http.NewServeMux()
+	routes.Handle("/", serve(t, f).Config.Handler)
+	routes.HandleFunc("/narrow", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, browser.Narrow(string(page))) })
+	srv := httptest.NewServer(routes)
+	defer srv.Close()
+	dom, console := browser.Open(t, srv.URL+"/#c-1", "--dump-dom")
+	if console != "" {
+		t.Errorf("the browser complains:\n%s", console)
+	}
+	for _, want := range []string{why, "3 acknowledged writes are missing", "c-1-r0002", "/v1/runs/c-1-r0009/report"} {
+		if !strings.Contains(dom, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	if strings.Contains(dom, "/v1/runs/c-1-r0002/report") {
+		t.Error("a run that has no record has a link to its report")
+	}
+	if dom, _ := browser.Open(t, srv.URL+"/narrow", "--dump-dom"); !strings.Contains(dom, `data-width="390"`) {
+		t.Errorf("%.200s", dom)
 	}
 }

@@ -15,7 +15,7 @@ func (s *server) pageRoutes() {
 		"/": "static/page.html", "/static/page.js": "static/page.js", "/static/page.css": "static/page.css",
 	} {
 		s.router.NewRoute().Path(path).Methods(http.MethodGet).HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+			w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 			http.ServeFileFS(w, r, static, file)
 		})
 	}

@@ -47,14 +47,16 @@
 
   function fill(id, rows, nothing) {
     const tbody = document.querySelector("#" + id + " tbody");
+    const heads = Array.from(document.querySelectorAll("#" + id + " th"), (th) => th.textContent);
     tbody.replaceChildren(...rows.map((cells) => {
       const tr = document.createElement("tr");
+      cells.forEach((td, i) => { td.dataset.head = heads[i]; }); // where there is no room for columns
       tr.append(...cells);
       return tr;
     }));
     if (rows.length === 0) {
       const td = cell(nothing, "empty");
-      td.colSpan = 9;
+      td.colSpan = heads.length;
       const tr = document.createElement("tr");
       tr.append(td);
       tbody.append(tr);
@@ -87,10 +89,10 @@
     if (!shown && campaigns.items.length) shown = campaigns.items[0].id;
     fill("campaigns", campaigns.items.map((c) => [
       cell(link(c.id, "#" + c.id)), cell(c.state, c.state), cell(c.spec.target), cell(c.spec.strategy),
-      cell(c.planned ? c.done + " of " + c.planned : c.done, "number"), cell(c.findings, "number"), cell(new Date(c.created).toLocaleString()),
+      cell(c.planned ? c.done + " of " + c.planned : c.done, "number"), cell(c.findings, "number"), cell(new Date(c.created).toLocaleString()), cell(c.reason),
     ]), "None yet: netsplit campaign TARGET starts one.");
     fill("findings", findings.items.map((f) => [
-      cell(f.id), cell(f.class, f.class), cell(f.failure.check), cell(f.failure.summary), cell(f.firstAfter + " runs", "number"), cell(report(f.run)),
+      cell(f.id), cell(f.class, f.class), cell(f.failure.check), cell(f.failure.summary), cell(f.firstAfter, "number"), cell(report(f.run)),
     ]), "None.");
     fill("partitions", partitions.items.map((p) => [
       cell(p.name), cell(p.state, p.state), cell(times(p)), cell(shape(p)), cell(p.groups.map((g) => g.join(" ")).join(" | ")),
@@ -99,8 +101,8 @@
     document.getElementById("of").textContent = shown ? "of " + shown : "";
     const runs = shown ? await ask("/v1/campaigns/" + encodeURIComponent(shown) + "/runs?limit=1000") : { items: [] };
     fill("runs", runs.items.map((r) => [
-      cell(r.id), cell(r.verdict.value, admitted(r.verdict) ? "documented" : r.verdict.value), cell(r.verdict.reason), cell(r.proof ? r.proof.wanted : "", "number"),
-      cell(r.proof ? (r.proof.leakKnown ? r.proof.leaked : "not known") : "", "number"), cell(report(r.id)),
+      cell(r.id), admitted(r.verdict) ? cell("fail, as documented", "documented") : cell(r.verdict.value, r.verdict.value), cell(r.verdict.reason), cell(r.proof ? r.proof.wanted : "", "number"),
+      cell(r.proof ? (r.proof.leakKnown ? r.proof.leaked : "not known") : "", "number"), cell(r.tap ? report(r.id) : "none"), // none of a run that ended with its daemon
     ]), "None.");
     say("Version " + version.version + ", read " + new Date().toLocaleTimeString());
   }

@@ -103,7 +103,7 @@ func Start(ctx context.Context, host model.TestbedHost, binary string) (*Client,
 	select {
 	case r := <-hello:
 		if r.Version != ProtocolVersion {
-			err = fmt.Errorf("it speaks version %d of the agent protocol and we %d; give the host the same netsplit", r.Version, ProtocolVersion)
+			err = fmt.Errorf("it speaks version %d of the agent protocol and we %d: give the host the same netsplit, or start this one again if the program was replaced meanwhile", r.Version, ProtocolVersion)
 		}
 	case <-c.ended:
 		err = c.why

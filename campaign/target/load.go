@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -150,7 +151,7 @@ func load(builtin fs.FS, nameOrPath string) (*model.Target, string, error) {
 	}
 	var b []byte
 	if err == nil {
-		b, err = os.ReadFile(file)
+		b, err = read(file)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		names := Builtin(builtin)
@@ -166,6 +167,31 @@ func load(builtin fs.FS, nameOrPath string) (*model.Target, string, error) {
 	}
 	t, err := Parse(file, b)
 	return t, dir, err
+}
+
+// fileMost is the longest target file that is read: who names one to a daemon may
+// name any path.
+const fileMost = 1 << 20
+
+// read reads a regular file: others may have no end.
+func read(file string) ([]byte, error) {
+	st, err := os.Stat(file)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", file)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, fileMost+1))
+	if err == nil && len(b) > fileMost {
+		err = fmt.Errorf("%s has more than %d bytes", file, fileMost)
+	}
+	return b, err
 }
 
 // Builtin lists the names of the built-in targets, sorted.
@@ -208,6 +234,9 @@ func decode[T any](file string, b []byte, s *schema, manual string, check func(*
 	if len(doc.Content) == 0 {
 		return nil, nil, &Error{File: file, Problems: []Problem{{Line: 1, Text: "the file is empty: see " + manual}}}
 	}
+	if line := second(b); line > 0 {
+		return nil, nil, &Error{File: file, Problems: []Problem{{Line: line, Text: "a second YAML document begins here: keep one, without --- between keys"}}}
+	}
 	s.walk(doc.Content[0], reflect.TypeFor[T](), "", 0)
 	if len(s.problems) > 0 {
 		return nil, nil, s.error(file)
@@ -221,6 +250,17 @@ func decode[T any](file string, b []byte, s *schema, manual string, check func(*
 		return nil, nil, s.error(file)
 	}
 	return t, s.lineOf, nil
+}
+
+// second is the line at which a second document begins, which nothing reads; 0 if
+// there is none.
+func second(b []byte) int {
+	dec := yaml.NewDecoder(bytes.NewReader(b))
+	var doc, more yaml.Node
+	if dec.Decode(&doc) != nil || errors.Is(dec.Decode(&more), io.EOF) {
+		return 0
+	}
+	return max(more.Line, 1)
 }
 
 // Problem is one thing wrong with a target file, or another that Decode reads.

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -99,7 +100,13 @@ func TestTargetsOfTheRepositoryLoad(t *testing.T) {
 
 func TestLoadSaysWhatThereIs(t *testing.T) {
 	fs := fstest.MapFS{"alpha/target.yaml": {Data: []byte(small)}, "beta/target.yaml": {Data: []byte("name: [\n")}}
+	big := filepath.Join(t.TempDir(), "big.yaml")
+	if err := os.WriteFile(big, bytes.Repeat([]byte("#\n"), 1<<20), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for name, want := range map[string]string{
+		big:           "big.yaml has more than 1048576 bytes: check its path",
+		"/dev/null":   "/dev/null is no regular file: check its path", // as are those without an end
 		"":            "no target named: give the name of a built-in target (alpha, beta) or the path of a target file",
 		"alhpa":       `no target "alhpa": it is neither a built-in target (alpha, beta) nor a file that exists (did you mean "alpha"?)`,
 		"./none.yaml": `no target "./none.yaml": it is neither a built-in target (alpha, beta) nor a file that exists`,
@@ -203,6 +210,7 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 		{"not YAML", "nodes: [n1, n2]", "nodes: [n1, n2", "not YAML: did not find expected ',' or ']'"},
 		{"empty", small, "", `t.yaml:1: the file is empty`},
 		{"a list", small, "- a\n", `t.yaml:1: want a mapping with the keys name, title,`},
+		{"two documents", "timing:", "---\ntiming:", `: a second YAML document begins here: keep one`},
 		{"null process", small, "name: x\nprocesses:\n", `processes: no processes: a target runs at least one server process`},
 		{"log pattern", "timing:", "logs: {fatal: ['(']}\ntiming:", "logs.fatal[0]: bad regular expression"},
 		{"need without package", "{sh: dash}", "{sh: ''}", `needs.sh: name the Debian package that has sh`},

@@ -223,7 +223,7 @@ func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 	var v model.Verdict
 	if len(r.Incomplete) > 0 {
 		v.Value = model.VerdictUnknown
-		v.Reason = "the record is not complete: " + strings.Join(r.Incomplete, "; ")
+		v.Reason = "the record is not complete: " + strings.Join(append(slices.Clone(r.Incomplete), alsoDied(&r)...), "; ")
 		return v
 	}
 	if r.Target == nil {

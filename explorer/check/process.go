@@ -49,6 +49,23 @@ func processDied() checker {
 	}
 }
 
+// alsoDied are the processes that ended by themselves in a run that cannot be
+// judged: they may be the reason. One that a reason names is not among them.
+func alsoDied(r *Record) []string {
+	if r.Target == nil {
+		return nil
+	}
+	left := *r
+	left.Exits = slices.DeleteFunc(slices.Clone(r.Exits), func(e ProcessExit) bool {
+		return slices.ContainsFunc(r.Incomplete, func(why string) bool { return strings.Contains(why, e.Process+" on "+string(e.Host)) })
+	})
+	var out []string
+	for _, f := range processDied().run(&left, nil).failures {
+		out = append(out, f.Summary)
+	}
+	return out
+}
+
 func sortedExits(in []ProcessExit) []ProcessExit {
 	out := slices.Clone(in)
 	slices.SortStableFunc(out, func(a, b ProcessExit) int {

@@ -2,73 +2,28 @@ package report
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"html"
 	"image/png"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"netsplit/e2e/need"
+	"netsplit/e2e/browser"
 )
 
-// chromium is the browser the pages are tried in.
-func chromium(t *testing.T) string {
-	t.Helper()
-	for _, name := range []string{"chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	return need.Program(t, "chromium", "chromium")
-}
-
-// browse opens the page headless, with more flags, and gives what the browser
-// printed: the page's elements on stdout, its console on stderr.
-func browse(t *testing.T, path, fragment string, flags ...string) (dom, console string) {
-	t.Helper()
-	browser := chromium(t)
-	// Not t.TempDir: a helper process may still write when the browser is gone.
-	profile, err := os.MkdirTemp("", "report-browser-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(profile)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	args := append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-		"--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars", "--enable-logging=stderr",
-		"--host-resolver-rules=MAP * ~NOTFOUND", "--user-data-dir=" + profile, "--window-size=1400,1000", "--virtual-time-budget=4000"}, flags...)
-	cmd := exec.CommandContext(ctx, browser, append(args, "file://"+path+fragment)...)
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	cmd.WaitDelay = 5 * time.Second
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("%s: %v\n%s", browser, err, errs.String())
-	}
-	var lines []string
-	for _, l := range strings.Split(errs.String(), "\n") {
-		if strings.Contains(l, "CONSOLE") {
-			lines = append(lines, l)
-		}
-	}
-	return out.String(), strings.Join(lines, "\n")
-}
-
+// save writes a page and returns its address.
 func save(t *testing.T, name, page string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(path, []byte(page), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return path
+	return "file://" + path
 }
 
 // asked lists the addresses that a page made the browser ask for, by the
@@ -92,7 +47,7 @@ func asked(t *testing.T, log string) []string {
 // The check that no request leaves a page sees one that does.
 func TestRequestsAreSeen(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "net.json")
-	browse(t, save(t, "page.html", `<img src="http://away.invalid/x">`), "", "--dump-dom", "--log-net-log="+log)
+	browser.Open(t, save(t, "page.html", `<img src="http://away.invalid/x">`), "--dump-dom", "--log-net-log="+log)
 	if got := asked(t, log); !slices.Contains(got, "http://away.invalid/x") {
 		t.Errorf("a page that asks for an image was seen to ask for %q", got)
 	}
@@ -117,7 +72,7 @@ func TestPagesLoadCleanlyInABrowser(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			path := save(t, "page.html", c.page)
 			log := filepath.Join(t.TempDir(), "net.json")
-			dom, console := browse(t, path, "", "--dump-dom", "--log-net-log="+log)
+			dom, console := browser.Open(t, path, "--dump-dom", "--log-net-log="+log)
 			if console != "" {
 				t.Errorf("the browser complains:\n%s", console)
 			}
@@ -137,7 +92,7 @@ func TestPagesLoadCleanlyInABrowser(t *testing.T) {
 func countItems(in Input) int { return len(newTimeline(&in).items) }
 
 func TestLinkOpensOneMessage(t *testing.T) {
-	dom, console := browse(t, save(t, "page.html", write(t, failing(t))), "#m=1051", "--dump-dom")
+	dom, console := browser.Open(t, save(t, "page.html", write(t, failing(t)))+"#m=1051", "--dump-dom")
 	if console != "" {
 		t.Errorf("the browser complains:\n%s", console)
 	}
@@ -173,7 +128,7 @@ setTimeout(() => {
   }, 100);
 }, 300);
 </script></body>`, 1)
-	dom, console := browse(t, save(t, "page.html", page), "", "--dump-dom")
+	dom, console := browser.Open(t, save(t, "page.html", page), "--dump-dom")
 	if console != "" {
 		t.Errorf("the browser complains:\n%s", console)
 	}
@@ -205,13 +160,27 @@ setTimeout(() => {
 	}
 }
 
+// A page fits a telephone; tables and pictures that are wider scroll in themselves.
+func TestPagesFitATelephone(t *testing.T) {
+	var campaign bytes.Buffer
+	if err := Campaign(&campaign, hostileCampaign(t)); err != nil {
+		t.Fatal(err)
+	}
+	for name, page := range map[string]string{"run": write(t, failing(t)), "campaign": campaign.String()} {
+		page = regexp.MustCompile(`<meta http-equiv="Content-Security-Policy"[^>]*>`).ReplaceAllString(page, "")
+		if dom, _ := browser.Open(t, save(t, "page.html", browser.Narrow(page)), "--dump-dom"); !strings.Contains(dom, `data-width="390"`) {
+			t.Errorf("%s: %.200s", name, dom)
+		}
+	}
+}
+
 // The page follows the reader's colour scheme.
 func TestLightAndDark(t *testing.T) {
 	path := save(t, "page.html", write(t, failing(t)))
 	var ground [2]uint32
 	for i, scheme := range []string{"1", "0"} { // blink: 0 dark, 1 light
 		shot := filepath.Join(t.TempDir(), "shot.png")
-		browse(t, path, "", "--screenshot="+shot, "--blink-settings=preferredColorScheme="+scheme)
+		browser.Open(t, path, "--screenshot="+shot, "--blink-settings=preferredColorScheme="+scheme)
 		f, err := os.Open(shot)
 		if err != nil {
 			t.Fatal(err)

@@ -171,6 +171,7 @@ func newFrames(p model.Protocol) (*frames, error) {
 		if q.Answer {
 			dir = 1
 		}
+		errs = append(errs, one.behind(i, f.first[dir]))
 		f.first[dir] = append(f.first[dir], one)
 	}
 	return f, errors.Join(errs...)

@@ -77,4 +77,9 @@ func TestBeginningsThatCannotBe(t *testing.T) {
 			t.Errorf("%+v over %s: %v, want it to say %q", c.first, c.transport, err, c.want)
 		}
 	}
+	p := greeted()
+	p.Frames.First[0], p.Frames.First[1] = p.Frames.First[1], p.Frames.First[0]
+	if _, err := New(p); err == nil || !strings.Contains(err.Error(), `frames.first[1]: what begins so is taken for "start"`) {
+		t.Errorf("a beginning behind one that is part of it: %v", err)
+	}
 }

@@ -432,7 +432,7 @@ func (h *http1) search(dir int, b []byte, emit func(Unit)) int {
 			d.n, d.buf = n, found
 			return i + 1
 		}
-		if k := d.n - len(d.buf); k >= httpKeep {
+		if k := d.n - max(len(d.buf), len(d.line)); k >= httpKeep { // what may begin a message is kept
 			emit(Unit{Dir: dir, Offset: d.start, Bytes: k, Type: model.TypeUnknown})
 			d.start += uint64(k)
 			d.n -= k

@@ -129,3 +129,19 @@ func TestHTTPStream(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestAChunkAfterMuchThatIsNone: the line before a chunk may lie across the end of
+// what is emitted of bytes that are no message.
+func TestAChunkAfterMuchThatIsNone(t *testing.T) {
+	for n := httpKeep - 8; n < httpKeep+4; n++ {
+		d := newHTTPStream()
+		b := []byte(strings.Repeat("x", n-2) + "\r\n" + "003\r\nabc\r\n")
+		steps := []step{{dir: 1, b: b}}
+		us := run(t, d, steps, nil)
+		covered(t, 1, us[1], steps)
+		last := us[1][len(us[1])-1]
+		if last.Type != "http chunk other /... 2^1" || int(last.Offset) != n || last.Bytes != len(b)-n {
+			t.Errorf("%d bytes before it: %+v", n, last)
+		}
+	}
+}

@@ -28,10 +28,13 @@ type textLines struct {
 
 type lineRule struct {
 	match        *regexp.Regexp
-	length, word int // groups of match; -1: none
+	length, word []int // groups of match, by alternatives
 	plus         int
 	fields       []place
 }
+
+// ownField are the fields of the line itself.
+var ownField = regexp.MustCompile(`^(text|token[0-9]+)$`)
 
 // newTextLines checks what a target file says of its lines.
 func newTextLines(p model.Protocol) (*textLines, error) {
@@ -44,17 +47,31 @@ func newTextLines(p model.Protocol) (*textLines, error) {
 			errs = append(errs, fmt.Errorf("%s.match: %w", at, err))
 			continue
 		}
-		r := lineRule{match: re, length: re.SubexpIndex(groupLength), word: re.SubexpIndex(groupType), plus: m.Plus}
+		r := lineRule{match: re, plus: m.Plus}
+		for n, name := range re.SubexpNames() {
+			switch name {
+			case "":
+			case groupLength:
+				r.length = append(r.length, n)
+			case groupType:
+				r.word = append(r.word, n)
+			default:
+				errs = append(errs, fmt.Errorf("%s.match: unknown group %q: groups here are named %s, %s", at, name, groupLength, groupType))
+			}
+		}
 		switch {
-		case r.length < 0 && r.word < 0:
+		case r.length == nil && r.word == nil:
 			errs = append(errs, fmt.Errorf("%s.match: want a group named %s, the number of bytes that follow the line, or %s, a word of the type, or both: '^PUT (?P<%s>\\d+)$'", at, groupLength, groupType, groupLength))
-		case r.length < 0 && p.Transport != "udp" && (m.Plus != 0 || len(m.Fields) > 0):
+		case r.length == nil && p.Transport != "udp" && (m.Plus != 0 || len(m.Fields) > 0):
 			errs = append(errs, fmt.Errorf("%s: plus and fields are of what follows the line: match needs a group named %s", at, groupLength))
 		case m.Plus < 0:
 			errs = append(errs, fmt.Errorf("%s.plus: want the bytes that %s does not count, not %d", at, groupLength, m.Plus))
 		}
 		for _, name := range slices.Sorted(maps.Keys(m.Fields)) {
 			q, err := newPlace(at+".fields."+name, m.Fields[name])
+			if ownField.MatchString(name) {
+				err = fmt.Errorf("%s.fields.%s: every line has a field of that name: take another", at, name)
+			}
 			errs = append(errs, err)
 			q.name = name
 			r.fields = append(r.fields, q)
@@ -74,12 +91,15 @@ func (l *textLines) rule(line []byte) (*lineRule, []int) {
 	return nil, nil
 }
 
-// group is what a group of a match holds; nil if it took no part in it.
-func group(line []byte, at []int, n int) []byte {
-	if n < 0 || at[2*n] < 0 {
-		return nil
+// group is what the first of some groups that took part in a match holds; nil if
+// none did.
+func group(line []byte, at []int, groups []int) []byte {
+	for _, n := range groups {
+		if at[2*n] >= 0 {
+			return line[at[2*n]:at[2*n+1]]
+		}
 	}
-	return line[at[2*n]:at[2*n+1]]
+	return nil
 }
 
 // first cuts b behind its first line, which is given without its end; rest is

@@ -65,6 +65,20 @@ func TestLinesOfATargetFile(t *testing.T) {
 	}
 }
 
+// TestLinesByAlternatives: of groups of one name the one that took part is read.
+func TestLinesByAlternatives(t *testing.T) {
+	p := counted()
+	p.Lines = []model.Line{{Match: `^PUT (?P<length>\d+)$|^DATA (?P<type>\w+) (?P<length>\d+) |^(?P<type>\w+)!$`}}
+	d, err := New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	us := run(t, d, []step{{b: []byte("PUT 3\nX\n\nDATA a 4 z\nX\nY\nGO!\n")}}, nil)
+	if diff := cmp.Diff([]string{"text PUT 9", "text DATA a 15", "text GO 4"}, lineTypes(us[0])); diff != "" {
+		t.Errorf("units (-want +got):\n%s", diff)
+	}
+}
+
 // TestWordsOfLinesAreBounded: a group that holds an id leaves the type by the
 // first word.
 func TestWordsOfLinesAreBounded(t *testing.T) {
@@ -81,6 +95,27 @@ func TestWordsOfLinesAreBounded(t *testing.T) {
 		off += uint64(len(b))
 	}
 	if len(types) != vocabularyMost+1 || !types["text SEND"] {
+		t.Errorf("%d types", len(types))
+	}
+}
+
+// TestFirstWordsOfLinesAreBounded: a first word may be an id, too (a tag, a name).
+func TestFirstWordsOfLinesAreBounded(t *testing.T) {
+	p := counted()
+	p.Lines = []model.Line{{Match: `^\w+ (?P<type>\w+)$`}}
+	d, err := New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v Vocabulary
+	types := map[string]bool{}
+	off := uint64(0)
+	for i := range 1000 {
+		b := []byte("x" + strings.Repeat("x", i%25) + strings.Repeat("y", i/200) + strings.Repeat("z", i/25%8) + " GET\n")
+		d.Data(0, off, b, func(u Unit) { types[v.Type(&u)] = true })
+		off += uint64(len(b))
+	}
+	if len(types) > 2*vocabularyMost+1 || !types["text other"] {
 		t.Errorf("%d types", len(types))
 	}
 }
@@ -108,6 +143,8 @@ func TestLinesThatCannotBe(t *testing.T) {
 		{NameText, model.Line{Match: `^A (?P<length>\d+$`}, "lines[0].match: error parsing regexp"},
 		{NameText, model.Line{Match: `^A (?P<type>\d+)$`, Plus: 2}, "lines[0]: plus and fields are of what follows the line"},
 		{NameText, model.Line{Match: `^A (?P<length>\d+)$`, Plus: -2}, "lines[0].plus: want the bytes that length does not count"},
+		{NameText, model.Line{Match: `^A (?P<lenght>\d+) (?P<type>\w+)$`}, `lines[0].match: unknown group "lenght": groups here are named length, type`},
+		{NameText, model.Line{Match: `^A (?P<length>\d+)$`, Fields: map[string]model.Place{"token1": {At: 1}}}, "lines[0].fields.token1: every line has a field of that name"},
 		{NameText, model.Line{Match: `^A (?P<length>\d+)$`, Fields: map[string]model.Place{"x": {At: 1, Size: 9}}}, "lines[0].fields.x: a number has 8 bytes at most"},
 	} {
 		_, err := New(model.Protocol{Port: 7, Transport: "tcp", Dissector: c.dissector, Lines: []model.Line{c.line}})

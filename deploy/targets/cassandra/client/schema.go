@@ -135,7 +135,8 @@ func (u *user) use(ctx context.Context, tab, column string) error {
 	_, err := u.do("read-new", key, "", u.needs(u.replicas()), false, func(octx context.Context) (string, error) {
 		var v string
 		query := fmt.Sprintf("SELECT %s FROM %s WHERE key = ?", column, tab)
-		return v, u.sess.Query(query, key).Consistency(gocql.Quorum).WithContext(octx).Scan(&v)
+		err := u.sess.Query(query, key).Consistency(gocql.Quorum).WithContext(octx).Scan(&v)
+		return v, err
 	})
 	return err
 }

@@ -1,0 +1,69 @@
+// Package browser opens pages in a headless Chromium, for tests of what they show.
+package browser
+
+import (
+	"bytes"
+	"context"
+	"html"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"netsplit/e2e/need"
+)
+
+// chromium is the browser that pages are tried in.
+func chromium(tb testing.TB) string {
+	tb.Helper()
+	for _, name := range []string{"chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return need.Program(tb, "chromium", "chromium")
+}
+
+// Open opens a page, with more flags, and gives what the browser printed: the
+// page's elements on stdout, its console on stderr. It reaches nothing but this
+// machine.
+func Open(tb testing.TB, url string, flags ...string) (dom, console string) {
+	tb.Helper()
+	browser := chromium(tb)
+	// Not TempDir: a helper process may still write when the browser is gone.
+	profile, err := os.MkdirTemp("", "netsplit-browser-")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer os.RemoveAll(profile)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	args := append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+		"--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars", "--enable-logging=stderr",
+		"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--user-data-dir=" + profile, "--window-size=1400,1000", "--virtual-time-budget=4000"}, flags...)
+	cmd := exec.CommandContext(ctx, browser, append(args, url)...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	cmd.WaitDelay = 5 * time.Second
+	if err := cmd.Run(); err != nil {
+		tb.Fatalf("%s: %v\n%s", browser, err, errs.String())
+	}
+	var lines []string
+	for _, l := range strings.Split(errs.String(), "\n") {
+		if strings.Contains(l, "CONSOLE") {
+			lines = append(lines, l)
+		}
+	}
+	return out.String(), strings.Join(lines, "\n")
+}
+
+// Narrow is a page that shows another one as a telephone does, 390 pixels wide, which
+// no window of the browser is. After two seconds its data-width is how wide that
+// one is: "390" where nothing reaches over the edge.
+func Narrow(page string) string {
+	return `<!doctype html><iframe style="width:390px;height:800px;border:0" srcdoc="` + html.EscapeString(page) + `"></iframe>
+<script>setTimeout(() => {
+  document.documentElement.dataset.width = document.querySelector("iframe").contentDocument.documentElement.scrollWidth;
+}, 2000);</script>`
+}
