@@ -160,7 +160,7 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 		{"name of two workloads", "name: reader", "name: writer", `final[0].name: workload "writer" stands in workloads too`},
 		{"transport", "transport: tcp", "transport: sctp", `protocols[0].transport: unknown transport "sctp": use tcp or udp`},
 		{"dissector", "dissector: text", "dissector: txt", `protocols[0].dissector: unknown dissector "txt" (did you mean "text"?): use ` + strings.Join(classify.Names(), ", ")},
-		{"dissector of connections", "transport: tcp, dissector: text", "transport: udp, dissector: zookeeper", `protocols[0].dissector: protocol on port 7000: dissector zookeeper reads connections, not datagrams: use resp, text, frames or fallback`},
+		{"dissector of connections", "transport: tcp, dissector: text", "transport: udp, dissector: zookeeper", `protocols[0].dissector: protocol on port 7000: dissector zookeeper reads connections, not datagrams: use json, resp, text, frames or fallback`},
 		{"frames of nothing", "dissector: text", "dissector: frames", `protocols[0].dissector: dissector frames needs to know where a message has its length and its type: write frames: {length: `},
 		{"frames of two places that cannot be", "dissector: text", "dissector: frames, frames: {length: {at: 0, size: 9}, type: [{at: 4, order: net}]}", `frames.length: a number has 8 bytes at most, not 9; frames.type[0]: unknown order "net": use big or little`},
 		{"lines that follow nothing", "dissector: text", "dissector: text, lines: [{match: '^PUT (?P<type>x)', plus: 2}, {match: '^PUT (\\d+)$'}]", `protocols[0].lines: lines[0]: plus and fields are of what follows the line: match needs a group named length; lines[1].match: want a group named length`},
