@@ -38,10 +38,11 @@ func Examine(dir string) (*Examination, error) {
 		return nil, err
 	}
 	x := &Examination{}
-	for _, why := range f.evidence.Incomplete {
+	lacks := slices.Concat(f.evidence.Incomplete, f.evidence.Unheard)
+	for _, why := range lacks {
 		x.problem("the run could not be judged: %s", why)
 	}
-	x.verdict(check.Judge(f.checkRecord()), len(f.evidence.Incomplete) > 0)
+	x.verdict(check.Judge(f.checkRecord()), len(lacks) > 0)
 	x.remarks(f)
 	if err := x.shown(f); err != nil {
 		return nil, err

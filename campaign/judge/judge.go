@@ -54,7 +54,7 @@ func (f *runFiles) checkRecord() check.Record {
 	rec := check.Record{
 		Cuts:   ev.Cuts,
 		Target: &f.target, Scenario: f.meta.Scenario, CutReached: ev.Result.Reached, Proof: ev.Proof,
-		Faults: ev.Faults, WorkloadHung: ev.Hung, Incomplete: ev.Incomplete,
+		Faults: ev.Faults, WorkloadHung: ev.Hung, Incomplete: ev.Incomplete, Unheard: ev.Unheard,
 		Bounds: check.Bounds{MaxLost: ev.MaxLost, MaxWindow: ev.MaxWindow},
 		Recovery: check.Recovery{From: ev.Recovery.HealedAt, StableAt: ev.Recovery.StableAt, Limit: ev.Recovery.Limit,
 			Stable: ev.Recovery.Stable, Pending: ev.Recovery.Pending, Final: ev.Recovery.Final},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"netsplit/campaign/record"
@@ -34,6 +35,6 @@ func writePage(dir string, f *runFiles, in report.Input) error {
 	for _, l := range f.logLines {
 		in.FatalLines = append(in.FatalLines, fmt.Sprintf("%s on %s at %.3f s: %s", l.Process, l.Host, l.At.Seconds(), l.Line))
 	}
-	in.Incomplete, in.Known = f.evidence.Incomplete, f.target.Known
+	in.Incomplete, in.Known = slices.Concat(f.evidence.Incomplete, f.evidence.Unheard), f.target.Known
 	return record.WriteFile(filepath.Join(dir, record.ReportFile), func(w io.Writer) error { return report.Write(w, in) })
 }

@@ -30,9 +30,10 @@ func (h *heard) add(format string, args ...any) {
 	h.text = append(h.text, fmt.Sprintf(format, args...))
 }
 
-func (h *heard) Note(format string, args ...any) { h.add("note: "+format, args...) }
-func (h *heard) Fail(format string, args ...any) { h.add("fail: "+format, args...) }
-func (h *heard) NodeDone(a model.NodeAction)     { h.add("done: %s", a.Verb) }
+func (h *heard) Note(format string, args ...any)    { h.add("note: "+format, args...) }
+func (h *heard) Fail(format string, args ...any)    { h.add("fail: "+format, args...) }
+func (h *heard) Unheard(format string, args ...any) { h.add("unheard: "+format, args...) }
+func (h *heard) NodeDone(a model.NodeAction)        { h.add("done: %s", a.Verb) }
 
 func (h *heard) String() string {
 	h.mu.Lock()

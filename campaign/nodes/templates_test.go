@@ -61,6 +61,8 @@ func (j *journal) Fail(format string, args ...any) {
 	j.fails = append(j.fails, fmt.Sprintf(format, args...))
 }
 
+func (j *journal) Unheard(format string, args ...any) { j.Fail(format, args...) }
+
 func (j *journal) NodeDone(model.NodeAction) {}
 
 // run makes or finds the template, starts the target, does something, and stops

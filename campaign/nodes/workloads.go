@@ -33,7 +33,7 @@ func (p *Processes) Workloads(ctx context.Context, ws []model.Workload, phase st
 		go func() {
 			defer wg.Done()
 			if err := p.workloadProcess(ctx, base, phase, limit, key); err != nil {
-				p.c.Journal.Fail("%s %s on %s: %v", phase, base.Name, base.Host, err)
+				p.c.Journal.Unheard("%s %s on %s: %v", phase, base.Name, base.Host, err)
 			}
 		}()
 	}

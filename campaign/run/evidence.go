@@ -53,6 +53,7 @@ func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 		ev.Proof, ev.Result.Reached = mergeProofs(ev.Cuts), true
 	}
 	ev.Incomplete = append(ev.Incomplete, s.incomplete...)
+	ev.Unheard = s.untold
 	ev.Messages = s.messages
 	ev.GateDelay = delayStats(s.delays)
 	ev.Retransmits = s.retransmits

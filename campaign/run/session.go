@@ -53,6 +53,7 @@ type session struct {
 	delays      []time.Duration
 	retransmits int
 	incomplete  []string
+	untold      []string       // why what workloads did is not known in full
 	inForce     chan struct{}  // closed when the switch has confirmed the cut, or not
 	healed      chan struct{}  // closed when the heal was decided
 	lifted      sync.WaitGroup // the rules behind the gate are being taken away
@@ -146,6 +147,13 @@ func (s *session) Fail(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.incomplete = append(s.incomplete, fmt.Sprintf(format, args...))
+}
+
+// Unheard records why what workloads did is not known in full.
+func (s *session) Unheard(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.untold = append(s.untold, fmt.Sprintf(format, args...))
 }
 
 // whole says whether the run can still be judged.

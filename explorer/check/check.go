@@ -41,6 +41,9 @@ type Record struct {
 	// Incomplete says why the run cannot be judged, one reason each: a switch
 	// or agent lost, held packets lost, a probe that went silent, a disk full.
 	Incomplete []string
+	// Unheard says why what workloads did is not known in full: one ended with an
+	// error. Only what is certain without it is judged.
+	Unheard []string
 	// Bounds are the user's limits on documented losses.
 	Bounds Bounds
 }
@@ -123,6 +126,8 @@ type checker struct {
 	// history: it judges what workloads did, and is idle where they did nothing
 	// that it is about.
 	history bool
+	// certain: what it reports is so whatever workloads did.
+	certain bool
 	// with explains the settings it takes.
 	with map[string]setting
 	run  func(r *Record, s settings) outcome
@@ -223,7 +228,7 @@ func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 	var v model.Verdict
 	if len(r.Incomplete) > 0 {
 		v.Value = model.VerdictUnknown
-		v.Reason = "the record is not complete: " + strings.Join(append(slices.Clone(r.Incomplete), alsoDied(&r)...), "; ")
+		v.Reason = notComplete(&r)
 		return v
 	}
 	if r.Target == nil {
@@ -236,6 +241,9 @@ func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 		c, ok := lookup(spec.Name)
 		if !ok {
 			unknown = append(unknown, fmt.Sprintf("no check is named %q (there are %s)", spec.Name, strings.Join(Names(), ", ")))
+			continue
+		}
+		if len(r.Unheard) > 0 && !c.certain {
 			continue
 		}
 		s, problems := c.settings(spec)
@@ -282,6 +290,13 @@ func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 		if o.unknown != "" {
 			unknown = append(unknown, fmt.Sprintf("check %s could not decide: %s", spec.Name, o.unknown))
 		}
+	}
+	if len(r.Unheard) > 0 {
+		said := r
+		if len(v.Failures) > 0 { // who died is said
+			said.Exits = nil
+		}
+		unknown = append(unknown, notComplete(&said))
 	}
 	if len(why) > 0 && judged == 0 {
 		unknown = append(unknown, "the workload did nothing that a check judges: "+strings.Join(why, "; "))

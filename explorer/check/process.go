@@ -14,8 +14,9 @@ import (
 // processDied reports server processes that ended by themselves.
 func processDied() checker {
 	return checker{
-		name: "process-died",
-		help: "a server process ended by itself (status 0 is no failure where may_exit is set)",
+		name:    "process-died",
+		certain: true,
+		help:    "a server process ended by itself (status 0 is no failure where may_exit is set)",
 		run: func(r *Record, _ settings) outcome {
 			may := map[string]bool{}
 			for _, p := range r.Target.Processes {
@@ -49,6 +50,11 @@ func processDied() checker {
 	}
 }
 
+// notComplete says why the record is not complete.
+func notComplete(r *Record) string {
+	return "the record is not complete: " + strings.Join(slices.Concat(r.Incomplete, r.Unheard, alsoDied(r)), "; ")
+}
+
 // alsoDied are the processes that ended by themselves in a run that cannot be
 // judged: they may be the reason. One that a reason names is not among them.
 func alsoDied(r *Record) []string {
@@ -57,7 +63,7 @@ func alsoDied(r *Record) []string {
 	}
 	left := *r
 	left.Exits = slices.DeleteFunc(slices.Clone(r.Exits), func(e ProcessExit) bool {
-		return slices.ContainsFunc(r.Incomplete, func(why string) bool { return strings.Contains(why, e.Process+" on "+string(e.Host)) })
+		return slices.ContainsFunc(slices.Concat(r.Incomplete, r.Unheard), func(why string) bool { return strings.Contains(why, e.Process+" on "+string(e.Host)) })
 	})
 	var out []string
 	for _, f := range processDied().run(&left, nil).failures {
@@ -86,8 +92,9 @@ func collect(by map[string]*model.Failure) []model.Failure {
 // neither them nor what continues them, nor does Logs.Disturbed at that time.
 func fatalLog() checker {
 	return checker{
-		name: "fatal-log",
-		help: "a server process printed a line that matches logs.fatal, none of logs.allow matches it or its stack trace, and none of logs.disturbed where there was a disturbance; one finding for each exception and place, by the stack trace",
+		name:    "fatal-log",
+		certain: true,
+		help:    "a server process printed a line that matches logs.fatal, none of logs.allow matches it or its stack trace, and none of logs.disturbed where there was a disturbance; one finding for each exception and place, by the stack trace",
 		with: map[string]setting{
 			"packages": {def: "", help: "prefixes of the system's own functions in stack traces, e.g. org.apache.cassandra.; none named: all but those of the language and of common libraries"},
 		},

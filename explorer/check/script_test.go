@@ -23,7 +23,7 @@ import (
 //
 //	target      the checks, conditions and log patterns, as in a target file
 //	run         starts a record: strategy= isolate= cut= heal= wanted= leaked=
-//	            unproved not-reached incomplete=REASON hung=WORKLOAD release=V
+//	            unproved not-reached incomplete=REASON unheard=REASON hung=WORKLOAD release=V
 //	            groups=A+B/C (a partial cut of A and B from C) ended=TIME
 //	history     lines: TIME WORKLOAD/PROCESS TYPE F [KEY] [value=V] [error=E] [@NODE]
 //	            [needs=VIA:COUNT:HOST+HOST;...]
@@ -177,6 +177,8 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) {
 			s.r.WorkloadEnd = at(t, v)
 		case "incomplete":
 			s.r.Incomplete = append(s.r.Incomplete, v)
+		case "unheard":
+			s.r.Unheard = append(s.r.Unheard, v)
 		case "hung":
 			s.r.WorkloadHung = append(s.r.WorkloadHung, v)
 		default:

@@ -303,7 +303,7 @@ func (t *timeline) find(is func(*item) bool) *item {
 func problems(in *Input) []problemView {
 	var out []problemView
 	for _, p := range []problemView{
-		{"Why the run cannot be judged", in.Incomplete},
+		{"Why the run cannot be judged, or not in full", in.Incomplete},
 		{"Processes that ended by themselves", in.Exits},
 		{"Fatal lines the target printed", in.FatalLines},
 		{"Not stable at the end of the recovery limit", in.Recovery.Pending},
