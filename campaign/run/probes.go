@@ -21,9 +21,10 @@ const defaultProbeEvery = 200 * time.Millisecond
 // that a probe that hangs delays nobody else. Sources whose probes are equal
 // share one: the system is asked once, and each reads the answer.
 type probes struct {
-	r    *run
-	wg   sync.WaitGroup
-	last chan struct{} // closed by lastRound
+	r     *run
+	wg    sync.WaitGroup
+	first sync.WaitGroup // of the sources that were not asked yet
+	last  chan struct{}  // closed by lastRound
 
 	mu    sync.Mutex // guards stats
 	stats []record.SourceStat
@@ -31,18 +32,21 @@ type probes struct {
 
 func (p *probes) start(ctx context.Context) {
 	for _, q := range questions(p.r.target, p.r.procs.Source) {
-		p.wg.Add(1)
-		go func() {
-			defer p.wg.Done()
+		p.first.Add(1)
+		p.wg.Go(func() {
 			defer func() {
 				p.mu.Lock()
 				defer p.mu.Unlock()
 				p.stats = append(p.stats, q.stats...)
 			}()
 			p.turns(ctx, q.every, func() { q.ask(ctx, p.r.procs.Ask, p.r.s.Probed) })
-		}()
+		})
 	}
 }
+
+// firstRound returns when each source has answered once or came to its limit:
+// what messages told while the target started is no state of one that is ready.
+func (p *probes) firstRound() { p.first.Wait() }
 
 // question is a probe of a host, for all sources that ask it equally often.
 type question struct {
@@ -118,8 +122,9 @@ func (p *probes) turns(ctx context.Context, every time.Duration, ask func()) {
 	}
 	t := time.NewTicker(every)
 	defer t.Stop()
+	ask()
+	p.first.Done()
 	for {
-		ask()
 		select {
 		case <-ctx.Done():
 			return
@@ -127,6 +132,7 @@ func (p *probes) turns(ctx context.Context, every time.Duration, ask func()) {
 			ask()
 			return
 		case <-t.C:
+			ask()
 		}
 	}
 }

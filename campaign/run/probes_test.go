@@ -10,6 +10,7 @@ import (
 // stopped at the moment at which it is stable.
 func TestProbesAreAskedOnceMoreAtTheEnd(t *testing.T) {
 	p := &probes{last: make(chan struct{})}
+	p.first.Add(1)
 	asked, asking, answer := 0, make(chan struct{}), make(chan struct{})
 	p.wg.Go(func() {
 		p.turns(context.Background(), time.Hour, func() { asked++; asking <- struct{}{}; <-answer })
@@ -28,4 +29,28 @@ func TestProbesAreAskedOnceMoreAtTheEnd(t *testing.T) {
 	if asked != 2 {
 		t.Errorf("asked %d times", asked)
 	}
+}
+
+// The workload starts on what each source says of a target that is ready, not on
+// what messages told while it started.
+func TestProbesAreAskedBeforeTheWorkload(t *testing.T) {
+	p := &probes{last: make(chan struct{})}
+	ctx, cancel := context.WithCancel(context.Background())
+	asked := make(chan string, 10)
+	slow := make(chan struct{})
+	p.first.Add(2)
+	p.wg.Go(func() { p.turns(ctx, time.Millisecond, func() { asked <- "quick"; <-slow }) })
+	p.wg.Go(func() { p.turns(ctx, time.Hour, func() { <-slow; asked <- "slow" }) })
+	began := make(chan struct{})
+	go func() { defer close(began); p.firstRound() }()
+	<-asked
+	select {
+	case <-began:
+		t.Fatal("the round is over before the slow source answered")
+	case <-time.After(20 * time.Millisecond):
+	}
+	close(slow)
+	<-began
+	cancel()
+	p.wait()
 }

@@ -122,10 +122,11 @@ func (r *run) phases(ctx context.Context, ev *record.Evidence, began time.Time) 
 	}
 
 	if r.s.whole() {
-		t = time.Now()
 		pctx, stopProbes := context.WithCancel(ctx)
 		defer stopProbes() // after a panic too
 		r.probes.start(pctx)
+		r.probes.firstRound()
+		t = time.Now()
 		r.doing(model.DoingWorkload)
 		if r.c.Play != nil {
 			r.script(ctx)

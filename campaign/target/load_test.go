@@ -135,6 +135,24 @@ func TestWhatIsAbsentIsNamedInAnyWay(t *testing.T) {
 	}
 }
 
+// TestFieldsOfFramesAreThoseOfTheFile, which names them itself.
+func TestFieldsOfFramesAreThoseOfTheFile(t *testing.T) {
+	framed := strings.Replace(small, "dissector: text", "dissector: frames, frames: {length: {at: 0}, fields: {term: {at: 4}, leader: {at: 5}}}", 1)
+	for source, want := range map[string]string{
+		`{type: "frame *", field: term, where: {leader: '^1$'}}`:              "",
+		`{type: "frame *", field: tern}`:                                      `t.yaml:26: variables[0].sources[0].field: reader frames finds no field "tern" (did you mean "term"?): the protocols' frames have leader, term`,
+		`{type: "frame 0x1", value: $sender, about: x, where: {lead: '^1$'}}`: `variables[0].sources[0].where.lead: reader frames finds no field "lead"`,
+		`{type: "text *", field: line, where: {any: '^1$'}}`:                  "",
+		`{type: "*", field: tern}`:                                            "",
+	} {
+		text := strings.Replace(framed, `{type: "text *", field: line, regexp: '(?P<about>\w+)=(?P<value>\w+)', absent_for: nodes}`, source, 1)
+		_, err := Parse("t.yaml", []byte(text))
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", source, err, want)
+		}
+	}
+}
+
 // TestEveryMistakeIsNamed changes the small file by one replacement and wants
 // one problem, with its line and what to do.
 func TestEveryMistakeIsNamed(t *testing.T) {

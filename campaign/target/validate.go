@@ -1,6 +1,7 @@
 package target
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -346,6 +347,7 @@ func (v *validator) source(at string, src model.VarSource) {
 		if src.Field == "" && src.Regexp != "" {
 			v.addf(at+".regexp", "regexp without field: say which field of the message it reads")
 		}
+		v.framesFields(at, src)
 		if src.Of != "" && src.Of != "sender" && src.Of != "receiver" {
 			v.addf(at+".of", "unknown end %q: use sender or receiver", src.Of)
 		}
@@ -384,6 +386,34 @@ func (v *validator) source(at string, src model.VarSource) {
 				v.declared(at+".absent_for", model.NodeID(n))
 			}
 		}
+	}
+}
+
+// framesFields checks what a source wants of messages whose fields the file
+// names itself.
+func (v *validator) framesFields(at string, src model.VarSource) {
+	if kind, _, _ := strings.Cut(src.Type, " "); kind != "frame" {
+		return
+	}
+	fields := map[string]bool{}
+	for _, p := range v.t.Protocols {
+		if p.Frames != nil {
+			for name := range p.Frames.Fields {
+				fields[name] = true
+			}
+		}
+	}
+	names := slices.Sorted(maps.Keys(fields))
+	check := func(at, name string) {
+		if !fields[name] {
+			v.addf(at, "reader frames finds no field %q%s: the protocols' frames have %s", name, didYouMean(name, names), cmp.Or(strings.Join(names, ", "), "none"))
+		}
+	}
+	if src.Field != "" {
+		check(at+".field", src.Field)
+	}
+	for _, name := range slices.Sorted(maps.Keys(src.Where)) {
+		check(at+".where."+name, name)
 	}
 }
 

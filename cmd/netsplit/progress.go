@@ -129,7 +129,11 @@ func (p *progress) status(c wire.Campaign) string {
 	} else if c.State == "queued" {
 		now = "queued"
 	}
-	return fmt.Sprintf("[%v] %d of at most %d runs, %d findings; now: %s; left: %s", elapsed, c.Done, c.Planned, c.Findings, now, left)
+	so := fmt.Sprintf("%d findings", c.Findings)
+	if c.Spec.Replay != "" { // it looks for none
+		so = fmt.Sprintf("%d failed as %s did", c.Reproduced, c.Spec.Replay)
+	}
+	return fmt.Sprintf("[%v] %d of at most %d runs, %s; now: %s; left: %s", elapsed, c.Done, c.Planned, so, now, left)
 }
 
 // pace tells from the runs that were seen to finish how long those to come take.

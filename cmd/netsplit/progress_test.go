@@ -85,3 +85,12 @@ func TestProgressTellsWhatRunsDo(t *testing.T) {
 		t.Errorf("%q does not say %q", got, want)
 	}
 }
+
+// A replay looks for no findings: it counts what failed again.
+func TestAReplayTellsHowOftenItFailedAgain(t *testing.T) {
+	p := progressFlags{mode: "plain"}.progress(&bytes.Buffer{}, time.Now())
+	c := wire.Campaign{ID: "c-2", State: "running", Done: 4, Planned: 10, Reproduced: 3, Spec: wire.CampaignSpec{Replay: "c-1-r0004"}}
+	if got, want := p.status(c), "4 of at most 10 runs, 3 failed as c-1-r0004 did;"; !strings.Contains(got, want) {
+		t.Errorf("%q has no %q", got, want)
+	}
+}

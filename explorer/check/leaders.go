@@ -72,8 +72,9 @@ func saidWhoLeads(r *Record, s settings) bool {
 		len(ordered(r, s["role"])) > 0
 }
 
-// oneEpoch looks for two leaders announced under one epoch. Only a view and
-// an epoch read from one message belong together.
+// oneEpoch looks for two leaders of one thing announced under one epoch. Only a
+// view and an epoch read from one message belong together, about the same thing
+// if the epoch is about one.
 func oneEpoch(r *Record, view, epoch string) (model.Failure, bool) {
 	type said struct {
 		leader string
@@ -86,28 +87,34 @@ func oneEpoch(r *Record, view, epoch string) (model.Failure, bool) {
 	type source struct {
 		message uint64
 		node    model.NodeID
+		about   string
 	}
 	epochOf := map[source]string{}
 	for _, o := range obs {
 		if o.Message != 0 && o.Var.Name == epoch {
-			epochOf[source{o.Message, o.Var.Node}] = o.Value
+			epochOf[source{o.Message, o.Var.Node, thing(r, o.Var.About)}] = o.Value
 		}
 	}
-	first := map[string]said{}
+	type term struct{ about, epoch string }
+	first := map[term]said{}
 	for _, o := range obs {
-		e, ok := epochOf[source{o.Message, o.Var.Node}]
+		about := thing(r, o.Var.About)
+		e, ok := epochOf[source{o.Message, o.Var.Node, about}]
+		if !ok {
+			e, ok = epochOf[source{o.Message, o.Var.Node, ""}]
+		}
 		if !ok || o.Var.Name != view {
 			continue
 		}
-		f, known := first[e]
+		f, known := first[term{about, e}]
 		if !known {
-			first[e] = said{o.Value, o}
+			first[term{about, e}] = said{o.Value, o}
 			continue
 		}
 		if f.leader != o.Value {
 			return model.Failure{
 				Signature: "two leaders in one epoch",
-				Summary: fmt.Sprintf("two leaders in epoch %s: %s says %s at %s s, %s says %s at %s s", e,
+				Summary: fmt.Sprintf("two leaders%s in epoch %s: %s says %s at %s s, %s says %s at %s s", ofThing(" of ", about), e,
 					f.by.Var.Node, f.leader, seconds(f.by.At), o.Var.Node, o.Value, seconds(o.At)),
 				Amount: 1,
 			}, true
@@ -172,60 +179,86 @@ func maxAge(r *Record, variable string) time.Duration {
 	return forever
 }
 
-// leadersAtEnd counts the nodes that lead when recovery is over: by the last
-// values observed and by the final roles in the history, the last of each node,
-// whichever has more.
+// leadersAtEnd counts the nodes that lead one thing when recovery is over: by
+// the last values observed and by the final roles in the history, the last of
+// each node, whichever has more.
 func leadersAtEnd(r *Record, s settings) (model.Failure, bool) {
-	observed, told := map[string]bool{}, map[string]bool{}
+	observed, told := map[string]map[string]bool{}, map[string]map[string]bool{}
+	add := func(to map[string]map[string]bool, about, node string) {
+		if to[about] == nil {
+			to[about] = map[string]bool{}
+		}
+		to[about][node] = true
+	}
 	values, _ := atEnd(r)
 	for _, v := range values {
 		if s["leader"] != "" && v.Var.Name == s["leader"] && v.Value == string(v.Var.Node) {
-			observed[v.Value] = true
+			add(observed, thing(r, v.Var.About), v.Value)
 		}
 	}
 	for _, o := range ordered(r, s["role"]) {
 		if o.Type == model.OpOK && o.Value == s["value"] {
-			told[string(o.Node)] = true
+			add(told, thing(r, o.Key), string(o.Node))
 		} else if o.Type == model.OpOK {
-			delete(told, string(o.Node))
+			delete(told[thing(r, o.Key)], string(o.Node))
 		}
 	}
-	leaders := observed
-	if len(told) > len(leaders) {
-		leaders = told
+	for about, leaders := range told {
+		if len(leaders) > len(observed[about]) {
+			observed[about] = leaders
+		}
 	}
-	if len(leaders) < 2 {
-		return model.Failure{}, false
+	f := model.Failure{Signature: "two nodes lead after recovery"}
+	for _, about := range sortedKeys(observed) {
+		if leaders := observed[about]; len(leaders) > 1 {
+			f.Detail = append(f.Detail, fmt.Sprintf("%d nodes lead%s when recovery is over: %s", len(leaders), ofThing(" ", about), strings.Join(sortedKeys(leaders), ", ")))
+			f.Amount = max(f.Amount, len(leaders))
+		}
 	}
-	return model.Failure{
-		Signature: "two nodes lead after recovery",
-		Summary:   fmt.Sprintf("%d nodes lead when recovery is over: %s", len(leaders), strings.Join(sortedKeys(leaders), ", ")),
-		Amount:    len(leaders),
-	}, true
+	f.Summary, f.Detail = summed(f.Detail)
+	return f, f.Amount > 0
 }
 
-// viewsAtEnd compares whom the nodes take for leader when recovery is over.
+// summed is the first of what was found of several things and how many more
+// there are, and all of them if they are several.
+func summed(found []string) (string, []string) {
+	switch len(found) {
+	case 0:
+		return "", nil
+	case 1:
+		return found[0], nil
+	}
+	return fmt.Sprintf("%s; and %d more", found[0], len(found)-1), found
+}
+
+// viewsAtEnd compares whom the nodes take for leader of one thing when recovery
+// is over.
 func viewsAtEnd(r *Record, view string) (model.Failure, bool) {
 	if view == "" {
 		return model.Failure{}, false
 	}
-	values := map[string]bool{}
-	var detail []string
+	values, named := map[string]map[string]bool{}, map[string][]string{}
 	held, _ := atEnd(r)
 	for _, v := range held {
 		if v.Var.Name == view {
-			values[v.Value] = true
-			detail = append(detail, v.Var.String()+" is "+v.Value)
+			about := thing(r, v.Var.About)
+			if values[about] == nil {
+				values[about] = map[string]bool{}
+			}
+			values[about][v.Value] = true
+			named[about] = append(named[about], v.Var.String()+" is "+v.Value)
 		}
 	}
-	if len(values) < 2 {
-		return model.Failure{}, false
+	f := model.Failure{Signature: "views of the leader differ after recovery"}
+	var differ []string
+	for _, about := range sortedKeys(values) {
+		if n := len(values[about]); n > 1 {
+			slices.Sort(named[about])
+			differ = append(differ, fmt.Sprintf("when recovery is over the nodes name different leaders%s: %s", ofThing(" of ", about), strings.Join(named[about], ", ")))
+			f.Detail = append(f.Detail, named[about]...)
+			f.Amount = max(f.Amount, n)
+		}
 	}
-	slices.Sort(detail)
-	return model.Failure{
-		Signature: "views of the leader differ after recovery",
-		Summary:   fmt.Sprintf("when recovery is over the nodes name different leaders: %s", strings.Join(detail, ", ")),
-		Detail:    detail,
-		Amount:    len(values),
-	}, true
+	f.Summary, _ = summed(differ)
+	return f, f.Amount > 0
 }

@@ -187,7 +187,7 @@ func forced(r *Record, s settings, led leadership, next lead) bool {
 	if !ok || next.since-asked > s.duration("force_within") {
 		return false
 	}
-	for _, l := range led.leads {
+	for _, l := range led[next.about] {
 		if l.since > asked && l.since < next.since {
 			return false
 		}
@@ -310,10 +310,10 @@ func (g *group) failure(r *Record, s settings, acked int, copies map[model.NodeI
 	}
 	b.WriteString(", " + g.when(r, first.at, last.at))
 	leads := slices.SortedFunc(maps.Keys(g.next), func(a, b lead) int {
-		return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(a.node, b.node))
+		return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(a.node, b.node), cmp.Compare(a.about, b.about))
 	})
 	for _, l := range leads {
-		fmt.Fprintf(&b, "; %s leads since %s", l.node, relative(r, g, l.since))
+		fmt.Fprintf(&b, "; %s leads%s since %s", l.node, ofThing(" ", l.about), relative(r, g, l.since))
 	}
 	if g.beyond {
 		fmt.Fprintf(&b, "; the settings allow %s after a replica's last acknowledgement", s["bound"])

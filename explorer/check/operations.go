@@ -55,8 +55,8 @@ func operations() checker {
 				sig := c.signature(r)
 				f := by[sig]
 				if f == nil {
-					f = &model.Failure{Signature: sig, Summary: fmt.Sprintf("of %d %s %s although all they need was reached, the first at %s s: %s",
-						total[c.f], "operations "+c.f, c.how(firstWord(c.err)), seconds(c.done), c.last()), BeforeCut: beforeCut(r, c.done)}
+					f = &model.Failure{Signature: sig, Summary: fmt.Sprintf("of %d operations %s %s although all they need was reached, the first at %s: %s",
+						total[c.f], c.f, c.how(firstWord(c.err)), c.where(r), c.last()), BeforeCut: beforeCut(r, c.done)}
 					by[sig] = f
 				}
 				f.BeforeCut = f.BeforeCut && beforeCut(r, c.done)
@@ -311,6 +311,24 @@ func (c *call) signature(r *Record) string {
 		phase = ", after heal"
 	}
 	return sig + phase + side
+}
+
+// where says when the operation failed, in the run and since the cut or the
+// heal, and which server it went to.
+func (c *call) where(r *Record) string {
+	s := seconds(c.done) + " s"
+	if cut := r.Proof; cut != nil && cut.HealAt > 0 && c.invoked >= cut.HealAt {
+		s += fmt.Sprintf(" (%s s after the heal)", seconds(c.done-cut.HealAt))
+	} else if cut != nil && c.done >= cut.CutAt {
+		s += fmt.Sprintf(" (%s s after the cut)", seconds(c.done-cut.CutAt))
+	}
+	switch at := c.coordinator(r.Target); {
+	case at != "" && r.Proof != nil && isolated(r, at):
+		s += " at " + string(at) + ", the isolated node"
+	case at != "":
+		s += " at " + string(at)
+	}
+	return s
 }
 
 // isolated says whether the cut is about this host: it is the one that the

@@ -196,8 +196,11 @@ func at(t *testing.T, s string) time.Duration {
 }
 
 func variable(s string) model.VarRef {
-	name, node, _ := strings.Cut(s, "@")
-	return model.VarRef{Name: name, Node: model.NodeID(node)}
+	v, err := model.ParseVarRef(s)
+	if err != nil {
+		panic(err)
+	}
+	return v
 }
 
 func historyLine(t *testing.T, line string) []Op {

@@ -35,28 +35,20 @@ func singleLeader() checker {
 				}
 			}
 			roles, silent := finalRoles(r, s)
-			var lead, others []string
-			for _, n := range sortedKeys(roles) {
-				if leads(s, n, roles[n]) {
-					lead = append(lead, string(n))
-				} else {
-					others = append(others, fmt.Sprintf("%s is %s", n, cmp.Or(roles[n], "unknown")))
-				}
-			}
 			if len(roles) == 0 {
 				out.unknown = "nothing says who leads when recovery is over"
 				return out
 			}
-			switch {
-			case len(lead) > s.count("most"):
-				out.failures = append(out.failures, model.Failure{Signature: fmt.Sprintf("more than %s lead after recovery", s["most"]), Amount: len(lead),
-					Summary: fmt.Sprintf("%d nodes lead when recovery is over: %s", len(lead), strings.Join(lead, ", ")), Detail: others})
-			case len(lead) < s.count("least") && len(lead)+len(silent) >= s.count("least"):
-				out.unknown = and(out.unknown, fmt.Sprintf("%d nodes lead when recovery is over, and %s was not observed then: it may lead as well", len(lead), words(silent)))
-			case len(lead) < s.count("least"):
-				out.failures = append(out.failures, model.Failure{Signature: fmt.Sprintf("fewer than %s lead after recovery", s["least"]), Amount: len(lead),
-					Summary: fmt.Sprintf("%d nodes lead when recovery is over (a node leads that is %s): %s", len(lead), meaning(s), strings.Join(others, ", ")), Detail: others})
-			case len(lead) == 0 && len(out.failures) == 0 && !everLed(r, s):
+			before, led := out.unknown, 0
+			for _, about := range sortedKeys(roles) {
+				led += leadersOf(r, s, about, roles[about], silent[about], &out)
+			}
+			for _, about := range sortedKeys(silent) {
+				if roles[about] == nil {
+					out.unknown = and(out.unknown, fmt.Sprintf("nothing says who leads%s when recovery is over", ofThing(" ", about)))
+				}
+			}
+			if led == 0 && len(out.failures) == 0 && out.unknown == before && !everLed(r, s) {
 				out.idle = "no node was ever " + meaning(s)
 			}
 			return out
@@ -67,6 +59,42 @@ func singleLeader() checker {
 // meaning is what a node is that leads, in words.
 func meaning(s settings) string { return strings.Join(s.list("leads"), " or ") }
 
+// leadersOf judges how many lead one thing when recovery is over, and says how
+// many do.
+func leadersOf(r *Record, s settings, about string, roles map[model.NodeID]string, silent []model.NodeID, out *outcome) int {
+	var lead, others []string
+	for _, n := range sortedKeys(roles) {
+		if leads(s, n, roles[n]) {
+			lead = append(lead, string(n))
+		} else {
+			others = append(others, fmt.Sprintf("%s is %s", n, cmp.Or(roles[n], "unknown")))
+		}
+	}
+	what := ofThing(" ", about)
+	var f model.Failure
+	switch {
+	case len(lead) > s.count("most"):
+		f = model.Failure{Signature: fmt.Sprintf("more than %s lead after recovery", s["most"]), Amount: len(lead),
+			Summary: fmt.Sprintf("%d nodes lead%s when recovery is over: %s", len(lead), what, strings.Join(lead, ", ")), Detail: others}
+	case len(lead) < s.count("least") && len(lead)+len(silent) >= s.count("least"):
+		out.unknown = and(out.unknown, fmt.Sprintf("%d nodes lead%s when recovery is over, and %s was not observed then: it may lead as well", len(lead), what, words(silent)))
+	case len(lead) < s.count("least"):
+		f = model.Failure{Signature: fmt.Sprintf("fewer than %s lead after recovery", s["least"]), Amount: len(lead),
+			Summary: fmt.Sprintf("%d nodes lead%s when recovery is over (a node leads that is %s): %s", len(lead), what, meaning(s), strings.Join(others, ", ")), Detail: others}
+	}
+	if f.Signature == "" {
+		return len(lead)
+	}
+	for i, have := range out.failures { // the same of another thing
+		if have.Signature == f.Signature {
+			out.failures[i].Detail = append(have.Detail, f.Summary)
+			return len(lead)
+		}
+	}
+	out.failures = append(out.failures, f)
+	return len(lead)
+}
+
 func leads(s settings, n model.NodeID, value string) bool {
 	return slices.ContainsFunc(s.list("leads"), func(v string) bool { return v == value || v == "$self" && value == string(n) })
 }
@@ -74,34 +102,45 @@ func leads(s settings, n model.NodeID, value string) bool {
 // everLed says whether a node showed in the run that it leads.
 func everLed(r *Record, s settings) bool {
 	return slices.ContainsFunc(r.Observations, func(o model.Observation) bool {
-		return o.Var.Name == s["variable"] && o.Var.About == "" && leads(s, o.Var.Node, o.Value)
+		return o.Var.Name == s["variable"] && ofItself(r, o.Var) && leads(s, o.Var.Node, o.Value)
 	})
 }
 
-// finalRoles is what each node is when recovery is over. silent are nodes that
-// showed what they are in the run, and not then.
-func finalRoles(r *Record, s settings) (roles map[model.NodeID]string, silent []model.NodeID) {
-	roles = map[model.NodeID]string{}
+// ofItself says whether a variable tells what its node is, of the system or of
+// one thing of several, and not what the node takes another one for.
+func ofItself(r *Record, v model.VarRef) bool { return v.About == "" || thing(r, v.About) != "" }
+
+// finalRoles is what each node is when recovery is over, for each thing that
+// has a leader. silent are nodes that showed what they are in the run, and not
+// then.
+func finalRoles(r *Record, s settings) (roles map[string]map[model.NodeID]string, silent map[string][]model.NodeID) {
+	roles, silent = map[string]map[model.NodeID]string{}, map[string][]model.NodeID{}
+	set := func(about string, node model.NodeID, value string) {
+		if roles[about] == nil {
+			roles[about] = map[model.NodeID]string{}
+		}
+		roles[about][node] = value
+	}
 	values, old := atEnd(r)
 	for _, v := range values {
-		if s["variable"] != "" && v.Var.Name == s["variable"] && v.Var.About == "" {
-			roles[v.Var.Node] = v.Value
+		if s["variable"] != "" && v.Var.Name == s["variable"] && ofItself(r, v.Var) {
+			set(v.Var.About, v.Var.Node, v.Value)
 		}
 	}
 	for _, o := range ordered(r, s["role"]) {
 		if o.Type == model.OpOK && o.Node != "" {
-			roles[o.Node] = o.Value
+			set(thing(r, o.Key), o.Node, o.Value)
 		}
 	}
 	for _, v := range old {
-		if _, told := roles[v.Node]; !told && s["variable"] != "" && v.Name == s["variable"] && v.About == "" {
-			silent = append(silent, v.Node)
+		if _, told := roles[v.About][v.Node]; !told && s["variable"] != "" && v.Name == s["variable"] && ofItself(r, v) {
+			silent[v.About] = append(silent[v.About], v.Node)
 		}
 	}
 	return roles, silent
 }
 
-// leadTogether looks for two nodes that led for longer than allowed at one
+// leadTogether looks for two nodes that led one thing for longer than allowed at one
 // time. A node leads without doubt from one observation that says so to the
 // next that does, with none between that says otherwise, if the next comes
 // before the first is stale (Variable.MaxAge): while a probe hangs, nobody
@@ -109,13 +148,17 @@ func finalRoles(r *Record, s settings) (roles map[model.NodeID]string, silent []
 // asked, which was after its answer before. seen is false if no node ever
 // showed the variable.
 func leadTogether(r *Record, s settings) (f model.Failure, found, seen bool) {
+	type leader struct {
+		about string
+		node  model.NodeID
+	}
 	type stretch struct {
-		node     model.NodeID
+		leader
 		from, to time.Duration
 		last     time.Duration // observed last
 	}
 	type asked struct {
-		node  model.NodeID
+		leader
 		probe string
 	}
 	obs := slices.Clone(r.Observations)
@@ -124,38 +167,39 @@ func leadTogether(r *Record, s settings) (f model.Failure, found, seen bool) {
 	})
 	age := maxAge(r, s["variable"])
 	var all []stretch
-	open := map[model.NodeID]int{}
+	open := map[leader]int{}
 	answered := map[asked]time.Duration{}
 	for _, o := range obs {
-		if o.Var.Name != s["variable"] || o.Var.About != "" {
+		if o.Var.Name != s["variable"] || !ofItself(r, o.Var) {
 			continue
 		}
 		seen = true
+		who := leader{o.Var.About, o.Var.Node}
 		sure := o.At
 		if o.Probe != "" {
-			k := asked{o.Var.Node, o.Probe}
+			k := asked{who, o.Probe}
 			sure = answered[k]
 			answered[k] = o.At
 		}
-		i, is := open[o.Var.Node]
+		i, is := open[who]
 		switch on := leads(s, o.Var.Node, o.Value); {
 		case on && is && o.At-all[i].last <= age:
 			all[i].to, all[i].last = max(all[i].to, sure), o.At
 		case on:
-			open[o.Var.Node] = len(all)
-			all = append(all, stretch{o.Var.Node, o.At, o.At, o.At})
+			open[who] = len(all)
+			all = append(all, stretch{who, o.At, o.At, o.At})
 		default:
-			delete(open, o.Var.Node)
+			delete(open, who)
 		}
 	}
 	for i, b := range all {
 		for _, a := range all[:i] {
 			from, to := max(a.from, b.from), min(a.to, b.to)
-			if a.node == b.node || to-from <= s.duration("overlap") {
+			if a.about != b.about || a.node == b.node || to-from <= s.duration("overlap") {
 				continue
 			}
 			return model.Failure{Signature: "two nodes lead at one time, " + when(r, from), Amount: 2,
-				Summary: fmt.Sprintf("%s and %s both lead from %.3f to %.3f s; %s was allowed", a.node, b.node, from.Seconds(), to.Seconds(), s["overlap"])}, true, true
+				Summary: fmt.Sprintf("%s and %s both lead%s from %.3f to %.3f s; %s was allowed", a.node, b.node, ofThing(" ", a.about), from.Seconds(), to.Seconds(), s["overlap"])}, true, true
 		}
 	}
 	return model.Failure{}, false, seen

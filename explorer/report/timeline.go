@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -462,7 +463,8 @@ func detail(m *model.Message) string {
 }
 
 // brief is the first field that says something the type does not, without the
-// words the type has said.
+// words the type has said. A number has the name of its field with it, unless
+// that is a place (arg1): alone it says nothing.
 func brief(m *model.Message) string {
 	low := strings.ToLower(m.Type)
 	said := low[strings.LastIndexByte(low, ' ')+1:]
@@ -471,7 +473,12 @@ func brief(m *model.Message) string {
 		if first, rest, ok := strings.Cut(v, " "); ok && strings.ToLower(first) == said {
 			v = strings.TrimSpace(rest)
 		}
-		if v != "" && !strings.Contains(low, strings.ToLower(v)) {
+		_, err := strconv.ParseUint(v, 10, 64)
+		switch place := strings.TrimRight(f.Name, "0123456789") != f.Name; {
+		case v == "":
+		case err == nil && !place:
+			return f.Name + "=" + v
+		case !strings.Contains(low, strings.ToLower(v)):
 			return shorten(clean(v), 80)
 		}
 	}

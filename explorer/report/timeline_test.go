@@ -154,3 +154,22 @@ func TestTextIsMadeFit(t *testing.T) {
 		t.Errorf("fit gives %q", got)
 	}
 }
+
+// TestANumberIsToldWithItsName: alone it says nothing, and that it stands in
+// the type by chance is no reason to leave it out. A place is no name.
+func TestANumberIsToldWithItsName(t *testing.T) {
+	for _, c := range []struct {
+		typ, name, value, want string
+	}{
+		{"frame 0x6", "config_epoch", "6", "config_epoch=6"},
+		{"frame 0x6", "config_epoch", "12", "config_epoch=12"},
+		{"frame 0x6", "about", "3cfb2ee6", "3cfb2ee6"},
+		{"resp SELECT", "arg0", "5", "5"},
+		{"resp SET", "command", "set k", "k"},
+	} {
+		m := model.Message{Type: c.typ, Fields: []model.Field{{Name: c.name, Value: c.value}}}
+		if got := brief(&m); got != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}

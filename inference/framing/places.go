@@ -49,7 +49,7 @@ func (t *table) proportional(spots []spot, last spot) bool {
 						distinct[p.v] = true
 					}
 				}
-				if len(distinct) >= 4 || slope == 1 && (len(distinct) == 3 || len(rest) > 0) {
+				if len(distinct) >= 4 || len(distinct) == 3 && fit == n || slope == 1 && (len(distinct) == 3 || len(rest) > 0) {
 					best = max(best, fit)
 				}
 			}

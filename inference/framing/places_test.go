@@ -50,3 +50,28 @@ func TestPlacesThatAreNoType(t *testing.T) {
 		t.Error("a bit of a counter passes for a type")
 	}
 }
+
+// TestThreeCountsAreNoType: a number of equal parts is one, too, where few
+// numbers were seen, if it tells the size of every message.
+func TestThreeCountsAreNoType(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		odd   int // bytes more in some messages
+		count bool
+	}{{"parts", 0, true}, {"kinds", 5, false}} {
+		rng := rand.New(rand.NewPCG(3, 4))
+		var msgs []msg
+		for i := range 400 {
+			parts := 1 + rng.IntN(3)
+			size := 60 + 104*parts
+			if parts == 2 {
+				size += c.odd
+			}
+			msgs = append(msgs, msg{flow: i % 8, size: size, b: append([]byte{byte(parts)}, make([]byte, typeAt)...)})
+		}
+		s := spot{0, 0xff}
+		if got := newTable(msgs, length{at: 40, size: 1}).proportional([]spot{s}, s); got != c.count {
+			t.Errorf("%s: a count %v, want %v", c.name, got, c.count)
+		}
+	}
+}

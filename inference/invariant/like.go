@@ -11,6 +11,8 @@ import (
 // the same variables, about the same thing, at messages of one type. Which of them
 // has much to show in a run is chance, where a run's leader or the node with a
 // container is. What one node agrees on with another its like should agree on, too.
+// Where nodes agree on each of several things (shards, groups, jobs), all things
+// make one pool: which of them changes in a run is chance as well.
 //
 // A pool counts of each run the candidate that changed most: what the others show
 // there is mostly the same events. If one of its candidates differs somewhere, the
@@ -27,6 +29,7 @@ type shape struct {
 	from, to         string // what the nodes are like
 	nameFrom, nameTo string
 	onFrom, onTo     subject
+	things           bool // about any thing, each node about the same
 }
 
 // subject is what a variable is about: one of the two nodes, another one like that,
@@ -39,6 +42,7 @@ func (m *Miner) pools(tests []*test, like func(model.NodeID) string) []*pool {
 		return nil
 	}
 	by := map[shape]*pool{}
+	differs := map[shape]bool{} // of any thing
 	var shapes []shape
 	for _, t := range tests {
 		if like(t.point.From) == "" || like(t.point.To) == "" {
@@ -50,11 +54,24 @@ func (m *Miner) pools(tests []*test, like func(model.NodeID) string) []*pool {
 			shapes = append(shapes, s)
 		}
 		by[s].members = append(by[s].members, t)
+		differs[s.ofAny()] = differs[s.ofAny()] || t.violated
 	}
 	var out []*pool
 	count := newCounter(len(m.names))
 	for _, s := range shapes {
 		p := by[s]
+		if all := s.ofAny(); all != s && !differs[all] {
+			if by[all] != nil {
+				continue // it has the members of all things
+			}
+			p = &pool{}
+			by[all] = p
+			for _, of := range shapes {
+				if of.ofAny() == all {
+					p.members = append(p.members, by[of].members...)
+				}
+			}
+		}
 		if len(p.members) < 2 || slices.ContainsFunc(p.members, func(t *test) bool { return t.violated }) {
 			continue
 		}
@@ -95,6 +112,15 @@ func shapeOf(t *test, like func(model.NodeID) string) shape {
 	}
 	return shape{typ: t.point.Type, kind: t.a.kind, from: like(from.Node), to: like(to.Node),
 		nameFrom: from.Name, nameTo: to.Name, onFrom: about(from), onTo: about(to)}
+}
+
+// ofAny is the shape of what both nodes say of a thing, whichever it is.
+func (s shape) ofAny() shape {
+	if s.onFrom == s.onTo && s.onFrom.node == "" && s.onFrom.thing != "" {
+		s.onFrom.thing, s.onTo.thing = "", ""
+		s.things = true
+	}
+	return s
 }
 
 // richest is of each run what the candidate with the most changes shows there, of

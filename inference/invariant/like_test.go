@@ -3,6 +3,7 @@ package invariant
 import (
 	"fmt"
 	"math/rand"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -98,6 +99,38 @@ func TestOnlyWhatIsAboutTheLikeIsAlike(t *testing.T) {
 	}
 	if got := mine([]runSamples{about("r1", "n2", "n3"), about("r2", "n3", "n2"), about("r3", "n2", "n3")}, o); len(got) != 2 {
 		t.Errorf("about the other member: %v", got)
+	}
+}
+
+// TestThingsShowTogether what nodes agree on of each, unless they differ over one.
+func TestThingsShowTogether(t *testing.T) {
+	of := func(run, thing, last string) runSamples {
+		values := counting(24)
+		samples := twin(point("n2", "n3"), values, append(slices.Clone(values[:23]), last))
+		for i := range samples {
+			for j := range samples[i].Values {
+				samples[i].Values[j].Var.About = thing
+			}
+		}
+		return runSamples{run, samples}
+	}
+	same := func(run, thing string) runSamples { return of(run, thing, "11") }
+	for _, c := range []struct {
+		name string
+		runs []runSamples
+		want int
+	}{
+		{"each in another run", []runSamples{same("r1", "a"), same("r2", "b"), same("r3", "a")}, 2},
+		{"a run too few", []runSamples{same("r1", "a"), same("r2", "b")}, 0},
+		{"differ over one", []runSamples{same("r1", "a"), same("r2", "b"), same("r3", "a"),
+			of("r3", "b", "another")}, 0},
+		{"of one alone, and differ over the other", []runSamples{same("r1", "a"), same("r2", "a"), same("r3", "a"),
+			of("r3", "b", "another")}, 1},
+		{"of the nodes themselves", []runSamples{same("r1", "a"), same("r2", ""), same("r3", "a")}, 0},
+	} {
+		if got := mine(c.runs, Options{Like: members}); len(got) != c.want {
+			t.Errorf("%s: %v, want %d", c.name, got, c.want)
+		}
 	}
 }
 
