@@ -176,15 +176,31 @@ func classify(r *Record, s settings, led leadership, w lostWrite) *group {
 }
 
 // forced says whether a client asked for this change of leader: shortly
-// before, with no other change between.
+// before, with no other change between. An answer may come when the change is
+// made, or before that.
 func forced(r *Record, s settings, led leadership, next lead) bool {
-	asked, ok := time.Duration(0), false
+	type client struct {
+		workload string
+		process  int
+	}
+	invoked := map[client]time.Duration{}
+	var asked, answered time.Duration
+	ok := false
 	for _, o := range ordered(r, s["force"]) {
-		if o.Type == model.OpOK && o.Time <= next.since {
-			asked, ok = o.Time, true
+		by := client{o.Workload, o.Process}
+		if o.Type == model.OpInvoke {
+			invoked[by] = o.Time
+			continue
+		}
+		began, known := invoked[by]
+		if delete(invoked, by); !known {
+			began = o.Time
+		}
+		if o.Type == model.OpOK && began <= next.since {
+			asked, answered, ok = began, o.Time, true
 		}
 	}
-	if !ok || next.since-asked > s.duration("force_within") {
+	if !ok || next.since-answered > s.duration("force_within") {
 		return false
 	}
 	for _, l := range led[next.about] {
@@ -287,12 +303,17 @@ func (g *group) failure(r *Record, s settings, acked int, copies map[model.NodeI
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d of %d acknowledged writes lost", len(g.writes), acked)
-	if g.phase == phaseNoFailover {
+	kind := "failover"
+	if g.phase == phaseForcedIn || g.phase == phaseForcedBulk {
+		kind = "forced failover"
+	}
+	switch {
+	case g.phase == phaseNoFailover:
 		b.WriteString(" though no other node ever led")
-	} else if len(g.next) == 1 {
-		b.WriteString(" at one failover")
-	} else {
-		fmt.Fprintf(&b, " at %d failovers", len(g.next))
+	case len(g.next) == 1:
+		b.WriteString(" at one " + kind)
+	default:
+		fmt.Fprintf(&b, " at %d %ss", len(g.next), kind)
 	}
 	b.WriteString("; ")
 	if len(by) == 1 && len(g.writes) > 1 {
