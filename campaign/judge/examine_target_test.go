@@ -113,7 +113,7 @@ func TestExamineFindsWhatIsWrong(t *testing.T) {
 
 		{"answers that are not understood", func(f *runFiles) { silence(f, 1) }, "variable leader, source 2: none of 18 answers showed a value", ""},
 		{"answers that are understood on one host", func(f *runFiles) { f.evidence.Sources[0].Seen = 0 }, "", "variable leader, source 2, on n1: 9 answers, none showed a value"},
-		{"the wrong field", func(f *runFiles) { sources(f)[0].Field = "token7" }, "variable leader, source 1: none of 200 messages of its type showed a value", ""},
+		{"the wrong field", func(f *runFiles) { sources(f)[0].Field = "token7" }, "variable leader, source 1: none of 200 messages of its type showed a value: field token7 was not there, but token1; is what", ""},
 		{"the wrong field, of what need not be", func(f *runFiles) { sources(f)[0].Field, sources(f)[0].Optional = "token7", true }, "", "200 messages"},
 		{"a type that does not occur", func(f *runFiles) { sources(f)[0].Type = "text LEAVE" }, "", `variable leader, source 1: no message had type "text LEAVE"; there were "text LEADER"`},
 		{"a type that need not occur", func(f *runFiles) { sources(f)[0].Type, sources(f)[0].Optional = "text LEAVE", true }, "", "200 messages"},

@@ -113,7 +113,7 @@ func (x *Examination) sources(f *runFiles, uses map[sourceKey]sourceUse) {
 			if src.Probe == nil {
 				what = "messages of its type"
 			}
-			x.problem("variable %s, source %d: none of %d %s showed a value: is what it reads right? If what it shows does not happen in every run, say optional: true", v.Name, i+1, u.texts, what)
+			x.problem("variable %s, source %d: none of %d %s showed a value%s; is what it reads right? If what it shows does not happen in every run, say optional: true", v.Name, i+1, u.texts, what, u.without(src.Field))
 		}
 	}
 }
@@ -187,6 +187,7 @@ type sourceUse struct {
 	refused int // messages of its type for which where does not hold
 	// others are values of fields that where does not take, of each a few
 	others map[string][]string
+	fields map[string]bool // of the messages for which where holds
 }
 
 // refuse counts a message of which a field is not as where says.
@@ -212,6 +213,33 @@ func (u *sourceUse) failing() string {
 		out = append(out, fmt.Sprintf("field %s was %s", field, strings.Join(u.others[field], ", ")))
 	}
 	return strings.Join(out, "; ")
+}
+
+// has keeps the names of a message's fields.
+func (u *sourceUse) has(m *model.Message) {
+	if u.fields == nil {
+		u.fields = map[string]bool{}
+	}
+	for _, f := range m.Fields {
+		u.fields[f.Name] = true
+	}
+}
+
+// without says that no message had the field that a source reads, and which
+// ones they had; "" if one had it.
+func (u *sourceUse) without(field string) string {
+	if field == "" || u.fields[field] {
+		return ""
+	}
+	names := slices.Sorted(maps.Keys(u.fields))
+	if len(names) == 0 {
+		return fmt.Sprintf(": field %s was not there, nor any other", field)
+	}
+	more := ""
+	if len(names) > 12 {
+		names, more = names[:12], ", …"
+	}
+	return fmt.Sprintf(": field %s was not there, but %s%s", field, strings.Join(names, ", "), more)
 }
 
 // uses counts what each source had to read. An observation of a message does not
@@ -251,6 +279,7 @@ func (f *runFiles) uses() (map[sourceKey]sourceUse, error) {
 					continue
 				}
 				u.texts++
+				u.has(e.Message)
 				if len(reader.Message(e.Message)) > 0 {
 					u.seen++
 				}

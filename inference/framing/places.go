@@ -7,8 +7,9 @@ import (
 
 // proportional says whether the place holds a length of what follows, or a
 // number of equal parts: among messages that are alike in the other places, the
-// size grows with it in proportion.
-func (t *table) proportional(spots []spot, last spot) bool {
+// size grows with it in proportion. Three numbers are enough where each message
+// fits and the place tells little else (tellsSize): a type tells what follows.
+func (t *table) proportional(spots []spot, last spot, tellsSize bool) bool {
 	type point struct{ v, size int }
 	groups := map[[2]int]map[point]int{}
 	rest := slices.DeleteFunc(slices.Clone(spots), func(s spot) bool { return s == last })
@@ -49,7 +50,7 @@ func (t *table) proportional(spots []spot, last spot) bool {
 						distinct[p.v] = true
 					}
 				}
-				if len(distinct) >= 4 || len(distinct) == 3 && fit == n || slope == 1 && (len(distinct) == 3 || len(rest) > 0) {
+				if len(distinct) >= 4 || len(distinct) == 3 && fit == n && tellsSize || slope == 1 && (len(distinct) == 3 || len(rest) > 0) {
 					best = max(best, fit)
 				}
 			}

@@ -37,7 +37,7 @@ func TestPlacesThatAreNoType(t *testing.T) {
 		if c.at == 0 {
 			spots = spots[:1]
 		}
-		if b, p, l := tb.bound(s), tb.passes(s), tb.proportional(spots, s); b != c.bound || p != c.passes || l != c.proportional {
+		if b, p, l := tb.bound(s), tb.passes(s), tb.proportional(spots, s, false); b != c.bound || p != c.passes || l != c.proportional {
 			t.Errorf("%s: names the stream %v, passes %v, is a length %v", c.name, b, p, l)
 		}
 		if got := tb.saved(tb.base, spots, s); c.at > 0 && got > 0 {
@@ -52,13 +52,14 @@ func TestPlacesThatAreNoType(t *testing.T) {
 }
 
 // TestThreeCountsAreNoType: a number of equal parts is one, too, where few
-// numbers were seen, if it tells the size of every message.
+// numbers were seen, if it tells the size of every message and little else.
 func TestThreeCountsAreNoType(t *testing.T) {
 	for _, c := range []struct {
-		name  string
-		odd   int // bytes more in some messages
-		count bool
-	}{{"parts", 0, true}, {"kinds", 5, false}} {
+		name    string
+		odd     int  // bytes more in some messages
+		content bool // what follows goes by it
+		typ     bool
+	}{{"parts", 0, false, false}, {"sizes", 5, false, true}, {"kinds", 0, true, true}} {
 		rng := rand.New(rand.NewPCG(3, 4))
 		var msgs []msg
 		for i := range 400 {
@@ -67,11 +68,15 @@ func TestThreeCountsAreNoType(t *testing.T) {
 			if parts == 2 {
 				size += c.odd
 			}
-			msgs = append(msgs, msg{flow: i % 8, size: size, b: append([]byte{byte(parts)}, make([]byte, typeAt)...)})
+			b := append([]byte{byte(parts)}, make([]byte, typeAt)...)
+			for j := 8; c.content && j < typeAt; j++ {
+				b[j] = byte('a' + parts)
+			}
+			msgs = append(msgs, msg{flow: i % 8, size: size, b: b})
 		}
-		s := spot{0, 0xff}
-		if got := newTable(msgs, length{at: 40, size: 1}).proportional([]spot{s}, s); got != c.count {
-			t.Errorf("%s: a count %v, want %v", c.name, got, c.count)
+		tb, s := newTable(msgs, length{at: 1, size: 4}), []spot{{0, 0xff}}
+		if got := tb.saved(tb.base, s, s[0]) > 0; got != c.typ {
+			t.Errorf("%s: a type %v, want %v", c.name, got, c.typ)
 		}
 	}
 }

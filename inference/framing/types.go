@@ -384,7 +384,8 @@ func (t *table) savedOf(base []float64, spots []spot, last spot, from, to int) f
 			out += math.Min(base[o]-with[o], 0)
 		}
 	}
-	if out > 0 && (t.bound(last) || t.passes(last) || t.proportional(spots, last)) {
+	tellsSize := 2*(base[ofSize]-with[ofSize]) > out
+	if out > 0 && (t.bound(last) || t.passes(last) || t.proportional(spots, last, tellsSize)) {
 		return 0
 	}
 	return out
