@@ -1,20 +1,18 @@
 package nodes
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 )
 
-// besides are the files and folders beside the target file that it names.
-var besides = regexp.MustCompile(`\{\{\s*\.TargetDir\s*\}\}/([^\s"'\\:;,{}]+)`)
+// named are the files and folders beside the target file that it names.
+var named = regexp.MustCompile(`\{\{\s*\.TargetDir\s*\}\}/([^\s"'\\:;,{}]+)`)
 
 // Scripts are the files beside the target file that it names, with those in
 // folders that it names: the hash of each by its name. They are what they are now,
@@ -28,37 +26,51 @@ func (k *Kit) Scripts() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	var paths []string
+	for _, m := range named.FindAllSubmatch(text, -1) {
+		paths = append(paths, filepath.Join(dir, string(m[1])))
+	}
+	files, err := beside(paths)
+	if err != nil {
+		return nil, err
+	}
 	out := map[string]string{}
-	for _, m := range besides.FindAllSubmatch(text, -1) {
-		root := filepath.Join(dir, string(m[1]))
-		err := filepath.WalkDir(root, func(f string, d fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil // it is made as the run goes on, or there is more to its name
-			}
-			if err != nil || d.IsDir() {
-				return err
-			}
-			name, err := filepath.Rel(dir, f)
-			if err != nil || out[name] != "" {
-				return err
-			}
-			out[name], err = hashOf(f)
-			return err
-		})
+	for _, f := range files {
+		name, err := filepath.Rel(dir, f)
 		if err != nil {
+			return nil, err
+		}
+		if out[name], err = k.templates.digest(f); err != nil {
 			return nil, fmt.Errorf("read the files beside the target file: %w", err)
 		}
 	}
 	return out, nil
 }
 
-func hashOf(file string) (string, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return "", err
+// beside are the regular files among paths, and in the folders among them, sorted;
+// a link stands for what it leads to. A path where nothing is may be one that the
+// run makes, or have more to its name, and is left out.
+func beside(paths []string) (files []string, err error) {
+	for _, path := range paths {
+		real, err := filepath.EvalSymlinks(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = filepath.WalkDir(real, func(f string, d fs.DirEntry, err error) error {
+				if err != nil || d.IsDir() {
+					return err
+				}
+				if st, err := os.Stat(f); err == nil && st.Mode().IsRegular() {
+					files = append(files, path+f[len(real):])
+				}
+				return nil
+			})
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the files beside the target file: %w", err)
+		}
 	}
-	defer f.Close()
-	h := sha256.New()
-	_, err = io.Copy(h, f)
-	return hex.EncodeToString(h.Sum(nil))[:16], err
+	slices.Sort(files)
+	return slices.Compact(files), nil
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 
 	"netsplit/campaign/target"
@@ -21,15 +22,23 @@ func TestScriptsAreWhatTheTargetFileNames(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for link, to := range map[string]string{"linked.py": "notes.md", "linked": "lib"} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := syscall.Mkfifo(filepath.Join(dir, "lib", "pipe"), 0o600); err != nil { // who reads it waits for ever
+		t.Fatal(err)
+	}
 	k := &Kit{expand: target.ExpandInput{TargetDir: dir}, Target: &model.Target{
 		Processes: []model.Process{{Command: []string{"sh", "-c", "cd {{ .TargetDir }}/lib; exec python3 {{.TargetDir}}/client.py --data '{{.TargetDir}}/{{.Host}}.txt'"}}},
-		Final:     []model.Workload{{Command: []string{"{{.TargetDir}}/client.py", "{{.TargetDir}}/made-later"}}},
+		Final:     []model.Workload{{Command: []string{"{{.TargetDir}}/client.py", "{{.TargetDir}}/made-later", "{{.TargetDir}}/linked.py", "{{.TargetDir}}/linked"}}},
 	}}
 	before, err := k.Scripts()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := slices.Sorted(maps.Keys(before)), []string{"client.py", "lib/deep/two.py", "lib/one.py"}; !slices.Equal(got, want) {
+	if got, want := slices.Sorted(maps.Keys(before)), []string{"client.py", "lib/deep/two.py", "lib/one.py", "linked.py", "linked/deep/two.py", "linked/one.py"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "client.py"), []byte("x"), 0o644); err != nil {

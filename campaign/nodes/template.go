@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"hash"
-	"io/fs"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -222,23 +221,17 @@ func hashMentioned(h hash.Hash, dir string, text []byte) error {
 	for _, m := range regexp.MustCompile(regexp.QuoteMeta(dir)+`/[^\s"'\\:;,]+`).FindAllString(string(text), -1) {
 		paths = append(paths, filepath.Clean(m))
 	}
-	slices.Sort(paths)
-	for _, path := range slices.Compact(paths) {
-		err := filepath.WalkDir(path, func(f string, d fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil // it is not a file of the target's
-			}
-			if err != nil || !d.Type().IsRegular() {
-				return err
-			}
-			b, err := os.ReadFile(f)
-			fmt.Fprintf(h, "%s %d\n", f, len(b))
-			h.Write(b)
-			return err
-		})
+	files, err := beside(paths)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		b, err := os.ReadFile(f)
 		if err != nil {
 			return fmt.Errorf("read the files beside the target file: %w", err)
 		}
+		fmt.Fprintf(h, "%s %d\n", f, len(b))
+		h.Write(b)
 	}
 	return nil
 }
