@@ -26,17 +26,8 @@ func (s *Service) replay(ctx context.Context, j *job, r *labRunner) error {
 	if err != nil {
 		return err
 	}
-	var changed []string
-	if parts := s.changedSince(orig, r.kit.Target); len(parts) > 0 {
-		changed = append(changed, "the target file ("+strings.Join(parts, ", ")+")")
-	}
-	if files := otherFiles(orig.Scripts, scripts); len(files) > 0 {
-		changed = append(changed, "what stands beside the target file ("+strings.Join(files, ", ")+")")
-	}
-	if len(changed) > 0 {
-		s.update(j, func(c *model.Campaign) {
-			c.Reason = fmt.Sprintf("%s changed since %s was made, and what fails now, or does not, may be due to that", strings.Join(changed, " and "), orig.Run)
-		})
+	if why := s.changedSince(orig, r.kit.Target, scripts); why != "" {
+		s.update(j, func(c *model.Campaign) { c.Reason = why })
 	}
 	err = s.each(ctx, j, r, func(n int) work {
 		sc := explorer.Replay(orig.Scenario, orig.Result)
@@ -50,9 +41,25 @@ func (s *Service) replay(ctx context.Context, j *job, r *labRunner) error {
 	return errors.Join(err, s.bookReplay(orig)) // what was made counts, however it ended
 }
 
-// changedSince names the keys of the target that are not as a run recorded them;
+// changedSince says what of the target is not as a run recorded it: keys of its
+// file, and scripts beside it. "" if all is, or its record is gone.
+func (s *Service) changedSince(orig model.RunSummary, now *model.Target, scripts map[string]string) string {
+	var changed []string
+	if keys := s.otherKeys(orig, now); len(keys) > 0 {
+		changed = append(changed, "the target file ("+strings.Join(keys, ", ")+")")
+	}
+	if files := otherFiles(orig.Scripts, scripts); len(files) > 0 {
+		changed = append(changed, "what stands beside the target file ("+strings.Join(files, ", ")+")")
+	}
+	if len(changed) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s changed since %s was made, and what fails now, or does not, may be due to that", strings.Join(changed, " and "), orig.Run)
+}
+
+// otherKeys names the keys of the target that are not as a run recorded them;
 // none if its record is gone.
-func (s *Service) changedSince(orig model.RunSummary, now *model.Target) (parts []string) {
+func (s *Service) otherKeys(orig model.RunSummary, now *model.Target) (keys []string) {
 	var then, same model.Target
 	if record.ReadJSON(filepath.Join(s.runDir(orig.Campaign, orig.Run), record.TargetFile), &then) != nil {
 		return nil
@@ -64,10 +71,10 @@ func (s *Service) changedSince(orig model.RunSummary, now *model.Target) (parts 
 	a, c := reflect.ValueOf(then), reflect.ValueOf(same)
 	for i := range a.NumField() {
 		if key, _, _ := strings.Cut(a.Type().Field(i).Tag.Get("yaml"), ","); key != "-" && !reflect.DeepEqual(a.Field(i).Interface(), c.Field(i).Interface()) {
-			parts = append(parts, key)
+			keys = append(keys, key)
 		}
 	}
-	return parts
+	return keys
 }
 
 // otherFiles names the files that are not as they were, sorted; none if a run that

@@ -23,7 +23,7 @@ func TestAReplaySaysThatTheTargetWasChanged(t *testing.T) {
 	changed := func(change func(*model.Target)) []string {
 		now := mine()
 		change(now)
-		return s.changedSince(orig, now)
+		return s.otherKeys(orig, now)
 	}
 	if got := changed(func(*model.Target) {}); got != nil {
 		t.Errorf("without a record: %q", got)
@@ -43,6 +43,22 @@ func TestAReplaySaysThatTheTargetWasChanged(t *testing.T) {
 		{func(t *model.Target) { t.Checks[0].Class = model.Documented; t.Workloads[0].Command = []string{"v"} }, []string{"workloads", "checks"}},
 	} {
 		if got := changed(c.change); !slices.Equal(got, c.want) {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+	orig.Scripts = map[string]string{"a.py": "1"}
+	now := mine()
+	now.Checks = nil
+	for _, c := range []struct {
+		now     *model.Target
+		scripts map[string]string
+		want    string
+	}{
+		{mine(), orig.Scripts, ""},
+		{mine(), nil, "what stands beside the target file (a.py) changed since c-1-r0001 was made, and what fails now, or does not, may be due to that"},
+		{now, nil, "the target file (checks) and what stands beside the target file (a.py) changed since c-1-r0001 was made, and what fails now, or does not, may be due to that"},
+	} {
+		if got := s.changedSince(orig, c.now, c.scripts); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}

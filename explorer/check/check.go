@@ -228,7 +228,7 @@ func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 	var v model.Verdict
 	if len(r.Incomplete) > 0 {
 		v.Value = model.VerdictUnknown
-		v.Reason = notComplete(&r)
+		v.Reason = notComplete(&r, alsoDied(&r))
 		return v
 	}
 	if r.Target == nil {
@@ -292,11 +292,11 @@ func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 		}
 	}
 	if len(r.Unheard) > 0 {
-		said := r
-		if len(v.Failures) > 0 { // who died is said
-			said.Exits = nil
+		var died []string
+		if len(v.Failures) == 0 { // else it is said
+			died = alsoDied(&r)
 		}
-		unknown = append(unknown, notComplete(&said))
+		unknown = append(unknown, notComplete(&r, died))
 	}
 	if len(why) > 0 && judged == 0 {
 		unknown = append(unknown, "the workload did nothing that a check judges: "+strings.Join(why, "; "))

@@ -50,9 +50,9 @@ func processDied() checker {
 	}
 }
 
-// notComplete says why the record is not complete.
-func notComplete(r *Record) string {
-	return "the record is not complete: " + strings.Join(slices.Concat(r.Incomplete, r.Unheard, alsoDied(r)), "; ")
+// notComplete says why the record is not complete, and who died.
+func notComplete(r *Record, died []string) string {
+	return "the record is not complete: " + strings.Join(slices.Concat(r.Incomplete, r.Unheard, died), "; ")
 }
 
 // alsoDied are the processes that ended by themselves in a run that cannot be
