@@ -1,12 +1,14 @@
 package judge
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"netsplit/campaign/record"
 	"netsplit/inference/invariant"
@@ -112,20 +114,52 @@ func TestNodesWithTheSameProcessesAreAlike(t *testing.T) {
 	}
 }
 
-// TestLikeNodesAreMinedTogether by the processes of the target.
+// TestLikeNodesAreMinedTogether by the processes of the target, from records.
 func TestLikeNodesAreMinedTogether(t *testing.T) {
-	target := &model.Target{Nodes: []model.NodeID{"n1", "n2"}, Processes: []model.Process{{Name: "server", Hosts: []model.NodeID{"n1", "n2"}}}}
-	m := invariant.NewMiner()
-	for i, ends := range [][2]model.NodeID{{"n1", "n2"}, {"n2", "n1"}, {"n1", "n2"}} {
-		var samples []model.Sample
+	alike := &model.Target{Nodes: []model.NodeID{"n1", "n2", "n3"}, Processes: []model.Process{
+		{Name: "coordinator", Hosts: []model.NodeID{"n1"}}, {Name: "member", Hosts: []model.NodeID{"n2", "n3"}}},
+		Variables: []model.Variable{{Name: "x", Kind: "k", MaxAge: time.Hour}}}
+	apart := *alike
+	apart.Processes = []model.Process{{Name: "one", Hosts: []model.NodeID{"n2"}}, {Name: "other", Hosts: []model.NodeID{"n3"}}}
+	dir := t.TempDir()
+	runs := []string{"r1", "r2", "r3"}
+	for i, on := range []model.NodeID{"n2", "n3", "n2"} {
+		events := []model.Event{{Kind: model.EventWorkload}}
 		for j := range 24 {
-			v := strconv.Itoa(j / 2)
-			samples = append(samples, model.Sample{Message: uint64(j), Point: model.ProgramPoint{From: ends[0], To: ends[1], Type: "beat"},
-				Values: []model.VarValue{{Var: model.VarRef{Name: "x", Node: "n1"}, Kind: "k", Value: v}, {Var: model.VarRef{Name: "x", Node: "n2"}, Kind: "k", Value: v}}})
+			at := time.Duration(j) * 10 * time.Second
+			for _, n := range []model.NodeID{"n1", on} {
+				events = append(events, model.Event{At: at, Kind: model.EventObserve,
+					Observation: &model.Observation{At: at, Kind: "k", Var: model.VarRef{Name: "x", Node: n}, Value: strconv.Itoa(j / 2)}})
+			}
+			at += 5 * time.Second
+			events = append(events, model.Event{At: at, Kind: model.EventMessage,
+				Message: &model.Message{Num: uint64(j + 1), At: at, From: "n1", To: on, Type: "beat", Bytes: 1}})
 		}
-		m.Add(strconv.Itoa(i), samples)
+		var lines []byte
+		for _, e := range events {
+			b, err := json.Marshal(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines = append(append(lines, b...), '\n')
+		}
+		if err := os.Mkdir(filepath.Join(dir, runs[i]), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, runs[i], record.EventsFile), lines, 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if alone, together := m.Invariants(invariant.Options{}), m.Invariants(invariant.Options{Like: Like(target)}); len(alone) != 0 || len(together) != 1 {
-		t.Errorf("alone %v, together %v", alone, together)
+	for _, c := range []struct {
+		target *model.Target
+		want   int
+	}{{alike, 2}, {&apart, 0}} {
+		m, err := Mine(c.target, runs, func(run string) string { return filepath.Join(dir, run) }, invariant.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(m.Invariants) != c.want {
+			t.Errorf("%d invariants, want %d: %v", len(m.Invariants), c.want, m.Invariants)
+		}
 	}
 }
