@@ -102,18 +102,23 @@ func TestFramesAreSuggested(t *testing.T) {
 	}
 	_, entry, _ := strings.Cut(x.Facts[1], "add\n")
 	entry, _, _ = strings.Cut(entry, "}\n")
+	if p := pasted(t, entry+"}"); p.Port != 7002 || p.Frames == nil || len(p.Frames.Type) != 1 {
+		t.Errorf("%+v", p)
+	}
+}
+
+// pasted is a protocol as a user pastes it before the others of a target file.
+func pasted(t *testing.T, entry string) model.Protocol {
+	t.Helper()
 	b, err := os.ReadFile(filepath.Join("..", "..", "deploy", "targets", "redis-sentinel", target.FileName))
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.Replace(string(b), "\nprotocols:\n", "\nprotocols:\n"+entry+"}\n", 1)
-	tg, err := target.Parse("t.yaml", []byte(text))
+	tg, err := target.Parse("t.yaml", []byte(strings.Replace(string(b), "\nprotocols:\n", "\nprotocols:\n"+entry+"\n", 1)))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, entry)
 	}
-	if p := tg.Protocols[0]; p.Port != 7002 || p.Frames == nil || len(p.Frames.Type) != 1 {
-		t.Errorf("%+v", p)
-	}
+	return tg.Protocols[0]
 }
 
 // TestLinesAreSuggested for ports whose lines count bytes, unless the file says so.
@@ -142,15 +147,7 @@ func TestLinesAreSuggested(t *testing.T) {
 	}
 	_, entry, _ := strings.Cut(x.Facts[2], "add\n")
 	entry = entry[:strings.LastIndex(entry, "\n")]
-	b, err := os.ReadFile(filepath.Join("..", "..", "deploy", "targets", "redis-sentinel", target.FileName))
-	if err != nil {
-		t.Fatal(err)
-	}
-	tg, err := target.Parse("t.yaml", []byte(strings.Replace(string(b), "\nprotocols:\n", "\nprotocols:\n"+entry+"\n", 1)))
-	if err != nil {
-		t.Fatalf("%v\n%s", err, entry)
-	}
-	if p := tg.Protocols[0]; p.Port != 7003 || len(p.Lines) != 1 || p.Lines[0].Plus != 1 {
+	if p := pasted(t, entry); p.Port != 7003 || len(p.Lines) != 1 || p.Lines[0].Plus != 1 {
 		t.Errorf("%+v", p)
 	}
 }
@@ -180,15 +177,7 @@ func TestJSONIsSuggested(t *testing.T) {
 	}
 	_, entry, _ := strings.Cut(x.Facts[2], "add\n")
 	entry = entry[:strings.LastIndex(entry, "\n")]
-	b, err := os.ReadFile(filepath.Join("..", "..", "deploy", "targets", "redis-sentinel", target.FileName))
-	if err != nil {
-		t.Fatal(err)
-	}
-	tg, err := target.Parse("t.yaml", []byte(strings.Replace(string(b), "\nprotocols:\n", "\nprotocols:\n"+entry+"\n", 1)))
-	if err != nil {
-		t.Fatalf("%v\n%s", err, entry)
-	}
-	if p := tg.Protocols[0]; p.Port != 7003 || p.Dissector != "json" {
+	if p := pasted(t, entry); p.Port != 7003 || p.Dissector != "json" {
 		t.Errorf("%+v", p)
 	}
 }
