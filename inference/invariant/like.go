@@ -41,48 +41,39 @@ func (m *Miner) pools(tests []*test, like func(model.NodeID) string) []*pool {
 	if like == nil {
 		return nil
 	}
-	by := map[shape]*pool{}
-	differs := map[shape]bool{} // of any thing
-	var shapes []shape
-	for _, t := range tests {
-		if like(t.point.From) == "" || like(t.point.To) == "" {
-			continue
-		}
-		s := shapeOf(t, like)
-		if by[s] == nil {
-			by[s] = &pool{}
-			shapes = append(shapes, s)
-		}
-		by[s].members = append(by[s].members, t)
-		differs[s.ofAny()] = differs[s.ofAny()] || t.violated
-	}
+	tests = slices.DeleteFunc(slices.Clone(tests), func(t *test) bool { return like(t.point.From) == "" || like(t.point.To) == "" })
 	var out []*pool
 	count := newCounter(len(m.names))
-	for _, s := range shapes {
-		p := by[s]
-		if all := s.ofAny(); all != s && !differs[all] {
-			if by[all] != nil {
-				continue // it has the members of all things
+	for _, all := range grouped(tests, func(t *test) shape { return shapeOf(t, like).ofAny() }) {
+		parts := map[shape][]*test{{}: all}
+		if slices.ContainsFunc(all, differs) { // each thing for itself
+			parts = grouped(all, func(t *test) shape { return shapeOf(t, like) })
+		}
+		for _, ts := range parts {
+			if len(ts) < 2 || slices.ContainsFunc(ts, differs) {
+				continue
 			}
-			p = &pool{}
-			by[all] = p
-			for _, of := range shapes {
-				if of.ofAny() == all {
-					p.members = append(p.members, by[of].members...)
-				}
+			slices.SortFunc(ts, func(a, b *test) int {
+				return cmp.Or(a.point.Compare(b.point), a.a.ref.Compare(b.a.ref), a.b.ref.Compare(b.b.ref))
+			})
+			p := &pool{test: evaluate(ts[0].a, ts[0].b, m.richest(ts, count), count), members: ts}
+			for _, t := range ts {
+				t.like = p
 			}
+			out = append(out, p)
 		}
-		if len(p.members) < 2 || slices.ContainsFunc(p.members, func(t *test) bool { return t.violated }) {
-			continue
-		}
-		slices.SortFunc(p.members, func(a, b *test) int {
-			return cmp.Or(a.point.Compare(b.point), a.a.ref.Compare(b.a.ref), a.b.ref.Compare(b.b.ref))
-		})
-		p.test = evaluate(p.members[0].a, p.members[0].b, m.richest(p.members, count), count)
-		for _, t := range p.members {
-			t.like = p
-		}
-		out = append(out, p)
+	}
+	return out
+}
+
+func differs(t *test) bool { return t.violated }
+
+// grouped puts together what has the same shape.
+func grouped(tests []*test, of func(*test) shape) map[shape][]*test {
+	out := map[shape][]*test{}
+	for _, t := range tests {
+		s := of(t)
+		out[s] = append(out[s], t)
 	}
 	return out
 }
