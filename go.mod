@@ -28,6 +28,8 @@ require (
 	gopkg.in/yaml.v3 v3.0.1
 )
 
+require github.com/hashicorp/golang-lru/v2 v2.0.7
+
 require (
 	github.com/apache/thrift v0.22.0
 	github.com/beorn7/perks v1.0.1 // indirect
