@@ -40,7 +40,6 @@ func TestARunIsJudgedByTheNodesItCameAboutTo(t *testing.T) {
 	}
 }
 
-// TestASummaryHasTheVersionThatRan, for the pages that show it.
 // TestARecordWithoutAllItsLinesIsUnknown: copied in part, or twice.
 func TestARecordWithoutAllItsLinesIsUnknown(t *testing.T) {
 	for lines, want := range map[int]string{
@@ -59,6 +58,18 @@ func TestARecordWithoutAllItsLinesIsUnknown(t *testing.T) {
 	}
 }
 
+// TestWhatWorkloadsDidNotTellIsJudgedAsSuch: not as a record that lacks something.
+func TestWhatWorkloadsDidNotTellIsJudgedAsSuch(t *testing.T) {
+	f, err := readRun(written(t, model.RunMeta{}, record.Evidence{Unheard: []string{"a reader ended"}, Incomplete: []string{"a tap ended"}}, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rec := f.checkRecord(); len(rec.Unheard) != 1 || rec.Unheard[0] != "a reader ended" || len(rec.Incomplete) != 1 || rec.Incomplete[0] != "a tap ended" {
+		t.Errorf("unheard %q, incomplete %q", rec.Unheard, rec.Incomplete)
+	}
+}
+
+// TestASummaryHasTheVersionThatRan, for the pages that show it.
 func TestASummaryHasTheVersionThatRan(t *testing.T) {
 	f, err := readRun(written(t, model.RunMeta{Run: "r1"}, record.Evidence{Version: "server v=3.10.8"}, ""))
 	if err != nil {

@@ -52,11 +52,7 @@ func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 		ev.Cuts = r.live.done
 		ev.Proof, ev.Result.Reached = mergeProofs(ev.Cuts), true
 	}
-	ev.Incomplete = append(ev.Incomplete, s.incomplete...)
-	ev.Unheard = s.untold
-	ev.Messages = s.messages
-	ev.GateDelay = delayStats(s.delays)
-	ev.Retransmits = s.retransmits
+	s.told(ev)
 	ev.Sources = r.probes.result()
 	for _, st := range ev.Sources {
 		if !st.Along {
@@ -65,6 +61,15 @@ func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 		}
 	}
 	ev.MaxLost, ev.MaxWindow = r.c.Spec.MaxLost, r.c.Spec.MaxWindow
+}
+
+// told enters what the session knows by itself. s.mu is held.
+func (s *session) told(ev *record.Evidence) {
+	ev.Incomplete = append(ev.Incomplete, s.incomplete...)
+	ev.Unheard = s.untold
+	ev.Messages = s.messages
+	ev.GateDelay = delayStats(s.delays)
+	ev.Retransmits = s.retransmits
 }
 
 // leakWindow is the time in which a packet that arrives over the cut has leaked:

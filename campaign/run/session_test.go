@@ -451,6 +451,20 @@ func TestAFailedReleaseMakesTheRunUnjudgeable(t *testing.T) {
 	}
 }
 
+// TestAWorkloadThatIsNotHeardInFullLeavesTheRunWhole: what does not follow from
+// operations can still be judged.
+func TestAWorkloadThatIsNotHeardInFullLeavesTheRunWhole(t *testing.T) {
+	s := testSession(t, leftScenario(model.Drop), &fakeGate{})
+	s.Unheard("final %s on %s: %v", "reader", "n1", errors.New("exit status 1"))
+	var ev record.Evidence
+	s.mu.Lock()
+	s.told(&ev)
+	s.mu.Unlock()
+	if want := "final reader on n1: exit status 1"; len(ev.Unheard) != 1 || ev.Unheard[0] != want || len(ev.Incomplete) > 0 || !s.whole() {
+		t.Errorf("unheard %q, incomplete %q, want %q and nothing", ev.Unheard, ev.Incomplete, want)
+	}
+}
+
 // A frame without addresses of IP crosses the cut as any other.
 func TestTheCutHoldsForEveryEthernetType(t *testing.T) {
 	gate := &fakeGate{}

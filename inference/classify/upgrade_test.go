@@ -52,3 +52,22 @@ func TestTLSThatIsAskedForBetweenTwoMessages(t *testing.T) {
 		})
 	}
 }
+
+// TestARecordThatAsksForTLSHoldsItsHello, of a version that there is.
+func TestARecordThatAsksForTLSHoldsItsHello(t *testing.T) {
+	first := hello(0, 300)
+	for name, c := range map[string]struct {
+		b    string
+		want verdict
+	}{
+		"a ClientHello":                {first, yes},
+		"its first bytes":              {first[:helloLook-1], maybe},
+		"from the side that answers":   {hello(1, 300), no},
+		"a hello beyond its record":    {first[:8] + "\x29" + first[9:], no},
+		"a version that there is none": {first[:10] + "\x05" + first[11:], no},
+	} {
+		if got := tlsAsked(0, []byte(c.b)); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}

@@ -32,13 +32,15 @@ func TestTheIdThatAnswersRepeat(t *testing.T) {
 		parts int  // of the request's content, by a byte behind its kind
 		own   bool // answers have numbers of their own
 		mute  bool // what is answered does not depend on what was asked
+		named bool // an answer says its kind, which is the request's in nine of ten
 		found bool
 	}{
-		{"one at a time", 1, 1, false, false, true},
-		{"three at a time", 3, 1, false, false, true},
-		{"the type is what the answer depends on", 1, 6, false, false, true},
-		{"each side counts", 3, 1, true, false, false},
-		{"all is answered alike", 3, 1, false, true, false},
+		{"one at a time", 1, 1, false, false, false, true},
+		{"three at a time", 3, 1, false, false, false, true},
+		{"the type is what the answer depends on", 1, 6, false, false, false, true},
+		{"each side counts", 3, 1, true, false, false, false},
+		{"all is answered alike", 3, 1, false, true, false, false},
+		{"an answer's own kind tells more", 3, 1, false, false, true, false},
 	} {
 		rng := rand.New(rand.NewPCG(3, 5))
 		type request struct {
@@ -69,7 +71,14 @@ func TestTheIdThatAnswersRepeat(t *testing.T) {
 				if c.mute {
 					kind = rng.IntN(5)
 				}
-				b = append(b, numbered(id, laid(rng, kind)...)...)
+				var name []byte
+				if c.named {
+					if rng.IntN(10) == 0 {
+						kind = rng.IntN(5)
+					}
+					name = []byte{byte(kind)}
+				}
+				b = append(b, numbered(id, append(name, laid(rng, kind)...)...)...)
 			}
 			open[conn] = nil
 			return b
