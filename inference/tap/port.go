@@ -51,6 +51,7 @@ func OpenPort(iface, namespace string) (*Port, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.linger = lingers() // what comes is answered
 	p := &Port{r: r, out: newOutgoing()}
 	_, err = within(namespace, func() (int, error) {
 		link, err := net.InterfaceByName(iface)
@@ -143,14 +144,15 @@ func (p *Port) send() error {
 	for first := 0; first < p.out.n; {
 		var n int
 		var sysErr error
-		err := p.r.conn.Write(func(fd uintptr) bool {
-			n, sysErr = p.out.send(int(fd), first)
-			return sysErr != unix.EAGAIN
+		err := p.r.conn.Control(func(fd uintptr) {
+			if n, sysErr = p.out.send(int(fd), first); sysErr == unix.EAGAIN {
+				sendable(fd)
+			}
 		})
 		switch {
 		case err != nil:
 			return fmt.Errorf("tap: %s: %d frames were not sent: %w", p.r.iface, p.out.n-first, err)
-		case sysErr == unix.EINTR:
+		case sysErr == unix.EINTR, sysErr == unix.EAGAIN:
 		case sysErr == unix.ENOBUFS && (since.IsZero() || time.Since(since) < fullLimit):
 			if since.IsZero() {
 				since = time.Now()

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -150,6 +152,51 @@ func TestWrittenFramesDoNotWait(t *testing.T) {
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestAReaderThatLingersHoldsUpNobody: the garbage collector, which needs every
+// processor, gets that of a reader which would keep it for an hour, and so does
+// whoever ends the reading.
+func TestAReaderThatLingersHoldsUpNobody(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	near, far, namespace := veth(t)
+	for _, end := range []string{"its context", "Close"} {
+		p := openPort(t, far, namespace)
+		p.r.linger = time.Hour
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		came, ended := make(chan struct{}, 1), make(chan error, 1)
+		go func() {
+			ended <- p.Read(ctx, func(time.Time, uint16, []byte) { came <- struct{}{} })
+		}()
+		send := sender(t, near, "")
+		for i := range uint32(5) {
+			send(withTag(0x8100, 1, frame(i, false, 60)))
+			<-came
+			for until := time.Now().Add(5 * time.Second); !lingering.Load(); {
+				if time.Now().After(until) {
+					t.Fatal("it does not linger")
+				}
+				time.Sleep(time.Millisecond)
+			}
+			runtime.GC()
+		}
+		var want error
+		if end == "Close" {
+			want = os.ErrClosed
+			p.Close()
+		} else {
+			cancel()
+		}
+		if err := <-ended; !errors.Is(err, want) {
+			t.Errorf("ended by %s: %v", end, err)
+		}
+		if lingering.Load() {
+			t.Errorf("ended by %s: it lingers on", end)
+		}
+		cancel()
+		p.Close()
 	}
 }
 

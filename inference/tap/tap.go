@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -29,10 +30,14 @@ type Stats struct {
 
 // Reader reads one interface.
 type Reader struct {
-	iface string
-	f     *os.File
-	conn  syscall.RawConn
-	batch *batch
+	iface  string
+	f      *os.File // of a socket that blocks: only wait waits for it
+	conn   syscall.RawConn
+	bell   *bell
+	batch  *batch
+	linger time.Duration // after a frame; see wait
+
+	closed atomic.Bool
 
 	mu    sync.Mutex // guards stats: Stats may be called while Read runs
 	stats Stats
@@ -50,10 +55,14 @@ func Open(iface, namespace string) (*Reader, error) {
 	}
 	f := os.NewFile(uintptr(fd), "packet:"+iface)
 	conn, err := f.SyscallConn()
+	var b *bell
+	if err == nil {
+		b, err = newBell()
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("tap: %s: %w", where(iface, namespace), err), f.Close())
 	}
-	return &Reader{iface: where(iface, namespace), f: f, conn: conn, batch: newBatch()}, nil
+	return &Reader{iface: where(iface, namespace), f: f, conn: conn, bell: b, batch: newBatch()}, nil
 }
 
 func where(iface, namespace string) string {
@@ -115,7 +124,7 @@ func open(iface string) (fd int, err error) {
 	if err != nil {
 		return -1, fmt.Errorf("no such interface (ip link shows them): %w", err)
 	}
-	fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return -1, fmt.Errorf("opening a packet socket needs root or CAP_NET_RAW: %w", err)
 	}
@@ -177,53 +186,63 @@ func (r *Reader) truncated() {
 // batches fills r.batch again and again and calls f with the number of frames
 // in it; an error of f ends it.
 func (r *Reader) batches(ctx context.Context, f func(n int) error) error {
-	if err := r.f.SetReadDeadline(time.Time{}); err != nil {
-		return fmt.Errorf("tap: %s: %w", r.iface, err)
-	}
-	woken := make(chan struct{})
+	rung := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
-		defer close(woken)
-		r.f.SetReadDeadline(time.Unix(1, 0))
+		defer close(rung)
+		r.bell.ring()
 	})
 	defer func() {
 		if !stop() {
-			<-woken // or the deadline would hit the next Read
+			<-rung
+			r.bell.silence() // or the next Read would not wait
 		}
 	}()
-	// All batches are read within one call of conn.Read, which then waits for
-	// more frames without another attempt to receive some.
+	var failed error
+	err := r.bell.conn.Control(func(bell uintptr) {
+		if err := r.conn.Control(func(fd uintptr) { failed = r.filled(ctx, fd, bell, f) }); err != nil {
+			failed = r.error("", err)
+		}
+	})
+	if err != nil {
+		return r.error("", err)
+	}
+	return failed
+}
+
+// error gives an error its context; once the reader is closed that is the cause.
+func (r *Reader) error(what string, err error) error {
+	if r.closed.Load() {
+		err = os.ErrClosed
+	}
+	return fmt.Errorf("tap: %s: %s%w", r.iface, what, err)
+}
+
+// filled is batches with the sockets at hand.
+func (r *Reader) filled(ctx context.Context, fd, bell uintptr, f func(n int) error) error {
+	var linger time.Time
 	for ctx.Err() == nil {
-		var failed error
-		err := r.conn.Read(func(fd uintptr) bool {
-			for ctx.Err() == nil {
-				n, err := r.batch.receive(int(fd))
-				switch {
-				case err == unix.EAGAIN:
-					return false
-				case err == unix.EINTR:
-					continue
-				case err == unix.ENETDOWN:
-					failed = fmt.Errorf("tap: %s: the interface went down: %w", r.iface, err)
-				case err != nil:
-					failed = fmt.Errorf("tap: %s: receiving: %w", r.iface, err)
-				default:
-					if failed = f(n); failed == nil && n < batchFrames {
-						return false // that was all there was
-					}
-				}
-				if failed != nil {
-					return true
-				}
-			}
-			return true
-		})
+		n, err := r.batch.receive(int(fd))
 		switch {
-		case failed != nil:
-			return failed
-		case errors.Is(err, os.ErrDeadlineExceeded):
-			continue // ctx has ended
-		case err != nil:
-			return fmt.Errorf("tap: %s: %w", r.iface, err)
+		case err == unix.EINTR:
+			continue
+		case err == unix.ENETDOWN:
+			return r.error("the interface went down: ", err)
+		case err != nil && err != unix.EAGAIN:
+			return r.error("receiving: ", err)
+		case err == nil:
+			if err := f(n); err != nil {
+				return err
+			}
+			if n == batchFrames {
+				continue // there may be more
+			}
+			linger = time.Now().Add(r.linger)
+		}
+		if r.closed.Load() {
+			return r.error("", os.ErrClosed)
+		}
+		if err := wait(fd, bell, linger); err != nil {
+			return r.error("", err)
 		}
 	}
 	return nil
@@ -249,4 +268,10 @@ func (r *Reader) Stats() (Stats, error) {
 }
 
 // Close ends the capture; a Read that runs returns.
-func (r *Reader) Close() error { return r.f.Close() }
+func (r *Reader) Close() error {
+	if !r.closed.CompareAndSwap(false, true) {
+		return r.error("", os.ErrClosed)
+	}
+	r.bell.ring()
+	return errors.Join(r.f.Close(), r.bell.f.Close())
+}
