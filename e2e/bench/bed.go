@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,8 +42,6 @@ type bed struct {
 	self    string // this program
 	links   map[model.NodeID]*hostLink
 	closers []func() error
-	// controller is the process that controls the switch; 0: this one.
-	controller int
 }
 
 // hostLink reads a host's interface counters.
@@ -215,14 +212,11 @@ func (o *ourBed) gateBy(ctx context.Context, pairs []fabric.Pair, by model.Gate)
 }
 
 // gateLosses says what was lost at the gate port.
-func (o *ourBed) gateLosses(ctx context.Context) (string, error) {
+func (o *ourBed) gateLosses(ctx context.Context) ([]string, error) {
 	err := o.fabric.CheckGate(ctx)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.losses) == 0 {
-		return "none", err
-	}
-	return strings.Join(o.losses, "; "), err
+	return o.losses, err
 }
 
 func newOurBed(ctx context.Context) (*ourBed, error) {

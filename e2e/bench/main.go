@@ -121,21 +121,7 @@ func run(ctx context.Context, args []string) (err error) {
 	add("inforce", func() ([]row, error) {
 		return onCutBed(ctx, func(c *cutBed) ([]row, error) { return inForce(ctx, c, *trials, say) })
 	})
-	add("gate", func() ([]row, error) {
-		return onBed(ctx, func(b *ourBed) (rows []row, err error) {
-			test, err := newTestController(ctx)
-			if err != nil {
-				return nil, err
-			}
-			defer func() { err = errors.Join(err, test.close()) }()
-			python, err := newOSKen(ctx)
-			if err != nil {
-				return nil, err
-			}
-			defer func() { err = errors.Join(err, python.close()) }()
-			return gateCost(ctx, b, test, python, *rounds, *pings, *each, say)
-		})
-	})
+	add("gate", func() ([]row, error) { return gateCost(ctx, *rounds, *pings, *each, say) })
 	add("mirror", func() ([]row, error) {
 		return onBed(ctx, func(b *ourBed) ([]row, error) { return mirrorCost(ctx, b, *pairs, *each, say) })
 	})

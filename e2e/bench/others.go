@@ -23,10 +23,18 @@ var hub []byte
 // PyPI into a folder that goes with the benchmark.
 const osken = "os-ken==2.11.2"
 
-// newTestController is a bed whose switch ovs-testcontroller controls, sending
-// every packet on by itself: it sets up no flows.
-func newTestController(ctx context.Context) (*bed, error) {
-	return newOtherBed(ctx, "test", func(dir string, port int) (*exec.Cmd, error) {
+// other is another controller, which runs and has no switch yet.
+type other struct {
+	name string
+	addr string
+	pid  int
+	stop func() error
+}
+
+// newTestController starts ovs-testcontroller, which sends every packet on by
+// itself: it sets up no flows.
+func newTestController(ctx context.Context) (*other, error) {
+	return startOther(ctx, "ovs-testcontroller", func(dir string, port int) (*exec.Cmd, error) {
 		cmd := exec.Command("ovs-testcontroller", "-O", "OpenFlow13", "--noflow", "--unixctl="+dir+"/ctl", fmt.Sprintf("ptcp:%d:127.0.0.1", port))
 		cmd.Env = append(os.Environ(), "OVS_RUNDIR="+dir, "OVS_LOGDIR="+dir)
 		cmd.Stderr = os.Stderr
@@ -35,8 +43,8 @@ func newTestController(ctx context.Context) (*bed, error) {
 }
 
 // newOSKen is the same with os-ken, in Python.
-func newOSKen(ctx context.Context) (*bed, error) {
-	return newOtherBed(ctx, "osken", func(dir string, port int) (*exec.Cmd, error) {
+func newOSKen(ctx context.Context) (*other, error) {
+	return startOther(ctx, "os-ken", func(dir string, port int) (*exec.Cmd, error) {
 		for _, argv := range [][]string{{"python3", "-m", "venv", dir + "/venv"}, {dir + "/venv/bin/pip", "install", "--quiet", "--disable-pip-version-check", osken}} {
 			if out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput(); err != nil {
 				return nil, fmt.Errorf("%s: %w\n%s", argv[0], err, out)
@@ -50,13 +58,14 @@ func newOSKen(ctx context.Context) (*bed, error) {
 	})
 }
 
-// newOtherBed is a bed whose switch another controller controls.
-func newOtherBed(ctx context.Context, name string, program func(dir string, port int) (*exec.Cmd, error)) (*bed, error) {
+// startOther starts a program that is to listen on a port, with a folder that goes
+// with it.
+func startOther(ctx context.Context, name string, program func(dir string, port int) (*exec.Cmd, error)) (*other, error) {
 	dir, err := os.MkdirTemp("", "netsplit-bench-")
 	if err != nil {
 		return nil, err
 	}
-	fail := func(err error) (*bed, error) { return nil, errors.Join(err, os.RemoveAll(dir)) }
+	fail := func(err error) (*other, error) { return nil, errors.Join(err, os.RemoveAll(dir)) }
 	l, err := net.Listen("tcp", "127.0.0.1:0") // a free port
 	if err != nil {
 		return fail(err)
@@ -70,20 +79,28 @@ func newOtherBed(ctx context.Context, name string, program func(dir string, port
 	if err := proc.StartCommand(cmd); err != nil {
 		return fail(fmt.Errorf("%s: %w", cmd.Path, err))
 	}
-	stop := func() error {
+	o := &other{name: name, addr: addr.String(), pid: cmd.Process.Pid, stop: func() error {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // says that it was killed
 		return os.RemoveAll(dir)
+	}}
+	if err := listens(ctx, o.addr); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", cmd.Path, err), o.stop())
 	}
-	if err := listens(ctx, addr.String()); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", cmd.Path, err), stop())
-	}
-	b, err := newBed(ctx, name, "tcp:"+addr.String())
+	return o, nil
+}
+
+// variant is to be measured on a bed of its own.
+func (o *other) variant() *variant {
+	return &variant{name: o.name, cpu: func() (time.Duration, error) { return cpuOf(o.pid) }}
+}
+
+// bed makes a lab whose switch it controls.
+func (o *other) bed(ctx context.Context) (*bed, error) {
+	b, err := newBed(ctx, "other", "tcp:"+o.addr)
 	if err != nil {
-		return nil, errors.Join(err, stop())
+		return nil, err
 	}
-	b.closers = append(b.closers, stop)
-	b.controller = cmd.Process.Pid
 	if err := errors.Join(b.reach(ctx), b.quiet()); err != nil {
 		return nil, errors.Join(err, b.close())
 	}
