@@ -198,6 +198,8 @@ type ourBed struct {
 	ctrl   *controller.Controller
 	gate   atomic.Pointer[func(frame []byte)] // nil: everything passes
 
+	refused atomic.Uint64 // packets that could not be released
+
 	mu     sync.Mutex
 	losses []string // told of at the gate port
 }
@@ -242,8 +244,10 @@ func newOurBed(ctx context.Context) (*ourBed, error) {
 				(*f)(frame)
 				return
 			}
-			// Lost with its connection only, and then the run ends anyhow.
-			_ = o.fabric.Release(frame, "")
+			// Where more comes than the switch takes back: a run would end as unknown.
+			if o.fabric.Release(frame, "") != nil {
+				o.refused.Add(1)
+			}
 		}})
 	if err != nil {
 		return fail(err)
