@@ -210,11 +210,19 @@ func TestShapesAcrossALink(t *testing.T) {
 }
 
 // TestARunCutsAcrossALink: a campaign whose hosts are on two bridges cuts at the
-// gate, which is each sender's switch, and proves it. x1 is a host that the target
-// does not use: what isolates n3 isolates it from the others of the target.
+// gate, which is each sender's switch, and proves it; by gate ports, of which each
+// bridge has one, as by packet-in. x1 is a host that the target does not use: what
+// isolates n3 isolates it from the others of the target.
 func TestARunCutsAcrossALink(t *testing.T) {
 	harness.LeavesNothing(t)
 	r := twoBridges(t, []string{"n1", "n2", "c1"}, []string{"n3", "x1"})
+	gates := "gates:\n"
+	for i, br := range []string{"rk1", "rk2"} {
+		link := "rkg" + br[2:]
+		r.cable(link, 60+i, br)
+		gates += fmt.Sprintf("  - {datapath: %q, port: %d, interface: %sr}\n", dpid(br), 60+i, link)
+	}
+	r.write(theLink() + gates)
 	file, err := filepath.Abs("../targets/gossip/target.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -236,6 +244,9 @@ func TestARunCutsAcrossALink(t *testing.T) {
 		if run.Proof == nil || run.Verdict.Value == "unknown" {
 			continue
 		}
+		if run.Tap == "gate" && run.Gate != "port" {
+			t.Errorf("run %s held packets by %q", run.Run, run.Gate)
+		}
 		for _, l := range run.Proof.PerLink {
 			if (l.Link.Src == "n3") != (l.Link.Dst == "n3") {
 				across += l.Dropped
@@ -249,10 +260,13 @@ func TestARunCutsAcrossALink(t *testing.T) {
 		t.Errorf("no run dropped a packet that wanted to cross the link: %s", harness.Verdicts(runs))
 	}
 	// A shape that takes all hosts takes those of the target.
-	d.Call("POST", "/v1/campaigns", wire.CampaignSpec{Target: file, Runs: 1, Scenario: &wire.ScenarioSpec{
+	d.Call("POST", "/v1/campaigns", wire.CampaignSpec{Target: file, Gate: "packet-in", Runs: 1, Scenario: &wire.ScenarioSpec{
 		Cut: &wire.CutSpec{Partition: &wire.Partition{Shape: "isolate", Groups: [][]string{{"n3"}}}, After: wire.Duration(500 * time.Millisecond), AtMost: wire.Duration(2 * time.Second)}}}, &c)
 	d.ended(c.ID)
 	runs = harness.Records(t, dir, c.ID)
+	if runs[0].Gate != "packet-in" {
+		t.Errorf("packets were held by %q", runs[0].Gate)
+	}
 	if p := runs[0].Proof; p == nil || len(p.Links) != 6 || p.InForceAt == 0 || p.Leaked != 0 || !p.LeakKnown || runs[0].Verdict.Value == "unknown" {
 		t.Errorf("isolated among the target's hosts: %+v, proof %+v", runs[0].Verdict, p)
 	}

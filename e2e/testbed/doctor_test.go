@@ -40,13 +40,8 @@ func ability(t *testing.T, d model.Diagnosis, a model.Ability) model.AbilityStat
 func TestDoctor(t *testing.T) {
 	harness.LeavesNothing(t)
 	r := newRack(t, []string{"a", "b"})
-	for i, link := range []string{"rkg", "rkm"} {
-		r.veth(link, 40+i, "rk1", "peer", "name", link+"r")
-		for _, end := range []string{link, link + "r"} {
-			harness.Output(t, "ip", "link", "set", end, "mtu", "1600", "up")
-			harness.Output(t, "ethtool", "-K", end, "tx", "off", "gso", "off", "gro", "off")
-		}
-	}
+	r.cable("rkg", 40, "rk1")
+	r.cable("rkm", 41, "rk1")
 	taps := "gates: [{datapath: " + dpid("rk1") + ", port: 40, interface: rkgr}]\nmirrors: [{datapath: " + dpid("rk1") + ", port: 41, interface: rkmr}]\n"
 	r.write(taps)
 	r.connect("127.0.0.1:6654")

@@ -79,8 +79,13 @@ func twoBridges(t *testing.T, one, two []string) *rack {
 	harness.Output(t, "ethtool", "-K", "rkt2", "tx", "off")
 	harness.Output(t, "ip", "link", "set", "rkt2", "up")
 	r.VSCtl("add-port", "rk2", "rkt2", "--", "set", "interface", "rkt2", "ofport_request=51")
-	r.write(fmt.Sprintf("links:\n  - {a: {datapath: %q, port: 50}, b: {datapath: %q, port: 51}}\n", dpid("rk1"), dpid("rk2")))
+	r.write(theLink())
 	return r
+}
+
+// theLink is that of two bridges, in the words of a testbed file.
+func theLink() string {
+	return fmt.Sprintf("links:\n  - {a: {datapath: %q, port: 50}, b: {datapath: %q, port: 51}}\n", dpid("rk1"), dpid("rk2"))
 }
 
 // veth makes a port of a bridge; peer says where its far end is.
@@ -91,6 +96,17 @@ func (r *rack) veth(link string, port int, bridge string, peer ...string) {
 	harness.Output(r.t, "ethtool", "-K", link, "tx", "off")
 	harness.Output(r.t, "ip", "link", "set", link, "up")
 	r.VSCtl("add-port", bridge, link, "--", "set", "interface", link, fmt.Sprintf("ofport_request=%d", port))
+}
+
+// cable makes a port of a bridge whose far end is this machine's: link with an r
+// behind its name. It takes full frames with a tag more.
+func (r *rack) cable(link string, port int, bridge string) {
+	r.t.Helper()
+	r.veth(link, port, bridge, "peer", "name", link+"r")
+	for _, end := range []string{link, link + "r"} {
+		harness.Output(r.t, "ip", "link", "set", end, "mtu", "1600", "up")
+		harness.Output(r.t, "ethtool", "-K", end, "tx", "off", "gso", "off", "gro", "off")
+	}
 }
 
 // write writes the testbed file; more is appended to it.
