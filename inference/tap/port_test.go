@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
+	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
@@ -198,6 +199,29 @@ func TestAReaderThatLingersHoldsUpNobody(t *testing.T) {
 		cancel()
 		p.Close()
 	}
+}
+
+// TestAReaderThatLingersHasAProcessorMore, also where there was one only: the rest
+// keeps what it had. The number is a process's, so it is another process's.
+func TestAReaderThatLingersHasAProcessorMore(t *testing.T) {
+	const inside = "NETSPLIT_TAP_LINGERS"
+	if os.Getenv(inside) == "" {
+		for had, want := range map[string]string{"1": "2", "4": "5"} {
+			cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.cpu="+had)
+			cmd.Env = append(os.Environ(), inside+"=1")
+			out, err := cmd.CombinedOutput()
+			if err != nil || !strings.Contains(string(out), "processors: "+want+",") {
+				t.Errorf("with %s, want %s: %v\n%s", had, want, err, out)
+			}
+		}
+		return
+	}
+	for range 2 { // once for all
+		if lingers() != lingerFor {
+			t.Error("it does not linger")
+		}
+	}
+	t.Logf("processors: %d,", runtime.GOMAXPROCS(0))
 }
 
 func TestAFrameTooLongForThePortIsAnError(t *testing.T) {

@@ -3,6 +3,7 @@ package tap
 import (
 	"os"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -18,8 +19,13 @@ const lingerFor = 3 * time.Millisecond
 // lingering: one reader does. Several would leave no processor to the rest.
 var lingering atomic.Bool
 
+// spare has the scheduler use one processor more, for the reader that lingers:
+// what else there is to do has as many as it would have had.
+var spare = sync.OnceFunc(func() { runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1) })
+
 // lingers is how long a reader may linger: not where it has the only processor.
 func lingers() time.Duration {
+	spare()
 	if runtime.GOMAXPROCS(0) < 2 {
 		return 0
 	}
