@@ -337,8 +337,10 @@ func (h *Hosts) apply(ctx context.Context) error {
 			if !slices.ContainsFunc(h.partitions, func(f *inForce) bool { return f.new && concerns(f.p, o.name) }) {
 				return nil, nil
 			}
-			dropped, err := a.Dropped(ctx) // its rules were those of others so far
-			return func() { h.book(o, dropped) }, err
+			if dropped, err := a.Dropped(ctx); err == nil { // its rules were those of others so far
+				return func() { h.book(o, dropped) }, nil
+			}
+			// It died, and nobody has noticed yet: whoever is there now is given the rules.
 		}
 		next, err := h.agent(ctx, o)
 		if err != nil {

@@ -420,6 +420,32 @@ func TestLostRulesAreTold(t *testing.T) {
 	}
 }
 
+// TestACutThatNeedsNoRuleMeetsADeadAgent: the one that was started in its place is
+// given the rules, and those before are told to be lost.
+func TestACutThatNeedsNoRuleMeetsADeadAgent(t *testing.T) {
+	b, ctx := newBed(t), t.Context()
+	if err := b.Cut(ctx, 1, partial("n1", "n2")); err != nil {
+		t.Fatal(err)
+	}
+	dead := b.agents["n2"]
+	b.mu.Lock()
+	b.agents["n2"] = new(fake)
+	b.mu.Unlock()
+	dead.fail(errors.New("host n2: its agent died"))
+	if err := b.Cut(ctx, 2, partial("n2", "n1")); err != nil {
+		t.Error(err)
+	}
+	if len(b.agents["n2"].rules) == 0 {
+		t.Error("the agent that is there now has no rules")
+	}
+	if err := <-b.lost; !strings.Contains(err.Error(), "its agent died") {
+		t.Error(err)
+	}
+	if len(b.lost) > 0 {
+		t.Errorf("told again: %v", <-b.lost)
+	}
+}
+
 // TestKeptUntil: what is cut is kept for a lease after it was last renewed, by hosts
 // that answer.
 func TestKeptUntil(t *testing.T) {
