@@ -483,6 +483,9 @@ func (v *validator) rest() {
 			v.addf("timing."+d.key, "missing: say %s, such as 10s", d.what)
 		}
 	}
+	if tick, most := v.t.Timing.Tick, v.t.Timing.MaxCut; tick > most && most > 0 {
+		v.addf("timing.tick", "%v is longer than max_cut (%v), and a cut ends at a tick: leave it out, or say 50ms", tick, most)
+	}
 	for _, prog := range slices.Sorted(maps.Keys(v.t.Needs)) {
 		if v.t.Needs[prog] == "" {
 			v.addf("needs."+prog, "name the Debian package that has %s", prog)
