@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures netsplit on this machine and prints one table: under 10 minutes, as
+# Measures netsplit on this machine and prints one table: some 20 minutes, as
 # root, best with nothing else running. Leaves nothing behind.
 # Arguments go to the program: see e2e/bench/main.go, e.g. -only leaks,gate.
 set -euo pipefail

@@ -47,12 +47,12 @@ func run(ctx context.Context, args []string) (err error) {
 	trials := fs.Int("trials", 20, "cuts by hand of each kind; 1000 take hours")
 	many := fs.Int("many-trials", 0, "the same with more than 10 flows; 0: a tenth of -trials")
 	flows := fs.String("flows", "10,10000,50000", "flows that a cut by hand meets")
-	rounds := fs.Int("rounds", 5, "rounds of the gate's throughput")
+	rounds := fs.Int("rounds", 3, "rounds of the gate's throughput")
 	pings := fs.Int("pings", 500, "round trips in each of them")
 	pairs := fs.Int("pairs", 7, "iperf3 pairs with and without mirror")
 	each := fs.Duration("iperf", 3*time.Second, "length of an iperf3 measurement")
 	root := fs.String("root", ".", "the checkout, with bin/netsplit built")
-	limit := fs.Duration("limit", 15*time.Minute, "give up after")
+	limit := fs.Duration("limit", time.Hour, "give up after")
 	profile := fs.String("cpuprofile", "", "write a CPU profile of the gate's process here")
 	if err := fs.Parse(args); err != nil {
 		return err
