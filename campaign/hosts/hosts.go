@@ -337,10 +337,14 @@ func (h *Hosts) apply(ctx context.Context) error {
 			if !slices.ContainsFunc(h.partitions, func(f *inForce) bool { return f.new && concerns(f.p, o.name) }) {
 				return nil, nil
 			}
-			if dropped, err := a.Dropped(ctx); err == nil { // its rules were those of others so far
+			dropped, err := a.Dropped(ctx) // its rules were those of others so far
+			if err == nil {
 				return func() { h.book(o, dropped) }, nil
 			}
-			// It died, and nobody has noticed yet: whoever is there now is given the rules.
+			if now, gone := h.agent(ctx, o); gone != nil || now == a {
+				return nil, err
+			}
+			// It died, and nobody has noticed yet: who is there now is given the rules.
 		}
 		next, err := h.agent(ctx, o)
 		if err != nil {

@@ -26,6 +26,7 @@ type fake struct {
 	refuses int   // so many sets of rules, and keeps those it has
 	fails   error // what it answers
 	givesUp bool  // its table when it is given rules next
+	mute    error // what it answers when it is asked for its counts
 }
 
 func (f *fake) Filter(_ context.Context, _ string, _ netip.Addr, rules []hostrules.Rule, _ time.Duration) (map[string]uint64, error) {
@@ -60,7 +61,7 @@ func (f *fake) Renew(context.Context, time.Duration) error {
 func (f *fake) Dropped(context.Context) (map[string]uint64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return maps.Clone(f.dropped), f.fails
+	return maps.Clone(f.dropped), errors.Join(f.fails, f.mute)
 }
 
 // drop has the first rule for a link that fits count packets.
@@ -443,6 +444,31 @@ func TestACutThatNeedsNoRuleMeetsADeadAgent(t *testing.T) {
 	}
 	if len(b.lost) > 0 {
 		t.Errorf("told again: %v", <-b.lost)
+	}
+}
+
+// TestCountsOutliveAQuestionThatFailed: the agent that did not answer has its rules,
+// and what they dropped counts.
+func TestCountsOutliveAQuestionThatFailed(t *testing.T) {
+	b, ctx := newBed(t), t.Context()
+	if err := b.Cut(ctx, 1, partial("n1", "n2")); err != nil {
+		t.Fatal(err)
+	}
+	a := b.agents["n2"]
+	a.drop(t, model.Link{Src: "n1", Dst: "n2"}, "", 7)
+	mute := func(err error) { a.mu.Lock(); a.mute = err; a.mu.Unlock() }
+	mute(errors.New("host n2: no answer in time"))
+	if err := b.Cut(ctx, 2, partial("n2", "n1")); err == nil || !strings.Contains(err.Error(), "no answer in time") {
+		t.Error(err)
+	}
+	mute(nil)
+	n := uint64(0)
+	drops, err := b.DropsBy(ctx, 1)
+	for _, d := range drops {
+		n += d.Packets
+	}
+	if err != nil || n != 7 || len(b.lost) > 0 {
+		t.Errorf("%d dropped, %v; told %d times", n, err, len(b.lost))
 	}
 }
 

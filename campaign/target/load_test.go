@@ -167,7 +167,7 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 		{"bad port", "port: 7000", "port: 70000", `t.yaml:8: protocols[0].port: want a number from 0 to 65535, found "70000"`},
 		{"no port", "port: 7000", "port: 0", `protocols[0].port: want a port from 1 to 65535`},
 		{"duration without unit", "max_age: 1.5s", "max_age: 15", `max_age: want a duration with a unit, such as 1.5s or 200ms, found "15"`},
-		{"a tick longer than a cut", "max_cut: 6s", "max_cut: 6s, tick: 5000s", "timing.tick: 1h23m20s is longer than max_cut (6s), and a cut ends at a tick: leave it out, or say 50ms"},
+		{"a tick longer than a cut", "max_cut: 6s", "max_cut: 6s, tick: 5000s", "timing.tick: 1h23m20s is longer than max_cut (6s), and a cut ends at a tick: say 6s or less"},
 		{"negative duration", "settle: 10s", "settle: -10s", `timing.settle: want a duration that is not negative, found "-10s"`},
 		{"no name", "name: small\n", "", `t.yaml:1: name: the target has no name`},
 		{"bad host name", "nodes: [n1, n2]", "nodes: [n1, n2, 'n 3']", `nodes[2]: host name "n 3": use letters, digits, - and _`},

@@ -484,7 +484,7 @@ func (v *validator) rest() {
 		}
 	}
 	if tick, most := v.t.Timing.Tick, v.t.Timing.MaxCut; tick > most && most > 0 {
-		v.addf("timing.tick", "%v is longer than max_cut (%v), and a cut ends at a tick: leave it out, or say 50ms", tick, most)
+		v.addf("timing.tick", "%v is longer than max_cut (%v), and a cut ends at a tick: say %v or less", tick, most, most)
 	}
 	for _, prog := range slices.Sorted(maps.Keys(v.t.Needs)) {
 		if v.t.Needs[prog] == "" {

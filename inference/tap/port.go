@@ -46,12 +46,14 @@ type PortStats struct {
 // OpenPort opens both directions of the interface, in the named network
 // namespace or, if that is "", in the calling thread's. The error says whether
 // the namespace, the interface or a privilege is missing.
+// The first call of a process raises its GOMAXPROCS by one, for good (see wait).
 func OpenPort(iface, namespace string) (*Port, error) {
 	r, err := Open(iface, namespace)
 	if err != nil {
 		return nil, err
 	}
-	r.linger = lingers() // what comes is answered
+	spare()
+	r.linger = lingerFor // what comes is answered
 	p := &Port{r: r, out: newOutgoing()}
 	_, err = within(namespace, func() (int, error) {
 		link, err := net.InterfaceByName(iface)
@@ -151,7 +153,7 @@ func (p *Port) send() error {
 		})
 		switch {
 		case err != nil:
-			return fmt.Errorf("tap: %s: %d frames were not sent: %w", p.r.iface, p.out.n-first, err)
+			return p.r.failure(fmt.Sprintf("%d frames were not sent: ", p.out.n-first), err)
 		case sysErr == unix.EINTR, sysErr == unix.EAGAIN:
 		case sysErr == unix.ENOBUFS && (since.IsZero() || time.Since(since) < fullLimit):
 			if since.IsZero() {

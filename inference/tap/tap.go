@@ -186,33 +186,28 @@ func (r *Reader) truncated() {
 // batches fills r.batch again and again and calls f with the number of frames
 // in it; an error of f ends it.
 func (r *Reader) batches(ctx context.Context, f func(n int) error) error {
-	rung := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		defer close(rung)
-		r.bell.ring()
-	})
+	stop := context.AfterFunc(ctx, r.bell.ring)
 	defer func() {
 		if !stop() {
-			<-rung
 			r.bell.silence() // or the next Read would not wait
 		}
 	}()
 	var failed error
 	err := r.bell.conn.Control(func(bell uintptr) {
 		if err := r.conn.Control(func(fd uintptr) { failed = r.filled(ctx, fd, bell, f) }); err != nil {
-			failed = r.error("", err)
+			failed = r.failure("", err)
 		}
 	})
 	if err != nil {
-		return r.error("", err)
+		return r.failure("", err)
 	}
 	return failed
 }
 
-// error gives an error its context; once the reader is closed that is the cause.
-func (r *Reader) error(what string, err error) error {
+// failure gives an error its context; once the reader is closed that is the cause.
+func (r *Reader) failure(what string, err error) error {
 	if r.closed.Load() {
-		err = os.ErrClosed
+		what, err = "", os.ErrClosed
 	}
 	return fmt.Errorf("tap: %s: %s%w", r.iface, what, err)
 }
@@ -221,14 +216,17 @@ func (r *Reader) error(what string, err error) error {
 func (r *Reader) filled(ctx context.Context, fd, bell uintptr, f func(n int) error) error {
 	var linger time.Time
 	for ctx.Err() == nil {
+		if r.closed.Load() {
+			return r.failure("", os.ErrClosed)
+		}
 		n, err := r.batch.receive(int(fd))
 		switch {
 		case err == unix.EINTR:
 			continue
 		case err == unix.ENETDOWN:
-			return r.error("the interface went down: ", err)
+			return r.failure("the interface went down: ", err)
 		case err != nil && err != unix.EAGAIN:
-			return r.error("receiving: ", err)
+			return r.failure("receiving: ", err)
 		case err == nil:
 			if err := f(n); err != nil {
 				return err
@@ -238,11 +236,8 @@ func (r *Reader) filled(ctx context.Context, fd, bell uintptr, f func(n int) err
 			}
 			linger = time.Now().Add(r.linger)
 		}
-		if r.closed.Load() {
-			return r.error("", os.ErrClosed)
-		}
 		if err := wait(fd, bell, linger); err != nil {
-			return r.error("", err)
+			return r.failure("", err)
 		}
 	}
 	return nil
@@ -267,10 +262,10 @@ func (r *Reader) Stats() (Stats, error) {
 	return r.stats, nil
 }
 
-// Close ends the capture; a Read that runs returns.
+// Close ends the capture; a Read that runs returns, soon but maybe after Close.
 func (r *Reader) Close() error {
 	if !r.closed.CompareAndSwap(false, true) {
-		return r.error("", os.ErrClosed)
+		return r.failure("", os.ErrClosed)
 	}
 	r.bell.ring()
 	return errors.Join(r.f.Close(), r.bell.f.Close())

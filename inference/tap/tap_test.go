@@ -282,6 +282,31 @@ func TestReadEndsWithItsContextAndCanGoOn(t *testing.T) {
 	}
 }
 
+// TestAReadThatEndedLeavesTheNextOneItsWait: it would turn round and round else.
+func TestAReadThatEndedLeavesTheNextOneItsWait(t *testing.T) {
+	_, far, namespace := veth(t)
+	r, err := Open(far, namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for range 3 {
+		ctx, cancel := context.WithCancel(context.Background())
+		time.AfterFunc(time.Millisecond, cancel)
+		if err := r.Read(ctx, func(time.Time, []byte) {}); err != nil {
+			t.Fatal(err)
+		}
+		err := r.bell.conn.Control(func(fd uintptr) {
+			if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0); n != 0 || err != nil {
+				t.Errorf("the bell rings on: %d, %v", n, err)
+			}
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestAnInterfaceThatGoesAwayIsAnError(t *testing.T) {
 	near, far, namespace := veth(t)
 	r, err := Open(far, namespace)

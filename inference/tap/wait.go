@@ -23,15 +23,6 @@ var lingering atomic.Bool
 // what else there is to do has as many as it would have had.
 var spare = sync.OnceFunc(func() { runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1) })
 
-// lingers is how long a reader may linger: not where it has the only processor.
-func lingers() time.Duration {
-	spare()
-	if runtime.GOMAXPROCS(0) < 2 {
-		return 0
-	}
-	return lingerFor
-}
-
 // bell ends the wait of a reader (eventfd(2)).
 type bell struct {
 	f    *os.File
@@ -59,9 +50,9 @@ func (b *bell) silence() { _, _ = b.f.Read(make([]byte, 8)) }
 // Until linger it waits without telling Go's scheduler. To give a processor up
 // and to get one back wakes other threads, which on a machine that has little to
 // do takes longer than all else that is done for a frame: of the round trip that
-// a gate port adds, a third (e2e/bench, part gate). What the scheduler needs the
-// processor for, collecting garbage or others that wait, it asks for by a signal,
-// as of a loop, and the wait ends.
+// a gate port adds, a third (e2e/bench, part gate). The garbage collector gets the
+// processor by a signal, as from a loop, and the wait ends. What the frame's owner
+// woke does not: another processor takes it over, or this one does at the end.
 func wait(fd, bell uintptr, linger time.Time) error {
 	fds := [2]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}, {Fd: int32(bell), Events: unix.POLLIN}}
 	if left := time.Until(linger); left > 0 && lingering.CompareAndSwap(false, true) {
