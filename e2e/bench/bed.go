@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -218,7 +219,7 @@ func (o *ourBed) gateLosses(ctx context.Context) ([]string, error) {
 	err := o.fabric.CheckGate(ctx)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.losses, err
+	return slices.Clone(o.losses), err
 }
 
 func newOurBed(ctx context.Context) (*ourBed, error) {

@@ -37,7 +37,7 @@ func gateCost(ctx context.Context, rounds, pings int, each time.Duration, say fu
 	c, ken := test.variant(), python.variant()
 	var lost []string
 	settings := []*setting{
-		{variants: []*variant{plain, port, gate}, open: func(ctx context.Context) (*bed, error) {
+		{variants: []*variant{plain, port, gate}, open: func(ctx context.Context) (_ *bed, err error) {
 			if ours, err = newOurBed(ctx); err != nil {
 				return nil, err
 			}

@@ -45,8 +45,8 @@ type PortStats struct {
 
 // OpenPort opens both directions of the interface, in the named network
 // namespace or, if that is "", in the calling thread's. The error says whether
-// the namespace, the interface or a privilege is missing.
-// The first call of a process raises its GOMAXPROCS by one, for good (see wait).
+// the namespace, the interface or a privilege is missing. The first call of a
+// process raises its GOMAXPROCS by one, for good (see spare).
 func OpenPort(iface, namespace string) (*Port, error) {
 	r, err := Open(iface, namespace)
 	if err != nil {
