@@ -68,6 +68,9 @@ func (c *Cut) Prove(ctx context.Context) (time.Time, error) {
 			return err
 		}
 		if why = c.rounds(ctx, provingRounds, all, specimens, c.drops); why != nil { // the counters do not tell: silence does
+			if err := c.bed.cuts.Verify(ctx, c.partition); err != nil { // what goes round the rules is not counted by them
+				return time.Time{}, err
+			}
 			why = errors.Join(why, emit(), pause(ctx, quietFor))
 		}
 		at := time.Now()

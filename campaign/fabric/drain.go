@@ -59,7 +59,8 @@ func (m *member) drained(have flowrules.State) error {
 }
 
 // Verify reads back the tables of the switches that keep a partition's rules, and
-// says what was missing there; it is put back.
+// says what was missing there, which is put back, or what goes round them
+// (ErrInTheWay), which is somebody else's.
 func (f *Fabric) Verify(ctx context.Context, p model.Partition) error {
 	keep := map[*member]bool{}
 	for _, l := range p.Links() {
@@ -78,14 +79,14 @@ func (f *Fabric) Verify(ctx context.Context, p model.Partition) error {
 		}
 		m.rules.Lock()
 		err = m.readBack(ctx, sw, !m.unread(sw))
-		repaired := m.repaired
+		repaired, inWay := m.repaired, m.inWay
 		m.rules.Unlock()
 		if err != nil {
 			m.check()
 			return err
 		}
 		if !repaired {
-			return nil
+			return inWay
 		}
 		return errors.Join(fmt.Errorf("switch %s did not hold all that cuts there; it was put back", m.id), f.lookAnew(ctx, m))
 	})

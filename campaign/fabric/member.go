@@ -38,8 +38,10 @@ type member struct {
 	plan  flowrules.Plan
 	alive alive              // has a lock of its own
 	known *controller.Switch // the session on which plan was installed
-	// repaired says that the last reading found rules that were not as left.
+	// repaired says that the last reading found rules that were not as left, inWay
+	// which ones of others go round ours.
 	repaired bool
+	inWay    error
 	drain    drain
 	asked    *controller.Switch // the session that was asked to look into fragments
 	blind    error              // why it does not; nil: it does
@@ -192,9 +194,10 @@ func (m *member) readBack(ctx context.Context, sw *controller.Switch, tampered b
 		m.settled(sw, err)
 		return err
 	}
-	if why := m.obstructed(have.Flows); why != nil && !tampered {
-		m.refuse(sw, why)
-		return why
+	m.inWay = m.obstructed(have.Flows)
+	if m.inWay != nil && !tampered {
+		m.refuse(sw, m.inWay)
+		return m.inWay
 	}
 	d := flowrules.Diff(have, m.plan)
 	m.alive.hold(sw, m.plan.Expiring(have))

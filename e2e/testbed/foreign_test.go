@@ -1,6 +1,7 @@
 package testbed
 
 import (
+	"errors"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -76,6 +77,53 @@ func TestRulesOfOthersAreLeftAlone(t *testing.T) {
 	d.Wait(t, time.Minute)
 	if after := r.foreign("rk1"); after != before || r.ours("rk1") != 0 || !r.ping(x, y) {
 		t.Errorf("when the daemon is gone, %d rules of ours; rules of others before:\n%s\nafter:\n%s", r.ours("rk1"), before, after)
+	}
+}
+
+// TestARuleThatComesLater goes round what is cut, or is to be: no packet of the proof
+// meets the first one, the second one takes some of them. The partition is not in force
+// while it is there, and names it.
+func TestARuleThatComesLater(t *testing.T) {
+	harness.LeavesNothing(t)
+	r := newRack(t, []string{"a", "b"})
+	for i, h := range r.hosts { // what is cut of ARP hinders nobody
+		o := r.hosts[1-i]
+		r.in(h, "ip", "neigh", "replace", o.ip, "lladdr", o.mac, "dev", "eth0", "nud", "permanent")
+	}
+	r.connect("127.0.0.1:6653")
+	d := serve(t, "--testbed", r.file, "--runs-dir", t.TempDir(), "--openflow", "127.0.0.1:6653")
+	d.Healthy()
+	for _, what := range []string{"icmp", "ip"} {
+		add := func() { r.OFCtl("rk1", "add-flow", "table=0,priority=60000,"+what+",actions=NORMAL") }
+		remove := func() {
+			harness.Output(t, "ovs-ofctl", "-O", "OpenFlow13", "--strict", "del-flows", "unix:"+r.Path("rk1.mgmt"), "table=0,priority=60000,"+what)
+		}
+		named := func(when string) {
+			t.Helper()
+			harness.Until(t, 20*time.Second, "the partition names the rule that came "+when, func() error {
+				_, b := d.try("GET", "/v1/partitions/"+what, nil)
+				if s := string(b); !strings.Contains(s, `"requested"`) || !strings.Contains(s, "priority=60000") {
+					return errors.New(s)
+				}
+				return nil
+			})
+			if !r.ping(r.hosts[0], r.hosts[1]) {
+				t.Errorf("%s, %s: the rule lets nothing pass: this shows nothing", what, when)
+			}
+		}
+		add()
+		d.Call("POST", "/v1/partitions", wire.PartitionSpec{Name: what, Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"a"}, {"b"}}}}, nil)
+		named("before it")
+		remove()
+		d.State(what, "in_force")
+		if r.ping(r.hosts[0], r.hosts[1]) {
+			t.Errorf("%s: a reaches b through the cut", what)
+		}
+		add()
+		named("while it stood")
+		remove()
+		d.State(what, "in_force")
+		d.Heal(what)
 	}
 }
 
