@@ -70,10 +70,12 @@ func Diff(have State, want Plan) Delta {
 	used := map[uint8]bool{}
 	wanted := make(map[string]bool, len(want.Rules))
 	stays := map[Cookie]bool{}
+	admitted := map[uint64]bool{} // ports
 	for _, r := range want.Rules {
 		used[r.Table] = true
 		wanted[r.Key()] = true
 		stays[r.Cookie] = true
+		admitted[uint64(r.Match.InPort)] = admitted[uint64(r.Match.InPort)] || r.Kind == KindAdmit
 	}
 	removals := map[Kind][]of13.Message{}
 	gone := map[Cookie]bool{} // cookies whose rules all go by one message
@@ -95,7 +97,11 @@ func Diff(have State, want Plan) Delta {
 			if c.Partition() != 0 && !stays[c] {
 				m, gone[c] = removeAll(c, MaskAll), true
 			}
-			removals[known(c.Kind())] = append(removals[known(c.Kind())], m)
+			kind := known(c.Kind())
+			if in, _ := s.Match.Get(of13.ClassBasic, of13.FieldInPort); kind == KindFresh && !admitted[in.Uint()] {
+				kind = KindAdmit // to shut a port out, both have to go
+			}
+			removals[kind] = append(removals[kind], m)
 		}
 	}
 	adds := map[Kind][]of13.Message{}

@@ -135,7 +135,7 @@ func TestMetersBiteFirst(t *testing.T) {
 		ps   []flowrules.InForce
 		want string
 	}{
-		{"nothing", nil, fmt.Sprintf("forward, put meters %d, admit, meter, look anew", n)},
+		{"nothing", nil, fmt.Sprintf("put meters %d, forward, admit, meter, look anew", n)},
 		{"cut", []flowrules.InForce{{ID: 1, Partition: p}}, "hold, turn down 2, cut"},
 		{"another cut of the same", []flowrules.InForce{{ID: 1, Partition: p}, {ID: 2, Partition: p}}, ""},
 		{"the first healed", []flowrules.InForce{{ID: 2, Partition: p}}, "cut"},

@@ -28,20 +28,20 @@ type Stage struct {
 // every rule that names it got one, and "meter", when they lose it. So whenever
 // the controller dies, what is cut heals.
 var Order = []Stage{
-	{Name: "forward", Kinds: []Kind{KindForward, KindDefault}, Barrier: true},
 	{Name: "put meters", Meters: MeterPut, Barrier: true},
+	{Name: "taps", Kinds: []Kind{KindGate, KindMirror}, Barrier: true},
 	{Name: "hold", Kinds: []Kind{KindHold}, Barrier: true, Urgent: true},
 	{Name: "turn down", Meters: MeterDown, Barrier: true, Urgent: true},
 	{Name: "cut", Kinds: []Kind{KindDrop, KindFlood}, Barrier: true},
-	{Name: "taps", Kinds: []Kind{KindGate, KindMirror}, Barrier: true},
+	{Name: "forward", Kinds: []Kind{KindForward, KindDefault}, Barrier: true},
 	{Name: "admit", Kinds: []Kind{KindAdmit}, Barrier: true},
 	{Name: "shut out", Delete: true, Kinds: []Kind{KindAdmit}, Barrier: true},
+	{Name: "unforward", Delete: true, Kinds: []Kind{KindForward, KindDefault}, Barrier: true},
 	{Name: "untap", Delete: true, Kinds: []Kind{KindMirror, KindGate}, Barrier: true},
 	{Name: "heal", Delete: true, Kinds: []Kind{KindDrop, KindFlood}, Barrier: true},
 	{Name: "turn up", Meters: MeterUp, Barrier: true},
 	{Name: "meter", Kinds: []Kind{KindMeter}, Barrier: true},
 	{Name: "unmeter", Delete: true, Kinds: []Kind{KindMeter, KindHold}, Barrier: true},
-	{Name: "unforward", Delete: true, Kinds: []Kind{KindForward, KindDefault}, Barrier: true},
 	{Name: "look anew", Kinds: []Kind{KindFresh}, Barrier: true},
 	{Name: "look no more", Delete: true, Kinds: []Kind{KindFresh}, Barrier: true},
 	{Name: "take meters", Meters: MeterTake, Barrier: true},

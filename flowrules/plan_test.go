@@ -58,6 +58,44 @@ func TestWhatPassesIsWhatThePartitionSays(t *testing.T) {
 	}
 }
 
+// TestAPortComesAndGoes: while a host, whose port or link comes or goes, is put into
+// the rules or taken out of them, nothing is open for it that is closed while it is
+// there. The others are admitted all the time.
+func TestAPortComesAndGoes(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		hosts := randomHosts(r)
+		w := randomWorld(r, hosts)
+		there, gone := w.plan(t), w
+		left := hosts[r.IntN(len(hosts))].Name
+		gone.in.Hosts = slices.DeleteFunc(slices.Clone(hosts), func(h flowrules.Host) bool { return h.Name == left })
+		gone.in.Elsewhere = []model.NodeID{left}
+		sw := newSwitch(hosts)
+		closed := func(when string) func() {
+			return func() {
+				for a, src := range hosts {
+					for b, dst := range hosts {
+						if a == b || !w.closed(a, b) && !w.behind[[2]int{a, b}] {
+							continue
+						}
+						for _, k := range []string{"tcp", "arp request"} {
+							for _, o := range sw.Inject(src.Port, frame(k, src, dst)) {
+								if o.Port == dst.Port {
+									t.Fatalf("seed %d: %s %s>%s gets through while %s %s", seed, k, src.Name, dst.Name, left, when)
+								}
+							}
+						}
+					}
+				}
+			}
+		}
+		turn(t, sw, gone.plan(t), 1, nil)
+		turn(t, sw, there, 1, closed("comes"))
+		w.check(t, sw)
+		turn(t, sw, gone.plan(t), 1, closed("goes"))
+	}
+}
+
 // TestWhatComesBackFromTheGateGoesToOneHost: whatever is cut, gated or mirrored
 // and whomever a frame is addressed to, from the gate port it leaves by the port
 // that its tag names and by no other; it never goes to the gate port again.
