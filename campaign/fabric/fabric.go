@@ -436,7 +436,7 @@ func (f *Fabric) apply(ctx context.Context) error {
 			}
 			err = m.turnTo(ctx, plan)
 		}
-		if err != nil {
+		if err != nil || m.session() == nil { // one that is away, where nothing was to change
 			return err
 		}
 		return m.fenceLine(ctx)

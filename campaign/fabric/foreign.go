@@ -13,9 +13,12 @@ import (
 var ErrInTheWay = errors.New("rules of somebody else are in the way")
 
 // obstructed says why our rules cannot do their work beside those that the
-// switch has; nil if they can. m.rules is held.
-func (m *member) obstructed(have []of13.FlowStats) error {
-	n, first := 0, ""
+// switch has; nil if they can. m.rules is held. installed: ours are there, and stay.
+func (m *member) obstructed(have []of13.FlowStats, installed bool) error {
+	n, first, where := 0, "", fmt.Sprintf("switch %s", m.id)
+	if !installed {
+		where += " is left as it is"
+	}
 	for _, f := range flowrules.InTheWay(have, m.at.Load().in) {
 		if f.Drops {
 			continue // no cut is defeated by it; the reading reports it as a conflict
@@ -28,9 +31,9 @@ func (m *member) obstructed(have []of13.FlowStats) error {
 	case 0:
 		return nil
 	case 1:
-		return fmt.Errorf("switch %s is left as it is: %w: %s", m.id, ErrInTheWay, first)
+		return fmt.Errorf("%s: %w: %s", where, ErrInTheWay, first)
 	}
-	return fmt.Errorf("switch %s is left as it is: %w: %s; and %d more", m.id, ErrInTheWay, first, n-1)
+	return fmt.Errorf("%s: %w: %s; and %d more", where, ErrInTheWay, first, n-1)
 }
 
 // refuse leaves the switch alone and says why, once.

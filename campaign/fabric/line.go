@@ -342,12 +342,16 @@ func (m *member) fenceLine(ctx context.Context) error {
 // half a second.
 const fenceAgain = 200 * time.Millisecond
 
-// fence sends one round.
+// fence sends one round. A switch that is not connected may be dead, and with it what
+// was on its way.
 func (l *line) fence(ctx context.Context) error {
 	l.mu.Lock()
 	down := l.down
 	l.mu.Unlock()
 	for {
+		if l.m.session() == nil {
+			return ErrDown
+		}
 		back, err := l.out.fence()
 		if err != nil {
 			return err

@@ -250,6 +250,46 @@ func TestAFenceThatDoesNotComeBackIsAnError(t *testing.T) {
 	}
 }
 
+// TestADeadSwitchTurnsNoFrameBack: it is called not connected, at once, whether it died
+// before a frame was to come back or meanwhile, and holds up nobody who wants nothing
+// from it.
+func TestADeadSwitchTurnsNoFrameBack(t *testing.T) {
+	r := newRig(t, fabric.Config{Timeout: 4 * time.Second, HardTimeout: time.Hour, RenewEvery: time.Minute, CheckEvery: time.Minute}, 1, 2)
+	use := func() {
+		t.Helper()
+		if err := r.f.Inject(frame(1, 1, 2, "x"), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	quick := func(what string, do func() error) error {
+		t.Helper()
+		began := time.Now()
+		err := do()
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("%s took %v", what, took)
+		}
+		return err
+	}
+	use()
+	r.lines[1].mu.Lock()
+	r.lines[1].deaf = true
+	r.lines[1].mu.Unlock()
+	use()
+	time.AfterFunc(300*time.Millisecond, func() { r.pipes[1].Close() })
+	if err := quick("a fence", func() error { return r.f.Fence(soon(t)) }); !errors.Is(err, fabric.ErrDown) || strings.Contains(err.Error(), "turn a frame back") {
+		t.Errorf("the switch died while a fence was out: %v", err)
+	}
+	there := model.Partition{Shape: model.Simplex, Effect: model.Drop, Groups: [][]model.NodeID{{"s1h3"}, {"s1h4"}}}
+	err := quick("a cut there", func() error { return r.f.Cut(soon(t), 6, there) })
+	if !errors.Is(err, fabric.ErrDown) || strings.Contains(err.Error(), "turn a frame back") {
+		t.Errorf("cut there: %v", err)
+	}
+	elsewhere := model.Partition{Shape: model.Simplex, Effect: model.Drop, Groups: [][]model.NodeID{{"s2h3"}, {"s2h4"}}}
+	if err := quick("a cut elsewhere", func() error { return r.f.Cut(soon(t), 7, elsewhere) }); err != nil {
+		t.Errorf("cut on the other switch: %v", err)
+	}
+}
+
 func TestTheTransportIsChosen(t *testing.T) {
 	r := newRig(t, fabric.Config{}, 1, 2)
 	ctx := soon(t)

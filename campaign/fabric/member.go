@@ -194,7 +194,7 @@ func (m *member) readBack(ctx context.Context, sw *controller.Switch, tampered b
 		m.settled(sw, err)
 		return err
 	}
-	m.inWay = m.obstructed(have.Flows)
+	m.inWay = m.obstructed(have.Flows, tampered)
 	if m.inWay != nil && !tampered {
 		m.refuse(sw, m.inWay)
 		return m.inWay
