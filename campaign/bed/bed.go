@@ -199,6 +199,23 @@ func (b *Bed) Meters(id model.DatapathID) error { return b.fabric.Meters(id) }
 // way there.
 func (b *Bed) Refused() []error { return b.fabric.Refused() }
 
+// unplugged says which hosts of links hang on a port that is not as it should be, by
+// their switches.
+func (b *Bed) unplugged(links []model.Link) error {
+	if b.fabric == nil {
+		return nil
+	}
+	var errs []error
+	for _, l := range links {
+		for _, h := range []model.NodeID{l.Src, l.Dst} {
+			if err := b.fabric.Unplugged(h); err != nil {
+				errs = append(errs, fmt.Errorf("host %s: %w", h, err))
+			}
+		}
+	}
+	return distinct(errs)
+}
+
 // Located is the testbed with the numbers that ports have now; 0 for names that no
 // switch has told.
 func (b *Bed) Located() model.Testbed {

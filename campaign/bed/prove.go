@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"netsplit/model"
@@ -58,44 +59,71 @@ func (c *Cut) Prove(ctx context.Context) (time.Time, error) {
 	all := c.every(specimens)
 	ctx, stop := context.WithTimeout(ctx, proofLimit)
 	defer stop()
-	var why error
-	for ctx.Err() == nil {
-		if _, err := c.Kept(); err != nil {
-			return time.Time{}, err
+	var why hindrance
+	for {
+		at, hindered, err := c.prove(ctx, all, specimens)
+		if hindered == nil && (err == nil || ctx.Err() == nil) {
+			return at, err
 		}
-		emit := func() error {
-			_, err := c.emit(ctx, all, specimens)
-			return err
+		if why.saw(ctx, errors.Join(hindered, err)); ctx.Err() != nil {
+			return time.Time{}, fmt.Errorf("not proved within %v: %w", proofLimit, why.is)
 		}
-		if why = c.rounds(ctx, provingRounds, all, specimens, c.drops); why != nil { // the counters do not tell: silence does
-			if err := c.bed.cuts.Verify(ctx, c.partition); err != nil { // what goes round the rules is not counted by them
-				return time.Time{}, err
-			}
-			why = errors.Join(why, emit(), pause(ctx, quietFor))
-		}
-		at := time.Now()
-		if err := errors.Join(emit(), pause(ctx, arrival)); err != nil {
-			why = errors.Join(why, err)
-			continue
-		}
-		byLink, err := c.Crossed(ctx, at, time.Now())
-		n := Sum(byLink)
-		if err == nil && n == 0 {
-			// The packets of the proof do not go by every rule.
-			if err := c.bed.cuts.Verify(ctx, c.partition); err != nil {
-				return time.Time{}, err
-			}
-			if _, err := c.Kept(); err != nil {
-				return time.Time{}, err
-			}
-			return at, nil
-		}
-		if err == nil {
-			err = fmt.Errorf("%d packets still passed", n)
-		}
-		why = errors.Join(why, err)
 	}
-	return time.Time{}, fmt.Errorf("not proved within %v: %w", proofLimit, errors.Join(why, ctx.Err()))
+}
+
+// prove tries once: from when nothing passed, why that is not proved yet (hindered), or
+// why it need not be tried again (err).
+func (c *Cut) prove(ctx context.Context, all due, specimens []model.Specimen) (at time.Time, hindered, err error) {
+	if _, err := c.Kept(); err != nil {
+		return time.Time{}, nil, err
+	}
+	emit := func() error {
+		_, err := c.emit(ctx, all, specimens)
+		return err
+	}
+	uncounted := c.rounds(ctx, provingRounds, all, specimens, c.drops)
+	if uncounted != nil { // the counters do not tell: silence does
+		if err := c.bed.cuts.Verify(ctx, c.partition); err != nil { // what goes round the rules is not counted by them
+			return time.Time{}, nil, err
+		}
+		if err := errors.Join(emit(), pause(ctx, quietFor)); err != nil {
+			return time.Time{}, err, nil
+		}
+	}
+	at = time.Now()
+	if err := errors.Join(emit(), pause(ctx, arrival)); err != nil {
+		return time.Time{}, err, nil
+	}
+	byLink, err := c.Crossed(ctx, at, time.Now())
+	if n := Sum(byLink); err == nil && n > 0 {
+		err = fmt.Errorf("%d packets still passed", n)
+	}
+	if err != nil {
+		return time.Time{}, errors.Join(uncounted, err), nil
+	}
+	// The packets of the proof do not go by every rule.
+	if err := c.bed.cuts.Verify(ctx, c.partition); err != nil {
+		return time.Time{}, nil, err
+	}
+	if _, err := c.Kept(); err != nil {
+		return time.Time{}, nil, err
+	}
+	return at, nil, nil
+}
+
+// hindrance is why a proof was not made.
+type hindrance struct {
+	is    error
+	tried bool
+}
+
+// saw takes what a try found; nil: nothing of its own. What the end of the proof's time
+// broke off says nothing of the host that was asked, and is kept only where no try went
+// to its end.
+func (h *hindrance) saw(ctx context.Context, err error) {
+	if ctx.Err() == nil || !h.tried {
+		h.is, h.tried = err, true
+	}
 }
 
 // pause waits, unless ctx ends before.
@@ -293,11 +321,11 @@ func (c *Cut) Healed(ctx context.Context, cutByOthers func(model.Link, model.Spe
 	began, specimens := time.Now(), c.partition.Specimens()
 	left := c.every(specimens)
 	left.spare(specimens, cutByOthers)
-	var why error
-	for len(left) > 0 && ctx.Err() == nil {
+	var why hindrance
+	for len(left) > 0 {
 		links := left.links()
 		passed := make([][]bool, len(links))
-		why = c.over(links, func(l model.Link) (err error) {
+		err := c.over(links, func(l model.Link) (err error) {
 			passed[slices.Index(links, l)], err = c.passed(ctx, l, specimens, left[l], began)
 			return err
 		})
@@ -307,6 +335,9 @@ func (c *Cut) Healed(ctx context.Context, cutByOthers func(model.Link, model.Spe
 			}
 		}
 		left.spare(specimens, cutByOthers)
+		if why.saw(ctx, err); ctx.Err() != nil {
+			break
+		}
 		if len(left) > 0 {
 			_ = pause(ctx, pollEvery)
 		}
@@ -314,8 +345,9 @@ func (c *Cut) Healed(ctx context.Context, cutByOthers func(model.Link, model.Spe
 	if len(left) == 0 {
 		return nil
 	}
-	l := left.links()[0]
-	return errors.Join(fmt.Errorf("not all that was cut was seen to pass over %d links, %s over %s among it, within %v", len(left), specimens[slices.Index(left[l], true)].Traffic, l, proofLimit), why)
+	links := left.links()
+	return errors.Join(fmt.Errorf("not all that was cut was seen to pass over %d links, %s over %s among it, within %v", len(left), specimens[slices.Index(left[links[0]], true)].Traffic, links[0], proofLimit),
+		c.bed.unplugged(links), why.is)
 }
 
 // spare takes out what others cut, and links where nothing is left.
@@ -349,15 +381,25 @@ func (c *Cut) passed(ctx context.Context, l model.Link, specimens []model.Specim
 	return out, nil
 }
 
-// over does something for all links at once.
+// over does something for all links at once. What hinders several of them is told once.
 func (c *Cut) over(links []model.Link, do func(model.Link) error) error {
-	back := make(chan error, len(links))
-	for _, l := range links {
-		go func() { back <- do(l) }()
+	errs := make([]error, len(links))
+	var work sync.WaitGroup
+	for i, l := range links {
+		work.Go(func() { errs[i] = do(l) })
 	}
-	var errs []error
-	for range links {
-		errs = append(errs, <-back)
-	}
-	return errors.Join(errs...)
+	work.Wait()
+	return distinct(errs)
+}
+
+// distinct joins errors, those of one text once.
+func distinct(errs []error) error {
+	told := map[string]bool{}
+	return errors.Join(slices.DeleteFunc(errs, func(err error) bool {
+		if err == nil || told[err.Error()] {
+			return true
+		}
+		told[err.Error()] = true
+		return false
+	})...)
 }

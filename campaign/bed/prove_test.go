@@ -111,9 +111,9 @@ func (h *hasty) Drops(_ context.Context, _ uint32, of []model.Specimen) (map[mod
 	return map[model.Link][]model.Met{{Src: "a", Dst: "b"}: met}, nil
 }
 
-// TestAProofAllowsForClocks: where the receiver's clock is behind, what still passes is
-// not missed, and nothing of it counts as leaked once the cut is in force.
-func TestAProofAllowsForClocks(t *testing.T) {
+// pair is a testbed of the hosts a, near, and b, far: cut stops what a sends at that time.
+func pair(t *testing.T, cut time.Time) *Cut {
+	t.Helper()
 	dir := t.TempDir()
 	self, err := os.Executable()
 	if err != nil {
@@ -131,22 +131,72 @@ func TestAProofAllowsForClocks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer a.Close()
+		t.Cleanup(func() { a.Close() })
 		b.agents.put(h.Name, a)
 	}
-	really := time.Now().Add(500 * time.Millisecond)
-	if err := os.WriteFile(filepath.Join(dir, "cut"), []byte(strconv.FormatInt(really.UnixNano(), 10)), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "cut"), []byte(strconv.FormatInt(cut.UnixNano(), 10)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c := b.NewCut(model.Partition{Shape: model.Simplex, Effect: model.Drop, Groups: [][]model.NodeID{{"b"}, {"a"}}})
 	if l := c.partition.Links(); len(l) != 1 || l[0].Src != "a" {
 		t.Fatal(l)
 	}
+	return c
+}
+
+// TestAProofAllowsForClocks: where the receiver's clock is behind, what still passes is
+// not missed, and nothing of it counts as leaked once the cut is in force.
+func TestAProofAllowsForClocks(t *testing.T) {
+	really := time.Now().Add(500 * time.Millisecond)
+	c := pair(t, really)
 	at, err := c.Prove(t.Context())
 	if err != nil || at.Before(really) {
 		t.Fatalf("in force %v after packets ceased to pass, %v", at.Sub(really), err)
 	}
 	if n, err := c.Crossed(t.Context(), at, time.Now()); err != nil || Sum(n) != 0 {
 		t.Errorf("leaked: %v, %v", n, err)
+	}
+}
+
+// TestAProofThatIsNotMadeSaysWhy, and does not blame the host that was being asked when
+// its time was over.
+func TestAProofThatIsNotMadeSaysWhy(t *testing.T) {
+	none := func(model.Link, model.Specimen) bool { return false }
+	for what, proof := range map[string]struct {
+		make func(context.Context) error
+		says string
+	}{
+		"of a cut": {func(ctx context.Context) error {
+			_, err := pair(t, time.Now().Add(time.Hour)).Prove(ctx)
+			return err
+		}, "packets "},
+		"of a heal": {func(ctx context.Context) error { return pair(t, time.Now()).Healed(ctx, none) }, "over a>b"},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		err := proof.make(ctx)
+		cancel()
+		if err == nil || !strings.Contains(err.Error(), proof.says) || strings.ContainsAny(err.Error(), "\n") || errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: %v; want %q alone", what, err, proof.says)
+		}
+	}
+	stuck := pair(t, time.Now())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := stuck.Healed(ctx, none); err == nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("no try came to its end: %v", err)
+	}
+}
+
+// TestWhatHindersAHostIsToldOnce, however many links it has, and in their order.
+func TestWhatHindersAHostIsToldOnce(t *testing.T) {
+	links := []model.Link{{Src: "a", Dst: "b"}, {Src: "a", Dst: "c"}, {Src: "b", Dst: "a"}, {Src: "c", Dst: "a"}}
+	err := (&Cut{}).over(links, func(l model.Link) error {
+		if l.Src == "c" {
+			return nil
+		}
+		return fmt.Errorf("host %s: network is down", l.Src)
+	})
+	if want := "host a: network is down\nhost b: network is down"; err == nil || err.Error() != want {
+		t.Errorf("%v; want %s", err, want)
 	}
 }

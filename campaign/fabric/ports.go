@@ -152,3 +152,12 @@ func (m *member) tellPorts(installed bool) {
 		}
 	}
 }
+
+// Unplugged says why the port of a host is not as it should be, as was told last; nil:
+// it is, or nobody knows.
+func (f *Fabric) Unplugged(h model.NodeID) error {
+	m := f.byHost[h]
+	m.state.Lock()
+	defer m.state.Unlock()
+	return m.ports.told[h]
+}
