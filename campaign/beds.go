@@ -55,6 +55,7 @@ func (s *Service) switchChanged(id model.DatapathID, up bool) {
 	s.tell("switch", id.String(), state, "switch "+id.String()+" is "+state)
 	if up {
 		s.hand.Shake("switch " + id.String() + " is back")
+		s.hand.HealAgain()
 		return
 	}
 	s.hand.Look()
@@ -97,6 +98,7 @@ func (s *Service) agentEnded(host model.NodeID, err error) {
 		return
 	}
 	s.tell("host", string(host), "agent", fmt.Sprintf("host %s has an agent again", host))
+	s.hand.HealAgain()
 }
 
 // refused books that a switch is connected and left alone: partitions by hand are
@@ -115,6 +117,7 @@ func (s *Service) hostPort(host model.NodeID, err error) {
 	}
 	text := fmt.Sprintf("the port of host %s is as it should be again", host)
 	s.tell("host", string(host), "port", text)
+	s.hand.HealAgain()
 	if s.cfg.Testbed == nil { // a lab's
 		return
 	}
@@ -133,6 +136,7 @@ func (s *Service) otherPort(id model.DatapathID, port model.Port, err error) {
 	text := fmt.Sprintf("switch %s has port %s of the testbed again", id, port.Name)
 	s.tell("switch", id.String(), "port", text)
 	s.hand.Shake(text)
+	s.hand.HealAgain()
 }
 
 // switchLimit is how long a lab's switch may take to connect.

@@ -40,8 +40,9 @@ func (ps *Partitions) tryClaim(who string) (healing *handCut, err error) {
 // Release ends a claim.
 func (ps *Partitions) Release() {
 	ps.mu.Lock()
-	defer ps.mu.Unlock()
 	ps.claimed = ""
+	ps.mu.Unlock()
+	ps.HealAgain()
 }
 
 // Busy says what uses the testbed, a partition or who claimed it; "" if nothing does.

@@ -15,7 +15,7 @@ import (
 )
 
 // limit is how long anything may take on a machine with other things to do.
-const limit = 20 * time.Second
+const limit = 3 * time.Second
 
 // fakeCut does at once what it is told, and notes it.
 type fakeCut struct {
@@ -23,7 +23,8 @@ type fakeCut struct {
 	links  string
 	put    func() error // nil: it is cut
 	kept   func() error // nil: it is kept
-	heals  error        // what its proof of a heal finds
+	proof  func() error // what its proof finds; nil: it is in force
+	heals  func() error // what its proof of a heal finds; nil: all passes
 	remove func()       // nil: its rules go at once
 }
 
@@ -43,7 +44,7 @@ func (c *fakeCut) Put(context.Context) error {
 
 func (c *fakeCut) Prove(context.Context) (time.Time, error) {
 	c.did("prove")
-	return time.Now(), nil
+	return time.Now(), call(c.proof)
 }
 
 func (c *fakeCut) Dropped(context.Context) ([]model.RuleDrops, error) {
@@ -71,7 +72,7 @@ func (c *fakeCut) Remove(context.Context) error {
 
 func (c *fakeCut) Healed(context.Context, func(model.Link, model.Specimen) bool) error {
 	c.did("pass again")
-	return c.heals
+	return call(c.heals)
 }
 
 func (c *fakeCut) Kept() (time.Time, error)      { return time.Time{}, call(c.kept) }
@@ -87,8 +88,9 @@ type room struct {
 	close context.CancelFunc
 	make  func(*fakeCut) // changes the cuts that are made from now on
 
-	mu  sync.Mutex
-	all []string
+	mu    sync.Mutex
+	all   []string
+	texts []string // of what was told
 }
 
 func newRoom(t *testing.T) *room {
@@ -96,7 +98,12 @@ func newRoom(t *testing.T) *room {
 	var closing context.Context
 	closing, r.close = context.WithCancel(t.Context())
 	r.Partitions = New(Config{Store: r.store, Metrics: r, Log: slog.New(slog.DiscardHandler), Closing: closing,
-		Tell: func(_, id, state, _ string) { r.note("told " + id + " " + state) }})
+		Tell: func(_, id, state, text string) {
+			r.note("told " + id + " " + state)
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.texts = append(r.texts, text)
+		}})
 	var hosts []model.TestbedHost
 	for i := range 4 { // n1 and n2 on one switch, n3 and n4 on another
 		hosts = append(hosts, model.TestbedHost{Name: model.NodeID(fmt.Sprintf("n%d", i+1)), Datapath: model.DatapathID(1 + i/2)})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"netsplit/campaign/bed"
@@ -38,8 +39,13 @@ type handCut struct {
 	on   map[model.Link]bool // the links that it cuts
 	// again gets why the proof holds no longer. One that waits is for all.
 	again chan string
-	// look asks whether it is kept still.
-	look chan struct{}
+	// look asks whether it is kept still; unkept says that it was not when it was proved
+	// last, which is its reason (for watch alone).
+	look   chan struct{}
+	unkept bool
+	// retries is how often a heal that failed was to be tried again, since the first
+	// that is not done yet.
+	retries atomic.Int64
 
 	// left says of a partition that a daemon left behind when it died why little is
 	// known of it; "" of others.
@@ -112,6 +118,18 @@ func (ps *Partitions) set(h *handCut, change func(*model.PartitionStatus)) {
 	ps.c.Tell("partition", st.Name, string(st.State), text)
 }
 
+// because tells why a partition is in a state still, if that is news.
+func (ps *Partitions) because(h *handCut, state model.PartitionState, why string) {
+	if st := h.status(); st.State != state || st.Reason == why {
+		return
+	}
+	ps.set(h, func(p *model.PartitionStatus) {
+		if p.State == state {
+			p.Reason = why
+		}
+	})
+}
+
 // watch proves a partition, and proves it anew whenever something happened to its
 // rules, until it is healed; what it drops is counted all the while.
 func (ps *Partitions) watch(h *handCut) {
@@ -142,6 +160,7 @@ func (h *handCut) shaken() (why string, ok bool) {
 			return why + "; it is being proved again", true
 		case <-h.look:
 			if _, err := h.cut.Kept(); err != nil {
+				h.unkept = true
 				return err.Error(), true
 			}
 		}
@@ -159,6 +178,10 @@ func (ps *Partitions) prove(h *handCut) {
 		select {
 		case <-h.again: // before this try: it is what is proved
 		default:
+		}
+		if _, err := h.cut.Kept(); h.unkept && err == nil { // that reason is over
+			h.unkept = false
+			ps.because(h, model.PartitionRequested, "what is cut is kept again; it is being proved")
 		}
 		at, err := h.cut.Prove(h.ctx)
 		if h.ctx.Err() != nil {
@@ -180,13 +203,11 @@ func (ps *Partitions) prove(h *handCut) {
 			})
 			return
 		}
-		if h.status().Reason != err.Error() {
-			ps.set(h, func(p *model.PartitionStatus) {
-				if p.State == model.PartitionRequested {
-					p.Reason = err.Error()
-				}
-			})
+		_, gone := h.cut.Kept()
+		if h.unkept = gone != nil; h.unkept { // whatever the proof met of it
+			err = gone
 		}
+		ps.because(h, model.PartitionRequested, err.Error())
 		select {
 		case <-h.ctx.Done():
 		case <-time.After(proveAgain):

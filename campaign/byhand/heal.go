@@ -36,11 +36,11 @@ func (ps *Partitions) heal(h *handCut) (model.PartitionStatus, error) {
 	// nobody could tell it from what passes when the rules are gone.
 	until := time.Now()
 	if begins {
-		ps.countDropped(context.Background(), h) // while there are rules
-		ps.set(h, func(p *model.PartitionStatus) { p.State = model.PartitionHealing })
+		ps.countDropped(context.Background(), h)                                                     // while there are rules
+		ps.set(h, func(p *model.PartitionStatus) { p.State, p.Reason = model.PartitionHealing, "" }) // it was about the cut
 	}
 	goesOn := context.Background()
-	if h.left != "" { // its rules are gone whoever looks
+	if !h.standing() { // its rules are gone whoever looks
 		goesOn = ps.c.Closing
 	}
 	ctx, cancel := context.WithTimeout(goesOn, healLimit)
@@ -51,13 +51,14 @@ func (ps *Partitions) heal(h *handCut) (model.PartitionStatus, error) {
 			ps.countLeaked(context.Background(), h, until)
 		}
 		if err != nil {
-			ps.set(h, func(p *model.PartitionStatus) { p.Reason = err.Error() })
+			ps.because(h, model.PartitionHealing, err.Error())
 			return h.status(), fmt.Errorf("%w: the heal was not confirmed, the rules expire by themselves within seconds: %w", model.ErrUnavailable, err)
 		}
+		ps.because(h, model.PartitionHealing, "") // what hindered it before is over
 	}
 	if err := h.cut.Healed(ctx, func(l model.Link, sp model.Specimen) bool { return ps.cutByOthers(h, l, sp) }); err != nil {
 		err = fmt.Errorf("%w: %w", errUnproved, err)
-		ps.set(h, func(p *model.PartitionStatus) { p.Reason = err.Error() })
+		ps.because(h, model.PartitionHealing, err.Error())
 		return h.status(), fmt.Errorf("%w: partition %q: %w; heal it again to look again", model.ErrUnavailable, st.Name, err)
 	}
 	if h.left == "" {
@@ -169,10 +170,7 @@ func (ps *Partitions) healInTime(h *handCut) {
 func (ps *Partitions) healDue(h *handCut) {
 	told := ""
 	for ps.c.Closing.Err() == nil {
-		err := ps.unclaimed() // or the packets of a proof come into what is done there
-		if err == nil || h.standing() {
-			_, err = ps.heal(h)
-		}
+		err := ps.tryHeal(h)
 		if err == nil {
 			return
 		}
@@ -184,5 +182,33 @@ func (ps *Partitions) healDue(h *handCut) {
 		case <-ps.c.Closing.Done():
 		case <-time.After(proveAgain):
 		}
+	}
+}
+
+// tryHeal heals a partition, unless its rules are gone and somebody claimed the testbed:
+// the packets of its proof must not come into what is done there.
+func (ps *Partitions) tryHeal(h *handCut) error {
+	if err := ps.unclaimed(); err != nil && !h.standing() {
+		return err
+	}
+	_, err := ps.heal(h)
+	return err
+}
+
+// HealAgain tries again to heal what did not: something on the testbed is as it should
+// be again, and what hindered may be over. It does not wait.
+func (ps *Partitions) HealAgain() {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	for _, h := range ps.cuts {
+		if ps.c.Closing.Err() != nil || h.status().State != model.PartitionHealing || h.retries.Add(1) > 1 {
+			continue
+		}
+		ps.work.Go(func() {
+			for n := int64(0); !h.retries.CompareAndSwap(n, 0); {
+				n = h.retries.Load()
+				_ = ps.tryHeal(h) // its reason tells
+			}
+		})
 	}
 }

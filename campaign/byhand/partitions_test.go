@@ -119,7 +119,7 @@ func TestWhatShookAPartitionIsProved(t *testing.T) {
 func TestWhoElseUsesTheTestbed(t *testing.T) {
 	r := newRoom(t)
 	unseen := errors.New("nothing was seen to pass")
-	r.make = func(c *fakeCut) { c.heals = unseen }
+	r.make = func(c *fakeCut) { c.heals = func() error { return unseen } }
 	r.cut("p1", "n1", "n2")
 	if err := r.Claim("campaign c-1"); !errors.Is(err, model.ErrConflict) || !strings.Contains(err.Error(), `partition "p1" is in_force`) {
 		t.Errorf("claimed while cut: %v", err)
@@ -215,7 +215,7 @@ func TestWhatADeadDaemonLeft(t *testing.T) {
 // TestNothingStaysCutWhenTheDaemonGoesDown, though nobody sees packets pass.
 func TestNothingStaysCutWhenTheDaemonGoesDown(t *testing.T) {
 	r := newRoom(t)
-	r.make = func(c *fakeCut) { c.heals = errors.New("nothing was seen to pass") }
+	r.make = func(c *fakeCut) { c.heals = func() error { return errors.New("nothing was seen to pass") } }
 	r.cut("p1", "n1", "n2")
 	r.so()
 	r.close()
