@@ -12,8 +12,9 @@ import (
 // maxEvents of the daemon's log are kept for readers that resume.
 const maxEvents = 10000
 
-// tell enters a change into the daemon's log and wakes its readers.
+// tell enters a change, as one line, into the daemon's log and wakes its readers.
 func (s *Service) tell(kind, id, state, text string) {
+	text = model.OneLine(text)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.events = append(s.events, model.ServiceEvent{Num: s.lastEvent() + 1, At: time.Now(), Kind: kind, ID: id, State: state, Text: text})

@@ -143,7 +143,7 @@ func (v *validator) protocols() {
 			case p.Lines != nil:
 				where = at + ".lines"
 			}
-			v.addf(where, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+			v.addf(where, "%s", model.OneLine(err.Error()))
 		}
 		v.when(at+".when", p.When)
 		k := fmt.Sprintf("%s port %d", p.Transport, p.Port)

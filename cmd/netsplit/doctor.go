@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -143,25 +142,25 @@ func printDiagnosis(out io.Writer, d model.Diagnosis, asJSON bool) error {
 		enc.SetIndent("", "  ")
 		return enc.Encode(d)
 	}
-	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	t := newTable(out)
 	about := ""
 	for _, c := range d.Checks {
 		if c.About != about {
 			about = c.About
-			fmt.Fprintf(w, "%s\n", about)
+			t.say(about)
 		}
-		fmt.Fprintf(w, "  %s\t%s\t%s\n", c.Level, c.Name, c.Found)
+		t.row("  "+c.Level, c.Name, c.Found)
 		if c.Means != "" {
-			fmt.Fprintf(w, "  \t\t→ %s\n", c.Means)
+			t.row("  ", "", "→ "+c.Means)
 		}
 	}
-	fmt.Fprintln(w, "what will work")
+	t.say("what will work")
 	for _, a := range d.Abilities {
 		level := string(a.Level)
 		if a.Absent {
 			level = "none"
 		}
-		fmt.Fprintf(w, "  %s\t%s\t%s\n", level, a.Ability, strings.Join(a.Why, "; "))
+		t.row("  "+level, a.Ability, strings.Join(a.Why, "; "))
 	}
-	return w.Flush()
+	return t.end()
 }

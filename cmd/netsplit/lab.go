@@ -5,7 +5,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"gopkg.in/yaml.v3"
@@ -73,8 +72,7 @@ func labCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
-			fmt.Fprintln(w, "LAB\tSTATE\tBRIDGE\tDATAPATH\tHOSTS\tCONTROLLER\tOWNER")
+			t := newTable(c.OutOrStdout(), "LAB", "STATE", "BRIDGE", "DATAPATH", "HOSTS", "CONTROLLER", "OWNER")
 			found := len(args) == 0
 			var dirs []string
 			for _, s := range list {
@@ -101,16 +99,16 @@ func labCommand() *cobra.Command {
 						control += " (not connected)"
 					}
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Name, s.Phase, s.Bridge, s.Datapath, strings.Join(hosts, ","), control, owner)
+				t.row(s.Name, s.Phase, s.Bridge, s.Datapath, strings.Join(hosts, ","), control, owner)
 			}
 			if !found {
 				return fmt.Errorf("no lab %q: netsplit lab status lists those there are", args[0])
 			}
 			slices.Sort(dirs)
 			for _, dir := range slices.Compact(dirs) {
-				fmt.Fprintf(w, "their Open vSwitch: ovs-vsctl --db=unix:%s/db.sock show, ovs-ofctl -O OpenFlow13 dump-flows unix:%s/BRIDGE.mgmt\n", dir, dir)
+				t.say(fmt.Sprintf("their Open vSwitch: ovs-vsctl --db=unix:%s/db.sock show, ovs-ofctl -O OpenFlow13 dump-flows unix:%s/BRIDGE.mgmt", dir, dir))
 			}
-			return w.Flush()
+			return t.end()
 		},
 	}
 	c.AddCommand(up, down, status)

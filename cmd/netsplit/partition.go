@@ -7,7 +7,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -162,12 +161,7 @@ func partitionList(conn *daemonFlags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
-				fmt.Fprintln(w, "NAME\tSTATE\tPARTITION\tWANTED\tPROBES\tDROPPED\tLEAKED\tCREATED\tREASON")
-				for _, p := range ps {
-					fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\t%s\n", p.Name, p.State, partitionWords(p.PartitionSpec), p.Wanted, p.Probes, p.Dropped, leakWord(p), p.Created.Local().Format(time.DateTime), p.Reason)
-				}
-				if err := w.Flush(); err != nil || list.Next == "" {
+				if err := printPartitions(c.OutOrStdout(), ps); err != nil || list.Next == "" {
 					return err
 				}
 				fmt.Fprintf(c.ErrOrStderr(), "netsplit: there are older ones: --all lists them\n")
@@ -177,6 +171,14 @@ func partitionList(conn *daemonFlags) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "list older ones, too; by default those that stand and the newest 100")
 	return cmd
+}
+
+func printPartitions(out io.Writer, ps []wire.PartitionStatus) error {
+	t := newTable(out, "NAME", "STATE", "PARTITION", "WANTED", "PROBES", "DROPPED", "LEAKED", "CREATED", "REASON")
+	for _, p := range ps {
+		t.row(p.Name, p.State, partitionWords(p.PartitionSpec), p.Wanted, p.Probes, p.Dropped, leakWord(p), p.Created.Local().Format(time.DateTime), p.Reason)
+	}
+	return t.end()
 }
 
 func partitionShow(conn *daemonFlags) *cobra.Command {
@@ -240,7 +242,7 @@ func leakWord(p wire.PartitionStatus) string {
 func describePartition(w io.Writer, p wire.PartitionStatus) {
 	fmt.Fprintf(w, "%s is %s: %s\n", p.Name, strings.ReplaceAll(p.State, "_", " "), partitionWords(p.PartitionSpec))
 	if p.Reason != "" {
-		fmt.Fprintf(w, "  %s\n", p.Reason)
+		fmt.Fprintf(w, "  %s\n", strings.ReplaceAll(p.Reason, "\n", "\n  "))
 	}
 	moment := func(what string, at *time.Time) {
 		if at != nil {

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -14,6 +13,7 @@ import (
 
 	"netsplit/api/client"
 	"netsplit/api/wire"
+	"netsplit/model"
 )
 
 // progressFlags say how progress is shown.
@@ -133,7 +133,7 @@ func (p *progress) status(c wire.Campaign) string {
 	if c.Spec.Replay != "" { // it looks for none
 		so = fmt.Sprintf("%d failed as %s did", c.Reproduced, c.Spec.Replay)
 	}
-	return fmt.Sprintf("[%v] %d of at most %d runs, %s; now: %s; left: %s", elapsed, c.Done, c.Planned, so, now, left)
+	return model.OneLine(fmt.Sprintf("[%v] %d of at most %d runs, %s; now: %s; left: %s", elapsed, c.Done, c.Planned, so, now, left))
 }
 
 // pace tells from the runs that were seen to finish how long those to come take.
@@ -195,10 +195,9 @@ func printInvariants(w io.Writer, list []wire.Invariant) error {
 		_, err := fmt.Fprintln(w, "no invariants yet: a campaign of strategy cofi or random mines them from its clean runs")
 		return err
 	}
-	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(t, "ID\tTARGET\tSTATUS\tINVARIANT\tSUPPORT\tCHANGES\tRUNS\tLIKE IT\tCHANCE")
+	t := newTable(w, "ID", "TARGET", "STATUS", "INVARIANT", "SUPPORT", "CHANGES", "RUNS", "LIKE IT", "CHANCE")
 	for _, i := range list {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%.2g\n", i.ID, i.Target, i.Status, i.Text, i.Support, i.Changes, i.Runs, i.Like, i.Chance)
+		t.row(i.ID, i.Target, i.Status, i.Text, i.Support, i.Changes, i.Runs, i.Like, fmt.Sprintf("%.2g", i.Chance))
 	}
-	return t.Flush()
+	return t.end()
 }

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -32,8 +31,7 @@ func targetListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "list the targets that come with netsplit, their releases, and which of them are in the cache", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, args []string) error {
-			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
-			fmt.Fprintln(w, "TARGET\tRELEASES (first: default)\tIN CACHE\tTITLE")
+			w := newTable(c.OutOrStdout(), "TARGET", "RELEASES (first: default)", "IN CACHE", "TITLE")
 			for _, name := range target.Builtin(targets.FS) {
 				t, dir, err := target.Load(name)
 				var releases, cached string
@@ -41,12 +39,12 @@ func targetListCommand() *cobra.Command {
 					releases, cached, err = listReleases(t, dir)
 				}
 				if err != nil { // the others are of use all the same
-					fmt.Fprintf(w, "%s\t-\t-\tcannot be used: see netsplit target check %s\n", name, name)
+					w.row(name, "-", "-", "cannot be used: see netsplit target check "+name)
 					continue
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", name, releases, cached, t.Title)
+				w.row(name, releases, cached, t.Title)
 			}
-			return w.Flush()
+			return w.end()
 		},
 	}
 }

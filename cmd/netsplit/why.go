@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -25,8 +24,7 @@ func whyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
-			fmt.Fprintln(w, "A\tB\tKEPT?\tWHY")
+			t := newTable(c.OutOrStdout(), "A", "B", "KEPT?", "WHY")
 			kept, points, rejected, scarce := 0, 0, 0, 0
 			for _, k := range r.Kept {
 				if concerns(only, k.A.String(), k.B.String()) {
@@ -40,18 +38,18 @@ func whyCommand() *cobra.Command {
 					if k.Like > 0 {
 						with = fmt.Sprintf(", together with %d like it, of nodes with the same processes", k.Like)
 					}
-					fmt.Fprintf(w, "%s\t%s\t%s\tequal in %d samples of %d runs, %d changes, at %d kinds of message; by chance with p %.1g%s\n",
-						k.A, k.B, how, k.Support, k.Runs, k.Changes, len(k.Points), k.Chance, with)
+					t.row(k.A, k.B, how, fmt.Sprintf("equal in %d samples of %d runs, %d changes, at %d kinds of message; by chance with p %.1g%s",
+						k.Support, k.Runs, k.Changes, len(k.Points), k.Chance, with))
 				}
 			}
 			for _, x := range r.Rejected {
 				if concerns(only, x.A.String(), x.B.String()) {
 					rejected++
 					scarce += judge.Scarce([]invariant.Rejected{x})
-					fmt.Fprintf(w, "%s\t%s\tno\t%s\n", x.A, x.B, lack(x, len(r.Runs)))
+					t.row(x.A, x.B, "no", lack(x, len(r.Runs)))
 				}
 			}
-			if err := w.Flush(); err != nil {
+			if err := t.end(); err != nil {
 				return err
 			}
 			for _, lack := range r.Torn {
