@@ -48,12 +48,11 @@ type PortStats struct {
 // the namespace, the interface or a privilege is missing. The first call of a
 // process raises its GOMAXPROCS by one, for good (see spare).
 func OpenPort(iface, namespace string) (*Port, error) {
-	r, err := Open(iface, namespace)
+	r, err := openReader(iface, namespace, lingerFor) // what comes is answered
 	if err != nil {
 		return nil, err
 	}
 	spare()
-	r.linger = lingerFor // what comes is answered
 	p := &Port{r: r, out: newOutgoing()}
 	_, err = within(namespace, func() (int, error) {
 		link, err := net.InterfaceByName(iface)
@@ -146,7 +145,7 @@ func (p *Port) send() error {
 	for first := 0; first < p.out.n; {
 		var n int
 		var sysErr error
-		err := p.r.conn.Control(func(fd uintptr) {
+		err := p.r.socket.Control(func(fd uintptr) {
 			if n, sysErr = p.out.send(int(fd), first); sysErr == unix.EAGAIN {
 				sendable(fd)
 			}

@@ -44,7 +44,7 @@ func TestFramesGoRoundAPortAsTheyAre(t *testing.T) {
 	}
 	defer back.Close()
 	const n = 3000
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	var want [][]byte
 	ended := make(chan error, 1)
@@ -83,7 +83,7 @@ func TestFramesGoRoundAPortAsTheyAre(t *testing.T) {
 			t.Fatalf("frame %d went back as\n%x, want\n%x", i, g.bytes, w)
 		}
 	}
-	if err := <-ended; err != nil {
+	if err := await(t, "Read", ended); err != nil {
 		t.Error(err)
 	}
 	s, err := p.Stats()
@@ -99,13 +99,15 @@ func TestFramesWithoutAPortsTagHaveIDZero(t *testing.T) {
 	send(frame(1, false, 60))
 	send(withTag(0x88a8, 5, frame(2, false, 60))) // a provider's tag is none of ours
 	send(withTag(0x8100, 5, frame(3, false, 60)))
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	var vids []uint16
-	if err := p.Read(ctx, func(_ time.Time, vid uint16, _ []byte) {
-		if vids = append(vids, vid); len(vids) == 3 {
-			cancel()
-		}
+	if err := inTime(t, "Read", func() error {
+		return p.Read(ctx, func(_ time.Time, vid uint16, _ []byte) {
+			if vids = append(vids, vid); len(vids) == 3 {
+				cancel()
+			}
+		})
 	}); err != nil || !slices.Equal(vids, []uint16{0, 0, 5}) {
 		t.Errorf("tags %v: %v", vids, err)
 	}
@@ -151,7 +153,7 @@ func TestWrittenFramesDoNotWait(t *testing.T) {
 	}
 	close(first)
 	cancel()
-	if err := <-ended; err != nil {
+	if err := await(t, "Read", ended); err != nil {
 		t.Error(err)
 	}
 }
@@ -164,10 +166,11 @@ func TestAReaderThatLingersHoldsUpNobody(t *testing.T) {
 	near, far, namespace := veth(t)
 	for _, end := range []string{"its context", "Close"} {
 		p := openPort(t, far, namespace)
-		if p.r.linger != lingerFor {
-			t.Errorf("it lingers for %v", p.r.linger)
+		l := p.r.socket.(*lingerer)
+		if l.linger != lingerFor {
+			t.Errorf("it lingers for %v", l.linger)
 		}
-		p.r.linger = time.Hour
+		l.linger = time.Hour
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		came, ended := make(chan struct{}, 1), make(chan error, 1)
@@ -177,14 +180,14 @@ func TestAReaderThatLingersHoldsUpNobody(t *testing.T) {
 		send := sender(t, near, "")
 		for i := range uint32(5) {
 			send(withTag(0x8100, 1, frame(i, false, 60)))
-			<-came
-			for until := time.Now().Add(5 * time.Second); !lingering.Load(); {
+			await(t, "the frame", came)
+			for until := time.Now().Add(limit); !lingering.Load(); {
 				if time.Now().After(until) {
 					t.Fatal("it does not linger")
 				}
 				time.Sleep(time.Millisecond)
 			}
-			runtime.GC()
+			_ = inTime(t, "a collection", func() error { runtime.GC(); return nil })
 		}
 		var want error
 		if end == "Close" {
@@ -193,7 +196,7 @@ func TestAReaderThatLingersHoldsUpNobody(t *testing.T) {
 		} else {
 			cancel()
 		}
-		if err := <-ended; !errors.Is(err, want) {
+		if err := await(t, "Read", ended); !errors.Is(err, want) {
 			t.Errorf("ended by %s: %v", end, err)
 		}
 		if lingering.Load() {
@@ -210,7 +213,9 @@ func TestAReaderThatLingersHasAProcessorMore(t *testing.T) {
 	const inside = "NETSPLIT_TAP_LINGERS"
 	if os.Getenv(inside) == "" {
 		for had, want := range map[string]string{"1": "2", "4": "5"} {
-			cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.cpu="+had)
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.cpu="+had)
 			cmd.Env = append(os.Environ(), inside+"=1")
 			out, err := cmd.CombinedOutput()
 			if err != nil || !strings.Contains(string(out), "processors: "+want+",") {
@@ -250,9 +255,10 @@ func TestAPortThatGoesAwayIsAnErrorBothWays(t *testing.T) {
 	if err := p.Write(1, frame(1, false, 60)); err == nil || !strings.Contains(err.Error(), "1 frames were not sent") {
 		t.Errorf("write: %v", err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	if err := p.Read(ctx, func(time.Time, uint16, []byte) {}); err == nil || errors.Is(err, context.DeadlineExceeded) {
+	err := inTime(t, "Read", func() error { return p.Read(ctx, func(time.Time, uint16, []byte) {}) })
+	if err == nil || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("read: %v", err)
 	}
 }

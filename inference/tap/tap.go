@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/vishvananda/netns"
@@ -31,12 +30,8 @@ type Stats struct {
 // Reader reads one interface.
 type Reader struct {
 	iface  string
-	f      *os.File // of a socket that blocks: only wait waits for it
-	conn   syscall.RawConn
-	bell   *bell
+	socket socket
 	batch  *batch
-	linger time.Duration // after a frame; see wait
-
 	closed atomic.Bool
 
 	mu    sync.Mutex // guards stats: Stats may be called while Read runs
@@ -46,23 +41,21 @@ type Reader struct {
 // Open starts capturing on the interface, in the named network namespace or, if
 // that is "", in the calling thread's. Frames gather from here on. The error
 // says whether the namespace, the interface or a privilege is missing.
-func Open(iface, namespace string) (*Reader, error) {
+func Open(iface, namespace string) (*Reader, error) { return openReader(iface, namespace, 0) }
+
+// openReader opens one that lingers for that long after a frame; see newSocket.
+func openReader(iface, namespace string, linger time.Duration) (*Reader, error) {
 	done := stamped()
 	defer done()
 	fd, err := within(namespace, func() (int, error) { return open(iface) })
 	if err != nil {
 		return nil, fmt.Errorf("tap: %s: %w", where(iface, namespace), err)
 	}
-	f := os.NewFile(uintptr(fd), "packet:"+iface)
-	conn, err := f.SyscallConn()
-	var b *bell
-	if err == nil {
-		b, err = newBell()
-	}
+	socket, err := newSocket(fd, "packet:"+iface, linger)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("tap: %s: %w", where(iface, namespace), err), f.Close())
+		return nil, fmt.Errorf("tap: %s: %w", where(iface, namespace), err)
 	}
-	return &Reader{iface: where(iface, namespace), f: f, conn: conn, bell: b, batch: newBatch()}, nil
+	return &Reader{iface: where(iface, namespace), socket: socket, batch: newBatch()}, nil
 }
 
 func where(iface, namespace string) string {
@@ -186,19 +179,23 @@ func (r *Reader) truncated() {
 // batches fills r.batch again and again and calls f with the number of frames
 // in it; an error of f ends it.
 func (r *Reader) batches(ctx context.Context, f func(n int) error) error {
-	stop := context.AfterFunc(ctx, r.bell.ring)
+	rung := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(rung)
+		r.socket.ring()
+	})
 	defer func() {
 		if !stop() {
-			r.bell.silence() // or the next Read would not wait
+			<-rung
+			r.socket.silence() // or the next Read would not wait
 		}
 	}()
 	var failed error
-	err := r.bell.conn.Control(func(bell uintptr) {
-		if err := r.conn.Control(func(fd uintptr) { failed = r.filled(ctx, fd, bell, f) }); err != nil {
-			failed = r.failure("", err)
-		}
+	err := r.socket.Read(func(fd uintptr) (done bool) {
+		done, failed = r.drain(ctx, int(fd), f)
+		return done
 	})
-	if err != nil {
+	if failed == nil && err != nil {
 		return r.failure("", err)
 	}
 	return failed
@@ -212,35 +209,32 @@ func (r *Reader) failure(what string, err error) error {
 	return fmt.Errorf("tap: %s: %s%w", r.iface, what, err)
 }
 
-// filled is batches with the sockets at hand.
-func (r *Reader) filled(ctx context.Context, fd, bell uintptr, f func(n int) error) error {
-	var linger time.Time
+// drain is batches with what is there: it does not wait, and says whether that
+// was the last.
+func (r *Reader) drain(ctx context.Context, fd int, f func(n int) error) (done bool, err error) {
 	for ctx.Err() == nil {
 		if r.closed.Load() {
-			return r.failure("", os.ErrClosed)
+			return true, r.failure("", os.ErrClosed)
 		}
-		n, err := r.batch.receive(int(fd))
+		n, err := r.batch.receive(fd)
 		switch {
+		case err == unix.EAGAIN:
+			return false, nil
 		case err == unix.EINTR:
 			continue
 		case err == unix.ENETDOWN:
-			return r.failure("the interface went down: ", err)
-		case err != nil && err != unix.EAGAIN:
-			return r.failure("receiving: ", err)
-		case err == nil:
-			if err := f(n); err != nil {
-				return err
-			}
-			if n == batchFrames {
-				continue // there may be more
-			}
-			linger = time.Now().Add(r.linger)
+			return true, r.failure("the interface went down: ", err)
+		case err != nil:
+			return true, r.failure("receiving: ", err)
 		}
-		if err := wait(fd, bell, linger); err != nil {
-			return r.failure("", err)
+		if err := f(n); err != nil {
+			return true, err
+		}
+		if n < batchFrames {
+			return false, nil // that was all there was
 		}
 	}
-	return nil
+	return true, nil
 }
 
 // Stats reads the kernel's counters. It may be called while Read runs.
@@ -248,7 +242,7 @@ func (r *Reader) Stats() (Stats, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var sysErr error
-	err := r.conn.Control(func(fd uintptr) {
+	err := r.socket.Control(func(fd uintptr) {
 		var s *unix.TpacketStats
 		// Reading resets the counters.
 		if s, sysErr = unix.GetsockoptTpacketStats(int(fd), unix.SOL_PACKET, unix.PACKET_STATISTICS); sysErr == nil {
@@ -267,6 +261,5 @@ func (r *Reader) Close() error {
 	if !r.closed.CompareAndSwap(false, true) {
 		return r.failure("", os.ErrClosed)
 	}
-	r.bell.ring()
-	return errors.Join(r.f.Close(), r.bell.f.Close())
+	return r.socket.Close()
 }
