@@ -4,10 +4,70 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime"
+	"runtime/metrics"
 	"sync/atomic"
 	"testing"
 	"time"
 )
+
+// TestOneReaderLingersAtATime: the others wait without a processor of Go's
+// scheduler, in a system call that it knows of. All would wait here for an hour.
+func TestOneReaderLingersAtATime(t *testing.T) {
+	const readers = 4
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(readers + 1))
+	silent, bell := newTestBell(t), newTestBell(t)
+	ended := make(chan error, readers)
+	for range readers {
+		go func() {
+			for { // a wait may end for a signal
+				_, err := wait(silent.fd, bell.fd, time.Now().Add(time.Hour))
+				if err != nil || bell.rung.Load() {
+					ended <- err
+					return
+				}
+			}
+		}()
+	}
+	calls := []metrics.Sample{{Name: "/sched/goroutines/not-in-go:goroutines"}}
+	for end := time.Now().Add(limit); ; time.Sleep(time.Millisecond) {
+		metrics.Read(calls)
+		if calls[0].Value.Uint64() >= readers-1 && lingering.Load() {
+			break
+		}
+		if time.Now().After(end) {
+			t.Errorf("of %d readers %d wait without a processor; one lingers: %v", readers, calls[0].Value.Uint64(), lingering.Load())
+			break
+		}
+	}
+	bell.rung.Store(true)
+	bell.ring()
+	for range readers {
+		if err := await(t, "the bell", ended); err != nil {
+			t.Error(err)
+		}
+	}
+	if lingering.Load() {
+		t.Error("one lingers on")
+	}
+}
+
+// testBell is a bell whose descriptor is at hand.
+type testBell struct {
+	*bell
+	fd   uintptr
+	rung atomic.Bool
+}
+
+func newTestBell(t *testing.T) *testBell {
+	t.Helper()
+	b, err := newBell()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.f.Close() })
+	return &testBell{bell: b, fd: b.f.Fd()}
+}
 
 // bothWays runs a test with a reader of each kind.
 func bothWays(t *testing.T, f func(t *testing.T, near string, r *Reader)) {
