@@ -17,8 +17,8 @@ const (
 	vidMask = 0xfff
 	// flushAfter is how long a written frame may wait for others to go with it.
 	flushAfter = 50 * time.Microsecond
-	// fullLimit is how long the interface may refuse a frame because its queue
-	// is full.
+	// fullLimit is how long the interface may take no frame because its queue is
+	// full. Whoever writes waits, with all that he holds up.
 	fullLimit = time.Second
 )
 
@@ -35,12 +35,14 @@ type Port struct {
 	gather  bool      // a batch is being handed over: written frames wait for its end
 	waiting time.Time // since when the first of those in out has waited
 	sent    uint64
+	unsent  uint64
 }
 
 // PortStats counts frames since OpenPort.
 type PortStats struct {
-	Stats        // of what was read
-	Sent  uint64 // handed to the kernel
+	Stats         // of what was read
+	Sent   uint64 // handed to the kernel
+	Unsent uint64 // written, and lost with an error of Write or Read
 }
 
 // OpenPort opens both directions of the interface, in the named network
@@ -111,12 +113,18 @@ func (p *Port) flush(gather bool) error {
 	if p.out.n == 0 || gather && time.Since(p.waiting) < flushAfter {
 		return nil
 	}
-	return p.send()
+	err := p.send()
+	if err != nil {
+		p.gather = false // Read ends: nobody flushes what is written from here on
+	}
+	return err
 }
 
 // Write sends a frame with a tag of that VLAN id on top. Frames leave in the
 // order of the calls; while Read hands over a batch they gather until its end,
-// and Write returns before they are sent. The frame may be reused afterwards.
+// and Write returns before they are sent. An error may be of those written
+// before, too; it says how many were lost. While the interface's queue is full
+// Write waits, for about a second at most. The frame may be reused afterwards.
 func (p *Port) Write(vid uint16, frame []byte) error {
 	if len(frame) < addresses+2 {
 		return fmt.Errorf("frame of %d bytes: an Ethernet header has 14", len(frame))
@@ -140,9 +148,13 @@ func (p *Port) Write(vid uint16, frame []byte) error {
 // send hands everything in p.out to the kernel; p.mu is held. Where that fails
 // the rest is lost.
 func (p *Port) send() error {
-	defer p.out.clear()
+	first := 0
+	defer func() {
+		p.unsent += uint64(p.out.n - first)
+		p.out.clear()
+	}()
 	var since time.Time // of being refused without a pause
-	for first := 0; first < p.out.n; {
+	for first < p.out.n {
 		var n int
 		var sysErr error
 		err := p.r.socket.Control(func(fd uintptr) {
@@ -150,19 +162,25 @@ func (p *Port) send() error {
 				sendable(fd)
 			}
 		})
+		unsent := p.out.n - first
 		switch {
 		case err != nil:
-			return p.r.failure(fmt.Sprintf("%d frames were not sent: ", p.out.n-first), err)
-		case sysErr == unix.EINTR, sysErr == unix.EAGAIN:
-		case sysErr == unix.ENOBUFS && (since.IsZero() || time.Since(since) < fullLimit):
-			if since.IsZero() {
+			return p.r.failure(fmt.Sprintf("%d frames were not sent: ", unsent), err)
+		case sysErr == unix.EINTR:
+		case sysErr == unix.EAGAIN || sysErr == unix.ENOBUFS: // the queue is full: of what we sent, or of anybody's
+			switch {
+			case since.IsZero():
 				since = time.Now()
+			case time.Since(since) >= fullLimit:
+				return fmt.Errorf("tap: %s: the interface took nothing for %v, its queue is full; %d frames were not sent: %w", p.r.iface, fullLimit, unsent, sysErr)
 			}
-			time.Sleep(flushAfter)
+			if sysErr == unix.ENOBUFS {
+				time.Sleep(flushAfter)
+			}
 		case sysErr == unix.ENETDOWN || sysErr == unix.ENXIO || sysErr == unix.ENODEV:
-			return fmt.Errorf("tap: %s: the interface went down; %d frames were not sent: %w", p.r.iface, p.out.n-first, sysErr)
+			return fmt.Errorf("tap: %s: the interface went down; %d frames were not sent: %w", p.r.iface, unsent, sysErr)
 		case sysErr != nil:
-			return fmt.Errorf("tap: %s: %d frames were not sent: %w", p.r.iface, p.out.n-first, sysErr)
+			return fmt.Errorf("tap: %s: %d frames were not sent: %w", p.r.iface, unsent, sysErr)
 		default:
 			since = time.Time{}
 			first += n
@@ -177,7 +195,7 @@ func (p *Port) Stats() (PortStats, error) {
 	s, err := p.r.Stats()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return PortStats{s, p.sent}, err
+	return PortStats{s, p.sent, p.unsent}, err
 }
 
 // Close ends both directions; a Read that runs returns.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // withTag is a frame with a tag on top.
@@ -87,7 +90,7 @@ func TestFramesGoRoundAPortAsTheyAre(t *testing.T) {
 		t.Error(err)
 	}
 	s, err := p.Stats()
-	if want := (PortStats{Stats{Received: n}, n}); err != nil || s != want {
+	if want := (PortStats{Stats: Stats{Received: n}, Sent: n}); err != nil || s != want {
 		t.Errorf("statistics %+v, want %+v: %v", s, want, err)
 	}
 }
@@ -248,6 +251,77 @@ func TestAFrameTooLongForThePortIsAnError(t *testing.T) {
 	}
 }
 
+// TestAPortThatTakesNothingIsAnError: a queue that hardly moves fills, in one case
+// with what the socket may have on its way, in the other with what it holds itself.
+func TestAPortThatTakesNothingIsAnError(t *testing.T) {
+	for name, c := range map[string]struct {
+		queue, sendBuffer int // bytes
+		want              error
+	}{
+		"socket": {1 << 20, 4096, unix.EAGAIN},
+		"queue":  {3000, 1 << 20, unix.ENOBUFS},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			near, far, namespace := veth(t)
+			p := openPort(t, far, namespace)
+			if err := p.r.socket.Control(func(fd uintptr) {
+				if err := unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, c.sendBuffer); err != nil {
+					t.Error(err)
+				}
+			}); err != nil {
+				t.Fatal(err)
+			}
+			run(t, "tc", "-n", namespace, "qdisc", "add", "dev", far, "root", "tbf", "rate", "8bit", "burst", "2000", "limit", fmt.Sprint(c.queue))
+			written := uint64(0)
+			fails := func(what string, lost int, f func() error) {
+				t.Helper()
+				began := time.Now()
+				err := inTime(t, what, f)
+				if lost := fmt.Sprintf("took nothing for 1s, its queue is full; %d frames were not sent", lost); !errors.Is(err, c.want) || !strings.Contains(err.Error(), lost) {
+					t.Fatalf("%s: %v, want %v and %q", what, err, c.want, lost)
+				}
+				if took := time.Since(began); took < fullLimit {
+					t.Errorf("%s: an error after %v", what, took)
+				}
+			}
+			write := func() error { written++; return p.Write(1, frame(1, false, 1000)) }
+			fails("Write", 1, func() error {
+				for range 100 {
+					if err := write(); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			// Within a batch: Read ends, and what is written later does not wait for it.
+			send := sender(t, near, "")
+			for range 2 {
+				send(withTag(0x8100, 1, frame(1, false, 60)))
+			}
+			arrived(t, p.r, 2)
+			fails("Read", 3, func() error {
+				return p.Read(context.Background(), func(time.Time, uint16, []byte) {
+					for range 3 {
+						if err := write(); err != nil {
+							t.Error(err)
+						}
+					}
+					time.Sleep(2 * flushAfter)
+				})
+			})
+			fails("Write after Read", 1, write)
+			if s, err := p.Stats(); err != nil || s.Unsent != 5 || s.Sent+s.Unsent != written {
+				t.Errorf("%+v of %d frames: %v", s, written, err)
+			}
+			run(t, "tc", "-n", namespace, "qdisc", "del", "dev", far, "root")
+			if err := inTime(t, "Write", write); err != nil {
+				t.Errorf("once the queue is gone: %v", err)
+			}
+		})
+	}
+}
+
 func TestAPortThatGoesAwayIsAnErrorBothWays(t *testing.T) {
 	near, far, namespace := veth(t)
 	p := openPort(t, far, namespace)
@@ -255,6 +329,11 @@ func TestAPortThatGoesAwayIsAnErrorBothWays(t *testing.T) {
 	if err := p.Write(1, frame(1, false, 60)); err == nil || !strings.Contains(err.Error(), "1 frames were not sent") {
 		t.Errorf("write: %v", err)
 	}
+	p.mu.Lock()
+	if p.unsent != 1 {
+		t.Errorf("%d frames are counted as not sent", p.unsent)
+	}
+	p.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	err := inTime(t, "Read", func() error { return p.Read(ctx, func(time.Time, uint16, []byte) {}) })
