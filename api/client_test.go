@@ -48,7 +48,7 @@ func TestClientReachesEverything(t *testing.T) {
 		}
 	}
 	lost, window := 0, wire.Duration(3*time.Second)
-	spec := wire.CampaignSpec{Target: "gossip", Strategy: "random", Seed: 7, Labs: 2, Runs: 9, Clean: 3, Budget: wire.Duration(90 * time.Second),
+	spec := wire.CampaignSpec{Target: "gossip", Strategy: "random", Seed: 7, Labs: 2, Runs: 9, Clean: 3, Budget: wire.Span(90 * time.Second),
 		Effect: "reset", Gate: "packet-in", Retries: 1, Args: map[string]string{"bug": "true"}, MaxLost: &lost, MaxWindow: &window}
 	made, err := c.CreateCampaign(ctx, spec, 0)
 	check("create campaign", cmp.Equal(made.Spec, spec), err)

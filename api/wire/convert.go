@@ -56,7 +56,7 @@ func (s CampaignSpec) Model() (model.CampaignSpec, error) {
 func FromCampaignSpec(m model.CampaignSpec) CampaignSpec {
 	s := CampaignSpec{
 		Target: m.Target, Replay: m.Replay, Strategy: string(m.Strategy), Seed: m.Seed, Labs: m.Labs, Runs: m.Runs, Clean: m.Clean,
-		Budget: Duration(m.Budget), Effect: string(m.Effect), Gate: string(m.Gate), Retries: m.Retries, Args: m.Args, Scenario: fromScenarioSpec(m.Scenario),
+		Budget: Span(m.Budget), Effect: string(m.Effect), Gate: string(m.Gate), Retries: m.Retries, Args: m.Args, Scenario: fromScenarioSpec(m.Scenario),
 	}
 	if m.MaxLost >= 0 {
 		s.MaxLost = &m.MaxLost
@@ -251,7 +251,7 @@ func (s PartitionSpec) Model() model.PartitionSpec {
 // FromPartition converts a partition by hand.
 func FromPartition(p model.PartitionStatus) PartitionStatus {
 	return PartitionStatus{
-		PartitionSpec: PartitionSpec{Name: p.Name, Partition: fromPartition(p.Partition), For: Duration(p.For)},
+		PartitionSpec: PartitionSpec{Name: p.Name, Partition: fromPartition(p.Partition), For: Span(p.For)},
 		State:         string(p.State), Reason: p.Reason, Created: p.Created.UTC(),
 		Installed: when(p.Installed), InForce: when(p.InForce), RenewedUntil: when(p.RenewedUntil), Healed: when(p.Healed),
 		Links: each(p.Partition.Links(), fromLink), Wanted: p.Wanted, Probes: p.Probes, Dropped: p.Dropped, Leaked: p.Leaked, LeakKnown: p.LeakKnown,

@@ -24,11 +24,11 @@ type MessageFault struct {
 	Every int             `json:"every,omitempty" minimum:"0" doc:"Act on each of this many from there on, 1 being all; absent: on this one, or as many in a row as times says"`
 	Times int             `json:"times,omitempty" minimum:"0" doc:"On how many at most; absent: one, or without bound where every is set"`
 
-	For    Duration `json:"for,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"delay: how long" example:"500ms"`
+	For    Span     `json:"for,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"delay: how long" example:"500ms"`
 	Copies int      `json:"copies,omitempty" minimum:"0" maximum:"1000" doc:"duplicate: how many; absent: one"`
 	Gap    Duration `json:"gap,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"duplicate: time before each copy; absent: none"`
 	Behind int      `json:"behind,omitempty" minimum:"0" maximum:"1000" doc:"reorder: packets of the same flow that overtake it; absent: one"`
-	Limit  Duration `json:"limit,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"reorder: it waits no longer than this; absent: 1s"`
+	Limit  Span     `json:"limit,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"reorder: it waits no longer than this; absent: 1s"`
 	Lose   string   `json:"lose,omitempty" enum:"packet,message" doc:"lose, on TCP. packet: TCP sends it again, and that passes; message: for good, by resetting its connection at both ends. Absent: packet. Datagrams are lost for good either way"`
 	Again  int      `json:"again,omitempty" minimum:"0" maximum:"1000" doc:"lose packet, on TCP: retransmissions of it that are lost, too"`
 }
@@ -56,7 +56,7 @@ type CutSpec struct {
 	When      *FaultCondition `json:"when,omitempty" doc:"Cut when the invariant's variables have the values of state"`
 	HealAt    *Class          `json:"healAt,omitempty" doc:"With when: heal at a message of this class, which is the first to pass; absent: at atMost"`
 	After     Duration        `json:"after,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"In place of when: this long into the workload"`
-	AtMost    Duration        `json:"atMost,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Heal after this long; absent: as the target's file says"`
+	AtMost    Span            `json:"atMost,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Heal after this long; absent: as the target's file says"`
 }
 
 // Model converts what a user asked for. Invariants named by id have nothing but
@@ -144,8 +144,8 @@ func fromCondition(c *model.FaultCondition) *FaultCondition {
 func fromFault(f model.MessageFault) MessageFault {
 	return MessageFault{
 		Kind: string(f.Kind), Match: MessageMatch{Type: f.Match.Type, From: string(f.Match.From), To: string(f.Match.To)},
-		While: fromCondition(f.While), Nth: f.Nth, Every: f.Every, Times: f.Times, For: Duration(f.For), Copies: f.Copies, Gap: Duration(f.Gap),
-		Behind: f.Behind, Limit: Duration(f.Limit), Lose: string(f.Lose), Again: f.Again,
+		While: fromCondition(f.While), Nth: f.Nth, Every: f.Every, Times: f.Times, For: Span(f.For), Copies: f.Copies, Gap: Duration(f.Gap),
+		Behind: f.Behind, Limit: Span(f.Limit), Lose: string(f.Lose), Again: f.Again,
 	}
 }
 
@@ -159,7 +159,7 @@ func fromScenarioSpec(s *model.Scenario) *ScenarioSpec {
 		return out
 	}
 	p := fromPartition(s.Partition)
-	c := &CutSpec{Isolate: string(s.Isolate), Partition: &p, HealAt: fromClass(s.HealAt), After: Duration(s.CutAfter), AtMost: Duration(s.MaxCut)}
+	c := &CutSpec{Isolate: string(s.Isolate), Partition: &p, HealAt: fromClass(s.HealAt), After: Duration(s.CutAfter), AtMost: Span(s.MaxCut)}
 	if s.Invariant != nil {
 		c.When = fromCondition(&model.FaultCondition{Invariant: *s.Invariant, State: s.State, Nth: s.Nth})
 	}

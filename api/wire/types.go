@@ -24,6 +24,24 @@ func (d *Duration) UnmarshalText(b []byte) error {
 	return nil
 }
 
+// Span is a Duration that a request asks for where none at all is said by leaving it
+// out: zero is refused, which could be taken for at once as well as for never.
+type Span Duration
+
+// MarshalText writes the span as a Duration.
+func (s Span) MarshalText() ([]byte, error) { return Duration(s).MarshalText() }
+
+// UnmarshalText reads a duration of more than nothing.
+func (s *Span) UnmarshalText(b []byte) error {
+	if err := (*Duration)(s).UnmarshalText(b); err != nil {
+		return err
+	}
+	if *s <= 0 {
+		return fmt.Errorf("duration %q: give a time ahead, as in 1.5s, or leave it out", b)
+	}
+	return nil
+}
+
 // CampaignSpec asks for a campaign.
 type CampaignSpec struct {
 	Target    string            `json:"target,omitempty" maxLength:"1024" doc:"Name of a known target, or path of a target file on the daemon's machine; absent for a replay" example:"redis-sentinel"`
@@ -34,7 +52,7 @@ type CampaignSpec struct {
 	Labs      int               `json:"labs,omitempty" minimum:"1" maximum:"64" default:"1" doc:"Labs used at once"`
 	Runs      int               `json:"runs,omitempty" minimum:"0" maximum:"1000000" doc:"Bound on the fault runs; 0 or absent leaves it to the daemon"`
 	Clean     int               `json:"clean,omitempty" minimum:"0" maximum:"10000" doc:"Clean runs before the fault runs; 0 or absent leaves it to the daemon"`
-	Budget    Duration          `json:"budget,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Bound on the wall time of the whole, as in 10m; absent: none" example:"10m"`
+	Budget    Span              `json:"budget,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Bound on the wall time of the whole, as in 10m, more than 0; absent: none" example:"10m"`
 	Effect    string            `json:"effect,omitempty" enum:"drop,reset" default:"drop" doc:"What a cut does to what wants to cross: lose it, or also reset the TCP connections across"`
 	Gate      string            `json:"gate,omitempty" enum:"port,packet-in" doc:"How held packets leave the switch and come back: by a gate port, or by packet-in and packet-out; absent: by port where the testbed has one"`
 	Retries   int               `json:"retries,omitempty" minimum:"0" maximum:"1000" doc:"How often a state that did not recur is tried again; 0 or absent leaves it to the daemon"`
@@ -357,19 +375,19 @@ type Hosts struct {
 
 // Partition is a shape over groups of hosts.
 type Partition struct {
-	Shape  string     `json:"shape" enum:"complete,partial,simplex,isolate,bridge,ring,split,leader-in,leader-out" doc:"complete: the groups hold every host; partial: two groups, the other hosts reach both; simplex: packets flow from the first group to the second only; isolate: the group from all others; bridge: the first group reaches the second and the third, or two halves of the others; ring: each host reaches a majority, no two the same; split: hosts that differ in a label; leader-in, leader-out: size hosts with, or without, those that have a role now"`
+	Shape  string     `json:"shape" enum:"complete,partial,simplex,isolate,bridge,ring,split,leader-in,leader-out" doc:"complete: the groups hold every host; partial: two groups, the other hosts reach both; simplex: packets flow from the first group to the second only; isolate: the group from all others; bridge: the first group reaches the second and the third, or two halves of the others; ring: each host reaches a majority, no two the same; split: hosts that differ in a label; leader-in: all that have a role now, with others up to size, from the rest; leader-out: size hosts that do not have it, from the rest"`
 	Effect string     `json:"effect,omitempty" enum:"drop,reset" default:"drop" doc:"drop: what wants to cross is lost; reset: TCP connections across end, too, at both ends, those of a partition by hand when one of their packets wants to cross"`
 	Groups [][]string `json:"groups,omitempty" maxItems:"64" doc:"Names of hosts. In answers: as they were resolved" example:"[[\"r1\"],[\"r2\",\"r3\"]]"`
 	Label  string     `json:"label,omitempty" maxLength:"63" doc:"split: the label of the testbed file that is compared" example:"rack"`
 	Role   string     `json:"role,omitempty" maxLength:"63" doc:"leader-in, leader-out: the role of the testbed file that is asked for; absent: leader"`
-	Size   int        `json:"size,omitempty" minimum:"0" doc:"leader-in, leader-out: how many hosts are cut off; absent: 1"`
+	Size   int        `json:"size,omitempty" minimum:"1" doc:"leader-in, leader-out: how many hosts are cut off together, for leader-in at least: all that have the role are; absent: 1"`
 	Only   []Traffic  `json:"only,omitempty" maxItems:"16" doc:"Cut no other traffic between the groups"`
 }
 
 // Traffic selects packets between two hosts.
 type Traffic struct {
 	Proto   string `json:"proto" enum:"tcp,udp,icmp,arp" doc:"arp includes neighbour discovery"`
-	Port    int    `json:"port,omitempty" minimum:"0" maximum:"65535" doc:"Of the service, at whichever end; tcp and udp"`
+	Port    int    `json:"port,omitempty" minimum:"1" maximum:"65535" doc:"Of the service, at whichever end; tcp and udp; absent: any"`
 	Opening bool   `json:"opening,omitempty" doc:"Only what opens a connection; tcp"`
 }
 
@@ -378,7 +396,7 @@ type Traffic struct {
 type PartitionSpec struct {
 	Name string `json:"name,omitempty" pattern:"^[a-z0-9-]{1,63}$" doc:"Absent: the daemon chooses one"`
 	Partition
-	For Duration `json:"for,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Heal by itself this long after it is in force; absent: only by hand" example:"1.5s"`
+	For Span `json:"for,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Heal by itself this long after it is in force, more than 0; absent: only by hand" example:"1.5s"`
 }
 
 // PartitionStatus is a partition by hand and how far it got.
@@ -392,10 +410,10 @@ type PartitionStatus struct {
 	RenewedUntil *time.Time `json:"renewedUntil,omitempty" doc:"When the first of its rules expires unless they are renewed, which is done every second; absent once it is being healed"`
 	Healed       *time.Time `json:"healed,omitempty" doc:"When a packet had passed again over every link"`
 	Links        []Link     `json:"links" doc:"The directed links it cuts"`
-	Wanted       uint64     `json:"wanted" doc:"Packets that came to cross while it was in force, netsplit's probes included"`
+	Wanted       uint64     `json:"wanted" doc:"Packets that came to cross while it was in force: dropped and leaked together, netsplit's probes included"`
 	Probes       uint64     `json:"probes" doc:"netsplit's own among them, that proved this cut or another of the same traffic"`
-	Dropped      uint64     `json:"dropped"`
-	Leaked       uint64     `json:"leaked"`
+	Dropped      uint64     `json:"dropped" doc:"Without what a switch holds back of broadcasts and multicasts, but for ARP requests: no rule counts those by link"`
+	Leaked       uint64     `json:"leaked" doc:"Packets that arrived since it was in force, broadcasts and multicasts among them"`
 	LeakKnown    bool       `json:"leakKnown" doc:"False: nobody could count leaked"`
 	Resets       uint64     `json:"resets,omitempty" doc:"Packets that netsplit sent to end TCP connections; effect reset"`
 	CutBy        string     `json:"cutBy,omitempty" doc:"What it cuts by, in words, and why if by drop rules alone"`

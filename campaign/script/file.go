@@ -74,7 +74,7 @@ type CutStep struct {
 	Only   []string   `yaml:"only,omitempty,flow"`
 	Label  string     `yaml:"label,omitempty"`
 	Role   string     `yaml:"role,omitempty"`
-	Size   int        `yaml:"size,omitempty"`
+	Size   *int       `yaml:"size,omitempty"`
 }
 
 // AwaitStep waits for exactly one of conditions (all of the target's where the

@@ -22,7 +22,7 @@ steps:
   - do: {on: c1, call: [set, $old, x]}
   - do: {on: c3, call: [get, $new, x], as: w, expect: yes}
   - cut: {name: a, shape: partal, groups: [[rest], [rest]], only: [tcp/0]}
-  - cut: {name: a, shape: partial, groups: [[n1], [n2]]}
+  - cut: {name: a, shape: partial, groups: [[n1], [n2]], size: 0}
   - heal: b
   - sleep: 2 elections
   - await: {role: boss, conditions: [ready], within: soon}
@@ -48,6 +48,7 @@ steps:
 		`x.yaml:9: steps[4].cut.groups: 2 groups are the rest: one can be`,
 		`x.yaml:9: steps[4].cut.only[0]: partition: "tcp/0": want a port from 1 to 65535`,
 		`x.yaml:10: steps[5].cut.name: a cut named "a" is in force here already`,
+		`x.yaml:10: steps[5].cut.size: size 0: cut off one host or more`,
 		`x.yaml:11: steps[6].heal: no cut named "b" before this step: there are a`,
 		`x.yaml:12: steps[7].sleep: target redis-sentinel has no period "elections"`,
 		`x.yaml:13: steps[8].await: wait for exactly one of conditions, role and call; this step has 2 of them`,

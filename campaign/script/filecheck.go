@@ -174,6 +174,9 @@ func (c *checker) cut(at string, cut *CutStep) {
 	if !slices.Contains(model.Shapes(), model.Shape(cut.Shape)) {
 		c.bad(at+".shape", "unknown shape %q: use one of %v", cut.Shape, model.Shapes())
 	}
+	if cut.Size != nil && *cut.Size < 1 {
+		c.bad(at+".size", "size %d: cut off one host or more", *cut.Size)
+	}
 	rest := 0
 	for i, g := range cut.Groups {
 		if len(g) == 1 && g[0] == restWord {

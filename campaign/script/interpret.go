@@ -241,7 +241,10 @@ func (p *player) do(d *DoStep) {
 }
 
 func (p *player) cut(c *CutStep) {
-	part := model.Partition{Shape: model.Shape(c.Shape), Label: c.Label, Role: c.Role, Size: c.Size}
+	part := model.Partition{Shape: model.Shape(c.Shape), Label: c.Label, Role: c.Role}
+	if c.Size != nil {
+		part.Size = *c.Size
+	}
 	var named [][]Host
 	rest := -1
 	for i, g := range c.Groups {

@@ -42,7 +42,10 @@ on this machine (root), and leaves its records in --runs-dir.`,
 			if err := counts(c, "labs", "clean", "faults", "retries"); err != nil {
 				return err
 			}
-			spec.Target, spec.Args, spec.Budget = target.Absolute(names[0]), args, wire.Duration(budget)
+			if err := ahead(c, "budget"); err != nil {
+				return err
+			}
+			spec.Target, spec.Args, spec.Budget = target.Absolute(names[0]), args, wire.Span(budget)
 			if c.Flags().Changed("max-lost") {
 				spec.MaxLost = &maxLost
 			}
@@ -59,7 +62,7 @@ on this machine (root), and leaves its records in --runs-dir.`,
 	f.IntVar(&spec.Labs, "labs", 1, "labs used at once")
 	f.IntVar(&spec.Clean, "clean", 3, "clean runs before the fault runs")
 	f.IntVar(&spec.Runs, "faults", 20, "fault runs at most")
-	f.DurationVar(&budget, "budget", 0, "wall time of the whole at most")
+	f.DurationVar(&budget, "budget", 0, "wall time of the whole at most (default: no bound)")
 	f.StringVar(&spec.Effect, "effect", "drop", "what a cut does: drop or reset")
 	f.StringVar(&spec.Gate, "gate", "", gateHelp)
 	f.IntVar(&spec.Retries, "retries", 2, "how often a state that did not recur is tried again")

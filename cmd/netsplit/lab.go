@@ -143,3 +143,14 @@ func counts(c *cobra.Command, flags ...string) error {
 	}
 	return nil
 }
+
+// ahead refuses flags that give a time and are given as none: to the daemon, 0 means
+// that they are left out.
+func ahead(c *cobra.Command, flags ...string) error {
+	for _, name := range flags {
+		if d, err := c.Flags().GetDuration(name); err != nil || d <= 0 && c.Flags().Changed(name) {
+			return usage("--%s %v: give a time ahead, as in 30s, or leave it out; see %s --help", name, d, c.CommandPath())
+		}
+	}
+	return nil
+}

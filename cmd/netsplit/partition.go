@@ -37,7 +37,7 @@ func partitionCut(conn *daemonFlags) *cobra.Command {
 		Short: "cut, and wait until nothing passes any more",
 		Long: `Cuts hosts of the daemon's testbed (netsplit serve --testbed FILE) from one
 another, and returns when it is proved that nothing passes. Groups are hosts with
-commas between them.
+commas between them, and no blanks: n1,n2 is one group, n1 n2 are two.
 
   complete a b,c d,e      the groups from one another; every host is in one
   partial a b             two groups; the others reach both
@@ -47,8 +47,13 @@ commas between them.
   bridge c a,b d,e        the same with the halves named
   ring [a,b,c,d,e]        each reaches a majority, no two the same
   split --label rack      hosts that differ in a label of the testbed file
-  leader-in [a,b,c]       whoever has a role now, from all others
-  leader-out [a,b,c]      somebody who does not have it
+  leader-in [a,b,c]       all of a,b,c that have a role now, from all others
+  leader-out [a,b,c]      one of a,b,c that does not have it, from all others
+
+For leader-in and leader-out --size says how many hosts are cut off, together: they
+reach one another. leader-in makes that number up with hosts that do not have the
+role; where more have it than --size says, all those are cut off. Without a list,
+a,b,c are the hosts of the role. Other shapes take no --size.
 
 --only cuts less: tcp, udp, icmp or arp (with neighbour discovery), a port of
 tcp or udp, and for tcp only what opens connections:
@@ -66,12 +71,20 @@ tcp or udp, and for tcp only what opens connections:
 			if !slices.Contains(model.Shapes(), model.Shape(args[0])) {
 				return usage("unknown shape %q: use one of %s", args[0], shapeNames())
 			}
-			if last < 0 || last == 0 && c.Flags().Changed("for") {
-				return usage("--for %v: give a time ahead, as in 30s", last)
+			if err := ahead(c, "for"); err != nil {
+				return err
 			}
-			spec.Shape, spec.For, spec.Groups = args[0], wire.Duration(last), nil
+			if c.Flags().Changed("size") {
+				if err := counts(c, "size"); err != nil {
+					return err
+				}
+			}
+			spec.Shape, spec.For, spec.Groups = args[0], wire.Span(last), nil
 			for _, g := range args[1:] {
-				hosts := strings.FieldsFunc(g, func(r rune) bool { return r == ',' || r == ' ' })
+				hosts, err := groupOf(g)
+				if err != nil {
+					return err
+				}
 				spec.Groups = append(spec.Groups, hosts)
 			}
 			for _, o := range only {
@@ -102,12 +115,23 @@ tcp or udp, and for tcp only what opens connections:
 	f.StringVar(&spec.Name, "name", "", "its name, for heal and show; default: the daemon chooses one")
 	f.StringVar(&spec.Label, "label", "", "split: the label to compare")
 	f.StringVar(&spec.Role, "role", "", "leader-in, leader-out: the role of the testbed file to ask for (default "+model.DefaultRole+")")
-	f.IntVar(&spec.Size, "size", 0, "leader-in, leader-out: how many hosts are cut off (default 1)")
+	f.IntVar(&spec.Size, "size", 0, "leader-in, leader-out: how many hosts are cut off together; for leader-in at least, since all that have the role are (default 1)")
 	f.StringVar(&spec.Effect, "effect", "", "what happens to what wants to cross: drop (the default) or reset, which ends TCP connections at both ends as soon as they want to cross")
 	f.StringArrayVar(&only, "only", nil, "cut only this traffic, as tcp/7000 or tcp-opening; may be given again")
-	f.DurationVar(&last, "for", 0, "heal by itself this long after it is in force")
+	f.DurationVar(&last, "for", 0, "heal by itself this long after it is in force (default: only by hand)")
 	f.BoolVar(&noWait, "no-wait", false, "return as soon as the rules were sent")
 	return cmd
+}
+
+// groupOf reads a group of hosts as it is given as one argument.
+func groupOf(arg string) ([]string, error) {
+	hosts := strings.Split(arg, ",")
+	for i, h := range hosts {
+		if hosts[i] = strings.TrimSpace(h); hosts[i] == "" || strings.ContainsAny(hosts[i], " \t\n") {
+			return nil, usage("group %q: want names of hosts with one comma between two of them and no blanks: n1,n2 is one group, n1 n2 are two", arg)
+		}
+	}
+	return hosts, nil
 }
 
 func partitionHeal(conn *daemonFlags) *cobra.Command {

@@ -24,3 +24,37 @@ func TestAPartitionIsARow(t *testing.T) {
 		t.Errorf("shown:\n%s", one.String())
 	}
 }
+
+// TestWhatACutCannotMean is refused before any daemon is asked: names that are none,
+// and numbers and times that a daemon would take for left out.
+func TestWhatACutCannotMean(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"partial", "n1,", "n2"}, `group "n1,": want names of hosts with one comma between two of them and no blanks: n1,n2 is one group`},
+		{[]string{"partial", "n1", ",n2"}, `group ",n2"`},
+		{[]string{"partial", "n1,,n3", "n2"}, `group "n1,,n3"`},
+		{[]string{"partial", "n1", ""}, `group ""`},
+		{[]string{"isolate", "n1 n2"}, `group "n1 n2"`},
+		{[]string{"isolate", "n1", "--for", "0"}, "--for 0s: give a time ahead, as in 30s, or leave it out"},
+		{[]string{"isolate", "n1", "--for", "-3s"}, "--for -3s"},
+		{[]string{"leader-in", "--size", "0"}, "--size 0: use 1 or more"},
+		{[]string{"leader-out", "--size", "-2"}, "--size -2: use 1 or more"},
+		{[]string{"star", "n1"}, `unknown shape "star"`},
+	} {
+		code, _, errs := cli(t, append([]string{"partition", "cut", "--api", "127.0.0.1:1"}, c.args...)...)
+		if code != exitUsage || !strings.Contains(errs, c.says) {
+			t.Errorf("%q: status %d, %s; want %s", c.args, code, errs, c.says)
+		}
+	}
+	if code, _, errs := cli(t, "campaign", "--budget", "0s", "--api", "127.0.0.1:1", "redis-sentinel"); code != exitUsage || !strings.Contains(errs, "--budget 0s: give a time ahead") {
+		t.Errorf("status %d: %s", code, errs)
+	}
+	// What means something goes to the daemon, which there is none of.
+	for _, args := range [][]string{{"partial", "n1,n3", "n2", "--for", "3s"}, {"partial", "n1, n3", "n2"}, {"leader-in", "--size", "1"}, {"ring"}} {
+		if code, _, errs := cli(t, append([]string{"partition", "cut", "--api", "127.0.0.1:1"}, args...)...); code != exitFailed || !strings.Contains(errs, "no netsplit daemon") {
+			t.Errorf("%q: status %d, %s", args, code, errs)
+		}
+	}
+}

@@ -54,8 +54,8 @@ What is installed is taken away at the end and expires within seconds if this
 program is killed. Nothing is sent but LLDP.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if listen <= 0 {
-				return usage("--for %v: give a time, as in 30s", listen)
+			if err := ahead(c, "for"); err != nil {
+				return err
 			}
 			if _, err := sketch.New("x").File(o); err != nil {
 				return usage("--%w", err)

@@ -50,7 +50,7 @@ func TestAPartitionHealsWhateverHangs(t *testing.T) {
 
 	t.Run("a time that begins though nothing is proved", func(t *testing.T) {
 		b.inHost("c", "STOP")
-		d.Call("POST", "/v1/partitions", wire.PartitionSpec{Name: "timed", Partition: alone, For: wire.Duration(2 * time.Second)}, nil)
+		d.Call("POST", "/v1/partitions", wire.PartitionSpec{Name: "timed", Partition: alone, For: wire.Span(2 * time.Second)}, nil)
 		p := d.State("timed", "healing")
 		if p.InForce != nil {
 			t.Errorf("%+v: in force was never proved", p)

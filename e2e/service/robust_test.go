@@ -101,7 +101,7 @@ func TestPartitionsByHandInHardHours(t *testing.T) {
 	})
 
 	t.Run("its time ends while the switch is away", func(t *testing.T) {
-		d.partition(wire.PartitionSpec{Name: "late", Partition: cut, For: wire.Duration(2 * time.Second)})
+		d.partition(wire.PartitionSpec{Name: "late", Partition: cut, For: wire.Span(2 * time.Second)})
 		b.VSCtl("set-controller", bridge, "tcp:127.0.0.1:9", "--", "set", "controller", bridge, "connection_mode=out-of-band")
 		if p := d.State("late", "healing"); p.Reason == "" {
 			t.Errorf("with the switch away: %+v", p)

@@ -261,7 +261,7 @@ func TestARunCutsAcrossALink(t *testing.T) {
 	}
 	// A shape that takes all hosts takes those of the target.
 	d.Call("POST", "/v1/campaigns", wire.CampaignSpec{Target: file, Gate: "packet-in", Runs: 1, Scenario: &wire.ScenarioSpec{
-		Cut: &wire.CutSpec{Partition: &wire.Partition{Shape: "isolate", Groups: [][]string{{"n3"}}}, After: wire.Duration(500 * time.Millisecond), AtMost: wire.Duration(2 * time.Second)}}}, &c)
+		Cut: &wire.CutSpec{Partition: &wire.Partition{Shape: "isolate", Groups: [][]string{{"n3"}}}, After: wire.Duration(500 * time.Millisecond), AtMost: wire.Span(2 * time.Second)}}}, &c)
 	d.ended(c.ID)
 	runs = harness.Records(t, dir, c.ID)
 	if runs[0].Gate != "packet-in" {
