@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -240,5 +241,27 @@ func TestPageInABrowser(t *testing.T) {
 	}
 	if dom, _ := browser.Open(t, srv.URL+"/narrow", "--dump-dom"); !strings.Contains(dom, `data-width="390"`) {
 		t.Errorf("%.200s", dom)
+	}
+}
+
+// TestWithoutAScriptThePageLinksWhatItShows: every list that its script asks for.
+func TestWithoutAScriptThePageLinksWhatItShows(t *testing.T) {
+	page, err := os.ReadFile("static/page.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, err := os.ReadFile("static/page.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	noscript := regexp.MustCompile(`(?s)<noscript>.*</noscript>`).Find(page)
+	lists := regexp.MustCompile(`"(/v1/[a-z]+)\?limit=`).FindAllSubmatch(script, -1)
+	if len(lists) < 3 {
+		t.Fatalf("the script asks for %q", lists)
+	}
+	for _, l := range lists {
+		if link := `<a href="` + string(l[1]) + `">`; !strings.Contains(string(noscript), link) {
+			t.Errorf("no %s in %s", link, noscript)
+		}
 	}
 }
