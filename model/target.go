@@ -1,8 +1,13 @@
 package model
 
 import (
+	"fmt"
 	"maps"
+	"net/netip"
+	"net/url"
 	"path"
+	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 	"time"
@@ -270,14 +275,51 @@ type Probe struct {
 	Limit time.Duration `yaml:"limit,omitempty"` // give up after; default 1s
 }
 
-// Ways counts the ways of asking that are set: a probe has exactly one.
-func (p Probe) Ways() (n int) {
+// Check tells of everything that is wrong with a probe: bad gets the key that it is
+// about, "" for the whole. What is still a template is left for when it is filled in.
+func (p Probe) Check(bad func(key, format string, args ...any)) {
+	n := 0
 	for _, set := range []bool{len(p.Command) > 0, p.TCP != "", p.HTTP != ""} {
 		if set {
 			n++
 		}
 	}
-	return n
+	if n != 1 {
+		bad("", "a probe has exactly one of command, tcp and http; this one has %d", n)
+	}
+	filled := func(s string) bool { return s != "" && !strings.Contains(s, "{{") }
+	if len(p.Command) > 0 && p.Command[0] == "" {
+		bad("command", "its first word is empty: name the program")
+	}
+	if p.TCP == "" && (p.Send != "" || p.Until != "") {
+		bad("", "send and until go with tcp only")
+	}
+	if filled(p.TCP) {
+		if a, err := netip.ParseAddrPort(p.TCP); err != nil || a.Port() == 0 {
+			bad("tcp", "%q: want an address and port on the host, such as 127.0.0.1:6379", p.TCP)
+		}
+	}
+	if filled(p.HTTP) {
+		if u, err := url.Parse(p.HTTP); err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
+			bad("http", "%q: want a URL on the host, such as http://127.0.0.1:8080/status", p.HTTP)
+		}
+	}
+	if filled(p.Until) {
+		if _, err := regexp.Compile(p.Until); err != nil {
+			bad("until", "%v", WrongPattern(err))
+		}
+	}
+	if p.Limit < 0 {
+		bad("limit", "limit %v: give a time ahead, as in 1s", p.Limit)
+	}
+}
+
+// WrongPattern tells the writer of a pattern what package regexp says against it.
+func WrongPattern(err error) error {
+	if e, ok := err.(*syntax.Error); ok {
+		err = fmt.Errorf("%s: `%s`", e.Code, e.Expr)
+	}
+	return fmt.Errorf("bad regular expression (%w): see https://pkg.go.dev/regexp/syntax", err)
 }
 
 // Condition is a probe whose answer must match, on every named host.

@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"path/filepath"
 	"regexp"
-	"regexp/syntax"
 	"slices"
 	"strings"
 	"time"
@@ -220,18 +219,7 @@ func (v *validator) command(at string, c []string) {
 }
 
 func (v *validator) probe(at string, p model.Probe) {
-	if n := p.Ways(); n != 1 {
-		v.addf(at, "a probe has exactly one of command, tcp and http; this one has %d", n)
-	}
-	if p.TCP == "" && (p.Send != "" || p.Until != "") {
-		v.addf(at, "send and until go with tcp only")
-	}
-	if p.TCP != "" && !strings.Contains(p.TCP, "{{") {
-		if _, err := netip.ParseAddrPort(p.TCP); err != nil {
-			v.addf(at+".tcp", "%q: want an address and port on the host, such as 127.0.0.1:6379", p.TCP)
-		}
-	}
-	v.regexp(at+".until", p.Until, nil)
+	p.Check(func(key, format string, args ...any) { v.addf(strings.TrimSuffix(at+"."+key, "."), format, args...) })
 }
 
 // regexp checks a pattern; groups, where given, lists the group names allowed.
@@ -250,7 +238,7 @@ func (v *validator) regexp(at, pattern string, groups []string) *regexp.Regexp {
 func patternProblems(pattern string, groups []string) []string {
 	re, err := regexp.Compile(pattern)
 	if err != nil {
-		return []string{fmt.Sprintf("bad regular expression %s: see https://pkg.go.dev/regexp/syntax", regexpError(err))}
+		return []string{model.WrongPattern(err).Error()}
 	}
 	var out []string
 	for _, g := range re.SubexpNames() {
@@ -259,13 +247,6 @@ func patternProblems(pattern string, groups []string) []string {
 		}
 	}
 	return out
-}
-
-func regexpError(err error) string {
-	if e, ok := err.(*syntax.Error); ok {
-		return fmt.Sprintf("(%s: `%s`)", e.Code, e.Expr)
-	}
-	return "(" + err.Error() + ")"
 }
 
 func (v *validator) conditions() {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 
 	"netsplit/model"
 )
@@ -16,6 +17,9 @@ func checkRoles(t *model.Testbed, l lines) (errs []error) {
 		bad := func(format string, args ...any) {
 			errs = append(errs, fmt.Errorf("%srole %s: %s", l.of("roles", name), name, fmt.Sprintf(format, args...)))
 		}
+		if !labelling(name) {
+			bad("%s", wantLabelling)
+		}
 		if len(r.Hosts) == 0 {
 			bad("hosts is missing; name the hosts that may have it")
 		}
@@ -24,9 +28,9 @@ func checkRoles(t *model.Testbed, l lines) (errs []error) {
 				bad("no host %q in the testbed: it has %v", h, t.Names())
 			}
 		}
-		if n := r.Probe.Ways(); n != 1 {
-			bad("its probe has exactly one of command, tcp and http; this one has %d", n)
-		}
+		r.Probe.Check(func(key, format string, args ...any) {
+			bad("%s: %s", strings.TrimSuffix("probe."+key, "."), fmt.Sprintf(format, args...))
+		})
 		if _, err := regexp.Compile(r.Match); err != nil || r.Match == "" {
 			bad("match %q: want a regular expression for the answer of a host that has the role (https://pkg.go.dev/regexp/syntax)", r.Match)
 		}

@@ -19,6 +19,17 @@ func TestRoles(t *testing.T) {
 		{`send:`, `http: "http://127.0.0.1/", send:`, "this one has 2"},
 		{"'role:master'", "'('", "role leader: match"},
 		{"'role:master'", "''", "role leader: match"},
+		{`127.0.0.1:6379`, "6001", `line 25: role leader: probe.tcp: "6001": want an address and port on the host, such as 127.0.0.1:6379`},
+		{`127.0.0.1:6379`, ":6001", `probe.tcp: ":6001"`},
+		{`127.0.0.1:6379`, "127.0.0.1:0", `probe.tcp: "127.0.0.1:0"`},
+		{`127.0.0.1:6379`, "127.0.0.1", `probe.tcp: "127.0.0.1"`},
+		{`tcp: "127.0.0.1:6379", send: "INFO\r\n"`, `http: "127.0.0.1:8080/status"`, `probe.http: "127.0.0.1:8080/status": want a URL on the host`},
+		{`tcp: "127.0.0.1:6379", send: "INFO\r\n"`, `http: "/status"`, `probe.http: "/status"`},
+		{`tcp: "127.0.0.1:6379"`, `command: [""]`, "probe.command: its first word is empty"},
+		{`tcp: "127.0.0.1:6379"`, `command: [x]`, "probe: send and until go with tcp only"},
+		{`send:`, `until: "(", send:`, "probe.until: bad regular expression (missing closing )"},
+		{`send:`, `limit: -1s, send:`, "probe.limit: limit -1s"},
+		{"  leader:", "  ' ':", `role  : its name has 1 to 63`},
 		{"match:", "matches:", "known here: hosts, probe, match"},
 	} {
 		text := strings.Replace(leader, c.old, c.new, 1)

@@ -5,15 +5,29 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
 
 	"netsplit/model"
 )
+
+var hostName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,62}$`)
+
+const wantLabelling = "its name has 1 to 63 characters that can be seen, blanks within them at most"
+
+// labelling says whether roles and labels can have a name: those that can be asked for.
+func labelling(name string) bool {
+	return name != "" && utf8.RuneCountInString(name) <= 63 && strings.TrimSpace(name) == name && !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
+}
 
 // Read reads and checks a testbed file. An error names the file, and the line
 // where there is one.
@@ -109,10 +123,17 @@ func check(t *model.Testbed, l lines) error {
 		if h.Name == "" {
 			who = fmt.Sprintf("host number %d", i+1)
 			bad(at, "%s: name is missing", who)
+		} else if !hostName.MatchString(string(h.Name)) {
+			bad(at, "host name %q: use 1 to 63 letters, digits, -, _ and ., a letter, digit or _ first: the name stands in lists with commas, in paths and in file names", h.Name)
 		} else if names[string(h.Name)] != "" {
 			bad(at, "%s is listed twice; host names must differ", who)
 		}
 		names[string(h.Name)] = who
+		for _, name := range slices.Sorted(maps.Keys(h.Labels)) {
+			if !labelling(name) {
+				bad(at, "%s: label %q: %s", who, name, wantLabelling)
+			}
+		}
 		if !switched && (h.Datapath != 0 || !h.Port.IsZero()) {
 			bad(at, "%s: datapath and port belong to a switch, and with backend %s there is none; leave them out", who, t.Backend)
 		}
