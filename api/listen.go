@@ -43,7 +43,8 @@ func LoadToken(file string) (string, error) {
 func Listen(ctx context.Context, addr, token string) (net.Listener, error) {
 	tcp, err := net.ResolveTCPAddr("tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("api: listen on %q: %w: name an address and a port, as in 127.0.0.1:7070", addr, err)
+		err = &net.OpError{Op: "listen", Net: "tcp", Err: err}
+		return nil, fmt.Errorf("api: %w: choose an address of this machine and a port with --listen, as in 127.0.0.1:7070", err)
 	}
 	if !tcp.IP.IsLoopback() && token == "" {
 		return nil, fmt.Errorf("api: refusing to listen on %s without a token, since it can be reached from other machines: "+

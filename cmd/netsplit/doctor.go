@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -116,8 +117,11 @@ func examineFile(ctx context.Context, file, openflow string, wait time.Duration,
 	var refused refusals
 	// As equal: a master that is there stays.
 	ctrl, err := controller.Listen(controller.Config{Addr: openflow, TLS: conf, Allowed: allowed, Role: of13.RoleEqual, Refused: refused.add})
+	if errors.Is(err, syscall.EADDRINUSE) {
+		err = fmt.Errorf("%w; if that is netsplit serve, leave --testbed out: it then examines its testbed itself (--api)", err)
+	}
 	if err != nil {
-		return model.Diagnosis{}, fmt.Errorf("listen for switches (--openflow): %w; if that is netsplit serve, leave --testbed out: it then examines its testbed itself (--api)", err)
+		return model.Diagnosis{}, fmt.Errorf("listen for switches (--openflow): %w", err)
 	}
 	defer ctrl.Close()
 	return doctor.Examine(ctx, doctor.Config{Testbed: *tb, Controller: ctrl, Binary: exe, Wait: wait, TLS: conf != nil, Refused: refused.latest}), nil

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/signal"
 	"strings"
@@ -90,7 +91,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	case err != nil && ctx.Err() != nil:
 		fmt.Fprintln(stderr, "netsplit: interrupted")
 		return exitInterrupted
-	case errors.Is(err, model.ErrInvalid) || errors.As(err, &file) || err != nil && strings.HasPrefix(err.Error(), "unknown command"):
+	case errors.Is(err, model.ErrInvalid) || errors.As(err, &file) || wrongAddress(err) || err != nil && strings.HasPrefix(err.Error(), "unknown command"):
 		fmt.Fprintln(stderr, "netsplit:", err)
 		return exitUsage
 	case err != nil:
@@ -98,4 +99,13 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return exitFailed
 	}
 	return exitPass
+}
+
+// wrongAddress says whether somebody gave an address to listen on that is none, or
+// none of this machine. One that is in use is right: what is there is in the way.
+func wrongAddress(err error) bool {
+	var op *net.OpError
+	var addr *net.AddrError
+	var name *net.DNSError
+	return errors.As(err, &op) && op.Op == "listen" && (errors.As(op, &addr) || errors.As(op, &name) || errors.Is(op, syscall.EADDRNOTAVAIL))
 }

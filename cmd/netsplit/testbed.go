@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -60,10 +61,11 @@ program is killed. Nothing is sent but LLDP.`,
 			if _, err := sketch.New("x").File(o); err != nil {
 				return usage("--%w", err)
 			}
-			if out != "" {
-				if _, err := os.Lstat(out); !errors.Is(err, fs.ErrNotExist) {
-					return usage("%s is there already: move it away, or name another file", out)
-				}
+			if o.Name == "" {
+				return usage("--name is empty: give the testbed a name, or leave it out")
+			}
+			if err := creatable(out); err != nil {
+				return err
 			}
 			conf, allowed, err := switches.load(&model.Testbed{})
 			if err != nil {
@@ -76,16 +78,17 @@ program is killed. Nothing is sent but LLDP.`,
 			var refused refusals
 			// As equal: a master that is there stays.
 			ctrl, err := controller.Listen(controller.Config{Addr: openflow, TLS: conf, Allowed: allowed, Role: of13.RoleEqual, Handler: l, Refused: refused.add})
+			if errors.Is(err, syscall.EADDRINUSE) {
+				err = fmt.Errorf("%w; netsplit serve must not run there meanwhile", err)
+			}
 			if err != nil {
-				return fmt.Errorf("listen for switches (--openflow): %w; netsplit serve must not run there meanwhile", err)
+				return fmt.Errorf("listen for switches (--openflow): %w", err)
 			}
 			say(fmt.Sprintf("listening for %v on %s:%s; have every host send something: ping another", listen, switches.scheme(), ctrl.Addr()))
 			r := l.Wait()
 			address := fmt.Sprintf("%s:%s", switches.scheme(), ctrl.Addr())
-			if err := ctrl.Close(); err != nil {
-				return err
-			}
-			return writeLearned(c, r, o, out, address, refused.latest())
+			err = ctrl.Close()
+			return errors.Join(writeLearned(c, r, o, out, address, refused.latest()), err)
 		},
 	}
 	f := cmd.Flags()
@@ -93,14 +96,44 @@ program is killed. Nothing is sent but LLDP.`,
 	f.DurationVar(&listen, "for", 30*time.Second, "how long to listen")
 	f.StringVarP(&out, "out", "o", "", "write the testbed file here instead of printing it")
 	f.StringVar(&o.Name, "name", "learned", "name of the testbed")
-	f.StringVar(&o.Exec, "exec", "", "command prefix that runs a command on a host, with {{.Name}}, {{.IP}}, {{.MAC}}, {{.PortName}}, {{.Port}} and {{.Datapath}} (default: \""+sketch.DefaultExec+"\", as a guess)")
+	f.StringVar(&o.Exec, "exec", "", "command prefix that runs a command on a host, its words as a shell splits them, with {{.Name}}, {{.IP}}, {{.MAC}}, {{.PortName}}, {{.Port}} and {{.Datapath}} (default: \""+sketch.DefaultExec+"\", as a guess)")
 	f.BoolVar(&o.PortNames, "port-names", false, "write ports by name where the switch has one port of that name: a port that is put back under another number is found again")
 	f.BoolVar(&noForward, "no-forward", false, "leave a switch that has no rules without: it forwards nothing meanwhile")
 	switches.registerTrust(f)
 	return cmd
 }
 
-// writeLearned writes the file, or says why there is none.
+// creatable refuses a file that is there, and one that cannot be made: before anybody
+// has listened, not after.
+func creatable(path string) error {
+	if path == "" {
+		return nil
+	}
+	switch err := create(path, nil); {
+	case errors.Is(err, fs.ErrExist):
+		return usage("%s is there already: move it away, or name another file", path)
+	case err != nil:
+		return usage("-o: %w: name a file that can be made; what is missing of its folders is for you to make", err)
+	}
+	return os.Remove(path)
+}
+
+// create makes a file that was not there: nobody's is replaced. What it could not
+// write whole it takes away.
+func create(path string, text []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Close()); err != nil {
+		err = errors.Join(err, os.Remove(path))
+	}
+	return err
+}
+
+// writeLearned writes the file, or says why there is none. What was heard is not lost,
+// nor is the reason where it was interrupted.
 func writeLearned(c *cobra.Command, r learn.Result, o sketch.Options, out, address string, refused []string) error {
 	up, hosts, links := r.Counts()
 	if len(r.Switches) == 0 {
@@ -114,35 +147,31 @@ func writeLearned(c *cobra.Command, r learn.Result, o sketch.Options, out, addre
 	if err != nil {
 		return err
 	}
+	failed := func(format string, args ...any) error { return &exitError{exitFailed, fmt.Errorf(format, args...)} }
 	if len(f.Testbed.Hosts) == 0 {
 		if hosts == 0 {
 			return fmt.Errorf("no host was heard at %d ports of %d switches, so there is nothing to write: have every host send something while this listens (ping -c1 another's address), or listen longer (--for)", up, len(r.Switches))
 		}
-		return fmt.Errorf("%d senders were heard, but none that could be taken for a host:\n%s", hosts, f.Text)
+		return failed("%d senders were heard, but none that could be taken for a host:\n%s", hosts, f.Text)
 	}
 	if _, err := testbed.Parse(f.Text); err != nil {
-		fmt.Fprintf(c.ErrOrStderr(), "%s", f.Text)
-		return fmt.Errorf("what was learned makes no testbed file that can be used: %w", err)
+		return failed("what was learned makes no testbed file that can be used: %w; it is\n%s", err, f.Text)
 	}
 	where := "above"
-	if out == "" {
-		if _, err := c.OutOrStdout().Write(f.Text); err != nil {
-			return err
-		}
-	} else {
-		// It was not there when this began: nobody's file is replaced.
-		file, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-		if err != nil {
-			return fmt.Errorf("testbed: %w", err)
-		}
-		_, err = file.Write(f.Text)
-		if err = errors.Join(err, file.Close()); err != nil {
-			return fmt.Errorf("testbed %s: %w", out, err)
-		}
+	if out != "" {
 		where = "in " + out
+		if err = create(out, f.Text); err != nil {
+			err = failed("testbed: %w; what was learned is printed instead", err)
+			where = "above"
+		}
+	}
+	if where == "above" {
+		if _, perr := c.OutOrStdout().Write(f.Text); perr != nil {
+			return failed("%w; what was learned is\n%s", errors.Join(err, perr), f.Text)
+		}
 	}
 	fmt.Fprintf(c.ErrOrStderr(), "%d switches, %d hosts, %d links; %d remarks to decide are %s\n", len(r.Switches), len(f.Testbed.Hosts), links, f.Decide, where)
-	return nil
+	return err
 }
 
 // refusals gathers the connections that did not become a session, and why.

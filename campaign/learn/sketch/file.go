@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
 	"text/template"
 
+	"github.com/kballard/go-shellquote"
 	"gopkg.in/yaml.v3"
 
 	"netsplit/model"
@@ -19,8 +19,9 @@ import (
 // Options of a testbed file.
 type Options struct {
 	Name string // of the testbed
-	// Exec is the command prefix of every host, its words separated by blanks,
-	// with the template fields of ExecVars. "": DefaultExec, as a guess.
+	// Exec is the command prefix of every host, with the template fields of
+	// ExecVars: when they are filled in it is split into words as sh does, quotes and
+	// backslashes included. "": DefaultExec, as a guess.
 	Exec string
 	// PortNames has ports written by name, where a name will do.
 	PortNames bool
@@ -35,6 +36,9 @@ type ExecVars struct {
 	PortName       string
 	Datapath, Port string
 }
+
+// anyHost is filled in to see whether Options.Exec will do.
+var anyHost = ExecVars{Name: "n1", IP: "192.0.2.1", MAC: "02:00:00:00:00:01", PortName: "n1", Datapath: "0000000000000001", Port: "1"}
 
 // File is a testbed file.
 type File struct {
@@ -59,8 +63,8 @@ type writer struct {
 	holders map[netip.Addr]string // which port has an address
 }
 
-// File makes the testbed file of what is known now. It fails only for a bad
-// template; whether there is any host is for the caller to see.
+// File makes the testbed file of what is known now. It fails only for options that
+// will not do, whatever was heard; whether there is any host is for the caller to see.
 func (s *Sketch) File(o Options) (File, error) {
 	guess := o.Exec == ""
 	if guess {
@@ -68,13 +72,10 @@ func (s *Sketch) File(o Options) (File, error) {
 	}
 	t, err := template.New("exec").Option("missingkey=error").Parse(o.Exec)
 	if err == nil {
-		err = t.Execute(io.Discard, ExecVars{})
-	}
-	if err == nil && strings.TrimSpace(o.Exec) == "" {
-		err = errors.New("there are none")
+		_, err = words(t, anyHost)
 	}
 	if err != nil {
-		return File{}, fmt.Errorf("exec %q: want words with template fields: known are .Name, .IP, .MAC, .PortName, .Datapath and .Port: %w", o.Exec, err)
+		return File{}, fmt.Errorf("exec %q: want words as a shell reads them, with template fields: known are .Name, .IP, .MAC, .PortName, .Datapath and .Port: %w", o.Exec, err)
 	}
 	w := &writer{Sketch: s, o: o, exec: t, tb: model.Testbed{Name: o.Name}, names: map[string]int{}, holders: map[netip.Addr]string{}}
 	at := make([]At, 0, len(s.ports))
@@ -84,9 +85,7 @@ func (s *Sketch) File(o Options) (File, error) {
 	}
 	slices.SortFunc(at, comparePorts)
 	for _, a := range at {
-		if err := w.port(a, s.ports[a]); err != nil {
-			return File{}, err
-		}
+		w.port(a, s.ports[a])
 	}
 	w.links()
 	var out bytes.Buffer
@@ -120,29 +119,29 @@ func (w *writer) remark(b *bytes.Buffer, format string, args ...any) {
 	if strings.HasPrefix(text, decide) {
 		w.decide++
 	}
-	fmt.Fprintf(b, "  # %s\n", text)
+	fmt.Fprintf(b, "  # %s\n", strings.ReplaceAll(text, "\n", " "))
 }
 
 // port writes what is at one port: a host, or why there is none.
-func (w *writer) port(at At, p *port) error {
+func (w *writer) port(at At, p *port) {
 	where := w.Where(at)
 	if w.linked(at) {
-		return nil
+		return
 	}
 	if p.neighbour != "" {
 		w.remark(&w.hosts, decide+"%s: something else is there: %s. No host was taken from it.", where, p.neighbour)
-		return nil
+		return
 	}
 	macs := sortedMACs(p.heard)
 	switch {
 	case len(macs) == 0 && p.Up:
 		w.remark(&w.hosts, "%s: nobody was heard. A host there must send something, e.g. ping another.", where)
-		return nil
+		return
 	case len(macs) == 0:
-		return nil
+		return
 	case len(macs) > 1:
 		w.several(where, at, p, macs)
-		return nil
+		return
 	}
 	m := macs[0]
 	h := p.heard[m]
@@ -164,19 +163,18 @@ func (w *writer) port(at At, p *port) error {
 		doubts = append(doubts, fmt.Sprintf("%s was heard at %s too, from another mac: two hosts with one address?", ip, other))
 	}
 	entry, err := w.entry(at, p, m, ip)
-	if err != nil {
-		return err
+	if err != nil { // others' words may be right, and what was heard is not to be lost
+		doubts = append(doubts, err.Error())
 	}
 	if len(doubts) > 0 {
 		w.remark(&w.hosts, decide+"%s: %s", where, strings.Join(doubts, "; "))
 		w.entryAs(entry, "  # ")
-		return nil
+		return
 	}
 	w.holders[ip] = where
 	w.notes(where, p, h, ip)
 	w.tb.Hosts = append(w.tb.Hosts, entry)
 	w.entryAs(entry, "  ")
-	return nil
 }
 
 // notes writes what else is known of a host that is taken.
@@ -289,14 +287,27 @@ func (w *writer) entry(at At, p *port, m [6]byte, ip netip.Addr) (model.TestbedH
 	if ip.IsValid() {
 		v.IP = ip.String()
 	}
-	var b strings.Builder
-	if err := w.exec.Execute(&b, v); err != nil {
-		return h, fmt.Errorf("exec %q: %w", w.o.Exec, err)
-	}
-	if h.Exec = strings.Fields(b.String()); len(h.Exec) == 0 {
-		return h, fmt.Errorf("exec %q gives nothing for the host at %s", w.o.Exec, w.Where(at))
+	var err error
+	if h.Exec, err = words(w.exec, v); err != nil {
+		return h, fmt.Errorf("exec %q does not do here: %w", w.o.Exec, err)
 	}
 	return h, nil
+}
+
+// words are those of a command prefix, as sh splits what is filled in.
+func words(t *template.Template, v ExecVars) ([]string, error) {
+	var b strings.Builder
+	if err := t.Execute(&b, v); err != nil {
+		return nil, err
+	}
+	out, err := shellquote.Split(b.String())
+	switch {
+	case err != nil:
+		return nil, err
+	case len(out) == 0 || out[0] == "":
+		return nil, errors.New("it gives no command")
+	}
+	return out, nil
 }
 
 // entryAs writes a host's entry with something in front of every line.

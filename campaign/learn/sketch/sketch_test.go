@@ -231,9 +231,36 @@ func TestExec(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(f.Testbed.Hosts[0].Exec, []string{"ssh", "root@10.0.0.1"}) || !strings.Contains(string(f.Text), "is a guess") {
 		t.Errorf("%v %+v %s", err, f.Testbed, f.Text)
 	}
-	for _, bad := range []string{"{{.Adress}}", "{{", "  "} {
-		if _, err := s.File(Options{Name: "x", Exec: bad}); err == nil {
+	for _, bad := range []string{"{{.Adress}}", "{{", "  ", `ssh "root`, "ssh 'root@{{.IP}}", `ssh root\`, "''"} {
+		if _, err := New("x").File(Options{Name: "x", Exec: bad}); err == nil {
 			t.Errorf("%q was taken", bad)
+		}
+	}
+	for exec, want := range map[string][]string{
+		`ssh -o "ProxyCommand nc %h 22" root@{{.IP}}`: {"ssh", "-o", "ProxyCommand nc %h 22", "root@10.0.0.1"},
+		`in '{{.Name}} of {{.Datapath}}' `:            {"in", "a-host1 of 0000000000000001"},
+		`{{slice .IP 0 4}}`:                           {"10.0"},
+	} {
+		if f, err := s.File(Options{Name: "x", Exec: exec}); err != nil || !reflect.DeepEqual(f.Testbed.Hosts[0].Exec, want) {
+			t.Errorf("%s: %v %+v", exec, err, f.Testbed)
+		}
+	}
+}
+
+// TestExecThatDoesNotDoForAHost leaves that one to be decided, and loses no other.
+func TestExecThatDoesNotDoForAHost(t *testing.T) {
+	s := two(3)
+	s.Ports(3, []Port{{Number: 1, Name: "it's", Up: true}})
+	s.Heard(at(1, 1), arp(host(1), host(1), "10.0.0.1"))
+	s.Heard(at(2, 1), arp(host(2), host(2), "10.0.0.2"))
+	s.Heard(at(3, 1), arp(host(3), host(3), "10.0.0.3"))
+	f, err := s.File(Options{Name: "x", Exec: "{{if ne .Name \"b-host1\"}}in {{.PortName}}{{end}}"})
+	if err != nil || len(f.Testbed.Hosts) != 1 || f.Decide != 2 {
+		t.Fatalf("%v %+v %s", err, f.Testbed, f.Text)
+	}
+	for _, want := range []string{"does not do here: it gives no command", "# - name: b-host1", "does not do here: Unterminated single-quoted string", "ip: 10.0.0.3"} {
+		if !strings.Contains(string(f.Text), want) {
+			t.Errorf("%q is not in\n%s", want, f.Text)
 		}
 	}
 }
