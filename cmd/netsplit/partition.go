@@ -142,6 +142,9 @@ func partitionHeal(conn *daemonFlags) *cobra.Command {
 			if all == (len(args) > 0) {
 				return usage("name the partitions to heal, or give --all; one of the two")
 			}
+			if slices.Contains(args, "") {
+				return usage("the name of a partition is empty: netsplit partition list tells those there are")
+			}
 			return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
 				if all {
 					names, err := cl.Reset(ctx)
@@ -209,6 +212,9 @@ func partitionShow(conn *daemonFlags) *cobra.Command {
 	return &cobra.Command{
 		Use: "show NAME", Short: "show a partition", Args: exactArgs(1, "a partition's name"),
 		RunE: func(c *cobra.Command, args []string) error {
+			if args[0] == "" {
+				return usage("the name of a partition is empty: netsplit partition list tells those there are")
+			}
 			return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
 				p, err := cl.Partition(ctx, args[0])
 				if err != nil {

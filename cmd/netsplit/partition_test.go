@@ -51,6 +51,11 @@ func TestWhatACutCannotMean(t *testing.T) {
 	if code, _, errs := cli(t, "campaign", "--budget", "0s", "--api", "127.0.0.1:1", "redis-sentinel"); code != exitUsage || !strings.Contains(errs, "--budget 0s: give a time ahead") {
 		t.Errorf("status %d: %s", code, errs)
 	}
+	for _, args := range [][]string{{"heal", ""}, {"heal", "p1", ""}, {"show", ""}} {
+		if code, _, errs := cli(t, append([]string{"partition", "--api", "127.0.0.1:1"}, args...)...); code != exitUsage || !strings.Contains(errs, "name of a partition is empty") {
+			t.Errorf("%q: status %d, %s", args, code, errs)
+		}
+	}
 	// What means something goes to the daemon, which there is none of.
 	for _, args := range [][]string{{"partial", "n1,n3", "n2", "--for", "3s"}, {"partial", "n1, n3", "n2"}, {"leader-in", "--size", "1"}, {"ring"}} {
 		if code, _, errs := cli(t, append([]string{"partition", "cut", "--api", "127.0.0.1:1"}, args...)...); code != exitFailed || !strings.Contains(errs, "no netsplit daemon") {
