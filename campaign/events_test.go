@@ -64,7 +64,7 @@ func TestAReaderIsToldWhatItMissed(t *testing.T) {
 func TestAnEventIsOneLine(t *testing.T) {
 	s := &Service{log: slog.New(slog.DiscardHandler), subs: map[chan struct{}]bool{}}
 	s.tell("partition", "p1", "healing", "not proved:\nhost a: no link\nhost b: no link")
-	if got, want := s.events[0].Text, "not proved:; host a: no link; host b: no link"; got != want {
+	if got, want := s.events[0].Text, "not proved: host a: no link; host b: no link"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

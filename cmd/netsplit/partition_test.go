@@ -17,7 +17,7 @@ func TestAPartitionIsARow(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows := strings.Split(strings.TrimSpace(list.String()), "\n")
-	if len(rows) != 3 || !strings.HasSuffix(rows[1], "not proved:; host a: no link host b:; network is down") || rows[1] != rows[2] {
+	if len(rows) != 3 || !strings.HasSuffix(rows[1], "not proved: host a: no link host b: network is down") || rows[1] != rows[2] {
 		t.Errorf("%d rows:\n%s", len(rows), list.String())
 	}
 	if describePartition(&one, p); !strings.Contains(one.String(), "  not proved:\n  host a: no link\thost b:\n") {
