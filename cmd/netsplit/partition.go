@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,9 @@ import (
 
 // proofWait is how long a command waits for the daemon's proof.
 const proofWait = 30 * time.Second
+
+// tellAfter is how long it waits before it tells what hinders a cut.
+const tellAfter = time.Second
 
 // partitionCommand cuts by hand, through a daemon that has a testbed.
 func partitionCommand(conn *daemonFlags) *cobra.Command {
@@ -95,11 +99,14 @@ tcp or udp, and for tcp only what opens connections:
 				spec.Only = append(spec.Only, wire.Traffic{Proto: t.Proto, Port: int(t.Port), Opening: t.Opening})
 			}
 			return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
-				wait := proofWait
+				wait := tellAfter
 				if noWait {
 					wait = 0
 				}
 				p, err := cl.CreatePartition(ctx, spec, wait)
+				if err == nil && !noWait {
+					p, err = proved(ctx, cl, p, c.ErrOrStderr())
+				}
 				if err != nil {
 					return err
 				}
@@ -121,6 +128,28 @@ tcp or udp, and for tcp only what opens connections:
 	f.DurationVar(&last, "for", 0, "heal by itself this long after it is in force (default: only by hand)")
 	f.BoolVar(&noWait, "no-wait", false, "return as soon as the rules were sent")
 	return cmd
+}
+
+// proved waits until a partition is in force, or is no more to be, and tells meanwhile
+// what hinders it.
+func proved(ctx context.Context, cl *client.Client, p wire.PartitionStatus, out io.Writer) (wire.PartitionStatus, error) {
+	told := ""
+	for end := time.Now().Add(proofWait); p.State == string(model.PartitionRequested) && time.Now().Before(end); {
+		if why := model.OneLine(p.Reason); why != told {
+			fmt.Fprintf(out, "netsplit: partition %s is not in force yet, still trying: %s\n", p.Name, cmp.Or(why, "it is being proved"))
+			told = why
+		}
+		select {
+		case <-ctx.Done():
+			return p, ctx.Err()
+		case <-time.After(tellAfter / 4):
+		}
+		var err error
+		if p, err = cl.Partition(ctx, p.Name); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
 }
 
 // groupOf reads a group of hosts as it is given as one argument.

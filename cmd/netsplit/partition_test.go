@@ -2,7 +2,11 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"netsplit/api/wire"
@@ -61,5 +65,33 @@ func TestWhatACutCannotMean(t *testing.T) {
 		if code, _, errs := cli(t, append([]string{"partition", "cut", "--api", "127.0.0.1:1"}, args...)...); code != exitFailed || !strings.Contains(errs, "no netsplit daemon") {
 			t.Errorf("%q: status %d, %s", args, code, errs)
 		}
+	}
+}
+
+// TestACutTellsWhatHindersIt while it waits, each reason once.
+func TestACutTellsWhatHindersIt(t *testing.T) {
+	var asked atomic.Int32
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p := wire.PartitionStatus{PartitionSpec: wire.PartitionSpec{Name: "p1"}, State: "requested", Reason: "in the way:\nrule 7"}
+		if r.Method == http.MethodGet {
+			switch asked.Add(1) {
+			case 1:
+			case 2:
+				p.Reason = ""
+			default:
+				p.State, p.Reason = "in_force", ""
+			}
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusAccepted)
+		if err := json.NewEncoder(w).Encode(p); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer api.Close()
+	code, out, errs := cli(t, "partition", "cut", "isolate", "n1", "--api", strings.TrimPrefix(api.URL, "http://"))
+	want := "netsplit: partition p1 is not in force yet, still trying: in the way: rule 7\nnetsplit: partition p1 is not in force yet, still trying: it is being proved\n"
+	if code != exitPass || errs != want || !strings.Contains(out, "p1 is in force") {
+		t.Errorf("status %d, %s, %s", code, out, errs)
 	}
 }
