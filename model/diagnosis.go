@@ -79,11 +79,11 @@ type Diagnosis struct {
 // Add enters a check.
 func (d *Diagnosis) Add(c DiagnosisCheck) { d.Checks = append(d.Checks, c) }
 
-// gist is what was found up to its details: those stand with the check.
+// gist is what was found up to its details: those stand with the check. Addresses have
+// colons, too.
 func gist(found string) string {
-	if i := strings.IndexAny(found, ";:"); i > 0 {
-		return found[:i]
-	}
+	found, _, _ = strings.Cut(found, ";")
+	found, _, _ = strings.Cut(found, ": ")
 	return found
 }
 

@@ -82,6 +82,9 @@ func (c *Cut) prove(ctx context.Context, all due, specimens []model.Specimen) (a
 		return err
 	}
 	uncounted := c.rounds(ctx, provingRounds, all, specimens, c.drops)
+	if uncounted != nil && ctx.Err() != nil { // nobody is to blame for the end of the time but who was waited for
+		return time.Time{}, uncounted, nil
+	}
 	if uncounted != nil { // the counters do not tell: silence does
 		if err := c.bed.cuts.Verify(ctx, c.partition); err != nil { // what goes round the rules is not counted by them
 			return time.Time{}, nil, err

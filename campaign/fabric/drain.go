@@ -79,14 +79,16 @@ func (f *Fabric) Verify(ctx context.Context, p model.Partition) error {
 		}
 		m.rules.Lock()
 		err = m.readBack(ctx, sw, !m.unread(sw))
-		repaired, inWay := m.repaired, m.inWay
+		repaired := m.repaired
 		m.rules.Unlock()
 		if err != nil {
 			m.check()
 			return err
 		}
 		if !repaired {
-			return inWay
+			m.state.Lock()
+			defer m.state.Unlock()
+			return m.inWay
 		}
 		return errors.Join(fmt.Errorf("switch %s did not hold all that cuts there; it was put back", m.id), f.lookAnew(ctx, m))
 	})

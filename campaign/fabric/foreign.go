@@ -56,14 +56,18 @@ func (m *member) refuse(sw *controller.Switch, why error) {
 }
 
 // Refused lists why switches that are connected are left alone, or not used in
-// part since they do not have the ports that the testbed names; sorted by datapath
-// id.
+// part since they do not have the ports that the testbed names, or do not hold what is
+// cut since rules of others go round it; sorted by datapath id.
 func (f *Fabric) Refused() []error {
 	var out []error
 	for _, m := range f.members {
 		m.state.Lock()
-		if m.sw != nil && (errors.Is(m.why, ErrInTheWay) || errors.Is(m.why, ErrPorts)) {
+		switch {
+		case m.sw == nil:
+		case errors.Is(m.why, ErrInTheWay) || errors.Is(m.why, ErrPorts):
 			out = append(out, m.why)
+		case m.inWay != nil: // it came later: our rules stay
+			out = append(out, m.inWay)
 		}
 		m.state.Unlock()
 	}

@@ -38,10 +38,8 @@ type member struct {
 	plan  flowrules.Plan
 	alive alive              // has a lock of its own
 	known *controller.Switch // the session on which plan was installed
-	// repaired says that the last reading found rules that were not as left, inWay
-	// which ones of others go round ours.
+	// repaired says that the last reading found rules that were not as left.
 	repaired bool
-	inWay    error
 	drain    drain
 	asked    *controller.Switch // the session that was asked to look into fragments
 	blind    error              // why it does not; nil: it does
@@ -50,6 +48,7 @@ type member struct {
 
 	// state guards the fields below; never held while waiting.
 	state sync.Mutex
+	inWay error // which rules of others go round ours, as read last
 	sw    *controller.Switch
 	ready chan struct{} // closed while the session holds its rules
 	why   error         // why the last attempt to install failed
@@ -194,10 +193,13 @@ func (m *member) readBack(ctx context.Context, sw *controller.Switch, tampered b
 		m.settled(sw, err)
 		return err
 	}
-	m.inWay = m.obstructed(have.Flows, tampered)
-	if m.inWay != nil && !tampered {
-		m.refuse(sw, m.inWay)
-		return m.inWay
+	inWay := m.obstructed(have.Flows, tampered)
+	m.state.Lock()
+	m.inWay = inWay
+	m.state.Unlock()
+	if inWay != nil && !tampered {
+		m.refuse(sw, inWay)
+		return inWay
 	}
 	d := flowrules.Diff(have, m.plan)
 	m.alive.hold(sw, m.plan.Expiring(have))

@@ -135,6 +135,10 @@ func (m *member) onPorts(p model.Partition) error {
 	if len(at.wrong) == 0 {
 		return nil
 	}
+	if m.session() == nil { // it tells them when it connects
+		_, err := m.command()
+		return err
+	}
 	here, there := false, false
 	for _, l := range p.Links() {
 		for _, h := range []model.NodeID{l.Src, l.Dst} {

@@ -78,6 +78,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	conn.register(root)
 	root.AddCommand(serveCommand(), campaignCommand(&conn), runCommand(&conn), replayCommand(&conn), judgeCommand(), invariantsCommand(&conn),
 		labCommand(), testbedCommand(), doctorCommand(&conn), partitionCommand(&conn), scriptCommand(), targetCommand(checkRunOf(&conn)), nodeCommand(), dashboardCommand(), agentCommand())
+	for _, c := range root.Commands() {
+		wantsCommand(c)
+	}
 
 	err := root.ExecuteContext(ctx)
 	var exit *exitError
@@ -99,6 +102,23 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return exitFailed
 	}
 	return exitPass
+}
+
+// wantsCommand has a command that only has commands of its own refuse what is none of
+// them; given nothing it helps.
+func wantsCommand(c *cobra.Command) {
+	for _, sub := range c.Commands() {
+		wantsCommand(sub)
+	}
+	if c.Runnable() || !c.HasSubCommands() {
+		return
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return c.Help()
+		}
+		return usage("unknown command %q for %q; see %s --help", args[0], c.CommandPath(), c.CommandPath())
+	}
 }
 
 // wrongAddress says whether somebody gave an address to listen on that is none, or

@@ -111,7 +111,7 @@ tcp or udp, and for tcp only what opens connections:
 					return err
 				}
 				describePartition(c.OutOrStdout(), p)
-				if !noWait && p.State != string(model.PartitionInForce) && p.State != string(model.PartitionHealed) {
+				if !noWait && p.InForce == nil { // one for a short time may have been
 					return fmt.Errorf("partition %s is %s and not in force: %s", p.Name, p.State, p.Reason)
 				}
 				return nil
@@ -133,7 +133,7 @@ tcp or udp, and for tcp only what opens connections:
 // proved waits until a partition is in force, or is no more to be, and tells meanwhile
 // what hinders it.
 func proved(ctx context.Context, cl *client.Client, p wire.PartitionStatus, out io.Writer) (wire.PartitionStatus, error) {
-	told := ""
+	told := "nothing"
 	for end := time.Now().Add(proofWait); p.State == string(model.PartitionRequested) && time.Now().Before(end); {
 		if why := model.OneLine(p.Reason); why != told {
 			fmt.Fprintf(out, "netsplit: partition %s is not in force yet, still trying: %s\n", p.Name, cmp.Or(why, "it is being proved"))

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"netsplit/api/wire"
 )
@@ -79,7 +80,8 @@ func TestACutTellsWhatHindersIt(t *testing.T) {
 			case 2:
 				p.Reason = ""
 			default:
-				p.State, p.Reason = "in_force", ""
+				now := time.Now()
+				p.State, p.Reason, p.InForce = "in_force", "", &now
 			}
 		}
 		w.Header().Set("Content-Type", "application/json")
@@ -93,5 +95,17 @@ func TestACutTellsWhatHindersIt(t *testing.T) {
 	want := "netsplit: partition p1 is not in force yet, still trying: in the way: rule 7\nnetsplit: partition p1 is not in force yet, still trying: it is being proved\n"
 	if code != exitPass || errs != want || !strings.Contains(out, "p1 is in force") {
 		t.Errorf("status %d, %s, %s", code, out, errs)
+	}
+}
+
+// TestACommandThatIsNone is wrong use at every level, not a call for help.
+func TestACommandThatIsNone(t *testing.T) {
+	for _, args := range [][]string{{"haal"}, {"partition", "haal", "p1"}, {"testbed", "lern"}, {"lab", "upp"}, {"target", "nosuch"}, {"script", "nosuch"}} {
+		if code, _, errs := cli(t, args...); code != exitUsage || !strings.Contains(errs, "unknown command") {
+			t.Errorf("%q: status %d, %s", args, code, errs)
+		}
+	}
+	if code, out, _ := cli(t, "partition"); code != exitPass || !strings.Contains(out, "Available Commands") {
+		t.Errorf("status %d: %s", code, out)
 	}
 }

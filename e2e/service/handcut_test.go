@@ -51,6 +51,9 @@ func TestAPartitionHealsWhateverHangs(t *testing.T) {
 	t.Run("a time that begins though nothing is proved", func(t *testing.T) {
 		b.inHost("c", "STOP")
 		d.Call("POST", "/v1/partitions", wire.PartitionSpec{Name: "timed", Partition: alone, For: wire.Span(2 * time.Second)}, nil)
+		if text := d.told("partition", "timed", "requested"); !strings.Contains(text, "host c: agent") || strings.Contains(text, "MultipartRequest") {
+			t.Errorf("an agent hangs, and what is told is %q", text)
+		}
 		p := d.State("timed", "healing")
 		if p.InForce != nil {
 			t.Errorf("%+v: in force was never proved", p)
@@ -89,11 +92,14 @@ func TestAPartitionHealsWhateverHangs(t *testing.T) {
 		theirs := "table=0,priority=300,in_port=11"
 		harness.Output(t, "ovs-ofctl", "-O", "OpenFlow13", "add-flow", "unix:"+b.Path(bridge+".mgmt"), theirs+",actions=output:12")
 		harness.Until(t, 30*time.Second, "it is not called in force any more", func() error {
-			if p := d.State("pushed", "requested"); !strings.Contains(p.Reason, "not proved within") {
+			if p := d.State("pushed", "requested"); !strings.Contains(p.Reason, "priority=300 in_port=11") {
 				return fmt.Errorf("%s", p.Reason)
 			}
 			return nil
 		})
+		if status, body, err := d.Try("GET", "/healthz", nil); err != nil || status == http.StatusOK || !strings.Contains(string(body), "priority=300 in_port=11") {
+			t.Errorf("healthy with a rule that goes round what is cut: %d %s %v", status, body, err)
+		}
 		harness.Output(t, "ovs-ofctl", "-O", "OpenFlow13", "--strict", "del-flows", "unix:"+b.Path(bridge+".mgmt"), theirs)
 		d.State("pushed", "in_force")
 		b.expect("when they are gone", cutOff)
