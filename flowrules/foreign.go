@@ -18,6 +18,12 @@ type Foreign struct {
 	Drops bool
 }
 
+// Uncuts says whether what is cut already passes by the rule. In table 2 that is cut
+// only which is behind the gate; below it everything else has gone by its drop rules.
+func (f Foreign) Uncuts() bool {
+	return !f.Drops && (uint8(f.Flow.TableID) != TableForward || f.Flow.Priority >= prioGuardSome)
+}
+
 // removeLeft removes every rule of netsplit's; hosts then wait for the next
 // controller's.
 const removeLeft = "ovs-ofctl -O OpenFlow13 del-flows BRIDGE cookie=0x4e00000000000000/0xff00000000000000 (the hosts are not connected until netsplit serves them)"

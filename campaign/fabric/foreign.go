@@ -13,14 +13,15 @@ import (
 var ErrInTheWay = errors.New("rules of somebody else are in the way")
 
 // obstructed says why our rules cannot do their work beside those that the
-// switch has; nil if they can. m.rules is held. installed: ours are there, and stay.
+// switch has; nil if they can. m.rules is held. installed: ours are there, and stay,
+// and what matters is whether what they cut is cut.
 func (m *member) obstructed(have []of13.FlowStats, installed bool) error {
 	n, first, where := 0, "", fmt.Sprintf("switch %s", m.id)
 	if !installed {
 		where += " is left as it is"
 	}
 	for _, f := range flowrules.InTheWay(have, m.at.Load().in) {
-		if f.Drops {
+		if f.Drops || installed && !f.Uncuts() {
 			continue // no cut is defeated by it; the reading reports it as a conflict
 		}
 		if n++; n == 1 {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -93,6 +94,8 @@ func TestARuleThatComesLater(t *testing.T) {
 	r.connect("127.0.0.1:6653")
 	d := serve(t, "--testbed", r.file, "--runs-dir", t.TempDir(), "--openflow", "127.0.0.1:6653")
 	d.Healthy()
+	behind := "table=2,priority=201,dl_dst=" + r.hosts[1].mac // what it takes has gone by all that cuts
+	r.OFCtl("rk1", "add-flow", behind+",actions=output:"+strconv.Itoa(r.hosts[1].port))
 	for _, what := range []string{"icmp", "ip"} {
 		add := func() { r.OFCtl("rk1", "add-flow", "table=0,priority=60000,"+what+",actions=NORMAL") }
 		remove := func() {
