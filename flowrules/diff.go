@@ -75,7 +75,9 @@ func Diff(have State, want Plan) Delta {
 		used[r.Table] = true
 		wanted[r.Key()] = true
 		stays[r.Cookie] = true
-		admitted[uint64(r.Match.InPort)] = admitted[uint64(r.Match.InPort)] || r.Kind == KindAdmit
+		if r.Kind == KindAdmit {
+			admitted[uint64(r.Match.InPort)] = true
+		}
 	}
 	removals := map[Kind][]of13.Message{}
 	gone := map[Cookie]bool{} // cookies whose rules all go by one message

@@ -96,6 +96,60 @@ func TestAPortComesAndGoes(t *testing.T) {
 	}
 }
 
+// TestARuleThatUncutsIsTold: where a rule of somebody else, put beside ours, lets
+// something pass of what is cut or gated, it is told as one that does.
+func TestARuleThatUncutsIsTold(t *testing.T) {
+	leaks := 0
+	for seed := range uint64(600) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		hosts := randomHosts(r)
+		w := randomWorld(r, hosts)
+		sw := newSwitch(hosts)
+		turn(t, sw, w.plan(t), 1, nil)
+		src, dst := hosts[r.IntN(len(hosts))], hosts[r.IntN(len(hosts))]
+		match := [][]of13.OXM{{of13.InPort(of13.PortNo(src.Port))}, {of13.EthDst(dst.MAC)}, {of13.EthType(0x0806)}, nil}[r.IntN(4)]
+		priorities := []uint16{40, 60, 90, 150, 205, 250, 295, 350, 405, 500}
+		theirs := of13.NewFlowMod(of13.FlowAdd)
+		theirs.TableID, theirs.Priority, theirs.Cookie, theirs.Match = of13.TableID(r.IntN(3)), priorities[r.IntN(len(priorities))], 0xbad, match
+		theirs.Instructions = []of13.Instruction{of13.ApplyActions{Actions: []of13.Action{of13.Output{Port: of13.PortNo(dst.Port)}}}}
+		do(t, sw, theirs)
+		told := slices.ContainsFunc(flowrules.InTheWay(sw.Flows(), w.in), flowrules.Foreign.Uncuts)
+		for a, from := range hosts {
+			for b, to := range hosts {
+				if a == b {
+					continue
+				}
+				var held []string
+				if w.closed(a, b) {
+					held = append(held, "tcp", "arp request")
+				}
+				if w.cut[[2]int{a, b}] { // a gate lets go by what is to many
+					held = append(held, "multicast")
+				}
+				for _, k := range held {
+					for _, o := range sw.Inject(from.Port, frame(k, from, to)) {
+						if o.Port != to.Port {
+							continue
+						}
+						if leaks++; !told {
+							t.Fatalf("seed %d: %s %s>%s gets through beside %v, which is not told", seed, k, from.Name, to.Name, sw.Flows())
+						}
+					}
+				}
+			}
+		}
+	}
+	if leaks < 100 {
+		t.Errorf("%d packets got through: this shows nothing", leaks)
+	}
+	for priority, uncuts := range map[uint16]bool{289: false, 290: true} { // what is cut behind the gate is cut in table 2
+		f := flowrules.Foreign{Flow: of13.FlowStats{TableID: of13.TableID(flowrules.TableForward), Priority: priority}}
+		if f.Uncuts() != uncuts {
+			t.Errorf("in table 2 with priority %d: %v", priority, !uncuts)
+		}
+	}
+}
+
 // TestWhatComesBackFromTheGateGoesToOneHost: whatever is cut, gated or mirrored
 // and whomever a frame is addressed to, from the gate port it leaves by the port
 // that its tag names and by no other; it never goes to the gate port again.
