@@ -1,12 +1,14 @@
 package fabric_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"netsplit/campaign/fabric"
 	"netsplit/controller/of13"
+	"netsplit/flowrules"
 	"netsplit/model"
 )
 
@@ -102,4 +104,33 @@ func TestNothingIsKeptBeforePortsAreTold(t *testing.T) {
 	}
 	r.slow(nil)
 	r.pipes[1].Close() // what asks has not to wait
+}
+
+// TestARuleOfOthersThatComesLater: what is cut by rules that stand is not called kept
+// beside one that goes round them, and the switch is named as long as it is there. One
+// behind the drop rules hinders nothing.
+func TestARuleOfOthersThatComesLater(t *testing.T) {
+	r := newRig(t, fabric.Config{CheckEvery: time.Hour}, 1)
+	if err := r.f.Cut(soon(t), 1, isolate1); err != nil {
+		t.Fatal(err)
+	}
+	theirs := func(c of13.FlowCommand, table uint8, priority uint16) {
+		m := of13.NewFlowMod(c)
+		m.TableID, m.Priority, m.Cookie = of13.TableID(table), priority, 0xbad
+		m.Instructions = []of13.Instruction{of13.Apply(of13.Output{Port: 2})}
+		r.sw[1].Do(m)
+	}
+	theirs(of13.FlowAdd, flowrules.TableForward, 250)
+	if err := r.f.Verify(soon(t), isolate1); err != nil || len(r.f.Refused()) > 0 {
+		t.Errorf("behind the drop rules: %v, refused %v", err, r.f.Refused())
+	}
+	theirs(of13.FlowAdd, flowrules.TableAdmit, 500)
+	err := r.f.Verify(soon(t), isolate1)
+	if refused := r.f.Refused(); !errors.Is(err, fabric.ErrInTheWay) || strings.Contains(err.Error(), "left as it is") || len(refused) != 1 || refused[0].Error() != err.Error() {
+		t.Errorf("before ours: %v, refused %v", err, refused)
+	}
+	theirs(of13.FlowDeleteStrict, flowrules.TableAdmit, 500)
+	if err := r.f.Verify(soon(t), isolate1); err != nil || len(r.f.Refused()) > 0 {
+		t.Errorf("when it is gone: %v, refused %v", err, r.f.Refused())
+	}
 }

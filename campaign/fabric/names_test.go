@@ -170,6 +170,20 @@ func TestAPortThatComesLater(t *testing.T) {
 	}
 }
 
+// TestASwitchThatHasNotConnectedIsCalledSo, not one with other ports than the file has.
+func TestASwitchThatHasNotConnectedIsCalledSo(t *testing.T) {
+	r := newRig(t, fabric.Config{Testbed: testbed("other", 7)}, 7)
+	f, err := fabric.New(fabric.Config{Testbed: named(), Controller: r.c, OpenPort: r.openPort, Gate: model.GateByPacketIn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	err = f.Cut(soon(t), 1, model.Partition{Shape: model.Simplex, Effect: model.Drop, Groups: [][]model.NodeID{{"s1h1"}, {"s1h2"}}})
+	if !errors.Is(err, fabric.ErrDown) || errors.Is(err, fabric.ErrPorts) {
+		t.Errorf("cut before it connects: %v", err)
+	}
+}
+
 // newRigUnready is newRig for a testbed of one switch, whose ports are not all
 // there: it does not wait.
 func newRigUnready(t *testing.T, cfg fabric.Config) *rig {

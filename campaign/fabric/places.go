@@ -135,8 +135,7 @@ func (m *member) onPorts(p model.Partition) error {
 	if len(at.wrong) == 0 {
 		return nil
 	}
-	if m.session() == nil { // it tells them when it connects
-		_, err := m.command()
+	if _, err := m.command(); errors.Is(err, ErrDown) { // it tells them when it connects
 		return err
 	}
 	here, there := false, false
