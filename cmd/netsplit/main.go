@@ -78,9 +78,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	conn.register(root)
 	root.AddCommand(serveCommand(), campaignCommand(&conn), runCommand(&conn), replayCommand(&conn), judgeCommand(), invariantsCommand(&conn),
 		labCommand(), testbedCommand(), doctorCommand(&conn), partitionCommand(&conn), scriptCommand(), targetCommand(checkRunOf(&conn)), nodeCommand(), dashboardCommand(), agentCommand())
-	for _, c := range root.Commands() {
-		wantsCommand(c)
-	}
+	wantsCommand(root)
 
 	err := root.ExecuteContext(ctx)
 	var exit *exitError
@@ -94,7 +92,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	case err != nil && ctx.Err() != nil:
 		fmt.Fprintln(stderr, "netsplit: interrupted")
 		return exitInterrupted
-	case errors.Is(err, model.ErrInvalid) || errors.As(err, &file) || wrongAddress(err) || err != nil && strings.HasPrefix(err.Error(), "unknown command"):
+	case errors.Is(err, model.ErrInvalid) || errors.As(err, &file) || wrongAddress(err):
 		fmt.Fprintln(stderr, "netsplit:", err)
 		return exitUsage
 	case err != nil:
@@ -113,11 +111,17 @@ func wantsCommand(c *cobra.Command) {
 	if c.Runnable() || !c.HasSubCommands() {
 		return
 	}
+	c.Args = cobra.ArbitraryArgs     // cobra's own check is for the first level alone
+	c.SuggestionsMinimumDistance = 2 // letters, as cobra does at the first level
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return c.Help()
 		}
-		return usage("unknown command %q for %q; see %s --help", args[0], c.CommandPath(), c.CommandPath())
+		hint := ""
+		if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+			hint = fmt.Sprintf(" (did you mean %s?)", strings.Join(near, " or "))
+		}
+		return usage("unknown command %q for %q%s; see %s --help", args[0], c.CommandPath(), hint, c.CommandPath())
 	}
 }
 

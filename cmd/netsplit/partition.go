@@ -133,10 +133,10 @@ tcp or udp, and for tcp only what opens connections:
 // proved waits until a partition is in force, or is no more to be, and tells meanwhile
 // what hinders it.
 func proved(ctx context.Context, cl *client.Client, p wire.PartitionStatus, out io.Writer) (wire.PartitionStatus, error) {
-	told := "nothing"
+	told := ""
 	for end := time.Now().Add(proofWait); p.State == string(model.PartitionRequested) && time.Now().Before(end); {
-		if why := model.OneLine(p.Reason); why != told {
-			fmt.Fprintf(out, "netsplit: partition %s is not in force yet, still trying: %s\n", p.Name, cmp.Or(why, "it is being proved"))
+		if why := cmp.Or(model.OneLine(p.Reason), "it is being proved"); why != told {
+			fmt.Fprintf(out, "netsplit: partition %s is not in force yet, still trying: %s\n", p.Name, why)
 			told = why
 		}
 		select {

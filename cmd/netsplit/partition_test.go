@@ -69,32 +69,43 @@ func TestWhatACutCannotMean(t *testing.T) {
 	}
 }
 
-// TestACutTellsWhatHindersIt while it waits, each reason once.
-func TestACutTellsWhatHindersIt(t *testing.T) {
+// answering answers a cut, and then each question for it, with the next state of it; the
+// last one for ever.
+func answering(t *testing.T, states ...wire.PartitionStatus) (address string) {
 	var asked atomic.Int32
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p := wire.PartitionStatus{PartitionSpec: wire.PartitionSpec{Name: "p1"}, State: "requested", Reason: "in the way:\nrule 7"}
-		if r.Method == http.MethodGet {
-			switch asked.Add(1) {
-			case 1:
-			case 2:
-				p.Reason = ""
-			default:
-				now := time.Now()
-				p.State, p.Reason, p.InForce = "in_force", "", &now
-			}
-		}
+		p := states[min(int(asked.Add(1)), len(states))-1]
+		p.Name = "p1"
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusAccepted)
 		if err := json.NewEncoder(w).Encode(p); err != nil {
 			t.Error(err)
 		}
 	}))
-	defer api.Close()
-	code, out, errs := cli(t, "partition", "cut", "isolate", "n1", "--api", strings.TrimPrefix(api.URL, "http://"))
-	want := "netsplit: partition p1 is not in force yet, still trying: in the way: rule 7\nnetsplit: partition p1 is not in force yet, still trying: it is being proved\n"
-	if code != exitPass || errs != want || !strings.Contains(out, "p1 is in force") {
-		t.Errorf("status %d, %s, %s", code, out, errs)
+	t.Cleanup(api.Close)
+	return strings.TrimPrefix(api.URL, "http://")
+}
+
+// TestACutTellsWhatHindersIt while it waits, each reason once. One that is over again
+// was made.
+func TestACutTellsWhatHindersIt(t *testing.T) {
+	now := time.Now()
+	hindered, proving := wire.PartitionStatus{State: "requested", Reason: "in the way:\nrule 7"}, wire.PartitionStatus{State: "requested"}
+	still := "netsplit: partition p1 is not in force yet, still trying: "
+	for _, c := range []struct {
+		states    []wire.PartitionStatus
+		code      int
+		out, errs string
+	}{
+		{[]wire.PartitionStatus{hindered, hindered, proving, {State: "in_force", InForce: &now}}, exitPass, "p1 is in force", still + "in the way: rule 7\n" + still + "it is being proved\n"},
+		{[]wire.PartitionStatus{proving, {State: "in_force", InForce: &now}}, exitPass, "p1 is in force", still + "it is being proved\n"},
+		{[]wire.PartitionStatus{{State: "healing", InForce: &now}}, exitPass, "p1 is healing", ""},
+		{[]wire.PartitionStatus{{State: "failed", Reason: "no room"}}, exitFailed, "p1 is failed", "netsplit: partition p1 is failed and not in force: no room\n"},
+	} {
+		code, out, errs := cli(t, "partition", "cut", "isolate", "n1", "--api", answering(t, c.states...))
+		if code != c.code || errs != c.errs || !strings.Contains(out, c.out) {
+			t.Errorf("%+v: status %d, %s, %s", c.states, code, out, errs)
+		}
 	}
 }
 
@@ -104,6 +115,9 @@ func TestACommandThatIsNone(t *testing.T) {
 		if code, _, errs := cli(t, args...); code != exitUsage || !strings.Contains(errs, "unknown command") {
 			t.Errorf("%q: status %d, %s", args, code, errs)
 		}
+	}
+	if _, _, errs := cli(t, "partition", "hael"); !strings.Contains(errs, "did you mean heal?") {
+		t.Errorf("%s", errs)
 	}
 	if code, out, _ := cli(t, "partition"); code != exitPass || !strings.Contains(out, "Available Commands") {
 		t.Errorf("status %d: %s", code, out)
