@@ -26,7 +26,7 @@ func (s *Service) takeOutside(ctx context.Context) (err error) {
 // bedConfig is what beds have in common.
 func (s *Service) bedConfig(gate model.Gate) bed.Config {
 	return bed.Config{Gate: gate, Controller: s.ctrl, Binary: s.cfg.Binary, Log: s.log,
-		Events: bed.Events{SwitchChanged: s.switchChanged, Lapsed: s.lapsed,
+		Events: bed.Events{SwitchChanged: s.switchChanged, Lapsed: s.lapsed, Unhindered: s.unhindered,
 			Demoted: s.demoted, Refused: s.refused, HostPort: s.hostPort, OtherPort: s.otherPort, Agent: s.agentEnded, Lost: s.hand.LoseHost,
 			Tampered: s.tampered, Drained: s.drained}}
 }
@@ -64,6 +64,9 @@ func (s *Service) switchChanged(id model.DatapathID, up bool) {
 // lapsed has the partitions by hand looked at: what is cut on a switch may have
 // expired.
 func (s *Service) lapsed(model.DatapathID) { s.hand.Look() }
+
+// unhindered has heals tried again that rules of somebody else kept from their proof.
+func (s *Service) unhindered(model.DatapathID) { s.hand.HealAgain() }
 
 // tampered books that somebody changed our rules on a switch, which were put
 // right, or has put others before them, which stay.

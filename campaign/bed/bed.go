@@ -68,6 +68,8 @@ type Events struct {
 	// Lapsed: a switch that is connected does not confirm that it keeps what is cut
 	// there.
 	Lapsed func(id model.DatapathID)
+	// Unhindered: rules of somebody else that dropped packets on a switch are gone.
+	Unhindered func(id model.DatapathID)
 	// Demoted: another controller became master of the switch.
 	Demoted func(id model.DatapathID, err error)
 	// Refused: rules of others are in our way there.
@@ -121,7 +123,8 @@ func (b *Bed) takeSwitches(ctx context.Context, c Config) error {
 				c.Events.SwitchChanged(id, false)
 				b.trouble("switch %s went away, with what it held: %v", id, err)
 			},
-			Lapsed: c.Events.Lapsed,
+			Lapsed:     c.Events.Lapsed,
+			Unhindered: c.Events.Unhindered,
 			Demoted: func(id model.DatapathID, err error) {
 				c.Events.Demoted(id, err)
 				b.trouble("for a part of the run not known exactly, %v", err)
@@ -199,9 +202,9 @@ func (b *Bed) Meters(id model.DatapathID) error { return b.fabric.Meters(id) }
 // way there.
 func (b *Bed) Refused() []error { return b.fabric.Refused() }
 
-// unplugged says which hosts of links hang on a port that is not as it should be, by
-// their switches.
-func (b *Bed) unplugged(links []model.Link) error {
+// hindered says what keeps packets from links that we do not cut: ports of hosts that are
+// not as they should be, by their switches, and rules of somebody else.
+func (b *Bed) hindered(links []model.Link) error {
 	if b.fabric == nil {
 		return nil
 	}
@@ -211,6 +214,7 @@ func (b *Bed) unplugged(links []model.Link) error {
 			if err := b.fabric.Unplugged(h); err != nil {
 				errs = append(errs, fmt.Errorf("host %s: %w", h, err))
 			}
+			errs = append(errs, b.fabric.DroppedByOthers(h))
 		}
 	}
 	return distinct(errs)

@@ -350,7 +350,7 @@ func (c *Cut) Healed(ctx context.Context, cutByOthers func(model.Link, model.Spe
 	}
 	links := left.links()
 	return errors.Join(fmt.Errorf("not all that was cut was seen to pass over %d links, %s over %s among it, within %v", len(left), specimens[slices.Index(left[links[0]], true)].Traffic, links[0], proofLimit),
-		c.bed.unplugged(links), why.is)
+		c.bed.hindered(links), why.is)
 }
 
 // spare takes out what others cut, and links where nothing is left.

@@ -88,7 +88,7 @@ func (f *Fabric) Verify(ctx context.Context, p model.Partition) error {
 		if !repaired {
 			m.state.Lock()
 			defer m.state.Unlock()
-			return m.inWay
+			return m.others.around
 		}
 		return errors.Join(fmt.Errorf("switch %s did not hold all that cuts there; it was put back", m.id), f.lookAnew(ctx, m))
 	})

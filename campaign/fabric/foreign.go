@@ -7,34 +7,71 @@ import (
 	"netsplit/controller"
 	"netsplit/controller/of13"
 	"netsplit/flowrules"
+	"netsplit/model"
 )
 
 // ErrInTheWay: rules of somebody else would take packets round ours.
 var ErrInTheWay = errors.New("rules of somebody else are in the way")
 
-// obstructed says why our rules cannot do their work beside those that the
-// switch has; nil if they can. m.rules is held. installed: ours are there, and stay,
-// and what matters is whether what they cut is cut.
-func (m *member) obstructed(have []of13.FlowStats, installed bool) error {
-	n, first, where := 0, "", fmt.Sprintf("switch %s", m.id)
+// others is what rules of somebody else do to ours, as read last.
+type others struct {
+	around error // some go round what is cut
+	drop   error // some drop what nothing of ours does
+}
+
+// othersIn says why our rules cannot do their work beside those that the switch has.
+// m.rules is held. installed: ours are there, and stay, and what matters is whether what
+// they cut is cut.
+func (m *member) othersIn(have []of13.FlowStats, installed bool) others {
+	where := fmt.Sprintf("switch %s", m.id)
 	if !installed {
 		where += " is left as it is"
 	}
+	around, drop := inTheWay{where: where}, inTheWay{where: where}
 	for _, f := range flowrules.InTheWay(have, m.at.Load().in) {
-		if f.Drops || installed && !f.Uncuts() {
-			continue // no cut is defeated by it; the reading reports it as a conflict
-		}
-		if n++; n == 1 {
-			first = f.String()
+		switch {
+		case f.Drops:
+			drop.add(f)
+		case !installed || f.Uncuts(): // else no cut is defeated by it; the reading reports it as a conflict
+			around.add(f)
 		}
 	}
-	switch n {
+	return others{around.err(), drop.err()}
+}
+
+// inTheWay counts rules and keeps the first.
+type inTheWay struct {
+	where, first string
+	n            int
+}
+
+func (w *inTheWay) add(f flowrules.Foreign) {
+	if w.n++; w.n == 1 {
+		w.first = f.String()
+	}
+}
+
+// err is an ErrInTheWay; nil without rules.
+func (w *inTheWay) err() error {
+	switch w.n {
 	case 0:
 		return nil
 	case 1:
-		return fmt.Errorf("%s: %w: %s", where, ErrInTheWay, first)
+		return fmt.Errorf("%s: %w: %s", w.where, ErrInTheWay, w.first)
 	}
-	return fmt.Errorf("%s: %w: %s; and %d more", where, ErrInTheWay, first, n-1)
+	return fmt.Errorf("%s: %w: %s; and %d more", w.where, ErrInTheWay, w.first, w.n-1)
+}
+
+// DroppedByOthers says which rules of somebody else, where a host hangs, drop what our
+// rules let pass, as read last; nil: none.
+func (f *Fabric) DroppedByOthers(h model.NodeID) error {
+	m := f.byHost[h]
+	if m == nil {
+		return nil
+	}
+	m.state.Lock()
+	defer m.state.Unlock()
+	return m.others.drop
 }
 
 // refuse leaves the switch alone and says why, once.
@@ -67,8 +104,8 @@ func (f *Fabric) Refused() []error {
 		case m.sw == nil:
 		case errors.Is(m.why, ErrInTheWay) || errors.Is(m.why, ErrPorts):
 			out = append(out, m.why)
-		case m.inWay != nil: // it came later: our rules stay
-			out = append(out, m.inWay)
+		case m.others.around != nil: // it came later: our rules stay
+			out = append(out, m.others.around)
 		}
 		m.state.Unlock()
 	}

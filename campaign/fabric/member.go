@@ -47,11 +47,11 @@ type member struct {
 	reported string
 
 	// state guards the fields below; never held while waiting.
-	state sync.Mutex
-	inWay error // which rules of others go round ours, as read last
-	sw    *controller.Switch
-	ready chan struct{} // closed while the session holds its rules
-	why   error         // why the last attempt to install failed
+	state  sync.Mutex
+	others others
+	sw     *controller.Switch
+	ready  chan struct{} // closed while the session holds its rules
+	why    error         // why the last attempt to install failed
 	// announced is the session that was told to hold its rules; lacked says that
 	// since then nothing but a port made it unready.
 	announced *controller.Switch
@@ -193,13 +193,17 @@ func (m *member) readBack(ctx context.Context, sw *controller.Switch, tampered b
 		m.settled(sw, err)
 		return err
 	}
-	inWay := m.obstructed(have.Flows, tampered)
+	others := m.othersIn(have.Flows, tampered)
 	m.state.Lock()
-	m.inWay = inWay
+	before := m.others
+	m.others = others
 	m.state.Unlock()
-	if inWay != nil && !tampered {
-		m.refuse(sw, inWay)
-		return inWay
+	if cb := m.f.cfg.Events.Unhindered; cb != nil && before.drop != nil && others.drop == nil {
+		cb(m.id)
+	}
+	if others.around != nil && !tampered {
+		m.refuse(sw, others.around)
+		return others.around
 	}
 	d := flowrules.Diff(have, m.plan)
 	m.alive.hold(sw, m.plan.Expiring(have))

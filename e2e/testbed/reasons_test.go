@@ -11,7 +11,7 @@ import (
 )
 
 // TestAHealSaysWhatHindersIt and nothing else, and goes on when that is over: a host's
-// link, then a switch that died, with a gate port.
+// link, a rule of others, then a switch that died, with a gate port.
 func TestAHealSaysWhatHindersIt(t *testing.T) {
 	harness.LeavesNothing(t)
 	r := newRack(t, []string{"a", "b", "c"})
@@ -43,6 +43,13 @@ func TestAHealSaysWhatHindersIt(t *testing.T) {
 	hindered("one", "host b: port 12 (rack-b) has no link")
 	r.in(r.hosts[1], "ip", "link", "set", "eth0", "up")
 	if p := d.State("one", "healed"); p.Reason != "" {
+		t.Errorf("healed: %q", p.Reason)
+	}
+	cut("theirs")
+	r.OFCtl("rk1", "add-flow", "cookie=0xbad,table=0,priority=60000,in_port=12,actions=drop")
+	hindered("theirs", "drops packets of host b before our rules see them")
+	r.OFCtl("rk1", "del-flows", "cookie=0xbad/-1")
+	if p := d.State("theirs", "healed"); p.Reason != "" {
 		t.Errorf("healed: %q", p.Reason)
 	}
 	cut("two")
