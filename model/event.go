@@ -150,6 +150,8 @@ const (
 	ReasonMaxCut    = "max-cut"        // heal: the longest cut is over
 	ReasonStop      = "workload-ended" // heal, or released: the workload ended while cut or held
 	ReasonScript    = "script"         // cut or heal: a step of a script
+	ReasonHand      = "by-hand"        // heal: somebody asked for it
+	ReasonLost      = "lost"           // a partition ended with its switch or host
 
 	// Of message faults.
 	ReasonDelay      = "fault-delay"     // held for a time

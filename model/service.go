@@ -1,6 +1,9 @@
 package model
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // PartitionState is the life of a partition cut by hand.
 type PartitionState string
@@ -34,6 +37,10 @@ type PartitionStatus struct {
 	// time, which is not yet proof.
 	Installed time.Time `json:"installed,omitzero"`
 	InForce   time.Time `json:"inForce,omitzero"` // proved, for the first time
+	// Lapses are the stretches since then in which it was not proved, oldest first:
+	// the last MaxLapses of Lapsed.
+	Lapses []Lapse `json:"lapses,omitempty"`
+	Lapsed int     `json:"lapsed,omitempty"`
 	// RenewedUntil is when the first of the rules expires unless they are renewed,
 	// which they are every second; zero where nothing is cut any more.
 	RenewedUntil time.Time `json:"-"`
@@ -56,6 +63,31 @@ type PartitionStatus struct {
 // Ended says whether the partition is over, for good.
 func (p PartitionStatus) Ended() bool {
 	return p.State == PartitionHealed || p.State == PartitionFailed
+}
+
+// MaxLapses is how many lapses of a partition are kept.
+const MaxLapses = 20
+
+// Lapse is a stretch in which a partition that had been in force was not: something
+// happened to its rules, and it was not proved anew yet. Packets may have passed.
+type Lapse struct {
+	From time.Time `json:"from"`
+	To   time.Time `json:"to,omitzero"` // proved anew, or the end of the partition; zero: it lasts
+	Why  string    `json:"why"`
+}
+
+// Lapse begins a lapse.
+func (p *PartitionStatus) Lapse(at time.Time, why string) {
+	p.Lapsed++
+	p.Lapses = append(p.Lapses[max(0, len(p.Lapses)+1-MaxLapses):len(p.Lapses):len(p.Lapses)], Lapse{From: at, Why: why})
+}
+
+// Resume ends the lapse that lasts, if one does.
+func (p *PartitionStatus) Resume(at time.Time) {
+	if n := len(p.Lapses); n > 0 && p.Lapses[n-1].To.IsZero() {
+		p.Lapses = slices.Clone(p.Lapses) // others may read what they were given
+		p.Lapses[n-1].To = at
+	}
 }
 
 // Fate is what became of a packet that wanted to cross a cut.

@@ -68,7 +68,8 @@
   // times says when a partition reached its states.
   function times(p) {
     return [["requested", p.created], ["installed", p.installed], ["in force", p.inForce], ["renewed until", p.renewedUntil], ["healed", p.healed]]
-      .filter(([, at]) => at).map(([what, at]) => what + " " + new Date(at).toLocaleTimeString()).join(", ");
+      .filter(([, at]) => at).map(([what, at]) => what + " " + new Date(at).toLocaleTimeString()).join(", ")
+      + (p.lapsed ? ", lapsed " + p.lapsed + (p.lapsed === 1 ? " time" : " times") : "");
   }
 
   // admitted says that the target's documentation admits all that failed.

@@ -255,7 +255,8 @@ func FromPartition(p model.PartitionStatus) PartitionStatus {
 		State:         string(p.State), Reason: p.Reason, Created: p.Created.UTC(),
 		Installed: when(p.Installed), InForce: when(p.InForce), RenewedUntil: when(p.RenewedUntil), Healed: when(p.Healed),
 		Links: each(p.Partition.Links(), fromLink), Wanted: p.Wanted, Probes: p.Probes, Dropped: p.Dropped, Leaked: p.Leaked, LeakKnown: p.LeakKnown,
-		CutBy: p.CutBy, Resets: p.Resets,
+		CutBy: p.CutBy, Resets: p.Resets, Lapsed: p.Lapsed,
+		Lapses: each(p.Lapses, func(l model.Lapse) Lapse { return Lapse{From: l.From.UTC(), To: when(l.To), Why: l.Why} }),
 	}
 }
 

@@ -407,6 +407,8 @@ type PartitionStatus struct {
 	Created      time.Time  `json:"created" doc:"When it was requested"`
 	Installed    *time.Time `json:"installed,omitempty" doc:"When every switch or host had confirmed the rules, which is not yet proof"`
 	InForce      *time.Time `json:"inForce,omitempty" doc:"From when nothing passed, as was proved for the first time"`
+	Lapses       []Lapse    `json:"lapses,omitempty" doc:"Stretches since then in which it was not in force, oldest first; the last 20"`
+	Lapsed       int        `json:"lapsed,omitempty" doc:"How many of them there were"`
 	RenewedUntil *time.Time `json:"renewedUntil,omitempty" doc:"When the first of its rules expires unless they are renewed, which is done every second; absent once it is being healed"`
 	Healed       *time.Time `json:"healed,omitempty" doc:"When a packet had passed again over every link"`
 	Links        []Link     `json:"links" doc:"The directed links it cuts"`
@@ -417,6 +419,14 @@ type PartitionStatus struct {
 	LeakKnown    bool       `json:"leakKnown" doc:"False: nobody could count leaked"`
 	Resets       uint64     `json:"resets,omitempty" doc:"Packets that netsplit sent to end TCP connections; effect reset"`
 	CutBy        string     `json:"cutBy,omitempty" doc:"What it cuts by, in words, and why if by drop rules alone"`
+}
+
+// Lapse is a stretch in which a partition that had been in force was not: packets may
+// have passed.
+type Lapse struct {
+	From time.Time  `json:"from" doc:"When something happened to its rules, or that was seen"`
+	To   *time.Time `json:"to,omitempty" doc:"From when it was proved anew, or when it ended; absent: it lasts"`
+	Why  string     `json:"why"`
 }
 
 // Partitions is one page of partitions by hand, newest first; those that stand are

@@ -3,6 +3,7 @@ package byhand
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -56,6 +57,9 @@ type handCut struct {
 	turn    sync.Mutex
 	counted counted
 	decided time.Time // when it was first to be healed
+	reason  string    // why, as model.ReasonHand
+
+	setting sync.Mutex // held while its status is changed, stored and told
 
 	mu     sync.Mutex // guards what follows; nothing is waited for with it held
 	timer  *time.Timer
@@ -102,12 +106,19 @@ func (h *handCut) end() {
 	}
 }
 
-// set changes the status of a partition, stores it and tells of it.
+// set changes the status of a partition, stores it and tells of it, one change after the
+// other: what is stored and told last is what it is. No change is no news.
 func (ps *Partitions) set(h *handCut, change func(*model.PartitionStatus)) {
+	h.setting.Lock()
+	defer h.setting.Unlock()
 	h.mu.Lock()
+	before := h.st
 	change(&h.st)
 	st := h.st
 	h.mu.Unlock()
+	if reflect.DeepEqual(st, before) {
+		return
+	}
 	if err := ps.c.Store.PutPartition(st); err != nil {
 		ps.c.Log.Error("a partition's state could not be stored", "partition", st.Name, "err", err)
 	}
@@ -144,6 +155,7 @@ func (ps *Partitions) watch(h *handCut) {
 		ps.set(h, func(p *model.PartitionStatus) {
 			if p.State == model.PartitionInForce {
 				p.State, p.Reason = model.PartitionRequested, why
+				p.Lapse(time.Now(), why)
 			}
 		})
 	}
@@ -197,6 +209,7 @@ func (ps *Partitions) prove(h *handCut) {
 					return
 				}
 				p.State, p.Reason = model.PartitionInForce, ""
+				p.Resume(at)
 				if p.InForce.IsZero() { // what passed since, was said not to
 					p.InForce, p.LeakKnown = at, true
 				}

@@ -17,15 +17,16 @@ const healLimit = time.Minute
 // errUnproved: the rules of a partition are gone, and no packet has shown it.
 var errUnproved = errors.New("its rules were taken away, and no packet has shown yet that all passes again")
 
-// heal ends a partition. It goes on when whoever asked for it has gone. One whose
-// end could not be confirmed, or not be proved, may be healed again.
-func (ps *Partitions) heal(h *handCut) (model.PartitionStatus, error) {
+// heal ends a partition, for a reason that counts when it is tried for the first time.
+// It goes on when whoever asked for it has gone. One whose end could not be confirmed, or
+// not be proved, may be healed again.
+func (ps *Partitions) heal(h *handCut, reason string) (model.PartitionStatus, error) {
 	now := time.Now()
 	h.end() // whoever has the turn hurries
 	h.turn.Lock()
 	defer h.turn.Unlock()
 	if h.decided.IsZero() {
-		h.decided = now
+		h.decided, h.reason = now, reason
 	}
 	st := h.status()
 	if st.Ended() {
@@ -36,8 +37,11 @@ func (ps *Partitions) heal(h *handCut) (model.PartitionStatus, error) {
 	// nobody could tell it from what passes when the rules are gone.
 	until := time.Now()
 	if begins {
-		ps.countDropped(context.Background(), h)                                                     // while there are rules
-		ps.set(h, func(p *model.PartitionStatus) { p.State, p.Reason = model.PartitionHealing, "" }) // it was about the cut
+		ps.countDropped(context.Background(), h) // while there are rules
+		ps.set(h, func(p *model.PartitionStatus) {
+			p.State, p.Reason = model.PartitionHealing, "" // it was about the cut
+			p.Resume(until)
+		})
 	}
 	goesOn := context.Background()
 	if !h.standing() { // its rules are gone whoever looks
@@ -77,7 +81,7 @@ func (ps *Partitions) heal(h *handCut) (model.PartitionStatus, error) {
 	return st, nil
 }
 
-// lift takes a partition's rules away.
+// lift takes a partition's rules away; its turn is held.
 func (ps *Partitions) lift(ctx context.Context, h *handCut) error {
 	if err := h.cut.Lift(ctx); err != nil {
 		ps.c.Log.Warn("a partition heals link by link", "partition", h.status().Name, "err", err)
@@ -88,7 +92,7 @@ func (ps *Partitions) lift(ctx context.Context, h *handCut) error {
 	h.mu.Lock()
 	h.lifted = true
 	h.mu.Unlock()
-	ps.c.Metrics.CutEnded("by-hand", h.status().Partition.Links())
+	ps.c.Metrics.CutEnded(h.reason, h.status().Partition.Links())
 	return nil
 }
 
@@ -170,7 +174,7 @@ func (ps *Partitions) healInTime(h *handCut) {
 func (ps *Partitions) healDue(h *handCut) {
 	told := ""
 	for ps.c.Closing.Err() == nil {
-		err := ps.tryHeal(h)
+		err := ps.tryHeal(h, model.ReasonTime)
 		if err == nil {
 			return
 		}
@@ -187,11 +191,11 @@ func (ps *Partitions) healDue(h *handCut) {
 
 // tryHeal heals a partition, unless its rules are gone and somebody claimed the testbed:
 // the packets of its proof must not come into what is done there.
-func (ps *Partitions) tryHeal(h *handCut) error {
+func (ps *Partitions) tryHeal(h *handCut, reason string) error {
 	if err := ps.unclaimed(); err != nil && !h.standing() {
 		return err
 	}
-	_, err := ps.heal(h)
+	_, err := ps.heal(h, reason)
 	return err
 }
 
@@ -207,7 +211,7 @@ func (ps *Partitions) HealAgain() {
 		ps.work.Go(func() {
 			for n := int64(0); !h.retries.CompareAndSwap(n, 0); {
 				n = h.retries.Load()
-				_ = ps.tryHeal(h) // its reason tells
+				_ = ps.tryHeal(h, model.ReasonHand) // its reason tells
 			}
 		})
 	}

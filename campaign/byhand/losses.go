@@ -149,9 +149,10 @@ func (ps *Partitions) lose(h *handCut, why string) {
 	ctx, cancel := context.WithTimeout(context.Background(), healLimit)
 	defer cancel()
 	_ = h.cut.Remove(ctx) // on the switch or host that is lost the rules expire
-	ps.c.Metrics.CutEnded("lost", h.status().Partition.Links())
+	ps.c.Metrics.CutEnded(model.ReasonLost, h.status().Partition.Links())
 	ps.set(h, func(p *model.PartitionStatus) {
 		p.State, p.Reason = model.PartitionFailed, why
+		p.Resume(time.Now())
 	})
 	ps.forget(h.status().Name, h)
 }

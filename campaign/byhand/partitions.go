@@ -83,6 +83,7 @@ func (ps *Partitions) takeUp(known []model.PartitionStatus) error {
 			continue
 		}
 		p.LeakKnown = false
+		p.Resume(time.Now())
 		if !ps.has(p.Partition) {
 			p.State, p.Healed = model.PartitionHealed, time.Now()
 			p.Reason = leftBehind + "; its hosts are not in the testbed of this one, and its rules expired seconds later"

@@ -19,6 +19,10 @@ func TestAPartitionGoesItsWay(t *testing.T) {
 	if got, want := r.so(), "put n1>n2; measured a cut; prove n1>n2; told p1 in_force"; got != want {
 		t.Errorf("cut: %s\nwant %s", got, want)
 	}
+	r.set(r.cuts["p1"], func(*model.PartitionStatus) {})
+	if got := r.so(); got != "" {
+		t.Errorf("nothing changed: %s", got)
+	}
 	for range 2 { // twice is harmless
 		if st, err := r.Delete(t.Context(), "p1"); err != nil || st.State != model.PartitionHealed || st.CutBy != "meters, then drop rules" {
 			t.Fatalf("%+v, %v", st, err)
@@ -112,6 +116,99 @@ func TestWhatShookAPartitionIsProved(t *testing.T) {
 	wait(2)
 	if got, want := r.so(), "told p1 requested; prove n1>n2; told p1 in_force; told p1 requested; prove n1>n2; told p1 in_force"; got != want {
 		t.Errorf("%s\nwant %s", got, want)
+	}
+	st := r.status("p1")
+	if st.Lapsed != 2 || len(st.Lapses) != 2 || !strings.Contains(st.Lapses[0].Why, "changed a rule") || !strings.Contains(st.Lapses[1].Why, "it expired") {
+		t.Fatalf("%d lapses: %+v", st.Lapsed, st.Lapses)
+	}
+	for _, l := range st.Lapses {
+		if l.From.Before(st.InForce) || !l.To.After(l.From) {
+			t.Errorf("in force %v, lapsed from %v to %v", st.InForce, l.From, l.To)
+		}
+	}
+}
+
+// TestALapseEndsWithItsPartition, healed or failed.
+func TestALapseEndsWithItsPartition(t *testing.T) {
+	for what, end := range map[model.PartitionState]func(*room){
+		model.PartitionHealed: func(r *room) {
+			if _, err := r.Delete(t.Context(), "p1"); err != nil {
+				t.Error(err)
+			}
+		},
+		model.PartitionFailed: func(r *room) { r.LoseSwitch(1, errors.New("another is master")) },
+	} {
+		r := newRoom(t)
+		var now findings
+		r.make = func(c *fakeCut) { c.kept, c.proof = now.get("kept"), now.get("kept") }
+		r.cut("p1", "n1", "n2")
+		now.set("kept", errors.New("it expired"))
+		r.Look()
+		r.says("p1", "it expired")
+		if st := r.status("p1"); len(st.Lapses) != 1 || !st.Lapses[0].To.IsZero() {
+			t.Errorf("%s, while it lasts: %+v", what, st.Lapses)
+		}
+		end(r)
+		if st := r.is("p1", what); len(st.Lapses) != 1 || !st.Lapses[0].To.After(st.Lapses[0].From) {
+			t.Errorf("%s: %+v", what, st.Lapses)
+		}
+	}
+}
+
+// slowStore takes its time to store what is in force.
+type slowStore struct {
+	Store
+	storing chan struct{}
+	goOn    chan struct{}
+}
+
+func (s *slowStore) PutPartition(p model.PartitionStatus) error {
+	if p.State == model.PartitionInForce {
+		s.storing <- struct{}{}
+		<-s.goOn
+	}
+	return s.Store.PutPartition(p)
+}
+
+// TestTheLastStateIsStoredLast, and told last, though it came while the one before it was
+// being stored; and it is told once.
+func TestTheLastStateIsStoredLast(t *testing.T) {
+	r := newRoom(t)
+	s := &slowStore{Store: r.c.Store, storing: make(chan struct{}), goOn: make(chan struct{})}
+	r.c.Store = s
+	if _, err := r.Create(t.Context(), spec("p1", "n1", "n2")); err != nil {
+		t.Fatal(err)
+	}
+	h := r.cuts["p1"]
+	<-s.storing
+	r.LoseSwitch(1, errors.New("another is master"))
+	<-h.ctx.Done()                    // it is being booked
+	time.Sleep(50 * time.Millisecond) // nothing tells that it waits
+	close(s.goOn)
+	r.is("p1", model.PartitionFailed)
+	r.close()
+	if err := r.Close(); err != nil { // all is done
+		t.Error(err)
+	}
+	if st := r.status("p1"); st.State != model.PartitionFailed {
+		t.Errorf("stored: %s", st.State)
+	}
+	if got := r.so(); !strings.HasSuffix(got, "told p1 in_force; remove n1>n2; measured its end lost; told p1 failed") && !strings.HasSuffix(got, "remove n1>n2; measured its end lost; told p1 in_force; told p1 failed") {
+		t.Error(got)
+	}
+}
+
+// TestWhyAPartitionHealed is measured: since its time came or since somebody asked.
+func TestWhyAPartitionHealed(t *testing.T) {
+	r := newRoom(t)
+	p := spec("p1", "n1", "n2")
+	p.For = time.Millisecond
+	if _, err := r.Create(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	r.is("p1", model.PartitionHealed)
+	if got := r.so(); !strings.Contains(got, "measured its end time") {
+		t.Error(got)
 	}
 }
 

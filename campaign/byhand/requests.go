@@ -108,7 +108,7 @@ func (ps *Partitions) Delete(_ context.Context, name string) (model.PartitionSta
 	if err := ps.unclaimed(); err != nil && !h.standing() && !h.status().Ended() { // only its proof is left to be made
 		return h.status(), err
 	}
-	return ps.heal(h)
+	return ps.heal(h, model.ReasonHand)
 }
 
 // List lists the partitions, newest first; those that stand are all on the first page,

@@ -297,6 +297,20 @@ func leakWord(p wire.PartitionStatus) string {
 	return fmt.Sprint(p.Leaked)
 }
 
+// describeLapses says when a partition was in force no more, the last of it.
+func describeLapses(w io.Writer, p wire.PartitionStatus) {
+	if left := p.Lapsed - len(p.Lapses); left > 0 {
+		fmt.Fprintf(w, "  %d lapses that are not listed, before these:\n", left)
+	}
+	for _, l := range p.Lapses {
+		until := "until now"
+		if l.To != nil {
+			until = fmt.Sprintf("for %.3f s", l.To.Sub(l.From).Seconds())
+		}
+		fmt.Fprintf(w, "  lapsed    %s, %s, when packets may have passed: %s\n", l.From.Local().Format("15:04:05.000"), until, model.OneLine(l.Why))
+	}
+}
+
 // describePartition says how far a partition got.
 func describePartition(w io.Writer, p wire.PartitionStatus) {
 	fmt.Fprintf(w, "%s is %s: %s\n", p.Name, strings.ReplaceAll(p.State, "_", " "), partitionWords(p.PartitionSpec))
@@ -317,6 +331,7 @@ func describePartition(w io.Writer, p wire.PartitionStatus) {
 	}
 	moment("installed", p.Installed)
 	moment("in force ", p.InForce)
+	describeLapses(w, p)
 	if p.RenewedUntil != nil {
 		fmt.Fprintf(w, "  renewed until %s\n", p.RenewedUntil.Local().Format("15:04:05.000"))
 	}

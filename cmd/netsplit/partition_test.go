@@ -30,6 +30,21 @@ func TestAPartitionIsARow(t *testing.T) {
 	}
 }
 
+// TestLapsesAreShown, and how many there were before.
+func TestLapsesAreShown(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local)
+	to := at.Add(1500 * time.Millisecond)
+	p := wire.PartitionStatus{State: "requested", Lapsed: 22, Lapses: []wire.Lapse{{From: at, To: &to, Why: "somebody\nchanged a rule"}, {From: at, Why: "it expired"}}}
+	var out bytes.Buffer
+	describePartition(&out, p)
+	want := "  20 lapses that are not listed, before these:\n" +
+		"  lapsed    03:04:05.000, for 1.500 s, when packets may have passed: somebody; changed a rule\n" +
+		"  lapsed    03:04:05.000, until now, when packets may have passed: it expired\n"
+	if !strings.Contains(out.String(), want) {
+		t.Errorf("%s\nwant %s", out.String(), want)
+	}
+}
+
 // TestWhatACutCannotMean is refused before any daemon is asked: names that are none,
 // and numbers and times that a daemon would take for left out.
 func TestWhatACutCannotMean(t *testing.T) {
