@@ -284,17 +284,14 @@ func (c *compiler) admitPort(port uint32, changes int, mac MAC) {
 func (c *compiler) policy() {
 	c.add(Rule{Kind: KindDefault, Table: TablePolicy, Priority: prioDefault, Do: Do{Goto: TableForward}}, 0)
 	for s, src := range c.hosts {
-		reach, lowest := c.reach(s)
-		if lowest != 0 {
-			r := Rule{Kind: KindFlood, Table: TablePolicy, Priority: prioFlood, HardTimeout: c.timeout, Match: from(src), Do: Do{Output: reach}}
-			r.Match.EthDst, r.Match.EthDstMask = group, group
-			c.add(r, lowest)
+		if g := c.reach(s); g.narrowed() || g.tapped() {
+			c.flooded(s, Match{}, prioFlood, g)
 		}
 		c.floodSome(s)
 		if src.far() {
 			continue // its own switch does the rest
 		}
-		asks, asksCut := c.reachBy(s, model.Traffic{Proto: "arp"})
+		asks := c.reach(s, model.Traffic{Proto: "arp"})
 		for d, dst := range c.hosts {
 			if s == d {
 				continue
@@ -311,10 +308,7 @@ func (c *compiler) policy() {
 				c.pair(r, src, dst, c.cut[li])
 			case c.gate[li]:
 				r.Kind, r.Priority, r.HardTimeout = KindGate, prioGate, c.timeout
-				r.Do.Output = []uint32{portController}
-				if c.in.ByPort {
-					r.Do = Do{Push: uint16(src.Port), Output: []uint32{c.in.GatePort}}
-				}
+				c.hold(&r.Do, src)
 				c.pair(r, src, dst, 0)
 				usual = r
 			case c.mirror[li]:
@@ -323,13 +317,17 @@ func (c *compiler) policy() {
 				usual = r
 				uni, arp := unicast(r, src, dst), request(r, src, dst)
 				c.add(uni, 0)
-				if asksCut != 0 { // the flood of table 2 would cross the cut
-					arp.HardTimeout, arp.Do = c.timeout, Do{Output: append([]uint32{c.in.MirrorPort}, asks...)}
+				if asks.narrowed() { // the flood of table 2 would go to everybody
+					arp.HardTimeout, arp.Do = c.timeout, Do{Output: append([]uint32{c.in.MirrorPort}, asks.ports...)}
 				}
+				c.add(arp, 0)
+			case asks.tapped() && !c.metered(li): // but not what asks for this one
+				arp := request(r, src, dst)
+				arp.Kind, arp.Priority, arp.HardTimeout, arp.Do = KindFlood, prioMeter, c.timeout, Do{Output: asks.ports}
 				c.add(arp, 0)
 			}
 			if c.metered(li) {
-				c.meter(r, src, dst, li, asks, asksCut != 0)
+				c.meter(r, src, dst, li, asks)
 				usual.Do.Meter = c.meterOf(li)
 			}
 			c.spare(usual, src, dst, c.cutSome[li], prioDropSome)
@@ -348,25 +346,63 @@ func from(h Host) Match {
 	return Match{InPort: h.Port}
 }
 
-// reach lists the ports that broadcasts of host s may still leave by, and the
-// lowest id of a partition that cuts a host of this switch off from them; 0: none
-// does. On their way to hosts of other switches they are held back there.
-func (c *compiler) reach(s int) (ports []uint32, lowest uint32) {
-	for d, dst := range c.local() {
+// reached is where broadcasts of a host of this switch, or of another one, may go.
+type reached struct {
+	ports  []uint32 // that they still may leave by
+	lowest uint32   // id of a partition that keeps them from a host of this switch; 0: none does
+	gated  bool     // a gate keeps them from a host of this switch
+	held   bool     // the gate of this switch gets them
+	copied bool     // the mirror port of this switch gets them
+}
+
+// narrowed says that not everybody gets them as a matter of course.
+func (r reached) narrowed() bool { return r.lowest != 0 || r.gated || r.held }
+
+// tapped says that somebody else gets them, too.
+func (r reached) tapped() bool { return r.held || r.copied }
+
+// reach is where broadcasts of host s may go, those that are of all of this traffic. On
+// their way to hosts of other switches they are held back there; the gate is that of
+// the sender's switch.
+func (c *compiler) reach(s int, of ...model.Traffic) (out reached) {
+	for d, dst := range c.hosts {
 		if d == s {
 			continue
 		}
-		ids := []uint32{c.cut[link{s, d}], c.guard[link{s, d}]}
-		if ids[0] == 0 && ids[1] == 0 {
-			ports = append(ports, dst.Port)
+		li := link{s, d}
+		cut, behind := []uint32{c.cut[li]}, []uint32{c.guard[li]}
+		for _, t := range of {
+			cut, behind = append(cut, c.cutSome[li].cuts(t)), append(behind, c.guardSome[li].cuts(t))
 		}
-		for _, id := range ids {
-			if id != 0 && (lowest == 0 || id < lowest) {
-				lowest = id
+		passes := slices.Max(cut) == 0
+		if passes && !c.hosts[s].far() {
+			out.held = out.held || c.gate[li]
+			out.copied = out.copied || c.mirror[li] && !c.gate[li]
+		}
+		if dst.far() {
+			continue
+		}
+		for _, id := range append(cut, behind...) {
+			if id != 0 && (out.lowest == 0 || id < out.lowest) {
+				out.lowest = id
 			}
 		}
+		out.gated = out.gated || c.gate[li]
+		if passes && slices.Max(behind) == 0 && !c.gate[li] {
+			out.ports = append(out.ports, dst.Port)
+		}
 	}
-	return append(ports, c.tree(c.hosts[s].Tree)...), lowest
+	out.ports = append(out.ports, c.tree(c.hosts[s].Tree)...)
+	return out
+}
+
+// hold hands what comes from a host to the gate, by its transport.
+func (c *compiler) hold(do *Do, src Host) {
+	if c.in.ByPort {
+		do.Push, do.PushTo = uint16(src.Port), c.in.GatePort
+		return
+	}
+	do.Output = append(do.Output, portController)
 }
 
 // pair adds the two rules of a directed pair.

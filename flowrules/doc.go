@@ -21,8 +21,8 @@
 //	            300  a→b gated, gate port           push VLAN a, output:gate port
 //	            100  a→b mirrored                   output:mirror port, goto 2
 //	             80  a→b, neither                   meter a→b, goto 2
-//	          60-62  some of a's is cut, group      output: hosts that traffic of a still reaches
-//	             50  a is cut from somebody, group  output: hosts a still reaches
+//	          60-62  some of a's is cut, group      output: hosts that traffic of a still reaches, taps
+//	             50  a is cut or tapped, group      output: hosts a still reaches, taps
 //	              0  any                            goto 2
 //	2 forward   300  a→b cut behind the gate        (drop)
 //	            291  neighbour discovery of it      (drop), or output:port of b
@@ -43,6 +43,10 @@
 // controller and come back in packet-outs. By a gate port they leave the switch
 // with a VLAN tag on top that says the port they came in by, and come back with
 // one that says the port they are to leave by; tags of their own stay beneath.
+// What a host sends to a group goes at once to the hosts that no gate keeps it from,
+// and to the gate, or to a mirror port, once for all the others: who decides lets it go
+// to each of them by itself.
+//
 // What comes back meets one rule, which takes the tag off and sends it to the
 // port of a host: it reaches no other table, so it can neither go round in a
 // loop nor to a host that its release did not name, as a broadcast would that

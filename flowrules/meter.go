@@ -211,18 +211,18 @@ func (c *compiler) meterOf(l link) uint32 {
 	return c.in.TopMeter - n - uint32(l.dst) + 1
 }
 
-// meter sends a link through its meter. asks are the ports that ARP requests of
-// its sender still may leave by, if some are cut.
-func (c *compiler) meter(r Rule, src, dst Host, l link, asks []uint32, cut bool) {
+// meter sends a link through its meter. asks is where ARP requests of its sender may
+// go.
+func (c *compiler) meter(r Rule, src, dst Host, l link, asks reached) {
 	r.Kind, r.Priority = KindMeter, prioMeter
 	r.Do = Do{Meter: c.meterOf(l), Goto: TableForward}
 	if c.down[l] {
 		r.Kind, r.HardTimeout = KindHold, c.timeout
 	}
 	c.add(unicast(r, src, dst), 0)
-	if cut { // the flood of table 2 would cross a cut
+	if asks.narrowed() { // the flood of table 2 would go to everybody
 		r.Kind, r.HardTimeout = KindHold, c.timeout
-		r.Do = Do{Meter: r.Do.Meter, Output: asks}
+		r.Do = Do{Meter: r.Do.Meter, Output: asks.ports}
 	}
 	c.add(request(r, src, dst), 0)
 }

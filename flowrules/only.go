@@ -236,18 +236,18 @@ func (c *compiler) floodSome(i int) {
 				c.floodBoth(i, t, u)
 			}
 		}
-		ports, lowest := c.reachBy(i, t)
-		priority := prioFloodSome
+		priority, g := prioFloodSome, c.reach(i, t)
 		if t.Port != 0 {
 			priority++
 		}
 		for _, layer := range layers(t) {
-			c.flooded(i, layer, priority+layer.above(), ports, lowest)
+			c.flooded(i, layer, priority+layer.above(), g)
 		}
 		if arp := (model.Traffic{Proto: "arp"}); t.Proto == "icmp" && all[arp] == 0 {
-			ports, _ = c.reachBy(i, arp)
+			nds := c.reach(i, arp)
+			nds.lowest = g.lowest
 			for _, layer := range nd() {
-				c.flooded(i, layer, priority+layer.above(), ports, lowest)
+				c.flooded(i, layer, priority+layer.above(), nds)
 			}
 		}
 	}
@@ -256,45 +256,29 @@ func (c *compiler) floodSome(i int) {
 // floodBoth lets the broadcasts of host i from the port of t to that of u go where
 // neither is cut.
 func (c *compiler) floodBoth(i int, t, u model.Traffic) {
-	ports, lowest := c.reachBy(i, t)
-	also, other := c.reachBy(i, u)
-	ports = slices.DeleteFunc(ports, func(p uint32) bool { return !slices.Contains(also, p) })
-	if lowest == 0 || other != 0 && other < lowest {
-		lowest = other
-	}
 	for _, layer := range layers(t) {
 		if layer.SrcPort == t.Port {
 			layer.DstPort = u.Port
-			c.flooded(i, layer, prioFloodSome+2, ports, lowest)
+			c.flooded(i, layer, prioFloodSome+2, c.reach(i, t, u))
 		}
 	}
 }
 
-// flooded lets broadcasts of host i that fit a layer go out by these ports.
-func (c *compiler) flooded(i int, layer Match, priority uint16, ports []uint32, partition uint32) {
-	r := Rule{Kind: KindFlood, Table: TablePolicy, Priority: priority, HardTimeout: c.timeout, Match: layer, Do: Do{Output: ports}}
+// flooded lets broadcasts of host i that fit a layer go where they may: to the gate what
+// it decides about, and to the mirror port what it sees, once for all receivers.
+func (c *compiler) flooded(i int, layer Match, priority uint16, g reached) {
+	r := Rule{Kind: KindFlood, Table: TablePolicy, Priority: priority, HardTimeout: c.timeout, Match: layer, Do: Do{Output: g.ports}}
+	if g.copied {
+		r.Do.Output = append([]uint32{c.in.MirrorPort}, g.ports...)
+	}
+	switch {
+	case g.held:
+		r.Kind = KindGate
+		c.hold(&r.Do, c.hosts[i])
+	case !g.narrowed():
+		r.Kind, r.HardTimeout = KindMirror, 0
+	}
 	by := from(c.hosts[i])
 	r.Match.InPort, r.Match.EthSrc, r.Match.EthSrcMask, r.Match.EthDst, r.Match.EthDstMask = by.InPort, by.EthSrc, by.EthSrcMask, group, group
-	c.add(r, partition)
-}
-
-// reachBy is reach for one kind of traffic.
-func (c *compiler) reachBy(i int, t model.Traffic) (ports []uint32, lowest uint32) {
-	whole, lowest := c.reach(i)
-	for d, dst := range c.local() {
-		if d == i {
-			continue
-		}
-		cut := false
-		for _, id := range []uint32{c.cutSome[link{i, d}].cuts(t), c.guardSome[link{i, d}].cuts(t)} {
-			cut = cut || id != 0
-			if id != 0 && (lowest == 0 || id < lowest) {
-				lowest = id
-			}
-		}
-		if !cut && slices.Contains(whole, dst.Port) {
-			ports = append(ports, dst.Port)
-		}
-	}
-	return append(ports, c.tree(c.hosts[i].Tree)...), lowest
+	c.add(r, g.lowest)
 }

@@ -136,8 +136,9 @@ type Do struct {
 	Meter    uint32   // measures it first, if not 0
 	Metadata uint64   // written if not 0
 	Pop      bool     // takes the outermost VLAN tag off, before Output
-	Push     uint16   // puts a tag with this VLAN id on top, before Output, if not 0
 	Output   []uint32 // ports, in order
+	Push     uint16   // then puts a tag with this VLAN id on top, if not 0,
+	PushTo   uint32   // and sends that out of this port
 	Goto     uint8    // next table if not 0
 }
 
@@ -237,11 +238,11 @@ func (d Do) String() string {
 	if d.Pop {
 		p = append(p, "pop_vlan")
 	}
-	if d.Push != 0 {
-		p = append(p, "push_vlan:0x8100", fmt.Sprintf("set_field:%d->vlan_vid", of13.VLANPresent|d.Push))
-	}
 	for _, o := range d.Output {
 		p = append(p, "output:"+portName(o))
+	}
+	if d.Push != 0 {
+		p = append(p, "push_vlan:0x8100", fmt.Sprintf("set_field:%d->vlan_vid", of13.VLANPresent|d.Push), "output:"+portName(d.PushTo))
 	}
 	if d.Goto != 0 {
 		p = append(p, fmt.Sprintf("goto_table:%d", d.Goto))

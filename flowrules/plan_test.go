@@ -41,7 +41,7 @@ func TestWhatPassesIsWhatThePartitionSays(t *testing.T) {
 					if a == b || !w.closed(a, b) || !before.closed(a, b) {
 						continue
 					}
-					for _, k := range []string{"tcp", "arp request"} {
+					for _, k := range []string{"tcp", "arp request", "multicast"} {
 						for _, o := range sw.Inject(src.Port, frame(k, src, dst)) {
 							if o.Port == dst.Port {
 								t.Fatalf("seed %d: %s %s>%s gets through while rules change", seed, k, src.Name, dst.Name)
@@ -78,7 +78,7 @@ func TestAPortComesAndGoes(t *testing.T) {
 						if a == b || !w.closed(a, b) && !w.behind[[2]int{a, b}] {
 							continue
 						}
-						for _, k := range []string{"tcp", "arp request"} {
+						for _, k := range []string{"tcp", "arp request", "multicast"} {
 							for _, o := range sw.Inject(src.Port, frame(k, src, dst)) {
 								if o.Port == dst.Port {
 									t.Fatalf("seed %d: %s %s>%s gets through while %s %s", seed, k, src.Name, dst.Name, left, when)
@@ -121,10 +121,7 @@ func TestARuleThatUncutsIsTold(t *testing.T) {
 				}
 				var held []string
 				if w.closed(a, b) {
-					held = append(held, "tcp", "arp request")
-				}
-				if w.cut[[2]int{a, b}] { // a gate lets go by what is to many
-					held = append(held, "multicast")
+					held = append(held, "tcp", "arp request", "multicast")
 				}
 				for _, k := range held {
 					for _, o := range sw.Inject(from.Port, frame(k, from, to)) {

@@ -184,9 +184,11 @@ func TestPartitionsSpanSwitches(t *testing.T) {
 					if a.Name == b.Name {
 						continue
 					}
-					gated := slices.ContainsFunc(gate, func(p flowrules.Pair) bool {
-						return p == flowrules.Pair{A: a.Name, B: b.Name} || p == flowrules.Pair{A: b.Name, B: a.Name}
-					})
+					gated := func(to model.NodeID) bool {
+						return slices.ContainsFunc(gate, func(p flowrules.Pair) bool {
+							return p == flowrules.Pair{A: a.Name, B: to} || p == flowrules.Pair{A: to, B: a.Name}
+						})
+					}
 					for _, k := range []string{"tcp to 7000", "open 80", "udp to 53", "icmp", "arp reply", "arp request", "gratuitous", "multicast", "who is", "dns to all", "tagged multicast"} {
 						plain := strings.TrimPrefix(k, "tagged ")
 						passes := func(to model.NodeID) bool {
@@ -197,8 +199,13 @@ func TestPartitionsSpanSwitches(t *testing.T) {
 						switch plain {
 						case "gratuitous", "multicast", "who is", "dns to all", "arp request":
 							for _, c := range names {
-								if c != a.Name && passes(c) {
+								if c == a.Name || !passes(c) {
+									continue
+								}
+								if !gated(c) {
 									want = append(want, string(c))
+								} else if plain != "arp request" && !slices.Contains(want, "gate") {
+									want = append(want, "gate") // once for all receivers
 								}
 							}
 						default:
@@ -208,7 +215,7 @@ func TestPartitionsSpanSwitches(t *testing.T) {
 							switch {
 							case !passes(b.Name):
 								want = nil
-							case gated:
+							case gated(b.Name):
 								want = []string{"gate"}
 							}
 						}

@@ -73,11 +73,11 @@ func (d Do) Instructions() []of13.Instruction {
 	if d.Pop {
 		acts = append(acts, of13.PopVLAN{})
 	}
-	if d.Push != 0 {
-		acts = append(acts, of13.PushVLAN{EthType: of13.EthTypeVLAN}, of13.SetField{OXM: of13.VLANVID(d.Push)})
-	}
 	for _, p := range d.Output {
 		acts = append(acts, of13.Output{Port: of13.PortNo(p), MaxLen: maxLen(p)})
+	}
+	if d.Push != 0 {
+		acts = append(acts, of13.PushVLAN{EthType: of13.EthTypeVLAN}, of13.SetField{OXM: of13.VLANVID(d.Push)}, of13.Output{Port: of13.PortNo(d.PushTo)})
 	}
 	if len(acts) > 0 {
 		out = append(out, of13.Apply(acts...))

@@ -298,17 +298,35 @@ func tag(vid uint16, f []byte) []byte {
 func (w world) oracle(kind string, a, b int) []uint32 {
 	kind = strings.TrimPrefix(kind, "tagged ")
 	hosts, k := w.in.Hosts, [2]int{a, b}
-	var flood []uint32
+	var flood []uint32 // without who is behind the gate
+	held, copied := false, false
 	for i, h := range hosts {
 		o := [2]int{a, i}
-		if i != a && !w.cut[o] && !w.behind[o] && !lost(kind, w.some[o]) && !lost(kind, w.someBehind[o]) {
-			flood = append(flood, h.Port)
+		if i == a || w.cut[o] || lost(kind, w.some[o]) {
+			continue
 		}
+		switch {
+		case w.gate[o]:
+			held = true
+			continue
+		case w.mirro[o]:
+			copied = true
+		}
+		flood = append(flood, h.Port)
+	}
+	gate := []uint32{0}
+	if w.in.ByPort {
+		gate[0] = gatePort
 	}
 	var out []uint32
 	switch kind {
 	case "gratuitous", "multicast", "who is", "dns to all", "echo to all", "dhcp asks all", "dhcp answers all", "report of groups":
-		out = flood
+		if out = flood; held {
+			out = append(out, gate...)
+		}
+		if copied {
+			out = append(out, mirrorPort)
+		}
 	default:
 		switch {
 		case is(kind, model.Traffic{Proto: "tcp"}) && lost(kind, w.resets[k]):
@@ -316,10 +334,7 @@ func (w world) oracle(kind string, a, b int) []uint32 {
 		case w.cut[k], lost(kind, w.some[k]):
 			return nil
 		case w.gate[k]:
-			if w.in.ByPort {
-				return []uint32{gatePort}
-			}
-			return []uint32{0}
+			return gate
 		case kind == "arp request":
 			out = flood
 		default:

@@ -62,6 +62,7 @@ type Pipeline struct {
 	number  uint64              // of the last message
 	before  uint64              // number as it was before the current frame
 	frame   uint64              // of the current frame
+	copy    bool                // the current frame is one receiver's copy
 	at      time.Duration       // of the current frame
 	current *conn               // whose dissector runs
 	emit    func(classify.Unit) // p.unit, bound once
@@ -122,6 +123,10 @@ func (p *Pipeline) Step(f model.Frame) *Step {
 	p.begin(f.Num, f.At)
 	s := &p.step
 	s.Packet = p.decoder.Decode(f)
+	p.copy = f.To != ""
+	if p.copy {
+		s.Packet.To = f.To
+	}
 	if s.Packet.Note != "" {
 		p.note("frame %d: %s", f.Num, s.Packet.Note)
 	}
@@ -239,9 +244,19 @@ func (p *Pipeline) datagram(pk *model.Packet) {
 	u.Type = p.vocabulary("udp", pr.Port, ok).Type(&u)
 	p.message(model.Message{
 		From: pk.From, To: pk.To, FromPort: pk.Src.Port(), ToPort: pk.Dst.Port(),
-		Stream: "udp " + pk.Src.String() + ">" + pk.Dst.String(),
+		Stream: p.stream("udp", pk.Src.String(), pk.Dst.String()),
 		Bytes:  u.Bytes, Type: u.Type, Fields: u.Fields,
 	})
+}
+
+// stream names the direction in which packets without a connection go; what is one
+// receiver's copy names it.
+func (p *Pipeline) stream(proto, src, dst string) string {
+	s := proto + " " + src + ">" + dst
+	if p.copy {
+		s += " to " + string(p.step.Packet.To)
+	}
+	return s
 }
 
 // arp reads an ARP request; each one asks anew.
@@ -251,7 +266,7 @@ func (p *Pipeline) arp(pk *model.Packet) {
 	}
 	p.message(model.Message{
 		From: pk.From, To: pk.To, Type: "arp who-has",
-		Stream: "arp " + pk.Src.Addr().String() + ">" + pk.Dst.Addr().String(),
+		Stream: p.stream("arp", pk.Src.Addr().String(), pk.Dst.Addr().String()),
 	})
 }
 

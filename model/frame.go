@@ -19,6 +19,9 @@ type Frame struct {
 	// Host is the host on whose switch port the frame entered; "" if the tap
 	// cannot tell (a mirror port does not).
 	Host NodeID
+	// To is the receiver that this copy of a frame to many is for; "" if its
+	// addresses say for whom it is.
+	To NodeID
 	// Data is the frame from its destination MAC on, without FCS. It is only
 	// valid during the call it is passed to.
 	Data []byte

@@ -115,6 +115,9 @@ func (b *Bed) Calm(ctx context.Context) error {
 	return err
 }
 
+// Receivers are the hosts that the tap has frames to many of a host for.
+func (b *Bed) Receivers(from model.NodeID) []model.NodeID { return b.fabric.Receivers(from) }
+
 // Release sends a held frame on to its host.
 func (b *Bed) Release(frame []byte, to model.NodeID) error { return b.fabric.Release(frame, to) }
 

@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"netsplit/controller"
@@ -120,6 +121,8 @@ type Fabric struct {
 	stop    chan struct{}
 	work    sync.WaitGroup
 	tally   tally
+
+	receivers atomic.Pointer[map[model.NodeID][]model.NodeID] // see Receivers
 
 	// mu guards the desired state. Held by every operation that changes it
 	// from compile to confirmation, so changes come one after the other.
@@ -274,6 +277,7 @@ func (f *Fabric) SetTaps(ctx context.Context, gate, mirror []Pair) error {
 		f.gate, f.mirror = oldGate, oldMirror
 		return err
 	}
+	f.setReceivers()
 	f.changedAll()
 	return f.apply(ctx)
 }

@@ -3,6 +3,7 @@ package fabric
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"netsplit/controller/of13"
@@ -121,6 +122,36 @@ func (f *Fabric) flood(frame []byte, dst flowrules.MAC) error {
 		}
 	}
 	return nil
+}
+
+// Receivers lists, sorted, the hosts that a host is gated with, or else mirrored: what it
+// sends to many goes to the tap once for all of them, and by the gate to nobody else.
+func (f *Fabric) Receivers(from model.NodeID) []model.NodeID {
+	if all := f.receivers.Load(); all != nil {
+		return (*all)[from]
+	}
+	return nil
+}
+
+// setReceivers follows the taps. Without any it keeps those that were: their last frames
+// may be on their way. f.mu is held.
+func (f *Fabric) setReceivers() {
+	pairs := f.gate
+	if len(pairs) == 0 {
+		pairs = f.mirror
+	}
+	if len(pairs) == 0 {
+		return
+	}
+	all := map[model.NodeID][]model.NodeID{}
+	for _, p := range pairs {
+		all[p.A], all[p.B] = append(all[p.A], p.B), append(all[p.B], p.A)
+	}
+	for h := range all {
+		slices.Sort(all[h])
+		all[h] = slices.Compact(all[h])
+	}
+	f.receivers.Store(&all)
 }
 
 // HostOf is the host that owns the Ethernet address at the start of b: give it

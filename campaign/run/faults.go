@@ -15,20 +15,27 @@ type faultState struct {
 	wake  time.Duration         // when it goes off; 0: not set
 	over  bool                  // the run has ended: nothing is recorded any more
 
-	watched map[uint64]*watchedPacket // by digest: packets that were acted on
-	frames  map[uint64]*watchedPacket // the same by frame
-	recent  [64]struct {              // the last packets that passed
-		digest uint64
-		at     time.Duration
+	watched map[arrival]*watchedPacket // packets that were acted on
+	frames  map[uint64]*watchedPacket  // the same by frame
+	recent  [64]struct {               // the last packets that passed
+		arrival
+		at time.Duration
 	}
 	passed int // entered in recent
 }
 
+// arrival is what a receiver sees of a packet.
+type arrival struct {
+	to     model.NodeID
+	digest uint64
+}
+
+func (h *heldFrame) arrival() arrival { return arrival{h.held.To, h.digest} }
+
 // watchedPacket is a packet that a fault acted on, with those that are equal to
 // it: its receiver cannot tell them apart.
 type watchedPacket struct {
-	digest uint64
-	to     model.NodeID
+	arrival
 	since  time.Duration
 	passes int  // let through since then
 	blur   bool // an equal one was on its way then
@@ -44,11 +51,11 @@ func (f *faultState) passes(held *heldFrame, now time.Duration) {
 	if held.digest == 0 {
 		return
 	}
-	if w := f.watched[held.digest]; w != nil {
+	if w := f.watched[held.arrival()]; w != nil {
 		w.passes++
 	}
 	r := &f.recent[f.passed%len(f.recent)]
-	r.digest, r.at = held.digest, now
+	r.arrival, r.at = held.arrival(), now
 	f.passed++
 }
 
@@ -58,15 +65,15 @@ func (f *faultState) watch(held *heldFrame, limit int) {
 		return // no one host gets it
 	}
 	if f.watched == nil {
-		f.watched, f.frames = map[uint64]*watchedPacket{}, map[uint64]*watchedPacket{}
+		f.watched, f.frames = map[arrival]*watchedPacket{}, map[uint64]*watchedPacket{}
 	}
-	w := f.watched[held.digest]
+	w := f.watched[held.arrival()]
 	if w == nil {
-		w = &watchedPacket{digest: held.digest, to: held.held.To, since: held.at}
+		w = &watchedPacket{arrival: held.arrival(), since: held.at}
 		for _, r := range f.recent {
-			w.blur = w.blur || r.digest == held.digest && r.at+onItsWay > held.at
+			w.blur = w.blur || r.arrival == w.arrival && r.at+onItsWay > held.at
 		}
-		f.watched[held.digest] = w
+		f.watched[w.arrival] = w
 	}
 	f.frames[held.num] = w
 }

@@ -65,10 +65,12 @@ type gateway interface {
 	Release(frame []byte, to model.NodeID) error
 	// Cut puts drop rules behind the gate and returns when the switch has
 	// carried out everything sent before. The gate refuses already: the rules
-	// stop what does not come to it, such as other broadcasts.
+	// are there should its own vanish.
 	Cut(p model.Partition) error
 	// Heal takes those rules away again.
 	Heal() error
+	// Receivers are the hosts that the tap has frames to many of a host for.
+	Receivers(from model.NodeID) []model.NodeID
 	// HostOf is the host that a hardware address belongs to; "" for a group.
 	HostOf(mac [6]byte) model.NodeID
 	// MAC is the hardware address of a host.
@@ -199,11 +201,14 @@ type heldFrame struct {
 func (s *session) Mirror(at time.Time, frame []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.frames++
 	t := s.when(at)
-	step := s.step(model.Frame{Num: s.frames, At: t, Data: frame})
-	s.read(t, nil, step, "mirror")
-	s.packets.Write(model.Frame{Num: s.frames, At: t, Data: frame}, comment("mirror", step))
+	for _, to := range s.receivers("", frame) {
+		s.frames++
+		f := model.Frame{Num: s.frames, At: t, To: to, Data: frame}
+		step := s.step(f)
+		s.read(t, nil, step, "mirror")
+		s.packets.Write(f, comment("mirror", f, step))
+	}
 }
 
 // Gate enters a frame held at the gate, decides, and releases it or not. Only
@@ -211,9 +216,16 @@ func (s *session) Mirror(at time.Time, frame []byte) {
 func (s *session) Gate(host model.NodeID, at time.Time, frame []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.frames++
 	t := s.when(at)
-	f := model.Frame{Num: s.frames, At: t, Host: host, Data: frame}
+	for _, to := range s.receivers(host, frame) {
+		s.hold(host, t, frame, to)
+	}
+}
+
+// hold decides a held frame, or the copy of one for a receiver. The caller holds mu.
+func (s *session) hold(host model.NodeID, t time.Duration, frame []byte, to model.NodeID) {
+	s.frames++
+	f := model.Frame{Num: s.frames, At: t, Host: host, To: to, Data: frame}
 	step := s.step(f)
 	// What has no address of a host goes by its hardware addresses: a cut
 	// holds for every Ethernet type.
@@ -253,7 +265,7 @@ func (s *session) Gate(host model.NodeID, at time.Time, frame []byte) {
 	for i := range step.New {
 		s.metrics.MessageSeen(step.New[i].Type, string(held.verdict))
 	}
-	s.packets.Write(f, comment(held.comment, step))
+	s.packets.Write(f, comment(held.comment, f, step))
 	d := s.now() - t
 	s.delays = append(s.delays, d)
 	s.metrics.GateDelay(s.transport, d)
@@ -311,8 +323,11 @@ func (s *session) flush() {
 	s.over = true
 }
 
-func comment(verdict string, step *inference.Step) string {
+func comment(verdict string, f model.Frame, step *inference.Step) string {
 	c := verdict
+	if f.To != "" {
+		c += "; the copy for " + string(f.To)
+	}
 	for i := range step.New {
 		c += fmt.Sprintf("; m%d %s", step.New[i].Num, step.New[i].Type)
 	}

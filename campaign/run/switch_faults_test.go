@@ -104,6 +104,7 @@ func (g switchGate) HostOf(mac [6]byte) model.NodeID {
 	h, _ := g.f.HostOf(mac[:])
 	return h
 }
+func (g switchGate) Receivers(from model.NodeID) []model.NodeID { return g.f.Receivers(from) }
 func (g switchGate) MAC(h model.NodeID) (net.HardwareAddr, bool) {
 	return net.HardwareAddr{2, 0, 0, 0, 0, h[1]}, true
 }
@@ -215,6 +216,18 @@ func (b *bench) decided() string {
 		}
 	}
 	return strings.Join(out, ", ")
+}
+
+// TestAMulticastOnASwitch is held once, and lost on its way to one of its receivers
+// only.
+func TestAMulticastOnASwitch(t *testing.T) {
+	onBothGates(t, func(t *testing.T, by model.Gate) {
+		b := newBench(t, by, messageScenario(model.MessageFault{Kind: model.FaultLose, Match: model.MessageMatch{Type: "text GONE", To: "n3"}}))
+		b.sends("n1", "", toAll(t, "n1", "GONE 1"))
+		b.sends("n1", "", toAll(t, "n1", "A 2"))
+		b.sends("n3", "", toAll(t, "n3", "A 3"))
+		b.until("n2: GONE 1", "n2: A 2", "n3: A 2", "n1: A 3", "n2: A 3")
+	})
 }
 
 // TestFaultsOfDatagramsOnASwitch: what leaves a switch by which port in what order

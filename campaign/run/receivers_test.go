@@ -1,0 +1,77 @@
+package run
+
+import (
+	"fmt"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
+
+	"netsplit/model"
+)
+
+// toAll is a frame of a host to everybody: UDP to a multicast address, or an ARP
+// request.
+func toAll(t *testing.T, from model.NodeID, what string) []byte {
+	t.Helper()
+	src := net.HardwareAddr{2, 0, 0, 0, 0, from[1]}
+	eth := &layers.Ethernet{SrcMAC: src, DstMAC: net.HardwareAddr{1, 0, 0x5e, 0, 0, 7}, EthernetType: layers.EthernetTypeIPv4}
+	ip := &layers.IPv4{Version: 4, TTL: 1, Protocol: layers.IPProtocolUDP, SrcIP: host(from).IP.AsSlice(), DstIP: net.IPv4(239, 0, 0, 7)}
+	udp := &layers.UDP{SrcPort: 7000, DstPort: 7000}
+	_ = udp.SetNetworkLayerForChecksum(ip)
+	all := []gopacket.SerializableLayer{eth, ip, udp, gopacket.Payload(what)}
+	if target := net.ParseIP(what); target != nil {
+		eth.DstMAC, eth.EthernetType = net.HardwareAddr{255, 255, 255, 255, 255, 255}, layers.EthernetTypeARP
+		all = []gopacket.SerializableLayer{eth, &layers.ARP{AddrType: layers.LinkTypeEthernet, Protocol: layers.EthernetTypeIPv4, Operation: layers.ARPRequest,
+			SourceHwAddress: src, SourceProtAddress: host(from).IP.AsSlice(), DstHwAddress: make([]byte, 6), DstProtAddress: target.To4()}}
+	}
+	buf := gopacket.NewSerializeBuffer()
+	if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, all...); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+// TestWhatGoesToManyIsDecidedForEach: the message to n2 passes and the one to n3, which
+// is cut off, does not, though the host sent both in one packet; the state that cuts is
+// met between the two.
+func TestWhatGoesToManyIsDecidedForEach(t *testing.T) {
+	gate := &fakeGate{}
+	s := testSession(t, leftScenario(model.Drop), gate)
+	s.Mark(model.EventWorkload)
+	say := func(from model.NodeID, what string) {
+		t.Helper()
+		s.Gate(from, time.Now(), toAll(t, from, what))
+	}
+	say("n1", "10.0.0.3") // asks for one
+	say("n1", "10.0.0.1") // says where it is itself
+	say("n1", "10.0.0.9") // asks for nobody there
+	gossip(t, s, "n3", "n2", "G n1=NORMAL n2=NORMAL n3=NORMAL")
+	say("n2", "G n1=LEFT n2=NORMAL n3=NORMAL") // reveals the state: cut
+	say("n2", "G n1=LEFT n2=NORMAL n3=NORMAL") // a seen class to n3
+	<-s.inForce
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	want := []string{"n3: ", "n2: ", "n3: ", "n2: ", "n3: ", "n2: G n1=NORMAL n2=NORMAL n3=NORMAL",
+		"n1: G n1=LEFT n2=NORMAL n3=NORMAL", "n1: G n1=LEFT n2=NORMAL n3=NORMAL"}
+	if got := fmt.Sprint(gate.released); got != fmt.Sprint(want) {
+		t.Errorf("released\n%v\nwant\n%v", got, want)
+	}
+	if s.proof.Wanted != 2 || s.proof.Dropped != 2 || s.messages["text G"] != 5 || s.frames != 10 {
+		t.Errorf("wanted %d, dropped %d; %v messages in %d frames", s.proof.Wanted, s.proof.Dropped, s.messages, s.frames)
+	}
+}
+
+// TestAMirrorShowsWhatGoesToMany as one message to each that the tap reads.
+func TestAMirrorShowsWhatGoesToMany(t *testing.T) {
+	s := testSession(t, leftScenario(model.Drop), &fakeGate{})
+	s.Mirror(time.Now(), toAll(t, "n2", "G n1=NORMAL"))
+	s.Mirror(time.Now(), toAll(t, "n2", "10.0.0.3"))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.messages["text G"] != 2 || s.messages["arp who-has"] != 1 || s.frames != 3 {
+		t.Errorf("%v in %d frames", s.messages, s.frames)
+	}
+}
