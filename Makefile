@@ -46,6 +46,7 @@ test: setup-test build lint ## run every test, real Open vSwitch and Redis inclu
 lint: ## check formatting and go vet
 	@test -z "$$(gofmt -l .)" || { echo "not formatted; run: gofmt -w $$(gofmt -l . | tr '\n' ' ')"; exit 1; }
 	@$(GO) vet ./...
+	@$(GO) vet -tags vectors,captures ./controller/of13 ./inference/framing
 
 .PHONY: fuzz-short
 fuzz-short: ## run each fuzz target for 30 s
@@ -74,6 +75,10 @@ soak: setup-test build ## repeat the tests of the switch layer's hard hours 50 t
 .PHONY: bench
 bench: setup-bench build ## measure codec, gate, mirror and cuts, as ratios in one run (root)
 	@scripts/bench.sh
+
+.PHONY: bench-cuts
+bench-cuts: setup-bench build ## measure 1,000 cuts and heals of each kind, with up to 50,000 flows (root, many hours)
+	@scripts/bench.sh -only inforce,cuts -trials 1000 -many-trials 1000 -limit 24h
 
 .PHONY: compare
 compare: setup build ## measure cofi beside random on both targets (root, hours)

@@ -43,14 +43,15 @@ export -f soak
   lost=TestARunWhoseSwitchLosesItsControllerIsUnknown
   echo gossip $((times - half)) $lost - half-1
   [ "$half" = 0 ] || echo gossip "$half" $lost - half-2
+  echo gossip "$times" TestARunWhoseGatePortGoesDownIsUnknown
   echo service 1 TestPartitionsByHandInHardHours 1
   echo switch 1 TestManyCutsLeaveNothing 1
   echo switch 1 TestCutsAtTheGateLeakNothing 1
-  for test in TestSwitchDiesInARun TestBridgeMadeByHand TestPartitionsByHandInHardHours; do
+  for test in TestSwitchDiesInARun TestBridgeMadeByHand TestPartitionsByHandInHardHours TestAPartitionHealsWhateverHangs; do
     echo service "$times" "$test"
   done
   for test in TestEveryShapeWithEveryTraffic TestKilledControllerMeansHealedNetwork TestRestartedSwitchIsRepaired \
-    TestConnectionDropsWhilePacketsAreHeld TestFullTable TestTamperingIsReportedAndRepaired TestAPortGoesAndComesBack; do
+    TestConnectionDropsWhilePacketsAreHeld TestFullTable TestTamperingIsReportedAndRepaired TestAPortGoesAndComesBack TestMeterOutlivesItsController; do
     echo switch "$times" "$test"
   done
 } | xargs -P "$at_once" -L 1 bash -c 'soak "$@"' soak

@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"runtime"
 	"strings"
-	"time"
 )
 
 // True asserts that something is so. An assertion that does not hold is a
@@ -37,22 +36,6 @@ func (s *Script) NotEqual(a, b any, words ...string) {
 	s.assert(words, func() error {
 		if reflect.DeepEqual(a, b) {
 			return errNot(fmt.Sprintf("both are %#v", a))
-		}
-		return nil
-	})
-}
-
-// Eventually asserts that something becomes so within the limit. It is asked
-// again and again; steps that it takes are steps of the script.
-func (s *Script) Eventually(limit time.Duration, so func() bool, words ...string) {
-	end := time.Now().Add(limit)
-	ok := so()
-	for ; !ok && time.Now().Before(end); ok = so() {
-		time.Sleep(pollEvery)
-	}
-	s.assert(words, func() error {
-		if !ok {
-			return errNot(fmt.Sprintf("not within %v", limit))
 		}
 		return nil
 	})

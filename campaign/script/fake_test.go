@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"netsplit/campaign/run"
@@ -16,6 +17,8 @@ import (
 // fakeRun is a run on which operations end as told, and which keeps what was done.
 type fakeRun struct {
 	ops map[string]run.OpResult // by name and arguments; others: ok
+
+	doing atomic.Int32 // operations
 
 	mu    sync.Mutex
 	cuts  []string
@@ -46,6 +49,11 @@ func (r *fakeRun) Enter(st model.Step) {
 }
 
 func (r *fakeRun) Do(_ context.Context, host model.NodeID, name string, args ...string) (run.OpResult, error) {
+	if r.doing.Add(1) > 1 {
+		r.note("two operations at once")
+	}
+	defer r.doing.Add(-1)
+	time.Sleep(50 * time.Microsecond)
 	text := strings.Join(append([]string{name}, args...), " ")
 	r.note("%s %s", host, text)
 	if res, told := r.ops[text]; told {

@@ -57,6 +57,24 @@ func playFile(t *testing.T, r *fakeRun, steps string) error {
 	return (&Script{ctx: t.Context(), live: r}).play(f.Play)
 }
 
+// Every verb of a file is the one of the node that it names.
+func TestVerbsOfNodes(t *testing.T) {
+	r := &fakeRun{}
+	if err := playFile(t, r, `  - stop: n1
+  - start: n1
+  - restart: n2
+  - pause: n3
+  - sleep: 1ms
+  - resume: n3
+  - crash: n2 redis
+`); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := r.done(), "stop n1, start n1, stop n2, start n2, pause n3, slept, resume n3, kill n2"; got != want {
+		t.Errorf("did %s\nwant %s", got, want)
+	}
+}
+
 // What a step gives is not there where the step was left out: an if on it leaves
 // its step out too, a heal of such a cut is left out, and whoever needs the name
 // ends the script with a word.

@@ -357,7 +357,13 @@ func TestWhatItDoesNotDo(t *testing.T) {
 	if out.Code != 0 {
 		t.Fatalf("netsplit partition cut: %s", out)
 	}
-	b.state("timed", "healed")
+	if p := b.state("timed", "healed"); p.Healed.Sub(*p.InForce) < 200*time.Millisecond {
+		t.Errorf("in force %v, healed %v: too early", p.InForce, p.Healed)
+	}
+	reset := wire.PartitionSpec{Name: "reset", Partition: wire.Partition{Shape: "isolate", Effect: "reset", Groups: [][]string{{"h2"}}}}
+	if _, err := b.api.CreatePartition(context.Background(), reset, 0); err == nil || !strings.Contains(err.Error(), "send no resets") {
+		t.Errorf("effect reset: %v", err)
+	}
 	if !b.Open(t) {
 		t.Error("still cut after its time")
 	}

@@ -13,6 +13,7 @@ import (
 func TestPartitionCommand(t *testing.T) {
 	harness.LeavesNothing(t)
 	b := newBench(t, "a", "b", "c", "d")
+	moved := b.Path("moved") // names the address of the host that has a role
 	text, err := os.ReadFile(b.file)
 	if err != nil {
 		t.Fatal(err)
@@ -20,6 +21,7 @@ func TestPartitionCommand(t *testing.T) {
 	labelled := strings.NewReplacer("name: a,", "name: a, labels: {rack: x},", "name: b,", "name: b, labels: {rack: y},").Replace(string(text)) + `
 roles:
   leader: {hosts: [a, b, c], probe: {command: [ip, addr, show, eth0]}, match: 'inet ` + b.ip["b"] + `/'}
+  mover: {hosts: [a, b, c], probe: {command: [sh, -c, "ip -4 -o addr show eth0 | grep -F \" $(cat ` + moved + `)/\"; true"]}, match: inet}
   king: {hosts: [a, b], probe: {command: ["false"]}, match: x}
 `
 	if labelled == string(text) || os.WriteFile(b.file, []byte(labelled), 0o644) != nil {
@@ -54,6 +56,23 @@ roles:
 			t.Errorf("show: %s", r)
 		}
 		if r := netsplit("heal", "it"); r.Code != 0 || !strings.Contains(r.Stdout, "it is healed") || !strings.Contains(r.Stdout, "leaked 0") {
+			t.Errorf("heal: %s", r)
+		}
+	}
+	// A role that moves is asked for when the cut is made; what is cut stays cut.
+	for _, c := range [][2]string{{"a", "c"}, {"c", "a"}} {
+		has, next := c[0], c[1]
+		if err := os.WriteFile(moved, []byte(b.ip[has]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if r := netsplit("cut", "leader-in", "--role", "mover", "--name", "moved"); r.Code != 0 || !strings.Contains(r.Stdout, "leader-in role=mover "+has+" | ") {
+			t.Errorf("cut where %s has the role: %s", has, r)
+		}
+		if err := os.WriteFile(moved, []byte(b.ip[next]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		b.expect("the role has gone to "+next, func(x, y string) bool { return x != has && y != has })
+		if r := netsplit("heal", "moved"); r.Code != 0 {
 			t.Errorf("heal: %s", r)
 		}
 	}

@@ -41,6 +41,43 @@ func TestNothingPassesOnceInForce(t *testing.T) {
 	}
 }
 
+// TestWhatIsDroppedLastIsCounted: packets that are dropped right before the heal, whose
+// rules go with it, are among what was dropped.
+func TestWhatIsDroppedLastIsCounted(t *testing.T) {
+	harness.LeavesNothing(t)
+	b := newBench(t, "a", "b")
+	d := serve(t, "--testbed", b.file, "--runs-dir", t.TempDir())
+	b.connect(d.OpenFlow)
+	d.Healthy()
+	for i, only := range [][]wire.Traffic{nil, {{Proto: "icmp"}}} {
+		b.expect("open", everything) // and they know each other's addresses
+		name := fmt.Sprintf("last%d", i)
+		d.partition(wire.PartitionSpec{Name: name, Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"a"}, {"b"}}, Only: only}})
+		const n = 150 // more at once do not fit into the queue of the switch's port
+		sent := func() (n int) {
+			out := harness.Output(t, "ip", "netns", "exec", "hand-a", "cat", "/proc/net/dev") // of the namespace
+			m := regexp.MustCompile(`eth0:(?:\s+\d+){9}\s+(\d+)`).FindStringSubmatch(out)
+			if _, err := fmt.Sscan(m[1], &n); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			return n
+		}
+		before := sent()
+		ping := harness.StartCommand(t, exec.Command("ip", "netns", "exec", "hand-a", "ping", "-q", "-l", fmt.Sprint(n), "-c", fmt.Sprint(n), "-W", "5", b.ip["b"]))
+		harness.Until(t, 10*time.Second, "all is sent", func() error { // at once; it waits for answers
+			if got := sent() - before; got < n {
+				return fmt.Errorf("%d of %d", got, n)
+			}
+			return nil
+		})
+		p := d.Heal(name)
+		ping.Kill()
+		if got := p.Dropped - p.Probes; got < n || got > n+50 || p.Wanted != p.Dropped+p.Leaked {
+			t.Errorf("%s: %d packets besides the probes, of %d that were sent: %+v", name, got, n, p)
+		}
+	}
+}
+
 // TestTheProofMeetsEveryRule: on a network where nothing else happens, every rule that
 // drops has counted, when a cut is said to be in force.
 func TestTheProofMeetsEveryRule(t *testing.T) {

@@ -52,7 +52,7 @@ func ends(c *net.TCPConn) error {
 	return err
 }
 
-// TestResetByHandEndsConnectionsAtBothEnds cuts with effect reset: programs on
+// TestResetByHandEndsConnectionsAtBothEnds cuts with effect reset, over IPv4 and IPv6: programs on
 // both sides are told, new connections are refused at once, all else goes on,
 // and the resets are not taken for packets that crossed.
 func TestResetByHandEndsConnectionsAtBothEnds(t *testing.T) {
@@ -62,8 +62,18 @@ func TestResetByHandEndsConnectionsAtBothEnds(t *testing.T) {
 	b.connect(d.OpenFlow)
 	d.Healthy()
 
-	for _, only := range [][]wire.Traffic{nil, {{Proto: "tcp", Port: 7001}}} {
-		name := fmt.Sprintf("cut-%d", len(only))
+	v6 := map[string]string{}
+	for i, h := range b.hosts {
+		v6[h] = fmt.Sprintf("[fd77::%d]", i+1)
+		harness.Output(t, "ip", "-n", "hand-"+h, "addr", "add", fmt.Sprintf("fd77::%d/64", i+1), "dev", "eth0", "nodad")
+	}
+	port := wire.Traffic{Proto: "tcp", Port: 7001}
+	for i, c := range []struct {
+		ip   map[string]string
+		only []wire.Traffic
+	}{{b.ip, nil}, {b.ip, []wire.Traffic{port}}, {v6, nil}, {v6, []wire.Traffic{port}}} {
+		name, only := fmt.Sprintf("cut-%d", i), c.only
+		b.ip = c.ip
 		near, far := b.conn("a", "b", 7001)
 		other, back := b.conn("a", "c", 7001)
 		spec := wire.PartitionSpec{Name: name, Partition: wire.Partition{Shape: "partial", Effect: "reset", Groups: [][]string{{"a"}, {"b"}}, Only: only}}
@@ -104,7 +114,7 @@ func TestResetByHandEndsConnectionsAtBothEnds(t *testing.T) {
 		b.conn("a", "b", 7002)
 	}
 	var all wire.Partitions
-	if d.Call("GET", "/v1/partitions", nil, &all); len(all.Items) != 2 || all.Items[0].Name != "cut-1" {
-		t.Errorf("not the two partitions, newest first: %+v", all.Items)
+	if d.Call("GET", "/v1/partitions", nil, &all); len(all.Items) != 4 || all.Items[0].Name != "cut-3" {
+		t.Errorf("not the four partitions, newest first: %+v", all.Items)
 	}
 }

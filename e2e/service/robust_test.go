@@ -100,6 +100,22 @@ func TestPartitionsByHandInHardHours(t *testing.T) {
 		b.expect("healed", everything)
 	})
 
+	t.Run("the switch dies and comes back", func(t *testing.T) {
+		d.partition(wire.PartitionSpec{Name: "reborn", Partition: cut})
+		b.Switch.Kill()
+		if p := d.State("reborn", "requested"); !strings.Contains(p.Reason, "not connected") {
+			t.Errorf("while it is away: %+v", p)
+		}
+		b.StartSwitch()
+		d.State("reborn", "in_force")
+		b.expect("with the switch back", func(from, to string) bool { return from != "a" && to != "a" })
+		p := d.Heal("reborn")
+		if p.Lapsed == 0 || len(p.Lapses) != p.Lapsed || p.Lapses[0].To == nil || !strings.Contains(p.Lapses[0].Why, "not connected") || !p.LeakKnown || p.Leaked != 0 {
+			t.Errorf("healed: %+v", p)
+		}
+		b.expect("healed", everything)
+	})
+
 	t.Run("its time ends while the switch is away", func(t *testing.T) {
 		d.partition(wire.PartitionSpec{Name: "late", Partition: cut, For: wire.Span(2 * time.Second)})
 		b.VSCtl("set-controller", bridge, "tcp:127.0.0.1:9", "--", "set", "controller", bridge, "connection_mode=out-of-band")

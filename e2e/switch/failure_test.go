@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -230,6 +231,28 @@ func TestTamperingIsReportedAndRepaired(t *testing.T) {
 	}
 	b.settled()
 	b.expect("repaired", matrix(shapes[3].p))
+
+	b.ofctl("mod-flows", b.mgmt(), "table=1,actions=NORMAL")
+	if x := next("rules changed"); x.Changed == 0 || x.Missing != 0 || len(x.Conflicts) != 0 {
+		t.Errorf("rules changed: reported %v", x)
+	}
+	b.settled()
+	b.expect("put right", matrix(shapes[3].p))
+
+	down := regexp.MustCompile(`meter=(\d+) [^\n]*\n[^\n]*rate=1 `).FindStringSubmatch(b.meters())
+	if down == nil {
+		t.Fatalf("no meter is turned down:\n%s", b.meters())
+	}
+	b.ofctl("mod-meter", b.mgmt(), "meter="+down[1]+",kbps,burst,stats,band=type=drop,rate=1000000,burst_size=1000")
+	if x := next("a meter turned up"); x.Changed != 1 || x.Missing != 0 || len(x.Conflicts) != 0 {
+		t.Errorf("a meter turned up: reported %v", x)
+	}
+	b.ofctl("del-meters", b.mgmt()) // and with them the rules that name them
+	if x := next("meters deleted"); x.Missing == 0 || len(x.Conflicts) != 0 {
+		t.Errorf("meters deleted: reported %v", x)
+	}
+	b.settled()
+	b.expect("with its meters back", matrix(shapes[3].p))
 
 	b.ofctl("add-flow", b.mgmt(), "table=0,priority=500,cookie=0xbad,actions=NORMAL")
 	x := next("foreign NORMAL rule")
