@@ -31,6 +31,8 @@ require (
 
 require github.com/hashicorp/golang-lru/v2 v2.0.7
 
+require github.com/safchain/ethtool v0.6.2
+
 require (
 	github.com/apache/thrift v0.22.0
 	github.com/beorn7/perks v1.0.1 // indirect

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"netsplit/controller/of13"
@@ -54,6 +55,7 @@ func (p *patient) gatePort(ctx context.Context) {
 			continue
 		}
 		p.add(model.CheckOK, name, fmt.Sprintf("a full frame with a tag went out of %s and came back in %s", g.Interface, ms(took)), "")
+		p.merging(g.Interface, g.Netns, "the switch takes no frame longer than its MTU, and what was merged is lost on its way back", model.AbilityPort)
 	}
 }
 
@@ -124,6 +126,21 @@ func (p *patient) mirrorPort(ctx context.Context) {
 			continue
 		}
 		p.add(model.CheckOK, name, fmt.Sprintf("a full frame sent out of it came to %s", m.Interface), "")
+		p.merging(m.Interface, m.Netns, "several packets come as one, at one time", model.AbilityMirror)
+	}
+}
+
+// merging warns of an interface that makes one frame of several.
+func (p *patient) merging(iface, netns, means string, a model.Ability) {
+	const name = "offloads"
+	switch on, err := tap.Merging(iface, netns); {
+	case err != nil:
+		p.add(model.CheckWarn, name, err.Error(), "if it merges frames, "+means, a)
+	case len(on) > 0:
+		p.add(model.CheckWarn, name, fmt.Sprintf("%s merges frames that it receives (%s)", iface, strings.Join(on, ", ")),
+			fmt.Sprintf("%s: ethtool -K %s gro off lro off", means, iface), a)
+	default:
+		p.add(model.CheckOK, name, iface+" merges no frames", "")
 	}
 }
 

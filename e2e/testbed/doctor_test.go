@@ -3,6 +3,8 @@ package testbed
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -54,8 +56,20 @@ func TestDoctor(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 	}
-	for _, c := range d.Checks {
-		t.Logf("%s %s: %s: %s", c.Level, c.About, c.Name, c.Found)
+	sw := "switch " + dpid("rk1")
+	for _, want := range []struct{ about, name, found string }{
+		{sw, "session", `OpenFlow 1\.3 `}, {sw, "make", `Open vSwitch \d`}, {sw, "features", `\d+ tables`}, {sw, "ports", `all 4 ports`},
+		{sw, "round trip of echo", `p50 .*s, p99 .*s of 100`}, {sw, "round trip of barrier", `p50 .*s, p99 .*s of 100`},
+		{sw, "rules of others", `2 of them somebody else's`}, {sw, "meters", `\d+, which can drop`}, {sw, "packet-in", `p50 .*, p99 .*; \d+ packets a second`},
+		{sw, "room for rules", `\d+ at least, .*; \d+ a second`}, {sw, "gate port", `rkgr and came back in .*s`}, {sw, "mirror port", `came to rkmr`},
+		{sw, "offloads", `rkgr merges no frames`}, {sw, "offloads", `rkmr merges no frames`},
+		{"host a", "agent", `answers`}, {"host a", "clock", `this machine's`}, {"host a", "counting", `captured`}, {"host b", "interface", `eth0, MTU \d+, .*\d/24`},
+	} {
+		if !slices.ContainsFunc(d.Checks, func(c model.DiagnosisCheck) bool {
+			return c.About == want.about && c.Name == want.name && c.Level == model.CheckOK && regexp.MustCompile(want.found).MatchString(c.Found)
+		}) {
+			t.Errorf("not found well: %+v in %s", want, res)
+		}
 	}
 	if after := r.foreign("rk1"); after != before || r.ours("rk1") != 0 {
 		t.Errorf("%d rules of ours left; rules of others before:\n%s\nafter:\n%s", r.ours("rk1"), before, after)
@@ -69,6 +83,7 @@ func TestDoctor(t *testing.T) {
 	r.OFCtl("rk1", "add-flow", "table=0,priority=500,ip,actions=NORMAL")
 	r.hosts[1].mac = "02:79:00:00:00:99"
 	r.write(strings.Replace(taps, "port: 40", "port: 42", 1))
+	harness.Output(t, "ethtool", "-K", "rkmr", "gro", "on")
 	d, res = r.diagnose(1)
 	for _, want := range []struct{ about, name, found string }{
 		{"switch " + dpid("rk1"), "rules of others", "priority=500"},
@@ -82,6 +97,9 @@ func TestDoctor(t *testing.T) {
 		if !ok {
 			t.Errorf("not said: %+v in %s", want, res)
 		}
+	}
+	if s := fmt.Sprint(ability(t, d, model.AbilityMirror)); !strings.Contains(s, "rkmr merges frames that it receives (rx-gro)") || !strings.Contains(res.Stdout, "ethtool -K rkmr gro off") {
+		t.Errorf("%s in %s", s, res)
 	}
 	if s := ability(t, d, model.AbilityPort); s.Level != model.CheckFail {
 		t.Errorf("%+v", s)

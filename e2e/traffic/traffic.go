@@ -135,6 +135,9 @@ func stack(first gopacket.SerializableLayer, rest ...gopacket.SerializableLayer)
 	return append([]gopacket.SerializableLayer{first}, rest...)
 }
 
+// allNodes is where ff02::1 is (RFC 2464 §7).
+var allNodes = net.HardwareAddr{0x33, 0x33, 0, 0, 0, 1}
+
 // sorts of traffic that every shape is tried with. The first fragment of a
 // datagram counts as traffic of its ports; a later one has none.
 var sorts = []sort{
@@ -162,6 +165,16 @@ var sorts = []sort{
 		build: func(a, b Host) []gopacket.SerializableLayer {
 			return stack(v6(a, b, layers.IPProtocolTCP), tcp(40000, 7000, "PA"))
 		}},
+	{name: "tcp6 answer from 7000", proto: "tcp", src: 7000, dst: 40000,
+		build: func(a, b Host) []gopacket.SerializableLayer {
+			return stack(v6(a, b, layers.IPProtocolTCP), tcp(7000, 40000, "SA"))
+		}},
+	{name: "tcp opens 7000, first fragment", proto: "tcp", src: 40000, dst: 7000, opening: true,
+		build: func(a, b Host) []gopacket.SerializableLayer {
+			ip := v4(a, b, layers.IPProtocolTCP)
+			ip.Flags = layers.IPv4MoreFragments
+			return stack(ip, tcp(40000, 7000, "S"))
+		}},
 	{name: "udp to 53", proto: "udp", src: 40000, dst: 53,
 		build: func(a, b Host) []gopacket.SerializableLayer {
 			return stack(v4(a, b, layers.IPProtocolUDP), udp(40000, 53))
@@ -186,6 +199,16 @@ var sorts = []sort{
 			ip.FragOffset = 100
 			return stack(ip)
 		}},
+	{name: "ping, later fragment", proto: "icmp",
+		build: func(a, b Host) []gopacket.SerializableLayer {
+			ip := v4(a, b, layers.IPProtocolICMPv4)
+			ip.FragOffset = 100
+			return stack(ip)
+		}},
+	{name: "udp6 to 53 of a vlan", proto: "udp", src: 40000, dst: 53,
+		build: tagged(func(a, b Host) []gopacket.SerializableLayer {
+			return stack(v6(a, b, layers.IPProtocolUDP), udp(40000, 53))
+		}, 5)},
 	{name: "udp to 53 of a vlan", proto: "udp", src: 40000, dst: 53,
 		build: tagged(func(a, b Host) []gopacket.SerializableLayer {
 			return stack(v4(a, b, layers.IPProtocolUDP), udp(40000, 53))
@@ -217,6 +240,14 @@ var sorts = []sort{
 	{name: "ping of a vlan", proto: "icmp",
 		build: tagged(func(a, b Host) []gopacket.SerializableLayer {
 			return stack(v4(a, b, layers.IPProtocolICMPv4), &layers.ICMPv4{TypeCode: layers.CreateICMPv4TypeCode(0, 0), Id: 1})
+		}, 5)},
+	{name: "ping6 of a vlan", proto: "icmp",
+		build: tagged(func(a, b Host) []gopacket.SerializableLayer {
+			return stack(v6(a, b, layers.IPProtocolICMPv6), &layers.ICMPv6{TypeCode: layers.CreateICMPv6TypeCode(129, 0)}, gopacket.Payload{0, 1, 0, 1})
+		}, 5)},
+	{name: "neighbour advertisement of a vlan", proto: "arp",
+		build: tagged(func(a, b Host) []gopacket.SerializableLayer {
+			return stack(v6(a, b, layers.IPProtocolICMPv6), solicitation(136, a)...)
 		}, 5)},
 	{name: "neighbour solicitation of a vlan", proto: "arp", asks: true,
 		build: tagged(func(a, b Host) []gopacket.SerializableLayer {
@@ -271,6 +302,22 @@ var sorts = []sort{
 	{name: "neighbour advertisement", proto: "arp",
 		build: func(a, b Host) []gopacket.SerializableLayer {
 			return stack(v6(a, b, layers.IPProtocolICMPv6), solicitation(136, a)...)
+		}},
+	{name: "neighbour advertisement to all", proto: "arp", all: true, group: allNodes,
+		build: func(a, b Host) []gopacket.SerializableLayer {
+			return stack(v6(a, b, layers.IPProtocolICMPv6), solicitation(136, a)...)
+		}},
+	{name: "router solicitation", proto: "arp", all: true, group: net.HardwareAddr{0x33, 0x33, 0, 0, 0, 2},
+		build: func(a, b Host) []gopacket.SerializableLayer {
+			return stack(v6(a, b, layers.IPProtocolICMPv6), solicitation(133, a)[0], gopacket.Payload{0, 0, 0, 0})
+		}},
+	{name: "router advertisement", proto: "arp", all: true, group: allNodes,
+		build: func(a, b Host) []gopacket.SerializableLayer {
+			return stack(v6(a, b, layers.IPProtocolICMPv6), solicitation(134, a)[0], gopacket.Payload(make([]byte, 12)))
+		}},
+	{name: "redirect", proto: "arp",
+		build: func(a, b Host) []gopacket.SerializableLayer {
+			return stack(v6(a, b, layers.IPProtocolICMPv6), append(solicitation(137, a), gopacket.Payload(ip6(b)))...)
 		}},
 	{name: "arp request", proto: "arp", asks: true,
 		build: func(a, b Host) []gopacket.SerializableLayer { return stack(arpLayer(a, b, 1)) }},
