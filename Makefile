@@ -53,8 +53,8 @@ fuzz-short: ## run each fuzz target for 30 s
 	@scripts/fuzz.sh 30s
 
 .PHONY: vectors
-vectors: ## hold the codec against the test messages of other projects (FROM=folder of their checkouts)
-	@$(GO) test -count=1 -tags vectors -run '^TestVectors$$' ./controller/of13 -vectors "$(abspath $(or $(FROM),$(error vectors: FROM=folder that holds openvswitch, os-ken, loxigen and python-openflow)))"
+vectors: ## hold the codec against the test messages of other projects (FROM=folder of their checkouts; else they are fetched)
+	@scripts/vectors.sh $(FROM)
 
 .PHONY: captures
 captures: ## measure what is suggested for binary protocols on labelled captures (FROM=folder of NAME.pcap, NAME.labels.tsv)

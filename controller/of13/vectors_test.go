@@ -44,7 +44,7 @@ type vector struct {
 // a vector on which Open vSwitch and we differ has the reason in vectorsDiffer.
 func TestVectors(t *testing.T) {
 	if *vectorsDir == "" {
-		t.Fatal("needs the projects' tests: make vectors FROM=folder")
+		t.Fatal("needs the projects' tests: make vectors")
 	}
 	ofctl := need.Program(t, "ovs-ofctl", "openvswitch-switch")
 	for _, s := range vectorSources {
