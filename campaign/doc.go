@@ -3,8 +3,8 @@
 //
 // Service (service.go) keeps campaigns, runs and findings in the store, and takes
 // up after a restart what was under way when the daemon died. It holds the
-// testbeds (beds.go), tells what happens (events.go), and examines its own testbed
-// (diagnose.go). A campaign is asked for by a spec (spec.go), and is a search
+// testbeds (beds.go), tells what happens (events.go), and examines itself (health.go)
+// and its testbed (diagnose.go). A campaign is asked for by a spec (spec.go), and is a search
 // (campaigns.go), replays of a run (replays.go), a scenario that a user gave
 // (given.go), or the plays of a script (stage.go). Its runs are made by a runner
 // (runner.go), several at once, one per testbed.

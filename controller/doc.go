@@ -2,6 +2,10 @@
 // session with each: handshake, keepalive, requests with their replies,
 // barriers, and packet-ins handed on in arrival order.
 //
+// Controller (controller.go) listens; a session is a Switch (switch.go), which begins
+// with a handshake (handshake.go), reads (read.go), writes (outbox.go), asks (ask.go)
+// and has a role (role.go).
+//
 // A session has one goroutine that reads and one that writes. The reader
 // answers echo requests and calls the Handler; it never waits for the writer.
 // What is sent because of packet-ins that were read together leaves together,
