@@ -3,9 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -27,17 +29,20 @@ const tellAfter = time.Second
 // partitionCommand cuts by hand, through a daemon that has a testbed.
 func partitionCommand(conn *daemonFlags) *cobra.Command {
 	c := &cobra.Command{Use: "partition", Short: "cut and heal the testbed of a running daemon by hand"}
-	c.AddCommand(partitionCut(conn), partitionHeal(conn), partitionList(conn), partitionShow(conn))
+	var p printer
+	c.PersistentFlags().BoolVar(&p.json, "json", false, "print what the API answers")
+	c.AddCommand(partitionCut(conn, &p), partitionHeal(conn, &p), partitionList(conn, &p), partitionShow(conn, &p))
 	return c
 }
 
-func partitionCut(conn *daemonFlags) *cobra.Command {
+func partitionCut(conn *daemonFlags, print *printer) *cobra.Command {
 	var spec wire.PartitionSpec
 	var only []string
 	var last time.Duration
 	var noWait bool
+	var file string
 	cmd := &cobra.Command{
-		Use:   "cut SHAPE [GROUP...]",
+		Use:   "cut SHAPE [GROUP...] | cut --file FILE",
 		Short: "cut, and wait until nothing passes any more",
 		Long: `Cuts hosts of the daemon's testbed (netsplit serve --testbed FILE) from one
 another, and returns when it is proved that nothing passes. Groups are hosts with
@@ -66,12 +71,18 @@ tcp or udp, and for tcp only what opens connections:
   netsplit partition cut isolate a --only udp/53 --for 10s`,
 		Example: "  netsplit partition cut isolate n1 --for 30s\n  netsplit partition heal --all",
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			if len(args) == 0 && file == "" {
 				return usage("which shape? one of %s", shapeNames())
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) (err error) {
+			if file != "" {
+				if spec, err = readPartition(c, file, args); err != nil {
+					return err
+				}
+				return cut(c, conn, print, spec, noWait)
+			}
 			if !slices.Contains(model.Shapes(), model.Shape(args[0])) {
 				return usage("unknown shape %q: use one of %s", args[0], shapeNames())
 			}
@@ -98,24 +109,7 @@ tcp or udp, and for tcp only what opens connections:
 				}
 				spec.Only = append(spec.Only, wire.Traffic{Proto: t.Proto, Port: int(t.Port), Opening: t.Opening})
 			}
-			return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
-				wait := tellAfter
-				if noWait {
-					wait = 0
-				}
-				p, err := cl.CreatePartition(ctx, spec, wait)
-				if err == nil && !noWait {
-					p, err = proved(ctx, cl, p, c.ErrOrStderr())
-				}
-				if err != nil {
-					return err
-				}
-				describePartition(c.OutOrStdout(), p)
-				if !noWait && p.InForce == nil { // one for a short time may have been
-					return fmt.Errorf("partition %s is %s and not in force: %s", p.Name, p.State, p.Reason)
-				}
-				return nil
-			})
+			return cut(c, conn, print, spec, noWait)
 		},
 	}
 	f := cmd.Flags()
@@ -127,7 +121,62 @@ tcp or udp, and for tcp only what opens connections:
 	f.StringArrayVar(&only, "only", nil, "cut only this traffic, as tcp/7000 or tcp-opening; may be given again")
 	f.DurationVar(&last, "for", 0, "heal by itself this long after it is in force (default: only by hand)")
 	f.BoolVar(&noWait, "no-wait", false, "return as soon as the rules were sent")
+	f.StringVarP(&file, "file", "f", "", "cut what this file says, as JSON that the API takes; -: standard input")
 	return cmd
+}
+
+// readPartition reads what is to be cut from a file; nothing else may be said of it.
+func readPartition(c *cobra.Command, file string, args []string) (spec wire.PartitionSpec, err error) {
+	for _, f := range []string{"name", "label", "role", "size", "effect", "only", "for"} {
+		if c.Flags().Changed(f) {
+			args = append(args, "--"+f)
+		}
+	}
+	if len(args) > 0 {
+		return spec, usage("--file %s says what to cut, and so does %s: leave one out", file, strings.Join(args, " "))
+	}
+	in := c.InOrStdin()
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return spec, usage("%w", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	d := json.NewDecoder(in)
+	d.DisallowUnknownFields()
+	if err := d.Decode(&spec); err != nil {
+		return spec, usage("%s: %w: want JSON such as {\"shape\": \"isolate\", \"groups\": [[\"n1\"]]}", file, err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return spec, usage("%s: there is more behind the partition: one file, one partition", file)
+	}
+	return spec, nil
+}
+
+// cut cuts, and waits for the proof.
+func cut(c *cobra.Command, conn *daemonFlags, print *printer, spec wire.PartitionSpec, noWait bool) error {
+	return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
+		wait := tellAfter
+		if noWait {
+			wait = 0
+		}
+		p, err := cl.CreatePartition(ctx, spec, wait)
+		if err == nil && !noWait {
+			p, err = proved(ctx, cl, p, c.ErrOrStderr())
+		}
+		if err != nil {
+			return err
+		}
+		if err := print.one(c.OutOrStdout(), p); err != nil {
+			return err
+		}
+		if !noWait && p.InForce == nil { // one for a short time may have been
+			return fmt.Errorf("partition %s is %s and not in force: %s", p.Name, p.State, p.Reason)
+		}
+		return nil
+	})
 }
 
 // proved waits until a partition is in force, or is no more to be, and tells meanwhile
@@ -163,7 +212,7 @@ func groupOf(arg string) ([]string, error) {
 	return hosts, nil
 }
 
-func partitionHeal(conn *daemonFlags) *cobra.Command {
+func partitionHeal(conn *daemonFlags, print *printer) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use: "heal NAME...", Short: "heal partitions, and wait until a packet passes again",
@@ -177,13 +226,7 @@ func partitionHeal(conn *daemonFlags) *cobra.Command {
 			return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
 				if all {
 					names, err := cl.Reset(ctx)
-					for _, n := range names {
-						fmt.Fprintf(c.OutOrStdout(), "%s healed\n", n)
-					}
-					if err == nil && len(names) == 0 {
-						fmt.Fprintln(c.OutOrStdout(), "nothing was cut")
-					}
-					return err
+					return errors.Join(err, print.reset(c.OutOrStdout(), names, err))
 				}
 				var errs []error
 				for _, name := range args {
@@ -192,7 +235,7 @@ func partitionHeal(conn *daemonFlags) *cobra.Command {
 						errs = append(errs, err)
 						continue
 					}
-					describePartition(c.OutOrStdout(), p)
+					errs = append(errs, print.one(c.OutOrStdout(), p))
 				}
 				return errors.Join(errs...)
 			})
@@ -202,7 +245,7 @@ func partitionHeal(conn *daemonFlags) *cobra.Command {
 	return cmd
 }
 
-func partitionList(conn *daemonFlags) *cobra.Command {
+func partitionList(conn *daemonFlags, print *printer) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use: "list", Short: "list the partitions cut by hand, newest first", Args: cobra.NoArgs,
@@ -217,7 +260,7 @@ func partitionList(conn *daemonFlags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if err := printPartitions(c.OutOrStdout(), ps); err != nil || list.Next == "" {
+				if err := print.list(c.OutOrStdout(), wire.Partitions{Items: ps, Next: list.Next}); err != nil || list.Next == "" {
 					return err
 				}
 				fmt.Fprintf(c.ErrOrStderr(), "netsplit: there are older ones: --all lists them\n")
@@ -229,15 +272,7 @@ func partitionList(conn *daemonFlags) *cobra.Command {
 	return cmd
 }
 
-func printPartitions(out io.Writer, ps []wire.PartitionStatus) error {
-	t := newTable(out, "NAME", "STATE", "PARTITION", "WANTED", "PROBES", "DROPPED", "LEAKED", "CREATED", "REASON")
-	for _, p := range ps {
-		t.row(p.Name, p.State, partitionWords(p.PartitionSpec), p.Wanted, p.Probes, p.Dropped, leakWord(p), p.Created.Local().Format(time.DateTime), p.Reason)
-	}
-	return t.end()
-}
-
-func partitionShow(conn *daemonFlags) *cobra.Command {
+func partitionShow(conn *daemonFlags, print *printer) *cobra.Command {
 	return &cobra.Command{
 		Use: "show NAME", Short: "show a partition", Args: exactArgs(1, "a partition's name"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -249,8 +284,7 @@ func partitionShow(conn *daemonFlags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				describePartition(c.OutOrStdout(), p)
-				return nil
+				return print.one(c.OutOrStdout(), p)
 			})
 		},
 	}
@@ -279,64 +313,4 @@ func shapeNames() string {
 		names = append(names, string(s))
 	}
 	return strings.Join(names, ", ")
-}
-
-// partitionWords is the partition on one line.
-func partitionWords(s wire.PartitionSpec) string {
-	w := s.Model().Partition.String()
-	if s.For > 0 {
-		w += " for " + time.Duration(s.For).String()
-	}
-	return w
-}
-
-func leakWord(p wire.PartitionStatus) string {
-	if !p.LeakKnown {
-		return "not counted"
-	}
-	return fmt.Sprint(p.Leaked)
-}
-
-// describeLapses says when a partition was in force no more, the last of it.
-func describeLapses(w io.Writer, p wire.PartitionStatus) {
-	if left := p.Lapsed - len(p.Lapses); left > 0 {
-		fmt.Fprintf(w, "  %d lapses that are not listed, before these:\n", left)
-	}
-	for _, l := range p.Lapses {
-		until := "until now"
-		if l.To != nil {
-			until = fmt.Sprintf("for %.3f s", l.To.Sub(l.From).Seconds())
-		}
-		fmt.Fprintf(w, "  lapsed    %s, %s, when packets may have passed: %s\n", l.From.Local().Format("15:04:05.000"), until, model.OneLine(l.Why))
-	}
-}
-
-// describePartition says how far a partition got.
-func describePartition(w io.Writer, p wire.PartitionStatus) {
-	fmt.Fprintf(w, "%s is %s: %s\n", p.Name, strings.ReplaceAll(p.State, "_", " "), partitionWords(p.PartitionSpec))
-	if p.Reason != "" {
-		fmt.Fprintf(w, "  %s\n", strings.ReplaceAll(p.Reason, "\n", "\n  "))
-	}
-	moment := func(what string, at *time.Time) {
-		if at != nil {
-			fmt.Fprintf(w, "  %s %s, %.3f s after the request\n", what, at.Local().Format("15:04:05.000"), at.Sub(p.Created).Seconds())
-		}
-	}
-	fmt.Fprintf(w, "  requested %s, cuts %d links\n", p.Created.Local().Format("15:04:05.000"), len(p.Links))
-	if p.Resets > 0 {
-		fmt.Fprintf(w, "  %d resets sent to end TCP connections\n", p.Resets)
-	}
-	if p.CutBy != "" {
-		fmt.Fprintf(w, "  cut by %s\n", p.CutBy)
-	}
-	moment("installed", p.Installed)
-	moment("in force ", p.InForce)
-	describeLapses(w, p)
-	if p.RenewedUntil != nil {
-		fmt.Fprintf(w, "  renewed until %s\n", p.RenewedUntil.Local().Format("15:04:05.000"))
-	}
-	moment("healed   ", p.Healed)
-	if p.InForce != nil || p.Healed != nil {
-		fmt.Fprintf(w, "  wanted to cross %d (%d of them netsplit's probes), dropped %d, leaked %s\n", p.Wanted, p.Probes, p.Dropped, leakWord(p))
-	}
 }

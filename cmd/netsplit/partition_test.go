@@ -3,8 +3,13 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -99,6 +104,62 @@ func answering(t *testing.T, states ...wire.PartitionStatus) (address string) {
 	}))
 	t.Cleanup(api.Close)
 	return strings.TrimPrefix(api.URL, "http://")
+}
+
+// TestACutFromAFile asks for just what the file says, and prints what the API answers.
+func TestACutFromAFile(t *testing.T) {
+	var asked string
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		asked = strings.TrimSpace(string(b))
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusCreated)
+		now := time.Now()
+		p := wire.PartitionStatus{PartitionSpec: wire.PartitionSpec{Name: "p1", Partition: wire.Partition{Shape: "isolate"}}, State: "in_force", InForce: &now}
+		if err := json.NewEncoder(w).Encode(p); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer api.Close()
+	address := strings.TrimPrefix(api.URL, "http://")
+	const spec = `{"name":"p1","for":"30s","shape":"isolate","groups":[["n1"]],"only":[{"proto":"tcp","port":80}]}`
+	file := filepath.Join(t.TempDir(), "p.json")
+	for _, c := range []struct {
+		text, says string
+		more       []string
+	}{
+		{text: spec},
+		{spec, "--file " + file + " says what to cut, and so does isolate: leave one out", []string{"isolate"}},
+		{spec, "and so does --name", []string{"--name", "x"}},
+		{spec + "{}", "one file, one partition", nil},
+		{`{"shap":"isolate"}`, `unknown field "shap"`, nil},
+		{`isolate n1`, "want JSON such as", nil},
+	} {
+		if err := os.WriteFile(file, []byte(c.text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		code, out, errs := cli(t, append([]string{"partition", "cut", "--json", "--file", file, "--api", address}, c.more...)...)
+		if c.says != "" {
+			if code != exitUsage || !strings.Contains(errs, c.says) {
+				t.Errorf("%s %v: status %d, %s", c.text, c.more, code, errs)
+			}
+			continue
+		}
+		var got, want, was wire.PartitionSpec
+		var p wire.PartitionStatus
+		if err := errors.Join(json.Unmarshal([]byte(spec), &want), json.Unmarshal([]byte(asked), &was), json.Unmarshal([]byte(out), &p)); err != nil {
+			t.Fatalf("%v: asked %s, printed %s", err, asked, out)
+		}
+		if got = p.PartitionSpec; code != exitPass || !reflect.DeepEqual(was, want) || got.Name != "p1" || p.State != "in_force" {
+			t.Errorf("status %d, asked %s, printed %s, %s", code, asked, out, errs)
+		}
+	}
+	if code, _, errs := cli(t, "partition", "cut", "-f", file+"x"); code != exitUsage || !strings.Contains(errs, "no such file") {
+		t.Errorf("status %d, %s", code, errs)
+	}
 }
 
 // TestACutTellsWhatHindersIt while it waits, each reason once. One that is over again

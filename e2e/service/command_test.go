@@ -1,11 +1,13 @@
 package service
 
 import (
+	"encoding/json"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"netsplit/api/wire"
 	"netsplit/e2e/harness"
 )
 
@@ -59,6 +61,32 @@ roles:
 			t.Errorf("heal: %s", r)
 		}
 	}
+	// What the API answers can be cut again.
+	if r := netsplit("cut", "simplex", "a", "b", "--name", "told", "--only", "icmp", "--json"); r.Code != 0 {
+		t.Errorf("cut: %s", r)
+	} else {
+		var p wire.PartitionStatus
+		if err := json.Unmarshal([]byte(r.Stdout), &p); err != nil || p.State != "in_force" || p.Name != "told" {
+			t.Errorf("%v: %s", err, r)
+		}
+		p.Name = "again"
+		spec, err := json.Marshal(p.PartitionSpec)
+		if err != nil || os.WriteFile(moved, spec, 0o644) != nil {
+			t.Fatal(err)
+		}
+		if r := netsplit("cut", "--file", moved); r.Code != 0 || !strings.Contains(r.Stdout, "again is in force: simplex a | b only icmp") {
+			t.Errorf("cut again: %s", r)
+		}
+		b.expect("cut by a file", func(x, y string) bool { return x+y != "ba" })
+		var list wire.Partitions
+		if r := netsplit("list", "--json"); json.Unmarshal([]byte(r.Stdout), &list) != nil || len(list.Items) < 2 || list.Items[0].Name != "again" {
+			t.Errorf("list: %s", r)
+		}
+		if r := netsplit("heal", "--all", "--json"); r.Code != 0 || !strings.Contains(r.Stdout, `"again"`) {
+			t.Errorf("heal: %s", r)
+		}
+	}
+
 	// A role that moves is asked for when the cut is made; what is cut stays cut.
 	for _, c := range [][2]string{{"a", "c"}, {"c", "a"}} {
 		has, next := c[0], c[1]
