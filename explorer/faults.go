@@ -105,7 +105,7 @@ func (f *faults) turn(p *model.HeldPacket, behind bool) *hit {
 		delete(f.fresh, num)
 		for i := range f.list {
 			x := &f.list[i]
-			if !x.Match.Selects(m.typ, m.from, m.to) || !f.holds(x.While) {
+			if !x.Match.Selects(m.typ, m.from, m.to) || !f.holds(x.While) || f.e.now-f.e.armedAt < x.After {
 				continue
 			}
 			x.proof.Met++

@@ -19,7 +19,7 @@ var (
 	whileRE = regexp.MustCompile(`^while=(\w+)(?:\{(.*),(.*)\})?$`)
 )
 
-// fault reads "delay A n2>n3 for=500ms nth=2 every=1 times=3 while=I{LEFT,NORMAL}",
+// fault reads "delay A n2>n3 for=500ms after=1s nth=2 every=1 times=3 while=I{LEFT,NORMAL}",
 // and likewise duplicate (copies, gap), reorder (behind, limit) and lose (again,
 // message).
 func (s *script) fault(t *testing.T, d *datadriven.TestData, line string) model.MessageFault {
@@ -40,6 +40,8 @@ func (s *script) fault(t *testing.T, d *datadriven.TestData, line string) model.
 			f.Gap = at
 		case "limit":
 			f.Limit = at
+		case "after":
+			f.After = at
 		case "nth":
 			f.Nth = n
 		case "every":

@@ -68,10 +68,12 @@ const FaultSlack = 20 * time.Millisecond
 // a packet that it kept and that a cut is across when it is to go on is dropped.
 type MessageFault struct {
 	Kind FaultKind `json:"kind"`
-	// Match selects messages; While, when set, counts only those that come
-	// while its invariant does not hold.
+	// Match selects messages; While, when set, counts only those that come while its
+	// invariant does not hold.
 	Match MessageMatch    `json:"match"`
 	While *FaultCondition `json:"while,omitempty"`
+	// After, when set, counts only those that come this long into the workload.
+	After time.Duration `json:"after,omitempty"`
 	// Nth is the first of those messages that is acted on, counted from 1 (0:
 	// the first). With Every 0 it acts on this one, with Every k on each k-th
 	// from there on. Times, when set, bounds on how many it acts; with Every 0
@@ -178,7 +180,7 @@ func (f *MessageFault) Validate(hosts []NodeID) error {
 	if f.Match.From != "" && f.Match.From == f.Match.To {
 		return fmt.Errorf("message fault: from and to are both %s: no packet of a host to itself crosses the switch", f.Match.From)
 	}
-	if f.Nth < 0 || f.Every < 0 || f.Times < 0 || f.Copies < 0 || f.Behind < 0 || f.Again < 0 || f.For < 0 || f.Gap < 0 || f.Limit < 0 {
+	if f.Nth < 0 || f.Every < 0 || f.Times < 0 || f.Copies < 0 || f.Behind < 0 || f.Again < 0 || f.For < 0 || f.Gap < 0 || f.Limit < 0 || f.After < 0 {
 		return fmt.Errorf("message fault: %s: no number and no time of it may be negative", f.Kind)
 	}
 	if f.While != nil && f.While.Invariant.A == f.While.Invariant.B {
@@ -247,6 +249,9 @@ func (f *MessageFault) String() string {
 	}
 	if f.While != nil {
 		s += ", while " + f.While.String()
+	}
+	if f.After > 0 {
+		s += fmt.Sprintf(", from %v into the workload on", f.After)
 	}
 	return s
 }

@@ -20,6 +20,7 @@ type MessageFault struct {
 	Kind  string          `json:"kind" enum:"delay,duplicate,reorder,lose" doc:"delay: held for a time, and on TCP with all that follows in its stream; duplicate: passed, and copies sent; reorder: held until others have passed; lose: not passed"`
 	Match MessageMatch    `json:"match" doc:"Which messages"`
 	While *FaultCondition `json:"while,omitempty" doc:"Only messages that come while an invariant does not hold count"`
+	After Duration        `json:"after,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Only messages that come this long into the workload, or later, count"`
 	Nth   int             `json:"nth,omitempty" minimum:"0" doc:"The first of those that is acted on, from 1; absent: the first"`
 	Every int             `json:"every,omitempty" minimum:"0" doc:"Act on each of this many from there on, 1 being all; absent: on this one, or as many in a row as times says"`
 	Times int             `json:"times,omitempty" minimum:"0" doc:"On how many at most; absent: one, or without bound where every is set"`
@@ -68,7 +69,7 @@ func (s *ScenarioSpec) Model() (*model.Scenario, error) {
 	out := &model.Scenario{Strategy: model.StrategyMessages, Seed: s.Seed}
 	for _, f := range s.Faults {
 		m := model.MessageFault{
-			Kind: model.FaultKind(f.Kind), Nth: f.Nth, Every: f.Every, Times: f.Times,
+			Kind: model.FaultKind(f.Kind), After: time.Duration(f.After), Nth: f.Nth, Every: f.Every, Times: f.Times,
 			Match: model.MessageMatch{Type: f.Match.Type, From: model.NodeID(f.Match.From), To: model.NodeID(f.Match.To)},
 			For:   time.Duration(f.For), Copies: f.Copies, Gap: time.Duration(f.Gap), Behind: f.Behind, Limit: time.Duration(f.Limit),
 			Lose: model.Loss(f.Lose), Again: f.Again,
@@ -144,7 +145,7 @@ func fromCondition(c *model.FaultCondition) *FaultCondition {
 func fromFault(f model.MessageFault) MessageFault {
 	return MessageFault{
 		Kind: string(f.Kind), Match: MessageMatch{Type: f.Match.Type, From: string(f.Match.From), To: string(f.Match.To)},
-		While: fromCondition(f.While), Nth: f.Nth, Every: f.Every, Times: f.Times, For: Span(f.For), Copies: f.Copies, Gap: Duration(f.Gap),
+		While: fromCondition(f.While), After: Duration(f.After), Nth: f.Nth, Every: f.Every, Times: f.Times, For: Span(f.For), Copies: f.Copies, Gap: Duration(f.Gap),
 		Behind: f.Behind, Limit: Span(f.Limit), Lose: string(f.Lose), Again: f.Again,
 	}
 }
