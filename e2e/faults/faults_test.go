@@ -57,6 +57,11 @@ func lines(gs []got, from string) string {
 // runScenario runs a scenario once and returns its record.
 func runScenario(t *testing.T, gate, scenario string, set ...string) (harness.Result, harness.Record) {
 	t.Helper()
+	return runOn(t, target, gate, scenario, set...)
+}
+
+func runOn(t *testing.T, target, gate, scenario string, set ...string) (harness.Result, harness.Record) {
+	t.Helper()
 	harness.LeavesNothing(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "scenario.yaml")
@@ -238,6 +243,80 @@ faults:
 			t.Errorf("the talker's connections ended %q: want only the third reset", got)
 		}
 	})
+}
+
+// began is when the workload of a run began, since the run did.
+func began(t *testing.T, r harness.Record) time.Duration {
+	t.Helper()
+	events, _, err := record.ReadLines[model.Event](r.Dir, record.EventsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(events, func(e model.Event) bool { return e.Kind == model.EventWorkload })
+	if i < 0 {
+		t.Fatal("no workload in the record")
+	}
+	return events[i].At
+}
+
+// TestWhichMessages: by their number, from a time on, and what TCP says of itself.
+func TestWhichMessages(t *testing.T) {
+	eachGate(t, func(t *testing.T, gate string) {
+		_, r := runScenario(t, gate, `
+faults:
+  - {kind: lose, match: {type: "text SOME", to: n1}, nth: 2, every: 2, times: 2}
+  - {kind: lose, match: {type: "text LATE", to: n1}, after: 700ms}
+  - {kind: delay, for: 500ms, match: {type: "tcp syn *", to: n1}}
+`, "every=80ms", `"udp=SOME 1,SOME 2,SOME 3,SOME 4,SOME 5,SOME 6,LATE 7,LATE 8,LATE 9,LATE 10,LATE 11,LATE 12,LATE 13,LATE 14,LATE 15,LATE 16"`, `"tcp=A 1"`)
+		ps, gs, start := proved(t, r, 3), received(t, r.Dir), began(t, r)
+		order := lines(gs, "udp")
+		if want := "SOME 1, SOME 3, SOME 5, SOME 6, LATE 7"; !strings.HasPrefix(order, want) || ps[0].Met != 6 || ps[0].Acted != 2 {
+			t.Errorf("received %s; want %s first; %+v", order, want, ps[0])
+		}
+		late := ps[1]
+		for i := 7; i <= 16; i++ {
+			line := fmt.Sprintf("LATE %d", i)
+			at, lost := sent(t, r, line).Sub(r.Started), !strings.Contains(order+",", line+",")
+			switch hit := late.Hits[0].At; {
+			case at < start+650*time.Millisecond && lost:
+				t.Errorf("%s was lost %v after the start of the workload", line, at-start)
+			case hit < start+700*time.Millisecond:
+				t.Errorf("acted %v after the start of the workload", hit-start)
+			}
+		}
+		if lost := 10 - strings.Count(order, "LATE "); lost != 1 || late.Acted != 1 {
+			t.Errorf("%d were lost: %s; %+v", lost, order, late)
+		}
+		i := slices.IndexFunc(gs, func(g got) bool { return g.from == "tcp1" })
+		if h := ps[2].Hits[0]; i < 0 || h.Passed < h.At+500*time.Millisecond || gs[i].at.Before(r.Started.Add(h.Passed)) {
+			t.Errorf("the connection: %+v; received %v", h, gs)
+		}
+	})
+}
+
+// TestWhileAnInvariantDoesNotHold: only messages of that time are lost; they say so, since
+// in this system they are what carries the state.
+func TestWhileAnInvariantDoesNotHold(t *testing.T) {
+	_, r := runOn(t, "../targets/gossip/target.yaml", "port",
+		`faults: [{kind: lose, match: {type: "text GOSSIP"}, while: {invariant: "status[n1]@n2 == status[n1]@n3"}, every: 1, times: 3}]`)
+	for _, h := range proved(t, r, 1)[0].Hits {
+		events, _, err := record.ReadLines[model.Event](r.Dir, record.EventsFile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := map[model.NodeID]string{} // what n2 and n3 know of n1, as observed before
+		for _, e := range events {
+			if e.At > h.At {
+				break
+			}
+			if o := e.Observation; o != nil && o.Var.Name == "status" && o.Var.About == "n1" {
+				now[o.Var.Node] = o.Value
+			}
+		}
+		if now["n2"] == now["n3"] {
+			t.Errorf("a message was lost at %v, when both knew %q", h.At, now["n2"])
+		}
+	}
 }
 
 // TestACutOfSomeTraffic: at the gate too, a partition of datagrams only leaves
