@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -155,11 +156,13 @@ func (ps *Partitions) watch(h *handCut) {
 		ps.set(h, func(p *model.PartitionStatus) {
 			if p.State == model.PartitionInForce {
 				p.State, p.Reason = model.PartitionRequested, why
-				p.Lapse(time.Now(), why)
+				p.Lapse(time.Now(), strings.TrimSuffix(why, provedAgain))
 			}
 		})
 	}
 }
+
+const provedAgain = "; it is being proved again"
 
 // shaken waits until a proof holds no more and says why; not ok: the partition is to
 // end.
@@ -169,7 +172,7 @@ func (h *handCut) shaken() (why string, ok bool) {
 		case <-h.ctx.Done():
 			return "", false
 		case why := <-h.again:
-			return why + "; it is being proved again", true
+			return why + provedAgain, true
 		case <-h.look:
 			if _, err := h.cut.Kept(); err != nil {
 				h.unkept = true

@@ -118,7 +118,7 @@ func TestWhatShookAPartitionIsProved(t *testing.T) {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	st := r.status("p1")
-	if st.Lapsed != 2 || len(st.Lapses) != 2 || !strings.Contains(st.Lapses[0].Why, "changed a rule") || !strings.Contains(st.Lapses[1].Why, "it expired") {
+	if st.Lapsed != 2 || len(st.Lapses) != 2 || st.Lapses[0].Why != "somebody changed a rule" || !strings.Contains(st.Lapses[1].Why, "it expired") {
 		t.Fatalf("%d lapses: %+v", st.Lapsed, st.Lapses)
 	}
 	for _, l := range st.Lapses {
