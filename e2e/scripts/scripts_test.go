@@ -16,6 +16,7 @@ import (
 	"netsplit/campaign/record"
 	"netsplit/campaign/script"
 	"netsplit/e2e/harness"
+	"netsplit/e2e/need"
 	"netsplit/model"
 )
 
@@ -283,6 +284,22 @@ func TestCommand(t *testing.T) {
 			t.Error(res)
 		}
 	})
+}
+
+// TestShippedScripts plays those that no other test does. Each shows its failure in most
+// plays (make scripts-soak counts); here it is enough that a play can be judged.
+func TestShippedScripts(t *testing.T) {
+	need.Program(t, "tarantool", "tarantool")
+	harness.LeavesNothing(t)
+	for _, file := range []string{"redis-sentinel/scripts/partial.yaml", "tarantool/scripts/dirty-read.yaml"} {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
+			res := harness.Run(t, "script", "run", "../../deploy/targets/"+file, "--quiet", "--runs-dir", t.TempDir())
+			if judged := regexp.MustCompile(`: [01] of 1 plays failed \(1 (pass|fail)\)`); res.Code != 0 || !judged.MatchString(res.Stdout) {
+				t.Error(res)
+			}
+		})
+	}
 }
 
 func glob(t *testing.T, dir, file string) []string {
