@@ -75,3 +75,33 @@ func TestAMirrorShowsWhatGoesToMany(t *testing.T) {
 		t.Errorf("%v in %d frames", s.messages, s.frames)
 	}
 }
+
+// TestCopiesAreLookedForAtTheirReceivers: a multicast that is lost to one receiver has
+// arrived at the other all the same, and that is no contradiction; nor is one that the
+// other got before.
+func TestCopiesAreLookedForAtTheirReceivers(t *testing.T) {
+	s := testSession(t, messageScenario(model.MessageFault{Kind: model.FaultLose, Match: model.MessageMatch{Type: "text A", To: "n3"}}), &fakeGate{})
+	s.Mark(model.EventWorkload)
+	s.Gate("n1", time.Now(), toAll(t, "n1", "A"))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.faults.watched) != 1 {
+		t.Fatalf("watched: %v", s.faults.watched)
+	}
+	for a, w := range s.faults.watched {
+		if a.to != "n3" || w.passes != 0 || w.blur {
+			t.Errorf("looked for at %s, %d passed, blurred %v", a.to, w.passes, w.blur)
+		}
+		w.known = true // nothing arrived there
+	}
+	if p := s.faultProofs(s.engine.Result().Faults)[0]; p.Checked != 1 || p.Wrong != 0 || !p.Known {
+		t.Errorf("%+v", p)
+	}
+	var streams []string
+	for _, to := range s.receivers("n1", toAll(t, "n1", "B")) {
+		streams = append(streams, s.step(model.Frame{Num: 9, Host: "n1", To: to, Data: toAll(t, "n1", "B")}).New[0].Stream)
+	}
+	if want := "[udp 10.0.0.1:7000>239.0.0.7:7000 to n2 udp 10.0.0.1:7000>239.0.0.7:7000 to n3]"; fmt.Sprint(streams) != want {
+		t.Errorf("%v, want %s", streams, want)
+	}
+}
