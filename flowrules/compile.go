@@ -370,9 +370,9 @@ func (c *compiler) reach(s int, of ...model.Traffic) (out reached) {
 			continue
 		}
 		li := link{s, d}
-		cut, behind := []uint32{c.cut[li]}, []uint32{c.guard[li]}
+		cut := []uint32{c.cut[li]} // what is cut behind the gate, the gate decides
 		for _, t := range of {
-			cut, behind = append(cut, c.cutSome[li].cuts(t)), append(behind, c.guardSome[li].cuts(t))
+			cut = append(cut, c.cutSome[li].cuts(t))
 		}
 		passes := slices.Max(cut) == 0
 		if passes && !c.hosts[s].far() {
@@ -382,13 +382,13 @@ func (c *compiler) reach(s int, of ...model.Traffic) (out reached) {
 		if dst.far() {
 			continue
 		}
-		for _, id := range append(cut, behind...) {
+		for _, id := range cut {
 			if id != 0 && (out.lowest == 0 || id < out.lowest) {
 				out.lowest = id
 			}
 		}
 		out.gated = out.gated || c.gate[li]
-		if passes && slices.Max(behind) == 0 && !c.gate[li] {
+		if passes && !c.gate[li] {
 			out.ports = append(out.ports, dst.Port)
 		}
 	}

@@ -18,7 +18,7 @@ const (
 	KindDefault                 // table 1, everything else goes to table 2
 	KindMirror                  // copies a pair to the mirror port
 	KindGate                    // hands a pair to the controller or to the gate port
-	KindFlood                   // restricts the broadcasts of a host that is cut
+	KindFlood                   // says where the broadcasts of a host go that is cut, gated or mirrored
 	KindDrop                    // cuts a pair
 	// KindFresh admits as KindAdmit does, but looks at one bit of the sender's
 	// address, another one after every change. What is the same in all packets

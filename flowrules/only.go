@@ -224,7 +224,6 @@ func (c *compiler) floodSome(i int) {
 	all := some{}
 	for d := range c.local() {
 		all.add(c.cutSome[link{i, d}].sorted(), 1)
-		all.add(c.guardSome[link{i, d}].sorted(), 1)
 	}
 	sorted := all.sorted()
 	for _, t := range sorted {
@@ -271,12 +270,9 @@ func (c *compiler) flooded(i int, layer Match, priority uint16, g reached) {
 	if g.copied {
 		r.Do.Output = append([]uint32{c.in.MirrorPort}, g.ports...)
 	}
-	switch {
-	case g.held:
+	if g.held {
 		r.Kind = KindGate
 		c.hold(&r.Do, c.hosts[i])
-	case !g.narrowed():
-		r.Kind, r.HardTimeout = KindMirror, 0
 	}
 	by := from(c.hosts[i])
 	r.Match.InPort, r.Match.EthSrc, r.Match.EthSrcMask, r.Match.EthDst, r.Match.EthDstMask = by.InPort, by.EthSrc, by.EthSrcMask, group, group
