@@ -122,11 +122,7 @@ func (p *Pipeline) hostOf(a netip.Addr) (model.NodeID, bool) {
 func (p *Pipeline) Step(f model.Frame) *Step {
 	p.begin(f.Num, f.At)
 	s := &p.step
-	s.Packet = p.decoder.Decode(f)
-	p.copy = f.To != ""
-	if p.copy {
-		s.Packet.To = f.To
-	}
+	p.decode(f)
 	if s.Packet.Note != "" {
 		p.note("frame %d: %s", f.Num, s.Packet.Note)
 	}
@@ -149,8 +145,15 @@ func (p *Pipeline) Step(f model.Frame) *Step {
 // come behind the end, after Flush, a connection's rest would read as a new one.
 func (p *Pipeline) Look(f model.Frame) *Step {
 	p.begin(f.Num, f.At)
-	p.step.Packet = p.decoder.Decode(f)
+	p.decode(f)
 	return p.end()
+}
+
+func (p *Pipeline) decode(f model.Frame) {
+	p.step.Packet, p.copy = p.decoder.Decode(f), f.To != ""
+	if p.copy {
+		p.step.Packet.To = f.To
+	}
 }
 
 // Flush ends all connections, as at the end of a run or a capture, and returns

@@ -172,11 +172,11 @@ func (h *handCut) shaken() (why string, ok bool) {
 		case <-h.ctx.Done():
 			return "", false
 		case why := <-h.again:
-			return why + provedAgain, true
+			return why + provedAgain, h.ctx.Err() == nil // whichever of the two was first
 		case <-h.look:
 			if _, err := h.cut.Kept(); err != nil {
 				h.unkept = true
-				return err.Error(), true
+				return err.Error(), h.ctx.Err() == nil
 			}
 		}
 	}

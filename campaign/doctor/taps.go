@@ -138,7 +138,7 @@ func (p *patient) merging(iface, netns, means string, a model.Ability) {
 		p.add(model.CheckWarn, name, err.Error(), "if it merges frames, "+means, a)
 	case len(on) > 0:
 		p.add(model.CheckWarn, name, fmt.Sprintf("%s merges frames that it receives (%s)", iface, strings.Join(on, ", ")),
-			fmt.Sprintf("%s: ethtool -K %s gro off lro off", means, iface), a)
+			fmt.Sprintf("%s: ethtool -K %s %s off", means, iface, strings.Join(on, " off ")), a)
 	default:
 		p.add(model.CheckOK, name, iface+" merges no frames", "")
 	}

@@ -68,8 +68,8 @@ type Events struct {
 	// Refused: the switch is connected and left as it is, since rules of somebody
 	// else are in the way; err is an ErrInTheWay. Ready follows when they are gone.
 	Refused func(id model.DatapathID, err error)
-	// Unhindered: rules of somebody else that dropped what ours let pass are gone; see
-	// DroppedByOthers.
+	// Unhindered: rules of somebody else that dropped what ours let pass are gone, or are
+	// others; see DroppedByOthers.
 	Unhindered func(id model.DatapathID)
 	// GateFault: packets were lost at a gate port, or it is down. While it is,
 	// the pairs that it gates are open.

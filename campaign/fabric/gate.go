@@ -145,7 +145,10 @@ func (f *Fabric) setReceivers() {
 	}
 	all := map[model.NodeID][]model.NodeID{}
 	for _, p := range pairs {
-		all[p.A], all[p.B] = append(all[p.A], p.B), append(all[p.B], p.A)
+		a, b := f.byHost[p.A], f.byHost[p.B]
+		if _, linked := a.route.Via[b.id]; a == b || linked {
+			all[p.A], all[p.B] = append(all[p.A], p.B), append(all[p.B], p.A)
+		}
 	}
 	for h := range all {
 		slices.Sort(all[h])

@@ -198,7 +198,7 @@ func (m *member) readBack(ctx context.Context, sw *controller.Switch, tampered b
 	before := m.others
 	m.others = others
 	m.state.Unlock()
-	if cb := m.f.cfg.Events.Unhindered; cb != nil && before.drop != nil && others.drop == nil {
+	if cb := m.f.cfg.Events.Unhindered; cb != nil && before.drop != nil && (others.drop == nil || others.drop.Error() != before.drop.Error()) {
 		cb(m.id)
 	}
 	if others.around != nil && !tampered {

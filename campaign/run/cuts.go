@@ -85,6 +85,7 @@ func (l *Live) Cut(ctx context.Context, name string, p model.Partition) (model.S
 		return c.ScriptCut, fmt.Errorf("the cut is not proved to be in force: %w", err)
 	}
 	s := l.r.s
+	s.part(name, &p)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.inForce, c.Proof.InForceAt = at, at.Sub(s.start)
@@ -106,6 +107,7 @@ func (l *Live) Heal(ctx context.Context, name string) (model.ScriptCut, error) {
 	}
 	c := l.cuts[i]
 	l.cuts = slices.Delete(l.cuts, i, i+1)
+	l.r.s.part(name, nil)
 	c.Proof.HealAt = l.decided(model.Decision{Heal: true}, "the script heals %s", name)
 	counted := l.count(ctx, c)
 	if err := c.cut.Lift(ctx); err != nil {

@@ -69,10 +69,34 @@ func TestAMirrorShowsWhatGoesToMany(t *testing.T) {
 	s := testSession(t, leftScenario(model.Drop), &fakeGate{})
 	s.Mirror(time.Now(), toAll(t, "n2", "G n1=NORMAL"))
 	s.Mirror(time.Now(), toAll(t, "n2", "10.0.0.3"))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.messages["text G"] != 2 || s.messages["arp who-has"] != 1 || s.frames != 3 {
-		t.Errorf("%v in %d frames", s.messages, s.frames)
+	is := func(frames uint64, g int) {
+		t.Helper()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.messages["text G"] != g || s.messages["arp who-has"] != 1 || s.frames != frames {
+			t.Errorf("%v in %d frames; want %d and %d", s.messages, s.frames, g, frames)
+		}
+	}
+	is(3, 2)
+	s.part("a", &model.Partition{Shape: model.Partial, Groups: [][]model.NodeID{{"n2"}, {"n1"}}, Only: []model.Traffic{{Proto: "udp"}}})
+	s.part("b", &model.Partition{Shape: model.Simplex, Groups: [][]model.NodeID{{"n2"}, {"n3"}}}) // n2 reaches n3
+	s.Mirror(time.Now(), toAll(t, "n2", "G n1=NORMAL"))
+	is(4, 3)
+	s.part("a", nil)
+	s.Mirror(time.Now(), toAll(t, "n2", "G n1=NORMAL"))
+	is(6, 5)
+}
+
+// TestCopiesBehindTheEnd go to their receivers, too.
+func TestCopiesBehindTheEnd(t *testing.T) {
+	gate := &fakeGate{}
+	s := testSession(t, leftScenario(model.Drop), gate)
+	s.Mark(model.EventWorkload)
+	s.Mark(model.EventStop)
+	s.flush()
+	s.Gate("n2", time.Now(), toAll(t, "n2", "G n1=NORMAL"))
+	if got := fmt.Sprint(gate.released); got != "[n1: G n1=NORMAL n3: G n1=NORMAL]" {
+		t.Error(got)
 	}
 }
 

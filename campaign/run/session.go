@@ -46,6 +46,7 @@ type session struct {
 	// the heal.
 	released []letGo
 
+	apart       map[string]model.Partition // cuts of a script that are in force, by name
 	isCut       bool
 	over        bool // all that is evidence was read
 	proof       model.Proof
@@ -203,6 +204,9 @@ func (s *session) Mirror(at time.Time, frame []byte) {
 	defer s.mu.Unlock()
 	t := s.when(at)
 	for _, to := range s.receivers("", frame) {
+		if to != "" && s.isApart(model.Link{Src: s.gate.HostOf([6]byte(frame[6:])), Dst: to}, frame) {
+			continue
+		}
 		s.frames++
 		f := model.Frame{Num: s.frames, At: t, To: to, Data: frame}
 		step := s.step(f)

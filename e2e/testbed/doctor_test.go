@@ -98,9 +98,10 @@ func TestDoctor(t *testing.T) {
 			t.Errorf("not said: %+v in %s", want, res)
 		}
 	}
-	if s := fmt.Sprint(ability(t, d, model.AbilityMirror)); !strings.Contains(s, "rkmr merges frames that it receives (rx-gro)") || !strings.Contains(res.Stdout, "ethtool -K rkmr gro off") {
+	if s := fmt.Sprint(ability(t, d, model.AbilityMirror)); !strings.Contains(s, "rkmr merges frames that it receives (rx-gro)") || !strings.Contains(res.Stdout, "ethtool -K rkmr rx-gro off") {
 		t.Errorf("%s in %s", s, res)
 	}
+	harness.Output(t, "ethtool", "-K", "rkmr", "rx-gro", "off") // as it says
 	if s := ability(t, d, model.AbilityPort); s.Level != model.CheckFail {
 		t.Errorf("%+v", s)
 	}
