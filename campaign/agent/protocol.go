@@ -117,6 +117,15 @@ type wireCount struct {
 	Incomplete bool  `json:"incomplete"`
 	First      int64 `json:"first_ns,omitempty"`
 	Last       int64 `json:"last_ns,omitempty"`
+	FirstGroup int64 `json:"first_group_ns,omitempty"`
+}
+
+// first is that of the first packet, those to all or many among them.
+func (w *wireCount) first() int64 {
+	if w.First == 0 || w.FirstGroup != 0 && w.FirstGroup < w.First {
+		return w.FirstGroup
+	}
+	return w.First
 }
 
 // Count is the number of packets that arrived at a host.

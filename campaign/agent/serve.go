@@ -123,7 +123,9 @@ func (s *server) answer(ctx context.Context, r *request) (resp response) {
 			q.To = time.Now().UnixNano()
 		}
 		count, err := s.capture.count(&q)
-		resp.Count, resp.First = &count, count.First
+		if resp.Count, resp.First = &count, count.First; q.Like == nil {
+			resp.First = count.first()
+		}
 		fail(err)
 	case r.Op == opFilter && r.Filter != nil, r.Op == opRenew && r.Filter != nil, r.Op == opDropped:
 		var err error

@@ -139,7 +139,9 @@ func (t *tally) count(w wanted, from, to int64) wireCount {
 		switch {
 		case w.own[a.dst] || a.way == toHost:
 		case a.way == toGroup:
-			c.Group++
+			if c.Group++; c.FirstGroup == 0 || a.at < c.FirstGroup {
+				c.FirstGroup = a.at
+			}
 			continue
 		default:
 			continue

@@ -222,8 +222,10 @@ func TestBroadcastsAreCountedApart(t *testing.T) {
 			t.Errorf("%q: %+v, want %v", only, got, want)
 		}
 	}
-	if got := ta.count(w, 1, 5); got.First != 0 {
-		t.Errorf("the first packet is a broadcast: %+v", got)
+	for _, c := range []struct{ from, to, first, ofAll int64 }{{1, 5, 0, 1}, {2, 8, 5, 2}, {5, 8, 5, 5}, {8, 9, 0, 0}} {
+		if got := ta.count(wanted{mac: w.mac, own: w.own}, c.from, c.to); got.First != c.first || got.first() != c.ofAll {
+			t.Errorf("from %d to %d: first %d, with broadcasts %d; want %d and %d", c.from, c.to, got.First, got.first(), c.first, c.ofAll)
+		}
 	}
 }
 

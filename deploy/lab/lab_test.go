@@ -84,6 +84,19 @@ func TestLabCarriesTCPAndUDP(t *testing.T) {
 	if !carries(t, l, "n3", "n1", "tcp", strings.Repeat("0123456789", 10000), patience) {
 		t.Error("100 kB over TCP did not arrive")
 	}
+	for to, field := range map[string]string{"224.0.0.1": "InMcastPkts", "255.255.255.255": "InBcastPkts"} {
+		seen := func() string {
+			return snmpField(t, sh(t, "nsenter --net=%s cat /proc/net/netstat", netnsPath(l.Netns("n2"))), "IpExt", field)
+		}
+		before := seen()
+		out, _ := on(l, "n1", "send", "udp", to+":9", "x").CombinedOutput()
+		for end := time.Now().Add(patience); seen() == before && time.Now().Before(end); {
+			time.Sleep(10 * time.Millisecond)
+		}
+		if seen() == before {
+			t.Errorf("a datagram to %s did not arrive: %s", to, out)
+		}
+	}
 	for _, n := range []model.NodeID{"n1", "n2", "n3"} {
 		snmp := sh(t, "nsenter --net=%s cat /proc/net/snmp", netnsPath(l.Netns(n)))
 		if got := snmpField(t, snmp, "Tcp", "InCsumErrors") + snmpField(t, snmp, "Udp", "InCsumErrors"); got != "00" {

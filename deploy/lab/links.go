@@ -85,6 +85,17 @@ func (m *Manager) addHost(ctx context.Context, s *state, h hostState) error {
 	if err := in.LinkSetUp(end); err != nil {
 		return fmt.Errorf("host %s: link up: %w", h.Name, err)
 	}
+	// What goes to many names no interface, as a rule: without routes it finds none, and
+	// there is no default one.
+	for _, many := range []string{"224.0.0.0/4", "255.255.255.255/32"} {
+		to, err := netlink.ParseIPNet(many)
+		if err == nil {
+			err = in.RouteAdd(&netlink.Route{LinkIndex: end.Attrs().Index, Dst: to, Scope: netlink.SCOPE_LINK})
+		}
+		if err != nil {
+			return fmt.Errorf("host %s: route to %s: %w", h.Name, many, err)
+		}
+	}
 	return linkUp(h.Link)
 }
 

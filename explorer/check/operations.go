@@ -170,6 +170,7 @@ func judged(r *Record, s settings) []call {
 const (
 	noNeeds      = "the workload does not say what it needs"
 	othersJudged = "the check judges other operations"
+	noneJudges   = "no check of the target judges operations"
 )
 
 func (c *call) judge(r *Record, s settings, ds []disturbance) {
@@ -383,7 +384,7 @@ func excuses(r *Record) (out []model.Excuse, count int) {
 	if len(all) == 0 {
 		for _, c := range calls(r) {
 			if c.typ != model.OpOK && c.answered {
-				c.excuse = noNeeds
+				c.excuse = noneJudges
 				best = append(best, c)
 			}
 		}

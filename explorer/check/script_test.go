@@ -260,7 +260,7 @@ func printVerdict(v model.Verdict) string {
 		fmt.Fprintf(&b, "legal: %d\n", v.Legal)
 	}
 	for _, e := range v.Excuses {
-		if e.Why != noNeeds {
+		if e.Why != noNeeds && e.Why != noneJudges {
 			fmt.Fprintf(&b, "  %d %s %s at %q from %s to %s s: %s\n", e.Count, e.F, e.Error, e.Node, seconds(e.First), seconds(e.Last), e.Why)
 		}
 	}
