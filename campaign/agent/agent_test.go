@@ -183,6 +183,9 @@ func TestCountsARPForTheHostOnly(t *testing.T) {
 	if err != nil || n.Packets != 0 || n.Group == 0 {
 		t.Errorf("ARP for another host: %+v, %v", n, err)
 	}
+	if first, err := c.FirstFrom(t.Context(), Sender{Addrs: []netip.Addr{ours}}, from); err != nil || first.Before(from) {
+		t.Errorf("the first to all: %v, %v", first, err)
+	}
 	send(t, ours, theirs, 1) // who has 2, then the datagram
 	time.Sleep(50 * time.Millisecond)
 	n, err = c.CountFrom(t.Context(), Sender{Addrs: []netip.Addr{ours}}, from, time.Now())

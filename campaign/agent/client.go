@@ -322,8 +322,8 @@ func (c *Client) count(ctx context.Context, src Sender, from, to time.Time, o Of
 }
 
 // FirstFrom returns when the first packet of the sender, addressed to the host or,
-// unless the sender has a Like, to all or many, arrived surely at after or later, by the error of its clock or since a gate released
-// it then; the zero time if none has so far.
+// unless the sender has a Like, to all or many, arrived surely at after or later, by the
+// error of its clock or since a gate released it then; the zero time if none has so far.
 func (c *Client) FirstFrom(ctx context.Context, src Sender, after time.Time) (time.Time, error) {
 	o, err := c.offsetNow(ctx)
 	if err != nil {

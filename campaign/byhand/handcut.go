@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -155,14 +154,14 @@ func (ps *Partitions) watch(h *handCut) {
 		}
 		ps.set(h, func(p *model.PartitionStatus) {
 			if p.State == model.PartitionInForce {
-				p.State, p.Reason = model.PartitionRequested, why
-				p.Lapse(time.Now(), strings.TrimSuffix(why, provedAgain))
+				p.Lapse(time.Now(), why)
+				if p.State, p.Reason = model.PartitionRequested, why; !h.unkept {
+					p.Reason += "; it is being proved again"
+				}
 			}
 		})
 	}
 }
-
-const provedAgain = "; it is being proved again"
 
 // shaken waits until a proof holds no more and says why; not ok: the partition is to
 // end.
@@ -172,7 +171,8 @@ func (h *handCut) shaken() (why string, ok bool) {
 		case <-h.ctx.Done():
 			return "", false
 		case why := <-h.again:
-			return why + provedAgain, h.ctx.Err() == nil // whichever of the two was first
+			h.unkept = false
+			return why, h.ctx.Err() == nil // whichever of the two was first
 		case <-h.look:
 			if _, err := h.cut.Kept(); err != nil {
 				h.unkept = true

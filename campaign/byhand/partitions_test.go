@@ -198,6 +198,22 @@ func TestTheLastStateIsStoredLast(t *testing.T) {
 	}
 }
 
+// TestNothingShakesWhatIsToEnd, however much happens to its rules.
+func TestNothingShakesWhatIsToEnd(t *testing.T) {
+	r := newRoom(t)
+	h := r.newHandCut(spec("p1", "n1", "n2"))
+	h.stop()
+	for range 100 { // of two that are ready select takes either
+		select {
+		case h.again <- "somebody changed a rule":
+		default:
+		}
+		if why, ok := h.shaken(); ok {
+			t.Fatal(why)
+		}
+	}
+}
+
 // TestWhyAPartitionHealed is measured: since its time came or since somebody asked.
 func TestWhyAPartitionHealed(t *testing.T) {
 	r := newRoom(t)
