@@ -164,8 +164,8 @@ func (b *Bed) ArrivalsOf(ctx context.Context, host model.NodeID, digests []uint6
 // Arrived counts, at the receiving host, the packets of a link, or only some
 // traffic of it, between two moments, broadcasts and multicasts of the sender
 // included, and gives the time of the first after the second of them. It is an error if
-// there are more of which the error of the host's clock does not tell whether they came between; both results are good all the same.
-// Those that the gate let go did not, however near the two moments they arrived.
+// there are more of which the error of the host's clock does not tell whether they came
+// between; both results are good all the same. Those that the gate let go did not, however near the two moments they arrived.
 func (b *Bed) Arrived(ctx context.Context, l model.Link, only []model.Traffic, from, to time.Time, released ...agent.Released) (int, time.Time, error) {
 	a := b.agents.of(l.Dst)
 	src, ok := b.Testbed.Host(l.Src)

@@ -309,14 +309,14 @@ func TestALossConcernsWhatIsCutThere(t *testing.T) {
 func TestWhatADeadDaemonLeft(t *testing.T) {
 	r := newRoom(t)
 	left := func(name string, a, b model.NodeID, state model.PartitionState) model.PartitionStatus {
-		return model.PartitionStatus{PartitionSpec: spec(name, a, b), State: state, LeakKnown: true, Created: time.Now()}
+		return model.PartitionStatus{PartitionSpec: spec(name, a, b), State: state, LeakKnown: true, Created: time.Now(), Lapsed: 1, Lapses: []model.Lapse{{From: time.Now(), Why: "it went on"}}}
 	}
 	if err := r.takeUp([]model.PartitionStatus{left("here", "n1", "n2", model.PartitionInForce), left("gone", "n1", "n9", model.PartitionHealing), left("ended", "n1", "n2", model.PartitionFailed)}); err != nil {
 		t.Fatal(err)
 	}
 	for name, why := range map[string]string{"here": "or were removed", "gone": "its hosts are not in the testbed of this one"} {
 		st := r.is(name, model.PartitionHealed)
-		if st.LeakKnown || !strings.Contains(st.Reason, leftBehind) || !strings.Contains(st.Reason, why) {
+		if st.LeakKnown || st.Lapses[0].To.IsZero() || !strings.Contains(st.Reason, leftBehind) || !strings.Contains(st.Reason, why) {
 			t.Errorf("%s: %+v", name, st)
 		}
 	}
