@@ -4,6 +4,10 @@ SHELL := /bin/bash
 GO    ?= go
 export GOFLAGS ?= -buildvcs=false
 
+# The product, the clients of the shipped targets, and the programs for research:
+# modules of their own, so that the drivers of the last two are not the product's.
+MODULES := . deploy/clients e2e/research
+
 # Debian packages. RUN is what a campaign on Redis needs, JAVA what those on
 # Cassandra, Hadoop and ZooKeeper need, SCRIPT what the shipped scripts need, TEST
 # what the tests use beside them: second opinions (tshark, ovs-ofctl, nft),
@@ -21,8 +25,7 @@ help: ## list the targets
 .PHONY: build
 build: ## build bin/netsplit and the helper programs of the targets
 	$(GO) build -ldflags "-X main.version=$$(scripts/version.sh)" -o bin/ ./cmd/netsplit ./e2e/targets/gossip
-	@set -e; for d in deploy/targets/*/client; do ls $$d/*.go >/dev/null 2>&1 || continue; \
-	  t=$${d%/client}; $(GO) build -o bin/$${t##*/}-client ./$$d; done
+	@set -e; cd deploy/clients; for d in $$(ls -d */ | grep -v workload); do $(GO) build -o ../../bin/$${d%/}-client ./$$d; done
 
 .PHONY: setup setup-java setup-test setup-bench
 setup: ## install what a campaign needs (root)
@@ -45,7 +48,7 @@ test: setup-test build lint ## run every test, real Open vSwitch and Redis inclu
 .PHONY: lint
 lint: ## check formatting and go vet
 	@test -z "$$(gofmt -l .)" || { echo "not formatted; run: gofmt -w $$(gofmt -l . | tr '\n' ' ')"; exit 1; }
-	@$(GO) vet ./...
+	@for m in $(MODULES); do (cd $$m && $(GO) vet ./...) || exit 1; done
 	@$(GO) vet -tags vectors,captures ./controller/of13 ./inference/framing
 
 .PHONY: fuzz-short
@@ -62,7 +65,7 @@ captures: ## measure what is suggested for binary protocols on labelled captures
 
 # What the switch layer reads that others wrote: messages, sessions, what was
 # heard of a testbed, testbed files.
-FUZZ_SWITCH := controller controller/of13 campaign/learn/sketch campaign/testbed
+FUZZ_SWITCH := controller controller/of13 testbed/learn/sketch testbed/config
 TIME ?= 30m
 .PHONY: fuzz-switch
 fuzz-switch: ## run each fuzz target of the switch layer for TIME (default 30m)
@@ -91,7 +94,7 @@ scripts-soak: build ## play each shipped script 10 times, and the control 20 tim
 
 .PHONY: table3
 table3: setup-java build ## repeat the evaluation of the CoFI paper, going on where it stopped (root, hours)
-	@$(GO) run ./e2e/table3 $(TABLE3) run
+	@$(GO) build -C e2e/research -o ../../bin/table3 ./table3 && bin/table3 $(TABLE3) run
 
 .PHONY: clean
 clean: ## remove what was built

@@ -8,39 +8,39 @@ import (
 	"slices"
 	"time"
 
-	"netsplit/campaign/bed"
-	"netsplit/deploy/lab"
 	"netsplit/model"
+	"netsplit/testbed"
+	"netsplit/testbed/lab"
 )
 
 // takeOutside takes the outside testbed over.
 func (s *Service) takeOutside(ctx context.Context) (err error) {
 	c := s.bedConfig(s.cfg.Gate)
 	c.Testbed = *s.cfg.Testbed
-	if s.outside, err = bed.Open(ctx, c); err == nil {
+	if s.outside, err = testbed.Open(ctx, c); err == nil {
 		s.addBed(s.outside)
 	}
 	return err
 }
 
 // bedConfig is what beds have in common.
-func (s *Service) bedConfig(gate model.Gate) bed.Config {
-	return bed.Config{Gate: gate, Controller: s.ctrl, Binary: s.cfg.Binary, Log: s.log,
-		Events: bed.Events{SwitchChanged: s.switchChanged, Lapsed: s.lapsed, Unhindered: s.unhindered,
+func (s *Service) bedConfig(gate model.Gate) testbed.Config {
+	return testbed.Config{Gate: gate, Controller: s.ctrl, Binary: s.cfg.Binary, Log: s.log,
+		Events: testbed.Events{SwitchChanged: s.switchChanged, Lapsed: s.lapsed, Unhindered: s.unhindered,
 			Demoted: s.demoted, Refused: s.refused, HostPort: s.hostPort, OtherPort: s.otherPort, Agent: s.agentEnded, Lost: s.hand.LoseHost,
 			Tampered: s.tampered, Drained: s.drained}}
 }
 
-func (s *Service) addBed(b *bed.Bed) {
+func (s *Service) addBed(b *testbed.Bed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.beds = append(s.beds, b)
 }
 
-func (s *Service) removeBed(b *bed.Bed) {
+func (s *Service) removeBed(b *testbed.Bed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.beds = slices.DeleteFunc(s.beds, func(o *bed.Bed) bool { return o == b })
+	s.beds = slices.DeleteFunc(s.beds, func(o *testbed.Bed) bool { return o == b })
 }
 
 func (s *Service) switchChanged(id model.DatapathID, up bool) {
@@ -146,7 +146,7 @@ func (s *Service) otherPort(id model.DatapathID, port model.Port, err error) {
 const switchLimit = 15 * time.Second
 
 // makeLab brings up one lab with the target's hosts and takes over its switch.
-func (s *Service) makeLab(ctx context.Context, name string, t *model.Target, gate model.Gate) (*bed.Bed, error) {
+func (s *Service) makeLab(ctx context.Context, name string, t *model.Target, gate model.Gate) (*testbed.Bed, error) {
 	hosts := append(append([]model.NodeID{}, t.Nodes...), t.Clients...)
 	l, err := lab.Up(ctx, lab.Spec{Name: name, Hosts: hosts, Controller: "tcp:" + s.ControllerAddr(), Owner: os.Getpid()})
 	if err != nil {
@@ -154,7 +154,7 @@ func (s *Service) makeLab(ctx context.Context, name string, t *model.Target, gat
 	}
 	c := s.bedConfig(gate)
 	c.Testbed, c.Lab = l.Testbed(), l
-	b, err := bed.Open(ctx, c)
+	b, err := testbed.Open(ctx, c)
 	if err != nil {
 		return nil, err
 	}

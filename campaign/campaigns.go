@@ -12,11 +12,11 @@ import (
 
 	"netsplit/campaign/judge"
 	"netsplit/campaign/search"
-	"netsplit/campaign/target"
 	"netsplit/explorer"
 	"netsplit/explorer/check"
 	"netsplit/inference/invariant"
 	"netsplit/model"
+	"netsplit/sut"
 )
 
 // job is a campaign that is queued or under way.
@@ -34,7 +34,7 @@ func (s *Service) CreateCampaign(ctx context.Context, spec model.CampaignSpec) (
 	if err != nil {
 		return model.Campaign{}, err
 	}
-	if err := target.CheckNeeds(t); err != nil {
+	if err := sut.CheckNeeds(t); err != nil {
 		return model.Campaign{}, fmt.Errorf("%w: %w", model.ErrUnavailable, err)
 	}
 	s.mu.Lock()
@@ -79,11 +79,11 @@ func (s *Service) CancelCampaign(ctx context.Context, id string) (model.Campaign
 // runCampaign executes one campaign to its end.
 func (s *Service) runCampaign(ctx context.Context, j *job) error {
 	spec := j.c.Spec
-	base, dir, err := target.Load(spec.Target)
+	base, dir, err := sut.Load(spec.Target)
 	if err != nil {
 		return err
 	}
-	t, err := target.Expand(base, target.ExpandInput{Args: spec.Args, Seed: spec.Seed})
+	t, err := sut.Expand(base, sut.ExpandInput{Args: spec.Args, Seed: spec.Seed})
 	if err != nil {
 		return err
 	}

@@ -15,11 +15,11 @@ import (
 	"testing"
 	"time"
 
-	"netsplit/campaign/bed"
-	"netsplit/campaign/nodes"
-	"netsplit/campaign/record"
 	"netsplit/inference/store"
 	"netsplit/model"
+	"netsplit/record/rundir"
+	"netsplit/sut/nodes"
+	"netsplit/testbed"
 )
 
 // A campaign that waits behind another is cancelled at once, not when its turn
@@ -87,7 +87,7 @@ func TestAReplayIsMadeOnWhatTheRunWasMadeOn(t *testing.T) {
 	if err := os.MkdirAll(s.runDir("c-short", "short"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := record.WriteJSON(filepath.Join(s.runDir("c-short", "short"), record.TargetFile), model.Target{Name: "mine", Release: "1.0"}); err != nil {
+	if err := rundir.WriteJSON(filepath.Join(s.runDir("c-short", "short"), rundir.TargetFile), model.Target{Name: "mine", Release: "1.0"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range []string{"named", "default", "short"} {
@@ -141,7 +141,7 @@ func TestARunThatBeganHasTheNameOfItsTarget(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { // without a bed it goes no further
-		ended <- s.replay(ctx, j, &labRunner{s: s, kit: &nodes.Kit{Target: &model.Target{Name: "mine"}}, beds: make(chan *bed.Bed), n: 1})
+		ended <- s.replay(ctx, j, &labRunner{s: s, kit: &nodes.Kit{Target: &model.Target{Name: "mine"}}, beds: make(chan *testbed.Bed), n: 1})
 	}()
 	var begun []model.RunMeta
 	for len(begun) == 0 {
@@ -190,7 +190,7 @@ func TestAReplayThatWasCutShortIsMadeAgain(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	ended := make(chan error)
 	go func() { // without a bed it goes no further than to begin runs
-		ended <- s.replay(ctx, j, &labRunner{s: s, kit: &nodes.Kit{Target: &model.Target{Name: "mine"}}, beds: make(chan *bed.Bed), n: 9})
+		ended <- s.replay(ctx, j, &labRunner{s: s, kit: &nodes.Kit{Target: &model.Target{Name: "mine"}}, beds: make(chan *testbed.Bed), n: 9})
 	}()
 	var begun []model.RunMeta
 	for end := time.Now().Add(20 * time.Second); len(begun) < 3 && time.Now().Before(end); time.Sleep(time.Millisecond) {

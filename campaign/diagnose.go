@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"netsplit/campaign/doctor"
 	"netsplit/model"
+	"netsplit/testbed/doctor"
 )
 
 // connectWait is how long an examination waits for switches that are not

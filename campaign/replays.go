@@ -11,9 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"netsplit/campaign/record"
 	"netsplit/explorer"
 	"netsplit/model"
+	"netsplit/record/rundir"
 )
 
 // replay repeats a run's scenario and counts how often it failed as it did.
@@ -61,7 +61,7 @@ func (s *Service) changedSince(orig model.RunSummary, now *model.Target, scripts
 // none if its record is gone.
 func (s *Service) otherKeys(orig model.RunSummary, now *model.Target) (keys []string) {
 	var then, same model.Target
-	if record.ReadJSON(filepath.Join(s.runDir(orig.Campaign, orig.Run), record.TargetFile), &then) != nil {
+	if rundir.ReadJSON(filepath.Join(s.runDir(orig.Campaign, orig.Run), rundir.TargetFile), &then) != nil {
 		return nil
 	}
 	b, err := json.Marshal(now) // as a record has it

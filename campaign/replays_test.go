@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"netsplit/campaign/record"
 	"netsplit/model"
+	"netsplit/record/rundir"
 )
 
 // TestAReplaySaysThatTheTargetWasChanged: what fails on another target file, or
@@ -31,7 +31,7 @@ func TestAReplaySaysThatTheTargetWasChanged(t *testing.T) {
 	if err := os.MkdirAll(s.runDir("c-1", "c-1-r0001"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := record.WriteJSON(filepath.Join(s.runDir("c-1", "c-1-r0001"), record.TargetFile), mine()); err != nil {
+	if err := rundir.WriteJSON(filepath.Join(s.runDir("c-1", "c-1-r0001"), rundir.TargetFile), mine()); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {

@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 	"slices"
 
-	"netsplit/campaign/record"
-	"netsplit/campaign/target"
 	"netsplit/explorer/report"
 	"netsplit/model"
+	"netsplit/record/rundir"
+	"netsplit/sut"
 )
 
 // reportCampaign writes the page of a campaign as far as it got. One is written
@@ -29,7 +29,7 @@ func (s *Service) reportCampaign(id string) error {
 	if in.Runs, err = s.allRuns(id); err != nil {
 		return err
 	}
-	if t, _, err := target.Load(in.Campaign.Spec.Target); err == nil {
+	if t, _, err := sut.Load(in.Campaign.Spec.Target); err == nil {
 		in.Title, in.Known = t.Title, t.Known
 	}
 	slices.SortStableFunc(in.Runs, func(a, b model.RunSummary) int { return a.Ended.Compare(b.Ended) })
@@ -37,8 +37,8 @@ func (s *Service) reportCampaign(id string) error {
 	for _, r := range in.Runs {
 		in.Title = cmp.Or(in.Title, r.Target)
 		in.Replays[r.Run] = s.repeat(work{run: r.Run, scenario: r.Scenario})
-		if _, err := os.Stat(filepath.Join(s.runDir(id, r.Run), record.ReportFile)); err == nil {
-			in.Reports[r.Run] = r.Run + "/" + record.ReportFile
+		if _, err := os.Stat(filepath.Join(s.runDir(id, r.Run), rundir.ReportFile)); err == nil {
+			in.Reports[r.Run] = r.Run + "/" + rundir.ReportFile
 		}
 		for _, inv := range r.Scenario.Observe {
 			if !seen[inv.ID] {
@@ -48,7 +48,7 @@ func (s *Service) reportCampaign(id string) error {
 		}
 	}
 	slices.SortFunc(in.Invariants, func(a, b model.Invariant) int { return cmp.Compare(a.ID, b.ID) })
-	return record.WriteFile(filepath.Join(s.cfg.RunsDir, id, record.ReportFile), func(w io.Writer) error { return report.Campaign(w, in) })
+	return rundir.WriteFile(filepath.Join(s.cfg.RunsDir, id, rundir.ReportFile), func(w io.Writer) error { return report.Campaign(w, in) })
 }
 
 // tryReportCampaign is reportCampaign where a failure must not stop the work.

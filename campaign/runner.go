@@ -9,13 +9,13 @@ import (
 	"slices"
 	"time"
 
-	"netsplit/campaign/bed"
 	"netsplit/campaign/judge"
-	"netsplit/campaign/nodes"
-	"netsplit/campaign/record"
 	"netsplit/campaign/run"
-	"netsplit/deploy/lab"
 	"netsplit/model"
+	"netsplit/record/rundir"
+	"netsplit/sut/nodes"
+	"netsplit/testbed"
+	"netsplit/testbed/lab"
 )
 
 // work is one run to be made.
@@ -31,7 +31,7 @@ type work struct {
 type labRunner struct {
 	s    *Service
 	kit  *nodes.Kit
-	beds chan *bed.Bed
+	beds chan *testbed.Bed
 	n    int      // beds
 	play run.Play // of a stage; nil: runs do their workloads
 }
@@ -40,7 +40,7 @@ type labRunner struct {
 // ended and the network is whole. The error is netsplit's own or the testbed's
 // failure, never the target's; the summary is then a run of verdict unknown.
 func (r *labRunner) run(ctx context.Context, w work) (model.RunSummary, error) {
-	var b *bed.Bed
+	var b *testbed.Bed
 	select {
 	case b = <-r.beds:
 	case <-ctx.Done():
@@ -61,7 +61,7 @@ func (r *labRunner) run(ctx context.Context, w work) (model.RunSummary, error) {
 		ev.Ended = time.Now()
 	}
 	judging := time.Now()
-	if werr := record.WriteJSON(filepath.Join(dir, record.EvidenceFile), ev); werr != nil {
+	if werr := rundir.WriteJSON(filepath.Join(dir, rundir.EvidenceFile), ev); werr != nil {
 		err = errors.Join(err, werr)
 	}
 	sum, jerr := judge.Dir(dir, r.s.replayCommand(w.run))
@@ -96,7 +96,7 @@ func (s *Service) runnerOn(ctx context.Context, j *job, t *model.Target, dir str
 		return nil, nil, err
 	}
 	if s.outside != nil {
-		r.beds, r.n = make(chan *bed.Bed, 1), 1
+		r.beds, r.n = make(chan *testbed.Bed, 1), 1
 		if err := s.gated(); err != nil { // one that was queued when the testbed had a switch
 			return nil, nil, err
 		}
@@ -110,8 +110,8 @@ func (s *Service) runnerOn(ctx context.Context, j *job, t *model.Target, dir str
 		r.beds <- s.outside
 		return r, s.hand.Release, nil
 	}
-	r.beds, r.n = make(chan *bed.Bed, n), n
-	var made []*bed.Bed
+	r.beds, r.n = make(chan *testbed.Bed, n), n
+	var made []*testbed.Bed
 	var labs []string
 	closeAll := func() {
 		cctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)

@@ -13,15 +13,15 @@ import (
 	"sync"
 	"time"
 
-	"netsplit/campaign/bed"
-	"netsplit/campaign/byhand"
-	"netsplit/campaign/nodes"
 	"netsplit/campaign/run"
 	"netsplit/controller"
 	"netsplit/controller/of13"
-	"netsplit/deploy/lab"
 	"netsplit/inference/store"
 	"netsplit/model"
+	"netsplit/sut/nodes"
+	"netsplit/testbed"
+	"netsplit/testbed/lab"
+	"netsplit/testbed/manual"
 )
 
 // Config is what a Service is made from.
@@ -76,8 +76,8 @@ type Service struct {
 	metrics Metrics
 	store   *store.Store
 	ctrl    *controller.Controller
-	outside *bed.Bed           // of Config.Testbed
-	hand    *byhand.Partitions // on outside
+	outside *testbed.Bed       // of Config.Testbed
+	hand    *manual.Partitions // on outside
 
 	examining sync.Mutex // held by Diagnose
 
@@ -95,7 +95,7 @@ type Service struct {
 	events   []model.ServiceEvent
 	before   uint64 // number before that of this daemon's first event
 	subs     map[chan struct{}]bool
-	beds     []*bed.Bed                     // that exist now
+	beds     []*testbed.Bed                 // that exist now
 	switches map[model.DatapathID]time.Time // last change of connection
 
 	wake   chan struct{}
@@ -131,7 +131,7 @@ func Open(cfg Config) (*Service, error) {
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	s.cancel = cancel
-	s.hand = byhand.New(byhand.Config{Store: st, Metrics: cfg.Metrics, Tell: s.tell, Log: cfg.Log, Closing: ctx})
+	s.hand = manual.New(manual.Config{Store: st, Metrics: cfg.Metrics, Tell: s.tell, Log: cfg.Log, Closing: ctx})
 	if err := s.listen(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"netsplit/campaign/record"
-	"netsplit/campaign/target"
 	"netsplit/explorer"
 	"netsplit/model"
+	"netsplit/record/rundir"
+	"netsplit/sut"
 )
 
 // Defaults of a campaign, used where a spec says nothing.
@@ -32,11 +32,11 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 			return spec, nil, fmt.Errorf("replay %s: %w", spec.Replay, err)
 		}
 	}
-	t, _, err := target.Load(spec.Target)
+	t, _, err := sut.Load(spec.Target)
 	if err != nil {
 		return spec, nil, fmt.Errorf("%w: %w", model.ErrInvalid, err)
 	}
-	spec.Target = target.Absolute(spec.Target)
+	spec.Target = sut.Absolute(spec.Target)
 	if spec.Scenario != nil {
 		if spec.Replay != "" {
 			return bad("a replay has a scenario: leave out one of them")
@@ -92,7 +92,7 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 	if len(t.Workloads) == 0 {
 		return bad("target %s has no workloads, only operations: it is for scripts (netsplit script run)", t.Name)
 	}
-	if _, err := target.Args(t, spec.Args); err != nil {
+	if _, err := sut.Args(t, spec.Args); err != nil {
 		return spec, nil, fmt.Errorf("%w: %w", model.ErrInvalid, err)
 	}
 	if err := spec.Gate.Validate(); err != nil {
@@ -151,15 +151,15 @@ func (s *Service) asThen(spec model.CampaignSpec) (model.CampaignSpec, error) {
 	release := sum.Release
 	if release == "" { // a run that was cut short has no summary of its own
 		var used model.Target
-		if record.ReadJSON(filepath.Join(s.runDir(sum.Campaign, sum.Run), record.TargetFile), &used) == nil {
+		if rundir.ReadJSON(filepath.Join(s.runDir(sum.Campaign, sum.Run), rundir.TargetFile), &used) == nil {
 			release = used.Release
 		}
 	}
 	then := orig.Spec.Target
 	if release != "" {
-		then = target.At(then, release)
+		then = sut.At(then, release)
 	}
-	if asked := target.Absolute(spec.Target); asked != "" && asked != then && asked != target.At(then, "") {
+	if asked := sut.Absolute(spec.Target); asked != "" && asked != then && asked != sut.At(then, "") {
 		return spec, fmt.Errorf("%w: it was made on %s, not on %s: leave the target out, or begin a campaign on the other one", model.ErrInvalid, then, asked)
 	}
 	if len(spec.Args) > 0 && !maps.Equal(spec.Args, orig.Spec.Args) {
@@ -183,7 +183,7 @@ func (s *Service) coreConfig(spec model.CampaignSpec, t *model.Target) explorer.
 func checkMemory(t *model.Target, labs int) error {
 	many := *t
 	many.Memory *= max(labs, 1)
-	if _, err := target.CheckMemory(&many); err != nil {
+	if _, err := sut.CheckMemory(&many); err != nil {
 		return fmt.Errorf("%w: with %d lab(s): %w", model.ErrUnavailable, labs, err)
 	}
 	return nil

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"netsplit/campaign/run"
-	"netsplit/campaign/target"
 	"netsplit/explorer/check"
 	"netsplit/model"
+	"netsplit/sut"
 )
 
 // StageSpec is what a script asks for.
@@ -58,15 +58,15 @@ func (s *Service) OpenStage(ctx context.Context, spec StageSpec) (*Stage, error)
 	if spec.Seed == 0 {
 		spec.Seed = uint64(time.Now().UnixNano())
 	}
-	base, dir, err := target.Load(spec.Target)
+	base, dir, err := sut.Load(spec.Target)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", model.ErrInvalid, err)
 	}
-	t, err := target.Expand(base, target.ExpandInput{Args: spec.Args, Seed: spec.Seed})
+	t, err := sut.Expand(base, sut.ExpandInput{Args: spec.Args, Seed: spec.Seed})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", model.ErrInvalid, err)
 	}
-	if err := target.CheckNeeds(t); err != nil {
+	if err := sut.CheckNeeds(t); err != nil {
 		return nil, fmt.Errorf("%w: %w", model.ErrUnavailable, err)
 	}
 	if err := checkMemory(t, 1); err != nil {
@@ -89,7 +89,7 @@ func (s *Service) OpenStage(ctx context.Context, spec StageSpec) (*Stage, error)
 	t.Checks = slices.DeleteFunc(slices.Clone(t.Checks), func(c model.CheckSpec) bool { return !slices.Contains(generalChecks, c.Name) })
 	t.Checks = append(t.Checks, model.CheckSpec{Name: check.Script, Class: spec.Class, Quote: spec.Quote})
 	j := &job{c: model.Campaign{ID: s.newID(), State: model.CampaignRunning, Created: time.Now(), Planned: spec.Times,
-		Spec: model.CampaignSpec{Target: target.Absolute(spec.Target), Strategy: model.StrategyScripted, Seed: spec.Seed, Labs: 1, Runs: spec.Times,
+		Spec: model.CampaignSpec{Target: sut.Absolute(spec.Target), Strategy: model.StrategyScripted, Seed: spec.Seed, Labs: 1, Runs: spec.Times,
 			Effect: model.Drop, Args: spec.Args, MaxLost: -1, MaxWindow: -1}}}
 	j.ctx, j.cancel = context.WithCancelCause(ctx)
 	if err := s.store.PutCampaign(j.c); err != nil {

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"netsplit/campaign/bed"
 	"netsplit/controller/of13"
 	"netsplit/flowrules"
 	"netsplit/model"
+	"netsplit/testbed"
 )
 
 // lookLimit is how long a switch may take to describe itself.
@@ -57,7 +57,7 @@ func (s *Service) describe(ctx context.Context, st *model.SwitchStatus, hosts []
 	defer cancel()
 	st.Connected, st.Address, st.Role = true, sw.Addr(), strings.ToLower(sw.Role().String())
 	if s.outside != nil && slices.ContainsFunc(s.outside.Testbed.Hosts, func(h model.TestbedHost) bool { return h.Datapath == st.Datapath }) {
-		st.Cuts = bed.CutBy(s.outside.Meters(st.Datapath))
+		st.Cuts = testbed.CutBy(s.outside.Meters(st.Datapath))
 	}
 	desc, err := sw.Desc(ctx)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 	"netsplit/controller"
 	"netsplit/controller/of13"
-	"netsplit/controller/switchtest"
+	"netsplit/internal/switchtest"
 	"netsplit/model"
 )
 

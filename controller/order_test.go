@@ -9,7 +9,7 @@ import (
 	"unsafe"
 
 	"netsplit/controller/of13"
-	"netsplit/controller/switchtest"
+	"netsplit/internal/switchtest"
 )
 
 // slow takes its time when a session ends, and notes what it is told.

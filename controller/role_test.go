@@ -9,7 +9,7 @@ import (
 
 	"netsplit/controller"
 	"netsplit/controller/of13"
-	"netsplit/controller/switchtest"
+	"netsplit/internal/switchtest"
 )
 
 // asked lists the role requests that the switch got, without the polls.

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"netsplit/controller"
-	"netsplit/controller/switchtest"
+	"netsplit/internal/switchtest"
 )
 
 // authority signs certificates, and is one of them in a file.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"netsplit/explorer"
-	"netsplit/explorer/sim"
+	"netsplit/internal/sim"
 	"netsplit/model"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"netsplit/explorer"
-	"netsplit/explorer/sim"
+	"netsplit/internal/sim"
 	"netsplit/model"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"netsplit/controller/of13"
-	"netsplit/controller/switchtest"
 	"netsplit/flowrules"
+	"netsplit/internal/switchtest"
 	"netsplit/model"
 )
 

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"netsplit/controller/switchtest"
 	"netsplit/flowrules"
+	"netsplit/internal/switchtest"
 	"netsplit/model"
 )
 

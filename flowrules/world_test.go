@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"netsplit/controller/of13"
-	"netsplit/controller/switchtest"
 	"netsplit/flowrules"
+	"netsplit/internal/switchtest"
 	"netsplit/model"
 )
 

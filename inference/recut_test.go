@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"netsplit/inference/recut"
+	"netsplit/internal/recut"
 	"netsplit/model"
 )
 

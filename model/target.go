@@ -15,7 +15,7 @@ import (
 
 // Target is a system under test, described in one file. Strings marked
 // (template) are text/template templates over the values that package
-// campaign/target documents: .Host, .IP, .IPs, .Dir, .TargetDir, .Args, .Seed,
+// sut documents: .Host, .IP, .IPs, .Dir, .TargetDir, .Args, .Seed,
 // .RunStart.
 type Target struct {
 	Name    string `yaml:"name"`
@@ -75,7 +75,7 @@ type IsolationSetting struct {
 }
 
 // Software says which releases of a product a target runs on. The catalogue of
-// artifacts (deploy/artifacts) says what a release consists of.
+// artifacts (sut/software) says what a release consists of.
 type Software struct {
 	Product  string   `yaml:"product"`       // name in the catalogue, e.g. "cassandra"
 	Default  string   `yaml:"default"`       // release to run when none is named

@@ -19,7 +19,7 @@ labs=${LABS:-2}
 replays=${REPLAYS:-10}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-$go build -o "$work/compare" ./e2e/bench/compare
+$go build -C e2e/research -o "$work/compare" ./bench/compare
 
 for target in "${targets[@]}"; do
   path=$target settings=()

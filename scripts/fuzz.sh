@@ -17,6 +17,6 @@ for dir in "$@"; do
   [ -n "$targets" ] || { echo "$dir has no fuzz target" >&2; exit 2; }
   for target in $targets; do
     echo "fuzz $dir $target"
-    $go test "./$dir" -run '^$' -fuzz "^$target\$" -fuzztime "$time"
+    $go test -C "$dir" . -run '^$' -fuzz "^$target\$" -fuzztime "$time"
   done
 done

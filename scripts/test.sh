@@ -8,4 +8,5 @@ go=${GO:-go}
 mapfile -t pure < <($go list ./... | grep -v '^netsplit/e2e/')
 mapfile -t real < <($go list ./e2e/...)
 $go test -count=1 -timeout 10m "${pure[@]}"
+for module in deploy/clients e2e/research; do $go test -C "$module" -count=1 -timeout 10m ./...; done
 $go test -count=1 -timeout 20m -p 2 "${real[@]}"

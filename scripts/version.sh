@@ -5,5 +5,5 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 commit=$(git describe --always --abbrev=12 2>/dev/null) || { echo dev; exit; }
-[ -z "$(git status --porcelain -- . ':!*.jsonl' ':!*.md' ':!e2e/table3/*.yaml')" ] || commit+=-dirty
+[ -z "$(git status --porcelain -- . ':!*.jsonl' ':!*.md' ':!e2e/research/table3/*.yaml')" ] || commit+=-dirty
 echo "$commit"

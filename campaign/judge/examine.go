@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"netsplit/campaign/record"
 	"netsplit/explorer/check"
 	"netsplit/inference/classify"
 	"netsplit/model"
+	"netsplit/record"
 )
 
 // Examination is what one clean run shows of a target file.

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"netsplit/campaign/record"
 	"netsplit/model"
+	"netsplit/record"
 )
 
 // examined is a run in which all works as the file says: n1 tells n2 who leads

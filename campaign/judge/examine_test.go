@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"netsplit/campaign/record"
 	"netsplit/model"
+	"netsplit/record"
 )
 
 // TestAFailureWithoutACutIsAProblem, unless somebody described it.

@@ -11,13 +11,13 @@ import (
 	"slices"
 	"strings"
 
-	"netsplit/campaign/record"
 	"netsplit/inference/classify"
 	"netsplit/inference/framing"
 	"netsplit/inference/packet"
 	"netsplit/inference/pcap"
 	"netsplit/inference/stream"
 	"netsplit/model"
+	"netsplit/record/rundir"
 )
 
 // undeclaredMost is how many ports are looked at that the target file does not
@@ -29,7 +29,7 @@ const undeclaredMost = 16
 // for the ports whose connections are read by fallback, or as plain lines, from
 // the packets of the run. A record without packets shows nothing.
 func (x *Examination) framings(dir string, f *runFiles) error {
-	in, err := os.Open(filepath.Join(dir, record.PacketsFile))
+	in, err := os.Open(filepath.Join(dir, rundir.PacketsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -39,7 +39,7 @@ func (x *Examination) framings(dir string, f *runFiles) error {
 	defer in.Close()
 	ports, err := fallbackPorts(in, f)
 	if err != nil {
-		return fmt.Errorf("%s: %w", record.PacketsFile, err)
+		return fmt.Errorf("%s: %w", rundir.PacketsFile, err)
 	}
 	readers := map[uint16]string{}
 	for _, p := range f.target.Protocols {

@@ -16,10 +16,10 @@ import (
 	"github.com/google/gopacket/layers"
 	"github.com/google/gopacket/pcapgo"
 
-	"netsplit/campaign/record"
-	"netsplit/campaign/target"
 	"netsplit/inference/framing"
 	"netsplit/model"
+	"netsplit/record/rundir"
+	"netsplit/sut"
 )
 
 // counted is a message with a length and a type.
@@ -33,7 +33,7 @@ func counted(n int) []byte {
 // each other on each port.
 func segments(t *testing.T, dir string, say func(n int) []byte, ports ...uint16) {
 	t.Helper()
-	out, err := os.Create(filepath.Join(dir, record.PacketsFile))
+	out, err := os.Create(filepath.Join(dir, rundir.PacketsFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,11 +110,11 @@ func TestFramesAreSuggested(t *testing.T) {
 // pasted is a protocol as a user pastes it before the others of a target file.
 func pasted(t *testing.T, entry string) model.Protocol {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("..", "..", "deploy", "targets", "redis-sentinel", target.FileName))
+	b, err := os.ReadFile(filepath.Join("..", "..", "deploy", "targets", "redis-sentinel", sut.FileName))
 	if err != nil {
 		t.Fatal(err)
 	}
-	tg, err := target.Parse("t.yaml", []byte(strings.Replace(string(b), "\nprotocols:\n", "\nprotocols:\n"+entry+"\n", 1)))
+	tg, err := sut.Parse("t.yaml", []byte(strings.Replace(string(b), "\nprotocols:\n", "\nprotocols:\n"+entry+"\n", 1)))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, entry)
 	}

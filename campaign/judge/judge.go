@@ -6,10 +6,10 @@ import (
 	"runtime"
 	"strings"
 
-	"netsplit/campaign/record"
 	"netsplit/explorer/check"
 	"netsplit/explorer/report"
 	"netsplit/model"
+	"netsplit/record/rundir"
 )
 
 // Dir judges a run's record, offline and as often as one likes, and
@@ -30,7 +30,7 @@ func Dir(dir, replay string) (sum model.RunSummary, err error) {
 	if f.meta.Scenario.Strategy == model.StrategyScripted {
 		replay = f.meta.Scenario.Repeat
 	}
-	if err := record.WriteJSON(filepath.Join(dir, record.SummaryFile), sum); err != nil {
+	if err := rundir.WriteJSON(filepath.Join(dir, rundir.SummaryFile), sum); err != nil {
 		return sum, err
 	}
 	return sum, writePage(dir, f, report.Input{Summary: sum, ReplayCommand: replay})

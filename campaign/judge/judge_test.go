@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"netsplit/campaign/record"
 	"netsplit/model"
+	"netsplit/record"
+	"netsplit/record/rundir"
 )
 
 // TestARecordThatMakesNoSenseIsAnError: it names the record and ends nobody.
@@ -47,7 +48,7 @@ func TestARecordWithoutAllItsLinesIsUnknown(t *testing.T) {
 		3: "events.jsonl holds 2 of 3 lines",
 		1: "events.jsonl holds 2 lines, 1 were written",
 	} {
-		ev := record.Evidence{Lines: map[string]int{record.EventsFile: lines}}
+		ev := record.Evidence{Lines: map[string]int{rundir.EventsFile: lines}}
 		f, err := readRun(written(t, model.RunMeta{}, ev, "{\"n\":1}\n{\"n\":2}\n"))
 		if err != nil {
 			t.Fatal(err)
@@ -84,12 +85,12 @@ func TestASummaryHasTheVersionThatRan(t *testing.T) {
 func written(t *testing.T, meta model.RunMeta, ev record.Evidence, events string) string {
 	t.Helper()
 	dir := t.TempDir()
-	for name, what := range map[string]any{record.MetaFile: meta, record.TargetFile: model.Target{}, record.TestbedFile: model.Testbed{}, record.EvidenceFile: ev} {
-		if err := record.WriteJSON(filepath.Join(dir, name), what); err != nil {
+	for name, what := range map[string]any{rundir.MetaFile: meta, rundir.TargetFile: model.Target{}, rundir.TestbedFile: model.Testbed{}, rundir.EvidenceFile: ev} {
+		if err := rundir.WriteJSON(filepath.Join(dir, name), what); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, text := range map[string]string{record.EventsFile: events, record.DecisionsFile: "", record.HistoryFile: "", record.LogLinesFile: ""} {
+	for name, text := range map[string]string{rundir.EventsFile: events, rundir.DecisionsFile: "", rundir.HistoryFile: "", rundir.LogLinesFile: ""} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"netsplit/campaign/record"
 	"netsplit/explorer"
 	"netsplit/inference/invariant"
 	"netsplit/inference/state"
 	"netsplit/model"
+	"netsplit/record/rundir"
 )
 
 // Mined is what clean runs say.
@@ -30,7 +30,7 @@ func Mine(target *model.Target, runs []string, dir func(run string) string, opts
 	m := invariant.NewMiner()
 	logs := map[string][]model.Event{}
 	for _, run := range runs {
-		events, _, err := record.ReadLines[model.Event](dir(run), record.EventsFile)
+		events, _, err := rundir.ReadLines[model.Event](dir(run), rundir.EventsFile)
 		if err != nil {
 			return nil, fmt.Errorf("read the events of clean run %s: %w", run, err)
 		}
@@ -112,7 +112,7 @@ type Remined struct {
 // the campaign did: without those that could not be judged. It is an error if
 // there is none.
 func Remine(dir string) (*Remined, error) {
-	dirs, err := filepath.Glob(filepath.Join(dir, "*", record.SummaryFile))
+	dirs, err := filepath.Glob(filepath.Join(dir, "*", rundir.SummaryFile))
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func Remine(dir string) (*Remined, error) {
 	var opts invariant.Options
 	for _, d := range dirs { // sorted
 		var sum model.RunSummary
-		if err := record.ReadJSON(d, &sum); err != nil {
+		if err := rundir.ReadJSON(d, &sum); err != nil {
 			return nil, err
 		}
 		if !sum.Minable() {

@@ -10,9 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"netsplit/campaign/record"
 	"netsplit/inference/invariant"
 	"netsplit/model"
+	"netsplit/record"
+	"netsplit/record/rundir"
 )
 
 func TestRemineTakesTheRunsTheCampaignMined(t *testing.T) {
@@ -23,13 +24,13 @@ func TestRemineTakesTheRunsTheCampaignMined(t *testing.T) {
 		if err := os.Mkdir(at, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		for name, what := range map[string]any{record.MetaFile: meta, record.SummaryFile: model.RunSummary{RunMeta: meta, Verdict: model.Verdict{Value: v}},
-			record.TargetFile: model.Target{}, record.TestbedFile: model.Testbed{}, record.EvidenceFile: record.Evidence{}} {
-			if err := record.WriteJSON(filepath.Join(at, name), what); err != nil {
+		for name, what := range map[string]any{rundir.MetaFile: meta, rundir.SummaryFile: model.RunSummary{RunMeta: meta, Verdict: model.Verdict{Value: v}},
+			rundir.TargetFile: model.Target{}, rundir.TestbedFile: model.Testbed{}, rundir.EvidenceFile: record.Evidence{}} {
+			if err := rundir.WriteJSON(filepath.Join(at, name), what); err != nil {
 				t.Fatal(err)
 			}
 		}
-		for _, name := range []string{record.EventsFile, record.DecisionsFile, record.HistoryFile, record.LogLinesFile} {
+		for _, name := range []string{rundir.EventsFile, rundir.DecisionsFile, rundir.HistoryFile, rundir.LogLinesFile} {
 			if err := os.WriteFile(filepath.Join(at, name), nil, 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -39,7 +40,7 @@ func TestRemineTakesTheRunsTheCampaignMined(t *testing.T) {
 	put("r2", model.StrategyClean, model.VerdictUnknown)
 	put("r3", model.StrategyClean, model.VerdictFail)
 	put("r4", model.StrategyCoFI, model.VerdictPass)
-	if err := os.WriteFile(filepath.Join(dir, "r3", record.EventsFile), []byte(`{"kind":"wor`), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "r3", rundir.EventsFile), []byte(`{"kind":"wor`), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	r, err := Remine(dir)
@@ -49,7 +50,7 @@ func TestRemineTakesTheRunsTheCampaignMined(t *testing.T) {
 	if want := []string{"r1", "r3"}; !slices.Equal(r.Runs, want) {
 		t.Errorf("mined %v, want %v", r.Runs, want)
 	}
-	if want := []string{"r3: " + record.EventsFile + " ends in the middle of a line"}; !slices.Equal(r.Torn, want) {
+	if want := []string{"r3: " + rundir.EventsFile + " ends in the middle of a line"}; !slices.Equal(r.Torn, want) {
 		t.Errorf("said that %q is missing, want %q", r.Torn, want)
 	}
 }
@@ -146,7 +147,7 @@ func TestLikeNodesAreMinedTogether(t *testing.T) {
 		if err := os.Mkdir(filepath.Join(dir, runs[i]), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, runs[i], record.EventsFile), lines, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, runs[i], rundir.EventsFile), lines, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"netsplit/campaign/record"
 	"netsplit/explorer/report"
+	"netsplit/record/rundir"
 )
 
 // writePage writes the page of a judged run into its directory.
@@ -36,5 +36,5 @@ func writePage(dir string, f *runFiles, in report.Input) error {
 		in.FatalLines = append(in.FatalLines, fmt.Sprintf("%s on %s at %.3f s: %s", l.Process, l.Host, l.At.Seconds(), l.Line))
 	}
 	in.Incomplete, in.Known = slices.Concat(f.evidence.Incomplete, f.evidence.Unheard), f.target.Known
-	return record.WriteFile(filepath.Join(dir, record.ReportFile), func(w io.Writer) error { return report.Write(w, in) })
+	return rundir.WriteFile(filepath.Join(dir, rundir.ReportFile), func(w io.Writer) error { return report.Write(w, in) })
 }

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"netsplit/campaign/record"
 	"netsplit/model"
+	"netsplit/record"
+	"netsplit/record/rundir"
 )
 
 // runFiles is a run's record as it was read back. The scenario has the names of
@@ -27,29 +28,29 @@ type runFiles struct {
 // have are empty; evidence.json must be there.
 func readRun(dir string) (*runFiles, error) {
 	f := &runFiles{}
-	if err := record.ReadJSON(filepath.Join(dir, record.MetaFile), &f.meta); err != nil {
+	if err := rundir.ReadJSON(filepath.Join(dir, rundir.MetaFile), &f.meta); err != nil {
 		return nil, fmt.Errorf("%s is not the record of a run: %w", dir, err)
 	}
-	if err := record.ReadJSON(filepath.Join(dir, record.TargetFile), &f.target); err != nil {
+	if err := rundir.ReadJSON(filepath.Join(dir, rundir.TargetFile), &f.target); err != nil {
 		return nil, fmt.Errorf("the record has no readable target: %w", err)
 	}
-	if err := record.ReadJSON(filepath.Join(dir, record.TestbedFile), &f.testbed); err != nil {
+	if err := rundir.ReadJSON(filepath.Join(dir, rundir.TestbedFile), &f.testbed); err != nil {
 		return nil, fmt.Errorf("the record has no readable testbed: %w", err)
 	}
-	if err := record.ReadJSON(filepath.Join(dir, record.EvidenceFile), &f.evidence); err != nil {
+	if err := rundir.ReadJSON(filepath.Join(dir, rundir.EvidenceFile), &f.evidence); err != nil {
 		return nil, fmt.Errorf("the run did not finish, it left no evidence to judge: %w", err)
 	}
 	f.meta.Scenario = f.meta.Scenario.Met(f.evidence.Result)
 	var errs []error
-	f.events = readLines[model.Event](f, dir, record.EventsFile, &errs)
-	f.decisions = readLines[model.Decision](f, dir, record.DecisionsFile, &errs)
-	f.history = readLines[record.Entry](f, dir, record.HistoryFile, &errs)
-	f.logLines = readLines[record.LogLine](f, dir, record.LogLinesFile, &errs)
+	f.events = readLines[model.Event](f, dir, rundir.EventsFile, &errs)
+	f.decisions = readLines[model.Decision](f, dir, rundir.DecisionsFile, &errs)
+	f.history = readLines[record.Entry](f, dir, rundir.HistoryFile, &errs)
+	f.logLines = readLines[record.LogLine](f, dir, rundir.LogLinesFile, &errs)
 	return f, errors.Join(errs...)
 }
 
 func readLines[T any](f *runFiles, dir, file string, errs *[]error) []T {
-	out, cut, err := record.ReadLines[T](dir, file)
+	out, cut, err := rundir.ReadLines[T](dir, file)
 	if err != nil {
 		*errs = append(*errs, err)
 	}

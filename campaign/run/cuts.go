@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"netsplit/campaign/bed"
-	"netsplit/campaign/record"
 	"netsplit/model"
+	"netsplit/record/rundir"
+	"netsplit/testbed"
 )
 
 // undoLimit is how long a switch may take to forget a cut that it did not take,
@@ -31,7 +31,7 @@ type cut interface {
 	Healed(ctx context.Context, cutByOthers func(model.Link, model.Specimen) bool) error
 }
 
-var _ cut = (*bed.Cut)(nil)
+var _ cut = (*testbed.Cut)(nil)
 
 // scriptCut is a cut that is in force.
 type scriptCut struct {
@@ -48,7 +48,7 @@ func (l *Live) decided(d model.Decision, format string, args ...any) time.Durati
 	at := s.now()
 	s.carryOut(at, nil, s.event(at, model.Event{Kind: model.EventNote, Note: fmt.Sprintf(format, args...)}))
 	d.Event, d.At, d.Reason = s.events, at, model.ReasonScript
-	s.rec.Append(record.DecisionsFile, d)
+	s.rec.Append(rundir.DecisionsFile, d)
 	return at
 }
 
@@ -79,7 +79,7 @@ func (l *Live) Cut(ctx context.Context, name string, p model.Partition) (model.S
 	}
 	m.CutStarted(p.Shape, c.Proof.Links)
 	l.cuts = append(l.cuts, c)
-	l.r.rec.Append(record.RulesFile, map[string]any{"t": c.Proof.CutAt, "what": "drop rules confirmed", "cut": name, "partition": p})
+	l.r.rec.Append(rundir.RulesFile, map[string]any{"t": c.Proof.CutAt, "what": "drop rules confirmed", "cut": name, "partition": p})
 	at, err := c.cut.Prove(ctx)
 	if err != nil {
 		return c.ScriptCut, fmt.Errorf("the cut is not proved to be in force: %w", err)
@@ -89,7 +89,7 @@ func (l *Live) Cut(ctx context.Context, name string, p model.Partition) (model.S
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.inForce, c.Proof.InForceAt = at, at.Sub(s.start)
-	s.rec.Append(record.RulesFile, map[string]any{"t": c.Proof.InForceAt, "what": "nothing passes any more", "cut": name})
+	s.rec.Append(rundir.RulesFile, map[string]any{"t": c.Proof.InForceAt, "what": "nothing passes any more", "cut": name})
 	s.carryOut(s.now(), nil, s.event(s.now(), model.Event{Kind: model.EventInForce}))
 	return c.ScriptCut, nil
 }
@@ -121,7 +121,7 @@ func (l *Live) Heal(ctx context.Context, name string) (model.ScriptCut, error) {
 		l.r.c.Metrics.HealTime(c.Proof.HealedAt - c.Proof.HealAt)
 	}
 	l.r.c.Metrics.CutEnded(model.ReasonScript, c.Proof.Links)
-	l.r.rec.Append(record.RulesFile, map[string]any{"t": l.Now(), "what": "healed", "cut": name, "proof": c.Proof})
+	l.r.rec.Append(rundir.RulesFile, map[string]any{"t": l.Now(), "what": "healed", "cut": name, "proof": c.Proof})
 	l.done = append(l.done, c.ScriptCut)
 	slices.SortFunc(l.done, func(a, b model.ScriptCut) int { return int(a.Proof.CutAt - b.Proof.CutAt) })
 	return c.ScriptCut, errors.Join(counted, err)
@@ -145,9 +145,9 @@ func (l *Live) count(ctx context.Context, c *scriptCut) error {
 		return fmt.Errorf("what cut %s dropped could not be counted: %w", c.Name, err)
 	}
 	byLink, probes := model.ByLink(dropped), c.cut.Probes()
-	c.Probes = int(bed.Sum(probes))
+	c.Probes = int(testbed.Sum(probes))
 	until, from := time.Now(), c.inForce
-	p.LeakKnown = !bed.SetBack(from, until)
+	p.LeakKnown = !testbed.SetBack(from, until)
 	if !p.LeakKnown {
 		l.r.s.Note("leaks could not be counted: the machine's clock was set back meanwhile")
 	}

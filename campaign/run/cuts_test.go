@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"netsplit/campaign/record"
 	"netsplit/model"
+	"netsplit/record/rundir"
 )
 
 // fakeCut takes its time for each thing, and keeps what was done.
@@ -77,7 +77,7 @@ func TestAScriptHealsAtOneMoment(t *testing.T) {
 		if err := s.rec.Flush(); err != nil {
 			t.Fatal(err)
 		}
-		events, _, err := record.ReadLines[model.Event](s.rec.Dir, record.EventsFile)
+		events, _, err := rundir.ReadLines[model.Event](s.rec.Dir, rundir.EventsFile)
 		if err != nil {
 			t.Fatal(err)
 		}

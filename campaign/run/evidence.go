@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"netsplit/campaign/record"
 	"netsplit/model"
+	"netsplit/record"
 )
 
 // collect gathers the evidence: the proof of the cut above all, counted at the

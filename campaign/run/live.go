@@ -10,10 +10,11 @@ import (
 	"sync"
 	"time"
 
-	"netsplit/campaign/nodes"
-	"netsplit/campaign/record"
-	"netsplit/campaign/target"
 	"netsplit/model"
+	"netsplit/record"
+	"netsplit/record/rundir"
+	"netsplit/sut"
+	"netsplit/sut/nodes"
 )
 
 // Play is a script: it acts on a target that runs and is stable. Its error is
@@ -116,7 +117,7 @@ func (l *Live) Do(ctx context.Context, host model.NodeID, name string, args ...s
 }
 
 func (l *Live) history(host model.NodeID, op model.Operation) {
-	l.r.rec.Append(record.HistoryFile, record.Entry{Workload: string(host), Operation: op})
+	l.r.rec.Append(rundir.HistoryFile, record.Entry{Workload: string(host), Operation: op})
 }
 
 // Holders asks who has a role of the target now, or one of the testbed file
@@ -127,7 +128,7 @@ func (l *Live) Holders(ctx context.Context, name string) (model.Holders, error) 
 
 // Period is how long a period of the target is.
 func (l *Live) Period(name string) (time.Duration, error) {
-	return target.PeriodOf(l.r.target, target.ExpandInput{Args: l.r.c.Spec.Args}, name)
+	return sut.PeriodOf(l.r.target, sut.ExpandInput{Args: l.r.c.Spec.Args}, name)
 }
 
 // Await waits until the named stable conditions hold at once, all of them where

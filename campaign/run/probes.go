@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"netsplit/campaign/record"
-	"netsplit/campaign/target"
 	"netsplit/model"
+	"netsplit/record"
+	"netsplit/sut"
 )
 
 // defaultProbeEvery is the interval of a probe that states none.
@@ -65,7 +65,7 @@ func questions(t *model.Target, source func(h model.NodeID, variable string, ind
 			if src.Probe == nil {
 				continue
 			}
-			for _, h := range target.ProbeHosts(t, src) {
+			for _, h := range sut.ProbeHosts(t, src) {
 				expanded, ok := source(h, v.Name, i)
 				if !ok {
 					continue

@@ -3,8 +3,8 @@ package run
 import (
 	"slices"
 
-	"netsplit/campaign/agent"
 	"netsplit/model"
+	"netsplit/testbed/agent"
 )
 
 // receivers are the hosts that a frame is entered for, each with its own copy; "" is the

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"netsplit/campaign/agent"
 	"netsplit/model"
+	"netsplit/testbed/agent"
 )
 
 // letGo is a packet that the gate released.

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"netsplit/campaign/agent"
 	"netsplit/model"
+	"netsplit/testbed/agent"
 )
 
 // TestWhatTheGateLetGoIsKept: from shortly before the cut to shortly after the heal, the

@@ -4,9 +4,9 @@ import (
 	"net/netip"
 	"slices"
 
-	"netsplit/campaign/bed"
 	"netsplit/inference"
 	"netsplit/model"
+	"netsplit/testbed"
 )
 
 // reset resets the TCP connections that cross the cut, at both ends, and
@@ -69,7 +69,7 @@ func (s *session) resetEnd(src, dst netip.AddrPort, srcHost, dstHost model.NodeI
 	if !okA || !okB {
 		return
 	}
-	frame, err := bed.RST(a, b, tags, src, dst, seq, ack, ack != 0)
+	frame, err := testbed.RST(a, b, tags, src, dst, seq, ack, ack != 0)
 	if err == nil {
 		err = s.gate.Release(frame, dstHost)
 	}

@@ -9,14 +9,15 @@ import (
 	"slices"
 	"time"
 
-	"netsplit/campaign/bed"
-	"netsplit/campaign/nodes"
-	"netsplit/campaign/record"
 	"netsplit/explorer"
 	"netsplit/inference"
 	"netsplit/inference/pcap"
 	"netsplit/inference/state"
 	"netsplit/model"
+	"netsplit/record"
+	"netsplit/record/rundir"
+	"netsplit/sut/nodes"
+	"netsplit/testbed"
 )
 
 // Config is what one run is made of.
@@ -27,7 +28,7 @@ type Config struct {
 	Scenario      model.Scenario
 	ReplayOf      string // id of the run that this one repeats; "" for none
 	Kit           *nodes.Kit
-	Bed           *bed.Bed
+	Bed           *testbed.Bed
 	// Play is a script, done in place of the workloads; nil: none.
 	Play    Play
 	Metrics Metrics
@@ -54,7 +55,7 @@ type run struct {
 	c      Config
 	target *model.Target // of the kit
 	live   *Live         // while a script is played, and after
-	rec    *record.Writer
+	rec    *rundir.Writer
 	s      *session
 	procs  *nodes.Processes
 	probes *probes
@@ -165,7 +166,7 @@ func (r *run) open(began time.Time) (err error) {
 	if meta.Scripts, err = r.c.Kit.Scripts(); err != nil {
 		return err
 	}
-	rec, err := record.Create(r.c.Dir, meta)
+	rec, err := rundir.Create(r.c.Dir, meta)
 	if err != nil {
 		return err
 	}
@@ -175,12 +176,12 @@ func (r *run) open(began time.Time) (err error) {
 			err = errors.Join(err, rec.Close())
 		}
 	}()
-	for file, v := range map[string]any{record.TargetFile: r.target, record.TestbedFile: r.c.Bed.Located()} {
-		if err := record.WriteJSON(filepath.Join(r.c.Dir, file), v); err != nil {
+	for file, v := range map[string]any{rundir.TargetFile: r.target, rundir.TestbedFile: r.c.Bed.Located()} {
+		if err := rundir.WriteJSON(filepath.Join(r.c.Dir, file), v); err != nil {
 			return err
 		}
 	}
-	packets, err := pcap.Create(filepath.Join(r.c.Dir, record.PacketsFile), began)
+	packets, err := pcap.Create(filepath.Join(r.c.Dir, rundir.PacketsFile), began)
 	if err != nil {
 		return err
 	}
@@ -204,16 +205,16 @@ func (r *run) open(began time.Time) (err error) {
 
 // watched lists the pairs of hosts whose traffic is read: all pairs of nodes,
 // what the scenario may cut, and what its message faults name.
-func (r *run) watched() []bed.Pair {
+func (r *run) watched() []testbed.Pair {
 	seen := map[model.Link]bool{}
-	var out []bed.Pair
+	var out []testbed.Pair
 	add := func(a, b model.NodeID) {
 		if b < a {
 			a, b = b, a
 		}
 		if l := (model.Link{Src: a, Dst: b}); a != b && !seen[l] {
 			seen[l] = true
-			out = append(out, bed.Pair{A: a, B: b})
+			out = append(out, testbed.Pair{A: a, B: b})
 		}
 	}
 	for _, a := range r.target.Nodes {

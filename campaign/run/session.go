@@ -8,13 +8,14 @@ import (
 	"sync"
 	"time"
 
-	"netsplit/campaign/agent"
-	"netsplit/campaign/record"
 	"netsplit/explorer"
 	"netsplit/inference"
 	"netsplit/inference/pcap"
 	"netsplit/inference/state"
 	"netsplit/model"
+	"netsplit/record"
+	"netsplit/record/rundir"
+	"netsplit/testbed/agent"
 )
 
 // session is the ordered heart of one run. Everything that happens enters
@@ -24,7 +25,7 @@ type session struct {
 	start   time.Time
 	gate    gateway
 	metrics Metrics
-	rec     *record.Writer
+	rec     *rundir.Writer
 
 	transport string // of the gate
 
@@ -100,7 +101,7 @@ func (s *session) look() {
 func (s *session) event(at time.Duration, e model.Event) []model.Decision {
 	s.events++
 	e.Num, e.At = s.events, at
-	s.rec.Append(record.EventsFile, e)
+	s.rec.Append(rundir.EventsFile, e)
 	ds := s.engine.Step(e)
 	s.wind()
 	return ds
@@ -364,7 +365,7 @@ func (s *session) carryOut(at time.Duration, held *heldFrame, ds []model.Decisio
 	var passed []*model.HeldPacket // that were kept
 	for _, d := range ds {
 		if telling(d) {
-			s.rec.Append(record.DecisionsFile, d)
+			s.rec.Append(rundir.DecisionsFile, d)
 		}
 		switch {
 		case d.Cut:
@@ -459,7 +460,7 @@ func (s *session) cut(at time.Duration, held *heldFrame) {
 	s.proof.CutAt = at
 	s.proof.Links = s.scn.Partition.Links()
 	s.metrics.CutStarted(s.scn.Partition.Shape, s.proof.Links)
-	s.rec.Append(record.RulesFile, map[string]any{"t": at, "what": "gate refuses", "links": s.proof.Links})
+	s.rec.Append(rundir.RulesFile, map[string]any{"t": at, "what": "gate refuses", "links": s.proof.Links})
 	if s.scn.Partition.Effect == model.Reset {
 		s.proof.ResetConns = s.reset(held)
 	}
@@ -474,7 +475,7 @@ func (s *session) cut(at time.Duration, held *heldFrame) {
 		}
 		s.clock.look() // what arrives is asked for by the machine's
 		s.proof.InForceAt = s.now()
-		s.rec.Append(record.RulesFile, map[string]any{"t": s.proof.InForceAt, "what": "barrier reply behind the cut"})
+		s.rec.Append(rundir.RulesFile, map[string]any{"t": s.proof.InForceAt, "what": "barrier reply behind the cut"})
 		if s.isCut {
 			s.carryOut(s.proof.InForceAt, nil, s.event(s.proof.InForceAt, model.Event{Kind: model.EventInForce}))
 		}
@@ -486,7 +487,7 @@ func (s *session) heal(at time.Duration, d model.Decision) {
 	s.clock.look()
 	s.proof.HealAt = s.now()
 	s.metrics.CutEnded(d.Reason, s.proof.Links)
-	s.rec.Append(record.RulesFile, map[string]any{"t": s.proof.HealAt, "what": "gate passes again", "reason": d.Reason})
+	s.rec.Append(rundir.RulesFile, map[string]any{"t": s.proof.HealAt, "what": "gate passes again", "reason": d.Reason})
 	close(s.healed)
 	s.lifted.Add(1)
 	go func() {

@@ -17,12 +17,13 @@ import (
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 
-	"netsplit/campaign/record"
 	"netsplit/explorer"
 	"netsplit/inference"
 	"netsplit/inference/pcap"
 	"netsplit/inference/state"
 	"netsplit/model"
+	"netsplit/record"
+	"netsplit/record/rundir"
 )
 
 // fakeGate is a switch that remembers what was released.
@@ -102,12 +103,12 @@ func testSession(t *testing.T, scn model.Scenario, gate gateway) *session {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "run")
-	rec, err := record.Create(dir, model.RunMeta{Run: "r", Scenario: scn})
+	rec, err := rundir.Create(dir, model.RunMeta{Run: "r", Scenario: scn})
 	if err != nil {
 		t.Fatal(err)
 	}
 	start := time.Now()
-	packets, err := pcap.Create(filepath.Join(dir, record.PacketsFile), start)
+	packets, err := pcap.Create(filepath.Join(dir, rundir.PacketsFile), start)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +267,7 @@ func TestAPacketKeepsItsTime(t *testing.T) {
 	if err := s.rec.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	events, _, err := record.ReadLines[model.Event](s.rec.Dir, record.EventsFile)
+	events, _, err := rundir.ReadLines[model.Event](s.rec.Dir, rundir.EventsFile)
 	if err != nil || len(events) == 0 {
 		t.Fatal(err, events)
 	}
@@ -292,7 +293,7 @@ func TestWhatComesBehindTheEndIsNoMessage(t *testing.T) {
 	if err := s.rec.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	events, _, err := record.ReadLines[model.Event](s.rec.Dir, record.EventsFile)
+	events, _, err := rundir.ReadLines[model.Event](s.rec.Dir, rundir.EventsFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +324,7 @@ func TestAReceiverLearnsWhenThePacketHasPassed(t *testing.T) {
 		if err := s.rec.Flush(); err != nil {
 			t.Fatal(err)
 		}
-		events, _, err := record.ReadLines[model.Event](s.rec.Dir, record.EventsFile)
+		events, _, err := rundir.ReadLines[model.Event](s.rec.Dir, rundir.EventsFile)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -376,11 +377,11 @@ func sameAgain(t *testing.T, s *session, scn model.Scenario, least int) *explore
 	if err := s.rec.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	events, _, err := record.ReadLines[model.Event](s.rec.Dir, record.EventsFile)
+	events, _, err := rundir.ReadLines[model.Event](s.rec.Dir, rundir.EventsFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	recorded, _, err := record.ReadLines[model.Decision](s.rec.Dir, record.DecisionsFile)
+	recorded, _, err := rundir.ReadLines[model.Decision](s.rec.Dir, rundir.DecisionsFile)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,12 +13,12 @@ import (
 
 	"github.com/google/gopacket/layers"
 
-	"netsplit/campaign/fabric"
-	"netsplit/campaign/record"
 	"netsplit/controller"
-	"netsplit/controller/switchtest"
 	"netsplit/inference/tap"
+	"netsplit/internal/switchtest"
 	"netsplit/model"
+	"netsplit/record/rundir"
+	"netsplit/testbed/fabric"
 )
 
 // Message faults from a port of a switch to another: the model switch holds by its
@@ -205,7 +205,7 @@ func (b *bench) decided() string {
 	if err := b.s.rec.Flush(); err != nil {
 		b.t.Fatal(err)
 	}
-	ds, _, err := record.ReadLines[model.Decision](b.s.rec.Dir, record.DecisionsFile)
+	ds, _, err := rundir.ReadLines[model.Decision](b.s.rec.Dir, rundir.DecisionsFile)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"netsplit/campaign/target"
 	"netsplit/deploy/targets"
 	"netsplit/model"
+	"netsplit/sut"
 )
 
 // File is a script as a file, for people who write no Go. docs/scripted-tests.md
@@ -229,9 +229,9 @@ func Known() []string {
 }
 
 func parse(file string, b []byte, other string) (*File, error) {
-	f, line, err := target.Decode(file, b, "script", "docs/scripted-tests.md for what a script holds", func(f *File, bad func(string, string, ...any)) {
+	f, line, err := sut.Decode(file, b, "script", "docs/scripted-tests.md for what a script holds", func(f *File, bad func(string, string, ...any)) {
 		if other != "" {
-			f.Target = target.Absolute(other)
+			f.Target = sut.Absolute(other)
 		} else if f.Target != "" {
 			f.Target = beside(file, f.Target)
 		}
@@ -294,12 +294,12 @@ func (c *checker) file() {
 		c.bad("target", "the script has no target: name a known one (netsplit target list) or give the path of a target file")
 		return
 	}
-	t, _, err := target.Load(f.Target)
+	t, _, err := sut.Load(f.Target)
 	if err != nil {
 		c.bad("target", "%v", err)
 		return
 	}
-	if _, err := target.Args(t, f.Set); err != nil {
+	if _, err := sut.Args(t, f.Set); err != nil {
 		c.bad("set", "%v", err)
 	}
 	c.t, c.hosts, c.known = t, slices.Concat(t.Nodes, t.Clients), map[string]kind{}

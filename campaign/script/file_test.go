@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"netsplit/campaign/target"
+	"netsplit/sut"
 )
 
 // Every mistake of a file is told with its line and what to write instead.
@@ -32,7 +32,7 @@ steps:
   - {if: $old, sleep: -1s}
   - {if: $w, let: {w: n1}}
 `), "")
-	var list *target.Error
+	var list *sut.Error
 	if !errors.As(err, &list) {
 		t.Fatalf("%v", err)
 	}

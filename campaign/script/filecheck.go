@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"netsplit/campaign/target"
 	"netsplit/model"
+	"netsplit/sut"
 )
 
 var nameRE = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]*$`)
@@ -116,7 +116,7 @@ func (c *checker) let(at string, let map[string]string) {
 }
 
 func (c *checker) role(at, role string) {
-	if _, err := target.RoleOf(c.t, target.ExpandInput{}, role); err != nil {
+	if _, err := sut.RoleOf(c.t, sut.ExpandInput{}, role); err != nil {
 		if _, has := c.t.Roles[role]; !has {
 			c.bad(at, "%v; add it under roles of the target file", err)
 		}
@@ -135,7 +135,7 @@ func (c *checker) call(at, on string, call []string) {
 	}
 	i := slices.IndexFunc(c.t.Operations, func(o model.ClientOperation) bool { return o.Name == call[0] })
 	if i < 0 {
-		_, err := target.Operation(c.t, target.ExpandInput{}, call[0], nil)
+		_, err := sut.Operation(c.t, sut.ExpandInput{}, call[0], nil)
 		c.bad(at+".call[0]", "%v; add it under operations of the target file", err)
 		return
 	}
@@ -209,7 +209,7 @@ func (c *checker) span(at, text string) {
 		return
 	}
 	if _, err := spanOf(text, func(name string) (time.Duration, error) {
-		return target.PeriodOf(c.t, target.ExpandInput{Args: c.f.Set}, name)
+		return sut.PeriodOf(c.t, sut.ExpandInput{Args: c.f.Set}, name)
 	}); err != nil {
 		c.bad(at, "%v", err)
 	}

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"netsplit/campaign"
-	"netsplit/campaign/agent"
-	"netsplit/campaign/record"
 	"netsplit/model"
+	"netsplit/record/rundir"
+	"netsplit/testbed/agent"
 )
 
 // Config says on what a script is played.
@@ -80,7 +80,7 @@ func (r Result) Count(v model.VerdictValue) int {
 }
 
 // Report is the path of a play's report.
-func (r Result) Report(run string) string { return filepath.Join(r.Dir, run, record.ReportFile) }
+func (r Result) Report(run string) string { return filepath.Join(r.Dir, run, rundir.ReportFile) }
 
 // Play plays a script a number of times, each time on a target started anew, and
 // judges every play. It takes root where Testbed is nil. The error is netsplit's
@@ -168,7 +168,7 @@ func Test(t T, c Config, f func(*Script)) {
 	c.Name, c.Repeat = cmp.Or(c.Name, t.Name()), cmp.Or(c.Repeat, "go test -run '^"+t.Name()+"$'")
 	given := c.RunsDir
 	if given == "" {
-		dir, err := record.TempDir("netsplit-script-")
+		dir, err := rundir.TempDir("netsplit-script-")
 		if err != nil {
 			t.Fatalf("%v", err)
 		}

@@ -16,8 +16,8 @@ import (
 
 	"netsplit/api/client"
 	"netsplit/api/wire"
-	"netsplit/campaign/target"
 	"netsplit/model"
+	"netsplit/sut"
 )
 
 func campaignCommand(conn *daemonFlags) *cobra.Command {
@@ -45,7 +45,7 @@ on this machine (root), and leaves its records in --runs-dir.`,
 			if err := ahead(c, "budget"); err != nil {
 				return err
 			}
-			spec.Target, spec.Args, spec.Budget = target.Absolute(names[0]), args, wire.Span(budget)
+			spec.Target, spec.Args, spec.Budget = sut.Absolute(names[0]), args, wire.Span(budget)
 			if c.Flags().Changed("max-lost") {
 				spec.MaxLost = &maxLost
 			}
@@ -392,7 +392,7 @@ func replay(c *cobra.Command, conn *daemonFlags, runsDir string, spec wire.Campa
 // targetName is what a target is stored by, also where its file was named.
 func targetName(given string) string {
 	if strings.ContainsRune(given, filepath.Separator) {
-		if t, _, err := target.Load(given); err == nil {
+		if t, _, err := sut.Load(given); err == nil {
 			return t.Name
 		}
 	}

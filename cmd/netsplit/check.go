@@ -12,8 +12,8 @@ import (
 
 	"netsplit/api/wire"
 	"netsplit/campaign/judge"
-	"netsplit/campaign/record"
 	"netsplit/model"
+	"netsplit/record/rundir"
 )
 
 // checkRunOf returns the check of a target by a run of it: one clean run, in
@@ -21,7 +21,7 @@ import (
 func checkRunOf(conn *daemonFlags) runCheck {
 	return func(c *cobra.Command, name string, set map[string]string) (err error) {
 		ctx := c.Context()
-		runs, err := record.TempDir("netsplit-check-")
+		runs, err := rundir.TempDir("netsplit-check-")
 		if err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func printExamination(c *cobra.Command, x *judge.Examination) {
 // lastRecord is the record of a campaign's last run that left one. Where there are
 // several, those before it could not be judged.
 func lastRecord(campaign string) (string, error) {
-	found, err := filepath.Glob(filepath.Join(campaign, "*", record.EvidenceFile))
+	found, err := filepath.Glob(filepath.Join(campaign, "*", rundir.EvidenceFile))
 	if err != nil || len(found) == 0 {
 		return "", fmt.Errorf("the run left no record in %s: %v", campaign, err)
 	}

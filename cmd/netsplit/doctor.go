@@ -14,11 +14,11 @@ import (
 
 	"netsplit/api"
 	"netsplit/api/client"
-	"netsplit/campaign/doctor"
-	"netsplit/campaign/testbed"
 	"netsplit/controller"
 	"netsplit/controller/of13"
 	"netsplit/model"
+	"netsplit/testbed/config"
+	"netsplit/testbed/doctor"
 )
 
 func doctorCommand(conn *daemonFlags) *cobra.Command {
@@ -99,7 +99,7 @@ func (d *daemonFlags) examine(ctx context.Context) (model.Diagnosis, error) {
 
 // examineFile listens for the switches of a testbed file and examines them.
 func examineFile(ctx context.Context, file, openflow string, wait time.Duration, switches *switchFlags) (model.Diagnosis, error) {
-	tb, err := testbed.Read(file)
+	tb, err := config.Read(file)
 	if err != nil {
 		return model.Diagnosis{}, err
 	}

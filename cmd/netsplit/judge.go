@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"netsplit/campaign/agent"
 	"netsplit/campaign/judge"
-	"netsplit/campaign/record"
 	"netsplit/model"
+	"netsplit/record/rundir"
+	"netsplit/testbed/agent"
 )
 
 func judgeCommand() *cobra.Command {
@@ -38,7 +38,7 @@ func judgeCommand() *cobra.Command {
 				return err
 			}
 			printVerdict(c, sum)
-			fmt.Fprintf(c.OutOrStdout(), "report: %s\n", filepath.Join(dir, record.ReportFile))
+			fmt.Fprintf(c.OutOrStdout(), "report: %s\n", filepath.Join(dir, rundir.ReportFile))
 			return verdictExit(sum.Verdict)
 		},
 	}
@@ -62,11 +62,11 @@ func examineRecord(c *cobra.Command, dir string) error {
 
 // findRun finds a run's directory by its path or by its id below runsDir.
 func findRun(runsDir, run string) (string, error) {
-	if _, err := os.Stat(filepath.Join(run, record.MetaFile)); err == nil {
+	if _, err := os.Stat(filepath.Join(run, rundir.MetaFile)); err == nil {
 		return run, nil
 	}
 	for _, pattern := range []string{"*", "*/*"} {
-		found, err := filepath.Glob(filepath.Join(runsDir, pattern, filepath.Base(run), record.MetaFile))
+		found, err := filepath.Glob(filepath.Join(runsDir, pattern, filepath.Base(run), rundir.MetaFile))
 		if err == nil && len(found) > 0 {
 			return filepath.Dir(found[0]), nil
 		}

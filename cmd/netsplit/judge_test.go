@@ -6,16 +6,17 @@ import (
 	"strings"
 	"testing"
 
-	"netsplit/campaign/record"
 	"netsplit/model"
+	"netsplit/record"
+	"netsplit/record/rundir"
 )
 
 // TestARecordIsExaminedOffline: what it does not show is told, and nothing in it
 // changes.
 func TestARecordIsExaminedOffline(t *testing.T) {
 	dir := t.TempDir()
-	for file, v := range map[string]any{record.MetaFile: model.RunMeta{}, record.TargetFile: model.Target{}, record.TestbedFile: model.Testbed{}, record.EvidenceFile: record.Evidence{}} {
-		if err := record.WriteJSON(filepath.Join(dir, file), v); err != nil {
+	for file, v := range map[string]any{rundir.MetaFile: model.RunMeta{}, rundir.TargetFile: model.Target{}, rundir.TestbedFile: model.Testbed{}, rundir.EvidenceFile: record.Evidence{}} {
+		if err := rundir.WriteJSON(filepath.Join(dir, file), v); err != nil {
 			t.Fatal(err)
 		}
 	}

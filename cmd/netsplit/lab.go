@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 
-	"netsplit/campaign/testbed"
-	"netsplit/deploy/lab"
 	"netsplit/model"
+	"netsplit/testbed/config"
+	"netsplit/testbed/lab"
 )
 
 func labCommand() *cobra.Command {
@@ -38,7 +38,7 @@ func labCommand() *cobra.Command {
 			}
 			if file != "" {
 				t := l.Testbed()
-				return testbed.Write(file, &t)
+				return config.Write(file, &t)
 			}
 			return yaml.NewEncoder(c.OutOrStdout()).Encode(l.Testbed())
 		},

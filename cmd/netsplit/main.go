@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"netsplit/campaign/target"
 	"netsplit/model"
+	"netsplit/sut"
 )
 
 // Exit codes of the program.
@@ -82,7 +82,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 	err := root.ExecuteContext(ctx)
 	var exit *exitError
-	var file *target.Error
+	var file *sut.Error
 	switch {
 	case errors.As(err, &exit):
 		if exit.err != nil {

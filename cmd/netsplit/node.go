@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"netsplit/campaign/nodes"
 	"netsplit/model"
+	"netsplit/sut/nodes"
 )
 
 // nodeCommand is what a workload calls to act on the servers of its run.

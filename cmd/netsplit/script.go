@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"netsplit/campaign/script"
-	"netsplit/campaign/testbed"
 	"netsplit/model"
+	"netsplit/testbed/config"
 )
 
 func scriptCommand() *cobra.Command {
@@ -111,7 +111,7 @@ func playScript(c *cobra.Command, path string, o scriptFlags) (err error) {
 	}
 	cfg.Version = version
 	if o.bed != "" {
-		if cfg.Testbed, err = testbed.Read(o.bed); err != nil {
+		if cfg.Testbed, err = config.Read(o.bed); err != nil {
 			return err
 		}
 		cfg.OpenFlow = o.openflow

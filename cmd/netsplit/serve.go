@@ -13,8 +13,8 @@ import (
 
 	"netsplit/api"
 	"netsplit/campaign"
-	"netsplit/campaign/testbed"
 	"netsplit/model"
+	"netsplit/testbed/config"
 )
 
 // daemon is the service and its API in one process.
@@ -51,7 +51,7 @@ func openDaemon(ctx context.Context, c daemonConfig) (*daemon, error) {
 	}
 	var tb *model.Testbed
 	if c.testbed != "" {
-		if tb, err = testbed.Read(c.testbed); err != nil {
+		if tb, err = config.Read(c.testbed); err != nil {
 			return nil, err
 		}
 	}

@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"netsplit/campaign/target"
-	"netsplit/deploy/artifacts"
 	"netsplit/deploy/grafana"
 	"netsplit/deploy/targets"
 	"netsplit/model"
+	"netsplit/sut"
+	"netsplit/sut/software"
 )
 
 // runCheck starts a target without any cut, under the settings given, and says
@@ -32,8 +32,8 @@ func targetListCommand() *cobra.Command {
 		Use: "list", Short: "list the targets that come with netsplit, their releases, and which of them are in the cache", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			w := newTable(c.OutOrStdout(), "TARGET", "RELEASES (first: default)", "IN CACHE", "TITLE")
-			for _, name := range target.Builtin(targets.FS) {
-				t, dir, err := target.Load(name)
+			for _, name := range sut.Builtin(targets.FS) {
+				t, dir, err := sut.Load(name)
 				var releases, cached string
 				if err == nil {
 					releases, cached, err = listReleases(t, dir)
@@ -63,11 +63,11 @@ func listReleases(t *model.Target, dir string) (releases, cached string, err err
 	}
 	var have []string
 	for _, t.Release = range all {
-		r, _, err := artifacts.ForTarget(t, dir)
+		r, _, err := software.ForTarget(t, dir)
 		if err != nil {
 			return "", "", err
 		}
-		if _, err := artifacts.Find(r); err == nil {
+		if _, err := software.Find(r); err == nil {
 			have = append(have, t.Release)
 		}
 	}
@@ -85,7 +85,7 @@ func targetGetCommand() *cobra.Command {
 and pip and the mirrors and proxies these are told to use, and verifies every
 file by its SHA-256. What is in the cache already is verified again.
 
-NAME is a target, built in or a file, or a product of the catalogue (` + strings.Join(artifacts.Products(), ", ") + `).
+NAME is a target, built in or a file, or a product of the catalogue (` + strings.Join(software.Products(), ", ") + `).
 The cache is $NETSPLIT_CACHE, or netsplit in the user's cache directory.`,
 		Args: exactArgs(1, "a target's name or file"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -95,7 +95,7 @@ The cache is $NETSPLIT_CACHE, or netsplit in the user's cache directory.`,
 			}
 			for _, r := range releases {
 				if writeLock {
-					lock, err := artifacts.Pin(c.Context(), r, c.ErrOrStderr())
+					lock, err := software.Pin(c.Context(), r, c.ErrOrStderr())
 					if err != nil {
 						return err
 					}
@@ -104,7 +104,7 @@ The cache is $NETSPLIT_CACHE, or netsplit in the user's cache directory.`,
 					}
 					continue
 				}
-				s, err := artifacts.Get(c.Context(), r, c.ErrOrStderr())
+				s, err := software.Get(c.Context(), r, c.ErrOrStderr())
 				if err != nil {
 					return err
 				}
@@ -118,7 +118,7 @@ The cache is $NETSPLIT_CACHE, or netsplit in the user's cache directory.`,
 	return get
 }
 
-func describeSet(r artifacts.Release, s artifacts.Set) string {
+func describeSet(r software.Release, s software.Set) string {
 	var parts []string
 	if s.Count > 0 {
 		parts = append(parts, fmt.Sprintf("%d files, %.1f MB, in %s", s.Count, float64(s.Bytes)/1e6, s.Lib))
@@ -131,12 +131,12 @@ func describeSet(r artifacts.Release, s artifacts.Set) string {
 
 // releasesOf finds what a name stands for: a release of a target, or, with all,
 // every one; or of a product of the catalogue.
-func releasesOf(name string, all bool) ([]artifacts.Release, error) {
-	t, dir, err := target.Load(name)
+func releasesOf(name string, all bool) ([]software.Release, error) {
+	t, dir, err := sut.Load(name)
 	if err != nil {
 		product, release, _ := strings.Cut(name, "@")
-		has := artifacts.Releases(product)
-		if len(has) == 0 || slices.Contains(target.Builtin(targets.FS), product) && !slices.Contains(has, release) {
+		has := software.Releases(product)
+		if len(has) == 0 || slices.Contains(sut.Builtin(targets.FS), product) && !slices.Contains(has, release) {
 			return nil, err
 		}
 		versions := []string{release}
@@ -145,9 +145,9 @@ func releasesOf(name string, all bool) ([]artifacts.Release, error) {
 		} else if release == "" {
 			return nil, usage("name a release, as %s@%s: there are %s", product, has[0], strings.Join(has, ", "))
 		}
-		var out []artifacts.Release
+		var out []software.Release
 		for _, v := range versions {
-			r, err := artifacts.Load(product, v, "")
+			r, err := software.Load(product, v, "")
 			if err != nil {
 				return nil, err
 			}
@@ -156,7 +156,7 @@ func releasesOf(name string, all bool) ([]artifacts.Release, error) {
 		return out, nil
 	}
 	if t.Software == nil {
-		if err := target.CheckNeeds(t); err != nil {
+		if err := sut.CheckNeeds(t); err != nil {
 			return nil, err
 		}
 		return nil, fmt.Errorf("there is nothing to fetch for target %s: it runs on Debian packages, which are installed", t.Name)
@@ -165,9 +165,9 @@ func releasesOf(name string, all bool) ([]artifacts.Release, error) {
 	if all {
 		versions = t.Software.Versions
 	}
-	var out []artifacts.Release
+	var out []software.Release
 	for _, t.Release = range versions {
-		r, _, err := artifacts.ForTarget(t, dir)
+		r, _, err := software.ForTarget(t, dir)
 		if err != nil {
 			return nil, err
 		}
@@ -186,7 +186,7 @@ func targetCheckCommand(checkRun runCheck) *cobra.Command {
 			if len(set) > 0 && !run {
 				return usage("--set goes with --run: without it nothing is started")
 			}
-			t, dir, err := target.Load(args[0])
+			t, dir, err := sut.Load(args[0])
 			if err != nil {
 				return err
 			}
@@ -220,18 +220,18 @@ func targetCheckCommand(checkRun runCheck) *cobra.Command {
 // artifacts of every release the file names, Java, memory. The error has all
 // that is missing, a line each; notes is what is worth knowing.
 func checkMachine(t *model.Target, dir string) (notes []string, err error) {
-	errs := []error{target.CheckNeeds(t), target.CheckScripts(t, dir)}
+	errs := []error{sut.CheckNeeds(t), sut.CheckScripts(t, dir)}
 	if t.Software != nil {
 		chosen := t.Release
 		for _, v := range t.Software.Versions {
 			c := *t
 			c.Release = v
-			r, _, err := artifacts.ForTarget(&c, dir)
+			r, _, err := software.ForTarget(&c, dir)
 			if err != nil {
 				errs = append(errs, err)
 				continue
 			}
-			s, err := artifacts.Find(r)
+			s, err := software.Find(r)
 			switch {
 			case v == chosen && err != nil:
 				errs = append(errs, err)
@@ -240,14 +240,14 @@ func checkMachine(t *model.Target, dir string) (notes []string, err error) {
 				if s.Java != "" {
 					notes = append(notes, "java: "+s.Java)
 				}
-			case errors.Is(err, artifacts.ErrAbsent):
+			case errors.Is(err, software.ErrAbsent):
 				notes = append(notes, fmt.Sprintf("release %s is not in the cache; fetch it with: %s", v, r.GetCommand()))
 			case err != nil:
 				notes = append(notes, fmt.Sprintf("release %s: %v", v, err))
 			}
 		}
 	}
-	note, err := target.CheckMemory(t)
+	note, err := sut.CheckMemory(t)
 	if note != "" {
 		notes = append(notes, note)
 	}

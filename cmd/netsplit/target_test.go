@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"netsplit/campaign/record"
-	"netsplit/campaign/target"
 	"netsplit/deploy/targets"
+	"netsplit/record/rundir"
+	"netsplit/sut"
 )
 
 // cli runs the program with arguments.
@@ -32,7 +32,7 @@ func own(t *testing.T, extra string) (file string) {
 		"mine.yaml":       "product: mine\nreleases: {'1.0': {maven: ['a:server:1']}, '2.0': {maven: ['a:server:2']}}\n",
 		"mine-1.0.sha256": "8739c76e681f900923b900c9df0ef75cf421d39cabb54650c4b9ad19b6a76d85  server-1.jar\n",
 		"mine-2.0.sha256": "0000000000000000000000000000000000000000000000000000000000000000  server-1.jar\n",
-		target.FileName: "name: mine\nnodes: [n1]\nclients: [c1]\nsoftware: {product: mine, default: '1.0', versions: ['1.0', '2.0'], catalog: mine.yaml}\n" + extra +
+		sut.FileName: "name: mine\nnodes: [n1]\nclients: [c1]\nsoftware: {product: mine, default: '1.0', versions: ['1.0', '2.0'], catalog: mine.yaml}\n" + extra +
 			"processes: [{name: s, hosts: [n1], command: [sleep, '9']}]\nstable: [{name: up, hosts: [n1], probe: {command: [echo, up]}, match: up}]\nvariables: []\n" +
 			"workloads: [{name: w, host: c1, command: ['true']}]\nchecks: []\ntiming: {settle: 1s, workload: 1s, max_cut: 1s, recover: 1s}\n",
 	} {
@@ -46,7 +46,7 @@ func own(t *testing.T, extra string) (file string) {
 	}
 	t.Setenv("PATH", filepath.Join(dir, "bin")+":"+os.Getenv("PATH"))
 	t.Setenv("NETSPLIT_CACHE", filepath.Join(dir, "cache"))
-	return filepath.Join(dir, target.FileName)
+	return filepath.Join(dir, sut.FileName)
 }
 
 func TestTargetListSaysWhatThereIs(t *testing.T) {
@@ -55,7 +55,7 @@ func TestTargetListSaysWhatThereIs(t *testing.T) {
 	if code != exitPass || !strings.HasPrefix(out, "TARGET ") || !strings.Contains(out, "redis-sentinel  ") || strings.Contains(out, "cannot be used") {
 		t.Errorf("status %d, %s%s", code, out, errs)
 	}
-	if n, want := strings.Count(out, "\n"), 1+len(target.Builtin(targets.FS)); n != want {
+	if n, want := strings.Count(out, "\n"), 1+len(sut.Builtin(targets.FS)); n != want {
 		t.Errorf("%d lines, want %d:\n%s", n, want, out)
 	}
 }
@@ -147,7 +147,7 @@ func TestTheCheckExaminesTheLastAttempt(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(dir, r), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, r, record.EvidenceFile), []byte("{}"), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, r, rundir.EvidenceFile), []byte("{}"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -14,12 +14,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"netsplit/campaign/learn"
-	"netsplit/campaign/learn/sketch"
-	"netsplit/campaign/testbed"
 	"netsplit/controller"
 	"netsplit/controller/of13"
 	"netsplit/model"
+	"netsplit/testbed/config"
+	"netsplit/testbed/learn"
+	"netsplit/testbed/learn/sketch"
 )
 
 func testbedCommand() *cobra.Command {
@@ -154,7 +154,7 @@ func writeLearned(c *cobra.Command, r learn.Result, o sketch.Options, out, addre
 		}
 		return failed("%d senders were heard, but none that could be taken for a host:\n%s", hosts, f.Text)
 	}
-	if _, err := testbed.Parse(f.Text); err != nil {
+	if _, err := config.Parse(f.Text); err != nil {
 		return failed("what was learned makes no testbed file that can be used: %w; it is\n%s", err, f.Text)
 	}
 	where := "above"

@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"netsplit/campaign/learn"
-	"netsplit/campaign/learn/sketch"
-	"netsplit/campaign/testbed"
 	"netsplit/model"
+	"netsplit/testbed/config"
+	"netsplit/testbed/learn"
+	"netsplit/testbed/learn/sketch"
 )
 
 // TestLearnRefusesAtOnce what cannot end well: nobody is to listen for it.
@@ -79,7 +79,7 @@ func TestWhatWasLearnedIsNotLost(t *testing.T) {
 	same := func(*cobra.Command) {}
 	usable := func(text string) {
 		t.Helper()
-		if tb, err := testbed.Parse([]byte(text)); err != nil || len(tb.Hosts) != 1 {
+		if tb, err := config.Parse([]byte(text)); err != nil || len(tb.Hosts) != 1 {
 			t.Errorf("%v: %s", err, text)
 		}
 	}

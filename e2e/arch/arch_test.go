@@ -25,70 +25,63 @@ type room struct {
 // rooms is the import table. A folder that is missing here fails the test: a
 // new room states its place first.
 var rooms = map[string]room{
-	"model":                                  {pure: true, why: "the shared nouns are a leaf, or everything would depend on everything"},
-	"controller/of13":                        {pure: true, why: "the codec is a leaf, so that it can be fuzzed and replaced alone"},
-	"controller":                             {may: []string{"controller/of13", "model"}, why: "a session moves messages; what they mean for partitions is flowrules' business"},
-	"controller/switchtest":                  {may: []string{"controller/of13", "model"}, why: "the model switch knows OpenFlow only, so that it cannot agree with our mistakes"},
-	"flowrules":                              {pure: true, may: []string{"controller/of13", "model"}, why: "rules are a function of partitions and taps"},
-	"flowrules/hostrules":                    {pure: true, may: []string{"model"}, why: "what hosts drop is a function of partitions, and no OpenFlow"},
-	"inference":                              {pure: true, may: []string{"inference/packet", "inference/stream", "inference/classify", "inference/state", "model"}, why: "the pipeline joins the reading rooms and nothing else"},
-	"inference/packet":                       {pure: true, may: []string{"model"}, why: "decoding needs no stream and no type"},
-	"inference/stream":                       {pure: true, may: []string{"inference/packet", "model"}, why: "ordering bytes needs no type"},
-	"inference/classify":                     {pure: true, may: []string{"model"}, why: "types come from bytes alone"},
-	"inference/framing":                      {pure: true, may: []string{"inference/stream", "model"}, why: "what tells messages apart is a function of streams; who suggests it to whom is above"},
-	"inference/state":                        {pure: true, may: []string{"model"}, why: "observations come from messages alone"},
-	"inference/invariant":                    {pure: true, may: []string{"model"}, why: "mining is a function of samples"},
-	"inference/pcap":                         {may: []string{"model"}, why: "capture files are an edge"},
-	"inference/tap":                          {may: []string{"model"}, why: "a socket is an edge"},
-	"inference/store":                        {may: []string{"model"}, why: "the store keeps nouns, not behaviour"},
-	"explorer":                               {pure: true, may: []string{"explorer/policy", "model"}, why: "the core is a function of (event log, seed)"},
-	"explorer/policy":                        {pure: true, may: []string{"model"}, why: "choices are a function of what is known"},
-	"explorer/sim":                           {pure: true, may: []string{"explorer", "explorer/policy", "model"}, why: "the simulation drives the core as the campaign does"},
-	"explorer/check":                         {pure: true, may: []string{"model"}, why: "a verdict is a function of the record"},
-	"explorer/report":                        {pure: true, may: []string{"model"}, why: "a report is a function of the record"},
-	"campaign/record":                        {may: []string{"model"}, why: "the record is read by tools that have no switch"},
-	"campaign/target":                        {may: []string{"deploy/artifacts", "deploy/targets", "explorer/check", "inference/classify", "model"}, why: "reading a file needs no testbed; it knows the built-in files, the checkers and the dissectors by name, and puts scripts into the cache"},
-	"campaign/testbed":                       {may: []string{"model"}, why: "a testbed file can come from anywhere, not only from the lab"},
-	"campaign/agent":                         {may: []string{"campaign/nft", "campaign/proc", "flowrules/hostrules", "model"}, why: "the agent counts independently of the controller, so it must not know it"},
-	"campaign/nft":                           {may: []string{"flowrules/hostrules", "model"}, why: "a table in the kernel knows rules, not who wants them"},
-	"campaign/hosts":                         {may: []string{"campaign/nft", "flowrules/hostrules", "model"}, why: "keeping hosts cut needs no switch; it meets their agents by an interface"},
-	"campaign/proc":                          {may: []string{"model"}, why: "starting a process needs no switch"},
-	"campaign/doctor":                        {may: []string{"campaign/agent", "controller", "controller/of13", "flowrules", "inference/tap", "model"}, why: "it looks at a testbed by sessions and agents, and has no part in runs"},
-	"campaign/learn":                         {may: []string{"campaign/learn/sketch", "controller", "controller/of13", "flowrules", "model"}, why: "it listens where nothing is driven yet, and has no part in runs"},
-	"campaign/learn/sketch":                  {pure: true, may: []string{"model"}, why: "a testbed file is a function of what was heard"},
-	"campaign/fabric":                        {may: []string{"controller", "controller/of13", "flowrules", "inference/tap", "model"}, why: "the one place where plans meet sessions, and gate ports"},
-	"campaign/bed":                           {may: []string{"campaign/agent", "campaign/fabric", "campaign/hosts", "controller", "deploy/lab", "inference/packet", "inference/tap", "model"}, why: "a testbed is held and cut without knowing what runs on its hosts, or why"},
-	"campaign/byhand":                        {may: []string{"campaign/bed", "model"}, why: "cutting when a user asks needs no campaign: whoever else uses the testbed claims it"},
-	"campaign/nodes":                         {may: []string{"campaign/bed", "campaign/proc", "campaign/record", "campaign/target", "campaign/testbed", "deploy/artifacts", "explorer/check", "model"}, why: "running a target on hosts needs no switch and no decision; what happens goes to a journal"},
-	"campaign/judge":                         {may: []string{"campaign/record", "explorer", "explorer/check", "explorer/report", "inference/classify", "inference/framing", "inference/invariant", "inference/packet", "inference/pcap", "inference/state", "inference/stream", "model"}, why: "a run is judged from its record alone, so it can be judged again anywhere"},
-	"campaign/run":                           {may: []string{"campaign/agent", "campaign/bed", "campaign/nodes", "campaign/record", "campaign/target", "explorer", "inference", "inference/pcap", "inference/state", "model"}, why: "one run, from its start to its evidence: it knows no other run, no store, and gives no verdict"},
-	"campaign/search":                        {may: []string{"explorer", "inference/invariant", "model"}, why: "a search is over scenarios; how they are run is a function that it is given"},
-	"campaign":                               {may: []string{"campaign/bed", "campaign/byhand", "campaign/doctor", "campaign/judge", "campaign/nodes", "campaign/record", "campaign/run", "campaign/search", "campaign/target", "controller", "controller/of13", "deploy/lab", "explorer", "explorer/check", "explorer/report", "flowrules", "inference/invariant", "inference/store", "model"}, why: "keeps campaigns and joins the rooms below it; whoever asks for them is above"},
-	"campaign/script":                        {may: []string{"campaign", "campaign/agent", "campaign/record", "campaign/run", "campaign/target", "deploy/targets", "model"}, why: "a script is steps on a run that the campaign makes; it knows no switch and no rule, and cannot do what the campaign does not record"},
-	"api":                                    {may: []string{"api/wire", "model"}, why: "the service behind the API is an interface it declares"},
-	"api/wire":                               {may: []string{"model"}, why: "what goes over the wire is a promise of its own"},
-	"api/client":                             {may: []string{"api/wire", "model"}, why: "the client speaks the API and nothing else"},
-	"deploy/lab":                             {may: []string{"model"}, why: "the lab hands out a testbed and nothing else"},
-	"deploy/lab/labtest":                     {may: []string{"deploy/lab", "model"}, why: "a sandbox for tests of the lab"},
-	"inference/recut":                        {may: []string{"inference/packet", "model"}, why: "cuts captures anew for tests of the reading rooms"},
-	"deploy/grafana":                         {why: "a dashboard is data"},
-	"deploy/targets":                         {why: "a target is data"},
-	"deploy/artifacts":                       {may: []string{"model"}, why: "fetching a release needs to know its name and nothing of what runs it"},
-	"deploy/workload":                        {may: []string{"model"}, why: "what workloads share is how they speak, and nothing of any system"},
-	"deploy/targets/cassandra/admin":         {may: []string{"deploy/workload", "model"}, why: "what the workloads of one system share runs on a host and speaks JSON lines"},
-	"deploy/targets/cassandra/client":        {may: []string{"deploy/targets/cassandra/admin", "deploy/workload", "model"}, why: "a workload runs on a host and speaks JSON lines"},
-	"deploy/targets/cassandra-thrift/client": {may: []string{"deploy/targets/cassandra/admin", "deploy/workload", "model"}, why: "a workload runs on a host and speaks JSON lines"},
-	"deploy/targets/hdfs/client":             {may: []string{"deploy/workload", "model"}, why: "a workload runs on a host and speaks JSON lines"},
-	"deploy/targets/redis-sentinel/client":   {may: []string{"deploy/workload", "model"}, why: "a workload runs on a host and speaks JSON lines"},
-	"deploy/targets/yarn/client":             {may: []string{"deploy/workload", "model"}, why: "a workload runs on a host and speaks JSON lines"},
-	"deploy/targets/zookeeper/client":        {may: []string{"deploy/workload", "model"}, why: "a workload runs on a host and speaks JSON lines"},
-	"e2e/targets/gossip":                     {why: "a system under test knows nothing of netsplit"},
-	"cmd/netsplit":                           {may: []string{"*"}, why: "wiring"},
+	"model":                {pure: true, why: "the shared nouns are a leaf, or everything would depend on everything"},
+	"record":               {pure: true, may: []string{"model"}, why: "evidence is data: whoever judges it reads what the run wrote"},
+	"record/rundir":        {may: []string{"model", "record"}, why: "the record is read by tools that have no switch"},
+	"controller/of13":      {pure: true, why: "the codec is a leaf, so that it can be fuzzed and replaced alone"},
+	"controller":           {may: []string{"controller/of13", "model"}, why: "a session moves messages; what they mean for partitions is flowrules' business"},
+	"flowrules":            {pure: true, may: []string{"controller/of13", "model"}, why: "rules are a function of partitions and taps"},
+	"flowrules/hostrules":  {pure: true, may: []string{"model"}, why: "what hosts drop is a function of partitions, and no OpenFlow"},
+	"inference":            {pure: true, may: []string{"inference/packet", "inference/stream", "inference/classify", "inference/state", "model"}, why: "the pipeline joins the reading rooms and nothing else"},
+	"inference/packet":     {pure: true, may: []string{"model"}, why: "decoding needs no stream and no type"},
+	"inference/stream":     {pure: true, may: []string{"inference/packet", "model"}, why: "ordering bytes needs no type"},
+	"inference/classify":   {pure: true, may: []string{"model"}, why: "types come from bytes alone"},
+	"inference/framing":    {pure: true, may: []string{"inference/stream", "model"}, why: "what tells messages apart is a function of streams; who suggests it to whom is above"},
+	"inference/state":      {pure: true, may: []string{"model"}, why: "observations come from messages alone"},
+	"inference/invariant":  {pure: true, may: []string{"model"}, why: "mining is a function of samples"},
+	"inference/pcap":       {may: []string{"model"}, why: "capture files are an edge"},
+	"inference/tap":        {may: []string{"model"}, why: "a socket is an edge"},
+	"inference/store":      {may: []string{"model"}, why: "the store keeps nouns, not behaviour"},
+	"explorer":             {pure: true, may: []string{"explorer/policy", "model"}, why: "the core is a function of (event log, seed)"},
+	"explorer/policy":      {pure: true, may: []string{"model"}, why: "choices are a function of what is known"},
+	"explorer/check":       {pure: true, may: []string{"model"}, why: "a verdict is a function of the record"},
+	"explorer/report":      {pure: true, may: []string{"model"}, why: "a report is a function of the record"},
+	"testbed":              {may: []string{"testbed/agent", "testbed/fabric", "testbed/hosts", "controller", "testbed/lab", "inference/packet", "inference/tap", "model"}, why: "a testbed is held and cut without knowing what runs on its hosts, or why"},
+	"testbed/config":       {may: []string{"model"}, why: "a testbed file can come from anywhere, not only from the lab"},
+	"testbed/agent":        {may: []string{"testbed/nft", "testbed/proc", "flowrules/hostrules", "model"}, why: "the agent counts independently of the controller, so it must not know it"},
+	"testbed/nft":          {may: []string{"flowrules/hostrules", "model"}, why: "a table in the kernel knows rules, not who wants them"},
+	"testbed/hosts":        {may: []string{"testbed/nft", "flowrules/hostrules", "model"}, why: "keeping hosts cut needs no switch; it meets their agents by an interface"},
+	"testbed/proc":         {may: []string{"model"}, why: "starting a process needs no switch"},
+	"testbed/doctor":       {may: []string{"testbed/agent", "controller", "controller/of13", "flowrules", "inference/tap", "model"}, why: "it looks at a testbed by sessions and agents, and has no part in runs"},
+	"testbed/learn":        {may: []string{"testbed/learn/sketch", "controller", "controller/of13", "flowrules", "model"}, why: "it listens where nothing is driven yet, and has no part in runs"},
+	"testbed/learn/sketch": {pure: true, may: []string{"model"}, why: "a testbed file is a function of what was heard"},
+	"testbed/fabric":       {may: []string{"controller", "controller/of13", "flowrules", "inference/tap", "model"}, why: "the one place where plans meet sessions, and gate ports"},
+	"testbed/manual":       {may: []string{"testbed", "model"}, why: "cutting when a user asks needs no campaign: whoever else uses the testbed claims it"},
+	"testbed/lab":          {may: []string{"model"}, why: "the lab hands out a testbed and nothing else"},
+	"sut":                  {may: []string{"sut/software", "deploy/targets", "explorer/check", "inference/classify", "model"}, why: "reading a file needs no testbed; it knows the built-in files, the checkers and the dissectors by name, and puts scripts into the cache"},
+	"sut/nodes":            {may: []string{"testbed", "testbed/proc", "record", "record/rundir", "sut", "testbed/config", "sut/software", "explorer/check", "model"}, why: "running a target on hosts needs no switch and no decision; what happens goes to a journal"},
+	"sut/software":         {may: []string{"model"}, why: "fetching a release needs to know its name and nothing of what runs it"},
+	"campaign":             {may: []string{"testbed", "testbed/manual", "testbed/doctor", "campaign/judge", "sut/nodes", "record", "record/rundir", "campaign/run", "campaign/search", "sut", "controller", "controller/of13", "testbed/lab", "explorer", "explorer/check", "explorer/report", "flowrules", "inference/invariant", "inference/store", "model"}, why: "keeps campaigns and joins the rooms below it; whoever asks for them is above"},
+	"campaign/judge":       {may: []string{"record", "record/rundir", "explorer", "explorer/check", "explorer/report", "inference/classify", "inference/framing", "inference/invariant", "inference/packet", "inference/pcap", "inference/state", "inference/stream", "model"}, why: "a run is judged from its record alone, so it can be judged again anywhere"},
+	"campaign/run":         {may: []string{"testbed/agent", "testbed", "sut/nodes", "record", "record/rundir", "sut", "explorer", "inference", "inference/pcap", "inference/state", "model"}, why: "one run, from its start to its evidence: it knows no other run, no store, and gives no verdict"},
+	"campaign/search":      {may: []string{"explorer", "inference/invariant", "model"}, why: "a search is over scenarios; how they are run is a function that it is given"},
+	"campaign/script":      {may: []string{"campaign", "testbed/agent", "record/rundir", "campaign/run", "sut", "deploy/targets", "model"}, why: "a script is steps on a run that the campaign makes; it knows no switch and no rule, and cannot do what the campaign does not record"},
+	"api":                  {may: []string{"api/wire", "model"}, why: "the service behind the API is an interface it declares"},
+	"api/wire":             {may: []string{"model"}, why: "what goes over the wire is a promise of its own"},
+	"api/client":           {may: []string{"api/wire", "model"}, why: "the client speaks the API and nothing else"},
+	"deploy/grafana":       {why: "a dashboard is data"},
+	"deploy/targets":       {why: "a target is data"},
+	"internal/switchtest":  {may: []string{"controller/of13", "model"}, why: "the model switch knows OpenFlow only, so that it cannot agree with our mistakes"},
+	"internal/sim":         {pure: true, may: []string{"explorer", "explorer/policy", "model"}, why: "the simulation drives the core as the campaign does"},
+	"internal/labtest":     {may: []string{"testbed/lab", "model"}, why: "a sandbox for tests of the lab"},
+	"internal/recut":       {may: []string{"inference/packet", "model"}, why: "cuts captures anew for tests of the reading rooms"},
+	"e2e/targets/gossip":   {why: "a system under test knows nothing of netsplit"},
+	"cmd/netsplit":         {may: []string{"*"}, why: "wiring"},
 }
 
 // notEverything lists what even the joining rooms must not import.
 var notEverything = map[string][]string{
-	"cmd/netsplit": {"controller/switchtest", "explorer/sim"},
+	"cmd/netsplit": {"internal/switchtest", "internal/sim"},
 }
 
 // bannedInPure are packages through which time, chance and the world come in.
@@ -110,7 +103,7 @@ func TestEveryImportFollowsTheTable(t *testing.T) {
 	seen := map[string]bool{}
 	for _, f := range goFiles(t) {
 		dir := filepath.ToSlash(filepath.Dir(f))
-		if strings.HasSuffix(f, "_test.go") || strings.HasPrefix(dir, "e2e/") && dir != "e2e/targets/gossip" {
+		if strings.HasSuffix(f, "_test.go") || strings.HasPrefix(dir, "e2e/") && dir != "e2e/targets/gossip" || strings.HasPrefix(dir, "deploy/clients/") {
 			continue
 		}
 		r, ok := rooms[dir]
@@ -198,7 +191,7 @@ func TestNoFileIsOver600Lines(t *testing.T) {
 }
 
 func TestTopLevelFoldersAreTheAgreedOnes(t *testing.T) {
-	want := []string{"api", "campaign", "cmd", "controller", "deploy", "e2e", "explorer", "flowrules", "inference", "model", "scripts"}
+	want := []string{"api", "campaign", "cmd", "controller", "deploy", "e2e", "explorer", "flowrules", "inference", "internal", "model", "record", "scripts", "sut", "testbed"}
 	entries, err := os.ReadDir(root)
 	if err != nil {
 		t.Fatal(err)

@@ -10,9 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"netsplit/campaign/record"
 	"netsplit/e2e/harness"
 	"netsplit/model"
+	"netsplit/record"
+	"netsplit/record/rundir"
 )
 
 func TestMain(m *testing.M) { harness.Main(m) }
@@ -28,7 +29,7 @@ type got struct {
 // received reads what the receiver printed.
 func received(t *testing.T, dir string) []got {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(dir, record.LogsDir, "n1-receiver.log"))
+	b, err := os.ReadFile(filepath.Join(dir, rundir.LogsDir, "n1-receiver.log"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +80,7 @@ func runOn(t *testing.T, target, gate, scenario string, set ...string) (harness.
 // sent reads from the history when the talker sent a line.
 func sent(t *testing.T, r harness.Record, line string) time.Time {
 	t.Helper()
-	entries, _, err := record.ReadLines[record.Entry](r.Dir, record.HistoryFile)
+	entries, _, err := rundir.ReadLines[record.Entry](r.Dir, rundir.HistoryFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +96,7 @@ func sent(t *testing.T, r harness.Record, line string) time.Time {
 // ends is what became of the talker's connections.
 func ends(t *testing.T, r harness.Record) []string {
 	t.Helper()
-	entries, _, err := record.ReadLines[record.Entry](r.Dir, record.HistoryFile)
+	entries, _, err := rundir.ReadLines[record.Entry](r.Dir, rundir.HistoryFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +180,7 @@ faults:
 		if h := ps[3].Hits[0]; len(h.Arrived) != 0 || h.Passed != 0 {
 			t.Errorf("the record of the loss: %+v", h)
 		}
-		page, err := os.ReadFile(filepath.Join(r.Dir, record.ReportFile))
+		page, err := os.ReadFile(filepath.Join(r.Dir, rundir.ReportFile))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -248,7 +249,7 @@ faults:
 // began is when the workload of a run began, since the run did.
 func began(t *testing.T, r harness.Record) time.Duration {
 	t.Helper()
-	events, _, err := record.ReadLines[model.Event](r.Dir, record.EventsFile)
+	events, _, err := rundir.ReadLines[model.Event](r.Dir, rundir.EventsFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +301,7 @@ func TestWhileAnInvariantDoesNotHold(t *testing.T) {
 	_, r := runOn(t, "../targets/gossip/target.yaml", "port",
 		`faults: [{kind: lose, match: {type: "text GOSSIP"}, while: {invariant: "status[n1]@n2 == status[n1]@n3"}, every: 1, times: 3}]`)
 	for _, h := range proved(t, r, 1)[0].Hits {
-		events, _, err := record.ReadLines[model.Event](r.Dir, record.EventsFile)
+		events, _, err := rundir.ReadLines[model.Event](r.Dir, rundir.EventsFile)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -356,7 +357,7 @@ func TestVacuousAndReplayed(t *testing.T) {
 	}
 	dir := filepath.Dir(filepath.Dir(r.Dir))
 	res = harness.Run(t, "replay", r.Run, "-n", "1", "--runs-dir", dir, "--progress", "plain")
-	found, err := filepath.Glob(filepath.Join(dir, "c-*", "*", record.MetaFile))
+	found, err := filepath.Glob(filepath.Join(dir, "c-*", "*", rundir.MetaFile))
 	if err != nil || len(found) != 2 {
 		t.Fatalf("records %v, %v: %s", found, err, res)
 	}

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"netsplit/deploy/lab/labtest"
+	"netsplit/internal/labtest"
 )
 
 // binVar holds the folder of the programs, for the processes of the sandbox.
@@ -31,8 +31,8 @@ func run(m *testing.M) int {
 			return 1
 		}
 		for out, pkg := range map[string]string{"netsplit": "netsplit/cmd/netsplit", "gossip": "netsplit/e2e/targets/gossip", "lines": "netsplit/e2e/targets/lines",
-			"redis-sentinel-client": "netsplit/deploy/targets/redis-sentinel/client",
-			"zookeeper-client":      "netsplit/deploy/targets/zookeeper/client"} {
+			"redis-sentinel-client": "netsplit/deploy/clients/redis-sentinel",
+			"zookeeper-client":      "netsplit/deploy/clients/zookeeper"} {
 			cmd := exec.Command("go", "build", "-buildvcs=false", "-o", filepath.Join(dir, out), pkg)
 			if b, err := cmd.CombinedOutput(); err != nil {
 				fmt.Fprintf(os.Stderr, "harness: build %s: %v\n%s", pkg, err, b)

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"netsplit/campaign/record"
 	"netsplit/model"
+	"netsplit/record/rundir"
 )
 
 // Record is a finished run on the disk.
@@ -32,7 +32,7 @@ func CampaignID(tb testing.TB, r Result) string {
 // Records reads the summaries of a campaign's runs, by run number.
 func Records(tb testing.TB, runsDir, campaign string) []Record {
 	tb.Helper()
-	files, err := filepath.Glob(filepath.Join(runsDir, campaign, "*", record.SummaryFile))
+	files, err := filepath.Glob(filepath.Join(runsDir, campaign, "*", rundir.SummaryFile))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func Records(tb testing.TB, runsDir, campaign string) []Record {
 	var out []Record
 	for _, f := range files {
 		r := Record{Dir: filepath.Dir(f)}
-		if err := record.ReadJSON(f, &r.RunSummary); err != nil {
+		if err := rundir.ReadJSON(f, &r.RunSummary); err != nil {
 			tb.Fatal(err)
 		}
 		out = append(out, r)

@@ -21,9 +21,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"netsplit/api/wire"
-	"netsplit/deploy/lab/labtest"
 	"netsplit/e2e/harness"
 	"netsplit/e2e/traffic"
+	"netsplit/internal/labtest"
 	"netsplit/model"
 )
 

@@ -18,9 +18,9 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"netsplit/deploy/lab"
-	"netsplit/deploy/lab/labtest"
+	"netsplit/internal/labtest"
 	"netsplit/model"
+	"netsplit/testbed/lab"
 )
 
 // upArg makes the test binary a process that makes and removes a lab of its

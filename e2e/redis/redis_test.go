@@ -11,10 +11,11 @@ import (
 	"strings"
 	"testing"
 
-	"netsplit/campaign/record"
 	"netsplit/e2e/harness"
 	"netsplit/explorer"
 	"netsplit/model"
+	"netsplit/record"
+	"netsplit/record/rundir"
 )
 
 func TestMain(m *testing.M) { harness.Main(m) }
@@ -109,10 +110,10 @@ func mined(t *testing.T, dir string, runs []harness.Record) {
 // together.
 func complete(t *testing.T, r harness.Record) {
 	t.Helper()
-	want := []string{record.MetaFile, record.TargetFile, record.TestbedFile, record.EventsFile, record.HistoryFile,
-		record.PacketsFile, record.EvidenceFile, record.SummaryFile, record.ReportFile}
+	want := []string{rundir.MetaFile, rundir.TargetFile, rundir.TestbedFile, rundir.EventsFile, rundir.HistoryFile,
+		rundir.PacketsFile, rundir.EvidenceFile, rundir.SummaryFile, rundir.ReportFile}
 	if r.Result.Reached {
-		want = append(want, record.DecisionsFile, record.RulesFile)
+		want = append(want, rundir.DecisionsFile, rundir.RulesFile)
 	}
 	for _, n := range []string{"n1", "n2", "n3"} {
 		want = append(want, "logs/"+n+"-redis.log", "logs/"+n+"-sentinel.log")
@@ -122,7 +123,7 @@ func complete(t *testing.T, r harness.Record) {
 			t.Errorf("%s: %s is missing or empty: %v", r.Run, f, err)
 		}
 	}
-	history, cut, err := record.ReadLines[record.Entry](r.Dir, record.HistoryFile)
+	history, cut, err := rundir.ReadLines[record.Entry](r.Dir, rundir.HistoryFile)
 	if err != nil || cut {
 		t.Fatalf("%s: %v, cut off: %v", r.Run, err, cut)
 	}
@@ -147,10 +148,10 @@ func complete(t *testing.T, r harness.Record) {
 func replaysByteForByte(t *testing.T, r harness.Record) {
 	t.Helper()
 	var meta model.RunMeta
-	if err := record.ReadJSON(filepath.Join(r.Dir, record.MetaFile), &meta); err != nil {
+	if err := rundir.ReadJSON(filepath.Join(r.Dir, rundir.MetaFile), &meta); err != nil {
 		t.Fatal(err)
 	}
-	events, cut, err := record.ReadLines[model.Event](r.Dir, record.EventsFile)
+	events, cut, err := rundir.ReadLines[model.Event](r.Dir, rundir.EventsFile)
 	if err != nil || cut {
 		t.Fatalf("%s: %v, cut off: %v", r.Run, err, cut)
 	}
@@ -170,7 +171,7 @@ func replaysByteForByte(t *testing.T, r harness.Record) {
 			}
 		}
 	}
-	want, err := os.ReadFile(filepath.Join(r.Dir, record.DecisionsFile))
+	want, err := os.ReadFile(filepath.Join(r.Dir, rundir.DecisionsFile))
 	if err != nil && r.Result.Reached {
 		t.Fatal(err)
 	}
@@ -188,8 +189,8 @@ func packets(t *testing.T, runs []harness.Record) {
 	t.Helper()
 	refused := 0
 	for _, r := range runs {
-		out := harness.Output(t, "tshark", "-r", filepath.Join(r.Dir, record.PacketsFile), "-T", "fields", "-e", "frame.number", "-e", "frame.comment", "-E", "separator=|")
-		decided, _, err := record.ReadLines[model.Decision](r.Dir, record.DecisionsFile)
+		out := harness.Output(t, "tshark", "-r", filepath.Join(r.Dir, rundir.PacketsFile), "-T", "fields", "-e", "frame.number", "-e", "frame.comment", "-E", "separator=|")
+		decided, _, err := rundir.ReadLines[model.Decision](r.Dir, rundir.DecisionsFile)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -250,7 +251,7 @@ func packets(t *testing.T, runs []harness.Record) {
 // Redis or Open vSwitch.
 func judged(t *testing.T, dir string, runs []harness.Record) {
 	for _, r := range runs {
-		summary := filepath.Join(r.Dir, record.SummaryFile)
+		summary := filepath.Join(r.Dir, rundir.SummaryFile)
 		if err := os.Remove(summary); err != nil {
 			t.Fatal(err)
 		}
@@ -260,7 +261,7 @@ func judged(t *testing.T, dir string, runs []harness.Record) {
 			continue
 		}
 		var again model.RunSummary
-		if err := record.ReadJSON(summary, &again); err != nil {
+		if err := rundir.ReadJSON(summary, &again); err != nil {
 			t.Fatal(err)
 		}
 		if a, b := fmt.Sprintf("%+v", again.Verdict), fmt.Sprintf("%+v", r.Verdict); a != b {
@@ -292,7 +293,7 @@ func replayed(t *testing.T, campaign harness.Result) {
 // reports checks that the reports are there, need nobody else, and name the
 // finding.
 func reports(t *testing.T, res harness.Result, dir, id string) {
-	whole, err := os.ReadFile(filepath.Join(dir, id, record.ReportFile))
+	whole, err := os.ReadFile(filepath.Join(dir, id, rundir.ReportFile))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,11 +13,12 @@ import (
 	"strings"
 	"testing"
 
-	"netsplit/campaign/record"
 	"netsplit/campaign/script"
 	"netsplit/e2e/harness"
 	"netsplit/e2e/need"
 	"netsplit/model"
+	"netsplit/record"
+	"netsplit/record/rundir"
 )
 
 func TestMain(m *testing.M) {
@@ -107,7 +108,7 @@ func proved(t *testing.T, sum model.RunSummary) {
 // their answers, and that the report shows them.
 func recorded(t *testing.T, dir string) {
 	t.Helper()
-	events, _, err := record.ReadLines[model.Event](dir, record.EventsFile)
+	events, _, err := rundir.ReadLines[model.Event](dir, rundir.EventsFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +126,7 @@ func recorded(t *testing.T, dir string) {
 		}
 		last = e
 	}
-	history, _, err := record.ReadLines[record.Entry](dir, record.HistoryFile)
+	history, _, err := rundir.ReadLines[record.Entry](dir, rundir.HistoryFile)
 	if err != nil || len(history) != 2*ops || ops == 0 {
 		t.Fatalf("%d steps are operations, %d lines of history: %v", ops, len(history), err)
 	}
@@ -134,7 +135,7 @@ func recorded(t *testing.T, dir string) {
 			t.Errorf("operation %+v answered by %+v", ask, answer)
 		}
 	}
-	page, err := os.ReadFile(filepath.Join(dir, record.ReportFile))
+	page, err := os.ReadFile(filepath.Join(dir, rundir.ReportFile))
 	if err != nil || !strings.Contains(string(page), "<h2>The script</h2>") || !strings.Contains(string(page), "The script healed it.") {
 		t.Errorf("the report shows no script: %v", err)
 	}
@@ -165,7 +166,7 @@ func TestNodes(t *testing.T) {
 	}
 	proved(t, sum)
 	var verbs []model.NodeVerb
-	events, _, err := record.ReadLines[model.Event](filepath.Join(r.Dir, sum.Run), record.EventsFile)
+	events, _, err := rundir.ReadLines[model.Event](filepath.Join(r.Dir, sum.Run), rundir.EventsFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,9 +233,9 @@ func TestCommand(t *testing.T) {
 		if res.Code != 0 || !strings.Contains(res.Stdout, "split-brain: 1 of 1 plays failed (1 fail)") || !strings.Contains(res.Stdout, "script, documented") {
 			t.Fatal(res)
 		}
-		runs := glob(t, dir, record.SummaryFile)
+		runs := glob(t, dir, rundir.SummaryFile)
 		var sum model.RunSummary
-		if err := record.ReadJSON(runs[0], &sum); err != nil {
+		if err := rundir.ReadJSON(runs[0], &sum); err != nil {
 			t.Fatal(err)
 		}
 		proved(t, sum)

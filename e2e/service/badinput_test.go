@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"netsplit/api/wire"
-	"netsplit/campaign/record"
 	"netsplit/e2e/harness"
 	"netsplit/model"
+	"netsplit/record/rundir"
 )
 
 // TestBadInput gives netsplit what it cannot use. Each must end at once, with
@@ -198,7 +198,7 @@ func TestFullDisk(t *testing.T) {
 			continue
 		}
 		passed++
-		events, cut, err := record.ReadLines[model.Event](run.Dir, record.EventsFile)
+		events, cut, err := rundir.ReadLines[model.Event](run.Dir, rundir.EventsFile)
 		if err != nil || cut || len(events) == 0 {
 			t.Errorf("%s passed and its record is broken: %d events, cut off %v, %v", run.Run, len(events), cut, err)
 		}
@@ -207,7 +207,7 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("no run before the disk was full: %s", harness.Verdicts(runs))
 	}
 	// Once there is room the store opens again and knows the campaign.
-	if err := os.Remove(filepath.Join(runs[len(runs)-1].Dir, record.PacketsFile)); err != nil {
+	if err := os.Remove(filepath.Join(runs[len(runs)-1].Dir, rundir.PacketsFile)); err != nil {
 		t.Fatal(err)
 	}
 	again := harness.Run(t, "invariants", "--runs-dir", dir)

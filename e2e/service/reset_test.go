@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"netsplit/api/wire"
-	"netsplit/deploy/lab/labtest"
 	"netsplit/e2e/harness"
+	"netsplit/internal/labtest"
 )
 
 // conn opens a TCP connection between two hosts; what arrives at the second is

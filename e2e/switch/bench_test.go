@@ -19,9 +19,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"netsplit/controller"
-	"netsplit/deploy/lab/labtest"
 	"netsplit/e2e/need"
 	"netsplit/e2e/traffic"
+	"netsplit/internal/labtest"
 	"netsplit/model"
 )
 

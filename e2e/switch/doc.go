@@ -1,4 +1,4 @@
-// Package ofswitch tests controller, flowrules and campaign/fabric on a real
+// Package ofswitch tests controller, flowrules and testbed/fabric on a real
 // Open vSwitch with real packets. It holds tests only.
 //
 // Every test starts an Open vSwitch of its own, in a network namespace of its

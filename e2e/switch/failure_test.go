@@ -12,12 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 
-	"netsplit/campaign/fabric"
 	"netsplit/controller"
-	"netsplit/deploy/lab/labtest"
+	"netsplit/internal/labtest"
 	"netsplit/model"
+	"netsplit/testbed/fabric"
 )
 
 // childEnv makes this binary a controller that cuts and then waits to be

@@ -12,9 +12,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"netsplit/campaign/fabric"
 	"netsplit/e2e/need"
 	"netsplit/model"
+	"netsplit/testbed/fabric"
 )
 
 // BenchmarkForwarding measures what a way through the switch carries: packets

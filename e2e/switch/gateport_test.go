@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"netsplit/campaign/fabric"
 	"netsplit/inference/tap"
 	"netsplit/model"
+	"netsplit/testbed/fabric"
 )
 
 // longVar asks for the long form: 1,000 cuts at the gate.

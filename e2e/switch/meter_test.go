@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"netsplit/campaign/fabric"
 	"netsplit/model"
+	"netsplit/testbed/fabric"
 )
 
 // meters are those of the switch, as ovs-ofctl tells them.

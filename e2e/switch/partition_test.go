@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"netsplit/campaign/fabric"
 	"netsplit/controller"
 	"netsplit/model"
+	"netsplit/testbed/fabric"
 )
 
 // shapes of partitions over four hosts.

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"netsplit/campaign/fabric"
 	"netsplit/controller"
-	"netsplit/deploy/lab/labtest"
+	"netsplit/internal/labtest"
 	"netsplit/model"
+	"netsplit/testbed/fabric"
 )
 
 // wire is a TCP connection between switch and controller that can be cut.

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"netsplit/campaign/fabric"
 	"netsplit/controller"
 	"netsplit/controller/of13"
 	"netsplit/model"
+	"netsplit/testbed/fabric"
 )
 
 // neighbour is a second controller of the switch, which counts what it gets.

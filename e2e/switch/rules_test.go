@@ -3,8 +3,8 @@ package ofswitch
 import (
 	"testing"
 
-	"netsplit/campaign/fabric"
 	"netsplit/model"
+	"netsplit/testbed/fabric"
 )
 
 // TestCutsByRulesAlone: a testbed that wants no meters forwards, is cut and healed.

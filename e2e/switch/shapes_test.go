@@ -4,9 +4,9 @@ import (
 	"net/netip"
 	"testing"
 
-	"netsplit/campaign/fabric"
 	"netsplit/e2e/traffic"
 	"netsplit/model"
+	"netsplit/testbed/fabric"
 )
 
 // station is a host as the oracle sees it.

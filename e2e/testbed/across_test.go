@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"netsplit/api/wire"
-	"netsplit/deploy/lab/labtest"
 	"netsplit/e2e/harness"
+	"netsplit/internal/labtest"
 )
 
 // Ports of the datagrams that hosts send one another.

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"netsplit/api/wire"
-	"netsplit/campaign/testbed"
 	"netsplit/e2e/harness"
 	"netsplit/model"
+	"netsplit/testbed/config"
 )
 
 const learnAt = "127.0.0.1:6653"
@@ -122,7 +122,7 @@ func TestLearn(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%s", text)
-	got, err := testbed.Parse(text)
+	got, err := config.Parse(text)
 	if err != nil || !reflect.DeepEqual(*got, want) {
 		t.Fatalf("%v: learned %+v, true is %+v", err, got, want)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"netsplit/deploy/lab/labtest"
+	"netsplit/internal/labtest"
 	"netsplit/model"
 )
 

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 
 	"netsplit/model"
 )

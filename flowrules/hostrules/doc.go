@@ -2,7 +2,7 @@
 // testbed drop packets themselves, where there is no switch to do it.
 //
 // It is pure: Compile maps hosts and partitions to the rules of one host. What
-// the rules are put into is package campaign/nft's business.
+// the rules are put into is package testbed/nft's business.
 //
 // Every link is cut at both of its ends, at the network device, outside of all
 // that the host's kernel does with a packet:

@@ -18,7 +18,7 @@ import (
 	"netsplit/inference"
 	"netsplit/inference/classify"
 	"netsplit/inference/pcap"
-	"netsplit/inference/recut"
+	"netsplit/internal/recut"
 	"netsplit/model"
 )
 

@@ -130,7 +130,7 @@ func (b *bell) silence() { _, _ = b.f.Read(make([]byte, 8)) }                 //
 // Until linger it waits without telling Go's scheduler. To give a processor up
 // and to get one back wakes other threads, which on a machine that has little to
 // do takes longer than all else that is done for a frame: of the round trip that
-// a gate port adds, a third (e2e/bench, part gate). The garbage collector gets the
+// a gate port adds, a third (e2e/research/bench, part gate). The garbage collector gets the
 // processor by a signal, as from a loop, and the wait ends. What the frame's owner
 // woke does not: another processor takes it over, or this one does at the end.
 func wait(fd, bell uintptr, linger time.Time) (came bool, err error) {

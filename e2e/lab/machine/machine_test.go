@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"netsplit/deploy/lab"
 	"netsplit/e2e/need"
 	"netsplit/model"
+	"netsplit/testbed/lab"
 )
 
 const rmemPath = "/proc/sys/net/core/rmem_default"

@@ -1,8 +1,0 @@
-// Package record writes and reads the directory that a run leaves behind.
-//
-// Everything is written while the run goes on, in append-only files that are
-// readable after a crash, and before anything is judged: meta.json first, then
-// events, decisions, rules, history, logs and packets as they occur,
-// summary.json last. A directory without summary.json is a run that did not
-// finish. `netsplit judge` needs nothing but this directory.
-package record

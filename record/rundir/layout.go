@@ -1,0 +1,88 @@
+package rundir
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// Names of the files of a run directory.
+const (
+	MetaFile      = "meta.json"       // model.RunMeta
+	TargetFile    = "target.json"     // model.Target as it was used
+	TestbedFile   = "testbed.json"    // model.Testbed
+	EventsFile    = "events.jsonl"    // model.Event, numbered once, on arrival
+	DecisionsFile = "decisions.jsonl" // model.Decision, except plain passes while nothing is cut
+	RulesFile     = "rules.jsonl"     // what was asked of the switch, and its answers
+	HistoryFile   = "history.jsonl"   // Entry: a workload's operation history
+	LogLinesFile  = "loglines.jsonl"  // LogLine that matched a fatal pattern
+	PacketsFile   = "packets.pcapng"  // every packet with the verdict as its comment
+	EvidenceFile  = "evidence.json"   // Evidence: exits, recovery, proof, why incomplete
+	SummaryFile   = "summary.json"    // model.RunSummary
+	ReportFile    = "report.html"
+	LogsDir       = "logs" // <host>-<process>.log, what it printed; <host>/…, its log files
+)
+
+// TempDir makes a folder for records that nobody asked for by name. It is as open
+// as one that was named: os.MkdirTemp's is shut to servers that run as another
+// user than netsplit.
+func TempDir(prefix string) (string, error) {
+	dir, err := os.MkdirTemp("", prefix)
+	if err != nil {
+		return "", err
+	}
+	return dir, os.Chmod(dir, 0o755)
+}
+
+// WriteJSON writes v, indented, to a file that appears whole or not at all.
+func WriteJSON(path string, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", filepath.Base(path), err)
+	}
+	return WriteFile(path, func(w io.Writer) error {
+		_, err := w.Write(append(b, '\n'))
+		return err
+	})
+}
+
+// WriteFile has a file written that appears whole or not at all.
+func WriteFile(path string, write func(io.Writer) error) error {
+	return WriteFileMode(path, 0o644, write)
+}
+
+// WriteFileMode is WriteFile for a file with other permissions.
+func WriteFileMode(path string, mode os.FileMode, write func(io.Writer) error) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w (is the disk full or read-only?)", path, err)
+	}
+	defer os.Remove(tmp.Name())
+	w := bufio.NewWriter(tmp)
+	if err = write(w); err == nil {
+		err = w.Flush()
+	}
+	if err = errors.Join(err, tmp.Chmod(mode), tmp.Close()); err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w (is the disk full or read-only?)", path, err)
+	}
+	return nil
+}
+
+// ReadJSON reads a file written by WriteJSON.
+func ReadJSON(path string, v any) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(b, v); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}

@@ -1,0 +1,312 @@
+package sut
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"text/template"
+	"time"
+
+	"netsplit/model"
+)
+
+// ExpandInput is what a run knows and a target file does not.
+type ExpandInput struct {
+	// Host is the host to expand for; "" expands only what belongs to the run
+	// as a whole (the settings of the checks).
+	Host model.NodeID
+	// Dir is the host's own fresh directory, TargetDir that of the target file
+	// ("" for a built-in target), Bin that of helper programs.
+	Dir, TargetDir, Bin string
+	// Hosts holds the address of every host of the target.
+	Hosts map[model.NodeID]netip.Addr
+	// Args are the settings asked for; the others have their defaults.
+	Args     map[string]string
+	Seed     uint64
+	RunStart time.Time
+
+	// Version is the release that runs; "" stands for the target's Release.
+	Version string
+	// Lib, Files, Java, JavaHome and Cache are those of its artifacts
+	// (artifacts.Set); "" for a target without software.
+	Lib, Files, Java, JavaHome, Cache string
+	// Netsplit is the path of the netsplit program, Work a directory that all
+	// hosts share during this run.
+	Netsplit, Work string
+	// Building is true while the template of the cluster is made.
+	Building bool
+}
+
+// Values are what templates may use. Hosts in .IPs are reached as .IPs.n1 (or
+// index .IPs "node-1"), settings as .Args.rate.
+type Values struct {
+	Host        string            // name of this host
+	IP          string            // its address
+	IPs         map[string]string // address of every host, by name
+	Dir         string            // this host's fresh directory of this run
+	TargetDir   string            // directory of the target file
+	Bin         string            // directory of helper programs
+	Args        map[string]string // settings, defaults filled in
+	Seed        uint64            // the run's seed
+	RunStart    int64             // start of the run, Unix nanoseconds
+	WorkloadFor time.Duration     // timing.workload; prints as 9s
+	Version     string            // release of the software, e.g. 3.3.0
+	Lib         string            // directory of its jars: class path {{.Lib}}/*
+	Files       string            // directory of its single artifacts
+	Java        string            // java program to use
+	JavaHome    string            // directory of that Java
+	Cache       string            // directory of this target and release that outlives runs
+	Netsplit    string            // the netsplit program
+	Work        string            // directory shared by all hosts of this run
+	Building    bool              // the template is being made
+	Op          map[string]string // of operations: their arguments, by name
+}
+
+func values(t *model.Target, in ExpandInput, args map[string]string) Values {
+	v := Values{
+		Host: string(in.Host), IPs: map[string]string{}, Dir: in.Dir, TargetDir: in.TargetDir, Bin: in.Bin,
+		Args: args, Seed: in.Seed, RunStart: in.RunStart.UnixNano(), WorkloadFor: t.Timing.Workload,
+		Version: in.Version, Lib: in.Lib, Files: in.Files, Java: in.Java, JavaHome: in.JavaHome, Cache: in.Cache,
+		Netsplit: in.Netsplit, Work: in.Work, Building: in.Building,
+	}
+	if v.Version == "" {
+		v.Version = t.Release
+	}
+	for h, ip := range in.Hosts {
+		v.IPs[string(h)] = ip.String()
+	}
+	return v
+}
+
+// Args returns all settings of the target: its defaults, replaced by those
+// given. The error names a setting that the target does not have.
+func Args(t *model.Target, given map[string]string) (map[string]string, error) {
+	out := map[string]string{}
+	for k, a := range t.Args {
+		out[k] = a.Default
+	}
+	for _, k := range slices.Sorted(maps.Keys(given)) {
+		if _, ok := t.Args[k]; !ok {
+			names := slices.Sorted(maps.Keys(t.Args))
+			return nil, fmt.Errorf("target %s has no setting %q%s: it has %s", t.Name, k, didYouMean(k, names), orNone(names))
+		}
+		out[k] = given[k]
+	}
+	return out, nil
+}
+
+// Expand returns a copy of the target as one host sees it: only the processes
+// and workloads of that host, only the conditions and variable sources that
+// are probed there (message sources stay), every template filled in. Without
+// a host it returns the whole target with its settings filled in as defaults,
+// without checks that are not judged under them, and the settings of the others
+// expanded; commands and probes stay templates.
+// Errors name the part of the target file.
+func Expand(t *model.Target, in ExpandInput) (*model.Target, error) {
+	args, err := Args(t, in.Args)
+	if err != nil {
+		return nil, err
+	}
+	x := &expander{v: values(t, in, args)}
+	out := *t
+	out.Args = map[string]model.TargetArg{}
+	for k, v := range args {
+		out.Args[k] = model.TargetArg{Default: v, Help: t.Args[k].Help}
+	}
+	out.Checks = nil
+	for i, c := range t.Checks {
+		if c.When.Under(out.Args) {
+			c.With = x.mapping(fmt.Sprintf("checks[%d].with", i), c.With)
+			out.Checks = append(out.Checks, c)
+		}
+	}
+	if in.Host != "" {
+		ip, ok := in.Hosts[in.Host]
+		if !ok {
+			return nil, fmt.Errorf("expand target %s: no address for host %q: the testbed must have every node and client of the target", t.Name, in.Host)
+		}
+		x.v.IP = ip.String()
+		x.host(t, &out)
+	}
+	if len(x.errs) > 0 {
+		return nil, fmt.Errorf("expand target %s for host %q: %w", t.Name, in.Host, x.errs[0].err)
+	}
+	return &out, nil
+}
+
+// expander fills templates and collects what failed, by path.
+type expander struct {
+	v    Values
+	errs []pathError
+}
+
+type pathError struct {
+	path string
+	err  error
+}
+
+func (x *expander) host(t, out *model.Target) {
+	h := model.NodeID(x.v.Host)
+	out.Processes = nil
+	for i, p := range t.Processes {
+		if !slices.Contains(p.Hosts, h) {
+			continue
+		}
+		at := fmt.Sprintf("processes[%d]", i)
+		p.Files = x.mapping(at+".files", p.Files)
+		p.Command = x.list(at+".command", p.Command)
+		p.Env = x.mapping(at+".env", p.Env)
+		out.Processes = append(out.Processes, p)
+	}
+	out.Stable = nil
+	for i, c := range t.Stable {
+		if !slices.Contains(c.Hosts, h) {
+			continue
+		}
+		at := fmt.Sprintf("stable[%d]", i)
+		c.Probe = x.probe(at+".probe", c.Probe)
+		c.Match = x.text(at+".match", c.Match)
+		out.Stable = append(out.Stable, c)
+	}
+	out.Variables = slices.Clone(t.Variables)
+	for i, v := range t.Variables {
+		var sources []model.VarSource
+		for j, src := range v.Sources {
+			if src.Probe != nil {
+				if !slices.Contains(ProbeHosts(t, src), h) {
+					continue
+				}
+				p := x.probe(fmt.Sprintf("variables[%d].sources[%d].probe", i, j), *src.Probe)
+				src.Probe = &p
+			}
+			sources = append(sources, src)
+		}
+		out.Variables[i].Sources = sources
+	}
+	out.Workloads = x.workloads("workloads", h, t.Workloads)
+	out.Final = x.workloads("final", h, t.Final)
+}
+
+// ProbeHosts lists the hosts on which a probed source is read: those it names,
+// or else all nodes.
+func ProbeHosts(t *model.Target, src model.VarSource) []model.NodeID {
+	if len(src.Hosts) > 0 {
+		return src.Hosts
+	}
+	return t.Nodes
+}
+
+func (x *expander) workloads(key string, h model.NodeID, in []model.Workload) []model.Workload {
+	var out []model.Workload
+	for i, w := range in {
+		if w.Host != h {
+			continue
+		}
+		at := fmt.Sprintf("%s[%d]", key, i)
+		w.Command = x.list(at+".command", w.Command)
+		w.Env = x.mapping(at+".env", w.Env)
+		out = append(out, w)
+	}
+	return out
+}
+
+func (x *expander) probe(at string, p model.Probe) model.Probe {
+	p.Command = x.list(at+".command", p.Command)
+	p.TCP = x.text(at+".tcp", p.TCP)
+	p.Send = x.text(at+".send", p.Send)
+	p.HTTP = x.text(at+".http", p.HTTP)
+	return p
+}
+
+func (x *expander) list(at string, in []string) []string {
+	var out []string
+	for i, s := range in {
+		out = append(out, x.text(fmt.Sprintf("%s[%d]", at, i), s))
+	}
+	return out
+}
+
+func (x *expander) mapping(at string, in map[string]string) map[string]string {
+	if in == nil {
+		return nil
+	}
+	out := make(map[string]string, len(in))
+	for _, k := range slices.Sorted(maps.Keys(in)) {
+		out[k] = x.text(at+"."+k, in[k])
+	}
+	return out
+}
+
+func (x *expander) text(at, s string) string {
+	if !strings.Contains(s, "{{") {
+		return s
+	}
+	t, err := template.New(at).Option("missingkey=error").Funcs(functions).Parse(s)
+	if err == nil {
+		var b strings.Builder
+		if err = t.Execute(&b, x.v); err == nil {
+			return b.String()
+		}
+	}
+	x.errs = append(x.errs, pathError{at, templateError(at, err)})
+	return ""
+}
+
+// templateError puts the text of text/template into words of the target file.
+func templateError(at string, err error) error {
+	return fmt.Errorf("template of %s: %w; templates may use %s and atLeast", at, err, valueNames)
+}
+
+// valueNames lists the names of Values as templates write them.
+const valueNames = ".Host .IP .IPs .Dir .TargetDir .Bin .Args .Seed .RunStart .WorkloadFor .Version .Lib .Files .Java .JavaHome .Cache .Netsplit .Work .Building .Op"
+
+// functions are what templates may call beside those of text/template.
+var functions = template.FuncMap{"atLeast": AtLeast}
+
+// AtLeast says whether a release is not older than another: their runs of
+// digits are compared as numbers, left to right, missing ones count as 0, so
+// that 3.11 is newer than 3.5. Templates write {{if atLeast .Version "4.0"}}.
+// What follows the numbers (-beta1, .Final) does not count.
+func AtLeast(release, than string) bool {
+	a, b := numbers(release), numbers(than)
+	for i := range max(len(a), len(b)) {
+		var x, y uint64
+		if i < len(a) {
+			x = a[i]
+		}
+		if i < len(b) {
+			y = b[i]
+		}
+		if x != y {
+			return x > y
+		}
+	}
+	return true
+}
+
+// numbers reads the dotted numbers a release begins with.
+func numbers(release string) []uint64 {
+	var out []uint64
+	for _, part := range strings.Split(release, ".") {
+		digits := part[:len(part)-len(strings.TrimLeft(part, "0123456789"))]
+		n, err := strconv.ParseUint(digits, 10, 64)
+		if err != nil {
+			return out
+		}
+		out = append(out, n)
+		if digits != part {
+			return out
+		}
+	}
+	return out
+}
+
+func orNone(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}

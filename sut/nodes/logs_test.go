@@ -1,0 +1,178 @@
+package nodes
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"netsplit/model"
+	"netsplit/record"
+)
+
+func collect(t *testing.T, p model.LogPatterns) (*logs, *[]record.LogLine) {
+	t.Helper()
+	var kept []record.LogLine
+	l, err := newLogs(p, func(x record.LogLine) { kept = append(kept, x) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, &kept
+}
+
+// TestStackTracesStayWithTheirLine feeds two interleaved streams.
+func TestStackTracesStayWithTheirLine(t *testing.T) {
+	l, kept := collect(t, model.LogPatterns{Fatal: []string{"ERROR"}, Allow: []string{"harmless"}, Context: 3})
+	n1, n2 := record.LogLine{Host: "n1", Process: "p"}, record.LogLine{Host: "n2", Process: "p"}
+	l.line(n1, "ERROR one")
+	l.line(n2, "ERROR two")
+	l.line(n1, "java.lang.NullPointerException: x")
+	l.line(n2, "INFO all well")
+	l.line(n1, "\tat a.B.c(D.java:1)")
+	l.line(n1, "Caused by: java.io.IOException")
+	l.line(n1, "\tat one line beyond the limit")
+	l.line(n1, "ERROR three")
+	l.line(n1, "ERROR harmless")
+	l.flush()
+	var got []string
+	for _, k := range *kept {
+		got = append(got, string(k.Host)+" "+k.Line+": "+strings.Join(k.Context, "|"))
+	}
+	want := []string{"n2 ERROR two: ", "n1 ERROR one: java.lang.NullPointerException: x|\tat a.B.c(D.java:1)|Caused by: java.io.IOException", "n1 ERROR three: "}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestColoursAreNoPartOfALine: patterns and stack traces find what a program prints
+// in colours, as it would print it to a file.
+func TestColoursAreNoPartOfALine(t *testing.T) {
+	l, kept := collect(t, model.LogPatterns{Fatal: []string{"^ERROR .*broken$"}, Allow: []string{"^ERROR harmless"}})
+	n1 := record.LogLine{Host: "n1", Process: "p"}
+	l.line(n1, "\x1b[38;5;160mERROR it is broken\x1b(B\x1b[m")
+	l.line(n1, "\x1b[1;31m\tat a.B.c(D.java:1)\x1b[m")
+	l.line(n1, "\x1b[31mERROR harmless and broken\x1b[0m")
+	l.line(n1, "\x1b]0;title\x07ERROR [x] is broken\x1b[K")
+	l.flush()
+	if got := firstLines(*kept); got != "ERROR it is broken|ERROR [x] is broken" || len((*kept)[0].Context) != 1 || (*kept)[0].Context[0] != "\tat a.B.c(D.java:1)" {
+		t.Errorf("kept %q", *kept)
+	}
+}
+
+// firstLines are the lines that matched, without what continued them.
+func firstLines(kept []record.LogLine) string {
+	var out []string
+	for _, k := range kept {
+		out = append(out, k.Line)
+	}
+	return strings.Join(out, "|")
+}
+
+// TestALineOfTheTraceAllows: what is kept with a match can allow it, however the
+// match ends; what follows an allowed line is judged by itself.
+func TestALineOfTheTraceAllows(t *testing.T) {
+	l, kept := collect(t, model.LogPatterns{Fatal: []string{"^ERROR", `^java\.lang\.`}, Allow: []string{`at a\.Known\.`, "^Caused by: java.io.IOException: reset$", "^ERROR connection"}, Context: 3})
+	n1 := record.LogLine{Host: "n1", Process: "p"}
+	for _, text := range []string{
+		"ERROR one", "java.lang.NullPointerException", "\tat a.Known.place(K.java:1)", "INFO",
+		"ERROR two", "java.lang.NullPointerException", "\tat a.Other.place(K.java:1)", "Caused by: java.io.IOException: reset", "INFO",
+		"ERROR three", "java.lang.NullPointerException", "\tat a.Other.place(K.java:1)", "Caused by: java.io.IOException: reset by a peer", "\tat a.Known.beyond(K.java:1)", "INFO",
+		"ERROR connection lost", "java.lang.IllegalStateException", "\tat a.Other.place(K.java:1)", "INFO",
+		"ERROR four", "\tat a.Known.place(K.java:1)",
+	} {
+		l.line(n1, text)
+	}
+	l.flush()
+	if got, want := firstLines(*kept), "ERROR three|java.lang.IllegalStateException"; got != want {
+		t.Errorf("kept %s, want %s", got, want)
+	}
+}
+
+// TestTailFollowsFilesThatAppear: lines count once, whole, whenever they come,
+// and a copy of the file is kept.
+func TestTailFollowsFilesThatAppear(t *testing.T) {
+	dir, copies := t.TempDir(), t.TempDir()
+	l, kept := collect(t, model.LogPatterns{Fatal: []string{"^ERROR"}})
+	if err := os.MkdirAll(filepath.Join(dir, "logs", "app"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "logs", "app", "syslog")
+	if err := os.WriteFile(path, []byte("ERROR first\nERR"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- l.tail(ctx, "n1", dir, []string{"logs/**/syslog"}, time.Now(), copies) }()
+	time.Sleep(2 * tailEvery)
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString("OR second\n"); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	cancel() // what was written before the end is read all the same
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	l.flush()
+	if len(*kept) != 2 || (*kept)[0].Line != "ERROR first" || (*kept)[1].Line != "ERROR second" || (*kept)[1].File != "logs/app/syslog" {
+		t.Errorf("kept %+v", *kept)
+	}
+	b, err := os.ReadFile(filepath.Join(copies, "logs", "app", "syslog"))
+	if err != nil || string(b) != "ERROR first\nERROR second\n" {
+		t.Errorf("the copy holds %q: %v", b, err)
+	}
+}
+
+// TestTailFollowsAFileThatWasReplaced: a log that was rotated or begun anew is
+// read on, and a last line counts that has no end.
+func TestTailFollowsAFileThatWasReplaced(t *testing.T) {
+	dir := t.TempDir()
+	l, kept := collect(t, model.LogPatterns{Fatal: []string{"^ERROR"}})
+	path := filepath.Join(dir, "a.log")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("INFO long enough to be cut short\nERROR one\n")
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- l.tail(ctx, "n1", dir, []string{"*.log"}, time.Now(), t.TempDir()) }()
+	time.Sleep(2 * tailEvery)
+	write("ERROR two\n") // cut short
+	time.Sleep(2 * tailEvery)
+	if err := os.Rename(path, path+".1"); err != nil {
+		t.Fatal(err)
+	}
+	write("ERROR three\nERROR four, and then it was killed")
+	cancel()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	l.flush()
+	if got, want := firstLines(*kept), "ERROR one|ERROR two|ERROR three|ERROR four, and then it was killed"; got != want {
+		t.Errorf("kept %s, want %s", got, want)
+	}
+}
+
+// TestALogThatCannotBeKeptIsReadAndTold: a full disk hides no failure.
+func TestALogThatCannotBeKeptIsReadAndTold(t *testing.T) {
+	dir := t.TempDir()
+	l, kept := collect(t, model.LogPatterns{Fatal: []string{"^ERROR"}})
+	if err := os.WriteFile(filepath.Join(dir, "a.log"), []byte("ERROR one\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := l.tail(ctx, "n1", dir, []string{"*.log"}, time.Now(), "/dev/null/x")
+	l.flush()
+	if err == nil || !strings.Contains(err.Error(), "keep a copy of log file") || len(*kept) != 1 {
+		t.Errorf("%v, kept %+v", err, *kept)
+	}
+}

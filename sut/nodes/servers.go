@@ -1,0 +1,229 @@
+package nodes
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"netsplit/model"
+	"netsplit/record"
+	"netsplit/record/rundir"
+	"netsplit/testbed/proc"
+)
+
+// How long a process may take to end when asked to, and a workload beyond the
+// length of the workload phase before it counts as hung.
+const (
+	stopLimit  = 3 * time.Second
+	hangLimit  = 5 * time.Second
+	finalLimit = 30 * time.Second
+)
+
+// server starts one server process on a host.
+func (p *Processes) server(h model.NodeID, name string) error {
+	if p.hooked() {
+		_, err := p.hookedServer(h, name)
+		return err
+	}
+	last := new(atomic.Pointer[string])
+	pr, err := p.spawn(h, name, last)
+	if err != nil {
+		return err
+	}
+	one := &server{Proc: pr, host: h, name: name, last: last}
+	mayExit := slices.ContainsFunc(p.c.Kit.Target.Processes, func(q model.Process) bool { return q.Name == name && q.MayExit })
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closing { // a workload asked for it at the last moment, and nobody would stop it
+		_, err := pr.Kill()
+		return errors.Join(errOver, err)
+	}
+	p.servers = append(p.servers, one)
+	p.wg.Go(func() {
+		<-pr.Done()
+		x := pr.Status()
+		if x.Lost {
+			p.lose(one)
+			return
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.gone != nil && !p.closing && !one.asked && !(mayExit && status(x) == 0) {
+			p.gone(fmt.Errorf("%s on %s %w: %s; the last it said: %q; all of it is in %s", name, h, errEnded, x, lastOf(one.last), p.logPath(h, name)))
+		}
+		p.ended = append(p.ended, record.Exit{Host: h, Process: name, At: x.At.Sub(p.c.Start), Status: status(x),
+			Expected: p.closing || one.asked || mayExit && status(x) == 0, LastLine: lastOf(one.last)})
+	})
+	return nil
+}
+
+// lose is about a server whose connection broke: nobody knows whether it runs, so
+// the run cannot be judged, and it is stopped where that can be.
+func (p *Processes) lose(s *server) {
+	p.mu.Lock()
+	over := p.closing
+	if p.gone != nil && !over {
+		p.gone(fmt.Errorf("the connection to host %s %w: what became of %s nobody knows", s.host, errBroke, s.name))
+	}
+	p.mu.Unlock()
+	if !over {
+		p.c.Journal.Fail("the connection to host %s broke: what became of %s there nobody knows; what it said is in %s", s.host, s.name, rundir.LogsDir)
+	}
+	if _, err := s.Kill(); err != nil {
+		p.c.Journal.Note("%v", err)
+	}
+}
+
+func lastOf(p *atomic.Pointer[string]) string {
+	if s := p.Load(); s != nil {
+		return (*s)[:min(len(*s), 300)]
+	}
+	return ""
+}
+
+// writeFile writes a file of a process, which may be a script. Processes may share
+// one: who starts beside this one may be reading it just then.
+func writeFile(path, text string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return rundir.WriteFileMode(path, 0o755, func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	})
+}
+
+// spawn writes a process's files and starts it.
+func (p *Processes) spawn(h model.NodeID, name string, last *atomic.Pointer[string]) (*proc.Proc, error) {
+	plan := p.plans[h]
+	i := slices.IndexFunc(plan.Processes, func(q model.Process) bool { return q.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("process %s has no plan for host %s", name, h)
+	}
+	spec := plan.Processes[i]
+	dir := p.dirOf(h)
+	host, ok := p.c.Bed.Testbed.Host(h)
+	if !ok {
+		return nil, fmt.Errorf("the testbed has no host %q", h)
+	}
+	for file, text := range spec.Files {
+		path := filepath.Join(dir, file)
+		if err := writeFile(path, text); err != nil {
+			return nil, err
+		}
+		if err := p.place(host, path); err != nil {
+			return nil, err
+		}
+	}
+	run := p.spec(host, name, spec.Env, spec.Command)
+	run.Sweep = spec.Once
+	run.LogPath = p.logPath(h, name)
+	run.OnLine = func(at time.Time, line string) {
+		line = plain(line)
+		if strings.TrimSpace(line) != "" {
+			last.Store(&line)
+		}
+		p.logs.line(record.LogLine{Host: h, Process: name, At: at.Sub(p.c.Start)}, line)
+	}
+	pr, err := proc.Start(run)
+	if err != nil {
+		return nil, fmt.Errorf("start %s on %s: %w", name, h, err)
+	}
+	return pr, nil
+}
+
+// status is the exit status as a shell tells it: 128 + number for a signal.
+func status(x proc.Status) int {
+	if x.Signal != 0 {
+		return 128 + int(x.Signal)
+	}
+	return x.Code
+}
+
+func ended(p *proc.Proc) bool {
+	select {
+	case <-p.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// Exits returns the exits so far and the workloads that hung, sorted; exits
+// from here on are expected.
+func (p *Processes) Exits() ([]record.Exit, []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closing, p.closedAt = true, p.now()
+	slices.SortFunc(p.ended, func(a, b record.Exit) int {
+		if a.At != b.At {
+			return int(a.At - b.At)
+		}
+		return bytes.Compare([]byte(a.Process), []byte(b.Process))
+	})
+	slices.Sort(p.hung)
+	return slices.Clone(p.ended), slices.Clone(p.hung)
+}
+
+// fatalLine keeps a line that the target file calls a failure. What servers say
+// while they are all stopped at the end is our doing: it stays in their logs.
+func (p *Processes) fatalLine(l record.LogLine) {
+	p.mu.Lock()
+	over := p.closing && l.At > p.closedAt
+	p.mu.Unlock()
+	if !p.building && !over {
+		p.c.Record.Append(rundir.LogLinesFile, l)
+	}
+}
+
+// StopAll ends every server process and removes the target's data. The error
+// says which log files could not be read, so that nobody can judge the run.
+func (p *Processes) StopAll() error {
+	p.stopServers(0) // all is recorded: nobody waits for an orderly end
+	if p.control != nil {
+		p.control.close()
+	}
+	if p.stop != nil {
+		p.stop()
+	}
+	p.tails.Wait()
+	if p.logs != nil {
+		p.logs.flush()
+	}
+	p.clearRemote()
+	os.RemoveAll(p.work())
+	p.cacheAfter()
+	return errors.Join(p.unread...)
+}
+
+// stopServers ends the servers, all at once.
+func (p *Processes) stopServers(limit time.Duration) {
+	p.mu.Lock()
+	if !p.closing {
+		p.closing, p.closedAt = true, p.now()
+	}
+	servers := slices.Clone(p.servers)
+	p.mu.Unlock()
+	var wg sync.WaitGroup
+	for _, s := range servers {
+		wg.Go(func() {
+			if s.Proc == nil {
+				if err := p.endHooked(s); err != nil {
+					p.c.Journal.Note("%v", err)
+				}
+			} else if _, err := s.Stop(limit); err != nil {
+				p.c.Journal.Note("%v", err)
+			}
+		})
+	}
+	wg.Wait()
+	p.wg.Wait()
+}

@@ -1,0 +1,188 @@
+package nodes
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"netsplit/model"
+	"netsplit/record/rundir"
+	"netsplit/sut"
+	"netsplit/testbed"
+)
+
+// templateRuns begins runs of a target on this machine, one after the other,
+// as those of one campaign.
+type templateRuns struct {
+	t     *testing.T
+	cache string
+	tg    *model.Target
+	known *templates
+	told  []string
+}
+
+// newTemplateRuns has a target of one set-up command, a shell line.
+func newTemplateRuns(t *testing.T, line string) *templateRuns {
+	f := &templateRuns{t: t, cache: t.TempDir(), tg: &model.Target{Name: "x", Nodes: []model.NodeID{"n1"}, Template: model.TemplateSetting{Warm: true},
+		Timing:    model.Timing{Settle: 20 * time.Second},
+		Processes: []model.Process{{Name: "setup", Hosts: []model.NodeID{"n1"}, Once: true, Command: []string{"sh", "-c", line}}}}}
+	f.campaign()
+	return f
+}
+
+// campaign begins another one.
+func (f *templateRuns) campaign() {
+	f.told = nil
+	f.known = newTemplates(func(text string) { f.told = append(f.told, text) })
+}
+
+// journal keeps what processes tell of themselves.
+type journal struct {
+	mu    sync.Mutex
+	notes string
+	fails []string
+}
+
+func (j *journal) Note(format string, args ...any) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.notes += fmt.Sprintf(format, args...) + "\n"
+}
+
+func (j *journal) Fail(format string, args ...any) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.fails = append(j.fails, fmt.Sprintf(format, args...))
+}
+
+func (j *journal) Unheard(format string, args ...any) { j.Fail(format, args...) }
+
+func (j *journal) NodeDone(model.NodeAction) {}
+
+// run makes or finds the template, starts the target, does something, and stops
+// it; it returns the run's processes and the remarks in its record. Nothing may
+// keep the run from being judged.
+func (f *templateRuns) run(during func(p *Processes)) (p *Processes, notes string) {
+	f.t.Helper()
+	dir := filepath.Join(f.t.TempDir(), "run")
+	rec, err := rundir.Create(dir, model.RunMeta{Run: "c-1-r0001"})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer rec.Close()
+	j := &journal{}
+	p = New(Config{Kit: &Kit{Target: f.tg, cache: f.cache, templates: f.known, expand: sut.ExpandInput{Cache: filepath.Join(f.cache, "cache")}},
+		Run: "c-1-r0001", Dir: dir, Start: time.Now(), Record: rec, Journal: j,
+		Bed: &testbed.Bed{Testbed: model.Testbed{Hosts: []model.TestbedHost{{Name: "n1", IP: netip.MustParseAddr("10.0.0.1")}}}}})
+	if err := p.MakeTemplate(context.Background()); err != nil {
+		f.t.Fatal(err)
+	}
+	if err := p.Start(context.Background()); err != nil {
+		f.t.Fatal(err)
+	}
+	if during != nil {
+		during(p)
+	}
+	if err := p.StopAll(); err != nil {
+		f.t.Fatal(err)
+	}
+	if len(j.fails) > 0 {
+		f.t.Errorf("the run cannot be judged: %q", j.fails)
+	}
+	return p, j.notes
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestATemplateThatCannotBeMadeIsTriedOnce: by the first run of a campaign,
+// which says so; all runs start from nothing, with a cache that nobody else has.
+func TestATemplateThatCannotBeMadeIsTriedOnce(t *testing.T) {
+	count := filepath.Join(t.TempDir(), "count")
+	f := newTemplateRuns(t, "{{if .Building}}echo >> "+count+"; echo half > {{.Cache}}/a.jsa; exit 3{{else}}test -z \"$(ls {{.Cache}})\" && echo mine > {{.Cache}}/a.jsa{{end}}")
+	for range 3 {
+		p, notes := f.run(nil)
+		if p.template != nil || !strings.Contains(notes, "the run starts from nothing") || !strings.Contains(notes, "exit status 3") {
+			t.Errorf("template %v, notes %s", p.template, notes)
+		}
+	}
+	if b, _ := os.ReadFile(count); len(b) != 1 {
+		t.Errorf("tried %d times in one campaign", len(b))
+	}
+	if len(f.told) != 1 || !strings.Contains(f.told[0], "every run starts from nothing") || !strings.Contains(f.told[0], "exit status 3") || f.known.news() != f.told[0] {
+		t.Errorf("told %q", f.told)
+	}
+	f.campaign()
+	f.run(nil)
+	if b, _ := os.ReadFile(count); len(b) != 2 {
+		t.Errorf("tried %d times in two campaigns", len(b))
+	}
+}
+
+// TestADamagedCacheOfATemplateIsMadeAnew: changed, missing and added files,
+// each of which is named.
+func TestADamagedCacheOfATemplateIsMadeAnew(t *testing.T) {
+	for want, damage := range map[string]func(dir string){
+		"a.jsa was changed":   func(dir string) { write(t, filepath.Join(dir, "a.jsa"), "ARCHIVF") },
+		"sub/b is missing":    func(dir string) { os.Remove(filepath.Join(dir, "sub", "b")) },
+		"new.list was added":  func(dir string) { write(t, filepath.Join(dir, "new.list"), "") },
+		"a.jsa was changed; ": func(dir string) { os.RemoveAll(dir); os.Mkdir(dir, 0o755); write(t, filepath.Join(dir, "a.jsa"), "") },
+	} {
+		t.Run(want, func(t *testing.T) {
+			f := newTemplateRuns(t, "{{if .Building}}printf ARCHIVE > {{.Cache}}/a.jsa && mkdir {{.Cache}}/sub && ln -s ../a.jsa {{.Cache}}/sub/b{{end}}")
+			f.known.quiet = 0
+			p, _ := f.run(nil)
+			if p.template == nil || len(p.template.Cache) != 3 {
+				t.Fatalf("template %+v", p.template)
+			}
+			dir := p.template.cache()
+			for range 2 { // the second one looks at no more than stamps
+				f.run(nil)
+			}
+			if len(f.told) > 0 || len(f.known.hashed) != 1 {
+				t.Fatalf("nothing was changed, told %q; %d digests kept", f.told, len(f.known.hashed))
+			}
+			time.Sleep(20 * time.Millisecond) // the clock of the file system ticks
+			damage(dir)
+			p, notes := f.run(nil)
+			if b, _ := os.ReadFile(filepath.Join(dir, "sub", "b")); p.template == nil || string(b) != "ARCHIVE" {
+				t.Errorf("template %+v with %q", p.template, b)
+			}
+			if _, err := os.Stat(filepath.Join(dir, "new.list")); err == nil {
+				t.Error("what was added is there still")
+			}
+			if len(f.told) != 1 || !strings.Contains(f.told[0], want) || !strings.Contains(f.told[0], "made anew") || !strings.Contains(notes, want) {
+				t.Errorf("told %q, notes %s, want %q", f.told, notes, want)
+			}
+		})
+	}
+}
+
+// TestARunThatChangesTheCacheOfATemplateIsNamed, with the file; the next one
+// makes the template anew, but not for ever.
+func TestARunThatChangesTheCacheOfATemplateIsNamed(t *testing.T) {
+	f := newTemplateRuns(t, "{{if .Building}}printf ARCHIVE > {{.Cache}}/a.jsa{{end}}")
+	spoil := func(p *Processes) { write(t, filepath.Join(p.template.cache(), "a.jsa"), "ARCHIVF") }
+	_, notes := f.run(spoil)
+	if want := "while run c-1-r0001 was under way"; len(f.told) != 1 || !strings.Contains(f.told[0], want) || !strings.Contains(f.told[0], "a.jsa was changed") || !strings.Contains(notes, want) {
+		t.Errorf("told %q, notes %s", f.told, notes)
+	}
+	p, _ := f.run(spoil)
+	if p.template == nil || len(f.told) != 2 || !strings.Contains(f.told[1], "made anew") {
+		t.Errorf("template %v, told %q", p.template, f.told)
+	}
+	p, notes = f.run(nil)
+	if p.template != nil || len(f.told) != 3 || !strings.Contains(f.told[2], "every run starts from nothing") || !strings.Contains(notes, "a.jsa was changed") {
+		t.Errorf("template %v, told %q, notes %s", p.template, f.told, notes)
+	}
+}

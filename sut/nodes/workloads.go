@@ -1,0 +1,136 @@
+package nodes
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"netsplit/model"
+	"netsplit/record"
+	"netsplit/record/rundir"
+	"netsplit/testbed/proc"
+)
+
+// Workloads runs workloads side by side until all have ended. One that does
+// not end in time is asked to by closing its input, then killed; it has hung.
+func (p *Processes) Workloads(ctx context.Context, ws []model.Workload, phase string) {
+	timing := p.c.Kit.Target.Timing
+	limit, key := timing.Workload+cmp.Or(timing.Hang, hangLimit), "timing.workload and timing.hang"
+	if phase == "final" {
+		limit, key = cmp.Or(timing.Final, finalLimit), "timing.final"
+	}
+	var wg sync.WaitGroup
+	for _, base := range ws {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			if err := p.workloadProcess(ctx, base, phase, limit, key); err != nil {
+				p.c.Journal.Unheard("%s %s on %s: %v", phase, base.Name, base.Host, err)
+			}
+		}()
+	}
+	wg.Wait()
+}
+
+// readOperation reads a line that a workload printed. The error says what of it
+// to write otherwise.
+func readOperation(line string) (model.Operation, error) {
+	var op model.Operation
+	err := json.Unmarshal([]byte(line), &op)
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &wrong) && wrong.Field != "":
+		want := "a text, in quotes"
+		switch wrong.Type.Kind() {
+		case reflect.Int, reflect.Int64:
+			want = "a whole number"
+		case reflect.Slice:
+			want = "a list"
+		}
+		return op, fmt.Errorf("%q is a JSON %s, want %s", wrong.Field, wrong.Value, want)
+	case err != nil:
+		return op, fmt.Errorf("want a JSON object on each line of standard output, and all else on standard error")
+	case !slices.Contains([]model.OpType{model.OpInvoke, model.OpOK, model.OpFail, model.OpInfo}, op.Type):
+		return op, fmt.Errorf("\"type\" is %q, want invoke, ok, fail or info", op.Type)
+	}
+	return op, nil
+}
+
+func (p *Processes) workloadProcess(ctx context.Context, base model.Workload, phase string, limit time.Duration, key string) error {
+	plan := p.plans[base.Host]
+	list := plan.Workloads
+	if phase == "final" {
+		list = plan.Final
+	}
+	i := slices.IndexFunc(list, func(w model.Workload) bool { return w.Name == base.Name })
+	host, ok := p.c.Bed.Testbed.Host(base.Host)
+	if i < 0 || !ok {
+		return fmt.Errorf("no such workload or host")
+	}
+	w := list[i]
+	var broken error // the first line that was no operation
+	last := new(atomic.Pointer[string])
+	run := p.spec(host, w.Name, w.Env, w.Command)
+	run.LogPath, run.Input, run.Sweep = filepath.Join(p.c.Dir, rundir.LogsDir, fmt.Sprintf("%s-%s.log", base.Host, w.Name)), true, true
+	run.OnStdout = func(_ time.Time, line string) {
+		op, err := readOperation(line)
+		if err != nil {
+			if broken == nil {
+				broken = fmt.Errorf("it printed a line that is no operation: %w: %.200q", err, line)
+			}
+			return
+		}
+		p.c.Record.Append(rundir.HistoryFile, record.Entry{Workload: w.Name, Operation: op})
+	}
+	run.OnLine = func(_ time.Time, line string) {
+		if line = plain(line); strings.TrimSpace(line) != "" {
+			last.Store(&line)
+		}
+	}
+	pr, err := proc.Start(run)
+	if err != nil {
+		return err
+	}
+	t := time.NewTimer(limit)
+	defer t.Stop()
+	hung := false
+	select {
+	case <-pr.Done():
+	case <-ctx.Done():
+	case <-t.C:
+		hung = true
+	}
+	pr.CloseInput()
+	if hung { // end of input was the last polite request
+		select {
+		case <-pr.Done():
+		case <-time.After(stopLimit):
+		}
+	}
+	x, err := pr.Stop(stopLimit) // also ends what it left behind
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case hung:
+		p.mu.Lock()
+		p.hung = append(p.hung, fmt.Sprintf("%s %s on %s did not end within %v of its start (%s)", phase, w.Name, base.Host, limit, key))
+		p.mu.Unlock()
+		return nil
+	case err != nil:
+		return err
+	case broken != nil:
+		return broken
+	case status(x) != 0:
+		return fmt.Errorf("it ended with %s; the last it said: %q; all of it is in %s", x, lastOf(last), run.LogPath)
+	}
+	return nil
+}

@@ -1,0 +1,314 @@
+package testbed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"netsplit/controller"
+	"netsplit/inference/tap"
+	"netsplit/model"
+	"netsplit/testbed/agent"
+	"netsplit/testbed/fabric"
+	"netsplit/testbed/hosts"
+	"netsplit/testbed/lab"
+)
+
+// Bed is a testbed with everything that a run needs of it: its switches under
+// control, an agent on each host, and its mirror port. One run uses it at a
+// time. A testbed without switches has no fabric, and no runs.
+type Bed struct {
+	Testbed model.Testbed
+
+	cuts   backend // at line rate: the fabric, or the hosts
+	fabric *fabric.Fabric
+	hosts  *hosts.Hosts
+	lab    *lab.Lab // nil: somebody else's testbed
+	binary string
+	run    atomic.Pointer[Run] // under way; nil between runs
+	agents agents
+	tended context.CancelFunc // ends tend
+	work   sync.WaitGroup
+	log    *slog.Logger
+	// standing holds the cuts that stand, by id: uint32, *Cut.
+	standing sync.Map
+	ids      atomic.Uint32 // of cuts so far, above cutID
+	macs     map[model.NodeID]net.HardwareAddr
+	mirror   *tap.Reader
+	stop     context.CancelFunc // of the mirror reader of the run under way
+	read     chan struct{}      // closed when that reader ended
+}
+
+// Config is what a Bed is made from.
+type Config struct {
+	Testbed model.Testbed
+	// Lab is the one that the testbed is; nil: it is somebody else's, and what
+	// runs on its hosts or became of its switches is not ours to end or mend.
+	Lab *lab.Lab
+	// Gate is the transport of the gate; "" leaves it to the testbed.
+	Gate model.Gate
+	// Controller is who the switches connect to; nil for a testbed whose hosts
+	// drop packets themselves.
+	Controller *controller.Controller
+	// Binary is the netsplit program as the hosts find it.
+	Binary string
+	Log    *slog.Logger
+	Events Events
+}
+
+// Events are told what happens to a bed, between runs too. They must not wait.
+type Events struct {
+	// SwitchChanged: a switch connected, or its connection ended.
+	SwitchChanged func(id model.DatapathID, up bool)
+	// Lapsed: a switch that is connected does not confirm that it keeps what is cut
+	// there.
+	Lapsed func(id model.DatapathID)
+	// Unhindered: rules of somebody else that dropped packets on a switch are gone.
+	Unhindered func(id model.DatapathID)
+	// Demoted: another controller became master of the switch.
+	Demoted func(id model.DatapathID, err error)
+	// Refused: rules of others are in our way there.
+	Refused func(id model.DatapathID, err error)
+	// Tampered: somebody changed our rules there, which were put right, or has
+	// put others before them, which stay.
+	Tampered func(id model.DatapathID, what string)
+	// Drained: our rules go missing there again and again.
+	Drained func(id model.DatapathID, err error)
+	// HostPort: the host's port went, or is back (nil).
+	HostPort func(host model.NodeID, err error)
+	// OtherPort: the port of a link, a gate or a mirror went, or is back (nil).
+	OtherPort func(id model.DatapathID, port model.Port, err error)
+	// Agent: the agent of a host has ended (err says why), or there is one again
+	// (nil).
+	Agent func(host model.NodeID, err error)
+	// Lost: one of the hosts that drop packets themselves does not any more.
+	Lost func(host model.NodeID, err error)
+}
+
+// Open starts an agent on every host of a testbed, and takes over its switches
+// or, where there are none, has the hosts drop packets themselves. It does not
+// wait for switches to connect: see Ready.
+func Open(ctx context.Context, c Config) (*Bed, error) {
+	b := &Bed{Testbed: c.Testbed, lab: c.Lab, binary: c.Binary, log: c.Log,
+		agents: agents{on: map[model.NodeID]*agent.Client{}, starting: map[model.NodeID]*sync.Mutex{}}, macs: map[model.NodeID]net.HardwareAddr{}}
+	var err error
+	if c.Testbed.Backend == model.BackendNFTables {
+		err = b.takeHosts(ctx, c)
+	} else {
+		err = b.takeSwitches(ctx, c)
+	}
+	if err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return b, nil
+}
+
+// takeSwitches has the fabric keep the switches in order.
+func (b *Bed) takeSwitches(ctx context.Context, c Config) error {
+	f, err := fabric.New(fabric.Config{Testbed: c.Testbed, Gate: c.Gate, Controller: c.Controller, Log: c.Log,
+		PacketIn: func(host model.NodeID, at time.Time, frame []byte) {
+			if r := b.under(); r != nil {
+				r.Gate(host, at, frame)
+			}
+		},
+		Crossed: b.crossed,
+		Events: fabric.Events{
+			Ready: func(id model.DatapathID) { c.Events.SwitchChanged(id, true) },
+			SwitchDown: func(id model.DatapathID, err error) {
+				c.Events.SwitchChanged(id, false)
+				b.trouble("switch %s went away, with what it held: %v", id, err)
+			},
+			Lapsed:     c.Events.Lapsed,
+			Unhindered: c.Events.Unhindered,
+			Demoted: func(id model.DatapathID, err error) {
+				c.Events.Demoted(id, err)
+				b.trouble("for a part of the run not known exactly, %v", err)
+			},
+			Refused:     c.Events.Refused,
+			SwitchError: func(id model.DatapathID, err error) { b.trouble("switch %s refused: %v", id, err) },
+			GateFault:   func(id model.DatapathID, err error) { b.trouble("the gate port of switch %s: %v", id, err) },
+			HostPort: func(id model.DatapathID, host model.NodeID, err error) {
+				c.Events.HostPort(host, err)
+				if err != nil {
+					b.trouble("host %s hangs on no port of switch %s: %v", host, id, err)
+				}
+			},
+			OtherPort: func(id model.DatapathID, port model.Port, err error) {
+				c.Events.OtherPort(id, port, err)
+				if err != nil {
+					b.trouble("port %s of switch %s, which the testbed names: %v", port.Name, id, err)
+				}
+			},
+			Tampered: func(id model.DatapathID, t fabric.Tampering) {
+				c.Events.Tampered(id, t.String())
+				b.trouble("somebody changed the rules of switch %s: %s", id, t)
+			},
+			Drained: func(id model.DatapathID, err error) {
+				c.Events.Drained(id, err)
+				b.trouble("%v", err)
+			},
+		}})
+	if err != nil {
+		return err
+	}
+	b.fabric, b.cuts = f, f
+	if err := b.startAgents(ctx); err != nil || b.lab != nil { // before a run on a lab they are seen to: Ensure
+		return err
+	}
+	b.tendAll(c.Events.Agent)
+	return nil
+}
+
+// tendAll tends the agents of all hosts until the bed is closed.
+func (b *Bed) tendAll(tell func(model.NodeID, error)) {
+	var ctx context.Context
+	ctx, b.tended = context.WithCancel(context.Background())
+	for _, h := range b.Testbed.Hosts {
+		b.work.Go(func() { b.tend(ctx, h.Name, tell) })
+	}
+}
+
+// takeHosts has the hosts drop packets themselves.
+func (b *Bed) takeHosts(ctx context.Context, c Config) error {
+	if err := b.startAgents(ctx); err != nil {
+		return err
+	}
+	h, err := hosts.New(ctx, hosts.Config{Testbed: c.Testbed, Lost: c.Events.Lost,
+		Agent: func(ctx context.Context, h model.NodeID) (hosts.Agent, error) { return b.revive(ctx, h) }})
+	if err != nil {
+		return err
+	}
+	b.hosts, b.cuts = h, h
+	b.tendAll(c.Events.Agent)
+	return nil
+}
+
+// HasSwitches says whether switches cut here; otherwise the hosts do, and there
+// is no gate.
+func (b *Bed) HasSwitches() bool { return b.fabric != nil }
+
+// Ready waits until all switches are connected and have their rules.
+func (b *Bed) Ready(ctx context.Context) error { return b.fabric.Ready(ctx) }
+
+// Meters says why a switch's cuts are by rules alone; nil: meters cut first.
+func (b *Bed) Meters(id model.DatapathID) error { return b.fabric.Meters(id) }
+
+// Refused says which switches are left alone, since rules of others are in our
+// way there.
+func (b *Bed) Refused() []error { return b.fabric.Refused() }
+
+// hindered says what keeps packets from links that we do not cut: ports of hosts that are
+// not as they should be, by their switches, and rules of somebody else.
+func (b *Bed) hindered(links []model.Link) error {
+	if b.fabric == nil {
+		return nil
+	}
+	var errs []error
+	for _, l := range links {
+		for _, h := range []model.NodeID{l.Src, l.Dst} {
+			if err := b.fabric.Unplugged(h); err != nil {
+				errs = append(errs, fmt.Errorf("host %s: %w", h, err))
+			}
+			errs = append(errs, b.fabric.DroppedByOthers(h))
+		}
+	}
+	return distinct(errs)
+}
+
+// Located is the testbed with the numbers that ports have now; 0 for names that no
+// switch has told.
+func (b *Bed) Located() model.Testbed {
+	if b.fabric == nil {
+		return b.Testbed
+	}
+	return b.fabric.Testbed()
+}
+
+// AgentGone is why the agent of a host has ended; nil: all live.
+func (b *Bed) AgentGone() error {
+	for _, a := range b.agents.all() {
+		if err := a.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// How long a switch may take to come back before a run, by itself and after
+// its daemons were started again.
+const (
+	readyLimit   = 5 * time.Second
+	restartLimit = 20 * time.Second
+)
+
+// Ensure makes the testbed fit for a run: a switch that another controller took
+// is asked for its master role again, a lab's switch that died is started again,
+// and so are agents that died.
+func (b *Bed) Ensure(ctx context.Context) error {
+	if err := b.fabric.Claim(ctx); err != nil {
+		return fmt.Errorf("testbed %s is not ready: %w", b.Testbed.Name, err)
+	}
+	rctx, cancel := context.WithTimeout(ctx, readyLimit)
+	err := b.fabric.Ready(rctx)
+	cancel()
+	if err != nil && b.lab != nil {
+		if err := b.lab.RestartSwitch(ctx); err != nil {
+			return fmt.Errorf("the switch of testbed %s is gone and could not be started again: %w", b.Testbed.Name, err)
+		}
+		rctx, cancel := context.WithTimeout(ctx, restartLimit)
+		defer cancel()
+		err = b.fabric.Ready(rctx)
+	}
+	if err != nil {
+		return fmt.Errorf("testbed %s is not ready: %w", b.Testbed.Name, err)
+	}
+	for _, h := range b.Testbed.Hosts {
+		now := time.Now()
+		old := b.agents.of(h.Name)
+		if _, err := old.CountFrom(ctx, agent.Sender{}, now, now); err == nil {
+			continue
+		}
+		old.Close()
+		if _, err := b.revive(ctx, h.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Sweep ends what a run left on a lab's hosts; hosts that are not ours are
+// left alone.
+func (b *Bed) Sweep() error {
+	if b.lab == nil {
+		return nil
+	}
+	var pids []int
+	for _, a := range b.agents.all() {
+		pids = append(pids, a.PID())
+	}
+	return b.lab.Sweep(pids...)
+}
+
+// Close ends the agents and leaves the network whole.
+func (b *Bed) Close() error {
+	var errs []error
+	if b.tended != nil {
+		b.tended()
+		b.work.Wait()
+	}
+	if b.hosts != nil {
+		b.hosts.Close()
+	}
+	for _, a := range b.agents.all() {
+		errs = append(errs, a.Close())
+	}
+	if b.fabric != nil {
+		errs = append(errs, b.fabric.Leave())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,64 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/template"
+
+	"netsplit/model"
+)
+
+// HookVars is what a hook can name.
+type HookVars struct {
+	Host    string
+	Address string // the host's ip
+	Process string // of the target file; "" for reset
+	// Command is the target file's command of the process, as a line for a shell.
+	Command string
+	Labels  map[string]string
+	Run     string // id of the run
+}
+
+var hookFuncs = template.FuncMap{"quote": model.Quoted}
+
+// ExpandHook fills a hook in: the line for sh.
+func ExpandHook(text string, v HookVars) (string, error) {
+	t, err := template.New("hook").Funcs(hookFuncs).Option("missingkey=error").Parse(text)
+	if err != nil {
+		return "", fmt.Errorf("hook %q: %w", text, err)
+	}
+	var b strings.Builder
+	if err := t.Execute(&b, v); err != nil {
+		return "", fmt.Errorf("hook %q: %w", text, err)
+	}
+	return b.String(), nil
+}
+
+// checkHooks says what is wrong with the hooks, by name.
+func checkHooks(t *model.Testbed) (errs []error) {
+	any := false
+	for _, verb := range model.HookVerbs {
+		text := t.Hooks.Of(verb)
+		any = any || text != ""
+		tmpl, err := template.New("hook").Funcs(hookFuncs).Parse(text)
+		if err == nil {
+			// Labels differ from host to host, so that only the names of fields are
+			// checked here.
+			err = tmpl.Execute(io.Discard, HookVars{Labels: map[string]string{}})
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("hooks: %s: %w; known are .Host, .Address, .Process, .Command, .Labels, .Run and quote", verb.Hook(), err))
+		}
+	}
+	switch h := t.Hooks; {
+	case any && h.Start == "":
+		errs = append(errs, fmt.Errorf("hooks: start is missing; with hooks, servers are started by them"))
+	case any && h.Stop == "" && h.Crash == "":
+		errs = append(errs, fmt.Errorf("hooks: neither stop nor crash; a run ends its servers by one of them"))
+	}
+	if t.Hooks.Timeout < 0 {
+		errs = append(errs, fmt.Errorf("hooks: timeout %v: give a time ahead, as in 30s", t.Hooks.Timeout))
+	}
+	return errs
+}

@@ -1,0 +1,39 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"netsplit/model"
+)
+
+// checkRoles says what is wrong with the roles, by name.
+func checkRoles(t *model.Testbed, l lines) (errs []error) {
+	for _, name := range slices.Sorted(maps.Keys(t.Roles)) {
+		r := t.Roles[name]
+		bad := func(format string, args ...any) {
+			errs = append(errs, fmt.Errorf("%srole %s: %s", l.of("roles", name), name, fmt.Sprintf(format, args...)))
+		}
+		if !labelling(name) {
+			bad("%s", wantLabelling)
+		}
+		if len(r.Hosts) == 0 {
+			bad("hosts is missing; name the hosts that may have it")
+		}
+		for _, h := range r.Hosts {
+			if _, ok := t.Host(h); !ok {
+				bad("no host %q in the testbed: it has %v", h, t.Names())
+			}
+		}
+		r.Probe.Check(func(key, format string, args ...any) {
+			bad("%s: %s", strings.TrimSuffix("probe."+key, "."), fmt.Sprintf(format, args...))
+		})
+		if _, err := regexp.Compile(r.Match); err != nil || r.Match == "" {
+			bad("match %q: want a regular expression for the answer of a host that has the role (https://pkg.go.dev/regexp/syntax)", r.Match)
+		}
+	}
+	return errs
+}

@@ -1,0 +1,155 @@
+package testbed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"netsplit/model"
+)
+
+// backend drops packets at line rate: the switches of a testbed (fabric.Fabric)
+// or, where there are none, its hosts (hosts.Hosts).
+type backend interface {
+	// Cut puts a partition in force and returns when that was confirmed, which is
+	// not yet proof. On error nothing of it is desired any more.
+	Cut(ctx context.Context, id uint32, p model.Partition) error
+	// Heal lifts the partition with that id, if it is in force.
+	Heal(ctx context.Context, id uint32) error
+	// Drops is what the rules that are to drop specimens of a partition have counted
+	// so far, by link, for each specimen; it may lag.
+	Drops(ctx context.Context, id uint32, of []model.Specimen) (map[model.Link][]model.Met, error)
+	// Kept says until when at least the rules of a partition hold unless they are
+	// renewed, and what hinders that they are. It does not wait.
+	Kept(p model.Partition) (time.Time, error)
+	// Verify says which rules of a partition were missing; it waits.
+	Verify(ctx context.Context, p model.Partition) error
+	// DropsBy is what was dropped of a partition so far, by the rules that dropped
+	// it. It waits until that is complete.
+	DropsBy(ctx context.Context, id uint32) ([]model.RuleDrops, error)
+	// CountedFor lists the partitions whose DropsBy has specimens that are sent over
+	// links now: by link, for each specimen, their ids.
+	CountedFor(links []model.Link, of []model.Specimen) map[model.Link][][]uint32
+}
+
+// metered is a backend that cuts by meters first, where it can.
+type metered interface {
+	// Bite says why a partition's cut is by rules alone; nil: it is not.
+	Bite(p model.Partition) error
+	// Lift takes a partition's drop rules away and leaves its meters down. It says
+	// which specimens nothing but a meter holds, by link, for each; links where it
+	// holds none of them are left out.
+	Lift(ctx context.Context, id uint32, of []model.Specimen) (map[model.Link][]bool, error)
+	// Held is what the rules that send specimens of a partition to its meters have
+	// counted so far, as Drops.
+	Held(ctx context.Context, id uint32, of []model.Specimen) (map[model.Link][]model.Met, error)
+}
+
+// Cut is a partition that a bed cuts at line rate, without the gate, with what
+// it takes to prove that it holds and that it is healed.
+type Cut struct {
+	bed       *Bed
+	id        uint32 // in the backend, and in the rules' cookies
+	partition model.Partition
+	resets    atomic.Uint64 // sent so far
+
+	mu     sync.Mutex // guards what follows
+	probes map[model.Link]uint64
+}
+
+// NewCut is a partition that is not in force yet. Its id is one that no other on
+// this bed has had, and higher than those of all before.
+func (b *Bed) NewCut(p model.Partition) *Cut {
+	return &Cut{bed: b, id: cutID + b.ids.Add(1), partition: p, probes: map[model.Link]uint64{}}
+}
+
+// Takes says why the bed cannot have the effect; nil: it can.
+func (b *Bed) Takes(e model.Effect) error {
+	if e == model.Reset && b.fabric == nil {
+		return errors.New("effect reset: the hosts of this testbed drop packets themselves and send no resets: ask for drop, or use a switch")
+	}
+	return nil
+}
+
+// Put has the partition cut and returns when that was confirmed, which is not
+// yet proof: see Prove.
+func (c *Cut) Put(ctx context.Context) error {
+	c.bed.standing.Store(c.id, c)
+	return c.bed.cuts.Cut(ctx, c.id, c.partition)
+}
+
+// Remove has the partition cut no more, and returns when that was confirmed. It
+// does nothing where the partition is not in force.
+func (c *Cut) Remove(ctx context.Context) error {
+	err := c.bed.cuts.Heal(ctx, c.id)
+	c.bed.standing.Delete(c.id)
+	return err
+}
+
+// Kept says until when at least the partition is cut unless that is renewed, and what
+// hinders that it is; nil: it is renewed. It does not wait.
+func (c *Cut) Kept() (time.Time, error) { return c.bed.cuts.Kept(c.partition) }
+
+// Resets is how many packets it has sent so far to end TCP connections.
+func (c *Cut) Resets() uint64 { return c.resets.Load() }
+
+// Bite says whether the cut can be by meters, and if so why it is by rules
+// alone; nil: it is by meters first.
+func (c *Cut) Bite() (metering bool, alone error) {
+	m, ok := c.bed.cuts.(metered)
+	if !ok {
+		return false, nil
+	}
+	return true, m.Bite(c.partition)
+}
+
+// CutBy says in words what cuts bite by; alone is why by rules alone (Bite, Bed.Meters).
+func CutBy(alone error) string {
+	if alone == nil {
+		return "meters, then drop rules"
+	}
+	return fmt.Sprintf("drop rules alone: %v", alone)
+}
+
+// Probes is how many packets of netsplit's own, by link, are among those that it has
+// dropped so far: sent to prove it, or another cut of the bed on links of both.
+func (c *Cut) Probes() map[model.Link]uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.probes)
+}
+
+// probed books specimens of a link for the cuts that count them.
+func (b *Bed) probed(l model.Link, sent []bool, counted [][]uint32) {
+	for i, is := range sent {
+		if !is || i >= len(counted) {
+			continue
+		}
+		for _, id := range counted[i] {
+			if v, standing := b.standing.Load(id); standing {
+				c := v.(*Cut)
+				c.mu.Lock()
+				c.probes[l]++
+				c.mu.Unlock()
+			}
+		}
+	}
+}
+
+// Sum is the count of all links.
+func Sum(byLink map[model.Link]uint64) (n uint64) {
+	for _, m := range byLink {
+		n += m
+	}
+	return n
+}
+
+// Dropped is how many packets it has dropped, those of proofs included, by the rules
+// that did. It waits until the count is complete.
+func (c *Cut) Dropped(ctx context.Context) ([]model.RuleDrops, error) {
+	return c.bed.cuts.DropsBy(ctx, c.id)
+}

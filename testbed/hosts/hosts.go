@@ -1,0 +1,251 @@
+package hosts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"net"
+	"net/netip"
+	"regexp"
+	"slices"
+	"sync"
+	"time"
+
+	"netsplit/flowrules/hostrules"
+	"netsplit/model"
+	"netsplit/testbed/nft"
+)
+
+// Agent does what a host is told; agent.Client is one. A new one has no rules.
+type Agent interface {
+	Filter(ctx context.Context, table string, addr netip.Addr, rules []hostrules.Rule, lease time.Duration) (map[string]uint64, error)
+	Renew(ctx context.Context, lease time.Duration) error
+	Dropped(ctx context.Context) (map[string]uint64, error)
+}
+
+// Config of Hosts. The zero value of an optional field takes its default.
+type Config struct {
+	Testbed model.Testbed
+	// Agent is the one on a host now, started again if it died, which may take far
+	// longer than Timeout. It is not called for a host while it works on that.
+	Agent func(context.Context, model.NodeID) (Agent, error)
+	// Lost is told when the rules of a host are not in force any more, or nobody
+	// knows. It must not block.
+	Lost func(host model.NodeID, why error)
+
+	Lease      time.Duration // life of rules; default 5 s
+	RenewEvery time.Duration // default 1 s
+	Timeout    time.Duration // longest wait for a host; default 3 s
+}
+
+// Hosts keeps the rules of all hosts of one testbed.
+type Hosts struct {
+	cfg   Config
+	table string
+	all   []hostrules.Host
+	life  context.Context // until Close
+	stop  context.CancelFunc
+	work  sync.WaitGroup
+
+	// change is held by every operation from compile to confirmation. Renewing
+	// does not wait for it: one host that is slow lets no other expire.
+	change     sync.Mutex
+	partitions []*inForce
+	hosts      map[model.NodeID]*host
+}
+
+// inForce is a partition and what was dropped for it.
+type inForce struct {
+	id      uint32
+	p       model.Partition
+	new     bool                // being cut: what rules of others have dropped until then is not its
+	on      map[model.Link]bool // what it cuts
+	dropped map[string]*drop    // by the host that did and its rule
+}
+
+// counts says whether what the rule drops is among what the partition cuts.
+func (f *inForce) counts(r hostrules.Rule) bool { return f.on[r.Link] && r.Counts(f.p) }
+
+// New makes the tables on all hosts, without rules. The error says which host
+// cannot and why.
+func New(ctx context.Context, cfg Config) (*Hosts, error) {
+	for _, d := range []struct {
+		p   *time.Duration
+		def time.Duration
+	}{{&cfg.Lease, 5 * time.Second}, {&cfg.RenewEvery, time.Second}, {&cfg.Timeout, 3 * time.Second}} {
+		if *d.p == 0 {
+			*d.p = d.def
+		}
+	}
+	h := &Hosts{cfg: cfg, table: TableName(cfg.Testbed.Name), hosts: map[model.NodeID]*host{}}
+	for _, t := range cfg.Testbed.Hosts {
+		mac, err := net.ParseMAC(t.MAC)
+		if err != nil || len(mac) != 6 {
+			return nil, fmt.Errorf("host %s: mac %q is no Ethernet address", t.Name, t.MAC)
+		}
+		h.all = append(h.all, hostrules.Host{Name: t.Name, MAC: hostrules.MAC(mac), IP: t.IP})
+		h.hosts[t.Name] = &host{name: t.Name, ip: t.IP}
+	}
+	h.life, h.stop = context.WithCancel(context.Background())
+	if err := h.apply(ctx); err != nil {
+		h.Close()
+		return nil, err
+	}
+	for _, o := range h.hosts {
+		h.work.Go(func() { h.renewing(h.life, o) })
+	}
+	return h, nil
+}
+
+var plainName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,40}$`)
+
+// TableName is the name of a testbed's tables: two daemons cut the same hosts only
+// for testbeds of different names.
+func TableName(testbed string) string {
+	if !plainName.MatchString(testbed) {
+		sum := fnv.New64a()
+		sum.Write([]byte(testbed))
+		testbed = fmt.Sprintf("%x", sum.Sum64())
+	}
+	return "netsplit-" + testbed
+}
+
+// Cut puts a partition in force and returns when both ends of every link have
+// confirmed it. On error it is not desired any more, and what was done of it is
+// undone where that can be.
+func (h *Hosts) Cut(ctx context.Context, id uint32, p model.Partition) error {
+	h.change.Lock()
+	defer h.change.Unlock()
+	f := &inForce{id: id, p: p, on: map[model.Link]bool{}, dropped: map[string]*drop{}, new: true}
+	for _, l := range p.Links() {
+		f.on[l] = true
+	}
+	h.partitions = append(h.partitions, f)
+	err := h.apply(ctx)
+	f.new = false
+	if err != nil {
+		h.partitions = h.partitions[:len(h.partitions)-1]
+		h.lose(h.apply(context.WithoutCancel(ctx))) // a host that cannot be reached forgets by itself
+	}
+	return err
+}
+
+// Heal lifts the partition with that id, if it is in force. On error its rules
+// stay on the hosts that the error names until the lease runs out.
+func (h *Hosts) Heal(ctx context.Context, id uint32) error {
+	h.change.Lock()
+	defer h.change.Unlock()
+	n := len(h.partitions)
+	kept := slices.DeleteFunc(slices.Clone(h.partitions), func(f *inForce) bool { return f.id == id })
+	if h.partitions = kept; len(kept) == n {
+		return nil
+	}
+	err := h.apply(ctx)
+	h.lose(err)
+	return err
+}
+
+// lose tells that partitions may be in force no more, because of a host that did
+// not do as it was told: what it still has is not renewed.
+func (h *Hosts) lose(err error) {
+	if err == nil || len(h.partitions) == 0 {
+		return
+	}
+	for name, o := range h.hosts {
+		o.mu.Lock()
+		lost := o.agent == nil
+		o.told = o.told || lost
+		o.mu.Unlock()
+		if lost {
+			h.cfg.Lost(name, err)
+		}
+	}
+}
+
+// Kept says until when the rules of a partition hold on all its hosts unless they are
+// renewed, and what hinders that they are. It does not wait.
+func (h *Hosts) Kept(p model.Partition) (time.Time, error) {
+	var until time.Time
+	for _, t := range h.all {
+		if !concerns(p, t.Name) {
+			continue
+		}
+		o := h.hosts[t.Name]
+		o.mu.Lock()
+		lost, some, u := o.agent == nil, o.renew, o.until
+		o.mu.Unlock()
+		switch {
+		case lost:
+			return until, fmt.Errorf("host %s has lost its rules", t.Name)
+		case !some:
+		case !u.After(time.Now()):
+			return u, fmt.Errorf("host %s has not confirmed for %v that it keeps its rules", t.Name, h.cfg.Lease)
+		case until.IsZero() || u.Before(until):
+			until = u
+		}
+	}
+	return until, nil
+}
+
+// Verify does nothing: a host's rules are set all at once, and nobody else's can
+// displace them.
+func (h *Hosts) Verify(context.Context, model.Partition) error { return nil }
+
+// Close stops renewing. What is in force still goes with the agents, or when the
+// lease runs out.
+func (h *Hosts) Close() {
+	h.stop()
+	h.work.Wait()
+}
+
+func concerns(p model.Partition, host model.NodeID) bool {
+	return slices.ContainsFunc(p.Links(), func(l model.Link) bool { return l.Src == host || l.Dst == host })
+}
+
+// apply brings every host whose rules are to change to the desired state. change is
+// held, or nobody else has h yet.
+func (h *Hosts) apply(ctx context.Context) error {
+	var ps []model.Partition
+	for _, f := range h.partitions {
+		ps = append(ps, f.p)
+	}
+	return h.each(ctx, func(ctx context.Context, o *host) (func(), error) {
+		rules := hostrules.Compile(o.name, h.all, ps)
+		a := o.holder()
+		if a != nil && slices.Equal(rules, o.rules) {
+			if !slices.ContainsFunc(h.partitions, func(f *inForce) bool { return f.new && concerns(f.p, o.name) }) {
+				return nil, nil
+			}
+			dropped, err := a.Dropped(ctx) // its rules were those of others so far
+			if err == nil {
+				return func() { h.book(o, dropped) }, nil
+			}
+			if now, gone := h.agent(ctx, o); gone != nil || now == a {
+				return nil, err
+			}
+			// It died, and nobody has noticed yet: who is there now is given the rules.
+		}
+		next, err := h.agent(ctx, o)
+		if err != nil {
+			o.set(nil, false, time.Time{})
+			return nil, err
+		}
+		began := time.Now()
+		dropped, err := next.Filter(ctx, h.table, o.ip, rules, h.cfg.Lease)
+		if err != nil && !errors.Is(err, nft.ErrExpired) {
+			o.set(nil, false, time.Time{})
+			return nil, err
+		}
+		if lost := o.gap(a, next, rules, dropped, err); lost != nil {
+			h.cfg.Lost(o.name, lost)
+		}
+		o.set(next, len(rules) > 0, began.Add(h.cfg.Lease))
+		return func() {
+			if a == next {
+				h.book(o, dropped)
+			}
+			o.rules, o.seen = rules, dropped
+		}, nil
+	})
+}

@@ -1,0 +1,181 @@
+package manual
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"netsplit/model"
+	"netsplit/testbed"
+)
+
+const (
+	// countEvery is how often what a partition by hand drops is counted while
+	// nobody asks: the graphs of it follow so closely.
+	countEvery = 5 * time.Second
+	// countLimit is how long switches and hosts may take to answer.
+	countLimit = 5 * time.Second
+	// countLag is how old a packet is at most when the agent that saw it has
+	// entered it.
+	countLag = 500 * time.Millisecond
+)
+
+// fates is how many packets of a link were dropped, and how many leaked.
+type fates struct{ dropped, leaked uint64 }
+
+// counted is what was counted of a partition so far.
+type counted struct {
+	leaked map[model.Link]uint64 // since it was in force
+	// dropped is what its rules counted, alone what no older partition counts, too.
+	dropped, alone map[model.Link]uint64
+	read           map[string]uint64    // what each rule told last: one that expired and was put back begins anew
+	until          time.Time            // what came before is in leaked
+	blind          bool                 // some time before until nobody could count
+	told           map[model.Link]fates // to the metrics
+}
+
+func newCounted() counted {
+	return counted{leaked: map[model.Link]uint64{}, dropped: map[model.Link]uint64{}, alone: map[model.Link]uint64{}, read: map[string]uint64{}, told: map[model.Link]fates{}}
+}
+
+// count books what wanted to cross, and what leaked before the moment. turn is
+// held: once a heal has begun, what passes is no leak.
+func (ps *Partitions) count(ctx context.Context, h *handCut, to time.Time) {
+	ps.countDropped(ctx, h)
+	ps.countLeaked(ctx, h, to)
+}
+
+// countDropped books what the rules have dropped so far; turn is held.
+func (ps *Partitions) countDropped(ctx context.Context, h *handCut) {
+	ctx, cancel := context.WithTimeout(ctx, countLimit)
+	defer cancel()
+	dropped, err := h.cut.Dropped(ctx)
+	if err != nil {
+		ps.c.Log.Debug("not all that a partition dropped was counted", "partition", h.status().Name, "err", err)
+	}
+	h.counted.add(dropped)
+}
+
+// countLeaked books what leaked before the moment, and tells all counts; turn is held.
+// It can be asked of the agents after the rules have gone, too.
+func (ps *Partitions) countLeaked(ctx context.Context, h *handCut, to time.Time) {
+	ctx, cancel := context.WithTimeout(ctx, countLimit)
+	defer cancel()
+	st, c := h.status(), &h.counted
+	known := !st.InForce.IsZero()
+	if from := latest(c.until, st.InForce); known && to.After(from) {
+		leaked, err := h.cut.Crossed(ctx, from, to)
+		c.until = to
+		c.blind = c.blind || err != nil && ctx.Err() == nil || testbed.SetBack(from, to)
+		if err != nil && ctx.Err() != nil { // nobody answered in time: the next count has it
+			c.until, known = from, false
+			leaked = nil
+		}
+		for l, n := range leaked { // as many at least
+			c.leaked[l] += n
+		}
+	}
+	ps.measure(h)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.st.Dropped = testbed.Sum(c.dropped)
+	h.st.Leaked, h.st.LeakKnown = testbed.Sum(c.leaked), known && !c.blind
+	h.st.Wanted = h.st.Dropped + h.st.Leaked
+	// The switch may not have counted the last of its own yet.
+	h.st.Probes, h.st.Resets = c.probes(h.cut.Probes()), h.cut.Resets()
+}
+
+// add books what the rules tell now. Switches and hosts that do not answer are left
+// out, and what theirs had counted when they expired is lost.
+func (c *counted) add(now []model.RuleDrops) {
+	for _, d := range now {
+		n := d.Packets
+		if was := c.read[d.Rule]; n >= was {
+			n -= was
+		}
+		c.read[d.Rule] = d.Packets
+		c.dropped[d.Link] += n
+		if !d.Shared {
+			c.alone[d.Link] += n
+		}
+	}
+}
+
+// probes are as many of netsplit's own packets as were counted.
+func (c *counted) probes(sent map[model.Link]uint64) (n uint64) {
+	for l, is := range sent {
+		n += min(is, c.dropped[l]+c.leaked[l])
+	}
+	return n
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// countNow brings the counts of a partition that was in force up to date, also
+// while it is being proved again: what passes then leaks.
+func (ps *Partitions) countNow(ctx context.Context, h *handCut) {
+	if !h.turn.TryLock() {
+		return // it is being cut, counted or healed
+	}
+	defer h.turn.Unlock()
+	switch st := h.status(); {
+	case st.InForce.IsZero():
+	case st.State == model.PartitionInForce, st.State == model.PartitionRequested:
+		ps.count(ctx, h, time.Now().Add(-countLag))
+	}
+}
+
+// keepCounting counts until the partition is to end.
+func (ps *Partitions) keepCounting(h *handCut) {
+	tick := time.NewTicker(countEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-h.ctx.Done():
+			return
+		case <-tick.C:
+			ps.countNow(h.ctx, h)
+		}
+	}
+}
+
+// measure adds to the metrics what the partition dropped and leaked since the
+// last time. Of partitions that cut the same traffic of a link the oldest counts, so
+// that a packet is one; those of countEvery before it is healed may be two, and so may
+// be leaks where it cuts a part of the younger one's traffic.
+func (ps *Partitions) measure(h *handCut) {
+	older, c := ps.olderLinks(h), &h.counted
+	for _, l := range h.status().Partition.Links() {
+		now, was := fates{c.alone[l], c.leaked[l]}, c.told[l]
+		c.told[l] = now
+		drops, leaks := int(now.dropped-was.dropped), int(now.leaked-was.leaked)
+		if older[l] {
+			leaks = 0 // another's packets
+		}
+		for fate, n := range map[model.Fate]int{model.FateWanted: drops + leaks, model.FateDropped: drops, model.FateLeaked: leaks} {
+			ps.c.Metrics.PacketFate(l, fate, n)
+		}
+	}
+}
+
+// olderLinks are the links where an older partition cuts all that this one does.
+func (ps *Partitions) olderLinks(h *handCut) map[model.Link]bool {
+	ps.mu.Lock()
+	others := maps.Clone(ps.cuts)
+	ps.mu.Unlock()
+	out, created := map[model.Link]bool{}, h.status().Created
+	p := h.status().Partition
+	for _, o := range others {
+		if st := o.status(); o.standing() && st.Created.Before(created) && st.Partition.CutsAll(p) {
+			for _, l := range st.Partition.Links() {
+				out[l] = true
+			}
+		}
+	}
+	return out
+}

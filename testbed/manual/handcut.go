@@ -1,0 +1,258 @@
+package manual
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"netsplit/model"
+	"netsplit/testbed"
+)
+
+// cut is what the bed does of a partition: a *bed.Cut.
+type cut interface {
+	Put(ctx context.Context) error
+	Bite() (metering bool, alone error)
+	Prove(ctx context.Context) (time.Time, error)
+	Kept() (time.Time, error)
+	Dropped(ctx context.Context) ([]model.RuleDrops, error)
+	Crossed(ctx context.Context, from, to time.Time) (map[model.Link]uint64, error)
+	Probes() map[model.Link]uint64
+	Resets() uint64
+	Lift(ctx context.Context) error
+	Remove(ctx context.Context) error
+	Healed(ctx context.Context, cutByOthers func(model.Link, model.Specimen) bool) error
+}
+
+var _ cut = (*testbed.Cut)(nil)
+
+// handCut is a partition by hand, at line rate: by meters and drop rules of switches,
+// or by hosts; not by the gate.
+type handCut struct {
+	cut cut
+	// ctx ends, by stop, when the partition is to be healed or the daemon goes
+	// down: whatever proves it or counts gives up then.
+	ctx  context.Context
+	stop context.CancelFunc
+	on   map[model.Link]bool // the links that it cuts
+	// again gets why the proof holds no longer. One that waits is for all.
+	again chan string
+	// look asks whether it is kept still; unkept says that it was not when it was proved
+	// last, which is its reason (for watch alone).
+	look   chan struct{}
+	unkept bool
+	// retries is how often a heal that failed was to be tried again, since the first
+	// that is not done yet.
+	retries atomic.Int64
+
+	// left says of a partition that a daemon left behind when it died why little is
+	// known of it; "" of others.
+	left string
+
+	// turn lets the cut, its counts and its heals follow one another: a heal that
+	// overtook the cut would leave it standing. It guards what follows.
+	turn    sync.Mutex
+	counted counted
+	decided time.Time // when it was first to be healed
+	reason  string    // why, as model.ReasonHand
+
+	setting sync.Mutex // held while its status is changed, stored and told
+
+	mu     sync.Mutex // guards what follows; nothing is waited for with it held
+	timer  *time.Timer
+	lifted bool // its rules were taken away
+	st     model.PartitionStatus
+}
+
+// newHandCut is a partition that is not in force yet; ps.mu is held.
+func (ps *Partitions) newHandCut(spec model.PartitionSpec) *handCut {
+	h := &handCut{cut: ps.newCut(spec.Partition), again: make(chan string, 1), look: make(chan struct{}, 1),
+		counted: newCounted(), st: model.PartitionStatus{PartitionSpec: spec, State: model.PartitionRequested, Created: time.Now()}}
+	h.ctx, h.stop = context.WithCancel(ps.c.Closing)
+	h.on = map[model.Link]bool{}
+	for _, l := range spec.Partition.Links() {
+		h.on[l] = true
+	}
+	return h
+}
+
+func (h *handCut) status() model.PartitionStatus {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	st := h.st
+	if !st.Installed.IsZero() && (st.State == model.PartitionRequested || st.State == model.PartitionInForce) {
+		st.RenewedUntil, _ = h.cut.Kept()
+	}
+	return st
+}
+
+// standing says whether anything of the partition may still be in force.
+func (h *handCut) standing() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return !h.lifted && !h.st.Ended()
+}
+
+// end stops what waits for the partition: its proof and its time to heal.
+func (h *handCut) end() {
+	h.stop()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.timer != nil {
+		h.timer.Stop()
+	}
+}
+
+// set changes the status of a partition, stores it and tells of it, one change after the
+// other: what is stored and told last is what it is. No change is no news.
+func (ps *Partitions) set(h *handCut, change func(*model.PartitionStatus)) {
+	h.setting.Lock()
+	defer h.setting.Unlock()
+	h.mu.Lock()
+	before := h.st
+	change(&h.st)
+	st := h.st
+	h.mu.Unlock()
+	if reflect.DeepEqual(st, before) {
+		return
+	}
+	if err := ps.c.Store.PutPartition(st); err != nil {
+		ps.c.Log.Error("a partition's state could not be stored", "partition", st.Name, "err", err)
+	}
+	text := fmt.Sprintf("partition %s is %s", st.Name, st.State)
+	if st.Reason != "" {
+		text += ": " + st.Reason
+	}
+	ps.c.Tell("partition", st.Name, string(st.State), text)
+}
+
+// because tells why a partition is in a state still, if that is news.
+func (ps *Partitions) because(h *handCut, state model.PartitionState, why string) {
+	if st := h.status(); st.State != state || st.Reason == why {
+		return
+	}
+	ps.set(h, func(p *model.PartitionStatus) {
+		if p.State == state {
+			p.Reason = why
+		}
+	})
+}
+
+// watch proves a partition, and proves it anew whenever something happened to its
+// rules, until it is healed; what it drops is counted all the while.
+func (ps *Partitions) watch(h *handCut) {
+	defer h.stop()
+	ps.work.Go(func() { ps.keepCounting(h) })
+	for h.ctx.Err() == nil {
+		ps.prove(h)
+		why, ok := h.shaken()
+		if !ok {
+			return
+		}
+		ps.set(h, func(p *model.PartitionStatus) {
+			if p.State == model.PartitionInForce {
+				p.Lapse(time.Now(), why)
+				if p.State, p.Reason = model.PartitionRequested, why; !h.unkept {
+					p.Reason += "; it is being proved again"
+				}
+			}
+		})
+	}
+}
+
+// shaken waits until a proof holds no more and says why; not ok: the partition is to
+// end.
+func (h *handCut) shaken() (why string, ok bool) {
+	for {
+		select {
+		case <-h.ctx.Done():
+			return "", false
+		case why := <-h.again:
+			h.unkept = false
+			return why, h.ctx.Err() == nil // whichever of the two was first
+		case <-h.look:
+			if _, err := h.cut.Kept(); err != nil {
+				h.unkept = true
+				return err.Error(), h.ctx.Err() == nil
+			}
+		}
+	}
+}
+
+// proveAgain is how long a partition that could not be proved waits for the next
+// try.
+const proveAgain = time.Second
+
+// prove tries until the partition is in force, and has it healed at its time,
+// which begins with the first try's end, whatever came of it.
+func (ps *Partitions) prove(h *handCut) {
+	for h.ctx.Err() == nil {
+		select {
+		case <-h.again: // before this try: it is what is proved
+		default:
+		}
+		if _, err := h.cut.Kept(); h.unkept && err == nil { // that reason is over
+			h.unkept = false
+			ps.because(h, model.PartitionRequested, "what is cut is kept again; it is being proved")
+		}
+		at, err := h.cut.Prove(h.ctx)
+		if h.ctx.Err() != nil {
+			return
+		}
+		ps.healInTime(h)
+		if err == nil && len(h.again) > 0 {
+			continue
+		}
+		if err == nil {
+			ps.set(h, func(p *model.PartitionStatus) {
+				if p.State != model.PartitionRequested {
+					return
+				}
+				p.State, p.Reason = model.PartitionInForce, ""
+				p.Resume(at)
+				if p.InForce.IsZero() { // what passed since, was said not to
+					p.InForce, p.LeakKnown = at, true
+				}
+			})
+			return
+		}
+		_, gone := h.cut.Kept()
+		if h.unkept = gone != nil; h.unkept { // whatever the proof met of it
+			err = gone
+		}
+		ps.because(h, model.PartitionRequested, err.Error())
+		select {
+		case <-h.ctx.Done():
+		case <-time.After(proveAgain):
+		}
+	}
+}
+
+// Shake has all partitions proved again: something happened to their rules. It does
+// not wait.
+func (ps *Partitions) Shake(why string) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	for _, h := range ps.cuts {
+		select {
+		case h.again <- why:
+		default:
+		}
+	}
+}
+
+// Look has the partitions booked as in force no more that are not kept: what is cut on a
+// switch may have expired. It does not wait.
+func (ps *Partitions) Look() {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	for _, h := range ps.cuts {
+		select {
+		case h.look <- struct{}{}:
+		default:
+		}
+	}
+}

@@ -1,0 +1,218 @@
+package manual
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"netsplit/model"
+)
+
+// healLimit is how long all of a heal may take.
+const healLimit = time.Minute
+
+// errUnproved: the rules of a partition are gone, and no packet has shown it.
+var errUnproved = errors.New("its rules were taken away, and no packet has shown yet that all passes again")
+
+// heal ends a partition, for a reason that counts when it is tried for the first time.
+// It goes on when whoever asked for it has gone. One whose end could not be confirmed, or
+// not be proved, may be healed again.
+func (ps *Partitions) heal(h *handCut, reason string) (model.PartitionStatus, error) {
+	now := time.Now()
+	h.end() // whoever has the turn hurries
+	h.turn.Lock()
+	defer h.turn.Unlock()
+	if h.decided.IsZero() {
+		h.decided, h.reason = now, reason
+	}
+	st := h.status()
+	if st.Ended() {
+		return st, nil
+	}
+	begins := st.State != model.PartitionHealing // else it was tried before: what passes now is no leak
+	// What passes while the rules' counts are read is neither: at hosts with other clocks
+	// nobody could tell it from what passes when the rules are gone.
+	until := time.Now()
+	if begins {
+		ps.countDropped(context.Background(), h) // while there are rules
+		ps.set(h, func(p *model.PartitionStatus) {
+			p.State, p.Reason = model.PartitionHealing, "" // it was about the cut
+			p.Resume(until)
+		})
+	}
+	goesOn := context.Background()
+	if !h.standing() { // its rules are gone whoever looks
+		goesOn = ps.c.Closing
+	}
+	ctx, cancel := context.WithTimeout(goesOn, healLimit)
+	defer cancel()
+	if h.standing() {
+		err := ps.lift(ctx, h)
+		if begins { // hosts that do not answer hold up no heal
+			ps.countLeaked(context.Background(), h, until)
+		}
+		if err != nil {
+			ps.because(h, model.PartitionHealing, err.Error())
+			return h.status(), fmt.Errorf("%w: the heal was not confirmed, the rules expire by themselves within seconds: %w", model.ErrUnavailable, err)
+		}
+		ps.because(h, model.PartitionHealing, "") // what hindered it before is over
+	}
+	if err := h.cut.Healed(ctx, func(l model.Link, sp model.Specimen) bool { return ps.cutByOthers(h, l, sp) }); err != nil {
+		err = fmt.Errorf("%w: %w", errUnproved, err)
+		ps.because(h, model.PartitionHealing, err.Error())
+		return h.status(), fmt.Errorf("%w: partition %q: %w; heal it again to look again", model.ErrUnavailable, st.Name, err)
+	}
+	if h.left == "" {
+		ps.c.Metrics.HealTime(time.Since(h.decided))
+	}
+	others := ps.stillCut(h)
+	ps.set(h, func(p *model.PartitionStatus) {
+		p.State, p.Healed, p.Reason = model.PartitionHealed, time.Now(), h.left
+		if len(others) > 0 {
+			still := fmt.Sprintf("some of its links are still cut, by %s", strings.Join(others, ", "))
+			p.Reason = strings.TrimPrefix(p.Reason+"; "+still, "; ")
+		}
+	})
+	st = h.status()
+	ps.forget(st.Name, h)
+	return st, nil
+}
+
+// lift takes a partition's rules away; its turn is held.
+func (ps *Partitions) lift(ctx context.Context, h *handCut) error {
+	if err := h.cut.Lift(ctx); err != nil {
+		ps.c.Log.Warn("a partition heals link by link", "partition", h.status().Name, "err", err)
+	}
+	if err := h.cut.Remove(ctx); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	h.lifted = true
+	h.mu.Unlock()
+	ps.c.Metrics.CutEnded(h.reason, h.status().Partition.Links())
+	return nil
+}
+
+// forget drops a partition that has ended, once the store knows its end: a
+// daemon that cuts for weeks does not grow by it.
+func (ps *Partitions) forget(name string, h *handCut) {
+	kept, err := ps.c.Store.GetPartition(name)
+	if err != nil || !kept.Ended() {
+		return
+	}
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if ps.cuts[name] == h {
+		delete(ps.cuts, name)
+	}
+}
+
+// cutByOthers says whether another partition that stands takes a specimen on a link, so
+// that it cannot prove this heal.
+func (ps *Partitions) cutByOthers(h *handCut, l model.Link, sp model.Specimen) bool {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	for _, o := range ps.cuts {
+		if o != h && o.on[l] && o.standing() && o.partition().Takes(sp) {
+			return true
+		}
+	}
+	return false
+}
+
+// partition is what is cut; it does not change.
+func (h *handCut) partition() model.Partition {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.st.Partition
+}
+
+// stillCut names, sorted, the other partitions that cut some of what this one did
+// still, with the traffic of it that they cut if that is not all.
+func (ps *Partitions) stillCut(h *handCut) []string {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	var names []string
+	mine := h.partition()
+	for name, o := range ps.cuts {
+		p := o.partition()
+		if o == h || !o.standing() || !slices.ContainsFunc(p.Links(), func(l model.Link) bool { return h.on[l] }) {
+			continue
+		}
+		if !p.CutsAll(mine) {
+			only := p.CutsOf(mine)
+			if len(only) == 0 {
+				continue
+			}
+			var words []string
+			for _, t := range only {
+				words = append(words, t.String())
+			}
+			name += " (only " + strings.Join(words, ", ") + ")"
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// healInTime has a partition healed at its time, if it has one; once.
+func (ps *Partitions) healInTime(h *handCut) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.st.For <= 0 || h.timer != nil || h.ctx.Err() != nil {
+		return
+	}
+	h.timer = time.AfterFunc(h.st.For, func() { ps.healDue(h) })
+}
+
+// healDue heals a partition whose time is over, or that was left behind, and tries
+// until it is healed or the daemon goes down: a switch may be away just then.
+func (ps *Partitions) healDue(h *handCut) {
+	told := ""
+	for ps.c.Closing.Err() == nil {
+		err := ps.tryHeal(h, model.ReasonTime)
+		if err == nil {
+			return
+		}
+		if err.Error() != told {
+			told = err.Error()
+			ps.c.Log.Error("a partition did not heal; it is tried again", "partition", h.status().Name, "err", err)
+		}
+		select {
+		case <-ps.c.Closing.Done():
+		case <-time.After(proveAgain):
+		}
+	}
+}
+
+// tryHeal heals a partition, unless its rules are gone and somebody claimed the testbed:
+// the packets of its proof must not come into what is done there.
+func (ps *Partitions) tryHeal(h *handCut, reason string) error {
+	if err := ps.unclaimed(); err != nil && !h.standing() {
+		return err
+	}
+	_, err := ps.heal(h, reason)
+	return err
+}
+
+// HealAgain tries again to heal what did not: something on the testbed is as it should
+// be again, and what hindered may be over. It does not wait.
+func (ps *Partitions) HealAgain() {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	for _, h := range ps.cuts {
+		if ps.c.Closing.Err() != nil || h.status().State != model.PartitionHealing || h.retries.Add(1) > 1 {
+			continue
+		}
+		ps.work.Go(func() {
+			for n := int64(0); !h.retries.CompareAndSwap(n, 0); {
+				n = h.retries.Load()
+				_ = ps.tryHeal(h, model.ReasonHand) // its reason tells
+			}
+		})
+	}
+}

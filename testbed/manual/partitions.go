@@ -1,0 +1,124 @@
+package manual
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"netsplit/model"
+	"netsplit/testbed"
+)
+
+// Config is what Partitions is made from.
+type Config struct {
+	Store   Store
+	Metrics Metrics
+	// Tell enters a change into the daemon's log of what happens. It does not wait.
+	Tell func(kind, id, state, text string)
+	Log  *slog.Logger
+	// Closing ends when the daemon goes down: nothing is proved or counted any more.
+	Closing context.Context
+}
+
+// Store keeps partitions by their names, those that have ended too.
+type Store interface {
+	PutPartition(model.PartitionStatus) error
+	// GetPartition fails with model.ErrNotFound.
+	GetPartition(name string) (model.PartitionStatus, error)
+	// ListPartitions lists a page, newest first, and the cursor of the next one.
+	ListPartitions(limit int, cursor string) ([]model.PartitionStatus, string, error)
+}
+
+// Metrics is told what happens, as it happens.
+type Metrics interface {
+	CutStarted(shape model.Shape, links []model.Link)
+	CutEnded(reason string, links []model.Link)
+	PacketFate(link model.Link, fate model.Fate, n int)
+	HealTime(d time.Duration)
+}
+
+// Partitions are those by hand of one testbed. What it knows of them is in the store;
+// what is cut goes with the daemon.
+type Partitions struct {
+	c      Config
+	bed    *testbed.Bed // nil: none to cut on
+	newCut func(model.Partition) cut
+
+	mu      sync.Mutex // guards what follows; nothing is waited for with it held
+	cuts    map[string]*handCut
+	begun   int    // so many, for names
+	claimed string // who uses the testbed, if somebody else does
+
+	losses *losses        // why partitions are in force no more
+	work   sync.WaitGroup // what goes on for them until Closing ends
+}
+
+// New is without a testbed: nothing can be cut until Open. What happens to the testbed
+// can be told to it before.
+func New(c Config) *Partitions {
+	return &Partitions{c: c, cuts: map[string]*handCut{}, losses: newLosses()}
+}
+
+// Open has partitions cut on a testbed from now on; nil: there is none, and what is
+// asked for is refused. It takes up those of all that the store has (known) which a
+// daemon left behind when it died. Call it once.
+func (ps *Partitions) Open(b *testbed.Bed, known []model.PartitionStatus) error {
+	ps.bed, ps.newCut = b, func(p model.Partition) cut { return b.NewCut(p) }
+	if err := ps.takeUp(known); err != nil {
+		return err
+	}
+	ps.work.Go(ps.bookLosses)
+	return nil
+}
+
+// takeUp takes up the partitions that a daemon left behind when it died: its
+// rules expire by themselves, and the fabric removes what it finds. They are healed
+// once that is proved.
+func (ps *Partitions) takeUp(known []model.PartitionStatus) error {
+	for _, p := range known {
+		if p.Ended() {
+			continue
+		}
+		p.LeakKnown = false
+		p.Resume(time.Now())
+		if !ps.has(p.Partition) {
+			p.State, p.Healed = model.PartitionHealed, time.Now()
+			p.Reason = leftBehind + "; its hosts are not in the testbed of this one, and its rules expired seconds later"
+			if err := ps.c.Store.PutPartition(p); err != nil {
+				return err
+			}
+			continue
+		}
+		ps.mu.Lock()
+		ps.begun++
+		h := ps.newHandCut(p.PartitionSpec)
+		h.left, h.lifted, h.st = leftBehind+"; its rules expired seconds later, or were removed", true, p
+		ps.cuts[p.Name] = h
+		ps.mu.Unlock()
+		ps.set(h, func(p *model.PartitionStatus) { p.State, p.Reason = model.PartitionHealing, h.left })
+		ps.work.Go(func() { ps.healDue(h) })
+	}
+	return nil
+}
+
+const leftBehind = "the daemon that cut it ended, and with it what was counted"
+
+// has says whether all hosts of a partition are on the testbed.
+func (ps *Partitions) has(p model.Partition) bool {
+	return ps.bed != nil && !slices.ContainsFunc(p.Links(), func(l model.Link) bool {
+		_, src := ps.bed.Testbed.Host(l.Src)
+		_, dst := ps.bed.Testbed.Host(l.Dst)
+		return !src || !dst
+	})
+}
+
+// Close heals every partition, once Closing has ended. That a heal could not be proved
+// is no error: a host may well be down.
+func (ps *Partitions) Close() error {
+	ps.work.Wait()
+	_, errs := ps.healAll(context.Background())
+	return errors.Join(slices.DeleteFunc(errs, func(err error) bool { return errors.Is(err, errUnproved) })...)
+}

@@ -1,0 +1,408 @@
+package testbed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"netsplit/model"
+)
+
+// A partition by hand is in force when nothing passes any more, and that is not
+// when the switch says that it has the rules: Open vSwitch goes on forwarding
+// from its cache until its revalidators have looked at every cached decision.
+// They do so in rounds, and in each round they also credit packets to the rules.
+// So one packet after the other is sent over every link, each after the one
+// before it was counted by the drop rules: between the first and the fifth, three
+// whole rounds have gone by that began after the cut. One is not enough: a round that
+// forgets many decisions misses some of those that no round has seen before (3.1.0,
+// measured: of 400 made in the half second before a cut up to 50 outlive the first
+// round, 1 the second, none the third). Then the agents are asked whether anything
+// arrived since. Hosts that drop packets themselves do so from one
+// packet to the next, and are asked for the same proof.
+//
+// A packet shows nothing but the rule that it meets, and other switches do not
+// revise all of their cache in rounds. So each round sends a specimen for every rule
+// that is to drop some of the cut, and that very rule has to count it: for a whole
+// cut the one for broadcast ARP requests and the one for all that is addressed to
+// the receiver. Where hosts drop packets themselves, it is sent once more in a
+// broadcast, which the rules of the sender let pass, for those of the receiver to count.
+const (
+	provingRounds = 5
+	// liftingRounds are enough for a heal: what they miss is proved to pass, or waited for.
+	liftingRounds = 3
+	// roundLimit is how long a round may take before packets are sent once more:
+	// Open vSwitch starts one every 500 ms by default, and after each flow-mod.
+	roundLimit = 700 * time.Millisecond
+	// quietFor proves a cut on a switch whose counters do not tell: longer than
+	// a round takes.
+	quietFor   = 700 * time.Millisecond
+	proofLimit = 10 * time.Second
+	// liftLimit is how long a heal waits for its drop rules to be gone.
+	liftLimit = 2 * time.Second
+	// arrival is time enough for a packet that passes to arrive.
+	arrival = 10 * time.Millisecond
+	// pollEvery is the pause between two looks at a counter.
+	pollEvery = 5 * time.Millisecond
+)
+
+// Prove returns once the partition is in force: from when nothing passed. An
+// error says what hinders the proof, which is waited for at most 10 s, or that
+// ctx ended before it was made. What is not kept is not proved, though nothing
+// may pass for some seconds.
+func (c *Cut) Prove(ctx context.Context) (time.Time, error) {
+	specimens := c.specimens()
+	all := c.every(specimens)
+	ctx, stop := context.WithTimeout(ctx, proofLimit)
+	defer stop()
+	var why hindrance
+	for {
+		at, hindered, err := c.prove(ctx, all, specimens)
+		if hindered == nil && (err == nil || ctx.Err() == nil) {
+			return at, err
+		}
+		if why.saw(ctx, errors.Join(hindered, err)); ctx.Err() != nil {
+			return time.Time{}, fmt.Errorf("not proved within %v: %w", proofLimit, why.is)
+		}
+	}
+}
+
+// prove tries once: from when nothing passed, why that is not proved yet (hindered), or
+// why it need not be tried again (err).
+func (c *Cut) prove(ctx context.Context, all due, specimens []model.Specimen) (at time.Time, hindered, err error) {
+	if _, err := c.Kept(); err != nil {
+		return time.Time{}, nil, err
+	}
+	emit := func() error {
+		_, err := c.emit(ctx, all, specimens)
+		return err
+	}
+	uncounted := c.rounds(ctx, provingRounds, all, specimens, c.drops)
+	if uncounted != nil && ctx.Err() != nil { // nobody is to blame for the end of the time but who was waited for
+		return time.Time{}, uncounted, nil
+	}
+	if uncounted != nil { // the counters do not tell: silence does
+		if err := c.bed.cuts.Verify(ctx, c.partition); err != nil { // what goes round the rules is not counted by them
+			return time.Time{}, nil, err
+		}
+		if err := errors.Join(emit(), pause(ctx, quietFor)); err != nil {
+			return time.Time{}, err, nil
+		}
+	}
+	at = time.Now()
+	if err := errors.Join(emit(), pause(ctx, arrival)); err != nil {
+		return time.Time{}, err, nil
+	}
+	byLink, err := c.Crossed(ctx, at, time.Now())
+	if n := Sum(byLink); err == nil && n > 0 {
+		err = fmt.Errorf("%d packets still passed", n)
+	}
+	if err != nil {
+		return time.Time{}, errors.Join(uncounted, err), nil
+	}
+	// The packets of the proof do not go by every rule.
+	if err := c.bed.cuts.Verify(ctx, c.partition); err != nil {
+		return time.Time{}, nil, err
+	}
+	if _, err := c.Kept(); err != nil {
+		return time.Time{}, nil, err
+	}
+	return at, nil, nil
+}
+
+// hindrance is why a proof was not made.
+type hindrance struct {
+	is    error
+	tried bool
+}
+
+// saw takes what a try found; nil: nothing of its own. What the end of the proof's time
+// broke off says nothing of the host that was asked, and is kept only where no try went
+// to its end.
+func (h *hindrance) saw(ctx context.Context, err error) {
+	if ctx.Err() == nil || !h.tried {
+		h.is, h.tried = err, true
+	}
+}
+
+// pause waits, unless ctx ends before.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// counter reads what the rules about the partition that take specimens have counted,
+// by link, for each specimen.
+type counter func(context.Context, []model.Specimen) (map[model.Link][]model.Met, error)
+
+func (c *Cut) drops(ctx context.Context, of []model.Specimen) (map[model.Link][]model.Met, error) {
+	return c.bed.cuts.Drops(ctx, c.id, of)
+}
+
+// due says, by link, which of some specimens are to be sent.
+type due map[model.Link][]bool
+
+// every is all of the specimens, over every link.
+func (c *Cut) every(specimens []model.Specimen) due {
+	out := due{}
+	for _, l := range c.partition.Links() {
+		out[l] = slices.Repeat([]bool{true}, len(specimens))
+	}
+	return out
+}
+
+func (d due) links() []model.Link { return slices.SortedFunc(maps.Keys(d), model.Link.Compare) }
+
+// rounds returns when the rules of every link have counted n times
+// what was sent, each time before it was sent again.
+func (c *Cut) rounds(ctx context.Context, n int, due due, specimens []model.Specimen, count counter) error {
+	for range n {
+		before, err := count(ctx, specimens)
+		if err != nil {
+			return err
+		}
+		sent, err := c.emit(ctx, due, specimens)
+		if err != nil {
+			return err
+		}
+		var all []awaited
+		for _, l := range due.links() {
+			all = append(all, await(l, specimens, before[l], sent[l])...)
+		}
+		if err := counted(ctx, all, specimens, count); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// awaited is a specimen that was sent, and what its rule has counted once it has
+// counted this one and the others that it takes.
+type awaited struct {
+	model.Link
+	specimen int
+	rule     string
+	least    uint64
+}
+
+// await lists what is to be counted on a link.
+func await(l model.Link, specimens []model.Specimen, before []model.Met, sent []bool) []awaited {
+	perRule := map[string]uint64{}
+	for i := range specimens {
+		if sent[i] {
+			perRule[before[i].Rule]++
+		}
+	}
+	var out []awaited
+	for i := range specimens {
+		if sent[i] {
+			out = append(out, awaited{l, i, before[i].Rule, before[i].Packets + perRule[before[i].Rule]})
+		}
+	}
+	return out
+}
+
+// Lift removes the partition's drop rules and returns once nothing goes by them
+// any more, as Prove does about those that forward. Meanwhile meters hold all of it,
+// so that the heal that follows is one moment for all links. Without meters, or
+// where other partitions cut all of it still, there is nothing to do.
+func (c *Cut) Lift(ctx context.Context) error {
+	m, ok := c.bed.cuts.(metered)
+	if !ok {
+		return nil
+	}
+	ctx, stop := context.WithTimeout(ctx, liftLimit)
+	defer stop()
+	specimens := c.partition.Specimens()
+	held, err := m.Lift(ctx, c.id, specimens)
+	if err != nil || len(held) == 0 {
+		return err
+	}
+	return c.rounds(ctx, liftingRounds, held, specimens, func(ctx context.Context, of []model.Specimen) (map[model.Link][]model.Met, error) {
+		return m.Held(ctx, c.id, of)
+	})
+}
+
+// counted waits until the rules have counted what is awaited.
+func counted(ctx context.Context, all []awaited, specimens []model.Specimen, count counter) error {
+	end := time.Now().Add(roundLimit)
+	for {
+		now, err := count(ctx, specimens)
+		if err != nil {
+			return err
+		}
+		all = slices.DeleteFunc(all, func(a awaited) bool {
+			is := now[a.Link][a.specimen]
+			return is.Rule != "" && is.Rule == a.rule && is.Packets >= a.least
+		})
+		if len(all) == 0 {
+			return nil
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("%d of the packets that were sent, one of %s over %s among them, are not counted by the rules that are to drop them", len(all), specimens[all[0].specimen].Traffic, all[0].Link)
+		}
+		if err := pause(ctx, pollEvery); err != nil {
+			return err
+		}
+	}
+}
+
+// emit sends the specimens that are due, over all links at once, and says which of
+// them could be sent over each. They are booked for the cuts that count them.
+func (c *Cut) emit(ctx context.Context, due due, specimens []model.Specimen) (map[model.Link][]bool, error) {
+	links := due.links()
+	sent := make([][]bool, len(links))
+	counted := c.bed.cuts.CountedFor(links, specimens)
+	err := c.over(links, func(l model.Link) (err error) {
+		i := slices.Index(links, l)
+		sent[i], err = c.bed.emitSome(ctx, l, specimens, due[l])
+		c.bed.probed(l, sent[i], counted[l])
+		return err
+	})
+	out := map[model.Link][]bool{}
+	for i, l := range links {
+		out[l] = sent[i]
+	}
+	return out, err
+}
+
+// specimens show that the partition is in force.
+func (c *Cut) specimens() []model.Specimen {
+	out := c.partition.Specimens()
+	if c.bed.hosts == nil {
+		return out
+	}
+	for _, s := range slices.Clone(out) {
+		if !s.Asks {
+			s.Past = true
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// Crossed counts at the receiving hosts what arrived, by link.
+func (c *Cut) Crossed(ctx context.Context, from, to time.Time) (map[model.Link]uint64, error) {
+	links := c.partition.Links()
+	counts := make([]int, len(links))
+	err := c.over(links, func(l model.Link) error {
+		n, _, err := c.bed.Arrived(ctx, l, c.partition.Only, from, to)
+		counts[slices.Index(links, l)] = n
+		return err
+	})
+	out := map[model.Link]uint64{}
+	for i, n := range counts {
+		out[links[i]] = uint64(n)
+	}
+	return out, err
+}
+
+// setBackBy is how far a clock is set back at least: one that is led to the right time
+// (slewed: adjtimex(2)) is behind by less.
+const setBackBy = 50 * time.Millisecond
+
+// SetBack says that the machine's clock, by which kernels stamp packets, was set
+// back between two readings of time.Now: not all that came between them has a time
+// between theirs, and counts of what came (Crossed, Arrived) may lack some.
+func SetBack(from, to time.Time) bool {
+	return to.Round(0).Sub(from.Round(0)) < to.Sub(from)-setBackBy
+}
+
+// Healed returns when a specimen of all that was cut has passed over every link, but
+// for what others cut there still; links over which some did not within 10 s are named.
+func (c *Cut) Healed(ctx context.Context, cutByOthers func(model.Link, model.Specimen) bool) error {
+	ctx, stop := context.WithTimeout(ctx, proofLimit)
+	defer stop()
+	began, specimens := time.Now(), c.partition.Specimens()
+	left := c.every(specimens)
+	left.spare(specimens, cutByOthers)
+	var why hindrance
+	for len(left) > 0 {
+		links := left.links()
+		passed := make([][]bool, len(links))
+		err := c.over(links, func(l model.Link) (err error) {
+			passed[slices.Index(links, l)], err = c.passed(ctx, l, specimens, left[l], began)
+			return err
+		})
+		for i, l := range links {
+			for j, is := range passed[i] {
+				left[l][j] = left[l][j] && !is
+			}
+		}
+		left.spare(specimens, cutByOthers)
+		if why.saw(ctx, err); ctx.Err() != nil {
+			break
+		}
+		if len(left) > 0 {
+			_ = pause(ctx, pollEvery)
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	links := left.links()
+	return errors.Join(fmt.Errorf("not all that was cut was seen to pass over %d links, %s over %s among it, within %v", len(left), specimens[slices.Index(left[links[0]], true)].Traffic, links[0], proofLimit),
+		c.bed.hindered(links), why.is)
+}
+
+// spare takes out what others cut, and links where nothing is left.
+func (d due) spare(specimens []model.Specimen, cutByOthers func(model.Link, model.Specimen) bool) {
+	for l, is := range d {
+		for i, s := range specimens {
+			is[i] = is[i] && !cutByOthers(l, s)
+		}
+		if !slices.Contains(is, true) {
+			delete(d, l)
+		}
+	}
+}
+
+// passed sends the specimens that are due over a link, and says which of them need not
+// be sent again: they have arrived, or cannot be sent there.
+func (c *Cut) passed(ctx context.Context, l model.Link, specimens []model.Specimen, due []bool, since time.Time) ([]bool, error) {
+	sent, err := c.bed.emitSome(ctx, l, specimens, due)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]bool, len(specimens))
+	for i, s := range specimens {
+		if out[i] = !sent[i]; !due[i] || !sent[i] {
+			continue
+		}
+		if out[i], err = c.bed.seen(ctx, l, s, since); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// over does something for all links at once. What hinders several of them is told once.
+func (c *Cut) over(links []model.Link, do func(model.Link) error) error {
+	errs := make([]error, len(links))
+	var work sync.WaitGroup
+	for i, l := range links {
+		work.Go(func() { errs[i] = do(l) })
+	}
+	work.Wait()
+	return distinct(errs)
+}
+
+// distinct joins errors, those of one text once.
+func distinct(errs []error) error {
+	told := map[string]bool{}
+	return errors.Join(slices.DeleteFunc(errs, func(err error) bool {
+		if err == nil || told[err.Error()] {
+			return true
+		}
+		told[err.Error()] = true
+		return false
+	})...)
+}
