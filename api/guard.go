@@ -61,9 +61,9 @@ func (s *server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// caught answers a request whose handler panics with a problem, unless it had
+// recoverPanics answers a request whose handler panics with a problem, unless it had
 // begun to answer, and keeps where that was in the log.
-func (s *server) caught(next http.Handler) http.Handler {
+func (s *server) recoverPanics(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begun := &begunWriter{ResponseWriter: w}
 		defer func() {

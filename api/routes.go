@@ -50,7 +50,7 @@ type server struct {
 // New returns the handler of the whole API. It may be called more than once.
 func New(c Config) http.Handler {
 	s := newServer(c)
-	return s.caught(s.guard(headAsGet(s.router)))
+	return s.recoverPanics(s.guard(headAsGet(s.router)))
 }
 
 func newServer(c Config) *server {

@@ -141,7 +141,7 @@ func TestARunThatBeganHasTheNameOfItsTarget(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { // without a bed it goes no further
-		ended <- s.replay(ctx, j, &labRunner{s: s, kit: &nodes.Kit{Target: &model.Target{Name: "mine"}}, beds: make(chan *testbed.Bed), n: 1})
+		ended <- s.replay(ctx, j, &labRunner{s: s, kit: &nodes.Kit{Target: &model.Target{Name: "mine"}}, beds: make(chan *testbed.Testbed), n: 1})
 	}()
 	var begun []model.RunMeta
 	for len(begun) == 0 {
@@ -190,7 +190,7 @@ func TestAReplayThatWasCutShortIsMadeAgain(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	ended := make(chan error)
 	go func() { // without a bed it goes no further than to begin runs
-		ended <- s.replay(ctx, j, &labRunner{s: s, kit: &nodes.Kit{Target: &model.Target{Name: "mine"}}, beds: make(chan *testbed.Bed), n: 9})
+		ended <- s.replay(ctx, j, &labRunner{s: s, kit: &nodes.Kit{Target: &model.Target{Name: "mine"}}, beds: make(chan *testbed.Testbed), n: 9})
 	}()
 	var begun []model.RunMeta
 	for end := time.Now().Add(20 * time.Second); len(begun) < 3 && time.Now().Before(end); time.Sleep(time.Millisecond) {

@@ -6,9 +6,9 @@ import (
 	"netsplit/model"
 )
 
-// cutByHand has partitions cut by hand on the outside testbed, if there is one, and
+// startManual has partitions cut by hand on the outside testbed, if there is one, and
 // those taken up that a daemon left behind when it died.
-func (s *Service) cutByHand() error {
+func (s *Service) startManual() error {
 	known, err := s.allPartitions()
 	if err != nil {
 		return err

@@ -31,7 +31,7 @@ type work struct {
 type labRunner struct {
 	s    *Service
 	kit  *nodes.Kit
-	beds chan *testbed.Bed
+	beds chan *testbed.Testbed
 	n    int      // beds
 	play run.Play // of a stage; nil: runs do their workloads
 }
@@ -40,7 +40,7 @@ type labRunner struct {
 // ended and the network is whole. The error is netsplit's own or the testbed's
 // failure, never the target's; the summary is then a run of verdict unknown.
 func (r *labRunner) run(ctx context.Context, w work) (model.RunSummary, error) {
-	var b *testbed.Bed
+	var b *testbed.Testbed
 	select {
 	case b = <-r.beds:
 	case <-ctx.Done():
@@ -96,7 +96,7 @@ func (s *Service) runnerOn(ctx context.Context, j *job, t *model.Target, dir str
 		return nil, nil, err
 	}
 	if s.outside != nil {
-		r.beds, r.n = make(chan *testbed.Bed, 1), 1
+		r.beds, r.n = make(chan *testbed.Testbed, 1), 1
 		if err := s.gated(); err != nil { // one that was queued when the testbed had a switch
 			return nil, nil, err
 		}
@@ -110,8 +110,8 @@ func (s *Service) runnerOn(ctx context.Context, j *job, t *model.Target, dir str
 		r.beds <- s.outside
 		return r, s.hand.Release, nil
 	}
-	r.beds, r.n = make(chan *testbed.Bed, n), n
-	var made []*testbed.Bed
+	r.beds, r.n = make(chan *testbed.Testbed, n), n
+	var made []*testbed.Testbed
 	var labs []string
 	closeAll := func() {
 		cctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)

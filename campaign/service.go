@@ -76,7 +76,7 @@ type Service struct {
 	metrics Metrics
 	store   *store.Store
 	ctrl    *controller.Controller
-	outside *testbed.Bed       // of Config.Testbed
+	outside *testbed.Testbed   // of Config.Testbed
 	hand    *manual.Partitions // on outside
 
 	examining sync.Mutex // held by Diagnose
@@ -95,7 +95,7 @@ type Service struct {
 	events   []model.ServiceEvent
 	before   uint64 // number before that of this daemon's first event
 	subs     map[chan struct{}]bool
-	beds     []*testbed.Bed                 // that exist now
+	beds     []*testbed.Testbed             // that exist now
 	switches map[model.DatapathID]time.Time // last change of connection
 
 	wake   chan struct{}
@@ -144,7 +144,7 @@ func Open(cfg Config) (*Service, error) {
 	}
 	err = s.resume()
 	if err == nil {
-		err = s.cutByHand()
+		err = s.startManual()
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())

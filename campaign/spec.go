@@ -28,7 +28,7 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 	}
 	if spec.Replay != "" {
 		var err error
-		if spec, err = s.asThen(spec); err != nil {
+		if spec, err = s.replaySpec(spec); err != nil {
 			return spec, nil, fmt.Errorf("replay %s: %w", spec.Replay, err)
 		}
 	}
@@ -41,7 +41,7 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 		if spec.Replay != "" {
 			return bad("a replay has a scenario: leave out one of them")
 		}
-		if spec.Scenario, err = s.given(spec, t); err != nil {
+		if spec.Scenario, err = s.userScenario(spec, t); err != nil {
 			return spec, nil, err
 		}
 		spec.Strategy = spec.Scenario.Strategy
@@ -135,11 +135,11 @@ func (s *Service) gated() error {
 		model.ErrInvalid, s.outside.Testbed.Name, s.outside.Testbed.Backend)
 }
 
-// asThen fills a replay with what the run was made with: the target on the
+// replaySpec fills a replay with what the run was made with: the target on the
 // release that ran then, whatever is its default now, the settings and the
 // bounds. Another target, release or setting that is asked for is refused: what
 // fails on it, or does not, says nothing of the run.
-func (s *Service) asThen(spec model.CampaignSpec) (model.CampaignSpec, error) {
+func (s *Service) replaySpec(spec model.CampaignSpec) (model.CampaignSpec, error) {
 	sum, err := s.store.GetRun(spec.Replay)
 	if err != nil {
 		return spec, err

@@ -82,8 +82,8 @@ func (r Rule) Drops(p model.Partition) bool {
 }
 
 // Takes says that the rule's match, apart from where packets come from and go to,
-// fits a specimen.
-func (m Match) Takes(s model.Specimen) bool {
+// fits a probe packet.
+func (m Match) Takes(s model.ProbePacket) bool {
 	if m.ARPTarget.IsValid() || s.Asks {
 		return m.ARPTarget.IsValid() && s.Asks
 	}
@@ -102,9 +102,9 @@ func (m Match) Takes(s model.Specimen) bool {
 		is.IPProto = protoUDP
 		is.SrcPort, is.DstPort = s.Ports()
 	case s.V6 && s.Proto == "arp":
-		is.IPProto, is.ICMPv6 = protoICMPv6, model.SpecimenND
+		is.IPProto, is.ICMPv6 = protoICMPv6, model.ProbePacketND
 	case s.V6:
-		is.IPProto, is.ICMPv6 = protoICMPv6, model.SpecimenICMPv6
+		is.IPProto, is.ICMPv6 = protoICMPv6, model.ProbePacketICMPv6
 	case s.Proto == "icmp":
 		is.IPProto = protoICMP
 	}

@@ -470,10 +470,10 @@ func TestRulesOfAnotherTestbedAreNamedAsOurs(t *testing.T) {
 	}
 }
 
-// TestEverySpecimenMeetsARule: of what a partition cuts of a link each specimen meets
+// TestEveryProbePacketMeetsARule: of what a partition cuts of a link each probe packet meets
 // a drop rule, and each drop rule is met by one; of neighbour discovery, one of its
 // rules is.
-func TestEverySpecimenMeetsARule(t *testing.T) {
+func TestEveryProbePacketMeetsARule(t *testing.T) {
 	hosts := randomHosts(rand.New(rand.NewPCG(1, 9)))
 	l := model.Link{Src: hosts[0].Name, Dst: hosts[1].Name}
 	for _, only := range [][]string{nil, {"tcp"}, {"tcp/80"}, {"tcp-opening"}, {"tcp/80-opening", "udp/53"}, {"udp"}, {"icmp"}, {"arp"}, {"icmp", "arp", "udp"}} {
@@ -495,7 +495,7 @@ func TestEverySpecimenMeetsARule(t *testing.T) {
 			}
 			drops := slices.DeleteFunc(plan.Rules, func(r flowrules.Rule) bool { return r.Kind != flowrules.KindDrop || r.Link != l })
 			met := map[string]bool{}
-			for _, s := range p.Specimens() {
+			for _, s := range p.ProbePackets() {
 				i := slices.IndexFunc(drops, func(r flowrules.Rule) bool { return r.Match.Takes(s) })
 				if i < 0 {
 					t.Errorf("%s: %+v meets no rule", p, s)
@@ -505,8 +505,8 @@ func TestEverySpecimenMeetsARule(t *testing.T) {
 			}
 			for _, r := range drops {
 				shadowed := r.Priority == 390 && slices.ContainsFunc(drops, func(o flowrules.Rule) bool { return o.Priority == 410 && o.Match == r.Match })
-				if !met[r.Key()] && !shadowed && (r.Match.ICMPv6 == 0 || r.Match.ICMPv6 == model.SpecimenND) {
-					t.Errorf("%s: no specimen meets %s", p, r)
+				if !met[r.Key()] && !shadowed && (r.Match.ICMPv6 == 0 || r.Match.ICMPv6 == model.ProbePacketND) {
+					t.Errorf("%s: no probe packet meets %s", p, r)
 				}
 			}
 		}

@@ -2,8 +2,8 @@ package model
 
 import "slices"
 
-// Takes says whether the partition cuts a specimen, on the links that it cuts.
-func (p Partition) Takes(s Specimen) bool {
+// Takes says whether the partition cuts a probe packet, on the links that it cuts.
+func (p Partition) Takes(s ProbePacket) bool {
 	src, dst := s.Ports()
 	return len(p.Only) == 0 || slices.ContainsFunc(p.Only, func(t Traffic) bool { return t.Selects(s.Proto, src, dst, s.Opening) })
 }

@@ -21,13 +21,13 @@ func only(t *testing.T, words ...string) model.Partition {
 }
 
 // TestPartitionsOfOneLink: what each cuts of the other's traffic, and which of its
-// specimens it takes.
+// probe packets it takes.
 func TestPartitionsOfOneLink(t *testing.T) {
 	for _, c := range []struct {
 		one, other []string
 		all        bool   // one cuts all that other does
 		of         string // of what one names, other cuts some
-		takes      int    // specimens of the other
+		takes      int    // probe packets of the other
 	}{
 		{nil, nil, true, "[]", 3},
 		{nil, []string{"arp"}, true, "[]", 3},
@@ -43,13 +43,13 @@ func TestPartitionsOfOneLink(t *testing.T) {
 	} {
 		one, other := only(t, c.one...), only(t, c.other...)
 		n := 0
-		for _, s := range other.Specimens() {
+		for _, s := range other.ProbePackets() {
 			if one.Takes(s) {
 				n++
 			}
 		}
 		if got := fmt.Sprint(one.CutsOf(other)); one.CutsAll(other) != c.all || got != c.of || n != c.takes {
-			t.Errorf("%v beside %v: all %v, of what it names %s, %d specimens; want %v, %s, %d", c.one, c.other, one.CutsAll(other), got, n, c.all, c.of, c.takes)
+			t.Errorf("%v beside %v: all %v, of what it names %s, %d probe packets; want %v, %s, %d", c.one, c.other, one.CutsAll(other), got, n, c.all, c.of, c.takes)
 		}
 	}
 }

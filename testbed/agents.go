@@ -16,7 +16,7 @@ import (
 )
 
 // startAgents starts an agent on every host.
-func (b *Bed) startAgents(ctx context.Context) error {
+func (b *Testbed) startAgents(ctx context.Context) error {
 	for _, h := range b.Testbed.Hosts {
 		mac, err := net.ParseMAC(h.MAC)
 		if err != nil {
@@ -72,7 +72,7 @@ func (a *agents) all() []*agent.Client {
 }
 
 // revive is the agent on a host, started again if it died.
-func (b *Bed) revive(ctx context.Context, name model.NodeID) (*agent.Client, error) {
+func (b *Testbed) revive(ctx context.Context, name model.NodeID) (*agent.Client, error) {
 	defer b.agents.start(name)()
 	a := b.agents.of(name)
 	if a.Err() == nil {
@@ -99,7 +99,7 @@ const (
 // tend starts the agent of a host again whenever it ends, until ctx does. Without
 // one nothing is proved there, cut or healed. What passed meanwhile nobody counted:
 // counts over that time say so.
-func (b *Bed) tend(ctx context.Context, name model.NodeID, tell func(model.NodeID, error)) {
+func (b *Testbed) tend(ctx context.Context, name model.NodeID, tell func(model.NodeID, error)) {
 	wait, since := time.Duration(0), time.Now()
 	for ctx.Err() == nil {
 		select {
@@ -132,7 +132,7 @@ func (b *Bed) tend(ctx context.Context, name model.NodeID, tell func(model.NodeI
 }
 
 // Ask runs one probe on a host, through the host's agent where it can.
-func (b *Bed) Ask(ctx context.Context, host model.NodeID, p model.Probe) (string, error) {
+func (b *Testbed) Ask(ctx context.Context, host model.NodeID, p model.Probe) (string, error) {
 	if len(p.Command) > 0 {
 		h, ok := b.Testbed.Host(host)
 		if !ok {
@@ -153,7 +153,7 @@ func (b *Bed) Ask(ctx context.Context, host model.NodeID, p model.Probe) (string
 }
 
 // ArrivalsOf says when packets arrived at a host, by their digests.
-func (b *Bed) ArrivalsOf(ctx context.Context, host model.NodeID, digests []uint64, from time.Time) ([][]time.Time, error) {
+func (b *Testbed) ArrivalsOf(ctx context.Context, host model.NodeID, digests []uint64, from time.Time) ([][]time.Time, error) {
 	a := b.agents.of(host)
 	if a == nil {
 		return nil, fmt.Errorf("no agent on host %s", host)
@@ -166,7 +166,7 @@ func (b *Bed) ArrivalsOf(ctx context.Context, host model.NodeID, digests []uint6
 // included, and gives the time of the first after the second of them. It is an error if
 // there are more of which the error of the host's clock does not tell whether they came
 // between; both results are good all the same. Those that the gate let go did not, however near the two moments they arrived.
-func (b *Bed) Arrived(ctx context.Context, l model.Link, only []model.Traffic, from, to time.Time, released ...agent.Released) (int, time.Time, error) {
+func (b *Testbed) Arrived(ctx context.Context, l model.Link, only []model.Traffic, from, to time.Time, released ...agent.Released) (int, time.Time, error) {
 	a := b.agents.of(l.Dst)
 	src, ok := b.Testbed.Host(l.Src)
 	if a == nil || !ok {
@@ -191,9 +191,9 @@ func (b *Bed) Arrived(ctx context.Context, l model.Link, only []model.Traffic, f
 	return n, first, errors.Join(unsure, err)
 }
 
-// seen says whether the specimen, or what looks like it and goes by the same rule, has
+// seen says whether the probe packet, or what looks like it and goes by the same rule, has
 // arrived over a link since then. Its bytes are not compared: routers change them.
-func (b *Bed) seen(ctx context.Context, l model.Link, s model.Specimen, since time.Time) (bool, error) {
+func (b *Testbed) seen(ctx context.Context, l model.Link, s model.ProbePacket, since time.Time) (bool, error) {
 	a := b.agents.of(l.Dst)
 	src, ok := b.Testbed.Host(l.Src)
 	if a == nil || !ok {
@@ -207,8 +207,8 @@ func (b *Bed) seen(ctx context.Context, l model.Link, s model.Specimen, since ti
 	return !first.IsZero(), err
 }
 
-// emit sends specimens over a link, and says which of them could be sent.
-func (b *Bed) emit(ctx context.Context, l model.Link, specimens []model.Specimen) ([]bool, error) {
+// emit sends probe packets over a link, and says which of them could be sent.
+func (b *Testbed) emit(ctx context.Context, l model.Link, probePackets []model.ProbePacket) ([]bool, error) {
 	a := b.agents.of(l.Src)
 	if a == nil {
 		return nil, fmt.Errorf("no agent on host %s", l.Src)
@@ -218,27 +218,27 @@ func (b *Bed) emit(ctx context.Context, l model.Link, specimens []model.Specimen
 	if !ok || !known {
 		return nil, fmt.Errorf("no host %q or %q", l.Src, l.Dst)
 	}
-	sent, err := a.Emit(ctx, src.IP, dst.IP, b.macs[l.Dst], specimens)
+	sent, err := a.Emit(ctx, src.IP, dst.IP, b.macs[l.Dst], probePackets)
 	if errors.Is(err, agent.ErrGone) {
 		err = fmt.Errorf("host %s: %w", l.Src, err)
 	}
 	return sent, err
 }
 
-// emitSome sends those of the specimens that are due, and says of each whether it was
+// emitSome sends those of the probe packets that are due, and says of each whether it was
 // sent.
-func (b *Bed) emitSome(ctx context.Context, l model.Link, specimens []model.Specimen, due []bool) ([]bool, error) {
-	var some []model.Specimen
+func (b *Testbed) emitSome(ctx context.Context, l model.Link, probePackets []model.ProbePacket, due []bool) ([]bool, error) {
+	var some []model.ProbePacket
 	for i, is := range due {
 		if is {
-			some = append(some, specimens[i])
+			some = append(some, probePackets[i])
 		}
 	}
 	sent, err := b.emit(ctx, l, some)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]bool, len(specimens))
+	out := make([]bool, len(probePackets))
 	for i, is := range due {
 		if is {
 			out[i], sent = sent[0], sent[1:]

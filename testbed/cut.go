@@ -20,39 +20,39 @@ type backend interface {
 	Cut(ctx context.Context, id uint32, p model.Partition) error
 	// Heal lifts the partition with that id, if it is in force.
 	Heal(ctx context.Context, id uint32) error
-	// Drops is what the rules that are to drop specimens of a partition have counted
-	// so far, by link, for each specimen; it may lag.
-	Drops(ctx context.Context, id uint32, of []model.Specimen) (map[model.Link][]model.Met, error)
-	// Kept says until when at least the rules of a partition hold unless they are
+	// Drops is what the rules that are to drop probe packets of a partition have counted
+	// so far, by link, for each probe packet; it may lag.
+	Drops(ctx context.Context, id uint32, of []model.ProbePacket) (map[model.Link][]model.Met, error)
+	// LeaseExpiry says until when at least the rules of a partition hold unless they are
 	// renewed, and what hinders that they are. It does not wait.
-	Kept(p model.Partition) (time.Time, error)
+	LeaseExpiry(p model.Partition) (time.Time, error)
 	// Verify says which rules of a partition were missing; it waits.
 	Verify(ctx context.Context, p model.Partition) error
 	// DropsBy is what was dropped of a partition so far, by the rules that dropped
 	// it. It waits until that is complete.
 	DropsBy(ctx context.Context, id uint32) ([]model.RuleDrops, error)
-	// CountedFor lists the partitions whose DropsBy has specimens that are sent over
-	// links now: by link, for each specimen, their ids.
-	CountedFor(links []model.Link, of []model.Specimen) map[model.Link][][]uint32
+	// CountedFor lists the partitions whose DropsBy has probe packets that are sent over
+	// links now: by link, for each probe packet, their ids.
+	CountedFor(links []model.Link, of []model.ProbePacket) map[model.Link][][]uint32
 }
 
 // metered is a backend that cuts by meters first, where it can.
 type metered interface {
-	// Bite says why a partition's cut is by rules alone; nil: it is not.
-	Bite(p model.Partition) error
+	// Mechanism says why a partition's cut is by rules alone; nil: it is not.
+	Mechanism(p model.Partition) error
 	// Lift takes a partition's drop rules away and leaves its meters down. It says
-	// which specimens nothing but a meter holds, by link, for each; links where it
+	// which probe packets nothing but a meter holds, by link, for each; links where it
 	// holds none of them are left out.
-	Lift(ctx context.Context, id uint32, of []model.Specimen) (map[model.Link][]bool, error)
-	// Held is what the rules that send specimens of a partition to its meters have
+	Lift(ctx context.Context, id uint32, of []model.ProbePacket) (map[model.Link][]bool, error)
+	// Held is what the rules that send probe packets of a partition to its meters have
 	// counted so far, as Drops.
-	Held(ctx context.Context, id uint32, of []model.Specimen) (map[model.Link][]model.Met, error)
+	Held(ctx context.Context, id uint32, of []model.ProbePacket) (map[model.Link][]model.Met, error)
 }
 
 // Cut is a partition that a bed cuts at line rate, without the gate, with what
 // it takes to prove that it holds and that it is healed.
 type Cut struct {
-	bed       *Bed
+	bed       *Testbed
 	id        uint32 // in the backend, and in the rules' cookies
 	partition model.Partition
 	resets    atomic.Uint64 // sent so far
@@ -63,12 +63,12 @@ type Cut struct {
 
 // NewCut is a partition that is not in force yet. Its id is one that no other on
 // this bed has had, and higher than those of all before.
-func (b *Bed) NewCut(p model.Partition) *Cut {
+func (b *Testbed) NewCut(p model.Partition) *Cut {
 	return &Cut{bed: b, id: cutID + b.ids.Add(1), partition: p, probes: map[model.Link]uint64{}}
 }
 
 // Takes says why the bed cannot have the effect; nil: it can.
-func (b *Bed) Takes(e model.Effect) error {
+func (b *Testbed) Takes(e model.Effect) error {
 	if e == model.Reset && b.fabric == nil {
 		return errors.New("effect reset: the hosts of this testbed drop packets themselves and send no resets: ask for drop, or use a switch")
 	}
@@ -90,24 +90,24 @@ func (c *Cut) Remove(ctx context.Context) error {
 	return err
 }
 
-// Kept says until when at least the partition is cut unless that is renewed, and what
+// LeaseExpiry says until when at least the partition is cut unless that is renewed, and what
 // hinders that it is; nil: it is renewed. It does not wait.
-func (c *Cut) Kept() (time.Time, error) { return c.bed.cuts.Kept(c.partition) }
+func (c *Cut) LeaseExpiry() (time.Time, error) { return c.bed.cuts.LeaseExpiry(c.partition) }
 
 // Resets is how many packets it has sent so far to end TCP connections.
 func (c *Cut) Resets() uint64 { return c.resets.Load() }
 
-// Bite says whether the cut can be by meters, and if so why it is by rules
+// Mechanism says whether the cut can be by meters, and if so why it is by rules
 // alone; nil: it is by meters first.
-func (c *Cut) Bite() (metering bool, alone error) {
+func (c *Cut) Mechanism() (metering bool, alone error) {
 	m, ok := c.bed.cuts.(metered)
 	if !ok {
 		return false, nil
 	}
-	return true, m.Bite(c.partition)
+	return true, m.Mechanism(c.partition)
 }
 
-// CutBy says in words what cuts bite by; alone is why by rules alone (Bite, Bed.Meters).
+// CutBy says in words what cuts bite by; alone is why by rules alone (Mechanism, Bed.Meters).
 func CutBy(alone error) string {
 	if alone == nil {
 		return "meters, then drop rules"
@@ -123,8 +123,8 @@ func (c *Cut) Probes() map[model.Link]uint64 {
 	return maps.Clone(c.probes)
 }
 
-// probed books specimens of a link for the cuts that count them.
-func (b *Bed) probed(l model.Link, sent []bool, counted [][]uint32) {
+// probed books probe packets of a link for the cuts that count them.
+func (b *Testbed) probed(l model.Link, sent []bool, counted [][]uint32) {
 	for i, is := range sent {
 		if !is || i >= len(counted) {
 			continue

@@ -28,7 +28,7 @@ type Run interface {
 }
 
 // under is the run under way; nil between runs.
-func (b *Bed) under() Run {
+func (b *Testbed) under() Run {
 	if r := b.run.Load(); r != nil {
 		return *r
 	}
@@ -36,18 +36,20 @@ func (b *Bed) under() Run {
 }
 
 // trouble tells the run under way why it cannot be judged.
-func (b *Bed) trouble(format string, args ...any) {
+func (b *Testbed) trouble(format string, args ...any) {
 	if r := b.under(); r != nil {
 		r.Fail(format, args...)
 	}
 }
 
 // hasMirror: one mirror port sees all that there is to see, on a single switch only.
-func (b *Bed) hasMirror() bool { return len(b.Testbed.Mirrors) > 0 && len(b.Testbed.Switches()) == 1 }
+func (b *Testbed) hasMirror() bool {
+	return len(b.Testbed.Mirrors) > 0 && len(b.Testbed.Switches()) == 1
+}
 
 // TapName says which tap a run uses. A script cuts without the gate, at line
 // rate, and reads no message where there is no mirror port.
-func (b *Bed) TapName(sc *model.Scenario) string {
+func (b *Testbed) TapName(sc *model.Scenario) string {
 	switch {
 	case b.hasMirror() && !sc.Faulty():
 		return "mirror"
@@ -58,7 +60,7 @@ func (b *Bed) TapName(sc *model.Scenario) string {
 }
 
 // GateName is the transport of the gate; "" for another tap.
-func (b *Bed) GateName(tap string) string {
+func (b *Testbed) GateName(tap string) string {
 	if tap != "gate" {
 		return ""
 	}
@@ -66,16 +68,16 @@ func (b *Bed) GateName(tap string) string {
 }
 
 // HasGatePorts says why the gate cannot be by port on every switch; nil if it can.
-func (b *Bed) HasGatePorts() error { return b.fabric.HasPorts() }
+func (b *Testbed) HasGatePorts() error { return b.fabric.HasPorts() }
 
 // UseGate changes the transport of the gate, between runs.
-func (b *Bed) UseGate(ctx context.Context, g model.Gate) error { return b.fabric.UseGate(ctx, g) }
+func (b *Testbed) UseGate(ctx context.Context, g model.Gate) error { return b.fabric.UseGate(ctx, g) }
 
 // CheckGate enters what was lost at the gate into the run under way.
-func (b *Bed) CheckGate(ctx context.Context) error { return b.fabric.CheckGate(ctx) }
+func (b *Testbed) CheckGate(ctx context.Context) error { return b.fabric.CheckGate(ctx) }
 
 // Tap opens the tap of a run, which hears all until Calm.
-func (b *Bed) Tap(ctx context.Context, run Run, pairs []Pair, sc *model.Scenario) error {
+func (b *Testbed) Tap(ctx context.Context, run Run, pairs []Pair, sc *model.Scenario) error {
 	b.run.Store(&run)
 	switch b.TapName(sc) {
 	case "gate":
@@ -101,7 +103,7 @@ func (b *Bed) Tap(ctx context.Context, run Run, pairs []Pair, sc *model.Scenario
 }
 
 // Calm closes the taps: plain forwarding between all hosts, nothing held.
-func (b *Bed) Calm(ctx context.Context) error {
+func (b *Testbed) Calm(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	err := b.fabric.Flush(ctx)
@@ -116,10 +118,10 @@ func (b *Bed) Calm(ctx context.Context) error {
 }
 
 // Receivers are the hosts that the tap has frames to many of a host for.
-func (b *Bed) Receivers(from model.NodeID) []model.NodeID { return b.fabric.Receivers(from) }
+func (b *Testbed) Receivers(from model.NodeID) []model.NodeID { return b.fabric.Receivers(from) }
 
 // Release sends a held frame on to its host.
-func (b *Bed) Release(frame []byte, to model.NodeID) error { return b.fabric.Release(frame, to) }
+func (b *Testbed) Release(frame []byte, to model.NodeID) error { return b.fabric.Release(frame, to) }
 
 // fenceLimit is how long a switch may take to confirm a cut or a heal.
 const fenceLimit = 2 * time.Second
@@ -129,27 +131,27 @@ const fenceLimit = 2 * time.Second
 const cutID = 1
 
 // Cut puts the partition's drop rules behind the gate.
-func (b *Bed) Cut(p model.Partition) error {
+func (b *Testbed) Cut(p model.Partition) error {
 	ctx, cancel := context.WithTimeout(context.Background(), fenceLimit)
 	defer cancel()
 	return b.fabric.CutBehind(ctx, cutID, p)
 }
 
 // Heal takes them away.
-func (b *Bed) Heal() error {
+func (b *Testbed) Heal() error {
 	ctx, cancel := context.WithTimeout(context.Background(), fenceLimit)
 	defer cancel()
 	return b.fabric.Heal(ctx, cutID)
 }
 
 // HostOf is the host that a hardware address belongs to, "" if none does.
-func (b *Bed) HostOf(mac [6]byte) model.NodeID {
+func (b *Testbed) HostOf(mac [6]byte) model.NodeID {
 	h, _ := b.fabric.HostOf(mac[:])
 	return h
 }
 
 // MAC is the hardware address of a host.
-func (b *Bed) MAC(h model.NodeID) (net.HardwareAddr, bool) {
+func (b *Testbed) MAC(h model.NodeID) (net.HardwareAddr, bool) {
 	m, ok := b.macs[h]
 	return m, ok
 }

@@ -26,7 +26,7 @@ import (
 // packet to the next, and are asked for the same proof.
 //
 // A packet shows nothing but the rule that it meets, and other switches do not
-// revise all of their cache in rounds. So each round sends a specimen for every rule
+// revise all of their cache in rounds. So each round sends a probe packet for every rule
 // that is to drop some of the cut, and that very rule has to count it: for a whole
 // cut the one for broadcast ARP requests and the one for all that is addressed to
 // the receiver. Where hosts drop packets themselves, it is sent once more in a
@@ -55,13 +55,13 @@ const (
 // ctx ended before it was made. What is not kept is not proved, though nothing
 // may pass for some seconds.
 func (c *Cut) Prove(ctx context.Context) (time.Time, error) {
-	specimens := c.specimens()
-	all := c.every(specimens)
+	probePackets := c.probePackets()
+	all := c.every(probePackets)
 	ctx, stop := context.WithTimeout(ctx, proofLimit)
 	defer stop()
 	var why hindrance
 	for {
-		at, hindered, err := c.prove(ctx, all, specimens)
+		at, hindered, err := c.prove(ctx, all, probePackets)
 		if hindered == nil && (err == nil || ctx.Err() == nil) {
 			return at, err
 		}
@@ -73,15 +73,15 @@ func (c *Cut) Prove(ctx context.Context) (time.Time, error) {
 
 // prove tries once: from when nothing passed, why that is not proved yet (hindered), or
 // why it need not be tried again (err).
-func (c *Cut) prove(ctx context.Context, all due, specimens []model.Specimen) (at time.Time, hindered, err error) {
-	if _, err := c.Kept(); err != nil {
+func (c *Cut) prove(ctx context.Context, all due, probePackets []model.ProbePacket) (at time.Time, hindered, err error) {
+	if _, err := c.LeaseExpiry(); err != nil {
 		return time.Time{}, nil, err
 	}
 	emit := func() error {
-		_, err := c.emit(ctx, all, specimens)
+		_, err := c.emit(ctx, all, probePackets)
 		return err
 	}
-	uncounted := c.rounds(ctx, provingRounds, all, specimens, c.drops)
+	uncounted := c.rounds(ctx, provingRounds, all, probePackets, c.drops)
 	if uncounted != nil && ctx.Err() != nil { // nobody is to blame for the end of the time but who was waited for
 		return time.Time{}, uncounted, nil
 	}
@@ -108,7 +108,7 @@ func (c *Cut) prove(ctx context.Context, all due, specimens []model.Specimen) (a
 	if err := c.bed.cuts.Verify(ctx, c.partition); err != nil {
 		return time.Time{}, nil, err
 	}
-	if _, err := c.Kept(); err != nil {
+	if _, err := c.LeaseExpiry(); err != nil {
 		return time.Time{}, nil, err
 	}
 	return at, nil, nil
@@ -139,22 +139,22 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// counter reads what the rules about the partition that take specimens have counted,
-// by link, for each specimen.
-type counter func(context.Context, []model.Specimen) (map[model.Link][]model.Met, error)
+// counter reads what the rules about the partition that take probe packets have counted,
+// by link, for each probe packet.
+type counter func(context.Context, []model.ProbePacket) (map[model.Link][]model.Met, error)
 
-func (c *Cut) drops(ctx context.Context, of []model.Specimen) (map[model.Link][]model.Met, error) {
+func (c *Cut) drops(ctx context.Context, of []model.ProbePacket) (map[model.Link][]model.Met, error) {
 	return c.bed.cuts.Drops(ctx, c.id, of)
 }
 
-// due says, by link, which of some specimens are to be sent.
+// due says, by link, which of some probe packets are to be sent.
 type due map[model.Link][]bool
 
-// every is all of the specimens, over every link.
-func (c *Cut) every(specimens []model.Specimen) due {
+// every is all of the probe packets, over every link.
+func (c *Cut) every(probePackets []model.ProbePacket) due {
 	out := due{}
 	for _, l := range c.partition.Links() {
-		out[l] = slices.Repeat([]bool{true}, len(specimens))
+		out[l] = slices.Repeat([]bool{true}, len(probePackets))
 	}
 	return out
 }
@@ -163,46 +163,46 @@ func (d due) links() []model.Link { return slices.SortedFunc(maps.Keys(d), model
 
 // rounds returns when the rules of every link have counted n times
 // what was sent, each time before it was sent again.
-func (c *Cut) rounds(ctx context.Context, n int, due due, specimens []model.Specimen, count counter) error {
+func (c *Cut) rounds(ctx context.Context, n int, due due, probePackets []model.ProbePacket, count counter) error {
 	for range n {
-		before, err := count(ctx, specimens)
+		before, err := count(ctx, probePackets)
 		if err != nil {
 			return err
 		}
-		sent, err := c.emit(ctx, due, specimens)
+		sent, err := c.emit(ctx, due, probePackets)
 		if err != nil {
 			return err
 		}
 		var all []awaited
 		for _, l := range due.links() {
-			all = append(all, await(l, specimens, before[l], sent[l])...)
+			all = append(all, await(l, probePackets, before[l], sent[l])...)
 		}
-		if err := counted(ctx, all, specimens, count); err != nil {
+		if err := counted(ctx, all, probePackets, count); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// awaited is a specimen that was sent, and what its rule has counted once it has
+// awaited is a probe packet that was sent, and what its rule has counted once it has
 // counted this one and the others that it takes.
 type awaited struct {
 	model.Link
-	specimen int
-	rule     string
-	least    uint64
+	probePacket int
+	rule        string
+	least       uint64
 }
 
 // await lists what is to be counted on a link.
-func await(l model.Link, specimens []model.Specimen, before []model.Met, sent []bool) []awaited {
+func await(l model.Link, probePackets []model.ProbePacket, before []model.Met, sent []bool) []awaited {
 	perRule := map[string]uint64{}
-	for i := range specimens {
+	for i := range probePackets {
 		if sent[i] {
 			perRule[before[i].Rule]++
 		}
 	}
 	var out []awaited
-	for i := range specimens {
+	for i := range probePackets {
 		if sent[i] {
 			out = append(out, awaited{l, i, before[i].Rule, before[i].Packets + perRule[before[i].Rule]})
 		}
@@ -221,33 +221,33 @@ func (c *Cut) Lift(ctx context.Context) error {
 	}
 	ctx, stop := context.WithTimeout(ctx, liftLimit)
 	defer stop()
-	specimens := c.partition.Specimens()
-	held, err := m.Lift(ctx, c.id, specimens)
+	probePackets := c.partition.ProbePackets()
+	held, err := m.Lift(ctx, c.id, probePackets)
 	if err != nil || len(held) == 0 {
 		return err
 	}
-	return c.rounds(ctx, liftingRounds, held, specimens, func(ctx context.Context, of []model.Specimen) (map[model.Link][]model.Met, error) {
+	return c.rounds(ctx, liftingRounds, held, probePackets, func(ctx context.Context, of []model.ProbePacket) (map[model.Link][]model.Met, error) {
 		return m.Held(ctx, c.id, of)
 	})
 }
 
 // counted waits until the rules have counted what is awaited.
-func counted(ctx context.Context, all []awaited, specimens []model.Specimen, count counter) error {
+func counted(ctx context.Context, all []awaited, probePackets []model.ProbePacket, count counter) error {
 	end := time.Now().Add(roundLimit)
 	for {
-		now, err := count(ctx, specimens)
+		now, err := count(ctx, probePackets)
 		if err != nil {
 			return err
 		}
 		all = slices.DeleteFunc(all, func(a awaited) bool {
-			is := now[a.Link][a.specimen]
+			is := now[a.Link][a.probePacket]
 			return is.Rule != "" && is.Rule == a.rule && is.Packets >= a.least
 		})
 		if len(all) == 0 {
 			return nil
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("%d of the packets that were sent, one of %s over %s among them, are not counted by the rules that are to drop them", len(all), specimens[all[0].specimen].Traffic, all[0].Link)
+			return fmt.Errorf("%d of the packets that were sent, one of %s over %s among them, are not counted by the rules that are to drop them", len(all), probePackets[all[0].probePacket].Traffic, all[0].Link)
 		}
 		if err := pause(ctx, pollEvery); err != nil {
 			return err
@@ -255,15 +255,15 @@ func counted(ctx context.Context, all []awaited, specimens []model.Specimen, cou
 	}
 }
 
-// emit sends the specimens that are due, over all links at once, and says which of
+// emit sends the probe packets that are due, over all links at once, and says which of
 // them could be sent over each. They are booked for the cuts that count them.
-func (c *Cut) emit(ctx context.Context, due due, specimens []model.Specimen) (map[model.Link][]bool, error) {
+func (c *Cut) emit(ctx context.Context, due due, probePackets []model.ProbePacket) (map[model.Link][]bool, error) {
 	links := due.links()
 	sent := make([][]bool, len(links))
-	counted := c.bed.cuts.CountedFor(links, specimens)
+	counted := c.bed.cuts.CountedFor(links, probePackets)
 	err := c.over(links, func(l model.Link) (err error) {
 		i := slices.Index(links, l)
-		sent[i], err = c.bed.emitSome(ctx, l, specimens, due[l])
+		sent[i], err = c.bed.emitSome(ctx, l, probePackets, due[l])
 		c.bed.probed(l, sent[i], counted[l])
 		return err
 	})
@@ -274,9 +274,9 @@ func (c *Cut) emit(ctx context.Context, due due, specimens []model.Specimen) (ma
 	return out, err
 }
 
-// specimens show that the partition is in force.
-func (c *Cut) specimens() []model.Specimen {
-	out := c.partition.Specimens()
+// probe packets show that the partition is in force.
+func (c *Cut) probePackets() []model.ProbePacket {
+	out := c.partition.ProbePackets()
 	if c.bed.hosts == nil {
 		return out
 	}
@@ -316,20 +316,20 @@ func SetBack(from, to time.Time) bool {
 	return to.Round(0).Sub(from.Round(0)) < to.Sub(from)-setBackBy
 }
 
-// Healed returns when a specimen of all that was cut has passed over every link, but
+// Healed returns when a probe packet of all that was cut has passed over every link, but
 // for what others cut there still; links over which some did not within 10 s are named.
-func (c *Cut) Healed(ctx context.Context, cutByOthers func(model.Link, model.Specimen) bool) error {
+func (c *Cut) Healed(ctx context.Context, cutByOthers func(model.Link, model.ProbePacket) bool) error {
 	ctx, stop := context.WithTimeout(ctx, proofLimit)
 	defer stop()
-	began, specimens := time.Now(), c.partition.Specimens()
-	left := c.every(specimens)
-	left.spare(specimens, cutByOthers)
+	began, probePackets := time.Now(), c.partition.ProbePackets()
+	left := c.every(probePackets)
+	left.spare(probePackets, cutByOthers)
 	var why hindrance
 	for len(left) > 0 {
 		links := left.links()
 		passed := make([][]bool, len(links))
 		err := c.over(links, func(l model.Link) (err error) {
-			passed[slices.Index(links, l)], err = c.passed(ctx, l, specimens, left[l], began)
+			passed[slices.Index(links, l)], err = c.passed(ctx, l, probePackets, left[l], began)
 			return err
 		})
 		for i, l := range links {
@@ -337,7 +337,7 @@ func (c *Cut) Healed(ctx context.Context, cutByOthers func(model.Link, model.Spe
 				left[l][j] = left[l][j] && !is
 			}
 		}
-		left.spare(specimens, cutByOthers)
+		left.spare(probePackets, cutByOthers)
 		if why.saw(ctx, err); ctx.Err() != nil {
 			break
 		}
@@ -349,14 +349,14 @@ func (c *Cut) Healed(ctx context.Context, cutByOthers func(model.Link, model.Spe
 		return nil
 	}
 	links := left.links()
-	return errors.Join(fmt.Errorf("not all that was cut was seen to pass over %d links, %s over %s among it, within %v", len(left), specimens[slices.Index(left[links[0]], true)].Traffic, links[0], proofLimit),
+	return errors.Join(fmt.Errorf("not all that was cut was seen to pass over %d links, %s over %s among it, within %v", len(left), probePackets[slices.Index(left[links[0]], true)].Traffic, links[0], proofLimit),
 		c.bed.hindered(links), why.is)
 }
 
 // spare takes out what others cut, and links where nothing is left.
-func (d due) spare(specimens []model.Specimen, cutByOthers func(model.Link, model.Specimen) bool) {
+func (d due) spare(probePackets []model.ProbePacket, cutByOthers func(model.Link, model.ProbePacket) bool) {
 	for l, is := range d {
-		for i, s := range specimens {
+		for i, s := range probePackets {
 			is[i] = is[i] && !cutByOthers(l, s)
 		}
 		if !slices.Contains(is, true) {
@@ -365,15 +365,15 @@ func (d due) spare(specimens []model.Specimen, cutByOthers func(model.Link, mode
 	}
 }
 
-// passed sends the specimens that are due over a link, and says which of them need not
+// passed sends the probe packets that are due over a link, and says which of them need not
 // be sent again: they have arrived, or cannot be sent there.
-func (c *Cut) passed(ctx context.Context, l model.Link, specimens []model.Specimen, due []bool, since time.Time) ([]bool, error) {
-	sent, err := c.bed.emitSome(ctx, l, specimens, due)
+func (c *Cut) passed(ctx context.Context, l model.Link, probePackets []model.ProbePacket, due []bool, since time.Time) ([]bool, error) {
+	sent, err := c.bed.emitSome(ctx, l, probePackets, due)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]bool, len(specimens))
-	for i, s := range specimens {
+	out := make([]bool, len(probePackets))
+	for i, s := range probePackets {
 		if out[i] = !sent[i]; !due[i] || !sent[i] {
 			continue
 		}

@@ -48,7 +48,7 @@ func pretend(dir string, half, skew time.Duration) {
 				From int64 `json:"from_ns"`
 				To   int64 `json:"to_ns"`
 			} `json:"query"`
-			Emit struct{ Specimens []any } `json:"emit"`
+			Emit struct{ ProbePackets []any } `json:"emit"`
 		}
 		if in.Decode(&r) != nil {
 			return
@@ -62,7 +62,7 @@ func pretend(dir string, half, skew time.Duration) {
 			f, _ := os.OpenFile(filepath.Join(dir, "sent"), os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o600)
 			fmt.Fprintln(f, time.Now().UnixNano())
 			f.Close()
-			sent := make([]bool, len(r.Emit.Specimens))
+			sent := make([]bool, len(r.Emit.ProbePackets))
 			for i := range sent {
 				sent[i] = true
 			}
@@ -95,14 +95,14 @@ type hasty struct{ counted uint64 }
 
 func (*hasty) Cut(context.Context, uint32, model.Partition) error { return nil }
 func (*hasty) Heal(context.Context, uint32) error                 { return nil }
-func (*hasty) Kept(model.Partition) (time.Time, error)            { return time.Time{}, nil }
+func (*hasty) LeaseExpiry(model.Partition) (time.Time, error)     { return time.Time{}, nil }
 func (*hasty) Verify(context.Context, model.Partition) error      { return nil }
 func (*hasty) DropsBy(context.Context, uint32) ([]model.RuleDrops, error) {
 	return nil, errors.New("not asked for")
 }
-func (*hasty) CountedFor([]model.Link, []model.Specimen) map[model.Link][][]uint32 { return nil }
+func (*hasty) CountedFor([]model.Link, []model.ProbePacket) map[model.Link][][]uint32 { return nil }
 
-func (h *hasty) Drops(_ context.Context, _ uint32, of []model.Specimen) (map[model.Link][]model.Met, error) {
+func (h *hasty) Drops(_ context.Context, _ uint32, of []model.ProbePacket) (map[model.Link][]model.Met, error) {
 	h.counted += 1000
 	met := make([]model.Met, len(of))
 	for i := range met {
@@ -119,7 +119,7 @@ func pair(t *testing.T, cut time.Time) *Cut {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &Bed{cuts: &hasty{}, agents: agents{on: map[model.NodeID]*agent.Client{}}, macs: map[model.NodeID]net.HardwareAddr{}}
+	b := &Testbed{cuts: &hasty{}, agents: agents{on: map[model.NodeID]*agent.Client{}}, macs: map[model.NodeID]net.HardwareAddr{}}
 	for i, name := range []string{"near", "ssh"} {
 		if err := os.Symlink(self, filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
@@ -161,7 +161,7 @@ func TestAProofAllowsForClocks(t *testing.T) {
 // TestAProofThatIsNotMadeSaysWhy, and does not blame the host that was being asked when
 // its time was over.
 func TestAProofThatIsNotMadeSaysWhy(t *testing.T) {
-	none := func(model.Link, model.Specimen) bool { return false }
+	none := func(model.Link, model.ProbePacket) bool { return false }
 	for what, proof := range map[string]struct {
 		make func(context.Context) error
 		says string

@@ -88,7 +88,7 @@ func answers(frame []byte, from, to model.NodeID) ([]answer, error) {
 
 // crossed ends the connection of a TCP packet that wanted to cross a cut with
 // effect reset.
-func (b *Bed) crossed(id uint32, from model.NodeID, frame []byte) {
+func (b *Testbed) crossed(id uint32, from model.NodeID, frame []byte) {
 	v, standing := b.standing.Load(id)
 	if !standing {
 		return

@@ -14,7 +14,7 @@ import (
 )
 
 // Holders asks every host of a role of the testbed file at once who has it.
-func (b *Bed) Holders(ctx context.Context, name string) (model.Holders, error) {
+func (b *Testbed) Holders(ctx context.Context, name string) (model.Holders, error) {
 	role, ok := b.Testbed.Roles[name]
 	if !ok {
 		known := "it has none"

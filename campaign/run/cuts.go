@@ -28,7 +28,7 @@ type cut interface {
 	Probes() map[model.Link]uint64
 	Lift(ctx context.Context) error
 	Remove(ctx context.Context) error
-	Healed(ctx context.Context, cutByOthers func(model.Link, model.Specimen) bool) error
+	Healed(ctx context.Context, cutByOthers func(model.Link, model.ProbePacket) bool) error
 }
 
 var _ cut = (*testbed.Cut)(nil)
@@ -127,8 +127,8 @@ func (l *Live) Heal(ctx context.Context, name string) (model.ScriptCut, error) {
 	return c.ScriptCut, errors.Join(counted, err)
 }
 
-// cutBy says whether a cut that is in force takes the specimen on the link.
-func (l *Live) cutBy(link model.Link, s model.Specimen) bool {
+// cutBy says whether a cut that is in force takes the probe packet on the link.
+func (l *Live) cutBy(link model.Link, s model.ProbePacket) bool {
 	return slices.ContainsFunc(l.cuts, func(c *scriptCut) bool { return slices.Contains(c.Proof.Links, link) && c.Partition.Takes(s) })
 }
 

@@ -43,7 +43,7 @@ func (c *fakeCut) Remove(context.Context) error {
 	return nil
 }
 
-func (c *fakeCut) Healed(context.Context, func(model.Link, model.Specimen) bool) error {
+func (c *fakeCut) Healed(context.Context, func(model.Link, model.ProbePacket) bool) error {
 	c.do("healed")
 	return nil
 }

@@ -28,7 +28,7 @@ type Config struct {
 	Scenario      model.Scenario
 	ReplayOf      string // id of the run that this one repeats; "" for none
 	Kit           *nodes.Kit
-	Bed           *testbed.Bed
+	Bed           *testbed.Testbed
 	// Play is a script, done in place of the workloads; nil: none.
 	Play    Play
 	Metrics Metrics

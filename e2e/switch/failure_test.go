@@ -68,7 +68,7 @@ func child(path string) error {
 		return err
 	}
 	if os.Getenv(liftEnv) != "" {
-		if links, err := f.Lift(ctx, 1, shapes[0].p.Specimens()); err != nil || len(links) == 0 {
+		if links, err := f.Lift(ctx, 1, shapes[0].p.ProbePackets()); err != nil || len(links) == 0 {
 			return fmt.Errorf("lifted %d links: %w", len(links), err)
 		}
 	}

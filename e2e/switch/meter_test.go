@@ -97,7 +97,7 @@ func TestMetersCut(t *testing.T) {
 	f, _ := b.start(fabric.Config{})
 	b.expect("metered", everything)
 	cut := shapes[3].p
-	if err := f.Bite(cut); err != nil {
+	if err := f.Mechanism(cut); err != nil {
 		t.Fatal("cuts by rules alone: ", err)
 	}
 	links := len(cut.Links())
@@ -114,7 +114,7 @@ func TestMetersCut(t *testing.T) {
 		}
 		b.settled()
 		b.expect(fmt.Sprint("cut ", id), matrix(cut))
-		if _, err := f.Lift(within(t), id, cut.Specimens()); err != nil {
+		if _, err := f.Lift(within(t), id, cut.ProbePackets()); err != nil {
 			t.Fatal(err)
 		}
 		if n := b.long(cut, 0); n != 0 {
@@ -137,7 +137,7 @@ func TestMetersCut(t *testing.T) {
 	}
 	b.ofctl("add-meter", b.mgmt(), "meter=262140,pktps,band=type=drop,rate=100000")
 	f, _ = b.start(fabric.Config{})
-	if err := f.Bite(cut); err == nil || !strings.Contains(err.Error(), "meter 262140 of the switch is somebody else's") {
+	if err := f.Mechanism(cut); err == nil || !strings.Contains(err.Error(), "meter 262140 of the switch is somebody else's") {
 		t.Errorf("why by rules alone: %v", err)
 	}
 	if err := f.Cut(within(t), 9, cut); err != nil {

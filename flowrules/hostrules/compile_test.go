@@ -85,10 +85,10 @@ func TestTheMostSpecialRuleCounts(t *testing.T) {
 	}
 }
 
-// TestEverySpecimenMeetsARule, and every rule of the sender or the receiver is met by
+// TestEveryProbePacketMeetsARule, and every rule of the sender or the receiver is met by
 // one, but for those that know the far end by its address: they are met behind a
 // router.
-func TestEverySpecimenMeetsARule(t *testing.T) {
+func TestEveryProbePacketMeetsARule(t *testing.T) {
 	for _, only := range [][]string{nil, {"tcp"}, {"tcp/80"}, {"tcp-opening"}, {"tcp/80-opening", "udp/53"}, {"udp"}, {"icmp"}, {"arp"}, {"icmp", "arp", "udp"}} {
 		p := model.Partition{Shape: model.Partial, Effect: model.Drop, Groups: [][]model.NodeID{{"n1"}, {"n2"}}}
 		for _, w := range only {
@@ -100,7 +100,7 @@ func TestEverySpecimenMeetsARule(t *testing.T) {
 		}
 		l := model.Link{Src: "n1", Dst: "n2"}
 		met := map[string]bool{}
-		for _, s := range p.Specimens() {
+		for _, s := range p.ProbePackets() {
 			for _, at := range []model.NodeID{"n1", "n2"} {
 				if s.Past = at == "n2"; s.Past && s.Asks {
 					continue
@@ -120,7 +120,7 @@ func TestEverySpecimenMeetsARule(t *testing.T) {
 		for _, at := range []model.NodeID{"n1", "n2"} {
 			for _, r := range Compile(at, hosts, []model.Partition{p}) {
 				if r.Link == l && !r.Match.IP.IsValid() && !met[r.Key()] {
-					t.Errorf("%s: no specimen meets %s", p, r.Key())
+					t.Errorf("%s: no probe packet meets %s", p, r.Key())
 				}
 			}
 		}

@@ -125,9 +125,9 @@ func (r Rule) String() string {
 func (r Rule) Key() string { return string(r.Hook) + " " + r.String() }
 
 // Take finds, among the rules of one host in their order, those that are to drop a
-// specimen on a link: the first for each way to know the far end by, since the
+// probe packet on a link: the first for each way to know the far end by, since the
 // packet goes by one of them.
-func Take(rules []Rule, l model.Link, s model.Specimen) []Rule {
+func Take(rules []Rule, l model.Link, s model.ProbePacket) []Rule {
 	hook := Egress
 	if s.Past {
 		hook = Ingress
@@ -153,8 +153,8 @@ func Take(rules []Rule, l model.Link, s model.Specimen) []Rule {
 	return out
 }
 
-// takes says that a specimen fits, apart from whom it comes from and goes to.
-func (m Match) takes(s model.Specimen) bool {
+// takes says that a probe packet fits, apart from whom it comes from and goes to.
+func (m Match) takes(s model.ProbePacket) bool {
 	arp := s.Proto == "arp" && !s.V6
 	switch {
 	case m.ARP.IsValid() && !arp, m.IP.IsValid() && (arp || m.IP.Is4() == s.V6):

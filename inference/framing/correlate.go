@@ -45,7 +45,7 @@ func (p *pairing) number(m *msg) (uint64, bool) {
 // on their connection before them. The type of a request is then what tells most of
 // its answer. It is taken if that is as much as any place in the answer tells; own
 // are those. msgs have it then as asks.
-func correlate(msgs []msg, l length, own []spot) (*model.Correlation, []spot) {
+func correlate(msgs []msg, l length, own []offset) (*model.Correlation, []offset) {
 	order := make([]int, len(msgs))
 	answers := 0
 	for i := range msgs {
@@ -64,12 +64,12 @@ func correlate(msgs []msg, l length, own []spot) (*model.Correlation, []spot) {
 	if float64(ids.matched) < correlateMatch*float64(answers) || float64(ids.fresh) < correlateFresh*float64(answers) {
 		return nil, nil
 	}
-	spots := asking(msgs, l, ids, own)
-	if spots == nil {
+	offsets := asking(msgs, l, ids, own)
+	if offsets == nil {
 		return nil, nil
 	}
 	place := func(dir int) model.Place { return model.Place{At: ids.at[dir], Size: ids.size} }
-	return &model.Correlation{Request: place(0), Answer: place(1)}, spots
+	return &model.Correlation{Request: place(0), Answer: place(1)}, offsets
 }
 
 // findIDs looks for the pair of places that fits best.
@@ -97,7 +97,7 @@ func findIDs(msgs []msg, l length, order []int) (best *pairing) {
 
 // asking chooses the places of the type of requests, two at most, by what they tell
 // of the answers; nil if none tells enough.
-func asking(msgs []msg, l length, ids *pairing, own []spot) []spot {
+func asking(msgs []msg, l length, ids *pairing, own []offset) []offset {
 	var of [2][]msg
 	for _, m := range msgs {
 		of[m.dir] = append(of[m.dir], m)
@@ -105,26 +105,26 @@ func asking(msgs []msg, l length, ids *pairing, own []spot) []spot {
 	requests := newTable(sampleOf(of[0], typeSample), l)
 	full, look := newTable(sampleOf(of[1], typeSample), l), newTable(sampleOf(of[1], typeLook), l)
 	type found struct {
-		spot
+		offset
 		told float64
 	}
 	var all []found
 	whole := map[int]bool{} // all of the byte will do
-	for _, s := range requests.spots() {
+	for _, s := range requests.offsets() {
 		if s.at >= ids.at[0] && s.at < ids.at[0]+ids.size || whole[s.at] {
 			continue
 		}
-		if _, k := requests.labelled([]spot{s}); k < 2 || requests.bound(s) || requests.passes(s) {
+		if _, k := requests.labelled([]offset{s}); k < 2 || requests.bound(s) || requests.passes(s) {
 			continue
 		}
 		whole[s.at] = whole[s.at] || s.mask == 0xff
-		all = append(all, found{s, look.told(msgs, []spot{s})})
+		all = append(all, found{s, look.told(msgs, []offset{s})})
 	}
 	more := func(a, b found) int { return cmp.Compare(b.told, a.told) }
 	slices.SortStableFunc(all, more)
 	all = all[:min(len(all), typeLeft)]
 	for i := range all {
-		all[i].told = full.told(msgs, []spot{all[i].spot})
+		all[i].told = full.told(msgs, []offset{all[i].offset})
 	}
 	slices.SortStableFunc(all, more)
 	if len(all) == 0 || all[0].told < max(typePays*full.total, typeBits) {
@@ -133,18 +133,18 @@ func asking(msgs []msg, l length, ids *pairing, own []spot) []spot {
 	// What tells nearly as much, and more of the requests, is more likely the type.
 	one, most := all[0], math.Inf(-1)
 	for _, f := range all {
-		bits := f.told + max(requests.saved(requests.base, []spot{f.spot}, f.spot), 0)
+		bits := f.told + max(requests.saved(requests.base, []offset{f.offset}, f.offset), 0)
 		if bits *= math.Exp2(-float64(f.at) / typeFar); f.told >= correlateNear*all[0].told && bits > most {
 			one, most = f, bits
 		}
 	}
-	best, told := []spot{one.spot}, one.told
+	best, told := []offset{one.offset}, one.told
 	for _, f := range all {
 		if f.at == one.at {
 			continue
 		}
-		two := []spot{one.spot, f.spot}
-		slices.SortFunc(two, func(a, b spot) int { return a.at - b.at })
+		two := []offset{one.offset, f.offset}
+		slices.SortFunc(two, func(a, b offset) int { return a.at - b.at })
 		if _, k := requests.labelled(two); k == 0 {
 			continue
 		}
@@ -159,12 +159,12 @@ func asking(msgs []msg, l length, ids *pairing, own []spot) []spot {
 }
 
 // told is how many bits of answers the type of what they answer saves.
-func (t *table) told(msgs []msg, spots []spot) float64 {
+func (t *table) told(msgs []msg, offsets []offset) float64 {
 	_, total := t.cost(t.keyed(func(m *msg) [3]int {
 		if m.asks == 0 {
 			return [3]int{}
 		}
-		key := keyOf(spots, &msgs[m.asks-1])
+		key := keyOf(offsets, &msgs[m.asks-1])
 		return [3]int{1, key[0], key[1]}
 	}))
 	return t.total - total

@@ -9,10 +9,10 @@ import (
 // number of equal parts: among messages that are alike in the other places, the
 // size grows with it in proportion. Three numbers are enough where each message
 // fits and the place tells little else (tellsSize): a type tells what follows.
-func (t *table) proportional(spots []spot, last spot, tellsSize bool) bool {
+func (t *table) proportional(offsets []offset, last offset, tellsSize bool) bool {
 	type point struct{ v, size int }
 	groups := map[[2]int]map[point]int{}
-	rest := slices.DeleteFunc(slices.Clone(spots), func(s spot) bool { return s == last })
+	rest := slices.DeleteFunc(slices.Clone(offsets), func(s offset) bool { return s == last })
 	for i := range t.msgs {
 		m := &t.msgs[i]
 		if v := last.value(m); v >= 0 {
@@ -60,11 +60,11 @@ func (t *table) proportional(spots []spot, last spot, tellsSize bool) bool {
 	return all > 0 && float64(on) >= lengthFits*float64(all)
 }
 
-// spots are the places that may be a type: a byte, or some bits of it that
+// offsets are the places that may be a type: a byte, or some bits of it that
 // stand together where the byte has many values that are no letters. Of bits that
 // make the same types those are taken that are most of the byte.
-func (t *table) spots() []spot {
-	var out []spot
+func (t *table) offsets() []offset {
+	var out []offset
 	for at := range typeAt {
 		if t.columns[at].skip {
 			continue
@@ -86,7 +86,7 @@ func (t *table) spots() []spot {
 				values++
 			}
 		}
-		out = append(out, spot{at, 0xff})
+		out = append(out, offset{at, 0xff})
 		if values < bitsValues || float64(printable) > bitsLetters*float64(all) {
 			continue
 		}
@@ -97,7 +97,7 @@ func (t *table) spots() []spot {
 				mask := byte(1<<width-1) << low
 				if !known[mask&vary] {
 					known[mask&vary] = true
-					out = append(out, spot{at, mask})
+					out = append(out, offset{at, mask})
 				}
 			}
 		}
@@ -107,7 +107,7 @@ func (t *table) spots() []spot {
 
 // bound says whether the place names the stream, as a sender's number does: it
 // does not change along one.
-func (t *table) bound(s spot) bool {
+func (t *table) bound(s offset) bool {
 	changed, all := 0, 0
 	for i, p := range t.before {
 		if p < 0 {
@@ -124,7 +124,7 @@ func (t *table) bound(s spot) bool {
 // passes says whether the place counts, tells the time, or says for how long
 // something has been so: its values do not come back on a stream, and they rise or
 // seldom change. Bits of such a byte are no type either.
-func (t *table) passes(s spot) bool {
+func (t *table) passes(s offset) bool {
 	s.mask = 0xff
 	type of struct{ flow, v int }
 	seen := map[of]bool{}

@@ -20,7 +20,7 @@ func TestPlacesThatAreNoType(t *testing.T) {
 	}
 	// The sizes of a kind of message tell the parts, all together do not.
 	tb := newTable(msgs, length{at: 40, size: 1})
-	kind := spot{0, 0xff}
+	kind := offset{0, 0xff}
 	for _, c := range []struct {
 		name                        string
 		at                          int
@@ -32,21 +32,21 @@ func TestPlacesThatAreNoType(t *testing.T) {
 		{"counter", 3, false, true, false},
 		{"parts", 4, false, false, true},
 	} {
-		s := spot{c.at, 0xff}
-		spots := []spot{kind, s}
+		s := offset{c.at, 0xff}
+		offsets := []offset{kind, s}
 		if c.at == 0 {
-			spots = spots[:1]
+			offsets = offsets[:1]
 		}
-		if b, p, l := tb.bound(s), tb.passes(s), tb.proportional(spots, s, false); b != c.bound || p != c.passes || l != c.proportional {
+		if b, p, l := tb.bound(s), tb.passes(s), tb.proportional(offsets, s, false); b != c.bound || p != c.passes || l != c.proportional {
 			t.Errorf("%s: names the stream %v, passes %v, is a length %v", c.name, b, p, l)
 		}
-		if got := tb.saved(tb.base, spots, s); c.at > 0 && got > 0 {
+		if got := tb.saved(tb.base, offsets, s); c.at > 0 && got > 0 {
 			t.Errorf("%s saves %.0f bits", c.name, got)
 		} else if c.at == 0 && got <= 0 {
 			t.Errorf("%s saves %.0f bits", c.name, got)
 		}
 	}
-	if tb.passes(spot{3, 0x01}) != true {
+	if tb.passes(offset{3, 0x01}) != true {
 		t.Error("a bit of a counter passes for a type")
 	}
 }
@@ -74,7 +74,7 @@ func TestThreeCountsAreNoType(t *testing.T) {
 			}
 			msgs = append(msgs, msg{flow: i % 8, size: size, b: b})
 		}
-		tb, s := newTable(msgs, length{at: 1, size: 4}), []spot{{0, 0xff}}
+		tb, s := newTable(msgs, length{at: 1, size: 4}), []offset{{0, 0xff}}
 		if got := tb.saved(tb.base, s, s[0]) > 0; got != c.typ {
 			t.Errorf("%s: a type %v, want %v", c.name, got, c.typ)
 		}

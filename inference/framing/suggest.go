@@ -170,13 +170,13 @@ func tls(msgs []msg, l length) bool {
 // tell them apart.
 func describe(msgs []msg, l length) (*model.Framing, int) {
 	fr := &model.Framing{Length: l.place()}
-	spots, apart := both(msgs, l)
-	if c, asked := correlate(msgs, l, spots[1]); c != nil {
-		fr.Correlation, apart, spots = c, true, [2][]spot{asked, nil}
+	offsets, apart := both(msgs, l)
+	if c, asked := correlate(msgs, l, offsets[1]); c != nil {
+		fr.Correlation, apart, offsets = c, true, [2][]offset{asked, nil}
 	}
-	fr.Type = places(spots[0])
+	fr.Type = places(offsets[0])
 	if apart && fr.Correlation == nil {
-		answer := places(spots[1])
+		answer := places(offsets[1])
 		if answer == nil {
 			answer = []model.Place{}
 		}
@@ -188,17 +188,17 @@ func describe(msgs []msg, l length) (*model.Framing, int) {
 		if apart {
 			dir = m.dir
 		}
-		key := keyOf(spots[dir], m)
+		key := keyOf(offsets[dir], m)
 		if fr.Correlation != nil && m.asks > 0 {
-			key = keyOf(spots[0], &msgs[m.asks-1])
+			key = keyOf(offsets[0], &msgs[m.asks-1])
 		}
 		types[[3]int{dir, key[0], key[1]}] = true
 	}
 	return fr, len(types)
 }
 
-func places(spots []spot) (out []model.Place) {
-	for _, s := range spots {
+func places(offsets []offset) (out []model.Place) {
+	for _, s := range offsets {
 		out = append(out, s.place())
 	}
 	return out

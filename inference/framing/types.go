@@ -45,13 +45,13 @@ type msg struct {
 	asks int // an answer: the index of what it answers, and 1, behind correlate
 }
 
-// spot is a place for a type.
-type spot struct {
+// offset is a place for a type.
+type offset struct {
 	at   int
 	mask byte
 }
 
-func (s spot) place() model.Place {
+func (s offset) place() model.Place {
 	p := model.Place{At: s.at}
 	if s.mask != 0xff {
 		p.Mask = "0x" + string("0123456789abcdef"[s.mask>>4]) + string("0123456789abcdef"[s.mask&15])
@@ -60,7 +60,7 @@ func (s spot) place() model.Place {
 }
 
 // value is that of a message; -1 if it ends before.
-func (s spot) value(m *msg) int {
+func (s offset) value(m *msg) int {
 	if s.at >= len(m.b) {
 		return -1
 	}
@@ -308,12 +308,12 @@ func choice(a, b int) float64 {
 
 // labelled gives the messages the numbers of their types; k is 0 if there are
 // too many, as of an id.
-func (t *table) labelled(spots []spot) (labels []int, k int) {
+func (t *table) labelled(offsets []offset) (labels []int, k int) {
 	labels = make([]int, len(t.msgs))
 	names := map[[2]int]int{}
 	half := 0
 	for i := range t.msgs {
-		key := keyOf(spots, &t.msgs[i])
+		key := keyOf(offsets, &t.msgs[i])
 		g, ok := names[key]
 		if !ok {
 			if g = len(names); g >= typeValues {
@@ -347,9 +347,9 @@ func (t *table) keyed(key func(m *msg) [3]int) (labels []int, k int) {
 
 // keyOf is the type as reader frames makes it of two places at most: up to the
 // first that the message is too short for.
-func keyOf(spots []spot, m *msg) [2]int {
+func keyOf(offsets []offset, m *msg) [2]int {
 	key := [2]int{-1, -1}
-	for i, s := range spots {
+	for i, s := range offsets {
 		v := s.value(m)
 		if v < 0 {
 			break
@@ -362,13 +362,13 @@ func keyOf(spots []spot, m *msg) [2]int {
 // saved is how many bits a type saves of what comes behind the last of its
 // places, and of the sizes: a type says what follows. What it makes longer before
 // them counts too. What the places cost as bytes they cost as types.
-func (t *table) saved(base []float64, spots []spot, last spot) float64 {
-	return t.savedOf(base, spots, last, 0, typeAt)
+func (t *table) saved(base []float64, offsets []offset, last offset) float64 {
+	return t.savedOf(base, offsets, last, 0, typeAt)
 }
 
 // savedOf is saved of the bytes between two, and of what is no byte.
-func (t *table) savedOf(base []float64, spots []spot, last spot, from, to int) float64 {
-	labels, k := t.labelled(spots)
+func (t *table) savedOf(base []float64, offsets []offset, last offset, from, to int) float64 {
+	labels, k := t.labelled(offsets)
 	if k < 2 {
 		return 0
 	}
@@ -377,7 +377,7 @@ func (t *table) savedOf(base []float64, spots []spot, last spot, from, to int) f
 	for o := range with {
 		switch {
 		case o < typeAt && (o < from || o >= to):
-		case slices.ContainsFunc(spots, func(s spot) bool { return s.at == o }):
+		case slices.ContainsFunc(offsets, func(s offset) bool { return s.at == o }):
 		case o > last.at:
 			out += base[o] - with[o]
 		default:
@@ -385,14 +385,14 @@ func (t *table) savedOf(base []float64, spots []spot, last spot, from, to int) f
 		}
 	}
 	tellsSize := 2*(base[ofSize]-with[ofSize]) > out
-	if out > 0 && (t.bound(last) || t.passes(last) || t.proportional(spots, last, tellsSize)) {
+	if out > 0 && (t.bound(last) || t.passes(last) || t.proportional(offsets, last, tellsSize)) {
 		return 0
 	}
 	return out
 }
 
 // choose finds the places of the type, at most two.
-func choose(msgs []msg, l length) []spot {
+func choose(msgs []msg, l length) []offset {
 	if len(msgs) < wantMessages {
 		return nil
 	}
@@ -410,7 +410,7 @@ func choose(msgs []msg, l length) []spot {
 
 // next finds the place that saves most beside the first ones, if it pays: a
 // share of what is left without it.
-func next(full, look *table, first []spot, pays float64) []spot {
+func next(full, look *table, first []offset, pays float64) []offset {
 	base, total := full.base, full.total
 	lookBase := look.base
 	if len(first) > 0 {
@@ -421,25 +421,25 @@ func next(full, look *table, first []spot, pays float64) []spot {
 		}
 	}
 	type found struct {
-		spots []spot
-		last  spot
-		bits  float64
+		offsets []offset
+		last    offset
+		bits    float64
 	}
 	var all []found
-	for _, s := range full.spots() {
-		if slices.ContainsFunc(first, func(f spot) bool { return f.at == s.at }) {
+	for _, s := range full.offsets() {
+		if slices.ContainsFunc(first, func(f offset) bool { return f.at == s.at }) {
 			continue
 		}
-		spots := append(slices.Clone(first), s)
-		slices.SortFunc(spots, func(a, b spot) int { return a.at - b.at })
-		all = append(all, found{spots, s, look.saved(lookBase, spots, s)})
+		offsets := append(slices.Clone(first), s)
+		slices.SortFunc(offsets, func(a, b offset) int { return a.at - b.at })
+		all = append(all, found{offsets, s, look.saved(lookBase, offsets, s)})
 	}
 	likely := func(f found) float64 { return full.weighed(f.bits, f.last) * math.Exp2(-float64(f.last.at)/typeFar) }
 	order := func(a, b found) int { return cmp.Compare(likely(b), likely(a)) }
 	slices.SortStableFunc(all, order)
 	all = all[:min(len(all), typeLeft)]
 	for i := range all {
-		all[i].bits = full.saved(base, all[i].spots, all[i].last)
+		all[i].bits = full.saved(base, all[i].offsets, all[i].last)
 	}
 	slices.SortStableFunc(all, order)
 	all = slices.DeleteFunc(all, func(f found) bool { return f.bits < max(pays*total, typeBits) })
@@ -449,26 +449,26 @@ func next(full, look *table, first []spot, pays float64) []spot {
 	best := all[0]
 	for _, f := range all { // some bits of it only where the others harm
 		if f.last.at == best.last.at && f.last.mask == 0xff && f.bits >= wholePays*best.bits {
-			return f.spots
+			return f.offsets
 		}
 	}
-	return best.spots
+	return best.offsets
 }
 
 // both chooses the places for the two directions, and whether answers are told
 // apart from what they answer: where their places differ, or where what has the
 // same number there is laid out otherwise.
-func both(msgs []msg, l length) (spots [2][]spot, apart bool) {
+func both(msgs []msg, l length) (offsets [2][]offset, apart bool) {
 	var of [2][]msg
 	for _, m := range msgs {
 		of[m.dir] = append(of[m.dir], m)
 	}
 	all := choose(msgs, l)
 	if len(of[0]) < wantMessages || len(of[1]) < wantMessages {
-		return [2][]spot{all, all}, false
+		return [2][]offset{all, all}, false
 	}
 	var t [2]*table
-	var each [2][]spot
+	var each [2][]offset
 	var saved float64
 	for dir := range t {
 		t[dir] = newTable(sampleOf(of[dir], typeSample), l)
@@ -476,9 +476,9 @@ func both(msgs []msg, l length) (spots [2][]spot, apart bool) {
 		saved += t[dir].savedBy(each[dir])
 	}
 	if len(each[0])+len(each[1]) == 0 {
-		return [2][]spot{all, all}, false
+		return [2][]offset{all, all}, false
 	}
-	spots, apart = each, true
+	offsets, apart = each, true
 	var most float64
 	for _, s := range each {
 		_, k := t[0].labelled(s)
@@ -487,34 +487,34 @@ func both(msgs []msg, l length) (spots [2][]spot, apart bool) {
 			continue
 		}
 		if b := t[0].savedBy(s) + t[1].savedBy(s); b >= sharedPays*saved && b > most {
-			spots, apart, most = [2][]spot{s, s}, false, b
+			offsets, apart, most = [2][]offset{s, s}, false, b
 		}
 	}
 	if apart {
-		return spots, true
+		return offsets, true
 	}
 	joint := newTable(append(sampleOf(of[0], typeSample), sampleOf(of[1], typeSample)...), l)
 	joint.columns[ofDir].skip = true
 	cost := func(apart int) float64 {
 		_, total := joint.cost(joint.keyed(func(m *msg) [3]int {
-			key := keyOf(spots[0], m)
+			key := keyOf(offsets[0], m)
 			return [3]int{m.dir * apart, key[0], key[1]}
 		}))
 		return total
 	}
-	return spots, cost(1) < (1-directPays)*cost(0)
+	return offsets, cost(1) < (1-directPays)*cost(0)
 }
 
 // savedBy is what types save of everything but their places.
-func (t *table) savedBy(spots []spot) float64 {
-	if len(spots) == 0 {
+func (t *table) savedBy(offsets []offset) float64 {
+	if len(offsets) == 0 {
 		return 0
 	}
-	return t.weighed(t.saved(t.base, spots, spots[0]), spots[0])
+	return t.weighed(t.saved(t.base, offsets, offsets[0]), offsets[0])
 }
 
 // weighed are the bits that a place saves, more of them if it is no content.
-func (t *table) weighed(bits float64, s spot) float64 {
+func (t *table) weighed(bits float64, s offset) float64 {
 	if s.at < t.head {
 		return headPays * bits
 	}

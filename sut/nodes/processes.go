@@ -24,7 +24,7 @@ import (
 // Config is what the processes of one run need.
 type Config struct {
 	Kit    *Kit
-	Bed    *testbed.Bed
+	Bed    *testbed.Testbed
 	Run    string            // its id
 	Dir    string            // of its record
 	Args   map[string]string // of the target

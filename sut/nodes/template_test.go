@@ -136,7 +136,7 @@ func TestATemplateServesOnlyWhatItWasMadeWith(t *testing.T) {
 	write("exec server")
 	version := "1.0"
 	key := func(tg *model.Target) string {
-		b := &testbed.Bed{Testbed: model.Testbed{Hosts: []model.TestbedHost{{Name: "n1"}}}}
+		b := &testbed.Testbed{Testbed: model.Testbed{Hosts: []model.TestbedHost{{Name: "n1"}}}}
 		k, err := New(Config{Kit: &Kit{Target: tg, expand: sut.ExpandInput{TargetDir: dir}}, Bed: b}).templateKey(version)
 		if err != nil {
 			t.Fatal(err)

@@ -50,7 +50,7 @@ func TestAWorkloadThatHungNamesItsLimit(t *testing.T) {
 	w := []model.Workload{{Name: "w", Host: "c1", Command: []string{"cat"}}}
 	tg := &model.Target{Timing: model.Timing{Workload: 50 * time.Millisecond, Hang: 50 * time.Millisecond, Final: 200 * time.Millisecond}}
 	p := New(Config{Dir: dir, Start: time.Now(), Journal: new(heard), Kit: &Kit{Target: tg},
-		Bed: &testbed.Bed{Testbed: model.Testbed{Name: "t", Hosts: []model.TestbedHost{{Name: "c1"}}}}})
+		Bed: &testbed.Testbed{Testbed: model.Testbed{Name: "t", Hosts: []model.TestbedHost{{Name: "c1"}}}}})
 	p.plans = map[model.NodeID]*model.Target{"c1": {Workloads: w, Final: w}}
 	p.Workloads(context.Background(), w, "workload")
 	p.Workloads(context.Background(), w, "final")

@@ -249,11 +249,11 @@ func (c *Client) Probe(ctx context.Context, p model.Probe) (string, time.Duratio
 	return string(r.Text), r.Took, err
 }
 
-// Emit sends specimens from the host, by that address of its own, to the one with these
+// Emit sends probe packets from the host, by that address of its own, to the one with these
 // addresses, and says which of them could be sent: a router passes on only some.
-func (c *Client) Emit(ctx context.Context, from, to netip.Addr, mac net.HardwareAddr, specimens []model.Specimen) ([]bool, error) {
-	r, err := c.call(ctx, request{Op: opEmit, Emit: &emission{From: from, To: to, MAC: mac, Specimens: specimens}})
-	if err == nil && len(r.Sent) != len(specimens) {
+func (c *Client) Emit(ctx context.Context, from, to netip.Addr, mac net.HardwareAddr, probePackets []model.ProbePacket) ([]bool, error) {
+	r, err := c.call(ctx, request{Op: opEmit, Emit: &emission{From: from, To: to, MAC: mac, ProbePackets: probePackets}})
+	if err == nil && len(r.Sent) != len(probePackets) {
 		err = fmt.Errorf("host %s: the agent does not say what it sent", c.host)
 	}
 	return r.Sent, err

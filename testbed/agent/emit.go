@@ -13,20 +13,20 @@ import (
 	"netsplit/model"
 )
 
-// emit sends specimens at once and says which of them it could send: over a router
+// emit sends probe packets at once and says which of them it could send: over a router
 // go only those of the receiver's IP version that need not its Ethernet address.
 // That they left the host is all that no error says.
 func emit(e *emission) (sent []bool, err error) {
 	if len(e.MAC) != 6 {
 		return nil, fmt.Errorf("%s has no Ethernet address", e.To)
 	}
-	sent = make([]bool, len(e.Specimens))
+	sent = make([]bool, len(e.ProbePackets))
 	ifi, own, err := towards(e.From, e.To)
 	if err != nil {
 		return nil, err
 	}
 	var frames [][]byte
-	for i, s := range e.Specimens {
+	for i, s := range e.ProbePackets {
 		sent[i] = e.applies(s, ifi == nil)
 		if !sent[i] {
 			continue
@@ -50,8 +50,8 @@ func emit(e *emission) (sent []bool, err error) {
 	return sent, sendFrames(ifi, frames)
 }
 
-// applies says whether a specimen can be sent to the address.
-func (e *emission) applies(s model.Specimen, routed bool) bool {
+// applies says whether a probe packet can be sent to the address.
+func (e *emission) applies(s model.ProbePacket, routed bool) bool {
 	if routed {
 		return s.Proto != "arp" && !s.Past && s.V6 == e.To.Is6()
 	}
@@ -99,7 +99,7 @@ type leg struct {
 	addr netip.Prefix
 }
 
-// legTo is where specimens to an address on its network leave: by the interface that
+// legTo is where probe packets to an address on its network leave: by the interface that
 // has from, else by the longest prefix, as the kernel routes. They come from from, if
 // it is there. false: to is on the network of none.
 func legTo(legs []leg, from, to netip.Addr) (best leg, found bool) {
@@ -142,7 +142,7 @@ func towards(from, to netip.Addr) (*net.Interface, netip.Addr, error) {
 	}
 	// What is never written is never sent: it only tells the address that the
 	// kernel would send from.
-	c, err := net.Dial("udp", netip.AddrPortFrom(to, model.SpecimenPort).String())
+	c, err := net.Dial("udp", netip.AddrPortFrom(to, model.ProbePacketPort).String())
 	if err != nil {
 		return nil, netip.Addr{}, fmt.Errorf("no way leads to %s: %w", to, err)
 	}

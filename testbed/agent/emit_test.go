@@ -9,18 +9,18 @@ import (
 	"netsplit/model"
 )
 
-// every lists specimens of all kinds of traffic.
-func every() []model.Specimen {
-	var out []model.Specimen
+// every lists probe packets of all kinds of traffic.
+func every() []model.ProbePacket {
+	var out []model.ProbePacket
 	for _, p := range []model.Partition{{Effect: model.Reset}, {Only: []model.Traffic{{Proto: "tcp"}, {Proto: "tcp", Port: 7000}, {Proto: "tcp", Port: 7000, Opening: true},
 		{Proto: "udp"}, {Proto: "udp", Port: 7000}, {Proto: "icmp"}, {Proto: "arp"}}}} {
-		out = append(out, p.Specimens()...)
+		out = append(out, p.ProbePackets()...)
 	}
 	return out
 }
 
-// TestSpecimensLookAsWhatTheyStandFor to who reads them as agents do.
-func TestSpecimensLookAsWhatTheyStandFor(t *testing.T) {
+// TestProbePacketsLookAsWhatTheyStandFor to who reads them as agents do.
+func TestProbePacketsLookAsWhatTheyStandFor(t *testing.T) {
 	e := ends{srcMAC: net.HardwareAddr{2, 0, 0, 0, 0, 1}, dstMAC: net.HardwareAddr{2, 0, 0, 0, 0, 2}, src: netip.MustParseAddr("10.0.0.1"), dst: netip.MustParseAddr("10.0.0.2")}
 	all := every()
 	for _, s := range all {
@@ -56,10 +56,10 @@ func TestSpecimensLookAsWhatTheyStandFor(t *testing.T) {
 	}
 }
 
-// TestNobodyAnswersASpecimen: they arrive, past the sender's rules or not, the service
+// TestNobodyAnswersAProbePacket: they arrive, past the sender's rules or not, the service
 // on their port sees none of them, and the kernel says nothing but who has the address
 // that is asked for.
-func TestNobodyAnswersASpecimen(t *testing.T) {
+func TestNobodyAnswersAProbePacket(t *testing.T) {
 	h, ours, theirs := pair(t)
 	// Another address of the sender's comes first, and leads there, too.
 	ns := h.Exec[1][len("--net=/run/netns/"):]
@@ -154,7 +154,7 @@ func mac(t *testing.T, h model.TestbedHost) (out net.HardwareAddr) {
 	return out
 }
 
-// TestOverARouter go only specimens that need no Ethernet address of the receiver.
+// TestOverARouter go only probe packets that need no Ethernet address of the receiver.
 func TestOverARouter(t *testing.T) {
 	h, ours, theirs := pair(t)
 	sh(t, "ip netns exec %s ip route add 192.0.2.0/24 via %s", h.Exec[1][len("--net=/run/netns/"):], ours)
@@ -165,7 +165,7 @@ func TestOverARouter(t *testing.T) {
 	}
 	defer here.close()
 	from := time.Now()
-	all := model.Partition{}.Specimens() // ARP to everybody, TCP, TCP over IPv6
+	all := model.Partition{}.ProbePackets() // ARP to everybody, TCP, TCP over IPv6
 	past := all[1]
 	past.Past = true
 	sent, err := c.Emit(t.Context(), theirs, netip.MustParseAddr("192.0.2.7"), net.HardwareAddr{2, 0, 0, 0, 0, 7}, append(all, past))
@@ -183,9 +183,9 @@ func TestOverARouter(t *testing.T) {
 	}
 }
 
-// TestWhereSpecimensLeave: by the test network where the host has another that contains
+// TestWhereProbePacketsLeave: by the test network where the host has another that contains
 // it, whichever comes first; from the address that was given, where that is.
-func TestWhereSpecimensLeave(t *testing.T) {
+func TestWhereProbePacketsLeave(t *testing.T) {
 	wide, test, near := &net.Interface{Name: "eth0"}, &net.Interface{Name: "eth1"}, &net.Interface{Name: "eth2"}
 	addr := netip.MustParseAddr
 	legs := []leg{{wide, netip.MustParsePrefix("10.0.0.1/8")}, {test, netip.MustParsePrefix("10.79.0.1/24")},

@@ -11,14 +11,14 @@ import (
 
 // Sender is a host whose packets are counted: by its addresses, or by its
 // hardware address where that arrives unchanged. Only, when set, counts no other
-// traffic, and Like nothing but what goes by the same rules as that specimen. Released
+// traffic, and Like nothing but what goes by the same rules as that probe packet. Released
 // is what a gate let go of its packets from Edge before the time asked for to Edge after
 // it, but for the time itself: that is none of it, whenever it seems to have arrived.
 type Sender struct {
 	Addrs []netip.Addr
 	MAC   net.HardwareAddr
 	Only  []model.Traffic
-	Like  *model.Specimen
+	Like  *model.ProbePacket
 
 	Released []Released
 }
@@ -64,10 +64,10 @@ type filter struct {
 
 // emission is what is to be sent to one host.
 type emission struct {
-	From      netip.Addr       `json:"from"` // the sender's, if the way to the other begins at its interface
-	To        netip.Addr       `json:"to"`
-	MAC       net.HardwareAddr `json:"mac"`
-	Specimens []model.Specimen `json:"specimens"`
+	From         netip.Addr          `json:"from"` // the sender's, if the way to the other begins at its interface
+	To           netip.Addr          `json:"to"`
+	MAC          net.HardwareAddr    `json:"mac"`
+	ProbePackets []model.ProbePacket `json:"specimens"`
 }
 
 // probe is model.Probe on the wire.
@@ -83,12 +83,12 @@ type probe struct {
 // netQuery asks for packets from the addresses that arrived at From or later
 // and, for opCount, before To. Times are nanoseconds since 1970.
 type netQuery struct {
-	Sources []netip.Addr     `json:"sources"`
-	MAC     net.HardwareAddr `json:"mac,omitempty"`
-	Only    []model.Traffic  `json:"only,omitempty"`
-	Like    *model.Specimen  `json:"like,omitempty"`
-	From    int64            `json:"from_ns"`
-	To      int64            `json:"to_ns,omitempty"`
+	Sources []netip.Addr       `json:"sources"`
+	MAC     net.HardwareAddr   `json:"mac,omitempty"`
+	Only    []model.Traffic    `json:"only,omitempty"`
+	Like    *model.ProbePacket `json:"like,omitempty"`
+	From    int64              `json:"from_ns"`
+	To      int64              `json:"to_ns,omitempty"`
 }
 
 // response is one line from the agent. The first one has ID 0 and Version.
@@ -102,7 +102,7 @@ type response struct {
 	First   int64         `json:"first_ns,omitempty"` // 0: none
 	Now     int64         `json:"now_ns,omitempty"`   // of opClock
 	Links   []Link        `json:"links,omitempty"`
-	Sent    []bool        `json:"sent,omitempty"` // of opEmit, by specimen
+	Sent    []bool        `json:"sent,omitempty"` // of opEmit, by probe packet
 	// Dropped is by the rule's key. Expired says that Error is nft.ErrExpired.
 	Dropped map[string]uint64 `json:"dropped,omitempty"`
 	Expired bool              `json:"expired,omitempty"`

@@ -48,11 +48,11 @@ var protocolNames = [...]string{"", "tcp", "udp", "icmp", "arp"}
 
 // wanted selects packets: of one host, to this one, of some traffic.
 type wanted struct {
-	sources map[[16]byte]bool // addresses of the sender
-	mac     [6]byte           // or its hardware address; zero: not known
-	own     map[[16]byte]bool // this host's
-	only    []model.Traffic   // empty: everything
-	like    *model.Specimen   // nil: everything
+	sources map[[16]byte]bool  // addresses of the sender
+	mac     [6]byte            // or its hardware address; zero: not known
+	own     map[[16]byte]bool  // this host's
+	only    []model.Traffic    // empty: everything
+	like    *model.ProbePacket // nil: everything
 }
 
 func (w *wanted) has(a *arrival) bool {
@@ -70,9 +70,9 @@ func (a *arrival) of(some []model.Traffic) bool {
 	return slices.ContainsFunc(some, func(t model.Traffic) bool { return t.Selects(protocolNames[a.proto], a.from, a.to, a.opening) })
 }
 
-// like says whether the packet is of the specimen's traffic, with the port at the same
+// like says whether the packet is of the probe packet's traffic, with the port at the same
 // end, and to everybody if that is.
-func (a *arrival) like(s model.Specimen) bool {
+func (a *arrival) like(s model.ProbePacket) bool {
 	port := a.to
 	if s.Answer {
 		port = a.from

@@ -264,13 +264,13 @@ func TestHeadersOfIPv6ArePassedOver(t *testing.T) {
 	}
 }
 
-// TestASpecimenIsToldFromOthersOfItsTraffic: by the end that has the port, and by
+// TestAProbePacketIsToldFromOthersOfItsTraffic: by the end that has the port, and by
 // whether it goes to everybody.
-func TestASpecimenIsToldFromOthersOfItsTraffic(t *testing.T) {
+func TestAProbePacketIsToldFromOthersOfItsTraffic(t *testing.T) {
 	e := ends{srcMAC: net.HardwareAddr{2, 0, 0, 0, 0, 1}, dstMAC: net.HardwareAddr{2, 0, 0, 0, 0, 2}, src: netip.MustParseAddr("10.0.0.1"), dst: netip.MustParseAddr("10.0.0.2")}
-	for _, tr := range []model.Traffic{{Proto: "tcp", Port: 7000}, {Proto: "udp", Port: model.SpecimenPort}, {Proto: "arp"}} {
-		var all []model.Specimen
-		for _, s := range (model.Partition{Only: []model.Traffic{tr}}).Specimens() {
+	for _, tr := range []model.Traffic{{Proto: "tcp", Port: 7000}, {Proto: "udp", Port: model.ProbePacketPort}, {Proto: "arp"}} {
+		var all []model.ProbePacket
+		for _, s := range (model.Partition{Only: []model.Traffic{tr}}).ProbePackets() {
 			if !s.V6 {
 				all = append(all, s)
 			}
@@ -292,7 +292,7 @@ func TestASpecimenIsToldFromOthersOfItsTraffic(t *testing.T) {
 			}
 		}
 		if len(all) != 2 {
-			t.Errorf("%s: %d specimens, want 2", tr, len(all))
+			t.Errorf("%s: %d probe packets, want 2", tr, len(all))
 		}
 	}
 }

@@ -74,12 +74,12 @@ func older(all []counting, id uint32, r flowrules.Rule) bool {
 	return slices.ContainsFunc(all, func(o counting) bool { return o.id < id && !o.lifted && o.counts(r) })
 }
 
-// CountedFor lists the partitions whose DropsBy has specimens that are sent over links
-// now: by link, for each specimen, their ids.
-func (f *Fabric) CountedFor(links []model.Link, of []model.Specimen) map[model.Link][][]uint32 {
+// CountedFor lists the partitions whose DropsBy has probe packets that are sent over links
+// now: by link, for each probe packet, their ids.
+func (f *Fabric) CountedFor(links []model.Link, of []model.ProbePacket) map[model.Link][][]uint32 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	first := map[model.Link][]flowrules.Rule{} // that takes a specimen; zero: none does
+	first := map[model.Link][]flowrules.Rule{} // that takes a probe packet; zero: none does
 	for _, l := range links {
 		first[l] = make([]flowrules.Rule, len(of))
 	}
@@ -112,21 +112,21 @@ func (f *Fabric) CountedFor(links []model.Link, of []model.Specimen) map[model.L
 	return out
 }
 
-// Drops is what the drop rules that take specimens have counted on the links of a
-// partition, by link, for each specimen, without waiting: the counters lag. Asking
+// Drops is what the drop rules that take probe packets have counted on the links of a
+// partition, by link, for each probe packet, without waiting: the counters lag. Asking
 // makes Open vSwitch bring them up to date soon, and look at its cache.
-func (f *Fabric) Drops(ctx context.Context, id uint32, of []model.Specimen) (map[model.Link][]model.Met, error) {
+func (f *Fabric) Drops(ctx context.Context, id uint32, of []model.ProbePacket) (map[model.Link][]model.Met, error) {
 	return f.met(ctx, id, flowrules.KindDrop, of)
 }
 
-// Held is what the rules that send specimens to the meters of a partition have
+// Held is what the rules that send probe packets to the meters of a partition have
 // counted, as Drops.
-func (f *Fabric) Held(ctx context.Context, id uint32, of []model.Specimen) (map[model.Link][]model.Met, error) {
+func (f *Fabric) Held(ctx context.Context, id uint32, of []model.ProbePacket) (map[model.Link][]model.Met, error) {
 	return f.met(ctx, id, flowrules.KindHold, of)
 }
 
-// met finds the rule of a kind that takes each specimen, and what it has counted.
-func (f *Fabric) met(ctx context.Context, id uint32, kind flowrules.Kind, of []model.Specimen) (map[model.Link][]model.Met, error) {
+// met finds the rule of a kind that takes each probe packet, and what it has counted.
+func (f *Fabric) met(ctx context.Context, id uint32, kind flowrules.Kind, of []model.ProbePacket) (map[model.Link][]model.Met, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	cut, err := f.standing(id)

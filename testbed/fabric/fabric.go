@@ -208,7 +208,7 @@ func (f *Fabric) layOut() error {
 			f.members = append(f.members, m)
 		}
 		mac := flowrules.MAC(hw)
-		m.hosts = append(m.hosts, spot{h.Name, h.Port})
+		m.hosts = append(m.hosts, hostPort{h.Name, h.Port})
 		f.byHost[h.Name], f.byMAC[mac], f.macs[h.Name] = m, h.Name, mac
 	}
 	if len(f.members) == 0 {

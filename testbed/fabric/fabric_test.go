@@ -522,8 +522,8 @@ func TestARuleThatGoesIsStillCounted(t *testing.T) {
 	for i := range uint64(2) {
 		id := uint32(2 + i)
 		must(r.f.Cut(ctx, id, reset))
-		if by := r.f.CountedFor([]model.Link{l}, pair12.Specimens())[l]; fmt.Sprint(by) != fmt.Sprintf("[[1 %[1]d] [1 %[1]d] [1 %[1]d]]", id) {
-			t.Errorf("specimens count for %v", by)
+		if by := r.f.CountedFor([]model.Link{l}, pair12.ProbePackets())[l]; fmt.Sprint(by) != fmt.Sprintf("[[1 %[1]d] [1 %[1]d] [1 %[1]d]]", id) {
+			t.Errorf("probe packets count for %v", by)
 		}
 		send(segment)
 		send(segment)

@@ -18,8 +18,8 @@ import (
 type member struct {
 	f          *Fabric
 	id         model.DatapathID
-	hosts      []spot // on its ports
-	far        int    // how many are on other switches, over links
+	hosts      []hostPort // on its ports
+	far        int        // how many are on other switches, over links
 	route      flowrules.Route
 	mirrorPort model.Port  // zero: none
 	line       *line       // the gate port; nil: none

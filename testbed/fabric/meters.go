@@ -138,10 +138,10 @@ func (f *Fabric) recompile(ctx context.Context, m *member) error {
 }
 
 // Lift removes the drop rules of a partition and leaves its meters down. It says which
-// specimens nothing holds but a meter now, by link, for each, and leaves out links
+// probe packets nothing holds but a meter now, by link, for each, and leaves out links
 // where it holds none of them; without any, Heal is all that is left to do. Once
 // nothing goes by the old rules any more, Heal has all links pass at one moment.
-func (f *Fabric) Lift(ctx context.Context, id uint32, of []model.Specimen) (map[model.Link][]bool, error) {
+func (f *Fabric) Lift(ctx context.Context, id uint32, of []model.ProbePacket) (map[model.Link][]bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	i := slices.IndexFunc(f.partitions, func(p flowrules.InForce) bool { return p.ID == id })
@@ -174,9 +174,9 @@ func (f *Fabric) Lift(ctx context.Context, id uint32, of []model.Specimen) (map[
 	return held, nil
 }
 
-// Bite says why a partition's cut is by rules alone; nil: all its links go
+// Mechanism says why a partition's cut is by rules alone; nil: all its links go
 // through meters that are turned down first.
-func (f *Fabric) Bite(p model.Partition) error {
+func (f *Fabric) Mechanism(p model.Partition) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.bite(p)

@@ -78,24 +78,24 @@ func TestMetersOnTheWire(t *testing.T) {
 		}
 	}
 	r.expect("before", 1, 1, 2, "2")
-	ok(r.f.Bite(pair12))
+	ok(r.f.Mechanism(pair12))
 	ok(r.f.Cut(soon(t), 5, pair12))
 	expect("cut", "hold for 2h0m0s, barrier, down, barrier, drop for 2h0m0s, barrier")
 	r.expect("cut", 1, 1, 2, "")
-	links, err := r.f.Lift(soon(t), 5, pair12.Specimens())
+	links, err := r.f.Lift(soon(t), 5, pair12.ProbePackets())
 	ok(err)
 	if len(links) != 2 {
 		t.Errorf("held by meters alone: %v; want both links", links)
 	}
 	expect("lift", "hold for 2h0m0s, barrier, no drop, barrier, meter, barrier")
 	r.expect("lifted", 1, 1, 2, "")
-	held, err := r.f.Held(soon(t), 5, pair12.Specimens())
+	held, err := r.f.Held(soon(t), 5, pair12.ProbePackets())
 	ok(err)
 	l := model.Link{Src: "s1h1", Dst: "s1h2"}
 	if of := held[l]; len(of) != 3 || of[0].Rule == "" || of[1].Rule == of[0].Rule || of[1].Packets == 0 || of[2] != of[1] {
 		t.Errorf("packets that came to the meters: %v", held)
 	}
-	if links, err := r.f.Lift(soon(t), 5, pair12.Specimens()); err != nil || len(links) != 0 {
+	if links, err := r.f.Lift(soon(t), 5, pair12.ProbePackets()); err != nil || len(links) != 0 {
 		t.Errorf("lifted twice: %v, %v", links, err)
 	}
 	_, n = said(r.sw[1], 0)
@@ -105,7 +105,7 @@ func TestMetersOnTheWire(t *testing.T) {
 
 	ok(r.f.Cut(soon(t), 6, pair12))
 	ok(r.f.Cut(soon(t), 7, pair12))
-	if links, err := r.f.Lift(soon(t), 6, pair12.Specimens()); err != nil || len(links) != 0 {
+	if links, err := r.f.Lift(soon(t), 6, pair12.ProbePackets()); err != nil || len(links) != 0 {
 		t.Errorf("lifted under another partition: %v, %v; want no link", links, err)
 	}
 	ok(r.f.Heal(soon(t), 6))
@@ -119,13 +119,13 @@ func TestMetersOnTheWire(t *testing.T) {
 	tcp.Only = []model.Traffic{{Proto: "tcp"}}
 	ok(r.f.Cut(soon(t), 8, pair12))
 	ok(r.f.Cut(soon(t), 9, tcp))
-	under, err := r.f.Lift(soon(t), 8, pair12.Specimens())
+	under, err := r.f.Lift(soon(t), 8, pair12.ProbePackets())
 	if l := (model.Link{Src: "s1h1", Dst: "s1h2"}); err != nil || len(under) != 2 || fmt.Sprint(under[l]) != "[true false false]" {
 		t.Errorf("lifted beside a partition of tcp: %v, %v; want meters alone to hold ARP, not TCP", under, err)
 	}
 	ok(r.f.Heal(soon(t), 8))
 	ok(r.f.Heal(soon(t), 9))
-	if err := r.f.Bite(tcp); err == nil || !strings.Contains(err.Error(), "some traffic") {
+	if err := r.f.Mechanism(tcp); err == nil || !strings.Contains(err.Error(), "some traffic") {
 		t.Errorf("some traffic: %v", err)
 	}
 	ok(r.f.Close())
@@ -215,7 +215,7 @@ func TestWithoutMeters(t *testing.T) {
 		if err := f.Cut(soon(t), 5, pair12); err != nil {
 			t.Fatal(err)
 		}
-		for _, why := range []error{f.Bite(pair12), f.Meters(1)} {
+		for _, why := range []error{f.Mechanism(pair12), f.Meters(1)} {
 			if why == nil || !strings.Contains(why.Error(), c.says) {
 				t.Errorf("why: %v; want %q", why, c.says)
 			}
@@ -225,7 +225,7 @@ func TestWithoutMeters(t *testing.T) {
 		if left := r.sw[1].Meters(); len(left) != c.left {
 			t.Errorf("%s: meters %v", c.says, left)
 		}
-		if links, err := f.Lift(soon(t), 5, pair12.Specimens()); err != nil || len(links) > 0 {
+		if links, err := f.Lift(soon(t), 5, pair12.ProbePackets()); err != nil || len(links) > 0 {
 			t.Errorf("%s: lift: %v, %v", c.says, links, err)
 		}
 		if err := f.Heal(soon(t), 5); err != nil {

@@ -17,8 +17,8 @@ var ErrPorts = errors.New("ports are not as the testbed names them")
 // errUntold: a switch that has ports by name has not told its ports yet.
 var errUntold = errors.New("the switch has not told its ports yet")
 
-// spot is a host as the testbed has it, on a port of the switch.
-type spot struct {
+// hostPort is a host as the testbed has it, on a port of the switch.
+type hostPort struct {
 	Name model.NodeID
 	at   model.Port
 }
@@ -141,7 +141,7 @@ func (m *member) onPorts(p model.Partition) error {
 	here, there := false, false
 	for _, l := range p.Links() {
 		for _, h := range []model.NodeID{l.Src, l.Dst} {
-			i := slices.IndexFunc(m.hosts, func(s spot) bool { return s.Name == h })
+			i := slices.IndexFunc(m.hosts, func(s hostPort) bool { return s.Name == h })
 			if i < 0 {
 				there = true
 				continue

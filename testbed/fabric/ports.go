@@ -77,7 +77,7 @@ func (m *member) portStatus(sw *controller.Switch, s *of13.PortStatus) {
 }
 
 // hostPort says why the port of a host is not as it should be; m.state is held.
-func (m *member) hostPort(s spot) error {
+func (m *member) hostPort(s hostPort) error {
 	at := m.at.Load()
 	if why := at.wrong[s.at]; why != nil {
 		return why

@@ -15,10 +15,10 @@ type drop struct {
 	n    uint64
 }
 
-// Drops is what the rules that are to drop specimens on the links of the partition
-// with that id have counted, by link, for each specimen: those of the sender or, of
-// specimens that go past them, of the receiver.
-func (h *Hosts) Drops(ctx context.Context, id uint32, of []model.Specimen) (map[model.Link][]model.Met, error) {
+// Drops is what the rules that are to drop probe packets on the links of the partition
+// with that id have counted, by link, for each probe packet: those of the sender or, of
+// probe packets that go past them, of the receiver.
+func (h *Hosts) Drops(ctx context.Context, id uint32, of []model.ProbePacket) (map[model.Link][]model.Met, error) {
 	h.change.Lock()
 	defer h.change.Unlock()
 	f, err := h.refresh(ctx, id)
@@ -60,9 +60,9 @@ func (h *Hosts) DropsBy(ctx context.Context, id uint32) ([]model.RuleDrops, erro
 	return out, err
 }
 
-// CountedFor lists the partitions whose DropsBy has specimens that are sent over links
-// now: by link, for each specimen, their ids.
-func (h *Hosts) CountedFor(links []model.Link, of []model.Specimen) map[model.Link][][]uint32 {
+// CountedFor lists the partitions whose DropsBy has probe packets that are sent over links
+// now: by link, for each probe packet, their ids.
+func (h *Hosts) CountedFor(links []model.Link, of []model.ProbePacket) map[model.Link][][]uint32 {
 	h.change.Lock()
 	defer h.change.Unlock()
 	out := map[model.Link][][]uint32{}

@@ -163,9 +163,9 @@ func (h *Hosts) lose(err error) {
 	}
 }
 
-// Kept says until when the rules of a partition hold on all its hosts unless they are
+// LeaseExpiry says until when the rules of a partition hold on all its hosts unless they are
 // renewed, and what hinders that they are. It does not wait.
-func (h *Hosts) Kept(p model.Partition) (time.Time, error) {
+func (h *Hosts) LeaseExpiry(p model.Partition) (time.Time, error) {
 	var until time.Time
 	for _, t := range h.all {
 		if !concerns(p, t.Name) {

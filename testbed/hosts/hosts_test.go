@@ -150,8 +150,8 @@ func TestDropsBelongToThePartitionsInForce(t *testing.T) {
 	b.agents["n1"].drop(t, l, "tcp", 3)
 	b.agents["n1"].drop(t, l, "", 5)
 	must(b.Cut(ctx, 4, partial("n1", "n3")))
-	if by := b.CountedFor([]model.Link{l}, partial("n1", "n2").Specimens())[l]; fmt.Sprint(by) != "[[2] [1 2] [1 2]]" { // ARP, TCP twice
-		t.Errorf("specimens count for %v", by)
+	if by := b.CountedFor([]model.Link{l}, partial("n1", "n2").ProbePackets())[l]; fmt.Sprint(by) != "[[2] [1 2] [1 2]]" { // ARP, TCP twice
+		t.Errorf("probe packets count for %v", by)
 	}
 	for id := uint32(1); id <= 2; id++ {
 		all, err := b.DropsBy(ctx, id)
@@ -194,16 +194,16 @@ func TestDropsBelongToThePartitionsInForce(t *testing.T) {
 	}
 }
 
-// TestEachRuleCountsItsOwnSpecimen: what one end or one rule has counted shows
+// TestEachRuleCountsItsOwnProbePacket: what one end or one rule has counted shows
 // nothing of another.
-func TestEachRuleCountsItsOwnSpecimen(t *testing.T) {
+func TestEachRuleCountsItsOwnProbePacket(t *testing.T) {
 	b, ctx := newBed(t), t.Context()
 	l := model.Link{Src: "n1", Dst: "n2"}
 	p := partial("n1", "n2")
 	if err := b.Cut(ctx, 1, p); err != nil {
 		t.Fatal(err)
 	}
-	of := p.Specimens() // ARP to everybody, TCP, TCP over IPv6
+	of := p.ProbePackets() // ARP to everybody, TCP, TCP over IPv6
 	past := of[1]
 	past.Past = true
 	of = append(of, past)
@@ -220,7 +220,7 @@ func TestEachRuleCountsItsOwnSpecimen(t *testing.T) {
 		}
 		for i, n := range want {
 			if m := by[l][i]; m.Packets != n || m.Rule == "" {
-				t.Errorf("%s: specimen %d: %+v, want %d", what, i, m, n)
+				t.Errorf("%s: probe packet %d: %+v, want %d", what, i, m, n)
 			}
 		}
 	}
@@ -480,14 +480,14 @@ func TestKeptUntil(t *testing.T) {
 	if err := b.Cut(t.Context(), 1, p); err != nil {
 		t.Fatal(err)
 	}
-	first, err := b.Kept(p)
+	first, err := b.LeaseExpiry(p)
 	if err != nil || first.Before(before.Add(5*time.Second)) {
 		t.Errorf("cut %v ago, kept until %v from now: %v", time.Since(before), time.Until(first), err)
 	}
 	until := func(what string, ok func(time.Time, error) bool) {
 		t.Helper()
 		for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-			u, err := b.Kept(p)
+			u, err := b.LeaseExpiry(p)
 			if ok(u, err) {
 				return
 			}
@@ -498,7 +498,7 @@ func TestKeptUntil(t *testing.T) {
 	}
 	until("renewed", func(u time.Time, err error) bool { return err == nil && u.After(first) })
 	b.agents["n3"].fail(errors.New("gone"))
-	if _, err := b.Kept(p); err != nil {
+	if _, err := b.LeaseExpiry(p); err != nil {
 		t.Errorf("a host that has no part in it is gone: %v", err)
 	}
 	b.agents["n2"].fail(errors.New("gone"))

@@ -21,7 +21,7 @@ func (ps *Partitions) Claim(who string) error {
 }
 
 // tryClaim reserves the testbed, unless a partition stands or is healing.
-func (ps *Partitions) tryClaim(who string) (healing *handCut, err error) {
+func (ps *Partitions) tryClaim(who string) (healing *manualCut, err error) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	for name, h := range ps.cuts {

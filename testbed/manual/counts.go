@@ -40,13 +40,13 @@ func newCounted() counted {
 
 // count books what wanted to cross, and what leaked before the moment. turn is
 // held: once a heal has begun, what passes is no leak.
-func (ps *Partitions) count(ctx context.Context, h *handCut, to time.Time) {
+func (ps *Partitions) count(ctx context.Context, h *manualCut, to time.Time) {
 	ps.countDropped(ctx, h)
 	ps.countLeaked(ctx, h, to)
 }
 
 // countDropped books what the rules have dropped so far; turn is held.
-func (ps *Partitions) countDropped(ctx context.Context, h *handCut) {
+func (ps *Partitions) countDropped(ctx context.Context, h *manualCut) {
 	ctx, cancel := context.WithTimeout(ctx, countLimit)
 	defer cancel()
 	dropped, err := h.cut.Dropped(ctx)
@@ -58,7 +58,7 @@ func (ps *Partitions) countDropped(ctx context.Context, h *handCut) {
 
 // countLeaked books what leaked before the moment, and tells all counts; turn is held.
 // It can be asked of the agents after the rules have gone, too.
-func (ps *Partitions) countLeaked(ctx context.Context, h *handCut, to time.Time) {
+func (ps *Partitions) countLeaked(ctx context.Context, h *manualCut, to time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, countLimit)
 	defer cancel()
 	st, c := h.status(), &h.counted
@@ -118,7 +118,7 @@ func latest(a, b time.Time) time.Time {
 
 // countNow brings the counts of a partition that was in force up to date, also
 // while it is being proved again: what passes then leaks.
-func (ps *Partitions) countNow(ctx context.Context, h *handCut) {
+func (ps *Partitions) countNow(ctx context.Context, h *manualCut) {
 	if !h.turn.TryLock() {
 		return // it is being cut, counted or healed
 	}
@@ -131,7 +131,7 @@ func (ps *Partitions) countNow(ctx context.Context, h *handCut) {
 }
 
 // keepCounting counts until the partition is to end.
-func (ps *Partitions) keepCounting(h *handCut) {
+func (ps *Partitions) keepCounting(h *manualCut) {
 	tick := time.NewTicker(countEvery)
 	defer tick.Stop()
 	for {
@@ -148,7 +148,7 @@ func (ps *Partitions) keepCounting(h *handCut) {
 // last time. Of partitions that cut the same traffic of a link the oldest counts, so
 // that a packet is one; those of countEvery before it is healed may be two, and so may
 // be leaks where it cuts a part of the younger one's traffic.
-func (ps *Partitions) measure(h *handCut) {
+func (ps *Partitions) measure(h *manualCut) {
 	older, c := ps.olderLinks(h), &h.counted
 	for _, l := range h.status().Partition.Links() {
 		now, was := fates{c.alone[l], c.leaked[l]}, c.told[l]
@@ -164,7 +164,7 @@ func (ps *Partitions) measure(h *handCut) {
 }
 
 // olderLinks are the links where an older partition cuts all that this one does.
-func (ps *Partitions) olderLinks(h *handCut) map[model.Link]bool {
+func (ps *Partitions) olderLinks(h *manualCut) map[model.Link]bool {
 	ps.mu.Lock()
 	others := maps.Clone(ps.cuts)
 	ps.mu.Unlock()

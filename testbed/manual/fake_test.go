@@ -70,15 +70,15 @@ func (c *fakeCut) Remove(context.Context) error {
 	return nil
 }
 
-func (c *fakeCut) Healed(context.Context, func(model.Link, model.Specimen) bool) error {
+func (c *fakeCut) Healed(context.Context, func(model.Link, model.ProbePacket) bool) error {
 	c.did("pass again")
 	return call(c.heals)
 }
 
-func (c *fakeCut) Kept() (time.Time, error)      { return time.Time{}, call(c.kept) }
-func (c *fakeCut) Bite() (bool, error)           { return true, nil }
-func (c *fakeCut) Probes() map[model.Link]uint64 { return nil }
-func (c *fakeCut) Resets() uint64                { return 0 }
+func (c *fakeCut) LeaseExpiry() (time.Time, error) { return time.Time{}, call(c.kept) }
+func (c *fakeCut) Mechanism() (bool, error)        { return true, nil }
+func (c *fakeCut) Probes() map[model.Link]uint64   { return nil }
+func (c *fakeCut) Resets() uint64                  { return 0 }
 
 // room is a testbed of fake cuts, with what was done, told and measured in its order.
 type room struct {
@@ -108,7 +108,7 @@ func newRoom(t *testing.T) *room {
 	for i := range 4 { // n1 and n2 on one switch, n3 and n4 on another
 		hosts = append(hosts, model.TestbedHost{Name: model.NodeID(fmt.Sprintf("n%d", i+1)), Datapath: model.DatapathID(1 + i/2)})
 	}
-	if err := r.Open(&testbed.Bed{Testbed: model.Testbed{Hosts: hosts}}, nil); err != nil {
+	if err := r.Open(&testbed.Testbed{Testbed: model.Testbed{Hosts: hosts}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	r.newCut = func(p model.Partition) cut {

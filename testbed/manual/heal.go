@@ -20,7 +20,7 @@ var errUnproved = errors.New("its rules were taken away, and no packet has shown
 // heal ends a partition, for a reason that counts when it is tried for the first time.
 // It goes on when whoever asked for it has gone. One whose end could not be confirmed, or
 // not be proved, may be healed again.
-func (ps *Partitions) heal(h *handCut, reason string) (model.PartitionStatus, error) {
+func (ps *Partitions) heal(h *manualCut, reason string) (model.PartitionStatus, error) {
 	now := time.Now()
 	h.end() // whoever has the turn hurries
 	h.turn.Lock()
@@ -60,7 +60,7 @@ func (ps *Partitions) heal(h *handCut, reason string) (model.PartitionStatus, er
 		}
 		ps.because(h, model.PartitionHealing, "") // what hindered it before is over
 	}
-	if err := h.cut.Healed(ctx, func(l model.Link, sp model.Specimen) bool { return ps.cutByOthers(h, l, sp) }); err != nil {
+	if err := h.cut.Healed(ctx, func(l model.Link, sp model.ProbePacket) bool { return ps.cutByOthers(h, l, sp) }); err != nil {
 		err = fmt.Errorf("%w: %w", errUnproved, err)
 		ps.because(h, model.PartitionHealing, err.Error())
 		return h.status(), fmt.Errorf("%w: partition %q: %w; heal it again to look again", model.ErrUnavailable, st.Name, err)
@@ -82,7 +82,7 @@ func (ps *Partitions) heal(h *handCut, reason string) (model.PartitionStatus, er
 }
 
 // lift takes a partition's rules away; its turn is held.
-func (ps *Partitions) lift(ctx context.Context, h *handCut) error {
+func (ps *Partitions) lift(ctx context.Context, h *manualCut) error {
 	if err := h.cut.Lift(ctx); err != nil {
 		ps.c.Log.Warn("a partition heals link by link", "partition", h.status().Name, "err", err)
 	}
@@ -98,7 +98,7 @@ func (ps *Partitions) lift(ctx context.Context, h *handCut) error {
 
 // forget drops a partition that has ended, once the store knows its end: a
 // daemon that cuts for weeks does not grow by it.
-func (ps *Partitions) forget(name string, h *handCut) {
+func (ps *Partitions) forget(name string, h *manualCut) {
 	kept, err := ps.c.Store.GetPartition(name)
 	if err != nil || !kept.Ended() {
 		return
@@ -110,9 +110,9 @@ func (ps *Partitions) forget(name string, h *handCut) {
 	}
 }
 
-// cutByOthers says whether another partition that stands takes a specimen on a link, so
+// cutByOthers says whether another partition that stands takes a probe packet on a link, so
 // that it cannot prove this heal.
-func (ps *Partitions) cutByOthers(h *handCut, l model.Link, sp model.Specimen) bool {
+func (ps *Partitions) cutByOthers(h *manualCut, l model.Link, sp model.ProbePacket) bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	for _, o := range ps.cuts {
@@ -124,7 +124,7 @@ func (ps *Partitions) cutByOthers(h *handCut, l model.Link, sp model.Specimen) b
 }
 
 // partition is what is cut; it does not change.
-func (h *handCut) partition() model.Partition {
+func (h *manualCut) partition() model.Partition {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.st.Partition
@@ -132,7 +132,7 @@ func (h *handCut) partition() model.Partition {
 
 // stillCut names, sorted, the other partitions that cut some of what this one did
 // still, with the traffic of it that they cut if that is not all.
-func (ps *Partitions) stillCut(h *handCut) []string {
+func (ps *Partitions) stillCut(h *manualCut) []string {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	var names []string
@@ -160,7 +160,7 @@ func (ps *Partitions) stillCut(h *handCut) []string {
 }
 
 // healInTime has a partition healed at its time, if it has one; once.
-func (ps *Partitions) healInTime(h *handCut) {
+func (ps *Partitions) healInTime(h *manualCut) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.st.For <= 0 || h.timer != nil || h.ctx.Err() != nil {
@@ -171,7 +171,7 @@ func (ps *Partitions) healInTime(h *handCut) {
 
 // healDue heals a partition whose time is over, or that was left behind, and tries
 // until it is healed or the daemon goes down: a switch may be away just then.
-func (ps *Partitions) healDue(h *handCut) {
+func (ps *Partitions) healDue(h *manualCut) {
 	told := ""
 	for ps.c.Closing.Err() == nil {
 		err := ps.tryHeal(h, model.ReasonTime)
@@ -191,7 +191,7 @@ func (ps *Partitions) healDue(h *handCut) {
 
 // tryHeal heals a partition, unless its rules are gone and somebody claimed the testbed:
 // the packets of its proof must not come into what is done there.
-func (ps *Partitions) tryHeal(h *handCut, reason string) error {
+func (ps *Partitions) tryHeal(h *manualCut, reason string) error {
 	if err := ps.unclaimed(); err != nil && !h.standing() {
 		return err
 	}

@@ -102,7 +102,7 @@ func (ps *Partitions) bookLosses() {
 
 // standingAt lists the partitions that stand where something is lost, newest
 // first.
-func (ps *Partitions) standingAt(l loss) []*handCut {
+func (ps *Partitions) standingAt(l loss) []*manualCut {
 	at := func(h model.NodeID) bool {
 		if l.host != "" {
 			return h == l.host
@@ -112,31 +112,31 @@ func (ps *Partitions) standingAt(l loss) []*handCut {
 	}
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	var out []*handCut
+	var out []*manualCut
 	for _, h := range ps.cuts {
 		if h.standing() && slices.ContainsFunc(h.status().Partition.Links(), func(l model.Link) bool { return at(l.Src) || at(l.Dst) }) {
 			out = append(out, h)
 		}
 	}
-	slices.SortFunc(out, func(a, b *handCut) int { return b.status().Created.Compare(a.status().Created) })
+	slices.SortFunc(out, func(a, b *manualCut) int { return b.status().Created.Compare(a.status().Created) })
 	return out
 }
 
 // cutSince says whether a host that was lost then has been given the rules of the
 // partition by its cut since, and has them. It waits for a cut that is under way.
-func (h *handCut) cutSince(lost time.Time) bool {
+func (h *manualCut) cutSince(lost time.Time) bool {
 	if st := h.status(); !st.Installed.IsZero() && st.Installed.Before(lost) {
 		return false
 	}
 	h.turn.Lock()
 	defer h.turn.Unlock()
-	_, err := h.cut.Kept()
+	_, err := h.cut.LeaseExpiry()
 	return err == nil
 }
 
 // lose takes a partition out of what is desired, so that it does not come back
 // with the switch, and books it as failed.
-func (ps *Partitions) lose(h *handCut, why string) {
+func (ps *Partitions) lose(h *manualCut, why string) {
 	if !h.standing() {
 		return
 	}

@@ -44,11 +44,11 @@ type Metrics interface {
 // what is cut goes with the daemon.
 type Partitions struct {
 	c      Config
-	bed    *testbed.Bed // nil: none to cut on
+	bed    *testbed.Testbed // nil: none to cut on
 	newCut func(model.Partition) cut
 
 	mu      sync.Mutex // guards what follows; nothing is waited for with it held
-	cuts    map[string]*handCut
+	cuts    map[string]*manualCut
 	begun   int    // so many, for names
 	claimed string // who uses the testbed, if somebody else does
 
@@ -59,13 +59,13 @@ type Partitions struct {
 // New is without a testbed: nothing can be cut until Open. What happens to the testbed
 // can be told to it before.
 func New(c Config) *Partitions {
-	return &Partitions{c: c, cuts: map[string]*handCut{}, losses: newLosses()}
+	return &Partitions{c: c, cuts: map[string]*manualCut{}, losses: newLosses()}
 }
 
 // Open has partitions cut on a testbed from now on; nil: there is none, and what is
 // asked for is refused. It takes up those of all that the store has (known) which a
 // daemon left behind when it died. Call it once.
-func (ps *Partitions) Open(b *testbed.Bed, known []model.PartitionStatus) error {
+func (ps *Partitions) Open(b *testbed.Testbed, known []model.PartitionStatus) error {
 	ps.bed, ps.newCut = b, func(p model.Partition) cut { return b.NewCut(p) }
 	if err := ps.takeUp(known); err != nil {
 		return err

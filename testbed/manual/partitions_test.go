@@ -107,7 +107,7 @@ func TestWhatShookAPartitionIsProved(t *testing.T) {
 			}
 		}
 	}
-	r.Shake("somebody changed a rule")
+	r.Reverify("somebody changed a rule")
 	wait(1)
 	mu.Lock()
 	kept = errors.New("it expired")
@@ -208,7 +208,7 @@ func TestNothingShakesWhatIsToEnd(t *testing.T) {
 		case h.again <- "somebody changed a rule":
 		default:
 		}
-		if why, ok := h.shaken(); ok {
+		if why, ok := h.reverify(); ok {
 			t.Fatal(why)
 		}
 	}

@@ -78,7 +78,7 @@ func TestAReasonThatIsOverGoes(t *testing.T) {
 	r.says("p1", "the switch is away")
 	now.set("proof", errors.New("nothing was counted"))
 	now.set("kept", nil)
-	r.Shake("the switch is back")
+	r.Reverify("the switch is back")
 	<-proving
 	r.says("p1", "being proved")
 	now.set("kept", away)

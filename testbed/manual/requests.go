@@ -79,7 +79,7 @@ func (ps *Partitions) Create(ctx context.Context, spec model.PartitionSpec) (mod
 		return h.status(), errors.Join(fmt.Errorf("%w: partition %q was not taken: %w", model.ErrUnavailable, spec.Name, err), herr)
 	}
 	installed := time.Now()
-	metering, alone := h.cut.Bite() // waits for whoever changes the switches
+	metering, alone := h.cut.Mechanism() // waits for whoever changes the switches
 	h.mu.Lock()
 	h.st.Installed = installed
 	if metering {
@@ -119,7 +119,7 @@ func (ps *Partitions) List(ctx context.Context, limit int, cursor string) ([]mod
 		return nil, "", err
 	}
 	ps.mu.Lock()
-	standing := map[string]*handCut{}
+	standing := map[string]*manualCut{}
 	for name, h := range ps.cuts {
 		if st := h.status(); !st.Ended() {
 			standing[name] = h

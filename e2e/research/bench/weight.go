@@ -76,7 +76,7 @@ func (b *bed) weigh(ctx context.Context, ctrl *controller.Controller, hosts, cut
 		return w, err
 	}
 	p := halves(cut)
-	if alone := f.Bite(p); (alone == nil) != (hosts <= meterHosts) {
+	if alone := f.Mechanism(p); (alone == nil) != (hosts <= meterHosts) {
 		return w, fmt.Errorf("%d hosts: by rules alone: %v; want meters up to %d hosts and none beyond", hosts, alone, meterHosts)
 	}
 	if err := f.Cut(ctx, 1, p); err != nil {

@@ -31,16 +31,16 @@ func (s *Service) bedConfig(gate model.Gate) testbed.Config {
 			Tampered: s.tampered, Drained: s.drained}}
 }
 
-func (s *Service) addBed(b *testbed.Bed) {
+func (s *Service) addBed(b *testbed.Testbed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.beds = append(s.beds, b)
 }
 
-func (s *Service) removeBed(b *testbed.Bed) {
+func (s *Service) removeBed(b *testbed.Testbed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.beds = slices.DeleteFunc(s.beds, func(o *testbed.Bed) bool { return o == b })
+	s.beds = slices.DeleteFunc(s.beds, func(o *testbed.Testbed) bool { return o == b })
 }
 
 func (s *Service) switchChanged(id model.DatapathID, up bool) {
@@ -54,7 +54,7 @@ func (s *Service) switchChanged(id model.DatapathID, up bool) {
 	}
 	s.tell("switch", id.String(), state, "switch "+id.String()+" is "+state)
 	if up {
-		s.hand.Shake("switch " + id.String() + " is back")
+		s.hand.Reverify("switch " + id.String() + " is back")
 		s.hand.HealAgain()
 		return
 	}
@@ -73,7 +73,7 @@ func (s *Service) unhindered(model.DatapathID) { s.hand.HealAgain() }
 func (s *Service) tampered(id model.DatapathID, what string) {
 	text := fmt.Sprintf("somebody changed the rules of switch %s: %s", id, what)
 	s.tell("switch", id.String(), "tampered", text)
-	s.hand.Shake(text)
+	s.hand.Reverify(text)
 }
 
 // drained has the newest partition by hand on the switch given up: there is no room
@@ -125,7 +125,7 @@ func (s *Service) hostPort(host model.NodeID, err error) {
 		return
 	}
 	if h, _ := s.cfg.Testbed.Host(host); h.Port.Name != "" { // it may have another number, and other rules
-		s.hand.Shake(text)
+		s.hand.Reverify(text)
 	}
 }
 
@@ -138,7 +138,7 @@ func (s *Service) otherPort(id model.DatapathID, port model.Port, err error) {
 	}
 	text := fmt.Sprintf("switch %s has port %s of the testbed again", id, port.Name)
 	s.tell("switch", id.String(), "port", text)
-	s.hand.Shake(text)
+	s.hand.Reverify(text)
 	s.hand.HealAgain()
 }
 
@@ -146,7 +146,7 @@ func (s *Service) otherPort(id model.DatapathID, port model.Port, err error) {
 const switchLimit = 15 * time.Second
 
 // makeLab brings up one lab with the target's hosts and takes over its switch.
-func (s *Service) makeLab(ctx context.Context, name string, t *model.Target, gate model.Gate) (*testbed.Bed, error) {
+func (s *Service) makeLab(ctx context.Context, name string, t *model.Target, gate model.Gate) (*testbed.Testbed, error) {
 	hosts := append(append([]model.NodeID{}, t.Nodes...), t.Clients...)
 	l, err := lab.Up(ctx, lab.Spec{Name: name, Hosts: hosts, Controller: "tcp:" + s.ControllerAddr(), Owner: os.Getpid()})
 	if err != nil {

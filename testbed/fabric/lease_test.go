@@ -27,29 +27,29 @@ func TestKeptUntil(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	first, err := r.f.Kept(isolate1)
+	first, err := r.f.LeaseExpiry(isolate1)
 	if err != nil || first.Before(before.Add(life)) || first.After(time.Now().Add(life)) {
 		t.Errorf("cut %v ago, kept until %v from now: %v", time.Since(before), time.Until(first), err)
 	}
-	r.until("it is renewed", func() bool { u, err := r.f.Kept(isolate1); return err == nil && u.After(first) })
+	r.until("it is renewed", func() bool { u, err := r.f.LeaseExpiry(isolate1); return err == nil && u.After(first) })
 
 	r.pipes[2].Close()
 	r.until("switch 2 is away", func() bool { return r.c.Switch(2) == nil })
-	if _, err := r.f.Kept(across); err != nil {
+	if _, err := r.f.LeaseExpiry(across); err != nil {
 		t.Errorf("what s1h1 sends to s2h1 is cut at switch 1: %v", err)
 	}
 	back := model.Partition{Shape: model.Simplex, Effect: model.Drop, Groups: [][]model.NodeID{{"s1h1"}, {"s2h1"}}}
-	if _, err := r.f.Kept(back); err == nil || !strings.Contains(err.Error(), "switch 0000000000000002 is not connected") {
+	if _, err := r.f.LeaseExpiry(back); err == nil || !strings.Contains(err.Error(), "switch 0000000000000002 is not connected") {
 		t.Errorf("what a switch cuts that is away is kept: %v", err)
 	}
-	if _, err := r.f.Kept(isolate1); err != nil {
+	if _, err := r.f.LeaseExpiry(isolate1); err != nil {
 		t.Errorf("what the other one cuts: %v", err)
 	}
 	r.connect(2)
 	if err := r.f.Ready(soon(t)); err != nil {
 		t.Fatal(err)
 	}
-	if u, err := r.f.Kept(across); err != nil || u.IsZero() {
+	if u, err := r.f.LeaseExpiry(across); err != nil || u.IsZero() {
 		t.Errorf("with both back: until %v, %v", u, err)
 	}
 }
@@ -69,11 +69,11 @@ func TestASilentSwitchKeepsNothingForSure(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Fatal("not told within 20 s that the rules may have expired")
 	}
-	if _, err := r.f.Kept(isolate1); err == nil || !strings.Contains(err.Error(), "has not confirmed for 1s") {
+	if _, err := r.f.LeaseExpiry(isolate1); err == nil || !strings.Contains(err.Error(), "has not confirmed for 1s") {
 		t.Errorf("kept by a switch that does not answer: %v", err)
 	}
 	r.slow(nil)
-	r.until("it is kept again", func() bool { _, err := r.f.Kept(isolate1); return err == nil })
+	r.until("it is kept again", func() bool { _, err := r.f.LeaseExpiry(isolate1); return err == nil })
 	if len(lapsed) > 0 {
 		t.Error("told twice")
 	}
@@ -98,7 +98,7 @@ func TestNothingIsKeptBeforePortsAreTold(t *testing.T) {
 	r.connect(1)
 	r.until("it is back", func() bool { return r.c.Switch(1) != nil })
 	untold := func(err error) bool { return err != nil && strings.Contains(err.Error(), "has not told its ports") }
-	r.until("nothing is known of its ports", func() bool { _, err := r.f.Kept(isolate1); return untold(err) })
+	r.until("nothing is known of its ports", func() bool { _, err := r.f.LeaseExpiry(isolate1); return untold(err) })
 	if err := r.f.Verify(soon(t), isolate1); !untold(err) {
 		t.Errorf("verified: %v", err)
 	}

@@ -8,11 +8,11 @@ import (
 	"netsplit/model"
 )
 
-// Kept says until when at least the switches keep the rules of a partition that was
+// LeaseExpiry says until when at least the switches keep the rules of a partition that was
 // cut, unless they are renewed, and what hinders that they are; nil: they are
 // renewed. Its drop rules are on the switches of the senders; broadcasts are held
 // back at those of the receivers, too. It does not wait.
-func (f *Fabric) Kept(p model.Partition) (time.Time, error) {
+func (f *Fabric) LeaseExpiry(p model.Partition) (time.Time, error) {
 	var until time.Time
 	var why error
 	asked := map[*member]bool{}

@@ -1,10 +1,10 @@
 package model
 
-// Specimen is a packet that netsplit sends itself over a link, to show that what is
+// ProbePacket is a packet that netsplit sends itself over a link, to show that what is
 // cut does not pass and that what is healed does. It looks to switches and hosts as
 // the traffic that it stands for, and means nothing to who receives it.
-type Specimen struct {
-	// Traffic that it is of. Without a port it goes to SpecimenPort.
+type ProbePacket struct {
+	// Traffic that it is of. Without a port it goes to ProbePacketPort.
 	Traffic
 	// Asks: to everybody, about the receiver, as an ARP request; else to the
 	// receiver's Ethernet address.
@@ -18,29 +18,29 @@ type Specimen struct {
 	Past bool `json:"past,omitempty"`
 }
 
-// SpecimenPort is where specimens of no particular port come from and go to: discard
+// ProbePacketPort is where probe packets of no particular port come from and go to: discard
 // (RFC 863), where nobody listens. Those of that very port have echo (RFC 862) at the
 // other end.
 const (
-	SpecimenPort uint16 = 9
-	otherPort    uint16 = 7
+	ProbePacketPort uint16 = 9
+	otherPort       uint16 = 7
 )
 
 // Types of ICMP and ICMPv6 that are for experiments (RFC 4727 §4, RFC 4443 §2.1) and
 // that no host answers, and the neighbour advertisement (RFC 4861 §4.4).
 const (
-	SpecimenICMP   uint8 = 253
-	SpecimenICMPv6 uint8 = 200
-	SpecimenND     uint8 = 136
+	ProbePacketICMP   uint8 = 253
+	ProbePacketICMPv6 uint8 = 200
+	ProbePacketND     uint8 = 136
 )
 
-// Ports are those of the specimen, if it is of TCP or UDP.
-func (s Specimen) Ports() (src, dst uint16) {
-	port, other := s.Port, SpecimenPort
+// Ports are those of the probe packet, if it is of TCP or UDP.
+func (s ProbePacket) Ports() (src, dst uint16) {
+	port, other := s.Port, ProbePacketPort
 	switch port {
 	case 0:
-		port = SpecimenPort
-	case SpecimenPort: // the rules for what goes there and comes from there are two
+		port = ProbePacketPort
+	case ProbePacketPort: // the rules for what goes there and comes from there are two
 		other = otherPort
 	}
 	if s.Answer {
@@ -49,35 +49,35 @@ func (s Specimen) Ports() (src, dst uint16) {
 	return other, port
 }
 
-// Specimens stand for all that the partition cuts of a link: for each rule that may
+// ProbePackets stand for all that the partition cuts of a link: for each rule that may
 // have to drop some of it there is one that meets that rule.
-func (p Partition) Specimens() []Specimen {
-	var out []Specimen
-	add := func(s Specimen) {
+func (p Partition) ProbePackets() []ProbePacket {
+	var out []ProbePacket
+	add := func(s ProbePacket) {
 		out = append(out, s)
 		s.V6 = true
 		out = append(out, s)
 	}
 	if len(p.Only) == 0 {
-		out = append(out, Specimen{Traffic: Traffic{Proto: "arp"}, Asks: true})
-		add(Specimen{Traffic: Traffic{Proto: "tcp", Port: SpecimenPort}})
+		out = append(out, ProbePacket{Traffic: Traffic{Proto: "arp"}, Asks: true})
+		add(ProbePacket{Traffic: Traffic{Proto: "tcp", Port: ProbePacketPort}})
 		if p.Effect == Reset { // TCP goes by rules of its own
-			add(Specimen{Traffic: Traffic{Proto: "icmp"}})
+			add(ProbePacket{Traffic: Traffic{Proto: "icmp"}})
 		}
 	}
 	for _, t := range p.Only {
 		if t.Proto == "arp" {
-			out = append(out, Specimen{Traffic: t, Asks: true})
+			out = append(out, ProbePacket{Traffic: t, Asks: true})
 		}
-		add(Specimen{Traffic: t})
+		add(ProbePacket{Traffic: t})
 		if t.Port != 0 && !t.Opening { // answers come from the service's port
-			add(Specimen{Traffic: t, Answer: true})
+			add(ProbePacket{Traffic: t, Answer: true})
 		}
 	}
 	return out
 }
 
-// Met is what the rule that takes a specimen has counted so far.
+// Met is what the rule that takes a probe packet has counted so far.
 type Met struct {
 	Rule    string // "": no rule takes it
 	Packets uint64

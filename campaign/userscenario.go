@@ -10,10 +10,10 @@ import (
 	"netsplit/model"
 )
 
-// given checks a scenario that a user gave and completes it: the host that it
+// userScenario checks a scenario that a user gave and completes it: the host that it
 // isolates to a partition, the groups of a partition, invariants by what was
 // mined, the longest cut.
-func (s *Service) given(spec model.CampaignSpec, t *model.Target) (*model.Scenario, error) {
+func (s *Service) userScenario(spec model.CampaignSpec, t *model.Target) (*model.Scenario, error) {
 	bad := func(format string, args ...any) (*model.Scenario, error) {
 		return nil, fmt.Errorf("%w: scenario: %s", model.ErrInvalid, fmt.Sprintf(format, args...))
 	}

@@ -51,7 +51,7 @@ func TestAPartitionOfAScenarioIsResolved(t *testing.T) {
 			c.s = s
 		}
 		sc := model.Scenario{Strategy: model.StrategyCoFI, Partition: c.p, Invariant: &inv, State: &model.State{A: "n1", B: "n2"}, HealAt: c.healAt, Never: c.healAt == nil}
-		got, err := c.s.given(model.CampaignSpec{Scenario: &sc}, ringTarget())
+		got, err := c.s.userScenario(model.CampaignSpec{Scenario: &sc}, ringTarget())
 		if c.refused != "" {
 			if !errors.Is(err, model.ErrInvalid) || !strings.Contains(err.Error(), c.refused) {
 				t.Errorf("%s: %v, want %q", c.name, err, c.refused)

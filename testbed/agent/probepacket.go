@@ -21,7 +21,7 @@ type ends struct {
 // arpExperiment is an operation that no host answers or learns from (RFC 5494 §2).
 const arpExperiment = 24
 
-// frameOf builds a specimen. Nobody answers it, hands it to a program or learns from
+// frameOf builds a probe packet. Nobody answers it, hands it to a program or learns from
 // it, but for the request, which is answered:
 //
 //   - TCP is a reset from or to a port of which there is no connection: it is
@@ -34,7 +34,7 @@ const arpExperiment = 24
 // Past the sender's rules goes what is broadcast: those leave it to the receivers to
 // drop that, by the same rules as what is for them alone. ARP for the receiver would
 // not pass them, so it is about nobody but the sender then.
-func frameOf(s model.Specimen, e ends) ([]byte, error) {
+func frameOf(s model.ProbePacket, e ends) ([]byte, error) {
 	eth := &layers.Ethernet{SrcMAC: e.srcMAC, DstMAC: e.dstMAC, EthernetType: layers.EthernetTypeIPv4}
 	if s.Asks || s.Past {
 		eth.DstMAC = net.HardwareAddr{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
@@ -76,15 +76,15 @@ func frameOf(s model.Specimen, e ends) ([]byte, error) {
 	case s.Proto == "udp":
 		above, *number, wrong = &layers.UDP{SrcPort: layers.UDPPort(src), DstPort: layers.UDPPort(dst)}, layers.IPProtocolUDP, 6
 	case s.V6: // ICMPv6
-		typ := model.SpecimenICMPv6
+		typ := model.ProbePacketICMPv6
 		rest = make([]byte, 4)
 		if s.Proto == "arp" {
-			typ, rest = model.SpecimenND, append(rest, e.src.AsSlice()...)
+			typ, rest = model.ProbePacketND, append(rest, e.src.AsSlice()...)
 		}
 		above, *number = &layers.ICMPv6{TypeCode: layers.CreateICMPv6TypeCode(typ, 0)}, layers.IPProtocolICMPv6
 	case s.Proto == "icmp":
 		*number = layers.IPProtocolICMPv4
-		return serialize(eth, ip.(gopacket.SerializableLayer), &layers.ICMPv4{TypeCode: layers.CreateICMPv4TypeCode(model.SpecimenICMP, 0)})
+		return serialize(eth, ip.(gopacket.SerializableLayer), &layers.ICMPv4{TypeCode: layers.CreateICMPv4TypeCode(model.ProbePacketICMP, 0)})
 	default:
 		return nil, fmt.Errorf("no packets of %q can be sent: use tcp, udp, icmp or arp", s.Proto)
 	}
@@ -118,7 +118,7 @@ func serialize(ls ...gopacket.SerializableLayer) ([]byte, error) {
 }
 
 // LinkLocal is the address that a host of that Ethernet address has, or might have
-// (RFC 4291 §2.5.6, appendix A): the one in specimens over IPv6 between hosts that the
+// (RFC 4291 §2.5.6, appendix A): the one in probe packets over IPv6 between hosts that the
 // testbed knows by IPv4.
 func LinkLocal(mac net.HardwareAddr) netip.Addr {
 	return netip.AddrFrom16([16]byte{0xfe, 0x80, 8: mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]})

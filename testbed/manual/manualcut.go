@@ -15,23 +15,23 @@ import (
 // cut is what the bed does of a partition: a *bed.Cut.
 type cut interface {
 	Put(ctx context.Context) error
-	Bite() (metering bool, alone error)
+	Mechanism() (metering bool, alone error)
 	Prove(ctx context.Context) (time.Time, error)
-	Kept() (time.Time, error)
+	LeaseExpiry() (time.Time, error)
 	Dropped(ctx context.Context) ([]model.RuleDrops, error)
 	Crossed(ctx context.Context, from, to time.Time) (map[model.Link]uint64, error)
 	Probes() map[model.Link]uint64
 	Resets() uint64
 	Lift(ctx context.Context) error
 	Remove(ctx context.Context) error
-	Healed(ctx context.Context, cutByOthers func(model.Link, model.Specimen) bool) error
+	Healed(ctx context.Context, cutByOthers func(model.Link, model.ProbePacket) bool) error
 }
 
 var _ cut = (*testbed.Cut)(nil)
 
-// handCut is a partition by hand, at line rate: by meters and drop rules of switches,
+// manualCut is a partition by hand, at line rate: by meters and drop rules of switches,
 // or by hosts; not by the gate.
-type handCut struct {
+type manualCut struct {
 	cut cut
 	// ctx ends, by stop, when the partition is to be healed or the daemon goes
 	// down: whatever proves it or counts gives up then.
@@ -68,8 +68,8 @@ type handCut struct {
 }
 
 // newHandCut is a partition that is not in force yet; ps.mu is held.
-func (ps *Partitions) newHandCut(spec model.PartitionSpec) *handCut {
-	h := &handCut{cut: ps.newCut(spec.Partition), again: make(chan string, 1), look: make(chan struct{}, 1),
+func (ps *Partitions) newHandCut(spec model.PartitionSpec) *manualCut {
+	h := &manualCut{cut: ps.newCut(spec.Partition), again: make(chan string, 1), look: make(chan struct{}, 1),
 		counted: newCounted(), st: model.PartitionStatus{PartitionSpec: spec, State: model.PartitionRequested, Created: time.Now()}}
 	h.ctx, h.stop = context.WithCancel(ps.c.Closing)
 	h.on = map[model.Link]bool{}
@@ -79,25 +79,25 @@ func (ps *Partitions) newHandCut(spec model.PartitionSpec) *handCut {
 	return h
 }
 
-func (h *handCut) status() model.PartitionStatus {
+func (h *manualCut) status() model.PartitionStatus {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	st := h.st
 	if !st.Installed.IsZero() && (st.State == model.PartitionRequested || st.State == model.PartitionInForce) {
-		st.RenewedUntil, _ = h.cut.Kept()
+		st.RenewedUntil, _ = h.cut.LeaseExpiry()
 	}
 	return st
 }
 
 // standing says whether anything of the partition may still be in force.
-func (h *handCut) standing() bool {
+func (h *manualCut) standing() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return !h.lifted && !h.st.Ended()
 }
 
 // end stops what waits for the partition: its proof and its time to heal.
-func (h *handCut) end() {
+func (h *manualCut) end() {
 	h.stop()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -108,7 +108,7 @@ func (h *handCut) end() {
 
 // set changes the status of a partition, stores it and tells of it, one change after the
 // other: what is stored and told last is what it is. No change is no news.
-func (ps *Partitions) set(h *handCut, change func(*model.PartitionStatus)) {
+func (ps *Partitions) set(h *manualCut, change func(*model.PartitionStatus)) {
 	h.setting.Lock()
 	defer h.setting.Unlock()
 	h.mu.Lock()
@@ -130,7 +130,7 @@ func (ps *Partitions) set(h *handCut, change func(*model.PartitionStatus)) {
 }
 
 // because tells why a partition is in a state still, if that is news.
-func (ps *Partitions) because(h *handCut, state model.PartitionState, why string) {
+func (ps *Partitions) because(h *manualCut, state model.PartitionState, why string) {
 	if st := h.status(); st.State != state || st.Reason == why {
 		return
 	}
@@ -143,12 +143,12 @@ func (ps *Partitions) because(h *handCut, state model.PartitionState, why string
 
 // watch proves a partition, and proves it anew whenever something happened to its
 // rules, until it is healed; what it drops is counted all the while.
-func (ps *Partitions) watch(h *handCut) {
+func (ps *Partitions) watch(h *manualCut) {
 	defer h.stop()
 	ps.work.Go(func() { ps.keepCounting(h) })
 	for h.ctx.Err() == nil {
 		ps.prove(h)
-		why, ok := h.shaken()
+		why, ok := h.reverify()
 		if !ok {
 			return
 		}
@@ -163,9 +163,9 @@ func (ps *Partitions) watch(h *handCut) {
 	}
 }
 
-// shaken waits until a proof holds no more and says why; not ok: the partition is to
+// reverify waits until a proof holds no more and says why; not ok: the partition is to
 // end.
-func (h *handCut) shaken() (why string, ok bool) {
+func (h *manualCut) reverify() (why string, ok bool) {
 	for {
 		select {
 		case <-h.ctx.Done():
@@ -174,7 +174,7 @@ func (h *handCut) shaken() (why string, ok bool) {
 			h.unkept = false
 			return why, h.ctx.Err() == nil // whichever of the two was first
 		case <-h.look:
-			if _, err := h.cut.Kept(); err != nil {
+			if _, err := h.cut.LeaseExpiry(); err != nil {
 				h.unkept = true
 				return err.Error(), h.ctx.Err() == nil
 			}
@@ -188,13 +188,13 @@ const proveAgain = time.Second
 
 // prove tries until the partition is in force, and has it healed at its time,
 // which begins with the first try's end, whatever came of it.
-func (ps *Partitions) prove(h *handCut) {
+func (ps *Partitions) prove(h *manualCut) {
 	for h.ctx.Err() == nil {
 		select {
 		case <-h.again: // before this try: it is what is proved
 		default:
 		}
-		if _, err := h.cut.Kept(); h.unkept && err == nil { // that reason is over
+		if _, err := h.cut.LeaseExpiry(); h.unkept && err == nil { // that reason is over
 			h.unkept = false
 			ps.because(h, model.PartitionRequested, "what is cut is kept again; it is being proved")
 		}
@@ -219,7 +219,7 @@ func (ps *Partitions) prove(h *handCut) {
 			})
 			return
 		}
-		_, gone := h.cut.Kept()
+		_, gone := h.cut.LeaseExpiry()
 		if h.unkept = gone != nil; h.unkept { // whatever the proof met of it
 			err = gone
 		}
@@ -231,9 +231,9 @@ func (ps *Partitions) prove(h *handCut) {
 	}
 }
 
-// Shake has all partitions proved again: something happened to their rules. It does
+// Reverify has all partitions proved again: something happened to their rules. It does
 // not wait.
-func (ps *Partitions) Shake(why string) {
+func (ps *Partitions) Reverify(why string) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	for _, h := range ps.cuts {

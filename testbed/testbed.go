@@ -19,10 +19,10 @@ import (
 	"netsplit/testbed/lab"
 )
 
-// Bed is a testbed with everything that a run needs of it: its switches under
+// Testbed is a testbed with everything that a run needs of it: its switches under
 // control, an agent on each host, and its mirror port. One run uses it at a
 // time. A testbed without switches has no fabric, and no runs.
-type Bed struct {
+type Testbed struct {
 	Testbed model.Testbed
 
 	cuts   backend // at line rate: the fabric, or the hosts
@@ -93,8 +93,8 @@ type Events struct {
 // Open starts an agent on every host of a testbed, and takes over its switches
 // or, where there are none, has the hosts drop packets themselves. It does not
 // wait for switches to connect: see Ready.
-func Open(ctx context.Context, c Config) (*Bed, error) {
-	b := &Bed{Testbed: c.Testbed, lab: c.Lab, binary: c.Binary, log: c.Log,
+func Open(ctx context.Context, c Config) (*Testbed, error) {
+	b := &Testbed{Testbed: c.Testbed, lab: c.Lab, binary: c.Binary, log: c.Log,
 		agents: agents{on: map[model.NodeID]*agent.Client{}, starting: map[model.NodeID]*sync.Mutex{}}, macs: map[model.NodeID]net.HardwareAddr{}}
 	var err error
 	if c.Testbed.Backend == model.BackendNFTables {
@@ -109,7 +109,7 @@ func Open(ctx context.Context, c Config) (*Bed, error) {
 }
 
 // takeSwitches has the fabric keep the switches in order.
-func (b *Bed) takeSwitches(ctx context.Context, c Config) error {
+func (b *Testbed) takeSwitches(ctx context.Context, c Config) error {
 	f, err := fabric.New(fabric.Config{Testbed: c.Testbed, Gate: c.Gate, Controller: c.Controller, Log: c.Log,
 		PacketIn: func(host model.NodeID, at time.Time, frame []byte) {
 			if r := b.under(); r != nil {
@@ -165,7 +165,7 @@ func (b *Bed) takeSwitches(ctx context.Context, c Config) error {
 }
 
 // tendAll tends the agents of all hosts until the bed is closed.
-func (b *Bed) tendAll(tell func(model.NodeID, error)) {
+func (b *Testbed) tendAll(tell func(model.NodeID, error)) {
 	var ctx context.Context
 	ctx, b.tended = context.WithCancel(context.Background())
 	for _, h := range b.Testbed.Hosts {
@@ -174,7 +174,7 @@ func (b *Bed) tendAll(tell func(model.NodeID, error)) {
 }
 
 // takeHosts has the hosts drop packets themselves.
-func (b *Bed) takeHosts(ctx context.Context, c Config) error {
+func (b *Testbed) takeHosts(ctx context.Context, c Config) error {
 	if err := b.startAgents(ctx); err != nil {
 		return err
 	}
@@ -190,21 +190,21 @@ func (b *Bed) takeHosts(ctx context.Context, c Config) error {
 
 // HasSwitches says whether switches cut here; otherwise the hosts do, and there
 // is no gate.
-func (b *Bed) HasSwitches() bool { return b.fabric != nil }
+func (b *Testbed) HasSwitches() bool { return b.fabric != nil }
 
 // Ready waits until all switches are connected and have their rules.
-func (b *Bed) Ready(ctx context.Context) error { return b.fabric.Ready(ctx) }
+func (b *Testbed) Ready(ctx context.Context) error { return b.fabric.Ready(ctx) }
 
 // Meters says why a switch's cuts are by rules alone; nil: meters cut first.
-func (b *Bed) Meters(id model.DatapathID) error { return b.fabric.Meters(id) }
+func (b *Testbed) Meters(id model.DatapathID) error { return b.fabric.Meters(id) }
 
 // Refused says which switches are left alone, since rules of others are in our
 // way there.
-func (b *Bed) Refused() []error { return b.fabric.Refused() }
+func (b *Testbed) Refused() []error { return b.fabric.Refused() }
 
 // hindered says what keeps packets from links that we do not cut: ports of hosts that are
 // not as they should be, by their switches, and rules of somebody else.
-func (b *Bed) hindered(links []model.Link) error {
+func (b *Testbed) hindered(links []model.Link) error {
 	if b.fabric == nil {
 		return nil
 	}
@@ -222,7 +222,7 @@ func (b *Bed) hindered(links []model.Link) error {
 
 // Located is the testbed with the numbers that ports have now; 0 for names that no
 // switch has told.
-func (b *Bed) Located() model.Testbed {
+func (b *Testbed) Located() model.Testbed {
 	if b.fabric == nil {
 		return b.Testbed
 	}
@@ -230,7 +230,7 @@ func (b *Bed) Located() model.Testbed {
 }
 
 // AgentGone is why the agent of a host has ended; nil: all live.
-func (b *Bed) AgentGone() error {
+func (b *Testbed) AgentGone() error {
 	for _, a := range b.agents.all() {
 		if err := a.Err(); err != nil {
 			return err
@@ -249,7 +249,7 @@ const (
 // Ensure makes the testbed fit for a run: a switch that another controller took
 // is asked for its master role again, a lab's switch that died is started again,
 // and so are agents that died.
-func (b *Bed) Ensure(ctx context.Context) error {
+func (b *Testbed) Ensure(ctx context.Context) error {
 	if err := b.fabric.Claim(ctx); err != nil {
 		return fmt.Errorf("testbed %s is not ready: %w", b.Testbed.Name, err)
 	}
@@ -283,7 +283,7 @@ func (b *Bed) Ensure(ctx context.Context) error {
 
 // Sweep ends what a run left on a lab's hosts; hosts that are not ours are
 // left alone.
-func (b *Bed) Sweep() error {
+func (b *Testbed) Sweep() error {
 	if b.lab == nil {
 		return nil
 	}
@@ -295,7 +295,7 @@ func (b *Bed) Sweep() error {
 }
 
 // Close ends the agents and leaves the network whole.
-func (b *Bed) Close() error {
+func (b *Testbed) Close() error {
 	var errs []error
 	if b.tended != nil {
 		b.tended()
