@@ -48,7 +48,9 @@ func pretend(dir string, half, skew time.Duration) {
 				From int64 `json:"from_ns"`
 				To   int64 `json:"to_ns"`
 			} `json:"query"`
-			Emit struct{ ProbePackets []any } `json:"emit"`
+			Emit struct {
+				ProbePackets []any `json:"probe_packets"`
+			} `json:"emit"`
 		}
 		if in.Decode(&r) != nil {
 			return

@@ -67,7 +67,7 @@ type emission struct {
 	From         netip.Addr          `json:"from"` // the sender's, if the way to the other begins at its interface
 	To           netip.Addr          `json:"to"`
 	MAC          net.HardwareAddr    `json:"mac"`
-	ProbePackets []model.ProbePacket `json:"specimens"`
+	ProbePackets []model.ProbePacket `json:"probe_packets"`
 }
 
 // probe is model.Probe on the wire.
