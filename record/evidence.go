@@ -44,10 +44,12 @@ type Exit struct {
 type Recovery struct {
 	HealedAt time.Duration `json:"healedAt"` // heal decided; workload end if nothing was cut
 	StableAt time.Duration `json:"stableAt"` // 0: not within the limit
-	Limit    time.Duration `json:"limit"`
-	Stable   bool          `json:"stable"`
-	Pending  []string      `json:"pending,omitempty"`  // conditions that did not hold at the limit
-	Violated []Violation   `json:"violated,omitempty"` // invariants that did not hold again
+	Limit    time.Duration `json:"limit"`    // Timing.Recover
+	// Stable: every stable condition held and no invariant was violated, at one
+	// moment within the limit.
+	Stable   bool        `json:"stable"`
+	Pending  []string    `json:"pending,omitempty"`  // conditions that did not hold at the limit
+	Violated []Violation `json:"violated,omitempty"` // invariants that did not hold again
 	// Final holds the last value of every variable at the end of recovery.
 	Final []model.VarValue `json:"final,omitempty"`
 }
@@ -113,7 +115,16 @@ type Evidence struct {
 	ProbeCost   time.Duration     `json:"probeCost"`
 	Probes      int               `json:"probes,omitempty"`
 	Sources     []SourceStat      `json:"sources,omitempty"`
-	MaxLost     int               `json:"maxLost"`
-	MaxWindow   time.Duration     `json:"maxWindow"`
-	Ended       time.Time         `json:"ended"`
+	Bounds
+	Ended time.Time `json:"ended"`
 }
+
+// Bounds are the user's limits on documented losses; negative: none stated
+// (model.CampaignSpec).
+type Bounds struct {
+	MaxLost   int           `json:"maxLost"`
+	MaxWindow time.Duration `json:"maxWindow"`
+}
+
+// NoBounds states no bound.
+func NoBounds() Bounds { return Bounds{MaxLost: -1, MaxWindow: -1} }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"netsplit/explorer/check"
@@ -54,14 +55,8 @@ func (f *runFiles) checkRecord() check.Record {
 	rec := check.Record{
 		Cuts:   ev.Cuts,
 		Target: &f.target, Scenario: f.meta.Scenario, CutReached: ev.Result.Reached, Proof: ev.Proof,
-		Faults: ev.Faults, WorkloadHung: ev.Hung, Incomplete: ev.Incomplete, Unheard: ev.Unheard,
-		Bounds: check.Bounds{MaxLost: ev.MaxLost, MaxWindow: ev.MaxWindow},
-		Recovery: check.Recovery{From: ev.Recovery.HealedAt, StableAt: ev.Recovery.StableAt, Limit: ev.Recovery.Limit,
-			Stable: ev.Recovery.Stable, Pending: ev.Recovery.Pending, Final: ev.Recovery.Final},
-	}
-	rec.Incomplete = append(rec.Incomplete, f.torn...)
-	for _, v := range ev.Recovery.Violated {
-		rec.Recovery.Violated = append(rec.Recovery.Violated, check.Violation{Invariant: v.Invariant, State: v.State})
+		Faults: ev.Faults, WorkloadHung: ev.Hung, Incomplete: slices.Concat(ev.Incomplete, f.torn), Unheard: ev.Unheard,
+		Bounds: ev.Bounds, Recovery: ev.Recovery, Exits: ev.Exits, History: f.history, LogLines: f.logLines,
 	}
 	for _, e := range f.events {
 		switch e.Kind {
@@ -76,15 +71,6 @@ func (f *runFiles) checkRecord() check.Record {
 		case model.EventObserve:
 			rec.Observations = append(rec.Observations, *e.Observation)
 		}
-	}
-	for _, h := range f.history {
-		rec.History = append(rec.History, check.Op{Workload: h.Workload, Operation: h.Operation})
-	}
-	for _, x := range ev.Exits {
-		rec.Exits = append(rec.Exits, check.ProcessExit{Host: x.Host, Process: x.Process, At: x.At, Status: x.Status, Expected: x.Expected, LastLine: x.LastLine})
-	}
-	for _, l := range f.logLines {
-		rec.LogLines = append(rec.LogLines, check.LogLine{Host: l.Host, Process: l.Process, At: l.At, Line: l.Line, Context: l.Context, File: l.File})
 	}
 	return rec
 }

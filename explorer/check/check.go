@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"netsplit/model"
+	"netsplit/record"
 )
 
 // Record is what a run left behind, as far as judging needs it. Times are
@@ -21,11 +22,11 @@ type Record struct {
 	// WorkloadStart and WorkloadEnd bound the workload.
 	WorkloadStart, WorkloadEnd time.Duration
 
-	History []Op
-	Exits   []ProcessExit
+	History []record.Entry
+	Exits   []record.Exit
 	// Actions are what workloads did to server processes.
 	Actions      []NodeAction
-	LogLines     []LogLine
+	LogLines     []record.LogLine
 	Observations []model.Observation
 	// Steps are those of a script, Cuts what it cut.
 	Steps []model.Step
@@ -34,7 +35,7 @@ type Record struct {
 	Proof *model.Proof
 	// Faults says what each of the scenario's message faults did.
 	Faults   []model.FaultProof
-	Recovery Recovery
+	Recovery record.Recovery
 
 	// WorkloadHung names the workloads that did not end when told to.
 	WorkloadHung []string
@@ -44,23 +45,7 @@ type Record struct {
 	// Unheard says why what workloads did is not known in full: one ended with an
 	// error. Only what is certain without it is judged.
 	Unheard []string
-	// Bounds are the user's limits on documented losses.
-	Bounds Bounds
-}
-
-// Bounds on documented losses; negative: none stated (model.CampaignSpec).
-type Bounds struct {
-	MaxLost   int
-	MaxWindow time.Duration
-}
-
-// NoBounds states no bound.
-func NoBounds() Bounds { return Bounds{MaxLost: -1, MaxWindow: -1} }
-
-// Op is one line of the operation history with the workload that printed it.
-type Op struct {
-	Workload string `json:"workload"`
-	model.Operation
+	Bounds record.Bounds
 }
 
 // NodeAction is something a workload did to a server process, entered when it
@@ -68,54 +53,6 @@ type Op struct {
 type NodeAction struct {
 	At time.Duration `json:"at"`
 	model.NodeAction
-}
-
-// ProcessExit is a server process of the target that ended during a run.
-type ProcessExit struct {
-	Host    model.NodeID  `json:"host"`
-	Process string        `json:"process"`
-	At      time.Duration `json:"at"`
-	// Status is the exit status, 128 + signal number for a signal.
-	Status int `json:"status"`
-	// Expected is set on processes that netsplit stopped.
-	Expected bool `json:"expected"`
-	// LastLine is the last line it printed, for the report.
-	LastLine string `json:"lastLine,omitempty"`
-}
-
-// LogLine is one line a process printed.
-type LogLine struct {
-	Host    model.NodeID  `json:"host"`
-	Process string        `json:"process"`
-	At      time.Duration `json:"at"`
-	Line    string        `json:"line"`
-	// Context are the lines after it that belong to it: its stack trace.
-	Context []string `json:"context,omitempty"`
-	// File is the log file it stood in; "" for what the process printed.
-	File string `json:"file,omitempty"`
-}
-
-// Recovery says how the target came back after heal (after the end of the
-// workload, where there was no cut).
-type Recovery struct {
-	From     time.Duration `json:"from"`     // heal, or end of the workload
-	StableAt time.Duration `json:"stableAt"` // valid where Stable
-	Limit    time.Duration `json:"limit"`    // Timing.Recover
-	// Stable: every stable condition held and no invariant was violated, at
-	// one moment within the limit.
-	Stable bool `json:"stable"`
-	// Pending are the conditions that did not hold at the limit.
-	Pending []string `json:"pending,omitempty"`
-	// Violated are the invariants that did not hold at the limit.
-	Violated []Violation `json:"violated,omitempty"`
-	// Final holds the last value of every variable at the end of recovery.
-	Final []model.VarValue `json:"final,omitempty"`
-}
-
-// Violation is an invariant that does not hold, with the values seen.
-type Violation struct {
-	Invariant model.Invariant `json:"invariant"`
-	State     model.State     `json:"state"`
 }
 
 // checker is one entry of the registry.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"netsplit/model"
+	"netsplit/record"
 )
 
 // maxExcusedLines bounds the log lines that a verdict lists as excused.
@@ -18,8 +19,8 @@ type excusedLines struct {
 	within       []time.Duration // by pattern
 	disturbances []disturbance
 	list         []model.ExcusedLine
-	index        map[excusedKey]int // in list
-	last         map[said]LogLine   // that was listed
+	index        map[excusedKey]int      // in list
+	last         map[said]record.LogLine // that was listed
 }
 
 // excusedKey is what lines of one entry have in common.
@@ -32,7 +33,7 @@ type excusedKey struct {
 // disturbedLines compiles Logs.Disturbed. Disturbances are those that check
 // operations sees.
 func disturbedLines(r *Record) (*excusedLines, error) {
-	x := &excusedLines{index: map[excusedKey]int{}, last: map[said]LogLine{}}
+	x := &excusedLines{index: map[excusedKey]int{}, last: map[said]record.LogLine{}}
 	var patterns []string
 	for _, d := range r.Target.Logs.Disturbed {
 		patterns = append(patterns, d.Match)
@@ -49,7 +50,7 @@ func disturbedLines(r *Record) (*excusedLines, error) {
 // allows says whether a pattern matches the line, and a disturbance held or was
 // over for no longer than the pattern's Within; if so it is listed. Lines come in
 // order of time.
-func (x *excusedLines) allows(l LogLine) bool {
+func (x *excusedLines) allows(l record.LogLine) bool {
 	text := strings.Join(append([]string{l.Line}, l.Context...), "\n")
 	for p, re := range x.patterns {
 		i := slices.IndexFunc(x.disturbances, func(d disturbance) bool {
@@ -68,7 +69,7 @@ func (x *excusedLines) allows(l LogLine) bool {
 	return false
 }
 
-func (x *excusedLines) note(l LogLine, k excusedKey) {
+func (x *excusedLines) note(l record.LogLine, k excusedKey) {
 	i, ok := x.index[k]
 	if !ok {
 		if len(x.list) == maxExcusedLines {

@@ -7,20 +7,21 @@ import (
 	"time"
 
 	"netsplit/model"
+	"netsplit/record"
 )
 
 // finalPrefix marks operations made after recovery, to judge with.
 const finalPrefix = "final-"
 
 // ordered returns the operations with one of the given functions, by time.
-func ordered(r *Record, fs ...string) []Op {
-	var out []Op
+func ordered(r *Record, fs ...string) []record.Entry {
+	var out []record.Entry
 	for _, o := range r.History {
 		if slices.Contains(fs, o.F) {
 			out = append(out, o)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Op) int {
+	slices.SortStableFunc(out, func(a, b record.Entry) int {
 		if a.Time != b.Time {
 			return int(min(max(a.Time-b.Time, -1), 1))
 		}

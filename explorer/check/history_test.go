@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"netsplit/model"
+	"netsplit/record"
 )
 
 // TestLeadershipInAnyOrder: what was seen at one moment has no order.
@@ -33,12 +34,12 @@ func TestLeadershipComesBack(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		seen []model.Observation
-		acks []Op
+		acks []record.Entry
 		want []lead
 	}{
 		{"says so again", []model.Observation{see("n1", "n1", 1), see("n2", "n2", 4), see("n1", "n1", 7)}, nil,
 			[]lead{{"", "n1", time.Second}, {"", "n2", 4 * time.Second}, {"", "n1", 7 * time.Second}}},
-		{"acknowledges again", []model.Observation{see("n1", "n1", 1), see("n2", "n2", 4)}, []Op{{"w", model.Operation{F: "write", Type: model.OpOK, Node: "n1", Time: 7 * time.Second}}},
+		{"acknowledges again", []model.Observation{see("n1", "n1", 1), see("n2", "n2", 4)}, []record.Entry{{Workload: "w", Operation: model.Operation{F: "write", Type: model.OpOK, Node: "n1", Time: 7 * time.Second}}},
 			[]lead{{"", "n1", time.Second}, {"", "n2", 4 * time.Second}, {"", "n1", 7 * time.Second}}},
 		{"while the other goes on", []model.Observation{see("n1", "n1", 1), see("n2", "n2", 4), see("n2", "n2", 5), see("n1", "n1", 5), see("n2", "n2", 6)}, nil,
 			[]lead{{"", "n1", time.Second}, {"", "n2", 4 * time.Second}}},

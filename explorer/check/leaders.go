@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"netsplit/model"
+	"netsplit/record"
 )
 
 // twoLeaders reports leaders that should not be two: in one epoch at any time,
@@ -55,7 +56,7 @@ func unsaidAtEnd(r *Record, s settings) string {
 		return slices.ContainsFunc(values, func(v model.VarValue) bool { return v.Var.Name == variable })
 	}
 	roles := ordered(r, s["role"])
-	told := slices.ContainsFunc(roles, func(o Op) bool { return o.Type == model.OpOK })
+	told := slices.ContainsFunc(roles, func(o record.Entry) bool { return o.Type == model.OpOK })
 	leaders := s["leader"] != "" || len(roles) > 0
 	if told || shown(s["leader"]) || !leaders && shown(s["view"]) {
 		return ""
@@ -131,7 +132,7 @@ func oneEpoch(r *Record, view, epoch string) (model.Failure, bool) {
 // node showed the same variable last is no evidence beside it: its probe hung,
 // or the node was gone.
 func atEnd(r *Record) (values []model.VarValue, old []model.VarRef) {
-	from, to := time.Duration(0), max(r.Recovery.From+r.Recovery.Limit, r.WorkloadEnd)
+	from, to := time.Duration(0), max(r.Recovery.HealedAt+r.Recovery.Limit, r.WorkloadEnd)
 	if r.Recovery.Stable {
 		from, to = r.Recovery.StableAt, forever
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"netsplit/model"
+	"netsplit/record"
 )
 
 // TestLinearizableByHand compares the check with trying every order of every
@@ -17,7 +18,7 @@ func TestLinearizableByHand(t *testing.T) {
 	seen := map[bool]int{}
 	for seed := range uint64(4000) {
 		rng := rand.New(rand.NewPCG(seed, 9))
-		r := Record{Target: target, Bounds: NoBounds()}
+		r := Record{Target: target, Bounds: record.NoBounds()}
 		values := []string{"", "1", "2"}
 		var ops []handOp
 		for p := range 1 + rng.IntN(5) {
@@ -34,8 +35,8 @@ func TestLinearizableByHand(t *testing.T) {
 				failed = mismatch
 			}
 			ops = append(ops, o)
-			r.History = append(r.History, Op{"w", model.Operation{Process: p, Type: model.OpInvoke, F: o.f, Key: "k", Value: value, Time: o.from * time.Second}},
-				Op{"w", model.Operation{Process: p, Type: o.typ, F: o.f, Key: "k", Value: value, Error: failed, Time: o.to * time.Second}})
+			r.History = append(r.History, record.Entry{Workload: "w", Operation: model.Operation{Process: p, Type: model.OpInvoke, F: o.f, Key: "k", Value: value, Time: o.from * time.Second}},
+				record.Entry{Workload: "w", Operation: model.Operation{Process: p, Type: o.typ, F: o.f, Key: "k", Value: value, Error: failed, Time: o.to * time.Second}})
 		}
 		want := anyOrder(ops, "")
 		v := Judge(r)
@@ -58,7 +59,7 @@ func TestOldReadsAreNotLinearizable(t *testing.T) {
 	old := 0
 	for seed := range uint64(3000) {
 		rng := rand.New(rand.NewPCG(seed, 4))
-		r := Record{Target: both, Bounds: NoBounds()}
+		r := Record{Target: both, Bounds: record.NoBounds()}
 		written := []string{""}
 		for p := range 8 {
 			f, value := []string{"write", "write", "read", "read", "delete"}[rng.IntN(5)], ""
@@ -71,8 +72,8 @@ func TestOldReadsAreNotLinearizable(t *testing.T) {
 			}
 			from := time.Duration(p+rng.IntN(3)) * time.Second
 			typ := []model.OpType{model.OpOK, model.OpOK, model.OpOK, model.OpInfo, model.OpFail}[rng.IntN(5)]
-			r.History = append(r.History, Op{"w", model.Operation{Process: p, Type: model.OpInvoke, F: f, Key: "k", Value: value, Time: from}},
-				Op{"w", model.Operation{Process: p, Type: typ, F: f, Key: "k", Value: value, Time: from + time.Duration(1+rng.IntN(3000))*time.Millisecond}})
+			r.History = append(r.History, record.Entry{Workload: "w", Operation: model.Operation{Process: p, Type: model.OpInvoke, F: f, Key: "k", Value: value, Time: from}},
+				record.Entry{Workload: "w", Operation: model.Operation{Process: p, Type: typ, F: f, Key: "k", Value: value, Time: from + time.Duration(1+rng.IntN(3000))*time.Millisecond}})
 		}
 		by := map[string]bool{}
 		for _, f := range Judge(r).Failures {
@@ -149,10 +150,10 @@ func anyOrder(left []handOp, now string) bool {
 // one that a later answer explains, wherever the search looks first.
 func TestFirstMisfit(t *testing.T) {
 	for length := range 20 {
-		r := Record{Target: &model.Target{Checks: []model.CheckSpec{{Name: "linearizable", Class: model.Broken}}}, Bounds: NoBounds()}
+		r := Record{Target: &model.Target{Checks: []model.CheckSpec{{Name: "linearizable", Class: model.Broken}}}, Bounds: record.NoBounds()}
 		add := func(p int, f, value string, from, to int) {
 			for i, at := range []int{from, to} {
-				r.History = append(r.History, Op{"w", model.Operation{Process: p, Type: []model.OpType{model.OpInvoke, model.OpOK}[i], F: f, Key: "k", Value: value, Node: "n1", Time: time.Duration(at) * time.Second}})
+				r.History = append(r.History, record.Entry{Workload: "w", Operation: model.Operation{Process: p, Type: []model.OpType{model.OpInvoke, model.OpOK}[i], F: f, Key: "k", Value: value, Node: "n1", Time: time.Duration(at) * time.Second}})
 			}
 		}
 		add(0, "read", "0", 1, 9) // sees the write that begins after it
@@ -177,11 +178,11 @@ func TestFirstMisfit(t *testing.T) {
 // overlapping are writes of the keys that all overlap, and then a read of what
 // nobody wrote: to say that they fit no order, the search tries all sets of them.
 func overlapping(with map[string]string, writes map[string]int) Record {
-	r := Record{Target: &model.Target{Checks: []model.CheckSpec{{Name: "linearizable", Class: model.Broken, With: with}}}, Bounds: NoBounds()}
+	r := Record{Target: &model.Target{Checks: []model.CheckSpec{{Name: "linearizable", Class: model.Broken, With: with}}}, Bounds: record.NoBounds()}
 	p := 0
 	add := func(key, f, value string, from, to int) {
 		for i, at := range []int{from, to} {
-			r.History = append(r.History, Op{"w", model.Operation{Process: p, Type: []model.OpType{model.OpInvoke, model.OpOK}[i], F: f, Key: key, Value: value, Time: time.Duration(at) * time.Second}})
+			r.History = append(r.History, record.Entry{Workload: "w", Operation: model.Operation{Process: p, Type: []model.OpType{model.OpInvoke, model.OpOK}[i], F: f, Key: key, Value: value, Time: time.Duration(at) * time.Second}})
 		}
 		p++
 	}

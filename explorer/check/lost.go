@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"netsplit/model"
+	"netsplit/record"
 )
 
 // lostWrites reports acknowledged writes that the final read does not have.
@@ -50,7 +51,7 @@ const (
 // lostWrite is one acknowledged write that is gone.
 type lostWrite struct {
 	key  string
-	by   Op            // the acknowledgement
+	by   record.Entry  // the acknowledgement
 	node model.NodeID  // that acknowledged it
 	at   time.Duration // acknowledged
 }
@@ -213,7 +214,7 @@ func forced(r *Record, s settings, led leadership, next lead) bool {
 
 // disturbed says whether the process that wrote had an operation that failed
 // or had no answer since the cut: then the cut had a part in where it wrote.
-func disturbed(r *Record, w Op, cut time.Duration) bool {
+func disturbed(r *Record, w record.Entry, cut time.Duration) bool {
 	for _, o := range r.History {
 		if o.Workload == w.Workload && o.Process == w.Process && o.Time >= cut && o.Time <= w.Time &&
 			(o.Type == model.OpFail || o.Type == model.OpInfo) {
@@ -417,7 +418,7 @@ func (g *group) detail(copies map[model.NodeID]map[string]bool) []string {
 // overBound turns a documented loss into a broken bound where it is larger
 // than the user said it may be: in number, all lost writes of the run
 // together, or in time from the first to the last lost acknowledgement.
-func overBound(f *model.Failure, g *group, total int, b Bounds) {
+func overBound(f *model.Failure, g *group, total int, b record.Bounds) {
 	if f.Class == model.Broken {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"netsplit/model"
+	"netsplit/record"
 )
 
 // operations reports operations that failed although the network and the
@@ -102,7 +103,7 @@ func calls(r *Record) []call {
 		process  int
 	}
 	h := slices.Clone(r.History)
-	slices.SortStableFunc(h, func(a, b Op) int {
+	slices.SortStableFunc(h, func(a, b record.Entry) int {
 		return cmp.Or(cmp.Compare(a.Time, b.Time), strings.Compare(a.Workload, b.Workload), cmp.Compare(a.Process, b.Process))
 	})
 	end := r.WorkloadEnd

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"netsplit/model"
+	"netsplit/record"
 )
 
 // processDied reports server processes that ended by themselves.
@@ -62,7 +63,7 @@ func alsoDied(r *Record) []string {
 		return nil
 	}
 	left := *r
-	left.Exits = slices.DeleteFunc(slices.Clone(r.Exits), func(e ProcessExit) bool {
+	left.Exits = slices.DeleteFunc(slices.Clone(r.Exits), func(e record.Exit) bool {
 		return slices.ContainsFunc(slices.Concat(r.Incomplete, r.Unheard), func(why string) bool { return strings.Contains(why, e.Process+" on "+string(e.Host)) })
 	})
 	var out []string
@@ -72,9 +73,9 @@ func alsoDied(r *Record) []string {
 	return out
 }
 
-func sortedExits(in []ProcessExit) []ProcessExit {
+func sortedExits(in []record.Exit) []record.Exit {
 	out := slices.Clone(in)
-	slices.SortStableFunc(out, func(a, b ProcessExit) int {
+	slices.SortStableFunc(out, func(a, b record.Exit) int {
 		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Host, b.Host), strings.Compare(a.Process, b.Process))
 	})
 	return out
@@ -115,11 +116,11 @@ func fatalLog() checker {
 				return outcome{idle: "the target names no line that is fatal (logs.fatal)"}
 			}
 			lines := slices.Clone(r.LogLines)
-			slices.SortStableFunc(lines, func(a, b LogLine) int {
+			slices.SortStableFunc(lines, func(a, b record.LogLine) int {
 				return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Host, b.Host), strings.Compare(a.Process, b.Process), strings.Compare(a.File, b.File), strings.Compare(a.Line, b.Line))
 			})
 			by := map[string]*model.Failure{}
-			seen := map[said]*LogLine{}
+			seen := map[said]*record.LogLine{}
 			for _, l := range lines {
 				if !matches(fatal, l.Line) || matches(allow, strings.Join(append([]string{l.Line}, l.Context...), "\n")) {
 					continue
@@ -170,7 +171,7 @@ type said struct {
 
 // twice says whether two equal lines of a host are one that a process both
 // printed and wrote to a file.
-func twice(a, b *LogLine) bool {
+func twice(a, b *record.LogLine) bool {
 	return a != nil && (a.File != b.File || a.Process != b.Process) && b.At-a.At < 5*time.Second
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"netsplit/model"
+	"netsplit/record"
 )
 
 // TestJudgeTakesAnyRecord: whatever was recorded, in whatever order, Judge
@@ -130,7 +131,7 @@ func TestLegalByHand(t *testing.T) {
 	seen := map[bool]int{}
 	for seed := range uint64(3000) {
 		rng := rand.New(rand.NewPCG(seed, 3))
-		r := Record{Target: target, Bounds: NoBounds(), Scenario: model.Scenario{Strategy: model.StrategyRandom, Isolate: hosts[rng.IntN(4)]}}
+		r := Record{Target: target, Bounds: record.NoBounds(), Scenario: model.Scenario{Strategy: model.StrategyRandom, Isolate: hosts[rng.IntN(4)]}}
 		cut, heal := rng.IntN(60)+1, 0
 		var links []model.Link
 		if rng.IntN(4) > 0 {
@@ -165,8 +166,8 @@ func TestLegalByHand(t *testing.T) {
 		from := rng.IntN(80) + 4
 		to := from + rng.IntN(20)
 		needs := randomNeeds(rng)
-		r.History = []Op{{"w", model.Operation{Type: model.OpInvoke, F: "read", Time: time.Duration(from) * ms, Needs: needs}},
-			{"w", model.Operation{Type: model.OpFail, F: "read", Time: time.Duration(to) * ms}}}
+		r.History = []record.Entry{{Workload: "w", Operation: model.Operation{Type: model.OpInvoke, F: "read", Time: time.Duration(from) * ms, Needs: needs}},
+			{Workload: "w", Operation: model.Operation{Type: model.OpFail, F: "read", Time: time.Duration(to) * ms}}}
 
 		want := len(needs) == 0
 		for at := from - 3; at <= to; at++ {
@@ -210,13 +211,13 @@ func randomRecord(rng *rand.Rand, target *model.Target) Record {
 	types := []model.OpType{model.OpInvoke, model.OpOK, model.OpOK, model.OpFail, model.OpInfo}
 	fs := []string{"write", "write", "write", "final-read", "final-read-done", "final-copy", "decommission", "status", "status", "status", "final-status", "decommission", "final-status", "final-role", "read",
 		"create", "delete", "final-list", "final-list-done", "read", "submit", "kill", "take", "final-state", "final-state-done"}
-	r := Record{Target: target, Scenario: model.Scenario{Strategy: model.StrategyRandom, Isolate: host()}, CutReached: rng.IntN(4) > 0, Bounds: NoBounds()}
+	r := Record{Target: target, Scenario: model.Scenario{Strategy: model.StrategyRandom, Isolate: host()}, CutReached: rng.IntN(4) > 0, Bounds: record.NoBounds()}
 	if rng.IntN(8) == 0 { // a script's run is judged by the same function
 		r.Steps = []model.Step{{Num: 1, Do: "assert", Text: "it is so", Result: "it is not",
 			Outcome: []model.StepOutcome{model.StepDone, model.StepFailed, model.StepStuck}[rng.IntN(3)]}}
 	}
 	for range rng.IntN(40) {
-		r.History = append(r.History, Op{Workload: "w", Operation: model.Operation{Process: rng.IntN(2), Type: types[rng.IntN(len(types))],
+		r.History = append(r.History, record.Entry{Workload: "w", Operation: model.Operation{Process: rng.IntN(2), Type: types[rng.IntN(len(types))],
 			F: fs[rng.IntN(len(fs))], Key: fmt.Sprint("k", rng.IntN(6)), Value: []string{"master", "k1=NORMAL k2=LEFT", "k2=NORMAL k1=LEFT", "RUNNING", "1", "2", ""}[rng.IntN(7)], Time: tick(), Node: host(), Needs: randomNeeds(rng)}})
 		if rng.IntN(2) == 0 {
 			r.Observations = append(r.Observations, model.Observation{At: tick(), Value: string(host()), Message: rng.Uint64N(9),
@@ -227,7 +228,7 @@ func randomRecord(rng *rand.Rand, target *model.Target) Record {
 			r.Actions = append(r.Actions, NodeAction{At: tick(), NodeAction: model.NodeAction{Verb: verbs[rng.IntN(len(verbs))], Process: "server", Host: host()}})
 		}
 		if rng.IntN(12) == 0 {
-			r.Exits = append(r.Exits, ProcessExit{Host: host(), Process: "server", At: tick(), Status: rng.IntN(200), Expected: rng.IntN(2) == 0})
+			r.Exits = append(r.Exits, record.Exit{Host: host(), Process: "server", At: tick(), Status: rng.IntN(200), Expected: rng.IntN(2) == 0})
 		}
 	}
 	if rng.IntN(3) > 0 {
@@ -240,9 +241,9 @@ func randomRecord(rng *rand.Rand, target *model.Target) Record {
 	if rng.IntN(8) == 0 {
 		r.Incomplete = []string{"the disk was full"}
 	}
-	r.Recovery = Recovery{Limit: time.Second, Stable: rng.IntN(2) == 0, StableAt: now / 2}
+	r.Recovery = record.Recovery{Limit: time.Second, Stable: rng.IntN(2) == 0, StableAt: now / 2}
 	if rng.IntN(4) == 0 {
-		r.Bounds = Bounds{MaxLost: rng.IntN(3), MaxWindow: time.Duration(rng.IntN(3)) * time.Second}
+		r.Bounds = record.Bounds{MaxLost: rng.IntN(3), MaxWindow: time.Duration(rng.IntN(3)) * time.Second}
 	}
 	return r
 }

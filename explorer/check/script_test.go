@@ -1,6 +1,7 @@
 package check
 
 import (
+	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"netsplit/model"
+	"netsplit/record"
 )
 
 // TestScripts runs the stories in testdata/*.txt. Verbs:
@@ -40,7 +42,7 @@ import (
 // Times are seconds.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/scripts", func(t *testing.T, path string) {
-		s := &story{bounds: NoBounds()}
+		s := &story{bounds: record.NoBounds()}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			return s.do(t, d)
 		})
@@ -50,7 +52,7 @@ func TestScripts(t *testing.T) {
 type story struct {
 	target model.Target
 	r      Record
-	bounds Bounds
+	bounds record.Bounds
 }
 
 func (s *story) do(t *testing.T, d *datadriven.TestData) string {
@@ -88,7 +90,7 @@ func (s *story) do(t *testing.T, d *datadriven.TestData) string {
 		for _, l := range lines {
 			f := strings.Fields(l)
 			st, _ := strconv.Atoi(f[3])
-			s.r.Exits = append(s.r.Exits, ProcessExit{At: at(t, f[0]), Host: model.NodeID(f[1]), Process: f[2], Status: st, Expected: len(f) > 4})
+			s.r.Exits = append(s.r.Exits, record.Exit{At: at(t, f[0]), Host: model.NodeID(f[1]), Process: f[2], Status: st, Expected: len(f) > 4})
 		}
 	case "actions":
 		for _, l := range lines {
@@ -103,7 +105,7 @@ func (s *story) do(t *testing.T, d *datadriven.TestData) string {
 				continue
 			}
 			f := strings.SplitN(l, " ", 4)
-			s.r.LogLines = append(s.r.LogLines, LogLine{At: at(t, f[0]), Host: model.NodeID(f[1]), Process: f[2], Line: f[3]})
+			s.r.LogLines = append(s.r.LogLines, record.LogLine{At: at(t, f[0]), Host: model.NodeID(f[1]), Process: f[2], Line: f[3]})
 		}
 	case "recovery":
 		s.r.Recovery.Stable = d.HasArg("stable")
@@ -115,10 +117,10 @@ func (s *story) do(t *testing.T, d *datadriven.TestData) string {
 		s.r.Recovery.Pending = lines
 		if d.HasArg("violated") {
 			a, b := variable("leader@n1"), variable("leader@n2")
-			s.r.Recovery.Violated = []Violation{{Invariant: model.Invariant{A: a, B: b, Relation: model.RelationEqual}, State: model.State{A: "n1", B: "n2"}}}
+			s.r.Recovery.Violated = []record.Violation{{Invariant: model.Invariant{A: a, B: b, Relation: model.RelationEqual}, State: model.State{A: "n1", B: "n2"}}}
 		}
 	case "judge":
-		s.r.Bounds = NoBounds()
+		s.r.Bounds = record.NoBounds()
 		for _, a := range d.CmdArgs {
 			switch a.Key {
 			case "max-lost":
@@ -138,7 +140,7 @@ func (s *story) do(t *testing.T, d *datadriven.TestData) string {
 
 func (s *story) run(t *testing.T, d *datadriven.TestData) {
 	s.r = Record{Target: &s.target, Scenario: model.Scenario{Strategy: model.StrategyClean},
-		Recovery: Recovery{Limit: 25 * time.Second, Stable: true, StableAt: 15 * time.Second}, WorkloadEnd: 9 * time.Second}
+		Recovery: record.Recovery{Limit: 25 * time.Second, Stable: true, StableAt: 15 * time.Second}, WorkloadEnd: 9 * time.Second}
 	p := model.Proof{LeakKnown: true}
 	for _, a := range d.CmdArgs {
 		v := strings.Join(a.Vals, " ")
@@ -203,14 +205,14 @@ func variable(s string) model.VarRef {
 	return v
 }
 
-func historyLine(t *testing.T, line string) []Op {
+func historyLine(t *testing.T, line string) []record.Entry {
 	f := strings.Fields(line)
 	if a, b, ok := strings.Cut(f[0], "-"); ok { // a stretch
 		step := at(t, strings.TrimPrefix(f[1], "every="))
-		var out []Op
+		var out []record.Entry
 		for x, n := at(t, a), 0; x <= at(t, b); x, n = x+step, n+1 {
 			o := model.Operation{Type: model.OpOK, F: f[2], Key: fmt.Sprintf("%s%d", f[3], n), Node: model.NodeID(strings.TrimPrefix(f[4], "@")), Time: x}
-			out = append(out, Op{"w", o})
+			out = append(out, record.Entry{Workload: "w", Operation: o})
 		}
 		return out
 	}
@@ -233,7 +235,7 @@ func historyLine(t *testing.T, line string) []Op {
 			t.Fatalf("history line %q: what is %q?", line, x)
 		}
 	}
-	return []Op{{w, o}}
+	return []record.Entry{{Workload: w, Operation: o}}
 }
 
 func needs(t *testing.T, s string) []model.Need {
@@ -332,6 +334,7 @@ func TestRecorded(t *testing.T) {
 				t.Fatal(err)
 			}
 			var r Record
+			b = bytes.Replace(b, []byte(`"Recovery":{"from":`), []byte(`"Recovery":{"healedAt":`), 1) // as it was called when they were written
 			if err := json.Unmarshal(b, &r); err != nil {
 				t.Fatal(err)
 			}

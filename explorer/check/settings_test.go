@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"netsplit/model"
+	"netsplit/record"
 )
 
 // TestSettingsNameVariablesThatThereAre: a misspelt variable would be judged as
@@ -39,7 +40,7 @@ func TestCountsThatMakeNoSense(t *testing.T) {
 // TestCheckThatPanics leaves the run undecided, and the others judge it.
 func TestCheckThatPanics(t *testing.T) {
 	r := Record{Target: &model.Target{Checks: []model.CheckSpec{{Name: "bad"}, {Name: "process-died", Class: model.Broken}}},
-		Scenario: model.Scenario{Strategy: model.StrategyClean}, Bounds: NoBounds()}
+		Scenario: model.Scenario{Strategy: model.StrategyClean}, Bounds: record.NoBounds()}
 	registered := func(name string) (checker, bool) {
 		if name == "bad" {
 			return checker{name: name, run: func(*Record, settings) outcome { return outcome{failures: make([]model.Failure, len(r.Steps)-1)} }}, true
@@ -50,7 +51,7 @@ func TestCheckThatPanics(t *testing.T) {
 	if v.Value != model.VerdictUnknown || !strings.Contains(v.Reason, "check bad could not decide: broken invariant of netsplit itself") {
 		t.Errorf("%+v", v)
 	}
-	r.Exits = []ProcessExit{{Host: "n1", Process: "server", Status: 1}}
+	r.Exits = []record.Exit{{Host: "n1", Process: "server", Status: 1}}
 	v = judge(r, registered)
 	if v.Value != model.VerdictFail || len(v.Failures) != 1 || !strings.Contains(v.Reason, "check bad could not decide") {
 		t.Errorf("%+v", v)

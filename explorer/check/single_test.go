@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"netsplit/model"
+	"netsplit/record"
 )
 
 // led is a record in which nodes say what they are: "1.5 n1 leader", one each
@@ -16,8 +17,8 @@ func led(t *testing.T, check string, with map[string]string, lines ...string) Re
 	r := Record{
 		Target: &model.Target{Nodes: []model.NodeID{"n1", "n2", "n3"}, Variables: []model.Variable{{Name: "role", Kind: "role", MaxAge: time.Second}},
 			Checks: []model.CheckSpec{{Name: check, Class: model.Broken, With: with}}},
-		Scenario: model.Scenario{Strategy: model.StrategyClean}, Bounds: NoBounds(),
-		Recovery: Recovery{Stable: true, StableAt: 20 * time.Second, Limit: 25 * time.Second}, WorkloadEnd: 9 * time.Second,
+		Scenario: model.Scenario{Strategy: model.StrategyClean}, Bounds: record.NoBounds(),
+		Recovery: record.Recovery{Stable: true, StableAt: 20 * time.Second, Limit: 25 * time.Second}, WorkloadEnd: 9 * time.Second,
 	}
 	for i, l := range lines {
 		f := strings.Fields(l)
@@ -134,7 +135,7 @@ func TestOldValuesAreNoEvidence(t *testing.T) {
 // before.
 func TestNobodyShowedWhoLed(t *testing.T) {
 	r := led(t, "leaders", map[string]string{"variable": "role", "overlap": "1s"})
-	r.History = []Op{{"w", model.Operation{Type: model.OpOK, F: "final-role", Value: "leader", Node: "n1", Time: 21 * time.Second}}}
+	r.History = []record.Entry{{Workload: "w", Operation: model.Operation{Type: model.OpOK, F: "final-role", Value: "leader", Node: "n1", Time: 21 * time.Second}}}
 	if v := Judge(r); v.Value != model.VerdictUnknown || !strings.Contains(v.Reason, "no node ever showed role") {
 		t.Errorf("%+v", v)
 	}

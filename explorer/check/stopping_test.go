@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"netsplit/model"
+	"netsplit/record"
 )
 
 // TestAStopIsNoticedFromItsBeginning: a server that takes two seconds to stop
@@ -14,13 +15,13 @@ import (
 func TestAStopIsNoticedFromItsBeginning(t *testing.T) {
 	judge := func(verb model.NodeVerb, at time.Duration) []model.Failure {
 		need := []model.Need{{Via: "n2", From: []model.NodeID{"n1", "n2", "n3"}, Count: 2}}
-		op := func(typ model.OpType, at time.Duration) Op {
-			return Op{Workload: "w", Operation: model.Operation{Type: typ, F: "read", Time: at, Node: "n2", Needs: need}}
+		op := func(typ model.OpType, at time.Duration) record.Entry {
+			return record.Entry{Workload: "w", Operation: model.Operation{Type: typ, F: "read", Time: at, Node: "n2", Needs: need}}
 		}
 		return Judge(Record{
 			Target:  &model.Target{Nodes: []model.NodeID{"n1", "n2", "n3"}, Checks: []model.CheckSpec{{Name: "operations", Class: model.Broken, With: map[string]string{"notice": "1s"}}}},
 			Actions: []NodeAction{{At: 10 * time.Second, NodeAction: model.NodeAction{Verb: verb, Process: "server", Host: "n3", Took: 2 * time.Second}}},
-			History: []Op{op(model.OpInvoke, at-100*time.Millisecond), op(model.OpFail, at)},
+			History: []record.Entry{op(model.OpInvoke, at-100*time.Millisecond), op(model.OpFail, at)},
 		}).Failures
 	}
 	for _, verb := range []model.NodeVerb{model.NodeStop, model.NodeKill, model.NodePause} {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"netsplit/model"
+	"netsplit/record"
 )
 
 // TestTraces names the traces in testdata/traces, printed by real programs,
@@ -79,7 +80,7 @@ func FuzzTraceSignature(f *testing.F) {
 // TestPrintedAndWritten: one line that reaches two streams is one failure.
 func TestPrintedAndWritten(t *testing.T) {
 	r := Record{Target: &model.Target{Logs: model.LogPatterns{Fatal: []string{"FATAL"}}, Checks: []model.CheckSpec{{Name: "fatal-log", Class: model.Broken}}},
-		LogLines: []LogLine{{Host: "n1", Process: "server", At: time.Second, Line: "FATAL it"}, {Host: "n1", Process: "logs", File: "logs/a.log", At: 1300 * time.Millisecond, Line: "FATAL it"},
+		LogLines: []record.LogLine{{Host: "n1", Process: "server", At: time.Second, Line: "FATAL it"}, {Host: "n1", Process: "logs", File: "logs/a.log", At: 1300 * time.Millisecond, Line: "FATAL it"},
 			{Host: "n1", Process: "server", At: 1400 * time.Millisecond, Line: "FATAL it"}, {Host: "n2", Process: "server", At: 1400 * time.Millisecond, Line: "FATAL it"}}}
 	if v := Judge(r); len(v.Failures) != 1 || v.Failures[0].Amount != 3 {
 		t.Errorf("got %+v", v)
@@ -91,7 +92,7 @@ func TestPrintedAndWritten(t *testing.T) {
 func TestALineOfTheTraceAllows(t *testing.T) {
 	for allow, want := range map[string]int{`at a\.Known\.`: 1, "^FATAL it$": 0, `^\tat a\.Known\.x\(K\)$`: 1, "nothing": 2, `it\n\tat a\.Known`: 1} {
 		r := Record{Target: &model.Target{Logs: model.LogPatterns{Fatal: []string{"FATAL"}, Allow: []string{allow}}, Checks: []model.CheckSpec{{Name: "fatal-log", Class: model.Broken}}},
-			LogLines: []LogLine{{Host: "n1", Process: "server", At: time.Second, Line: "FATAL it", Context: []string{"\tat a.Known.x(K)", "\tat b.C.d(E)"}}, {Host: "n2", Process: "server", At: 2 * time.Second, Line: "FATAL it"}}}
+			LogLines: []record.LogLine{{Host: "n1", Process: "server", At: time.Second, Line: "FATAL it", Context: []string{"\tat a.Known.x(K)", "\tat b.C.d(E)"}}, {Host: "n2", Process: "server", At: 2 * time.Second, Line: "FATAL it"}}}
 		got := 0
 		for _, f := range Judge(r).Failures {
 			got += f.Amount
@@ -114,7 +115,7 @@ func TestASummarySaysALineOnce(t *testing.T) {
 		{"FATAL it", []string{"java.lang.IllegalStateException: why", "\tat a.B.c(D)"}, "n1 logged at 1.0 s, with nothing cut: FATAL it: java.lang.IllegalStateException: why"},
 	} {
 		r := Record{Target: &model.Target{Logs: model.LogPatterns{Fatal: []string{"FATAL", "^panic:"}}, Checks: []model.CheckSpec{{Name: "fatal-log", Class: model.Broken}}},
-			LogLines: []LogLine{{Host: "n1", Process: "server", At: time.Second, Line: c.line, Context: c.context}}}
+			LogLines: []record.LogLine{{Host: "n1", Process: "server", At: time.Second, Line: c.line, Context: c.context}}}
 		fs := Judge(r).Failures
 		if len(fs) != 1 || !strings.HasSuffix(fs[0].Summary, c.want) {
 			t.Errorf("%+v, want %s", fs, c.want)
@@ -150,7 +151,7 @@ func TestADisturbanceAllows(t *testing.T) {
 		{"soon after its start", nil, restart, 39 * time.Second, "FATAL lost peer", true},
 		{"long after its start", nil, restart, 41 * time.Second, "FATAL lost peer", false},
 	} {
-		r := Record{Proof: c.proof, Actions: c.actions, LogLines: []LogLine{{Host: "n1", Process: "server", At: c.at, Line: c.line}},
+		r := Record{Proof: c.proof, Actions: c.actions, LogLines: []record.LogLine{{Host: "n1", Process: "server", At: c.at, Line: c.line}},
 			Target: &model.Target{Processes: []model.Process{{Name: "newcomer", Hosts: []model.NodeID{"n3"}, Manual: true}}, Logs: model.LogPatterns{Fatal: []string{"FATAL"}, Disturbed: []model.DisturbedLine{{Match: "lost peer", Within: within}}},
 				Checks: []model.CheckSpec{{Name: "fatal-log", Class: model.Broken}}}}
 		v := Judge(r)
@@ -218,11 +219,11 @@ func TestTracesContinue(t *testing.T) {
 // TestAnAllowedLineIsListedOnce: though a process both prints it and writes it to a
 // file, and two checks look for lines that are fatal.
 func TestAnAllowedLineIsListedOnce(t *testing.T) {
-	line := func(at time.Duration, file string) LogLine {
-		return LogLine{Host: "n1", Process: "server", At: at, Line: "FATAL lost peer", File: file}
+	line := func(at time.Duration, file string) record.LogLine {
+		return record.LogLine{Host: "n1", Process: "server", At: at, Line: "FATAL lost peer", File: file}
 	}
 	r := Record{Proof: &model.Proof{CutAt: time.Second, HealAt: 9 * time.Second, Links: []model.Link{{Src: "n1", Dst: "n2"}}},
-		LogLines: []LogLine{line(2*time.Second, ""), line(2*time.Second+time.Millisecond, "server.log"), line(3*time.Second, ""), line(3*time.Second, "server.log")},
+		LogLines: []record.LogLine{line(2*time.Second, ""), line(2*time.Second+time.Millisecond, "server.log"), line(3*time.Second, ""), line(3*time.Second, "server.log")},
 		Target: &model.Target{Logs: model.LogPatterns{Fatal: []string{"FATAL"}, Disturbed: []model.DisturbedLine{{Match: "lost peer"}}},
 			Checks: []model.CheckSpec{{Name: "fatal-log", Class: model.Broken}, {Name: "fatal-log", Class: model.Broken, With: map[string]string{"packages": "org."}}}}}
 	want := []model.ExcusedLine{{Host: "n1", Process: "server", Line: "FATAL lost peer", Why: "the cut", Count: 2, First: 2 * time.Second, Last: 3 * time.Second}}
@@ -235,7 +236,7 @@ func TestAnAllowedLineIsListedOnce(t *testing.T) {
 // that of each other run.
 func TestAnAllowedLineIsListedInShort(t *testing.T) {
 	r := Record{Proof: &model.Proof{CutAt: time.Second, HealAt: 9 * time.Second, Links: []model.Link{{Src: "n1", Dst: "n2"}}},
-		LogLines: []LogLine{{Host: "n1", Process: "server", At: 2 * time.Second, Line: "FATAL lost peer" + strings.Repeat(" it", 20000)}},
+		LogLines: []record.LogLine{{Host: "n1", Process: "server", At: 2 * time.Second, Line: "FATAL lost peer" + strings.Repeat(" it", 20000)}},
 		Target: &model.Target{Logs: model.LogPatterns{Fatal: []string{"FATAL"}, Disturbed: []model.DisturbedLine{{Match: "lost peer"}}},
 			Checks: []model.CheckSpec{{Name: "fatal-log", Class: model.Broken}}}}
 	if v := Judge(r); len(v.Lines) != 1 || len(v.Lines[0].Line) > 400 || !strings.HasPrefix(v.Lines[0].Line, "FATAL lost peer it") {
@@ -253,7 +254,7 @@ func TestBetweenTwoCutsOfAScriptNothingIsAllowed(t *testing.T) {
 	for at, why := range map[time.Duration]string{1500 * time.Millisecond: "the cut first", 2200 * time.Millisecond: "the cut first", 5 * time.Second: "", 8500 * time.Millisecond: "the cut second", 10 * time.Second: ""} {
 		r := Record{Cuts: []model.ScriptCut{cut("first", time.Second, 2*time.Second, a), cut("second", 8*time.Second, 9*time.Second, b)},
 			Proof:    &model.Proof{CutAt: time.Second, HealAt: 9 * time.Second, Links: []model.Link{a, b}},
-			LogLines: []LogLine{{Host: "n1", Process: "server", At: at, Line: "FATAL lost peer"}},
+			LogLines: []record.LogLine{{Host: "n1", Process: "server", At: at, Line: "FATAL lost peer"}},
 			Target: &model.Target{Logs: model.LogPatterns{Fatal: []string{"FATAL"}, Disturbed: []model.DisturbedLine{{Match: "lost peer"}}},
 				Checks: []model.CheckSpec{{Name: "fatal-log", Class: model.Broken}}}}
 		v := Judge(r)

@@ -10,23 +10,8 @@ import (
 	"time"
 
 	"netsplit/model"
+	"netsplit/record"
 )
-
-// Op is one operation of a workload's history.
-type Op struct {
-	Workload string
-	model.Operation
-}
-
-// Recovery says how the target came back after the heal, or after the end of
-// the workload where nothing was cut. Times are since the run started.
-type Recovery struct {
-	HealedAt time.Duration
-	StableAt time.Duration // 0: not within Limit
-	Limit    time.Duration
-	Pending  []string // conditions that did not hold at the limit
-	Violated []string // invariants that did not hold again
-}
 
 // Input is all that the report of one run is made from.
 type Input struct {
@@ -37,12 +22,12 @@ type Input struct {
 
 	Events    []model.Event
 	Decisions []model.Decision
-	History   []Op
+	History   []record.Entry
 
-	Recovery   Recovery
-	Exits      []string // processes that ended by themselves, one sentence each
-	Incomplete []string // why the run cannot be judged
-	FatalLines []string // lines the target printed that its file calls fatal
+	Recovery   record.Recovery
+	Exits      []record.Exit
+	Incomplete []string         // why the run cannot be judged
+	LogLines   []record.LogLine // that the target's file calls fatal
 
 	// Known are the described failures of the target (Target.Known), for their
 	// titles.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"netsplit/model"
+	"netsplit/record"
 )
 
 // failing is a trimmed run of Redis + Sentinel in which acknowledged writes
@@ -176,8 +177,11 @@ func hostile(t testing.TB) Input {
 	s.Verdict.Excuses = []model.Excuse{{F: attack, Error: attack, Node: model.NodeID(attack), Why: attack, Count: 1}}
 	s.Verdict.Lines = []model.ExcusedLine{{Host: model.NodeID(attack), Process: attack, Line: attack, Why: attack, Count: 1}}
 	in.Events = append(in.Events, model.Event{Kind: model.EventNode, Node: &model.NodeAction{Verb: model.NodeVerb(attack), Process: attack, Host: model.NodeID(attack)}})
-	in.Exits, in.Incomplete, in.FatalLines = []string{attack}, []string{attack}, []string{attack}
-	in.Recovery.Pending, in.Recovery.Violated = []string{attack}, []string{attack}
+	host := model.NodeID(attack)
+	in.Exits, in.Incomplete = []record.Exit{{Host: host, Process: attack}}, []string{attack}
+	in.LogLines = []record.LogLine{{Host: host, Process: attack, Line: attack}}
+	v := model.VarRef{Name: attack, Node: host}
+	in.Recovery.Pending, in.Recovery.Violated = []string{attack}, []record.Violation{{Invariant: model.Invariant{A: v, B: v, Relation: attack}, State: model.State{A: attack, B: attack}}}
 	return in
 }
 
@@ -287,7 +291,8 @@ func TestReportsOfPoorRecords(t *testing.T) {
 	leaky := failing(t)
 	leaky.Summary.Proof.Leaked = 2
 	dead := failing(t)
-	dead.Recovery.StableAt, dead.Exits, dead.FatalLines = 0, []string{"redis-server on n2 ended by signal 11"}, []string{"n2 redis: ASSERTION FAILED"}
+	dead.Recovery.StableAt, dead.Exits = 0, []record.Exit{{Host: "n2", Process: "redis-server", Status: 139}}
+	dead.LogLines = []record.LogLine{{Host: "n2", Process: "redis", Line: "ASSERTION FAILED"}}
 	dead.Summary.Verdict = model.Verdict{Value: model.VerdictUnknown, Reason: "no history"}
 	renumbered := failing(t)
 	renumbered.Summary.Scenario.State, renumbered.Summary.Scenario.Nth = &model.State{A: "#3", B: "#4"}, 2
@@ -305,7 +310,7 @@ func TestReportsOfPoorRecords(t *testing.T) {
 		"unreached":  {unreached, []string{"that never occurred: nothing was cut"}},
 		"unhealed":   {unhealed, []string{"never healed by a decision"}},
 		"leaky":      {leaky, []string{"2 LEAKED"}},
-		"dead":       {dead, []string{"? Unknown", "not stable again within 25.0 s", "ended by signal 11", "ASSERTION FAILED"}},
+		"dead":       {dead, []string{"? Unknown", "not stable again within 25.0 s", "ended with status 139", "ASSERTION FAILED"}},
 	} {
 		t.Run(name, func(t *testing.T) { wants(t, "report", write(t, c.in), c.says...) })
 	}

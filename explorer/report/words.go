@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"netsplit/model"
+	"netsplit/record"
 )
 
 // problemView is a list of things that went wrong beside the checks.
@@ -291,6 +292,33 @@ func verdictStory(s *model.RunSummary) string {
 	return "The run cannot be judged, and is not a pass." + legal
 }
 
+// exitWords has a sentence for each process that ended by itself.
+func exitWords(exits []record.Exit) []string {
+	var out []string
+	for _, x := range exits {
+		if !x.Expected {
+			out = append(out, fmt.Sprintf("%s on %s ended with status %d at %.3f s", x.Process, x.Host, x.Status, x.At.Seconds()))
+		}
+	}
+	return out
+}
+
+func logWords(lines []record.LogLine) []string {
+	var out []string
+	for _, l := range lines {
+		out = append(out, fmt.Sprintf("%s on %s at %.3f s: %s", l.Process, l.Host, l.At.Seconds(), l.Line))
+	}
+	return out
+}
+
+func violationWords(vs []record.Violation) []string {
+	var out []string
+	for _, v := range vs {
+		out = append(out, v.String())
+	}
+	return out
+}
+
 func (t *timeline) find(is func(*item) bool) *item {
 	for i := range t.items {
 		if is(&t.items[i]) {
@@ -304,10 +332,10 @@ func problems(in *Input) []problemView {
 	var out []problemView
 	for _, p := range []problemView{
 		{"Why the run cannot be judged, or not in full", in.Incomplete},
-		{"Processes that ended by themselves", in.Exits},
-		{"Fatal lines the target printed", in.FatalLines},
+		{"Processes that ended by themselves", exitWords(in.Exits)},
+		{"Fatal lines the target printed", logWords(in.LogLines)},
 		{"Not stable at the end of the recovery limit", in.Recovery.Pending},
-		{"Invariants that did not hold again", in.Recovery.Violated},
+		{"Invariants that did not hold again", violationWords(in.Recovery.Violated)},
 		{"The machine was busy", busyWords(&in.Summary)},
 	} {
 		if len(p.Lines) == 0 {

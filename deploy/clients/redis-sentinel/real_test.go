@@ -14,6 +14,7 @@ import (
 
 	"netsplit/explorer/check"
 	"netsplit/model"
+	"netsplit/record"
 	"netsplit/sut"
 )
 
@@ -27,7 +28,7 @@ func runTarget(t *testing.T, args map[string]string, isolate model.NodeID, cutAf
 	if err != nil {
 		t.Fatal(err)
 	}
-	rec := check.Record{Target: base, Scenario: model.Scenario{Strategy: model.StrategyClean}, Bounds: check.NoBounds()}
+	rec := check.Record{Target: base, Scenario: model.Scenario{Strategy: model.StrategyClean}, Bounds: record.NoBounds()}
 	var mu sync.Mutex
 	last := map[model.VarRef]model.VarValue{}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -59,7 +60,7 @@ func runTarget(t *testing.T, args map[string]string, isolate model.NodeID, cutAf
 	}
 	wg.Wait()
 	rec.WorkloadEnd = l.now()
-	rec.Recovery = check.Recovery{From: rec.WorkloadEnd, Limit: l.base.Timing.Recover}
+	rec.Recovery = record.Recovery{HealedAt: rec.WorkloadEnd, Limit: l.base.Timing.Recover}
 	for l.now() < rec.WorkloadEnd+rec.Recovery.Limit {
 		rec.Recovery.Pending = l.pending("")
 		if len(rec.Recovery.Pending) == 0 {
@@ -82,11 +83,11 @@ func runTarget(t *testing.T, args map[string]string, isolate model.NodeID, cutAf
 	return rec
 }
 
-func parseHistory(t *testing.T, workload string, b []byte) []check.Op {
-	var out []check.Op
+func parseHistory(t *testing.T, workload string, b []byte) []record.Entry {
+	var out []record.Entry
 	sc := bufio.NewScanner(bytes.NewReader(b))
 	for sc.Scan() {
-		op := check.Op{Workload: workload}
+		op := record.Entry{Workload: workload}
 		if err := json.Unmarshal(sc.Bytes(), &op.Operation); err != nil {
 			t.Errorf("%s printed %q, which is no operation: %v", workload, sc.Text(), err)
 			continue
