@@ -311,7 +311,7 @@ func TestARPRequestsAreMessages(t *testing.T) {
 
 func TestNotes(t *testing.T) {
 	b := newBench(t, Config{})
-	expect(t, "not a frame", b.p.Step(model.Frame{Num: 1, Data: []byte{1, 2, 3}}), "frame 1: ethernet: Ethernet packet too small")
+	expect(t, "not a frame", b.p.Step(model.Frame{Num: 1, Data: []byte{1, 2, 3}}), "frame 1: ethernet: shorter than 14 bytes")
 	s := b.step("n3", ether(0x800), ipv4(1, 2, layers.IPProtocolICMPv4), gopacket.Payload{8, 0, 0, 0})
 	expect(t, "another host's address", s, `frame 1: came from n3 with the source address 10.0.0.1 of "n1"`)
 	expect(t, "its own", b.step("n1", ether(0x800), ipv4(1, 2, layers.IPProtocolICMPv4), gopacket.Payload{8, 0, 0, 0}), "")

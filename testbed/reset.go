@@ -3,9 +3,7 @@ package testbed
 import (
 	"net"
 	"net/netip"
-	"slices"
 
-	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 
 	"netsplit/inference/packet"
@@ -22,29 +20,8 @@ import (
 // tags are the VLAN tags that it gets, as in model.Packet: a host with a tagged
 // interface takes no other there.
 func RST(srcMAC, dstMAC net.HardwareAddr, tags []byte, src, dst netip.AddrPort, seq, ack uint32, acks bool) ([]byte, error) {
-	eth := &layers.Ethernet{SrcMAC: srcMAC, DstMAC: dstMAC, EthernetType: layers.EthernetTypeIPv4}
 	tcp := &layers.TCP{SrcPort: layers.TCPPort(src.Port()), DstPort: layers.TCPPort(dst.Port()), Seq: seq, Ack: ack, ACK: acks, RST: true}
-	var ip gopacket.SerializableLayer
-	if src.Addr().Is4() {
-		v4 := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolTCP, SrcIP: src.Addr().AsSlice(), DstIP: dst.Addr().AsSlice()}
-		if err := tcp.SetNetworkLayerForChecksum(v4); err != nil {
-			return nil, err
-		}
-		ip = v4
-	} else {
-		eth.EthernetType = layers.EthernetTypeIPv6
-		v6 := &layers.IPv6{Version: 6, HopLimit: 64, NextHeader: layers.IPProtocolTCP, SrcIP: src.Addr().AsSlice(), DstIP: dst.Addr().AsSlice()}
-		if err := tcp.SetNetworkLayerForChecksum(v6); err != nil {
-			return nil, err
-		}
-		ip = v6
-	}
-	buf := gopacket.NewSerializeBuffer()
-	err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, eth, ip, tcp)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Insert(buf.Bytes(), 12, tags...), nil
+	return packet.MakeIP(srcMAC, dstMAC, tags, src.Addr(), dst.Addr(), layers.IPProtocolTCP, tcp, nil)
 }
 
 // answer is a reset, and the host that it goes to.

@@ -1,5 +1,6 @@
-// Package packet decodes Ethernet frames into model.Packet: Ethernet with
-// any VLAN tags, ARP, IPv4, IPv6, TCP, UDP, ICMP and ICMPv6.
+// Package packet makes and reads frames: Ethernet with any VLAN tags, ARP, IPv4,
+// IPv6, TCP, UDP, ICMP and ICMPv6. Whoever reads only the head of a frame (head.go)
+// reads it as the decoder does (packet.go), which makes a model.Packet of it.
 //
 // Any bytes decode to something. What is wrong with a frame is said in
 // model.Packet.Note, and the fields read before the fault are kept. Payload is
@@ -7,7 +8,5 @@
 // frames is never part of it. Checksums are not verified: a capture on the
 // sending machine sees them before the network card has filled them in.
 //
-// The layers are those of gopacket; where its decoder reads out of bounds or
-// mistakes padding for payload (v1.1.19: ARP address sizes, IPv6 hop-by-hop)
-// the length is checked here first.
+// TCP and UDP are read, and all layers are made, by gopacket.
 package packet

@@ -1,7 +1,6 @@
 package packet
 
 import (
-	"encoding/binary"
 	"net/netip"
 
 	"github.com/google/gopacket/layers"
@@ -16,11 +15,6 @@ type HostOf func(netip.Addr) (model.NodeID, bool)
 // allocates nothing; it is not safe for concurrent use.
 type Decoder struct {
 	hosts HostOf
-	eth   layers.Ethernet
-	vlan  layers.Dot1Q
-	arp   layers.ARP
-	ip4   layers.IPv4
-	ext   layers.IPv6ExtensionSkipper
 	tcp   layers.TCP
 	udp   layers.UDP
 	cut   truncation
@@ -73,147 +67,54 @@ func addNote(p *model.Packet, s string) {
 	p.Note += "; " + s
 }
 
-// ethernetType9100 is what switches put before a second tag before IEEE 802.1ad
-// gave it 0x88a8.
-const ethernetType9100 layers.EthernetType = 0x9100
-
 // uncut is the longest packet that no host leaves to its network card to cut: every
 // link takes as much (RFC 791 §3.1). What is longer is no padding, either.
 const uncut = 576
 
 func (d *Decoder) ethernet(p *model.Packet, b []byte) {
-	if err := d.eth.DecodeFromBytes(b, &d.cut); err != nil {
-		addNote(p, "ethernet: "+err.Error())
+	e, err := ReadEthernet(b)
+	p.EthDst, p.EthSrc, p.Tags = e.Dst, e.Src, e.Tags
+	if err != nil {
+		addNote(p, err.Error())
 		return
 	}
-	copy(p.EthDst[:], b)
-	copy(p.EthSrc[:], b[6:])
-	typ, rest := d.eth.EthernetType, d.eth.Payload
-	for typ == layers.EthernetTypeDot1Q || typ == layers.EthernetTypeQinQ || typ == ethernetType9100 {
-		if err := d.vlan.DecodeFromBytes(rest, &d.cut); err != nil {
-			addNote(p, "vlan: "+err.Error())
+	switch e.Type {
+	case TypeARP:
+		p.Proto = model.ProtoARP
+		a, err := ReadARP(e.Body)
+		if err != nil {
+			addNote(p, err.Error())
 			return
 		}
-		typ, rest = d.vlan.Type, d.vlan.Payload
-		p.Tags = b[12 : 16+len(p.Tags)]
-	}
-	switch typ {
-	case layers.EthernetTypeARP:
-		d.decodeARP(p, rest)
-	case layers.EthernetTypeIPv4:
-		d.decodeIPv4(p, rest)
-	case layers.EthernetTypeIPv6:
-		d.decodeIPv6(p, rest)
+		p.ARPOp, p.Src, p.Dst = a.Op, netip.AddrPortFrom(a.Sender, 0), netip.AddrPortFrom(a.Target, 0)
+	case TypeIPv4, TypeIPv6:
+		d.ip(p, e.Type, e.Body)
 	}
 }
 
-// decodeARP reads ARP for IPv4 over Ethernet (RFC 826). Other address sizes are
-// refused before gopacket sees them: it adds them up in 8 bits.
-func (d *Decoder) decodeARP(p *model.Packet, b []byte) {
-	p.Proto = model.ProtoARP
-	if len(b) < 28 {
-		addNote(p, "arp: shorter than 28 bytes")
+// ip decodes a packet. A length of 0 is "up to the end": only who leaves the cutting
+// into segments to the network card may say so (of IPv6 also RFC 2675).
+func (d *Decoder) ip(p *model.Packet, typ uint16, b []byte) {
+	ip, err := ReadIP(typ, b)
+	open := ip.Length == 0 || typ == TypeIPv6 && ip.Length == IPv6Len
+	if err == nil && ip.Length == 0 && len(b) <= uncut {
+		addNote(p, "ipv4: total length 0")
 		return
 	}
-	if binary.BigEndian.Uint16(b[2:]) != uint16(layers.EthernetTypeIPv4) || b[4] != 6 || b[5] != 4 {
-		addNote(p, "arp: not IPv4 over Ethernet")
+	p.Src, p.Dst, p.Fragment = netip.AddrPortFrom(ip.Src, 0), netip.AddrPortFrom(ip.Dst, 0), ip.Fragment
+	d.cut = truncation(ip.Cut)
+	if err != nil {
+		addNote(p, err.Error())
 		return
 	}
-	if err := d.arp.DecodeFromBytes(b, &d.cut); err != nil {
-		addNote(p, "arp: "+err.Error())
-		return
-	}
-	p.ARPOp = d.arp.Operation
-	p.Src = netip.AddrPortFrom(addr(d.arp.SourceProtAddress), 0)
-	p.Dst = netip.AddrPortFrom(addr(d.arp.DstProtAddress), 0)
-}
-
-func addr(b []byte) netip.Addr {
-	a, _ := netip.AddrFromSlice(b)
-	return a
-}
-
-func (d *Decoder) decodeIPv4(p *model.Packet, b []byte) {
-	head := b
-	if len(b) >= 20 {
-		if b[0]>>4 != 4 {
-			addNote(p, "ipv4: wrong version")
-			return
-		}
-		// Length 0 is "up to the end" to gopacket, padding included. Only who leaves
-		// the cutting into segments to the network card may say so.
-		if binary.BigEndian.Uint16(b[2:]) == 0 {
-			if len(b) <= uncut {
-				addNote(p, "ipv4: total length 0")
-				return
-			}
-			head = b[:min(len(b), 0xffff)] // gopacket counts in 16 bits here, too
-		}
-		p.Src = netip.AddrPortFrom(addr(b[12:16]), 0)
-		p.Dst = netip.AddrPortFrom(addr(b[16:20]), 0)
-	}
-	if err := d.ip4.DecodeFromBytes(head, &d.cut); err != nil {
-		addNote(p, "ipv4: "+err.Error())
-		return
-	}
-	rest := d.ip4.Payload
-	if len(head) < len(b) {
-		rest = b[4*int(d.ip4.IHL):]
-	}
-	p.Fragment = d.ip4.Flags&layers.IPv4MoreFragments != 0 || d.ip4.FragOffset != 0
-	if d.ip4.FragOffset != 0 {
+	if ip.Later {
 		return // no ports in it, and its bytes belong to a packet we do not have
 	}
-	d.transport(p, d.ip4.Protocol, rest)
-}
-
-// decodeIPv6 reads the fixed header itself (RFC 8200 §3): gopacket counts the
-// hop-by-hop header twice and then takes padding for payload.
-func (d *Decoder) decodeIPv6(p *model.Packet, b []byte) {
-	if len(b) < 40 {
-		d.cut = true
-		addNote(p, "ipv6: shorter than 40 bytes")
-		return
+	rest := ip.Rest
+	if pad := len(b) - ip.Length; pad > 0 && !(open && len(b) > uncut) {
+		rest = rest[:max(0, len(rest)-pad)]
 	}
-	if b[0]>>4 != 6 {
-		addNote(p, "ipv6: wrong version")
-		return
-	}
-	p.Src = netip.AddrPortFrom(addr(b[8:24]), 0)
-	p.Dst = netip.AddrPortFrom(addr(b[24:40]), 0)
-	n, next, rest := int(binary.BigEndian.Uint16(b[4:])), layers.IPProtocol(b[6]), b[40:]
-	switch {
-	case n > len(rest):
-		d.cut = true
-	case n == 0 && len(b) > uncut: // a jumbogram (RFC 2675), or left to the network card to cut
-	default:
-		rest = rest[:n]
-	}
-	for {
-		switch next {
-		case layers.IPProtocolIPv6HopByHop, layers.IPProtocolIPv6Routing, layers.IPProtocolIPv6Destination:
-			if err := d.ext.DecodeFromBytes(rest, &d.cut); err != nil {
-				addNote(p, "ipv6: "+err.Error())
-				return
-			}
-			next, rest = d.ext.NextHeader, d.ext.Payload
-		case layers.IPProtocolIPv6Fragment: // RFC 8200 §4.5: 8 bytes
-			if len(rest) < 8 {
-				d.cut = true
-				addNote(p, "ipv6: fragment header shorter than 8 bytes")
-				return
-			}
-			offset := binary.BigEndian.Uint16(rest[2:])
-			p.Fragment = p.Fragment || offset&0xfff9 != 0 // offset 0 and last: an atomic fragment, whole
-			if offset&0xfff8 != 0 {
-				return
-			}
-			next, rest = layers.IPProtocol(rest[0]), rest[8:]
-		default:
-			d.transport(p, next, rest)
-			return
-		}
-	}
+	d.transport(p, layers.IPProtocol(ip.Number), rest)
 }
 
 func (d *Decoder) transport(p *model.Packet, proto layers.IPProtocol, b []byte) {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 
 	"netsplit/inference/packet"
@@ -259,30 +258,14 @@ func (c *conn) pieces(rng *rand.Rand, o Options, t turn) []piece {
 // frame makes the frame of a segment in direction dir.
 func (c *conn) frame(dir int, seq, ack uint32, flags model.TCPFlags, data []byte) ([]byte, error) {
 	src, dst := c.addr[dir], c.addr[1-dir]
-	eth := &layers.Ethernet{SrcMAC: c.eth[dir][:], DstMAC: c.eth[1-dir][:], EthernetType: layers.EthernetTypeIPv4}
 	tcp := &layers.TCP{SrcPort: layers.TCPPort(src.Port()), DstPort: layers.TCPPort(dst.Port()), Seq: seq, Ack: ack, Window: 500,
 		FIN: flags&model.FlagFIN != 0, SYN: flags&model.FlagSYN != 0, RST: flags&model.FlagRST != 0, ACK: flags&model.FlagACK != 0}
 	if !tcp.ACK {
 		tcp.Ack = 0
 	}
-	var ip gopacket.SerializableLayer
-	if src.Addr().Is4() {
-		ip4 := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolTCP, SrcIP: src.Addr().AsSlice(), DstIP: dst.Addr().AsSlice()}
-		ip = ip4
-		if err := tcp.SetNetworkLayerForChecksum(ip4); err != nil {
-			return nil, fmt.Errorf("recut: %w", err)
-		}
-	} else {
-		ip6 := &layers.IPv6{Version: 6, HopLimit: 64, NextHeader: layers.IPProtocolTCP, SrcIP: src.Addr().AsSlice(), DstIP: dst.Addr().AsSlice()}
-		ip, eth.EthernetType = ip6, layers.EthernetTypeIPv6
-		if err := tcp.SetNetworkLayerForChecksum(ip6); err != nil {
-			return nil, fmt.Errorf("recut: %w", err)
-		}
-	}
-	buf := gopacket.NewSerializeBuffer()
-	opt := gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}
-	if err := gopacket.SerializeLayers(buf, opt, eth, ip, tcp, gopacket.Payload(data)); err != nil {
+	b, err := packet.MakeIP(c.eth[dir][:], c.eth[1-dir][:], nil, src.Addr(), dst.Addr(), layers.IPProtocolTCP, tcp, data)
+	if err != nil {
 		return nil, fmt.Errorf("recut: %w", err)
 	}
-	return buf.Bytes(), nil
+	return b, nil
 }

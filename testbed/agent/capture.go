@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"netsplit/inference/packet"
 )
 
 // captureBuffer is each packet socket's receive buffer in bytes.
@@ -40,7 +42,7 @@ type capture struct {
 
 // protocols are what parse reads. A socket of one protocol gets a packet after the
 // hooks at ingress; one of all protocols would get it before.
-var protocols = []uint16{typeIPv4, typeIPv6, typeARP}
+var protocols = []uint16{packet.TypeIPv4, packet.TypeIPv6, packet.TypeARP}
 
 // openCapture begins to count. It needs CAP_NET_RAW.
 func openCapture() (*capture, error) {

@@ -6,31 +6,35 @@ import (
 	"fmt"
 	"hash/fnv"
 	"time"
+
+	"netsplit/inference/packet"
 )
 
+// digestLen is how much of a packet its digest is of, with the Ethernet type: what is
+// read of it.
+const digestLen = snapLen - 12
+
 // Digest knows a packet again at another place: it is of the headers behind the
-// Ethernet addresses and the first bytes behind them, whose checksums cover the
-// rest, without what a network card pads a short frame with. Packets that are
+// Ethernet addresses and VLAN tags and the first bytes behind them, whose checksums
+// cover the rest, without what a network card pads a short frame with. Packets that are
 // equal in all that have the same.
 func Digest(frame []byte) uint64 {
-	if len(frame) < etherLen {
+	e, err := packet.ReadEthernet(frame)
+	if err != nil {
 		return 0
 	}
-	n := len(frame)
-	switch p := frame[etherLen:]; binary.BigEndian.Uint16(frame[12:]) {
-	case typeIPv4:
-		if len(p) >= 20 {
-			n = min(n, etherLen+int(binary.BigEndian.Uint16(p[2:])))
+	n := len(e.Body)
+	switch e.Type {
+	case packet.TypeIPv4, packet.TypeIPv6:
+		if ip, _ := packet.ReadIP(e.Type, e.Body); ip.Src.IsValid() {
+			n = min(n, ip.Length)
 		}
-	case typeIPv6:
-		if len(p) >= ipv6Len {
-			n = min(n, etherLen+ipv6Len+int(binary.BigEndian.Uint16(p[4:])))
-		}
-	case typeARP:
-		n = min(n, etherLen+arpLen)
+	case packet.TypeARP:
+		n = min(n, packet.ARPLen)
 	}
 	h := fnv.New64a()
-	h.Write(frame[12:max(12, min(n, snapLen))])
+	h.Write(binary.BigEndian.AppendUint16(nil, e.Type))
+	h.Write(e.Body[:min(n, digestLen-2)])
 	return h.Sum64()
 }
 

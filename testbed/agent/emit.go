@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"netsplit/inference/packet"
 	"netsplit/model"
 )
 
@@ -86,7 +87,7 @@ func sendRouted(to netip.Addr, frames [][]byte) error {
 	}
 	defer unix.Close(fd)
 	for _, f := range frames {
-		if err := unix.Sendto(fd, f[etherLen:], 0, sa); err != nil {
+		if err := unix.Sendto(fd, f[packet.EthernetLen:], 0, sa); err != nil {
 			return err
 		}
 	}

@@ -6,9 +6,9 @@ import (
 	"net"
 	"net/netip"
 
-	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 
+	"netsplit/inference/packet"
 	"netsplit/model"
 )
 
@@ -49,53 +49,39 @@ func frameOf(s model.ProbePacket, e ends) ([]byte, error) {
 		if s.Past {
 			arp.DstProtAddress = arp.SourceProtAddress
 		}
-		return serialize(eth, arp)
-	}
-	var ip gopacket.NetworkLayer
-	var number *layers.IPProtocol // above IP
-	if s.V6 {
-		v6 := &layers.IPv6{Version: 6, HopLimit: 64, SrcIP: e.src.AsSlice(), DstIP: e.dst.AsSlice()}
-		eth.EthernetType, ip, number = layers.EthernetTypeIPv6, v6, &v6.NextHeader
-	} else {
-		v4 := &layers.IPv4{Version: 4, TTL: 64, SrcIP: e.src.AsSlice(), DstIP: e.dst.AsSlice()}
-		ip, number = v4, &v4.Protocol
+		return packet.Make(eth, arp)
 	}
 	src, dst := s.Ports()
-	var above interface {
-		gopacket.SerializableLayer
-		SetNetworkLayerForChecksum(gopacket.NetworkLayer) error
-	}
-	var rest gopacket.Payload
+	var above packet.Above
+	var number layers.IPProtocol
+	var rest []byte
 	wrong := -1 // where the checksum is that is to be wrong, behind the IP header
 	switch {
 	case s.Proto == "tcp":
-		above, *number = &layers.TCP{SrcPort: layers.TCPPort(src), DstPort: layers.TCPPort(dst), SYN: s.Opening, RST: !s.Opening}, layers.IPProtocolTCP
+		above, number = &layers.TCP{SrcPort: layers.TCPPort(src), DstPort: layers.TCPPort(dst), SYN: s.Opening, RST: !s.Opening}, layers.IPProtocolTCP
 		if s.Opening {
 			wrong = 16
 		}
 	case s.Proto == "udp":
-		above, *number, wrong = &layers.UDP{SrcPort: layers.UDPPort(src), DstPort: layers.UDPPort(dst)}, layers.IPProtocolUDP, 6
+		above, number, wrong = &layers.UDP{SrcPort: layers.UDPPort(src), DstPort: layers.UDPPort(dst)}, layers.IPProtocolUDP, 6
 	case s.V6: // ICMPv6
 		typ := model.ProbePacketICMPv6
 		rest = make([]byte, 4)
 		if s.Proto == "arp" {
 			typ, rest = model.ProbePacketND, append(rest, e.src.AsSlice()...)
 		}
-		above, *number = &layers.ICMPv6{TypeCode: layers.CreateICMPv6TypeCode(typ, 0)}, layers.IPProtocolICMPv6
+		above, number = &layers.ICMPv6{TypeCode: layers.CreateICMPv6TypeCode(typ, 0)}, layers.IPProtocolICMPv6
 	case s.Proto == "icmp":
-		*number = layers.IPProtocolICMPv4
-		return serialize(eth, ip.(gopacket.SerializableLayer), &layers.ICMPv4{TypeCode: layers.CreateICMPv4TypeCode(model.ProbePacketICMP, 0)})
+		ip := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolICMPv4, SrcIP: e.src.AsSlice(), DstIP: e.dst.AsSlice()}
+		return packet.Make(eth, ip, &layers.ICMPv4{TypeCode: layers.CreateICMPv4TypeCode(model.ProbePacketICMP, 0)})
 	default:
 		return nil, fmt.Errorf("no packets of %q can be sent: use tcp, udp, icmp or arp", s.Proto)
 	}
-	if err := above.SetNetworkLayerForChecksum(ip); err != nil {
-		return nil, err
-	}
-	f, err := serialize(eth, ip.(gopacket.SerializableLayer), above, rest)
+	f, err := packet.MakeIP(eth.SrcMAC, eth.DstMAC, nil, e.src, e.dst, number, above, rest)
 	if err == nil && wrong >= 0 {
-		at := etherLen + 20 + wrong
+		at := packet.EthernetLen + packet.IPv4Len + wrong
 		if s.V6 {
-			at = etherLen + ipv6Len + wrong
+			at = packet.EthernetLen + packet.IPv6Len + wrong
 		}
 		spoil(f[at:])
 	}
@@ -109,12 +95,6 @@ func spoil(sum []byte) {
 		is = 2
 	}
 	binary.BigEndian.PutUint16(sum, is)
-}
-
-func serialize(ls ...gopacket.SerializableLayer) ([]byte, error) {
-	buf := gopacket.NewSerializeBuffer()
-	err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, ls...)
-	return buf.Bytes(), err
 }
 
 // LinkLocal is the address that a host of that Ethernet address has, or might have

@@ -2,9 +2,9 @@ package agent
 
 import (
 	"encoding/binary"
-	"net/netip"
 	"slices"
 
+	"netsplit/inference/packet"
 	"netsplit/model"
 )
 
@@ -81,11 +81,8 @@ func (a *arrival) like(s model.ProbePacket) bool {
 }
 
 // Of says whether an Ethernet frame is of any of the traffic, by the same reading
-// as what agents count. VLAN tags (IEEE 802.1Q) are passed over.
+// as what agents count.
 func Of(frame []byte, some []model.Traffic) bool {
-	for len(frame) >= etherLen+tagLen && slices.Contains([]uint16{0x8100, 0x88a8}, binary.BigEndian.Uint16(frame[12:])) {
-		frame = append(slices.Clone(frame[:12]), frame[12+tagLen:]...)
-	}
 	a, ok := parse(frame)
 	return ok && a.of(some)
 }
@@ -156,93 +153,39 @@ func (t *tally) count(w wanted, from, to int64) wireCount {
 	return c
 }
 
-const (
-	typeIPv4 = 0x0800
-	typeARP  = 0x0806
-	typeIPv6 = 0x86dd
-
-	etherLen = 14
-	tagLen   = 4
-	ipv6Len  = 40
-	arpLen   = 28
-)
-
-// parse reads who sent an Ethernet frame to whom, from its first bytes: IPv4
-// (RFC 791 §3.1), IPv6 (RFC 8200 §3), ARP for IPv4 (RFC 826). For ARP, and
-// for neighbour solicitation (RFC 4861 §4.3), the destination is the address
-// asked for. It is false for anything else, and for what is cut short.
+// parse reads who sent a frame to whom, from its first bytes. For ARP, and for
+// neighbour solicitation (RFC 4861 §4.3), the destination is the address asked for. It
+// is false where there is no address of either IP version, and for what is cut short.
 func parse(f []byte) (a arrival, ok bool) {
-	if len(f) < etherLen {
+	e, err := packet.ReadEthernet(f)
+	if err != nil {
 		return a, false
 	}
-	p := f[etherLen:]
-	a.mac = [6]byte(f[6:12])
-	if f[0]&1 != 0 {
+	if a.mac = e.Src; e.Dst[0]&1 != 0 {
 		a.way = toGroup
 	}
-	v4 := func(b []byte) [16]byte { return netip.AddrFrom4([4]byte(b)).As16() }
-	switch binary.BigEndian.Uint16(f[12:]) {
-	case typeIPv4:
-		if len(p) < 20 || p[0]>>4 != 4 {
+	switch e.Type {
+	case packet.TypeIPv4, packet.TypeIPv6:
+		ip, _ := packet.ReadIP(e.Type, e.Body) // what is cut behind its addresses has arrived, too
+		if !ip.Src.IsValid() {
 			return a, false
 		}
-		a.src, a.dst = v4(p[12:16]), v4(p[16:20])
-		a.length = etherLen + int32(binary.BigEndian.Uint16(p[2:]))
-		if header := int(p[0]&15) * 4; header <= len(p) {
-			a.above(p[9], binary.BigEndian.Uint16(p[6:])&0x1fff != 0, p[header:])
+		a.src, a.dst, a.length = ip.Src.As16(), ip.Dst.As16(), packet.EthernetLen+int32(ip.Length)
+		a.above(ip.Number, ip.Later, ip.Rest)
+		if ip.Number == 58 && len(ip.Rest) >= 24 && ip.Rest[0] == 135 {
+			a.dst = [16]byte(ip.Rest[8:24])
 		}
-	case typeIPv6:
-		if len(p) < ipv6Len || p[0]>>4 != 6 {
+	case packet.TypeARP:
+		arp, err := packet.ReadARP(e.Body)
+		if err != nil {
 			return a, false
 		}
-		a.src, a.dst = [16]byte(p[8:24]), [16]byte(p[24:40])
-		a.length = etherLen + ipv6Len + int32(binary.BigEndian.Uint16(p[4:]))
-		number, q := above6(p[6], p[ipv6Len:])
-		a.above(number, false, q)
-		if number == 58 && len(q) >= 24 && q[0] == 135 {
-			a.dst = [16]byte(q[8:24])
-		}
-	case typeARP:
-		// Hardware Ethernet, protocol IPv4, lengths 6 and 4.
-		if len(p) < arpLen || binary.BigEndian.Uint64(p)>>16 != 0x0001_0800_0604 {
-			return a, false
-		}
-		a.src, a.dst = v4(p[14:18]), v4(p[24:28])
-		a.length, a.proto = etherLen+arpLen, protoARP
+		a.src, a.dst = arp.Sender.As16(), arp.Target.As16()
+		a.length, a.proto = packet.EthernetLen+packet.ARPLen, protoARP
 	default:
 		return a, false
 	}
 	return a, true
-}
-
-// above6 passes over the extension headers of IPv6 (RFC 8200 §4, RFC 4302 §2) and
-// returns the protocol above them and its bytes. A later fragment has none: its own
-// header's number is returned, since a switch does not see either what it is a part
-// of, and without the first one nobody can put it together.
-func above6(next byte, b []byte) (byte, []byte) {
-	for {
-		n := 0
-		switch next {
-		case 0, 43, 60: // hop-by-hop, routing, destination options
-			if len(b) >= 2 {
-				n = 8 + 8*int(b[1])
-			}
-		case 51: // authentication
-			if len(b) >= 2 {
-				n = 8 + 4*int(b[1])
-			}
-		case 44: // fragment
-			if len(b) >= 8 && binary.BigEndian.Uint16(b[2:])&0xfff8 == 0 {
-				n = 8
-			}
-		default:
-			return next, b
-		}
-		if n == 0 {
-			return next, nil
-		}
-		next, b = b[0], b[min(n, len(b)):]
-	}
 }
 
 // above notes what the packet is of, from its protocol number and the bytes

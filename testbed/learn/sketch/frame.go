@@ -1,16 +1,16 @@
 package sketch
 
 import (
-	"encoding/binary"
 	"net/netip"
 	"slices"
+
+	"netsplit/inference/packet"
 )
 
 // Ethernet types and protocol numbers (IEEE, IANA).
 const (
-	typeIPv4, typeARP, typeIPv6, typeLLDP = 0x0800, 0x0806, 0x86dd, 0x88cc
-	typeVLAN, typeSVLAN                   = 0x8100, 0x88a8
-	protoICMPv6                           = 58
+	typeLLDP    = 0x88cc
+	protoICMPv6 = 58
 )
 
 // frame is what a frame tells of who sent it.
@@ -28,24 +28,22 @@ type frame struct {
 // that the sender said are its own: of ARP (RFC 826), and of neighbour discovery
 // (RFC 4861 §7.1, whose hop limit of 255 says that no router sent it on).
 func parse(b []byte) (frame, bool) {
-	if len(b) < 14 {
+	e, err := packet.ReadEthernet(b)
+	f := frame{src: e.Src, vlan: len(e.Tags) > 0, typ: e.Type, body: e.Body}
+	if len(b) < packet.EthernetLen || f.src[0]&1 != 0 || f.src == [6]byte{} {
 		return frame{}, false
 	}
-	f := frame{src: [6]byte(b[6:12]), typ: binary.BigEndian.Uint16(b[12:]), body: b[14:]}
-	if f.src[0]&1 != 0 || f.src == [6]byte{} {
-		return frame{}, false
-	}
-	for (f.typ == typeVLAN || f.typ == typeSVLAN) && len(f.body) >= 4 {
-		f.vlan, f.typ, f.body = true, binary.BigEndian.Uint16(f.body[2:]), f.body[4:]
+	if err != nil {
+		return f, true
 	}
 	switch f.typ {
-	case typeARP:
+	case packet.TypeARP:
 		f.arp()
-	case typeIPv4:
-		if len(f.body) >= 20 && f.body[0]>>4 == 4 {
-			f.passed = addr(f.body[12:16])
+	case packet.TypeIPv4:
+		if ip, _ := packet.ReadIP(f.typ, f.body); ip.Src.IsValid() {
+			f.passed = ip.Src
 		}
-	case typeIPv6:
+	case packet.TypeIPv6:
 		f.ipv6()
 	}
 	f.own = slices.DeleteFunc(f.own, func(a netip.Addr) bool { return !ofOneHost(a) })
@@ -57,23 +55,20 @@ func parse(b []byte) (frame, bool) {
 
 // arp: a probe has the sender's address all zero (RFC 5227 §2.1.1).
 func (f *frame) arp() {
-	b := f.body
-	if len(b) < 28 || binary.BigEndian.Uint32(b) != 1<<16|typeIPv4 || b[4] != 6 || b[5] != 4 {
-		return
-	}
-	if [6]byte(b[8:14]) == f.src { // else somebody speaks for another
-		f.own = append(f.own, addr(b[14:18]))
+	a, err := packet.ReadARP(f.body)
+	if err == nil && a.MAC == f.src { // else somebody speaks for another
+		f.own = append(f.own, a.Sender)
 	}
 }
 
 func (f *frame) ipv6() {
-	b := f.body
-	if len(b) < 40 || b[0]>>4 != 6 {
+	ip, err := packet.ReadIP(f.typ, f.body)
+	if !ip.Src.IsValid() {
 		return
 	}
-	f.passed = addr(b[8:24])
-	icmp := b[40:]
-	if b[6] != protoICMPv6 || b[7] != 255 || len(icmp) < 8 {
+	f.passed = ip.Src
+	icmp := ip.Rest
+	if err != nil || ip.Number != protoICMPv6 || f.body[7] != 255 || len(icmp) < 8 {
 		return
 	}
 	switch icmp[0] {
@@ -84,14 +79,9 @@ func (f *frame) ipv6() {
 	case 136:
 		f.own = append(f.own, f.passed)
 		if len(icmp) >= 24 {
-			f.own = append(f.own, addr(icmp[8:24]))
+			f.own = append(f.own, netip.AddrFrom16([16]byte(icmp[8:24])))
 		}
 	}
-}
-
-func addr(b []byte) netip.Addr {
-	a, _ := netip.AddrFromSlice(b)
-	return a
 }
 
 // ofOneHost says whether an address can be a host's.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"netsplit/inference/packet"
 	"netsplit/model"
 	"netsplit/testbed/config"
 )
@@ -28,7 +29,7 @@ func arp(src, sha [6]byte, spa string) []byte {
 	a := netip.MustParseAddr(spa).As4()
 	b := append([]byte{0, 1, 8, 0, 6, 4, 0, 1}, sha[:]...)
 	b = append(append(b, a[:]...), make([]byte, 10)...)
-	return eth(all, src, typeARP, b)
+	return eth(all, src, packet.TypeARP, b)
 }
 
 func ip(src [6]byte, from string) []byte {
@@ -37,12 +38,12 @@ func ip(src [6]byte, from string) []byte {
 		b := make([]byte, 20)
 		b[0] = 0x45
 		copy(b[12:], a.AsSlice())
-		return eth(host(99), src, typeIPv4, b)
+		return eth(host(99), src, packet.TypeIPv4, b)
 	}
 	b := make([]byte, 40)
 	b[0], b[6], b[7] = 0x60, 17, 64
 	copy(b[8:], a.AsSlice())
-	return eth(host(99), src, typeIPv6, b)
+	return eth(host(99), src, packet.TypeIPv6, b)
 }
 
 func nd(src [6]byte, kind, hops byte, from, target string) []byte {
@@ -50,11 +51,15 @@ func nd(src [6]byte, kind, hops byte, from, target string) []byte {
 	b[0], b[6], b[7], b[40] = 0x60, protoICMPv6, hops, kind
 	copy(b[8:], netip.MustParseAddr(from).AsSlice())
 	copy(b[48:], netip.MustParseAddr(target).AsSlice())
-	return eth([6]byte{0x33, 0x33, 0, 0, 0, 1}, src, typeIPv6, b)
+	return eth([6]byte{0x33, 0x33, 0, 0, 0, 1}, src, packet.TypeIPv6, b)
 }
 
-func tagged(b []byte) []byte {
-	return append(append(append([]byte{}, b[:12]...), 0x81, 0, 0, 10), b[12:]...)
+func tagged(b []byte, types ...uint16) []byte {
+	out := b[:12:12]
+	for _, typ := range types {
+		out = append(binary.BigEndian.AppendUint16(out, typ), 0, 10)
+	}
+	return append(out, b[12:]...)
 }
 
 func at(dp, port int) At {
@@ -97,15 +102,17 @@ func TestWhatFollowsFromFrames(t *testing.T) {
 			hosts: []string{"a-host1 " + m(1) + " 10.0.0.1"}, says: []string{"port 2 (a-host2) of 0000000000000001: nobody was heard", "only fd00::2 was heard, and netsplit serve wants an IPv4 address", "# - name: b-host1"}, decide: 1},
 		"both families": {heard: []heard{{at(1, 1), nd(host(1), 136, 255, "fe80::1", "fd00::1")}, {at(1, 1), arp(host(1), host(1), "10.0.0.1")}},
 			hosts: []string{"a-host1 " + m(1) + " 10.0.0.1"}, says: []string{"It has fd00::1, too"}},
-		"a packet alone":         {heard: []heard{{at(1, 1), ip(host(1), "10.0.0.1")}}, hosts: []string{"a-host1 " + m(1) + " 10.0.0.1"}},
-		"nd that was sent on":    {heard: []heard{{at(1, 1), nd(host(1), 136, 64, "fd00::1", "fd00::7")}}, says: []string{"only fd00::1 was heard"}, decide: 1},
-		"with a tag":             {heard: []heard{{at(1, 1), tagged(arp(host(1), host(1), "10.0.0.1"))}}, hosts: []string{"a-host1 " + m(1) + " 10.0.0.1"}, says: []string{"VLAN tag"}},
-		"arp for somebody else":  {heard: []heard{{at(1, 1), arp(host(1), host(7), "10.0.0.7")}}, says: []string{"no address of it was heard"}, decide: 1},
-		"an arp probe":           {heard: []heard{{at(1, 1), arp(host(1), host(1), "0.0.0.0")}}, says: []string{"no address of it was heard"}, decide: 1},
-		"only of this link":      {heard: []heard{{at(1, 1), nd(host(1), 133, 255, "fe80::1", "::")}}, says: []string{"only fe80::1 was heard"}, decide: 1},
-		"a router by its words":  {heard: []heard{{at(1, 1), arp(host(1), host(1), "10.0.0.1")}, {at(1, 1), nd(host(1), 134, 255, "fe80::1", "::")}}, hosts: []string{"a-host1 " + m(1) + " 10.0.0.1"}, says: []string{"may be a router"}, decide: 1},
-		"a router by its deeds":  {heard: []heard{{at(1, 1), arp(host(1), host(1), "10.0.0.1")}, {at(1, 1), ip(host(1), "192.0.2.1")}}, hosts: []string{"a-host1 " + m(1) + " 10.0.0.1"}, says: []string{"may be a router, and sends packets of 192.0.2.1"}, decide: 1},
-		"a router, never itself": {heard: []heard{{at(1, 1), ip(host(1), "192.0.2.1")}, {at(1, 1), ip(host(1), "192.0.2.2")}}, says: []string{"addresses 192.0.2.1, 192.0.2.2: a router?"}, decide: 1},
+		"a packet alone":                      {heard: []heard{{at(1, 1), ip(host(1), "10.0.0.1")}}, hosts: []string{"a-host1 " + m(1) + " 10.0.0.1"}},
+		"nd that was sent on":                 {heard: []heard{{at(1, 1), nd(host(1), 136, 64, "fd00::1", "fd00::7")}}, says: []string{"only fd00::1 was heard"}, decide: 1},
+		"with a tag":                          {heard: []heard{{at(1, 1), tagged(arp(host(1), host(1), "10.0.0.1"), 0x8100)}}, hosts: []string{"a-host1 " + m(1) + " 10.0.0.1"}, says: []string{"VLAN tag"}},
+		"with a service tag and a tag":        {heard: []heard{{at(1, 1), tagged(arp(host(1), host(1), "10.0.0.1"), 0x88a8, 0x8100)}}, hosts: []string{"a-host1 " + m(1) + " 10.0.0.1"}, says: []string{"VLAN tag"}},
+		"with a service tag of old and a tag": {heard: []heard{{at(1, 1), tagged(arp(host(1), host(1), "10.0.0.1"), 0x9100, 0x8100)}}, hosts: []string{"a-host1 " + m(1) + " 10.0.0.1"}, says: []string{"VLAN tag"}},
+		"arp for somebody else":               {heard: []heard{{at(1, 1), arp(host(1), host(7), "10.0.0.7")}}, says: []string{"no address of it was heard"}, decide: 1},
+		"an arp probe":                        {heard: []heard{{at(1, 1), arp(host(1), host(1), "0.0.0.0")}}, says: []string{"no address of it was heard"}, decide: 1},
+		"only of this link":                   {heard: []heard{{at(1, 1), nd(host(1), 133, 255, "fe80::1", "::")}}, says: []string{"only fe80::1 was heard"}, decide: 1},
+		"a router by its words":               {heard: []heard{{at(1, 1), arp(host(1), host(1), "10.0.0.1")}, {at(1, 1), nd(host(1), 134, 255, "fe80::1", "::")}}, hosts: []string{"a-host1 " + m(1) + " 10.0.0.1"}, says: []string{"may be a router"}, decide: 1},
+		"a router by its deeds":               {heard: []heard{{at(1, 1), arp(host(1), host(1), "10.0.0.1")}, {at(1, 1), ip(host(1), "192.0.2.1")}}, hosts: []string{"a-host1 " + m(1) + " 10.0.0.1"}, says: []string{"may be a router, and sends packets of 192.0.2.1"}, decide: 1},
+		"a router, never itself":              {heard: []heard{{at(1, 1), ip(host(1), "192.0.2.1")}, {at(1, 1), ip(host(1), "192.0.2.2")}}, says: []string{"addresses 192.0.2.1, 192.0.2.2: a router?"}, decide: 1},
 		"several behind a port": {heard: []heard{{at(1, 1), arp(host(1), host(1), "10.0.0.1")}, {at(1, 1), arp(host(2), host(2), "10.0.0.2")}},
 			says: []string{"2 MAC addresses were heard (" + m(1) + " 10.0.0.1; " + m(2) + " 10.0.0.2): another switch or a router"}, decide: 1},
 		"one mac at two ports": {heard: []heard{{at(1, 1), arp(host(1), host(1), "10.0.0.1")}, {at(1, 2), arp(host(1), host(1), "10.0.0.1")}},
@@ -134,7 +141,7 @@ func TestWhatFollowsFromFrames(t *testing.T) {
 				s.PortIs(2, Port{Number: 1, Name: "eth1", Up: true})
 				s.PortIs(1, Port{Number: 2, Up: true})
 			}, hosts: []string{"eth1-s1-p1 " + m(1) + " 10.0.0.1", "s1-p2 " + m(3) + " 10.0.0.3", "eth1-s2-p1 " + m(2) + " 10.0.0.2"}, decide: 3},
-		"no host's": {heard: []heard{{at(1, 1), eth(all, all, typeARP, nil)}, {at(1, 1), nil}, {at(1, 1), eth(all, [6]byte{}, typeIPv4, nil)}, {at(1, 1), make([]byte, 13)},
+		"no host's": {heard: []heard{{at(1, 1), eth(all, all, packet.TypeARP, nil)}, {at(1, 1), nil}, {at(1, 1), eth(all, [6]byte{}, packet.TypeIPv4, nil)}, {at(1, 1), make([]byte, 13)},
 			{At{Datapath: 1, Port: 0xfffffffe}, arp(host(1), host(1), "10.0.0.1")}}},
 	} {
 		t.Run(name, func(t *testing.T) {
