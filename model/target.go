@@ -402,7 +402,7 @@ type Workload struct {
 	Host    NodeID            `yaml:"host"`
 	Command []string          `yaml:"command,flow"` // (template)
 	Env     map[string]string `yaml:"env,omitempty"`
-	// When says under which settings it does operations.
+	// When says under which settings it runs.
 	When When `yaml:"when,omitempty,flow"`
 }
 

@@ -20,8 +20,8 @@ import (
 	"netsplit/testbed/proc"
 )
 
-// Workloads runs workloads side by side until all have ended. One that does
-// not end in time is asked to by closing its input, then killed; it has hung.
+// Workloads runs the workloads that the settings ask for (model.Workload.When),
+// side by side, until all have ended. One that does not end in time is asked to by closing its input, then killed; it has hung.
 func (p *Processes) Workloads(ctx context.Context, ws []model.Workload, phase string) {
 	timing := p.c.Kit.Target.Timing
 	limit, key := timing.Workload+cmp.Or(timing.Hang, hangLimit), "timing.workload and timing.hang"
@@ -30,6 +30,9 @@ func (p *Processes) Workloads(ctx context.Context, ws []model.Workload, phase st
 	}
 	var wg sync.WaitGroup
 	for _, base := range ws {
+		if !base.When.Under(p.c.Kit.Target.Args) {
+			continue
+		}
 		wg.Add(1)
 		go func() {
 			defer wg.Done()

@@ -60,3 +60,28 @@ func TestAWorkloadThatHungNamesItsLimit(t *testing.T) {
 		t.Errorf("%q\n%v", hung, p.c.Journal)
 	}
 }
+
+// TestAWorkloadRunsUnderItsSettings, and under no others.
+func TestAWorkloadRunsUnderItsSettings(t *testing.T) {
+	dir := t.TempDir()
+	for _, sub := range []string{rundir.LogsDir, filepath.Join("work", "c1")} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var ws []model.Workload
+	for _, name := range []string{"writes", "failover"} {
+		ws = append(ws, model.Workload{Name: name, Host: "c1", Command: []string{"touch", filepath.Join(dir, name)}, When: model.When{"workload": {name}}})
+	}
+	tg := &model.Target{Args: map[string]model.TargetArg{"workload": {Default: "failover"}}, Timing: model.Timing{Workload: 10 * time.Second}}
+	p := New(Config{Dir: dir, Start: time.Now(), Journal: new(heard), Kit: &Kit{Target: tg},
+		Bed: &testbed.Testbed{Testbed: model.Testbed{Name: "t", Hosts: []model.TestbedHost{{Name: "c1"}}}}})
+	p.plans = map[model.NodeID]*model.Target{"c1": {Workloads: ws}}
+	p.Workloads(context.Background(), ws, "workload")
+	if _, err := os.Stat(filepath.Join(dir, "failover")); err != nil {
+		t.Errorf("the workload of this setting did not run: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "writes")); err == nil {
+		t.Error("the workload of another setting ran")
+	}
+}
