@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -110,11 +111,15 @@ func (f *fakeService) Run(_ context.Context, id string) (model.RunSummary, error
 	return f.GetRun(id)
 }
 
-func (f *fakeService) RunFile(_ context.Context, id, name string) (string, error) {
+func (f *fakeService) RunFile(_ context.Context, id, name string) (*os.File, error) {
 	if _, err := f.GetRun(id); err != nil {
-		return "", err
+		return nil, err
 	}
-	return f.runPath + "/" + name, nil
+	file, err := os.Open(f.runPath + "/" + name)
+	if err != nil {
+		return nil, fmt.Errorf("%w: run %s left no %s", model.ErrNotFound, id, name)
+	}
+	return file, nil
 }
 
 func (f *fakeService) Findings(_ context.Context, campaign string, limit int, cursor string) ([]model.Finding, string, error) {

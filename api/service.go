@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"os"
 	"time"
 
 	"netsplit/model"
@@ -25,9 +26,9 @@ type Service interface {
 
 	Runs(ctx context.Context, campaign string, limit int, cursor string) ([]model.RunSummary, string, error)
 	Run(ctx context.Context, id string) (model.RunSummary, error)
-	// RunFile returns the path of a file of the run's directory; the name is
-	// one of RunFiles.
-	RunFile(ctx context.Context, id, name string) (string, error)
+	// RunFile opens a file of the run's directory; the name is one of RunFiles.
+	// What is no regular file, or is reached by a link, is a conflict.
+	RunFile(ctx context.Context, id, name string) (*os.File, error)
 
 	// Findings lists those of one campaign, or of all if that is "".
 	Findings(ctx context.Context, campaign string, limit int, cursor string) ([]model.Finding, string, error)

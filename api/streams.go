@@ -3,10 +3,9 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -139,21 +138,13 @@ func (s *server) runFile(ctx context.Context, id, name string) (*huma.StreamResp
 		slices.Sort(names)
 		return nil, newProblem(http.StatusNotFound, fmt.Sprintf("A run has no file %q: it has %v.", name, names))
 	}
-	path, err := s.Service.RunFile(ctx, id, name)
-	if err != nil {
-		return nil, fromService(err)
-	}
-	f, err := os.Open(path)
-	if os.IsNotExist(err) {
-		return nil, newProblem(http.StatusNotFound, fmt.Sprintf("Run %s left no %s: it did not get that far, or its folder was cleaned up.", id, name))
-	}
+	f, err := s.Service.RunFile(ctx, id, name)
 	if err != nil {
 		return nil, fromService(err)
 	}
 	st, err := f.Stat()
-	if err != nil || !st.Mode().IsRegular() {
-		_ = f.Close()
-		return nil, newProblem(http.StatusInternalServerError, fmt.Sprintf("%s of run %s is no regular file.", filepath.Base(path), id))
+	if err != nil {
+		return nil, fromService(errors.Join(err, f.Close()))
 	}
 	return &huma.StreamResponse{Body: func(hc huma.Context) {
 		defer f.Close()

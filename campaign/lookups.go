@@ -3,7 +3,9 @@ package campaign
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"netsplit/internal/regular"
 	"netsplit/model"
 )
 
@@ -118,17 +121,20 @@ func (s *Service) Run(ctx context.Context, id string) (model.RunSummary, error) 
 	return s.store.GetRun(id)
 }
 
-// RunFile returns the path of a file of a run's record.
-func (s *Service) RunFile(ctx context.Context, id, name string) (string, error) {
+// RunFile opens a file of a run's record.
+func (s *Service) RunFile(ctx context.Context, id, name string) (*os.File, error) {
 	sum, err := s.store.GetRun(id)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	path := filepath.Join(s.runDir(sum.Campaign, sum.Run), filepath.Base(name))
-	if _, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("%w: run %s left no %s", model.ErrNotFound, id, name)
+	f, err := regular.Open(s.cfg.RunsDir, filepath.Join(sum.Campaign, sum.Run, filepath.Base(name)))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%w: run %s left no %s: it did not get that far, or its folder was cleaned up", model.ErrNotFound, id, name)
+	case errors.Is(err, regular.Err):
+		return nil, fmt.Errorf("%w: %s of run %s is not opened: %w; netsplit writes no such thing: somebody changed the record", model.ErrConflict, name, id, err)
 	}
-	return path, nil
+	return f, err
 }
 
 // Findings lists the findings of a campaign, or of all.

@@ -6,8 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,6 +14,7 @@ import (
 	"netsplit/inference/packet"
 	"netsplit/inference/pcap"
 	"netsplit/inference/stream"
+	"netsplit/internal/regular"
 	"netsplit/model"
 	"netsplit/record/rundir"
 )
@@ -29,7 +28,7 @@ const undeclaredMost = 16
 // for the ports whose connections are read by fallback, or as plain lines, from
 // the packets of the run. A record without packets shows nothing.
 func (x *Examination) framings(dir string, f *runFiles) error {
-	in, err := os.Open(filepath.Join(dir, rundir.PacketsFile))
+	in, err := regular.Open(dir, rundir.PacketsFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"netsplit/internal/regular"
 )
 
 // Names of the files of a run directory.
@@ -75,9 +77,10 @@ func WriteFileMode(path string, mode os.FileMode, write func(io.Writer) error) e
 	return nil
 }
 
-// ReadJSON reads a file written by WriteJSON.
+// ReadJSON reads a file written by WriteJSON. Only a regular file is read, and no
+// link to one: what is in a run's folder may be somebody else's work.
 func ReadJSON(path string, v any) error {
-	b, err := os.ReadFile(path)
+	b, err := regular.Read(filepath.Dir(path), filepath.Base(path))
 	if err != nil {
 		return err
 	}

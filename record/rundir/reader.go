@@ -6,15 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
+
+	"netsplit/internal/regular"
 )
 
 // ReadLines decodes a JSON-lines file. A missing file is empty. A last line
 // that was cut off (the writer was killed) is left out and truncated is true;
 // a broken line elsewhere is an error that names it.
 func ReadLines[T any](dir, file string) (out []T, truncated bool, err error) {
-	b, err := os.ReadFile(filepath.Join(dir, file))
+	b, err := regular.Read(dir, file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil
 	}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -152,7 +153,7 @@ func (l *logs) tail(ctx context.Context, host model.NodeID, dir string, patterns
 					f = nil
 				}
 				if f == nil {
-					f, err := openTail(filepath.Join(dir, rel), filepath.Join(copyTo, rel))
+					f, err := openTail(dir, rel, filepath.Join(copyTo, rel))
 					note(err)
 					if f != nil {
 						files[rel] = f
@@ -192,8 +193,8 @@ type tailed struct {
 }
 
 // openTail opens a log file, with an error also if no copy can be kept.
-func openTail(path, copyTo string) (*tailed, error) {
-	f, err := os.Open(path)
+func openTail(dir, rel, copyTo string) (*tailed, error) {
+	f, err := openBelow(dir, rel)
 	if err != nil {
 		return nil, err
 	}
@@ -203,9 +204,27 @@ func openTail(path, copyTo string) (*tailed, error) {
 	}
 	if err != nil {
 		t.copy = nil
-		return t, fmt.Errorf("keep a copy of log file %s: %w", path, err)
+		return t, fmt.Errorf("keep a copy of log file %s: %w", f.Name(), err)
 	}
 	return t, nil
+}
+
+// openBelow opens a regular file below dir. Servers link their newest log; a link
+// that leads out of dir is not followed, since we may read what the server may not.
+func openBelow(dir, rel string) (*os.File, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	f, err := root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO would block
+	if err != nil {
+		return nil, err
+	}
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		return nil, errors.Join(fmt.Errorf("log file %s in %s is no regular file", rel, dir), err, f.Close())
+	}
+	return f, nil
 }
 
 // replaced says whether the path leads to another file now, or to one that was

@@ -1,0 +1,51 @@
+package campaign
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"netsplit/inference/store"
+	"netsplit/model"
+	"netsplit/record/rundir"
+)
+
+// TestAFileOfARunIsARegularOneInItsFolder: whatever else somebody put there is a
+// conflict, said at once and not followed.
+func TestAFileOfARunIsARegularOneInItsFolder(t *testing.T) {
+	s := &Service{cfg: Config{RunsDir: t.TempDir()}, store: store.NewMemory()}
+	for _, run := range []string{"r1", "r2"} {
+		if err := s.store.PutRun(model.RunSummary{RunMeta: model.RunMeta{Campaign: "c-1", Run: run}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	elsewhere := t.TempDir()
+	write(t, filepath.Join(elsewhere, rundir.MetaFile), "secret")
+	dir := s.runDir("c-1", "r1")
+	if err := errors.Join(os.MkdirAll(dir, 0o700), os.Symlink(elsewhere, s.runDir("c-1", "r2")),
+		os.Symlink(filepath.Join(elsewhere, rundir.MetaFile), filepath.Join(dir, rundir.RulesFile)), unix.Mkfifo(filepath.Join(dir, rundir.EventsFile), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, rundir.MetaFile), "ours")
+	f, err := s.RunFile(t.Context(), "r1", rundir.MetaFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := io.ReadAll(f); err != nil || string(b) != "ours" {
+		t.Errorf("%q, %v", b, err)
+	}
+	f.Close()
+	if _, err := s.RunFile(t.Context(), "r1", rundir.HistoryFile); !errors.Is(err, model.ErrNotFound) {
+		t.Errorf("a file that is not there: %v", err)
+	}
+	for _, c := range []struct{ run, file, why string }{{"r1", rundir.RulesFile, "link"}, {"r1", rundir.EventsFile, "FIFO"}, {"r2", rundir.MetaFile, "link"}} {
+		if _, err := s.RunFile(t.Context(), c.run, c.file); !errors.Is(err, model.ErrConflict) || !strings.Contains(err.Error(), c.why) {
+			t.Errorf("%s of %s: %v, want a conflict that names the %s", c.file, c.run, err, c.why)
+		}
+	}
+}
