@@ -71,6 +71,7 @@ on this machine (root), and leaves its records in --runs-dir.`,
 	f.DurationVar(&maxWindow, "max-window", 0, "your bound on the time over which documented losses spread")
 	f.StringVar(&runsDir, "runs-dir", "", "keep records here and do the work in this process")
 	show.register(f)
+	conn.register(c)
 	return c
 }
 
@@ -333,6 +334,7 @@ func replayCommand(conn *daemonFlags) *cobra.Command {
 	c.Flags().StringVar(&gate, "gate", "", "port or packet-in (default: as the run's campaign asked for)")
 	c.Flags().StringVar(&runsDir, "runs-dir", "", "where the run's record is, for work in this process")
 	show.register(c.Flags())
+	conn.register(c)
 	return c
 }
 
@@ -420,11 +422,10 @@ func invariantsCommand(conn *daemonFlags) *cobra.Command {
 		},
 	}
 	c.AddCommand(whyCommand())
-	c.PersistentFlags().StringVar(&of, "target", "", "only those of this target: its name, or its file or directory")
-	c.PersistentFlags().StringVar(&runsDir, "runs-dir", "", "where the store is, if no daemon runs")
+	asks := []*cobra.Command{c} // the store, or a daemon
 	for verb, status := range map[string]model.InvariantStatus{"pin": model.InvariantPinned, "drop": model.InvariantDrop, "release": model.InvariantMined} {
 		help := map[string]string{"pin": "keep it whatever later runs say", "drop": "do not explore it", "release": "leave it to the miner again"}[verb]
-		c.AddCommand(&cobra.Command{
+		asks = append(asks, &cobra.Command{
 			Use: verb + " ID", Short: help, Args: exactArgs(1, "an invariant's id"),
 			RunE: func(c *cobra.Command, args []string) (err error) {
 				cl, _, end, err := conn.connect(c.Context(), runsDir)
@@ -440,5 +441,11 @@ func invariantsCommand(conn *daemonFlags) *cobra.Command {
 			},
 		})
 	}
+	for _, a := range asks {
+		a.Flags().StringVar(&of, "target", "", "only those of this target: its name, or its file or directory")
+		a.Flags().StringVar(&runsDir, "runs-dir", "", "where the store is, if no daemon runs")
+	}
+	conn.register(asks...)
+	c.AddCommand(asks[1:]...)
 	return c
 }

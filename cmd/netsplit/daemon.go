@@ -23,10 +23,26 @@ type daemonFlags struct {
 	addr, tokenFile, runsDir string
 }
 
-func (d *daemonFlags) register(root *cobra.Command) {
-	f := root.PersistentFlags()
+// register gives them to the commands that use them, and to no others. With a runs
+// directory of its own a command asks no daemon.
+func (d *daemonFlags) register(cs ...*cobra.Command) {
+	for _, c := range cs {
+		d.registerOn(c)
+	}
+}
+
+func (d *daemonFlags) registerOn(c *cobra.Command) {
+	f := c.Flags()
 	f.StringVar(&d.addr, "api", os.Getenv("NETSPLIT_API"), "address of a running daemon's API (or set NETSPLIT_API); without one, "+defaultAPI+" is tried, then the command does the work itself")
 	f.StringVar(&d.tokenFile, "api-token-file", "", "file with the daemon's bearer token (or set "+api.TokenEnv+")")
+	c.PreRunE = func(*cobra.Command, []string) error {
+		for _, name := range []string{"api", "api-token-file"} {
+			if f.Changed(name) && f.Lookup("runs-dir") != nil && f.Changed("runs-dir") {
+				return usage("--%s and --runs-dir exclude one another: a daemon keeps records in its own directory, and with --runs-dir the command does the work itself", name)
+			}
+		}
+		return nil
+	}
 }
 
 // connect finds a daemon or starts one in this process. The function it
@@ -41,7 +57,7 @@ func (d *daemonFlags) connect(ctx context.Context, runsDir string) (*client.Clie
 		addr = defaultAPI
 	}
 	// With a runs directory of its own the command wants its own daemon.
-	if d.addr != "" || runsDir == "" {
+	if runsDir == "" {
 		c, err := client.New(addr, token)
 		if err != nil {
 			return nil, "", nil, err

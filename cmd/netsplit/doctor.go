@@ -44,8 +44,10 @@ one of its two ways.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			examine := func() (model.Diagnosis, error) { return conn.examine(c.Context()) }
 			if file != "" {
-				if conn.addr != "" && c.Flags().Changed("api") {
-					return usage("--testbed and --api exclude one another: the daemon examines the testbed that it drives")
+				for _, name := range []string{"api", "api-token-file"} {
+					if c.Flags().Changed(name) {
+						return usage("--testbed and --%s exclude one another: the daemon examines the testbed that it drives", name)
+					}
 				}
 				examine = func() (model.Diagnosis, error) { return examineFile(c.Context(), file, openflow, wait, &switches) }
 			} else if c.Flags().Changed("openflow") || c.Flags().Changed("wait") || switches.given() {
@@ -73,6 +75,7 @@ one of its two ways.`,
 	f.DurationVar(&wait, "wait", 15*time.Second, "how long to wait for the switches to connect")
 	f.BoolVar(&asJSON, "json", false, "print the diagnosis as JSON")
 	switches.registerTrust(f)
+	conn.register(cmd)
 	return cmd
 }
 

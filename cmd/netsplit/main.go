@@ -60,25 +60,11 @@ func usage(format string, args ...any) error {
 }
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	root := &cobra.Command{
-		Use:           "netsplit",
-		Short:         "find partition bugs in distributed systems from the switch they hang on",
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		Version:       version,
-	}
+	root := rootCommand()
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usage("%w; see %s --help", err, c.CommandPath())
-	})
-	var conn daemonFlags
-	conn.register(root)
-	root.AddCommand(serveCommand(), campaignCommand(&conn), runCommand(&conn), replayCommand(&conn), judgeCommand(), invariantsCommand(&conn),
-		labCommand(), testbedCommand(), doctorCommand(&conn), partitionCommand(&conn), scriptCommand(), targetCommand(checkRunOf(&conn)), nodeCommand(), dashboardCommand(), agentCommand())
-	wantsCommand(root)
 
 	err := root.ExecuteContext(ctx)
 	var exit *exitError
@@ -100,6 +86,23 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return exitFailed
 	}
 	return exitPass
+}
+
+// rootCommand is the program with all its commands.
+func rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "netsplit",
+		Short:         "find partition bugs in distributed systems from the switch they hang on",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Version:       version,
+	}
+	root.SetFlagErrorFunc(flagError)
+	var conn daemonFlags
+	root.AddCommand(serveCommand(), campaignCommand(&conn), runCommand(&conn), replayCommand(&conn), judgeCommand(), invariantsCommand(&conn),
+		labCommand(), testbedCommand(), doctorCommand(&conn), partitionCommand(&conn), scriptCommand(), targetCommand(checkRunOf(&conn)), nodeCommand(), dashboardCommand(), agentCommand())
+	wantsCommand(root)
+	return root
 }
 
 // wantsCommand has a command that only has commands of its own refuse what is none of

@@ -32,6 +32,7 @@ func partitionCommand(conn *daemonFlags) *cobra.Command {
 	var p printer
 	c.PersistentFlags().BoolVar(&p.json, "json", false, "print what the API answers")
 	c.AddCommand(partitionCut(conn, &p), partitionHeal(conn, &p), partitionList(conn, &p), partitionShow(conn, &p))
+	conn.register(c.Commands()...)
 	return c
 }
 

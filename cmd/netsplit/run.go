@@ -76,6 +76,7 @@ on this machine (root), and leaves its records in --runs-dir.`,
 	f.StringToStringVar(&args, "set", nil, "settings of the target, name=value")
 	f.StringVar(&runsDir, "runs-dir", "", "keep records here and do the work in this process")
 	show.register(f)
+	conn.register(c)
 	return c
 }
 

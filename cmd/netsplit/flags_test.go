@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+// asking are the commands that may ask a daemon.
+var asking = []string{"campaign", "run", "replay", "invariants", "invariants pin", "invariants drop", "invariants release",
+	"doctor", "partition cut", "partition heal", "partition list", "partition show"}
+
+// TestUnusedFlags: a flag that a command does not use is refused by it, not taken and
+// ignored, and what is to be used in its place is told.
+func TestUnusedFlags(t *testing.T) {
+	used := map[string]bool{}
+	for c := range commands(rootCommand()) {
+		name := strings.TrimPrefix(strings.TrimPrefix(c.CommandPath(), "netsplit"), " ")
+		c.InheritedFlags().VisitAll(func(f *pflag.Flag) {
+			if c.Runnable() && (f.Name != "json" || !strings.HasPrefix(name, "partition ")) {
+				t.Errorf("%q inherits --%s: give the flag to the commands that use it", name, f.Name)
+			}
+		})
+		for _, flag := range []string{"api", "api-token-file"} {
+			if slices.Contains(asking, name) {
+				used[name] = c.Flag(flag) != nil
+				continue
+			}
+			if name == "" {
+				continue
+			}
+			args := append(strings.Fields(name), "--"+flag, "127.0.0.1:1")
+			if c.DisableFlagParsing {
+				t.Errorf("%q takes whatever flag there is", name)
+				continue
+			}
+			var stdout, stderr bytes.Buffer
+			ctx, cancel := context.WithCancel(context.Background())
+			cancel() // one that takes it does nothing
+			code := run(ctx, args, strings.NewReader(""), &stdout, &stderr)
+			if code != exitUsage || !strings.Contains(stderr.String(), "--"+flag) || !strings.Contains(stderr.String(), "--help") {
+				t.Errorf("netsplit %s: exit %d, %q: want it refused", strings.Join(args, " "), code, &stderr)
+			}
+			if want := map[bool]string{true: "netsplit campaign"}[name != "serve"]; !strings.Contains(stderr.String(), want) {
+				t.Errorf("netsplit %s: %q: want the commands that have it", strings.Join(args, " "), &stderr)
+			}
+		}
+	}
+	for _, name := range asking {
+		if !used[name] {
+			t.Errorf("%q does not know which daemon to ask", name)
+		}
+	}
+}
+
+// TestWhatExcludes: flags of which one would be ignored are refused together.
+func TestWhatExcludes(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"serve --api 127.0.0.1:7099", "--listen"},
+		{"serve --api-token-file x", "--token-file"},
+		{"campaign gossip --api 127.0.0.1:1 --runs-dir x", "exclude one another"},
+		{"replay r1 --api-token-file f --runs-dir x", "exclude one another"},
+		{"invariants pin x --api 127.0.0.1:1 --runs-dir x", "exclude one another"},
+		{"doctor --testbed x --api-token-file f", "exclude one another"},
+		{"invariants why x --target y", "invariants pin"},
+		{"campaign gossip --nonsense", "unknown flag: --nonsense; see netsplit campaign --help"},
+	} {
+		var stdout, stderr bytes.Buffer
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		if code := run(ctx, strings.Fields(c.args), strings.NewReader(""), &stdout, &stderr); code != exitUsage || !strings.Contains(stderr.String(), c.want) {
+			t.Errorf("netsplit %s: exit %d, %q: want %q", c.args, code, &stderr, c.want)
+		}
+	}
+}
