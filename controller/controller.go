@@ -54,6 +54,9 @@ type Config struct {
 	EchoInterval     time.Duration    // silence before an echo request; default 5 s
 	EchoTimeout      time.Duration    // silence before the session ends; default 15 s
 	RoleInterval     time.Duration    // how often the role is asked for; default 1 s
+	// DuplicateTimeout is how long the session of a datapath id may take to answer
+	// an echo when another connection claims that id; default 1 s.
+	DuplicateTimeout time.Duration
 	Now              func() time.Time // default time.Now
 }
 
@@ -61,7 +64,7 @@ type Config struct {
 var (
 	// ErrVersion: the switch does not speak OpenFlow 1.3.
 	ErrVersion = errors.New("switch does not speak OpenFlow 1.3")
-	// ErrDuplicate: the datapath id already has a live connection.
+	// ErrDuplicate: the datapath id already has a connection that answers.
 	ErrDuplicate = errors.New("datapath already connected")
 	// ErrUnknownDatapath: the datapath id is not in Config.Allowed.
 	ErrUnknownDatapath = errors.New("unknown datapath")
@@ -69,6 +72,8 @@ var (
 	ErrProtocol = errors.New("not OpenFlow 1.3")
 	// ErrSilent: nothing was heard for Config.EchoTimeout.
 	ErrSilent = errors.New("switch is silent")
+	// ErrReplaced: nothing answered any more, and the switch has connected anew.
+	ErrReplaced = errors.New("connection is dead and the switch has another")
 	// ErrClosed: this side closed the session.
 	ErrClosed = errors.New("controller closed")
 )
@@ -108,6 +113,9 @@ func New(cfg Config) *Controller {
 	}
 	if cfg.RoleInterval == 0 {
 		cfg.RoleInterval = time.Second
+	}
+	if cfg.DuplicateTimeout == 0 {
+		cfg.DuplicateTimeout = time.Second
 	}
 	if cfg.Role == of13.RoleNoChange {
 		cfg.Role = of13.RoleMaster
@@ -272,6 +280,7 @@ func (c *Controller) forget(sw *Switch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.switches, sw.id)
+	close(sw.gone)
 }
 
 // leave is forget of a session whose end is to be told, by left after that was done.
@@ -290,27 +299,50 @@ func (c *Controller) left(sw *Switch) {
 	close(sw.gone)
 }
 
-// admit enters the switch into the table of live ones, or says why not.
+// admit enters the switch into the table of live ones, or says why not. Where its
+// datapath id has a session, that one stays if it answers, and ends if it does not.
 func (c *Controller) admit(sw *Switch) error {
 	if len(c.cfg.Allowed) > 0 && !slices.Contains(c.cfg.Allowed, sw.id) {
 		return fmt.Errorf("%w: %s is not among the allowed %v (--allowed-datapath); add it, or point that switch elsewhere",
 			ErrUnknownDatapath, sw.id, c.cfg.Allowed)
 	}
+	for {
+		old, err := c.enter(sw)
+		if old == nil {
+			return err
+		}
+		if old.answers(c.cfg.DuplicateTimeout) {
+			return fmt.Errorf("%w: %s is connected from %s, which answers; two switches must not share a datapath id",
+				ErrDuplicate, sw.id, remote(old.conn))
+		}
+		old.finish(fmt.Errorf("%w: no answer to an echo within %v, and it connected from %s", ErrReplaced, c.cfg.DuplicateTimeout, remote(sw.conn)))
+		old.conn.Close()
+		select {
+		case <-old.gone:
+		case <-sw.over:
+			return sw.err
+		case <-time.After(c.cfg.HandshakeTimeout):
+			return fmt.Errorf("%w: %s was connected from %s, and what it sent last is still worked on; it may try again", ErrDuplicate, sw.id, remote(old.conn))
+		}
+	}
+}
+
+// enter puts the switch into the table of live ones, unless its datapath id has a
+// session, which is returned.
+func (c *Controller) enter(sw *Switch) (old *Switch, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return ErrClosed
+		return nil, ErrClosed
 	}
 	if old := c.switches[sw.id]; old != nil {
-		old.probe() // it may be dead: find out soon
-		return fmt.Errorf("%w: %s is connected from %s; two switches must not share a datapath id",
-			ErrDuplicate, sw.id, remote(old.conn))
+		return old, nil
 	}
 	c.switches[sw.id] = sw
 	if old := c.leaving[sw.id]; old != nil {
 		sw.before = old.gone
 	}
-	return nil
+	return nil, nil
 }
 
 // Register makes h the handler of one datapath. If the switch is connected, h

@@ -354,5 +354,13 @@ func (sw *Switch) keepAlive(stop <-chan struct{}) {
 	}
 }
 
+// answers says whether the switch answers an echo within that time.
+func (sw *Switch) answers(within time.Duration) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	_, err := sw.Request(ctx, echoRequest())
+	return err == nil
+}
+
 // probe sends an echo request.
 func (sw *Switch) probe() { _ = sw.Send(echoRequest()) }

@@ -1,0 +1,55 @@
+package controller_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"netsplit/controller"
+	"netsplit/internal/switchtest"
+)
+
+// TestConnectedAgain: a switch that connects while its last session is dead, and not
+// yet known to be, is taken at once. That session has ended for its handler before.
+func TestConnectedAgain(t *testing.T) {
+	dead, _, rec, c := start(t, controller.Config{DuplicateTimeout: 50 * time.Millisecond, EchoTimeout: time.Hour}, switchtest.Config{Datapath: 7, Mute: true})
+	end := join(t, c, switchtest.New(switchtest.Config{Datapath: 7}))
+	if err := get(t, "the end of the dead session", rec.down); !errors.Is(err, controller.ErrReplaced) {
+		t.Errorf("the dead session ended with %v", err)
+	}
+	again := get(t, "switch up", rec.up)
+	if again == dead || c.Switch(7) != again {
+		t.Errorf("the session of the datapath is %p, not the new one %p", c.Switch(7), again)
+	}
+	if err := again.Barrier(soon(t)); err != nil {
+		t.Error(err)
+	}
+	// A third one is refused: this one answers.
+	if err := get(t, "a third one", join(t, c, switchtest.New(switchtest.Config{Datapath: 7}))); !errors.Is(err, controller.ErrDuplicate) {
+		t.Error(err)
+	}
+	select {
+	case err := <-end:
+		t.Errorf("the new session has ended: %v", err)
+	default:
+	}
+}
+
+// TestConnectedTwiceAtOnce: of two that come while the last session is dead one is
+// taken, and the other refused.
+func TestConnectedTwiceAtOnce(t *testing.T) {
+	_, _, rec, c := start(t, controller.Config{DuplicateTimeout: 50 * time.Millisecond, EchoTimeout: time.Hour}, switchtest.Config{Datapath: 7, Mute: true})
+	ends := make(chan error, 2)
+	for range 2 {
+		end := join(t, c, switchtest.New(switchtest.Config{Datapath: 7}))
+		go func() { ends <- <-end }()
+	}
+	get(t, "the end of the dead session", rec.down)
+	again := get(t, "switch up", rec.up)
+	if err := get(t, "the end of one of the two", ends); !errors.Is(err, controller.ErrDuplicate) {
+		t.Error(err)
+	}
+	if err := again.Barrier(soon(t)); err != nil {
+		t.Error(err)
+	}
+}
