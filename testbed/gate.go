@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 
 	"netsplit/inference/tap"
@@ -76,14 +77,19 @@ func (b *Testbed) UseGate(ctx context.Context, g model.Gate) error { return b.fa
 // CheckGate enters what was lost at the gate into the run under way.
 func (b *Testbed) CheckGate(ctx context.Context) error { return b.fabric.CheckGate(ctx) }
 
-// Tap opens the tap of a run, which hears all until Calm.
-func (b *Testbed) Tap(ctx context.Context, run Run, pairs []Pair, sc *model.Scenario) error {
+// Tap opens the taps of a run, which hears all until Calm. A run without a gate holds
+// nothing: then held is mirrored, too. Without a mirror port only what is held is read.
+func (b *Testbed) Tap(ctx context.Context, run Run, held, mirrored []Pair, sc *model.Scenario) error {
 	b.run.Store(&run)
-	switch b.TapName(sc) {
-	case "gate":
-		return b.fabric.SetTaps(ctx, pairs, nil)
-	case "none":
+	name := b.TapName(sc)
+	if name == "none" {
 		return b.fabric.SetTaps(ctx, nil, nil)
+	}
+	if name != "gate" {
+		held, mirrored = nil, slices.Concat(held, mirrored)
+	}
+	if !b.hasMirror() || len(mirrored) == 0 {
+		return b.fabric.SetTaps(ctx, held, nil)
 	}
 	m := b.Testbed.Mirrors[0]
 	r, err := tap.Open(m.Interface, m.Netns)
@@ -91,15 +97,45 @@ func (b *Testbed) Tap(ctx context.Context, run Run, pairs []Pair, sc *model.Scen
 		return fmt.Errorf("open the mirror port: %w", err)
 	}
 	b.mirror = r
+	read := run.Mirror
+	if name == "gate" {
+		a := &along{run: run, mirror: r, lag: alongLag}
+		b.along.Store(a)
+		read = a.read
+	}
 	rctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	b.stop, b.read = cancel, make(chan struct{})
 	go func() {
 		defer close(b.read)
-		if err := r.Read(rctx, run.Mirror); err != nil && rctx.Err() == nil {
+		if err := r.Read(rctx, read); err != nil && rctx.Err() == nil {
 			run.Fail("the mirror port could not be read any more: %v", err)
 		}
 	}()
-	return b.fabric.SetTaps(ctx, nil, pairs)
+	return b.fabric.SetTaps(ctx, held, mirrored)
+}
+
+// held hands a frame that the gate holds to the run under way.
+func (b *Testbed) held(host model.NodeID, at time.Time, frame []byte) {
+	r := b.under()
+	switch a := b.along.Load(); {
+	case r == nil:
+	case a != nil:
+		a.hold(host, at, frame)
+	default:
+		r.Gate(host, at, frame)
+	}
+}
+
+// CheckMirror says what the mirror port has lost since the run began.
+func (b *Testbed) CheckMirror() error {
+	if b.mirror == nil {
+		return nil
+	}
+	st, err := b.mirror.Stats()
+	if err == nil && st.Dropped > 0 {
+		err = fmt.Errorf("%d frames of the mirror port were lost: this machine was too slow to read them", st.Dropped)
+	}
+	return err
 }
 
 // Calm closes the taps: plain forwarding between all hosts, nothing held.
@@ -107,6 +143,9 @@ func (b *Testbed) Calm(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	err := b.fabric.Flush(ctx)
+	if a := b.along.Swap(nil); a != nil {
+		a.close()
+	}
 	b.run.Store(nil)
 	if b.mirror != nil {
 		b.stop()
@@ -117,8 +156,11 @@ func (b *Testbed) Calm(ctx context.Context) error {
 	return err
 }
 
-// Receivers are the hosts that the tap has frames to many of a host for.
-func (b *Testbed) Receivers(from model.NodeID) []model.NodeID { return b.fabric.Receivers(from) }
+// Receivers are the hosts that the gate (held), or the mirror port, has frames to many of
+// a host for.
+func (b *Testbed) Receivers(from model.NodeID, held bool) []model.NodeID {
+	return b.fabric.Receivers(from, held)
+}
 
 // Release sends a held frame on to its host.
 func (b *Testbed) Release(frame []byte, to model.NodeID) error { return b.fabric.Release(frame, to) }

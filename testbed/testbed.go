@@ -30,7 +30,8 @@ type Testbed struct {
 	hosts  *hosts.Hosts
 	lab    *lab.Lab // nil: somebody else's testbed
 	binary string
-	run    atomic.Pointer[Run] // under way; nil between runs
+	run    atomic.Pointer[Run]   // under way; nil between runs
+	along  atomic.Pointer[along] // of that run; nil: it does not read both taps
 	agents agents
 	tended context.CancelFunc // ends tend
 	work   sync.WaitGroup
@@ -111,12 +112,8 @@ func Open(ctx context.Context, c Config) (*Testbed, error) {
 // takeSwitches has the fabric keep the switches in order.
 func (b *Testbed) takeSwitches(ctx context.Context, c Config) error {
 	f, err := fabric.New(fabric.Config{Testbed: c.Testbed, Gate: c.Gate, Controller: c.Controller, Log: c.Log,
-		PacketIn: func(host model.NodeID, at time.Time, frame []byte) {
-			if r := b.under(); r != nil {
-				r.Gate(host, at, frame)
-			}
-		},
-		Crossed: b.crossed,
+		PacketIn: b.held,
+		Crossed:  b.crossed,
 		Events: fabric.Events{
 			Ready: func(id model.DatapathID) { c.Events.SwitchChanged(id, true) },
 			SwitchDown: func(id model.DatapathID, err error) {

@@ -28,6 +28,9 @@ func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 	if err := r.c.Bed.CheckGate(ctx); err != nil {
 		s.Fail("what was lost at the gate could not be counted: %v", err)
 	}
+	if err := r.c.Bed.CheckMirror(); err != nil {
+		s.Note("not all of what crossed was read: %v", err)
+	}
 	ev.Exits, ev.Hung = r.procs.Exits()
 	s.flush()
 	s.mu.Lock()

@@ -10,7 +10,7 @@ import (
 // receivers are the hosts that a frame is entered for, each with its own copy; "" is the
 // one that its addresses say. What goes to many comes from the tap once, and is decided
 // for every receiver by itself: one of them may be cut off. The caller holds mu.
-func (s *session) receivers(from model.NodeID, frame []byte) []model.NodeID {
+func (s *session) receivers(from model.NodeID, frame []byte, held bool) []model.NodeID {
 	one := []model.NodeID{""}
 	if len(frame) < 12 || frame[0]&1 == 0 {
 		return one
@@ -18,7 +18,7 @@ func (s *session) receivers(from model.NodeID, frame []byte) []model.NodeID {
 	if from == "" {
 		from = s.gate.HostOf([6]byte(frame[6:]))
 	}
-	all := s.gate.Receivers(from)
+	all := s.gate.Receivers(from, held)
 	p := &s.pipe.Look(model.Frame{Data: frame}).Packet
 	if asks := p.Proto == model.ProtoARP && slices.Contains(all, p.To); asks || len(all) == 0 {
 		return one

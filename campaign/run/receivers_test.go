@@ -122,7 +122,7 @@ func TestCopiesAreLookedForAtTheirReceivers(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	var streams []string
-	for _, to := range s.receivers("n1", toAll(t, "n1", "B")) {
+	for _, to := range s.receivers("n1", toAll(t, "n1", "B"), true) {
 		streams = append(streams, s.step(model.Frame{Num: 9, Host: "n1", To: to, Data: toAll(t, "n1", "B")}).New[0].Stream)
 	}
 	if want := "[udp 10.0.0.1:7000>239.0.0.7:7000 to n2 udp 10.0.0.1:7000>239.0.0.7:7000 to n3]"; fmt.Sprint(streams) != want {

@@ -113,7 +113,8 @@ func (r *run) phases(ctx context.Context, ev *record.Evidence, began time.Time) 
 	r.cost.Template = time.Since(t)
 	// The taps are open before the target starts, so that the pipeline sees
 	// every connection from its first packet.
-	if err := r.c.Bed.Tap(ctx, r.s, r.watched(), &r.c.Scenario); err != nil {
+	held, mirrored := r.watched()
+	if err := r.c.Bed.Tap(ctx, r.s, held, mirrored, &r.c.Scenario); err != nil {
 		return err
 	}
 	r.s.Mark(model.EventStart)
@@ -203,41 +204,39 @@ func (r *run) open(began time.Time) (err error) {
 	return nil
 }
 
-// watched lists the pairs of hosts whose traffic is read: all pairs of nodes,
-// what the scenario may cut, and what its message faults name.
-func (r *run) watched() []testbed.Pair {
+// watched lists the pairs of hosts whose traffic is read: what a gate holds, which is
+// that of all pairs of nodes, what the scenario may cut, and what its message faults name;
+// and what else is read, which is that of clients and nodes.
+func (r *run) watched() (held, mirrored []testbed.Pair) {
 	seen := map[model.Link]bool{}
-	var out []testbed.Pair
-	add := func(a, b model.NodeID) {
+	add := func(to *[]testbed.Pair, a, b model.NodeID) {
 		if b < a {
 			a, b = b, a
 		}
 		if l := (model.Link{Src: a, Dst: b}); a != b && !seen[l] {
 			seen[l] = true
-			out = append(out, testbed.Pair{A: a, B: b})
+			*to = append(*to, testbed.Pair{A: a, B: b})
 		}
 	}
 	for _, a := range r.target.Nodes {
 		for _, b := range r.target.Nodes {
-			add(a, b)
+			add(&held, a, b)
 		}
 	}
 	for _, l := range r.c.Scenario.MayCut() {
-		add(l.Src, l.Dst)
+		add(&held, l.Src, l.Dst)
 	}
 	for i := range r.c.Scenario.Faults {
 		for _, l := range r.about(&r.c.Scenario.Faults[i]) {
-			add(l.Src, l.Dst)
+			add(&held, l.Src, l.Dst)
 		}
 	}
-	if r.c.Bed.TapName(&r.c.Scenario) == "mirror" {
-		for _, c := range r.target.Clients {
-			for _, n := range r.target.Nodes {
-				add(c, n)
-			}
+	for _, c := range r.target.Clients {
+		for _, n := range r.target.Nodes {
+			add(&mirrored, c, n)
 		}
 	}
-	return out
+	return held, mirrored
 }
 
 // about lists the links that a fault's messages may cross: where it names no host,

@@ -71,8 +71,9 @@ type gateway interface {
 	Cut(p model.Partition) error
 	// Heal takes those rules away again.
 	Heal() error
-	// Receivers are the hosts that the tap has frames to many of a host for.
-	Receivers(from model.NodeID) []model.NodeID
+	// Receivers are the hosts that the gate (held), or else the mirror port, has frames
+	// to many of a host for.
+	Receivers(from model.NodeID, held bool) []model.NodeID
 	// HostOf is the host that a hardware address belongs to; "" for a group.
 	HostOf(mac [6]byte) model.NodeID
 	// MAC is the hardware address of a host.
@@ -204,7 +205,7 @@ func (s *session) Mirror(at time.Time, frame []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.when(at)
-	for _, to := range s.receivers("", frame) {
+	for _, to := range s.receivers("", frame, false) {
 		if to != "" && s.isApart(model.Link{Src: s.gate.HostOf([6]byte(frame[6:])), Dst: to}, frame) {
 			continue
 		}
@@ -222,7 +223,7 @@ func (s *session) Gate(host model.NodeID, at time.Time, frame []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.when(at)
-	for _, to := range s.receivers(host, frame) {
+	for _, to := range s.receivers(host, frame, true) {
 		s.hold(host, t, frame, to)
 	}
 }

@@ -72,7 +72,7 @@ func (g *fakeGate) HostOf(mac [6]byte) model.NodeID {
 	return model.NodeID([]byte{'n', mac[5]})
 }
 
-func (g *fakeGate) Receivers(from model.NodeID) []model.NodeID {
+func (g *fakeGate) Receivers(from model.NodeID, _ bool) []model.NodeID {
 	return slices.DeleteFunc(slices.Clone(testNodes), func(n model.NodeID) bool { return n == from || from == "" })
 }
 

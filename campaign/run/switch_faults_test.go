@@ -104,7 +104,9 @@ func (g switchGate) HostOf(mac [6]byte) model.NodeID {
 	h, _ := g.f.HostOf(mac[:])
 	return h
 }
-func (g switchGate) Receivers(from model.NodeID) []model.NodeID { return g.f.Receivers(from) }
+func (g switchGate) Receivers(from model.NodeID, held bool) []model.NodeID {
+	return g.f.Receivers(from, held)
+}
 func (g switchGate) MAC(h model.NodeID) (net.HardwareAddr, bool) {
 	return net.HardwareAddr{2, 0, 0, 0, 0, h[1]}, true
 }

@@ -95,7 +95,7 @@ func (b *bench) gated(t *testing.T, by model.Gate, cfg fabric.Config, decide fun
 		defer mu.Unlock()
 		to := []model.NodeID{""}
 		if frame[0]&1 != 0 {
-			to = f.Receivers(from)
+			to = f.Receivers(from, true)
 		}
 		if !decide(from, frame) {
 			return

@@ -34,6 +34,8 @@ type Reader struct {
 	batch  *batch
 	closed atomic.Bool
 
+	reading sync.Mutex // guards batch: Drain may be called while Read runs
+
 	mu    sync.Mutex // guards stats: Stats may be called while Read runs
 	stats Stats
 }
@@ -158,16 +160,33 @@ func open(iface string) (fd int, err error) {
 // reader is closed (os.ErrClosed) or the interface fails. frame is valid
 // during the call only. Only one Read may run at a time.
 func (r *Reader) Read(ctx context.Context, f func(ts time.Time, frame []byte)) error {
-	return r.batches(ctx, func(n int) error {
-		for i := range n {
-			ts, frame, truncated := r.batch.frame(i)
-			if truncated {
-				r.truncated()
-			}
-			f(ts, frame)
+	return r.batches(ctx, func(n int) error { return r.each(n, f) })
+}
+
+// each calls f for the frames of the batch.
+func (r *Reader) each(n int, f func(ts time.Time, frame []byte)) error {
+	for i := range n {
+		ts, frame, truncated := r.batch.frame(i)
+		if truncated {
+			r.truncated()
 		}
-		return nil
+		f(ts, frame)
+	}
+	return nil
+}
+
+// Drain is Read for the frames that have arrived already: it does not wait for
+// others. It may be called while Read runs, whose f is then not called for them;
+// calls of either f do not overlap.
+func (r *Reader) Drain(f func(ts time.Time, frame []byte)) error {
+	var failed error
+	err := r.socket.Control(func(fd uintptr) {
+		_, failed = r.drain(context.Background(), int(fd), func(n int) error { return r.each(n, f) })
 	})
+	if failed == nil && err != nil {
+		return r.failure("", err)
+	}
+	return failed
 }
 
 func (r *Reader) truncated() {
@@ -212,6 +231,8 @@ func (r *Reader) failure(what string, err error) error {
 // drain is batches with what is there: it does not wait, and says whether that
 // was the last.
 func (r *Reader) drain(ctx context.Context, fd int, f func(n int) error) (done bool, err error) {
+	r.reading.Lock()
+	defer r.reading.Unlock()
 	for ctx.Err() == nil {
 		if r.closed.Load() {
 			return true, r.failure("", os.ErrClosed)

@@ -304,3 +304,58 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 		}
 	}
 }
+
+// TestDrainTakesWhatHasArrived while Read waits, and no frame comes twice or is lost.
+func TestDrainTakesWhatHasArrived(t *testing.T) {
+	near, far, namespace := veth(t)
+	r, err := Open(far, namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	send := sender(t, near, "")
+	if err := r.Drain(func(time.Time, []byte) { t.Error("a frame before any was sent") }); err != nil {
+		t.Fatal(err)
+	}
+	send(frame(0, true, 60))
+	arrived(t, r, 1)
+	var first []got
+	if err := r.Drain(func(ts time.Time, b []byte) { first = append(first, got{ts, bytes.Clone(b)}) }); err != nil {
+		t.Fatal(err)
+	}
+	if len(first) != 1 || !bytes.Equal(first[0].bytes, frame(0, true, 60)) {
+		t.Fatalf("drained %v, want the one frame with its tag", first)
+	}
+
+	const n = 3000
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var order []uint32 // calls of either f do not overlap
+	take := func(_ time.Time, b []byte) {
+		if order = append(order, binary.BigEndian.Uint32(b[14:])); len(order) == n {
+			cancel()
+		}
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- r.Read(ctx, take) }()
+	for i := range uint32(n) {
+		send(frame(i, false, 60))
+		if i%50 == 0 {
+			if err := r.Drain(take); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := await(t, "all frames, by Read or Drain", ended); err != nil {
+		t.Fatal(err)
+	}
+	for i, got := range order {
+		if got != uint32(i) {
+			t.Fatalf("frame %d came at place %d of %d", got, i, len(order))
+		}
+	}
+	r.Close()
+	if err := r.Drain(take); err == nil {
+		t.Error("a closed reader drains")
+	}
+}

@@ -122,7 +122,7 @@ type Fabric struct {
 	work    sync.WaitGroup
 	tally   tally
 
-	receivers atomic.Pointer[map[model.NodeID][]model.NodeID] // see Receivers
+	receivers atomic.Pointer[receivers] // see Receivers
 
 	// mu guards the desired state. Held by every operation that changes it
 	// from compile to confirmation, so changes come one after the other.

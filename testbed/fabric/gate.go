@@ -124,25 +124,40 @@ func (f *Fabric) flood(frame []byte, dst flowrules.MAC) error {
 	return nil
 }
 
-// Receivers lists, sorted, the hosts that a host is gated with, or else mirrored: what it
-// sends to many goes to the tap once for all of them, and by the gate to nobody else.
-func (f *Fabric) Receivers(from model.NodeID) []model.NodeID {
-	if all := f.receivers.Load(); all != nil {
-		return (*all)[from]
+// Receivers lists, sorted, the hosts that a host is gated with (held), or mirrored with
+// and not gated: what it sends to many goes to each tap once for all of them, and by the
+// gate to nobody else.
+func (f *Fabric) Receivers(from model.NodeID, held bool) []model.NodeID {
+	all := f.receivers.Load()
+	switch {
+	case all == nil:
+		return nil
+	case held:
+		return all.gate[from]
 	}
-	return nil
+	return all.mirror[from]
+}
+
+// receivers are those of each tap, by sender.
+type receivers struct {
+	gate, mirror map[model.NodeID][]model.NodeID
 }
 
 // setReceivers follows the taps. Without any it keeps those that were: their last frames
 // may be on their way. f.mu is held.
 func (f *Fabric) setReceivers() {
-	pairs := f.gate
-	if len(pairs) == 0 {
-		pairs = f.mirror
-	}
-	if len(pairs) == 0 {
+	if len(f.gate)+len(f.mirror) == 0 {
 		return
 	}
+	gate := f.receiversOf(f.gate)
+	mirror := f.receiversOf(f.mirror)
+	for h, of := range mirror {
+		mirror[h] = slices.DeleteFunc(of, func(o model.NodeID) bool { return slices.Contains(gate[h], o) })
+	}
+	f.receivers.Store(&receivers{gate, mirror})
+}
+
+func (f *Fabric) receiversOf(pairs []Pair) map[model.NodeID][]model.NodeID {
 	all := map[model.NodeID][]model.NodeID{}
 	for _, p := range pairs {
 		a, b := f.byHost[p.A], f.byHost[p.B]
@@ -154,7 +169,7 @@ func (f *Fabric) setReceivers() {
 		slices.Sort(all[h])
 		all[h] = slices.Compact(all[h])
 	}
-	f.receivers.Store(&all)
+	return all
 }
 
 // HostOf is the host that owns the Ethernet address at the start of b: give it

@@ -12,15 +12,16 @@ import (
 // sender can reach, also of the last frames after it was closed.
 func TestReceiversAreWhomTheTapIsFor(t *testing.T) {
 	r := newRig(t, fabric.Config{}, 1, 2) // two switches without a link
+	mirrored := false
 	is := func(from model.NodeID, want ...model.NodeID) {
 		t.Helper()
-		if got := r.f.Receivers(from); !slices.Equal(got, want) {
-			t.Errorf("of %s: %v, want %v", from, got, want)
+		if got := r.f.Receivers(from, !mirrored); !slices.Equal(got, want) {
+			t.Errorf("of %s, mirrored %v: %v, want %v", from, mirrored, got, want)
 		}
 	}
 	is("s1h1")
 	pairs := []fabric.Pair{{A: "s1h3", B: "s1h1"}, {A: "s1h1", B: "s1h2"}, {A: "s1h2", B: "s1h1"}, {A: "s1h1", B: "s2h1"}}
-	for _, mirrored := range []bool{false, true} {
+	for _, mirrored = range []bool{false, true} {
 		gate, mirror := pairs, []fabric.Pair(nil)
 		if mirrored {
 			gate, mirror = nil, pairs[:1]
@@ -40,4 +41,11 @@ func TestReceiversAreWhomTheTapIsFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	is("s1h1", "s1h3")
+	// With both taps each has its own.
+	if err := r.f.SetTaps(soon(t), pairs[1:2], pairs[:2]); err != nil {
+		t.Fatal(err)
+	}
+	is("s1h1", "s1h3")
+	mirrored = false
+	is("s1h1", "s1h2")
 }
