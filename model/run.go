@@ -70,6 +70,20 @@ const (
 	BrokenBound FailureClass = "broken-bound"
 )
 
+// Severity sorts failures by what they cost a user. Package explorer/check
+// decides it.
+type Severity string
+
+// Severities, the costliest first.
+const (
+	SeverityData         Severity = "data"          // what was acknowledged is lost, wrong, out of date, or handed out twice
+	SeveritySplitBrain   Severity = "split-brain"   // nodes act on different leaders or members
+	SeverityNotRecovered Severity = "not-recovered" // it lasts after heal: unavailable, stuck, or nodes disagree
+	SeverityCrash        Severity = "crash"         // a server process ended by itself
+	SeverityError        Severity = "error"         // operations fail or take too long
+	SeverityLog          Severity = "log"           // a line in a log
+)
+
 // Failure is one failed check of one run.
 type Failure struct {
 	Check string `json:"check"` // e.g. "lost-acknowledged-writes"
@@ -90,6 +104,15 @@ type Failure struct {
 	// checks of what happens at one moment: a process ends, a line is logged, an
 	// operation fails.
 	BeforeCut bool `json:"beforeCut,omitempty"`
+	// Severity is what it costs a user, Cause what brought it: failures of equal
+	// Cause are told as one. Both are empty in records of older versions.
+	Severity Severity `json:"severity,omitempty"`
+	Cause    string   `json:"cause,omitempty"`
+	// Hosts are where it showed, First and Last when, for checks of what happens at
+	// one moment (as BeforeCut).
+	Hosts []NodeID      `json:"hosts,omitempty"`
+	First time.Duration `json:"first,omitempty"`
+	Last  time.Duration `json:"last,omitempty"`
 }
 
 // Proof says what the cut of a run really did. Leaked is counted at the
@@ -222,7 +245,15 @@ type Finding struct {
 	Campaign string       `json:"campaign"`
 	Target   string       `json:"target"`
 	Class    FailureClass `json:"class"`
-	Failure  Failure      `json:"failure"` // of the first run that showed it
+	// Severity is what it costs a user, Rank its place among the findings of a
+	// campaign: the costliest has the lowest. Cause is what brought it in all runs
+	// that showed it, and CauseID "cause-" + hash of campaign and Cause: findings of
+	// one cause are told as one. A finding of an older version has Rank 0.
+	Severity Severity `json:"severity,omitempty"`
+	Rank     int      `json:"rank,omitempty"`
+	Cause    string   `json:"cause,omitempty"`
+	CauseID  string   `json:"causeId,omitempty"`
+	Failure  Failure  `json:"failure"` // of the first run that showed it
 	// Run is the run to replay; Runs all that showed it; FirstAfter the number
 	// of runs of the campaign until it was first seen.
 	Run        string   `json:"run"`
@@ -230,7 +261,7 @@ type Finding struct {
 	FirstAfter int      `json:"firstAfter"`
 	// Clean says that a run showed it too without any partition, or before it.
 	Clean bool `json:"clean"`
-	// Replays and Reproduced count replays made so far.
+	// Replays counts the replays made so far, Reproduced those that showed its cause.
 	Replays    int `json:"replays,omitempty"`
 	Reproduced int `json:"reproduced,omitempty"`
 }

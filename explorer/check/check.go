@@ -239,7 +239,8 @@ func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 		unknown = append(unknown, "the workload did nothing that a check judges: "+strings.Join(why, "; "))
 	}
 	v.Excuses, v.Legal = excuses(&r)
-	sortFailures(v.Failures)
+	attribute(&r, v.Failures)
+	slices.SortStableFunc(v.Failures, compareFailures)
 	nameKnown(&r, v.Failures)
 	fault := r.Scenario.Cuts()
 	if r.Scenario.Strategy == model.StrategyScripted {
@@ -331,28 +332,11 @@ func notReached(s model.Scenario) string {
 	return "the moment to cut did not come before the workload ended"
 }
 
-// failReason names the worst failure and counts the rest.
+// failReason names the costliest failure and counts the rest.
 func failReason(fs []model.Failure) string {
 	s := fs[0].Summary
 	if len(fs) > 1 {
 		s += fmt.Sprintf("; and %d more failure(s)", len(fs)-1)
 	}
 	return s
-}
-
-// classRank puts what matters most first.
-func classRank(c model.FailureClass) int {
-	return slices.Index([]model.FailureClass{model.Broken, model.BrokenBound, model.Documented}, c)
-}
-
-func sortFailures(fs []model.Failure) {
-	slices.SortStableFunc(fs, func(a, b model.Failure) int {
-		if d := classRank(a.Class) - classRank(b.Class); d != 0 {
-			return d
-		}
-		if d := strings.Compare(a.Signature, b.Signature); d != 0 {
-			return d
-		}
-		return strings.Compare(a.Summary, b.Summary)
-	})
 }

@@ -12,14 +12,19 @@ import (
 
 // FindingID is the id of the finding with this signature in a campaign.
 func FindingID(campaign, signature string) string {
-	h := sha256.Sum256([]byte(campaign + "\x00" + signature))
-	return "f-" + hex.EncodeToString(h[:5])
+	return hashID("f-", campaign, signature)
+}
+
+func hashID(prefix, campaign, of string) string {
+	h := sha256.Sum256([]byte(campaign + "\x00" + of))
+	return prefix + hex.EncodeToString(h[:5])
 }
 
 // Merge folds the failures of a campaign's runs into distinct findings: equal
 // signatures are one. Runs are taken in the order of their ids whatever order
-// they come in. Replays are left out. Findings are sorted: broken ones
-// first, then by when they were first seen, then by signature.
+// they come in. Replays are left out. A finding has the cause that it had in every
+// run; one that had several stands for itself. The costliest are first
+// (SortFindings).
 func Merge(campaign string, runs []model.RunSummary) []model.Finding {
 	runs = slices.Clone(runs)
 	slices.SortStableFunc(runs, func(a, b model.RunSummary) int { return strings.Compare(a.Run, b.Run) })
@@ -33,13 +38,17 @@ func Merge(campaign string, runs []model.RunSummary) []model.Finding {
 		n++
 		for _, f := range r.Verdict.Failures {
 			have := by[f.Signature]
+			cause := CauseOf(f)
 			if have == nil {
 				have = &model.Finding{
 					ID: FindingID(campaign, f.Signature), Campaign: campaign, Target: r.Target,
-					Class: f.Class, Failure: f, Run: r.Run, FirstAfter: n,
+					Class: f.Class, Cause: cause, Failure: f, Run: r.Run, FirstAfter: n,
 				}
 				by[f.Signature] = have
 				out = append(out, have)
+			}
+			if have.Cause != cause {
+				have.Cause = ownCause(f)
 			}
 			if have.Failure.BeforeCut && !f.BeforeCut && r.Proof != nil { // the first run that a replay can show it by
 				f.Known, f.KnownBy = cmp.Or(f.Known, have.Failure.Known), cmp.Or(f.KnownBy, have.Failure.KnownBy)
@@ -60,11 +69,9 @@ func Merge(campaign string, runs []model.RunSummary) []model.Finding {
 	}
 	findings := make([]model.Finding, len(out))
 	for i, f := range out {
+		Complete(f)
 		findings[i] = *f
 	}
-	slices.SortStableFunc(findings, func(a, b model.Finding) int {
-		return cmp.Or(cmp.Compare(classRank(a.Class), classRank(b.Class)),
-			cmp.Compare(a.FirstAfter, b.FirstAfter), strings.Compare(a.Failure.Signature, b.Failure.Signature))
-	})
+	SortFindings(findings)
 	return findings
 }

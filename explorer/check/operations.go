@@ -62,6 +62,7 @@ func operations() checker {
 				}
 				f.BeforeCut = f.BeforeCut && beforeCut(r, c.done)
 				f.Amount++
+				showed(f, c.coordinator(r.Target), c.done)
 				if len(f.Detail) < 10 {
 					f.Detail = append(f.Detail, c.detail())
 				}

@@ -19,20 +19,12 @@ func processDied() checker {
 		certain: true,
 		help:    "a server process ended by itself (status 0 is no failure where may_exit is set)",
 		run: func(r *Record, _ settings) outcome {
-			may := map[string]bool{}
-			for _, p := range r.Target.Processes {
-				may[p.Name] = p.MayExit
-			}
 			by := map[string]*model.Failure{}
 			for _, e := range sortedExits(r.Exits) {
-				if e.Expected || (may[e.Process] && e.Status == 0) {
+				if !exitMatters(r.Target, e) {
 					continue
 				}
-				how := fmt.Sprintf("with status %d", e.Status)
-				if e.Status > 128 {
-					how = fmt.Sprintf("by signal %d", e.Status-128)
-				}
-				sig := fmt.Sprintf("process %s ended %s", e.Process, how)
+				how, sig := exitHow(e), exitSignature(e)
 				f := by[sig]
 				if f == nil {
 					f = &model.Failure{Signature: sig, Summary: fmt.Sprintf("%s on %s ended %s at %s s%s", e.Process, e.Host, how, seconds(e.At), phase(r, e.At)), BeforeCut: beforeCut(r, e.At)}
@@ -42,12 +34,41 @@ func processDied() checker {
 					f.BeforeCut = f.BeforeCut && beforeCut(r, e.At)
 				}
 				f.Amount++
+				showed(f, e.Host, e.At)
 				if e.LastLine != "" {
 					f.Detail = append(f.Detail, fmt.Sprintf("last line on %s: %s", e.Host, e.LastLine))
 				}
 			}
 			return outcome{failures: collect(by)}
 		},
+	}
+}
+
+// exitMatters says whether a process ended that should not have.
+func exitMatters(t *model.Target, e record.Exit) bool {
+	mayExit := slices.ContainsFunc(t.Processes, func(p model.Process) bool { return p.Name == e.Process && p.MayExit })
+	return !e.Expected && !(mayExit && e.Status == 0)
+}
+
+func exitHow(e record.Exit) string {
+	if e.Status > 128 {
+		return fmt.Sprintf("by signal %d", e.Status-128)
+	}
+	return fmt.Sprintf("with status %d", e.Status)
+}
+
+func exitSignature(e record.Exit) string {
+	return fmt.Sprintf("process %s ended %s", e.Process, exitHow(e))
+}
+
+// showed notes where and when a failure showed, in order of time or not.
+func showed(f *model.Failure, host model.NodeID, at time.Duration) {
+	if f.Last == 0 {
+		f.First, f.Last = at, at
+	}
+	f.First, f.Last = min(f.First, at), max(f.Last, at)
+	if i, is := slices.BinarySearch(f.Hosts, host); !is {
+		f.Hosts = slices.Insert(f.Hosts, i, host)
 	}
 }
 
@@ -145,6 +166,7 @@ func fatalLog() checker {
 				}
 				f.BeforeCut = f.BeforeCut && beforeCut(r, l.At)
 				f.Amount++
+				showed(f, l.Host, l.At)
 				if len(f.Detail) < 40 {
 					head := fmt.Sprintf("%s %s %.3f s: %s", l.Host, l.Process, l.At.Seconds(), l.Line)
 					if l.File != "" {

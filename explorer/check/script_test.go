@@ -131,7 +131,7 @@ func (s *story) do(t *testing.T, d *datadriven.TestData) string {
 		}
 		return printVerdict(Judge(s.r))
 	case "merge":
-		return merged(t, lines)
+		return merged(t, d, lines)
 	default:
 		t.Fatalf("%s: unknown verb %q", d.Pos, d.Cmd)
 	}
@@ -271,6 +271,9 @@ func printVerdict(v model.Verdict) string {
 		if f.Known != "" {
 			fmt.Fprintf(&b, "  %s\n", model.KnownAs(f.Known, f.KnownBy))
 		}
+		if own := ownCause(f); f.Cause != own {
+			fmt.Fprintf(&b, "  brought by %s\n", f.Cause)
+		}
 		if f.BeforeCut {
 			fmt.Fprintln(&b, "  before the cut")
 		}
@@ -284,7 +287,7 @@ func printVerdict(v model.Verdict) string {
 	return b.String()
 }
 
-func merged(t *testing.T, lines []string) string {
+func merged(t *testing.T, d *datadriven.TestData, lines []string) string {
 	var runs []model.RunSummary
 	for _, l := range lines {
 		f := strings.Fields(l)
@@ -302,8 +305,13 @@ func merged(t *testing.T, lines []string) string {
 				continue
 			}
 			x, before := strings.CutPrefix(x, "before-the-cut:")
+			x, by, _ := strings.Cut(strings.ReplaceAll(x, "_", " "), "<")
+			check, x, named := strings.Cut(x, ":")
+			if !named {
+				check, x = "", check
+			}
 			sig, class, _ := strings.Cut(x, "/")
-			r.Verdict.Failures = append(r.Verdict.Failures, model.Failure{Signature: sig, Class: model.FailureClass(class), Summary: sig + " in " + f[0], BeforeCut: before})
+			r.Verdict.Failures = append(r.Verdict.Failures, model.Failure{Check: check, Signature: sig, Class: model.FailureClass(class), Summary: sig + " in " + f[0], BeforeCut: before, Cause: by})
 		}
 		runs = append(runs, r)
 	}
@@ -313,8 +321,13 @@ func merged(t *testing.T, lines []string) string {
 		t.Errorf("findings depend on the order of the runs:\n%+v\n%+v", got, want)
 	}
 	var b strings.Builder
-	for _, f := range want {
-		fmt.Fprintf(&b, "[%s] %s: %s, after %d, runs %v, clean %v\n", f.Class, f.Failure.Signature, f.Failure.Summary, f.FirstAfter, f.Runs, f.Clean)
+	for _, c := range Causes(want) {
+		if d.HasArg("causes") {
+			fmt.Fprintf(&b, "%s: %s, runs %v\n", c.Findings[0].Severity, c.Findings[0].Cause, c.Runs)
+		}
+		for _, f := range c.Findings {
+			fmt.Fprintf(&b, "[%s] %s: %s, after %d, runs %v, clean %v\n", f.Class, f.Failure.Signature, f.Failure.Summary, f.FirstAfter, f.Runs, f.Clean)
+		}
 	}
 	return b.String()
 }

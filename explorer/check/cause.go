@@ -1,0 +1,138 @@
+package check
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"netsplit/model"
+	"netsplit/record"
+)
+
+// moment matches the words of a signature that say when something happened.
+var moment = regexp.MustCompile(`,?(?: acknowledged)? (?:without a cut|before the cut|during the cut|while cut|after heal)\b`)
+
+// ownCause is the cause of a failure that nothing else in its run brought: for
+// failed operations the error, whatever the operation and the place; for all
+// others what failed, whenever that was.
+func ownCause(f model.Failure) string {
+	text := f.Signature
+	switch f.Check {
+	case "operations":
+		if what, _, ok := strings.Cut(text, " although all it needs was reached"); ok {
+			_, text, _ = strings.Cut(what, " ") // without the operation
+		}
+	case "workload-hang":
+		if strings.HasPrefix(text, "operation ") {
+			text = "operations took longer than their limit"
+		}
+	}
+	return f.Check + ": " + moment.ReplaceAllString(text, "")
+}
+
+// CauseOf is the cause of a failure, also of one that an older version judged.
+func CauseOf(f model.Failure) string { return cmp.Or(f.Cause, ownCause(f)) }
+
+// SameCause says whether a replay's failure is of the cause of the original's.
+func SameCause(orig, again model.Failure) bool {
+	return orig.Check == again.Check && orig.Signature == again.Signature || CauseOf(orig) == CauseOf(again)
+}
+
+// Shows says whether one of the failures of a run is of the cause of f.
+func Shows(v model.Verdict, f model.Failure) bool {
+	return slices.ContainsFunc(v.Failures, func(g model.Failure) bool { return SameCause(f, g) })
+}
+
+// exitReach is how long before a process ends its own host's log lines are its last
+// words, and how long after it errors and log lines elsewhere are of its end.
+const exitReach = 10 * time.Second
+
+// attribute says of each failure what it costs and what brought it. A process that
+// ended by itself brings the log lines and errors around its end, and that the
+// target does not recover unless somebody started the process again.
+func attribute(r *Record, fs []model.Failure) {
+	var exits []record.Exit
+	for _, e := range sortedExits(r.Exits) {
+		if exitMatters(r.Target, e) {
+			exits = append(exits, e)
+		}
+	}
+	for i := range fs {
+		f := &fs[i]
+		f.Severity, f.Cause = SeverityOf(*f), ownCause(*f)
+		for _, e := range exits {
+			if broughtBy(r, e, f) {
+				f.Cause = ownCause(model.Failure{Check: processDied().name, Signature: exitSignature(e)})
+				break
+			}
+		}
+	}
+}
+
+func broughtBy(r *Record, e record.Exit, f *model.Failure) bool {
+	from := e.At
+	switch f.Severity {
+	case model.SeverityNotRecovered:
+		return !slices.ContainsFunc(r.Actions, func(a NodeAction) bool {
+			return a.Verb == model.NodeStart && a.Host == e.Host && a.Process == e.Process && a.At >= e.At
+		})
+	case model.SeverityLog:
+		if slices.Equal(f.Hosts, []model.NodeID{e.Host}) {
+			return f.First >= e.At-exitReach
+		}
+	case model.SeverityError:
+		if slices.Equal(f.Hosts, []model.NodeID{e.Host}) {
+			return f.First >= e.At
+		}
+	default:
+		return false
+	}
+	return f.Last > 0 && f.First >= from && f.First <= from+exitReach
+}
+
+// CompleteVerdict fills in what verdicts of older versions lack.
+func CompleteVerdict(v *model.Verdict) {
+	for i := range v.Failures {
+		f := &v.Failures[i]
+		f.Severity, f.Cause = SeverityOf(*f), CauseOf(*f)
+	}
+}
+
+// Complete fills in what findings of older versions lack.
+func Complete(f *model.Finding) {
+	f.Failure.Severity, f.Failure.Cause = SeverityOf(f.Failure), CauseOf(f.Failure)
+	f.Severity = f.Failure.Severity
+	f.Cause = cmp.Or(f.Cause, f.Failure.Cause)
+	f.CauseID = hashID("cause-", f.Campaign, f.Cause)
+	f.Rank = Rank(f.Class, f.Severity)
+}
+
+// Cause is what some findings have in common.
+type Cause struct {
+	ID       string
+	Findings []model.Finding // the costliest first
+	Runs     []string        // that showed one of them, sorted
+}
+
+// Causes groups the findings of a campaign, the costliest first.
+func Causes(findings []model.Finding) []Cause {
+	fs := slices.Clone(findings)
+	SortFindings(fs)
+	var out []Cause
+	for _, f := range fs {
+		i := slices.IndexFunc(out, func(c Cause) bool { return c.ID == f.CauseID })
+		if i < 0 {
+			i = len(out)
+			out = append(out, Cause{ID: f.CauseID})
+		}
+		out[i].Findings = append(out[i].Findings, f)
+		out[i].Runs = append(out[i].Runs, f.Runs...)
+	}
+	for i := range out {
+		slices.Sort(out[i].Runs)
+		out[i].Runs = slices.Compact(out[i].Runs)
+	}
+	return out
+}
