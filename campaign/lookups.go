@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"netsplit/explorer/check"
 	"netsplit/internal/regular"
 	"netsplit/model"
 )
@@ -53,6 +54,24 @@ func (s *Service) allPartitions() ([]model.PartitionStatus, error) {
 
 func (s *Service) allFindings(campaign string) ([]model.Finding, error) {
 	return all(func(c string) ([]model.Finding, string, error) { return s.store.ListFindings(campaign, page, c) })
+}
+
+// completeFindings gives the findings of older versions what they lack.
+func (s *Service) completeFindings() error {
+	findings, err := s.allFindings("")
+	if err != nil {
+		return err
+	}
+	for _, f := range findings {
+		if f.Rank > 0 {
+			continue
+		}
+		check.Complete(&f)
+		if err := s.store.PutFinding(f); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // replaysOf lists the runs that repeat a run and were made to their end.
@@ -113,12 +132,18 @@ func (s *Service) Runs(ctx context.Context, campaign string, limit int, cursor s
 	if _, err := s.store.GetCampaign(campaign); err != nil {
 		return nil, "", err
 	}
-	return s.store.ListRuns(campaign, limit, cursor)
+	runs, next, err := s.store.ListRuns(campaign, limit, cursor)
+	for i := range runs {
+		check.CompleteVerdict(&runs[i].Verdict)
+	}
+	return runs, next, err
 }
 
 // Run returns one run.
 func (s *Service) Run(ctx context.Context, id string) (model.RunSummary, error) {
-	return s.store.GetRun(id)
+	sum, err := s.store.GetRun(id)
+	check.CompleteVerdict(&sum.Verdict)
+	return sum, err
 }
 
 // RunFile opens a file of a run's record.

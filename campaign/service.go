@@ -142,6 +142,9 @@ func Open(cfg Config) (*Service, error) {
 			s.log.Warn("labs of dead owners could not be removed; as root: netsplit lab down", "err", err)
 		}
 	}
+	if err := s.completeFindings(); err != nil { // e.g. a full disk: they can still be read
+		s.log.Warn("findings of an older version are listed without severity and cause", "err", err)
+	}
 	err = s.resume()
 	if err == nil {
 		err = s.startManual()

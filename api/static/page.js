@@ -92,8 +92,9 @@
       cell(link(c.id, "#" + c.id)), cell(c.state, c.state), cell(c.spec.target), cell(c.spec.strategy),
       cell(c.planned ? c.done + " of " + c.planned : c.done, "number"), cell(c.findings, "number"), cell(new Date(c.created).toLocaleString()), cell(c.reason),
     ]), "None yet: netsplit campaign TARGET starts one.");
-    fill("findings", findings.items.map((f) => [
-      cell(f.id), cell(f.class, f.class), cell(f.failure.check), cell(f.failure.summary), cell(f.firstAfter, "number"), cell(report(f.run)),
+    const sameCause = Map.groupBy(findings.items, (f) => f.causeId);
+    fill("findings", [...sameCause.values()].map(([f, ...more]) => [
+      cell(f.id), cell(f.class, f.class), cell(f.severity), cell(f.failure.check), cell(f.failure.summary + (more.length ? " (and " + more.length + " more of this cause)" : "")), cell(f.firstAfter, "number"), cell(report(f.run)),
     ]), "None.");
     fill("partitions", partitions.items.map((p) => [
       cell(p.name), cell(p.state, p.state), cell(times(p)), cell(shape(p)), cell(p.groups.map((g) => g.join(" ")).join(" | ")),

@@ -78,7 +78,7 @@ func FromCampaign(c model.Campaign) Campaign {
 
 // FromFailure converts a failure.
 func FromFailure(f model.Failure) Failure {
-	return Failure{Check: f.Check, Signature: f.Signature, Class: string(f.Class), Summary: f.Summary, Quote: f.Quote, Detail: f.Detail, Amount: f.Amount, Known: f.Known, KnownBy: f.KnownBy, BeforeCut: f.BeforeCut}
+	return Failure{Check: f.Check, Signature: f.Signature, Class: string(f.Class), Severity: string(f.Severity), Cause: f.Cause, Summary: f.Summary, Quote: f.Quote, Detail: f.Detail, Amount: f.Amount, Known: f.Known, KnownBy: f.KnownBy, BeforeCut: f.BeforeCut}
 }
 
 func fromExcuse(e model.Excuse) Excuse {
@@ -180,7 +180,7 @@ func FromRun(r model.RunSummary) Run {
 // FromFinding converts a finding.
 func FromFinding(f model.Finding) Finding {
 	return Finding{
-		ID: f.ID, Campaign: f.Campaign, Target: f.Target, Class: string(f.Class), Failure: FromFailure(f.Failure), Run: f.Run,
+		ID: f.ID, Campaign: f.Campaign, Target: f.Target, Class: string(f.Class), Severity: string(f.Severity), Cause: f.Cause, CauseID: f.CauseID, Failure: FromFailure(f.Failure), Run: f.Run,
 		Runs: nonNil(f.Runs), FirstAfter: f.FirstAfter, Clean: f.Clean, Replays: f.Replays, Reproduced: f.Reproduced,
 		Replay: "netsplit replay " + f.Run + " -n 10",
 	}

@@ -89,6 +89,8 @@ type Failure struct {
 	Check     string   `json:"check"`
 	Signature string   `json:"signature" doc:"What failed and where, without times, counts or ids"`
 	Class     string   `json:"class" doc:"broken, documented or broken-bound"`
+	Severity  string   `json:"severity" doc:"What it costs a user: data (what was acknowledged is lost, wrong, out of date or handed out twice), split-brain, not-recovered (it lasts after heal), crash, error or log"`
+	Cause     string   `json:"cause" doc:"What brought it: failures of one cause are told as one"`
 	Summary   string   `json:"summary"`
 	Quote     string   `json:"quote,omitempty" doc:"The sentence of the documentation that admits or forbids it"`
 	Detail    []string `json:"detail,omitempty"`
@@ -255,17 +257,20 @@ type Finding struct {
 	Campaign   string   `json:"campaign"`
 	Target     string   `json:"target"`
 	Class      string   `json:"class" doc:"broken, documented or broken-bound"`
+	Severity   string   `json:"severity" doc:"What it costs a user: data (what was acknowledged is lost, wrong, out of date or handed out twice), split-brain, not-recovered (it lasts after heal), crash, error or log"`
+	Cause      string   `json:"cause" doc:"What brought it in all runs that showed it"`
+	CauseID    string   `json:"causeId" doc:"Findings of a campaign with one causeId are told as one"`
 	Failure    Failure  `json:"failure"`
 	Run        string   `json:"run" doc:"The run to replay"`
 	Runs       []string `json:"runs" doc:"All runs that showed it"`
 	FirstAfter int      `json:"firstAfter" doc:"Runs of the campaign until it was first seen"`
 	Clean      bool     `json:"clean" doc:"A run showed it too without any partition, or before it"`
 	Replays    int      `json:"replays"`
-	Reproduced int      `json:"reproduced"`
+	Reproduced int      `json:"reproduced" doc:"Replays that showed its cause"`
 	Replay     string   `json:"replay" doc:"The command that repeats it"`
 }
 
-// Findings is one page of findings.
+// Findings is one page of findings: those of a campaign together, the costliest first.
 type Findings struct {
 	Items []Finding `json:"items"`
 	Next  string    `json:"next,omitempty" doc:"Cursor of the next page; absent on the last"`

@@ -28,8 +28,11 @@ func (x *Tx) PutFinding(f model.Finding) error {
 	return x.put(bucketFindings, key(f.ID), f)
 }
 
+// findingKey orders the findings of a campaign by what they cost, then by when they
+// were first seen. One of an older version, without a Rank, has the key it was
+// stored under.
 func findingKey(f model.Finding) []byte {
-	return key(f.Campaign, uint64(max(f.FirstAfter, 0)), f.ID)
+	return key(f.Campaign, uint64(max(f.Rank, 0))<<32|uint64(max(f.FirstAfter, 0)), f.ID)
 }
 
 // GetFinding fails with model.ErrNotFound.
@@ -38,7 +41,7 @@ func (x *Tx) GetFinding(id string) (model.Finding, error) {
 }
 
 // ListFindings lists the findings of a campaign, or of all campaigns if that
-// is "", by campaign id and the number of runs until first seen.
+// is "", by campaign id, Rank and the number of runs until first seen.
 func (x *Tx) ListFindings(campaign string, limit int, cursor string) ([]model.Finding, string, error) {
 	var prefix []byte
 	if campaign != "" {

@@ -187,6 +187,12 @@ func TestFindingsOfOneAndOfAllCampaigns(t *testing.T) {
 		if f := must(s.GetFinding("f-0"))(t); len(f.Runs) != 2 {
 			t.Errorf("got %+v", f)
 		}
+		// One of an older version that is stored anew has one place, by its rank.
+		noErr(t, s.PutFinding(model.Finding{ID: "f-0", Campaign: "c1", FirstAfter: 1, Rank: 2}))
+		noErr(t, s.PutFinding(model.Finding{ID: "f-1", Campaign: "c1", FirstAfter: 8, Rank: 1}))
+		if got := ids("c1"); !cmp.Equal(got, []string{"f-1", "f-0"}) {
+			t.Errorf("ranked: %v", got)
+		}
 	})
 }
 
