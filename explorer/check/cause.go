@@ -108,31 +108,3 @@ func Complete(f *model.Finding) {
 	f.CauseID = hashID("cause-", f.Campaign, f.Cause)
 	f.Rank = Rank(f.Class, f.Severity)
 }
-
-// Cause is what some findings have in common.
-type Cause struct {
-	ID       string
-	Findings []model.Finding // the costliest first
-	Runs     []string        // that showed one of them, sorted
-}
-
-// Causes groups the findings of a campaign, the costliest first.
-func Causes(findings []model.Finding) []Cause {
-	fs := slices.Clone(findings)
-	SortFindings(fs)
-	var out []Cause
-	for _, f := range fs {
-		i := slices.IndexFunc(out, func(c Cause) bool { return c.ID == f.CauseID })
-		if i < 0 {
-			i = len(out)
-			out = append(out, Cause{ID: f.CauseID})
-		}
-		out[i].Findings = append(out[i].Findings, f)
-		out[i].Runs = append(out[i].Runs, f.Runs...)
-	}
-	for i := range out {
-		slices.Sort(out[i].Runs)
-		out[i].Runs = slices.Compact(out[i].Runs)
-	}
-	return out
-}

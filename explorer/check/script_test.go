@@ -321,11 +321,11 @@ func merged(t *testing.T, d *datadriven.TestData, lines []string) string {
 		t.Errorf("findings depend on the order of the runs:\n%+v\n%+v", got, want)
 	}
 	var b strings.Builder
-	for _, c := range Causes(want) {
+	for _, together := range model.Together(want, func(f model.Finding) string { return f.CauseID }) {
 		if d.HasArg("causes") {
-			fmt.Fprintf(&b, "%s: %s, runs %v\n", c.Findings[0].Severity, c.Findings[0].Cause, c.Runs)
+			fmt.Fprintf(&b, "%s: %s\n", together[0].Severity, together[0].Cause)
 		}
-		for _, f := range c.Findings {
+		for _, f := range together {
 			fmt.Fprintf(&b, "[%s] %s: %s, after %d, runs %v, clean %v\n", f.Class, f.Failure.Signature, f.Failure.Summary, f.FirstAfter, f.Runs, f.Clean)
 		}
 	}

@@ -53,6 +53,8 @@ type findingSection struct {
 }
 
 type findingView struct {
+	With                                              []findingView // of the same cause, which cost less
+	Severity                                          string
 	ID, Class, Word, Summary, Check, Signature, Quote string
 	First, Seen, Clean, Replayed, Replay, Run, Report string
 	Same                                              bool // Quote is that of the finding before
@@ -78,15 +80,12 @@ func Campaign(w io.Writer, in CampaignInput) error {
 	v.Word, v.Tone = campaignWord(&in)
 	v.Story = campaignStory(&in)
 	v.Sections = findingSections(&in)
-	var kinds []string
-	for _, s := range v.Sections {
-		kinds = append(kinds, fmt.Sprintf("%d %s", len(s.Findings), s.Findings[0].Word))
-	}
-	switch {
-	case len(kinds) > 1 || len(kinds) == 1 && v.Tone == "fail":
-		v.Reason = list(kinds)
-	case len(kinds) == 1:
-		v.Reason = "the target's documentation admits all of them"
+	if len(v.Sections) > 0 {
+		first := v.Sections[0].Findings[0]
+		v.Reason = strings.TrimPrefix(first.Severity+": "+first.Summary, ": ")
+		if v.Sections[0].Class == "documented" {
+			v.Reason += " (the target's documentation admits it)"
+		}
 	}
 	v.Chart = findingsChart(&in)
 	v.Cost, v.CostRows = costSplit(in.Runs)
@@ -102,6 +101,8 @@ func Campaign(w io.Writer, in CampaignInput) error {
 	return nil
 }
 
+func byCause(f model.Finding) string { return cmp.Or(f.CauseID, f.ID) }
+
 // campaignWord is the outcome in a word, and its colour. A campaign in which
 // no run passed is not good news.
 func campaignWord(in *CampaignInput) (word, tone string) {
@@ -113,6 +114,10 @@ func campaignWord(in *CampaignInput) (word, tone string) {
 			broken++
 		}
 	}
+	of := ""
+	if n := len(model.Together(in.Findings, byCause)); n < len(in.Findings) {
+		of = " of " + plural(n, "cause", "causes")
+	}
 	passed, failed := 0, 0
 	for _, r := range in.Runs {
 		passed += b2i(r.Verdict.Value == model.VerdictPass)
@@ -122,9 +127,9 @@ func campaignWord(in *CampaignInput) (word, tone string) {
 	case in.Campaign.State == model.CampaignFailed:
 		return "! Failed", "unknown"
 	case broken > 0:
-		return "✕ " + plural(broken+documented, "finding", "findings"), "fail"
+		return "✕ " + plural(broken+documented, "finding", "findings") + of, "fail"
 	case documented > 0:
-		return "✕ " + plural(documented, "documented finding", "documented findings"), "vacuous"
+		return "✕ " + plural(documented, "documented finding", "documented findings") + of, "vacuous"
 	case in.Campaign.State == model.CampaignRunning || in.Campaign.State == model.CampaignQueued:
 		return "… " + string(in.Campaign.State), "vacuous"
 	case in.Campaign.Spec.Replay != "" && in.Campaign.Reproduced > 0:
@@ -213,31 +218,44 @@ func findingSections(in *CampaignInput) []findingSection {
 		{Title: "Beyond the stated bound", Note: "The documentation admits such a failure, but you stated a bound and this goes beyond it.", Class: "bound"},
 		{Title: "Documented", Note: "The target's documentation admits these; here are the amounts.", Class: "documented"},
 	}
-	fs := slices.Clone(in.Findings)
-	slices.SortStableFunc(fs, func(a, b model.Finding) int {
-		return cmp.Or(cmp.Compare(a.FirstAfter, b.FirstAfter), cmp.Compare(a.ID, b.ID))
-	})
-	for _, f := range fs {
-		class, word := failureClass(f.Class)
-		v := findingView{ID: clean(f.ID), Class: class, Word: word, Summary: clean(f.Failure.Summary), Check: clean(f.Failure.Check),
-			Signature: clean(f.Failure.Signature), Quote: clean(f.Failure.Quote), Run: clean(f.Run),
-			Report: in.Reports[f.Run], Replay: clean(in.Replays[f.Run]), Known: known(f.Failure, in.Known), Detail: details(f.Failure.Detail)}
-		v.First = fmt.Sprintf("first seen after %s", plural(f.FirstAfter, "run", "runs"))
-		v.Seen = fmt.Sprintf("in %s", plural(len(f.Runs), "run", "runs"))
-		v.Clean = "only where something was cut"
-		if f.Clean {
-			v.Clean = "also without any cut"
+	for _, together := range model.Together(costliest(in.Findings), byCause) {
+		v := newFindingView(in, together[0])
+		for _, f := range together[1:] {
+			v.With = append(v.With, newFindingView(in, f))
 		}
-		if f.Replays > 0 {
-			v.Replayed = fmt.Sprintf("replayed %d of %d", f.Reproduced, f.Replays)
-		}
-		i := map[model.FailureClass]int{model.BrokenBound: 1, model.Documented: 2}[f.Class]
+		i := map[model.FailureClass]int{model.BrokenBound: 1, model.Documented: 2}[together[0].Class]
 		if n := len(secs[i].Findings); n > 0 {
 			v.Same = v.Quote != "" && secs[i].Findings[n-1].Quote == v.Quote
 		}
 		secs[i].Findings = append(secs[i].Findings, v)
 	}
 	return slices.DeleteFunc(secs, func(s findingSection) bool { return len(s.Findings) == 0 })
+}
+
+// costliest sorts findings by what they cost.
+func costliest(findings []model.Finding) []model.Finding {
+	fs := slices.Clone(findings)
+	slices.SortStableFunc(fs, func(a, b model.Finding) int {
+		return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.FirstAfter, b.FirstAfter), cmp.Compare(a.ID, b.ID))
+	})
+	return fs
+}
+
+func newFindingView(in *CampaignInput, f model.Finding) findingView {
+	class, word := failureClass(f.Class)
+	v := findingView{ID: clean(f.ID), Class: class, Word: word, Severity: clean(string(f.Severity)), Summary: clean(f.Failure.Summary), Check: clean(f.Failure.Check),
+		Signature: clean(f.Failure.Signature), Quote: clean(f.Failure.Quote), Run: clean(f.Run),
+		Report: in.Reports[f.Run], Replay: clean(in.Replays[f.Run]), Known: known(f.Failure, in.Known), Detail: details(f.Failure.Detail)}
+	v.First = fmt.Sprintf("first seen after %s", plural(f.FirstAfter, "run", "runs"))
+	v.Seen = fmt.Sprintf("in %s", plural(len(f.Runs), "run", "runs"))
+	v.Clean = "only where something was cut"
+	if f.Clean {
+		v.Clean = "also without any cut"
+	}
+	if f.Replays > 0 {
+		v.Replayed = fmt.Sprintf("replayed %d of %d", f.Reproduced, f.Replays)
+	}
+	return v
 }
 
 // healed says whether a run's cut waited for a message to heal at, and whether

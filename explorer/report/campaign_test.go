@@ -138,6 +138,34 @@ func TestCampaignPage(t *testing.T) {
 	}
 }
 
+// TestCampaignPageTellsCausesByWhatTheyCost: the costliest finding stands first, on
+// top of the page too; what it brought stands with it.
+func TestCampaignPageTellsCausesByWhatTheyCost(t *testing.T) {
+	in := searched(t)
+	in.Findings = nil
+	for i, f := range []struct {
+		rank            int
+		severity, cause string
+	}{{6, "log", "cause-1"}, {5, "error", "cause-2"}, {1, "data", "cause-3"}, {4, "crash", "cause-1"}} {
+		in.Findings = append(in.Findings, model.Finding{ID: fmt.Sprint("f-", i), Class: model.Broken, Rank: f.rank, Severity: model.Severity(f.severity), CauseID: f.cause, FirstAfter: 1 + i,
+			Run: "c-1-r0005", Failure: model.Failure{Signature: f.severity + " signature", Summary: f.severity + " summary"}})
+	}
+	var b bytes.Buffer
+	if err := Campaign(&b, in); err != nil {
+		t.Fatal(err)
+	}
+	page := b.String()
+	wants(t, "page", page, "✕ 4 findings of 3 causes</strong><span>data: data summary")
+	at := 0
+	for _, next := range []string{"</span> data signature", "</span> crash signature", "1 more of this cause", "log, broken promise: log summary", "</span> error signature"} {
+		i := strings.Index(page[at:], next)
+		if i < 0 {
+			t.Fatalf("%q does not stand where it should", next)
+		}
+		at += i
+	}
+}
+
 func TestCampaignWithoutAPassIsNotGoodNews(t *testing.T) {
 	in := searched(t)
 	in.Findings = nil

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,11 +12,13 @@ import (
 
 // failureView is one failure as the page shows it.
 type failureView struct {
-	Class, Word, Check, Signature, Summary, Quote string
-	Amount                                        int
-	Same                                          bool // Quote is that of the failure before
-	Known                                         *knownView
-	Detail                                        []detailView
+	Class, Word, Severity            string
+	Check, Signature, Summary, Quote string
+	Amount                           int
+	Same                             bool // Quote is that of the failure before
+	Brought                          bool // its cause is that of the failure before
+	Known                            *knownView
+	Detail                           []detailView
 }
 
 // knownView is the described failure that a failure was recognised as.
@@ -41,11 +44,14 @@ type lineRow struct {
 
 func failures(in *Input) []failureView {
 	var out []failureView
-	fs := in.Summary.Verdict.Failures
-	for i, f := range fs {
-		c, w := failureClass(f.Class)
-		same := i > 0 && f.Quote != "" && f.Quote == fs[i-1].Quote
-		out = append(out, failureView{c, w, clean(f.Check), clean(f.Signature), sentence(clean(f.Summary)), clean(f.Quote), f.Amount, same, known(f, in.Known), details(f.Detail)})
+	last := ""
+	for _, together := range model.Together(in.Summary.Verdict.Failures, func(f model.Failure) string { return cmp.Or(f.Cause, f.Signature) }) {
+		for i, f := range together {
+			c, w := failureClass(f.Class)
+			out = append(out, failureView{c, w, clean(string(f.Severity)), clean(f.Check), clean(f.Signature), sentence(clean(f.Summary)), clean(f.Quote), f.Amount,
+				f.Quote != "" && f.Quote == last, i > 0, known(f, in.Known), details(f.Detail)})
+			last = f.Quote
+		}
 	}
 	return out
 }

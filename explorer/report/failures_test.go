@@ -39,6 +39,22 @@ func judged(t testing.TB) Input {
 	return in
 }
 
+// TestWhatOneCauseBroughtStandsTogether: whatever stands between by its cost.
+func TestWhatOneCauseBroughtStandsTogether(t *testing.T) {
+	in := judged(t)
+	in.Summary.Verdict.Failures = []model.Failure{
+		{Check: "recovery", Severity: model.SeverityNotRecovered, Cause: "process-died: p", Signature: "not recovered"},
+		{Check: "operations", Severity: model.SeverityError, Cause: "operations: failed", Signature: "put failed"},
+		{Check: "fatal-log", Severity: model.SeverityLog, Cause: "process-died: p", Signature: "logged it"},
+	}
+	got := section(t, write(t, in), "failures")
+	last, put := strings.Index(got, "logged it"), strings.Index(got, "put failed")
+	if last < strings.Index(got, "not recovered") || put < last || strings.Count(got, "Of the same cause as the one above.") != 1 {
+		t.Errorf("failures:\n%s", got)
+	}
+	wants(t, "failures", got, ">not-recovered</span> not recovered")
+}
+
 func TestJudgedRunIsExplained(t *testing.T) {
 	in := judged(t)
 	page := write(t, in)
