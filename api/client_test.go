@@ -68,6 +68,10 @@ func TestClientReachesEverything(t *testing.T) {
 	check("cancel", got.State == "cancelled", err)
 	runs, err := c.Runs(ctx, "c-1", 0, "")
 	check("runs", len(runs.Items) == 3, err)
+	up, err := c.UploadTarget(ctx, []byte("an archive"))
+	check("upload", up == wire.Target{Name: "gossip:000000000010", Uploaded: true, Newest: true}, err)
+	ts, err := c.Targets(ctx)
+	check("targets", len(ts) == 1 && ts[0] == up, err)
 	run, err := c.Run(ctx, "c-1-r0001")
 	check("run", cmp.Equal(run, runs.Items[1]) && run.Proof.CutAt == wire.Duration(1500*time.Millisecond), err)
 	var buf bytes.Buffer

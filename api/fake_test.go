@@ -26,6 +26,7 @@ type fakeService struct {
 	fail    error // every call fails with it
 	broken  bool  // CreateCampaign panics
 	runPath string
+	targets []model.KnownTarget
 	// delay is how many looks at a partition it takes until it is settled.
 	delay int
 	ended chan struct{} // gets a value when an event stream has ended
@@ -120,6 +121,16 @@ func (f *fakeService) RunFile(_ context.Context, id, name string) (*os.File, err
 		return nil, fmt.Errorf("%w: run %s left no %s", model.ErrNotFound, id, name)
 	}
 	return file, nil
+}
+
+func (f *fakeService) Targets(context.Context) ([]model.KnownTarget, error) {
+	return f.targets, nil
+}
+
+func (f *fakeService) UploadTarget(_ context.Context, archive []byte) (model.KnownTarget, error) {
+	t := model.KnownTarget{Name: fmt.Sprintf("gossip:%012d", len(archive)), Uploaded: true, Newest: true}
+	f.targets = append(f.targets, t)
+	return t, f.fail
 }
 
 func (f *fakeService) Findings(_ context.Context, campaign string, limit int, cursor string) ([]model.Finding, string, error) {

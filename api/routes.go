@@ -100,6 +100,7 @@ func (s *server) routes() {
 	get(s, "/v1/campaigns/{id}/runs", "list-runs", "List the runs of a campaign", s.listRuns)
 	get(s, "/v1/runs/{id}", "get-run", "Show a run", s.getRun)
 	s.fileRoutes()
+	s.targetRoutes()
 	get(s, "/v1/findings", "list-findings", "List findings", s.listFindings)
 	get(s, "/v1/findings/{id}", "get-finding", "Show a finding", s.getFinding)
 	get(s, "/v1/invariants", "list-invariants", "List invariants", s.listInvariants)

@@ -30,6 +30,11 @@ type Service interface {
 	// What is no regular file, or is reached by a link, is a conflict.
 	RunFile(ctx context.Context, id, name string) (*os.File, error)
 
+	// Targets lists what campaigns can name.
+	Targets(ctx context.Context) ([]model.KnownTarget, error)
+	// UploadTarget keeps the target that a tar archive holds.
+	UploadTarget(ctx context.Context, archive []byte) (model.KnownTarget, error)
+
 	// Findings lists those of one campaign, or of all if that is "".
 	Findings(ctx context.Context, campaign string, limit int, cursor string) ([]model.Finding, string, error)
 	Finding(ctx context.Context, id string) (model.Finding, error)

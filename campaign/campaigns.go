@@ -79,7 +79,7 @@ func (s *Service) CancelCampaign(ctx context.Context, id string) (model.Campaign
 // runCampaign executes one campaign to its end.
 func (s *Service) runCampaign(ctx context.Context, j *job) error {
 	spec := j.c.Spec
-	base, dir, err := sut.Load(spec.Target)
+	base, dir, err := s.uploads().Load(spec.Target)
 	if err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ func TestAQueuedCampaignIsCancelledAtOnce(t *testing.T) {
 // A replay takes the release that ran, not what the target's default is now,
 // and the settings of the run; another one that is asked for is refused.
 func TestAReplayIsMadeOnWhatTheRunWasMadeOn(t *testing.T) {
-	s := &Service{cfg: Config{RunsDir: t.TempDir()}, store: store.NewMemory()}
+	s := &Service{cfg: Config{RunsDir: t.TempDir(), InProcess: true}, store: store.NewMemory()}
 	file := filepath.Join(t.TempDir(), "mine@home", "target.yaml")
 	if err := os.Mkdir(filepath.Dir(file), 0o755); err != nil {
 		t.Fatal(err)
@@ -113,7 +113,7 @@ func TestAReplayIsMadeOnWhatTheRunWasMadeOn(t *testing.T) {
 
 // What cannot be searched is the user's to mend, and is said so.
 func TestACampaignThatCannotBeSearchedIsRefused(t *testing.T) {
-	s := &Service{cfg: Config{RunsDir: t.TempDir()}, store: store.NewMemory()}
+	s := &Service{cfg: Config{RunsDir: t.TempDir(), InProcess: true}, store: store.NewMemory()}
 	file := filepath.Join(t.TempDir(), "target.yaml")
 	write(t, file, "name: mine\nnodes: [n1]\nclients: [c1]\nprocesses: [{name: s, hosts: [n1], command: [sleep, '9']}]\nstable: [{name: up, hosts: [n1], probe: {command: [echo, up]}, match: up}]\nvariables: []\n"+
 		"workloads: [{name: w, host: c1, command: ['true']}]\nchecks: []\ntiming: {settle: 1s, workload: 1s, max_cut: 1s, recover: 1s}\n")

@@ -10,7 +10,6 @@ import (
 	"netsplit/explorer/report"
 	"netsplit/model"
 	"netsplit/record/rundir"
-	"netsplit/sut"
 )
 
 // reportCampaign writes the page of a campaign as far as it got. One is written
@@ -29,7 +28,7 @@ func (s *Service) reportCampaign(id string) error {
 	if in.Runs, err = s.allRuns(id); err != nil {
 		return err
 	}
-	if t, _, err := sut.Load(in.Campaign.Spec.Target); err == nil {
+	if t, _, err := s.uploads().Load(in.Campaign.Spec.Target); err == nil {
 		in.Title, in.Known = t.Title, t.Known
 	}
 	slices.SortStableFunc(in.Runs, func(a, b model.RunSummary) int { return a.Ended.Compare(b.Ended) })

@@ -26,17 +26,19 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 	bad := func(format string, args ...any) (model.CampaignSpec, *model.Target, error) {
 		return spec, nil, fmt.Errorf("%w: %s", model.ErrInvalid, fmt.Sprintf(format, args...))
 	}
+	var err error
+	if spec.Target, err = s.named(spec.Target); err != nil {
+		return spec, nil, err
+	}
 	if spec.Replay != "" {
-		var err error
 		if spec, err = s.replaySpec(spec); err != nil {
 			return spec, nil, fmt.Errorf("replay %s: %w", spec.Replay, err)
 		}
 	}
-	t, _, err := sut.Load(spec.Target)
+	t, _, err := s.uploads().Load(spec.Target)
 	if err != nil {
 		return spec, nil, fmt.Errorf("%w: %w", model.ErrInvalid, err)
 	}
-	spec.Target = sut.Absolute(spec.Target)
 	if spec.Scenario != nil {
 		if spec.Replay != "" {
 			return bad("a replay has a scenario: leave out one of them")
@@ -159,7 +161,7 @@ func (s *Service) replaySpec(spec model.CampaignSpec) (model.CampaignSpec, error
 	if release != "" {
 		then = sut.At(then, release)
 	}
-	if asked := sut.Absolute(spec.Target); asked != "" && asked != then && asked != sut.At(then, "") {
+	if asked := spec.Target; asked != "" && asked != then && asked != sut.At(then, "") {
 		return spec, fmt.Errorf("%w: it was made on %s, not on %s: leave the target out, or begin a campaign on the other one", model.ErrInvalid, then, asked)
 	}
 	if len(spec.Args) > 0 && !maps.Equal(spec.Args, orig.Spec.Args) {

@@ -58,7 +58,7 @@ func (s *Service) OpenStage(ctx context.Context, spec StageSpec) (*Stage, error)
 	if spec.Seed == 0 {
 		spec.Seed = uint64(time.Now().UnixNano())
 	}
-	base, dir, err := sut.Load(spec.Target)
+	base, dir, err := s.uploads().Load(spec.Target)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", model.ErrInvalid, err)
 	}

@@ -287,9 +287,17 @@ const (
 	DoingRecovery = "recovery"
 )
 
+// KnownTarget is a target that a campaign can name.
+type KnownTarget struct {
+	Name string // with its version if it was uploaded
+	// Uploaded: it was; others come with netsplit. Newest: it is the last one of
+	// its name.
+	Uploaded, Newest bool
+}
+
 // CampaignSpec is what a user asks for.
 type CampaignSpec struct {
-	Target string `json:"target"` // name of a known target, or path of a target file
+	Target string `json:"target"` // name of a known target, or path of a target file where that may be (sut.Uploads)
 	// Replay is a run whose scenario is repeated Runs times; the rest of the
 	// search is then not used. Target, Args and Effect come from that run.
 	Replay string `json:"replay,omitempty"`

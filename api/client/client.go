@@ -103,7 +103,7 @@ func (c *Client) open(ctx context.Context, method, path string, body []byte, hea
 	for k, v := range header {
 		req.Header[k] = v
 	}
-	if body != nil {
+	if body != nil && req.Header.Get("Content-Type") == "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	if c.token != "" {
@@ -194,6 +194,27 @@ func id(s string) string { return url.PathEscape(s) }
 // (at most 60 s) for its end.
 func (c *Client) CreateCampaign(ctx context.Context, spec wire.CampaignSpec, wait time.Duration) (wire.Campaign, error) {
 	return call[wire.Campaign](ctx, c, http.MethodPost, "/v1/campaigns", spec, wait)
+}
+
+// UploadTarget uploads a target, a tar archive of its folder. A campaign names it
+// as the answer does.
+func (c *Client) UploadTarget(ctx context.Context, archive []byte) (wire.Target, error) {
+	var out wire.Target
+	res, err := c.open(ctx, http.MethodPost, "/v1/targets", archive, http.Header{"Content-Type": {"application/x-tar"}})
+	if err != nil {
+		return out, err
+	}
+	defer res.Body.Close()
+	if err := json.NewDecoder(res.Body).Decode(&out); err != nil {
+		return out, fmt.Errorf("client: upload a target: answer: %w", err)
+	}
+	return out, nil
+}
+
+// Targets lists what campaigns can name.
+func (c *Client) Targets(ctx context.Context) ([]wire.Target, error) {
+	out, err := get[wire.Targets](ctx, c, "/v1/targets")
+	return out.Items, err
 }
 
 // Campaign shows a campaign.

@@ -44,7 +44,7 @@ func (s *Span) UnmarshalText(b []byte) error {
 
 // CampaignSpec asks for a campaign.
 type CampaignSpec struct {
-	Target    string            `json:"target,omitempty" maxLength:"1024" doc:"Name of a known target, or path of a target file on the daemon's machine; absent for a replay" example:"redis-sentinel"`
+	Target    string            `json:"target,omitempty" maxLength:"1024" doc:"Name of a target that comes with netsplit or was uploaded (see /v1/targets), and behind it @ and a release of its software; never a path; absent for a replay" example:"redis-sentinel"`
 	Replay    string            `json:"replay,omitempty" pattern:"^[a-z0-9-]{1,128}$" doc:"Id of a run: its scenario is repeated, runs times, on the target it was made on"`
 	Strategy  string            `json:"strategy,omitempty" enum:"cofi,random,clean,messages,scripted" default:"cofi" doc:"How scenarios are chosen. Where one is given, it says what that does, and messages is one without a cut; scripted is for plays of netsplit script run, which are listed with the others, and cannot be asked for here"`
 	Scenario  *ScenarioSpec     `json:"scenario,omitempty" doc:"What each run does, runs times, in place of a search"`
@@ -59,6 +59,18 @@ type CampaignSpec struct {
 	Args      map[string]string `json:"args,omitempty" doc:"Settings handed to the target"`
 	MaxLost   *int              `json:"maxLost,omitempty" minimum:"0" maximum:"1000000000" doc:"Your bound on lost operations where the documentation admits losses; absent: none stated"`
 	MaxWindow *Duration         `json:"maxWindow,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Your bound on the window of documented losses; absent: none stated" example:"10s"`
+}
+
+// Target is a target that a campaign can name.
+type Target struct {
+	Name     string `json:"name" doc:"What a campaign calls it, without a release; with its version if it was uploaded" example:"gossip:3f2a91c04b1d"`
+	Uploaded bool   `json:"uploaded" doc:"It was uploaded; others come with netsplit"`
+	Newest   bool   `json:"newest,omitempty" doc:"Of an uploaded one: its name without a version stands for it, unless that is the name of one that comes with netsplit"`
+}
+
+// Targets are all of them.
+type Targets struct {
+	Items []Target `json:"items"`
 }
 
 // Campaign is a search and how far it got.

@@ -45,7 +45,7 @@ on this machine (root), and leaves its records in --runs-dir.`,
 			if err := ahead(c, "budget"); err != nil {
 				return err
 			}
-			spec.Target, spec.Args, spec.Budget = sut.Absolute(names[0]), args, wire.Span(budget)
+			spec.Target, spec.Args, spec.Budget = names[0], args, wire.Span(budget)
 			if c.Flags().Changed("max-lost") {
 				spec.MaxLost = &maxLost
 			}

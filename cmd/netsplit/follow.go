@@ -11,6 +11,7 @@ import (
 	"netsplit/api/client"
 	"netsplit/api/wire"
 	"netsplit/model"
+	"netsplit/sut"
 )
 
 // made is a campaign that has ended, or that was told to by an interrupt.
@@ -31,6 +32,11 @@ func (d *daemonFlags) campaign(c *cobra.Command, runsDir string, spec wire.Campa
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
+	if dir == "" {
+		if spec.Target, err = uploaded(ctx, cl, spec.Target); err != nil {
+			return err
+		}
+	}
 	camp, err := cl.CreateCampaign(ctx, spec, 0)
 	if err != nil {
 		return err
@@ -43,6 +49,23 @@ func (d *daemonFlags) campaign(c *cobra.Command, runsDir string, spec wire.Campa
 		return err
 	}
 	return tell(made{cl, camp, dir, ctx.Err() != nil})
+}
+
+// uploaded is what a daemon calls a target: one that the user names by a path is
+// sent to it first, for a daemon opens no path that it is given.
+func uploaded(ctx context.Context, cl *client.Client, target string) (string, error) {
+	if target == "" || !sut.IsPath(target) {
+		return target, nil
+	}
+	archive, release, err := sut.Pack(target)
+	if err != nil {
+		return "", err
+	}
+	up, err := cl.UploadTarget(ctx, archive)
+	if err != nil {
+		return "", err
+	}
+	return sut.At(up.Name, release), nil
 }
 
 // cancelLimit is how long a cancelled campaign may take to heal and clean up.

@@ -12,7 +12,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"netsplit/api/wire"
-	"netsplit/sut"
 )
 
 func runCommand(conn *daemonFlags) *cobra.Command {
@@ -58,7 +57,7 @@ on this machine (root), and leaves its records in --runs-dir.`,
 			if err != nil {
 				return err
 			}
-			spec.Target, spec.Args, spec.Scenario = sut.Absolute(names[0]), args, sc
+			spec.Target, spec.Args, spec.Scenario = names[0], args, sc
 			return conn.campaign(c, runsDir, spec, show, nil, func(m made) error {
 				if err := printFaults(context.WithoutCancel(c.Context()), c.OutOrStdout(), m); err != nil {
 					return err

@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"netsplit/api/client"
 	"netsplit/api/wire"
+	"netsplit/sut"
 )
 
 // Daemon is netsplit serve and its API.
@@ -74,6 +76,25 @@ func (d *Daemon) Call(method, path string, in, out any) {
 			d.tb.Fatalf("%s %s: %s: %v", method, path, b, err)
 		}
 	}
+}
+
+// Upload uploads a target by the path of its file or folder, and returns what
+// campaigns call it.
+func (d *Daemon) Upload(path string) string {
+	d.tb.Helper()
+	archive, _, err := sut.Pack(path)
+	if err != nil {
+		d.tb.Fatal(err)
+	}
+	c, err := client.New(d.API, "")
+	if err != nil {
+		d.tb.Fatal(err)
+	}
+	t, err := c.UploadTarget(d.tb.Context(), archive)
+	if err != nil {
+		d.tb.Fatal(err)
+	}
+	return t.Name
 }
 
 // Healthy waits until the daemon is.

@@ -89,7 +89,7 @@ func TestBadInput(t *testing.T) {
 
 	t.Run("host missing in the testbed", func(t *testing.T) {
 		d := serve(t, withBed("few")[1:]...)
-		status, b, err := d.Try("POST", "/v1/campaigns", wire.CampaignSpec{Target: gossip(t)})
+		status, b, err := d.Try("POST", "/v1/campaigns", wire.CampaignSpec{Target: d.Upload(gossip(t))})
 		if err != nil || status != 400 && status != 422 || !strings.Contains(string(b), "n3") || !strings.Contains(string(b), "few.yaml") && !strings.Contains(string(b), "testbed t") {
 			t.Errorf("%d %s %v", status, b, err)
 		}

@@ -30,7 +30,7 @@ func TestCampaignsByREST(t *testing.T) {
 	harness.LeavesNothing(t)
 	dir := t.TempDir()
 	d := serve(t, "--runs-dir", dir)
-	spec := wire.CampaignSpec{Target: gossip(t), Strategy: "random", Seed: 8, Labs: 2, Clean: 1, Runs: 3}
+	spec := wire.CampaignSpec{Target: d.Upload(gossip(t)), Strategy: "random", Seed: 8, Labs: 2, Clean: 1, Runs: 3}
 	var made wire.Campaign
 	d.Call("POST", "/v1/campaigns", spec, &made)
 	d.until(made.ID, 60*time.Second, "a fault run is under way", func(c wire.Campaign) bool { return c.Done >= 1 && len(c.Running) == 2 })
@@ -120,7 +120,7 @@ func TestCampaignsByREST(t *testing.T) {
 // cancelled cancels a campaign in the middle of a run.
 func cancelled(t *testing.T, d *daemon) {
 	var made wire.Campaign
-	d.Call("POST", "/v1/campaigns", wire.CampaignSpec{Target: gossip(t), Strategy: "random", Seed: 6, Clean: 1, Runs: 50}, &made)
+	d.Call("POST", "/v1/campaigns", wire.CampaignSpec{Target: d.Upload(gossip(t)), Strategy: "random", Seed: 6, Clean: 1, Runs: 50}, &made)
 	d.until(made.ID, 60*time.Second, "a run is under way", func(c wire.Campaign) bool { return len(c.Running) > 0 })
 	d.Call("DELETE", "/v1/campaigns/"+made.ID, nil, nil)
 	c := d.until(made.ID, 30*time.Second, "it is cancelled", ended)

@@ -208,7 +208,7 @@ func TestSwitchDiesInARun(t *testing.T) {
 	b.connect(d.OpenFlow)
 	d.Healthy()
 	var made wire.Campaign
-	d.Call("POST", "/v1/campaigns", wire.CampaignSpec{Target: gossip(t), Strategy: "random", Seed: 5, Clean: 1, Runs: 1}, &made)
+	d.Call("POST", "/v1/campaigns", wire.CampaignSpec{Target: d.Upload(gossip(t)), Strategy: "random", Seed: 5, Clean: 1, Runs: 1}, &made)
 	c := d.until(made.ID, 30*time.Second, "a run is under way", func(c wire.Campaign) bool { return len(c.Running) == 1 })
 	run := c.Running[0]
 	// It is in its workload once the target said something to somebody.

@@ -138,7 +138,7 @@ func TestRunOfASlaveIsUnknown(t *testing.T) {
 	dir := t.TempDir()
 	d := serve(t, "--runs-dir", dir, "--openflow", "127.0.0.1:0")
 	var c wire.Campaign
-	d.Call("POST", "/v1/campaigns", wire.CampaignSpec{Target: gossip(t), Strategy: "random", Clean: 1, Runs: 2, Seed: 3}, &c)
+	d.Call("POST", "/v1/campaigns", wire.CampaignSpec{Target: d.Upload(gossip(t)), Strategy: "random", Clean: 1, Runs: 2, Seed: 3}, &c)
 	var run string
 	d.until(c.ID, 2*time.Minute, "a fault run is under way", func(c wire.Campaign) bool {
 		for _, id := range c.Running {

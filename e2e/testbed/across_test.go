@@ -233,7 +233,7 @@ func TestARunCutsAcrossALink(t *testing.T) {
 	d.Healthy()
 	r.passing(time.Minute)
 	var c wire.Campaign
-	d.Call("POST", "/v1/campaigns", wire.CampaignSpec{Target: file, Strategy: "random", Seed: 4, Clean: 1, Runs: 4}, &c)
+	d.Call("POST", "/v1/campaigns", wire.CampaignSpec{Target: d.Upload(file), Strategy: "random", Seed: 4, Clean: 1, Runs: 4}, &c)
 	d.ended(c.ID)
 	runs := harness.Records(t, dir, c.ID)
 	if harness.CheckProofs(t, runs) == 0 {
@@ -260,7 +260,7 @@ func TestARunCutsAcrossALink(t *testing.T) {
 		t.Errorf("no run dropped a packet that wanted to cross the link: %s", harness.Verdicts(runs))
 	}
 	// A shape that takes all hosts takes those of the target.
-	d.Call("POST", "/v1/campaigns", wire.CampaignSpec{Target: file, Gate: "packet-in", Runs: 1, Scenario: &wire.ScenarioSpec{
+	d.Call("POST", "/v1/campaigns", wire.CampaignSpec{Target: d.Upload(file), Gate: "packet-in", Runs: 1, Scenario: &wire.ScenarioSpec{
 		Cut: &wire.CutSpec{Partition: &wire.Partition{Shape: "isolate", Groups: [][]string{{"n3"}}}, After: wire.Duration(500 * time.Millisecond), AtMost: wire.Span(2 * time.Second)}}}, &c)
 	d.ended(c.ID)
 	runs = harness.Records(t, dir, c.ID)

@@ -147,7 +147,7 @@ func TestHooksOverSSH(t *testing.T) {
 	}
 
 	var c wire.Campaign
-	d.Call("POST", "/v1/campaigns", wire.CampaignSpec{Target: r.Path("target.yaml"), Strategy: "clean", Clean: 1}, &c)
+	d.Call("POST", "/v1/campaigns", wire.CampaignSpec{Target: d.Upload(r.Path("target.yaml")), Strategy: "clean", Clean: 1}, &c)
 	d.ended(c.ID)
 	rec := last(t, dir, c.ID)
 	if rec.Verdict.Value != "pass" {
@@ -173,7 +173,7 @@ func TestHooksOverSSH(t *testing.T) {
 	d.Kill()
 	d = serve(t, "--testbed", r.file, "--runs-dir", dir, "--openflow", "127.0.0.1:6653")
 	d.Healthy()
-	d.Call("POST", "/v1/campaigns", wire.CampaignSpec{Target: r.Path("target.yaml"), Strategy: "clean", Clean: 1}, &c)
+	d.Call("POST", "/v1/campaigns", wire.CampaignSpec{Target: d.Upload(r.Path("target.yaml")), Strategy: "clean", Clean: 1}, &c)
 	d.ended(c.ID)
 	rec = last(t, dir, c.ID)
 	if rec.Verdict.Value != "unknown" || !strings.Contains(rec.Verdict.Reason, "exit status 5") || !strings.Contains(rec.Verdict.Reason, "no such unit") {

@@ -78,7 +78,7 @@ func TestServersOverSSH(t *testing.T) {
 			t.Fatal(err)
 		}
 		var c wire.Campaign
-		d.Call("POST", "/v1/campaigns", wire.CampaignSpec{Target: r.Path("target.yaml"), Strategy: "clean", Clean: 1}, &c)
+		d.Call("POST", "/v1/campaigns", wire.CampaignSpec{Target: d.Upload(r.Path("target.yaml")), Strategy: "clean", Clean: 1}, &c)
 		d.ended(c.ID)
 		if left, err := exec.Command("pgrep", "-x", "gossip").Output(); err == nil {
 			t.Errorf("%s: servers are left: %s", what, left)

@@ -1,0 +1,53 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"netsplit/api/wire"
+	"netsplit/model"
+)
+
+// maxUpload bounds the archive of a target, in bytes; uploadTime is how long it may
+// take to arrive.
+const (
+	maxUpload  = 33 << 20
+	uploadTime = time.Minute
+)
+
+type uploadInput struct {
+	RawBody []byte `contentType:"application/x-tar"`
+}
+
+func (s *server) targetRoutes() {
+	get(s, "/v1/targets", "list-targets", "List the targets that campaigns can name", s.listTargets)
+	op := operation(http.MethodPost, "/v1/targets", "upload-target", "Upload a target", http.StatusOK)
+	op.MaxBodyBytes, op.BodyReadTimeout = maxUpload, uploadTime
+	op.Description = "The body is a tar archive, which may be compressed by gzip, of the target's folder: target.yaml and the files beside it, at most 32 MiB " +
+		"and no links (tar -C FOLDER -c . | curl --data-binary @- …). Campaigns name it as the answer does: NAME:VERSION, where the version is a digest of the " +
+		"files and stays what it is, or NAME for what was uploaded last under it. What a target says is run as its file asks for: whoever may upload may run programs."
+	huma.Register(s.api, op, s.uploadTarget)
+}
+
+func (s *server) listTargets(ctx context.Context, _ *none) (*body[wire.Targets], error) {
+	list, err := s.Service.Targets(ctx)
+	if err != nil {
+		return nil, fromService(err)
+	}
+	return &body[wire.Targets]{wire.Targets{Items: wire.All(list, fromTarget)}}, nil
+}
+
+func (s *server) uploadTarget(ctx context.Context, in *uploadInput) (*body[wire.Target], error) {
+	t, err := s.Service.UploadTarget(ctx, in.RawBody)
+	if err != nil {
+		return nil, fromService(err)
+	}
+	return &body[wire.Target]{fromTarget(t)}, nil
+}
+
+func fromTarget(t model.KnownTarget) wire.Target {
+	return wire.Target{Name: t.Name, Uploaded: t.Uploaded, Newest: t.Newest}
+}

@@ -1,0 +1,54 @@
+package campaign
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"netsplit/model"
+	"netsplit/sut"
+)
+
+// uploads are the targets that clients sent.
+func (s *Service) uploads() sut.Uploads {
+	return sut.Uploads{Dir: filepath.Join(s.cfg.RunsDir, "targets")}
+}
+
+// named is what a campaign's target is called from now on. A client of a daemon
+// gives names only: what it is given a path of is read by root. In one process
+// with us that is the user himself.
+func (s *Service) named(target string) (string, error) {
+	if target == "" {
+		return "", nil
+	}
+	name := sut.Absolute(target)
+	if !s.cfg.InProcess {
+		var err error
+		if name, err = s.uploads().Named(target); err != nil {
+			return "", fmt.Errorf("%w: %w", model.ErrInvalid, err)
+		}
+	}
+	return name, nil
+}
+
+// Targets lists what campaigns can name: what comes with netsplit first.
+func (s *Service) Targets(ctx context.Context) ([]model.KnownTarget, error) {
+	var out []model.KnownTarget
+	for _, name := range sut.Known() {
+		out = append(out, model.KnownTarget{Name: name})
+	}
+	for _, u := range s.uploads().List() {
+		out = append(out, model.KnownTarget{Name: u.Name, Uploaded: true, Newest: u.Newest})
+	}
+	return out, nil
+}
+
+// UploadTarget keeps a target that came as a tar archive.
+func (s *Service) UploadTarget(ctx context.Context, archive []byte) (model.KnownTarget, error) {
+	t, ref, err := s.uploads().Put(archive)
+	if err != nil {
+		return model.KnownTarget{}, err
+	}
+	s.log.Info("a target was uploaded", "target", ref, "title", t.Title)
+	return model.KnownTarget{Name: ref, Uploaded: true, Newest: true}, nil
+}
