@@ -2,7 +2,8 @@
 // removes: packets that leak through a cut at the gate and through one by hand,
 // how long that takes to be in force, the gate's rate and delay, the
 // mirror's cost, how fast many rules are installed, what memory many hosts take,
-// the codec, and the part of a run's time that is netsplit's.
+// the codec, the part of a run's time that is netsplit's, and how fast the API
+// answers from a store with many runs.
 //
 // Where there is something to compare with, a figure stands beside another one that
 // was taken in the same run, the two in turn (A B A B), and the table gives their

@@ -33,6 +33,12 @@ func child(args []string) error {
 		return sendChild(args[1])
 	case "sink":
 		return sinkChild()
+	case "api":
+		runs, err := strconv.Atoi(args[2])
+		if err != nil {
+			return err
+		}
+		return apiChild(args[1], runs)
 	case "mix":
 		return mixChild(args[1:])
 	case "ping":
