@@ -45,6 +45,11 @@ demo: setup build ## find what a partition does to Redis Sentinel (root, under 6
 test: setup-test build lint ## run every test, real Open vSwitch and Redis included (root)
 	@scripts/test.sh
 
+.PHONY: check
+check: lint ## run what every change must pass: no root, no network, under 2 minutes
+	@$(GO) test -short $$($(GO) list ./... | grep -v '^netsplit/e2e/') ./e2e/arch
+	@for m in deploy/clients e2e/research; do $(GO) test -C $$m -short ./... || exit 1; done
+
 .PHONY: lint
 lint: ## check formatting and go vet
 	@test -z "$$(gofmt -l .)" || { echo "not formatted; run: gofmt -w $$(gofmt -l . | tr '\n' ' ')"; exit 1; }

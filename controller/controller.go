@@ -50,10 +50,10 @@ type Config struct {
 	// Refused is told of every connection that did not become a session.
 	Refused func(addr string, err error)
 
-	HandshakeTimeout time.Duration    // default 5 s
-	EchoInterval     time.Duration    // silence before an echo request; default 5 s
-	EchoTimeout      time.Duration    // silence before the session ends; default 15 s
-	RoleInterval     time.Duration    // how often the role is asked for; default 1 s
+	HandshakeTimeout time.Duration // default 5 s
+	EchoInterval     time.Duration // silence before an echo request; default 5 s
+	EchoTimeout      time.Duration // silence before the session ends; default 15 s
+	RoleInterval     time.Duration // how often the role is asked for; default 1 s
 	// DuplicateTimeout is how long the session of a datapath id may take to answer
 	// an echo when another connection claims that id; default 1 s.
 	DuplicateTimeout time.Duration

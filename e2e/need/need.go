@@ -1,5 +1,6 @@
-// Package need fails a test whose machine lacks a real part, with what to do.
-// It never skips: a test that could not run has shown nothing.
+// Package need fails a test whose machine lacks a real part, with what to do: a
+// test that could not run has shown nothing. With -short, which make check sets
+// and make test never does, it skips what is on real parts.
 package need
 
 import (
@@ -12,6 +13,7 @@ import (
 // none: pkg is the Debian package it comes in.
 func Program(tb testing.TB, name, pkg string) string {
 	tb.Helper()
+	full(tb)
 	path, err := exec.LookPath(name)
 	if err != nil {
 		tb.Fatalf("needs %s: apt-get install -y %s (make setup-test installs all that tests need)", name, pkg)
@@ -22,7 +24,15 @@ func Program(tb testing.TB, name, pkg string) string {
 // Root fails the test unless it runs as root: why is what needs it.
 func Root(tb testing.TB, why string) {
 	tb.Helper()
+	full(tb)
 	if os.Geteuid() != 0 {
 		tb.Fatalf("needs root to %s: run the tests as root", why)
+	}
+}
+
+func full(tb testing.TB) {
+	tb.Helper()
+	if testing.Short() {
+		tb.Skip("on real parts: make test runs it")
 	}
 }

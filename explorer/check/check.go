@@ -45,7 +45,7 @@ type Record struct {
 	// Unheard says why what workloads did is not known in full: one ended with an
 	// error. Only what is certain without it is judged.
 	Unheard []string
-	Bounds record.Bounds
+	Bounds  record.Bounds
 }
 
 // NodeAction is something a workload did to a server process, entered when it
