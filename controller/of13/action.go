@@ -1,7 +1,6 @@
 package of13
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 )
@@ -196,16 +195,6 @@ func AppendActions(dst []byte, actions []Action) ([]byte, error) {
 		}
 	}
 	return b, nil
-}
-
-// parseActions reads a list as AppendActions writes it. The actions hold a copy.
-func parseActions(b []byte, pads *[]span) ([]Action, error) {
-	r := &reader{b: bytes.Clone(b), typ: ErrTypeBadAction, code: BadActionBadLen, pads: pads}
-	list := readActions(r)
-	if r.err != nil {
-		return nil, r.err
-	}
-	return list, nil
 }
 
 // readActions reads actions to the end of r.

@@ -319,3 +319,36 @@ func (p *pieces) Read(b []byte) (int, error) {
 	p.b = p.b[n:]
 	return n, nil
 }
+
+// parseActions reads a list as AppendActions writes it. The actions hold a copy.
+func parseActions(b []byte, pads *[]span) ([]Action, error) {
+	r := &reader{b: bytes.Clone(b), typ: ErrTypeBadAction, code: BadActionBadLen, pads: pads}
+	list := readActions(r)
+	if r.err != nil {
+		return nil, r.err
+	}
+	return list, nil
+}
+
+// parseInstructions reads a list as AppendInstructions writes it. The
+// instructions hold a copy.
+func parseInstructions(b []byte, pads *[]span) ([]Instruction, error) {
+	r := &reader{b: bytes.Clone(b), typ: ErrTypeBadInstruction, code: BadInstructionBadLen, pads: pads}
+	list := readInstructions(r)
+	if r.err != nil {
+		return nil, r.err
+	}
+	return list, nil
+}
+
+// parseMatch reads a match as AppendMatch writes it, padding included. The
+// match holds a copy.
+func parseMatch(b []byte, pads *[]span) (Match, error) {
+	r := &reader{b: bytes.Clone(b), typ: ErrTypeBadMatch, code: BadMatchBadLen, pads: pads}
+	m := readMatch(r)
+	r.done()
+	if r.err != nil {
+		return nil, r.err
+	}
+	return m, nil
+}

@@ -134,17 +134,6 @@ func AppendInstructions(dst []byte, list []Instruction) ([]byte, error) {
 	return b, nil
 }
 
-// parseInstructions reads a list as AppendInstructions writes it. The
-// instructions hold a copy.
-func parseInstructions(b []byte, pads *[]span) ([]Instruction, error) {
-	r := &reader{b: bytes.Clone(b), typ: ErrTypeBadInstruction, code: BadInstructionBadLen, pads: pads}
-	list := readInstructions(r)
-	if r.err != nil {
-		return nil, r.err
-	}
-	return list, nil
-}
-
 // readInstructions reads instructions to the end of r.
 func readInstructions(r *reader) []Instruction {
 	var list []Instruction

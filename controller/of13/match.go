@@ -132,18 +132,6 @@ func ParseOXMs(b []byte) (Match, error) {
 	return m, nil
 }
 
-// parseMatch reads a match as AppendMatch writes it, padding included. The
-// match holds a copy.
-func parseMatch(b []byte, pads *[]span) (Match, error) {
-	r := &reader{b: bytes.Clone(b), typ: ErrTypeBadMatch, code: BadMatchBadLen, pads: pads}
-	m := readMatch(r)
-	r.done()
-	if r.err != nil {
-		return nil, r.err
-	}
-	return m, nil
-}
-
 // readMatch reads type, length, fields and padding.
 func readMatch(r *reader) Match {
 	if len(r.b) < 8 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"netsplit/deploy/grafana"
+	queries "netsplit/internal/dashboard"
 )
 
 type datasource struct{ Type, UID string }
@@ -216,7 +218,7 @@ func TestDashboardCheckFindsFaults(t *testing.T) {
 }
 
 func TestQueriesNeedEveryVariable(t *testing.T) {
-	qs, err := grafana.Queries(map[string]string{"__rate_interval": "7s"})
+	qs, err := queries.Queries(map[string]string{"__rate_interval": "7s"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,19 +227,19 @@ func TestQueriesNeedEveryVariable(t *testing.T) {
 			t.Errorf("%+v", q)
 		}
 	}
-	if len(qs) < 15 || !slices.ContainsFunc(qs, func(q grafana.Query) bool { return strings.Contains(q.Expr, "[7s]") }) {
+	if len(qs) < 15 || !slices.ContainsFunc(qs, func(q queries.Query) bool { return strings.Contains(q.Expr, "[7s]") }) {
 		t.Errorf("%d queries: %+v", len(qs), qs)
 	}
 }
 
 func TestProvisioningIsYAMLThatNamesWhatIsThere(t *testing.T) {
 	n := 0
-	err := fs.WalkDir(grafana.Files(), "provisioning", func(path string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(os.DirFS("."), "provisioning", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
 		n++
-		b, err := fs.ReadFile(grafana.Files(), path)
+		b, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}

@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"netsplit/api"
-	"netsplit/deploy/grafana"
 	"netsplit/e2e/need"
+	queries "netsplit/internal/dashboard"
 	"netsplit/model"
 )
 
@@ -97,7 +97,7 @@ func prometheus(t *testing.T, target string) string {
 }
 
 // ask returns the numbers that a query answers, NaN left out.
-func ask(t *testing.T, addr string, q grafana.Query, from, to time.Time) []float64 {
+func ask(t *testing.T, addr string, q queries.Query, from, to time.Time) []float64 {
 	t.Helper()
 	path, v := "query_range", url.Values{"query": {q.Expr}}
 	stamp := func(at time.Time) string { return strconv.FormatFloat(float64(at.UnixMilli())/1000, 'f', 3, 64) }
@@ -169,7 +169,7 @@ func TestPrometheusAnswersEveryQuery(t *testing.T) {
 		}
 	}()
 	defer func() { close(stop); <-ended }()
-	qs, err := grafana.Queries(map[string]string{"__rate_interval": "3s", "__range": "10s"})
+	qs, err := queries.Queries(map[string]string{"__rate_interval": "3s", "__range": "10s"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func TestPrometheusAnswersEveryQuery(t *testing.T) {
 		}
 	}
 	// The check can fail: a metric that does not exist answers nothing.
-	if v := ask(t, addr, grafana.Query{Panel: "none", Expr: "rate(netsplit_link_cut_second_total[3s])"}, begin, time.Now()); len(v) != 0 {
+	if v := ask(t, addr, queries.Query{Panel: "none", Expr: "rate(netsplit_link_cut_second_total[3s])"}, begin, time.Now()); len(v) != 0 {
 		t.Errorf("a misspelt metric answers %v", v)
 	}
 }

@@ -92,7 +92,7 @@ func TestChurn(t *testing.T) {
 	for i := range churners {
 		stop(i)
 	}
-	st, err := lab.Show(t.Context(), "steady")
+	st, err := lab.Default().Show(t.Context(), "steady")
 	if err != nil || st.Problem != "" {
 		t.Errorf("the lab beside them: %+v, %v", st, err)
 	}

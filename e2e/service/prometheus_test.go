@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"netsplit/api/wire"
-	"netsplit/deploy/grafana"
+	"netsplit/internal/dashboard"
 	"netsplit/e2e/harness"
 )
 
@@ -48,7 +48,7 @@ func prometheus(t *testing.T, target string) string {
 }
 
 // ask returns the numbers that a query of the dashboard answers, NaN left out.
-func ask(addr string, q grafana.Query, from, to time.Time) ([]float64, error) {
+func ask(addr string, q dashboard.Query, from, to time.Time) ([]float64, error) {
 	stamp := func(at time.Time) string { return strconv.FormatFloat(float64(at.UnixMilli())/1000, 'f', 3, 64) }
 	path, v := "query_range", url.Values{"query": {q.Expr}, "start": {stamp(from)}, "end": {stamp(to)}, "step": {"1"}}
 	if q.Instant {
@@ -104,7 +104,7 @@ func TestPrometheusDuringACampaign(t *testing.T) {
 		t.Fatalf("a campaign with a cut and a finding is needed: %+v %+v", c, runs)
 	}
 	proof := runs[i].Proof
-	qs, err := grafana.Queries(map[string]string{"__rate_interval": "5s", "__range": "5m"})
+	qs, err := dashboard.Queries(map[string]string{"__rate_interval": "5s", "__range": "5m"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestPrometheusDuringACampaign(t *testing.T) {
 		name string
 		want int
 	}{{"wanted", proof.Wanted}, {"dropped", proof.Dropped}, {"leaked", 0}} {
-		q := grafana.Query{Expr: fmt.Sprintf("sum(netsplit_link_packets_total{fate=%q})", fate.name), Instant: true}
+		q := dashboard.Query{Expr: fmt.Sprintf("sum(netsplit_link_packets_total{fate=%q})", fate.name), Instant: true}
 		if got, err := ask(addr, q, began, time.Now()); err != nil || len(got) != 1 || got[0] != float64(fate.want) {
 			t.Errorf("%s: Prometheus has %v (%v), the proof %d", fate.name, got, err, fate.want)
 		}

@@ -2,7 +2,6 @@ package pcap
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -151,7 +150,7 @@ func TestWhatIsWrittenReadsBack(t *testing.T) {
 }
 
 // TestAKilledWritersFile cuts a file at every byte: everything before the last
-// block can be read, by us and (at some cuts) by tshark, and appended to.
+// block can be read, by us and (at some cuts) by tshark.
 func TestAKilledWritersFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.pcapng")
@@ -198,41 +197,6 @@ func TestAKilledWritersFile(t *testing.T) {
 		}
 		got, _ := shown(t, cut)
 		equal(t, got, want[:k])
-		w, err := Append(cut, start)
-		if err != nil {
-			t.Fatal(err)
-		}
-		more := write(t, w, 5, time.Minute)
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		got, complaint := shown(t, cut)
-		if complaint != "" {
-			t.Errorf("cut at %d, then appended to: tshark complains: %s", n, complaint)
-		}
-		equal(t, got, append(append([]string{}, want[:k]...), more...))
-	}
-}
-
-func TestAppendLeavesOtherFilesAlone(t *testing.T) {
-	for name, b := range map[string][]byte{
-		"text":              []byte("precious notes of another program\n"),
-		"pcap":              {0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 1, 0, 0, 0},
-		"big-endian pcapng": append(binary.BigEndian.AppendUint32([]byte{0x0a, 0x0d, 0x0d, 0x0a, 0, 0, 0, 28}, byteOrderMagic), make([]byte, 16)...),
-	} {
-		path := filepath.Join(t.TempDir(), "f")
-		if err := os.WriteFile(path, b, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Append(path, start); err == nil || !strings.Contains(err.Error(), "choose another path") {
-			t.Errorf("%s: error %v", name, err)
-		}
-		if got, _ := os.ReadFile(path); !bytes.Equal(got, b) {
-			t.Errorf("%s: the file was changed", name)
-		}
-	}
-	if _, err := Append(filepath.Join(t.TempDir(), "none"), start); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("no file: %v", err)
 	}
 }
 

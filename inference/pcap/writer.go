@@ -1,7 +1,6 @@
 package pcap
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -51,27 +50,6 @@ func Create(path string, start time.Time) (*Writer, error) {
 	return begin(f, start)
 }
 
-// Append opens a file that a Writer left, cuts off an incomplete block at its
-// end and goes on in the same section. Anything else than pcapng as a Writer
-// makes it is refused and left as it is.
-func Append(path string, start time.Time) (*Writer, error) {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return nil, fmt.Errorf("pcap: %w", err)
-	}
-	size, ifaces, err := scan(f)
-	if err == nil {
-		err = f.Truncate(size)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("pcap: appending to %s: %w", path, err), f.Close())
-	}
-	if size == 0 {
-		return begin(f, start)
-	}
-	return &Writer{f: f, size: size, start: start, ifaces: ifaces}, nil
-}
-
 func begin(f *os.File, start time.Time) (*Writer, error) {
 	w := &Writer{f: f, start: start, ifaces: map[model.NodeID]uint32{}}
 	w.section()
@@ -79,68 +57,6 @@ func begin(f *os.File, start time.Time) (*Writer, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return w, nil
-}
-
-// scan returns the length of the file up to its last whole block, and the
-// interfaces it describes.
-func scan(f *os.File) (size int64, ifaces map[model.NodeID]uint32, err error) {
-	errOther := errors.New("it is not a capture written by netsplit; choose another path")
-	info, err := f.Stat()
-	if err != nil || info.Size() == 0 {
-		return 0, nil, err
-	}
-	section := (&Writer{}).section()
-	head := make([]byte, len(section))
-	if _, err := f.ReadAt(head, 0); err != nil || !bytes.Equal(head, section) {
-		return 0, nil, errOther
-	}
-	ifaces = map[model.NodeID]uint32{}
-	at := int64(len(section))
-	var b [8]byte
-	for at < info.Size() {
-		if _, err := f.ReadAt(b[:], at); err != nil {
-			break
-		}
-		typ, n := binary.LittleEndian.Uint32(b[:]), int64(binary.LittleEndian.Uint32(b[4:]))
-		if n < blockOverhead || n%4 != 0 || at+n > info.Size() {
-			break
-		}
-		if _, err := f.ReadAt(b[:4], at+n-4); err != nil || int64(binary.LittleEndian.Uint32(b[:])) != n {
-			break
-		}
-		switch typ {
-		case blockInterface:
-			block := make([]byte, n)
-			if _, err := f.ReadAt(block, at); err != nil {
-				return 0, nil, err
-			}
-			name, ok := interfaceName(block)
-			if !ok {
-				return 0, nil, errOther
-			}
-			ifaces[name] = uint32(len(ifaces))
-		case blockSectionHeader:
-			return 0, nil, errOther
-		}
-		at += n
-	}
-	return at, ifaces, nil
-}
-
-// interfaceName reads the host of an interface block that iface made.
-func interfaceName(block []byte) (model.NodeID, bool) {
-	if len(block) < 20 || binary.LittleEndian.Uint16(block[16:]) != optIfName {
-		return "", false
-	}
-	n := int(binary.LittleEndian.Uint16(block[18:]))
-	if 20+n > len(block) {
-		return "", false
-	}
-	name := model.NodeID(block[20 : 20+n])
-	if name == mirrorName {
-		name = ""
-	}
-	return name, true
 }
 
 // block appends a block: type, length, body, length.

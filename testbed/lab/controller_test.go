@@ -76,7 +76,7 @@ func TestTuneController(t *testing.T) {
 			t.Errorf("max_backoff, connection_mode: %q", got)
 		}
 	}
-	if st, err := Show(t.Context(), "demo"); err != nil || !st.Connected || st.Controller != "tcp:127.0.0.1:7653" {
+	if st, err := Default().Show(t.Context(), "demo"); err != nil || !st.Connected || st.Controller != "tcp:127.0.0.1:7653" {
 		t.Errorf("%+v, %v", st, err)
 	}
 	// Another controller, then none.
@@ -92,7 +92,7 @@ func TestTuneController(t *testing.T) {
 	if err := l.SetController(t.Context(), ""); err != nil {
 		t.Error(err)
 	}
-	if st, err := Show(t.Context(), "demo"); err != nil || st.Connected || st.Controller != "" {
+	if st, err := Default().Show(t.Context(), "demo"); err != nil || st.Connected || st.Controller != "" {
 		t.Errorf("%+v, %v", st, err)
 	}
 	if err := l.TuneController(t.Context()); err == nil || !strings.Contains(err.Error(), "no controller") {
@@ -193,7 +193,7 @@ func TestTestbedFile(t *testing.T) {
 		}
 	}
 	// Opened by another process, it is the same lab.
-	again, err := Open(t.Context(), "demo")
+	again, err := Default().Open(t.Context(), "demo")
 	if err != nil || again.Testbed().Hosts[1].MAC != h.MAC {
 		t.Errorf("%v, %v", again, err)
 	}

@@ -140,12 +140,12 @@ func TestDownKillsWhatRunsOnHosts(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
 	for range 200 {
-		if st, _ := Show(t.Context(), "demo"); st.Hosts[0].Processes == 3 {
+		if st, _ := Default().Show(t.Context(), "demo"); st.Hosts[0].Processes == 3 {
 			break
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	st, err := Show(t.Context(), "demo")
+	st, err := Default().Show(t.Context(), "demo")
 	if err != nil || st.Hosts[0].Processes != 3 || st.Problem != "" {
 		t.Fatalf("status: %+v, %v", st, err)
 	}
@@ -162,7 +162,7 @@ func TestDownTwice(t *testing.T) {
 	if err := Down(t.Context(), "demo"); !errors.Is(err, ErrNoLab) || !strings.Contains(err.Error(), "demo") {
 		t.Errorf("second down: %v", err)
 	}
-	if _, err := Show(t.Context(), "demo"); !errors.Is(err, ErrNoLab) {
+	if _, err := Default().Show(t.Context(), "demo"); !errors.Is(err, ErrNoLab) {
 		t.Errorf("status after down: %v", err)
 	}
 }

@@ -48,7 +48,7 @@ func TestNextCommandCleansAfterAKilledOwner(t *testing.T) {
 			if line, err := out.ReadString('\n'); line != "up\n" {
 				t.Fatalf("%q, %v", line, err)
 			}
-			l, err := Open(t.Context(), "victim")
+			l, err := Default().Open(t.Context(), "victim")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -58,19 +58,19 @@ func TestNextCommandCleansAfterAKilledOwner(t *testing.T) {
 			if err := Default().Collect(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			st, err := Show(t.Context(), "victim")
+			st, err := Default().Show(t.Context(), "victim")
 			if err != nil || !st.OwnerAlive || st.Problem != "" {
 				t.Fatalf("with a living owner: %+v, %v", st, err)
 			}
 			cmd.Process.Kill()
 			cmd.Wait()
-			if st, err = Show(t.Context(), "victim"); err != nil || st.OwnerAlive || !strings.Contains(st.Problem, "dead") {
+			if st, err = Default().Show(t.Context(), "victim"); err != nil || st.OwnerAlive || !strings.Contains(st.Problem, "dead") {
 				t.Fatalf("with a dead owner: %+v, %v", st, err)
 			}
 			switch next {
 			case "up":
 				mustUp(t, Spec{Name: "other", Hosts: twoHosts})
-				if _, err := Show(t.Context(), "victim"); !errors.Is(err, ErrNoLab) {
+				if _, err := Default().Show(t.Context(), "victim"); !errors.Is(err, ErrNoLab) {
 					t.Errorf("victim is still there: %v", err)
 				}
 				mustDown(t, "other")
@@ -116,7 +116,7 @@ func TestKilledHalfway(t *testing.T) {
 		if err := Default().Collect(t.Context()); err != nil {
 			t.Errorf("kill %d: %v", i, err)
 		}
-		if st, err := Show(t.Context(), "victim"); err == nil {
+		if st, err := Default().Show(t.Context(), "victim"); err == nil {
 			if owner == "self" || st.Phase != "up" || st.Problem != "" {
 				t.Errorf("kill %d: the lab is still there: %+v", i, st)
 			}

@@ -51,12 +51,6 @@ func Down(ctx context.Context, name string) error { return Default().Down(ctx, n
 // List shows all labs; see Manager.List.
 func List(ctx context.Context) ([]Status, error) { return Default().List(ctx) }
 
-// Show shows one lab; see Manager.Show.
-func Show(ctx context.Context, name string) (Status, error) { return Default().Show(ctx, name) }
-
-// Open returns a lab that is up; see Manager.Open.
-func Open(ctx context.Context, name string) (*Lab, error) { return Default().Open(ctx, name) }
-
 // ErrNoLab says that no lab of the name exists.
 var ErrNoLab = errors.New("no such lab")
 
