@@ -16,7 +16,7 @@ import (
 // caller's to change.
 func Replay(s model.Scenario, r model.RunResult) model.Scenario {
 	s = s.Met(r)
-	s.Came = false // it is what is asked for now
+	s.Substituted = false // it is what is asked for now
 	if s.Strategy != model.StrategyCoFI || !r.Reached {
 		s.Why = fmt.Sprintf("repeats %s", s.ID)
 		return s

@@ -96,7 +96,7 @@ func (s *Scenario) As(r Renaming) (Scenario, bool) {
 	out, inv, st := *s, s.Observe[i], r.State(*s.State, turned)
 	out.Invariant, out.State, out.Isolate, out.Or = &inv, &st, r.Node(s.Isolate), nil
 	out.Why += "; it came about with " + r.String()
-	out.Came = true
+	out.Substituted = true
 	out.Partition.Groups = nil
 	for _, g := range s.Partition.Groups {
 		named := make([]NodeID, len(g))
@@ -134,7 +134,7 @@ func (s *Scenario) MayCut() []Link {
 // which it came about. Its Or are what it stood for, the names asked for first.
 // One that has them already stays.
 func (s Scenario) Met(r RunResult) Scenario {
-	if s.Came || len(r.Or) == 0 || s.Invariant == nil {
+	if s.Substituted || len(r.Or) == 0 || s.Invariant == nil {
 		return s
 	}
 	as, ok := s.As(r.Or)

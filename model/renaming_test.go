@@ -1,6 +1,7 @@
 package model
 
 import (
+	"encoding/json"
 	"maps"
 	"math/rand/v2"
 	"reflect"
@@ -46,7 +47,7 @@ func TestRenamingLeadsBack(t *testing.T) {
 			continue // the same names
 		}
 		as := s.Met(RunResult{Or: s.Or[way-1]})
-		if !as.Came {
+		if !as.Substituted {
 			t.Fatalf("seed %d: %+v", seed, as)
 		}
 		if got, want := as.Isolate, s.Or[way-1].Node(s.Isolate); got != want || as.Partition.Groups[0][0] != want {
@@ -77,6 +78,15 @@ func TestRenamingLeadsBack(t *testing.T) {
 		res := RunResult{Or: s.Or[way-1], Reached: true, CutState: as.State, HealClass: as.HealAt, Classes: as.Seen}.InTerms(s)
 		if *res.CutState != *s.State || *res.HealClass != *s.HealAt || res.Classes[0] != s.Seen[0] {
 			t.Fatalf("seed %d: %+v", seed, res)
+		}
+	}
+}
+
+func TestEarlierRecordsOfASubstitutionLoad(t *testing.T) {
+	for text, want := range map[string]bool{`{"id":"s1","came":true}`: true, `{"id":"s1","substituted":true}`: true, `{"id":"s1"}`: false} {
+		var s Scenario
+		if err := json.Unmarshal([]byte(text), &s); err != nil || s.ID != "s1" || s.Substituted != want {
+			t.Errorf("%s: %+v, %v", text, s, err)
 		}
 	}
 }

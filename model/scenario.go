@@ -1,6 +1,9 @@
 package model
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Strategy names how a scenario decides when to cut and when to heal.
 type Strategy string
@@ -50,9 +53,10 @@ type Scenario struct {
 	// else of the scenario is read so, too. Which node leads, or hears of something
 	// first, is chance in many systems. Invariants that Observe lacks are left out.
 	Or []Renaming `json:"or,omitempty"`
-	// Came says that these are the nodes to which it came about in a run, and not
-	// those that were asked for, which are among Or now.
-	Came bool `json:"came,omitempty"`
+	// Substituted says that the nodes are those to which it happened in a run, in
+	// place of those of the scenario, which are among Or now. Earlier
+	// records call it "came".
+	Substituted bool `json:"substituted,omitempty"`
 	// Seen holds the classes that do not heal: while cut, the first message to
 	// or from Isolate whose class is not in Seen heals. Sorted.
 	Seen []Class `json:"seen,omitempty"`
@@ -85,6 +89,18 @@ type Scenario struct {
 	// Why says in a sentence why the explorer chose this scenario now; WhyAsked,
 	// that a user did.
 	Why string `json:"why,omitempty"`
+}
+
+// UnmarshalJSON reads records of earlier versions, too.
+func (s *Scenario) UnmarshalJSON(b []byte) error {
+	type plain Scenario
+	v := struct {
+		*plain
+		Came bool `json:"came"`
+	}{plain: (*plain)(s)}
+	err := json.Unmarshal(b, &v)
+	s.Substituted = s.Substituted || v.Came
+	return err
 }
 
 // Cuts says that the scenario asks for a cut.

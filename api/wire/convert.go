@@ -129,7 +129,7 @@ func fromScenario(s model.Scenario) Scenario {
 	}
 	if s.State != nil {
 		st := State(*s.State)
-		out.State, out.Nth, out.Came = &st, s.Nth, s.Came
+		out.State, out.Nth, out.Substituted = &st, s.Nth, s.Substituted
 	}
 	for _, r := range s.Or {
 		names := map[string]string{}

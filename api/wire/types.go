@@ -191,22 +191,22 @@ type Class struct {
 // Scenario is what a run was to do. The whole of it, as a replay needs it, is
 // in the run's file meta.json.
 type Scenario struct {
-	ID        string              `json:"id"`
-	Strategy  string              `json:"strategy"`
-	Seed      uint64              `json:"seed"`
-	Isolate   string              `json:"isolate,omitempty"`
-	Partition *Partition          `json:"partition,omitempty"`
-	Invariant string              `json:"invariant,omitempty" doc:"The invariant whose violation triggers the cut, as a person writes it"`
-	State     *State              `json:"state,omitempty" doc:"Cut when the invariant's variables have these values"`
-	Or        []map[string]string `json:"or,omitempty" doc:"Or when the same came about with other nodes: each gives nodes, by name, the names of others"`
-	Came      bool                `json:"came,omitempty" doc:"Here are the nodes to which it came about; those asked for are in or"`
-	Nth       int                 `json:"nth,omitempty" doc:"Or when the nth state that differs from it in numbers only, in the same order, is entered"`
-	HealAt    *Class              `json:"healAt,omitempty" doc:"Only a message of this class heals"`
-	Faults    []MessageFault      `json:"faults,omitempty" doc:"What was to be done to single messages"`
-	CutAfter  Duration            `json:"cutAfter,omitempty"`
-	HealAfter Duration            `json:"healAfter,omitempty"`
-	MaxCut    Duration            `json:"maxCut,omitempty"`
-	Why       string              `json:"why,omitempty"`
+	ID          string              `json:"id"`
+	Strategy    string              `json:"strategy"`
+	Seed        uint64              `json:"seed"`
+	Isolate     string              `json:"isolate,omitempty"`
+	Partition   *Partition          `json:"partition,omitempty"`
+	Invariant   string              `json:"invariant,omitempty" doc:"The invariant whose violation triggers the cut, as a person writes it"`
+	State       *State              `json:"state,omitempty" doc:"Cut when the invariant's variables have these values"`
+	Or          []map[string]string `json:"or,omitempty" doc:"Or when the same came about with other nodes: each gives nodes, by name, the names of others"`
+	Substituted bool                `json:"substituted,omitempty" doc:"The nodes are those to which it happened; those of the scenario are in or"`
+	Nth         int                 `json:"nth,omitempty" doc:"Or when the nth state that differs from it in numbers only, in the same order, is entered"`
+	HealAt      *Class              `json:"healAt,omitempty" doc:"Only a message of this class heals"`
+	Faults      []MessageFault      `json:"faults,omitempty" doc:"What was to be done to single messages"`
+	CutAfter    Duration            `json:"cutAfter,omitempty"`
+	HealAfter   Duration            `json:"healAfter,omitempty"`
+	MaxCut      Duration            `json:"maxCut,omitempty"`
+	Why         string              `json:"why,omitempty"`
 }
 
 // Cost says where the wall time of a run went.

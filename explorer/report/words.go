@@ -136,7 +136,7 @@ func cutStory(in *Input, t *timeline) []string {
 			}
 			say("It had been told to wait for %s, or for %s with other numbers in the same order.", stateWords(sc.Invariant, *sc.State), which)
 		}
-		if sc.Came {
+		if sc.Substituted {
 			say("It had been told to wait for this with other nodes in their places: which of them it happens to is chance.")
 		}
 		by := ""
