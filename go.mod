@@ -30,7 +30,10 @@ require (
 
 require github.com/hashicorp/golang-lru/v2 v2.0.7
 
-require github.com/safchain/ethtool v0.6.2
+require (
+	github.com/google/renameio/v2 v2.0.2
+	github.com/safchain/ethtool v0.6.2
+)
 
 require (
 	github.com/beorn7/perks v1.0.1 // indirect

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/renameio/v2"
+
 	"netsplit/sut/software"
 )
 
@@ -78,20 +80,13 @@ func place(file string, b []byte) error {
 	if bytes.HasPrefix(b, []byte("#!")) || strings.HasSuffix(file, ".sh") {
 		mode = 0o755
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(file), ".new-*")
+	tmp, err := renameio.NewPendingFile(file, renameio.WithTempDir(filepath.Dir(file)), renameio.WithPermissions(mode), renameio.IgnoreUmask())
 	if err != nil {
 		return err
 	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(b)
-	if cerr := tmp.Close(); err == nil {
-		err = cerr
+	defer tmp.Cleanup()
+	if _, err := tmp.Write(b); err != nil {
+		return err
 	}
-	if err == nil {
-		err = os.Chmod(tmp.Name(), mode)
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), file)
-	}
-	return err
+	return tmp.CloseAtomicallyReplace()
 }

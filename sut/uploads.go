@@ -19,6 +19,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/renameio/v2"
+
 	"netsplit/internal/regular"
 	"netsplit/model"
 )
@@ -113,15 +115,7 @@ func writeAll(dir string, files map[string]uploaded) error {
 // setNewest makes a version the one that the bare name stands for.
 func (u Uploads) setNewest(name, version string) error {
 	dir := filepath.Join(u.Dir, name)
-	tmp, err := os.CreateTemp(dir, ".new-*")
-	if err == nil {
-		defer os.Remove(tmp.Name())
-		_, err = tmp.WriteString(version + "\n")
-		err = errors.Join(err, tmp.Close())
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), filepath.Join(dir, newestFile))
-	}
+	err := renameio.WriteFile(filepath.Join(dir, newestFile), []byte(version+"\n"), 0o600, renameio.WithTempDir(dir))
 	if err != nil {
 		return fmt.Errorf("keep target %s: %w", name, err)
 	}

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/google/renameio/v2"
 )
 
 // HeldError says that another process has the store open.
@@ -46,11 +48,7 @@ func writeHolder(path string, h holder) error {
 	if err != nil {
 		return err
 	}
-	tmp := fmt.Sprintf("%s.%d", holderPath(path), os.Getpid())
-	if err := os.WriteFile(tmp, append(b, '\n'), 0o600); err != nil {
-		return fmt.Errorf("store: say who holds it: %w", err)
-	}
-	if err := os.Rename(tmp, holderPath(path)); err != nil {
+	if err := renameio.WriteFile(holderPath(path), append(b, '\n'), 0o600, renameio.WithTempDir(filepath.Dir(path))); err != nil {
 		return fmt.Errorf("store: say who holds it: %w", err)
 	}
 	return nil

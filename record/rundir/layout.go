@@ -3,11 +3,12 @@ package rundir
 import (
 	"bufio"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/google/renameio/v2"
 
 	"netsplit/internal/regular"
 )
@@ -52,24 +53,24 @@ func WriteJSON(path string, v any) error {
 	})
 }
 
-// WriteFile has a file written that appears whole or not at all.
+// WriteFile has a file written that appears whole or not at all, also where the power
+// fails.
 func WriteFile(path string, write func(io.Writer) error) error {
 	return WriteFileMode(path, 0o644, write)
 }
 
 // WriteFileMode is WriteFile for a file with other permissions.
 func WriteFileMode(path string, mode os.FileMode, write func(io.Writer) error) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
-	if err != nil {
-		return fmt.Errorf("write %s: %w (is the disk full or read-only?)", path, err)
-	}
-	defer os.Remove(tmp.Name())
-	w := bufio.NewWriter(tmp)
-	if err = write(w); err == nil {
-		err = w.Flush()
-	}
-	if err = errors.Join(err, tmp.Chmod(mode), tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), path)
+	tmp, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithPermissions(mode), renameio.IgnoreUmask())
+	if err == nil {
+		defer tmp.Cleanup()
+		w := bufio.NewWriter(tmp)
+		if err = write(w); err == nil {
+			err = w.Flush()
+		}
+		if err == nil {
+			err = tmp.CloseAtomicallyReplace()
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w (is the disk full or read-only?)", path, err)

@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/google/renameio/v2"
 )
 
 // Set is a release in the cache, ready to run.
@@ -170,11 +172,7 @@ func writeStamp(r Release, dir string, entries []entry) error {
 	if err != nil {
 		return err
 	}
-	tmp := filepath.Join(dir, stampName+".new")
-	if err := os.WriteFile(tmp, b, 0o644); err != nil {
-		return err
-	}
-	return os.Rename(tmp, filepath.Join(dir, stampName))
+	return renameio.WriteFile(filepath.Join(dir, stampName), b, 0o644, renameio.WithTempDir(dir))
 }
 
 func readStamp(dir string) (stamp, error) {

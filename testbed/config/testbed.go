@@ -15,6 +15,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/google/renameio/v2"
 	"go.yaml.in/yaml/v3"
 
 	"netsplit/model"
@@ -77,17 +78,7 @@ func Write(path string, t *model.Testbed) error {
 	if err != nil {
 		return fmt.Errorf("testbed %s: %w", path, err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return fmt.Errorf("testbed: %w", err)
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(0o644), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
+	if err := renameio.WriteFile(path, data, 0o644, renameio.WithTempDir(filepath.Dir(path))); err != nil {
 		return fmt.Errorf("testbed %s: cannot write it: %w", path, err)
 	}
 	return nil

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/renameio/v2"
+
 	"netsplit/model"
 )
 
@@ -120,11 +122,7 @@ func (m *Manager) save(s *state) error {
 	if err != nil {
 		return fmt.Errorf("lab %s: state: %w", s.Name, err)
 	}
-	tmp := m.statePath(s.Name) + ".new"
-	if err := os.WriteFile(tmp, append(data, '\n'), 0o644); err != nil {
-		return fmt.Errorf("lab %s: cannot write its state: %w", s.Name, err)
-	}
-	if err := os.Rename(tmp, m.statePath(s.Name)); err != nil {
+	if err := renameio.WriteFile(m.statePath(s.Name), append(data, '\n'), 0o644, renameio.WithTempDir(m.RunDir)); err != nil {
 		return fmt.Errorf("lab %s: cannot write its state: %w", s.Name, err)
 	}
 	return nil
