@@ -107,7 +107,7 @@ func (s *Service) runCampaign(ctx context.Context, j *job) error {
 		return s.replay(ctx, j, r)
 	}
 	if spec.Scenario != nil {
-		return s.runGiven(ctx, j, r)
+		return s.runUserScenario(ctx, j, r)
 	}
 	return s.search(ctx, j, t, r)
 }
@@ -134,13 +134,14 @@ func (s *Service) search(ctx context.Context, j *job, t *model.Target, r *labRun
 	se, err := search.New(search.Config{Campaign: j.c.ID, Strategy: j.c.Spec.Strategy, Seed: j.c.Spec.Seed,
 		Core: explorer.NewCore(s.coreConfig(j.c.Spec, t)),
 		Keep: func(input json.RawMessage) error { return s.store.AppendInput(j.c.ID, input) },
-		Run: func(ctx context.Context, w search.Work) (model.RunSummary, error) {
-			return r.run(ctx, work{campaign: j.c.ID, run: w.Run, spec: j.c.Spec, scenario: w.Scenario})
+		Run: func(ctx context.Context, w model.WorkItem) (model.RunSummary, error) {
+			w.Spec = j.c.Spec
+			return r.run(ctx, w)
 		},
 		Mine: func(clean []string, weak bool) ([]model.Invariant, []model.RunResult, error) {
 			return s.mine(j, t, clean, weak)
 		},
-		Started:  func(w search.Work) { s.runStarted(j, t.Name, w.Run, w.Scenario) },
+		Started:  func(w model.WorkItem) { s.runStarted(j, t.Name, w.Run, w.Scenario) },
 		Finished: func(sum model.RunSummary) { s.runFinished(j, sum) }},
 		inputs, runs, s.lastRunNumber(j.c.ID, runs))
 	if err != nil {

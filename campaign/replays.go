@@ -29,10 +29,10 @@ func (s *Service) replay(ctx context.Context, j *job, r *labRunner) error {
 	if why := s.changedSince(orig, r.kit.Target, scripts); why != "" {
 		s.update(j, func(c *model.Campaign) { c.Reason = why })
 	}
-	err = s.each(ctx, j, r, func(n int) work {
+	err = s.each(ctx, j, r, func(n int) model.WorkItem {
 		sc := explorer.Replay(orig.Scenario, orig.Result)
 		sc.ID = fmt.Sprintf("s%04d", n)
-		return work{campaign: j.c.ID, run: fmt.Sprintf("%s-r%04d", j.c.ID, n), spec: j.c.Spec, scenario: sc, replayOf: orig.Run}
+		return model.WorkItem{Campaign: j.c.ID, Run: fmt.Sprintf("%s-r%04d", j.c.ID, n), Spec: j.c.Spec, Scenario: sc, ReplayOf: orig.Run}
 	}, func(sum model.RunSummary) {
 		if reproduces(orig, sum) {
 			s.update(j, func(c *model.Campaign) { c.Reproduced++ })
@@ -130,11 +130,11 @@ func (s *Service) bookReplay(orig model.RunSummary) error {
 }
 
 // repeat is what a user types to repeat a work item's run.
-func (s *Service) repeat(w work) string {
-	if w.scenario.Strategy == model.StrategyScripted {
-		return w.scenario.Repeat
+func (s *Service) repeat(w model.WorkItem) string {
+	if w.Scenario.Strategy == model.StrategyScripted {
+		return w.Scenario.Repeat
 	}
-	return s.replayCommand(w.run)
+	return s.replayCommand(w.Run)
 }
 
 // replayCommand is what a user types to repeat a run.

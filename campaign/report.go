@@ -35,7 +35,7 @@ func (s *Service) reportCampaign(id string) error {
 	seen := map[string]bool{}
 	for _, r := range in.Runs {
 		in.Title = cmp.Or(in.Title, r.Target)
-		in.Replays[r.Run] = s.repeat(work{run: r.Run, scenario: r.Scenario})
+		in.Replays[r.Run] = s.repeat(model.WorkItem{Run: r.Run, Scenario: r.Scenario})
 		if _, err := os.Stat(filepath.Join(s.runDir(id, r.Run), rundir.ReportFile)); err == nil {
 			in.Reports[r.Run] = r.Run + "/" + rundir.ReportFile
 		}

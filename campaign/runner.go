@@ -18,28 +18,19 @@ import (
 	"netsplit/testbed/lab"
 )
 
-// work is one run to be made.
-type work struct {
-	campaign string
-	run      string // id of the run; its record goes to <runs>/<campaign>/<run>
-	spec     model.CampaignSpec
-	scenario model.Scenario
-	replayOf string
-}
-
-// labRunner runs work items on the beds it was given, one run per bed.
+// labRunner runs work items on its testbeds, one run per testbed at a time.
 type labRunner struct {
 	s    *Service
 	kit  *nodes.Kit
 	beds chan *testbed.Testbed
-	n    int      // beds
+	n    int      // testbeds
 	play run.Play // of a stage; nil: runs do their workloads
 }
 
 // run makes one run and returns its summary when everything that it started has
 // ended and the network is whole. The error is netsplit's own or the testbed's
 // failure, never the target's; the summary is then a run of verdict unknown.
-func (r *labRunner) run(ctx context.Context, w work) (model.RunSummary, error) {
+func (r *labRunner) run(ctx context.Context, w model.WorkItem) (model.RunSummary, error) {
 	var b *testbed.Testbed
 	select {
 	case b = <-r.beds:
@@ -48,11 +39,11 @@ func (r *labRunner) run(ctx context.Context, w work) (model.RunSummary, error) {
 	}
 	defer func() { r.beds <- b }()
 
-	dir := r.s.runDir(w.campaign, w.run)
+	dir := r.s.runDir(w.Campaign, w.Run)
 	began := time.Now()
-	ev, err := run.Execute(ctx, run.Config{Campaign: w.campaign, Run: w.run, Dir: dir, Spec: w.spec, Scenario: w.scenario, ReplayOf: w.replayOf,
+	ev, err := run.Execute(ctx, run.Config{WorkItem: w, Dir: dir,
 		Kit: r.kit, Bed: b, Play: r.play, Metrics: r.s.metrics, Version: r.s.cfg.Version,
-		Doing: func(what string) { r.s.runDoes(w.campaign, w.run, what) }})
+		Doing: func(what string) { r.s.runDoes(w.Campaign, w.Run, what) }})
 	if ctx.Err() != nil {
 		return model.RunSummary{}, context.Cause(ctx)
 	}
@@ -64,7 +55,7 @@ func (r *labRunner) run(ctx context.Context, w work) (model.RunSummary, error) {
 	if werr := rundir.WriteJSON(filepath.Join(dir, rundir.EvidenceFile), ev); werr != nil {
 		err = errors.Join(err, werr)
 	}
-	sum, jerr := judge.Dir(dir, r.s.replayCommand(w.run))
+	sum, jerr := judge.Dir(dir, r.s.replayCommand(w.Run))
 	if sum.Run == "" {
 		sum = unjudged(w, r.kit.Target, began, jerr)
 	}
@@ -74,11 +65,11 @@ func (r *labRunner) run(ctx context.Context, w work) (model.RunSummary, error) {
 }
 
 // unjudged is the summary of a run whose record could not be judged.
-func unjudged(w work, t *model.Target, began time.Time, err error) model.RunSummary {
+func unjudged(w model.WorkItem, t *model.Target, began time.Time, err error) model.RunSummary {
 	v := model.Verdict{Value: model.VerdictUnknown, Reason: "the run could not be recorded or judged: " + err.Error()}
 	return model.RunSummary{
-		RunMeta: model.RunMeta{Campaign: w.campaign, Run: w.run, Target: t.Name, Started: began, Scenario: w.scenario, ReplayOf: w.replayOf},
-		Ended:   time.Now(), Release: t.Release, Verdict: v, Result: model.RunResult{Scenario: w.scenario.ID, Verdict: v}}
+		RunMeta: model.RunMeta{Campaign: w.Campaign, Run: w.Run, Target: t.Name, Started: began, Scenario: w.Scenario, ReplayOf: w.ReplayOf},
+		Ended:   time.Now(), Release: t.Release, Verdict: v, Result: model.RunResult{Scenario: w.Scenario.ID, Verdict: v}}
 }
 
 // runnerOn makes the beds of a campaign: n labs of its own, or the outside
@@ -117,7 +108,7 @@ func (s *Service) runnerOn(ctx context.Context, j *job, t *model.Target, dir str
 		cctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
 		for _, b := range made {
-			s.removeBed(b)
+			s.removeTestbed(b)
 			if err := b.Close(); err != nil {
 				s.log.Warn("a testbed did not close cleanly", "testbed", b.Testbed.Name, "err", err)
 			}
@@ -137,7 +128,7 @@ func (s *Service) runnerOn(ctx context.Context, j *job, t *model.Target, dir str
 			return nil, nil, fmt.Errorf("lab %d of %d: %w", i+1, n, err)
 		}
 		made = append(made, b)
-		s.addBed(b)
+		s.addTestbed(b)
 		r.beds <- b
 	}
 	return r, closeAll, nil
@@ -154,12 +145,12 @@ func (s *Service) fetching(j *job) func(string) {
 // each has the runs of a campaign made that are known beforehand, several at
 // once; after a restart of the daemon those that are left, among them as many as
 // it cut short.
-func (s *Service) each(ctx context.Context, j *job, r *labRunner, item func(n int) work, finished func(model.RunSummary)) error {
+func (s *Service) each(ctx context.Context, j *job, r *labRunner, item func(n int) model.WorkItem, finished func(model.RunSummary)) error {
 	runs, err := s.allRuns(j.c.ID)
 	if err != nil {
 		return err
 	}
-	todo, done := make(chan work), make(chan struct{}, r.n)
+	todo, done := make(chan model.WorkItem), make(chan struct{}, r.n)
 	go func() {
 		defer close(todo)
 		last := s.lastRunNumber(j.c.ID, runs)
@@ -175,13 +166,13 @@ func (s *Service) each(ctx context.Context, j *job, r *labRunner, item func(n in
 		go func() {
 			defer func() { done <- struct{}{} }()
 			for w := range todo {
-				s.runStarted(j, r.kit.Target.Name, w.run, w.scenario)
+				s.runStarted(j, r.kit.Target.Name, w.Run, w.Scenario)
 				sum, err := r.run(ctx, w)
 				if ctx.Err() != nil {
 					return
 				}
 				if err != nil {
-					s.log.Error("a run failed for reasons that are not the target's", "run", w.run, "err", err)
+					s.log.Error("a run failed for reasons that are not the target's", "run", w.Run, "err", err)
 				}
 				s.runFinished(j, sum)
 				finished(sum)

@@ -112,11 +112,11 @@ func (s *Service) OpenStage(ctx context.Context, spec StageSpec) (*Stage, error)
 // summary is then one of verdict unknown.
 func (st *Stage) Play(ctx context.Context, play run.Play) (model.RunSummary, error) {
 	st.n++
-	w := work{campaign: st.j.c.ID, run: fmt.Sprintf("%s-r%04d", st.j.c.ID, st.n), spec: st.j.c.Spec,
-		scenario: model.Scenario{ID: fmt.Sprintf("s%04d", st.n), Strategy: model.StrategyScripted, Seed: st.spec.Seed + uint64(st.n),
+	w := model.WorkItem{Campaign: st.j.c.ID, Run: fmt.Sprintf("%s-r%04d", st.j.c.ID, st.n), Spec: st.j.c.Spec,
+		Scenario: model.Scenario{ID: fmt.Sprintf("s%04d", st.n), Strategy: model.StrategyScripted, Seed: st.spec.Seed + uint64(st.n),
 			Script: st.spec.Script, Repeat: st.spec.Repeat, Why: fmt.Sprintf("script %s, play %d", st.spec.Script, st.n)}}
 	st.r.play = play
-	st.s.runStarted(st.j, st.r.kit.Target.Name, w.run, w.scenario)
+	st.s.runStarted(st.j, st.r.kit.Target.Name, w.Run, w.Scenario)
 	sum, err := st.r.run(ctx, w)
 	if ctx.Err() != nil {
 		return sum, errors.Join(err, context.Cause(ctx))

@@ -18,7 +18,7 @@ func (s *Service) takeOutside(ctx context.Context) (err error) {
 	c := s.bedConfig(s.cfg.Gate)
 	c.Testbed = *s.cfg.Testbed
 	if s.outside, err = testbed.Open(ctx, c); err == nil {
-		s.addBed(s.outside)
+		s.addTestbed(s.outside)
 	}
 	return err
 }
@@ -31,13 +31,13 @@ func (s *Service) bedConfig(gate model.Gate) testbed.Config {
 			Tampered: s.tampered, Drained: s.drained}}
 }
 
-func (s *Service) addBed(b *testbed.Testbed) {
+func (s *Service) addTestbed(b *testbed.Testbed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.beds = append(s.beds, b)
 }
 
-func (s *Service) removeBed(b *testbed.Testbed) {
+func (s *Service) removeTestbed(b *testbed.Testbed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.beds = slices.DeleteFunc(s.beds, func(o *testbed.Testbed) bool { return o == b })

@@ -137,15 +137,15 @@ func names(vs []model.Variable) []string {
 	return out
 }
 
-// runGiven runs the scenario that a user gave as often as asked.
-func (s *Service) runGiven(ctx context.Context, j *job, r *labRunner) error {
-	return s.each(ctx, j, r, func(n int) work {
+// runUserScenario runs the scenario that a user gave as often as asked.
+func (s *Service) runUserScenario(ctx context.Context, j *job, r *labRunner) error {
+	return s.each(ctx, j, r, func(n int) model.WorkItem {
 		sc := *j.c.Spec.Scenario
 		sc.ID = fmt.Sprintf("s%04d", n)
 		if sc.Seed == 0 {
 			sc.Seed = j.c.Spec.Seed + uint64(n)
 		}
 		sc.Why = model.WhyAsked
-		return work{campaign: j.c.ID, run: fmt.Sprintf("%s-r%04d", j.c.ID, n), spec: j.c.Spec, scenario: sc}
+		return model.WorkItem{Campaign: j.c.ID, Run: fmt.Sprintf("%s-r%04d", j.c.ID, n), Spec: j.c.Spec, Scenario: sc}
 	}, func(model.RunSummary) {})
 }

@@ -184,6 +184,14 @@ type RunMeta struct {
 	Scripts map[string]string `json:"scripts,omitempty"`
 }
 
+// WorkItem is a run to be made.
+type WorkItem struct {
+	Campaign, Run string // ids
+	Spec          CampaignSpec
+	Scenario      Scenario
+	ReplayOf      string // id of the run that this one repeats; "" for none
+}
+
 // Cost says where the wall time of a run went.
 type Cost struct {
 	Template time.Duration `json:"template"` // making the template the run starts from; 0 where there was one

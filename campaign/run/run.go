@@ -22,13 +22,10 @@ import (
 
 // Config is what one run is made of.
 type Config struct {
-	Campaign, Run string             // ids
-	Dir           string             // of its record; there must be none yet
-	Spec          model.CampaignSpec // of the campaign
-	Scenario      model.Scenario
-	ReplayOf      string // id of the run that this one repeats; "" for none
-	Kit           *nodes.Kit
-	Bed           *testbed.Testbed
+	model.WorkItem
+	Dir string // of its record; there must be none yet
+	Kit *nodes.Kit
+	Bed *testbed.Testbed
 	// Play is a script, done in place of the workloads; nil: none.
 	Play    Play
 	Metrics Metrics

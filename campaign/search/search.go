@@ -16,12 +16,6 @@ import (
 	"netsplit/model"
 )
 
-// Work is one run to be made.
-type Work struct {
-	Run      string // its id
-	Scenario model.Scenario
-}
-
 // Config is what a Search is made from.
 type Config struct {
 	Campaign string // its id
@@ -33,12 +27,12 @@ type Config struct {
 	// Run makes one run and returns its summary when everything that it started
 	// has ended and the network is whole. The error is netsplit's own or the
 	// testbed's failure, never the target's.
-	Run func(ctx context.Context, w Work) (model.RunSummary, error)
+	Run func(ctx context.Context, w model.WorkItem) (model.RunSummary, error)
 	// Mine reads the records of the clean runs: what holds in them, and the
 	// inconsistent states each of them met. weak: also what may be chance.
 	Mine func(runs []string, weak bool) ([]model.Invariant, []model.RunResult, error)
 	// Started is told before each run, Finished after it.
-	Started  func(w Work)
+	Started  func(w model.WorkItem)
 	Finished func(model.RunSummary)
 }
 
@@ -255,12 +249,12 @@ func (s *Search) work(ctx context.Context) {
 }
 
 // next waits for a scenario; false means that there is nothing more to do.
-func (s *Search) next(ctx context.Context) (Work, bool) {
+func (s *Search) next(ctx context.Context) (model.WorkItem, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
 		if s.done || s.err != nil || ctx.Err() != nil {
-			return Work{}, false
+			return model.WorkItem{}, false
 		}
 		if s.more > 0 {
 			s.more--
@@ -271,7 +265,7 @@ func (s *Search) next(ctx context.Context) (Work, bool) {
 		r, err := s.ready(explorer.Input{Kind: explorer.InputAsk, Slots: 1})
 		if err != nil {
 			s.fail(err)
-			return Work{}, false
+			return model.WorkItem{}, false
 		}
 		if len(r.Scenarios) > 0 {
 			return s.take(r.Scenarios[0]), true
@@ -279,23 +273,23 @@ func (s *Search) next(ctx context.Context) (Work, bool) {
 		if r.Done || len(s.out) == 0 {
 			s.done = true
 			s.cond.Broadcast()
-			return Work{}, false
+			return model.WorkItem{}, false
 		}
 		s.cond.Wait()
 	}
 }
 
 // take makes a work item of a scenario. The caller holds mu.
-func (s *Search) take(sc model.Scenario) Work {
+func (s *Search) take(sc model.Scenario) model.WorkItem {
 	s.out[sc.ID] = true
 	s.runs++
-	w := Work{Run: fmt.Sprintf("%s-r%04d", s.c.Campaign, s.runs), Scenario: sc}
+	w := model.WorkItem{Campaign: s.c.Campaign, Run: fmt.Sprintf("%s-r%04d", s.c.Campaign, s.runs), Scenario: sc}
 	s.c.Started(w)
 	return w
 }
 
 // back gives a finished run to the core.
-func (s *Search) back(w Work, sum model.RunSummary, err error) {
+func (s *Search) back(w model.WorkItem, sum model.RunSummary, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.cond.Broadcast()

@@ -18,11 +18,11 @@ import (
 // fakeRuns is a runner whose target meets one inconsistent state in every run.
 type fakeRuns struct {
 	mu   sync.Mutex
-	ran  []Work
-	fail func(Work) error
+	ran  []model.WorkItem
+	fail func(model.WorkItem) error
 }
 
-func (f *fakeRuns) Run(ctx context.Context, w Work) (model.RunSummary, error) {
+func (f *fakeRuns) Run(ctx context.Context, w model.WorkItem) (model.RunSummary, error) {
 	f.mu.Lock()
 	f.ran = append(f.ran, w)
 	n := len(f.ran)
@@ -84,7 +84,7 @@ func testSearch(t *testing.T, k *keptInputs, run runner, mine miner) (*Search, *
 }
 
 type (
-	runner func(context.Context, Work) (model.RunSummary, error)
+	runner func(context.Context, model.WorkItem) (model.RunSummary, error)
 	miner  func([]string, bool) ([]model.Invariant, []model.RunResult, error)
 )
 
@@ -94,7 +94,7 @@ func resumed(t *testing.T, k *keptInputs, run runner, mine miner, inputs []explo
 		Effect: model.Drop, Runs: 6, Clean: 3, Retries: 1}
 	var finished []model.RunSummary
 	var mu sync.Mutex
-	s, err := New(Config{Campaign: "c", Strategy: cfg.Strategy, Keep: k.keep, Run: run, Mine: mine, Core: explorer.NewCore(cfg), Started: func(Work) {},
+	s, err := New(Config{Campaign: "c", Strategy: cfg.Strategy, Keep: k.keep, Run: run, Mine: mine, Core: explorer.NewCore(cfg), Started: func(model.WorkItem) {},
 		Finished: func(s model.RunSummary) { mu.Lock(); finished = append(finished, s); mu.Unlock() }}, inputs, before, made)
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +136,7 @@ func TestARestartedSearchGoesOnWhereItWas(t *testing.T) {
 	k := &keptInputs{}
 	ctx, die := context.WithCancel(context.Background())
 	r := &fakeRuns{}
-	r.fail = func(w Work) error {
+	r.fail = func(w model.WorkItem) error {
 		if w.Scenario.Strategy == model.StrategyCoFI {
 			die() // in the middle of the first fault run
 		}
@@ -244,7 +244,7 @@ func TestWithNothingBetterTheSearchGoesOnWithWhatMayBeChance(t *testing.T) {
 }
 
 func TestAFullDiskEndsTheCampaignAtOnce(t *testing.T) {
-	r, k := &fakeRuns{fail: func(Work) error { return fmt.Errorf("write meta.json: %w", syscall.ENOSPC) }}, &keptInputs{}
+	r, k := &fakeRuns{fail: func(model.WorkItem) error { return fmt.Errorf("write meta.json: %w", syscall.ENOSPC) }}, &keptInputs{}
 	s, _ := testSearch(t, k, r.Run, mineOne)
 	if err := s.Run(context.Background(), 1); !errors.Is(err, model.ErrFull) || len(r.ran) != 1 {
 		t.Fatalf("ended after %d runs with %v, want 1 and a full disk", len(r.ran), err)
@@ -252,7 +252,7 @@ func TestAFullDiskEndsTheCampaignAtOnce(t *testing.T) {
 }
 
 func TestACampaignEndsWhenNetsplitItselfKeepsFailing(t *testing.T) {
-	r, k := &fakeRuns{fail: func(Work) error { return fmt.Errorf("no switch") }}, &keptInputs{}
+	r, k := &fakeRuns{fail: func(model.WorkItem) error { return fmt.Errorf("no switch") }}, &keptInputs{}
 	s, _ := testSearch(t, k, r.Run, mineOne)
 	if err := s.Run(context.Background(), 1); err == nil {
 		t.Fatal("a campaign whose runs all fail ended without an error")
@@ -267,17 +267,17 @@ func TestACampaignEndsWhenNetsplitItselfKeepsFailing(t *testing.T) {
 func TestACampaignEndsWhenNoCleanRunCanBeJudged(t *testing.T) {
 	none := func([]string, bool) ([]model.Invariant, []model.RunResult, error) { return nil, nil, nil }
 	for name, c := range map[string]struct {
-		fail    func(Work) error
+		fail    func(model.WorkItem) error
 		unknown func(run int) bool
 		runs    int
 	}{
 		"all unknown":              {unknown: func(int) bool { return true }, runs: 6}, // 3, each once more
 		"unknown after one":        {unknown: func(n int) bool { return n > 1 }, runs: 8},
-		"one lost, once too often": {fail: func(w Work) error { return map[string]error{"s0001": errors.New("no lab")}[w.Scenario.ID] }, runs: 7},
+		"one lost, once too often": {fail: func(w model.WorkItem) error { return map[string]error{"s0001": errors.New("no lab")}[w.Scenario.ID] }, runs: 7},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &fakeRuns{fail: c.fail}
-			s, _ := testSearch(t, &keptInputs{}, func(ctx context.Context, w Work) (model.RunSummary, error) {
+			s, _ := testSearch(t, &keptInputs{}, func(ctx context.Context, w model.WorkItem) (model.RunSummary, error) {
 				sum, err := r.Run(ctx, w)
 				if c.unknown != nil && c.unknown(len(r.ran)) {
 					sum.Verdict.Value = model.VerdictUnknown
@@ -309,7 +309,7 @@ func TestStatesThatDoNotRecurAreToldOf(t *testing.T) {
 		"in two of three clean": {false, 2, "did not occur, most often one of v, which other runs met"},
 		"reached":               {true, 1, ""},
 	} {
-		run := func(ctx context.Context, w Work) (model.RunSummary, error) {
+		run := func(ctx context.Context, w model.WorkItem) (model.RunSummary, error) {
 			sum, err := (&fakeRuns{}).Run(ctx, w)
 			if w.Scenario.Strategy == model.StrategyCoFI && !c.reached {
 				sum.Result.Reached, sum.Result.States, sum.Verdict.Value = false, nil, model.VerdictVacuous
