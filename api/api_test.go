@@ -133,6 +133,7 @@ func TestReadEverything(t *testing.T) {
 		"/v1/version":                 `"version":"v0-test"`,
 		"/v1/annotations":             `"tags":"cut,gossip"`,
 		"/v1/annotations?from=1&to=9": `"timeEnd":9`,
+		"/v1/annotations?limit=1":     `"title":"older cuts are not shown"`,
 		"/healthz":                    `"ok":true`,
 		"/metrics":                    `netsplit_build_info{`,
 		"/":                           `<title>netsplit</title>`,
@@ -176,7 +177,7 @@ func TestPagesOfAList(t *testing.T) {
 		}
 		path = "/v1/campaigns/c-1/runs?limit=2&cursor=" + next
 	}
-	if want := []string{"c-1-r0000", "c-1-r0001", "c-1-r0002"}; !slices.Equal(ids, want) {
+	if want := []string{"c-1-r0002", "c-1-r0001", "c-1-r0000"}; !slices.Equal(ids, want) {
 		t.Errorf("got %v", ids)
 	}
 	expect(t, srv, 422, "GET", "/v1/campaigns/c-1/runs?cursor=nonsense", "")

@@ -101,7 +101,7 @@ func (f *fakeService) CancelCampaign(ctx context.Context, id string) (model.Camp
 	return c, err
 }
 
-func (f *fakeService) Runs(_ context.Context, campaign string, limit int, cursor string) ([]model.RunSummary, string, error) {
+func (f *fakeService) Runs(_ context.Context, campaign string, limit int, cursor string) ([]model.RunRow, string, error) {
 	if _, err := f.GetCampaign(campaign); err != nil {
 		return nil, "", err
 	}
@@ -247,9 +247,12 @@ func (f *fakeService) Health(context.Context) model.Health {
 	return model.Health{OK: true, Checks: []model.HealthCheck{{Name: "store", OK: true, Detail: "in memory"}}}
 }
 
-func (f *fakeService) Annotations(_ context.Context, from, to time.Time) ([]model.Annotation, error) {
+func (f *fakeService) Annotations(_ context.Context, from, to time.Time, limit int) ([]model.Annotation, bool, error) {
+	if limit < 2 {
+		return []model.Annotation{{From: to.Add(-time.Second), Title: "cut n2"}}, true, f.fail
+	}
 	return []model.Annotation{{From: from.Add(time.Second), To: from.Add(2 * time.Second), Title: "cut n1", Text: "state reached", Tags: []string{"cut", "gossip"}},
-		{From: to.Add(-time.Second), Title: "cut n2"}}, f.fail
+		{From: to.Add(-time.Second), Title: "cut n2"}}, false, f.fail
 }
 
 func (f *fakeService) Events(ctx context.Context, after uint64) (<-chan model.ServiceEvent, error) {

@@ -16,7 +16,7 @@ import (
 // operations share; they are exported because huma reads embedded structs only
 // if they are.
 type PageParams struct {
-	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Most elements to answer"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Most elements to answer; a page has 200 at most"`
 	Cursor string `query:"cursor" minLength:"1" maxLength:"4096" doc:"next of the page before"`
 }
 
@@ -124,7 +124,7 @@ func (s *server) listRuns(ctx context.Context, in *runsInput) (*body[wire.Runs],
 	if err != nil {
 		return nil, fromService(err)
 	}
-	return &body[wire.Runs]{wire.Runs{Items: wire.All(list, wire.FromRun), Next: next}}, nil
+	return &body[wire.Runs]{wire.Runs{Items: wire.All(list, wire.FromRunRow), Next: next}}, nil
 }
 
 func (s *server) getRun(ctx context.Context, in *IDParam) (*body[wire.Run], error) {
@@ -292,6 +292,8 @@ func (s *server) examine(ctx context.Context, _ *none) (*body[wire.Diagnosis], e
 type annotationsInput struct {
 	From int64 `query:"from" minimum:"0" maximum:"9000000000000" doc:"Milliseconds since 1970; absent: an hour before to"`
 	To   int64 `query:"to" minimum:"0" maximum:"9000000000000" doc:"Milliseconds since 1970; absent: now"`
+
+	Limit int `query:"limit" minimum:"1" maximum:"1000" default:"500" doc:"Most cuts to answer, the last ones; where there are more, the first element says so"`
 }
 
 func (s *server) listAnnotations(ctx context.Context, in *annotationsInput) (*body[[]wire.Annotation], error) {
@@ -306,9 +308,13 @@ func (s *server) listAnnotations(ctx context.Context, in *annotationsInput) (*bo
 	if to.Before(from) {
 		return nil, newProblem(http.StatusUnprocessableEntity, fmt.Sprintf("from (%d) is after to (%d): swap them", from.UnixMilli(), to.UnixMilli()))
 	}
-	list, err := s.Service.Annotations(ctx, from, to)
+	list, more, err := s.Service.Annotations(ctx, from, to, in.Limit)
 	if err != nil {
 		return nil, fromService(err)
+	}
+	if more && len(list) > 0 {
+		list = append([]model.Annotation{{From: from, To: list[0].From, Title: "older cuts are not shown",
+			Text: fmt.Sprintf("this span has more than %d cuts: ask for a shorter one", len(list)), Tags: []string{"not-shown"}}}, list...)
 	}
 	return &body[[]wire.Annotation]{wire.All(list, func(a model.Annotation) wire.Annotation { return wire.FromAnnotation(a, to) })}, nil
 }

@@ -24,7 +24,8 @@ type Service interface {
 	// CancelCampaign asks a campaign to stop. It is no error if it has ended.
 	CancelCampaign(ctx context.Context, id string) (model.Campaign, error)
 
-	Runs(ctx context.Context, campaign string, limit int, cursor string) ([]model.RunSummary, string, error)
+	// Runs lists those of one campaign, the last one started first.
+	Runs(ctx context.Context, campaign string, limit int, cursor string) ([]model.RunRow, string, error)
 	Run(ctx context.Context, id string) (model.RunSummary, error)
 	// RunFile opens a file of the run's directory; the name is one of RunFiles.
 	// What is no regular file, or is reached by a link, is a conflict.
@@ -35,7 +36,8 @@ type Service interface {
 	// UploadTarget keeps the target that a tar archive holds.
 	UploadTarget(ctx context.Context, archive []byte) (model.KnownTarget, error)
 
-	// Findings lists those of one campaign, or of all if that is "".
+	// Findings lists rows (model.Finding.Row) of those of one campaign, or of all if
+	// that is "", newest first.
 	Findings(ctx context.Context, campaign string, limit int, cursor string) ([]model.Finding, string, error)
 	Finding(ctx context.Context, id string) (model.Finding, error)
 
@@ -64,8 +66,9 @@ type Service interface {
 	Health(ctx context.Context) model.Health
 	// Diagnose examines the testbed; it takes seconds for each switch.
 	Diagnose(ctx context.Context) (model.Diagnosis, error)
-	// Annotations lists the cuts that overlap the span, by their start.
-	Annotations(ctx context.Context, from, to time.Time) ([]model.Annotation, error)
+	// Annotations lists the cuts that overlap the span, by their start: the last
+	// limit of them, and whether there are more.
+	Annotations(ctx context.Context, from, to time.Time, limit int) (list []model.Annotation, more bool, err error)
 	// Events sends the events after the given number, the next of which may
 	// long have happened, until ctx ends; if some are kept no more, one of kind
 	// events and state missed comes in their place; then the channel is closed. A reader

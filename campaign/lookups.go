@@ -1,7 +1,6 @@
 package campaign
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,28 +42,52 @@ func (s *Service) allCampaigns() ([]model.Campaign, error) {
 
 // allRuns lists a campaign's runs by their number.
 func (s *Service) allRuns(campaign string) ([]model.RunSummary, error) {
-	runs, err := all(func(c string) ([]model.RunSummary, string, error) { return s.store.ListRuns(campaign, page, c) })
-	slices.SortFunc(runs, func(a, b model.RunSummary) int { return strings.Compare(a.Run, b.Run) })
-	return runs, err
+	rows, err := all(func(c string) ([]model.RunRow, string, error) { return s.store.ListRuns(campaign, page, c) })
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(rows, func(a, b model.RunRow) int { return strings.Compare(a.Run, b.Run) })
+	return whole(rows, func(r model.RunRow) (model.RunSummary, error) { return s.store.GetRun(r.Run) })
+}
+
+// whole gets what rows of a list are of.
+func whole[R, T any](rows []R, get func(R) (T, error)) ([]T, error) {
+	out := make([]T, len(rows))
+	for i, r := range rows {
+		var err error
+		if out[i], err = get(r); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 func (s *Service) allPartitions() ([]model.PartitionStatus, error) {
 	return all(func(c string) ([]model.PartitionStatus, string, error) { return s.store.ListPartitions(page, c) })
 }
 
+// allFindings lists a campaign's findings, the costliest first.
 func (s *Service) allFindings(campaign string) ([]model.Finding, error) {
-	return all(func(c string) ([]model.Finding, string, error) { return s.store.ListFindings(campaign, page, c) })
+	rows, err := all(func(c string) ([]model.Finding, string, error) { return s.store.ListFindings(campaign, page, c) })
+	if err != nil {
+		return nil, err
+	}
+	return whole(rows, func(f model.Finding) (model.Finding, error) { return s.store.GetFinding(f.ID) })
 }
 
 // completeFindings gives the findings of older versions what they lack.
 func (s *Service) completeFindings() error {
-	findings, err := s.allFindings("")
+	rows, err := all(func(c string) ([]model.Finding, string, error) { return s.store.ListFindings("", page, c) })
 	if err != nil {
 		return err
 	}
-	for _, f := range findings {
-		if f.Rank > 0 {
+	for _, row := range rows {
+		if row.Rank > 0 {
 			continue
+		}
+		f, err := s.store.GetFinding(row.ID)
+		if err != nil {
+			return err
 		}
 		check.Complete(&f)
 		if err := s.store.PutFinding(f); err != nil {
@@ -127,8 +150,8 @@ func (s *Service) Campaigns(ctx context.Context, limit int, cursor string) ([]mo
 	return s.store.ListCampaigns(limit, cursor)
 }
 
-// Runs lists the runs of a campaign.
-func (s *Service) Runs(ctx context.Context, campaign string, limit int, cursor string) ([]model.RunSummary, string, error) {
+// Runs lists the runs of a campaign, the last one started first.
+func (s *Service) Runs(ctx context.Context, campaign string, limit int, cursor string) ([]model.RunRow, string, error) {
 	if _, err := s.store.GetCampaign(campaign); err != nil {
 		return nil, "", err
 	}
@@ -162,7 +185,7 @@ func (s *Service) RunFile(ctx context.Context, id, name string) (*os.File, error
 	return f, err
 }
 
-// Findings lists the findings of a campaign, or of all.
+// Findings lists rows of the findings of a campaign, or of all, newest first.
 func (s *Service) Findings(ctx context.Context, campaign string, limit int, cursor string) ([]model.Finding, string, error) {
 	return s.store.ListFindings(campaign, limit, cursor)
 }
@@ -198,43 +221,8 @@ func (s *Service) Hosts(ctx context.Context) ([]model.TestbedHost, error) {
 	return out, nil
 }
 
-// Annotations lists the cuts that overlap a span of time, by their start.
-func (s *Service) Annotations(ctx context.Context, from, to time.Time) ([]model.Annotation, error) {
-	campaigns, err := s.allCampaigns()
-	if err != nil {
-		return nil, err
-	}
-	var out []model.Annotation
-	add := func(a model.Annotation) {
-		if !a.From.After(to) && (a.To.IsZero() || !a.To.Before(from)) {
-			out = append(out, a)
-		}
-	}
-	for _, c := range campaigns {
-		runs, err := s.allRuns(c.ID)
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range runs {
-			if r.Proof == nil {
-				continue
-			}
-			add(model.Annotation{From: r.Started.Add(r.Proof.CutAt), To: r.Started.Add(r.Proof.HealAt),
-				Title: "cut of " + string(r.Scenario.Isolate), Text: r.Run + ": " + r.Verdict.Reason,
-				Tags: []string{"cut", r.Target, string(r.Verdict.Value)}})
-		}
-	}
-	parts, err := s.allPartitions()
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range parts {
-		if !p.InForce.IsZero() {
-			add(model.Annotation{From: p.InForce, To: p.Healed, Title: "partition " + p.Name, Text: string(p.State), Tags: []string{"cut", "by-hand"}})
-		}
-	}
-	slices.SortFunc(out, func(a, b model.Annotation) int {
-		return cmp.Or(a.From.Compare(b.From), strings.Compare(a.Title, b.Title), strings.Compare(a.Text, b.Text))
-	})
-	return out, nil
+// Annotations lists the cuts that overlap a span of time, by their start: the last
+// limit of them, and whether there are more.
+func (s *Service) Annotations(ctx context.Context, from, to time.Time, limit int) ([]model.Annotation, bool, error) {
+	return s.store.Annotations(from, to, limit)
 }

@@ -267,6 +267,8 @@ type Finding struct {
 	Run        string   `json:"run"`
 	Runs       []string `json:"runs"`
 	FirstAfter int      `json:"firstAfter"`
+	// Seen is how many runs showed it, where a list leaves Runs away.
+	Seen int `json:"seen,omitempty"`
 	// Clean says that a run showed it too without any partition, or before it.
 	Clean bool `json:"clean"`
 	// Replays counts the replays made so far, Reproduced those that showed its cause.

@@ -170,9 +170,11 @@ type ServiceEvent struct {
 
 // Annotation is a span of time to mark in a graph.
 type Annotation struct {
-	From, To    time.Time // To is zero while it lasts
-	Title, Text string
-	Tags        []string
+	From  time.Time `json:"from"`
+	To    time.Time `json:"to,omitzero"` // zero while it lasts
+	Title string    `json:"title"`
+	Text  string    `json:"text"`
+	Tags  []string  `json:"tags"`
 }
 
 // TargetInvariant is an invariant of a named target.

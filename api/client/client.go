@@ -240,7 +240,7 @@ func (c *Client) CancelCampaign(ctx context.Context, campaign string) (wire.Camp
 	return call[wire.Campaign](ctx, c, http.MethodDelete, "/v1/campaigns/"+id(campaign), nil, 0)
 }
 
-// Runs lists one page of the runs of a campaign, in order of their start.
+// Runs lists one page of the runs of a campaign, the last one started first.
 func (c *Client) Runs(ctx context.Context, campaign string, limit int, cursor string) (wire.Runs, error) {
 	return get[wire.Runs](ctx, c, query("/v1/campaigns/"+id(campaign)+"/runs", "limit", num(limit), "cursor", cursor))
 }
@@ -264,7 +264,7 @@ func (c *Client) RunFile(ctx context.Context, run, name string, w io.Writer) err
 }
 
 // Findings lists one page of the findings of a campaign, or of all if that is
-// "".
+// "", newest first.
 func (c *Client) Findings(ctx context.Context, campaign string, limit int, cursor string) (wire.Findings, error) {
 	return get[wire.Findings](ctx, c, query("/v1/findings", "campaign", campaign, "limit", num(limit), "cursor", cursor))
 }

@@ -155,10 +155,9 @@ func FromRun(r model.RunSummary) Run {
 	out := Run{
 		ID: r.Run, Campaign: r.Campaign, Target: r.Target, Lab: r.Lab, Tap: r.Tap, Gate: r.Gate, Version: r.Version, ReplayOf: r.ReplayOf,
 		Started: r.Started.UTC(), Ended: when(r.Ended), Scenario: fromScenario(r.Scenario),
-		Verdict: Verdict{Value: string(r.Verdict.Value), Reason: r.Verdict.Reason, Failures: each(r.Verdict.Failures, FromFailure), Legal: r.Verdict.Legal,
-			Excuses: each(r.Verdict.Excuses, fromExcuse), Lines: each(r.Verdict.Lines, fromExcusedLine)},
-		Proof: fromProof(r.Proof), Reached: r.Result.Reached, HealClass: fromClass(r.Result.HealClass),
-		Cost:     Cost{Template: Duration(r.Cost.Template), Start: Duration(r.Cost.Start), Settle: Duration(r.Cost.Settle), Workload: Duration(r.Cost.Workload), Recover: Duration(r.Cost.Recover), Ours: Duration(r.Cost.Ours)},
+		Verdict: fromVerdict(r.Verdict),
+		Proof:   fromProof(r.Proof), Reached: r.Result.Reached, HealClass: fromClass(r.Result.HealClass),
+		Cost:     fromCost(r.Cost),
 		Messages: r.Messages, ProbeCost: Duration(r.ProbeCost), Probes: r.Probes, Release: r.Release, Retransmits: r.Retransmits, Starved: r.Starved,
 	}
 	if out.Messages == nil {
@@ -177,11 +176,39 @@ func FromRun(r model.RunSummary) Run {
 	return out
 }
 
-// FromFinding converts a finding.
+// FromRunRow converts what a list says of a run.
+func FromRunRow(r model.RunRow) RunRow {
+	out := RunRow{
+		ID: r.Run, Campaign: r.Campaign, Target: r.Target, Tap: r.Tap, ReplayOf: r.ReplayOf, Release: r.Release, Started: r.Started.UTC(), Ended: when(r.Ended),
+		Scenario: RowScenario{ID: r.Scenario, Strategy: string(r.Strategy), Isolate: string(r.Isolate)},
+		Verdict:  fromVerdict(r.Verdict), Reached: r.Reached, Cost: fromCost(r.Cost), ProbeCost: Duration(r.ProbeCost), Probes: r.Probes,
+	}
+	if p := r.Proof; p != nil {
+		out.Proof = &RowProof{CutAt: Duration(p.CutAt), HealAt: Duration(p.HealAt), Wanted: p.Wanted, Dropped: p.Dropped, Leaked: p.Leaked, LeakKnown: p.LeakKnown}
+	}
+	return out
+}
+
+func fromVerdict(v model.Verdict) Verdict {
+	out := Verdict{Value: string(v.Value), Reason: v.Reason, Failures: each(v.Failures, FromFailure), Legal: v.Legal}
+	if len(v.Excuses) > 0 {
+		out.Excuses = each(v.Excuses, fromExcuse)
+	}
+	if len(v.Lines) > 0 {
+		out.Lines = each(v.Lines, fromExcusedLine)
+	}
+	return out
+}
+
+func fromCost(c model.Cost) Cost {
+	return Cost{Template: Duration(c.Template), Start: Duration(c.Start), Settle: Duration(c.Settle), Workload: Duration(c.Workload), Recover: Duration(c.Recover), Ours: Duration(c.Ours)}
+}
+
+// FromFinding converts a finding, or a row of a list of them.
 func FromFinding(f model.Finding) Finding {
 	return Finding{
 		ID: f.ID, Campaign: f.Campaign, Target: f.Target, Class: string(f.Class), Severity: string(f.Severity), Cause: f.Cause, CauseID: f.CauseID, Failure: FromFailure(f.Failure), Run: f.Run,
-		Runs: nonNil(f.Runs), FirstAfter: f.FirstAfter, Clean: f.Clean, Replays: f.Replays, Reproduced: f.Reproduced,
+		Runs: f.Runs, Seen: max(f.Seen, len(f.Runs)), FirstAfter: f.FirstAfter, Clean: f.Clean, Replays: f.Replays, Reproduced: f.Reproduced,
 		Replay: "netsplit replay " + f.Run + " -n 10",
 	}
 }

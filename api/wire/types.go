@@ -257,10 +257,47 @@ type Run struct {
 	Starved     float64 `json:"starved,omitempty" doc:"Share of the time, 0 to 1, in which something on netsplit's machine waited for a CPU, or its host took the CPUs away"`
 }
 
-// Runs is one page of runs, in order of their start.
+// RunRow is what a list says of a run: a part of Run.
+type RunRow struct {
+	ID        string      `json:"id"`
+	Campaign  string      `json:"campaign"`
+	Target    string      `json:"target"`
+	Tap       string      `json:"tap" doc:"Empty: it ended with its daemon, before its end"`
+	ReplayOf  string      `json:"replayOf,omitempty"`
+	Release   string      `json:"release,omitempty"`
+	Started   time.Time   `json:"started"`
+	Ended     *time.Time  `json:"ended,omitempty"`
+	Scenario  RowScenario `json:"scenario"`
+	Verdict   Verdict     `json:"verdict" doc:"Without excuses and lines; its failures without detail and quote"`
+	Proof     *RowProof   `json:"proof,omitempty" doc:"Absent: no cut"`
+	Reached   bool        `json:"reached" doc:"The trigger fired: the cut took place"`
+	Cost      Cost        `json:"cost"`
+	ProbeCost Duration    `json:"probeCost" doc:"Time spent waiting for probes"`
+	Probes    int         `json:"probes" doc:"Probes asked"`
+}
+
+// RowScenario is a part of Scenario.
+type RowScenario struct {
+	ID       string `json:"id"`
+	Strategy string `json:"strategy"`
+	Isolate  string `json:"isolate,omitempty"`
+}
+
+// RowProof is a part of Proof.
+type RowProof struct {
+	CutAt     Duration `json:"cutAt"`
+	HealAt    Duration `json:"healAt"`
+	Wanted    int      `json:"wanted" doc:"Packets that wanted to cross"`
+	Dropped   int      `json:"dropped"`
+	Leaked    int      `json:"leaked" doc:"Arrived all the same, counted at the receiving hosts"`
+	LeakKnown bool     `json:"leakKnown" doc:"False: no host could count leaked"`
+}
+
+// Runs is one page of runs, the last one started first. The whole of a run is had by
+// its id.
 type Runs struct {
-	Items []Run  `json:"items"`
-	Next  string `json:"next,omitempty" doc:"Cursor of the next page; absent on the last"`
+	Items []RunRow `json:"items"`
+	Next  string   `json:"next,omitempty" doc:"Cursor of the next page; absent on the last"`
 }
 
 // Finding is a distinct failure of a campaign.
@@ -274,7 +311,8 @@ type Finding struct {
 	CauseID    string   `json:"causeId" doc:"Findings of a campaign with one causeId are told as one"`
 	Failure    Failure  `json:"failure"`
 	Run        string   `json:"run" doc:"The run to replay"`
-	Runs       []string `json:"runs" doc:"All runs that showed it"`
+	Runs       []string `json:"runs,omitempty" doc:"All runs that showed it; absent in lists"`
+	Seen       int      `json:"seen" doc:"How many runs showed it"`
 	FirstAfter int      `json:"firstAfter" doc:"Runs of the campaign until it was first seen"`
 	Clean      bool     `json:"clean" doc:"A run showed it too without any partition, or before it"`
 	Replays    int      `json:"replays"`
@@ -282,7 +320,8 @@ type Finding struct {
 	Replay     string   `json:"replay" doc:"The command that repeats it"`
 }
 
-// Findings is one page of findings: those of a campaign together, the costliest first.
+// Findings is one page of findings: those of the newest campaign first, of each the
+// costliest first. Their failures have no detail and no quote.
 type Findings struct {
 	Items []Finding `json:"items"`
 	Next  string    `json:"next,omitempty" doc:"Cursor of the next page; absent on the last"`

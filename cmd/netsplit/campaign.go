@@ -175,7 +175,7 @@ type spent struct {
 	probing      time.Duration
 }
 
-func (t *spent) add(r *wire.Run) {
+func (t *spent) add(r *wire.RunRow) {
 	t.runs++
 	t.probes += r.Probes
 	t.probing += time.Duration(r.ProbeCost)
@@ -215,15 +215,17 @@ func countRuns(ctx context.Context, cl *client.Client, campaign string) (verdict
 	return v, t, err
 }
 
-func allRuns(ctx context.Context, cl *client.Client, campaign string) ([]wire.Run, error) {
-	var out []wire.Run
+// allRuns lists a campaign's runs in order of their start.
+func allRuns(ctx context.Context, cl *client.Client, campaign string) ([]wire.RunRow, error) {
+	var out []wire.RunRow
 	for cursor := ""; ; {
-		page, err := cl.Runs(ctx, campaign, 100, cursor)
+		page, err := cl.Runs(ctx, campaign, 200, cursor)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, page.Items...)
 		if cursor = page.Next; cursor == "" {
+			slices.Reverse(out)
 			return out, nil
 		}
 	}
@@ -231,7 +233,7 @@ func allRuns(ctx context.Context, cl *client.Client, campaign string) ([]wire.Ru
 
 // eachOf counts the replays that showed each failure of a run that had several: one
 // of them is enough to have failed as it did.
-func eachOf(orig wire.Run, runs []wire.Run) (lines []string) {
+func eachOf(orig wire.Run, runs []wire.RunRow) (lines []string) {
 	if len(orig.Verdict.Failures) < 2 {
 		return nil
 	}
@@ -299,14 +301,21 @@ func whenSeen(f wire.Finding, found []wire.Finding) string {
 	return when
 }
 
+// allFindings gets a campaign's findings whole.
 func allFindings(ctx context.Context, cl *client.Client, campaign string) ([]wire.Finding, error) {
 	var out []wire.Finding
 	for cursor := ""; ; {
-		page, err := cl.Findings(ctx, campaign, 100, cursor)
+		page, err := cl.Findings(ctx, campaign, 200, cursor)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, page.Items...)
+		for _, row := range page.Items {
+			f, err := cl.Finding(ctx, row.ID)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, f)
+		}
 		if cursor = page.Next; cursor == "" {
 			return out, nil
 		}

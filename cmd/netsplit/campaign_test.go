@@ -40,7 +40,8 @@ func TestEachOf(t *testing.T) {
 		}
 		return r
 	}
-	again := []wire.Run{run("a"), run("a", "b"), run(), run("c")}
+	row := func(signatures ...string) wire.RunRow { return wire.RunRow{Verdict: run(signatures...).Verdict} }
+	again := []wire.RunRow{row("a"), row("a", "b"), row(), row("c")}
 	if got := eachOf(run("a"), again); got != nil {
 		t.Errorf("one failure: %q", got)
 	}

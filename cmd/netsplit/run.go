@@ -109,25 +109,24 @@ func readScenario(file string, stdin io.Reader) (*wire.ScenarioSpec, error) {
 
 // printFaults says of each run what its message faults did.
 func printFaults(ctx context.Context, out io.Writer, m made) error {
-	for cursor := ""; ; {
-		runs, err := m.client.Runs(ctx, m.campaign.ID, 100, cursor)
+	rows, err := allRuns(ctx, m.client, m.campaign.ID)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		r, err := m.client.Run(ctx, row.ID)
 		if err != nil {
 			return err
 		}
-		for i := range runs.Items {
-			r := &runs.Items[i]
-			fmt.Fprintf(out, "\n%s: %s: %s\n", r.ID, r.Verdict.Value, r.Verdict.Reason)
-			if m.dir != "" {
-				fmt.Fprintf(out, "  report: %s\n", reportPath(m.dir, m.campaign.ID, r.ID))
-			}
-			for k := range r.Faults {
-				fmt.Fprintf(out, "  fault %d: %s\n", r.Faults[k].Fault, faultWords(&r.Faults[k]))
-			}
+		fmt.Fprintf(out, "\n%s: %s: %s\n", r.ID, r.Verdict.Value, r.Verdict.Reason)
+		if m.dir != "" {
+			fmt.Fprintf(out, "  report: %s\n", reportPath(m.dir, m.campaign.ID, r.ID))
 		}
-		if cursor = runs.Next; cursor == "" {
-			return nil
+		for k := range r.Faults {
+			fmt.Fprintf(out, "  fault %d: %s\n", r.Faults[k].Fault, faultWords(&r.Faults[k]))
 		}
 	}
+	return nil
 }
 
 // faultWords says what a fault did, on one line.

@@ -41,7 +41,7 @@ func (d *daemon) campaign(id string) wire.Campaign {
 	return c
 }
 
-func (d *daemon) runs(id string) []wire.Run {
+func (d *daemon) runs(id string) []wire.RunRow {
 	d.t.Helper()
 	var rs wire.Runs
 	d.Call("GET", "/v1/campaigns/"+id+"/runs?limit=200", nil, &rs)

@@ -99,7 +99,7 @@ func TestPrometheusDuringACampaign(t *testing.T) {
 	d.Call("POST", "/v1/campaigns", wire.CampaignSpec{Target: "redis-sentinel", Strategy: "random", Seed: 11, Clean: 1, Runs: 1}, &made)
 	c := d.until(made.ID, 150*time.Second, "the campaign ends", ended)
 	runs := d.runs(made.ID)
-	i := slices.IndexFunc(runs, func(r wire.Run) bool { return r.Proof != nil })
+	i := slices.IndexFunc(runs, func(r wire.RunRow) bool { return r.Proof != nil })
 	if c.State != "done" || c.Findings == 0 || i < 0 {
 		t.Fatalf("a campaign with a cut and a finding is needed: %+v %+v", c, runs)
 	}

@@ -60,7 +60,7 @@ func Merge(campaign string, runs []model.RunSummary) []model.Finding {
 			if classRank(f.Class) < classRank(have.Class) {
 				have.Class = f.Class
 			}
-			if !slices.Contains(have.Runs, r.Run) {
+			if n := len(have.Runs); n == 0 || have.Runs[n-1] != r.Run {
 				have.Runs = append(have.Runs, r.Run)
 			}
 			cut := r.Scenario.Strategy != model.StrategyClean && (r.Proof != nil || r.Result.Reached) && !f.BeforeCut

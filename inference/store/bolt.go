@@ -80,9 +80,11 @@ func openBolt(path string, o options) (*boltFile, error) {
 			FreelistType:    bolt.FreelistMapType,
 			MaxSize:         o.maxSize,
 			OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
-				var err error
-				f.file, err = os.OpenFile(name, flag&^os.O_CREATE, mode)
-				return f.file, err
+				file, err := os.OpenFile(name, flag&^os.O_CREATE, mode)
+				if f.file == nil { // a copy opens the file again
+					f.file = file
+				}
+				return file, err
 			},
 		})
 		if err != nil {

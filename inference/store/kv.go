@@ -3,16 +3,18 @@ package store
 // Names of the buckets.
 const (
 	bucketMeta         = "meta"
-	bucketCampaigns    = "campaigns"         // id
-	bucketCampaignTime = "campaigns-by-time" // created, id -> nothing
-	bucketRuns         = "runs"              // id
-	bucketRunOrder     = "runs-by-campaign"  // campaign, started, id -> nothing
-	bucketStarted      = "runs-started"      // id
-	bucketInputs       = "inputs"            // campaign, number
-	bucketFindings     = "findings"          // id
-	bucketFindingOrder = "findings-by-campaign"
-	bucketInvariants   = "invariants" // target, id
-	bucketPartitions   = "partitions" // name
+	bucketCampaigns    = "campaigns"            // id
+	bucketCampaignTime = "campaigns-by-time"    // created, id -> nothing
+	bucketRuns         = "runs"                 // id
+	bucketRunOrder     = "runs-by-campaign"     // campaign, started, id -> row of a list
+	bucketStarted      = "runs-started"         // id
+	bucketInputs       = "inputs"               // campaign, number
+	bucketFindings     = "findings"             // id
+	bucketFindingOrder = "findings-by-campaign" // see findingKey -> row of a list
+	bucketCuts         = "cuts"                 // class of length, start, whose -> annotation
+	bucketInvariants   = "invariants"           // target, id
+	bucketPartitions   = "partitions"           // name
+	bucketPartTime     = "partitions-by-time"   // created, name -> nothing
 	bucketKeys         = "idempotency-keys"
 )
 
@@ -20,11 +22,12 @@ const (
 var buckets = []string{
 	bucketMeta, bucketCampaigns, bucketCampaignTime, bucketRuns, bucketRunOrder, bucketStarted,
 	bucketInputs, bucketFindings, bucketFindingOrder, bucketInvariants, bucketPartitions, bucketKeys,
+	bucketCuts, bucketPartTime,
 }
 
 // appendOnly names the buckets whose keys only grow: their pages are filled
 // to 90 % because nothing is ever put between.
-var appendOnly = map[string]bool{bucketInputs: true, bucketCampaignTime: true}
+var appendOnly = map[string]bool{bucketInputs: true, bucketCampaignTime: true, bucketPartTime: true}
 
 // kv is what a store needs below it: transactions over ordered keys. Slices
 // handed to callbacks are valid only inside the transaction.

@@ -66,8 +66,22 @@ func (s *Store) GetRun(id string) (model.RunSummary, error) {
 }
 
 // ListRuns is Tx.ListRuns.
-func (s *Store) ListRuns(campaign string, limit int, cursor string) ([]model.RunSummary, string, error) {
-	return viewPage(s, func(tx *Tx) ([]model.RunSummary, string, error) { return tx.ListRuns(campaign, limit, cursor) })
+func (s *Store) ListRuns(campaign string, limit int, cursor string) ([]model.RunRow, string, error) {
+	return viewPage(s, func(tx *Tx) ([]model.RunRow, string, error) { return tx.ListRuns(campaign, limit, cursor) })
+}
+
+// CountRuns is Tx.CountRuns.
+func (s *Store) CountRuns() (map[RunKind]int, error) {
+	return view(s, func(tx *Tx) (map[RunKind]int, error) { return tx.CountRuns() })
+}
+
+// Annotations is Tx.Annotations.
+func (s *Store) Annotations(from, to time.Time, limit int) (out []model.Annotation, more bool, err error) {
+	err = s.View(func(tx *Tx) error {
+		out, more, err = tx.Annotations(from, to, limit)
+		return err
+	})
+	return out, more, err
 }
 
 // AppendInput is Tx.AppendInput.

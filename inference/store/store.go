@@ -15,7 +15,7 @@ import (
 
 // Schema is the number of the layout this program writes. A file with a
 // greater number is refused.
-const Schema = 1
+const Schema = 2
 
 // Store holds what outlives a run. It may be used by several goroutines.
 type Store struct {
@@ -68,7 +68,11 @@ func Open(path string, opts ...Option) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{kv: f, path: path}
-	if err := s.checkSchema(); err != nil {
+	schema, err := s.checkSchema()
+	if err == nil {
+		err = migrate(f, schema)
+	}
+	if err != nil {
 		_ = f.close()
 		return nil, err
 	}
@@ -146,13 +150,13 @@ func isFull(err error) bool {
 	return errors.Is((&boltFile{}).wrap("", err), model.ErrFull)
 }
 
-func (s *Store) checkSchema() error {
-	return s.kv.view(func(tx kvTx) error {
+func (s *Store) checkSchema() (int, error) {
+	var m meta
+	err := s.kv.view(func(tx kvTx) error {
 		b := tx.get(bucketMeta, metaKey)
 		if b == nil {
 			return fmt.Errorf("store %s: a bbolt file, but not one of netsplit: name another with --store", s.path)
 		}
-		var m meta
 		if err := json.Unmarshal(b, &m); err != nil {
 			return damagedError(s.path, "meta: "+err.Error())
 		}
@@ -165,6 +169,7 @@ func (s *Store) checkSchema() error {
 		}
 		return nil
 	})
+	return m.Schema, err
 }
 
 // SetAddress tells a second opener where the API of this process is.

@@ -104,7 +104,7 @@ func TestCampaignsNewestFirstByPages(t *testing.T) {
 	})
 }
 
-func TestRunsOfOneCampaignInOrderOfStart(t *testing.T) {
+func TestRunsOfOneCampaignNewestFirst(t *testing.T) {
 	both(t, func(t *testing.T, s *store.Store) {
 		// "c" is a prefix of "c-1": its runs must not be mixed with those.
 		for _, c := range []string{"c", "c-1"} {
@@ -114,14 +114,15 @@ func TestRunsOfOneCampaignInOrderOfStart(t *testing.T) {
 		}
 		list, next, err := s.ListRuns("c", 0, "")
 		noErr(t, err)
-		if len(list) != 5 || next != "" || list[0].Run != "c-r0000" || list[4].Run != "c-r0004" {
+		if len(list) != 5 || next != "" || list[0].Run != "c-r0004" || list[4].Run != "c-r0000" {
 			t.Errorf("%d runs, next %q", len(list), next)
 		}
 		page1, next, err := s.ListRuns("c-1", 4, "")
 		noErr(t, err)
+		noErr(t, s.PutRun(run("c-1", 5))) // what comes meanwhile moves nothing
 		page2, last, err := s.ListRuns("c-1", 4, next)
 		noErr(t, err)
-		if len(page1) != 4 || len(page2) != 1 || last != "" || page2[0].Run != "c-1-r0004" {
+		if len(page1) != 4 || len(page2) != 1 || last != "" || page2[0].Run != "c-1-r0000" {
 			t.Errorf("%d and %d runs, next %q", len(page1), len(page2), last)
 		}
 		if r := must(s.GetRun("c-1-r0002"))(t); !cmp.Equal(r, run("c-1", 2)) {
@@ -178,10 +179,11 @@ func TestFindingsOfOneAndOfAllCampaigns(t *testing.T) {
 			}
 			return out
 		}
+		noErr(t, s.PutFinding(model.Finding{ID: "f-3", Campaign: "c", FirstAfter: 1}), s.PutFinding(model.Finding{ID: "f-4", Campaign: "c1-1", FirstAfter: 1}))
 		if got := ids("c1"); !cmp.Equal(got, []string{"f-0", "f-1"}) {
 			t.Errorf("c1: %v", got)
 		}
-		if got := ids(""); !cmp.Equal(got, []string{"f-0", "f-1", "f-2"}) {
+		if got := ids(""); !cmp.Equal(got, []string{"f-2", "f-4", "f-0", "f-1", "f-3"}) {
 			t.Errorf("all: %v", got)
 		}
 		if f := must(s.GetFinding("f-0"))(t); len(f.Runs) != 2 {
@@ -269,9 +271,9 @@ func TestEndedPartitionsAreForgotten(t *testing.T) {
 
 	var names []string
 	for cursor := ""; ; {
-		list, next, err := s.ListPartitions(300, cursor)
+		list, next, err := s.ListPartitions(150, cursor)
 		noErr(t, err)
-		if len(list) > 300 {
+		if len(list) > 150 {
 			t.Fatalf("a page of %d", len(list))
 		}
 		for _, p := range list {

@@ -14,41 +14,40 @@ import (
 // Tx is a transaction. Its methods are those of the Store.
 type Tx struct{ t kvTx }
 
-// Limits of one page of a list.
+// Limits of one page of a list. Who asks for more than MaxLimit gets MaxLimit.
 const (
 	DefaultLimit = 100
-	MaxLimit     = 1000
+	MaxLimit     = 200
 )
 
 // envelope is a stored value; v is the version of the layout of d.
-type envelope struct {
-	V int             `json:"v"`
-	D json.RawMessage `json:"d"`
+type envelope[T any] struct {
+	V int `json:"v"`
+	D T   `json:"d"`
 }
 
 const valueVersion = 1
 
 func encode(v any) ([]byte, error) {
-	d, err := json.Marshal(v)
+	b, err := json.Marshal(envelope[any]{V: valueVersion, D: v})
 	if err != nil {
 		return nil, fmt.Errorf("store: encode %T: %w", v, err)
 	}
-	return json.Marshal(envelope{V: valueVersion, D: d})
+	return b, nil
 }
 
 func decode[T any](b []byte) (T, error) {
+	var e envelope[T]
+	err := json.Unmarshal(b, &e)
+	if err == nil && e.V == valueVersion {
+		return e.D, nil
+	}
 	var v T
-	var e envelope
-	if err := json.Unmarshal(b, &e); err != nil {
-		return v, fmt.Errorf("store: %w: value of %T: %w", model.ErrDamaged, v, err)
+	var version envelope[json.RawMessage]
+	if json.Unmarshal(b, &version) == nil && version.V != valueVersion {
+		return v, fmt.Errorf("store: value of %T has version %d, this netsplit knows %d: use the netsplit that wrote it", v, version.V, valueVersion)
 	}
-	if e.V != valueVersion {
-		return v, fmt.Errorf("store: value of %T has version %d, this netsplit knows %d: use the netsplit that wrote it", v, e.V, valueVersion)
-	}
-	if err := json.Unmarshal(e.D, &v); err != nil {
-		return v, fmt.Errorf("store: %w: value of %T: %w", model.ErrDamaged, v, err)
-	}
-	return v, nil
+	return v, fmt.Errorf("store: %w: value of %T: %w", model.ErrDamaged, v, err)
 }
 
 // key joins fields: a string is followed by a zero byte, so that no string's
@@ -202,41 +201,6 @@ func all[T any](x *Tx, bucket string, prefix []byte) ([]T, error) {
 		return nil, failed
 	}
 	return out, nil
-}
-
-// PutRun stores the summary of a run and takes away the mark of StartRun.
-func (x *Tx) PutRun(r model.RunSummary) error {
-	if err := checkID("run", r.Run); err != nil {
-		return err
-	}
-	if err := checkID("campaign", r.Campaign); err != nil {
-		return err
-	}
-	if old, err := x.GetRun(r.Run); err == nil && (!old.Started.Equal(r.Started) || old.Campaign != r.Campaign) {
-		if err := x.t.delete(bucketRunOrder, key(old.Campaign, old.Started, r.Run)); err != nil {
-			return err
-		}
-	}
-	if err := x.t.put(bucketRunOrder, key(r.Campaign, r.Started, r.Run), []byte{}); err != nil {
-		return err
-	}
-	if err := x.t.delete(bucketStarted, key(r.Run)); err != nil {
-		return err
-	}
-	return x.put(bucketRuns, key(r.Run), r)
-}
-
-// GetRun fails with model.ErrNotFound.
-func (x *Tx) GetRun(id string) (model.RunSummary, error) {
-	return get[model.RunSummary](x, bucketRuns, "run", id)
-}
-
-// ListRuns lists the runs of a campaign in order of their start.
-func (x *Tx) ListRuns(campaign string, limit int, cursor string) ([]model.RunSummary, string, error) {
-	prefix := key(campaign)
-	return page(x, "runs", bucketRunOrder, prefix, false, limit, cursor, func(k, _ []byte) (model.RunSummary, error) {
-		return x.GetRun(lastField(k, len(prefix)+8))
-	})
 }
 
 // AppendInput appends inputs of the explorer to a campaign's log. Each must

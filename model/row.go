@@ -1,0 +1,58 @@
+package model
+
+import (
+	"slices"
+	"time"
+)
+
+// RunRow is what a list says of a run: small, however long the run was.
+type RunRow struct {
+	Campaign string    `json:"campaign"`
+	Run      string    `json:"run"`
+	Target   string    `json:"target"`
+	Tap      string    `json:"tap,omitempty"`
+	ReplayOf string    `json:"replayOf,omitempty"`
+	Release  string    `json:"release,omitempty"`
+	Started  time.Time `json:"started"`
+	Ended    time.Time `json:"ended,omitzero"`
+	CutShort bool      `json:"cutShort,omitempty"`
+	Scenario string    `json:"scenario,omitempty"` // id
+	Strategy Strategy  `json:"strategy,omitempty"`
+	Isolate  NodeID    `json:"isolate,omitempty"`
+	// Verdict has no excuses and no lines, and its failures no detail and no quote.
+	Verdict Verdict `json:"verdict"`
+	// Proof has no links; nil: no cut.
+	Proof     *Proof        `json:"proof,omitempty"`
+	Reached   bool          `json:"reached,omitempty"`
+	Cost      Cost          `json:"cost"`
+	ProbeCost time.Duration `json:"probeCost,omitempty"`
+	Probes    int           `json:"probes,omitempty"`
+}
+
+// Row is what a list says of the run.
+func (s *RunSummary) Row() RunRow {
+	r := RunRow{Campaign: s.Campaign, Run: s.Run, Target: s.Target, Tap: s.Tap, ReplayOf: s.ReplayOf, Release: s.Release, Started: s.Started, Ended: s.Ended,
+		CutShort: s.CutShort, Scenario: s.Scenario.ID, Strategy: s.Scenario.Strategy, Isolate: s.Scenario.Isolate, Verdict: s.Verdict, Reached: s.Result.Reached,
+		Cost: s.Cost, ProbeCost: s.ProbeCost, Probes: s.Probes}
+	r.Verdict.Excuses, r.Verdict.Lines, r.Verdict.Failures = nil, nil, slices.Clone(s.Verdict.Failures)
+	for i := range r.Verdict.Failures {
+		r.Verdict.Failures[i].brief()
+	}
+	if s.Proof != nil {
+		p := *s.Proof
+		p.Links, p.PerLink = nil, nil
+		r.Proof = &p
+	}
+	return r
+}
+
+// Row is what a list says of the finding: Seen in place of Runs, and the failure
+// without detail and quote.
+func (f Finding) Row() Finding {
+	f.Seen, f.Runs = max(f.Seen, len(f.Runs)), nil
+	f.Failure.brief()
+	return f
+}
+
+// brief leaves away what is long.
+func (f *Failure) brief() { f.Detail, f.Quote = nil, "" }
