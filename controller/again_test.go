@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"netsplit/controller"
+	"netsplit/controller/of13"
 	"netsplit/internal/switchtest"
 )
 
@@ -50,6 +51,29 @@ func TestConnectedTwiceAtOnce(t *testing.T) {
 		t.Error(err)
 	}
 	if err := again.Barrier(soon(t)); err != nil {
+		t.Error(err)
+	}
+}
+
+// failing is a handler that fails at packets.
+type failing struct{ *recorder }
+
+func (failing) PacketIn(*controller.Switch, time.Time, *of13.PacketIn) { panic("at a packet") }
+
+// TestPanicOfAHandler ends the session, and nothing but that.
+func TestPanicOfAHandler(t *testing.T) {
+	rec := failing{newRecorder()}
+	c := controller.New(controller.Config{Handler: rec})
+	defer c.Close()
+	sw := switchtest.New(switchtest.Config{Datapath: 7, Ports: []uint32{1}})
+	join(t, c, sw)
+	get(t, "switch up", rec.up)
+	sw.Push(&of13.PacketIn{BufferID: of13.NoBuffer, Data: make([]byte, 60)})
+	if err := get(t, "switch down", rec.down); !errors.Is(err, controller.ErrPanic) {
+		t.Errorf("the session ended with %v", err)
+	}
+	join(t, c, switchtest.New(switchtest.Config{Datapath: 7}))
+	if err := get(t, "switch up again", rec.up).Barrier(soon(t)); err != nil {
 		t.Error(err)
 	}
 }

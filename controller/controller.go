@@ -74,6 +74,8 @@ var (
 	ErrSilent = errors.New("switch is silent")
 	// ErrReplaced: nothing answered any more, and the switch has connected anew.
 	ErrReplaced = errors.New("connection is dead and the switch has another")
+	// ErrPanic: this program failed at what the switch sent.
+	ErrPanic = errors.New("netsplit itself failed at a message of the switch")
 	// ErrClosed: this side closed the session.
 	ErrClosed = errors.New("controller closed")
 )
@@ -243,7 +245,7 @@ func (c *Controller) Serve(conn net.Conn) error {
 	}
 	c.present(sw)
 	sw.announce()
-	err = sw.read()
+	err = sw.readGuarded()
 	close(stop)
 	keep.Wait()
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"time"
 
 	"netsplit/controller/of13"
@@ -56,6 +57,18 @@ func (sw *Switch) whole(last int) bool {
 	}
 	n, err := of13.PeekLength(b[last:])
 	return err == nil && have >= last+n
+}
+
+// readGuarded is read; a panic of it, or of the handler that it calls, ends the session
+// and nothing else.
+func (sw *Switch) readGuarded() (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v", ErrPanic, p)
+			sw.c.cfg.Log.Error("netsplit itself failed at a message of a switch, please report it", "dpid", sw.id.String(), "panic", p, "stack", string(debug.Stack()))
+		}
+	}()
+	return sw.read()
 }
 
 // read handles messages until the connection ends and returns why. Answers to

@@ -152,6 +152,7 @@ const (
 	ReasonScript    = "script"         // cut or heal: a step of a script
 	ReasonHand      = "by-hand"        // heal: somebody asked for it
 	ReasonLost      = "lost"           // a partition ended with its switch or host
+	ReasonBroken    = "run-broken"     // heal: netsplit itself failed in the run
 
 	// Of message faults.
 	ReasonDelay      = "fault-delay"     // held for a time

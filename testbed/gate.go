@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -107,6 +108,11 @@ func (b *Testbed) Tap(ctx context.Context, run Run, held, mirrored []Pair, sc *m
 	b.stop, b.read = cancel, make(chan struct{})
 	go func() {
 		defer close(b.read)
+		defer func() {
+			if p := recover(); p != nil {
+				run.Fail("netsplit itself failed at a frame of the mirror port, please report it: %v\n%s", p, debug.Stack())
+			}
+		}()
 		if err := r.Read(rctx, read); err != nil && rctx.Err() == nil {
 			run.Fail("the mirror port could not be read any more: %v", err)
 		}

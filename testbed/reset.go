@@ -1,8 +1,10 @@
 package testbed
 
 import (
+	"fmt"
 	"net"
 	"net/netip"
+	"runtime/debug"
 
 	"github.com/google/gopacket/layers"
 
@@ -70,6 +72,12 @@ func (b *Testbed) crossed(id uint32, from model.NodeID, frame []byte) {
 	if !standing {
 		return
 	}
+	defer func() {
+		if p := recover(); p != nil {
+			b.log.Error("netsplit itself failed at a packet that a cut dropped, please report it", "from", from, "frame", fmt.Sprintf("%x", frame), "panic", p, "stack", string(debug.Stack()))
+			b.trouble("netsplit itself failed at a packet of %s that a cut dropped, please report it: %v; its connection was not reset", from, p)
+		}
+	}()
 	c := v.(*Cut)
 	to, _ := b.fabric.HostOf(frame)
 	all, err := answers(frame, from, to)

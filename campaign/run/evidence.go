@@ -14,6 +14,11 @@ import (
 func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 	s := r.s
 	s.mu.Lock() // the taps are open still
+	if s.broken != nil {
+		s.told(ev)
+		s.mu.Unlock()
+		return
+	}
 	s.look()
 	res := s.engine.Result()
 	s.mu.Unlock()

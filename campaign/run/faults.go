@@ -122,6 +122,7 @@ func (s *session) alarm() {
 	if s.faults.over {
 		return
 	}
+	defer s.guard("carried out a message fault", "", nil)
 	at := s.now()
 	s.faults.wake = 0
 	if next, ok := s.engine.Next(); !ok || next > at {

@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -73,7 +72,13 @@ func (r *run) execute(ctx context.Context) (ev record.Evidence, err error) {
 	if err := r.open(began); err != nil {
 		return ev, err
 	}
-	err = r.guarded(ctx, &ev, began)
+	rctx, abort := context.WithCancelCause(ctx)
+	defer abort(nil)
+	r.s.abort = abort
+	err = r.guarded(rctx, &ev, began)
+	if broken := r.s.isBroken(); broken != nil {
+		err = broken // the rest follows from it
+	}
 	r.s.close()
 	err = errors.Join(err, r.procs.StopAll(), r.c.Bed.Sweep(), r.c.Bed.Calm(context.WithoutCancel(ctx)), r.s.packets.Close(), r.rec.Close())
 	ev.Ended, ev.Lines = time.Now(), r.rec.Lines()
@@ -88,7 +93,7 @@ func (r *run) execute(ctx context.Context) (ev record.Evidence, err error) {
 func (r *run) guarded(ctx context.Context, ev *record.Evidence, began time.Time) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("broken invariant of netsplit itself, please report it: %v\n%s", p, debug.Stack())
+			err = r.s.keepPanic("ran", "", nil, p, debug.Stack())
 		}
 	}()
 	return r.phases(ctx, ev, began)

@@ -27,15 +27,18 @@ type session struct {
 	metrics Metrics
 	rec     *rundir.Writer
 
-	transport string // of the gate
+	transport string      // of the gate
+	abort     func(error) // ends the run; nil: nothing does
 
 	mu      sync.Mutex // guards everything below
 	events  uint64
 	frames  uint64
 	clock   clock // of the machine
-	armed   bool  // the workload has started
-	ended   bool  // the workload has ended
-	pipe    *inference.Pipeline
+	broken  error // a panic: nothing is read or decided any more; see guard
+	holding []waiting
+	armed   bool // the workload has started
+	ended   bool // the workload has ended
+	pipe    reader
 	table   *state.Table
 	engine  *explorer.Engine
 	scn     model.Scenario
@@ -100,6 +103,9 @@ func (s *session) look() {
 
 // event numbers, records and steps; the caller holds mu.
 func (s *session) event(at time.Duration, e model.Event) []model.Decision {
+	if s.broken != nil {
+		return nil
+	}
 	s.events++
 	e.Num, e.At = s.events, at
 	s.rec.Append(rundir.EventsFile, e)
@@ -112,6 +118,7 @@ func (s *session) event(at time.Duration, e model.Event) []model.Decision {
 func (s *session) Mark(kind model.EventKind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer s.guard("entered "+string(kind), "", nil)
 	at := s.now()
 	switch kind {
 	case model.EventWorkload:
@@ -126,6 +133,7 @@ func (s *session) Mark(kind model.EventKind) {
 func (s *session) Note(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer s.guard("entered a note", "", nil)
 	at := s.now()
 	s.carryOut(at, nil, s.event(at, model.Event{Kind: model.EventNote, Note: fmt.Sprintf(format, args...)}))
 }
@@ -134,6 +142,7 @@ func (s *session) Note(format string, args ...any) {
 func (s *session) NodeDone(a model.NodeAction) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer s.guard("entered what became of a process", "", nil)
 	at := s.now()
 	s.carryOut(at, nil, s.event(at, model.Event{Kind: model.EventNode, Node: &a}))
 }
@@ -142,15 +151,20 @@ func (s *session) NodeDone(a model.NodeAction) {
 func (s *session) Tick() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer s.guard("entered the passing of time", "", nil)
 	s.look()
 	at := s.now()
 	s.carryOut(at, nil, s.event(at, model.Event{Kind: model.EventTick}))
 }
 
-// Fail records why the run cannot be judged.
+// Fail records why the run cannot be judged. What comes of its end by a panic is no
+// further reason.
 func (s *session) Fail(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.broken != nil {
+		return
+	}
 	s.incomplete = append(s.incomplete, fmt.Sprintf(format, args...))
 }
 
@@ -165,7 +179,7 @@ func (s *session) Unheard(format string, args ...any) {
 func (s *session) whole() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.incomplete) == 0
+	return len(s.incomplete) == 0 && s.broken == nil
 }
 
 // Probed enters the answer of a probe of a variable and returns how many
@@ -173,6 +187,10 @@ func (s *session) whole() bool {
 func (s *session) Probed(variable string, source int, host model.NodeID, answer string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.broken != nil {
+		return 0
+	}
+	defer s.guard("read the answer of a probe of "+variable, host, []byte(answer))
 	at := s.now()
 	obs := s.pipe.Probe(variable, source, host, at, answer)
 	s.observe(at, nil, obs)
@@ -204,6 +222,10 @@ type heldFrame struct {
 func (s *session) Mirror(at time.Time, frame []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.broken != nil {
+		return
+	}
+	defer s.guard("read a frame from the mirror", "", frame)
 	t := s.when(at)
 	for _, to := range s.receivers("", frame, false) {
 		if to != "" && s.isApart(model.Link{Src: s.gate.HostOf([6]byte(frame[6:])), Dst: to}, frame) {
@@ -222,8 +244,19 @@ func (s *session) Mirror(at time.Time, frame []byte) {
 func (s *session) Gate(host model.NodeID, at time.Time, frame []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.broken != nil {
+		s.passUnread(host, frame)
+		return
+	}
+	defer s.guard("read and decided a frame at the gate", host, frame)
+	s.holding = append(s.holding[:0], waiting{host: host, frame: frame})
 	t := s.when(at)
-	for _, to := range s.receivers(host, frame, true) {
+	tos := s.receivers(host, frame, true)
+	s.holding = s.holding[:0]
+	for _, to := range tos {
+		s.holding = append(s.holding, waiting{host, frame, to})
+	}
+	for _, to := range tos {
 		s.hold(host, t, frame, to)
 	}
 }
@@ -324,6 +357,10 @@ func (s *session) step(f model.Frame) *inference.Step {
 func (s *session) flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.broken != nil {
+		return
+	}
+	defer s.guard("ended what it had read in part", "", nil)
 	at := s.now()
 	s.read(at, nil, s.pipe.Flush(at), "end")
 	s.over = true
@@ -414,6 +451,12 @@ func (s *session) decide(held *heldFrame, d model.Decision) {
 	if d.Action == model.Hold || d.Keep {
 		s.keep(held)
 	}
+	for i := range s.holding {
+		if s.holding[i].frame != nil { // they are decided in this order
+			s.holding[i].frame = nil
+			break
+		}
+	}
 }
 
 func (s *session) release(held *heldFrame) {
@@ -466,10 +509,11 @@ func (s *session) cut(at time.Duration, held *heldFrame) {
 		s.proof.ResetConns = s.reset(held)
 	}
 	go func() {
+		defer close(s.inForce)
 		err := s.gate.Cut(s.scn.Partition)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		defer close(s.inForce)
+		defer s.guard("entered that the cut is in force", "", nil)
 		if err != nil {
 			s.incomplete = append(s.incomplete, fmt.Sprintf("the switch did not confirm the cut: %v", err))
 			return

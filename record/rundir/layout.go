@@ -27,7 +27,8 @@ const (
 	EvidenceFile  = "evidence.json"   // Evidence: exits, recovery, proof, why incomplete
 	SummaryFile   = "summary.json"    // model.RunSummary
 	ReportFile    = "report.html"
-	LogsDir       = "logs" // <host>-<process>.log, what it printed; <host>/…, its log files
+	PanicFile     = "panic.txt" // where netsplit itself failed in the run, and at which frame
+	LogsDir       = "logs"      // <host>-<process>.log, what it printed; <host>/…, its log files
 )
 
 // TempDir makes a folder for records that nobody asked for by name. It is as open

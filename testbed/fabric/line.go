@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -208,13 +209,23 @@ func (l *line) run() {
 		l.mu.Lock()
 		p := l.port
 		l.mu.Unlock()
-		err := p.Read(ctx, l.read)
+		err := l.readGuarded(ctx, p)
 		if ctx.Err() != nil {
 			return
 		}
 		l.fail(err)
 		l.reopen(ctx)
 	}
+}
+
+// readGuarded reads until that fails; a panic at a frame is a failure, too.
+func (l *line) readGuarded(ctx context.Context, p Port) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("netsplit itself failed at a frame, please report it: %v\n%s", v, debug.Stack())
+		}
+	}()
+	return p.Read(ctx, l.read)
 }
 
 // fail takes the port out of use: what it gated is open from here on.
