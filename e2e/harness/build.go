@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"netsplit/internal/labtest"
@@ -34,6 +35,9 @@ func run(m *testing.M) int {
 			"redis-sentinel-client": "netsplit/deploy/clients/redis-sentinel",
 			"zookeeper-client":      "netsplit/deploy/clients/zookeeper"} {
 			cmd := exec.Command("go", "build", "-buildvcs=false", "-o", filepath.Join(dir, out), pkg)
+			if strings.HasPrefix(pkg, "netsplit/deploy/clients/") { // a module of its own
+				cmd.Dir = "../../deploy/clients"
+			}
 			if b, err := cmd.CombinedOutput(); err != nil {
 				fmt.Fprintf(os.Stderr, "harness: build %s: %v\n%s", pkg, err, b)
 				return 1
