@@ -13,6 +13,7 @@ import (
 
 	"netsplit/inference/store"
 	"netsplit/model"
+	"netsplit/testbed/doctor"
 )
 
 var t0 = time.Date(2026, 11, 21, 12, 0, 0, 123456789, time.UTC)
@@ -154,7 +155,7 @@ func (f *fakeService) Diagnose(context.Context) (model.Diagnosis, error) {
 		return model.Diagnosis{}, f.fail
 	}
 	d := model.Diagnosis{Testbed: "rack7", Checks: []model.DiagnosisCheck{{About: "switch 1", Name: "meters", Level: model.CheckWarn, Found: "none", Means: "cuts by rules", Affects: []model.Ability{model.AbilityCut}}}}
-	d.Conclude(map[model.Ability]string{model.AbilityPort: "no gate port"})
+	doctor.Conclude(&d, map[model.Ability]string{model.AbilityPort: "no gate port"})
 	return d, nil
 }
 

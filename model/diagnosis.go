@@ -1,10 +1,5 @@
 package model
 
-import (
-	"cmp"
-	"strings"
-)
-
 // CheckLevel is the outcome of one check of a testbed.
 type CheckLevel string
 
@@ -14,24 +9,6 @@ const (
 	CheckWarn CheckLevel = "warn" // it works, less well
 	CheckFail CheckLevel = "fail" // it does not work
 )
-
-func (l CheckLevel) rank() int {
-	switch l {
-	case CheckFail:
-		return 2
-	case CheckWarn:
-		return 1
-	}
-	return 0
-}
-
-// Worse is the worse of two levels.
-func (l CheckLevel) Worse(o CheckLevel) CheckLevel {
-	if cmp.Compare(l.rank(), o.rank()) >= 0 {
-		return l
-	}
-	return o
-}
 
 // Ability is something that netsplit can do with a testbed, or not.
 type Ability string
@@ -74,43 +51,4 @@ type Diagnosis struct {
 	OK        bool             `json:"ok"` // the main job can be done
 	Checks    []DiagnosisCheck `json:"checks"`
 	Abilities []AbilityStatus  `json:"abilities"`
-}
-
-// Add enters a check.
-func (d *Diagnosis) Add(c DiagnosisCheck) { d.Checks = append(d.Checks, c) }
-
-// gist is what was found up to its details: those stand with the check. Addresses have
-// colons, too.
-func gist(found string) string {
-	found, _, _ = strings.Cut(found, ";")
-	found, _, _ = strings.Cut(found, ": ")
-	return found
-}
-
-// Conclude derives the abilities from the checks; absent lists those that the
-// testbed has nothing for, and why.
-func (d *Diagnosis) Conclude(absent map[Ability]string) {
-	level := map[Ability]CheckLevel{}
-	d.Abilities = nil
-	for _, a := range []Ability{AbilityCut, AbilityProof, AbilityPacketIn, AbilityPort, AbilityMirror, AbilityOnly, AbilityOpening} {
-		st := AbilityStatus{Ability: a, Level: CheckOK}
-		for _, c := range d.Checks {
-			for _, x := range c.Affects {
-				if x == a && c.Level != CheckOK {
-					st.Level = st.Level.Worse(c.Level)
-					st.Why = append(st.Why, c.About+": "+c.Name+": "+gist(c.Found))
-				}
-			}
-		}
-		if why, is := absent[a]; is {
-			st = AbilityStatus{Ability: a, Level: CheckWarn, Absent: true, Why: []string{why}}
-		}
-		level[a] = st.Level
-		if st.Absent {
-			level[a] = CheckFail
-		}
-		d.Abilities = append(d.Abilities, st)
-	}
-	d.OK = level[AbilityCut] != CheckFail && level[AbilityProof] != CheckFail &&
-		(level[AbilityPacketIn] != CheckFail || level[AbilityPort] != CheckFail)
 }

@@ -19,7 +19,7 @@ const MaxPort uint32 = 0xffffff00
 const MaxPortName = 15
 
 // Port is a port of a switch: by its number, or by the name that the switch
-// gives it, whose number Testbed.Locate finds and fills in. In YAML it is the
+// gives it, whose number config.Locate (package testbed/config) finds and fills in. In YAML it is the
 // one or the other; the number of a name is not written.
 type Port struct {
 	Number uint32 // 0: not known
@@ -130,115 +130,4 @@ func (p *Port) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	return json.Unmarshal(b, (*namedPort)(p))
-}
-
-// eachPort shows every port of the testbed on one switch, with what is on it.
-func (t *Testbed) eachPort(id DatapathID, f func(what string, p *Port)) {
-	show := func(at DatapathID, p *Port, format string, args ...any) {
-		if at == id {
-			f(fmt.Sprintf(format, args...), p)
-		}
-	}
-	for i := range t.Hosts {
-		show(t.Hosts[i].Datapath, &t.Hosts[i].Port, "host %s", t.Hosts[i].Name)
-	}
-	for i := range t.Links {
-		show(t.Links[i].A.Datapath, &t.Links[i].A.Port, "link number %d", i+1)
-		show(t.Links[i].B.Datapath, &t.Links[i].B.Port, "link number %d", i+1)
-	}
-	for i := range t.Gates {
-		show(t.Gates[i].Datapath, &t.Gates[i].Port, "gate number %d", i+1)
-	}
-	for i := range t.Mirrors {
-		show(t.Mirrors[i].Datapath, &t.Mirrors[i].Port, "mirror number %d", i+1)
-	}
-}
-
-// NamesPorts says whether the testbed has ports of a switch by name.
-func (t *Testbed) NamesPorts(id DatapathID) (names bool) {
-	t.eachPort(id, func(_ string, p *Port) { names = names || p.Name != "" })
-	return names
-}
-
-// With is the testbed with other numbers: number gives that of each port of a
-// switch, as it is in the file.
-func (t Testbed) With(id DatapathID, number func(Port) uint32) Testbed {
-	t.Hosts, t.Links, t.Gates, t.Mirrors = slices.Clone(t.Hosts), slices.Clone(t.Links), slices.Clone(t.Gates), slices.Clone(t.Mirrors)
-	t.eachPort(id, func(_ string, p *Port) { p.Number = number(*p) })
-	return t
-}
-
-// Locate finds the numbers of the ports that the testbed has by name on one
-// switch, which has these ports. Of each port of the file it gives the number,
-// or why it cannot be used: the switch has no such name, or two, or something
-// else is on the same port.
-func (t Testbed) Locate(id DatapathID, has []Port) (numbers map[Port]uint32, wrong map[Port]error) {
-	numbers, wrong = map[Port]uint32{}, map[Port]error{}
-	onIt := map[uint32]string{} // what was found on a number
-	gated := slices.ContainsFunc(t.Gates, func(g GatePort) bool { return g.Datapath == id })
-	t.eachPort(id, func(what string, p *Port) {
-		n, err := p.Number, error(nil)
-		if p.Name != "" {
-			n, err = find(p.Name, has)
-		}
-		if err == nil && p.Name != "" && gated && strings.HasPrefix(what, "host ") && n > MaxGatedPort {
-			err = fmt.Errorf("port %q is number %d, and beside a gate port hosts are on ports 1 to %d: give it such a number (ovs-vsctl set interface %s ofport_request=N), or leave the gate out", p.Name, n, MaxGatedPort, p.Name)
-		}
-		if err != nil {
-			wrong[*p] = err
-			return
-		}
-		if other := onIt[n]; other != "" { // of one name or number check tells
-			err := fmt.Errorf("%s and %s are both on port %d of the switch: each needs a port of its own", other, what, n)
-			for q, m := range numbers {
-				if m == n {
-					wrong[q] = err
-				}
-			}
-			wrong[*p] = err
-		}
-		numbers[*p], onIt[n] = n, what
-	})
-	for p := range wrong {
-		delete(numbers, p)
-	}
-	return numbers, wrong
-}
-
-// find gives the number of the one port with a name.
-func find(name string, has []Port) (uint32, error) {
-	var at []uint32
-	for _, p := range has {
-		if p.Name == name {
-			at = append(at, p.Number)
-		}
-	}
-	slices.Sort(at)
-	switch {
-	case len(at) == 0:
-		return 0, fmt.Errorf("the switch has no port called %q: it has %s", name, listed(has))
-	case len(at) > 1:
-		return 0, fmt.Errorf("the switch has %d ports called %q, numbers %s: give the number of the one that is meant", len(at), name, strings.Trim(fmt.Sprint(at), "[]"))
-	case at[0] == 0 || at[0] > MaxPort:
-		return 0, fmt.Errorf("%q is the switch's own port, which no cable is in: the switch has %s", name, listed(has))
-	}
-	return at[0], nil
-}
-
-// listed names the ports of a switch that a cable can be in, sorted.
-func listed(has []Port) string {
-	const most = 30
-	has = slices.DeleteFunc(slices.Clone(has), func(p Port) bool { return p.Number > MaxPort })
-	slices.SortFunc(has, func(a, b Port) int { return cmp.Compare(a.Number, b.Number) })
-	var out []string
-	for _, p := range has[:min(len(has), most)] {
-		out = append(out, Port{Number: p.Number, Name: cmp.Or(p.Name, "?")}.String())
-	}
-	if len(has) > most {
-		out = append(out, fmt.Sprintf("and %d more", len(has)-most))
-	}
-	if len(out) == 0 {
-		return "none"
-	}
-	return strings.Join(out, ", ")
 }

@@ -88,7 +88,7 @@ func (x *exam) ways() {
 		c.Level, c.Found, c.Affects = model.CheckWarn, err.Error(), []model.Ability{model.AbilityCut, model.AbilityProof}
 		c.Means = "hosts there reach one another by no way that netsplit knows, so that no cut between them can be proved: name under links the ports that join the switches"
 	}
-	x.d.Add(c)
+	x.d.Checks = append(x.d.Checks, c)
 }
 
 // switches looks at all switches, one after the other.
@@ -110,7 +110,7 @@ func (x *exam) conclude() {
 	if len(x.Testbed.Mirrors) == 0 {
 		absent[model.AbilityMirror] = "the testbed file names no mirror port under mirrors: clean runs use the gate"
 	}
-	x.d.Conclude(absent)
+	Conclude(&x.d, absent)
 }
 
 var everything = []model.Ability{model.AbilityCut, model.AbilityProof, model.AbilityPacketIn, model.AbilityPort, model.AbilityMirror, model.AbilityOnly, model.AbilityOpening}
@@ -158,7 +158,7 @@ func (x *exam) connected(ctx context.Context, ids []model.DatapathID) map[model.
 				}
 			}
 		}
-		x.d.Add(c)
+		x.d.Checks = append(x.d.Checks, c)
 	}
 	return up
 }

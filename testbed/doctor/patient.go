@@ -13,6 +13,7 @@ import (
 	"netsplit/controller/of13"
 	"netsplit/flowrules"
 	"netsplit/model"
+	"netsplit/testbed/config"
 )
 
 // patient is one switch under examination.
@@ -30,7 +31,7 @@ func (p *patient) add(level model.CheckLevel, name, found, means string, affects
 	if level == model.CheckOK {
 		means = ""
 	}
-	p.d.Add(model.DiagnosisCheck{About: p.about, Name: name, Level: level, Found: found, Means: means, Affects: affects})
+	p.d.Checks = append(p.d.Checks, model.DiagnosisCheck{About: p.about, Name: name, Level: level, Found: found, Means: means, Affects: affects})
 }
 
 // look is one thing that is looked at. One that loads the switch, or has its
@@ -104,7 +105,7 @@ func (p *patient) tables(context.Context) {
 func (p *patient) portsThere(ctx context.Context) {
 	ports, err := p.sw.PortDesc(ctx)
 	if err != nil {
-		p.numbers, _ = p.Testbed.Locate(p.sw.ID(), nil)
+		p.numbers, _ = config.Locate(p.Testbed, p.sw.ID(), nil)
 		p.add(model.CheckFail, "ports", err.Error(), "without a list of ports nobody can say where hosts are: this switch cannot be used", everything...)
 		return
 	}
@@ -113,10 +114,10 @@ func (p *patient) portsThere(ctx context.Context) {
 	for i, o := range ports {
 		named[i] = model.Port{Number: uint32(o.No), Name: o.Name}
 	}
-	numbers, misplaced := p.Testbed.Locate(p.sw.ID(), named)
+	numbers, misplaced := config.Locate(p.Testbed, p.sw.ID(), named)
 	p.numbers = numbers
 	file := p.Testbed
-	p.Testbed = file.With(p.sw.ID(), func(o model.Port) uint32 { return numbers[o] })
+	p.Testbed = config.Renumbered(file, p.sw.ID(), func(o model.Port) uint32 { return numbers[o] })
 	at := map[uint32]of13.Port{}
 	for _, o := range ports {
 		at[uint32(o.No)] = o

@@ -12,6 +12,7 @@ import (
 	"netsplit/controller/of13"
 	"netsplit/flowrules"
 	"netsplit/model"
+	"netsplit/testbed/config"
 )
 
 // member is one switch of the fabric; it handles the switch's session.
@@ -62,7 +63,7 @@ type member struct {
 }
 
 func newMember(f *Fabric, id model.DatapathID) *member {
-	m := &member{f: f, id: id, named: f.cfg.Testbed.NamesPorts(id), kick: make(chan struct{}, 1), alive: alive{life: f.cfg.HardTimeout}, ready: make(chan struct{}), why: ErrDown}
+	m := &member{f: f, id: id, named: config.NamesPorts(&f.cfg.Testbed, id), kick: make(chan struct{}, 1), alive: alive{life: f.cfg.HardTimeout}, ready: make(chan struct{}), why: ErrDown}
 	m.ports.name, m.ports.told, m.ports.toldElse = map[of13.PortNo]string{}, map[model.NodeID]error{}, map[model.Port]error{}
 	return m
 }

@@ -9,6 +9,7 @@ import (
 	"netsplit/controller/of13"
 	"netsplit/flowrules"
 	"netsplit/model"
+	"netsplit/testbed/config"
 )
 
 // ErrPorts: a switch does not have the ports that the testbed names.
@@ -40,7 +41,7 @@ type places struct {
 // what it has.
 func (m *member) locate(has []model.Port, told bool) *places {
 	p := &places{hostAt: map[of13.PortNo]model.NodeID{}, portOf: map[model.NodeID]of13.PortNo{}}
-	p.numbers, p.wrong = m.f.cfg.Testbed.Locate(m.id, has)
+	p.numbers, p.wrong = config.Locate(m.f.cfg.Testbed, m.id, has)
 	if !told {
 		for port := range p.wrong {
 			p.wrong[port] = errUntold
@@ -166,7 +167,7 @@ func (f *Fabric) Testbed() model.Testbed {
 	t := f.cfg.Testbed
 	for _, m := range f.members {
 		at := m.at.Load()
-		t = t.With(m.id, func(p model.Port) uint32 { return at.numbers[p] })
+		t = config.Renumbered(t, m.id, func(p model.Port) uint32 { return at.numbers[p] })
 	}
 	return t
 }

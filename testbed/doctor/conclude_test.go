@@ -1,4 +1,4 @@
-package model_test
+package doctor
 
 import (
 	"slices"
@@ -16,8 +16,8 @@ func TestWhatWillNotWorkSaysWhy(t *testing.T) {
 		"gone":                                           "host a: interface: gone",
 	} {
 		var d model.Diagnosis
-		d.Add(model.DiagnosisCheck{About: "host a", Name: "interface", Found: found, Level: model.CheckFail, Affects: []model.Ability{model.AbilityCut}})
-		d.Conclude(nil)
+		d.Checks = append(d.Checks, model.DiagnosisCheck{About: "host a", Name: "interface", Found: found, Level: model.CheckFail, Affects: []model.Ability{model.AbilityCut}})
+		Conclude(&d, nil)
 		i := slices.IndexFunc(d.Abilities, func(a model.AbilityStatus) bool { return a.Ability == model.AbilityCut })
 		if why := d.Abilities[i].Why; d.Abilities[i].Level != model.CheckFail || !slices.Equal(why, []string{want}) {
 			t.Errorf("%q: %q", found, why)
