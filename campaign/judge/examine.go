@@ -277,8 +277,8 @@ func (r reasons) add(f, err string) {
 	r[k].n++
 }
 
-// reasonsTold is how many of them are told, the commonest first.
-const reasonsTold = 3
+// maxReasons is how many of them are listed, the commonest first.
+const maxReasons = 3
 
 // String is ": " and the reasons, or "" for none.
 func (r reasons) String() string {
@@ -286,7 +286,7 @@ func (r reasons) String() string {
 		return cmp.Or(cmp.Compare(r[b].n, r[a].n), cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1]))
 	})
 	var out []string
-	for _, k := range keys[:min(len(keys), reasonsTold)] {
+	for _, k := range keys[:min(len(keys), maxReasons)] {
 		out = append(out, fmt.Sprintf("%s (%d) %q", k[0], r[k].n, model.Excerpt(r[k].one)))
 	}
 	if more := len(keys) - len(out); more > 0 {

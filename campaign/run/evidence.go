@@ -15,7 +15,7 @@ func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 	s := r.s
 	s.mu.Lock() // the taps are open still
 	if s.broken != nil {
-		s.told(ev)
+		s.report(ev)
 		s.mu.Unlock()
 		return
 	}
@@ -60,7 +60,7 @@ func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 		ev.Cuts = r.live.done
 		ev.Proof, ev.Result.Reached = mergeProofs(ev.Cuts), true
 	}
-	s.told(ev)
+	s.report(ev)
 	ev.Sources = r.probes.result()
 	for _, st := range ev.Sources {
 		if !st.Along {
@@ -71,8 +71,8 @@ func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 	ev.MaxLost, ev.MaxWindow = r.c.Spec.MaxLost, r.c.Spec.MaxWindow
 }
 
-// told enters what the session knows by itself. s.mu is held.
-func (s *session) told(ev *record.Evidence) {
+// report enters what the session knows by itself. s.mu is held.
+func (s *session) report(ev *record.Evidence) {
 	ev.Incomplete = append(ev.Incomplete, s.incomplete...)
 	ev.Unheard = s.untold
 	ev.Messages = s.messages

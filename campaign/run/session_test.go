@@ -464,7 +464,7 @@ func TestAWorkloadThatIsNotHeardInFullLeavesTheRunWhole(t *testing.T) {
 	s.Unheard("final %s on %s: %v", "reader", "n1", errors.New("exit status 1"))
 	var ev record.Evidence
 	s.mu.Lock()
-	s.told(&ev)
+	s.report(&ev)
 	s.mu.Unlock()
 	if want := "final reader on n1: exit status 1"; len(ev.Unheard) != 1 || ev.Unheard[0] != want || len(ev.Incomplete) > 0 || !s.whole() {
 		t.Errorf("unheard %q, incomplete %q, want %q and nothing", ev.Unheard, ev.Incomplete, want)

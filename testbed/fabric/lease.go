@@ -48,7 +48,7 @@ func (m *member) kept() (time.Time, error) {
 	switch {
 	case sw == nil:
 		return until, fmt.Errorf("switch %s is not connected: what is cut there is not renewed, expires within seconds, and is cut again once it is back", m.id)
-	case why != nil && (!errors.Is(why, ErrPorts) || errors.Is(why, errUntold)): // by a port that is not there nothing passes
+	case why != nil && (!errors.Is(why, ErrPorts) || errors.Is(why, errPortsUnknown)): // by a port that is not there nothing passes
 		return until, fmt.Errorf("switch %s: what is cut there may not hold: %w", m.id, why)
 	case some && !until.After(time.Now()):
 		return until, fmt.Errorf("switch %s has not confirmed for %v that it keeps what is cut there", m.id, m.f.cfg.HardTimeout)

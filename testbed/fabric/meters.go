@@ -145,7 +145,7 @@ func (f *Fabric) Lift(ctx context.Context, id uint32, of []model.ProbePacket) (m
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	i := slices.IndexFunc(f.partitions, func(p flowrules.InForce) bool { return p.ID == id })
-	if i < 0 || f.partitions[i].Lifted || f.bite(f.partitions[i].Partition) != nil {
+	if i < 0 || f.partitions[i].Lifted || f.mechanism(f.partitions[i].Partition) != nil {
 		return nil, nil
 	}
 	p := f.partitions[i].Partition
@@ -179,10 +179,10 @@ func (f *Fabric) Lift(ctx context.Context, id uint32, of []model.ProbePacket) (m
 func (f *Fabric) Mechanism(p model.Partition) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.bite(p)
+	return f.mechanism(p)
 }
 
-func (f *Fabric) bite(p model.Partition) error {
+func (f *Fabric) mechanism(p model.Partition) error {
 	if len(p.Only) > 0 {
 		return errors.New("a meter holds back all of a pair, this cuts some traffic")
 	}

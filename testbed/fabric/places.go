@@ -15,8 +15,8 @@ import (
 // ErrPorts: a switch does not have the ports that the testbed names.
 var ErrPorts = errors.New("ports are not as the testbed names them")
 
-// errUntold: a switch that has ports by name has not told its ports yet.
-var errUntold = errors.New("the switch has not told its ports yet")
+// errPortsUnknown: a switch that has ports by name has not listed its ports yet.
+var errPortsUnknown = errors.New("the switch has not told its ports yet")
 
 // hostPort is a host as the testbed has it, on a port of the switch.
 type hostPort struct {
@@ -44,7 +44,7 @@ func (m *member) locate(has []model.Port, told bool) *places {
 	p.numbers, p.wrong = config.Locate(m.f.cfg.Testbed, m.id, has)
 	if !told {
 		for port := range p.wrong {
-			p.wrong[port] = errUntold
+			p.wrong[port] = errPortsUnknown
 		}
 	}
 	p.in = flowrules.Place(m.f.cfg.Testbed, m.id, m.route, m.f.macs, p.numbers)
@@ -123,7 +123,7 @@ func (m *member) located(sw *controller.Switch) error {
 	m.state.Lock()
 	defer m.state.Unlock()
 	if m.named && m.ports.on != sw {
-		return fmt.Errorf("switch %s: %w: it is being asked, try again", m.id, errUntold)
+		return fmt.Errorf("switch %s: %w: it is being asked, try again", m.id, errPortsUnknown)
 	}
 	return nil
 }
