@@ -17,10 +17,35 @@ import (
 func (s *Service) takeOutside(ctx context.Context) (err error) {
 	c := s.bedConfig(s.cfg.Gate)
 	c.Testbed = *s.cfg.Testbed
-	if s.outside, err = testbed.Open(ctx, c); err == nil {
-		s.addTestbed(s.outside)
+	if s.outside, err = testbed.Open(ctx, c); err != nil {
+		return err
 	}
-	return err
+	s.addTestbed(s.outside)
+	if l := labOf(ctx, &c.Testbed); l != nil {
+		s.tune(ctx, l)
+	}
+	return nil
+}
+
+// labOf is the lab on this machine that a testbed is (netsplit lab up); nil: none.
+func labOf(ctx context.Context, t *model.Testbed) *lab.Lab {
+	l, err := lab.Default().Open(ctx, t.Name)
+	if err != nil || !slices.Equal(t.Switches(), []model.DatapathID{l.Datapath()}) {
+		return nil
+	}
+	return l
+}
+
+// tune has a lab's switch come back soon after an outage of this daemon, once it is
+// connected, which Open vSwitch shows in its database up to 5 s late.
+func (s *Service) tune(ctx context.Context, l *lab.Lab) {
+	s.done.Go(func() {
+		tctx, cancel := context.WithTimeout(ctx, switchLimit)
+		defer cancel()
+		if err := l.TuneController(tctx); err != nil && ctx.Err() == nil {
+			s.log.Warn("after an outage the lab's switch may be seconds late", "lab", l.Name(), "err", err)
+		}
+	})
 }
 
 // bedConfig is what beds have in common.
@@ -163,16 +188,6 @@ func (s *Service) makeLab(ctx context.Context, name string, t *model.Target, gat
 	if err := b.Ready(wctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("the lab's switch did not connect within %v: %w", switchLimit, err), b.Close())
 	}
-	// Open vSwitch shows a connection in its database up to 5 s late, which
-	// TuneController waits for; it only matters after an outage.
-	s.done.Add(1)
-	go func() {
-		defer s.done.Done()
-		tctx, cancel := context.WithTimeout(ctx, switchLimit)
-		defer cancel()
-		if err := l.TuneController(tctx); err != nil && ctx.Err() == nil {
-			s.log.Warn("after an outage the lab's switch may be seconds late", "lab", name, "err", err)
-		}
-	}()
+	s.tune(ctx, l)
 	return b, nil
 }
