@@ -81,11 +81,11 @@ func runDouble(r *Record, s settings) outcome {
 				continue
 			}
 			first := with[len(with)-1]
-			sig := fmt.Sprintf("%s hands out a thing twice, %s", takes[0], when(r, h.from))
+			sig := takes[0] + " hands out a thing twice"
 			if len(releases) > 0 {
-				sig = fmt.Sprintf("%s lets too many hold a thing, %s", takes[0], when(r, h.from))
+				sig = takes[0] + " lets too many hold a thing"
 			}
-			what := fmt.Sprintf("%s was handed to %s by %s at %.3f s and to %s by %s at %.3f s", name, first.by, nameOf(first.node), first.from.Seconds(), h.by, nameOf(h.node), h.from.Seconds())
+			what := fmt.Sprintf("%s was handed to %s by %s at %.3f s and to %s by %s at %.3f s", name, first.by, nameOf(first.node), first.from.Seconds(), h.by, nameOf(h.node), h.from.Seconds()) + when(r, h.from)
 			if first.to < forever {
 				what += fmt.Sprintf(", held until %.3f s", first.to.Seconds())
 			}

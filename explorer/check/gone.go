@@ -93,14 +93,14 @@ func runGone(r *Record, s settings) outcome {
 		missing := len(with) == 0 || s.bool("every") && len(without) > 0
 		switch {
 		case made != nil && missing:
-			sig := fmt.Sprintf("what %s created is gone after recovery, acknowledged %s", made.f, when(r, made.done))
+			sig := fmt.Sprintf("what %s created is gone after recovery", made.f)
 			if len(with) > 0 {
-				sig = fmt.Sprintf("what %s created is gone from some nodes after recovery, acknowledged %s", made.f, when(r, made.done))
+				sig = fmt.Sprintf("what %s created is gone from some nodes after recovery", made.f)
 			}
-			note(by, sig, fmt.Sprintf("%s was created (%s acknowledged by %s at %s s) and is not listed%s when recovery is over", key, made.f, nameOf(made.node), seconds(made.done), through(without)))
+			note(by, sig, fmt.Sprintf("%s was created (%s acknowledged by %s at %s s%s) and is not listed%s when recovery is over", key, made.f, nameOf(made.node), seconds(made.done), when(r, made.done), through(without)))
 		case unmade != nil && len(with) > 0:
-			sig := fmt.Sprintf("what %s deleted is there again after recovery, acknowledged %s", unmade.f, when(r, unmade.done))
-			note(by, sig, fmt.Sprintf("%s was deleted (%s acknowledged by %s at %s s) and is listed%s when recovery is over", key, unmade.f, nameOf(unmade.node), seconds(unmade.done), through(with)))
+			sig := fmt.Sprintf("what %s deleted is there again after recovery", unmade.f)
+			note(by, sig, fmt.Sprintf("%s was deleted (%s acknowledged by %s at %s s%s) and is listed%s when recovery is over", key, unmade.f, nameOf(unmade.node), seconds(unmade.done), when(r, unmade.done), through(with)))
 		}
 	}
 	return outcome{failures: collect(by)}
@@ -135,17 +135,18 @@ func note(by map[string]*model.Failure, sig, what string) {
 	}
 }
 
-// when places a moment against the cut.
+// when places a moment against the cut; "" without one. It is for summaries: in a signature it
+// would make two findings of one cause.
 func when(r *Record, at time.Duration) string {
 	switch {
 	case r.Proof == nil:
-		return "without a cut"
+		return ""
 	case at < r.Proof.CutAt:
-		return "before the cut"
+		return ", before the cut"
 	case r.Proof.HealAt == 0 || at < r.Proof.HealAt:
-		return "while cut"
+		return ", while cut"
 	}
-	return "after heal"
+	return ", after heal"
 }
 
 func nameOf(n model.NodeID) string {

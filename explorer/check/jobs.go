@@ -54,12 +54,12 @@ func notFinished() checker {
 				if at, ok := stopped[key]; ok {
 					told = fmt.Sprintf(", though it was told to stop at %s s", seconds(at))
 				}
-				what := fmt.Sprintf("%s was accepted at %s s and is %s when recovery is over%s", key, seconds(accepted[key].done), is, told)
+				what := fmt.Sprintf("%s was accepted at %s s%s and is %s when recovery is over%s", key, seconds(accepted[key].done), when(r, accepted[key].done), is, told)
 				switch {
 				case !known:
 					out.unknown = fmt.Sprintf("nobody could tell the state of %s: %s", key, why[key])
 				case slices.Contains(s.list("lost"), is):
-					note(by, fmt.Sprintf("what %s handed in is lost: %s after recovery, accepted %s", accepted[key].f, is, when(r, accepted[key].done)), what)
+					note(by, fmt.Sprintf("what %s handed in is lost: %s after recovery", accepted[key].f, is), what)
 				case !slices.Contains(s.list("over"), is) && told != "":
 					note(by, fmt.Sprintf("what %s handed in cannot be stopped: %s after recovery", accepted[key].f, stable(is)), what)
 				case !slices.Contains(s.list("over"), is):

@@ -132,13 +132,13 @@ func runLinearizable(r *Record, s settings) outcome {
 			continue
 		}
 		c := ours[key][i]
-		sig := fmt.Sprintf("%s fits no order of operations, %s", c.f, when(r, c.invoked))
+		sig := c.f + " fits no order of operations"
 		end := fmt.Sprintf("to %.3f s", c.done.Seconds())
 		if c.done == never {
 			end = "s without an answer"
 		}
-		note(by, sig, fmt.Sprintf("the operations on %s fit no single register: the first that does not is %s of %q through %s, %.3f %s",
-			key, c.f, shorten(c.value), nameOf(c.node), c.invoked.Seconds(), end))
+		note(by, sig, fmt.Sprintf("the operations on %s fit no single register: the first that does not is %s of %q through %s, %.3f %s%s",
+			key, c.f, shorten(c.value), nameOf(c.node), c.invoked.Seconds(), end, when(r, c.invoked)))
 	}
 	if len(undecided) > 0 {
 		slices.Sort(undecided)

@@ -33,19 +33,17 @@ func lostWrites() checker {
 	}
 }
 
-// Phases of a lost write's acknowledgement. A write that is doomed by a change
-// of leader before the cut, or without one, has nothing to do with the cut.
-// Nor has one that is doomed by a change that a client forced, as long as its
-// writer did not notice the cut: it would be lost in the same way without.
+// Causes of a loss. A write that is doomed by a change of leader before the
+// cut, or without one, has nothing to do with the cut. Nor has one that is doomed
+// by a change that a client forced, as long as its writer did not notice the
+// cut: it would be lost in the same way without. When a write was acknowledged is
+// no part of its cause: one loss has one signature in every replay.
 const (
-	phaseForcedIn   = "at a forced failover, before another node led"
-	phaseForcedBulk = "at a forced failover, by the deposed leader"
-	phaseNoFailover = "though no other node ever led"
-	phaseNoCutIn    = "at a failover without a cut, before another node led"
-	phaseNoCutBulk  = "at a failover without a cut, by the deposed leader"
-	phaseBefore     = "before the cut"
-	phaseDuring     = "during the cut"
-	phaseAfter      = "after heal"
+	causeUnasked    = "" // no variable tells who leads
+	causeNoFailover = " though no other node ever led"
+	causeForced     = " at a forced failover"
+	causeNoCut      = " at a failover without a cut"
+	causeFailover   = " at a failover"
 )
 
 // lostWrite is one acknowledged write that is gone.
@@ -58,12 +56,11 @@ type lostWrite struct {
 
 // group holds the lost writes of one cause: one signature, one failure.
 type group struct {
-	phase    string
-	isolated bool // acknowledged by the node that was cut off
-	unknown  bool // nobody knows by which node
-	beyond   bool // beyond the bound that the settings promise
-	writes   []lostWrite
-	next     map[lead]bool // who led next
+	cause  string
+	side   string // which node acknowledged, under a cut
+	beyond bool   // beyond the bound that the settings promise
+	writes []lostWrite
+	next   map[lead]bool // who led next
 }
 
 func runLostWrites(r *Record, s settings) outcome {
@@ -90,7 +87,10 @@ func runLostWrites(r *Record, s settings) outcome {
 	if !done {
 		return outcome{unknown: "the keys could not be read back (" + why + "); what could not be read is not called lost"}
 	}
-	led := newLeadership(r, s["leader"], s["write"], s["read"]+"-done")
+	var led leadership
+	if s["leader"] != "" {
+		led = newLeadership(r, s["leader"], s["write"], s["read"]+"-done")
+	}
 	groups := map[string]*group{}
 	total := 0
 	for _, k := range order {
@@ -107,7 +107,6 @@ func runLostWrites(r *Record, s settings) outcome {
 		groups[id].writes = append(groups[id].writes, w)
 		maps.Copy(groups[id].next, g.next)
 	}
-	groups = foldWindow(groups)
 	var out outcome
 	for _, id := range sortedKeys(groups) {
 		f := groups[id].failure(r, s, len(acked), copies)
@@ -143,37 +142,42 @@ func finalRead(r *Record, s settings) (have map[string]bool, copies map[model.No
 // classify says under which circumstances a lost write was acknowledged.
 func classify(r *Record, s settings, led leadership, w lostWrite) *group {
 	g := &group{next: map[lead]bool{}}
-	next, ok := led.deposed(w.node, w.at)
-	if !ok {
-		g.phase = phaseNoFailover
-		return g
-	}
-	g.next[next] = true
 	cut := r.Proof
-	switch {
-	case forced(r, s, led, next) && (cut == nil || next.since < cut.CutAt || !disturbed(r, w.by, cut.CutAt)):
-		g.phase = phaseForcedIn
-		if w.at >= next.since {
-			g.phase = phaseForcedBulk
-		}
-	case cut == nil || next.since < cut.CutAt:
-		g.phase = phaseNoCutIn
-		if w.at >= next.since {
-			g.phase = phaseNoCutBulk
-		}
-	case w.at < cut.CutAt:
-		g.phase = phaseBefore
-	case cut.HealAt == 0 || w.at < cut.HealAt:
-		g.phase = phaseDuring
+	switch next, ok := led.deposed(w.node, w.at); {
+	case led == nil:
+		g.cause, g.side = causeUnasked, side(r, w.node)
+		return g
+	case !ok:
+		g.cause = causeNoFailover
+		return g
 	default:
-		g.phase = phaseAfter
+		g.next[next] = true
+		switch {
+		case forced(r, s, led, next) && (cut == nil || next.since < cut.CutAt || !disturbed(r, w.by, cut.CutAt)):
+			g.cause = causeForced
+		case cut == nil || next.since < cut.CutAt:
+			g.cause = causeNoCut
+		default:
+			g.cause, g.side = causeFailover, side(r, w.node)
+		}
 	}
-	g.unknown = w.node == ""
-	g.isolated = cut != nil && !g.unknown && w.node == r.Scenario.Isolate && g.byPhase()
-	if s.bool("bounded") && !g.unknown {
+	if s.bool("bounded") && w.node != "" {
 		g.beyond = w.at > lastContact(r, s["leader"], w)+s.duration("bound")+s.duration("bound_grace")
 	}
 	return g
+}
+
+// side says which side of the cut acknowledged; "" without a cut.
+func side(r *Record, n model.NodeID) string {
+	switch {
+	case r.Proof == nil:
+		return ""
+	case n == "":
+		return ", acknowledged by an unknown node"
+	case isolated(r, n):
+		return ", acknowledged by the isolated node"
+	}
+	return ", acknowledged by a node that was not isolated"
 }
 
 // forced says whether a client asked for this change of leader: shortly
@@ -244,49 +248,12 @@ func lastContact(r *Record, variable string, w lostWrite) time.Duration {
 	return last
 }
 
-// byPhase says whether the phase is one of a cut.
-func (g *group) byPhase() bool {
-	return g.phase == phaseBefore || g.phase == phaseDuring || g.phase == phaseAfter
-}
-
 func (g *group) signature() string {
-	s := "acknowledged writes lost: acknowledged " + g.phase
-	if g.phase == phaseNoFailover {
-		return "acknowledged writes lost " + g.phase
-	}
-	if g.byPhase() {
-		who := "a node that was not isolated"
-		switch {
-		case g.isolated:
-			who = "the isolated node"
-		case g.unknown:
-			who = "an unknown node"
-		}
-		s += " by " + who
-	}
+	sig := "acknowledged writes lost" + g.cause + g.side
 	if g.beyond {
-		s += ", later than the settings allow"
+		sig += ", later than the settings allow"
 	}
-	return s
-}
-
-// foldWindow joins the few writes just before a failover that no cut caused with
-// those that the same deposed leader acknowledged afterwards: one failover is
-// one finding.
-func foldWindow(groups map[string]*group) map[string]*group {
-	for in, bulk := range map[string]string{phaseNoCutIn: phaseNoCutBulk, phaseForcedIn: phaseForcedBulk} {
-		from := (&group{phase: in}).signature()
-		for _, beyond := range []bool{false, true} {
-			a, b := groups[from], groups[(&group{phase: bulk, beyond: beyond}).signature()]
-			if a == nil || b == nil {
-				continue
-			}
-			b.writes = append(a.writes, b.writes...)
-			maps.Copy(b.next, a.next)
-			delete(groups, from)
-		}
-	}
-	return groups
+	return sig
 }
 
 func (g *group) failure(r *Record, s settings, acked int, copies map[model.NodeID]map[string]bool) model.Failure {
@@ -295,7 +262,7 @@ func (g *group) failure(r *Record, s settings, acked int, copies map[model.NodeI
 	})
 	first, last := g.writes[0], g.writes[len(g.writes)-1]
 	f := model.Failure{Signature: g.signature(), Amount: len(g.writes)}
-	if g.phase == phaseNoFailover || g.beyond {
+	if g.cause == causeNoFailover || g.beyond {
 		f.Class = model.Broken
 	}
 	by := map[model.NodeID]int{}
@@ -305,12 +272,12 @@ func (g *group) failure(r *Record, s settings, acked int, copies map[model.NodeI
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d of %d acknowledged writes lost", len(g.writes), acked)
 	kind := "failover"
-	if g.phase == phaseForcedIn || g.phase == phaseForcedBulk {
+	if g.cause == causeForced {
 		kind = "forced failover"
 	}
 	switch {
-	case g.phase == phaseNoFailover:
-		b.WriteString(" though no other node ever led")
+	case len(g.next) == 0:
+		b.WriteString(g.cause)
 	case len(g.next) == 1:
 		b.WriteString(" at one " + kind)
 	default:
@@ -330,7 +297,8 @@ func (g *group) failure(r *Record, s settings, acked int, copies map[model.NodeI
 			fmt.Fprintf(&b, " (%d)", by[n])
 		}
 	}
-	b.WriteString(", " + g.when(r, first.at, last.at))
+	ref, name := reference(r, g, first.at)
+	b.WriteString(", " + span(first.at-ref, last.at-ref, name))
 	leads := slices.SortedFunc(maps.Keys(g.next), func(a, b lead) int {
 		return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(a.node, b.node), cmp.Compare(a.about, b.about))
 	})
@@ -341,14 +309,13 @@ func (g *group) failure(r *Record, s settings, acked int, copies map[model.NodeI
 		fmt.Fprintf(&b, "; the settings allow %s after a replica's last acknowledgement", s["bound"])
 	}
 	f.Summary = b.String()
-	f.Detail = g.detail(copies)
+	f.Detail = g.detail(r, copies)
 	return f
 }
 
-// when places the acknowledgements in time, as a reader wants them.
-func (g *group) when(r *Record, first, last time.Duration) string {
-	ref, name := reference(r, g)
-	a, b := first-ref, last-ref
+// span places the acknowledgements in time, as a reader wants them: from a to b
+// after the moment of that name.
+func span(a, b time.Duration, name string) string {
 	if x := seconds(max(a, -a)); x == seconds(max(b, -b)) && (a < 0) == (b < 0) {
 		if a < 0 {
 			return fmt.Sprintf("%s s before %s", x, name)
@@ -364,22 +331,24 @@ func (g *group) when(r *Record, first, last time.Duration) string {
 	return fmt.Sprintf("from %s to %s s after %s", seconds(a), seconds(b), name)
 }
 
-// reference is the moment that the times of a group are told against.
-func reference(r *Record, g *group) (time.Duration, string) {
-	switch g.phase {
-	case phaseBefore, phaseDuring:
-		return r.Proof.CutAt, "the cut"
-	case phaseAfter:
+// ofCut says whether the cause of a group is the cut, or may be.
+func (g *group) ofCut() bool { return g.side != "" }
+
+// reference is the moment that the times of a group are told against, whose
+// first write was acknowledged at first.
+func reference(r *Record, g *group, first time.Duration) (time.Duration, string) {
+	switch {
+	case !g.ofCut():
+		return r.WorkloadStart, "the start of the workload"
+	case r.Proof.HealAt > 0 && first >= r.Proof.HealAt:
 		return r.Proof.HealAt, "heal"
 	}
-	return r.WorkloadStart, "the start of the workload"
+	return r.Proof.CutAt, "the cut"
 }
 
+// relative places a change of leader, of a cut's group against the cut.
 func relative(r *Record, g *group, at time.Duration) string {
-	ref, name := reference(r, g)
-	if g.phase == phaseAfter { // who leads is told against the cut
-		ref, name = r.Proof.CutAt, "the cut"
-	}
+	ref, name := reference(r, g, 0)
 	if at < ref {
 		return fmt.Sprintf("%s s before %s", seconds(ref-at), name)
 	}
@@ -389,9 +358,12 @@ func relative(r *Record, g *group, at time.Duration) string {
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f", d.Seconds()) }
 
 // detail lists the first and last lost keys, and who still has some.
-func (g *group) detail(copies map[model.NodeID]map[string]bool) []string {
+func (g *group) detail(r *Record, copies map[model.NodeID]map[string]bool) []string {
 	const show = 3
 	var out []string
+	if m := g.moments(r); len(m) > 1 {
+		out = append(out, "acknowledged: "+strings.Join(m, ", "))
+	}
 	for i, w := range g.writes {
 		if i >= show && i < len(g.writes)-show {
 			if i == show {
@@ -410,6 +382,21 @@ func (g *group) detail(copies map[model.NodeID]map[string]bool) []string {
 		}
 		if still > 0 {
 			out = append(out, fmt.Sprintf("still on %s, which does not serve them: %d of %d", n, still, len(g.writes)))
+		}
+	}
+	return out
+}
+
+// moments counts the writes by when they were acknowledged.
+func (g *group) moments(r *Record) []string {
+	n := map[string]int{}
+	for _, w := range g.writes {
+		n[when(r, w.at)]++
+	}
+	var out []string
+	for _, m := range []string{", before the cut", ", while cut", ", after heal"} {
+		if n[m] > 0 {
+			out = append(out, fmt.Sprintf("%d%s", n[m], strings.TrimPrefix(m, ",")))
 		}
 	}
 	return out

@@ -198,8 +198,8 @@ func leadTogether(r *Record, s settings) (f model.Failure, found, seen bool) {
 			if a.about != b.about || a.node == b.node || to-from <= s.duration("overlap") {
 				continue
 			}
-			return model.Failure{Signature: "two nodes lead at one time, " + when(r, from), Amount: 2,
-				Summary: fmt.Sprintf("%s and %s both lead%s from %.3f to %.3f s; %s was allowed", a.node, b.node, ofThing(" ", a.about), from.Seconds(), to.Seconds(), s["overlap"])}, true, true
+			return model.Failure{Signature: "two nodes lead at one time", Amount: 2,
+				Summary: fmt.Sprintf("%s and %s both lead%s from %.3f to %.3f s%s; %s was allowed", a.node, b.node, ofThing(" ", a.about), from.Seconds(), to.Seconds(), when(r, from), s["overlap"])}, true, true
 		}
 	}
 	return model.Failure{}, false, seen

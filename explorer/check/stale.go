@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"netsplit/model"
@@ -55,8 +56,8 @@ func staleRead() checker {
 					judged++
 				}
 				if newer := missed(byKey[c.key], c); newer != nil {
-					sig := fmt.Sprintf("%s returns old values %s", c.f, when(r, c.invoked))
-					if w := when(r, c.invoked); r.Proof != nil && w != "before the cut" {
+					sig := c.f + " returns old values"
+					if r.Proof != nil {
 						side := ", through a node that was not isolated"
 						if at := c.coordinator(r.Target); isolated(r, at) {
 							side = ", through the isolated node"
@@ -65,8 +66,8 @@ func staleRead() checker {
 						}
 						sig += side
 					}
-					note(by, sig, fmt.Sprintf("%s of %s through %s from %.3f to %.3f s returned %q, though %s of %q was acknowledged by %s at %.3f s",
-						c.f, c.key, nameOf(c.node), c.invoked.Seconds(), c.done.Seconds(), shorten(c.value), newer.f, shorten(newer.value), nameOf(newer.node), newer.done.Seconds()))
+					note(by, sig, fmt.Sprintf("%s of %s through %s from %.3f to %.3f s returned %q, though %s of %q was acknowledged by %s at %.3f s%s",
+						c.f, c.key, nameOf(c.node), c.invoked.Seconds(), c.done.Seconds(), shorten(c.value), newer.f, shorten(newer.value), nameOf(newer.node), newer.done.Seconds(), strings.Replace(when(r, c.invoked), ",", "; it was read", 1)))
 				}
 			}
 			if judged == 0 {
