@@ -23,27 +23,35 @@ func copiesEqual() checker {
 			held := map[string]map[model.NodeID]string{} // by key
 			whole, silent := map[model.NodeID]bool{}, map[model.NodeID]string{}
 			nodes := map[model.NodeID]bool{}
-			for _, o := range ordered(r, s["read"], s["read"]+"-done") {
+			unread := map[string]map[model.NodeID]bool{} // by key: who was asked last and told nothing
+			for _, c := range calls(r) {
 				switch {
-				case o.Node == "":
-				case o.F != s["read"]:
-					whole[o.Node] = o.Type == model.OpOK
-					if o.Type == model.OpFail || o.Type == model.OpInfo {
-						silent[o.Node] = o.Error
-					} else if o.Type == model.OpOK {
-						nodes[o.Node] = true
+				case c.node == "":
+				case c.f == s["read"]+"-done":
+					whole[c.node] = c.typ == model.OpOK
+					if c.typ != model.OpOK {
+						silent[c.node] = c.err
+					} else {
+						nodes[c.node] = true
 					}
-				case o.Type == model.OpOK:
-					if held[o.Key] == nil {
-						held[o.Key] = map[model.NodeID]string{}
+				case c.f != s["read"]:
+				case c.typ == model.OpOK:
+					if held[c.key] == nil {
+						held[c.key] = map[model.NodeID]string{}
 					}
-					held[o.Key][o.Node] = o.Value
-					nodes[o.Node] = true
-					delete(silent, o.Node)
-				case o.Type == model.OpFail || o.Type == model.OpInfo:
-					if held[o.Key][o.Node] == "" {
-						silent[o.Node] = o.Error
+					held[c.key][c.node] = c.value
+					nodes[c.node] = true
+					delete(silent, c.node)
+					delete(unread[c.key], c.node)
+				case c.unanswered():
+					delete(held[c.key], c.node) // what it held before, it may hold no more
+					if unread[c.key] == nil {
+						unread[c.key] = map[model.NodeID]bool{}
 					}
+					unread[c.key][c.node] = true
+					silent[c.node] = c.err
+				case held[c.key][c.node] == "":
+					silent[c.node] = c.err
 				}
 			}
 			if len(ordered(r, s["read"], s["read"]+"-done")) == 0 {
@@ -54,7 +62,7 @@ func copiesEqual() checker {
 			compared := len(held) == 0 // all have none
 			for _, key := range sortedKeys(held) {
 				for n, all := range whole {
-					if _, has := held[key][n]; !has && all {
+					if _, has := held[key][n]; !has && all && !unread[key][n] {
 						held[key][n] = model.Absent
 					}
 				}

@@ -55,6 +55,14 @@ func runDouble(r *Record, s settings) outcome {
 			}
 			open[h] = append(open[h], len(held[h.thing]))
 			held[h.thing] = append(held[h.thing], x)
+		case slices.Contains(releases, c.f) && h.thing == "" && c.typ != model.OpOK:
+			for o := range open { // it may have given back any
+				if o.by == h.by {
+					for _, i := range open[o] {
+						held[o.thing][i].to = max(held[o.thing][i].from, min(held[o.thing][i].to, c.invoked))
+					}
+				}
+			}
 		case slices.Contains(releases, c.f):
 			if is := open[h]; len(is) > 0 {
 				x := &held[h.thing][is[0]]

@@ -44,25 +44,28 @@ func runGone(r *Record, s settings) outcome {
 			lists[o.Node][o.Key] = true
 		}
 	}
-	if all := lists[""]; whole[""] { // one list, whichever nodes answered
-		if all == nil {
-			all = map[string]bool{}
+	if one := lists[""]; whole[""] { // one list, whichever nodes answered
+		if one == nil {
+			one = map[string]bool{}
 		}
 		for _, l := range lists {
-			maps.Copy(all, l)
+			maps.Copy(one, l)
 		}
-		lists[""] = all
+		lists[""] = one
 	}
-	var nodes []model.NodeID // whose list is whole
-	for _, n := range sortedKeys(whole) {
-		if whole[n] {
-			nodes = append(nodes, n)
-		}
+	read, some := false, map[model.NodeID]bool{} // whether a list is whole, and who listed anything
+	for n := range whole {
+		read = read || whole[n]
+		some[n] = true
+	}
+	for n := range lists {
+		some[n] = true
 	}
 	byKey := map[string][]call{}
 	creates, deletes := s.list("create"), s.list("delete")
 	acked := 0
-	for _, c := range calls(r) {
+	all := calls(r)
+	for _, c := range all {
 		if c.typ == model.OpFail || !slices.Contains(creates, c.f) && !slices.Contains(deletes, c.f) {
 			continue
 		}
@@ -76,16 +79,20 @@ func runGone(r *Record, s settings) outcome {
 	if acked == 0 {
 		return outcome{idle: "nothing was created or deleted"}
 	}
-	if len(nodes) == 0 {
+	if !read {
 		return outcome{unknown: why + "; what could not be listed is not called gone"}
 	}
-	by := map[string]*model.Failure{}
+	lost, back := map[string]*model.Failure{}, map[string]*model.Failure{}
+	unread := unreadKeys(all, s["list"])
 	for _, key := range sortedKeys(byKey) {
+		if unread[key] {
+			continue
+		}
 		var with, without []model.NodeID
-		for _, n := range nodes {
+		for _, n := range sortedKeys(some) {
 			if lists[n][key] {
 				with = append(with, n)
-			} else {
+			} else if whole[n] {
 				without = append(without, n)
 			}
 		}
@@ -97,13 +104,34 @@ func runGone(r *Record, s settings) outcome {
 			if len(with) > 0 {
 				sig = fmt.Sprintf("what %s created is gone from some nodes after recovery", made.f)
 			}
-			note(by, sig, fmt.Sprintf("%s was created (%s acknowledged by %s at %s s%s) and is not listed%s when recovery is over", key, made.f, nameOf(made.node), seconds(made.done), when(r, made.done), through(without)))
+			note(lost, sig, fmt.Sprintf("%s was created (%s acknowledged by %s at %s s%s) and is not listed%s when recovery is over", key, made.f, nameOf(made.node), seconds(made.done), when(r, made.done), through(without)))
 		case unmade != nil && len(with) > 0:
 			sig := fmt.Sprintf("what %s deleted is there again after recovery", unmade.f)
-			note(by, sig, fmt.Sprintf("%s was deleted (%s acknowledged by %s at %s s%s) and is listed%s when recovery is over", key, unmade.f, nameOf(unmade.node), seconds(unmade.done), when(r, unmade.done), through(with)))
+			note(back, sig, fmt.Sprintf("%s was deleted (%s acknowledged by %s at %s s%s) and is listed%s when recovery is over", key, unmade.f, nameOf(unmade.node), seconds(unmade.done), when(r, unmade.done), through(with)))
 		}
 	}
-	return outcome{failures: collect(by)}
+	mayExplain(lost, unnamed(all, deletes), words(deletes))
+	mayExplain(back, unnamed(all, creates), words(creates))
+	maps.Copy(lost, back)
+	return outcome{failures: collect(lost)}
+}
+
+// mayExplain takes out of the failures what n operations without an answer may
+// have done, to one thing each; nobody knows to which.
+func mayExplain(by map[string]*model.Failure, n int, fs string) {
+	total := 0
+	for _, f := range by {
+		total += f.Amount
+	}
+	if total <= n {
+		clear(by)
+		return
+	}
+	for _, f := range by {
+		if n > 0 {
+			f.Summary += fmt.Sprintf("; %d such in all, of which %d operations without an answer (%s) may explain as many", total, n, fs)
+		}
+	}
 }
 
 // last returns an acknowledged operation of one kind that came, without doubt,

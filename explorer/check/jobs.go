@@ -39,11 +39,16 @@ func notFinished() checker {
 				return outcome{idle: "no work was accepted, so none could be left over"}
 			}
 			state, why := map[string]string{}, map[string]string{}
-			for _, o := range ordered(r, s.list("status")...) {
-				if o.Type == model.OpOK {
-					state[o.Key] = o.Value
-				} else if o.Type != model.OpInvoke {
-					why[o.Key] = o.Error
+			for _, c := range calls(r) {
+				switch {
+				case !slices.Contains(s.list("status"), c.f):
+				case c.typ == model.OpOK:
+					state[c.key] = c.value
+				case c.unanswered():
+					delete(state, c.key) // what it was before, it may be no more
+					fallthrough
+				default:
+					why[c.key] = c.err
 				}
 			}
 			var out outcome

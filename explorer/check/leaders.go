@@ -197,11 +197,13 @@ func leadersAtEnd(r *Record, s settings) (model.Failure, bool) {
 			add(observed, thing(r, v.Var.About), v.Value)
 		}
 	}
-	for _, o := range ordered(r, s["role"]) {
-		if o.Type == model.OpOK && o.Value == s["value"] {
-			add(told, thing(r, o.Key), string(o.Node))
-		} else if o.Type == model.OpOK {
-			delete(told[thing(r, o.Key)], string(o.Node))
+	for _, c := range calls(r) {
+		switch {
+		case c.f != s["role"]:
+		case c.typ == model.OpOK && c.value == s["value"]:
+			add(told, thing(r, c.key), string(c.node))
+		case c.typ == model.OpOK || c.unanswered(): // what it was before, it may be no more
+			delete(told[thing(r, c.key)], string(c.node))
 		}
 	}
 	for about, leaders := range told {

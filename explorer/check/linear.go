@@ -95,13 +95,23 @@ func runLinearizable(r *Record, s settings) outcome {
 		if c.typ == model.OpFail && op.kind != 'm' {
 			continue
 		}
-		if c.typ == model.OpInfo || c.typ == model.OpInvoke {
+		if c.unanswered() {
 			c.done = never
 			open[c.key]++
 		}
 		observed = observed || op.kind == 'r' || op.kind == 'm' || op.kind == 'c' && !op.unknown
 		byKey[c.key] = append(byKey[c.key], porcupine.Operation{ClientId: len(byKey[c.key]), Input: op, Call: int64(c.invoked), Return: int64(c.done)})
 		ours[c.key] = append(ours[c.key], c)
+	}
+	for key := range byKey { // what names no key may have been about any
+		if key != "" {
+			for i, o := range byKey[""] {
+				if ours[""][i].unanswered() {
+					byKey[key], ours[key] = append(byKey[key], o), append(ours[key], ours[""][i])
+					open[key]++
+				}
+			}
+		}
 	}
 	if len(byKey) == 0 {
 		return outcome{idle: "the history has no operation on a register"}

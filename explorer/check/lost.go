@@ -20,6 +20,7 @@ func lostWrites() checker {
 		help:    "acknowledged writes of unique keys that the service no longer has after recovery",
 		with: map[string]setting{
 			"write":        {def: "write", help: "f of the operations that write"},
+			"delete":       {def: "delete", help: "f of the operations that remove a key: what one may have removed, answered or not, is not lost"},
 			"read":         {def: "final-read", help: "f of the operations that list what the service has at the end; <read>-done ok says that the list is whole"},
 			"copy":         {def: "final-copy", help: "f of the operations that list what other nodes have at the end"},
 			"leader":       {def: "", kind: "variable", help: "variable whose value is the leader's name; a node leads when it names itself"},
@@ -93,8 +94,16 @@ func runLostWrites(r *Record, s settings) outcome {
 	}
 	groups := map[string]*group{}
 	total := 0
+	all, deletes := calls(r), s.list("delete")
+	removed := map[string]bool{}
+	for i := range all {
+		if slices.Contains(deletes, all[i].f) && all[i].typ != model.OpFail {
+			removed[all[i].key] = true
+		}
+	}
+	unread := unreadKeys(all, s["read"])
 	for _, k := range order {
-		if have[k] {
+		if have[k] || removed[k] || unread[k] {
 			continue
 		}
 		w := acked[k]
@@ -108,9 +117,16 @@ func runLostWrites(r *Record, s settings) outcome {
 		maps.Copy(groups[id].next, g.next)
 	}
 	var out outcome
+	unknown := unnamed(all, deletes)
+	if total <= unknown {
+		return out
+	}
 	for _, id := range sortedKeys(groups) {
 		f := groups[id].failure(r, s, len(acked), copies)
-		overBound(&f, groups[id], total, r.Bounds)
+		overBound(&f, groups[id], total-unknown, r.Bounds)
+		if unknown > 0 {
+			f.Detail = append(f.Detail, fmt.Sprintf("%d operations without an answer (%s) may have removed as many of the %d keys that are missing", unknown, words(deletes), total))
+		}
 		out.failures = append(out.failures, f)
 	}
 	return out

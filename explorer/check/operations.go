@@ -140,6 +140,32 @@ func calls(r *Record) []call {
 	return out
 }
 
+// unanswered says that nobody knows whether the operation happened.
+func (c *call) unanswered() bool { return c.typ == model.OpInfo || c.typ == model.OpInvoke }
+
+// unreadKeys are the keys that the reads of these kinds asked for by name and
+// of which they told nothing: what a node has of them nobody knows.
+func unreadKeys(cs []call, fs ...string) map[string]bool {
+	out := map[string]bool{}
+	for i := range cs {
+		if slices.Contains(fs, cs[i].f) && cs[i].unanswered() && cs[i].key != "" {
+			out[cs[i].key] = true
+		}
+	}
+	return out
+}
+
+// unnamed counts the operations of these kinds that have no answer, and whose
+// answer would have named the thing: each may have been about any one thing.
+func unnamed(cs []call, fs []string) (n int) {
+	for i := range cs {
+		if slices.Contains(fs, cs[i].f) && cs[i].unanswered() && cs[i].key == "" {
+			n++
+		}
+	}
+	return n
+}
+
 // judged returns the calls that failed, or have no answer, each with its
 // excuse, or why there is none.
 func judged(r *Record, s settings) []call {

@@ -85,7 +85,8 @@ func TestJudgeTakesAnyRecord(t *testing.T) {
 	}
 }
 
-// dumbLost counts acknowledged keys that were not read, if the read was whole.
+// dumbLost counts acknowledged keys that were not read, if the read was whole,
+// and that nothing may have removed.
 func dumbLost(r Record) int {
 	acked, have, done := map[string]bool{}, map[string]bool{}, false
 	for _, o := range r.History {
@@ -98,6 +99,11 @@ func dumbLost(r Record) int {
 			case "final-read-done":
 				done = true
 			}
+		}
+	}
+	for _, c := range calls(&r) {
+		if c.f == "delete" && c.typ != model.OpFail || c.f == "final-read" && (c.typ == model.OpInfo || c.typ == model.OpInvoke) {
+			have[c.key] = true
 		}
 	}
 	n := 0

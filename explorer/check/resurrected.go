@@ -28,12 +28,9 @@ func resurrected() checker {
 
 func runResurrected(r *Record, s settings) outcome {
 	asked, removedAt := map[string]time.Duration{}, map[string]time.Duration{}
-	for _, o := range ordered(r, s["remove"]) {
-		if _, again := asked[o.Key]; o.Type == model.OpInvoke && !again {
-			asked[o.Key] = o.Time
-		}
-		if _, again := removedAt[o.Key]; o.Type == model.OpOK && !again {
-			removedAt[o.Key] = o.Time
+	for _, c := range calls(r) {
+		if at, again := removedAt[c.key]; c.f == s["remove"] && c.typ == model.OpOK && (!again || c.done < at) {
+			asked[c.key], removedAt[c.key] = c.invoked, c.done // one without an answer may have done nothing
 		}
 	}
 	if len(removedAt) == 0 {

@@ -112,7 +112,7 @@ func ofItself(r *Record, v model.VarRef) bool { return v.About == "" || thing(r,
 
 // finalRoles is what each node is when recovery is over, for each thing that
 // has a leader. silent are nodes that showed what they are in the run, and not
-// then.
+// then, or that were asked and did not answer.
 func finalRoles(r *Record, s settings) (roles map[string]map[model.NodeID]string, silent map[string][]model.NodeID) {
 	roles, silent = map[string]map[model.NodeID]string{}, map[string][]model.NodeID{}
 	set := func(about string, node model.NodeID, value string) {
@@ -127,13 +127,24 @@ func finalRoles(r *Record, s settings) (roles map[string]map[model.NodeID]string
 			set(v.Var.About, v.Var.Node, v.Value)
 		}
 	}
-	for _, o := range ordered(r, s["role"]) {
-		if o.Type == model.OpOK && o.Node != "" {
-			set(thing(r, o.Key), o.Node, o.Value)
+	for _, c := range calls(r) {
+		about := thing(r, c.key)
+		switch i := slices.Index(silent[about], c.node); {
+		case c.f != s["role"] || c.node == "":
+		case c.typ == model.OpOK:
+			set(about, c.node, c.value)
+			if i >= 0 {
+				silent[about] = slices.Delete(silent[about], i, i+1)
+			}
+		case c.unanswered():
+			delete(roles[about], c.node) // what it was before, it may be no more
+			if i < 0 {
+				silent[about] = append(silent[about], c.node)
+			}
 		}
 	}
 	for _, v := range old {
-		if _, told := roles[v.About][v.Node]; !told && s["variable"] != "" && v.Name == s["variable"] && ofItself(r, v) {
+		if _, told := roles[v.About][v.Node]; !told && s["variable"] != "" && v.Name == s["variable"] && ofItself(r, v) && !slices.Contains(silent[v.About], v.Node) {
 			silent[v.About] = append(silent[v.About], v.Node)
 		}
 	}

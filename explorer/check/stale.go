@@ -23,7 +23,7 @@ func staleRead() checker {
 		run: func(r *Record, s settings) outcome {
 			writes, reads, deletes := s.list("write"), s.list("read"), s.list("delete")
 			byKey := map[string][]call{}
-			var reading []call
+			var reading, unnamed []call // unnamed: it may have changed any key
 			acked := 0
 			for _, c := range calls(r) {
 				switch {
@@ -36,7 +36,10 @@ func staleRead() checker {
 					} else {
 						acked++
 					}
-					if c.typ != model.OpFail {
+					switch {
+					case c.unanswered() && c.key == "":
+						unnamed = append(unnamed, c)
+					case c.typ != model.OpFail:
 						byKey[c.key] = append(byKey[c.key], c)
 					}
 				case slices.Contains(reads, c.f) && c.typ == model.OpOK:
@@ -55,7 +58,7 @@ func staleRead() checker {
 				if slices.ContainsFunc(byKey[c.key], func(w call) bool { return w.done < c.invoked }) {
 					judged++
 				}
-				if newer := missed(byKey[c.key], c); newer != nil {
+				if newer := missed(slices.Concat(byKey[c.key], unnamed), c); newer != nil {
 					sig := c.f + " returns old values"
 					if r.Proof != nil {
 						side := ", through a node that was not isolated"
@@ -84,11 +87,8 @@ func staleRead() checker {
 func missed(changes []call, read call) *call {
 	found, last := read.value == "", time.Duration(-1) // when the value may have been written last
 	for i := range changes {
-		if o := &changes[i]; o.value == read.value {
-			found = true
-			if o.invoked <= read.done {
-				last = max(last, o.done)
-			}
+		if o := &changes[i]; o.value == read.value && o.invoked <= read.done {
+			found, last = true, max(last, o.done)
 		}
 	}
 	if !found {
