@@ -25,7 +25,7 @@ func operations() checker {
 			"legal":          {def: "", help: "first words of errors that are legal whatever was reached"},
 			"before":         {def: "0s", kind: "duration", help: "how long before the invocation a need that was not met still excuses the operation"},
 			"notice":         {def: "0s", kind: "duration", help: "how long the system may take to notice that a host it may use is cut off or down (failure detector): operations in that time are excused"},
-			"recover":        {def: "0s", kind: "duration", help: "how long the system may take after heal, or after a start, to use that host again: operations in that time are excused"},
+			"recover":        {def: "0s", kind: "duration", help: "how long the system may take after heal, or after a start, to use that host again: operations in that time are excused; after a cut between nodes, wherever it was, all operations are: the whole cluster may be changing its membership"},
 			"notice_errors":  {def: "", help: "first words of the errors that notice excuses, e.g. those of timeouts; none named: any"},
 			"recover_errors": {def: "", help: "first words of the errors that recover excuses; none named: any"},
 			"stopping":       {def: "0s", kind: "duration", help: "how long before a workload stops a server that may be down already"},
@@ -240,6 +240,17 @@ func (c *call) judge(r *Record, s settings, ds []disturbance) {
 				c.excuse = fmt.Sprintf(rule.why, via, host, d.what)
 				return
 			}
+		}
+	}
+	// A heal is felt by every node, also by those that were never cut off.
+	if words := s.list("recover_errors"); len(words) > 0 && !oneOf(words, c.err) {
+		return
+	}
+	for i := range ds {
+		d := &ds[i]
+		if by := s.duration("recover"); by > 0 && d.betweenNodes(r.Target) && d.to < forever && d.to <= to && from <= later(d.to, by) {
+			c.excuse = fmt.Sprintf("the cluster has %s after heal to work as before: %s, over by then", s["recover"], d.what)
+			return
 		}
 	}
 }

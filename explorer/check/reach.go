@@ -37,6 +37,16 @@ func (d *disturbance) apart(a, b model.NodeID) bool {
 	return a != b && (d.links[model.Link{Src: a, Dst: b}] || d.links[model.Link{Src: b, Dst: a}])
 }
 
+// betweenNodes says whether it is a cut between two nodes of the target.
+func (d *disturbance) betweenNodes(t *model.Target) bool {
+	for l := range d.links {
+		if slices.Contains(t.Nodes, l.Src) && slices.Contains(t.Nodes, l.Dst) {
+			return true
+		}
+	}
+	return false
+}
+
 func (d *disturbance) holds(at time.Duration) bool { return d.from <= at && at < d.to }
 
 // cutOff is what a cut does; asked is what was to be cut, for a proof without links.
