@@ -30,6 +30,20 @@ type Verdict struct {
 	// Lines are log lines that would be failures (logs.fatal) had no disturbance
 	// allowed them (logs.disturbed), in order of time; at most 50.
 	Lines []ExcusedLine `json:"lines,omitempty"`
+	// Late is what the first final reads lacked and a second look found.
+	Late []Late `json:"late,omitempty"`
+}
+
+// Late is what a check found missing at the first look, and there at the second:
+// the target's own repair brought it.
+type Late struct {
+	Check   string   `json:"check"`
+	Summary string   `json:"summary"` // one sentence, with amounts and seconds
+	Detail  []string `json:"detail,omitempty"`
+	Count   int      `json:"count"`
+	// Missing is when the first look ended, There when the second began.
+	Missing time.Duration `json:"missing"`
+	There   time.Duration `json:"there"`
 }
 
 // Excuse is why some operations of a run had a right to fail.

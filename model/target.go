@@ -451,4 +451,7 @@ type Timing struct {
 	Hang  time.Duration `yaml:"hang,omitempty"`
 	Final time.Duration `yaml:"final,omitempty"`
 	Tick  time.Duration `yaml:"tick"` // default 50ms
+	// Repair is how long after heal the target's own repair may take (a merge, hints,
+	// re-replication) until what final reads lack is lost; default Recover.
+	Repair time.Duration `yaml:"repair,omitempty"`
 }

@@ -9,6 +9,9 @@ import (
 // Entry is one operation of a workload's history, with the workload's name.
 type Entry struct {
 	Workload string `json:"workload"`
+	// Look is 1 for what a final workload printed, 2 where it was run again; 0 for
+	// other workloads, and in records of versions that did not look twice.
+	Look int `json:"look,omitempty"`
 	model.Operation
 }
 
@@ -54,6 +57,15 @@ type Recovery struct {
 	Final []model.VarValue `json:"final,omitempty"`
 }
 
+// Look is one round of the final workloads. The second was made because the
+// first reads lacked something, when the target's own repair had had its time.
+type Look struct {
+	From time.Duration `json:"from"`
+	To   time.Duration `json:"to"`
+	// Trouble says why the look does not show all, of a second one.
+	Trouble []string `json:"trouble,omitempty"`
+}
+
 // Violation is an invariant that did not hold, with the values seen.
 type Violation struct {
 	Invariant model.Invariant `json:"invariant"`
@@ -87,10 +99,12 @@ type SourceStat struct {
 // Evidence is what a run measured beside its line files. It is written before
 // the run is judged.
 type Evidence struct {
-	Exits    []Exit       `json:"exits,omitempty"`
-	Hung     []string     `json:"hung,omitempty"` // workloads that had to be killed
-	Recovery Recovery     `json:"recovery"`
-	Proof    *model.Proof `json:"proof,omitempty"`
+	Exits    []Exit   `json:"exits,omitempty"`
+	Hung     []string `json:"hung,omitempty"` // workloads that had to be killed
+	Recovery Recovery `json:"recovery"`
+	// Looks are the rounds of the final workloads; none in records of older versions.
+	Looks []Look       `json:"looks,omitempty"`
+	Proof *model.Proof `json:"proof,omitempty"`
 	// Faults says what each message fault of the scenario did, in their order.
 	Faults []model.FaultProof `json:"faults,omitempty"`
 	// Cuts are those of a script, in the order in which they began; Proof is

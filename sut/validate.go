@@ -464,6 +464,9 @@ func (v *validator) rest() {
 			v.addf("timing."+d.key, "missing: say %s, such as 10s", d.what)
 		}
 	}
+	if v.t.Timing.Repair < 0 {
+		v.addf("timing.repair", "%v is less than nothing: say how long after heal the target's own repair may take, or leave it out (recover)", v.t.Timing.Repair)
+	}
 	if tick, most := v.t.Timing.Tick, v.t.Timing.MaxCut; tick > most && most > 0 {
 		v.addf("timing.tick", "%v is longer than max_cut (%v), and a cut ends at a tick: say %v or less", tick, most, most)
 	}

@@ -85,6 +85,10 @@ func fromExcuse(e model.Excuse) Excuse {
 	return Excuse{F: e.F, Error: e.Error, Node: string(e.Node), Why: e.Why, Count: e.Count, First: Duration(e.First), Last: Duration(e.Last)}
 }
 
+func fromLate(l model.Late) Late {
+	return Late{Check: l.Check, Summary: l.Summary, Detail: l.Detail, Count: l.Count, Missing: Duration(l.Missing), There: Duration(l.There)}
+}
+
 func fromExcusedLine(l model.ExcusedLine) ExcusedLine {
 	return ExcusedLine{Host: string(l.Host), Process: l.Process, Line: l.Line, Why: l.Why, Count: l.Count, First: Duration(l.First), Last: Duration(l.Last)}
 }
@@ -196,6 +200,9 @@ func fromVerdict(v model.Verdict) Verdict {
 	}
 	if len(v.Lines) > 0 {
 		out.Lines = each(v.Lines, fromExcusedLine)
+	}
+	if len(v.Late) > 0 {
+		out.Late = each(v.Late, fromLate)
 	}
 	return out
 }

@@ -142,6 +142,17 @@ type Verdict struct {
 	Legal    int           `json:"legal" doc:"Operations that were refused or timed out and had a right to"`
 	Excuses  []Excuse      `json:"excuses,omitempty" doc:"Why these had, grouped"`
 	Lines    []ExcusedLine `json:"lines,omitempty" doc:"Log lines that would be failures had no disturbance allowed them"`
+	Late     []Late        `json:"late,omitempty" doc:"What the first final reads lacked and a second look found: late, not lost"`
+}
+
+// Late is what the first final reads lacked and a second look found.
+type Late struct {
+	Check   string   `json:"check"`
+	Summary string   `json:"summary"`
+	Detail  []string `json:"detail,omitempty"`
+	Count   int      `json:"count"`
+	Missing Duration `json:"missing" doc:"When the first look ended"`
+	There   Duration `json:"there" doc:"When the second began"`
 }
 
 // Link is one direction between two hosts.

@@ -27,7 +27,11 @@ func Dir(dir, replay string) (sum model.RunSummary, err error) {
 	if err != nil {
 		return model.RunSummary{}, err
 	}
-	sum = f.summary(check.Judge(f.checkRecord()))
+	rec := f.checkRecord()
+	if rec.Crossed, err = f.crossed(filepath.Join(dir, rundir.PacketsFile), &rec); err != nil {
+		return model.RunSummary{}, err
+	}
+	sum = f.summary(check.Judge(rec))
 	if f.meta.Scenario.Strategy == model.StrategyScripted {
 		replay = f.meta.Scenario.Repeat
 	}
@@ -56,7 +60,7 @@ func (f *runFiles) checkRecord() check.Record {
 		Cuts:   ev.Cuts,
 		Target: &f.target, Scenario: f.meta.Scenario, CutReached: ev.Result.Reached, Proof: ev.Proof,
 		Faults: ev.Faults, WorkloadHung: ev.Hung, Incomplete: slices.Concat(ev.Incomplete, f.torn), Unheard: ev.Unheard,
-		Bounds: ev.Bounds, Recovery: ev.Recovery, Exits: ev.Exits, History: f.history, LogLines: f.logLines,
+		Bounds: ev.Bounds, Recovery: ev.Recovery, Looks: ev.Looks, Exits: ev.Exits, History: f.history, LogLines: f.logLines,
 	}
 	for _, e := range f.events {
 		switch e.Kind {

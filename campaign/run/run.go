@@ -141,7 +141,7 @@ func (r *run) phases(ctx context.Context, ev *record.Evidence, began time.Time) 
 			t = time.Now()
 			r.doing(model.DoingRecovery)
 			ev.Recovery = r.recover(ctx)
-			r.procs.Workloads(ctx, r.target.Final, "final")
+			ev.Looks = r.finalReads(ctx, ev.Recovery.HealedAt)
 			r.probes.lastRound()
 			r.cost.Recover = time.Since(t)
 		}

@@ -36,6 +36,10 @@ type Record struct {
 	// Faults says what each of the scenario's message faults did.
 	Faults   []model.FaultProof
 	Recovery record.Recovery
+	// Looks are the rounds of final reads, Crossed what nodes sent one another of
+	// the keys that the first one lacked, before the second one or the end.
+	Looks   []record.Look
+	Crossed []Crossed
 
 	// WorkloadHung names the workloads that did not end when told to.
 	WorkloadHung []string
@@ -65,6 +69,8 @@ type checker struct {
 	history bool
 	// certain: what it reports is so whatever workloads did.
 	certain bool
+	// loss: it says that data is missing, by what final reads lack; nil: it does not.
+	loss *loss
 	// with explains the settings it takes.
 	with map[string]setting
 	run  func(r *Record, s settings) outcome
@@ -79,6 +85,8 @@ type outcome struct {
 	idle string
 	// lines would be failures had no disturbance allowed them.
 	lines []model.ExcusedLine
+	// missing are the keys that final reads lack, or show wrong (checker.loss).
+	missing []string
 }
 
 // and adds one more reason to those there are.
@@ -188,7 +196,11 @@ func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 			unknown = append(unknown, fmt.Sprintf("check %s: %s", spec.Name, strings.Join(problems, "; ")))
 			continue
 		}
-		o := c.judge(&r, s)
+		o, late := c.look(&r, s)
+		if late != nil {
+			late.Check = spec.Name
+			v.Late = append(v.Late, *late)
+		}
 		for _, l := range o.lines {
 			if !slices.Contains(v.Lines, l) { // another check of that name has listed it
 				v.Lines = append(v.Lines, l)
@@ -238,7 +250,7 @@ func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 	if len(why) > 0 && judged == 0 {
 		unknown = append(unknown, "the workload did nothing that a check judges: "+strings.Join(why, "; "))
 	}
-	v.Excuses, v.Legal = excuses(&r)
+	v.Excuses, v.Legal = excuses(r.at(1))
 	attribute(&r, v.Failures)
 	slices.SortStableFunc(v.Failures, compareFailures)
 	nameKnown(&r, v.Failures)
@@ -295,6 +307,9 @@ func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 	}
 	if v.Value == model.VerdictPass && len(r.Target.Checks) == 0 {
 		v.Reason = strings.Replace(v.Reason, "all checks hold", "the target has no checks, so none failed", 1)
+	}
+	for _, l := range v.Late {
+		v.Reason += "; " + l.Summary
 	}
 	idle = slices.DeleteFunc(idle, func(name string) bool { return did[name] })
 	if v.Value == model.VerdictPass && len(idle) > 0 {

@@ -14,9 +14,11 @@ func copiesEqual() checker {
 	return checker{
 		name:    "copies-equal",
 		history: true,
+		loss:    &loss{"key", "keys", "not the same on all nodes", "the same"},
 		help:    "final copies that differ: a workload of final reads the same thing through each node, and the values are not one",
 		with: map[string]setting{
 			"read":  {def: "final-state", help: "f of the operations that read what (key) a node (node) holds (value); <read>-done ok with a node says that its list is whole, so that a key it lacks is a difference"},
+			"late":  lateSetting,
 			"least": {def: "2", kind: "count", min: 1, help: "how many nodes must have been read; fewer leave the run undecided"},
 		},
 		run: func(r *Record, s settings) outcome {
@@ -75,6 +77,7 @@ func copiesEqual() checker {
 				if len(byValue) < 2 {
 					continue
 				}
+				out.missing = append(out.missing, key)
 				sig := "copies of " + cmp.Or(stable(key), "the state") + " differ after recovery"
 				f := by[sig]
 				words := difference(byValue)

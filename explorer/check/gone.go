@@ -15,11 +15,13 @@ func gone() checker {
 	return checker{
 		name:    "gone",
 		history: true,
+		loss:    &loss{"thing that was created or deleted", "things that were created or deleted", "not so in the list", "so"},
 		help:    "what an acknowledged operation created, and no later one deleted, that the final list lacks; what was deleted and is listed",
 		with: map[string]setting{
 			"create": {def: "create", help: "f of the operations that create the thing in key"},
 			"delete": {def: "delete", help: "f of the operations that delete it"},
 			"list":   {def: "final-list", help: "f of the operations that list a thing (key) at the end, through a node; <list>-done ok says that the list is whole (with a node: that node's)"},
+			"late":   lateSetting,
 			"every":  {def: "true", kind: "bool", help: "true: each node that was read must list it; false: one of them must"},
 		},
 		run: runGone,
@@ -83,6 +85,7 @@ func runGone(r *Record, s settings) outcome {
 		return outcome{unknown: why + "; what could not be listed is not called gone"}
 	}
 	lost, back := map[string]*model.Failure{}, map[string]*model.Failure{}
+	var missing, again []string
 	unread := unreadKeys(all, s["list"])
 	for _, key := range sortedKeys(byKey) {
 		if unread[key] {
@@ -97,23 +100,33 @@ func runGone(r *Record, s settings) outcome {
 			}
 		}
 		made, unmade := last(byKey[key], creates, deletes), last(byKey[key], deletes, creates)
-		missing := len(with) == 0 || s.bool("every") && len(without) > 0
+		lacks := len(with) == 0 || s.bool("every") && len(without) > 0
 		switch {
-		case made != nil && missing:
+		case made != nil && lacks:
+			missing = append(missing, key)
 			sig := fmt.Sprintf("what %s created is gone after recovery", made.f)
 			if len(with) > 0 {
 				sig = fmt.Sprintf("what %s created is gone from some nodes after recovery", made.f)
 			}
 			note(lost, sig, fmt.Sprintf("%s was created (%s acknowledged by %s at %s s%s) and is not listed%s when recovery is over", key, made.f, nameOf(made.node), seconds(made.done), when(r, made.done), through(without)))
 		case unmade != nil && len(with) > 0:
+			again = append(again, key)
 			sig := fmt.Sprintf("what %s deleted is there again after recovery", unmade.f)
 			note(back, sig, fmt.Sprintf("%s was deleted (%s acknowledged by %s at %s s%s) and is listed%s when recovery is over", key, unmade.f, nameOf(unmade.node), seconds(unmade.done), when(r, unmade.done), through(with)))
 		}
 	}
 	mayExplain(lost, unnamed(all, deletes), words(deletes))
 	mayExplain(back, unnamed(all, creates), words(creates))
+	out := outcome{}
+	if len(lost) > 0 {
+		out.missing = missing
+	}
+	if len(back) > 0 {
+		out.missing = append(out.missing, again...)
+	}
 	maps.Copy(lost, back)
-	return outcome{failures: collect(lost)}
+	out.failures = collect(lost)
+	return out
 }
 
 // mayExplain takes out of the failures what n operations without an answer may

@@ -13,12 +13,14 @@ func notFinished() checker {
 	return checker{
 		name:    "not-finished",
 		history: true,
+		loss:    &loss{"piece of accepted work", "pieces of accepted work", "not over", "over"},
 		help:    "accepted work (a job, an application, a move) that is not over when recovery is, or that nobody knows any more",
 		with: map[string]setting{
 			"submit": {def: "submit", help: "f of the operations that hand in the work in key"},
 			"stop":   {def: "kill", help: "f of the operations that stop it"},
 			"status": {def: "final-status", help: "f of the operations whose value is the state of key at the end"},
 			"over":   {def: "FINISHED,SUCCEEDED,FAILED,KILLED", help: "states that mean: over"},
+			"late":   lateSetting,
 			"lost":   {def: "NOTFOUND,UNKNOWN", help: "states that mean: nobody knows it any more"},
 		},
 		run: func(r *Record, s settings) outcome {
@@ -59,7 +61,10 @@ func notFinished() checker {
 				if at, ok := stopped[key]; ok {
 					told = fmt.Sprintf(", though it was told to stop at %s s", seconds(at))
 				}
-				what := fmt.Sprintf("%s was accepted at %s s%s and is %s when recovery is over%s", key, seconds(accepted[key].done), when(r, accepted[key].done), is, told)
+				what := fmt.Sprintf("%s was accepted at %s s%s; it is %s when recovery is over%s", key, seconds(accepted[key].done), when(r, accepted[key].done), is, told)
+				if known && !slices.Contains(s.list("over"), is) {
+					out.missing = append(out.missing, key)
+				}
 				switch {
 				case !known:
 					out.unknown = fmt.Sprintf("nobody could tell the state of %s: %s", key, why[key])

@@ -17,6 +17,7 @@ func lostWrites() checker {
 	return checker{
 		name:    "lost-acknowledged-writes",
 		history: true,
+		loss:    &loss{"acknowledged write", "acknowledged writes", "missing", "there"},
 		help:    "acknowledged writes of unique keys that the service no longer has after recovery",
 		with: map[string]setting{
 			"write":        {def: "write", help: "f of the operations that write"},
@@ -26,6 +27,7 @@ func lostWrites() checker {
 			"leader":       {def: "", kind: "variable", help: "variable whose value is the leader's name; a node leads when it names itself"},
 			"force":        {def: "failover", help: "f of the operations that force a change of leader"},
 			"force_within": {def: "3s", kind: "duration", help: "how soon after it the change of leader that it forced shows"},
+			"late":         lateSetting,
 			"bounded":      {def: "false", kind: "bool", help: "true: a leader without its replicas stops after bound, so a later write that is lost is broken"},
 			"bound":        {def: "0s", kind: "duration", help: "how long a leader without its replicas may go on (bounded)"},
 			"bound_grace":  {def: "1s", kind: "duration", help: "added to bound before a lost write is called broken"},
@@ -122,6 +124,9 @@ func runLostWrites(r *Record, s settings) outcome {
 		return out
 	}
 	for _, id := range sortedKeys(groups) {
+		for _, w := range groups[id].writes {
+			out.missing = append(out.missing, w.key)
+		}
 		f := groups[id].failure(r, s, len(acked), copies)
 		overBound(&f, groups[id], total-unknown, r.Bounds)
 		if unknown > 0 {

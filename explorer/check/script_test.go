@@ -30,6 +30,8 @@ import (
 //	history     lines: TIME WORKLOAD/PROCESS TYPE F [KEY] [value=V] [error=E] [@NODE]
 //	            [needs=VIA:COUNT:HOST+HOST;...]
 //	            or: TIME-TIME every=STEP F PREFIX @NODE   acknowledged operations
+//	look        from= to= trouble=WHY; lines: what final workloads printed at the next look
+//	crossed     lines: TIME KEY FROM TO
 //	observe     lines: TIME VARIABLE@NODE VALUE [message=N]
 //	final       lines: VARIABLE@NODE VALUE
 //	exits       lines: TIME HOST PROCESS STATUS [expected]
@@ -71,6 +73,29 @@ func (s *story) do(t *testing.T, d *datadriven.TestData) string {
 	case "history":
 		for _, l := range lines {
 			s.r.History = append(s.r.History, historyLine(t, l)...)
+		}
+	case "look":
+		var l record.Look
+		var from, to string
+		d.ScanArgs(t, "from", &from)
+		d.ScanArgs(t, "to", &to)
+		l.From, l.To = at(t, from), at(t, to)
+		for i := range d.CmdArgs {
+			if d.CmdArgs[i].Key == "trouble" {
+				l.Trouble = d.CmdArgs[i].Vals
+			}
+		}
+		s.r.Looks = append(s.r.Looks, l)
+		for _, line := range lines {
+			for _, e := range historyLine(t, line) {
+				e.Look = len(s.r.Looks)
+				s.r.History = append(s.r.History, e)
+			}
+		}
+	case "crossed":
+		for _, l := range lines {
+			f := strings.Fields(l)
+			s.r.Crossed = append(s.r.Crossed, Crossed{Key: f[1], At: at(t, f[0]), Link: model.Link{Src: model.NodeID(f[2]), Dst: model.NodeID(f[3])}})
 		}
 	case "observe":
 		for _, l := range lines {
@@ -154,6 +179,7 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) {
 			p.CutAt, s.r.CutReached, s.r.Proof = at(t, v), true, &p
 		case "heal":
 			p.HealAt = at(t, v)
+			s.r.Recovery.HealedAt = p.HealAt
 		case "wanted":
 			p.Wanted, _ = strconv.Atoi(v)
 			p.Dropped = p.Wanted
@@ -264,6 +290,12 @@ func printVerdict(v model.Verdict) string {
 	for _, e := range v.Excuses {
 		if e.Why != noNeeds && e.Why != noneJudges {
 			fmt.Fprintf(&b, "  %d %s %s at %q from %s to %s s: %s\n", e.Count, e.F, e.Error, e.Node, seconds(e.First), seconds(e.Last), e.Why)
+		}
+	}
+	for _, l := range v.Late {
+		fmt.Fprintf(&b, "late: %s (%d)\n", l.Check, l.Count)
+		for _, d := range l.Detail {
+			fmt.Fprintf(&b, "  - %s\n", d)
 		}
 	}
 	for _, f := range v.Failures {

@@ -31,6 +31,7 @@ func judged(t testing.TB) Input {
 		{F: "read", Error: "NoHostAvailable", Node: "n1", Count: 9, First: 8 * time.Second, Last: 12 * time.Second, Why: "n1 reached 1 of n1, n2, n3 and needed 2: the cut"},
 		{F: "write", Error: "Timeout", Node: "n2", Count: 5, First: 8100 * time.Millisecond, Last: 8100 * time.Millisecond, Why: "the system has 20s to notice that n2 no longer reaches n1: the cut"},
 	}
+	s.Verdict.Late = []model.Late{{Check: "gone", Summary: "1 thing was late, not lost", Detail: []string{"late: <b>k</b>"}, Count: 1}}
 	s.Verdict.Lines = []model.ExcusedLine{{Host: "n2", Process: "server", Line: "ERROR lost <b>peer</b>", Why: "server on n3 is stopped", Count: 3, First: 9 * time.Second, Last: 11 * time.Second}}
 	end := in.Events[len(in.Events)-1]
 	for i, v := range []model.NodeVerb{model.NodeStop, model.NodeStart} {
@@ -73,6 +74,7 @@ func TestJudgedRunIsExplained(t *testing.T) {
 	if strings.Contains(failures, "<b>null") || strings.Count(failures, "known:") != 1 {
 		t.Error("a trace became markup, or an unknown failure is called known")
 	}
+	wants(t, "late", section(t, page, "problems"), "Late, not lost: a second look found it", "gone: 1 thing was late, not lost", "late: &lt;b&gt;k")
 	wants(t, "operations", section(t, page, "operations"), "14 refused or without an answer", "n1 reached 1 of n1, n2, n3 and needed 2: the cut",
 		"NoHostAvailable", "8.000 s to 12.000 s", "<td>8.100 s")
 	wants(t, "lines", section(t, page, "lines"), "<td>n2<td>server<td>ERROR lost &lt;b&gt;peer&lt;/b&gt;<td>server on n3 is stopped", "9.000 s to 11.000 s")

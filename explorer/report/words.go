@@ -332,6 +332,7 @@ func problems(in *Input) []problemView {
 	var out []problemView
 	for _, p := range []problemView{
 		{"Why the run cannot be judged, or not in full", in.Incomplete},
+		{"Late, not lost: a second look found it", lateWords(in.Summary.Verdict.Late)},
 		{"Processes that ended by themselves", exitWords(in.Exits)},
 		{"Fatal lines the target printed", logWords(in.LogLines)},
 		{"Not stable at the end of the recovery limit", in.Recovery.Pending},
@@ -346,6 +347,14 @@ func problems(in *Input) []problemView {
 			lines = append(lines[:40:40], fmt.Sprintf("… and %d more", len(p.Lines)-40))
 		}
 		out = append(out, problemView{p.Title, lines})
+	}
+	return out
+}
+
+func lateWords(late []model.Late) []string {
+	var out []string
+	for _, l := range late {
+		out = append(append(out, l.Check+": "+l.Summary), l.Detail...)
 	}
 	return out
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -23,9 +24,35 @@ import (
 // Workloads runs the workloads that the settings ask for (model.Workload.When),
 // side by side, until all have ended. One that does not end in time is asked to by closing its input, then killed; it has hung.
 func (p *Processes) Workloads(ctx context.Context, ws []model.Workload, phase string) {
+	p.workloads(ctx, ws, phase, func(why string) { p.c.Journal.Unheard("%s", why) })
+}
+
+// Again runs final workloads a second time and says why they do not tell all.
+// NETSPLIT_LOOK is 2 in their environment.
+func (p *Processes) Again(ctx context.Context, ws []model.Workload) (trouble []string) {
+	var mu sync.Mutex
+	p.workloads(ctx, ws, phaseAgain, func(why string) {
+		mu.Lock()
+		defer mu.Unlock()
+		trouble = append(trouble, why)
+	})
+	slices.Sort(trouble)
+	return trouble
+}
+
+// Phases in which workloads run.
+const (
+	phaseFinal = "final"
+	phaseAgain = "second look:"
+)
+
+// looks are the phases that read what the system has in the end (record.Entry.Look).
+var looks = map[string]int{phaseFinal: 1, phaseAgain: 2}
+
+func (p *Processes) workloads(ctx context.Context, ws []model.Workload, phase string, unheard func(why string)) {
 	timing := p.c.Kit.Target.Timing
 	limit, key := timing.Workload+cmp.Or(timing.Hang, hangLimit), "timing.workload and timing.hang"
-	if phase == "final" {
+	if looks[phase] > 0 {
 		limit, key = cmp.Or(timing.Final, finalLimit), "timing.final"
 	}
 	var wg sync.WaitGroup
@@ -37,7 +64,7 @@ func (p *Processes) Workloads(ctx context.Context, ws []model.Workload, phase st
 		go func() {
 			defer wg.Done()
 			if err := p.workloadProcess(ctx, base, phase, limit, key); err != nil {
-				p.c.Journal.Unheard("%s %s on %s: %v", phase, base.Name, base.Host, err)
+				unheard(fmt.Sprintf("%s %s on %s: %v", phase, base.Name, base.Host, err))
 			}
 		}()
 	}
@@ -71,7 +98,7 @@ func readOperation(line string) (model.Operation, error) {
 func (p *Processes) workloadProcess(ctx context.Context, base model.Workload, phase string, limit time.Duration, key string) error {
 	plan := p.plans[base.Host]
 	list := plan.Workloads
-	if phase == "final" {
+	if looks[phase] > 0 {
 		list = plan.Final
 	}
 	i := slices.IndexFunc(list, func(w model.Workload) bool { return w.Name == base.Name })
@@ -82,8 +109,16 @@ func (p *Processes) workloadProcess(ctx context.Context, base model.Workload, ph
 	w := list[i]
 	var broken error // the first line that was no operation
 	last := new(atomic.Pointer[string])
-	run := p.spec(host, w.Name, w.Env, w.Command)
-	run.LogPath, run.Input, run.Sweep = filepath.Join(p.c.Dir, rundir.LogsDir, fmt.Sprintf("%s-%s.log", base.Host, w.Name)), true, true
+	env, log := w.Env, fmt.Sprintf("%s-%s.log", base.Host, w.Name)
+	if phase == phaseAgain {
+		env, log = maps.Clone(env), fmt.Sprintf("%s-%s-again.log", base.Host, w.Name)
+		if env == nil {
+			env = map[string]string{}
+		}
+		env["NETSPLIT_LOOK"] = "2"
+	}
+	run := p.spec(host, w.Name, env, w.Command)
+	run.LogPath, run.Input, run.Sweep = filepath.Join(p.c.Dir, rundir.LogsDir, log), true, true
 	run.OnStdout = func(_ time.Time, line string) {
 		op, err := readOperation(line)
 		if err != nil {
@@ -92,7 +127,7 @@ func (p *Processes) workloadProcess(ctx context.Context, base model.Workload, ph
 			}
 			return
 		}
-		p.c.Record.Append(rundir.HistoryFile, record.Entry{Workload: w.Name, Operation: op})
+		p.c.Record.Append(rundir.HistoryFile, record.Entry{Workload: w.Name, Look: looks[phase], Operation: op})
 	}
 	run.OnLine = func(_ time.Time, line string) {
 		if line = plain(line); strings.TrimSpace(line) != "" {
@@ -123,6 +158,8 @@ func (p *Processes) workloadProcess(ctx context.Context, base model.Workload, ph
 	switch {
 	case ctx.Err() != nil:
 		return nil
+	case hung && phase == phaseAgain:
+		return fmt.Errorf("it did not end within %v of its start (%s)", limit, key)
 	case hung:
 		p.mu.Lock()
 		p.hung = append(p.hung, fmt.Sprintf("%s %s on %s did not end within %v of its start (%s)", phase, w.Name, base.Host, limit, key))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"netsplit/model"
+	"netsplit/record"
 	"netsplit/record/rundir"
 	"netsplit/testbed"
 )
@@ -83,5 +84,44 @@ func TestAWorkloadRunsUnderItsSettings(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "writes")); err == nil {
 		t.Error("the workload of another setting ran")
+	}
+}
+
+// TestFinalWorkloadsRunAgain: what they print is told apart in the record, each
+// run has a log of its own, and one that ends with an error says so to whoever
+// asked, not to the whole run.
+func TestFinalWorkloadsRunAgain(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	rec, err := rundir.Create(dir, model.RunMeta{Run: "c-1-r0001"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sub := range []string{rundir.LogsDir, filepath.Join("work", "c1")} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const script = `echo "look $NETSPLIT_LOOK" >&2; echo '{"type":"ok","f":"final-read","key":"k'$NETSPLIT_LOOK'"}'; [ -z "$NETSPLIT_LOOK" ]`
+	w := []model.Workload{{Name: "reader", Host: "c1", Command: []string{"sh", "-c", script}}}
+	j := new(heard)
+	p := New(Config{Dir: dir, Start: time.Now(), Record: rec, Journal: j, Kit: &Kit{Target: &model.Target{}},
+		Bed: &testbed.Testbed{Testbed: model.Testbed{Name: "t", Hosts: []model.TestbedHost{{Name: "c1"}}}}})
+	p.plans = map[model.NodeID]*model.Target{"c1": {Final: w}}
+	p.Workloads(t.Context(), w, "final")
+	trouble := p.Again(t.Context(), w)
+	if err := rec.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if len(trouble) != 1 || !strings.Contains(trouble[0], "reader on c1: it ended with exit status 1") || len(j.text) > 0 {
+		t.Errorf("trouble %q, heard %q", trouble, j.text)
+	}
+	got, _, err := rundir.ReadLines[record.Entry](dir, rundir.HistoryFile)
+	if err != nil || len(got) != 2 || got[0].Look != 1 || got[0].Key != "k" || got[1].Look != 2 || got[1].Key != "k2" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for file, want := range map[string]string{"c1-reader.log": "look \n", "c1-reader-again.log": "look 2\n"} {
+		if b, err := os.ReadFile(filepath.Join(dir, rundir.LogsDir, file)); err != nil || !strings.Contains(string(b), want) {
+			t.Errorf("%s: %q, %v", file, b, err)
+		}
 	}
 }
