@@ -113,6 +113,9 @@ type KnownFailure struct {
 	By string `yaml:"by,omitempty"`
 	// Versions are releases it was described for; none: any.
 	Versions []string `yaml:"versions,omitempty,flow"`
+	// Documented are releases of which the system's own tracker admits it: there it
+	// breaks no promise. In others it is only named.
+	Documented []string `yaml:"documented,omitempty,flow"`
 }
 
 // KnownBySymptom is KnownFailure.By where only the symptom of the failure is known:
@@ -130,7 +133,14 @@ func KnownAs(id, by string) string {
 
 // DescribedFor says whether a release is among Versions, which may hold "*".
 func (k *KnownFailure) DescribedFor(release string) bool {
-	return len(k.Versions) == 0 || slices.ContainsFunc(k.Versions, func(v string) bool {
+	return len(k.Versions) == 0 || among(k.Versions, release)
+}
+
+// DocumentedFor says whether a release is among Documented, which may hold "*".
+func (k *KnownFailure) DocumentedFor(release string) bool { return among(k.Documented, release) }
+
+func among(patterns []string, release string) bool {
+	return slices.ContainsFunc(patterns, func(v string) bool {
 		ok, err := path.Match(v, release)
 		return err == nil && ok
 	})

@@ -100,6 +100,9 @@ func (v *validator) known() {
 		if k.Check != "" && !slices.Contains(check.Names(), k.Check) {
 			v.addf(at+".check", "unknown check %q%s: there are %s", k.Check, didYouMean(k.Check, check.Names()), strings.Join(check.Names(), ", "))
 		}
+		if len(k.Documented) > 0 && k.By != "" {
+			v.addf(at+".documented", "a symptom alone does not say that it is the documented failure: give words of the report, and no by")
+		}
 		if k.By != "" && k.By != model.KnownBySymptom {
 			v.addf(at+".by", "%q: write symptom where the match is made from nothing but the symptom, and nothing where it has the words of the report", k.By)
 		}

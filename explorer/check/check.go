@@ -251,9 +251,9 @@ func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 		unknown = append(unknown, "the workload did nothing that a check judges: "+strings.Join(why, "; "))
 	}
 	v.Excuses, v.Legal = excuses(r.at(1))
+	nameKnown(&r, v.Failures)
 	attribute(&r, v.Failures)
 	slices.SortStableFunc(v.Failures, compareFailures)
-	nameKnown(&r, v.Failures)
 	fault := r.Scenario.Cuts()
 	if r.Scenario.Strategy == model.StrategyScripted {
 		fault = r.CutReached // a script may as well only crash or pause

@@ -8,25 +8,35 @@ import (
 )
 
 // nameKnown gives failures the ids of the described failures whose signature
-// they have; the first in the target file wins.
+// they have; the first in the target file wins. One that is documented for the
+// release breaks no promise.
 func nameKnown(r *Record, failures []model.Failure) {
 	for i := range failures {
-		failures[i].Known, failures[i].KnownBy = knownID(r.Target.Known, r.Target.Release, failures[i])
+		f := &failures[i]
+		k := knownAs(r.Target.Known, r.Target.Release, *f)
+		if k == nil {
+			continue
+		}
+		f.Known, f.KnownBy = k.ID, k.By
+		if k.DocumentedFor(r.Target.Release) && f.Class == model.Broken {
+			f.Class, f.Quote = model.Documented, k.ID+": "+k.Title
+		}
 	}
 }
 
-// knownID is the id of the first signature that fits a failure of this
-// release, and what it was made from; "" if none does. A pattern that does not compile fits nothing: that
+// knownAs is the first described failure whose signature fits a failure of this
+// release; nil if none does. A pattern that does not compile fits nothing: that
 // it does not is said where target files are checked.
-func knownID(known []model.KnownFailure, release string, f model.Failure) (id, by string) {
+func knownAs(known []model.KnownFailure, release string, f model.Failure) *model.KnownFailure {
 	text := strings.Join(append([]string{f.Signature, f.Summary}, f.Detail...), "\n")
-	for _, k := range known {
+	for i := range known {
+		k := &known[i]
 		if k.Check != "" && k.Check != f.Check || !k.DescribedFor(release) {
 			continue
 		}
 		if re, err := regexp.Compile("(?m)" + k.Match); err == nil && k.Match != "" && re.MatchString(text) {
-			return k.ID, k.By
+			return k
 		}
 	}
-	return "", ""
+	return nil
 }
