@@ -1,6 +1,7 @@
 package record
 
 import (
+	"fmt"
 	"time"
 
 	"netsplit/model"
@@ -96,6 +97,49 @@ type SourceStat struct {
 	Answer string `json:"answer,omitempty"`
 }
 
+// PortRead says how much of what crossed the switch on a port of the target's protocols
+// was read. Bytes are payload of TCP or UDP, to the port or from it, between two moments:
+// before the target's processes started, and after the last workload.
+type PortRead struct {
+	Transport string `json:"transport"`
+	Port      uint16 `json:"port"`
+	// Arrived is what came to the target's hosts, by their own count; what a host says
+	// to itself is none of it. Known is false, and Trouble says why, if it could not
+	// be counted.
+	Arrived int64  `json:"arrived"`
+	Known   bool   `json:"known"`
+	Trouble string `json:"trouble,omitempty"`
+	// Read is what netsplit read of it, Held what of that waited at the gate, Nodes
+	// what of it two nodes said to one another: a fault run holds at least that.
+	Read  int64 `json:"read"`
+	Held  int64 `json:"held"`
+	Nodes int64 `json:"nodes"`
+}
+
+// Share is the part of what arrived that was read, 0 to 1; 1 of nothing.
+func (p PortRead) Share() float64 {
+	if p.Arrived <= 0 {
+		return 1
+	}
+	return min(1, float64(p.Read)/float64(p.Arrived))
+}
+
+// String is the port and how much of it was read, on one line.
+func (p PortRead) String() string {
+	s := fmt.Sprintf("%s port %d: ", p.Transport, p.Port)
+	switch {
+	case !p.Known:
+		return s + fmt.Sprintf("%d bytes, of how many is not known: %s", p.Read, p.Trouble)
+	case p.Arrived <= 0:
+		return s + "nothing came"
+	}
+	s += fmt.Sprintf("%.1f %% of %d bytes", 100*p.Share(), p.Arrived)
+	if p.Held > 0 {
+		s += fmt.Sprintf(", %.1f %% at the gate", 100*min(1, float64(p.Held)/float64(p.Arrived)))
+	}
+	return s
+}
+
 // Evidence is what a run measured beside its line files. It is written before
 // the run is judged.
 type Evidence struct {
@@ -121,9 +165,12 @@ type Evidence struct {
 	Result  model.RunResult `json:"result"` // verdict not filled yet
 	Cost    model.Cost      `json:"cost"`
 	// Version is what the target says of its version, "" where its file names none.
-	Version     string            `json:"version,omitempty"`
-	Starved     float64           `json:"starved,omitempty"` // as in model.RunSummary
-	Messages    map[string]int    `json:"messages,omitempty"`
+	Version  string         `json:"version,omitempty"`
+	Starved  float64        `json:"starved,omitempty"` // as in model.RunSummary
+	Messages map[string]int `json:"messages,omitempty"`
+	// Ports says how much of each port of the target's protocols was read, in the
+	// order of the target file; nil in records of versions that did not count.
+	Ports       []PortRead        `json:"ports,omitempty"`
 	GateDelay   *model.DelayStats `json:"gateDelay,omitempty"`
 	Retransmits int               `json:"retransmits"`
 	ProbeCost   time.Duration     `json:"probeCost"`

@@ -161,6 +161,16 @@ func (b *Testbed) ArrivalsOf(ctx context.Context, host model.NodeID, digests []u
 	return a.ArrivalsOf(ctx, digests, from)
 }
 
+// PortBytes asks a host how many bytes of payload have come to it by each of the ports,
+// and how many packets its agent missed, since the agent began.
+func (b *Testbed) PortBytes(ctx context.Context, host model.NodeID, ports []agent.ServicePort) ([]int64, uint64, error) {
+	a := b.agents.of(host)
+	if a == nil {
+		return nil, 0, fmt.Errorf("no agent on host %s", host)
+	}
+	return a.PortBytes(ctx, ports)
+}
+
 // Arrived counts, at the receiving host, the packets of a link, or only some
 // traffic of it, between two moments, broadcasts and multicasts of the sender
 // included, and gives the time of the first after the second of them. It is an error if

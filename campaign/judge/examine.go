@@ -92,6 +92,7 @@ func (x *Examination) shown(f *runFiles) error {
 	x.variables(f, uses)
 	x.sources(f, uses)
 	x.protocols(f)
+	x.ports(f)
 	x.workloads(f)
 	return nil
 }
@@ -219,6 +220,19 @@ func (x *Examination) protocols(f *runFiles) {
 		}
 	}
 	x.fact("%d message types in all", len(types))
+}
+
+// ports tells how much of each port was read, and what of it a fault run would hold.
+func (x *Examination) ports(f *runFiles) {
+	for _, p := range f.evidence.Ports {
+		switch {
+		case !p.Known:
+			x.fact("read: %s", p)
+		case p.Arrived > 0:
+			part := func(n int64) float64 { return 100 * min(1, float64(n)/float64(p.Arrived)) }
+			x.fact("read: %s; a fault run that isolates a node holds what nodes say to one another there (%.1f %%) and reads a copy of the rest (%.1f %%)", p, part(p.Nodes), part(p.Read-p.Nodes))
+		}
+	}
 }
 
 // commonest are the three most frequent types with their share, so that a reader

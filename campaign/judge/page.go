@@ -18,7 +18,7 @@ func writePage(dir string, f *runFiles, in report.Input) error {
 		in.MaxAge[v.Name] = v.MaxAge
 	}
 	in.Events, in.Decisions = f.events, f.decisions
-	in.History, in.Recovery, in.Exits, in.LogLines = f.history, f.evidence.Recovery, f.evidence.Exits, f.logLines
+	in.History, in.Recovery, in.Exits, in.LogLines, in.Ports = f.history, f.evidence.Recovery, f.evidence.Exits, f.logLines, f.evidence.Ports
 	in.Incomplete, in.Known = slices.Concat(f.evidence.Incomplete, f.evidence.Unheard), f.target.Known
 	return rundir.WriteFile(filepath.Join(dir, rundir.ReportFile), func(w io.Writer) error { return report.Write(w, in) })
 }

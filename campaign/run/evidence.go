@@ -22,6 +22,7 @@ func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 	s.look()
 	res := s.engine.Result()
 	s.mu.Unlock()
+	ev.Ports = r.portsRead(ctx, r.before)
 	if res.Reached {
 		<-s.inForce
 		s.lifted.Wait()

@@ -55,6 +55,7 @@ type run struct {
 	s      *session
 	procs  *nodes.Processes
 	probes *probes
+	before arrivals // what had come to the hosts before the target started
 	cost   model.Cost
 }
 
@@ -119,6 +120,7 @@ func (r *run) phases(ctx context.Context, ev *record.Evidence, began time.Time) 
 	if err := r.c.Bed.Tap(ctx, r.s, held, mirrored, &r.c.Scenario); err != nil {
 		return err
 	}
+	r.before = r.arrivals(ctx)
 	r.s.Mark(model.EventStart)
 	r.doing(model.DoingStart)
 	if err := r.procs.Start(ctx); err != nil {
@@ -196,7 +198,7 @@ func (r *run) open(began time.Time) (err error) {
 	r.s = &session{
 		start: began, clock: clock{start: began}, gate: r.c.Bed, transport: meta.Gate, metrics: r.c.Metrics, rec: rec, pipe: pipe,
 		table: state.NewTable(r.target.Variables), engine: explorer.NewEngine(r.c.Scenario), scn: r.c.Scenario,
-		packets: packets, messages: map[string]int{},
+		packets: packets, messages: map[string]int{}, ports: newPortsRead(r.target),
 		inForce: make(chan struct{}), healed: make(chan struct{}),
 	}
 	r.s.watch(r.c.Scenario.Partition.Links())

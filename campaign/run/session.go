@@ -55,6 +55,7 @@ type session struct {
 	over        bool // all that is evidence was read
 	proof       model.Proof
 	messages    map[string]int
+	ports       *portsRead
 	delays      []time.Duration
 	retransmits int
 	incomplete  []string
@@ -212,6 +213,7 @@ type heldFrame struct {
 	to      model.NodeID
 	packet  model.Packet
 	held    *model.HeldPacket // as the engine has it
+	payload int               // bytes behind the header of TCP or UDP
 	digest  uint64            // see agent.Digest; in runs with message faults
 	decided bool
 	comment string
@@ -234,6 +236,7 @@ func (s *session) Mirror(at time.Time, frame []byte) {
 		s.frames++
 		f := model.Frame{Num: s.frames, At: t, To: to, Data: frame}
 		step := s.step(f)
+		s.ports.passed(&step.Packet, len(step.Packet.Payload), false)
 		s.read(t, nil, step, "mirror")
 		s.packets.Write(f, comment("mirror", f, step))
 	}
@@ -285,7 +288,7 @@ func (s *session) hold(host model.NodeID, t time.Duration, frame []byte, to mode
 		pkt.Stream, pkt.Payload = s.pipe.StreamOf(&step.Packet), len(step.Packet.Payload)
 		pkt.Again = slices.Clone(step.Again) // it may be kept
 	}
-	held := &heldFrame{num: s.frames, at: t, data: frame, to: step.Packet.To, packet: step.Packet, held: pkt, verdict: model.Refuse}
+	held := &heldFrame{num: s.frames, at: t, data: frame, to: step.Packet.To, packet: step.Packet, payload: len(step.Packet.Payload), held: pkt, verdict: model.Refuse}
 	if len(s.scn.Faults) > 0 {
 		held.digest = agent.Digest(frame)
 	}
@@ -461,6 +464,7 @@ func (s *session) decide(held *heldFrame, d model.Decision) {
 
 func (s *session) release(held *heldFrame) {
 	at := s.now()
+	s.ports.passed(&held.packet, held.payload, true)
 	s.faults.passes(held, at)
 	s.keepReleased(held, at)
 	if err := s.gate.Release(held.data, held.to); err != nil {

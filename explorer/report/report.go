@@ -26,8 +26,9 @@ type Input struct {
 
 	Recovery   record.Recovery
 	Exits      []record.Exit
-	Incomplete []string         // why the run cannot be judged
-	LogLines   []record.LogLine // that the target's file calls fatal
+	Incomplete []string          // why the run cannot be judged
+	Ports      []record.PortRead // how much of each port was read
+	LogLines   []record.LogLine  // that the target's file calls fatal
 
 	// Known are the described failures of the target (Target.Known), for their
 	// titles.

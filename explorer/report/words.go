@@ -56,7 +56,7 @@ func story(in *Input, t *timeline) []string {
 	}
 	how := "netsplit read a copy of every packet between them and delayed none"
 	if s.Tap == "gate" {
-		how = "every packet between them waited at netsplit's gate for a decision"
+		how = "every packet between nodes, and all that could be cut, waited at netsplit's gate for a decision"
 		if s.Gate != "" {
 			how += " (" + gateWords(s.Gate) + ")"
 		}
@@ -403,6 +403,11 @@ func facts(in *Input) []fact {
 	if g := s.GateDelay; g != nil && g.Count > 0 {
 		add("Held at the gate", fmt.Sprintf("%d packets, median %s, p99 %s, longest %s", g.Count, span(g.P50), span(g.P99), span(g.Max)))
 	}
+	var read []string
+	for _, p := range in.Ports {
+		read = append(read, p.String())
+	}
+	add("Read", strings.Join(read, "; "))
 	if s.Retransmits > 0 {
 		add("Retransmissions", fmt.Sprintf("%d outside the cut", s.Retransmits))
 	}

@@ -32,6 +32,8 @@ type capture struct {
 
 	mu      sync.Mutex // guards what follows
 	tally   tally
+	ports   *portBytes
+	missed  uint64          // packets that the kernel dropped
 	drains  []chan struct{} // closed after the socket was empty once more
 	closed  bool
 	failure error // why counting ended
@@ -68,6 +70,7 @@ func openCapture() (*capture, error) {
 	// All its room at once: none of it is used until packets fill it, and growing
 	// would leave as much again behind.
 	c.tally = tally{ring: make([]arrival, 0, maxPackets), limit: maxPackets, since: c.checked}
+	c.ports = new(portBytes)
 	go c.loop()
 	return c, nil
 }
@@ -177,7 +180,7 @@ func (c *capture) empty(fd int) error {
 		if err != nil {
 			return fmt.Errorf("packet socket: read: %w", err)
 		}
-		a, ok := parse(frame[:n])
+		a, payload, ok := parse(frame[:n])
 		if !ok {
 			continue
 		}
@@ -190,6 +193,7 @@ func (c *capture) empty(fd int) error {
 		}
 		c.mu.Lock()
 		c.tally.add(a)
+		c.ports.add(&a, payload)
 		c.mu.Unlock()
 	}
 }
@@ -223,6 +227,7 @@ func (c *capture) checkDrops() error {
 	}
 	c.mu.Lock()
 	if drops > 0 {
+		c.missed += uint64(drops)
 		c.tally.miss(window{from: c.checked, to: now})
 	}
 	c.checked = now

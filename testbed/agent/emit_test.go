@@ -38,7 +38,7 @@ func TestProbePacketsLookAsWhatTheyStandFor(t *testing.T) {
 			t.Errorf("%+v: %v", s, err)
 			continue
 		}
-		a, ok := parse(f)
+		a, _, ok := parse(f)
 		src, dst := s.Ports()
 		aim := to.dst
 		if s.Past && s.Proto == "arp" && !s.V6 {

@@ -25,7 +25,7 @@ type Sender struct {
 
 // ProtocolVersion is told in the hello; both sides are one program, but a
 // testbed's exec prefix may lead to an older copy of it.
-const ProtocolVersion = 7
+const ProtocolVersion = 8
 
 // Operations of a request.
 const (
@@ -36,6 +36,7 @@ const (
 	opClock    = "clock"
 	opLinks    = "links"
 	opArrivals = "arrivals"
+	opPorts    = "ports"
 	// Rules by which the host itself drops packets.
 	opFilter  = "filter"
 	opRenew   = "renew"
@@ -52,6 +53,8 @@ type request struct {
 	Filter *filter   `json:"filter,omitempty"`
 	// Digests is what opArrivals asks for.
 	Digests *digestQuery `json:"digests,omitempty"`
+	// Ports is what opPorts asks for.
+	Ports []ServicePort `json:"ports,omitempty"`
 }
 
 // filter is what the host is to drop, for opFilter, and how long, for opRenew too.
@@ -108,6 +111,8 @@ type response struct {
 	Expired bool              `json:"expired,omitempty"`
 	// Arrivals answers opArrivals.
 	Arrivals *wireArrivals `json:"arrivals,omitempty"`
+	// Ports answers opPorts.
+	Ports *wirePorts `json:"ports,omitempty"`
 }
 
 type wireCount struct {

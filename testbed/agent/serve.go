@@ -113,6 +113,14 @@ func (s *server) answer(ctx context.Context, r *request) (resp response) {
 		got, err := s.capture.arrivals(r.Digests)
 		resp.Arrivals = &got
 		fail(err)
+	case r.Op == opPorts:
+		if s.capture == nil {
+			fail(fmt.Errorf("packets cannot be counted here: %w", s.noCapture))
+			return resp
+		}
+		got, err := s.capture.portsOf(r.Ports)
+		resp.Ports = &got
+		fail(err)
 	case (r.Op == opCount || r.Op == opFirst) && r.Query != nil:
 		if s.capture == nil {
 			fail(fmt.Errorf("packets cannot be counted here: %w", s.noCapture))

@@ -83,7 +83,7 @@ func (a *arrival) like(s model.ProbePacket) bool {
 // Of says whether an Ethernet frame is of any of the traffic, by the same reading
 // as what agents count.
 func Of(frame []byte, some []model.Traffic) bool {
-	a, ok := parse(frame)
+	a, _, ok := parse(frame)
 	return ok && a.of(some)
 }
 
@@ -154,12 +154,13 @@ func (t *tally) count(w wanted, from, to int64) wireCount {
 }
 
 // parse reads who sent a frame to whom, from its first bytes. For ARP, and for
-// neighbour solicitation (RFC 4861 §4.3), the destination is the address asked for. It
-// is false where there is no address of either IP version, and for what is cut short.
-func parse(f []byte) (a arrival, ok bool) {
+// neighbour solicitation (RFC 4861 §4.3), the destination is the address asked for.
+// payload is the bytes behind the header of TCP or UDP. It is false where there is no
+// address of either IP version, and for what is cut short.
+func parse(f []byte) (a arrival, payload int32, ok bool) {
 	e, err := packet.ReadEthernet(f)
 	if err != nil {
-		return a, false
+		return a, 0, false
 	}
 	if a.mac = e.Src; e.Dst[0]&1 != 0 {
 		a.way = toGroup
@@ -168,29 +169,30 @@ func parse(f []byte) (a arrival, ok bool) {
 	case packet.TypeIPv4, packet.TypeIPv6:
 		ip, _ := packet.ReadIP(e.Type, e.Body) // what is cut behind its addresses has arrived, too
 		if !ip.Src.IsValid() {
-			return a, false
+			return a, 0, false
 		}
 		a.src, a.dst, a.length = ip.Src.As16(), ip.Dst.As16(), packet.EthernetLen+int32(ip.Length)
-		a.above(ip.Number, ip.Later, ip.Rest)
+		payload = a.above(ip.Number, ip.Later, ip.Rest, int32(ip.Length-(len(e.Body)-len(ip.Rest))))
 		if ip.Number == 58 && len(ip.Rest) >= 24 && ip.Rest[0] == 135 {
 			a.dst = [16]byte(ip.Rest[8:24])
 		}
 	case packet.TypeARP:
 		arp, err := packet.ReadARP(e.Body)
 		if err != nil {
-			return a, false
+			return a, 0, false
 		}
 		a.src, a.dst = arp.Sender.As16(), arp.Target.As16()
 		a.length, a.proto = packet.EthernetLen+packet.ARPLen, protoARP
 	default:
-		return a, false
+		return a, 0, false
 	}
-	return a, true
+	return a, payload, true
 }
 
 // above notes what the packet is of, from its protocol number and the bytes
-// behind the IP header. A later fragment has no ports.
-func (a *arrival) above(number byte, later bool, b []byte) {
+// behind the IP header, of which there were length on the wire. A later fragment has no
+// ports. It returns how many of them are payload of TCP or UDP.
+func (a *arrival) above(number byte, later bool, b []byte, length int32) (payload int32) {
 	switch number {
 	case 6:
 		a.proto = protoTCP
@@ -205,8 +207,15 @@ func (a *arrival) above(number byte, later bool, b []byte) {
 		}
 	}
 	if later || len(b) < 4 || a.proto != protoTCP && a.proto != protoUDP {
-		return
+		return 0
 	}
 	a.from, a.to = binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
 	a.opening = a.proto == protoTCP && len(b) >= 14 && b[13]&0x12 == 0x02
+	switch {
+	case a.proto == protoUDP:
+		return length - 8 // RFC 768
+	case len(b) >= 13:
+		return length - int32(b[12]>>4)*4
+	}
+	return 0
 }

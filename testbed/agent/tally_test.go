@@ -91,19 +91,19 @@ func TestParse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, ok := parse(f)
+		got, _, ok := parse(f)
 		if !ok || got.src != addr(c.src) || got.dst != addr(c.dst) || got.length != c.length {
 			t.Errorf("%s: %+v, %v", c.name, got, ok)
 		}
 		for n := range f {
-			if a, ok := parse(f[:n]); ok && (a.src != got.src) {
+			if a, _, ok := parse(f[:n]); ok && (a.src != got.src) {
 				t.Errorf("%s cut to %d bytes: %+v", c.name, n, a)
 			}
 		}
 	}
 	for _, s := range []string{"", eth, eth + "88cc0000", eth + "0800" + strings.Repeat("ff", 40), eth + "0806" + strings.Repeat("00", 28)} {
 		f, _ := hex.DecodeString(s)
-		if a, ok := parse(f); ok {
+		if a, _, ok := parse(f); ok {
 			t.Errorf("%s: %+v", s, a)
 		}
 	}
@@ -132,7 +132,7 @@ func TestTrafficIsCountedApart(t *testing.T) {
 		if err != nil {
 			t.Fatalf("frame %d: %v", i, err)
 		}
-		a, ok := parse(b)
+		a, _, ok := parse(b)
 		if !ok {
 			t.Fatalf("frame %d is not read", i)
 		}
@@ -201,7 +201,7 @@ func TestBroadcastsAreCountedApart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, ok := parse(b)
+		a, _, ok := parse(b)
 		if !ok {
 			t.Fatalf("frame %d is not read", i)
 		}
@@ -257,7 +257,7 @@ func TestHeadersOfIPv6ArePassedOver(t *testing.T) {
 		if err != nil {
 			t.Fatal(c.name, err)
 		}
-		if a, ok := parse(f); !ok || a.proto != c.proto || a.to != c.to {
+		if a, _, ok := parse(f); !ok || a.proto != c.proto || a.to != c.to {
 			t.Errorf("%s: %+v, %v", c.name, a, ok)
 		}
 		for n := range f {
@@ -282,7 +282,7 @@ func TestAProbePacketIsToldFromOthersOfItsTraffic(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			a, ok := parse(f)
+			a, _, ok := parse(f)
 			if !ok {
 				t.Fatalf("%+v: %x", s, f)
 			}
