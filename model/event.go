@@ -75,6 +75,9 @@ type NodeAction struct {
 	Output string `json:"output,omitempty"`
 }
 
+// EndsMemory says that a server may have lost what it knew by this.
+func (a NodeAction) EndsMemory() bool { return a.Verb != NodePause && a.Verb != NodeResume }
+
 // HeldPacket is a packet at the gate, without its bytes.
 type HeldPacket struct {
 	Frame uint64 `json:"frame"`

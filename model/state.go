@@ -45,6 +45,9 @@ type Observation struct {
 	Message uint64 `json:"message,omitempty"`
 	// Probe names the probe that read it; "" for a message.
 	Probe string `json:"probe,omitempty"`
+	// Lasts: its source tells every change (TellsChanges), so a change to this value
+	// was at At, and it is the value until the next observation.
+	Lasts bool `json:"lasts,omitempty"`
 }
 
 // InvariantStatus says who decided about an invariant.

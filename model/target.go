@@ -395,6 +395,9 @@ type VarSource struct {
 	// whatever a source of the variable has named in the run so far: for things
 	// that come and go.
 	AbsentFor string `yaml:"absent_for,omitempty"`
+	// Tells says when a message source shows a value: "" from time to time, or
+	// TellsChanges.
+	Tells string `yaml:"tells,omitempty"`
 	// Optional: what it shows does not happen in every run, or on every host, so
 	// a run in which it shows no value is no sign of a mistake in it.
 	Optional bool `yaml:"optional,omitempty"`
@@ -403,6 +406,12 @@ type VarSource struct {
 	Hosts []NodeID      `yaml:"hosts,omitempty,flow"` // probe: where; default all nodes
 	Every time.Duration `yaml:"every,omitempty"`      // probe: interval
 }
+
+// TellsChanges is what a source tells that shows every change of a variable as it
+// happens, and need not show it again: a commit, the result of an election. What it
+// showed last is the value until it shows another one, however long that takes, or the
+// node's server is stopped or started.
+const TellsChanges = "changes"
 
 // Workload is a process on a client host. It prints the operation history
 // (Operation, JSON lines) on standard output and ends by itself when it reads

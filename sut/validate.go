@@ -336,6 +336,12 @@ func (v *validator) source(at string, src model.VarSource) {
 			v.addf(at, "hosts and every go with probe only")
 		}
 	}
+	if src.Tells != "" && src.Tells != model.TellsChanges {
+		v.addf(at+".tells", "unknown %q: use %s, if each change of the variable shows in a message that the source reads, or leave it out", src.Tells, model.TellsChanges)
+	}
+	if src.Tells != "" && src.Probe != nil {
+		v.addf(at+".tells", "a probe asks now and then, and what changed twice in between it cannot tell: tells goes with type only")
+	}
 	if src.About != "" && re != nil && slices.Contains(re.SubexpNames(), "about") {
 		v.addf(at+".about", "about %q and a group named about in regexp: keep one of them", src.About)
 	}

@@ -91,6 +91,7 @@ func (x *Examination) shown(f *runFiles) error {
 	}
 	x.variables(f, uses)
 	x.sources(f, uses)
+	x.changes(f)
 	x.protocols(f)
 	x.ports(f)
 	x.workloads(f)

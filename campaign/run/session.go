@@ -145,6 +145,9 @@ func (s *session) NodeDone(a model.NodeAction) {
 	defer s.mu.Unlock()
 	defer s.guard("entered what became of a process", "", nil)
 	at := s.now()
+	if a.EndsMemory() {
+		s.table.Restarted(a.Host)
+	}
 	s.carryOut(at, nil, s.event(at, model.Event{Kind: model.EventNode, Node: &a}))
 }
 

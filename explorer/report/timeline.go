@@ -317,7 +317,7 @@ func (t *timeline) watch(events []model.Event, maxAge map[string]time.Duration) 
 			age(k, at)
 		}
 		until := time.Duration(math.MaxInt64)
-		if m := maxAge[o.Var.Name]; m > 0 {
+		if m := maxAge[o.Var.Name]; m > 0 && !o.Lasts {
 			until = at + m
 		}
 		last[o.Var] = seen{o.Value, until}

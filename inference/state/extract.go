@@ -61,6 +61,7 @@ type source struct {
 	field    string
 	where    []condition // on other fields
 	receiver bool
+	lasts    bool // model.TellsChanges
 	re       *regexp.Regexp
 	value    []int // groups of the name, by alternatives; none: the whole match
 	about    []int
@@ -112,7 +113,7 @@ func NewExtractor(hosts []model.TestbedHost, nodes []model.NodeID, vars []model.
 var word = regexp.MustCompile(`\$[A-Za-z]+`)
 
 func (e *Extractor) compile(v *variable, index int, ms model.VarSource, maxAge time.Duration) (*source, error) {
-	s := &source{v: v, index: index, field: ms.Field, constant: ms.Value, replace: ms.Value != "", whom: ms.About}
+	s := &source{v: v, index: index, field: ms.Field, constant: ms.Value, replace: ms.Value != "", whom: ms.About, lasts: ms.Tells == model.TellsChanges}
 	switch {
 	case ms.Type == "" && ms.Probe == nil:
 		return nil, fmt.Errorf("neither type nor probe: name a message type or a probe")
@@ -126,6 +127,12 @@ func (e *Extractor) compile(v *variable, index int, ms model.VarSource, maxAge t
 		return nil, fmt.Errorf("regexp without field: say what it reads")
 	case ms.Probe != nil && (strings.Contains(ms.Value+ms.About, "$sender") || strings.Contains(ms.Value+ms.About, "$receiver")):
 		return nil, fmt.Errorf("value %q, about %q: a probe has no sender and receiver: use $self", ms.Value, ms.About)
+	}
+	switch {
+	case ms.Tells != "" && ms.Tells != model.TellsChanges:
+		return nil, fmt.Errorf("unknown tells %q: leave it out or use %s", ms.Tells, model.TellsChanges)
+	case ms.Tells != "" && ms.Probe != nil:
+		return nil, fmt.Errorf("tells %s: a probe asks now and then, so it cannot tell every change", ms.Tells)
 	}
 	for _, w := range word.FindAllString(ms.Value+" "+ms.About, -1) {
 		if w != "$sender" && w != "$receiver" && w != "$self" {
@@ -240,7 +247,7 @@ func (e *Extractor) Message(m *model.Message) []model.Observation {
 		if !ok {
 			continue
 		}
-		now, was := e.read(s, text, node, m.From, m.To, model.Observation{At: m.At, Message: m.Num})
+		now, was := e.read(s, text, node, m.From, m.To, model.Observation{At: m.At, Message: m.Num, Lasts: s.lasts})
 		found, before = append(found, now...), append(before, was...)
 	}
 	out, later := first(before), []model.Observation(nil)

@@ -35,6 +35,11 @@ const historyLength = 1024
 // after the message: what is mined is what both ends agree on once they have
 // had that time. With a negative Settle every sample counts.
 //
+// Between two sights of different values the change may have been at any time, so all
+// the time between them counts as unsettled. But where the later one is of a source that
+// tells every change (Observation.Lasts), the change was at that sight: the variable is
+// settled from Settle after it until Settle before the next one.
+//
 // Every message of the events is taken as delivered, so only runs without a
 // partition may be sampled. Transport events (no bytes of payload) are not
 // handled by the receiver and are no program points.
@@ -69,7 +74,8 @@ type nodeHistory struct {
 type sight struct {
 	model.Observation
 	step    uint64
-	changed bool // differs from the observation before it
+	changed bool          // differs from the observation before it
+	ends    time.Duration // of one that lasts: when its node's server was stopped or started; 0: not
 }
 
 // NewSampler returns a sampler for one run, whose id is copied into the
@@ -106,6 +112,10 @@ func (s *Sampler) Step(e model.Event) []model.Sample {
 		}
 		s.open = append(s.open, pair{at: e.At, step: s.steps, msg: m.Num,
 			point: model.ProgramPoint{From: m.From, To: m.To, Type: m.Type}})
+	case model.EventNode:
+		if e.Node != nil && e.Node.EndsMemory() {
+			s.restarted(e.Node.Host)
+		}
 	case model.EventObserve:
 		if o := e.Observation; o != nil && s.nodes[o.Var.Node] {
 			s.observe(*o)
@@ -117,6 +127,17 @@ func (s *Sampler) Step(e model.Event) []model.Sample {
 // Flush closes what still waits, at the end of the run: the time of the last
 // event.
 func (s *Sampler) Flush() []model.Sample { return s.close(len(s.open)) }
+
+// restarted: what a node's server knew lasts no longer.
+func (s *Sampler) restarted(node model.NodeID) {
+	if h := s.seen[node]; h != nil {
+		for _, past := range h.vars {
+			if n := len(past); n > 0 && past[n-1].Lasts && past[n-1].ends == 0 {
+				past[n-1].ends = s.now
+			}
+		}
+	}
+}
 
 func (s *Sampler) observe(o model.Observation) {
 	h := s.seen[o.Var.Node]
@@ -183,7 +204,7 @@ func (s *Sampler) values(p pair, node model.NodeID, pick func(pair, []sight) int
 func (s *Sampler) beforeSend(p pair, past []sight) int {
 	for i := len(past) - 1; i >= 0; i-- {
 		if past[i].step < p.step || past[i].Message != 0 && past[i].Message == p.msg {
-			if s.ages.fresh(past[i].Observation, p.at) {
+			if s.fresh(past[i], p.at) {
 				return i
 			}
 			break
@@ -202,13 +223,21 @@ func (s *Sampler) afterHandle(p pair, past []sight) int {
 		return 1
 	})
 	end := min(s.now, p.at+s.Wait)
-	if i < len(past) && past[i].At <= end {
-		return i
+	if i < len(past) && past[i].At <= end && !(past[i].Lasts && past[i].At > p.at+max(0, s.Settle)) {
+		return i // a change that is told later than that was no part of handling the message
 	}
-	if i--; i >= 0 && s.ages.fresh(past[i].Observation, end) {
+	if i--; i >= 0 && s.fresh(past[i], end) {
 		return i
 	}
 	return -1
+}
+
+// fresh says whether a sight tells the value at that time.
+func (s *Sampler) fresh(x sight, at time.Duration) bool {
+	if x.ends > 0 && at >= x.ends {
+		x.Lasts = false
+	}
+	return s.ages.fresh(x.Observation, at)
 }
 
 // settled reports whether the variable cannot have changed within Settle of
@@ -216,7 +245,14 @@ func (s *Sampler) afterHandle(p pair, past []sight) int {
 // sight that shows it.
 func (s *Sampler) settled(p pair, past []sight) bool {
 	for i, x := range past {
-		if x.changed && s.Settle >= 0 && x.At+s.Settle >= p.at && (i == 0 || past[i-1].At-s.Settle <= p.at) {
+		if !x.changed || s.Settle < 0 {
+			continue
+		}
+		since := x.At
+		if !x.Lasts && i > 0 {
+			since = past[i-1].At
+		}
+		if x.At+s.Settle >= p.at && (since-s.Settle <= p.at || !x.Lasts && i == 0) {
 			return false
 		}
 	}

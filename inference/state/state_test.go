@@ -226,6 +226,8 @@ func TestBadVariablesAreRefusedWithAdvice(t *testing.T) {
 		{src(model.VarSource{Probe: &model.Probe{}, About: "$sender"}), "use $self"},
 		{src(model.VarSource{Probe: &model.Probe{}, Field: "f"}), "belong to messages"},
 		{src(model.VarSource{Probe: &model.Probe{}, Where: map[string]string{"f": "x"}}), "belong to messages"},
+		{src(model.VarSource{Type: "t", Field: "f", Tells: "all"}), "use changes"},
+		{src(model.VarSource{Probe: &model.Probe{}, Tells: "changes"}), "cannot tell every change"},
 		{src(model.VarSource{Type: "t", Value: "$from"}), "unknown $from: use $sender, $receiver or $self"},
 		{src(model.VarSource{Probe: &model.Probe{}, Value: "$sender"}), "use $self"},
 	} {
@@ -319,8 +321,11 @@ func script(s *Sampler, text string) []string {
 			num++
 			e.Kind = model.EventMessage
 			e.Message = &model.Message{Num: num, At: at, From: model.NodeID(f[2]), To: model.NodeID(f[3]), Type: "tcp syn"}
-		case "obs":
+		case "kill", "pause":
+			e.Kind, e.Node = model.EventNode, &model.NodeAction{Verb: model.NodeVerb(f[1]), Host: model.NodeID(f[2])}
+		case "obs", "change":
 			o := obs(f[2], model.NodeID(f[3]), f[4], at)
+			o.Lasts = f[1] == "change"
 			if len(f) > 5 {
 				o.Message = num
 			}

@@ -20,7 +20,8 @@ type Table struct {
 }
 
 // NewTable returns an empty table. An observation is fresh up to and
-// including its variable's MaxAge; a MaxAge of 0 sets no bound.
+// including its variable's MaxAge; a MaxAge of 0 sets no bound, and one that lasts is
+// fresh until the next, or until its node's server is stopped or started.
 func NewTable(vars []model.Variable) *Table {
 	t := &Table{maxAge: map[string]time.Duration{}, gone: map[string][]string{}, nodes: map[model.NodeID]map[model.VarRef]model.Observation{}}
 	for _, v := range vars {
@@ -54,7 +55,16 @@ func (t *Table) Set(o model.Observation) {
 
 func (t *Table) fresh(o model.Observation, now time.Duration) bool {
 	age := t.maxAge[o.Var.Name]
-	return age == 0 || now-o.At <= age
+	return age == 0 || o.Lasts || now-o.At <= age
+}
+
+// Restarted says that something was done to a node's server by which it may have lost
+// what it knew: no observation of it lasts any more.
+func (t *Table) Restarted(node model.NodeID) {
+	for ref, o := range t.nodes[node] {
+		o.Lasts = false
+		t.nodes[node][ref] = o
+	}
 }
 
 // Value returns the latest value of a variable, "" if there is none, and
