@@ -89,6 +89,11 @@ func TestClientReachesEverything(t *testing.T) {
 	check("invariants", len(invs) == 1 && invs[0].Support == 12, err)
 	inv, err := c.SetInvariant(ctx, "", "inv-1", "pinned")
 	check("pin", inv.Status == "pinned", err)
+	inv, err = c.PinInvariant(ctx, "gossip", "v@n2 == v@n1")
+	check("pin a text", inv.Status == "pinned" && inv.Text == "v@n1 == v@n2" && inv.Target == "gossip", err)
+	if _, err := c.PinInvariant(ctx, "gossip", "v@n2"); err == nil || !strings.Contains(err.Error(), "write two variables") {
+		t.Errorf("half an invariant was pinned: %v", err)
+	}
 	sw, err := c.Switches(ctx)
 	check("switches", len(sw) == 2 && sw[0].Flows[0].Age == wire.Duration(1500*time.Millisecond), err)
 	hs, err := c.Hosts(ctx)

@@ -146,6 +146,14 @@ func (f *fakeService) Invariants(_ context.Context, target string) ([]model.Targ
 	return f.ListInvariants(target)
 }
 
+func (f *fakeService) PinInvariant(_ context.Context, target, text string) (model.TargetInvariant, error) {
+	inv, _, err := model.ParseInvariant(text)
+	if err != nil {
+		return model.TargetInvariant{}, fmt.Errorf("%w: %w", model.ErrInvalid, err)
+	}
+	return f.Store.PinInvariant(target, inv)
+}
+
 func (f *fakeService) SetInvariant(_ context.Context, target, id string, s model.InvariantStatus) (model.TargetInvariant, error) {
 	return f.SetInvariantStatus(target, id, s)
 }

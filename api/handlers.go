@@ -182,6 +182,16 @@ func (s *server) setInvariant(ctx context.Context, in *setInvariantInput) (*body
 	return &body[wire.Invariant]{wire.FromInvariant(i)}, nil
 }
 
+type pinInvariantInput struct{ Body wire.InvariantText }
+
+func (s *server) pinInvariant(ctx context.Context, in *pinInvariantInput) (*body[wire.Invariant], error) {
+	i, err := s.Service.PinInvariant(ctx, in.Body.Target, in.Body.Text)
+	if err != nil {
+		return nil, fromService(err)
+	}
+	return &body[wire.Invariant]{wire.FromInvariant(i)}, nil
+}
+
 func (s *server) listSwitches(ctx context.Context, _ *none) (*body[wire.Switches], error) {
 	list, err := s.Service.Switches(ctx)
 	if err != nil {

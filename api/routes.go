@@ -104,6 +104,7 @@ func (s *server) routes() {
 	get(s, "/v1/findings", "list-findings", "List findings: those of the newest campaign first, and of each the costliest first", s.listFindings)
 	get(s, "/v1/findings/{id}", "get-finding", "Show a finding", s.getFinding)
 	get(s, "/v1/invariants", "list-invariants", "List invariants", s.listInvariants)
+	post(s, "/v1/invariants", "pin-invariant", "Pin an invariant that need not have been mined", http.StatusOK, s.pinInvariant)
 	put(s, "/v1/invariants/{id}", "set-invariant", "Pin, drop or release an invariant", s.setInvariant)
 	get(s, "/v1/switches", "list-switches", "List switches with ports and rules", s.listSwitches)
 	get(s, "/v1/hosts", "list-hosts", "List the hosts of the testbed", s.listHosts)

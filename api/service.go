@@ -43,6 +43,8 @@ type Service interface {
 
 	// Invariants lists those of one target, or of all if that is "".
 	Invariants(ctx context.Context, target string) ([]model.TargetInvariant, error)
+	// PinInvariant pins an invariant that a person wrote down.
+	PinInvariant(ctx context.Context, target, text string) (model.TargetInvariant, error)
 	// SetInvariant changes the status; an empty target stands for the only one
 	// that has an invariant of this id.
 	SetInvariant(ctx context.Context, target, id string, status model.InvariantStatus) (model.TargetInvariant, error)

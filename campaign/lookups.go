@@ -209,6 +209,62 @@ func (s *Service) SetInvariant(ctx context.Context, target, id string, st model.
 	return inv, err
 }
 
+// targetOf finds a target by its name: that of a campaign there was, the newest first, or
+// one that a campaign could name.
+func (s *Service) targetOf(name string) (*model.Target, error) {
+	campaigns, err := s.allCampaigns()
+	if err != nil {
+		return nil, err
+	}
+	tried := map[string]bool{}
+	for _, c := range campaigns {
+		if tried[c.Spec.Target] {
+			continue
+		}
+		tried[c.Spec.Target] = true
+		if t, _, err := s.uploads().Load(c.Spec.Target); err == nil && t.Name == name {
+			return t, nil
+		}
+	}
+	known, err := s.named(name)
+	if err != nil {
+		return nil, err
+	}
+	t, _, err := s.uploads().Load(known)
+	if err != nil {
+		return nil, fmt.Errorf("%w: no campaign was made on a target named %q, and there is none to load: %w", model.ErrNotFound, name, err)
+	}
+	return t, nil
+}
+
+// PinInvariant pins an invariant that a person wrote down, mined or not. Campaigns on the
+// target of that name use it from then on.
+func (s *Service) PinInvariant(ctx context.Context, target, text string) (model.TargetInvariant, error) {
+	bad := func(err error) (model.TargetInvariant, error) {
+		return model.TargetInvariant{}, fmt.Errorf("%w: %w", model.ErrInvalid, err)
+	}
+	inv, _, err := model.ParseInvariant(text)
+	if err != nil {
+		return bad(err)
+	}
+	if inv.A.Name == "" {
+		return bad(fmt.Errorf("%s is an id: set the status of that invariant, or write two variables, as in status[n1]@n2 == status[n1]@n3", inv.ID))
+	}
+	t, err := s.targetOf(target)
+	if err != nil {
+		return model.TargetInvariant{}, err
+	}
+	if err := complete(&inv, t); err != nil {
+		return bad(err)
+	}
+	inv.Status = model.InvariantPinned
+	out, err := s.store.PinInvariant(t.Name, inv)
+	if err == nil {
+		s.tell("invariant", inv.ID, string(model.InvariantPinned), inv.String())
+	}
+	return out, err
+}
+
 // Hosts lists the hosts of the testbed; without one of its own the daemon has
 // hosts only while a campaign has labs.
 func (s *Service) Hosts(ctx context.Context) ([]model.TestbedHost, error) {

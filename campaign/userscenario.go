@@ -39,18 +39,8 @@ func (s *Service) userScenario(spec model.CampaignSpec, t *model.Target) (*model
 				return nil
 			}
 		}
-		if inv.A == inv.B {
-			return fmt.Errorf("%w: scenario: no invariant %s was mined on %s: netsplit invariants lists them, and two variables may be given in its place", model.ErrInvalid, inv.ID, t.Name)
-		}
-		for _, ref := range []model.VarRef{inv.A, inv.B} {
-			i := slices.IndexFunc(t.Variables, func(v model.Variable) bool { return v.Name == ref.Name })
-			if i < 0 {
-				return fmt.Errorf("%w: scenario: target %s has no variable %q: it has %s", model.ErrInvalid, t.Name, ref.Name, strings.Join(names(t.Variables), ", "))
-			}
-			if !slices.Contains(hosts, ref.Node) {
-				return fmt.Errorf("%w: scenario: %s: target %s has no host %q", model.ErrInvalid, ref, t.Name, ref.Node)
-			}
-			inv.Kind = t.Variables[i].Kind
+		if err := complete(inv, t); err != nil {
+			return fmt.Errorf("%w: scenario: %w", model.ErrInvalid, err)
 		}
 		return nil
 	}
@@ -116,6 +106,36 @@ func (s *Service) userScenario(spec model.CampaignSpec, t *model.Target) (*model
 		sc.MaxCut = t.Timing.MaxCut
 	}
 	return &sc, nil
+}
+
+// complete gives an invariant that a person wrote down the kind of its variables, or
+// says why the target can have no such invariant.
+func complete(inv *model.Invariant, t *model.Target) error {
+	if inv.A == inv.B && inv.A.Name == "" {
+		return fmt.Errorf("no invariant %s was mined on %s: netsplit invariants lists them, and two variables may be given in its place", inv.ID, t.Name)
+	}
+	if inv.A == inv.B {
+		return fmt.Errorf("%s is the same variable twice: name those of two nodes", inv.String())
+	}
+	if inv.A.Node == inv.B.Node {
+		return fmt.Errorf("%s: both variables are of %s: an invariant is between two nodes", inv.String(), inv.A.Node)
+	}
+	kinds := [2]string{}
+	for k, ref := range []model.VarRef{inv.A, inv.B} {
+		i := slices.IndexFunc(t.Variables, func(v model.Variable) bool { return v.Name == ref.Name })
+		if i < 0 {
+			return fmt.Errorf("target %s has no variable %q: it has %s", t.Name, ref.Name, strings.Join(names(t.Variables), ", "))
+		}
+		if !slices.Contains(t.Nodes, ref.Node) {
+			return fmt.Errorf("%s: target %s has no node %q: it has %v", ref, t.Name, ref.Node, t.Nodes)
+		}
+		kinds[k] = t.Variables[i].Kind
+	}
+	if kinds[0] != kinds[1] {
+		return fmt.Errorf("%s: %s is a %s and %s a %s: only variables of one kind are compared", inv.String(), inv.A.Name, kinds[0], inv.B.Name, kinds[1])
+	}
+	inv.Kind = kinds[0]
+	return nil
 }
 
 // where is what a partition of a scenario needs to know: the target's hosts, and

@@ -286,6 +286,11 @@ func (c *Client) SetInvariant(ctx context.Context, target, invariant, status str
 	return call[wire.Invariant](ctx, c, http.MethodPut, query("/v1/invariants/"+id(invariant), "target", target), wire.InvariantChange{Status: status}, 0)
 }
 
+// PinInvariant pins an invariant of a target that is written down: two variables.
+func (c *Client) PinInvariant(ctx context.Context, target, text string) (wire.Invariant, error) {
+	return call[wire.Invariant](ctx, c, http.MethodPost, "/v1/invariants", wire.InvariantText{Target: target, Text: text}, 0)
+}
+
 // Switches lists the switches with ports and rules.
 func (c *Client) Switches(ctx context.Context) ([]wire.Switch, error) {
 	out, err := get[wire.Switches](ctx, c, "/v1/switches")

@@ -384,6 +384,12 @@ type InvariantChange struct {
 	Status string `json:"status" enum:"mined,pinned,dropped" doc:"pinned: kept whatever later runs say; dropped: not explored; mined: neither"`
 }
 
+// InvariantText is an invariant as a person writes it.
+type InvariantText struct {
+	Target string `json:"target" minLength:"1" maxLength:"1024" doc:"As a campaign's"`
+	Text   string `json:"text" minLength:"1" maxLength:"4096" doc:"Two variables of two nodes and of one kind, as in status[n1]@n2 == status[n1]@n3"`
+}
+
 // Port is one port of a switch.
 type Port struct {
 	Number uint32 `json:"number"`

@@ -434,15 +434,30 @@ func invariantsCommand(conn *daemonFlags) *cobra.Command {
 	asks := []*cobra.Command{c} // the store, or a daemon
 	for verb, status := range map[string]model.InvariantStatus{"pin": model.InvariantPinned, "drop": model.InvariantDrop, "release": model.InvariantMined} {
 		help := map[string]string{"pin": "keep it whatever later runs say", "drop": "do not explore it", "release": "leave it to the miner again"}[verb]
+		takes, what := " ID", "an invariant's id"
+		if verb == "pin" {
+			takes, what = " ID|INVARIANT", "an invariant's id, or an invariant such as 'status[n1]@n2 == status[n1]@n3'"
+			help += ", mined or not"
+		}
 		asks = append(asks, &cobra.Command{
-			Use: verb + " ID", Short: help, Args: exactArgs(1, "an invariant's id"),
+			Use: verb + takes, Short: help, Args: exactArgs(1, what),
 			RunE: func(c *cobra.Command, args []string) (err error) {
 				cl, _, end, err := conn.connect(c.Context(), runsDir)
 				if err != nil {
 					return err
 				}
 				defer func() { err = errors.Join(err, end()) }()
-				inv, err := cl.SetInvariant(c.Context(), targetName(of), args[0], string(status))
+				var inv wire.Invariant
+				switch text := strings.Contains(args[0], "@"); {
+				case text && status != model.InvariantPinned:
+					return usage("%s takes the id of an invariant, and %q is none: netsplit invariants lists them", verb, args[0])
+				case text && of == "":
+					return usage("%q is to be pinned for some target: name it with --target", args[0])
+				case text:
+					inv, err = cl.PinInvariant(c.Context(), targetName(of), args[0])
+				default:
+					inv, err = cl.SetInvariant(c.Context(), targetName(of), args[0], string(status))
+				}
 				if err != nil {
 					return err
 				}

@@ -1,7 +1,9 @@
 package store
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -86,6 +88,24 @@ func (x *Tx) SetInvariantStatus(target, id string, s model.InvariantStatus) (mod
 	inv := found[0]
 	inv.Status = s
 	return inv, x.put(bucketInvariants, key(inv.Target, inv.ID), inv)
+}
+
+// PinInvariant pins an invariant that need not have been mined. One that was keeps what
+// was mined of it.
+func (x *Tx) PinInvariant(target string, inv model.Invariant) (model.TargetInvariant, error) {
+	if err := errors.Join(checkID("target", target), checkID("invariant", inv.ID)); err != nil {
+		return model.TargetInvariant{}, err
+	}
+	list, err := x.ListInvariants(target)
+	if err != nil {
+		return model.TargetInvariant{}, err
+	}
+	if slices.ContainsFunc(list, func(i model.TargetInvariant) bool { return i.ID == inv.ID }) {
+		return x.SetInvariantStatus(target, inv.ID, model.InvariantPinned)
+	}
+	inv.Status = model.InvariantPinned
+	out := model.TargetInvariant{Target: target, Invariant: inv}
+	return out, x.put(bucketInvariants, key(target, inv.ID), out)
 }
 
 // KeyLife is how long an idempotency key is remembered.

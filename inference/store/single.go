@@ -119,6 +119,16 @@ func (s *Store) ListInvariants(target string) ([]model.TargetInvariant, error) {
 	return view(s, func(tx *Tx) ([]model.TargetInvariant, error) { return tx.ListInvariants(target) })
 }
 
+// PinInvariant is Tx.PinInvariant.
+func (s *Store) PinInvariant(target string, inv model.Invariant) (model.TargetInvariant, error) {
+	var out model.TargetInvariant
+	err := s.Update(func(tx *Tx) (err error) {
+		out, err = tx.PinInvariant(target, inv)
+		return err
+	})
+	return out, err
+}
+
 // SetInvariantStatus is Tx.SetInvariantStatus.
 func (s *Store) SetInvariantStatus(target, id string, status model.InvariantStatus) (model.TargetInvariant, error) {
 	var out model.TargetInvariant
