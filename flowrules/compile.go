@@ -222,6 +222,9 @@ func (c *compiler) partitions() error {
 			if p.Lifted {
 				continue
 			}
+			if err := p.Partition.NeedsGate(); err != nil && !(p.Behind && c.gate[li]) {
+				return err // a guard behind the gate is not needed: what is held passes as the gate decides
+			}
 			if p.Partition.Effect == model.Reset && !p.Behind {
 				c.resets[li] = c.resets[li].add(tcpOf(p.Partition.Only), p.ID)
 			}

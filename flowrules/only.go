@@ -52,6 +52,9 @@ func (m Match) above() uint16 {
 // together are the traffic.
 func layers(t model.Traffic) []Match {
 	var out []Match
+	if t.Messages {
+		return nil // no match tells: the gate before these rules does
+	}
 	switch t.Proto {
 	case "tcp", "udp":
 		m := Match{IPProto: protoTCP, Opening: t.Opening}

@@ -73,3 +73,29 @@ func TestAPartitionOfSomeHosts(t *testing.T) {
 		}
 	}
 }
+
+// TestNoRuleTellsMessages: what loses messages only is cut by the gate, and behind it
+// nothing may hold back the acknowledgements that it lets go.
+func TestNoRuleTellsMessages(t *testing.T) {
+	in := flowrules.Input{Lab: 7, HardTimeout: 5 * time.Second}
+	for i, h := range []model.NodeID{"n1", "n2"} {
+		in.Hosts = append(in.Hosts, flowrules.Host{Name: h, Port: uint32(i + 1), MAC: flowrules.MAC{2, 0, 0, 0, 0, byte(i + 1)}, IP: netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)})})
+	}
+	p := model.Partition{Shape: model.Simplex, Effect: model.Drop, Groups: [][]model.NodeID{{"n1"}, {"n2"}}, Only: []model.Traffic{{Proto: "tcp", Messages: true}}}
+	for _, behind := range []bool{false, true} {
+		in.Partitions = []flowrules.InForce{{ID: 1, Partition: p, Behind: behind}}
+		if _, err := flowrules.Compile(in); err == nil || !strings.Contains(err.Error(), "no rule of a switch tells them apart") {
+			t.Errorf("behind %v, without a gate: %v", behind, err)
+		}
+	}
+	in.Gate = []flowrules.Pair{{A: "n1", B: "n2"}}
+	plan, err := flowrules.Compile(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range plan.Rules {
+		if r.Kind == flowrules.KindDrop {
+			t.Errorf("dropped behind the gate: %s", r)
+		}
+	}
+}

@@ -5,7 +5,7 @@ import "slices"
 // Takes says whether the partition cuts a probe packet, on the links that it cuts.
 func (p Partition) Takes(s ProbePacket) bool {
 	src, dst := s.Ports()
-	return len(p.Only) == 0 || slices.ContainsFunc(p.Only, func(t Traffic) bool { return t.Selects(s.Proto, src, dst, s.Opening) })
+	return len(p.Only) == 0 || slices.ContainsFunc(p.Only, func(t Traffic) bool { return t.Selects(s.Proto, src, dst, s.Opening, false) })
 }
 
 // CutsAll says whether this partition cuts, on a link that both cut, all that o does.

@@ -86,18 +86,23 @@ type Traffic struct {
 	// Opening selects only what opens a connection (TCP with SYN and without
 	// ACK): who may not open one may still answer on those there are.
 	Opening bool `json:"opening,omitempty" yaml:"opening,omitempty"`
+	// Messages selects only TCP packets that carry something: payload, SYN, FIN or RST.
+	// Bare acknowledgements pass, so who hears nothing any more goes on believing that
+	// it is heard. No switch can match this: only the gate of a run cuts it.
+	Messages bool `json:"messages,omitempty" yaml:"messages,omitempty"`
 }
 
 // Selects says whether a packet is of this traffic, given its protocol as Proto
-// names it, its ports (0 where it has none, as a later fragment), and whether it
-// opens a connection.
-func (t Traffic) Selects(proto string, src, dst uint16, opening bool) bool {
-	return proto == t.Proto && (t.Port == 0 || t.Port == src || t.Port == dst) && (!t.Opening || opening)
+// names it, its ports (0 where it has none, as a later fragment), whether it opens a
+// connection, and whether it is a bare acknowledgement.
+func (t Traffic) Selects(proto string, src, dst uint16, opening, bare bool) bool {
+	return proto == t.Proto && (t.Port == 0 || t.Port == src || t.Port == dst) && (!t.Opening || opening) && !(t.Messages && bare)
 }
 
 // Covers says that whatever is of traffic u is of t as well.
 func (t Traffic) Covers(u Traffic) bool {
-	return t.Proto == u.Proto && (t.Port == 0 || t.Port == u.Port) && (!t.Opening || u.Opening)
+	return t.Proto == u.Proto && (t.Port == 0 || t.Port == u.Port) && (!t.Opening || u.Opening) &&
+		(!t.Messages || u.Messages || u.Opening)
 }
 
 // Link is one direction between two hosts.
@@ -212,6 +217,12 @@ func (p Partition) checkOnly() error {
 			return fmt.Errorf("partition: unknown protocol %q: use tcp, udp, icmp or arp", t.Proto)
 		case t.Port != 0 && t.Proto != "tcp" && t.Proto != "udp":
 			return fmt.Errorf("partition: %s has no ports: leave out port %d", t.Proto, t.Port)
+		case t.Messages && t.Proto != "tcp":
+			return fmt.Errorf("partition: %s has no bare acknowledgements: only tcp can be cut by messages", t.Proto)
+		case t.Messages && t.Opening:
+			return fmt.Errorf("partition: what opens a connection carries a message anyhow: leave out opening or messages")
+		case t.Messages && p.Effect == Reset:
+			return fmt.Errorf("partition: effect reset ends the connections whose acknowledgements are to pass: use drop")
 		case t.Opening && t.Proto != "tcp":
 			return fmt.Errorf("partition: %s opens no connections: only tcp can be cut by who opens them", t.Proto)
 		}
@@ -303,7 +314,8 @@ func (p Partition) String() string {
 	return b.String()
 }
 
-// String is proto, proto/port, with -opening for what opens connections.
+// String is proto, proto/port, with -opening for what opens connections, -messages for
+// what carries something.
 func (t Traffic) String() string {
 	s := t.Proto
 	if t.Port != 0 {
@@ -312,14 +324,30 @@ func (t Traffic) String() string {
 	if t.Opening {
 		s += "-opening"
 	}
+	if t.Messages {
+		s += "-messages"
+	}
 	return s
+}
+
+// NeedsGate says why the partition can only be cut by the gate of a run; nil: a switch's
+// rules, or hosts, can do it, too.
+func (p Partition) NeedsGate() error {
+	for _, t := range p.Only {
+		if t.Messages {
+			return fmt.Errorf("partition: %s loses packets with payload and lets bare acknowledgements pass, and no rule of a switch tells them apart, as TCP's flags do not: "+
+				"only the gate of a run can (netsplit run TARGET --scenario FILE); by hand and in scripts cut all of %s", t, t.Proto)
+		}
+	}
+	return nil
 }
 
 // ParseTraffic reads what Traffic.String writes.
 func ParseTraffic(s string) (Traffic, error) {
 	var t Traffic
-	rest, opening := strings.CutSuffix(s, "-opening")
-	t.Opening = opening
+	rest, messages := strings.CutSuffix(s, "-messages")
+	rest, opening := strings.CutSuffix(rest, "-opening")
+	t.Opening, t.Messages = opening, messages
 	proto, port, has := strings.Cut(rest, "/")
 	t.Proto = proto
 	if has {

@@ -189,15 +189,33 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// TestOnlyTheGateCutsByMessages: whoever else is asked says why not.
+func TestOnlyTheGateCutsByMessages(t *testing.T) {
+	p := model.Partition{Shape: model.Simplex, Effect: model.Drop, Groups: [][]model.NodeID{{"n1"}, {"n2"}}, Only: []model.Traffic{{Proto: "udp"}, {Proto: "tcp", Messages: true}}}
+	if err := p.Fits([]model.NodeID{"n1", "n2"}); err != nil {
+		t.Error(err)
+	}
+	if err := p.NeedsGate(); err == nil || !strings.Contains(err.Error(), "only the gate of a run can") {
+		t.Errorf("by hand: %v", err)
+	}
+	if p.Only = p.Only[:1]; p.NeedsGate() != nil {
+		t.Errorf("udp by hand: %v", p.NeedsGate())
+	}
+	p.Only, p.Effect = []model.Traffic{{Proto: "tcp", Messages: true}}, model.Reset
+	if err := p.Fits([]model.NodeID{"n1", "n2"}); err == nil || !strings.Contains(err.Error(), "acknowledgements are to pass") {
+		t.Errorf("with resets: %v", err)
+	}
+}
+
 // TestParseTraffic: what String writes is read back, and nothing else.
 func TestParseTraffic(t *testing.T) {
-	for _, s := range []string{"tcp", "udp/53", "tcp/65535", "tcp/7000-opening", "tcp-opening", "icmp", "arp"} {
+	for _, s := range []string{"tcp", "udp/53", "tcp/65535", "tcp/7000-opening", "tcp-opening", "tcp-messages", "tcp/7000-messages", "icmp", "arp"} {
 		tr, err := model.ParseTraffic(s)
 		if err != nil || tr.String() != s {
 			t.Errorf("%s: %s, %v", s, tr, err)
 		}
 	}
-	for _, s := range []string{"", "sctp", "tcp/", "tcp/0", "tcp/65536", "tcp/7000x", "tcp/-1", "icmp/7", "udp-opening", "tcp/http"} {
+	for _, s := range []string{"", "sctp", "tcp/", "tcp/0", "tcp/65536", "tcp/7000x", "tcp/-1", "icmp/7", "udp-opening", "udp-messages", "tcp-opening-messages", "tcp-messages-opening", "tcp/http"} {
 		if tr, err := model.ParseTraffic(s); err == nil {
 			t.Errorf("%s was read as %s", s, tr)
 		}

@@ -67,9 +67,12 @@ func (b *Testbed) NewCut(p model.Partition) *Cut {
 	return &Cut{bed: b, id: cutID + b.ids.Add(1), partition: p, probes: map[model.Link]uint64{}}
 }
 
-// Takes says why the bed cannot have the effect; nil: it can.
-func (b *Testbed) Takes(e model.Effect) error {
-	if e == model.Reset && b.fabric == nil {
+// Takes says why the bed cannot cut a partition at line rate; nil: it can.
+func (b *Testbed) Takes(p model.Partition) error {
+	if err := p.NeedsGate(); err != nil {
+		return err
+	}
+	if p.Effect == model.Reset && b.fabric == nil {
 		return errors.New("effect reset: the hosts of this testbed drop packets themselves and send no resets: ask for drop, or use a switch")
 	}
 	return nil

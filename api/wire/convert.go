@@ -149,7 +149,7 @@ func fromPartition(p model.Partition) Partition {
 	out := Partition{Shape: string(p.Shape), Effect: string(p.Effect), Label: p.Label, Role: p.Role, Size: p.Size,
 		Groups: each(p.Groups, func(g []model.NodeID) []string { return each(g, name) })}
 	for _, t := range p.Only {
-		out.Only = append(out.Only, Traffic{Proto: t.Proto, Port: int(t.Port), Opening: t.Opening})
+		out.Only = append(out.Only, Traffic{Proto: t.Proto, Port: int(t.Port), Opening: t.Opening, Messages: t.Messages})
 	}
 	return out
 }
@@ -277,7 +277,7 @@ func (s PartitionSpec) Model() model.PartitionSpec {
 		}),
 	}
 	for _, t := range s.Only {
-		p.Only = append(p.Only, model.Traffic{Proto: t.Proto, Port: uint16(t.Port), Opening: t.Opening})
+		p.Only = append(p.Only, model.Traffic{Proto: t.Proto, Port: uint16(t.Port), Opening: t.Opening, Messages: t.Messages})
 	}
 	return model.PartitionSpec{Name: s.Name, For: time.Duration(s.For), Partition: p}
 }

@@ -462,6 +462,8 @@ type Traffic struct {
 	Proto   string `json:"proto" enum:"tcp,udp,icmp,arp" doc:"arp includes neighbour discovery"`
 	Port    int    `json:"port,omitempty" minimum:"1" maximum:"65535" doc:"Of the service, at whichever end; tcp and udp; absent: any"`
 	Opening bool   `json:"opening,omitempty" doc:"Only what opens a connection; tcp"`
+	// Messages is of scenarios only.
+	Messages bool `json:"messages,omitempty" doc:"Only what carries payload, SYN, FIN or RST, so that bare acknowledgements pass; tcp, and only where the gate of a run cuts: in a scenario"`
 }
 
 // PartitionSpec asks for a partition, in one piece: there is nothing to save

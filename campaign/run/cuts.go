@@ -64,7 +64,7 @@ func (l *Live) Cut(ctx context.Context, name string, p model.Partition) (model.S
 	if err != nil {
 		return model.ScriptCut{}, err
 	}
-	if err := l.r.c.Bed.Takes(p.Effect); err != nil {
+	if err := l.r.c.Bed.Takes(p); err != nil {
 		return model.ScriptCut{}, err
 	}
 	c := &scriptCut{cut: l.r.c.Bed.NewCut(p), ScriptCut: model.ScriptCut{Name: name, Partition: p}}

@@ -32,7 +32,7 @@ func (s *session) reset(held *heldFrame) int {
 // resets says whether a partition of some traffic only is of the connection's, and
 // not just of its opening.
 func resets(only []model.Traffic, c inference.Connection) bool {
-	return len(only) == 0 || slices.ContainsFunc(only, func(t model.Traffic) bool { return t.Selects("tcp", c.A.Port(), c.B.Port(), false) })
+	return len(only) == 0 || slices.ContainsFunc(only, func(t model.Traffic) bool { return t.Selects("tcp", c.A.Port(), c.B.Port(), false, false) })
 }
 
 // resetConn resets a connection at both ends. Where message faults keep or lost

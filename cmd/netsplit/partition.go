@@ -108,7 +108,7 @@ tcp or udp, and for tcp only what opens connections:
 				if err != nil {
 					return usage("--only %s: %w", o, err)
 				}
-				spec.Only = append(spec.Only, wire.Traffic{Proto: t.Proto, Port: int(t.Port), Opening: t.Opening})
+				spec.Only = append(spec.Only, wire.Traffic{Proto: t.Proto, Port: int(t.Port), Opening: t.Opening, Messages: t.Messages})
 			}
 			return cut(c, conn, print, spec, noWait)
 		},

@@ -8,6 +8,25 @@ import (
 	"netsplit/model"
 )
 
+// TestABareAcknowledgementIsNoMessage: a segment with payload, or one that opens or ends a
+// connection, is.
+func TestABareAcknowledgementIsNoMessage(t *testing.T) {
+	messages := []model.Traffic{{Proto: "tcp", Messages: true}}
+	for _, c := range []struct {
+		flags, length string
+		message       bool
+	}{{"10", "0028", false}, {"10", "0029", true}, {"18", "0064", true}, {"11", "0028", true}, {"02", "0028", true}, {"04", "0028", true}, {"30", "0028", false}} {
+		f, err := hex.DecodeString("020000000002" + "020000000001" + "0800" + "4500" + c.length + "00000000" + "4006" + "0000" + "0a000001" + "0a000002" +
+			"9c400885" + "00000001" + "00000000" + "50" + c.flags + "0100" + "00000000" + "000000000000")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if Of(f, messages) != c.message || !Of(f, []model.Traffic{{Proto: "tcp"}}) {
+			t.Errorf("flags %s, %s bytes: a message %v", c.flags, c.length, Of(f, messages))
+		}
+	}
+}
+
 // TestPayloadIsCountedByPort: as a reader of messages counts it, whatever the headers
 // have of options, padding and extensions, and however little of the frame is seen.
 func TestPayloadIsCountedByPort(t *testing.T) {

@@ -20,6 +20,7 @@ type arrival struct {
 	proto    protocol
 	way      way
 	opening  bool   // TCP with SYN, without ACK
+	bare     bool   // TCP without payload, SYN, FIN and RST: it acknowledges, or probes
 	from, to uint16 // ports, 0 without
 	digest   uint64 // see Digest
 }
@@ -67,7 +68,7 @@ func (w *wanted) has(a *arrival) bool {
 
 // of says whether the packet is of any of the traffic.
 func (a *arrival) of(some []model.Traffic) bool {
-	return slices.ContainsFunc(some, func(t model.Traffic) bool { return t.Selects(protocolNames[a.proto], a.from, a.to, a.opening) })
+	return slices.ContainsFunc(some, func(t model.Traffic) bool { return t.Selects(protocolNames[a.proto], a.from, a.to, a.opening, a.bare) })
 }
 
 // like says whether the packet is of the probe packet's traffic, with the port at the same
@@ -214,8 +215,9 @@ func (a *arrival) above(number byte, later bool, b []byte, length int32) (payloa
 	switch {
 	case a.proto == protoUDP:
 		return length - 8 // RFC 768
-	case len(b) >= 13:
-		return length - int32(b[12]>>4)*4
+	case len(b) >= 14:
+		payload = length - int32(b[12]>>4)*4
+		a.bare = payload <= 0 && b[13]&0x07 == 0 // FIN, SYN, RST
 	}
-	return 0
+	return payload
 }

@@ -33,8 +33,8 @@ func (ps *Partitions) Create(ctx context.Context, spec model.PartitionSpec) (mod
 	if err != nil {
 		return fail(model.ErrInvalid, "%v", err)
 	}
-	if spec.Partition = resolved; ps.bed.Takes(resolved.Effect) != nil {
-		return fail(model.ErrInvalid, "%v", ps.bed.Takes(resolved.Effect))
+	if spec.Partition = resolved; ps.bed.Takes(resolved) != nil {
+		return fail(model.ErrInvalid, "%v", ps.bed.Takes(resolved))
 	}
 	ps.mu.Lock()
 	if err := ps.free(); err != nil {
