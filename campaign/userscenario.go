@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -52,6 +53,9 @@ func (s *Service) userScenario(spec model.CampaignSpec, t *model.Target) (*model
 			if err := find(&w.Invariant); err != nil {
 				return nil, err
 			}
+		}
+		if err := s.roles(&f.Match, t); err != nil {
+			return bad("fault %d: %v", i+1, err)
 		}
 		if err := f.Validate(hosts); err != nil {
 			return bad("fault %d: %v", i+1, err)
@@ -106,6 +110,28 @@ func (s *Service) userScenario(spec model.CampaignSpec, t *model.Target) (*model
 		sc.MaxCut = t.Timing.MaxCut
 	}
 	return &sc, nil
+}
+
+// roles reads what stands for a host and is a role as one.
+func (s *Service) roles(m *model.MessageMatch, t *model.Target) error {
+	hosts, known := slices.Concat(t.Nodes, t.Clients), slices.Collect(maps.Keys(t.Roles))
+	if s.cfg.Testbed != nil {
+		known = slices.AppendSeq(known, maps.Keys(s.cfg.Testbed.Roles))
+	}
+	slices.Sort(known)
+	for _, end := range []struct {
+		host *model.NodeID
+		role *string
+	}{{&m.From, &m.FromRole}, {&m.To, &m.ToRole}} {
+		switch name := string(*end.host); {
+		case name == "" || slices.Contains(hosts, *end.host):
+		case slices.Contains(known, name):
+			*end.host, *end.role = "", name
+		case len(known) > 0:
+			return fmt.Errorf("message fault: no host and no role %q: there are hosts %v and roles %v", name, hosts, known)
+		}
+	}
+	return nil
 }
 
 // complete gives an invariant that a person wrote down the kind of its variables, or

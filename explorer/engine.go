@@ -135,6 +135,10 @@ func (e *Engine) Scenario() model.Scenario { return e.s }
 // to do if nothing else happens: step the engine with an EventTick then.
 func (e *Engine) Next() (time.Duration, bool) { return e.faults.next() }
 
+// Asks lists the roles on whose holders it depends what becomes of a message that is
+// held: step the engine with an EventRole for each of them, then with the message.
+func (e *Engine) Asks(m *model.Message) []string { return e.faults.asks(m) }
+
 // Step takes the next event and returns what must be done because of it, in
 // order. An EventPacket is answered by exactly one decision with its Frame and
 // an Action; a decision before it that has no other Frame changes the partition.
@@ -161,6 +165,10 @@ func (e *Engine) Step(ev model.Event) []model.Decision {
 		if ev.Observation != nil {
 			e.track.observe(*ev.Observation, e.now)
 			out = e.byState(ev, ev.Observation.Message, out)
+		}
+	case model.EventRole:
+		if ev.Role != nil {
+			e.faults.roles[ev.Role.Role] = ev.Role.Have
 		}
 	case model.EventPacket:
 		if ev.Packet != nil {

@@ -21,8 +21,9 @@ type faults struct {
 	// queues hold, by TCP stream, the packets that wait in order: the first one
 	// is delayed. Those behind it have no time of their own, unless they are too.
 	queues map[string][]*waiting
-	lost   map[uint64]*hit // by message: lost with a packet and not through since
-	reset  map[string]*hit // by TCP stream: what was lost for good on it
+	lost   map[uint64]*hit           // by message: lost with a packet and not through since
+	reset  map[string]*hit           // by TCP stream: what was lost for good on it
+	roles  map[string][]model.NodeID // who had a role when it was last asked
 }
 
 // fault is one of Scenario.Faults with what it did so far.
@@ -53,7 +54,7 @@ type waiting struct {
 }
 
 func newFaults(e *Engine, list []model.MessageFault) *faults {
-	f := &faults{e: e, fresh: map[uint64]heard{}, queues: map[string][]*waiting{}, lost: map[uint64]*hit{}, reset: map[string]*hit{}}
+	f := &faults{e: e, fresh: map[uint64]heard{}, queues: map[string][]*waiting{}, lost: map[uint64]*hit{}, reset: map[string]*hit{}, roles: map[string][]model.NodeID{}}
 	for i, m := range list {
 		f.list = append(f.list, fault{MessageFault: m, proof: model.FaultProof{Fault: i + 1}})
 	}
@@ -66,12 +67,33 @@ func (f *faults) hear(m *model.Message) {
 		return
 	}
 	for i := range f.list {
-		if f.list[i].Match.Selects(m.Type, m.From, m.To) {
+		if f.list[i].Match.Selects(m.Type, m.From, m.To, f.has) {
 			f.fresh[m.Num] = heard{typ: m.Type, from: m.From, to: m.To}
 			return
 		}
 	}
 }
+
+// asks lists the roles on whose holders it depends whether some fault selects the
+// message.
+func (f *faults) asks(m *model.Message) []string {
+	if !f.on {
+		return nil
+	}
+	var out []string
+	anybody := func(string, model.NodeID) bool { return true }
+	for i := range f.list {
+		x := &f.list[i]
+		if most := x.Most(); len(x.Match.Roles()) == 0 || most > 0 && x.proof.Acted >= most || !x.Match.Selects(m.Type, m.From, m.To, anybody) {
+			continue
+		}
+		out = append(out, x.Match.Roles()...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (f *faults) has(role string, h model.NodeID) bool { return slices.Contains(f.roles[role], h) }
 
 // forget leaves the messages of a packet alone: it heals.
 func (f *faults) forget(p *model.HeldPacket) {
@@ -105,7 +127,7 @@ func (f *faults) turn(p *model.HeldPacket, behind bool) *hit {
 		delete(f.fresh, num)
 		for i := range f.list {
 			x := &f.list[i]
-			if !x.Match.Selects(m.typ, m.from, m.to) || !f.holds(x.While) || f.e.now-f.e.armedAt < x.After {
+			if !x.Match.Selects(m.typ, m.from, m.to, f.has) || !f.holds(x.While) || f.e.now-f.e.armedAt < x.After {
 				continue
 			}
 			x.proof.Met++

@@ -29,6 +29,9 @@ const (
 	EventNode EventKind = "node"
 	// EventStep is a step of a script, over.
 	EventStep EventKind = "step"
+	// EventRole says who has a role: it was asked since a message that is held, the next
+	// one, depends on it.
+	EventRole EventKind = "role"
 	// EventNote is a remark for the record; the core ignores it.
 	EventNote EventKind = "note"
 )
@@ -46,7 +49,15 @@ type Event struct {
 	Packet      *HeldPacket  `json:"pkt,omitempty"`
 	Node        *NodeAction  `json:"node,omitempty"`
 	Step        *Step        `json:"step,omitempty"`
+	Role        *RoleHolders `json:"role,omitempty"`
 	Note        string       `json:"note,omitempty"`
+}
+
+// RoleHolders are those who say that they have a role; none: nobody does, or nobody
+// could be asked.
+type RoleHolders struct {
+	Role string   `json:"role"`
+	Have []NodeID `json:"have,omitempty"`
 }
 
 // NodeVerb is what can be done to a server process.

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -106,6 +107,15 @@ type MessageMatch struct {
 	// From and To are hosts; "" is any.
 	From NodeID `json:"from,omitempty"`
 	To   NodeID `json:"to,omitempty"`
+	// FromRole and ToRole, when set, are roles in place of hosts: whoever has it as the
+	// message is held.
+	FromRole string `json:"fromRole,omitempty"`
+	ToRole   string `json:"toRole,omitempty"`
+}
+
+// Roles lists the roles that it names.
+func (m MessageMatch) Roles() []string {
+	return slices.DeleteFunc([]string{m.FromRole, m.ToRole}, func(r string) bool { return r == "" })
 }
 
 // FaultCondition is a moment at which an invariant does not hold.
@@ -116,9 +126,10 @@ type FaultCondition struct {
 	Nth   int    `json:"nth,omitempty"`
 }
 
-// Selects says whether a message is meant.
-func (m MessageMatch) Selects(typ string, from, to NodeID) bool {
-	return (m.From == "" || m.From == from) && (m.To == "" || m.To == to) && MatchType(m.Type, typ)
+// Selects says whether a message is meant, given who has a role now.
+func (m MessageMatch) Selects(typ string, from, to NodeID, has func(role string, h NodeID) bool) bool {
+	return (m.From == "" || m.From == from) && (m.To == "" || m.To == to) && MatchType(m.Type, typ) &&
+		(m.FromRole == "" || has(m.FromRole, from)) && (m.ToRole == "" || has(m.ToRole, to))
 }
 
 // MatchType says whether a message type fits a pattern, in which "*" stands for
@@ -176,6 +187,9 @@ func (f *MessageFault) Validate(hosts []NodeID) error {
 		if h != "" && !slices.Contains(hosts, h) {
 			return fmt.Errorf("message fault: no host %q: there are %v", h, hosts)
 		}
+	}
+	if f.Match.From != "" && f.Match.FromRole != "" || f.Match.To != "" && f.Match.ToRole != "" {
+		return fmt.Errorf("message fault: from and to are each a host or a role, not both")
 	}
 	if f.Match.From != "" && f.Match.From == f.Match.To {
 		return fmt.Errorf("message fault: from and to are both %s: no packet of a host to itself crosses the switch", f.Match.From)
@@ -258,13 +272,8 @@ func (f *MessageFault) String() string {
 
 // String is type from>to, * for any.
 func (m MessageMatch) String() string {
-	anyOf := func(n NodeID) string {
-		if n == "" {
-			return "*"
-		}
-		return string(n)
-	}
-	return m.Type + " " + anyOf(m.From) + ">" + anyOf(m.To)
+	end := func(n NodeID, role string) string { return cmp.Or(string(n), role, "*") }
+	return m.Type + " " + end(m.From, m.FromRole) + ">" + end(m.To, m.ToRole)
 }
 
 // String is the condition on one line.

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -37,8 +38,8 @@ type MessageFault struct {
 // MessageMatch selects messages.
 type MessageMatch struct {
 	Type string `json:"type" minLength:"1" maxLength:"500" doc:"Message type as runs show it; * is any text" example:"text G*"`
-	From string `json:"from,omitempty" maxLength:"63" doc:"Host that sends it; absent: any"`
-	To   string `json:"to,omitempty" maxLength:"63" doc:"Host that it goes to; absent: any"`
+	From string `json:"from,omitempty" maxLength:"63" doc:"Host that sends it, or a role: whoever has it as the message is held; absent: any"`
+	To   string `json:"to,omitempty" maxLength:"63" doc:"Host that it goes to, or a role; absent: any"`
 }
 
 // FaultCondition is a moment at which an invariant does not hold.
@@ -144,7 +145,7 @@ func fromCondition(c *model.FaultCondition) *FaultCondition {
 
 func fromFault(f model.MessageFault) MessageFault {
 	return MessageFault{
-		Kind: string(f.Kind), Match: MessageMatch{Type: f.Match.Type, From: string(f.Match.From), To: string(f.Match.To)},
+		Kind: string(f.Kind), Match: MessageMatch{Type: f.Match.Type, From: cmp.Or(f.Match.FromRole, string(f.Match.From)), To: cmp.Or(f.Match.ToRole, string(f.Match.To))},
 		While: fromCondition(f.While), After: Duration(f.After), Nth: f.Nth, Every: f.Every, Times: f.Times, For: Span(f.For), Copies: f.Copies, Gap: Duration(f.Gap),
 		Behind: f.Behind, Limit: Span(f.Limit), Lose: string(f.Lose), Again: f.Again,
 	}

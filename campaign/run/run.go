@@ -204,6 +204,7 @@ func (r *run) open(began time.Time) (err error) {
 	r.s.watch(r.c.Scenario.Partition.Links())
 	r.procs = nodes.New(nodes.Config{Kit: r.c.Kit, Bed: r.c.Bed, Run: r.c.Run, Dir: r.c.Dir, Args: r.c.Spec.Args,
 		Seed: r.c.Scenario.Seed, Start: began, Record: rec, Journal: r.s})
+	r.s.holders = r.holders
 	r.probes = &probes{r: r, last: make(chan struct{})}
 	return nil
 }
@@ -246,15 +247,20 @@ func (r *run) watched() (held, mirrored []testbed.Pair) {
 // about lists the links that a fault's messages may cross: where it names no host,
 // any does, clients included.
 func (r *run) about(f *model.MessageFault) []model.Link {
-	ends := func(h model.NodeID) []model.NodeID {
+	ends := func(h model.NodeID, role string) []model.NodeID {
 		if h != "" {
 			return []model.NodeID{h}
+		}
+		for _, roles := range []map[string]model.Role{r.target.Roles, r.c.Bed.Testbed.Roles} {
+			if role, ok := roles[role]; ok {
+				return role.Hosts
+			}
 		}
 		return slices.Concat(r.target.Nodes, r.target.Clients)
 	}
 	var out []model.Link
-	for _, a := range ends(f.Match.From) {
-		for _, b := range ends(f.Match.To) {
+	for _, a := range ends(f.Match.From, f.Match.FromRole) {
+		for _, b := range ends(f.Match.To, f.Match.ToRole) {
 			out = append(out, model.Link{Src: a, Dst: b})
 		}
 	}

@@ -30,6 +30,9 @@ type session struct {
 	transport string      // of the gate
 	abort     func(error) // ends the run; nil: nothing does
 
+	// holders asks who has a role now.
+	holders func(role string) (model.Holders, error)
+
 	mu      sync.Mutex // guards everything below
 	events  uint64
 	frames  uint64
@@ -395,6 +398,9 @@ func (s *session) read(at time.Duration, held *heldFrame, step *inference.Step, 
 	for i := range step.New {
 		m := step.New[i]
 		s.messages[m.Type]++
+		if held != nil {
+			s.askRoles(at, held, &m)
+		}
 		if held == nil {
 			s.metrics.MessageSeen(m.Type, verdict)
 		}
