@@ -93,7 +93,7 @@ cut: {partition: {shape: simplex, groups: [[n1], [c1]], only: [{proto: tcp, mess
 	if p == nil || p.Wanted == 0 || p.Dropped != p.Wanted || p.Leaked != 0 || !p.LeakKnown {
 		t.Fatalf("%s: %s; proof %+v", r.Verdict.Value, r.Verdict.Reason, p)
 	}
-	if got := lines(received(t, r.Dir), "tcp"); got != "A 1, A 2, A 3, A 4, A 5, A 6, A 7, A 8, A 9, A 10, A 11, A 12" {
+	if got := lines(received(t, r.Dir), "tcp1"); got != "A 1, A 2, A 3, A 4, A 5, A 6, A 7, A 8, A 9, A 10, A 11, A 12, EOF" {
 		t.Errorf("received %s: want all lines, those of the cut once TCP has sent them again", got)
 	}
 }
