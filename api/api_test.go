@@ -24,14 +24,47 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
 
-func serve(t testing.TB, f *fakeService, change ...func(*api.Config)) *httptest.Server {
+// handler is the API of a service. Access is by token.
+func handler(t testing.TB, f *fakeService, change ...func(*api.Config)) http.Handler {
 	c := api.Config{Service: f, Keys: f, Metrics: api.NewMetrics("test", nil), Version: "v0-test", Log: slog.New(slog.DiscardHandler)}
 	for _, fn := range change {
 		fn(&c)
 	}
-	srv := httptest.NewServer(api.New(c))
+	if c.Access == nil {
+		c.Access = access(t, t.TempDir(), "http://127.0.0.1:7070")
+	}
+	return api.New(c)
+}
+
+const token = "0123456789abcdef0123"
+
+func access(t testing.TB, dir, url string) *api.Access {
+	a, err := api.NewAccess(token, dir, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// serve serves to everybody as to the owner.
+func serve(t testing.TB, f *fakeService, change ...func(*api.Config)) *httptest.Server {
+	return start(t, letIn(handler(t, f, change...)))
+}
+
+func start(t testing.TB, h http.Handler) *httptest.Server {
+	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
 	return srv
+}
+
+// letIn sends the token with each request that has none.
+func letIn(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") == "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 // do sends a request; header is "Name: value" lines. It checks what holds for

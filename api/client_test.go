@@ -15,7 +15,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"netsplit/api"
 	"netsplit/api/client"
 	"netsplit/api/wire"
 	"netsplit/model"
@@ -23,7 +22,7 @@ import (
 
 func connect(t *testing.T, base, token string) *client.Client {
 	t.Helper()
-	c, err := client.New(base, token)
+	c, err := client.New(client.Config{API: base, Token: token})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +38,7 @@ func TestClientReachesEverything(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(f.runPath, "packets.pcapng"), []byte("\x0a\x0d\x0d\x0a"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	srv := serve(t, f, func(c *api.Config) { c.Token = token })
+	srv := start(t, handler(t, f))
 	c := connect(t, srv.URL, token)
 	check := func(what string, ok bool, err error) {
 		t.Helper()
@@ -119,7 +118,7 @@ func TestClientReachesEverything(t *testing.T) {
 func TestClientErrors(t *testing.T) {
 	ctx := context.Background()
 	f := newFake(t)
-	srv := serve(t, f, func(c *api.Config) { c.Token = token })
+	srv := start(t, handler(t, f))
 	_, err := connect(t, srv.URL, "wrong").Version(ctx)
 	var p *client.Problem
 	if !errors.As(err, &p) || p.Status != 401 || !strings.Contains(err.Error(), "NETSPLIT_TOKEN") {
@@ -142,17 +141,17 @@ func TestClientErrors(t *testing.T) {
 	}
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()
-	if _, err := connect(t, other.URL, "").Version(ctx); err == nil || !strings.Contains(err.Error(), "no netsplit daemon") {
+	if _, err := connect(t, other.URL, token).Version(ctx); err == nil || !strings.Contains(err.Error(), "no netsplit daemon") {
 		t.Errorf("another server: %v", err)
 	}
 	gone := httptest.NewServer(nil)
 	gone.Close()
-	if _, err := connect(t, gone.URL, "").Version(ctx); !errors.Is(err, client.ErrNoDaemon) || !strings.Contains(err.Error(), "netsplit serve") {
+	if _, err := connect(t, gone.URL, token).Version(ctx); !errors.Is(err, client.ErrNoDaemon) || !strings.Contains(err.Error(), "netsplit serve") {
 		t.Errorf("nothing there: %v", err)
 	}
-	for _, bad := range []string{"", "ftp://x", "http://"} {
-		if _, err := client.New(bad, ""); err == nil {
-			t.Errorf("address %q is accepted", bad)
+	for _, bad := range []string{"ftp://x", "http://", "http://me:secret@127.0.0.1:7070", "http://127.0.0.1:7070/v1", "127.0.0.1:7070?x=secret"} {
+		if _, err := client.New(client.Config{API: bad, Token: token}); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("address %q: %v", bad, err)
 		}
 	}
 }
@@ -161,7 +160,7 @@ func TestClientErrors(t *testing.T) {
 // made once.
 func TestClientRepeatsWhatGotNoAnswer(t *testing.T) {
 	f := newFake(t)
-	h := api.New(api.Config{Service: f, Keys: f, Metrics: api.NewMetrics("test", nil)})
+	h := handler(t, f)
 	var calls atomic.Int32
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if calls.Add(1) == 1 {
@@ -171,7 +170,7 @@ func TestClientRepeatsWhatGotNoAnswer(t *testing.T) {
 		h.ServeHTTP(w, r)
 	}))
 	defer srv.Close()
-	if _, err := connect(t, srv.URL, "").CreateCampaign(context.Background(), wire.CampaignSpec{Target: "gossip"}, 0); err != nil {
+	if _, err := connect(t, srv.URL, token).CreateCampaign(context.Background(), wire.CampaignSpec{Target: "gossip"}, 0); err != nil {
 		t.Fatal(err)
 	}
 	list, _, err := f.ListCampaigns(0, "")
@@ -183,7 +182,7 @@ func TestClientRepeatsWhatGotNoAnswer(t *testing.T) {
 // Events come in order and without a gap although the stream breaks.
 func TestClientFollowsEventsAcrossBreaks(t *testing.T) {
 	f := newFake(t)
-	h := api.New(api.Config{Service: f, Metrics: api.NewMetrics("test", nil)})
+	h := handler(t, f)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), 60*time.Millisecond)
 		defer cancel()
@@ -200,7 +199,7 @@ func TestClientFollowsEventsAcrossBreaks(t *testing.T) {
 	defer cancel()
 	stop := errors.New("enough")
 	var got []uint64
-	err := connect(t, srv.URL, "").Events(ctx, 0, time.Second, func(e wire.Event) error {
+	err := connect(t, srv.URL, token).Events(ctx, 0, time.Second, func(e wire.Event) error {
 		if got = append(got, e.Num); e.Num == 25 {
 			return stop
 		}
@@ -210,7 +209,7 @@ func TestClientFollowsEventsAcrossBreaks(t *testing.T) {
 		t.Errorf("%v after %v", err, got)
 	}
 	srv.Close()
-	if err := connect(t, srv.URL, "").Events(ctx, 0, 300*time.Millisecond, nil); !errors.Is(err, client.ErrNoDaemon) {
+	if err := connect(t, srv.URL, token).Events(ctx, 0, 300*time.Millisecond, nil); !errors.Is(err, client.ErrNoDaemon) {
 		t.Errorf("a daemon that is gone: %v", err)
 	}
 }

@@ -2,8 +2,6 @@ package api
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"fmt"
 	"maps"
 	"net"
@@ -15,17 +13,17 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/gorilla/mux"
+
+	"netsplit/api/trust"
 )
 
 type trustKey struct{}
 
-// trusted reports whether the request showed the token, or none is needed.
+// trusted reports whether the request showed a credential.
 func trusted(ctx context.Context) bool { return ctx.Value(trustKey{}) != nil }
 
-// open are the paths that need no token. The page is empty until its script
-// has asked the API, for which it needs the token; /healthz then says no more
-// than yes or no.
-var open = []string{"/", "/static/page.js", "/static/page.css", "/healthz"}
+// healthPath needs no credential, for probes; without one it says yes or no alone.
+const healthPath = "/healthz"
 
 // guard lets a request through to the routes, or refuses it.
 //
@@ -48,17 +46,31 @@ func (s *server) guard(next http.Handler) http.Handler {
 			writeProblem(w, http.StatusMisdirectedRequest, fmt.Sprintf("Host %q is not served: use an IP address or localhost, or start the daemon with --allowed-host.", r.Host))
 			return
 		}
-		ok := s.Token == "" || tokenMatches(r.Header.Get("Authorization"), s.Token)
-		if !ok && !slices.Contains(open, r.URL.Path) {
-			w.Header().Set("WWW-Authenticate", `Bearer realm="netsplit"`)
-			writeProblem(w, http.StatusUnauthorized, "Send the daemon's token as Authorization: Bearer …; the command line reads it from --api-token-file or NETSPLIT_TOKEN.")
+		if r.URL.Path == enterPath {
+			s.enter(w, r)
 			return
 		}
-		if ok {
+		switch may := s.Access.of(r); {
+		case may == stranger:
+			writeProblem(w, http.StatusForbidden, "This socket is for the daemon's own user and root. Other users need a token, and send it to the daemon's address.")
+			return
+		case may == nobody && r.URL.Path != healthPath:
+			s.unauthorized(w, "Credentials are needed, and these are none. Commands of the daemon's own user and of root need no others; else send a token as Authorization: Bearer …, "+
+				"which the command line reads from --api-token-file or "+trust.TokenEnv+". For a browser, netsplit access page prints an address.")
+			return
+		case may == reader && r.Method != http.MethodGet && r.Method != http.MethodHead:
+			writeProblem(w, http.StatusForbidden, "This credential is for reading only. Use the command line as the daemon's own user, or its full token (serve --token-file).")
+			return
+		case may != nobody:
 			r = r.WithContext(context.WithValue(r.Context(), trustKey{}, true))
 		}
 		inner.ServeHTTP(w, r)
 	})
+}
+
+func (s *server) unauthorized(w http.ResponseWriter, detail string) {
+	w.Header().Set("WWW-Authenticate", `Bearer realm="netsplit"`)
+	writeProblem(w, http.StatusUnauthorized, detail)
 }
 
 // recoverPanics answers a request whose handler panics with a problem, unless it had
@@ -103,13 +115,6 @@ func (b *begunWriter) Write(p []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (b *begunWriter) Unwrap() http.ResponseWriter { return b.ResponseWriter }
 
-// tokenMatches compares in constant time, whatever the lengths.
-func tokenMatches(header, token string) bool {
-	scheme, got, _ := strings.Cut(header, " ")
-	a, b := sha256.Sum256([]byte(strings.TrimSpace(got))), sha256.Sum256([]byte(token))
-	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(a[:], b[:]) == 1
-}
-
 func (s *server) hostAllowed(host string) bool {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
@@ -146,7 +151,7 @@ func (s *server) strictParams(ctx huma.Context, next func(huma.Context)) {
 	query := u.Query()
 	for _, k := range slices.Sorted(maps.Keys(query)) {
 		if v := query[k]; len(v) != 1 || v[0] == "" {
-			wrong = append(wrong, &huma.ErrorDetail{Location: "query." + k, Message: "give it once and with a value, or leave it out", Value: v})
+			wrong = append(wrong, &huma.ErrorDetail{Location: "query." + k, Message: "give it once and with a value, or leave it out"})
 		}
 	}
 	ctx.EachHeader(func(k, v string) {

@@ -2,11 +2,9 @@ package api_test
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,33 +16,6 @@ import (
 	"netsplit/e2e/browser"
 	"netsplit/model"
 )
-
-const token = "0123456789abcdef0123"
-
-func TestTokenIsAskedOfEveryRequest(t *testing.T) {
-	srv := serve(t, newFake(t), func(c *api.Config) { c.Token = token })
-	for _, path := range []string{"/v1/campaigns", "/metrics", "/v1/openapi.json", "/v1/events", "/nowhere"} {
-		for _, auth := range []string{"", "Bearer", "Bearer x", "Bearer " + token[1:], "Basic " + token, token} {
-			h := []string{"Authorization: " + auth}
-			if auth == "" {
-				h = nil
-			}
-			res, _ := do(t, srv, "GET", path, "", h...)
-			if res.StatusCode != 401 || !strings.HasPrefix(res.Header.Get("WWW-Authenticate"), "Bearer") {
-				t.Errorf("GET %s with %q: %d", path, auth, res.StatusCode)
-			}
-		}
-	}
-	expect(t, srv, 200, "GET", "/v1/campaigns", "", "Authorization: Bearer "+token)
-	expect(t, srv, 200, "GET", "/v1/campaigns", "", "Authorization: bearer "+token)
-	expect(t, srv, 200, "GET", "/", "")
-	if out := expect(t, srv, 200, "GET", "/healthz", ""); fmt.Sprint(out["checks"]) != "[]" {
-		t.Errorf("health tells a stranger %v", out)
-	}
-	if out := expect(t, srv, 200, "GET", "/healthz", "", "Authorization: Bearer "+token); fmt.Sprint(out["checks"]) == "[]" {
-		t.Errorf("health tells its owner %v", out)
-	}
-}
 
 func TestPagesOfOtherSitesAreRefused(t *testing.T) {
 	srv := serve(t, newFake(t), func(c *api.Config) { c.AllowedHosts = []string{"rack.example"} })
@@ -83,89 +54,20 @@ func TestReportIsASiteOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestListen(t *testing.T) {
-	ctx := context.Background()
-	ln, err := api.Listen(ctx, "127.0.0.1:0", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	for addr, want := range map[string][]string{
-		ln.Addr().String():  {"in use", "--listen", ln.Addr().String()},
-		"0.0.0.0:0":         {"without a token", "--token-file", api.TokenEnv},
-		":0":                {"without a token"},
-		"[::]:0":            {"without a token"},
-		"192.0.2.1:0":       {"without a token"},
-		"nonsense":          {"as in 127.0.0.1:7070"},
-		"127.0.0.1:notaone": {"as in 127.0.0.1:7070"},
-	} {
-		l, err := api.Listen(ctx, addr, "")
-		if err == nil {
-			_ = l.Close()
-			t.Errorf("%s: listens", addr)
-			continue
-		}
-		for _, w := range want {
-			if !strings.Contains(err.Error(), w) {
-				t.Errorf("%s: %q does not say %q", addr, err, w)
-			}
-		}
-	}
-	if _, err := api.Listen(ctx, "192.0.2.1:0", token); err == nil || !strings.Contains(err.Error(), "no address") {
-		t.Errorf("an address of another machine: %v", err)
-	}
-	any, err := api.Listen(ctx, "0.0.0.0:0", token)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = any.Close()
-}
-
-func TestLoadToken(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, s string) string {
-		p := filepath.Join(dir, name)
-		if err := os.WriteFile(p, []byte(s), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return p
-	}
-	t.Setenv(api.TokenEnv, "")
-	if got, err := api.LoadToken(""); got != "" || err != nil {
-		t.Errorf("none: %q, %v", got, err)
-	}
-	if got, err := api.LoadToken(write("good", token+"\n")); got != token || err != nil {
-		t.Errorf("file: %q, %v", got, err)
-	}
-	for _, bad := range []string{write("empty", ""), write("short", "abc\n"), filepath.Join(dir, "missing")} {
-		if _, err := api.LoadToken(bad); err == nil {
-			t.Errorf("%s: accepted", bad)
-		}
-	}
-	t.Setenv(api.TokenEnv, "  "+token)
-	if got, err := api.LoadToken(""); got != token || err != nil {
-		t.Errorf("environment: %q, %v", got, err)
-	}
-	t.Setenv(api.TokenEnv, "short")
-	if _, err := api.LoadToken(""); err == nil || !strings.Contains(err.Error(), "/dev/urandom") {
-		t.Errorf("short: %v", err)
-	}
-}
-
 // Serve ends with its context, event streams included.
 func TestServeEndsWithItsContext(t *testing.T) {
-	ln, err := api.Listen(context.Background(), "127.0.0.1:0", "")
+	ln, err := api.Listen(context.Background(), api.ListenConfig{Addr: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	f := newFake(t)
+	h := letIn(handler(t, newFake(t)))
 	ended := make(chan error, 1)
 	go func() {
-		ended <- api.Serve(ctx, ln, api.New(api.Config{Service: f, Metrics: api.NewMetrics("test", nil)}))
+		ended <- api.Serve(ctx, h, ln)
 	}()
-	res, err := http.Get("http://" + ln.Addr().String() + "/v1/events")
+	res, err := http.Get(ln.URL + "/v1/events")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,11 +125,17 @@ func TestPageInABrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	routes := http.NewServeMux()
-	routes.Handle("/", serve(t, f).Config.Handler)
-	routes.HandleFunc("/narrow", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, browser.Narrow(string(page))) })
-	srv := httptest.NewServer(routes)
-	defer srv.Close()
-	dom, console := browser.Open(t, srv.URL+"/#c-1", "--dump-dom")
+	srv := start(t, routes)
+	acc := access(t, t.TempDir(), srv.URL)
+	routes.Handle("/", handler(t, f, func(c *api.Config) { c.Access = acc }))
+	once := func() string {
+		page, _ := expect(t, srv, 200, "POST", "/v1/access/page", "", "Authorization: Bearer "+token)["url"].(string)
+		return page
+	}
+	open := http.NewServeMux() // an inner page has no cookie
+	open.Handle("/", letIn(handler(t, f)))
+	open.HandleFunc("/narrow", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, browser.Narrow(string(page))) })
+	dom, console := browser.Open(t, once()+"#c-1", "--dump-dom")
 	if console != "" {
 		t.Errorf("the browser complains:\n%s", console)
 	}
@@ -239,7 +147,10 @@ func TestPageInABrowser(t *testing.T) {
 	if strings.Contains(dom, "/v1/runs/c-1-r0002/report") {
 		t.Error("a run that has no record has a link to its report")
 	}
-	if dom, _ := browser.Open(t, srv.URL+"/narrow", "--dump-dom"); !strings.Contains(dom, `data-width="390"`) {
+	if dom, _ := browser.Open(t, srv.URL+"/", "--dump-dom"); strings.Contains(dom, "c-1") || !strings.Contains(dom, "netsplit access page") {
+		t.Errorf("a browser that nobody let in is shown %s", dom)
+	}
+	if dom, _ := browser.Open(t, start(t, open).URL+"/narrow", "--dump-dom"); !strings.Contains(dom, `data-width="390"`) {
 		t.Errorf("%.200s", dom)
 	}
 }

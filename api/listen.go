@@ -2,76 +2,99 @@ package api
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"os"
-	"strings"
+	"strconv"
 	"syscall"
 	"time"
 )
 
-// TokenEnv is the environment variable that holds the token.
-const TokenEnv = "NETSPLIT_TOKEN"
-
-// minToken is the least length of a token: 128 bits in hex are 32 characters,
-// and half of that is no word that somebody guesses.
-const minToken = 16
-
-// LoadToken reads the token from the file, or, if that is "", from the
-// environment. No token at all is no error. A token is never a flag: those
-// can be read in the process list.
-func LoadToken(file string) (string, error) {
-	token, from := os.Getenv(TokenEnv), TokenEnv
-	if file != "" {
-		b, err := os.ReadFile(file)
-		if err != nil {
-			return "", fmt.Errorf("api: read the token: %w", err)
-		}
-		token, from = string(b), file
-	}
-	token = strings.TrimSpace(token)
-	if (token != "" || file != "") && len(token) < minToken {
-		return "", fmt.Errorf("api: the token in %s has %d characters, want %d at least: make one with: head -c 24 /dev/urandom | base64", from, len(token), minToken)
-	}
-	return token, nil
+// ListenConfig says where the API listens for other programs than the commands
+// of its own user.
+type ListenConfig struct {
+	Addr string
+	// Cert and Key are files (PEM) for TLS. Without, an address that other
+	// machines reach gets a certificate that is made once and kept in Dir.
+	Cert, Key, Dir string
+	// Insecure speaks plain HTTP on such an address.
+	Insecure bool
 }
 
-// Listen opens the address of the API. Any address but loopback needs a
-// token, because whoever reaches the API can cut the network.
-func Listen(ctx context.Context, addr, token string) (net.Listener, error) {
-	tcp, err := net.ResolveTCPAddr("tcp", addr)
+// Listener is where the API listens.
+type Listener struct {
+	net.Listener
+	// URL is where it is found from this machine; Fingerprint is of its
+	// certificate, "" without TLS.
+	URL, Fingerprint string
+	// Made: the certificate is one that netsplit made.
+	Made bool
+}
+
+// Port is the TCP port.
+func (l *Listener) Port() int { return l.Addr().(*net.TCPAddr).Port }
+
+// Listen opens the address of the API: plain HTTP on loopback, TLS elsewhere,
+// because whoever reads a token on the way can cut the network.
+func Listen(ctx context.Context, c ListenConfig) (*Listener, error) {
+	tcp, err := net.ResolveTCPAddr("tcp", c.Addr)
 	if err != nil {
 		err = &net.OpError{Op: "listen", Net: "tcp", Err: err}
 		return nil, fmt.Errorf("api: %w: choose an address of this machine and a port with --listen, as in 127.0.0.1:7070", err)
 	}
-	if !tcp.IP.IsLoopback() && token == "" {
-		return nil, fmt.Errorf("api: refusing to listen on %s without a token, since it can be reached from other machines: "+
-			"put one into a file (head -c 24 /dev/urandom | base64) and name that with --token-file, or set %s, or listen on 127.0.0.1", addr, TokenEnv)
+	beyond := !tcp.IP.IsLoopback()
+	l := &Listener{}
+	var conf *tls.Config
+	switch {
+	case c.Insecure && (!beyond || c.Cert != ""):
+		return nil, fmt.Errorf("api: --insecure is for plain HTTP on an address that other machines reach: leave it out for %s", c.Addr)
+	case (c.Cert == "") != (c.Key == ""):
+		return nil, errors.New("api: --api-cert and --api-key go together")
+	case c.Cert != "":
+		conf, l.Fingerprint, err = loadTLS(c.Cert, c.Key)
+	case beyond && !c.Insecure && c.Dir == "":
+		return nil, fmt.Errorf("api: refusing plain HTTP on %s, since it can be reached from other machines: name a certificate (--api-cert, --api-key), or say --insecure", c.Addr)
+	case beyond && !c.Insecure:
+		l.Made = true
+		conf, l.Fingerprint, err = ownTLS(c.Dir, tcp.IP, time.Now())
+	}
+	if err != nil {
+		return nil, err
 	}
 	// The address that was judged is the one that is opened.
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", tcp.String())
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("api: %s is in use by another process (ss -ltnp shows which): stop it, or choose another address with --listen: %w", addr, err)
+		return nil, fmt.Errorf("api: %s is in use by another process (ss -ltnp shows which): stop it, or choose another address with --listen: %w", c.Addr, err)
 	case errors.Is(err, syscall.EACCES):
-		return nil, fmt.Errorf("api: no right to listen on %s: choose a port above 1023 with --listen: %w", addr, err)
+		return nil, fmt.Errorf("api: no right to listen on %s: choose a port above 1023 with --listen: %w", c.Addr, err)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return nil, fmt.Errorf("api: this machine has no address %s: choose one of its own with --listen: %w", addr, err)
+		return nil, fmt.Errorf("api: this machine has no address %s: choose one of its own with --listen: %w", c.Addr, err)
 	case err != nil:
 		return nil, fmt.Errorf("api: listen: %w", err)
 	}
-	return ln, nil
+	host, scheme := tcp.IP.String(), "http"
+	if tcp.IP == nil || tcp.IP.IsUnspecified() {
+		host = "localhost"
+	}
+	if conf != nil {
+		l.Listener, scheme = tls.NewListener(ln, conf), "https"
+	} else {
+		l.Listener = ln
+	}
+	l.URL = scheme + "://" + net.JoinHostPort(host, strconv.Itoa(l.Port()))
+	return l, nil
 }
 
 // drain is how long Serve waits for requests under way.
 const drain = 5 * time.Second
 
 // Serve serves until ctx ends, then lets requests under way finish for 5 s.
-// Event streams end with ctx. It closes the listener.
-func Serve(ctx context.Context, ln net.Listener, h http.Handler) error {
+// Event streams end with ctx. It closes the listeners.
+func Serve(ctx context.Context, h http.Handler, lns ...net.Listener) error {
 	srv := &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: 5 * time.Second,
@@ -79,11 +102,15 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler) error {
 		MaxHeaderBytes:    32 << 10,
 		// Not WriteTimeout: streams and files take what they take.
 		BaseContext: func(net.Listener) context.Context { return ctx },
+		ConnContext: withPeer,
 	}
-	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(ln) }()
+	failed := make(chan error, len(lns))
+	for _, ln := range lns {
+		go func() { failed <- srv.Serve(ln) }()
+	}
 	select {
 	case err := <-failed:
+		_ = srv.Close()
 		return fmt.Errorf("api: serve: %w", err)
 	case <-ctx.Done():
 	}

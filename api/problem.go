@@ -15,7 +15,7 @@ import (
 // of urn:netsplit:problem:… and a title that never changes.
 var problemTypes = map[int][2]string{
 	http.StatusBadRequest:            {"malformed", "The request cannot be read"},
-	http.StatusUnauthorized:          {"unauthorized", "A token is needed"},
+	http.StatusUnauthorized:          {"unauthorized", "Credentials are needed"},
 	http.StatusForbidden:             {"forbidden", "The request is refused"},
 	http.StatusNotFound:              {"not-found", "There is no such thing"},
 	http.StatusMethodNotAllowed:      {"method-not-allowed", "The path has no such method"},
@@ -40,6 +40,9 @@ func newProblem(status int, detail string, errs ...error) *huma.ErrorModel {
 		if err != nil {
 			p.Add(err)
 		}
+	}
+	for _, e := range p.Errors {
+		e.Value = nil // it may be a secret that was sent in the wrong place
 	}
 	return p
 }

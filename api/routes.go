@@ -20,9 +20,9 @@ type Config struct {
 	Metrics *Metrics
 	// Keys remembers idempotency keys; nil refuses the header.
 	Keys KeyStore
-	// Token, if set, must be sent as a bearer token with every request but
-	// those for the page and the bare health check.
-	Token string
+	// Access says who is let in; nil: the daemon's own user and root alone, by
+	// connections within this machine.
+	Access *Access
 	// AllowedHosts are names, beside loopback names and IP addresses, under
 	// which the daemon may be reached. Others are refused: see guard.
 	AllowedHosts []string
@@ -63,6 +63,9 @@ func newServer(c Config) *server {
 	if c.KeepAlive == 0 {
 		c.KeepAlive = 15 * time.Second
 	}
+	if c.Access == nil {
+		c.Access = &Access{}
+	}
 	s := &server{Config: c, started: c.Now(), router: mux.NewRouter().SkipClean(true)}
 	s.router.NotFoundHandler = http.HandlerFunc(s.notFound)
 	s.router.MethodNotAllowedHandler = http.HandlerFunc(s.methodNotAllowed)
@@ -85,9 +88,11 @@ func openAPIConfig() huma.Config {
 	c.CreateHooks = nil // no $schema field in every answer
 	c.RejectUnknownQueryParameters = true
 	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
-		"token": {Type: "http", Scheme: "bearer", Description: "Needed if the daemon was started with a token, which it must be on any address but loopback."},
+		"token": {Type: "http", Scheme: "bearer", Description: "The token of serve --token-file, or the one of netsplit access read-token, which allows GET alone. " +
+			"Not needed on the daemon's Unix socket, which is for its own user and root."},
+		"page": {Type: "apiKey", In: "cookie", Name: "netsplit-PORT", Description: "What a browser has that opened the address of netsplit access page; allows GET alone."},
 	}
-	c.Security = []map[string][]string{{}, {"token": {}}}
+	c.Security = []map[string][]string{{"token": {}}, {"page": {}}}
 	return c
 }
 
@@ -117,8 +122,11 @@ func (s *server) routes() {
 	get(s, "/v1/annotations", "list-annotations", "List the cuts of a span of time, for graphs", s.listAnnotations)
 	s.eventRoute()
 	get(s, "/v1/version", "get-version", "Say what runs", s.getVersion)
-	get(s, "/healthz", "get-health", "Say whether the daemon can do its work", s.getHealth)
-	health := s.api.OpenAPI().Paths["/healthz"].Get
+	post(s, "/v1/access/page", "access-page", "Make an address that opens the page in a browser, once", http.StatusOK, s.accessPage)
+	post(s, "/v1/access/read-token", "access-read-token", "Give the read-only token, for Prometheus", http.StatusOK, s.accessReadToken)
+	get(s, healthPath, "get-health", "Say whether the daemon can do its work; without credentials, with no details", s.getHealth)
+	health := s.api.OpenAPI().Paths[healthPath].Get
+	health.Security = []map[string][]string{{}, {"token": {}}, {"page": {}}}
 	sick := *health.Responses["200"]
 	sick.Description = "It cannot: see checks"
 	health.Responses["503"] = &sick
@@ -186,7 +194,27 @@ func (s *server) getHealth(ctx context.Context, _ *none) (*healthOutput, error) 
 		out.Status = http.StatusServiceUnavailable
 	}
 	if !trusted(ctx) {
-		out.Body.Checks = []wire.Check{} // names and details are for those who show the token
+		out.Body.Checks = []wire.Check{} // names and details are for those who are let in
 	}
 	return out, nil
+}
+
+func (s *server) accessPage(context.Context, *none) (*body[wire.AccessPage], error) {
+	url, until, err := s.Access.page()
+	if err != nil {
+		return nil, newProblem(http.StatusConflict, err.Error()+": start it with --listen.")
+	}
+	return &body[wire.AccessPage]{wire.AccessPage{URL: url, Until: until}}, nil
+}
+
+type readTokenInput struct {
+	New bool `query:"new" doc:"Make another one; the one before ends"`
+}
+
+func (s *server) accessReadToken(_ context.Context, in *readTokenInput) (*body[wire.AccessToken], error) {
+	token, err := s.Access.readToken(in.New)
+	if err != nil {
+		return nil, fromService(err)
+	}
+	return &body[wire.AccessToken]{wire.AccessToken{Token: token}}, nil
 }

@@ -45,7 +45,7 @@ func (s *server) streamEvents(ctx context.Context, in *eventsInput) (*huma.Strea
 	if in.LastEventID != "" {
 		n, err := strconv.ParseUint(in.LastEventID, 10, 64)
 		if err != nil {
-			return nil, newProblem(http.StatusUnprocessableEntity, fmt.Sprintf("Last-Event-ID %q is no event number: send the id of the last event seen, or none.", in.LastEventID))
+			return nil, newProblem(http.StatusUnprocessableEntity, "Last-Event-ID is no event number: send the id of the last event seen, or none.")
 		}
 		after = n
 	}

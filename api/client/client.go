@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"mime"
 	"net/http"
 	"net/url"
@@ -16,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"netsplit/api/trust"
 	"netsplit/api/wire"
 	"netsplit/model"
 )
@@ -32,7 +34,6 @@ type Problem struct {
 	Errors []struct {
 		Message  string `json:"message"`
 		Location string `json:"location"`
-		Value    any    `json:"value"`
 	} `json:"errors"`
 }
 
@@ -69,24 +70,9 @@ func (p *Problem) Is(target error) bool {
 // Client speaks with one daemon. It may be used by several goroutines.
 type Client struct {
 	base  string
+	where string // what the user knows it as
 	token string
 	http  *http.Client
-}
-
-// New returns a client for the base URL, as in http://127.0.0.1:7070; an
-// address without a scheme is taken as http. The token is "" if the daemon
-// has none.
-func New(base, token string) (*Client, error) {
-	if !strings.Contains(base, "://") {
-		base = "http://" + base
-	}
-	u, err := url.Parse(base)
-	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return nil, fmt.Errorf("client: address of the daemon %q: write it as in http://127.0.0.1:7070", base)
-	}
-	return &Client{base: strings.TrimSuffix(u.String(), "/"), token: token, http: &http.Client{
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}, nil
 }
 
 // retries of a request that got no answer, and the pause before the first.
@@ -110,11 +96,18 @@ func (c *Client) open(ctx context.Context, method, path string, body []byte, hea
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	res, err := c.http.Do(req)
-	if errors.Is(err, syscall.ECONNREFUSED) {
-		return nil, fmt.Errorf("client: %w at %s: start one with netsplit serve, or name another with --api: %w", ErrNoDaemon, c.base, err)
+	var sent *url.Error
+	if errors.As(err, &sent) {
+		err = sent.Err // its text repeats the address
+	}
+	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("client: %w at %s: start one with netsplit serve, or name another with --api: %w", ErrNoDaemon, c.where, err)
+	}
+	if unknownAuthority(err) {
+		return nil, fmt.Errorf("client: %s: %w: if the daemon made its certificate itself, give the fingerprint that netsplit serve printed with --api-fingerprint", c.where, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("client: %s %s: %w", method, path, err)
+		return nil, fmt.Errorf("client: %s %s at %s: %w", method, path, c.where, err)
 	}
 	if res.StatusCode < 300 {
 		return res, nil
@@ -123,7 +116,7 @@ func (c *Client) open(ctx context.Context, method, path string, body []byte, hea
 	p := &Problem{}
 	b, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
 	if t, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); err != nil || t != "application/problem+json" || json.Unmarshal(b, p) != nil {
-		return nil, fmt.Errorf("client: %s %s: status %d from something that is no netsplit daemon: is %s the right address?", method, path, res.StatusCode, c.base)
+		return nil, fmt.Errorf("client: %s %s: status %d from something that is no netsplit daemon: is %s the right address?", method, path, res.StatusCode, c.where)
 	}
 	return nil, p
 }
@@ -152,7 +145,7 @@ func call[O any](ctx context.Context, c *Client, method, path string, in any, wa
 	for try := 0; ; try++ {
 		res, err = c.open(ctx, method, path, body, header)
 		var p *Problem
-		if err == nil || errors.As(err, &p) || errors.Is(err, ErrNoDaemon) || ctx.Err() != nil || try == retries {
+		if err == nil || errors.As(err, &p) || errors.Is(err, ErrNoDaemon) || errors.Is(err, trust.ErrStranger) || ctx.Err() != nil || try == retries {
 			break
 		}
 		select {
@@ -340,4 +333,19 @@ func (c *Client) Reset(ctx context.Context) ([]string, error) {
 // Version says what runs.
 func (c *Client) Version(ctx context.Context) (wire.Version, error) {
 	return get[wire.Version](ctx, c, "/v1/version")
+}
+
+// AccessPage makes an address that opens the page in a browser, once.
+func (c *Client) AccessPage(ctx context.Context) (wire.AccessPage, error) {
+	return call[wire.AccessPage](ctx, c, http.MethodPost, "/v1/access/page", nil, 0)
+}
+
+// ReadToken gives the token that allows reading; with another, a new one.
+func (c *Client) ReadToken(ctx context.Context, another bool) (string, error) {
+	path := "/v1/access/read-token"
+	if another {
+		path += "?new=true"
+	}
+	t, err := call[wire.AccessToken](ctx, c, http.MethodPost, path, nil, 0)
+	return t.Token, err
 }

@@ -542,6 +542,17 @@ type Version struct {
 	Go      string `json:"go"`
 }
 
+// AccessPage is an address that opens the page once.
+type AccessPage struct {
+	URL   string    `json:"url"`
+	Until time.Time `json:"until" doc:"How long it can be opened"`
+}
+
+// AccessToken is the token that allows reading.
+type AccessToken struct {
+	Token string `json:"token"`
+}
+
 // Check is one part of Health.
 type Check struct {
 	Name   string `json:"name"`

@@ -9,18 +9,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"netsplit/api"
 	"netsplit/api/client"
+	"netsplit/api/trust"
 )
-
-// defaultAPI is where serve listens if not told otherwise.
-const defaultAPI = "127.0.0.1:7070"
 
 // daemonFlags say which daemon a command speaks with. Commands are clients of
 // the REST API: of the daemon that runs, or of one that lives in this process
 // for as long as the command does.
 type daemonFlags struct {
-	addr, tokenFile, runsDir string
+	addr, tokenFile, fingerprint string
+	insecure                     bool
+	about                        string // a flag that was given and is for --api, "" for none
 }
 
 // register gives them to the commands that use them, and to no others. With a runs
@@ -31,12 +30,20 @@ func (d *daemonFlags) register(cs ...*cobra.Command) {
 	}
 }
 
+// daemonFlagNames are the flags that say which daemon is asked.
+var daemonFlagNames = []string{"api", "api-token-file", "api-fingerprint", "insecure"}
+
 func (d *daemonFlags) registerOn(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&d.addr, "api", os.Getenv("NETSPLIT_API"), "address of a running daemon's API (or set NETSPLIT_API); without one, "+defaultAPI+" is tried, then the command does the work itself")
-	f.StringVar(&d.tokenFile, "api-token-file", "", "file with the daemon's bearer token (or set "+api.TokenEnv+")")
+	f.StringVar(&d.addr, "api", os.Getenv("NETSPLIT_API"), fmt.Sprintf("a running daemon: https://HOST:PORT, 127.0.0.1:PORT or unix:SOCKET (or set NETSPLIT_API); default: your own one on port %d, else the command does the work itself", client.DefaultPort))
+	f.StringVar(&d.tokenFile, "api-token-file", "", "file, mode 600, with the token for --api (or set "+trust.TokenEnv+"); your own daemon needs none")
+	f.StringVar(&d.fingerprint, "api-fingerprint", os.Getenv("NETSPLIT_API_FINGERPRINT"), "SHA-256 of the certificate that the daemon at --api must show, as netsplit serve prints it (or set NETSPLIT_API_FINGERPRINT)")
+	f.BoolVar(&d.insecure, "insecure", false, "send the token to --api by plain HTTP, though it is another machine")
 	c.PreRunE = func(*cobra.Command, []string) error {
-		for _, name := range []string{"api", "api-token-file"} {
+		for _, name := range daemonFlagNames {
+			if f.Changed(name) && name != "api" {
+				d.about = name
+			}
 			if f.Changed(name) && f.Lookup("runs-dir") != nil && f.Changed("runs-dir") {
 				return usage("--%s and --runs-dir exclude one another: a daemon keeps records in its own directory, and with --runs-dir the command does the work itself", name)
 			}
@@ -45,24 +52,30 @@ func (d *daemonFlags) registerOn(c *cobra.Command) {
 	}
 }
 
+// client speaks with the daemon that is named, or with this user's own.
+func (d *daemonFlags) client() (*client.Client, error) {
+	if d.addr == "" && d.about != "" {
+		return nil, usage("--%s is for the daemon that --api names, and your own is reached without: name one, or leave it out", d.about)
+	}
+	if d.addr == "" {
+		return client.New(client.Config{})
+	}
+	token, err := trust.LoadToken(d.tokenFile)
+	if err != nil {
+		return nil, err
+	}
+	return client.New(client.Config{API: d.addr, Token: token, Fingerprint: d.fingerprint, Insecure: d.insecure})
+}
+
 // connect finds a daemon or starts one in this process. The function it
 // returns ends what it started; it must be called.
 func (d *daemonFlags) connect(ctx context.Context, runsDir string) (*client.Client, string, func() error, error) {
-	token, err := api.LoadToken(d.tokenFile)
-	if err != nil {
-		return nil, "", nil, err
-	}
-	addr := d.addr
-	if addr == "" {
-		addr = defaultAPI
-	}
 	// With a runs directory of its own the command wants its own daemon.
 	if runsDir == "" {
-		c, err := client.New(addr, token)
-		if err != nil {
-			return nil, "", nil, err
+		c, err := d.client()
+		if err == nil {
+			_, err = c.Version(ctx)
 		}
-		_, err = c.Version(ctx)
 		if err == nil {
 			return c, "", func() error { return nil }, nil
 		}
@@ -76,7 +89,7 @@ func (d *daemonFlags) connect(ctx context.Context, runsDir string) (*client.Clie
 	return d.within(ctx, runsDir)
 }
 
-// within starts a daemon in this process, on free loopback ports.
+// within starts a daemon in this process, which nobody else reaches.
 func (d *daemonFlags) within(ctx context.Context, runsDir string) (*client.Client, string, func() error, error) {
 	runsDir, err := filepath.Abs(runsDir)
 	if err != nil {
@@ -86,27 +99,24 @@ func (d *daemonFlags) within(ctx context.Context, runsDir string) (*client.Clien
 	if err != nil {
 		return nil, "", nil, err
 	}
-	dm, err := openDaemon(ctx, daemonConfig{listen: "127.0.0.1:0", openflow: "127.0.0.1:0", runsDir: runsDir, log: log,
+	dm, err := openDaemon(ctx, daemonConfig{openflow: "127.0.0.1:0", runsDir: runsDir, log: log,
 		switches: switchFlags{role: roleMaster}, inProcess: true})
 	if err != nil {
 		closeLog()
 		return nil, "", nil, err
 	}
+	ln, dial := trust.Pipe()
 	// It outlives ctx: an interrupted command still cancels and heals.
 	sctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)
-	go func() { served <- dm.serve(sctx) }()
+	go func() { served <- dm.serve(sctx, ln) }()
 	end := func() error {
 		stop()
 		err := <-served
 		closeLog()
 		return err
 	}
-	c, err := client.New(dm.ln.Addr().String(), dm.token)
-	if err != nil {
-		return nil, "", nil, errors.Join(err, end())
-	}
-	return c, runsDir, end, nil
+	return client.Over(dial), runsDir, end, nil
 }
 
 // report is where the report of a run or campaign can be found.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"netsplit/api"
 	"netsplit/api/client"
+	"netsplit/api/wire"
 	"netsplit/controller"
 	"netsplit/controller/of13"
 	"netsplit/model"
@@ -44,7 +44,7 @@ one of its two ways.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			examine := func() (model.Diagnosis, error) { return conn.examine(c.Context()) }
 			if file != "" {
-				for _, name := range []string{"api", "api-token-file"} {
+				for _, name := range daemonFlagNames {
 					if c.Flags().Changed(name) {
 						return usage("--testbed and --%s exclude one another: the daemon examines the testbed that it drives", name)
 					}
@@ -81,19 +81,11 @@ one of its two ways.`,
 
 // examine has the daemon that runs examine its testbed.
 func (d *daemonFlags) examine(ctx context.Context) (model.Diagnosis, error) {
-	token, err := api.LoadToken(d.tokenFile)
-	if err != nil {
-		return model.Diagnosis{}, err
+	var got wire.Diagnosis
+	daemon, err := d.client()
+	if err == nil {
+		got, err = daemon.Examine(ctx)
 	}
-	addr := d.addr
-	if addr == "" {
-		addr = defaultAPI
-	}
-	daemon, err := client.New(addr, token)
-	if err != nil {
-		return model.Diagnosis{}, err
-	}
-	got, err := daemon.Examine(ctx)
 	if errors.Is(err, client.ErrNoDaemon) {
 		return model.Diagnosis{}, fmt.Errorf("%w: name the testbed file to examine (--testbed), or the daemon (--api)", err)
 	}

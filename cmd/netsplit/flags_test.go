@@ -12,7 +12,7 @@ import (
 
 // asking are the commands that may ask a daemon.
 var asking = []string{"campaign", "run", "replay", "invariants", "invariants pin", "invariants drop", "invariants release",
-	"doctor", "partition cut", "partition heal", "partition list", "partition show"}
+	"doctor", "partition cut", "partition heal", "partition list", "partition show", "access page", "access read-token"}
 
 // TestUnusedFlags: a flag that a command does not use is refused by it, not taken and
 // ignored, and what is to be used in its place is told.
@@ -25,7 +25,7 @@ func TestUnusedFlags(t *testing.T) {
 				t.Errorf("%q inherits --%s: give the flag to the commands that use it", name, f.Name)
 			}
 		})
-		for _, flag := range []string{"api", "api-token-file"} {
+		for _, flag := range []string{"api", "api-token-file", "api-fingerprint"} {
 			if slices.Contains(asking, name) {
 				used[name] = c.Flag(flag) != nil
 				continue

@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"netsplit/api"
 	"netsplit/api/client"
 	"netsplit/api/wire"
 	"netsplit/model"
@@ -293,15 +292,7 @@ func partitionShow(conn *daemonFlags, print *printer) *cobra.Command {
 
 // ask calls a daemon that runs; there is nothing to do without one.
 func (d *daemonFlags) ask(ctx context.Context, do func(context.Context, *client.Client) error) error {
-	token, err := api.LoadToken(d.tokenFile)
-	if err != nil {
-		return err
-	}
-	addr := d.addr
-	if addr == "" {
-		addr = defaultAPI
-	}
-	c, err := client.New(addr, token)
+	c, err := d.client()
 	if err != nil {
 		return err
 	}

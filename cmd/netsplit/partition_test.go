@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"netsplit/api/trust"
 	"netsplit/api/wire"
 )
 
@@ -93,7 +94,7 @@ func TestWhatACutCannotMean(t *testing.T) {
 // last one for ever.
 func answering(t *testing.T, states ...wire.PartitionStatus) (address string) {
 	var asked atomic.Int32
-	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return listening(t, func(w http.ResponseWriter, r *http.Request) {
 		p := states[min(int(asked.Add(1)), len(states))-1]
 		p.Name = "p1"
 		w.Header().Set("Content-Type", "application/json")
@@ -101,15 +102,26 @@ func answering(t *testing.T, states ...wire.PartitionStatus) (address string) {
 		if err := json.NewEncoder(w).Encode(p); err != nil {
 			t.Error(err)
 		}
-	}))
+	})
+}
+
+// listening is a daemon that answers so, found by a socket.
+func listening(t *testing.T, answer http.HandlerFunc) (address string) {
+	path := filepath.Join(t.TempDir(), "own", "s")
+	ln, err := trust.Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	api := httptest.Server{Listener: ln, Config: &http.Server{Handler: answer}}
+	api.Start()
 	t.Cleanup(api.Close)
-	return strings.TrimPrefix(api.URL, "http://")
+	return "unix:" + path
 }
 
 // TestACutFromAFile asks for just what the file says, and prints what the API answers.
 func TestACutFromAFile(t *testing.T) {
 	var asked string
-	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	address := listening(t, func(w http.ResponseWriter, r *http.Request) {
 		b, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
@@ -122,9 +134,7 @@ func TestACutFromAFile(t *testing.T) {
 		if err := json.NewEncoder(w).Encode(p); err != nil {
 			t.Error(err)
 		}
-	}))
-	defer api.Close()
-	address := strings.TrimPrefix(api.URL, "http://")
+	})
 	const spec = `{"name":"p1","for":"30s","shape":"isolate","groups":[["n1"]],"only":[{"proto":"tcp","port":80}]}`
 	file := filepath.Join(t.TempDir(), "p.json")
 	for _, c := range []struct {

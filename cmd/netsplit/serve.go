@@ -21,33 +21,30 @@ import (
 type daemon struct {
 	service *campaign.Service
 	metrics *api.Metrics
-	ln      net.Listener
-	token   string
+	access  *api.Access
+	doors   *doors
 	allowed []string
 	log     *slog.Logger
 }
 
 // daemonConfig is what serve and the in-process daemon differ in.
 type daemonConfig struct {
-	listen, openflow, testbed string
-	gate                      string
-	runsDir, store            string
-	tokenFile                 string
-	allowed                   []string
-	log                       *slog.Logger
-	switches                  switchFlags
-	inProcess                 bool
+	doors             doorFlags
+	openflow, testbed string
+	gate              string
+	runsDir, store    string
+	allowed           []string
+	log               *slog.Logger
+	switches          switchFlags
+	// inProcess: for one command, which alone reaches the API.
+	inProcess bool
 }
 
 // openDaemon opens the API's address first: if that is taken, nothing of the
 // testbed was touched yet.
-func openDaemon(ctx context.Context, c daemonConfig) (*daemon, error) {
+func openDaemon(ctx context.Context, c daemonConfig) (_ *daemon, err error) {
 	if err := model.Gate(c.gate).Validate(); err != nil {
 		return nil, usage("--gate: %w", err)
-	}
-	token, err := api.LoadToken(c.tokenFile)
-	if err != nil {
-		return nil, err
 	}
 	var tb *model.Testbed
 	if c.testbed != "" {
@@ -62,31 +59,35 @@ func openDaemon(ctx context.Context, c daemonConfig) (*daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	ln, err := api.Listen(ctx, c.listen, token)
-	if err != nil {
-		return nil, err
+	d := &daemon{allowed: c.allowed, log: c.log, metrics: api.NewMetrics(version, nil), doors: &doors{}}
+	defer func() {
+		if err != nil {
+			d.doors.close()
+		}
+	}()
+	if !c.inProcess {
+		if d.doors, d.access, err = c.doors.open(ctx, c.runsDir, c.store); err != nil {
+			return nil, err
+		}
 	}
-	d := &daemon{ln: ln, token: token, allowed: c.allowed, log: c.log, metrics: api.NewMetrics(version, nil)}
 	exe, err := binary()
 	if err != nil {
-		ln.Close()
 		return nil, err
 	}
 	cfg := campaign.Config{Testbed: tb, TLS: tlsConf, Allowed: datapaths, Equal: c.switches.role == roleEqual, RunsDir: c.runsDir, StorePath: c.store, ControllerAddr: c.openflow, Binary: exe,
-		BinDir: filepath.Dir(exe), Metrics: d.metrics, Log: c.log, Version: version, Gate: model.Gate(c.gate), InProcess: c.inProcess, APIAddr: ln.Addr().String()}
+		BinDir: filepath.Dir(exe), Metrics: d.metrics, Log: c.log, Version: version, Gate: model.Gate(c.gate), InProcess: c.inProcess, APIAddr: d.doors.commands()}
 	if d.service, err = campaign.Open(cfg); err != nil {
-		ln.Close()
 		return nil, err
 	}
 	d.metrics.StoreBytes(d.service.StoreSize)
 	return d, nil
 }
 
-// serve answers until ctx ends; then it heals everything and closes.
-func (d *daemon) serve(ctx context.Context) error {
-	h := api.New(api.Config{Service: d.service, Metrics: d.metrics, Keys: d.service.Keys(), Token: d.token,
+// serve answers on the listeners until ctx ends; then it heals everything and closes.
+func (d *daemon) serve(ctx context.Context, lns ...net.Listener) error {
+	h := api.New(api.Config{Service: d.service, Metrics: d.metrics, Keys: d.service.Keys(), Access: d.access,
 		AllowedHosts: d.allowed, Version: version, Log: d.log})
-	err := api.Serve(ctx, d.ln, h)
+	err := api.Serve(ctx, h, lns...)
 	if cerr := d.service.Close(); err == nil {
 		err = cerr
 	}
@@ -114,6 +115,14 @@ themselves (docs/without-a-switch.md). It takes partitions by hand, no campaigns
 With --tls-cert, --tls-key and --tls-ca switches connect by TLS (ssl: in place of
 tcp:) and must show a certificate that --tls-ca signed; ovs-pki makes all of them.
 
+The API lets in nobody without credentials. Commands of the daemon's own user and
+of root need none: they come by a Unix socket (--socket), where the kernel says
+who they are. netsplit access makes what a browser and Prometheus need;
+--token-file has a token for everything else. On loopback the API speaks plain
+HTTP; on other addresses TLS, with --api-cert and --api-key, or with a certificate
+that is made at the first start and kept (its fingerprint is printed, for
+--api-fingerprint).
+
 The daemon asks to be master of its switches. While another controller is, it
 can neither cut nor heal, and runs under way are unknown.`,
 		Args: cobra.NoArgs,
@@ -127,18 +136,17 @@ can neither cut nor heal, and runs under way are unknown.`,
 			if addr := d.service.ControllerAddr(); addr != "" {
 				cuts = fmt.Sprintf("switches on %s:%s", c.switches.scheme(), addr)
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "netsplit: API on http://%s, %s, records in %s\n", d.ln.Addr(), cuts, c.runsDir)
-			return d.serve(cmd.Context())
+			fmt.Fprintf(cmd.ErrOrStderr(), "netsplit: API on %s, %s, records in %s\n", d.doors, cuts, c.runsDir)
+			return d.serve(cmd.Context(), d.doors.tcp, d.doors.socket)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&c.listen, "listen", "127.0.0.1:7070", "address of the REST API; other than loopback needs a token")
+	c.doors.register(f)
 	f.StringVar(&c.openflow, "openflow", "127.0.0.1:6653", "address that switches connect to")
 	f.StringVar(&c.testbed, "testbed", "", "testbed file; without one, labs are made on this machine")
 	f.StringVar(&c.gate, "gate", "", gateHelp+"; campaigns may ask for the other")
 	f.StringVar(&c.runsDir, "runs-dir", "runs", "where records of runs and the store are kept")
 	f.StringVar(&c.store, "store", "", "path of the store (default RUNS-DIR/netsplit.db)")
-	f.StringVar(&c.tokenFile, "token-file", "", "file with the bearer token (or set "+api.TokenEnv+")")
 	f.StringSliceVar(&c.allowed, "allowed-host", nil, "further host names under which the API may be asked")
 	c.switches.register(f)
 	f.BoolVarP(&verbose, "verbose", "v", false, "log more")

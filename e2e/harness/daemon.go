@@ -2,9 +2,11 @@ package harness
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"regexp"
 	"testing"
@@ -19,10 +21,13 @@ import (
 type Daemon struct {
 	*Process
 	API, OpenFlow string // host:port; OpenFlow is "" where hosts cut by themselves
-	tb            testing.TB
+	Socket        string // path of the socket for commands
+	// HTTP comes by the socket, whatever host it is asked for.
+	HTTP http.Client
+	tb   testing.TB
 }
 
-var listening = regexp.MustCompile(`API on http://(\S+), (?:switches on (?:tcp|ssl):(\S+)|hosts cut by themselves),`)
+var listening = regexp.MustCompile(`API on https?://(\S+) and unix:(\S+?)(?: \(certificate [^)]*\))?, (?:switches on (?:tcp|ssl):(\S+)|hosts cut by themselves),`)
 
 // Serve starts a daemon and waits until it listens: agents are started first.
 func Serve(tb testing.TB, args ...string) *Daemon {
@@ -33,13 +38,17 @@ func Serve(tb testing.TB, args ...string) *Daemon {
 		if m == nil {
 			return fmt.Errorf("it said %q", d.Stderr())
 		}
-		d.API, d.OpenFlow = m[1], m[2]
+		d.API, d.Socket, d.OpenFlow = m[1], m[2], m[3]
 		return nil
 	})
+	d.HTTP.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var dialer net.Dialer
+		return dialer.DialContext(ctx, "unix", d.Socket)
+	}}
 	return d
 }
 
-// Try asks the API and returns the status and the body.
+// Try asks the API as the daemon's own user and returns the status and the body.
 func (d *Daemon) Try(method, path string, in any) (int, []byte, error) {
 	var body io.Reader
 	if in != nil {
@@ -54,7 +63,8 @@ func (d *Daemon) Try(method, path string, in any) (int, []byte, error) {
 		return 0, nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	c := http.Client{Timeout: time.Minute}
+	c := d.HTTP
+	c.Timeout = time.Minute
 	res, err := c.Do(req)
 	if err != nil {
 		return 0, nil, err
@@ -86,7 +96,7 @@ func (d *Daemon) Upload(path string) string {
 	if err != nil {
 		d.tb.Fatal(err)
 	}
-	c, err := client.New(d.API, "")
+	c, err := client.New(client.Config{API: "unix:" + d.Socket})
 	if err != nil {
 		d.tb.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +31,8 @@ type bed struct {
 	file string // testbed file
 	dir  string // of runs
 	*harness.Process
-	api *client.Client
+	daemon *harness.Daemon
+	api    *client.Client
 }
 
 // limit is how long anything may take on a machine with other things to do.
@@ -84,21 +84,15 @@ ip -n %[1]s addr add %[4]s/24 dev e0; ip -n %[1]s link set lo up; ip -n %[1]s li
 	return b
 }
 
-var listening = regexp.MustCompile(`API on (http://\S+), hosts cut by themselves,`)
-
 // serve starts the daemon, as a user does.
 func (b *bed) serve(args ...string) {
 	b.t.Helper()
-	b.Process = harness.Start(b.t, append([]string{"serve", "--testbed", b.file, "--runs-dir", b.dir, "--listen", "127.0.0.1:0"}, args...)...)
-	harness.Until(b.t, limit, "the daemon listens", func() error {
-		m := listening.FindStringSubmatch(b.Stderr())
-		if m == nil {
-			return fmt.Errorf("it said %q", b.Stderr())
-		}
-		var err error
-		b.api, err = client.New(m[1], "")
-		return err
-	})
+	b.daemon = harness.Serve(b.t, append([]string{"--testbed", b.file, "--runs-dir", b.dir, "--listen", "127.0.0.1:0"}, args...)...)
+	b.Process = b.daemon.Process
+	var err error
+	if b.api, err = client.New(client.Config{API: "unix:" + b.daemon.Socket}); err != nil {
+		b.t.Fatal(err)
+	}
 }
 
 // cut cuts by REST and waits until that is proved.

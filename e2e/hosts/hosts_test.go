@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
@@ -162,21 +161,9 @@ func TestNothingStaysCut(t *testing.T) {
 // while its partition is healing, its rules gone already.
 func TestAnAgentIsStartedAgain(t *testing.T) {
 	b := newBed(t)
-	url := listening.FindStringSubmatch(b.Stderr())[1] + "/healthz"
 	well := func() {
 		t.Helper()
-		harness.Until(t, limit, "all is well", func() error {
-			r, err := http.Get(url)
-			if err != nil {
-				return err
-			}
-			defer r.Body.Close()
-			said, _ := io.ReadAll(r.Body)
-			if r.StatusCode != 200 {
-				return fmt.Errorf("%s: %s", r.Status, said)
-			}
-			return nil
-		})
+		b.daemon.Healthy()
 	}
 	kill := func() {
 		old := b.agent()
@@ -340,15 +327,10 @@ func TestWhatItDoesNotDo(t *testing.T) {
 	if sw, err := b.api.Switches(context.Background()); err != nil || len(sw) != 0 {
 		t.Errorf("switches: %+v, %v", sw, err)
 	}
-	m := listening.FindStringSubmatch(b.Stderr())
-	r, err := http.Get(m[1] + "/healthz")
-	if err != nil || r.StatusCode != 200 {
-		t.Errorf("health: %v, %v", r, err)
+	if status, said, err := b.daemon.Try("GET", "/healthz", nil); err != nil || status != 200 {
+		t.Errorf("health: %d %s, %v", status, said, err)
 	}
-	if err == nil {
-		r.Body.Close()
-	}
-	out := harness.Run(t, "partition", "cut", "isolate", "h2", "--for", "200ms", "--name", "timed", "--api", m[1])
+	out := harness.Run(t, "partition", "cut", "isolate", "h2", "--for", "200ms", "--name", "timed", "--api", b.daemon.API)
 	if out.Code != 0 {
 		t.Fatalf("netsplit partition cut: %s", out)
 	}

@@ -81,7 +81,6 @@ func TestBadInput(t *testing.T) {
 		{"wrong type in a testbed", withBed("type"), []string{"line 3", "unmarshal"}},
 		{"host twice in a testbed", withBed("twice"), []string{"n1", "twice"}},
 		{"bad datapath in a testbed", withBed("datapath"), []string{"zz", "ovs-vsctl"}},
-		{"not loopback without a token", []string{"serve", "--listen", "0.0.0.0:0", "--openflow", "127.0.0.1:0", "--runs-dir", runs}, []string{"token"}},
 		{"no daemon there", []string{"campaign", gossip(t), "--api", "127.0.0.1:1"}, []string{"127.0.0.1:1", "netsplit serve"}},
 	} {
 		t.Run(c.name, func(t *testing.T) { refused(t, harness.Start(t, c.args...), c.says...) })

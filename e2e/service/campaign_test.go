@@ -42,8 +42,8 @@ func TestCampaignsByREST(t *testing.T) {
 
 	// A second daemon must not touch what the first has.
 	second := harness.Run(t, "serve", "--runs-dir", dir, "--listen", "127.0.0.1:0", "--openflow", "127.0.0.1:0")
-	if second.Code != 1 || !strings.Contains(second.Stderr, d.API) || !strings.Contains(second.Stderr, "netsplit.db") {
-		t.Errorf("a second daemon on the same store must name the store and the address of the first (%s): %s", d.API, second)
+	if second.Code != 1 || !strings.Contains(second.Stderr, d.Socket) || !strings.Contains(second.Stderr, "netsplit.db") {
+		t.Errorf("a second daemon on the same store must name the store and the socket of the first (%s): %s", d.Socket, second)
 	}
 
 	interrupted := d.campaign(made.ID).Running

@@ -20,12 +20,16 @@ import (
 	"netsplit/e2e/harness"
 )
 
-// prometheus starts a real one that scrapes the daemon.
-func prometheus(t *testing.T, target string) string {
+// prometheus starts a real one that scrapes the daemon, with its read-only token.
+func prometheus(t *testing.T, d *daemon) string {
 	t.Helper()
 	dir := t.TempDir()
-	config := filepath.Join(dir, "prometheus.yml")
-	text := fmt.Sprintf("global: {scrape_interval: 500ms, scrape_timeout: 400ms}\nscrape_configs:\n- job_name: netsplit\n  static_configs: [{targets: [%q]}]\n", target)
+	config, token := filepath.Join(dir, "prometheus.yml"), filepath.Join(dir, "netsplit.token")
+	made := harness.Run(t, "access", "read-token", "--api", d.API)
+	if made.Code != 0 || os.WriteFile(token, []byte(made.Stdout), 0o600) != nil {
+		t.Fatalf("no token: %s", made)
+	}
+	text := fmt.Sprintf("global: {scrape_interval: 500ms, scrape_timeout: 400ms}\nscrape_configs:\n- job_name: netsplit\n  authorization: {credentials_file: %q}\n  static_configs: [{targets: [%q]}]\n", token, d.API)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +96,7 @@ func ask(addr string, q dashboard.Query, from, to time.Time) ([]float64, error) 
 func TestPrometheusDuringACampaign(t *testing.T) {
 	harness.LeavesNothing(t)
 	d := serve(t, "--runs-dir", t.TempDir())
-	addr := prometheus(t, d.API)
+	addr := prometheus(t, d)
 	began := time.Now()
 	var made wire.Campaign
 	// Redis loses acknowledged writes at every failover, so there is a finding.

@@ -188,7 +188,7 @@ func (d *daemon) told(kind, id, state string) string {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := d.HTTP.Do(req)
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -1,0 +1,192 @@
+package api_test
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"netsplit/api"
+	"netsplit/api/client"
+)
+
+func TestListen(t *testing.T) {
+	ctx := context.Background()
+	ln, err := api.Listen(ctx, api.ListenConfig{Addr: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	if ln.URL != "http://"+ln.Addr().String() || ln.Fingerprint != "" {
+		t.Errorf("%+v", ln)
+	}
+	for _, c := range []struct {
+		conf api.ListenConfig
+		want []string
+	}{
+		{api.ListenConfig{Addr: ln.Addr().String()}, []string{"in use", "--listen", ln.Addr().String()}},
+		{api.ListenConfig{Addr: "nonsense"}, []string{"as in 127.0.0.1:7070"}},
+		{api.ListenConfig{Addr: "127.0.0.1:notaone"}, []string{"as in 127.0.0.1:7070"}},
+		{api.ListenConfig{Addr: "0.0.0.0:0"}, []string{"refusing plain HTTP", "--api-cert", "--insecure"}},
+		{api.ListenConfig{Addr: ":0"}, []string{"refusing plain HTTP"}},
+		{api.ListenConfig{Addr: "[::]:0"}, []string{"refusing plain HTTP"}},
+		{api.ListenConfig{Addr: "192.0.2.1:0"}, []string{"refusing plain HTTP"}},
+		{api.ListenConfig{Addr: "192.0.2.1:0", Insecure: true}, []string{"no address"}},
+		{api.ListenConfig{Addr: "127.0.0.1:0", Insecure: true}, []string{"leave it out"}},
+		{api.ListenConfig{Addr: "127.0.0.1:0", Cert: "x"}, []string{"go together"}},
+		{api.ListenConfig{Addr: "127.0.0.1:0", Cert: "x", Key: "y"}, []string{"certificate of the API", "open x"}},
+	} {
+		l, err := api.Listen(ctx, c.conf)
+		if err == nil {
+			_ = l.Close()
+			t.Errorf("%+v: listens", c.conf)
+			continue
+		}
+		for _, w := range c.want {
+			if !strings.Contains(err.Error(), w) {
+				t.Errorf("%+v: %q does not say %q", c.conf, err, w)
+			}
+		}
+	}
+	plain, err := api.Listen(ctx, api.ListenConfig{Addr: "0.0.0.0:0", Insecure: true})
+	if err != nil || !strings.HasPrefix(plain.URL, "http://localhost:") {
+		t.Fatalf("%+v, %v", plain, err)
+	}
+	_ = plain.Close()
+}
+
+// Beyond loopback the API speaks TLS, with a certificate that is made once; a
+// client that pins it speaks with no other.
+func TestCertificateIsMadeOnceAndPinned(t *testing.T) {
+	ctx := context.Background()
+	dir := t.TempDir()
+	listen := func(c api.ListenConfig) *api.Listener {
+		t.Helper()
+		ln, err := api.Listen(ctx, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ln
+	}
+	first := listen(api.ListenConfig{Addr: "0.0.0.0:0", Dir: dir})
+	_ = first.Close()
+	ln := listen(api.ListenConfig{Addr: "0.0.0.0:0", Dir: dir})
+	if !ln.Made || len(ln.Fingerprint) != 64 || ln.Fingerprint != first.Fingerprint {
+		t.Errorf("first %s, then %s", first.Fingerprint, ln.Fingerprint)
+	}
+	for _, f := range []string{"api-cert.pem", "api-key.pem"} {
+		if st, err := os.Stat(filepath.Join(dir, f)); err != nil || st.Mode().Perm() != 0o600 {
+			t.Errorf("%v, %v", st, err)
+		}
+	}
+	var asked atomic.Int32
+	h := handler(t, newFake(t))
+	serveOn(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		h.ServeHTTP(w, r)
+	}), ln)
+
+	base := strings.Replace(ln.URL, "localhost", "127.0.0.1", 1)
+	ask := func(c client.Config) error {
+		c.API, c.Token = base, token
+		cl, err := client.New(c)
+		if err == nil {
+			_, err = cl.Version(ctx)
+		}
+		return err
+	}
+	colons := ""
+	for i := 0; i < 64; i += 2 {
+		colons += ":" + strings.ToUpper(ln.Fingerprint[i:i+2])
+	}
+	for _, f := range []string{ln.Fingerprint, "sha256:" + ln.Fingerprint, colons[1:]} {
+		if err := ask(client.Config{Fingerprint: f}); err != nil {
+			t.Errorf("fingerprint %s: %v", f, err)
+		}
+	}
+	was := asked.Load()
+	for f, says := range map[string]string{"": "--api-fingerprint", strings.Repeat("00", 32): "nothing was sent", "abc": "64 hex digits"} {
+		if err := ask(client.Config{Fingerprint: f}); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("fingerprint %q: %v", f, err)
+		}
+	}
+	if res, err := http.Get("http://" + strings.TrimPrefix(base, "https://") + "/v1/version"); err == nil {
+		res.Body.Close()
+		if res.StatusCode != 400 {
+			t.Errorf("plain HTTP: %s", res.Status)
+		}
+	}
+	if got := asked.Load(); got != was {
+		t.Errorf("%d requests came through", got-was)
+	}
+	// What is there and cannot be used is not replaced without a word.
+	if err := os.WriteFile(filepath.Join(dir, "api-key.pem"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := api.Listen(ctx, api.ListenConfig{Addr: "0.0.0.0:0", Dir: dir}); err == nil || !strings.Contains(err.Error(), "remove both") {
+		t.Errorf("a damaged key: %v", err)
+	}
+
+	// The same certificate named, on loopback.
+	own := t.TempDir()
+	made := listen(api.ListenConfig{Addr: "0.0.0.0:0", Dir: own})
+	_ = made.Close()
+	named := listen(api.ListenConfig{Addr: "127.0.0.1:0", Cert: filepath.Join(own, "api-cert.pem"), Key: filepath.Join(own, "api-key.pem")})
+	defer named.Close()
+	if named.Made || named.Fingerprint != made.Fingerprint || !strings.HasPrefix(named.URL, "https://127.0.0.1:") {
+		t.Errorf("%+v", named)
+	}
+	go func() {
+		if c, err := named.Accept(); err == nil {
+			_ = c.(*tls.Conn).Handshake()
+		}
+	}()
+	c, err := tls.Dial("tcp", named.Addr().String(), &tls.Config{InsecureSkipVerify: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := api.Fingerprint(c.ConnectionState().PeerCertificates[0].Raw); got != named.Fingerprint {
+		t.Errorf("shown %s, told %s", got, named.Fingerprint)
+	}
+	_ = c.Close()
+}
+
+// A token goes to the address that was named and over nothing that others read.
+func TestWhereATokenGoes(t *testing.T) {
+	for _, c := range []struct {
+		conf client.Config
+		says string
+	}{
+		{client.Config{Token: token}, "--api"},
+		{client.Config{API: "http://192.0.2.1:7070", Token: token}, "--insecure"},
+		{client.Config{API: "192.0.2.1:7070", Token: token}, "https://192.0.2.1:7070"},
+		{client.Config{API: "rack.example:7070", Token: token}, "--insecure"},
+		{client.Config{API: "rack.example:7070"}, "--insecure"},
+		{client.Config{API: "127.0.0.1.example:7070", Token: token}, "--insecure"},
+		{client.Config{API: "http://127.0.0.1:7070", Token: token, Fingerprint: strings.Repeat("0", 64)}, "https://127.0.0.1:7070"},
+	} {
+		if _, err := client.New(c.conf); err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), token) {
+			t.Errorf("%+v: %v", c.conf, err)
+		}
+	}
+	for _, c := range []client.Config{{API: "http://127.0.0.1:7070", Token: token}, {API: "localhost:7070", Token: token}, {API: "[::1]:7070", Token: token},
+		{API: "https://rack.example:7070", Token: token}, {API: "http://rack.example:7070", Token: token, Insecure: true}} {
+		if _, err := client.New(c); err != nil {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	// Without a token, an address on loopback is a socket, and nothing is asked of whoever has the port.
+	squatter, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer squatter.Close()
+	if _, err := client.New(client.Config{API: squatter.Addr().String()}); err == nil || !strings.Contains(err.Error(), squatter.Addr().String()) {
+		t.Errorf("somebody else has the port: %v", err)
+	}
+}
