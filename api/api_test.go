@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -71,7 +72,9 @@ func letIn(h http.Handler) http.Handler {
 // every answer: JSON is JSON, and an error is a problem that says what to do.
 func do(t *testing.T, srv *httptest.Server, method, path, body string, header ...string) (*http.Response, map[string]any) {
 	t.Helper()
-	req, err := http.NewRequest(method, srv.URL+path, strings.NewReader(body))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a stream that should be refused has no end
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, srv.URL+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}

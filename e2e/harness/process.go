@@ -93,6 +93,12 @@ func (p *Process) Signal(tb testing.TB, s os.Signal) {
 	}
 }
 
+// PID is its process id.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Stdout is what it has printed so far.
+func (p *Process) Stdout() string { return p.out.String() }
+
 // Stderr is what it has said so far.
 func (p *Process) Stderr() string { return p.err.String() }
 
