@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -19,6 +20,7 @@ import (
 	"time"
 
 	"netsplit/api"
+	"netsplit/api/trust"
 	"netsplit/campaign"
 	"netsplit/inference/store"
 	"netsplit/model"
@@ -76,8 +78,9 @@ func apiLoad(ctx context.Context, size apiSize, say func(string, ...any)) (rows 
 		return nil, fmt.Errorf("the daemon did not come up: %w", err)
 	}
 	opened := time.Since(began)
-	l := &apiAsker{base: "http://" + strings.TrimSpace(addr), client: &http.Client{Timeout: 10 * time.Second,
-		Transport: &http.Transport{MaxIdleConns: 1000, MaxIdleConnsPerHost: 1000}}, took: map[string][]time.Duration{}, bytes: map[string]int64{}, failed: map[string]int{}}
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return trust.Dial(ctx, strings.TrimSpace(addr)) }
+	l := &apiAsker{base: "http://netsplit", client: &http.Client{Timeout: 10 * time.Second,
+		Transport: &http.Transport{MaxIdleConns: 1000, MaxIdleConnsPerHost: 1000, DialContext: dial}}, took: map[string][]time.Duration{}, bytes: map[string]int64{}, failed: map[string]int{}}
 	paths, err := l.paths(size)
 	if err != nil {
 		return nil, err
@@ -360,7 +363,7 @@ func apiChild(path string, runs int) error {
 	}
 	metrics.StoreBytes(s.StoreSize)
 	ctx, cancel := context.WithCancel(context.Background())
-	ln, err := api.Listen(ctx, "127.0.0.1:0", "")
+	ln, err := trust.Listen(path + ".sock")
 	if err != nil {
 		cancel()
 		return errors.Join(err, s.Close())
