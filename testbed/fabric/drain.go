@@ -77,7 +77,9 @@ func (f *Fabric) Verify(ctx context.Context, p model.Partition) error {
 		if err := m.located(sw); err != nil {
 			return err
 		}
-		m.rules.Lock()
+		if err := m.rules.take(ctx); err != nil {
+			return err
+		}
 		err = m.readBack(ctx, sw, !m.unread(sw))
 		repaired := m.repaired
 		m.rules.Unlock()

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	"netsplit/controller"
 	"netsplit/controller/of13"
 	"netsplit/flowrules"
 	"netsplit/model"
@@ -29,25 +31,52 @@ const settle = 30 * time.Millisecond
 // before the cut may be among those counted. It shows that a cut bites, not how
 // often.
 func (f *Fabric) DropsBy(ctx context.Context, id uint32) ([]model.RuleDrops, error) {
-	f.mu.Lock()
+	read, err := f.dropsOf(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	byRule, err := read.counted(ctx, settle)
+	var out []model.RuleDrops
+	for rule, is := range byRule {
+		out = append(out, model.RuleDrops{Rule: rule, Link: is.rule.Link, Packets: read.gone[rule].Packets + is.n - min(is.n, read.before[rule]),
+			Shared: older(read.all, id, is.rule)})
+	}
+	for rule, d := range read.gone {
+		if _, is := byRule[rule]; !is && !read.has[rule] {
+			out = append(out, d)
+		}
+	}
+	return out, err
+}
+
+// dropsRead is what it takes to read the drops of a partition while others are cut and
+// healed: reading waits for the switches, and nobody waits for it.
+type dropsRead struct {
+	*reading
+	all    []counting
+	gone   map[string]model.RuleDrops
+	before map[string]uint64
+	has    map[string]bool // rules that are to be there
+}
+
+func (f *Fabric) dropsOf(ctx context.Context, id uint32) (*dropsRead, error) {
+	if err := f.mu.take(ctx); err != nil {
+		return nil, err
+	}
 	defer f.mu.Unlock()
 	if _, err := f.standing(id); err != nil {
 		return nil, err
 	}
 	all := f.counting()
 	c := all[slices.IndexFunc(all, func(c counting) bool { return c.id == id })]
-	byRule, err := f.byRule(ctx, counters{flowrules.KindDrop, func(_ *member, r flowrules.Rule) bool { return c.counts(r) }}, settle)
-	var out []model.RuleDrops
-	for rule, is := range byRule {
-		out = append(out, model.RuleDrops{Rule: rule, Link: is.rule.Link, Packets: f.gone[id][rule].Packets + is.n - min(is.n, f.before[id][rule]),
-			Shared: older(all, id, is.rule)})
-	}
-	for rule, d := range f.gone[id] {
-		if _, is := byRule[rule]; !is && !f.has(rule) {
-			out = append(out, d)
+	r := &dropsRead{all: all, gone: maps.Clone(f.gone[id]), before: maps.Clone(f.before[id]), has: map[string]bool{},
+		reading: f.reading(counters{flowrules.KindDrop, func(_ *member, r flowrules.Rule) bool { return c.counts(r) }})}
+	for _, m := range f.members {
+		for _, rule := range m.intended.Load().Rules {
+			r.has[m.rule(rule)] = true
 		}
 	}
-	return out, err
+	return r, nil
 }
 
 // counting is a partition in force, and which rules count for it.
@@ -84,8 +113,7 @@ func (f *Fabric) CountedFor(links []model.Link, of []model.ProbePacket) map[mode
 		first[l] = make([]flowrules.Rule, len(of))
 	}
 	for _, m := range f.members {
-		m.rules.Lock()
-		for _, r := range m.plan.Rules {
+		for _, r := range m.intended.Load().Rules {
 			by := first[r.Link]
 			if r.Kind != flowrules.KindDrop || by == nil {
 				continue
@@ -96,7 +124,6 @@ func (f *Fabric) CountedFor(links []model.Link, of []model.ProbePacket) map[mode
 				}
 			}
 		}
-		m.rules.Unlock()
 	}
 	out, all := map[model.Link][][]uint32{}, f.counting()
 	for l, by := range first {
@@ -127,14 +154,17 @@ func (f *Fabric) Held(ctx context.Context, id uint32, of []model.ProbePacket) (m
 
 // met finds the rule of a kind that takes each probe packet, and what it has counted.
 func (f *Fabric) met(ctx context.Context, id uint32, kind flowrules.Kind, of []model.ProbePacket) (map[model.Link][]model.Met, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	if err := f.mu.take(ctx); err != nil {
+		return nil, err
+	}
 	cut, err := f.standing(id)
+	on := linkSet(cut)
+	read := f.reading(counters{kind, func(_ *member, r flowrules.Rule) bool { return on[r.Link] }})
+	f.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
-	on := linkSet(cut)
-	counted, err := f.byRule(ctx, counters{kind, func(_ *member, r flowrules.Rule) bool { return on[r.Link] }}, 0)
+	counted, err := read.counted(ctx, 0)
 	out, best := map[model.Link][]model.Met{}, map[model.Link][]flowrules.Rule{}
 	for l := range on {
 		out[l], best[l] = make([]model.Met, len(of)), make([]flowrules.Rule, len(of))
@@ -188,7 +218,7 @@ func (f *Fabric) already(ctx context.Context, p model.Partition) (map[string]uin
 	if !slices.ContainsFunc(f.members, func(m *member) bool { return m.has(c) }) {
 		return nil, nil
 	}
-	byRule, err := f.byRule(ctx, c, settle)
+	byRule, err := f.reading(c).counted(ctx, settle)
 	out := map[string]uint64{}
 	for rule, is := range byRule {
 		out[rule] = is.n
@@ -216,20 +246,18 @@ func (f *Fabric) book(ctx context.Context) {
 		for _, r := range plan.Rules {
 			stays[r.Key()] = true
 		}
-		m.rules.Lock()
-		for _, r := range m.plan.Rules {
+		for _, r := range m.intended.Load().Rules {
 			if !stays[r.Key()] && slices.ContainsFunc(all, func(c counting) bool { return c.counts(r) }) {
 				going[m.rule(r)] = true
 			}
 		}
-		m.rules.Unlock()
 	}
 	if len(going) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, bookLimit)
 	defer cancel()
-	byRule, _ := f.byRule(ctx, counters{flowrules.KindDrop, func(m *member, r flowrules.Rule) bool { return going[m.rule(r)] }}, settle)
+	byRule, _ := f.reading(counters{flowrules.KindDrop, func(m *member, r flowrules.Rule) bool { return going[m.rule(r)] }}).counted(ctx, settle)
 	for rule, is := range byRule {
 		for _, c := range all {
 			if !c.counts(is.rule) {
@@ -245,25 +273,44 @@ func (f *Fabric) book(ctx context.Context) {
 	}
 }
 
-// has says whether a switch is to hold a rule, by its name in byRule.
-func (f *Fabric) has(rule string) bool {
-	return slices.ContainsFunc(f.members, func(m *member) bool {
-		m.rules.Lock()
-		defer m.rules.Unlock()
-		return slices.ContainsFunc(m.plan.Rules, func(r flowrules.Rule) bool { return m.rule(r) == rule })
-	})
-}
-
 // rule is the name of a rule in byRule. Rules of two switches may have the same key:
 // hosts on ports of one number, towards the same other one.
 func (m *member) rule(r flowrules.Rule) string { return m.id.String() + " " + r.Key() }
 
-// byRule is what the rules have counted, by switch and rule.
-func (f *Fabric) byRule(ctx context.Context, c counters, wait time.Duration) (map[string]ruleCount, error) {
+// reading are the rules whose counts are to be read, by switch; f.mu need not be held
+// while that is done.
+type reading struct {
+	f    *Fabric
+	kind flowrules.Kind
+	of   map[*member]map[string]flowrules.Rule // by key
+}
+
+// reading takes the rules that are desired now; f.mu is held.
+func (f *Fabric) reading(c counters) *reading {
+	r := &reading{f: f, kind: c.kind, of: map[*member]map[string]flowrules.Rule{}}
+	for _, m := range f.members {
+		for _, rule := range m.intended.Load().Rules {
+			if rule.Kind != c.kind || !c.of(m, rule) {
+				continue
+			}
+			if r.of[m] == nil {
+				r.of[m] = map[string]flowrules.Rule{}
+			}
+			r.of[m][rule.Key()] = rule
+		}
+	}
+	return r
+}
+
+// counted is what the rules have counted, by switch and rule.
+func (r *reading) counted(ctx context.Context, wait time.Duration) (map[string]ruleCount, error) {
 	var mu sync.Mutex // guards out
 	out := map[string]ruleCount{}
-	err := f.each(ctx, func(ctx context.Context, m *member) error {
-		counted, err := m.counted(ctx, c, wait)
+	err := r.f.each(ctx, func(ctx context.Context, m *member) error {
+		if len(r.of[m]) == 0 {
+			return nil // whether it is connected or not
+		}
+		counted, err := m.counted(ctx, r.kind, r.of[m], wait)
 		mu.Lock()
 		defer mu.Unlock()
 		for _, is := range counted {
@@ -276,42 +323,48 @@ func (f *Fabric) byRule(ctx context.Context, c counters, wait time.Duration) (ma
 
 // has says whether the switch has a rule that is counted.
 func (m *member) has(c counters) bool {
-	m.rules.Lock()
-	defer m.rules.Unlock()
-	return slices.ContainsFunc(m.plan.Rules, func(r flowrules.Rule) bool { return r.Kind == c.kind && c.of(m, r) })
+	return slices.ContainsFunc(m.intended.Load().Rules, func(r flowrules.Rule) bool { return r.Kind == c.kind && c.of(m, r) })
 }
 
-func (m *member) counted(ctx context.Context, c counters, wait time.Duration) (map[string]ruleCount, error) {
-	m.rules.Lock()
+// touch has Open vSwitch look at its counters: it is told its default rules once more.
+func (m *member) touch(ctx context.Context, sw *controller.Switch) error {
+	if err := m.rules.take(ctx); err != nil {
+		return err
+	}
 	defer m.rules.Unlock()
-	out := map[string]ruleCount{} // by the rule's key
-	var touch []of13.Message
+	var ms []of13.Message
 	for _, r := range m.plan.Rules {
-		if r.Kind == c.kind && c.of(m, r) {
-			out[r.Key()] = ruleCount{rule: r}
-		}
 		if r.Kind == flowrules.KindDefault {
-			touch = append(touch, r.Add())
+			ms = append(ms, r.Add())
 		}
 	}
-	if len(out) == 0 {
-		return nil, nil // whether it is connected or not
-	}
+	return sw.Send(ms...) // they are there: it cannot refuse them for want of room
+}
+
+// counted reads what rules have counted. Nobody's changes of rules wait for it.
+func (m *member) counted(ctx context.Context, kind flowrules.Kind, of map[string]flowrules.Rule, wait time.Duration) (map[string]ruleCount, error) {
 	sw, err := m.command()
 	if err != nil {
 		return nil, err
 	}
-	if err := sw.Apply(ctx, touch...); err != nil {
-		return nil, m.refused(err)
+	if err := m.touch(ctx, sw); err != nil {
+		return nil, err
+	}
+	if err := sw.Barrier(ctx); err != nil {
+		return nil, err
 	}
 	select {
 	case <-time.After(wait):
 	case <-ctx.Done():
 		return nil, errors.Join(errors.New("waiting for flow counters"), context.Cause(ctx))
 	}
-	have, err := sw.DumpFlows(ctx, uint64(flowrules.NewCookie(c.kind, m.f.lab, 0)), flowrules.MaskKind)
+	have, err := sw.DumpFlows(ctx, uint64(flowrules.NewCookie(kind, m.f.lab, 0)), flowrules.MaskKind)
 	if err != nil {
 		return nil, err
+	}
+	out := map[string]ruleCount{} // by the rule's key
+	for key, rule := range of {
+		out[key] = ruleCount{rule: rule}
 	}
 	for _, s := range have {
 		key := flowrules.KeyOf(s)

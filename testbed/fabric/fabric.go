@@ -126,7 +126,7 @@ type Fabric struct {
 
 	// mu guards the desired state. Held by every operation that changes it
 	// from compile to confirmation, so changes come one after the other.
-	mu         sync.Mutex
+	mu         turn
 	gate       []Pair
 	mirror     []Pair
 	transport  model.Gate
@@ -155,7 +155,7 @@ func New(cfg Config) (*Fabric, error) {
 	if cfg.RenewEvery >= cfg.HardTimeout {
 		return nil, fmt.Errorf("fabric: rules live %v but are renewed every %v: renew more often than that", cfg.HardTimeout, cfg.RenewEvery)
 	}
-	f := &Fabric{cfg: cfg, lab: flowrules.LabID(cfg.Testbed.Name), stop: make(chan struct{}),
+	f := &Fabric{cfg: cfg, mu: newTurn(), lab: flowrules.LabID(cfg.Testbed.Name), stop: make(chan struct{}),
 		byHost: map[model.NodeID]*member{}, byMAC: map[flowrules.MAC]model.NodeID{}, macs: map[model.NodeID]flowrules.MAC{}, changes: map[model.NodeID]int{}, before: map[uint32]map[string]uint64{}, gone: map[uint32]map[string]model.RuleDrops{}}
 	if err := f.layOut(); err != nil {
 		return nil, err
@@ -169,7 +169,7 @@ func New(cfg Config) (*Fabric, error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("fabric: testbed %s: %w", cfg.Testbed.Name, err), f.closePorts())
 		}
-		m.plan = plan // without meters: no switch has told yet
+		m.intend(plan) // without meters: no switch has told yet
 	}
 	for i, m := range f.members {
 		unregister, err := cfg.Controller.Register(m.id, m)
@@ -269,7 +269,9 @@ func (f *Fabric) Ready(ctx context.Context) error {
 // switch has confirmed the rules. On error the taps stay desired and are
 // installed when the switch can be reached again.
 func (f *Fabric) SetTaps(ctx context.Context, gate, mirror []Pair) error {
-	f.mu.Lock()
+	if err := f.mu.take(ctx); err != nil {
+		return err
+	}
 	defer f.mu.Unlock()
 	oldGate, oldMirror := f.gate, f.mirror
 	f.gate, f.mirror = slices.Clone(gate), slices.Clone(mirror)
@@ -298,10 +300,12 @@ func (f *Fabric) CutBehind(ctx context.Context, id uint32, p model.Partition) er
 }
 
 func (f *Fabric) cut(ctx context.Context, in flowrules.InForce) error {
-	f.mu.Lock()
+	if err := f.mu.take(ctx); err != nil {
+		return err
+	}
 	defer f.mu.Unlock()
 	for _, m := range f.members {
-		if err := m.canCut(in.Partition); err != nil {
+		if err := m.canCut(ctx, in.Partition); err != nil {
 			return err
 		}
 	}
@@ -336,8 +340,22 @@ func (f *Fabric) cut(ctx context.Context, in flowrules.InForce) error {
 // up. On error the partition is not desired any more: its rules go when the
 // switch is reached again, or expire.
 func (f *Fabric) Heal(ctx context.Context, id uint32) error {
-	f.mu.Lock()
+	if err := f.mu.take(ctx); err != nil {
+		f.work.Go(func() { // it is to go all the same
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			if err := f.heal(context.Background(), id); err != nil {
+				f.cfg.Log.Warn("a heal that had to wait was not confirmed", "err", err)
+			}
+		})
+		return err
+	}
 	defer f.mu.Unlock()
+	return f.heal(ctx, id)
+}
+
+// heal is Heal; f.mu is held.
+func (f *Fabric) heal(ctx context.Context, id uint32) error {
 	f.partitions = slices.DeleteFunc(f.partitions, func(p flowrules.InForce) bool {
 		if p.ID == id && !p.Lifted {
 			f.changed(p.Partition)
@@ -364,7 +382,9 @@ func (f *Fabric) changed(p model.Partition) {
 
 // lookAnew has one switch look anew at everything, after its rules were repaired.
 func (f *Fabric) lookAnew(ctx context.Context, m *member) error {
-	f.mu.Lock()
+	if err := f.mu.take(ctx); err != nil {
+		return err
+	}
 	defer f.mu.Unlock()
 	if f.closed {
 		return nil
@@ -386,7 +406,8 @@ func (f *Fabric) changedAll() {
 	}
 }
 
-// Flush lifts every partition and every tap.
+// Flush lifts every partition and every tap. It waits for its turn whatever ctx says:
+// nothing of what was may stay desired.
 func (f *Fabric) Flush(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

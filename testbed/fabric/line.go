@@ -134,7 +134,9 @@ func (f *Fabric) UseGate(ctx context.Context, g model.Gate) error {
 			return err
 		}
 	}
-	f.mu.Lock()
+	if err := f.mu.take(ctx); err != nil {
+		return err
+	}
 	defer f.mu.Unlock()
 	if f.transport == g {
 		return nil

@@ -26,17 +26,18 @@ type member struct {
 	line       *line       // the gate port; nil: none
 	viaPort    atomic.Bool // the gate's transport is that port
 	meters     meters
-	named      bool                   // some of its ports are given by name
-	at         atomic.Pointer[places] // stored under state
-	moved      atomic.Bool            // the plan is for other places than at
+	named      bool                           // some of its ports are given by name
+	at         atomic.Pointer[places]         // stored under state
+	moved      atomic.Bool                    // the plan is for other places than at
+	intended   atomic.Pointer[flowrules.Plan] // plan, for who does not wait for rules
 	unregister func()
 	kick       chan struct{} // asks run for a check now
 	distrust   atomic.Bool   // the session is the same, the rules may not be
 
 	// rules serialises everything that changes or compares the flow table,
 	// and guards the fields below. Held while waiting for the switch.
-	rules sync.Mutex
-	plan  flowrules.Plan
+	rules turn
+	plan  flowrules.Plan     // set by intend
 	alive alive              // has a lock of its own
 	known *controller.Switch // the session on which plan was installed
 	// repaired says that the last reading found rules that were not as left.
@@ -63,7 +64,7 @@ type member struct {
 }
 
 func newMember(f *Fabric, id model.DatapathID) *member {
-	m := &member{f: f, id: id, named: config.NamesPorts(&f.cfg.Testbed, id), kick: make(chan struct{}, 1), alive: alive{life: f.cfg.HardTimeout}, ready: make(chan struct{}), why: ErrDown}
+	m := &member{f: f, id: id, rules: newTurn(), named: config.NamesPorts(&f.cfg.Testbed, id), kick: make(chan struct{}, 1), alive: alive{life: f.cfg.HardTimeout}, ready: make(chan struct{}), why: ErrDown}
 	m.ports.name, m.ports.told, m.ports.toldElse = map[of13.PortNo]string{}, map[model.NodeID]error{}, map[model.Port]error{}
 	return m
 }
@@ -89,6 +90,12 @@ func (m *member) input(f *Fabric) flowrules.Input {
 		in.Mirror = nil
 	}
 	return in
+}
+
+// intend makes a plan the one to hold; m.rules is held.
+func (m *member) intend(p flowrules.Plan) {
+	m.plan = p
+	m.intended.Store(&p)
 }
 
 func (m *member) session() *controller.Switch {
@@ -118,10 +125,12 @@ func (m *member) waitReady(ctx context.Context) error {
 
 // turnTo installs the plan and returns when the switch has confirmed it.
 func (m *member) turnTo(ctx context.Context, plan flowrules.Plan) error {
-	m.rules.Lock()
+	if err := m.rules.take(ctx); err != nil {
+		return err
+	}
 	defer m.rules.Unlock()
 	old := m.plan
-	m.plan = plan
+	m.intend(plan)
 	// Where nothing changes, one that is away, another's, or barred by rules of others
 	// is in nobody's way; it gets its rules when it is ours again.
 	alike := flowrules.Alike(old, plan)
@@ -255,11 +264,13 @@ func (m *member) lookInto(ctx context.Context, sw *controller.Switch) {
 }
 
 // canCut says why the switch cannot tell what the partition cuts from the rest.
-func (m *member) canCut(p model.Partition) error {
+func (m *member) canCut(ctx context.Context, p model.Partition) error {
 	if err := m.onPorts(p); err != nil {
 		return err
 	}
-	m.rules.Lock()
+	if err := m.rules.take(ctx); err != nil {
+		return err
+	}
 	defer m.rules.Unlock()
 	for _, t := range p.Only {
 		if t.Port != 0 && m.blind != nil {
@@ -318,7 +329,10 @@ func (m *member) verify() {
 			return
 		}
 	}
-	m.rules.Lock()
+	if err := m.rules.take(ctx); err != nil {
+		m.f.cfg.Log.Warn("flow table was not read back", "dpid", m.id.String(), "err", err)
+		return
+	}
 	fresh := m.unread(sw)
 	err = m.readBack(ctx, sw, !fresh)
 	repaired := m.repaired
@@ -384,7 +398,9 @@ func (m *member) settled(sw *controller.Switch, err error) {
 
 // clear removes the fabric's rules, and nobody else's.
 func (m *member) clear(ctx context.Context) error {
-	m.rules.Lock()
+	if err := m.rules.take(ctx); err != nil {
+		return err
+	}
 	defer m.rules.Unlock()
 	sw, err := m.command()
 	if errors.Is(err, ErrDown) {

@@ -125,7 +125,9 @@ func (m *member) look(ctx context.Context, sw *controller.Switch) (flowrules.Sta
 
 // recompile has one switch hold what is desired now.
 func (f *Fabric) recompile(ctx context.Context, m *member) error {
-	f.mu.Lock()
+	if err := f.mu.take(ctx); err != nil {
+		return err
+	}
 	defer f.mu.Unlock()
 	if f.closed {
 		return nil
@@ -142,7 +144,9 @@ func (f *Fabric) recompile(ctx context.Context, m *member) error {
 // where it holds none of them; without any, Heal is all that is left to do. Once
 // nothing goes by the old rules any more, Heal has all links pass at one moment.
 func (f *Fabric) Lift(ctx context.Context, id uint32, of []model.ProbePacket) (map[model.Link][]bool, error) {
-	f.mu.Lock()
+	if err := f.mu.take(ctx); err != nil {
+		return nil, err
+	}
 	defer f.mu.Unlock()
 	i := slices.IndexFunc(f.partitions, func(p flowrules.InForce) bool { return p.ID == id })
 	if i < 0 || f.partitions[i].Lifted || f.mechanism(f.partitions[i].Partition) != nil {
@@ -160,15 +164,13 @@ func (f *Fabric) Lift(ctx context.Context, id uint32, of []model.ProbePacket) (m
 		held[l] = slices.Repeat([]bool{true}, len(of))
 	}
 	for _, m := range f.members {
-		m.rules.Lock()
-		for _, r := range m.plan.Rules {
+		for _, r := range m.intended.Load().Rules {
 			if on := held[r.Link]; r.Kind == flowrules.KindDrop && on != nil {
 				for i, s := range of {
 					on[i] = on[i] && !r.Match.Takes(s)
 				}
 			}
 		}
-		m.rules.Unlock()
 	}
 	maps.DeleteFunc(held, func(_ model.Link, on []bool) bool { return !slices.Contains(on, true) })
 	return held, nil

@@ -123,6 +123,9 @@ func (ps *Partitions) countNow(ctx context.Context, h *manualCut) {
 		return // it is being cut, counted or healed
 	}
 	defer h.turn.Unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(h.ctx, cancel)() // a heal does not wait for it
 	switch st := h.status(); {
 	case st.InForce.IsZero():
 	case st.State == model.PartitionInForce, st.State == model.PartitionRequested:

@@ -1,6 +1,7 @@
 package manual
 
 import (
+	"context"
 	"testing"
 
 	"netsplit/model"
@@ -39,4 +40,36 @@ func TestARuleThatGoesTakesNothingAlong(t *testing.T) {
 	if n := c.probes(map[model.Link]uint64{ab: 200, ab.Reverse(): 5}); n != 113 {
 		t.Errorf("%d probes among 113 packets", n)
 	}
+}
+
+// TestAHealDoesNotWaitForACount: a count that switches do not answer gives way.
+func TestAHealDoesNotWaitForACount(t *testing.T) {
+	r := newRoom(t)
+	counting, gaveUp := make(chan struct{}, 10), make(chan error, 10)
+	r.make = func(c *fakeCut) {
+		c.dropped = func(ctx context.Context) error {
+			if h := r.held("p1"); h.ctx.Err() != nil {
+				return nil // the heal's own
+			}
+			counting <- struct{}{}
+			<-ctx.Done()
+			gaveUp <- ctx.Err()
+			return ctx.Err()
+		}
+	}
+	r.cut("p1", "n1", "n2")
+	go r.countNow(context.Background(), r.held("p1"))
+	<-counting
+	if st, err := r.Delete(t.Context(), "p1"); err != nil || st.State != model.PartitionHealed {
+		t.Errorf("%+v, %v", st, err)
+	}
+	if err := <-gaveUp; err != context.Canceled {
+		t.Errorf("the count ended with %v: the heal has waited for it", err)
+	}
+}
+
+func (r *room) held(name string) *manualCut {
+	r.Partitions.mu.Lock()
+	defer r.Partitions.mu.Unlock()
+	return r.cuts[name]
 }

@@ -26,6 +26,8 @@ type fakeCut struct {
 	proof  func() error // what its proof finds; nil: it is in force
 	heals  func() error // what its proof of a heal finds; nil: all passes
 	remove func()       // nil: its rules go at once
+	// dropped is what reading the counts finds; nil: nothing.
+	dropped func(context.Context) error
 }
 
 func (c *fakeCut) did(what string) { c.r.note(what + " " + c.links) }
@@ -47,8 +49,11 @@ func (c *fakeCut) Prove(context.Context) (time.Time, error) {
 	return time.Now(), call(c.proof)
 }
 
-func (c *fakeCut) Dropped(context.Context) ([]model.RuleDrops, error) {
+func (c *fakeCut) Dropped(ctx context.Context) ([]model.RuleDrops, error) {
 	c.did("count drops")
+	if c.dropped != nil {
+		return nil, c.dropped(ctx)
+	}
 	return nil, nil
 }
 
