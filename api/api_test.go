@@ -321,6 +321,21 @@ func TestCampaignIsStartedAndCancelled(t *testing.T) {
 	expect(t, srv, 404, "DELETE", "/v1/campaigns/none", "")
 }
 
+func TestCampaignIsResumed(t *testing.T) {
+	f := newFake(t)
+	srv := serve(t, f)
+	if err := f.PutCampaign(model.Campaign{ID: "c-full", State: model.CampaignFailed, Created: t0}); err != nil {
+		t.Fatal(err)
+	}
+	res, out := do(t, srv, "POST", "/v1/campaigns/c-full/resume", "")
+	if res.StatusCode != 202 || out["state"] != "queued" || res.Header.Get("Location") != "/v1/campaigns/c-full" {
+		t.Errorf("%d %v", res.StatusCode, out)
+	}
+	expect(t, srv, 404, "POST", "/v1/campaigns/none/resume", "")
+	expect(t, srv, 200, "DELETE", "/v1/campaigns/c-full", "")
+	expect(t, srv, 409, "POST", "/v1/campaigns/c-full/resume", "")
+}
+
 func TestPartitionByHand(t *testing.T) {
 	f := newFake(t)
 	srv := serve(t, f)

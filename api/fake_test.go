@@ -102,6 +102,18 @@ func (f *fakeService) CancelCampaign(ctx context.Context, id string) (model.Camp
 	return c, err
 }
 
+func (f *fakeService) ResumeCampaign(ctx context.Context, id string) (model.Campaign, error) {
+	c, err := f.Campaign(ctx, id)
+	switch {
+	case err != nil:
+		return c, err
+	case c.State == model.CampaignCancelled:
+		return c, fmt.Errorf("%w: it is %s", model.ErrConflict, c.State)
+	}
+	c.State = model.CampaignQueued
+	return c, f.PutCampaign(c)
+}
+
 func (f *fakeService) Runs(_ context.Context, campaign string, limit int, cursor string) ([]model.RunRow, string, error) {
 	if _, err := f.GetCampaign(campaign); err != nil {
 		return nil, "", err

@@ -96,7 +96,12 @@ func (s *server) createCampaign(ctx context.Context, in *createCampaignInput) (*
 	if err != nil {
 		return nil, err
 	}
-	c, err = wait(ctx, in.Prefer, c, func(c wire.Campaign) bool { return campaignEnded(c.State) }, func() (wire.Campaign, error) {
+	return s.campaignOutcome(ctx, in.Prefer, c)
+}
+
+// campaignOutcome waits for a campaign's end as long as the client wants.
+func (s *server) campaignOutcome(ctx context.Context, prefer string, c wire.Campaign) (*campaignOutput, error) {
+	c, err := wait(ctx, prefer, c, func(c wire.Campaign) bool { return campaignEnded(c.State) }, func() (wire.Campaign, error) {
 		m, err := s.Service.Campaign(ctx, c.ID)
 		return wire.FromCampaign(m), err
 	})
@@ -104,6 +109,22 @@ func (s *server) createCampaign(ctx context.Context, in *createCampaignInput) (*
 		return nil, err
 	}
 	return campaignAnswer(c), nil
+}
+
+type resumeCampaignInput struct {
+	IDParam
+	RetryHeaders
+}
+
+func (s *server) resumeCampaign(ctx context.Context, in *resumeCampaignInput) (*campaignOutput, error) {
+	c, err := once(s, in.RetryHeaders, "resume-campaign", in.ID, func() (wire.Campaign, error) {
+		c, err := s.Service.ResumeCampaign(ctx, in.ID)
+		return wire.FromCampaign(c), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.campaignOutcome(ctx, in.Prefer, c)
 }
 
 func (s *server) cancelCampaign(ctx context.Context, in *IDParam) (*campaignOutput, error) {

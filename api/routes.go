@@ -102,6 +102,7 @@ func (s *server) routes() {
 	post(s, "/v1/campaigns", "create-campaign", "Start a campaign", http.StatusAccepted, s.createCampaign)
 	get(s, "/v1/campaigns/{id}", "get-campaign", "Show a campaign", s.getCampaign)
 	del(s, "/v1/campaigns/{id}", "cancel-campaign", "Cancel a campaign", s.cancelCampaign)
+	post(s, "/v1/campaigns/{id}/resume", "resume-campaign", "Go on with a campaign that failed, as after a full disk", http.StatusAccepted, s.resumeCampaign)
 	get(s, "/v1/campaigns/{id}/runs", "list-runs", "List the runs of a campaign, newest first", s.listRuns)
 	get(s, "/v1/runs/{id}", "get-run", "Show a run", s.getRun)
 	s.fileRoutes()

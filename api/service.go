@@ -23,6 +23,9 @@ type Service interface {
 	Campaigns(ctx context.Context, limit int, cursor string) ([]model.Campaign, string, error)
 	// CancelCampaign asks a campaign to stop. It is no error if it has ended.
 	CancelCampaign(ctx context.Context, id string) (model.Campaign, error)
+	// ResumeCampaign queues a campaign that failed, to go on where it was. One that is
+	// queued or under way is left as it is; one that is done or cancelled a conflict.
+	ResumeCampaign(ctx context.Context, id string) (model.Campaign, error)
 
 	// Runs lists those of one campaign, the last one started first.
 	Runs(ctx context.Context, campaign string, limit int, cursor string) ([]model.RunRow, string, error)

@@ -89,7 +89,7 @@ func (s *Service) runCampaign(ctx context.Context, j *job) error {
 	}
 	s.metrics.KnownTarget(t.Name, spec.Strategy)
 	if spec.Budget > 0 {
-		deadline := j.c.Created.Add(spec.Budget)
+		deadline := j.c.Created.Add(j.c.Idle + spec.Budget)
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadlineCause(ctx, deadline, errBudget)
 		defer cancel()

@@ -298,3 +298,49 @@ func write(t *testing.T, path, text string) {
 		t.Fatal(err)
 	}
 }
+
+// A campaign that failed goes on: the run that was under way is lost and says so, the
+// time between does not count, and asking twice is harmless. One that is done has
+// nothing to go on with.
+func TestAFailedCampaignIsResumed(t *testing.T) {
+	s := &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler), store: store.NewMemory(),
+		jobs: map[string]*job{}, subs: map[chan struct{}]bool{}, wake: make(chan struct{}, 1)}
+	failed := time.Now().Add(-time.Hour)
+	for id, c := range map[string]model.Campaign{
+		"c-1": {State: model.CampaignFailed, Reason: "disk full", Ended: failed, Running: []string{"c-1-r0002"}},
+		"c-2": {State: model.CampaignRunning}, // its end could not be stored
+		"c-3": {State: model.CampaignDone},
+		"c-4": {State: model.CampaignFailed, Spec: model.CampaignSpec{Strategy: model.StrategyScripted}},
+	} {
+		c.ID = id
+		if err := s.store.PutCampaign(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, m := range []model.RunMeta{{Campaign: "c-1", Run: "c-1-r0002"}, {Campaign: "c-5", Run: "c-5-r0001"}} {
+		if err := s.store.StartRun(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		c, err := s.ResumeCampaign(t.Context(), "c-1")
+		if err != nil || c.State != model.CampaignQueued || c.Reason != "" || !c.Ended.IsZero() || len(c.Running) > 0 || c.Idle < time.Hour || c.Idle > 2*time.Hour {
+			t.Fatalf("%+v, %v", c, err)
+		}
+	}
+	if _, err := s.ResumeCampaign(t.Context(), "c-2"); err != nil || len(s.queue) != 2 || s.queue[0].c.ID != "c-1" || s.queue[1].c.ID != "c-2" {
+		t.Errorf("queue of %d: %v", len(s.queue), err)
+	}
+	r, err := s.store.GetRun("c-1-r0002")
+	if err != nil || !r.CutShort || r.Verdict.Value != model.VerdictUnknown || !strings.Contains(r.Verdict.Reason, "disk full") {
+		t.Errorf("the run that was under way: %+v, %v", r.Verdict, err)
+	}
+	if left, err := s.store.UnfinishedRuns(); err != nil || len(left) != 1 || left[0].Campaign != "c-5" {
+		t.Errorf("unfinished: %v, %v", left, err)
+	}
+	for id, want := range map[string]error{"c-3": model.ErrConflict, "c-4": model.ErrConflict, "c-9": model.ErrNotFound} {
+		if _, err := s.ResumeCampaign(t.Context(), id); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", id, err, want)
+		}
+	}
+}

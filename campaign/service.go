@@ -18,7 +18,6 @@ import (
 	"netsplit/controller/of13"
 	"netsplit/inference/store"
 	"netsplit/model"
-	"netsplit/sut/nodes"
 	"netsplit/testbed"
 	"netsplit/testbed/lab"
 	"netsplit/testbed/manual"
@@ -192,14 +191,8 @@ func (s *Service) resume() error {
 		if c, err := s.store.GetCampaign(m.Campaign); err == nil && c.State != model.CampaignQueued && c.State != model.CampaignRunning {
 			why = "cut short by the end of its campaign: " + c.Reason
 		}
-		sum := model.RunSummary{RunMeta: m, Ended: time.Now(), CutShort: true, Verdict: model.Verdict{Value: model.VerdictUnknown, Reason: why}}
-		sum.Result = model.RunResult{Scenario: m.Scenario.ID, Verdict: sum.Verdict}
-		if err := s.store.PutRun(sum); err != nil {
+		if err := s.cutShort(m, why); err != nil {
 			return err
-		}
-		s.tell("run", m.Run, string(model.VerdictUnknown), sum.Verdict.Reason)
-		if err := os.RemoveAll(filepath.Join(s.runDir(m.Campaign, m.Run), nodes.WorkDir)); err != nil {
-			s.log.Warn("the target's data of a run that was cut short stay", "run", m.Run, "err", err)
 		}
 	}
 	campaigns, err := s.allCampaigns()

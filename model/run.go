@@ -358,6 +358,7 @@ type Campaign struct {
 	Hint     string        `json:"hint,omitempty"`   // what more clean runs may bring, once some were mined
 	Created  time.Time     `json:"created"`
 	Ended    time.Time     `json:"ended,omitzero"`
+	Idle     time.Duration `json:"idle,omitempty"` // between its failures and when it was resumed
 	Done     int           `json:"done"`    // runs finished, clean ones included
 	Planned  int           `json:"planned"` // bound on Done
 	Findings int           `json:"findings"`

@@ -233,6 +233,11 @@ func (c *Client) CancelCampaign(ctx context.Context, campaign string) (wire.Camp
 	return call[wire.Campaign](ctx, c, http.MethodDelete, "/v1/campaigns/"+id(campaign), nil, 0)
 }
 
+// ResumeCampaign goes on with a campaign that failed.
+func (c *Client) ResumeCampaign(ctx context.Context, campaign string) (wire.Campaign, error) {
+	return call[wire.Campaign](ctx, c, http.MethodPost, "/v1/campaigns/"+id(campaign)+"/resume", nil, 0)
+}
+
 // Runs lists one page of the runs of a campaign, the last one started first.
 func (c *Client) Runs(ctx context.Context, campaign string, limit int, cursor string) (wire.Runs, error) {
 	return get[wire.Runs](ctx, c, query("/v1/campaigns/"+id(campaign)+"/runs", "limit", num(limit), "cursor", cursor))

@@ -295,7 +295,7 @@ func (s *Search) back(w model.WorkItem, sum model.RunSummary, err error) {
 	defer s.cond.Broadcast()
 	delete(s.out, w.Scenario.ID)
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, model.ErrFull) {
-		s.fail(fmt.Errorf("%w: what was recorded is kept; make room where the records are and start the campaign again", model.ErrFull))
+		s.fail(fmt.Errorf("%w: what was recorded is kept; make room where the records are, then go on with netsplit campaign resume %s", model.ErrFull, s.c.Campaign))
 		return
 	}
 	if err != nil {

@@ -72,6 +72,33 @@ on this machine (root), and leaves its records in --runs-dir.`,
 	f.StringVar(&runsDir, "runs-dir", "", "keep records here and do the work in this process")
 	show.register(f)
 	conn.register(c)
+	c.AddCommand(resumeCommand(conn))
+	return c
+}
+
+// resumeCommand is "campaign resume".
+func resumeCommand(conn *daemonFlags) *cobra.Command {
+	var runsDir string
+	var show progressFlags
+	c := &cobra.Command{
+		Use: "resume CAMPAIGN", Short: "go on with a campaign that failed, as after a full disk",
+		Long: `Goes on with a campaign that failed, by its id. What was judged stays. Runs that had
+not ended, or could not be stored, are lost: their scenarios are run again, under
+new ids. The time since it failed does not count towards its budget.`,
+		Args: exactArgs(1, "a campaign's id"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := storeIn(runsDir); err != nil {
+				return err
+			}
+			start := func(ctx context.Context, cl *client.Client, _ string) (wire.Campaign, error) {
+				return cl.ResumeCampaign(ctx, args[0])
+			}
+			return conn.work(c, runsDir, start, show, nil, func(m made) error { return summarise(c, m) })
+		},
+	}
+	c.Flags().StringVar(&runsDir, "runs-dir", "", "where the campaign's records are, for work in this process")
+	show.register(c.Flags())
+	conn.register(c)
 	return c
 }
 

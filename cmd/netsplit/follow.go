@@ -25,19 +25,27 @@ type made struct {
 // campaign has one made by a daemon, or by this process with its records in
 // runsDir, shows its progress until it has ended, and has the end told. begun is
 // told of its beginning; nil: nobody is.
-func (d *daemonFlags) campaign(c *cobra.Command, runsDir string, spec wire.CampaignSpec, show progressFlags, begun func(*progress, wire.Campaign), tell func(made) error) (err error) {
+func (d *daemonFlags) campaign(c *cobra.Command, runsDir string, spec wire.CampaignSpec, show progressFlags, begun func(*progress, wire.Campaign), tell func(made) error) error {
+	start := func(ctx context.Context, cl *client.Client, dir string) (camp wire.Campaign, err error) {
+		if dir == "" {
+			if spec.Target, err = uploaded(ctx, cl, spec.Target); err != nil {
+				return camp, err
+			}
+		}
+		return cl.CreateCampaign(ctx, spec, 0)
+	}
+	return d.work(c, runsDir, start, show, begun, tell)
+}
+
+// work is campaign for one that start begins.
+func (d *daemonFlags) work(c *cobra.Command, runsDir string, start func(ctx context.Context, cl *client.Client, dir string) (wire.Campaign, error), show progressFlags, begun func(*progress, wire.Campaign), tell func(made) error) (err error) {
 	ctx := c.Context()
 	cl, dir, end, err := d.connect(ctx, runsDir)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	if dir == "" {
-		if spec.Target, err = uploaded(ctx, cl, spec.Target); err != nil {
-			return err
-		}
-	}
-	camp, err := cl.CreateCampaign(ctx, spec, 0)
+	camp, err := start(ctx, cl, dir)
 	if err != nil {
 		return err
 	}

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"netsplit/api/wire"
-	"netsplit/internal/dashboard"
 	"netsplit/e2e/harness"
+	"netsplit/internal/dashboard"
 )
 
 // prometheus starts a real one that scrapes the daemon, with its read-only token.

@@ -78,7 +78,9 @@ func apiLoad(ctx context.Context, size apiSize, say func(string, ...any)) (rows 
 		return nil, fmt.Errorf("the daemon did not come up: %w", err)
 	}
 	opened := time.Since(began)
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return trust.Dial(ctx, strings.TrimSpace(addr)) }
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return trust.Dial(ctx, strings.TrimSpace(addr))
+	}
 	l := &apiAsker{base: "http://netsplit", client: &http.Client{Timeout: 10 * time.Second,
 		Transport: &http.Transport{MaxIdleConns: 1000, MaxIdleConnsPerHost: 1000, DialContext: dial}}, took: map[string][]time.Duration{}, bytes: map[string]int64{}, failed: map[string]int{}}
 	paths, err := l.paths(size)
@@ -370,7 +372,7 @@ func apiChild(path string, runs int) error {
 	}
 	served := make(chan error, 1)
 	go func() {
-		served <- api.Serve(ctx, ln, api.New(api.Config{Service: s, Metrics: metrics, Keys: s.Keys(), Version: "bench", Log: log}))
+		served <- api.Serve(ctx, api.New(api.Config{Service: s, Metrics: metrics, Keys: s.Keys(), Version: "bench", Log: log}), ln)
 	}()
 	booked := make(chan error, 1)
 	go func() { booked <- bookRuns(ctx, s.Keys(), runs) }()

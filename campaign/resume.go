@@ -1,0 +1,74 @@
+package campaign
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"netsplit/model"
+	"netsplit/sut/nodes"
+)
+
+// ResumeCampaign goes on with a campaign that failed, as after a full disk, from its
+// last stored input: what was judged stays, and the scenarios of runs that were under
+// way, or could not be stored, are run again. One that is queued or under way is left
+// as it is. The time since it failed does not count towards its budget.
+func (s *Service) ResumeCampaign(ctx context.Context, id string) (model.Campaign, error) {
+	s.booking.Lock() // it may be ending
+	defer s.booking.Unlock()
+	c, err := s.store.GetCampaign(id)
+	if err != nil {
+		return c, err
+	}
+	s.mu.Lock()
+	busy := s.jobs[id] != nil
+	s.mu.Unlock()
+	switch {
+	case busy:
+		return c, nil
+	case c.Spec.Strategy == model.StrategyScripted:
+		return c, fmt.Errorf("%w: campaign %s plays a script, which begins anew: netsplit script run", model.ErrConflict, id)
+	case c.State == model.CampaignDone || c.State == model.CampaignCancelled:
+		return c, fmt.Errorf("%w: campaign %s is %s: there is nothing to go on with; start another", model.ErrConflict, id, c.State)
+	}
+	unfinished, err := s.store.UnfinishedRuns()
+	if err != nil {
+		return c, err
+	}
+	lost := 0
+	for _, m := range unfinished {
+		if m.Campaign != id {
+			continue
+		}
+		if err := s.cutShort(m, "cut short by the end of its campaign: "+c.Reason+"; its scenario is run again"); err != nil {
+			return c, err
+		}
+		lost++
+	}
+	if !c.Ended.IsZero() {
+		c.Idle += time.Since(c.Ended)
+	}
+	c.State, c.Reason, c.Ended, c.Running, c.Doing = model.CampaignQueued, "", time.Time{}, nil, nil
+	if err := s.store.PutCampaign(c); err != nil { // the disk is full still, say
+		return c, err
+	}
+	s.tell("campaign", id, string(c.State), fmt.Sprintf("campaign %s goes on; %d runs that had not ended are lost, and run again", id, lost))
+	s.enqueue(c)
+	return c, nil
+}
+
+// cutShort books a run that was under way when its daemon or its campaign ended.
+func (s *Service) cutShort(m model.RunMeta, why string) error {
+	sum := model.RunSummary{RunMeta: m, Ended: time.Now(), CutShort: true, Verdict: model.Verdict{Value: model.VerdictUnknown, Reason: why}}
+	sum.Result = model.RunResult{Scenario: m.Scenario.ID, Verdict: sum.Verdict}
+	if err := s.store.PutRun(sum); err != nil {
+		return err
+	}
+	s.tell("run", m.Run, string(model.VerdictUnknown), sum.Verdict.Reason)
+	if err := os.RemoveAll(filepath.Join(s.runDir(m.Campaign, m.Run), nodes.WorkDir)); err != nil {
+		s.log.Warn("the target's data of a run that was cut short stay", "run", m.Run, "err", err)
+	}
+	return nil
+}

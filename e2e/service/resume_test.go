@@ -1,0 +1,58 @@
+package service
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"netsplit/e2e/harness"
+)
+
+// TestResumeAfterFullDisk: a campaign whose disk became full goes on, once there is
+// room, and makes all the runs that it was asked for.
+func TestResumeAfterFullDisk(t *testing.T) {
+	harness.LeavesNothing(t)
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=4m"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Errorf("unmount: %v", err)
+		}
+	})
+	const faults = 14
+	r := harness.Start(t, "campaign", gossip(t), "--runs-dir", dir, "--strategy", "random", "--clean", "1", "--faults", "14", "--labs", "4",
+		"--seed", "8", "--progress", "plain").Wait(t, 2*time.Minute)
+	id := harness.CampaignID(t, r)
+	if r.Code != 1 || !strings.Contains(r.Stdout+r.Stderr, "netsplit campaign resume "+id) {
+		t.Fatalf("want exit status 1 and how to go on: %s", r)
+	}
+	before := harness.Records(t, dir, id)
+	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT, "size=64m"); err != nil {
+		t.Fatal(err)
+	}
+	again := harness.Start(t, "campaign", "resume", id, "--runs-dir", dir, "--progress", "plain").Wait(t, 3*time.Minute)
+	if again.Code != 0 && again.Code != 3 || !strings.Contains(again.Stdout, "campaign "+id) || !strings.Contains(again.Stdout, ": done after ") {
+		t.Fatalf("resumed: %s", again)
+	}
+	cut := map[string]bool{} // runs that the full disk made unknown
+	for _, run := range before {
+		cut[run.Run] = run.Verdict.Value == "unknown"
+	}
+	judged := map[string]bool{} // scenarios
+	for _, run := range harness.Records(t, dir, id) {
+		if !cut[run.Run] {
+			judged[run.Scenario.ID] = true
+		}
+	}
+	if len(judged) != faults+1 {
+		t.Errorf("%d scenarios were judged, want %d", len(judged), faults+1)
+	}
+	t.Logf("%d runs had a record when the disk was full, %s now", len(before), harness.Verdicts(harness.Records(t, dir, id)))
+	if done := harness.Run(t, "campaign", "resume", id, "--runs-dir", dir); done.Code != 1 || !strings.Contains(done.Stderr, "nothing to go on with") {
+		t.Errorf("resumed once it was done: %s", done)
+	}
+}
