@@ -359,8 +359,8 @@ type Campaign struct {
 	Created  time.Time     `json:"created"`
 	Ended    time.Time     `json:"ended,omitzero"`
 	Idle     time.Duration `json:"idle,omitempty"` // between its failures and when it was resumed
-	Done     int           `json:"done"`    // runs finished, clean ones included
-	Planned  int           `json:"planned"` // bound on Done
+	Done     int           `json:"done"`           // runs finished, clean ones included
+	Planned  int           `json:"planned"`        // bound on Done
 	Findings int           `json:"findings"`
 	Running  []string      `json:"running,omitempty"` // ids of the runs under way
 	// Doing is what each of them does, one of the words below.
