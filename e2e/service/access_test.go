@@ -164,11 +164,11 @@ func TestPageOpensOnce(t *testing.T) {
 	if made.Code != 0 || !strings.HasPrefix(address, "http://"+d.API+"/") {
 		t.Fatalf("access page: %s", made)
 	}
-	jar := filepath.Join(openDir(t), "jar")
-	write(t, jar, "")
-	if err := os.Chown(jar, nobody, nobody); err != nil {
+	dir := openDir(t) // curl writes the jar under another name beside it first
+	if err := os.Chown(dir, nobody, nobody); err != nil {
 		t.Fatal(err)
 	}
+	jar := filepath.Join(dir, "jar")
 	kept := []string{"-b", jar, "-c", jar}
 	if status, body := curl(t, nobody, append(kept, "-L", address)...); status != "200" || !strings.Contains(body, "<title>netsplit</title>") {
 		t.Errorf("the page: %s %s", status, body)
