@@ -218,6 +218,9 @@ func packets(t *testing.T, runs []harness.Record) {
 				continue
 			}
 			want, ok := verdicts[n]
+			if !ok && strings.HasPrefix(comment, "mirror") { // read along: the gate does not hold it
+				continue
+			}
 			if !ok {
 				want = "pass: " + model.ReasonOpen
 			}
