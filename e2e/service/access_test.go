@@ -203,7 +203,7 @@ while True:
 
 func squat(t *testing.T, where ...string) *harness.Process {
 	t.Helper()
-	p := as(t, nobody, nil, "python3", append([]string{"-c", squatter}, where...)...)
+	p := as(t, nobody, nil, "/usr/bin/python3", append([]string{"-c", squatter}, where...)...)
 	harness.Until(t, 30*time.Second, "somebody squats", func() error {
 		if p.Stdout() == "" {
 			return fmt.Errorf("%s", p.Stderr())

@@ -117,11 +117,11 @@ func TestAPathOnTheCommandLineIsUploaded(t *testing.T) {
 	}
 
 	for name, make := range map[string]func(path string) error{
-		"rules.jsonl":     func(path string) error { return os.Symlink(secret(t), path) },
-		"decisions.jsonl": func(path string) error { return unix.Mkfifo(path, 0o600) },
+		"events.jsonl":  func(path string) error { return os.Symlink(secret(t), path) },
+		"history.jsonl": func(path string) error { return unix.Mkfifo(path, 0o600) },
 	} {
 		path := filepath.Join(record, name)
-		if err := errors.Join(os.Remove(path), make(path)); err != nil {
+		if err := errors.Join(os.RemoveAll(path), make(path)); err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
