@@ -81,7 +81,7 @@ func apiLoad(ctx context.Context, size apiSize, say func(string, ...any)) (rows 
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return trust.Dial(ctx, strings.TrimSpace(addr))
 	}
-	l := &apiAsker{base: "http://netsplit", client: &http.Client{Timeout: 10 * time.Second,
+	l := &apiAsker{base: "http://localhost", client: &http.Client{Timeout: 10 * time.Second,
 		Transport: &http.Transport{MaxIdleConns: 1000, MaxIdleConnsPerHost: 1000, DialContext: dial}}, took: map[string][]time.Duration{}, bytes: map[string]int64{}, failed: map[string]int{}}
 	paths, err := l.paths(size)
 	if err != nil {
@@ -151,9 +151,12 @@ func (l *apiAsker) paths(size apiSize) ([]asked, error) {
 		{"campaign", "/v1/campaigns/c-0"}, {"run", "/v1/runs/" + runID("c-0", size.runs/4)}, {"metrics", "/metrics"}, {"health", "/healthz"}, {besideRoute, "/v1/version"},
 	}
 	for _, a := range out[:4] {
-		_, b, err := l.get(a.path)
+		status, b, err := l.get(a.path)
 		if err != nil {
 			return nil, err
+		}
+		if status != http.StatusOK {
+			return nil, fmt.Errorf("%s: status %d: %s", a.path, status, b)
 		}
 		var page struct{ Next string }
 		if err := json.Unmarshal(b, &page); err != nil {
