@@ -55,6 +55,43 @@ func TestConnectedTwiceAtOnce(t *testing.T) {
 	}
 }
 
+// slow is a handler that takes its time when a switch comes up.
+type slow struct {
+	*recorder
+	release chan struct{}
+}
+
+func (s slow) SwitchUp(sw *controller.Switch) {
+	<-s.release
+	s.recorder.SwitchUp(sw)
+}
+
+// TestConnectedTwiceWhileComingUp: a session that is not read yet cannot answer, and is
+// not taken for dead.
+func TestConnectedTwiceWhileComingUp(t *testing.T) {
+	rec := slow{newRecorder(), make(chan struct{})}
+	c := controller.New(controller.Config{Handler: rec, DuplicateTimeout: 20 * time.Millisecond, EchoTimeout: time.Hour})
+	defer c.Close()
+	ends := make(chan error, 2)
+	for range 2 {
+		end := join(t, c, switchtest.New(switchtest.Config{Datapath: 7}))
+		go func() { ends <- <-end }()
+	}
+	select {
+	case err := <-ends:
+		t.Fatalf("one ended before the first could answer: %v", err)
+	case <-time.After(200 * time.Millisecond): // ten times what a dead one gets
+	}
+	close(rec.release)
+	up := get(t, "switch up", rec.up)
+	if err := get(t, "the end of the other", ends); !errors.Is(err, controller.ErrDuplicate) {
+		t.Error(err)
+	}
+	if err := up.Barrier(soon(t)); err != nil {
+		t.Error(err)
+	}
+}
+
 // failing is a handler that fails at packets.
 type failing struct{ *recorder }
 

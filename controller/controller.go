@@ -245,6 +245,7 @@ func (c *Controller) Serve(conn net.Conn) error {
 	}
 	c.present(sw)
 	sw.announce()
+	close(sw.reads)
 	err = sw.readGuarded()
 	close(stop)
 	keep.Wait()
@@ -312,6 +313,15 @@ func (c *Controller) admit(sw *Switch) error {
 		old, err := c.enter(sw)
 		if old == nil {
 			return err
+		}
+		select {
+		case <-old.reads:
+		case <-old.gone:
+			continue
+		case <-sw.over:
+			return sw.err
+		case <-time.After(c.cfg.HandshakeTimeout):
+			return fmt.Errorf("%w: %s is coming up from %s; it may try again", ErrDuplicate, sw.id, remote(old.conn))
 		}
 		if old.answers(c.cfg.DuplicateTimeout) {
 			return fmt.Errorf("%w: %s is connected from %s, which answers; two switches must not share a datapath id",

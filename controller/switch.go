@@ -46,6 +46,7 @@ type Switch struct {
 	err     error // why the session ended
 	over    chan struct{}
 
+	reads  chan struct{} // closed when the session reads: until then nobody hears an answer
 	gone   chan struct{} // closed when the session's end was told
 	before chan struct{} // gone of the switch's last session, if that had not been closed
 	// announcing makes SwitchUp and SwitchDown alternate per handler.
@@ -58,7 +59,7 @@ type registration struct{ Handler }
 
 func newSwitch(c *Controller, conn net.Conn) *Switch {
 	return &Switch{c: c, conn: conn, in: bufio.NewReaderSize(conn, readBuffer), out: newOutbox(),
-		waiting: map[uint32]*request{}, over: make(chan struct{}), gone: make(chan struct{})}
+		waiting: map[uint32]*request{}, over: make(chan struct{}), reads: make(chan struct{}), gone: make(chan struct{})}
 }
 
 // ID is the datapath id.
