@@ -13,7 +13,6 @@ import (
 	"netsplit/campaign/judge"
 	"netsplit/campaign/search"
 	"netsplit/explorer"
-	"netsplit/explorer/check"
 	"netsplit/inference/invariant"
 	"netsplit/model"
 	"netsplit/sut"
@@ -24,6 +23,7 @@ type job struct {
 	ctx    context.Context
 	c      model.Campaign
 	cancel context.CancelCauseFunc
+	books  *books // nil: not read yet; guarded by booking
 }
 
 var errCancelled = errors.New("cancelled")
@@ -210,31 +210,14 @@ func (s *Service) runStarted(j *job, target, run string, sc model.Scenario) {
 
 // runFinished stores a run and what it found.
 func (s *Service) runFinished(j *job, sum model.RunSummary) {
-	if err := s.store.PutRun(sum); err != nil {
-		s.log.Error("a run could not be stored; its record is complete", "run", sum.Run, "err", err)
-	}
+	fresh := s.book(j, &sum)
 	s.metrics.RunDone(sum.Target, sum.Scenario.Strategy, sum.Verdict.Value)
 	s.tell("run", sum.Run, string(sum.Verdict.Value), sum.Verdict.Reason)
-	s.bookFinished(j, sum.Run)
-	s.tryReportCampaign(j.c.ID)
-}
-
-// bookFinished enters a stored run into its campaign and the campaign's findings.
-func (s *Service) bookFinished(j *job, run string) {
-	s.booking.Lock()
-	defer s.booking.Unlock()
-	findings := 0
-	if j.c.Spec.Replay == "" {
-		findings = s.mergeFindings(j.c.ID)
+	for _, f := range fresh {
+		s.metrics.Finding(f)
+		s.tell("finding", f.ID, string(f.Class), f.Failure.Summary)
 	}
-	s.change(j, func(c *model.Campaign) {
-		c.Done++
-		if c.Spec.Replay == "" {
-			c.Findings = findings
-		}
-		c.Running = slices.DeleteFunc(c.Running, func(r string) bool { return r == run })
-		delete(c.Doing, run)
-	})
+	s.tryReportCampaign(j, false)
 }
 
 // runDoes books what a run under way begins to do.
@@ -251,31 +234,6 @@ func (s *Service) runDoes(campaign, run, what string) {
 		}
 		c.Doing[run] = what
 	})
-}
-
-// mergeFindings derives the campaign's findings from all its runs. The caller
-// holds booking.
-func (s *Service) mergeFindings(campaign string) int {
-	runs, err := s.allRuns(campaign)
-	if err != nil {
-		s.log.Error("findings could not be derived", "campaign", campaign, "err", err)
-		return 0
-	}
-	found := check.Merge(campaign, runs)
-	for _, f := range found {
-		old, err := s.store.GetFinding(f.ID)
-		if err == nil {
-			f.Replays, f.Reproduced = old.Replays, old.Reproduced
-		}
-		if err := s.store.PutFinding(f); err != nil {
-			s.log.Error("a finding could not be stored", "finding", f.ID, "err", err)
-		}
-		if old.ID == "" {
-			s.metrics.Finding(f)
-			s.tell("finding", f.ID, string(f.Class), f.Failure.Summary)
-		}
-	}
-	return len(found)
 }
 
 func (s *Service) runDir(campaign, run string) string {

@@ -3,59 +3,73 @@ package campaign
 import (
 	"cmp"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"netsplit/explorer/report"
 	"netsplit/model"
 	"netsplit/record/rundir"
 )
 
-// reportCampaign writes the page of a campaign as far as it got. One is written
-// after the other, so that the last one is the newest.
-func (s *Service) reportCampaign(id string) error {
+// reportShare bounds the time that goes into reports of a campaign under way: the
+// next one is written when this many times what the last one took has passed.
+const reportShare = 20
+
+// reportCampaign writes the page of a campaign as far as it got: of one that has not
+// ended, unless the last page is too new. One is written after the other, so that the
+// last one is the newest.
+func (s *Service) reportCampaign(j *job, end bool) error {
 	s.reporting.Lock()
 	defer s.reporting.Unlock()
-	in := report.CampaignInput{Reports: map[string]string{}, Replays: map[string]string{}}
-	var err error
-	if in.Campaign, err = s.store.GetCampaign(id); err != nil {
+	in, b, err := s.reportInput(j, end)
+	if err != nil || b == nil {
 		return err
 	}
-	if in.Findings, err = s.allFindings(id); err != nil {
-		return err
-	}
-	if in.Runs, err = s.allRuns(id); err != nil {
+	began := time.Now()
+	if in.Findings, err = s.allFindings(j.c.ID); err != nil {
 		return err
 	}
 	if t, _, err := s.uploads().Load(in.Campaign.Spec.Target); err == nil {
 		in.Title, in.Known = t.Title, t.Known
 	}
 	slices.SortStableFunc(in.Runs, func(a, b model.RunSummary) int { return a.Ended.Compare(b.Ended) })
-	seen := map[string]bool{}
 	for _, r := range in.Runs {
 		in.Title = cmp.Or(in.Title, r.Target)
 		in.Replays[r.Run] = s.repeat(model.WorkItem{Run: r.Run, Scenario: r.Scenario})
-		if _, err := os.Stat(filepath.Join(s.runDir(id, r.Run), rundir.ReportFile)); err == nil {
+		if _, err := os.Stat(filepath.Join(s.runDir(j.c.ID, r.Run), rundir.ReportFile)); err == nil {
 			in.Reports[r.Run] = r.Run + "/" + rundir.ReportFile
-		}
-		for _, inv := range r.Scenario.Observe {
-			if !seen[inv.ID] {
-				seen[inv.ID] = true
-				in.Invariants = append(in.Invariants, inv)
-			}
 		}
 	}
 	slices.SortFunc(in.Invariants, func(a, b model.Invariant) int { return cmp.Compare(a.ID, b.ID) })
-	return rundir.WriteFile(filepath.Join(s.cfg.RunsDir, id, rundir.ReportFile), func(w io.Writer) error { return report.Campaign(w, in) })
+	err = rundir.WriteFile(filepath.Join(s.cfg.RunsDir, j.c.ID, rundir.ReportFile), func(w io.Writer) error { return report.Campaign(w, in) })
+	b.reported, b.took = time.Now(), time.Since(began)
+	return err
+}
+
+// reportInput is what the books and the campaign give to its report; no books: none is
+// due. Runs go on being booked while the report is written.
+func (s *Service) reportInput(j *job, end bool) (in report.CampaignInput, b *books, err error) {
+	s.booking.Lock()
+	defer s.booking.Unlock()
+	b, err = s.booksOf(j)
+	if err != nil || !end && time.Since(b.reported) < reportShare*b.took {
+		return in, nil, err
+	}
+	in = report.CampaignInput{Reports: map[string]string{}, Replays: map[string]string{}}
+	in.Campaign = s.changed(j, func(*model.Campaign) {})
+	in.Runs, in.Invariants = slices.Clone(b.runs), slices.Collect(maps.Values(b.observed))
+	return in, b, nil
 }
 
 // tryReportCampaign is reportCampaign where a failure must not stop the work.
-func (s *Service) tryReportCampaign(id string) {
-	if _, err := os.Stat(filepath.Join(s.cfg.RunsDir, id)); err != nil {
+func (s *Service) tryReportCampaign(j *job, end bool) {
+	if _, err := os.Stat(filepath.Join(s.cfg.RunsDir, j.c.ID)); err != nil {
 		return // no run was recorded
 	}
-	if err := s.reportCampaign(id); err != nil {
-		s.log.Warn("the campaign's report could not be written", "campaign", id, "err", err)
+	if err := s.reportCampaign(j, end); err != nil {
+		s.log.Warn("the campaign's report could not be written", "campaign", j.c.ID, "err", err)
 	}
 }

@@ -320,7 +320,7 @@ func (s *Service) ended(j *job, err error) {
 			c.State, c.Reason = model.CampaignFailed, err.Error()
 		}
 	})
-	s.tryReportCampaign(j.c.ID)
+	s.tryReportCampaign(j, true)
 	text := fmt.Sprintf("campaign %s is %s", j.c.ID, j.c.State)
 	if j.c.Reason != "" {
 		text += ": " + j.c.Reason
@@ -332,19 +332,21 @@ func (s *Service) ended(j *job, err error) {
 func (s *Service) update(j *job, change func(*model.Campaign)) {
 	s.booking.Lock()
 	defer s.booking.Unlock()
-	s.change(j, change)
-}
-
-// change is update for a caller who holds booking.
-func (s *Service) change(j *job, change func(*model.Campaign)) {
-	s.mu.Lock()
-	change(&j.c)
-	c := j.c
-	c.Running, c.Doing = slices.Clone(c.Running), maps.Clone(c.Doing)
-	s.mu.Unlock()
+	c := s.changed(j, change)
 	if err := s.store.PutCampaign(c); err != nil {
 		s.log.Error("a campaign's state could not be stored", "campaign", c.ID, "err", err)
 	}
+}
+
+// changed changes a campaign in memory and returns a copy, to be stored by the
+// caller, who holds booking.
+func (s *Service) changed(j *job, change func(*model.Campaign)) model.Campaign {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(&j.c)
+	c := j.c
+	c.Running, c.Doing = slices.Clone(c.Running), maps.Clone(c.Doing)
+	return c
 }
 
 // newID returns an id that sorts by time: c-<yyyymmdd>-<hhmmss>-<n>.
