@@ -79,6 +79,9 @@ func uploaded(ctx context.Context, cl *client.Client, target string) (string, er
 // cancelLimit is how long a cancelled campaign may take to heal and clean up.
 const cancelLimit = 60 * time.Second
 
+// followEvery is how often a campaign, which is one small answer, is asked for.
+const followEvery = 500 * time.Millisecond
+
 // follow shows a campaign's progress until it has ended. Interrupted, it
 // cancels it and waits for the clean-up.
 func follow(ctx context.Context, cl *client.Client, camp wire.Campaign, p *progress) (wire.Campaign, error) {
@@ -99,7 +102,7 @@ func follow(ctx context.Context, cl *client.Client, camp wire.Campaign, p *progr
 			if _, err := cl.CancelCampaign(live, camp.ID); err != nil {
 				return camp, err
 			}
-		case <-time.After(300 * time.Millisecond):
+		case <-time.After(followEvery):
 		}
 		next, err := cl.Campaign(live, camp.ID)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +33,7 @@ type progress struct {
 	silent bool
 	began  time.Time
 	seen   map[string]bool // finished runs told
+	read   int             // runs that were done when their list was last read
 	told   string          // last reason told while runs were under way
 	last   time.Time
 	width  int
@@ -66,15 +68,13 @@ func (p *progress) update(ctx context.Context, cl *client.Client, c wire.Campaig
 	if p.silent {
 		return nil
 	}
-	if c.Done > len(p.seen) {
-		runs, err := cl.Runs(ctx, c.ID, 200, "")
+	if c.Done > p.read {
+		runs, err := p.finished(ctx, cl, c)
 		if err != nil {
 			return err
 		}
-		for _, r := range runs.Items {
-			if p.seen[r.ID] || r.Ended == nil {
-				continue
-			}
+		p.read = c.Done
+		for _, r := range runs {
 			p.seen[r.ID] = true
 			p.say("%s  %-7s %s", r.ID, r.Verdict.Value, firstLine(r.Verdict.Reason))
 		}
@@ -94,6 +94,29 @@ func (p *progress) update(ctx context.Context, cl *client.Client, c wire.Campaig
 		p.say("%s", line)
 	}
 	return nil
+}
+
+// finished are the runs that were not told yet. They are the last ones of the list or,
+// where several labs are used or a run took long, stand shortly before those: it is
+// read from its end until all are found.
+func (p *progress) finished(ctx context.Context, cl *client.Client, c wire.Campaign) (fresh []wire.RunRow, err error) {
+	limit := c.Done - len(p.seen) + 2*max(c.Spec.Labs, 1)
+	for cursor := ""; len(p.seen)+len(fresh) < c.Done; limit = 200 {
+		page, err := cl.Runs(ctx, c.ID, min(limit, 200), cursor)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range page.Items {
+			if !p.seen[r.ID] {
+				fresh = append(fresh, r)
+			}
+		}
+		if cursor = page.Next; cursor == "" {
+			break
+		}
+	}
+	slices.Reverse(fresh)
+	return fresh, nil
 }
 
 // status is the state of a campaign on one line.

@@ -3,10 +3,19 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"netsplit/api/client"
 	"netsplit/api/wire"
 )
 
@@ -92,5 +101,68 @@ func TestAReplayTellsHowOftenItFailedAgain(t *testing.T) {
 	c := wire.Campaign{ID: "c-2", State: "running", Done: 4, Planned: 10, Reproduced: 3, Spec: wire.CampaignSpec{Replay: "c-1-r0004"}}
 	if got, want := p.status(c), "4 of at most 10 runs, 3 failed as c-1-r0004 did;"; !strings.Contains(got, want) {
 		t.Errorf("%q has no %q", got, want)
+	}
+}
+
+// TestProgressTellsEveryRunOnce: however many there are and in whatever order they
+// finish, and without reading the runs again that were told.
+func TestProgressTellsEveryRunOnce(t *testing.T) {
+	const n, labs = 1500, 2
+	var list []wire.RunRow // the last one started first
+	asked, rows := 0, 0
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
+		from, _ := strconv.Atoi(r.URL.Query().Get("cursor"))
+		var page wire.Runs
+		page.Items = list[from:min(len(list), from+limit)]
+		if from+limit < len(list) {
+			page.Next = strconv.Itoa(from + limit)
+		}
+		asked, rows = asked+1, rows+len(page.Items)
+		if err := json.NewEncoder(w).Encode(page); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer srv.Close()
+	cl, err := client.New(client.Config{API: srv.URL, Token: "any"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	p := progressFlags{mode: "plain"}.progress(&out, time.Now())
+	id := func(i int) string { return fmt.Sprintf("c-1-r%04d", i) }
+	var order []int // in which runs finish: each tenth takes as long as 40 others
+	for i := range n + 40 {
+		if i < n && i%10 != 0 {
+			order = append(order, i)
+		}
+		if late := i - 40; late >= 0 && late%10 == 0 {
+			order = append(order, late)
+		}
+	}
+	var want []string
+	looks := 0
+	for done, i := range order {
+		at, _ := slices.BinarySearchFunc(list, id(i), func(r wire.RunRow, id string) int { return strings.Compare(id, r.ID) })
+		list = slices.Insert(list, at, wire.RunRow{ID: id(i), Verdict: wire.Verdict{Value: "pass", Reason: "all held"}})
+		want = append(want, fmt.Sprintf("%s  pass    all held", id(i)))
+		if done%3 == 1 {
+			continue // two are found at once
+		}
+		for range 4 {
+			if err := p.update(context.Background(), cl, wire.Campaign{ID: "c-1", State: "running", Done: done + 1, Spec: wire.CampaignSpec{Labs: labs}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		looks++
+	}
+	got := strings.Split(strings.TrimSpace(out.String()), "\n")
+	slices.Sort(got)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if asked > 2*looks || rows > 30*n {
+		t.Errorf("%d requests with %d rows in all, for %d runs seen in %d looks", asked, rows, n, looks)
 	}
 }
