@@ -34,6 +34,7 @@ type Metrics struct {
 	cuts     map[string][]model.Shape // links that a cut cuts -> shapes of the cuts now in force
 	shapes   map[model.Shape]int      // partitions in force
 	findings map[string]model.Finding
+	shown    []string // ids of findings, the one shown longest first
 	messages *topTypes
 	size     func() (int64, error)
 	lastCut  time.Time
@@ -63,9 +64,10 @@ func NewMetrics(version string, now func() time.Time) *Metrics {
 	if now == nil {
 		now = time.Now
 	}
-	// 50 us, doubling twelve times: to 205 ms. Classic buckets only: with
-	// native ones on, Prometheus 2.4x stores no _bucket series at all.
-	delay := prometheus.ExponentialBuckets(50e-6, 2, 13)
+	// Classic buckets only: with native ones on, Prometheus 2.4x stores no _bucket
+	// series at all.
+	delay := prometheus.ExponentialBuckets(50e-6, 2, 13) // to 205 ms
+	heal := prometheus.ExponentialBuckets(500e-6, 2, 17) // to 33 s
 	m := &Metrics{
 		registry: prometheus.NewRegistry(), now: now,
 		links: map[model.Link]*linkCount{}, cuts: map[string][]model.Shape{}, shapes: map[model.Shape]int{},
@@ -78,7 +80,7 @@ func NewMetrics(version string, now func() time.Time) *Metrics {
 		gate: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "netsplit_gate_delay_seconds",
 			Help: "How long the gate held packets that it let pass.", Buckets: delay}, []string{"transport"}),
 		heal: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "netsplit_heal_seconds",
-			Help: "From the decision to heal to the first packet across.", Buckets: delay}),
+			Help: "From the decision to heal to the first packet across.", Buckets: heal}),
 	}
 	for _, s := range model.Shapes() {
 		m.cutsTotal.WithLabelValues(string(s))
@@ -240,20 +242,51 @@ func (m *Metrics) RunDone(target string, strategy model.Strategy, verdict model.
 	m.runs.WithLabelValues(clean(target), string(strategy), string(verdict)).Inc()
 }
 
-// Finding shows a finding; the same id again changes nothing.
-func (m *Metrics) Finding(f model.Finding) {
+// RunsDone counts runs that finished before this process began.
+func (m *Metrics) RunsDone(target string, strategy model.Strategy, verdict model.VerdictValue, n int) {
+	m.KnownTarget(target, strategy)
+	m.runs.WithLabelValues(clean(target), string(strategy), string(verdict)).Add(float64(n))
+}
+
+// LastCut says when the last cut began before this process did.
+func (m *Metrics) LastCut(at time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, known := m.findings[f.ID]; known || len(m.findings) < maxFindings {
-		m.findings[f.ID] = f
+	if at.After(m.lastCut) {
+		m.lastCut = at
 	}
 }
 
-// SwitchConnected says whether a switch has a session.
+// Finding shows a finding, in place of the one shown longest where there are many; the
+// same id again adds nothing.
+func (m *Metrics) Finding(f model.Finding) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, known := m.findings[f.ID]; !known {
+		m.shown = append(m.shown, f.ID)
+	}
+	m.findings[f.ID] = f
+	if len(m.shown) > maxFindings {
+		delete(m.findings, m.shown[0])
+		m.shown = m.shown[1:]
+	}
+}
+
+// SwitchConnected says whether a switch has a session. That one has none is shown of
+// one that had one.
 func (m *Metrics) SwitchConnected(dpid model.DatapathID, connected bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.switches[dpid] = connected
+	if _, known := m.switches[dpid]; known || connected {
+		m.switches[dpid] = connected
+	}
+}
+
+// SwitchGone forgets a switch: its lab is there no more.
+func (m *Metrics) SwitchGone(dpid model.DatapathID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.switches, dpid)
 }
 
 // StoreBytes asks size for the size of the store at each scrape.

@@ -184,3 +184,38 @@ func BenchmarkMessageSeen(b *testing.B) {
 		m.MessageSeen(types[i%len(types)], "pass")
 	}
 }
+
+// TestASwitchThatIsGoneIsNotShown, also where its connection ends late.
+func TestASwitchThatIsGoneIsNotShown(t *testing.T) {
+	m := api.NewMetrics("v1", nil)
+	const series = `netsplit_switch_connected{dpid="0000000000000abc"}`
+	m.SwitchConnected(0xabc, true)
+	check(t, m, map[string]string{series: "1"})
+	m.SwitchConnected(0xabc, false)
+	check(t, m, map[string]string{series: "0"})
+	m.SwitchConnected(0xabc, true)
+	m.SwitchGone(0xabc)
+	check(t, m, map[string]string{series: ""})
+	m.SwitchConnected(0xabc, false)
+	check(t, m, map[string]string{series: ""})
+}
+
+// TestHealsOfSecondsAreToldApart: no heal of up to half a minute is beyond the buckets.
+func TestHealsOfSecondsAreToldApart(t *testing.T) {
+	m := api.NewMetrics("v1", nil)
+	for _, d := range []time.Duration{700 * time.Millisecond, 20 * time.Second} {
+		m.HealTime(d)
+	}
+	check(t, m, map[string]string{`netsplit_heal_seconds_bucket{le="0.512"}`: "0", `netsplit_heal_seconds_bucket{le="1.024"}`: "1",
+		`netsplit_heal_seconds_bucket{le="16.384"}`: "1", `netsplit_heal_seconds_bucket{le="32.768"}`: "2"})
+}
+
+// TestTheLastFindingsAreShown: of many, the first go.
+func TestTheLastFindingsAreShown(t *testing.T) {
+	m := api.NewMetrics("v1", nil)
+	for i := range 501 {
+		m.Finding(model.Finding{ID: fmt.Sprintf("f-%d", i), Target: "t", Failure: model.Failure{Check: "c"}})
+	}
+	series := func(n int) string { return fmt.Sprintf(`netsplit_finding_info{check="c",finding="f-%d",target="t"}`, n) }
+	check(t, m, map[string]string{series(0): "", series(1): "1", series(500): "1"})
+}

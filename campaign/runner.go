@@ -112,6 +112,7 @@ func (s *Service) runnerOn(ctx context.Context, j *job, t *model.Target, dir str
 			if err := b.Close(); err != nil {
 				s.log.Warn("a testbed did not close cleanly", "testbed", b.Testbed.Name, "err", err)
 			}
+			s.forgetSwitches(&b.Testbed)
 		}
 		for _, name := range labs {
 			if err := lab.Down(cctx, name); err != nil {

@@ -64,6 +64,10 @@ type Metrics interface {
 	RunDone(target string, strategy model.Strategy, verdict model.VerdictValue)
 	Finding(f model.Finding)
 	SwitchConnected(dpid model.DatapathID, connected bool)
+	SwitchGone(dpid model.DatapathID)
+	// RunsDone and LastCut say what was before this process began.
+	RunsDone(target string, strategy model.Strategy, verdict model.VerdictValue, n int)
+	LastCut(at time.Time)
 }
 
 // Service keeps campaigns, runs, findings and partitions by hand. Everything
@@ -145,6 +149,9 @@ func Open(cfg Config) (*Service, error) {
 		s.log.Warn("findings of an older version are listed without severity and cause", "err", err)
 	}
 	err = s.resume()
+	if err == nil {
+		err = s.restoreMetrics()
+	}
 	if err == nil {
 		err = s.startManual()
 	}

@@ -68,6 +68,16 @@ func (s *Service) removeTestbed(b *testbed.Testbed) {
 	s.beds = slices.DeleteFunc(s.beds, func(o *testbed.Testbed) bool { return o == b })
 }
 
+// forgetSwitches ends what is said of the switches of a lab that is gone.
+func (s *Service) forgetSwitches(tb *model.Testbed) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range tb.Switches() {
+		delete(s.switches, id)
+		s.metrics.SwitchGone(id)
+	}
+}
+
 func (s *Service) switchChanged(id model.DatapathID, up bool) {
 	s.metrics.SwitchConnected(id, up)
 	s.mu.Lock()
@@ -186,7 +196,9 @@ func (s *Service) makeLab(ctx context.Context, name string, t *model.Target, gat
 	wctx, cancel := context.WithTimeout(ctx, switchLimit)
 	defer cancel()
 	if err := b.Ready(wctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("the lab's switch did not connect within %v: %w", switchLimit, err), b.Close())
+		err = errors.Join(fmt.Errorf("the lab's switch did not connect within %v: %w", switchLimit, err), b.Close())
+		s.forgetSwitches(&b.Testbed)
+		return nil, err
 	}
 	s.tune(ctx, l)
 	return b, nil

@@ -229,15 +229,18 @@ func Main(run func() int) int {
 // unmeasured is for plays that nobody watches by metrics.
 type unmeasured struct{}
 
-func (unmeasured) KnownLinks([]model.Link)                            {}
-func (unmeasured) KnownTarget(string, model.Strategy)                 {}
-func (unmeasured) CutStarted(model.Shape, []model.Link)               {}
-func (unmeasured) CutEnded(string, []model.Link)                      {}
-func (unmeasured) PacketFate(model.Link, model.Fate, int)             {}
-func (unmeasured) MessageSeen(string, string)                         {}
-func (unmeasured) GateDelay(string, time.Duration)                    {}
-func (unmeasured) MessageFault(model.FaultKind, string)               {}
-func (unmeasured) HealTime(time.Duration)                             {}
-func (unmeasured) RunDone(string, model.Strategy, model.VerdictValue) {}
-func (unmeasured) Finding(model.Finding)                              {}
-func (unmeasured) SwitchConnected(model.DatapathID, bool)             {}
+func (unmeasured) KnownLinks([]model.Link)                                  {}
+func (unmeasured) KnownTarget(string, model.Strategy)                       {}
+func (unmeasured) CutStarted(model.Shape, []model.Link)                     {}
+func (unmeasured) CutEnded(string, []model.Link)                            {}
+func (unmeasured) PacketFate(model.Link, model.Fate, int)                   {}
+func (unmeasured) MessageSeen(string, string)                               {}
+func (unmeasured) GateDelay(string, time.Duration)                          {}
+func (unmeasured) MessageFault(model.FaultKind, string)                     {}
+func (unmeasured) HealTime(time.Duration)                                   {}
+func (unmeasured) RunDone(string, model.Strategy, model.VerdictValue)       {}
+func (unmeasured) Finding(model.Finding)                                    {}
+func (unmeasured) SwitchConnected(model.DatapathID, bool)                   {}
+func (unmeasured) SwitchGone(model.DatapathID)                              {}
+func (unmeasured) LastCut(time.Time)                                        {}
+func (unmeasured) RunsDone(string, model.Strategy, model.VerdictValue, int) {}
