@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"netsplit/model"
 )
@@ -20,25 +22,26 @@ func (s *Service) Health(ctx context.Context) model.Health {
 	}
 	size, err := s.store.Size()
 	add("store", err, fmt.Sprintf("%d bytes", size))
+	room, err := s.diskHealth()
+	add("disk", err, strings.TrimSuffix(room, "; "))
 	if s.ctrl == nil {
 		add("hosts", s.outside.AgentGone(), fmt.Sprintf("%d drop packets themselves, by nftables", len(s.outside.Testbed.Hosts)))
 		return h
 	}
 	add("controller", nil, "listening on "+s.ControllerAddr())
-	switches, err := s.Switches(ctx)
-	down := 0
-	for _, sw := range switches {
-		if !sw.Connected {
-			down++
+	switches := s.ctrl.Switches()
+	err = nil
+	if s.cfg.Testbed != nil {
+		all := s.cfg.Testbed.Switches()
+		down := len(slices.DeleteFunc(slices.Clone(all), func(id model.DatapathID) bool { return slices.Contains(switches, id) }))
+		if down > 0 {
+			err = fmt.Errorf("%d of %d switches of the testbed are not connected: point them at %s", down, len(all), s.ControllerAddr())
 		}
-	}
-	if err == nil && s.cfg.Testbed != nil && down > 0 {
-		err = fmt.Errorf("%d of %d switches of the testbed are not connected: point them at %s", down, len(switches), s.ControllerAddr())
 	}
 	if s.outside != nil {
 		err = errors.Join(append([]error{err}, s.outside.Refused()...)...)
 	}
-	add("switch", err, fmt.Sprintf("%d connected", len(switches)-down))
+	add("switch", err, fmt.Sprintf("%d connected", len(switches)))
 	if s.outside != nil {
 		add("hosts", s.outside.AgentGone(), fmt.Sprintf("%d, an agent on each", len(s.outside.Testbed.Hosts)))
 	}

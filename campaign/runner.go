@@ -60,6 +60,7 @@ func (r *labRunner) run(ctx context.Context, w model.WorkItem) (model.RunSummary
 		sum = unjudged(w, r.kit.Target, began, jerr)
 	}
 	err = errors.Join(err, jerr)
+	r.s.noteRecorded(err)
 	sum.Cost.Ours += time.Since(judging)
 	return sum, err
 }

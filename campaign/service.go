@@ -100,6 +100,10 @@ type Service struct {
 	subs     map[chan struct{}]bool
 	beds     []*testbed.Testbed             // that exist now
 	switches map[model.DatapathID]time.Time // last change of connection
+	// unrecorded is why the last run could not be recorded, if for lack of room.
+	unrecorded error
+
+	room func(dir string) (room, error) // nil: roomAt
 
 	wake   chan struct{}
 	cancel context.CancelCauseFunc // when the daemon goes down

@@ -24,6 +24,7 @@ type boltFile struct {
 	file    *os.File // of db
 	path    string
 	damaged atomic.Bool
+	failed  atomic.Pointer[error] // the last write, if it could not be written
 }
 
 // mapSize is the address space set aside for the file, so that a reader never
@@ -148,9 +149,20 @@ func (f *boltFile) wrap(what string, err error) error {
 }
 
 func (f *boltFile) update(fn func(kvTx) error) error {
-	return f.do("write", func() error {
-		return f.db.Update(func(tx *bolt.Tx) error { return call(fn, &boltTx{tx: tx}) })
+	var refused error // by the caller
+	err := f.do("write", func() error {
+		return f.db.Update(func(tx *bolt.Tx) error {
+			refused = call(fn, &boltTx{tx: tx})
+			return refused
+		})
 	})
+	switch {
+	case err == nil:
+		f.failed.Store(nil)
+	case refused == nil, errors.Is(err, model.ErrFull), errors.Is(err, model.ErrDamaged):
+		f.failed.Store(&err)
+	}
+	return err
 }
 
 func (f *boltFile) view(fn func(kvTx) error) error {

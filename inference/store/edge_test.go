@@ -323,8 +323,15 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 	check(kept)
+	_ = s.Update(func(*store.Tx) error { return errors.New("a caller's") })
+	if got := s.WriteError(); !errors.Is(got, model.ErrFull) {
+		t.Errorf("the last write failed: %v", got)
+	}
 	noErr(t, os.Remove(filler))
 	noErr(t, s.AppendInput("c", blob))
+	noErr(t, s.WriteError())
+	_ = s.Update(func(*store.Tx) error { return errors.New("a caller's") })
+	noErr(t, s.WriteError())
 	check(kept + 1)
 	noErr(t, s.Close())
 	s, err = store.Open(path)

@@ -186,6 +186,16 @@ func (s *Store) Path() string { return s.path }
 // Size is the size of the file in bytes.
 func (s *Store) Size() (int64, error) { return s.kv.size() }
 
+// WriteError is why the last write failed; nil: it did not.
+func (s *Store) WriteError() error {
+	if f, ok := s.kv.(*boltFile); ok {
+		if err := f.failed.Load(); err != nil {
+			return *err
+		}
+	}
+	return nil
+}
+
 // Close waits for running transactions and lets go of the file.
 func (s *Store) Close() error {
 	if s.path != "" {

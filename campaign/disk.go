@@ -1,0 +1,80 @@
+package campaign
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"syscall"
+)
+
+// leastFree is the room below which a disk is said to be full: time is left to make
+// room before runs fail.
+const leastFree = 100 << 20
+
+// room is what is left of a file system for an ordinary user, in bytes and in files;
+// files is -1 where it has no bound on them.
+type room struct{ bytes, files int64 }
+
+// roomAt is the room of the file system that holds the folder.
+func roomAt(dir string) (room, error) {
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(dir, &st); err != nil {
+		return room{}, err
+	}
+	r := room{bytes: int64(st.Bavail) * st.Bsize, files: int64(st.Ffree)}
+	if st.Files == 0 {
+		r.files = -1
+	}
+	return r, nil
+}
+
+// diskHealth says whether records and store have room, and whether what was last
+// written could be.
+func (s *Service) diskHealth() (detail string, err error) {
+	look := s.room
+	if look == nil {
+		look = roomAt
+	}
+	var errs []error
+	for _, at := range []struct{ what, dir string }{{"records of runs", s.cfg.RunsDir}, {"the store", filepath.Dir(s.cfg.StorePath)}} {
+		if at.what == "the store" && at.dir == filepath.Clean(s.cfg.RunsDir) {
+			continue
+		}
+		r, err := look(at.dir)
+		switch {
+		case err != nil:
+			errs = append(errs, fmt.Errorf("the folder of %s: %w: it must exist while the daemon runs", at.what, err))
+		case r.bytes < leastFree || r.files == 0:
+			errs = append(errs, fmt.Errorf("%s has %d MB free, and room for %s: runs fail without: delete what you need no more, or start the daemon with another --runs-dir", at.dir, r.bytes>>20, filesText(r.files)))
+		default:
+			detail += fmt.Sprintf("%d MB free for %s; ", r.bytes>>20, at.what)
+		}
+	}
+	if werr := s.store.WriteError(); werr != nil {
+		errs = append(errs, fmt.Errorf("the last write to the store failed: %w", werr))
+	}
+	s.mu.Lock()
+	unrecorded := s.unrecorded
+	s.mu.Unlock()
+	if unrecorded != nil {
+		errs = append(errs, fmt.Errorf("the last run could not be recorded: %w: make room in %s", unrecorded, s.cfg.RunsDir))
+	}
+	return detail, errors.Join(errs...)
+}
+
+func filesText(n int64) string {
+	if n < 0 {
+		return "any number of files"
+	}
+	return fmt.Sprintf("%d more files", n)
+}
+
+// noteRecorded remembers whether the last run could be recorded.
+func (s *Service) noteRecorded(err error) {
+	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
+		err = nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unrecorded = err
+}
