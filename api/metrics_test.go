@@ -216,6 +216,8 @@ func TestTheLastFindingsAreShown(t *testing.T) {
 	for i := range 501 {
 		m.Finding(model.Finding{ID: fmt.Sprintf("f-%d", i), Target: "t", Failure: model.Failure{Check: "c"}})
 	}
-	series := func(n int) string { return fmt.Sprintf(`netsplit_finding_info{check="c",finding="f-%d",target="t"}`, n) }
+	series := func(n int) string {
+		return fmt.Sprintf(`netsplit_finding_info{check="c",finding="f-%d",target="t"}`, n)
+	}
 	check(t, m, map[string]string{series(0): "", series(1): "1", series(500): "1"})
 }
