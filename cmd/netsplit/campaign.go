@@ -117,6 +117,7 @@ func summarise(c *cobra.Command, m made) error {
 	if err != nil {
 		return err
 	}
+	printHeadline(out, found)
 	fmt.Fprintf(out, "\ncampaign %s on %s: %s after %d runs (%s)", camp.ID, camp.Spec.Target, camp.State, camp.Done, verdicts)
 	if camp.Reason != "" {
 		fmt.Fprintf(out, ": %s", camp.Reason)
@@ -126,30 +127,7 @@ func summarise(c *cobra.Command, m made) error {
 		fmt.Fprintln(out, s)
 	}
 
-	gate := 0
-	for _, class := range []struct {
-		class model.FailureClass
-		title string
-	}{{model.Broken, "broken (the documentation promises otherwise)"}, {model.BrokenBound, "broken against your bound"}, {model.Documented, "documented (the documentation admits it)"}} {
-		var lines []string
-		for _, f := range found {
-			if f.Class != string(class.class) {
-				continue
-			}
-			lines = append(lines, fmt.Sprintf("  %s: %s\n    %s; in %d run(s)\n    replay: %s\n    report: %s",
-				f.Failure.Check, f.Failure.Summary, whenSeen(f, found), len(f.Runs), replayCommandLine(dir, f.Run), reportPath(dir, camp.ID, f.Run)))
-		}
-		if len(lines) == 0 {
-			continue
-		}
-		if class.class != model.Documented {
-			gate += len(lines)
-		}
-		fmt.Fprintf(out, "\n%d finding(s), %s:\n%s\n", len(lines), class.title, strings.Join(lines, "\n"))
-	}
-	if len(found) == 0 {
-		fmt.Fprintln(out, "\nno findings")
-	}
+	printFindings(out, found, dir, camp.ID)
 	if dir != "" {
 		fmt.Fprintf(out, "\nreport of the campaign: %s\n", filepath.Join(dir, camp.ID, "report.html"))
 	}
@@ -158,7 +136,7 @@ func summarise(c *cobra.Command, m made) error {
 		return &exitError{code: exitInterrupted}
 	case camp.State == string(model.CampaignFailed):
 		return fmt.Errorf("the campaign failed: %s", camp.Reason)
-	case gate > 0:
+	case slices.ContainsFunc(found, func(f wire.Finding) bool { return f.Class != string(model.Documented) }):
 		return &exitError{code: exitFindings}
 	case verdicts.decided() == 0:
 		return &exitError{exitUndecided, fmt.Errorf("no run could be judged: all are unknown or vacuous")}
@@ -310,43 +288,6 @@ func printOtherwise(ctx context.Context, out io.Writer, cl *client.Client, campa
 		fmt.Fprintf(out, "failed otherwise: %s (%s): %s; in %s\n", f.Check, f.Class, f.Summary, strings.Join(where[f.Signature], ", "))
 	}
 	return nil
-}
-
-// whenSeen says when a finding was seen first, and what it is told apart by from
-// others of its check.
-func whenSeen(f wire.Finding, found []wire.Finding) string {
-	when := fmt.Sprintf("first seen in run %d", f.FirstAfter)
-	if f.Clean {
-		when += ", also without any cut"
-	}
-	if f.Failure.Known != "" {
-		when = model.KnownAs(f.Failure.Known, f.Failure.KnownBy) + "; " + when
-	}
-	if slices.ContainsFunc(found, func(g wire.Finding) bool { return g.ID != f.ID && g.Failure.Check == f.Failure.Check }) {
-		when = f.Failure.Signature + "; " + when
-	}
-	return when
-}
-
-// allFindings gets a campaign's findings whole.
-func allFindings(ctx context.Context, cl *client.Client, campaign string) ([]wire.Finding, error) {
-	var out []wire.Finding
-	for cursor := ""; ; {
-		page, err := cl.Findings(ctx, campaign, 200, cursor)
-		if err != nil {
-			return nil, err
-		}
-		for _, row := range page.Items {
-			f, err := cl.Finding(ctx, row.ID)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, f)
-		}
-		if cursor = page.Next; cursor == "" {
-			return out, nil
-		}
-	}
 }
 
 func replayCommand(conn *daemonFlags) *cobra.Command {

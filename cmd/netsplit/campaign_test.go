@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -28,6 +29,38 @@ func TestWhenSeen(t *testing.T) {
 	} {
 		if got := whenSeen(c.of, c.found); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+// TestFindingsAreALineForEachCause: the costliest first, whatever order they come
+// in; what a cause brought beside stands below it.
+func TestFindingsAreALineForEachCause(t *testing.T) {
+	finding := func(id, cause, severity, class, summary string) wire.Finding {
+		return wire.Finding{ID: id, CauseID: cause, Severity: severity, Class: class, Run: "r-" + id, FirstAfter: 2, Runs: []string{"r-" + id},
+			Failure: wire.Failure{Check: "check-" + id, Severity: severity, Class: class, Summary: summary}}
+	}
+	var out strings.Builder
+	found := []wire.Finding{
+		finding("1", "a", "error", "broken", "1 of 283 operations get failed"),
+		finding("2", "b", "data", "documented", "3 writes lost"),
+		finding("3", "c", "data", "broken", strings.Repeat("long ", 60)+"end"),
+		finding("4", "a", "error", "broken", "1 of 9 operations put failed"),
+	}
+	printHeadline(&out, found)
+	printFindings(&out, found, "", "c-1")
+	lines := strings.Split(out.String(), "\n")
+	long := strings.Repeat("long ", 60)
+	for i, want := range []string{"", "data (broken): " + long[:124] + "…", "and findings of 2 more cause(s), below", "", "4 finding(s) of 3 cause(s), the costliest first",
+		"  1. data (broken): " + long[:124] + "…", "  2. error (broken): 1 of 283 operations get failed", "  3. data (documented): 3 writes lost"} {
+		if lines[i] != want {
+			t.Errorf("line %d: %q, want %q", i, lines[i], want)
+		}
+	}
+	for _, want := range []string{"1. check-3: " + long + "end\n   first seen in run 2; in 1 run(s)\n   replay: ",
+		"   of the same cause: check-4, error (broken): 1 of 9 operations put failed; first seen in run 2; in 1 run(s), the first r-4\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in:\n%s", want, out.String())
 		}
 	}
 }

@@ -78,7 +78,7 @@ func printVerdict(c *cobra.Command, sum model.RunSummary) {
 	out := c.OutOrStdout()
 	fmt.Fprintf(out, "%s: %s: %s\n", sum.Run, sum.Verdict.Value, sum.Verdict.Reason)
 	for _, f := range sum.Verdict.Failures {
-		fmt.Fprintf(out, "  %s (%s): %s\n", f.Check, f.Class, f.Summary)
+		fmt.Fprintf(out, "  %s, %s (%s): %s\n", f.Severity, f.Check, f.Class, f.Summary)
 	}
 }
 

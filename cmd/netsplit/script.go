@@ -179,7 +179,7 @@ func summariseScript(c *cobra.Command, f *script.File, cfg script.Config, r scri
 		if x.Class != model.Documented {
 			gate++
 		}
-		fmt.Fprintf(out, "  %s, %s, in %d play(s): %s\n    report: %s\n", x.Failure.Check, x.Class, len(x.Runs), x.Failure.Summary, r.Report(x.Run))
+		fmt.Fprintf(out, "  %s, %s, %s, in %d play(s): %s\n    report: %s\n", x.Severity, x.Failure.Check, x.Class, len(x.Runs), x.Failure.Summary, r.Report(x.Run))
 		if x.Failure.Quote != "" {
 			fmt.Fprintf(out, "    the documentation: %s\n", strings.TrimSpace(x.Failure.Quote))
 		}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"netsplit/api/client"
+	"netsplit/api/wire"
+	"netsplit/explorer/check"
+	"netsplit/model"
+)
+
+// headlineRunes bounds a finding on one line; the whole of it stands below.
+const headlineRunes = 140
+
+func headline(f wire.Failure) string {
+	s := []rune(f.Severity + " (" + f.Class + "): " + model.OneLine(f.Summary))
+	if len(s) > headlineRunes {
+		s = append(s[:headlineRunes-1], '…')
+	}
+	return string(s)
+}
+
+// causes groups findings by what brought them, the costliest first.
+func causes(found []wire.Finding) [][]wire.Finding {
+	found = slices.Clone(found)
+	slices.SortStableFunc(found, func(a, b wire.Finding) int {
+		rank := func(f wire.Finding) int { return check.Rank(model.FailureClass(f.Class), model.Severity(f.Severity)) }
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.FirstAfter, b.FirstAfter), strings.Compare(a.ID, b.ID))
+	})
+	return model.Together(found, func(f wire.Finding) string { return cmp.Or(f.CauseID, f.ID) })
+}
+
+// printHeadline prints the costliest finding on a line.
+func printHeadline(out io.Writer, found []wire.Finding) {
+	all := causes(found)
+	if len(all) == 0 {
+		return
+	}
+	fmt.Fprintf(out, "\n%s\n", headline(all[0][0].Failure))
+	if n := len(all) - 1; n > 0 {
+		fmt.Fprintf(out, "and findings of %d more cause(s), below\n", n)
+	}
+}
+
+// printFindings prints a line for each cause, and below them how to repeat each and
+// what else it brought.
+func printFindings(out io.Writer, found []wire.Finding, dir, campaign string) {
+	if len(found) == 0 {
+		fmt.Fprintln(out, "\nno findings")
+		return
+	}
+	all := causes(found)
+	fmt.Fprintf(out, "\n%d finding(s) of %d cause(s), the costliest first\n", len(found), len(all))
+	for i, c := range all {
+		fmt.Fprintf(out, "  %d. %s\n", i+1, headline(c[0].Failure))
+	}
+	fmt.Fprintln(out, "broken: the documentation promises otherwise; broken-bound: it goes beyond your bound; documented: the documentation admits it")
+	for i, c := range all {
+		f := c[0]
+		fmt.Fprintf(out, "\n%d. %s: %s\n   %s; in %d run(s)\n   replay: %s\n   report: %s\n", i+1,
+			f.Failure.Check, f.Failure.Summary, whenSeen(f, found), len(f.Runs), replayCommandLine(dir, f.Run), reportPath(dir, campaign, f.Run))
+		for _, g := range c[1:] {
+			fmt.Fprintf(out, "   of the same cause: %s, %s; %s; in %d run(s), the first %s\n", g.Failure.Check, headline(g.Failure), whenSeen(g, found), len(g.Runs), g.Run)
+		}
+	}
+}
+
+// whenSeen says when a finding was seen first, and what it is told apart by from
+// others of its check.
+func whenSeen(f wire.Finding, found []wire.Finding) string {
+	when := fmt.Sprintf("first seen in run %d", f.FirstAfter)
+	if f.Clean {
+		when += ", also without any cut"
+	}
+	if f.Replays > 0 {
+		when += fmt.Sprintf(", replayed %d of %d", f.Reproduced, f.Replays)
+	}
+	if f.Failure.Known != "" {
+		when = model.KnownAs(f.Failure.Known, f.Failure.KnownBy) + "; " + when
+	}
+	if slices.ContainsFunc(found, func(g wire.Finding) bool { return g.ID != f.ID && g.Failure.Check == f.Failure.Check }) {
+		when = f.Failure.Signature + "; " + when
+	}
+	return when
+}
+
+// allFindings gets a campaign's findings whole.
+func allFindings(ctx context.Context, cl *client.Client, campaign string) ([]wire.Finding, error) {
+	var out []wire.Finding
+	for cursor := ""; ; {
+		page, err := cl.Findings(ctx, campaign, 200, cursor)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range page.Items {
+			f, err := cl.Finding(ctx, row.ID)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, f)
+		}
+		if cursor = page.Next; cursor == "" {
+			return out, nil
+		}
+	}
+}
