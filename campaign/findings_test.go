@@ -57,3 +57,54 @@ func TestFindingsOfAnOlderVersionAreListedLikeOthers(t *testing.T) {
 		t.Errorf("run: %+v, %v", sum.Verdict.Failures, err)
 	}
 }
+
+// TestReplaysAreCountedByCause: of ten replays of a lost write eight lose it, two of
+// them in other words; one fails otherwise, which is no loss.
+func TestReplaysAreCountedByCause(t *testing.T) {
+	s := &Service{store: store.NewMemory(), log: slog.New(slog.DiscardHandler)}
+	run := func(c, id string, failures ...model.Failure) model.RunSummary {
+		sum := model.RunSummary{RunMeta: model.RunMeta{Campaign: c, Run: id}, Verdict: model.Verdict{Value: model.VerdictFail, Failures: failures}}
+		if err := s.store.PutRun(sum); err != nil {
+			t.Fatal(err)
+		}
+		return sum
+	}
+	lost := func(when string) model.Failure {
+		return model.Failure{Check: "lost-acknowledged-writes", Signature: "acknowledged writes lost: acknowledged " + when + " by the isolated node", Class: model.Broken}
+	}
+	slow := model.Failure{Check: "operations", Signature: "get failed with Timeout although all it needs was reached", Class: model.Broken}
+	orig := run("c-1", "r0", slow, lost("before the cut")) // as an older version sorted them
+	for _, c := range []string{"c-1", "c-2"} {
+		if err := s.store.PutCampaign(model.Campaign{ID: c, Spec: model.CampaignSpec{Replay: map[string]string{"c-2": "r0"}[c]}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for id, f := range map[string]model.Failure{"f-1": lost("before the cut"), "f-2": slow} {
+		if err := s.store.PutFinding(model.Finding{ID: id, Campaign: "c-1", Run: "r0", Failure: f}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reproduced := 0
+	for i := range 10 {
+		failures := []model.Failure{lost("before the cut")}
+		switch {
+		case i < 2:
+			failures = []model.Failure{lost("during the cut")}
+		case i == 8:
+			failures = []model.Failure{slow}
+		case i == 9:
+			failures = nil
+		}
+		if reproduces(orig, run("c-2", "again"+string(rune('0'+i)), failures...)) {
+			reproduced++
+		}
+	}
+	if err := s.bookReplay(orig); err != nil {
+		t.Fatal(err)
+	}
+	f1, _ := s.store.GetFinding("f-1")
+	f2, _ := s.store.GetFinding("f-2")
+	if reproduced != 8 || f1.Reproduced != 8 || f1.Replays != 10 || f2.Reproduced != 1 {
+		t.Errorf("%d replays of 10 failed as the run did, want 8; of its loss %d, want 8; of its error %d, want 1", reproduced, f1.Reproduced, f2.Reproduced)
+	}
+}

@@ -12,11 +12,13 @@ import (
 	"strings"
 
 	"netsplit/explorer"
+	"netsplit/explorer/check"
 	"netsplit/model"
 	"netsplit/record/rundir"
 )
 
-// replay repeats a run's scenario and counts how often it failed as it did.
+// replay repeats a run's scenario and counts how often the cause of what cost most
+// shows again.
 func (s *Service) replay(ctx context.Context, j *job, r *labRunner) error {
 	orig, err := s.store.GetRun(j.c.Spec.Replay)
 	if err != nil {
@@ -93,11 +95,11 @@ func otherFiles(then, now map[string]string) (out []string) {
 	return out
 }
 
-// reproduces says whether a replay shows one of the failures of the original.
+// reproduces says whether a replay shows the cause of what cost most in the
+// original.
 func reproduces(orig, again model.RunSummary) bool {
-	return slices.ContainsFunc(orig.Verdict.Failures, func(f model.Failure) bool {
-		return slices.ContainsFunc(again.Verdict.Failures, func(g model.Failure) bool { return f.Signature == g.Signature })
-	})
+	f, failed := check.Costliest(orig.Verdict)
+	return failed && check.Shows(again.Verdict, f)
 }
 
 // bookReplay adds what all replays of a run showed to the findings it stands for.
@@ -118,7 +120,7 @@ func (s *Service) bookReplay(orig model.RunSummary) error {
 		}
 		f.Replays, f.Reproduced = len(again), 0
 		for _, r := range again {
-			if slices.ContainsFunc(r.Verdict.Failures, func(g model.Failure) bool { return g.Signature == f.Failure.Signature }) {
+			if check.Shows(r.Verdict, f.Failure) {
 				f.Reproduced++
 			}
 		}

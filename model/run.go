@@ -365,6 +365,7 @@ type Campaign struct {
 	Running  []string      `json:"running,omitempty"` // ids of the runs under way
 	// Doing is what each of them does, one of the words below.
 	Doing map[string]string `json:"doing,omitempty"`
-	// Reproduced counts, for a replay, the runs that failed as the original did.
+	// Reproduced counts, for a replay, the runs that showed the cause of what cost most
+	// in the original.
 	Reproduced int `json:"reproduced,omitempty"`
 }

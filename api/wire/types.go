@@ -84,7 +84,7 @@ type Campaign struct {
 	Done       int          `json:"done" doc:"Runs finished, clean ones included"`
 	Planned    int          `json:"planned" doc:"Bound on done; 0 if not known"`
 	Findings   int          `json:"findings"`
-	Reproduced int          `json:"reproduced,omitempty" doc:"Of a replay: runs that failed as the original did"`
+	Reproduced int          `json:"reproduced,omitempty" doc:"Of a replay: runs that showed the cause of what cost most in the original"`
 	Running    []string     `json:"running" doc:"Ids of the runs under way"`
 	// Doing has no entry for a run that is not prepared yet.
 	Doing map[string]string `json:"doing,omitempty" doc:"What each run under way does, by its id: template (it makes, or waits for, the state that runs start from), start, workload or recovery"`

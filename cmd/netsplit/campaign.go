@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -236,60 +235,6 @@ func allRuns(ctx context.Context, cl *client.Client, campaign string) ([]wire.Ru
 	}
 }
 
-// eachOf counts the replays that showed each failure of a run that had several: one
-// of them is enough to have failed as it did.
-func eachOf(orig wire.Run, runs []wire.RunRow) (lines []string) {
-	if len(orig.Verdict.Failures) < 2 {
-		return nil
-	}
-	for _, f := range orig.Verdict.Failures {
-		n := 0
-		for _, r := range runs {
-			if slices.ContainsFunc(r.Verdict.Failures, func(g wire.Failure) bool { return g.Signature == f.Signature }) {
-				n++
-			}
-		}
-		lines = append(lines, fmt.Sprintf("  %d/%d: %s (%s): %s", n, len(runs), f.Check, f.Class, f.Signature))
-	}
-	return lines
-}
-
-// printOtherwise tells how often each of several failures came again, and of
-// failures that the original did not show, each once, with the runs that did.
-func printOtherwise(ctx context.Context, out io.Writer, cl *client.Client, campaign, original string) error {
-	orig, err := cl.Run(ctx, original)
-	if err != nil {
-		return err
-	}
-	runs, err := allRuns(ctx, cl, campaign)
-	if err != nil {
-		return err
-	}
-	known, where := map[string]bool{}, map[string][]string{}
-	for _, f := range orig.Verdict.Failures {
-		known[f.Signature] = true
-	}
-	for _, line := range eachOf(orig, runs) {
-		fmt.Fprintln(out, line)
-	}
-	var others []wire.Failure
-	for _, r := range runs {
-		for _, f := range r.Verdict.Failures {
-			if known[f.Signature] {
-				continue
-			}
-			if where[f.Signature] == nil {
-				others = append(others, f)
-			}
-			where[f.Signature] = append(where[f.Signature], r.ID)
-		}
-	}
-	for _, f := range others {
-		fmt.Fprintf(out, "failed otherwise: %s (%s): %s; in %s\n", f.Check, f.Class, f.Summary, strings.Join(where[f.Signature], ", "))
-	}
-	return nil
-}
-
 func replayCommand(conn *daemonFlags) *cobra.Command {
 	var n, labs int
 	var runsDir, gate string
@@ -348,8 +293,8 @@ func replay(c *cobra.Command, conn *daemonFlags, runsDir string, spec wire.Campa
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(c.OutOrStdout(), "%d/%d replays of %s failed as it did (%s), on %s\n", camp.Reproduced, camp.Done, spec.Replay, verdicts, madeOn(camp.Spec))
-		if err := printOtherwise(context.WithoutCancel(c.Context()), c.OutOrStdout(), m.client, camp.ID, spec.Replay); err != nil {
+		fmt.Fprintf(c.OutOrStdout(), "%d/%d replays of %s failed of its cause (%s), on %s\n", camp.Reproduced, camp.Done, spec.Replay, verdicts, madeOn(camp.Spec))
+		if err := printReplays(context.WithoutCancel(c.Context()), c.OutOrStdout(), m.client, camp.ID, spec.Replay); err != nil {
 			return err
 		}
 		if camp.Reason != "" && camp.State != string(model.CampaignFailed) {

@@ -65,20 +65,20 @@ func TestFindingsAreALineForEachCause(t *testing.T) {
 	}
 }
 
-// TestEachOf: where a run failed twice over, the rare failure is counted by itself.
-func TestEachOf(t *testing.T) {
-	run := func(signatures ...string) (r wire.Run) {
-		for _, s := range signatures {
-			r.Verdict.Failures = append(r.Verdict.Failures, wire.Failure{Check: "stale-read", Class: "broken", Signature: s})
+// TestReplaysAreCountedByCause: the same loss in other words is the same one; what
+// the run did not show is told beside.
+func TestReplaysAreCountedByCause(t *testing.T) {
+	run := func(id string, failures ...[2]string) (r wire.RunRow) {
+		r.ID = id
+		for _, f := range failures {
+			r.Verdict.Failures = append(r.Verdict.Failures, wire.Failure{Check: "gone", Class: "broken", Severity: "data", Signature: f[0], Cause: f[1], Summary: "sum " + f[0]})
 		}
 		return r
 	}
-	row := func(signatures ...string) wire.RunRow { return wire.RunRow{Verdict: run(signatures...).Verdict} }
-	again := []wire.RunRow{row("a"), row("a", "b"), row(), row("c")}
-	if got := eachOf(run("a"), again); got != nil {
-		t.Errorf("one failure: %q", got)
-	}
-	if diff := cmp.Diff([]string{"  2/4: stale-read (broken): a", "  1/4: stale-read (broken): b"}, eachOf(run("a", "b"), again)); diff != "" {
+	lost, again, back, stop := [2]string{"gone while cut", "gone"}, [2]string{"gone before the cut", "gone"}, [2]string{"back", "back"}, [2]string{"stop", "stop"}
+	runs := []wire.RunRow{run("r1", lost), run("r2", again, stop), run("r3"), run("r4", stop, [2]string{"stop again", "stop"})}
+	want := []string{"  2/4: data, gone (broken): gone", "  0/4: data, gone (broken): back", "failed otherwise: data, gone (broken): sum stop; in r2, r4"}
+	if diff := cmp.Diff(want, replayLines(run("o", lost, back, again).Verdict, runs)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -40,6 +40,14 @@ func SameCause(orig, again model.Failure) bool {
 	return orig.Check == again.Check && orig.Signature == again.Signature || CauseOf(orig) == CauseOf(again)
 }
 
+// Costliest is the failure of a run that costs a user most; false: it has none.
+func Costliest(v model.Verdict) (model.Failure, bool) {
+	if len(v.Failures) == 0 {
+		return model.Failure{}, false
+	}
+	return slices.MinFunc(v.Failures, compareFailures), true
+}
+
 // Shows says whether one of the failures of a run is of the cause of f.
 func Shows(v model.Verdict, f model.Failure) bool {
 	return slices.ContainsFunc(v.Failures, func(g model.Failure) bool { return SameCause(f, g) })

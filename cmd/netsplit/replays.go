@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"netsplit/api/client"
+	"netsplit/api/wire"
+	"netsplit/explorer/check"
+	"netsplit/model"
+)
+
+// shows says whether a verdict shows the cause of a failure.
+func shows(v wire.Verdict, f wire.Failure) bool {
+	m := func(f wire.Failure) model.Failure {
+		return model.Failure{Check: f.Check, Signature: f.Signature, Cause: f.Cause}
+	}
+	return slices.ContainsFunc(v.Failures, func(g wire.Failure) bool { return check.SameCause(m(f), m(g)) })
+}
+
+// replayLines counts by cause what the replays of a run showed: its own causes, the
+// costliest first, then others.
+func replayLines(orig wire.Verdict, runs []wire.RunRow) (lines []string) {
+	causes := func(v wire.Verdict) [][]wire.Failure {
+		return model.Together(v.Failures, func(f wire.Failure) string { return f.Cause })
+	}
+	for _, c := range causes(orig) {
+		n := 0
+		for _, r := range runs {
+			if shows(r.Verdict, c[0]) {
+				n++
+			}
+		}
+		lines = append(lines, fmt.Sprintf("  %d/%d: %s, %s (%s): %s", n, len(runs), c[0].Severity, c[0].Check, c[0].Class, c[0].Cause))
+	}
+	var others []wire.Failure
+	where := map[string][]string{}
+	for _, r := range runs {
+		for _, c := range causes(r.Verdict) {
+			if shows(orig, c[0]) {
+				continue
+			}
+			if where[c[0].Cause] == nil {
+				others = append(others, c[0])
+			}
+			where[c[0].Cause] = append(where[c[0].Cause], r.ID)
+		}
+	}
+	for _, f := range others {
+		lines = append(lines, fmt.Sprintf("failed otherwise: %s, %s (%s): %s; in %s", f.Severity, f.Check, f.Class, f.Summary, strings.Join(where[f.Cause], ", ")))
+	}
+	return lines
+}
+
+func printReplays(ctx context.Context, out io.Writer, cl *client.Client, campaign, original string) error {
+	orig, err := cl.Run(ctx, original)
+	if err != nil {
+		return err
+	}
+	runs, err := allRuns(ctx, cl, campaign)
+	if err != nil {
+		return err
+	}
+	for _, line := range replayLines(orig.Verdict, runs) {
+		fmt.Fprintln(out, line)
+	}
+	return nil
+}
