@@ -24,6 +24,7 @@ type job struct {
 	c      model.Campaign
 	cancel context.CancelCauseFunc
 	books  *books // nil: not read yet; guarded by booking
+	watch  *watch // nil: it is no search, or not yet; guarded by booking
 }
 
 var errCancelled = errors.New("cancelled")
@@ -121,6 +122,7 @@ func (s *Service) search(ctx context.Context, j *job, t *model.Target, r *labRun
 	if err != nil {
 		return err
 	}
+	s.watched(j, t, runs)
 	raw, err := s.store.Inputs(j.c.ID)
 	if err != nil {
 		return err
@@ -217,6 +219,7 @@ func (s *Service) runFinished(j *job, sum model.RunSummary) {
 		s.metrics.Finding(f)
 		s.tell("finding", f.ID, string(f.Class), f.Failure.Summary)
 	}
+	s.warn(j, &sum)
 	s.tryReportCampaign(j, false)
 }
 

@@ -2,7 +2,9 @@ package campaign
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 
 	"netsplit/inference/store"
@@ -107,4 +109,52 @@ func TestReplaysAreCountedByCause(t *testing.T) {
 	if reproduced != 8 || f1.Reproduced != 8 || f1.Replays != 10 || f2.Reproduced != 1 {
 		t.Errorf("%d replays of 10 failed as the run did, want 8; of its loss %d, want 8; of its error %d, want 1", reproduced, f1.Reproduced, f2.Reproduced)
 	}
+}
+
+// TestASearchWarnsOfAWrongTargetFile: as soon as runs show it, once, with an event;
+// it goes on, unless it was asked to stop.
+func TestASearchWarnsOfAWrongTargetFile(t *testing.T) {
+	for _, stop := range []bool{false, true} {
+		s := &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler), store: store.NewMemory(), metrics: noMetrics{},
+			jobs: map[string]*job{}, subs: map[chan struct{}]bool{}}
+		j := &job{c: model.Campaign{ID: "c-1", State: model.CampaignRunning, Spec: model.CampaignSpec{StopWhenSuspect: stop}}}
+		j.ctx, j.cancel = context.WithCancelCause(context.Background())
+		first := failedPut(1)
+		if err := s.store.PutRun(first); err != nil {
+			t.Fatal(err)
+		}
+		s.watched(j, &model.Target{}, []model.RunSummary{first}) // made before a restart
+		for i := 2; i <= 7; i++ {
+			sum := failedPut(i)
+			if i > 3 {
+				sum.Verdict = model.Verdict{Value: model.VerdictPass}
+			}
+			s.runFinished(j, sum)
+			c, err := s.store.GetCampaign("c-1")
+			if want := i >= 6; err != nil || (len(c.Warnings) == 1) != want || j.ctx.Err() != nil != (want && stop) {
+				t.Errorf("after run %d, to stop %v: %+v, %v, %v", i, stop, c.Warnings, context.Cause(j.ctx), err)
+			}
+		}
+		if w := j.c.Warnings; len(w) != 1 || w[0].Kind != model.WarnHalf || !strings.Contains(w[0].Text, "3 of 6 fault runs") {
+			t.Errorf("%+v", w)
+		}
+		told := 0
+		for _, e := range s.events {
+			if e.Kind == "warning" && e.ID == "c-1" && e.State == "half" {
+				told++
+			}
+		}
+		if told != 1 {
+			t.Errorf("%d events of a warning, want 1", told)
+		}
+		s.ended(j, context.Cause(j.ctx))
+		if want := map[bool]model.CampaignState{false: model.CampaignDone, true: model.CampaignCancelled}[stop]; j.c.State != want {
+			t.Errorf("it ended as %s: %s", j.c.State, j.c.Reason)
+		}
+	}
+}
+
+func failedPut(n int) model.RunSummary {
+	return model.RunSummary{RunMeta: model.RunMeta{Campaign: "c-1", Run: fmt.Sprintf("c-1-r%04d", n), Scenario: model.Scenario{Strategy: model.StrategyRandom}}, Proof: &model.Proof{},
+		Verdict: model.Verdict{Value: model.VerdictFail, Failures: []model.Failure{{Check: "operations", Class: model.Broken, Signature: "put failed", Summary: "put failed"}}}}
 }

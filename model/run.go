@@ -347,6 +347,27 @@ type CampaignSpec struct {
 	// negative: none stated.
 	MaxLost   int           `json:"maxLost"`
 	MaxWindow time.Duration `json:"maxWindow"`
+	// StopWhenSuspect ends a search at the first mark of a wrong target file.
+	StopWhenSuspect bool `json:"stopWhenSuspect,omitempty"`
+}
+
+// WarningKind names a mark of a wrong target file.
+type WarningKind string
+
+// Marks of a wrong target file.
+const (
+	WarnLimit WarningKind = "limit" // a limit of the target is as long as the longest cut
+	WarnClean WarningKind = "clean" // a finding shows without any cut
+	WarnHalf  WarningKind = "half"  // a finding shows in half of the fault runs or more
+)
+
+// Warning is a mark of a wrong target file that a search shows.
+type Warning struct {
+	Kind WarningKind `json:"kind"`
+	// About is the cause (Finding.CauseID), or the limits.
+	About  string `json:"about"`
+	Text   string `json:"text"`
+	Advice string `json:"advice"` // what to change
 }
 
 // Campaign is a search and how far it got.
@@ -362,7 +383,9 @@ type Campaign struct {
 	Done     int           `json:"done"`           // runs finished, clean ones included
 	Planned  int           `json:"planned"`        // bound on Done
 	Findings int           `json:"findings"`
-	Running  []string      `json:"running,omitempty"` // ids of the runs under way
+	// Warnings are the marks of a wrong target file, in the order in which they showed.
+	Warnings []Warning `json:"warnings,omitempty"`
+	Running  []string  `json:"running,omitempty"` // ids of the runs under way
 	// Doing is what each of them does, one of the words below.
 	Doing map[string]string `json:"doing,omitempty"`
 	// Reproduced counts, for a replay, the runs that showed the cause of what cost most

@@ -39,7 +39,7 @@ func (s CampaignSpec) Model() (model.CampaignSpec, error) {
 	m := model.CampaignSpec{
 		Target: s.Target, Replay: s.Replay, Strategy: model.Strategy(s.Strategy), Seed: s.Seed, Labs: s.Labs, Runs: s.Runs, Clean: s.Clean,
 		Budget: time.Duration(s.Budget), Effect: model.Effect(s.Effect), Gate: model.Gate(s.Gate), Retries: s.Retries, Args: s.Args,
-		MaxLost: -1, MaxWindow: -1,
+		MaxLost: -1, MaxWindow: -1, StopWhenSuspect: s.StopWhenSuspect,
 	}
 	if s.MaxLost != nil {
 		m.MaxLost = *s.MaxLost
@@ -56,7 +56,7 @@ func (s CampaignSpec) Model() (model.CampaignSpec, error) {
 func FromCampaignSpec(m model.CampaignSpec) CampaignSpec {
 	s := CampaignSpec{
 		Target: m.Target, Replay: m.Replay, Strategy: string(m.Strategy), Seed: m.Seed, Labs: m.Labs, Runs: m.Runs, Clean: m.Clean,
-		Budget: Span(m.Budget), Effect: string(m.Effect), Gate: string(m.Gate), Retries: m.Retries, Args: m.Args, Scenario: fromScenarioSpec(m.Scenario),
+		Budget: Span(m.Budget), Effect: string(m.Effect), Gate: string(m.Gate), Retries: m.Retries, Args: m.Args, Scenario: fromScenarioSpec(m.Scenario), StopWhenSuspect: m.StopWhenSuspect,
 	}
 	if m.MaxLost >= 0 {
 		s.MaxLost = &m.MaxLost
@@ -72,7 +72,9 @@ func FromCampaignSpec(m model.CampaignSpec) CampaignSpec {
 func FromCampaign(c model.Campaign) Campaign {
 	return Campaign{
 		ID: c.ID, State: string(c.State), Reason: c.Reason, Reproduced: c.Reproduced, Spec: FromCampaignSpec(c.Spec), Created: c.Created.UTC(), Ended: when(c.Ended),
-		Done: c.Done, Planned: c.Planned, Findings: c.Findings, Running: nonNil(c.Running), Doing: c.Doing,
+		Done: c.Done, Planned: c.Planned, Findings: c.Findings, Warnings: each(c.Warnings, func(w model.Warning) Warning {
+			return Warning{Kind: string(w.Kind), About: w.About, Text: w.Text, Advice: w.Advice}
+		}), Running: nonNil(c.Running), Doing: c.Doing,
 	}
 }
 

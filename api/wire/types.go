@@ -59,6 +59,16 @@ type CampaignSpec struct {
 	Args      map[string]string `json:"args,omitempty" doc:"Settings handed to the target"`
 	MaxLost   *int              `json:"maxLost,omitempty" minimum:"0" maximum:"1000000000" doc:"Your bound on lost operations where the documentation admits losses; absent: none stated"`
 	MaxWindow *Duration         `json:"maxWindow,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Your bound on the window of documented losses; absent: none stated" example:"10s"`
+
+	StopWhenSuspect bool `json:"stopWhenSuspect,omitempty" doc:"End a search at the first mark of a wrong target file (warnings of the campaign)"`
+}
+
+// Warning is a mark of a wrong target file.
+type Warning struct {
+	Kind   string `json:"kind" doc:"limit: a limit of the target is as long as the longest cut; clean: a finding shows without any cut; half: a finding shows in half of the fault runs or more"`
+	About  string `json:"about" doc:"causeId of the findings, or the limits"`
+	Text   string `json:"text"`
+	Advice string `json:"advice" doc:"What to change"`
 }
 
 // Target is a target that a campaign can name.
@@ -84,6 +94,7 @@ type Campaign struct {
 	Done       int          `json:"done" doc:"Runs finished, clean ones included"`
 	Planned    int          `json:"planned" doc:"Bound on done; 0 if not known"`
 	Findings   int          `json:"findings"`
+	Warnings   []Warning    `json:"warnings" doc:"Marks of a wrong target file that a search shows, in the order in which they did"`
 	Reproduced int          `json:"reproduced,omitempty" doc:"Of a replay: runs that showed the cause of what cost most in the original"`
 	Running    []string     `json:"running" doc:"Ids of the runs under way"`
 	// Doing has no entry for a run that is not prepared yet.
@@ -530,7 +541,7 @@ type Annotation struct {
 type Event struct {
 	Num   uint64    `json:"num"`
 	At    time.Time `json:"at"`
-	Kind  string    `json:"kind" doc:"campaign, run, finding, partition, switch, host, invariant, or events: of state missed, it says that what happened before is not kept, and lists are to be read again"`
+	Kind  string    `json:"kind" doc:"campaign, run, finding, warning (a campaign shows a mark of a wrong target file: id is the campaign, state its kind), partition, switch, host, invariant, or events: of state missed, it says that what happened before is not kept, and lists are to be read again"`
 	ID    string    `json:"id"`
 	State string    `json:"state"`
 	Text  string    `json:"text"`

@@ -68,10 +68,11 @@ on this machine (root), and leaves its records in --runs-dir.`,
 	f.StringToStringVar(&args, "set", nil, "settings of the target, name=value")
 	f.IntVar(&maxLost, "max-lost", 0, "your bound on documented losses; beyond it a loss is broken")
 	f.DurationVar(&maxWindow, "max-window", 0, "your bound on the time over which documented losses spread")
+	f.BoolVar(&spec.StopWhenSuspect, "stop-when-suspect", false, "end at the first mark of a wrong target file, with exit status 4")
 	f.StringVar(&runsDir, "runs-dir", "", "keep records here and do the work in this process")
 	show.register(f)
 	conn.register(c)
-	c.AddCommand(resumeCommand(conn))
+	c.AddCommand(resumeCommand(conn), cancelCommand(conn))
 	return c
 }
 
@@ -101,6 +102,23 @@ new ids. The time since it failed does not count towards its budget.`,
 	return c
 }
 
+func cancelCommand(conn *daemonFlags) *cobra.Command {
+	c := &cobra.Command{
+		Use: "cancel ID", Short: "end a campaign of the daemon; what it recorded stays", Args: exactArgs(1, "a campaign's id"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
+				camp, err := cl.CancelCampaign(ctx, args[0])
+				if err == nil {
+					fmt.Fprintf(c.OutOrStdout(), "campaign %s is told to end: it is %s after %d runs\n", camp.ID, camp.State, camp.Done)
+				}
+				return err
+			})
+		},
+	}
+	conn.register(c)
+	return c
+}
+
 // summarise prints findings, report and replay commands, and gives the exit
 // code.
 func summarise(c *cobra.Command, m made) error {
@@ -117,6 +135,9 @@ func summarise(c *cobra.Command, m made) error {
 		return err
 	}
 	printHeadline(out, found)
+	for _, w := range camp.Warnings {
+		fmt.Fprintf(out, "\nwarning: %s\n  what to change: %s\n", w.Text, w.Advice)
+	}
 	fmt.Fprintf(out, "\ncampaign %s on %s: %s after %d runs (%s)", camp.ID, camp.Spec.Target, camp.State, camp.Done, verdicts)
 	if camp.Reason != "" {
 		fmt.Fprintf(out, ": %s", camp.Reason)
@@ -135,6 +156,8 @@ func summarise(c *cobra.Command, m made) error {
 		return &exitError{code: exitInterrupted}
 	case camp.State == string(model.CampaignFailed):
 		return fmt.Errorf("the campaign failed: %s", camp.Reason)
+	case camp.State == string(model.CampaignCancelled) && camp.Spec.StopWhenSuspect && len(camp.Warnings) > 0:
+		return &exitError{exitUndecided, fmt.Errorf("%s: %s", camp.Reason, camp.Warnings[0].Text)}
 	case slices.ContainsFunc(found, func(f wire.Finding) bool { return f.Class != string(model.Documented) }):
 		return &exitError{code: exitFindings}
 	case verdicts.decided() == 0:

@@ -50,6 +50,10 @@ func (d *daemonFlags) work(c *cobra.Command, runsDir string, start func(ctx cont
 		return err
 	}
 	p := show.progress(c.ErrOrStderr(), time.Now())
+	p.stop = "^C"
+	if dir == "" {
+		p.stop += ", or netsplit campaign cancel " + camp.ID
+	}
 	if begun != nil {
 		begun(p, camp)
 	}

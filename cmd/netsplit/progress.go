@@ -35,13 +35,15 @@ type progress struct {
 	seen   map[string]bool // finished runs told
 	read   int             // runs that were done when their list was last read
 	told   string          // last reason told while runs were under way
+	warned map[string]bool // warnings told, by kind and what they are about
+	stop   string          // how a user stops it
 	last   time.Time
 	width  int
 	pace   pace
 }
 
 func (p progressFlags) progress(w io.Writer, began time.Time) *progress {
-	out := &progress{w: w, began: began, seen: map[string]bool{}, silent: p.mode == "none", last: began}
+	out := &progress{w: w, began: began, seen: map[string]bool{}, warned: map[string]bool{}, silent: p.mode == "none", last: began}
 	if f, ok := w.(*os.File); ok && p.mode == "auto" && os.Getenv("CI") == "" && os.Getenv("TERM") != "dumb" {
 		out.redraw = term.IsTerminal(int(f.Fd()))
 	}
@@ -83,6 +85,7 @@ func (p *progress) update(ctx context.Context, cl *client.Client, c wire.Campaig
 		p.told = c.Reason
 		p.say("%s", c.Reason)
 	}
+	p.warn(c)
 	line := p.status(c)
 	switch {
 	case p.redraw:
@@ -117,6 +120,21 @@ func (p *progress) finished(ctx context.Context, cl *client.Client, c wire.Campa
 	}
 	slices.Reverse(fresh)
 	return fresh, nil
+}
+
+// warn tells of marks of a wrong target file that are new, and on a terminal how to
+// stop.
+func (p *progress) warn(c wire.Campaign) {
+	for _, w := range c.Warnings {
+		if p.warned[w.Kind+w.About] {
+			continue
+		}
+		p.warned[w.Kind+w.About] = true
+		p.say("warning: %s\n  what to change: %s", w.Text, w.Advice)
+		if p.redraw && !ended(c.State) {
+			p.say("  to stop: %s", p.stop)
+		}
+	}
 }
 
 // status is the state of a campaign on one line.

@@ -166,3 +166,26 @@ func TestProgressTellsEveryRunOnce(t *testing.T) {
 		t.Errorf("%d requests with %d rows in all, for %d runs seen in %d looks", asked, rows, n, looks)
 	}
 }
+
+// TestProgressWarns: of each mark of a wrong target file once, on a terminal with how
+// to stop.
+func TestProgressWarns(t *testing.T) {
+	var out bytes.Buffer
+	p := progressFlags{mode: "plain"}.progress(&out, time.Now())
+	p.stop = "^C"
+	c := wire.Campaign{ID: "c-1", State: "running", Warnings: []wire.Warning{{Kind: "half", About: "x", Text: "put fails in 3 of 6 fault runs", Advice: "read r1"}}}
+	for range 2 {
+		p.warn(c)
+		c.Warnings[0].Text = "put fails in 4 of 7 fault runs"
+	}
+	if got, want := out.String(), "warning: put fails in 3 of 6 fault runs\n  what to change: read r1\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	out.Reset()
+	p.redraw = true
+	c.Warnings[0].Kind = "clean"
+	p.warn(c)
+	if !strings.HasSuffix(out.String(), "\n  to stop: ^C\n") {
+		t.Errorf("%q", out.String())
+	}
+}

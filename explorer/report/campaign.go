@@ -40,6 +40,7 @@ type campaignView struct {
 	Style                         template.CSS
 	ID, Title, Word, Tone, Reason string
 	Story                         []string
+	Warnings                      []model.Warning
 	Sections                      []findingSection
 	Chart, Cost                   template.HTML
 	CostRows, Facts               []fact
@@ -79,6 +80,9 @@ func Campaign(w io.Writer, in CampaignInput) error {
 	}
 	v.Word, v.Tone = campaignWord(&in)
 	v.Story = campaignStory(&in)
+	for _, w := range c.Warnings {
+		v.Warnings = append(v.Warnings, model.Warning{Text: clean(w.Text), Advice: clean(w.Advice)})
+	}
 	v.Sections = findingSections(&in)
 	if len(v.Sections) > 0 {
 		first := v.Sections[0].Findings[0]

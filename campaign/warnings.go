@@ -1,0 +1,70 @@
+package campaign
+
+import (
+	"errors"
+	"slices"
+
+	"netsplit/explorer/check"
+	"netsplit/model"
+)
+
+var errSuspect = errors.New("stopped at the first mark of a wrong target file, as asked")
+
+// watch is what a search is looked at for, run by run.
+type watch struct {
+	target *model.Target
+	tally  check.Tally
+}
+
+// watched begins to look at a search of which some runs were made. Its warnings
+// from before a restart stay.
+func (s *Service) watched(j *job, t *model.Target, runs []model.RunSummary) {
+	s.booking.Lock()
+	j.watch = &watch{target: t}
+	for i := range runs {
+		j.watch.tally.Add(&runs[i])
+	}
+	s.booking.Unlock()
+	s.warn(j, nil)
+}
+
+// warn enters a finished run (nil: none) and tells of the marks of a wrong target
+// file that are new; a search that was asked to ends at the first.
+func (s *Service) warn(j *job, sum *model.RunSummary) {
+	s.booking.Lock()
+	defer s.booking.Unlock()
+	if j.watch == nil {
+		return
+	}
+	if sum != nil {
+		j.watch.tally.Add(sum)
+	}
+	findings, err := s.allFindings(j.c.ID)
+	if err != nil {
+		s.log.Error("a campaign could not be looked at for marks of a wrong target file", "campaign", j.c.ID, "err", err)
+		return
+	}
+	warnings := slices.Clone(j.c.Warnings)
+	var fresh []model.Warning
+	for _, w := range j.watch.tally.Suspect(j.watch.target, findings) {
+		i := slices.IndexFunc(warnings, func(o model.Warning) bool { return o.Kind == w.Kind && o.About == w.About })
+		if i < 0 {
+			warnings, fresh = append(warnings, w), append(fresh, w)
+			continue
+		}
+		warnings[i] = w // the same with other numbers
+	}
+	if slices.Equal(warnings, j.c.Warnings) {
+		return
+	}
+	c := s.changed(j, func(c *model.Campaign) { c.Warnings = warnings })
+	if err := s.store.PutCampaign(c); err != nil {
+		s.log.Error("a campaign's state could not be stored", "campaign", c.ID, "err", err)
+	}
+	for _, w := range fresh {
+		s.tell("warning", j.c.ID, string(w.Kind), w.Text+"; "+w.Advice)
+	}
+	if len(fresh) > 0 && j.c.Spec.StopWhenSuspect {
+		j.cancel(errSuspect)
+	}
+}
