@@ -143,16 +143,19 @@ func (s *Service) search(ctx context.Context, j *job, t *model.Target, r *labRun
 		Mine: func(clean []string, weak bool) ([]model.Invariant, []model.RunResult, error) {
 			return s.mine(j, t, clean, weak)
 		},
-		Started:  func(w model.WorkItem) { s.runStarted(j, t.Name, w.Run, w.Scenario) },
-		Finished: func(sum model.RunSummary) { s.runFinished(j, sum) }},
+		WhyMissed: func(variable string, recurs bool) string { return s.whyMissed(j, variable, recurs) },
+		Started:   func(w model.WorkItem) { s.runStarted(j, t.Name, w.Run, w.Scenario) },
+		Finished:  func(sum model.RunSummary) { s.runFinished(j, sum) }},
 		inputs, runs, s.lastRunNumber(j.c.ID, runs))
 	if err != nil {
 		return err
 	}
 	err = se.Run(ctx, r.n)
+	s.undecided(j, se.Missing())
 	if err == nil {
+		reasons := se.Reasons() // it asks for what is booked
 		s.update(j, func(c *model.Campaign) {
-			c.Reason = joinReasons(append([]string{r.kit.News(), c.Hint}, se.Reasons()...)...)
+			c.Reason = joinReasons(append([]string{r.kit.News(), c.Hint}, reasons...)...)
 		})
 	}
 	return err

@@ -21,6 +21,7 @@ type watch struct {
 func (s *Service) watched(j *job, t *model.Target, runs []model.RunSummary) {
 	s.booking.Lock()
 	j.watch = &watch{target: t}
+	s.change(j, func(c *model.Campaign) { c.Undecided = nil }) // of a search that goes on
 	for i := range runs {
 		j.watch.tally.Add(&runs[i])
 	}
@@ -67,4 +68,19 @@ func (s *Service) warn(j *job, sum *model.RunSummary) {
 	if len(fresh) > 0 && j.c.Spec.StopWhenSuspect {
 		j.cancel(errSuspect)
 	}
+}
+
+// whyMissed says why states of a variable may not have occurred in fault runs.
+func (s *Service) whyMissed(j *job, variable string, recurs bool) string {
+	s.booking.Lock()
+	defer s.booking.Unlock()
+	return j.watch.tally.WhyMissed(j.watch.target.Nodes, variable, recurs)
+}
+
+// undecided books why no fault run of a search that is over could be judged.
+func (s *Service) undecided(j *job, missed string) {
+	if j.c.Spec.Strategy == model.StrategyClean {
+		return
+	}
+	s.update(j, func(c *model.Campaign) { c.Undecided = j.watch.tally.Undecided(missed) })
 }

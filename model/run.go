@@ -245,6 +245,17 @@ type RunSummary struct {
 	Starved float64 `json:"starved,omitempty"`
 	// Release of the target's software that ran; "" where it has none.
 	Release string `json:"release,omitempty"`
+	// Sightings say where values of variables were read. Older runs have none.
+	Sightings []Sighting `json:"sightings,omitempty"`
+}
+
+// Sighting says how often a run read a variable in messages from one host to
+// another, or by probes, where From and To are "".
+type Sighting struct {
+	Variable string `json:"variable"`
+	From     NodeID `json:"from,omitempty"`
+	To       NodeID `json:"to,omitempty"`
+	Count    int    `json:"count"`
 }
 
 // Minable says whether a run's values are mined for invariants: what could not be
@@ -385,7 +396,10 @@ type Campaign struct {
 	Findings int           `json:"findings"`
 	// Warnings are the marks of a wrong target file, in the order in which they showed.
 	Warnings []Warning `json:"warnings,omitempty"`
-	Running  []string  `json:"running,omitempty"` // ids of the runs under way
+	// Undecided says why no fault run of a search could be judged, a line for each
+	// reason; none where one could, or before its end.
+	Undecided []string `json:"undecided,omitempty"`
+	Running   []string `json:"running,omitempty"` // ids of the runs under way
 	// Doing is what each of them does, one of the words below.
 	Doing map[string]string `json:"doing,omitempty"`
 	// Reproduced counts, for a replay, the runs that showed the cause of what cost most

@@ -72,7 +72,7 @@ func FromCampaignSpec(m model.CampaignSpec) CampaignSpec {
 func FromCampaign(c model.Campaign) Campaign {
 	return Campaign{
 		ID: c.ID, State: string(c.State), Reason: c.Reason, Reproduced: c.Reproduced, Spec: FromCampaignSpec(c.Spec), Created: c.Created.UTC(), Ended: when(c.Ended),
-		Done: c.Done, Planned: c.Planned, Findings: c.Findings, Warnings: each(c.Warnings, func(w model.Warning) Warning {
+		Done: c.Done, Planned: c.Planned, Undecided: c.Undecided, Findings: c.Findings, Warnings: each(c.Warnings, func(w model.Warning) Warning {
 			return Warning{Kind: string(w.Kind), About: w.About, Text: w.Text, Advice: w.Advice}
 		}), Running: nonNil(c.Running), Doing: c.Doing,
 	}

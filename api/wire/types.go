@@ -95,6 +95,7 @@ type Campaign struct {
 	Planned    int          `json:"planned" doc:"Bound on done; 0 if not known"`
 	Findings   int          `json:"findings"`
 	Warnings   []Warning    `json:"warnings" doc:"Marks of a wrong target file that a search shows, in the order in which they did"`
+	Undecided  []string     `json:"undecided,omitempty" doc:"Why no fault run of a search that is over could be judged, a line for each reason; absent where one could"`
 	Reproduced int          `json:"reproduced,omitempty" doc:"Of a replay: runs that showed the cause of what cost most in the original"`
 	Running    []string     `json:"running" doc:"Ids of the runs under way"`
 	// Doing has no entry for a run that is not prepared yet.

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"runtime"
@@ -86,8 +87,32 @@ func (f *runFiles) summary(v model.Verdict) model.RunSummary {
 		Messages: ev.Messages, GateDelay: ev.GateDelay, Retransmits: ev.Retransmits, ProbeCost: ev.ProbeCost,
 		Probes: ev.Probes, Starved: ev.Starved, Release: f.target.Release, TargetVersion: ev.Version}
 	sum.Result.Verdict = v
+	sum.Sightings = sightings(f.events)
 	if len(ev.Cuts) > 0 {
 		sum.Scenario.Partition = ev.Cuts[0].Partition // known only once the script had cut
 	}
 	return sum
+}
+
+// sightings counts where the values of variables were read, sorted.
+func sightings(events []model.Event) []model.Sighting {
+	links, count := map[uint64]model.Link{}, map[model.Sighting]int{}
+	for _, e := range events {
+		switch e.Kind {
+		case model.EventMessage:
+			links[e.Message.Num] = model.Link{Src: e.Message.From, Dst: e.Message.To}
+		case model.EventObserve:
+			l := links[e.Observation.Message]
+			count[model.Sighting{Variable: e.Observation.Var.Name, From: l.Src, To: l.Dst}]++
+		}
+	}
+	var out []model.Sighting
+	for s, n := range count {
+		s.Count = n
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b model.Sighting) int {
+		return cmp.Or(cmp.Compare(a.Variable, b.Variable), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
+	})
+	return out
 }

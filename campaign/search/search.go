@@ -31,6 +31,9 @@ type Config struct {
 	// Mine reads the records of the clean runs: what holds in them, and the
 	// inconsistent states each of them met. weak: also what may be chance.
 	Mine func(runs []string, weak bool) ([]model.Invariant, []model.RunResult, error)
+	// WhyMissed says why states of a variable that runs waited for may not have
+	// occurred, recurs: though others met one; "" if nobody knows.
+	WhyMissed func(variable string, recurs bool) string
 	// Started is told before each run, Finished after it.
 	Started  func(w model.WorkItem)
 	Finished func(model.RunSummary)
@@ -213,23 +216,39 @@ func (s *Search) note(sum model.RunSummary) {
 	}
 }
 
-// rare says so if most of the states that runs waited for did not occur, and what
-// the reason may be: values that do recur, since runs met them, last too short.
-func (s *Search) rare() string {
-	all, most := 0, ""
+// Missing says why the states that fault runs waited for in vain may not have
+// occurred; "" if none was missed, or nobody knows.
+func (s *Search) Missing() string {
+	_, most := s.mostMissed()
+	if most == "" || s.c.WhyMissed == nil {
+		return ""
+	}
+	return s.c.WhyMissed(most, slices.ContainsFunc(s.missed[most].states, func(m met) bool { return s.met[m] > 1 }))
+}
+
+// mostMissed is how many states were missed, and the variable of most of them.
+func (s *Search) mostMissed() (all int, most string) {
 	for _, name := range slices.Sorted(maps.Keys(s.missed)) {
 		all += s.missed[name].runs
 		if most == "" || s.missed[name].runs > s.missed[most].runs {
 			most = name
 		}
 	}
+	return all, most
+}
+
+// rare says so if most of the states that runs waited for did not occur, and why
+// that may be.
+func (s *Search) rare() string {
+	all, most := s.mostMissed()
 	if s.waited < rareRuns || 2*all <= s.waited {
 		return ""
 	}
-	if slices.ContainsFunc(s.missed[most].states, func(m met) bool { return s.met[m] > 1 }) {
-		return fmt.Sprintf("in %d of %d fault runs the state that was waited for did not occur, most often one of %s, which other runs met: it lasts too short to be seen in each; if probes show it, read it from messages, where they have it, or ask more often (docs/add-a-system.md, 3)", all, s.waited, most)
+	text := fmt.Sprintf("in %d of %d fault runs the state that was waited for did not occur, most often one of %s", all, s.waited, most)
+	if why := s.Missing(); why != "" {
+		text += ": " + why
 	}
-	return fmt.Sprintf("in %d of %d fault runs the state that was waited for did not occur, most often one of %s: if its values are of one run only (ids, times), as: ordinal in the target file makes them recur (docs/add-a-system.md, 3)", all, s.waited, most)
+	return text
 }
 
 // work is one worker: take a scenario, run it, give the result back.

@@ -95,7 +95,8 @@ func resumed(t *testing.T, k *keptInputs, run runner, mine miner, inputs []explo
 	var finished []model.RunSummary
 	var mu sync.Mutex
 	s, err := New(Config{Campaign: "c", Strategy: cfg.Strategy, Keep: k.keep, Run: run, Mine: mine, Core: explorer.NewCore(cfg), Started: func(model.WorkItem) {},
-		Finished: func(s model.RunSummary) { mu.Lock(); finished = append(finished, s); mu.Unlock() }}, inputs, before, made)
+		WhyMissed: func(variable string, recurs bool) string { return fmt.Sprintf("%s, met again: %v", variable, recurs) },
+		Finished:  func(s model.RunSummary) { mu.Lock(); finished = append(finished, s); mu.Unlock() }}, inputs, before, made)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,8 +306,8 @@ func TestStatesThatDoNotRecurAreToldOf(t *testing.T) {
 		clean   int // clean runs that met the states
 		want    string
 	}{
-		"once and never again":  {false, 1, "did not occur, most often one of v: if its values"},
-		"in two of three clean": {false, 2, "did not occur, most often one of v, which other runs met"},
+		"once and never again":  {false, 1, "did not occur, most often one of v: v, met again: false"},
+		"in two of three clean": {false, 2, "did not occur, most often one of v: v, met again: true"},
 		"reached":               {true, 1, ""},
 	} {
 		run := func(ctx context.Context, w model.WorkItem) (model.RunSummary, error) {

@@ -160,6 +160,8 @@ func summarise(c *cobra.Command, m made) error {
 		return &exitError{exitUndecided, fmt.Errorf("%s: %s", camp.Reason, camp.Warnings[0].Text)}
 	case slices.ContainsFunc(found, func(f wire.Finding) bool { return f.Class != string(model.Documented) }):
 		return &exitError{code: exitFindings}
+	case len(camp.Undecided) > 0:
+		return &exitError{exitUndecided, fmt.Errorf("no fault run could be judged, so nothing is known of the target under partitions:\n  %s", strings.Join(camp.Undecided, "\n  "))}
 	case verdicts.decided() == 0:
 		return &exitError{exitUndecided, fmt.Errorf("no run could be judged: all are unknown or vacuous")}
 	}

@@ -25,7 +25,7 @@ const (
 	exitFailed      = 1 // netsplit or the testbed failed
 	exitUsage       = 2
 	exitFindings    = 3   // broken, or beyond a bound the user stated
-	exitUndecided   = 4   // nothing but unknown or vacuous runs
+	exitUndecided   = 4   // no fault run could be judged, or a search stopped as suspect
 	exitInterrupted = 130 // as shells report SIGINT
 )
 

@@ -140,7 +140,7 @@ func campaignWord(in *CampaignInput) (word, tone string) {
 		return fmt.Sprintf("✕ Failed again %d of %d times", in.Campaign.Reproduced, len(in.Runs)), "fail"
 	case failed > 0: // of a replay
 		return "✕ " + plural(failed, "run", "runs") + " failed otherwise", "fail"
-	case passed == 0:
+	case passed == 0 || len(in.Campaign.Undecided) > 0:
 		return "? Nothing judged", "unknown"
 	}
 	return "✓ No finding", "pass"
@@ -209,6 +209,9 @@ func campaignStory(in *CampaignInput) []string {
 	}
 	if vain > 0 {
 		say("In %d of %s that waited for a message to heal at, none came: they ended as a cut may last no longer, or the workload was over.", vain, plural(waited, "cut", "cuts"))
+	}
+	for _, why := range c.Undecided {
+		say("No fault run could be judged; %s.", strings.TrimSuffix(clean(why), "."))
 	}
 	if c.Reason != "" {
 		say("The campaign is %s: %s.", clean(string(c.State)), strings.TrimSuffix(clean(c.Reason), "."))
