@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -18,6 +17,7 @@ import (
 	"netsplit/controller/of13"
 	"netsplit/inference/store"
 	"netsplit/model"
+	"netsplit/record/rundir"
 	"netsplit/testbed"
 	"netsplit/testbed/lab"
 	"netsplit/testbed/manual"
@@ -116,7 +116,7 @@ var errClosing = errors.New("the daemon is going down")
 // left cut, marks the runs it was in as unknown, and goes on with its
 // campaigns.
 func Open(cfg Config) (*Service, error) {
-	if err := os.MkdirAll(cfg.RunsDir, 0o755); err != nil {
+	if err := rundir.MakeRoot(cfg.RunsDir); err != nil {
 		return nil, fmt.Errorf("runs directory: %w", err)
 	}
 	if cfg.StorePath == "" {

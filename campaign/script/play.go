@@ -94,10 +94,10 @@ func Play(ctx context.Context, c Config, times int, f func(*Script)) (r Result, 
 	if c.RunsDir, err = filepath.Abs(c.RunsDir); err != nil {
 		return r, err
 	}
-	if err := os.MkdirAll(c.RunsDir, 0o755); err != nil {
+	if err := rundir.MakeRoot(c.RunsDir); err != nil {
 		return r, fmt.Errorf("make the runs directory: %w", err)
 	}
-	file, err := os.OpenFile(filepath.Join(c.RunsDir, "netsplit.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	file, err := rundir.OpenLog(filepath.Join(c.RunsDir, "netsplit.log"))
 	if err != nil {
 		return r, fmt.Errorf("open the log: %w", err)
 	}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -14,6 +13,7 @@ import (
 	"netsplit/api"
 	"netsplit/campaign"
 	"netsplit/model"
+	"netsplit/record/rundir"
 	"netsplit/testbed/config"
 )
 
@@ -163,10 +163,10 @@ func newLog(w io.Writer, verbose bool) *slog.Logger {
 
 // quietLog keeps warnings of an in-process daemon for its log file.
 func quietLog(dir string) (*slog.Logger, func(), error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := rundir.MakeRoot(dir); err != nil {
 		return nil, nil, fmt.Errorf("make the runs directory: %w", err)
 	}
-	f, err := os.OpenFile(filepath.Join(dir, "netsplit.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	f, err := rundir.OpenLog(filepath.Join(dir, "netsplit.log"))
 	if err != nil {
 		return nil, nil, fmt.Errorf("open the log: %w", err)
 	}

@@ -134,3 +134,38 @@ func TestAPathOnTheCommandLineIsUploaded(t *testing.T) {
 		t.Errorf("judged with a FIFO and a link: %s", r)
 	}
 }
+
+// TestRecordsAreShutToOthers, whatever the umask: every file that a campaign leaves,
+// the store and the caches of templates included.
+func TestRecordsAreShutToOthers(t *testing.T) {
+	harness.LeavesNothing(t)
+	dir := filepath.Join(os.TempDir(), "netsplit-files-shut") // t.TempDir is shut itself
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := errors.Join(os.Mkdir(dir, 0o755), os.Chmod(dir, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sh", "-c", `umask 0; exec "$@"`, "sh", harness.Bin("netsplit"), "campaign", "testdata/setup",
+		"--strategy", "clean", "--clean", "1", "--runs-dir", filepath.Join(dir, "runs"), "--progress", "plain")
+	cmd.Env = append(os.Environ(), "NETSPLIT_CACHE="+filepath.Join(dir, "cache"))
+	harness.StartCommand(t, cmd).Wait(t, 2*time.Minute)
+	var files []string
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			files = append(files, path)
+		}
+		return err
+	})
+	all := strings.Join(files, "\n")
+	for _, want := range []string{"/netsplit.db", "/packets.pcapng", "/testbed.json", "/logs/", "/netsplit.log", "/report.html", "/manifest.json", "/hosts/n1/"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("the campaign left no %s, %v: %s", want, err, all)
+		}
+	}
+	out, _ := asNobody(t, append([]string{"sh", "-c", `for f; do head -c 1 "$f" >/dev/null 2>&1 && echo "read $f"; : 2>/dev/null >>"$f" && echo "written $f"; done`, "sh"}, files...)...)
+	for line := range strings.Lines(out) {
+		if !strings.Contains(line, "read ") && !strings.Contains(line, "written ") || strings.Contains(line, "/cache/") && strings.HasPrefix(line, "read ") && !strings.Contains(line, "/hosts/") && !strings.Contains(line, "manifest") {
+			continue // what sh says; .Cache, which servers of other users read
+		}
+		t.Errorf("nobody has %s", strings.TrimSpace(line))
+	}
+}

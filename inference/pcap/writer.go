@@ -43,7 +43,7 @@ type Writer struct {
 // Create makes the file and writes the section header. start is the moment
 // that Frame.At counts from. An existing file is replaced.
 func Create(path string, start time.Time) (*Writer, error) {
-	f, err := os.Create(path)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600) // messages of a system, for their owner
 	if err != nil {
 		return nil, fmt.Errorf("pcap: %w", err)
 	}

@@ -31,15 +31,47 @@ const (
 	LogsDir       = "logs"      // <host>-<process>.log, what it printed; <host>/…, its log files
 )
 
-// TempDir makes a folder for records that nobody asked for by name. It is as open
-// as one that was named: os.MkdirTemp's is shut to servers that run as another
-// user than netsplit.
+// Records are their owner's, whatever the umask: files have fileMode, and folders
+// shutMode. Those on the way to where a target works have passMode, since servers
+// may run as another user: others can go through, and list and read nothing.
+const (
+	fileMode = 0o600
+	shutMode = 0o700
+	passMode = 0o711
+)
+
+// TempDir makes a folder for records that nobody asked for by name.
 func TempDir(prefix string) (string, error) {
 	dir, err := os.MkdirTemp("", prefix)
 	if err != nil {
 		return "", err
 	}
-	return dir, os.Chmod(dir, 0o755)
+	return dir, os.Chmod(dir, passMode)
+}
+
+// MakeRoot makes the folder of all records, with those above it. One that is there
+// stays as it is.
+func MakeRoot(dir string) error {
+	if _, err := os.Stat(dir); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return err
+	}
+	return pass(dir)
+}
+
+// pass makes a folder that others can go through.
+func pass(dir string) error {
+	if err := os.MkdirAll(dir, shutMode); err != nil {
+		return err
+	}
+	return os.Chmod(dir, passMode)
+}
+
+// OpenLog opens a file beside the records that is written to at its end.
+func OpenLog(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, fileMode)
 }
 
 // WriteJSON writes v, indented, to a file that appears whole or not at all.
@@ -57,7 +89,7 @@ func WriteJSON(path string, v any) error {
 // WriteFile has a file written that appears whole or not at all, also where the power
 // fails.
 func WriteFile(path string, write func(io.Writer) error) error {
-	return WriteFileMode(path, 0o644, write)
+	return WriteFileMode(path, fileMode, write)
 }
 
 // WriteFileMode is WriteFile for a file with other permissions.

@@ -133,7 +133,7 @@ func TestServersOfOtherUsersReachATemporaryFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if st, err := os.Stat(dir); err != nil || st.Mode().Perm()&0o055 != 0o055 {
+	if st, err := os.Stat(dir); err != nil || st.Mode().Perm()&0o011 != 0o011 {
 		t.Errorf("%v, %v", st.Mode(), err)
 	}
 }

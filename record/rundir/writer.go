@@ -40,7 +40,7 @@ func Create(dir string, meta model.RunMeta) (*Writer, error) {
 	if _, err := os.Stat(filepath.Join(dir, MetaFile)); err == nil {
 		return nil, fmt.Errorf("%s holds a recorded run already: it is not overwritten", dir)
 	}
-	if err := os.MkdirAll(filepath.Join(dir, LogsDir), 0o755); err != nil {
+	if err := errors.Join(pass(filepath.Dir(dir)), pass(dir), os.MkdirAll(filepath.Join(dir, LogsDir), shutMode)); err != nil {
 		return nil, fmt.Errorf("make run directory: %w", err)
 	}
 	if err := WriteJSON(filepath.Join(dir, MetaFile), meta); err != nil {
@@ -58,7 +58,7 @@ func (w *Writer) Append(file string, v any) {
 	}
 	l := w.files[file]
 	if l == nil {
-		f, err := os.OpenFile(filepath.Join(w.Dir, file), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+		f, err := os.OpenFile(filepath.Join(w.Dir, file), os.O_CREATE|os.O_WRONLY|os.O_APPEND, fileMode)
 		if err != nil {
 			w.err = err
 			return

@@ -89,7 +89,7 @@ func (p *Processes) keepHook(verb model.NodeVerb, h model.NodeID, process, line,
 		text += said + "\n"
 	}
 	path := filepath.Join(p.c.Dir, rundir.LogsDir, p.prefix()+string(h)+"-hooks.log")
-	f, ferr := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	f, ferr := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if ferr == nil {
 		_, ferr = f.WriteString(text)
 		ferr = errors.Join(ferr, f.Close())

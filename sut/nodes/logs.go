@@ -199,8 +199,8 @@ func openTail(dir, rel, copyTo string) (*tailed, error) {
 		return nil, err
 	}
 	t := &tailed{f: f, r: bufio.NewReaderSize(f, 64<<10)}
-	if err = os.MkdirAll(filepath.Dir(copyTo), 0o755); err == nil {
-		t.copy, err = os.OpenFile(copyTo, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err = os.MkdirAll(filepath.Dir(copyTo), 0o700); err == nil {
+		t.copy, err = os.OpenFile(copyTo, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	}
 	if err != nil {
 		t.copy = nil

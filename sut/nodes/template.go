@@ -153,7 +153,7 @@ func (p *Processes) thisOr(ctx context.Context, t *template) error {
 // else has it.
 func (t *template) lock() (*os.File, error) {
 	path := t.dir + ".lock"
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -244,8 +244,8 @@ func (p *Processes) build(ctx context.Context, t *template) (err error) {
 		return err
 	}
 	cache := filepath.Join(tmp, "cache")
-	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return err
+	if err := errors.Join(os.MkdirAll(cache, 0o755), os.Mkdir(filepath.Join(tmp, "hosts"), 0o700), os.Chmod(tmp, 0o711)); err != nil {
+		return err // what is kept of a system is its owner's; servers reach the cache
 	}
 	one := New(p.c)
 	one.building, one.cache = true, cache
@@ -287,7 +287,7 @@ func (p *Processes) build(ctx context.Context, t *template) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(tmp, manifestFile), b, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(tmp, manifestFile), b, 0o600); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(t.dir); err != nil {

@@ -60,17 +60,25 @@ type Lab struct {
 	st state
 }
 
+// makeDirs makes the folder of the labs' states, which are for root.
+func (m *Manager) makeDirs() error {
+	if err := os.MkdirAll(m.RunDir, 0o755); err != nil {
+		return err
+	}
+	return os.MkdirAll(m.labsDir(), 0o700)
+}
+
 // lock takes the lock that every change of any lab holds, and returns what
 // releases it. It waits, until ctx ends.
 func (m *Manager) lock(ctx context.Context) (func(), error) {
-	if err := os.MkdirAll(m.labsDir(), 0o755); err != nil {
+	if err := m.makeDirs(); err != nil {
 		return nil, fmt.Errorf("lab: cannot make the state directory: %w", err)
 	}
 	path := filepath.Join(m.RunDir, "lab.lock")
 	for {
 		f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 		if errors.Is(err, fs.ErrNotExist) { // removed with the last lab
-			if err := os.MkdirAll(m.labsDir(), 0o755); err != nil {
+			if err := m.makeDirs(); err != nil {
 				return nil, fmt.Errorf("lab: cannot make the state directory: %w", err)
 			}
 			continue
@@ -81,7 +89,7 @@ func (m *Manager) lock(ctx context.Context) (func(), error) {
 		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if err == nil && sameFile(f, path) {
 			// The labs directory may have gone with the lock file's predecessor.
-			if err := os.MkdirAll(m.labsDir(), 0o755); err != nil {
+			if err := m.makeDirs(); err != nil {
 				f.Close()
 				return nil, fmt.Errorf("lab: cannot make the state directory: %w", err)
 			}

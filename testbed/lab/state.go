@@ -122,7 +122,7 @@ func (m *Manager) save(s *state) error {
 	if err != nil {
 		return fmt.Errorf("lab %s: state: %w", s.Name, err)
 	}
-	if err := renameio.WriteFile(m.statePath(s.Name), append(data, '\n'), 0o644, renameio.WithTempDir(m.RunDir)); err != nil {
+	if err := renameio.WriteFile(m.statePath(s.Name), append(data, '\n'), 0o600, renameio.WithTempDir(m.RunDir)); err != nil {
 		return fmt.Errorf("lab %s: cannot write its state: %w", s.Name, err)
 	}
 	return nil

@@ -27,7 +27,7 @@ type output struct {
 func newOutput(spec Spec) (*output, error) {
 	o := &output{spec: spec}
 	if spec.LogPath != "" {
-		f, err := os.OpenFile(spec.LogPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+		f, err := os.OpenFile(spec.LogPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		if err != nil {
 			return nil, fmt.Errorf("log: %w", err)
 		}
