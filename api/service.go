@@ -103,6 +103,7 @@ var RunFiles = map[string]string{
 	"decisions.jsonl": "application/jsonl",
 	"rules.jsonl":     "application/jsonl",
 	"history.jsonl":   "application/jsonl",
+	"processes.jsonl": "application/jsonl",
 	"loglines.jsonl":  "application/jsonl",
 	"packets.pcapng":  "application/octet-stream",
 }

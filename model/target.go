@@ -57,6 +57,8 @@ type Target struct {
 	// Memory is what the processes of one run take together, in MB; 0: not
 	// stated. A run that has less is not worth starting.
 	Memory int `yaml:"memory,omitempty"`
+	// Rights are those of whatever the target runs that asks for no others.
+	Rights `yaml:",inline"`
 	// Hostnames: processes, workloads and command probes find every host of
 	// the testbed by name in /etc/hosts, and their own name is their host's.
 	Hostnames bool `yaml:"hostnames,omitempty"`
@@ -270,6 +272,17 @@ type Process struct {
 	// Manual: it is not started by the run but by a workload (netsplit node
 	// start).
 	Manual bool `yaml:"manual,omitempty"`
+	Rights `yaml:",inline"`
+}
+
+// Rights are what something of a target may do on the machine.
+type Rights struct {
+	// User is the user that it runs as; "": one without any rights. root has all
+	// capabilities where none are listed.
+	User string `yaml:"user,omitempty" json:"user,omitempty"`
+	// Capabilities are all that it has (capabilities(7), in lower case and without
+	// CAP_), and all that a program it starts can get.
+	Capabilities []string `yaml:"capabilities,omitempty,flow" json:"capabilities,omitempty"`
 }
 
 // Probe reads text from a host out of band. Exactly one of Command, TCP and

@@ -34,6 +34,16 @@ type LogLine struct {
 // which there is none; why follows.
 const NoTemplate = "there is no template, the run starts from nothing: "
 
+// Started is a process that was started, and what it runs as.
+type Started struct {
+	Host    model.NodeID  `json:"host"`
+	Process string        `json:"process"`
+	At      time.Duration `json:"at"`
+	// User is "" on a remote host, where it is the one that is logged in.
+	User         string   `json:"user"`
+	Capabilities []string `json:"capabilities"` // "all": those of root
+}
+
 // Exit is a process that ended.
 type Exit struct {
 	Host     model.NodeID  `json:"host"`

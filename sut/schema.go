@@ -193,7 +193,10 @@ func join(path, key string) string {
 func keysOf(t reflect.Type) []string {
 	var out []string
 	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
+		name, how, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
+		if how == "inline" {
+			out = append(out, keysOf(t.Field(i).Type)...)
+		}
 		if name != "" && name != "-" {
 			out = append(out, name)
 		}
@@ -203,8 +206,14 @@ func keysOf(t reflect.Type) []string {
 
 func fieldOf(t reflect.Type, key string) (reflect.Type, bool) {
 	for i := range t.NumField() {
-		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ","); name == key && key != "-" {
+		name, how, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
+		if name == key && key != "-" && key != "" {
 			return t.Field(i).Type, true
+		}
+		if how == "inline" {
+			if ft, ok := fieldOf(t.Field(i).Type, key); ok {
+				return ft, true
+			}
 		}
 	}
 	return nil, false

@@ -42,6 +42,7 @@ func validate(t *model.Target, s *schema) {
 	v.logs()
 	v.known()
 	v.scripts()
+	v.rights("", t.Rights)
 	if len(s.problems) == 0 {
 		v.expansion()
 	}
@@ -182,6 +183,7 @@ func (v *validator) processes() {
 		}
 		v.declared(at+".hosts", p.Hosts...)
 		v.command(at+".command", p.Command)
+		v.rights(at+".", p.Rights)
 		for _, f := range slices.Sorted(maps.Keys(p.Files)) {
 			if !filepath.IsLocal(f) {
 				v.addf(at+".files."+f, "file name %q must stay inside the host's directory: use a relative path without ..", f)
@@ -208,6 +210,21 @@ func (v *validator) processes() {
 					v.addf(fmt.Sprintf("%s.%s[%d]", at, list.key, j), "no condition %q%s: stable has %s", a, didYouMean(a, names), orNone(names))
 				}
 			}
+		}
+	}
+}
+
+var userRE = regexp.MustCompile(`^[a-z_][a-z0-9_-]{0,31}$`)
+
+// rights checks what something may do; at ends in a dot, or is "" for the target.
+func (v *validator) rights(at string, r model.Rights) {
+	if r.User != "" && !userRE.MatchString(r.User) {
+		v.addf(at+"user", "%q: name a user of the machine, such as root", r.User)
+	}
+	all := model.Capabilities()
+	for i, c := range r.Capabilities {
+		if !slices.Contains(all, c) {
+			v.addf(fmt.Sprintf("%scapabilities[%d]", at, i), "no capability %q%s: write them as net_bind_service (capabilities(7))", c, didYouMean(c, all))
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"netsplit/model"
 	"netsplit/record/rundir"
 	"netsplit/testbed/agent"
+	"netsplit/testbed/proc"
 )
 
 // Config says on what a script is played.
@@ -168,7 +169,7 @@ func Test(t T, c Config, f func(*Script)) {
 	c.Name, c.Repeat = cmp.Or(c.Name, t.Name()), cmp.Or(c.Repeat, "go test -run '^"+t.Name()+"$'")
 	given := c.RunsDir
 	if given == "" {
-		dir, err := rundir.TempDir("netsplit-script-")
+		dir, err := os.MkdirTemp("", "netsplit-script-")
 		if err != nil {
 			t.Fatalf("%v", err)
 		}
@@ -213,9 +214,12 @@ func StepLine(st model.Step) string {
 	return s
 }
 
-// Main lets a program be the agent that netsplit starts on every host: call it
+// Main lets a program be what netsplit starts it as on hosts, such as the agent: call it
 // first, as in TestMain. It runs what it is given and returns its exit status.
 func Main(run func() int) int {
+	if len(os.Args) > 1 && os.Args[1] == proc.ConfineVerb {
+		return proc.ConfineMain(os.Args[2:])
+	}
 	if len(os.Args) != 2 || os.Args[1] != "agent" {
 		return run()
 	}

@@ -21,7 +21,7 @@ import (
 func checkRunOf(conn *daemonFlags) runCheck {
 	return func(c *cobra.Command, name string, set map[string]string) (err error) {
 		ctx := c.Context()
-		runs, err := rundir.TempDir("netsplit-check-")
+		runs, err := os.MkdirTemp("", "netsplit-check-")
 		if err != nil {
 			return err
 		}

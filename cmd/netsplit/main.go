@@ -17,6 +17,7 @@ import (
 
 	"netsplit/model"
 	"netsplit/sut"
+	"netsplit/testbed/proc"
 )
 
 // Exit codes of the program.
@@ -33,6 +34,9 @@ const (
 var version = "dev"
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == proc.ConfineVerb { // becomes a process of a target
+		os.Exit(proc.ConfineMain(os.Args[2:]))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()

@@ -22,6 +22,7 @@ const (
 	DecisionsFile = "decisions.jsonl" // model.Decision, except plain passes while nothing is cut
 	RulesFile     = "rules.jsonl"     // what was asked of the switch, and its answers
 	HistoryFile   = "history.jsonl"   // Entry: a workload's operation history
+	ProcessesFile = "processes.jsonl" // record.Started: what each process runs as
 	LogLinesFile  = "loglines.jsonl"  // LogLine that matched a fatal pattern
 	PacketsFile   = "packets.pcapng"  // every packet with the verdict as its comment
 	EvidenceFile  = "evidence.json"   // Evidence: exits, recovery, proof, why incomplete
@@ -31,23 +32,12 @@ const (
 	LogsDir       = "logs"      // <host>-<process>.log, what it printed; <host>/…, its log files
 )
 
-// Records are their owner's, whatever the umask: files have fileMode, and folders
-// shutMode. Those on the way to where a target works have passMode, since servers
-// may run as another user: others can go through, and list and read nothing.
+// Records are their owner's, whatever the umask. Servers that run as another user
+// work below them in a view of their own (testbed/proc).
 const (
 	fileMode = 0o600
-	shutMode = 0o700
-	passMode = 0o711
+	dirMode  = 0o700
 )
-
-// TempDir makes a folder for records that nobody asked for by name.
-func TempDir(prefix string) (string, error) {
-	dir, err := os.MkdirTemp("", prefix)
-	if err != nil {
-		return "", err
-	}
-	return dir, os.Chmod(dir, passMode)
-}
 
 // MakeRoot makes the folder of all records, with those above it. One that is there
 // stays as it is.
@@ -58,15 +48,7 @@ func MakeRoot(dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return err
 	}
-	return pass(dir)
-}
-
-// pass makes a folder that others can go through.
-func pass(dir string) error {
-	if err := os.MkdirAll(dir, shutMode); err != nil {
-		return err
-	}
-	return os.Chmod(dir, passMode)
+	return os.Mkdir(dir, dirMode)
 }
 
 // OpenLog opens a file beside the records that is written to at its end.

@@ -11,8 +11,7 @@ import (
 	"netsplit/model"
 )
 
-// TestRecordsAreTheirOwnersWhateverTheUmask: others may go through to where servers
-// work, and neither list a folder nor read a file.
+// TestRecordsAreTheirOwnersWhateverTheUmask: folders and files.
 func TestRecordsAreTheirOwnersWhateverTheUmask(t *testing.T) {
 	for _, umask := range []int{0, 0o022, 0o077} {
 		root := filepath.Join(t.TempDir(), "runs")
@@ -44,11 +43,8 @@ func TestRecordsAreTheirOwnersWhateverTheUmask(t *testing.T) {
 			}
 			n++
 			want := fs.FileMode(0o600)
-			switch {
-			case d.Name() == LogsDir:
+			if d.IsDir() {
 				want = 0o700
-			case d.IsDir():
-				want = 0o711
 			}
 			if i.Mode().Perm() != want {
 				t.Errorf("umask %03o: %s has %v, want %v", umask, path, i.Mode().Perm(), want)

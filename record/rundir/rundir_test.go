@@ -124,16 +124,3 @@ func TestAFullDiskIsReportedAndDoesNotBlock(t *testing.T) {
 		t.Fatal("the error was forgotten")
 	}
 }
-
-// TestServersOfOtherUsersReachATemporaryFolder: a server may give up root, and
-// works below the folder of its run.
-func TestServersOfOtherUsersReachATemporaryFolder(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
-	dir, err := TempDir("netsplit-test-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if st, err := os.Stat(dir); err != nil || st.Mode().Perm()&0o011 != 0o011 {
-		t.Errorf("%v, %v", st.Mode(), err)
-	}
-}

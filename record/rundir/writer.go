@@ -40,7 +40,7 @@ func Create(dir string, meta model.RunMeta) (*Writer, error) {
 	if _, err := os.Stat(filepath.Join(dir, MetaFile)); err == nil {
 		return nil, fmt.Errorf("%s holds a recorded run already: it is not overwritten", dir)
 	}
-	if err := errors.Join(pass(filepath.Dir(dir)), pass(dir), os.MkdirAll(filepath.Join(dir, LogsDir), shutMode)); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, LogsDir), dirMode); err != nil {
 		return nil, fmt.Errorf("make run directory: %w", err)
 	}
 	if err := WriteJSON(filepath.Join(dir, MetaFile), meta); err != nil {

@@ -16,10 +16,21 @@ import (
 // Ask runs one of the target's probes on a host; commands know their host by name where
 // the target wants that.
 func (p *Processes) Ask(ctx context.Context, host model.NodeID, probe model.Probe) (string, error) {
-	if len(probe.Command) > 0 {
-		probe.Command = p.named(host, probe.Command)
+	on, ok := p.c.Bed.Testbed.Host(host)
+	if len(probe.Command) == 0 || !ok {
+		return p.c.Bed.Ask(ctx, host, probe)
 	}
-	return p.c.Bed.Ask(ctx, host, probe)
+	said := strings.Join(probe.Command, " ")
+	argv, err := p.confined(on, p.c.Kit.Target.Rights, probe.Command)
+	if err != nil {
+		return "", err
+	}
+	probe.Command = p.named(host, argv)
+	answer, err := p.c.Bed.Ask(ctx, host, probe)
+	if err != nil { // the user knows the command that he wrote
+		err = fmt.Errorf("%s", strings.ReplaceAll(err.Error(), strings.Join(probe.Command, " "), said))
+	}
+	return answer, err
 }
 
 // holds asks every host of a condition and says whether it holds; if not, why.

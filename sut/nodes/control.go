@@ -39,6 +39,9 @@ func (p *Processes) listen() (*control, error) {
 	if c.held, err = lockDir(dir); err == nil {
 		c.l, err = net.Listen("unix", c.path())
 	}
+	if err == nil { // workloads speak to it
+		err = p.give(p.c.Kit.Target.Rights, dir, c.path())
+	}
 	if err != nil {
 		if c.held != nil {
 			c.held.Close()

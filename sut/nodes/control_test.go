@@ -6,13 +6,15 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"netsplit/model"
 )
 
 // TestSocketsOfKilledProcessesGo: those of living ones stay, and those that
 // are being made.
 func TestSocketsOfKilledProcessesGo(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	c, err := New(Config{}).listen()
+	c, err := New(Config{Kit: &Kit{Target: &model.Target{}}}).listen()
 	if err != nil {
 		t.Fatal(err)
 	}

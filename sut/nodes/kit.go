@@ -66,7 +66,10 @@ func NewKit(ctx context.Context, c KitConfig) (*Kit, error) {
 		}
 		k.expand.Lib, k.expand.Files, k.expand.Java, k.expand.JavaHome = set.Lib, set.Files, set.Java, set.JavaHome
 	}
-	return k, os.MkdirAll(k.expand.Cache, 0o755)
+	if err := os.MkdirAll(k.expand.Cache, 0o755); err != nil {
+		return nil, err
+	}
+	return k, os.Chmod(k.cache, 0o700) // processes have a view in which they reach it
 }
 
 // News is all that was told of the templates, as one sentence.

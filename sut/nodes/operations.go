@@ -50,7 +50,10 @@ func (p *Processes) Operate(ctx context.Context, host model.NodeID, op model.Cli
 			b.WriteString(s + "\n")
 		}
 	}
-	run := p.spec(on, "operation", op.Env, op.Command)
+	run, err := p.spec(on, "operation", op.Env, p.c.Kit.Target.Rights, op.Command)
+	if err != nil {
+		return OpResult{}, err
+	}
 	run.LogPath, run.Sweep = filepath.Join(p.c.Dir, rundir.LogsDir, fmt.Sprintf("%s-operations.log", host)), true
 	run.OnStdout, run.OnLine = line(&out), line(&said)
 	pr, err := proc.Start(run)

@@ -62,9 +62,11 @@ type Processes struct {
 	// its .Cache.
 	building bool
 	cache    string
-	template *template  // nil: start from nothing
-	hooking  sync.Mutex // one hook writes to the logs at a time
-	acting   sync.Map   // of *sync.Mutex, by host and process: a node action is under way
+	// seenCache is .Cache.
+	seenCache string
+	template  *template  // nil: start from nothing
+	hooking   sync.Mutex // one hook writes to the logs at a time
+	acting    sync.Map   // of *sync.Mutex, by host and process: a node action is under way
 
 	mu       sync.Mutex // guards what follows
 	servers  []*server
@@ -119,13 +121,23 @@ func (p *Processes) prepare() error {
 			return err
 		}
 	}
-	if err := os.MkdirAll(p.shared(), 0o755); err != nil {
+	p.seenCache = cache
+	dirs := []string{p.shared()}
+	if p.template == nil && cache != "" { // nobody writes to what is shared of a template
+		dirs = append(dirs, cache)
+	}
+	for _, h := range p.Hosts() {
+		dirs = append(dirs, p.dirOf(h))
+	}
+	for _, dir := range dirs {
+		if err := errors.Join(os.MkdirAll(dir, 0o755), os.Chmod(dir, 0o755), p.give(p.c.Kit.Target.Rights, dir)); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(os.Chmod(p.work(), 0o711), p.writePasswd()); err != nil { // whatever the umask
 		return err
 	}
 	for _, h := range p.Hosts() {
-		if err := os.MkdirAll(p.dirOf(h), 0o755); err != nil {
-			return err
-		}
 		in := p.c.Kit.expand
 		in.Host, in.Dir, in.Work, in.Cache, in.Hosts, in.Args = h, p.dirOf(h), p.shared(), cache, ips, p.c.Args
 		in.Seed, in.RunStart, in.Building = p.c.Seed, p.c.Start, p.building

@@ -17,17 +17,23 @@ const placeLimit = 30 * time.Second
 // spec is a process of the target on a host: in its directory and under its name.
 // A remote host has neither our directories nor our environment: proc makes the
 // one there, under the same path, and takes the other along.
-func (p *Processes) spec(host model.TestbedHost, name string, env map[string]string, argv []string) proc.Spec {
+func (p *Processes) spec(host model.TestbedHost, name string, env map[string]string, r model.Rights, argv []string) (proc.Spec, error) {
+	argv, err := p.confined(host, r, argv)
+	if err != nil {
+		return proc.Spec{}, err
+	}
+	p.keepRights(host, name, r)
 	s := proc.Spec{Host: host, Dir: p.dirOf(host.Name), Env: p.env(env), Argv: p.named(host.Name, argv)}
 	if !host.Remote() {
-		return s
+		s.Env = append(p.home(host, r), s.Env...) // the target file's are stronger
+		return s, nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.placed = append(p.placed, host)
 	p.sessions++
 	s.Session = filepath.Join(p.work(), ".sessions", fmt.Sprintf("%s-%s-%d", host.Name, name, p.sessions))
-	return s
+	return s, nil
 }
 
 // place copies a file that was written here to the same path on a remote host.

@@ -57,7 +57,7 @@ func (p *Processes) server(h model.NodeID, name string) error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if p.gone != nil && !p.closing && !one.asked && !(mayExit && status(x) == 0) {
-			p.gone(fmt.Errorf("%s on %s %w: %s; the last it said: %q; all of it is in %s", name, h, errEnded, x, lastOf(one.last), p.logPath(h, name)))
+			p.gone(fmt.Errorf("%s on %s %w: %s; the last it said: %q; all of it is in %s%s", name, h, errEnded, x, lastOf(one.last), p.logPath(h, name), mayLack(p.rights(name), lastOf(one.last))))
 		}
 		p.ended = append(p.ended, record.Exit{Host: h, Process: name, At: x.At.Sub(p.c.Start), Status: status(x),
 			Expected: p.closing || one.asked || mayExit && status(x) == 0, LastLine: lastOf(one.last)})
@@ -114,16 +114,25 @@ func (p *Processes) spawn(h model.NodeID, name string, last *atomic.Pointer[stri
 	if !ok {
 		return nil, fmt.Errorf("the testbed has no host %q", h)
 	}
+	rights := rightsOf(p.c.Kit.Target, spec.Rights)
 	for file, text := range spec.Files {
 		path := filepath.Join(dir, file)
 		if err := writeFile(path, text); err != nil {
 			return nil, err
 		}
+		for own := path; own != dir; own = filepath.Dir(own) { // servers rewrite theirs
+			if err := p.give(rights, own); err != nil {
+				return nil, err
+			}
+		}
 		if err := p.place(host, path); err != nil {
 			return nil, err
 		}
 	}
-	run := p.spec(host, name, spec.Env, spec.Command)
+	run, err := p.spec(host, name, spec.Env, rights, spec.Command)
+	if err != nil {
+		return nil, err
+	}
 	run.Sweep = spec.Once
 	run.LogPath = p.logPath(h, name)
 	run.OnLine = func(at time.Time, line string) {

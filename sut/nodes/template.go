@@ -60,7 +60,7 @@ const (
 	// templatesKept per target and release; older ones are removed.
 	templatesKept = 12
 	// templateLayout is part of the key: another layout, another folder.
-	templateLayout = 4
+	templateLayout = 5
 )
 
 // wanted says whether the target asks for a template. One cannot be made of
@@ -198,7 +198,8 @@ func (p *Processes) templateKey(version string) (string, error) {
 				Template  model.TemplateSetting
 				Release   string
 				Hostnames bool
-			}{t.Processes, t.Stable, t.Template, t.Release, t.Hostnames})
+				Rights    model.Rights
+			}{t.Processes, t.Stable, t.Template, t.Release, t.Hostnames, t.Rights})
 			if err != nil {
 				return "", err
 			}

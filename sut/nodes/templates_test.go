@@ -77,7 +77,7 @@ func (f *templateRuns) run(during func(p *Processes)) (p *Processes, notes strin
 	}
 	defer rec.Close()
 	j := &journal{}
-	p = New(Config{Kit: &Kit{Target: f.tg, cache: f.cache, templates: f.known, expand: sut.ExpandInput{Cache: filepath.Join(f.cache, "cache")}},
+	p = New(Config{Kit: &Kit{Target: f.tg, cache: f.cache, templates: f.known, expand: sut.ExpandInput{Netsplit: self, Cache: filepath.Join(f.cache, "cache")}},
 		Run: "c-1-r0001", Dir: dir, Start: time.Now(), Record: rec, Journal: j,
 		Bed: &testbed.Testbed{Testbed: model.Testbed{Hosts: []model.TestbedHost{{Name: "n1", IP: netip.MustParseAddr("10.0.0.1")}}}}})
 	if err := p.MakeTemplate(context.Background()); err != nil {
@@ -108,7 +108,7 @@ func write(t *testing.T, path, text string) {
 // TestATemplateThatCannotBeMadeIsTriedOnce: by the first run of a campaign,
 // which says so; all runs start from nothing, with a cache that nobody else has.
 func TestATemplateThatCannotBeMadeIsTriedOnce(t *testing.T) {
-	count := filepath.Join(t.TempDir(), "count")
+	count := filepath.Join(openDir(t), "count")
 	f := newTemplateRuns(t, "{{if .Building}}echo >> "+count+"; echo half > {{.Cache}}/a.jsa; exit 3{{else}}test -z \"$(ls {{.Cache}})\" && echo mine > {{.Cache}}/a.jsa{{end}}")
 	for range 3 {
 		p, notes := f.run(nil)

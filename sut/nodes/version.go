@@ -35,7 +35,7 @@ func (p *Processes) Version(ctx context.Context) string {
 	if v.known {
 		return v.text
 	}
-	out, err := p.c.Bed.Ask(ctx, t.Nodes[0], model.Probe{Command: strings.Fields(t.Version), Limit: versionLimit})
+	out, err := p.Ask(ctx, t.Nodes[0], model.Probe{Command: strings.Fields(t.Version), Limit: versionLimit})
 	line, _, _ := strings.Cut(strings.TrimSpace(out), "\n")
 	switch line = strings.TrimSpace(line); {
 	case err != nil && (strings.Contains(err.Error(), "not found") || strings.Contains(err.Error(), "o such file")):

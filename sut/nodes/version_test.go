@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"netsplit/model"
+	"netsplit/sut"
 	"netsplit/testbed"
 )
 
@@ -26,7 +27,7 @@ func TestATargetSaysItsVersionOnce(t *testing.T) {
 		{"", "", ""},
 		{script + " 3.10.8", "3.3.0", ""}, // the release says it
 	} {
-		kit := &Kit{Target: &model.Target{Version: c.version, Release: c.release, Nodes: []model.NodeID{"n1"}}}
+		kit := &Kit{expand: sut.ExpandInput{Netsplit: self}, Target: &model.Target{Rights: asRoot, Version: c.version, Release: c.release, Nodes: []model.NodeID{"n1"}}}
 		for range 2 {
 			p := New(Config{Journal: deaf{}, Kit: kit, Bed: &testbed.Testbed{Testbed: model.Testbed{Hosts: []model.TestbedHost{{Name: "n1"}}}}})
 			if got := p.Version(context.Background()); got != c.want {

@@ -117,7 +117,10 @@ func (p *Processes) workloadProcess(ctx context.Context, base model.Workload, ph
 		}
 		env["NETSPLIT_LOOK"] = "2"
 	}
-	run := p.spec(host, w.Name, env, w.Command)
+	run, err := p.spec(host, w.Name, env, p.c.Kit.Target.Rights, w.Command)
+	if err != nil {
+		return err
+	}
 	run.LogPath, run.Input, run.Sweep = filepath.Join(p.c.Dir, rundir.LogsDir, log), true, true
 	run.OnStdout = func(_ time.Time, line string) {
 		op, err := readOperation(line)
@@ -170,7 +173,7 @@ func (p *Processes) workloadProcess(ctx context.Context, base model.Workload, ph
 	case broken != nil:
 		return broken
 	case status(x) != 0:
-		return fmt.Errorf("it ended with %s; the last it said: %q; all of it is in %s", x, lastOf(last), run.LogPath)
+		return fmt.Errorf("it ended with %s; the last it said: %q; all of it is in %s%s", x, lastOf(last), run.LogPath, mayLack(p.c.Kit.Target.Rights, lastOf(last)))
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"netsplit/model"
 	"netsplit/record"
 	"netsplit/record/rundir"
+	"netsplit/sut"
 	"netsplit/testbed"
 )
 
@@ -43,14 +44,16 @@ func TestALineThatIsNoOperationIsExplained(t *testing.T) {
 // how long it may take, for final ones another.
 func TestAWorkloadThatHungNamesItsLimit(t *testing.T) {
 	dir := t.TempDir()
-	for _, sub := range []string{rundir.LogsDir, filepath.Join("work", "c1")} {
-		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
-			t.Fatal(err)
-		}
+	rec, err := rundir.Create(dir, model.RunMeta{Run: "r1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "work", "c1"), 0o755); err != nil {
+		t.Fatal(err)
 	}
 	w := []model.Workload{{Name: "w", Host: "c1", Command: []string{"cat"}}}
 	tg := &model.Target{Timing: model.Timing{Workload: 50 * time.Millisecond, Hang: 50 * time.Millisecond, Final: 200 * time.Millisecond}}
-	p := New(Config{Dir: dir, Start: time.Now(), Journal: new(heard), Kit: &Kit{Target: tg},
+	p := New(Config{Dir: dir, Record: rec, Start: time.Now(), Journal: new(heard), Kit: &Kit{Target: tg, expand: sut.ExpandInput{Netsplit: self}},
 		Bed: &testbed.Testbed{Testbed: model.Testbed{Name: "t", Hosts: []model.TestbedHost{{Name: "c1"}}}}})
 	p.plans = map[model.NodeID]*model.Target{"c1": {Workloads: w, Final: w}}
 	p.Workloads(context.Background(), w, "workload")
@@ -65,24 +68,26 @@ func TestAWorkloadThatHungNamesItsLimit(t *testing.T) {
 // TestAWorkloadRunsUnderItsSettings, and under no others.
 func TestAWorkloadRunsUnderItsSettings(t *testing.T) {
 	dir := t.TempDir()
-	for _, sub := range []string{rundir.LogsDir, filepath.Join("work", "c1")} {
-		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
-			t.Fatal(err)
-		}
+	rec, err := rundir.Create(dir, model.RunMeta{Run: "r1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "work", "c1"), 0o755); err != nil {
+		t.Fatal(err)
 	}
 	var ws []model.Workload
 	for _, name := range []string{"writes", "failover"} {
-		ws = append(ws, model.Workload{Name: name, Host: "c1", Command: []string{"touch", filepath.Join(dir, name)}, When: model.When{"workload": {name}}})
+		ws = append(ws, model.Workload{Name: name, Host: "c1", Command: []string{"touch", name}, When: model.When{"workload": {name}}})
 	}
-	tg := &model.Target{Args: map[string]model.TargetArg{"workload": {Default: "failover"}}, Timing: model.Timing{Workload: 10 * time.Second}}
-	p := New(Config{Dir: dir, Start: time.Now(), Journal: new(heard), Kit: &Kit{Target: tg},
+	tg := &model.Target{Rights: asRoot, Args: map[string]model.TargetArg{"workload": {Default: "failover"}}, Timing: model.Timing{Workload: 10 * time.Second}}
+	p := New(Config{Dir: dir, Record: rec, Start: time.Now(), Journal: new(heard), Kit: &Kit{Target: tg, expand: sut.ExpandInput{Netsplit: self}},
 		Bed: &testbed.Testbed{Testbed: model.Testbed{Name: "t", Hosts: []model.TestbedHost{{Name: "c1"}}}}})
 	p.plans = map[model.NodeID]*model.Target{"c1": {Workloads: ws}}
 	p.Workloads(context.Background(), ws, "workload")
-	if _, err := os.Stat(filepath.Join(dir, "failover")); err != nil {
+	if _, err := os.Stat(filepath.Join(dir, "work", "c1", "failover")); err != nil {
 		t.Errorf("the workload of this setting did not run: %v", err)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "writes")); err == nil {
+	if _, err := os.Stat(filepath.Join(dir, "work", "c1", "writes")); err == nil {
 		t.Error("the workload of another setting ran")
 	}
 }
@@ -104,7 +109,7 @@ func TestFinalWorkloadsRunAgain(t *testing.T) {
 	const script = `echo "look $NETSPLIT_LOOK" >&2; echo '{"type":"ok","f":"final-read","key":"k'$NETSPLIT_LOOK'"}'; [ -z "$NETSPLIT_LOOK" ]`
 	w := []model.Workload{{Name: "reader", Host: "c1", Command: []string{"sh", "-c", script}}}
 	j := new(heard)
-	p := New(Config{Dir: dir, Start: time.Now(), Record: rec, Journal: j, Kit: &Kit{Target: &model.Target{}},
+	p := New(Config{Dir: dir, Start: time.Now(), Record: rec, Journal: j, Kit: &Kit{Target: &model.Target{}, expand: sut.ExpandInput{Netsplit: self}},
 		Bed: &testbed.Testbed{Testbed: model.Testbed{Name: "t", Hosts: []model.TestbedHost{{Name: "c1"}}}}})
 	p.plans = map[model.NodeID]*model.Target{"c1": {Final: w}}
 	p.Workloads(t.Context(), w, "final")

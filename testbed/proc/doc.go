@@ -9,4 +9,7 @@
 // No process outlives netsplit: the kernel kills it when netsplit dies
 // (PR_SET_PDEATHSIG), and what a target has forked by then dies with its lab. On
 // a remote host the end of the connection does it.
+//
+// A process of a target has the rights of an Identity: the program starts itself as
+// one that takes them (ConfineMain) and becomes the command.
 package proc

@@ -28,6 +28,9 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == ConfineVerb {
+		os.Exit(ConfineMain(os.Args[2:]))
+	}
 	if len(os.Args) > 1 && os.Args[1] == helperArg {
 		p, err := Start(Spec{Argv: []string{"sleep", "1000"}})
 		if err != nil {
