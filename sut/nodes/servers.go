@@ -2,9 +2,9 @@ package nodes
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -89,16 +89,47 @@ func lastOf(p *atomic.Pointer[string]) string {
 	return ""
 }
 
-// writeFile writes a file of a process, which may be a script. Processes may share
-// one: who starts beside this one may be reading it just then.
-func writeFile(path, text string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+// writeFile writes a file of a process, which may be a script, below the host's
+// directory dir, and gives it and its folders to the user that r asks for: servers
+// rewrite theirs. Processes may share one: who starts beside this one may be reading
+// it just then. What a server made of its directory leads nowhere else.
+func writeFile(dir, file, text string, r model.Rights) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
 		return err
 	}
-	return rundir.WriteFileMode(path, 0o755, func(w io.Writer) error {
-		_, err := io.WriteString(w, text)
+	defer root.Close()
+	uid, gid, err := ids(r.User)
+	if err != nil {
 		return err
-	})
+	}
+	give := func(name string) error {
+		if os.Geteuid() != 0 {
+			return nil
+		}
+		return root.Lchown(name, uid, gid)
+	}
+	folder := filepath.Dir(file)
+	if err := root.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	for f := folder; f != "."; f = filepath.Dir(f) {
+		if err := give(f); err != nil {
+			return err
+		}
+	}
+	tmp := filepath.Join(folder, ".new-"+rand.Text())
+	err = root.WriteFile(tmp, []byte(text), 0o755)
+	if err == nil {
+		err = errors.Join(root.Chmod(tmp, 0o755), give(tmp))
+	}
+	if err == nil {
+		err = root.Rename(tmp, file)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("write %s: %w (is the disk full?)", filepath.Join(dir, file), err), root.RemoveAll(tmp))
+	}
+	return nil
 }
 
 // spawn writes a process's files and starts it.
@@ -117,13 +148,8 @@ func (p *Processes) spawn(h model.NodeID, name string, last *atomic.Pointer[stri
 	rights := rightsOf(p.c.Kit.Target, spec.Rights)
 	for file, text := range spec.Files {
 		path := filepath.Join(dir, file)
-		if err := writeFile(path, text); err != nil {
+		if err := writeFile(dir, filepath.Clean(file), text, rights); err != nil {
 			return nil, err
-		}
-		for own := path; own != dir; own = filepath.Dir(own) { // servers rewrite theirs
-			if err := p.give(rights, own); err != nil {
-				return nil, err
-			}
 		}
 		if err := p.place(host, path); err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,16 +11,17 @@ import (
 // Two processes of a host that share a file start side by side: what one writes, the
 // other reads.
 func TestASharedFileIsAlwaysWhole(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "conf", "server.opts")
+	dir := t.TempDir()
+	path := filepath.Join(dir, "conf", "server.opts")
 	text := strings.Repeat("-cp lib/*\n", 10_000)
-	if err := writeFile(path, text); err != nil {
+	if err := writeFile(dir, "conf/server.opts", text, asRoot); err != nil {
 		t.Fatal(err)
 	}
 	written := make(chan error)
 	go func() {
 		defer close(written)
 		for range 200 {
-			if err := writeFile(path, text); err != nil {
+			if err := writeFile(dir, "conf/server.opts", text, asRoot); err != nil {
 				written <- err
 				return
 			}
@@ -40,5 +42,27 @@ func TestASharedFileIsAlwaysWhole(t *testing.T) {
 		if b, err := os.ReadFile(path); err != nil || string(b) != text {
 			t.Fatalf("%d of %d bytes were read, %v", len(b), len(text), err)
 		}
+	}
+}
+
+// TestAFileOfAServerIsWrittenBelowItsDirectory: when one is started again, its user
+// has had the directory. A link there is replaced, and none is followed out of it.
+func TestAFileOfAServerIsWrittenBelowItsDirectory(t *testing.T) {
+	dir, elsewhere := t.TempDir(), t.TempDir()
+	own := filepath.Join(elsewhere, "own")
+	if err := errors.Join(os.WriteFile(own, []byte("theirs"), 0o600), os.Symlink(elsewhere, filepath.Join(dir, "conf")), os.Symlink(own, filepath.Join(dir, "own"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeFile(dir, "conf/own", "ours", asRoot); err == nil {
+		t.Error("a link that leads out was followed")
+	}
+	if err := writeFile(dir, "own", "ours", asRoot); err != nil {
+		t.Error(err)
+	}
+	if b, err := os.ReadFile(own); err != nil || string(b) != "theirs" {
+		t.Errorf("the file elsewhere holds %q, %v", b, err)
+	}
+	if left, err := os.ReadDir(elsewhere); err != nil || len(left) != 1 {
+		t.Errorf("elsewhere is %v, %v", left, err)
 	}
 }
