@@ -70,7 +70,7 @@ func TestServersOverSSH(t *testing.T) {
 	d.Healthy()
 	run := func(what string) (harness.Record, string) {
 		t.Helper()
-		text := operator.ReplaceAllString(target, `    command: [sh, -e, `+r.Path("operate")+`, "{{.Netsplit}}", `+what+`]`)
+		text := "user: root\n" + operator.ReplaceAllString(target, `    command: [sh, -e, `+r.Path("operate")+`, "{{.Netsplit}}", `+what+`]`)
 		if what == "break" { // and does not recover
 			text = strings.Replace(text, "recover: 40s", "recover: 3s", 1)
 		}
