@@ -345,6 +345,11 @@ func (s *Service) ended(j *job, err error) {
 func (s *Service) update(j *job, change func(*model.Campaign)) {
 	s.booking.Lock()
 	defer s.booking.Unlock()
+	s.change(j, change)
+}
+
+// change is update for a caller who holds booking.
+func (s *Service) change(j *job, change func(*model.Campaign)) {
 	c := s.changed(j, change)
 	if err := s.store.PutCampaign(c); err != nil {
 		s.log.Error("a campaign's state could not be stored", "campaign", c.ID, "err", err)

@@ -58,10 +58,7 @@ func (s *Service) warn(j *job, sum *model.RunSummary) {
 	if slices.Equal(warnings, j.c.Warnings) {
 		return
 	}
-	c := s.changed(j, func(c *model.Campaign) { c.Warnings = warnings })
-	if err := s.store.PutCampaign(c); err != nil {
-		s.log.Error("a campaign's state could not be stored", "campaign", c.ID, "err", err)
-	}
+	s.change(j, func(c *model.Campaign) { c.Warnings = warnings })
 	for _, w := range fresh {
 		s.tell("warning", j.c.ID, string(w.Kind), w.Text+"; "+w.Advice)
 	}
