@@ -18,6 +18,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"netsplit/e2e/need"
 	"netsplit/inference/store"
 	"netsplit/model"
 )
@@ -291,9 +292,10 @@ func TestForeignAndNewerFiles(t *testing.T) {
 // On a full disk a write fails with what to do, nothing recorded is lost,
 // reads go on, and once there is room so do writes.
 func TestFullDisk(t *testing.T) {
+	need.Root(t, "mount a small tmpfs")
 	dir := t.TempDir()
 	if err := syscall.Mount("netsplit-store-test", dir, "tmpfs", 0, "size=2m"); err != nil {
-		t.Fatalf("mount a small tmpfs: %v: run the tests as root", err)
+		t.Fatal(err)
 	}
 	defer func() {
 		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {

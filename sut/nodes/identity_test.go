@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"netsplit/e2e/need"
 	"netsplit/model"
 	"netsplit/record"
 	"netsplit/record/rundir"
@@ -52,9 +53,7 @@ var asRoot = model.Rights{User: "root"}
 // TestAServerHasTheRightsThatItsFileAsksFor: those of nobody where it asks for none,
 // in a run whose folder is shut to others; the record says which.
 func TestAServerHasTheRightsThatItsFileAsksFor(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Fatal("rights are given up by root: run this test as root")
-	}
+	need.Root(t, "give up its rights")
 	secret := filepath.Join(openDir(t), "secret")
 	if err := os.WriteFile(secret, []byte("sesame"), 0o600); err != nil {
 		t.Fatal(err)

@@ -9,12 +9,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"netsplit/e2e/need"
 )
 
 // TestRealGet fetches the smallest release with the real mvn into a cache of
 // its own. Maven's repository is the user's, so that it needs the network only
 // once.
 func TestRealGet(t *testing.T) {
+	need.Program(t, "mvn", "maven")
 	users, err := CacheDir()
 	if err != nil {
 		t.Fatal(err)
