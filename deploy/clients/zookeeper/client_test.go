@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"netsplit/deploy/clients/workload"
+	"netsplit/e2e/need"
 	"netsplit/model"
 	"netsplit/sut/software"
 )
@@ -115,6 +116,7 @@ func (b blocked) Read([]byte) (int, error) { <-b.ctx.Done(); return 0, io.EOF }
 // server starts one ZooKeeper on the loopback interface and returns its port.
 func server(t *testing.T) int {
 	t.Helper()
+	need.Program(t, "mvn", "maven")
 	r, err := software.Load("zookeeper", "3.9.3", "")
 	if err != nil {
 		t.Fatal(err)
