@@ -261,6 +261,7 @@ func TestWrongRequestsSayWhatIsWrong(t *testing.T) {
 		{"PUT", "/v1/invariants/inv-1", `{"status":"great"}`, 422, "body.status"},
 		{"PUT", "/v1/invariants/inv-9", `{"status":"pinned"}`, 404, "inv-9"},
 		{"GET", "/v1/annotations?from=5&to=4", "", 422, "swap"},
+		{"DELETE", "/v1/targets/gossip:0123456789ab", "", 404, "gossip:0123456789ab"},
 	} {
 		res, out := do(t, srv, c.method, c.path, c.body)
 		text := fmt.Sprint(out)

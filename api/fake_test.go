@@ -146,6 +146,15 @@ func (f *fakeService) UploadTarget(_ context.Context, archive []byte) (model.Kno
 	return t, f.fail
 }
 
+func (f *fakeService) DeleteTarget(_ context.Context, ref string) error {
+	i := slices.IndexFunc(f.targets, func(t model.KnownTarget) bool { return t.Name == ref })
+	if i < 0 {
+		return fmt.Errorf("%w: target %s", model.ErrNotFound, ref)
+	}
+	f.targets = slices.Delete(f.targets, i, i+1)
+	return f.fail
+}
+
 func (f *fakeService) Findings(_ context.Context, campaign string, limit int, cursor string) ([]model.Finding, string, error) {
 	return f.ListFindings(campaign, limit, cursor)
 }

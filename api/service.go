@@ -38,6 +38,8 @@ type Service interface {
 	Targets(ctx context.Context) ([]model.KnownTarget, error)
 	// UploadTarget keeps the target that a tar archive holds.
 	UploadTarget(ctx context.Context, archive []byte) (model.KnownTarget, error)
+	// DeleteTarget deletes an upload, NAME:VERSION. One in use is a conflict.
+	DeleteTarget(ctx context.Context, ref string) error
 
 	// Findings lists rows (model.Finding.Row) of those of one campaign, or of all if
 	// that is "", newest first.

@@ -30,6 +30,9 @@ func (s *server) targetRoutes() {
 		"and no links (tar -C FOLDER -c . | curl --data-binary @- …). Campaigns name it as the answer does: NAME:VERSION, where the version is a digest of the " +
 		"files and stays what it is, or NAME for what was uploaded last under it. What a target says is run as its file asks for: whoever may upload may run programs."
 	huma.Register(s.api, op, s.uploadTarget)
+	op = operation(http.MethodDelete, "/v1/targets/{name}", "delete-target", "Delete an uploaded target", http.StatusNoContent)
+	op.Description = "The name is NAME:VERSION. A target of a campaign that has not ended is not deleted (409). Runs on it keep their records; to replay one, upload the same files again."
+	huma.Register(s.api, op, s.deleteTarget)
 }
 
 func (s *server) listTargets(ctx context.Context, _ *none) (*body[wire.Targets], error) {
@@ -46,6 +49,15 @@ func (s *server) uploadTarget(ctx context.Context, in *uploadInput) (*body[wire.
 		return nil, fromService(err)
 	}
 	return &body[wire.Target]{fromTarget(t)}, nil
+}
+
+func (s *server) deleteTarget(ctx context.Context, in *struct {
+	Name string `path:"name" doc:"NAME:VERSION, as the upload answered" example:"my-system:3f2a91c04b1d"`
+}) (*none, error) {
+	if err := s.Service.DeleteTarget(ctx, in.Name); err != nil {
+		return nil, fromService(err)
+	}
+	return nil, nil
 }
 
 func fromTarget(t model.KnownTarget) wire.Target {

@@ -52,3 +52,20 @@ func (s *Service) UploadTarget(ctx context.Context, archive []byte) (model.Known
 	s.log.Info("a target was uploaded", "target", ref, "title", t.Title)
 	return model.KnownTarget{Name: ref, Uploaded: true, Newest: true}, nil
 }
+
+// DeleteTarget deletes a target that was uploaded, unless a campaign that has not
+// ended is on it. A replay of a run on it takes the same files, uploaded again.
+func (s *Service) DeleteTarget(ctx context.Context, ref string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, j := range s.jobs {
+		if j.c.Spec.Target == ref || sut.At(j.c.Spec.Target, "") == ref {
+			return fmt.Errorf("%w: campaign %s is on target %s: wait for its end or cancel it", model.ErrConflict, id, ref)
+		}
+	}
+	if err := s.uploads().Delete(ref); err != nil {
+		return err
+	}
+	s.log.Info("an uploaded target was deleted", "target", ref)
+	return nil
+}

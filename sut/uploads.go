@@ -18,6 +18,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/renameio/v2"
 
@@ -30,6 +31,12 @@ const (
 	// UploadMost is how many bytes a target and the files beside it may have.
 	UploadMost  = 32 << 20
 	uploadFiles = 2000
+)
+
+// Bounds of all uploads of a folder together.
+var (
+	uploadsBytes    = int64(1 << 30)
+	uploadsVersions = 1000
 )
 
 // Uploads are targets that were sent as content, kept in a folder: each version
@@ -65,6 +72,9 @@ func (u Uploads) Put(archive []byte) (*model.Target, string, error) {
 	if _, err := os.Lstat(dir); err == nil {
 		return t, ref, u.setNewest(t.Name, version)
 	}
+	if err := u.room(files); err != nil {
+		return nil, "", fmt.Errorf("keep target %s: %w", ref, err)
+	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return nil, "", fmt.Errorf("keep target %s: %w", ref, err)
 	}
@@ -80,6 +90,91 @@ func (u Uploads) Put(archive []byte) (*model.Target, string, error) {
 		return nil, "", fmt.Errorf("keep target %s: %w", ref, err)
 	}
 	return t, ref, u.setNewest(t.Name, version)
+}
+
+// room says whether the bounds of all uploads leave room for more files.
+func (u Uploads) room(files map[string]uploaded) error {
+	bytes, versions := int64(0), len(u.List())
+	for _, f := range files {
+		bytes += int64(len(f.text))
+	}
+	err := filepath.WalkDir(u.Dir, func(_ string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			bytes += info.Size()
+		}
+		return err
+	})
+	if err == nil && (bytes > uploadsBytes || versions >= uploadsVersions) {
+		err = fmt.Errorf("%w: the uploaded targets would have more than %d MiB or %d versions: delete some (GET /v1/targets lists them, DELETE /v1/targets/NAME:VERSION deletes one)", model.ErrFull, uploadsBytes>>20, uploadsVersions)
+	}
+	return err
+}
+
+// Delete deletes a version that was uploaded, NAME:VERSION. If it was the newest of
+// its name, the one uploaded before it is the newest from now on.
+func (u Uploads) Delete(ref string) error {
+	m := reference.FindStringSubmatch(ref)
+	if m == nil || m[2] == "" || m[3] != "" {
+		return fmt.Errorf("%w: %q is no uploaded target: give NAME:VERSION as GET /v1/targets lists it", model.ErrInvalid, ref)
+	}
+	dir := filepath.Join(u.Dir, m[1])
+	if _, err := os.Lstat(filepath.Join(dir, m[2])); err != nil {
+		return fmt.Errorf("%w: target %s was not uploaded here", model.ErrNotFound, ref)
+	}
+	// Out of the list first: a half of a version must never be loaded.
+	gone, err := os.MkdirTemp(dir, ".gone-*")
+	if err == nil {
+		err = os.Rename(filepath.Join(dir, m[2]), filepath.Join(gone, m[2]))
+	}
+	if err == nil {
+		err = u.newestIs(m[1], m[2])
+	}
+	if err == nil {
+		err = os.RemoveAll(gone)
+	}
+	if err != nil {
+		return fmt.Errorf("delete target %s: %w", ref, err)
+	}
+	return nil
+}
+
+// newestIs sets the newest version of a name anew after one was deleted, or
+// deletes the name's folder if no version is left.
+func (u Uploads) newestIs(name, deleted string) error {
+	dir := filepath.Join(u.Dir, name)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	var newest string
+	var at time.Time
+	for _, e := range entries {
+		if !e.IsDir() || !reference.MatchString(name+":"+e.Name()) {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		if newest == "" || info.ModTime().After(at) {
+			newest, at = e.Name(), info.ModTime()
+		}
+	}
+	if newest == "" {
+		return os.RemoveAll(dir)
+	}
+	b, err := regular.Read(u.Dir, filepath.Join(name, newestFile))
+	if err != nil || strings.TrimSpace(string(b)) != deleted {
+		return err
+	}
+	return u.setNewest(name, newest)
 }
 
 // writeAll writes files below dir, which others may read whatever the umask: the

@@ -190,3 +190,54 @@ func TestATargetIsPackedWithWhatItNames(t *testing.T) {
 		t.Errorf("%v, %v, release %s, %v", err, uerr, release, files)
 	}
 }
+
+// TestUploadsHaveRoomAgain: what all uploads take is bounded, and a deleted one
+// makes room; the bare name then stands for the version before.
+func TestUploadsHaveRoomAgain(t *testing.T) {
+	defer func(n int) { uploadsVersions = n }(uploadsVersions)
+	uploadsVersions = 2
+	u := Uploads{Dir: filepath.Join(t.TempDir(), "targets")}
+	put := func(n string) (string, error) {
+		_, ref, err := u.Put(archive(t, file(FileName, minimalTarget), file("n", n)))
+		return ref, err
+	}
+	one, err1 := put("1")
+	two, err2 := put("2")
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	if _, err := put("3"); !errors.Is(err, model.ErrFull) || !strings.Contains(err.Error(), "delete some") {
+		t.Errorf("a version too many: %v", err)
+	}
+	if _, err := put("1"); err != nil {
+		t.Errorf("one that is there takes no room: %v", err)
+	}
+	for ref, want := range map[string]error{"mine": model.ErrInvalid, "../mine": model.ErrInvalid, "mine:000000000000": model.ErrNotFound, "redis-sentinel": model.ErrInvalid} {
+		if err := u.Delete(ref); !errors.Is(err, want) {
+			t.Errorf("delete %s: %v, want %v", ref, err, want)
+		}
+	}
+	if err := u.Delete(one); err != nil { // the newest: it was sent last
+		t.Fatal(err)
+	}
+	if name, err := u.Named("mine"); err != nil || name != two {
+		t.Errorf("mine is %s, %v, not %s", name, err, two)
+	}
+	if _, _, err := u.Load(one); err == nil {
+		t.Errorf("%s can still be loaded", one)
+	}
+	defer func(n int64) { uploadsBytes = n }(uploadsBytes)
+	uploadsBytes = 2 * int64(len(minimalTarget))
+	if _, err := put("3"); !errors.Is(err, model.ErrFull) {
+		t.Errorf("bytes too many: %v", err)
+	}
+	if err := u.Delete(two); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := put("3"); err != nil {
+		t.Errorf("there is room, but %v", err)
+	}
+	if left, err := os.ReadDir(filepath.Join(u.Dir, "mine")); err != nil || len(left) != 2 {
+		t.Errorf("left in the folder: %v, %v", left, err)
+	}
+}

@@ -115,6 +115,10 @@ func TestAPathOnTheCommandLineIsUploaded(t *testing.T) {
 	if replayed.Code != 0 || !strings.Contains(replayed.Stdout, ", on "+list.Items[0].Spec.Target) {
 		t.Errorf("replay: %s", replayed)
 	}
+	d.Call("DELETE", "/v1/targets/"+list.Items[0].Spec.Target, nil, nil)
+	if gone := harness.Run(t, "replay", run, "-n", "1", "--api", d.API); gone.Code != 2 || !strings.Contains(gone.Stderr, "upload it again") {
+		t.Errorf("replay of a target that was deleted: %s", gone)
+	}
 
 	for name, make := range map[string]func(path string) error{
 		"events.jsonl":  func(path string) error { return os.Symlink(secret(t), path) },
