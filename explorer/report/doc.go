@@ -4,7 +4,7 @@
 // anywhere without a network (Content-Security-Policy default-src 'none'),
 // reads without script from top to bottom (words, a space-time picture drawn
 // here as SVG, lanes of variables, operations, decisions), and carries a
-// Canvas view and a paged table of all messages for those who search.
+// table of all messages to search in.
 //
 // Nearly every string in it comes from a target, its documentation or its
 // payload bytes and is hostile until escaped: text reaches the page through

@@ -85,8 +85,8 @@ type runView struct {
 	DecisionNote              string
 	Invariants                []invariantRow
 	Types                     []typeRow
-	Canvas                    string // text summary of the canvas
-	Empty                     bool   // nothing to draw: no message, no cut
+	Left                      int  // messages whose fields are left out of the table
+	Empty                     bool // nothing to draw: no message, no cut
 	Data                      viewData
 }
 
@@ -119,8 +119,7 @@ func Write(w io.Writer, in Input) error {
 		v.Decisions, v.DecisionNote = decisionRows(&in)
 	}
 	v.Data = newViewData(tl)
-	v.Data.Marks = append(v.Data.Marks, stepMarks(&in)...)
-	v.Canvas = canvasSummary(tl)
+	v.Left = v.Data.left
 	if err := runPage.Execute(w, v); err != nil {
 		return fmt.Errorf("write report of %s: %w", in.Summary.Run, err)
 	}

@@ -1,11 +1,6 @@
 package report
 
-import (
-	"fmt"
-	"strings"
-
-	"netsplit/model"
-)
+import "netsplit/model"
 
 // stepRow is a step of a script.
 type stepRow struct {
@@ -33,31 +28,6 @@ func stepRows(in *Input) []stepRow {
 			row.Class = s.Do
 		}
 		out = append(out, row)
-	}
-	return out
-}
-
-// stepMarks name the steps of a script that change the testbed, but for the cut
-// that is drawn, for the picture of all messages.
-func stepMarks(in *Input) []mark {
-	var out []mark
-	first := map[string]bool{}
-	for i := range in.Events {
-		s := in.Events[i].Step
-		if in.Events[i].Kind != model.EventStep || s == nil {
-			continue
-		}
-		switch s.Do {
-		case "cut", "heal":
-			if !first[s.Do] {
-				first[s.Do] = true
-				continue
-			}
-			fallthrough
-		case "crash", "stop", "start", "restart", "pause", "resume":
-			name, _, _ := strings.Cut(s.Text, ":")
-			out = append(out, mark{in.Events[i].At.Microseconds(), clean(fmt.Sprintf("%d %s", s.Num, name))})
-		}
 	}
 	return out
 }

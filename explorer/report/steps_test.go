@@ -31,7 +31,7 @@ func TestStepsOfAScript(t *testing.T) {
 	}
 	page := write(t, in)
 	wants(t, "script", section(t, page, "steps"), "cut a: isolate n1", "nothing passes 4 links", "x is &lt;b&gt;v1", "does not hold: it is v0", "a.yaml:7", "could not be done: not within 4s")
-	wants(t, "report", page, "script split-brain cut", "The script healed it.", "of the script&#39;s 2 cuts, the first of which is drawn", "2 crash n2")
+	wants(t, "report", page, "script split-brain cut", "The script healed it.", "of the script&#39;s 2 cuts, the first of which is drawn")
 
 	in.Decisions, in.Summary.Proof = nil, nil
 	wants(t, "report without a cut", write(t, in), "Script split-brain was played; it cut nothing.")
