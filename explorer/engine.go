@@ -128,7 +128,7 @@ func (e *Engine) play(s model.Scenario) {
 }
 
 // Scenario is what the run goes through: the scenario, from its cut on with the
-// nodes to which it came about.
+// nodes to which it came about, and with the message faults that were begun so far.
 func (e *Engine) Scenario() model.Scenario { return e.s }
 
 // Next is the time, as in model.Event, at which a message fault has something
@@ -138,6 +138,13 @@ func (e *Engine) Next() (time.Duration, bool) { return e.faults.next() }
 // Asks lists the roles on whose holders it depends what becomes of a message that is
 // held: step the engine with an EventRole for each of them, then with the message.
 func (e *Engine) Asks(m *model.Message) []string { return e.faults.asks(m) }
+
+// Acted says on how many packets a message fault acted so far, of how many messages that it
+// met. fault is its place among the scenario's, from 1.
+func (e *Engine) Acted(fault int) (acted, met int) {
+	p := &e.faults.list[fault-1].proof
+	return p.Acted, p.Met
+}
 
 // Step takes the next event and returns what must be done because of it, in
 // order. An EventPacket is answered by exactly one decision with its Frame and
@@ -170,6 +177,10 @@ func (e *Engine) Step(ev model.Event) []model.Decision {
 		if ev.Role != nil {
 			e.faults.roles[ev.Role.Role] = ev.Role.Have
 		}
+	case model.EventFault:
+		out = e.faults.change(ev, out)
+	case model.EventApart:
+		e.faults.part(ev.Apart)
 	case model.EventPacket:
 		if ev.Packet != nil {
 			out = append(out, e.packet(ev)...)
@@ -320,6 +331,10 @@ func (e *Engine) hear(m *model.Message) {
 func (e *Engine) packet(ev model.Event) []model.Decision {
 	p := ev.Packet
 	d := model.Decision{Event: ev.Num, At: ev.At, Frame: p.Frame, Action: model.Pass, Reason: model.ReasonOpen}
+	if p.Apart {
+		d.Action, d.Reason = model.Refuse, model.ReasonAcross
+		return []model.Decision{d}
+	}
 	if e.phase != phaseCut {
 		return e.faults.packet(ev, d)
 	}

@@ -11,7 +11,7 @@ import (
 // acts on Scenario.Faults.
 type faults struct {
 	e    *Engine
-	list []fault
+	list []*fault
 	on   bool // the workload runs
 	// fresh are messages that a fault selects and whose packet is not decided.
 	fresh map[uint64]heard
@@ -24,6 +24,7 @@ type faults struct {
 	lost   map[uint64]*hit           // by message: lost with a packet and not through since
 	reset  map[string]*hit           // by TCP stream: what was lost for good on it
 	roles  map[string][]model.NodeID // who had a role when it was last asked
+	apart  map[string][]uint64       // by cut that is made by rules: packets that are kept and that it cuts
 }
 
 // fault is one of Scenario.Faults with what it did so far.
@@ -31,6 +32,7 @@ type fault struct {
 	model.MessageFault
 	proof model.FaultProof
 	hits  []*hit // the first model.MaxHits
+	ended bool   // before the workload
 }
 
 // hit is one packet that a fault acted on.
@@ -54,11 +56,15 @@ type waiting struct {
 }
 
 func newFaults(e *Engine, list []model.MessageFault) *faults {
-	f := &faults{e: e, fresh: map[uint64]heard{}, queues: map[string][]*waiting{}, lost: map[uint64]*hit{}, reset: map[string]*hit{}, roles: map[string][]model.NodeID{}}
-	for i, m := range list {
-		f.list = append(f.list, fault{MessageFault: m, proof: model.FaultProof{Fault: i + 1}})
+	f := &faults{e: e, fresh: map[uint64]heard{}, queues: map[string][]*waiting{}, lost: map[uint64]*hit{}, reset: map[string]*hit{}, roles: map[string][]model.NodeID{}, apart: map[string][]uint64{}}
+	for _, m := range list {
+		f.begin(m)
 	}
 	return f
+}
+
+func (f *faults) begin(m model.MessageFault) {
+	f.list = append(f.list, &fault{MessageFault: m, proof: model.FaultProof{Fault: len(f.list) + 1}})
 }
 
 // hear keeps a message that some fault selects until its packet comes.
@@ -67,7 +73,7 @@ func (f *faults) hear(m *model.Message) {
 		return
 	}
 	for i := range f.list {
-		if f.list[i].Match.Selects(m.Type, m.From, m.To, f.has) {
+		if x := f.list[i]; !x.ended && x.Match.Selects(m.Type, m.From, m.To, f.has) {
 			f.fresh[m.Num] = heard{typ: m.Type, from: m.From, to: m.To}
 			return
 		}
@@ -83,8 +89,8 @@ func (f *faults) asks(m *model.Message) []string {
 	var out []string
 	anybody := func(string, model.NodeID) bool { return true }
 	for i := range f.list {
-		x := &f.list[i]
-		if most := x.Most(); len(x.Match.Roles()) == 0 || most > 0 && x.proof.Acted >= most || !x.Match.Selects(m.Type, m.From, m.To, anybody) {
+		x := f.list[i]
+		if most := x.Most(); x.ended || len(x.Match.Roles()) == 0 || most > 0 && x.proof.Acted >= most || !x.Match.Selects(m.Type, m.From, m.To, anybody) {
 			continue
 		}
 		out = append(out, x.Match.Roles()...)
@@ -126,8 +132,8 @@ func (f *faults) turn(p *model.HeldPacket, behind bool) *hit {
 		}
 		delete(f.fresh, num)
 		for i := range f.list {
-			x := &f.list[i]
-			if !x.Match.Selects(m.typ, m.from, m.to, f.has) || !f.holds(x.While) || f.e.now-f.e.armedAt < x.After {
+			x := f.list[i]
+			if x.ended || !x.Match.Selects(m.typ, m.from, m.to, f.has) || !f.holds(x.While) || f.e.now-f.e.armedAt < x.After {
 				continue
 			}
 			x.proof.Met++
@@ -186,7 +192,7 @@ func (f *faults) packet(ev model.Event, open model.Decision) []model.Decision {
 	reason, again := open.Reason, f.again(p)
 	if again != nil {
 		reason = model.ReasonCameAgain
-		if again.LostAgain < again.f.Again {
+		if again.LostAgain < again.f.Again && !again.f.ended {
 			again.LostAgain++
 			again.f.proof.Lost++
 			return []model.Decision{f.about(ev, w.frame, again, model.Refuse, model.ReasonLostAgain)}
@@ -354,14 +360,18 @@ func (f *faults) due(ev model.Event, out []model.Decision) []model.Decision {
 func (f *faults) drain(ev model.Event, stream string, out []model.Decision) []model.Decision {
 	for q := f.queues[stream]; len(q) > 0; q = f.queues[stream] {
 		w := q[0]
-		if w.timed && w.due > f.e.now {
+		ended := w.hit != nil && w.hit.f.ended
+		if w.timed && w.due > f.e.now && !ended {
 			break
 		}
 		if f.queues[stream] = q[1:]; len(q) == 1 {
 			delete(f.queues, stream)
 		}
 		reason := model.ReasonDue
-		if !w.timed {
+		switch {
+		case ended && w.due > f.e.now:
+			reason = model.ReasonEnded
+		case !w.timed:
 			reason = model.ReasonBehind
 		}
 		out = f.goOn(ev, w, reason, out)
@@ -372,7 +382,7 @@ func (f *faults) drain(ev model.Event, stream string, out []model.Decision) []mo
 // goOn lets a kept packet pass, or drops it if a cut is across by now.
 func (f *faults) goOn(ev model.Event, w *waiting, reason string, out []model.Decision) []model.Decision {
 	d := f.about(ev, w.frame, w.hit, model.Pass, reason)
-	if f.e.refuses(w.link, w.spared) {
+	if f.refuses(w) {
 		d.Action, d.Reason = model.Refuse, model.ReasonAcross
 		if w.hit != nil {
 			w.hit.f.proof.Cut++
@@ -383,10 +393,10 @@ func (f *faults) goOn(ev model.Event, w *waiting, reason string, out []model.Dec
 	if h := w.hit; h != nil {
 		h.Passed, h.Why = f.e.now, reason
 		switch {
-		case h.f.Kind == model.FaultDuplicate:
+		case h.f.Kind == model.FaultDuplicate && !h.f.ended:
 			d.Keep = true
 			f.copies(w)
-		case reason == model.ReasonStop && f.e.now < w.due:
+		case (reason == model.ReasonStop || reason == model.ReasonEnded) && f.e.now < w.due:
 			h.f.proof.Early++
 		case f.e.now > w.due+model.FaultSlack:
 			h.f.proof.Late++
@@ -402,7 +412,7 @@ func (f *faults) goOn(ev model.Event, w *waiting, reason string, out []model.Dec
 func (f *faults) copy(ev model.Event, w *waiting, out []model.Decision) []model.Decision {
 	d := f.about(ev, w.frame, w.hit, model.Copy, model.ReasonDuplicate)
 	w.copies--
-	if f.e.refuses(w.link, w.spared) {
+	if f.refuses(w) {
 		d.Action, d.Reason = model.Skip, model.ReasonAcross
 		w.hit.f.proof.Cut++
 	} else {

@@ -72,6 +72,36 @@ func (s *script) fault(t *testing.T, d *datadriven.TestData, line string) model.
 	return f
 }
 
+// change is a step of a scripted test that the engine is told.
+func (s *script) change(t *testing.T, d *datadriven.TestData, at time.Duration, verb, what string) model.Event {
+	name, rest, _ := strings.Cut(what, " ")
+	switch verb {
+	case "begin":
+		f := s.fault(t, d, what)
+		ev := s.event(model.EventFault, at)
+		ev.Fault = &model.FaultChange{Begin: &f}
+		return ev
+	case "end":
+		n, err := strconv.Atoi(what)
+		if err != nil {
+			d.Fatalf(t, "%v", err)
+		}
+		ev := s.event(model.EventFault, at)
+		ev.Fault = &model.FaultChange{End: n}
+		return ev
+	}
+	ev := s.event(model.EventApart, at)
+	ev.Apart = &model.Apart{Name: name}
+	if verb == "cut" {
+		ev.Apart.Partition = &model.Partition{}
+		for _, k := range strings.FieldsFunc(rest, func(r rune) bool { return r == ',' }) {
+			n, _ := strconv.ParseUint(k, 10, 64)
+			ev.Apart.Kept = append(ev.Apart.Kept, n)
+		}
+	}
+	return ev
+}
+
 // faultLines prints what message faults did.
 func faultLines(r explorer.EngineResult) string {
 	var b strings.Builder

@@ -3,6 +3,7 @@ package explorer_test
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -242,6 +243,9 @@ func class(t *testing.T, d *datadriven.TestData, s string) model.Class {
 //	150ms n2>n3 A + B                       one packet with two messages
 //	160ms n2>n3#1 A                         of TCP connection #1; so are "n2>n3#1 again 4", "n2>n3#1 bare" (no bytes)
 //	                                        and "n2>n3#1 bytes" (part of a message)
+//	170ms n2>n3 apart A                     a packet that a script's cut is of
+//	180ms begin delay A n2>n3 for=1s        a script begins a message fault; "end 1" ends the first
+//	190ms cut a 3,4                         a script cuts, and packets 3 and 4 are kept and cross; "heal a"
 func (s *script) steps(t *testing.T, d *datadriven.TestData) string {
 	var b strings.Builder
 	for _, line := range lines(d.Input) {
@@ -259,7 +263,7 @@ func (s *script) steps(t *testing.T, d *datadriven.TestData) string {
 			if i > 0 {
 				b.WriteString("; ")
 			}
-			if len(s.scn.Faults) > 0 && x.Frame != 0 {
+			if x.Frame != 0 && (len(s.scn.Faults) > 0 || s.scn.Strategy == model.StrategyScripted) {
 				fmt.Fprintf(&b, "p%d ", x.Frame)
 			}
 			b.WriteString(decision(x))
@@ -301,6 +305,8 @@ func (s *script) events(t *testing.T, d *datadriven.TestData, at time.Duration, 
 	switch w[0] {
 	case "workload", "tick", "stop", "start", "note":
 		return []model.Event{s.event(model.EventKind(w[0]), at)}
+	case "begin", "end", "cut", "heal":
+		return []model.Event{s.change(t, d, at, w[0], strings.Join(w[1:], " "))}
 	case "observe":
 		ev := s.event(model.EventObserve, at)
 		ev.Observation = &model.Observation{At: at, Var: ref(t, d, w[1]), Value: w[2], Probe: "probe"}
@@ -317,6 +323,9 @@ func (s *script) events(t *testing.T, d *datadriven.TestData, at time.Duration, 
 		p.Stream = "tcp " + from + ">" + to + "#" + tcp
 	}
 	var out []model.Event
+	if p.Apart = w[1] == "apart"; p.Apart {
+		w = slices.Delete(w, 1, 2)
+	}
 	switch w[1] {
 	case "bare":
 	case "bytes":

@@ -32,6 +32,10 @@ const (
 	// EventRole says who has a role: it was asked since a message that is held, the next
 	// one, depends on it.
 	EventRole EventKind = "role"
+	// EventFault begins a message fault in the middle of a run, or ends one.
+	EventFault EventKind = "fault"
+	// EventApart begins a cut that is made by rules and not by the core, or ends one.
+	EventApart EventKind = "apart"
 	// EventNote is a remark for the record; the core ignores it.
 	EventNote EventKind = "note"
 )
@@ -50,6 +54,8 @@ type Event struct {
 	Node        *NodeAction  `json:"node,omitempty"`
 	Step        *Step        `json:"step,omitempty"`
 	Role        *RoleHolders `json:"role,omitempty"`
+	Fault       *FaultChange `json:"fault,omitempty"`
+	Apart       *Apart       `json:"apart,omitempty"`
 	Note        string       `json:"note,omitempty"`
 }
 
@@ -58,6 +64,23 @@ type Event struct {
 type RoleHolders struct {
 	Role string   `json:"role"`
 	Have []NodeID `json:"have,omitempty"`
+}
+
+// FaultChange begins or ends a message fault. What it kept when it ends goes on.
+type FaultChange struct {
+	Name string `json:"name"`
+	// Begin becomes the last of Scenario.Faults; End is the place of one there, from 1.
+	Begin *MessageFault `json:"begin,omitempty"`
+	End   int           `json:"end,omitempty"`
+}
+
+// Apart is a cut that is made by rules: what message faults keep does not cross it.
+type Apart struct {
+	Name string `json:"name"`
+	// Partition is what is cut from now on; nil: nothing under this name any more.
+	Partition *Partition `json:"partition,omitempty"`
+	// Kept are the frames of packets that are kept now, and that it cuts.
+	Kept []uint64 `json:"kept,omitempty"`
 }
 
 // NodeVerb is what can be done to a server process.
@@ -103,6 +126,9 @@ type HeldPacket struct {
 	// Spared: the scenario's partition is of some traffic only, and this packet is
 	// not of it.
 	Spared bool `json:"spared,omitempty"`
+	// Apart: a cut by rules is of this packet, which came to the gate before they were in
+	// force.
+	Apart bool `json:"apart,omitempty"`
 	// Stream and Payload are set in runs with message faults: the direction of
 	// the TCP connection, as in Message.Stream, "" for other packets; and the
 	// bytes behind the TCP or UDP header.
@@ -178,6 +204,7 @@ const (
 	ReasonReset      = "fault-reset" // dropped with its connection
 	ReasonAfterReset = "after-reset" // dropped: behind a message that was lost for good
 	ReasonCameAgain  = "came-again"  // passed: a retransmission of what was lost or waits
+	ReasonEnded      = "fault-ended" // released: the fault that kept it was ended
 	ReasonDue        = "due"         // released: the delay is over
 	ReasonOvertaken  = "overtaken"   // released: enough have passed
 	ReasonLimit      = "limit"       // released: nothing more came to overtake it

@@ -38,7 +38,7 @@ func FaultReasons(k FaultKind) []string {
 		FaultDuplicate: {ReasonDuplicate},
 		FaultReorder:   {ReasonReorder, ReasonOvertaken, ReasonLimit, ReasonCameAgain},
 		FaultLose:      {ReasonLose, ReasonLostAgain, ReasonCameAgain, ReasonReset, ReasonAfterReset},
-	}[k], ReasonStop, ReasonAcross)
+	}[k], ReasonStop, ReasonEnded, ReasonAcross)
 }
 
 // Loss is what is lost by FaultLose. It only matters on TCP.
@@ -65,7 +65,7 @@ const FaultSlack = 20 * time.Millisecond
 
 // MessageFault does something to single messages of a run. The packet that
 // completes a message, or makes its type certain, is what is acted on. It acts
-// from the start of the workload to its end. What a cut refuses, it does not see;
+// from the start of the workload to its end, or for as long as a script says. What a cut refuses, it does not see;
 // a packet that it kept and that a cut is across when it is to go on is dropped.
 type MessageFault struct {
 	Kind FaultKind `json:"kind"`

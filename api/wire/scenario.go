@@ -180,7 +180,7 @@ type FaultProof struct {
 	Copies   int        `json:"copies,omitempty" doc:"Copies sent"`
 	Resets   int        `json:"resets,omitempty" doc:"Connections reset; again, where more came on one"`
 	Late     int        `json:"late,omitempty" doc:"Packets that went on later than decided by more than 20 ms"`
-	Early    int        `json:"early,omitempty" doc:"Packets that the end of the workload let go before their time"`
+	Early    int        `json:"early,omitempty" doc:"Packets that the end of the workload, or of the fault, let go before their time"`
 	Cut      int        `json:"cut,omitempty" doc:"Packets that a cut dropped when they were to go on"`
 	InOrder  int        `json:"inOrder,omitempty" doc:"reorder: messages that nothing overtook"`
 	Checked  int        `json:"checked" doc:"Packets that were looked for at the receiving hosts"`

@@ -174,8 +174,11 @@ func hitWords(f *model.MessageFault, h *model.FaultHit) string {
 			s += ", was lost and did not come back: its TCP sent it no more"
 		}
 	}
-	if h.Why == model.ReasonStop {
+	switch h.Why {
+	case model.ReasonStop:
 		s += "; the end of the workload let it go before its time"
+	case model.ReasonEnded:
+		s += "; the script ended the fault and let it go before its time"
 	}
 	return s + "."
 }
