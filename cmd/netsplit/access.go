@@ -12,7 +12,7 @@ import (
 
 // accessCommand lets others than commands into a daemon.
 func accessCommand(conn *daemonFlags) *cobra.Command {
-	c := &cobra.Command{Use: "access", Short: "let a browser or Prometheus read what a running daemon has"}
+	c := &cobra.Command{Use: "access", Short: "give a browser or Prometheus read access to a running daemon"}
 	page, token := accessPage(conn), accessReadToken(conn)
 	conn.register(page, token)
 	c.AddCommand(page, token)
@@ -22,9 +22,8 @@ func accessCommand(conn *daemonFlags) *cobra.Command {
 func accessPage(conn *daemonFlags) *cobra.Command {
 	return &cobra.Command{
 		Use: "page", Short: "print an address that opens the daemon's page in a browser, once", Args: cobra.NoArgs,
-		Long: `Prints an address that opens the daemon's page, once and within 5 minutes. The
-browser that opened it may then read, and nothing else, for 12 hours or until the
-daemon ends.`,
+		Long: `Prints an address that opens the daemon's page once, within 5 minutes. Its browser
+may then read, and nothing else, for 12 hours or until the daemon ends.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
 				p, err := cl.AccessPage(ctx)
@@ -42,10 +41,10 @@ daemon ends.`,
 func accessReadToken(conn *daemonFlags) *cobra.Command {
 	var another bool
 	cmd := &cobra.Command{
-		Use: "read-token", Short: "print the token that may read, for Prometheus", Args: cobra.NoArgs,
-		Long: `Prints the daemon's token for reading: GET requests, /metrics among them, and
-nothing else. The daemon keeps it, mode 600, in the folder access beside its store.
-Prometheus wants it in a file that it can read (authorization: credentials_file).`,
+		Use: "read-token", Short: "print the read-only token, for Prometheus", Args: cobra.NoArgs,
+		Long: `Prints the daemon's read-only token: it allows GET requests, /metrics among them.
+The daemon keeps it, mode 600, in the folder access beside its store.
+Prometheus reads it from a file (authorization: credentials_file).`,
 		Example: "  netsplit access read-token | install -m 600 -o prometheus /dev/stdin /etc/prometheus/netsplit.token",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
@@ -58,6 +57,6 @@ Prometheus wants it in a file that it can read (authorization: credentials_file)
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&another, "new", false, "make another one, and end the one before")
+	cmd.Flags().BoolVar(&another, "new", false, "replace the token")
 	return cmd
 }

@@ -34,8 +34,8 @@ func campaignCommand(conn *daemonFlags) *cobra.Command {
 runs that cut and heal at the messages where nodes disagree. TARGET is the name
 of a known target (netsplit target list) or the path of a target file.
 
-Where a daemon runs, it does the work; else this command does it itself, in labs
-on this machine (root), and leaves its records in --runs-dir.`,
+Your running daemon does the work. Without one, this command does it in labs on
+this machine (root) and keeps the records in --runs-dir.`,
 		Args: exactArgs(1, "a target's name or file"),
 		RunE: func(c *cobra.Command, names []string) error {
 			if err := counts(c, "labs", "clean", "faults", "retries"); err != nil {
@@ -61,14 +61,14 @@ on this machine (root), and leaves its records in --runs-dir.`,
 	f.IntVar(&spec.Labs, "labs", 1, "labs used at once")
 	f.IntVar(&spec.Clean, "clean", 3, "clean runs before the fault runs")
 	f.IntVar(&spec.Runs, "faults", 20, "fault runs at most")
-	f.DurationVar(&budget, "budget", 0, "wall time of the whole at most (default: no bound)")
+	f.DurationVar(&budget, "budget", 0, "stop the campaign after this time (default: never)")
 	f.StringVar(&spec.Effect, "effect", "drop", "what a cut does: drop or reset")
 	f.StringVar(&spec.Gate, "gate", "", gateHelp)
 	f.IntVar(&spec.Retries, "retries", 2, "how often a state that did not recur is tried again")
 	f.StringToStringVar(&args, "set", nil, "settings of the target, name=value")
-	f.IntVar(&maxLost, "max-lost", 0, "your bound on documented losses; beyond it a loss is broken")
-	f.DurationVar(&maxWindow, "max-window", 0, "your bound on the time over which documented losses spread")
-	f.BoolVar(&spec.StopWhenSuspect, "stop-when-suspect", false, "end at the first mark of a wrong target file, with exit status 4")
+	f.IntVar(&maxLost, "max-lost", 0, "your bound on documented losses; more losses are a broken promise")
+	f.DurationVar(&maxWindow, "max-window", 0, "your bound on the time between the first and the last documented loss")
+	f.BoolVar(&spec.StopWhenSuspect, "stop-when-suspect", false, "stop at the first sign of a wrong target file, with exit status 4")
 	f.StringVar(&runsDir, "runs-dir", "", "keep records here and do the work in this process")
 	show.register(f)
 	conn.register(c)
@@ -81,10 +81,9 @@ func resumeCommand(conn *daemonFlags) *cobra.Command {
 	var runsDir string
 	var show progressFlags
 	c := &cobra.Command{
-		Use: "resume CAMPAIGN", Short: "go on with a campaign that failed, as after a full disk",
-		Long: `Goes on with a campaign that failed, by its id. What was judged stays. Runs that had
-not ended, or could not be stored, are lost: their scenarios are run again, under
-new ids. The time since it failed does not count towards its budget.`,
+		Use: "resume CAMPAIGN", Short: "continue a campaign that failed, for example on a full disk",
+		Long: `Continues a campaign that failed. Judged runs stay. Runs that had not ended or
+could not be stored are lost: their scenarios are run again under new ids. The time since it failed does not count towards its budget.`,
 		Args: exactArgs(1, "a campaign's id"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := storeIn(runsDir); err != nil {
@@ -267,7 +266,7 @@ func replayCommand(conn *daemonFlags) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "replay RUN",
 		Short: "repeat a run's scenario and count how often it fails again",
-		Long:  "Repeats the scenario of a run on the target, the release of it and the settings that the run was made with, and counts how often it fails again.",
+		Long:  "Repeats the scenario of a run, with the target, release and settings of that run, and counts how often it fails again.",
 		Args:  exactArgs(1, "a run's id"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := counts(c, "times", "labs"); err != nil {
@@ -351,7 +350,7 @@ func targetName(given string) string {
 func invariantsCommand(conn *daemonFlags) *cobra.Command {
 	var of, runsDir string
 	c := &cobra.Command{
-		Use: "invariants", Short: "list what was mined; pin or drop one", Args: cobra.NoArgs,
+		Use: "invariants", Short: "list mined invariants; pin or drop one", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, args []string) (err error) {
 			if err := storeIn(runsDir); err != nil {
 				return err
@@ -371,11 +370,11 @@ func invariantsCommand(conn *daemonFlags) *cobra.Command {
 	c.AddCommand(whyCommand())
 	asks := []*cobra.Command{c} // the store, or a daemon
 	for verb, status := range map[string]model.InvariantStatus{"pin": model.InvariantPinned, "drop": model.InvariantDrop, "release": model.InvariantMined} {
-		help := map[string]string{"pin": "keep it whatever later runs say", "drop": "do not explore it", "release": "leave it to the miner again"}[verb]
+		help := map[string]string{"pin": "keep an invariant whatever later runs say", "drop": "leave an invariant out of the search", "release": "return an invariant to the miner"}[verb]
 		takes, what := " ID", "an invariant's id"
 		if verb == "pin" {
 			takes, what = " ID|INVARIANT", "an invariant's id, or an invariant such as 'status[n1]@n2 == status[n1]@n3'"
-			help += ", mined or not"
+			help += ", even one that was not mined"
 		}
 		asks = append(asks, &cobra.Command{
 			Use: verb + takes, Short: help, Args: exactArgs(1, what),

@@ -35,10 +35,10 @@ var daemonFlagNames = []string{"api", "api-token-file", "api-fingerprint", "inse
 
 func (d *daemonFlags) registerOn(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&d.addr, "api", os.Getenv("NETSPLIT_API"), fmt.Sprintf("a running daemon: https://HOST:PORT, 127.0.0.1:PORT or unix:SOCKET (or set NETSPLIT_API); default: your own one on port %d, else the command does the work itself", client.DefaultPort))
+	f.StringVar(&d.addr, "api", os.Getenv("NETSPLIT_API"), fmt.Sprintf("a running daemon: https://HOST:PORT, 127.0.0.1:PORT or unix:SOCKET (or set NETSPLIT_API); default: your own daemon on port %d; without one, the command does the work itself", client.DefaultPort))
 	f.StringVar(&d.tokenFile, "api-token-file", "", "file, mode 600, with the token for --api (or set "+trust.TokenEnv+"); your own daemon needs none")
-	f.StringVar(&d.fingerprint, "api-fingerprint", os.Getenv("NETSPLIT_API_FINGERPRINT"), "SHA-256 of the certificate that the daemon at --api must show, as netsplit serve prints it (or set NETSPLIT_API_FINGERPRINT)")
-	f.BoolVar(&d.insecure, "insecure", false, "send the token to --api by plain HTTP, though it is another machine")
+	f.StringVar(&d.fingerprint, "api-fingerprint", os.Getenv("NETSPLIT_API_FINGERPRINT"), "SHA-256 of the certificate of the daemon at --api, as netsplit serve prints it (or set NETSPLIT_API_FINGERPRINT)")
+	f.BoolVar(&d.insecure, "insecure", false, "send the token to another machine by plain HTTP")
 	c.PreRunE = func(*cobra.Command, []string) error {
 		for _, name := range daemonFlagNames {
 			if f.Changed(name) && name != "api" {

@@ -31,15 +31,14 @@ func doctorCommand(conn *daemonFlags) *cobra.Command {
 		Short: "examine a testbed and say what will work",
 		Long: `Examines the switches and hosts of a testbed and says what will work on them:
 cuts by hand, their proof, the gate by packet-in and by a gate port, the mirror.
-It leaves nothing behind; rules that it tries match nobody's packets.
+It leaves nothing behind, and the rules that it tries match no real packets.
 
-With --testbed it listens for the switches as netsplit serve does, in place of
-it. Without, a running daemon (--api) examines its own testbed by the sessions that
-it has: nothing is stopped, and what would disturb a campaign or a partition by
-hand is left out while there is one.
+With --testbed it takes the place of netsplit serve and waits for the switches.
+Without, a running daemon (--api) examines its own testbed. It stops nothing and
+leaves out checks that would disturb a campaign or a partition by hand.
 
-Exit status 1 if the main job cannot be done: cuts, their proof, and the gate in
-one of its two ways.`,
+Exit status 1 if the main job cannot be done: cuts, their proof, and one of the
+two gates.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			examine := func() (model.Diagnosis, error) { return conn.examine(c.Context()) }
@@ -70,7 +69,7 @@ one of its two ways.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&file, "testbed", "", "testbed file to examine; without one, that of a running daemon is")
+	f.StringVar(&file, "testbed", "", "testbed file to examine; default: the testbed of a running daemon")
 	f.StringVar(&openflow, "openflow", "127.0.0.1:6653", "address that switches connect to")
 	f.DurationVar(&wait, "wait", 15*time.Second, "how long to wait for the switches to connect")
 	f.BoolVar(&asJSON, "json", false, "print the diagnosis as JSON")

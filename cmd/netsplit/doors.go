@@ -21,12 +21,12 @@ type doorFlags struct {
 }
 
 func (f *doorFlags) register(s *pflag.FlagSet) {
-	s.StringVar(&f.listen, "listen", fmt.Sprintf("127.0.0.1:%d", client.DefaultPort), "address of the REST API; other than loopback it speaks TLS")
+	s.StringVar(&f.listen, "listen", fmt.Sprintf("127.0.0.1:%d", client.DefaultPort), "address of the REST API; TLS unless it is loopback")
 	s.StringVar(&f.socket, "socket", "", "Unix socket for commands of this user and root, in a folder of mode 700 (default "+trust.Path(client.DefaultPort)+", with the port of --listen)")
-	s.StringVar(&f.cert, "api-cert", "", "certificate of the API (PEM); default: beyond loopback, one that is made and kept beside the store")
+	s.StringVar(&f.cert, "api-cert", "", "certificate of the API (PEM); default on addresses other than loopback: one that is made and kept beside the store")
 	s.StringVar(&f.key, "api-key", "", "key of --api-cert (PEM)")
-	s.BoolVar(&f.insecure, "insecure", false, "speak plain HTTP on a --listen that other machines reach")
-	s.StringVar(&f.tokenFile, "token-file", "", "file, mode 600, with a token that may do everything (or set "+trust.TokenEnv+")")
+	s.BoolVar(&f.insecure, "insecure", false, "speak plain HTTP on an address other than loopback")
+	s.StringVar(&f.tokenFile, "token-file", "", "file, mode 600, with a token that allows everything (or set "+trust.TokenEnv+")")
 }
 
 // doors are where a daemon is reached.

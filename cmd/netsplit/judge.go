@@ -18,8 +18,8 @@ func judgeCommand() *cobra.Command {
 	var examine bool
 	c := &cobra.Command{
 		Use:   "judge RUN",
-		Short: "judge a recorded run again, offline: no switch, no target",
-		Long:  "Judges the record of a run again, by its id (below --runs-dir) or by its directory, and rewrites its summary.json and report.html. The store is not changed. With --examine it changes nothing, and says of a run without cuts what 'target check --run' says: what the target file promises and the run does not show, and what to write under frames.",
+		Short: "judge a recorded run again, offline",
+		Long:  "Judges the record of a run again (RUN is its id below --runs-dir, or its directory) and rewrites its summary.json and report.html. It does not change the store. With --examine it changes nothing; for a run without cuts it prints what 'target check --run' prints: what the target file announces and the run does not show, and what to write under frames.",
 		Args:  exactArgs(1, "a run's id or directory"),
 		RunE: func(c *cobra.Command, args []string) error {
 			dir, err := findRun(runsDir, args[0])
@@ -43,7 +43,7 @@ func judgeCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&runsDir, "runs-dir", "runs", "where the records are")
-	c.Flags().BoolVar(&examine, "examine", false, "say what the run shows of its target file, instead of judging it")
+	c.Flags().BoolVar(&examine, "examine", false, "compare the run with its target file instead of judging it")
 	return c
 }
 

@@ -44,12 +44,12 @@ func labCommand() *cobra.Command {
 		},
 	}
 	up.Flags().StringVar(&hosts, "hosts", "n1,n2,n3,c1,c2", "hosts, in port order")
-	up.Flags().StringVar(&controller, "controller", "tcp:127.0.0.1:6653", "where the lab's switch finds netsplit serve")
+	up.Flags().StringVar(&controller, "controller", "tcp:127.0.0.1:6653", "address of netsplit serve for the lab's switch")
 	up.Flags().StringVar(&gate, "gate", string(model.GateByPort), "port (the lab gets a gate port) or packet-in (it gets none)")
 	up.Flags().StringVar(&file, "testbed", "", "write the testbed file here instead of printing it")
 	down := &cobra.Command{
 		Use:   "down [NAME...]",
-		Short: "remove labs; without a name, what killed ones left behind",
+		Short: "remove labs; without a name, remains of killed ones",
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				fmt.Fprintln(c.OutOrStdout(), "removing what killed labs left behind; those that run stay: name the ones to remove")

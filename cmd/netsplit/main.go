@@ -1,5 +1,5 @@
-// Command netsplit finds partition bugs in distributed systems from the switch
-// they hang on.
+// Command netsplit finds partition bugs in distributed systems by controlling the
+// switch between their nodes.
 package main
 
 import (
@@ -96,7 +96,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "netsplit",
-		Short:         "find partition bugs in distributed systems from the switch they hang on",
+		Short:         "find partition bugs in distributed systems by controlling the switch between their nodes",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Version:       version,

@@ -12,10 +12,10 @@ import (
 // nodeCommand is what a workload calls to act on the servers of its run.
 func nodeCommand() *cobra.Command {
 	c := &cobra.Command{Use: "node", Short: "in a workload: start, stop, kill, pause or resume a server process of the run",
-		Long: "In a workload: acts on a server process of the run, by the names of the target file.\n" +
-			"It returns when that is done. The run is found by the environment variable " + nodes.ControlEnv + ", which workloads are given."}
+		Long: "In a workload: acts on a server process of the run. PROCESS and HOST are names of the target file.\n" +
+			"It returns when that is done. It finds the run by the environment variable " + nodes.ControlEnv + ", which netsplit sets for workloads."}
 	for verb, short := range map[model.NodeVerb]string{
-		model.NodeStart:  "start a server that does not run; not waiting until it is ready",
+		model.NodeStart:  "start a server that does not run, without waiting until it is ready",
 		model.NodeStop:   "stop a server: SIGTERM, after a while SIGKILL",
 		model.NodeKill:   "crash a server: SIGKILL",
 		model.NodePause:  "pause a server: SIGSTOP",

@@ -43,29 +43,29 @@ func partitionCut(conn *daemonFlags, print *printer) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "cut SHAPE [GROUP...] | cut --file FILE",
-		Short: "cut, and wait until nothing passes any more",
+		Short: "cut, and wait until it is proved that nothing passes",
 		Long: `Cuts hosts of the daemon's testbed (netsplit serve --testbed FILE) from one
-another, and returns when it is proved that nothing passes. Groups are hosts with
-commas between them, and no blanks: n1,n2 is one group, n1 n2 are two.
+another, and returns when it is proved that nothing passes. A group is a list of
+hosts with commas and no blanks: n1,n2 is one group, n1 n2 are two.
 
   complete a b,c d,e      the groups from one another; every host is in one
   partial a b             two groups; the others reach both
-  simplex a b             what b sends to a is lost, a reaches b
+  simplex a b             packets from b to a are lost, packets from a to b pass
   isolate a               a from all others
   bridge c                halves of the others, which both reach c
   bridge c a,b d,e        the same with the halves named
   ring [a,b,c,d,e]        each reaches a majority, no two the same
   split --label rack      hosts that differ in a label of the testbed file
-  leader-in [a,b,c]       all of a,b,c that have a role now, from all others
-  leader-out [a,b,c]      one of a,b,c that does not have it, from all others
+  leader-in [a,b,c]       those of a,b,c that have a role now, from all others
+  leader-out [a,b,c]      one of a,b,c that does not have the role, from all others
 
-For leader-in and leader-out --size says how many hosts are cut off, together: they
-reach one another. leader-in makes that number up with hosts that do not have the
-role; where more have it than --size says, all those are cut off. Without a list,
-a,b,c are the hosts of the role. Other shapes take no --size.
+For leader-in and leader-out, --size is the number of hosts to cut off; they still
+reach one another. leader-in adds hosts without the role up to --size, and cuts off
+all hosts with the role even if they are more. Without a list, a,b,c are the hosts
+of the role. Other shapes take no --size.
 
---only cuts less: tcp, udp, icmp or arp (with neighbour discovery), a port of
-tcp or udp, and for tcp only what opens connections:
+--only cuts some traffic: tcp, udp, icmp, arp (with neighbour discovery), a port
+of tcp or udp, or only packets that open TCP connections:
 
   netsplit partition cut simplex a b --only tcp-opening    b opens none to a
   netsplit partition cut isolate a --only udp/53 --for 10s`,
@@ -116,12 +116,12 @@ tcp or udp, and for tcp only what opens connections:
 	f.StringVar(&spec.Name, "name", "", "its name, for heal and show; default: the daemon chooses one")
 	f.StringVar(&spec.Label, "label", "", "split: the label to compare")
 	f.StringVar(&spec.Role, "role", "", "leader-in, leader-out: the role of the testbed file to ask for (default "+model.DefaultRole+")")
-	f.IntVar(&spec.Size, "size", 0, "leader-in, leader-out: how many hosts are cut off together; for leader-in at least, since all that have the role are (default 1)")
-	f.StringVar(&spec.Effect, "effect", "", "what happens to what wants to cross: drop (the default) or reset, which ends TCP connections at both ends as soon as they want to cross")
-	f.StringArrayVar(&only, "only", nil, "cut only this traffic, as tcp/7000 or tcp-opening; may be given again")
-	f.DurationVar(&last, "for", 0, "heal by itself this long after it is in force (default: only by hand)")
+	f.IntVar(&spec.Size, "size", 0, "leader-in, leader-out: number of hosts to cut off together; leader-in cuts off all that have the role, even if they are more (default 1)")
+	f.StringVar(&spec.Effect, "effect", "", "drop packets (the default), or reset: also end TCP connections at both ends when they try to cross")
+	f.StringArrayVar(&only, "only", nil, "cut only this traffic, such as tcp/7000 or tcp-opening; repeatable")
+	f.DurationVar(&last, "for", 0, "heal this long after the partition is in force (default: when asked)")
 	f.BoolVar(&noWait, "no-wait", false, "return as soon as the rules were sent")
-	f.StringVarP(&file, "file", "f", "", "cut what this file says, as JSON that the API takes; -: standard input")
+	f.StringVarP(&file, "file", "f", "", "file with the partition as JSON, as the API takes it; -: standard input")
 	return cmd
 }
 
@@ -268,7 +268,7 @@ func partitionList(conn *daemonFlags, print *printer) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "list older ones, too; by default those that stand and the newest 100")
+	cmd.Flags().BoolVar(&all, "all", false, "list all; default: current partitions and the newest 100")
 	return cmd
 }
 

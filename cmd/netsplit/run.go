@@ -33,18 +33,17 @@ is standard input) says what to do:
          while: {invariant: "status[n1]@n2 == status[n1]@n3", state: {a: LEFT, b: NORMAL}}}
     cut: {isolate: n3, after: 2s, atMost: 1s}        # or when: {invariant: …, state: …}
 
-In a type * is any text; from and to are any host where they are left out. A
-fault acts on the nth message that it matches (from 1), on every k-th from there
-on, on at most that many times. while counts only what comes while an invariant,
-named by its id or written out, does not hold.
+In a type, * is any text. from and to default to any host. A fault acts on the
+nth message that matches (from 1), with every: k on every k-th from there, at most
+times times. With while it counts only messages that come while an invariant (its
+id or its text) is violated.
 
-On TCP a lost packet comes back by retransmission, which the record counts; to
-lose a message for good say lose: message, which resets its connection. What else
-TCP hides is in docs/message-faults.md. A run whose fault did not meet its message
-is vacuous.
+TCP retransmits a lost packet; the record counts that. lose: message loses a
+message for good and resets its connection. docs/message-faults.md says what else
+TCP hides. A run whose fault did not meet its message is vacuous.
 
-Where a daemon runs, it does the work; else this command does it itself, in labs
-on this machine (root), and leaves its records in --runs-dir.`,
+Your running daemon does the work. Without one, this command does it in labs on
+this machine (root) and keeps the records in --runs-dir.`,
 		Args: exactArgs(1, "a target's name or file"),
 		RunE: func(c *cobra.Command, names []string) error {
 			if err := counts(c, "labs", "times"); err != nil {

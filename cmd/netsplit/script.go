@@ -19,8 +19,8 @@ import (
 func scriptCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "script", Short: "play scripted tests: cut, crash, pause, operate and assert, step by step",
-		Long: `Plays scripted tests, written as files: docs/scripted-tests.md explains them.
-The same can be written in Go and run by go test.`,
+		Long: `Plays scripted tests that are written as files (docs/scripted-tests.md). They can
+also be written in Go and run by go test.`,
 	}
 	c.AddCommand(scriptRun(), scriptCheck())
 	return c
@@ -63,13 +63,13 @@ func scriptRun() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run FILE",
 		Short: "play a script on its target, and judge what happened",
-		Long: `Plays a script on its target, in a lab of its own on this machine (root), or on
-the switches and hosts of --testbed. Each play starts the target anew, leaves the
-record and the report of a run, and is judged from that record.
+		Long: `Plays a script on its target, in a lab on this machine (root) or on the testbed of
+--testbed. Each play starts the target anew, leaves a record and a report, and is
+judged from its record.
 
-Exit status: 0 every play passed (or what failed is documented, as the script
-says), 1 netsplit or the testbed failed, 2 wrong use, 3 an assertion did not hold,
-4 no play could be judged, 130 interrupted.`,
+Exit status: 0 every play passed (or failed as the script documents), 1 netsplit
+or the testbed failed, 2 wrong use, 3 an assertion did not hold, 4 no play could
+be judged, 130 interrupted.`,
 		Example: "  netsplit script run deploy/targets/redis-sentinel/scripts/split-brain.yaml --times 10",
 		Args:    exactArgs(1, "a script file"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -82,7 +82,7 @@ says), 1 netsplit or the testbed failed, 2 wrong use, 3 an assertion did not hol
 	f := c.Flags()
 	f.IntVarP(&o.times, "times", "n", 1, "how often to play it")
 	f.StringVar(&o.on, "target", "", "play it on this target in place of the file's: a name or a target file")
-	f.StringToStringVar(&o.set, "set", nil, "settings of the target, name=value, beside those of the file")
+	f.StringToStringVar(&o.set, "set", nil, "settings of the target, name=value, in addition to those of the file")
 	f.Uint64Var(&o.seed, "seed", 0, "drives every random choice of the target's operations (0: one is chosen and recorded)")
 	f.StringVar(&o.runsDir, "runs-dir", "runs", "keep records here")
 	f.StringVar(&o.bed, "testbed", "", "testbed file; without one, a lab is made on this machine")

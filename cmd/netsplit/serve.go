@@ -107,24 +107,24 @@ func serveCommand() *cobra.Command {
 
 With --testbed it drives the switches and hosts of that file; point the switches
 at --openflow (ovs-vsctl set-controller BRIDGE tcp:ADDRESS:PORT). Without, each
-campaign makes labs of its own on this machine, which takes root.
+campaign makes its own labs on this machine, as root.
 
 A testbed with "backend: nftables" needs no switch: its hosts drop packets
-themselves (docs/without-a-switch.md). It takes partitions by hand, no campaigns.
+themselves (docs/without-a-switch.md). It allows partitions by hand, no campaigns.
 
 With --tls-cert, --tls-key and --tls-ca switches connect by TLS (ssl: in place of
 tcp:) and must show a certificate that --tls-ca signed; ovs-pki makes all of them.
 
-The API lets in nobody without credentials. Commands of the daemon's own user and
-of root need none: they come by a Unix socket (--socket), where the kernel says
-who they are. netsplit access makes what a browser and Prometheus need;
---token-file has a token for everything else. On loopback the API speaks plain
-HTTP; on other addresses TLS, with --api-cert and --api-key, or with a certificate
-that is made at the first start and kept (its fingerprint is printed, for
---api-fingerprint).
+The API requires credentials. Commands of the daemon's own user and of root need
+none: they use a Unix socket (--socket), where the kernel identifies the user.
+netsplit access prints credentials for a browser and for Prometheus; all others
+need the token in --token-file. On loopback the API speaks plain HTTP, on other
+addresses TLS, with --api-cert and --api-key or with a certificate that is made at
+the first start and kept. netsplit serve prints its fingerprint, for
+--api-fingerprint.
 
-The daemon asks to be master of its switches. While another controller is, it
-can neither cut nor heal, and runs under way are unknown.`,
+The daemon asks to be master of its switches. While another controller is master,
+it can neither cut nor heal, and current runs are unknown.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.log = newLog(cmd.ErrOrStderr(), verbose)
@@ -147,7 +147,7 @@ can neither cut nor heal, and runs under way are unknown.`,
 	f.StringVar(&c.gate, "gate", "", gateHelp+"; campaigns may ask for the other")
 	f.StringVar(&c.runsDir, "runs-dir", "runs", "where records of runs and the store are kept")
 	f.StringVar(&c.store, "store", "", "path of the store (default RUNS-DIR/netsplit.db)")
-	f.StringSliceVar(&c.allowed, "allowed-host", nil, "further host names under which the API may be asked")
+	f.StringSliceVar(&c.allowed, "allowed-host", nil, "further host names of the API")
 	c.switches.register(f)
 	f.BoolVarP(&verbose, "verbose", "v", false, "log more")
 	return cmd

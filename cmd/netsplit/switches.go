@@ -21,15 +21,15 @@ type switchFlags struct {
 
 func (s *switchFlags) register(f *pflag.FlagSet) {
 	s.registerTrust(f)
-	f.StringVar(&s.role, "role", roleMaster, "what to be at every switch: master, which makes other masters slaves, or equal, beside a master that is to stay")
+	f.StringVar(&s.role, "role", roleMaster, "role at every switch: master (other masters become slaves) or equal (beside another master)")
 }
 
 // registerTrust leaves out the role, for commands that are always equal.
 func (s *switchFlags) registerTrust(f *pflag.FlagSet) {
 	s.role = roleMaster
-	f.StringVar(&s.cert, "tls-cert", "", "our certificate (PEM): with it switches are spoken with by TLS, as ssl: in Open vSwitch")
+	f.StringVar(&s.cert, "tls-cert", "", "netsplit's certificate (PEM); switches then connect by TLS (ssl: in Open vSwitch)")
 	f.StringVar(&s.key, "tls-key", "", "key of --tls-cert (PEM)")
-	f.StringVar(&s.ca, "tls-ca", "", "certificates of the authority that signs switches (PEM)")
+	f.StringVar(&s.ca, "tls-ca", "", "CA certificates that sign the switches' certificates (PEM)")
 	f.StringSliceVar(&s.allowed, "allowed-datapath", nil, "datapath ids that may connect, hex (default: all)")
 }
 

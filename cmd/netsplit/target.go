@@ -29,7 +29,7 @@ func targetCommand(checkRun runCheck) *cobra.Command {
 
 func targetListCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "list the targets that come with netsplit, their releases, and which of them are in the cache", Args: cobra.NoArgs,
+		Use: "list", Short: "list the targets that come with netsplit, their releases, and which releases are in the cache", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			w := newTable(c.OutOrStdout(), "TARGET", "RELEASES (first: default)", "IN CACHE", "TITLE")
 			for _, name := range sut.Builtin(targets.FS) {
@@ -81,9 +81,9 @@ func targetGetCommand() *cobra.Command {
 	var all, writeLock bool
 	get := &cobra.Command{
 		Use: "get NAME[@RELEASE]", Short: "fetch the software of a target into the cache and verify all of it",
-		Long: `Fetches the jars, agents and Java that a release of a target runs on, with mvn
-and pip and the mirrors and proxies these are told to use, and verifies every
-file by its SHA-256. What is in the cache already is verified again.
+		Long: `Fetches the jars, agents and Java of a target's release with mvn and pip (and
+their configured mirrors and proxies), and verifies every file by its SHA-256.
+Files in the cache are verified again.
 
 NAME is a target, built in or a file, or a product of the catalogue (` + strings.Join(software.Products(), ", ") + `).
 The cache is $NETSPLIT_CACHE, or netsplit in the user's cache directory.`,
@@ -114,7 +114,7 @@ The cache is $NETSPLIT_CACHE, or netsplit in the user's cache directory.`,
 		},
 	}
 	get.Flags().BoolVar(&all, "all-versions", false, "fetch every release of the target")
-	get.Flags().BoolVar(&writeLock, "write-lock", false, "fetch afresh and print the hashes of what came, as sha256sum does, instead of comparing them")
+	get.Flags().BoolVar(&writeLock, "write-lock", false, "fetch again and print the hashes as sha256sum does, instead of comparing them")
 	return get
 }
 
@@ -210,7 +210,7 @@ func targetCheckCommand(checkRun runCheck) *cobra.Command {
 		},
 	}
 	if checkRun != nil {
-		check.Flags().BoolVar(&run, "run", false, "start it too, and say what it never shows: variables, traffic, answers of probes")
+		check.Flags().BoolVar(&run, "run", false, "also make a clean run, and report variables, traffic and probes that it did not show")
 		check.Flags().StringToStringVar(&set, "set", nil, "settings of the target for --run, name=value")
 	}
 	return check
@@ -262,7 +262,7 @@ func checkMachine(t *model.Target, dir string) (notes []string, err error) {
 
 func dashboardCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "dashboard", Short: "print the Grafana dashboard of the injected partitions", Args: cobra.NoArgs,
+		Use: "dashboard", Short: "print the Grafana dashboard", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			_, err := c.OutOrStdout().Write(grafana.Dashboard())
 			return err

@@ -36,23 +36,22 @@ func learnCommand() *cobra.Command {
 	var switches switchFlags
 	cmd := &cobra.Command{
 		Use:   "learn [-o FILE]",
-		Short: "listen to switches and write the testbed file that follows",
-		Long: `Listens as an OpenFlow 1.3 controller and writes a testbed file of what it
-hears: ports from the switches' lists, hosts from the ARP, neighbour discovery
-and, where nothing else came in half the time, any IP packet that they send, and
-links between switches from LLDP frames of its own. netsplit serve and netsplit
-doctor take the file as it is; remarks in it that begin with DECIDE are for
-somebody who knows the network. Interrupted, it writes what it has.
+		Short: "listen to switches and write a testbed file",
+		Long: `Listens as an OpenFlow 1.3 controller and writes a testbed file: ports from the
+switches' lists, hosts from their ARP and neighbour discovery packets (or from
+other IP packets if these do not come), and links between switches from LLDP
+frames that it sends. netsplit serve and netsplit doctor take the file as it is.
+Comments that begin with DECIDE need somebody who knows the network. Interrupted,
+it writes what it has.
 
-Point the switches at --openflow first (ovs-vsctl set-controller BRIDGE
-tcp:ADDRESS:PORT) and have every host send something meanwhile: ping another.
+First point the switches at --openflow (ovs-vsctl set-controller BRIDGE
+tcp:ADDRESS:PORT). Have every host send something meanwhile, such as a ping.
 
-Rules of others stay as they are, and so does their traffic; only their counters
-miss the packets that are copied. A switch without any rule is told to forward
-as a plain switch meanwhile (OFPP_NORMAL), since Open vSwitch in standalone mode
-ceases to do so when it gets a controller; not where links show a way round.
-What is installed is taken away at the end and expires within seconds if this
-program is killed. Nothing is sent but LLDP.`,
+Rules of others and their traffic stay as they are; only their counters miss the
+copied packets. A switch without rules is told to forward as a plain switch
+(OFPP_NORMAL) unless links form a loop, because Open vSwitch in standalone mode
+stops forwarding when it gets a controller. netsplit removes what it installed at
+the end; it expires within seconds if netsplit is killed.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := ahead(c, "for"); err != nil {
@@ -96,9 +95,9 @@ program is killed. Nothing is sent but LLDP.`,
 	f.DurationVar(&listen, "for", 30*time.Second, "how long to listen")
 	f.StringVarP(&out, "out", "o", "", "write the testbed file here instead of printing it")
 	f.StringVar(&o.Name, "name", "learned", "name of the testbed")
-	f.StringVar(&o.Exec, "exec", "", "command prefix that runs a command on a host, its words as a shell splits them, with {{.Name}}, {{.IP}}, {{.MAC}}, {{.PortName}}, {{.Port}} and {{.Datapath}} (default: \""+sketch.DefaultExec+"\", as a guess)")
-	f.BoolVar(&o.PortNames, "port-names", false, "write ports by name where the switch has one port of that name: a port that is put back under another number is found again")
-	f.BoolVar(&noForward, "no-forward", false, "leave a switch that has no rules without: it forwards nothing meanwhile")
+	f.StringVar(&o.Exec, "exec", "", "command prefix that runs a command on a host, split as a shell does, with {{.Name}}, {{.IP}}, {{.MAC}}, {{.PortName}}, {{.Port}} and {{.Datapath}} (default: \""+sketch.DefaultExec+"\")")
+	f.BoolVar(&o.PortNames, "port-names", false, "write ports by name where the name is unique; such a port is found again under another number")
+	f.BoolVar(&noForward, "no-forward", false, "do not make a switch without rules forward; it then forwards nothing")
 	switches.registerTrust(f)
 	return cmd
 }

@@ -14,10 +14,10 @@ import (
 func whyCommand() *cobra.Command {
 	var only string
 	c := &cobra.Command{
-		Use: "why CAMPAIGN_DIR", Short: "mine a campaign's clean runs again and say of every pair of variables why it is an invariant, or not",
-		Long: "Mines the recorded clean runs of a campaign again, offline, and lists every pair of variables of one kind and about one thing: " +
-			"those that were kept, and those that were not, with what they lack at the message where they came nearest to an invariant. " +
-			"Weak ones may be chance; a campaign searches with them if it has no others.",
+		Use: "why CAMPAIGN_DIR", Short: "explain for each pair of variables why it is an invariant or not",
+		Long: "Mines the recorded clean runs of a campaign again, offline, and lists every pair of variables of one kind. " +
+			"For a pair that was not kept it says what is missing, at the message where the pair came nearest to an invariant. " +
+			"A weak invariant may be chance; a campaign uses weak ones only if it has no others.",
 		Args: exactArgs(1, "the directory of a campaign's records"),
 		RunE: func(c *cobra.Command, args []string) error {
 			r, err := judge.Remine(args[0])
@@ -62,7 +62,7 @@ func whyCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&only, "about", "", "only pairs in which this text occurs, such as a variable's name")
+	c.Flags().StringVar(&only, "about", "", "only pairs that contain this text, such as a variable's name")
 	return c
 }
 
