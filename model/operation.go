@@ -14,31 +14,54 @@ const (
 	OpInfo   OpType = "info"
 )
 
-// Operation is one line of the operation history (JSON lines). A workload
-// process prints them on its standard output; anything else it prints there
-// is an error.
+// Operation is one line of the operation history that a workload prints, a JSON object. An operation has
+// an `invoke` line, then one that says how it ended:
+//
+//	{"process":0,"type":"invoke","f":"write","key":"a","value":"1","time":1200000000,"node":"n1"}
+//	{"process":0,"type":"ok","f":"write","key":"a","value":"1","time":1201000000,"node":"n1"}
+//
+// Write each key once, with a value of its own.
 type Operation struct {
-	Process int           `json:"process"`
-	Type    OpType        `json:"type"`
-	F       string        `json:"f"` // "write", "read", "failover", "final-read", …
-	Key     string        `json:"key,omitempty"`
-	Value   string        `json:"value,omitempty"`
-	Time    time.Duration `json:"time"` // nanoseconds since the run started
-	// Node is the host that answered (invoke: that was asked); "" unknown.
+	// The thread or connection; it has one operation at a time.
+	// Required. Example: 0
+	Process int `json:"process"`
+	// `invoke`, then `ok` (it happened), `fail` (it did not) or `info` (nobody knows: a timeout, a closed connection).
+	// Required. Example: "ok"
+	Type OpType `json:"type"`
+	// What was done; `with` of a check names it.
+	// Required. Example: "write"
+	F string `json:"f"`
+	// What it was done to.
+	// Example: "a"
+	Key string `json:"key,omitempty"`
+	// What was written or read.
+	// Example: "1"
+	Value string `json:"value,omitempty"`
+	// Nanoseconds since the run started: now minus `NETSPLIT_RUN_START`.
+	// Required. Example: 1200000000
+	Time time.Duration `json:"time"`
+	// The host that was asked, or that answered.
+	// Example: "n1"
 	Node NodeID `json:"node,omitempty"`
-	// Error says why a fail or info; its first word is a stable code.
+	// Why `fail` or `info`. The first word is a stable code: `legal` of check `operations` lists it.
+	// Example: "NotLeader n2 leads"
 	Error string `json:"error,omitempty"`
-	// Needs says, at the invocation, what the operation cannot do without: a
-	// failure while one of them was not met is legal, any other is not.
+	// Of `invoke`: what the operation needs of the network. A failure while one need was not met is legal.
 	Needs []Need `json:"needs,omitempty"`
 }
 
-// Need is a condition on the network: Via reaches Count of the hosts From, in
-// both directions; itself it always reaches. A quorum read through n1 needs
-// {via: n1, from: [n1, n2, n3], count: 2}, and its client c1 needs
-// {via: c1, from: [n1], count: 1}.
+// Need is met while host `via` reaches `count` of the hosts `from`, in both directions. A host always reaches itself.
+// A majority write through n1 by client c1 needs
+//
+//	[{"via":"c1","from":["n1"],"count":1},{"via":"n1","from":["n1","n2","n3"],"count":2}]
 type Need struct {
-	Via   NodeID   `json:"via"`
-	From  []NodeID `json:"from"`
-	Count int      `json:"count"`
+	// The host that must reach others.
+	// Required. Example: "c1"
+	Via NodeID `json:"via"`
+	// The hosts to reach.
+	// Required. Example: ["n1"]
+	From []NodeID `json:"from"`
+	// How many of them.
+	// Required. Example: 1
+	Count int `json:"count"`
 }

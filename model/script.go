@@ -2,35 +2,45 @@ package model
 
 import "time"
 
-// ClientOperation is something a client does in a script, as one command that
-// ends: the wrapper around the client interface that a tester writes once (NEAT,
-// OSDI'18 §7.1, class Client).
+// ClientOperation is something a client does in a script, as one command that ends (NEAT,
+// OSDI'18 §7.1, class Client). It was refused if its output, on either stream, matches `refused`. It
+// happened if it ended with status 0 and its output matches `ok`. Otherwise its outcome is unknown.
 type ClientOperation struct {
+	// A unique name.
+	// Required. Example: set
 	Name string `yaml:"name"`
+	// What it does.
+	// Example: writes a key at a node
 	Help string `yaml:"help,omitempty"`
-	// Takes names its arguments, in order; templates read .Op.NAME. The
-	// arguments key, value and node stand in the history under these names.
-	Takes   []string          `yaml:"takes,omitempty,flow"`
-	Command []string          `yaml:"command,flow"` // (template)
-	Env     map[string]string `yaml:"env,omitempty"`
-	// OK is a regular expression for the output of an operation that
-	// happened; "" takes any output with exit status 0. Group "value" is its
-	// value (without such a group: the output without the space around it).
+	// Names of its arguments, in order; templates read `.Op.NAME`. `key`, `value` and `node` appear in the history.
+	// Example: [node, key, value]
+	Takes []string `yaml:"takes,omitempty,flow"`
+	// Program and arguments, run on the client's host. Template.
+	// Required. Example: [redis-cli, -h, '{{index .IPs .Op.node}}', get, '{{.Op.key}}']
+	Command []string `yaml:"command,flow"`
+	// Variables added to the environment. Templates.
+	// Example: {TRIES: "1"}
+	Env map[string]string `yaml:"env,omitempty"`
+	// A regular expression over the output of an operation that happened. Group `value` is its value (default: the whole output).
+	// Default: any output. Example: '^OK$'
 	OK string `yaml:"ok,omitempty"`
-	// Refused is a regular expression for what it prints, on either output,
-	// where it did not happen. What is neither is unknown: it may have.
+	// A regular expression over the output of an operation that cannot have happened: `Connection refused` is one, a timeout is not.
+	// Example: 'READONLY|Connection refused'
 	Refused string `yaml:"refused,omitempty"`
-	// Limit is how long it may take, after which its outcome is unknown;
-	// default 5s.
+	// How long it may take, after which its outcome is unknown.
+	// Default: 5s. Example: 2s
 	Limit time.Duration `yaml:"limit,omitempty"`
 }
 
-// Period is a time that the target itself goes by, such as that of its failure
-// detector: scripts sleep and wait in such terms.
+// Period is a time that the system itself uses, such as that of its failure detector. Scripts
+// that wait in periods hold when somebody changes the settings.
 type Period struct {
-	// Length is a duration (template: it follows the settings).
+	// A duration. Template.
+	// Required. Example: '{{.Args.down_after}}ms'
 	Length string `yaml:"length"`
-	Help   string `yaml:"help,omitempty"`
+	// What it is.
+	// Example: when a silent master counts as down
+	Help string `yaml:"help,omitempty"`
 }
 
 // StepOutcome says how a step of a script went.

@@ -9,44 +9,58 @@ import (
 	"time"
 )
 
-// Testbed is a switch (or several) and the hosts on its ports. It is all that
-// the lab hands to the rest of the program; a file like it written by hand
-// makes netsplit drive any other OpenFlow 1.3 switch, or hosts without one.
+// Testbed is one or several OpenFlow 1.3 switches and the hosts on their ports. The lab writes such a
+// file; one written by hand makes netsplit drive other switches, or hosts without a switch.
 type Testbed struct {
+	// A short name.
+	// Required. Example: rack7
 	Name string `yaml:"name"`
-	// Backend is what drops the packets of partitions; "" means BackendSwitch.
-	Backend Backend       `yaml:"backend,omitempty"`
-	Hosts   []TestbedHost `yaml:"hosts"`
-	// Links join switches: hosts on different ones reach one another over them.
+	// What drops the packets of partitions: `switch`, or `nftables` (the hosts themselves; partitions by hand only).
+	// Default: switch. Example: nftables
+	Backend Backend `yaml:"backend,omitempty"`
+	// The hosts.
+	// Required.
+	Hosts []TestbedHost `yaml:"hosts"`
+	// Cables between switches; hosts on different switches need them.
 	Links []SwitchLink `yaml:"links,omitempty"`
-	// Mirrors are ports that get a copy of watched packets. Optional: without
-	// one, clean runs use the gate.
+	// Ports that get a copy of watched packets. Without one, clean runs use the gate.
 	Mirrors []MirrorPort `yaml:"mirrors,omitempty"`
-	// Gates are ports by which held packets leave the switch and come back, at
-	// most one per switch. Optional: without one, they go through the
-	// controller's session.
+	// Ports by which held packets leave the switch and return, at most one per switch. Without one, they take the controller's session.
 	Gates []GatePort `yaml:"gates,omitempty"`
-	// Cuts say how partitions by drop rules bite: default by meters first.
+	// How partitions by hand are cut: `meters` first and then drop rules, or `rules` alone.
+	// Default: meters, where a switch has them. Example: rules
 	Cuts CutBy `yaml:"cuts,omitempty"`
-	// Roles tell who has a role now, by name: for partitions about a leader.
+	// How to see which host has a role now, for partitions that name a leader.
 	Roles map[string]Role `yaml:"roles,omitempty"`
-	// Hooks start and stop the target's servers where netsplit cannot do so
-	// itself; none: they are its own child processes.
+	// Commands that start and stop the target's servers. Without them, netsplit starts the servers itself.
 	Hooks Hooks `yaml:"hooks,omitempty"`
 }
 
-// Hooks are lines for sh on this machine, one for each node action, with
-// template fields such as {{.Address}}: see docs/testbeds.md. A hook has done its
-// work when it ends with status 0.
+// Hooks are lines for `sh` on this machine, one for each action on a server. A hook has succeeded when it ends with
+// status 0; what it leaves in the background goes on. Templates: `.Host`, `.Address` (the host's `ip`), `.Process` and
+// `.Command` (of the target file), `.Labels`, `.Run`, and `quote`, which quotes for one more shell.
 type Hooks struct {
-	Start  string `yaml:"start,omitempty"`
-	Stop   string `yaml:"stop,omitempty"`
-	Crash  string `yaml:"crash,omitempty"`
-	Pause  string `yaml:"pause,omitempty"`
+	// Starts a server. Required.
+	// Example: "ssh root@{{.Address}} systemctl start {{.Process}}"
+	Start string `yaml:"start,omitempty"`
+	// Stops it in order. One of `stop` and `crash` is required.
+	// Example: "ssh root@{{.Address}} systemctl stop {{.Process}}"
+	Stop string `yaml:"stop,omitempty"`
+	// Kills it.
+	// Example: "ssh root@{{.Address}} systemctl kill -s KILL {{.Process}}"
+	Crash string `yaml:"crash,omitempty"`
+	// Suspends it.
+	// Example: "ssh root@{{.Address}} systemctl kill -s STOP {{.Process}}"
+	Pause string `yaml:"pause,omitempty"`
+	// Resumes it.
+	// Example: "ssh root@{{.Address}} systemctl kill -s CONT {{.Process}}"
 	Resume string `yaml:"resume,omitempty"`
-	// Reset brings a node back to where a run starts; once per run and node.
-	Reset   string        `yaml:"reset,omitempty"`
-	Timeout time.Duration `yaml:"timeout,omitempty"` // of each; 0: 30 s
+	// Brings a node back to the state in which a run starts; runs on every node before every run.
+	// Example: "ssh root@{{.Address}} rm -rf /var/lib/thing"
+	Reset string `yaml:"reset,omitempty"`
+	// How long each may take, after which it is killed with all that it started.
+	// Default: 30s. Example: 20s
+	Timeout time.Duration `yaml:"timeout,omitempty"`
 }
 
 // HookVerbs are the verbs that hooks are for.
@@ -67,13 +81,21 @@ func (v NodeVerb) Hook() string {
 
 // SwitchPort is one port of one switch.
 type SwitchPort struct {
+	// The switch.
+	// Required. Example: 0000a1b2c3d4e5f6
 	Datapath DatapathID `yaml:"datapath"`
-	Port     Port       `yaml:"port"`
+	// Its port, by number or by the name that the switch gives it.
+	// Required. Example: 48
+	Port Port `yaml:"port"`
 }
 
 // SwitchLink joins two ports of different switches.
 type SwitchLink struct {
+	// One end.
+	// Required.
 	A SwitchPort `yaml:"a,flow"`
+	// The other end.
+	// Required.
 	B SwitchPort `yaml:"b,flow"`
 }
 
@@ -108,48 +130,77 @@ const (
 	CutByRules  CutBy = "rules"  // drop rules alone
 )
 
-// Role is a probe that every host is asked; the hosts whose answer matches have
-// the role.
+// Role says which hosts have a role now: those whose answer to the probe matches.
 type Role struct {
+	// The hosts that may have it.
+	// Required. Example: [n1, n2, n3]
 	Hosts []NodeID `yaml:"hosts,flow"`
-	Probe Probe    `yaml:"probe"`
-	Match string   `yaml:"match"` // regular expression
+	// What to ask each of them.
+	// Required.
+	Probe Probe `yaml:"probe"`
+	// The regular expression that the answer of a host with the role matches.
+	// Required. Example: 'role:master'
+	Match string `yaml:"match"`
 }
 
 // TestbedHost is one host, on one port of one switch.
 type TestbedHost struct {
-	Name     NodeID     `yaml:"name"`
-	Datapath DatapathID `yaml:"datapath,omitempty"` // with BackendSwitch only, as Port
-	Port     Port       `yaml:"port,omitempty"`
-	MAC      string     `yaml:"mac"`
-	IP       netip.Addr `yaml:"ip"`
-	// Exec is the command prefix that runs a command on the host, e.g.
-	// ["ip","netns","exec","nsl-demo-n1"] or ["ssh","n1"]; see Argv.
+	// Its name: 1 to 63 letters, digits, `-`, `_` and `.`, starting with a letter, a digit or `_`.
+	// Required. Example: n1
+	Name NodeID `yaml:"name"`
+	// The id of the switch that it is on (`ovs-vsctl get bridge BR datapath_id`). Required with backend `switch`, as `port`.
+	// Example: 0000a1b2c3d4e5f6
+	Datapath DatapathID `yaml:"datapath,omitempty"`
+	// The port, by number (at most 4093 beside a gate port) or by the name that the switch gives it.
+	// Example: eth1
+	Port Port `yaml:"port,omitempty"`
+	// Its Ethernet address.
+	// Required. Example: "52:54:00:00:00:01"
+	MAC string `yaml:"mac"`
+	// Its address.
+	// Required. Example: 192.0.2.1
+	IP netip.Addr `yaml:"ip"`
+	// The command prefix that runs a command on it. ssh must not ask for anything; netsplit quotes for it.
+	// Required. Example: [ssh, root@n1]
 	Exec []string `yaml:"exec,flow"`
-	// Agent is the path of the netsplit program on the host. "": where it is
-	// here, or, on a host reached by ssh, a copy that is put there.
+	// The path of the netsplit program on it.
+	// Default: the path here; on a host reached by ssh, a copy that netsplit puts there. Example: /usr/local/bin/netsplit
 	Agent string `yaml:"agent,omitempty"`
-	// Labels say what hosts have in common, as rack: a.
+	// What it has in common with others, for partitions by label.
+	// Example: {rack: a}
 	Labels map[string]string `yaml:"labels,omitempty,flow"`
 }
 
-// MirrorPort is a switch port whose far end netsplit can read.
+// MirrorPort is a switch port whose other end netsplit can read.
 type MirrorPort struct {
-	Datapath  DatapathID `yaml:"datapath"`
-	Port      Port       `yaml:"port"`
-	Interface string     `yaml:"interface"` // local interface to read
-	// Netns is the named network namespace holding Interface; "" for ours.
+	// The switch.
+	// Required. Example: 0000a1b2c3d4e5f6
+	Datapath DatapathID `yaml:"datapath"`
+	// Its port.
+	// Required. Example: 40
+	Port Port `yaml:"port"`
+	// The interface of this machine at the other end.
+	// Required. Example: eth3
+	Interface string `yaml:"interface"`
+	// The network namespace that has the interface.
+	// Default: ours. Example: lab
 	Netns string `yaml:"netns,omitempty"`
 }
 
-// GatePort is a switch port whose far end netsplit can read and write. Frames
-// cross it with a VLAN tag more than they have: its MTU, and that of Interface,
-// is larger by 4 than the hosts'.
+// GatePort is a switch port whose other end netsplit can read and write. Frames cross it with one more VLAN
+// tag: its MTU, and that of the interface, must be 4 larger than the hosts'.
 type GatePort struct {
-	Datapath  DatapathID `yaml:"datapath"`
-	Port      Port       `yaml:"port"`
-	Interface string     `yaml:"interface"` // local interface to read and write
-	// Netns is the named network namespace holding Interface; "" for ours.
+	// The switch.
+	// Required. Example: 0000a1b2c3d4e5f6
+	Datapath DatapathID `yaml:"datapath"`
+	// Its port.
+	// Required. Example: 41
+	Port Port `yaml:"port"`
+	// The interface of this machine at the other end.
+	// Required. Example: eth4
+	Interface string `yaml:"interface"`
+	// The network namespace that has the interface.
+	// Default: ours. Example: lab
 	Netns string `yaml:"netns,omitempty"`
 }
 

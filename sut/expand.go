@@ -40,29 +40,28 @@ type ExpandInput struct {
 	Building bool
 }
 
-// Values are what templates may use. Hosts in .IPs are reached as .IPs.n1 (or
-// index .IPs "node-1"), settings as .Args.rate.
+// Values are what templates may use.
 type Values struct {
 	Host        string            // name of this host
 	IP          string            // its address
-	IPs         map[string]string // address of every host, by name
-	Dir         string            // this host's fresh directory of this run
-	TargetDir   string            // directory of the target file
-	Bin         string            // directory of helper programs
-	Args        map[string]string // settings, defaults filled in
-	Seed        uint64            // the run's seed
-	RunStart    int64             // start of the run, Unix nanoseconds
-	WorkloadFor time.Duration     // timing.workload; prints as 9s
-	Version     string            // release of the software, e.g. 3.3.0
-	Lib         string            // directory of its jars: class path {{.Lib}}/*
-	Files       string            // directory of its single artifacts
-	Java        string            // java program to use
+	IPs         map[string]string // address of a host: `.IPs.n1`, or `index .IPs "node-1"`
+	Dir         string            // this host's directory, at the start of a run empty or what `template` kept
+	TargetDir   string            // directory of the target file and of the scripts beside it; a copy of a built-in target's, "" if it has none
+	Bin         string            // directory of the helper programs that come with netsplit
+	Args        map[string]string // a setting: `.Args.rate`
+	Seed        uint64            // the run's seed, 0 to 2^64-1; take every random choice from it, or a replay is another run
+	RunStart    int64             // start of the run, Unix time in nanoseconds
+	WorkloadFor time.Duration     // `timing.workload`, such as `9s`
+	Version     string            // release of the software, such as `3.3.0`
+	Lib         string            // directory of its jars: class path `{{.Lib}}/*`
+	Files       string            // directory of its single artifacts, under Maven's names
+	Java        string            // the java program to use
 	JavaHome    string            // directory of that Java
-	Cache       string            // directory of this target and release that outlives runs
+	Cache       string            // directory of this target and release that outlives runs (`template.warm`)
 	Netsplit    string            // the netsplit program
-	Work        string            // directory shared by all hosts of this run
-	Building    bool              // the template is being made
-	Op          map[string]string // of operations: their arguments, by name
+	Work        string            // directory that all hosts share in this run
+	Building    bool              // `true` while the template is made
+	Op          map[string]string // of `operations`: an argument, `.Op.key`
 }
 
 func values(t *model.Target, in ExpandInput, args map[string]string) Values {

@@ -52,7 +52,8 @@ type FaultCondition struct {
 // CutSpec is the cut of a scenario: of a host from the others, or a partition;
 // when a state occurs, or at a time.
 type CutSpec struct {
-	Isolate   string          `json:"isolate,omitempty" maxLength:"63" doc:"Host that is cut off from the other nodes, and from clients where the target says so"`
+	Isolate string `json:"isolate,omitempty" maxLength:"63" doc:"Host that is cut off from the other nodes, and from clients where the target says so"`
+	// What becomes of packets that want to cross: they are lost, or their TCP connections are reset too.
 	Effect    string          `json:"effect,omitempty" enum:"drop,reset" default:"drop"`
 	Partition *Partition      `json:"partition,omitempty" doc:"In place of isolate"`
 	When      *FaultCondition `json:"when,omitempty" doc:"Cut when the invariant's variables have the values of state"`

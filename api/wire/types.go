@@ -199,16 +199,22 @@ type Proof struct {
 
 // State holds the values of an invariant's two variables.
 type State struct {
+	// Value of the first variable.
 	A string `json:"a"`
+	// Value of the second variable.
 	B string `json:"b"`
 }
 
 // Class is a message class.
 type Class struct {
-	Type  string `json:"type"`
-	From  string `json:"from"`
-	To    string `json:"to"`
-	State State  `json:"state"`
+	// Message type as runs show it.
+	Type string `json:"type"`
+	// Host that sends it.
+	From string `json:"from"`
+	// Host that it goes to.
+	To string `json:"to"`
+	// Values of the two variables at that moment.
+	State State `json:"state"`
 }
 
 // Scenario is what a run was to do. The whole of it, as a replay needs it, is

@@ -15,94 +15,175 @@ import (
 	"netsplit/sut"
 )
 
-// File is a script as a file, for people who write no Go. docs/scripted-tests.md
-// explains every key.
+// File is a script: a partition test, step by step.
 type File struct {
-	Name  string `yaml:"name"`
+	// A short name.
+	// Required. Example: split-brain
+	Name string `yaml:"name"`
+	// One line for people.
+	// Example: two masters accept writes
 	Title string `yaml:"title,omitempty"`
-	// Target is the name of a known target, or the path of a target file from
-	// where the script stands. Set are its settings.
-	Target string            `yaml:"target"`
-	Set    map[string]string `yaml:"set,omitempty"`
-	// Class and Quote say what the documentation of the target says about an
-	// assertion that does not hold: broken (default) or documented.
+	// A known target, or the path of a target file, relative to the script.
+	// Required. Example: redis-sentinel
+	Target string `yaml:"target"`
+	// Settings of the target.
+	// Example: {min_replicas: "1"}
+	Set map[string]string `yaml:"set,omitempty"`
+	// What an assertion that does not hold is: `broken`, or `documented`.
+	// Default: broken. Example: documented
 	Class string `yaml:"class,omitempty"`
+	// The sentence of the documentation. Required with `documented`.
+	// Example: A failover may lose acknowledged writes.
 	Quote string `yaml:"quote,omitempty"`
+	// What to do, one step after the other.
+	// Required.
 	Steps []Step `yaml:"steps"`
 
 	path   string
 	lineOf func(path string) int
 }
 
-// Step is one step: exactly one of its verbs, and why and if beside it.
+// Step is one step: exactly one verb, with `why` and `if` beside it. Later steps write `$NAME` for a name that a step gave.
 type Step struct {
-	// Why is said with the step. If names an operation (as) that must have been
-	// acknowledged: otherwise the step is left out.
+	// A remark.
+	// Example: the old master must not serve
 	Why string `yaml:"why,omitempty"`
-	If  string `yaml:"if,omitempty"`
+	// Leave the step out unless this operation (`as`) was acknowledged.
+	// Example: $alone
+	If string `yaml:"if,omitempty"`
 
-	Let     map[string]string `yaml:"let,omitempty"`
-	Do      *DoStep           `yaml:"do,omitempty"`
-	Cut     *CutStep          `yaml:"cut,omitempty"`
-	Heal    string            `yaml:"heal,omitempty"`
-	Crash   string            `yaml:"crash,omitempty"`
-	Stop    string            `yaml:"stop,omitempty"`
-	Start   string            `yaml:"start,omitempty"`
-	Restart string            `yaml:"restart,omitempty"`
-	Pause   string            `yaml:"pause,omitempty"`
-	Resume  string            `yaml:"resume,omitempty"`
-	Sleep   string            `yaml:"sleep,omitempty"`
-	Await   *AwaitStep        `yaml:"await,omitempty"`
-	Assert  *AssertStep       `yaml:"assert,omitempty"`
+	// Names for hosts: `role R`, `rest of n1 c1` or `n2 n3`. A role is looked up now.
+	// Example: {old: role master}
+	Let map[string]string `yaml:"let,omitempty"`
+	// An operation of a client.
+	Do *DoStep `yaml:"do,omitempty"`
+	// Starts a partition; it is over when nothing passes any more.
+	Cut *CutStep `yaml:"cut,omitempty"`
+	// Ends the cut of this name; it is over when packets pass again.
+	// Example: split
+	Heal string `yaml:"heal,omitempty"`
+	// SIGKILL to all processes of a host, or to those named behind it.
+	// Example: n1
+	Crash string `yaml:"crash,omitempty"`
+	// SIGTERM, likewise.
+	// Example: n1 redis
+	Stop string `yaml:"stop,omitempty"`
+	// Start what does not run, likewise.
+	// Example: n1
+	Start string `yaml:"start,omitempty"`
+	// Stop and start, likewise.
+	// Example: n1
+	Restart string `yaml:"restart,omitempty"`
+	// SIGSTOP, likewise.
+	// Example: $old
+	Pause string `yaml:"pause,omitempty"`
+	// SIGCONT, likewise.
+	// Example: $old
+	Resume string `yaml:"resume,omitempty"`
+	// A duration, or a number of a period of the target.
+	// Example: 2 failover
+	Sleep string `yaml:"sleep,omitempty"`
+	// Waits; the script ends if it does not come about.
+	Await *AwaitStep `yaml:"await,omitempty"`
+	// Fails the run if it does not hold; the script goes on.
+	Assert *AssertStep `yaml:"assert,omitempty"`
 }
 
 // DoStep is an operation of a client.
 type DoStep struct {
-	On   string   `yaml:"on"`        // host
-	Call []string `yaml:"call,flow"` // operation of the target, and its arguments
-	As   string   `yaml:"as,omitempty"`
-	// Expect is the outcome that it must have for the script to go on: ok, fail
-	// or info.
+	// The host that does it.
+	// Required. Example: c1
+	On string `yaml:"on"`
+	// An operation of the target, and its arguments.
+	// Required. Example: [set, $old, x, v1]
+	Call []string `yaml:"call,flow"`
+	// A name for its outcome.
+	// Example: alone
+	As string `yaml:"as,omitempty"`
+	// `ok`, `fail` or `info`: the script ends on another outcome.
+	// Example: ok
 	Expect string `yaml:"expect,omitempty"`
 }
 
-// CutStep is a partition; its keys are those of netsplit partition.
+// CutStep is a partition; its keys are those of `netsplit partition`.
 type CutStep struct {
-	Name   string     `yaml:"name,omitempty"`
-	Shape  string     `yaml:"shape"`
-	Groups [][]string `yaml:"groups,omitempty,flow"` // [rest] is all hosts that are in no other
-	Only   []string   `yaml:"only,omitempty,flow"`
-	Label  string     `yaml:"label,omitempty"`
-	Role   string     `yaml:"role,omitempty"`
-	Size   *int       `yaml:"size,omitempty"`
+	// A name for `heal`.
+	// Example: split
+	Name string `yaml:"name,omitempty"`
+	// One of the [shapes](partitions.md).
+	// Required. Example: complete
+	Shape string `yaml:"shape"`
+	// Hosts, or names of hosts; `[rest]` is all that are in no other group.
+	// Example: [[$old, c1], [rest]]
+	Groups [][]string `yaml:"groups,omitempty,flow"`
+	// Cut no other traffic.
+	// Example: [tcp/6379]
+	Only []string `yaml:"only,omitempty,flow"`
+	// Shape `split`: the label to compare.
+	// Example: rack
+	Label string `yaml:"label,omitempty"`
+	// Shapes `leader-in` and `leader-out`: the role.
+	// Default: leader. Example: master
+	Role string `yaml:"role,omitempty"`
+	// Shapes `leader-in` and `leader-out`: how many hosts to cut off.
+	// Default: 1. Example: 2
+	Size *int `yaml:"size,omitempty"`
 }
 
-// AwaitStep waits for exactly one of conditions (all of the target's where the
-// list is [all]), a role, and an operation that gives a value.
+// AwaitStep waits for exactly one of `conditions`, `role`, and an operation (`on`, `call`) that gives a value.
 type AwaitStep struct {
+	// Conditions of the target's `stable`; `[all]` is all of them.
+	// Example: [all]
 	Conditions []string `yaml:"conditions,omitempty,flow"`
-	Role       string   `yaml:"role,omitempty"`
-	Among      []string `yaml:"among,omitempty,flow"`
-	As         string   `yaml:"as,omitempty"`
-	On         string   `yaml:"on,omitempty"`
-	Call       []string `yaml:"call,omitempty,flow"`
-	Gives      *string  `yaml:"gives,omitempty"`
-	Within     string   `yaml:"within"`
+	// A role of the target that one host must have.
+	// Example: master
+	Role string `yaml:"role,omitempty"`
+	// The hosts to ask for the role.
+	// Default: all. Example: [$others]
+	Among []string `yaml:"among,omitempty,flow"`
+	// A name for the host that has the role.
+	// Example: new
+	As string `yaml:"as,omitempty"`
+	// The host that does the operation.
+	// Example: c1
+	On string `yaml:"on,omitempty"`
+	// The operation and its arguments.
+	// Example: [get, n1, x]
+	Call []string `yaml:"call,omitempty,flow"`
+	// The value that it must give.
+	// Example: v1
+	Gives *string `yaml:"gives,omitempty"`
+	// How long to wait, as in `sleep`.
+	// Required. Example: 5 failover
+	Within string `yaml:"within"`
 }
 
-// AssertStep asserts something of the outcome of an operation (on, call), or of
-// what is known already (that).
+// AssertStep asserts something of an operation (`on`, `call`) or of what is known already (`that`): exactly one of `gives`, `not` and `outcome`.
 type AssertStep struct {
-	That string   `yaml:"that,omitempty"`
-	On   string   `yaml:"on,omitempty"`
+	// A name.
+	// Example: $alone
+	That string `yaml:"that,omitempty"`
+	// The host that does the operation.
+	// Example: c2
+	On string `yaml:"on,omitempty"`
+	// The operation and its arguments.
+	// Example: [get, n1, x]
 	Call []string `yaml:"call,omitempty,flow"`
-	// Exactly one of these.
-	Gives   *string `yaml:"gives,omitempty"`
-	Not     *string `yaml:"not,omitempty"`
-	Outcome string  `yaml:"outcome,omitempty"` // ok, fail or info
-	// Within lets it become so.
+	// The value that it must have.
+	// Example: v1
+	Gives *string `yaml:"gives,omitempty"`
+	// A value that it must not have.
+	// Example: v2
+	Not *string `yaml:"not,omitempty"`
+	// `ok`, `fail` or `info`.
+	// Example: fail
+	Outcome string `yaml:"outcome,omitempty"`
+	// How long it may take to become so, as in `sleep`.
+	// Default: 0s. Example: 1 failover
 	Within string `yaml:"within,omitempty"`
-	Words  string `yaml:"words,omitempty"` // name the assertion
+	// What the assertion is called in reports.
+	// Example: the acknowledged write is there
+	Words string `yaml:"words,omitempty"`
 }
 
 // verbs are those of a step, in the order in which they are explained.

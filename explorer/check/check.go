@@ -101,14 +101,24 @@ func Names() []string {
 	return out
 }
 
-// Help returns a line for each checker and each of its settings, sorted.
-func Help() []string {
-	var out []string
+// Doc describes a checker that a target file can name.
+type Doc struct {
+	Name, Help string
+	Settings   []SettingDoc
+}
+
+// SettingDoc describes one setting of a checker.
+type SettingDoc struct{ Name, Default, Help string }
+
+// Docs describes the checkers and their settings, sorted, for docs/target-reference.md.
+func Docs() []Doc {
+	var out []Doc
 	for _, c := range registry() {
-		out = append(out, c.name+": "+c.help)
+		d := Doc{Name: c.name, Help: c.help}
 		for _, k := range sortedKeys(c.with) {
-			out = append(out, fmt.Sprintf("    with.%s: %s (default %q)", k, c.with[k].help, c.with[k].def))
+			d.Settings = append(d.Settings, SettingDoc{Name: k, Default: c.with[k].def, Help: c.with[k].help})
 		}
+		out = append(out, d)
 	}
 	return out
 }

@@ -15,11 +15,11 @@ func copiesEqual() checker {
 		name:    "copies-equal",
 		history: true,
 		loss:    &loss{"key", "keys", "not the same on all nodes", "the same"},
-		help:    "final copies that differ: a workload of final reads the same thing through each node, and the values are not one",
+		help:    "a key whose final values, read through each node, are not all the same. A node that could not be read leaves the run unknown; read each node only when it has caught up with the leader",
 		with: map[string]setting{
-			"read":  {def: "final-state", help: "f of the operations that read what (key) a node (node) holds (value); <read>-done ok with a node says that its list is whole, so that a key it lacks is a difference"},
+			"read":  {def: "final-state", help: "`f` of the operations that read what a node (`node`) holds (`value`) of a key. `<read>-done` with `ok` and the node says that its list is whole, so a key that it lacks differs"},
 			"late":  lateSetting,
-			"least": {def: "2", kind: "count", min: 1, help: "how many nodes must have been read; fewer leave the run undecided"},
+			"least": {def: "2", kind: "count", min: 1, help: "how many nodes must have been read; with fewer the run is unknown"},
 		},
 		run: func(r *Record, s settings) outcome {
 			held := map[string]map[model.NodeID]string{} // by key

@@ -14,13 +14,13 @@ func double() checker {
 	return checker{
 		name:    "double",
 		history: true,
-		help:    "one thing that was handed to two (count + 1) processes: an element taken, a number or an id given, a lock held at one time",
+		help:    "one thing that was handed to more than `count` processes at a time: an element of a queue, an id, a lock, a permit",
 		with: map[string]setting{
-			"take":    {def: "take", help: "f of the operations that hand out a thing"},
-			"release": {def: "", help: "f of the operations that give it back; none named: it is never given back"},
-			"thing":   {def: "key", help: "key or value: where the thing's name stands in the answer"},
-			"count":   {def: "1", kind: "count", min: 1, help: "how many may hold it at one time (permits of a semaphore)"},
-			"lease":   {def: "0s", kind: "duration", help: "how long after it was asked for a thing is held at least; 0s: until it is given back"},
+			"take":    {def: "take", help: "`f` of the operations that hand out a thing"},
+			"release": {def: "", help: "`f` of the operations that give it back; empty: it is never given back"},
+			"thing":   {def: "key", help: "`key` or `value`: where the answer has the thing's name"},
+			"count":   {def: "1", kind: "count", min: 1, help: "how many may hold it at a time (permits of a semaphore)"},
+			"lease":   {def: "0s", kind: "duration", help: "how long a thing is held at least, from when it was asked for; 0s: until it is given back"},
 		},
 		run: runDouble,
 	}

@@ -14,14 +14,14 @@ func notFinished() checker {
 		name:    "not-finished",
 		history: true,
 		loss:    &loss{"piece of accepted work", "pieces of accepted work", "not over", "over"},
-		help:    "accepted work (a job, an application, a move) that is not over when recovery is, or that nobody knows any more",
+		help:    "accepted work (a job, an application, a move) that is not over when recovery is, whether it was stopped or not, or that the system no longer knows",
 		with: map[string]setting{
-			"submit": {def: "submit", help: "f of the operations that hand in the work in key"},
-			"stop":   {def: "kill", help: "f of the operations that stop it"},
-			"status": {def: "final-status", help: "f of the operations whose value is the state of key at the end"},
-			"over":   {def: "FINISHED,SUCCEEDED,FAILED,KILLED", help: "states that mean: over"},
+			"submit": {def: "submit", help: "`f` of the operations that submit the work in `key`"},
+			"stop":   {def: "kill", help: "`f` of the operations that stop it"},
+			"status": {def: "final-status", help: "`f` of the operations whose value is the state of `key` at the end"},
+			"over":   {def: "FINISHED,SUCCEEDED,FAILED,KILLED", help: "states of work that is over"},
 			"late":   lateSetting,
-			"lost":   {def: "NOTFOUND,UNKNOWN", help: "states that mean: nobody knows it any more"},
+			"lost":   {def: "NOTFOUND,UNKNOWN", help: "states of work that the system no longer knows"},
 		},
 		run: func(r *Record, s settings) outcome {
 			submits, stops := s.list("submit"), s.list("stop")

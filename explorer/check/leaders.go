@@ -16,13 +16,13 @@ import (
 func twoLeaders() checker {
 	return checker{
 		name: "two-leaders",
-		help: "two leaders in one epoch at any time; after recovery two nodes that lead, or views that differ",
+		help: "two leaders that messages announce under one epoch; after recovery, two nodes that lead, or nodes that disagree about the leader. An observation older than `max_age` is no evidence",
 		with: map[string]setting{
 			"leader": {def: "", kind: "variable", help: "variable whose value is the leader's name; a node leads when it names itself"},
-			"role":   {def: "final-role", help: "f of the operations that tell a node's role after recovery"},
-			"value":  {def: "master", help: "value of role that means leader"},
-			"view":   {def: "", kind: "variable", help: "variable that holds whom a node takes for leader"},
-			"epoch":  {def: "", kind: "variable", help: "variable that holds the epoch of that view; read from the same message as view"},
+			"role":   {def: "final-role", help: "`f` of the operations that tell a node's role after recovery"},
+			"value":  {def: "master", help: "value of `role` that means leader"},
+			"view":   {def: "", kind: "variable", help: "variable that holds which node a node takes for the leader"},
+			"epoch":  {def: "", kind: "variable", help: "variable that holds the epoch of that view, read from the same message"},
 		},
 		run: func(r *Record, s settings) outcome {
 			var out outcome

@@ -18,14 +18,14 @@ func linearizable() checker {
 	return checker{
 		name:    "linearizable",
 		history: true,
-		help:    "a key whose reads and writes fit no single register, in any order that keeps what came before (linearizability)",
+		help:    "a key whose reads and writes no single register could have answered, in any order (linearizability)",
 		with: map[string]setting{
-			"write":  {def: "write", help: "f of the operations that set key to value"},
-			"read":   {def: "read", help: "f of the operations that read it; the value \"\" means that there is none"},
-			"delete": {def: "delete", help: "f of the operations that remove it"},
-			"cas":    {def: "cas", help: "f of the operations that set key from one value to another, value \"old>new\" (old may be empty); error Mismatch: it had another value"},
-			"most":   {def: "12", kind: "count", help: "how many writes of a key may be without an answer: each doubles the work, beyond it the key is left undecided"},
-			"steps":  {def: "5000000", kind: "count", min: 1, help: "how many operations the search may try to put next, all keys together, those of fewest operations first; what it does not come to is left undecided"},
+			"write":  {def: "write", help: "`f` of the operations that set `key` to `value`"},
+			"read":   {def: "read", help: "`f` of the operations that read it; value \"\" means that there is none"},
+			"delete": {def: "delete", help: "`f` of the operations that remove it"},
+			"cas":    {def: "cas", help: "`f` of the operations that replace one value by another: `value` is `old>new` (`old` may be empty), error `Mismatch` says that it had another value"},
+			"most":   {def: "12", kind: "count", help: "how many writes of a key may be without an answer; with more the key is undecided, because each doubles the work"},
+			"steps":  {def: "5000000", kind: "count", min: 1, help: "how many steps the search may take for all keys together, the shortest first; keys that it does not reach are undecided. Undecided keys leave the run unknown"},
 		},
 		run: runLinearizable,
 	}

@@ -21,7 +21,7 @@ import (
 type loss struct{ one, many, was, is string }
 
 // lateSetting is the user's bound on what is late.
-var lateSetting = setting{def: "", kind: "duration", help: "how long after heal what the final reads lack may take to come; nothing: what a second look finds is no failure"}
+var lateSetting = setting{def: "", kind: "duration", help: "how long after heal missing data may appear without being a failure; empty: no limit"}
 
 // lookedOnce ends the summary of a loss that nobody looked at a second time.
 const lookedOnce = "; nobody looked a second time"

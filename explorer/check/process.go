@@ -17,7 +17,7 @@ func processDied() checker {
 	return checker{
 		name:    "process-died",
 		certain: true,
-		help:    "a server process ended by itself (status 0 is no failure where may_exit is set)",
+		help:    "a server process ended by itself. Status 0 is no failure with `may_exit`",
 		run: func(r *Record, _ settings) outcome {
 			by := map[string]*model.Failure{}
 			for _, e := range sortedExits(r.Exits) {
@@ -116,9 +116,9 @@ func fatalLog() checker {
 	return checker{
 		name:    "fatal-log",
 		certain: true,
-		help:    "a server process printed a line that matches logs.fatal, none of logs.allow matches it or its stack trace, and none of logs.disturbed where there was a disturbance; one finding for each exception and place, by the stack trace",
+		help:    "a line of a server process that `logs.fatal` matches and neither `logs.allow` nor, after a disturbance, `logs.disturbed`. One finding for each exception and first own function of its deepest cause; a line that is both printed and written to a file counts once",
 		with: map[string]setting{
-			"packages": {def: "", help: "prefixes of the system's own functions in stack traces, e.g. org.apache.cassandra.; none named: all but those of the language and of common libraries"},
+			"packages": {def: "", help: "prefixes of the system's own functions in stack traces, such as `org.apache.cassandra.`; empty: all but those of the language and of common libraries"},
 		},
 		run: func(r *Record, s settings) outcome {
 			fatal, err := compile(r.Target.Logs.Fatal)
@@ -242,9 +242,9 @@ func matches(res []*regexp.Regexp, text string) bool {
 func workloadHang() checker {
 	return checker{
 		name: "workload-hang",
-		help: "a workload did not end when told to, or an operation took longer than limit",
+		help: "a workload that did not end when told to, or an operation that took longer than `limit`",
 		with: map[string]setting{
-			"limit": {def: "0s", kind: "duration", help: "longest time from invoke to answer; 0s sets no limit"},
+			"limit": {def: "0s", kind: "duration", help: "longest time from invoke to answer; 0s: no limit"},
 		},
 		run: func(r *Record, s settings) outcome {
 			by := map[string]*model.Failure{}

@@ -12,7 +12,7 @@ import (
 func recovery() checker {
 	return checker{
 		name: "recovery",
-		help: "stable conditions or invariants that do not hold again within timing.recover after heal",
+		help: "`stable` conditions or invariants that do not hold again within `timing.recover` after heal",
 		run: func(r *Record, _ settings) outcome {
 			rec := r.Recovery
 			if rec.Stable {

@@ -14,13 +14,13 @@ func resurrected() checker {
 	return checker{
 		name:    "resurrected",
 		history: true,
-		help:    "a member whose removal was acknowledged and seen is reported as a member again",
+		help:    "a member whose removal was answered `ok`, that a node then reported as removed or did not list, and that a node later lists as a member again, or still lists when recovery is over",
 		with: map[string]setting{
-			"remove":  {def: "decommission", help: "f of the operation that removes the member in key"},
-			"status":  {def: "status", help: "f of the operations whose value lists members as name=status"},
-			"final":   {def: "final-status", help: "f of the same after recovery"},
-			"member":  {def: "NORMAL", help: "statuses that mean: still a member"},
-			"removed": {def: "LEFT", help: "statuses that mean: removed; a name that is missing was removed too"},
+			"remove":  {def: "decommission", help: "`f` of the operation that removes the member in `key`"},
+			"status":  {def: "status", help: "`f` of the operations whose value lists members: `n1=NORMAL n2=LEFT`"},
+			"final":   {def: "final-status", help: "the same after recovery"},
+			"member":  {def: "NORMAL", help: "statuses of a member"},
+			"removed": {def: "LEFT", help: "statuses of a removed member; a name that is missing was removed too"},
 		},
 		run: runResurrected,
 	}

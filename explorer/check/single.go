@@ -14,14 +14,14 @@ import (
 func singleLeader() checker {
 	return checker{
 		name: "leaders",
-		help: "two nodes that lead at one time, by what they themselves say; too many or too few leaders when recovery is over",
+		help: "two nodes that both say for longer than `overlap` that they lead; too many or too few leaders when recovery is over. A node leads from one observation to the next, within `max_age`",
 		with: map[string]setting{
-			"variable": {def: "", kind: "variable", help: "variable that says what a node is or whom it follows, of the node itself (a probe, or messages it sends)"},
-			"leads":    {def: "leader", help: "values that mean: it leads; $self for its own name"},
-			"role":     {def: "final-role", help: "f of the operations whose value is what a node is after recovery; the last of each node counts, before what variable says"},
-			"overlap":  {def: "", kind: "duration", help: "how long two may lead at one time; nothing: they may while cut, and only the end counts"},
-			"least":    {def: "0", kind: "count", help: "how many must lead when recovery is over"},
-			"most":     {def: "1", kind: "count", help: "how many may"},
+			"variable": {def: "", kind: "variable", help: "variable that says what a node is or whom it follows, by the node itself (a probe, or messages that it sends)"},
+			"leads":    {def: "leader", help: "values that mean that it leads; `$self`: its own name"},
+			"role":     {def: "final-role", help: "`f` of the operations whose `value` is what a node (`node`) is after recovery; it counts before `variable`"},
+			"overlap":  {def: "", kind: "duration", help: "how long two nodes may lead at a time; empty: only the end counts"},
+			"least":    {def: "0", kind: "count", help: "how many nodes must lead when recovery is over"},
+			"most":     {def: "1", kind: "count", help: "how many nodes may lead when recovery is over"},
 		},
 		run: func(r *Record, s settings) outcome {
 			var out outcome

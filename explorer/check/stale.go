@@ -14,11 +14,11 @@ func staleRead() checker {
 	return checker{
 		name:    "stale-read",
 		history: true,
-		help:    "a read that returns an older value than one whose write was acknowledged before the read began; each value is written to a key once",
+		help:    "a read that returns an older value than one that was acknowledged before the read began. Write each value to a key once",
 		with: map[string]setting{
-			"write":  {def: "write", help: "f of the operations that write value to key"},
-			"read":   {def: "read", help: "f of the operations that read key; the value \"\" means that there is none"},
-			"delete": {def: "delete", help: "f of the operations that delete key"},
+			"write":  {def: "write", help: "`f` of the operations that write `value` to `key`"},
+			"read":   {def: "read", help: "`f` of the operations that read `key`; value \"\" means that there is none"},
+			"delete": {def: "delete", help: "`f` of the operations that delete `key`"},
 		},
 		run: func(r *Record, s settings) outcome {
 			writes, reads, deletes := s.list("write"), s.list("read"), s.list("delete")

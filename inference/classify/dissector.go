@@ -37,24 +37,46 @@ type Unit struct {
 	Fields []model.Field
 }
 
-// Names of the dissectors, as a target file writes them.
+// Names of the dissectors, as a target file writes them. The comment on each is its line
+// in docs/target-reference.md.
 const (
-	NameRESP         = "resp"
-	NameText         = "text"
-	NameJSON         = "json"
-	NameHTTP         = "http"
-	NameHTTPStream   = "http-stream"
-	NameFallback     = "fallback"
-	NameFrames       = "frames"
-	NameCassandra    = "cassandra"
-	NameCQL          = "cql"
-	NameThrift       = "thrift"
-	NameHadoopRPC    = "hadoop-rpc"
-	NameHDFSData     = "hdfs-data"
-	NameZooKeeper    = "zookeeper"
+	// Redis and Sentinel.
+	NameRESP = "resp"
+	// Lines over TCP, one message per datagram over UDP. Fields: `text` (the line), its words `token0`, `token1`, and each
+	// word `key=value`. A line that counts bytes behind it needs `lines`.
+	NameText = "text"
+	// JSON values, with or without line ends; JSON-RPC; one value per datagram over UDP. The type is the first of the members `method`,
+	// `type`, `op`, `event`, `action`, `cmd`, `command`, `kind`, `msg_type`, `messageType`, `execute` in the object or in an object in it (`json vote`);
+	// the first element of an array (`json [EVENT]`); `json reply METHOD` or `json error METHOD` for an answer; else the
+	// names of the members (`json {from,term}`). Fields are the values by path (`body.msg_id`, `params.0.term`): 64 per message, 6 steps deep.
+	NameJSON = "json"
+	// Requests (`method`, `path`, `query.NAME`, `host`) and answers (`code`, `length`, `type`, `request`); no bodies.
+	NameHTTP = "http"
+	// As `http`, and each chunk of a chunked body is a message: for answers that last as long as their connection (etcd's Raft, watches).
+	NameHTTPStream = "http-stream"
+	// Any other protocol: direction, length class, first token. All that one side sends until the other side speaks is one message (64 KB at most).
+	// Across a cut nobody answers, so it sees little there but retransmissions and new connections.
+	NameFallback = "fallback"
+	// A binary protocol that `frames` describes.
+	NameFrames = "frames"
+	// Cassandra, between nodes.
+	NameCassandra = "cassandra"
+	// Cassandra, clients of today.
+	NameCQL = "cql"
+	// Cassandra, clients before CQL.
+	NameThrift = "thrift"
+	// RPC of HDFS and YARN.
+	NameHadoopRPC = "hadoop-rpc"
+	// Headers of HDFS data transfer.
+	NameHDFSData = "hdfs-data"
+	// ZooKeeper, clients.
+	NameZooKeeper = "zookeeper"
+	// ZooKeeper, election.
 	NameZooKeeperFLE = "zookeeper-fle"
+	// ZooKeeper, leader and followers.
 	NameZooKeeperZAB = "zookeeper-zab"
-	NameTLS          = "tls"
+	// Records of TLS, by their length only.
+	NameTLS = "tls"
 )
 
 // registry holds the constructor of each dissector but that of NameFrames, which

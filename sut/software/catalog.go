@@ -24,34 +24,41 @@ import (
 //go:embed catalog/*.yaml catalog/*.sha256
 var catalogFS embed.FS
 
-// Release is one release of a product, as its catalogue describes it.
+// Release is what one release of a product consists of.
 type Release struct {
 	Product string `yaml:"-"`
 	Version string `yaml:"-"`
 
-	// Java is the major version that it runs on ("17"); "" needs none.
+	// The major version of Java that it runs on; fetched if the machine has none and netsplit can.
+	// Default: none. Example: "17"
 	Java string `yaml:"java"`
-	// JavaParts is how many parts that Java's version may have: 3 allows 11.0.13
-	// and not 11.0.20.1; 0: any.
+	// How many parts that Java's version has at most: 3 allows 11.0.13, not 11.0.20.1.
+	// Default: any. Example: 3
 	JavaParts int `yaml:"java_parts,omitempty"`
-	// Maven are coordinates group:artifact:version[:type[:classifier]]. They
-	// are fetched with all they need at run time, into Lib.
+	// Maven coordinates `group:artifact:version[:type[:classifier]]`, fetched into `.Lib` with all they need at run time; the
+	// nearest version wins.
+	// Example: [org.example:server:2.1.0]
 	Maven []string `yaml:"maven"`
-	// Exclude are group:artifact that no dependency may bring.
+	// `group:artifact` that no dependency may bring.
+	// Example: [junit:junit]
 	Exclude []string `yaml:"exclude"`
-	// Files are coordinates fetched alone, into Files.
+	// Maven coordinates fetched alone, into `.Files`.
+	// Example: [org.example:agent:1.0:jar:agent]
 	Files []string `yaml:"files"`
-	// Pip are wheels, package==version, fetched alone and unpacked into Files.
+	// Wheels, unpacked into `.Files`.
+	// Example: [package==1.0]
 	Pip []string `yaml:"pip"`
-	// Executable are glob patterns, relative to Files, of what to make
-	// executable: wheels do not say.
+	// Glob patterns below `.Files` of what to make executable; wheels do not say.
+	// Example: ['bin/*']
 	Executable []string `yaml:"executable"`
-	// JavaHome is the folder in Files of the Java runtime that the release is.
+	// The folder in `.Files` of the Java runtime that the release itself is.
+	// Example: jdk
 	JavaHome string `yaml:"java_home"`
-	// Debian names what must be installed with the Debian package that has it:
-	// a program (found in PATH) or an absolute path.
+	// Programs in PATH, or absolute paths, that must be installed, with the Debian package of each.
+	// Example: {/usr/share/java/mine.jar: libmine-java}
 	Debian map[string]string `yaml:"debian"`
-	// Link are files of the machine that Lib links to.
+	// Files of the machine to link into `.Lib`.
+	// Example: [/usr/share/java/mine.jar]
 	Link []string `yaml:"link"`
 
 	target   string // for messages: netsplit target get <target>
@@ -60,10 +67,19 @@ type Release struct {
 	recipe   string // hash of the fields above but JavaParts: another recipe is another set
 }
 
-// catalog is the form of a catalogue file.
-type catalog struct {
-	Product  string             `yaml:"product"`
-	Title    string             `yaml:"title"`
+// Catalog describes the releases of a product. Every file that `netsplit target get` fetches
+// must have the hash that `PRODUCT-RELEASE.sha256` beside the catalogue lists. The first `get` writes
+// that file: keep it with the catalogue, and renew it with `--write-lock` after a change.
+// Files are stored in `$NETSPLIT_CACHE`, or `netsplit` in your cache directory.
+type Catalog struct {
+	// The name that `software.product` gives.
+	// Required. Example: mine
+	Product string `yaml:"product"`
+	// One line for people.
+	// Example: My system
+	Title string `yaml:"title"`
+	// What each release consists of.
+	// Required.
 	Releases map[string]Release `yaml:"releases"`
 }
 
@@ -172,11 +188,11 @@ func Load(product, version, file string) (Release, error) {
 	return r, nil
 }
 
-func builtin(product string) (catalog, error) {
+func builtin(product string) (Catalog, error) {
 	file := "catalog/" + product + ".yaml"
 	b, err := fs.ReadFile(catalogFS, file)
 	if err != nil {
-		return catalog{}, fmt.Errorf("no product %q: netsplit has %s; a product of your own needs a catalogue beside the target file (software.catalog)", product, strings.Join(Products(), ", "))
+		return Catalog{}, fmt.Errorf("no product %q: netsplit has %s; a product of your own needs a catalogue beside the target file (software.catalog)", product, strings.Join(Products(), ", "))
 	}
 	return parse(file, b)
 }
@@ -192,8 +208,8 @@ var (
 
 // parse reads a catalogue strictly: what does not belong in it is an error,
 // since everything in it ends up in commands and paths.
-func parse(file string, b []byte) (catalog, error) {
-	var c catalog
+func parse(file string, b []byte) (Catalog, error) {
+	var c Catalog
 	d := yaml.NewDecoder(bytes.NewReader(b))
 	d.KnownFields(true)
 	if err := d.Decode(&c); err != nil {
