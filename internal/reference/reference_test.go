@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -18,6 +19,7 @@ import (
 
 	"netsplit/api/wire"
 	"netsplit/campaign/script"
+	"netsplit/deploy/targets"
 	"netsplit/explorer/check"
 	"netsplit/inference/classify"
 	"netsplit/model"
@@ -280,4 +282,75 @@ func sentence(s string) string {
 		return s
 	}
 	return strings.ToUpper(s[:1]) + strings.TrimSuffix(s[1:], ".") + "."
+}
+
+// TestRequiredKeysAreRequired: a shipped target without one is refused.
+func TestRequiredKeysAreRequired(t *testing.T) {
+	g := newGenerator("yaml")
+	g.file(t, reflect.TypeFor[model.Target](), "target file", "")
+	tried := map[string]bool{}
+	for _, name := range sut.Builtin(targets.FS) {
+		b, err := targets.FS.ReadFile(name + "/target.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range g.sections {
+			for _, k := range s.keys {
+				for _, path := range append(s.paths, "")[:max(len(s.paths), 1)] {
+					at := strings.TrimPrefix(path+"."+k.name, ".")
+					if k.def != "required" || tried[at] {
+						continue
+					}
+					var doc map[string]any
+					if err := yaml.Unmarshal(b, &doc); err != nil {
+						t.Fatal(err)
+					}
+					if !remove(doc, at) {
+						continue
+					}
+					tried[at] = true
+					without, err := yaml.Marshal(doc)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if _, err := sut.Parse("f", without); err == nil {
+						t.Errorf("%s without %s is taken, and the reference says that it is required", name, at)
+					}
+				}
+			}
+		}
+	}
+	if len(tried) < 30 {
+		t.Errorf("only %d keys were tried: %v", len(tried), tried)
+	}
+}
+
+// remove takes away what stands at a path, the first time, and says whether it was there.
+func remove(v any, path string) bool {
+	head, rest, more := strings.Cut(path, ".")
+	key, list := strings.CutSuffix(head, "[]")
+	m, ok := v.(map[string]any)
+	if !ok {
+		return false
+	}
+	if key == "NAME" {
+		for _, k := range slices.Sorted(maps.Keys(m)) {
+			if remove(m[k], rest) {
+				return true
+			}
+		}
+		return false
+	}
+	inner, ok := m[key]
+	switch {
+	case !ok:
+		return false
+	case !more:
+		delete(m, key)
+		return true
+	case !list:
+		return remove(inner, rest)
+	}
+	elements, _ := inner.([]any)
+	return slices.ContainsFunc(elements, func(e any) bool { return remove(e, rest) })
 }
