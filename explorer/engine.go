@@ -46,7 +46,6 @@ type Engine struct {
 	steps, cutStep uint64
 	seen           map[model.Class]bool
 	met            map[model.Class]bool // those in res.Classes
-	perLink        map[model.Link]*model.LinkProof
 	faults         *faults
 	res            EngineResult
 }
@@ -74,12 +73,6 @@ type EngineResult struct {
 	// in order of first appearance; cofi only. The message that revealed the
 	// state is not among them: it cannot heal.
 	Classes []model.Class `json:"classes,omitempty"`
-	// Wanted counts the packets that came to cross while cut, the one that
-	// healed included; Dropped those of them that were refused. A cut with
-	// Dropped 0 and effect drop changed nothing.
-	Wanted  int               `json:"wanted"`
-	Dropped int               `json:"dropped"`
-	PerLink []model.LinkProof `json:"perLink,omitempty"` // sorted by link
 	// Workload is the time from EventWorkload to EventStop (or to the last
 	// event, if the run never stopped).
 	Workload time.Duration `json:"workload"`
@@ -96,12 +89,11 @@ func (r EngineResult) RunResult(scenario string, v model.Verdict) model.RunResul
 // NewEngine returns the engine of one run of the scenario.
 func NewEngine(s model.Scenario) *Engine {
 	e := &Engine{
-		cross:   map[model.Link]bool{},
-		track:   newTracker(s),
-		heard:   map[uint64]heard{},
-		seen:    map[model.Class]bool{},
-		met:     map[model.Class]bool{},
-		perLink: map[model.Link]*model.LinkProof{},
+		cross: map[model.Link]bool{},
+		track: newTracker(s),
+		heard: map[uint64]heard{},
+		seen:  map[model.Class]bool{},
+		met:   map[model.Class]bool{},
 	}
 	e.play(s)
 	e.mayCut = map[model.NodeID]bool{s.Isolate: true}
@@ -199,11 +191,6 @@ func (e *Engine) Result() EngineResult {
 	if !e.stopped && e.phase != phaseIdle {
 		r.Workload = e.now - e.armedAt
 	}
-	r.PerLink = nil
-	for _, p := range e.perLink {
-		r.PerLink = append(r.PerLink, *p)
-	}
-	slices.SortFunc(r.PerLink, func(a, b model.LinkProof) int { return a.Link.Compare(b.Link) })
 	r.Faults = e.faults.result()
 	return r
 }
@@ -344,41 +331,19 @@ func (e *Engine) packet(ev model.Event) []model.Decision {
 		return e.faults.packet(ev, d)
 	}
 	if num, class, reason, ok := e.healer(p); ok {
-		lp := e.want(link)
-		lp.Wanted++
-		e.res.Wanted++
 		h := e.heal(ev, reason)
 		h.Frame, h.Action, h.Message, h.Class = p.Frame, model.Pass, num, &class
 		e.res.HealClass = &class
 		e.faults.forget(p)
 		return []model.Decision{h}
 	}
-	e.refuses(link, false)
 	d.Action, d.Reason = model.Refuse, model.ReasonAcross
 	return []model.Decision{d}
 }
 
-func (e *Engine) want(l model.Link) *model.LinkProof {
-	lp := e.perLink[l]
-	if lp == nil {
-		lp = &model.LinkProof{Link: l}
-		e.perLink[l] = lp
-	}
-	return lp
-}
-
-// refuses says whether the cut is across the link of a packet, unless it spares
-// that, and if so books a packet that it drops.
+// refuses says whether the cut is across the link of a packet, unless it spares that.
 func (e *Engine) refuses(l model.Link, spared bool) bool {
-	if e.phase != phaseCut || spared || !e.cross[l] {
-		return false
-	}
-	lp := e.want(l)
-	e.res.Wanted++
-	lp.Wanted++
-	e.res.Dropped++
-	lp.Dropped++
-	return true
+	return e.phase == phaseCut && !spared && e.cross[l]
 }
 
 // healer finds the first message of the packet, in stream order, that heals,

@@ -392,10 +392,6 @@ func result(r explorer.EngineResult) string {
 	for _, c := range r.Classes {
 		fmt.Fprintf(&b, "class met %s\n", c)
 	}
-	fmt.Fprintf(&b, "%d packets wanted to cross, %d dropped\n", r.Wanted, r.Dropped)
-	for _, l := range r.PerLink {
-		fmt.Fprintf(&b, "  %s wanted %d dropped %d\n", l.Link, l.Wanted, l.Dropped)
-	}
 	fmt.Fprintf(&b, "workload took %s\n", r.Workload)
 	b.WriteString(faultLines(r))
 	return b.String()

@@ -51,7 +51,7 @@ func TestRepairedIsClean(t *testing.T) {
 				if r.Verdict.Value != model.VerdictPass {
 					t.Errorf("seed %d, %s: run %s: %s", seed, st, r.Scenario.ID, r.Verdict.Failures[0].Summary)
 				}
-				if r.Engine.Dropped > 0 {
+				if slices.ContainsFunc(r.Decisions, func(d model.Decision) bool { return d.Action == model.Refuse }) {
 					bitten++
 				}
 			}
