@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"netsplit/flowrules"
 	"netsplit/inference/store"
 	"netsplit/model"
 	"netsplit/testbed/doctor"
@@ -203,7 +204,7 @@ func (f *fakeService) CreatePartition(_ context.Context, spec model.PartitionSpe
 	if f.fail != nil {
 		return model.PartitionStatus{}, f.fail
 	}
-	p, err := spec.Partition.Resolve(model.Where{Hosts: hosts})
+	p, err := flowrules.Resolve(spec.Partition, flowrules.Where{Hosts: hosts})
 	if err != nil {
 		return model.PartitionStatus{}, fmt.Errorf("%w: %w", model.ErrInvalid, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"netsplit/flowrules"
 	"netsplit/model"
 )
 
@@ -89,8 +90,8 @@ func (s *Service) userScenario(spec model.CampaignSpec, t *model.Target) (*model
 	case effect == "":
 		sc.Partition.Effect = model.Drop
 	}
-	if sc.Partition, err = sc.Partition.Resolve(s.where(hosts)); err != nil {
-		if errors.Is(err, model.ErrRoleUnknown) {
+	if sc.Partition, err = flowrules.Resolve(sc.Partition, s.where(hosts)); err != nil {
+		if errors.Is(err, flowrules.ErrRoleUnknown) {
 			return bad("%v: a scenario names its hosts before the run, so name the one to isolate; a script (netsplit script run) looks the role up when it cuts", err)
 		}
 		return bad("%v", err)
@@ -167,10 +168,10 @@ func complete(inv *model.Invariant, t *model.Target) error {
 // where is what a partition of a scenario needs to know: the target's hosts, and
 // what labels they have, if they are somebody's. Nobody can be asked for a role
 // before there is a run.
-func (s *Service) where(hosts []model.NodeID) model.Where {
-	w := model.Where{Hosts: hosts}
+func (s *Service) where(hosts []model.NodeID) flowrules.Where {
+	w := flowrules.Where{Hosts: hosts}
 	if s.cfg.Testbed != nil {
-		w.Labels = s.cfg.Testbed.Where(nil).Labels
+		w.Labels = flowrules.WhereOn(s.cfg.Testbed, nil).Labels
 	}
 	return w
 }

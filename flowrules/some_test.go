@@ -15,7 +15,7 @@ import (
 // those that it uses is cut, and the others reach everybody.
 func TestAPartitionOfSomeHosts(t *testing.T) {
 	used := []model.NodeID{"n1", "n2", "n3", "c1", "c2"}
-	w := model.Where{Hosts: used, Role: func(string) (model.Holders, error) {
+	w := flowrules.Where{Hosts: used, Role: func(string) (model.Holders, error) {
 		return model.Holders{Have: used[:1], Of: used[:3]}, nil
 	}}
 	in := flowrules.Input{Lab: 7, HardTimeout: 5 * time.Second, Elsewhere: []model.NodeID{"y1"}}
@@ -30,7 +30,7 @@ func TestAPartitionOfSomeHosts(t *testing.T) {
 		{Shape: model.LeaderOut, Size: 2},
 		{Shape: model.Ring},
 	} {
-		p, err := p.Resolve(w)
+		p, err := flowrules.Resolve(p, w)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -149,6 +149,9 @@ var groupsOf = map[Shape]struct {
 	LeaderOut: {2, "one group of hosts that may be cut off, or none for any"},
 }
 
+// Given says which groups a person gives a partition of the shape.
+func (s Shape) Given() string { return groupsOf[s].given }
+
 // Validate checks a resolved partition against the hosts that it is of: it fits
 // them, and where its shape places every host none is left out. The error says
 // which host or group is wrong and what is allowed.
@@ -203,10 +206,11 @@ func (p Partition) Fits(hosts []NodeID) error {
 	if p.Shape == Ring && len(p.Groups[0]) < 4 {
 		return fmt.Errorf("partition: a ring of %d hosts cuts nothing: it takes four or more", len(p.Groups[0]))
 	}
-	return p.checkOnly()
+	return p.CheckOnly()
 }
 
-func (p Partition) checkOnly() error {
+// CheckOnly checks Only alone; the error says what is allowed.
+func (p Partition) CheckOnly() error {
 	tcp := func(t Traffic) bool { return t.Proto == "tcp" }
 	if p.Effect == Reset && len(p.Only) > 0 && !slices.ContainsFunc(p.Only, tcp) {
 		return fmt.Errorf("partition: effect reset ends TCP connections, and only %s is to be cut: add tcp, or use drop", p.Only[0])
@@ -357,7 +361,7 @@ func ParseTraffic(s string) (Traffic, error) {
 		}
 		t.Port = n
 	}
-	return t, Partition{Only: []Traffic{t}}.checkOnly()
+	return t, Partition{Only: []Traffic{t}}.CheckOnly()
 }
 
 func oneOf[T ~string](all []T) string {

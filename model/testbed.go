@@ -283,11 +283,10 @@ func (t *Testbed) Names() []NodeID {
 	return out
 }
 
-// Where is what a partition on the testbed needs to know; role may be nil.
-func (t *Testbed) Where(role func(string) (Holders, error)) Where {
-	w := Where{Hosts: t.Names(), Labels: map[NodeID]map[string]string{}, Role: role}
-	for _, h := range t.Hosts {
-		w.Labels[h.Name] = h.Labels
-	}
-	return w
+// Holders of a role.
+type Holders struct {
+	Have []NodeID // who has it; several, or none, while a system is divided
+	Of   []NodeID // all who were asked
+	// Silent are those of them who did not answer: nobody knows whether they have it.
+	Silent []NodeID
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"netsplit/flowrules"
 	"netsplit/model"
 	"netsplit/record/rundir"
 	"netsplit/testbed"
@@ -58,9 +59,9 @@ func (l *Live) Cut(ctx context.Context, name string, p model.Partition) (model.S
 	if slices.ContainsFunc(l.cuts, func(c *scriptCut) bool { return c.Name == name }) {
 		return model.ScriptCut{}, fmt.Errorf("a cut named %q is in force: heal it first, or take another name", name)
 	}
-	where := l.r.c.Bed.Testbed.Where(func(role string) (model.Holders, error) { return l.r.procs.Holders(ctx, role) })
+	where := flowrules.WhereOn(&l.r.c.Bed.Testbed, func(role string) (model.Holders, error) { return l.r.procs.Holders(ctx, role) })
 	where.Hosts = l.Hosts()
-	p, err := p.Resolve(where)
+	p, err := flowrules.Resolve(p, where)
 	if err != nil {
 		return model.ScriptCut{}, err
 	}
@@ -129,7 +130,9 @@ func (l *Live) Heal(ctx context.Context, name string) (model.ScriptCut, error) {
 
 // cutBy says whether a cut that is in force takes the probe packet on the link.
 func (l *Live) cutBy(link model.Link, s model.ProbePacket) bool {
-	return slices.ContainsFunc(l.cuts, func(c *scriptCut) bool { return slices.Contains(c.Proof.Links, link) && c.Partition.Takes(s) })
+	return slices.ContainsFunc(l.cuts, func(c *scriptCut) bool {
+		return slices.Contains(c.Proof.Links, link) && flowrules.Takes(c.Partition, s)
+	})
 }
 
 // count books what wanted to cross and what leaked, before the rules and their

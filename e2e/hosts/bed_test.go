@@ -19,6 +19,7 @@ import (
 	"netsplit/e2e/harness"
 	"netsplit/e2e/need"
 	"netsplit/e2e/traffic"
+	"netsplit/flowrules"
 	"netsplit/model"
 )
 
@@ -68,7 +69,7 @@ ip -n %[1]s addr add %[4]s/24 dev e0; ip -n %[1]s link set lo up; ip -n %[1]s li
 	if err := os.WriteFile(b.file, []byte(y), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b.Where = tb.Where(func(string) (model.Holders, error) {
+	b.Where = flowrules.WhereOn(&tb, func(string) (model.Holders, error) {
 		return model.Holders{Have: []model.NodeID{traffic.Leader}, Of: tb.Names()}, nil
 	})
 	b.Where.Labels = traffic.Labels

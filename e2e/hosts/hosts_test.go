@@ -21,6 +21,7 @@ import (
 	"netsplit/api/wire"
 	"netsplit/e2e/harness"
 	"netsplit/e2e/traffic"
+	"netsplit/flowrules"
 	"netsplit/internal/labtest"
 	"netsplit/model"
 )
@@ -89,7 +90,7 @@ table inet mine { chain in { type filter hook input priority 0; ip saddr 10.77.0
 		return b.sh("ip netns exec nb-h2 sh -c 'nft -s list table netdev mine; nft -s list table inet mine'")
 	}
 	before := list()
-	p, err := alone.Resolve(b.Where)
+	p, err := flowrules.Resolve(alone, b.Where)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"netsplit/api/wire"
 	"netsplit/e2e/harness"
 	"netsplit/e2e/traffic"
+	"netsplit/flowrules"
 	"netsplit/model"
 )
 
@@ -19,7 +20,7 @@ func TestNothingOfAnySortPassesOnceInForce(t *testing.T) {
 	harness.LeavesNothing(t)
 	b := newBench(t, "a", "b", "c")
 	var stations []*traffic.Station
-	where := model.Where{}
+	where := flowrules.Where{}
 	for i, h := range b.hosts {
 		s := traffic.NewStation(model.NodeID(h), "hand-"+h, "eth0", [6]byte{2, 0x77, 0, 0, 0, byte(i + 1)}, netip.MustParseAddr(b.ip[h]))
 		s.Open(t)
@@ -49,7 +50,7 @@ func TestNothingOfAnySortPassesOnceInForce(t *testing.T) {
 		for _, o := range p.Only {
 			asked.Only = append(asked.Only, model.Traffic{Proto: o.Proto, Port: uint16(o.Port), Opening: o.Opening})
 		}
-		resolved, err := asked.Resolve(where)
+		resolved, err := flowrules.Resolve(asked, where)
 		if err != nil {
 			t.Fatal(err)
 		}

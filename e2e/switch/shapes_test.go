@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"netsplit/e2e/traffic"
+	"netsplit/flowrules"
 	"netsplit/model"
 	"netsplit/testbed/fabric"
 )
@@ -23,7 +24,7 @@ func (s station) Received(probe uint32) int        { return s.received(probe) }
 func TestEveryShapeWithEveryTraffic(t *testing.T) {
 	b := newBench(t, 5)
 	f, _ := b.start(fabric.Config{Crossed: func(uint32, model.NodeID, []byte) {}})
-	bed := traffic.Bed{Resets: true, Show: b.flows, Where: b.testbed.Where(func(string) (model.Holders, error) {
+	bed := traffic.Bed{Resets: true, Show: b.flows, Where: flowrules.WhereOn(&b.testbed, func(string) (model.Holders, error) {
 		return model.Holders{Have: []model.NodeID{traffic.Leader}, Of: b.testbed.Names()}, nil
 	})}
 	bed.Where.Labels = traffic.Labels
@@ -32,7 +33,7 @@ func TestEveryShapeWithEveryTraffic(t *testing.T) {
 	}
 	bed.Cut = func(n int, p model.Partition) {
 		t.Helper()
-		r, err := p.Resolve(bed.Where)
+		r, err := flowrules.Resolve(p, bed.Where)
 		if err == nil {
 			err = f.Cut(within(t), uint32(n), r)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 
+	"netsplit/flowrules"
 	"netsplit/model"
 )
 
@@ -383,7 +384,7 @@ type Bed struct {
 	// apart. p is as a person gives it.
 	Cut   func(n int, p model.Partition)
 	Heal  func(n int)
-	Where model.Where
+	Where flowrules.Where
 	// Resets says that the effect reset can be had.
 	Resets bool
 	Show   func() string // what the backend holds, for messages
@@ -513,7 +514,7 @@ func Shapes(tb testing.TB) []model.Partition {
 func (b *Bed) EveryShape(t *testing.T) {
 	var given, cut []model.Partition
 	for _, p := range append(Shapes(t), crossing(t)...) {
-		r, err := p.Resolve(b.Where)
+		r, err := flowrules.Resolve(p, b.Where)
 		if err != nil {
 			t.Fatal(err)
 		}

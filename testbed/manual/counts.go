@@ -5,6 +5,7 @@ import (
 	"maps"
 	"time"
 
+	"netsplit/flowrules"
 	"netsplit/model"
 	"netsplit/testbed"
 )
@@ -174,7 +175,7 @@ func (ps *Partitions) olderLinks(h *manualCut) map[model.Link]bool {
 	out, created := map[model.Link]bool{}, h.status().Created
 	p := h.status().Partition
 	for _, o := range others {
-		if st := o.status(); o.standing() && st.Created.Before(created) && st.Partition.CutsAll(p) {
+		if st := o.status(); o.standing() && st.Created.Before(created) && flowrules.CutsAll(st.Partition, p) {
 			for _, l := range st.Partition.Links() {
 				out[l] = true
 			}

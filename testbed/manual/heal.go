@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"netsplit/flowrules"
 	"netsplit/model"
 )
 
@@ -116,7 +117,7 @@ func (ps *Partitions) cutByOthers(h *manualCut, l model.Link, sp model.ProbePack
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	for _, o := range ps.cuts {
-		if o != h && o.on[l] && o.standing() && o.partition().Takes(sp) {
+		if o != h && o.on[l] && o.standing() && flowrules.Takes(o.partition(), sp) {
 			return true
 		}
 	}
@@ -142,8 +143,8 @@ func (ps *Partitions) stillCut(h *manualCut) []string {
 		if o == h || !o.standing() || !slices.ContainsFunc(p.Links(), func(l model.Link) bool { return h.on[l] }) {
 			continue
 		}
-		if !p.CutsAll(mine) {
-			only := p.CutsOf(mine)
+		if !flowrules.CutsAll(p, mine) {
+			only := flowrules.CutsOf(p, mine)
 			if len(only) == 0 {
 				continue
 			}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"netsplit/flowrules"
 	"netsplit/model"
 	"netsplit/testbed"
 )
@@ -24,7 +25,7 @@ func (ps *Partitions) Create(ctx context.Context, spec model.PartitionSpec) (mod
 	if ps.bed == nil {
 		return fail(model.ErrUnavailable, "this daemon has no testbed of its own to cut by hand: start it with --testbed FILE")
 	}
-	resolved, err := spec.Partition.Resolve(ps.bed.Testbed.Where(func(role string) (model.Holders, error) {
+	resolved, err := flowrules.Resolve(spec.Partition, flowrules.WhereOn(&ps.bed.Testbed, func(role string) (model.Holders, error) {
 		return ps.bed.Holders(ctx, role)
 	}))
 	if errors.Is(err, model.ErrUnavailable) {

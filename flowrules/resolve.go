@@ -1,27 +1,30 @@
-package model
+package flowrules
 
 import (
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"netsplit/model"
 )
 
 // Where is what a partition needs to know of the testbed it is made on.
 type Where struct {
-	Hosts  []NodeID // all of the testbed, in its order
-	Labels map[NodeID]map[string]string
+	Hosts  []model.NodeID // all of the testbed, in its order
+	Labels map[model.NodeID]map[string]string
 	// Role tells who has a role now; nil where nobody can be asked yet. An
 	// error says why it cannot be told.
-	Role func(role string) (Holders, error)
+	Role func(role string) (model.Holders, error)
 }
 
-// Holders of a role.
-type Holders struct {
-	Have []NodeID // who has it; several, or none, while a system is divided
-	Of   []NodeID // all who were asked
-	// Silent are those of them who did not answer: nobody knows whether they have it.
-	Silent []NodeID
+// WhereOn is what a partition on the testbed needs to know; role may be nil.
+func WhereOn(t *model.Testbed, role func(string) (model.Holders, error)) Where {
+	w := Where{Hosts: t.Names(), Labels: map[model.NodeID]map[string]string{}, Role: role}
+	for _, h := range t.Hosts {
+		w.Labels[h.Name] = h.Labels
+	}
+	return w
 }
 
 // ErrRoleUnknown is wrapped by Resolve where only the role is missing: all else
@@ -46,14 +49,14 @@ var ErrRoleUnknown = errors.New("nobody can be asked who has the role")
 //	leader-out  the same                        Size of them that do not have it
 //
 // A resolved partition stays as it is.
-func (p Partition) Resolve(w Where) (Partition, error) {
+func Resolve(p model.Partition, w Where) (model.Partition, error) {
 	if p.Effect == "" {
-		p.Effect = Drop
+		p.Effect = model.Drop
 	}
 	var err error
 	p.Groups = cloneGroups(p.Groups)
 	switch p.Shape {
-	case Isolated:
+	case model.Isolated:
 		if len(p.Groups) == 1 {
 			rest := without(w.Hosts, p.Groups...)
 			if len(rest) == 0 {
@@ -61,7 +64,7 @@ func (p Partition) Resolve(w Where) (Partition, error) {
 			}
 			p.Groups = append(p.Groups, rest)
 		}
-	case Bridge:
+	case model.Bridge:
 		if len(p.Groups) == 1 {
 			rest := without(w.Hosts, p.Groups[0])
 			half := (len(rest) + 1) / 2
@@ -70,35 +73,35 @@ func (p Partition) Resolve(w Where) (Partition, error) {
 			}
 			p.Groups = append(p.Groups, rest[:half], rest[half:])
 		}
-	case Ring:
+	case model.Ring:
 		if len(p.Groups) == 0 {
-			p.Groups = [][]NodeID{slices.Clone(w.Hosts)}
+			p.Groups = [][]model.NodeID{slices.Clone(w.Hosts)}
 		}
-	case Split:
-		p, err = p.byLabel(w)
-	case LeaderIn, LeaderOut:
-		p, err = p.byRole(w)
+	case model.Split:
+		p, err = byLabel(p, w)
+	case model.LeaderIn, model.LeaderOut:
+		p, err = byRole(p, w)
 	}
 	if err != nil {
 		return p, err
 	}
-	if p.Shape != Split && p.Label != "" {
+	if p.Shape != model.Split && p.Label != "" {
 		return p, fmt.Errorf("partition: %s looks at no label: leave out %q, or use split", p.Shape, p.Label)
 	}
-	if p.Shape != LeaderIn && p.Shape != LeaderOut && (p.Role != "" || p.Size != 0) {
+	if p.Shape != model.LeaderIn && p.Shape != model.LeaderOut && (p.Role != "" || p.Size != 0) {
 		return p, fmt.Errorf("partition: %s looks at no role: leave out role and size, or use leader-in or leader-out", p.Shape)
 	}
 	return p, p.Validate(w.Hosts)
 }
 
-func (p Partition) byLabel(w Where) (Partition, error) {
+func byLabel(p model.Partition, w Where) (model.Partition, error) {
 	if p.Label == "" {
 		return p, errors.New("partition: split compares a label of the hosts: name it, as in label=rack")
 	}
 	if len(p.Groups) > 0 {
 		return p, nil
 	}
-	byValue := map[string][]NodeID{}
+	byValue := map[string][]model.NodeID{}
 	known := map[string]bool{}
 	for _, h := range w.Hosts {
 		for label := range w.Labels[h] {
@@ -127,9 +130,9 @@ func (p Partition) byLabel(w Where) (Partition, error) {
 	return p, nil
 }
 
-func (p Partition) byRole(w Where) (Partition, error) {
+func byRole(p model.Partition, w Where) (model.Partition, error) {
 	if p.Role == "" {
-		p.Role = DefaultRole
+		p.Role = model.DefaultRole
 	}
 	size := max(p.Size, 1)
 	if p.Size < 0 {
@@ -139,7 +142,7 @@ func (p Partition) byRole(w Where) (Partition, error) {
 		return p, nil
 	}
 	if len(p.Groups) > 2 {
-		return p, fmt.Errorf("partition: %s takes %s, not %d", p.Shape, groupsOf[p.Shape].given, len(p.Groups))
+		return p, fmt.Errorf("partition: %s takes %s, not %d", p.Shape, p.Shape.Given(), len(p.Groups))
 	}
 	for _, g := range p.Groups {
 		for _, h := range g {
@@ -148,7 +151,7 @@ func (p Partition) byRole(w Where) (Partition, error) {
 			}
 		}
 	}
-	if err := p.checkOnly(); err != nil {
+	if err := p.CheckOnly(); err != nil {
 		return p, err
 	}
 	if w.Role == nil {
@@ -162,7 +165,7 @@ func (p Partition) byRole(w Where) (Partition, error) {
 	if len(p.Groups) == 1 {
 		may = p.Groups[0]
 	}
-	var have, lack []NodeID
+	var have, lack []model.NodeID
 	// One that did not answer may be dead, or have the role and be slow: it is cut
 	// off where there is no other. (Not answering may be how hosts say no.)
 	for _, silent := range []bool{false, true} {
@@ -176,13 +179,13 @@ func (p Partition) byRole(w Where) (Partition, error) {
 			}
 		}
 	}
-	var off []NodeID
+	var off []model.NodeID
 	switch {
 	case len(who.Have) == 0:
 		return p, fmt.Errorf("partition: %s: nobody has role %q now: of %v, none says so", p.Shape, p.Role, who.Of)
-	case p.Shape == LeaderIn && len(have) == 0:
+	case p.Shape == model.LeaderIn && len(have) == 0:
 		return p, fmt.Errorf("partition: %s: %v has role %q, and is not among those to be cut off, %v", p.Shape, who.Have, p.Role, may)
-	case p.Shape == LeaderIn:
+	case p.Shape == model.LeaderIn:
 		off = append(have, lack[:min(len(lack), max(0, size-len(have)))]...)
 	default:
 		off = lack[:min(len(lack), size)]
@@ -195,23 +198,23 @@ func (p Partition) byRole(w Where) (Partition, error) {
 		return p, fmt.Errorf("partition: %s: %d hosts to cut off are all there are: leave one on the other side", p.Shape, len(off))
 	}
 	slices.Sort(off)
-	p.Groups = [][]NodeID{off, rest}
+	p.Groups = [][]model.NodeID{off, rest}
 	return p, nil
 }
 
 // without lists the hosts that are in none of the groups.
-func without(hosts []NodeID, groups ...[]NodeID) []NodeID {
-	var out []NodeID
+func without(hosts []model.NodeID, groups ...[]model.NodeID) []model.NodeID {
+	var out []model.NodeID
 	for _, h := range hosts {
-		if !slices.ContainsFunc(groups, func(g []NodeID) bool { return slices.Contains(g, h) }) {
+		if !slices.ContainsFunc(groups, func(g []model.NodeID) bool { return slices.Contains(g, h) }) {
 			out = append(out, h)
 		}
 	}
 	return out
 }
 
-func cloneGroups(groups [][]NodeID) [][]NodeID {
-	var out [][]NodeID
+func cloneGroups(groups [][]model.NodeID) [][]model.NodeID {
+	var out [][]model.NodeID
 	for _, g := range groups {
 		out = append(out, slices.Clone(g))
 	}
