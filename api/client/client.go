@@ -204,21 +204,9 @@ func (c *Client) UploadTarget(ctx context.Context, archive []byte) (wire.Target,
 	return out, nil
 }
 
-// Targets lists what campaigns can name.
-func (c *Client) Targets(ctx context.Context) ([]wire.Target, error) {
-	out, err := get[wire.Targets](ctx, c, "/v1/targets")
-	return out.Items, err
-}
-
 // Campaign shows a campaign.
 func (c *Client) Campaign(ctx context.Context, campaign string) (wire.Campaign, error) {
 	return get[wire.Campaign](ctx, c, "/v1/campaigns/"+id(campaign))
-}
-
-// Campaigns lists one page, newest first; cursor is "" or Next of the page
-// before.
-func (c *Client) Campaigns(ctx context.Context, limit int, cursor string) (wire.Campaigns, error) {
-	return get[wire.Campaigns](ctx, c, query("/v1/campaigns", "limit", num(limit), "cursor", cursor))
 }
 
 func num(n int) string {
@@ -246,19 +234,6 @@ func (c *Client) Runs(ctx context.Context, campaign string, limit int, cursor st
 // Run shows a run.
 func (c *Client) Run(ctx context.Context, run string) (wire.Run, error) {
 	return get[wire.Run](ctx, c, "/v1/runs/"+id(run))
-}
-
-// RunFile copies a file of a run's record to w.
-func (c *Client) RunFile(ctx context.Context, run, name string, w io.Writer) error {
-	res, err := c.open(ctx, http.MethodGet, "/v1/runs/"+id(run)+"/files/"+id(name), nil, nil)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close()
-	if _, err := io.Copy(w, res.Body); err != nil {
-		return fmt.Errorf("client: read %s of run %s: %w", name, run, err)
-	}
-	return nil
 }
 
 // Findings lists one page of the findings of a campaign, or of all if that is
@@ -289,22 +264,10 @@ func (c *Client) PinInvariant(ctx context.Context, target, text string) (wire.In
 	return call[wire.Invariant](ctx, c, http.MethodPost, "/v1/invariants", wire.InvariantText{Target: target, Text: text}, 0)
 }
 
-// Switches lists the switches with ports and rules.
-func (c *Client) Switches(ctx context.Context) ([]wire.Switch, error) {
-	out, err := get[wire.Switches](ctx, c, "/v1/switches")
-	return out.Items, err
-}
-
 // Examine has the daemon examine its testbed, which takes seconds for each
 // switch.
 func (c *Client) Examine(ctx context.Context) (wire.Diagnosis, error) {
 	return call[wire.Diagnosis](ctx, c, http.MethodPost, "/v1/diagnosis", nil, 0)
-}
-
-// Hosts lists the hosts of the testbed.
-func (c *Client) Hosts(ctx context.Context) ([]wire.Host, error) {
-	out, err := get[wire.Hosts](ctx, c, "/v1/hosts")
-	return out.Items, err
 }
 
 // CreatePartition cuts by hand. With wait > 0 it waits up to that long (at
@@ -318,7 +281,8 @@ func (c *Client) Partition(ctx context.Context, name string) (wire.PartitionStat
 	return get[wire.PartitionStatus](ctx, c, "/v1/partitions/"+id(name))
 }
 
-// Partitions lists one page of the partitions cut by hand, as Campaigns.
+// Partitions lists one page of the partitions cut by hand, newest first; cursor is
+// "" or Next of the page before.
 func (c *Client) Partitions(ctx context.Context, limit int, cursor string) (wire.Partitions, error) {
 	return get[wire.Partitions](ctx, c, query("/v1/partitions", "limit", num(limit), "cursor", cursor))
 }
