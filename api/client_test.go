@@ -111,7 +111,7 @@ func TestClientReachesEverything(t *testing.T) {
 	hs, err := read[wire.Hosts](srv, "/v1/hosts")
 	check("hosts", len(hs.Items) == 1 && hs.Items[0].Name == "n1", err)
 	d, err := c.Examine(ctx)
-	check("diagnosis", d.Testbed == "rack7" && len(d.Checks) == 1 && d.Checks[0].Means == "cuts by rules" && d.OK && d.Model().Checks[0].Affects[0] == model.AbilityCut && d.Model().Abilities[3].Absent, err)
+	check("diagnosis", d.Testbed == "rack7" && len(d.Checks) == 1 && d.Checks[0].Means == "cuts by rules" && d.OK && d.Checks[0].Affects[0] == model.AbilityCut && d.Abilities[3].Absent, err)
 	f.delay = 2
 	p, err := c.CreatePartition(ctx, wire.PartitionSpec{Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"n1"}, {"n2"}}}}, 10*time.Second)
 	check("cut", p.State == "in_force", err)

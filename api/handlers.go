@@ -312,12 +312,12 @@ func (s *server) reset(ctx context.Context, _ *none) (*body[wire.Reset], error) 
 	return &body[wire.Reset]{wire.Reset{Healed: names}}, nil
 }
 
-func (s *server) examine(ctx context.Context, _ *none) (*body[wire.Diagnosis], error) {
+func (s *server) examine(ctx context.Context, _ *none) (*body[model.Diagnosis], error) {
 	d, err := s.Service.Diagnose(ctx)
 	if err != nil {
 		return nil, fromService(err)
 	}
-	return &body[wire.Diagnosis]{wire.FromDiagnosis(d)}, nil
+	return &body[model.Diagnosis]{d}, nil
 }
 
 type annotationsInput struct {

@@ -12,6 +12,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"netsplit/api/wire"
+	"netsplit/model"
 )
 
 // Config is what New needs. Service and Metrics must be set.
@@ -185,17 +186,17 @@ func (s *server) getVersion(context.Context, *none) (*body[wire.Version], error)
 
 type healthOutput struct {
 	Status int
-	Body   wire.Health
+	Body   model.Health
 }
 
 func (s *server) getHealth(ctx context.Context, _ *none) (*healthOutput, error) {
 	h := s.Service.Health(ctx)
-	out := &healthOutput{Status: http.StatusOK, Body: wire.FromHealth(h)}
+	out := &healthOutput{Status: http.StatusOK, Body: h}
 	if !h.OK {
 		out.Status = http.StatusServiceUnavailable
 	}
 	if !trusted(ctx) {
-		out.Body.Checks = []wire.Check{} // names and details are for those who are let in
+		out.Body.Checks = []model.HealthCheck{} // names and details are for those who are let in
 	}
 	return out, nil
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humamux"
 
-	"netsplit/api/wire"
 	"netsplit/model"
 )
 
@@ -85,7 +84,7 @@ func (s *server) copyEvents(ctx context.Context, w http.ResponseWriter, events <
 			if !ok {
 				return
 			}
-			data, err := json.Marshal(wire.FromEvent(e))
+			data, err := json.Marshal(e)
 			if err != nil || !write("id: %d\nevent: %s\ndata: %s\n\n", e.Num, e.Kind, data) {
 				return
 			}

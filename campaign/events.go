@@ -17,7 +17,7 @@ func (s *Service) tell(kind, id, state, text string) {
 	text = model.OneLine(text)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.events = append(s.events, model.ServiceEvent{Num: s.lastEvent() + 1, At: time.Now(), Kind: kind, ID: id, State: state, Text: text})
+	s.events = append(s.events, model.ServiceEvent{Num: s.lastEvent() + 1, At: time.Now().UTC(), Kind: kind, ID: id, State: state, Text: text})
 	if len(s.events) > maxEvents {
 		s.events = slices.Clone(s.events[len(s.events)-maxEvents:])
 	}
@@ -49,7 +49,7 @@ func (s *Service) eventsAfter(after uint64) []model.ServiceEvent {
 	}
 	var out []model.ServiceEvent
 	if after < oldest || after > s.lastEvent() {
-		out = append(out, model.ServiceEvent{Num: oldest, At: time.Now(), Kind: "events", State: "missed",
+		out = append(out, model.ServiceEvent{Num: oldest, At: time.Now().UTC(), Kind: "events", State: "missed",
 			Text: fmt.Sprintf("what happened after event %d is not kept, since the daemon was restarted or more than %d events have come: look at the lists again", after, maxEvents)})
 		after = oldest
 	}

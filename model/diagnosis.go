@@ -27,28 +27,27 @@ const (
 
 // DiagnosisCheck is one thing that was looked at.
 type DiagnosisCheck struct {
-	About string     `json:"about"` // "switch 00…01", "host n1" or "testbed"
-	Name  string     `json:"name"`
-	Level CheckLevel `json:"level"`
-	Found string     `json:"found"`
-	// Means says what follows for what will work, and what to do.
-	Means   string    `json:"means,omitempty"`
-	Affects []Ability `json:"affects,omitempty"`
+	About   string     `json:"about" doc:"switch DATAPATH, host NAME or testbed"`
+	Name    string     `json:"name"`
+	Level   CheckLevel `json:"level" enum:"ok,warn,fail"`
+	Found   string     `json:"found"`
+	Means   string     `json:"means,omitempty" doc:"What follows for what will work, and what to do"`
+	Affects []Ability  `json:"affects,omitempty" doc:"Abilities that depend on it"`
 }
 
 // AbilityStatus is how well something will work: as the worst check that
 // affects it. Absent: the testbed has nothing for it.
 type AbilityStatus struct {
-	Ability Ability    `json:"ability"`
-	Level   CheckLevel `json:"level"`
-	Absent  bool       `json:"absent,omitempty"`
+	Ability Ability    `json:"ability" doc:"cut, proof, gate-packet-in, gate-port, mirror, only or only-opening"`
+	Level   CheckLevel `json:"level" enum:"ok,warn,fail"`
+	Absent  bool       `json:"absent,omitempty" doc:"The testbed has nothing for it"`
 	Why     []string   `json:"why,omitempty"`
 }
 
 // Diagnosis is what a testbed is good for.
 type Diagnosis struct {
 	Testbed   string           `json:"testbed"`
-	OK        bool             `json:"ok"` // the main job can be done
+	OK        bool             `json:"ok" doc:"The main job can be done: cuts, their proof, and the gate in one of its two ways"`
 	Checks    []DiagnosisCheck `json:"checks"`
 	Abilities []AbilityStatus  `json:"abilities"`
 }

@@ -53,10 +53,14 @@ func (m *Message) Field(name string) (string, bool) {
 // of the sender's call stack: messages of one class are expected to drive the
 // same code on the receiver.
 type Class struct {
-	Type  string `json:"type"`
-	From  NodeID `json:"from"`
-	To    NodeID `json:"to"`
-	State State  `json:"state"`
+	// Message type as runs show it. Required.
+	Type string `json:"type"`
+	// Host that sends it. Required.
+	From NodeID `json:"from"`
+	// Host that it goes to. Required.
+	To NodeID `json:"to"`
+	// Values of the two variables at that moment. Required.
+	State State `json:"state"`
 }
 
 // Compare orders classes by type, sender, receiver, state.

@@ -374,11 +374,10 @@ const (
 
 // Warning is a mark of a wrong target file that a search shows.
 type Warning struct {
-	Kind WarningKind `json:"kind"`
-	// About is the cause (Finding.CauseID), or the limits.
-	About  string `json:"about"`
-	Text   string `json:"text"`
-	Advice string `json:"advice"` // what to change
+	Kind   WarningKind `json:"kind" doc:"limit: a limit of the target is as long as the longest cut; clean: a finding shows without any cut; half: a finding shows in half of the fault runs or more"`
+	About  string      `json:"about" doc:"causeId of the findings, or the limits"`
+	Text   string      `json:"text"`
+	Advice string      `json:"advice" doc:"What to change"`
 }
 
 // Campaign is a search and how far it got.

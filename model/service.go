@@ -121,10 +121,10 @@ type SwitchStatus struct {
 
 // PortStatus is one port of a switch.
 type PortStatus struct {
-	Number uint32
-	Name   string
-	Up     bool
-	Host   NodeID // "" if no host of the testbed is on it
+	Number uint32 `json:"number"`
+	Name   string `json:"name"`
+	Up     bool   `json:"up"`
+	Host   NodeID `json:"host,omitempty"` // "" if no host of the testbed is on it
 }
 
 // FlowStatus is one rule in a switch's table, as a person reads it.
@@ -141,15 +141,15 @@ type FlowStatus struct {
 
 // Health says whether the daemon can do its work.
 type Health struct {
-	OK     bool
-	Checks []HealthCheck // in a fixed order
+	OK     bool          `json:"ok"`
+	Checks []HealthCheck `json:"checks"` // in a fixed order
 }
 
 // HealthCheck is one part of Health.
 type HealthCheck struct {
-	Name   string // "store", "switch", …
-	OK     bool
-	Detail string // what is wrong and what to do; or one fact
+	Name   string `json:"name"` // "store", "switch", …
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"` // what is wrong and what to do; or one fact
 }
 
 // ServiceEvent is one entry of the daemon's log of changes. Num counts without
@@ -158,14 +158,14 @@ type HealthCheck struct {
 // go on rising over a restart. An event of kind "events" and state "missed"
 // tells a reader that some are kept no more.
 type ServiceEvent struct {
-	Num  uint64
-	At   time.Time
-	Kind string // "campaign", "run", "finding", "partition", "switch", "host", "invariant", "events"
-	ID   string // of what changed
+	Num  uint64    `json:"num"`
+	At   time.Time `json:"at"`   // UTC
+	Kind string    `json:"kind"` // "campaign", "run", "finding", "warning", "partition", "switch", "host", "invariant", "events"
+	ID   string    `json:"id"`   // of what changed
 	// State is the state it is in now: a word of CampaignState,
 	// PartitionState or VerdictValue, or "connected", "disconnected", "slave", "missed".
-	State string
-	Text  string // one sentence for a person
+	State string `json:"state"`
+	Text  string `json:"text"` // one sentence for a person
 }
 
 // Annotation is a span of time to mark in a graph.

@@ -137,7 +137,9 @@ func (i *Invariant) String() string { return i.A.String() + " " + i.Relation + "
 // State holds the values of an invariant's two variables. An inconsistent
 // state is a State at a moment when the invariant is violated.
 type State struct {
+	// Value of the first variable. Required.
 	A string `json:"a"`
+	// Value of the second variable. Required.
 	B string `json:"b"`
 }
 

@@ -266,8 +266,8 @@ func (c *Client) PinInvariant(ctx context.Context, target, text string) (wire.In
 
 // Examine has the daemon examine its testbed, which takes seconds for each
 // switch.
-func (c *Client) Examine(ctx context.Context) (wire.Diagnosis, error) {
-	return call[wire.Diagnosis](ctx, c, http.MethodPost, "/v1/diagnosis", nil, 0)
+func (c *Client) Examine(ctx context.Context) (model.Diagnosis, error) {
+	return call[model.Diagnosis](ctx, c, http.MethodPost, "/v1/diagnosis", nil, 0)
 }
 
 // CreatePartition cuts by hand. With wait > 0 it waits up to that long (at

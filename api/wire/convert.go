@@ -72,9 +72,7 @@ func FromCampaignSpec(m model.CampaignSpec) CampaignSpec {
 func FromCampaign(c model.Campaign) Campaign {
 	return Campaign{
 		ID: c.ID, State: string(c.State), Reason: c.Reason, Reproduced: c.Reproduced, Spec: FromCampaignSpec(c.Spec), Created: c.Created.UTC(), Ended: when(c.Ended),
-		Done: c.Done, Planned: c.Planned, Undecided: c.Undecided, Findings: c.Findings, Warnings: each(c.Warnings, func(w model.Warning) Warning {
-			return Warning{Kind: string(w.Kind), About: w.About, Text: w.Text, Advice: w.Advice}
-		}), Running: nonNil(c.Running), Doing: c.Doing,
+		Done: c.Done, Planned: c.Planned, Undecided: c.Undecided, Findings: c.Findings, Warnings: nonNil(c.Warnings), Running: nonNil(c.Running), Doing: c.Doing,
 	}
 }
 
@@ -95,32 +93,23 @@ func fromExcusedLine(l model.ExcusedLine) ExcusedLine {
 	return ExcusedLine{Host: string(l.Host), Process: l.Process, Line: l.Line, Why: l.Why, Count: l.Count, First: Duration(l.First), Last: Duration(l.Last)}
 }
 
-func fromLink(l model.Link) Link { return Link{Src: string(l.Src), Dst: string(l.Dst)} }
-
 func fromProof(p *model.Proof) *Proof {
 	if p == nil {
 		return nil
 	}
 	return &Proof{
-		Links: each(p.Links, fromLink), CutAt: Duration(p.CutAt), InForceAt: Duration(p.InForceAt),
+		Links: nonNil(p.Links), CutAt: Duration(p.CutAt), InForceAt: Duration(p.InForceAt),
 		HealAt: Duration(p.HealAt), HealedAt: Duration(p.HealedAt), Wanted: p.Wanted, Dropped: p.Dropped,
 		Leaked: p.Leaked, LeakKnown: p.LeakKnown, ResetConns: p.ResetConns,
 		PerLink: each(p.PerLink, func(l model.LinkProof) LinkProof {
-			return LinkProof{Link: fromLink(l.Link), Wanted: l.Wanted, Dropped: l.Dropped, Leaked: l.Leaked}
+			return LinkProof{Link: l.Link, Wanted: l.Wanted, Dropped: l.Dropped, Leaked: l.Leaked}
 		}),
 	}
 }
 
-func fromClass(c *model.Class) *Class {
-	if c == nil {
-		return nil
-	}
-	return &Class{Type: c.Type, From: string(c.From), To: string(c.To), State: State(c.State)}
-}
-
 func fromScenario(s model.Scenario) Scenario {
 	out := Scenario{
-		ID: s.ID, Strategy: string(s.Strategy), Seed: s.Seed, Isolate: string(s.Isolate), HealAt: fromClass(s.HealAt),
+		ID: s.ID, Strategy: string(s.Strategy), Seed: s.Seed, Isolate: string(s.Isolate), HealAt: s.HealAt,
 		CutAfter: Duration(s.CutAfter), HealAfter: Duration(s.HealAfter), MaxCut: Duration(s.MaxCut), Why: s.Why,
 	}
 	if len(s.Faults) > 0 {
@@ -134,8 +123,7 @@ func fromScenario(s model.Scenario) Scenario {
 		out.Invariant = s.Invariant.String()
 	}
 	if s.State != nil {
-		st := State(*s.State)
-		out.State, out.Nth, out.Substituted = &st, s.Nth, s.Substituted
+		out.State, out.Nth, out.Substituted = s.State, s.Nth, s.Substituted
 	}
 	for _, r := range s.Or {
 		names := map[string]string{}
@@ -162,16 +150,12 @@ func FromRun(r model.RunSummary) Run {
 		ID: r.Run, Campaign: r.Campaign, Target: r.Target, Lab: r.Lab, Tap: r.Tap, Gate: r.Gate, Version: r.Version, ReplayOf: r.ReplayOf,
 		Started: r.Started.UTC(), Ended: when(r.Ended), Scenario: fromScenario(r.Scenario),
 		Verdict: fromVerdict(r.Verdict),
-		Proof:   fromProof(r.Proof), Reached: r.Result.Reached, HealClass: fromClass(r.Result.HealClass),
+		Proof:   fromProof(r.Proof), Reached: r.Result.Reached, HealClass: r.Result.HealClass, CutState: r.Result.CutState,
 		Cost:     fromCost(r.Cost),
 		Messages: r.Messages, ProbeCost: Duration(r.ProbeCost), Probes: r.Probes, Release: r.Release, Retransmits: r.Retransmits, Starved: r.Starved,
 	}
 	if out.Messages == nil {
 		out.Messages = map[string]int{}
-	}
-	if st := r.Result.CutState; st != nil {
-		s := State(*st)
-		out.CutState = &s
 	}
 	if len(r.Faults) > 0 {
 		out.Faults = each(r.Faults, fromFaultProof)
@@ -225,11 +209,8 @@ func FromFinding(f model.Finding) Finding {
 // FromInvariant converts an invariant.
 func FromInvariant(t model.TargetInvariant) Invariant {
 	i := t.Invariant
-	variable := func(v model.VarRef) Variable {
-		return Variable{Name: v.Name, About: v.About, Node: string(v.Node)}
-	}
 	out := Invariant{
-		ID: i.ID, Target: t.Target, Kind: i.Kind, Relation: i.Relation, A: variable(i.A), B: variable(i.B), Text: i.String(),
+		ID: i.ID, Target: t.Target, Kind: i.Kind, Relation: i.Relation, A: i.A, B: i.B, Text: i.String(),
 		Status: string(i.Status), Support: i.Support, Changes: i.Changes, Distinct: i.Distinct, Runs: i.Runs, Chance: i.Chance, Like: i.Like,
 	}
 	if e := i.Example; e != nil {
@@ -251,9 +232,7 @@ func FromSwitch(s model.SwitchStatus) Switch {
 	return Switch{
 		Datapath: s.Datapath.String(), Connected: s.Connected, Since: when(s.Since), Address: s.Address,
 		Role: s.Role, Hardware: s.Hardware, Software: s.Software, Cuts: s.Cuts,
-		Ports: each(s.Ports, func(p model.PortStatus) Port {
-			return Port{Number: p.Number, Name: p.Name, Up: p.Up, Host: string(p.Host)}
-		}),
+		Ports: nonNil(s.Ports),
 		Flows: each(s.Flows, func(f model.FlowStatus) Flow {
 			return Flow{Table: f.Table, Priority: f.Priority, Cookie: fmt.Sprintf("0x%x", f.Cookie), Match: f.Match, Actions: f.Actions,
 				Packets: f.Packets, Bytes: f.Bytes, Age: Duration(f.Age), HardTimeout: Duration(f.HardTimeout), Ours: f.Ours}
@@ -290,7 +269,7 @@ func FromPartition(p model.PartitionStatus) PartitionStatus {
 		PartitionSpec: PartitionSpec{Name: p.Name, Partition: fromPartition(p.Partition), For: Span(p.For)},
 		State:         string(p.State), Reason: p.Reason, Created: p.Created.UTC(),
 		Installed: when(p.Installed), InForce: when(p.InForce), RenewedUntil: when(p.RenewedUntil), Healed: when(p.Healed),
-		Links: each(p.Partition.Links(), fromLink), Wanted: p.Wanted, Probes: p.Probes, Dropped: p.Dropped, Leaked: p.Leaked, LeakKnown: p.LeakKnown,
+		Links: nonNil(p.Partition.Links()), Wanted: p.Wanted, Probes: p.Probes, Dropped: p.Dropped, Leaked: p.Leaked, LeakKnown: p.LeakKnown,
 		CutBy: p.CutBy, Resets: p.Resets, Lapsed: p.Lapsed,
 		Lapses: each(p.Lapses, func(l model.Lapse) Lapse { return Lapse{From: l.From.UTC(), To: when(l.To), Why: l.Why} }),
 	}
@@ -303,16 +282,6 @@ func FromAnnotation(a model.Annotation, to time.Time) Annotation {
 		end = to
 	}
 	return Annotation{Time: a.From.UnixMilli(), TimeEnd: end.UnixMilli(), Title: a.Title, Text: a.Text, Tags: strings.Join(a.Tags, ",")}
-}
-
-// FromEvent converts an event.
-func FromEvent(e model.ServiceEvent) Event {
-	return Event{Num: e.Num, At: e.At.UTC(), Kind: e.Kind, ID: e.ID, State: e.State, Text: e.Text}
-}
-
-// FromHealth converts the health of the daemon.
-func FromHealth(h model.Health) Health {
-	return Health{OK: h.OK, Checks: each(h.Checks, func(c model.HealthCheck) Check { return Check(c) })}
 }
 
 // All converts a list with the given converter; the result is never nil.

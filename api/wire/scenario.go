@@ -44,9 +44,9 @@ type MessageMatch struct {
 
 // FaultCondition is a moment at which an invariant does not hold.
 type FaultCondition struct {
-	Invariant string `json:"invariant" minLength:"1" maxLength:"500" doc:"Id of a mined one, or two variables" example:"status[n1]@n2 == status[n1]@n3"`
-	State     *State `json:"state,omitempty" doc:"Only these values of the two; absent: any that differ"`
-	Nth       int    `json:"nth,omitempty" minimum:"0" doc:"Or from the nth state on that differs from it in numbers only"`
+	Invariant string       `json:"invariant" minLength:"1" maxLength:"500" doc:"Id of a mined one, or two variables" example:"status[n1]@n2 == status[n1]@n3"`
+	State     *model.State `json:"state,omitempty" doc:"Only these values of the two; absent: any that differ"`
+	Nth       int          `json:"nth,omitempty" minimum:"0" doc:"Or from the nth state on that differs from it in numbers only"`
 }
 
 // CutSpec is the cut of a scenario: of a host from the others, or a partition;
@@ -57,7 +57,7 @@ type CutSpec struct {
 	Effect    string          `json:"effect,omitempty" enum:"drop,reset" default:"drop"`
 	Partition *Partition      `json:"partition,omitempty" doc:"In place of isolate"`
 	When      *FaultCondition `json:"when,omitempty" doc:"Cut when the invariant's variables have the values of state"`
-	HealAt    *Class          `json:"healAt,omitempty" doc:"With when: heal at a message of this class, which is the first to pass; absent: at atMost"`
+	HealAt    *model.Class    `json:"healAt,omitempty" doc:"With when: heal at a message of this class, which is the first to pass; absent: at atMost"`
 	After     Duration        `json:"after,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"In place of when: this long into the workload"`
 	AtMost    Span            `json:"atMost,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Heal after this long; absent: as the target's file says"`
 }
@@ -106,7 +106,7 @@ func (s *ScenarioSpec) Model() (*model.Scenario, error) {
 	}
 	out.Strategy, out.Invariant, out.State, out.Nth = model.StrategyCoFI, &when.Invariant, when.State, when.Nth
 	if h := c.HealAt; h != nil {
-		out.HealAt = &model.Class{Type: h.Type, From: model.NodeID(h.From), To: model.NodeID(h.To), State: model.State(h.State)}
+		out.HealAt = h
 	} else {
 		out.Never = true
 	}
@@ -123,7 +123,7 @@ func (c *FaultCondition) model() (*model.FaultCondition, error) {
 	}
 	out := &model.FaultCondition{Invariant: inv, Nth: c.Nth}
 	if c.State != nil {
-		st := model.State(*c.State)
+		st := *c.State
 		if swapped {
 			st.A, st.B = st.B, st.A
 		}
@@ -136,12 +136,7 @@ func fromCondition(c *model.FaultCondition) *FaultCondition {
 	if c == nil {
 		return nil
 	}
-	out := &FaultCondition{Invariant: c.Invariant.String(), Nth: c.Nth}
-	if c.State != nil {
-		st := State(*c.State)
-		out.State = &st
-	}
-	return out
+	return &FaultCondition{Invariant: c.Invariant.String(), Nth: c.Nth, State: c.State}
 }
 
 func fromFault(f model.MessageFault) MessageFault {
@@ -162,7 +157,7 @@ func fromScenarioSpec(s *model.Scenario) *ScenarioSpec {
 		return out
 	}
 	p := fromPartition(s.Partition)
-	c := &CutSpec{Isolate: string(s.Isolate), Partition: &p, HealAt: fromClass(s.HealAt), After: Duration(s.CutAfter), AtMost: Span(s.MaxCut)}
+	c := &CutSpec{Isolate: string(s.Isolate), Partition: &p, HealAt: s.HealAt, After: Duration(s.CutAfter), AtMost: Span(s.MaxCut)}
 	if s.Invariant != nil {
 		c.When = fromCondition(&model.FaultCondition{Invariant: *s.Invariant, State: s.State, Nth: s.Nth})
 	}

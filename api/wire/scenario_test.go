@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"netsplit/model"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -13,7 +15,7 @@ import (
 // is added to it.
 func TestAScenarioGoesThereAndBack(t *testing.T) {
 	s := Duration(time.Second)
-	while := &FaultCondition{Invariant: "status[n1]@n2 == status[n1]@n3", State: &State{A: "LEFT", B: "NORMAL"}, Nth: 2}
+	while := &FaultCondition{Invariant: "status[n1]@n2 == status[n1]@n3", State: &model.State{A: "LEFT", B: "NORMAL"}, Nth: 2}
 	all := MessageFault{Kind: "delay", Match: MessageMatch{Type: "A", From: "n1", To: "n2"}, While: while, After: s, Nth: 2, Every: 3, Times: 4,
 		For: Span(s), Copies: 5, Gap: s, Behind: 6, Limit: Span(s), Lose: "message", Again: 7}
 	for i, v := 0, reflect.ValueOf(all); i < v.NumField(); i++ {
@@ -24,7 +26,7 @@ func TestAScenarioGoesThereAndBack(t *testing.T) {
 	for _, cut := range []*CutSpec{
 		nil,
 		{Isolate: "n3", Effect: "drop", After: s, AtMost: Span(s)},
-		{Isolate: "n3", Effect: "drop", When: while, HealAt: &Class{Type: "A", From: "n1", To: "n3", State: State{A: "LEFT", B: "NORMAL"}}, AtMost: Span(s)},
+		{Isolate: "n3", Effect: "drop", When: while, HealAt: &model.Class{Type: "A", From: "n1", To: "n3", State: model.State{A: "LEFT", B: "NORMAL"}}, AtMost: Span(s)},
 	} {
 		want, err := (&ScenarioSpec{Faults: []MessageFault{all}, Cut: cut, Seed: 8}).Model()
 		if err != nil {

@@ -3,6 +3,8 @@ package wire
 import (
 	"fmt"
 	"time"
+
+	"netsplit/model"
 )
 
 // Duration is a length of time, written as Go writes it: "1.5s", "2m0s".
@@ -63,14 +65,6 @@ type CampaignSpec struct {
 	StopWhenSuspect bool `json:"stopWhenSuspect,omitempty" doc:"End a search at the first mark of a wrong target file (warnings of the campaign)"`
 }
 
-// Warning is a mark of a wrong target file.
-type Warning struct {
-	Kind   string `json:"kind" doc:"limit: a limit of the target is as long as the longest cut; clean: a finding shows without any cut; half: a finding shows in half of the fault runs or more"`
-	About  string `json:"about" doc:"causeId of the findings, or the limits"`
-	Text   string `json:"text"`
-	Advice string `json:"advice" doc:"What to change"`
-}
-
 // Target is a target that a campaign can name.
 type Target struct {
 	Name     string `json:"name" doc:"What a campaign calls it, without a release; with its version if it was uploaded" example:"gossip:3f2a91c04b1d"`
@@ -85,19 +79,19 @@ type Targets struct {
 
 // Campaign is a search and how far it got.
 type Campaign struct {
-	ID         string       `json:"id"`
-	State      string       `json:"state" enum:"queued,running,done,cancelled,failed"`
-	Reason     string       `json:"reason,omitempty" doc:"Why failed or cancelled"`
-	Spec       CampaignSpec `json:"spec"`
-	Created    time.Time    `json:"created"`
-	Ended      *time.Time   `json:"ended,omitempty"`
-	Done       int          `json:"done" doc:"Runs finished, clean ones included"`
-	Planned    int          `json:"planned" doc:"Bound on done; 0 if not known"`
-	Findings   int          `json:"findings"`
-	Warnings   []Warning    `json:"warnings" doc:"Marks of a wrong target file that a search shows, in the order in which they did"`
-	Undecided  []string     `json:"undecided,omitempty" doc:"Why no fault run of a search that is over could be judged, a line for each reason; absent where one could"`
-	Reproduced int          `json:"reproduced,omitempty" doc:"Of a replay: runs that showed the cause of what cost most in the original"`
-	Running    []string     `json:"running" doc:"Ids of the runs under way"`
+	ID         string          `json:"id"`
+	State      string          `json:"state" enum:"queued,running,done,cancelled,failed"`
+	Reason     string          `json:"reason,omitempty" doc:"Why failed or cancelled"`
+	Spec       CampaignSpec    `json:"spec"`
+	Created    time.Time       `json:"created"`
+	Ended      *time.Time      `json:"ended,omitempty"`
+	Done       int             `json:"done" doc:"Runs finished, clean ones included"`
+	Planned    int             `json:"planned" doc:"Bound on done; 0 if not known"`
+	Findings   int             `json:"findings"`
+	Warnings   []model.Warning `json:"warnings" doc:"Marks of a wrong target file that a search shows, in the order in which they did"`
+	Undecided  []string        `json:"undecided,omitempty" doc:"Why no fault run of a search that is over could be judged, a line for each reason; absent where one could"`
+	Reproduced int             `json:"reproduced,omitempty" doc:"Of a replay: runs that showed the cause of what cost most in the original"`
+	Running    []string        `json:"running" doc:"Ids of the runs under way"`
 	// Doing has no entry for a run that is not prepared yet.
 	Doing map[string]string `json:"doing,omitempty" doc:"What each run under way does, by its id: template (it makes, or waits for, the state that runs start from), start, workload or recovery"`
 }
@@ -167,15 +161,9 @@ type Late struct {
 	There   Duration `json:"there" doc:"When the second began"`
 }
 
-// Link is one direction between two hosts.
-type Link struct {
-	Src string `json:"src"`
-	Dst string `json:"dst"`
-}
-
 // LinkProof counts packets on one directed link while it was cut.
 type LinkProof struct {
-	Link
+	model.Link
 	Wanted  int `json:"wanted"`
 	Dropped int `json:"dropped"`
 	Leaked  int `json:"leaked"`
@@ -184,37 +172,17 @@ type LinkProof struct {
 // Proof says what the cut of a run really did. Offsets count from the start
 // of the run.
 type Proof struct {
-	Links      []Link      `json:"links"`
-	CutAt      Duration    `json:"cutAt"`
-	InForceAt  Duration    `json:"inForceAt"`
-	HealAt     Duration    `json:"healAt"`
-	HealedAt   Duration    `json:"healedAt"`
-	Wanted     int         `json:"wanted" doc:"Packets that wanted to cross"`
-	Dropped    int         `json:"dropped"`
-	Leaked     int         `json:"leaked" doc:"Arrived all the same, counted at the receiving hosts"`
-	LeakKnown  bool        `json:"leakKnown" doc:"False: no host could count leaked"`
-	ResetConns int         `json:"resetConns"`
-	PerLink    []LinkProof `json:"perLink"`
-}
-
-// State holds the values of an invariant's two variables.
-type State struct {
-	// Value of the first variable.
-	A string `json:"a"`
-	// Value of the second variable.
-	B string `json:"b"`
-}
-
-// Class is a message class.
-type Class struct {
-	// Message type as runs show it.
-	Type string `json:"type"`
-	// Host that sends it.
-	From string `json:"from"`
-	// Host that it goes to.
-	To string `json:"to"`
-	// Values of the two variables at that moment.
-	State State `json:"state"`
+	Links      []model.Link `json:"links"`
+	CutAt      Duration     `json:"cutAt"`
+	InForceAt  Duration     `json:"inForceAt"`
+	HealAt     Duration     `json:"healAt"`
+	HealedAt   Duration     `json:"healedAt"`
+	Wanted     int          `json:"wanted" doc:"Packets that wanted to cross"`
+	Dropped    int          `json:"dropped"`
+	Leaked     int          `json:"leaked" doc:"Arrived all the same, counted at the receiving hosts"`
+	LeakKnown  bool         `json:"leakKnown" doc:"False: no host could count leaked"`
+	ResetConns int          `json:"resetConns"`
+	PerLink    []LinkProof  `json:"perLink"`
 }
 
 // Scenario is what a run was to do. The whole of it, as a replay needs it, is
@@ -226,11 +194,11 @@ type Scenario struct {
 	Isolate     string              `json:"isolate,omitempty"`
 	Partition   *Partition          `json:"partition,omitempty"`
 	Invariant   string              `json:"invariant,omitempty" doc:"The invariant whose violation triggers the cut, as a person writes it"`
-	State       *State              `json:"state,omitempty" doc:"Cut when the invariant's variables have these values"`
+	State       *model.State        `json:"state,omitempty" doc:"Cut when the invariant's variables have these values"`
 	Or          []map[string]string `json:"or,omitempty" doc:"Or when the same came about with other nodes: each gives nodes, by name, the names of others"`
 	Substituted bool                `json:"substituted,omitempty" doc:"The nodes are those to which it happened; those of the scenario are in or"`
 	Nth         int                 `json:"nth,omitempty" doc:"Or when the nth state that differs from it in numbers only, in the same order, is entered"`
-	HealAt      *Class              `json:"healAt,omitempty" doc:"Only a message of this class heals"`
+	HealAt      *model.Class        `json:"healAt,omitempty" doc:"Only a message of this class heals"`
 	Faults      []MessageFault      `json:"faults,omitempty" doc:"What was to be done to single messages"`
 	CutAfter    Duration            `json:"cutAfter,omitempty"`
 	HealAfter   Duration            `json:"healAfter,omitempty"`
@@ -273,8 +241,8 @@ type Run struct {
 	Proof     *Proof         `json:"proof,omitempty" doc:"Absent: no cut"`
 	Faults    []FaultProof   `json:"faults,omitempty" doc:"What each of the scenario's message faults did"`
 	Reached   bool           `json:"reached" doc:"The trigger fired: the cut took place"`
-	CutState  *State         `json:"cutState,omitempty" doc:"The state a cofi run cut in"`
-	HealClass *Class         `json:"healClass,omitempty"`
+	CutState  *model.State   `json:"cutState,omitempty" doc:"The state a cofi run cut in"`
+	HealClass *model.Class   `json:"healClass,omitempty"`
 	Cost      Cost           `json:"cost"`
 	Messages  map[string]int `json:"messages" doc:"Messages by type"`
 	GateDelay *Delay         `json:"gateDelay,omitempty"`
@@ -356,40 +324,33 @@ type Findings struct {
 	Next  string    `json:"next,omitempty" doc:"Cursor of the next page; absent on the last"`
 }
 
-// Variable names one instance of a variable: what node holds of About.
-type Variable struct {
-	Name  string `json:"name"`
-	About string `json:"about,omitempty"`
-	Node  string `json:"node"`
-}
-
 // Invariant is a relation between two nodes' variables.
 type Invariant struct {
-	ID       string   `json:"id"`
-	Target   string   `json:"target"`
-	Kind     string   `json:"kind"`
-	Relation string   `json:"relation"`
-	A        Variable `json:"a"`
-	B        Variable `json:"b"`
-	Text     string   `json:"text" doc:"The invariant as a person writes it"`
-	Status   string   `json:"status" doc:"mined, pinned or dropped"`
-	Support  int      `json:"support" doc:"Samples it held in"`
-	Changes  int      `json:"changes"`
-	Distinct int      `json:"distinct"`
-	Runs     int      `json:"runs" doc:"Clean runs that support it"`
-	Chance   float64  `json:"chance" doc:"Bound on the probability of a coincidence"`
-	Like     int      `json:"like" doc:"Pairs of like nodes that chance counts with this one"`
-	Example  *Example `json:"example,omitempty"`
+	ID       string       `json:"id"`
+	Target   string       `json:"target"`
+	Kind     string       `json:"kind"`
+	Relation string       `json:"relation"`
+	A        model.VarRef `json:"a"`
+	B        model.VarRef `json:"b"`
+	Text     string       `json:"text" doc:"The invariant as a person writes it"`
+	Status   string       `json:"status" doc:"mined, pinned or dropped"`
+	Support  int          `json:"support" doc:"Samples it held in"`
+	Changes  int          `json:"changes"`
+	Distinct int          `json:"distinct"`
+	Runs     int          `json:"runs" doc:"Clean runs that support it"`
+	Chance   float64      `json:"chance" doc:"Bound on the probability of a coincidence"`
+	Like     int          `json:"like" doc:"Pairs of like nodes that chance counts with this one"`
+	Example  *Example     `json:"example,omitempty"`
 }
 
 // Example is one sample in which an invariant held.
 type Example struct {
-	Run     string `json:"run"`
-	Message uint64 `json:"message"`
-	Type    string `json:"type"`
-	From    string `json:"from"`
-	To      string `json:"to"`
-	State   State  `json:"state"`
+	Run     string      `json:"run"`
+	Message uint64      `json:"message"`
+	Type    string      `json:"type"`
+	From    string      `json:"from"`
+	To      string      `json:"to"`
+	State   model.State `json:"state"`
 }
 
 // Invariants are all invariants asked for.
@@ -408,14 +369,6 @@ type InvariantText struct {
 	Text   string `json:"text" minLength:"1" maxLength:"4096" doc:"Two variables of two nodes and of one kind, as in status[n1]@n2 == status[n1]@n3"`
 }
 
-// Port is one port of a switch.
-type Port struct {
-	Number uint32 `json:"number"`
-	Name   string `json:"name"`
-	Up     bool   `json:"up"`
-	Host   string `json:"host,omitempty"`
-}
-
 // Flow is one rule of a switch.
 type Flow struct {
 	Table       uint8    `json:"table"`
@@ -432,16 +385,16 @@ type Flow struct {
 
 // Switch is a switch as the controller knows it.
 type Switch struct {
-	Datapath  string     `json:"datapath" doc:"Datapath id, 16 hex digits"`
-	Connected bool       `json:"connected"`
-	Since     *time.Time `json:"since,omitempty"`
-	Address   string     `json:"address,omitempty"`
-	Role      string     `json:"role,omitempty" doc:"Role of this controller at the switch: master, equal or slave, which can neither cut nor heal there"`
-	Hardware  string     `json:"hardware,omitempty"`
-	Software  string     `json:"software,omitempty"`
-	Cuts      string     `json:"cuts,omitempty" doc:"What partitions by hand cut by there, in words, and why if by drop rules alone"`
-	Ports     []Port     `json:"ports"`
-	Flows     []Flow     `json:"flows"`
+	Datapath  string             `json:"datapath" doc:"Datapath id, 16 hex digits"`
+	Connected bool               `json:"connected"`
+	Since     *time.Time         `json:"since,omitempty"`
+	Address   string             `json:"address,omitempty"`
+	Role      string             `json:"role,omitempty" doc:"Role of this controller at the switch: master, equal or slave, which can neither cut nor heal there"`
+	Hardware  string             `json:"hardware,omitempty"`
+	Software  string             `json:"software,omitempty"`
+	Cuts      string             `json:"cuts,omitempty" doc:"What partitions by hand cut by there, in words, and why if by drop rules alone"`
+	Ports     []model.PortStatus `json:"ports"`
+	Flows     []Flow             `json:"flows"`
 }
 
 // Switches are all switches of the testbed.
@@ -495,23 +448,23 @@ type PartitionSpec struct {
 // PartitionStatus is a partition by hand and how far it got.
 type PartitionStatus struct {
 	PartitionSpec
-	State        string     `json:"state" enum:"requested,in_force,healing,healed,failed" doc:"in_force and healed are said only after proof"`
-	Reason       string     `json:"reason,omitempty" doc:"What hinders it, why it failed, or what is left to say of its heal"`
-	Created      time.Time  `json:"created" doc:"When it was requested"`
-	Installed    *time.Time `json:"installed,omitempty" doc:"When every switch or host had confirmed the rules, which is not yet proof"`
-	InForce      *time.Time `json:"inForce,omitempty" doc:"From when nothing passed, as was proved for the first time"`
-	Lapses       []Lapse    `json:"lapses,omitempty" doc:"Stretches since then in which it was not in force, oldest first; the last 20"`
-	Lapsed       int        `json:"lapsed,omitempty" doc:"How many of them there were"`
-	RenewedUntil *time.Time `json:"renewedUntil,omitempty" doc:"When the first of its rules expires unless they are renewed, which is done every second; absent once it is being healed"`
-	Healed       *time.Time `json:"healed,omitempty" doc:"When a packet had passed again over every link"`
-	Links        []Link     `json:"links" doc:"The directed links it cuts"`
-	Wanted       uint64     `json:"wanted" doc:"Packets that came to cross while it was in force: dropped and leaked together, netsplit's probes included"`
-	Probes       uint64     `json:"probes" doc:"netsplit's own among them, that proved this cut or another of the same traffic"`
-	Dropped      uint64     `json:"dropped" doc:"Without what a switch holds back of broadcasts and multicasts, but for ARP requests: no rule counts those by link"`
-	Leaked       uint64     `json:"leaked" doc:"Packets that arrived since it was in force, broadcasts and multicasts among them"`
-	LeakKnown    bool       `json:"leakKnown" doc:"False: nobody could count leaked"`
-	Resets       uint64     `json:"resets,omitempty" doc:"Packets that netsplit sent to end TCP connections; effect reset"`
-	CutBy        string     `json:"cutBy,omitempty" doc:"What it cuts by, in words, and why if by drop rules alone"`
+	State        string       `json:"state" enum:"requested,in_force,healing,healed,failed" doc:"in_force and healed are said only after proof"`
+	Reason       string       `json:"reason,omitempty" doc:"What hinders it, why it failed, or what is left to say of its heal"`
+	Created      time.Time    `json:"created" doc:"When it was requested"`
+	Installed    *time.Time   `json:"installed,omitempty" doc:"When every switch or host had confirmed the rules, which is not yet proof"`
+	InForce      *time.Time   `json:"inForce,omitempty" doc:"From when nothing passed, as was proved for the first time"`
+	Lapses       []Lapse      `json:"lapses,omitempty" doc:"Stretches since then in which it was not in force, oldest first; the last 20"`
+	Lapsed       int          `json:"lapsed,omitempty" doc:"How many of them there were"`
+	RenewedUntil *time.Time   `json:"renewedUntil,omitempty" doc:"When the first of its rules expires unless they are renewed, which is done every second; absent once it is being healed"`
+	Healed       *time.Time   `json:"healed,omitempty" doc:"When a packet had passed again over every link"`
+	Links        []model.Link `json:"links" doc:"The directed links it cuts"`
+	Wanted       uint64       `json:"wanted" doc:"Packets that came to cross while it was in force: dropped and leaked together, netsplit's probes included"`
+	Probes       uint64       `json:"probes" doc:"netsplit's own among them, that proved this cut or another of the same traffic"`
+	Dropped      uint64       `json:"dropped" doc:"Without what a switch holds back of broadcasts and multicasts, but for ARP requests: no rule counts those by link"`
+	Leaked       uint64       `json:"leaked" doc:"Packets that arrived since it was in force, broadcasts and multicasts among them"`
+	LeakKnown    bool         `json:"leakKnown" doc:"False: nobody could count leaked"`
+	Resets       uint64       `json:"resets,omitempty" doc:"Packets that netsplit sent to end TCP connections; effect reset"`
+	CutBy        string       `json:"cutBy,omitempty" doc:"What it cuts by, in words, and why if by drop rules alone"`
 }
 
 // Lapse is a stretch in which a partition that had been in force was not: packets may
@@ -544,16 +497,6 @@ type Annotation struct {
 	Tags    string `json:"tags" doc:"Separated by commas"`
 }
 
-// Event is one change of something the daemon serves.
-type Event struct {
-	Num   uint64    `json:"num"`
-	At    time.Time `json:"at"`
-	Kind  string    `json:"kind" doc:"campaign, run, finding, warning (a campaign shows a mark of a wrong target file: id is the campaign, state its kind), partition, switch, host, invariant, or events: of state missed, it says that what happened before is not kept, and lists are to be read again"`
-	ID    string    `json:"id"`
-	State string    `json:"state"`
-	Text  string    `json:"text"`
-}
-
 // Version says what runs.
 type Version struct {
 	Version string `json:"version"`
@@ -569,17 +512,4 @@ type AccessPage struct {
 // AccessToken is the token that allows reading.
 type AccessToken struct {
 	Token string `json:"token"`
-}
-
-// Check is one part of Health.
-type Check struct {
-	Name   string `json:"name"`
-	OK     bool   `json:"ok"`
-	Detail string `json:"detail"`
-}
-
-// Health says whether the daemon can do its work.
-type Health struct {
-	OK     bool    `json:"ok"`
-	Checks []Check `json:"checks"`
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"netsplit/api/client"
-	"netsplit/api/wire"
 	"netsplit/controller"
 	"netsplit/controller/of13"
 	"netsplit/model"
@@ -80,7 +79,7 @@ two gates.`,
 
 // examine has the daemon that runs examine its testbed.
 func (d *daemonFlags) examine(ctx context.Context) (model.Diagnosis, error) {
-	var got wire.Diagnosis
+	var got model.Diagnosis
 	daemon, err := d.client()
 	if err == nil {
 		got, err = daemon.Examine(ctx)
@@ -88,7 +87,7 @@ func (d *daemonFlags) examine(ctx context.Context) (model.Diagnosis, error) {
 	if errors.Is(err, client.ErrNoDaemon) {
 		return model.Diagnosis{}, fmt.Errorf("%w: name the testbed file to examine (--testbed), or the daemon (--api)", err)
 	}
-	return got.Model(), err
+	return got, err
 }
 
 // examineFile listens for the switches of a testbed file and examines them.

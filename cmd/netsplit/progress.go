@@ -32,18 +32,18 @@ type progress struct {
 	redraw bool
 	silent bool
 	began  time.Time
-	seen   map[string]bool // finished runs told
-	read   int             // runs that were done when their list was last read
-	told   string          // last reason told while runs were under way
-	warned map[string]bool // warnings told, by kind and what they are about
-	stop   string          // how a user stops it
+	seen   map[string]bool        // finished runs told
+	read   int                    // runs that were done when their list was last read
+	told   string                 // last reason told while runs were under way
+	warned map[model.Warning]bool // told
+	stop   string                 // how a user stops it
 	last   time.Time
 	width  int
 	pace   pace
 }
 
 func (p progressFlags) progress(w io.Writer, began time.Time) *progress {
-	out := &progress{w: w, began: began, seen: map[string]bool{}, warned: map[string]bool{}, silent: p.mode == "none", last: began}
+	out := &progress{w: w, began: began, seen: map[string]bool{}, warned: map[model.Warning]bool{}, silent: p.mode == "none", last: began}
 	if f, ok := w.(*os.File); ok && p.mode == "auto" && os.Getenv("CI") == "" && os.Getenv("TERM") != "dumb" {
 		out.redraw = term.IsTerminal(int(f.Fd()))
 	}
@@ -126,10 +126,11 @@ func (p *progress) finished(ctx context.Context, cl *client.Client, c wire.Campa
 // stop.
 func (p *progress) warn(c wire.Campaign) {
 	for _, w := range c.Warnings {
-		if p.warned[w.Kind+w.About] {
+		told := model.Warning{Kind: w.Kind, About: w.About}
+		if p.warned[told] {
 			continue
 		}
-		p.warned[w.Kind+w.About] = true
+		p.warned[told] = true
 		p.say("warning: %s\n  what to change: %s", w.Text, w.Advice)
 		if p.redraw && !ended(c.State) {
 			p.say("  to stop: %s", p.stop)

@@ -17,6 +17,7 @@ import (
 
 	"netsplit/api/client"
 	"netsplit/api/wire"
+	"netsplit/model"
 )
 
 // What a campaign says while its runs are under way is told, once.
@@ -173,7 +174,7 @@ func TestProgressWarns(t *testing.T) {
 	var out bytes.Buffer
 	p := progressFlags{mode: "plain"}.progress(&out, time.Now())
 	p.stop = "^C"
-	c := wire.Campaign{ID: "c-1", State: "running", Warnings: []wire.Warning{{Kind: "half", About: "x", Text: "put fails in 3 of 6 fault runs", Advice: "read r1"}}}
+	c := wire.Campaign{ID: "c-1", State: "running", Warnings: []model.Warning{{Kind: "half", About: "x", Text: "put fails in 3 of 6 fault runs", Advice: "read r1"}}}
 	for range 2 {
 		p.warn(c)
 		c.Warnings[0].Text = "put fails in 4 of 7 fault runs"

@@ -15,6 +15,7 @@ import (
 
 	"netsplit/api/wire"
 	"netsplit/e2e/harness"
+	"netsplit/model"
 )
 
 // TestPartitionsByHandInHardHours: a switch that has no room, a host's port
@@ -198,7 +199,7 @@ func (d *daemon) told(kind, id, state string) string {
 		if !ok {
 			continue
 		}
-		var e wire.Event
+		var e model.ServiceEvent
 		if err := json.Unmarshal([]byte(data), &e); err != nil {
 			d.t.Fatalf("%q: %v", data, err)
 		}
