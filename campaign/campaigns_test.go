@@ -105,6 +105,14 @@ func TestAReplayIsMadeOnWhatTheRunWasMadeOn(t *testing.T) {
 			}
 		}
 	}
+	for asked, want := range map[*model.CampaignSpec]string{
+		{Replay: "named", StopWhenBroken: true}: "takes a search that cuts",
+		{Replay: "named", WithoutCut: true}:     "nothing was done to its network",
+	} {
+		if _, _, err := s.complete(*asked); !errors.Is(err, model.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", *asked, err, want)
+		}
+	}
 	run("gone", file, "0.9")
 	if _, _, err := s.complete(model.CampaignSpec{Replay: "gone"}); err == nil || !strings.Contains(err.Error(), `no release "0.9"`) {
 		t.Errorf("a release that there is no more: %v", err)
@@ -117,14 +125,17 @@ func TestACampaignThatCannotBeSearchedIsRefused(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "target.yaml")
 	write(t, file, "name: mine\nnodes: [n1]\nclients: [c1]\nprocesses: [{name: s, hosts: [n1], command: [sleep, '9']}]\nstable: [{name: up, hosts: [n1], probe: {command: [echo, up]}, match: up}]\nvariables: []\n"+
 		"workloads: [{name: w, host: c1, command: ['true']}]\nchecks: []\ntiming: {settle: 1s, workload: 1s, max_cut: 1s, recover: 1s}\n")
-	for strategy, want := range map[model.Strategy]string{
-		model.StrategyMessages: "strategy messages takes a scenario",
-		model.StrategyCoFI:     "isolating n1",
-		"else":                 "else",
+	for asked, want := range map[*model.CampaignSpec]string{
+		{Strategy: model.StrategyMessages}:                    "strategy messages takes a scenario",
+		{Strategy: model.StrategyCoFI}:                        "isolating n1",
+		{Strategy: "else"}:                                    "else",
+		{Strategy: model.StrategyClean, StopWhenBroken: true}: "takes a search that cuts",
+		{WithoutCut: true}:                                    "withoutCut takes a replay",
 	} {
-		_, _, err := s.complete(model.CampaignSpec{Target: file, Strategy: strategy})
+		asked.Target = file
+		_, _, err := s.complete(*asked)
 		if !errors.Is(err, model.ErrInvalid) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", strategy, err, want)
+			t.Errorf("%+v: %v, want %q", *asked, err, want)
 		}
 	}
 }

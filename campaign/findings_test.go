@@ -76,11 +76,12 @@ func TestReplaysAreCountedByCause(t *testing.T) {
 	}
 	slow := model.Failure{Check: "operations", Signature: "get failed with Timeout although all it needs was reached", Class: model.Broken}
 	orig := run("c-1", "r0", slow, lost("before the cut")) // as an older version sorted them
-	for _, c := range []string{"c-1", "c-2"} {
-		if err := s.store.PutCampaign(model.Campaign{ID: c, Spec: model.CampaignSpec{Replay: map[string]string{"c-2": "r0"}[c]}}); err != nil {
+	for c, spec := range map[string]model.CampaignSpec{"c-1": {}, "c-2": {Replay: "r0"}, "c-3": {Replay: "r0", WithoutCut: true}} {
+		if err := s.store.PutCampaign(model.Campaign{ID: c, Spec: spec}); err != nil {
 			t.Fatal(err)
 		}
 	}
+	run("c-3", "control", lost("before the cut")) // repeats no cut
 	for id, f := range map[string]model.Failure{"f-1": lost("before the cut"), "f-2": slow} {
 		if err := s.store.PutFinding(model.Finding{ID: id, Campaign: "c-1", Run: "r0", Failure: f}); err != nil {
 			t.Fatal(err)
@@ -150,6 +151,32 @@ func TestASearchWarnsOfAWrongTargetFile(t *testing.T) {
 		s.ended(j, context.Cause(j.ctx))
 		if want := map[bool]model.CampaignState{false: model.CampaignDone, true: model.CampaignCancelled}[stop]; j.c.State != want {
 			t.Errorf("it ended as %s: %s", j.c.State, j.c.Reason)
+		}
+	}
+}
+
+// TestASearchStopsAtTheFirstBrokenPromise that a cut brought, where it was asked to:
+// what the documentation admits is none, nor is what also comes without a cut.
+func TestASearchStopsAtTheFirstBrokenPromise(t *testing.T) {
+	clean, documented, same, broken := failedPut(1), failedPut(2), failedPut(3), failedPut(4)
+	clean.Scenario.Strategy, clean.Proof = model.StrategyClean, nil
+	documented.Verdict.Failures = []model.Failure{{Check: "lost-acknowledged-writes", Class: model.Documented, Signature: "lost"}}
+	broken.Verdict.Failures = []model.Failure{{Check: "two-leaders", Class: model.Broken, Signature: "two leaders"}}
+	for _, asked := range []bool{false, true} {
+		s := &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler), store: store.NewMemory(), metrics: noMetrics{},
+			jobs: map[string]*job{}, subs: map[chan struct{}]bool{}}
+		j := &job{c: model.Campaign{ID: "c-1", State: model.CampaignRunning, Spec: model.CampaignSpec{StopWhenBroken: asked}}}
+		j.ctx, j.cancel = context.WithCancelCause(context.Background())
+		s.watched(j, &model.Target{}, nil)
+		for i, sum := range []model.RunSummary{clean, documented, same, broken} {
+			s.runFinished(j, sum)
+			if want := asked && i == 3; j.ctx.Err() != nil != want {
+				t.Errorf("asked to stop %v: after run %d: %v", asked, i+1, context.Cause(j.ctx))
+			}
+		}
+		s.ended(j, context.Cause(j.ctx))
+		if j.c.State != model.CampaignDone || strings.Contains(j.c.Reason, "broken promise") != asked {
+			t.Errorf("asked to stop %v: it is %s: %s", asked, j.c.State, j.c.Reason)
 		}
 	}
 }

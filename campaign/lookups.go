@@ -97,7 +97,8 @@ func (s *Service) completeFindings() error {
 	return nil
 }
 
-// replaysOf lists the runs that repeat a run and were made to their end.
+// replaysOf lists the runs that repeat a run, its cut included, and were made to
+// their end.
 func (s *Service) replaysOf(run string) ([]model.RunSummary, error) {
 	campaigns, err := s.allCampaigns()
 	if err != nil {
@@ -105,7 +106,7 @@ func (s *Service) replaysOf(run string) ([]model.RunSummary, error) {
 	}
 	var out []model.RunSummary
 	for _, c := range campaigns {
-		if c.Spec.Replay != run {
+		if c.Spec.Replay != run || c.Spec.WithoutCut {
 			continue
 		}
 		runs, err := s.allRuns(c.ID)

@@ -33,6 +33,9 @@ func (s *Service) replay(ctx context.Context, j *job, r *labRunner) error {
 	}
 	err = s.each(ctx, j, r, func(n int) model.WorkItem {
 		sc := explorer.Replay(orig.Scenario, orig.Result)
+		if j.c.Spec.WithoutCut {
+			sc = explorer.WithoutFaults(orig.Scenario)
+		}
 		sc.ID = fmt.Sprintf("s%04d", n)
 		return model.WorkItem{Campaign: j.c.ID, Run: fmt.Sprintf("%s-r%04d", j.c.ID, n), Spec: j.c.Spec, Scenario: sc, ReplayOf: orig.Run}
 	}, func(sum model.RunSummary) {

@@ -325,6 +325,8 @@ func (s *Service) ended(j *job, err error) {
 			c.State = model.CampaignDone
 		case errors.Is(err, errBudget):
 			c.State, c.Reason = model.CampaignDone, errBudget.Error()
+		case errors.Is(err, errBroken):
+			c.State, c.Reason = model.CampaignDone, errBroken.Error()
 		case errors.Is(err, errSuspect):
 			c.State, c.Reason = model.CampaignCancelled, errSuspect.Error()
 		case errors.Is(err, errCancelled):

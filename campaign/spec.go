@@ -85,6 +85,12 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 	case spec.Replay == "" && spec.Scenario == nil && spec.Strategy == model.StrategyCoFI && spec.Clean < 3:
 		return bad("clean %d: invariants are mined from at least 3 clean runs", spec.Clean)
 	}
+	if spec.StopWhenBroken && (spec.Replay != "" || spec.Scenario != nil || spec.Strategy == model.StrategyClean) {
+		return bad("to stop when a promise is broken takes a search that cuts: leave stopWhenBroken out of a replay, a scenario or clean runs")
+	}
+	if spec.WithoutCut && spec.Replay == "" {
+		return bad("withoutCut takes a replay; clean runs of a search come with strategy clean")
+	}
 	if spec.Strategy == model.StrategyScripted {
 		return bad("a script is no search: play it with netsplit script run, or the Go test that it is")
 	}
@@ -145,6 +151,9 @@ func (s *Service) replaySpec(spec model.CampaignSpec) (model.CampaignSpec, error
 	sum, err := s.store.GetRun(spec.Replay)
 	if err != nil {
 		return spec, err
+	}
+	if spec.WithoutCut && !sum.Scenario.Faulty() {
+		return spec, fmt.Errorf("%w: nothing was done to its network: leave withoutCut out", model.ErrInvalid)
 	}
 	orig, err := s.store.GetCampaign(sum.Campaign)
 	if err != nil {

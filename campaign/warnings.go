@@ -8,7 +8,10 @@ import (
 	"netsplit/model"
 )
 
-var errSuspect = errors.New("stopped at the first mark of a wrong target file, as asked")
+var (
+	errSuspect = errors.New("stopped at the first mark of a wrong target file, as asked")
+	errBroken  = errors.New("stopped at the first broken promise, as asked")
+)
 
 // watch is what a search is looked at for, run by run.
 type watch struct {
@@ -30,7 +33,8 @@ func (s *Service) watched(j *job, t *model.Target, runs []model.RunSummary) {
 }
 
 // warn enters a finished run (nil: none) and tells of the marks of a wrong target
-// file that are new; a search that was asked to ends at the first.
+// file that are new; a search that was asked to ends at the first, or at the first
+// broken promise that a cut brought.
 func (s *Service) warn(j *job, sum *model.RunSummary) {
 	s.booking.Lock()
 	defer s.booking.Unlock()
@@ -44,6 +48,9 @@ func (s *Service) warn(j *job, sum *model.RunSummary) {
 	if err != nil {
 		s.log.Error("a campaign could not be looked at for marks of a wrong target file", "campaign", j.c.ID, "err", err)
 		return
+	}
+	if j.c.Spec.StopWhenBroken && slices.ContainsFunc(findings, func(f model.Finding) bool { return f.Class != model.Documented && !f.Clean }) {
+		j.cancel(errBroken)
 	}
 	warnings := slices.Clone(j.c.Warnings)
 	var fresh []model.Warning

@@ -6,6 +6,13 @@ import (
 	"netsplit/model"
 )
 
+// WithoutFaults is the control of a run: its seed, and nothing is done to the
+// network.
+func WithoutFaults(s model.Scenario) model.Scenario {
+	return model.Scenario{ID: s.ID, Strategy: model.StrategyClean, Seed: s.Seed, Observe: s.Observe,
+		Why: fmt.Sprintf("control of %s: the same seed, and nothing is cut", s.ID)}
+}
+
 // Replay returns the scenario that repeats a run: cut as before, and heal
 // where that run healed, whatever other classes come up. A cofi run that a
 // message healed heals at that class (HealAt); one that reached its state and

@@ -3,6 +3,7 @@ package explorer_test
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"netsplit/explorer"
@@ -34,6 +35,15 @@ func heals(s model.Scenario, c model.Class) bool {
 		return c == *s.HealAt
 	}
 	return !slices.Contains(s.Seen, c)
+}
+
+// TestTheControlOfARunDoesNothing to the network: its seed and what it observed stay.
+func TestTheControlOfARunDoesNothing(t *testing.T) {
+	s := model.Scenario{ID: "s0007", Strategy: model.StrategyCoFI, Seed: 44, Isolate: "n1", Observe: []model.Invariant{{ID: "i"}},
+		Invariant: &model.Invariant{ID: "i"}, State: &model.State{A: "n1", B: "n2"}, Partition: model.Isolate("n1", []model.NodeID{"n1", "n2"}, model.Drop), Faults: []model.MessageFault{{}}}
+	if c := explorer.WithoutFaults(s); c.Faulty() || c.Strategy != model.StrategyClean || c.Seed != s.Seed || len(c.Observe) != 1 || !strings.Contains(c.Why, s.ID) {
+		t.Errorf("%+v", c)
+	}
 }
 
 func healed(r model.RunResult) string {

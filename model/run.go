@@ -360,6 +360,10 @@ type CampaignSpec struct {
 	MaxWindow time.Duration `json:"maxWindow"`
 	// StopWhenSuspect ends a search at the first mark of a wrong target file.
 	StopWhenSuspect bool `json:"stopWhenSuspect,omitempty"`
+	// StopWhenBroken ends a search at the first broken promise that a cut brought.
+	StopWhenBroken bool `json:"stopWhenBroken,omitempty"`
+	// WithoutCut makes the runs of a replay without what was done to the network.
+	WithoutCut bool `json:"withoutCut,omitempty"`
 }
 
 // WarningKind names a mark of a wrong target file.

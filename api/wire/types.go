@@ -63,6 +63,8 @@ type CampaignSpec struct {
 	MaxWindow *Duration         `json:"maxWindow,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Your bound on the window of documented losses; absent: none stated" example:"10s"`
 
 	StopWhenSuspect bool `json:"stopWhenSuspect,omitempty" doc:"End a search at the first mark of a wrong target file (warnings of the campaign)"`
+	StopWhenBroken  bool `json:"stopWhenBroken,omitempty" doc:"End a search at the first broken promise that no run without a cut showed"`
+	WithoutCut      bool `json:"withoutCut,omitempty" doc:"Replay without cutting anything or touching any message: the control"`
 }
 
 // Target is a target that a campaign can name.

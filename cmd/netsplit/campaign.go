@@ -69,6 +69,7 @@ this machine (root) and keeps the records in --runs-dir.`,
 	f.IntVar(&maxLost, "max-lost", 0, "your bound on documented losses; more losses are a broken promise")
 	f.DurationVar(&maxWindow, "max-window", 0, "your bound on the time between the first and the last documented loss")
 	f.BoolVar(&spec.StopWhenSuspect, "stop-when-suspect", false, "stop at the first sign of a wrong target file, with exit status 4")
+	f.BoolVar(&spec.StopWhenBroken, "stop-when-broken", false, "stop at the first broken promise that no clean run showed")
 	f.StringVar(&runsDir, "runs-dir", "", "keep records here and do the work in this process")
 	show.register(f)
 	conn.register(c)
@@ -261,6 +262,7 @@ func allRuns(ctx context.Context, cl *client.Client, campaign string) ([]wire.Ru
 
 func replayCommand(conn *daemonFlags) *cobra.Command {
 	var n, labs int
+	var withoutCut bool
 	var runsDir, gate string
 	var show progressFlags
 	c := &cobra.Command{
@@ -272,11 +274,12 @@ func replayCommand(conn *daemonFlags) *cobra.Command {
 			if err := counts(c, "times", "labs"); err != nil {
 				return err
 			}
-			return replay(c, conn, runsDir, wire.CampaignSpec{Replay: args[0], Runs: n, Labs: labs, Gate: gate}, show)
+			return replay(c, conn, runsDir, wire.CampaignSpec{Replay: args[0], Runs: n, Labs: labs, Gate: gate, WithoutCut: withoutCut}, show)
 		},
 	}
 	c.Flags().IntVarP(&n, "times", "n", 10, "how often to repeat it")
 	c.Flags().IntVar(&labs, "labs", 1, "labs used at once")
+	c.Flags().BoolVar(&withoutCut, "without-cut", false, "the control: the same runs, but nothing is done to the network")
 	c.Flags().StringVar(&gate, "gate", "", "port or packet-in (default: as the run's campaign asked for)")
 	c.Flags().StringVar(&runsDir, "runs-dir", "", "where the run's record is, for work in this process")
 	show.register(c.Flags())
@@ -317,7 +320,11 @@ func replay(c *cobra.Command, conn *daemonFlags, runsDir string, spec wire.Campa
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(c.OutOrStdout(), "%d/%d replays of %s failed of its cause (%s), on %s\n", camp.Reproduced, camp.Done, spec.Replay, verdicts, madeOn(camp.Spec))
+		what := "replays of " + spec.Replay
+		if spec.WithoutCut {
+			what += " without its cut"
+		}
+		fmt.Fprintf(c.OutOrStdout(), "%d/%d %s failed of its cause (%s), on %s\n", camp.Reproduced, camp.Done, what, verdicts, madeOn(camp.Spec))
 		if err := printReplays(context.WithoutCancel(c.Context()), c.OutOrStdout(), m.client, camp.ID, spec.Replay); err != nil {
 			return err
 		}
