@@ -41,8 +41,8 @@ const (
 )
 
 // Event is one entry of a run's event log. Num and At are set once, on
-// arrival, by the campaign loop; the log is written before the event is acted
-// on. What the core decides is a function of (event log, seed, version).
+// arrival, by the campaign loop; the event is in the log, in its order, before it is
+// acted on. What the core decides is a function of (event log, seed, version).
 type Event struct {
 	Num  uint64        `json:"n"`
 	At   time.Duration `json:"t"`

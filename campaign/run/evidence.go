@@ -39,14 +39,14 @@ func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 	}
 	ev.Exits, ev.Hung = r.procs.Exits()
 	s.flush()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.packets.Flush(); err != nil {
-		s.incomplete = append(s.incomplete, err.Error())
+	if n, all := s.rec.Waits(); n > 0 {
+		s.Note("the record was written more slowly than packets came: %d entries had to wait, %v in all", n, all.Round(time.Millisecond))
 	}
 	if err := s.rec.Flush(); err != nil {
-		s.incomplete = append(s.incomplete, err.Error())
+		s.Fail("%v", err)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if res.Reached {
 		p := s.proof
 		p.PerLink = s.linkProofs()

@@ -81,7 +81,7 @@ func (r *run) execute(ctx context.Context) (ev record.Evidence, err error) {
 		err = broken // the rest follows from it
 	}
 	r.s.close()
-	err = errors.Join(err, r.procs.StopAll(), r.c.Bed.Sweep(), r.c.Bed.Calm(context.WithoutCancel(ctx)), r.s.packets.Close(), r.rec.Close())
+	err = errors.Join(err, r.procs.StopAll(), r.c.Bed.Sweep(), r.c.Bed.Calm(context.WithoutCancel(ctx)), r.rec.Close())
 	ev.Ended, ev.Lines = time.Now(), r.rec.Lines()
 	r.cost.Start, r.cost.Settle = r.procs.Took()
 	r.cost.Ours = ev.Ended.Sub(began) - r.cost.Template - r.cost.Start - r.cost.Settle - r.cost.Workload - r.cost.Recover
@@ -190,15 +190,16 @@ func (r *run) open(began time.Time) (err error) {
 	if err != nil {
 		return err
 	}
+	rec.Capture(packets)
 	pipe, err := inference.New(inference.Config{Hosts: r.c.Bed.Testbed.Hosts, Nodes: r.target.Nodes,
 		Protocols: r.target.Protocols, Variables: r.target.Variables})
 	if err != nil {
-		return errors.Join(err, packets.Close())
+		return err
 	}
 	r.s = &session{
 		start: began, clock: clock{start: began}, gate: r.c.Bed, transport: meta.Gate, metrics: r.c.Metrics, rec: rec, pipe: pipe,
 		table: state.NewTable(r.target.Variables), engine: explorer.NewEngine(r.c.Scenario), scn: r.c.Scenario,
-		packets: packets, messages: map[string]int{}, ports: newPortsRead(r.target),
+		messages: map[string]int{}, ports: newPortsRead(r.target),
 		inForce: make(chan struct{}), healed: make(chan struct{}),
 	}
 	r.s.watch(r.c.Scenario.Partition.Links())

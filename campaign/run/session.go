@@ -5,12 +5,12 @@ import (
 	"net"
 	"slices"
 	"sort"
+	"strconv"
 	"sync"
 	"time"
 
 	"netsplit/explorer"
 	"netsplit/inference"
-	"netsplit/inference/pcap"
 	"netsplit/inference/state"
 	"netsplit/model"
 	"netsplit/record"
@@ -19,7 +19,7 @@ import (
 )
 
 // session is the ordered heart of one run. Everything that happens enters
-// through its methods, is numbered once, appended to the record and only then
+// through its methods, is numbered once, handed to the record and only then
 // acted on. One mutex is the order: whoever holds it is next.
 type session struct {
 	start   time.Time
@@ -45,7 +45,6 @@ type session struct {
 	table   *state.Table
 	engine  *explorer.Engine
 	scn     model.Scenario
-	packets *pcap.Writer
 	links   map[model.Link]*model.LinkProof // of the partition
 	unheard map[uint64][]model.Observation  // by message: what its receiver will know once it has passed
 	faults  faultState
@@ -205,9 +204,9 @@ func (s *session) Probed(variable string, source int, host model.NodeID, answer 
 }
 
 func (s *session) observe(at time.Duration, held *heldFrame, obs []model.Observation) {
-	for i := range obs {
-		s.table.Set(obs[i])
-		s.carryOut(at, held, s.event(at, model.Event{Kind: model.EventObserve, Observation: &obs[i]}))
+	for _, o := range obs { // of a step, which is not kept
+		s.table.Set(o)
+		s.carryOut(at, held, s.event(at, model.Event{Kind: model.EventObserve, Observation: &o}))
 	}
 }
 
@@ -244,7 +243,7 @@ func (s *session) Mirror(at time.Time, frame []byte) {
 		step := s.step(f)
 		s.ports.passed(&step.Packet, len(step.Packet.Payload), false)
 		s.read(t, nil, step, "mirror")
-		s.packets.Write(f, comment("mirror", f, step))
+		s.rec.Packet(f, comment("mirror", f, step))
 	}
 }
 
@@ -283,7 +282,7 @@ func (s *session) hold(host model.NodeID, t time.Duration, frame []byte, to mode
 	if step.Packet.To == "" && len(frame) >= 6 {
 		step.Packet.To = s.gate.HostOf([6]byte(frame))
 	}
-	pkt := &model.HeldPacket{Frame: s.frames, From: step.Packet.From, To: step.Packet.To, Bytes: len(frame), Again: step.Again}
+	pkt := &model.HeldPacket{Frame: s.frames, From: step.Packet.From, To: step.Packet.To, Bytes: len(frame), Again: slices.Clone(step.Again)}
 	for i := range step.New {
 		pkt.Messages = append(pkt.Messages, step.New[i].Num)
 	}
@@ -292,7 +291,6 @@ func (s *session) hold(host model.NodeID, t time.Duration, frame []byte, to mode
 	}
 	if len(s.scn.Faults) > 0 {
 		pkt.Stream, pkt.Payload = s.pipe.StreamOf(&step.Packet), len(step.Packet.Payload)
-		pkt.Again = slices.Clone(step.Again) // it may be kept
 	}
 	held := &heldFrame{num: s.frames, at: t, data: frame, to: step.Packet.To, packet: step.Packet, payload: len(step.Packet.Payload), held: pkt, verdict: model.Refuse}
 	if len(s.scn.Faults) > 0 {
@@ -313,7 +311,7 @@ func (s *session) hold(host model.NodeID, t time.Duration, frame []byte, to mode
 	for i := range step.New {
 		s.metrics.MessageSeen(step.New[i].Type, string(held.verdict))
 	}
-	s.packets.Write(f, comment(held.comment, f, step))
+	s.rec.Packet(f, comment(held.comment, f, step))
 	d := s.now() - t
 	s.delays = append(s.delays, d)
 	s.metrics.GateDelay(s.transport, d)
@@ -381,10 +379,10 @@ func comment(verdict string, f model.Frame, step *inference.Step) string {
 		c += "; the copy for " + string(f.To)
 	}
 	for i := range step.New {
-		c += fmt.Sprintf("; m%d %s", step.New[i].Num, step.New[i].Type)
+		c += "; m" + strconv.FormatUint(step.New[i].Num, 10) + " " + step.New[i].Type
 	}
 	for _, n := range step.Again {
-		c += fmt.Sprintf("; m%d again", n)
+		c += "; m" + strconv.FormatUint(n, 10) + " again"
 	}
 	for _, n := range step.Notes {
 		c += "; " + n

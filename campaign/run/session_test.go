@@ -94,7 +94,7 @@ var statusVariable = model.Variable{Name: "status", Kind: "status", MaxAge: time
 var toldVariable = model.Variable{Name: "told", Kind: "told", MaxAge: time.Minute, Sources: []model.VarSource{
 	{Type: "text *", Of: "receiver", Field: "text", Regexp: `(?P<about>n[0-9])=(?P<value>[A-Z]+)`}}}
 
-func testSession(t *testing.T, scn model.Scenario, gate gateway) *session {
+func testSession(t testing.TB, scn model.Scenario, gate gateway) *session {
 	t.Helper()
 	vars := []model.Variable{statusVariable, toldVariable}
 	pipe, err := inference.New(inference.Config{Hosts: testHosts, Nodes: testNodes, Variables: vars,
@@ -112,8 +112,9 @@ func testSession(t *testing.T, scn model.Scenario, gate gateway) *session {
 	if err != nil {
 		t.Fatal(err)
 	}
+	rec.Capture(packets)
 	s := &session{start: start, clock: clock{start: start}, gate: gate, metrics: noMetrics{}, rec: rec, pipe: pipe, table: state.NewTable(vars),
-		engine: explorer.NewEngine(scn), scn: scn, packets: packets, messages: map[string]int{},
+		engine: explorer.NewEngine(scn), scn: scn, messages: map[string]int{},
 		inForce: make(chan struct{}), healed: make(chan struct{})}
 	s.watch(scn.Partition.Links())
 	t.Cleanup(func() {
@@ -124,7 +125,6 @@ func testSession(t *testing.T, scn model.Scenario, gate gateway) *session {
 			<-s.inForce // both write to the record
 			s.lifted.Wait()
 		}
-		s.packets.Close()
 		s.rec.Close()
 	})
 	return s
@@ -150,7 +150,7 @@ func host(n model.NodeID) model.TestbedHost {
 	panic(n)
 }
 
-func frame(t *testing.T, from, to model.NodeID, transport gopacket.SerializableLayer, payload string) []byte {
+func frame(t testing.TB, from, to model.NodeID, transport gopacket.SerializableLayer, payload string) []byte {
 	t.Helper()
 	ip := &layers.IPv4{Version: 4, TTL: 64, SrcIP: host(from).IP.AsSlice(), DstIP: host(to).IP.AsSlice()}
 	switch l := transport.(type) {
