@@ -14,7 +14,7 @@ const maxAlike = 60
 // met in all runs without a cut.
 func (c *Core) chancy(p *pair) bool {
 	s := c.states[p.metKey()]
-	return s.missed > 0 || !p.state.Numbers() && s.clean < c.clean
+	return s.missed > 0 || !p.state.Numbers() && s.clean < len(c.clean)
 }
 
 // like is a pair that tests the same as another one with other nodes.

@@ -39,9 +39,9 @@ func (c *Core) invariant(id string) (model.Invariant, bool) {
 func (c *Core) recordStates(r model.RunResult) {
 	c.runs++
 	is, ours := c.handed[r.Scenario]
-	uncut := ours && is.s.Strategy == model.StrategyClean
+	uncut, all := ours && is.s.Strategy == model.StrategyClean, map[metKey]bool{}
 	if uncut {
-		c.clean++
+		c.clean = append(c.clean, all)
 	}
 	met := slices.Clone(r.States)
 	slices.SortFunc(met, compareMet)
@@ -51,6 +51,7 @@ func (c *Core) recordStates(r model.RunResult) {
 			continue
 		}
 		k := metKey{m.Invariant, m.State}
+		all[k] = true
 		s := c.states[k]
 		if s == nil {
 			s = &stateInfo{metKey: k, first: r.Scenario, firstAt: m.First, nth: m.Nth}
@@ -115,7 +116,10 @@ func (c *Core) handCoFI() (model.Scenario, string, bool) {
 	is := c.scenario(model.StrategyCoFI, "")
 	inv, st := first.Invariant, p.state
 	is.pair, is.target = p, p.target()
-	is.use = c.states[p.metKey()].seed(p)
+	is.likes = c.standsFor(&inv, p)
+	if !c.anew(is) {
+		is.use = c.states[p.metKey()].seed(p)
+	}
 	is.s.Nth = c.states[p.metKey()].nth
 	if is.use != nil {
 		is.s.Seed, is.s.Nth = is.use.seed, is.use.nth
@@ -131,12 +135,25 @@ func (c *Core) handCoFI() (model.Scenario, string, bool) {
 	}
 	is.s.Never = !p.reached
 	is.s.MaxCut = c.cfg.MaxCut
-	is.likes = c.standsFor(&inv, p)
 	for _, l := range is.likes {
 		is.s.Or = append(is.s.Or, l.names)
 	}
 	is.s.Why = is.why(first)
 	return c.issue(is), "", true
+}
+
+// manyClean is how many runs without a cut must have met a state for it to be taken to
+// come about under every seed.
+const manyClean = 3
+
+// anew says that a run draws its seed anew although others met its state. Every
+// other run of a pair does if the state, or one that the run takes for it, comes
+// about under every seed: each run without a cut met one, and so did the last run of
+// the pair. What the values do not show differs from seed to seed.
+func (c *Core) anew(is *issued) bool {
+	return is.pair.misses == 0 && is.pair.tries%2 == 0 && len(c.clean) >= manyClean && !slices.ContainsFunc(c.clean, func(met map[metKey]bool) bool {
+		return !met[is.pair.metKey()] && !slices.ContainsFunc(is.likes, func(l like) bool { return met[l.metKey()] })
+	})
 }
 
 // pick returns the first of the policy's order that is open and not running.
@@ -189,6 +206,8 @@ func (is *issued) why(ch policy.Choice) string {
 	}
 	if is.use != nil {
 		fmt.Fprintf(&b, "; seed of %s, which met it", is.use.run)
+	} else if p.misses == 0 {
+		b.WriteString("; a new seed, for it comes under every one")
 	}
 	if len(ch.Rules) > 0 {
 		fmt.Fprintf(&b, "; weight %d: %s", ch.Weight, strings.Join(ch.Rules, ", "))

@@ -150,8 +150,8 @@ type Core struct {
 	faultOut            int
 	// runs counts all finished runs that told which states they met.
 	runs int
-	// clean counts those of them that had nothing to cut.
-	clean      int
+	// clean are those of them that had nothing to cut, by the states that each met.
+	clean      []map[metKey]bool
 	longest    time.Duration
 	mined      bool
 	recordings int // clean runs handed out to record states (line 1)

@@ -34,7 +34,7 @@ type pair struct {
 	closed   string // why it is done; "" while it is not
 }
 
-func (p *pair) metKey() metKey { return metKey{p.inv, p.state} }
+func (k pairKey) metKey() metKey { return metKey{k.inv, k.state} }
 
 // known is a class of a pair.
 type known struct {
@@ -216,7 +216,7 @@ func (s *stateInfo) use(seed uint64) *seedUse {
 	return nil
 }
 
-// seed is the one to try next, nil if each was tried in vain since the pair
+// seed is the known one to try next, nil if each was tried in vain since the pair
 // last reached its state: then one must be drawn. Seeds that need no cut come
 // first, then those tried in vain least often. Equals take turns, within the pair
 // and over all pairs of the state, since what its two values do not show differs

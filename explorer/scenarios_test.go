@@ -123,6 +123,38 @@ func TestScenariosOfAlgorithm1(t *testing.T) {
 	}
 }
 
+// TestSeedsOfAStateThatAlwaysComes: where each run without a cut met the state, every
+// other run of a pair draws a seed, until one misses the state.
+func TestSeedsOfAStateThatAlwaysComes(t *testing.T) {
+	core := explorer.NewCore(explorer.Config{Strategy: model.StrategyCoFI, Seed: 7, Nodes: hosts[:2], Hosts: hosts[:2], Effect: model.Drop, Runs: 50, Clean: 3, Retries: 5})
+	var results []model.RunResult
+	known, met := map[uint64]bool{}, []model.MetState{{Invariant: "ab", State: model.State{A: "x", B: "y"}, Count: 1, First: 5}}
+	for _, s := range core.Step(explorer.Input{Kind: explorer.InputAsk, Slots: 3}).Scenarios {
+		known[s.Seed] = true
+		core.Step(explorer.Input{Kind: explorer.InputResult, Result: &model.RunResult{Scenario: s.ID}})
+		results = append(results, model.RunResult{Scenario: s.ID, States: met})
+	}
+	core.Step(explorer.Input{Kind: explorer.InputInvariants, Results: results,
+		Invariants: []model.Invariant{{ID: "ab", Relation: model.RelationEqual, A: leader("a"), B: leader("b")}}})
+	other := core.Step(explorer.Input{Kind: explorer.InputAsk, Slots: 1}).Scenarios[0] // stays out: what follows is one pair
+	known[other.Seed] = true
+	for i, want := range []struct{ drawn, reached bool }{{true, true}, {false, true}, {true, false}, {false, false}, {false, true}, {false, true}, {true, true}} {
+		s := core.Step(explorer.Input{Kind: explorer.InputAsk, Slots: 1}).Scenarios[0]
+		if drawn := !known[s.Seed]; drawn != want.drawn || strings.Contains(s.Why, "a new seed") != want.drawn {
+			t.Errorf("run %d: seed %d is new: %v, want %v: %s", i+1, s.Seed, drawn, want.drawn, s.Why)
+		}
+		known[s.Seed] = true
+		r := model.RunResult{Scenario: s.ID, Verdict: model.Verdict{Value: model.VerdictPass}, Reached: want.reached}
+		if want.reached {
+			r.States = met
+			for _, typ := range []string{"A", "B", "C", "D"} {
+				r.Classes = append(r.Classes, model.Class{Type: typ, From: "a", To: "b", State: model.State{A: "x", B: "z"}})
+			}
+		}
+		core.Step(explorer.Input{Kind: explorer.InputResult, Result: &r})
+	}
+}
+
 // TestSeeds: a run has the seed of a run that met its state; one tried in vain is
 // left alone until the pair reached its state; when none is left, one is drawn.
 // That seeds take turns shows in testdata/scripts/algorithm1.txt.
