@@ -1,8 +1,37 @@
 #!/usr/bin/env bash
-# The main job on a real system: a campaign on Redis Sentinel in a lab of its
-# own, at most 6 minutes. Leaves only its record behind, also after ^C.
+# The main job on a real system: a search on Redis Sentinel that ends at the first
+# broken promise, then the same run again, with its cut and without. As root, at most
+# 6 minutes. Leaves only its records behind, also after ^C.
+#
+#   SEED=n      of the search; default: a new one, which is printed
+#   LABS=n      labs used at once
+#   REPLAYS=n   how often the run is repeated
 set -euo pipefail
 cd "$(dirname "$0")/.."
-out=${NETSPLIT_RUNS:-runs/demo}
-exec bin/netsplit campaign redis-sentinel \
-  --runs-dir "$out" --labs "${LABS:-3}" --clean 3 --faults "${FAULTS:-12}" --budget "${BUDGET:-4m30s}" --seed "${SEED:-1}" "$@"
+out=${NETSPLIT_RUNS:-runs/demo} labs=${LABS:-5} replays=${REPLAYS:-5}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+cat <<'END'
+The system: Redis with Sentinel as Debian ships it, on three hosts.
+The work:   an operator drains the master's host: its own Sentinel hands the lead over.
+The search: cut a host off at a message that shows two nodes disagreeing, heal at another one.
+END
+code=0
+bin/netsplit campaign redis-sentinel --set workload=drain --stop-when-broken --runs-dir "$out" --labs "$labs" \
+  --clean 3 --faults "${FAULTS:-40}" --budget "${BUDGET:-3m30s}" --seed "${SEED:-0}" "$@" | tee "$work/search" || code=$?
+run=$(sed -n 's/.* replay \(c-[0-9-]*-r[0-9]*\) .*/\1/p' "$work/search" | head -n 1)
+if [ "$code" -ne 3 ] || [ -z "$run" ]; then
+  exit "$code" # nothing found, or something went wrong: the search has said what
+fi
+
+again() {
+  bin/netsplit replay "$run" -n "$replays" --runs-dir "$out" --labs "$labs" "$@" >"$work/again"
+  head -n 1 "$work/again"
+}
+echo
+echo "Repeating $run $replays times, then $replays times without its cut."
+again
+again --without-cut
+echo
+echo "The report has the picture of it: $(sed -n 's/^ *report: //p' "$work/search" | head -n 1)"

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -63,6 +64,7 @@ func TestCampaign(t *testing.T) {
 	t.Run("judge", func(t *testing.T) { judged(t, dir, runs) })
 	t.Run("report", func(t *testing.T) { reports(t, res, dir, id) })
 	t.Run("replay", func(t *testing.T) { replayed(t, res) })
+	t.Run("control", func(t *testing.T) { withoutCut(t, dir, runs) })
 }
 
 // mined checks that invariants were mined and that equality of what two
@@ -290,6 +292,24 @@ func replayed(t *testing.T, campaign harness.Result) {
 	// Writes are lost at every failover here, with or without a cut.
 	if k[1] != "2" {
 		t.Errorf("only %s of 2: %s", k[1], res)
+	}
+}
+
+// withoutCut repeats a run that cut something and lost writes, without its cut: they
+// are lost then, too.
+func withoutCut(t *testing.T, dir string, runs []harness.Record) {
+	i := slices.IndexFunc(runs, func(r harness.Record) bool { return r.Proof != nil && r.Failed("lost-acknowledged-writes") })
+	if i < 0 {
+		t.Fatalf("no run that cut something lost writes: %s", harness.Verdicts(runs))
+	}
+	res := harness.Run(t, "replay", runs[i].Run, "-n", "1", "--without-cut", "--runs-dir", dir, "--progress", "plain")
+	if want := "1/1 replays of " + runs[i].Run + " without its cut failed"; res.Code != 0 || !strings.Contains(res.Stdout, want) {
+		t.Fatalf("want %q: %s", want, res)
+	}
+	_, where, _ := strings.Cut(res.Stdout, "records: ")
+	again := harness.Records(t, dir, filepath.Base(strings.TrimSpace(where)))
+	if len(again) != 1 || again[0].Proof != nil || !again[0].Clean() || again[0].Scenario.Seed != runs[i].Scenario.Seed {
+		t.Errorf("the control is %+v", again)
 	}
 }
 

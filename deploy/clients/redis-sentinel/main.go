@@ -69,12 +69,14 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	write.Flags().DurationVar(&w.refresh, "refresh", 0, "how often writers with an odd number ask the Sentinels without an error; 0: never")
 
 	var failovers int
+	var drain bool
 	operate := &cobra.Command{Use: "operate", Args: cobra.NoArgs, Short: "Force failovers at seeded moments", RunE: func(cmd *cobra.Command, _ []string) error {
 		ctx, cancel := bound(cmd)
 		defer cancel()
-		return operateAll(ctx, &c, failovers)
+		return operateAll(ctx, &c, failovers, drain)
 	}}
 	operate.Flags().IntVar(&failovers, "failovers", 1, "how many")
+	operate.Flags().BoolVar(&drain, "drain", false, "ask the Sentinel on the master's host, not any")
 
 	read := &cobra.Command{Use: "read", Args: cobra.NoArgs, Short: "Read all keys from every node", RunE: func(cmd *cobra.Command, _ []string) error {
 		ctx, cancel := bound(cmd)

@@ -6,12 +6,15 @@ import (
 	"slices"
 	"time"
 
+	"netsplit/deploy/clients/workload"
 	"netsplit/model"
 )
 
 // operateAll asks a Sentinel for a failover at seeded moments: one in each
-// equal share of the time, in its first half, so that its end is seen too.
-func operateAll(ctx context.Context, c *common, failovers int) error {
+// equal share of the time, in its first half, so that its end is seen too. To
+// drain asks the one on the host of the master, as who is about to stop that host
+// does; else any is asked.
+func operateAll(ctx context.Context, c *common, failovers int, drain bool) error {
 	moments, asks := plan(c.seed, failovers, c.dur, len(c.nodes))
 	begin := time.Now()
 	for i, m := range moments {
@@ -21,6 +24,9 @@ func operateAll(ctx context.Context, c *common, failovers int) error {
 		case <-time.After(time.Until(begin.Add(m))):
 		}
 		s := c.nodes[asks[i]]
+		if drain {
+			s = masterHost(ctx, c, asks[i])
+		}
 		op := model.Operation{Type: model.OpInvoke, F: "failover", Node: s.Name}
 		c.out.Add(op)
 		conn := dial(s.IP, sentinelPort, c.tmo)
@@ -34,6 +40,18 @@ func operateAll(ctx context.Context, c *common, failovers int) error {
 	}
 	<-ctx.Done()
 	return nil
+}
+
+// masterHost is the host of the master, as the first Sentinel names it that answers,
+// from the one that was drawn on; the drawn one if none does.
+func masterHost(ctx context.Context, c *common, drawn int) workload.Node {
+	for i := range c.nodes {
+		m, err := masterBySentinel(ctx, c.nodes[(drawn+i)%len(c.nodes)], c.nodes, c.tmo)
+		if err == nil {
+			return m
+		}
+	}
+	return c.nodes[drawn]
 }
 
 // plan draws the moments and the Sentinels to ask. It is a function of the

@@ -187,3 +187,20 @@ func TestIsolatedMaster(t *testing.T) {
 		t.Error("no operation timed out while the master was cut off")
 	}
 }
+
+// TestDrain: the operator asks the Sentinel on the master's host, wherever the
+// master is by then.
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, map[string]string{"workload": "drain", "failovers": "2"})
+	l.startTarget()
+	var asked []model.NodeID
+	for _, o := range parseHistory(t, "operator", l.workload("operator")) {
+		if o.F == "failover" && o.Type == model.OpOK {
+			asked = append(asked, o.Node)
+		}
+	}
+	if len(asked) != 2 || asked[0] != "n1" || asked[1] == "n1" {
+		t.Errorf("failovers at %v, want n1, which begins as the master, and the one that took over", asked)
+	}
+}
