@@ -76,7 +76,7 @@ func (is *issued) cutAt(r model.RunResult) metKey {
 	if !r.Reached {
 		return metKey{}
 	}
-	s := is.s.Met(r)
+	s := Met(is.s, r)
 	return metKey{s.Invariant.ID, *s.State}
 }
 

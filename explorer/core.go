@@ -301,7 +301,7 @@ func (c *Core) result(r model.RunResult) {
 		c.recordStates(r)
 	}
 	if is.pair != nil {
-		is.pair.learn(is, inTerms(r.InTerms(is.s), is.pair.state), c.cfg.Retries)
+		is.pair.learn(is, inTerms(InTerms(r, is.s), is.pair.state), c.cfg.Retries)
 		if !r.Reached {
 			c.states[is.pair.metKey()].missed++
 			c.missed(is)

@@ -98,7 +98,7 @@ func NewEngine(s model.Scenario) *Engine {
 	e.play(s)
 	e.mayCut = map[model.NodeID]bool{s.Isolate: true}
 	for _, r := range s.Or {
-		as, ok := s.As(r)
+		as, ok := substituted(&s, r)
 		e.or = append(e.or, as)
 		e.mayCut[as.Isolate] = e.mayCut[as.Isolate] || ok
 	}

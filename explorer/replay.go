@@ -22,7 +22,7 @@ func WithoutFaults(s model.Scenario) model.Scenario {
 // random one are repeated as they were: their scenarios say all. The id is the
 // caller's to change.
 func Replay(s model.Scenario, r model.RunResult) model.Scenario {
-	s = s.Met(r)
+	s = Met(s, r)
 	s.Substituted = false // it is what is asked for now
 	if s.Strategy != model.StrategyCoFI || !r.Reached {
 		s.Why = fmt.Sprintf("repeats %s", s.ID)

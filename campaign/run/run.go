@@ -229,7 +229,7 @@ func (r *run) watched() (held, mirrored []testbed.Pair) {
 			add(&held, a, b)
 		}
 	}
-	for _, l := range r.c.Scenario.MayCut() {
+	for _, l := range explorer.MayCut(&r.c.Scenario) {
 		add(&held, l.Src, l.Dst)
 	}
 	for i := range r.c.Scenario.Faults {

@@ -250,10 +250,10 @@ func TestTheCutIsOfTheNodesItCameAboutTo(t *testing.T) {
 		t.Errorf("dropped %v, proof %+v", dropped, s.proof)
 	}
 	res := s.engine.Result().RunResult(scn.ID, model.Verdict{})
-	if met := scn.Met(res); met.Isolate != "n2" || res.HealClass == nil || res.HealClass.From != "n2" || *res.CutState != (model.State{A: "NORMAL", B: "LEFT"}) {
+	if met := explorer.Met(scn, res); met.Isolate != "n2" || res.HealClass == nil || res.HealClass.From != "n2" || *res.CutState != (model.State{A: "NORMAL", B: "LEFT"}) {
 		t.Errorf("result %+v of %+v", res, met)
 	}
-	if asked := res.InTerms(scn); *asked.CutState != *scn.State || asked.HealClass.From != "n3" {
+	if asked := explorer.InTerms(res, scn); *asked.CutState != *scn.State || asked.HealClass.From != "n3" {
 		t.Errorf("asked for %+v", asked)
 	}
 }

@@ -1,0 +1,156 @@
+package explorer
+
+import (
+	"maps"
+	"slices"
+
+	"netsplit/model"
+)
+
+// rename1 renames a value, or what a variable is about, if it names a node.
+func rename1(r model.Renaming, s string) string { return string(r.Node(model.NodeID(s))) }
+
+// renamedVar is a variable of the node by its new name.
+func renamedVar(r model.Renaming, v model.VarRef) model.VarRef {
+	return model.VarRef{Name: v.Name, About: rename1(r, v.About), Node: r.Node(v.Node)}
+}
+
+// after is first q, then r.
+func after(r, q model.Renaming) model.Renaming {
+	out := model.Renaming{}
+	for n := range q {
+		out[n] = r.Node(q[n])
+	}
+	for n := range r {
+		if _, ok := q[n]; !ok {
+			out[n] = r[n]
+		}
+	}
+	maps.DeleteFunc(out, func(a, b model.NodeID) bool { return a == b })
+	return out
+}
+
+// inverse leads back.
+func inverse(r model.Renaming) model.Renaming {
+	out := model.Renaming{}
+	for n, m := range r {
+		out[m] = n
+	}
+	return out
+}
+
+// renamedInvariant finds an invariant after the renaming among others, -1 if it is not
+// there. turned says that its variables, of which A sorts before B, have changed
+// places.
+func renamedInvariant(r model.Renaming, i *model.Invariant, among []model.Invariant) (at int, turned bool) {
+	a, b := renamedVar(r, i.A), renamedVar(r, i.B)
+	if turned = b.Compare(a) < 0; turned {
+		a, b = b, a
+	}
+	return slices.IndexFunc(among, func(o model.Invariant) bool { return o.Relation == i.Relation && o.A == a && o.B == b }), turned
+}
+
+// renamedState is a state of an invariant.
+func renamedState(r model.Renaming, s model.State, turned bool) model.State {
+	s.A, s.B = rename1(r, s.A), rename1(r, s.B)
+	if turned {
+		s.A, s.B = s.B, s.A
+	}
+	return s
+}
+
+// renamedClass is a class of an invariant.
+func renamedClass(r model.Renaming, c model.Class, turned bool) model.Class {
+	c.From, c.To, c.State = r.Node(c.From), r.Node(c.To), renamedState(r, c.State, turned)
+	return c
+}
+
+// substituted is the scenario that does to some nodes what this one does to others, alone.
+// false: the scenario observes no invariant over the nodes meant.
+func substituted(s *model.Scenario, r model.Renaming) (model.Scenario, bool) {
+	i, turned := renamedInvariant(r, s.Invariant, s.Observe)
+	if i < 0 {
+		return model.Scenario{}, false
+	}
+	out, inv, st := *s, s.Observe[i], renamedState(r, *s.State, turned)
+	out.Invariant, out.State, out.Isolate, out.Or = &inv, &st, r.Node(s.Isolate), nil
+	out.Why += "; it came about with " + r.String()
+	out.Substituted = true
+	out.Partition.Groups = nil
+	for _, g := range s.Partition.Groups {
+		named := make([]model.NodeID, len(g))
+		for j, n := range g {
+			named[j] = r.Node(n)
+		}
+		slices.Sort(named)
+		out.Partition.Groups = append(out.Partition.Groups, named)
+	}
+	out.Seen = nil
+	for _, c := range s.Seen {
+		out.Seen = append(out.Seen, renamedClass(r, c, turned))
+	}
+	slices.SortFunc(out.Seen, model.Class.Compare)
+	if s.HealAt != nil {
+		c := renamedClass(r, *s.HealAt, turned)
+		out.HealAt = &c
+	}
+	return out, true
+}
+
+// MayCut lists the links that the scenario's partition cuts, to whichever nodes it
+// comes about; some more than once.
+func MayCut(s *model.Scenario) []model.Link {
+	out := s.Partition.Links()
+	for _, r := range s.Or {
+		if as, ok := substituted(s, r); ok {
+			out = append(out, as.Partition.Links()...)
+		}
+	}
+	return out
+}
+
+// Met is the scenario as a run went through it: with the names of the nodes to
+// which it came about. Its Or are what it stood for, the names asked for first.
+// One that has them already stays.
+func Met(s model.Scenario, r model.RunResult) model.Scenario {
+	if s.Substituted || len(r.Or) == 0 || s.Invariant == nil {
+		return s
+	}
+	as, ok := substituted(&s, r.Or)
+	if !ok {
+		return s
+	}
+	back := inverse(r.Or)
+	as.Or = []model.Renaming{back}
+	for _, o := range s.Or {
+		if q := after(o, back); len(q) > 0 {
+			as.Or = append(as.Or, q)
+		}
+	}
+	return as
+}
+
+// InTerms is the result in the names of the scenario that was asked for, where
+// its own are those of the nodes to which it came about. States keep theirs: they
+// are what was met.
+func InTerms(r model.RunResult, s model.Scenario) model.RunResult {
+	if len(r.Or) == 0 || s.Invariant == nil {
+		return r
+	}
+	_, turned := renamedInvariant(r.Or, s.Invariant, nil)
+	back := inverse(r.Or)
+	if r.CutState != nil {
+		st := renamedState(back, *r.CutState, turned)
+		r.CutState = &st
+	}
+	if r.HealClass != nil {
+		c := renamedClass(back, *r.HealClass, turned)
+		r.HealClass = &c
+	}
+	classes := make([]model.Class, len(r.Classes))
+	for i, c := range r.Classes {
+		classes[i] = renamedClass(back, c, turned)
+	}
+	r.Classes = classes
+	return r
+}
