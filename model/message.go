@@ -1,6 +1,9 @@
 package model
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // TypeUnknown is the type of a message no dissector could name.
 const TypeUnknown = "unknown"
@@ -65,8 +68,8 @@ type Class struct {
 
 // Compare orders classes by type, sender, receiver, state.
 func (c Class) Compare(d Class) int {
-	return firstNonZero(cmpString(c.Type, d.Type), cmpString(string(c.From), string(d.From)),
-		cmpString(string(c.To), string(d.To)), c.State.Compare(d.State))
+	return cmp.Or(cmp.Compare(c.Type, d.Type), cmp.Compare(c.From, d.From),
+		cmp.Compare(c.To, d.To), c.State.Compare(d.State))
 }
 
 // String is the class on one line: type from>to at {a, b}.

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -113,7 +114,7 @@ type Link struct {
 
 // Compare orders by source then destination.
 func (l Link) Compare(m Link) int {
-	return firstNonZero(cmpString(string(l.Src), string(m.Src)), cmpString(string(l.Dst), string(m.Dst)))
+	return cmp.Or(cmp.Compare(l.Src, m.Src), cmp.Compare(l.Dst, m.Dst))
 }
 
 // Reverse is the other direction.

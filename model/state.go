@@ -24,7 +24,7 @@ type VarRef struct {
 
 // Compare orders by name, about, node.
 func (v VarRef) Compare(w VarRef) int {
-	return firstNonZero(cmpString(v.Name, w.Name), cmpString(v.About, w.About), cmpString(string(v.Node), string(w.Node)))
+	return cmp.Or(cmp.Compare(v.Name, w.Name), cmp.Compare(v.About, w.About), cmp.Compare(v.Node, w.Node))
 }
 
 // String is name[about]@node.
@@ -71,7 +71,7 @@ type ProgramPoint struct {
 
 // Compare orders by type, sender, receiver.
 func (p ProgramPoint) Compare(q ProgramPoint) int {
-	return firstNonZero(cmpString(p.Type, q.Type), cmpString(string(p.From), string(q.From)), cmpString(string(p.To), string(q.To)))
+	return cmp.Or(cmp.Compare(p.Type, q.Type), cmp.Compare(p.From, q.From), cmp.Compare(p.To, q.To))
 }
 
 // Sample holds the values of both ends of one delivered message: the sender's
@@ -176,12 +176,10 @@ func Number(value string) (int64, bool) {
 }
 
 // Compare orders by A then B.
-func (s State) Compare(t State) int { return firstNonZero(cmpString(s.A, t.A), cmpString(s.B, t.B)) }
+func (s State) Compare(t State) int { return cmp.Or(cmp.Compare(s.A, t.A), cmp.Compare(s.B, t.B)) }
 
 // String is {a, b}.
 func (s State) String() string { return "{" + s.A + ", " + s.B + "}" }
-
-func cmpString(a, b string) int { return strings.Compare(a, b) }
 
 // FalseFirst compares as cmp.Compare does, false before true.
 func FalseFirst(a, b bool) int {
@@ -192,13 +190,4 @@ func FalseFirst(a, b bool) int {
 		return -1
 	}
 	return 1
-}
-
-func firstNonZero(vs ...int) int {
-	for _, v := range vs {
-		if v != 0 {
-			return v
-		}
-	}
-	return 0
 }
