@@ -58,6 +58,15 @@ func (a *along) hold(host model.NodeID, at time.Time, frame []byte) {
 	a.run.Gate(host, at, frame)
 }
 
+// flush enters all that the mirror port has shown.
+func (a *along) flush() error {
+	err := a.mirror.Drain(a.read)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.enter(func(*copied) bool { return true })
+	return err
+}
+
 // read takes a frame from the mirror port and keeps it until it is due.
 func (a *along) read(at time.Time, frame []byte) {
 	a.mu.Lock()

@@ -1,6 +1,7 @@
 package testbed
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -121,5 +122,25 @@ func TestBothTapsAtOnce(t *testing.T) {
 	defer run.mu.Unlock()
 	if len(run.all) != 2*n {
 		t.Errorf("%d frames entered, want %d", len(run.all), 2*n)
+	}
+}
+
+// TestFlushEntersAllThatWasShown, whether it has been read or not, in order.
+func TestFlushEntersAllThatWasShown(t *testing.T) {
+	run, port := &heard{}, &mirrorPort{there: []copied{{at: time.Unix(2, 0), frame: []byte("2")}}}
+	a := &along{run: run, mirror: port, lag: time.Hour}
+	a.read(time.Unix(1, 0), []byte("1"))
+	if err := a.flush(); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"mirror 1", "mirror 2"}; !slices.Equal(run.all, want) {
+		t.Errorf("entered %q, want %q", run.all, want)
+	}
+}
+
+// TestARunThatReadNothingDoesNotTakeTheGate: what was said before is not known.
+func TestARunThatReadNothingDoesNotTakeTheGate(t *testing.T) {
+	if err := (&Testbed{}).Hold(t.Context(), nil, nil); !errors.Is(err, ErrUnread) {
+		t.Errorf("%v", err)
 	}
 }

@@ -99,7 +99,7 @@ func (b *Testbed) Tap(ctx context.Context, run Run, held, mirrored []Pair, sc *m
 	}
 	b.mirror = r
 	read := run.Mirror
-	if name == "gate" {
+	if name == "gate" || sc.Strategy == model.StrategyScripted { // a script may take the gate: Hold
 		a := &along{run: run, mirror: r, lag: alongLag}
 		b.along.Store(a)
 		read = a.read

@@ -152,18 +152,36 @@ func (f *Fabric) Held(ctx context.Context, id uint32, of []model.ProbePacket) (m
 	return f.met(ctx, id, flowrules.KindHold, of)
 }
 
+// Gated is what the rules that send probe packets to the gate have counted on links, as
+// Drops.
+func (f *Fabric) Gated(ctx context.Context, links []model.Link, of []model.ProbePacket) (map[model.Link][]model.Met, error) {
+	if err := f.mu.take(ctx); err != nil {
+		return nil, err
+	}
+	on := map[model.Link]bool{}
+	for _, l := range links {
+		on[l] = true
+	}
+	return f.metOn(ctx, on, flowrules.KindGate, of)
+}
+
 // met finds the rule of a kind that takes each probe packet, and what it has counted.
 func (f *Fabric) met(ctx context.Context, id uint32, kind flowrules.Kind, of []model.ProbePacket) (map[model.Link][]model.Met, error) {
 	if err := f.mu.take(ctx); err != nil {
 		return nil, err
 	}
 	cut, err := f.standing(id)
-	on := linkSet(cut)
-	read := f.reading(counters{kind, func(_ *member, r flowrules.Rule) bool { return on[r.Link] }})
-	f.mu.Unlock()
 	if err != nil {
+		f.mu.Unlock()
 		return nil, err
 	}
+	return f.metOn(ctx, linkSet(cut), kind, of)
+}
+
+// metOn is met on links; f.mu is held and left.
+func (f *Fabric) metOn(ctx context.Context, on map[model.Link]bool, kind flowrules.Kind, of []model.ProbePacket) (map[model.Link][]model.Met, error) {
+	read := f.reading(counters{kind, func(_ *member, r flowrules.Rule) bool { return on[r.Link] }})
+	f.mu.Unlock()
 	counted, err := read.counted(ctx, 0)
 	out, best := map[model.Link][]model.Met{}, map[model.Link][]flowrules.Rule{}
 	for l := range on {

@@ -220,6 +220,11 @@ func testTapsCutsAndHeals(t *testing.T, by model.Gate) {
 	must(r.f.SetTaps(ctx, []fabric.Pair{{A: "s1h1", B: "s1h2"}}, []fabric.Pair{{A: "s1h1", B: "s1h3"}}))
 	r.expect("gated", 1, 2, 1, gate)
 	r.expect("mirrored", 1, 1, 3, "3,9")
+	gated, open := model.Link{Src: "s1h2", Dst: "s1h1"}, model.Link{Src: "s1h1", Dst: "s1h3"}
+	met, err := r.f.Gated(ctx, []model.Link{gated, open}, model.Partition{}.ProbePackets())
+	if err != nil || met[gated][1].Packets != 1 || met[gated][0].Rule == met[gated][1].Rule || met[open][1].Rule != "" {
+		t.Errorf("the gate counts %+v: %v", met, err)
+	}
 	must(r.f.Cut(ctx, 5, isolate1))
 	r.expect("cut", 1, 1, 2, "")
 	r.expect("cut", 1, 3, 1, "")
