@@ -10,6 +10,7 @@ import (
 
 	"netsplit/flowrules"
 	"netsplit/model"
+	"netsplit/sut"
 )
 
 // userScenario checks a scenario that a user gave and completes it: the host that it
@@ -46,6 +47,10 @@ func (s *Service) userScenario(spec model.CampaignSpec, t *model.Target) (*model
 		}
 		return nil
 	}
+	roles := slices.Collect(maps.Keys(t.Roles))
+	if s.cfg.Testbed != nil {
+		roles = slices.AppendSeq(roles, maps.Keys(s.cfg.Testbed.Roles))
+	}
 	for i := range sc.Faults {
 		f := &sc.Faults[i]
 		if f.While != nil {
@@ -55,7 +60,7 @@ func (s *Service) userScenario(spec model.CampaignSpec, t *model.Target) (*model
 				return nil, err
 			}
 		}
-		if err := s.roles(&f.Match, t); err != nil {
+		if err := sut.Ends(&f.Match, hosts, roles); err != nil {
 			return bad("fault %d: %v", i+1, err)
 		}
 		if err := f.Validate(hosts); err != nil {
@@ -111,28 +116,6 @@ func (s *Service) userScenario(spec model.CampaignSpec, t *model.Target) (*model
 		sc.MaxCut = t.Timing.MaxCut
 	}
 	return &sc, nil
-}
-
-// roles reads what stands for a host and is a role as one.
-func (s *Service) roles(m *model.MessageMatch, t *model.Target) error {
-	hosts, known := slices.Concat(t.Nodes, t.Clients), slices.Collect(maps.Keys(t.Roles))
-	if s.cfg.Testbed != nil {
-		known = slices.AppendSeq(known, maps.Keys(s.cfg.Testbed.Roles))
-	}
-	slices.Sort(known)
-	for _, end := range []struct {
-		host *model.NodeID
-		role *string
-	}{{&m.From, &m.FromRole}, {&m.To, &m.ToRole}} {
-		switch name := string(*end.host); {
-		case name == "" || slices.Contains(hosts, *end.host):
-		case slices.Contains(known, name):
-			*end.host, *end.role = "", name
-		case len(known) > 0:
-			return fmt.Errorf("message fault: no host and no role %q: there are hosts %v and roles %v", name, hosts, known)
-		}
-	}
-	return nil
 }
 
 // complete gives an invariant that a person wrote down the kind of its variables, or
