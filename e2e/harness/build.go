@@ -5,13 +5,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"netsplit/internal/labtest"
 )
 
-// binVar holds the folder of the programs, for the processes of the sandbox.
+// binVar holds the folder of the programs, for the processes of the sandbox, and for
+// all packages where make test built them.
 const binVar = "NETSPLIT_E2E_BIN"
 
 // Main is the body of a TestMain: it builds the programs side by side into a
@@ -31,17 +31,9 @@ func run(m *testing.M) int {
 			fmt.Fprintln(os.Stderr, "harness:", err)
 			return 1
 		}
-		for out, pkg := range map[string]string{"netsplit": "netsplit/cmd/netsplit", "gossip": "netsplit/e2e/targets/gossip", "lines": "netsplit/e2e/targets/lines",
-			"redis-sentinel-client": "netsplit/deploy/clients/redis-sentinel",
-			"zookeeper-client":      "netsplit/deploy/clients/zookeeper"} {
-			cmd := exec.Command("go", "build", "-buildvcs=false", "-o", filepath.Join(dir, out), pkg)
-			if strings.HasPrefix(pkg, "netsplit/deploy/clients/") { // a module of its own
-				cmd.Dir = "../../deploy/clients"
-			}
-			if b, err := cmd.CombinedOutput(); err != nil {
-				fmt.Fprintf(os.Stderr, "harness: build %s: %v\n%s", pkg, err, b)
-				return 1
-			}
+		if out, err := exec.Command("../../scripts/test-programs.sh", dir).CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "harness: build the programs: %v\n%s", err, out)
+			return 1
 		}
 		os.Setenv(binVar, dir)
 	}

@@ -19,7 +19,9 @@ const stageVar = "NETSPLIT_LABTEST"
 // Main is the body of a TestMain: os.Exit(labtest.Main(m.Run)). It runs the
 // test binary again, as a child of a process that is number 1 of fresh
 // namespaces with an empty /run, and returns its exit status. When that
-// process 1 ends the kernel kills everything left inside, daemons included.
+// process 1 ends the kernel kills everything left inside, daemons included. Each
+// test of a whole package has a sandbox of its own, so that -parallel of them run
+// at once; those that -run names share one.
 //
 // Without root the tests cannot run: that is status 1 with a message. With
 // -short (make check) they are left out.
@@ -38,21 +40,18 @@ func Main(run func() int) int {
 		fmt.Fprintln(os.Stderr, "labtest: these tests make network namespaces and need root; not run")
 		return 1
 	}
-	// Pdeathsig is bound to the thread that forks: keep it.
-	runtime.LockOSThread()
-	cmd := again("init")
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWPID,
-		Pdeathsig:  syscall.SIGKILL,
+	if code, ok := each(); ok {
+		return code
 	}
-	return status(cmd.Run())
+	runtime.LockOSThread() // Pdeathsig is bound to the thread that forks
+	return status(outer().Run())
 }
 
 // Inside says whether this process runs in the sandbox.
 func Inside() bool { return os.Getenv(stageVar) == "in" }
 
-func again(stage string) *exec.Cmd {
-	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
+func again(stage string, args ...string) *exec.Cmd {
+	cmd := exec.Command("/proc/self/exe", slices.Concat(os.Args[1:], args)...)
 	cmd.Args[0] = os.Args[0]
 	cmd.Env = append(os.Environ(), stageVar+"="+stage)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr

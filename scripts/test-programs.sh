@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Builds the programs that the end-to-end tests run into a folder, the argument.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+go=${GO:-go}
+
+$go build -buildvcs=false -o "$1/" ./cmd/netsplit ./e2e/targets/gossip ./e2e/targets/lines
+for client in redis-sentinel zookeeper; do
+  $go build -C deploy/clients -buildvcs=false -o "$1/$client-client" "./$client"
+done
