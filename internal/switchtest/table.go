@@ -13,6 +13,7 @@ import (
 // entry is one rule.
 type entry struct {
 	of13.FlowStats
+	match string    // its Key
 	added time.Time // when the hard timeout's clock started
 }
 
@@ -27,14 +28,15 @@ func (s *Switch) flowMod(m *of13.FlowMod) (*of13.Error, []*of13.FlowRemoved) {
 	if m.BufferID != of13.NoBuffer && m.Command < of13.FlowDelete {
 		return &of13.Error{Type: of13.ErrTypeBadRequest, Code: of13.BadRequestBufferUnknown}, nil
 	}
+	match := m.Match.Key()
 	switch m.Command {
 	case of13.FlowAdd:
-		return s.add(m), nil
+		return s.add(m, match), nil
 	case of13.FlowDelete, of13.FlowDeleteStrict:
-		return nil, s.remove(of13.RemovedDelete, func(e *entry) bool { return selects(m, e) })
+		return nil, s.remove(of13.RemovedDelete, func(e *entry) bool { return selects(m, match, e) })
 	case of13.FlowModify, of13.FlowModifyStrict:
 		for _, e := range s.flows {
-			if selects(m, e) {
+			if selects(m, match, e) {
 				e.Instructions = m.Instructions
 			}
 		}
@@ -43,7 +45,7 @@ func (s *Switch) flowMod(m *of13.FlowMod) (*of13.Error, []*of13.FlowRemoved) {
 	return &of13.Error{Type: of13.ErrTypeFlowModFailed, Code: of13.FlowModFailedBadCommand}, nil
 }
 
-func (s *Switch) add(m *of13.FlowMod) *of13.Error {
+func (s *Switch) add(m *of13.FlowMod, match string) *of13.Error {
 	if m.TableID >= of13.TableID(s.cfg.Tables) {
 		return &of13.Error{Type: of13.ErrTypeFlowModFailed, Code: of13.FlowModFailedBadTableID}
 	}
@@ -55,7 +57,7 @@ func (s *Switch) add(m *of13.FlowMod) *of13.Error {
 			return &of13.Error{Type: of13.ErrTypeMeterModFailed, Code: of13.MeterModFailedInvalidMeter}
 		}
 	}
-	e := &entry{added: s.cfg.Now(), FlowStats: of13.FlowStats{TableID: m.TableID, Priority: m.Priority, Cookie: m.Cookie,
+	e := &entry{match: match, added: s.cfg.Now(), FlowStats: of13.FlowStats{TableID: m.TableID, Priority: m.Priority, Cookie: m.Cookie,
 		HardTimeout: m.HardTimeout, IdleTimeout: m.IdleTimeout, Flags: m.Flags &^ of13.FlowResetCounts,
 		Match: m.Match.Normalize(), Instructions: of13.NormalizeInstructions(m.Instructions)}}
 	used := 0
@@ -64,7 +66,7 @@ func (s *Switch) add(m *of13.FlowMod) *of13.Error {
 			continue
 		}
 		used++
-		if o.Priority == e.Priority && o.Match.Equal(e.Match) {
+		if o.Priority == e.Priority && o.match == match {
 			// "If a flow entry with identical match fields and priority
 			// currently resides in the requested table, then that flow entry
 			// must be cleared from the table" (6.4); its counters stay unless
@@ -83,8 +85,8 @@ func (s *Switch) add(m *of13.FlowMod) *of13.Error {
 	return nil
 }
 
-// selects reports whether a delete or modify is about the rule (6.4).
-func selects(m *of13.FlowMod, e *entry) bool {
+// selects reports whether a delete or modify is about the rule (6.4); match is its Key.
+func selects(m *of13.FlowMod, match string, e *entry) bool {
 	if m.TableID != of13.TableAll && m.TableID != e.TableID {
 		return false
 	}
@@ -97,7 +99,7 @@ func selects(m *of13.FlowMod, e *entry) bool {
 		}
 	}
 	if m.Command == of13.FlowDeleteStrict || m.Command == of13.FlowModifyStrict {
-		return m.Priority == e.Priority && m.Match.Equal(e.Match)
+		return m.Priority == e.Priority && match == e.match
 	}
 	return covers(m.Match, e.Match)
 }

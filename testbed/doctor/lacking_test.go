@@ -76,20 +76,23 @@ func TestPortsByName(t *testing.T) {
 		{model.Port{Name: "two"}, model.Port{Name: "e2"}, false, []string{`fail ports: host a: the switch has 2 ports called "two", numbers 3 4`}},
 		{model.Port{Name: "e2"}, model.Port{Number: 2}, false, []string{"fail ports: host a: host a and host b are both on port 2 of the switch"}},
 	} {
-		d, _ := examined(t, switchtest.Config{Ports: []uint32{1, 2, 3, 4}, Names: map[uint32]string{1: "e1", 2: "e2", 3: "two", 4: "two"}, Meters: 100}, 0, c.a, c.b)
-		var lines []string
-		for _, k := range d.Checks {
-			lines = append(lines, string(k.Level)+" "+k.Name+": "+k.Found+" → "+k.Means)
-		}
-		text := strings.Join(lines, "\n")
-		for _, w := range c.says {
-			if !strings.Contains(text, w) {
-				t.Errorf("%v and %v: it does not say %q: %s", c.a, c.b, w, text)
+		t.Run(c.a.String()+" "+c.b.String(), func(t *testing.T) {
+			t.Parallel()
+			d, _ := examined(t, switchtest.Config{Ports: []uint32{1, 2, 3, 4}, Names: map[uint32]string{1: "e1", 2: "e2", 3: "two", 4: "two"}, Meters: 100}, 0, c.a, c.b)
+			var lines []string
+			for _, k := range d.Checks {
+				lines = append(lines, string(k.Level)+" "+k.Name+": "+k.Found+" → "+k.Means)
 			}
-		}
-		if d.OK != c.ok {
-			t.Errorf("%v and %v: fit for the main job: %v", c.a, c.b, d.OK)
-		}
+			text := strings.Join(lines, "\n")
+			for _, w := range c.says {
+				if !strings.Contains(text, w) {
+					t.Errorf("%v and %v: it does not say %q: %s", c.a, c.b, w, text)
+				}
+			}
+			if d.OK != c.ok {
+				t.Errorf("%v and %v: fit for the main job: %v", c.a, c.b, d.OK)
+			}
+		})
 	}
 }
 
@@ -137,6 +140,7 @@ func TestSwitchesThatLackSomething(t *testing.T) {
 			"warn other ports: up, and not in the testbed file: 3 () → while netsplit drives the switch, hosts of the file do not reach what is there"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // they mostly wait
 			d, sw := examined(t, c.m, c.limit)
 			var lines []string
 			for _, k := range d.Checks {

@@ -412,6 +412,7 @@ func TestTamperingIsRepairedAndReported(t *testing.T) {
 }
 
 func TestRulesAreRenewedAndExpireWithTheFabric(t *testing.T) {
+	t.Parallel() // it mostly waits
 	r := newRig(t, fabric.Config{HardTimeout: time.Second, RenewEvery: 200 * time.Millisecond, CheckEvery: time.Hour}, 1)
 	if err := r.f.Cut(soon(t), 5, isolate1); err != nil {
 		t.Fatal(err)

@@ -57,6 +57,7 @@ func TestKeptUntil(t *testing.T) {
 // TestASilentSwitchKeepsNothingForSure: a switch that is connected and does not
 // answer may have let its rules expire.
 func TestASilentSwitchKeepsNothingForSure(t *testing.T) {
+	t.Parallel() // it mostly waits
 	lapsed := make(chan model.DatapathID, 10)
 	r := newRig(t, fabric.Config{HardTimeout: time.Second, RenewEvery: 20 * time.Millisecond, CheckEvery: time.Hour,
 		Events: fabric.Events{Lapsed: func(id model.DatapathID) { lapsed <- id }}}, 1)

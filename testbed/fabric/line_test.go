@@ -132,6 +132,7 @@ func (r *rig) told() []string {
 }
 
 func TestGatePortThatGoesAwayIsToldAndOpensThePairs(t *testing.T) {
+	t.Parallel() // it mostly waits
 	r := newRig(t, fabric.Config{RenewEvery: 20 * time.Millisecond}, 1)
 	ctx := soon(t)
 	if err := r.f.SetTaps(ctx, []fabric.Pair{{A: "s1h1", B: "s1h2"}}, nil); err != nil {

@@ -70,6 +70,7 @@ func isBarrier(m of13.Message) bool { _, ok := m.(*of13.BarrierRequest); return 
 // What a switch was told of a cut that failed is not renewed, nor what it was told
 // to remove and does not answer about.
 func TestWhatIsNotWantedExpiresOnASlowSwitch(t *testing.T) {
+	t.Parallel() // it mostly waits
 	r := newRig(t, fabric.Config{HardTimeout: 2 * time.Second, RenewEvery: 200 * time.Millisecond, CheckEvery: time.Hour, Timeout: 300 * time.Millisecond}, 1)
 	if err := r.f.Cut(soon(t), 5, isolate1); err != nil {
 		t.Fatal(err)

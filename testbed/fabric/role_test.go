@@ -15,6 +15,7 @@ import (
 // TestSlaveCanDoNothing: another controller becomes master while we cut. What
 // we cut expires, nothing is begun, and it comes back with the role.
 func TestSlaveCanDoNothing(t *testing.T) {
+	t.Parallel() // it mostly waits
 	demoted := make(chan error, 10)
 	r := newRig(t, fabric.Config{HardTimeout: time.Second, RenewEvery: 200 * time.Millisecond, CheckEvery: 100 * time.Millisecond,
 		Events: fabric.Events{Demoted: func(_ model.DatapathID, err error) { demoted <- err }}}, 1)
@@ -68,6 +69,7 @@ func TestSlaveCanDoNothing(t *testing.T) {
 
 // TestCloseAsSlaveSaysWhatStays: rules that do not expire cannot be removed.
 func TestCloseAsSlaveSaysWhatStays(t *testing.T) {
+	t.Parallel() // it mostly waits
 	r := newRig(t, fabric.Config{RenewEvery: 50 * time.Millisecond}, 1)
 	r.sw[1].Demote(1 << 40)
 	r.until("noticed", func() bool { return r.c.Switch(1).Role() == of13.RoleSlave })
