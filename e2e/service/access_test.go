@@ -18,8 +18,9 @@ import (
 	"netsplit/e2e/harness"
 )
 
-// another is a user of the machine beside nobody, and root, who starts the daemons here.
-const another = 65533
+// Users of the machine beside nobody, and root, who starts the daemons here: one whose
+// socket's place somebody else has, and one who starts a daemon.
+const another, ordinary = 65533, 65532
 
 // as runs a program as that user, in a folder that everybody reaches.
 func as(t *testing.T, user uint32, env []string, name string, args ...string) *harness.Process {
@@ -233,11 +234,10 @@ func TestWhoHoldsThePortGetsNothing(t *testing.T) {
 	}
 
 	// The folder where that user's socket would be, made by somebody else.
-	own := fmt.Sprintf("/tmp/netsplit-api-%d", another)
+	own := socketFolder(t, another)
 	if err := os.Mkdir(own, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(own) })
 	if os.Chmod(own, 0o755) != nil || os.Chown(own, nobody, nobody) != nil {
 		t.Fatal(own)
 	}
@@ -261,6 +261,16 @@ func TestWhoHoldsThePortGetsNothing(t *testing.T) {
 	}
 }
 
+// socketFolder is where that user's socket is. What a killed test left there is removed.
+func socketFolder(t *testing.T, user int) string {
+	t.Helper()
+	dir := fmt.Sprintf("/tmp/netsplit-api-%d", user)
+	remove := func() { os.RemoveAll(dir) }
+	remove()
+	t.Cleanup(remove)
+	return dir
+}
+
 // ownDir is a folder of that user.
 func ownDir(t *testing.T, user int) string {
 	t.Helper()
@@ -274,8 +284,8 @@ func ownDir(t *testing.T, user int) string {
 // TestADaemonOfAnOrdinaryUser is for its user and root, without any token.
 func TestADaemonOfAnOrdinaryUser(t *testing.T) {
 	harness.LeavesNothing(t)
-	t.Cleanup(func() { os.RemoveAll(fmt.Sprintf("/tmp/netsplit-api-%d", another)) })
-	p := as(t, another, nil, harness.Bin("netsplit"), "serve", "--openflow", "127.0.0.1:0", "--runs-dir", ownDir(t, another))
+	socketFolder(t, ordinary)
+	p := as(t, ordinary, nil, harness.Bin("netsplit"), "serve", "--openflow", "127.0.0.1:0", "--runs-dir", ownDir(t, ordinary))
 	var socket string
 	harness.Until(t, time.Minute, "it listens", func() error {
 		m := regexp.MustCompile(`and unix:(\S+),`).FindStringSubmatch(p.Stderr())
@@ -285,9 +295,9 @@ func TestADaemonOfAnOrdinaryUser(t *testing.T) {
 		socket = m[1]
 		return nil
 	})
-	for user, want := range map[uint32]bool{another: true, 0: true, nobody: false} {
+	for user, want := range map[uint32]bool{ordinary: true, 0: true, nobody: false} {
 		args := []string{"access", "page"}
-		if user != another {
+		if user != ordinary {
 			args = append(args, "--api", "unix:"+socket)
 		}
 		r := as(t, user, nil, harness.Bin("netsplit"), args...).Wait(t, time.Minute)
