@@ -131,7 +131,7 @@ func Expand(t *model.Target, in ExpandInput) (*model.Target, error) {
 		x.host(t, &out)
 	}
 	if len(x.errs) > 0 {
-		return nil, fmt.Errorf("expand target %s for host %q: %w", t.Name, in.Host, x.errs[0].err)
+		return nil, fmt.Errorf("expand target %s for host %q: %w", t.Name, in.Host, x.errs[0])
 	}
 	return &out, nil
 }
@@ -139,12 +139,7 @@ func Expand(t *model.Target, in ExpandInput) (*model.Target, error) {
 // expander fills templates and collects what failed, by path.
 type expander struct {
 	v    Values
-	errs []pathError
-}
-
-type pathError struct {
-	path string
-	err  error
+	errs []*templateProblem
 }
 
 func (x *expander) host(t, out *model.Target) {
@@ -243,24 +238,12 @@ func (x *expander) text(at, s string) string {
 	if !strings.Contains(s, "{{") {
 		return s
 	}
-	t, err := template.New(at).Option("missingkey=error").Funcs(functions).Parse(s)
-	if err == nil {
-		var b strings.Builder
-		if err = t.Execute(&b, x.v); err == nil {
-			return b.String()
-		}
+	text, problem := x.v.filled(at, s)
+	if problem != nil {
+		x.errs = append(x.errs, problem)
 	}
-	x.errs = append(x.errs, pathError{at, templateError(at, err)})
-	return ""
+	return text
 }
-
-// templateError puts the text of text/template into words of the target file.
-func templateError(at string, err error) error {
-	return fmt.Errorf("template of %s: %w; templates may use %s and atLeast", at, err, valueNames)
-}
-
-// valueNames lists the names of Values as templates write them.
-const valueNames = ".Host .IP .IPs .Dir .TargetDir .Bin .Args .Seed .RunStart .WorkloadFor .Version .Lib .Files .Java .JavaHome .Cache .Netsplit .Work .Building .Op"
 
 // functions are what templates may call beside those of text/template.
 var functions = template.FuncMap{"atLeast": AtLeast}

@@ -302,10 +302,25 @@ func yamlProblem(b []byte, err error) Problem {
 	if c, _ := fmt.Sscanf(text, "line %d:", &line); c == 1 {
 		_, text, _ = strings.Cut(text, ": ")
 	}
-	if strings.Contains(text, "did not find expected key") || strings.Contains(text, "did not find expected '-' indicator") {
-		text += ": is the line indented like those that belong with it?"
+	for _, h := range yamlHints {
+		if strings.Contains(text, h.says) {
+			text += ": " + h.do
+			break
+		}
 	}
 	return Problem{Line: max(line, brokenLine(b)), Text: "not YAML: " + text}
+}
+
+// yamlHints say what to do about what package yaml says.
+var yamlHints = []struct{ says, do string }{
+	{"did not find expected key", "is the line indented like those that belong with it?"},
+	{"did not find expected '-' indicator", "is the line indented like those that belong with it?"},
+	{"could not find expected ':'", "is a colon missing, or is the line indented too little?"},
+	{"mapping values are not allowed", `quote a value that holds ": ", and indent the line like those that belong with it`},
+	{"tab character", "indent with blanks"},
+	{"did not find expected ','", `close the bracket, and quote what starts with { or [, as in "{{.Dir}}"`},
+	{"unknown escape character", "put regular expressions in single quotes"},
+	{"cannot start any token", "quote a value that starts with @, % or a back quote"},
 }
 
 // brokenLimit is how much brokenLine reads, in bytes: for less than a second.

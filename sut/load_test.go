@@ -161,7 +161,7 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 		{"unknown key deep", "{type: \"text *\"", "{typo: 1, type: \"text *\"", `t.yaml:26: variables[0].sources[0]: unknown key "typo" (did you mean "type"?); allowed here: type, field, where, of, regexp, value,`},
 		{"key twice", "clients: [c1]", "clients: [c1]\nclients: [c1]", `t.yaml:4: clients: stands twice (first at line 3): keep one`},
 		{"list for text", "name: small", "name: [small]", `t.yaml:1: name: want a text, found a list`},
-		{"text for list", "nodes: [n1, n2]", "nodes: n1", `t.yaml:2: nodes: want a list, found "n1"`},
+		{"text for list", "nodes: [n1, n2]", "nodes: n1", `t.yaml:2: nodes: want a list, such as [a, b], found "n1"`},
 		{"list for mapping", "needs: {sh: dash}", "needs: [sh]", `t.yaml:6: needs: want a mapping (name: value), found a list`},
 		{"bad bool", "    after: [up]", "    after: [up]\n    may_exit: perhaps", `may_exit: want true or false, found "perhaps"`},
 		{"bad port", "port: 7000", "port: 70000", `t.yaml:8: protocols[0].port: want a number from 0 to 65535, found "70000"`},
@@ -172,7 +172,7 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 		{"no name", "name: small\n", "", `t.yaml:1: name: the target has no name`},
 		{"bad host name", "nodes: [n1, n2]", "nodes: [n1, n2, 'n 3']", `nodes[2]: host name "n 3": use letters, digits, - and _`},
 		{"host twice", "clients: [c1]", "clients: [c1, n1]", `clients[1]: host "n1" is declared already at nodes[0]`},
-		{"host not declared", "    hosts: [n1, n2]\n    files", "    hosts: [n1, n3]\n    files", `t.yaml:11: processes[0].hosts[1]: host "n3" is not declared (did you mean "n1"?): add it to nodes or clients, which have n1, n2, c1`},
+		{"host not declared", "    hosts: [n1, n2]\n    files", "    hosts: [n1, n3]\n    files", `t.yaml:11: processes[0].hosts[1]: host "n3" is not declared: add it to nodes or clients, which have n1, n2, c1`},
 		{"workload host not declared", "writer, host: c1", "writer, host: c9", `workloads[0].host: host "c9" is not declared`},
 		{"workload without host", "writer, host: c1", "writer", `workloads[0].host: workload "writer" has no host`},
 		{"no workloads", "workloads:\n  - {name: writer, host: c1, command: [w, --for, \"{{.WorkloadFor}}\", --seed, \"{{.Seed}}\", --rate, \"{{.Args.rate}}\"]}\n", "", `workloads: no workloads: without one nothing is written that could be lost`},
@@ -217,19 +217,20 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 		{"probe with a sender", `regexp: '\w+'}`, `regexp: '\w+', value: $sender}`, `variables[0].sources[1]: a probe has no $sender: use $self`},
 		{"check", "name: process-died", "name: process-dead", `checks[0].name: unknown check "process-dead" (did you mean "process-died"?): there are ` + strings.Join(check.Names(), ", ")},
 		{"check twice", "class: broken}\n", "class: broken}\n  - {name: process-died, class: broken}\n", `checks[1].name: check "process-died" stands twice (first at checks[0]): keep one, or give them different settings`},
-		{"check twice with other settings", "class: broken}\n", "class: broken}\n  - {name: workload-hang, class: documented, quote: q, with: {limits: 7s}}\n", `checks[1].with: check workload-hang has no setting "limits"`},
+		{"check twice with other settings", "class: broken}\n", "class: broken}\n  - {name: workload-hang, class: documented, quote: q, with: {limits: 7s}}\n", `checks[1].with.limits: check workload-hang has no setting "limits" (did you mean "limit"?): it has limit`},
 		{"class", "class: broken", "class: bad", `checks[0].class: unknown class "bad": use broken or documented`},
 		{"documented without quote", ", quote: clients wait", "", `checks[1].quote: a documented failure needs quote`},
-		{"check setting", "with: {limit:", "with: {limits:", `checks[1].with: check workload-hang has no setting "limits": it has limit`},
-		{"check value", `limit: "{{.Args.rate}}s"`, `limit: "{{.Args.rate}}"`, `checks[1].with: limit: want a duration such as 1.5s, found "5"`},
+		{"check setting", "with: {limit:", "with: {limits:", `checks[1].with.limits: check workload-hang has no setting "limits" (did you mean "limit"?): it has limit`},
+		{"check value", `limit: "{{.Args.rate}}s"`, `limit: "{{.Args.rate}}"`, `checks[1].with.limit: want a duration such as 1.5s, found "5"`},
 		{"timing", ", recover: 25s", "", `timing.recover: missing: say how long the target may take to be stable again after heal, such as 10s`},
 		{"bad user", "timing:", "user: 'a b'\ntiming:", `user: "a b": name a user`},
 		{"bad capability", "timing:", "capabilities: [net_bind_servise]\ntiming:", `capabilities[0]: no capability "net_bind_servise" (did you mean "net_bind_service"?)`},
 		{"bad rights of a process", "    after: [up]", "    after: [up]\n    capabilities: [CAP_KILL]", `processes[0].capabilities[0]: no capability "CAP_KILL"`},
-		{"template value", "{{.Args.rate}}\"]", "{{.Args.rat}}\"]", `workloads[0].command[6]: template of workloads[0].command[6]`},
-		{"template syntax", "{{.Seed}}", "{{.Seed", `workloads[0].command[4]: template of workloads[0].command[4]`},
-		{"template field", "{{.Seed}}", "{{.Sead}}", `templates may use .Host .IP .IPs .Dir .TargetDir .Bin .Args .Seed .RunStart .WorkloadFor`},
-		{"not YAML", "nodes: [n1, n2]", "nodes: [n1, n2", "not YAML: did not find expected ',' or ']'"},
+		{"template value", "{{.Args.rate}}\"]", "{{.Args.rat}}\"]", `workloads[0].command[6]: template: no setting "rat" (did you mean "rate"?): args has rate`},
+		{"template in a block", `files: {a.conf: "me={{.IP}} {{if ne .Host \"n1\"}}first={{.IPs.n1}}{{end}}"}`, "files:\n      a.conf: |\n        me={{.IP}}\n        first={{.IPs.n9}}", `t.yaml:15: processes[0].files.a.conf: template: no host "n9": there are c1, n1, n2`},
+		{"template syntax", "{{.Seed}}", "{{.Seed", `workloads[0].command[4]: template: unclosed action: see docs/target-reference.md#templates`},
+		{"template field", "{{.Seed}}", "{{.Sead}}", `template: no value .Sead (did you mean ".Seed"?): there are .Host .IP .IPs .Dir .TargetDir .Bin .Args .Seed .RunStart .WorkloadFor`},
+		{"not YAML", "nodes: [n1, n2]", "nodes: [n1, n2", "not YAML: did not find expected ',' or ']': close the bracket, and quote what starts with { or [, as in \"{{.Dir}}\""},
 		{"empty", small, "", `t.yaml:1: the file is empty`},
 		{"a list", small, "- a\n", `t.yaml:1: want a mapping with the keys name, title,`},
 		{"two documents", "timing:", "---\ntiming:", `: a second YAML document begins here: keep one`},
@@ -394,17 +395,13 @@ func TestExpandGivesEachHostItsOwn(t *testing.T) {
 	}
 }
 
-// TestAProbeSendsTheBytesThatTheFileSays as deploy/targets/README.md writes them.
+// TestAProbeSendsTheBytesThatTheFileSays as the reference writes them.
 func TestAProbeSendsTheBytesThatTheFileSays(t *testing.T) {
-	documented, err := os.ReadFile(filepath.Join("..", "deploy", "targets", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	const send = `send: "\0\0\x05{{\"\\xb3\"}}"`
-	if !strings.Contains(string(documented), send) {
+	const send = `"\0\0\x05{{\"\\xb3\"}}"`
+	if !strings.Contains(page(t, "docs", "target-reference.md"), "`"+send+"`") {
 		t.Fatalf("the page does not show %s", send)
 	}
-	base, err := Parse("t.yaml", []byte(strings.Replace(small, `send: "ROLE {{.Host}}\r\n"`, send, 1)))
+	base, err := Parse("t.yaml", []byte(strings.Replace(small, `send: "ROLE {{.Host}}\r\n"`, "send: "+send, 1)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -428,7 +425,7 @@ func TestExpandSaysWhatIsMissing(t *testing.T) {
 	}
 	in = input("n2")
 	delete(in.Hosts, "n1")
-	if _, err := Expand(base, in); err == nil || !strings.Contains(err.Error(), `map has no entry for key "n1"`) {
+	if _, err := Expand(base, in); err == nil || !strings.Contains(err.Error(), `template of processes[0].files.a.conf: no host "n1": there are c1, n2`) {
 		t.Errorf("missing peer: %v", err)
 	}
 	in = input("n1")

@@ -17,13 +17,14 @@ import (
 type schema struct {
 	what     string // kind of file, such as "target file"
 	lines    map[string]int
+	blocks   map[string]int // where the first line of a text of several lines stands
 	problems []Problem
 	nodes    int // visited, aliases followed
 	merging  map[*yaml.Node]bool
 }
 
 func newSchema() *schema {
-	return &schema{what: "target file", lines: map[string]int{"": 1}, merging: map[*yaml.Node]bool{}}
+	return &schema{what: "target file", lines: map[string]int{"": 1}, blocks: map[string]int{}, merging: map[*yaml.Node]bool{}}
 }
 
 // error returns the collected problems by line, then path.
@@ -41,7 +42,16 @@ func (s *schema) error(file string) *Error {
 // addf notes a problem at a path; its line is that of the path or of the
 // nearest part of it that stands in the file.
 func (s *schema) addf(path, format string, args ...any) {
-	s.problems = append(s.problems, Problem{Line: s.lineOf(path), Path: path, Text: fmt.Sprintf(format, args...)})
+	s.addfIn(path, 1, format, args...)
+}
+
+// addfIn is addf for a line of the text that stands at the path.
+func (s *schema) addfIn(path string, line int, format string, args ...any) {
+	at := s.lineOf(path)
+	if first, ok := s.blocks[path]; ok {
+		at = first + line - 1
+	}
+	s.problems = append(s.problems, Problem{Line: at, Path: path, Text: fmt.Sprintf(format, args...)})
 }
 
 // lineOf is the line at which a path stands in the file, or the nearest part of
@@ -90,6 +100,9 @@ func (s *schema) walk(n *yaml.Node, t reflect.Type, path string, depth int) {
 	if n.Kind == yaml.MappingNode {
 		s.merge(n, path)
 	}
+	if n.Style&yaml.LiteralStyle != 0 {
+		s.blocks[path] = n.Line + 1
+	}
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" && path != "" {
 		return // a key without a value is a key left out
 	}
@@ -124,7 +137,11 @@ func (s *schema) walk(n *yaml.Node, t reflect.Type, path string, depth int) {
 		}
 	case t.Kind() == reflect.Slice:
 		if n.Kind != yaml.SequenceNode {
-			s.wrongType(n, path, "a list")
+			want := "a list"
+			if t.Elem().Kind() == reflect.String {
+				want = "a list, such as [a, b]"
+			}
+			s.wrongType(n, path, want)
 			return
 		}
 		for i, c := range n.Content {
@@ -246,6 +263,9 @@ func describe(n *yaml.Node) string {
 
 // didYouMean names the candidate nearest to the word, if one is near.
 func didYouMean(word string, candidates []string) string {
+	if len(word) < 3 {
+		return "" // n4 is as near to n1 as to any
+	}
 	best, bestDist := "", 1+len(word)/3
 	for _, c := range candidates {
 		if d := distance(strings.ToLower(word), strings.ToLower(c)); d <= bestDist && (best == "" || d < bestDist) {

@@ -34,7 +34,7 @@ func Operation(t *model.Target, in ExpandInput, name string, args []string) (mod
 	at := fmt.Sprintf("operations[%d]", i)
 	op.Command, op.Env = x.list(at+".command", op.Command), x.mapping(at+".env", op.Env)
 	if len(x.errs) > 0 {
-		return op, x.errs[0].err
+		return op, x.errs[0]
 	}
 	return op, nil
 }
@@ -77,7 +77,7 @@ func PeriodOf(t *model.Target, in ExpandInput, name string) (time.Duration, erro
 func (x *expander) period(name string, p model.Period) (time.Duration, error) {
 	text := x.text("periods."+name+".length", p.Length)
 	if len(x.errs) > 0 {
-		return 0, x.errs[0].err
+		return 0, x.errs[0]
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
@@ -100,7 +100,7 @@ func RoleOf(t *model.Target, in ExpandInput, name string) (model.Role, error) {
 	}
 	r.Probe, r.Match = x.probe("roles."+name+".probe", r.Probe), x.text("roles."+name+".match", r.Match)
 	if len(x.errs) > 0 {
-		return r, x.errs[0].err
+		return r, x.errs[0]
 	}
 	return r, nil
 }

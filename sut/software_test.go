@@ -117,8 +117,8 @@ func TestMistakesOfLargeSystemsAreNamed(t *testing.T) {
 		{"known matches all", "match: 'NullPointer'", "match: 'Null|'", `known[0].match: "Null|" matches every failure`},
 		{"known key", "title: it dies", "titel: it dies", `unknown key "titel" (did you mean "title"?)`},
 		{"release", "hostnames: true", "'-': 3.3.0", `unknown key "-"`},
-		{"a branch of a release", "}}old{{", "}}{{.Lob}}{{", `template of processes[1].env.V`},
-		{"a branch of the building", "{{.Building}}", "{{if .Building}}{{.Lob}}{{end}}", `template of processes[1].env.B`},
+		{"a branch of a release", "}}old{{", "}}{{.Lob}}{{", `processes[1].env.V: template: no value .Lob (did you mean ".Lib"?)`},
+		{"a branch of the building", "{{.Building}}", "{{if .Building}}{{.Lob}}{{end}}", `processes[1].env.B: template: no value .Lob (did you mean ".Lib"?)`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if !strings.Contains(large, c.from) {

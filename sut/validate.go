@@ -514,12 +514,13 @@ func (v *validator) expansion() {
 		releases = v.t.Software.Versions
 	}
 	said := map[string]bool{} // once, not once per host
-	say := func(at, text string) {
+	sayAt := func(at string, line int, text string) {
 		if !said[at+text] {
-			v.addf(at, "%s", text)
+			v.addfIn(at, line, "%s", text)
 		}
 		said[at+text] = true
 	}
+	say := func(at, text string) { sayAt(at, 1, text) }
 	for _, in.Version = range releases {
 		for _, in.Building = range []bool{false, true} {
 			x := &expander{v: values(v.t, in, args)}
@@ -527,7 +528,7 @@ func (v *validator) expansion() {
 			seen := map[string]bool{}
 			for _, e := range x.errs {
 				if !seen[e.path] {
-					say(e.path, e.err.Error())
+					sayAt(e.path, e.line, "template: "+e.text)
 				}
 				seen[e.path] = true
 			}
@@ -539,7 +540,11 @@ func (v *validator) expand(x *expander, say func(at, text string)) {
 	for i, c := range v.t.Checks {
 		c.With = x.mapping(fmt.Sprintf("checks[%d].with", i), c.With)
 		for _, p := range check.Settings(c, v.t.Variables) {
-			say(fmt.Sprintf("checks[%d].with", i), p)
+			text := p.Text
+			if p.Name != "" {
+				text += didYouMean(p.Name, p.Has) + ": it has " + orNone(p.Has)
+			}
+			say(fmt.Sprintf("checks[%d].with.%s", i, p.Setting), text)
 		}
 	}
 	for _, h := range v.hosts {

@@ -123,9 +123,24 @@ func Docs() []Doc {
 	return out
 }
 
+// SettingProblem is what is wrong with a setting of a check. Where it is a name, Has
+// lists those that there are.
+type SettingProblem struct {
+	Setting, Text string
+	Name          string
+	Has           []string
+}
+
+func (p SettingProblem) String() string {
+	if p.Name == "" {
+		return p.Setting + ": " + p.Text
+	}
+	return p.Setting + ": " + p.Text + ": it has " + orNone(p.Has)
+}
+
 // Settings checks the settings of a check of a target that has these variables
 // and says what is wrong with them.
-func Settings(spec model.CheckSpec, variables []model.Variable) []string {
+func Settings(spec model.CheckSpec, variables []model.Variable) []SettingProblem {
 	c, ok := lookup(spec.Name)
 	if !ok {
 		return nil // an unknown name is reported where names are checked
@@ -137,7 +152,7 @@ func Settings(spec model.CheckSpec, variables []model.Variable) []string {
 	}
 	for _, k := range sortedKeys(spec.With) {
 		if v := spec.With[k]; c.with[k].kind == "variable" && v != "" && !slices.Contains(names, v) {
-			problems = append(problems, fmt.Sprintf("%s: the target has no variable %q: it has %s", k, v, orNone(names)))
+			problems = append(problems, SettingProblem{k, fmt.Sprintf("the target has no variable %q", v), v, names})
 		}
 	}
 	return problems
@@ -203,7 +218,9 @@ func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 		}
 		s, problems := c.settings(spec)
 		if len(problems) > 0 {
-			unknown = append(unknown, fmt.Sprintf("check %s: %s", spec.Name, strings.Join(problems, "; ")))
+			for _, p := range problems {
+				unknown = append(unknown, fmt.Sprintf("check %s: %s", spec.Name, p))
+			}
 			continue
 		}
 		o, late := c.look(&r, s)

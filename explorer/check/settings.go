@@ -37,17 +37,17 @@ func (s settings) list(k string) []string {
 }
 
 // settings fills in defaults and says what is wrong with the given values.
-func (c checker) settings(spec model.CheckSpec) (settings, []string) {
+func (c checker) settings(spec model.CheckSpec) (settings, []SettingProblem) {
 	out := settings{}
 	for k, v := range c.with {
 		out[k] = v.def
 	}
-	var problems []string
+	var problems []SettingProblem
 	for _, k := range sortedKeys(spec.With) {
 		d, ok := c.with[k]
 		v := spec.With[k]
 		if !ok {
-			problems = append(problems, fmt.Sprintf("check %s has no setting %q: it has %s", c.name, k, orNone(sortedKeys(c.with))))
+			problems = append(problems, SettingProblem{k, fmt.Sprintf("check %s has no setting %q", c.name, k), k, sortedKeys(c.with)})
 			continue
 		}
 		out[k] = v
@@ -72,7 +72,7 @@ func (c checker) settings(spec model.CheckSpec) (settings, []string) {
 			}
 		}
 		if err != nil {
-			problems = append(problems, fmt.Sprintf("%s: want %s, found %q", k, want, v))
+			problems = append(problems, SettingProblem{Setting: k, Text: fmt.Sprintf("want %s, found %q", want, v)})
 		}
 	}
 	return out, problems

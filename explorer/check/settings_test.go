@@ -13,7 +13,7 @@ import (
 func TestSettingsNameVariablesThatThereAre(t *testing.T) {
 	vars := []model.Variable{{Name: "leader"}, {Name: "term"}}
 	spec := model.CheckSpec{Name: "leaders", With: map[string]string{"variable": "laeder"}}
-	if got := Settings(spec, vars); len(got) != 1 || !strings.Contains(got[0], `no variable "laeder"`) || !strings.Contains(got[0], "leader, term") {
+	if got := Settings(spec, vars); len(got) != 1 || !strings.Contains(got[0].String(), `no variable "laeder"`) || !strings.Contains(got[0].String(), "leader, term") {
 		t.Errorf("%q", got)
 	}
 	spec.With["variable"] = "leader"
@@ -27,7 +27,7 @@ func TestCountsThatMakeNoSense(t *testing.T) {
 	for _, c := range []struct{ name, setting string }{{"double", "count"}, {"copies-equal", "least"}, {"linearizable", "steps"}} {
 		for value, ok := range map[string]bool{"0": false, "-1": false, "x": false, "1": true} {
 			got := Settings(model.CheckSpec{Name: c.name, With: map[string]string{c.setting: value}}, nil)
-			if ok != (len(got) == 0) || !ok && !strings.Contains(got[0], c.setting+": want a count of 1 or more") {
+			if ok != (len(got) == 0) || !ok && !strings.Contains(got[0].String(), c.setting+": want a count of 1 or more") {
 				t.Errorf("%s %s=%s: %q", c.name, c.setting, value, got)
 			}
 		}
