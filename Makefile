@@ -38,7 +38,7 @@ setup-bench: ## install what the benchmarks need (root)
 	@scripts/setup.sh $(BENCH_PACKAGES)
 
 .PHONY: demo
-demo: setup build ## find what a partition does to Redis Sentinel (root, under 6 minutes)
+demo: setup build ## find a promise of Redis Sentinel that one cut breaks (root, under 6 minutes)
 	@scripts/demo.sh
 
 .PHONY: test

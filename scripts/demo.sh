@@ -13,9 +13,9 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 cat <<'END'
-The system: Redis with Sentinel as Debian ships it, on three hosts.
-The work:   an operator drains the master's host: its own Sentinel hands the lead over.
-The search: cut a host off at a message that shows two nodes disagreeing, heal at another one.
+System: Redis with Sentinel as Debian ships it, on three hosts of a lab.
+Work:   an operator drains the master's host: its own Sentinel hands the lead over.
+Search: cut a host off at a message that shows two nodes disagreeing; heal at another one.
 END
 code=0
 bin/netsplit campaign redis-sentinel --set workload=drain --stop-when-broken --runs-dir "$out" --labs "$labs" \
@@ -25,13 +25,11 @@ if [ "$code" -ne 3 ] || [ -z "$run" ]; then
   exit "$code" # nothing found, or something went wrong: the search has said what
 fi
 
-again() {
+again() { # prints k/n
   bin/netsplit replay "$run" -n "$replays" --runs-dir "$out" --labs "$labs" "$@" >"$work/again"
-  head -n 1 "$work/again"
+  sed -n '1s/ .*//p' "$work/again"
 }
-echo
-echo "Repeating $run $replays times, then $replays times without its cut."
-again
-again --without-cut
-echo
-echo "The report has the picture of it: $(sed -n 's/^ *report: //p' "$work/search" | head -n 1)"
+printf '\nThe same run again:\n'
+printf '  with its cut:     %s broke the promise\n' "$(again)"
+printf '  without its cut:  %s\n' "$(again --without-cut)"
+printf 'What happened, with the picture: %s\n' "$(sed -n 's/^ *report: //p' "$work/search" | head -n 1)"
