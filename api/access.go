@@ -79,7 +79,7 @@ func NewAccess(token, dir, url string) (*Access, error) {
 	case err == nil:
 		a.read = secretOf(old)
 	case !errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("api: the read-only token of before: %w", err)
+		return nil, fmt.Errorf("api: the existing read-only token: %w", err)
 	}
 	return a, nil
 }
@@ -120,7 +120,7 @@ func (a *Access) readToken(other bool) (string, error) {
 // let in to read.
 func (a *Access) page() (string, time.Time, error) {
 	if a.url == "" {
-		return "", time.Time{}, errors.New("this daemon has no address that a browser can open")
+		return "", time.Time{}, errors.New("this daemon has no address for a browser")
 	}
 	code := rand.Text()
 	a.mu.Lock()
@@ -145,7 +145,7 @@ func (s *server) enter(w http.ResponseWriter, r *http.Request) {
 	}
 	a.mu.Unlock()
 	if !good {
-		s.unauthorized(w, "This address was opened before, or is older than 5 minutes: netsplit access page prints another one.")
+		s.unauthorized(w, "This address was used before, or is older than 5 minutes. Get another one with netsplit access page.")
 		return
 	}
 	http.SetCookie(w, &http.Cookie{Name: cookieName(r), Value: tab, Path: "/", MaxAge: int(tabLimit / time.Second),

@@ -154,7 +154,7 @@ func TestClientErrors(t *testing.T) {
 	}
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()
-	if _, err := connect(t, other.URL, token).Version(ctx); err == nil || !strings.Contains(err.Error(), "no netsplit daemon") {
+	if _, err := connect(t, other.URL, token).Version(ctx); err == nil || !strings.Contains(err.Error(), "not a netsplit daemon") {
 		t.Errorf("another server: %v", err)
 	}
 	gone := httptest.NewServer(nil)

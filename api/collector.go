@@ -13,11 +13,11 @@ import (
 // Metrics whose value is worked out when they are scraped.
 var (
 	descCut = prometheus.NewDesc("netsplit_link_cut_seconds_total",
-		"Time for which this directed link was cut, the running cut included; its rate is the share of time cut.", []string{"src", "dst"}, nil)
+		"Time for which this directed link was cut, a current cut included; its rate is the share of time cut.", []string{"src", "dst"}, nil)
 	descPackets = prometheus.NewDesc("netsplit_link_packets_total",
 		"Packets that wanted to cross this directed link while it was cut, that were dropped, and that leaked.", []string{"src", "dst", "fate"}, nil)
 	descLastCut  = prometheus.NewDesc("netsplit_last_cut_timestamp_seconds", "When the last cut began, since 1970; absent before the first.", nil, nil)
-	descActive   = prometheus.NewDesc("netsplit_partitions_active", "Partitions in force now, by shape. Misses short ones: see netsplit_link_cut_seconds_total.", []string{"shape"}, nil)
+	descActive   = prometheus.NewDesc("netsplit_partitions_active", "Partitions in force now, by shape. A scrape misses short ones: use netsplit_link_cut_seconds_total.", []string{"shape"}, nil)
 	descMessages = prometheus.NewDesc("netsplit_messages_total", "Messages by type and verdict; rare types are counted as other.", []string{"type", "verdict"}, nil)
 	descFinding  = prometheus.NewDesc("netsplit_finding_info", "Always 1; one series per finding.", []string{"finding", "check", "target"}, nil)
 	descSwitch   = prometheus.NewDesc("netsplit_switch_connected", "1 if the switch has a session, 0 if not.", []string{"dpid"}, nil)

@@ -52,14 +52,14 @@ func (s *server) guard(next http.Handler) http.Handler {
 		}
 		switch may := s.Access.of(r); {
 		case may == stranger:
-			writeProblem(w, http.StatusForbidden, "This socket is for the daemon's own user and root. Other users need a token, and send it to the daemon's address.")
+			writeProblem(w, http.StatusForbidden, "This socket is for the daemon's own user and root. Other users send a token to the daemon's address.")
 			return
 		case may == nobody && r.URL.Path != healthPath:
-			s.unauthorized(w, "Credentials are needed, and these are none. Commands of the daemon's own user and of root need no others; else send a token as Authorization: Bearer …, "+
+			s.unauthorized(w, "Credentials are missing or wrong. Commands of the daemon's own user and of root need none; others send a token as Authorization: Bearer …, "+
 				"which the command line reads from --api-token-file or "+trust.TokenEnv+". For a browser, netsplit access page prints an address.")
 			return
 		case may == reader && r.Method != http.MethodGet && r.Method != http.MethodHead:
-			writeProblem(w, http.StatusForbidden, "This credential is for reading only. Use the command line as the daemon's own user, or its full token (serve --token-file).")
+			writeProblem(w, http.StatusForbidden, "This credential is read-only. Use the command line as the daemon's own user, or the full token (serve --token-file).")
 			return
 		case may != nobody:
 			r = r.WithContext(context.WithValue(r.Context(), trustKey{}, true))
@@ -86,11 +86,11 @@ func (s *server) recoverPanics(next http.Handler) http.Handler {
 			case http.ErrAbortHandler:
 				panic(p)
 			}
-			s.Log.Error("broken invariant of netsplit itself", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+			s.Log.Error("internal error of netsplit", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
 			if begun.yes {
 				panic(http.ErrAbortHandler) // or half an answer would pass for a whole one
 			}
-			writeProblem(w, http.StatusInternalServerError, fmt.Sprintf("Broken invariant of netsplit itself: %v. The daemon goes on, and its log says where this was: please report it.", p))
+			writeProblem(w, http.StatusInternalServerError, fmt.Sprintf("Internal error of netsplit: %v. The daemon goes on; its log has the details. Please report it.", p))
 		}()
 		next.ServeHTTP(begun, r)
 	})

@@ -16,7 +16,7 @@ import (
 // operations share; they are exported because huma reads embedded structs only
 // if they are.
 type PageParams struct {
-	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Most elements to answer; a page has 200 at most"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Maximum number of elements; a page has 200 at most"`
 	Cursor string `query:"cursor" minLength:"1" maxLength:"4096" doc:"next of the page before"`
 }
 
@@ -83,7 +83,7 @@ type createCampaignInput struct {
 func (s *server) createCampaign(ctx context.Context, in *createCampaignInput) (*campaignOutput, error) {
 	if in.Body.Target == "" && in.Body.Replay == "" {
 		return nil, newProblem(http.StatusUnprocessableEntity, "Name the target, or a run to replay.",
-			&huma.ErrorDetail{Location: "body.target", Message: "needed unless replay is given"})
+			&huma.ErrorDetail{Location: "body.target", Message: "required unless replay is set"})
 	}
 	c, err := once(s, in.RetryHeaders, "create-campaign", in.Body, func() (wire.Campaign, error) {
 		spec, err := in.Body.Model()
@@ -191,7 +191,7 @@ func (s *server) listInvariants(ctx context.Context, in *targetInput) (*body[wir
 
 type setInvariantInput struct {
 	IDParam
-	Target string `query:"target" minLength:"1" maxLength:"1024" doc:"Needed only if more than one target has an invariant of this id"`
+	Target string `query:"target" minLength:"1" maxLength:"1024" doc:"Required if more than one target has an invariant of this id"`
 	Body   wire.InvariantChange
 }
 
@@ -321,10 +321,10 @@ func (s *server) examine(ctx context.Context, _ *none) (*body[model.Diagnosis], 
 }
 
 type annotationsInput struct {
-	From int64 `query:"from" minimum:"0" maximum:"9000000000000" doc:"Milliseconds since 1970; absent: an hour before to"`
+	From int64 `query:"from" minimum:"0" maximum:"9000000000000" doc:"Milliseconds since 1970; absent: one hour before to"`
 	To   int64 `query:"to" minimum:"0" maximum:"9000000000000" doc:"Milliseconds since 1970; absent: now"`
 
-	Limit int `query:"limit" minimum:"1" maximum:"1000" default:"500" doc:"Most cuts to answer, the last ones; where there are more, the first element says so"`
+	Limit int `query:"limit" minimum:"1" maximum:"1000" default:"500" doc:"Maximum number of cuts, the last ones; if there are more, the first element says so"`
 }
 
 func (s *server) listAnnotations(ctx context.Context, in *annotationsInput) (*body[[]wire.Annotation], error) {
@@ -345,7 +345,7 @@ func (s *server) listAnnotations(ctx context.Context, in *annotationsInput) (*bo
 	}
 	if more && len(list) > 0 {
 		list = append([]model.Annotation{{From: from, To: list[0].From, Title: "older cuts are not shown",
-			Text: fmt.Sprintf("this span has more than %d cuts: ask for a shorter one", len(list)), Tags: []string{"not-shown"}}}, list...)
+			Text: fmt.Sprintf("this span has more than %d cuts: request a shorter one", len(list)), Tags: []string{"not-shown"}}}, list...)
 	}
 	return &body[[]wire.Annotation]{wire.All(list, func(a model.Annotation) wire.Annotation { return wire.FromAnnotation(a, to) })}, nil
 }

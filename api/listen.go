@@ -42,20 +42,20 @@ func Listen(ctx context.Context, c ListenConfig) (*Listener, error) {
 	tcp, err := net.ResolveTCPAddr("tcp", c.Addr)
 	if err != nil {
 		err = &net.OpError{Op: "listen", Net: "tcp", Err: err}
-		return nil, fmt.Errorf("api: %w: choose an address of this machine and a port with --listen, as in 127.0.0.1:7070", err)
+		return nil, fmt.Errorf("api: %w: choose an address of this machine and a port with --listen, such as 127.0.0.1:7070", err)
 	}
 	beyond := !tcp.IP.IsLoopback()
 	l := &Listener{}
 	var conf *tls.Config
 	switch {
 	case c.Insecure && (!beyond || c.Cert != ""):
-		return nil, fmt.Errorf("api: --insecure is for plain HTTP on an address that other machines reach: leave it out for %s", c.Addr)
+		return nil, fmt.Errorf("api: --insecure is for addresses other than loopback: leave it out for %s", c.Addr)
 	case (c.Cert == "") != (c.Key == ""):
 		return nil, errors.New("api: --api-cert and --api-key go together")
 	case c.Cert != "":
 		conf, l.Fingerprint, err = loadTLS(c.Cert, c.Key)
 	case beyond && !c.Insecure && c.Dir == "":
-		return nil, fmt.Errorf("api: refusing plain HTTP on %s, since it can be reached from other machines: name a certificate (--api-cert, --api-key), or say --insecure", c.Addr)
+		return nil, fmt.Errorf("api: refusing plain HTTP on %s, because other machines can reach it: name a certificate (--api-cert, --api-key), or use --insecure", c.Addr)
 	case beyond && !c.Insecure:
 		l.Made = true
 		conf, l.Fingerprint, err = ownTLS(c.Dir, tcp.IP, time.Now())

@@ -75,12 +75,12 @@ func NewMetrics(version string, now func() time.Time) *Metrics {
 		cutsTotal: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "netsplit_cuts_total", Help: "Partitions put in force, by shape."}, []string{"shape"}),
 		heals:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "netsplit_heals_total", Help: "Partitions healed, by reason."}, []string{"reason"}),
 		faults: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "netsplit_message_fault_packets_total",
-			Help: "What message faults decided about packets, by kind and reason."}, []string{"kind", "reason"}),
+			Help: "Decisions of message faults about packets, by kind and reason."}, []string{"kind", "reason"}),
 		runs: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "netsplit_runs_total", Help: "Runs finished, by target, strategy and verdict."}, []string{"target", "strategy", "verdict"}),
 		gate: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "netsplit_gate_delay_seconds",
-			Help: "How long the gate held packets that it let pass.", Buckets: delay}, []string{"transport"}),
+			Help: "How long the gate held packets before it released them.", Buckets: delay}, []string{"transport"}),
 		heal: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "netsplit_heal_seconds",
-			Help: "From the decision to heal to the first packet across.", Buckets: heal}),
+			Help: "Time from the decision to heal to the first packet across.", Buckets: heal}),
 	}
 	for _, s := range model.Shapes() {
 		m.cutsTotal.WithLabelValues(string(s))

@@ -27,7 +27,7 @@ var problemTypes = map[int][2]string{
 	http.StatusUnprocessableEntity:   {"invalid", "The request is not valid"},
 	http.StatusMisdirectedRequest:    {"wrong-host", "The request names a host that is not served"},
 	http.StatusInternalServerError:   {"internal", "netsplit failed"},
-	http.StatusServiceUnavailable:    {"unavailable", "A part that is needed is not there"},
+	http.StatusServiceUnavailable:    {"unavailable", "A required part is missing"},
 	http.StatusInsufficientStorage:   {"disk-full", "The disk is full"},
 }
 
@@ -54,7 +54,7 @@ func init() {
 	huma.NewError = func(status int, detail string, errs ...error) huma.StatusError {
 		switch {
 		case status == http.StatusUnprocessableEntity && detail == "validation failed":
-			detail = "The request does not fit the contract: mend what errors names; the contract is at /v1/openapi.json."
+			detail = "The request does not match the contract (/v1/openapi.json): correct what errors names."
 		case status == http.StatusUnsupportedMediaType:
 			detail = "Send the body as JSON, with the header Content-Type: application/json."
 		case status == http.StatusRequestEntityTooLarge:

@@ -14,7 +14,7 @@ import (
 
 // RetryHeaders are the headers of a request that starts something.
 type RetryHeaders struct {
-	Key    string `header:"Idempotency-Key" pattern:"^[A-Za-z0-9_.:-]{1,128}$" doc:"Choose one per request and repeat it with each retry: what it asks for is then done once. Remembered for 24 hours"`
+	Key    string `header:"Idempotency-Key" pattern:"^[A-Za-z0-9_.:-]{1,128}$" doc:"Choose one per request and send it again with each retry: the request is then executed once. Remembered for 24 hours"`
 	Prefer string `header:"Prefer" maxLength:"100" doc:"wait=N waits up to N seconds (at most 60) for the outcome (RFC 7240)"`
 }
 
@@ -33,7 +33,7 @@ func once[B, O any](s *server, in RetryHeaders, operation string, req B, fn func
 		return run()
 	}
 	if s.Keys == nil {
-		return zero, newProblem(http.StatusUnprocessableEntity, "This daemon keeps no idempotency keys: repeat without the header Idempotency-Key.")
+		return zero, newProblem(http.StatusUnprocessableEntity, "This daemon does not keep idempotency keys: repeat the request without Idempotency-Key.")
 	}
 	b, err := json.Marshal(req)
 	if err != nil {
@@ -49,7 +49,7 @@ func once[B, O any](s *server, in RetryHeaders, operation string, req B, fn func
 	case old != hash:
 		return zero, newProblem(http.StatusUnprocessableEntity, fmt.Sprintf("Idempotency-Key %q was used for another request in the last 24 hours: choose a new key for this one.", in.Key))
 	case response == nil:
-		return zero, newProblem(http.StatusConflict, fmt.Sprintf("The first request with Idempotency-Key %q has no answer yet: repeat in a moment. If the daemon was restarted meanwhile, its outcome is not known: list what exists and choose a new key.", in.Key))
+		return zero, newProblem(http.StatusConflict, fmt.Sprintf("The first request with Idempotency-Key %q has no answer yet: repeat it in a moment. If the daemon was restarted meanwhile, the outcome is unknown: list what exists and choose a new key.", in.Key))
 	default:
 		var out O
 		if err := json.Unmarshal(response, &out); err != nil {

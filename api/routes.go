@@ -82,16 +82,16 @@ const contractVersion = "1.0.0"
 
 func openAPIConfig() huma.Config {
 	c := huma.DefaultConfig("netsplit", contractVersion)
-	c.Info.Description = "Cuts and heals the network of a distributed system under test, and judges what comes of it. " +
-		"Errors are problem details (RFC 9457). Lists are read by pages: pass next as cursor."
+	c.Info.Description = "Cuts and heals the network of a distributed system under test, and judges the results. " +
+		"Errors are problem details (RFC 9457). For the next page of a list send its next as cursor."
 	c.OpenAPIPath = "/v1/openapi"
 	c.DocsPath, c.SchemasPath = "", ""
 	c.CreateHooks = nil // no $schema field in every answer
 	c.RejectUnknownQueryParameters = true
 	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
-		"token": {Type: "http", Scheme: "bearer", Description: "The token of serve --token-file, or the one of netsplit access read-token, which allows GET alone. " +
+		"token": {Type: "http", Scheme: "bearer", Description: "The token of serve --token-file, or the read-only token of netsplit access read-token (GET only). " +
 			"Not needed on the daemon's Unix socket, which is for its own user and root."},
-		"page": {Type: "apiKey", In: "cookie", Name: "netsplit-PORT", Description: "What a browser has that opened the address of netsplit access page; allows GET alone."},
+		"page": {Type: "apiKey", In: "cookie", Name: "netsplit-PORT", Description: "Cookie of a browser that opened the address of netsplit access page; GET only."},
 	}
 	c.Security = []map[string][]string{{"token": {}}, {"page": {}}}
 	return c
@@ -103,29 +103,29 @@ func (s *server) routes() {
 	post(s, "/v1/campaigns", "create-campaign", "Start a campaign", http.StatusAccepted, s.createCampaign)
 	get(s, "/v1/campaigns/{id}", "get-campaign", "Show a campaign", s.getCampaign)
 	del(s, "/v1/campaigns/{id}", "cancel-campaign", "Cancel a campaign", s.cancelCampaign)
-	post(s, "/v1/campaigns/{id}/resume", "resume-campaign", "Go on with a campaign that failed, as after a full disk", http.StatusAccepted, s.resumeCampaign)
+	post(s, "/v1/campaigns/{id}/resume", "resume-campaign", "Continue a campaign that failed, for example on a full disk", http.StatusAccepted, s.resumeCampaign)
 	get(s, "/v1/campaigns/{id}/runs", "list-runs", "List the runs of a campaign, newest first", s.listRuns)
 	get(s, "/v1/runs/{id}", "get-run", "Show a run", s.getRun)
 	s.fileRoutes()
 	s.targetRoutes()
-	get(s, "/v1/findings", "list-findings", "List findings: those of the newest campaign first, and of each the costliest first", s.listFindings)
+	get(s, "/v1/findings", "list-findings", "List findings: the newest campaign's first, and within it the costliest first", s.listFindings)
 	get(s, "/v1/findings/{id}", "get-finding", "Show a finding", s.getFinding)
 	get(s, "/v1/invariants", "list-invariants", "List invariants", s.listInvariants)
-	post(s, "/v1/invariants", "pin-invariant", "Pin an invariant that need not have been mined", http.StatusOK, s.pinInvariant)
+	post(s, "/v1/invariants", "pin-invariant", "Pin an invariant, mined or not", http.StatusOK, s.pinInvariant)
 	put(s, "/v1/invariants/{id}", "set-invariant", "Pin, drop or release an invariant", s.setInvariant)
 	get(s, "/v1/switches", "list-switches", "List switches with ports and rules", s.listSwitches)
 	get(s, "/v1/hosts", "list-hosts", "List the hosts of the testbed", s.listHosts)
-	get(s, "/v1/partitions", "list-partitions", "List partitions cut by hand, newest first; those that stand are all on the first page", s.listPartitions)
+	get(s, "/v1/partitions", "list-partitions", "List partitions cut by hand, newest first; all current ones are on the first page", s.listPartitions)
 	post(s, "/v1/partitions", "create-partition", "Cut by hand", http.StatusAccepted, s.createPartition)
 	get(s, "/v1/partitions/{name}", "get-partition", "Show a partition", s.getPartition)
 	del(s, "/v1/partitions/{name}", "delete-partition", "Heal a partition", s.deletePartition)
 	post(s, "/v1/reset", "reset", "Heal everything; answers after proof", http.StatusOK, s.reset)
-	post(s, "/v1/diagnosis", "examine", "Examine the testbed and say what will work; answers after some seconds for each switch", http.StatusOK, s.examine)
-	get(s, "/v1/annotations", "list-annotations", "List the cuts of a span of time, for graphs", s.listAnnotations)
+	post(s, "/v1/diagnosis", "examine", "Examine the testbed and say what will work; takes some seconds for each switch", http.StatusOK, s.examine)
+	get(s, "/v1/annotations", "list-annotations", "List the cuts of a time span, for graphs", s.listAnnotations)
 	s.eventRoute()
 	get(s, "/v1/version", "get-version", "Say what runs", s.getVersion)
-	post(s, "/v1/access/page", "access-page", "Make an address that opens the page in a browser, once", http.StatusOK, s.accessPage)
-	post(s, "/v1/access/read-token", "access-read-token", "Give the read-only token, for Prometheus", http.StatusOK, s.accessReadToken)
+	post(s, "/v1/access/page", "access-page", "Make an address that opens the page in a browser once", http.StatusOK, s.accessPage)
+	post(s, "/v1/access/read-token", "access-read-token", "Get the read-only token, for Prometheus", http.StatusOK, s.accessReadToken)
 	get(s, healthPath, "get-health", "Say whether the daemon can do its work; without credentials, with no details", s.getHealth)
 	health := s.api.OpenAPI().Paths[healthPath].Get
 	health.Security = []map[string][]string{{}, {"token": {}}, {"page": {}}}
@@ -153,7 +153,7 @@ func post[I, O any](s *server, path, id, summary string, status int, h func(cont
 	op := operation(http.MethodPost, path, id, summary, status)
 	if status == http.StatusAccepted {
 		op.Description = "Answers 202 with Location at once; with Prefer: wait=N it waits up to N seconds for the outcome and then answers 200 or 202. " +
-			"With an Idempotency-Key a repeated request gets the answer of the first one."
+			"A repeated request with the same Idempotency-Key gets the first answer again."
 	}
 	huma.Register(s.api, op, h)
 	if status == http.StatusAccepted {
@@ -164,13 +164,13 @@ func post[I, O any](s *server, path, id, summary string, status int, h func(cont
 // alsoOK says in the contract that an operation may have ended at once.
 func alsoOK(op *huma.Operation) {
 	ok := *op.Responses["202"]
-	ok.Description = "OK: it has ended, this is the outcome"
+	ok.Description = "OK: it has ended, and this is the outcome"
 	op.Responses["200"] = &ok
 }
 
 func del[I, O any](s *server, path, id, summary string, h func(context.Context, *I) (*O, error)) {
 	op := operation(http.MethodDelete, path, id, summary, http.StatusAccepted)
-	op.Description = "Answers 200 if it has ended already and 202 with Location if not. Repeating it is no error."
+	op.Description = "Answers 200 if it has already ended, else 202 with Location. It may be repeated."
 	huma.Register(s.api, op, h)
 	alsoOK(s.api.OpenAPI().Paths[path].Delete)
 }
@@ -210,7 +210,7 @@ func (s *server) accessPage(context.Context, *none) (*body[wire.AccessPage], err
 }
 
 type readTokenInput struct {
-	New bool `query:"new" doc:"Make another one; the one before ends"`
+	New bool `query:"new" doc:"Replace the token"`
 }
 
 func (s *server) accessReadToken(_ context.Context, in *readTokenInput) (*body[wire.AccessToken], error) {

@@ -22,15 +22,15 @@ const eventsPath = "/v1/events"
 const streamWrite = 10 * time.Second
 
 type eventsInput struct {
-	After       uint64 `query:"after" doc:"Number of the last event seen; 0 or absent: from the first that is kept"`
-	LastEventID string `header:"Last-Event-ID" maxLength:"20" doc:"As after, and stronger; browsers send it when they reconnect"`
+	After       uint64 `query:"after" doc:"Number of the last event that you saw; 0 or absent: start at the first that is kept"`
+	LastEventID string `header:"Last-Event-ID" maxLength:"20" doc:"Like after, and stronger; browsers send it when they reconnect"`
 }
 
 func (s *server) eventRoute() {
 	op := operation(http.MethodGet, eventsPath, "stream-events", "Follow changes as they happen", http.StatusOK)
-	op.Description = "Server-sent events. The id of an event is its number, so that Last-Event-ID resumes without a gap; its name is the kind; " +
-		"its data is one Event as JSON. Numbers go on rising over a restart of the daemon. Events are kept in memory, the last 10,000: " +
-		"a reader who missed some is sent an event of kind events and state missed first. A comment line keeps an idle stream open. A reader that is too slow is disconnected and may resume."
+	op.Description = "Server-sent events. The id of an event is its number, so Last-Event-ID resumes without a gap; its name is the kind, " +
+		"its data one Event as JSON. Numbers keep rising over a restart of the daemon. The last 10,000 events are kept in memory: " +
+		"a reader who missed some first gets an event of kind events and state missed. Comment lines keep an idle stream open. A reader that is too slow is disconnected and may resume."
 	// huma would describe the stream as an array.
 	op.Responses = map[string]*huma.Response{"200": {
 		Description: "A stream of events; the data of each is an Event.",
@@ -44,7 +44,7 @@ func (s *server) streamEvents(ctx context.Context, in *eventsInput) (*huma.Strea
 	if in.LastEventID != "" {
 		n, err := strconv.ParseUint(in.LastEventID, 10, 64)
 		if err != nil {
-			return nil, newProblem(http.StatusUnprocessableEntity, "Last-Event-ID is no event number: send the id of the last event seen, or none.")
+			return nil, newProblem(http.StatusUnprocessableEntity, "Last-Event-ID is not an event number: send the id of the last event that you saw, or none.")
 		}
 		after = n
 	}

@@ -26,9 +26,9 @@ func (s *server) targetRoutes() {
 	get(s, "/v1/targets", "list-targets", "List the targets that campaigns can name", s.listTargets)
 	op := operation(http.MethodPost, "/v1/targets", "upload-target", "Upload a target", http.StatusOK)
 	op.MaxBodyBytes, op.BodyReadTimeout = maxUpload, uploadTime
-	op.Description = "The body is a tar archive, which may be compressed by gzip, of the target's folder: target.yaml and the files beside it, at most 32 MiB " +
-		"and no links (tar -C FOLDER -c . | curl --data-binary @- …). Campaigns name it as the answer does: NAME:VERSION, where the version is a digest of the " +
-		"files and stays what it is, or NAME for what was uploaded last under it. What a target says is run as its file asks for: whoever may upload may run programs."
+	op.Description = "The body is a tar archive of the target's folder, optionally compressed by gzip: target.yaml and the files beside it, at most 32 MiB " +
+		"and no links (tar -C FOLDER -c . | curl --data-binary @- …). Campaigns name it as in the answer: NAME:VERSION, where the version is a digest of the " +
+		"files, or NAME for the last upload of that name. The processes of a target run as its file says: whoever may upload may run programs."
 	huma.Register(s.api, op, s.uploadTarget)
 	op = operation(http.MethodDelete, "/v1/targets/{name}", "delete-target", "Delete an uploaded target", http.StatusNoContent)
 	op.Description = "The name is NAME:VERSION. A target of a campaign that has not ended is not deleted (409). Runs on it keep their records; to replay one, upload the same files again."

@@ -58,7 +58,7 @@ func ownTLS(dir string, ip net.IP, now time.Time) (*tls.Config, string, error) {
 			return conf, print, nil
 		}
 	case !errors.Is(err, fs.ErrNotExist):
-		return nil, "", fmt.Errorf("%w: mend %s and %s, or remove both to have new ones made", err, cert, key)
+		return nil, "", fmt.Errorf("%w: fix %s and %s, or remove both, and new ones are made", err, cert, key)
 	}
 	if err := makeCertificate(cert, key, ip, now); err != nil {
 		return nil, "", fmt.Errorf("api: make a certificate: %w", err)

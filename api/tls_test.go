@@ -30,8 +30,8 @@ func TestListen(t *testing.T) {
 		want []string
 	}{
 		{api.ListenConfig{Addr: ln.Addr().String()}, []string{"in use", "--listen", ln.Addr().String()}},
-		{api.ListenConfig{Addr: "nonsense"}, []string{"as in 127.0.0.1:7070"}},
-		{api.ListenConfig{Addr: "127.0.0.1:notaone"}, []string{"as in 127.0.0.1:7070"}},
+		{api.ListenConfig{Addr: "nonsense"}, []string{"such as 127.0.0.1:7070"}},
+		{api.ListenConfig{Addr: "127.0.0.1:notaone"}, []string{"such as 127.0.0.1:7070"}},
 		{api.ListenConfig{Addr: "0.0.0.0:0"}, []string{"refusing plain HTTP", "--api-cert", "--insecure"}},
 		{api.ListenConfig{Addr: ":0"}, []string{"refusing plain HTTP"}},
 		{api.ListenConfig{Addr: "[::]:0"}, []string{"refusing plain HTTP"}},

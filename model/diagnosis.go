@@ -31,7 +31,7 @@ type DiagnosisCheck struct {
 	Name    string     `json:"name"`
 	Level   CheckLevel `json:"level" enum:"ok,warn,fail"`
 	Found   string     `json:"found"`
-	Means   string     `json:"means,omitempty" doc:"What follows for what will work, and what to do"`
+	Means   string     `json:"means,omitempty" doc:"What follows from it, and what to do"`
 	Affects []Ability  `json:"affects,omitempty" doc:"Abilities that depend on it"`
 }
 
@@ -40,14 +40,14 @@ type DiagnosisCheck struct {
 type AbilityStatus struct {
 	Ability Ability    `json:"ability" doc:"cut, proof, gate-packet-in, gate-port, mirror, only or only-opening"`
 	Level   CheckLevel `json:"level" enum:"ok,warn,fail"`
-	Absent  bool       `json:"absent,omitempty" doc:"The testbed has nothing for it"`
+	Absent  bool       `json:"absent,omitempty" doc:"The testbed has none"`
 	Why     []string   `json:"why,omitempty"`
 }
 
 // Diagnosis is what a testbed is good for.
 type Diagnosis struct {
 	Testbed   string           `json:"testbed"`
-	OK        bool             `json:"ok" doc:"The main job can be done: cuts, their proof, and the gate in one of its two ways"`
+	OK        bool             `json:"ok" doc:"The main job can be done: cuts, their proof, and one of the two gates"`
 	Checks    []DiagnosisCheck `json:"checks"`
 	Abilities []AbilityStatus  `json:"abilities"`
 }

@@ -378,7 +378,7 @@ const (
 
 // Warning is a mark of a wrong target file that a search shows.
 type Warning struct {
-	Kind   WarningKind `json:"kind" doc:"limit: a limit of the target is as long as the longest cut; clean: a finding shows without any cut; half: a finding shows in half of the fault runs or more"`
+	Kind   WarningKind `json:"kind" doc:"limit: a limit of the target is as long as the longest cut; clean: a finding occurs without any cut; half: a finding occurs in half of the fault runs or more"`
 	About  string      `json:"about" doc:"causeId of the findings, or the limits"`
 	Text   string      `json:"text"`
 	Advice string      `json:"advice" doc:"What to change"`

@@ -116,7 +116,7 @@ func (c *Client) open(ctx context.Context, method, path string, body []byte, hea
 	p := &Problem{}
 	b, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
 	if t, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); err != nil || t != "application/problem+json" || json.Unmarshal(b, p) != nil {
-		return nil, fmt.Errorf("client: %s %s: status %d from something that is no netsplit daemon: is %s the right address?", method, path, res.StatusCode, c.where)
+		return nil, fmt.Errorf("client: %s %s: status %d from a server that is not a netsplit daemon: is %s the right address?", method, path, res.StatusCode, c.where)
 	}
 	return nil, p
 }

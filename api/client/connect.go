@@ -41,7 +41,7 @@ type Config struct {
 func New(c Config) (*Client, error) {
 	if c.API == "" {
 		if c.Token != "" {
-			return nil, errors.New("client: a token is sent to no other daemon than the one that --api names: name it")
+			return nil, errors.New("client: there is a token but no --api: a token is only sent to a daemon named by --api")
 		}
 		return own(DefaultPort)
 	}
@@ -54,7 +54,7 @@ func New(c Config) (*Client, error) {
 	}
 	u, err := url.Parse(base)
 	if err != nil || u.Hostname() == "" || u.User != nil || (u.Scheme != "http" && u.Scheme != "https") || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
-		return nil, errors.New("client: that is no address of a daemon: write it as in https://rack.example:7070, 127.0.0.1:7070 or unix:/run/netsplit-api/7070.sock")
+		return nil, errors.New("client: not an address of a daemon: write one such as https://rack.example:7070, 127.0.0.1:7070 or unix:/run/netsplit-api/7070.sock")
 	}
 	here := u.Hostname() == "localhost"
 	if ip := net.ParseIP(u.Hostname()); ip != nil {
@@ -70,7 +70,7 @@ func New(c Config) (*Client, error) {
 			}
 		}
 	case c.Fingerprint != "":
-		return nil, fmt.Errorf("client: --api-fingerprint is of a certificate, and %s is spoken with by plain HTTP: write https://%s", c.API, u.Host)
+		return nil, fmt.Errorf("client: --api-fingerprint needs TLS, but %s is plain HTTP: write https://%s", c.API, u.Host)
 	case here && c.Token == "":
 		port, err := strconv.Atoi(u.Port())
 		if err != nil {
@@ -78,7 +78,7 @@ func New(c Config) (*Client, error) {
 		}
 		return own(port)
 	case !here && !c.Insecure:
-		return nil, fmt.Errorf("client: refusing plain HTTP to %s, where everybody on the way could read the token: write https://%s, or say --insecure", u.Host, u.Host)
+		return nil, fmt.Errorf("client: refusing plain HTTP to %s, because others could read the token: write https://%s, or use --insecure", u.Host, u.Host)
 	}
 	base = u.Scheme + "://" + u.Host
 	return &Client{base: base, where: base, token: c.Token, http: httpClient(transport)}, nil
@@ -122,7 +122,7 @@ func pinned(fingerprint string) (*tls.Config, error) {
 		InsecureSkipVerify: true, // in place of it:
 		VerifyConnection: func(s tls.ConnectionState) error {
 			if got := sha256.Sum256(s.PeerCertificates[0].Raw); string(got[:]) != string(want) {
-				return fmt.Errorf("the daemon's certificate has the fingerprint %s, and not the one of --api-fingerprint: nothing was sent", hex.EncodeToString(got[:]))
+				return fmt.Errorf("the daemon's certificate has the fingerprint %s, not that of --api-fingerprint: nothing was sent", hex.EncodeToString(got[:]))
 			}
 			return nil
 		},

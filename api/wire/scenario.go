@@ -11,55 +11,55 @@ import (
 // ScenarioSpec is what a run is to do, in place of a search: what is done to
 // single messages, and a cut. At least one of them.
 type ScenarioSpec struct {
-	Faults []MessageFault `json:"faults,omitempty" maxItems:"32" doc:"What is done to single messages. Where the turn of several comes at one packet, the first has it"`
-	Cut    *CutSpec       `json:"cut,omitempty" doc:"Absent: nothing is cut"`
-	Seed   uint64         `json:"seed,omitempty" doc:"Of every run; 0 or absent: each has its own"`
+	Faults []MessageFault `json:"faults,omitempty" maxItems:"32" doc:"Faults of single messages. If several select one packet, the first acts"`
+	Cut    *CutSpec       `json:"cut,omitempty" doc:"Absent: no cut"`
+	Seed   uint64         `json:"seed,omitempty" doc:"Seed of every run; 0 or absent: each run has its own"`
 }
 
 // MessageFault does something to single messages.
 type MessageFault struct {
-	Kind  string          `json:"kind" enum:"delay,duplicate,reorder,lose" doc:"delay: held for a time, and on TCP with all that follows in its stream; duplicate: passed, and copies sent; reorder: held until others have passed; lose: not passed"`
+	Kind  string          `json:"kind" enum:"delay,duplicate,reorder,lose" doc:"delay: hold it for a time, and on TCP everything behind it in its stream; duplicate: pass it and send copies; reorder: hold it until others have passed; lose: drop it"`
 	Match MessageMatch    `json:"match" doc:"Which messages"`
-	While *FaultCondition `json:"while,omitempty" doc:"Only messages that come while an invariant does not hold count"`
-	After Duration        `json:"after,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Only messages that come this long into the workload, or later, count"`
-	Nth   int             `json:"nth,omitempty" minimum:"0" doc:"The first of those that is acted on, from 1; absent: the first"`
-	Every int             `json:"every,omitempty" minimum:"0" doc:"Act on each of this many from there on, 1 being all; absent: on this one, or as many in a row as times says"`
-	Times int             `json:"times,omitempty" minimum:"0" doc:"On how many at most; absent: one, or without bound where every is set"`
+	While *FaultCondition `json:"while,omitempty" doc:"Count only messages that come while an invariant is violated"`
+	After Duration        `json:"after,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Count only messages that come this long after the start of the workload, or later"`
+	Nth   int             `json:"nth,omitempty" minimum:"0" doc:"The first message to act on, from 1; absent: the first that matches"`
+	Every int             `json:"every,omitempty" minimum:"0" doc:"From there on act on every message (1), every second one (2) and so on; absent: on nth alone, or on times in a row"`
+	Times int             `json:"times,omitempty" minimum:"0" doc:"Act on at most this many; absent: one, or no bound if every is set"`
 
 	For    Span     `json:"for,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"delay: how long" example:"500ms"`
-	Copies int      `json:"copies,omitempty" minimum:"0" maximum:"1000" doc:"duplicate: how many; absent: one"`
+	Copies int      `json:"copies,omitempty" minimum:"0" maximum:"1000" doc:"duplicate: number of copies; absent: one"`
 	Gap    Duration `json:"gap,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"duplicate: time before each copy; absent: none"`
-	Behind int      `json:"behind,omitempty" minimum:"0" maximum:"1000" doc:"reorder: packets of the same flow that overtake it; absent: one"`
-	Limit  Span     `json:"limit,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"reorder: it waits no longer than this; absent: 1s"`
-	Lose   string   `json:"lose,omitempty" enum:"packet,message" doc:"lose, on TCP. packet: TCP sends it again, and that passes; message: for good, by resetting its connection at both ends. Absent: packet. Datagrams are lost for good either way"`
-	Again  int      `json:"again,omitempty" minimum:"0" maximum:"1000" doc:"lose packet, on TCP: retransmissions of it that are lost, too"`
+	Behind int      `json:"behind,omitempty" minimum:"0" maximum:"1000" doc:"reorder: number of packets of the same flow that must overtake it; absent: one"`
+	Limit  Span     `json:"limit,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"reorder: hold it no longer than this; absent: 1s"`
+	Lose   string   `json:"lose,omitempty" enum:"packet,message" doc:"lose, on TCP. packet: TCP retransmits it, and that passes; message: lose it for good and reset its connection at both ends. Absent: packet. Datagrams are lost for good either way"`
+	Again  int      `json:"again,omitempty" minimum:"0" maximum:"1000" doc:"lose packet, on TCP: number of its retransmissions to lose too"`
 }
 
 // MessageMatch selects messages.
 type MessageMatch struct {
 	Type string `json:"type" minLength:"1" maxLength:"500" doc:"Message type as runs show it; * is any text" example:"text G*"`
-	From string `json:"from,omitempty" maxLength:"63" doc:"Host that sends it, or a role: whoever has it as the message is held; absent: any"`
-	To   string `json:"to,omitempty" maxLength:"63" doc:"Host that it goes to, or a role; absent: any"`
+	From string `json:"from,omitempty" maxLength:"63" doc:"Sending host, or a role: the host that has it when the message is held; absent: any"`
+	To   string `json:"to,omitempty" maxLength:"63" doc:"Receiving host, or a role; absent: any"`
 }
 
 // FaultCondition is a moment at which an invariant does not hold.
 type FaultCondition struct {
-	Invariant string       `json:"invariant" minLength:"1" maxLength:"500" doc:"Id of a mined one, or two variables" example:"status[n1]@n2 == status[n1]@n3"`
-	State     *model.State `json:"state,omitempty" doc:"Only these values of the two; absent: any that differ"`
-	Nth       int          `json:"nth,omitempty" minimum:"0" doc:"Or from the nth state on that differs from it in numbers only"`
+	Invariant string       `json:"invariant" minLength:"1" maxLength:"500" doc:"Id of a mined invariant, or two variables" example:"status[n1]@n2 == status[n1]@n3"`
+	State     *model.State `json:"state,omitempty" doc:"Only these values of the two variables; absent: any that differ"`
+	Nth       int          `json:"nth,omitempty" minimum:"0" doc:"Also from the nth state on that differs from state in numbers only"`
 }
 
 // CutSpec is the cut of a scenario: of a host from the others, or a partition;
 // when a state occurs, or at a time.
 type CutSpec struct {
-	Isolate string `json:"isolate,omitempty" maxLength:"63" doc:"Host that is cut off from the other nodes, and from clients where the target says so"`
+	Isolate string `json:"isolate,omitempty" maxLength:"63" doc:"Host to cut off from the other nodes, and from clients if the target says so"`
 	// What becomes of packets that want to cross: they are lost, or their TCP connections are reset too.
 	Effect    string          `json:"effect,omitempty" enum:"drop,reset" default:"drop"`
-	Partition *Partition      `json:"partition,omitempty" doc:"In place of isolate"`
+	Partition *Partition      `json:"partition,omitempty" doc:"Instead of isolate"`
 	When      *FaultCondition `json:"when,omitempty" doc:"Cut when the invariant's variables have the values of state"`
-	HealAt    *model.Class    `json:"healAt,omitempty" doc:"With when: heal at a message of this class, which is the first to pass; absent: at atMost"`
-	After     Duration        `json:"after,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"In place of when: this long into the workload"`
-	AtMost    Span            `json:"atMost,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Heal after this long; absent: as the target's file says"`
+	HealAt    *model.Class    `json:"healAt,omitempty" doc:"With when: heal at a message of this class, which passes first; absent: at atMost"`
+	After     Duration        `json:"after,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Instead of when: cut this long after the start of the workload"`
+	AtMost    Span            `json:"atMost,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Heal after this long; absent: as the target file says"`
 }
 
 // Model converts what a user asked for. Invariants named by id have nothing but
@@ -102,7 +102,7 @@ func (s *ScenarioSpec) Model() (*model.Scenario, error) {
 		return out, nil
 	}
 	if c.After != 0 {
-		return nil, fmt.Errorf("%w: a cut is made when a state occurs or after a time: leave out one of them", model.ErrInvalid)
+		return nil, fmt.Errorf("%w: a cut starts either at a state (when) or after a time (after): leave out one of them", model.ErrInvalid)
 	}
 	out.Strategy, out.Invariant, out.State, out.Nth = model.StrategyCoFI, &when.Invariant, when.State, when.Nth
 	if h := c.HealAt; h != nil {
@@ -167,23 +167,23 @@ func fromScenarioSpec(s *model.Scenario) *ScenarioSpec {
 
 // FaultProof says what a message fault of a run really did.
 type FaultProof struct {
-	Fault    int        `json:"fault" doc:"Its place among the scenario's, from 1"`
-	Met      int        `json:"met" doc:"Messages that it is about"`
-	Acted    int        `json:"acted" doc:"Packets it acted on; 0 makes the run vacuous"`
-	Taken    int        `json:"taken,omitempty" doc:"Its turns that an earlier fault had"`
+	Fault    int        `json:"fault" doc:"Place of the fault in the scenario, from 1"`
+	Met      int        `json:"met" doc:"Messages that matched"`
+	Acted    int        `json:"acted" doc:"Packets that it acted on; 0 makes the run vacuous"`
+	Taken    int        `json:"taken,omitempty" doc:"Packets on which an earlier fault acted instead"`
 	Lost     int        `json:"lost,omitempty" doc:"Packets lost, retransmissions included"`
-	Returned int        `json:"returned,omitempty" doc:"Retransmissions that came of what it lost or kept"`
+	Returned int        `json:"returned,omitempty" doc:"Retransmissions of packets that it lost or held"`
 	Copies   int        `json:"copies,omitempty" doc:"Copies sent"`
-	Resets   int        `json:"resets,omitempty" doc:"Connections reset; again, where more came on one"`
-	Late     int        `json:"late,omitempty" doc:"Packets that went on later than decided by more than 20 ms"`
-	Early    int        `json:"early,omitempty" doc:"Packets that the end of the workload, or of the fault, let go before their time"`
-	Cut      int        `json:"cut,omitempty" doc:"Packets that a cut dropped when they were to go on"`
+	Resets   int        `json:"resets,omitempty" doc:"Connections reset; again, if more packets came on one"`
+	Late     int        `json:"late,omitempty" doc:"Packets released more than 20 ms later than decided"`
+	Early    int        `json:"early,omitempty" doc:"Packets released early, at the end of the workload or of the fault"`
+	Cut      int        `json:"cut,omitempty" doc:"Packets that a cut dropped at their release"`
 	InOrder  int        `json:"inOrder,omitempty" doc:"reorder: messages that nothing overtook"`
 	Checked  int        `json:"checked" doc:"Packets that were looked for at the receiving hosts"`
-	Wrong    int        `json:"wrong" doc:"Those that arrived more or less often than decided; must be 0"`
-	Known    bool       `json:"known" doc:"False: nobody could look"`
+	Wrong    int        `json:"wrong" doc:"Packets that arrived more or less often than decided; must be 0"`
+	Known    bool       `json:"known" doc:"False: the receiving hosts could not be asked"`
 	Trouble  string     `json:"trouble,omitempty"`
-	Hits     []FaultHit `json:"hits" doc:"The first 200 packets it acted on"`
+	Hits     []FaultHit `json:"hits" doc:"The first 200 packets that it acted on"`
 }
 
 // FaultHit is one packet that a message fault acted on. Times count from the
@@ -194,20 +194,20 @@ type FaultHit struct {
 	From      string     `json:"from"`
 	To        string     `json:"to"`
 	Stream    string     `json:"stream,omitempty" doc:"TCP"`
-	At        Duration   `json:"at" doc:"Came to the gate"`
+	At        Duration   `json:"at" doc:"When it came to the gate"`
 	With      []uint64   `json:"with,omitempty" doc:"Other messages in the packet"`
-	Due       Duration   `json:"due,omitempty" doc:"When it was to go on at the latest"`
-	Passed    Duration   `json:"passed,omitempty" doc:"When it did; absent: never"`
-	Why       string     `json:"why,omitempty" doc:"Reason for which it did, or not"`
-	Behind    int        `json:"behind,omitempty" doc:"Packets that waited behind it (delay), or overtook it (reorder)"`
+	Due       Duration   `json:"due,omitempty" doc:"Latest planned release"`
+	Passed    Duration   `json:"passed,omitempty" doc:"Release; absent: never released"`
+	Why       string     `json:"why,omitempty" doc:"Why it was released, or why not"`
+	Behind    int        `json:"behind,omitempty" doc:"Packets that waited behind it (delay) or overtook it (reorder)"`
 	Copies    []Duration `json:"copies,omitempty" doc:"When copies were sent"`
-	Returned  int        `json:"returned,omitempty" doc:"Retransmissions of it that came"`
-	LostAgain int        `json:"lostAgain,omitempty" doc:"Those that were lost, too"`
+	Returned  int        `json:"returned,omitempty" doc:"Its retransmissions that came"`
+	LostAgain int        `json:"lostAgain,omitempty" doc:"Its retransmissions that were lost too"`
 	Through   Duration   `json:"through,omitempty" doc:"When a retransmission passed"`
 	Reset     bool       `json:"reset,omitempty" doc:"Its connection was reset at both ends"`
-	After     int        `json:"after,omitempty" doc:"Packets that were lost with its connection"`
+	After     int        `json:"after,omitempty" doc:"Packets lost with its connection"`
 	Arrived   []Duration `json:"arrived,omitempty" doc:"When it, and packets equal to it, arrived at the receiving host"`
-	Known     bool       `json:"known" doc:"Somebody looked there"`
+	Known     bool       `json:"known" doc:"The receiving host was asked"`
 }
 
 func fromFaultProof(p model.FaultProof) FaultProof {

@@ -20,7 +20,7 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil
 func (d *Duration) UnmarshalText(b []byte) error {
 	v, err := time.ParseDuration(string(b))
 	if err != nil {
-		return fmt.Errorf("duration %q: write a number and a unit, as in 1.5s, 250ms or 10m", b)
+		return fmt.Errorf("duration %q: write a number and a unit, such as 1.5s, 250ms or 10m", b)
 	}
 	*d = Duration(v)
 	return nil
@@ -39,39 +39,39 @@ func (s *Span) UnmarshalText(b []byte) error {
 		return err
 	}
 	if *s <= 0 {
-		return fmt.Errorf("duration %q: give a time ahead, as in 1.5s, or leave it out", b)
+		return fmt.Errorf("duration %q: write a time greater than 0, such as 1.5s, or leave it out", b)
 	}
 	return nil
 }
 
 // CampaignSpec asks for a campaign.
 type CampaignSpec struct {
-	Target    string            `json:"target,omitempty" maxLength:"1024" doc:"Name of a target that comes with netsplit or was uploaded (see /v1/targets), and behind it @ and a release of its software; never a path; absent for a replay" example:"redis-sentinel"`
-	Replay    string            `json:"replay,omitempty" pattern:"^[a-z0-9-]{1,128}$" doc:"Id of a run: its scenario is repeated, runs times, on the target it was made on"`
-	Strategy  string            `json:"strategy,omitempty" enum:"cofi,random,clean,messages,scripted" default:"cofi" doc:"How scenarios are chosen. Where one is given, it says what that does, and messages is one without a cut; scripted is for plays of netsplit script run, which are listed with the others, and cannot be asked for here"`
-	Scenario  *ScenarioSpec     `json:"scenario,omitempty" doc:"What each run does, runs times, in place of a search"`
-	Seed      uint64            `json:"seed,omitempty" doc:"Drives every random choice; 0 or absent lets the daemon choose and record one"`
+	Target    string            `json:"target,omitempty" maxLength:"1024" doc:"Name of a target that comes with netsplit or was uploaded (see /v1/targets), with @ and a release of its software if needed; never a path; absent for a replay" example:"redis-sentinel"`
+	Replay    string            `json:"replay,omitempty" pattern:"^[a-z0-9-]{1,128}$" doc:"Id of a run: repeat its scenario, runs times, on the same target"`
+	Strategy  string            `json:"strategy,omitempty" enum:"cofi,random,clean,messages,scripted" default:"cofi" doc:"How scenarios are chosen. With a scenario it follows from that; messages: without a cut. scripted marks plays of netsplit script run; it cannot be requested"`
+	Scenario  *ScenarioSpec     `json:"scenario,omitempty" doc:"What each of runs runs does, instead of a search"`
+	Seed      uint64            `json:"seed,omitempty" doc:"Drives every random choice; 0 or absent: the daemon chooses and records one"`
 	Labs      int               `json:"labs,omitempty" minimum:"1" maximum:"64" default:"1" doc:"Labs used at once"`
-	Runs      int               `json:"runs,omitempty" minimum:"0" maximum:"1000000" doc:"Bound on the fault runs; 0 or absent leaves it to the daemon"`
-	Clean     int               `json:"clean,omitempty" minimum:"0" maximum:"10000" doc:"Clean runs before the fault runs; 0 or absent leaves it to the daemon"`
-	Budget    Span              `json:"budget,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Bound on the wall time of the whole, as in 10m, more than 0; absent: none" example:"10m"`
-	Effect    string            `json:"effect,omitempty" enum:"drop,reset" default:"drop" doc:"What a cut does to what wants to cross: lose it, or also reset the TCP connections across"`
-	Gate      string            `json:"gate,omitempty" enum:"port,packet-in" doc:"How held packets leave the switch and come back: by a gate port, or by packet-in and packet-out; absent: by port where the testbed has one"`
-	Retries   int               `json:"retries,omitempty" minimum:"0" maximum:"1000" doc:"How often a state that did not recur is tried again; 0 or absent leaves it to the daemon"`
-	Args      map[string]string `json:"args,omitempty" doc:"Settings handed to the target"`
-	MaxLost   *int              `json:"maxLost,omitempty" minimum:"0" maximum:"1000000000" doc:"Your bound on lost operations where the documentation admits losses; absent: none stated"`
-	MaxWindow *Duration         `json:"maxWindow,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Your bound on the window of documented losses; absent: none stated" example:"10s"`
+	Runs      int               `json:"runs,omitempty" minimum:"0" maximum:"1000000" doc:"Bound on the fault runs; 0 or absent: the daemon's default"`
+	Clean     int               `json:"clean,omitempty" minimum:"0" maximum:"10000" doc:"Clean runs before the fault runs; 0 or absent: the daemon's default"`
+	Budget    Span              `json:"budget,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Bound on the wall time of the campaign, such as 10m, greater than 0; absent: none" example:"10m"`
+	Effect    string            `json:"effect,omitempty" enum:"drop,reset" default:"drop" doc:"What a cut does: drop packets, or also reset the TCP connections across it"`
+	Gate      string            `json:"gate,omitempty" enum:"port,packet-in" doc:"How held packets leave the switch and return: through a gate port, or by packet-in and packet-out; absent: port if the testbed has one"`
+	Retries   int               `json:"retries,omitempty" minimum:"0" maximum:"1000" doc:"How often to try a state again that did not recur; 0 or absent: the daemon's default"`
+	Args      map[string]string `json:"args,omitempty" doc:"Settings of the target"`
+	MaxLost   *int              `json:"maxLost,omitempty" minimum:"0" maximum:"1000000000" doc:"Your bound on lost operations if the documentation admits losses; absent: none"`
+	MaxWindow *Duration         `json:"maxWindow,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Your bound on the time from the first to the last documented loss; absent: none" example:"10s"`
 
-	StopWhenSuspect bool `json:"stopWhenSuspect,omitempty" doc:"End a search at the first mark of a wrong target file (warnings of the campaign)"`
+	StopWhenSuspect bool `json:"stopWhenSuspect,omitempty" doc:"Stop the search at the first sign of a wrong target file (warnings of the campaign)"`
 	StopWhenBroken  bool `json:"stopWhenBroken,omitempty" doc:"End a search at the first broken promise that no run without a cut showed"`
 	WithoutCut      bool `json:"withoutCut,omitempty" doc:"Replay without cutting anything or touching any message: the control"`
 }
 
 // Target is a target that a campaign can name.
 type Target struct {
-	Name     string `json:"name" doc:"What a campaign calls it, without a release; with its version if it was uploaded" example:"gossip:3f2a91c04b1d"`
-	Uploaded bool   `json:"uploaded" doc:"It was uploaded; others come with netsplit"`
-	Newest   bool   `json:"newest,omitempty" doc:"Of an uploaded one: its name without a version stands for it, unless that is the name of one that comes with netsplit"`
+	Name     string `json:"name" doc:"Name for a campaign, without a release; with its version if it was uploaded" example:"gossip:3f2a91c04b1d"`
+	Uploaded bool   `json:"uploaded" doc:"It was uploaded; the others come with netsplit"`
+	Newest   bool   `json:"newest,omitempty" doc:"For an uploaded target: its name without a version means this upload, unless a target that comes with netsplit has the name"`
 }
 
 // Targets are all of them.
@@ -83,19 +83,19 @@ type Targets struct {
 type Campaign struct {
 	ID         string          `json:"id"`
 	State      string          `json:"state" enum:"queued,running,done,cancelled,failed"`
-	Reason     string          `json:"reason,omitempty" doc:"Why failed or cancelled"`
+	Reason     string          `json:"reason,omitempty" doc:"Why it failed or was cancelled"`
 	Spec       CampaignSpec    `json:"spec"`
 	Created    time.Time       `json:"created"`
 	Ended      *time.Time      `json:"ended,omitempty"`
 	Done       int             `json:"done" doc:"Runs finished, clean ones included"`
-	Planned    int             `json:"planned" doc:"Bound on done; 0 if not known"`
+	Planned    int             `json:"planned" doc:"Bound on done; 0 if unknown"`
 	Findings   int             `json:"findings"`
-	Warnings   []model.Warning `json:"warnings" doc:"Marks of a wrong target file that a search shows, in the order in which they did"`
-	Undecided  []string        `json:"undecided,omitempty" doc:"Why no fault run of a search that is over could be judged, a line for each reason; absent where one could"`
-	Reproduced int             `json:"reproduced,omitempty" doc:"Of a replay: runs that showed the cause of what cost most in the original"`
-	Running    []string        `json:"running" doc:"Ids of the runs under way"`
+	Warnings   []model.Warning `json:"warnings" doc:"Signs of a wrong target file, in order of appearance"`
+	Undecided  []string        `json:"undecided,omitempty" doc:"Why no fault run of an ended search could be judged, a line for each reason; absent if one could"`
+	Reproduced int             `json:"reproduced,omitempty" doc:"For a replay: runs that showed the cause of the costliest failure of the original"`
+	Running    []string        `json:"running" doc:"Ids of the current runs"`
 	// Doing has no entry for a run that is not prepared yet.
-	Doing map[string]string `json:"doing,omitempty" doc:"What each run under way does, by its id: template (it makes, or waits for, the state that runs start from), start, workload or recovery"`
+	Doing map[string]string `json:"doing,omitempty" doc:"Phase of each current run, by its id: template (makes, or waits for, the state that runs start from), start, workload or recovery"`
 }
 
 // Campaigns is one page of campaigns, newest first.
@@ -109,15 +109,15 @@ type Failure struct {
 	Check     string   `json:"check"`
 	Signature string   `json:"signature" doc:"What failed and where, without times, counts or ids"`
 	Class     string   `json:"class" doc:"broken, documented or broken-bound"`
-	Severity  string   `json:"severity" doc:"What it costs a user: data (what was acknowledged is lost, wrong, out of date or handed out twice), split-brain, not-recovered (it lasts after heal), crash, error or log"`
-	Cause     string   `json:"cause" doc:"What brought it: failures of one cause are told as one"`
+	Severity  string   `json:"severity" doc:"What it costs a user: data (acknowledged data is lost, wrong, out of date or handed out twice), split-brain, not-recovered (it lasts after heal), crash, error or log"`
+	Cause     string   `json:"cause" doc:"What caused it; failures of one cause are grouped"`
 	Summary   string   `json:"summary"`
 	Quote     string   `json:"quote,omitempty" doc:"The sentence of the documentation that admits or forbids it"`
 	Detail    []string `json:"detail,omitempty"`
 	Amount    int      `json:"amount,omitempty"`
-	Known     string   `json:"known,omitempty" doc:"Id of the described failure whose signature it has"`
-	KnownBy   string   `json:"knownBy,omitempty" doc:"What that signature was made from: symptom, where nothing else of the described failure is known; absent, the words of its report"`
-	BeforeCut bool     `json:"beforeCut,omitempty" doc:"It showed before the cut, which can have no part in it"`
+	Known     string   `json:"known,omitempty" doc:"Id of the known failure with the same signature"`
+	KnownBy   string   `json:"knownBy,omitempty" doc:"How that signature is known: symptom, if only the symptom of the known failure is known; absent: by the words of its report"`
+	BeforeCut bool     `json:"beforeCut,omitempty" doc:"It occurred before the cut, which therefore did not cause it"`
 }
 
 // Excuse says why failed operations were legal.
@@ -147,10 +147,10 @@ type Verdict struct {
 	Value    string        `json:"value" doc:"pass, fail, unknown or vacuous"`
 	Reason   string        `json:"reason"`
 	Failures []Failure     `json:"failures"`
-	Legal    int           `json:"legal" doc:"Operations that were refused or timed out and had a right to"`
-	Excuses  []Excuse      `json:"excuses,omitempty" doc:"Why these had, grouped"`
-	Lines    []ExcusedLine `json:"lines,omitempty" doc:"Log lines that would be failures had no disturbance allowed them"`
-	Late     []Late        `json:"late,omitempty" doc:"What the first final reads lacked and a second look found: late, not lost"`
+	Legal    int           `json:"legal" doc:"Operations that had a right to be refused or to time out"`
+	Excuses  []Excuse      `json:"excuses,omitempty" doc:"Why they had this right, grouped"`
+	Lines    []ExcusedLine `json:"lines,omitempty" doc:"Log lines that would be failures if no disturbance excused them"`
+	Late     []Late        `json:"late,omitempty" doc:"What the first final reads missed and a second look found: late, not lost"`
 }
 
 // Late is what the first final reads lacked and a second look found.
@@ -159,8 +159,8 @@ type Late struct {
 	Summary string   `json:"summary"`
 	Detail  []string `json:"detail,omitempty"`
 	Count   int      `json:"count"`
-	Missing Duration `json:"missing" doc:"When the first look ended"`
-	There   Duration `json:"there" doc:"When the second began"`
+	Missing Duration `json:"missing" doc:"End of the first look"`
+	There   Duration `json:"there" doc:"Start of the second look"`
 }
 
 // LinkProof counts packets on one directed link while it was cut.
@@ -181,8 +181,8 @@ type Proof struct {
 	HealedAt   Duration     `json:"healedAt"`
 	Wanted     int          `json:"wanted" doc:"Packets that wanted to cross"`
 	Dropped    int          `json:"dropped"`
-	Leaked     int          `json:"leaked" doc:"Arrived all the same, counted at the receiving hosts"`
-	LeakKnown  bool         `json:"leakKnown" doc:"False: no host could count leaked"`
+	Leaked     int          `json:"leaked" doc:"Packets that crossed all the same, counted at the receiving hosts"`
+	LeakKnown  bool         `json:"leakKnown" doc:"False: no host could count leaked packets"`
 	ResetConns int          `json:"resetConns"`
 	PerLink    []LinkProof  `json:"perLink"`
 }
@@ -195,13 +195,13 @@ type Scenario struct {
 	Seed        uint64              `json:"seed"`
 	Isolate     string              `json:"isolate,omitempty"`
 	Partition   *Partition          `json:"partition,omitempty"`
-	Invariant   string              `json:"invariant,omitempty" doc:"The invariant whose violation triggers the cut, as a person writes it"`
+	Invariant   string              `json:"invariant,omitempty" doc:"The invariant whose violation triggers the cut, as text"`
 	State       *model.State        `json:"state,omitempty" doc:"Cut when the invariant's variables have these values"`
-	Or          []map[string]string `json:"or,omitempty" doc:"Or when the same came about with other nodes: each gives nodes, by name, the names of others"`
-	Substituted bool                `json:"substituted,omitempty" doc:"The nodes are those to which it happened; those of the scenario are in or"`
-	Nth         int                 `json:"nth,omitempty" doc:"Or when the nth state that differs from it in numbers only, in the same order, is entered"`
+	Or          []map[string]string `json:"or,omitempty" doc:"Also cut if the same state occurs with other nodes: each entry gives, for nodes by name, the names of others"`
+	Substituted bool                `json:"substituted,omitempty" doc:"The nodes on which the state occurred; in holds those of the scenario"`
+	Nth         int                 `json:"nth,omitempty" doc:"Also cut at the nth state that differs in numbers only, in the same order"`
 	HealAt      *model.Class        `json:"healAt,omitempty" doc:"Only a message of this class heals"`
-	Faults      []MessageFault      `json:"faults,omitempty" doc:"What was to be done to single messages"`
+	Faults      []MessageFault      `json:"faults,omitempty" doc:"Planned faults of single messages"`
 	CutAfter    Duration            `json:"cutAfter,omitempty"`
 	HealAfter   Duration            `json:"healAfter,omitempty"`
 	MaxCut      Duration            `json:"maxCut,omitempty"`
@@ -210,9 +210,9 @@ type Scenario struct {
 
 // Cost says where the wall time of a run went.
 type Cost struct {
-	Template Duration `json:"template" doc:"Making the copy of a settled cluster that runs start from; 0 where there was one"`
-	Start    Duration `json:"start" doc:"Until the last server was started"`
-	Settle   Duration `json:"settle" doc:"From then until the target was stable"`
+	Template Duration `json:"template" doc:"Time to make the template that runs start from; 0 if it existed"`
+	Start    Duration `json:"start" doc:"Time until the last server was started"`
+	Settle   Duration `json:"settle" doc:"Time from then until the target was stable"`
 	Workload Duration `json:"workload"`
 	Recover  Duration `json:"recover"`
 	Ours     Duration `json:"ours"`
@@ -233,7 +233,7 @@ type Run struct {
 	Target    string         `json:"target"`
 	Lab       string         `json:"lab"`
 	Tap       string         `json:"tap"`
-	Gate      string         `json:"gate,omitempty" doc:"Where tap is gate: how held packets left the switch and came back, port or packet-in; both, with a comma, where switches differed"`
+	Gate      string         `json:"gate,omitempty" doc:"If tap is gate: how held packets left the switch and returned, port or packet-in; both, with a comma, if switches differed"`
 	Version   string         `json:"version" doc:"Version of netsplit that made the run"`
 	ReplayOf  string         `json:"replayOf,omitempty"`
 	Started   time.Time      `json:"started"`
@@ -241,19 +241,19 @@ type Run struct {
 	Scenario  Scenario       `json:"scenario"`
 	Verdict   Verdict        `json:"verdict"`
 	Proof     *Proof         `json:"proof,omitempty" doc:"Absent: no cut"`
-	Faults    []FaultProof   `json:"faults,omitempty" doc:"What each of the scenario's message faults did"`
-	Reached   bool           `json:"reached" doc:"The trigger fired: the cut took place"`
-	CutState  *model.State   `json:"cutState,omitempty" doc:"The state a cofi run cut in"`
+	Faults    []FaultProof   `json:"faults,omitempty" doc:"What each message fault of the scenario did"`
+	Reached   bool           `json:"reached" doc:"The cut took place"`
+	CutState  *model.State   `json:"cutState,omitempty" doc:"State at which a cofi run cut"`
 	HealClass *model.Class   `json:"healClass,omitempty"`
 	Cost      Cost           `json:"cost"`
 	Messages  map[string]int `json:"messages" doc:"Messages by type"`
 	GateDelay *Delay         `json:"gateDelay,omitempty"`
 	ProbeCost Duration       `json:"probeCost" doc:"Time spent waiting for probes"`
-	Probes    int            `json:"probes" doc:"Probes asked"`
+	Probes    int            `json:"probes" doc:"Number of probes"`
 	Release   string         `json:"release,omitempty" doc:"Release of the target's software"`
 	// Retransmits counts TCP retransmissions outside the cut.
 	Retransmits int     `json:"retransmits"`
-	Starved     float64 `json:"starved,omitempty" doc:"Share of the time, 0 to 1, in which something on netsplit's machine waited for a CPU, or its host took the CPUs away"`
+	Starved     float64 `json:"starved,omitempty" doc:"Share of the time, 0 to 1, in which a process on netsplit's machine waited for a CPU, or the hypervisor took the CPUs away"`
 }
 
 // RunRow is what a list says of a run: a part of Run.
@@ -261,18 +261,18 @@ type RunRow struct {
 	ID        string      `json:"id"`
 	Campaign  string      `json:"campaign"`
 	Target    string      `json:"target"`
-	Tap       string      `json:"tap" doc:"Empty: it ended with its daemon, before its end"`
+	Tap       string      `json:"tap" doc:"Empty: its daemon ended before it did"`
 	ReplayOf  string      `json:"replayOf,omitempty"`
 	Release   string      `json:"release,omitempty"`
 	Started   time.Time   `json:"started"`
 	Ended     *time.Time  `json:"ended,omitempty"`
 	Scenario  RowScenario `json:"scenario"`
-	Verdict   Verdict     `json:"verdict" doc:"Without excuses and lines; its failures without detail and quote"`
+	Verdict   Verdict     `json:"verdict" doc:"Without excuses and log lines; failures without detail and quote"`
 	Proof     *RowProof   `json:"proof,omitempty" doc:"Absent: no cut"`
-	Reached   bool        `json:"reached" doc:"The trigger fired: the cut took place"`
+	Reached   bool        `json:"reached" doc:"The cut took place"`
 	Cost      Cost        `json:"cost"`
 	ProbeCost Duration    `json:"probeCost" doc:"Time spent waiting for probes"`
-	Probes    int         `json:"probes" doc:"Probes asked"`
+	Probes    int         `json:"probes" doc:"Number of probes"`
 }
 
 // RowScenario is a part of Scenario.
@@ -288,8 +288,8 @@ type RowProof struct {
 	HealAt    Duration `json:"healAt"`
 	Wanted    int      `json:"wanted" doc:"Packets that wanted to cross"`
 	Dropped   int      `json:"dropped"`
-	Leaked    int      `json:"leaked" doc:"Arrived all the same, counted at the receiving hosts"`
-	LeakKnown bool     `json:"leakKnown" doc:"False: no host could count leaked"`
+	Leaked    int      `json:"leaked" doc:"Packets that crossed all the same, counted at the receiving hosts"`
+	LeakKnown bool     `json:"leakKnown" doc:"False: no host could count leaked packets"`
 }
 
 // Runs is one page of runs, the last one started first. The whole of a run is had by
@@ -305,15 +305,15 @@ type Finding struct {
 	Campaign   string   `json:"campaign"`
 	Target     string   `json:"target"`
 	Class      string   `json:"class" doc:"broken, documented or broken-bound"`
-	Severity   string   `json:"severity" doc:"What it costs a user: data (what was acknowledged is lost, wrong, out of date or handed out twice), split-brain, not-recovered (it lasts after heal), crash, error or log"`
-	Cause      string   `json:"cause" doc:"What brought it in all runs that showed it"`
-	CauseID    string   `json:"causeId" doc:"Findings of a campaign with one causeId are told as one"`
+	Severity   string   `json:"severity" doc:"What it costs a user: data (acknowledged data is lost, wrong, out of date or handed out twice), split-brain, not-recovered (it lasts after heal), crash, error or log"`
+	Cause      string   `json:"cause" doc:"What caused it, in all runs that showed it"`
+	CauseID    string   `json:"causeId" doc:"Findings of a campaign with one causeId are grouped"`
 	Failure    Failure  `json:"failure"`
 	Run        string   `json:"run" doc:"The run to replay"`
 	Runs       []string `json:"runs,omitempty" doc:"All runs that showed it; absent in lists"`
-	Seen       int      `json:"seen" doc:"How many runs showed it"`
-	FirstAfter int      `json:"firstAfter" doc:"Runs of the campaign until it was first seen"`
-	Clean      bool     `json:"clean" doc:"A run showed it too without any partition, or before it"`
+	Seen       int      `json:"seen" doc:"Number of runs that showed it"`
+	FirstAfter int      `json:"firstAfter" doc:"Number of runs of the campaign until the first that showed it"`
+	Clean      bool     `json:"clean" doc:"A run also showed it without a partition, or before it"`
 	Replays    int      `json:"replays"`
 	Reproduced int      `json:"reproduced" doc:"Replays that showed its cause"`
 	Replay     string   `json:"replay" doc:"The command that repeats it"`
@@ -334,14 +334,14 @@ type Invariant struct {
 	Relation string       `json:"relation"`
 	A        model.VarRef `json:"a"`
 	B        model.VarRef `json:"b"`
-	Text     string       `json:"text" doc:"The invariant as a person writes it"`
+	Text     string       `json:"text" doc:"The invariant as text"`
 	Status   string       `json:"status" doc:"mined, pinned or dropped"`
-	Support  int          `json:"support" doc:"Samples it held in"`
+	Support  int          `json:"support" doc:"Samples in which it held"`
 	Changes  int          `json:"changes"`
 	Distinct int          `json:"distinct"`
 	Runs     int          `json:"runs" doc:"Clean runs that support it"`
 	Chance   float64      `json:"chance" doc:"Bound on the probability of a coincidence"`
-	Like     int          `json:"like" doc:"Pairs of like nodes that chance counts with this one"`
+	Like     int          `json:"like" doc:"Pairs of like nodes that were counted together with this one"`
 	Example  *Example     `json:"example,omitempty"`
 }
 
@@ -362,13 +362,13 @@ type Invariants struct {
 
 // InvariantChange asks for another status.
 type InvariantChange struct {
-	Status string `json:"status" enum:"mined,pinned,dropped" doc:"pinned: kept whatever later runs say; dropped: not explored; mined: neither"`
+	Status string `json:"status" enum:"mined,pinned,dropped" doc:"pinned: kept whatever later runs say; dropped: left out of the search; mined: neither"`
 }
 
 // InvariantText is an invariant as a person writes it.
 type InvariantText struct {
-	Target string `json:"target" minLength:"1" maxLength:"1024" doc:"As a campaign's"`
-	Text   string `json:"text" minLength:"1" maxLength:"4096" doc:"Two variables of two nodes and of one kind, as in status[n1]@n2 == status[n1]@n3"`
+	Target string `json:"target" minLength:"1" maxLength:"1024" doc:"Name of the target, as for a campaign"`
+	Text   string `json:"text" minLength:"1" maxLength:"4096" doc:"Two variables of one kind on two nodes, such as status[n1]@n2 == status[n1]@n3"`
 }
 
 // Flow is one rule of a switch.
@@ -391,10 +391,10 @@ type Switch struct {
 	Connected bool               `json:"connected"`
 	Since     *time.Time         `json:"since,omitempty"`
 	Address   string             `json:"address,omitempty"`
-	Role      string             `json:"role,omitempty" doc:"Role of this controller at the switch: master, equal or slave, which can neither cut nor heal there"`
+	Role      string             `json:"role,omitempty" doc:"Role of this controller at the switch: master, equal or slave. A slave can neither cut nor heal"`
 	Hardware  string             `json:"hardware,omitempty"`
 	Software  string             `json:"software,omitempty"`
-	Cuts      string             `json:"cuts,omitempty" doc:"What partitions by hand cut by there, in words, and why if by drop rules alone"`
+	Cuts      string             `json:"cuts,omitempty" doc:"Mechanism of partitions by hand on this switch, and the reason if it is drop rules alone"`
 	Ports     []model.PortStatus `json:"ports"`
 	Flows     []Flow             `json:"flows"`
 }
@@ -410,8 +410,8 @@ type Host struct {
 	IP       string `json:"ip"`
 	MAC      string `json:"mac"`
 	Datapath string `json:"datapath"`
-	Port     uint32 `json:"port" doc:"Number that its port has now; 0: the switch has not told which has the name"`
-	PortName string `json:"port_name,omitempty" doc:"As the testbed file names the port; absent: the file gives its number"`
+	Port     uint32 `json:"port" doc:"Current number of the port; 0: the switch has not said which port has the name"`
+	PortName string `json:"port_name,omitempty" doc:"Name of the port in the testbed file; absent: the file gives its number"`
 }
 
 // Hosts are all hosts of the testbed.
@@ -421,22 +421,22 @@ type Hosts struct {
 
 // Partition is a shape over groups of hosts.
 type Partition struct {
-	Shape  string     `json:"shape" enum:"complete,partial,simplex,isolate,bridge,ring,split,leader-in,leader-out" doc:"complete: the groups hold every host; partial: two groups, the other hosts reach both; simplex: packets flow from the first group to the second only; isolate: the group from all others; bridge: the first group reaches the second and the third, or two halves of the others; ring: each host reaches a majority, no two the same; split: hosts that differ in a label; leader-in: all that have a role now, with others up to size, from the rest; leader-out: size hosts that do not have it, from the rest"`
-	Effect string     `json:"effect,omitempty" enum:"drop,reset" default:"drop" doc:"drop: what wants to cross is lost; reset: TCP connections across end, too, at both ends, those of a partition by hand when one of their packets wants to cross"`
-	Groups [][]string `json:"groups,omitempty" maxItems:"64" doc:"Names of hosts. In answers: as they were resolved" example:"[[\"r1\"],[\"r2\",\"r3\"]]"`
-	Label  string     `json:"label,omitempty" maxLength:"63" doc:"split: the label of the testbed file that is compared" example:"rack"`
-	Role   string     `json:"role,omitempty" maxLength:"63" doc:"leader-in, leader-out: the role of the testbed file that is asked for; absent: leader"`
-	Size   int        `json:"size,omitempty" minimum:"1" doc:"leader-in, leader-out: how many hosts are cut off together, for leader-in at least: all that have the role are; absent: 1"`
-	Only   []Traffic  `json:"only,omitempty" maxItems:"16" doc:"Cut no other traffic between the groups"`
+	Shape  string     `json:"shape" enum:"complete,partial,simplex,isolate,bridge,ring,split,leader-in,leader-out" doc:"complete: the groups contain every host; partial: two groups, the other hosts reach both; simplex: packets pass from the first group to the second only; isolate: the group from all others; bridge: the first group reaches the second and the third, or two halves of the others; ring: each host reaches a majority, no two the same; split: hosts whose label differs; leader-in: all that have a role now, and others up to size, from the rest; leader-out: size hosts without the role, from the rest"`
+	Effect string     `json:"effect,omitempty" enum:"drop,reset" default:"drop" doc:"drop: packets are lost; reset: TCP connections across are also ended at both ends, in a partition by hand when one of their packets tries to cross"`
+	Groups [][]string `json:"groups,omitempty" maxItems:"64" doc:"Names of hosts; in answers, the resolved hosts" example:"[[\"r1\"],[\"r2\",\"r3\"]]"`
+	Label  string     `json:"label,omitempty" maxLength:"63" doc:"split: the label to compare" example:"rack"`
+	Role   string     `json:"role,omitempty" maxLength:"63" doc:"leader-in, leader-out: the role in the testbed file; absent: leader"`
+	Size   int        `json:"size,omitempty" minimum:"1" doc:"leader-in, leader-out: number of hosts to cut off together; leader-in cuts off all that have the role, even if they are more; absent: 1"`
+	Only   []Traffic  `json:"only,omitempty" maxItems:"16" doc:"Cut only this traffic between the groups"`
 }
 
 // Traffic selects packets between two hosts.
 type Traffic struct {
 	Proto   string `json:"proto" enum:"tcp,udp,icmp,arp" doc:"arp includes neighbour discovery"`
-	Port    int    `json:"port,omitempty" minimum:"1" maximum:"65535" doc:"Of the service, at whichever end; tcp and udp; absent: any"`
-	Opening bool   `json:"opening,omitempty" doc:"Only what opens a connection; tcp"`
+	Port    int    `json:"port,omitempty" minimum:"1" maximum:"65535" doc:"Port of the service, at either end; tcp and udp; absent: any"`
+	Opening bool   `json:"opening,omitempty" doc:"Only packets that open a connection; tcp"`
 	// Messages is of scenarios only.
-	Messages bool `json:"messages,omitempty" doc:"Only what carries payload, SYN, FIN or RST, so that bare acknowledgements pass; tcp, and only where the gate of a run cuts: in a scenario"`
+	Messages bool `json:"messages,omitempty" doc:"Only packets with payload, SYN, FIN or RST, so that bare acknowledgements pass; tcp, and only in a scenario, where the gate of a run cuts"`
 }
 
 // PartitionSpec asks for a partition, in one piece: there is nothing to save
@@ -444,36 +444,36 @@ type Traffic struct {
 type PartitionSpec struct {
 	Name string `json:"name,omitempty" pattern:"^[a-z0-9-]{1,63}$" doc:"Absent: the daemon chooses one"`
 	Partition
-	For Span `json:"for,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Heal by itself this long after it is in force, more than 0; absent: only by hand" example:"1.5s"`
+	For Span `json:"for,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Heal this long after the partition is in force, greater than 0; absent: when asked" example:"1.5s"`
 }
 
 // PartitionStatus is a partition by hand and how far it got.
 type PartitionStatus struct {
 	PartitionSpec
-	State        string       `json:"state" enum:"requested,in_force,healing,healed,failed" doc:"in_force and healed are said only after proof"`
-	Reason       string       `json:"reason,omitempty" doc:"What hinders it, why it failed, or what is left to say of its heal"`
+	State        string       `json:"state" enum:"requested,in_force,healing,healed,failed" doc:"in_force and healed mean that it was proved"`
+	Reason       string       `json:"reason,omitempty" doc:"What prevents the cut or heal, why it failed, or what remains cut after it"`
 	Created      time.Time    `json:"created" doc:"When it was requested"`
-	Installed    *time.Time   `json:"installed,omitempty" doc:"When every switch or host had confirmed the rules, which is not yet proof"`
-	InForce      *time.Time   `json:"inForce,omitempty" doc:"From when nothing passed, as was proved for the first time"`
-	Lapses       []Lapse      `json:"lapses,omitempty" doc:"Stretches since then in which it was not in force, oldest first; the last 20"`
-	Lapsed       int          `json:"lapsed,omitempty" doc:"How many of them there were"`
-	RenewedUntil *time.Time   `json:"renewedUntil,omitempty" doc:"When the first of its rules expires unless they are renewed, which is done every second; absent once it is being healed"`
+	Installed    *time.Time   `json:"installed,omitempty" doc:"When every switch or host had confirmed the rules; this is not yet proof"`
+	InForce      *time.Time   `json:"inForce,omitempty" doc:"From when nothing passed, by the first proof"`
+	Lapses       []Lapse      `json:"lapses,omitempty" doc:"Times since then in which it was not in force, oldest first; the last 20"`
+	Lapsed       int          `json:"lapsed,omitempty" doc:"Number of lapses"`
+	RenewedUntil *time.Time   `json:"renewedUntil,omitempty" doc:"Lease expiry: when the first of its rules expires unless renewed (every second); absent once it is being healed"`
 	Healed       *time.Time   `json:"healed,omitempty" doc:"When a packet had passed again over every link"`
-	Links        []model.Link `json:"links" doc:"The directed links it cuts"`
-	Wanted       uint64       `json:"wanted" doc:"Packets that came to cross while it was in force: dropped and leaked together, netsplit's probes included"`
-	Probes       uint64       `json:"probes" doc:"netsplit's own among them, that proved this cut or another of the same traffic"`
-	Dropped      uint64       `json:"dropped" doc:"Without what a switch holds back of broadcasts and multicasts, but for ARP requests: no rule counts those by link"`
-	Leaked       uint64       `json:"leaked" doc:"Packets that arrived since it was in force, broadcasts and multicasts among them"`
-	LeakKnown    bool         `json:"leakKnown" doc:"False: nobody could count leaked"`
+	Links        []model.Link `json:"links" doc:"The directed links that it cuts"`
+	Wanted       uint64       `json:"wanted" doc:"Packets that wanted to cross while it was in force: dropped and leaked, netsplit's probe packets included"`
+	Probes       uint64       `json:"probes" doc:"netsplit's probe packets among them, for this partition or others of the same traffic"`
+	Dropped      uint64       `json:"dropped" doc:"Without broadcasts and multicasts that a switch dropped, except ARP requests: no rule counts them by link"`
+	Leaked       uint64       `json:"leaked" doc:"Packets that arrived since it was in force, broadcasts and multicasts included"`
+	LeakKnown    bool         `json:"leakKnown" doc:"False: leaked packets could not be counted"`
 	Resets       uint64       `json:"resets,omitempty" doc:"Packets that netsplit sent to end TCP connections; effect reset"`
-	CutBy        string       `json:"cutBy,omitempty" doc:"What it cuts by, in words, and why if by drop rules alone"`
+	CutBy        string       `json:"cutBy,omitempty" doc:"Its mechanism, and the reason if it is drop rules alone"`
 }
 
 // Lapse is a stretch in which a partition that had been in force was not: packets may
 // have passed.
 type Lapse struct {
-	From time.Time  `json:"from" doc:"When something happened to its rules, or that was seen"`
-	To   *time.Time `json:"to,omitempty" doc:"From when it was proved anew, or when it ended; absent: it lasts"`
+	From time.Time  `json:"from" doc:"When its rules changed, or when that was noticed"`
+	To   *time.Time `json:"to,omitempty" doc:"When it was proved again or ended; absent: it lasts"`
 	Why  string     `json:"why"`
 }
 
@@ -493,7 +493,7 @@ type Reset struct {
 // Infinity data source reads.
 type Annotation struct {
 	Time    int64  `json:"time" doc:"Milliseconds since 1970"`
-	TimeEnd int64  `json:"timeEnd" doc:"Milliseconds since 1970; the end of the asked range while it lasts"`
+	TimeEnd int64  `json:"timeEnd" doc:"Milliseconds since 1970; the end of the requested range if it still lasts"`
 	Title   string `json:"title"`
 	Text    string `json:"text"`
 	Tags    string `json:"tags" doc:"Separated by commas"`
@@ -508,7 +508,7 @@ type Version struct {
 // AccessPage is an address that opens the page once.
 type AccessPage struct {
 	URL   string    `json:"url"`
-	Until time.Time `json:"until" doc:"How long it can be opened"`
+	Until time.Time `json:"until" doc:"Until when it can be opened"`
 }
 
 // AccessToken is the token that allows reading.

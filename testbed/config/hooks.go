@@ -58,7 +58,7 @@ func checkHooks(t *model.Testbed) (errs []error) {
 		errs = append(errs, fmt.Errorf("hooks: neither stop nor crash; a run ends its servers by one of them"))
 	}
 	if t.Hooks.Timeout < 0 {
-		errs = append(errs, fmt.Errorf("hooks: timeout %v: give a time ahead, as in 30s", t.Hooks.Timeout))
+		errs = append(errs, fmt.Errorf("hooks: timeout %v: write a time greater than 0, such as 30s", t.Hooks.Timeout))
 	}
 	return errs
 }
