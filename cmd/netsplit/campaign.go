@@ -109,7 +109,7 @@ func cancelCommand(conn *daemonFlags) *cobra.Command {
 			return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
 				camp, err := cl.CancelCampaign(ctx, args[0])
 				if err == nil {
-					fmt.Fprintf(c.OutOrStdout(), "campaign %s is told to end: it is %s after %d runs\n", camp.ID, camp.State, camp.Done)
+					fmt.Fprintf(c.OutOrStdout(), "campaign %s is asked to end: it is %s after %d runs\n", camp.ID, camp.State, camp.Done)
 				}
 				return err
 			})
@@ -161,7 +161,7 @@ func summarise(c *cobra.Command, m made) error {
 	case slices.ContainsFunc(found, func(f wire.Finding) bool { return f.Class != string(model.Documented) }):
 		return &exitError{code: exitFindings}
 	case len(camp.Undecided) > 0:
-		return &exitError{exitUndecided, fmt.Errorf("no fault run could be judged, so nothing is known of the target under partitions:\n  %s", strings.Join(camp.Undecided, "\n  "))}
+		return &exitError{exitUndecided, fmt.Errorf("no fault run could be judged, so nothing is known about the target under partitions:\n  %s", strings.Join(camp.Undecided, "\n  "))}
 	case verdicts.decided() == 0:
 		return &exitError{exitUndecided, fmt.Errorf("no run could be judged: all are unknown or vacuous")}
 	}
@@ -303,7 +303,7 @@ func storeIn(runsDir string) error {
 		return nil
 	}
 	if _, err := os.Stat(filepath.Join(runsDir, "netsplit.db")); err != nil {
-		return usage("no store in --runs-dir %s: name the directory that a campaign was given (%w)", runsDir, err)
+		return usage("no store in --runs-dir %s: name the --runs-dir of the campaign (%w)", runsDir, err)
 	}
 	return nil
 }
@@ -324,7 +324,7 @@ func replay(c *cobra.Command, conn *daemonFlags, runsDir string, spec wire.Campa
 		if spec.WithoutCut {
 			what += " without its cut"
 		}
-		fmt.Fprintf(c.OutOrStdout(), "%d/%d %s failed of its cause (%s), on %s\n", camp.Reproduced, camp.Done, what, verdicts, madeOn(camp.Spec))
+		fmt.Fprintf(c.OutOrStdout(), "%d/%d %s failed for the same cause (%s), on %s\n", camp.Reproduced, camp.Done, what, verdicts, madeOn(camp.Spec))
 		if err := printReplays(context.WithoutCancel(c.Context()), c.OutOrStdout(), m.client, camp.ID, spec.Replay); err != nil {
 			return err
 		}
@@ -394,9 +394,9 @@ func invariantsCommand(conn *daemonFlags) *cobra.Command {
 				var inv wire.Invariant
 				switch text := strings.Contains(args[0], "@"); {
 				case text && status != model.InvariantPinned:
-					return usage("%s takes the id of an invariant, and %q is none: netsplit invariants lists them", verb, args[0])
+					return usage("%s takes the id of an invariant, which %q is not: netsplit invariants lists them", verb, args[0])
 				case text && of == "":
-					return usage("%q is to be pinned for some target: name it with --target", args[0])
+					return usage("pin %q for which target? name it with --target", args[0])
 				case text:
 					inv, err = cl.PinInvariant(c.Context(), targetName(of), args[0])
 				default:

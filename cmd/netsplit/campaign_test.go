@@ -58,7 +58,7 @@ func TestFindingsAreALineForEachCause(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"1. check-3: " + long + "end\n   first seen in run 2; in 1 run(s)\n   replay: ",
-		"   of the same cause: check-4, error (broken): 1 of 9 operations put failed; first seen in run 2; in 1 run(s), the first r-4\n"} {
+		"   same cause: check-4, error (broken): 1 of 9 operations put failed; first seen in run 2; in 1 run(s), the first r-4\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in:\n%s", want, out.String())
 		}
@@ -77,7 +77,7 @@ func TestReplaysAreCountedByCause(t *testing.T) {
 	}
 	lost, again, back, stop := [2]string{"gone while cut", "gone"}, [2]string{"gone before the cut", "gone"}, [2]string{"back", "back"}, [2]string{"stop", "stop"}
 	runs := []wire.RunRow{run("r1", lost), run("r2", again, stop), run("r3"), run("r4", stop, [2]string{"stop again", "stop"})}
-	want := []string{"  2/4: data, gone (broken): gone", "  0/4: data, gone (broken): back", "failed otherwise: data, gone (broken): sum stop; in r2, r4"}
+	want := []string{"  2/4: data, gone (broken): gone", "  0/4: data, gone (broken): back", "other failure: data, gone (broken): sum stop; in r2, r4"}
 	if diff := cmp.Diff(want, replayLines(run("o", lost, back, again).Verdict, runs)); diff != "" {
 		t.Error(diff)
 	}

@@ -49,7 +49,7 @@ func checkRunOf(conn *daemonFlags) runCheck {
 		}
 		if camp.State == string(model.CampaignFailed) {
 			keep = true
-			return fmt.Errorf("the run failed: %s; what there is of its record is in %s", camp.Reason, filepath.Join(dir, camp.ID))
+			return fmt.Errorf("the run failed: %s; its record so far is in %s", camp.Reason, filepath.Join(dir, camp.ID))
 		}
 		last, err := lastRecord(filepath.Join(dir, camp.ID))
 		if err != nil {

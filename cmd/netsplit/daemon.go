@@ -55,7 +55,7 @@ func (d *daemonFlags) registerOn(c *cobra.Command) {
 // client speaks with the daemon that is named, or with this user's own.
 func (d *daemonFlags) client() (*client.Client, error) {
 	if d.addr == "" && d.about != "" {
-		return nil, usage("--%s is for the daemon that --api names, and your own is reached without: name one, or leave it out", d.about)
+		return nil, usage("--%s needs --api: your own daemon is reached without it", d.about)
 	}
 	if d.addr == "" {
 		return client.New(client.Config{})

@@ -49,7 +49,7 @@ two gates.`,
 				}
 				examine = func() (model.Diagnosis, error) { return examineFile(c.Context(), file, openflow, wait, &switches) }
 			} else if c.Flags().Changed("openflow") || c.Flags().Changed("wait") || switches.given() {
-				return usage("--testbed is missing: --openflow, --wait and --tls-* say how to listen for the switches of a file; see %s --help", c.CommandPath())
+				return usage("--openflow, --wait and --tls-* need --testbed; see %s --help", c.CommandPath())
 			}
 			d, err := examine()
 			if err != nil {
@@ -97,7 +97,7 @@ func examineFile(ctx context.Context, file, openflow string, wait time.Duration,
 		return model.Diagnosis{}, err
 	}
 	if tb.Backend == model.BackendNFTables {
-		return model.Diagnosis{}, usage("testbed %s has no switch to examine (backend: %s): netsplit serve tries on every host whether it can cut when it starts, and says why not", tb.Name, tb.Backend)
+		return model.Diagnosis{}, usage("testbed %s has no switch to examine (backend: %s): netsplit serve tests every host when it starts, and reports what is wrong", tb.Name, tb.Backend)
 	}
 	conf, allowed, err := switches.load(tb)
 	if err != nil {
@@ -111,7 +111,7 @@ func examineFile(ctx context.Context, file, openflow string, wait time.Duration,
 	// As equal: a master that is there stays.
 	ctrl, err := controller.Listen(controller.Config{Addr: openflow, TLS: conf, Allowed: allowed, Role: of13.RoleEqual, Refused: refused.add})
 	if errors.Is(err, syscall.EADDRINUSE) {
-		err = fmt.Errorf("%w; if that is netsplit serve, leave --testbed out: it then examines its testbed itself (--api)", err)
+		err = fmt.Errorf("%w; if netsplit serve runs there, leave out --testbed: it then examines its own testbed (--api)", err)
 	}
 	if err != nil {
 		return model.Diagnosis{}, fmt.Errorf("listen for switches (--openflow): %w", err)

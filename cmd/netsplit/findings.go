@@ -59,13 +59,13 @@ func printFindings(out io.Writer, found []wire.Finding, dir, campaign string) {
 	for i, c := range all {
 		fmt.Fprintf(out, "  %d. %s\n", i+1, headline(c[0].Failure))
 	}
-	fmt.Fprintln(out, "broken: the documentation promises otherwise; broken-bound: it goes beyond your bound; documented: the documentation admits it")
+	fmt.Fprintln(out, "broken: the documentation promises otherwise; broken-bound: beyond your bound; documented: the documentation admits it")
 	for i, c := range all {
 		f := c[0]
 		fmt.Fprintf(out, "\n%d. %s: %s\n   %s; in %d run(s)\n   replay: %s\n   report: %s\n", i+1,
 			f.Failure.Check, f.Failure.Summary, whenSeen(f, found), len(f.Runs), replayCommandLine(dir, f.Run), reportPath(dir, campaign, f.Run))
 		for _, g := range c[1:] {
-			fmt.Fprintf(out, "   of the same cause: %s, %s; %s; in %d run(s), the first %s\n", g.Failure.Check, headline(g.Failure), whenSeen(g, found), len(g.Runs), g.Run)
+			fmt.Fprintf(out, "   same cause: %s, %s; %s; in %d run(s), the first %s\n", g.Failure.Check, headline(g.Failure), whenSeen(g, found), len(g.Runs), g.Run)
 		}
 	}
 }

@@ -23,9 +23,9 @@ func flagError(c *cobra.Command, err error) error {
 
 // instead are flags that are mistaken for others, by command and flag.
 var instead = map[[2]string]string{
-	{"netsplit serve", "api"}:             "the address that its API listens on is --listen",
-	{"netsplit serve", "api-token-file"}:  "the token that its API asks for is in --token-file",
-	{"netsplit serve", "api-fingerprint"}: "it prints that of its own certificate, which --api-cert names",
+	{"netsplit serve", "api"}:             "the API's address is --listen",
+	{"netsplit serve", "api-token-file"}:  "the API's token is in --token-file",
+	{"netsplit serve", "api-fingerprint"}: "it prints the fingerprint of its own certificate (--api-cert)",
 }
 
 // elsewhere says what to use in place of a flag that the command does not have, or

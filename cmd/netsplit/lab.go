@@ -52,7 +52,7 @@ func labCommand() *cobra.Command {
 		Short: "remove labs; without a name, remains of killed ones",
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				fmt.Fprintln(c.OutOrStdout(), "removing what killed labs left behind; those that run stay: name the ones to remove")
+				fmt.Fprintln(c.OutOrStdout(), "removing remains of killed labs; running labs stay: name those to remove")
 				return lab.Default().Collect(c.Context())
 			}
 			for _, name := range args {
@@ -102,7 +102,7 @@ func labCommand() *cobra.Command {
 				t.row(s.Name, s.Phase, s.Bridge, s.Datapath, strings.Join(hosts, ","), control, owner)
 			}
 			if !found {
-				return fmt.Errorf("no lab %q: netsplit lab status lists those there are", args[0])
+				return fmt.Errorf("no lab %q: netsplit lab status lists the labs", args[0])
 			}
 			slices.Sort(dirs)
 			for _, dir := range slices.Compact(dirs) {
@@ -149,7 +149,7 @@ func counts(c *cobra.Command, flags ...string) error {
 func ahead(c *cobra.Command, flags ...string) error {
 	for _, name := range flags {
 		if d, err := c.Flags().GetDuration(name); err != nil || d <= 0 && c.Flags().Changed(name) {
-			return usage("--%s %v: give a time ahead, as in 30s, or leave it out; see %s --help", name, d, c.CommandPath())
+			return usage("--%s %v: write a time greater than 0, such as 30s, or leave it out; see %s --help", name, d, c.CommandPath())
 		}
 	}
 	return nil

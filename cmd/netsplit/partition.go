@@ -133,7 +133,7 @@ func readPartition(c *cobra.Command, file string, args []string) (spec wire.Part
 		}
 	}
 	if len(args) > 0 {
-		return spec, usage("--file %s says what to cut, and so does %s: leave one out", file, strings.Join(args, " "))
+		return spec, usage("--file %s and %s both say what to cut: leave one out", file, strings.Join(args, " "))
 	}
 	in := c.InOrStdin()
 	if file != "-" {
@@ -150,7 +150,7 @@ func readPartition(c *cobra.Command, file string, args []string) (spec wire.Part
 		return spec, usage("%s: %w: want JSON such as {\"shape\": \"isolate\", \"groups\": [[\"n1\"]]}", file, err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return spec, usage("%s: there is more behind the partition: one file, one partition", file)
+		return spec, usage("%s: text after the partition: a file holds one partition", file)
 	}
 	return spec, nil
 }
@@ -185,7 +185,7 @@ func proved(ctx context.Context, cl *client.Client, p wire.PartitionStatus, out 
 	told := ""
 	for end := time.Now().Add(proofWait); p.State == string(model.PartitionRequested) && time.Now().Before(end); {
 		if why := cmp.Or(model.OneLine(p.Reason), "it is being proved"); why != told {
-			fmt.Fprintf(out, "netsplit: partition %s is not in force yet, still trying: %s\n", p.Name, why)
+			fmt.Fprintf(out, "netsplit: partition %s is not in force yet, trying again: %s\n", p.Name, why)
 			told = why
 		}
 		select {
@@ -206,7 +206,7 @@ func groupOf(arg string) ([]string, error) {
 	hosts := strings.Split(arg, ",")
 	for i, h := range hosts {
 		if hosts[i] = strings.TrimSpace(h); hosts[i] == "" || strings.ContainsAny(hosts[i], " \t\n") {
-			return nil, usage("group %q: want names of hosts with one comma between two of them and no blanks: n1,n2 is one group, n1 n2 are two", arg)
+			return nil, usage("group %q: write host names with single commas and no blanks: n1,n2 is one group, n1 n2 are two", arg)
 		}
 	}
 	return hosts, nil
@@ -218,10 +218,10 @@ func partitionHeal(conn *daemonFlags, print *printer) *cobra.Command {
 		Use: "heal NAME...", Short: "heal partitions, and wait until a packet passes again",
 		RunE: func(c *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
-				return usage("name the partitions to heal, or give --all; one of the two")
+				return usage("name the partitions to heal, or use --all, but not both")
 			}
 			if slices.Contains(args, "") {
-				return usage("the name of a partition is empty: netsplit partition list tells those there are")
+				return usage("the name of a partition is empty: netsplit partition list lists the partitions")
 			}
 			return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
 				if all {
@@ -277,7 +277,7 @@ func partitionShow(conn *daemonFlags, print *printer) *cobra.Command {
 		Use: "show NAME", Short: "show a partition", Args: exactArgs(1, "a partition's name"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if args[0] == "" {
-				return usage("the name of a partition is empty: netsplit partition list tells those there are")
+				return usage("the name of a partition is empty: netsplit partition list lists the partitions")
 			}
 			return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
 				p, err := cl.Partition(ctx, args[0])

@@ -43,7 +43,7 @@ func TestLapsesAreShown(t *testing.T) {
 	p := wire.PartitionStatus{State: "requested", Lapsed: 22, Lapses: []wire.Lapse{{From: at, To: &to, Why: "somebody\nchanged a rule"}, {From: at, Why: "it expired"}}}
 	var out bytes.Buffer
 	describePartition(&out, p)
-	want := "  20 lapses that are not listed, before these:\n" +
+	want := "  20 earlier lapses are not listed\n" +
 		"  lapsed    03:04:05.000, for 1.500 s, when packets may have passed: somebody; changed a rule\n" +
 		"  lapsed    03:04:05.000, until now, when packets may have passed: it expired\n"
 	if !strings.Contains(out.String(), want) {
@@ -58,12 +58,12 @@ func TestWhatACutCannotMean(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"partial", "n1,", "n2"}, `group "n1,": want names of hosts with one comma between two of them and no blanks: n1,n2 is one group`},
+		{[]string{"partial", "n1,", "n2"}, `group "n1,": write host names with single commas and no blanks: n1,n2 is one group`},
 		{[]string{"partial", "n1", ",n2"}, `group ",n2"`},
 		{[]string{"partial", "n1,,n3", "n2"}, `group "n1,,n3"`},
 		{[]string{"partial", "n1", ""}, `group ""`},
 		{[]string{"isolate", "n1 n2"}, `group "n1 n2"`},
-		{[]string{"isolate", "n1", "--for", "0"}, "--for 0s: give a time ahead, as in 30s, or leave it out"},
+		{[]string{"isolate", "n1", "--for", "0"}, "--for 0s: write a time greater than 0, such as 30s, or leave it out"},
 		{[]string{"isolate", "n1", "--for", "-3s"}, "--for -3s"},
 		{[]string{"leader-in", "--size", "0"}, "--size 0: use 1 or more"},
 		{[]string{"leader-out", "--size", "-2"}, "--size -2: use 1 or more"},
@@ -74,7 +74,7 @@ func TestWhatACutCannotMean(t *testing.T) {
 			t.Errorf("%q: status %d, %s; want %s", c.args, code, errs, c.says)
 		}
 	}
-	if code, _, errs := cli(t, "campaign", "--budget", "0s", "--api", "127.0.0.1:1", "redis-sentinel"); code != exitUsage || !strings.Contains(errs, "--budget 0s: give a time ahead") {
+	if code, _, errs := cli(t, "campaign", "--budget", "0s", "--api", "127.0.0.1:1", "redis-sentinel"); code != exitUsage || !strings.Contains(errs, "--budget 0s: write a time greater than 0") {
 		t.Errorf("status %d: %s", code, errs)
 	}
 	for _, args := range [][]string{{"heal", ""}, {"heal", "p1", ""}, {"show", ""}} {
@@ -142,9 +142,9 @@ func TestACutFromAFile(t *testing.T) {
 		more       []string
 	}{
 		{text: spec},
-		{spec, "--file " + file + " says what to cut, and so does isolate: leave one out", []string{"isolate"}},
-		{spec, "and so does --name", []string{"--name", "x"}},
-		{spec + "{}", "one file, one partition", nil},
+		{spec, "--file " + file + " and isolate both say what to cut: leave one out", []string{"isolate"}},
+		{spec, "and --name both say", []string{"--name", "x"}},
+		{spec + "{}", "a file holds one partition", nil},
 		{`{"shap":"isolate"}`, `unknown field "shap"`, nil},
 		{`isolate n1`, "want JSON such as", nil},
 	} {
@@ -177,7 +177,7 @@ func TestACutFromAFile(t *testing.T) {
 func TestACutTellsWhatHindersIt(t *testing.T) {
 	now := time.Now()
 	hindered, proving := wire.PartitionStatus{State: "requested", Reason: "in the way:\nrule 7"}, wire.PartitionStatus{State: "requested"}
-	still := "netsplit: partition p1 is not in force yet, still trying: "
+	still := "netsplit: partition p1 is not in force yet, trying again: "
 	for _, c := range []struct {
 		states    []wire.PartitionStatus
 		code      int

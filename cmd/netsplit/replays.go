@@ -50,7 +50,7 @@ func replayLines(orig wire.Verdict, runs []wire.RunRow) (lines []string) {
 		}
 	}
 	for _, f := range others {
-		lines = append(lines, fmt.Sprintf("failed otherwise: %s, %s (%s): %s; in %s", f.Severity, f.Check, f.Class, f.Summary, strings.Join(where[f.Cause], ", ")))
+		lines = append(lines, fmt.Sprintf("other failure: %s, %s (%s): %s; in %s", f.Severity, f.Check, f.Class, f.Summary, strings.Join(where[f.Cause], ", ")))
 	}
 	return lines
 }

@@ -101,7 +101,7 @@ func readScenario(file string, stdin io.Reader) (*wire.ScenarioSpec, error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	if err := d.Decode(sc); err != nil {
-		return nil, usage("scenario %s: %w; netsplit run --help shows what there is", file, err)
+		return nil, usage("scenario %s: %w; netsplit run --help shows an example", file, err)
 	}
 	return sc, nil
 }
@@ -146,9 +146,9 @@ func faultWords(p *wire.FaultProof) string {
 	case !p.Known:
 		s += "; not proved: " + p.Trouble
 	case p.Wrong > 0:
-		s += fmt.Sprintf("; %d of %d arrived otherwise than decided: %s", p.Wrong, p.Checked, p.Trouble)
+		s += fmt.Sprintf("; %d of %d did not arrive as decided: %s", p.Wrong, p.Checked, p.Trouble)
 	default:
-		s += fmt.Sprintf("; %d looked for at the receiving host, all as decided", p.Checked)
+		s += fmt.Sprintf("; %d checked at the receiving host, all as decided", p.Checked)
 	}
 	return s
 }

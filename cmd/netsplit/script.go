@@ -43,7 +43,7 @@ func scriptCheck() *cobra.Command {
 			return errors.Join(errs...)
 		},
 	}
-	c.Flags().StringVar(&on, "target", "", "check it for this target in place of the file's")
+	c.Flags().StringVar(&on, "target", "", "check it for this target instead of the file's")
 	return c
 }
 
@@ -81,7 +81,7 @@ be judged, 130 interrupted.`,
 	}
 	f := c.Flags()
 	f.IntVarP(&o.times, "times", "n", 1, "how often to play it")
-	f.StringVar(&o.on, "target", "", "play it on this target in place of the file's: a name or a target file")
+	f.StringVar(&o.on, "target", "", "play it on this target instead of the file's: a name or a target file")
 	f.StringToStringVar(&o.set, "set", nil, "settings of the target, name=value, in addition to those of the file")
 	f.Uint64Var(&o.seed, "seed", 0, "drives every random choice of the target's operations (0: one is chosen and recorded)")
 	f.StringVar(&o.runsDir, "runs-dir", "runs", "keep records here")
@@ -116,7 +116,7 @@ func playScript(c *cobra.Command, path string, o scriptFlags) (err error) {
 		}
 		cfg.OpenFlow = o.openflow
 	} else if c.Flags().Changed("openflow") {
-		return usage("--testbed is missing: --openflow says where the switches of a file connect to; a lab's are told")
+		return usage("--openflow needs --testbed: the switch of a lab gets its address by itself")
 	}
 	if cfg.TLS, cfg.Allowed, err = o.switches.load(cfg.Testbed); err != nil {
 		return err
@@ -194,7 +194,7 @@ func summariseScript(c *cobra.Command, f *script.File, cfg script.Config, r scri
 	case verdicts.decided() == 0:
 		return &exitError{exitUndecided, fmt.Errorf("no play could be judged: all are unknown or vacuous")}
 	case verdicts[string(model.VerdictUnknown)]+verdicts[string(model.VerdictVacuous)] > 0:
-		fmt.Fprintf(out, "  those that are unknown or vacuous say nothing: they count neither for nor against\n")
+		fmt.Fprintf(out, "  unknown and vacuous plays count neither for nor against\n")
 	}
 	return nil
 }

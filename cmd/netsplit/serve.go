@@ -95,7 +95,7 @@ func (d *daemon) serve(ctx context.Context, lns ...net.Listener) error {
 }
 
 // gateHelp explains --gate.
-const gateHelp = "how held packets leave the switch and come back: port (a gate port) or packet-in (default: port where the testbed has one)"
+const gateHelp = "how held packets leave the switch and return: port (a gate port) or packet-in (default: port if the testbed has one)"
 
 func serveCommand() *cobra.Command {
 	var c daemonConfig
@@ -132,7 +132,7 @@ it can neither cut nor heal, and current runs are unknown.`,
 			if err != nil {
 				return err
 			}
-			cuts := "hosts cut by themselves"
+			cuts := "hosts that drop packets themselves"
 			if addr := d.service.ControllerAddr(); addr != "" {
 				cuts = fmt.Sprintf("switches on %s:%s", c.switches.scheme(), addr)
 			}

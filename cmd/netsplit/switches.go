@@ -62,11 +62,11 @@ func (s *switchFlags) load(tb *model.Testbed) (conf *tls.Config, allowed []model
 	}
 	switch {
 	case given > 0 && given < 3:
-		return nil, nil, usage("--tls-cert, --tls-key and --tls-ca go together: both sides of a connection show a certificate")
+		return nil, nil, usage("--tls-cert, --tls-key and --tls-ca go together, because both sides show a certificate")
 	case s.role != roleMaster && s.role != roleEqual:
 		return nil, nil, usage("--role %q: use %s or %s", s.role, roleMaster, roleEqual)
 	case tb == nil && (given > 0 || len(s.allowed) > 0):
-		return nil, nil, usage("TLS and --allowed-datapath are for the switches of a --testbed: the labs that are made without one connect by loopback, with datapath ids of their own")
+		return nil, nil, usage("TLS and --allowed-datapath need --testbed: labs connect over loopback, with datapath ids of their own")
 	}
 	for _, text := range s.allowed {
 		id, err := model.ParseDatapathID(strings.TrimSpace(text))

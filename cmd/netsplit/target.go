@@ -159,7 +159,7 @@ func releasesOf(name string, all bool) ([]software.Release, error) {
 		if err := sut.CheckNeeds(t); err != nil {
 			return nil, err
 		}
-		return nil, fmt.Errorf("there is nothing to fetch for target %s: it runs on Debian packages, which are installed", t.Name)
+		return nil, fmt.Errorf("nothing to fetch for target %s: it runs on Debian packages", t.Name)
 	}
 	versions := []string{t.Release}
 	if all {
@@ -184,7 +184,7 @@ func targetCheckCommand(checkRun runCheck) *cobra.Command {
 		Args: exactArgs(1, "a target's name or file"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(set) > 0 && !run {
-				return usage("--set goes with --run: without it nothing is started")
+				return usage("--set needs --run: without it nothing is started")
 			}
 			t, dir, err := sut.Load(args[0])
 			if err != nil {
@@ -198,7 +198,7 @@ func targetCheckCommand(checkRun runCheck) *cobra.Command {
 			if t.Release != "" {
 				name += " " + t.Release
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s is in order: %d nodes, %d clients, %d processes, %d variables, %d checks\n",
+			fmt.Fprintf(c.OutOrStdout(), "%s has no mistakes: %d nodes, %d clients, %d processes, %d variables, %d checks\n",
 				name, len(t.Nodes), len(t.Clients), len(t.Processes), len(t.Variables), len(t.Checks))
 			for _, n := range notes {
 				fmt.Fprintln(c.OutOrStdout(), n)

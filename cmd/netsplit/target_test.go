@@ -79,7 +79,7 @@ func TestTargetGetThenCheck(t *testing.T) {
 		t.Errorf("get: status %d, %s%s", code, out, errs)
 	}
 	code, out, errs = cli(t, "target", "check", file)
-	for _, want := range []string{"mine 1.0 is in order: 1 nodes, 1 clients, 1 processes, 0 variables, 0 checks\n", "software: 1 files, 0.0 MB, in ", "memory: 1 MB needed, ", "release 2.0 is not in the cache; fetch it with: netsplit target get " + file + "@2.0\n"} {
+	for _, want := range []string{"mine 1.0 has no mistakes: 1 nodes, 1 clients, 1 processes, 0 variables, 0 checks\n", "software: 1 files, 0.0 MB, in ", "memory: 1 MB needed, ", "release 2.0 is not in the cache; fetch it with: netsplit target get " + file + "@2.0\n"} {
 		if code != exitPass || !strings.Contains(out, want) {
 			t.Errorf("check: status %d, %s%s, want %s", code, out, errs, want)
 		}
@@ -101,7 +101,7 @@ func TestTargetGetThenCheck(t *testing.T) {
 }
 
 func TestTargetCheckTakesSettingsForARunOnly(t *testing.T) {
-	if code, _, errs := cli(t, "target", "check", "redis-sentinel", "--set", "rate=1"); code != exitUsage || !strings.Contains(errs, "--set goes with --run") {
+	if code, _, errs := cli(t, "target", "check", "redis-sentinel", "--set", "rate=1"); code != exitUsage || !strings.Contains(errs, "--set needs --run") {
 		t.Errorf("status %d, %s", code, errs)
 	}
 }
@@ -123,7 +123,7 @@ func TestTargetGetTakesProductsToo(t *testing.T) {
 		"hadoop":         "name a release, as hadoop@2.10.0: there are 2.10.0, 2.7.1, 3.2.0, 3.3.0, 3.4.1",
 		"hadoop@9":       `hadoop has no release "9"`,
 		"hadop@9":        `no target "hadop"`,
-		"redis-sentinel": "there is nothing to fetch for target redis-sentinel",
+		"redis-sentinel": "nothing to fetch for target redis-sentinel",
 	} {
 		code, _, errs := cli(t, "target", "get", args)
 		if code == exitPass || !strings.Contains(errs, want) {

@@ -78,12 +78,12 @@ the end; it expires within seconds if netsplit is killed.`,
 			// As equal: a master that is there stays.
 			ctrl, err := controller.Listen(controller.Config{Addr: openflow, TLS: conf, Allowed: allowed, Role: of13.RoleEqual, Handler: l, Refused: refused.add})
 			if errors.Is(err, syscall.EADDRINUSE) {
-				err = fmt.Errorf("%w; netsplit serve must not run there meanwhile", err)
+				err = fmt.Errorf("%w; stop netsplit serve there meanwhile", err)
 			}
 			if err != nil {
 				return fmt.Errorf("listen for switches (--openflow): %w", err)
 			}
-			say(fmt.Sprintf("listening for %v on %s:%s; have every host send something: ping another", listen, switches.scheme(), ctrl.Addr()))
+			say(fmt.Sprintf("listening for %v on %s:%s; have every host send something, such as a ping", listen, switches.scheme(), ctrl.Addr()))
 			r := l.Wait()
 			address := fmt.Sprintf("%s:%s", switches.scheme(), ctrl.Addr())
 			err = ctrl.Close()
@@ -110,9 +110,9 @@ func creatable(path string) error {
 	}
 	switch err := create(path, nil); {
 	case errors.Is(err, fs.ErrExist):
-		return usage("%s is there already: move it away, or name another file", path)
+		return usage("%s exists: move it away, or name another file", path)
 	case err != nil:
-		return usage("-o: %w: name a file that can be made; what is missing of its folders is for you to make", err)
+		return usage("-o: %w: make its folder first, or name another file", err)
 	}
 	return os.Remove(path)
 }
@@ -149,12 +149,12 @@ func writeLearned(c *cobra.Command, r learn.Result, o sketch.Options, out, addre
 	failed := func(format string, args ...any) error { return &exitError{exitFailed, fmt.Errorf(format, args...)} }
 	if len(f.Testbed.Hosts) == 0 {
 		if hosts == 0 {
-			return fmt.Errorf("no host was heard at %d ports of %d switches, so there is nothing to write: have every host send something while this listens (ping -c1 another's address), or listen longer (--for)", up, len(r.Switches))
+			return fmt.Errorf("no host sent anything on %d ports of %d switches, so there is nothing to write: have every host send something meanwhile (ping -c1 another's address), or listen longer (--for)", up, len(r.Switches))
 		}
-		return failed("%d senders were heard, but none that could be taken for a host:\n%s", hosts, f.Text)
+		return failed("%d senders, but none that looks like a host:\n%s", hosts, f.Text)
 	}
 	if _, err := config.Parse(f.Text); err != nil {
-		return failed("what was learned makes no testbed file that can be used: %w; it is\n%s", err, f.Text)
+		return failed("what was learned is not a valid testbed file: %w; it is\n%s", err, f.Text)
 	}
 	where := "above"
 	if out != "" {
@@ -169,7 +169,7 @@ func writeLearned(c *cobra.Command, r learn.Result, o sketch.Options, out, addre
 			return failed("%w; what was learned is\n%s", errors.Join(err, perr), f.Text)
 		}
 	}
-	fmt.Fprintf(c.ErrOrStderr(), "%d switches, %d hosts, %d links; %d remarks to decide are %s\n", len(r.Switches), len(f.Testbed.Hosts), links, f.Decide, where)
+	fmt.Fprintf(c.ErrOrStderr(), "%d switches, %d hosts, %d links; %d comments to decide are %s\n", len(r.Switches), len(f.Testbed.Hosts), links, f.Decide, where)
 	return err
 }
 

@@ -28,15 +28,15 @@ func TestLearnRefusesAtOnce(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"-o", filepath.Join(dir, "none", "rack.yaml")}, "no such file or directory: name a file that can be made"},
+		{[]string{"-o", filepath.Join(dir, "none", "rack.yaml")}, "no such file or directory: make its folder first"},
 		{[]string{"-o", filepath.Join(there, "rack.yaml")}, "not a directory"},
 		{[]string{"-o", filepath.Join(dir, strings.Repeat("x", 300))}, "file name too long"},
-		{[]string{"-o", there}, "is there already"},
-		{[]string{"-o", dir}, "is there already"},
+		{[]string{"-o", there}, "exists: move it away"},
+		{[]string{"-o", dir}, "exists: move it away"},
 		{[]string{"--exec", `ssh "root`}, "Unterminated double-quoted string"},
 		{[]string{"--exec", "ssh {{.Adress}}"}, "known are .Name, .IP"},
 		{[]string{"--name", ""}, "--name is empty"},
-		{[]string{"--for", "0s"}, "--for 0s: give a time ahead"},
+		{[]string{"--for", "0s"}, "--for 0s: write a time greater than 0"},
 	} {
 		code, _, errs := cli(t, append([]string{"testbed", "learn", "--openflow", "127.0.0.1:0", "--for", "100ms"}, c.args...)...)
 		if code != exitUsage || !strings.Contains(errs, c.says) || strings.Contains(errs, "listening") {

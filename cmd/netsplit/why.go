@@ -36,9 +36,9 @@ func whyCommand() *cobra.Command {
 					}
 					with := ""
 					if k.Like > 0 {
-						with = fmt.Sprintf(", together with %d like it, of nodes with the same processes", k.Like)
+						with = fmt.Sprintf(", together with %d like it, on nodes with the same processes", k.Like)
 					}
-					t.row(k.A, k.B, how, fmt.Sprintf("equal in %d samples of %d runs, %d changes, at %d kinds of message; by chance with p %.1g%s",
+					t.row(k.A, k.B, how, fmt.Sprintf("equal in %d samples of %d runs, %d changes, at %d message types; by chance with p %.1g%s",
 						k.Support, k.Runs, k.Changes, len(k.Points), k.Chance, with))
 				}
 			}
@@ -53,12 +53,12 @@ func whyCommand() *cobra.Command {
 				return err
 			}
 			for _, lack := range r.Torn {
-				fmt.Fprintf(c.ErrOrStderr(), "netsplit: clean run %s; what is missing was not mined\n", lack)
+				fmt.Fprintf(c.ErrOrStderr(), "netsplit: clean run %s; it was not mined\n", lack)
 			}
 			if kept+rejected == 0 {
-				fmt.Fprintln(c.OutOrStdout(), "No pair: two nodes must have variables of one kind, about the same host or thing, seen before a message goes from one to the other and after it came.")
+				fmt.Fprintln(c.OutOrStdout(), "No pair: two nodes must have variables of one kind, about the same host or thing, seen before a message is sent from one to the other and after it arrived.")
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%d clean runs; %d pairs kept, which is %d if each kind of message counts, as in the CoFI paper; %d not, of which %d changed and never differed\n", len(r.Runs), kept, points, rejected, scarce)
+			fmt.Fprintf(c.OutOrStdout(), "%d clean runs; %d pairs kept, %d if each message type counts, as in the CoFI paper; %d not kept, of which %d changed and never differed\n", len(r.Runs), kept, points, rejected, scarce)
 			return nil
 		},
 	}
@@ -80,7 +80,7 @@ func lack(x invariant.Rejected, runs int) string {
 	case invariant.LackSupport:
 		return fmt.Sprintf("only %d samples %s; %d are needed", x.Support, at, invariant.DefaultMinSupport)
 	case invariant.LackChanges:
-		return fmt.Sprintf("always equal %s, but with %d changes: %d are needed, in two runs; what never changes shows no agreement", at, x.Changes, invariant.DefaultMinChanges)
+		return fmt.Sprintf("always equal %s, but with only %d changes; %d are needed, in two runs, because a constant shows no agreement", at, x.Changes, invariant.DefaultMinChanges)
 	}
-	return fmt.Sprintf("always equal %s, which with %d changes may be chance (p %.1g after correction)", at, x.Changes, x.Chance)
+	return fmt.Sprintf("always equal %s, but with only %d changes that may be chance (p %.1g after correction)", at, x.Changes, x.Chance)
 }

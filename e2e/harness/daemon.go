@@ -20,14 +20,14 @@ import (
 // Daemon is netsplit serve and its API.
 type Daemon struct {
 	*Process
-	API, OpenFlow string // host:port; OpenFlow is "" where hosts cut by themselves
+	API, OpenFlow string // host:port; OpenFlow is "" where hosts drop packets themselves
 	Socket        string // path of the socket for commands
 	// HTTP comes by the socket, whatever host it is asked for.
 	HTTP http.Client
 	tb   testing.TB
 }
 
-var listening = regexp.MustCompile(`API on https?://(\S+) and unix:(\S+?)(?: \(certificate [^)]*\))?, (?:switches on (?:tcp|ssl):(\S+)|hosts cut by themselves),`)
+var listening = regexp.MustCompile(`API on https?://(\S+) and unix:(\S+?)(?: \(certificate [^)]*\))?, (?:switches on (?:tcp|ssl):(\S+)|hosts that drop packets themselves),`)
 
 // Serve starts a daemon and waits until it listens: agents are started first.
 func Serve(tb testing.TB, args ...string) *Daemon {

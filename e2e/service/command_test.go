@@ -142,11 +142,11 @@ roles:
 		{[]string{"cut", "complete", "a", "b"}, 2, `"c" is in no group`},
 		{[]string{"cut", "isolate", "a", "--only", "sctp"}, 2, "use tcp, udp, icmp or arp"},
 		{[]string{"cut", "isolate", "a", "--only", "tcp/http"}, 2, "want a port"},
-		{[]string{"cut", "isolate", "a", "--for", "-3s"}, 2, "give a time ahead"},
+		{[]string{"cut", "isolate", "a", "--for", "-3s"}, 2, "write a time greater than 0"},
 		{[]string{"cut", "split", "--label", "zone"}, 2, "their labels are rack"},
 		{[]string{"cut", "leader-in", "--role", "queen"}, 2, "it has king, leader"},
 		{[]string{"cut", "leader-in", "--role", "king"}, 1, "not all could be asked"},
-		{[]string{"heal"}, 2, "or give --all"},
+		{[]string{"heal"}, 2, "or use --all"},
 		{[]string{"heal", "nothing"}, 1, `no partition "nothing"`},
 		{[]string{"show", "nothing"}, 1, `partition "nothing": not found`},
 	} {

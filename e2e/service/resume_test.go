@@ -52,7 +52,7 @@ func TestResumeAfterFullDisk(t *testing.T) {
 		t.Errorf("%d scenarios were judged, want %d", len(judged), faults+1)
 	}
 	t.Logf("%d runs had a record when the disk was full, %s now", len(before), harness.Verdicts(harness.Records(t, dir, id)))
-	if done := harness.Run(t, "campaign", "resume", id, "--runs-dir", dir); done.Code != 1 || !strings.Contains(done.Stderr, "nothing to go on with") {
+	if done := harness.Run(t, "campaign", "resume", id, "--runs-dir", dir); done.Code != 1 || !strings.Contains(done.Stderr, "cannot be resumed") {
 		t.Errorf("resumed once it was done: %s", done)
 	}
 }

@@ -79,8 +79,8 @@ func TestSwitchFlags(t *testing.T) {
 	for _, c := range []struct{ args, says string }{
 		{"--testbed " + file + " --tls-cert x", "--tls-cert, --tls-key and --tls-ca go together"},
 		{"--testbed " + file + " --tls-cert /nowhere --tls-key /nowhere --tls-ca /nowhere", "/nowhere"},
-		{"--tls-cert x --tls-key x --tls-ca x", "are for the switches of a --testbed"},
-		{"--allowed-datapath a7", "are for the switches of a --testbed"},
+		{"--tls-cert x --tls-key x --tls-ca x", "need --testbed"},
+		{"--allowed-datapath a7", "need --testbed"},
 		{"--testbed " + file + " --allowed-datapath xyz", `--allowed-datapath: datapath id "xyz"`},
 		{"--testbed " + file + " --allowed-datapath b8,b9", "host a is on datapath 00000000000000a7, which --allowed-datapath leaves out"},
 		{"--testbed " + file + " --role king", `--role "king": use master or equal`},

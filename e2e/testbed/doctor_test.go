@@ -155,14 +155,14 @@ func TestDoctorAsksTheDaemon(t *testing.T) {
 	d.Heal("one")
 
 	// In its place there is no room, which is said with the way out.
-	if res := harness.Run(t, "doctor", "--testbed", r.file, "--openflow", d.OpenFlow); res.Code != 1 || !strings.Contains(res.Stderr, "leave --testbed out") {
+	if res := harness.Run(t, "doctor", "--testbed", r.file, "--openflow", d.OpenFlow); res.Code != 1 || !strings.Contains(res.Stderr, "leave out --testbed") {
 		t.Error(res)
 	}
 	if res := harness.Run(t, "doctor", "--api", "127.0.0.1:1"); res.Code != 1 || !strings.Contains(res.Stderr, "--testbed") {
 		t.Error(res)
 	}
 	labs := serve(t, "--runs-dir", t.TempDir(), "--openflow", "127.0.0.1:0")
-	if res := harness.Run(t, "doctor", "--api", labs.API); res.Code != 1 || !strings.Contains(res.Stderr, "has no testbed that stays") {
+	if res := harness.Run(t, "doctor", "--api", labs.API); res.Code != 1 || !strings.Contains(res.Stderr, "has no testbed, because") {
 		t.Error(res)
 	}
 }

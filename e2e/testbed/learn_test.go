@@ -131,7 +131,7 @@ func TestLearn(t *testing.T) {
 			t.Errorf("it does not say %q", said)
 		}
 	}
-	if res := harness.Run(t, "testbed", "learn", "--openflow", learnAt, "-o", file); res.Code != 2 || !strings.Contains(res.Stderr, "is there already") {
+	if res := harness.Run(t, "testbed", "learn", "--openflow", learnAt, "-o", file); res.Code != 2 || !strings.Contains(res.Stderr, "exists: move it away") {
 		t.Errorf("over a file: %s", res)
 	}
 
@@ -202,5 +202,5 @@ func TestLearnSaysWhyNot(t *testing.T) {
 	r.connect(learnAt)
 	learn("10s", "no switch connected", "does not speak OpenFlow 1.3", "protocols=OpenFlow13")
 	r.VSCtl("set", "bridge", "rk1", "protocols=OpenFlow13")
-	learn("10s", "no host was heard", "ping")
+	learn("10s", "no host sent anything", "ping")
 }

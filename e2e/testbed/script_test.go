@@ -31,8 +31,8 @@ func TestAScriptOnSomebodysRack(t *testing.T) {
 		t.Errorf("the record's version is %q", sum.Version)
 	}
 	for want, args := range map[string][]string{
-		"--testbed is missing":                slices.Concat(play, []string{"--openflow", "127.0.0.1:6653"}),
-		"for the switches of a --testbed":     slices.Concat(play, []string{"--allowed-datapath", "1"}),
+		"--openflow needs --testbed":          slices.Concat(play, []string{"--openflow", "127.0.0.1:6653"}),
+		"--allowed-datapath need --testbed":   slices.Concat(play, []string{"--allowed-datapath", "1"}),
 		"which --allowed-datapath leaves out": slices.Concat(on, []string{"--allowed-datapath", "1"}),
 		"go together":                         slices.Concat(on, []string{"--tls-cert", site.File("ctl-cert.pem")}),
 		"--role":                              slices.Concat(on, []string{"--role", "slave"}),
