@@ -151,7 +151,7 @@ func otherwise(n int) string {
 	if n <= 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %d in another way, which their pages tell", n)
+	return fmt.Sprintf(", %d in another way (see their pages)", n)
 }
 
 func campaignStory(in *CampaignInput) []string {
@@ -179,7 +179,7 @@ func campaignStory(in *CampaignInput) []string {
 		}
 		say("Script%s was played on %s %s, %d of them cut.", script, title, plural(len(in.Runs), "time", "times"), cut)
 	} else if s.Scenario != nil {
-		say("The scenario that was given was run on %s %s, %d of them cut.", title, plural(len(in.Runs), "time", "times"), cut)
+		say("The given scenario ran on %s %s, %d of them cut.", title, plural(len(in.Runs), "time", "times"), cut)
 	} else {
 		say("netsplit searched %s with strategy %s and seed %d: %s, then %s, %d of them cut.", title, clean(string(s.Strategy)), s.Seed,
 			plural(clear, "clean run", "clean runs"), plural(fault, "fault run", "fault runs"), cut)
@@ -208,7 +208,7 @@ func campaignStory(in *CampaignInput) []string {
 		waited, vain = waited+b2i(waits), vain+b2i(waits && !came)
 	}
 	if vain > 0 {
-		say("In %d of %s that waited for a message to heal at, none came: they ended as a cut may last no longer, or the workload was over.", vain, plural(waited, "cut", "cuts"))
+		say("%d of %s waited for a message to heal at, but none came: they ended at the longest time allowed, or with the workload.", vain, plural(waited, "cut", "cuts"))
 	}
 	for _, why := range c.Undecided {
 		say("No fault run could be judged; %s.", strings.TrimSuffix(clean(why), "."))
@@ -291,7 +291,7 @@ func runRows(in *CampaignInput) []runRow {
 			}
 			row.Cut += fmt.Sprintf(", %d of %d dropped", p.Dropped, p.Wanted)
 			if waits, came := healed(&r); waits && !came {
-				row.Cut += ", no message to heal at came"
+				row.Cut += ", no message to heal at arrived"
 			}
 			if p.Leaked > 0 {
 				row.Cut += fmt.Sprintf(", %d LEAKED", p.Leaked)

@@ -92,12 +92,12 @@ func TestCampaignPageOfCutsThatNoMessageHealed(t *testing.T) {
 	in.Runs[3].Result.HealClass, in.Runs[4].Result.HealClass, in.Runs[5].Result.HealClass = nil, nil, nil
 	in.Runs[5].Scenario.Never = true
 	got := page()
-	wants(t, "page", got, "In 2 of 3 cuts that waited for a message to heal at, none came: they ended as a cut may last no longer, or the workload was over.")
-	if n := strings.Count(got, ", no message to heal at came"); n != 2 {
+	wants(t, "page", got, "2 of 3 cuts waited for a message to heal at, but none came: they ended at the longest time allowed, or with the workload.")
+	if n := strings.Count(got, ", no message to heal at arrived"); n != 2 {
 		t.Errorf("%d runs are marked, want 2", n)
 	}
 	in.Runs[3].Verdict.Value = model.VerdictUnknown
-	wants(t, "page", page(), "In 1 of 2 cuts that waited")
+	wants(t, "page", page(), "1 of 2 cuts waited")
 }
 
 // TestCampaignPageOfAScenario: what a person gave was not searched for.
@@ -109,7 +109,7 @@ func TestCampaignPageOfAScenario(t *testing.T) {
 	if err := Campaign(&b, in); err != nil {
 		t.Fatal(err)
 	}
-	wants(t, "page", b.String(), "The scenario that was given was run on Redis + Sentinel, 3 nodes 4 times, 4 of them cut.")
+	wants(t, "page", b.String(), "The given scenario ran on Redis + Sentinel, 3 nodes 4 times, 4 of them cut.")
 	if strings.Contains(b.String(), "netsplit searched") {
 		t.Error("the page says that it was searched")
 	}

@@ -133,7 +133,7 @@ func TestDetailsOfAnyShape(t *testing.T) {
 // A run that failed on a machine with too much to do says so; one that passed
 // does not, since nothing was missed.
 func TestABusyMachineIsNamed(t *testing.T) {
-	const warning = "waited for a CPU: time limits may have been missed"
+	const warning = "waited for a CPU. That alone may have broken time limits"
 	for _, c := range []struct {
 		starved float64
 		verdict model.VerdictValue

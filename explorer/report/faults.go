@@ -69,9 +69,9 @@ func (t *timeline) markFaults(proofs []model.FaultProof, byNum map[uint64]int) {
 		case h.Reset:
 			it.mark = "lost for good: connection reset"
 		case h.Passed == 0 && h.Why == model.ReasonAcross:
-			it.mark = "kept, then dropped by the cut"
+			it.mark = "held, then dropped by the cut"
 		case h.Passed == 0 && h.Why == model.ReasonAfterReset:
-			it.mark = "kept, then lost with its connection"
+			it.mark = "held, then lost with its connection"
 		case h.Passed == 0:
 			it.mark = "lost"
 		case h.Passed > h.At:
@@ -104,9 +104,9 @@ func faultStory(in *Input) []string {
 		case p.Acted == 0 && p.Met == 0:
 			s += " never met its message."
 		case p.Acted == 0:
-			s += fmt.Sprintf(" met %s, and its turn did not come.", plural(p.Met, "message", "messages"))
+			s += fmt.Sprintf(" matched %s, but its turn did not come.", plural(p.Met, "message", "messages"))
 		default:
-			s += fmt.Sprintf(" acted on %d of the %s it met. ", p.Acted, plural(p.Met, "message", "messages"))
+			s += fmt.Sprintf(" acted on %d of the %s that it matched. ", p.Acted, plural(p.Met, "message", "messages"))
 			if len(p.Hits) > 0 {
 				s += hitWords(f, &p.Hits[0])
 			}
@@ -125,9 +125,9 @@ func hitWords(f *model.MessageFault, h *model.FaultHit) string {
 	}
 	switch {
 	case h.Why == model.ReasonAcross && h.Passed == 0:
-		return s + ", was kept, and dropped by the cut when it was to go on."
+		return s + ", was held, and dropped by a cut at its release."
 	case h.Why == model.ReasonAfterReset:
-		return s + ", was kept, and lost when its connection was reset."
+		return s + ", was held, and lost when its connection was reset."
 	}
 	tcp := h.Stream != ""
 	switch f.Kind {
@@ -142,19 +142,19 @@ func hitWords(f *model.MessageFault, h *model.FaultHit) string {
 	case model.FaultDuplicate:
 		s += fmt.Sprintf(", passed, and %s of it", plural(len(h.Copies), "copy", "copies"))
 		if tcp {
-			s += "; the receiver's TCP discards what it has"
+			s += "; the receiver's TCP discards duplicates"
 		}
 	case model.FaultReorder:
 		switch {
 		case h.Why == model.ReasonCameAgain:
-			s += ", waited for others to overtake it and was sent again before any came"
+			s += ", waited for others to overtake it, and its retransmission came first"
 		case h.Behind == 0:
 			s += ", waited, and nothing overtook it"
 		default:
 			s += fmt.Sprintf(", waited %s, and %s overtook it", span(h.Passed-h.At), plural(h.Behind, "packet", "packets"))
 		}
 		if tcp {
-			s += "; it was reordered on the wire, and the receiver's TCP puts it back in order"
+			s += "; it was reordered on the wire, and the receiver's TCP restores the order"
 		}
 	case model.FaultLose:
 		switch {
@@ -169,16 +169,16 @@ func hitWords(f *model.MessageFault, h *model.FaultHit) string {
 			s += fmt.Sprintf(", was lost and came back by retransmission %s; %d of them lost again; one passed %s after it",
 				plural(h.Returned, "time", "times"), h.LostAgain, span(h.Through-h.At))
 		case h.Returned > 0:
-			s += fmt.Sprintf(", was lost and came back by retransmission %s, each of them lost again", plural(h.Returned, "time", "times"))
+			s += fmt.Sprintf(", was lost and retransmitted %s; every retransmission was lost too", plural(h.Returned, "time", "times"))
 		default:
-			s += ", was lost and did not come back: its TCP sent it no more"
+			s += ", was lost, and its TCP did not retransmit it"
 		}
 	}
 	switch h.Why {
 	case model.ReasonStop:
-		s += "; the end of the workload let it go before its time"
+		s += "; it was released early, at the end of the workload"
 	case model.ReasonEnded:
-		s += "; the script ended the fault and let it go before its time"
+		s += "; it was released early, when the script ended the fault"
 	}
 	return s + "."
 }
@@ -211,7 +211,7 @@ func sums(f *model.MessageFault, p *model.FaultProof) string {
 func proofWords(p *model.FaultProof) string {
 	switch {
 	case !p.Known:
-		return " Nobody could tell what arrived: " + p.Trouble + "."
+		return " It could not be checked what arrived: " + p.Trouble + "."
 	case p.Wrong > 0:
 		return fmt.Sprintf(" %d of %d DID NOT ARRIVE AS DECIDED: %s.", p.Wrong, p.Checked, p.Trouble)
 	case p.Checked > 0:

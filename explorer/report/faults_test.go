@@ -28,10 +28,10 @@ func TestMessageFaultsAreToldOneByOne(t *testing.T) {
 		{Fault: 4},
 	}
 	story := section(t, write(t, in), "story")
-	wants(t, "story", story, "the moment that was asked for, netsplit cut",
-		"<li>Message fault 1 (delay by 500ms: resp * n1&gt;*, number 3) acted on 1 of the 7 messages it met. Message 46, resp &lt;b&gt;SET from n1 to n2",
+	wants(t, "story", story, "the requested moment, netsplit cut",
+		"<li>Message fault 1 (delay by 500ms: resp * n1&gt;*, number 3) acted on 1 of the 7 messages that it matched. Message 46, resp &lt;b&gt;SET from n1 to n2",
 		"was delayed by 505 ms; 2 packets of its TCP stream waited behind it, in order",
 		"<li>Message fault 2 (duplicate 2×: resp * n1&gt;*, one in 10 from number 1 on, at most 5) acted on 4 of the 40 messages",
-		"<li>Message fault 3 (lose: resp * n1&gt;*, number 1) met 4 messages, and its turn did not come.</li>",
+		"<li>Message fault 3 (lose: resp * n1&gt;*, number 1) matched 4 messages, but its turn did not come.</li>",
 		"<li>Message fault 4 (lose: resp * n1&gt;*, number 1) never met its message.</li>")
 }

@@ -58,7 +58,7 @@ func newPicture(t *timeline) *picture {
 		p.note = fmt.Sprintf("%d of %d messages. Nothing was cut. Times count from %s.", shown, len(t.items), at(p.zero))
 	}
 	if t.faulty != nil {
-		p.note += " A message that a fault acted on is marked: one that was kept stops at a square, and goes on from another; one that was lost ends in a cross."
+		p.note += " Faults are marked: a held message stops at a square and continues from another; a lost message ends in a cross."
 	}
 	if t.focus < 0 && t.focusVar.Name != "" {
 		p.note += " The lane of each host shows " + clean(t.focusVar.Name) + "."

@@ -303,12 +303,12 @@ func TestReportsOfPoorRecords(t *testing.T) {
 		in   Input
 		says []string
 	}{
-		"renumbered": {renumbered, []string{"= #5 while", "wait for", "= #3 while", "or for state number 2 with other numbers in the same order"}},
+		"renumbered": {renumbered, []string{"= #5 while", "waited for", "= #3 while", "or for state number 2 with other numbers in the same order"}},
 		"the first":  {first, []string{"or for the first state with other numbers in the same order"}},
 		"empty":      {Input{}, []string{"? Not judged", "cannot be judged", "No message was recorded"}},
 		"clean":      {clean, []string{"Nothing was cut: this is a clean run", "around the first change"}},
-		"unreached":  {unreached, []string{"that never occurred: nothing was cut"}},
-		"unhealed":   {unhealed, []string{"never healed by a decision"}},
+		"unreached":  {unreached, []string{"which never occurred, so nothing was cut"}},
+		"unhealed":   {unhealed, []string{"No decision healed the cut"}},
 		"leaky":      {leaky, []string{"2 LEAKED"}},
 		"dead":       {dead, []string{"? Unknown", "not stable again within 25.0 s", "ended with status 139", "ASSERTION FAILED"}},
 	} {

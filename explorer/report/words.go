@@ -76,11 +76,11 @@ func story(in *Input, t *timeline) []string {
 		case s.Scenario.Strategy == model.StrategyClean:
 			say("Nothing was cut: this is a clean run.")
 		case !s.Scenario.Cuts():
-			say("Nothing was to be cut: the run is about single messages.")
+			say("The scenario has no cut, only faults of single messages.")
 		case s.Scenario.Invariant != nil && s.Scenario.State != nil:
-			say("netsplit waited for %s, and that never occurred: nothing was cut.", stateWords(s.Scenario.Invariant, *s.Scenario.State))
+			say("netsplit waited for %s, which never occurred, so nothing was cut.", stateWords(s.Scenario.Invariant, *s.Scenario.State))
 		default:
-			say("Nothing was cut: the moment for it never came.")
+			say("Nothing was cut: the time for the cut never came.")
 		}
 	} else {
 		out = append(out, cutStory(in, t)...)
@@ -134,10 +134,10 @@ func cutStory(in *Input, t *timeline) []string {
 			if sc.Nth > 1 {
 				which = fmt.Sprintf("state number %d", sc.Nth)
 			}
-			say("It had been told to wait for %s, or for %s with other numbers in the same order.", stateWords(sc.Invariant, *sc.State), which)
+			say("It waited for %s, or for %s with other numbers in the same order.", stateWords(sc.Invariant, *sc.State), which)
 		}
 		if sc.Substituted {
-			say("It had been told to wait for this with other nodes in their places: which of them it happens to is chance.")
+			say("It also accepted the same state on other nodes: chance decides on which nodes it occurs.")
 		}
 		by := ""
 		switch o := t.trigger; {
@@ -159,7 +159,7 @@ func cutStory(in *Input, t *timeline) []string {
 	} else {
 		moment := "a moment drawn from the seed"
 		if sc.Why == model.WhyAsked {
-			moment = "the moment that was asked for"
+			moment = "the requested moment"
 		}
 		say("At %s%s %s, netsplit cut %s.", at(t.cut.At), into, moment, sides(sc.Partition))
 	}
@@ -173,17 +173,17 @@ func cutStory(in *Input, t *timeline) []string {
 	}
 	from, to := t.cutWindow()
 	if t.heal == nil {
-		say("The cut was never healed by a decision%s.", effect)
+		say("No decision healed the cut%s.", effect)
 	} else {
 		say("The cut lasted %s%s.", span(to-from), effect)
 	}
 	if p := s.Proof; p != nil {
-		leak := "nobody could count what leaked"
+		leak := "leaks could not be counted"
 		switch {
 		case p.LeakKnown && p.Leaked == 0:
 			leak = "none leaked, as counted at the receiving hosts"
 			if p.InForceAt > 0 && p.HealAt <= p.InForceAt {
-				leak = "arrivals were not counted, as it was over before the switch confirmed it"
+				leak = "arrivals were not counted, because the cut ended before the switch confirmed it"
 			}
 		case p.LeakKnown:
 			leak = fmt.Sprintf("%d LEAKED, as counted at the receiving hosts", p.Leaked)
@@ -268,7 +268,7 @@ func verdictStory(s *model.RunSummary) string {
 	n := len(v.Failures)
 	legal := ""
 	if v.Legal > 0 {
-		legal = fmt.Sprintf(" %s refused or timed out and had a right to.", plural(v.Legal, "operation was", "operations were"))
+		legal = fmt.Sprintf(" %s refused or timed out, which was legal.", plural(v.Legal, "operation was", "operations were"))
 	}
 	switch v.Value {
 	case model.VerdictFail:
@@ -335,7 +335,7 @@ func problems(in *Input) []problemView {
 		{"Late, not lost: a second look found it", lateWords(in.Summary.Verdict.Late)},
 		{"Processes that ended by themselves", exitWords(in.Exits)},
 		{"Fatal lines the target printed", logWords(in.LogLines)},
-		{"Not stable at the end of the recovery limit", in.Recovery.Pending},
+		{"Not stable when the recovery time was over", in.Recovery.Pending},
 		{"Invariants that did not hold again", violationWords(in.Recovery.Violated)},
 		{"The machine was busy", busyWords(&in.Summary)},
 	} {
@@ -368,7 +368,7 @@ func busyWords(s *model.RunSummary) []string {
 	if s.Starved < busy || s.Verdict.Value == model.VerdictPass {
 		return nil
 	}
-	return []string{fmt.Sprintf("For %.0f %% of the run something on netsplit's machine waited for a CPU: time limits may have been missed for that alone. "+
+	return []string{fmt.Sprintf("For %.0f %% of the run something on netsplit's machine waited for a CPU. That alone may have broken time limits. "+
 		"Repeat the run on a quieter machine, or with fewer --labs.", 100*s.Starved)}
 }
 
