@@ -20,9 +20,9 @@ func (s *Service) Diagnose(ctx context.Context) (model.Diagnosis, error) {
 	tb := s.cfg.Testbed
 	switch {
 	case tb == nil:
-		return model.Diagnosis{}, fmt.Errorf("%w: this daemon has no testbed that stays: each campaign makes labs of its own; start it with --testbed FILE, or name the file: netsplit doctor --testbed FILE", model.ErrConflict)
+		return model.Diagnosis{}, fmt.Errorf("%w: this daemon has no testbed, because each campaign makes its own labs: start it with --testbed FILE, or name the file: netsplit doctor --testbed FILE", model.ErrConflict)
 	case s.ctrl == nil:
-		return model.Diagnosis{}, fmt.Errorf("%w: testbed %s has no switch to examine (backend: %s): that its hosts can cut was tried when the daemon started; /healthz says whether they still can", model.ErrConflict, tb.Name, tb.Backend)
+		return model.Diagnosis{}, fmt.Errorf("%w: testbed %s has no switch to examine (backend: %s): the daemon tested its hosts when it started; /healthz says whether they still work", model.ErrConflict, tb.Name, tb.Backend)
 	}
 	if !s.examining.TryLock() {
 		return model.Diagnosis{}, fmt.Errorf("%w: the testbed is being examined already: ask again in a minute", model.ErrConflict)

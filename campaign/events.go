@@ -50,7 +50,7 @@ func (s *Service) eventsAfter(after uint64) []model.ServiceEvent {
 	var out []model.ServiceEvent
 	if after < oldest || after > s.lastEvent() {
 		out = append(out, model.ServiceEvent{Num: oldest, At: time.Now().UTC(), Kind: "events", State: "missed",
-			Text: fmt.Sprintf("what happened after event %d is not kept, since the daemon was restarted or more than %d events have come: look at the lists again", after, maxEvents)})
+			Text: fmt.Sprintf("events after number %d are not kept, because the daemon was restarted or more than %d events have come: read the lists again", after, maxEvents)})
 		after = oldest
 	}
 	return append(out, s.events[after-oldest:]...)

@@ -43,7 +43,7 @@ func TestAReaderIsToldWhatItMissed(t *testing.T) {
 		}
 		var got model.ServiceEvent
 		if got = <-events; c.missed {
-			if got.Kind != "events" || got.State != "missed" || !strings.Contains(got.Text, "look at the lists again") || c.first > 0 && got.Num != c.first-1 {
+			if got.Kind != "events" || got.State != "missed" || !strings.Contains(got.Text, "read the lists again") || c.first > 0 && got.Num != c.first-1 {
 				t.Errorf("%s: not told: %+v", c.name, got)
 			}
 			if c.first > 0 {

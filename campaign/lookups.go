@@ -179,9 +179,9 @@ func (s *Service) RunFile(ctx context.Context, id, name string) (*os.File, error
 	f, err := regular.Open(s.cfg.RunsDir, filepath.Join(sum.Campaign, sum.Run, filepath.Base(name)))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%w: run %s left no %s: it did not get that far, or its folder was cleaned up", model.ErrNotFound, id, name)
+		return nil, fmt.Errorf("%w: run %s has no %s: it ended before, or its folder was cleaned up", model.ErrNotFound, id, name)
 	case errors.Is(err, regular.Err):
-		return nil, fmt.Errorf("%w: %s of run %s is not opened: %w; netsplit writes no such thing: somebody changed the record", model.ErrConflict, name, id, err)
+		return nil, fmt.Errorf("%w: %s of run %s is not opened: %w; netsplit does not write such a file, so somebody changed the record", model.ErrConflict, name, id, err)
 	}
 	return f, err
 }
@@ -233,7 +233,7 @@ func (s *Service) targetOf(name string) (*model.Target, error) {
 	}
 	t, _, err := s.uploads().Load(known)
 	if err != nil {
-		return nil, fmt.Errorf("%w: no campaign was made on a target named %q, and there is none to load: %w", model.ErrNotFound, name, err)
+		return nil, fmt.Errorf("%w: no campaign ran on a target named %q, and it cannot be loaded: %w", model.ErrNotFound, name, err)
 	}
 	return t, nil
 }
@@ -249,7 +249,7 @@ func (s *Service) PinInvariant(ctx context.Context, target, text string) (model.
 		return bad(err)
 	}
 	if inv.A.Name == "" {
-		return bad(fmt.Errorf("%s is an id: set the status of that invariant, or write two variables, as in status[n1]@n2 == status[n1]@n3", inv.ID))
+		return bad(fmt.Errorf("%s is an id: set the status of that invariant, or write two variables, such as status[n1]@n2 == status[n1]@n3", inv.ID))
 	}
 	t, err := s.targetOf(target)
 	if err != nil {

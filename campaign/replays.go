@@ -54,12 +54,12 @@ func (s *Service) changedSince(orig model.RunSummary, now *model.Target, scripts
 		changed = append(changed, "the target file ("+strings.Join(keys, ", ")+")")
 	}
 	if files := otherFiles(orig.Scripts, scripts); len(files) > 0 {
-		changed = append(changed, "what stands beside the target file ("+strings.Join(files, ", ")+")")
+		changed = append(changed, "files beside the target file ("+strings.Join(files, ", ")+")")
 	}
 	if len(changed) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s changed since %s was made, and what fails now, or does not, may be due to that", strings.Join(changed, " and "), orig.Run)
+	return fmt.Sprintf("%s changed since %s was made, which may explain other results", strings.Join(changed, " and "), orig.Run)
 }
 
 // otherKeys names the keys of the target that are not as a run recorded them;

@@ -55,8 +55,8 @@ func TestAReplaySaysThatTheTargetWasChanged(t *testing.T) {
 		want    string
 	}{
 		{mine(), orig.Scripts, ""},
-		{mine(), nil, "what stands beside the target file (a.py) changed since c-1-r0001 was made, and what fails now, or does not, may be due to that"},
-		{now, nil, "the target file (checks) and what stands beside the target file (a.py) changed since c-1-r0001 was made, and what fails now, or does not, may be due to that"},
+		{mine(), nil, "files beside the target file (a.py) changed since c-1-r0001 was made, which may explain other results"},
+		{now, nil, "the target file (checks) and files beside the target file (a.py) changed since c-1-r0001 was made, which may explain other results"},
 	} {
 		if got := s.changedSince(orig, c.now, c.scripts); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)

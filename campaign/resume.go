@@ -29,9 +29,9 @@ func (s *Service) ResumeCampaign(ctx context.Context, id string) (model.Campaign
 	case busy:
 		return c, nil
 	case c.Spec.Strategy == model.StrategyScripted:
-		return c, fmt.Errorf("%w: campaign %s plays a script, which begins anew: netsplit script run", model.ErrConflict, id)
+		return c, fmt.Errorf("%w: campaign %s plays a script: play it again with netsplit script run", model.ErrConflict, id)
 	case c.State == model.CampaignDone || c.State == model.CampaignCancelled:
-		return c, fmt.Errorf("%w: campaign %s is %s: there is nothing to go on with; start another", model.ErrConflict, id, c.State)
+		return c, fmt.Errorf("%w: campaign %s is %s, so it cannot be resumed: start another", model.ErrConflict, id, c.State)
 	}
 	unfinished, err := s.store.UnfinishedRuns()
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *Service) ResumeCampaign(ctx context.Context, id string) (model.Campaign
 	if err := s.store.PutCampaign(c); err != nil { // the disk is full still, say
 		return c, err
 	}
-	s.tell("campaign", id, string(c.State), fmt.Sprintf("campaign %s goes on; %d runs that had not ended are lost, and run again", id, lost))
+	s.tell("campaign", id, string(c.State), fmt.Sprintf("campaign %s continues; %d runs that had not ended are lost and run again", id, lost))
 	s.enqueue(c)
 	return c, nil
 }

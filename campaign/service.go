@@ -302,7 +302,7 @@ func (s *Service) execute(j *job) {
 	err := func() (err error) {
 		defer func() {
 			if p := recover(); p != nil {
-				err = fmt.Errorf("broken invariant of netsplit itself: %v", p)
+				err = fmt.Errorf("internal error of netsplit: %v", p)
 			}
 		}()
 		return s.runCampaign(j.ctx, j)

@@ -92,10 +92,10 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 		return bad("withoutCut takes a replay; clean runs of a search come with strategy clean")
 	}
 	if spec.Strategy == model.StrategyScripted {
-		return bad("a script is no search: play it with netsplit script run, or the Go test that it is")
+		return bad("a script is not a search: play it with netsplit script run, or with its Go test")
 	}
 	if spec.Strategy == model.StrategyMessages && spec.Scenario == nil && spec.Replay == "" {
-		return bad("strategy messages takes a scenario, which says what is done to which messages: give one (netsplit run TARGET --scenario FILE), or leave the strategy out")
+		return bad("strategy messages needs a scenario with message faults: add one (netsplit run TARGET --scenario FILE), or leave out the strategy")
 	}
 	if len(t.Workloads) == 0 {
 		return bad("target %s has no workloads, only operations: it is for scripts (netsplit script run)", t.Name)
@@ -171,10 +171,10 @@ func (s *Service) replaySpec(spec model.CampaignSpec) (model.CampaignSpec, error
 		then = sut.At(then, release)
 	}
 	if asked := spec.Target; asked != "" && asked != then && asked != sut.At(then, "") {
-		return spec, fmt.Errorf("%w: it was made on %s, not on %s: leave the target out, or begin a campaign on the other one", model.ErrInvalid, then, asked)
+		return spec, fmt.Errorf("%w: it was made on %s, not on %s: leave out the target, or start a campaign on the other one", model.ErrInvalid, then, asked)
 	}
 	if len(spec.Args) > 0 && !maps.Equal(spec.Args, orig.Spec.Args) {
-		return spec, fmt.Errorf("%w: it was made with the settings %v, not %v: leave the settings out, or begin a campaign with the other ones", model.ErrInvalid, orig.Spec.Args, spec.Args)
+		return spec, fmt.Errorf("%w: it was made with the settings %v, not %v: leave out the settings, or start a campaign with the others", model.ErrInvalid, orig.Spec.Args, spec.Args)
 	}
 	spec.Target, spec.Args, spec.Effect = then, orig.Spec.Args, orig.Spec.Effect
 	spec.Strategy, spec.MaxLost, spec.MaxWindow = orig.Spec.Strategy, orig.Spec.MaxLost, orig.Spec.MaxWindow

@@ -149,11 +149,11 @@ func (s *Service) refused(id model.DatapathID, err error) {
 // hostPort tells that a host's port went (err says how) or is back.
 func (s *Service) hostPort(host model.NodeID, err error) {
 	if err != nil {
-		s.log.Warn("a host hangs on no port", "host", host, "err", err)
+		s.log.Warn("a host is on no port", "host", host, "err", err)
 		s.tell("host", string(host), "no-port", fmt.Sprintf("host %s: %v", host, err))
 		return
 	}
-	text := fmt.Sprintf("the port of host %s is as it should be again", host)
+	text := fmt.Sprintf("the port of host %s is as expected again", host)
 	s.tell("host", string(host), "port", text)
 	s.hand.HealAgain()
 	if s.cfg.Testbed == nil { // a lab's

@@ -24,7 +24,7 @@ func (s *Service) userScenario(spec model.CampaignSpec, t *model.Target) (*model
 	sc.Faults = slices.Clone(sc.Faults)
 	hosts := slices.Concat(t.Nodes, t.Clients)
 	if !sc.Faulty() {
-		return bad("it does nothing: give it faults, a cut, or both")
+		return bad("it does nothing: add faults, a cut, or both")
 	}
 	known, err := s.store.ListInvariants(t.Name)
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *Service) userScenario(spec model.CampaignSpec, t *model.Target) (*model
 			return nil, err
 		}
 		if sc.State == nil || sc.State.A == sc.State.B {
-			return bad("the cut waits for %s and names no inconsistent state of it: give two values that differ", inv.String())
+			return bad("the cut waits for %s but names no inconsistent state of it: write two values that differ", inv.String())
 		}
 	}
 	switch effect := sc.Partition.Effect; {
@@ -122,13 +122,13 @@ func (s *Service) userScenario(spec model.CampaignSpec, t *model.Target) (*model
 // says why the target can have no such invariant.
 func complete(inv *model.Invariant, t *model.Target) error {
 	if inv.A == inv.B && inv.A.Name == "" {
-		return fmt.Errorf("no invariant %s was mined on %s: netsplit invariants lists them, and two variables may be given in its place", inv.ID, t.Name)
+		return fmt.Errorf("no invariant %s was mined on %s: netsplit invariants lists them; you may also write two variables", inv.ID, t.Name)
 	}
 	if inv.A == inv.B {
-		return fmt.Errorf("%s is the same variable twice: name those of two nodes", inv.String())
+		return fmt.Errorf("%s is the same variable twice: use variables of two nodes", inv.String())
 	}
 	if inv.A.Node == inv.B.Node {
-		return fmt.Errorf("%s: both variables are of %s: an invariant is between two nodes", inv.String(), inv.A.Node)
+		return fmt.Errorf("%s: both variables are of %s: an invariant relates two nodes", inv.String(), inv.A.Node)
 	}
 	kinds := [2]string{}
 	for k, ref := range []model.VarRef{inv.A, inv.B} {

@@ -9,8 +9,8 @@ import (
 )
 
 var (
-	errSuspect = errors.New("stopped at the first mark of a wrong target file, as asked")
-	errBroken  = errors.New("stopped at the first broken promise, as asked")
+	errSuspect = errors.New("stopped at the first sign of a wrong target file, as requested")
+	errBroken  = errors.New("stopped at the first broken promise, as requested")
 )
 
 // watch is what a search is looked at for, run by run.

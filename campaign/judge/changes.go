@@ -55,10 +55,10 @@ func (x *Examination) changes(f *runFiles) {
 	}
 	for _, v := range f.target.Variables {
 		if how := missed[v.Name]; how != "" {
-			x.problem("variable %s: a source says that it tells every change (tells: %s), and another showed one that it had not told: %s", v.Name, model.TellsChanges, how)
+			x.problem("variable %s: a source claims to tell every change (tells: %s), but another source showed a change that it did not tell: %s", v.Name, model.TellsChanges, how)
 		}
 		if slices.ContainsFunc(v.Sources, func(s model.VarSource) bool { return s.Probe == nil }) && only[v.Name] != "" {
-			x.fact("variable %s was seen only when it changed (%s): what it was in between is not known, so nothing is mined from it; if a source of it tells every change, say tells: %s there", v.Name, only[v.Name], model.TellsChanges)
+			x.fact("variable %s was seen only when it changed (%s): its value in between is unknown, so nothing is mined from it; if a source tells every change, write tells: %s there", v.Name, only[v.Name], model.TellsChanges)
 		}
 	}
 }

@@ -98,7 +98,7 @@ func TestAnExaminationTellsWhoIsSeenOnlyWhenItChanges(t *testing.T) {
 	if got := said(model.TellsChanges, probed("5")); got != "" {
 		t.Errorf("all is well, and said %q", got)
 	}
-	if got := said(model.TellsChanges, probed("77")); !strings.Contains(got, "had not told: committed@n2 was 5") {
+	if got := said(model.TellsChanges, probed("77")); !strings.Contains(got, "did not tell: committed@n2 was 5") {
 		t.Errorf("said %q", got)
 	}
 }

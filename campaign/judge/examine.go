@@ -63,7 +63,7 @@ func Examine(dir string) (*Examination, error) {
 				askers++
 			}
 		}
-		x.fact("%d probes, waited %v for each answer (that is not what it costs the system); on average, one was awaited %.1f %% of the workload and recovery",
+		x.fact("%d probes, waited %v for each answer (this is not their cost for the system); on average a probe was pending for %.1f %% of the workload and recovery",
 			n, (f.evidence.ProbeCost / time.Duration(n)).Round(1e4),
 			100*float64(f.evidence.ProbeCost)/float64(max(c.Workload+c.Recover, 1))/float64(max(askers, 1)))
 	}
@@ -82,7 +82,7 @@ func (x *Examination) fact(format string, args ...any) {
 // that did not come to its workload shows nothing.
 func (x *Examination) shown(f *runFiles) error {
 	if !slices.ContainsFunc(f.events, func(e model.Event) bool { return e.Kind == model.EventWorkload }) {
-		x.problem("the workload did not start: what the target file says of variables, ports and workloads was not examined")
+		x.problem("the workload did not start, so variables, ports and workloads of the target file were not examined")
 		return nil
 	}
 	uses, err := f.uses()
@@ -185,17 +185,17 @@ func (x *Examination) protocols(f *runFiles) {
 		at := fmt.Sprintf("protocol %s on %s port %d", p.Dissector, p.Transport, p.Port)
 		switch {
 		case c.all == 0 && !p.When.Under(f.target.Args):
-			x.fact("%s: no message was seen: it is spoken with %s", at, p.When)
+			x.fact("%s: no message was seen: it is used with %s", at, p.When)
 		case c.all == 0 && p.Optional:
-			x.fact("%s: no message was seen: it is not spoken in every run", at)
+			x.fact("%s: no message was seen: it is not used in every run", at)
 		case c.all == 0:
 			x.problem("%s: no message was seen: is the port right, and does the workload use it?", at)
 		case float64(c.unknown) > unknownShare*float64(c.all) && p.Dissector != classify.NameFallback:
-			x.problem("%s: %d of %d messages are of no known type: is the reader right? Most are %s", at, c.unknown, c.all, commonest(c.types, c.all))
+			x.problem("%s: %d of %d messages have no known type: is the reader right? Most are %s", at, c.unknown, c.all, commonest(c.types, c.all))
 		default:
 			x.fact("%s: %d messages, most are %s", at, c.all, commonest(c.types, c.all))
 		}
-		encrypted := fmt.Sprintf("%s: %d of %d messages are encrypted: netsplit sees when they are sent and how long they are, and reads no variable from them; for tests, let nodes speak without TLS", at, c.opaque, c.all)
+		encrypted := fmt.Sprintf("%s: %d of %d messages are encrypted: netsplit sees their times and lengths and reads no variable from them; for tests, let nodes speak without TLS", at, c.opaque, c.all)
 		switch {
 		case p.Dissector == classify.NameTLS || 2*c.opaque <= c.all:
 		case p.Dissector == classify.NameFallback:
@@ -210,13 +210,13 @@ func (x *Examination) protocols(f *runFiles) {
 			x.fact("%s: nodes speak to one another there (%d messages), and what one says is known when the other speaks next, which across a cut it seldom does: "+
 				"little is then there to heal at but what is sent again and connections that are opened; reader %s reads binary messages that tell their length, reader %s lines, with the bytes that some of them count, reader %s JSON (what to write is below, if it was found)", at, c.between, classify.NameFrames, classify.NameText, classify.NameJSON)
 		case p.Dissector == classify.NameText && p.Transport == "tcp" && len(p.Lines) == 0 && float64(c.long) > endlessShare*float64(c.bytes[0]+c.bytes[1]):
-			x.fact("%s: %d %% of what was said is in lines of more than %d bytes, whose rest is not read and whose message comes with their end: does it end its messages with lines?", at, 100*c.long/(c.bytes[0]+c.bytes[1]), classify.TextKeep)
+			x.fact("%s: %d %% of the bytes are in lines of more than %d bytes, of which netsplit does not read the rest: do its messages end with lines?", at, 100*c.long/(c.bytes[0]+c.bytes[1]), classify.TextKeep)
 		case p.Dissector == classify.NameHTTP && float64(c.endless[0]+c.endless[1]) > endlessShare*float64(c.bytes[0]+c.bytes[1]):
-			x.fact("%s: %d %% of what was said is in bodies without an end: reader %s tells their messages apart, if they are sent in chunks", at, 100*(c.endless[0]+c.endless[1])/(c.bytes[0]+c.bytes[1]), classify.NameHTTPStream)
+			x.fact("%s: %d %% of the bytes are in bodies without an end: reader %s separates their messages, if they are sent in chunks", at, 100*(c.endless[0]+c.endless[1])/(c.bytes[0]+c.bytes[1]), classify.NameHTTPStream)
 		}
 		for dir, who := range []string{"to", "from"} {
 			if p.Dissector == classify.NameFrames && float64(c.endless[dir]) > endlessShare*float64(c.bytes[dir]) {
-				x.problem("%s: %d %% of what was said %s the port is in messages that never ended: is their length elsewhere, or do connections begin with messages of another layout (frames.first)?", at, 100*c.endless[dir]/c.bytes[dir], who)
+				x.problem("%s: %d %% of the bytes %s the port are in messages that never ended: is their length elsewhere, or do connections begin with messages of another layout (frames.first)?", at, 100*c.endless[dir]/c.bytes[dir], who)
 			}
 		}
 	}
@@ -231,7 +231,7 @@ func (x *Examination) ports(f *runFiles) {
 			x.fact("read: %s", p)
 		case p.Arrived > 0:
 			part := func(n int64) float64 { return 100 * min(1, float64(n)/float64(p.Arrived)) }
-			x.fact("read: %s; a fault run that isolates a node holds what nodes say to one another there (%.1f %%) and reads a copy of the rest (%.1f %%)", p, part(p.Nodes), part(p.Read-p.Nodes))
+			x.fact("read: %s; a fault run that isolates a node holds the messages of nodes there (%.1f %%) and reads a copy of the rest (%.1f %%)", p, part(p.Nodes), part(p.Read-p.Nodes))
 		}
 	}
 }
@@ -263,11 +263,11 @@ func (x *Examination) workloads(f *runFiles) {
 	}
 	for _, w := range slices.Concat(f.target.Workloads, f.target.Final) {
 		if ok[w.Name] == 0 && failed[w.Name] == 0 && !w.When.Under(f.target.Args) {
-			x.fact("workload %s: no operation: it has something to do with %s", w.Name, w.When)
+			x.fact("workload %s: no operation: it is used with %s", w.Name, w.When)
 			continue
 		}
 		if ok[w.Name] == 0 {
-			x.problem("workload %s: no operation succeeded (%d failed)%s; what it printed on standard error is in %s-%s.log", w.Name, failed[w.Name], why[w.Name], w.Host, w.Name)
+			x.problem("workload %s: no operation succeeded (%d failed)%s; its standard error is in %s-%s.log", w.Name, failed[w.Name], why[w.Name], w.Host, w.Name)
 			continue
 		}
 		x.fact("workload %s: %d operations succeeded, %d did not%s", w.Name, ok[w.Name], failed[w.Name], why[w.Name])

@@ -92,16 +92,16 @@ func TestExamineFindsWhatIsWrong(t *testing.T) {
 		}, "variable term was never observed", ""},
 		{"one that takes another setting", func(f *runFiles) {
 			f.target.Variables = append(f.target.Variables, model.Variable{Name: "term", Kind: "term", When: model.When{"workload": {"vote"}}, Sources: []model.VarSource{{Type: "text TERM", Field: "token1"}}})
-		}, "", "variable term was not observed: that takes workload vote"},
+		}, "", "variable term was not observed: it needs workload vote"},
 		{"one that takes this setting, a word of it", func(f *runFiles) {
 			f.target.Variables = append(f.target.Variables, model.Variable{Name: "term", Kind: "term", When: model.When{"workload": {"vote", "lock"}}, Sources: []model.VarSource{{Type: "text TERM", Field: "token1"}}})
 		}, "variable term was never observed", ""},
-		{"one value throughout, all sources show it", oneValue, "", `variable leader had the value "n1" throughout: under these settings nothing changes it`},
+		{"one value throughout, all sources show it", oneValue, "", `variable leader had the value "n1" throughout: these settings never change it`},
 		{"one value throughout, and a source with a fixed value that shows nothing", func(f *runFiles) { oneValue(f); silence(f, 2) },
 			`variable leader had the value "n1" throughout, and source 3 of it showed no value`, ""},
-		{"the same, and it may", func(f *runFiles) { oneValue(f); silence(f, 2); sources(f)[2].Optional = true }, "", "under these settings nothing changes it"},
+		{"the same, and it may", func(f *runFiles) { oneValue(f); silence(f, 2); sources(f)[2].Optional = true }, "", "these settings never change it"},
 		{"a list of nodes that never names one", func(f *runFiles) { absent(f); sources(f)[1].AbsentFor = "all" },
-			"variable leader was absent wherever it was looked for", ""},
+			"variable leader was always absent", ""},
 		{"the same, and it need not", func(f *runFiles) { absent(f); sources(f)[1].AbsentFor, sources(f)[1].Optional = "all", true },
 			"", "variable leader had the value"},
 		{"the same, and that takes another setting", func(f *runFiles) {
@@ -113,12 +113,12 @@ func TestExamineFindsWhatIsWrong(t *testing.T) {
 
 		{"answers that are not understood", func(f *runFiles) { silence(f, 1) }, "variable leader, source 2: none of 18 answers showed a value", ""},
 		{"answers that are understood on one host", func(f *runFiles) { f.evidence.Sources[0].Seen = 0 }, "", "variable leader, source 2, on n1: 9 answers, none showed a value"},
-		{"the wrong field", func(f *runFiles) { sources(f)[0].Field = "token7" }, "variable leader, source 1: none of 200 messages of its type showed a value: field token7 was not there, but token1; is what", ""},
+		{"the wrong field", func(f *runFiles) { sources(f)[0].Field = "token7" }, "variable leader, source 1: none of 200 messages of its type showed a value: field token7 was missing; there were token1; does it", ""},
 		{"the wrong field, of what need not be", func(f *runFiles) { sources(f)[0].Field, sources(f)[0].Optional = "token7", true }, "", "200 messages"},
 		{"a type that does not occur", func(f *runFiles) { sources(f)[0].Type = "text LEAVE" }, "", `variable leader, source 1: no message had type "text LEAVE"; there were "text LEADER"`},
 		{"a type that need not occur", func(f *runFiles) { sources(f)[0].Type, sources(f)[0].Optional = "text LEAVE", true }, "", "200 messages"},
 		{"a where that does not hold", func(f *runFiles) { sources(f)[0].Where = map[string]string{"group": "^S-"} }, "",
-			`variable leader, source 1: 200 messages had type "text LEADER*", and none is as where says: field group was not there`},
+			`variable leader, source 1: 200 messages had type "text LEADER*", but where matched none: field group was not there`},
 		{"a type like no other", func(f *runFiles) { sources(f)[0].Type = "text VOTE" }, "", `source 1: no message had type "text VOTE"|protocol text`},
 		{"a probe without an answer", func(f *runFiles) {
 			f.evidence.Sources[0] = record.SourceStat{Variable: "leader", Source: 1, Host: "n1", Asked: 9, Error: "connection refused"}
@@ -126,7 +126,7 @@ func TestExamineFindsWhatIsWrong(t *testing.T) {
 		{"of a source that need not answer everywhere", func(f *runFiles) {
 			f.evidence.Sources[0] = record.SourceStat{Variable: "leader", Source: 1, Host: "n1", Asked: 9, Error: "standby"}
 			sources(f)[1].Optional = true
-		}, "", "the probe never answered, elsewhere it did: standby"},
+		}, "", "the probe never answered, but did elsewhere: standby"},
 		{"of one that answers nowhere", func(f *runFiles) {
 			f.evidence.Sources = f.evidence.Sources[1:] // n2 is the only one asked
 			f.evidence.Sources[0] = record.SourceStat{Variable: "leader", Source: 1, Host: "n2", Asked: 9, Error: "standby"}
@@ -150,15 +150,15 @@ func TestExamineFindsWhatIsWrong(t *testing.T) {
 		}, "protocol text on udp port 7000: no message was seen", ""},
 		{"one that takes another setting", func(f *runFiles) {
 			f.target.Protocols = append(f.target.Protocols, model.Protocol{Port: 7002, Transport: "tcp", Dissector: "text", When: model.When{"workload": {"vote"}}})
-		}, "", "port 7002: no message was seen: it is spoken with workload vote"},
+		}, "", "port 7002: no message was seen: it is used with workload vote"},
 		{"one that takes this setting", func(f *runFiles) {
 			f.target.Protocols = append(f.target.Protocols, model.Protocol{Port: 7002, Transport: "tcp", Dissector: "text", When: model.When{"workload": {"data"}}})
 		}, "port 7002: no message was seen: is the port right", ""},
 		{"one that need not be", func(f *runFiles) {
 			f.target.Protocols = append(f.target.Protocols, model.Protocol{Port: 7002, Transport: "tcp", Dissector: "text", Optional: true})
-		}, "", "port 7002: no message was seen: it is not spoken in every run"},
+		}, "", "port 7002: no message was seen: it is not used in every run"},
 		{"three of 200 messages unknown", func(f *runFiles) { retype(f, 3, "text unknown") },
-			`protocol text on tcp port 7000: 3 of 200 messages are of no known type: is the reader right? Most are "text LEADER" (98 %), "text unknown" (1 %)`, ""},
+			`protocol text on tcp port 7000: 3 of 200 messages have no known type: is the reader right? Most are "text LEADER" (98 %), "text unknown" (1 %)`, ""},
 		{"two of 200", func(f *runFiles) { retype(f, 2, "text unknown") }, "", "port 7000: 200 messages"},
 		{"all unknown to a reader that knows nothing", func(f *runFiles) {
 			f.target.Protocols[0].Dissector = "fallback"
@@ -197,7 +197,7 @@ func TestExamineFindsWhatIsWrong(t *testing.T) {
 				f.events[1+2*i].Message.Bytes = 10
 			}
 			f.events[3].Message.Bytes = 9000
-		}, "", "protocol text on tcp port 7000: 81 % of what was said is in lines of more than 4096 bytes"},
+		}, "", "protocol text on tcp port 7000: 81 % of the bytes are in lines of more than 4096 bytes"},
 		{"long bodies that lines count", func(f *runFiles) {
 			f.target.Protocols[0].Lines = []model.Line{{Match: "^PUT (?P<length>.*)$"}}
 			f.events[3].Message.Bytes = 9000
@@ -209,7 +209,7 @@ func TestExamineFindsWhatIsWrong(t *testing.T) {
 			}
 			m := f.events[3].Message
 			m.Bytes, m.Fields = 9000, append(m.Fields, model.Field{Name: "incomplete", Value: "true"})
-		}, "", "protocol http on tcp port 7000: 81 % of what was said is in bodies without an end: reader http-stream tells"},
+		}, "", "protocol http on tcp port 7000: 81 % of the bytes are in bodies without an end: reader http-stream separates"},
 		{"one answer that was torn", func(f *runFiles) {
 			f.target.Protocols[0].Dissector = "http"
 			for i := range 200 {
@@ -228,7 +228,7 @@ func TestExamineFindsWhatIsWrong(t *testing.T) {
 					m.FromPort, m.ToPort = m.ToPort, m.FromPort
 				}
 			}
-		}, "protocol frames on tcp port 7000: 100 % of what was said to the port is in messages that never ended: is their length elsewhere, or do connections begin with messages of another layout (frames.first)?", ""},
+		}, "protocol frames on tcp port 7000: 100 % of the bytes to the port are in messages that never ended: is their length elsewhere, or do connections begin with messages of another layout (frames.first)?", ""},
 		{"a frame that was torn", func(f *runFiles) {
 			f.target.Protocols[0].Dissector = "frames"
 			for i := range 200 {
@@ -242,7 +242,7 @@ func TestExamineFindsWhatIsWrong(t *testing.T) {
 		{"no operation under this setting", func(f *runFiles) {
 			f.history = nil
 			f.target.Workloads[0].When = model.When{"workload": {"vote"}}
-		}, "", "workload writer: no operation: it has something to do with workload vote"},
+		}, "", "workload writer: no operation: it is used with workload vote"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := examined()

@@ -67,7 +67,7 @@ func TestItIsToldWhyOperationsDidNotSucceed(t *testing.T) {
 	if want := `workload w: 9 operations succeeded, 8 did not: write (4) "connect n1: refused"; write (2) "nack"; write (1) ""; 1 more`; len(x.Facts) != 1 || x.Facts[0] != want {
 		t.Errorf("facts %q, want %q", x.Facts, want)
 	}
-	if want := `(2 failed): write (2) "login denied"; what`; len(x.Problems) != 1 || !strings.Contains(x.Problems[0], want) {
+	if want := `(2 failed): write (2) "login denied"; its`; len(x.Problems) != 1 || !strings.Contains(x.Problems[0], want) {
 		t.Errorf("problems %q, want %q", x.Problems, want)
 	}
 }

@@ -58,10 +58,10 @@ func (x *Examination) framings(dir string, f *runFiles) error {
 			x.fact("tcp port %d is not among the protocols; if this is what its documentation says, add\n  - port: %d\n    transport: tcp\n    dissector: %s\n    lines:\n      - %s\n  %s",
 				n, n, classify.NameText, strings.Join(framing.Lines(s.Lines), "\n      - "), s.Why)
 		case json != "" && reader != "":
-			x.fact("protocol %s on tcp port %d: what is said is JSON, of which reader %s takes each value for a message; write\n    dissector: %s\n  %s",
+			x.fact("protocol %s on tcp port %d: the bytes are JSON; reader %s takes each value for a message; write\n    dissector: %s\n  %s",
 				reader, n, classify.NameJSON, classify.NameJSON, json)
 		case json != "":
-			x.fact("tcp port %d is not among the protocols; what is said is JSON: add\n  - {port: %d, transport: tcp, dissector: %s}\n  %s", n, n, classify.NameJSON, json)
+			x.fact("tcp port %d is not among the protocols; the bytes are JSON: add\n  - {port: %d, transport: tcp, dissector: %s}\n  %s", n, n, classify.NameJSON, json)
 		case reader == classify.NameText:
 		case s.Framing != nil && reader != "":
 			x.fact("protocol fallback on tcp port %d: reader %s could read it; if this is what its documentation says, write\n    dissector: %s\n    frames: %s\n  %s",
@@ -70,13 +70,13 @@ func (x *Examination) framings(dir string, f *runFiles) error {
 			x.fact("tcp port %d is not among the protocols; if this is what its documentation says, add\n  - port: %d\n    transport: tcp\n    dissector: %s\n    frames: %s\n  %s",
 				n, n, classify.NameFrames, framing.Line(s.Framing), s.Why)
 		case reader != "":
-			x.fact("protocol fallback on tcp port %d: nothing to suggest to reader %s: %s", n, classify.NameFrames, s.Why)
+			x.fact("protocol fallback on tcp port %d: no suggestion for reader %s: %s", n, classify.NameFrames, s.Why)
 		case s.Why != framing.WhyFew:
 			others = append(others, fmt.Sprintf("%d (%s)", n, s.Why))
 		}
 	}
 	if len(others) > 0 {
-		x.fact("hosts spoke to one another on tcp ports that are not among the protocols and are read by fallback: %s", strings.Join(others, ", "))
+		x.fact("hosts used tcp ports that are not among the protocols and are read by fallback: %s", strings.Join(others, ", "))
 	}
 	return nil
 }

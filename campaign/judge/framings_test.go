@@ -166,7 +166,7 @@ func TestJSONIsSuggested(t *testing.T) {
 	if err := x.framings(dir, f); err != nil {
 		t.Fatal(err)
 	}
-	begin := []string{"protocol fallback on tcp port 7000: what is said is JSON", "protocol text on tcp port 7001: what is said is JSON", "tcp port 7003 is not among the protocols; what is said is JSON"}
+	begin := []string{"protocol fallback on tcp port 7000: the bytes are JSON", "protocol text on tcp port 7001: the bytes are JSON", "tcp port 7003 is not among the protocols; the bytes are JSON"}
 	if len(x.Problems) > 0 || len(x.Facts) != len(begin) {
 		t.Fatalf("problems %q, facts %q", x.Problems, x.Facts)
 	}

@@ -21,7 +21,7 @@ import (
 func Dir(dir, replay string) (sum model.RunSummary, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("the record in %s cannot be judged: %v at %s; if nobody changed it, that is an error of netsplit's", dir, p, caller())
+			err = fmt.Errorf("the record in %s cannot be judged: %v at %s; if nobody changed it, this is a bug of netsplit", dir, p, caller())
 		}
 	}()
 	f, err := readRun(dir)

@@ -86,7 +86,7 @@ func Scarce(rejected []invariant.Rejected) int {
 // invariants can be told from chance, or more. "" if it is not.
 func (m *Mined) MoreRuns() string {
 	if runs := len(m.Logs); m.Scarce > 0 && m.Scarce >= m.Told {
-		return fmt.Sprintf("%s of variables changed and never differed, but in %d clean runs they were seen too seldom to be invariants: more of them (--clean %d) may show that they are",
+		return fmt.Sprintf("%s of variables changed and never differed, but were seen too seldom in %d clean runs to be invariants: more clean runs may help (--clean %d)",
 			pairs(m.Scarce), runs, 2*runs)
 	}
 	return ""

@@ -34,7 +34,7 @@ func (x *Examination) variables(f *runFiles, uses map[sourceKey]sourceUse) {
 			if under {
 				x.problem("variable %s was never observed: no source of it matched a message or an answer", v.Name)
 			} else {
-				x.fact("variable %s was not observed: that takes %s", v.Name, v.When)
+				x.fact("variable %s was not observed: it needs %s", v.Name, v.When)
 			}
 			continue
 		}
@@ -44,7 +44,7 @@ func (x *Examination) variables(f *runFiles, uses map[sourceKey]sourceUse) {
 			continue
 		}
 		if under && some[0] == model.Absent && !mayBeAbsent(v) {
-			x.problem("variable %s was absent wherever it was looked for: no pattern of a source with absent_for matched anything; is what it reads right? If it takes a setting, say when; if it does not happen in every run, optional: true", v.Name)
+			x.problem("variable %s was always absent: no pattern of a source with absent_for matched: does it read the right thing? If it needs a setting, write when; if it does not occur in every run, optional: true", v.Name)
 			continue
 		}
 		silent := -1
@@ -55,9 +55,9 @@ func (x *Examination) variables(f *runFiles, uses map[sourceKey]sourceUse) {
 			}
 		}
 		if under && silent >= 0 {
-			x.problem("variable %s had the value %q throughout, and source %d of it showed no value: does it read what it should? If what it shows does not happen in every run, say optional: true", v.Name, some[0], silent+1)
+			x.problem("variable %s had the value %q throughout, and source %d of it showed no value: does it read the right thing? If it does not occur in every run, write optional: true", v.Name, some[0], silent+1)
 		} else {
-			x.fact("variable %s had the value %q throughout: under these settings nothing changes it, and it shows no agreement", v.Name, some[0])
+			x.fact("variable %s had the value %q throughout: these settings never change it, so it shows no agreement", v.Name, some[0])
 		}
 	}
 }
@@ -84,7 +84,7 @@ func (x *Examination) sources(f *runFiles, uses map[sourceKey]sourceUse) {
 		case s.Asked > 0 && s.Answered == 0 && idle[s.Host]:
 			x.fact("%s: the probe never answered: no server was started there", at)
 		case s.Asked > 0 && s.Answered == 0 && optional[sourceKey{s.Variable, s.Source}] && uses[sourceKey{s.Variable, s.Source}].texts > 0:
-			x.fact("%s: the probe never answered, elsewhere it did: %s", at, s.Error)
+			x.fact("%s: the probe never answered, but did elsewhere: %s", at, s.Error)
 		case s.Asked > 0 && s.Answered == 0:
 			x.problem("%s: the probe never answered (asked %d times): %s", at, s.Asked, s.Error)
 		case s.Answered > 0 && s.Seen == 0:
@@ -101,7 +101,7 @@ func (x *Examination) sources(f *runFiles, uses map[sourceKey]sourceUse) {
 			switch {
 			case src.Probe != nil || u.texts > 0:
 			case u.refused > 0:
-				x.fact("variable %s, source %d: %d messages had type %q, and none is as where says: %s", v.Name, i+1, u.refused, src.Type, u.failing())
+				x.fact("variable %s, source %d: %d messages had type %q, but where matched none: %s", v.Name, i+1, u.refused, src.Type, u.failing())
 			case !told[src.Type]:
 				told[src.Type] = true
 				x.fact("variable %s, source %d: no message had type %q%s", v.Name, i+1, src.Type, f.nearest(src.Type))
@@ -113,7 +113,7 @@ func (x *Examination) sources(f *runFiles, uses map[sourceKey]sourceUse) {
 			if src.Probe == nil {
 				what = "messages of its type"
 			}
-			x.problem("variable %s, source %d: none of %d %s showed a value%s; is what it reads right? If what it shows does not happen in every run, say optional: true", v.Name, i+1, u.texts, what, u.without(src.Field))
+			x.problem("variable %s, source %d: none of %d %s showed a value%s; does it read the right thing? If it does not occur in every run, write optional: true", v.Name, i+1, u.texts, what, u.without(src.Field))
 		}
 	}
 }
@@ -233,13 +233,13 @@ func (u *sourceUse) without(field string) string {
 	}
 	names := slices.Sorted(maps.Keys(u.fields))
 	if len(names) == 0 {
-		return fmt.Sprintf(": field %s was not there, nor any other", field)
+		return fmt.Sprintf(": neither field %s nor any other was there", field)
 	}
 	more := ""
 	if len(names) > 12 {
 		names, more = names[:12], ", …"
 	}
-	return fmt.Sprintf(": field %s was not there, but %s%s", field, strings.Join(names, ", "), more)
+	return fmt.Sprintf(": field %s was missing; there were %s%s", field, strings.Join(names, ", "), more)
 }
 
 // uses counts what each source had to read. An observation of a message does not

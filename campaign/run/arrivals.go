@@ -31,7 +31,7 @@ func (r *run) proveFaults(ctx context.Context) {
 		s.mu.Unlock()
 		got, err := r.c.Bed.ArrivalsOf(ctx, host, digests, from)
 		if err != nil {
-			s.Note("what message faults did could not be looked for at %s: %v", host, err)
+			s.Note("message faults could not be checked at %s: %v", host, err)
 			continue
 		}
 		s.mu.Lock()
@@ -65,7 +65,7 @@ func (s *session) faultProofs(proofs []model.FaultProof) []model.FaultProof {
 			}
 			if !w.known {
 				p.Known = false
-				p.Trouble = fmt.Sprintf("host %s could not tell what arrived", w.to)
+				p.Trouble = fmt.Sprintf("host %s could not say what arrived", w.to)
 				continue
 			}
 			h.Known = true
@@ -77,7 +77,7 @@ func (s *session) faultProofs(proofs []model.FaultProof) []model.FaultProof {
 			if len(w.at) != w.passes {
 				p.Wrong++
 				if p.Wrong == 1 {
-					p.Trouble = fmt.Sprintf("message %d (%s, %s to %s) was let through %d time(s) and arrived %d time(s)", h.Message, h.Type, h.From, h.To, w.passes, len(w.at))
+					p.Trouble = fmt.Sprintf("message %d (%s, %s to %s) was released %d time(s) and arrived %d time(s)", h.Message, h.Type, h.From, h.To, w.passes, len(w.at))
 				}
 			}
 		}

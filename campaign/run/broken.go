@@ -41,7 +41,7 @@ func (s *session) guard(doing string, host model.NodeID, frame []byte) {
 	}
 	defer func() {
 		if p := recover(); p != nil { // the way out is broken, too
-			s.incomplete = append(s.incomplete, fmt.Sprintf("what was held could not be passed on: %v", p))
+			s.incomplete = append(s.incomplete, fmt.Sprintf("held packets could not be released: %v", p))
 		}
 	}()
 	s.open()

@@ -53,7 +53,7 @@ func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 		ev.Proof = &p
 	}
 	if n := len(s.faults.kept); n > 0 {
-		s.incomplete = append(s.incomplete, fmt.Sprintf("%d packets that message faults kept were never let go", n))
+		s.incomplete = append(s.incomplete, fmt.Sprintf("%d packets that message faults held were never released", n))
 	}
 	ev.Faults = s.faultProofs(res.Faults)
 	ev.Result = res.RunResult(r.c.Scenario.ID, model.Verdict{})
@@ -101,7 +101,7 @@ func (r *run) countLeaks(ctx context.Context) {
 	links, set := s.proof.Links, s.clock.monotone(inForce, healAt)
 	s.mu.Unlock()
 	if !known {
-		s.Note("leaks could not be counted: the cut was never confirmed, so nothing says from when on a packet is one")
+		s.Note("leaks could not be counted: the cut was never confirmed, so it is unknown when it began")
 	}
 	if set != nil {
 		known = false

@@ -28,13 +28,13 @@ func (r *run) finalReads(ctx context.Context, healed time.Duration) []record.Loo
 	looks := []record.Look{first}
 	missing, err := r.missing()
 	if err != nil {
-		r.s.Fail("whether the final reads lack something is not known: %v", err)
+		r.s.Fail("it is unknown whether the final reads miss something: %v", err)
 	}
 	if missing == 0 || ctx.Err() != nil {
 		return looks
 	}
 	at := secondLook(r.target.Timing, healed, first.To)
-	r.s.Note("the final reads lack %d thing(s): they are made again at %v, when the target's own repair has had its time", missing, at.Round(time.Millisecond))
+	r.s.Note("the final reads miss %d thing(s): they are repeated at %v, when the target's own repair has had its time", missing, at.Round(time.Millisecond))
 	select {
 	case <-ctx.Done():
 		return looks

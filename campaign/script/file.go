@@ -372,7 +372,7 @@ func (c *checker) file() {
 		c.bad("class", "unknown class %q: use broken or documented", f.Class)
 	}
 	if f.Target == "" {
-		c.bad("target", "the script has no target: name a known one (netsplit target list) or give the path of a target file")
+		c.bad("target", "the script has no target: name a known one (netsplit target list) or write the path of a target file")
 		return
 	}
 	t, _, err := sut.Load(f.Target)

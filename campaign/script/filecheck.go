@@ -24,7 +24,7 @@ func (c *checker) name(at, name string, k kind) {
 		return
 	}
 	if was, known := c.known[name]; known && was != k && c.maybe {
-		c.bad(at, "%s is %s already, and where this step is left out it stays so: take another name", namePrefix+name, was)
+		c.bad(at, "%s is already %s, and stays so if this step is skipped: choose another name", namePrefix+name, was)
 	}
 	c.known[name] = k
 }
@@ -141,13 +141,13 @@ func (c *checker) call(at, on string, call []string) {
 	}
 	op := c.t.Operations[i]
 	if len(call)-1 != len(op.Takes) {
-		c.bad(at+".call", "operation %s takes %d argument(s), %s, and is given %d", op.Name, len(op.Takes), orNone(op.Takes), len(call)-1)
+		c.bad(at+".call", "operation %s takes %d argument(s), %s, but has %d here", op.Name, len(op.Takes), orNone(op.Takes), len(call)-1)
 		return
 	}
 	for j, a := range call[1:] {
 		p := fmt.Sprintf("%s.call[%d]", at, j+1)
 		if k := c.nameOf(p, a); k == aGroup {
-			c.bad(p, "%s is %s, and an argument is one value", a, k)
+			c.bad(p, "%s is %s, but an argument is one value", a, k)
 		}
 		if op.Takes[j] == "node" {
 			c.host(p, a)
@@ -186,7 +186,7 @@ func (c *checker) cut(at string, cut *CutStep) {
 		c.group(fmt.Sprintf("%s.groups[%d]", at, i), g)
 	}
 	if rest > 1 {
-		c.bad(at+".groups", "%d groups are the rest: one can be", rest)
+		c.bad(at+".groups", "%d groups are the rest: only one can be", rest)
 	}
 	for i, o := range cut.Only {
 		if _, err := model.ParseTraffic(o); err != nil {
@@ -268,13 +268,13 @@ const allWord = "all"
 func (c *checker) assert(at string, a *AssertStep) {
 	switch {
 	case (a.That != "") == (len(a.Call) > 0):
-		c.bad(at, "assert something of exactly one: an operation (on and call), or what is known already (that)")
+		c.bad(at, "assert exactly one thing: an operation (on and call), or an earlier outcome (that)")
 	case a.That != "":
 		if k := c.nameOf(at+".that", a.That); k == "" || k == aGroup {
 			c.bad(at+".that", "%q: write $ and the name of a host or of an operation's outcome", a.That)
 		}
 		if a.Within != "" {
-			c.bad(at+".within", "what is known already does not change: within goes with call")
+			c.bad(at+".within", "an earlier outcome does not change: use within with call")
 		}
 	default:
 		c.call(at, a.On, a.Call)
@@ -286,7 +286,7 @@ func (c *checker) assert(at string, a *AssertStep) {
 		}
 	}
 	if ways != 1 {
-		c.bad(at, "say what must be so by exactly one of gives (the value), not (any other value) and outcome (ok, fail or info); this step has %d of them", ways)
+		c.bad(at, "state the expectation by exactly one of gives (the value), not (any other value) and outcome (ok, fail or info); this step has %d of them", ways)
 	}
 	for key, v := range map[string]*string{"gives": a.Gives, "not": a.Not} {
 		if v != nil {

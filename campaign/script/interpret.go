@@ -144,7 +144,7 @@ func (p *player) need(words []string) {
 		name, named := strings.CutPrefix(w, namePrefix)
 		if _, known := p.vars[name]; named && !known {
 			p.s.step("name", w, func() (string, error) {
-				return "", fmt.Errorf("%s: give this one the same if, or leave out the other's", p.without(w))
+				return "", fmt.Errorf("%s: use the same if here, or remove the other", p.without(w))
 			})
 		}
 	}
@@ -231,7 +231,7 @@ func (p *player) do(d *DoStep) {
 	s.step("op", opText(host, d.Call[0], args), func() (string, error) {
 		op, err := (&Client{Host: host, s: s}).do(d.Call[0], args)
 		if err == nil && d.Expect != "" && op.Type != model.OpType(d.Expect) {
-			err = fmt.Errorf("the script goes on only if it ends with %s, and it ended %s", d.Expect, op)
+			err = fmt.Errorf("the script continues only if it ends with %s, but it ended %s", d.Expect, op)
 		}
 		if d.As != "" {
 			p.vars[d.As] = value{op: &op}
@@ -349,16 +349,16 @@ func (p *player) judge(op Op, a *AssertStep, holds bool, about string) error {
 			continue
 		}
 		if against := p.kept(*with); !against.OK() {
-			return fmt.Errorf("it is compared with %s, which ended %s: what could not be read is not known to be wrong", *with, against)
+			return fmt.Errorf("it is compared with %s, which ended %s: a value that could not be read is not known to be wrong", *with, against)
 		}
 	}
 	switch {
 	case holds:
 		return nil
 	case a.Outcome == "" && !op.OK() && about != "":
-		return fmt.Errorf("%s: what could not be read is not known to be wrong; let it become so with within", text)
+		return fmt.Errorf("%s: a value that could not be read is not known to be wrong; give it time with within", text)
 	case a.Outcome == "" && !op.OK():
-		return fmt.Errorf("%s %s: what could not be read is not known to be wrong", a.That, text)
+		return fmt.Errorf("%s %s: a value that could not be read is not known to be wrong", a.That, text)
 	}
 	return errNot(text)
 }

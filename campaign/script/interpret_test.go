@@ -30,7 +30,7 @@ func TestAnAssertionAboutWhatCouldNotBeRead(t *testing.T) {
 		{name: "kept and not read", op: timeout, a: AssertStep{That: "$lost", Gives: &five}, stuck: "$lost it ended unknown: timeout"},
 		{name: "kept and not read, against not", op: timeout, a: AssertStep{That: "$lost", Not: &five}, stuck: "$lost it ended unknown: timeout"},
 		{name: "kept, and its outcome is asked for", op: timeout, a: AssertStep{That: "$lost", Outcome: "ok"}, failed: true},
-		{name: "called and not read", op: timeout, a: AssertStep{Call: []string{"get"}, Gives: &five}, about: "n1: get: ", stuck: "let it become so with within"},
+		{name: "called and not read", op: timeout, a: AssertStep{Call: []string{"get"}, Gives: &five}, about: "n1: get: ", stuck: "give it time with within"},
 		{name: "compared with what was not read", op: read, a: AssertStep{Call: []string{"get"}, Gives: &lost}, about: "n1: get: ", stuck: "it is compared with $lost"},
 		{name: "not what was not read", op: read, a: AssertStep{That: "$read", Not: &lost}, holds: true, stuck: "it is compared with $lost"},
 	} {

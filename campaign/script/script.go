@@ -154,7 +154,7 @@ func (s *Script) Role(role string) (h Host) {
 	s.step("role", "who has role "+role, func() (string, error) {
 		who, err := s.live.Holders(s.ctx, role)
 		if err == nil && len(who.Have) > 1 {
-			err = fmt.Errorf("%s have role %s, and one is asked for", names(who.Have), role)
+			err = fmt.Errorf("%s have role %s, but one host is expected", names(who.Have), role)
 		}
 		if err != nil {
 			return "", err

@@ -151,7 +151,7 @@ func (s *Search) ready(in explorer.Input) (explorer.Ready, error) {
 		return explorer.Ready{}, err
 	}
 	if err := s.c.Keep(b); err != nil {
-		return explorer.Ready{}, fmt.Errorf("the campaign cannot go on, its progress cannot be stored: %w", err)
+		return explorer.Ready{}, fmt.Errorf("the campaign stops, because its progress cannot be stored: %w", err)
 	}
 	r := s.c.Core.Step(in)
 	s.done, s.due = r.Done, r.Mine
@@ -244,7 +244,7 @@ func (s *Search) rare() string {
 	if s.waited < rareRuns || 2*all <= s.waited {
 		return ""
 	}
-	text := fmt.Sprintf("in %d of %d fault runs the state that was waited for did not occur, most often one of %s", all, s.waited, most)
+	text := fmt.Sprintf("in %d of %d fault runs the expected state did not occur, most often one of %s", all, s.waited, most)
 	if why := s.Missing(); why != "" {
 		text += ": " + why
 	}
@@ -278,7 +278,7 @@ func (s *Search) next(ctx context.Context) (model.WorkItem, bool) {
 		if s.more > 0 {
 			s.more--
 			sc := model.Scenario{ID: fmt.Sprint(moreID, s.runs+1), Strategy: model.StrategyClean, Seed: s.c.Seed + uint64(s.runs+1),
-				Why: fmt.Sprintf("no invariant can be told from chance after %d clean runs: one more", len(s.clean))}
+				Why: fmt.Sprintf("no invariant can be told from chance after %d clean runs: making one more", len(s.clean))}
 			return s.take(sc), true
 		}
 		r, err := s.ready(explorer.Input{Kind: explorer.InputAsk, Slots: 1})
@@ -314,7 +314,7 @@ func (s *Search) back(w model.WorkItem, sum model.RunSummary, err error) {
 	defer s.cond.Broadcast()
 	delete(s.out, w.Scenario.ID)
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, model.ErrFull) {
-		s.fail(fmt.Errorf("%w: what was recorded is kept; make room where the records are, then go on with netsplit campaign resume %s", model.ErrFull, s.c.Campaign))
+		s.fail(fmt.Errorf("%w: what was recorded stays; make room for the records, then continue with netsplit campaign resume %s", model.ErrFull, s.c.Campaign))
 		return
 	}
 	if err != nil {
@@ -366,9 +366,9 @@ func (s *Search) mineIfDue() error {
 		s.meets(r)
 	}
 	if len(invs) == 0 && s.c.Strategy == model.StrategyCoFI {
-		s.why = "no clean run could be judged, so no invariant could be mined: each run's verdict says what the target or the testbed lacks"
+		s.why = "no clean run could be judged, so no invariant could be mined: the verdict of each run says what is missing"
 		if len(s.clean) > 0 {
-			s.why = fmt.Sprintf("no invariant can be told from chance after %d clean runs: give it more (clean), or a workload that changes the variables more often", len(s.clean))
+			s.why = fmt.Sprintf("no invariant can be told from chance after %d clean runs: make more (clean), or use a workload that changes the variables more often", len(s.clean))
 		}
 	}
 	return s.step(explorer.Input{Kind: explorer.InputInvariants, Invariants: invs, Results: results})
@@ -379,7 +379,7 @@ func (s *Search) noteWeak(invs []model.Invariant) {
 	if len(invs) == 0 || slices.ContainsFunc(invs, func(i model.Invariant) bool { return i.Chance <= invariant.DefaultMaxChance }) {
 		return
 	}
-	s.weak = fmt.Sprintf("no invariant could be told from chance: searched with the %d that always held in the clean runs and may be chance", len(invs))
+	s.weak = fmt.Sprintf("no invariant could be told from chance: searched with the %d that held in all clean runs, which may be chance", len(invs))
 }
 
 // fail ends the campaign with the first error. The caller holds mu.

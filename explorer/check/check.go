@@ -163,7 +163,7 @@ func Settings(spec model.CheckSpec, variables []model.Variable) []SettingProblem
 func (c checker) judge(r *Record, s settings) (o outcome) {
 	defer func() {
 		if p := recover(); p != nil {
-			o = outcome{unknown: fmt.Sprintf("broken invariant of netsplit itself: %v", p)}
+			o = outcome{unknown: fmt.Sprintf("internal error of netsplit: %v", p)}
 		}
 	}()
 	return c.run(r, s)

@@ -48,7 +48,7 @@ func TestCheckThatPanics(t *testing.T) {
 		return lookup(name)
 	}
 	v := judge(r, registered)
-	if v.Value != model.VerdictUnknown || !strings.Contains(v.Reason, "check bad could not decide: broken invariant of netsplit itself") {
+	if v.Value != model.VerdictUnknown || !strings.Contains(v.Reason, "check bad could not decide: internal error of netsplit") {
 		t.Errorf("%+v", v)
 	}
 	r.Exits = []record.Exit{{Host: "n1", Process: "server", Status: 1}}
