@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"netsplit/flowrules"
 	"netsplit/model"
 )
 
@@ -49,7 +50,7 @@ func (b *Testbed) Hold(ctx context.Context, held, mirrored []Pair) error {
 func (b *Testbed) cutBy(l model.Link, s model.ProbePacket) (is bool) {
 	b.standing.Range(func(_, v any) bool {
 		p := v.(*Cut).partition
-		is = slices.Contains(p.Links(), l) && p.Takes(s)
+		is = slices.Contains(p.Links(), l) && flowrules.Takes(p, s)
 		return !is
 	})
 	return is

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"netsplit/explorer/check"
 	"netsplit/model"
 	"netsplit/record"
 	"netsplit/record/rundir"
@@ -67,6 +68,29 @@ func TestWhatWorkloadsDidNotTellIsJudgedAsSuch(t *testing.T) {
 	}
 	if rec := f.checkRecord(); len(rec.Unheard) != 1 || rec.Unheard[0] != "a reader ended" || len(rec.Incomplete) != 1 || rec.Incomplete[0] != "a tap ended" {
 		t.Errorf("unheard %q, incomplete %q", rec.Unheard, rec.Incomplete)
+	}
+}
+
+// TestAScriptsFaultsAreJudged: they stand in its events alone.
+func TestAScriptsFaultsAreJudged(t *testing.T) {
+	meta := model.RunMeta{Run: "r1", Scenario: model.Scenario{Strategy: model.StrategyScripted}}
+	ev := record.Evidence{Faults: []model.FaultProof{{Fault: 1, Acted: 1, Known: true, Checked: 1}, {Fault: 2}}}
+	f, err := readRun(written(t, meta, ev, `{"n":1,"k":"fault","fault":{"name":"a","begin":{"kind":"lose","match":{"type":"A"}}}}
+{"n":2,"k":"fault","fault":{"name":"a","end":1}}
+{"n":3,"k":"fault","fault":{"name":"a","begin":{"kind":"delay","for":5,"match":{"type":"B","fromRole":"leader"}}}}
+{"n":4,"k":"step","step":{"num":1,"do":"assert","text":"x","outcome":"done"}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := f.checkRecord()
+	rec.Target.Checks = []model.CheckSpec{{Name: check.Script}}
+	v := check.Judge(rec)
+	if v.Value != model.VerdictVacuous || v.Reason != "message fault 2 (delay by 5ns: B leader>*, number 1) never met its message" {
+		t.Errorf("%+v", v)
+	}
+	if sc := f.summary(v).Scenario; len(sc.Faults) != 2 || sc.Faults[0].Kind != model.FaultLose {
+		t.Errorf("the summary has %+v", sc.Faults)
 	}
 }
 

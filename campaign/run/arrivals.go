@@ -36,7 +36,7 @@ func (r *run) proveFaults(ctx context.Context) {
 		}
 		s.mu.Lock()
 		for i, w := range ws {
-			w.known = true
+			w.known, w.at = true, nil
 			for _, t := range got[i] {
 				if at := s.clock.since(t); at >= w.since {
 					w.at = append(w.at, at)

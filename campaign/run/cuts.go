@@ -42,15 +42,23 @@ type scriptCut struct {
 }
 
 // decided enters a cut or a heal, so that the report draws it.
-func (l *Live) decided(d model.Decision, format string, args ...any) time.Duration {
+func (l *Live) decided(d model.Decision, enter func(s *session, at time.Duration)) time.Duration {
 	s := l.r.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := s.now()
-	s.carryOut(at, nil, s.event(at, model.Event{Kind: model.EventNote, Note: fmt.Sprintf(format, args...)}))
+	enter(s, at)
 	d.Event, d.At, d.Reason = s.events, at, model.ReasonScript
 	s.rec.Append(rundir.DecisionsFile, d)
 	return at
+}
+
+// rejoin ends a cut for the gate: what comes there passes.
+func (l *Live) rejoin(name string) {
+	s := l.r.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.part(s.now(), name, nil, "the rules of cut %s are gone", name)
 }
 
 // Cut puts a partition in force and returns once it is proved that nothing
@@ -70,12 +78,13 @@ func (l *Live) Cut(ctx context.Context, name string, p model.Partition) (model.S
 	}
 	c := &scriptCut{cut: l.r.c.Bed.NewCut(p), ScriptCut: model.ScriptCut{Name: name, Partition: p}}
 	c.Proof.Links = p.Links()
-	c.Proof.CutAt = l.decided(model.Decision{Cut: true}, "the script cuts %s: %s", name, p)
+	c.Proof.CutAt = l.decided(model.Decision{Cut: true}, func(s *session, at time.Duration) { s.part(at, name, &p, "the script cuts %s: %s", name, p) })
 	m := l.r.c.Metrics
 	m.KnownLinks(c.Proof.Links)
 	if err := c.cut.Put(ctx); err != nil {
 		hctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
 		defer cancel()
+		defer l.rejoin(name)
 		return model.ScriptCut{}, errors.Join(fmt.Errorf("the switch did not take the cut: %w", err), c.cut.Remove(hctx))
 	}
 	m.CutStarted(p.Shape, c.Proof.Links)
@@ -86,9 +95,9 @@ func (l *Live) Cut(ctx context.Context, name string, p model.Partition) (model.S
 		return c.ScriptCut, fmt.Errorf("the cut is not proved to be in force: %w", err)
 	}
 	s := l.r.s
-	s.part(name, &p)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.apart[name].inForce = true
 	c.inForce, c.Proof.InForceAt = at, at.Sub(s.start)
 	s.rec.Append(rundir.RulesFile, map[string]any{"t": c.Proof.InForceAt, "what": "nothing passes any more", "cut": name})
 	s.carryOut(s.now(), nil, s.event(s.now(), model.Event{Kind: model.EventInForce}))
@@ -108,13 +117,15 @@ func (l *Live) Heal(ctx context.Context, name string) (model.ScriptCut, error) {
 	}
 	c := l.cuts[i]
 	l.cuts = slices.Delete(l.cuts, i, i+1)
-	l.r.s.part(name, nil)
-	c.Proof.HealAt = l.decided(model.Decision{Heal: true}, "the script heals %s", name)
+	c.Proof.HealAt = l.decided(model.Decision{Heal: true}, func(s *session, at time.Duration) {
+		s.carryOut(at, nil, s.event(at, model.Event{Kind: model.EventNote, Note: "the script heals " + name}))
+	})
 	counted := l.count(ctx, c)
 	if err := c.cut.Lift(ctx); err != nil {
 		l.r.s.Note("cut %s heals link by link: %v", name, err)
 	}
 	err := c.cut.Remove(ctx)
+	l.rejoin(name)
 	if err != nil {
 		err = fmt.Errorf("the switch did not confirm the heal of %s, its rules expire by themselves within seconds: %w", name, err)
 	} else if err = c.cut.Healed(ctx, l.cutBy); err == nil {
@@ -148,6 +159,7 @@ func (l *Live) count(ctx context.Context, c *scriptCut) error {
 		return fmt.Errorf("what cut %s dropped could not be counted: %w", c.Name, err)
 	}
 	byLink, probes := model.ByLink(dropped), c.cut.Probes()
+	refused := l.r.s.refused(c.Name)
 	c.Probes = int(testbed.Sum(probes))
 	until, from := time.Now(), c.inForce
 	p.LeakKnown = !testbed.SetBack(from, until)
@@ -155,7 +167,7 @@ func (l *Live) count(ctx context.Context, c *scriptCut) error {
 		l.r.s.Note("leaks could not be counted: the machine's clock was set back meanwhile")
 	}
 	for _, link := range p.Links {
-		lp := model.LinkProof{Link: link, Dropped: max(0, int(byLink[link])-int(probes[link]))}
+		lp := model.LinkProof{Link: link, Dropped: max(0, int(byLink[link])-int(probes[link])) + refused[link]}
 		n, _, err := l.r.c.Bed.Arrived(ctx, link, c.Partition.Only, from, until)
 		if err != nil {
 			p.LeakKnown = false

@@ -81,9 +81,12 @@ func TestAScriptHealsAtOneMoment(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		last := events[len(events)-1].Note
-		if (lift != nil) != strings.Contains(last, "cut a heals link by link: the switch does not count") {
-			t.Errorf("lift: %v: noted %q", lift, last)
+		notes := ""
+		for _, e := range events {
+			notes += e.Note + "\n"
+		}
+		if (lift != nil) != strings.Contains(notes, "cut a heals link by link: the switch does not count") {
+			t.Errorf("lift: %v: noted %q", lift, notes)
 		}
 	}
 }

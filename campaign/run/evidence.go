@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"sort"
 	"time"
 
 	"netsplit/model"
@@ -133,4 +134,14 @@ func (r *run) countLeaks(ctx context.Context) {
 		s.proof.HealedAt = s.clock.since(first)
 		r.c.Metrics.HealTime(s.proof.HealedAt - s.proof.HealAt)
 	}
+}
+
+// delayStats summarises how long packets were held; nil if none was.
+func delayStats(ds []time.Duration) *model.DelayStats {
+	if len(ds) == 0 {
+		return nil
+	}
+	sort.Slice(ds, func(i, j int) bool { return ds[i] < ds[j] })
+	at := func(q float64) time.Duration { return ds[int(q*float64(len(ds)-1))] }
+	return &model.DelayStats{Count: len(ds), P50: at(.5), P99: at(.99), Max: ds[len(ds)-1]}
 }

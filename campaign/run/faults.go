@@ -22,6 +22,8 @@ type faultState struct {
 		at time.Duration
 	}
 	passed int // entered in recent
+
+	acted chan struct{} // closed when a fault has acted; nil: nobody waits
 }
 
 // arrival is what a receiver sees of a packet.
@@ -41,6 +43,14 @@ type watchedPacket struct {
 	blur   bool // an equal one was on its way then
 	at     []time.Duration
 	known  bool // at is what arrived
+}
+
+// tell wakes who waits for a fault to act.
+func (f *faultState) tell() {
+	if f.acted != nil {
+		close(f.acted)
+		f.acted = nil
+	}
 }
 
 // onItsWay is how long after it passed the gate a packet may still arrive.
@@ -84,6 +94,7 @@ func (s *session) bookFault(held *heldFrame, d model.Decision) {
 		return
 	}
 	s.metrics.MessageFault(s.scn.Faults[d.Fault-1].Kind, d.Reason)
+	s.faults.tell()
 	switch d.Reason {
 	case model.ReasonDelay, model.ReasonReorder, model.ReasonDuplicate, model.ReasonLose, model.ReasonReset:
 		s.faults.watch(held, model.MaxHits*len(s.scn.Faults))
@@ -92,7 +103,7 @@ func (s *session) bookFault(held *heldFrame, d model.Decision) {
 
 // wind sets the timer to the engine's next moment. The caller holds mu.
 func (s *session) wind() {
-	if len(s.scn.Faults) == 0 {
+	if !s.faulty {
 		return
 	}
 	f := &s.faults
@@ -158,6 +169,7 @@ func (s *session) decideKept(d model.Decision) *model.HeldPacket {
 	if d.Reason == model.ReasonAcross {
 		d.Action = model.Refuse // a copy that is not sent wanted to cross, too
 		s.count(k, d)
+		s.countApart(k, d)
 	}
 	if d.Fault != 0 {
 		s.metrics.MessageFault(s.scn.Faults[d.Fault-1].Kind, d.Reason)

@@ -30,6 +30,8 @@ type Live struct {
 	r    *run
 	cuts []*scriptCut      // in force, in the order in which they began
 	done []model.ScriptCut // healed
+	// faults are the message faults that act, by name: their places among the scenario's, from 1.
+	faults map[string]int
 }
 
 // OpResult is how an operation of a script ended.

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"netsplit/model"
-	"netsplit/testbed/agent"
 )
 
 // receivers are the hosts that a frame is entered for, each with its own copy; "" is the
@@ -24,29 +23,4 @@ func (s *session) receivers(from model.NodeID, frame []byte, held bool) []model.
 		return one
 	}
 	return all
-}
-
-// isApart says whether a script's cut holds a frame back on a link: a mirror shows what
-// goes to many also where only some get it. The caller holds mu.
-func (s *session) isApart(l model.Link, frame []byte) bool {
-	for _, p := range s.apart {
-		if slices.Contains(p.Links(), l) && (len(p.Only) == 0 || agent.Of(frame, p.Only)) {
-			return true
-		}
-	}
-	return false
-}
-
-// part says that a script's cut is in force from now on, or no more.
-func (s *session) part(name string, p *model.Partition) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if p == nil {
-		delete(s.apart, name)
-		return
-	}
-	if s.apart == nil {
-		s.apart = map[string]model.Partition{}
-	}
-	s.apart[name] = *p
 }

@@ -78,11 +78,13 @@ func TestAMirrorShowsWhatGoesToMany(t *testing.T) {
 		}
 	}
 	is(3, 2)
-	s.part("a", &model.Partition{Shape: model.Partial, Groups: [][]model.NodeID{{"n2"}, {"n1"}}, Only: []model.Traffic{{Proto: "udp"}}})
-	s.part("b", &model.Partition{Shape: model.Simplex, Groups: [][]model.NodeID{{"n2"}, {"n3"}}}) // n2 reaches n3
+	inForce(s, "a", model.Partition{Shape: model.Partial, Groups: [][]model.NodeID{{"n2"}, {"n1"}}, Only: []model.Traffic{{Proto: "udp"}}})
+	inForce(s, "b", model.Partition{Shape: model.Simplex, Groups: [][]model.NodeID{{"n2"}, {"n3"}}}) // n2 reaches n3
 	s.Mirror(time.Now(), toAll(t, "n2", "G n1=NORMAL"))
 	is(4, 3)
-	s.part("a", nil)
+	s.mu.Lock()
+	s.part(s.now(), "a", nil, "")
+	s.mu.Unlock()
 	s.Mirror(time.Now(), toAll(t, "n2", "G n1=NORMAL"))
 	is(6, 5)
 }
@@ -128,4 +130,12 @@ func TestCopiesAreLookedForAtTheirReceivers(t *testing.T) {
 	if want := "[udp 10.0.0.1:7000>239.0.0.7:7000 to n2 udp 10.0.0.1:7000>239.0.0.7:7000 to n3]"; fmt.Sprint(streams) != want {
 		t.Errorf("%v, want %s", streams, want)
 	}
+}
+
+// inForce puts a script's cut in force.
+func inForce(s *session, name string, p model.Partition) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.part(s.now(), name, &p, "")
+	s.apart[name].inForce = true
 }

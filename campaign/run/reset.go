@@ -46,13 +46,13 @@ func (s *session) resetConn(c inference.Connection, held *heldFrame) {
 	} else if held != nil && held.packet.Proto == model.ProtoTCP && held.packet.Dst == c.A && held.packet.Src == c.B {
 		fromB = c.BeforeB
 	}
-	if !c.Established && len(s.scn.Faults) > 0 {
+	if !c.Established && s.faulty {
 		s.resetEnd(c.B, c.A, c.HostB, c.HostA, c.Tags, 0, c.NextSeqA)
 		return
 	}
 	s.resetEnd(c.A, c.B, c.HostA, c.HostB, c.Tags, fromA, 0)
 	s.resetEnd(c.B, c.A, c.HostB, c.HostA, c.Tags, fromB, 0)
-	if len(s.scn.Faults) > 0 {
+	if s.faulty {
 		if c.AckedA != fromA {
 			s.resetEnd(c.A, c.B, c.HostA, c.HostB, c.Tags, c.AckedA, 0)
 		}

@@ -199,7 +199,7 @@ func (r *run) open(began time.Time) (err error) {
 	r.s = &session{
 		start: began, clock: clock{start: began}, gate: r.c.Bed, transport: meta.Gate, metrics: r.c.Metrics, rec: rec, pipe: pipe,
 		table: state.NewTable(r.target.Variables), engine: explorer.NewEngine(r.c.Scenario), scn: r.c.Scenario,
-		messages: map[string]int{}, ports: newPortsRead(r.target),
+		messages: map[string]int{}, ports: newPortsRead(r.target), faulty: len(r.c.Scenario.Faults) > 0,
 		inForce: make(chan struct{}), healed: make(chan struct{}),
 	}
 	r.s.watch(r.c.Scenario.Partition.Links())
@@ -240,6 +240,12 @@ func (r *run) watched() (held, mirrored []testbed.Pair) {
 	for _, c := range r.target.Clients {
 		for _, n := range r.target.Nodes {
 			add(&mirrored, c, n)
+		}
+		if r.c.Play == nil {
+			continue
+		}
+		for _, o := range r.target.Clients { // a script's faults may be about them
+			add(&mirrored, c, o)
 		}
 	}
 	return held, mirrored

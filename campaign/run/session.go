@@ -52,7 +52,9 @@ type session struct {
 	// the heal.
 	released []letGo
 
-	apart       map[string]model.Partition // cuts of a script that are in force, by name
+	apart       map[string]*apart // cuts of a script, by name
+	faulty      bool              // message faults act, or may
+	gated       gated
 	isCut       bool
 	over        bool // all that is evidence was read
 	proof       model.Proof
@@ -235,13 +237,14 @@ func (s *session) Mirror(at time.Time, frame []byte) {
 	defer s.guard("read a frame from the mirror", "", frame)
 	t := s.when(at)
 	for _, to := range s.receivers("", frame, false) {
-		if to != "" && s.isApart(model.Link{Src: s.gate.HostOf([6]byte(frame[6:])), Dst: to}, frame) {
+		if to != "" && s.inForceOn(model.Link{Src: s.gate.HostOf([6]byte(frame[6:])), Dst: to}, frame) {
 			continue
 		}
 		s.frames++
 		f := model.Frame{Num: s.frames, At: t, To: to, Data: frame}
 		step := s.step(f)
 		s.ports.passed(&step.Packet, len(step.Packet.Payload), false)
+		s.checkGated(t, &step.Packet)
 		s.read(t, nil, step, "mirror")
 		s.rec.Packet(f, comment("mirror", f, step))
 	}
@@ -289,11 +292,12 @@ func (s *session) hold(host model.NodeID, t time.Duration, frame []byte, to mode
 	if only := s.scn.Partition.Only; len(only) > 0 {
 		pkt.Spared = !agent.Of(frame, only)
 	}
-	if len(s.scn.Faults) > 0 {
+	pkt.Apart = len(s.cutBy(model.Link{Src: pkt.From, Dst: pkt.To}, frame)) > 0
+	if s.faulty {
 		pkt.Stream, pkt.Payload = s.pipe.StreamOf(&step.Packet), len(step.Packet.Payload)
 	}
 	held := &heldFrame{num: s.frames, at: t, data: frame, to: step.Packet.To, packet: step.Packet, payload: len(step.Packet.Payload), held: pkt, verdict: model.Refuse}
-	if len(s.scn.Faults) > 0 {
+	if s.faulty {
 		held.digest = agent.Digest(frame)
 	}
 	s.withhold(step)
@@ -450,6 +454,7 @@ func (s *session) decide(held *heldFrame, d model.Decision) {
 	if s.isCut || d.Heal {
 		s.count(held, d)
 	}
+	s.countApart(held, d)
 	held.verdict = d.Action
 	s.bookFault(held, d)
 	switch d.Action {
@@ -563,16 +568,6 @@ func (s *session) linkProofs() []model.LinkProof {
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i].Link.Compare(out[j].Link) < 0 })
 	return out
-}
-
-// delayStats summarises how long packets were held; nil if none was.
-func delayStats(ds []time.Duration) *model.DelayStats {
-	if len(ds) == 0 {
-		return nil
-	}
-	sort.Slice(ds, func(i, j int) bool { return ds[i] < ds[j] })
-	at := func(q float64) time.Duration { return ds[int(q*float64(len(ds)-1))] }
-	return &model.DelayStats{Count: len(ds), P50: at(.5), P99: at(.99), Max: ds[len(ds)-1]}
 }
 
 // violated lists the observed invariants that do not hold at this moment.

@@ -114,7 +114,7 @@ func testSession(t testing.TB, scn model.Scenario, gate gateway) *session {
 	}
 	rec.Capture(packets)
 	s := &session{start: start, clock: clock{start: start}, gate: gate, metrics: noMetrics{}, rec: rec, pipe: pipe, table: state.NewTable(vars),
-		engine: explorer.NewEngine(scn), scn: scn, messages: map[string]int{},
+		engine: explorer.NewEngine(scn), scn: scn, messages: map[string]int{}, faulty: len(scn.Faults) > 0,
 		inForce: make(chan struct{}), healed: make(chan struct{})}
 	s.watch(scn.Partition.Links())
 	t.Cleanup(func() {

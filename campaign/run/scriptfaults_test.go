@@ -1,0 +1,182 @@
+package run
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/gopacket/layers"
+
+	"netsplit/model"
+	"netsplit/record/rundir"
+	"netsplit/sut/nodes"
+	"netsplit/testbed"
+)
+
+// scripted is a script's run whose gate holds all between n1 and n2 already.
+func scripted(t *testing.T, gate gateway) *Live {
+	t.Helper()
+	target := &model.Target{Nodes: testNodes, Roles: map[string]model.Role{"leader": {Hosts: testNodes}}}
+	s := testSession(t, model.Scenario{ID: "s1", Strategy: model.StrategyScripted}, gate)
+	r := &run{s: s, rec: s.rec, target: target, c: Config{Metrics: noMetrics{}, Bed: &testbed.Testbed{}}}
+	r.procs = nodes.New(nodes.Config{Kit: &nodes.Kit{Target: target}, Bed: r.c.Bed})
+	s.faulty = true
+	s.gated.links = map[model.Link]bool{{Src: "n1", Dst: "n2"}: true, {Src: "n2", Dst: "n1"}: true}
+	s.gated.since = time.Hour
+	s.Mark(model.EventWorkload)
+	return &Live{r: r}
+}
+
+func slow(d time.Duration) model.MessageFault {
+	return model.MessageFault{Kind: model.FaultDelay, For: d, Every: 1, Match: model.MessageMatch{Type: "text A", From: "n1", To: "n2"}}
+}
+
+// TestAScriptBeginsAFaultAndEndsIt: what comes before it and after it passes, and what it
+// keeps goes on when it ends, or when the script does.
+func TestAScriptBeginsAFaultAndEndsIt(t *testing.T) {
+	gate := &fakeGate{}
+	l := scripted(t, gate)
+	gossip(t, l.r.s, "n1", "n2", "A 1")
+	if _, err := l.Fault(t.Context(), "late", slow(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Fault(t.Context(), "late", slow(time.Hour)); err == nil || !strings.Contains(err.Error(), "end it first") {
+		t.Errorf("two of one name: %v", err)
+	}
+	acted := make(chan int)
+	go func() {
+		n, _, _ := l.Acted(t.Context(), "late", 2, time.Minute)
+		acted <- n
+	}()
+	gossip(t, l.r.s, "n1", "n2", "A 2")
+	gossip(t, l.r.s, "n1", "n2", "B 3")
+	gossip(t, l.r.s, "n1", "n2", "A 4")
+	if n := <-acted; n != 2 {
+		t.Errorf("acted on %d", n)
+	}
+	gate.until(t, "n2: A 1, n2: B 3")
+	// No agent is on the host, so nobody confirms what it did.
+	if _, err := l.End(t.Context(), "late"); err == nil || !strings.Contains(err.Error(), "what the fault did is not proved: host n2 could not tell what arrived") {
+		t.Errorf("ended: %v", err)
+	}
+	gossip(t, l.r.s, "n1", "n2", "A 5")
+	gate.until(t, "n2: A 1, n2: B 3, n2: A 2, n2: A 4, n2: A 5")
+	if _, err := l.End(t.Context(), "late"); err == nil || !strings.Contains(err.Error(), `no message fault named "late" acts: there are no others`) {
+		t.Errorf("ended twice: %v", err)
+	}
+	if _, err := l.Fault(t.Context(), "late", slow(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	gossip(t, l.r.s, "n1", "n2", "A 6")
+	l.r.s.Mark(model.EventStop)
+	gate.until(t, "n2: A 1, n2: B 3, n2: A 2, n2: A 4, n2: A 5, n2: A 6")
+	if n := len(l.r.s.scn.Faults); n != 2 || len(l.r.s.faults.kept) != 0 {
+		t.Errorf("%d faults, kept %v", n, l.r.s.faults.kept)
+	}
+}
+
+// TestAFaultThatMetNothingHasNothingToProve: that it is vacuous is for the judge.
+func TestAFaultThatMetNothingHasNothingToProve(t *testing.T) {
+	l := scripted(t, &fakeGate{})
+	if _, err := l.Fault(t.Context(), "late", slow(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	gossip(t, l.r.s, "n2", "n1", "A 1")
+	if p, err := l.End(t.Context(), "late"); err != nil || p.Acted+p.Met != 0 {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// TestWhatAFaultKeepsDoesNotCrossACut of the script: nor does what comes to the gate before
+// the rules are in force. The gate books what it refuses.
+func TestWhatAFaultKeepsDoesNotCrossACut(t *testing.T) {
+	gate := &fakeGate{}
+	l := scripted(t, gate)
+	s := l.r.s
+	if _, err := l.Fault(t.Context(), "late", slow(50*time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	gossip(t, s, "n1", "n2", "A 1")
+	inForce(s, "a", model.Partition{Shape: model.Partial, Groups: [][]model.NodeID{{"n1"}, {"n2"}}, Only: []model.Traffic{{Proto: "udp", Port: 7000}}})
+	inForce(s, "b", model.Partition{Shape: model.Partial, Groups: [][]model.NodeID{{"n1"}, {"n2"}}, Only: []model.Traffic{{Proto: "tcp"}}})
+	gossip(t, s, "n1", "n2", "B 2")
+	gossip(t, s, "n1", "n3", "B 3")
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		s.mu.Lock()
+		kept := len(s.faults.kept)
+		s.mu.Unlock()
+		if kept == 0 || time.Now().After(deadline) {
+			break
+		}
+	}
+	link := model.Link{Src: "n1", Dst: "n2"}
+	if d := cmp.Diff(map[model.Link]int{link: 2}, s.refused("a")); d != "" || len(s.refused("b")) != 0 {
+		t.Errorf("refused %s of tcp %v", d, s.refused("b"))
+	}
+	s.mu.Lock()
+	s.part(s.now(), "a", nil, "")
+	s.mu.Unlock()
+	gossip(t, s, "n1", "n2", "B 4")
+	gate.until(t, "n3: B 3, n2: B 4")
+	s.mu.Lock()
+	p := s.engine.Result().Faults[0]
+	s.mu.Unlock()
+	if p.Acted != 1 || p.Cut != 1 {
+		t.Errorf("%+v", p)
+	}
+	if err := s.rec.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	events, _, err := rundir.ReadLines[model.Event](s.rec.Dir, rundir.EventsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kinds []string
+	for _, e := range events {
+		switch {
+		case e.Fault != nil:
+			kinds = append(kinds, "fault "+e.Fault.Name)
+		case e.Apart != nil && e.Apart.Partition != nil:
+			kinds = append(kinds, "cut "+e.Apart.Name)
+		case e.Apart != nil:
+			kinds = append(kinds, "heal "+e.Apart.Name)
+		}
+	}
+	if got := strings.Join(kinds, ", "); got != "fault late, cut a, cut b, heal a" {
+		t.Errorf("the record has %s", got)
+	}
+}
+
+// TestWhatPassesTheGateBy ends the proof: it was to hold all.
+func TestWhatPassesTheGateBy(t *testing.T) {
+	l := scripted(t, &fakeGate{})
+	s := l.r.s
+	mirrored := func(from, to model.NodeID) {
+		s.Mirror(time.Now(), frame(t, from, to, &layers.UDP{SrcPort: 7000, DstPort: 7000}, "A"))
+	}
+	mirrored("n1", "n2") // on its way when the gate was taken
+	s.gated.since = 0
+	mirrored("n1", "n3")
+	if !s.whole() {
+		t.Fatalf("%q", s.incomplete)
+	}
+	mirrored("n2", "n1")
+	if s.whole() || !strings.Contains(s.incomplete[0], "a packet from n2 to n1 passed the gate by") {
+		t.Errorf("%q", s.incomplete)
+	}
+}
+
+// TestFaultsThatAScriptCannotHave are refused with what to do.
+func TestFaultsThatAScriptCannotHave(t *testing.T) {
+	l := scripted(t, &fakeGate{})
+	for want, f := range map[string]model.MessageFault{
+		"leave out while and after": {Kind: model.FaultLose, Match: model.MessageMatch{Type: "*"}, After: time.Second},
+		`no host and no role "boss": there are hosts [n1 n2 n3] and roles [leader]`: {Kind: model.FaultLose, Match: model.MessageMatch{Type: "*", From: "boss"}},
+		"delay says not for how long": {Kind: model.FaultDelay, Match: model.MessageMatch{Type: "*"}},
+	} {
+		if _, err := l.Fault(t.Context(), "f", f); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %s: %v", want, err)
+		}
+	}
+}
