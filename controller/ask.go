@@ -14,6 +14,22 @@ func (sw *Switch) DumpFlows(ctx context.Context, cookie, mask uint64) ([]of13.Fl
 	return join[of13.FlowStatsReply](parts, err)
 }
 
+// CountFlows is how many rules the switch has, in all tables.
+func (sw *Switch) CountFlows(ctx context.Context) (int, error) {
+	q := of13.NewFlowStatsRequest(of13.TableAll, 0, 0)
+	q.Type = of13.MultipartAggregate
+	parts, err := sw.Request(ctx, q)
+	if err != nil {
+		return 0, err
+	}
+	if r, ok := parts[0].(*of13.MultipartReply); ok {
+		if a, ok := r.Body.(*of13.AggregateReply); ok {
+			return int(a.Flows), nil
+		}
+	}
+	return 0, fmt.Errorf("%w: a number of rules was asked for, %v came", ErrProtocol, parts[0].MsgType())
+}
+
 // PortDesc reads the switch's ports.
 func (sw *Switch) PortDesc(ctx context.Context) ([]of13.Port, error) {
 	parts, err := sw.Request(ctx, of13.NewMultipartRequest(of13.MultipartPortDesc))

@@ -75,7 +75,8 @@ func (b *Testbed) HasGatePorts() error { return b.fabric.HasPorts() }
 // UseGate changes the transport of the gate, between runs.
 func (b *Testbed) UseGate(ctx context.Context, g model.Gate) error { return b.fabric.UseGate(ctx, g) }
 
-// CheckGate enters what was lost at the gate into the run under way.
+// CheckGate enters what was lost at the gate, and what others did to the rules, into the
+// run under way.
 func (b *Testbed) CheckGate(ctx context.Context) error { return b.fabric.CheckGate(ctx) }
 
 // Tap opens the taps of a run, which hears all until Calm. A run without a gate holds

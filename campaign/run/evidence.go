@@ -33,7 +33,7 @@ func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 		r.proveFaults(ctx)
 	}
 	if err := r.c.Bed.CheckGate(ctx); err != nil {
-		s.Fail("what was lost at the gate could not be counted: %v", err)
+		s.Fail("whether the gate held could not be told: %v", err)
 	}
 	if err := r.c.Bed.CheckMirror(); err != nil {
 		s.Note("not all of what crossed was read: %v", err)

@@ -272,14 +272,18 @@ func (s *Switch) multipart(m *of13.MultipartRequest) []of13.Message {
 	}
 	switch body := m.Body.(type) {
 	case *of13.FlowStatsRequest:
-		if m.Type != of13.MultipartFlow {
-			break
-		}
 		var parts []of13.Message
 		var part of13.FlowStatsReply
+		var sum of13.AggregateReply
 		for _, e := range s.flows {
 			if (body.TableID != of13.TableAll && body.TableID != e.TableID) ||
 				(e.Cookie^body.Cookie)&body.CookieMask != 0 || !covers(body.Match, e.Match) {
+				continue
+			}
+			if m.Type == of13.MultipartAggregate {
+				sum.Flows++
+				sum.Packets += e.Packets
+				sum.Bytes += e.Bytes
 				continue
 			}
 			if len(part) == s.cfg.PartSize {
@@ -288,6 +292,9 @@ func (s *Switch) multipart(m *of13.MultipartRequest) []of13.Message {
 				parts, part = append(parts, r), nil
 			}
 			part = append(part, e.FlowStats)
+		}
+		if m.Type == of13.MultipartAggregate {
+			return []of13.Message{reply(&sum)}
 		}
 		return append(parts, reply(part))
 	}

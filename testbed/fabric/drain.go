@@ -70,21 +70,8 @@ func (f *Fabric) Verify(ctx context.Context, p model.Partition) error {
 		if !keep[m] {
 			return nil
 		}
-		sw, err := m.command()
+		repaired, err := m.readAll(ctx)
 		if err != nil {
-			return err
-		}
-		if err := m.located(sw); err != nil {
-			return err
-		}
-		if err := m.rules.take(ctx); err != nil {
-			return err
-		}
-		err = m.readBack(ctx, sw, !m.unread(sw))
-		repaired := m.repaired
-		m.rules.Unlock()
-		if err != nil {
-			m.check()
 			return err
 		}
 		if !repaired {
@@ -94,4 +81,23 @@ func (f *Fabric) Verify(ctx context.Context, p model.Partition) error {
 		}
 		return errors.Join(fmt.Errorf("switch %s did not hold all that cuts there; it was put back", m.id), f.lookAnew(ctx, m))
 	})
+}
+
+// readAll reads back the whole table now, and says whether rules were put back.
+func (m *member) readAll(ctx context.Context) (repaired bool, err error) {
+	sw, err := m.command()
+	if err != nil {
+		return false, err
+	}
+	if err := m.located(sw); err != nil {
+		return false, err
+	}
+	if err := m.rules.take(ctx); err != nil {
+		return false, err
+	}
+	defer m.rules.Unlock()
+	if err = m.readBack(ctx, sw, !m.unread(sw)); err != nil {
+		m.check()
+	}
+	return m.repaired, err
 }

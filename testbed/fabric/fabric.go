@@ -98,10 +98,13 @@ type Tampering struct {
 	Conflicts []flowrules.Conflict
 }
 
-// String is the tampering in one line.
+// String is the tampering in one line, of many conflicts the first.
 func (t Tampering) String() string {
 	s := fmt.Sprintf("%d missing, %d changed, %d stale", t.Missing, t.Changed, t.Stale)
-	for _, c := range t.Conflicts {
+	for i, c := range t.Conflicts {
+		if i == 5 {
+			return s + fmt.Sprintf("; and %d rules more of somebody else", len(t.Conflicts)-i)
+		}
 		s += "; " + c.String()
 	}
 	return s

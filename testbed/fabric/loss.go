@@ -82,10 +82,13 @@ func (l *line) portDrops(ctx context.Context, gate uint32) (n uint64, known bool
 	return n, known, nil
 }
 
-// CheckGate tells by Events.GateFault what was lost at gate ports so far and
-// was not told of yet.
+// CheckGate reads back all flow tables, and tells by Events.GateFault what was lost at
+// gate ports so far and was not told of yet.
 func (f *Fabric) CheckGate(ctx context.Context) error {
 	return f.each(ctx, func(ctx context.Context, m *member) error {
+		if _, err := m.readAll(ctx); err != nil {
+			return fmt.Errorf("switch %s: its rules could not be read back: %w", m.id, err)
+		}
 		if m.line == nil {
 			return nil
 		}

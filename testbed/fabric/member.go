@@ -36,10 +36,12 @@ type member struct {
 
 	// rules serialises everything that changes or compares the flow table,
 	// and guards the fields below. Held while waiting for the switch.
-	rules turn
-	plan  flowrules.Plan     // set by intend
-	alive alive              // has a lock of its own
-	known *controller.Switch // the session on which plan was installed
+	rules   turn
+	plan    flowrules.Plan     // set by intend
+	alive   alive              // has a lock of its own
+	known   *controller.Switch // the session on which plan was installed
+	foreign int                // rules of others, when all were read last
+	briefly int                // readings since then that were of ours alone
 	// repaired says that the last reading found rules that were not as left.
 	repaired bool
 	drain    drain
@@ -195,13 +197,19 @@ func (m *member) carryOut(ctx context.Context, sw *controller.Switch, d flowrule
 // reports what was tampered with. m.rules is held.
 func (m *member) readBack(ctx context.Context, sw *controller.Switch, tampered bool) error {
 	m.lookInto(ctx, sw)
-	have, err := m.look(ctx, sw)
+	have, err := m.look(ctx, sw, 0, 0)
 	if err == nil && m.known != sw {
 		err = m.meters.mine(have.Meters, m.plan)
 	}
 	if err != nil {
 		m.settled(sw, err)
 		return err
+	}
+	m.briefly, m.foreign = 0, 0
+	for _, s := range have.Flows {
+		if !flowrules.Cookie(s.Cookie).Ours(m.f.lab) {
+			m.foreign++
+		}
 	}
 	others := m.othersIn(have.Flows, tampered)
 	m.state.Lock()
@@ -334,7 +342,11 @@ func (m *member) verify() {
 		return
 	}
 	fresh := m.unread(sw)
-	err = m.readBack(ctx, sw, !fresh)
+	if !fresh && m.asLeft(ctx, sw) {
+		m.settled(sw, nil)
+	} else {
+		err = m.readBack(ctx, sw, !fresh)
+	}
 	repaired := m.repaired
 	m.rules.Unlock()
 	if errors.Is(err, errNoMeters) {

@@ -110,8 +110,9 @@ func (m *member) withoutMeters(err error) error {
 	return fmt.Errorf("%w: %w", errNoMeters, err)
 }
 
-// look reads back the rules, and the meters of a switch that has some.
-func (m *member) look(ctx context.Context, sw *controller.Switch) (flowrules.State, error) {
+// look reads back the rules whose cookie agrees in the bits of mask, and the meters of a
+// switch that has some.
+func (m *member) look(ctx context.Context, sw *controller.Switch, cookie, mask uint64) (flowrules.State, error) {
 	var have flowrules.State
 	var err error
 	if m.meters.any() {
@@ -119,7 +120,7 @@ func (m *member) look(ctx context.Context, sw *controller.Switch) (flowrules.Sta
 			return have, err
 		}
 	}
-	have.Flows, err = sw.DumpFlows(ctx, 0, 0)
+	have.Flows, err = sw.DumpFlows(ctx, cookie, mask)
 	return have, err
 }
 

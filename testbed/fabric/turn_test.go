@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"netsplit/controller/of13"
+	"netsplit/flowrules"
 	"netsplit/testbed/fabric"
 )
 
@@ -17,7 +18,7 @@ func counts(m of13.Message) bool {
 		return false
 	}
 	f, ok := q.Body.(*of13.FlowStatsRequest)
-	return ok && q.Type == of13.MultipartFlow && f.CookieMask != 0
+	return ok && q.Type == of13.MultipartFlow && f.CookieMask == flowrules.MaskKind
 }
 
 // TestNobodyWaitsForARead: while the counters of a partition are read, from a switch that
