@@ -27,8 +27,6 @@ type Config struct {
 	Protocols []model.Protocol
 	// Variables are read out of messages and probe answers.
 	Variables []model.Variable
-	// Stream bounds the memory of TCP reassembly; its Server field is set here.
-	Stream stream.Config
 }
 
 // Step is what one frame brought. It is valid until the next call of Step or
@@ -106,8 +104,7 @@ func New(cfg Config) (*Pipeline, error) {
 	if p.extract, err = state.NewExtractor(cfg.Hosts, cfg.Nodes, cfg.Variables); err != nil {
 		return nil, fmt.Errorf("inference: %w", err)
 	}
-	cfg.Stream.Server = func(port uint16) bool { _, ok := p.tcp[port]; return ok }
-	p.table = stream.NewTable(cfg.Stream)
+	p.table = stream.NewTable(func(port uint16) bool { _, ok := p.tcp[port]; return ok })
 	p.decoder = packet.NewDecoder(p.hostOf)
 	p.emit = p.unit
 	return p, nil

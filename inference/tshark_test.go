@@ -96,7 +96,7 @@ func TestStreamsEqualTsharks(t *testing.T) {
 			want := followed(t, c.path)
 			var got []*flow // in order of appearance, as tshark numbers them
 			flows := map[*stream.Conn]*flow{}
-			d, table := packet.NewDecoder(nil), stream.NewTable(stream.Config{})
+			d, table := packet.NewDecoder(nil), stream.NewTable(nil)
 			for _, f := range c.frames(t) {
 				p := d.Decode(f)
 				for _, e := range table.Step(&p) {

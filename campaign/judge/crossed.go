@@ -53,7 +53,7 @@ func (f *runFiles) crossed(path string, rec *check.Record) ([]check.Crossed, err
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	var out []check.Crossed
-	decoder, table := packet.NewDecoder(nil), stream.NewTable(stream.Config{})
+	decoder, table := packet.NewDecoder(nil), stream.NewTable(nil)
 	tails := map[*stream.Conn]*[2][]byte{}
 	for {
 		frame, err := rd.Next()

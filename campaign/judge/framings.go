@@ -131,7 +131,7 @@ func fallbackPorts(in io.Reader, f *runFiles) (map[uint16]*heard, error) {
 		}
 	}
 	decoder := packet.NewDecoder(nil)
-	table := stream.NewTable(stream.Config{Server: func(port uint16) bool { return readers[port] != "" }})
+	table := stream.NewTable(func(port uint16) bool { return readers[port] != "" })
 	for {
 		frame, err := rd.Next()
 		if errors.Is(err, io.EOF) || errors.Is(err, pcap.ErrTruncated) {

@@ -255,7 +255,7 @@ func portsOf(t *testing.T, file string, server map[uint16]bool) (map[string]*Por
 	ports, names := map[string]*Port{}, map[*flow]string{}
 	flows := map[*stream.Conn]bool{}
 	d := packet.NewDecoder(nil)
-	table := stream.NewTable(stream.Config{Server: func(p uint16) bool { return server[p] }})
+	table := stream.NewTable(func(p uint16) bool { return server[p] })
 	gens := map[string]int{}
 	take := func(es []stream.Event) {
 		for i := range es {

@@ -19,6 +19,6 @@
 //     before is stale.
 //
 // A connection whose start was not seen begins at the first byte seen. Memory
-// is bounded: by Config.MaxConns connections, of which the longest idle gives
+// is bounded: by a number of connections, of which the longest idle gives
 // way, and per direction by what waits and what is kept for comparing.
 package stream

@@ -77,7 +77,7 @@ func play(t *testing.T, script []byte) {
 	}
 	isn := binary.BigEndian.Uint32(script)
 	script = script[4:]
-	table, o := NewTable(Config{}), &dumb{}
+	table, o := NewTable(nil), &dumb{}
 	table.Step(&model.Packet{Proto: model.ProtoTCP, Src: a, Dst: b, Seq: isn, Flags: model.FlagSYN})
 	table.Step(&model.Packet{Proto: model.ProtoTCP, Src: b, Dst: a, Seq: 5, Ack: isn + 1, Flags: model.FlagSYN | model.FlagACK})
 	var stream []byte
@@ -188,7 +188,8 @@ func FuzzStream(f *testing.F) {
 func FuzzHostile(f *testing.F) {
 	f.Add([]byte("\x02\x00\x00\x00\x10\x00\x00\x00\x00\x00\x12\x00\x00\x00\x99\x00\x00\x00\x11\x00\x10\x00\x00\x00\x11\x00\x00\x00\x9a\x04"))
 	f.Fuzz(func(t *testing.T, b1 []byte) {
-		table := NewTable(Config{MaxConns: 3, MaxWaiting: 64, MaxSegments: 8, MaxPast: 16})
+		table := NewTable(nil)
+		table.max = limits{conns: 3, waiting: 64, segments: 8, past: 16}
 		at := map[string]uint64{}
 		for len(b1) >= 10 {
 			p := &model.Packet{Proto: model.ProtoTCP, Src: a, Dst: b, Flags: model.TCPFlags(b1[0]),

@@ -178,7 +178,7 @@ func (t *Table) compare(c *Conn, d int, off uint64, b, first []byte) {
 func (t *Table) deliver(c *Conn, d int, b []byte) {
 	h := &c.half[d]
 	t.emit(Event{Kind: Data, Conn: c, Dir: d, Off: h.next, Len: uint64(len(b)), Bytes: b})
-	h.remember(b, t.cfg.MaxPast)
+	h.remember(b, t.max.past)
 	h.next += uint64(len(b))
 	h.forget()
 }
@@ -207,7 +207,7 @@ func (t *Table) resolve(c *Conn, d int) {
 		switch {
 		case h.acked > h.next:
 			t.gap(c, d, min(h.acked, first))
-		case h.waits > t.cfg.MaxWaiting || len(h.waiting) > t.cfg.MaxSegments:
+		case h.waits > t.max.waiting || len(h.waiting) > t.max.segments:
 			t.gap(c, d, first)
 		default:
 			return

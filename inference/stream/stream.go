@@ -6,25 +6,21 @@ import (
 	"netsplit/model"
 )
 
-// Config bounds a Table. Zero fields take the default.
-type Config struct {
-	// MaxConns is the number of connections kept (default 16384).
-	MaxConns int
-	// MaxWaiting bounds the bytes (default 1 MiB) and MaxSegments the segments
-	// (default 1024) that wait out of order in one direction.
-	MaxWaiting  int
-	MaxSegments int
-	// MaxPast bounds the delivered, unacknowledged bytes kept per direction to
-	// compare retransmissions with (default 256 KiB).
-	MaxPast int
-	// Server reports whether a port is one that servers of the target listen
-	// on. It decides who opened a connection whose start was not seen.
-	Server func(port uint16) bool
+// limits bound what a Table keeps.
+type limits struct {
+	conns int
+	// waiting bounds the bytes, segments the segments that wait out of order in one
+	// direction.
+	waiting, segments int
+	// past bounds the delivered, unacknowledged bytes kept per direction to compare
+	// retransmissions with.
+	past int
 }
 
 // Table holds the connections. It is not safe for concurrent use.
 type Table struct {
-	cfg            Config
+	max            limits
+	server         func(port uint16) bool
 	conns          map[key]*Conn
 	oldest, newest *Conn
 	floor          int // highest generation that gave way for want of room
@@ -40,21 +36,13 @@ func keyOf(a, b netip.AddrPort) key {
 	return key{a, b}
 }
 
-// NewTable returns an empty table.
-func NewTable(cfg Config) *Table {
-	def := func(v *int, d int) {
-		if *v <= 0 {
-			*v = d
-		}
+// NewTable returns an empty table. server reports whether a port is one that servers of
+// the target listen on. It decides who opened a connection whose start was not seen; nil: none is.
+func NewTable(server func(port uint16) bool) *Table {
+	if server == nil {
+		server = func(uint16) bool { return false }
 	}
-	def(&cfg.MaxConns, 16384)
-	def(&cfg.MaxWaiting, 1<<20)
-	def(&cfg.MaxSegments, 1024)
-	def(&cfg.MaxPast, 256<<10)
-	if cfg.Server == nil {
-		cfg.Server = func(uint16) bool { return false }
-	}
-	return &Table{cfg: cfg, conns: map[key]*Conn{}}
+	return &Table{max: limits{conns: 16384, waiting: 1 << 20, segments: 1024, past: 256 << 10}, server: server, conns: map[key]*Conn{}}
 }
 
 // Step takes one TCP packet and returns what it brought, in order. The events
@@ -118,7 +106,7 @@ func (t *Table) Each(f func(*Conn)) {
 
 // opener guesses who opened a connection whose SYN was not seen.
 func (t *Table) opener(p *model.Packet) netip.AddrPort {
-	s, d := t.cfg.Server(p.Src.Port()), t.cfg.Server(p.Dst.Port())
+	s, d := t.server(p.Src.Port()), t.server(p.Dst.Port())
 	if s == d {
 		s, d = p.Src.Port() < p.Dst.Port(), p.Dst.Port() < p.Src.Port()
 	}
@@ -130,7 +118,7 @@ func (t *Table) opener(p *model.Packet) netip.AddrPort {
 
 // open makes a connection, in place of old if there is one.
 func (t *Table) open(k key, p *model.Packet, opener netip.AddrPort, old *Conn) *Conn {
-	if old == nil && len(t.conns) >= t.cfg.MaxConns {
+	if old == nil && len(t.conns) >= t.max.conns {
 		t.remove(t.oldest)
 	}
 	c := &Conn{Addr: [2]netip.AddrPort{p.Src, p.Dst}, Gen: t.floor + 1}

@@ -94,15 +94,22 @@ func run(t *testing.T, table *Table, steps []step) {
 	}
 }
 
-// open makes a table with the connection established, or with cfg.
-func opened(t *testing.T, cfg Config) *Table {
+// opened makes a table with the connection established.
+func opened(t *testing.T) *Table {
 	t.Helper()
-	table := NewTable(cfg)
+	table := NewTable(nil)
 	run(t, table, []step{
 		{handshake[0], "open tcp 10.0.0.1:40000>10.0.0.2:6379#1; syn 0"},
 		{handshake[1], ""},
 		{handshake[2], ""},
 	})
+	return table
+}
+
+// bounded is opened with other limits.
+func bounded(t *testing.T, set func(*limits)) *Table {
+	table := opened(t)
+	set(&table.max)
 	return table
 }
 
@@ -221,18 +228,18 @@ func TestOrder(t *testing.T) {
 		}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) { run(t, opened(t, Config{}), tt.steps) })
+		t.Run(tt.name, func(t *testing.T) { run(t, opened(t), tt.steps) })
 	}
 }
 
 func TestTooMuchWaiting(t *testing.T) {
-	run(t, opened(t, Config{MaxWaiting: 4}), []step{
+	run(t, bounded(t, func(l *limits) { l.waiting = 4 }), []step{
 		{seg{seq: 2, data: "cd"}, ""},
 		{seg{seq: 6, data: "gh"}, ""},
 		{seg{seq: 10, data: "k"}, `gap 0 @0+2; data 0 @2 "cd"`},
 		{seg{seq: 4, data: "ef"}, `data 0 @4 "ef"; data 0 @6 "gh"`},
 	})
-	run(t, opened(t, Config{MaxSegments: 1}), []step{
+	run(t, bounded(t, func(l *limits) { l.segments = 1 }), []step{
 		{seg{seq: 2, data: "c"}, ""},
 		{seg{seq: 4, data: "e"}, `gap 0 @0+2; data 0 @2 "c"`},
 	})
@@ -244,13 +251,13 @@ func TestTheLastUnacknowledgedBytesAreCompared(t *testing.T) {
 		{seg{seq: 6, data: "ghij"}, `data 0 @6 "ghij"`},
 		{seg{data: "ABCDEFGHIJ"}, "again 0 @0+10; differs 0 @2+8"},
 	}
-	run(t, opened(t, Config{MaxPast: 8}), steps)
+	run(t, bounded(t, func(l *limits) { l.past = 8 }), steps)
 	steps[2].want = "again 0 @0+10; differs 0 @7+3"
-	run(t, opened(t, Config{MaxPast: 3}), steps)
+	run(t, bounded(t, func(l *limits) { l.past = 3 }), steps)
 }
 
 func TestAStreamThatGoesOnFarAwayIsFollowed(t *testing.T) {
-	table := opened(t, Config{})
+	table := opened(t)
 	far := 1 << 28
 	for i := range strayLimit {
 		run(t, table, []step{{seg{seq: far + i, data: "x"}, "ignored 0 " + WhyWindow}})
@@ -262,27 +269,27 @@ func TestAStreamThatGoesOnFarAwayIsFollowed(t *testing.T) {
 }
 
 func TestStartNotSeen(t *testing.T) {
-	table := NewTable(Config{Server: func(p uint16) bool { return p == 6379 }})
+	table := NewTable(func(p uint16) bool { return p == 6379 })
 	run(t, table, []step{
 		{seg{back: true, seq: 500, ack: 77, data: "abc"}, `open tcp 10.0.0.1:40000>10.0.0.2:6379#1; data 1 @0 "abc"`},
 		{seg{back: true, seq: 490, ack: 77, data: "0123456789abc"}, "ignored 1 bytes before the first one seen; again 1 @0+3"},
 		{seg{seq: 80, ack: 503, data: "q"}, `data 0 @0 "q"`},
 		{seg{seq: 81, ack: 503, data: "r"}, `data 0 @1 "r"`},
 	})
-	table = NewTable(Config{}) // no port declared: the lower port was connected to
+	table = NewTable(nil) // no port declared: the lower port was connected to
 	run(t, table, []step{{seg{back: true, data: "abc"}, `open tcp 10.0.0.1:40000>10.0.0.2:6379#1; data 1 @0 "abc"`}})
 }
 
 func TestHandshakeInPart(t *testing.T) {
 	t.Run("syn missed", func(t *testing.T) {
-		run(t, NewTable(Config{}), []step{
+		run(t, NewTable(nil), []step{
 			{handshake[1], "open tcp 10.0.0.1:40000>10.0.0.2:6379#1"},
 			{seg{data: "abc"}, `data 0 @0 "abc"`},
 			{seg{back: true, data: "d"}, `data 1 @0 "d"`},
 		})
 	})
 	t.Run("syn-ack missed", func(t *testing.T) {
-		run(t, NewTable(Config{}), []step{
+		run(t, NewTable(nil), []step{
 			{handshake[0], "open tcp 10.0.0.1:40000>10.0.0.2:6379#1; syn 0"},
 			{seg{data: "abc"}, `data 0 @0 "abc"`},
 			{seg{back: true, seq: 2, ack: 3, data: "c"}, ""}, // the acknowledgement told where direction 1 starts
@@ -290,7 +297,7 @@ func TestHandshakeInPart(t *testing.T) {
 		})
 	})
 	t.Run("refused", func(t *testing.T) {
-		table := NewTable(Config{})
+		table := NewTable(nil)
 		run(t, table, []step{
 			{handshake[0], "open tcp 10.0.0.1:40000>10.0.0.2:6379#1; syn 0"},
 			{seg{back: true, flags: rst, seq: -isnB - 1, ack: 0}, "rst 1; closed 1"},
@@ -302,13 +309,13 @@ func TestHandshakeInPart(t *testing.T) {
 		})
 	})
 	t.Run("stale rst", func(t *testing.T) {
-		run(t, NewTable(Config{}), []step{
+		run(t, NewTable(nil), []step{
 			{handshake[0], "open tcp 10.0.0.1:40000>10.0.0.2:6379#1; syn 0"},
 			{seg{back: true, flags: rst, ack: 5}, "rst 1; ignored 1 " + WhyRSTWindow},
 		})
 	})
 	t.Run("stale syn-ack", func(t *testing.T) {
-		run(t, NewTable(Config{}), []step{
+		run(t, NewTable(nil), []step{
 			{handshake[0], "open tcp 10.0.0.1:40000>10.0.0.2:6379#1; syn 0"},
 			{seg{back: true, flags: syn, seq: 9000, ack: 5}, "ignored 1 " + WhyStale},
 			{handshake[1], ""},
@@ -319,7 +326,7 @@ func TestHandshakeInPart(t *testing.T) {
 	// none (SYN cookies), answers a SYN that comes again with another number.
 	again := seg{back: true, flags: syn, seq: 70000}
 	t.Run("another answer", func(t *testing.T) {
-		table := NewTable(Config{})
+		table := NewTable(nil)
 		run(t, table, []step{
 			{handshake[0], "open tcp 10.0.0.1:40000>10.0.0.2:6379#1; syn 0"},
 			{handshake[1], ""},
@@ -337,7 +344,7 @@ func TestHandshakeInPart(t *testing.T) {
 		})
 	})
 	t.Run("another answer, the first is taken", func(t *testing.T) {
-		run(t, NewTable(Config{}), []step{
+		run(t, NewTable(nil), []step{
 			{handshake[0], "open tcp 10.0.0.1:40000>10.0.0.2:6379#1; syn 0"},
 			{handshake[1], ""},
 			{again, ""},
@@ -346,7 +353,7 @@ func TestHandshakeInPart(t *testing.T) {
 		})
 	})
 	t.Run("another answer, the first is taken, unseen", func(t *testing.T) {
-		run(t, NewTable(Config{}), []step{
+		run(t, NewTable(nil), []step{
 			{handshake[0], "open tcp 10.0.0.1:40000>10.0.0.2:6379#1; syn 0"},
 			{handshake[1], ""},
 			{again, ""},
@@ -356,13 +363,13 @@ func TestHandshakeInPart(t *testing.T) {
 		})
 	})
 	t.Run("another answer after the first was taken", func(t *testing.T) {
-		run(t, opened(t, Config{}), []step{
+		run(t, opened(t), []step{
 			{again, "ignored 1 " + WhyStale},
 			{seg{back: true, data: "abc"}, `data 1 @0 "abc"`},
 		})
 	})
 	t.Run("another answer, syn missed", func(t *testing.T) {
-		run(t, NewTable(Config{}), []step{
+		run(t, NewTable(nil), []step{
 			{handshake[1], "open tcp 10.0.0.1:40000>10.0.0.2:6379#1"},
 			{again, ""},
 			{seg{ack: 70000, data: "ab"}, `data 0 @0 "ab"`},
@@ -370,7 +377,7 @@ func TestHandshakeInPart(t *testing.T) {
 		})
 	})
 	t.Run("another answer, data on the syn refused", func(t *testing.T) {
-		run(t, NewTable(Config{}), []step{
+		run(t, NewTable(nil), []step{
 			{seg{flags: syn, ack: -1, data: "early"}, `open tcp 10.0.0.1:40000>10.0.0.2:6379#1; syn 0; data 0 @0 "early"`},
 			{handshake[1], ""},
 			{handshake[0], "syn 0 again"},
@@ -380,13 +387,13 @@ func TestHandshakeInPart(t *testing.T) {
 		})
 	})
 	t.Run("challenge of an old connection", func(t *testing.T) {
-		run(t, NewTable(Config{}), []step{
+		run(t, NewTable(nil), []step{
 			{handshake[0], "open tcp 10.0.0.1:40000>10.0.0.2:6379#1; syn 0"},
 			{seg{back: true, seq: 70000, ack: 5000, data: "old"}, "ignored 1 " + WhyStale},
 		})
 	})
 	t.Run("both ends open at once", func(t *testing.T) {
-		run(t, NewTable(Config{}), []step{
+		run(t, NewTable(nil), []step{
 			{handshake[0], "open tcp 10.0.0.1:40000>10.0.0.2:6379#1; syn 0"},
 			{seg{back: true, flags: syn, ack: -1}, "syn 1"},
 			{seg{data: "a"}, `data 0 @0 "a"`},
@@ -394,7 +401,7 @@ func TestHandshakeInPart(t *testing.T) {
 		})
 	})
 	t.Run("data on the syn", func(t *testing.T) {
-		run(t, NewTable(Config{}), []step{
+		run(t, NewTable(nil), []step{
 			{seg{flags: syn, ack: -1, data: "early"}, `open tcp 10.0.0.1:40000>10.0.0.2:6379#1; syn 0; data 0 @0 "early"`},
 			{seg{flags: syn, ack: -1, data: "early"}, "syn 0 again; again 0 @0+5"},
 			{seg{back: true, flags: syn, ack: 5}, ""},
@@ -402,7 +409,7 @@ func TestHandshakeInPart(t *testing.T) {
 		})
 	})
 	t.Run("data on the syn, refused", func(t *testing.T) {
-		run(t, NewTable(Config{}), []step{
+		run(t, NewTable(nil), []step{
 			{seg{flags: syn, ack: -1, data: "early"}, `open tcp 10.0.0.1:40000>10.0.0.2:6379#1; syn 0; data 0 @0 "early"`},
 			{seg{back: true, flags: rst, seq: -isnB - 1, ack: 5}, "rst 1; closed 1"},
 		})
@@ -410,7 +417,7 @@ func TestHandshakeInPart(t *testing.T) {
 }
 
 func TestPortsUsedAgain(t *testing.T) {
-	table := opened(t, Config{})
+	table := opened(t)
 	run(t, table, []step{
 		{seg{data: "abc"}, `data 0 @0 "abc"`},
 		{seg{seq: 5, data: "f"}, ""},
@@ -426,7 +433,7 @@ func TestPortsUsedAgain(t *testing.T) {
 // number of one before: of a host that draws none, or that asks again after it
 // was refused.
 func TestPortsUsedAgainWithTheSameNumbers(t *testing.T) {
-	table := NewTable(Config{})
+	table := NewTable(nil)
 	for gen := 1; gen <= 3; gen++ {
 		start := "open tcp 10.0.0.1:40000>10.0.0.2:6379#" + strconv.Itoa(gen) + "; syn 0"
 		run(t, table, []step{
@@ -449,7 +456,8 @@ func TestPortsUsedAgainWithTheSameNumbers(t *testing.T) {
 }
 
 func TestTheLongestIdleGivesWay(t *testing.T) {
-	table := NewTable(Config{MaxConns: 2})
+	table := NewTable(nil)
+	table.max.conns = 2
 	from := func(port uint16, data string) string {
 		p := seg{data: data}.packet()
 		p.Src = netip.AddrPortFrom(a.Addr(), port)
@@ -475,7 +483,7 @@ func TestTheLongestIdleGivesWay(t *testing.T) {
 }
 
 func TestNextSequenceNumbers(t *testing.T) {
-	table := opened(t, Config{})
+	table := opened(t)
 	var c *Conn
 	table.Each(func(x *Conn) { c = x })
 	check := func(what string, next, before, acked uint32) {
@@ -513,7 +521,7 @@ func TestNextSequenceNumbers(t *testing.T) {
 func BenchmarkSegments(b *testing.B) {
 	for _, acked := range []bool{true, false} {
 		b.Run(fmt.Sprintf("acked=%v", acked), func(b *testing.B) {
-			table := NewTable(Config{})
+			table := NewTable(nil)
 			for _, s := range handshake[:1] {
 				table.Step(s.packet())
 			}
