@@ -57,7 +57,7 @@ func TestAScriptBeginsAFaultAndEndsIt(t *testing.T) {
 	}
 	gate.until(t, "n2: A 1, n2: B 3")
 	// No agent is on the host, so nobody confirms what it did.
-	if _, err := l.End(t.Context(), "late"); err == nil || !strings.Contains(err.Error(), "what the fault did is not proved: host n2 could not tell what arrived") {
+	if _, err := l.End(t.Context(), "late"); err == nil || !strings.Contains(err.Error(), "what the fault did is not proved: host n2 could not say what arrived") {
 		t.Errorf("ended: %v", err)
 	}
 	gossip(t, l.r.s, "n1", "n2", "A 5")

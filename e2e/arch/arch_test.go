@@ -46,7 +46,7 @@ var rooms = map[string]room{
 	"explorer/policy":      {pure: true, may: []string{"model"}, why: "choices are a function of what is known"},
 	"explorer/check":       {pure: true, may: []string{"model", "record"}, why: "a verdict is a function of the record"},
 	"explorer/report":      {pure: true, may: []string{"model", "record"}, why: "a report is a function of the record"},
-	"testbed":              {may: []string{"testbed/agent", "testbed/fabric", "testbed/hosts", "controller", "testbed/lab", "inference/packet", "inference/tap", "model"}, why: "a testbed is held and cut without knowing what runs on its hosts, or why"},
+	"testbed":              {may: []string{"flowrules", "testbed/agent", "testbed/fabric", "testbed/hosts", "controller", "testbed/lab", "inference/packet", "inference/tap", "model"}, why: "a testbed is held and cut without knowing what runs on its hosts, or why"},
 	"testbed/config":       {may: []string{"model"}, why: "a testbed file can come from anywhere, not only from the lab"},
 	"testbed/agent":        {may: []string{"testbed/nft", "testbed/proc", "flowrules/hostrules", "inference/packet", "model"}, why: "the agent counts independently of the controller, so it must not know it"},
 	"testbed/nft":          {may: []string{"flowrules/hostrules", "model"}, why: "a table in the kernel knows rules, not who wants them"},

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"testing"
 
 	"golang.org/x/sys/unix"
 )
@@ -51,7 +50,7 @@ func each() (code int, ok bool) {
 			for name := range queue {
 				out, one := alone(name)
 				said.Lock()
-				if one != 0 || testing.Verbose() {
+				if one != 0 || flag.Lookup("test.v").Value.String() == "true" {
 					os.Stdout.Write(out)
 				}
 				code = max(code, one)
