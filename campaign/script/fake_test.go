@@ -16,14 +16,16 @@ import (
 
 // fakeRun is a run on which operations end as told, and which keeps what was done.
 type fakeRun struct {
-	ops map[string]run.OpResult // by name and arguments; others: ok
+	ops  map[string]run.OpResult // by name and arguments; others: ok
+	acts int                     // of each message fault
 
 	doing atomic.Int32 // operations
 
-	mu    sync.Mutex
-	cuts  []string
-	steps []model.Step
-	did   []string
+	mu     sync.Mutex
+	parted []model.Partition
+	cuts   []string
+	steps  []model.Step
+	did    []string
 }
 
 func (r *fakeRun) note(format string, args ...any) {
@@ -38,7 +40,9 @@ func (r *fakeRun) done() string {
 	return strings.Join(r.did, ", ")
 }
 
-func (r *fakeRun) Target() *model.Target { return &model.Target{} }
+func (r *fakeRun) Target() *model.Target {
+	return &model.Target{Roles: map[string]model.Role{"master": {}}}
+}
 func (r *fakeRun) Hosts() []model.NodeID { return []model.NodeID{"n1", "n2", "n3", "c1", "c2"} }
 func (r *fakeRun) Now() time.Duration    { return 0 }
 
@@ -87,6 +91,7 @@ func (r *fakeRun) Cut(_ context.Context, name string, p model.Partition) (model.
 	}
 	r.cuts = append(r.cuts, name)
 	r.note("cut %s", name)
+	r.parted = append(r.parted, p)
 	return model.ScriptCut{Name: name, Partition: p}, nil
 }
 
@@ -98,4 +103,19 @@ func (r *fakeRun) Heal(_ context.Context, name string) (model.ScriptCut, error) 
 	r.cuts = slices.Delete(r.cuts, i, i+1)
 	r.note("heal %s", name)
 	return model.ScriptCut{Name: name}, nil
+}
+
+func (r *fakeRun) Fault(_ context.Context, name string, f model.MessageFault) (model.MessageFault, error) {
+	r.note("fault %s: %s", name, &f)
+	return f, nil
+}
+
+func (r *fakeRun) Acted(_ context.Context, name string, want int, _ time.Duration) (acted, met int, err error) {
+	r.note("awaited %s", name)
+	return r.acts, 5, nil
+}
+
+func (r *fakeRun) End(_ context.Context, name string) (model.FaultProof, error) {
+	r.note("end %s", name)
+	return model.FaultProof{Met: 5, Acted: r.acts, Known: true, Checked: r.acts}, nil
 }

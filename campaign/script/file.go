@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -62,7 +63,12 @@ type Step struct {
 	// Ends the cut of this name; it is over when packets pass again.
 	// Example: split
 	Heal string `yaml:"heal,omitempty"`
-	// SIGKILL to all processes of a host, or to those named behind it.
+	// Begins a message fault; it is over when the gate holds all that the fault may be about.
+	Fault *FaultStep `yaml:"fault,omitempty"`
+	// Ends the message fault of this name; it is over when the receiving hosts have confirmed what it did.
+	// Example: acks
+	End string `yaml:"end,omitempty"`
+	// SIGKILL to all processes of a host or of who has a role, or to those named behind it.
 	// Example: n1
 	Crash string `yaml:"crash,omitempty"`
 	// SIGTERM, likewise.
@@ -113,7 +119,7 @@ type CutStep struct {
 	// One of the [shapes](partitions.md).
 	// Required. Example: complete
 	Shape string `yaml:"shape"`
-	// Hosts, or names of hosts; `[rest]` is all that are in no other group.
+	// Hosts, names of hosts, or roles; `[rest]` is all that are in no other group.
 	// Example: [[$old, c1], [rest]]
 	Groups [][]string `yaml:"groups,omitempty,flow"`
 	// Cut no other traffic.
@@ -130,8 +136,70 @@ type CutStep struct {
 	Size *int `yaml:"size,omitempty"`
 }
 
-// AwaitStep waits for exactly one of `conditions`, `role`, and an operation (`on`, `call`) that gives a value.
+// FaultStep is a message fault; its keys are those of a scenario's `faults`.
+type FaultStep struct {
+	// A name for `await` and `end`.
+	// Required. Example: acks
+	Name string `yaml:"name"`
+	// `delay`, `duplicate`, `reorder` or `lose`.
+	// Required. Example: lose
+	Kind string `yaml:"kind"`
+	// Which messages.
+	// Required.
+	Match MatchStep `yaml:"match"`
+	// The first of them that is acted on, counted from this step.
+	// Default: 1. Example: 3
+	Nth int `yaml:"nth,omitempty"`
+	// Act on each of this many from there on; 1 is all.
+	// Example: 1
+	Every int `yaml:"every,omitempty"`
+	// On how many at most.
+	// Default: 1, or no bound with `every`. Example: 5
+	Times int `yaml:"times,omitempty"`
+	// `delay`: how long, as in `sleep`.
+	// Example: 2 failover
+	For string `yaml:"for,omitempty"`
+	// `duplicate`: how many copies.
+	// Default: 1. Example: 2
+	Copies int `yaml:"copies,omitempty"`
+	// `duplicate`: time before each copy, as in `sleep`.
+	// Default: 0s. Example: 50ms
+	Gap string `yaml:"gap,omitempty"`
+	// `reorder`: how many packets overtake it.
+	// Default: 1. Example: 2
+	Behind int `yaml:"behind,omitempty"`
+	// `reorder`: the longest that it waits, as in `sleep`.
+	// Default: 1s. Example: 1 failover
+	Limit string `yaml:"limit,omitempty"`
+	// `lose`, on TCP: `packet`, which TCP sends again, or `message`, for good, with its connection.
+	// Default: packet. Example: message
+	Lose string `yaml:"lose,omitempty"`
+	// `lose`, on TCP: how many retransmissions are lost as well.
+	// Default: 0. Example: 1000
+	Again int `yaml:"again,omitempty"`
+}
+
+// MatchStep selects messages.
+type MatchStep struct {
+	// A message type; `*` in it is any text.
+	// Required. Example: resp REPLCONF ACK
+	Type string `yaml:"type"`
+	// The host that sends it, or a role: looked up while the message is held.
+	// Default: any. Example: $old
+	From string `yaml:"from,omitempty"`
+	// The host that receives it, or a role.
+	// Default: any. Example: master
+	To string `yaml:"to,omitempty"`
+}
+
+// AwaitStep waits for exactly one of `conditions`, `role`, `fault`, and an operation (`on`, `call`) that gives a value.
 type AwaitStep struct {
+	// A message fault that must act on `packets`.
+	// Example: acks
+	Fault string `yaml:"fault,omitempty"`
+	// On how many packets the fault must act.
+	// Default: 1. Example: 2
+	Packets *int `yaml:"packets,omitempty"`
 	// Conditions of the target's `stable`; `[all]` is all of them.
 	// Example: [all]
 	Conditions []string `yaml:"conditions,omitempty,flow"`
@@ -192,7 +260,7 @@ func (st *Step) verbs() []string {
 	for _, v := range []struct {
 		name string
 		set  bool
-	}{{"let", st.Let != nil}, {"do", st.Do != nil}, {"cut", st.Cut != nil}, {"heal", st.Heal != ""}, {"crash", st.Crash != ""}, {"stop", st.Stop != ""},
+	}{{"let", st.Let != nil}, {"do", st.Do != nil}, {"cut", st.Cut != nil}, {"heal", st.Heal != ""}, {"fault", st.Fault != nil}, {"end", st.End != ""}, {"crash", st.Crash != ""}, {"stop", st.Stop != ""},
 		{"start", st.Start != ""}, {"restart", st.Restart != ""}, {"pause", st.Pause != ""}, {"resume", st.Resume != ""}, {"sleep", st.Sleep != ""},
 		{"await", st.Await != nil}, {"assert", st.Assert != nil}} {
 		if v.set {
@@ -214,6 +282,8 @@ func (st *Step) takes() []string {
 		out = append(out, st.Do.On)
 	case st.Cut != nil:
 		out = slices.Concat(st.Cut.Groups...)
+	case st.Fault != nil:
+		out = append(out, st.Fault.Match.From, st.Fault.Match.To)
 	case st.Await != nil:
 		out = append(slices.Clone(st.Await.Among), st.Await.On)
 	case st.Assert != nil:
@@ -243,8 +313,11 @@ func (st *Step) arguments() []string {
 	return nil
 }
 
-// cutPrefix tells cuts from names in what a step gives.
-const cutPrefix = "cut "
+// cutPrefix and faultPrefix tell cuts and message faults from names in what a step gives.
+const (
+	cutPrefix   = "cut "
+	faultPrefix = "message fault "
+)
 
 // gives lists what later steps may use of a step: $NAME, and its cut.
 func (st *Step) gives() []string {
@@ -264,11 +337,13 @@ func (st *Step) gives() []string {
 		as(st.Await.As)
 	case st.Cut != nil:
 		out = append(out, cutPrefix+st.Cut.Name)
+	case st.Fault != nil:
+		out = append(out, faultPrefix+st.Fault.Name)
 	}
 	return out
 }
 
-const verbNames = "let, do, cut, heal, crash, stop, start, restart, pause, resume, sleep, await or assert"
+const verbNames = "let, do, cut, heal, fault, end, crash, stop, start, restart, pause, resume, sleep, await or assert"
 
 // Load reads a script, by the path of its file or by the name of one that comes
 // with netsplit (redis-sentinel/split-brain), and checks it against its target: hosts, operations
@@ -343,7 +418,9 @@ type checker struct {
 	hosts []Host
 	known map[string]kind // names so far
 	cuts  []string
-	maybe bool // the step may be left out
+	// faults are the message faults that act, and on how many packets at most; 0: no bound.
+	faults map[string]int
+	maybe  bool // the step may be left out
 }
 
 // kind is what a name stands for.
@@ -383,7 +460,7 @@ func (c *checker) file() {
 	if _, err := sut.Args(t, f.Set); err != nil {
 		c.bad("set", "%v", err)
 	}
-	c.t, c.hosts, c.known = t, slices.Concat(t.Nodes, t.Clients), map[string]kind{}
+	c.t, c.hosts, c.known, c.faults = t, slices.Concat(t.Nodes, t.Clients), map[string]kind{}, map[string]int{}
 	if len(f.Steps) == 0 {
 		c.bad("steps", "no steps: say what to do, one step after the other: %s", verbNames)
 	}
@@ -425,6 +502,13 @@ func (c *checker) step(at string, st *Step) {
 			c.bad(at+".heal", "no cut named %q before this step: there are %s", st.Heal, orNone(c.cuts))
 		}
 		c.cuts = slices.DeleteFunc(c.cuts, func(n string) bool { return n == st.Heal })
+	case st.Fault != nil:
+		c.fault(at+".fault", st.Fault)
+	case st.End != "":
+		if _, acts := c.faults[st.End]; !acts {
+			c.bad(at+".end", "no message fault named %q acts at this step: there are %s", st.End, orNone(slices.Sorted(maps.Keys(c.faults))))
+		}
+		delete(c.faults, st.End)
 	case st.Sleep != "":
 		c.span(at+".sleep", st.Sleep)
 	case st.Await != nil:

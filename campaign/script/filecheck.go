@@ -67,9 +67,17 @@ func (c *checker) group(at string, words []string) {
 	}
 }
 
+// hostOrRole checks a word that stands for one host, or for who has a role then.
+func (c *checker) hostOrRole(at, word string) {
+	if _, is := c.t.Roles[word]; is && !slices.Contains(c.hosts, Host(word)) {
+		return
+	}
+	c.host(at, word)
+}
+
 func (c *checker) node(at, words string) {
 	f := strings.Fields(words)
-	c.host(at, f[0])
+	c.hostOrRole(at, f[0])
 	for _, p := range f[1:] {
 		if !slices.ContainsFunc(c.t.Processes, func(q model.Process) bool { return q.Name == p && !q.Once }) {
 			var have []string
@@ -183,7 +191,11 @@ func (c *checker) cut(at string, cut *CutStep) {
 			rest++
 			continue
 		}
-		c.group(fmt.Sprintf("%s.groups[%d]", at, i), g)
+		for j, w := range g {
+			if p := fmt.Sprintf("%s.groups[%d][%d]", at, i, j); c.nameOf(p, w) != aGroup {
+				c.hostOrRole(p, w)
+			}
+		}
 	}
 	if rest > 1 {
 		c.bad(at+".groups", "%d groups are the rest: only one can be", rest)
@@ -224,13 +236,13 @@ func (c *checker) aPeriod() string {
 
 func (c *checker) await(at string, a *AwaitStep) {
 	ways := 0
-	for _, set := range []bool{len(a.Conditions) > 0, a.Role != "", len(a.Call) > 0} {
+	for _, set := range []bool{len(a.Conditions) > 0, a.Role != "", len(a.Call) > 0, a.Fault != ""} {
 		if set {
 			ways++
 		}
 	}
 	if ways != 1 {
-		c.bad(at, "wait for exactly one of conditions, role and call; this step has %d of them", ways)
+		c.bad(at, "wait for exactly one of conditions, role, call and fault; this step has %d of them", ways)
 	}
 	c.span(at+".within", a.Within)
 	for i, n := range a.Conditions {
@@ -253,6 +265,11 @@ func (c *checker) await(at string, a *AwaitStep) {
 	case len(a.Call) > 0:
 		c.call(at, a.On, a.Call)
 		c.name(at+".as", a.As, anOutcome)
+	case a.Fault != "":
+		c.awaitFault(at, a)
+	}
+	if a.Packets != nil && a.Fault == "" {
+		c.bad(at+".packets", "packets goes with fault")
 	}
 	if a.Role == "" && len(a.Among) > 0 {
 		c.bad(at+".among", "among goes with role")

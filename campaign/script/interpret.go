@@ -47,11 +47,13 @@ type player struct {
 	at   string // path of the step under way
 	vars map[string]value
 	cuts map[string]*Cut
-	left map[string]string // where a step was left out that gives a name a meaning or makes a cut
+	// faults are those that act.
+	faults map[string]*Fault
+	left   map[string]string // where a step was left out that gives a name a meaning or makes a cut
 }
 
 func newPlayer(f *File, s *Script) *player {
-	return &player{f: f, s: s, vars: map[string]value{}, cuts: map[string]*Cut{}, left: map[string]string{}}
+	return &player{f: f, s: s, vars: map[string]value{}, cuts: map[string]*Cut{}, faults: map[string]*Fault{}, left: map[string]string{}}
 }
 
 // Play is the script of a file, for Play and Test.
@@ -94,6 +96,11 @@ func (p *player) step(st *Step) {
 	case st.Heal != "":
 		s.Heal(p.cuts[st.Heal])
 		delete(p.cuts, st.Heal)
+	case st.Fault != nil:
+		p.fault(st.Fault)
+	case st.End != "":
+		s.End(p.faults[st.End])
+		delete(p.faults, st.End)
 	case st.Crash != "":
 		p.node(s.Crash, st.Crash)
 	case st.Stop != "":
@@ -117,7 +124,7 @@ func (p *player) step(st *Step) {
 }
 
 // leavesOut says why a step is left out, "" where it is not: the operation of its if
-// was not acknowledged, or not done either, or what it heals was never cut.
+// was not acknowledged, or not done either, or what it heals or ends was never begun.
 func (p *player) leavesOut(st *Step) string {
 	if name, named := strings.CutPrefix(st.If, namePrefix); named {
 		switch op := p.vars[name].op; {
@@ -129,6 +136,9 @@ func (p *player) leavesOut(st *Step) string {
 	}
 	if st.Heal != "" && p.cuts[st.Heal] == nil {
 		return fmt.Sprintf("cut %s was left out (%s)", st.Heal, p.left[cutPrefix+st.Heal])
+	}
+	if st.End != "" && p.faults[st.End] == nil {
+		return fmt.Sprintf("message fault %s was left out (%s)", st.End, p.left[faultPrefix+st.End])
 	}
 	return ""
 }
@@ -194,6 +204,17 @@ func (p *player) group(words []string) []Host {
 	return out
 }
 
+// withRoles has hosts in place of words that are roles: who has them is looked up now.
+func (p *player) withRoles(words []string) []string {
+	out := slices.Clone(words)
+	for i, w := range out {
+		if _, is := p.s.live.Target().Roles[w]; is && !slices.Contains(p.s.live.Hosts(), Host(w)) {
+			out[i] = string(p.s.Role(w))
+		}
+	}
+	return out
+}
+
 func (p *player) host(word string) Host { return Host(p.text(word)) }
 
 // text is what a word stands for as an argument: a host's name, an operation's
@@ -223,7 +244,7 @@ func (p *player) args(call []string) []string {
 
 func (p *player) node(do func(Host, ...string), words string) {
 	f := strings.Fields(words)
-	do(p.host(f[0]), f[1:]...)
+	do(p.host(p.withRoles(f[:1])[0]), f[1:]...)
 }
 
 func (p *player) do(d *DoStep) {
@@ -253,7 +274,7 @@ func (p *player) cut(c *CutStep) {
 			part.Groups = append(part.Groups, nil)
 			continue
 		}
-		hosts := p.group(g)
+		hosts := p.group(p.withRoles(g))
 		named, part.Groups = append(named, hosts), append(part.Groups, hosts)
 	}
 	if rest >= 0 {
@@ -276,6 +297,8 @@ func (p *player) await(a *AwaitStep) {
 		}
 	case len(a.Call) > 0:
 		p.awaitCall(a, limit)
+	case a.Fault != "":
+		p.awaitFault(a, limit)
 	case a.Conditions[0] == allWord:
 		p.s.Await(limit)
 	default:

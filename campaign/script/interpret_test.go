@@ -2,6 +2,7 @@ package script
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -72,6 +73,22 @@ func TestVerbsOfNodes(t *testing.T) {
 	}
 	if got, want := r.done(), "stop n1, start n1, stop n2, start n2, pause n3, slept, resume n3, kill n2"; got != want {
 		t.Errorf("did %s\nwant %s", got, want)
+	}
+}
+
+// A role stands for who has it when the step is done.
+func TestRolesInPlaceOfHosts(t *testing.T) {
+	r := &fakeRun{}
+	if err := playFile(t, r, `  - cut: {name: a, shape: complete, groups: [[master, c1], [rest]]}
+  - crash: master redis
+`); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := r.done(), "cut a, kill n2"; got != want || r.steps[0].Do != "role" {
+		t.Errorf("did %s, want %s: %+v", got, want, r.steps)
+	}
+	if got, want := fmt.Sprint(r.parted[0].Groups), "[[n2 c1] [n1 n3 c2]]"; got != want {
+		t.Errorf("cut %s, want %s", got, want)
 	}
 }
 

@@ -35,6 +35,7 @@ type Script struct {
 	mu     sync.Mutex // held for a whole step; guards what follows
 	n      int
 	cuts   int
+	faults int
 	halted bool // a step could not be done
 
 	over atomic.Bool // the script has ended: no step begins any more
@@ -54,6 +55,9 @@ type live interface {
 	Node(verb model.NodeVerb, host model.NodeID, process string) ([]string, error)
 	Cut(ctx context.Context, name string, p model.Partition) (model.ScriptCut, error)
 	Heal(ctx context.Context, name string) (model.ScriptCut, error)
+	Fault(ctx context.Context, name string, f model.MessageFault) (model.MessageFault, error)
+	Acted(ctx context.Context, name string, want int, limit time.Duration) (acted, met int, err error)
+	End(ctx context.Context, name string) (model.FaultProof, error)
 }
 
 // play has a function act on a live target.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"netsplit/campaign/script"
 	"netsplit/e2e/harness"
@@ -219,6 +220,62 @@ func TestWhatIsNoPass(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Single messages are lost, kept and let go by the steps of a script, on connections that
+// were there before. A cut meanwhile is one for what is kept, too: nothing leaks.
+func TestMessageFaults(t *testing.T) {
+	const ack = "resp REPLCONF ACK"
+	match := func(from, to model.NodeID) model.MessageMatch { return model.MessageMatch{Type: ack, From: from, To: to} }
+	t.Run("shipped", func(t *testing.T) {
+		harness.LeavesNothing(t)
+		text, err := os.ReadFile(filepath.Join(shipped, "lost-acknowledgement.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		without := filepath.Join(t.TempDir(), "without.yaml") // the message fault
+		if err := os.WriteFile(without, regexp.MustCompile(`(?m)^  - (fault|await: \{fault|end).*\n(    why.*\n)?`).ReplaceAll(text, nil), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for file, want := range map[string]string{filepath.Join(shipped, "lost-acknowledgement.yaml"): ": 0 of 1 plays failed (1 pass)", without: ": 1 of 1 plays failed (1 fail)"} {
+			if res := harness.Run(t, "script", "run", file, "--runs-dir", t.TempDir()); !strings.Contains(res.Stdout, want) {
+				t.Errorf("want %s: %s", want, res)
+			}
+		}
+	})
+	t.Run("cut meanwhile", func(t *testing.T) {
+		harness.LeavesNothing(t)
+		sum, _ := play(t, script.Config{}, func(s *script.Script) {
+			late := s.Fault("late", model.MessageFault{Kind: model.FaultDelay, For: time.Second, Every: 1, Match: match("n2", "n1")})
+			lost := s.Fault("lost", model.MessageFault{Kind: model.FaultLose, Match: match("n3", "master")})
+			s.AwaitFault(s.Period("failover"), lost, 1)
+			s.End(lost)
+			s.AwaitFault(s.Period("failover"), late, 1)
+			cut := s.Partial(s.Hosts("n2"), s.Hosts("n1"))
+			s.Sleep(1200 * time.Millisecond) // what is kept comes due
+			s.Heal(cut)
+			s.End(late)
+			s.Await(4*s.Period("demotion"), "replicated")
+			s.True(s.Client("c1").Do("set", "n1", "x", "1").OK(), "a write is taken")
+		})
+		if sum.Verdict.Value != model.VerdictPass {
+			t.Fatalf("%+v", sum.Verdict)
+		}
+		proved(t, sum)
+		if p := sum.Faults; len(p) != 2 || p[0].Cut == 0 || p[0].Wrong+p[1].Wrong != 0 || !p[0].Known || p[1].Lost != 1 || p[1].Hits[0].From != "n3" || sum.Scenario.Faults[1].Match.ToRole != "master" {
+			t.Errorf("%+v of %+v", p, sum.Scenario.Faults)
+		}
+	})
+	t.Run("vacuous", func(t *testing.T) {
+		harness.LeavesNothing(t)
+		sum, _ := play(t, script.Config{}, func(s *script.Script) {
+			s.Fault("", model.MessageFault{Kind: model.FaultLose, Match: model.MessageMatch{Type: "resp NOSUCH", From: "c1"}})
+			s.True(s.Client("c1").Do("set", "n1", "x", "1").OK(), "a write is taken")
+		})
+		if sum.Verdict.Value != model.VerdictVacuous || !strings.Contains(sum.Verdict.Reason, "never met its message") {
+			t.Errorf("%+v", sum.Verdict)
+		}
+	})
 }
 
 const shipped = "../../deploy/targets/redis-sentinel/scripts"

@@ -1,0 +1,126 @@
+package script
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"netsplit/model"
+	"netsplit/sut"
+)
+
+// fault checks a message fault, and books it for end and await.
+func (c *checker) fault(at string, f *FaultStep) {
+	if f.Name == "" {
+		c.bad(at+".name", "the message fault has no name: give one, for end and await")
+	}
+	if _, acts := c.faults[f.Name]; acts {
+		c.bad(at+".name", "a message fault named %q acts here already: end it first, or take another name", f.Name)
+	}
+	ok := true
+	bad := func(key, format string, args ...any) {
+		ok = false
+		c.bad(at+"."+key, format, args...)
+	}
+	m := f.model(func(key, text string) time.Duration {
+		d, err := spanOf(text, func(name string) (time.Duration, error) {
+			return sut.PeriodOf(c.t, sut.ExpandInput{Args: c.f.Set}, name)
+		})
+		if err != nil {
+			bad(key, "%v", err)
+		}
+		return d
+	})
+	for key, end := range map[string]*model.NodeID{"match.from": &m.Match.From, "match.to": &m.Match.To} {
+		word := string(*end)
+		switch k := c.nameOf(at+"."+key, word); {
+		case k == aHost || word == "":
+			*end = ""
+		case k == "unknown":
+			ok = false
+		case k != "":
+			bad(key, "%s is %s: name a host or a role", word, k)
+		case !slices.Contains(c.hosts, Host(word)) && !slices.Contains(c.roles(), word):
+			bad(key, "no host and no role %q: the target has hosts %s and roles %s", word, names(c.hosts), orNone(c.roles()))
+		}
+	}
+	if !slices.Contains(model.FaultKinds(), m.Kind) {
+		bad("kind", "unknown kind %q: use one of %v", f.Kind, model.FaultKinds())
+	}
+	if m.Match.Type == "" {
+		bad("match.type", "type is missing: say which messages, such as type: \"tcp syn *\"; a run's report lists the types, and * is any text")
+	}
+	if ok {
+		err := sut.Ends(&m.Match, c.hosts, c.roles())
+		if err == nil {
+			err = m.Validate(c.hosts)
+		}
+		if err != nil {
+			c.bad(at, "%s", strings.TrimPrefix(err.Error(), "message fault: "))
+		}
+	}
+	if f.Name != "" {
+		c.faults[f.Name] = m.Most()
+	}
+}
+
+func (c *checker) roles() []string { return slices.Sorted(maps.Keys(c.t.Roles)) }
+
+// awaitFault checks that what is waited for can come.
+func (c *checker) awaitFault(at string, a *AwaitStep) {
+	most, acts := c.faults[a.Fault]
+	if !acts {
+		c.bad(at+".fault", "no message fault named %q acts at this step: there are %s", a.Fault, orNone(slices.Sorted(maps.Keys(c.faults))))
+		return
+	}
+	switch n := a.packets(); {
+	case n < 1:
+		c.bad(at+".packets", "packets %d: wait for one or more", n)
+	case most > 0 && n > most:
+		c.bad(at+".packets", "it acts on %d packet(s) at most, and %d never come: give the fault times: %d or more", most, n, n)
+	}
+	if a.As != "" {
+		c.bad(at+".as", "a message fault gives no value: leave out as")
+	}
+}
+
+func (a *AwaitStep) packets() int {
+	if a.Packets == nil {
+		return 1
+	}
+	return *a.Packets
+}
+
+// model is the fault as the engine knows it, with the words of the file for its ends.
+func (f *FaultStep) model(span func(key, text string) time.Duration) model.MessageFault {
+	of := func(key, text string) time.Duration {
+		if text == "" {
+			return 0
+		}
+		return span(key, text)
+	}
+	return model.MessageFault{
+		Kind: model.FaultKind(f.Kind), Match: model.MessageMatch{Type: f.Match.Type, From: Host(f.Match.From), To: Host(f.Match.To)},
+		Nth: f.Nth, Every: f.Every, Times: f.Times, For: of("for", f.For), Copies: f.Copies, Gap: of("gap", f.Gap),
+		Behind: f.Behind, Limit: of("limit", f.Limit), Lose: model.Loss(f.Lose), Again: f.Again,
+	}
+}
+
+func (p *player) fault(f *FaultStep) {
+	m := f.model(func(_, text string) time.Duration { return p.span(text) })
+	m.Match.From, m.Match.To = p.host(f.Match.From), p.host(f.Match.To)
+	p.faults[f.Name] = p.s.Fault(f.Name, m)
+}
+
+// awaitFault waits for a fault; without one the script ends.
+func (p *player) awaitFault(a *AwaitStep, limit time.Duration) {
+	f := p.faults[a.Fault]
+	if f == nil {
+		p.s.step("await", "await message fault "+a.Fault, func() (string, error) {
+			return "", fmt.Errorf("the step that begins it was left out (%s): give this one the same if", p.left[faultPrefix+a.Fault])
+		})
+	}
+	p.s.AwaitFault(limit, f, a.packets())
+}
