@@ -93,7 +93,7 @@ compare: setup build ## measure cofi beside random on both targets (root, hours)
 	@scripts/compare.sh
 
 .PHONY: scripts-soak
-scripts-soak: build ## play each shipped script 10 times, and the control 20 times (root, half an hour)
+scripts-soak: build ## play each shipped script 10 times, and those that must pass 20 times (root, half an hour)
 	@scripts/setup.sh $(SCRIPT_PACKAGES)
 	@scripts/soak-scripts.sh
 

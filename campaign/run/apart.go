@@ -94,3 +94,9 @@ func (s *session) checkGated(at time.Duration, p *model.Packet) {
 		s.incomplete = append(s.incomplete, fmt.Sprintf("a packet from %s to %s passed the gate by at %v, after it was proved to hold all: what message faults met is not known", p.From, p.To, at))
 	}
 }
+
+// isProbe says whether netsplit itself sent a packet of TCP or UDP, by its ports. ARP requests
+// of netsplit's own look like all others.
+func isProbe(p *model.Packet) bool {
+	return (p.Proto == model.ProtoTCP || p.Proto == model.ProtoUDP) && (p.Src.Port() == model.ProbePacketPort || p.Dst.Port() == model.ProbePacketPort)
+}

@@ -180,3 +180,18 @@ func TestFaultsThatAScriptCannotHave(t *testing.T) {
 		}
 	}
 }
+
+// TestProbePacketsAreNoMessages of a script's run: no fault acts on them.
+func TestProbePacketsAreNoMessages(t *testing.T) {
+	gate := &fakeGate{}
+	l := scripted(t, gate)
+	if _, err := l.Fault(t.Context(), "all", model.MessageFault{Kind: model.FaultLose, Every: 1, Match: model.MessageMatch{Type: "*", From: "n1", To: "n2"}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, port := range []layers.TCPPort{9, 7001} {
+		l.r.s.Gate("n1", time.Now(), frame(t, "n1", "n2", &layers.TCP{SrcPort: 7, DstPort: port, RST: true}, ""))
+	}
+	if acted, met := l.r.s.engine.Acted(1); acted != 1 || met != 1 || gate.log() != "n2: RST true seq 0" {
+		t.Errorf("acted on %d of %d, passed %s", acted, met, gate.log())
+	}
+}

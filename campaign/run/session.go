@@ -356,9 +356,9 @@ func (s *session) hear(at time.Duration, p *model.HeldPacket) {
 }
 
 // step reads a frame. What crosses while the servers are stopped, after the end of
-// the run, goes its way and is no message.
+// the run, goes its way and is no message; nor is what proves a script's cuts and faults.
 func (s *session) step(f model.Frame) *inference.Step {
-	if s.over {
+	if s.over || s.scn.Strategy == model.StrategyScripted && isProbe(&s.pipe.Look(f).Packet) {
 		return s.pipe.Look(f)
 	}
 	return s.pipe.Step(f)

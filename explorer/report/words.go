@@ -61,6 +61,9 @@ func story(in *Input, t *timeline) []string {
 			how += " (" + gateWords(s.Gate) + ")"
 		}
 	}
+	if s.Scenario.Strategy == model.StrategyScripted && len(s.Scenario.Faults) > 0 {
+		how += ", until the script began a message fault: from then on its gate held what the fault could be about"
+	}
 	if s.Tap == "none" {
 		how = "netsplit read none of their packets, as the testbed has no mirror port"
 	}
