@@ -13,6 +13,7 @@ import (
 
 	"netsplit/flowrules"
 	"netsplit/inference/store"
+	"netsplit/internal/storetest"
 	"netsplit/model"
 	"netsplit/testbed/doctor"
 )
@@ -35,7 +36,7 @@ type fakeService struct {
 }
 
 func newFake(t testing.TB) *fakeService {
-	f := &fakeService{Store: store.NewMemory(), ended: make(chan struct{}, 10)}
+	f := &fakeService{Store: storetest.New(t), ended: make(chan struct{}, 10)}
 	must := func(err error) {
 		if err != nil {
 			t.Fatal(err)

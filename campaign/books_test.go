@@ -14,7 +14,7 @@ import (
 
 	"netsplit/explorer/check"
 	"netsplit/explorer/report"
-	"netsplit/inference/store"
+	"netsplit/internal/storetest"
 	"netsplit/model"
 	"netsplit/record/rundir"
 )
@@ -95,7 +95,7 @@ func TestABriefRunHasAllThatIsLookedAt(t *testing.T) {
 }
 
 func bookkeeper(t *testing.T) *Service {
-	return &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler), store: store.NewMemory(), metrics: noMetrics{},
+	return &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler), store: storetest.New(t), metrics: noMetrics{},
 		jobs: map[string]*job{}, subs: map[chan struct{}]bool{}}
 }
 

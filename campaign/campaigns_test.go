@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"netsplit/inference/store"
+	"netsplit/internal/storetest"
 	"netsplit/model"
 	"netsplit/record/rundir"
 	"netsplit/sut/nodes"
@@ -25,7 +25,7 @@ import (
 // A campaign that waits behind another is cancelled at once, not when its turn
 // comes; one whose run was cut short says so, and not that it goes on.
 func TestAQueuedCampaignIsCancelledAtOnce(t *testing.T) {
-	s := &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler), store: store.NewMemory(),
+	s := &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler), store: storetest.New(t),
 		jobs: map[string]*job{}, subs: map[chan struct{}]bool{}, wake: make(chan struct{}, 1)}
 	for _, id := range []string{"c-1", "c-2", "c-3"} {
 		c := model.Campaign{ID: id, State: model.CampaignQueued, Spec: model.CampaignSpec{Target: "redis-sentinel"}}
@@ -66,7 +66,7 @@ func TestAQueuedCampaignIsCancelledAtOnce(t *testing.T) {
 // A replay takes the release that ran, not what the target's default is now,
 // and the settings of the run; another one that is asked for is refused.
 func TestAReplayIsMadeOnWhatTheRunWasMadeOn(t *testing.T) {
-	s := &Service{cfg: Config{RunsDir: t.TempDir(), InProcess: true}, store: store.NewMemory()}
+	s := &Service{cfg: Config{RunsDir: t.TempDir(), InProcess: true}, store: storetest.New(t)}
 	file := filepath.Join(t.TempDir(), "mine@home", "target.yaml")
 	if err := os.Mkdir(filepath.Dir(file), 0o755); err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func TestAReplayIsMadeOnWhatTheRunWasMadeOn(t *testing.T) {
 
 // What cannot be searched is the user's to mend, and is said so.
 func TestACampaignThatCannotBeSearchedIsRefused(t *testing.T) {
-	s := &Service{cfg: Config{RunsDir: t.TempDir(), InProcess: true}, store: store.NewMemory()}
+	s := &Service{cfg: Config{RunsDir: t.TempDir(), InProcess: true}, store: storetest.New(t)}
 	file := filepath.Join(t.TempDir(), "target.yaml")
 	write(t, file, "name: mine\nnodes: [n1]\nclients: [c1]\nprocesses: [{name: s, hosts: [n1], command: [sleep, '9']}]\nstable: [{name: up, hosts: [n1], probe: {command: [echo, up]}, match: up}]\nvariables: []\n"+
 		"workloads: [{name: w, host: c1, command: ['true']}]\nchecks: []\ntiming: {settle: 1s, workload: 1s, max_cut: 1s, recover: 1s}\n")
@@ -143,7 +143,7 @@ func TestACampaignThatCannotBeSearchedIsRefused(t *testing.T) {
 // A run has one name of its target, under way and finished, however the user
 // named the target.
 func TestARunThatBeganHasTheNameOfItsTarget(t *testing.T) {
-	s := &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler), store: store.NewMemory(),
+	s := &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler), store: storetest.New(t),
 		jobs: map[string]*job{}, subs: map[chan struct{}]bool{}}
 	if err := s.store.PutRun(model.RunSummary{RunMeta: model.RunMeta{Campaign: "c-1", Run: "c-1-r0001"}}); err != nil {
 		t.Fatal(err)
@@ -173,7 +173,7 @@ func TestARunThatBeganHasTheNameOfItsTarget(t *testing.T) {
 // short counts as one that did not fail. What was made counts, also where the
 // campaign does not come to its end.
 func TestAReplayThatWasCutShortIsMadeAgain(t *testing.T) {
-	s := &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler), store: store.NewMemory(), metrics: noMetrics{},
+	s := &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler), store: storetest.New(t), metrics: noMetrics{},
 		jobs: map[string]*job{}, subs: map[chan struct{}]bool{}, wake: make(chan struct{}, 1)}
 	failed := model.Verdict{Value: model.VerdictFail, Failures: []model.Failure{{Signature: "lost"}}}
 	run := func(c string, n int, v model.Verdict) {
@@ -238,7 +238,7 @@ func (noMetrics) Finding(model.Finding)                              { runtime.G
 func TestRunsThatFinishTogetherAreAllBooked(t *testing.T) {
 	const runs, failures = 8, 5
 	for n := range 30 {
-		s := &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler), store: store.NewMemory(), metrics: noMetrics{},
+		s := &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler), store: storetest.New(t), metrics: noMetrics{},
 			jobs: map[string]*job{}, subs: map[chan struct{}]bool{}}
 		j := &job{c: model.Campaign{ID: "c-1", State: model.CampaignRunning}}
 		var all sync.WaitGroup
@@ -272,7 +272,7 @@ func TestRunsThatFinishTogetherAreAllBooked(t *testing.T) {
 
 // TestRunsThatAreMadeAgainArePlanned: the bound on what is done is one.
 func TestRunsThatAreMadeAgainArePlanned(t *testing.T) {
-	s := &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler), store: store.NewMemory(), metrics: noMetrics{},
+	s := &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler), store: storetest.New(t), metrics: noMetrics{},
 		jobs: map[string]*job{}, subs: map[chan struct{}]bool{}}
 	j := &job{c: model.Campaign{ID: "c-1", State: model.CampaignRunning, Planned: 1}}
 	for i, want := range []int{1, 2, 3} {
@@ -288,7 +288,7 @@ func TestRunsThatAreMadeAgainArePlanned(t *testing.T) {
 // TestWhatARunDoesIsKnownWhileItDoesIt: of the runs under way, and no others.
 func TestWhatARunDoesIsKnownWhileItDoesIt(t *testing.T) {
 	j := &job{c: model.Campaign{ID: "c-1", State: model.CampaignRunning}}
-	s := &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler), store: store.NewMemory(), metrics: noMetrics{},
+	s := &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler), store: storetest.New(t), metrics: noMetrics{},
 		jobs: map[string]*job{"c-1": j}, subs: map[chan struct{}]bool{}}
 	s.runStarted(j, "mine", "r1", model.Scenario{})
 	s.runStarted(j, "mine", "r2", model.Scenario{})
@@ -314,7 +314,7 @@ func write(t *testing.T, path, text string) {
 // time between does not count, and asking twice is harmless. One that is done has
 // nothing to go on with.
 func TestAFailedCampaignIsResumed(t *testing.T) {
-	s := &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler), store: store.NewMemory(),
+	s := &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler), store: storetest.New(t),
 		jobs: map[string]*job{}, subs: map[chan struct{}]bool{}, wake: make(chan struct{}, 1)}
 	failed := time.Now().Add(-time.Hour)
 	for id, c := range map[string]model.Campaign{

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"netsplit/inference/store"
+	"netsplit/internal/storetest"
 )
 
 // TestADiskThatIsFullIsUnwell: of the records or of the store, in bytes or in files,
@@ -27,7 +27,7 @@ func TestADiskThatIsFullIsUnwell(t *testing.T) {
 		"the last run":       {room{enough, 1}, room{enough, 1}, fmt.Errorf("write events.jsonl: %w", syscall.ENOSPC), "the last run could not be recorded: write events.jsonl: no space left on device: make room in /r"},
 		"another run's fate": {room{enough, 1}, room{enough, 1}, errors.New("the switch is gone"), ""},
 	} {
-		s := &Service{store: store.NewMemory(), cfg: Config{RunsDir: "/r", StorePath: "/s/netsplit.db"}}
+		s := &Service{store: storetest.New(t), cfg: Config{RunsDir: "/r", StorePath: "/s/netsplit.db"}}
 		s.room = func(dir string) (room, error) {
 			return map[string]room{"/r": c.runs, "/s": c.store}[dir], nil
 		}
@@ -52,7 +52,7 @@ func TestTheRoomOfAFolderIsKnown(t *testing.T) {
 	if r, err := roomAt(dir); err != nil || r.bytes <= 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	s := &Service{store: store.NewMemory(), cfg: Config{RunsDir: filepath.Join(dir, "gone"), StorePath: filepath.Join(dir, "gone", "netsplit.db")}}
+	s := &Service{store: storetest.New(t), cfg: Config{RunsDir: filepath.Join(dir, "gone"), StorePath: filepath.Join(dir, "gone", "netsplit.db")}}
 	if _, err := s.diskHealth(); err == nil || strings.Count(err.Error(), "the folder of ") != 1 || !strings.Contains(err.Error(), "must exist") {
 		t.Errorf("%v", err)
 	}

@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"netsplit/inference/store"
+	"netsplit/internal/storetest"
 	"netsplit/model"
 )
 
 // TestFindingsOfAnOlderVersionAreListedLikeOthers: with severity and cause, by what
 // they cost, each once; so are the failures of its runs.
 func TestFindingsOfAnOlderVersionAreListedLikeOthers(t *testing.T) {
-	s := &Service{store: store.NewMemory(), log: slog.New(slog.DiscardHandler)}
+	s := &Service{store: storetest.New(t), log: slog.New(slog.DiscardHandler)}
 	failures := []model.Failure{
 		{Check: "operations", Signature: "get failed with Timeout although all it needs was reached, while cut", Class: model.Broken},
 		{Check: "operations", Signature: "put failed with Timeout although all it needs was reached, after heal", Class: model.Broken},
@@ -63,7 +63,7 @@ func TestFindingsOfAnOlderVersionAreListedLikeOthers(t *testing.T) {
 // TestReplaysAreCountedByCause: of ten replays of a lost write eight lose it, two of
 // them in other words; one fails otherwise, which is no loss.
 func TestReplaysAreCountedByCause(t *testing.T) {
-	s := &Service{store: store.NewMemory(), log: slog.New(slog.DiscardHandler)}
+	s := &Service{store: storetest.New(t), log: slog.New(slog.DiscardHandler)}
 	run := func(c, id string, failures ...model.Failure) model.RunSummary {
 		sum := model.RunSummary{RunMeta: model.RunMeta{Campaign: c, Run: id}, Verdict: model.Verdict{Value: model.VerdictFail, Failures: failures}}
 		if err := s.store.PutRun(sum); err != nil {
@@ -116,7 +116,7 @@ func TestReplaysAreCountedByCause(t *testing.T) {
 // it goes on, unless it was asked to stop.
 func TestASearchWarnsOfAWrongTargetFile(t *testing.T) {
 	for _, stop := range []bool{false, true} {
-		s := &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler), store: store.NewMemory(), metrics: noMetrics{},
+		s := &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler), store: storetest.New(t), metrics: noMetrics{},
 			jobs: map[string]*job{}, subs: map[chan struct{}]bool{}}
 		j := &job{c: model.Campaign{ID: "c-1", State: model.CampaignRunning, Spec: model.CampaignSpec{StopWhenSuspect: stop}}}
 		j.ctx, j.cancel = context.WithCancelCause(context.Background())
@@ -163,7 +163,7 @@ func TestASearchStopsAtTheFirstBrokenPromise(t *testing.T) {
 	documented.Verdict.Failures = []model.Failure{{Check: "lost-acknowledged-writes", Class: model.Documented, Signature: "lost"}}
 	broken.Verdict.Failures = []model.Failure{{Check: "two-leaders", Class: model.Broken, Signature: "two leaders"}}
 	for _, asked := range []bool{false, true} {
-		s := &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler), store: store.NewMemory(), metrics: noMetrics{},
+		s := &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler), store: storetest.New(t), metrics: noMetrics{},
 			jobs: map[string]*job{}, subs: map[chan struct{}]bool{}}
 		j := &job{c: model.Campaign{ID: "c-1", State: model.CampaignRunning, Spec: model.CampaignSpec{StopWhenBroken: asked}}}
 		j.ctx, j.cancel = context.WithCancelCause(context.Background())

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"netsplit/inference/store"
+	"netsplit/internal/storetest"
 	"netsplit/model"
 )
 
@@ -31,7 +31,7 @@ func (m *told) SwitchConnected(model.DatapathID, bool) {}
 // and when the last cut was.
 func TestMetricsHaveWhatTheStoreHas(t *testing.T) {
 	m := &told{runs: map[string]int{}}
-	s := &Service{store: store.NewMemory(), metrics: m}
+	s := &Service{store: storetest.New(t), metrics: m}
 	began := time.Unix(1e9, 0)
 	for i := range 5 {
 		r := model.RunSummary{RunMeta: model.RunMeta{Campaign: "c-1", Run: fmt.Sprint("r", i), Target: "mine", Started: began.Add(time.Duration(i) * time.Minute)},

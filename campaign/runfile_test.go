@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"netsplit/inference/store"
+	"netsplit/internal/storetest"
 	"netsplit/model"
 	"netsplit/record/rundir"
 )
@@ -18,7 +18,7 @@ import (
 // TestAFileOfARunIsARegularOneInItsFolder: whatever else somebody put there is a
 // conflict, said at once and not followed.
 func TestAFileOfARunIsARegularOneInItsFolder(t *testing.T) {
-	s := &Service{cfg: Config{RunsDir: t.TempDir()}, store: store.NewMemory()}
+	s := &Service{cfg: Config{RunsDir: t.TempDir()}, store: storetest.New(t)}
 	for _, run := range []string{"r1", "r2"} {
 		if err := s.store.PutRun(model.RunSummary{RunMeta: model.RunMeta{Campaign: "c-1", Run: run}}); err != nil {
 			t.Fatal(err)

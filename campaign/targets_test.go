@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"netsplit/inference/store"
+	"netsplit/internal/storetest"
 	"netsplit/model"
 )
 
 // TestAClientOfADaemonNamesNoPath: whatever is at the path, it is not opened and
 // not quoted. In the user's own process it is.
 func TestAClientOfADaemonNamesNoPath(t *testing.T) {
-	s := &Service{cfg: Config{RunsDir: t.TempDir()}, store: store.NewMemory()}
+	s := &Service{cfg: Config{RunsDir: t.TempDir()}, store: storetest.New(t)}
 	file := filepath.Join(t.TempDir(), "target.yaml")
 	write(t, file, "secret: yes\n")
 	for _, spec := range []model.CampaignSpec{{Target: file}, {Target: filepath.Dir(file)}, {Target: file + "@1"}, {Target: "./target.yaml"}, {Target: file, Replay: "c-1-r0001"}} {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"netsplit/inference/store"
+	"netsplit/internal/storetest"
 	"netsplit/model"
 )
 
@@ -19,8 +19,8 @@ func ringTarget() *model.Target {
 // A scenario's partition is given as one by hand is: what its shape says goes
 // without saying is filled in.
 func TestAPartitionOfAScenarioIsResolved(t *testing.T) {
-	s := &Service{store: store.NewMemory()}
-	labelled := &Service{store: store.NewMemory(), cfg: Config{Testbed: &model.Testbed{Hosts: []model.TestbedHost{
+	s := &Service{store: storetest.New(t)}
+	labelled := &Service{store: storetest.New(t), cfg: Config{Testbed: &model.Testbed{Hosts: []model.TestbedHost{
 		{Name: "n1", Labels: map[string]string{"rack": "a"}}, {Name: "n2", Labels: map[string]string{"rack": "a"}}, {Name: "n3", Labels: map[string]string{"rack": "b"}}}}}}
 	inv := model.Invariant{A: model.VarRef{Name: "leader", Node: "n1"}, B: model.VarRef{Name: "leader", Node: "n2"}}
 	heal := func(from, to model.NodeID) *model.Class { return &model.Class{Type: "text PING", From: from, To: to} }

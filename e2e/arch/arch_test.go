@@ -74,6 +74,7 @@ var rooms = map[string]room{
 	"deploy/targets":       {why: "a target is data"},
 	"internal/regular":     {why: "who opens a file for somebody else opens it in one way"},
 	"internal/switchtest":  {may: []string{"controller/of13", "model"}, why: "the model switch knows OpenFlow only, so that it cannot agree with our mistakes"},
+	"internal/storetest":   {may: []string{"inference/store"}, why: "makes stores for tests"},
 	"internal/sim":         {pure: true, may: []string{"explorer", "explorer/policy", "model"}, why: "the simulation drives the core as the campaign does"},
 	"internal/labtest":     {may: []string{"testbed/lab", "model"}, why: "a sandbox for tests of the lab"},
 	"internal/dashboard":   {may: []string{"deploy/grafana"}, why: "reads the dashboard for tests that ask its queries"},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -49,6 +50,16 @@ func (t countingTx) scan(bucket string, prefix, from []byte, reverse bool, fn fu
 	})
 }
 
+func empty(t *testing.T) *Store {
+	t.Helper()
+	s, err := Open(filepath.Join(t.TempDir(), "netsplit.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
 // big is a run with all that makes one big.
 func big(n int) model.RunSummary {
 	r := model.RunSummary{Messages: map[string]int{}, Verdict: model.Verdict{Value: model.VerdictFail, Reason: "3 lost",
@@ -66,8 +77,9 @@ func big(n int) model.RunSummary {
 // TestAPageReadsWhatItAnswersAndNoMore: however many there are, and however big.
 func TestAPageReadsWhatItAnswersAndNoMore(t *testing.T) {
 	const n = 1000
-	c := &counting{kv: newMemory()}
-	s := &Store{kv: c}
+	s := empty(t)
+	c := &counting{kv: s.kv}
+	s.kv = c
 	err := s.Update(func(tx *Tx) (err error) {
 		for i := range n {
 			f := model.Finding{ID: fmt.Sprintf("f-%04d", i), Campaign: "c", FirstAfter: i, Failure: big(0).Verdict.Failures[0], Runs: make([]string, 500)}
@@ -140,7 +152,7 @@ func TestAPageReadsWhatItAnswersAndNoMore(t *testing.T) {
 // lengths, also after runs and partitions were stored anew.
 func TestAnnotationsAreThoseThatOverlap(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	s := NewMemory()
+	s := empty(t)
 	var all []model.Annotation
 	at := func(max time.Duration) time.Duration { return time.Duration(rng.Int64N(int64(max))) }
 	for i := range 300 {
@@ -199,7 +211,7 @@ func TestAnnotationsAreThoseThatOverlap(t *testing.T) {
 
 // TestAPartitionThatFailedLastsNoLonger than what is known of it.
 func TestAPartitionThatFailedLastsNoLonger(t *testing.T) {
-	s := NewMemory()
+	s := empty(t)
 	p := model.PartitionStatus{PartitionSpec: model.PartitionSpec{Name: "p"}, State: model.PartitionFailed, Created: t0, InForce: t0}
 	p.Lapse(t0.Add(time.Minute), "the switch is gone")
 	if err := s.PutPartition(p); err != nil {

@@ -20,7 +20,7 @@ const Schema = 2
 // Store holds what outlives a run. It may be used by several goroutines.
 type Store struct {
 	kv   kv
-	path string // "" in memory
+	path string
 }
 
 // Option changes how Open works.
@@ -28,13 +28,9 @@ type Option func(*options)
 
 type options struct {
 	timeout time.Duration
-	maxSize int
+	maxSize int // in bytes; a write beyond it fails with model.ErrFull; 0: no bound
 	creator string
 }
-
-// WithMaxSize bounds the file, in bytes; a write beyond it fails with
-// model.ErrFull. 0 (the default) sets no bound.
-func WithMaxSize(bytes int) Option { return func(o *options) { o.maxSize = bytes } }
 
 // WithCreator names the program's version; it is kept in the file when that
 // is made, and shown when a later program refuses the file.
@@ -82,9 +78,6 @@ func Open(path string, opts ...Option) (*Store, error) {
 	}
 	return s, nil
 }
-
-// NewMemory returns a store that lives and dies with the process.
-func NewMemory() *Store { return &Store{kv: newMemory()} }
 
 // create makes an empty store under another name and then gives it its own:
 // a file at path is always whole, also after a power loss.
@@ -174,13 +167,10 @@ func (s *Store) checkSchema() (int, error) {
 
 // SetAddress tells a second opener where the API of this process is.
 func (s *Store) SetAddress(address string) error {
-	if s.path == "" {
-		return nil
-	}
 	return writeHolder(s.path, holder{PID: os.Getpid(), Address: address})
 }
 
-// Path is the path of the file, "" in memory.
+// Path is the path of the file.
 func (s *Store) Path() string { return s.path }
 
 // Size is the size of the file in bytes.
@@ -198,9 +188,7 @@ func (s *Store) WriteError() error {
 
 // Close waits for running transactions and lets go of the file.
 func (s *Store) Close() error {
-	if s.path != "" {
-		_ = os.Remove(holderPath(s.path))
-	}
+	_ = os.Remove(holderPath(s.path))
 	return s.kv.close()
 }
 

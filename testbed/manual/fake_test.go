@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"netsplit/inference/store"
+	"netsplit/internal/storetest"
 	"netsplit/model"
 	"netsplit/testbed"
 )
@@ -99,7 +100,7 @@ type room struct {
 }
 
 func newRoom(t *testing.T) *room {
-	r := &room{t: t, store: store.NewMemory(), make: func(*fakeCut) {}}
+	r := &room{t: t, store: storetest.New(t), make: func(*fakeCut) {}}
 	var closing context.Context
 	closing, r.close = context.WithCancel(t.Context())
 	r.Partitions = New(Config{Store: r.store, Metrics: r, Log: slog.New(slog.DiscardHandler), Closing: closing,
