@@ -196,6 +196,3 @@ type Bounds struct {
 	MaxLost   int           `json:"maxLost"`
 	MaxWindow time.Duration `json:"maxWindow"`
 }
-
-// NoBounds states no bound.
-func NoBounds() Bounds { return Bounds{MaxLost: -1, MaxWindow: -1} }

@@ -18,7 +18,7 @@ func TestLinearizableByHand(t *testing.T) {
 	seen := map[bool]int{}
 	for seed := range uint64(4000) {
 		rng := rand.New(rand.NewPCG(seed, 9))
-		r := Record{Target: target, Bounds: record.NoBounds()}
+		r := Record{Target: target, Bounds: noBounds}
 		values := []string{"", "1", "2"}
 		var ops []handOp
 		for p := range 1 + rng.IntN(5) {
@@ -59,7 +59,7 @@ func TestOldReadsAreNotLinearizable(t *testing.T) {
 	old := 0
 	for seed := range uint64(3000) {
 		rng := rand.New(rand.NewPCG(seed, 4))
-		r := Record{Target: both, Bounds: record.NoBounds()}
+		r := Record{Target: both, Bounds: noBounds}
 		written := []string{""}
 		for p := range 8 {
 			f, value := []string{"write", "write", "read", "read", "delete"}[rng.IntN(5)], ""
@@ -150,7 +150,7 @@ func anyOrder(left []handOp, now string) bool {
 // one that a later answer explains, wherever the search looks first.
 func TestFirstMisfit(t *testing.T) {
 	for length := range 20 {
-		r := Record{Target: &model.Target{Checks: []model.CheckSpec{{Name: "linearizable", Class: model.Broken}}}, Bounds: record.NoBounds()}
+		r := Record{Target: &model.Target{Checks: []model.CheckSpec{{Name: "linearizable", Class: model.Broken}}}, Bounds: noBounds}
 		add := func(p int, f, value string, from, to int) {
 			for i, at := range []int{from, to} {
 				r.History = append(r.History, record.Entry{Workload: "w", Operation: model.Operation{Process: p, Type: []model.OpType{model.OpInvoke, model.OpOK}[i], F: f, Key: "k", Value: value, Node: "n1", Time: time.Duration(at) * time.Second}})
@@ -178,7 +178,7 @@ func TestFirstMisfit(t *testing.T) {
 // overlapping are writes of the keys that all overlap, and then a read of what
 // nobody wrote: to say that they fit no order, the search tries all sets of them.
 func overlapping(with map[string]string, writes map[string]int) Record {
-	r := Record{Target: &model.Target{Checks: []model.CheckSpec{{Name: "linearizable", Class: model.Broken, With: with}}}, Bounds: record.NoBounds()}
+	r := Record{Target: &model.Target{Checks: []model.CheckSpec{{Name: "linearizable", Class: model.Broken, With: with}}}, Bounds: noBounds}
 	p := 0
 	add := func(key, f, value string, from, to int) {
 		for i, at := range []int{from, to} {

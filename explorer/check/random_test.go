@@ -137,7 +137,7 @@ func TestLegalByHand(t *testing.T) {
 	seen := map[bool]int{}
 	for seed := range uint64(3000) {
 		rng := rand.New(rand.NewPCG(seed, 3))
-		r := Record{Target: target, Bounds: record.NoBounds(), Scenario: model.Scenario{Strategy: model.StrategyRandom, Isolate: hosts[rng.IntN(4)]}}
+		r := Record{Target: target, Bounds: noBounds, Scenario: model.Scenario{Strategy: model.StrategyRandom, Isolate: hosts[rng.IntN(4)]}}
 		cut, heal := rng.IntN(60)+1, 0
 		var links []model.Link
 		if rng.IntN(4) > 0 {
@@ -217,7 +217,7 @@ func randomRecord(rng *rand.Rand, target *model.Target) Record {
 	types := []model.OpType{model.OpInvoke, model.OpOK, model.OpOK, model.OpFail, model.OpInfo}
 	fs := []string{"write", "write", "write", "final-read", "final-read-done", "final-copy", "decommission", "status", "status", "status", "final-status", "decommission", "final-status", "final-role", "read",
 		"create", "delete", "final-list", "final-list-done", "read", "submit", "kill", "take", "final-state", "final-state-done"}
-	r := Record{Target: target, Scenario: model.Scenario{Strategy: model.StrategyRandom, Isolate: host()}, CutReached: rng.IntN(4) > 0, Bounds: record.NoBounds()}
+	r := Record{Target: target, Scenario: model.Scenario{Strategy: model.StrategyRandom, Isolate: host()}, CutReached: rng.IntN(4) > 0, Bounds: noBounds}
 	if rng.IntN(8) == 0 { // a script's run is judged by the same function
 		r.Steps = []model.Step{{Num: 1, Do: "assert", Text: "it is so", Result: "it is not",
 			Outcome: []model.StepOutcome{model.StepDone, model.StepFailed, model.StepStuck}[rng.IntN(3)]}}

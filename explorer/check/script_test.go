@@ -44,7 +44,7 @@ import (
 // Times are seconds.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/scripts", func(t *testing.T, path string) {
-		s := &story{bounds: record.NoBounds()}
+		s := &story{bounds: noBounds}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			return s.do(t, d)
 		})
@@ -145,7 +145,7 @@ func (s *story) do(t *testing.T, d *datadriven.TestData) string {
 			s.r.Recovery.Violated = []record.Violation{{Invariant: model.Invariant{A: a, B: b, Relation: model.RelationEqual}, State: model.State{A: "n1", B: "n2"}}}
 		}
 	case "judge":
-		s.r.Bounds = record.NoBounds()
+		s.r.Bounds = noBounds
 		for _, a := range d.CmdArgs {
 			switch a.Key {
 			case "max-lost":

@@ -40,7 +40,7 @@ func TestCountsThatMakeNoSense(t *testing.T) {
 // TestCheckThatPanics leaves the run undecided, and the others judge it.
 func TestCheckThatPanics(t *testing.T) {
 	r := Record{Target: &model.Target{Checks: []model.CheckSpec{{Name: "bad"}, {Name: "process-died", Class: model.Broken}}},
-		Scenario: model.Scenario{Strategy: model.StrategyClean}, Bounds: record.NoBounds()}
+		Scenario: model.Scenario{Strategy: model.StrategyClean}, Bounds: noBounds}
 	registered := func(name string) (checker, bool) {
 		if name == "bad" {
 			return checker{name: name, run: func(*Record, settings) outcome { return outcome{failures: make([]model.Failure, len(r.Steps)-1)} }}, true

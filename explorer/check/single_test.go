@@ -10,6 +10,8 @@ import (
 	"netsplit/record"
 )
 
+var noBounds = record.Bounds{MaxLost: -1, MaxWindow: -1}
+
 // led is a record in which nodes say what they are: "1.5 n1 leader", one each
 // line, by a probe, or "1.5 n1 leader message".
 func led(t *testing.T, check string, with map[string]string, lines ...string) Record {
@@ -17,7 +19,7 @@ func led(t *testing.T, check string, with map[string]string, lines ...string) Re
 	r := Record{
 		Target: &model.Target{Nodes: []model.NodeID{"n1", "n2", "n3"}, Variables: []model.Variable{{Name: "role", Kind: "role", MaxAge: time.Second}},
 			Checks: []model.CheckSpec{{Name: check, Class: model.Broken, With: with}}},
-		Scenario: model.Scenario{Strategy: model.StrategyClean}, Bounds: record.NoBounds(),
+		Scenario: model.Scenario{Strategy: model.StrategyClean}, Bounds: noBounds,
 		Recovery: record.Recovery{Stable: true, StableAt: 20 * time.Second, Limit: 25 * time.Second}, WorkloadEnd: 9 * time.Second,
 	}
 	for i, l := range lines {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"netsplit/model"
-	"netsplit/record"
 )
 
 // A scripted run is judged by its assertions, and passes only if what it cut was
@@ -45,7 +44,7 @@ func TestScriptedRun(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := Record{Target: target, Scenario: model.Scenario{Strategy: model.StrategyScripted}, Steps: c.steps, Proof: c.proof,
-				CutReached: c.proof != nil, WorkloadEnd: time.Second, Bounds: record.NoBounds()}
+				CutReached: c.proof != nil, WorkloadEnd: time.Second, Bounds: noBounds}
 			if c.proof != nil {
 				r.Cuts = []model.ScriptCut{{Name: "a", Proof: *c.proof}}
 			}

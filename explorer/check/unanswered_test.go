@@ -119,7 +119,7 @@ func TestUnansweredIsNoEvidence(t *testing.T) {
 		covered[row.check] = true
 		for _, answer := range []string{"info", "none", "fail"} {
 			t.Run(fmt.Sprintf("%s/%s/%s", row.check, row.why, answer), func(t *testing.T) {
-				r := Record{Target: &model.Target{Nodes: []model.NodeID{"n1", "n2", "n3"}, Clients: []model.NodeID{"c1"}}, Bounds: record.NoBounds()}
+				r := Record{Target: &model.Target{Nodes: []model.NodeID{"n1", "n2", "n3"}, Clients: []model.NodeID{"c1"}}, Bounds: noBounds}
 				spec := model.CheckSpec{Name: row.check, Class: model.Broken, With: map[string]string{}}
 				for _, kv := range strings.Fields(row.with) {
 					k, v, _ := strings.Cut(kv, "=")
@@ -187,7 +187,7 @@ func TestUnansweredNeverAccuses(t *testing.T) {
 			return record.Entry{Workload: "w", Operation: model.Operation{Process: process, Type: typ, F: fs[rng.IntN(len(fs))], Key: keys[rng.IntN(3)],
 				Value: values[rng.IntN(len(values))], Time: at, Node: target.Nodes[rng.IntN(3)]}}
 		}
-		r := Record{Target: target, Bounds: record.NoBounds()}
+		r := Record{Target: target, Bounds: noBounds}
 		now := time.Duration(0)
 		for i := range 8 + rng.IntN(20) { // each by a process of its own, so that an answer finds its invocation
 			ask := op(i, now, model.OpInvoke)

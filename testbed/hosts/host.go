@@ -53,7 +53,7 @@ func (h *Hosts) agent(ctx context.Context, o *host) (Agent, error) {
 		})
 	}
 	o.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, h.cfg.Timeout/2)
+	ctx, cancel := context.WithTimeout(ctx, h.cfg.timeout/2)
 	defer cancel()
 	select {
 	case <-s.over:
@@ -66,7 +66,7 @@ func (h *Hosts) agent(ctx context.Context, o *host) (Agent, error) {
 // each does something for all hosts at once, and what that leaves to do one after
 // the other.
 func (h *Hosts) each(ctx context.Context, do func(context.Context, *host) (func(), error)) error {
-	ctx, cancel := context.WithTimeout(ctx, h.cfg.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, h.cfg.timeout)
 	defer cancel()
 	var work sync.WaitGroup
 	thens, errs := make([]func(), len(h.all)), make([]error, len(h.all))
@@ -130,7 +130,7 @@ func (o *host) gap(held, next Agent, rules []hostrules.Rule, dropped map[string]
 
 // renewing renews a host's lease until ctx ends.
 func (h *Hosts) renewing(ctx context.Context, o *host) {
-	tick := time.NewTicker(h.cfg.RenewEvery)
+	tick := time.NewTicker(h.cfg.renewEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -144,16 +144,16 @@ func (h *Hosts) renewing(ctx context.Context, o *host) {
 		if a == nil || !renew {
 			continue
 		}
-		rctx, cancel := context.WithTimeout(ctx, h.cfg.Lease-h.cfg.RenewEvery) // then it has run out
+		rctx, cancel := context.WithTimeout(ctx, lease-h.cfg.renewEvery) // then it has run out
 		began := time.Now()
-		err := a.Renew(rctx, h.cfg.Lease)
+		err := a.Renew(rctx, lease)
 		cancel()
 		if ctx.Err() != nil {
 			continue
 		}
 		o.mu.Lock()
 		if o.agent == a && err == nil {
-			o.until = began.Add(h.cfg.Lease)
+			o.until = began.Add(lease)
 		} else if o.agent == a {
 			o.agent, o.told = nil, true // it is given all rules anew
 		}

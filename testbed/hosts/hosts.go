@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,16 +29,21 @@ type Agent interface {
 type Config struct {
 	Testbed model.Testbed
 	// Agent is the one on a host now, started again if it died, which may take far
-	// longer than Timeout. It is not called for a host while it works on that.
+	// longer than an answer. It is not called for a host while it works on that.
 	Agent func(context.Context, model.NodeID) (Agent, error)
 	// Lost is told when the rules of a host are not in force any more, or nobody
 	// knows. It must not block.
 	Lost func(host model.NodeID, why error)
 
-	Lease      time.Duration // life of rules; default 5 s
-	RenewEvery time.Duration // default 1 s
-	Timeout    time.Duration // longest wait for a host; default 3 s
+	// Shorter in tests.
+	renewEvery, timeout time.Duration
 }
+
+const (
+	lease      = 5 * time.Second // life of rules
+	renewEvery = time.Second
+	timeout    = 3 * time.Second // longest wait for a host
+)
 
 // Hosts keeps the rules of all hosts of one testbed.
 type Hosts struct {
@@ -70,14 +76,7 @@ func (f *inForce) counts(r hostrules.Rule) bool { return f.on[r.Link] && r.Count
 // New makes the tables on all hosts, without rules. The error says which host
 // cannot and why.
 func New(ctx context.Context, cfg Config) (*Hosts, error) {
-	for _, d := range []struct {
-		p   *time.Duration
-		def time.Duration
-	}{{&cfg.Lease, 5 * time.Second}, {&cfg.RenewEvery, time.Second}, {&cfg.Timeout, 3 * time.Second}} {
-		if *d.p == 0 {
-			*d.p = d.def
-		}
-	}
+	cfg.renewEvery, cfg.timeout = cmp.Or(cfg.renewEvery, renewEvery), cmp.Or(cfg.timeout, timeout)
 	h := &Hosts{cfg: cfg, table: TableName(cfg.Testbed.Name), hosts: map[model.NodeID]*host{}}
 	for _, t := range cfg.Testbed.Hosts {
 		mac, err := net.ParseMAC(t.MAC)
@@ -180,7 +179,7 @@ func (h *Hosts) LeaseExpiry(p model.Partition) (time.Time, error) {
 			return until, fmt.Errorf("host %s has lost its rules", t.Name)
 		case !some:
 		case !u.After(time.Now()):
-			return u, fmt.Errorf("host %s has not confirmed for %v that it keeps its rules", t.Name, h.cfg.Lease)
+			return u, fmt.Errorf("host %s has not confirmed for %v that it keeps its rules", t.Name, lease)
 		case until.IsZero() || u.Before(until):
 			until = u
 		}
@@ -232,7 +231,7 @@ func (h *Hosts) apply(ctx context.Context) error {
 			return nil, err
 		}
 		began := time.Now()
-		dropped, err := next.Filter(ctx, h.table, o.ip, rules, h.cfg.Lease)
+		dropped, err := next.Filter(ctx, h.table, o.ip, rules, lease)
 		if err != nil && !errors.Is(err, nft.ErrExpired) {
 			o.set(nil, false, time.Time{})
 			return nil, err
@@ -240,7 +239,7 @@ func (h *Hosts) apply(ctx context.Context) error {
 		if lost := o.gap(a, next, rules, dropped, err); lost != nil {
 			h.cfg.Lost(o.name, lost)
 		}
-		o.set(next, len(rules) > 0, began.Add(h.cfg.Lease))
+		o.set(next, len(rules) > 0, began.Add(lease))
 		return func() {
 			if a == next {
 				h.book(o, dropped)

@@ -100,7 +100,7 @@ type bed struct {
 func newBed(t *testing.T) *bed {
 	t.Helper()
 	b := &bed{agents: map[model.NodeID]*fake{}, lost: make(chan error, 100)}
-	cfg := Config{Testbed: model.Testbed{Name: "t"}, Lost: func(_ model.NodeID, err error) { b.lost <- err }, RenewEvery: 5 * time.Millisecond,
+	cfg := Config{Testbed: model.Testbed{Name: "t"}, Lost: func(_ model.NodeID, err error) { b.lost <- err }, renewEvery: 5 * time.Millisecond,
 		Agent: func(_ context.Context, h model.NodeID) (Agent, error) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
@@ -242,7 +242,7 @@ func TestEachRuleCountsItsOwnProbePacket(t *testing.T) {
 // it is started once, and a later cut finds it.
 func TestAnAgentThatTakesLongToStart(t *testing.T) {
 	b, ctx := newBed(t), t.Context()
-	b.cfg.Timeout = 200 * time.Millisecond
+	b.cfg.timeout = 200 * time.Millisecond
 	old, start, started, started2 := b.cfg.Agent, make(chan struct{}), make(chan context.Context, 10), new(fake)
 	b.agents["n2"].fail(errors.New("gone"))
 	b.cfg.Agent = func(ctx context.Context, h model.NodeID) (Agent, error) {

@@ -28,7 +28,7 @@ func runTarget(t *testing.T, args map[string]string, isolate model.NodeID, cutAf
 	if err != nil {
 		t.Fatal(err)
 	}
-	rec := check.Record{Target: base, Scenario: model.Scenario{Strategy: model.StrategyClean}, Bounds: record.NoBounds()}
+	rec := check.Record{Target: base, Scenario: model.Scenario{Strategy: model.StrategyClean}, Bounds: record.Bounds{MaxLost: -1, MaxWindow: -1}}
 	var mu sync.Mutex
 	last := map[model.VarRef]model.VarValue{}
 	ctx, cancel := context.WithCancel(t.Context())
