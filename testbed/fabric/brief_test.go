@@ -60,7 +60,7 @@ func foreign(cookie uint64, priority uint16, port of13.PortNo) *of13.FlowMod {
 // TestTheRulesOfOthersAreReadWhenTheyChange, and every tenth time.
 func TestTheRulesOfOthersAreReadWhenTheyChange(t *testing.T) {
 	var a asked
-	r := newRig(t, fabric.Config{CheckEvery: 5 * time.Millisecond}, 1)
+	r := newRig(t, fabric.Config{}.Every(0, 5*time.Millisecond), 1)
 	for i := range 120 {
 		r.sw[1].Do(foreign(0xbad, 0, of13.PortNo(1000+i)))
 	}
@@ -89,7 +89,7 @@ func TestTheRulesOfOthersAreReadWhenTheyChange(t *testing.T) {
 
 // TestBeforeARunIsJudgedAllRulesAreRead.
 func TestBeforeARunIsJudgedAllRulesAreRead(t *testing.T) {
-	r := newRig(t, fabric.Config{CheckEvery: time.Hour}, 1)
+	r := newRig(t, fabric.Config{}.Every(0, time.Hour), 1)
 	r.sw[1].Do(foreign(0xbad, 1000, 1))
 	if err := r.f.CheckGate(soon(t)); err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestBeforeARunIsJudgedAllRulesAreRead(t *testing.T) {
 // TestASwitchThatDoesNotCountIsReadInFull.
 func TestASwitchThatDoesNotCountIsReadInFull(t *testing.T) {
 	var a asked
-	r := newRig(t, fabric.Config{CheckEvery: 5 * time.Millisecond}, 1)
+	r := newRig(t, fabric.Config{}.Every(0, 5*time.Millisecond), 1)
 	r.pipes[1].Close()
 	r.until("down", func() bool { return r.c.Switch(1) == nil })
 	r.serve(1, switchtest.Config{Datapath: 1, Ports: []uint32{1, 2, 3, 4, 9, gatePort}, Refuse: func(m of13.Message) *of13.Error {

@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,10 +48,15 @@ type Config struct {
 	Events Events
 
 	HardTimeout time.Duration // life of rules that hold packets back; default 5 s
-	RenewEvery  time.Duration // default 1 s
-	CheckEvery  time.Duration // how often flow tables are read back; default 1 s
 	Timeout     time.Duration // longest wait for a switch; default 5 s
+
+	renewEvery, checkEvery time.Duration // other ones in tests
 }
+
+const (
+	renewEvery = time.Second
+	checkEvery = time.Second // how often flow tables are read back
+)
 
 // Events of the switches of a fabric. A callback must not block.
 type Events struct {
@@ -147,16 +153,10 @@ func New(cfg Config) (*Fabric, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	for _, d := range []struct {
-		p   *time.Duration
-		def time.Duration
-	}{{&cfg.HardTimeout, 5 * time.Second}, {&cfg.RenewEvery, time.Second}, {&cfg.CheckEvery, time.Second}, {&cfg.Timeout, 5 * time.Second}} {
-		if *d.p == 0 {
-			*d.p = d.def
-		}
-	}
-	if cfg.RenewEvery >= cfg.HardTimeout {
-		return nil, fmt.Errorf("fabric: rules live %v but are renewed every %v: renew more often than that", cfg.HardTimeout, cfg.RenewEvery)
+	cfg.HardTimeout, cfg.Timeout = cmp.Or(cfg.HardTimeout, 5*time.Second), cmp.Or(cfg.Timeout, 5*time.Second)
+	cfg.renewEvery, cfg.checkEvery = cmp.Or(cfg.renewEvery, renewEvery), cmp.Or(cfg.checkEvery, checkEvery)
+	if cfg.renewEvery >= cfg.HardTimeout {
+		return nil, fmt.Errorf("fabric: rules live %v but are renewed every %v: renew more often than that", cfg.HardTimeout, cfg.renewEvery)
 	}
 	f := &Fabric{cfg: cfg, mu: newTurn(), lab: flowrules.LabID(cfg.Testbed.Name), stop: make(chan struct{}),
 		byHost: map[model.NodeID]*member{}, byMAC: map[flowrules.MAC]model.NodeID{}, macs: map[model.NodeID]flowrules.MAC{}, changes: map[model.NodeID]int{}, before: map[uint32]map[string]uint64{}, gone: map[uint32]map[string]model.RuleDrops{}}

@@ -377,7 +377,7 @@ func TestRestartedSwitchIsRepaired(t *testing.T) {
 }
 
 func TestTamperingIsRepairedAndReported(t *testing.T) {
-	r := newRig(t, fabric.Config{RenewEvery: 900 * time.Millisecond, HardTimeout: time.Hour, CheckEvery: 20 * time.Millisecond}, 1)
+	r := newRig(t, fabric.Config{HardTimeout: time.Hour}.Every(900*time.Millisecond, 20*time.Millisecond), 1)
 	if err := r.f.Cut(soon(t), 5, isolate1); err != nil {
 		t.Fatal(err)
 	}
@@ -413,7 +413,7 @@ func TestTamperingIsRepairedAndReported(t *testing.T) {
 
 func TestRulesAreRenewedAndExpireWithTheFabric(t *testing.T) {
 	t.Parallel() // it mostly waits
-	r := newRig(t, fabric.Config{HardTimeout: time.Second, RenewEvery: 200 * time.Millisecond, CheckEvery: time.Hour}, 1)
+	r := newRig(t, fabric.Config{HardTimeout: time.Second}.Every(200*time.Millisecond, time.Hour), 1)
 	if err := r.f.Cut(soon(t), 5, isolate1); err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ var across = model.Partition{Shape: model.Simplex, Effect: model.Drop, Groups: [
 // last renewed, and not by a switch that is away.
 func TestKeptUntil(t *testing.T) {
 	const life = 20 * time.Second
-	r := newRig(t, fabric.Config{HardTimeout: life, RenewEvery: 20 * time.Millisecond}, 1, 2)
+	r := newRig(t, fabric.Config{HardTimeout: life}.Every(20*time.Millisecond, 0), 1, 2)
 	before := time.Now()
 	for id, p := range map[uint32]model.Partition{5: isolate1, 6: across} {
 		if err := r.f.Cut(soon(t), id, p); err != nil {
@@ -59,8 +59,8 @@ func TestKeptUntil(t *testing.T) {
 func TestASilentSwitchKeepsNothingForSure(t *testing.T) {
 	t.Parallel() // it mostly waits
 	lapsed := make(chan model.DatapathID, 10)
-	r := newRig(t, fabric.Config{HardTimeout: time.Second, RenewEvery: 20 * time.Millisecond, CheckEvery: time.Hour,
-		Events: fabric.Events{Lapsed: func(id model.DatapathID) { lapsed <- id }}}, 1)
+	r := newRig(t, fabric.Config{HardTimeout: time.Second,
+		Events: fabric.Events{Lapsed: func(id model.DatapathID) { lapsed <- id }}}.Every(20*time.Millisecond, time.Hour), 1)
 	if err := r.f.Cut(soon(t), 5, isolate1); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestNothingIsKeptBeforePortsAreTold(t *testing.T) {
 // beside one that goes round them, and the switch is named as long as it is there. One
 // behind the drop rules hinders nothing.
 func TestARuleOfOthersThatComesLater(t *testing.T) {
-	r := newRig(t, fabric.Config{CheckEvery: time.Hour}, 1)
+	r := newRig(t, fabric.Config{}.Every(0, time.Hour), 1)
 	if err := r.f.Cut(soon(t), 1, isolate1); err != nil {
 		t.Fatal(err)
 	}

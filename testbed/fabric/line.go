@@ -253,7 +253,7 @@ func (l *line) reopen(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(l.m.f.cfg.RenewEvery):
+		case <-time.After(l.m.f.cfg.renewEvery):
 		}
 		p, err := l.open()
 		l.mu.Lock()

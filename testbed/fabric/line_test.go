@@ -133,7 +133,7 @@ func (r *rig) told() []string {
 
 func TestGatePortThatGoesAwayIsToldAndOpensThePairs(t *testing.T) {
 	t.Parallel() // it mostly waits
-	r := newRig(t, fabric.Config{RenewEvery: 20 * time.Millisecond}, 1)
+	r := newRig(t, fabric.Config{}.Every(20*time.Millisecond, 0), 1)
 	ctx := soon(t)
 	if err := r.f.SetTaps(ctx, []fabric.Pair{{A: "s1h1", B: "s1h2"}}, nil); err != nil {
 		t.Fatal(err)
@@ -176,7 +176,7 @@ func TestGatePortThatGoesAwayIsToldAndOpensThePairs(t *testing.T) {
 }
 
 func TestLossesAtTheGatePortAreToldOnce(t *testing.T) {
-	r := newRig(t, fabric.Config{CheckEvery: time.Hour}, 1)
+	r := newRig(t, fabric.Config{}.Every(0, time.Hour), 1)
 	p := r.lines[1]
 	for i, want := range []string{"3 held packets were lost", "2 held packets were lost"} {
 		p.mu.Lock()
@@ -194,7 +194,7 @@ func TestLossesAtTheGatePortAreToldOnce(t *testing.T) {
 }
 
 func TestLossesOfTheSwitchAreTold(t *testing.T) {
-	r := newRig(t, fabric.Config{CheckEvery: time.Hour}, 1)
+	r := newRig(t, fabric.Config{}.Every(0, time.Hour), 1)
 	for i, want := range []string{"", "", "7 held packets were lost: the switch could not send them out of port 10"} {
 		r.sw[1].Drop(gatePort, []uint64{5, 0, 7}[i]) // what came before the first look is older
 		r.sw[1].Drop(2, 100)
@@ -210,7 +210,7 @@ func TestLossesOfTheSwitchAreTold(t *testing.T) {
 }
 
 func TestLossesAreToldWhileTheRunLasts(t *testing.T) {
-	r := newRig(t, fabric.Config{CheckEvery: 10 * time.Millisecond}, 1)
+	r := newRig(t, fabric.Config{}.Every(0, 10*time.Millisecond), 1)
 	p := r.lines[1]
 	p.mu.Lock()
 	p.stats.Truncated = 1
@@ -233,7 +233,7 @@ func TestPacketsThatHaveNoHostAreStrays(t *testing.T) {
 
 // A fence is there so that what was released has left when it returns.
 func TestAFenceThatDoesNotComeBackIsAnError(t *testing.T) {
-	r := newRig(t, fabric.Config{Timeout: 200 * time.Millisecond, HardTimeout: time.Hour, RenewEvery: time.Minute, CheckEvery: time.Minute}, 1)
+	r := newRig(t, fabric.Config{Timeout: 200 * time.Millisecond, HardTimeout: time.Hour}.Every(time.Minute, time.Minute), 1)
 	if err := r.f.Inject(frame(1, 1, 2, "x"), ""); err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +255,7 @@ func TestAFenceThatDoesNotComeBackIsAnError(t *testing.T) {
 // before a frame was to come back or meanwhile, and holds up nobody who wants nothing
 // from it.
 func TestADeadSwitchTurnsNoFrameBack(t *testing.T) {
-	r := newRig(t, fabric.Config{Timeout: 4 * time.Second, HardTimeout: time.Hour, RenewEvery: time.Minute, CheckEvery: time.Minute}, 1, 2)
+	r := newRig(t, fabric.Config{Timeout: 4 * time.Second, HardTimeout: time.Hour}.Every(time.Minute, time.Minute), 1, 2)
 	use := func() {
 		t.Helper()
 		if err := r.f.Inject(frame(1, 1, 2, "x"), ""); err != nil {

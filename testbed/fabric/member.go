@@ -298,7 +298,7 @@ func (m *member) check() {
 
 // run checks until the fabric is closed.
 func (m *member) run() {
-	verify := time.NewTicker(m.f.cfg.CheckEvery)
+	verify := time.NewTicker(m.f.cfg.checkEvery)
 	defer verify.Stop()
 	for {
 		select {

@@ -62,7 +62,7 @@ func said(sw *switchtest.Switch, n int) (string, int) {
 // TestMetersOnTheWire: what the switch is told at a cut, at its lift and at its
 // heal, in order and with a barrier in between.
 func TestMetersOnTheWire(t *testing.T) {
-	r := newRig(t, fabric.Config{RenewEvery: time.Hour, HardTimeout: 2 * time.Hour, CheckEvery: time.Hour}, 1)
+	r := newRig(t, fabric.Config{HardTimeout: 2 * time.Hour}.Every(time.Hour, time.Hour), 1)
 	_, n := said(r.sw[1], 0)
 	expect := func(what, want string) {
 		t.Helper()
@@ -147,7 +147,7 @@ func down(sw *switchtest.Switch) (n int) {
 // TestMetersAreRepaired: meters that somebody changed or deleted are put right
 // and reported, on the session and after the switch came back without any.
 func TestMetersAreRepaired(t *testing.T) {
-	r := newRig(t, fabric.Config{RenewEvery: 900 * time.Millisecond, HardTimeout: time.Hour, CheckEvery: 20 * time.Millisecond}, 1)
+	r := newRig(t, fabric.Config{HardTimeout: time.Hour}.Every(900*time.Millisecond, 20*time.Millisecond), 1)
 	if err := r.f.Cut(soon(t), 5, pair12); err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestWithoutMeters(t *testing.T) {
 		t.Cleanup(func() { ctrl.Close() })
 		r := &rig{t: t, c: ctrl, testbed: testbed("rig", 1), lines: map[model.DatapathID]*fakePort{}}
 		r.testbed.Cuts, r.testbed.Gates = c.cuts, nil
-		f, err := fabric.New(fabric.Config{Testbed: r.testbed, Controller: r.c, CheckEvery: 20 * time.Millisecond})
+		f, err := fabric.New(fabric.Config{Testbed: r.testbed, Controller: r.c}.Every(0, 20*time.Millisecond))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,7 +255,7 @@ func TestMetersReachOverLinks(t *testing.T) {
 		t.Cleanup(func() { r.c.Close() })
 		r.testbed.Gates = nil
 		r.testbed.Links = []model.SwitchLink{{A: model.SwitchPort{Datapath: 1, Port: model.Port{Number: 20}}, B: model.SwitchPort{Datapath: 2, Port: model.Port{Number: 20}}}}
-		f, err := fabric.New(fabric.Config{Testbed: r.testbed, Controller: r.c, CheckEvery: 20 * time.Millisecond})
+		f, err := fabric.New(fabric.Config{Testbed: r.testbed, Controller: r.c}.Every(0, 20*time.Millisecond))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -107,7 +107,7 @@ func (a *alive) lapse() bool {
 func (m *member) renewing() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	tick := time.NewTicker(m.f.cfg.RenewEvery)
+	tick := time.NewTicker(m.f.cfg.renewEvery)
 	defer tick.Stop()
 	asking := make(chan struct{}, 1) // at most one confirmation is waited for
 	for {

@@ -40,11 +40,11 @@ func TestASlowSwitchHoldsItsCuts(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()
-			cfg := fabric.Config{HardTimeout: life, RenewEvery: 200 * time.Millisecond, CheckEvery: time.Hour, Timeout: 5 * life}
+			check := time.Hour
 			if c.ask == nil {
-				cfg.CheckEvery = 100 * time.Millisecond
+				check = 100 * time.Millisecond
 			}
-			r := newRig(t, cfg, 1)
+			r := newRig(t, fabric.Config{HardTimeout: life, Timeout: 5 * life}.Every(200*time.Millisecond, check), 1)
 			if err := r.f.Cut(soon(t), 5, isolate1); err != nil {
 				t.Fatal(err)
 			}
@@ -71,7 +71,7 @@ func isBarrier(m of13.Message) bool { _, ok := m.(*of13.BarrierRequest); return 
 // to remove and does not answer about.
 func TestWhatIsNotWantedExpiresOnASlowSwitch(t *testing.T) {
 	t.Parallel() // it mostly waits
-	r := newRig(t, fabric.Config{HardTimeout: 2 * time.Second, RenewEvery: 200 * time.Millisecond, CheckEvery: time.Hour, Timeout: 300 * time.Millisecond}, 1)
+	r := newRig(t, fabric.Config{HardTimeout: 2 * time.Second, Timeout: 300 * time.Millisecond}.Every(200*time.Millisecond, time.Hour), 1)
 	if err := r.f.Cut(soon(t), 5, isolate1); err != nil {
 		t.Fatal(err)
 	}

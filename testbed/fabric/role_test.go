@@ -17,8 +17,8 @@ import (
 func TestSlaveCanDoNothing(t *testing.T) {
 	t.Parallel() // it mostly waits
 	demoted := make(chan error, 10)
-	r := newRig(t, fabric.Config{HardTimeout: time.Second, RenewEvery: 200 * time.Millisecond, CheckEvery: 100 * time.Millisecond,
-		Events: fabric.Events{Demoted: func(_ model.DatapathID, err error) { demoted <- err }}}, 1)
+	r := newRig(t, fabric.Config{HardTimeout: time.Second,
+		Events: fabric.Events{Demoted: func(_ model.DatapathID, err error) { demoted <- err }}}.Every(200*time.Millisecond, 100*time.Millisecond), 1)
 	if err := r.f.Cut(soon(t), 5, isolate1); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestSlaveCanDoNothing(t *testing.T) {
 // TestCloseAsSlaveSaysWhatStays: rules that do not expire cannot be removed.
 func TestCloseAsSlaveSaysWhatStays(t *testing.T) {
 	t.Parallel() // it mostly waits
-	r := newRig(t, fabric.Config{RenewEvery: 50 * time.Millisecond}, 1)
+	r := newRig(t, fabric.Config{}.Every(50*time.Millisecond, 0), 1)
 	r.sw[1].Demote(1 << 40)
 	r.until("noticed", func() bool { return r.c.Switch(1).Role() == of13.RoleSlave })
 	if err := r.f.Close(); !errors.Is(err, fabric.ErrSlave) || !strings.Contains(err.Error(), "our rules stay") {

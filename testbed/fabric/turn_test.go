@@ -24,7 +24,7 @@ func counts(m of13.Message) bool {
 // TestNobodyWaitsForARead: while the counters of a partition are read, from a switch that
 // does not tell them, others are cut, and that one heals.
 func TestNobodyWaitsForARead(t *testing.T) {
-	r := newRig(t, fabric.Config{Timeout: time.Minute, CheckEvery: time.Hour}, 1)
+	r := newRig(t, fabric.Config{Timeout: time.Minute}.Every(0, time.Hour), 1)
 	ctx := soon(t)
 	if err := r.f.Cut(ctx, 1, pair12); err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func TestNobodyWaitsForARead(t *testing.T) {
 // TestWhoWaitsLooksAtTheTime: what has to wait for a change that a switch does not
 // confirm gives up when its time is over; a heal is carried out all the same, later.
 func TestWhoWaitsLooksAtTheTime(t *testing.T) {
-	r := newRig(t, fabric.Config{Timeout: time.Minute, CheckEvery: time.Hour}, 1)
+	r := newRig(t, fabric.Config{Timeout: time.Minute}.Every(0, time.Hour), 1)
 	ctx := soon(t)
 	if err := r.f.Cut(ctx, 1, pair12); err != nil {
 		t.Fatal(err)
