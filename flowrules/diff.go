@@ -88,7 +88,7 @@ func Diff(have State, want Plan) Delta {
 		case c>>56 == Tag && c.Kind() == KindTrial:
 		case !c.Ours(want.Lab):
 			if used[uint8(s.TableID)] {
-				d.Conflicts = append(d.Conflicts, conflict(s, k, want))
+				d.Conflicts = append(d.Conflicts, conflict(s, wanted[k], want))
 			}
 		case !wanted[k]:
 			d.Stale++
@@ -152,11 +152,15 @@ func (r Rule) holds(s of13.FlowStats) bool {
 		s.Flags == w.Flags && of13.EqualInstructions(s.Instructions, w.Instructions)
 }
 
-func conflict(s of13.FlowStats, k string, want Plan) Conflict {
-	c := Conflict{Flow: s}
+// conflict is what a rule of somebody else does to ours; inPlace: it has the key of one.
+func conflict(s of13.FlowStats, inPlace bool, want Plan) Conflict {
+	c := Conflict{Flow: s, InPlace: inPlace}
+	k := ""
+	if inPlace {
+		k = KeyOf(s)
+	}
 	for _, r := range want.Rules {
-		if r.Key() == k {
-			c.InPlace = true
+		if inPlace && r.Key() == k {
 			c.Defeats = slices.Insert(c.Defeats, 0, r)
 			continue
 		}
