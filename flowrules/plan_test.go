@@ -17,11 +17,19 @@ import (
 	"netsplit/model"
 )
 
+// seeds is how many of them are tried: a quarter in make check.
+func seeds(n uint64) uint64 {
+	if testing.Short() {
+		return n / 4
+	}
+	return n
+}
+
 // TestWhatPassesIsWhatThePartitionSays is the matrix: random hosts, partitions
 // and taps, every pair, every kind of frame; reached from an empty switch, from
 // the rules of another random input, and with every change made twice.
 func TestWhatPassesIsWhatThePartitionSays(t *testing.T) {
-	for seed := range uint64(300) {
+	for seed := range seeds(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		hosts := randomHosts(r)
 		w := randomWorld(r, hosts)
@@ -62,7 +70,7 @@ func TestWhatPassesIsWhatThePartitionSays(t *testing.T) {
 // the rules or taken out of them, nothing is open for it that is closed while it is
 // there. The others are admitted all the time.
 func TestAPortComesAndGoes(t *testing.T) {
-	for seed := range uint64(200) {
+	for seed := range seeds(200) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		hosts := randomHosts(r)
 		w := randomWorld(r, hosts)

@@ -24,9 +24,17 @@ const (
 	figure2In = 40
 )
 
+// seeds is how many of them are tried: a quarter in make check.
+func seeds(n uint64) uint64 {
+	if testing.Short() {
+		return n / 4
+	}
+	return n
+}
+
 // TestFindsResurrection: with the bug, every campaign finds it.
 func TestFindsResurrection(t *testing.T) {
-	for seed := uint64(1); seed <= 24; seed++ {
+	for seed := uint64(1); seed <= seeds(24); seed++ {
 		labs := 1 + 2*int(seed%2)
 		rep := campaign(true, model.StrategyCoFI, seed, figure2In-3, labs).Run()
 		if rep.Failed == 0 || rep.Failed > foundIn {
@@ -43,7 +51,7 @@ func TestFindsResurrection(t *testing.T) {
 // TestRepairedIsClean: without the bug, a whole campaign finds nothing, and
 // its cuts did bite.
 func TestRepairedIsClean(t *testing.T) {
-	for seed := uint64(1); seed <= 4; seed++ {
+	for seed := uint64(1); seed <= seeds(4); seed++ {
 		for _, st := range []model.Strategy{model.StrategyCoFI, model.StrategyRandom} {
 			rep := campaign(false, st, seed, 150, 2).Run()
 			bitten := 0
