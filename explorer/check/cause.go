@@ -59,7 +59,8 @@ const exitReach = 10 * time.Second
 
 // attribute says of each failure what it costs and what brought it. A process that
 // ended by itself brings the log lines and errors around its end, and that the
-// target does not recover unless somebody started the process again.
+// target does not recover unless somebody started the process again. Two leaders that
+// are still there when recovery is over are why it is not.
 func attribute(r *Record, fs []model.Failure) {
 	var exits []record.Exit
 	for _, e := range sortedExits(r.Exits) {
@@ -75,6 +76,16 @@ func attribute(r *Record, fs []model.Failure) {
 				f.Cause = ownCause(model.Failure{Check: processDied().name, Signature: exitSignature(e)})
 				break
 			}
+		}
+	}
+	split := func(f model.Failure) bool { return f.Check == "two-leaders" }
+	first := slices.IndexFunc(fs, split)
+	if !slices.ContainsFunc(fs, func(f model.Failure) bool { return split(f) && strings.HasSuffix(f.Signature, "after recovery") }) {
+		return
+	}
+	for i := range fs {
+		if f := &fs[i]; f.Cause == ownCause(*f) && (split(*f) || f.Check == "recovery") {
+			f.Cause = fs[first].Cause
 		}
 	}
 }
