@@ -117,7 +117,10 @@ func (c *Core) handCoFI() (model.Scenario, string, bool) {
 	inv, st := first.Invariant, p.state
 	is.pair, is.target = p, p.target()
 	is.likes = c.standsFor(&inv, p)
-	if !c.anew(is) {
+	is.s.Never = !p.reached
+	if c.looksAnew(is) {
+		is.s.Never, is.target = true, nil
+	} else {
 		is.use = c.states[p.metKey()].seed(p)
 	}
 	is.s.Nth = c.states[p.metKey()].nth
@@ -128,12 +131,12 @@ func (c *Core) handCoFI() (model.Scenario, string, bool) {
 	is.s.Isolate = p.node
 	is.s.Partition = c.cfg.Isolating(p.node)
 	is.s.Invariant, is.s.State = &inv, &st
-	if is.target != nil {
+	switch {
+	case is.target != nil:
 		is.s.HealAt = &is.target.class
-	} else {
+	case !is.s.Never:
 		is.s.Seen = p.classes()
 	}
-	is.s.Never = !p.reached
 	is.s.MaxCut = c.cfg.MaxCut
 	for _, l := range is.likes {
 		is.s.Or = append(is.s.Or, l.names)
@@ -143,16 +146,22 @@ func (c *Core) handCoFI() (model.Scenario, string, bool) {
 }
 
 // manyClean is how many runs without a cut must have met a state for it to be taken to
-// come about under every seed.
-const manyClean = 3
+// come about under every seed; looks is how many runs of a pair then let no message
+// heal, each under a seed of its own.
+const (
+	manyClean = 3
+	looks     = 3
+)
 
-// anew says that a run draws its seed anew although others met its state. Every
-// other run of a pair does if the state, or one that the run takes for it, comes
-// about under every seed: each run without a cut met one, and so did the last run of
-// the pair. What the values do not show differs from seed to seed.
-func (c *Core) anew(is *issued) bool {
-	return is.pair.misses == 0 && is.pair.tries%2 == 0 && len(c.clean) >= manyClean && !slices.ContainsFunc(c.clean, func(met map[metKey]bool) bool {
-		return !met[is.pair.metKey()] && !slices.ContainsFunc(is.likes, func(l like) bool { return met[l.metKey()] })
+// looksAnew says that a run lets no message heal and draws its seed anew although
+// others met its state. Every other of a pair's first runs does, if the state, or one
+// that the run takes for it, comes about under every seed: each run without a cut met
+// one, and so did the last run of the pair. What the values do not show, such as a
+// message under way, differs from seed to seed.
+func (c *Core) looksAnew(is *issued) bool {
+	p := is.pair
+	return p.misses == 0 && p.tries%2 == 0 && p.tries < 2*looks && len(c.clean) >= manyClean && !slices.ContainsFunc(c.clean, func(met map[metKey]bool) bool {
+		return !met[p.metKey()] && !slices.ContainsFunc(is.likes, func(l like) bool { return met[l.metKey()] })
 	})
 }
 

@@ -64,8 +64,8 @@
 //   - A run takes the seed of a run that met its state, not one drawn anew: it
 //     drives workload and target, so that the state is likely to recur. Seeds
 //     that worked equally well take turns; when each was tried in vain since the
-//     pair last reached its state, one is drawn. One is drawn for every other run
-//     of a pair, too, whose state all runs without a cut met.
+//     pair last reached its state, one is drawn. Where all runs without a cut met the state,
+//     a pair has further first runs, each with a seed of its own.
 //   - Pairs do not depend on one another: their runs may be outstanding at the
 //     same time and come back in any order. Which pair is next is decided by
 //     package policy, by weight: all pairs are looked at first, then come the

@@ -30,7 +30,7 @@ func causes(found []wire.Finding) [][]wire.Finding {
 	found = slices.Clone(found)
 	slices.SortStableFunc(found, func(a, b wire.Finding) int {
 		rank := func(f wire.Finding) int { return check.Rank(model.FailureClass(f.Class), model.Severity(f.Severity)) }
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.FirstAfter, b.FirstAfter), strings.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.FirstAfter, b.FirstAfter), strings.Compare(a.Failure.Signature, b.Failure.Signature))
 	})
 	return model.Together(found, func(f wire.Finding) string { return cmp.Or(f.CauseID, f.ID) })
 }
