@@ -78,7 +78,7 @@ func leakWord(p wire.PartitionStatus) string {
 // describeLapses says when a partition was in force no more, the last of it.
 func describeLapses(w io.Writer, p wire.PartitionStatus) {
 	if left := p.Lapsed - len(p.Lapses); left > 0 {
-		fmt.Fprintf(w, "   %d earlier lapses are not listed\n", left)
+		fmt.Fprintf(w, "  %d earlier lapses are not listed\n", left)
 	}
 	for _, l := range p.Lapses {
 		until := "until now"
@@ -115,6 +115,6 @@ func describePartition(w io.Writer, p wire.PartitionStatus) {
 	}
 	moment("healed   ", p.Healed)
 	if p.InForce != nil || p.Healed != nil {
-		fmt.Fprintf(w, "   wanted to cross %d (%d of them netsplit's probe packets), dropped %d, leaked %s\n", p.Wanted, p.Probes, p.Dropped, leakWord(p))
+		fmt.Fprintf(w, "  wanted to cross %d (%d of them netsplit's probe packets), dropped %d, leaked %s\n", p.Wanted, p.Probes, p.Dropped, leakWord(p))
 	}
 }
