@@ -44,7 +44,7 @@ func TestAnInvariantIsPinnedByItsText(t *testing.T) {
 		{"gossip", "status[n1]@n2 == status[n1]@n2", "same variable twice"},
 		{"gossip", "status[n1]@n2 == status[n2]@n2", "both variables are of n2"},
 		{"nothing", "status[n1]@n2 == status[n1]@n3", `no target "nothing"`},
-		{"/etc/shadow", "status[n1]@n2 == status[n1]@n3", "must be given by its name"},
+		{"/etc/shadow", "status[n1]@n2 == status[n1]@n3", "a daemon opens no path"},
 	} {
 		_, err := s.PinInvariant(t.Context(), c.target, c.text)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(err, model.ErrInvalid) && !errors.Is(err, model.ErrNotFound) {

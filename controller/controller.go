@@ -140,7 +140,7 @@ func Listen(cfg Config) (*Controller, error) {
 		if errors.Is(err, syscall.EADDRINUSE) {
 			return nil, fmt.Errorf("controller: %w: another controller listens there; stop it, or choose another address", err)
 		}
-		return nil, fmt.Errorf("controller: %w: choose an address of this machine and a port, as in 127.0.0.1:6653", err)
+		return nil, fmt.Errorf("controller: %w: choose an address of this machine and a port, such as 127.0.0.1:6653", err)
 	}
 	c := New(cfg)
 	c.ln = ln

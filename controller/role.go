@@ -74,7 +74,7 @@ func (sw *Switch) claim() error {
 	case errors.Is(err, &of13.Error{Type: of13.ErrTypeBadRequest, Code: of13.BadRequestBadType}),
 		errors.Is(err, &of13.Error{Type: of13.ErrTypeRoleRequestFailed, Code: of13.RoleRequestFailedUnsup}):
 		sw.noRoles = true
-		sw.c.cfg.Log.Info("switch has no controller roles: whoever else is connected gets what the gate holds, too", "dpid", sw.id.String())
+		sw.c.cfg.Log.Info("switch has no controller roles: other controllers also receive the packets that the gate holds", "dpid", sw.id.String())
 	case err != nil:
 		return fmt.Errorf("asking for the %v role: %w", sw.c.cfg.Role, err)
 	default:
@@ -141,7 +141,7 @@ func (sw *Switch) noteRole(r of13.Role, h *registration) {
 		return
 	}
 	if r == of13.RoleSlave {
-		sw.c.cfg.Log.Warn("another controller became master of the switch, this one is slave now", "dpid", sw.id.String(), "was", old.String())
+		sw.c.cfg.Log.Warn("another controller became master of the switch; this one is slave now", "dpid", sw.id.String(), "was", old.String())
 	} else {
 		sw.c.cfg.Log.Info("role changed", "dpid", sw.id.String(), "role", r.String(), "was", old.String())
 	}

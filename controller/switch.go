@@ -79,7 +79,7 @@ func (sw *Switch) Done() <-chan struct{} { return sw.over }
 // f is called by the reader as a Handler is, and under the same terms.
 func (sw *Switch) Overhear(f func(at time.Time, in *of13.PacketIn) bool) (stop func(), err error) {
 	if !sw.overhear.CompareAndSwap(nil, &f) {
-		return nil, fmt.Errorf("switch %s: somebody else looks at its packets: try again when they are done", sw.id)
+		return nil, fmt.Errorf("switch %s: another examination uses its packets: try again when it is over", sw.id)
 	}
 	return func() { sw.overhear.CompareAndSwap(&f, nil) }, nil
 }

@@ -71,11 +71,11 @@ func (c *Controller) encrypt(conn *tls.Conn) error {
 		if len(cert.UnverifiedCertificates) > 0 {
 			name = cert.UnverifiedCertificates[0].Subject.String()
 		}
-		return fmt.Errorf("%w: the certificate of %q is not to be trusted: it must be valid now and signed by --tls-ca (%w)", ErrTLS, name, cert.Err)
+		return fmt.Errorf("%w: the certificate of %q is not trusted: it must be valid now and signed by --tls-ca (%w)", ErrTLS, name, cert.Err)
 	case errors.As(err, &op) && (op.Op == "remote error" || op.Op == "local error"):
 		// OpenSSL, and so Open vSwitch, says why in clear where TLS 1.3 has
 		// turned to ciphers: here that is a record of a wrong MAC.
-		return fmt.Errorf("%w: the switch broke off, as one does that does not trust our certificate: the authority it was given (ovs-vsctl get-ssl) must be the one that signed --tls-cert (%w)", ErrTLS, err)
+		return fmt.Errorf("%w: the switch broke off, probably because it does not trust netsplit's certificate: its CA (ovs-vsctl get-ssl) must have signed --tls-cert (%w)", ErrTLS, err)
 	case ctx.Err() != nil:
 		return fmt.Errorf("%w: no TLS handshake within %v; is that an OpenFlow switch with ssl: as its controller?", ErrTLS, c.cfg.HandshakeTimeout)
 	}

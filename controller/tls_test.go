@@ -142,9 +142,9 @@ func TestTLS(t *testing.T) {
 	}{
 		{"plain TCP", nil, "speaks plain TCP and this port TLS"},
 		{"no certificate", as(trusting), "showed no certificate"},
-		{"somebody else's certificate", as(trusting, stranger.leaf("intruder", hour)), `the certificate of "CN=intruder" is not to be trusted`},
+		{"somebody else's certificate", as(trusting, stranger.leaf("intruder", hour)), `the certificate of "CN=intruder" is not trusted`},
 		{"one that expired", as(trusting, switches.leaf("old", time.Now().Add(-time.Minute))), "expired"},
-		{"a switch that does not trust us", as(distrusting, switches.leaf("sw", hour)), "does not trust our certificate"},
+		{"a switch that does not trust us", as(distrusting, switches.leaf("sw", hour)), "does not trust netsplit's certificate"},
 	} {
 		dial(c, tc.conf)
 		err := get(t, tc.name, refused)

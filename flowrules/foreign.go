@@ -34,9 +34,9 @@ func (f Foreign) String() string {
 		return fmt.Sprintf("rule that netsplit left for a testbed of another name (cookie %#x) in table %d, in the way of host %s; "+
 			"serve the testbed by that name, or remove all that netsplit left: %s", f.Flow.Cookie, f.Flow.TableID, f.Host, removeLeft)
 	}
-	does := "takes packets of host %s past our rules, so that no cut would hold"
+	does := "takes packets of host %s past netsplit's rules, so no cut would hold"
 	if f.Drops {
-		does = "drops packets of host %s before our rules see them"
+		does = "drops packets of host %s before netsplit's rules see them"
 	}
 	return fmt.Sprintf("rule of somebody else (cookie %#x) in table %d: priority=%d %s actions=%s "+does+
 		"; remove it (ovs-ofctl --strict del-flows), give it a priority below %d, or take the host out of the testbed",

@@ -29,7 +29,7 @@ func WhereOn(t *model.Testbed, role func(string) (model.Holders, error)) Where {
 
 // ErrRoleUnknown is wrapped by Resolve where only the role is missing: all else
 // that a person gave is right.
-var ErrRoleUnknown = errors.New("nobody can be asked who has the role")
+var ErrRoleUnknown = errors.New("there is nobody to ask who has the role")
 
 // Resolve fills in the groups and checks them, so that Links can tell what is
 // cut. What a person gives, and what is filled in:

@@ -84,7 +84,7 @@ func TestNoRuleTellsMessages(t *testing.T) {
 	p := model.Partition{Shape: model.Simplex, Effect: model.Drop, Groups: [][]model.NodeID{{"n1"}, {"n2"}}, Only: []model.Traffic{{Proto: "tcp", Messages: true}}}
 	for _, behind := range []bool{false, true} {
 		in.Partitions = []flowrules.InForce{{ID: 1, Partition: p, Behind: behind}}
-		if _, err := flowrules.Compile(in); err == nil || !strings.Contains(err.Error(), "no rule of a switch tells them apart") {
+		if _, err := flowrules.Compile(in); err == nil || !strings.Contains(err.Error(), "no rule of a switch can tell apart") {
 			t.Errorf("behind %v, without a gate: %v", behind, err)
 		}
 	}

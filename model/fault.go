@@ -195,7 +195,7 @@ func (f *MessageFault) Validate(hosts []NodeID) error {
 		return fmt.Errorf("message fault: from and to are both %s: no packet of a host to itself crosses the switch", f.Match.From)
 	}
 	if f.Nth < 0 || f.Every < 0 || f.Times < 0 || f.Copies < 0 || f.Behind < 0 || f.Again < 0 || f.For < 0 || f.Gap < 0 || f.Limit < 0 || f.After < 0 {
-		return fmt.Errorf("message fault: %s: no number and no time of it may be negative", f.Kind)
+		return fmt.Errorf("message fault: %s: numbers and times must not be negative", f.Kind)
 	}
 	if f.While != nil && f.While.Invariant.A == f.While.Invariant.B {
 		return fmt.Errorf("message fault: %s: while names no invariant: give two variables, as in status[n1]@n2 == status[n1]@n3", f.Kind)
@@ -204,7 +204,7 @@ func (f *MessageFault) Validate(hosts []NodeID) error {
 		return fmt.Errorf("message fault: %s: the state %s is not inconsistent: give two values that differ", f.Kind, st.State)
 	}
 	if f.Kind == FaultDelay && f.For == 0 {
-		return fmt.Errorf("message fault: delay says not for how long: give it a time, such as 500ms")
+		return fmt.Errorf("message fault: delay needs for: a time, such as 500ms")
 	}
 	if !slices.Contains([]Loss{"", LosePacket, LoseMessage}, f.Lose) {
 		return fmt.Errorf("message fault: unknown loss %q: use packet or message", f.Lose)
@@ -220,7 +220,7 @@ func (f *MessageFault) Validate(hosts []NodeID) error {
 		}
 	}
 	if f.Again > 0 && f.Lose == LoseMessage {
-		return fmt.Errorf("message fault: lose message loses for good: leave out again")
+		return fmt.Errorf("message fault: lose: message loses for good: leave out again")
 	}
 	return nil
 }
@@ -324,7 +324,7 @@ type FaultProof struct {
 
 // NoneChecked is the trouble of a fault that acted, and none of whose packets was
 // looked for.
-const NoneChecked = "each packet it acted on went to several hosts, or had an equal one just before it, so no host was asked what arrived"
+const NoneChecked = "each packet that it acted on went to several hosts, or had an equal one just before it, so no host could be asked"
 
 // MaxHits bounds FaultProof.Hits.
 const MaxHits = 200

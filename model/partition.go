@@ -225,7 +225,7 @@ func (p Partition) CheckOnly() error {
 		case t.Messages && t.Proto != "tcp":
 			return fmt.Errorf("partition: %s has no bare acknowledgements: only tcp can be cut by messages", t.Proto)
 		case t.Messages && t.Opening:
-			return fmt.Errorf("partition: what opens a connection carries a message anyhow: leave out opening or messages")
+			return fmt.Errorf("partition: packets that open a connection carry a message anyway: leave out opening or messages")
 		case t.Messages && p.Effect == Reset:
 			return fmt.Errorf("partition: effect reset ends the connections whose acknowledgements are to pass: use drop")
 		case t.Opening && t.Proto != "tcp":
@@ -340,7 +340,7 @@ func (t Traffic) String() string {
 func (p Partition) NeedsGate() error {
 	for _, t := range p.Only {
 		if t.Messages {
-			return fmt.Errorf("partition: %s loses packets with payload and lets bare acknowledgements pass, and no rule of a switch tells them apart, as TCP's flags do not: "+
+			return fmt.Errorf("partition: %s drops packets with payload and passes bare acknowledgements, which no rule of a switch can tell apart: "+
 				"only the gate of a run can (netsplit run TARGET --scenario FILE); by hand and in scripts cut all of %s", t, t.Proto)
 		}
 	}

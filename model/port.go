@@ -52,11 +52,11 @@ func (p Port) Validate() error {
 	case len(n) > MaxPortName:
 		return fmt.Errorf("port %q has %d bytes: a switch tells the first %d of a port's name (ovs-ofctl dump-ports-desc shows them): give those, or the number", shortened(n), len(n), MaxPortName)
 	case numeric(n):
-		return fmt.Errorf("port %q is a number, but none from 1 to %d, or one in quotes: write it without them; a port whose name is a number is given by its number", n, MaxPort)
+		return fmt.Errorf("port %q is a number in quotes, or not from 1 to %d: write the number without quotes, also for a port whose name is a number", n, MaxPort)
 	case strings.TrimSpace(n) != n || strings.ContainsFunc(n, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return fmt.Errorf("port %q: a name neither begins nor ends with blanks, and can be printed", n)
 	case slices.Contains(reserved, strings.TrimPrefix(n, "OFPP_")):
-		return fmt.Errorf("port %q is a name of OpenFlow's own, for no port that a cable is in: give a port's number or name", n)
+		return fmt.Errorf("port %q is a reserved name of OpenFlow: write a port's number or name", n)
 	}
 	return nil
 }

@@ -57,9 +57,9 @@ func TestPortsThatAreNone(t *testing.T) {
 		{Port{Number: 1}, ""}, {Port{Number: MaxPort}, ""}, {Port{Name: "eth1"}, ""}, {Port{Name: "Ethernet 1/1"}, ""}, {Port{Name: "fifteen-bytes-x"}, ""}, {Port{Name: "1a"}, ""}, {Port{Name: "local"}, ""}, {Port{Name: "inf"}, ""},
 		{Port{}, "1 to 4294967040"}, {Port{Number: 0xfffffffe}, "no switch port"}, {Port{Name: "sixteen-bytes-xx"}, "has 16 bytes: a switch tells the first 15"},
 		{Port{Name: "ééééééé1é"}, "has 17 bytes"}, {Port{Name: strings.Repeat("x", 300)}, "xxx…\" has 300 bytes"},
-		{Port{Name: "5"}, "in quotes"}, {Port{Name: "0x5"}, "in quotes"}, {Port{Name: "-1"}, "none from 1 to"}, {Port{Name: "4294967296"}, "none from 1 to"}, {Port{Name: "1e3"}, "number"}, {Port{Name: "1.5"}, "number"},
+		{Port{Name: "5"}, "in quotes"}, {Port{Name: "0x5"}, "in quotes"}, {Port{Name: "-1"}, "not from 1 to"}, {Port{Name: "4294967296"}, "not from 1 to"}, {Port{Name: "1e3"}, "number"}, {Port{Name: "1.5"}, "number"},
 		{Port{Name: " eth1"}, "blanks"}, {Port{Name: "eth1 "}, "blanks"}, {Port{Name: " "}, "blanks"}, {Port{Name: "eth\n1"}, "blanks"}, {Port{Name: "e\x00"}, "blanks"}, {Port{Name: "e\u200b1"}, "blanks"},
-		{Port{Name: "LOCAL"}, "OpenFlow's own"}, {Port{Name: "CONTROLLER"}, "OpenFlow's own"}, {Port{Name: "OFPP_LOCAL"}, "OpenFlow's own"}, {Port{Name: "IN_PORT"}, "OpenFlow's own"},
+		{Port{Name: "LOCAL"}, "reserved name"}, {Port{Name: "CONTROLLER"}, "reserved name"}, {Port{Name: "OFPP_LOCAL"}, "reserved name"}, {Port{Name: "IN_PORT"}, "reserved name"},
 	} {
 		err := c.p.Validate()
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {

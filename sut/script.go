@@ -21,7 +21,7 @@ func Operation(t *model.Target, in ExpandInput, name string, args []string) (mod
 	}
 	op := t.Operations[i]
 	if len(args) != len(op.Takes) {
-		return op, fmt.Errorf("operation %s takes %d argument(s), %s, and is given %d", name, len(op.Takes), orNone(op.Takes), len(args))
+		return op, fmt.Errorf("operation %s takes %d argument(s), %s, but has %d here", name, len(op.Takes), orNone(op.Takes), len(args))
 	}
 	x, err := scriptExpander(t, in)
 	if err != nil {

@@ -111,7 +111,7 @@ func TestMistakesOfLargeSystemsAreNamed(t *testing.T) {
 		{"log file", "['logs/*.log']", "[/var/log/x]", `logs.files[0]: pattern "/var/log/x" must stay inside the host's directory`},
 		{"known id", "id: HDFS-1, ", "", `known[0].id: no id: give the number of its report`},
 		{"known check", "check: fatal-log, m", "check: fatal-logs, m", `known[0].check: unknown check "fatal-logs" (did you mean "fatal-log"?)`},
-		{"known by", "title: it dies", "by: simptom", `known[0].by: "simptom": write symptom where`},
+		{"known by", "title: it dies", "by: simptom", `known[0].by: "simptom": write symptom if`},
 		{"known match", "match: 'NullPointer', ", "", `known[0].match: no match`},
 		{"known bad match", "match: 'NullPointer'", "match: '('", "known[0].match: bad regular expression (missing closing ): `(`)"},
 		{"known matches all", "match: 'NullPointer'", "match: 'Null|'", `known[0].match: "Null|" matches every failure`},

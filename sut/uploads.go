@@ -223,7 +223,7 @@ func (u Uploads) setNewest(name, version string) error {
 func (u Uploads) Named(name string) (string, error) {
 	m := reference.FindStringSubmatch(name)
 	if m == nil {
-		return "", fmt.Errorf("the target must be given by its name: paths are for whoever starts the daemon. Upload the target's folder first (POST /v1/targets) and give the name that is answered, or let the command line do so: netsplit campaign PATH")
+		return "", fmt.Errorf("name the target: a daemon opens no path that a client sends. Upload the target's folder first (POST /v1/targets) and use the name in the answer, or let the command line do so: netsplit campaign PATH")
 	}
 	if m[2] != "" {
 		return name, nil // Load says if it is not there

@@ -109,7 +109,7 @@ func TestOnlyNamesAreNames(t *testing.T) {
 	}
 	u := Uploads{Dir: t.TempDir()}
 	for _, name := range []string{"/etc/shadow", "./x", "../x", "a/b", `a\b`, ".", "..", "redis-sentinel/../x", "x@/etc/passwd", "x@..", "there.yaml", "", "a:b", "a:../../000000000"} {
-		if got, err := u.Named(name); err == nil || !strings.Contains(err.Error(), "given by its name") || len(name) > 2 && strings.Contains(err.Error(), name) {
+		if got, err := u.Named(name); err == nil || !strings.Contains(err.Error(), "name the target") || len(name) > 2 && strings.Contains(err.Error(), name) {
 			t.Errorf("%q: %q, %v", name, got, err)
 		}
 	}

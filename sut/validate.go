@@ -193,13 +193,13 @@ func (v *validator) processes() {
 			v.addf(at+".manual", "process %q cannot be once (a command of the set-up) and manual (started by a workload): keep one", p.Name)
 		}
 		if p.Once && p.MayExit {
-			v.addf(at+".may_exit", "process %q is once, so that it must end with status 0: leave may_exit out", p.Name)
+			v.addf(at+".may_exit", "process %q is once, so it must end with status 0: leave out may_exit", p.Name)
 		}
 		if p.Manual && len(p.After) > 0 {
-			v.addf(at+".after", "process %q is manual: the workload that starts it says when; leave after out", p.Name)
+			v.addf(at+".after", "process %q is manual, so its workload says when it starts: leave out after", p.Name)
 		}
 		if (p.Manual || p.Once) && len(p.InTurn) > 0 {
-			v.addf(at+".in_turn", "process %q is manual or once: only servers that the run starts do so in turn; leave in_turn out", p.Name)
+			v.addf(at+".in_turn", "process %q is manual or once: in_turn is for servers that the run starts; leave it out", p.Name)
 		}
 		for _, list := range []struct {
 			key   string
@@ -301,7 +301,7 @@ func (v *validator) variables() {
 			}
 		}
 		if len(vr.Gone) > 0 && !slices.ContainsFunc(vr.Sources, func(s model.VarSource) bool { return s.About != "" || strings.Contains(s.Regexp, "(?P<about>") }) {
-			v.addf(at+".gone", "gone is what a node says of itself, and variable %q has no instances: add a group named about to a regexp, or about: $self", vr.Name)
+			v.addf(at+".gone", "gone is said of an instance, and variable %q has none: add a group named about to a regexp, or about: $self", vr.Name)
 		}
 		if vr.MaxAge <= 0 {
 			v.addf(at+".max_age", "variable %q has no max_age: say how old an observation may be and still count, such as 1s", vr.Name)
@@ -354,10 +354,10 @@ func (v *validator) source(at string, src model.VarSource) {
 		}
 	}
 	if src.Tells != "" && src.Tells != model.TellsChanges {
-		v.addf(at+".tells", "unknown %q: use %s, if each change of the variable shows in a message that the source reads, or leave it out", src.Tells, model.TellsChanges)
+		v.addf(at+".tells", "unknown %q: use %s if the source's messages show each change of the variable, or leave it out", src.Tells, model.TellsChanges)
 	}
 	if src.Tells != "" && src.Probe != nil {
-		v.addf(at+".tells", "a probe asks now and then, and what changed twice in between it cannot tell: tells goes with type only")
+		v.addf(at+".tells", "a probe asks at intervals and misses changes in between: tells goes with type only")
 	}
 	if src.About != "" && re != nil && slices.Contains(re.SubexpNames(), "about") {
 		v.addf(at+".about", "about %q and a group named about in regexp: keep one of them", src.About)
@@ -423,7 +423,7 @@ func (v *validator) framesFields(at string, src model.VarSource) {
 
 func (v *validator) workloads() {
 	if len(v.t.Workloads) == 0 && len(v.t.Operations) == 0 {
-		v.addf("workloads", "no workloads: without one nothing is written that could be lost; add a process on a client host, or operations for scripts")
+		v.addf("workloads", "no workloads: add a process on a client host, or operations for scripts")
 	}
 	all := slices.Concat(v.t.Workloads, v.t.Final)
 	n := len(v.t.Workloads)

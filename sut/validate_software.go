@@ -77,7 +77,7 @@ func (v *validator) disturbed() {
 		if d.Match == "" {
 			v.addf(at+".match", "no match: give the regular expression of the line")
 		} else if re := v.regexp(at+".match", d.Match, nil); re != nil && re.MatchString("") {
-			v.addf(at+".match", "%q matches every line: name what is particular to this one", d.Match)
+			v.addf(at+".match", "%q matches every line: write what identifies this one", d.Match)
 		}
 		if d.Within <= 0 {
 			v.addf(at+".within", "missing: say how long after a cut was healed, or a server started again, the line may still come, such as 20s")
@@ -101,15 +101,15 @@ func (v *validator) known() {
 			v.addf(at+".check", "unknown check %q%s: there are %s", k.Check, didYouMean(k.Check, check.Names()), strings.Join(check.Names(), ", "))
 		}
 		if len(k.Documented) > 0 && k.By != "" {
-			v.addf(at+".documented", "a symptom alone does not say that it is the documented failure: give words of the report, and no by")
+			v.addf(at+".documented", "a symptom alone does not identify the documented failure: write words of the report, without by")
 		}
 		if k.By != "" && k.By != model.KnownBySymptom {
-			v.addf(at+".by", "%q: write symptom where the match is made from nothing but the symptom, and nothing where it has the words of the report", k.By)
+			v.addf(at+".by", "%q: write symptom if the match has only the symptom, and nothing if it has words of the report", k.By)
 		}
 		if k.Match == "" {
 			v.addf(at+".match", "no match: give the regular expression that the failure's text must match")
 		} else if re := v.regexp(at+".match", k.Match, nil); re != nil && re.MatchString("") {
-			v.addf(at+".match", "%q matches every failure: name what is particular to this one", k.Match)
+			v.addf(at+".match", "%q matches every failure: write what identifies this one", k.Match)
 		}
 	}
 }

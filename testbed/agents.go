@@ -194,7 +194,7 @@ func (b *Testbed) Arrived(ctx context.Context, l model.Link, only []model.Traffi
 		}
 		n = c.Packets + c.Group
 		if c.Unsure > 0 {
-			unsure = fmt.Errorf("host %s: %d packets came so near the beginning or the end of the time that its clock, known to %v, does not tell whether they came in it", l.Dst, c.Unsure, c.Within.Round(time.Microsecond))
+			unsure = fmt.Errorf("host %s: %d packets arrived so close to a cut, heal or count that its clock, known to %v, does not tell on which side", l.Dst, c.Unsure, c.Within.Round(time.Microsecond))
 		}
 	}
 	first, err := a.FirstFrom(ctx, sender, to)

@@ -52,7 +52,7 @@ func (a *along) hold(host model.NodeID, at time.Time, frame []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err != nil && !a.closed {
-		a.run.Fail("the mirror port could not be read any more: %v", err)
+		a.run.Fail("the mirror port can no longer be read: %v", err)
 	}
 	a.enter(func(c *copied) bool { return !c.at.After(at) })
 	a.run.Gate(host, at, frame)

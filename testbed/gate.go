@@ -115,7 +115,7 @@ func (b *Testbed) Tap(ctx context.Context, run Run, held, mirrored []Pair, sc *m
 			}
 		}()
 		if err := r.Read(rctx, read); err != nil && rctx.Err() == nil {
-			run.Fail("the mirror port could not be read any more: %v", err)
+			run.Fail("the mirror port can no longer be read: %v", err)
 		}
 	}()
 	return b.fabric.SetTaps(ctx, held, mirrored)

@@ -85,7 +85,7 @@ func TestTargetGetThenCheck(t *testing.T) {
 		}
 	}
 	code, out, errs = cli(t, "target", "get", file+"@2.0")
-	if code != exitFailed || out != "" || !strings.Contains(errs, "get mine 2.0: what came is not what was expected: wrong hash: server-1.jar; nothing of it is kept") {
+	if code != exitFailed || out != "" || !strings.Contains(errs, "get mine 2.0: the fetched files are not the expected ones: wrong hash: server-1.jar; nothing is kept") {
 		t.Errorf("a wrong hash: status %d, %s%s", code, out, errs)
 	}
 	if code, _, _ = cli(t, "target", "get", "--all-versions", file); code != exitFailed {

@@ -371,7 +371,7 @@ func TestVacuousAndReplayed(t *testing.T) {
 // What a scenario file says wrongly is told, before anything is started.
 func TestWrongScenariosAreRefused(t *testing.T) {
 	for _, c := range []struct{ scenario, says string }{
-		{`faults: [{kind: delay, match: {type: "text A"}}]`, "not for how long"},
+		{`faults: [{kind: delay, match: {type: "text A"}}]`, "delay needs for"},
 		{`faults: [{kind: lose, match: {type: "text A", to: n9}}]`, `no host "n9"`},
 		{`faults: [{kind: lose, match: {type: "text A"}, copies: 2}]`, "that belongs to duplicate"},
 		{`faults: [{kind: lose, match: {type: "text A"}, while: {invariant: "x@n1 == x@c1"}}]`, `no variable "x"`},

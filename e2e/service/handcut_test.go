@@ -35,7 +35,7 @@ func TestAPartitionHealsWhateverHangs(t *testing.T) {
 		b.inHost("b", "STOP")
 		time.Sleep(6 * time.Second) // the daemon counts meanwhile, and waits
 		status, body, err := d.Try("DELETE", "/v1/partitions/hung", nil)
-		if err != nil || status != http.StatusServiceUnavailable || !strings.Contains(string(body), "no packet has shown yet that all passes again") {
+		if err != nil || status != http.StatusServiceUnavailable || !strings.Contains(string(body), "it is not proved yet that packets pass again") {
 			t.Errorf("healed with an agent that hangs: %d %s %v", status, body, err)
 		}
 		b.expect("healed with an agent that hangs", everything)

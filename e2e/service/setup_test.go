@@ -68,7 +68,7 @@ func TestSetUpTemplateAndNodeActions(t *testing.T) {
 		t.Fatal(err)
 	}
 	r = harness.Run(t, "campaign", "testdata/setup", "--strategy", "clean", "--clean", "1", "--runs-dir", dir)
-	if !strings.Contains(r.Stdout, "made anew") || !strings.Contains(r.Stdout, "n1 was changed") {
+	if !strings.Contains(r.Stdout, "made again") || !strings.Contains(r.Stdout, "n1 was changed") {
 		t.Errorf("with a damaged cache: %s", r)
 	}
 	for _, rec := range harness.Records(t, dir, harness.CampaignID(t, r)) {

@@ -41,10 +41,10 @@ func TestTLSWithOpenVSwitch(t *testing.T) {
 	}
 	refused("plain TCP", "tcp", "it speaks plain TCP and this port TLS")
 	ssl(strange, site.CA("controller"))
-	refused("a certificate of another authority", "ssl", "is not to be trusted: it must be valid now and signed by --tls-ca")
+	refused("a certificate of another authority", "ssl", "is not trusted: it must be valid now and signed by --tls-ca")
 	b.VSCtl("del-ssl")
 	ssl(site, strange.CA("controller"))
-	refused("a switch that does not trust us", "ssl", "as one does that does not trust our certificate")
+	refused("a switch that does not trust us", "ssl", "does not trust netsplit's certificate")
 	b.VSCtl("del-ssl")
 	ssl(site, site.CA("controller"))
 	b.VSCtl("set", "bridge", bridge, "other-config:datapath-id=00000000000000b8")

@@ -41,7 +41,7 @@ func TestRulesOfOthersAreLeftAlone(t *testing.T) {
 	d := serve(t, "--testbed", r.file, "--runs-dir", t.TempDir(), "--openflow", "127.0.0.1:6653")
 	harness.Until(t, time.Minute, "the daemon names the rule", func() error {
 		_, b := d.try("GET", "/healthz", nil)
-		if s := string(b); !strings.Contains(s, "priority=700") || !strings.Contains(s, "past our rules") {
+		if s := string(b); !strings.Contains(s, "priority=700") || !strings.Contains(s, "past netsplit's rules") {
 			return fmt.Errorf("%s", s)
 		}
 		return nil

@@ -47,7 +47,7 @@ func TestAHealSaysWhatHindersIt(t *testing.T) {
 	}
 	cut("theirs")
 	r.OFCtl("rk1", "add-flow", "cookie=0xbad,table=0,priority=60000,in_port=12,actions=drop")
-	hindered("theirs", "drops packets of host b before our rules see them")
+	hindered("theirs", "drops packets of host b before netsplit's rules see them")
 	r.OFCtl("rk1", "del-flows", "cookie=0xbad/-1")
 	if p := d.State("theirs", "healed"); p.Reason != "" {
 		t.Errorf("healed: %q", p.Reason)

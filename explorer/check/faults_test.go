@@ -25,7 +25,7 @@ func TestMessageFaultsAreJudged(t *testing.T) {
 		{"in order", model.FaultReorder, model.FaultProof{Met: 2, Acted: 2, InOrder: 2, Known: true, Checked: 2}, model.VerdictVacuous, "changed no order"},
 		{"no copy", model.FaultDuplicate, model.FaultProof{Met: 1, Acted: 1, Known: true, Checked: 1}, model.VerdictVacuous, "sent no copy"},
 		{"nobody looked", model.FaultLose, model.FaultProof{Met: 1, Acted: 1, Trouble: "host n2 could not tell"}, model.VerdictUnknown, "not proved"},
-		{"nobody was asked", model.FaultLose, model.FaultProof{Met: 2, Acted: 2, Known: true}, model.VerdictUnknown, "no host was asked"},
+		{"nobody was asked", model.FaultLose, model.FaultProof{Met: 2, Acted: 2, Known: true}, model.VerdictUnknown, "no host could be asked"},
 		{"arrived", model.FaultLose, model.FaultProof{Met: 1, Acted: 1, Known: true, Checked: 1, Wrong: 1, Trouble: "it arrived"}, model.VerdictUnknown, "something else"},
 	} {
 		r := Record{Target: &model.Target{}, Faults: []model.FaultProof{c.p},

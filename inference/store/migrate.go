@@ -66,7 +66,7 @@ func (f *boltFile) backup(path string) error {
 		err = syncDir(filepath.Dir(path))
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("store %s: it is of an older netsplit and is changed only once there is a copy, which could not be made: make room for %s: %w", f.path, path, err), os.RemoveAll(tmp))
+		return errors.Join(fmt.Errorf("store %s: it is of an older netsplit and must be copied before it is migrated: make room for %s: %w", f.path, path, err), os.RemoveAll(tmp))
 	}
 	return nil
 }

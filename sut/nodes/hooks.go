@@ -57,9 +57,9 @@ func (p *Processes) hook(verb model.NodeVerb, h model.NodeID, process string) (s
 	case err == nil:
 		return said, nil
 	case time.Since(began) >= limit:
-		return said, fmt.Errorf("hook %q was killed because it did not end within %v; it said %q", line, limit, last(said))
+		return said, fmt.Errorf("hook %q was killed because it did not end within %v; its output: %q", line, limit, last(said))
 	}
-	return said, fmt.Errorf("hook %q failed (%v); it said %q", line, cause(err), last(said))
+	return said, fmt.Errorf("hook %q failed (%v); its output: %q", line, cause(err), last(said))
 }
 
 // cause is the innermost error: what sh ended with, without the line once more.
@@ -95,7 +95,7 @@ func (p *Processes) keepHook(verb model.NodeVerb, h model.NodeID, process, line,
 		ferr = errors.Join(ferr, f.Close())
 	}
 	if ferr != nil {
-		p.c.Journal.Note("what a hook said is not kept: %v", ferr)
+		p.c.Journal.Note("the output of a hook could not be kept: %v", ferr)
 	}
 }
 

@@ -69,7 +69,7 @@ func (p *Processes) clearRemote() {
 		}
 		done[host.Name] = true
 		if _, err := proc.Output(context.Background(), host.Argv("rm", "-rf", p.work()), placeLimit); err != nil {
-			p.c.Journal.Note("what the run left in %s on host %s stays there: %v", p.work(), host.Name, err)
+			p.c.Journal.Note("files of the run stay in %s on host %s: %v", p.work(), host.Name, err)
 		}
 	}
 }

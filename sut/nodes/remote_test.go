@@ -95,7 +95,7 @@ func TestWhyAStartFailed(t *testing.T) {
 		_ = os.WriteFile(filepath.Join(dir, "broken"), nil, 0o644)
 	}()
 	err := p.Start(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "could not be started: the connection to host n1 broke while the target started: what became of db nobody knows") {
+	if err == nil || !strings.Contains(err.Error(), "could not be started: the connection to host n1 broke while the target started: the state of db is unknown") {
 		t.Error(err)
 	}
 	os.Remove(filepath.Join(dir, "broken"))
@@ -112,7 +112,7 @@ func TestAWorkloadThatFailsSaysWhy(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.Workloads(t.Context(), p.c.Kit.Target.Workloads, "workload")
-	if got, want := fmt.Sprint(p.c.Journal), `workload w on n1: it ended with exit status 3; the last it said: "no module"; all of it is in `; !strings.Contains(got, want) {
+	if got, want := fmt.Sprint(p.c.Journal), `workload w on n1: it ended with exit status 3; its last output: "no module"; all output is in `; !strings.Contains(got, want) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	_ = p.StopAll()
@@ -125,7 +125,7 @@ func TestACommandOfTheSetUpThatFailsSaysWhy(t *testing.T) {
 	p.c.Kit.Target.Processes[0].Once = true
 	err := p.Start(t.Context())
 	log := filepath.Join(dir, "run", rundir.LogsDir, "n1-db.log")
-	if want := `db on n1 ended with exit status 3; the last it said: "disk is full"; all of it is in ` + log; err == nil || !strings.Contains(err.Error(), want) {
+	if want := `db on n1 ended with exit status 3; its last output: "disk is full"; all output is in ` + log; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}
 	_ = p.StopAll()

@@ -57,7 +57,7 @@ func (p *Processes) server(h model.NodeID, name string) error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if p.gone != nil && !p.closing && !one.asked && !(mayExit && status(x) == 0) {
-			p.gone(fmt.Errorf("%s on %s %w: %s; the last it said: %q; all of it is in %s%s", name, h, errEnded, x, lastOf(one.last), p.logPath(h, name), mayLack(p.rights(name), lastOf(one.last))))
+			p.gone(fmt.Errorf("%s on %s %w: %s; its last output: %q; all output is in %s%s", name, h, errEnded, x, lastOf(one.last), p.logPath(h, name), mayLack(p.rights(name), lastOf(one.last))))
 		}
 		p.ended = append(p.ended, record.Exit{Host: h, Process: name, At: x.At.Sub(p.c.Start), Status: status(x),
 			Expected: p.closing || one.asked || mayExit && status(x) == 0, LastLine: lastOf(one.last)})
@@ -71,11 +71,11 @@ func (p *Processes) lose(s *server) {
 	p.mu.Lock()
 	over := p.closing
 	if p.gone != nil && !over {
-		p.gone(fmt.Errorf("the connection to host %s %w: what became of %s nobody knows", s.host, errBroke, s.name))
+		p.gone(fmt.Errorf("the connection to host %s %w: the state of %s is unknown", s.host, errBroke, s.name))
 	}
 	p.mu.Unlock()
 	if !over {
-		p.c.Journal.Fail("the connection to host %s broke: what became of %s there nobody knows; what it said is in %s", s.host, s.name, rundir.LogsDir)
+		p.c.Journal.Fail("the connection to host %s broke: the state of %s there is unknown; its output is in %s", s.host, s.name, rundir.LogsDir)
 	}
 	if _, err := s.Kill(); err != nil {
 		p.c.Journal.Note("%v", err)

@@ -160,7 +160,7 @@ func (p *Processes) once(ctx context.Context, base model.Process) error {
 			}
 			switch {
 			case ended != "":
-				errs[i] = fmt.Errorf("%s on %s %s; the last it said: %q; all of it is in %s%s", base.Name, h, ended, lastOf(last), p.logPath(h, base.Name), mayLack(p.rights(base.Name), lastOf(last)))
+				errs[i] = fmt.Errorf("%s on %s %s; its last output: %q; all output is in %s%s", base.Name, h, ended, lastOf(last), p.logPath(h, base.Name), mayLack(p.rights(base.Name), lastOf(last)))
 			case err != nil:
 				errs[i] = err
 			}

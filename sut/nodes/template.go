@@ -113,7 +113,7 @@ func (p *Processes) waitFor(ctx context.Context, t *template) (*os.File, error) 
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("wait for somebody who makes template %s: %w", t.dir, context.Cause(ctx))
+			return nil, fmt.Errorf("wait for another process that makes template %s: %w", t.dir, context.Cause(ctx))
 		case <-time.After(settleEvery):
 		}
 	}
@@ -136,10 +136,10 @@ func (p *Processes) thisOr(ctx context.Context, t *template) error {
 	if len(changed) > 0 {
 		what := fmt.Sprintf("in %s, which all runs share, since it was made: %s", t.cache(), joined(changed))
 		if !p.c.Kit.templates.again(t.dir) {
-			return fmt.Errorf("it was made anew in this campaign already, and something writes there though .Building is false: %s", what)
+			return fmt.Errorf("it was already made again in this campaign; something writes there although .Building is false: %s", what)
 		}
-		p.c.Journal.Note("the template is made anew: %s", what)
-		p.c.Kit.templates.say("the template was damaged and is made anew: " + what)
+		p.c.Journal.Note("the template is made again: %s", what)
+		p.c.Kit.templates.say("the template was damaged and is made again: " + what)
 	}
 	if err := p.build(ctx, t); err != nil {
 		return fmt.Errorf("make a template of the settled cluster: %w", err)
@@ -304,7 +304,7 @@ func (p *Processes) quit(limit time.Duration) error {
 	var errs []error
 	for _, x := range died {
 		if !x.Expected {
-			errs = append(errs, fmt.Errorf("%s on %s ended with status %d by itself; what it said is in %s", x.Process, x.Host, x.Status, rundir.LogsDir))
+			errs = append(errs, fmt.Errorf("%s on %s ended with status %d by itself; its output is in %s", x.Process, x.Host, x.Status, rundir.LogsDir))
 		}
 	}
 	p.stopServers(limit)
@@ -337,7 +337,7 @@ func (p *Processes) fromTemplate() (bool, error) {
 			return false, fmt.Errorf("copy the template: %w", err)
 		}
 		if sum != p.template.Hosts[h] {
-			return false, errors.Join(fmt.Errorf("the template %s was changed since it was made, in hosts/%s: the next run makes it anew", p.template.dir, h), p.template.discard())
+			return false, errors.Join(fmt.Errorf("the template %s was changed since it was made, in hosts/%s: the next run makes it again", p.template.dir, h), p.template.discard())
 		}
 	}
 	return len(p.c.Kit.Target.Template.Keep) > 0, nil

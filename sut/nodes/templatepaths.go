@@ -107,6 +107,6 @@ func (p *Processes) untied(dir string) error {
 	if len(tied) > 3 {
 		more = fmt.Sprintf(" and %d more", len(tied)-3)
 	}
-	return fmt.Errorf("the servers wrote the name of their folder into what is kept of it (%s%s), so runs that start from copies would all work in the folder of the first; keep less, or give the folder one name in all runs, by a mount of each process's own (docs/target-reference.md, template)",
+	return fmt.Errorf("the servers wrote the name of their folder into files that the template keeps (%s%s), so all runs would work in the folder of the first; keep less, or give the folder one name in all runs, by a mount of each process's own (docs/target-reference.md, template)",
 		joined(tied[:min(len(tied), 3)]), more)
 }

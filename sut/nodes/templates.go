@@ -78,7 +78,7 @@ func (a *templates) giveUp(why error) {
 	}
 	a.mu.Unlock()
 	if first {
-		a.say(fmt.Sprintf("there is no template and none is tried again in this campaign, every run starts from nothing: %v", why))
+		a.say(fmt.Sprintf("there is no template and none is tried again in this campaign, so every run starts from nothing: %v", why))
 	}
 }
 
@@ -140,7 +140,7 @@ func (p *Processes) cacheAfter() {
 		return
 	}
 	if changed := t.changed(p.c.Kit.templates); len(changed) > 0 {
-		text := fmt.Sprintf("while run %s was under way, files that all runs share were changed in %s: %s; a target writes there only while .Building is true",
+		text := fmt.Sprintf("during run %s, files that all runs share were changed in %s: %s; a target writes there only while .Building is true",
 			p.c.Run, t.cache(), joined(changed))
 		p.c.Journal.Note("%s", text)
 		p.c.Kit.templates.say(text)

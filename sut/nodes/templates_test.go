@@ -161,7 +161,7 @@ func TestADamagedCacheOfATemplateIsMadeAnew(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(dir, "new.list")); err == nil {
 				t.Error("what was added is there still")
 			}
-			if len(f.told) != 1 || !strings.Contains(f.told[0], want) || !strings.Contains(f.told[0], "made anew") || !strings.Contains(notes, want) {
+			if len(f.told) != 1 || !strings.Contains(f.told[0], want) || !strings.Contains(f.told[0], "made again") || !strings.Contains(notes, want) {
 				t.Errorf("told %q, notes %s, want %q", f.told, notes, want)
 			}
 		})
@@ -174,11 +174,11 @@ func TestARunThatChangesTheCacheOfATemplateIsNamed(t *testing.T) {
 	f := newTemplateRuns(t, "{{if .Building}}printf ARCHIVE > {{.Cache}}/a.jsa{{end}}")
 	spoil := func(p *Processes) { write(t, filepath.Join(p.template.cache(), "a.jsa"), "ARCHIVF") }
 	_, notes := f.run(spoil)
-	if want := "while run c-1-r0001 was under way"; len(f.told) != 1 || !strings.Contains(f.told[0], want) || !strings.Contains(f.told[0], "a.jsa was changed") || !strings.Contains(notes, want) {
+	if want := "during run c-1-r0001"; len(f.told) != 1 || !strings.Contains(f.told[0], want) || !strings.Contains(f.told[0], "a.jsa was changed") || !strings.Contains(notes, want) {
 		t.Errorf("told %q, notes %s", f.told, notes)
 	}
 	p, _ := f.run(spoil)
-	if p.template == nil || len(f.told) != 2 || !strings.Contains(f.told[1], "made anew") {
+	if p.template == nil || len(f.told) != 2 || !strings.Contains(f.told[1], "made again") {
 		t.Errorf("template %v, told %q", p.template, f.told)
 	}
 	p, notes = f.run(nil)

@@ -88,7 +88,7 @@ func readOperation(line string) (model.Operation, error) {
 		}
 		return op, fmt.Errorf("%q is a JSON %s, want %s", wrong.Field, wrong.Value, want)
 	case err != nil:
-		return op, fmt.Errorf("want a JSON object on each line of standard output, and all else on standard error")
+		return op, fmt.Errorf("print only JSON objects on standard output, one a line, and all else on standard error")
 	case !slices.Contains([]model.OpType{model.OpInvoke, model.OpOK, model.OpFail, model.OpInfo}, op.Type):
 		return op, fmt.Errorf("\"type\" is %q, want invoke, ok, fail or info", op.Type)
 	}
@@ -173,7 +173,7 @@ func (p *Processes) workloadProcess(ctx context.Context, base model.Workload, ph
 	case broken != nil:
 		return broken
 	case status(x) != 0:
-		return fmt.Errorf("it ended with %s; the last it said: %q; all of it is in %s%s", x, lastOf(last), run.LogPath, mayLack(p.c.Kit.Target.Rights, lastOf(last)))
+		return fmt.Errorf("it ended with %s; its last output: %q; all output is in %s%s", x, lastOf(last), run.LogPath, mayLack(p.c.Kit.Target.Rights, lastOf(last)))
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func TestALineThatIsNoOperationIsExplained(t *testing.T) {
 		`{"f":"move"}`:                 `"type" is "", want invoke, ok, fail or info`,
 		`{"type":"failed","f":"move"}`: `"type" is "failed", want invoke, ok, fail or info`,
 		`connected to n1`:              `all else on standard error`,
-		`["ok"]`:                       `want a JSON object on each line`,
+		`["ok"]`:                       `print only JSON objects`,
 	} {
 		if _, err := readOperation(line); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", line, err, want)

@@ -157,13 +157,13 @@ func condense(err error, prefix, mirrors string) error {
 				break
 			}
 		}
-		return fmt.Errorf("%s: %s: %s; all it printed is in %s", e.name, line, strings.ReplaceAll(c.advice, "%m", mirrors), e.log)
+		return fmt.Errorf("%s: %s: %s; its output is in %s", e.name, line, strings.ReplaceAll(c.advice, "%m", mirrors), e.log)
 	}
 	line := "it did not say why"
 	if len(said) > 0 {
 		line = around(said[0], "")
 	}
-	return fmt.Errorf("%s: %s (%v); all it printed is in %s", e.name, line, e.err, e.log)
+	return fmt.Errorf("%s: %s (%v); its output is in %s", e.name, line, e.err, e.log)
 }
 
 // around is a line, or what of a long one is near a word.

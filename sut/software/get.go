@@ -39,7 +39,7 @@ func get(ctx context.Context, r Release, p *printer) (Set, error) {
 	if r.builds() {
 		if err := fetchSet(ctx, root, r, p); err != nil {
 			if ctx.Err() != nil {
-				return Set{}, fmt.Errorf("get %s: interrupted, nothing of it is kept: %w", r, ctx.Err())
+				return Set{}, fmt.Errorf("get %s: interrupted, nothing is kept: %w", r, ctx.Err())
 			}
 			return Set{}, fmt.Errorf("get %s: %w", r, explain(err, root))
 		}
@@ -101,7 +101,7 @@ func fetchSet(ctx context.Context, root string, r Release, p *printer) error {
 				if err := os.WriteFile(r.lockFile, formatLock(entries), 0o644); err != nil {
 					return fmt.Errorf("write the hashes of a set that had none: %w: make the directory writable, or make the file yourself with --write-lock", err)
 				}
-				p.printf("%s had no hashes: wrote those of what came to %s; keep that file with the catalogue", r, r.lockFile)
+				p.printf("%s had no hashes: wrote those of the fetched files to %s; keep that file with the catalogue", r, r.lockFile)
 			}
 			if err := os.RemoveAll(dir); err != nil {
 				return err
@@ -208,9 +208,9 @@ func build(ctx context.Context, root string, r Release, dir string, p *printer, 
 				why = r.lockFile
 			}
 			if lock == nil {
-				return nil, fmt.Errorf("what came is no archive: %s: check the Maven mirror or proxy (~/.m2/settings.xml)", m)
+				return nil, fmt.Errorf("the fetched file is not an archive: %s: check the Maven mirror or proxy (~/.m2/settings.xml)", m)
 			}
-			return nil, fmt.Errorf("what came is not what was expected: %s; nothing of it is kept. The hashes are those of %s: check the Maven or pip mirror, or, if you changed the catalogue, make the list anew with: %s --write-lock", m, why, r.GetCommand())
+			return nil, fmt.Errorf("the fetched files are not the expected ones: %s; nothing is kept. The hashes are those of %s: check the Maven or pip mirror, or, if you changed the catalogue, make the list anew with: %s --write-lock", m, why, r.GetCommand())
 		}
 		before = m.String()
 		p.printf("%s: damaged files (%s): fetching them once more", r, m)
@@ -303,7 +303,7 @@ func locked(ctx context.Context, path, name string, p *printer, f func() error) 
 			return fmt.Errorf("lock %s: %w", file.Name(), err)
 		}
 		if !waited {
-			p.printf("%s: another netsplit is fetching: waiting for it", name)
+			p.printf("%s: waiting for another netsplit that is fetching", name)
 		}
 		select {
 		case <-ctx.Done():

@@ -207,7 +207,7 @@ func TestAWrongHashIsAnError(t *testing.T) {
 	r, cache, dir := fake(t, "ok")
 	jar(t, filepath.Join(dir, "a-1.jar"), "somebody else's")
 	_, err := Get(context.Background(), r, nil)
-	want := "get mine 1.0: what came is not what was expected: wrong hash: a-1.jar; nothing of it is kept"
+	want := "get mine 1.0: the fetched files are not the expected ones: wrong hash: a-1.jar; nothing is kept"
 	if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %v, want %s", err, want)
 	}
@@ -239,7 +239,7 @@ func TestAFailureOfAClientIsOneClearLine(t *testing.T) {
 			t.Errorf("error %v, want %s and %s in one line", err, c.line, c.advice)
 		}
 		if err != nil {
-			_, log, _ := strings.Cut(err.Error(), "all it printed is in ")
+			_, log, _ := strings.Cut(err.Error(), "its output is in ")
 			if b, err := os.ReadFile(log); err != nil || !strings.HasSuffix(string(b), c.says) {
 				t.Errorf("log %s: %v", log, err)
 			}
@@ -281,7 +281,7 @@ func TestGetIsInterruptedWithAllItStarted(t *testing.T) {
 		}
 	}()
 	_, err := Get(ctx, r, nil)
-	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "get mine 1.0: interrupted, nothing of it is kept") {
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "get mine 1.0: interrupted, nothing is kept") {
 		t.Errorf("error %v", err)
 	}
 	none(t, cache, r)
@@ -347,7 +347,7 @@ func TestACatalogueWithoutHashesGetsThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "a-1.jar"), string(good[:len(good)-9]))
-	if _, err := Get(context.Background(), r, nil); err == nil || !strings.Contains(err.Error(), "what came is no archive: wrong hash: a-1.jar") {
+	if _, err := Get(context.Background(), r, nil); err == nil || !strings.Contains(err.Error(), "the fetched file is not an archive: wrong hash: a-1.jar") {
 		t.Errorf("half a jar: %v", err)
 	}
 	none(t, cache, r)

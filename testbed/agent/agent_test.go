@@ -515,7 +515,7 @@ func TestAgentThatReadsNothingIsGivenUp(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Fatal("the agent does not count as lost")
 	}
-	if err := c.Err(); !errors.Is(err, ErrGone) || !strings.Contains(err.Error(), "did not read") {
+	if err := c.Err(); !errors.Is(err, ErrGone) || !strings.Contains(err.Error(), "no longer read") {
 		t.Errorf("%v", err)
 	}
 }

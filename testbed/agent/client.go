@@ -103,7 +103,7 @@ func Start(ctx context.Context, host model.TestbedHost, binary string) (*Client,
 	select {
 	case r := <-hello:
 		if r.Version != ProtocolVersion {
-			err = fmt.Errorf("it speaks version %d of the agent protocol and we %d: give the host the same netsplit, or start this one again if the program was replaced meanwhile", r.Version, ProtocolVersion)
+			err = fmt.Errorf("it speaks version %d of the agent protocol, netsplit %d: install the same netsplit on the host, or restart this one if the program was replaced meanwhile", r.Version, ProtocolVersion)
 		}
 	case <-c.ended:
 		err = c.why
@@ -227,7 +227,7 @@ func (c *Client) write(ctx context.Context, line []byte) error {
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		c.mu.Lock()
-		c.stuck = errors.New("it was killed, for it did not read its requests any more")
+		c.stuck = errors.New("it was killed because it no longer read its requests")
 		c.mu.Unlock()
 		c.kill()
 	}

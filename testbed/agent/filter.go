@@ -32,13 +32,13 @@ func (f *filtering) answer(r *request) (dropped map[string]uint64, err error) {
 	}()
 	if r.Op == opFilter { // requests are worked on in any order, and these undo one another
 		if r.ID < f.last {
-			return nil, errors.New("these rules come too late: the host has been told others since")
+			return nil, errors.New("these rules come too late: the host has newer ones")
 		}
 		f.last = r.ID
 	}
 	if f.table == nil {
 		if r.Op != opFilter {
-			return nil, errors.New("this host has no rules: the agent was started anew")
+			return nil, errors.New("this host has no rules: the agent was restarted")
 		}
 		if err := f.open(r.Filter); err != nil {
 			return nil, fmt.Errorf("this host cannot drop packets itself: %w", err)

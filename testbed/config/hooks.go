@@ -53,9 +53,9 @@ func checkHooks(t *model.Testbed) (errs []error) {
 	}
 	switch h := t.Hooks; {
 	case any && h.Start == "":
-		errs = append(errs, fmt.Errorf("hooks: start is missing; with hooks, servers are started by them"))
+		errs = append(errs, fmt.Errorf("hooks: start is missing; with hooks, it starts the servers"))
 	case any && h.Stop == "" && h.Crash == "":
-		errs = append(errs, fmt.Errorf("hooks: neither stop nor crash; a run ends its servers by one of them"))
+		errs = append(errs, fmt.Errorf("hooks: neither stop nor crash; a run needs one of them to end its servers"))
 	}
 	if t.Hooks.Timeout < 0 {
 		errs = append(errs, fmt.Errorf("hooks: timeout %v: write a time greater than 0, such as 30s", t.Hooks.Timeout))

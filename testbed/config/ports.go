@@ -95,9 +95,9 @@ func find(name string, has []model.Port) (uint32, error) {
 	case len(at) == 0:
 		return 0, fmt.Errorf("the switch has no port called %q: it has %s", name, listed(has))
 	case len(at) > 1:
-		return 0, fmt.Errorf("the switch has %d ports called %q, numbers %s: give the number of the one that is meant", len(at), name, strings.Trim(fmt.Sprint(at), "[]"))
+		return 0, fmt.Errorf("the switch has %d ports called %q, numbers %s: write the number instead", len(at), name, strings.Trim(fmt.Sprint(at), "[]"))
 	case at[0] == 0 || at[0] > model.MaxPort:
-		return 0, fmt.Errorf("%q is the switch's own port, which no cable is in: the switch has %s", name, listed(has))
+		return 0, fmt.Errorf("%q is the switch's own port, which has no cable: the switch has %s", name, listed(has))
 	}
 	return at[0], nil
 }

@@ -35,7 +35,7 @@ func labelling(name string) bool {
 func Read(path string) (*model.Testbed, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("testbed: %w; `netsplit lab up` prints one, netsplit testbed learn writes one of what switches tell, docs/testbeds.md says what it can hold", err)
+		return nil, fmt.Errorf("testbed: %w; `netsplit lab up` prints one, netsplit testbed learn writes one from what it sees, docs/testbeds.md explains it", err)
 	}
 	t, err := Parse(data)
 	if err != nil {
@@ -236,7 +236,7 @@ func check(t *model.Testbed, l lines) error {
 			}
 		}
 		if hosts == 0 && g.Datapath != 0 {
-			bad(at, "gate number %d: no host is on switch %s, so it holds nothing; leave it out or mend its datapath", i+1, g.Datapath)
+			bad(at, "gate number %d: no host is on switch %s, so it holds nothing; leave it out or correct its datapath", i+1, g.Datapath)
 		}
 	}
 	return errors.Join(slices.Concat(errs, checkRoles(t, l), checkHooks(t))...)

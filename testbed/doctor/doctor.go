@@ -77,7 +77,7 @@ func (x *exam) ways() {
 	if len(ids) < 2 {
 		return
 	}
-	c := model.DiagnosisCheck{About: "testbed", Name: "links", Level: model.CheckOK, Found: fmt.Sprintf("they lead from each of %d switches with hosts to each other", len(ids))}
+	c := model.DiagnosisCheck{About: "testbed", Name: "links", Level: model.CheckOK, Found: fmt.Sprintf("they connect all %d switches with hosts", len(ids))}
 	routes, err := flowrules.Routes(x.Testbed.Links)
 	for _, id := range ids[1:] {
 		if _, is := routes[ids[0]].Via[id]; !is && err == nil {
@@ -86,7 +86,7 @@ func (x *exam) ways() {
 	}
 	if err != nil {
 		c.Level, c.Found, c.Affects = model.CheckWarn, err.Error(), []model.Ability{model.AbilityCut, model.AbilityProof}
-		c.Means = "hosts there reach one another by no way that netsplit knows, so that no cut between them can be proved: name under links the ports that join the switches"
+		c.Means = "netsplit knows no path between their hosts, so no cut between them can be proved: name the ports that join the switches under links"
 	}
 	x.d.Checks = append(x.d.Checks, c)
 }
@@ -139,7 +139,7 @@ func (x *exam) connected(ctx context.Context, ids []model.DatapathID) map[model.
 			c.Found = fmt.Sprintf("OpenFlow 1.3 with %s, as %s", sw.Addr(), strings.ToLower(sw.Role().String()))
 			if sw.Role() == of13.RoleSlave {
 				c.Level, c.Affects = model.CheckFail, everything
-				c.Means = "another controller is its master, so that netsplit can change nothing: stop that one, or have it share the switch as equal"
+				c.Means = "another controller is its master, so netsplit can change nothing: stop it, or make it share the switch as equal"
 			}
 		} else {
 			c.Level, c.Affects = model.CheckFail, everything

@@ -35,7 +35,7 @@ func (x *exam) host(ctx context.Context, h model.TestbedHost) (out []model.Diagn
 		}
 		out = append(out, model.DiagnosisCheck{About: "host " + string(h.Name), Name: name, Level: level, Found: found, Means: means, Affects: affects})
 	}
-	const lost = "nobody counts what arrives there, so that no cut is proved and every run is unknown: "
+	const lost = "nobody counts what arrives there, so no cut is proved and every run is unknown: "
 	began := time.Now()
 	a, err := agent.Start(ctx, h, x.Binary)
 	if err != nil {
@@ -52,7 +52,7 @@ func (x *exam) host(ctx context.Context, h model.TestbedHost) (out []model.Diagn
 		add(model.CheckOK, "clock", fmt.Sprintf("this machine's, as far as a round trip of %s tells", ms(o.RoundTrip)), "")
 	case o.Within > clockError:
 		add(model.CheckWarn, "clock", fmt.Sprintf("%s from ours, known to within %s only", ms(o.Ahead), ms(o.Within)),
-			fmt.Sprintf("where packets arrive within %s of a cut or a heal, it is not known whether they leaked, and the run is unknown: bring the host nearer (its exec prefix answers slowly)", ms(2*o.Within)), model.AbilityProof)
+			fmt.Sprintf("if packets arrive within %s of a cut or a heal, it is unknown whether they leaked, and the run is unknown: bring the host nearer (its exec prefix answers slowly)", ms(2*o.Within)), model.AbilityProof)
 	default:
 		add(model.CheckOK, "clock", fmt.Sprintf("%s from ours, known to within %s: corrected", ms(o.Ahead), ms(o.Within)), "")
 	}
@@ -74,7 +74,7 @@ func (x *exam) links(h model.TestbedHost, links []agent.Link, add func(model.Che
 		for _, l := range links {
 			all = append(all, fmt.Sprintf("%s %s", l.Name, l.MAC))
 		}
-		add(model.CheckFail, "interface", fmt.Sprintf("none has mac %s; there are %s", h.MAC, strings.Join(all, ", ")), "its packets are not known as its own: mend the testbed file", everything...)
+		add(model.CheckFail, "interface", fmt.Sprintf("none has mac %s; there are %s", h.MAC, strings.Join(all, ", ")), "its packets are not recognised: correct the testbed file", everything...)
 		return
 	}
 	l := links[i]
@@ -87,7 +87,7 @@ func (x *exam) links(h model.TestbedHost, links []agent.Link, add func(model.Che
 	case !l.Up:
 		add(model.CheckFail, "interface", l.Name+" is down", "the host reaches nobody", everything...)
 	case !has:
-		add(model.CheckFail, "interface", fmt.Sprintf("%s does not have %s", found, h.IP), "other hosts do not reach it by that address: mend the testbed file", everything...)
+		add(model.CheckFail, "interface", fmt.Sprintf("%s does not have %s", found, h.IP), "other hosts do not reach it by that address: correct the testbed file", everything...)
 	case l.MTU > 1500:
 		add(model.CheckWarn, "interface", found, fmt.Sprintf("frames of that size are held only if the gate port and its far end have an MTU of %d", l.MTU+4), model.AbilityPort)
 	default:
@@ -123,6 +123,6 @@ func (x *exam) wayOut(h model.TestbedHost, own agent.Link, links []agent.Link, a
 		add(model.CheckFail, "way to others", fmt.Sprintf("%s is not on the network of all; it reaches %s", own.Name, strings.Join(astray, ", ")), "what it sends there does not leave by "+own.Name+", so that no cut is proved"+mend, model.AbilityProof)
 	}
 	if len(routed) > 0 {
-		add(model.CheckWarn, "way to others", "no interface is on the network of "+strings.Join(routed, ", "), "to those it sends by a router, if at all, and ARP not: cuts may not be proved"+mend, model.AbilityProof)
+		add(model.CheckWarn, "way to others", "no interface is on the network of "+strings.Join(routed, ", "), "it reaches those through a router at best, and ARP does not pass: cuts may not be proved"+mend, model.AbilityProof)
 	}
 }

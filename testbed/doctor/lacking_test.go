@@ -115,7 +115,7 @@ func TestSwitchesThatLackSomething(t *testing.T) {
 		says  []string        // parts of "LEVEL NAME: FOUND → MEANS"
 	}{
 		"all":       {m: switchtest.Config{Meters: 100}, ok: true, says: []string{"ok features: 254 tables", "ok meters: 100", "ok rules of forwarding", "ok room for rules"}},
-		"no meters": {ok: true, says: []string{"warn meters: not used: the switch has no meters → a cut by hand bites by its drop rules alone"}},
+		"no meters": {ok: true, says: []string{"warn meters: not used: the switch has no meters → a cut by hand uses drop rules alone"}},
 		"one table": {m: switchtest.Config{Tables: 1}, fails: everything,
 			says: []string{"fail features: 1 tables", "put the hosts on another", "fail rules: not tried, because of: features", "fail packet-in: not tried"}},
 		"a table for nothing": {m: switchtest.Config{Limit: 5}, fails: []model.Ability{model.AbilityCut, model.AbilityPacketIn, model.AbilityOnly, model.AbilityOpening},
@@ -123,21 +123,21 @@ func TestSwitchesThatLackSomething(t *testing.T) {
 		"a table for few": {m: switchtest.Config{Limit: 30}, ok: true, fails: []model.Ability{model.AbilityOnly, model.AbilityOpening},
 			says: []string{"fail rules of cuts of some traffic: refused", "warn room for rules: its table takes 30 rules more and is full then", "one cut fits"}},
 		"no barrier": {m: switchtest.Config{Ignore: func(m of13.Message) bool { return m.MsgType() == of13.TypeBarrierRequest }}, limit: time.Second, fails: everything,
-			says: []string{"fail round trip of barrier: no answer", "nothing can be confirmed by this switch", "fail rules: not tried, because of: round trip of barrier"}},
+			says: []string{"fail round trip of barrier: no answer", "this switch confirms nothing", "fail rules: not tried, because of: round trip of barrier"}},
 		"no tcp flags": {m: switchtest.Config{Refuse: refuse(unsupported, func(m of13.Message) bool {
 			f, is := m.(*of13.FlowMod)
 			return is && strings.Contains(f.Match.String(), "tcp_flags")
-		})}, ok: true, fails: []model.Ability{model.AbilityOpening}, says: []string{"OFPBMC_BAD_FIELD", "--only tcp-opening is refused there, as it needs TCP flags"}},
+		})}, ok: true, fails: []model.Ability{model.AbilityOpening}, says: []string{"OFPBMC_BAD_FIELD", "--only tcp-opening is refused there, because the switch cannot match TCP flags"}},
 		"no packet-out to the table": {m: switchtest.Config{Refuse: refuse(of13.Error{Type: of13.ErrTypeBadAction, Code: of13.BadActionBadOutPort}, func(m of13.Message) bool {
 			o, is := m.(*of13.PacketOut)
 			return is && strings.Contains(o.String(), "TABLE")
-		})}, fails: []model.Ability{model.AbilityPacketIn}, says: []string{"fail packet-in: a packet sent into the table", "only a gate port can gate; give the switch one"}},
+		})}, fails: []model.Ability{model.AbilityPacketIn}, says: []string{"fail packet-in: a packet sent into the table", "packets cannot be held by packet-in: give the switch a gate port"}},
 		"no flow statistics": {m: switchtest.Config{Ignore: func(m of13.Message) bool {
 			q, is := m.(*of13.MultipartRequest)
 			return is && q.Type == of13.MultipartFlow
 		}}, limit: time.Second, fails: everything, says: []string{"fail rules of others: the flow tables cannot be read", "fail rules: not tried, because of: rules of others"}},
-		"no port 2": {m: switchtest.Config{Ports: []uint32{1, 3}}, fails: everything, says: []string{"fail ports: host b: no port 2 → the switch has ports 1 (), 3 (): mend the testbed file or the cable",
-			"warn other ports: up, and not in the testbed file: 3 () → while netsplit drives the switch, hosts of the file do not reach what is there"}},
+		"no port 2": {m: switchtest.Config{Ports: []uint32{1, 3}}, fails: everything, says: []string{"fail ports: host b: no port 2 → the switch has ports 1 (), 3 (): correct the testbed file or the cable",
+			"warn other ports: up, and not in the testbed file: 3 () → while netsplit drives the switch, hosts of the file do not reach these ports"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // they mostly wait

@@ -61,11 +61,11 @@ func (p *patient) examine(ctx context.Context) {
 		}
 		if l.loads != nil {
 			if p.unfit != "" {
-				p.add(model.CheckFail, l.name, "not tried, because of: "+p.unfit, "nothing until that is mended", l.loads...)
+				p.add(model.CheckFail, l.name, "not tried, because of: "+p.unfit, "nothing until that is fixed", l.loads...)
 				continue
 			}
 			if why := p.Busy(); why != "" && l.name != "gate port" { // of a daemon, that watches it
-				p.add(model.CheckWarn, l.name, "not tried: "+why, "nothing is known of it now: ask again when that is over", l.loads...)
+				p.add(model.CheckWarn, l.name, "not tried: "+why, "unknown for now: examine it again when that is over", l.loads...)
 				continue
 			}
 		}
@@ -95,7 +95,7 @@ func (p *patient) tables(context.Context) {
 		p.add(model.CheckFail, "features", found, fmt.Sprintf("netsplit's rules need tables 0 to %d: this switch cannot be used; set it to a mode with more tables, or put the hosts on another", tablesNeeded-1), everything...)
 		p.unfit = "features"
 	case f.Capabilities&of13.CapFlowStats == 0:
-		p.add(model.CheckWarn, "features", found, "without flow statistics a cut is proved by silence, which takes longer, and what was dropped is not counted; nothing need be done",
+		p.add(model.CheckWarn, "features", found, "without flow statistics a cut is proved by silence, which takes longer, and drops are not counted; nothing needs to be done",
 			model.AbilityCut, model.AbilityProof)
 	default:
 		p.add(model.CheckOK, "features", found, "")
@@ -106,7 +106,7 @@ func (p *patient) portsThere(ctx context.Context) {
 	ports, err := p.sw.PortDesc(ctx)
 	if err != nil {
 		p.numbers, _ = config.Locate(p.Testbed, p.sw.ID(), nil)
-		p.add(model.CheckFail, "ports", err.Error(), "without a list of ports nobody can say where hosts are: this switch cannot be used", everything...)
+		p.add(model.CheckFail, "ports", err.Error(), "without a list of ports netsplit cannot find the hosts: this switch cannot be used", everything...)
 		return
 	}
 	p.ports = ports
@@ -186,7 +186,7 @@ func (p *patient) portsThere(ctx context.Context) {
 			hurts = append(hurts, a)
 		}
 	}
-	p.add(model.CheckFail, "ports", strings.Join(wrong, "; "), "the switch has ports "+strings.Join(names, ", ")+": mend the testbed file or the cable", hurts...)
+	p.add(model.CheckFail, "ports", strings.Join(wrong, "; "), "the switch has ports "+strings.Join(names, ", ")+": correct the testbed file or the cable", hurts...)
 }
 
 // strangers tells of ports in use that the file does not have: our hosts reach
@@ -201,7 +201,7 @@ func (p *patient) strangers(ours map[uint32]bool) {
 	}
 	if len(up) > 0 {
 		p.add(model.CheckWarn, "other ports", "up, and not in the testbed file: "+strings.Join(up, ", "),
-			"while netsplit drives the switch, hosts of the file do not reach what is there: if they need it (a gateway, a file server, the way in by ssh), give them another network for that; a port that leads to another switch belongs under links")
+			"while netsplit drives the switch, hosts of the file do not reach these ports: if they need one (a gateway, a file server, access by ssh), give them another network for it; a port that leads to another switch belongs under links")
 	}
 }
 
@@ -251,14 +251,14 @@ func (p *patient) foreign(ctx context.Context) {
 			"netsplit serve refuses this switch until they are gone: packets would go round its rules", everything...)
 	case len(lose) > 0:
 		p.add(model.CheckWarn, "rules of others", found+": "+strings.Join(lose, "; "),
-			"what they drop looks like a partition that netsplit did not make", model.AbilityCut, model.AbilityProof)
+			"packets that they drop look like a partition that netsplit did not make", model.AbilityCut, model.AbilityProof)
 	default:
 		p.add(model.CheckOK, "rules of others", found+", none in the way; they are left alone", "")
 	}
 }
 
 func (p *patient) meters(ctx context.Context) {
-	const means = "a cut by hand bites by its drop rules alone, on Open vSwitch up to some milliseconds after it was asked for; it is proved all the same; where a cut must be exact, use the gate, in campaigns"
+	const means = "a cut by hand uses drop rules alone, which on Open vSwitch take effect some milliseconds late; it is proved all the same; for exact cuts use the gate, in campaigns"
 	if p.Testbed.Cuts == model.CutByRules {
 		p.add(model.CheckOK, "meters", "not used, as the testbed file says (cuts: rules)", "")
 		return

@@ -45,7 +45,7 @@ func (p *patient) roundTrips(ctx context.Context) {
 			took = append(took, time.Since(began))
 		}
 		if err != nil || len(took) == 0 {
-			p.add(model.CheckFail, "round trip of "+t.name, fmt.Sprint("no answer: ", err), "nothing can be confirmed by this switch, so that it cannot be used; if it was only busy, examine it again", everything...)
+			p.add(model.CheckFail, "round trip of "+t.name, fmt.Sprint("no answer: ", err), "this switch confirms nothing, so it cannot be used; if it was only busy, examine it again", everything...)
 			p.unfit = "round trip of " + t.name
 			continue
 		}
@@ -80,7 +80,7 @@ func (p *patient) packetIns(ctx context.Context) {
 	rule := harmless(flowrules.Rule{Table: flowrules.TableAdmit, Priority: 65000, Match: flowrules.Match{EthType: etherTypeTrial},
 		Do: flowrules.Do{Output: []uint32{uint32(of13.PortController)}}}, lab)
 	fail := func(found string) {
-		p.add(model.CheckFail, name, found, "packets cannot be held in the controller's session: only a gate port can gate; give the switch one (gates in the testbed file)", model.AbilityPacketIn)
+		p.add(model.CheckFail, name, found, "packets cannot be held by packet-in: give the switch a gate port (gates in the testbed file)", model.AbilityPacketIn)
 	}
 	if err := p.try(ctx, []flowrules.Rule{rule}); err != nil {
 		fail(err.Error())
@@ -137,7 +137,7 @@ func (p *patient) packetIns(ctx context.Context) {
 				fail("a packet sent into the table (packet-out to TABLE) did not come back within 3 s")
 				return
 			case !a.whole:
-				fail(fmt.Sprintf("a packet of %d bytes came back cut off, though all of it was asked for", size))
+				fail(fmt.Sprintf("a packet of %d bytes came back truncated, although all of it was requested", size))
 				return
 			case a.cookie != uint64(rule.Cookie):
 				fail("packet-ins do not carry the cookie of their rule (OpenFlow 1.3 §7.4.1): held packets cannot be told from others")

@@ -32,14 +32,14 @@ func (p *patient) gatePort(ctx context.Context) {
 		}
 		const name = "gate port"
 		fail := func(found string) {
-			p.add(model.CheckFail, name, found, "the gate port cannot be used: mend it, or gate by packet-in", model.AbilityPort)
+			p.add(model.CheckFail, name, found, "the gate port cannot be used: fix it, or gate by packet-in", model.AbilityPort)
 		}
 		if g.Port.Number == 0 {
-			fail("which port it is, is not known: see ports")
+			fail("its port is unknown: see ports")
 			continue
 		}
 		if p.InUse {
-			p.add(model.CheckOK, name, "in use by the daemon, which watches it: not tried", "")
+			p.add(model.CheckOK, name, "in use by the daemon: not tried", "")
 			continue
 		}
 		rule := harmless(flowrules.Rule{Table: flowrules.TableAdmit, Priority: 65000, Match: flowrules.Match{InPort: g.Port.Number, VLAN: flowrules.GateFence},
@@ -97,10 +97,10 @@ func (p *patient) mirrorPort(ctx context.Context) {
 		}
 		const name = "mirror port"
 		fail := func(found string) {
-			p.add(model.CheckFail, name, found, "clean runs use the gate, which delays: mend the mirror port", model.AbilityMirror)
+			p.add(model.CheckFail, name, found, "clean runs use the gate, which delays: fix the mirror port", model.AbilityMirror)
 		}
 		if m.Port.Number == 0 {
-			fail("which port it is, is not known: see ports")
+			fail("its port is unknown: see ports")
 			continue
 		}
 		r, err := tap.Open(m.Interface, m.Netns)

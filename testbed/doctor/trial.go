@@ -51,10 +51,10 @@ func (p *patient) list() []trial {
 	out := []trial{
 		{"rules of forwarding", "hosts cannot be reached through it: this switch cannot be used as it is set up; its manual says what its tables can match and do", everything, func(*flowrules.Input) {}},
 		{"rules of cuts", "no cut is possible: put the hosts on another switch", []model.Ability{model.AbilityCut, model.AbilityPacketIn, model.AbilityPort}, cut()},
-		{"rules of the gate, by packet-in", "packets cannot be held in the controller's session: give the switch a gate port (gates in the testbed file)", []model.Ability{model.AbilityPacketIn}, func(in *flowrules.Input) { in.Gate = pair }},
+		{"rules of the gate, by packet-in", "packets cannot be held by packet-in: give the switch a gate port (gates in the testbed file)", []model.Ability{model.AbilityPacketIn}, func(in *flowrules.Input) { in.Gate = pair }},
 		{"rules of cuts of some traffic", "--only is refused there: cut whole hosts", []model.Ability{model.AbilityOnly},
 			cut(model.Traffic{Proto: "tcp", Port: 7}, model.Traffic{Proto: "udp", Port: 7}, model.Traffic{Proto: "icmp"}, model.Traffic{Proto: "arp"})},
-		{"rules of cuts by who opens connections", "--only tcp-opening is refused there, as it needs TCP flags to be matched, an extension: cut whole hosts, or a port", []model.Ability{model.AbilityOpening}, cut(opening)},
+		{"rules of cuts by who opens connections", "--only tcp-opening is refused there, because the switch cannot match TCP flags (an extension): cut whole hosts, or a port", []model.Ability{model.AbilityOpening}, cut(opening)},
 	}
 	if gate != 0 {
 		out = append(out, trial{"rules of the gate, by port", "the gate port cannot be used: leave it out of the testbed file, to gate by packet-in", []model.Ability{model.AbilityPort},
@@ -92,7 +92,7 @@ func (p *patient) trials(ctx context.Context) {
 			p.add(model.CheckFail, t.name, err.Error(), means, t.affects...)
 			continue
 		}
-		p.add(model.CheckOK, t.name, fmt.Sprintf("%d tried, all taken as told", len(rules)), "")
+		p.add(model.CheckOK, t.name, fmt.Sprintf("%d tried, all installed as requested", len(rules)), "")
 	}
 }
 
@@ -184,6 +184,6 @@ func (p *patient) clean() {
 	del := of13.NewFlowMod(of13.FlowDelete)
 	del.TableID, del.Cookie, del.CookieMask = of13.TableAll, uint64(flowrules.NewCookie(flowrules.KindTrial, flowrules.LabID(p.Testbed.Name), 0)), flowrules.MaskKind
 	if err := p.sw.Apply(ctx, del); err != nil {
-		p.add(model.CheckWarn, "trial rules", "not removed: "+reason(err), fmt.Sprintf("they match nobody's packets and expire within %d s", trialLife))
+		p.add(model.CheckWarn, "trial rules", "not removed: "+reason(err), fmt.Sprintf("they match no packets and expire within %d s", trialLife))
 	}
 }

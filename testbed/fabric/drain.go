@@ -79,7 +79,7 @@ func (f *Fabric) Verify(ctx context.Context, p model.Partition) error {
 			defer m.state.Unlock()
 			return m.others.around
 		}
-		return errors.Join(fmt.Errorf("switch %s did not hold all that cuts there; it was put back", m.id), f.lookAnew(ctx, m))
+		return errors.Join(fmt.Errorf("switch %s had lost rules of a cut; they were restored", m.id), f.lookAnew(ctx, m))
 	})
 }
 

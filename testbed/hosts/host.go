@@ -59,7 +59,7 @@ func (h *Hosts) agent(ctx context.Context, o *host) (Agent, error) {
 	case <-s.over:
 		return s.agent, s.err
 	case <-ctx.Done():
-		return nil, fmt.Errorf("host %s: its agent died and is being started again; try again in some seconds", o.name)
+		return nil, fmt.Errorf("host %s: its agent died and is being restarted; try again in some seconds", o.name)
 	}
 }
 
@@ -122,7 +122,7 @@ func (o *host) gap(held, next Agent, rules []hostrules.Rule, dropped map[string]
 	}
 	for _, r := range o.rules {
 		if _, there := dropped[r.Key()]; !there && goOn[r.Key()] {
-			return fmt.Errorf("host %s had lost its rules before it was given them again", o.name)
+			return fmt.Errorf("host %s lost its rules for a time", o.name)
 		}
 	}
 	return nil

@@ -255,7 +255,7 @@ func TestAnAgentThatTakesLongToStart(t *testing.T) {
 	}
 	for range 2 {
 		began := time.Now()
-		if err := b.Cut(ctx, 1, partial("n1", "n2")); err == nil || !strings.Contains(err.Error(), "host n2: its agent died and is being started again") {
+		if err := b.Cut(ctx, 1, partial("n1", "n2")); err == nil || !strings.Contains(err.Error(), "host n2: its agent died and is being restarted") {
 			t.Fatalf("%v", err)
 		}
 		if took := time.Since(began); took > 5*time.Second {
@@ -353,7 +353,7 @@ func TestATableThatWasGivenUpIsTold(t *testing.T) {
 	if len(b.lost) != 1 {
 		t.Fatalf("told %d times", len(b.lost))
 	}
-	if err := <-b.lost; !strings.Contains(err.Error(), "host n2 had lost its rules") {
+	if err := <-b.lost; !strings.Contains(err.Error(), "host n2 lost its rules") {
 		t.Error(err)
 	}
 	if len(b.agents["n2"].rules) == 0 {

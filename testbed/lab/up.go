@@ -59,7 +59,7 @@ func (m *Manager) Up(ctx context.Context, spec Spec) (*Lab, error) {
 		defer cancel()
 		err = fmt.Errorf("lab %s: %w", s.Name, err)
 		if uerr := m.remove(undo, s); uerr != nil {
-			err = errors.Join(err, fmt.Errorf("lab %s: what was made of it could not all be removed: %w", s.Name, uerr))
+			err = errors.Join(err, fmt.Errorf("lab %s: parts of it could not be removed: %w", s.Name, uerr))
 		}
 		return nil, errors.Join(err, m.stopIfUnused(undo, labs))
 	}

@@ -216,7 +216,7 @@ func (l *Learner) FlowRemoved(*controller.Switch, *of13.FlowRemoved) {}
 // RoleChanged: a slave is told of ports only.
 func (l *Learner) RoleChanged(sw *controller.Switch, role of13.Role) {
 	if role == of13.RoleSlave {
-		l.once(fmt.Sprintf("switch %s: another controller made us its slave, so that nothing is heard there: stop that one, or have it share the switch as equal", sw.ID()))
+		l.once(fmt.Sprintf("switch %s: another controller is its master, so netsplit sees nothing there: stop it, or make it share the switch as equal", sw.ID()))
 	}
 }
 
@@ -299,7 +299,7 @@ func (p *pupil) look(renew bool) {
 	have, err := p.sw.DumpFlows(ctx, 0, 0)
 	if err != nil {
 		if ctx.Err() == nil || p.ctx.Err() == nil {
-			p.once(fmt.Sprintf("switch %s does not tell its rules, so that nothing is installed there and only what it sends by itself is heard: %v", p.sw.ID(), err))
+			p.once(fmt.Sprintf("switch %s does not list its rules, so netsplit installs nothing and sees only what the switch sends by itself: %v", p.sw.ID(), err))
 		}
 		return
 	}
@@ -313,12 +313,12 @@ func (p *pupil) look(renew bool) {
 	early := time.Since(p.since) < loopLook
 	rules, deaf := plan(have, !p.cfg.NoForward && !loop && !early, sample)
 	for _, text := range deaf {
-		p.once(fmt.Sprintf("switch %s: %s: what it takes is not heard", p.sw.ID(), text))
+		p.once(fmt.Sprintf("switch %s: %s: netsplit does not see its packets", p.sw.ID(), text))
 	}
 	p.normal = slices.ContainsFunc(rules, func(r rule) bool { return r.cookie == forward })
 	switch {
 	case p.normal:
-		p.once(fmt.Sprintf("switch %s has no rules: it forwards as a plain switch meanwhile (--no-forward leaves that out)", p.sw.ID()))
+		p.once(fmt.Sprintf("switch %s has no rules: it forwards as a plain switch meanwhile (--no-forward prevents this)", p.sw.ID()))
 	case loop && !early && !p.cfg.NoForward && !slices.ContainsFunc(have, others):
 		p.once(fmt.Sprintf("switch %s has no rules, and there is a way round in the network: it does not forward, or packets would go round for ever", p.sw.ID()))
 	}
@@ -370,9 +370,9 @@ func (p *pupil) leave() {
 	del := of13.NewFlowMod(of13.FlowDelete)
 	del.TableID, del.Cookie, del.CookieMask = of13.TableAll, copies, ^uint64(0)
 	if err := p.sw.Apply(ctx, del); err != nil {
-		p.once(fmt.Sprintf("switch %s: our rules were not taken away and expire within %v: %v", p.sw.ID(), copyLife, err))
+		p.once(fmt.Sprintf("switch %s: netsplit's rules could not be removed and expire within %v: %v", p.sw.ID(), copyLife, err))
 	}
 	if p.normal {
-		p.once(fmt.Sprintf("switch %s had no rules: the one by which it forwards goes by itself within %v", p.sw.ID(), forwardLife))
+		p.once(fmt.Sprintf("switch %s had no rules: the forwarding rule expires within %v", p.sw.ID(), forwardLife))
 	}
 }

@@ -232,7 +232,7 @@ func TestOddSwitches(t *testing.T) {
 			return nil
 		}
 		c := teach(t, Config{}, mute)
-		c.until("it is said", func() bool { return c.told("does not tell its ports") && c.told("does not tell its rules") })
+		c.until("it is said", func() bool { return c.told("does not tell its ports") && c.told("does not list its rules") })
 		c.end()
 		c.l.Wait()
 	})

@@ -16,7 +16,7 @@ import (
 const healLimit = time.Minute
 
 // errUnproved: the rules of a partition are gone, and no packet has shown it.
-var errUnproved = errors.New("its rules were taken away, and no packet has shown yet that all passes again")
+var errUnproved = errors.New("its rules were removed, but it is not proved yet that packets pass again")
 
 // heal ends a partition, for a reason that counts when it is tried for the first time.
 // It goes on when whoever asked for it has gone. One whose end could not be confirmed, or

@@ -196,7 +196,7 @@ func (ps *Partitions) prove(h *manualCut) {
 		}
 		if _, err := h.cut.LeaseExpiry(); h.unkept && err == nil { // that reason is over
 			h.unkept = false
-			ps.because(h, model.PartitionRequested, "what is cut is kept again; it is being proved")
+			ps.because(h, model.PartitionRequested, "its rules are in place again; it is being proved")
 		}
 		at, err := h.cut.Prove(h.ctx)
 		if h.ctx.Err() != nil {

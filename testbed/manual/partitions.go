@@ -104,7 +104,7 @@ func (ps *Partitions) takeUp(known []model.PartitionStatus) error {
 	return nil
 }
 
-const leftBehind = "the daemon that cut it ended, and with it what was counted"
+const leftBehind = "the daemon that cut it ended, and its counts are lost"
 
 // has says whether all hosts of a partition are on the testbed.
 func (ps *Partitions) has(p model.Partition) bool {

@@ -96,7 +96,7 @@ func (s *Sketch) File(o Options) (File, error) {
 	}
 	out.WriteByte('\n')
 	if w.decide > 0 {
-		fmt.Fprintf(&out, "# %d remarks begin with %q: somebody who knows the network must look at them.\n", w.decide, strings.TrimSpace(decide))
+		fmt.Fprintf(&out, "# %d comments begin with %q: somebody who knows the network must decide.\n", w.decide, strings.TrimSpace(decide))
 	}
 	name, err := yaml.Marshal(map[string]string{"name": o.Name})
 	if err != nil {
@@ -129,13 +129,13 @@ func (w *writer) port(at At, p *port) {
 		return
 	}
 	if p.neighbour != "" {
-		w.remark(&w.hosts, decide+"%s: something else is there: %s. No host was taken from it.", where, p.neighbour)
+		w.remark(&w.hosts, decide+"%s: something other than a host is there: %s.", where, p.neighbour)
 		return
 	}
 	macs := sortedMACs(p.heard)
 	switch {
 	case len(macs) == 0 && p.Up:
-		w.remark(&w.hosts, "%s: nobody was heard. A host there must send something, e.g. ping another.", where)
+		w.remark(&w.hosts, "%s: no packets came. A host there must send something, such as a ping.", where)
 		return
 	case len(macs) == 0:
 		return
@@ -359,13 +359,13 @@ func (w *writer) links() {
 		a, b := w.Where(e[0]), w.Where(e[1])
 		switch l := w.Sketch.links[e]; {
 		case e[0].Datapath == e[1].Datapath:
-			w.remark(&w.more, decide+"%s and %s are joined, both of one switch: a loop.", a, b)
+			w.remark(&w.more, decide+"%s and %s of one switch are connected: a loop.", a, b)
 			continue
 		case len(w.linksAt(e[0])) > 1 || len(w.linksAt(e[1])) > 1:
-			w.remark(&w.more, decide+"%s and %s hear one another, and further ports, too: a hub, or a switch without OpenFlow, is between.", a, b)
+			w.remark(&w.more, decide+"%s and %s see one another and other ports too: there is a hub, or a switch without OpenFlow, between them.", a, b)
 			continue
 		case !l.there || !l.back:
-			w.remark(&w.more, decide+"%s and %s: heard one way only.", a, b)
+			w.remark(&w.more, decide+"%s and %s: seen in one direction only.", a, b)
 		default:
 			w.remark(&w.more, "%s - %s", a, b)
 		}
