@@ -61,3 +61,21 @@ func TestTheSmallestTargetIsOne(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestTheExampleOfTheTutorialIsATarget that has what docs/add-a-system.md shows.
+func TestTheExampleOfTheTutorialIsATarget(t *testing.T) {
+	if _, _, err := Load("../e2e/targets/my-redis"); err != nil {
+		t.Fatal(err)
+	}
+	file := page(t, "e2e", "targets", "my-redis", FileName)
+	blocks := strings.Split(page(t, "docs", "add-a-system.md"), "\n```yaml\n")[1:]
+	for _, b := range blocks {
+		b, _, _ = strings.Cut(b, "```\n")
+		if !strings.Contains(file, b) {
+			t.Errorf("the example lacks\n%s", b)
+		}
+	}
+	if len(blocks) < 4 {
+		t.Errorf("the tutorial shows %d pieces of it", len(blocks))
+	}
+}
