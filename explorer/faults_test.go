@@ -124,10 +124,17 @@ func faultyRun(t *testing.T, seed uint64, kinds []model.FaultKind, n int) (*faul
 		scn.Faults = append(scn.Faults, f)
 	}
 	r := &faultRun{t: t, e: explorer.NewEngine(scn), now: time.Millisecond}
+	r.random(rng, func() {})
+	return r, scn.Faults
+}
+
+// random goes through 150 packets; between is done before each.
+func (r *faultRun) random(rng *rand.Rand, between func()) {
 	r.step(model.Event{Kind: model.EventWorkload})
 	hosts := []model.NodeID{"n1", "n2", "n3"}
 	for range 150 {
 		r.until(r.now + time.Duration(rng.IntN(4000))*time.Microsecond)
+		between()
 		i := rng.IntN(3)
 		from, to := hosts[i], hosts[(i+1+rng.IntN(2))%3]
 		stream := ""
@@ -141,7 +148,71 @@ func faultyRun(t *testing.T, seed uint64, kinds []model.FaultKind, n int) (*faul
 		r.packet(from, to, stream, types...)
 	}
 	r.step(model.Event{Kind: model.EventStop})
-	return r, scn.Faults
+}
+
+// However a script begins faults, ends them and cuts: a packet passes once or is dropped
+// once, a fault that has ended acts on nothing more and keeps nothing, and delays keep the
+// order of a stream.
+func TestFaultsOfScripts(t *testing.T) {
+	ended, acted := 0, 0
+	for seed := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, 10))
+		kinds := model.FaultKinds()
+		if seed%3 == 0 {
+			kinds = []model.FaultKind{model.FaultDelay}
+		}
+		r := &faultRun{t: t, e: explorer.NewEngine(model.Scenario{Strategy: model.StrategyScripted}), now: time.Millisecond}
+		begun, over := 0, map[int]int{} // on how many packets it had acted at its end
+		r.random(rng, func() {
+			switch p := rng.IntN(20); {
+			case p < 3:
+				f := randomFault(rng, kinds)
+				r.step(model.Event{Kind: model.EventFault, Fault: &model.FaultChange{Begin: &f}})
+				begun++
+			case p == 3 && begun > 0:
+				n := 1 + rng.IntN(begun)
+				r.step(model.Event{Kind: model.EventFault, Fault: &model.FaultChange{End: n}})
+				if _, twice := over[n]; !twice {
+					over[n], _ = r.e.Acted(n)
+				}
+			case p == 4:
+				a := &model.Apart{Name: "a", Partition: &model.Partition{}}
+				for _, x := range r.fates {
+					if len(x.passed)+x.dropped == 0 && rng.IntN(2) == 0 {
+						a.Kept = append(a.Kept, x.p.Frame)
+					}
+				}
+				r.step(model.Event{Kind: model.EventApart, Apart: a})
+			case p == 5:
+				r.step(model.Event{Kind: model.EventApart, Apart: &model.Apart{Name: "a"}})
+			}
+		})
+		for i, f := range r.fates {
+			if len(f.passed)+f.dropped != 1 {
+				t.Errorf("seed %d: packet %d passed %v and was dropped %d times", seed, f.p.Frame, f.passed, f.dropped)
+			}
+			for _, b := range r.fates[i+1:] {
+				if len(kinds) == 1 && f.p.Stream != "" && b.p.Stream == f.p.Stream && len(f.passed)+len(b.passed) == 2 && b.order < f.order {
+					t.Errorf("seed %d: packet %d overtook packet %d of its stream", seed, b.p.Frame, f.p.Frame)
+				}
+			}
+		}
+		for n, was := range over {
+			if is, _ := r.e.Acted(n); is != was {
+				t.Errorf("seed %d: fault %d acted on %d more after its end", seed, n, is-was)
+			}
+			ended++
+		}
+		for _, p := range r.e.Result().Faults {
+			acted += p.Acted
+		}
+		if _, ok := r.e.Next(); ok {
+			t.Errorf("seed %d: something is kept after the end", seed)
+		}
+	}
+	if ended < 300 || acted < 1000 {
+		t.Errorf("%d faults were ended, %d packets acted on: the test shows little", ended, acted)
+	}
 }
 
 // Whatever the faults are: a packet passes once or is dropped once, a datagram
