@@ -98,11 +98,11 @@ func (s *Service) runCampaign(ctx context.Context, j *job) error {
 	if err := checkMemory(t, spec.Labs); err != nil {
 		return err
 	}
-	r, closeBeds, err := s.runnerOn(ctx, j, t, dir)
+	r, closeTestbeds, err := s.runnerOn(ctx, j, t, dir)
 	if err != nil {
 		return errors.Join(context.Cause(ctx), err) // cancelled while labs are made is no failure
 	}
-	defer closeBeds()
+	defer closeTestbeds()
 	s.update(j, func(c *model.Campaign) { c.Reason = "" })
 	if spec.Replay != "" {
 		return s.replay(ctx, j, r)

@@ -151,8 +151,8 @@ func TestARunThatBeganHasTheNameOfItsTarget(t *testing.T) {
 	j := &job{c: model.Campaign{ID: "c-2", Spec: model.CampaignSpec{Target: "/targets/mine@1.0", Replay: "c-1-r0001", Runs: 1}}}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
-	go func() { // without a bed it goes no further
-		ended <- s.replay(ctx, j, &labRunner{s: s, kit: &nodes.Kit{Target: &model.Target{Name: "mine"}}, beds: make(chan *testbed.Testbed), n: 1})
+	go func() { // without a testbed it goes no further
+		ended <- s.replay(ctx, j, &labRunner{s: s, kit: &nodes.Kit{Target: &model.Target{Name: "mine"}}, testbeds: make(chan *testbed.Testbed), n: 1})
 	}()
 	var begun []model.RunMeta
 	for len(begun) == 0 {
@@ -200,8 +200,8 @@ func TestAReplayThatWasCutShortIsMadeAgain(t *testing.T) {
 	j := s.queue[0]
 	ctx, cancel := context.WithCancelCause(context.Background())
 	ended := make(chan error)
-	go func() { // without a bed it goes no further than to begin runs
-		ended <- s.replay(ctx, j, &labRunner{s: s, kit: &nodes.Kit{Target: &model.Target{Name: "mine"}}, beds: make(chan *testbed.Testbed), n: 9})
+	go func() { // without a testbed it goes no further than to begin runs
+		ended <- s.replay(ctx, j, &labRunner{s: s, kit: &nodes.Kit{Target: &model.Target{Name: "mine"}}, testbeds: make(chan *testbed.Testbed), n: 9})
 	}()
 	var begun []model.RunMeta
 	for end := time.Now().Add(20 * time.Second); len(begun) < 3 && time.Now().Before(end); time.Sleep(time.Millisecond) {

@@ -272,7 +272,7 @@ func (s *Service) Hosts(ctx context.Context) ([]model.TestbedHost, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []model.TestbedHost
-	for _, b := range s.beds {
+	for _, b := range s.testbeds {
 		out = append(out, b.Located().Hosts...)
 	}
 	return out, nil

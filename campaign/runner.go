@@ -20,11 +20,11 @@ import (
 
 // labRunner runs work items on its testbeds, one run per testbed at a time.
 type labRunner struct {
-	s    *Service
-	kit  *nodes.Kit
-	beds chan *testbed.Testbed
-	n    int      // testbeds
-	play run.Play // of a stage; nil: runs do their workloads
+	s        *Service
+	kit      *nodes.Kit
+	testbeds chan *testbed.Testbed
+	n        int      // testbeds
+	play     run.Play // of a stage; nil: runs do their workloads
 }
 
 // run makes one run and returns its summary when everything that it started has
@@ -33,16 +33,16 @@ type labRunner struct {
 func (r *labRunner) run(ctx context.Context, w model.WorkItem) (model.RunSummary, error) {
 	var b *testbed.Testbed
 	select {
-	case b = <-r.beds:
+	case b = <-r.testbeds:
 	case <-ctx.Done():
 		return model.RunSummary{}, context.Cause(ctx)
 	}
-	defer func() { r.beds <- b }()
+	defer func() { r.testbeds <- b }()
 
 	dir := r.s.runDir(w.Campaign, w.Run)
 	began := time.Now()
 	ev, err := run.Execute(ctx, run.Config{WorkItem: w, Dir: dir,
-		Kit: r.kit, Bed: b, Play: r.play, Metrics: r.s.metrics, Version: r.s.cfg.Version,
+		Kit: r.kit, Testbed: b, Play: r.play, Metrics: r.s.metrics, Version: r.s.cfg.Version,
 		Doing: func(what string) { r.s.runDoes(w.Campaign, w.Run, what) }})
 	if ctx.Err() != nil {
 		return model.RunSummary{}, context.Cause(ctx)
@@ -73,7 +73,7 @@ func unjudged(w model.WorkItem, t *model.Target, began time.Time, err error) mod
 		Ended:   time.Now(), Release: t.Release, Verdict: v, Result: model.RunResult{Scenario: w.Scenario.ID, Verdict: v}}
 }
 
-// runnerOn makes the beds of a campaign: n labs of its own, or the outside
+// runnerOn makes the testbeds of a campaign: n labs of its own, or the outside
 // testbed. The function it returns takes the labs down again.
 func (s *Service) runnerOn(ctx context.Context, j *job, t *model.Target, dir string) (*labRunner, func(), error) {
 	campaign, n := j.c.ID, j.c.Spec.Labs
@@ -88,7 +88,7 @@ func (s *Service) runnerOn(ctx context.Context, j *job, t *model.Target, dir str
 		return nil, nil, err
 	}
 	if s.outside != nil {
-		r.beds, r.n = make(chan *testbed.Testbed, 1), 1
+		r.testbeds, r.n = make(chan *testbed.Testbed, 1), 1
 		if err := s.gated(); err != nil { // one that was queued when the testbed had a switch
 			return nil, nil, err
 		}
@@ -99,10 +99,10 @@ func (s *Service) runnerOn(ctx context.Context, j *job, t *model.Target, dir str
 			s.hand.Release()
 			return nil, nil, err
 		}
-		r.beds <- s.outside
+		r.testbeds <- s.outside
 		return r, s.hand.Release, nil
 	}
-	r.beds, r.n = make(chan *testbed.Testbed, n), n
+	r.testbeds, r.n = make(chan *testbed.Testbed, n), n
 	var made []*testbed.Testbed
 	var labs []string
 	closeAll := func() {
@@ -131,7 +131,7 @@ func (s *Service) runnerOn(ctx context.Context, j *job, t *model.Target, dir str
 		}
 		made = append(made, b)
 		s.addTestbed(b)
-		r.beds <- b
+		r.testbeds <- b
 	}
 	return r, closeAll, nil
 }

@@ -98,7 +98,7 @@ type Service struct {
 	events   []model.ServiceEvent
 	before   uint64 // number before that of this daemon's first event
 	subs     map[chan struct{}]bool
-	beds     []*testbed.Testbed             // that exist now
+	testbeds []*testbed.Testbed             // that exist now
 	switches map[model.DatapathID]time.Time // last change of connection
 	// unrecorded is why the last run could not be recorded, if for lack of room.
 	unrecorded error

@@ -15,7 +15,7 @@ import (
 
 // takeOutside takes the outside testbed over.
 func (s *Service) takeOutside(ctx context.Context) (err error) {
-	c := s.bedConfig(s.cfg.Gate)
+	c := s.testbedConfig(s.cfg.Gate)
 	c.Testbed = *s.cfg.Testbed
 	if s.outside, err = testbed.Open(ctx, c); err != nil {
 		return err
@@ -48,8 +48,8 @@ func (s *Service) tune(ctx context.Context, l *lab.Lab) {
 	})
 }
 
-// bedConfig is what beds have in common.
-func (s *Service) bedConfig(gate model.Gate) testbed.Config {
+// testbedConfig is what testbeds have in common.
+func (s *Service) testbedConfig(gate model.Gate) testbed.Config {
 	return testbed.Config{Gate: gate, Controller: s.ctrl, Binary: s.cfg.Binary, Log: s.log,
 		Events: testbed.Events{SwitchChanged: s.switchChanged, Lapsed: s.lapsed, Unhindered: s.unhindered,
 			Demoted: s.demoted, Refused: s.refused, HostPort: s.hostPort, OtherPort: s.otherPort, Agent: s.agentEnded, Lost: s.hand.LoseHost,
@@ -59,13 +59,13 @@ func (s *Service) bedConfig(gate model.Gate) testbed.Config {
 func (s *Service) addTestbed(b *testbed.Testbed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.beds = append(s.beds, b)
+	s.testbeds = append(s.testbeds, b)
 }
 
 func (s *Service) removeTestbed(b *testbed.Testbed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.beds = slices.DeleteFunc(s.beds, func(o *testbed.Testbed) bool { return o == b })
+	s.testbeds = slices.DeleteFunc(s.testbeds, func(o *testbed.Testbed) bool { return o == b })
 }
 
 // forgetSwitches ends what is said of the switches of a lab that is gone.
@@ -187,7 +187,7 @@ func (s *Service) makeLab(ctx context.Context, name string, t *model.Target, gat
 	if err != nil {
 		return nil, err
 	}
-	c := s.bedConfig(gate)
+	c := s.testbedConfig(gate)
 	c.Testbed, c.Lab = l.Testbed(), l
 	b, err := testbed.Open(ctx, c)
 	if err != nil {

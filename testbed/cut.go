@@ -49,10 +49,10 @@ type metered interface {
 	Held(ctx context.Context, id uint32, of []model.ProbePacket) (map[model.Link][]model.Met, error)
 }
 
-// Cut is a partition that a bed cuts at line rate, without the gate, with what
+// Cut is a partition that a testbed cuts at line rate, without the gate, with what
 // it takes to prove that it holds and that it is healed.
 type Cut struct {
-	bed       *Testbed
+	tb        *Testbed
 	id        uint32 // in the backend, and in the rules' cookies
 	partition model.Partition
 	resets    atomic.Uint64 // sent so far
@@ -62,12 +62,12 @@ type Cut struct {
 }
 
 // NewCut is a partition that is not in force yet. Its id is one that no other on
-// this bed has had, and higher than those of all before.
+// this testbed has had, and higher than those of all before.
 func (b *Testbed) NewCut(p model.Partition) *Cut {
-	return &Cut{bed: b, id: cutID + b.ids.Add(1), partition: p, probes: map[model.Link]uint64{}}
+	return &Cut{tb: b, id: cutID + b.ids.Add(1), partition: p, probes: map[model.Link]uint64{}}
 }
 
-// Takes says why the bed cannot cut a partition at line rate; nil: it can.
+// Takes says why the testbed cannot cut a partition at line rate; nil: it can.
 func (b *Testbed) Takes(p model.Partition) error {
 	if err := p.NeedsGate(); err != nil {
 		return err
@@ -81,21 +81,21 @@ func (b *Testbed) Takes(p model.Partition) error {
 // Put has the partition cut and returns when that was confirmed, which is not
 // yet proof: see Prove.
 func (c *Cut) Put(ctx context.Context) error {
-	c.bed.standing.Store(c.id, c)
-	return c.bed.cuts.Cut(ctx, c.id, c.partition)
+	c.tb.standing.Store(c.id, c)
+	return c.tb.cuts.Cut(ctx, c.id, c.partition)
 }
 
 // Remove has the partition cut no more, and returns when that was confirmed. It
 // does nothing where the partition is not in force.
 func (c *Cut) Remove(ctx context.Context) error {
-	err := c.bed.cuts.Heal(ctx, c.id)
-	c.bed.standing.Delete(c.id)
+	err := c.tb.cuts.Heal(ctx, c.id)
+	c.tb.standing.Delete(c.id)
 	return err
 }
 
 // LeaseExpiry says until when at least the partition is cut unless that is renewed, and what
 // hinders that it is; nil: it is renewed. It does not wait.
-func (c *Cut) LeaseExpiry() (time.Time, error) { return c.bed.cuts.LeaseExpiry(c.partition) }
+func (c *Cut) LeaseExpiry() (time.Time, error) { return c.tb.cuts.LeaseExpiry(c.partition) }
 
 // Resets is how many packets it has sent so far to end TCP connections.
 func (c *Cut) Resets() uint64 { return c.resets.Load() }
@@ -103,14 +103,14 @@ func (c *Cut) Resets() uint64 { return c.resets.Load() }
 // Mechanism says whether the cut can be by meters, and if so why it is by rules
 // alone; nil: it is by meters first.
 func (c *Cut) Mechanism() (metering bool, alone error) {
-	m, ok := c.bed.cuts.(metered)
+	m, ok := c.tb.cuts.(metered)
 	if !ok {
 		return false, nil
 	}
 	return true, m.Mechanism(c.partition)
 }
 
-// CutBy says in words what cuts bite by; alone is why by rules alone (Mechanism, Bed.Meters).
+// CutBy says in words what cuts bite by; alone is why by rules alone (Mechanism, Testbed.Meters).
 func CutBy(alone error) string {
 	if alone == nil {
 		return "meters, then drop rules"
@@ -119,7 +119,7 @@ func CutBy(alone error) string {
 }
 
 // Probes is how many packets of netsplit's own, by link, are among those that it has
-// dropped so far: sent to prove it, or another cut of the bed on links of both.
+// dropped so far: sent to prove it, or another cut of the testbed on links of both.
 func (c *Cut) Probes() map[model.Link]uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -154,5 +154,5 @@ func Sum(byLink map[model.Link]uint64) (n uint64) {
 // Dropped is how many packets it has dropped, those of proofs included, by the rules
 // that did. It waits until the count is complete.
 func (c *Cut) Dropped(ctx context.Context) ([]model.RuleDrops, error) {
-	return c.bed.cuts.DropsBy(ctx, c.id)
+	return c.tb.cuts.DropsBy(ctx, c.id)
 }

@@ -7,9 +7,9 @@ import (
 	"netsplit/model"
 )
 
-// TestNoTwoCutsOfABedHaveOneID: a partition by hand whose rules a switch may still have
+// TestNoTwoCutsOfATestbedHaveOneID: a partition by hand whose rules a switch may still have
 // and a script's cut are told apart, and neither is taken for the cut at the gate.
-func TestNoTwoCutsOfABedHaveOneID(t *testing.T) {
+func TestNoTwoCutsOfATestbedHaveOneID(t *testing.T) {
 	b, last := &Testbed{}, uint32(cutID)
 	for range 3 {
 		c := b.NewCut(model.Partition{})

@@ -17,7 +17,7 @@ import (
 // Pair is two hosts whose traffic a tap gives.
 type Pair = fabric.Pair
 
-// Run is the run under way on a bed: it hears every frame that its tap gives,
+// Run is the run under way on a testbed: it hears every frame that its tap gives,
 // and what goes wrong. Its methods are called from several goroutines.
 type Run interface {
 	// Mirror takes a frame that the switch has forwarded already.

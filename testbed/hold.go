@@ -27,7 +27,7 @@ func (b *Testbed) Hold(ctx context.Context, held, mirrored []Pair) error {
 	if err := b.fabric.SetTaps(ctx, held, mirrored); err != nil {
 		return fmt.Errorf("the switch did not take the gate's rules: %w", err)
 	}
-	probePackets, c := model.Partition{}.ProbePackets(), &Cut{bed: b}
+	probePackets, c := model.Partition{}.ProbePackets(), &Cut{tb: b}
 	left, links := due{}, []model.Link(nil)
 	for _, p := range held {
 		for _, l := range []model.Link{{Src: p.A, Dst: p.B}, {Src: p.B, Dst: p.A}} {

@@ -86,7 +86,7 @@ func (c *Cut) prove(ctx context.Context, all due, probePackets []model.ProbePack
 		return time.Time{}, uncounted, nil
 	}
 	if uncounted != nil { // the counters do not tell: silence does
-		if err := c.bed.cuts.Verify(ctx, c.partition); err != nil { // what goes round the rules is not counted by them
+		if err := c.tb.cuts.Verify(ctx, c.partition); err != nil { // what goes round the rules is not counted by them
 			return time.Time{}, nil, err
 		}
 		if err := errors.Join(emit(), pause(ctx, quietFor)); err != nil {
@@ -105,7 +105,7 @@ func (c *Cut) prove(ctx context.Context, all due, probePackets []model.ProbePack
 		return time.Time{}, errors.Join(uncounted, err), nil
 	}
 	// The packets of the proof do not go by every rule.
-	if err := c.bed.cuts.Verify(ctx, c.partition); err != nil {
+	if err := c.tb.cuts.Verify(ctx, c.partition); err != nil {
 		return time.Time{}, nil, err
 	}
 	if _, err := c.LeaseExpiry(); err != nil {
@@ -144,7 +144,7 @@ func pause(ctx context.Context, d time.Duration) error {
 type counter func(context.Context, []model.ProbePacket) (map[model.Link][]model.Met, error)
 
 func (c *Cut) drops(ctx context.Context, of []model.ProbePacket) (map[model.Link][]model.Met, error) {
-	return c.bed.cuts.Drops(ctx, c.id, of)
+	return c.tb.cuts.Drops(ctx, c.id, of)
 }
 
 // due says, by link, which of some probe packets are to be sent.
@@ -215,7 +215,7 @@ func await(l model.Link, probePackets []model.ProbePacket, before []model.Met, s
 // so that the heal that follows is one moment for all links. Without meters, or
 // where other partitions cut all of it still, there is nothing to do.
 func (c *Cut) Lift(ctx context.Context) error {
-	m, ok := c.bed.cuts.(metered)
+	m, ok := c.tb.cuts.(metered)
 	if !ok {
 		return nil
 	}
@@ -260,11 +260,11 @@ func counted(ctx context.Context, all []awaited, probePackets []model.ProbePacke
 func (c *Cut) emit(ctx context.Context, due due, probePackets []model.ProbePacket) (map[model.Link][]bool, error) {
 	links := due.links()
 	sent := make([][]bool, len(links))
-	counted := c.bed.cuts.CountedFor(links, probePackets)
+	counted := c.tb.cuts.CountedFor(links, probePackets)
 	err := c.over(links, func(l model.Link) (err error) {
 		i := slices.Index(links, l)
-		sent[i], err = c.bed.emitSome(ctx, l, probePackets, due[l])
-		c.bed.probed(l, sent[i], counted[l])
+		sent[i], err = c.tb.emitSome(ctx, l, probePackets, due[l])
+		c.tb.probed(l, sent[i], counted[l])
 		return err
 	})
 	out := map[model.Link][]bool{}
@@ -277,7 +277,7 @@ func (c *Cut) emit(ctx context.Context, due due, probePackets []model.ProbePacke
 // probe packets show that the partition is in force.
 func (c *Cut) probePackets() []model.ProbePacket {
 	out := c.partition.ProbePackets()
-	if c.bed.hosts == nil {
+	if c.tb.hosts == nil {
 		return out
 	}
 	for _, s := range slices.Clone(out) {
@@ -294,7 +294,7 @@ func (c *Cut) Crossed(ctx context.Context, from, to time.Time) (map[model.Link]u
 	links := c.partition.Links()
 	counts := make([]int, len(links))
 	err := c.over(links, func(l model.Link) error {
-		n, _, err := c.bed.Arrived(ctx, l, c.partition.Only, from, to)
+		n, _, err := c.tb.Arrived(ctx, l, c.partition.Only, from, to)
 		counts[slices.Index(links, l)] = n
 		return err
 	})
@@ -350,7 +350,7 @@ func (c *Cut) Healed(ctx context.Context, cutByOthers func(model.Link, model.Pro
 	}
 	links := left.links()
 	return errors.Join(fmt.Errorf("not all that was cut was seen to pass over %d links, %s over %s among it, within %v", len(left), probePackets[slices.Index(left[links[0]], true)].Traffic, links[0], proofLimit),
-		c.bed.hindered(links), why.is)
+		c.tb.hindered(links), why.is)
 }
 
 // spare takes out what others cut, and links where nothing is left.
@@ -368,7 +368,7 @@ func (d due) spare(probePackets []model.ProbePacket, cutByOthers func(model.Link
 // passed sends the probe packets that are due over a link, and says which of them need not
 // be sent again: they have arrived, or cannot be sent there.
 func (c *Cut) passed(ctx context.Context, l model.Link, probePackets []model.ProbePacket, due []bool, since time.Time) ([]bool, error) {
-	sent, err := c.bed.emitSome(ctx, l, probePackets, due)
+	sent, err := c.tb.emitSome(ctx, l, probePackets, due)
 	if err != nil {
 		return nil, err
 	}
@@ -377,7 +377,7 @@ func (c *Cut) passed(ctx context.Context, l model.Link, probePackets []model.Pro
 		if out[i] = !sent[i]; !due[i] || !sent[i] {
 			continue
 		}
-		if out[i], err = c.bed.seen(ctx, l, s, since); err != nil {
+		if out[i], err = c.tb.seen(ctx, l, s, since); err != nil {
 			return nil, err
 		}
 	}

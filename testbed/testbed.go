@@ -45,7 +45,7 @@ type Testbed struct {
 	read     chan struct{}      // closed when that reader ended
 }
 
-// Config is what a Bed is made from.
+// Config is what a Testbed is made from.
 type Config struct {
 	Testbed model.Testbed
 	// Lab is the one that the testbed is; nil: it is somebody else's, and what
@@ -62,7 +62,7 @@ type Config struct {
 	Events Events
 }
 
-// Events are told what happens to a bed, between runs too. They must not wait.
+// Events are told what happens to a testbed, between runs too. They must not wait.
 type Events struct {
 	// SwitchChanged: a switch connected, or its connection ended.
 	SwitchChanged func(id model.DatapathID, up bool)
@@ -161,7 +161,7 @@ func (b *Testbed) takeSwitches(ctx context.Context, c Config) error {
 	return nil
 }
 
-// tendAll tends the agents of all hosts until the bed is closed.
+// tendAll tends the agents of all hosts until the testbed is closed.
 func (b *Testbed) tendAll(tell func(model.NodeID, error)) {
 	var ctx context.Context
 	ctx, b.tended = context.WithCancel(context.Background())

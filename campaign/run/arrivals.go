@@ -29,7 +29,7 @@ func (r *run) proveFaults(ctx context.Context) {
 		s.mu.Lock()
 		from := s.clock.from(since)
 		s.mu.Unlock()
-		got, err := r.c.Bed.ArrivalsOf(ctx, host, digests, from)
+		got, err := r.c.Testbed.ArrivalsOf(ctx, host, digests, from)
 		if err != nil {
 			s.Note("message faults could not be checked at %s: %v", host, err)
 			continue

@@ -21,7 +21,7 @@ const (
 	healLimit = time.Minute
 )
 
-// cut is what the bed does of a script's cut: a *bed.Cut.
+// cut is what the testbed does of a script's cut: a *testbed.Cut.
 type cut interface {
 	Put(ctx context.Context) error
 	Prove(ctx context.Context) (time.Time, error)
@@ -67,16 +67,16 @@ func (l *Live) Cut(ctx context.Context, name string, p model.Partition) (model.S
 	if slices.ContainsFunc(l.cuts, func(c *scriptCut) bool { return c.Name == name }) {
 		return model.ScriptCut{}, fmt.Errorf("a cut named %q is in force: heal it first, or take another name", name)
 	}
-	where := flowrules.WhereOn(&l.r.c.Bed.Testbed, func(role string) (model.Holders, error) { return l.r.procs.Holders(ctx, role) })
+	where := flowrules.WhereOn(&l.r.c.Testbed.Testbed, func(role string) (model.Holders, error) { return l.r.procs.Holders(ctx, role) })
 	where.Hosts = l.Hosts()
 	p, err := flowrules.Resolve(p, where)
 	if err != nil {
 		return model.ScriptCut{}, err
 	}
-	if err := l.r.c.Bed.Takes(p); err != nil {
+	if err := l.r.c.Testbed.Takes(p); err != nil {
 		return model.ScriptCut{}, err
 	}
-	c := &scriptCut{cut: l.r.c.Bed.NewCut(p), ScriptCut: model.ScriptCut{Name: name, Partition: p}}
+	c := &scriptCut{cut: l.r.c.Testbed.NewCut(p), ScriptCut: model.ScriptCut{Name: name, Partition: p}}
 	c.Proof.Links = p.Links()
 	c.Proof.CutAt = l.decided(model.Decision{Cut: true}, func(s *session, at time.Duration) { s.part(at, name, &p, "the script cuts %s: %s", name, p) })
 	m := l.r.c.Metrics
@@ -168,7 +168,7 @@ func (l *Live) count(ctx context.Context, c *scriptCut) error {
 	}
 	for _, link := range p.Links {
 		lp := model.LinkProof{Link: link, Dropped: max(0, int(byLink[link])-int(probes[link])) + refused[link]}
-		n, _, err := l.r.c.Bed.Arrived(ctx, link, c.Partition.Only, from, until)
+		n, _, err := l.r.c.Testbed.Arrived(ctx, link, c.Partition.Only, from, until)
 		if err != nil {
 			p.LeakKnown = false
 			l.r.s.Note("leaks on %s could not be counted: %v", link, err)

@@ -32,10 +32,10 @@ func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 	if len(res.Faults) > 0 {
 		r.proveFaults(ctx)
 	}
-	if err := r.c.Bed.CheckGate(ctx); err != nil {
+	if err := r.c.Testbed.CheckGate(ctx); err != nil {
 		s.Fail("whether the gate held could not be told: %v", err)
 	}
-	if err := r.c.Bed.CheckMirror(); err != nil {
+	if err := r.c.Testbed.CheckMirror(); err != nil {
 		s.Note("not all of what crossed was read: %v", err)
 	}
 	ev.Exits, ev.Hung = r.procs.Exits()
@@ -113,7 +113,7 @@ func (r *run) countLeaks(ctx context.Context) {
 		s.mu.Lock()
 		released := s.releasedOn(l)
 		s.mu.Unlock()
-		n, at, err := r.c.Bed.Arrived(ctx, l, r.c.Scenario.Partition.Only, from, to, released...)
+		n, at, err := r.c.Testbed.Arrived(ctx, l, r.c.Scenario.Partition.Only, from, to, released...)
 		if err != nil {
 			known = false
 			s.Note("leaks on %s could not be counted: %v", l, err)

@@ -82,7 +82,7 @@ func (r *run) arrivals(ctx context.Context) arrivals {
 	}
 	var a arrivals
 	for _, h := range r.procs.Hosts() {
-		bytes, lost, err := r.c.Bed.PortBytes(ctx, h, ports)
+		bytes, lost, err := r.c.Testbed.PortBytes(ctx, h, ports)
 		if err != nil {
 			a.err = fmt.Errorf("host %s could not say what arrived: %w", h, err)
 			return a

@@ -22,9 +22,9 @@ import (
 // Config is what one run is made of.
 type Config struct {
 	model.WorkItem
-	Dir string // of its record; there must be none yet
-	Kit *nodes.Kit
-	Bed *testbed.Testbed
+	Dir     string // of its record; there must be none yet
+	Kit     *nodes.Kit
+	Testbed *testbed.Testbed
 	// Play is a script, done in place of the workloads; nil: none.
 	Play    Play
 	Metrics Metrics
@@ -81,7 +81,7 @@ func (r *run) execute(ctx context.Context) (ev record.Evidence, err error) {
 		err = broken // the rest follows from it
 	}
 	r.s.close()
-	err = errors.Join(err, r.procs.StopAll(), r.c.Bed.Sweep(), r.c.Bed.Calm(context.WithoutCancel(ctx)), r.rec.Close())
+	err = errors.Join(err, r.procs.StopAll(), r.c.Testbed.Sweep(), r.c.Testbed.Calm(context.WithoutCancel(ctx)), r.rec.Close())
 	ev.Ended, ev.Lines = time.Now(), r.rec.Lines()
 	r.cost.Start, r.cost.Settle = r.procs.Took()
 	r.cost.Ours = ev.Ended.Sub(began) - r.cost.Template - r.cost.Start - r.cost.Settle - r.cost.Workload - r.cost.Recover
@@ -102,7 +102,7 @@ func (r *run) guarded(ctx context.Context, ev *record.Evidence, began time.Time)
 
 // phases taps, starts, works, waits for recovery, and gathers the evidence.
 func (r *run) phases(ctx context.Context, ev *record.Evidence, began time.Time) error {
-	if err := r.c.Bed.Ensure(ctx); err != nil {
+	if err := r.c.Testbed.Ensure(ctx); err != nil {
 		return err
 	}
 	ev.Version = r.procs.Version(ctx)
@@ -117,7 +117,7 @@ func (r *run) phases(ctx context.Context, ev *record.Evidence, began time.Time) 
 	// The taps are open before the target starts, so that the pipeline sees
 	// every connection from its first packet.
 	held, mirrored := r.watched()
-	if err := r.c.Bed.Tap(ctx, r.s, held, mirrored, &r.c.Scenario); err != nil {
+	if err := r.c.Testbed.Tap(ctx, r.s, held, mirrored, &r.c.Scenario); err != nil {
 		return err
 	}
 	r.before = r.arrivals(ctx)
@@ -162,10 +162,10 @@ func (r *run) doing(what string) {
 
 // open makes the record and the session.
 func (r *run) open(began time.Time) (err error) {
-	tap := r.c.Bed.TapName(&r.c.Scenario)
+	tap := r.c.Testbed.TapName(&r.c.Scenario)
 	meta := model.RunMeta{
-		Campaign: r.c.Campaign, Run: r.c.Run, Target: r.target.Name, Lab: r.c.Bed.Testbed.Name,
-		Tap: tap, Gate: r.c.Bed.GateName(tap), Started: began, Version: r.c.Version,
+		Campaign: r.c.Campaign, Run: r.c.Run, Target: r.target.Name, Lab: r.c.Testbed.Testbed.Name,
+		Tap: tap, Gate: r.c.Testbed.GateName(tap), Started: began, Version: r.c.Version,
 		Scenario: r.c.Scenario, ReplayOf: r.c.ReplayOf,
 	}
 	if meta.Scripts, err = r.c.Kit.Scripts(); err != nil {
@@ -181,7 +181,7 @@ func (r *run) open(began time.Time) (err error) {
 			err = errors.Join(err, rec.Close())
 		}
 	}()
-	for file, v := range map[string]any{rundir.TargetFile: r.target, rundir.TestbedFile: r.c.Bed.Located()} {
+	for file, v := range map[string]any{rundir.TargetFile: r.target, rundir.TestbedFile: r.c.Testbed.Located()} {
 		if err := rundir.WriteJSON(filepath.Join(r.c.Dir, file), v); err != nil {
 			return err
 		}
@@ -191,19 +191,19 @@ func (r *run) open(began time.Time) (err error) {
 		return err
 	}
 	rec.Capture(packets)
-	pipe, err := inference.New(inference.Config{Hosts: r.c.Bed.Testbed.Hosts, Nodes: r.target.Nodes,
+	pipe, err := inference.New(inference.Config{Hosts: r.c.Testbed.Testbed.Hosts, Nodes: r.target.Nodes,
 		Protocols: r.target.Protocols, Variables: r.target.Variables})
 	if err != nil {
 		return err
 	}
 	r.s = &session{
-		start: began, clock: clock{start: began}, gate: r.c.Bed, transport: meta.Gate, metrics: r.c.Metrics, rec: rec, pipe: pipe,
+		start: began, clock: clock{start: began}, gate: r.c.Testbed, transport: meta.Gate, metrics: r.c.Metrics, rec: rec, pipe: pipe,
 		table: state.NewTable(r.target.Variables), engine: explorer.NewEngine(r.c.Scenario), scn: r.c.Scenario,
 		messages: map[string]int{}, ports: newPortsRead(r.target), faulty: len(r.c.Scenario.Faults) > 0,
 		inForce: make(chan struct{}), healed: make(chan struct{}),
 	}
 	r.s.watch(r.c.Scenario.Partition.Links())
-	r.procs = nodes.New(nodes.Config{Kit: r.c.Kit, Bed: r.c.Bed, Run: r.c.Run, Dir: r.c.Dir, Args: r.c.Spec.Args,
+	r.procs = nodes.New(nodes.Config{Kit: r.c.Kit, Testbed: r.c.Testbed, Run: r.c.Run, Dir: r.c.Dir, Args: r.c.Spec.Args,
 		Seed: r.c.Scenario.Seed, Start: began, Record: rec, Journal: r.s})
 	r.s.holders = r.holders
 	r.probes = &probes{r: r, last: make(chan struct{})}
@@ -258,7 +258,7 @@ func (r *run) about(f *model.MessageFault) []model.Link {
 		if h != "" {
 			return []model.NodeID{h}
 		}
-		for _, roles := range []map[string]model.Role{r.target.Roles, r.c.Bed.Testbed.Roles} {
+		for _, roles := range []map[string]model.Role{r.target.Roles, r.c.Testbed.Testbed.Roles} {
 			if role, ok := roles[role]; ok {
 				return role.Hosts
 			}

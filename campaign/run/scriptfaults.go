@@ -27,7 +27,7 @@ func (l *Live) Fault(ctx context.Context, name string, f model.MessageFault) (mo
 	if f.While != nil || f.After != 0 {
 		return f, errors.New("a script begins its faults and ends them by its steps: leave out while and after")
 	}
-	roles := slices.Concat(slices.Collect(maps.Keys(l.r.target.Roles)), slices.Collect(maps.Keys(l.r.c.Bed.Testbed.Roles)))
+	roles := slices.Concat(slices.Collect(maps.Keys(l.r.target.Roles)), slices.Collect(maps.Keys(l.r.c.Testbed.Testbed.Roles)))
 	if err := sut.Ends(&f.Match, l.Hosts(), roles); err != nil {
 		return f, err
 	}
@@ -82,10 +82,10 @@ func (l *Live) hold(ctx context.Context, f *model.MessageFault) error {
 		}
 	}
 	s.mu.Lock()
-	s.faulty, s.transport = true, l.r.c.Bed.GateName("gate")
+	s.faulty, s.transport = true, l.r.c.Testbed.GateName("gate")
 	s.gated.links = nil // until it is proved
 	s.mu.Unlock()
-	if err := l.r.c.Bed.Hold(ctx, held, mirrored); err != nil {
+	if err := l.r.c.Testbed.Hold(ctx, held, mirrored); err != nil {
 		return err
 	}
 	s.mu.Lock()

@@ -19,8 +19,8 @@ func scripted(t *testing.T, gate gateway) *Live {
 	t.Helper()
 	target := &model.Target{Nodes: testNodes, Roles: map[string]model.Role{"leader": {Hosts: testNodes}}}
 	s := testSession(t, model.Scenario{ID: "s1", Strategy: model.StrategyScripted}, gate)
-	r := &run{s: s, rec: s.rec, target: target, c: Config{Metrics: noMetrics{}, Bed: &testbed.Testbed{}}}
-	r.procs = nodes.New(nodes.Config{Kit: &nodes.Kit{Target: target}, Bed: r.c.Bed})
+	r := &run{s: s, rec: s.rec, target: target, c: Config{Metrics: noMetrics{}, Testbed: &testbed.Testbed{}}}
+	r.procs = nodes.New(nodes.Config{Kit: &nodes.Kit{Target: target}, Testbed: r.c.Testbed})
 	s.faulty = true
 	s.gated.links = map[model.Link]bool{{Src: "n1", Dst: "n2"}: true, {Src: "n2", Dst: "n1"}: true}
 	s.gated.since = time.Hour

@@ -50,7 +50,7 @@ func scriptCheck() *cobra.Command {
 // scriptFlags are those of script run.
 type scriptFlags struct {
 	times            int
-	on, runsDir, bed string
+	on, runsDir, rig string
 	openflow         string
 	set              map[string]string
 	seed             uint64
@@ -85,7 +85,7 @@ be judged, 130 interrupted.`,
 	f.StringToStringVar(&o.set, "set", nil, "settings of the target, name=value, in addition to those of the file")
 	f.Uint64Var(&o.seed, "seed", 0, "drives every random choice of the target's operations (0: one is chosen and recorded)")
 	f.StringVar(&o.runsDir, "runs-dir", "runs", "keep records here")
-	f.StringVar(&o.bed, "testbed", "", "testbed file; without one, a lab is made on this machine")
+	f.StringVar(&o.rig, "testbed", "", "testbed file; without one, a lab is made on this machine")
 	f.StringVar(&o.openflow, "openflow", "127.0.0.1:6653", "address that the switches of --testbed connect to")
 	o.switches.register(f)
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print plays, not their steps")
@@ -110,8 +110,8 @@ func playScript(c *cobra.Command, path string, o scriptFlags) (err error) {
 		return err
 	}
 	cfg.Version = version
-	if o.bed != "" {
-		if cfg.Testbed, err = config.Read(o.bed); err != nil {
+	if o.rig != "" {
+		if cfg.Testbed, err = config.Read(o.rig); err != nil {
 			return err
 		}
 		cfg.OpenFlow = o.openflow

@@ -35,13 +35,13 @@ var (
 )
 
 // TestEveryShapeWithEveryTraffic: what the hosts let pass is what the oracle says.
-func TestEveryShapeWithEveryTraffic(t *testing.T) { newBed(t).EveryShape(t) }
+func TestEveryShapeWithEveryTraffic(t *testing.T) { newTestbed(t).EveryShape(t) }
 
 // TestTheProofMeetsEveryRule: on a network where nothing else happens, the rules at
 // both ends of a link have each shown that they drop, when a cut is said to be in
 // force; and it is not said to be healed as long as only ARP passes.
 func TestTheProofMeetsEveryRule(t *testing.T) {
-	b := newBed(t)
+	b := newTestbed(t)
 	counted := func(host int, want ...string) {
 		t.Helper()
 		rules := b.sh("ip netns exec nb-h%d nft list ruleset", host)
@@ -79,7 +79,7 @@ func TestTheProofMeetsEveryRule(t *testing.T) {
 // TestOtherTablesAreLeftAlone: rules of others stay, accept nothing that is cut, and
 // take nothing away from ours.
 func TestOtherTablesAreLeftAlone(t *testing.T) {
-	b := newBed(t)
+	b := newTestbed(t)
 	const others = `table netdev mine { chain in { type filter hook ingress device e0 priority -2000; ether type 0x0800 counter packets 0 bytes 0 accept; }
 }
 table inet mine { chain in { type filter hook input priority 0; ip saddr 10.77.0.0/24 accept; }
@@ -115,7 +115,7 @@ table inet mine { chain in { type filter hook input priority 0; ip saddr 10.77.0
 
 // TestNothingStaysCut: whoever dies or hangs, the network heals in the stated time.
 func TestNothingStaysCut(t *testing.T) {
-	b := newBed(t)
+	b := newTestbed(t)
 	b.cut("stopped", alone)
 	b.Signal(t, syscall.SIGSTOP)
 	took := b.opens()
@@ -161,7 +161,7 @@ func TestNothingStaysCut(t *testing.T) {
 // TestAnAgentIsStartedAgain without a cut that needs it: an idle one, and one that dies
 // while its partition is healing, its rules gone already.
 func TestAnAgentIsStartedAgain(t *testing.T) {
-	b := newBed(t)
+	b := newTestbed(t)
 	well := func() {
 		t.Helper()
 		b.daemon.Healthy()
@@ -200,7 +200,7 @@ func TestAnAgentIsStartedAgain(t *testing.T) {
 
 // TestSendersAreNotTold: to a sender, packets that are cut are as lost on the wire.
 func TestSendersAreNotTold(t *testing.T) {
-	b := newBed(t)
+	b := newTestbed(t)
 	l := listen(t, b.Hosts[1].(*traffic.Station))
 	var conn *net.TCPConn
 	if err := labtest.In("nb-h1", func() error {
@@ -266,7 +266,7 @@ func TestSendersAreNotTold(t *testing.T) {
 
 // agent is the process of the agent on h2; "" if there is none. Threads of the test
 // are in that namespace now and then.
-func (b *bed) agent() string {
+func (b *testbed) agent() string {
 	b.t.Helper()
 	pids := strings.Fields(b.sh("ip netns pids nb-h2"))
 	pids = slices.DeleteFunc(pids, func(pid string) bool { return pid == strconv.Itoa(os.Getpid()) })
@@ -288,7 +288,7 @@ func listen(t *testing.T, h *traffic.Station) (l net.Listener) {
 // TestNothingPassesOnceInForce: while packets come all the time, none arrives from
 // the moment on at which a partition is said to be in force.
 func TestNothingPassesOnceInForce(t *testing.T) {
-	b := newBed(t)
+	b := newTestbed(t)
 	flood := harness.StartCommand(t, exec.Command("ip", "netns", "exec", "nb-h1", "ping", "-q", "-i", "0.002", "-s", "1000", "10.77.0.2"))
 	defer flood.Kill()
 	for i := range 8 {
@@ -307,7 +307,7 @@ func TestNothingPassesOnceInForce(t *testing.T) {
 // TestWhatItDoesNotDo: campaigns and what else takes a switch are refused with a
 // sentence that says what works; partitions heal by themselves when asked to.
 func TestWhatItDoesNotDo(t *testing.T) {
-	b := newBed(t)
+	b := newTestbed(t)
 	_, err := b.api.CreateCampaign(context.Background(), wire.CampaignSpec{Target: "redis-sentinel", Strategy: "random", Seed: 1}, 0)
 	if err == nil || !strings.Contains(err.Error(), "campaigns take a switch") || !strings.Contains(err.Error(), "netsplit partition") {
 		t.Errorf("a campaign: %v", err)

@@ -41,7 +41,7 @@ func TestBadInput(t *testing.T) {
 	host := func(name, port string) string {
 		return "  - {name: " + name + ", datapath: \"a7\", port: " + port + ", mac: \"02:00:00:00:00:0" + port + "\", ip: 10.0.0." + port + ", exec: [env]}\n"
 	}
-	beds := map[string]string{
+	testbeds := map[string]string{
 		"whole":    file("whole.yaml", "name: t\nhosts:\n"+host("n1", "1")+host("n2", "2")+host("n3", "3")+host("c1", "4")),
 		"few":      file("few.yaml", "name: t\nhosts:\n"+host("n1", "1")+host("n2", "2")),
 		"key":      file("key.yaml", "name: t\nhsots:\n"+host("n1", "1")),
@@ -51,7 +51,7 @@ func TestBadInput(t *testing.T) {
 	}
 	runs := filepath.Join(dir, "runs")
 	free := []string{"--listen", "127.0.0.1:0", "--openflow", "127.0.0.1:0", "--runs-dir", runs}
-	withBed := func(name string) []string { return append([]string{"serve", "--testbed", beds[name]}, free...) }
+	withTestbed := func(name string) []string { return append([]string{"serve", "--testbed", testbeds[name]}, free...) }
 
 	for _, c := range []struct {
 		name string
@@ -77,17 +77,17 @@ func TestBadInput(t *testing.T) {
 		{"unknown run to judge", []string{"judge", "c-1-r0001", "--runs-dir", runs}, []string{"c-1-r0001", "--runs-dir"}},
 		{"unknown invariant", []string{"invariants", "pin", "inv-none", "--target", "gossip", "--runs-dir", runs}, []string{"inv-none"}},
 		{"no testbed file", append([]string{"serve", "--testbed", filepath.Join(dir, "none.yaml")}, free...), []string{"none.yaml", "lab up"}},
-		{"unknown key in a testbed", withBed("key"), []string{"hsots", "line 2", "hosts"}},
-		{"wrong type in a testbed", withBed("type"), []string{"line 3", "unmarshal"}},
-		{"host twice in a testbed", withBed("twice"), []string{"n1", "twice"}},
-		{"bad datapath in a testbed", withBed("datapath"), []string{"zz", "ovs-vsctl"}},
+		{"unknown key in a testbed", withTestbed("key"), []string{"hsots", "line 2", "hosts"}},
+		{"wrong type in a testbed", withTestbed("type"), []string{"line 3", "unmarshal"}},
+		{"host twice in a testbed", withTestbed("twice"), []string{"n1", "twice"}},
+		{"bad datapath in a testbed", withTestbed("datapath"), []string{"zz", "ovs-vsctl"}},
 		{"no daemon there", []string{"campaign", gossip(t), "--api", "127.0.0.1:1"}, []string{"127.0.0.1:1", "netsplit serve"}},
 	} {
 		t.Run(c.name, func(t *testing.T) { refused(t, harness.Start(t, c.args...), c.says...) })
 	}
 
 	t.Run("host missing in the testbed", func(t *testing.T) {
-		d := serve(t, withBed("few")[1:]...)
+		d := serve(t, withTestbed("few")[1:]...)
 		status, b, err := d.Try("POST", "/v1/campaigns", wire.CampaignSpec{Target: d.Upload(gossip(t))})
 		if err != nil || status != 400 && status != 422 || !strings.Contains(string(b), "n3") || !strings.Contains(string(b), "few.yaml") && !strings.Contains(string(b), "testbed t") {
 			t.Errorf("%d %s %v", status, b, err)

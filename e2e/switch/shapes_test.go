@@ -24,16 +24,16 @@ func (s station) Received(probe uint32) int        { return s.received(probe) }
 func TestEveryShapeWithEveryTraffic(t *testing.T) {
 	b := newBench(t, 5)
 	f, _ := b.start(fabric.Config{Crossed: func(uint32, model.NodeID, []byte) {}})
-	bed := traffic.Bed{Resets: true, Show: b.flows, Where: flowrules.WhereOn(&b.testbed, func(string) (model.Holders, error) {
+	rig := traffic.Testbed{Resets: true, Show: b.flows, Where: flowrules.WhereOn(&b.testbed, func(string) (model.Holders, error) {
 		return model.Holders{Have: []model.NodeID{traffic.Leader}, Of: b.testbed.Names()}, nil
 	})}
-	bed.Where.Labels = traffic.Labels
+	rig.Where.Labels = traffic.Labels
 	for _, h := range b.hosts {
-		bed.Hosts = append(bed.Hosts, station{h})
+		rig.Hosts = append(rig.Hosts, station{h})
 	}
-	bed.Cut = func(n int, p model.Partition) {
+	rig.Cut = func(n int, p model.Partition) {
 		t.Helper()
-		r, err := flowrules.Resolve(p, bed.Where)
+		r, err := flowrules.Resolve(p, rig.Where)
 		if err == nil {
 			err = f.Cut(within(t), uint32(n), r)
 		}
@@ -42,12 +42,12 @@ func TestEveryShapeWithEveryTraffic(t *testing.T) {
 		}
 		b.settled()
 	}
-	bed.Heal = func(n int) {
+	rig.Heal = func(n int) {
 		t.Helper()
 		if err := f.Heal(within(t), uint32(n)); err != nil {
 			t.Fatal(err)
 		}
 		b.settled()
 	}
-	bed.EveryShape(t)
+	rig.EveryShape(t)
 }

@@ -377,8 +377,8 @@ func passes(s sort, from, to model.NodeID, ps []model.Partition) bool {
 	})
 }
 
-// Bed is a network whose partitions are tried.
-type Bed struct {
+// Testbed is a network whose partitions are tried.
+type Testbed struct {
 	Hosts []Host
 	// Cut and Heal do what they say, and return when it is so; n tells partitions
 	// apart. p is as a person gives it.
@@ -392,7 +392,7 @@ type Bed struct {
 
 // Expect sends every sort of traffic from every host to every other and compares
 // what arrives with the plain reading of the partitions.
-func (b *Bed) Expect(tb testing.TB, what string, ps ...model.Partition) {
+func (b *Testbed) Expect(tb testing.TB, what string, ps ...model.Partition) {
 	tb.Helper()
 	type sent struct {
 		sort
@@ -443,7 +443,7 @@ func (b *Bed) Expect(tb testing.TB, what string, ps ...model.Partition) {
 }
 
 // Open says whether a packet passes over every link now.
-func (b *Bed) Open(tb testing.TB) bool {
+func (b *Testbed) Open(tb testing.TB) bool {
 	tb.Helper()
 	type sent struct {
 		to  Host
@@ -511,7 +511,7 @@ func Shapes(tb testing.TB) []model.Partition {
 // EveryShape is the oracle on real packets: each shape by name, whole and narrowed,
 // alone and under two others at once, at times the same one again or one that resets
 // connections; healed in several orders.
-func (b *Bed) EveryShape(t *testing.T) {
+func (b *Testbed) EveryShape(t *testing.T) {
 	var given, cut []model.Partition
 	for _, p := range append(Shapes(t), crossing(t)...) {
 		r, err := flowrules.Resolve(p, b.Where)

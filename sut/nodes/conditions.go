@@ -16,9 +16,9 @@ import (
 // Ask runs one of the target's probes on a host; commands know their host by name where
 // the target wants that.
 func (p *Processes) Ask(ctx context.Context, host model.NodeID, probe model.Probe) (string, error) {
-	on, ok := p.c.Bed.Testbed.Host(host)
+	on, ok := p.c.Testbed.Testbed.Host(host)
 	if len(probe.Command) == 0 || !ok {
-		return p.c.Bed.Ask(ctx, host, probe)
+		return p.c.Testbed.Ask(ctx, host, probe)
 	}
 	said := strings.Join(probe.Command, " ")
 	argv, err := p.confined(on, p.c.Kit.Target.Rights, probe.Command)
@@ -26,7 +26,7 @@ func (p *Processes) Ask(ctx context.Context, host model.NodeID, probe model.Prob
 		return "", err
 	}
 	probe.Command = p.named(host, argv)
-	answer, err := p.c.Bed.Ask(ctx, host, probe)
+	answer, err := p.c.Testbed.Ask(ctx, host, probe)
 	if err != nil { // the user knows the command that he wrote
 		err = fmt.Errorf("%s", strings.ReplaceAll(err.Error(), strings.Join(probe.Command, " "), said))
 	}
@@ -134,8 +134,8 @@ func joined(ss []string) string { return strings.Join(ss, "; ") }
 func (p *Processes) Holders(ctx context.Context, name string) (model.Holders, error) {
 	role, ok := p.c.Kit.Target.Roles[name]
 	if !ok {
-		if _, ours := p.c.Bed.Testbed.Roles[name]; ours {
-			return p.c.Bed.Holders(ctx, name)
+		if _, ours := p.c.Testbed.Testbed.Roles[name]; ours {
+			return p.c.Testbed.Holders(ctx, name)
 		}
 		_, err := sut.RoleOf(p.c.Kit.Target, sut.ExpandInput{}, name)
 		return model.Holders{}, err

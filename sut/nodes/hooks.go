@@ -21,17 +21,17 @@ import (
 const hookLimit = 30 * time.Second
 
 // hooked says whether the testbed's hooks run the target's servers.
-func (p *Processes) hooked() bool { return p.c.Bed.Testbed.Hooks.Start != "" }
+func (p *Processes) hooked() bool { return p.c.Testbed.Testbed.Hooks.Start != "" }
 
 // hook runs the testbed's hook for a verb to its end, and returns what it said,
 // which is kept in the run's logs, too.
 func (p *Processes) hook(verb model.NodeVerb, h model.NodeID, process string) (string, error) {
-	hooks := p.c.Bed.Testbed.Hooks
+	hooks := p.c.Testbed.Testbed.Hooks
 	text := hooks.Of(verb)
 	if text == "" {
 		return "", fmt.Errorf("the testbed file has no hook for it: add %s under hooks", verb.Hook())
 	}
-	host, ok := p.c.Bed.Testbed.Host(h)
+	host, ok := p.c.Testbed.Testbed.Host(h)
 	if !ok {
 		return "", fmt.Errorf("the testbed has no host %q", h)
 	}
@@ -110,7 +110,7 @@ func quoted(argv []string) string {
 
 // freshen has the hooks bring every node back to where a run starts.
 func (p *Processes) freshen() error {
-	if !p.hooked() || p.c.Bed.Testbed.Hooks.Reset == "" {
+	if !p.hooked() || p.c.Testbed.Testbed.Hooks.Reset == "" {
 		return nil
 	}
 	errs := make([]error, len(p.c.Kit.Target.Nodes))
@@ -225,7 +225,7 @@ func (p *Processes) endHooked(s *server) error {
 		errs = append(errs, err)
 	}
 	for _, verb := range []model.NodeVerb{model.NodeStop, model.NodeKill} {
-		if p.c.Bed.Testbed.Hooks.Of(verb) == "" {
+		if p.c.Testbed.Testbed.Hooks.Of(verb) == "" {
 			continue
 		}
 		_, err := p.hookedAct(s, verb)

@@ -56,7 +56,7 @@ func hooks(t *testing.T, h model.Hooks) (p *Processes, journal *heard, dir strin
 	}
 	journal = new(heard)
 	tb := model.Testbed{Name: "t", Hosts: []model.TestbedHost{{Name: "n1", IP: netip.MustParseAddr("10.0.0.1")}}, Hooks: h}
-	p = New(Config{Dir: dir, Start: time.Now(), Journal: journal, Bed: &testbed.Testbed{Testbed: tb},
+	p = New(Config{Dir: dir, Start: time.Now(), Journal: journal, Testbed: &testbed.Testbed{Testbed: tb},
 		Kit: &Kit{Target: &model.Target{Name: "one", Nodes: []model.NodeID{"n1"}, Processes: []model.Process{{Name: "db", Hosts: []model.NodeID{"n1"}}}}}})
 	return p, journal, dir
 }

@@ -82,7 +82,7 @@ func TestAServerHasTheRightsThatItsFileAsksFor(t *testing.T) {
 		t.Errorf("the run's folder: %v, %v", st, err)
 	}
 	p := New(Config{Dir: dir, Start: time.Now(), Journal: new(heard), Record: w, Kit: &Kit{Target: tg, expand: sut.ExpandInput{Netsplit: self, Cache: filepath.Join(t.TempDir(), "cache")}},
-		Bed: &testbed.Testbed{Testbed: model.Testbed{Hosts: []model.TestbedHost{{Name: "n1"}}}}})
+		Testbed: &testbed.Testbed{Testbed: model.Testbed{Hosts: []model.TestbedHost{{Name: "n1"}}}}})
 	if p.logs, err = newLogs(tg.Logs, func(record.LogLine) {}); err != nil {
 		t.Fatal(err)
 	}

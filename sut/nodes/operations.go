@@ -37,7 +37,7 @@ func (p *Processes) Operation(host model.NodeID, name string, args []string) (mo
 
 // Operate runs an operation's command on a host and reads its outcome.
 func (p *Processes) Operate(ctx context.Context, host model.NodeID, op model.ClientOperation) (OpResult, error) {
-	on, ok := p.c.Bed.Testbed.Host(host)
+	on, ok := p.c.Testbed.Testbed.Host(host)
 	if !ok {
 		return OpResult{}, fmt.Errorf("the testbed has no host %q", host)
 	}

@@ -23,14 +23,14 @@ import (
 
 // Config is what the processes of one run need.
 type Config struct {
-	Kit    *Kit
-	Bed    *testbed.Testbed
-	Run    string            // its id
-	Dir    string            // of its record
-	Args   map[string]string // of the target
-	Seed   uint64            // of its scenario
-	Start  time.Time         // of the record's clock
-	Record *rundir.Writer
+	Kit     *Kit
+	Testbed *testbed.Testbed
+	Run     string            // its id
+	Dir     string            // of its record
+	Args    map[string]string // of the target
+	Seed    uint64            // of its scenario
+	Start   time.Time         // of the record's clock
+	Record  *rundir.Writer
 	// Journal is told what processes do beside their output.
 	Journal Journal
 }
@@ -105,7 +105,7 @@ func New(c Config) *Processes {
 // prepare makes the hosts' directories and expands the target for every host.
 func (p *Processes) prepare() error {
 	ips := map[model.NodeID]netip.Addr{}
-	for _, h := range p.c.Bed.Testbed.Hosts {
+	for _, h := range p.c.Testbed.Testbed.Hosts {
 		ips[h.Name] = h.IP
 	}
 	cache := p.c.Kit.expand.Cache
@@ -188,7 +188,7 @@ func (p *Processes) hostsFile(ips map[model.NodeID]netip.Addr) error {
 	errs := make([]error, len(hosts))
 	var wg sync.WaitGroup
 	for i, h := range hosts {
-		if host, ok := p.c.Bed.Testbed.Host(h); ok {
+		if host, ok := p.c.Testbed.Testbed.Host(h); ok {
 			wg.Go(func() { errs[i] = p.place(host, p.hostsPath()) })
 		}
 	}

@@ -141,7 +141,7 @@ func (p *Processes) spawn(h model.NodeID, name string, last *atomic.Pointer[stri
 	}
 	spec := plan.Processes[i]
 	dir := p.dirOf(h)
-	host, ok := p.c.Bed.Testbed.Host(h)
+	host, ok := p.c.Testbed.Testbed.Host(h)
 	if !ok {
 		return nil, fmt.Errorf("the testbed has no host %q", h)
 	}

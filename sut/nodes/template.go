@@ -178,7 +178,7 @@ func (t *template) lock() (*os.File, error) {
 // what the target says of its own.
 func (p *Processes) templateKey(version string) (string, error) {
 	ips := map[model.NodeID]netip.Addr{}
-	for _, h := range p.c.Bed.Testbed.Hosts {
+	for _, h := range p.c.Testbed.Testbed.Hosts {
 		ips[h.Name] = h.IP
 	}
 	h := sha256.New()
@@ -252,7 +252,7 @@ func (p *Processes) build(ctx context.Context, t *template) (err error) {
 	one.building, one.cache = true, cache
 	defer func() {
 		err = errors.Join(err, one.StopAll())
-		if left := p.c.Bed.Sweep(); left != nil { // it would disturb the run
+		if left := p.c.Testbed.Sweep(); left != nil { // it would disturb the run
 			p.c.Journal.Fail("end what the template's cluster left: %v", left)
 			err = errors.Join(err, left)
 		}
@@ -267,7 +267,7 @@ func (p *Processes) build(ctx context.Context, t *template) (err error) {
 	if err := one.quit(quitLimit); err != nil {
 		return err
 	}
-	if err := p.c.Bed.Sweep(); err != nil { // what would write on
+	if err := p.c.Testbed.Sweep(); err != nil { // what would write on
 		return err
 	}
 	t.Hosts = map[model.NodeID]string{}

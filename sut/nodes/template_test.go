@@ -137,7 +137,7 @@ func TestATemplateServesOnlyWhatItWasMadeWith(t *testing.T) {
 	version := "1.0"
 	key := func(tg *model.Target) string {
 		b := &testbed.Testbed{Testbed: model.Testbed{Hosts: []model.TestbedHost{{Name: "n1"}}}}
-		k, err := New(Config{Kit: &Kit{Target: tg, expand: sut.ExpandInput{TargetDir: dir}}, Bed: b}).templateKey(version)
+		k, err := New(Config{Kit: &Kit{Target: tg, expand: sut.ExpandInput{TargetDir: dir}}, Testbed: b}).templateKey(version)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -79,7 +79,7 @@ func (f *templateRuns) run(during func(p *Processes)) (p *Processes, notes strin
 	j := &journal{}
 	p = New(Config{Kit: &Kit{Target: f.tg, cache: f.cache, templates: f.known, expand: sut.ExpandInput{Netsplit: self, Cache: filepath.Join(f.cache, "cache")}},
 		Run: "c-1-r0001", Dir: dir, Start: time.Now(), Record: rec, Journal: j,
-		Bed: &testbed.Testbed{Testbed: model.Testbed{Hosts: []model.TestbedHost{{Name: "n1", IP: netip.MustParseAddr("10.0.0.1")}}}}})
+		Testbed: &testbed.Testbed{Testbed: model.Testbed{Hosts: []model.TestbedHost{{Name: "n1", IP: netip.MustParseAddr("10.0.0.1")}}}}})
 	if err := p.MakeTemplate(context.Background()); err != nil {
 		f.t.Fatal(err)
 	}

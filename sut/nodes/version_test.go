@@ -29,7 +29,7 @@ func TestATargetSaysItsVersionOnce(t *testing.T) {
 	} {
 		kit := &Kit{expand: sut.ExpandInput{Netsplit: self}, Target: &model.Target{Rights: asRoot, Version: c.version, Release: c.release, Nodes: []model.NodeID{"n1"}}}
 		for range 2 {
-			p := New(Config{Journal: deaf{}, Kit: kit, Bed: &testbed.Testbed{Testbed: model.Testbed{Hosts: []model.TestbedHost{{Name: "n1"}}}}})
+			p := New(Config{Journal: deaf{}, Kit: kit, Testbed: &testbed.Testbed{Testbed: model.Testbed{Hosts: []model.TestbedHost{{Name: "n1"}}}}})
 			if got := p.Version(context.Background()); got != c.want {
 				t.Errorf("%q of release %q: %q, want %q", c.version, c.release, got, c.want)
 			}

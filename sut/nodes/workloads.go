@@ -102,7 +102,7 @@ func (p *Processes) workloadProcess(ctx context.Context, base model.Workload, ph
 		list = plan.Final
 	}
 	i := slices.IndexFunc(list, func(w model.Workload) bool { return w.Name == base.Name })
-	host, ok := p.c.Bed.Testbed.Host(base.Host)
+	host, ok := p.c.Testbed.Testbed.Host(base.Host)
 	if i < 0 || !ok {
 		return fmt.Errorf("no such workload or host")
 	}

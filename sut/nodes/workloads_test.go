@@ -54,7 +54,7 @@ func TestAWorkloadThatHungNamesItsLimit(t *testing.T) {
 	w := []model.Workload{{Name: "w", Host: "c1", Command: []string{"cat"}}}
 	tg := &model.Target{Timing: model.Timing{Workload: 50 * time.Millisecond, Hang: 50 * time.Millisecond, Final: 200 * time.Millisecond}}
 	p := New(Config{Dir: dir, Record: rec, Start: time.Now(), Journal: new(heard), Kit: &Kit{Target: tg, expand: sut.ExpandInput{Netsplit: self}},
-		Bed: &testbed.Testbed{Testbed: model.Testbed{Name: "t", Hosts: []model.TestbedHost{{Name: "c1"}}}}})
+		Testbed: &testbed.Testbed{Testbed: model.Testbed{Name: "t", Hosts: []model.TestbedHost{{Name: "c1"}}}}})
 	p.plans = map[model.NodeID]*model.Target{"c1": {Workloads: w, Final: w}}
 	p.Workloads(context.Background(), w, "workload")
 	p.Workloads(context.Background(), w, "final")
@@ -81,7 +81,7 @@ func TestAWorkloadRunsUnderItsSettings(t *testing.T) {
 	}
 	tg := &model.Target{Rights: asRoot, Args: map[string]model.TargetArg{"workload": {Default: "failover"}}, Timing: model.Timing{Workload: 10 * time.Second}}
 	p := New(Config{Dir: dir, Record: rec, Start: time.Now(), Journal: new(heard), Kit: &Kit{Target: tg, expand: sut.ExpandInput{Netsplit: self}},
-		Bed: &testbed.Testbed{Testbed: model.Testbed{Name: "t", Hosts: []model.TestbedHost{{Name: "c1"}}}}})
+		Testbed: &testbed.Testbed{Testbed: model.Testbed{Name: "t", Hosts: []model.TestbedHost{{Name: "c1"}}}}})
 	p.plans = map[model.NodeID]*model.Target{"c1": {Workloads: ws}}
 	p.Workloads(context.Background(), ws, "workload")
 	if _, err := os.Stat(filepath.Join(dir, "work", "c1", "failover")); err != nil {
@@ -110,7 +110,7 @@ func TestFinalWorkloadsRunAgain(t *testing.T) {
 	w := []model.Workload{{Name: "reader", Host: "c1", Command: []string{"sh", "-c", script}}}
 	j := new(heard)
 	p := New(Config{Dir: dir, Start: time.Now(), Record: rec, Journal: j, Kit: &Kit{Target: &model.Target{}, expand: sut.ExpandInput{Netsplit: self}},
-		Bed: &testbed.Testbed{Testbed: model.Testbed{Name: "t", Hosts: []model.TestbedHost{{Name: "c1"}}}}})
+		Testbed: &testbed.Testbed{Testbed: model.Testbed{Name: "t", Hosts: []model.TestbedHost{{Name: "c1"}}}}})
 	p.plans = map[model.NodeID]*model.Target{"c1": {Final: w}}
 	p.Workloads(t.Context(), w, "final")
 	trouble := p.Again(t.Context(), w)

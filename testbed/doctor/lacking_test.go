@@ -22,18 +22,18 @@ func examined(t *testing.T, m switchtest.Config, limit time.Duration, ports ...m
 	if m.Ports == nil {
 		m.Ports = []uint32{1, 2}
 	}
-	tb := bedOf(2)
+	tb := testbedOf(2)
 	for i, p := range ports {
 		tb.Hosts[i].Port = p
 	}
-	x, sw := newBed(t, m, limit, tb)
+	x, sw := newTestbed(t, m, limit, tb)
 	x.switches(context.Background())
 	x.conclude()
 	return x.d, sw
 }
 
-// bedOf is a testbed with that many hosts on the switch 7, on the ports from 1 on.
-func bedOf(hosts int) model.Testbed {
+// testbedOf is a testbed with that many hosts on the switch 7, on the ports from 1 on.
+func testbedOf(hosts int) model.Testbed {
 	tb := model.Testbed{Name: "lacking"}
 	for i := range hosts {
 		tb.Hosts = append(tb.Hosts, model.TestbedHost{Name: model.NodeID(fmt.Sprintf("h%d", i+1)), Datapath: 7, Port: model.Port{Number: uint32(i + 1)},
@@ -45,9 +45,9 @@ func bedOf(hosts int) model.Testbed {
 	return tb
 }
 
-// newBed is an examination of a testbed whose switch 7 is a model, which was told that
+// newTestbed is an examination of a testbed whose switch 7 is a model, which was told that
 // before.
-func newBed(t *testing.T, m switchtest.Config, limit time.Duration, tb model.Testbed, before ...of13.Message) (*exam, *switchtest.Switch) {
+func newTestbed(t *testing.T, m switchtest.Config, limit time.Duration, tb model.Testbed, before ...of13.Message) (*exam, *switchtest.Switch) {
 	t.Helper()
 	m.Datapath, m.PartSize = 7, 100
 	ctrl := controller.New(controller.Config{Role: of13.RoleEqual})
@@ -177,10 +177,10 @@ func TestSwitchesThatLackSomething(t *testing.T) {
 // TestWhatServeRefusesOrGoesWithout: doctor says of rules of others and of meters what
 // netsplit serve makes of them.
 func TestWhatServeRefusesOrGoesWithout(t *testing.T) {
-	linked := bedOf(2)
+	linked := testbedOf(2)
 	linked.Hosts = append(linked.Hosts, model.TestbedHost{Name: "c", Datapath: 8, Port: model.Port{Number: 1}, MAC: "02:00:00:00:00:03", IP: netip.MustParseAddr("10.0.0.3")})
 	linked.Links = []model.SwitchLink{{A: model.SwitchPort{Datapath: 7, Port: model.Port{Name: "trunk"}}, B: model.SwitchPort{Datapath: 8, Port: model.Port{Number: 50}}}}
-	byRules := bedOf(2)
+	byRules := testbedOf(2)
 	byRules.Cuts = model.CutByRules
 	past := of13.NewFlowMod(of13.FlowAdd)
 	past.Cookie, past.Priority, past.Match, past.Instructions = 7, 500, of13.Match{of13.InPort(50)}, []of13.Instruction{of13.Apply(of13.Output{Port: 2})}
@@ -194,19 +194,19 @@ func TestWhatServeRefusesOrGoesWithout(t *testing.T) {
 		says   string
 	}{
 		{"a way round by a trunk", linked, 1000, []of13.Message{past}, "fail rules of others: 1 rules, 1 of them somebody else's: rule of somebody else"},
-		{"the same where nothing hangs on it", bedOf(2), 1000, []of13.Message{past}, "ok rules of others"},
-		{"meters of others in the way", bedOf(2), 1000, []of13.Message{taken}, "warn meters: not used: meter 999 of the switch is somebody else's"},
-		{"meters of others", bedOf(2), 1000, []of13.Message{unused}, "ok meters: 1000, which can drop"},
-		{"few meters", bedOf(4), 10, nil, "warn meters: not used: the switch has 10 meters, 4 hosts need 12"},
+		{"the same where nothing hangs on it", testbedOf(2), 1000, []of13.Message{past}, "ok rules of others"},
+		{"meters of others in the way", testbedOf(2), 1000, []of13.Message{taken}, "warn meters: not used: meter 999 of the switch is somebody else's"},
+		{"meters of others", testbedOf(2), 1000, []of13.Message{unused}, "ok meters: 1000, which can drop"},
+		{"few meters", testbedOf(4), 10, nil, "warn meters: not used: the switch has 10 meters, 4 hosts need 12"},
 		{"few meters for hosts over links", linked, 3, nil, "warn meters: not used: the switch has 3 meters, 2 hosts with 1 on other switches need 4"},
-		{"many hosts", bedOf(33), 100_000, nil, "warn meters: not used: 33 hosts need 1056 meters, more than the 992"},
+		{"many hosts", testbedOf(33), 100_000, nil, "warn meters: not used: 33 hosts need 1056 meters, more than the 992"},
 		{"cuts by rules", byRules, 1000, nil, "ok meters: not used, as the testbed file says"},
 	} {
 		m := switchtest.Config{Names: map[uint32]string{50: "trunk"}, Meters: k.meters}
 		for n := range uint32(50) {
 			m.Ports = append(m.Ports, n+1)
 		}
-		x, _ := newBed(t, m, 0, k.tb, k.before...)
+		x, _ := newTestbed(t, m, 0, k.tb, k.before...)
 		up := x.connected(t.Context(), []model.DatapathID{7})
 		p := &patient{exam: x, Testbed: x.Testbed, sw: up[7]}
 		for _, look := range []func(context.Context){p.portsThere, p.foreign, p.meters} {

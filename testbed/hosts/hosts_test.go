@@ -90,16 +90,16 @@ func (f *fake) refuse(n int) {
 	f.refuses = n
 }
 
-type bed struct {
+type tb struct {
 	*Hosts
 	mu     sync.Mutex
 	agents map[model.NodeID]*fake
 	lost   chan error
 }
 
-func newBed(t *testing.T) *bed {
+func newTestbed(t *testing.T) *tb {
 	t.Helper()
-	b := &bed{agents: map[model.NodeID]*fake{}, lost: make(chan error, 100)}
+	b := &tb{agents: map[model.NodeID]*fake{}, lost: make(chan error, 100)}
 	cfg := Config{Testbed: model.Testbed{Name: "t"}, Lost: func(_ model.NodeID, err error) { b.lost <- err }, renewEvery: 5 * time.Millisecond,
 		Agent: func(_ context.Context, h model.NodeID) (Agent, error) {
 			b.mu.Lock()
@@ -127,7 +127,7 @@ func partial(a, b model.NodeID, only ...model.Traffic) model.Partition {
 // TestDropsBelongToThePartitionsInForce: of those that overlap each counts what was
 // dropped while it was in force, whichever rule dropped it.
 func TestDropsBelongToThePartitionsInForce(t *testing.T) {
-	b, ctx := newBed(t), t.Context()
+	b, ctx := newTestbed(t), t.Context()
 	l := model.Link{Src: "n1", Dst: "n2"}
 	must := func(err error) {
 		t.Helper()
@@ -197,7 +197,7 @@ func TestDropsBelongToThePartitionsInForce(t *testing.T) {
 // TestEachRuleCountsItsOwnProbePacket: what one end or one rule has counted shows
 // nothing of another.
 func TestEachRuleCountsItsOwnProbePacket(t *testing.T) {
-	b, ctx := newBed(t), t.Context()
+	b, ctx := newTestbed(t), t.Context()
 	l := model.Link{Src: "n1", Dst: "n2"}
 	p := partial("n1", "n2")
 	if err := b.Cut(ctx, 1, p); err != nil {
@@ -241,7 +241,7 @@ func TestEachRuleCountsItsOwnProbePacket(t *testing.T) {
 // TestAnAgentThatTakesLongToStart: a cut does not wait for all of it, but says so;
 // it is started once, and a later cut finds it.
 func TestAnAgentThatTakesLongToStart(t *testing.T) {
-	b, ctx := newBed(t), t.Context()
+	b, ctx := newTestbed(t), t.Context()
 	b.cfg.timeout = 200 * time.Millisecond
 	old, start, started, started2 := b.cfg.Agent, make(chan struct{}), make(chan context.Context, 10), new(fake)
 	b.agents["n2"].fail(errors.New("gone"))
@@ -305,7 +305,7 @@ func TestAnAgentThatTakesLongToStart(t *testing.T) {
 
 // TestARefusedCutIsUndone on the hosts that took it, and takes no other with it.
 func TestARefusedCutIsUndone(t *testing.T) {
-	b, ctx := newBed(t), t.Context()
+	b, ctx := newTestbed(t), t.Context()
 	if err := b.Cut(ctx, 1, partial("n1", "n3")); err != nil {
 		t.Fatal(err)
 	}
@@ -340,7 +340,7 @@ func TestARefusedCutIsUndone(t *testing.T) {
 // TestATableThatWasGivenUpIsTold: its rules are put back with the cut that met it, and
 // were away until then.
 func TestATableThatWasGivenUpIsTold(t *testing.T) {
-	b, ctx := newBed(t), t.Context()
+	b, ctx := newTestbed(t), t.Context()
 	if err := b.Cut(ctx, 1, partial("n1", "n2")); err != nil {
 		t.Fatal(err)
 	}
@@ -371,7 +371,7 @@ func TestATableThatWasGivenUpIsTold(t *testing.T) {
 
 // TestLostRulesAreTold once, however often it is tried to renew them.
 func TestLostRulesAreTold(t *testing.T) {
-	b, ctx := newBed(t), t.Context()
+	b, ctx := newTestbed(t), t.Context()
 	if err := b.Cut(ctx, 1, partial("n1", "n2")); err != nil {
 		t.Fatal(err)
 	}
@@ -424,7 +424,7 @@ func TestLostRulesAreTold(t *testing.T) {
 // TestACutThatNeedsNoRuleMeetsADeadAgent: the one that was started in its place is
 // given the rules, and those before are told to be lost.
 func TestACutThatNeedsNoRuleMeetsADeadAgent(t *testing.T) {
-	b, ctx := newBed(t), t.Context()
+	b, ctx := newTestbed(t), t.Context()
 	if err := b.Cut(ctx, 1, partial("n1", "n2")); err != nil {
 		t.Fatal(err)
 	}
@@ -450,7 +450,7 @@ func TestACutThatNeedsNoRuleMeetsADeadAgent(t *testing.T) {
 // TestCountsOutliveAQuestionThatFailed: the agent that did not answer has its rules,
 // and what they dropped counts.
 func TestCountsOutliveAQuestionThatFailed(t *testing.T) {
-	b, ctx := newBed(t), t.Context()
+	b, ctx := newTestbed(t), t.Context()
 	if err := b.Cut(ctx, 1, partial("n1", "n2")); err != nil {
 		t.Fatal(err)
 	}
@@ -475,7 +475,7 @@ func TestCountsOutliveAQuestionThatFailed(t *testing.T) {
 // TestKeptUntil: what is cut is kept for a lease after it was last renewed, by hosts
 // that answer.
 func TestKeptUntil(t *testing.T) {
-	b, p := newBed(t), partial("n1", "n2")
+	b, p := newTestbed(t), partial("n1", "n2")
 	before := time.Now()
 	if err := b.Cut(t.Context(), 1, p); err != nil {
 		t.Fatal(err)

@@ -107,7 +107,7 @@ func (ps *Partitions) standingAt(l loss) []*manualCut {
 		if l.host != "" {
 			return h == l.host
 		}
-		t, ok := ps.bed.Testbed.Host(h)
+		t, ok := ps.tb.Testbed.Host(h)
 		return ok && t.Datapath == l.on
 	}
 	ps.mu.Lock()

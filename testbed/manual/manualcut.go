@@ -12,7 +12,7 @@ import (
 	"netsplit/testbed"
 )
 
-// cut is what the bed does of a partition: a *bed.Cut.
+// cut is what the testbed does of a partition: a *testbed.Cut.
 type cut interface {
 	Put(ctx context.Context) error
 	Mechanism() (metering bool, alone error)

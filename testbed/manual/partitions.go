@@ -44,7 +44,7 @@ type Metrics interface {
 // what is cut goes with the daemon.
 type Partitions struct {
 	c      Config
-	bed    *testbed.Testbed // nil: none to cut on
+	tb     *testbed.Testbed // nil: none to cut on
 	newCut func(model.Partition) cut
 
 	mu      sync.Mutex // guards what follows; nothing is waited for with it held
@@ -66,7 +66,7 @@ func New(c Config) *Partitions {
 // asked for is refused. It takes up those of all that the store has (known) which a
 // daemon left behind when it died. Call it once.
 func (ps *Partitions) Open(b *testbed.Testbed, known []model.PartitionStatus) error {
-	ps.bed, ps.newCut = b, func(p model.Partition) cut { return b.NewCut(p) }
+	ps.tb, ps.newCut = b, func(p model.Partition) cut { return b.NewCut(p) }
 	if err := ps.takeUp(known); err != nil {
 		return err
 	}
@@ -108,9 +108,9 @@ const leftBehind = "the daemon that cut it ended, and its counts are lost"
 
 // has says whether all hosts of a partition are on the testbed.
 func (ps *Partitions) has(p model.Partition) bool {
-	return ps.bed != nil && !slices.ContainsFunc(p.Links(), func(l model.Link) bool {
-		_, src := ps.bed.Testbed.Host(l.Src)
-		_, dst := ps.bed.Testbed.Host(l.Dst)
+	return ps.tb != nil && !slices.ContainsFunc(p.Links(), func(l model.Link) bool {
+		_, src := ps.tb.Testbed.Host(l.Src)
+		_, dst := ps.tb.Testbed.Host(l.Dst)
 		return !src || !dst
 	})
 }

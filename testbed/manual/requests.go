@@ -22,11 +22,11 @@ func (ps *Partitions) Create(ctx context.Context, spec model.PartitionSpec) (mod
 	fail := func(kind error, format string, args ...any) (model.PartitionStatus, error) {
 		return model.PartitionStatus{}, fmt.Errorf("%w: %s", kind, fmt.Sprintf(format, args...))
 	}
-	if ps.bed == nil {
+	if ps.tb == nil {
 		return fail(model.ErrUnavailable, "this daemon has no testbed of its own to cut by hand: start it with --testbed FILE")
 	}
-	resolved, err := flowrules.Resolve(spec.Partition, flowrules.WhereOn(&ps.bed.Testbed, func(role string) (model.Holders, error) {
-		return ps.bed.Holders(ctx, role)
+	resolved, err := flowrules.Resolve(spec.Partition, flowrules.WhereOn(&ps.tb.Testbed, func(role string) (model.Holders, error) {
+		return ps.tb.Holders(ctx, role)
 	}))
 	if errors.Is(err, model.ErrUnavailable) {
 		return model.PartitionStatus{}, err
@@ -34,8 +34,8 @@ func (ps *Partitions) Create(ctx context.Context, spec model.PartitionSpec) (mod
 	if err != nil {
 		return fail(model.ErrInvalid, "%v", err)
 	}
-	if spec.Partition = resolved; ps.bed.Takes(resolved) != nil {
-		return fail(model.ErrInvalid, "%v", ps.bed.Takes(resolved))
+	if spec.Partition = resolved; ps.tb.Takes(resolved) != nil {
+		return fail(model.ErrInvalid, "%v", ps.tb.Takes(resolved))
 	}
 	ps.mu.Lock()
 	if err := ps.free(); err != nil {

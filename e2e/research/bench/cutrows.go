@@ -86,7 +86,7 @@ func openRow(ours, rules, other *cutFigures) row {
 }
 
 // inForce measures how long proofs take.
-func inForce(ctx context.Context, c *cutBed, trials int, say func(string, ...any)) ([]row, error) {
+func inForce(ctx context.Context, c *cutTestbed, trials int, say func(string, ...any)) ([]row, error) {
 	kinds := c.kinds()
 	m := mix{Flows: fewFlows, Rate: cutRate / 10, Size: cutSize}
 	if err := c.measure(ctx, kinds, trials, m, say); err != nil {

@@ -56,9 +56,9 @@ type cutFigures struct {
 	lost                      []int           // of what was sent in the time wellAfter healed was said
 }
 
-// cutBed is a lab with a load, and the service or nothing on top.
-type cutBed struct {
-	*bed
+// cutTestbed is a lab with a load, and the service or nothing on top.
+type cutTestbed struct {
+	*rig
 	dir    string
 	agents map[model.NodeID]*agent.Client
 	load   *mixLoad
@@ -69,12 +69,12 @@ type cutBed struct {
 	cuts   int
 }
 
-func newCutBed(ctx context.Context) (c *cutBed, err error) {
-	b, err := newBed(ctx, "cuts", "")
+func newCutTestbed(ctx context.Context) (c *cutTestbed, err error) {
+	b, err := newTestbed(ctx, "cuts", "")
 	if err != nil {
 		return nil, err
 	}
-	c = &cutBed{bed: b}
+	c = &cutTestbed{rig: b}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.close())
@@ -94,7 +94,7 @@ func newCutBed(ctx context.Context) (c *cutBed, err error) {
 	return c, err
 }
 
-func (c *cutBed) stop() error {
+func (c *cutTestbed) stop() error {
 	if c.svc == nil {
 		return nil
 	}
@@ -105,7 +105,7 @@ func (c *cutBed) stop() error {
 }
 
 // serve has the service control the switch and cut as told.
-func (c *cutBed) serve(ctx context.Context, by model.CutBy) error {
+func (c *cutTestbed) serve(ctx context.Context, by model.CutBy) error {
 	if c.svc != nil && c.by == by {
 		return nil
 	}
@@ -161,7 +161,7 @@ func saidInForce(ctx context.Context, events <-chan model.ServiceEvent, name str
 }
 
 // byService are cuts by hand as users make them, without the way to the daemon.
-func (c *cutBed) byService(name string, by model.CutBy) *cutKind {
+func (c *cutTestbed) byService(name string, by model.CutBy) *cutKind {
 	current := ""
 	return &cutKind{name: name, got: map[int]*cutFigures{},
 		ready: func(ctx context.Context) error { return c.serve(ctx, by) },
@@ -189,7 +189,7 @@ func (c *cutBed) byService(name string, by model.CutBy) *cutKind {
 
 // byOfctl is what the command line of Open vSwitch does: add-flow and a barrier
 // behind each, del-flows and a barrier. Nothing is proved.
-func (c *cutBed) byOfctl() *cutKind {
+func (c *cutTestbed) byOfctl() *cutKind {
 	var rules string
 	for _, p := range [][2]model.NodeID{{hostA, hostB}, {hostB, hostA}} {
 		rules += fmt.Sprintf("table=1,priority=500,cookie=0xc07,in_port=%d,dl_dst=%s,actions=drop\n", c.host(p[0]).Port.Number, c.host(p[1]).MAC)
@@ -210,7 +210,7 @@ func (c *cutBed) byOfctl() *cutKind {
 }
 
 // one makes a cut and a heal, and counts at the receiving host.
-func (c *cutBed) one(ctx context.Context, k *cutKind, m mix, into *cutFigures) error {
+func (c *cutTestbed) one(ctx context.Context, k *cutKind, m mix, into *cutFigures) error {
 	from := agent.Sender{Addrs: []netip.Addr{c.host(hostA).IP}, Only: []model.Traffic{{Proto: "udp"}}}
 	count := func(a, z time.Time) (int, error) {
 		n, err := c.agents[hostB].CountFrom(ctx, from, a, z)
@@ -289,7 +289,7 @@ func since(claimed, said time.Time) time.Time {
 
 // lostIn is how many of the packets that were sent from one time to another did
 // not arrive: each is known by its number.
-func (c *cutBed) lostIn(ctx context.Context, from, to time.Time) (int, error) {
+func (c *cutTestbed) lostIn(ctx context.Context, from, to time.Time) (int, error) {
 	digests, err := c.load.sentIn(from, to)
 	if err != nil {
 		return 0, err
@@ -317,7 +317,7 @@ func (c *cutBed) lostIn(ctx context.Context, from, to time.Time) (int, error) {
 
 // measure makes cuts of all kinds in turn. What was measured until ctx ended
 // counts, if every kind had its turn.
-func (c *cutBed) measure(ctx context.Context, kinds []*cutKind, trials int, m mix, say func(string, ...any)) error {
+func (c *cutTestbed) measure(ctx context.Context, kinds []*cutKind, trials int, m mix, say func(string, ...any)) error {
 	err := c.rounds(ctx, kinds, trials, m, say)
 	if err == nil || ctx.Err() == nil || slices.ContainsFunc(kinds, func(k *cutKind) bool { return k.got[m.Flows] == nil || k.got[m.Flows].cuts == 0 }) {
 		return err
@@ -326,7 +326,7 @@ func (c *cutBed) measure(ctx context.Context, kinds []*cutKind, trials int, m mi
 	return nil
 }
 
-func (c *cutBed) rounds(ctx context.Context, kinds []*cutKind, trials int, m mix, say func(string, ...any)) error {
+func (c *cutTestbed) rounds(ctx context.Context, kinds []*cutKind, trials int, m mix, say func(string, ...any)) error {
 	for done := 0; done < trials; done += cutBlock {
 		for _, k := range kinds {
 			if err := k.ready(ctx); err != nil {
@@ -358,9 +358,9 @@ func (c *cutBed) rounds(ctx context.Context, kinds []*cutKind, trials int, m mix
 	return nil
 }
 
-// onCutBed makes a lab for cuts, and removes it.
-func onCutBed(ctx context.Context, f func(*cutBed) ([]row, error)) ([]row, error) {
-	c, err := newCutBed(ctx)
+// onCutTestbed makes a lab for cuts, and removes it.
+func onCutTestbed(ctx context.Context, f func(*cutTestbed) ([]row, error)) ([]row, error) {
+	c, err := newCutTestbed(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -369,7 +369,7 @@ func onCutBed(ctx context.Context, f func(*cutBed) ([]row, error)) ([]row, error
 }
 
 // kinds are the ways to cut: ours, ours by rules alone, another's.
-func (c *cutBed) kinds() []*cutKind {
+func (c *cutTestbed) kinds() []*cutKind {
 	return []*cutKind{c.byService("meters", model.CutByMeters), c.byService("rules alone", model.CutByRules), c.byOfctl()}
 }
 
@@ -387,7 +387,7 @@ func trialsWith(flows, few, many int) int {
 
 // cutLeaks measures how many packets pass a cut, and when they pass again, with
 // so many flows in the cache.
-func cutLeaks(ctx context.Context, c *cutBed, few, many int, flows []int, say func(string, ...any)) ([]row, error) {
+func cutLeaks(ctx context.Context, c *cutTestbed, few, many int, flows []int, say func(string, ...any)) ([]row, error) {
 	kinds := c.kinds()
 	var rows []row
 	for _, n := range flows {

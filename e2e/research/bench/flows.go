@@ -169,7 +169,7 @@ type mixLoad struct {
 }
 
 // newMix starts a load; it is silent until told.
-func (b *bed) newMix() (*mixLoad, error) {
+func (b *rig) newMix() (*mixLoad, error) {
 	from, to := b.host(hostA), b.host(hostB)
 	link, err := b.links[hostA].h.LinkByIndex(b.links[hostA].index)
 	if err != nil {
@@ -227,14 +227,14 @@ func (l *mixLoad) sentIn(from, to time.Time) ([]uint64, error) {
 
 // split has Open vSwitch keep one cached decision for each source port of UDP to
 // host b: a rule that forwards as ours do and copies the port to a register.
-func (b *bed) split(ctx context.Context) error {
+func (b *rig) split(ctx context.Context) error {
 	to := b.host(hostB)
 	_, err := b.ofctl(ctx, "add-flow", b.mgmt(), fmt.Sprintf("table=2,cookie="+theirCookie+",priority=201,udp,dl_dst=%s,actions=move:NXM_OF_UDP_SRC[]->NXM_NX_REG0[0..15],output:%d", to.MAC, to.Port.Number))
 	return err
 }
 
 // unsplit takes that rule away: a daemon that finds it leaves the switch alone.
-func (b *bed) unsplit(ctx context.Context) error {
+func (b *rig) unsplit(ctx context.Context) error {
 	_, err := b.ofctl(ctx, "del-flows", b.mgmt(), "cookie="+theirCookie+"/-1")
 	return err
 }
@@ -247,7 +247,7 @@ func exists(path string) bool {
 var currentFlows = regexp.MustCompile(`\(current (\d+)\)`)
 
 // cached is how many decisions Open vSwitch has cached.
-func (b *bed) cached(ctx context.Context) (int, error) {
+func (b *rig) cached(ctx context.Context) (int, error) {
 	target := "ovs-vswitchd"
 	if own := filepath.Join(b.lab.OVSRunDir(), "vs.ctl"); exists(own) { // the lab's own switch
 		target = own

@@ -27,9 +27,9 @@ func gateCost(ctx context.Context, rounds, pings int, each time.Duration, say fu
 	}
 	defer func() { err = errors.Join(err, python.stop()) }()
 
-	var ours *ourBed
-	gated := func(pairs []fabric.Pair, by model.Gate) func(context.Context, *bed) error {
-		return func(ctx context.Context, _ *bed) error { return ours.gateBy(ctx, pairs, by) }
+	var ours *ourTestbed
+	gated := func(pairs []fabric.Pair, by model.Gate) func(context.Context, *rig) error {
+		return func(ctx context.Context, _ *rig) error { return ours.gateBy(ctx, pairs, by) }
 	}
 	plain := &variant{name: "plain forwarding", tcp: true, ready: gated(nil, model.GateByPort)}
 	port := &variant{name: "gate port", tcp: true, ready: gated(thePair, model.GateByPort), cpu: ownCPU}
@@ -37,14 +37,14 @@ func gateCost(ctx context.Context, rounds, pings int, each time.Duration, say fu
 	c, ken := test.variant(), python.variant()
 	var lost []string
 	settings := []*setting{
-		{variants: []*variant{plain, port, gate}, open: func(ctx context.Context) (_ *bed, err error) {
-			if ours, err = newOurBed(ctx); err != nil {
+		{variants: []*variant{plain, port, gate}, open: func(ctx context.Context) (_ *rig, err error) {
+			if ours, err = newOurTestbed(ctx); err != nil {
 				return nil, err
 			}
 			if err := ours.daemon(ctx, hostB, "iperf3", "-s"); err != nil {
 				return nil, errors.Join(err, ours.close())
 			}
-			return ours.bed, nil
+			return ours.rig, nil
 		}, after: func(ctx context.Context) error {
 			if err := ours.gateBy(ctx, nil, model.GateByPort); err != nil {
 				return err
@@ -61,8 +61,8 @@ func gateCost(ctx context.Context, rounds, pings int, each time.Duration, say fu
 			lost = append(lost, told...)
 			return err
 		}},
-		{variants: []*variant{c}, open: test.bed},
-		{variants: []*variant{ken}, open: python.bed},
+		{variants: []*variant{c}, open: test.rig},
+		{variants: []*variant{ken}, open: python.rig},
 	}
 	for round := range rounds {
 		// Who comes first changes, so that no one has the better place.

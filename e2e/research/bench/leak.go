@@ -56,7 +56,7 @@ func (l *leakage) last() string {
 // leaks makes n cuts at the gate by either transport and n by drop rule and
 // barrier, in turn, and counts what arrives at both hosts while they are in force: the agents there
 // go by the kernel's time of arrival and know nothing of the controller.
-func leaks(ctx context.Context, b *ourBed, n int, say func(string, ...any)) ([]row, error) {
+func leaks(ctx context.Context, b *ourTestbed, n int, say func(string, ...any)) ([]row, error) {
 	agents, err := b.agents(ctx)
 	if err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func leaks(ctx context.Context, b *ourBed, n int, say func(string, ...any)) ([]r
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // oneBlock makes cuts one after the other, then asks the agents about them.
-func (b *ourBed) oneBlock(ctx context.Context, n int, send *sender, flow *tcpFlow, agents map[model.NodeID]*agent.Client,
+func (b *ourTestbed) oneBlock(ctx context.Context, n int, send *sender, flow *tcpFlow, agents map[model.NodeID]*agent.Client,
 	cut func(context.Context) (window, error), into *leakage) error {
 	var windows []window
 	for len(windows) < n {
@@ -195,7 +195,7 @@ func (b *ourBed) oneBlock(ctx context.Context, n int, send *sender, flow *tcpFlo
 // gateOwner decides about held packets one by one, as a run does: under a lock,
 // in order of arrival; a cut falls between two packets.
 type gateOwner struct {
-	b *ourBed
+	b *ourTestbed
 
 	mu      sync.Mutex
 	armed   bool
@@ -245,7 +245,7 @@ func (g *gateOwner) cut(ctx context.Context) (w window, err error) {
 }
 
 // dropRule cuts by rules, with their barrier, and heals.
-func (b *ourBed) dropRule(ctx context.Context) (w window, err error) {
+func (b *ourTestbed) dropRule(ctx context.Context) (w window, err error) {
 	p := model.Partition{Shape: model.Partial, Effect: model.Drop, Groups: [][]model.NodeID{{hostA}, {hostB}}}
 	if err := b.fabric.Cut(ctx, 1, p); err != nil {
 		return w, err
@@ -258,7 +258,7 @@ func (b *ourBed) dropRule(ctx context.Context) (w window, err error) {
 }
 
 // hold lets the time of a cut pass; the window is not closed yet.
-func (b *bed) hold() (w window, err error) {
+func (b *rig) hold() (w window, err error) {
 	w.from = time.Now()
 	for i, sign := range []int{-1, 1} {
 		if i == 1 {
@@ -287,7 +287,7 @@ type tcpFlow struct {
 // newFlow starts the flow. The hosts' least retransmission time is set to
 // 10 ms (ip-route(8), rto_min): else it would be at rest for most of the time
 // between two cuts.
-func (b *bed) newFlow() (*tcpFlow, error) {
+func (b *rig) newFlow() (*tcpFlow, error) {
 	for _, id := range theHosts {
 		link := b.links[id]
 		l, err := link.h.LinkByIndex(link.index)

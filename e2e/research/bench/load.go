@@ -183,7 +183,7 @@ func checksum(b []byte) uint16 {
 }
 
 // roundTrips measures n round trips of size bytes of ICMP from a to b.
-func (b *bed) roundTrips(ctx context.Context, n int, every time.Duration, size int) ([]time.Duration, error) {
+func (b *rig) roundTrips(ctx context.Context, n int, every time.Duration, size int) ([]time.Duration, error) {
 	argv := append(append([]string{}, b.host(hostA).Exec...), b.self, "child", "ping", b.host(hostB).IP.String(), strconv.Itoa(n), every.String(), strconv.Itoa(size))
 	text, err := proc.Output(ctx, argv, 30*time.Second+time.Duration(n)*every)
 	if err != nil {
@@ -204,7 +204,7 @@ type sender struct {
 }
 
 // newSender starts a sender on a host, and the sink on the other one.
-func (b *bed) newSender(from, to model.NodeID) (*sender, error) {
+func (b *rig) newSender(from, to model.NodeID) (*sender, error) {
 	sink := b.command(context.Background(), to, b.self, "child", "sink")
 	hold, err := sink.StdinPipe()
 	if err != nil {

@@ -119,17 +119,17 @@ func run(ctx context.Context, args []string) (err error) {
 	}
 	// Labs are there while they are needed: ports of idle ones are polled too.
 	add("leaks", func() ([]row, error) {
-		return onBed(ctx, func(b *ourBed) ([]row, error) { return leaks(ctx, b, *cuts, say) })
+		return onTestbed(ctx, func(b *ourTestbed) ([]row, error) { return leaks(ctx, b, *cuts, say) })
 	})
 	add("cuts", func() ([]row, error) {
-		return onCutBed(ctx, func(c *cutBed) ([]row, error) { return cutLeaks(ctx, c, *trials, *many, crowds, say) })
+		return onCutTestbed(ctx, func(c *cutTestbed) ([]row, error) { return cutLeaks(ctx, c, *trials, *many, crowds, say) })
 	})
 	add("inforce", func() ([]row, error) {
-		return onCutBed(ctx, func(c *cutBed) ([]row, error) { return inForce(ctx, c, *trials, say) })
+		return onCutTestbed(ctx, func(c *cutTestbed) ([]row, error) { return inForce(ctx, c, *trials, say) })
 	})
 	add("gate", func() ([]row, error) { return gateCost(ctx, *rounds, *pings, *each, say) })
 	add("mirror", func() ([]row, error) {
-		return onBed(ctx, func(b *ourBed) ([]row, error) { return mirrorCost(ctx, b, *pairs, *each, say) })
+		return onTestbed(ctx, func(b *ourTestbed) ([]row, error) { return mirrorCost(ctx, b, *pairs, *each, say) })
 	})
 	add("scale", func() ([]row, error) { return scaleCost(ctx, *rounds, say) })
 	add("codec", func() ([]row, error) { return codecCost(ctx, *root) })
@@ -152,9 +152,9 @@ func run(ctx context.Context, args []string) (err error) {
 	return errors.Join(err, print(os.Stdout, rows))
 }
 
-// onBed makes a lab for one part, and removes it.
-func onBed(ctx context.Context, f func(*ourBed) ([]row, error)) ([]row, error) {
-	b, err := newOurBed(ctx)
+// onTestbed makes a lab for one part, and removes it.
+func onTestbed(ctx context.Context, f func(*ourTestbed) ([]row, error)) ([]row, error) {
+	b, err := newOurTestbed(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 
 // mirrorCost measures TCP throughput with and without the mirror tap, in turn,
 // and what the reader of the mirror port missed of what the hosts received.
-func mirrorCost(ctx context.Context, b *ourBed, pairs int, each time.Duration, say func(string, ...any)) ([]row, error) {
+func mirrorCost(ctx context.Context, b *ourTestbed, pairs int, each time.Duration, say func(string, ...any)) ([]row, error) {
 	if err := b.daemon(ctx, hostB, "iperf3", "-s"); err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func mirrorCost(ctx context.Context, b *ourBed, pairs int, each time.Duration, s
 }
 
 // received is how many frames both hosts received so far.
-func (b *bed) received() (uint64, error) {
+func (b *rig) received() (uint64, error) {
 	var n uint64
 	for _, l := range b.links {
 		got, _, err := l.packets()
@@ -97,7 +97,7 @@ func (b *bed) received() (uint64, error) {
 
 // iperf gives the TCP throughput from a to b in Mbit/s, and the segments sent
 // again.
-func (b *bed) iperf(ctx context.Context, each time.Duration) (float64, int, error) {
+func (b *rig) iperf(ctx context.Context, each time.Duration) (float64, int, error) {
 	argv := append(append([]string{}, b.host(hostA).Exec...), "iperf3", "-J", "-t", fmt.Sprint(int(each.Seconds())), "-c", b.host(hostB).IP.String())
 	var text string
 	var err error

@@ -90,14 +90,14 @@ func startOther(ctx context.Context, name string, program func(dir string, port 
 	return o, nil
 }
 
-// variant is to be measured on a bed of its own.
+// variant is to be measured on a testbed of its own.
 func (o *other) variant() *variant {
 	return &variant{name: o.name, cpu: func() (time.Duration, error) { return cpuOf(o.pid) }}
 }
 
-// bed makes a lab whose switch it controls.
-func (o *other) bed(ctx context.Context) (*bed, error) {
-	b, err := newBed(ctx, "other", "tcp:"+o.addr)
+// rig makes a lab whose switch it controls.
+func (o *other) rig(ctx context.Context) (*rig, error) {
+	b, err := newTestbed(ctx, "other", "tcp:"+o.addr)
 	if err != nil {
 		return nil, err
 	}

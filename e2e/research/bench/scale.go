@@ -42,7 +42,7 @@ func scaleCost(ctx context.Context, rounds int, say func(string, ...any)) (rows 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, ctrl.Close()) }()
-	b, err := newBed(ctx, "scale", "tcp:"+ctrl.Addr().String())
+	b, err := newTestbed(ctx, "scale", "tcp:"+ctrl.Addr().String())
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func halves(n int) model.Partition {
 }
 
 // drops are the drop rules on the switch, as ovs-ofctl takes them.
-func (b *bed) drops(ctx context.Context) ([]string, error) {
+func (b *rig) drops(ctx context.Context) ([]string, error) {
 	out, err := b.ofctl(ctx, "--no-stats", "--no-names", "dump-flows", b.mgmt(), "table=1")
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (b *bed) drops(ctx context.Context) ([]string, error) {
 
 // addFlows adds rules with ovs-ofctl, which ends when the switch has confirmed
 // them, and removes them again. It returns how long the adding took.
-func (b *bed) addFlows(ctx context.Context, flows []string) (time.Duration, error) {
+func (b *rig) addFlows(ctx context.Context, flows []string) (time.Duration, error) {
 	dir, err := os.MkdirTemp("", "netsplit-bench-")
 	if err != nil {
 		return 0, err
@@ -151,11 +151,11 @@ func (b *bed) addFlows(ctx context.Context, flows []string) (time.Duration, erro
 	return took, err
 }
 
-func (b *bed) mgmt() string {
+func (b *rig) mgmt() string {
 	return "unix:" + filepath.Join(b.lab.OVSRunDir(), b.lab.Bridge()+".mgmt")
 }
 
-func (b *bed) ofctl(ctx context.Context, args ...string) (string, error) {
+func (b *rig) ofctl(ctx context.Context, args ...string) (string, error) {
 	out, err := exec.CommandContext(ctx, "ovs-ofctl", append([]string{"-O", "OpenFlow13"}, args...)...).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("ovs-ofctl %s: %w\n%s", args[0], err, out)

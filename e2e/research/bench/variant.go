@@ -25,7 +25,7 @@ const (
 // variant is one way of getting packets from host a to host b.
 type variant struct {
 	name  string
-	ready func(context.Context, *bed) error // makes its switch work this way; nil: it does
+	ready func(context.Context, *rig) error // makes its switch work this way; nil: it does
 	tcp   bool                              // iperf3 is run, too
 	cpu   func() (time.Duration, error)     // of the controller's process so far; nil: none
 
@@ -40,7 +40,7 @@ type variant struct {
 var sizes = []int{64, 1400}
 
 // measure takes one of each figure and says them.
-func (v *variant) measure(ctx context.Context, b *bed, send *sender, pings int, each time.Duration) (string, error) {
+func (v *variant) measure(ctx context.Context, b *rig, send *sender, pings int, each time.Duration) (string, error) {
 	if v.rate == nil {
 		v.rate, v.p50, v.p99 = map[int][]float64{}, map[int][]time.Duration{}, map[int][]time.Duration{}
 	}
@@ -94,7 +94,7 @@ func (v *variant) measure(ctx context.Context, b *bed, send *sender, pings int, 
 // vSwitch looks at every port that it has, also of other switches, before it
 // goes on with a packet.
 type setting struct {
-	open     func(context.Context) (*bed, error)
+	open     func(context.Context) (*rig, error)
 	variants []*variant
 	after    func(context.Context) error // checks the lab; nil: nothing
 }
@@ -126,7 +126,7 @@ func (s *setting) round(ctx context.Context, round, pings int, each time.Duratio
 
 // account begins to count packets and the controller's CPU time; the function
 // it returns notes the time per packet.
-func (v *variant) account(b *bed) (func() error, error) {
+func (v *variant) account(b *rig) (func() error, error) {
 	if v.cpu == nil {
 		return func() error { return nil }, nil
 	}
@@ -184,7 +184,7 @@ func cpuOf(pid int) (time.Duration, error) {
 
 // throughput climbs the ladder and gives the best rate at which payloads of
 // the size arrived, as the receiving host's interface counts them.
-func throughput(ctx context.Context, b *bed, send *sender, size int) (float64, error) {
+func throughput(ctx context.Context, b *rig, send *sender, size int) (float64, error) {
 	best := 0.0
 	poor := 0
 	link := b.links[hostB]
@@ -228,7 +228,7 @@ func throughput(ctx context.Context, b *bed, send *sender, size int) (float64, e
 }
 
 // drained waits until no more packets arrive, at most 3 s.
-func (b *bed) drained(ctx context.Context) error {
+func (b *rig) drained(ctx context.Context) error {
 	last, _, err := b.links[hostB].packets()
 	for end := time.Now().Add(3 * time.Second); err == nil && time.Now().Before(end); {
 		select {

@@ -35,7 +35,7 @@ const (
 type weight struct{ standing, cutting []float64 }
 
 // heapRows are the rows of what a crowd of hosts takes on a real switch.
-func heapRows(ctx context.Context, ctrl *controller.Controller, b *bed) ([]row, error) {
+func heapRows(ctx context.Context, ctrl *controller.Controller, b *rig) ([]row, error) {
 	one, err := b.weigh(ctx, ctrl, 1, 0)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func heapRows(ctx context.Context, ctrl *controller.Controller, b *bed) ([]row, 
 
 // weigh weighs a fabric of so many hosts, some of which are then cut in two; 0:
 // none.
-func (b *bed) weigh(ctx context.Context, ctrl *controller.Controller, hosts, cut int) (w weight, err error) {
+func (b *rig) weigh(ctx context.Context, ctrl *controller.Controller, hosts, cut int) (w weight, err error) {
 	before := heap()
 	f, err := fabric.New(fabric.Config{Testbed: crowd(b.testbed, b.lab.Datapath(), hosts), Controller: ctrl, Timeout: time.Minute})
 	if err != nil {
@@ -109,7 +109,7 @@ func heap() int64 {
 }
 
 // agentRows are the rows of what an agent takes, on each host a process.
-func agentRows(ctx context.Context, b *bed) ([]row, error) {
+func agentRows(ctx context.Context, b *rig) ([]row, error) {
 	if _, err := b.ofctl(ctx, "add-flow", b.mgmt(), "table=0,priority=65535,cookie="+theirCookie+",actions=normal"); err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func agentRows(ctx context.Context, b *bed) ([]row, error) {
 }
 
 // fill sends to host b until its agent has no room.
-func (b *bed) fill(ctx context.Context, to *agent.Client) error {
+func (b *rig) fill(ctx context.Context, to *agent.Client) error {
 	send, err := b.newSender(hostA, hostB)
 	if err != nil {
 		return err

@@ -36,8 +36,8 @@ var (
 	thePair  = []fabric.Pair{{A: hostA, B: hostB}}
 )
 
-// bed is a lab of two hosts.
-type bed struct {
+// rig is a lab of two hosts.
+type rig struct {
 	lab     *lab.Lab
 	testbed model.Testbed
 	self    string // this program
@@ -51,9 +51,9 @@ type hostLink struct {
 	index int
 }
 
-// newBed makes a lab whose switch dials the OpenFlow target.
-func newBed(ctx context.Context, name, target string) (b *bed, err error) {
-	b = &bed{links: map[model.NodeID]*hostLink{}}
+// newTestbed makes a lab whose switch dials the OpenFlow target.
+func newTestbed(ctx context.Context, name, target string) (b *rig, err error) {
+	b = &rig{links: map[model.NodeID]*hostLink{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.close())
@@ -87,7 +87,7 @@ func newBed(ctx context.Context, name, target string) (b *bed, err error) {
 }
 
 // close undoes everything in reverse.
-func (b *bed) close() error {
+func (b *rig) close() error {
 	var errs []error
 	for i := len(b.closers) - 1; i >= 0; i-- {
 		errs = append(errs, b.closers[i]())
@@ -130,19 +130,19 @@ func (l *hostLink) packets() (received, sent uint64, err error) {
 	return s.RxPackets, s.TxPackets, nil
 }
 
-func (b *bed) host(id model.NodeID) model.TestbedHost {
+func (b *rig) host(id model.NodeID) model.TestbedHost {
 	h, _ := b.testbed.Host(id)
 	return h
 }
 
 // command makes a command that runs on the host.
-func (b *bed) command(ctx context.Context, id model.NodeID, argv ...string) *exec.Cmd {
+func (b *rig) command(ctx context.Context, id model.NodeID, argv ...string) *exec.Cmd {
 	argv = append(append([]string{}, b.host(id).Exec...), argv...)
 	return exec.CommandContext(ctx, argv[0], argv[1:]...)
 }
 
-// daemon starts a program on the host that runs until the bed is closed.
-func (b *bed) daemon(ctx context.Context, id model.NodeID, argv ...string) error {
+// daemon starts a program on the host that runs until the testbed is closed.
+func (b *rig) daemon(ctx context.Context, id model.NodeID, argv ...string) error {
 	cmd := b.command(ctx, id, argv...)
 	if err := proc.StartCommand(cmd); err != nil {
 		return fmt.Errorf("host %s: %w", id, err)
@@ -156,13 +156,13 @@ func (b *bed) daemon(ctx context.Context, id model.NodeID, argv ...string) error
 }
 
 // inside runs f in the host's network namespace; sockets that f makes stay there.
-func (b *bed) inside(id model.NodeID, f func() error) error {
+func (b *rig) inside(id model.NodeID, f func() error) error {
 	return labtest.In(b.lab.Netns(id), f)
 }
 
 // reach waits until the hosts reach each other, and so know each other's
 // hardware addresses.
-func (b *bed) reach(ctx context.Context) error {
+func (b *rig) reach(ctx context.Context) error {
 	var err error
 	for range 20 {
 		if _, err = b.roundTrips(ctx, 1, time.Millisecond, 64); err == nil {
@@ -178,7 +178,7 @@ func (b *bed) reach(ctx context.Context) error {
 
 // quiet makes the hosts' knowledge of each other permanent: no ARP from here
 // on.
-func (b *bed) quiet() error {
+func (b *rig) quiet() error {
 	for _, pair := range [][2]model.NodeID{{hostA, hostB}, {hostB, hostA}} {
 		on, other := b.links[pair[0]], b.host(pair[1])
 		mac, err := net.ParseMAC(other.MAC)
@@ -192,9 +192,9 @@ func (b *bed) quiet() error {
 	return nil
 }
 
-// ourBed is a bed whose switch netsplit controls.
-type ourBed struct {
-	*bed
+// ourTestbed is a testbed whose switch netsplit controls.
+type ourTestbed struct {
+	*rig
 	fabric *fabric.Fabric
 	ctrl   *controller.Controller
 	gate   atomic.Pointer[func(frame []byte)] // nil: everything passes
@@ -206,7 +206,7 @@ type ourBed struct {
 }
 
 // gateBy gates the pairs by a transport; everything passes.
-func (o *ourBed) gateBy(ctx context.Context, pairs []fabric.Pair, by model.Gate) error {
+func (o *ourTestbed) gateBy(ctx context.Context, pairs []fabric.Pair, by model.Gate) error {
 	o.gate.Store(nil)
 	if err := o.fabric.UseGate(ctx, by); err != nil {
 		return err
@@ -215,24 +215,24 @@ func (o *ourBed) gateBy(ctx context.Context, pairs []fabric.Pair, by model.Gate)
 }
 
 // gateLosses says what was lost at the gate port.
-func (o *ourBed) gateLosses(ctx context.Context) ([]string, error) {
+func (o *ourTestbed) gateLosses(ctx context.Context) ([]string, error) {
 	err := o.fabric.CheckGate(ctx)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Clone(o.losses), err
 }
 
-func newOurBed(ctx context.Context) (*ourBed, error) {
+func newOurTestbed(ctx context.Context) (*ourTestbed, error) {
 	ctrl, err := controller.Listen(controller.Config{Addr: "127.0.0.1:0"})
 	if err != nil {
 		return nil, err
 	}
-	b, err := newBed(ctx, "ours", "tcp:"+ctrl.Addr().String())
+	b, err := newTestbed(ctx, "ours", "tcp:"+ctrl.Addr().String())
 	if err != nil {
 		return nil, errors.Join(err, ctrl.Close())
 	}
-	o := &ourBed{bed: b, ctrl: ctrl}
-	fail := func(err error) (*ourBed, error) { return nil, errors.Join(err, o.close()) }
+	o := &ourTestbed{rig: b, ctrl: ctrl}
+	fail := func(err error) (*ourTestbed, error) { return nil, errors.Join(err, o.close()) }
 	b.closers = append(b.closers, ctrl.Close)
 	o.fabric, err = fabric.New(fabric.Config{Testbed: b.testbed, Controller: ctrl,
 		Events: fabric.Events{GateFault: func(_ model.DatapathID, err error) {
@@ -269,7 +269,7 @@ func newOurBed(ctx context.Context) (*ourBed, error) {
 }
 
 // agents starts one on each host.
-func (b *bed) agents(ctx context.Context) (map[model.NodeID]*agent.Client, error) {
+func (b *rig) agents(ctx context.Context) (map[model.NodeID]*agent.Client, error) {
 	out := map[model.NodeID]*agent.Client{}
 	for _, id := range theHosts {
 		a, err := agent.Start(ctx, b.host(id), b.self)

@@ -25,9 +25,9 @@ import (
 
 func TestMain(m *testing.M) { harness.Main(m) }
 
-// bed is five hosts on a bridge of the kernel, and a daemon that has them.
-type bed struct {
-	traffic.Bed
+// testbed is five hosts on a bridge of the kernel, and a daemon that has them.
+type testbed struct {
+	traffic.Testbed
 	t    *testing.T
 	file string // testbed file
 	dir  string // of runs
@@ -39,11 +39,11 @@ type bed struct {
 // limit is how long anything may take on a machine with other things to do.
 const limit = 30 * time.Second
 
-func newBed(t *testing.T) *bed {
+func newTestbed(t *testing.T) *testbed {
 	t.Helper()
 	need.Program(t, "nft", "nftables")
 	harness.LeavesNothing(t)
-	b := &bed{t: t, dir: t.TempDir()}
+	b := &testbed{t: t, dir: t.TempDir()}
 	b.file = filepath.Join(b.dir, "testbed.yaml")
 	b.sh("ip link add nb type bridge mcast_snooping 0; echo 1 > /proc/sys/net/ipv6/conf/nb/disable_ipv6; ip link set nb up")
 	t.Cleanup(func() { b.sh("ip link del nb") })
@@ -86,7 +86,7 @@ ip -n %[1]s addr add %[4]s/24 dev e0; ip -n %[1]s link set lo up; ip -n %[1]s li
 }
 
 // serve starts the daemon, as a user does.
-func (b *bed) serve(args ...string) {
+func (b *testbed) serve(args ...string) {
 	b.t.Helper()
 	b.daemon = harness.Serve(b.t, append([]string{"--testbed", b.file, "--runs-dir", b.dir, "--listen", "127.0.0.1:0"}, args...)...)
 	b.Process = b.daemon.Process
@@ -97,7 +97,7 @@ func (b *bed) serve(args ...string) {
 }
 
 // cut cuts by REST and waits until that is proved.
-func (b *bed) cut(name string, p model.Partition) {
+func (b *testbed) cut(name string, p model.Partition) {
 	b.t.Helper()
 	spec := wire.PartitionSpec{Name: name}
 	text, err := json.Marshal(p)
@@ -125,7 +125,7 @@ func (b *bed) cut(name string, p model.Partition) {
 }
 
 // heal heals by REST, waits until that is proved, and looks at what was counted.
-func (b *bed) heal(name string) wire.PartitionStatus {
+func (b *testbed) heal(name string) wire.PartitionStatus {
 	b.t.Helper()
 	if _, err := b.api.DeletePartition(context.Background(), name, limit); err != nil {
 		b.t.Fatalf("heal %s: %v", name, err)
@@ -139,7 +139,7 @@ func (b *bed) heal(name string) wire.PartitionStatus {
 	return st
 }
 
-func (b *bed) state(name, want string) wire.PartitionStatus {
+func (b *testbed) state(name, want string) wire.PartitionStatus {
 	b.t.Helper()
 	var st wire.PartitionStatus
 	began := time.Now()
@@ -153,7 +153,7 @@ func (b *bed) state(name, want string) wire.PartitionStatus {
 	return st
 }
 
-func (b *bed) sh(format string, args ...any) string {
+func (b *testbed) sh(format string, args ...any) string {
 	b.t.Helper()
 	script := fmt.Sprintf(format, args...)
 	out, err := exec.Command("sh", "-ec", script).CombinedOutput()
@@ -164,7 +164,7 @@ func (b *bed) sh(format string, args ...any) string {
 }
 
 // opens waits until packets pass over every link, and returns how long that took.
-func (b *bed) opens() time.Duration {
+func (b *testbed) opens() time.Duration {
 	b.t.Helper()
 	began := time.Now()
 	harness.Until(b.t, limit, "packets pass", func() error {
