@@ -139,14 +139,14 @@ func TestASearchWarnsOfAWrongTargetFile(t *testing.T) {
 		if w := j.c.Warnings; len(w) != 1 || w[0].Kind != model.WarnHalf || !strings.Contains(w[0].Text, "3 of 6 fault runs") {
 			t.Errorf("%+v", w)
 		}
-		told := 0
+		logged := 0
 		for _, e := range s.events {
 			if e.Kind == "warning" && e.ID == "c-1" && e.State == "half" {
-				told++
+				logged++
 			}
 		}
-		if told != 1 {
-			t.Errorf("%d events of a warning, want 1", told)
+		if logged != 1 {
+			t.Errorf("%d events of a warning, want 1", logged)
 		}
 		s.ended(j, context.Cause(j.ctx))
 		if want := map[bool]model.CampaignState{false: model.CampaignDone, true: model.CampaignCancelled}[stop]; j.c.State != want {

@@ -10,8 +10,8 @@ import (
 	"netsplit/model"
 )
 
-// told keeps what metrics are told of before.
-type told struct {
+// logged keeps what metrics are told of before.
+type logged struct {
 	Metrics
 	runs     map[string]int
 	findings []string
@@ -19,18 +19,18 @@ type told struct {
 	gone     []model.DatapathID
 }
 
-func (m *told) RunsDone(target string, strategy model.Strategy, v model.VerdictValue, n int) {
+func (m *logged) RunsDone(target string, strategy model.Strategy, v model.VerdictValue, n int) {
 	m.runs[fmt.Sprint(target, " ", strategy, " ", v)] += n
 }
-func (m *told) Finding(f model.Finding)                { m.findings = append(m.findings, f.ID) }
-func (m *told) LastCut(at time.Time)                   { m.lastCut = at }
-func (m *told) SwitchGone(id model.DatapathID)         { m.gone = append(m.gone, id) }
-func (m *told) SwitchConnected(model.DatapathID, bool) {}
+func (m *logged) Finding(f model.Finding)                { m.findings = append(m.findings, f.ID) }
+func (m *logged) LastCut(at time.Time)                   { m.lastCut = at }
+func (m *logged) SwitchGone(id model.DatapathID)         { m.gone = append(m.gone, id) }
+func (m *logged) SwitchConnected(model.DatapathID, bool) {}
 
 // TestMetricsHaveWhatTheStoreHas, after a restart: runs by verdict, the last findings,
 // and when the last cut was.
 func TestMetricsHaveWhatTheStoreHas(t *testing.T) {
-	m := &told{runs: map[string]int{}}
+	m := &logged{runs: map[string]int{}}
 	s := &Service{store: storetest.New(t), metrics: m}
 	began := time.Unix(1e9, 0)
 	for i := range 5 {
@@ -66,7 +66,7 @@ func TestMetricsHaveWhatTheStoreHas(t *testing.T) {
 
 // TestTheSwitchOfALabThatIsGoneIsForgotten.
 func TestTheSwitchOfALabThatIsGoneIsForgotten(t *testing.T) {
-	m := &told{}
+	m := &logged{}
 	s := &Service{metrics: m, switches: map[model.DatapathID]time.Time{7: time.Unix(1, 0), 8: time.Unix(1, 0)}}
 	s.forgetSwitches(&model.Testbed{Hosts: []model.TestbedHost{{Name: "n1", Datapath: 7}}})
 	if len(m.gone) != 1 || m.gone[0] != 7 || len(s.switches) != 1 || s.switches[7] != (time.Time{}) {

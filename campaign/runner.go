@@ -80,7 +80,7 @@ func (s *Service) runnerOn(ctx context.Context, j *job, t *model.Target, dir str
 	r := &labRunner{s: s}
 	var err error
 	r.kit, err = nodes.NewKit(ctx, nodes.KitConfig{Target: t, Dir: dir, Netsplit: s.cfg.Binary, Bin: s.cfg.BinDir, Fetching: s.fetching(j),
-		Told: func(text string) {
+		Notify: func(text string) {
 			s.tell("campaign", campaign, string(model.CampaignRunning), text)
 			s.update(j, func(c *model.Campaign) { c.Reason = r.kit.News() })
 		}})

@@ -9,21 +9,21 @@ import (
 	"netsplit/model"
 )
 
-// told counts how often a handler hears of a switch.
-type told struct{ up, down int }
+// reported counts how often a handler hears of a switch.
+type reported struct{ up, down int }
 
-func (h *told) SwitchUp(*Switch)                            { h.up++ }
-func (h *told) SwitchDown(*Switch, error)                   { h.down++ }
-func (h *told) PacketIn(*Switch, time.Time, *of13.PacketIn) {}
-func (h *told) FlowRemoved(*Switch, *of13.FlowRemoved)      {}
-func (h *told) PortStatus(*Switch, *of13.PortStatus)        {}
-func (h *told) RoleChanged(*Switch, of13.Role)              {}
-func (h *told) Error(*Switch, *SwitchError)                 {}
+func (h *reported) SwitchUp(*Switch)                            { h.up++ }
+func (h *reported) SwitchDown(*Switch, error)                   { h.down++ }
+func (h *reported) PacketIn(*Switch, time.Time, *of13.PacketIn) {}
+func (h *reported) FlowRemoved(*Switch, *of13.FlowRemoved)      {}
+func (h *reported) PortStatus(*Switch, *of13.PortStatus)        {}
+func (h *reported) RoleChanged(*Switch, of13.Role)              {}
+func (h *reported) Error(*Switch, *SwitchError)                 {}
 
 // Whoever registers while a switch comes up stays its handler, though the session
 // is announced behind that.
 func TestARegistrationWhileASwitchComesUpHolds(t *testing.T) {
-	var fallback, fabric told
+	var fallback, fabric reported
 	c := New(Config{Handler: &fallback})
 	ours, theirs := net.Pipe()
 	defer ours.Close()

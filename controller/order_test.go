@@ -14,7 +14,7 @@ import (
 
 // slow takes its time when a session ends, and notes what it is told.
 type slow struct {
-	told
+	reported
 	mu   sync.Mutex
 	said []string
 	came chan struct{}

@@ -30,7 +30,7 @@ type pair struct {
 	compared bool           // likes is filled
 	running  bool
 	reached  bool   // a run reached the state
-	told     bool   // a run told which classes it met
+	reported bool   // a run told which classes it met
 	closed   string // why it is done; "" while it is not
 }
 
@@ -127,7 +127,7 @@ func (p *pair) learn(is *issued, r model.RunResult, retries int) {
 		return
 	}
 	p.misses, p.missed, p.reached = 0, nil, true
-	p.told = p.told || len(r.Classes) > 0
+	p.reported = p.reported || len(r.Classes) > 0
 	for _, c := range r.Classes {
 		p.meet(c)
 	}
@@ -143,7 +143,7 @@ func (p *pair) learn(is *issued, r model.RunResult, retries int) {
 	}
 	// Where nobody told the classes met, Algorithm 1 goes on as it stands in
 	// the paper, until a run that may heal meets no new class (line 5).
-	if p.target() == nil && (p.told || !is.s.Never && !progress) {
+	if p.target() == nil && (p.reported || !is.s.Never && !progress) {
 		p.closed = "all classes met are explored"
 	}
 }

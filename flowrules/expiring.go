@@ -27,8 +27,8 @@ func (p Plan) Expiring(have State) Expiring {
 	return e
 }
 
-// Told has e follow the flow-mods among the messages, which are a Diff's.
-func (e Expiring) Told(ms []of13.Message) {
+// Follow has e follow the flow-mods among the messages, which are a Diff's.
+func (e Expiring) Follow(ms []of13.Message) {
 	for _, m := range ms {
 		f, ok := m.(*of13.FlowMod)
 		if !ok {

@@ -19,7 +19,7 @@ func TestWhatExpiresFollowsTheMessages(t *testing.T) {
 		turn(t, sw, old, 1, nil)
 		e := old.Expiring(state(sw))
 		for _, s := range flowrules.Diff(state(sw), want).Steps {
-			e.Told(s.Mods)
+			e.Follow(s.Mods)
 			for _, m := range s.Mods {
 				do(t, sw, m)
 			}

@@ -121,7 +121,7 @@ func TestARuleThatUncutsIsTold(t *testing.T) {
 		theirs.TableID, theirs.Priority, theirs.Cookie, theirs.Match = of13.TableID(r.IntN(3)), priorities[r.IntN(len(priorities))], 0xbad, match
 		theirs.Instructions = []of13.Instruction{of13.ApplyActions{Actions: []of13.Action{of13.Output{Port: of13.PortNo(dst.Port)}}}}
 		do(t, sw, theirs)
-		told := slices.ContainsFunc(flowrules.InTheWay(sw.Flows(), w.in), flowrules.Foreign.Uncuts)
+		reported := slices.ContainsFunc(flowrules.InTheWay(sw.Flows(), w.in), flowrules.Foreign.Uncuts)
 		for a, from := range hosts {
 			for b, to := range hosts {
 				if a == b {
@@ -136,7 +136,7 @@ func TestARuleThatUncutsIsTold(t *testing.T) {
 						if o.Port != to.Port {
 							continue
 						}
-						if leaks++; !told {
+						if leaks++; !reported {
 							t.Fatalf("seed %d: %s %s>%s gets through beside %v, which is not told", seed, k, from.Name, to.Name, sw.Flows())
 						}
 					}

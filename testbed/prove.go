@@ -397,12 +397,12 @@ func (c *Cut) over(links []model.Link, do func(model.Link) error) error {
 
 // distinct joins errors, those of one text once.
 func distinct(errs []error) error {
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	return errors.Join(slices.DeleteFunc(errs, func(err error) bool {
-		if err == nil || told[err.Error()] {
+		if err == nil || reported[err.Error()] {
 			return true
 		}
-		told[err.Error()] = true
+		reported[err.Error()] = true
 		return false
 	})...)
 }

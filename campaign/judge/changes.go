@@ -43,7 +43,7 @@ func (x *Examination) changes(f *runFiles) {
 		if c.seen++; c.seen > 1 && c.last.Value != o.Value {
 			c.changed++
 		}
-		if c.last.Lasts && !o.Lasts && c.last.Value != o.Value && missed[o.Var.Name] == "" && !toldSoon(f.events[i:], *o) {
+		if c.last.Lasts && !o.Lasts && c.last.Value != o.Value && missed[o.Var.Name] == "" && !reportedSoon(f.events[i:], *o) {
 			missed[o.Var.Name] = fmt.Sprintf("%s was %s at %.3f s and %s at %.3f s", o.Var, c.last.Value, c.last.At.Seconds(), o.Value, o.At.Seconds())
 		}
 		c.last = *o
@@ -63,9 +63,9 @@ func (x *Examination) changes(f *runFiles) {
 	}
 }
 
-// toldSoon says whether the source that tells all changes told this one, too, a little
+// reportedSoon says whether the source that tells all changes told this one, too, a little
 // later than another source.
-func toldSoon(events []model.Event, o model.Observation) bool {
+func reportedSoon(events []model.Event, o model.Observation) bool {
 	for _, e := range events {
 		if e.At > o.At+state.DefaultSettle {
 			return false

@@ -115,7 +115,7 @@ func (x *Examination) remarks(f *runFiles) {
 
 // verdict tells what failed in a run without any cut: a check or a log pattern
 // that is too strict, a timeout too short, or a bug that needs no partition.
-func (x *Examination) verdict(v model.Verdict, told bool) {
+func (x *Examination) verdict(v model.Verdict, reported bool) {
 	for _, f := range v.Failures {
 		switch {
 		case f.Known != "":
@@ -126,7 +126,7 @@ func (x *Examination) verdict(v model.Verdict, told bool) {
 			x.problem("check %s failed though nothing was cut: %s", f.Check, f.Summary)
 		}
 	}
-	if v.Value == model.VerdictUnknown && !told {
+	if v.Value == model.VerdictUnknown && !reported {
 		x.problem("the run could not be judged: %s", v.Reason)
 	}
 }

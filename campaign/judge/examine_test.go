@@ -13,7 +13,7 @@ func TestAFailureWithoutACutIsAProblem(t *testing.T) {
 	for _, c := range []struct {
 		name          string
 		v             model.Verdict
-		told          bool
+		reported      bool
 		problem, fact string
 	}{
 		{"pass", model.Verdict{Value: model.VerdictPass}, false, "", ""},
@@ -27,7 +27,7 @@ func TestAFailureWithoutACutIsAProblem(t *testing.T) {
 		{"unknown, as told", model.Verdict{Value: model.VerdictUnknown, Reason: "a switch was lost"}, true, "", ""},
 	} {
 		x := &Examination{}
-		x.verdict(c.v, c.told)
+		x.verdict(c.v, c.reported)
 		problems, facts := strings.Join(x.Problems, "|"), strings.Join(x.Facts, "|")
 		if !strings.Contains(problems, c.problem) || (problems == "") != (c.problem == "") || !strings.Contains(facts, c.fact) || (facts == "") != (c.fact == "") {
 			t.Errorf("%s: problems %q, facts %q", c.name, problems, facts)

@@ -19,7 +19,7 @@ type Mined struct {
 	Logs       map[string][]model.Event // the events of each run
 	// Told is how many invariants can be told from chance: all, unless weak ones
 	// were asked for.
-	Told int
+	Significant int
 	// Scarce counts the pairs of variables that changed and never differed, too
 	// seldom seen to be told from chance.
 	Scarce int
@@ -60,10 +60,10 @@ func Like(t *model.Target) func(model.NodeID) string {
 
 func mined(m *invariant.Miner, logs map[string][]model.Event, opts invariant.Options) *Mined {
 	out := &Mined{Invariants: m.Invariants(opts), Logs: logs}
-	out.Told = len(out.Invariants)
+	out.Significant = len(out.Invariants)
 	if opts.Weak { // what may be chance is what more runs may tell from it
 		opts.Weak = false
-		out.Told = len(m.Invariants(opts))
+		out.Significant = len(m.Invariants(opts))
 	}
 	out.Scarce = Scarce(m.Rejected(opts))
 	return out
@@ -85,7 +85,7 @@ func Scarce(rejected []invariant.Rejected) int {
 // MoreRuns says what more clean runs may bring, if that is much: as many pairs as
 // invariants can be told from chance, or more. "" if it is not.
 func (m *Mined) MoreRuns() string {
-	if runs := len(m.Logs); m.Scarce > 0 && m.Scarce >= m.Told {
+	if runs := len(m.Logs); m.Scarce > 0 && m.Scarce >= m.Significant {
 		return fmt.Sprintf("%s of variables changed and never differed, but were seen too seldom in %d clean runs to be invariants: more clean runs may help (--clean %d)",
 			pairs(m.Scarce), runs, 2*runs)
 	}

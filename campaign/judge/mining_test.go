@@ -70,7 +70,7 @@ func TestMoreRunsAreAskedForWhereTheyMayHelp(t *testing.T) {
 	scarce := Scarce(rejected)
 	logs := map[string][]model.Event{"r1": nil, "r2": nil, "r3": nil}
 	for mined, want := range map[int]string{0: "2 pairs of variables changed and never differed, but were seen too seldom in 3 clean runs", 2: "(--clean 6)", 3: ""} {
-		m := Mined{Told: mined, Logs: logs, Scarce: scarce}
+		m := Mined{Significant: mined, Logs: logs, Scarce: scarce}
 		if got := m.MoreRuns(); !strings.Contains(got, want) || (want == "") != (got == "") {
 			t.Errorf("%d invariants: %q, want %q", mined, got, want)
 		}

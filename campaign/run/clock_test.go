@@ -19,13 +19,13 @@ func TestClockThatIsSet(t *testing.T) {
 		}
 		return 7 * time.Second // back again
 	}
-	var told []time.Duration
+	var reported []time.Duration
 	for now := time.Duration(0); now < 30*time.Second; now += 37 * time.Millisecond {
 		if wall := start.Add(now + ahead(now)); !c.compare(now, wall, false) {
 			c.compare(now, wall, true)
 		}
 		if by := c.news(); by != 0 {
-			told = append(told, by.Round(10*time.Millisecond))
+			reported = append(reported, by.Round(10*time.Millisecond))
 		}
 		for _, d := range []time.Duration{now, now - 30*time.Millisecond} {
 			wall := start.Add(d + ahead(d))
@@ -37,8 +37,8 @@ func TestClockThatIsSet(t *testing.T) {
 			}
 		}
 	}
-	if len(told) != 2 || told[0] != 8180*time.Millisecond || told[1] != -1180*time.Millisecond {
-		t.Errorf("told of %v", told)
+	if len(reported) != 2 || reported[0] != 8180*time.Millisecond || reported[1] != -1180*time.Millisecond {
+		t.Errorf("told of %v", reported)
 	}
 	for _, d := range []time.Duration{5 * time.Second, 15 * time.Second, 25 * time.Second} {
 		if got, want := c.wall(d), start.Add(d+ahead(d)); got.Sub(want).Abs() > clockSlack {

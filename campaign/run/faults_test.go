@@ -92,7 +92,7 @@ func TestTheRecordAloneGivesTheSameFaults(t *testing.T) {
 func TestAReceiverLearnsWhenAKeptPacketGoesOn(t *testing.T) {
 	gate := &fakeGate{}
 	s := testSession(t, messageScenario(model.MessageFault{Kind: model.FaultDelay, For: 40 * time.Millisecond, Match: model.MessageMatch{Type: "text G"}}), gate)
-	told := func() string {
+	reported := func() string {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for _, v := range s.table.Values() {
@@ -104,12 +104,12 @@ func TestAReceiverLearnsWhenAKeptPacketGoesOn(t *testing.T) {
 	}
 	s.Mark(model.EventWorkload)
 	gossip(t, s, "n2", "n3", "G n1=LEFT")
-	if v := told(); v != "" {
+	if v := reported(); v != "" {
 		t.Errorf("n3 was told %q by a message that is kept", v)
 	}
 	gate.until(t, "n3: G n1=LEFT")
 	s.Tick()
-	if v := told(); v != "LEFT" {
+	if v := reported(); v != "LEFT" {
 		t.Errorf("n3 was told %q, want LEFT", v)
 	}
 }

@@ -63,7 +63,7 @@ type session struct {
 	delays      []time.Duration
 	retransmits int
 	incomplete  []string
-	untold      []string       // why what workloads did is not known in full
+	unreported  []string       // why what workloads did is not known in full
 	inForce     chan struct{}  // closed when the switch has confirmed the cut, or not
 	healed      chan struct{}  // closed when the heal was decided
 	lifted      sync.WaitGroup // the rules behind the gate are being taken away
@@ -180,7 +180,7 @@ func (s *session) Fail(format string, args ...any) {
 func (s *session) Unheard(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.untold = append(s.untold, fmt.Sprintf(format, args...))
+	s.unreported = append(s.unreported, fmt.Sprintf(format, args...))
 }
 
 // whole says whether the run can still be judged.

@@ -90,13 +90,13 @@ var testNodes = []model.NodeID{"n1", "n2", "n3"}
 var statusVariable = model.Variable{Name: "status", Kind: "status", MaxAge: time.Minute, Sources: []model.VarSource{
 	{Type: "text *", Field: "text", Regexp: `(?P<about>n[0-9])=(?P<value>[A-Z]+)`, AbsentFor: "nodes"}}}
 
-// toldVariable is what a member was last told about another.
-var toldVariable = model.Variable{Name: "told", Kind: "told", MaxAge: time.Minute, Sources: []model.VarSource{
+// reportedVariable is what a member was last told about another.
+var reportedVariable = model.Variable{Name: "told", Kind: "told", MaxAge: time.Minute, Sources: []model.VarSource{
 	{Type: "text *", Of: "receiver", Field: "text", Regexp: `(?P<about>n[0-9])=(?P<value>[A-Z]+)`}}}
 
 func testSession(t testing.TB, scn model.Scenario, gate gateway) *session {
 	t.Helper()
-	vars := []model.Variable{statusVariable, toldVariable}
+	vars := []model.Variable{statusVariable, reportedVariable}
 	pipe, err := inference.New(inference.Config{Hosts: testHosts, Nodes: testNodes, Variables: vars,
 		Protocols: []model.Protocol{{Port: 7000, Transport: "udp", Dissector: "text"}, {Port: 7001, Transport: "tcp", Dissector: "text"}}})
 	if err != nil {
@@ -320,7 +320,7 @@ func TestAReceiverLearnsWhenThePacketHasPassed(t *testing.T) {
 		l := &layers.TCP{SrcPort: sp, DstPort: dp, Seq: seq, Ack: ack, SYN: syn, ACK: ack != 0, PSH: payload != "", Window: 1000}
 		s.Gate(from, time.Now(), frame(t, from, to, l, payload))
 	}
-	told := func() string {
+	reported := func() string {
 		if err := s.rec.Flush(); err != nil {
 			t.Fatal(err)
 		}
@@ -340,17 +340,17 @@ func TestAReceiverLearnsWhenThePacketHasPassed(t *testing.T) {
 	tcp("n2", "n3", 7001, 4000, 499, 100, true, "")
 	tcp("n3", "n2", 4000, 7001, 100, 500, false, "G n1=NORMAL n2=NORMAL n3=NORMAL\n")
 	tcp("n2", "n3", 7001, 4000, 500, 132, false, "G n1=NORMAL n2=NORMAL n3=NORMAL\n")
-	if v := told(); v != "NORMAL" {
+	if v := reported(); v != "NORMAL" {
 		t.Fatalf("n3 was told %q in a message that passed, want NORMAL", v)
 	}
 	left := "G n1=LEFT n2=NORMAL n3=NORMAL\n"
 	tcp("n2", "n3", 7001, 4000, 532, 132, false, left) // cuts, is refused
-	if v := told(); v != "NORMAL" {
+	if v := reported(); v != "NORMAL" {
 		t.Errorf("n3 was told %q in a message that did not pass, want NORMAL", v)
 	}
 	tcp("n3", "n2", 4000, 7001, 132, 532, false, "G n1=NORMAL n2=NORMAL n3=NORMAL\n") // an unseen class heals
 	tcp("n2", "n3", 7001, 4000, 532, 132, false, left)                                // sent again
-	if v := told(); v != "LEFT" {
+	if v := reported(); v != "LEFT" {
 		t.Errorf("n3 was told %q in a message that passed the second time, want LEFT", v)
 	}
 }

@@ -60,7 +60,7 @@ func (r *fakeRun) Do(_ context.Context, host model.NodeID, name string, args ...
 	time.Sleep(50 * time.Microsecond)
 	text := strings.Join(append([]string{name}, args...), " ")
 	r.note("%s %s", host, text)
-	if res, told := r.ops[text]; told {
+	if res, reported := r.ops[text]; reported {
 		return res, nil
 	}
 	return run.OpResult{Type: model.OpOK, Value: "v"}, nil

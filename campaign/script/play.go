@@ -175,11 +175,11 @@ func Test(t T, c Config, f func(*Script)) {
 		}
 		c.RunsDir = dir
 	}
-	told := c.Step
+	reported := c.Step
 	c.Step = func(st model.Step) {
 		t.Logf("%s", StepLine(st))
-		if told != nil {
-			told(st)
+		if reported != nil {
+			reported(st)
 		}
 	}
 	r, err := Play(t.Context(), c, 1, f)

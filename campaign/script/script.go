@@ -26,9 +26,9 @@ type Host = model.NodeID
 // done ends the script: the run is then unknown, since nobody can tell what it
 // would have shown.
 type Script struct {
-	ctx  context.Context
-	live live
-	told func(model.Step)
+	ctx      context.Context
+	live     live
+	reported func(model.Step)
 	// line is where a step of a file stands; nil: steps are calls of Go.
 	line func() string
 
@@ -61,8 +61,10 @@ type live interface {
 }
 
 // play has a function act on a live target.
-func play(told func(model.Step), f func(*Script)) run.Play {
-	return func(ctx context.Context, l *run.Live) error { return (&Script{ctx: ctx, live: l, told: told}).play(f) }
+func play(reported func(model.Step), f func(*Script)) run.Play {
+	return func(ctx context.Context, l *run.Live) error {
+		return (&Script{ctx: ctx, live: l, reported: reported}).play(f)
+	}
 }
 
 // play calls the script's function in a goroutine of its own: a test that gives up
@@ -118,8 +120,8 @@ func (s *Script) step(do, text string, act func() (string, error)) {
 		st.Outcome, st.Result = model.StepStuck, err.Error()
 	}
 	s.live.Enter(st)
-	if s.told != nil {
-		s.told(st)
+	if s.reported != nil {
+		s.reported(st)
 	}
 	if s.halted = st.Outcome == model.StepStuck; s.halted {
 		runtime.Goexit()

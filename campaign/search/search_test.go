@@ -333,13 +333,13 @@ func TestStatesThatDoNotRecurAreToldOf(t *testing.T) {
 		if err := s.Run(context.Background(), 1); err != nil {
 			t.Fatal(err)
 		}
-		told := strings.Join(s.Reasons(), " ")
+		reported := strings.Join(s.Reasons(), " ")
 		again, _ := resumed(t, k, run, mine, k.inputs(t), *finished, s.runs)
-		if got := strings.Join(again.Reasons(), " "); got != told {
-			t.Errorf("%s: after a restart told %q, before %q", name, got, told)
+		if got := strings.Join(again.Reasons(), " "); got != reported {
+			t.Errorf("%s: after a restart told %q, before %q", name, got, reported)
 		}
-		if !strings.Contains(told, c.want) || strings.Contains(told, "did not occur") != (c.want != "") {
-			t.Errorf("%s: told %q", name, told)
+		if !strings.Contains(reported, c.want) || strings.Contains(reported, "did not occur") != (c.want != "") {
+			t.Errorf("%s: told %q", name, reported)
 		}
 	}
 }

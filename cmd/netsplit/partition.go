@@ -182,11 +182,11 @@ func cut(c *cobra.Command, conn *daemonFlags, print *printer, spec wire.Partitio
 // proved waits until a partition is in force, or is no more to be, and tells meanwhile
 // what hinders it.
 func proved(ctx context.Context, cl *client.Client, p wire.PartitionStatus, out io.Writer) (wire.PartitionStatus, error) {
-	told := ""
+	reported := ""
 	for end := time.Now().Add(proofWait); p.State == string(model.PartitionRequested) && time.Now().Before(end); {
-		if why := cmp.Or(model.OneLine(p.Reason), "it is being proved"); why != told {
+		if why := cmp.Or(model.OneLine(p.Reason), "it is being proved"); why != reported {
 			fmt.Fprintf(out, "netsplit: partition %s is not in force yet, trying again: %s\n", p.Name, why)
-			told = why
+			reported = why
 		}
 		select {
 		case <-ctx.Done():

@@ -84,18 +84,18 @@ func TestARunWhoseGatePortGoesDownIsUnknown(t *testing.T) {
 		t.Fatal(err)
 	}
 	res := p.Wait(t, 2*time.Minute)
-	told := 0
+	reported := 0
 	for _, r := range harness.Records(t, dir, harness.CampaignID(t, res)) {
 		gate := strings.Contains(r.Verdict.Reason, "gate port")
 		if gate {
-			told++
+			reported++
 		}
 		if gate && (r.Verdict.Value != model.VerdictUnknown || !strings.Contains(r.Verdict.Reason, "what was on its way")) {
 			t.Errorf("%s is %s: %s", r.Run, r.Verdict.Value, r.Verdict.Reason)
 		}
 	}
-	if told != 1 {
-		t.Errorf("%d runs of 4 are unknown for the gate port, want one: %s", told, res)
+	if reported != 1 {
+		t.Errorf("%d runs of 4 are unknown for the gate port, want one: %s", reported, res)
 	}
 }
 
@@ -207,20 +207,20 @@ func TestARunWhoseSwitchLosesItsControllerIsUnknown(t *testing.T) {
 			res := p.Wait(t, 5*time.Minute)
 			runs := harness.Records(t, dir, harness.CampaignID(t, res))
 			harness.CheckProofs(t, runs)
-			told, judged := false, 0
+			reported, judged := false, 0
 			for _, r := range runs {
 				gone := strings.Contains(r.Verdict.Reason, "went away, with what it held")
 				switch {
 				case r.Dir < hitIn && gone:
 					t.Errorf("%s, before it: %s", r.Run, r.Verdict.Reason)
 				case r.Dir == hitIn:
-					told = gone && r.Verdict.Value == model.VerdictUnknown
+					reported = gone && r.Verdict.Value == model.VerdictUnknown
 				case r.Dir > hitIn && r.Verdict.Value != model.VerdictUnknown:
 					judged++
 				}
 			}
-			if !told || judged == 0 {
-				t.Errorf("%s is unknown for the switch: %v; runs after it that could be judged: %d: %s", filepath.Base(hitIn), told, judged, harness.Verdicts(runs))
+			if !reported || judged == 0 {
+				t.Errorf("%s is unknown for the switch: %v; runs after it that could be judged: %d: %s", filepath.Base(hitIn), reported, judged, harness.Verdicts(runs))
 			}
 		})
 	}

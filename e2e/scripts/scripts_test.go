@@ -370,12 +370,12 @@ func glob(t *testing.T, dir, file string) []string {
 }
 
 // What a test prints when the script fails, as go test shows it.
-type told struct {
+type reported struct {
 	*testing.T
 	errors []string
 }
 
-func (t *told) Errorf(format string, args ...any) {
+func (t *reported) Errorf(format string, args ...any) {
 	b, _ := json.Marshal(args)
 	t.errors = append(t.errors, format+string(b))
 }
@@ -383,7 +383,7 @@ func (t *told) Errorf(format string, args ...any) {
 // Test is for go test: it fails where an assertion does not hold, and only there.
 func TestFailsTheTest(t *testing.T) {
 	harness.LeavesNothing(t)
-	ft := &told{T: t}
+	ft := &reported{T: t}
 	dir := t.TempDir()
 	script.Test(ft, script.Config{Target: "redis-sentinel", RunsDir: dir}, func(s *script.Script) {
 		s.Equal(s.Client("c1").Do("get", "n1", "nothing").Value, "something", "there is something")

@@ -51,7 +51,7 @@ func TestAPartitionHealsWhateverHangs(t *testing.T) {
 	t.Run("a time that begins though nothing is proved", func(t *testing.T) {
 		b.inHost("c", "STOP")
 		d.Call("POST", "/v1/partitions", wire.PartitionSpec{Name: "timed", Partition: alone, For: wire.Span(2 * time.Second)}, nil)
-		if text := d.told("partition", "timed", "requested"); !strings.Contains(text, "host c: agent") || strings.Contains(text, "MultipartRequest") {
+		if text := d.reported("partition", "timed", "requested"); !strings.Contains(text, "host c: agent") || strings.Contains(text, "MultipartRequest") {
 			t.Errorf("an agent hangs, and what is told is %q", text)
 		}
 		p := d.State("timed", "healing")
@@ -73,10 +73,10 @@ func TestAPartitionHealsWhateverHangs(t *testing.T) {
 	t.Run("somebody takes the rules away", func(t *testing.T) {
 		before := d.partition(wire.PartitionSpec{Name: "robbed", Partition: alone})
 		harness.Output(t, "ovs-ofctl", "-O", "OpenFlow13", "del-flows", "unix:"+b.Path(bridge+".mgmt"))
-		if text := d.told("switch", datapath, "tampered"); !strings.Contains(text, "somebody changed the rules") {
+		if text := d.reported("switch", datapath, "tampered"); !strings.Contains(text, "somebody changed the rules") {
 			t.Errorf("told %q", text)
 		}
-		if text := d.told("partition", "robbed", "requested"); !strings.Contains(text, "proved again") {
+		if text := d.reported("partition", "robbed", "requested"); !strings.Contains(text, "proved again") {
 			t.Errorf("told %q", text)
 		}
 		p := d.State("robbed", "in_force")

@@ -142,13 +142,13 @@ func overlap(t *testing.T, b *bench, d *daemon) {
 	t.Helper()
 	var ps wire.Partitions
 	d.Call("GET", "/v1/partitions", nil, &ps)
-	var told float64
+	var reported float64
 	for _, p := range ps.Items {
-		told += float64(p.Dropped)
+		reported += float64(p.Dropped)
 	}
 	before := d.dropped()
-	if before != told || before == 0 {
-		t.Errorf("the metrics have %v dropped packets, the partitions %v", before, told)
+	if before != reported || before == 0 {
+		t.Errorf("the metrics have %v dropped packets, the partitions %v", before, reported)
 	}
 	d.partition(wire.PartitionSpec{Name: "whole", Partition: wire.Partition{Shape: "isolate", Groups: [][]string{{"a"}}}})
 	d.partition(wire.PartitionSpec{Name: "part", Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"a"}, {"b"}}}})

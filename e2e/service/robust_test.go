@@ -58,7 +58,7 @@ func TestPartitionsByHandInHardHours(t *testing.T) {
 		if p.InForce != nil {
 			t.Errorf("%+v: it never was in force", p)
 		}
-		if text := d.told("partition", "evicted", "failed"); !strings.Contains(text, "partition evicted is failed: switch "+datapath) {
+		if text := d.reported("partition", "evicted", "failed"); !strings.Contains(text, "partition evicted is failed: switch "+datapath) {
 			t.Errorf("told %q", text)
 		}
 		if p := d.State("first", "in_force"); !p.InForce.Equal(*first.InForce) || p.Reason != "" {
@@ -89,11 +89,11 @@ func TestPartitionsByHandInHardHours(t *testing.T) {
 	t.Run("a port goes while cut", func(t *testing.T) {
 		d.partition(wire.PartitionSpec{Name: "unplugged", Partition: cut})
 		b.VSCtl("del-port", bridge, "hp1")
-		if text := d.told("host", "a", "no-port"); !strings.Contains(text, "removed from the switch") {
+		if text := d.reported("host", "a", "no-port"); !strings.Contains(text, "removed from the switch") {
 			t.Errorf("told %q", text)
 		}
 		b.VSCtl("add-port", bridge, "hp1", "--", "set", "interface", "hp1", "ofport_request=11")
-		d.told("host", "a", "port")
+		d.reported("host", "a", "port")
 		b.expect("with the port back", func(from, to string) bool { return from != "a" && to != "a" })
 		if p := d.Heal("unplugged"); p.Leaked != 0 || p.Reason != "" {
 			t.Errorf("%+v", p)
@@ -180,8 +180,8 @@ func TestPartitionsByHandInHardHours(t *testing.T) {
 	})
 }
 
-// told waits for the first event of that kind, id and state.
-func (d *daemon) told(kind, id, state string) string {
+// reported waits for the first event of that kind, id and state.
+func (d *daemon) reported(kind, id, state string) string {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	defer cancel()

@@ -177,8 +177,8 @@ func TestCutsAtTheGateLeakNothing(t *testing.T) {
 		cut := false
 		passed, refused := map[uint32]bool{}, map[uint32]bool{}
 		kind := map[uint32]string{}
-		told := fabric.Events{GateFault: func(_ model.DatapathID, err error) { t.Error(err) }}
-		f := b.gated(t, by, fabric.Config{Events: told}, func(_ model.NodeID, frame []byte) bool {
+		reported := fabric.Events{GateFault: func(_ model.DatapathID, err error) { t.Error(err) }}
+		f := b.gated(t, by, fabric.Config{Events: reported}, func(_ model.NodeID, frame []byte) bool {
 			mu.Lock()
 			defer mu.Unlock()
 			at := bytes.Index(frame, []byte(marker))
@@ -490,16 +490,16 @@ func TestAGatePortThatGoesDownIsToldAndOpensThePairs(t *testing.T) {
 	f := b.gated(t, model.GateByPort, fabric.Config{Events: fabric.Events{GateFault: func(_ model.DatapathID, err error) { faults <- err }}}, hold)
 	b.expect("all held", func(model.NodeID, model.NodeID) bool { return false })
 	b.do("ip", "-n", b.sw(), "link", "set", gateReader, "down")
-	var told []string
-	for deadline := time.After(10 * time.Second); !strings.Contains(strings.Join(told, "\n"), "went down"); {
+	var reported []string
+	for deadline := time.After(10 * time.Second); !strings.Contains(strings.Join(reported, "\n"), "went down"); {
 		select {
 		case err := <-faults:
-			told = append(told, err.Error())
+			reported = append(reported, err.Error())
 		case <-deadline:
-			t.Fatalf("not told within 10 s; told %q", told)
+			t.Fatalf("not told within 10 s; told %q", reported)
 		}
 	}
-	t.Logf("told %q", told)
+	t.Logf("told %q", reported)
 	b.until("the pairs are open", func() error {
 		if rules := b.flows(); strings.Contains(rules, "push_vlan") {
 			return fmt.Errorf("gated still:\n%s", rules)

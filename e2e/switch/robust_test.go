@@ -220,17 +220,17 @@ func rulesIn(b *bench, table int) int {
 // old number it finds its cut again, with another one that is told too.
 func TestAPortGoesAndComesBack(t *testing.T) {
 	b := newBench(t, 4)
-	told := make(chan error, 10)
+	reported := make(chan error, 10)
 	f, _ := b.start(fabric.Config{Events: fabric.Events{HostPort: func(_ model.DatapathID, h model.NodeID, err error) {
 		if h != "h1" {
 			err = fmt.Errorf("told of %s: %v", h, err)
 		}
-		told <- err
+		reported <- err
 	}}})
 	next := func(want string) {
 		t.Helper()
 		select {
-		case err := <-told:
+		case err := <-reported:
 			if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 				t.Errorf("told %v, want %q", err, want)
 			}

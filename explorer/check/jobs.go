@@ -57,11 +57,11 @@ func notFinished() checker {
 			by := map[string]*model.Failure{}
 			for _, key := range sortedKeys(accepted) {
 				is, known := state[key]
-				told := ""
+				reported := ""
 				if at, ok := stopped[key]; ok {
-					told = fmt.Sprintf(", though it was told to stop at %s s", seconds(at))
+					reported = fmt.Sprintf(", though it was told to stop at %s s", seconds(at))
 				}
-				what := fmt.Sprintf("%s was accepted at %s s%s; it is %s when recovery is over%s", key, seconds(accepted[key].done), when(r, accepted[key].done), is, told)
+				what := fmt.Sprintf("%s was accepted at %s s%s; it is %s when recovery is over%s", key, seconds(accepted[key].done), when(r, accepted[key].done), is, reported)
 				if known && !slices.Contains(s.list("over"), is) {
 					out.missing = append(out.missing, key)
 				}
@@ -70,7 +70,7 @@ func notFinished() checker {
 					out.unknown = fmt.Sprintf("nobody could tell the state of %s: %s", key, why[key])
 				case slices.Contains(s.list("lost"), is):
 					note(by, fmt.Sprintf("what %s handed in is lost: %s after recovery", accepted[key].f, is), what)
-				case !slices.Contains(s.list("over"), is) && told != "":
+				case !slices.Contains(s.list("over"), is) && reported != "":
 					note(by, fmt.Sprintf("what %s handed in cannot be stopped: %s after recovery", accepted[key].f, stable(is)), what)
 				case !slices.Contains(s.list("over"), is):
 					note(by, fmt.Sprintf("what %s handed in does not end: %s after recovery", accepted[key].f, stable(is)), what)

@@ -56,9 +56,9 @@ func unsaidAtEnd(r *Record, s settings) string {
 		return slices.ContainsFunc(values, func(v model.VarValue) bool { return v.Var.Name == variable })
 	}
 	roles := ordered(r, s["role"])
-	told := slices.ContainsFunc(roles, func(o record.Entry) bool { return o.Type == model.OpOK })
+	reported := slices.ContainsFunc(roles, func(o record.Entry) bool { return o.Type == model.OpOK })
 	leaders := s["leader"] != "" || len(roles) > 0
-	if told || shown(s["leader"]) || !leaders && shown(s["view"]) {
+	if reported || shown(s["leader"]) || !leaders && shown(s["view"]) {
 		return ""
 	}
 	return "nothing says who leads when recovery is over"
@@ -184,7 +184,7 @@ func maxAge(r *Record, variable string) time.Duration {
 // the last values observed and by the final roles in the history, the last of
 // each node, whichever has more.
 func leadersAtEnd(r *Record, s settings) (model.Failure, bool) {
-	observed, told := map[string]map[string]bool{}, map[string]map[string]bool{}
+	observed, reported := map[string]map[string]bool{}, map[string]map[string]bool{}
 	add := func(to map[string]map[string]bool, about, node string) {
 		if to[about] == nil {
 			to[about] = map[string]bool{}
@@ -201,12 +201,12 @@ func leadersAtEnd(r *Record, s settings) (model.Failure, bool) {
 		switch {
 		case c.f != s["role"]:
 		case c.typ == model.OpOK && c.value == s["value"]:
-			add(told, thing(r, c.key), string(c.node))
+			add(reported, thing(r, c.key), string(c.node))
 		case c.typ == model.OpOK || c.unanswered(): // what it was before, it may be no more
-			delete(told[thing(r, c.key)], string(c.node))
+			delete(reported[thing(r, c.key)], string(c.node))
 		}
 	}
-	for about, leaders := range told {
+	for about, leaders := range reported {
 		if len(leaders) > len(observed[about]) {
 			observed[about] = leaders
 		}

@@ -144,7 +144,7 @@ func finalRoles(r *Record, s settings) (roles map[string]map[model.NodeID]string
 		}
 	}
 	for _, v := range old {
-		if _, told := roles[v.About][v.Node]; !told && s["variable"] != "" && v.Name == s["variable"] && ofItself(r, v) && !slices.Contains(silent[v.About], v.Node) {
+		if _, reported := roles[v.About][v.Node]; !reported && s["variable"] != "" && v.Name == s["variable"] && ofItself(r, v) && !slices.Contains(silent[v.About], v.Node) {
 			silent[v.About] = append(silent[v.About], v.Node)
 		}
 	}

@@ -52,7 +52,7 @@ func TestAnswersHaveTheTypeOfWhatTheyAnswer(t *testing.T) {
 			[]string{"frame answer 0x3 5", "unknown 3", "frame answer 0x3 5", "frame answer 0x3 5", "frame answer 0x3 5"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, told(rules(t, c.of, c.steps, 1, 20)[1])); diff != "" {
+			if diff := cmp.Diff(c.want, reported(rules(t, c.of, c.steps, 1, 20)[1])); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -48,7 +48,7 @@ func TestFramesAfterAnotherBeginning(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			us := rules(t, greeted(), c.steps, 1, 20)
 			for dir := range us {
-				if diff := cmp.Diff(c.want[dir], told(us[dir])); diff != "" {
+				if diff := cmp.Diff(c.want[dir], reported(us[dir])); diff != "" {
 					t.Errorf("units of direction %d (-want +got):\n%s", dir, diff)
 				}
 			}

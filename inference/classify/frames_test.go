@@ -22,8 +22,8 @@ func small() model.Protocol {
 
 func smallBytes(body string) string { return string([]byte{byte(len(body)), 0, 0, 9}) + body }
 
-// told are the units as "type bytes field=value ..".
-func told(us []Unit) (out []string) {
+// reported are the units as "type bytes field=value ..".
+func reported(us []Unit) (out []string) {
 	for _, u := range us {
 		s := fmt.Sprintf("%s %d", u.Type, u.Bytes)
 		for _, f := range u.Fields {
@@ -52,7 +52,7 @@ func TestFramesOfATargetFile(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			us := rules(t, small(), c.steps, 1, 20)
-			if diff := cmp.Diff(c.want, told(us[0])); diff != "" {
+			if diff := cmp.Diff(c.want, reported(us[0])); diff != "" {
 				t.Errorf("units (-want +got):\n%s", diff)
 			}
 		})
@@ -68,7 +68,7 @@ func TestFramesOfAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	us := run(t, d, []step{{b: []byte(smallBytes("\x03\x04"))}, {dir: 1, b: []byte(smallBytes("\x77"))}}, nil)
-	if diff := cmp.Diff([]string{"frame 0x3 0x1 6", "frame answer 5"}, told(append(us[0], us[1]...))); diff != "" {
+	if diff := cmp.Diff([]string{"frame 0x3 0x1 6", "frame answer 5"}, reported(append(us[0], us[1]...))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -97,7 +97,7 @@ func TestFramesOfDatagrams(t *testing.T) {
 	}
 	read, payload := Datagrams(p), []byte(smallBytes("\x08\xff\x00\x11ab\x00\x00"))
 	want := []string{"frame 0x8 0x7 12 id=616200 name=ab seq=17", "frame answer 0xff 12 id=616200 name=ab seq=17"}
-	if diff := cmp.Diff(want, told([]Unit{read(0, payload), read(1, payload)})); diff != "" {
+	if diff := cmp.Diff(want, reported([]Unit{read(0, payload), read(1, payload)})); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -131,7 +131,7 @@ func TestATextHasTheLengthThatItHas(t *testing.T) {
 		t.Fatal(err)
 	}
 	us := run(t, d, []step{{b: []byte("Q\x00\x00\x00\x08SHO\x00Q\x00\x00\x00\x0eTIMELINE 2X\x00\x00\x00\x04")}}, nil)
-	if diff := cmp.Diff([]string{"frame 0x51 9 text=SHO", "frame 0x51 15 id=54494d454c494e45 text=TIMELINE", "frame 0x58 5"}, told(us[0])); diff != "" {
+	if diff := cmp.Diff([]string{"frame 0x51 9 text=SHO", "frame 0x51 15 id=54494d454c494e45 text=TIMELINE", "frame 0x58 5"}, reported(us[0])); diff != "" {
 		t.Errorf("units (-want +got):\n%s", diff)
 	}
 }

@@ -125,8 +125,8 @@ func (l *textLines) size(_ int, b []byte) int64 {
 	if r == nil {
 		return n
 	}
-	if told := group(line, at, r.length); told != nil {
-		k, err := strconv.ParseUint(string(told), 10, 64)
+	if reported := group(line, at, r.length); reported != nil {
+		k, err := strconv.ParseUint(string(reported), 10, 64)
 		if err != nil || k > framesLong {
 			return -1
 		}

@@ -29,7 +29,7 @@ func lineTypes(us []Unit) []string {
 		}
 		us[i].Fields = fs
 	}
-	return told(us)
+	return reported(us)
 }
 
 // TestLinesOfATargetFile: what belongs to a line is no line, whatever it holds,

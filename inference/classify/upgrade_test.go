@@ -45,7 +45,7 @@ func TestTLSThatIsAskedForBetweenTwoMessages(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			us := rules(t, c.of, c.steps, 1, 20)
 			for dir := range us {
-				if diff := cmp.Diff(c.want[dir], told(us[dir])); diff != "" {
+				if diff := cmp.Diff(c.want[dir], reported(us[dir])); diff != "" {
 					t.Errorf("direction %d (-want +got):\n%s", dir, diff)
 				}
 			}

@@ -106,7 +106,7 @@ func asking(msgs []msg, l length, ids *pairing, own []offset) []offset {
 	full, look := newTable(sampleOf(of[1], typeSample), l), newTable(sampleOf(of[1], typeLook), l)
 	type found struct {
 		offset
-		told float64
+		info float64
 	}
 	var all []found
 	whole := map[int]bool{} // all of the byte will do
@@ -118,27 +118,27 @@ func asking(msgs []msg, l length, ids *pairing, own []offset) []offset {
 			continue
 		}
 		whole[s.at] = whole[s.at] || s.mask == 0xff
-		all = append(all, found{s, look.told(msgs, []offset{s})})
+		all = append(all, found{s, look.info(msgs, []offset{s})})
 	}
-	more := func(a, b found) int { return cmp.Compare(b.told, a.told) }
+	more := func(a, b found) int { return cmp.Compare(b.info, a.info) }
 	slices.SortStableFunc(all, more)
 	all = all[:min(len(all), typeLeft)]
 	for i := range all {
-		all[i].told = full.told(msgs, []offset{all[i].offset})
+		all[i].info = full.info(msgs, []offset{all[i].offset})
 	}
 	slices.SortStableFunc(all, more)
-	if len(all) == 0 || all[0].told < max(typePays*full.total, typeBits) {
+	if len(all) == 0 || all[0].info < max(typePays*full.total, typeBits) {
 		return nil
 	}
 	// What tells nearly as much, and more of the requests, is more likely the type.
 	one, most := all[0], math.Inf(-1)
 	for _, f := range all {
-		bits := f.told + max(requests.saved(requests.base, []offset{f.offset}, f.offset), 0)
-		if bits *= math.Exp2(-float64(f.at) / typeFar); f.told >= correlateNear*all[0].told && bits > most {
+		bits := f.info + max(requests.saved(requests.base, []offset{f.offset}, f.offset), 0)
+		if bits *= math.Exp2(-float64(f.at) / typeFar); f.info >= correlateNear*all[0].info && bits > most {
 			one, most = f, bits
 		}
 	}
-	best, told := []offset{one.offset}, one.told
+	best, info := []offset{one.offset}, one.info
 	for _, f := range all {
 		if f.at == one.at {
 			continue
@@ -148,18 +148,18 @@ func asking(msgs []msg, l length, ids *pairing, own []offset) []offset {
 		if _, k := requests.labelled(two); k == 0 {
 			continue
 		}
-		if n := full.told(msgs, two); n > told && n-one.told >= secondPays*(full.total-one.told) {
-			best, told = two, n
+		if n := full.info(msgs, two); n > info && n-one.info >= secondPays*(full.total-one.info) {
+			best, info = two, n
 		}
 	}
-	if told < correlatePays*full.savedBy(own) {
+	if info < correlatePays*full.savedBy(own) {
 		return nil
 	}
 	return best
 }
 
-// told is how many bits of answers the type of what they answer saves.
-func (t *table) told(msgs []msg, offsets []offset) float64 {
+// info is how many bits of answers the type of what they answer saves.
+func (t *table) info(msgs []msg, offsets []offset) float64 {
 	_, total := t.cost(t.keyed(func(m *msg) [3]int {
 		if m.asks == 0 {
 			return [3]int{}

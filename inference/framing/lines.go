@@ -110,8 +110,8 @@ func tokensOf(b []byte) ([]string, int) {
 	return tokens, n
 }
 
-// told is the number in a word of a line; -1: none.
-func told(tokens []string, token int) int {
+// info is the number in a word of a line; -1: none.
+func info(tokens []string, token int) int {
 	if token == lastToken {
 		token = len(tokens) - 1
 	}
@@ -172,7 +172,7 @@ func (x *lineSearch) learn() bool {
 				vote(tokens[0], alone, x.lands(i, r, end, 0), 0)
 				numbers := false
 				for token := lastToken; token < min(len(tokens), lineTokens); token++ {
-					value := told(tokens, token)
+					value := info(tokens, token)
 					numbers = numbers || value >= 0
 					for plus := 0; value >= 0 && plus <= lineEndings; plus++ {
 						if to := end + value + plus; to <= len(r.b) {
@@ -224,7 +224,7 @@ func (x *lineSearch) behind(b []byte, tokens []string, end int) int {
 	if !ok {
 		return end
 	}
-	n := told(tokens, c.token)
+	n := info(tokens, c.token)
 	if n < 0 {
 		return end
 	}

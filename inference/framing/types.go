@@ -159,7 +159,7 @@ func newTable(msgs []msg, l length) *table {
 
 // learn sets what is known of a column without types.
 func (t *table) learn(c *column) {
-	same, told, n := 0.5, 0.5, 0
+	same, info, n := 0.5, 0.5, 0
 	c.named = make([]float64, len(t.counts))
 	for i, v := range c.values {
 		if v == absent {
@@ -171,7 +171,7 @@ func (t *table) learn(c *column) {
 			if c.values[p] == v {
 				same++
 			} else {
-				told++
+				info++
 			}
 		}
 	}
@@ -180,7 +180,7 @@ func (t *table) learn(c *column) {
 			c.named[v] = math.Log2(float64(n) / k)
 		}
 	}
-	c.same = [2]float64{math.Log2((same + told) / told), math.Log2((same + told) / same)}
+	c.same = [2]float64{math.Log2((same + info) / info), math.Log2((same + info) / same)}
 }
 
 // group sorts the messages by type, and finds for each the one before it of its
@@ -247,7 +247,7 @@ func (t *table) costOf(labels []int, k, from, to int) ([]float64, float64) {
 // value is the one before, and the values that are not. Both are told as they
 // are in all messages, or as they are in this type, which has to be told itself.
 func (t *table) tell(group []int, c *column) float64 {
-	same, changed, told := 0, 0, 0
+	same, changed, info := 0, 0, 0
 	var named float64
 	for _, i := range group {
 		v := c.values[i]
@@ -261,7 +261,7 @@ func (t *table) tell(group []int, c *column) float64 {
 			}
 			changed++
 		}
-		told++
+		info++
 		named += c.named[v]
 		if t.counts[v] == 0 {
 			t.touched = append(t.touched, int(v))
@@ -269,11 +269,11 @@ func (t *table) tell(group []int, c *column) float64 {
 		t.counts[v]++
 	}
 	bits := math.Min(float64(same)*c.same[1]+float64(changed)*c.same[0], choice(same, changed)+1)
-	if told > 0 {
-		own := float64(len(t.touched)-1)/2*log2(told) + 1
+	if info > 0 {
+		own := float64(len(t.touched)-1)/2*log2(info) + 1
 		for _, v := range t.touched {
 			n := float64(t.counts[v])
-			own += c.named[v] + n*(log2(told)-log2(t.counts[v]))
+			own += c.named[v] + n*(log2(info)-log2(t.counts[v]))
 			t.counts[v] = 0
 		}
 		bits += math.Min(named, own)

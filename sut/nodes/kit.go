@@ -34,7 +34,7 @@ type KitConfig struct {
 	// Fetching hears what is fetched, line by line.
 	Fetching func(string)
 	// Told hears, once each, what a user must know of the templates.
-	Told func(string)
+	Notify func(string)
 }
 
 // NewKit gets the target's files and programs, which takes a while where they
@@ -44,7 +44,7 @@ func NewKit(ctx context.Context, c KitConfig) (*Kit, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &Kit{Target: c.Target, templates: newTemplates(c.Told),
+	k := &Kit{Target: c.Target, templates: newTemplates(c.Notify),
 		expand: sut.ExpandInput{TargetDir: c.Dir, Bin: c.Bin, Netsplit: c.Netsplit, Version: c.Target.Release}}
 	name := c.Target.Name
 	if c.Target.Release != "" {

@@ -27,13 +27,13 @@ func TestATemplateThatNamesItsFolderIsNone(t *testing.T) {
 			Command: []string{"true"}, Files: map[string]string{"data/server.conf": "dir={{.Dir}}"}})
 		p, notes := f.run(nil)
 		if tied == "" {
-			if p.template == nil || len(f.told) > 0 {
-				t.Errorf("%s: template %v, told %q, notes %s", line, p.template, f.told, notes)
+			if p.template == nil || len(f.reported) > 0 {
+				t.Errorf("%s: template %v, told %q, notes %s", line, p.template, f.reported, notes)
 			}
 			continue
 		}
-		if p.template != nil || len(f.told) != 1 || !strings.Contains(f.told[0], "("+tied+")") || !strings.Contains(notes, "the run starts from nothing") {
-			t.Errorf("%s: template %v, told %q, notes %s", line, p.template, f.told, notes)
+		if p.template != nil || len(f.reported) != 1 || !strings.Contains(f.reported[0], "("+tied+")") || !strings.Contains(notes, "the run starts from nothing") {
+			t.Errorf("%s: template %v, told %q, notes %s", line, p.template, f.reported, notes)
 		}
 		if left, _ := filepath.Glob(filepath.Join(f.cache, "template-*", manifestFile)); len(left) > 0 {
 			t.Errorf("%s: the next campaign would take %s", line, left)

@@ -19,7 +19,7 @@ import (
 // templates is what the runs of one campaign know of their templates: making
 // one costs as much as a run, so that what failed is not tried again.
 type templates struct {
-	told func(string) // hears, once each, what a user must know
+	reported func(string) // hears, once each, what a user must know
 	// quiet is how long a file must have been left alone before its stamp is
 	// trusted: within one tick of the clock a second change does not show.
 	quiet time.Duration
@@ -44,8 +44,8 @@ type stamp struct {
 	ctime, mtime syscall.Timespec
 }
 
-func newTemplates(told func(string)) *templates {
-	return &templates{told: told, quiet: time.Second, anew: map[string]bool{}, hashed: map[string]hashedFile{}}
+func newTemplates(reported func(string)) *templates {
+	return &templates{reported: reported, quiet: time.Second, anew: map[string]bool{}, hashed: map[string]hashedFile{}}
 }
 
 // say tells a thing that was not told before.
@@ -57,7 +57,7 @@ func (a *templates) say(text string) {
 	}
 	a.mu.Unlock()
 	if !known {
-		a.told(text)
+		a.reported(text)
 	}
 }
 

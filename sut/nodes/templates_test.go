@@ -20,11 +20,11 @@ import (
 // templateRuns begins runs of a target on this machine, one after the other,
 // as those of one campaign.
 type templateRuns struct {
-	t     *testing.T
-	cache string
-	tg    *model.Target
-	known *templates
-	told  []string
+	t        *testing.T
+	cache    string
+	tg       *model.Target
+	known    *templates
+	reported []string
 }
 
 // newTemplateRuns has a target of one set-up command, a shell line.
@@ -38,8 +38,8 @@ func newTemplateRuns(t *testing.T, line string) *templateRuns {
 
 // campaign begins another one.
 func (f *templateRuns) campaign() {
-	f.told = nil
-	f.known = newTemplates(func(text string) { f.told = append(f.told, text) })
+	f.reported = nil
+	f.known = newTemplates(func(text string) { f.reported = append(f.reported, text) })
 }
 
 // journal keeps what processes tell of themselves.
@@ -119,8 +119,8 @@ func TestATemplateThatCannotBeMadeIsTriedOnce(t *testing.T) {
 	if b, _ := os.ReadFile(count); len(b) != 1 {
 		t.Errorf("tried %d times in one campaign", len(b))
 	}
-	if len(f.told) != 1 || !strings.Contains(f.told[0], "every run starts from nothing") || !strings.Contains(f.told[0], "exit status 3") || f.known.news() != f.told[0] {
-		t.Errorf("told %q", f.told)
+	if len(f.reported) != 1 || !strings.Contains(f.reported[0], "every run starts from nothing") || !strings.Contains(f.reported[0], "exit status 3") || f.known.news() != f.reported[0] {
+		t.Errorf("told %q", f.reported)
 	}
 	f.campaign()
 	f.run(nil)
@@ -149,8 +149,8 @@ func TestADamagedCacheOfATemplateIsMadeAnew(t *testing.T) {
 			for range 2 { // the second one looks at no more than stamps
 				f.run(nil)
 			}
-			if len(f.told) > 0 || len(f.known.hashed) != 1 {
-				t.Fatalf("nothing was changed, told %q; %d digests kept", f.told, len(f.known.hashed))
+			if len(f.reported) > 0 || len(f.known.hashed) != 1 {
+				t.Fatalf("nothing was changed, told %q; %d digests kept", f.reported, len(f.known.hashed))
 			}
 			time.Sleep(20 * time.Millisecond) // the clock of the file system ticks
 			damage(dir)
@@ -161,8 +161,8 @@ func TestADamagedCacheOfATemplateIsMadeAnew(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(dir, "new.list")); err == nil {
 				t.Error("what was added is there still")
 			}
-			if len(f.told) != 1 || !strings.Contains(f.told[0], want) || !strings.Contains(f.told[0], "made again") || !strings.Contains(notes, want) {
-				t.Errorf("told %q, notes %s, want %q", f.told, notes, want)
+			if len(f.reported) != 1 || !strings.Contains(f.reported[0], want) || !strings.Contains(f.reported[0], "made again") || !strings.Contains(notes, want) {
+				t.Errorf("told %q, notes %s, want %q", f.reported, notes, want)
 			}
 		})
 	}
@@ -174,15 +174,15 @@ func TestARunThatChangesTheCacheOfATemplateIsNamed(t *testing.T) {
 	f := newTemplateRuns(t, "{{if .Building}}printf ARCHIVE > {{.Cache}}/a.jsa{{end}}")
 	spoil := func(p *Processes) { write(t, filepath.Join(p.template.cache(), "a.jsa"), "ARCHIVF") }
 	_, notes := f.run(spoil)
-	if want := "during run c-1-r0001"; len(f.told) != 1 || !strings.Contains(f.told[0], want) || !strings.Contains(f.told[0], "a.jsa was changed") || !strings.Contains(notes, want) {
-		t.Errorf("told %q, notes %s", f.told, notes)
+	if want := "during run c-1-r0001"; len(f.reported) != 1 || !strings.Contains(f.reported[0], want) || !strings.Contains(f.reported[0], "a.jsa was changed") || !strings.Contains(notes, want) {
+		t.Errorf("told %q, notes %s", f.reported, notes)
 	}
 	p, _ := f.run(spoil)
-	if p.template == nil || len(f.told) != 2 || !strings.Contains(f.told[1], "made again") {
-		t.Errorf("template %v, told %q", p.template, f.told)
+	if p.template == nil || len(f.reported) != 2 || !strings.Contains(f.reported[1], "made again") {
+		t.Errorf("template %v, told %q", p.template, f.reported)
 	}
 	p, notes = f.run(nil)
-	if p.template != nil || len(f.told) != 3 || !strings.Contains(f.told[2], "every run starts from nothing") || !strings.Contains(notes, "a.jsa was changed") {
-		t.Errorf("template %v, told %q, notes %s", p.template, f.told, notes)
+	if p.template != nil || len(f.reported) != 3 || !strings.Contains(f.reported[2], "every run starts from nothing") || !strings.Contains(notes, "a.jsa was changed") {
+		t.Errorf("template %v, told %q, notes %s", p.template, f.reported, notes)
 	}
 }

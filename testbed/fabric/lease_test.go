@@ -98,9 +98,9 @@ func TestNothingIsKeptBeforePortsAreTold(t *testing.T) {
 	r.until("it is away", func() bool { return r.c.Switch(1) == nil })
 	r.connect(1)
 	r.until("it is back", func() bool { return r.c.Switch(1) != nil })
-	untold := func(err error) bool { return err != nil && strings.Contains(err.Error(), "has not told its ports") }
-	r.until("nothing is known of its ports", func() bool { _, err := r.f.LeaseExpiry(isolate1); return untold(err) })
-	if err := r.f.Verify(soon(t), isolate1); !untold(err) {
+	unreported := func(err error) bool { return err != nil && strings.Contains(err.Error(), "has not told its ports") }
+	r.until("nothing is known of its ports", func() bool { _, err := r.f.LeaseExpiry(isolate1); return unreported(err) })
+	if err := r.f.Verify(soon(t), isolate1); !unreported(err) {
 		t.Errorf("verified: %v", err)
 	}
 	r.slow(nil)

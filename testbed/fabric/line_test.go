@@ -125,7 +125,7 @@ func (p *fakePort) sent() []switchtest.Output {
 	return slices.Clone(p.left)
 }
 
-func (r *rig) told() []string {
+func (r *rig) logged() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.faults)
@@ -145,8 +145,8 @@ func TestGatePortThatGoesAwayIsToldAndOpensThePairs(t *testing.T) {
 	p := r.lines[1]
 	r.mu.Unlock()
 	p.end <- errors.New("the interface went down")
-	r.until("told", func() bool { return len(r.told()) == 1 })
-	if text := r.told()[0]; !strings.Contains(text, "what was on its way") || !strings.Contains(text, "the interface went down") {
+	r.until("told", func() bool { return len(r.logged()) == 1 })
+	if text := r.logged()[0]; !strings.Contains(text, "what was on its way") || !strings.Contains(text, "the interface went down") {
 		t.Errorf("told %q", text)
 	}
 	r.until("open", func() bool { return r.ports(1, 1, 2) == "2" })
@@ -165,8 +165,8 @@ func TestGatePortThatGoesAwayIsToldAndOpensThePairs(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.until("gated again", func() bool { return r.ports(1, 1, 2) == gate })
-	if len(r.told()) != 1 {
-		t.Errorf("told %q", r.told())
+	if len(r.logged()) != 1 {
+		t.Errorf("told %q", r.logged())
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -187,8 +187,8 @@ func TestLossesAtTheGatePortAreToldOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if told := r.told(); len(told) != i+1 || !strings.Contains(told[i], want) {
-			t.Fatalf("told %q, want %q", told, want)
+		if logged := r.logged(); len(logged) != i+1 || !strings.Contains(logged[i], want) {
+			t.Fatalf("told %q, want %q", logged, want)
 		}
 	}
 }
@@ -203,8 +203,8 @@ func TestLossesOfTheSwitchAreTold(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if told := strings.Join(r.told(), "|"); told != want {
-			t.Fatalf("told %q, want %q", told, want)
+		if logged := strings.Join(r.logged(), "|"); logged != want {
+			t.Fatalf("told %q, want %q", logged, want)
 		}
 	}
 }
@@ -215,7 +215,9 @@ func TestLossesAreToldWhileTheRunLasts(t *testing.T) {
 	p.mu.Lock()
 	p.stats.Truncated = 1
 	p.mu.Unlock()
-	r.until("told", func() bool { return len(r.told()) == 1 && strings.Contains(r.told()[0], "1 held packets were longer") })
+	r.until("told", func() bool {
+		return len(r.logged()) == 1 && strings.Contains(r.logged()[0], "1 held packets were longer")
+	})
 }
 
 func TestPacketsThatHaveNoHostAreStrays(t *testing.T) {

@@ -76,8 +76,8 @@ func (r *rig) notReady() string {
 func TestPortsByName(t *testing.T) { onBothGates(t, testPortsByName) }
 
 func testPortsByName(t *testing.T, by model.Gate) {
-	var told heard
-	r := newRig(t, fabric.Config{Testbed: named(), Timeout: time.Minute, Gate: by, Events: told.events()}, 1)
+	var logged heard
+	r := newRig(t, fabric.Config{Testbed: named(), Timeout: time.Minute, Gate: by, Events: logged.events()}, 1)
 	sw := r.sw[1]
 	if got := r.f.Testbed(); got.Hosts[0].Port != (model.Port{Number: 1, Name: "e1"}) || got.Gates[0].Port.Number != gatePort || got.Mirrors[0].Port.Number != 9 {
 		t.Errorf("it is at %+v", got)
@@ -91,7 +91,7 @@ func testPortsByName(t *testing.T, by model.Gate) {
 
 	sw.RemovePort(1)
 	r.until("told that it is gone", func() bool {
-		return told.has("s1h1", `no port called "e1": it has "e2" (2), "e3" (3), "e4" (4), "mirror" (9), "gate" (`)
+		return logged.has("s1h1", `no port called "e1": it has "e2" (2), "e3" (3), "e4" (4), "mirror" (9), "gate" (`)
 	})
 	sw.AddPort(1, "stranger")
 	r.until("no rule has the number that was its", func() bool { return len(r.leaves(1, 1, 4)) == 0 && len(r.leaves(4, 4, 1)) == 0 })
@@ -117,7 +117,7 @@ func testPortsByName(t *testing.T, by model.Gate) {
 	if err := r.f.Ready(soon(t)); err != nil {
 		t.Fatal(err)
 	}
-	r.until("told that it is back", func() bool { return told.has("s1h1", "<nil>") })
+	r.until("told that it is back", func() bool { return logged.has("s1h1", "<nil>") })
 	if out := r.leaves(12, 1, 2); len(out) > 0 {
 		t.Errorf("back under another number it is not cut: %v", out)
 	}
@@ -130,9 +130,9 @@ func testPortsByName(t *testing.T, by model.Gate) {
 
 	// Another port of the same name: which is meant nobody knows.
 	sw.AddPort(13, "e1")
-	r.until("told of two", func() bool { return told.has("s1h1", `2 ports called "e1", numbers 12 13`) })
+	r.until("told of two", func() bool { return logged.has("s1h1", `2 ports called "e1", numbers 12 13`) })
 	sw.RemovePort(13)
-	r.until("told of one", func() bool { return told.has("s1h1", "<nil>") })
+	r.until("told of one", func() bool { return logged.has("s1h1", "<nil>") })
 	if err := r.f.Heal(soon(t), 1); err != nil {
 		t.Fatal(err)
 	}
@@ -152,11 +152,11 @@ func testPortsByName(t *testing.T, by model.Gate) {
 
 // TestAPortThatComesLater: the rest of the testbed does not wait for it, runs do.
 func TestAPortThatComesLater(t *testing.T) {
-	var told heard
+	var logged heard
 	tb := named()
 	tb.Hosts[3].Port.Name = "late"
-	r := newRigUnready(t, fabric.Config{Testbed: tb, Timeout: time.Minute, Events: told.events()})
-	r.until("told", func() bool { return told.has("s1h4", `no port called "late": it has "e1" (1)`) })
+	r := newRigUnready(t, fabric.Config{Testbed: tb, Timeout: time.Minute, Events: logged.events()})
+	r.until("told", func() bool { return logged.has("s1h4", `no port called "late": it has "e1" (1)`) })
 	r.until("the others are joined", func() bool { return slices.Equal(r.leaves(1, 1, 2), []uint32{2}) })
 	if why := r.notReady(); !strings.Contains(why, "host s1h4") {
 		t.Errorf("ready: %s", why)
@@ -206,8 +206,8 @@ func newRigUnready(t *testing.T, cfg fabric.Config) *rig {
 // TestTheGatePortMoves: held packets go to the gate port wherever it is; without
 // it nothing is held and that is told.
 func TestTheGatePortMoves(t *testing.T) {
-	var told heard
-	r := newRig(t, fabric.Config{Testbed: named(), Timeout: time.Minute, Gate: model.GateByPort, Events: told.events()}, 1)
+	var logged heard
+	r := newRig(t, fabric.Config{Testbed: named(), Timeout: time.Minute, Gate: model.GateByPort, Events: logged.events()}, 1)
 	if err := r.f.SetTaps(soon(t), []fabric.Pair{{A: "s1h1", B: "s1h2"}}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -215,9 +215,9 @@ func TestTheGatePortMoves(t *testing.T) {
 		t.Fatalf("gated, it leaves by %v", out)
 	}
 	r.sw[1].RemovePort(gatePort)
-	r.until("told", func() bool { return told.has("gate", `no port called "gate"`) && len(r.told()) > 0 })
+	r.until("told", func() bool { return logged.has("gate", `no port called "gate"`) && len(r.logged()) > 0 })
 	r.until("nothing has its number", func() bool { return slices.Equal(r.leaves(1, 1, 2), []uint32{2}) })
 	r.sw[1].AddPort(500, "gate")
 	r.until("gated by its new number", func() bool { return slices.Equal(r.leaves(1, 1, 2), []uint32{500}) })
-	r.until("told that it is back", func() bool { return told.has("gate", "<nil>") })
+	r.until("told that it is back", func() bool { return logged.has("gate", "<nil>") })
 }

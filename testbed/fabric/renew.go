@@ -36,16 +36,16 @@ func (a *alive) hold(sw *controller.Switch, rules flowrules.Expiring) {
 	a.on, a.rules = sw, rules
 }
 
-// told follows what the switch is told; it is called before that is sent, so that
+// logged follows what the switch is told; it is called before that is sent, so that
 // nothing is renewed behind its removal.
-func (a *alive) told(ms []of13.Message) {
+func (a *alive) logged(ms []of13.Message) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.on == nil {
 		return
 	}
 	none := len(a.rules) == 0
-	a.rules.Told(ms)
+	a.rules.Follow(ms)
 	if none {
 		a.until = time.Time{}
 		if len(a.rules) > 0 {

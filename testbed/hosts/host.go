@@ -21,12 +21,12 @@ type host struct {
 	rules []hostrules.Rule
 	seen  map[string]uint64
 
-	mu    sync.Mutex // guards what follows
-	agent Agent      // that has the rules; nil: none has
-	renew bool       // there are rules
-	until time.Time  // when they expire unless they are renewed
-	told  bool       // as lost, and none were confirmed since
-	start *starting  // nil: nobody asks for its agent
+	mu       sync.Mutex // guards what follows
+	agent    Agent      // that has the rules; nil: none has
+	renew    bool       // there are rules
+	until    time.Time  // when they expire unless they are renewed
+	reported bool       // as lost, and none were confirmed since
+	start    *starting  // nil: nobody asks for its agent
 }
 
 // starting is an agent that is asked for, and started if it died.
@@ -95,7 +95,7 @@ func (o *host) set(a Agent, renew bool, until time.Time) {
 	defer o.mu.Unlock()
 	o.agent, o.renew, o.until = a, renew, until
 	if a != nil {
-		o.told = false
+		o.reported = false
 	}
 }
 
@@ -106,10 +106,10 @@ func (o *host) set(a Agent, renew bool, until time.Time) {
 // Hosts.change is held.
 func (o *host) gap(held, next Agent, rules []hostrules.Rule, dropped map[string]uint64, err error) error {
 	o.mu.Lock()
-	told := o.told
+	reported := o.reported
 	o.mu.Unlock()
 	switch {
-	case told || len(o.rules) == 0:
+	case reported || len(o.rules) == 0:
 		return nil
 	case held != nil && held != next:
 		return fmt.Errorf("host %s: its agent died, and its rules with it", o.name)
@@ -155,7 +155,7 @@ func (h *Hosts) renewing(ctx context.Context, o *host) {
 		if o.agent == a && err == nil {
 			o.until = began.Add(lease)
 		} else if o.agent == a {
-			o.agent, o.told = nil, true // it is given all rules anew
+			o.agent, o.reported = nil, true // it is given all rules anew
 		}
 		o.mu.Unlock()
 		if err != nil {

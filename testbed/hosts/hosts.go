@@ -154,7 +154,7 @@ func (h *Hosts) lose(err error) {
 	for name, o := range h.hosts {
 		o.mu.Lock()
 		lost := o.agent == nil
-		o.told = o.told || lost
+		o.reported = o.reported || lost
 		o.mu.Unlock()
 		if lost {
 			h.cfg.Lost(name, err)

@@ -64,7 +64,7 @@ func (c *class) until(what string, ok func() bool) {
 	}
 }
 
-func (c *class) told(text string) bool {
+func (c *class) reported(text string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return strings.Contains(strings.Join(c.said, "\n"), text)
@@ -117,12 +117,12 @@ func TestLearner(t *testing.T) {
 	c.until("rules", func() bool { return c.rules(1, copies) > 1 && c.rules(2, forward) == 1 })
 	c.until("the link", func() bool {
 		c.carry(wires)
-		return c.told("link: port 3 of 0000000000000001 - port 3 of 0000000000000002")
+		return c.reported("link: port 3 of 0000000000000001 - port 3 of 0000000000000002")
 	})
 	c.switches[1].Inject(1, arpFrom(1, "10.0.0.1"))
 	c.switches[2].Inject(1, arpFrom(2, "10.0.0.2"))
 	c.until("hosts", func() bool {
-		return c.told("02:00:00:00:00:01 has 10.0.0.1") && c.told("02:00:00:00:00:02 has 10.0.0.2")
+		return c.reported("02:00:00:00:00:01 has 10.0.0.1") && c.reported("02:00:00:00:00:02 has 10.0.0.2")
 	})
 	c.end()
 	r := c.l.Wait()
@@ -154,7 +154,7 @@ func TestOddSwitches(t *testing.T) {
 		sw.Inject(2, arpFrom(1, "10.0.0.1"))
 		sw.Inject(3, arpFrom(1, "10.0.0.1"))
 		sw.Inject(3, make([]byte, 14))
-		c.until("heard", func() bool { return c.told("speaks LLDP badly") && c.told("port 3 of 0000000000000001: 02:00") })
+		c.until("heard", func() bool { return c.reported("speaks LLDP badly") && c.reported("port 3 of 0000000000000001: 02:00") })
 		c.l.mu.Lock()
 		f, err := c.l.sketch.File(sketch.Options{Name: "x"})
 		c.l.mu.Unlock()
@@ -162,7 +162,7 @@ func TestOddSwitches(t *testing.T) {
 			t.Errorf("%v: one sender at two ports:\n%s", err, f.Text)
 		}
 		sw.Push(&of13.PortStatus{Reason: of13.PortDeleted, Port: of13.Port{No: 3}})
-		c.until("gone", func() bool { return c.told("port 3 of 0000000000000001 is gone") })
+		c.until("gone", func() bool { return c.reported("port 3 of 0000000000000001 is gone") })
 		c.end()
 		if f, err = c.l.Wait().File(sketch.Options{Name: "x"}); err != nil || len(f.Testbed.Hosts) != 1 || f.Testbed.Hosts[0].Port.Number != 2 {
 			t.Errorf("%v\n%s", err, f.Text)
@@ -173,7 +173,7 @@ func TestOddSwitches(t *testing.T) {
 		round := map[[2]uint32][2]uint32{{1, 3}: {2, 3}, {2, 3}: {1, 3}, {1, 2}: {2, 2}, {2, 2}: {1, 2}}
 		c.until("the way round is told", func() bool {
 			c.carry(round)
-			return c.told("switch 0000000000000001 has no rules, and there is a way round") && c.told("switch 0000000000000002 has no rules, and there is a way round")
+			return c.reported("switch 0000000000000001 has no rules, and there is a way round") && c.reported("switch 0000000000000002 has no rules, and there is a way round")
 		})
 		c.until("nobody forwards", func() bool { return c.rules(1, forward)+c.rules(2, forward) == 0 })
 		c.end()
@@ -191,13 +191,13 @@ func TestOddSwitches(t *testing.T) {
 			return nil
 		}
 		c := teach(t, Config{}, no)
-		c.until("it is said", func() bool { return c.told("less will be heard there") })
+		c.until("it is said", func() bool { return c.reported("less will be heard there") })
 	})
 	t.Run("told not to forward", func(t *testing.T) {
 		c := teach(t, Config{NoForward: true}, three)
 		c.until("rules", func() bool { return c.rules(1, copies) > 1 })
 		c.switches[1].Inject(1, arpFrom(1, "10.0.0.1"))
-		c.until("heard", func() bool { return c.told("has 10.0.0.1") })
+		c.until("heard", func() bool { return c.reported("has 10.0.0.1") })
 		c.end()
 		c.l.Wait()
 		if n := len(c.switches[1].Flows()); n != 0 {
@@ -220,7 +220,7 @@ func TestOddSwitches(t *testing.T) {
 		copy(b, "\x02\x00\x00\x00\x00\x09\x02\x00\x00\x00\x00\x01\x08\x00\x45\x00\x00\x20")
 		copy(b[26:], net.ParseIP("10.0.0.1").To4())
 		c.switches[1].Inject(1, b)
-		c.until("heard", func() bool { return c.told("has 10.0.0.1") })
+		c.until("heard", func() bool { return c.reported("has 10.0.0.1") })
 		c.until("port 1 is sampled no more", func() bool { return !sampled() })
 	})
 	t.Run("no answers", func(t *testing.T) {
@@ -232,7 +232,7 @@ func TestOddSwitches(t *testing.T) {
 			return nil
 		}
 		c := teach(t, Config{}, mute)
-		c.until("it is said", func() bool { return c.told("does not tell its ports") && c.told("does not list its rules") })
+		c.until("it is said", func() bool { return c.reported("does not tell its ports") && c.reported("does not list its rules") })
 		c.end()
 		c.l.Wait()
 	})

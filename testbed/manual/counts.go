@@ -32,11 +32,11 @@ type counted struct {
 	read           map[string]uint64    // what each rule told last: one that expired and was put back begins anew
 	until          time.Time            // what came before is in leaked
 	blind          bool                 // some time before until nobody could count
-	told           map[model.Link]fates // to the metrics
+	reported       map[model.Link]fates // to the metrics
 }
 
 func newCounted() counted {
-	return counted{leaked: map[model.Link]uint64{}, dropped: map[model.Link]uint64{}, alone: map[model.Link]uint64{}, read: map[string]uint64{}, told: map[model.Link]fates{}}
+	return counted{leaked: map[model.Link]uint64{}, dropped: map[model.Link]uint64{}, alone: map[model.Link]uint64{}, read: map[string]uint64{}, reported: map[model.Link]fates{}}
 }
 
 // count books what wanted to cross, and what leaked before the moment. turn is
@@ -155,8 +155,8 @@ func (ps *Partitions) keepCounting(h *manualCut) {
 func (ps *Partitions) measure(h *manualCut) {
 	older, c := ps.olderLinks(h), &h.counted
 	for _, l := range h.status().Partition.Links() {
-		now, was := fates{c.alone[l], c.leaked[l]}, c.told[l]
-		c.told[l] = now
+		now, was := fates{c.alone[l], c.leaked[l]}, c.reported[l]
+		c.reported[l] = now
 		drops, leaks := int(now.dropped-was.dropped), int(now.leaked-was.leaked)
 		if older[l] {
 			leaks = 0 // another's packets

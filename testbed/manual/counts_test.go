@@ -12,9 +12,9 @@ import (
 func TestCountsGoOnWhereRulesBeginAnew(t *testing.T) {
 	ab, cd := model.Link{Src: "a", Dst: "b"}, model.Link{Src: "c", Dst: "d"}
 	c := newCounted()
-	for _, told := range []map[model.Link]uint64{{ab: 10, cd: 4}, {ab: 12}, {ab: 12, cd: 1}, nil, {ab: 13, cd: 3}} {
+	for _, reported := range []map[model.Link]uint64{{ab: 10, cd: 4}, {ab: 12}, {ab: 12, cd: 1}, nil, {ab: 13, cd: 3}} {
 		var now []model.RuleDrops
-		for l, n := range told {
+		for l, n := range reported {
 			now = append(now, model.RuleDrops{Rule: l.String(), Link: l, Packets: n})
 		}
 		c.add(now)

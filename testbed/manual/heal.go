@@ -173,14 +173,14 @@ func (ps *Partitions) healInTime(h *manualCut) {
 // healDue heals a partition whose time is over, or that was left behind, and tries
 // until it is healed or the daemon goes down: a switch may be away just then.
 func (ps *Partitions) healDue(h *manualCut) {
-	told := ""
+	reported := ""
 	for ps.c.Closing.Err() == nil {
 		err := ps.tryHeal(h, model.ReasonTime)
 		if err == nil {
 			return
 		}
-		if err.Error() != told {
-			told = err.Error()
+		if err.Error() != reported {
+			reported = err.Error()
 			ps.c.Log.Error("a partition did not heal; it is tried again", "partition", h.status().Name, "err", err)
 		}
 		select {

@@ -244,7 +244,7 @@ func TestWhoIsToBeFenced(t *testing.T) {
 func TestFencingTellsWhomItKills(t *testing.T) {
 	for _, c := range []struct {
 		state, said string
-		told        bool
+		reported    bool
 	}{
 		{"active", "", true},
 		{"standby", "", false},
@@ -283,8 +283,8 @@ func TestFencingTellsWhomItKills(t *testing.T) {
 				t.Errorf("the NameNode ended with %v, want SIGKILL", err)
 			}
 			asked, err := os.ReadFile(filepath.Join(dir, "asked"))
-			if told := err == nil; told != c.told || told && string(asked) != "node kill namenode 127.0.0.1\n" {
-				t.Errorf("netsplit was asked %v (%q), want %v", told, asked, c.told)
+			if reported := err == nil; reported != c.reported || reported && string(asked) != "node kill namenode 127.0.0.1\n" {
+				t.Errorf("netsplit was asked %v (%q), want %v", reported, asked, c.reported)
 			}
 			if got := a.fencedHosts(); len(got) != 1 || got[0] != "127.0.0.1" {
 				t.Errorf("fenced: %v", got)

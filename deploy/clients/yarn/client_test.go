@@ -268,8 +268,8 @@ func TestAWrongCauseIsTold(t *testing.T) {
 
 	// Of two equal nodes one is gone, and with it half of the limit: 0.3 of 2048 or of
 	// 4096 MB, and 0.2 of them, with which two masters never fit (512, 896).
-	for told, wrong := range map[[2]string]bool{{"640", "512"}: true, {"640", "768"}: false, {"512", "512"}: false} {
-		f.why = "[Mon Nov 23 11:31:52 +0000 2026] Application is added to the scheduler and is not yet activated. Queue's AM resource limit exceeded.  Details : AM Partition = <DEFAULT_PARTITION>; AM Resource Request = <memory:512, vCores:1>; Queue Resource Limit for AM = <memory:" + told[0] + ", vCores:1>; User AM Resource Limit of the queue = <memory:" + told[0] + ", vCores:1>; Queue AM Resource Usage = <memory:" + told[1] + ", vCores:1>; "
+	for reported, wrong := range map[[2]string]bool{{"640", "512"}: true, {"640", "768"}: false, {"512", "512"}: false} {
+		f.why = "[Mon Nov 23 11:31:52 +0000 2026] Application is added to the scheduler and is not yet activated. Queue's AM resource limit exceeded.  Details : AM Partition = <DEFAULT_PARTITION>; AM Resource Request = <memory:512, vCores:1>; Queue Resource Limit for AM = <memory:" + reported[0] + ", vCores:1>; User AM Resource Limit of the queue = <memory:" + reported[0] + ", vCores:1>; Queue AM Resource Usage = <memory:" + reported[1] + ", vCores:1>; "
 		for _, all := range []string{"n2", "n2 n3"} {
 			c, out = session(t, f, "")
 			c.nms = strings.Fields(all)

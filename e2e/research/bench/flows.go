@@ -102,7 +102,7 @@ func mixChild(args []string) error {
 		return err
 	}
 	to := &unix.SockaddrLinklayer{Ifindex: nic.Index}
-	var told atomic.Pointer[mix]
+	var reported atomic.Pointer[mix]
 	type stamp struct {
 		at int64 // before it was sent
 		f  mixSent
@@ -112,7 +112,7 @@ func mixChild(args []string) error {
 	go func() {
 		var now mix
 		for sent, began := 0, time.Now(); ; {
-			if m := told.Load(); m == nil {
+			if m := reported.Load(); m == nil {
 				time.Sleep(time.Millisecond)
 				continue
 			} else if *m != now {
@@ -144,7 +144,7 @@ func mixChild(args []string) error {
 		}
 		got := []mixSent{}
 		if o.Be != nil {
-			told.Store(o.Be)
+			reported.Store(o.Be)
 		} else {
 			mu.Lock()
 			for k := num - min(num, mixKept); k != num; k++ {

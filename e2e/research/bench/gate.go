@@ -54,11 +54,11 @@ func gateCost(ctx context.Context, rounds, pings int, each time.Duration, say fu
 			if n.Held != n.Released+refused {
 				return fmt.Errorf("the gate held %d packets, released %d and could not release %d", n.Held, n.Released, refused)
 			}
-			told, err := ours.gateLosses(ctx)
+			reported, err := ours.gateLosses(ctx)
 			if refused > 0 {
-				told = append(told, fmt.Sprintf("%d of %d packets not released: more waited than the switch took", refused, n.Held))
+				reported = append(reported, fmt.Sprintf("%d of %d packets not released: more waited than the switch took", refused, n.Held))
 			}
-			lost = append(lost, told...)
+			lost = append(lost, reported...)
 			return err
 		}},
 		{variants: []*variant{c}, open: test.rig},

@@ -45,11 +45,11 @@ func TestDigest(t *testing.T) {
 func TestMerge(t *testing.T) {
 	const now = 10_000
 	for _, c := range []struct {
-		name string
-		bug  bool
-		have map[string]entry
-		told string
-		view string
+		name     string
+		bug      bool
+		have     map[string]entry
+		reported string
+		view     string
 	}{
 		{"newer wins", false, map[string]entry{"n1": {statusNormal, 5}}, "n1=LEFT:9900", "n1=LEFT n2=NORMAL"},
 		{"older is ignored", false, map[string]entry{"n1": {statusLeft, 9900}}, "n1=NORMAL:5", "n1=LEFT n2=NORMAL"},
@@ -65,7 +65,7 @@ func TestMerge(t *testing.T) {
 		for id, e := range c.have {
 			tb.entries[id] = e
 		}
-		digest, err := parseDigest(strings.Fields(c.told))
+		digest, err := parseDigest(strings.Fields(c.reported))
 		if err != nil {
 			t.Fatal(err)
 		}
