@@ -171,8 +171,8 @@ func (e *Engine) Step(ev model.Event) []model.Decision {
 		}
 	case model.EventFault:
 		out = e.faults.change(ev, out)
-	case model.EventApart:
-		e.faults.part(ev.Apart)
+	case model.EventRuleCut:
+		e.faults.ruleCut(ev.RuleCut)
 	case model.EventPacket:
 		if ev.Packet != nil {
 			out = append(out, e.packet(ev)...)
@@ -318,7 +318,7 @@ func (e *Engine) hear(m *model.Message) {
 func (e *Engine) packet(ev model.Event) []model.Decision {
 	p := ev.Packet
 	d := model.Decision{Event: ev.Num, At: ev.At, Frame: p.Frame, Action: model.Pass, Reason: model.ReasonOpen}
-	if p.Apart {
+	if p.RuleCut {
 		d.Action, d.Reason = model.Refuse, model.ReasonAcross
 		return []model.Decision{d}
 	}

@@ -42,14 +42,14 @@ func (f *faults) change(ev model.Event, out []model.Decision) []model.Decision {
 	return out
 }
 
-// part notes what is kept and does not go on while a cut is made by rules.
-func (f *faults) part(a *model.Apart) {
+// ruleCut notes what is kept and does not go on while a cut is made by rules.
+func (f *faults) ruleCut(a *model.RuleCut) {
 	switch {
 	case a == nil:
 	case a.Partition == nil:
-		delete(f.apart, a.Name)
+		delete(f.ruleCuts, a.Name)
 	default:
-		f.apart[a.Name] = a.Kept
+		f.ruleCuts[a.Name] = a.Kept
 	}
 }
 
@@ -58,7 +58,7 @@ func (f *faults) refuses(w *waiting) bool {
 	if f.e.refuses(w.link, w.spared) {
 		return true
 	}
-	for _, kept := range f.apart {
+	for _, kept := range f.ruleCuts {
 		if slices.Contains(kept, w.frame) {
 			return true
 		}

@@ -20,11 +20,11 @@ type faults struct {
 	waits []*waiting
 	// queues hold, by TCP stream, the packets that wait in order: the first one
 	// is delayed. Those behind it have no time of their own, unless they are too.
-	queues map[string][]*waiting
-	lost   map[uint64]*hit           // by message: lost with a packet and not through since
-	reset  map[string]*hit           // by TCP stream: what was lost for good on it
-	roles  map[string][]model.NodeID // who had a role when it was last asked
-	apart  map[string][]uint64       // by cut that is made by rules: packets that are kept and that it cuts
+	queues   map[string][]*waiting
+	lost     map[uint64]*hit           // by message: lost with a packet and not through since
+	reset    map[string]*hit           // by TCP stream: what was lost for good on it
+	roles    map[string][]model.NodeID // who had a role when it was last asked
+	ruleCuts map[string][]uint64       // by cut that is made by rules: packets that are kept and that it cuts
 }
 
 // fault is one of Scenario.Faults with what it did so far.
@@ -56,7 +56,7 @@ type waiting struct {
 }
 
 func newFaults(e *Engine, list []model.MessageFault) *faults {
-	f := &faults{e: e, fresh: map[uint64]heard{}, queues: map[string][]*waiting{}, lost: map[uint64]*hit{}, reset: map[string]*hit{}, roles: map[string][]model.NodeID{}, apart: map[string][]uint64{}}
+	f := &faults{e: e, fresh: map[uint64]heard{}, queues: map[string][]*waiting{}, lost: map[uint64]*hit{}, reset: map[string]*hit{}, roles: map[string][]model.NodeID{}, ruleCuts: map[string][]uint64{}}
 	for _, m := range list {
 		f.begin(m)
 	}

@@ -90,13 +90,13 @@ func (s *script) change(t *testing.T, d *datadriven.TestData, at time.Duration, 
 		ev.Fault = &model.FaultChange{End: n}
 		return ev
 	}
-	ev := s.event(model.EventApart, at)
-	ev.Apart = &model.Apart{Name: name}
+	ev := s.event(model.EventRuleCut, at)
+	ev.RuleCut = &model.RuleCut{Name: name}
 	if verb == "cut" {
-		ev.Apart.Partition = &model.Partition{}
+		ev.RuleCut.Partition = &model.Partition{}
 		for _, k := range strings.FieldsFunc(rest, func(r rune) bool { return r == ',' }) {
 			n, _ := strconv.ParseUint(k, 10, 64)
-			ev.Apart.Kept = append(ev.Apart.Kept, n)
+			ev.RuleCut.Kept = append(ev.RuleCut.Kept, n)
 		}
 	}
 	return ev

@@ -176,15 +176,15 @@ func TestFaultsOfScripts(t *testing.T) {
 					over[n], _ = r.e.Acted(n)
 				}
 			case p == 4:
-				a := &model.Apart{Name: "a", Partition: &model.Partition{}}
+				a := &model.RuleCut{Name: "a", Partition: &model.Partition{}}
 				for _, x := range r.fates {
 					if len(x.passed)+x.dropped == 0 && rng.IntN(2) == 0 {
 						a.Kept = append(a.Kept, x.p.Frame)
 					}
 				}
-				r.step(model.Event{Kind: model.EventApart, Apart: a})
+				r.step(model.Event{Kind: model.EventRuleCut, RuleCut: a})
 			case p == 5:
-				r.step(model.Event{Kind: model.EventApart, Apart: &model.Apart{Name: "a"}})
+				r.step(model.Event{Kind: model.EventRuleCut, RuleCut: &model.RuleCut{Name: "a"}})
 			}
 		})
 		for i, f := range r.fates {

@@ -243,7 +243,7 @@ func class(t *testing.T, d *datadriven.TestData, s string) model.Class {
 //	150ms n2>n3 A + B                       one packet with two messages
 //	160ms n2>n3#1 A                         of TCP connection #1; so are "n2>n3#1 again 4", "n2>n3#1 bare" (no bytes)
 //	                                        and "n2>n3#1 bytes" (part of a message)
-//	170ms n2>n3 apart A                     a packet that a script's cut is of
+//	170ms n2>n3 cut A                       a packet that a script's cut is of
 //	180ms begin delay A n2>n3 for=1s        a script begins a message fault; "end 1" ends the first
 //	190ms cut a 3,4                         a script cuts, and packets 3 and 4 are kept and cross; "heal a"
 func (s *script) steps(t *testing.T, d *datadriven.TestData) string {
@@ -323,7 +323,7 @@ func (s *script) events(t *testing.T, d *datadriven.TestData, at time.Duration, 
 		p.Stream = "tcp " + from + ">" + to + "#" + tcp
 	}
 	var out []model.Event
-	if p.Apart = w[1] == "apart"; p.Apart {
+	if p.RuleCut = w[1] == "cut"; p.RuleCut {
 		w = slices.Delete(w, 1, 2)
 	}
 	switch w[1] {

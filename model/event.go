@@ -34,8 +34,8 @@ const (
 	EventRole EventKind = "role"
 	// EventFault begins a message fault in the middle of a run, or ends one.
 	EventFault EventKind = "fault"
-	// EventApart begins a cut that is made by rules and not by the core, or ends one.
-	EventApart EventKind = "apart"
+	// EventRuleCut begins a cut that is made by rules and not by the core, or ends one.
+	EventRuleCut EventKind = "rule-cut"
 	// EventNote is a remark for the record; the core ignores it.
 	EventNote EventKind = "note"
 )
@@ -55,7 +55,7 @@ type Event struct {
 	Step        *Step        `json:"step,omitempty"`
 	Role        *RoleHolders `json:"role,omitempty"`
 	Fault       *FaultChange `json:"fault,omitempty"`
-	Apart       *Apart       `json:"apart,omitempty"`
+	RuleCut     *RuleCut     `json:"ruleCut,omitempty"`
 	Note        string       `json:"note,omitempty"`
 }
 
@@ -74,8 +74,8 @@ type FaultChange struct {
 	End   int           `json:"end,omitempty"`
 }
 
-// Apart is a cut that is made by rules: what message faults keep does not cross it.
-type Apart struct {
+// RuleCut is a cut that is made by rules: what message faults keep does not cross it.
+type RuleCut struct {
 	Name string `json:"name"`
 	// Partition is what is cut from now on; nil: nothing under this name any more.
 	Partition *Partition `json:"partition,omitempty"`
@@ -126,9 +126,9 @@ type HeldPacket struct {
 	// Spared: the scenario's partition is of some traffic only, and this packet is
 	// not of it.
 	Spared bool `json:"spared,omitempty"`
-	// Apart: a cut by rules is of this packet, which came to the gate before they were in
+	// RuleCut: a cut by rules is of this packet, which came to the gate before they were in
 	// force.
-	Apart bool `json:"apart,omitempty"`
+	RuleCut bool `json:"ruleCut,omitempty"`
 	// Stream and Payload are set in runs with message faults: the direction of
 	// the TCP connection, as in Message.Stream, "" for other packets; and the
 	// bytes behind the TCP or UDP header.

@@ -58,7 +58,7 @@ func (l *Live) rejoin(name string) {
 	s := l.r.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.part(s.now(), name, nil, "the rules of cut %s are gone", name)
+	s.enterCut(s.now(), name, nil, "the rules of cut %s are gone", name)
 }
 
 // Cut puts a partition in force and returns once it is proved that nothing
@@ -78,7 +78,7 @@ func (l *Live) Cut(ctx context.Context, name string, p model.Partition) (model.S
 	}
 	c := &scriptCut{cut: l.r.c.Testbed.NewCut(p), ScriptCut: model.ScriptCut{Name: name, Partition: p}}
 	c.Proof.Links = p.Links()
-	c.Proof.CutAt = l.decided(model.Decision{Cut: true}, func(s *session, at time.Duration) { s.part(at, name, &p, "the script cuts %s: %s", name, p) })
+	c.Proof.CutAt = l.decided(model.Decision{Cut: true}, func(s *session, at time.Duration) { s.enterCut(at, name, &p, "the script cuts %s: %s", name, p) })
 	m := l.r.c.Metrics
 	m.KnownLinks(c.Proof.Links)
 	if err := c.cut.Put(ctx); err != nil {
@@ -97,7 +97,7 @@ func (l *Live) Cut(ctx context.Context, name string, p model.Partition) (model.S
 	s := l.r.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.apart[name].inForce = true
+	s.cuts[name].inForce = true
 	c.inForce, c.Proof.InForceAt = at, at.Sub(s.start)
 	s.rec.Append(rundir.RulesFile, map[string]any{"t": c.Proof.InForceAt, "what": "nothing passes any more", "cut": name})
 	s.carryOut(s.now(), nil, s.event(s.now(), model.Event{Kind: model.EventInForce}))

@@ -169,7 +169,7 @@ func (s *session) decideKept(d model.Decision) *model.HeldPacket {
 	if d.Reason == model.ReasonAcross {
 		d.Action = model.Refuse // a copy that is not sent wanted to cross, too
 		s.count(k, d)
-		s.countApart(k, d)
+		s.countRuleCut(k, d)
 	}
 	if d.Fault != 0 {
 		s.metrics.MessageFault(s.scn.Faults[d.Fault-1].Kind, d.Reason)

@@ -83,7 +83,7 @@ func TestAMirrorShowsWhatGoesToMany(t *testing.T) {
 	s.Mirror(time.Now(), toAll(t, "n2", "G n1=NORMAL"))
 	is(4, 3)
 	s.mu.Lock()
-	s.part(s.now(), "a", nil, "")
+	s.enterCut(s.now(), "a", nil, "")
 	s.mu.Unlock()
 	s.Mirror(time.Now(), toAll(t, "n2", "G n1=NORMAL"))
 	is(6, 5)
@@ -136,6 +136,6 @@ func TestCopiesAreLookedForAtTheirReceivers(t *testing.T) {
 func inForce(s *session, name string, p model.Partition) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.part(s.now(), name, &p, "")
-	s.apart[name].inForce = true
+	s.enterCut(s.now(), name, &p, "")
+	s.cuts[name].inForce = true
 }

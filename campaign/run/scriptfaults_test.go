@@ -115,7 +115,7 @@ func TestWhatAFaultKeepsDoesNotCrossACut(t *testing.T) {
 		t.Errorf("refused %s of tcp %v", d, s.refused("b"))
 	}
 	s.mu.Lock()
-	s.part(s.now(), "a", nil, "")
+	s.enterCut(s.now(), "a", nil, "")
 	s.mu.Unlock()
 	gossip(t, s, "n1", "n2", "B 4")
 	gate.until(t, "n3: B 3, n2: B 4")
@@ -137,10 +137,10 @@ func TestWhatAFaultKeepsDoesNotCrossACut(t *testing.T) {
 		switch {
 		case e.Fault != nil:
 			kinds = append(kinds, "fault "+e.Fault.Name)
-		case e.Apart != nil && e.Apart.Partition != nil:
-			kinds = append(kinds, "cut "+e.Apart.Name)
-		case e.Apart != nil:
-			kinds = append(kinds, "heal "+e.Apart.Name)
+		case e.RuleCut != nil && e.RuleCut.Partition != nil:
+			kinds = append(kinds, "cut "+e.RuleCut.Name)
+		case e.RuleCut != nil:
+			kinds = append(kinds, "heal "+e.RuleCut.Name)
 		}
 	}
 	if got := strings.Join(kinds, ", "); got != "fault late, cut a, cut b, heal a" {

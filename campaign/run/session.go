@@ -52,8 +52,8 @@ type session struct {
 	// the heal.
 	released []letGo
 
-	apart       map[string]*apart // cuts of a script, by name
-	faulty      bool              // message faults act, or may
+	cuts        map[string]*ruleCut // cuts of a script, by name
+	faulty      bool                // message faults act, or may
 	gated       gated
 	isCut       bool
 	over        bool // all that is evidence was read
@@ -292,7 +292,7 @@ func (s *session) hold(host model.NodeID, t time.Duration, frame []byte, to mode
 	if only := s.scn.Partition.Only; len(only) > 0 {
 		pkt.Spared = !agent.Of(frame, only)
 	}
-	pkt.Apart = len(s.cutBy(model.Link{Src: pkt.From, Dst: pkt.To}, frame)) > 0
+	pkt.RuleCut = len(s.cutBy(model.Link{Src: pkt.From, Dst: pkt.To}, frame)) > 0
 	if s.faulty {
 		pkt.Stream, pkt.Payload = s.pipe.StreamOf(&step.Packet), len(step.Packet.Payload)
 	}
@@ -454,7 +454,7 @@ func (s *session) decide(held *heldFrame, d model.Decision) {
 	if s.isCut || d.Heal {
 		s.count(held, d)
 	}
-	s.countApart(held, d)
+	s.countRuleCut(held, d)
 	held.verdict = d.Action
 	s.bookFault(held, d)
 	switch d.Action {

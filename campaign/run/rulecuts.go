@@ -10,21 +10,21 @@ import (
 	"netsplit/testbed/agent"
 )
 
-// apart is a cut of a script, from when it is asked for to its heal. The switch makes it;
+// ruleCut is a cut of a script, from when it is asked for to its heal. The switch makes it;
 // what comes to the gate all the same, or is kept there, the gate refuses.
-type apart struct {
+type ruleCut struct {
 	model.Partition
 	inForce bool
 	refused map[model.Link]int // by the gate
 }
 
-func (a *apart) takes(l model.Link, frame []byte) bool {
+func (a *ruleCut) takes(l model.Link, frame []byte) bool {
 	return slices.Contains(a.Links(), l) && (len(a.Only) == 0 || agent.Of(frame, a.Only))
 }
 
 // cutBy lists the script's cuts that a frame on a link is of. The caller holds mu.
-func (s *session) cutBy(l model.Link, frame []byte) (out []*apart) {
-	for _, a := range s.apart {
+func (s *session) cutBy(l model.Link, frame []byte) (out []*ruleCut) {
+	for _, a := range s.cuts {
 		if a.takes(l, frame) {
 			out = append(out, a)
 		}
@@ -35,19 +35,19 @@ func (s *session) cutBy(l model.Link, frame []byte) (out []*apart) {
 // inForceOn says whether a cut in force holds a frame back on a link: a mirror shows what
 // goes to many also where only some get it. The caller holds mu.
 func (s *session) inForceOn(l model.Link, frame []byte) bool {
-	return slices.ContainsFunc(s.cutBy(l, frame), func(a *apart) bool { return a.inForce })
+	return slices.ContainsFunc(s.cutBy(l, frame), func(a *ruleCut) bool { return a.inForce })
 }
 
-// part enters a cut of a script, or with nil the end of one. The caller holds mu.
-func (s *session) part(at time.Duration, name string, p *model.Partition, format string, args ...any) {
-	c := &model.Apart{Name: name, Partition: p}
-	delete(s.apart, name)
+// enterCut enters a cut of a script, or with nil the end of one. The caller holds mu.
+func (s *session) enterCut(at time.Duration, name string, p *model.Partition, format string, args ...any) {
+	c := &model.RuleCut{Name: name, Partition: p}
+	delete(s.cuts, name)
 	if p != nil {
-		if s.apart == nil {
-			s.apart = map[string]*apart{}
+		if s.cuts == nil {
+			s.cuts = map[string]*ruleCut{}
 		}
-		a := &apart{Partition: *p, refused: map[model.Link]int{}}
-		s.apart[name] = a
+		a := &ruleCut{Partition: *p, refused: map[model.Link]int{}}
+		s.cuts[name] = a
 		for n, k := range s.faults.kept {
 			if a.takes(model.Link{Src: k.held.From, Dst: k.held.To}, k.data) {
 				c.Kept = append(c.Kept, n)
@@ -55,11 +55,11 @@ func (s *session) part(at time.Duration, name string, p *model.Partition, format
 		}
 		slices.Sort(c.Kept)
 	}
-	s.carryOut(at, nil, s.event(at, model.Event{Kind: model.EventApart, Apart: c, Note: fmt.Sprintf(format, args...)}))
+	s.carryOut(at, nil, s.event(at, model.Event{Kind: model.EventRuleCut, RuleCut: c, Note: fmt.Sprintf(format, args...)}))
 }
 
-// countApart books what the gate refuses of a script's cuts. The caller holds mu.
-func (s *session) countApart(held *heldFrame, d model.Decision) {
+// countRuleCut books what the gate refuses of a script's cuts. The caller holds mu.
+func (s *session) countRuleCut(held *heldFrame, d model.Decision) {
 	if d.Action != model.Refuse || d.Reason != model.ReasonAcross {
 		return
 	}
@@ -73,7 +73,7 @@ func (s *session) countApart(held *heldFrame, d model.Decision) {
 func (s *session) refused(name string) map[model.Link]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a := s.apart[name]; a != nil {
+	if a := s.cuts[name]; a != nil {
 		return maps.Clone(a.refused)
 	}
 	return nil
