@@ -163,7 +163,8 @@ type VarSource struct {
 	Of string `yaml:"of,omitempty"`
 	// Applied to the field or the answer. Group `value` is the value (default: the whole match).
 	// Group `about` makes every match an instance. Group `epoch` beside it separates
-	// instances of different starts of the system: `name[about#2]`.
+	// instances of different starts of the system: `name[about#2]`. Group `of` names the host whose value it is,
+	// by name or address: what the sender passes on for another host is not read.
 	// Example: '(?P<about>n[0-9]+)=(?P<value>[A-Z]+)'
 	Regexp string `yaml:"regexp,omitempty"`
 	// Replaces the value: a text, or the host `$sender`, `$receiver` or `$self` (whose variable it is).

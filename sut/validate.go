@@ -320,7 +320,7 @@ func (v *validator) variables() {
 var hostWord = regexp.MustCompile(`\$[A-Za-z]+`)
 
 func (v *validator) source(at string, src model.VarSource) {
-	re := v.regexp(at+".regexp", src.Regexp, []string{"value", "about", "epoch"})
+	re := v.regexp(at+".regexp", src.Regexp, []string{"value", "about", "epoch", "of"})
 	for _, field := range slices.Sorted(maps.Keys(src.Where)) {
 		v.regexp(at+".where."+field, src.Where[field], nil)
 	}

@@ -66,6 +66,7 @@ type source struct {
 	value    []int // groups of the name, by alternatives; none: the whole match
 	about    []int
 	epoch    []int
+	of       []int // groups that name whose value it is
 	constant string
 	replace  bool   // constant replaces the value
 	whom     string // about for all values; "": the group says, or nobody
@@ -167,6 +168,8 @@ func (e *Extractor) compile(v *variable, index int, ms model.VarSource, maxAge t
 				s.about = append(s.about, i)
 			case "epoch":
 				s.epoch = append(s.epoch, i)
+			case "of":
+				s.of = append(s.of, i)
 			}
 		}
 	}
@@ -323,6 +326,9 @@ func (e *Extractor) read(s *source, text string, node, from, to model.NodeID, li
 	}
 	for _, g := range s.re.FindAllStringSubmatchIndex(text, limit) {
 		o := like
+		if of, names := group(text, g, s.of); names && e.host(of) != string(node) {
+			continue // the sender only passes it on
+		}
 		if len(s.about) > 0 {
 			about, names := group(text, g, s.about)
 			if !names || about == "" {

@@ -23,7 +23,8 @@ var (
 			{Type: "resp PUBLISH __sentinel__:*", Field: "payload", Regexp: `^(?:[^,]*,){5}(?P<value>[^,]*)`},
 			{Type: "resp SLAVEOF", Field: "arg1", Of: "receiver"},
 			{Probe: &model.Probe{}, Regexp: `(?m)^master_host:(?P<value>\S+)`},
-			{Probe: &model.Probe{}, Regexp: `role:master`, Value: "$self"}}},
+			{Probe: &model.Probe{}, Regexp: `role:master`, Value: "$self"},
+			{Type: "resp push message *", Field: "payload", Regexp: `^(?P<of>[^,]+),(?:[^,]*,){4}(?P<value>[^,]*)`}}},
 		{Name: "told", Kind: "told", Sources: []model.VarSource{{Type: "resp FAILOVER*", Value: "$sender>$receiver"}}},
 		{Name: "status", Kind: "status", MaxAge: time.Second, Sources: []model.VarSource{
 			{Type: "gossip", Field: "text", Regexp: `(?P<about>[\w.]+)=(?P<value>\w+)`, AbsentFor: "nodes"},
@@ -61,6 +62,9 @@ func TestMessagesRevealVariables(t *testing.T) {
 	}{
 		{"sender's, group value, host", model.Message{From: "n1", To: "n2", Type: "resp PUBLISH __sentinel__:hello", Fields: []model.Field{{Name: "payload", Value: hello}}},
 			[]string{`leader@n1 = n2 (leader, message 7, probe "")`}},
+		{"what the text says is the sender's", model.Message{From: "n1", To: "n2", Type: "resp push message __sentinel__:hello", Fields: []model.Field{{Name: "payload", Value: hello}}},
+			[]string{`leader@n1 = n2 (leader, message 7, probe "")`}},
+		{"what the sender passes on", model.Message{From: "n3", To: "n2", Type: "resp push message __sentinel__:hello", Fields: []model.Field{{Name: "payload", Value: hello}}}, nil},
 		{"receiver's, whole field", model.Message{From: "n1", To: "n3", Type: "resp SLAVEOF", Fields: []model.Field{{Name: "arg1", Value: "10.0.0.1:6379"}}},
 			[]string{`leader@n3 = n1 (leader, message 7, probe "")`}},
 		{"an address of nobody stays", model.Message{From: "n1", To: "n3", Type: "resp SLAVEOF", Fields: []model.Field{{Name: "arg1", Value: "192.0.2.1"}}},
