@@ -173,7 +173,7 @@ func TestFaultsThatAScriptCannotHave(t *testing.T) {
 	for want, f := range map[string]model.MessageFault{
 		"leave out while and after": {Kind: model.FaultLose, Match: model.MessageMatch{Type: "*"}, After: time.Second},
 		`no host and no role "boss": there are hosts [n1 n2 n3] and roles [leader]`: {Kind: model.FaultLose, Match: model.MessageMatch{Type: "*", From: "boss"}},
-		"delay says not for how long": {Kind: model.FaultDelay, Match: model.MessageMatch{Type: "*"}},
+		"delay needs for": {Kind: model.FaultDelay, Match: model.MessageMatch{Type: "*"}},
 	} {
 		if _, err := l.Fault(t.Context(), "f", f); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %s: %v", want, err)

@@ -42,7 +42,7 @@ steps:
 		`x.yaml:6: steps[2].fault.match.to: no step before this one gives $who a meaning`,
 		`x.yaml:7: steps[3].fault.for: target redis-sentinel has no period "elections"`,
 		`x.yaml:7: steps[3].fault.match.from: $side is a group of hosts: name a host or a role`,
-		`x.yaml:8: steps[4].fault: delay says not for how long`,
+		`x.yaml:8: steps[4].fault: delay needs for`,
 		`x.yaml:9: steps[5].fault: lose has no for: that belongs to delay`,
 		`x.yaml:10: steps[6].fault.name: a message fault named "e" acts here already`,
 		`x.yaml:10: steps[6].fault.match.type: type is missing: say which messages`,
