@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"netsplit/controller"
@@ -412,22 +413,23 @@ func TestTamperingIsRepairedAndReported(t *testing.T) {
 }
 
 func TestRulesAreRenewedAndExpireWithTheFabric(t *testing.T) {
-	t.Parallel() // it mostly waits
-	r := newRig(t, fabric.Config{HardTimeout: time.Second}.Every(200*time.Millisecond, time.Hour), 1)
-	if err := r.f.Cut(soon(t), 5, isolate1); err != nil {
-		t.Fatal(err)
-	}
-	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if r.ports(1, 1, 2) != "" {
-			t.Fatal("the cut went away while it was to be in force")
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fabric.Config{HardTimeout: time.Second}.Every(200*time.Millisecond, time.Hour), 1)
+		if err := r.f.Cut(soon(t), 5, isolate1); err != nil {
+			t.Fatal(err)
 		}
-	}
-	r.pipes[1].Close() // as if this process had died
-	died := time.Now()
-	r.until("healed", func() bool { return r.ports(1, 1, 2) == "2" })
-	if d := time.Since(died); d > 1500*time.Millisecond {
-		t.Errorf("healed after %v, rules live 1 s", d)
-	}
+		for end := time.Now().Add(2 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+			if r.ports(1, 1, 2) != "" {
+				t.Fatal("the cut went away while it was to be in force")
+			}
+		}
+		r.pipes[1].Close() // as if this process had died
+		died := time.Now()
+		r.until("healed", func() bool { return r.ports(1, 1, 2) == "2" })
+		if d := time.Since(died); d > 1500*time.Millisecond {
+			t.Errorf("healed after %v, rules live 1 s", d)
+		}
+	})
 }
 
 func TestSwitchesOfOneTestbedAndOfTwo(t *testing.T) {

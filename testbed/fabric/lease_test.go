@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"netsplit/controller/of13"
@@ -57,27 +58,28 @@ func TestKeptUntil(t *testing.T) {
 // TestASilentSwitchKeepsNothingForSure: a switch that is connected and does not
 // answer may have let its rules expire.
 func TestASilentSwitchKeepsNothingForSure(t *testing.T) {
-	t.Parallel() // it mostly waits
-	lapsed := make(chan model.DatapathID, 10)
-	r := newRig(t, fabric.Config{HardTimeout: time.Second,
-		Events: fabric.Events{Lapsed: func(id model.DatapathID) { lapsed <- id }}}.Every(20*time.Millisecond, time.Hour), 1)
-	if err := r.f.Cut(soon(t), 5, isolate1); err != nil {
-		t.Fatal(err)
-	}
-	r.slow(func(of13.Message) time.Duration { return time.Hour })
-	select {
-	case <-lapsed:
-	case <-time.After(20 * time.Second):
-		t.Fatal("not told within 20 s that the rules may have expired")
-	}
-	if _, err := r.f.LeaseExpiry(isolate1); err == nil || !strings.Contains(err.Error(), "has not confirmed for 1s") {
-		t.Errorf("kept by a switch that does not answer: %v", err)
-	}
-	r.slow(nil)
-	r.until("it is kept again", func() bool { _, err := r.f.LeaseExpiry(isolate1); return err == nil })
-	if len(lapsed) > 0 {
-		t.Error("told twice")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		lapsed := make(chan model.DatapathID, 10)
+		r := newRig(t, fabric.Config{HardTimeout: time.Second,
+			Events: fabric.Events{Lapsed: func(id model.DatapathID) { lapsed <- id }}}.Every(20*time.Millisecond, time.Hour), 1)
+		if err := r.f.Cut(soon(t), 5, isolate1); err != nil {
+			t.Fatal(err)
+		}
+		r.slow(func(of13.Message) time.Duration { return time.Hour })
+		select {
+		case <-lapsed:
+		case <-time.After(20 * time.Second):
+			t.Fatal("not told within 20 s that the rules may have expired")
+		}
+		if _, err := r.f.LeaseExpiry(isolate1); err == nil || !strings.Contains(err.Error(), "has not confirmed for 1s") {
+			t.Errorf("kept by a switch that does not answer: %v", err)
+		}
+		r.slow(nil)
+		r.until("it is kept again", func() bool { _, err := r.f.LeaseExpiry(isolate1); return err == nil })
+		if len(lapsed) > 0 {
+			t.Error("told twice")
+		}
+	})
 }
 
 // TestNothingIsKeptBeforePortsAreTold: a switch that is back and has not told which

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"netsplit/controller"
@@ -132,47 +133,48 @@ func (r *rig) logged() []string {
 }
 
 func TestGatePortThatGoesAwayIsToldAndOpensThePairs(t *testing.T) {
-	t.Parallel() // it mostly waits
-	r := newRig(t, fabric.Config{}.Every(20*time.Millisecond, 0), 1)
-	ctx := soon(t)
-	if err := r.f.SetTaps(ctx, []fabric.Pair{{A: "s1h1", B: "s1h2"}}, nil); err != nil {
-		t.Fatal(err)
-	}
-	gate := fmt.Sprint(gatePort)
-	r.expect("gated", 1, 1, 2, gate)
-	r.mu.Lock()
-	r.noPort = errors.New("no such interface")
-	p := r.lines[1]
-	r.mu.Unlock()
-	p.end <- errors.New("the interface went down")
-	r.until("told", func() bool { return len(r.logged()) == 1 })
-	if text := r.logged()[0]; !strings.Contains(text, "what was on its way") || !strings.Contains(text, "the interface went down") {
-		t.Errorf("told %q", text)
-	}
-	r.until("open", func() bool { return r.ports(1, 1, 2) == "2" })
-	if err := r.f.Release(frame(1, 1, 2, "held"), ""); !errors.Is(err, fabric.ErrGateDown) {
-		t.Errorf("a release while the gate port is down: %v", err)
-	}
-	short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
-	defer cancel()
-	if err := r.f.Ready(short); !errors.Is(err, fabric.ErrGateDown) || !strings.Contains(err.Error(), "no such interface") {
-		t.Errorf("ready while the gate port is down: %v", err)
-	}
-	r.mu.Lock()
-	r.noPort = nil
-	r.mu.Unlock()
-	if err := r.f.Ready(ctx); err != nil {
-		t.Fatal(err)
-	}
-	r.until("gated again", func() bool { return r.ports(1, 1, 2) == gate })
-	if len(r.logged()) != 1 {
-		t.Errorf("told %q", r.logged())
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.closed {
-		t.Error("the port that went away was not closed")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fabric.Config{}.Every(20*time.Millisecond, 0), 1)
+		ctx := soon(t)
+		if err := r.f.SetTaps(ctx, []fabric.Pair{{A: "s1h1", B: "s1h2"}}, nil); err != nil {
+			t.Fatal(err)
+		}
+		gate := fmt.Sprint(gatePort)
+		r.expect("gated", 1, 1, 2, gate)
+		r.mu.Lock()
+		r.noPort = errors.New("no such interface")
+		p := r.lines[1]
+		r.mu.Unlock()
+		p.end <- errors.New("the interface went down")
+		r.until("told", func() bool { return len(r.logged()) == 1 })
+		if text := r.logged()[0]; !strings.Contains(text, "what was on its way") || !strings.Contains(text, "the interface went down") {
+			t.Errorf("told %q", text)
+		}
+		r.until("open", func() bool { return r.ports(1, 1, 2) == "2" })
+		if err := r.f.Release(frame(1, 1, 2, "held"), ""); !errors.Is(err, fabric.ErrGateDown) {
+			t.Errorf("a release while the gate port is down: %v", err)
+		}
+		short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+		defer cancel()
+		if err := r.f.Ready(short); !errors.Is(err, fabric.ErrGateDown) || !strings.Contains(err.Error(), "no such interface") {
+			t.Errorf("ready while the gate port is down: %v", err)
+		}
+		r.mu.Lock()
+		r.noPort = nil
+		r.mu.Unlock()
+		if err := r.f.Ready(ctx); err != nil {
+			t.Fatal(err)
+		}
+		r.until("gated again", func() bool { return r.ports(1, 1, 2) == gate })
+		if len(r.logged()) != 1 {
+			t.Errorf("told %q", r.logged())
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if !p.closed {
+			t.Error("the port that went away was not closed")
+		}
+	})
 }
 
 func TestLossesAtTheGatePortAreToldOnce(t *testing.T) {
@@ -257,40 +259,42 @@ func TestAFenceThatDoesNotComeBackIsAnError(t *testing.T) {
 // before a frame was to come back or meanwhile, and holds up nobody who wants nothing
 // from it.
 func TestADeadSwitchTurnsNoFrameBack(t *testing.T) {
-	r := newRig(t, fabric.Config{Timeout: 4 * time.Second, HardTimeout: time.Hour}.Every(time.Minute, time.Minute), 1, 2)
-	use := func() {
-		t.Helper()
-		if err := r.f.Inject(frame(1, 1, 2, "x"), ""); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fabric.Config{Timeout: 4 * time.Second, HardTimeout: time.Hour}.Every(time.Minute, time.Minute), 1, 2)
+		use := func() {
+			t.Helper()
+			if err := r.f.Inject(frame(1, 1, 2, "x"), ""); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	quick := func(what string, do func() error) error {
-		t.Helper()
-		began := time.Now()
-		err := do()
-		if took := time.Since(began); took > 2*time.Second {
-			t.Errorf("%s took %v", what, took)
+		quick := func(what string, do func() error) error {
+			t.Helper()
+			began := time.Now()
+			err := do()
+			if took := time.Since(began); took > 2*time.Second {
+				t.Errorf("%s took %v", what, took)
+			}
+			return err
 		}
-		return err
-	}
-	use()
-	r.lines[1].mu.Lock()
-	r.lines[1].deaf = true
-	r.lines[1].mu.Unlock()
-	use()
-	time.AfterFunc(300*time.Millisecond, func() { r.pipes[1].Close() })
-	if err := quick("a fence", func() error { return r.f.Fence(soon(t)) }); !errors.Is(err, fabric.ErrDown) || strings.Contains(err.Error(), "turn a frame back") {
-		t.Errorf("the switch died while a fence was out: %v", err)
-	}
-	there := model.Partition{Shape: model.Simplex, Effect: model.Drop, Groups: [][]model.NodeID{{"s1h3"}, {"s1h4"}}}
-	err := quick("a cut there", func() error { return r.f.Cut(soon(t), 6, there) })
-	if !errors.Is(err, fabric.ErrDown) || strings.Contains(err.Error(), "turn a frame back") {
-		t.Errorf("cut there: %v", err)
-	}
-	elsewhere := model.Partition{Shape: model.Simplex, Effect: model.Drop, Groups: [][]model.NodeID{{"s2h3"}, {"s2h4"}}}
-	if err := quick("a cut elsewhere", func() error { return r.f.Cut(soon(t), 7, elsewhere) }); err != nil {
-		t.Errorf("cut on the other switch: %v", err)
-	}
+		use()
+		r.lines[1].mu.Lock()
+		r.lines[1].deaf = true
+		r.lines[1].mu.Unlock()
+		use()
+		time.AfterFunc(300*time.Millisecond, func() { r.pipes[1].Close() })
+		if err := quick("a fence", func() error { return r.f.Fence(soon(t)) }); !errors.Is(err, fabric.ErrDown) || strings.Contains(err.Error(), "turn a frame back") {
+			t.Errorf("the switch died while a fence was out: %v", err)
+		}
+		there := model.Partition{Shape: model.Simplex, Effect: model.Drop, Groups: [][]model.NodeID{{"s1h3"}, {"s1h4"}}}
+		err := quick("a cut there", func() error { return r.f.Cut(soon(t), 6, there) })
+		if !errors.Is(err, fabric.ErrDown) || strings.Contains(err.Error(), "turn a frame back") {
+			t.Errorf("cut there: %v", err)
+		}
+		elsewhere := model.Partition{Shape: model.Simplex, Effect: model.Drop, Groups: [][]model.NodeID{{"s2h3"}, {"s2h4"}}}
+		if err := quick("a cut elsewhere", func() error { return r.f.Cut(soon(t), 7, elsewhere) }); err != nil {
+			t.Errorf("cut on the other switch: %v", err)
+		}
+	})
 }
 
 func TestTheTransportIsChosen(t *testing.T) {

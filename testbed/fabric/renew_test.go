@@ -2,6 +2,7 @@ package fabric_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"netsplit/controller/of13"
@@ -34,33 +35,34 @@ func TestASlowSwitchHoldsItsCuts(t *testing.T) {
 			return ok && r.Type == of13.MultipartFlow
 		}, nil},
 		{"installing taps", isBarrier, func(r *rig) error {
-			return r.f.SetTaps(soon(t), []fabric.Pair{{A: "s1h3", B: "s1h4"}}, nil)
+			return r.f.SetTaps(soon(r.t), []fabric.Pair{{A: "s1h3", B: "s1h4"}}, nil)
 		}},
-		{"counting", isBarrier, func(r *rig) error { _, err := r.f.Drops(soon(t), 5, nil); return err }},
+		{"counting", isBarrier, func(r *rig) error { _, err := r.f.Drops(soon(r.t), 5, nil); return err }},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			t.Parallel()
-			check := time.Hour
-			if c.ask == nil {
-				check = 100 * time.Millisecond
-			}
-			r := newRig(t, fabric.Config{HardTimeout: life, Timeout: 5 * life}.Every(200*time.Millisecond, check), 1)
-			if err := r.f.Cut(soon(t), 5, isolate1); err != nil {
-				t.Fatal(err)
-			}
-			r.slow(late(c.slow))
-			if c.ask != nil {
-				go c.ask(r) // its answer comes too late for this test
-			}
-			for end := time.Now().Add(2 * life); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-				if r.ports(1, 1, 2) != "" {
-					t.Fatal("the cut went away while it was to be in force")
+			synctest.Test(t, func(t *testing.T) {
+				check := time.Hour
+				if c.ask == nil {
+					check = 100 * time.Millisecond
 				}
-			}
-			r.slow(nil)
-			if got := r.reports(); len(got) > 0 {
-				t.Errorf("reported as somebody else's doing: %v", got)
-			}
+				r := newRig(t, fabric.Config{HardTimeout: life, Timeout: 5 * life}.Every(200*time.Millisecond, check), 1)
+				if err := r.f.Cut(soon(t), 5, isolate1); err != nil {
+					t.Fatal(err)
+				}
+				r.slow(late(c.slow))
+				if c.ask != nil {
+					go c.ask(r) // its answer comes too late for this test
+				}
+				for end := time.Now().Add(2 * life); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+					if r.ports(1, 1, 2) != "" {
+						t.Fatal("the cut went away while it was to be in force")
+					}
+				}
+				r.slow(nil)
+				if got := r.reports(); len(got) > 0 {
+					t.Errorf("reported as somebody else's doing: %v", got)
+				}
+			})
 		})
 	}
 }
@@ -70,17 +72,18 @@ func isBarrier(m of13.Message) bool { _, ok := m.(*of13.BarrierRequest); return 
 // What a switch was told of a cut that failed is not renewed, nor what it was told
 // to remove and does not answer about.
 func TestWhatIsNotWantedExpiresOnASlowSwitch(t *testing.T) {
-	t.Parallel() // it mostly waits
-	r := newRig(t, fabric.Config{HardTimeout: 2 * time.Second, Timeout: 300 * time.Millisecond}.Every(200*time.Millisecond, time.Hour), 1)
-	if err := r.f.Cut(soon(t), 5, isolate1); err != nil {
-		t.Fatal(err)
-	}
-	r.slow(func(of13.Message) time.Duration { return time.Hour })
-	if err := r.f.Cut(soon(t), 6, isolate4); err == nil {
-		t.Fatal("a cut that the switch does not confirm succeeded")
-	}
-	if err := r.f.Heal(soon(t), 5); err == nil {
-		t.Fatal("a heal that the switch does not confirm succeeded")
-	}
-	r.until("both are gone", func() bool { return r.ports(1, 1, 2) == "2" && r.ports(1, 4, 2) == "2" })
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fabric.Config{HardTimeout: 2 * time.Second, Timeout: 300 * time.Millisecond}.Every(200*time.Millisecond, time.Hour), 1)
+		if err := r.f.Cut(soon(t), 5, isolate1); err != nil {
+			t.Fatal(err)
+		}
+		r.slow(func(of13.Message) time.Duration { return time.Hour })
+		if err := r.f.Cut(soon(t), 6, isolate4); err == nil {
+			t.Fatal("a cut that the switch does not confirm succeeded")
+		}
+		if err := r.f.Heal(soon(t), 5); err == nil {
+			t.Fatal("a heal that the switch does not confirm succeeded")
+		}
+		r.until("both are gone", func() bool { return r.ports(1, 1, 2) == "2" && r.ports(1, 4, 2) == "2" })
+	})
 }
