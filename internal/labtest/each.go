@@ -41,6 +41,7 @@ func each() (code int, ok bool) {
 	if err != nil {
 		atOnce = 1
 	}
+	verbose := flag.Lookup("test.v").Value.String() != "false"
 	queue := make(chan string)
 	var said sync.Mutex
 	var workers sync.WaitGroup
@@ -50,7 +51,7 @@ func each() (code int, ok bool) {
 			for name := range queue {
 				out, one := alone(name)
 				said.Lock()
-				if one != 0 || flag.Lookup("test.v").Value.String() == "true" {
+				if one != 0 || verbose {
 					os.Stdout.Write(out)
 				}
 				code = max(code, one)
