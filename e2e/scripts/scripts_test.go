@@ -226,7 +226,9 @@ func TestWhatIsNoPass(t *testing.T) {
 // were there before. A cut meanwhile is one for what is kept, too: nothing leaks.
 func TestMessageFaults(t *testing.T) {
 	const ack = "resp REPLCONF ACK"
-	match := func(from, to model.NodeID) model.MessageMatch { return model.MessageMatch{Type: ack, From: from, To: to} }
+	match := func(from, to model.NodeID) model.MessageMatch {
+		return model.MessageMatch{Type: ack, From: from, To: to}
+	}
 	t.Run("shipped", func(t *testing.T) {
 		harness.LeavesNothing(t)
 		text, err := os.ReadFile(filepath.Join(shipped, "lost-acknowledgement.yaml"))
