@@ -297,7 +297,7 @@ func (v *validator) variables() {
 		}
 		for _, from := range slices.Sorted(maps.Keys(vr.Same)) {
 			if to := vr.Same[from]; vr.Same[to] != "" {
-				v.addf(at+".same", "%s means %s, which means %s: name the last one in both", from, to, vr.Same[to])
+				v.addf(at+".same", "%s becomes %s, and %s becomes %s: write %s for both", from, to, to, vr.Same[to], vr.Same[to])
 			}
 		}
 		if len(vr.Gone) > 0 && !slices.ContainsFunc(vr.Sources, func(s model.VarSource) bool { return s.About != "" || strings.Contains(s.Regexp, "(?P<about>") }) {
@@ -488,10 +488,10 @@ func (v *validator) rest() {
 		}
 	}
 	if v.t.Timing.Repair < 0 {
-		v.addf("timing.repair", "%v is less than nothing: say how long after heal the target's own repair may take, or leave it out (recover)", v.t.Timing.Repair)
+		v.addf("timing.repair", "%v is negative: give the time after heal that the target's own repair may take, or leave it out (recover)", v.t.Timing.Repair)
 	}
 	if tick, most := v.t.Timing.Tick, v.t.Timing.MaxCut; tick > most && most > 0 {
-		v.addf("timing.tick", "%v is longer than max_cut (%v), and a cut ends at a tick: say %v or less", tick, most, most)
+		v.addf("timing.tick", "%v is longer than max_cut (%v), and a cut ends at a tick: give %v or less", tick, most, most)
 	}
 	for _, prog := range slices.Sorted(maps.Keys(v.t.Needs)) {
 		if v.t.Needs[prog] == "" {

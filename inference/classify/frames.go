@@ -130,7 +130,7 @@ func newFrames(p model.Protocol) (*frames, error) {
 	case p.Transport == "udp" && m.Length != nil:
 		errs = append(errs, errors.New("frames.length: a datagram is one message: leave it out"))
 	case p.Transport != "udp" && m.Length == nil:
-		errs = append(errs, errors.New("frames.length: where does a message tell its length? (what tells none is read by fallback)"))
+		errs = append(errs, errors.New("frames.length is missing: give the place of a message's length, or use dissector fallback if messages have none"))
 	case m.Length != nil:
 		f.length = add("length", *m.Length)
 		f.least = int64(f.length.end())

@@ -141,7 +141,7 @@ func TestFramesThatCannotBe(t *testing.T) {
 	for want, change := range map[string]func(p *model.Protocol){
 		"write frames: {length:":                                 func(p *model.Protocol) { p.Frames = nil },
 		"frames goes with dissector frames, not with text":       func(p *model.Protocol) { p.Dissector = NameText },
-		"frames.length: where does a message tell its length?":   func(p *model.Protocol) { p.Frames.Length = nil },
+		"frames.length is missing: give the place":               func(p *model.Protocol) { p.Frames.Length = nil },
 		"frames.length: a datagram is one message":               func(p *model.Protocol) { p.Transport = "udp" },
 		`frames.length: unknown order "net": use big or little`:  func(p *model.Protocol) { p.Frames.Length.Order = "net" },
 		"frames.type[1]: a number has 8 bytes at most, not 9":    func(p *model.Protocol) { p.Frames.Type[1].Size = 9 },
