@@ -308,7 +308,7 @@ type Workload struct {
 	When When `yaml:"when,omitempty,flow"`
 }
 
-// CheckSpec turns on a check. A check may be listed twice with other settings or another `when`,
+// CheckSpec turns a check on. It may be listed twice with other settings or another `when`,
 // such as once as `broken` and once as `documented`. A check whose operations do not occur in a run has nothing to judge
 // and says so; a run in which no check had anything to judge is unknown.
 //
@@ -323,7 +323,7 @@ type CheckSpec struct {
 	// Required. Example: lost-acknowledged-writes
 	Name string `yaml:"name"`
 	// `broken`: the documentation promises otherwise. `documented`: it admits the failure, which is then listed
-	// and fails no gate.
+	// and fails no gate, unless it exceeds a bound that the user states.
 	// Required. Example: broken
 	Class FailureClass `yaml:"class"`
 	// The sentence of the documentation. Required with `documented`.

@@ -272,7 +272,7 @@ func (g *generator) markdown(b *strings.Builder, sections []*section) {
 }
 
 // affix is what the name of a type says beside the word of the file.
-var affix = regexp.MustCompile(`^(?:Var|Target|Client|Testbed)?([A-Z][a-z]+)(?:Setting|Spec|Step|Patterns|Line|Failure)?\b`)
+var affix = regexp.MustCompile(`^(?:Var|Target|Client|Testbed)?([A-Z][a-z]+)(?:Setting|Spec|Step|Line|Failure)?\b`)
 
 func anchor(title string) string { return strings.ReplaceAll(strings.ToLower(title), " ", "-") }
 
