@@ -3,5 +3,5 @@
 //
 // netsplit starts a workload on a host of the testbed, reads its operations as
 // JSON lines (model.Operation) from its standard output and closes its standard
-// input when it shall end; deploy/targets/README.md has the contract.
+// input when it shall end; docs/target-reference.md (history) has the contract.
 package workload
