@@ -84,10 +84,10 @@ func TestCertificateIsMadeOnceAndPinned(t *testing.T) {
 			t.Errorf("%v, %v", st, err)
 		}
 	}
-	var asked atomic.Int32
+	var requested atomic.Int32
 	h := handler(t, newFake(t))
 	serveOn(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked.Add(1)
+		requested.Add(1)
 		h.ServeHTTP(w, r)
 	}), ln)
 
@@ -109,7 +109,7 @@ func TestCertificateIsMadeOnceAndPinned(t *testing.T) {
 			t.Errorf("fingerprint %s: %v", f, err)
 		}
 	}
-	was := asked.Load()
+	was := requested.Load()
 	for f, says := range map[string]string{"": "--api-fingerprint", strings.Repeat("00", 32): "nothing was sent", "abc": "64 hex digits"} {
 		if err := ask(client.Config{Fingerprint: f}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("fingerprint %q: %v", f, err)
@@ -121,7 +121,7 @@ func TestCertificateIsMadeOnceAndPinned(t *testing.T) {
 			t.Errorf("plain HTTP: %s", res.Status)
 		}
 	}
-	if got := asked.Load(); got != was {
+	if got := requested.Load(); got != was {
 		t.Errorf("%d requests came through", got-was)
 	}
 	// What is there and cannot be used is not replaced without a word.

@@ -91,26 +91,26 @@ func TestAReplayIsMadeOnWhatTheRunWasMadeOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range []string{"named", "default", "short"} {
-		for _, asked := range []model.CampaignSpec{{}, {Target: file}, {Target: file + "@1.0", Args: map[string]string{"rate": "3"}}} {
-			asked.Replay = id
-			spec, tg, err := s.complete(asked)
+		for _, requested := range []model.CampaignSpec{{}, {Target: file}, {Target: file + "@1.0", Args: map[string]string{"rate": "3"}}} {
+			requested.Replay = id
+			spec, tg, err := s.complete(requested)
 			if err != nil || tg.Release != "1.0" || spec.Target != file+"@1.0" || spec.Args["rate"] != "3" {
-				t.Errorf("%+v: %+v, %v", asked, spec, err)
+				t.Errorf("%+v: %+v, %v", requested, spec, err)
 			}
 		}
-		for _, asked := range []model.CampaignSpec{{Target: file + "@2.0"}, {Target: "redis-sentinel"}, {Args: map[string]string{"rate": "4"}}} {
-			asked.Replay = id
-			if _, _, err := s.complete(asked); !errors.Is(err, model.ErrInvalid) || !strings.Contains(err.Error(), "it was made ") {
-				t.Errorf("%+v: %v", asked, err)
+		for _, requested := range []model.CampaignSpec{{Target: file + "@2.0"}, {Target: "redis-sentinel"}, {Args: map[string]string{"rate": "4"}}} {
+			requested.Replay = id
+			if _, _, err := s.complete(requested); !errors.Is(err, model.ErrInvalid) || !strings.Contains(err.Error(), "it was made ") {
+				t.Errorf("%+v: %v", requested, err)
 			}
 		}
 	}
-	for asked, want := range map[*model.CampaignSpec]string{
+	for requested, want := range map[*model.CampaignSpec]string{
 		{Replay: "named", StopWhenBroken: true}: "takes a search that cuts",
 		{Replay: "named", WithoutCut: true}:     "nothing was done to its network",
 	} {
-		if _, _, err := s.complete(*asked); !errors.Is(err, model.ErrInvalid) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: %v, want %q", *asked, err, want)
+		if _, _, err := s.complete(*requested); !errors.Is(err, model.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", *requested, err, want)
 		}
 	}
 	run("gone", file, "0.9")
@@ -125,17 +125,17 @@ func TestACampaignThatCannotBeSearchedIsRefused(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "target.yaml")
 	write(t, file, "name: mine\nnodes: [n1]\nclients: [c1]\nprocesses: [{name: s, hosts: [n1], command: [sleep, '9']}]\nstable: [{name: up, hosts: [n1], probe: {command: [echo, up]}, match: up}]\nvariables: []\n"+
 		"workloads: [{name: w, host: c1, command: ['true']}]\nchecks: []\ntiming: {settle: 1s, workload: 1s, max_cut: 1s, recover: 1s}\n")
-	for asked, want := range map[*model.CampaignSpec]string{
+	for requested, want := range map[*model.CampaignSpec]string{
 		{Strategy: model.StrategyMessages}:                    "strategy messages needs a scenario",
 		{Strategy: model.StrategyCoFI}:                        "isolating n1",
 		{Strategy: "else"}:                                    "else",
 		{Strategy: model.StrategyClean, StopWhenBroken: true}: "takes a search that cuts",
 		{WithoutCut: true}:                                    "withoutCut takes a replay",
 	} {
-		asked.Target = file
-		_, _, err := s.complete(*asked)
+		requested.Target = file
+		_, _, err := s.complete(*requested)
 		if !errors.Is(err, model.ErrInvalid) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: %v, want %q", *asked, err, want)
+			t.Errorf("%+v: %v, want %q", *requested, err, want)
 		}
 	}
 }

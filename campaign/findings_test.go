@@ -162,21 +162,21 @@ func TestASearchStopsAtTheFirstBrokenPromise(t *testing.T) {
 	clean.Scenario.Strategy, clean.Proof = model.StrategyClean, nil
 	documented.Verdict.Failures = []model.Failure{{Check: "lost-acknowledged-writes", Class: model.Documented, Signature: "lost"}}
 	broken.Verdict.Failures = []model.Failure{{Check: "two-leaders", Class: model.Broken, Signature: "two leaders"}}
-	for _, asked := range []bool{false, true} {
+	for _, requested := range []bool{false, true} {
 		s := &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler), store: storetest.New(t), metrics: noMetrics{},
 			jobs: map[string]*job{}, subs: map[chan struct{}]bool{}}
-		j := &job{c: model.Campaign{ID: "c-1", State: model.CampaignRunning, Spec: model.CampaignSpec{StopWhenBroken: asked}}}
+		j := &job{c: model.Campaign{ID: "c-1", State: model.CampaignRunning, Spec: model.CampaignSpec{StopWhenBroken: requested}}}
 		j.ctx, j.cancel = context.WithCancelCause(context.Background())
 		s.watched(j, &model.Target{}, nil)
 		for i, sum := range []model.RunSummary{clean, documented, same, broken} {
 			s.runFinished(j, sum)
-			if want := asked && i == 3; j.ctx.Err() != nil != want {
-				t.Errorf("asked to stop %v: after run %d: %v", asked, i+1, context.Cause(j.ctx))
+			if want := requested && i == 3; j.ctx.Err() != nil != want {
+				t.Errorf("asked to stop %v: after run %d: %v", requested, i+1, context.Cause(j.ctx))
 			}
 		}
 		s.ended(j, context.Cause(j.ctx))
-		if j.c.State != model.CampaignDone || strings.Contains(j.c.Reason, "broken promise") != asked {
-			t.Errorf("asked to stop %v: it is %s: %s", asked, j.c.State, j.c.Reason)
+		if j.c.State != model.CampaignDone || strings.Contains(j.c.Reason, "broken promise") != requested {
+			t.Errorf("asked to stop %v: it is %s: %s", requested, j.c.State, j.c.Reason)
 		}
 	}
 }

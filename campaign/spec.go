@@ -170,8 +170,8 @@ func (s *Service) replaySpec(spec model.CampaignSpec) (model.CampaignSpec, error
 	if release != "" {
 		then = sut.At(then, release)
 	}
-	if asked := spec.Target; asked != "" && asked != then && asked != sut.At(then, "") {
-		return spec, fmt.Errorf("%w: it was made on %s, not on %s: leave out the target, or start a campaign on the other one", model.ErrInvalid, then, asked)
+	if requested := spec.Target; requested != "" && requested != then && requested != sut.At(then, "") {
+		return spec, fmt.Errorf("%w: it was made on %s, not on %s: leave out the target, or start a campaign on the other one", model.ErrInvalid, then, requested)
 	}
 	if len(spec.Args) > 0 && !maps.Equal(spec.Args, orig.Spec.Args) {
 		return spec, fmt.Errorf("%w: it was made with the settings %v, not %v: leave out the settings, or start a campaign with the others", model.ErrInvalid, orig.Spec.Args, spec.Args)

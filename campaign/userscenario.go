@@ -175,7 +175,7 @@ func (s *Service) runUserScenario(ctx context.Context, j *job, r *labRunner) err
 		if sc.Seed == 0 {
 			sc.Seed = j.c.Spec.Seed + uint64(n)
 		}
-		sc.Why = model.WhyAsked
+		sc.Why = model.WhyRequested
 		return model.WorkItem{Campaign: j.c.ID, Run: fmt.Sprintf("%s-r%04d", j.c.ID, n), Spec: j.c.Spec, Scenario: sc}
 	}, func(model.RunSummary) {})
 }

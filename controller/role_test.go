@@ -12,8 +12,8 @@ import (
 	"netsplit/internal/switchtest"
 )
 
-// asked lists the role requests that the switch got, without the polls.
-func asked(m *switchtest.Switch) (out []of13.RoleState) {
+// requested lists the role requests that the switch got, without the polls.
+func requested(m *switchtest.Switch) (out []of13.RoleState) {
 	for _, msg := range m.Received() {
 		if r, ok := msg.(*of13.RoleRequest); ok && r.Role != of13.RoleNoChange {
 			out = append(out, r.RoleState)
@@ -42,7 +42,7 @@ func TestMasterIsAskedForWithAFreshGeneration(t *testing.T) {
 		if sw.Role() != of13.RoleMaster {
 			t.Errorf("role %v", sw.Role())
 		}
-		list := asked(m)
+		list := requested(m)
 		if got := list[len(list)-1]; got != (of13.RoleState{Role: of13.RoleMaster, GenerationID: c0.want}) {
 			t.Errorf("after generation %x asked for %+v", c0.before, got)
 		}
@@ -54,8 +54,8 @@ func TestMasterIsAskedForWithAFreshGeneration(t *testing.T) {
 
 func TestEqualSharesTheSwitch(t *testing.T) {
 	sw, m, _, _ := start(t, controller.Config{Role: of13.RoleEqual}, switchtest.Config{})
-	if sw.Role() != of13.RoleEqual || len(asked(m)) != 0 {
-		t.Errorf("role %v, asked %v", sw.Role(), asked(m))
+	if sw.Role() != of13.RoleEqual || len(requested(m)) != 0 {
+		t.Errorf("role %v, asked %v", sw.Role(), requested(m))
 	}
 }
 

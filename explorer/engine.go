@@ -370,12 +370,12 @@ func (e *Engine) healer(p *model.HeldPacket) (uint64, model.Class, string, bool)
 				e.met[c] = true
 				e.res.Classes = append(e.res.Classes, c)
 			}
-			asked := e.terms.class(c)
+			requested := e.terms.class(c)
 			switch {
 			case e.s.Never:
-			case e.s.HealAt == nil && !e.seen[asked]:
+			case e.s.HealAt == nil && !e.seen[requested]:
 				return num, c, model.ReasonNewClass, true
-			case e.s.HealAt != nil && asked == *e.s.HealAt:
+			case e.s.HealAt != nil && requested == *e.s.HealAt:
 				return num, c, model.ReasonHealClass, true
 			}
 		}

@@ -24,8 +24,8 @@ const (
 	StrategyScripted Strategy = "scripted"
 )
 
-// WhyAsked is the reason of a scenario that a user gave.
-const WhyAsked = "asked for"
+// WhyRequested is the reason of a scenario that a user gave.
+const WhyRequested = "asked for"
 
 // Scenario is the work item of one run: what to cut, when, and until when.
 // It is complete in itself: a run needs nothing else from the explorer.

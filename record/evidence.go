@@ -88,11 +88,11 @@ func (v Violation) String() string { return v.Invariant.String() + " is " + v.St
 
 // SourceStat says how a probed source of a variable fared on a host.
 type SourceStat struct {
-	Variable string       `json:"variable"`
-	Source   int          `json:"source"` // index in the target file
-	Host     model.NodeID `json:"host"`
-	Asked    int          `json:"asked"`
-	Answered int          `json:"answered"`
+	Variable  string       `json:"variable"`
+	Source    int          `json:"source"` // index in the target file
+	Host      model.NodeID `json:"host"`
+	Requested int          `json:"asked"`
+	Answered  int          `json:"answered"`
 	// Seen counts the answers that showed a value.
 	Seen int `json:"seen"`
 	// Cost is what was spent waiting for answers. It is not what they cost the

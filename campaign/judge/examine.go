@@ -136,7 +136,7 @@ func (x *Examination) protocols(f *runFiles) {
 		all, unknown   int
 		between        int    // messages of data between nodes
 		opaque         int    // messages of TLS or SSH
-		asked          int    // messages that begin as requests of HTTP do, to a reader of anything
+		requested      int    // messages that begin as requests of HTTP do, to a reader of anything
 		bytes, endless [2]int // to the port and from it: all; in messages that have no end
 		long           int    // bytes in messages of which reader text does not read all
 		types          map[string]int
@@ -164,7 +164,7 @@ func (x *Examination) protocols(f *runFiles) {
 					c.opaque++
 				}
 				if word, _ := m.Field("token0"); slices.Contains([]string{"GET", "POST", "PUT", "HEAD", "DELETE"}, word) {
-					c.asked++
+					c.requested++
 				}
 				if m.Bytes > 0 && slices.Contains(f.target.Nodes, m.From) && slices.Contains(f.target.Nodes, m.To) {
 					c.between++
@@ -204,8 +204,8 @@ func (x *Examination) protocols(f *runFiles) {
 			x.problem("%s", encrypted)
 		}
 		switch {
-		case p.Dissector == classify.NameFallback && c.asked > 0:
-			x.fact("%s: %d messages begin as requests of HTTP do: reader %s tells more, %s where answers go on as long as their connection", at, c.asked, classify.NameHTTP, classify.NameHTTPStream)
+		case p.Dissector == classify.NameFallback && c.requested > 0:
+			x.fact("%s: %d messages begin as requests of HTTP do: reader %s tells more, %s where answers go on as long as their connection", at, c.requested, classify.NameHTTP, classify.NameHTTPStream)
 		case p.Dissector == classify.NameFallback && p.Transport == "tcp" && c.between > 0 && !p.Optional:
 			x.fact("%s: nodes speak to one another there (%d messages), and what one says is known when the other speaks next, which across a cut it seldom does: "+
 				"little is then there to heal at but what is sent again and connections that are opened; reader %s reads binary messages that tell their length, reader %s lines, with the bytes that some of them count, reader %s JSON (what to write is below, if it was found)", at, c.between, classify.NameFrames, classify.NameText, classify.NameJSON)

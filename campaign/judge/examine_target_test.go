@@ -28,10 +28,10 @@ func examined() *runFiles {
 	}}
 	f.testbed.Hosts = []model.TestbedHost{{Name: "n1"}, {Name: "n2"}, {Name: "c1"}}
 	f.evidence.Sources = []record.SourceStat{
-		{Variable: "leader", Source: 1, Host: "n1", Asked: 9, Answered: 9, Seen: 8},
-		{Variable: "leader", Source: 1, Host: "n2", Asked: 9, Answered: 9, Seen: 8},
-		{Variable: "leader", Source: 2, Host: "n1", Asked: 9, Answered: 9, Seen: 1},
-		{Variable: "leader", Source: 2, Host: "n2", Asked: 9, Answered: 9, Seen: 1},
+		{Variable: "leader", Source: 1, Host: "n1", Requested: 9, Answered: 9, Seen: 8},
+		{Variable: "leader", Source: 1, Host: "n2", Requested: 9, Answered: 9, Seen: 8},
+		{Variable: "leader", Source: 2, Host: "n1", Requested: 9, Answered: 9, Seen: 1},
+		{Variable: "leader", Source: 2, Host: "n2", Requested: 9, Answered: 9, Seen: 1},
 	}
 	f.events = []model.Event{{Kind: model.EventWorkload}}
 	for i := range 200 {
@@ -121,24 +121,24 @@ func TestExamineFindsWhatIsWrong(t *testing.T) {
 			`variable leader, source 1: 200 messages had type "text LEADER*", but where matched none: field group was not there`},
 		{"a type like no other", func(f *runFiles) { sources(f)[0].Type = "text VOTE" }, "", `source 1: no message had type "text VOTE"|protocol text`},
 		{"a probe without an answer", func(f *runFiles) {
-			f.evidence.Sources[0] = record.SourceStat{Variable: "leader", Source: 1, Host: "n1", Asked: 9, Error: "connection refused"}
+			f.evidence.Sources[0] = record.SourceStat{Variable: "leader", Source: 1, Host: "n1", Requested: 9, Error: "connection refused"}
 		}, "variable leader, source 2, on n1: the probe never answered (asked 9 times): connection refused", ""},
 		{"of a source that need not answer everywhere", func(f *runFiles) {
-			f.evidence.Sources[0] = record.SourceStat{Variable: "leader", Source: 1, Host: "n1", Asked: 9, Error: "standby"}
+			f.evidence.Sources[0] = record.SourceStat{Variable: "leader", Source: 1, Host: "n1", Requested: 9, Error: "standby"}
 			sources(f)[1].Optional = true
 		}, "", "the probe never answered, but did elsewhere: standby"},
 		{"of one that answers nowhere", func(f *runFiles) {
 			f.evidence.Sources = f.evidence.Sources[1:] // n2 is the only one asked
-			f.evidence.Sources[0] = record.SourceStat{Variable: "leader", Source: 1, Host: "n2", Asked: 9, Error: "standby"}
+			f.evidence.Sources[0] = record.SourceStat{Variable: "leader", Source: 1, Host: "n2", Requested: 9, Error: "standby"}
 			sources(f)[1].Optional = true
 		}, "the probe never answered (asked 9 times): standby", ""},
 		{"where no server was started", func(f *runFiles) {
 			f.target.Processes = append(f.target.Processes, model.Process{Name: "newcomer", Hosts: []model.NodeID{"n3"}, Manual: true})
-			f.evidence.Sources = append(f.evidence.Sources, record.SourceStat{Variable: "leader", Source: 1, Host: "n3", Asked: 9, Error: "refused"})
+			f.evidence.Sources = append(f.evidence.Sources, record.SourceStat{Variable: "leader", Source: 1, Host: "n3", Requested: 9, Error: "refused"})
 		}, "", "on n3: the probe never answered: no server was started there"},
 		{"where a workload started one", func(f *runFiles) {
 			f.target.Processes = append(f.target.Processes, model.Process{Name: "newcomer", Hosts: []model.NodeID{"n3"}, Manual: true})
-			f.evidence.Sources = append(f.evidence.Sources, record.SourceStat{Variable: "leader", Source: 1, Host: "n3", Asked: 9, Error: "refused"})
+			f.evidence.Sources = append(f.evidence.Sources, record.SourceStat{Variable: "leader", Source: 1, Host: "n3", Requested: 9, Error: "refused"})
 			f.events = append(f.events, model.Event{Kind: model.EventNode, Node: &model.NodeAction{Verb: model.NodeStart, Process: "newcomer", Host: "n3"}})
 		}, "on n3: the probe never answered (asked 9 times): refused", ""},
 

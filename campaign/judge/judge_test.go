@@ -28,9 +28,9 @@ func TestARunIsJudgedByTheNodesItCameAboutTo(t *testing.T) {
 	}
 	inv := equal("n1", "n2")
 	nodes := []model.NodeID{"n1", "n2", "n3"}
-	asked := model.Scenario{Strategy: model.StrategyCoFI, Isolate: "n1", Partition: model.Isolate("n1", nodes, model.Drop), Invariant: &inv,
+	requested := model.Scenario{Strategy: model.StrategyCoFI, Isolate: "n1", Partition: model.Isolate("n1", nodes, model.Drop), Invariant: &inv,
 		State: &model.State{A: "n1", B: "n2"}, Observe: []model.Invariant{inv, equal("n2", "n3")}, Or: []model.Renaming{{"n1": "n3", "n3": "n1"}}}
-	dir := written(t, model.RunMeta{Run: "r1", Scenario: asked}, record.Evidence{Result: model.RunResult{Reached: true, Or: asked.Or[0]}}, "")
+	dir := written(t, model.RunMeta{Run: "r1", Scenario: requested}, record.Evidence{Result: model.RunResult{Reached: true, Or: requested.Or[0]}}, "")
 	f, err := readRun(dir)
 	if err != nil {
 		t.Fatal(err)

@@ -81,12 +81,12 @@ func (x *Examination) sources(f *runFiles, uses map[sourceKey]sourceUse) {
 	for _, s := range f.evidence.Sources {
 		at := fmt.Sprintf("variable %s, source %d, on %s", s.Variable, s.Source+1, s.Host)
 		switch {
-		case s.Asked > 0 && s.Answered == 0 && idle[s.Host]:
+		case s.Requested > 0 && s.Answered == 0 && idle[s.Host]:
 			x.fact("%s: the probe never answered: no server was started there", at)
-		case s.Asked > 0 && s.Answered == 0 && optional[sourceKey{s.Variable, s.Source}] && uses[sourceKey{s.Variable, s.Source}].texts > 0:
+		case s.Requested > 0 && s.Answered == 0 && optional[sourceKey{s.Variable, s.Source}] && uses[sourceKey{s.Variable, s.Source}].texts > 0:
 			x.fact("%s: the probe never answered, but did elsewhere: %s", at, s.Error)
-		case s.Asked > 0 && s.Answered == 0:
-			x.problem("%s: the probe never answered (asked %d times): %s", at, s.Asked, s.Error)
+		case s.Requested > 0 && s.Answered == 0:
+			x.problem("%s: the probe never answered (asked %d times): %s", at, s.Requested, s.Error)
 		case s.Answered > 0 && s.Seen == 0:
 			x.fact("%s: %d answers, none showed a value; the last one: %q", at, s.Answered, s.Answer)
 		}

@@ -65,14 +65,14 @@ func TestAScriptHealsAtOneMoment(t *testing.T) {
 		s := testSession(t, model.Scenario{ID: "s1", Strategy: model.StrategyScripted}, &fakeGate{})
 		l := &Live{r: &run{s: s, rec: s.rec, c: Config{Metrics: m}}}
 		l.cuts = []*scriptCut{{cut: c, inForce: time.Now(), ScriptCut: model.ScriptCut{Name: "a", Proof: model.Proof{InForceAt: 1}}}}
-		asked := l.Now()
+		requested := l.Now()
 		got, err := l.Heal(t.Context(), "a")
 		if did := strings.Join(c.did, ", "); err != nil || did != "count, lift, remove, healed" {
 			t.Errorf("lift: %v: did %s: %v", lift, did, err)
 		}
 		took := got.Proof.HealedAt - got.Proof.HealAt
-		if len(m.took) != 1 || m.took[0] != took || took < 4*each || got.Proof.HealAt < asked || got.Proof.HealAt > c.at[0].Sub(s.start) {
-			t.Errorf("asked at %v, healing since %v, healed at %v; told %v", asked, got.Proof.HealAt, got.Proof.HealedAt, m.took)
+		if len(m.took) != 1 || m.took[0] != took || took < 4*each || got.Proof.HealAt < requested || got.Proof.HealAt > c.at[0].Sub(s.start) {
+			t.Errorf("asked at %v, healing since %v, healed at %v; told %v", requested, got.Proof.HealAt, got.Proof.HealedAt, m.took)
 		}
 		if err := s.rec.Flush(); err != nil {
 			t.Fatal(err)

@@ -67,7 +67,7 @@ func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 	for _, st := range ev.Sources {
 		if !st.Along {
 			ev.ProbeCost += st.Cost
-			ev.Probes += st.Asked
+			ev.Probes += st.Requested
 		}
 	}
 	ev.MaxLost, ev.MaxWindow = r.c.Spec.MaxLost, r.c.Spec.MaxWindow

@@ -97,7 +97,7 @@ func (q *question) ask(ctx context.Context, ask func(context.Context, model.Node
 	waited := time.Since(began)
 	for i := range q.stats {
 		st := &q.stats[i]
-		st.Asked++
+		st.Requested++
 		if !st.Along {
 			st.Cost += waited
 		}

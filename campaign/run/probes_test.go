@@ -11,9 +11,9 @@ import (
 func TestProbesAreAskedOnceMoreAtTheEnd(t *testing.T) {
 	p := &probes{last: make(chan struct{})}
 	p.first.Add(1)
-	asked, asking, answer := 0, make(chan struct{}), make(chan struct{})
+	requested, asking, answer := 0, make(chan struct{}), make(chan struct{})
 	p.wg.Go(func() {
-		p.turns(context.Background(), time.Hour, func() { asked++; asking <- struct{}{}; <-answer })
+		p.turns(context.Background(), time.Hour, func() { requested++; asking <- struct{}{}; <-answer })
 	})
 	<-asking // and the answer is from before the end
 	ended := make(chan struct{})
@@ -26,8 +26,8 @@ func TestProbesAreAskedOnceMoreAtTheEnd(t *testing.T) {
 	case <-ended:
 	}
 	<-ended
-	if asked != 2 {
-		t.Errorf("asked %d times", asked)
+	if requested != 2 {
+		t.Errorf("asked %d times", requested)
 	}
 }
 
@@ -36,14 +36,14 @@ func TestProbesAreAskedOnceMoreAtTheEnd(t *testing.T) {
 func TestProbesAreAskedBeforeTheWorkload(t *testing.T) {
 	p := &probes{last: make(chan struct{})}
 	ctx, cancel := context.WithCancel(context.Background())
-	asked := make(chan string, 10)
+	requested := make(chan string, 10)
 	slow := make(chan struct{})
 	p.first.Add(2)
-	p.wg.Go(func() { p.turns(ctx, time.Millisecond, func() { asked <- "quick"; <-slow }) })
-	p.wg.Go(func() { p.turns(ctx, time.Hour, func() { <-slow; asked <- "slow" }) })
+	p.wg.Go(func() { p.turns(ctx, time.Millisecond, func() { requested <- "quick"; <-slow }) })
+	p.wg.Go(func() { p.turns(ctx, time.Hour, func() { <-slow; requested <- "slow" }) })
 	began := make(chan struct{})
 	go func() { defer close(began); p.firstRound() }()
-	<-asked
+	<-requested
 	select {
 	case <-began:
 		t.Fatal("the round is over before the slow source answered")

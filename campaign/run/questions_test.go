@@ -34,10 +34,10 @@ func TestEqualProbesAreAskedOnce(t *testing.T) {
 	if len(qs) != 6 {
 		t.Fatalf("%d questions, want 3 to each of 2 hosts", len(qs))
 	}
-	asked, read := 0, map[string]int{}
+	requested, read := 0, map[string]int{}
 	var fail error
 	ask := func(_ context.Context, h model.NodeID, p model.Probe) (string, error) {
-		asked++
+		requested++
 		return string(h) + " " + p.HTTP, fail
 	}
 	give := func(v string, i int, h model.NodeID, answer string) int {
@@ -47,8 +47,8 @@ func TestEqualProbesAreAskedOnce(t *testing.T) {
 	qs[0].ask(context.Background(), ask, give)
 	fail = errors.New("refused")
 	qs[0].ask(context.Background(), ask, give)
-	if asked != 2 || len(read) != 3 {
-		t.Errorf("asked %d times, read by %v", asked, read)
+	if requested != 2 || len(read) != 3 {
+		t.Errorf("asked %d times, read by %v", requested, read)
 	}
 	for _, who := range []string{"status1n1", "up0n1", "up1n1"} {
 		if read[who+" of n1 "+actors.HTTP] != 1 {
@@ -57,14 +57,14 @@ func TestEqualProbesAreAskedOnce(t *testing.T) {
 	}
 	seen := []int{1, 0, 1}
 	for i, st := range qs[0].stats {
-		if st.Asked != 2 || st.Answered != 1 || st.Seen != seen[i] || st.Error != "refused" || st.Along != (i > 0) || st.Along && st.Cost != 0 {
+		if st.Requested != 2 || st.Answered != 1 || st.Seen != seen[i] || st.Error != "refused" || st.Along != (i > 0) || st.Along && st.Cost != 0 {
 			t.Errorf("source %d: %+v", i, st)
 		}
 	}
 
 	gone, cancel := context.WithCancel(context.Background())
 	cancel()
-	if qs[1].ask(gone, ask, give); qs[1].stats[0].Asked != 0 {
+	if qs[1].ask(gone, ask, give); qs[1].stats[0].Requested != 0 {
 		t.Errorf("a question that was cut short counts: %+v", qs[1].stats[0])
 	}
 }

@@ -15,9 +15,9 @@ func TestARoleIsAskedForAsTheMessageIsHeld(t *testing.T) {
 		{Kind: model.FaultLose, Match: model.MessageMatch{Type: "text G", FromRole: "leader"}, Nth: 1, Times: 2}}}
 	gate := &fakeGate{}
 	s := testSession(t, scn, gate)
-	asked, leader, failed := 0, model.NodeID("n1"), error(nil)
+	requested, leader, failed := 0, model.NodeID("n1"), error(nil)
 	s.holders = func(role string) (model.Holders, error) {
-		asked++
+		requested++
 		return model.Holders{Have: []model.NodeID{leader}}, failed
 	}
 	gossip(t, s, "n1", "n2", "G 0") // before the workload
@@ -30,8 +30,8 @@ func TestARoleIsAskedForAsTheMessageIsHeld(t *testing.T) {
 	gossip(t, s, "n2", "n3", "G 4") // lost
 	gossip(t, s, "n2", "n3", "G 5") // two were lost: nobody need be asked any more
 	s.mu.Lock()
-	if got, want := fmt.Sprint(gate.released), "[n2: G 0 n1: G 1 n2: OTHER n2: G 3 n3: G 5]"; got != want || asked != 4 {
-		t.Errorf("released %s, asked %d times; want %s and 4", got, asked, want)
+	if got, want := fmt.Sprint(gate.released), "[n2: G 0 n1: G 1 n2: OTHER n2: G 3 n3: G 5]"; got != want || requested != 4 {
+		t.Errorf("released %s, asked %d times; want %s and 4", got, requested, want)
 	}
 	s.mu.Unlock()
 	sameAgain(t, s, scn, 2)

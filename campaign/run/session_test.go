@@ -253,8 +253,8 @@ func TestTheCutIsOfTheNodesItCameAboutTo(t *testing.T) {
 	if met := explorer.Met(scn, res); met.Isolate != "n2" || res.HealClass == nil || res.HealClass.From != "n2" || *res.CutState != (model.State{A: "NORMAL", B: "LEFT"}) {
 		t.Errorf("result %+v of %+v", res, met)
 	}
-	if asked := explorer.InTerms(res, scn); *asked.CutState != *scn.State || asked.HealClass.From != "n3" {
-		t.Errorf("asked for %+v", asked)
+	if requested := explorer.InTerms(res, scn); *requested.CutState != *scn.State || requested.HealClass.From != "n3" {
+		t.Errorf("asked for %+v", requested)
 	}
 }
 

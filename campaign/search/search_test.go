@@ -216,8 +216,8 @@ func TestCleanRunsAreAddedWhileNothingCanBeMined(t *testing.T) {
 func TestWithNothingBetterTheSearchGoesOnWithWhatMayBeChance(t *testing.T) {
 	weak := anInv
 	weak.Chance = 1
-	miner := func(_ []string, asked bool) ([]model.Invariant, []model.RunResult, error) {
-		if !asked {
+	miner := func(_ []string, requested bool) ([]model.Invariant, []model.RunResult, error) {
+		if !requested {
 			return nil, nil, nil
 		}
 		return []model.Invariant{weak}, []model.RunResult{{Scenario: "s0001", States: metStates}}, nil

@@ -93,9 +93,9 @@ func TestWhatACutCannotMean(t *testing.T) {
 // answering answers a cut, and then each question for it, with the next state of it; the
 // last one for ever.
 func answering(t *testing.T, states ...wire.PartitionStatus) (address string) {
-	var asked atomic.Int32
+	var requested atomic.Int32
 	return listening(t, func(w http.ResponseWriter, r *http.Request) {
-		p := states[min(int(asked.Add(1)), len(states))-1]
+		p := states[min(int(requested.Add(1)), len(states))-1]
 		p.Name = "p1"
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusAccepted)
@@ -120,13 +120,13 @@ func listening(t *testing.T, answer http.HandlerFunc) (address string) {
 
 // TestACutFromAFile asks for just what the file says, and prints what the API answers.
 func TestACutFromAFile(t *testing.T) {
-	var asked string
+	var requested string
 	address := listening(t, func(w http.ResponseWriter, r *http.Request) {
 		b, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
 		}
-		asked = strings.TrimSpace(string(b))
+		requested = strings.TrimSpace(string(b))
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusCreated)
 		now := time.Now()
@@ -160,11 +160,11 @@ func TestACutFromAFile(t *testing.T) {
 		}
 		var got, want, was wire.PartitionSpec
 		var p wire.PartitionStatus
-		if err := errors.Join(json.Unmarshal([]byte(spec), &want), json.Unmarshal([]byte(asked), &was), json.Unmarshal([]byte(out), &p)); err != nil {
-			t.Fatalf("%v: asked %s, printed %s", err, asked, out)
+		if err := errors.Join(json.Unmarshal([]byte(spec), &want), json.Unmarshal([]byte(requested), &was), json.Unmarshal([]byte(out), &p)); err != nil {
+			t.Fatalf("%v: asked %s, printed %s", err, requested, out)
 		}
 		if got = p.PartitionSpec; code != exitPass || !reflect.DeepEqual(was, want) || got.Name != "p1" || p.State != "in_force" {
-			t.Errorf("status %d, asked %s, printed %s, %s", code, asked, out, errs)
+			t.Errorf("status %d, asked %s, printed %s, %s", code, requested, out, errs)
 		}
 	}
 	if code, _, errs := cli(t, "partition", "cut", "-f", file+"x"); code != exitUsage || !strings.Contains(errs, "no such file") {

@@ -110,7 +110,7 @@ func TestAReplayTellsHowOftenItFailedAgain(t *testing.T) {
 func TestProgressTellsEveryRunOnce(t *testing.T) {
 	const n, labs = 1500, 2
 	var list []wire.RunRow // the last one started first
-	asked, rows := 0, 0
+	requested, rows := 0, 0
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
 		from, _ := strconv.Atoi(r.URL.Query().Get("cursor"))
@@ -119,7 +119,7 @@ func TestProgressTellsEveryRunOnce(t *testing.T) {
 		if from+limit < len(list) {
 			page.Next = strconv.Itoa(from + limit)
 		}
-		asked, rows = asked+1, rows+len(page.Items)
+		requested, rows = requested+1, rows+len(page.Items)
 		if err := json.NewEncoder(w).Encode(page); err != nil {
 			t.Error(err)
 		}
@@ -163,8 +163,8 @@ func TestProgressTellsEveryRunOnce(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if asked > 2*looks || rows > 30*n {
-		t.Errorf("%d requests with %d rows in all, for %d runs seen in %d looks", asked, rows, n, looks)
+	if requested > 2*looks || rows > 30*n {
+		t.Errorf("%d requests with %d rows in all, for %d runs seen in %d looks", requested, rows, n, looks)
 	}
 }
 

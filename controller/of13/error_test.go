@@ -22,7 +22,7 @@ func TestErrorNamesAreOpenVSwitchs(t *testing.T) {
 		"OFPBRC_BAD_EXPERIMENTER": "OFPBRC_BAD_VENDOR",
 		"OFPBRC_BAD_EXP_TYPE":     "OFPBRC_BAD_SUBTYPE", "OFPBAC_BAD_EXPERIMENTER": "OFPBAC_BAD_VENDOR",
 		"OFPBAC_BAD_EXP_TYPE": "OFPBAC_BAD_VENDOR_TYPE"}
-	asked := 0
+	requested := 0
 	for typ, codes := range errorCodeNames {
 		if ErrorType(typ) == ErrTypeTableFeaturesFailed {
 			continue
@@ -41,11 +41,11 @@ func TestErrorNamesAreOpenVSwitchs(t *testing.T) {
 			if !strings.Contains(string(out), want) {
 				t.Errorf("%s is %d/%d here, but Open vSwitch says\n%s", name, typ, code, out)
 			}
-			asked++
+			requested++
 		}
 	}
-	if asked < 90 {
-		t.Errorf("only %d names compared", asked)
+	if requested < 90 {
+		t.Errorf("only %d names compared", requested)
 	}
 }
 

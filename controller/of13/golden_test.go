@@ -102,12 +102,12 @@ func TestSamples(t *testing.T) {
 // TestEveryMessageTypeHasASample: each of the 30 types of 7.1.1 is read, with a
 // struct of its own or as Raw, and so is every type of multipart message.
 func TestEveryMessageTypeHasASample(t *testing.T) {
-	types, asked, reported := map[MsgType]bool{}, map[MultipartType]bool{}, map[MultipartType]bool{}
+	types, requested, reported := map[MsgType]bool{}, map[MultipartType]bool{}, map[MultipartType]bool{}
 	for _, s := range samples() {
 		types[s.msg.MsgType()] = true
 		switch m := s.msg.(type) {
 		case *MultipartRequest:
-			asked[m.Type] = true
+			requested[m.Type] = true
 		case *MultipartReply:
 			reported[m.Type] = true
 		}
@@ -118,8 +118,8 @@ func TestEveryMessageTypeHasASample(t *testing.T) {
 		}
 	}
 	for typ := MultipartDesc; typ <= MultipartPortDesc; typ++ {
-		if !asked[typ] || !reported[typ] {
-			t.Errorf("multipart %v: request %v, reply %v", typ, asked[typ], reported[typ])
+		if !requested[typ] || !reported[typ] {
+			t.Errorf("multipart %v: request %v, reply %v", typ, requested[typ], reported[typ])
 		}
 	}
 }

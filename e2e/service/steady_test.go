@@ -39,18 +39,18 @@ func TestNothingOfAnySortPassesOnceInForce(t *testing.T) {
 		{Shape: "partial", Groups: groups([]string{"b"}, []string{"c"}), Only: []wire.Traffic{{Proto: "tcp", Opening: true}}},
 	} {
 		name := fmt.Sprintf("steady%d", i)
-		asked := model.Partition{Shape: model.Shape(p.Shape)}
+		requested := model.Partition{Shape: model.Shape(p.Shape)}
 		for _, g := range p.Groups {
 			var ids []model.NodeID
 			for _, h := range g {
 				ids = append(ids, model.NodeID(h))
 			}
-			asked.Groups = append(asked.Groups, ids)
+			requested.Groups = append(requested.Groups, ids)
 		}
 		for _, o := range p.Only {
-			asked.Only = append(asked.Only, model.Traffic{Proto: o.Proto, Port: uint16(o.Port), Opening: o.Opening})
+			requested.Only = append(requested.Only, model.Traffic{Proto: o.Proto, Port: uint16(o.Port), Opening: o.Opening})
 		}
-		resolved, err := flowrules.Resolve(asked, where)
+		resolved, err := flowrules.Resolve(requested, where)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -42,11 +42,11 @@ func lostWrites() checker {
 // cut: it would be lost in the same way without. When a write was acknowledged is
 // no part of its cause: one loss has one signature in every replay.
 const (
-	causeUnasked    = "" // no variable tells who leads
-	causeNoFailover = " though no other node ever led"
-	causeForced     = " at a forced failover"
-	causeNoCut      = " at a failover without a cut"
-	causeFailover   = " at a failover"
+	causeUnsolicited = "" // no variable tells who leads
+	causeNoFailover  = " though no other node ever led"
+	causeForced      = " at a forced failover"
+	causeNoCut       = " at a failover without a cut"
+	causeFailover    = " at a failover"
 )
 
 // lostWrite is one acknowledged write that is gone.
@@ -166,7 +166,7 @@ func classify(r *Record, s settings, led leadership, w lostWrite) *group {
 	cut := r.Proof
 	switch next, ok := led.deposed(w.node, w.at); {
 	case led == nil:
-		g.cause, g.side = causeUnasked, side(r, w.node)
+		g.cause, g.side = causeUnsolicited, side(r, w.node)
 		return g
 	case !ok:
 		g.cause = causeNoFailover
@@ -210,7 +210,7 @@ func forced(r *Record, s settings, led leadership, next lead) bool {
 		process  int
 	}
 	invoked := map[client]time.Duration{}
-	var asked, answered time.Duration
+	var requested, answered time.Duration
 	ok := false
 	for _, o := range ordered(r, s["force"]) {
 		by := client{o.Workload, o.Process}
@@ -223,14 +223,14 @@ func forced(r *Record, s settings, led leadership, next lead) bool {
 			began = o.Time
 		}
 		if o.Type == model.OpOK && began <= next.since {
-			asked, answered, ok = began, o.Time, true
+			requested, answered, ok = began, o.Time, true
 		}
 	}
 	if !ok || next.since-answered > s.duration("force_within") {
 		return false
 	}
 	for _, l := range led[next.about] {
-		if l.since > asked && l.since < next.since {
+		if l.since > requested && l.since < next.since {
 			return false
 		}
 	}

@@ -50,14 +50,14 @@ func (d *disturbance) betweenNodes(t *model.Target) bool {
 func (d *disturbance) holds(at time.Duration) bool { return d.from <= at && at < d.to }
 
 // cutOff is what a cut does; asked is what was to be cut, for a proof without links.
-func cutOff(what string, p model.Proof, asked model.Partition) disturbance {
+func cutOff(what string, p model.Proof, requested model.Partition) disturbance {
 	d := disturbance{from: p.CutAt, since: p.CutAt, to: forever, links: map[model.Link]bool{}, what: what}
 	if p.HealAt > 0 {
 		d.to = max(p.HealAt, d.from)
 	}
 	links := p.Links
 	if len(links) == 0 {
-		links = asked.Links()
+		links = requested.Links()
 	}
 	for _, l := range links {
 		d.links[l] = true

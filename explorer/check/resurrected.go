@@ -27,10 +27,10 @@ func resurrected() checker {
 }
 
 func runResurrected(r *Record, s settings) outcome {
-	asked, removedAt := map[string]time.Duration{}, map[string]time.Duration{}
+	requested, removedAt := map[string]time.Duration{}, map[string]time.Duration{}
 	for _, c := range calls(r) {
 		if at, again := removedAt[c.key]; c.f == s["remove"] && c.typ == model.OpOK && (!again || c.done < at) {
-			asked[c.key], removedAt[c.key] = c.invoked, c.done // one without an answer may have done nothing
+			requested[c.key], removedAt[c.key] = c.invoked, c.done // one without an answer may have done nothing
 		}
 	}
 	if len(removedAt) == 0 {
@@ -38,7 +38,7 @@ func runResurrected(r *Record, s settings) outcome {
 	}
 	var out outcome
 	for _, subject := range sortedKeys(removedAt) {
-		f, final := returned(r, s, subject, asked[subject], removedAt[subject])
+		f, final := returned(r, s, subject, requested[subject], removedAt[subject])
 		if !final {
 			out.unknown = "no final status was read, so nobody knows whether " + subject + " is still removed"
 		}
@@ -51,10 +51,10 @@ func runResurrected(r *Record, s settings) outcome {
 
 // returned follows what each node says about the subject since its removal was
 // asked for; that it is a member counts once the removal was acknowledged.
-func returned(r *Record, s settings, subject string, asked, removedAt time.Duration) (f *model.Failure, final bool) {
+func returned(r *Record, s settings, subject string, requested, removedAt time.Duration) (f *model.Failure, final bool) {
 	gone := map[model.NodeID]time.Duration{} // who reported it removed, and when first
 	for _, o := range ordered(r, s["status"], s["final"]) {
-		if o.Type != model.OpOK || o.Time < asked {
+		if o.Type != model.OpOK || o.Time < requested {
 			continue
 		}
 		if string(o.Node) == subject {

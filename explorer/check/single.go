@@ -168,7 +168,7 @@ func leadTogether(r *Record, s settings) (f model.Failure, found, seen bool) {
 		from, to time.Duration
 		last     time.Duration // observed last
 	}
-	type asked struct {
+	type requested struct {
 		leader
 		probe string
 	}
@@ -179,7 +179,7 @@ func leadTogether(r *Record, s settings) (f model.Failure, found, seen bool) {
 	age := maxAge(r, s["variable"])
 	var all []stretch
 	open := map[leader]int{}
-	answered := map[asked]time.Duration{}
+	answered := map[requested]time.Duration{}
 	for _, o := range obs {
 		if o.Var.Name != s["variable"] || !ofItself(r, o.Var) {
 			continue
@@ -188,7 +188,7 @@ func leadTogether(r *Record, s settings) (f model.Failure, found, seen bool) {
 		who := leader{o.Var.About, o.Var.Node}
 		sure := o.At
 		if o.Probe != "" {
-			k := asked{who, o.Probe}
+			k := requested{who, o.Probe}
 			sure = answered[k]
 			answered[k] = o.At
 		}

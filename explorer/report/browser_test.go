@@ -26,10 +26,10 @@ func save(t *testing.T, name, page string) string {
 	return "file://" + path
 }
 
-// asked lists the addresses that a page made the browser ask for, by the
+// requested lists the addresses that a page made the browser ask for, by the
 // browser's network log. What a browser asks for by itself (updates, time)
 // has no origin; it is kept from leaving by browse.
-func asked(t *testing.T, log string) []string {
+func requested(t *testing.T, log string) []string {
 	t.Helper()
 	b, err := os.ReadFile(log)
 	if err != nil {
@@ -48,7 +48,7 @@ func asked(t *testing.T, log string) []string {
 func TestRequestsAreSeen(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "net.json")
 	browser.Open(t, save(t, "page.html", `<img src="http://away.invalid/x">`), "--dump-dom", "--log-net-log="+log)
-	if got := asked(t, log); !slices.Contains(got, "http://away.invalid/x") {
+	if got := requested(t, log); !slices.Contains(got, "http://away.invalid/x") {
 		t.Errorf("a page that asks for an image was seen to ask for %q", got)
 	}
 }
@@ -82,7 +82,7 @@ func TestPagesLoadCleanlyInABrowser(t *testing.T) {
 			if strings.Contains(dom, "<img") {
 				t.Error("a payload became an element")
 			}
-			for _, url := range asked(t, log) {
+			for _, url := range requested(t, log) {
 				t.Errorf("the page asked for %s", url)
 			}
 		})

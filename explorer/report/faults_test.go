@@ -12,7 +12,7 @@ import (
 func TestMessageFaultsAreToldOneByOne(t *testing.T) {
 	in := failing(t)
 	match := model.MessageMatch{Type: "resp *", From: "n1"}
-	in.Summary.Scenario.Why = model.WhyAsked
+	in.Summary.Scenario.Why = model.WhyRequested
 	in.Summary.Scenario.Invariant, in.Summary.Scenario.State = nil, nil
 	in.Summary.Scenario.Faults = []model.MessageFault{
 		{Kind: model.FaultDelay, For: 500 * time.Millisecond, Match: match, Nth: 3},

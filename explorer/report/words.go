@@ -161,7 +161,7 @@ func cutStory(in *Input, t *timeline) []string {
 		say("At %s script %s cut %s.", at(t.cut.At), clean(sc.Script), sides(sc.Partition))
 	} else {
 		moment := "a moment drawn from the seed"
-		if sc.Why == model.WhyAsked {
+		if sc.Why == model.WhyRequested {
 			moment = "the requested moment"
 		}
 		say("At %s%s %s, netsplit cut %s.", at(t.cut.At), into, moment, sides(sc.Partition))

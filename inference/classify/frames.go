@@ -24,17 +24,17 @@ const (
 // message and the numbers that make its type are at fixed places. What the
 // numbers mean is for the author of the file to know.
 type frames struct {
-	length place
-	types  [2][]place
-	prefix [2]string
-	fields []place
-	ids    [2]*place          // of requests and answers; nil: answers do not tell
-	asked  asked[uint64]      // requests by id
-	first  [2][]opener        // messages that come before the others
-	begins [2]bool            // none of the others was read yet
-	least  int64              // no message is shorter
-	seen   [2]map[string]bool // types there were, to find the next message after a loss
-	name   []byte             // of a type, while it is looked up
+	length    place
+	types     [2][]place
+	prefix    [2]string
+	fields    []place
+	ids       [2]*place          // of requests and answers; nil: answers do not tell
+	requested requested[uint64]  // requests by id
+	first     [2][]opener        // messages that come before the others
+	begins    [2]bool            // none of the others was read yet
+	least     int64              // no message is shorter
+	seen      [2]map[string]bool // types there were, to find the next message after a loss
+	name      []byte             // of a type, while it is looked up
 }
 
 // place is a model.Place that was checked.
@@ -258,7 +258,7 @@ func (f *frames) read(dir int, h frameHead) []Unit {
 	}
 	u := f.unit(dir, h.b)
 	if id := f.ids[0]; id != nil && dir == 0 && id.in(h.b) {
-		f.asked.put(id.number(h.b), u.Type[len(f.prefix[0]):])
+		f.requested.put(id.number(h.b), u.Type[len(f.prefix[0]):])
 	}
 	if h.total > 0 && len(f.seen[dir]) < vocabularyMost {
 		f.seen[dir][u.Type] = true
@@ -271,7 +271,7 @@ func (f *frames) read(dir int, h frameHead) []Unit {
 func (f *frames) typed(to []byte, dir int, b []byte) []byte {
 	to = append(to, f.prefix[dir]...)
 	if id := f.ids[1]; id != nil && dir == 1 && id.in(b) {
-		to = append(to, f.asked.get(id.number(b))...)
+		to = append(to, f.requested.get(id.number(b))...)
 	}
 	for _, p := range f.types[dir] {
 		if p.end() > len(b) {

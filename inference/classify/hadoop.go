@@ -306,12 +306,12 @@ func (h *hadoopRPC) response(header, body []byte) Unit {
 	}
 	call, status := int32(m.num(1)), m.num(2)
 	head := []model.Field{{Name: "rpc.call", Value: strconv.Itoa(int(call))}}
-	c, asked := h.pending[call]
+	c, requested := h.pending[call]
 	delete(h.pending, call)
 	if len(h.pending) == 0 {
 		h.order = h.order[:0]
 	}
-	if asked {
+	if requested {
 		head = append(head, model.Field{Name: "rpc.method", Value: c.label})
 	}
 	if status != 0 {
@@ -319,7 +319,7 @@ func (h *hadoopRPC) response(header, body []byte) Unit {
 		switch {
 		case call == hrpcCallSASL:
 			return Unit{Type: "rpc sasl error", Fields: head}
-		case !asked:
+		case !requested:
 			return Unit{Type: "rpc error unmatched", Fields: head}
 		}
 		return Unit{Type: "rpc " + c.label + " error", Fields: head}
@@ -327,7 +327,7 @@ func (h *hadoopRPC) response(header, body []byte) Unit {
 	switch {
 	case call == hrpcCallSASL:
 		return h.sasl(body, head)
-	case !asked:
+	case !requested:
 		return Unit{Type: "rpc reply unmatched", Fields: head}
 	case c.engine == 1:
 		return Unit{Type: "rpc " + c.label + " reply", Fields: append(head, hrpcValue(body)...)}

@@ -58,12 +58,12 @@ const (
 // ("GET /jmx"); of a chunk length and request. A message longer than 64 KiB is emitted in two units, the second
 // with the type "... end".
 type http1 struct {
-	streams bool // chunks are messages
-	d       [2]httpDir
-	asked   [2]httpRequest // whose chunks are messages of a direction
-	pending []httpRequest  // without an answer, oldest first
-	server  int            // direction of the answers
-	tunnel  bool
+	streams   bool // chunks are messages
+	d         [2]httpDir
+	requested [2]httpRequest // whose chunks are messages of a direction
+	pending   []httpRequest  // without an answer, oldest first
+	server    int            // direction of the answers
+	tunnel    bool
 }
 
 type httpRequest struct{ method, target, place string }

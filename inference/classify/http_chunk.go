@@ -75,7 +75,7 @@ func (h *http1) stream(dir int, q httpRequest) bool {
 	if !h.streams || d.mode != httpInLine {
 		return false
 	}
-	h.asked[dir], d.chunks = q, &q
+	h.requested[dir], d.chunks = q, &q
 	return true
 }
 
@@ -115,7 +115,7 @@ func (h *http1) again(dir int, c byte, emit func(Unit)) bool {
 		d.n = n
 		return true
 	}
-	q := h.asked[dir]
+	q := h.requested[dir]
 	if q == (httpRequest{}) {
 		q = httpRequest{"other", "", "/..."} // whose request was not seen
 	}

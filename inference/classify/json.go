@@ -28,8 +28,8 @@ const (
 // what may as well be part of a value whose start was lost has to have a
 // type that there was before.
 type jsonStream struct {
-	d     [2]jsonDir
-	asked [2]asked[string] // requests of a direction without an answer
+	d         [2]jsonDir
+	requested [2]requested[string] // requests of a direction without an answer
 }
 
 // jsonMode is where a direction stands.
@@ -348,9 +348,9 @@ func (j *jsonStream) request(dir int, m *jsonMessage) string {
 	switch {
 	case m.id == "":
 	case m.method != "":
-		j.asked[dir].put(m.id, m.method)
+		j.requested[dir].put(m.id, m.method)
 	case m.answers():
-		return j.asked[1-dir].take(m.id)
+		return j.requested[1-dir].take(m.id)
 	}
 	return ""
 }

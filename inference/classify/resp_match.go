@@ -253,7 +253,7 @@ func (r *resp) answer(d *respDir, complete bool) (string, []model.Field) {
 	if typ, fields, ok := r.push(d); ok {
 		return typ, fields
 	}
-	if r.unasked(d) {
+	if r.unsolicited(d) {
 		label, name := respLabel(d.scalars)
 		if label == "REPLCONF ACK" { // a replica says this: it is the client
 			r.client, r.sure, r.m.repl = d.dir, true, true
@@ -299,10 +299,10 @@ func (r *resp) answer(d *respDir, complete bool) (string, []model.Field) {
 	return "resp reply " + q.label, fields
 }
 
-// unasked reports whether a list of strings came without a request: it may be
+// unsolicited reports whether a list of strings came without a request: it may be
 // a command of a replication stream whose start was not seen.
-func (r *resp) unasked(d *respDir) bool {
-	if _, asked := r.m.head(); asked || d.top != '*' || len(d.scalars) == 0 {
+func (r *resp) unsolicited(d *respDir) bool {
+	if _, requested := r.m.head(); requested || d.top != '*' || len(d.scalars) == 0 {
 		return false
 	}
 	for i, s := range d.scalars {
@@ -316,8 +316,8 @@ func (r *resp) unasked(d *respDir) bool {
 // push recognises what a server says on its own, and the confirmations of
 // subscriptions, which have the same shape.
 func (r *resp) push(d *respDir) (string, []model.Field, bool) {
-	q, asked := r.m.head()
-	if d.top == '+' && r.m.monitor && !asked && len(d.scalars) > 0 && respMonitorLine(d.scalars[0].val) {
+	q, requested := r.m.head()
+	if d.top == '+' && r.m.monitor && !requested && len(d.scalars) > 0 && respMonitorLine(d.scalars[0].val) {
 		return "resp push monitor", nil, true
 	}
 	if d.top != '*' && d.top != '>' || len(d.scalars) == 0 || d.scalars[0].path != "0" {
@@ -325,7 +325,7 @@ func (r *resp) push(d *respDir) (string, []model.Field, bool) {
 	}
 	s := d.scalars
 	kind := strings.ToUpper(s[0].val)
-	if respSubscribe[kind] && len(s) >= 3 && s[2].kind == ':' && (d.top == '>' || !asked || respSubscribe[q.name]) {
+	if respSubscribe[kind] && len(s) >= 3 && s[2].kind == ':' && (d.top == '>' || !requested || respSubscribe[q.name]) {
 		r.m.confirm(kind, s[2].val)
 		typ := "resp reply " + kind
 		if ch := respChannel(s[1].val); ch != "" {
@@ -341,7 +341,7 @@ func (r *resp) push(d *respDir) (string, []model.Field, bool) {
 			typ = "resp push " + strings.ToLower(s[0].val)
 		}
 		return typ, respFields("reply", s, respScalars), true
-	case !pubsub || len(s) < 2 || d.top == '*' && asked && !r.m.sub:
+	case !pubsub || len(s) < 2 || d.top == '*' && requested && !r.m.sub:
 		return "", nil, false
 	}
 	typ := "resp push " + strings.ToLower(kind)

@@ -14,10 +14,10 @@ type upgrading struct {
 // message, its length and its version.
 const helloLook = tlsHeader + 6
 
-// tlsAsked tells the first record of a side: a ClientHello, or a ServerHello (RFC
+// tlsRequested tells the first record of a side: a ClientHello, or a ServerHello (RFC
 // 8446 §4.1.2, §4.1.3, §5.1). It is stricter than tlsHello, since messages of
 // another protocol are expected in its place.
-func tlsAsked(dir int, b []byte) verdict {
+func tlsRequested(dir int, b []byte) verdict {
 	is := func(i int, c byte) bool { return len(b) <= i || b[i] == c }
 	switch {
 	case !is(0, tlsHandshake) || !tlsRecord(b) || !is(tlsHeader, byte(1+dir)) || !is(tlsHeader+1, 0):
@@ -34,7 +34,7 @@ func tlsAsked(dir int, b []byte) verdict {
 
 func (u *upgrading) size(dir int, b []byte) int64 {
 	if !u.on[dir] {
-		switch tlsAsked(dir, b) {
+		switch tlsRequested(dir, b) {
 		case maybe:
 			return 0
 		case yes:

@@ -130,7 +130,7 @@ func pairsOf(fr *model.Framing, msgs []msg, truth []string) map[[2]string]int {
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return msgs[a].seq - msgs[b].seq })
 	pairs := map[[2]string]int{}
-	asked := map[string]string{}
+	requested := map[string]string{}
 	id := func(m msg) string {
 		if fr.Correlation == nil {
 			return ""
@@ -146,9 +146,9 @@ func pairsOf(fr *model.Framing, msgs []msg, truth []string) map[[2]string]int {
 		typ := typeOf(Suggestion{Framing: fr}, m.dir, m.b)
 		if fr.Correlation != nil {
 			if m.dir == 0 {
-				asked[id(m)] = typ
+				requested[id(m)] = typ
 			} else {
-				typ = "answer " + asked[id(m)]
+				typ = "answer " + requested[id(m)]
 			}
 		}
 		if truth[i] != "" {

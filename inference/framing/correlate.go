@@ -198,7 +198,7 @@ func (p *pairing) match(msgs []msg, order []int, note bool) {
 		conn int
 		id   uint64
 	}
-	asked, answered := map[key]int{}, map[key]bool{}
+	requested, answered := map[key]int{}, map[key]bool{}
 	p.matched, p.fresh = 0, 0
 	for _, i := range order {
 		m := &msgs[i]
@@ -208,10 +208,10 @@ func (p *pairing) match(msgs []msg, order []int, note bool) {
 		}
 		k := key{m.conn, id}
 		if m.dir == 0 {
-			asked[k] = i
+			requested[k] = i
 			continue
 		}
-		from, is := asked[k]
+		from, is := requested[k]
 		if !is {
 			continue
 		}

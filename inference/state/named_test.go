@@ -19,7 +19,7 @@ func TestWhatWasNamedIsAbsentWhereItIsNotListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked := func(s float64, node model.NodeID, answer string) []model.Observation {
+	requested := func(s float64, node model.NodeID, answer string) []model.Observation {
 		return e.Probe("job", 0, node, time.Duration(s*float64(time.Second)), answer)
 	}
 	started := func(s float64, from, to model.NodeID, job string) []model.Observation {
@@ -30,14 +30,14 @@ func TestWhatWasNamedIsAbsentWhereItIsNotListed(t *testing.T) {
 		got  []model.Observation
 		want []string
 	}{
-		{asked(1, "n1", "none"), nil}, // nobody has named anything yet
-		{asked(1.5, "n2", "none"), nil},
+		{requested(1, "n1", "none"), nil}, // nobody has named anything yet
+		{requested(1.5, "n2", "none"), nil},
 		{started(2, "n1", "n2", "j1"), []string{"job[j1]@n2 = ∅ at 1.5s, message 0", "job[j1]@n1 = n2 at 2s, message 7"}},
 		{started(2.1, "n1", "n2", "j1"), []string{"job[j1]@n1 = n2 at 2.1s, message 7"}}, // known already
-		{asked(2.5, "n2", "j1 at n2"), []string{"job[j1]@n2 = n2 at 2.5s, message 0"}},
-		{asked(3, "n1", "j1 at n2, j2 at n2"), []string{"job[j2]@n2 = ∅ at 2.5s, message 0", "job[j1]@n1 = n2 at 3s, message 0", "job[j2]@n1 = n2 at 3s, message 0"}},
-		{asked(3.5, "n2", "none"), []string{"job[j1]@n2 = ∅ at 3.5s, message 0", "job[j2]@n2 = ∅ at 3.5s, message 0"}},
-		{asked(4, "n1", "j2 at n2 and…"), []string{"job[j2]@n1 = n2 at 4s, message 0"}}, // cut: nothing is missing in it
+		{requested(2.5, "n2", "j1 at n2"), []string{"job[j1]@n2 = n2 at 2.5s, message 0"}},
+		{requested(3, "n1", "j1 at n2, j2 at n2"), []string{"job[j2]@n2 = ∅ at 2.5s, message 0", "job[j1]@n1 = n2 at 3s, message 0", "job[j2]@n1 = n2 at 3s, message 0"}},
+		{requested(3.5, "n2", "none"), []string{"job[j1]@n2 = ∅ at 3.5s, message 0", "job[j2]@n2 = ∅ at 3.5s, message 0"}},
+		{requested(4, "n1", "j2 at n2 and…"), []string{"job[j2]@n1 = n2 at 4s, message 0"}}, // cut: nothing is missing in it
 		{started(5, "n3", "n2", "j3"), []string{"job[j3]@n1 = ∅ at 3s, message 0", "job[j3]@n2 = ∅ at 3.5s, message 0", "job[j3]@n3 = n2 at 5s, message 7"}},
 		{started(5.2, "n3", "n2", "j4"), []string{"job[j4]@n2 = ∅ at 3.5s, message 0", "job[j4]@n3 = n2 at 5.2s, message 7"}}, // n1's list is too old
 	} {

@@ -60,7 +60,7 @@ func (p *Processes) Act(a model.NodeAction) error {
 		}
 		if s.Proc == nil {
 			var err error
-			if a.Output, err = p.hookedAsked(s, a.Verb); err != nil {
+			if a.Output, err = p.hookedRequested(s, a.Verb); err != nil {
 				return err
 			}
 			break
@@ -84,7 +84,7 @@ func (p *Processes) signal(s *server, verb model.NodeVerb) error {
 		return s.Signal(syscall.SIGCONT)
 	}
 	p.mu.Lock()
-	s.asked = true
+	s.requested = true
 	p.mu.Unlock()
 	if verb == model.NodeKill {
 		_, err := s.Kill()

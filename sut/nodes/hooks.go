@@ -180,8 +180,8 @@ func (p *Processes) hookedAct(s *server, verb model.NodeVerb) (string, error) {
 	return said, nil
 }
 
-// hookedAsked does what a workload or a script asks for.
-func (p *Processes) hookedAsked(s *server, verb model.NodeVerb) (string, error) {
+// hookedRequested does what a workload or a script asks for.
+func (p *Processes) hookedRequested(s *server, verb model.NodeVerb) (string, error) {
 	s.turn.Lock()
 	defer s.turn.Unlock()
 	p.mu.Lock()

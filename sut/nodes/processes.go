@@ -87,7 +87,7 @@ type server struct {
 	*proc.Proc // nil: a hook started it
 	host       model.NodeID
 	name       string
-	asked      bool                    // a workload stopped it; guarded by Processes.mu
+	requested  bool                    // a workload stopped it; guarded by Processes.mu
 	last       *atomic.Pointer[string] // line it printed
 	// down: a hook ended it, or has not started it; paused: one paused it. Starting:
 	// its hook runs. Doubtful: that failed, so it may run. Guarded by Processes.mu.

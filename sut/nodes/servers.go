@@ -56,11 +56,11 @@ func (p *Processes) server(h model.NodeID, name string) error {
 		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if p.gone != nil && !p.closing && !one.asked && !(mayExit && status(x) == 0) {
+		if p.gone != nil && !p.closing && !one.requested && !(mayExit && status(x) == 0) {
 			p.gone(fmt.Errorf("%s on %s %w: %s; its last output: %q; all output is in %s%s", name, h, errEnded, x, lastOf(one.last), p.logPath(h, name), mayLack(p.rights(name), lastOf(one.last))))
 		}
 		p.ended = append(p.ended, record.Exit{Host: h, Process: name, At: x.At.Sub(p.c.Start), Status: status(x),
-			Expected: p.closing || one.asked || mayExit && status(x) == 0, LastLine: lastOf(one.last)})
+			Expected: p.closing || one.requested || mayExit && status(x) == 0, LastLine: lastOf(one.last)})
 	})
 	return nil
 }

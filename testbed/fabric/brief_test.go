@@ -12,14 +12,14 @@ import (
 	"netsplit/testbed/fabric"
 )
 
-// asked writes down what a switch is asked for: c for the number of its rules, o for
+// requested writes down what a switch is asked for: c for the number of its rules, o for
 // ours, A for all.
-type asked struct {
+type requested struct {
 	mu sync.Mutex
 	by strings.Builder
 }
 
-func (a *asked) of(m of13.Message) {
+func (a *requested) of(m of13.Message) {
 	q, ok := m.(*of13.MultipartRequest)
 	if !ok {
 		return
@@ -42,7 +42,7 @@ func (a *asked) of(m of13.Message) {
 	}
 }
 
-func (a *asked) from(i int) string {
+func (a *requested) from(i int) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.by.String()[i:]
@@ -59,7 +59,7 @@ func foreign(cookie uint64, priority uint16, port of13.PortNo) *of13.FlowMod {
 
 // TestTheRulesOfOthersAreReadWhenTheyChange, and every tenth time.
 func TestTheRulesOfOthersAreReadWhenTheyChange(t *testing.T) {
-	var a asked
+	var a requested
 	r := newRig(t, fabric.Config{}.Every(0, 5*time.Millisecond), 1)
 	for i := range 120 {
 		r.sw[1].Do(foreign(0xbad, 0, of13.PortNo(1000+i)))
@@ -101,7 +101,7 @@ func TestBeforeARunIsJudgedAllRulesAreRead(t *testing.T) {
 
 // TestASwitchThatDoesNotCountIsReadInFull.
 func TestASwitchThatDoesNotCountIsReadInFull(t *testing.T) {
-	var a asked
+	var a requested
 	r := newRig(t, fabric.Config{}.Every(0, 5*time.Millisecond), 1)
 	r.pipes[1].Close()
 	r.until("down", func() bool { return r.c.Switch(1) == nil })

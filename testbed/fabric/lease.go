@@ -15,12 +15,12 @@ import (
 func (f *Fabric) LeaseExpiry(p model.Partition) (time.Time, error) {
 	var until time.Time
 	var why error
-	asked := map[*member]bool{}
+	requested := map[*member]bool{}
 	ask := func(m *member) {
-		if asked[m] {
+		if requested[m] {
 			return
 		}
-		asked[m] = true
+		requested[m] = true
 		u, err := m.kept()
 		if until.IsZero() || !u.IsZero() && u.Before(until) {
 			until = u

@@ -43,10 +43,10 @@ type member struct {
 	foreign int                // rules of others, when all were read last
 	briefly int                // readings since then that were of ours alone
 	// repaired says that the last reading found rules that were not as left.
-	repaired bool
-	drain    drain
-	asked    *controller.Switch // the session that was asked to look into fragments
-	blind    error              // why it does not; nil: it does
+	repaired  bool
+	drain     drain
+	requested *controller.Switch // the session that was asked to look into fragments
+	blind     error              // why it does not; nil: it does
 	// reported are the conflicts reported last; the same are not said twice.
 	reported string
 
@@ -259,13 +259,13 @@ func (m *member) readBack(ctx context.Context, sw *controller.Switch, tampered b
 // (Open vSwitch's OFPC_FRAG_NX_MATCH): what is left of one arrives in vain. m.rules
 // is held.
 func (m *member) lookInto(ctx context.Context, sw *controller.Switch) {
-	if m.asked == sw {
+	if m.requested == sw {
 		return
 	}
 	set := func(f of13.ConfigFlags) error {
 		return sw.Apply(ctx, &of13.SetConfig{SwitchConfig: of13.SwitchConfig{Flags: f, MissSendLen: of13.MaxLenNoBuffer}})
 	}
-	m.asked, m.blind = sw, set(of13.FragNXMatch)
+	m.requested, m.blind = sw, set(of13.FragNXMatch)
 	if m.blind != nil {
 		_ = set(of13.FragNormal) // a failure ends the session
 	}

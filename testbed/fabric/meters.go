@@ -20,11 +20,11 @@ var errNoMeters = errors.New("the switch does not do as its meters should")
 
 // meters is what is known of a switch's meters.
 type meters struct {
-	mu    sync.Mutex
-	asked *controller.Switch // the session that was asked
-	has   bool               // the switch has meters
-	top   uint32             // the greatest number; 0: none are used
-	why   error              // why none are used
+	mu        sync.Mutex
+	requested *controller.Switch // the session that was asked
+	has       bool               // the switch has meters
+	top       uint32             // the greatest number; 0: none are used
+	why       error              // why none are used
 }
 
 // greatest is flowrules.Input.TopMeter.
@@ -53,9 +53,9 @@ func (s *meters) any() bool {
 // what is to be installed.
 func (s *meters) learn(ctx context.Context, m *member, sw *controller.Switch) bool {
 	s.mu.Lock()
-	asked := s.asked
+	requested := s.requested
 	s.mu.Unlock()
-	if asked == sw {
+	if requested == sw {
 		return false
 	}
 	f, err := sw.MeterFeatures(ctx)
@@ -66,7 +66,7 @@ func (s *meters) learn(ctx context.Context, m *member, sw *controller.Switch) bo
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.top
-	s.asked, s.has, s.why = sw, err == nil && f.MaxMeter > 0, flowrules.WithoutMeters(m.f.cfg.Testbed.Cuts, f, err, len(m.hosts), m.far)
+	s.requested, s.has, s.why = sw, err == nil && f.MaxMeter > 0, flowrules.WithoutMeters(m.f.cfg.Testbed.Cuts, f, err, len(m.hosts), m.far)
 	s.top = 0
 	if s.why == nil {
 		s.top = flowrules.TopMeter(f)

@@ -258,7 +258,7 @@ func (p *Proc) Stop(limit time.Duration) (Status, error) {
 		case <-time.After(limit / 2):
 		}
 	}
-	if p.askedToEnd(limit) {
+	if p.requestedToEnd(limit) {
 		select {
 		case <-p.exited:
 		case <-end:
@@ -267,8 +267,8 @@ func (p *Proc) Stop(limit time.Duration) (Status, error) {
 	return p.Kill()
 }
 
-// askedToEnd sends SIGTERM, and SIGCONT, for one that is paused takes it only then.
-func (p *Proc) askedToEnd(limit time.Duration) bool {
+// requestedToEnd sends SIGTERM, and SIGCONT, for one that is paused takes it only then.
+func (p *Proc) requestedToEnd(limit time.Duration) bool {
 	if !p.spec.Host.Remote() {
 		err := p.Signal(syscall.SIGTERM)
 		_ = p.Signal(syscall.SIGCONT)

@@ -126,7 +126,7 @@ func TestAChecksumOfAReadableFileHasNoExcuse(t *testing.T) {
 		}
 		u.checksumOf("f")
 		var got []string
-		var asked time.Duration
+		var requested time.Duration
 		for line := range strings.Lines(out.String()) {
 			var op model.Operation
 			if err := json.Unmarshal([]byte(line), &op); err != nil {
@@ -134,10 +134,10 @@ func TestAChecksumOfAReadableFileHasNoExcuse(t *testing.T) {
 			}
 			if op.Type == model.OpInvoke {
 				if op.F == "checksum" {
-					asked = op.Time
+					requested = op.Time
 				}
-				if op.F == "checksum-of-readable" && (len(op.Needs) != 2 || op.Needs[1].Count != len(c.dns) || op.Time > asked) {
-					t.Errorf("%s at %v needs %v, want a NameNode and all DataNodes, from when the checksum was asked for (%v)", op.F, op.Time, op.Needs, asked)
+				if op.F == "checksum-of-readable" && (len(op.Needs) != 2 || op.Needs[1].Count != len(c.dns) || op.Time > requested) {
+					t.Errorf("%s at %v needs %v, want a NameNode and all DataNodes, from when the checksum was asked for (%v)", op.F, op.Time, op.Needs, requested)
 				}
 				continue
 			}
@@ -282,9 +282,9 @@ func TestFencingTellsWhomItKills(t *testing.T) {
 			if !errors.As(err, &x) || x.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 				t.Errorf("the NameNode ended with %v, want SIGKILL", err)
 			}
-			asked, err := os.ReadFile(filepath.Join(dir, "asked"))
-			if reported := err == nil; reported != c.reported || reported && string(asked) != "node kill namenode 127.0.0.1\n" {
-				t.Errorf("netsplit was asked %v (%q), want %v", reported, asked, c.reported)
+			requested, err := os.ReadFile(filepath.Join(dir, "asked"))
+			if reported := err == nil; reported != c.reported || reported && string(requested) != "node kill namenode 127.0.0.1\n" {
+				t.Errorf("netsplit was asked %v (%q), want %v", reported, requested, c.reported)
 			}
 			if got := a.fencedHosts(); len(got) != 1 || got[0] != "127.0.0.1" {
 				t.Errorf("fenced: %v", got)

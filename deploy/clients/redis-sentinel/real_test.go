@@ -194,13 +194,13 @@ func TestDrain(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, map[string]string{"workload": "drain", "failovers": "2"})
 	l.startTarget()
-	var asked []model.NodeID
+	var requested []model.NodeID
 	for _, o := range parseHistory(t, "operator", l.workload("operator")) {
 		if o.F == "failover" && o.Type == model.OpOK {
-			asked = append(asked, o.Node)
+			requested = append(requested, o.Node)
 		}
 	}
-	if len(asked) != 2 || asked[0] != "n1" || asked[1] == "n1" {
-		t.Errorf("failovers at %v, want n1, which begins as the master, and the one that took over", asked)
+	if len(requested) != 2 || requested[0] != "n1" || requested[1] == "n1" {
+		t.Errorf("failovers at %v, want n1, which begins as the master, and the one that took over", requested)
 	}
 }

@@ -149,18 +149,18 @@ type apiAsker struct {
 	failed map[string]int
 }
 
-// asked is a route of the API and what of it is asked for.
-type asked struct{ route, path string }
+// requested is a route of the API and what of it is asked for.
+type requested struct{ route, path string }
 
 // besideRoute reads nothing: what it takes is the machine's and the server's.
 const besideRoute = "version"
 
 // paths are the lists, a later page of each, single elements, and what Prometheus
 // and Grafana ask.
-func (l *apiAsker) paths(size apiSize) ([]asked, error) {
+func (l *apiAsker) paths(size apiSize) ([]requested, error) {
 	now := time.Now().UnixMilli()
 	hour, month := now-int64(time.Hour/time.Millisecond), now-30*24*int64(time.Hour/time.Millisecond)
-	out := []asked{
+	out := []requested{
 		{"campaigns", "/v1/campaigns"}, {"runs", "/v1/campaigns/c-0/runs"}, {"runs, limit=1000", "/v1/campaigns/c-0/runs?limit=1000"},
 		{"findings", "/v1/findings"}, {"findings of one", "/v1/findings?campaign=c-0"}, {"partitions", "/v1/partitions"}, {"invariants", "/v1/invariants"},
 		{"annotations, 1 h", fmt.Sprintf("/v1/annotations?from=%d&to=%d", hour, now)}, {"annotations, 30 d", fmt.Sprintf("/v1/annotations?from=%d&to=%d", month, now)},
@@ -183,7 +183,7 @@ func (l *apiAsker) paths(size apiSize) ([]asked, error) {
 			if strings.Contains(a.path, "?") {
 				sep = "&"
 			}
-			out = append(out, asked{a.route + ", page 2", a.path + sep + "cursor=" + page.Next})
+			out = append(out, requested{a.route + ", page 2", a.path + sep + "cursor=" + page.Next})
 		}
 	}
 	return out, nil
@@ -201,7 +201,7 @@ func (l *apiAsker) get(path string) (int, []byte, error) {
 
 // run asks at an even pace, whether or not answers have come: who waits for a slow
 // answer is counted from when the question was due.
-func (l *apiAsker) run(ctx context.Context, paths []asked, size apiSize) {
+func (l *apiAsker) run(ctx context.Context, paths []requested, size apiSize) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	began := time.Now()

@@ -223,7 +223,7 @@ func (c *cutTestbed) one(ctx context.Context, k *cutKind, m mix, into *cutFigure
 	if m.Flows > fewFlows {
 		hold = 600 * time.Millisecond // a round of revalidation and more
 	}
-	asked := time.Now()
+	requested := time.Now()
 	said, err := k.cut(ctx)
 	if err != nil {
 		return err
@@ -235,7 +235,7 @@ func (c *cutTestbed) one(ctx context.Context, k *cutKind, m mix, into *cutFigure
 		return err
 	}
 	healed := time.Now()
-	all, err := count(asked, end)
+	all, err := count(requested, end)
 	if err != nil {
 		return err
 	}
@@ -245,7 +245,7 @@ func (c *cutTestbed) one(ctx context.Context, k *cutKind, m mix, into *cutFigure
 	}
 	into.cuts++
 	into.afterRequest, into.afterForce = append(into.afterRequest, all), append(into.afterForce, late)
-	into.inForce = append(into.inForce, said.Sub(asked))
+	into.inForce = append(into.inForce, said.Sub(requested))
 	if into.leaked += late; late > 0 {
 		into.leaky++
 	}

@@ -53,12 +53,12 @@ func run(ctx context.Context, args []string) (err error) {
 	each := fs.Duration("iperf", 3*time.Second, "length of an iperf3 measurement")
 	root := fs.String("root", ".", "the checkout, with bin/netsplit built")
 	limit := fs.Duration("limit", time.Hour, "give up after")
-	asked := apiSize{}
-	fs.IntVar(&asked.runs, "api-runs", 10000, "runs in the store that the API serves")
-	fs.IntVar(&asked.events, "api-events", 1000000, "events in it")
-	fs.IntVar(&asked.rate, "api-rate", 100, "requests a second")
-	fs.DurationVar(&asked.time, "api-time", 30*time.Second, "how long the API is asked")
-	fs.StringVar(&asked.dir, "api-dir", "", "keep that store in this folder, and use the one that is there")
+	requested := apiSize{}
+	fs.IntVar(&requested.runs, "api-runs", 10000, "runs in the store that the API serves")
+	fs.IntVar(&requested.events, "api-events", 1000000, "events in it")
+	fs.IntVar(&requested.rate, "api-rate", 100, "requests a second")
+	fs.DurationVar(&requested.time, "api-time", 30*time.Second, "how long the API is asked")
+	fs.StringVar(&requested.dir, "api-dir", "", "keep that store in this folder, and use the one that is there")
 	profile := fs.String("cpuprofile", "", "write a CPU profile of the gate's process here")
 	if err := fs.Parse(args); err != nil {
 		return err
@@ -143,7 +143,7 @@ func run(ctx context.Context, args []string) (err error) {
 			{target: "gossip", labs: 8, clean: 1, runs: 16},
 		}, say)
 	})
-	add("api", func() ([]row, error) { return apiLoad(ctx, asked, say) })
+	add("api", func() ([]row, error) { return apiLoad(ctx, requested, say) })
 	fmt.Printf("%d processors, %s; load average (1 minute) before and after each part: %s; %s in all\n", runtime.NumCPU(), time.Now().UTC().Format(time.RFC3339),
 		strings.Join(loads, " "), time.Since(began).Round(time.Second))
 	fmt.Println("Figures are median (least to greatest) of measurements taken in turn; ratios are of pairs, where they do not say of p50.")

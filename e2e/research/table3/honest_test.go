@@ -218,8 +218,8 @@ exit 3
 	if err := w.campaign(t.Context(), campaign{Name: "more", Target: "c@1", Faults: 7}, "cofi", 1); err != nil {
 		t.Fatal(err)
 	}
-	asked, err := os.ReadFile(filepath.Join(dir, "asked"))
-	if err != nil || !strings.Contains(string(asked), "--faults 1 ") || !strings.Contains(string(asked), "--faults 7 ") {
-		t.Errorf("asked for %q (%v), want the plan's budget of 1 and the campaign's own of 7", asked, err)
+	requested, err := os.ReadFile(filepath.Join(dir, "asked"))
+	if err != nil || !strings.Contains(string(requested), "--faults 1 ") || !strings.Contains(string(requested), "--faults 7 ") {
+		t.Errorf("asked for %q (%v), want the plan's budget of 1 and the campaign's own of 7", requested, err)
 	}
 }

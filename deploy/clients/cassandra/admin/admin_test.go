@@ -18,9 +18,9 @@ import (
 // fake is a node's Jolokia: answers by path.
 func fake(t *testing.T, answers map[string]string) (*Jolokia, *[]string) {
 	t.Helper()
-	var asked []string
+	var requested []string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, r.URL.Path)
+		requested = append(requested, r.URL.Path)
 		a, ok := answers[strings.TrimPrefix(r.URL.Path, "/jolokia/")]
 		if !ok {
 			a = `{"status":404,"error_type":"javax.management.AttributeNotFoundException","error":"No such\nattribute"}`
@@ -28,7 +28,7 @@ func fake(t *testing.T, answers map[string]string) (*Jolokia, *[]string) {
 		_, _ = w.Write([]byte(a))
 	}))
 	t.Cleanup(s.Close)
-	return &Jolokia{Base: s.URL + "/jolokia"}, &asked
+	return &Jolokia{Base: s.URL + "/jolokia"}, &requested
 }
 
 const ringPath = "read/" + StorageService + "/" + ringAttributes
