@@ -185,8 +185,8 @@ func (a *Access) of(r *http.Request) level {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if auth := r.Header.Get("Authorization"); auth != "" {
-		scheme, given, _ := strings.Cut(auth, " ")
-		got := secretOf(strings.TrimSpace(given))
+		scheme, specified, _ := strings.Cut(auth, " ")
+		got := secretOf(strings.TrimSpace(specified))
 		// Both are compared always: how long it takes tells nothing.
 		full, read := a.token.is(got), a.read.is(got)
 		switch {

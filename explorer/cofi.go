@@ -188,8 +188,8 @@ func (c *Core) candidate(p *pair, inv model.Invariant) policy.Candidate {
 	t := p.target()
 	return policy.Candidate{
 		Invariant: inv, State: p.state, Node: p.node, Seq: p.seq, Tries: p.tries, Misses: p.misses,
-		GivenUp: p.closed != "" && !p.reached,
-		Stands:  len(c.standsFor(&inv, p)) > 0, Looked: p.reached, Healed: p.healed(), Uncut: s.uncut(), Moved: t != nil && p.moved(t),
+		Abandoned: p.closed != "" && !p.reached,
+		Stands:    len(c.standsFor(&inv, p)) > 0, Looked: p.reached, Healed: p.healed(), Uncut: s.uncut(), Moved: t != nil && p.moved(t),
 		StateRuns: s.runs, AllRuns: c.runs, StateCount: s.count, First: s.first, FirstAt: int64(s.firstAt),
 	}
 }

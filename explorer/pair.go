@@ -38,10 +38,10 @@ func (k pairKey) metKey() metKey { return metKey{k.inv, k.state} }
 
 // known is a class of a pair.
 type known struct {
-	class    model.Class
-	explored bool // a run healed at it
-	misses   int  // runs in a row that waited for it and did not meet it
-	givenUp  bool
+	class     model.Class
+	explored  bool // a run healed at it
+	misses    int  // runs in a row that waited for it and did not meet it
+	abandoned bool
 }
 
 func (p *pair) moved(k *known) bool { return k.class.State != p.state }
@@ -88,7 +88,7 @@ func (p *pair) target() *known {
 	}
 	var open []*known
 	for _, k := range p.known {
-		if !k.explored && !k.givenUp {
+		if !k.explored && !k.abandoned {
 			open = append(open, k)
 		}
 	}
@@ -139,7 +139,7 @@ func (p *pair) learn(is *issued, r model.RunResult, retries int) {
 	}
 	if t := is.target; t != nil && !progress {
 		t.misses++
-		t.givenUp = t.misses > retries
+		t.abandoned = t.misses > retries
 	}
 	// Where nobody told the classes met, Algorithm 1 goes on as it stands in
 	// the paper, until a run that may heal meets no new class (line 5).

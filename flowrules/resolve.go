@@ -142,7 +142,7 @@ func byRole(p model.Partition, w Where) (model.Partition, error) {
 		return p, nil
 	}
 	if len(p.Groups) > 2 {
-		return p, fmt.Errorf("partition: %s takes %s, not %d", p.Shape, p.Shape.Given(), len(p.Groups))
+		return p, fmt.Errorf("partition: %s takes %s, not %d", p.Shape, p.Shape.Takes(), len(p.Groups))
 	}
 	for _, g := range p.Groups {
 		for _, h := range g {

@@ -12,10 +12,10 @@ func TestTheLastLapsesAreKept(t *testing.T) {
 	at := time.Unix(1000, 0)
 	for i := range MaxLapses + 5 {
 		p.Lapse(at, fmt.Sprint(i))
-		given := p
+		specified := p
 		p.Resume(at.Add(time.Second))
-		if n := len(given.Lapses); given.Lapses[n-1] != (Lapse{From: at, Why: fmt.Sprint(i)}) {
-			t.Fatalf("lapse %d changed under who read it: %+v", i, given.Lapses[n-1])
+		if n := len(specified.Lapses); specified.Lapses[n-1] != (Lapse{From: at, Why: fmt.Sprint(i)}) {
+			t.Fatalf("lapse %d changed under who read it: %+v", i, specified.Lapses[n-1])
 		}
 	}
 	p.Resume(at.Add(time.Hour)) // none lasts

@@ -82,17 +82,17 @@ func values(t *model.Target, in ExpandInput, args map[string]string) Values {
 
 // Args returns all settings of the target: its defaults, replaced by those
 // given. The error names a setting that the target does not have.
-func Args(t *model.Target, given map[string]string) (map[string]string, error) {
+func Args(t *model.Target, specified map[string]string) (map[string]string, error) {
 	out := map[string]string{}
 	for k, a := range t.Args {
 		out[k] = a.Default
 	}
-	for _, k := range slices.Sorted(maps.Keys(given)) {
+	for _, k := range slices.Sorted(maps.Keys(specified)) {
 		if _, ok := t.Args[k]; !ok {
 			names := slices.Sorted(maps.Keys(t.Args))
 			return nil, fmt.Errorf("target %s has no setting %q%s: it has %s", t.Name, k, didYouMean(k, names), orNone(names))
 		}
-		out[k] = given[k]
+		out[k] = specified[k]
 	}
 	return out, nil
 }

@@ -167,8 +167,8 @@ type T interface {
 func Test(t T, c Config, f func(*Script)) {
 	t.Helper()
 	c.Name, c.Repeat = cmp.Or(c.Name, t.Name()), cmp.Or(c.Repeat, "go test -run '^"+t.Name()+"$'")
-	given := c.RunsDir
-	if given == "" {
+	specified := c.RunsDir
+	if specified == "" {
 		dir, err := os.MkdirTemp("", "netsplit-script-")
 		if err != nil {
 			t.Fatalf("%v", err)
@@ -184,7 +184,7 @@ func Test(t T, c Config, f func(*Script)) {
 	}
 	r, err := Play(t.Context(), c, 1, f)
 	passed := err == nil && r.Count(model.VerdictPass) == 1
-	if passed && given == "" {
+	if passed && specified == "" {
 		_ = os.RemoveAll(c.RunsDir) // what is left of it is in the way of nobody
 	}
 	switch {

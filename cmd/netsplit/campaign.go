@@ -345,13 +345,13 @@ func replay(c *cobra.Command, conn *daemonFlags, runsDir string, spec wire.Campa
 }
 
 // targetName is what a target is stored by, also where its file was named.
-func targetName(given string) string {
-	if strings.ContainsRune(given, filepath.Separator) {
-		if t, _, err := sut.Load(given); err == nil {
+func targetName(specified string) string {
+	if strings.ContainsRune(specified, filepath.Separator) {
+		if t, _, err := sut.Load(specified); err == nil {
 			return t.Name
 		}
 	}
-	return given
+	return specified
 }
 
 func invariantsCommand(conn *daemonFlags) *cobra.Command {

@@ -48,7 +48,7 @@ two gates.`,
 					}
 				}
 				examine = func() (model.Diagnosis, error) { return examineFile(c.Context(), file, openflow, wait, &switches) }
-			} else if c.Flags().Changed("openflow") || c.Flags().Changed("wait") || switches.given() {
+			} else if c.Flags().Changed("openflow") || c.Flags().Changed("wait") || switches.specified() {
 				return usage("--openflow, --wait and --tls-* need --testbed; see %s --help", c.CommandPath())
 			}
 			d, err := examine()

@@ -52,7 +52,7 @@ func openDaemon(ctx context.Context, c daemonConfig) (_ *daemon, err error) {
 			return nil, err
 		}
 	}
-	if tb != nil && tb.Backend == model.BackendNFTables && (c.gate != "" || c.switches.given()) {
+	if tb != nil && tb.Backend == model.BackendNFTables && (c.gate != "" || c.switches.specified()) {
 		return nil, usage("testbed %s has no switch (backend: %s): leave out --gate, --role, --allowed-datapath and --tls-*", tb.Name, tb.Backend)
 	}
 	tlsConf, datapaths, err := c.switches.load(tb)

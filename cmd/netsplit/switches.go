@@ -33,8 +33,8 @@ func (s *switchFlags) registerTrust(f *pflag.FlagSet) {
 	f.StringSliceVar(&s.allowed, "allowed-datapath", nil, "datapath ids that may connect, hex (default: all)")
 }
 
-// given says whether any of the flags was used.
-func (s *switchFlags) given() bool {
+// specified says whether any of the flags was used.
+func (s *switchFlags) specified() bool {
 	return s.cert+s.key+s.ca != "" || len(s.allowed) > 0 || s.role != roleMaster
 }
 
@@ -54,18 +54,18 @@ func (s *switchFlags) scheme() string {
 // load reads the files and checks the flags, for a testbed (nil: labs on this
 // machine, to which none of them apply).
 func (s *switchFlags) load(tb *model.Testbed) (conf *tls.Config, allowed []model.DatapathID, err error) {
-	given := 0
+	specified := 0
 	for _, f := range []string{s.cert, s.key, s.ca} {
 		if f != "" {
-			given++
+			specified++
 		}
 	}
 	switch {
-	case given > 0 && given < 3:
+	case specified > 0 && specified < 3:
 		return nil, nil, usage("--tls-cert, --tls-key and --tls-ca go together, because both sides show a certificate")
 	case s.role != roleMaster && s.role != roleEqual:
 		return nil, nil, usage("--role %q: use %s or %s", s.role, roleMaster, roleEqual)
-	case tb == nil && (given > 0 || len(s.allowed) > 0):
+	case tb == nil && (specified > 0 || len(s.allowed) > 0):
 		return nil, nil, usage("TLS and --allowed-datapath need --testbed: labs connect over loopback, with datapath ids of their own")
 	}
 	for _, text := range s.allowed {
@@ -82,7 +82,7 @@ func (s *switchFlags) load(tb *model.Testbed) (conf *tls.Config, allowed []model
 			}
 		}
 	}
-	if given > 0 {
+	if specified > 0 {
 		if conf, err = controller.LoadTLS(s.cert, s.key, s.ca); err != nil {
 			return nil, nil, fmt.Errorf("TLS for switches: %w", err)
 		}

@@ -512,13 +512,13 @@ func Shapes(tb testing.TB) []model.Partition {
 // alone and under two others at once, at times the same one again or one that resets
 // connections; healed in several orders.
 func (b *Testbed) EveryShape(t *testing.T) {
-	var given, cut []model.Partition
+	var specified, cut []model.Partition
 	for _, p := range append(Shapes(t), crossing(t)...) {
 		r, err := flowrules.Resolve(p, b.Where)
 		if err != nil {
 			t.Fatal(err)
 		}
-		given, cut = append(given, p), append(cut, r)
+		specified, cut = append(specified, p), append(cut, r)
 	}
 	b.Expect(t, "nothing cut")
 	for i, p := range cut {
@@ -529,10 +529,10 @@ func (b *Testbed) EveryShape(t *testing.T) {
 		if i >= len(Shapes(t)) { // those that cross
 			of[1] = len(Shapes(t)) + (i+1-len(Shapes(t)))%2
 		}
-		b.Cut(3*i+1, given[of[0]])
+		b.Cut(3*i+1, specified[of[0]])
 		b.Expect(t, p.String(), p)
-		b.Cut(3*i+2, given[of[1]])
-		third := given[of[2]]
+		b.Cut(3*i+2, specified[of[1]])
+		third := specified[of[2]]
 		tcp := len(third.Only) == 0 || slices.ContainsFunc(third.Only, func(t model.Traffic) bool { return t.Proto == "tcp" })
 		if b.Resets && i%2 == 0 && tcp {
 			third.Effect = model.Reset

@@ -71,7 +71,7 @@ func markDuplicates(cs []Choice, nodes []model.NodeID) {
 	var best []*Choice
 	like := map[string]int{}
 	for i := range cs {
-		if !cs[i].GivenUp {
+		if !cs[i].Abandoned {
 			best = append(best, &cs[i])
 		}
 	}
@@ -101,7 +101,7 @@ func markDuplicates(cs []Choice, nodes []model.NodeID) {
 		moment[m] = c
 	}
 	for i := range cs {
-		if c := &cs[i]; c.GivenUp {
+		if c := &cs[i]; c.Abandoned {
 			like[symmetry(c.Candidate, hosts, true)] += c.Tries
 			c.Later = "its state no longer comes about"
 		}

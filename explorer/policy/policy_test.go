@@ -341,7 +341,7 @@ func TestLikeThingsThatMissComeBehindWhatIsNew(t *testing.T) {
 		cs[first].Tries++
 		if first < 4 {
 			cs[first].Misses++
-			cs[first].GivenUp = true
+			cs[first].Abandoned = true
 		} else {
 			cs[first].Looked = true
 		}
@@ -350,8 +350,8 @@ func TestLikeThingsThatMissComeBehindWhatIsNew(t *testing.T) {
 		t.Errorf("tried in the order %v, want %v", got, want)
 	}
 	for _, c := range Order(cs, Rules()) {
-		if c.GivenUp != (c.Later != "") {
-			t.Errorf("%d: given up %v, later %q", c.Seq, c.GivenUp, c.Later)
+		if c.Abandoned != (c.Later != "") {
+			t.Errorf("%d: given up %v, later %q", c.Seq, c.Abandoned, c.Later)
 		}
 	}
 }

@@ -21,7 +21,7 @@ type Candidate struct {
 	Misses int
 	// GivenUp says that it was closed because its state did not occur: it is never
 	// next, and keeps no duplicate back, but its tries count for what is like it.
-	GivenUp bool
+	Abandoned bool
 	// Stands says that its next run also takes its state with other nodes.
 	Stands bool
 	// Looked says that a run reached the state, so that it is known which

@@ -130,7 +130,7 @@ func (p *Processes) thisOr(ctx context.Context, t *template) error {
 			return nil
 		}
 	}
-	if err := p.c.Kit.templates.given(); err != nil {
+	if err := p.c.Kit.templates.specified(); err != nil {
 		return err
 	}
 	if len(changed) > 0 {

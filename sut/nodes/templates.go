@@ -82,8 +82,8 @@ func (a *templates) giveUp(why error) {
 	}
 }
 
-// given says why no template can be made; nil: it was not tried.
-func (a *templates) given() error {
+// specified says why no template can be made; nil: it was not tried.
+func (a *templates) specified() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.failed

@@ -502,10 +502,10 @@ func TestAgentThatReadsNothingIsGivenUp(t *testing.T) {
 			}
 		})
 	}
-	given := make(chan struct{})
-	go func() { wg.Wait(); close(given) }()
+	specified := make(chan struct{})
+	go func() { wg.Wait(); close(specified) }()
 	select {
-	case <-given:
+	case <-specified:
 	case <-time.After(10 * time.Second):
 		c.cmd.Process.Kill()
 		t.Fatal("callers still wait for a stopped agent")

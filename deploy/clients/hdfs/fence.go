@@ -88,10 +88,10 @@ func (c *cluster) fence(ctx context.Context, host model.NodeID) error {
 	return errors.Join(err, w.Close())
 }
 
-// givenUp is what the tool says (FailoverController) before it fences: of the
+// abandoned is what the tool says (FailoverController) before it fences: of the
 // NameNode that did not become standby, or that did not become active and must
 // be standby again.
-var givenUp = regexp.MustCompile(`Unable to (?:gracefully )?make NameNode at ([^/\s]+)/\S+ (?:standby|active)\b`)
+var abandoned = regexp.MustCompile(`Unable to (?:gracefully )?make NameNode at ([^/\s]+)/\S+ (?:standby|active)\b`)
 
 // due is the host whose NameNode the running failover has to fence, by what
 // its tool said last; "" if there is none. What the tool passes to a fencing
@@ -104,7 +104,7 @@ func (c *cluster) due() (model.NodeID, error) {
 	if err != nil {
 		return "", fmt.Errorf("who is to be fenced: %w", err)
 	}
-	all := givenUp.FindAllSubmatch(said, -1)
+	all := abandoned.FindAllSubmatch(said, -1)
 	if len(all) == 0 {
 		return "", nil
 	}
