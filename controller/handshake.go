@@ -66,7 +66,7 @@ func (sw *Switch) handshake() error {
 			if _, err := sw.in.Discard(len(b)); err != nil {
 				return err
 			}
-			sw.heard.Store(int64(sw.c.clock(sw.c.cfg.Now())))
+			sw.lastSeen.Store(int64(sw.c.clock(sw.c.cfg.Now())))
 			return sw.conn.SetReadDeadline(time.Time{})
 		}
 	}

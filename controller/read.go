@@ -94,7 +94,7 @@ func (sw *Switch) read() error {
 			return err
 		}
 		now := sw.c.cfg.Now()
-		sw.heard.Store(int64(sw.c.clock(now)))
+		sw.lastSeen.Store(int64(sw.c.clock(now)))
 		if corked.IsZero() && of13.MsgType(b[1]) == of13.TypePacketIn {
 			sw.out.cork()
 			corked = now

@@ -26,7 +26,7 @@ type Switch struct {
 	in       *bufio.Reader
 	id       model.DatapathID
 	features of13.FeaturesReply
-	heard    atomic.Int64 // of the last message; see Controller.clock
+	lastSeen atomic.Int64 // of the last message; see Controller.clock
 	role     atomic.Uint32
 	noRoles  bool // the switch does not know roles
 	present  bool // the handshake is over; guarded by c.mu
@@ -343,7 +343,7 @@ func (sw *Switch) keepAlive(stop <-chan struct{}) {
 			return
 		case <-tick.C:
 		}
-		silent := sw.c.clock(sw.c.cfg.Now()) - time.Duration(sw.heard.Load())
+		silent := sw.c.clock(sw.c.cfg.Now()) - time.Duration(sw.lastSeen.Load())
 		if silent >= sw.c.cfg.EchoTimeout {
 			sw.finish(fmt.Errorf("%w: nothing heard for %v", ErrSilent, silent.Round(time.Millisecond)))
 			sw.conn.Close()

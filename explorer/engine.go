@@ -17,9 +17,9 @@ const (
 	phaseOpen              // healed, or nothing will be cut any more
 )
 
-// heard is what the engine keeps of a message, so that the packet that carries
+// observed is what the engine keeps of a message, so that the packet that carries
 // it, now or once more, can be classed.
-type heard struct {
+type observed struct {
 	typ      string
 	from, to model.NodeID
 	step     uint64 // at which it was heard
@@ -30,16 +30,16 @@ type heard struct {
 // numbers and is a function of them and the scenario. It is not safe for use
 // from more than one goroutine.
 type Engine struct {
-	s       model.Scenario
-	or      []model.Scenario      // what s.Or stands for; without Invariant where it is none
-	mayCut  map[model.NodeID]bool // who is isolated, to whichever nodes it comes about
-	phase   phase
-	now     time.Duration // latest time an event carried
-	armedAt time.Duration
-	stopped bool // EventStop came
-	cross   map[model.Link]bool
-	track   *tracker
-	heard   map[uint64]heard
+	s        model.Scenario
+	or       []model.Scenario      // what s.Or stands for; without Invariant where it is none
+	mayCut   map[model.NodeID]bool // who is isolated, to whichever nodes it comes about
+	phase    phase
+	now      time.Duration // latest time an event carried
+	armedAt  time.Duration
+	stopped  bool // EventStop came
+	cross    map[model.Link]bool
+	track    *tracker
+	observed map[uint64]observed
 	// terms reads the classes of the run as those of the scenario.
 	terms terms
 	// steps are those so far, cutStep the one at which the cut was made.
@@ -89,11 +89,11 @@ func (r EngineResult) RunResult(scenario string, v model.Verdict) model.RunResul
 // NewEngine returns the engine of one run of the scenario.
 func NewEngine(s model.Scenario) *Engine {
 	e := &Engine{
-		cross: map[model.Link]bool{},
-		track: newTracker(s),
-		heard: map[uint64]heard{},
-		seen:  map[model.Class]bool{},
-		met:   map[model.Class]bool{},
+		cross:    map[model.Link]bool{},
+		track:    newTracker(s),
+		observed: map[uint64]observed{},
+		seen:     map[model.Class]bool{},
+		met:      map[model.Class]bool{},
 	}
 	e.play(s)
 	e.mayCut = map[model.NodeID]bool{s.Isolate: true}
@@ -310,7 +310,7 @@ func (e *Engine) hear(m *model.Message) {
 		return
 	}
 	if e.mayCut[m.From] || e.mayCut[m.To] {
-		e.heard[m.Num] = heard{typ: m.Type, from: m.From, to: m.To, step: e.steps}
+		e.observed[m.Num] = observed{typ: m.Type, from: m.From, to: m.To, step: e.steps}
 	}
 }
 
@@ -354,14 +354,14 @@ func (e *Engine) healer(p *model.HeldPacket) (uint64, model.Class, string, bool)
 	}
 	// The packet whose messages revealed the state, be it by what they show of other
 	// nodes' answers before, would make it a run without a partition.
-	if slices.ContainsFunc(p.Messages, func(num uint64) bool { m, ok := e.heard[num]; return ok && m.step < e.cutStep }) {
+	if slices.ContainsFunc(p.Messages, func(num uint64) bool { m, ok := e.observed[num]; return ok && m.step < e.cutStep }) {
 		return 0, model.Class{}, "", false
 	}
 	st, _ := e.track.current(e.s.Invariant)
 	// What a packet carries once more precedes, in the stream, what is new.
 	for _, list := range [][]uint64{p.Again, p.Messages} {
 		for _, num := range list {
-			m, ok := e.heard[num]
+			m, ok := e.observed[num]
 			if !ok || m.from != e.s.Isolate && m.to != e.s.Isolate {
 				continue
 			}

@@ -14,7 +14,7 @@ type faults struct {
 	list []*fault
 	on   bool // the workload runs
 	// fresh are messages that a fault selects and whose packet is not decided.
-	fresh map[uint64]heard
+	fresh map[uint64]observed
 	// waits are packets that were kept, by the time they go on at the latest;
 	// those of one time in the order in which they were kept.
 	waits []*waiting
@@ -56,7 +56,7 @@ type waiting struct {
 }
 
 func newFaults(e *Engine, list []model.MessageFault) *faults {
-	f := &faults{e: e, fresh: map[uint64]heard{}, queues: map[string][]*waiting{}, lost: map[uint64]*hit{}, reset: map[string]*hit{}, roles: map[string][]model.NodeID{}, ruleCuts: map[string][]uint64{}}
+	f := &faults{e: e, fresh: map[uint64]observed{}, queues: map[string][]*waiting{}, lost: map[uint64]*hit{}, reset: map[string]*hit{}, roles: map[string][]model.NodeID{}, ruleCuts: map[string][]uint64{}}
 	for _, m := range list {
 		f.begin(m)
 	}
@@ -74,7 +74,7 @@ func (f *faults) hear(m *model.Message) {
 	}
 	for i := range f.list {
 		if x := f.list[i]; !x.ended && x.Match.Selects(m.Type, m.From, m.To, f.has) {
-			f.fresh[m.Num] = heard{typ: m.Type, from: m.From, to: m.To}
+			f.fresh[m.Num] = observed{typ: m.Type, from: m.From, to: m.To}
 			return
 		}
 	}

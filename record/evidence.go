@@ -171,9 +171,9 @@ type Evidence struct {
 	Incomplete []string `json:"incomplete,omitempty"`
 	// Unheard lists why what workloads did is not known in full: only what does
 	// not depend on it can be judged.
-	Unheard []string        `json:"unheard,omitempty"`
-	Result  model.RunResult `json:"result"` // verdict not filled yet
-	Cost    model.Cost      `json:"cost"`
+	Unread []string        `json:"unheard,omitempty"`
+	Result model.RunResult `json:"result"` // verdict not filled yet
+	Cost   model.Cost      `json:"cost"`
 	// Version is what the target says of its version, "" where its file names none.
 	Version  string         `json:"version,omitempty"`
 	Starved  float64        `json:"starved,omitempty"` // as in model.RunSummary

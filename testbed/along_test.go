@@ -11,21 +11,21 @@ import (
 	"netsplit/model"
 )
 
-// heard is a run that notes what it is given.
-type heard struct {
+// recorder is a run that notes what it is given.
+type recorder struct {
 	mu  sync.Mutex
 	all []string
 }
 
-func (h *heard) note(what string) {
+func (h *recorder) note(what string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.all = append(h.all, what)
 }
 
-func (h *heard) Mirror(_ time.Time, frame []byte)               { h.note("mirror " + string(frame)) }
-func (h *heard) Gate(_ model.NodeID, _ time.Time, frame []byte) { h.note("gate " + string(frame)) }
-func (h *heard) Fail(format string, args ...any)                { h.note(fmt.Sprintf("fail "+format, args...)) }
+func (h *recorder) Mirror(_ time.Time, frame []byte)               { h.note("mirror " + string(frame)) }
+func (h *recorder) Gate(_ model.NodeID, _ time.Time, frame []byte) { h.note("gate " + string(frame)) }
+func (h *recorder) Fail(format string, args ...any)                { h.note(fmt.Sprintf("fail "+format, args...)) }
 
 // mirrorPort is one with frames that nobody has read.
 type mirrorPort struct {
@@ -46,7 +46,7 @@ func (m *mirrorPort) Drain(f func(time.Time, []byte)) error {
 // TestMirroredFramesAreInOrderWithHeldOnes: what arrived before a held frame is entered
 // before it, read or not, and what arrived after it is not.
 func TestMirroredFramesAreInOrderWithHeldOnes(t *testing.T) {
-	run, port := &heard{}, &mirrorPort{}
+	run, port := &recorder{}, &mirrorPort{}
 	a := &along{run: run, mirror: port, lag: time.Hour}
 	at := func(ms int) time.Time { return time.Unix(0, 0).Add(time.Duration(ms) * time.Millisecond) }
 	mirrored := func(ms int) copied { return copied{at: at(ms), frame: fmt.Append(nil, ms)} }
@@ -73,7 +73,7 @@ func TestMirroredFramesAreInOrderWithHeldOnes(t *testing.T) {
 // TestAMirroredFrameIsEnteredWithoutHeldOnes, and a frame's bytes may be used again
 // once it was handed over.
 func TestAMirroredFrameIsEnteredWithoutHeldOnes(t *testing.T) {
-	run := &heard{}
+	run := &recorder{}
 	a := &along{run: run, mirror: &mirrorPort{}, lag: time.Millisecond}
 	defer a.close()
 	frame := []byte("0")
@@ -100,7 +100,7 @@ func TestAMirroredFrameIsEnteredWithoutHeldOnes(t *testing.T) {
 // TestBothTapsAtOnce: the gate's reader and the mirror port's wait for one another's
 // locks in one order only.
 func TestBothTapsAtOnce(t *testing.T) {
-	run, port := &heard{}, &mirrorPort{}
+	run, port := &recorder{}, &mirrorPort{}
 	a := &along{run: run, mirror: port}
 	const n = 2000
 	var work sync.WaitGroup
@@ -127,7 +127,7 @@ func TestBothTapsAtOnce(t *testing.T) {
 
 // TestFlushEntersAllThatWasShown, whether it has been read or not, in order.
 func TestFlushEntersAllThatWasShown(t *testing.T) {
-	run, port := &heard{}, &mirrorPort{there: []copied{{at: time.Unix(2, 0), frame: []byte("2")}}}
+	run, port := &recorder{}, &mirrorPort{there: []copied{{at: time.Unix(2, 0), frame: []byte("2")}}}
 	a := &along{run: run, mirror: port, lag: time.Hour}
 	a.read(time.Unix(1, 0), []byte("1"))
 	if err := a.flush(); err != nil {

@@ -38,7 +38,7 @@ func Examine(dir string) (*Examination, error) {
 		return nil, err
 	}
 	x := &Examination{}
-	lacks := slices.Concat(f.evidence.Incomplete, f.evidence.Unheard)
+	lacks := slices.Concat(f.evidence.Incomplete, f.evidence.Unread)
 	for _, why := range lacks {
 		x.problem("the run could not be judged: %s", why)
 	}

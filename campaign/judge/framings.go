@@ -81,15 +81,15 @@ func (x *Examination) framings(dir string, f *runFiles) error {
 	return nil
 }
 
-// heard is what was said on a port.
-type heard struct {
+// observed is what was said on a port.
+type observed struct {
 	framing framing.Port
 	json    *jsonPort
 }
 
 // fallbackPorts reads the connections between hosts of the testbed to ports
 // that have no reader of their own, or one of plain lines.
-func fallbackPorts(in io.Reader, f *runFiles) (map[uint16]*heard, error) {
+func fallbackPorts(in io.Reader, f *runFiles) (map[uint16]*observed, error) {
 	hosts := map[string]model.NodeID{}
 	for _, h := range f.testbed.Hosts {
 		hosts[h.IP.String()] = h.Name
@@ -106,7 +106,7 @@ func fallbackPorts(in io.Reader, f *runFiles) (map[uint16]*heard, error) {
 	if err != nil {
 		return nil, err
 	}
-	ports := map[uint16]*heard{}
+	ports := map[uint16]*observed{}
 	undeclared := 0
 	take := func(events []stream.Event) {
 		for i := range events {
@@ -123,7 +123,7 @@ func fallbackPorts(in io.Reader, f *runFiles) (map[uint16]*heard, error) {
 						continue
 					}
 				}
-				p = &heard{json: newJSONPort()}
+				p = &observed{json: newJSONPort()}
 				ports[to.Port()] = p
 			}
 			p.framing.Add(e)

@@ -60,7 +60,7 @@ func (f *runFiles) checkRecord() check.Record {
 	rec := check.Record{
 		Cuts:   ev.Cuts,
 		Target: &f.target, Scenario: f.meta.Scenario, CutReached: ev.Result.Reached, Proof: ev.Proof,
-		Faults: ev.Faults, WorkloadHung: ev.Hung, Incomplete: slices.Concat(ev.Incomplete, f.torn), Unheard: ev.Unheard,
+		Faults: ev.Faults, WorkloadHung: ev.Hung, Incomplete: slices.Concat(ev.Incomplete, f.torn), Unread: ev.Unread,
 		Bounds: ev.Bounds, Recovery: ev.Recovery, Looks: ev.Looks, Exits: ev.Exits, History: f.history, LogLines: f.logLines,
 	}
 	for _, e := range f.events {

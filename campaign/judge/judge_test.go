@@ -62,12 +62,12 @@ func TestARecordWithoutAllItsLinesIsUnknown(t *testing.T) {
 
 // TestWhatWorkloadsDidNotTellIsJudgedAsSuch: not as a record that lacks something.
 func TestWhatWorkloadsDidNotTellIsJudgedAsSuch(t *testing.T) {
-	f, err := readRun(written(t, model.RunMeta{}, record.Evidence{Unheard: []string{"a reader ended"}, Incomplete: []string{"a tap ended"}}, ""))
+	f, err := readRun(written(t, model.RunMeta{}, record.Evidence{Unread: []string{"a reader ended"}, Incomplete: []string{"a tap ended"}}, ""))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rec := f.checkRecord(); len(rec.Unheard) != 1 || rec.Unheard[0] != "a reader ended" || len(rec.Incomplete) != 1 || rec.Incomplete[0] != "a tap ended" {
-		t.Errorf("unheard %q, incomplete %q", rec.Unheard, rec.Incomplete)
+	if rec := f.checkRecord(); len(rec.Unread) != 1 || rec.Unread[0] != "a reader ended" || len(rec.Incomplete) != 1 || rec.Incomplete[0] != "a tap ended" {
+		t.Errorf("unheard %q, incomplete %q", rec.Unread, rec.Incomplete)
 	}
 }
 

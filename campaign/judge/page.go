@@ -19,6 +19,6 @@ func writePage(dir string, f *runFiles, in report.Input) error {
 	}
 	in.Events, in.Decisions = f.events, f.decisions
 	in.History, in.Recovery, in.Exits, in.LogLines, in.Ports = f.history, f.evidence.Recovery, f.evidence.Exits, f.logLines, f.evidence.Ports
-	in.Incomplete, in.Known = slices.Concat(f.evidence.Incomplete, f.evidence.Unheard), f.target.Known
+	in.Incomplete, in.Known = slices.Concat(f.evidence.Incomplete, f.evidence.Unread), f.target.Known
 	return rundir.WriteFile(filepath.Join(dir, rundir.ReportFile), func(w io.Writer) error { return report.Write(w, in) })
 }

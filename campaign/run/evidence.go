@@ -76,7 +76,7 @@ func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 // report enters what the session knows by itself. s.mu is held.
 func (s *session) report(ev *record.Evidence) {
 	ev.Incomplete = append(ev.Incomplete, s.incomplete...)
-	ev.Unheard = s.unreported
+	ev.Unread = s.unreported
 	ev.Messages = s.messages
 	ev.GateDelay = delayStats(s.delays)
 	ev.Retransmits = s.retransmits

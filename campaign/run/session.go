@@ -46,7 +46,7 @@ type session struct {
 	engine  *explorer.Engine
 	scn     model.Scenario
 	links   map[model.Link]*model.LinkProof // of the partition
-	unheard map[uint64][]model.Observation  // by message: what its receiver will know once it has passed
+	unread  map[uint64][]model.Observation  // by message: what its receiver will know once it has passed
 	faults  faultState
 	// released is what the gate let go from agent.Edge before the cut to as long after
 	// the heal.
@@ -176,8 +176,8 @@ func (s *session) Fail(format string, args ...any) {
 	s.incomplete = append(s.incomplete, fmt.Sprintf(format, args...))
 }
 
-// Unheard records why what workloads did is not known in full.
-func (s *session) Unheard(format string, args ...any) {
+// Unread records why what workloads did is not known in full.
+func (s *session) Unread(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.unreported = append(s.unreported, fmt.Sprintf(format, args...))
@@ -331,10 +331,10 @@ func (s *session) withhold(step *inference.Step) {
 			own = append(own, o)
 			continue
 		}
-		if s.unheard == nil {
-			s.unheard = map[uint64][]model.Observation{}
+		if s.unread == nil {
+			s.unread = map[uint64][]model.Observation{}
 		}
-		s.unheard[o.Message] = append(s.unheard[o.Message], o)
+		s.unread[o.Message] = append(s.unread[o.Message], o)
 	}
 	step.Observations = own
 }
@@ -344,8 +344,8 @@ func (s *session) withhold(step *inference.Step) {
 func (s *session) hear(at time.Duration, p *model.HeldPacket) {
 	for _, nums := range [][]uint64{p.Again, p.Messages} {
 		for _, n := range nums {
-			if obs := s.unheard[n]; obs != nil {
-				delete(s.unheard, n)
+			if obs := s.unread[n]; obs != nil {
+				delete(s.unread, n)
 				for i := range obs {
 					obs[i].At = at
 				}

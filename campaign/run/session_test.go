@@ -461,13 +461,13 @@ func TestAFailedReleaseMakesTheRunUnjudgeable(t *testing.T) {
 // operations can still be judged.
 func TestAWorkloadThatIsNotHeardInFullLeavesTheRunWhole(t *testing.T) {
 	s := testSession(t, leftScenario(model.Drop), &fakeGate{})
-	s.Unheard("final %s on %s: %v", "reader", "n1", errors.New("exit status 1"))
+	s.Unread("final %s on %s: %v", "reader", "n1", errors.New("exit status 1"))
 	var ev record.Evidence
 	s.mu.Lock()
 	s.report(&ev)
 	s.mu.Unlock()
-	if want := "final reader on n1: exit status 1"; len(ev.Unheard) != 1 || ev.Unheard[0] != want || len(ev.Incomplete) > 0 || !s.whole() {
-		t.Errorf("unheard %q, incomplete %q, want %q and nothing", ev.Unheard, ev.Incomplete, want)
+	if want := "final reader on n1: exit status 1"; len(ev.Unread) != 1 || ev.Unread[0] != want || len(ev.Incomplete) > 0 || !s.whole() {
+		t.Errorf("unheard %q, incomplete %q, want %q and nothing", ev.Unread, ev.Incomplete, want)
 	}
 }
 

@@ -65,7 +65,7 @@ func TestWhatWasLearnedIsNotLost(t *testing.T) {
 	frame := make([]byte, 42) // an announcement (RFC 5227 §3) of 10.0.0.1
 	copy(frame, []byte{255, 255, 255, 255, 255, 255, 2, 0, 0, 0, 0, 1, 8, 6, 0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0, 0, 0, 1, 10, 0, 0, 1})
 	copy(frame[38:], []byte{10, 0, 0, 1})
-	s.Heard(sketch.At{Datapath: 1, Port: 1}, frame)
+	s.Observe(sketch.At{Datapath: 1, Port: 1}, frame)
 	r := learn.Result{Sketch: s, Switches: []model.DatapathID{1}}
 	write := func(out string, change func(*cobra.Command)) (string, string, error) {
 		var stdout, stderr bytes.Buffer

@@ -77,7 +77,7 @@ func TestLearn(t *testing.T) {
 	l := harness.Start(t, "testbed", "learn", "--openflow", learnAt, "--for", "10m", "-o", file, "--exec", "nsenter --net=/run/netns/{{.Name}}")
 	harness.Until(t, 3*time.Minute, "all were heard", func() error {
 		r.speak()
-		heard := func(port, what string) bool {
+		observed := func(port, what string) bool {
 			for line := range strings.Lines(l.Stderr()) {
 				if strings.Contains(line, port) && strings.Contains(line, what) {
 					return true
@@ -85,7 +85,7 @@ func TestLearn(t *testing.T) {
 			}
 			return false
 		}
-		if !heard("link: ", "rkt1") || !heard("(rack-a)", a.ip) || !heard("(rack-a)", a.ip6()) || !heard("(rack-b)", b.ip) || !heard("(rack-c)", r.hosts[2].ip) || !heard("(rack-d)", d.ip6()) {
+		if !observed("link: ", "rkt1") || !observed("(rack-a)", a.ip) || !observed("(rack-a)", a.ip6()) || !observed("(rack-b)", b.ip) || !observed("(rack-c)", r.hosts[2].ip) || !observed("(rack-d)", d.ip6()) {
 			return fmt.Errorf("it said %s", l.Stderr())
 		}
 		return nil

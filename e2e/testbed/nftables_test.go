@@ -40,7 +40,7 @@ func TestHostsOverSSHCutThemselves(t *testing.T) {
 	}
 	d.State("one", "in_force")
 	r.expect("a alone", func(x, y string) bool { return x != "a" && y != "a" })
-	if n := r.heard(a, b); n != 0 {
+	if n := r.observed(a, b); n != 0 {
 		t.Errorf("%d pings of b arrived at a, which is isolated", n)
 	}
 	d.Heal("one")

@@ -39,7 +39,7 @@ func TestAPartitionSpansSwitches(t *testing.T) {
 	}
 	cut := func(x, y string) bool { return x+y != "ab" && x+y != "ac" && x+y != "cd" }
 	r.expect("cut", cut)
-	if n := r.heard(a, c); n != 0 {
+	if n := r.observed(a, c); n != 0 {
 		t.Errorf("%d pings of c arrived at a, which is cut off from it", n)
 	}
 
@@ -53,7 +53,7 @@ func TestAPartitionSpansSwitches(t *testing.T) {
 		}
 	}
 	harness.Until(t, 30*time.Second, "packets pass where the rules expired", func() error {
-		if n := r.heard(a, c); !r.ping(c, e) || n == 0 {
+		if n := r.observed(a, c); !r.ping(c, e) || n == 0 {
 			return fmt.Errorf("%d pings of c arrived at a, or none of c at d", n)
 		}
 		return nil
@@ -72,7 +72,7 @@ func TestAPartitionSpansSwitches(t *testing.T) {
 	if p := d.State("near", "in_force"); p.Leaked != 0 || p.Reason != "" {
 		t.Errorf("what the switch that is there cuts alone: %+v", p)
 	}
-	if r.ping(a, b) || r.heard(c, a) != 0 {
+	if r.ping(a, b) || r.observed(c, a) != 0 {
 		t.Error("what the switch that is there cuts passes")
 	}
 	// What the switch that is there does alone needs the other one for nothing.
@@ -108,7 +108,7 @@ func TestAPartitionSpansSwitches(t *testing.T) {
 		before[name] = d.State(name, "in_force").Leaked
 	}
 	r.expect("cut again", cut)
-	if n := r.heard(a, c); n != 0 {
+	if n := r.observed(a, c); n != 0 {
 		t.Errorf("%d pings of c arrived at a, which is cut off from it again", n)
 	}
 	for name := range began {
@@ -168,9 +168,9 @@ func TestWhatIsLostOnOneSwitchIsLostThere(t *testing.T) {
 
 var echoes = regexp.MustCompile(`(?m)^IcmpInEchos\s+(\d+)`)
 
-// heard is how many pings of one host arrive at another while it sends a few,
+// observed is how many pings of one host arrive at another while it sends a few,
 // whether or not an answer comes back.
-func (r *rack) heard(at, from *host) int {
+func (r *rack) observed(at, from *host) int {
 	r.t.Helper()
 	count := func() int {
 		m := echoes.FindStringSubmatch(r.in(at, "nstat", "-asz", "IcmpInEchos"))

@@ -48,8 +48,8 @@ type Record struct {
 	Incomplete []string
 	// Unheard says why what workloads did is not known in full: one ended with an
 	// error. Only what is certain without it is judged.
-	Unheard []string
-	Bounds  record.Bounds
+	Unread []string
+	Bounds record.Bounds
 }
 
 // NodeAction is something a workload did to a server process, entered when it
@@ -213,7 +213,7 @@ func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 			unknown = append(unknown, fmt.Sprintf("no check is named %q (there are %s)", spec.Name, strings.Join(Names(), ", ")))
 			continue
 		}
-		if len(r.Unheard) > 0 && !c.certain {
+		if len(r.Unread) > 0 && !c.certain {
 			continue
 		}
 		s, problems := c.settings(spec)
@@ -267,7 +267,7 @@ func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 			unknown = append(unknown, fmt.Sprintf("check %s could not decide: %s", spec.Name, o.unknown))
 		}
 	}
-	if len(r.Unheard) > 0 {
+	if len(r.Unread) > 0 {
 		var died []string
 		if len(v.Failures) == 0 { // else it is said
 			died = alsoDied(&r)

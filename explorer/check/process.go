@@ -74,7 +74,7 @@ func showed(f *model.Failure, host model.NodeID, at time.Duration) {
 
 // notComplete says why the record is not complete, and who died.
 func notComplete(r *Record, died []string) string {
-	return "the record is not complete: " + strings.Join(slices.Concat(r.Incomplete, r.Unheard, died), "; ")
+	return "the record is not complete: " + strings.Join(slices.Concat(r.Incomplete, r.Unread, died), "; ")
 }
 
 // alsoDied are the processes that ended by themselves in a run that cannot be
@@ -85,7 +85,7 @@ func alsoDied(r *Record) []string {
 	}
 	left := *r
 	left.Exits = slices.DeleteFunc(slices.Clone(r.Exits), func(e record.Exit) bool {
-		return slices.ContainsFunc(slices.Concat(r.Incomplete, r.Unheard), func(why string) bool { return strings.Contains(why, e.Process+" on "+string(e.Host)) })
+		return slices.ContainsFunc(slices.Concat(r.Incomplete, r.Unread), func(why string) bool { return strings.Contains(why, e.Process+" on "+string(e.Host)) })
 	})
 	var out []string
 	for _, f := range processDied().run(&left, nil).failures {

@@ -206,7 +206,7 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) {
 		case "incomplete":
 			s.r.Incomplete = append(s.r.Incomplete, v)
 		case "unheard":
-			s.r.Unheard = append(s.r.Unheard, v)
+			s.r.Unread = append(s.r.Unread, v)
 		case "hung":
 			s.r.WorkloadHung = append(s.r.WorkloadHung, v)
 		default:

@@ -71,16 +71,16 @@ func (h *half) synAcked(ack uint32) bool {
 	return h.synSeen && uint64(ack-(h.isn+1)) <= h.high
 }
 
-// unheard reports whether the direction has sent an answer to a SYN, and nothing
+// unseen reports whether the direction has sent an answer to a SYN, and nothing
 // else, that was not acknowledged yet.
-func (h *half) unheard() bool {
+func (h *half) unseen() bool {
 	return h.synSeen && !h.ackSeen && !h.fin && h.high == 0
 }
 
 // earlier goes back to the earlier one of two answers to a SYN if the first
 // sequence number that is acknowledged or sent behind them is of that one.
 func (h *half) earlier(seq uint32) {
-	if h.hasOther && seq == h.otherISN+1 && h.unheard() {
+	if h.hasOther && seq == h.otherISN+1 && h.unseen() {
 		h.start(seq, false)
 		h.isn, h.hasOther = h.otherISN, false
 	}

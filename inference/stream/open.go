@@ -60,7 +60,7 @@ func (t *Table) onSYNACK(k key, c *Conn, p *model.Packet) {
 			h.isn, h.synSeen = p.Seq, true
 			t.segment(c, p, p.Seq+1)
 			return
-		case answers && c.Live() && h.unheard():
+		case answers && c.Live() && h.unseen():
 			// Who has forgotten its first answer, or keeps none (SYN cookies),
 			// answers a SYN that comes again with another number.
 			other := h.isn

@@ -18,24 +18,24 @@ import (
 	"netsplit/testbed"
 )
 
-// heard is a journal that keeps what it is told.
-type heard struct {
+// recorder is a journal that keeps what it is told.
+type recorder struct {
 	mu   sync.Mutex
 	text []string
 }
 
-func (h *heard) add(format string, args ...any) {
+func (h *recorder) add(format string, args ...any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.text = append(h.text, fmt.Sprintf(format, args...))
 }
 
-func (h *heard) Note(format string, args ...any)    { h.add("note: "+format, args...) }
-func (h *heard) Fail(format string, args ...any)    { h.add("fail: "+format, args...) }
-func (h *heard) Unheard(format string, args ...any) { h.add("unheard: "+format, args...) }
-func (h *heard) NodeDone(a model.NodeAction)        { h.add("done: %s", a.Verb) }
+func (h *recorder) Note(format string, args ...any)   { h.add("note: "+format, args...) }
+func (h *recorder) Fail(format string, args ...any)   { h.add("fail: "+format, args...) }
+func (h *recorder) Unread(format string, args ...any) { h.add("unheard: "+format, args...) }
+func (h *recorder) NodeDone(a model.NodeAction)       { h.add("done: %s", a.Verb) }
 
-func (h *heard) String() string {
+func (h *recorder) String() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return strings.Join(h.text, "\n")
@@ -43,7 +43,7 @@ func (h *heard) String() string {
 
 // hooks are processes of a target with one server, db on n1, that hooks run in a
 // folder.
-func hooks(t *testing.T, h model.Hooks) (p *Processes, journal *heard, dir string) {
+func hooks(t *testing.T, h model.Hooks) (p *Processes, journal *recorder, dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, rundir.LogsDir), 0o755); err != nil {
@@ -54,7 +54,7 @@ func hooks(t *testing.T, h model.Hooks) (p *Processes, journal *heard, dir strin
 			*text = "cd " + dir + "; " + *text
 		}
 	}
-	journal = new(heard)
+	journal = new(recorder)
 	tb := model.Testbed{Name: "t", Hosts: []model.TestbedHost{{Name: "n1", IP: netip.MustParseAddr("10.0.0.1")}}, Hooks: h}
 	p = New(Config{Dir: dir, Start: time.Now(), Journal: journal, Testbed: &testbed.Testbed{Testbed: tb},
 		Kit: &Kit{Target: &model.Target{Name: "one", Nodes: []model.NodeID{"n1"}, Processes: []model.Process{{Name: "db", Hosts: []model.NodeID{"n1"}}}}}})

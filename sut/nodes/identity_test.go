@@ -81,7 +81,7 @@ func TestAServerHasTheRightsThatItsFileAsksFor(t *testing.T) {
 	if st, err := os.Stat(dir); err != nil || st.Mode().Perm() != 0o700 {
 		t.Errorf("the run's folder: %v, %v", st, err)
 	}
-	p := New(Config{Dir: dir, Start: time.Now(), Journal: new(heard), Record: w, Kit: &Kit{Target: tg, expand: sut.ExpandInput{Netsplit: self, Cache: filepath.Join(t.TempDir(), "cache")}},
+	p := New(Config{Dir: dir, Start: time.Now(), Journal: new(recorder), Record: w, Kit: &Kit{Target: tg, expand: sut.ExpandInput{Netsplit: self, Cache: filepath.Join(t.TempDir(), "cache")}},
 		Testbed: &testbed.Testbed{Testbed: model.Testbed{Hosts: []model.TestbedHost{{Name: "n1"}}}}})
 	if p.logs, err = newLogs(tg.Logs, func(record.LogLine) {}); err != nil {
 		t.Fatal(err)

@@ -43,7 +43,7 @@ type Journal interface {
 	// Fail enters why the run cannot be judged.
 	Fail(format string, args ...any)
 	// Unheard enters why what workloads did is not known in full.
-	Unheard(format string, args ...any)
+	Unread(format string, args ...any)
 	// NodeDone enters what was done to a server process.
 	NodeDone(a model.NodeAction)
 }

@@ -52,7 +52,7 @@ func far(t *testing.T, command ...string) (p *Processes, dir string) {
 		t.Fatal(err)
 	}
 	host := model.TestbedHost{Name: "n1", IP: netip.MustParseAddr("10.0.0.1"), Exec: []string{filepath.Join(dir, "ssh"), "root@n1"}}
-	p = New(Config{Dir: run, Record: rec, Start: time.Now(), Journal: new(heard), Testbed: &testbed.Testbed{Testbed: model.Testbed{Name: "t", Hosts: []model.TestbedHost{host}}},
+	p = New(Config{Dir: run, Record: rec, Start: time.Now(), Journal: new(recorder), Testbed: &testbed.Testbed{Testbed: model.Testbed{Name: "t", Hosts: []model.TestbedHost{host}}},
 		Kit: &Kit{Target: &model.Target{Name: "one", Hostnames: true, Nodes: []model.NodeID{"n1"},
 			Processes: []model.Process{{Name: "db", Hosts: []model.NodeID{"n1"}, Command: command}},
 			Stable:    []model.Condition{{Name: "up", Hosts: []model.NodeID{"n1"}, Probe: model.Probe{Command: []string{"cat", "up"}}, Match: "yes"}},

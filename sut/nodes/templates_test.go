@@ -61,7 +61,7 @@ func (j *journal) Fail(format string, args ...any) {
 	j.fails = append(j.fails, fmt.Sprintf(format, args...))
 }
 
-func (j *journal) Unheard(format string, args ...any) { j.Fail(format, args...) }
+func (j *journal) Unread(format string, args ...any) { j.Fail(format, args...) }
 
 func (j *journal) NodeDone(model.NodeAction) {}
 

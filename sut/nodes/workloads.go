@@ -24,7 +24,7 @@ import (
 // Workloads runs the workloads that the settings ask for (model.Workload.When),
 // side by side, until all have ended. One that does not end in time is asked to by closing its input, then killed; it has hung.
 func (p *Processes) Workloads(ctx context.Context, ws []model.Workload, phase string) {
-	p.workloads(ctx, ws, phase, func(why string) { p.c.Journal.Unheard("%s", why) })
+	p.workloads(ctx, ws, phase, func(why string) { p.c.Journal.Unread("%s", why) })
 }
 
 // Again runs final workloads a second time and says why they do not tell all.
@@ -49,7 +49,7 @@ const (
 // looks are the phases that read what the system has in the end (record.Entry.Look).
 var looks = map[string]int{phaseFinal: 1, phaseAgain: 2}
 
-func (p *Processes) workloads(ctx context.Context, ws []model.Workload, phase string, unheard func(why string)) {
+func (p *Processes) workloads(ctx context.Context, ws []model.Workload, phase string, missing func(why string)) {
 	timing := p.c.Kit.Target.Timing
 	limit, key := timing.Workload+cmp.Or(timing.Hang, hangLimit), "timing.workload and timing.hang"
 	if looks[phase] > 0 {
@@ -64,7 +64,7 @@ func (p *Processes) workloads(ctx context.Context, ws []model.Workload, phase st
 		go func() {
 			defer wg.Done()
 			if err := p.workloadProcess(ctx, base, phase, limit, key); err != nil {
-				unheard(fmt.Sprintf("%s %s on %s: %v", phase, base.Name, base.Host, err))
+				missing(fmt.Sprintf("%s %s on %s: %v", phase, base.Name, base.Host, err))
 			}
 		}()
 	}

@@ -53,7 +53,7 @@ func TestAWorkloadThatHungNamesItsLimit(t *testing.T) {
 	}
 	w := []model.Workload{{Name: "w", Host: "c1", Command: []string{"cat"}}}
 	tg := &model.Target{Timing: model.Timing{Workload: 50 * time.Millisecond, Hang: 50 * time.Millisecond, Final: 200 * time.Millisecond}}
-	p := New(Config{Dir: dir, Record: rec, Start: time.Now(), Journal: new(heard), Kit: &Kit{Target: tg, expand: sut.ExpandInput{Netsplit: self}},
+	p := New(Config{Dir: dir, Record: rec, Start: time.Now(), Journal: new(recorder), Kit: &Kit{Target: tg, expand: sut.ExpandInput{Netsplit: self}},
 		Testbed: &testbed.Testbed{Testbed: model.Testbed{Name: "t", Hosts: []model.TestbedHost{{Name: "c1"}}}}})
 	p.plans = map[model.NodeID]*model.Target{"c1": {Workloads: w, Final: w}}
 	p.Workloads(context.Background(), w, "workload")
@@ -80,7 +80,7 @@ func TestAWorkloadRunsUnderItsSettings(t *testing.T) {
 		ws = append(ws, model.Workload{Name: name, Host: "c1", Command: []string{"touch", name}, When: model.When{"workload": {name}}})
 	}
 	tg := &model.Target{Rights: asRoot, Args: map[string]model.TargetArg{"workload": {Default: "failover"}}, Timing: model.Timing{Workload: 10 * time.Second}}
-	p := New(Config{Dir: dir, Record: rec, Start: time.Now(), Journal: new(heard), Kit: &Kit{Target: tg, expand: sut.ExpandInput{Netsplit: self}},
+	p := New(Config{Dir: dir, Record: rec, Start: time.Now(), Journal: new(recorder), Kit: &Kit{Target: tg, expand: sut.ExpandInput{Netsplit: self}},
 		Testbed: &testbed.Testbed{Testbed: model.Testbed{Name: "t", Hosts: []model.TestbedHost{{Name: "c1"}}}}})
 	p.plans = map[model.NodeID]*model.Target{"c1": {Workloads: ws}}
 	p.Workloads(context.Background(), ws, "workload")
@@ -108,7 +108,7 @@ func TestFinalWorkloadsRunAgain(t *testing.T) {
 	}
 	const script = `echo "look $NETSPLIT_LOOK" >&2; echo '{"type":"ok","f":"final-read","key":"k'$NETSPLIT_LOOK'"}'; [ -z "$NETSPLIT_LOOK" ]`
 	w := []model.Workload{{Name: "reader", Host: "c1", Command: []string{"sh", "-c", script}}}
-	j := new(heard)
+	j := new(recorder)
 	p := New(Config{Dir: dir, Start: time.Now(), Record: rec, Journal: j, Kit: &Kit{Target: &model.Target{}, expand: sut.ExpandInput{Netsplit: self}},
 		Testbed: &testbed.Testbed{Testbed: model.Testbed{Name: "t", Hosts: []model.TestbedHost{{Name: "c1"}}}}})
 	p.plans = map[model.NodeID]*model.Target{"c1": {Final: w}}

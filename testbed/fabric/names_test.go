@@ -25,20 +25,20 @@ func named() model.Testbed {
 	return t
 }
 
-// heard gathers what is told of ports.
-type heard struct {
+// recorder gathers what is told of ports.
+type recorder struct {
 	mu  sync.Mutex
 	all []string
 }
 
-func (h *heard) add(what string, err error) {
+func (h *recorder) add(what string, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.all = append(h.all, fmt.Sprintf("%s: %v", what, err))
 }
 
 // has says whether the last that was told of what has the text.
-func (h *heard) has(what, text string) bool {
+func (h *recorder) has(what, text string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, s := range slices.Backward(h.all) {
@@ -49,7 +49,7 @@ func (h *heard) has(what, text string) bool {
 	return false
 }
 
-func (h *heard) events() fabric.Events {
+func (h *recorder) events() fabric.Events {
 	return fabric.Events{HostPort: func(_ model.DatapathID, host model.NodeID, err error) { h.add(string(host), err) },
 		OtherPort: func(_ model.DatapathID, p model.Port, err error) { h.add(p.Name, err) }}
 }
@@ -76,7 +76,7 @@ func (r *rig) notReady() string {
 func TestPortsByName(t *testing.T) { onBothGates(t, testPortsByName) }
 
 func testPortsByName(t *testing.T, by model.Gate) {
-	var logged heard
+	var logged recorder
 	r := newRig(t, fabric.Config{Testbed: named(), Timeout: time.Minute, Gate: by, Events: logged.events()}, 1)
 	sw := r.sw[1]
 	if got := r.f.Testbed(); got.Hosts[0].Port != (model.Port{Number: 1, Name: "e1"}) || got.Gates[0].Port.Number != gatePort || got.Mirrors[0].Port.Number != 9 {
@@ -152,7 +152,7 @@ func testPortsByName(t *testing.T, by model.Gate) {
 
 // TestAPortThatComesLater: the rest of the testbed does not wait for it, runs do.
 func TestAPortThatComesLater(t *testing.T) {
-	var logged heard
+	var logged recorder
 	tb := named()
 	tb.Hosts[3].Port.Name = "late"
 	r := newRigUnready(t, fabric.Config{Testbed: tb, Timeout: time.Minute, Events: logged.events()})
@@ -206,7 +206,7 @@ func newRigUnready(t *testing.T, cfg fabric.Config) *rig {
 // TestTheGatePortMoves: held packets go to the gate port wherever it is; without
 // it nothing is held and that is told.
 func TestTheGatePortMoves(t *testing.T) {
-	var logged heard
+	var logged recorder
 	r := newRig(t, fabric.Config{Testbed: named(), Timeout: time.Minute, Gate: model.GateByPort, Events: logged.events()}, 1)
 	if err := r.f.SetTaps(soon(t), []fabric.Pair{{A: "s1h1", B: "s1h2"}}, nil); err != nil {
 		t.Fatal(err)

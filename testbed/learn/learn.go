@@ -180,7 +180,7 @@ func (l *Learner) PacketIn(sw *controller.Switch, _ time.Time, in *of13.PacketIn
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	news := l.sketch.Heard(sketch.At{Datapath: sw.ID(), Port: uint32(port)}, in.Data)
+	news := l.sketch.Observe(sketch.At{Datapath: sw.ID(), Port: uint32(port)}, in.Data)
 	if news == "" {
 		return
 	}

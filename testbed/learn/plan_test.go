@@ -52,7 +52,7 @@ func TestCopiesLeaveTrafficAsItIs(t *testing.T) {
 			}
 		}
 	}
-	heard, kept := 0, 0
+	observed, kept := 0, 0
 	for seed := range uint64(300) {
 		chance := rand.New(rand.NewPCG(seed, 1))
 		sw := switchtest.New(switchtest.Config{Ports: []uint32{1, 2, 3}, PartSize: 100})
@@ -116,13 +116,13 @@ func TestCopiesLeaveTrafficAsItIs(t *testing.T) {
 				if want := typ == of13.EthTypeARP || typ == typeLLDP || nd || sampled; want && !copied[fmt.Sprint(port, i)] {
 					t.Fatalf("seed %d: frame %d of type %#x at port %d was not heard", seed, i, typ, port)
 				} else if want {
-					heard++
+					observed++
 				}
 			}
 		}
 	}
-	if heard < 1000 || kept == 0 {
-		t.Errorf("%d heard, %d rules kept packets from us: the test tries too little", heard, kept)
+	if observed < 1000 || kept == 0 {
+		t.Errorf("%d heard, %d rules kept packets from us: the test tries too little", observed, kept)
 	}
 }
 

@@ -105,7 +105,7 @@ func (c *client) launch(ctx context.Context, task time.Duration) *job {
 	c.started++
 	j := &job{name: fmt.Sprintf("%s-%d", c.app, c.started), id: make(chan string, 1)}
 	var once sync.Once
-	heard := func(line string) {
+	observed := func(line string) {
 		if m := submitted.FindStringSubmatch(line); m != nil {
 			once.Do(func() { j.id <- m[1] })
 		}
@@ -115,7 +115,7 @@ func (c *client) launch(ctx context.Context, task time.Duration) *job {
 	if c.app == "pi" {
 		class, args = examples, []string{"pi", fmt.Sprint(c.maps), "100"}
 	}
-	j.tool = c.start(ctx, j.name, heard, class, args...)
+	j.tool = c.start(ctx, j.name, observed, class, args...)
 	go func() {
 		<-j.tool.done
 		once.Do(func() { close(j.id) })

@@ -30,16 +30,16 @@ type tool struct {
 
 // start runs a Hadoop command; each line it says goes to its log file and to
 // heard. The command is killed when ctx ends.
-func (c *client) start(ctx context.Context, name string, heard func(line string), class string, args ...string) *tool {
+func (c *client) start(ctx context.Context, name string, observed func(line string), class string, args ...string) *tool {
 	t := &tool{done: make(chan struct{})}
 	go func() {
 		defer close(t.done)
-		t.err = c.command(ctx, t, name, heard, class, args)
+		t.err = c.command(ctx, t, name, observed, class, args)
 	}()
 	return t
 }
 
-func (c *client) command(ctx context.Context, t *tool, name string, heard func(string), class string, args []string) error {
+func (c *client) command(ctx context.Context, t *tool, name string, observed func(string), class string, args []string) error {
 	if err := os.MkdirAll(filepath.Join(c.dir, "log"), 0o755); err != nil {
 		return err
 	}
@@ -60,8 +60,8 @@ func (c *client) command(ctx context.Context, t *tool, name string, heard func(s
 		for lines.Scan() {
 			fmt.Fprintln(log, lines.Text())
 			t.say(lines.Text())
-			if heard != nil {
-				heard(lines.Text())
+			if observed != nil {
+				observed(lines.Text())
 			}
 		}
 		_, _ = io.Copy(log, r) // a line that is too long

@@ -45,13 +45,13 @@ type member struct {
 
 	// Leaving: every peer takes over, then the node says LEFT; once a peer
 	// knows, it falls silent.
-	waits   []string // have not taken over
-	since   int64    // when it was told to leave
-	leaving bool     // said LEFT
-	heard   bool     // a peer knows
-	rounds  int      // gossips since LEFT
-	gone    bool     // silent
-	refused string   // why it did not leave, "" if it was not refused
+	waits    []string // have not taken over
+	since    int64    // when it was told to leave
+	leaving  bool     // said LEFT
+	observed bool     // a peer knows
+	rounds   int      // gossips since LEFT
+	gone     bool     // silent
+	refused  string   // why it did not leave, "" if it was not refused
 }
 
 func newMember(id string, peers []string, forget, interval time.Duration, bug bool, seed uint64, now int64) *member {
@@ -85,7 +85,7 @@ func (m *member) tick(now int64) []datagram {
 		out = append(out, m.say(verbHandover, p, now))
 	}
 	if m.leaving {
-		if m.rounds++; m.rounds > announceRounds && m.heard {
+		if m.rounds++; m.rounds > announceRounds && m.observed {
 			m.gone = true
 			return nil
 		}
@@ -118,7 +118,7 @@ func (m *member) receive(text string, now int64) ([]datagram, error) {
 		return nil, nil
 	}
 	if e, known := digest[m.self]; m.leaving && (!known || e.status == statusLeft) {
-		m.heard = true
+		m.observed = true
 	}
 	m.merge(digest, now)
 	m.met[from] = true

@@ -132,7 +132,7 @@ func (w *writer) port(at At, p *port) {
 		w.remark(&w.hosts, decide+"%s: something other than a host is there: %s.", where, p.neighbour)
 		return
 	}
-	macs := sortedMACs(p.heard)
+	macs := sortedMACs(p.observed)
 	switch {
 	case len(macs) == 0 && p.Up:
 		w.remark(&w.hosts, "%s: no packets came. A host there must send something, such as a ping.", where)
@@ -144,10 +144,10 @@ func (w *writer) port(at At, p *port) {
 		return
 	}
 	m := macs[0]
-	h := p.heard[m]
+	h := p.observed[m]
 	var also []string // ports that are one host's as this one is
 	for _, o := range w.portsOf(m) {
-		if o != at && len(w.ports[o].heard) == 1 {
+		if o != at && len(w.ports[o].observed) == 1 {
 			also = append(also, w.Where(o))
 		}
 	}
@@ -206,13 +206,13 @@ func (w *writer) notes(where string, p *port, h *sender, ip netip.Addr) {
 // several writes of a port where more than one host sends.
 func (w *writer) several(where string, at At, p *port, macs [][6]byte) {
 	elsewhere := 0
-	var heard []string
+	var observed []string
 	for _, m := range macs {
 		if len(w.portsOf(m)) > 1 {
 			elsewhere++
 		}
-		if len(heard) < 4 {
-			heard = append(heard, strings.TrimSpace(mac(m)+" "+join(slices.Concat(p.heard[m].own, p.heard[m].passed))))
+		if len(observed) < 4 {
+			observed = append(observed, strings.TrimSpace(mac(m)+" "+join(slices.Concat(p.observed[m].own, p.observed[m].passed))))
 		}
 	}
 	number := fmt.Sprint(len(macs))
@@ -223,16 +223,16 @@ func (w *writer) several(where string, at At, p *port, macs [][6]byte) {
 	if elsewhere > 0 {
 		guess = fmt.Sprintf("%d of them were heard at other ports, too: it may lead to one of these switches by something that LLDP does not cross; then it belongs under links", elsewhere)
 	}
-	if len(macs) > len(heard) {
-		heard = append(heard, "…")
+	if len(macs) > len(observed) {
+		observed = append(observed, "…")
 	}
-	w.remark(&w.hosts, decide+"%s: %s MAC addresses were heard (%s): %s.", where, number, strings.Join(heard, "; "), guess)
+	w.remark(&w.hosts, decide+"%s: %s MAC addresses were heard (%s): %s.", where, number, strings.Join(observed, "; "), guess)
 }
 
 func (w *writer) portsOf(m [6]byte) []At {
 	var out []At
 	for at, p := range w.ports {
-		if p.heard[m] != nil && !w.linked(at) {
+		if p.observed[m] != nil && !w.linked(at) {
 			out = append(out, at)
 		}
 	}
@@ -381,9 +381,9 @@ func (w *writer) links() {
 	}
 }
 
-func sortedMACs(heard map[[6]byte]*sender) [][6]byte {
-	out := make([][6]byte, 0, len(heard))
-	for m := range heard {
+func sortedMACs(observed map[[6]byte]*sender) [][6]byte {
+	out := make([][6]byte, 0, len(observed))
+	for m := range observed {
 		out = append(out, m)
 	}
 	slices.SortFunc(out, func(a, b [6]byte) int { return bytes.Compare(a[:], b[:]) })

@@ -14,9 +14,9 @@ import (
 // (OpenFlow 1.3 §7.2.1, OFPP_MAX); greater ones stand for something else.
 const maxPort = 0xffffff00
 
-// maxHeard bounds how many senders are remembered at one port: more than one is
+// maxObserved bounds how many senders are remembered at one port: more than one is
 // already not one host.
-const maxHeard = 64
+const maxObserved = 64
 
 // Port is a port as its switch describes it (OpenFlow 1.3 §7.2.1).
 type Port struct {
@@ -41,7 +41,7 @@ type Sketch struct {
 
 type port struct {
 	Port
-	heard     map[[6]byte]*sender
+	observed  map[[6]byte]*sender
 	neighbour string // somebody else's LLDP; "" for none
 	many      bool   // more than maxHeard senders
 	tagged    bool   // something came with a VLAN tag
@@ -58,7 +58,7 @@ type sender struct {
 type link struct{ there, back bool }
 
 func (p *port) addressed() bool {
-	for _, h := range p.heard {
+	for _, h := range p.observed {
 		if len(h.own)+len(h.passed) > 0 {
 			return true
 		}
@@ -104,15 +104,15 @@ func (s *Sketch) PortGone(at At) {
 func (s *Sketch) at(at At) *port {
 	p := s.ports[at]
 	if p == nil {
-		p = &port{Port: Port{Number: at.Port}, heard: map[[6]byte]*sender{}}
+		p = &port{Port: Port{Number: at.Port}, observed: map[[6]byte]*sender{}}
 		s.ports[at] = p
 	}
 	return p
 }
 
-// Heard takes a frame that came in at a port, and says what is new, as a line
+// Observe takes a frame that came in at a port, and says what is new, as a line
 // for people; "" if nothing is.
-func (s *Sketch) Heard(at At, b []byte) string {
+func (s *Sketch) Observe(at At, b []byte) string {
 	f, ok := parse(b)
 	if !ok || at.Port == 0 || at.Port > maxPort {
 		return ""
@@ -125,24 +125,24 @@ func (s *Sketch) Heard(at At, b []byte) string {
 		return ""
 	}
 	p.tagged = p.tagged || f.vlan
-	h := p.heard[f.src]
+	h := p.observed[f.src]
 	if h == nil {
-		if len(p.heard) >= maxHeard {
+		if len(p.observed) >= maxObserved {
 			p.many = true
 			return ""
 		}
 		h = &sender{}
-		p.heard[f.src] = h
+		p.observed[f.src] = h
 	}
 	news := len(h.own)+len(h.passed) == 0
 	h.router = h.router || f.router
 	for _, a := range f.own {
-		if !slices.Contains(h.own, a) && len(h.own) < maxHeard {
+		if !slices.Contains(h.own, a) && len(h.own) < maxObserved {
 			h.own, news = append(h.own, a), true
 			h.passed = slices.DeleteFunc(h.passed, func(o netip.Addr) bool { return o == a })
 		}
 	}
-	if a := f.passed; a.IsValid() && !slices.Contains(h.own, a) && !slices.Contains(h.passed, a) && len(h.passed) < maxHeard {
+	if a := f.passed; a.IsValid() && !slices.Contains(h.own, a) && !slices.Contains(h.passed, a) && len(h.passed) < maxObserved {
 		h.passed, news = append(h.passed, a), true
 	}
 	if !news || len(h.own)+len(h.passed) == 0 {
@@ -259,7 +259,7 @@ func (s *Sketch) Counts() (up, hosts, links int) {
 		if p.Up {
 			up++
 		}
-		for _, h := range p.heard {
+		for _, h := range p.observed {
 			if len(h.own)+len(h.passed) > 0 && !s.linked(at) {
 				hosts++
 			}

@@ -66,7 +66,7 @@ func at(dp, port int) At {
 	return At{Datapath: model.DatapathID(dp), Port: uint32(port)}
 }
 
-type heard struct {
+type observed struct {
 	at At
 	b  []byte
 }
@@ -89,65 +89,65 @@ func two(n int) *Sketch {
 func TestWhatFollowsFromFrames(t *testing.T) {
 	m := func(n byte) string { return mac(host(n)) }
 	s := two(3)
-	link := []heard{{at(2, 3), s.Probe(at(1, 3))}, {at(1, 3), s.Probe(at(2, 3))}}
+	link := []observed{{at(2, 3), s.Probe(at(1, 3))}, {at(1, 3), s.Probe(at(2, 3))}}
 	for name, c := range map[string]struct {
-		heard  []heard
-		change func(*Sketch)
-		hosts  []string
-		links  int
-		says   []string
-		decide int
+		observed []observed
+		change   func(*Sketch)
+		hosts    []string
+		links    int
+		says     []string
+		decide   int
 	}{
-		"arp and nd": {heard: []heard{{at(1, 1), arp(host(1), host(1), "10.0.0.1")}, {at(2, 1), nd(host(2), 135, 255, "fd00::2", "fd00::9")}},
+		"arp and nd": {observed: []observed{{at(1, 1), arp(host(1), host(1), "10.0.0.1")}, {at(2, 1), nd(host(2), 135, 255, "fd00::2", "fd00::9")}},
 			hosts: []string{"a-host1 " + m(1) + " 10.0.0.1"}, says: []string{"port 2 (a-host2) of 0000000000000001: no packets came", "only fd00::2 was heard, and netsplit serve wants an IPv4 address", "# - name: b-host1"}, decide: 1},
-		"both families": {heard: []heard{{at(1, 1), nd(host(1), 136, 255, "fe80::1", "fd00::1")}, {at(1, 1), arp(host(1), host(1), "10.0.0.1")}},
+		"both families": {observed: []observed{{at(1, 1), nd(host(1), 136, 255, "fe80::1", "fd00::1")}, {at(1, 1), arp(host(1), host(1), "10.0.0.1")}},
 			hosts: []string{"a-host1 " + m(1) + " 10.0.0.1"}, says: []string{"It has fd00::1, too"}},
-		"a packet alone":                      {heard: []heard{{at(1, 1), ip(host(1), "10.0.0.1")}}, hosts: []string{"a-host1 " + m(1) + " 10.0.0.1"}},
-		"nd that was sent on":                 {heard: []heard{{at(1, 1), nd(host(1), 136, 64, "fd00::1", "fd00::7")}}, says: []string{"only fd00::1 was heard"}, decide: 1},
-		"with a tag":                          {heard: []heard{{at(1, 1), tagged(arp(host(1), host(1), "10.0.0.1"), 0x8100)}}, hosts: []string{"a-host1 " + m(1) + " 10.0.0.1"}, says: []string{"VLAN tag"}},
-		"with a service tag and a tag":        {heard: []heard{{at(1, 1), tagged(arp(host(1), host(1), "10.0.0.1"), 0x88a8, 0x8100)}}, hosts: []string{"a-host1 " + m(1) + " 10.0.0.1"}, says: []string{"VLAN tag"}},
-		"with a service tag of old and a tag": {heard: []heard{{at(1, 1), tagged(arp(host(1), host(1), "10.0.0.1"), 0x9100, 0x8100)}}, hosts: []string{"a-host1 " + m(1) + " 10.0.0.1"}, says: []string{"VLAN tag"}},
-		"arp for somebody else":               {heard: []heard{{at(1, 1), arp(host(1), host(7), "10.0.0.7")}}, says: []string{"no address of it was heard"}, decide: 1},
-		"an arp probe":                        {heard: []heard{{at(1, 1), arp(host(1), host(1), "0.0.0.0")}}, says: []string{"no address of it was heard"}, decide: 1},
-		"only of this link":                   {heard: []heard{{at(1, 1), nd(host(1), 133, 255, "fe80::1", "::")}}, says: []string{"only fe80::1 was heard"}, decide: 1},
-		"a router by its words":               {heard: []heard{{at(1, 1), arp(host(1), host(1), "10.0.0.1")}, {at(1, 1), nd(host(1), 134, 255, "fe80::1", "::")}}, hosts: []string{"a-host1 " + m(1) + " 10.0.0.1"}, says: []string{"may be a router"}, decide: 1},
-		"a router by its deeds":               {heard: []heard{{at(1, 1), arp(host(1), host(1), "10.0.0.1")}, {at(1, 1), ip(host(1), "192.0.2.1")}}, hosts: []string{"a-host1 " + m(1) + " 10.0.0.1"}, says: []string{"may be a router, and sends packets of 192.0.2.1"}, decide: 1},
-		"a router, never itself":              {heard: []heard{{at(1, 1), ip(host(1), "192.0.2.1")}, {at(1, 1), ip(host(1), "192.0.2.2")}}, says: []string{"addresses 192.0.2.1, 192.0.2.2: a router?"}, decide: 1},
-		"several behind a port": {heard: []heard{{at(1, 1), arp(host(1), host(1), "10.0.0.1")}, {at(1, 1), arp(host(2), host(2), "10.0.0.2")}},
+		"a packet alone":                      {observed: []observed{{at(1, 1), ip(host(1), "10.0.0.1")}}, hosts: []string{"a-host1 " + m(1) + " 10.0.0.1"}},
+		"nd that was sent on":                 {observed: []observed{{at(1, 1), nd(host(1), 136, 64, "fd00::1", "fd00::7")}}, says: []string{"only fd00::1 was heard"}, decide: 1},
+		"with a tag":                          {observed: []observed{{at(1, 1), tagged(arp(host(1), host(1), "10.0.0.1"), 0x8100)}}, hosts: []string{"a-host1 " + m(1) + " 10.0.0.1"}, says: []string{"VLAN tag"}},
+		"with a service tag and a tag":        {observed: []observed{{at(1, 1), tagged(arp(host(1), host(1), "10.0.0.1"), 0x88a8, 0x8100)}}, hosts: []string{"a-host1 " + m(1) + " 10.0.0.1"}, says: []string{"VLAN tag"}},
+		"with a service tag of old and a tag": {observed: []observed{{at(1, 1), tagged(arp(host(1), host(1), "10.0.0.1"), 0x9100, 0x8100)}}, hosts: []string{"a-host1 " + m(1) + " 10.0.0.1"}, says: []string{"VLAN tag"}},
+		"arp for somebody else":               {observed: []observed{{at(1, 1), arp(host(1), host(7), "10.0.0.7")}}, says: []string{"no address of it was heard"}, decide: 1},
+		"an arp probe":                        {observed: []observed{{at(1, 1), arp(host(1), host(1), "0.0.0.0")}}, says: []string{"no address of it was heard"}, decide: 1},
+		"only of this link":                   {observed: []observed{{at(1, 1), nd(host(1), 133, 255, "fe80::1", "::")}}, says: []string{"only fe80::1 was heard"}, decide: 1},
+		"a router by its words":               {observed: []observed{{at(1, 1), arp(host(1), host(1), "10.0.0.1")}, {at(1, 1), nd(host(1), 134, 255, "fe80::1", "::")}}, hosts: []string{"a-host1 " + m(1) + " 10.0.0.1"}, says: []string{"may be a router"}, decide: 1},
+		"a router by its deeds":               {observed: []observed{{at(1, 1), arp(host(1), host(1), "10.0.0.1")}, {at(1, 1), ip(host(1), "192.0.2.1")}}, hosts: []string{"a-host1 " + m(1) + " 10.0.0.1"}, says: []string{"may be a router, and sends packets of 192.0.2.1"}, decide: 1},
+		"a router, never itself":              {observed: []observed{{at(1, 1), ip(host(1), "192.0.2.1")}, {at(1, 1), ip(host(1), "192.0.2.2")}}, says: []string{"addresses 192.0.2.1, 192.0.2.2: a router?"}, decide: 1},
+		"several behind a port": {observed: []observed{{at(1, 1), arp(host(1), host(1), "10.0.0.1")}, {at(1, 1), arp(host(2), host(2), "10.0.0.2")}},
 			says: []string{"2 MAC addresses were heard (" + m(1) + " 10.0.0.1; " + m(2) + " 10.0.0.2): another switch or a router"}, decide: 1},
-		"one mac at two ports": {heard: []heard{{at(1, 1), arp(host(1), host(1), "10.0.0.1")}, {at(1, 2), arp(host(1), host(1), "10.0.0.1")}},
+		"one mac at two ports": {observed: []observed{{at(1, 1), arp(host(1), host(1), "10.0.0.1")}, {at(1, 2), arp(host(1), host(1), "10.0.0.1")}},
 			says: []string{m(1) + " was heard at port 2 (a-host2)", m(1) + " was heard at port 1 (a-host1)", "# - name: a-host1"}, decide: 2},
-		"one address at two hosts": {heard: []heard{{at(1, 1), arp(host(1), host(1), "10.0.0.1")}, {at(1, 2), arp(host(2), host(2), "10.0.0.1")}},
+		"one address at two hosts": {observed: []observed{{at(1, 1), arp(host(1), host(1), "10.0.0.1")}, {at(1, 2), arp(host(2), host(2), "10.0.0.1")}},
 			hosts: []string{"a-host1 " + m(1) + " 10.0.0.1"}, says: []string{"two hosts with one address?"}, decide: 1},
-		"a link": {heard: append(link, heard{at(1, 1), arp(host(1), host(1), "10.0.0.1")}, heard{at(2, 3), arp(host(1), host(1), "10.0.0.1")}),
+		"a link": {observed: append(link, observed{at(1, 1), arp(host(1), host(1), "10.0.0.1")}, observed{at(2, 3), arp(host(1), host(1), "10.0.0.1")}),
 			hosts: []string{"a-host1 " + m(1) + " 10.0.0.1"}, links: 1, says: []string{"port 3 (a-host3) of 0000000000000001 - port 3 (b-host3) of 0000000000000002"}},
-		"a link one way": {heard: link[:1], links: 1, says: []string{"one direction only"}, decide: 1},
-		"a hub":          {heard: append(link, heard{at(2, 2), s.Probe(at(1, 3))}), says: []string{"a hub"}, decide: 2},
-		"a link that LLDP does not cross": {heard: []heard{{at(1, 1), arp(host(1), host(1), "10.0.0.1")}, {at(2, 1), arp(host(2), host(2), "10.0.0.2")}, {at(2, 2), arp(host(3), host(3), "10.0.0.3")},
+		"a link one way": {observed: link[:1], links: 1, says: []string{"one direction only"}, decide: 1},
+		"a hub":          {observed: append(link, observed{at(2, 2), s.Probe(at(1, 3))}), says: []string{"a hub"}, decide: 2},
+		"a link that LLDP does not cross": {observed: []observed{{at(1, 1), arp(host(1), host(1), "10.0.0.1")}, {at(2, 1), arp(host(2), host(2), "10.0.0.2")}, {at(2, 2), arp(host(3), host(3), "10.0.0.3")},
 			{at(1, 3), arp(host(2), host(2), "10.0.0.2")}, {at(1, 3), arp(host(3), host(3), "10.0.0.3")}},
 			hosts: []string{"a-host1 " + m(1) + " 10.0.0.1", "b-host1 " + m(2) + " 10.0.0.2", "b-host2 " + m(3) + " 10.0.0.3"}, says: []string{"2 of them were heard at other ports, too"}, decide: 1},
-		"a loop":                 {heard: []heard{{at(1, 2), s.Probe(at(1, 1))}}, says: []string{"of one switch are connected: a loop"}, decide: 1},
-		"lldp of another sketch": {heard: []heard{{at(1, 2), New("other").Probe(at(2, 1))}}, says: []string{`says by LLDP that it is "netsplit", its port "1"`}, decide: 1},
-		"garbage lldp": {heard: []heard{{at(1, 2), eth(all, host(5), typeLLDP, []byte{0xff, 0xff, 0xff})}, {at(1, 3), eth(all, Source, typeLLDP, nil)}},
+		"a loop":                 {observed: []observed{{at(1, 2), s.Probe(at(1, 1))}}, says: []string{"of one switch are connected: a loop"}, decide: 1},
+		"lldp of another sketch": {observed: []observed{{at(1, 2), New("other").Probe(at(2, 1))}}, says: []string{`says by LLDP that it is "netsplit", its port "1"`}, decide: 1},
+		"garbage lldp": {observed: []observed{{at(1, 2), eth(all, host(5), typeLLDP, []byte{0xff, 0xff, 0xff})}, {at(1, 3), eth(all, Source, typeLLDP, nil)}},
 			says: []string{"speaks LLDP badly, as " + m(5)}, decide: 2},
-		"lldp with a bad port of ours": {heard: []heard{{at(1, 2), []byte(strings.Replace(string(s.Probe(at(2, 1))), "0000000000000002", "00000000000000zz", 1))}}, says: []string{"something other than a host is there"}, decide: 1},
-		"a port that goes away": {heard: append(link, heard{at(1, 1), arp(host(1), host(1), "10.0.0.1")}),
+		"lldp with a bad port of ours": {observed: []observed{{at(1, 2), []byte(strings.Replace(string(s.Probe(at(2, 1))), "0000000000000002", "00000000000000zz", 1))}}, says: []string{"something other than a host is there"}, decide: 1},
+		"a port that goes away": {observed: append(link, observed{at(1, 1), arp(host(1), host(1), "10.0.0.1")}),
 			change: func(s *Sketch) { s.PortGone(at(1, 1)); s.Ports(2, []Port{{Number: 1, Up: true}}) }},
-		"a port that goes down": {heard: []heard{{at(1, 1), arp(host(1), host(1), "10.0.0.1")}},
+		"a port that goes down": {observed: []observed{{at(1, 1), arp(host(1), host(1), "10.0.0.1")}},
 			change: func(s *Sketch) { s.PortIs(1, Port{Number: 1, Name: "a-host1"}) }, hosts: []string{"a-host1 " + m(1) + " 10.0.0.1"}, says: []string{"down now"}, decide: 1},
-		"the name of a machine": {heard: []heard{{at(1, 1), arp(host(1), host(1), "10.0.0.1")}, {at(2, 1), arp(host(2), host(2), "10.0.0.2")}, {at(1, 2), arp(host(3), host(3), "10.0.0.3")}},
+		"the name of a machine": {observed: []observed{{at(1, 1), arp(host(1), host(1), "10.0.0.1")}, {at(2, 1), arp(host(2), host(2), "10.0.0.2")}, {at(1, 2), arp(host(3), host(3), "10.0.0.3")}},
 			change: func(s *Sketch) {
 				s.PortIs(1, Port{Number: 1, Name: "eth1", Up: true})
 				s.PortIs(2, Port{Number: 1, Name: "eth1", Up: true})
 				s.PortIs(1, Port{Number: 2, Up: true})
 			}, hosts: []string{"eth1-s1-p1 " + m(1) + " 10.0.0.1", "s1-p2 " + m(3) + " 10.0.0.3", "eth1-s2-p1 " + m(2) + " 10.0.0.2"}, decide: 3},
-		"no host's": {heard: []heard{{at(1, 1), eth(all, all, packet.TypeARP, nil)}, {at(1, 1), nil}, {at(1, 1), eth(all, [6]byte{}, packet.TypeIPv4, nil)}, {at(1, 1), make([]byte, 13)},
+		"no host's": {observed: []observed{{at(1, 1), eth(all, all, packet.TypeARP, nil)}, {at(1, 1), nil}, {at(1, 1), eth(all, [6]byte{}, packet.TypeIPv4, nil)}, {at(1, 1), make([]byte, 13)},
 			{At{Datapath: 1, Port: 0xfffffffe}, arp(host(1), host(1), "10.0.0.1")}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := two(3)
-			for _, h := range c.heard {
-				s.Heard(h.at, h.b)
+			for _, h := range c.observed {
+				s.Observe(h.at, h.b)
 			}
 			if c.change != nil {
 				c.change(s)
@@ -186,17 +186,17 @@ func TestWhatFollowsFromFrames(t *testing.T) {
 func TestProgress(t *testing.T) {
 	s := two(3)
 	for _, c := range []struct {
-		h    heard
+		h    observed
 		want string
 	}{
-		{heard{at(1, 1), arp(host(1), host(1), "10.0.0.1")}, "port 1 (a-host1) of 0000000000000001: 02:00:00:00:00:01 has 10.0.0.1"},
-		{heard{at(1, 1), arp(host(1), host(1), "10.0.0.1")}, ""},
-		{heard{at(1, 1), ip(host(1), "10.0.0.1")}, ""},
-		{heard{at(1, 1), arp(host(1), host(1), "10.0.0.3")}, "port 1 (a-host1) of 0000000000000001: 02:00:00:00:00:01 has 10.0.0.1, 10.0.0.3"},
-		{heard{at(1, 2), s.Probe(at(2, 3))}, "link: port 2 (a-host2) of 0000000000000001 - port 3 (b-host3) of 0000000000000002"},
-		{heard{at(2, 3), s.Probe(at(1, 2))}, ""},
+		{observed{at(1, 1), arp(host(1), host(1), "10.0.0.1")}, "port 1 (a-host1) of 0000000000000001: 02:00:00:00:00:01 has 10.0.0.1"},
+		{observed{at(1, 1), arp(host(1), host(1), "10.0.0.1")}, ""},
+		{observed{at(1, 1), ip(host(1), "10.0.0.1")}, ""},
+		{observed{at(1, 1), arp(host(1), host(1), "10.0.0.3")}, "port 1 (a-host1) of 0000000000000001: 02:00:00:00:00:01 has 10.0.0.1, 10.0.0.3"},
+		{observed{at(1, 2), s.Probe(at(2, 3))}, "link: port 2 (a-host2) of 0000000000000001 - port 3 (b-host3) of 0000000000000002"},
+		{observed{at(2, 3), s.Probe(at(1, 2))}, ""},
 	} {
-		if got := s.Heard(c.h.at, c.h.b); got != c.want {
+		if got := s.Observe(c.h.at, c.h.b); got != c.want {
 			t.Errorf("said %q, want %q", got, c.want)
 		}
 	}
@@ -221,8 +221,8 @@ func TestLoop(t *testing.T) {
 	} {
 		s := New("mark")
 		for _, l := range c.links {
-			s.Heard(l[1], s.Probe(l[0]))
-			s.Heard(l[0], s.Probe(l[1]))
+			s.Observe(l[1], s.Probe(l[0]))
+			s.Observe(l[0], s.Probe(l[1]))
 		}
 		if got := s.Loop(1); got != c.want {
 			t.Errorf("%s: %v", name, got)
@@ -233,7 +233,7 @@ func TestLoop(t *testing.T) {
 // TestExec: the template's fields, and what is wrong with one.
 func TestExec(t *testing.T) {
 	s := two(1)
-	s.Heard(at(1, 1), arp(host(1), host(1), "10.0.0.1"))
+	s.Observe(at(1, 1), arp(host(1), host(1), "10.0.0.1"))
 	f, err := s.File(Options{Name: "x"})
 	if err != nil || !reflect.DeepEqual(f.Testbed.Hosts[0].Exec, []string{"ssh", "root@10.0.0.1"}) || !strings.Contains(string(f.Text), "is a guess") {
 		t.Errorf("%v %+v %s", err, f.Testbed, f.Text)
@@ -258,9 +258,9 @@ func TestExec(t *testing.T) {
 func TestExecThatDoesNotDoForAHost(t *testing.T) {
 	s := two(3)
 	s.Ports(3, []Port{{Number: 1, Name: "it's", Up: true}})
-	s.Heard(at(1, 1), arp(host(1), host(1), "10.0.0.1"))
-	s.Heard(at(2, 1), arp(host(2), host(2), "10.0.0.2"))
-	s.Heard(at(3, 1), arp(host(3), host(3), "10.0.0.3"))
+	s.Observe(at(1, 1), arp(host(1), host(1), "10.0.0.1"))
+	s.Observe(at(2, 1), arp(host(2), host(2), "10.0.0.2"))
+	s.Observe(at(3, 1), arp(host(3), host(3), "10.0.0.3"))
 	f, err := s.File(Options{Name: "x", Exec: "{{if ne .Name \"b-host1\"}}in {{.PortName}}{{end}}"})
 	if err != nil || len(f.Testbed.Hosts) != 1 || f.Decide != 2 {
 		t.Fatalf("%v %+v %s", err, f.Testbed, f.Text)
@@ -280,8 +280,8 @@ func FuzzHeard(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s := two(3)
-		s.Heard(at(1, 1), b)
-		s.Heard(at(1, 2), arp(host(200), host(200), "10.9.9.9"))
+		s.Observe(at(1, 1), b)
+		s.Observe(at(1, 2), arp(host(200), host(200), "10.9.9.9"))
 		file, err := s.File(Options{Name: "x"})
 		if err != nil {
 			t.Fatal(err)
@@ -299,11 +299,11 @@ func TestPortNames(t *testing.T) {
 	s.Ports(1, []Port{{Number: 1, Name: "eth1", Up: true}, {Number: 2, Name: "two", Up: true}, {Number: 3, Name: "two", Up: true}, {Number: 4, Name: "17", Up: true}, {Number: 5, Name: "up", Up: true}})
 	s.Ports(2, []Port{{Number: 1, Name: "eth1", Up: true}, {Number: 5, Name: "", Up: true}})
 	for i := range byte(4) {
-		s.Heard(at(1, int(i)+1), arp(host(i+1), host(i+1), fmt.Sprintf("10.0.0.%d", i+1)))
+		s.Observe(at(1, int(i)+1), arp(host(i+1), host(i+1), fmt.Sprintf("10.0.0.%d", i+1)))
 	}
-	s.Heard(at(2, 1), arp(host(9), host(9), "10.0.0.9"))
-	s.Heard(at(2, 5), s.Probe(at(1, 5)))
-	s.Heard(at(1, 5), s.Probe(at(2, 5)))
+	s.Observe(at(2, 1), arp(host(9), host(9), "10.0.0.9"))
+	s.Observe(at(2, 5), s.Probe(at(1, 5)))
+	s.Observe(at(1, 5), s.Probe(at(2, 5)))
 	for names, want := range map[bool]string{true: `["eth1" 2 3 4 "eth1"] "up" 5`, false: "[1 2 3 4 1] 5 5"} {
 		f, err := s.File(Options{Name: "x", PortNames: names})
 		if err != nil {
