@@ -163,15 +163,18 @@ func (b *testbed) sh(format string, args ...any) string {
 	return string(out)
 }
 
-// opens waits until packets pass over every link, and returns how long that took.
-func (b *testbed) opens() time.Duration {
+// opens waits until packets pass over every link. It returns how long that took, and
+// when the last look began that did not see it.
+func (b *testbed) opens() (took, held time.Duration) {
 	b.t.Helper()
 	began := time.Now()
 	harness.Until(b.t, limit, "packets pass", func() error {
+		look := time.Since(began)
 		if !b.Open(b.t) {
+			held = look
 			return errors.New("not over every link")
 		}
 		return nil
 	})
-	return time.Since(began)
+	return time.Since(began), held
 }
