@@ -57,7 +57,7 @@ type Config struct {
 	APIAddr string
 }
 
-// Metrics is told what happens, as it happens. Package api implements it.
+// Metrics receives what happens, as it happens. Package api implements it.
 type Metrics interface {
 	run.Metrics
 	KnownTarget(target string, strategy model.Strategy)

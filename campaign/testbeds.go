@@ -128,7 +128,7 @@ func (s *Service) demoted(id model.DatapathID, err error) {
 
 // agentEnded tells that the agent of a host has ended, or that there is one again
 // (nil). What switches cut stays cut; what the host cut itself went with the agent,
-// which is told apart.
+// which is distinguished.
 func (s *Service) agentEnded(host model.NodeID, err error) {
 	if err != nil {
 		s.log.Warn("an agent has ended; it is started again", "host", host, "err", err)

@@ -16,7 +16,7 @@ import (
 	"netsplit/model"
 )
 
-// Handler is told what switches do. Calls for one switch come one at a time,
+// Handler receives what switches do. Calls for one switch come one at a time,
 // in order of arrival, from the goroutine that reads its connection, and those of
 // its next session after SwitchDown of the last: a call must not wait for an
 // answer from the switch.
@@ -47,7 +47,7 @@ type Config struct {
 	Role    of13.Role
 	Log     *slog.Logger // default: nothing is logged
 	Handler Handler      // for datapaths nobody registered; may be nil
-	// Refused is told of every connection that did not become a session.
+	// Refused receives every connection that did not become a session.
 	Refused func(addr string, err error)
 
 	HandshakeTimeout time.Duration // default 5 s
@@ -70,7 +70,7 @@ var (
 	ErrUnknownDatapath = errors.New("unknown datapath")
 	// ErrProtocol: bytes that are not OpenFlow 1.3.
 	ErrProtocol = errors.New("not OpenFlow 1.3")
-	// ErrSilent: nothing was heard for Config.EchoTimeout.
+	// ErrSilent: nothing was received for Config.EchoTimeout.
 	ErrSilent = errors.New("switch is silent")
 	// ErrReplaced: nothing answered any more, and the switch has connected anew.
 	ErrReplaced = errors.New("connection is dead and the switch has another")

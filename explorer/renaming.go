@@ -110,7 +110,7 @@ func MayCut(s *model.Scenario) []model.Link {
 }
 
 // Met is the scenario as a run went through it: with the names of the nodes to
-// which it came about. Its Or are what it stood for, the names asked for first.
+// which it came about. Its Or are what it stood for, the names of the request.
 // One that has them already stays.
 func Met(s model.Scenario, r model.RunResult) model.Scenario {
 	if s.Substituted || len(r.Or) == 0 || s.Invariant == nil {
@@ -130,7 +130,7 @@ func Met(s model.Scenario, r model.RunResult) model.Scenario {
 	return as
 }
 
-// InTerms is the result in the names of the scenario that was asked for, where
+// InTerms is the result in the names of the scenario that was requested, where
 // its own are those of the nodes to which it came about. States keep theirs: they
 // are what was met.
 func InTerms(r model.RunResult, s model.Scenario) model.RunResult {

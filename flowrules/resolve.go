@@ -13,7 +13,7 @@ import (
 type Where struct {
 	Hosts  []model.NodeID // all of the testbed, in its order
 	Labels map[model.NodeID]map[string]string
-	// Role tells who has a role now; nil where nobody can be asked yet. An
+	// Role tells who has a role now; nil where no host can be queried yet. An
 	// error says why it cannot be told.
 	Role func(role string) (model.Holders, error)
 }

@@ -169,7 +169,7 @@ type Evidence struct {
 	Lines map[string]int `json:"lines,omitempty"`
 	// Incomplete lists why the run cannot be judged.
 	Incomplete []string `json:"incomplete,omitempty"`
-	// Unheard lists why what workloads did is not known in full: only what does
+	// Unread lists why what workloads did is not known in full: only what does
 	// not depend on it can be judged.
 	Unread []string        `json:"unheard,omitempty"`
 	Result model.RunResult `json:"result"` // verdict not filled yet

@@ -62,7 +62,7 @@ type Config struct {
 	Events Events
 }
 
-// Events are told what happens to a testbed, between runs too. They must not wait.
+// Events receive what happens to a testbed, between runs too. They must not wait.
 type Events struct {
 	// SwitchChanged: a switch connected, or its connection ended.
 	SwitchChanged func(id model.DatapathID, up bool)

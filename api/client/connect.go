@@ -17,7 +17,7 @@ import (
 	"netsplit/api/trust"
 )
 
-// DefaultPort is where a daemon listens if not told otherwise.
+// DefaultPort is where a daemon listens by default.
 const DefaultPort = 7070
 
 // Config says which daemon to speak with, and how.

@@ -34,7 +34,7 @@ func nonNil[A any](in []A) []A {
 
 func name(n model.NodeID) string { return string(n) }
 
-// Model converts what a user asked for.
+// Model converts what a user requested.
 func (s CampaignSpec) Model() (model.CampaignSpec, error) {
 	m := model.CampaignSpec{
 		Target: s.Target, Replay: s.Replay, Strategy: model.Strategy(s.Strategy), Seed: s.Seed, Labs: s.Labs, Runs: s.Runs, Clean: s.Clean,
@@ -250,7 +250,7 @@ func FromHost(h model.TestbedHost) Host {
 	return out
 }
 
-// Model converts what a user asked for.
+// Model converts what a user requested.
 func (s PartitionSpec) Model() model.PartitionSpec {
 	p := model.Partition{
 		Shape: model.Shape(s.Shape), Effect: model.Effect(s.Effect), Label: s.Label, Role: s.Role, Size: s.Size,

@@ -62,7 +62,7 @@ type CutSpec struct {
 	AtMost    Span            `json:"atMost,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Heal after this long; absent: as the target file says"`
 }
 
-// Model converts what a user asked for. Invariants named by id have nothing but
+// Model converts what a user requested. Invariants named by id have nothing but
 // that.
 func (s *ScenarioSpec) Model() (*model.Scenario, error) {
 	if s == nil {

@@ -355,7 +355,7 @@ type Example struct {
 	State   model.State `json:"state"`
 }
 
-// Invariants are all invariants asked for.
+// Invariants are all requested invariants.
 type Invariants struct {
 	Items []Invariant `json:"items"`
 }

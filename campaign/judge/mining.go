@@ -17,11 +17,11 @@ import (
 type Mined struct {
 	Invariants []model.Invariant
 	Logs       map[string][]model.Event // the events of each run
-	// Told is how many invariants can be told from chance: all, unless weak ones
+	// Significant is how many invariants can be distinguished from chance: all, unless weak ones
 	// were asked for.
 	Significant int
 	// Scarce counts the pairs of variables that changed and never differed, too
-	// seldom seen to be told from chance.
+	// seldom seen to be distinguished from chance.
 	Scarce int
 }
 
@@ -83,7 +83,7 @@ func Scarce(rejected []invariant.Rejected) int {
 }
 
 // MoreRuns says what more clean runs may bring, if that is much: as many pairs as
-// invariants can be told from chance, or more. "" if it is not.
+// invariants can be distinguished from chance, or more. "" if it is not.
 func (m *Mined) MoreRuns() string {
 	if runs := len(m.Logs); m.Scarce > 0 && m.Scarce >= m.Significant {
 		return fmt.Sprintf("%s of variables changed and never differed, but were seen too seldom in %d clean runs to be invariants: more clean runs may help (--clean %d)",

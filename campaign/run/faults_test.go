@@ -188,7 +188,7 @@ func TestKeptPacketsAreNotLostSilently(t *testing.T) {
 	}
 }
 
-// Equal datagrams cannot be told apart by who receives them, so they are counted
+// Equal datagrams cannot be distinguished by who receives them, so they are counted
 // together.
 func TestEqualPacketsAreCountedTogether(t *testing.T) {
 	s := testSession(t, messageScenario(model.MessageFault{Kind: model.FaultLose, Nth: 1, Match: model.MessageMatch{Type: "text A"}}), &fakeGate{})

@@ -33,7 +33,7 @@ type Config struct {
 	Doing func(what string)
 }
 
-// Metrics is told what happens in a run, as it happens.
+// Metrics receives what happens in a run, as it happens.
 type Metrics interface {
 	KnownLinks(links []model.Link)
 	CutStarted(shape model.Shape, links []model.Link)

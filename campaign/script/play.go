@@ -56,7 +56,7 @@ type Config struct {
 	Version string
 	// Repeat is the command that plays it again, for the report.
 	Repeat string
-	// Step is told every step, when it is over; Played every play that was
+	// Step receives every step, when it is over; Played every play that was
 	// judged.
 	Step   func(model.Step)
 	Played func(model.RunSummary)

@@ -34,7 +34,7 @@ type Config struct {
 	// WhyMissed says why states of a variable that runs waited for may not have
 	// occurred, recurs: though others met one; "" if nobody knows.
 	WhyMissed func(variable string, recurs bool) string
-	// Started is told before each run, Finished after it.
+	// Started is called before each run, Finished after it.
 	Started  func(w model.WorkItem)
 	Finished func(model.RunSummary)
 }
@@ -77,7 +77,7 @@ type met struct {
 }
 
 // maxMoreClean bounds the clean runs that are added, one by one, while no
-// invariant can be told from chance.
+// invariant can be distinguished from chance.
 const maxMoreClean = 3
 
 // moreID begins the scenario ids of those runs; the core does not know them.

@@ -10,7 +10,7 @@ import (
 )
 
 // TestWhenSeen: two findings of one check, whose summaries may read alike, say
-// what they are told apart by.
+// what they are distinguished by.
 func TestWhenSeen(t *testing.T) {
 	finding := func(id, check, signature string) wire.Finding {
 		return wire.Finding{ID: id, FirstAfter: 6, Failure: wire.Failure{Check: check, Signature: signature}}

@@ -70,7 +70,7 @@ func printFindings(out io.Writer, found []wire.Finding, dir, campaign string) {
 	}
 }
 
-// whenSeen says when a finding was seen first, and what it is told apart by from
+// whenSeen says when a finding was seen first, and what it is distinguished by from
 // others of its check.
 func whenSeen(f wire.Finding, found []wire.Finding) string {
 	when := fmt.Sprintf("first seen in run %d", f.FirstAfter)

@@ -132,7 +132,7 @@ func readFlowStats(r *reader) FlowStatsReply {
 	return list
 }
 
-// AggregateReply is the sum over the rules asked for (7.3.5.3).
+// AggregateReply is the sum over the requested rules (7.3.5.3).
 type AggregateReply struct {
 	Packets, Bytes uint64
 	Flows          uint32

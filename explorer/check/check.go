@@ -41,12 +41,12 @@ type Record struct {
 	Looks   []record.Look
 	Crossed []Crossed
 
-	// WorkloadHung names the workloads that did not end when told to.
+	// WorkloadHung names the workloads that did not end when requested to.
 	WorkloadHung []string
 	// Incomplete says why the run cannot be judged, one reason each: a switch
 	// or agent lost, held packets lost, a probe that went silent, a disk full.
 	Incomplete []string
-	// Unheard says why what workloads did is not known in full: one ended with an
+	// Unread says why what workloads did is not known in full: one ended with an
 	// error. Only what is certain without it is judged.
 	Unread []string
 	Bounds record.Bounds

@@ -23,7 +23,7 @@ func TestLeadershipInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestLeadershipComesBack: a leader of which nothing was heard for longer than an
+// TestLeadershipComesBack: a leader of which nothing was received for longer than an
 // observation counts, while another led, leads anew when it says so again, or
 // acknowledges again, and the other does not. One that never stopped saying so does not.
 func TestLeadershipComesBack(t *testing.T) {

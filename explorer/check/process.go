@@ -237,7 +237,7 @@ func matches(res []*regexp.Regexp, text string) bool {
 	return slices.ContainsFunc(res, func(re *regexp.Regexp) bool { return re.MatchString(text) })
 }
 
-// workloadHang reports workloads that did not end when told to, and
+// workloadHang reports workloads that did not end when requested to, and
 // operations that took far longer than a client's timeout.
 func workloadHang() checker {
 	return checker{

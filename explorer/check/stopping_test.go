@@ -35,7 +35,7 @@ func TestAStopIsNoticedFromItsBeginning(t *testing.T) {
 	}
 }
 
-// TestActionsWaitForOneAnother: a pause that was asked for while a start took
+// TestActionsWaitForOneAnother: a pause that was requested while a start took
 // its time came after it, and lasts.
 func TestActionsWaitForOneAnother(t *testing.T) {
 	act := func(verb model.NodeVerb, at, took time.Duration) NodeAction {

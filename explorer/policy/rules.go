@@ -19,7 +19,7 @@ type Candidate struct {
 	Tries int
 	// Misses counts its last runs, in a row, in which its state did not occur.
 	Misses int
-	// GivenUp says that it was closed because its state did not occur: it is never
+	// Abandoned says that it was closed because its state did not occur: it is never
 	// next, and keeps no duplicate back, but its tries count for what is like it.
 	Abandoned bool
 	// Stands says that its next run also takes its state with other nodes.

@@ -112,7 +112,7 @@ type chained struct {
 }
 
 // share is how much of the bytes is in messages. Streams may begin with a
-// greeting, which is told apart.
+// greeting, which is distinguished.
 func (c *chained) share() float64 {
 	return float64(c.covered) / float64(max(c.covered+c.lost, 1))
 }

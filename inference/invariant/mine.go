@@ -41,7 +41,7 @@ const (
 	DefaultMaxChance  = 0.01
 )
 
-// maxSlots bounds the moments between which a change of a run is told apart.
+// maxSlots bounds the moments between which a change of a run is distinguished.
 // Messages come much faster than variables are observed, so their number says
 // too much about how exactly two changes coincided.
 const maxSlots = 32

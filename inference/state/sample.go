@@ -30,7 +30,7 @@ const historyLength = 1024
 //
 // CoFI stops the processes at these two points; from outside it is only seen
 // now and then what a node holds, and the values of two ends that change at
-// the same moment cannot be told apart from two that disagree. So a variable
+// the same moment cannot be distinguished from two that disagree. So a variable
 // is left out of a sample if it was seen to change within Settle before or
 // after the message: what is mined is what both ends agree on once they have
 // had that time. With a negative Settle every sample counts.

@@ -101,7 +101,7 @@ func TestMessagesRevealVariables(t *testing.T) {
 	}
 }
 
-// TestOtherFieldsTellWhatIsRead: sources of one message type, told apart by where.
+// TestOtherFieldsTellWhatIsRead: sources of one message type, distinguished by where.
 func TestOtherFieldsTellWhatIsRead(t *testing.T) {
 	e, err := NewExtractor(hosts, nodes, []model.Variable{
 		{Name: "meta", Kind: "term", Sources: []model.VarSource{{Type: "frame *", Field: "term", Where: map[string]string{"group": "^meta$", "error": "^0$"}}}},

@@ -33,7 +33,7 @@ type KitConfig struct {
 	Netsplit, Bin string
 	// Fetching hears what is fetched, line by line.
 	Fetching func(string)
-	// Told hears, once each, what a user must know of the templates.
+	// Notify receives, once each, what a user must know of the templates.
 	Notify func(string)
 }
 

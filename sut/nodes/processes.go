@@ -31,7 +31,7 @@ type Config struct {
 	Seed    uint64            // of its scenario
 	Start   time.Time         // of the record's clock
 	Record  *rundir.Writer
-	// Journal is told what processes do beside their output.
+	// Journal receives what processes do beside their output.
 	Journal Journal
 }
 
@@ -42,7 +42,7 @@ type Journal interface {
 	Note(format string, args ...any)
 	// Fail enters why the run cannot be judged.
 	Fail(format string, args ...any)
-	// Unheard enters why what workloads did is not known in full.
+	// Unread enters why what workloads did is not known in full.
 	Unread(format string, args ...any)
 	// NodeDone enters what was done to a server process.
 	NodeDone(a model.NodeAction)

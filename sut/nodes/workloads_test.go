@@ -92,7 +92,7 @@ func TestAWorkloadRunsUnderItsSettings(t *testing.T) {
 	}
 }
 
-// TestFinalWorkloadsRunAgain: what they print is told apart in the record, each
+// TestFinalWorkloadsRunAgain: what they print is distinguished in the record, each
 // run has a log of its own, and one that ends with an error says so to whoever
 // asked, not to the whole run.
 func TestFinalWorkloadsRunAgain(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 // Sender is a host whose packets are counted: by its addresses, or by its
 // hardware address where that arrives unchanged. Only, when set, counts no other
 // traffic, and Like nothing but what goes by the same rules as that probe packet. Released
-// is what a gate let go of its packets from Edge before the time asked for to Edge after
+// is what a gate let go of its packets from Edge before the requested time to Edge after
 // it, but for the time itself: that is none of it, whenever it seems to have arrived.
 type Sender struct {
 	Addrs []netip.Addr
@@ -147,7 +147,7 @@ type Count struct {
 	Group int
 	// Incomplete: packets may be missing, because the kernel dropped some for
 	// want of buffer, because the agent's memory of them was full, or because
-	// the time asked for begins before the agent did.
+	// the requested time begins before the agent did.
 	Incomplete bool
 	// First and Last are the arrivals of the first and last of Packets; zero
 	// if there are none.

@@ -81,7 +81,7 @@ type Events struct {
 	// the pairs that it gates are open.
 	GateFault func(id model.DatapathID, err error)
 	// HostPort: the port of a host was removed, came back under another number
-	// or lost its link, so that more is cut off than was asked for, or the switch has
+	// or lost its link, so that more is cut off than was requested, or the switch has
 	// no port, or two, of its name; nil: it is as it should be again, and where it is
 	// by name rules are installed for the number that it has now.
 	HostPort func(id model.DatapathID, host model.NodeID, err error)

@@ -38,7 +38,7 @@ type Config struct {
 	// NoForward: a switch without rules is left so. Otherwise it is told to forward as
 	// a plain switch meanwhile, unless links show a way round.
 	NoForward bool
-	// Say is told of what was found, a line each; calls come one at a time.
+	// Say receives what was found, a line each; calls come one at a time.
 	Say func(string)
 	// Beat is the time between LLDP frames; default 1 s.
 	Beat time.Duration

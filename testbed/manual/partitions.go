@@ -32,7 +32,7 @@ type Store interface {
 	ListPartitions(limit int, cursor string) ([]model.PartitionStatus, string, error)
 }
 
-// Metrics is told what happens, as it happens.
+// Metrics receives what happens, as it happens.
 type Metrics interface {
 	CutStarted(shape model.Shape, links []model.Link)
 	CutEnded(reason string, links []model.Link)
