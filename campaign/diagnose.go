@@ -14,7 +14,7 @@ import (
 const connectWait = 10 * time.Second
 
 // Diagnose examines the testbed that the daemon drives, by the sessions that it
-// has. What would disturb a campaign or a partition by hand is left out while
+// has. What would disturb a campaign or a manual partition is left out while
 // there is one, and said to be.
 func (s *Service) Diagnose(ctx context.Context) (model.Diagnosis, error) {
 	tb := s.cfg.Testbed

@@ -6,10 +6,10 @@
 // testbeds (testbeds.go), tells what happens (events.go), and examines itself (health.go)
 // and its testbed (diagnose.go). A campaign is asked for by a spec (spec.go), and is a search
 // (campaigns.go), replays of a run (replays.go), a scenario that a user gave
-// (given.go), or the plays of a script (stage.go). Its runs are made by a runner
+// (userscenario.go), or the plays of a script (stage.go). Its runs are made by a runner
 // (runner.go), several at once, one per testbed.
 //
 // How a campaign is searched, and how one run is made and judged, is for the
-// rooms below: search, run, nodes, testbed and judge. So is cutting by hand, for
-// byhand: Service hands on what users ask for (partitions.go).
+// rooms below: search, run, nodes, testbed and judge. So is cutting manually, for
+// testbed/manual: Service hands on what users ask for (partitions.go).
 package campaign

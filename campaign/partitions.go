@@ -6,7 +6,7 @@ import (
 	"netsplit/model"
 )
 
-// startManual has partitions cut by hand on the outside testbed, if there is one, and
+// startManual has manual partitions on the outside testbed, if there is one, and
 // those taken up that a daemon left behind when it died.
 func (s *Service) startManual() error {
 	known, err := s.allPartitions()
@@ -16,20 +16,20 @@ func (s *Service) startManual() error {
 	return s.hand.Open(s.outside, known)
 }
 
-// CreatePartition cuts by hand. It returns when the rules were sent; the
+// CreatePartition cuts manually. It returns when the rules were sent; the
 // partition is in force once nothing was seen to pass.
 func (s *Service) CreatePartition(ctx context.Context, spec model.PartitionSpec) (model.PartitionStatus, error) {
 	return s.hand.Create(ctx, spec)
 }
 
-// DeletePartition heals a partition cut by hand. Healing twice is harmless, and
+// DeletePartition heals a manual partition. Healing twice is harmless, and
 // one that failed stays so. It returns when a packet passed again, or with what
 // hinders it; then it may be called again.
 func (s *Service) DeletePartition(ctx context.Context, name string) (model.PartitionStatus, error) {
 	return s.hand.Delete(ctx, name)
 }
 
-// Partitions lists the partitions by hand, newest first; those that stand are all on
+// Partitions lists the manual partitions, newest first; those that stand are all on
 // the first page, however old they are.
 func (s *Service) Partitions(ctx context.Context, limit int, cursor string) ([]model.PartitionStatus, string, error) {
 	return s.hand.List(ctx, limit, cursor)
@@ -40,5 +40,5 @@ func (s *Service) Partition(ctx context.Context, name string) (model.PartitionSt
 	return s.hand.Get(ctx, name)
 }
 
-// Reset heals every partition cut by hand and returns their names, sorted.
+// Reset heals every manual partition and returns their names, sorted.
 func (s *Service) Reset(ctx context.Context) ([]string, error) { return s.hand.Reset(ctx) }

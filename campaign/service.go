@@ -70,7 +70,7 @@ type Metrics interface {
 	LastCut(at time.Time)
 }
 
-// Service keeps campaigns, runs, findings and partitions by hand. Everything
+// Service keeps campaigns, runs, findings and manual partitions. Everything
 // it knows is in the store and in the records; killed and opened again it goes
 // on where it was.
 type Service struct {

@@ -96,7 +96,7 @@ func (s *Service) switchChanged(id model.DatapathID, up bool) {
 	s.hand.Look()
 }
 
-// lapsed has the partitions by hand looked at: what is cut on a switch may have
+// lapsed has the manual partitions looked at: what is cut on a switch may have
 // expired.
 func (s *Service) lapsed(model.DatapathID) { s.hand.Look() }
 
@@ -111,7 +111,7 @@ func (s *Service) tampered(id model.DatapathID, what string) {
 	s.hand.Reverify(text)
 }
 
-// drained has the newest partition by hand on the switch given up: there is no room
+// drained has the newest manual partition on the switch given up: there is no room
 // for all of them. It does not wait.
 func (s *Service) drained(id model.DatapathID, why error) {
 	s.tell("switch", id.String(), "losing-rules", why.Error())
@@ -139,7 +139,7 @@ func (s *Service) agentEnded(host model.NodeID, err error) {
 	s.hand.HealAgain()
 }
 
-// refused books that a switch is connected and left alone: partitions by hand are
+// refused books that a switch is connected and left alone: manual partitions are
 // in force there no more.
 func (s *Service) refused(id model.DatapathID, err error) {
 	s.tell("switch", id.String(), "refused", err.Error())

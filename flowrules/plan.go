@@ -56,7 +56,7 @@ type InForce struct {
 	ID        uint32 // 1 or more; unique among those in force
 	Partition model.Partition
 	// Behind leaves gated pairs at the gate, which then has to refuse them, and
-	// puts their drop rules into the table after it: they only bite if the
+	// puts their drop rules into the table after it: they take effect only if the
 	// gate's rules vanish. Pairs that are not gated are cut as usual.
 	Behind bool
 	// Lifted leaves of the partition only that its meters are turned down.

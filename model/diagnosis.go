@@ -16,7 +16,7 @@ type Ability string
 // Abilities. A testbed is good for the main job if it has Cut and Proof, and the
 // gate in one of its two ways.
 const (
-	AbilityCut      Ability = "cut"            // partitions by hand, at line rate
+	AbilityCut      Ability = "cut"            // manual partitions, at line rate
 	AbilityProof    Ability = "proof"          // counting at the hosts what passed
 	AbilityPacketIn Ability = "gate-packet-in" // campaigns, held packets in the controller's session
 	AbilityPort     Ability = "gate-port"      // campaigns, held packets by a gate port

@@ -13,7 +13,7 @@ const (
 	VerdictPass    VerdictValue = "pass"
 	VerdictFail    VerdictValue = "fail"    // at least one failure
 	VerdictUnknown VerdictValue = "unknown" // the run cannot be judged
-	VerdictVacuous VerdictValue = "vacuous" // the cut did not bite, or a message fault did nothing
+	VerdictVacuous VerdictValue = "vacuous" // the cut dropped nothing, or a message fault did nothing
 )
 
 // Verdict is a judged run.

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// PartitionState is the life of a partition cut by hand.
+// PartitionState is the life of a manual partition.
 type PartitionState string
 
 // States of a partition. It is in force only once that was proved, and healed
@@ -18,7 +18,7 @@ const (
 	PartitionFailed    PartitionState = "failed"
 )
 
-// PartitionSpec asks for a partition by hand.
+// PartitionSpec asks for a manual partition.
 type PartitionSpec struct {
 	// Name is [a-z0-9-]{1,63}; "" lets the daemon choose one.
 	Name      string    `json:"name"`
@@ -27,7 +27,7 @@ type PartitionSpec struct {
 	For time.Duration `json:"for,omitempty"`
 }
 
-// PartitionStatus is a partition by hand and how far it got.
+// PartitionStatus is a manual partition and how far it got.
 type PartitionStatus struct {
 	PartitionSpec
 	State   PartitionState `json:"state"`
@@ -112,7 +112,7 @@ type SwitchStatus struct {
 	Role      string    // "master", "equal" or "slave" (OpenFlow 1.3 §6.3.4); "" when not connected
 	// Hardware and Software as in OFPMP_DESC (OpenFlow 1.3 §7.3.5.1).
 	Hardware, Software string
-	// Cuts says in words what partitions by hand cut by there, and why if by
+	// Cuts says in words what manual partitions cut by there, and why if by
 	// drop rules alone; "" if it is no switch of the daemon's testbed.
 	Cuts  string
 	Ports []PortStatus

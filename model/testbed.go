@@ -15,7 +15,7 @@ type Testbed struct {
 	// A short name.
 	// Required. Example: rack7
 	Name string `yaml:"name"`
-	// What drops the packets of partitions: `switch`, or `nftables` (the hosts themselves; partitions by hand only).
+	// What drops the packets of partitions: `switch`, or `nftables` (the hosts themselves; manual partitions only).
 	// Default: switch. Example: nftables
 	Backend Backend `yaml:"backend,omitempty"`
 	// The hosts.
@@ -27,7 +27,7 @@ type Testbed struct {
 	Mirrors []MirrorPort `yaml:"mirrors,omitempty"`
 	// Ports by which held packets leave the switch and return, at most one per switch. Without one, they take the controller's session.
 	Gates []GatePort `yaml:"gates,omitempty"`
-	// How partitions by hand are cut: `meters` first and then drop rules, or `rules` alone.
+	// How manual partitions are cut: `meters` first and then drop rules, or `rules` alone.
 	// Default: meters, where a switch has them. Example: rules
 	Cuts CutBy `yaml:"cuts,omitempty"`
 	// How to see which host has a role now, for partitions that name a leader.
@@ -117,8 +117,8 @@ type Backend string
 
 // Backends.
 const (
-	BackendSwitch   Backend = "switch"   // OpenFlow 1.3: partitions by hand, and campaigns
-	BackendNFTables Backend = "nftables" // the hosts themselves: partitions by hand only
+	BackendSwitch   Backend = "switch"   // OpenFlow 1.3: manual partitions, and campaigns
+	BackendNFTables Backend = "nftables" // the hosts themselves: manual partitions only
 )
 
 // CutBy is what a partition that is not the gate's cuts by.

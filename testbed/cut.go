@@ -110,7 +110,7 @@ func (c *Cut) Mechanism() (metering bool, alone error) {
 	return true, m.Mechanism(c.partition)
 }
 
-// CutBy says in words what cuts bite by; alone is why by rules alone (Mechanism, Testbed.Meters).
+// CutBy says in words the mechanism of cuts; alone is why by rules alone (Mechanism, Testbed.Meters).
 func CutBy(alone error) string {
 	if alone == nil {
 		return "meters, then drop rules"

@@ -7,7 +7,7 @@ import (
 	"netsplit/model"
 )
 
-// TestNoTwoCutsOfATestbedHaveOneID: a partition by hand whose rules a switch may still have
+// TestNoTwoCutsOfATestbedHaveOneID: a manual partition whose rules a switch may still have
 // and a script's cut are told apart, and neither is taken for the cut at the gate.
 func TestNoTwoCutsOfATestbedHaveOneID(t *testing.T) {
 	b, last := &Testbed{}, uint32(cutID)

@@ -12,7 +12,7 @@ import (
 	"netsplit/model"
 )
 
-// A partition by hand is in force when nothing passes any more, and that is not
+// A manual partition is in force when nothing passes any more, and that is not
 // when the switch says that it has the rules: Open vSwitch goes on forwarding
 // from its cache until its revalidators have looked at every cached decision.
 // They do so in rounds, and in each round they also credit packets to the rules.

@@ -270,7 +270,7 @@ func (c *Client) Examine(ctx context.Context) (model.Diagnosis, error) {
 	return call[model.Diagnosis](ctx, c, http.MethodPost, "/v1/diagnosis", nil, 0)
 }
 
-// CreatePartition cuts by hand. With wait > 0 it waits up to that long (at
+// CreatePartition cuts manually. With wait > 0 it waits up to that long (at
 // most 60 s) until the cut is proved.
 func (c *Client) CreatePartition(ctx context.Context, spec wire.PartitionSpec, wait time.Duration) (wire.PartitionStatus, error) {
 	return call[wire.PartitionStatus](ctx, c, http.MethodPost, "/v1/partitions", spec, wait)
@@ -281,7 +281,7 @@ func (c *Client) Partition(ctx context.Context, name string) (wire.PartitionStat
 	return get[wire.PartitionStatus](ctx, c, "/v1/partitions/"+id(name))
 }
 
-// Partitions lists one page of the partitions cut by hand, newest first; cursor is
+// Partitions lists one page of the manual partitions, newest first; cursor is
 // "" or Next of the page before.
 func (c *Client) Partitions(ctx context.Context, limit int, cursor string) (wire.Partitions, error) {
 	return get[wire.Partitions](ctx, c, query("/v1/partitions", "limit", num(limit), "cursor", cursor))

@@ -264,7 +264,7 @@ func (s PartitionSpec) Model() model.PartitionSpec {
 	return model.PartitionSpec{Name: s.Name, For: time.Duration(s.For), Partition: p}
 }
 
-// FromPartition converts a partition by hand.
+// FromPartition converts a manual partition.
 func FromPartition(p model.PartitionStatus) PartitionStatus {
 	return PartitionStatus{
 		PartitionSpec: PartitionSpec{Name: p.Name, Partition: fromPartition(p.Partition), For: Span(p.For)},

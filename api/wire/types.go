@@ -447,7 +447,7 @@ type PartitionSpec struct {
 	For Span `json:"for,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Heal this long after the partition is in force, greater than 0; absent: when asked" example:"1.5s"`
 }
 
-// PartitionStatus is a partition by hand and how far it got.
+// PartitionStatus is a manual partition and how far it got.
 type PartitionStatus struct {
 	PartitionSpec
 	State        string       `json:"state" enum:"requested,in_force,healing,healed,failed" doc:"in_force and healed mean that it was proved"`
@@ -477,7 +477,7 @@ type Lapse struct {
 	Why  string     `json:"why"`
 }
 
-// Partitions is one page of partitions by hand, newest first; those that stand are
+// Partitions is one page of manual partitions, newest first; those that stand are
 // all on the first page.
 type Partitions struct {
 	Items []PartitionStatus `json:"items"`

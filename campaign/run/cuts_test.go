@@ -56,7 +56,7 @@ type healTimes struct {
 
 func (h *healTimes) HealTime(d time.Duration) { h.took = append(h.took, d) }
 
-// A script heals as a partition by hand does: first its drop rules go, so that what
+// A script heals as a manual partition does: first its drop rules go, so that what
 // meters hold heals at one moment. The time of a heal begins with the decision.
 func TestAScriptHealsAtOneMoment(t *testing.T) {
 	for _, lift := range []error{nil, errors.New("the switch does not count")} {

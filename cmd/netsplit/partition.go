@@ -25,7 +25,7 @@ const proofWait = 30 * time.Second
 // tellAfter is how long it waits before it tells what hinders a cut.
 const tellAfter = time.Second
 
-// partitionCommand cuts by hand, through a daemon that has a testbed.
+// partitionCommand cuts manually, through a daemon that has a testbed.
 func partitionCommand(conn *daemonFlags) *cobra.Command {
 	c := &cobra.Command{Use: "partition", Short: "cut and heal the testbed of a running daemon by hand"}
 	var p printer

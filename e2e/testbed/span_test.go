@@ -17,7 +17,7 @@ import (
 const nobody = "tcp:127.0.0.1:1"
 
 // TestAPartitionSpansSwitches: hosts on two bridges with a link between reach one
-// another; a cut between hosts of different bridges is proved and bites there
+// another; a cut between hosts of different bridges is proved and effective there
 // only. Where a bridge loses its controller, the rules there expire and packets
 // pass: what is cut there is not said to be in force, and what passes has leaked,
 // until it is proved again.

@@ -188,9 +188,9 @@ func registry() []checker {
 
 // Judge gives the verdict on a run. The order of questions: can the run be
 // judged at all (else unknown); did anything fail (fail); did the cut take
-// place and bite, and did every message fault meet its message (else vacuous); is
+// place and drop packets, and did every message fault meet its message (else vacuous); is
 // it proved that nothing leaked, and what became of those messages (else
-// unknown); only then pass. A failure is reported whether or not the cut bit:
+// unknown); only then pass. A failure is reported whether or not the cut dropped anything:
 // what is broken without a partition is broken all the more.
 func Judge(r Record) model.Verdict { return judge(r, lookup) }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // cut is a span of time in which something was cut, and the id of the run or the
-// name of the partition by hand whose cut it was.
+// name of the manual partition whose cut it was.
 type cut struct {
 	whose string
 	model.Annotation
@@ -69,7 +69,7 @@ func (x *Tx) deleteCut(c *cut) error {
 	return x.t.delete(bucketCuts, c.key())
 }
 
-// Annotations lists the cuts of runs and of partitions by hand that overlap the span,
+// Annotations lists the cuts of runs and of manual partitions that overlap the span,
 // by their start: the last limit of them, and whether there are more.
 func (x *Tx) Annotations(from, to time.Time, limit int) (out []model.Annotation, more bool, err error) {
 	for class := range uint64(open + 1) {

@@ -1,5 +1,5 @@
 // Package store keeps campaigns, runs, findings, invariants, explorer inputs
-// and partitions cut by hand in one bbolt file.
+// and manual partitions in one bbolt file.
 //
 // What is big or only ever appended (packets, event logs, node logs) is a file
 // of the run directory and never a value here.

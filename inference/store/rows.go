@@ -141,7 +141,7 @@ const (
 	forgetAt       = 100
 )
 
-// PutPartition stores a partition cut by hand under its name. With one that has
+// PutPartition stores a manual partition under its name. With one that has
 // ended, those that ended first are forgotten, sooner or later, beyond
 // KeptPartitions.
 func (x *Tx) PutPartition(p model.PartitionStatus) error {

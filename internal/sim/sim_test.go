@@ -49,7 +49,7 @@ func TestFindsResurrection(t *testing.T) {
 }
 
 // TestRepairedIsClean: without the bug, a whole campaign finds nothing, and
-// its cuts did bite.
+// its cuts dropped packets.
 func TestRepairedIsClean(t *testing.T) {
 	for seed := uint64(1); seed <= seeds(4); seed++ {
 		for _, st := range []model.Strategy{model.StrategyCoFI, model.StrategyRandom} {

@@ -28,7 +28,7 @@ const settle = 30 * time.Millisecond
 //
 // Open vSwitch credits packets to the rule that is in force when it reads its
 // cache, up to half a second after they came: packets that passed shortly
-// before the cut may be among those counted. It shows that a cut bites, not how
+// before the cut may be among those counted. It shows that a cut drops packets, not how
 // often.
 func (f *Fabric) DropsBy(ctx context.Context, id uint32) ([]model.RuleDrops, error) {
 	read, err := f.dropsOf(ctx, id)

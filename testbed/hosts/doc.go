@@ -1,5 +1,5 @@
 // Package hosts has the hosts of a testbed drop packets themselves, where there is
-// no switch: what testbed/fabric is with one, for partitions by hand. It compiles
+// no switch: what testbed/fabric is with one, for manual partitions. It compiles
 // with flowrules/hostrules, tells the agents on the hosts, renews what expires, and
 // says when a host does not do any more what it was told.
 //

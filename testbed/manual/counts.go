@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// countEvery is how often what a partition by hand drops is counted while
+	// countEvery is how often what a manual partition drops is counted while
 	// nobody asks: the graphs of it follow so closely.
 	countEvery = 5 * time.Second
 	// countLimit is how long switches and hosts may take to answer.

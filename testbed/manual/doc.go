@@ -1,4 +1,4 @@
-// Package manual keeps the partitions by hand of one testbed: they are cut and healed
+// Package manual keeps the manual partitions of one testbed: they are cut and healed
 // when a user asks for it, at line rate, with the proof of both.
 //
 // Partitions (partitions.go) takes what users ask for (requests.go). Each is a manualCut

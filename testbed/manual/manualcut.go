@@ -29,7 +29,7 @@ type cut interface {
 
 var _ cut = (*testbed.Cut)(nil)
 
-// manualCut is a partition by hand, at line rate: by meters and drop rules of switches,
+// manualCut is a manual partition, at line rate: by meters and drop rules of switches,
 // or by hosts; not by the gate.
 type manualCut struct {
 	cut cut

@@ -20,7 +20,7 @@ import (
 
 // BenchmarkCut cuts and heals at the receiver of a steady stream of datagrams. It
 // reports how long the kernel takes to confirm a cut, and how many datagrams arrived
-// that were sent after it had: cuts are to bite at once.
+// that were sent after it had: cuts are to take effect at once.
 func BenchmarkCut(b *testing.B) {
 	sh(b, `ip netns add nd-far; ip link add nd0 type veth peer name nd1 netns nd-far
 ip addr add 10.8.0.1/24 dev nd0; ip link set nd0 up; ip -n nd-far addr add 10.8.0.2/24 dev nd1; ip -n nd-far link set nd1 up`)

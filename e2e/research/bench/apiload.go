@@ -256,7 +256,7 @@ func (l *apiAsker) rows(size apiSize) (out []row) {
 func runID(campaign string, n int) string { return fmt.Sprintf("%s-r%05d", campaign, n) }
 
 // fillStore makes a store by its own methods: campaigns with runs, findings, the
-// explorer's inputs, which are the events that a store keeps, partitions by hand and
+// explorer's inputs, which are the events that a store keeps, manual partitions and
 // invariants.
 func fillStore(path string, size apiSize) error {
 	s, err := store.Open(path)

@@ -160,7 +160,7 @@ func saidInForce(ctx context.Context, events <-chan model.ServiceEvent, name str
 	}
 }
 
-// byService are cuts by hand as users make them, without the way to the daemon.
+// byService are cuts manually as users make them, without the way to the daemon.
 func (c *cutTestbed) byService(name string, by model.CutBy) *cutKind {
 	current := ""
 	return &cutKind{name: name, got: map[int]*cutFigures{},
