@@ -369,7 +369,7 @@ type CampaignSpec struct {
 // WarningKind names a mark of a wrong target file.
 type WarningKind string
 
-// Marks of a wrong target file.
+// Signs of a wrong target file.
 const (
 	WarnLimit WarningKind = "limit" // a limit of the target is as long as the longest cut
 	WarnClean WarningKind = "clean" // a finding shows without any cut

@@ -6,7 +6,7 @@
 
   async function ask(path) {
     const res = await fetch(path);
-    if (res.status === 401) throw new Error("this browser is let in no more: netsplit access page prints another address");
+    if (res.status === 401) throw new Error("this browser no longer has access: netsplit access page prints another address");
     const data = await res.json();
     if (!res.ok) throw new Error(data.detail || res.statusText);
     return data;

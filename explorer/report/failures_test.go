@@ -50,7 +50,7 @@ func TestWhatOneCauseBroughtStandsTogether(t *testing.T) {
 	}
 	got := section(t, write(t, in), "failures")
 	last, put := strings.Index(got, "logged it"), strings.Index(got, "put failed")
-	if last < strings.Index(got, "not recovered") || put < last || strings.Count(got, "Of the same cause as the one above.") != 1 {
+	if last < strings.Index(got, "not recovered") || put < last || strings.Count(got, "Same cause as above.") != 1 {
 		t.Errorf("failures:\n%s", got)
 	}
 	wants(t, "failures", got, ">not-recovered</span> not recovered")

@@ -15,7 +15,7 @@
   const ends = i => { const p = D.pairs[D.pair[i]]; return [D.hosts[p[0]] || "?", D.hosts[p[1]] || "?", D.types[p[2]]]; };
   function fate(i) {
     const f = flags[i];
-    if (f & FAULT) return f & DROPPED ? "lost by a message fault" : f & KEPT ? "kept by a message fault" : f & ONWARD ? "sent on, or a copy, by a message fault" : "passed, acted on by a message fault";
+    if (f & FAULT) return f & DROPPED ? "lost by a message fault" : f & KEPT ? "held by a message fault" : f & ONWARD ? "sent on, or a copy, by a message fault" : "passed, acted on by a message fault";
     return (f & DROPPED ? (D.cut ? "dropped at the cut" : "dropped") : f & HEAL ? "healed the cut, then passed" : "passed") + (f & TRIGGER ? ", revealed the state that was cut at" : "") + (f & AGAIN ? ", a retransmission" : "");
   }
 
