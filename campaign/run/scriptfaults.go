@@ -27,8 +27,7 @@ func (l *Live) Fault(ctx context.Context, name string, f model.MessageFault) (mo
 	if f.While != nil || f.After != 0 {
 		return f, errors.New("a script begins its faults and ends them by its steps: leave out while and after")
 	}
-	roles := slices.Concat(slices.Collect(maps.Keys(l.r.target.Roles)), slices.Collect(maps.Keys(l.r.c.Testbed.Testbed.Roles)))
-	if err := sut.Ends(&f.Match, l.Hosts(), roles); err != nil {
+	if err := l.ends(&f.Match); err != nil {
 		return f, err
 	}
 	if err := f.Validate(l.Hosts()); err != nil {
@@ -48,6 +47,11 @@ func (l *Live) Fault(ctx context.Context, name string, f model.MessageFault) (mo
 	}
 	l.faults[name] = len(s.scn.Faults)
 	return f, nil
+}
+
+// ends reads roles in place of hosts, those of the target and those of the testbed file.
+func (l *Live) ends(m *model.MessageMatch) error {
+	return sut.Ends(m, l.Hosts(), slices.Concat(slices.Collect(maps.Keys(l.r.target.Roles)), slices.Collect(maps.Keys(l.r.c.Testbed.Testbed.Roles))))
 }
 
 // hold has the gate hold what a fault may be about, beside what it holds already.

@@ -20,6 +20,7 @@ func scripted(t *testing.T, gate gateway) *Live {
 	target := &model.Target{Nodes: testNodes, Roles: map[string]model.Role{"leader": {Hosts: testNodes}}}
 	s := testSession(t, model.Scenario{ID: "s1", Strategy: model.StrategyScripted}, gate)
 	r := &run{s: s, rec: s.rec, target: target, c: Config{Metrics: noMetrics{}, Testbed: &testbed.Testbed{}}}
+	r.c.Scenario.Strategy = model.StrategyScripted
 	r.procs = nodes.New(nodes.Config{Kit: &nodes.Kit{Target: target}, Testbed: r.c.Testbed})
 	s.faulty = true
 	s.gated.links = map[model.Link]bool{{Src: "n1", Dst: "n2"}: true, {Src: "n2", Dst: "n1"}: true}
@@ -193,5 +194,45 @@ func TestProbePacketsAreNoMessages(t *testing.T) {
 	}
 	if acted, met := l.r.s.engine.Acted(1); acted != 1 || met != 1 || gate.log() != "n2: RST true seq 0" {
 		t.Errorf("acted on %d of %d, passed %s", acted, met, gate.log())
+	}
+}
+
+// TestAMessageIsAwaited from now on, by whichever tap it is read, and by the role that its
+// sender has when it has come.
+func TestAMessageIsAwaited(t *testing.T) {
+	l := scripted(t, &fakeGate{})
+	l.r.c.Testbed.Testbed = model.Testbed{Mirrors: []model.MirrorPort{{Datapath: 1}}, Hosts: []model.TestbedHost{{Name: "n1", Datapath: 1}}}
+	say := func(from, to model.NodeID, text string) {
+		l.r.s.Mirror(time.Now(), frame(t, from, to, &layers.UDP{SrcPort: 7000, DstPort: 7000}, text))
+	}
+	say("n1", "n3", "A 1")
+	got := make(chan model.Message)
+	go func() {
+		m, ok, err := l.AwaitMessage(t.Context(), time.Minute, model.MessageMatch{Type: "text A", To: "n3"})
+		if !ok || err != nil {
+			t.Errorf("%v, %v", ok, err)
+		}
+		got <- m
+	}()
+	for waiting := false; !waiting; time.Sleep(time.Millisecond) {
+		l.r.s.mu.Lock()
+		waiting = l.r.s.waits != nil
+		l.r.s.mu.Unlock()
+	}
+	say("n1", "n2", "A 2")
+	say("n1", "n3", "B 3")
+	gossip(t, l.r.s, "n2", "n3", "A 4")
+	if m := <-got; m.From != "n2" || m.To != "n3" || m.Type != "text A" {
+		t.Errorf("%+v", m)
+	}
+	if m, ok, err := l.AwaitMessage(t.Context(), time.Millisecond, model.MessageMatch{Type: "text A"}); ok || err != nil {
+		t.Errorf("%+v, %v", m, err)
+	}
+	if _, _, err := l.AwaitMessage(t.Context(), time.Minute, model.MessageMatch{Type: "*", From: "boss"}); err == nil || !strings.Contains(err.Error(), `no host and no role "boss"`) {
+		t.Errorf("%v", err)
+	}
+	l.r.c.Testbed.Testbed.Mirrors = nil
+	if _, _, err := l.AwaitMessage(t.Context(), time.Minute, model.MessageMatch{Type: "*"}); err == nil || !strings.Contains(err.Error(), "with a mirror port") {
+		t.Errorf("%v", err)
 	}
 }

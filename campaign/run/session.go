@@ -55,6 +55,7 @@ type session struct {
 	cuts        map[string]*ruleCut // cuts of a script, by name
 	faulty      bool                // message faults act, or may
 	gated       gated
+	waits       *messageWait // of a script
 	isCut       bool
 	over        bool // all that is evidence was read
 	proof       model.Proof
@@ -407,6 +408,7 @@ func (s *session) read(at time.Duration, held *heldFrame, step *inference.Step, 
 			s.metrics.MessageSeen(m.Type, verdict)
 		}
 		s.carryOut(at, held, s.event(at, model.Event{Kind: model.EventMessage, Message: &m}))
+		s.tellWaits(&m)
 	}
 	s.observe(at, held, step.Observations)
 }

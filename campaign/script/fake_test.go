@@ -119,3 +119,8 @@ func (r *fakeRun) End(_ context.Context, name string) (model.FaultProof, error) 
 	r.note("end %s", name)
 	return model.FaultProof{Met: 5, Acted: r.acts, Known: true, Checked: r.acts}, nil
 }
+
+func (r *fakeRun) AwaitMessage(_ context.Context, _ time.Duration, match model.MessageMatch) (m model.Message, ok bool, err error) {
+	r.note("awaited message %s", match)
+	return model.Message{Num: 7, Type: "A", From: "n2", To: "n1"}, r.acts > 0, nil
+}

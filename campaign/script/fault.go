@@ -48,6 +48,21 @@ func (s *Script) AwaitFault(limit time.Duration, f *Fault, packets int) {
 	})
 }
 
+// AwaitMessage waits until a message that matches crosses the switch, from now on. Roles in
+// place of hosts are looked up when it has come. The script ends if none has within the limit.
+func (s *Script) AwaitMessage(limit time.Duration, match model.MessageMatch) {
+	s.step("await", fmt.Sprintf("await message %s", match), func() (string, error) {
+		m, ok, err := s.live.AwaitMessage(s.ctx, limit, match)
+		switch {
+		case err != nil:
+			return "", err
+		case !ok:
+			return "", fmt.Errorf("none came within %v", limit)
+		}
+		return fmt.Sprintf("message %d, %s from %s to %s at %.3f s", m.Num, m.Type, m.From, m.To, m.At.Seconds()), nil
+	})
+}
+
 // End ends a fault. What it keeps goes on at once. The step is done when the receiving
 // hosts have confirmed what the fault did; the script ends if they do not. A fault that
 // acted on nothing makes the run vacuous.

@@ -30,6 +30,7 @@ steps:
   - end: d
   - end: d
   - fault: {name: f, kind: lose, match: {type: A, from: n1, to: n1}}
+  - await: {message: {from: n7, to: $side}, within: 1s}
 `), "")
 	var list *sut.Error
 	if !errors.As(err, &list) {
@@ -53,6 +54,9 @@ steps:
 		`x.yaml:15: steps[11].end: no message fault named "z" acts at this step`,
 		`x.yaml:17: steps[13].end: no message fault named "d" acts at this step`,
 		`x.yaml:18: steps[14].fault: from and to are both n1`,
+		`x.yaml:19: steps[15].await.message.type: type is missing`,
+		`x.yaml:19: steps[15].await.message.from: no host and no role "n7"`,
+		`x.yaml:19: steps[15].await.message.to: $side is a group of hosts`,
 	} {
 		if !strings.Contains(list.Error(), want) {
 			t.Errorf("not told: %s", want)
@@ -91,6 +95,11 @@ func TestFaultsOfAFile(t *testing.T) {
 		{name: "it does not hit", acts: 1, steps: `  - fault: {name: a, kind: lose, again: 3, match: {type: A}, times: 2}
   - await: {fault: a, packets: 2, within: failover}
 `, did: "fault a: lose 4×: A *>*, numbers 1 to 2, awaited a", says: "not within 1ms: it acted on 1, and met 5 message(s) (A *>*)", stuck: true},
+		{name: "a message", acts: 1, steps: `  - let: {old: n2}
+  - await: {message: {type: "A*", from: $old, to: master}, within: failover}
+`, did: "awaited message A* n2>master", says: "message 7, A from n2 to n1 at"},
+		{name: "no message", steps: `  - await: {message: {type: A}, within: failover}
+`, did: "awaited message A *>*", says: "none came within 1ms", stuck: true},
 		{name: "vacuous", steps: `  - fault: {name: a, kind: lose, match: {type: A}}
   - end: a
 `, did: "fault a: lose: A *>*, number 1, end a", says: "VACUOUS: it met 5 message(s) and acted on none"},

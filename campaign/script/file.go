@@ -192,7 +192,7 @@ type MatchStep struct {
 	To string `yaml:"to,omitempty"`
 }
 
-// AwaitStep waits for exactly one of `conditions`, `role`, `fault`, and an operation (`on`, `call`) that gives a value.
+// AwaitStep waits for exactly one of `conditions`, `role`, `fault`, `message`, and an operation (`on`, `call`) that gives a value.
 type AwaitStep struct {
 	// A message fault that must act on `packets`.
 	// Example: acks
@@ -200,6 +200,9 @@ type AwaitStep struct {
 	// On how many packets the fault must act.
 	// Default: 1. Example: 2
 	Packets *int `yaml:"packets,omitempty"`
+	// A message that must cross the switch, from this step on. A role is looked up when it has come.
+	// Example: {type: tcp rst *, from: master}
+	Message *MatchStep `yaml:"message,omitempty"`
 	// Conditions of the target's `stable`; `[all]` is all of them.
 	// Example: [all]
 	Conditions []string `yaml:"conditions,omitempty,flow"`
@@ -286,6 +289,9 @@ func (st *Step) takes() []string {
 		out = append(out, st.Fault.Match.From, st.Fault.Match.To)
 	case st.Await != nil:
 		out = append(slices.Clone(st.Await.Among), st.Await.On)
+		if m := st.Await.Message; m != nil {
+			out = append(out, m.From, m.To)
+		}
 	case st.Assert != nil:
 		out = append(out, st.Assert.That, st.Assert.On)
 		for _, v := range []*string{st.Assert.Gives, st.Assert.Not} {

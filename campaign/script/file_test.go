@@ -51,7 +51,7 @@ steps:
 		`x.yaml:10: steps[5].cut.size: size 0: cut off one host or more`,
 		`x.yaml:11: steps[6].heal: no cut named "b" before this step: there are a`,
 		`x.yaml:12: steps[7].sleep: target redis-sentinel has no period "elections"`,
-		`x.yaml:13: steps[8].await: wait for exactly one of conditions, role, call and fault; this step has 2 of them`,
+		`x.yaml:13: steps[8].await: wait for exactly one of conditions, role, call, fault and message; this step has 2 of them`,
 		`x.yaml:13: steps[8].await.role: target redis-sentinel has no role "boss": it has master; add it under roles of the target file`,
 		`x.yaml:13: steps[8].await.conditions[0]: no condition "ready": stable of the target has replicated`,
 		`x.yaml:13: steps[8].await.within: target redis-sentinel has no period "soon"`,

@@ -236,13 +236,13 @@ func (c *checker) aPeriod() string {
 
 func (c *checker) await(at string, a *AwaitStep) {
 	ways := 0
-	for _, set := range []bool{len(a.Conditions) > 0, a.Role != "", len(a.Call) > 0, a.Fault != ""} {
+	for _, set := range []bool{len(a.Conditions) > 0, a.Role != "", len(a.Call) > 0, a.Fault != "", a.Message != nil} {
 		if set {
 			ways++
 		}
 	}
 	if ways != 1 {
-		c.bad(at, "wait for exactly one of conditions, role, call and fault; this step has %d of them", ways)
+		c.bad(at, "wait for exactly one of conditions, role, call, fault and message; this step has %d of them", ways)
 	}
 	c.span(at+".within", a.Within)
 	for i, n := range a.Conditions {
@@ -267,6 +267,8 @@ func (c *checker) await(at string, a *AwaitStep) {
 		c.name(at+".as", a.As, anOutcome)
 	case a.Fault != "":
 		c.awaitFault(at, a)
+	case a.Message != nil:
+		c.match(at+".message", a.Message)
 	}
 	if a.Packets != nil && a.Fault == "" {
 		c.bad(at+".packets", "packets goes with fault")

@@ -33,37 +33,52 @@ func (c *checker) fault(at string, f *FaultStep) {
 		}
 		return d
 	})
-	for key, end := range map[string]*model.NodeID{"match.from": &m.Match.From, "match.to": &m.Match.To} {
-		word := string(*end)
-		switch k := c.nameOf(at+"."+key, word); {
-		case k == aHost || word == "":
-			*end = ""
-		case k == "unknown":
-			ok = false
-		case k != "":
-			bad(key, "%s is %s: name a host or a role", word, k)
-		case !slices.Contains(c.hosts, Host(word)) && !slices.Contains(c.roles(), word):
-			bad(key, "no host and no role %q: the target has hosts %s and roles %s", word, names(c.hosts), orNone(c.roles()))
-		}
-	}
+	match, fine := c.match(at+".match", &f.Match)
+	m.Match, ok = match, ok && fine
 	if !slices.Contains(model.FaultKinds(), m.Kind) {
 		bad("kind", "unknown kind %q: use one of %v", f.Kind, model.FaultKinds())
 	}
-	if m.Match.Type == "" {
-		bad("match.type", "type is missing: say which messages, such as type: \"tcp syn *\"; a run's report lists the types, and * is any text")
-	}
 	if ok {
-		err := sut.Ends(&m.Match, c.hosts, c.roles())
-		if err == nil {
-			err = m.Validate(c.hosts)
-		}
-		if err != nil {
+		if err := m.Validate(c.hosts); err != nil {
 			c.bad(at, "%s", strings.TrimPrefix(err.Error(), "message fault: "))
 		}
 	}
 	if f.Name != "" {
 		c.faults[f.Name] = m.Most()
 	}
+}
+
+// match checks which messages are meant, and whether that is in order. A name for a host is
+// left out of what it returns.
+func (c *checker) match(at string, m *MatchStep) (out model.MessageMatch, ok bool) {
+	ok = true
+	bad := func(key, format string, args ...any) {
+		ok = false
+		c.bad(at+"."+key, format, args...)
+	}
+	if out.Type = m.Type; m.Type == "" {
+		bad("type", "type is missing: say which messages, such as type: \"tcp syn *\"; a run's report lists the types, and * is any text")
+	}
+	for _, end := range []struct {
+		key, word string
+		host      *model.NodeID
+		role      *string
+	}{{"from", m.From, &out.From, &out.FromRole}, {"to", m.To, &out.To, &out.ToRole}} {
+		switch k := c.nameOf(at+"."+end.key, end.word); {
+		case k == aHost || end.word == "":
+		case k == "unknown":
+			ok = false
+		case k != "":
+			bad(end.key, "%s is %s: name a host or a role", end.word, k)
+		case slices.Contains(c.hosts, Host(end.word)):
+			*end.host = Host(end.word)
+		case slices.Contains(c.roles(), end.word):
+			*end.role = end.word
+		default:
+			bad(end.key, "no host and no role %q: the target has hosts %s and roles %s", end.word, names(c.hosts), orNone(c.roles()))
+		}
+	}
+	return out, ok
 }
 
 func (c *checker) roles() []string { return slices.Sorted(maps.Keys(c.t.Roles)) }
@@ -93,7 +108,7 @@ func (a *AwaitStep) packets() int {
 	return *a.Packets
 }
 
-// model is the fault as the engine knows it, with the words of the file for its ends.
+// model is the fault as the engine knows it, without its match.
 func (f *FaultStep) model(span func(key, text string) time.Duration) model.MessageFault {
 	of := func(key, text string) time.Duration {
 		if text == "" {
@@ -102,16 +117,20 @@ func (f *FaultStep) model(span func(key, text string) time.Duration) model.Messa
 		return span(key, text)
 	}
 	return model.MessageFault{
-		Kind: model.FaultKind(f.Kind), Match: model.MessageMatch{Type: f.Match.Type, From: Host(f.Match.From), To: Host(f.Match.To)},
-		Nth: f.Nth, Every: f.Every, Times: f.Times, For: of("for", f.For), Copies: f.Copies, Gap: of("gap", f.Gap),
+		Kind: model.FaultKind(f.Kind),
+		Nth:  f.Nth, Every: f.Every, Times: f.Times, For: of("for", f.For), Copies: f.Copies, Gap: of("gap", f.Gap),
 		Behind: f.Behind, Limit: of("limit", f.Limit), Lose: model.Loss(f.Lose), Again: f.Again,
 	}
 }
 
 func (p *player) fault(f *FaultStep) {
 	m := f.model(func(_, text string) time.Duration { return p.span(text) })
-	m.Match.From, m.Match.To = p.host(f.Match.From), p.host(f.Match.To)
+	m.Match = p.match(&f.Match)
 	p.faults[f.Name] = p.s.Fault(f.Name, m)
+}
+
+func (p *player) match(m *MatchStep) model.MessageMatch {
+	return model.MessageMatch{Type: m.Type, From: p.host(m.From), To: p.host(m.To)} // or roles, which the run tells
 }
 
 // awaitFault waits for a fault; without one the script ends.

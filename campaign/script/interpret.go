@@ -299,6 +299,8 @@ func (p *player) await(a *AwaitStep) {
 		p.awaitCall(a, limit)
 	case a.Fault != "":
 		p.awaitFault(a, limit)
+	case a.Message != nil:
+		p.s.AwaitMessage(limit, p.match(a.Message))
 	case a.Conditions[0] == allWord:
 		p.s.Await(limit)
 	default:

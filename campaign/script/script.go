@@ -58,6 +58,7 @@ type live interface {
 	Fault(ctx context.Context, name string, f model.MessageFault) (model.MessageFault, error)
 	Acted(ctx context.Context, name string, want int, limit time.Duration) (acted, met int, err error)
 	End(ctx context.Context, name string) (model.FaultProof, error)
+	AwaitMessage(ctx context.Context, limit time.Duration, match model.MessageMatch) (m model.Message, ok bool, err error)
 }
 
 // play has a function act on a live target.

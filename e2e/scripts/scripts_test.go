@@ -248,6 +248,7 @@ func TestMessageFaults(t *testing.T) {
 	t.Run("cut meanwhile", func(t *testing.T) {
 		harness.LeavesNothing(t)
 		sum, _ := play(t, script.Config{}, func(s *script.Script) {
+			s.AwaitMessage(s.Period("failover"), match("n3", "master")) // by the mirror port
 			late := s.Fault("late", model.MessageFault{Kind: model.FaultDelay, For: time.Second, Every: 1, Match: match("n2", "n1")})
 			lost := s.Fault("lost", model.MessageFault{Kind: model.FaultLose, Match: match("n3", "master")})
 			s.AwaitFault(s.Period("failover"), lost, 1)
