@@ -53,7 +53,7 @@ func (l *Live) AwaitMessage(ctx context.Context, limit time.Duration, match mode
 			return m, false, context.Cause(ctx)
 		}
 		if match.Selects(m.Type, m.From, m.To, func(role string, h model.NodeID) bool {
-			who, herr := l.Holders(ctx, role)
+			who, herr := l.r.s.holders(role)
 			if herr != nil && !errors.Is(herr, model.ErrUnavailable) {
 				err = herr
 			}

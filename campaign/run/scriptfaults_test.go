@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -214,11 +215,14 @@ func TestAMessageIsAwaited(t *testing.T) {
 		}
 		got <- m
 	}()
-	for waiting := false; !waiting; time.Sleep(time.Millisecond) {
-		l.r.s.mu.Lock()
-		waiting = l.r.s.waits != nil
-		l.r.s.mu.Unlock()
+	waits := func() {
+		for waiting := false; !waiting; time.Sleep(time.Millisecond) {
+			l.r.s.mu.Lock()
+			waiting = l.r.s.waits != nil
+			l.r.s.mu.Unlock()
+		}
 	}
+	waits()
 	say("n1", "n2", "A 2")
 	say("n1", "n3", "B 3")
 	gossip(t, l.r.s, "n2", "n3", "A 4")
@@ -228,6 +232,25 @@ func TestAMessageIsAwaited(t *testing.T) {
 	if m, ok, err := l.AwaitMessage(t.Context(), time.Millisecond, model.MessageMatch{Type: "text A"}); ok || err != nil {
 		t.Errorf("%+v, %v", m, err)
 	}
+	// The first comes from who leads no more, and nobody can tell of the second.
+	asked := 0
+	l.r.s.holders = func(string) (model.Holders, error) {
+		if asked++; asked == 1 {
+			gossip(t, l.r.s, "n2", "n3", "A 6")
+			return model.Holders{Have: []model.NodeID{"n2"}}, nil
+		}
+		return model.Holders{}, errors.New("no answer")
+	}
+	go func() {
+		_, _, err := l.AwaitMessage(t.Context(), time.Minute, model.MessageMatch{Type: "text A", From: "leader"})
+		if err == nil || !strings.Contains(err.Error(), "n2 to n3) came, and who has a role could not be told: no answer") {
+			t.Errorf("%v", err)
+		}
+		close(got)
+	}()
+	waits()
+	gossip(t, l.r.s, "n1", "n3", "A 5")
+	<-got
 	if _, _, err := l.AwaitMessage(t.Context(), time.Minute, model.MessageMatch{Type: "*", From: "boss"}); err == nil || !strings.Contains(err.Error(), `no host and no role "boss"`) {
 		t.Errorf("%v", err)
 	}
