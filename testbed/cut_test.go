@@ -20,6 +20,18 @@ func TestNoTwoCutsOfATestbedHaveOneID(t *testing.T) {
 	}
 }
 
+// A heal is proved by what no other cut that stands takes.
+func TestOtherCutsTakeTheirTrafficOnly(t *testing.T) {
+	b, ab := &Testbed{}, model.Link{Src: "a", Dst: "b"}
+	c := b.NewCut(model.Partition{Shape: model.Simplex, Groups: [][]model.NodeID{{"b"}, {"a"}}, Only: []model.Traffic{{Proto: "arp"}}}) // b reaches a
+	b.standing.Store(c.id, c)
+	for i, s := range (model.Partition{}).ProbePackets() { // ARP to everybody, TCP, TCP over IPv6
+		if b.CutBy(ab, s) != (i == 0) || b.CutBy(ab.Reverse(), s) {
+			t.Errorf("%+v: cut %v, and %v the other way", s, b.CutBy(ab, s), b.CutBy(ab.Reverse(), s))
+		}
+	}
+}
+
 // TestAClockThatGoesOnIsNotSetBack: its readings are as far apart as they should.
 func TestAClockThatGoesOnIsNotSetBack(t *testing.T) {
 	now := time.Now()

@@ -34,7 +34,7 @@ func (b *Testbed) Hold(ctx context.Context, held, mirrored []Pair) error {
 			left[l], links = slices.Repeat([]bool{true}, len(probePackets)), append(links, l)
 		}
 	}
-	left.spare(probePackets, b.cutBy)
+	left.spare(probePackets, b.CutBy)
 	ctx, stop := context.WithTimeout(ctx, proofLimit)
 	defer stop()
 	err := c.rounds(ctx, provingRounds, left, probePackets, func(ctx context.Context, of []model.ProbePacket) (map[model.Link][]model.Met, error) {
@@ -46,8 +46,8 @@ func (b *Testbed) Hold(ctx context.Context, held, mirrored []Pair) error {
 	return a.flush()
 }
 
-// cutBy says whether a cut at line rate takes the probe packet on the link.
-func (b *Testbed) cutBy(l model.Link, s model.ProbePacket) (is bool) {
+// CutBy says whether a cut at line rate that stands takes the probe packet on the link.
+func (b *Testbed) CutBy(l model.Link, s model.ProbePacket) (is bool) {
 	b.standing.Range(func(_, v any) bool {
 		p := v.(*Cut).partition
 		is = slices.Contains(p.Links(), l) && flowrules.Takes(p, s)

@@ -128,7 +128,7 @@ func (l *Live) Heal(ctx context.Context, name string) (model.ScriptCut, error) {
 	l.rejoin(name)
 	if err != nil {
 		err = fmt.Errorf("the switch did not confirm the heal of %s, its rules expire by themselves within seconds: %w", name, err)
-	} else if err = c.cut.Healed(ctx, l.cutBy); err == nil {
+	} else if err = c.cut.Healed(ctx, l.r.c.Testbed.CutBy); err == nil {
 		c.Proof.HealedAt = l.Now()
 		l.r.c.Metrics.HealTime(c.Proof.HealedAt - c.Proof.HealAt)
 	}
@@ -137,13 +137,6 @@ func (l *Live) Heal(ctx context.Context, name string) (model.ScriptCut, error) {
 	l.done = append(l.done, c.ScriptCut)
 	slices.SortFunc(l.done, func(a, b model.ScriptCut) int { return int(a.Proof.CutAt - b.Proof.CutAt) })
 	return c.ScriptCut, errors.Join(counted, err)
-}
-
-// cutBy says whether a cut that is in force takes the probe packet on the link.
-func (l *Live) cutBy(link model.Link, s model.ProbePacket) bool {
-	return slices.ContainsFunc(l.cuts, func(c *scriptCut) bool {
-		return slices.Contains(c.Proof.Links, link) && flowrules.Takes(c.Partition, s)
-	})
 }
 
 // count books what wanted to cross and what leaked, before the rules and their

@@ -31,14 +31,3 @@ func TestMergedProofs(t *testing.T) {
 		t.Errorf("merging changed what was merged: %+v", cuts[0])
 	}
 }
-
-// A heal is proved by what no other cut in force takes.
-func TestOtherCutsTakeTheirTrafficOnly(t *testing.T) {
-	ab := model.Link{Src: "a", Dst: "b"}
-	l := &Live{cuts: []*scriptCut{{ScriptCut: model.ScriptCut{Partition: model.Partition{Only: []model.Traffic{{Proto: "arp"}}}, Proof: model.Proof{Links: []model.Link{ab}}}}}}
-	for i, s := range (model.Partition{}).ProbePackets() { // ARP to everybody, TCP, TCP over IPv6
-		if l.cutBy(ab, s) != (i == 0) || l.cutBy(ab.Reverse(), s) {
-			t.Errorf("%+v: cut %v, and %v the other way", s, l.cutBy(ab, s), l.cutBy(ab.Reverse(), s))
-		}
-	}
-}
