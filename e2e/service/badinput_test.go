@@ -8,12 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"netsplit/api/wire"
 	"netsplit/e2e/harness"
-	"netsplit/model"
-	"netsplit/record/rundir"
 )
 
 // TestBadInput gives netsplit what it cannot use. Each must end at once, with
@@ -166,51 +162,4 @@ func TestSwitchThatSpeaksOnlyOpenFlow10(t *testing.T) {
 	b.VSCtl("set", "bridge", bridge, "protocols=OpenFlow13")
 	d.Healthy()
 	b.expect("with OpenFlow 1.3", everything)
-}
-
-// TestFullDisk runs a campaign on a disk that fills up: it ends with what to
-// do, and what was recorded before can be read.
-func TestFullDisk(t *testing.T) {
-	harness.LeavesNothing(t)
-	dir := t.TempDir()
-	// The store takes half a megabyte, so does a run on gossip.
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=4m"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, 0); err != nil {
-			t.Errorf("unmount: %v", err)
-		}
-	})
-	r := harness.Start(t, "campaign", gossip(t), "--runs-dir", dir, "--strategy", "random", "--clean", "1", "--faults", "60", "--labs", "4",
-		"--seed", "8", "--progress", "plain").Wait(t, 2*time.Minute)
-	said := r.Stdout + r.Stderr
-	if r.Code != 1 || !strings.Contains(said, "disk") || !strings.Contains(said, "full") && !strings.Contains(said, "no space left") {
-		t.Errorf("want exit status 1 and why: %s", r)
-	}
-	// Every summary that is there is whole, and judges to the same again.
-	id := harness.CampaignID(t, r)
-	runs := harness.Records(t, dir, id)
-	passed := 0
-	for _, run := range runs {
-		if run.Verdict.Value != model.VerdictPass && run.Verdict.Value != model.VerdictVacuous {
-			continue
-		}
-		passed++
-		events, cut, err := rundir.ReadLines[model.Event](run.Dir, rundir.EventsFile)
-		if err != nil || cut || len(events) == 0 {
-			t.Errorf("%s passed and its record is broken: %d events, cut off %v, %v", run.Run, len(events), cut, err)
-		}
-	}
-	if passed == 0 {
-		t.Errorf("no run before the disk was full: %s", harness.Verdicts(runs))
-	}
-	// Once there is room the store opens again and knows the campaign.
-	if err := os.Remove(filepath.Join(runs[len(runs)-1].Dir, rundir.PacketsFile)); err != nil {
-		t.Fatal(err)
-	}
-	again := harness.Run(t, "invariants", "--runs-dir", dir)
-	if again.Code != 0 {
-		t.Errorf("the store after a full disk: %s", again)
-	}
 }

@@ -8,13 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 
 	"netsplit/e2e/harness"
+	"netsplit/model"
+	"netsplit/record/rundir"
 )
 
-// TestResumeAfterFullDisk: a campaign whose disk became full goes on, once there is
-// room, and makes all the runs that it was asked for.
+// TestResumeAfterFullDisk: a campaign whose disk becomes full says so, and what has
+// passed is whole. Once there is room it goes on, and makes all the runs that it was
+// asked for.
 func TestResumeAfterFullDisk(t *testing.T) {
 	harness.LeavesNothing(t)
 	dir := t.TempDir()
+	// The store takes half a megabyte, so does a run on gossip.
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=4m"); err != nil {
 		t.Fatal(err)
 	}
@@ -27,10 +31,25 @@ func TestResumeAfterFullDisk(t *testing.T) {
 	r := harness.Start(t, "campaign", gossip(t), "--runs-dir", dir, "--strategy", "random", "--clean", "1", "--faults", "14", "--labs", "4",
 		"--seed", "8", "--progress", "plain").Wait(t, 2*time.Minute)
 	id := harness.CampaignID(t, r)
-	if r.Code != 1 || !strings.Contains(r.Stdout+r.Stderr, "netsplit campaign resume "+id) {
-		t.Fatalf("want exit status 1 and how to go on: %s", r)
+	said := r.Stdout + r.Stderr
+	full := strings.Contains(said, "disk") && (strings.Contains(said, "full") || strings.Contains(said, "no space left"))
+	if r.Code != 1 || !full || !strings.Contains(said, "netsplit campaign resume "+id) {
+		t.Fatalf("want exit status 1, why, and how to go on: %s", r)
 	}
 	before := harness.Records(t, dir, id)
+	passed := 0
+	for _, run := range before {
+		if run.Verdict.Value != model.VerdictPass && run.Verdict.Value != model.VerdictVacuous {
+			continue
+		}
+		passed++
+		if events, cut, err := rundir.ReadLines[model.Event](run.Dir, rundir.EventsFile); err != nil || cut || len(events) == 0 {
+			t.Errorf("%s passed and its record is broken: %d events, cut off %v, %v", run.Run, len(events), cut, err)
+		}
+	}
+	if passed == 0 {
+		t.Errorf("no run before the disk was full: %s", harness.Verdicts(before))
+	}
 	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT, "size=64m"); err != nil {
 		t.Fatal(err)
 	}

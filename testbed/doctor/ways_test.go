@@ -21,8 +21,8 @@ func TestSwitchesThatNothingJoins(t *testing.T) {
 		says  string
 	}{
 		"one switch":     {hosts: hosts[1:]},
-		"joined":         {hosts, []model.SwitchLink{link(1, 2)}, model.CheckOK, "each of 2 switches"},
-		"over a third":   {hosts, []model.SwitchLink{link(1, 3), link(3, 2)}, model.CheckOK, "each of 2 switches"},
+		"joined":         {hosts, []model.SwitchLink{link(1, 2)}, model.CheckOK, "all 2 switches"},
+		"over a third":   {hosts, []model.SwitchLink{link(1, 3), link(3, 2)}, model.CheckOK, "all 2 switches"},
 		"not joined":     {hosts, nil, model.CheckWarn, "none leads from switch 0000000000000001 (a) to switch 0000000000000002 (b, c)"},
 		"joined by half": {hosts, []model.SwitchLink{link(1, 3)}, model.CheckWarn, "none leads from"},
 	} {
