@@ -204,7 +204,7 @@ while True:
 func squat(t *testing.T, where ...string) *harness.Process {
 	t.Helper()
 	p := as(t, nobody, nil, "/usr/bin/python3", append([]string{"-c", squatter}, where...)...)
-	harness.Until(t, 30*time.Second, "somebody squats", func() error {
+	harness.Until(t, time.Minute, "somebody squats", func() error {
 		if p.Stdout() == "" {
 			return fmt.Errorf("%s", p.Stderr())
 		}

@@ -130,7 +130,7 @@ func TestBadInput(t *testing.T) {
 // print where it was in its own code.
 func refused(t *testing.T, p *harness.Process, says ...string) {
 	t.Helper()
-	r := p.Wait(t, 30*time.Second)
+	r := p.Wait(t, time.Minute)
 	if r.Code == 0 || strings.Contains(r.Stderr, "goroutine ") || strings.Contains(r.Stderr, "Usage:") {
 		t.Errorf("want a refusal: %s", r)
 	}
@@ -149,7 +149,7 @@ func TestSwitchThatSpeaksOnlyOpenFlow10(t *testing.T) {
 	b.VSCtl("set", "bridge", bridge, "protocols=OpenFlow10")
 	d := serve(t, "--testbed", b.file, "--runs-dir", t.TempDir())
 	b.connect(d.OpenFlow)
-	harness.Until(t, 10*time.Second, "the daemon says what to do", func() error {
+	harness.Until(t, time.Minute, "the daemon says what to do", func() error {
 		if s := d.Stderr(); !strings.Contains(s, "protocols=OpenFlow13") || !strings.Contains(s, "ovs-vsctl") {
 			return os.ErrNotExist
 		}

@@ -33,7 +33,7 @@ func TestCampaignsByREST(t *testing.T) {
 	spec := wire.CampaignSpec{Target: d.Upload(gossip(t)), Strategy: "random", Seed: 8, Labs: 2, Clean: 1, Runs: 3}
 	var made wire.Campaign
 	d.Call("POST", "/v1/campaigns", spec, &made)
-	d.until(made.ID, 60*time.Second, "a fault run is under way", func(c wire.Campaign) bool { return c.Done >= 1 && len(c.Running) == 2 })
+	d.until(made.ID, time.Minute, "a fault run is under way", func(c wire.Campaign) bool { return c.Done >= 1 && len(c.Running) == 2 })
 	var list wire.Campaigns
 	d.Call("GET", "/v1/campaigns", nil, &list)
 	if len(list.Items) != 1 || list.Items[0].ID != made.ID || list.Items[0].State != "running" {
@@ -73,7 +73,7 @@ func TestCampaignsByREST(t *testing.T) {
 			t.Errorf("the daemon was killed in run %s: its verdict is %q: %s", id, r.Verdict.Value, r.Verdict.Reason)
 		}
 	}
-	harness.Until(t, 20*time.Second, "labs of the dead daemon are gone", func() error {
+	harness.Until(t, time.Minute, "labs of the dead daemon are gone", func() error {
 		for _, n := range before {
 			if slices.Contains(netns(t), n) {
 				return os.ErrExist
@@ -81,7 +81,7 @@ func TestCampaignsByREST(t *testing.T) {
 		}
 		return nil
 	})
-	c := d.until(made.ID, 90*time.Second, "the campaign ends", ended)
+	c := d.until(made.ID, 3*time.Minute, "the campaign ends", ended)
 	if c.State != "done" {
 		t.Errorf("%s: %s", c.State, c.Reason)
 	}
@@ -112,7 +112,7 @@ func TestCampaignsByREST(t *testing.T) {
 	cancelled(t, d)
 	// The daemon goes down in order.
 	d.Signal(t, syscall.SIGTERM)
-	if r := d.Wait(t, 30*time.Second); r.Code != 0 {
+	if r := d.Wait(t, time.Minute); r.Code != 0 {
 		t.Errorf("SIGTERM: %s", r)
 	}
 }
@@ -121,9 +121,9 @@ func TestCampaignsByREST(t *testing.T) {
 func cancelled(t *testing.T, d *daemon) {
 	var made wire.Campaign
 	d.Call("POST", "/v1/campaigns", wire.CampaignSpec{Target: d.Upload(gossip(t)), Strategy: "random", Seed: 6, Clean: 1, Runs: 50}, &made)
-	d.until(made.ID, 60*time.Second, "a run is under way", func(c wire.Campaign) bool { return len(c.Running) > 0 })
+	d.until(made.ID, time.Minute, "a run is under way", func(c wire.Campaign) bool { return len(c.Running) > 0 })
 	d.Call("DELETE", "/v1/campaigns/"+made.ID, nil, nil)
-	c := d.until(made.ID, 30*time.Second, "it is cancelled", ended)
+	c := d.until(made.ID, time.Minute, "it is cancelled", ended)
 	if c.State != "cancelled" || len(c.Running) != 0 {
 		t.Errorf("after cancelling: %+v", c)
 	}
@@ -156,14 +156,14 @@ func TestInterrupt(t *testing.T) {
 			harness.LeavesNothing(t)
 			dir := t.TempDir()
 			p := harness.Start(t, "campaign", gossip(t), "--runs-dir", dir, "--labs", "2", "--progress", "plain")
-			harness.Until(t, 30*time.Second, c.name, func() error {
+			harness.Until(t, time.Minute, c.name, func() error {
 				if !c.when(t, dir) {
 					return os.ErrNotExist
 				}
 				return nil
 			})
 			p.Signal(t, c.signal)
-			r := p.Wait(t, 30*time.Second)
+			r := p.Wait(t, time.Minute)
 			if r.Code != 130 || !strings.Contains(r.Stdout, "cancelled") {
 				t.Errorf("%s", r)
 			}

@@ -113,7 +113,7 @@ roles:
 	if r := netsplit("cut", "partial", "a", "b,c", "--name", "long"); r.Code != 0 {
 		t.Errorf("over it: %s", r)
 	}
-	harness.Until(t, 20*time.Second, "the short one heals by itself", func() error {
+	harness.Until(t, time.Minute, "the short one heals by itself", func() error {
 		if r := netsplit("show", "short"); !strings.Contains(r.Stdout, "short is healed") {
 			return os.ErrDeadlineExceeded
 		}

@@ -33,7 +33,7 @@ func TestBackSoonAfterKill(t *testing.T) {
 	if !found {
 		t.Fatal(status)
 	}
-	harness.Until(t, 30*time.Second, "the lab's switch is told to come back soon", func() error {
+	harness.Until(t, time.Minute, "the lab's switch is told to come back soon", func() error {
 		if got := strings.TrimSpace(harness.Output(t, "ovs-vsctl", "--db="+db, "get", "controller", bridgeOf(status), "max_backoff")); got != "1000" {
 			return fmt.Errorf("max_backoff is %s", got)
 		}

@@ -31,7 +31,7 @@ func (d *daemon) times(p wire.PartitionStatus) {
 		d.t.Errorf("%s: installed %v, renewed until %v", p.Name, p.Installed, p.RenewedUntil)
 		return
 	}
-	harness.Until(d.t, 30*time.Second, p.Name+" is renewed", func() error {
+	harness.Until(d.t, time.Minute, p.Name+" is renewed", func() error {
 		var now wire.PartitionStatus
 		if d.Call("GET", "/v1/partitions/"+p.Name, nil, &now); now.RenewedUntil == nil || !now.RenewedUntil.After(*p.RenewedUntil) {
 			return fmt.Errorf("until %v, then until %v", p.RenewedUntil, now.RenewedUntil)
@@ -153,7 +153,7 @@ func overlap(t *testing.T, b *bench, d *daemon) {
 	d.partition(wire.PartitionSpec{Name: "whole", Partition: wire.Partition{Shape: "isolate", Groups: [][]string{{"a"}}}})
 	d.partition(wire.PartitionSpec{Name: "part", Partition: wire.Partition{Shape: "partial", Groups: [][]string{{"a"}, {"b"}}}})
 	b.expect("two that overlap", func(from, to string) bool { return from != "a" && to != "a" })
-	harness.Until(t, 20*time.Second, "the metrics follow a partition that stands", func() error {
+	harness.Until(t, time.Minute, "the metrics follow a partition that stands", func() error {
 		if now := d.dropped(); now <= before {
 			return fmt.Errorf("still %v dropped packets", now)
 		}
@@ -209,10 +209,10 @@ func TestSwitchDiesInARun(t *testing.T) {
 	d.Healthy()
 	var made wire.Campaign
 	d.Call("POST", "/v1/campaigns", wire.CampaignSpec{Target: d.Upload(gossip(t)), Strategy: "random", Seed: 5, Clean: 1, Runs: 1}, &made)
-	c := d.until(made.ID, 30*time.Second, "a run is under way", func(c wire.Campaign) bool { return len(c.Running) == 1 })
+	c := d.until(made.ID, time.Minute, "a run is under way", func(c wire.Campaign) bool { return len(c.Running) == 1 })
 	run := c.Running[0]
 	// It is in its workload once the target said something to somebody.
-	harness.Until(t, 20*time.Second, "messages cross", func() error {
+	harness.Until(t, time.Minute, "messages cross", func() error {
 		status, body, err := d.Try("GET", "/metrics", nil)
 		if err != nil || status != 200 || !strings.Contains(string(body), "text GOSSIP") {
 			return fmt.Errorf("%d %v", status, err)
@@ -220,7 +220,7 @@ func TestSwitchDiesInARun(t *testing.T) {
 		return nil
 	})
 	b.Switch.Kill()
-	d.until(made.ID, 30*time.Second, "the run ends", func(c wire.Campaign) bool { return c.Done > 0 })
+	d.until(made.ID, time.Minute, "the run ends", func(c wire.Campaign) bool { return c.Done > 0 })
 	var r wire.Run
 	d.Call("GET", "/v1/runs/"+run, nil, &r)
 	if r.Verdict.Value != "unknown" || !strings.Contains(r.Verdict.Reason, datapath) {
@@ -228,7 +228,7 @@ func TestSwitchDiesInARun(t *testing.T) {
 	}
 	b.StartSwitch()
 	d.Healthy()
-	end := d.until(made.ID, 90*time.Second, "the campaign ends", ended) // its last run cuts
+	end := d.until(made.ID, 3*time.Minute, "the campaign ends", ended) // its last run cuts
 	if end.State != "done" {
 		t.Errorf("%s: %s", end.State, end.Reason)
 	}

@@ -37,7 +37,7 @@ func prometheus(t *testing.T, d *daemon) string {
 	cmd := exec.Command("prometheus", "--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+addr)
 	cmd.Dir = dir
 	p := harness.StartCommand(t, cmd)
-	harness.Until(t, 30*time.Second, "prometheus is ready", func() error {
+	harness.Until(t, time.Minute, "prometheus is ready", func() error {
 		res, err := http.Get("http://" + addr + "/-/ready")
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, p.Stderr())
@@ -101,7 +101,7 @@ func TestPrometheusDuringACampaign(t *testing.T) {
 	var made wire.Campaign
 	// Redis loses acknowledged writes at every failover, so there is a finding.
 	d.Call("POST", "/v1/campaigns", wire.CampaignSpec{Target: "redis-sentinel", Strategy: "random", Seed: 11, Clean: 1, Runs: 1}, &made)
-	c := d.until(made.ID, 150*time.Second, "the campaign ends", ended)
+	c := d.until(made.ID, 3*time.Minute, "the campaign ends", ended)
 	runs := d.runs(made.ID)
 	i := slices.IndexFunc(runs, func(r wire.RunRow) bool { return r.Proof != nil })
 	if c.State != "done" || c.Findings == 0 || i < 0 {
@@ -115,7 +115,7 @@ func TestPrometheusDuringACampaign(t *testing.T) {
 	if len(qs) < 10 {
 		t.Errorf("only %d queries", len(qs))
 	}
-	harness.Until(t, 15*time.Second, "every query of the dashboard answers", func() error {
+	harness.Until(t, time.Minute, "every query of the dashboard answers", func() error {
 		var empty []string
 		for _, q := range qs {
 			got, err := ask(addr, q, began, time.Now())

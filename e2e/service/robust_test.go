@@ -120,7 +120,7 @@ func TestPartitionsByHandInHardHours(t *testing.T) {
 	t.Run("its time ends while the switch is away", func(t *testing.T) {
 		d.partition(wire.PartitionSpec{Name: "late", Partition: cut, For: wire.Span(2 * time.Second)})
 		b.VSCtl("set-controller", bridge, "tcp:127.0.0.1:9", "--", "set", "controller", bridge, "connection_mode=out-of-band")
-		harness.Until(t, 20*time.Second, "its heal says that the switch is away", func() error {
+		harness.Until(t, time.Minute, "its heal says that the switch is away", func() error {
 			if p := d.State("late", "healing"); !strings.Contains(p.Reason, "switch is not connected") {
 				return fmt.Errorf("%+v", p)
 			}

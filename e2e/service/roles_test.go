@@ -58,7 +58,7 @@ func (o *other) join(b *bench, want of13.Role) {
 // role waits until the daemon says that it has this role.
 func (d *daemon) role(want string) {
 	d.t.Helper()
-	harness.Until(d.t, 10*time.Second, "its role is "+want, func() error {
+	harness.Until(d.t, time.Minute, "its role is "+want, func() error {
 		var sw wire.Switches
 		d.Call("GET", "/v1/switches", nil, &sw)
 		if len(sw.Items) != 1 || sw.Items[0].Role != want {
@@ -89,7 +89,7 @@ func TestTwoControllers(t *testing.T) {
 	taker.join(b, of13.RoleMaster)
 	d.role("slave")
 	var p wire.PartitionStatus
-	harness.Until(t, 10*time.Second, "the partition failed", func() error {
+	harness.Until(t, time.Minute, "the partition failed", func() error {
 		d.Call("GET", "/v1/partitions/mine", nil, &p)
 		if p.State != "failed" || !strings.Contains(p.Reason, "another controller is master of the switch") {
 			return fmt.Errorf("%+v", p)
@@ -150,7 +150,7 @@ func TestRunOfASlaveIsUnknown(t *testing.T) {
 	})
 	// The run's taps are open soon; its bridge can be managed by a socket, as
 	// by one more controller.
-	harness.Until(t, 30*time.Second, "gate rules are installed", func() error {
+	harness.Until(t, time.Minute, "gate rules are installed", func() error {
 		var sw wire.Switches
 		d.Call("GET", "/v1/switches", nil, &sw)
 		for _, s := range sw.Items {

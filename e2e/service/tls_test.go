@@ -32,7 +32,7 @@ func TestTLSWithOpenVSwitch(t *testing.T) {
 		from := len(d.Stderr())
 		b.VSCtl("del-controller", bridge)
 		b.controller(scheme + ":" + d.OpenFlow)
-		harness.Until(t, 20*time.Second, what+" is refused", func() error {
+		harness.Until(t, time.Minute, what+" is refused", func() error {
 			if said := d.Stderr()[from:]; !strings.Contains(said, says) {
 				return fmt.Errorf("it said %s", said)
 			}

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"netsplit/controller"
+	"netsplit/e2e/harness"
 	"netsplit/e2e/need"
 	"netsplit/e2e/traffic"
 	"netsplit/internal/labtest"
@@ -209,20 +210,10 @@ func (b *bench) appctl(args ...string) string {
 	return b.do("ovs-appctl", append([]string{"-t", b.path("vs.ctl")}, args...)...)
 }
 
-// until waits up to 20 s for f to succeed.
+// until waits for f to succeed; the first try after 20 s has to.
 func (b *bench) until(what string, f func() error) {
 	b.tb.Helper()
-	end := time.Now().Add(20 * time.Second)
-	for {
-		err := f()
-		if err == nil {
-			return
-		}
-		if time.Now().After(end) {
-			b.tb.Fatalf("%s: not within 20 s: %v", what, err)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	harness.Until(b.tb, 20*time.Second, what, f)
 }
 
 func (b *bench) addHost(i int) {

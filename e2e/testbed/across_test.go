@@ -122,7 +122,7 @@ func (p *post) expect(what string, passes func(from, to string, w way) bool) {
 		}
 		return false
 	}
-	harness.Until(p.r.t, 30*time.Second, what+": what passes arrives", func() error {
+	harness.Until(p.r.t, time.Minute, what+": what passes arrives", func() error {
 		sent := map[string]bool{}
 		for _, l := range letters {
 			if sent[l.text] {

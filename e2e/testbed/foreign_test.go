@@ -103,7 +103,7 @@ func TestARuleThatComesLater(t *testing.T) {
 		}
 		named := func(when string) {
 			t.Helper()
-			harness.Until(t, 20*time.Second, "the partition names the rule that came "+when, func() error {
+			harness.Until(t, time.Minute, "the partition names the rule that came "+when, func() error {
 				_, b := d.try("GET", "/v1/partitions/"+what, nil)
 				if s := string(b); !strings.Contains(s, `"requested"`) || !strings.Contains(s, "priority=60000") || strings.Contains(s, "left as it is") {
 					return errors.New(s)

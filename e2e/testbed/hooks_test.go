@@ -50,7 +50,7 @@ func (r *rack) sshd() (ssh string) {
 		r.in(h, "ip", "link", "set", in, "up")
 		harness.StartCommand(r.t, exec.Command("ip", "netns", "exec", h.netns(), "/usr/sbin/sshd", "-D", "-e", "-f", r.Path("sshd_config")))
 		h.exec = "[" + strings.ReplaceAll(ssh, " ", ", ") + ", root@" + h.mgmt() + "]"
-		harness.Until(r.t, 30*time.Second, "sshd listens on "+h.name, func() error {
+		harness.Until(r.t, time.Minute, "sshd listens on "+h.name, func() error {
 			c, err := net.DialTimeout("tcp", h.mgmt()+":2222", time.Second)
 			if err == nil {
 				c.Close()
