@@ -49,8 +49,8 @@ func get[T any](t *testing.T, what string, c <-chan T) T {
 	select {
 	case v := <-c:
 		return v
-	case <-time.After(5 * time.Second):
-		t.Fatalf("%s: nothing within 5 s", what)
+	case <-time.After(30 * time.Second):
+		t.Fatalf("%s: nothing within 30 s", what)
 		panic("unreachable")
 	}
 }
@@ -79,7 +79,7 @@ func start(t *testing.T, cfg controller.Config, model switchtest.Config) (*contr
 }
 
 func soon(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -210,8 +210,8 @@ func TestRestartedSwitchIsRepaired(t *testing.T) {
 	select {
 	case err := <-down:
 		t.Log("session ended:", err)
-	case <-time.After(10 * time.Second):
-		t.Fatal("the death of the switch was not noticed within 10 s")
+	case <-time.After(30 * time.Second):
+		t.Fatal("the death of the switch was not noticed within 30 s")
 	}
 	b.startSwitch()
 	if err := f.Ready(within(t)); err != nil {
@@ -233,8 +233,8 @@ func TestTamperingIsReportedAndRepaired(t *testing.T) {
 		select {
 		case x := <-seen:
 			return x
-		case <-time.After(5 * time.Second):
-			t.Fatalf("%s: not reported within 5 s", what)
+		case <-time.After(30 * time.Second):
+			t.Fatalf("%s: not reported within 30 s", what)
 			panic("unreachable")
 		}
 	}

@@ -491,12 +491,12 @@ func TestAGatePortThatGoesDownIsToldAndOpensThePairs(t *testing.T) {
 	b.expect("all held", func(model.NodeID, model.NodeID) bool { return false })
 	b.do("ip", "-n", b.sw(), "link", "set", gateReader, "down")
 	var reported []string
-	for deadline := time.After(10 * time.Second); !strings.Contains(strings.Join(reported, "\n"), "went down"); {
+	for deadline := time.After(30 * time.Second); !strings.Contains(strings.Join(reported, "\n"), "went down"); {
 		select {
 		case err := <-faults:
 			reported = append(reported, err.Error())
 		case <-deadline:
-			t.Fatalf("not told within 10 s; told %q", reported)
+			t.Fatalf("not told within 30 s; told %q", reported)
 		}
 	}
 	t.Logf("told %q", reported)

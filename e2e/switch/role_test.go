@@ -96,8 +96,8 @@ func TestDemotedWhileGating(t *testing.T) {
 			t.Error(err)
 		}
 		t.Logf("noticed after %v", time.Since(began).Round(time.Millisecond))
-	case <-time.After(5 * time.Second):
-		t.Fatal("not noticed within 5 s")
+	case <-time.After(30 * time.Second):
+		t.Fatal("not noticed within 30 s")
 	}
 	if err := f.Cut(within(t), 1, shapes[0].p); !errors.Is(err, fabric.ErrSlave) {
 		t.Errorf("cut as slave: %v", err)
