@@ -40,12 +40,7 @@ func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 	}
 	ev.Exits, ev.Hung = r.procs.Exits()
 	s.flush()
-	if n, all := s.rec.Waits(); n > 0 {
-		s.Note("the record was written more slowly than packets came: %d entries had to wait, %v in all", n, all.Round(time.Millisecond))
-	}
-	if err := s.rec.Flush(); err != nil {
-		s.Fail("%v", err)
-	}
+	s.written()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if res.Reached {
@@ -71,6 +66,16 @@ func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 		}
 	}
 	ev.MaxLost, ev.MaxWindow = r.c.Spec.MaxLost, r.c.Spec.MaxWindow
+}
+
+// written waits until all so far is written, and enters what came of it.
+func (s *session) written() {
+	if n, all := s.rec.Waits(); n > 0 {
+		s.Note("the record was written more slowly than packets came: %d entries had to wait, %v in all", n, all.Round(time.Millisecond))
+	}
+	if err := s.rec.Flush(); err != nil {
+		s.Fail("%v", err)
+	}
 }
 
 // report enters what the session knows by itself. s.mu is held.

@@ -3,6 +3,9 @@ package run
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -41,6 +44,52 @@ func TestNoPacketWaitsForTheDisk(t *testing.T) {
 	<-passed
 	if len(gate.released) != 100 {
 		t.Errorf("%d packets of 100 were released", len(gate.released))
+	}
+}
+
+// TestASlowDiskIsToldOf: what had to wait for it is counted in the record.
+func TestASlowDiskIsToldOf(t *testing.T) {
+	disk := stuckDisk{make(chan struct{})}
+	s := testSession(t, model.Scenario{}, &idleGate{})
+	s.rec.Capture(disk)
+	gossip(t, s, "n1", "n2", "G n1=A") // the disk is stuck from here on
+	more := make(chan struct{})
+	var taken atomic.Int64
+	go func() {
+		defer close(more)
+		for range 20_000 { // more than the queue takes
+			s.rec.Append(rundir.RulesFile, 1)
+			taken.Add(1)
+		}
+	}()
+	for n := int64(-1); n < 1000 || n != taken.Load(); time.Sleep(100 * time.Millisecond) { // until it waits
+		n = taken.Load()
+	}
+	if n := taken.Load(); n == 20_000 {
+		t.Error("there is no end to what waits")
+	}
+	close(disk.goOn)
+	<-more
+	s.written()
+	events, _, err := rundir.ReadLines[model.Event](s.rec.Dir, rundir.EventsFile)
+	if err != nil || len(events) == 0 || !strings.Contains(events[len(events)-1].Note, "had to wait") || !s.whole() {
+		t.Errorf("%d events, the last %+v, %v", len(events), events[max(0, len(events)-1):], err)
+	}
+}
+
+// fullDisk is a capture on a disk that has no room.
+type fullDisk struct{ stuckDisk }
+
+func (fullDisk) Write(model.Frame, string) error { return syscall.ENOSPC }
+
+// TestARunOnAFullDiskIsUnknown, with the reason.
+func TestARunOnAFullDiskIsUnknown(t *testing.T) {
+	s := testSession(t, model.Scenario{}, &idleGate{})
+	s.rec.Capture(fullDisk{})
+	gossip(t, s, "n1", "n2", "G n1=A")
+	s.written()
+	if got := fmt.Sprint(s.incomplete); s.whole() || !strings.Contains(got, "no space left") {
+		t.Errorf("the run is incomplete since %s", got)
 	}
 }
 
