@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -154,13 +155,30 @@ func spec(name string, a, b model.NodeID) model.PartitionSpec {
 	return model.PartitionSpec{Name: name, Partition: model.Partition{Shape: model.Partial, Effect: model.Drop, Groups: [][]model.NodeID{{a}, {b}}}}
 }
 
-// cut cuts two hosts from one another and waits until that is in force.
+// cut cuts two hosts from one another and waits until that is in force, and said so.
 func (r *room) cut(name string, a, b model.NodeID) {
 	r.t.Helper()
 	if _, err := r.Create(r.t.Context(), spec(name, a, b)); err != nil {
 		r.t.Fatal(err)
 	}
 	r.is(name, model.PartitionInForce)
+	r.said(name, model.PartitionInForce)
+}
+
+// said waits until a state was reported, which comes after it was stored.
+func (r *room) said(name string, state model.PartitionState) {
+	r.t.Helper()
+	what := "told " + name + " " + string(state)
+	said := func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return slices.Contains(r.all, what)
+	}
+	for end := time.Now().Add(limit); !said(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			r.t.Fatalf("not said in time: %s", what)
+		}
+	}
 }
 
 // is waits until a partition is in a state.

@@ -320,6 +320,7 @@ func TestWhatADeadDaemonLeft(t *testing.T) {
 			t.Errorf("%s: %+v", name, st)
 		}
 	}
+	r.said("here", model.PartitionHealed)
 	if got, want := r.so(), "told here healing; pass again n1>n2; told here healed"; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
