@@ -298,13 +298,17 @@ func replayed(t *testing.T, campaign harness.Result) {
 // withoutCut repeats a run that cut something and lost writes, without its cut: they
 // are lost then, too.
 func withoutCut(t *testing.T, dir string, runs []harness.Record) {
-	i := slices.IndexFunc(runs, func(r harness.Record) bool { return r.Proof != nil && r.Failed("lost-acknowledged-writes") })
+	const lost = "acknowledged writes lost at a forced failover"
+	i := slices.IndexFunc(runs, func(r harness.Record) bool {
+		return r.Proof != nil && slices.ContainsFunc(r.Verdict.Failures, func(f model.Failure) bool { return f.Signature == lost })
+	})
 	if i < 0 {
 		t.Fatalf("no run that cut something lost writes: %s", harness.Verdicts(runs))
 	}
 	res := harness.Run(t, "replay", runs[i].Run, "-n", "1", "--without-cut", "--runs-dir", dir, "--progress", "plain")
-	if want := "1/1 replays of " + runs[i].Run + " without its cut failed"; res.Code != 0 || !strings.Contains(res.Stdout, want) {
-		t.Fatalf("want %q: %s", want, res)
+	if want := "/1 replays of " + runs[i].Run + " without its cut failed"; res.Code != 0 || !strings.Contains(res.Stdout, want) ||
+		!regexp.MustCompile(`(?m)^  1/1: data, .*`+lost+`$`).MatchString(res.Stdout) {
+		t.Fatalf("want %q, and 1/1: data, … %s: %s", want, lost, res)
 	}
 	_, where, _ := strings.Cut(res.Stdout, "records: ")
 	again := harness.Records(t, dir, filepath.Base(strings.TrimSpace(where)))
