@@ -334,7 +334,7 @@ func (c *Controller) admit(sw *Switch) error {
 		case <-sw.over:
 			return sw.err
 		case <-time.After(c.cfg.HandshakeTimeout):
-			return fmt.Errorf("%w: %s was connected from %s, and what it sent last is still worked on; it may try again", ErrDuplicate, sw.id, remote(old.conn))
+			return fmt.Errorf("%w: %s was connected from %s, and its last messages are still being processed; it may try again", ErrDuplicate, sw.id, remote(old.conn))
 		}
 	}
 }

@@ -182,7 +182,7 @@ func byRole(p model.Partition, w Where) (model.Partition, error) {
 	var off []model.NodeID
 	switch {
 	case len(who.Have) == 0:
-		return p, fmt.Errorf("partition: %s: nobody has role %q now: of %v, none says so", p.Shape, p.Role, who.Of)
+		return p, fmt.Errorf("partition: %s: nobody has role %q now: none of %v says so", p.Shape, p.Role, who.Of)
 	case p.Shape == model.LeaderIn && len(have) == 0:
 		return p, fmt.Errorf("partition: %s: %v has role %q, and is not among those to be cut off, %v", p.Shape, who.Have, p.Role, may)
 	case p.Shape == model.LeaderIn:

@@ -78,7 +78,7 @@ func (p Probe) Check(bad func(key, format string, args ...any)) {
 		}
 	}
 	if p.Limit < 0 {
-		bad("limit", "limit %v: give a time ahead, as in 1s", p.Limit)
+		bad("limit", "limit %v: write a time greater than 0, such as 1s", p.Limit)
 	}
 }
 

@@ -60,5 +60,5 @@ func WhoHas(ctx context.Context, name string, role model.Role, ask func(context.
 	case err != nil:
 		return out, fmt.Errorf("%w: nobody says that it has role %q, and not all could be asked: %w", model.ErrUnavailable, name, err)
 	}
-	return out, fmt.Errorf("%w: nobody has role %q now: of %v, none says so", model.ErrUnavailable, name, out.Of)
+	return out, fmt.Errorf("%w: nobody has role %q now: none of %v says so", model.ErrUnavailable, name, out.Of)
 }

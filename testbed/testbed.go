@@ -132,7 +132,7 @@ func (b *Testbed) takeSwitches(ctx context.Context, c Config) error {
 			HostPort: func(id model.DatapathID, host model.NodeID, err error) {
 				c.Events.HostPort(host, err)
 				if err != nil {
-					b.trouble("host %s hangs on no port of switch %s: %v", host, id, err)
+					b.trouble("host %s is on no port of switch %s: %v", host, id, err)
 				}
 			},
 			OtherPort: func(id model.DatapathID, port model.Port, err error) {

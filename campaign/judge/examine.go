@@ -205,7 +205,7 @@ func (x *Examination) protocols(f *runFiles) {
 		}
 		switch {
 		case p.Dissector == classify.NameFallback && c.requested > 0:
-			x.fact("%s: %d messages begin as requests of HTTP do: reader %s tells more, %s where answers go on as long as their connection", at, c.requested, classify.NameHTTP, classify.NameHTTPStream)
+			x.fact("%s: %d messages begin like HTTP requests: reader %s shows more, %s if answers last as long as their connection", at, c.requested, classify.NameHTTP, classify.NameHTTPStream)
 		case p.Dissector == classify.NameFallback && p.Transport == "tcp" && c.between > 0 && !p.Optional:
 			x.fact("%s: nodes speak to one another there (%d messages), and what one says is known when the other speaks next, which across a cut it seldom does: "+
 				"little is then there to heal at but what is sent again and connections that are opened; reader %s reads binary messages that tell their length, reader %s lines, with the bytes that some of them count, reader %s JSON (what to write is below, if it was found)", at, c.between, classify.NameFrames, classify.NameText, classify.NameJSON)

@@ -180,7 +180,7 @@ func TestExamineFindsWhatIsWrong(t *testing.T) {
 		{"HTTP to a reader that knows nothing", func(f *runFiles) {
 			f.target.Protocols[0].Dissector = "fallback"
 			f.events[1].Message.Fields = append(f.events[1].Message.Fields, model.Field{Name: "token0", Value: "GET"})
-		}, "", "protocol fallback on tcp port 7000: 1 messages begin as requests of HTTP do: reader http tells more, http-stream where answers go on"},
+		}, "", "protocol fallback on tcp port 7000: 1 messages begin like HTTP requests: reader http shows more, http-stream if answers last"},
 		{"nodes that speak to a reader that knows nothing", func(f *runFiles) {
 			f.target.Protocols[0].Dissector = "fallback"
 			f.events[1].Message.Bytes = 9

@@ -160,7 +160,7 @@ func (s *session) keep(held *heldFrame) {
 func (s *session) decideKept(d model.Decision) *model.HeldPacket {
 	k := s.faults.kept[d.Frame]
 	if k == nil {
-		s.incomplete = append(s.incomplete, "a decision came about a packet that nobody keeps: please report it")
+		s.incomplete = append(s.incomplete, "a decision about a packet that is not held: please report it")
 		return nil
 	}
 	if !d.Keep {

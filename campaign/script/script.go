@@ -188,7 +188,7 @@ func (s *Script) Holders(role string) (have []Host) {
 // AwaitRole waits until a host has a role, one of those named if any are, and
 // returns the first of them. The script ends if none has within the limit.
 func (s *Script) AwaitRole(limit time.Duration, role string, among ...Host) (h Host) {
-	text := "await that somebody has role " + role
+	text := "await that a host has role " + role
 	if len(among) > 0 {
 		text = fmt.Sprintf("await that one of %s has role %s", names(among), role)
 	}

@@ -58,7 +58,7 @@ func newFirst(at string, m model.First, transport string) (opener, error) {
 func (f *opener) behind(i int, before []opener) error {
 	for _, b := range before {
 		if len(b.begins) > 0 && bytes.HasPrefix(f.begins, b.begins) {
-			return fmt.Errorf("frames.first[%d]: what begins so is taken for %q, which stands before it: put it before that", i, b.name)
+			return fmt.Errorf("frames.first[%d]: a message that begins so matches %q first: put this one before it", i, b.name)
 		}
 	}
 	return nil

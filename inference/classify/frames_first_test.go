@@ -79,7 +79,7 @@ func TestBeginningsThatCannotBe(t *testing.T) {
 	}
 	p := greeted()
 	p.Frames.First[0], p.Frames.First[1] = p.Frames.First[1], p.Frames.First[0]
-	if _, err := New(p); err == nil || !strings.Contains(err.Error(), `frames.first[1]: what begins so is taken for "start"`) {
+	if _, err := New(p); err == nil || !strings.Contains(err.Error(), `frames.first[1]: a message that begins so matches "start" first`) {
 		t.Errorf("a beginning behind one that is part of it: %v", err)
 	}
 }

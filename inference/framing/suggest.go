@@ -23,8 +23,8 @@ type Suggestion struct {
 
 // Why there is no framing. Each goes on a sentence that begins with the port.
 const (
-	WhyFew     = "too little was said to see how messages are told apart"
-	WhyText    = "what is said is text: reader text or http may do"
+	WhyFew     = "too few bytes to see how messages are separated"
+	WhyText    = "the bytes are text: reader text or http may do"
 	WhyTLS     = "it is encrypted (TLS): no reader sees messages in it"
 	WhyOneSize = "messages seem to be of one size, so that any number that does not change would do as their length: the protocol's documentation has to tell"
 	WhyNone    = "no fixed place was found that holds the length of every message"

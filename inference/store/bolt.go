@@ -56,7 +56,7 @@ func guard(path string, fn func() error) (err error) {
 type callerPanic struct{ value any }
 
 func damagedError(path, why string) error {
-	return fmt.Errorf("store %s: %w (%s): restore the file from a backup, or move it aside and start anew; "+
+	return fmt.Errorf("store %s: %w (%s): restore the file from a backup, or move it aside to start with a new one; "+
 		"the run directories are not affected", path, model.ErrDamaged, why)
 }
 

@@ -210,7 +210,7 @@ func build(ctx context.Context, root string, r Release, dir string, p *printer, 
 			if lock == nil {
 				return nil, fmt.Errorf("the fetched file is not an archive: %s: check the Maven mirror or proxy (~/.m2/settings.xml)", m)
 			}
-			return nil, fmt.Errorf("the fetched files are not the expected ones: %s; nothing is kept. The hashes are those of %s: check the Maven or pip mirror, or, if you changed the catalogue, make the list anew with: %s --write-lock", m, why, r.GetCommand())
+			return nil, fmt.Errorf("the fetched files are not the expected ones: %s; nothing is kept. The hashes are those of %s: check the Maven or pip mirror, or, if you changed the catalogue, make the list again with: %s --write-lock", m, why, r.GetCommand())
 		}
 		before = m.String()
 		p.printf("%s: damaged files (%s): fetching them once more", r, m)

@@ -31,7 +31,7 @@ func parseLock(b []byte) ([]entry, error) {
 		}
 		m := lockLine.FindStringSubmatch(s.Text())
 		if m == nil || !filepath.IsLocal(m[2]) {
-			return nil, fmt.Errorf("line %d is not one of sha256sum: delete the file and fetch again to write it anew", n)
+			return nil, fmt.Errorf("line %d is not one of sha256sum: delete the file and fetch again", n)
 		}
 		out = append(out, entry{m[2], m[1]})
 	}
@@ -39,7 +39,7 @@ func parseLock(b []byte) ([]entry, error) {
 		return nil, fmt.Errorf("read lines: %w", err)
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("it has no lines: delete it and fetch again to write it anew")
+		return nil, fmt.Errorf("it has no lines: delete it and fetch again")
 	}
 	return out, nil
 }

@@ -68,7 +68,7 @@ func (f *Fabric) openPorts() error {
 		}
 		p, err := m.line.open()
 		if err != nil {
-			return errors.Join(fmt.Errorf("fabric: testbed %s: gate port of switch %s: %w; mend it, or gate by packet-in", f.cfg.Testbed.Name, m.id, err), f.closePorts())
+			return errors.Join(fmt.Errorf("fabric: testbed %s: gate port of switch %s: %w; fix it, or gate by packet-in", f.cfg.Testbed.Name, m.id, err), f.closePorts())
 		}
 		m.line.port = p
 		close(m.line.up)

@@ -39,7 +39,7 @@ func (m *Manager) Down(ctx context.Context, name string) error {
 			return errors.Join(err, m.stopIfUnused(ctx, labs))
 		}
 		if rerr := m.remove(ctx, s); rerr != nil {
-			return errors.Join(fmt.Errorf("lab %s: %w; mend that and take it down again", name, rerr), err)
+			return errors.Join(fmt.Errorf("lab %s: %w; fix that and take it down again", name, rerr), err)
 		}
 		delete(labs, name)
 	}

@@ -357,7 +357,7 @@ func (p *pupil) install(ctx context.Context, rules []rule) {
 	}
 	p.ours = wanted
 	if err := p.sw.Apply(ctx, mods...); err != nil && p.ctx.Err() == nil {
-		p.once(fmt.Sprintf("%s: less will be heard there", strings.Join(strings.Fields(err.Error()), " ")))
+		p.once(fmt.Sprintf("%s: netsplit will see less there", strings.Join(strings.Fields(err.Error()), " ")))
 	}
 }
 

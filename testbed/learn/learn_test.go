@@ -191,7 +191,7 @@ func TestOddSwitches(t *testing.T) {
 			return nil
 		}
 		c := teach(t, Config{}, no)
-		c.until("it is said", func() bool { return c.reported("less will be heard there") })
+		c.until("it is said", func() bool { return c.reported("netsplit will see less there") })
 	})
 	t.Run("told not to forward", func(t *testing.T) {
 		c := teach(t, Config{NoForward: true}, three)

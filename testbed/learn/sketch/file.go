@@ -154,13 +154,13 @@ func (w *writer) port(at At, p *port) {
 	ip, why := choose(h)
 	var doubts []string
 	if len(also) > 0 {
-		doubts = append(doubts, fmt.Sprintf("%s was heard at %s too: did the host move, or do both ports lead to it?", mac(m), strings.Join(also, " and ")))
+		doubts = append(doubts, fmt.Sprintf("%s was also seen at %s: did the host move, or do both ports lead to it?", mac(m), strings.Join(also, " and ")))
 	}
 	if why != "" {
 		doubts = append(doubts, why)
 	}
 	if other := w.holders[ip]; ip.IsValid() && other != "" {
-		doubts = append(doubts, fmt.Sprintf("%s was heard at %s too, from another mac: two hosts with one address?", ip, other))
+		doubts = append(doubts, fmt.Sprintf("%s was also seen at %s, from another mac: two hosts with one address?", ip, other))
 	}
 	entry, err := w.entry(at, p, m, ip)
 	if err != nil { // others' words may be right, and what was heard is not to be lost
@@ -221,12 +221,12 @@ func (w *writer) several(where string, at At, p *port, macs [][6]byte) {
 	}
 	guess := "another switch or a router is behind it, or one host with several addresses"
 	if elsewhere > 0 {
-		guess = fmt.Sprintf("%d of them were heard at other ports, too: it may lead to one of these switches by something that LLDP does not cross; then it belongs under links", elsewhere)
+		guess = fmt.Sprintf("%d of them were also seen at other ports: it may lead to one of these switches through something that LLDP does not cross; then it belongs under links", elsewhere)
 	}
 	if len(macs) > len(observed) {
 		observed = append(observed, "…")
 	}
-	w.remark(&w.hosts, decide+"%s: %s MAC addresses were heard (%s): %s.", where, number, strings.Join(observed, "; "), guess)
+	w.remark(&w.hosts, decide+"%s: %s MAC addresses were seen (%s): %s.", where, number, strings.Join(observed, "; "), guess)
 }
 
 func (w *writer) portsOf(m [6]byte) []At {
@@ -254,9 +254,9 @@ func choose(h *sender) (netip.Addr, string) {
 	case len(all) > 1:
 		return netip.Addr{}, fmt.Sprintf("its packets have the addresses %s: a router?", join(all[:min(len(all), 4)]))
 	case len(h.own)+len(h.passed) > 0:
-		return netip.Addr{}, fmt.Sprintf("only %s was heard, and netsplit serve wants an IPv4 address by which others reach the host: have it ping by that", join(slices.Concat(h.own, h.passed)))
+		return netip.Addr{}, fmt.Sprintf("only %s was seen, but netsplit serve needs an IPv4 address by which others reach the host: have it ping by that", join(slices.Concat(h.own, h.passed)))
 	}
-	return netip.Addr{}, "it sends, but no address of it was heard: have it ping another host"
+	return netip.Addr{}, "it sends packets, but no address of it was seen: have it ping another host"
 }
 
 // portOf is how a port is written: by name if that is asked for and no other
