@@ -132,7 +132,6 @@ func (a *Access) page() (string, time.Time, error) {
 
 const enterPath = "/access"
 
-// enter takes a one-time address and lets the browser in.
 func (s *server) enter(w http.ResponseWriter, r *http.Request) {
 	a := s.Access
 	code := r.URL.Query().Get("code")
@@ -174,7 +173,6 @@ func withPeer(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// of says what a request may do.
 func (a *Access) of(r *http.Request) level {
 	if peer, ok := r.Context().Value(peerKey{}).(int); ok {
 		if trust.Own(peer) {

@@ -19,7 +19,6 @@ import (
 	"netsplit/api/trust"
 )
 
-// operations are all that the contract has, as METHOD PATH.
 func operations(t *testing.T) []string {
 	t.Helper()
 	b, err := os.ReadFile("openapi.json")
@@ -97,7 +96,6 @@ func (l from) Accept() (net.Conn, error) {
 	return &trust.Conn{Conn: c, Peer: l.user}, err
 }
 
-// serveOn serves on a listener until the test ends.
 func serveOn(t *testing.T, h http.Handler, ln net.Listener) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

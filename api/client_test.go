@@ -29,7 +29,6 @@ func connect(t *testing.T, base, token string) *client.Client {
 	return c
 }
 
-// read is what is at a path.
 func read[T any](srv *httptest.Server, path string) (out T, err error) {
 	req, err := http.NewRequest(http.MethodGet, srv.URL+path, nil)
 	if err != nil {

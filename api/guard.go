@@ -112,7 +112,6 @@ func (b *begunWriter) Write(p []byte) (int, error) {
 	return b.ResponseWriter.Write(p)
 }
 
-// Unwrap is for http.ResponseController.
 func (b *begunWriter) Unwrap() http.ResponseWriter { return b.ResponseWriter }
 
 func (s *server) hostAllowed(host string) bool {

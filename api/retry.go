@@ -18,8 +18,6 @@ type RetryHeaders struct {
 	Prefer string `header:"Prefer" maxLength:"100" doc:"wait=N waits up to N seconds (at most 60) for the outcome (RFC 7240)"`
 }
 
-// once runs fn, or, if a request with the same key was answered before, gives
-// that answer again.
 func once[B, O any](s *server, in RetryHeaders, operation string, req B, fn func() (O, error)) (result O, failed error) {
 	var zero O
 	run := func() (O, error) {
@@ -83,7 +81,6 @@ func once[B, O any](s *server, in RetryHeaders, operation string, req B, fn func
 // waitStep is how often the outcome is looked for during Prefer: wait.
 const waitStep = 50 * time.Millisecond
 
-// wait looks until done or until the time that Prefer asks for is over.
 func wait[O any](ctx context.Context, prefer string, now O, done func(O) bool, look func() (O, error)) (O, error) {
 	end := time.NewTimer(preferWait(prefer))
 	defer end.Stop()

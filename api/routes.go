@@ -97,7 +97,6 @@ func openAPIConfig() huma.Config {
 	return c
 }
 
-// routes names every route.
 func (s *server) routes() {
 	get(s, "/v1/campaigns", "list-campaigns", "List campaigns, newest first", s.listCampaigns)
 	post(s, "/v1/campaigns", "create-campaign", "Start a campaign", http.StatusAccepted, s.createCampaign)

@@ -28,7 +28,6 @@ const (
 	certLife = 10 * 365 * 24 * time.Hour
 )
 
-// loadTLS reads a certificate and its key, and returns the fingerprint, too.
 func loadTLS(cert, key string) (*tls.Config, string, error) {
 	pair, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil {

@@ -41,7 +41,6 @@ func (t *topTypes) add(messageType, verdict string) {
 	t.shown[messageType] = map[string]uint64{verdict: 1}
 }
 
-// admit counts a type that is not shown and says whether it shall be.
 func (t *topTypes) admit(messageType string) bool {
 	if _, ok := t.watched[messageType]; !ok && len(t.watched) >= maxWatched {
 		least := t.least(func(k string) bool { return t.shown[k] == nil })

@@ -50,7 +50,6 @@ func (s *Service) readBooks(campaign string) (*books, error) {
 	return b, nil
 }
 
-// add enters a run.
 func (b *books) add(r *model.RunSummary) {
 	for _, inv := range r.Scenario.Observe {
 		if _, ok := b.observed[inv.ID]; !ok {

@@ -77,7 +77,6 @@ func (s *Service) CancelCampaign(ctx context.Context, id string) (model.Campaign
 	return s.Campaign(ctx, id)
 }
 
-// runCampaign executes one campaign to its end.
 func (s *Service) runCampaign(ctx context.Context, j *job) error {
 	spec := j.c.Spec
 	base, dir, err := s.uploads().Load(spec.Target)
@@ -161,7 +160,6 @@ func (s *Service) search(ctx context.Context, j *job, t *model.Target, r *labRun
 	return err
 }
 
-// joinReasons puts those that are not empty one after the other.
 func joinReasons(reasons ...string) string {
 	return strings.Join(slices.DeleteFunc(reasons, func(s string) bool { return s == "" }), "; ")
 }
@@ -213,7 +211,6 @@ func (s *Service) runStarted(j *job, target, run string, sc model.Scenario) {
 	s.tell("run", run, "running", sc.Why)
 }
 
-// runFinished stores a run and what it found.
 func (s *Service) runFinished(j *job, sum model.RunSummary) {
 	fresh := s.book(j, &sum)
 	s.metrics.RunDone(sum.Target, sum.Scenario.Strategy, sum.Verdict.Value)

@@ -46,7 +46,6 @@ func TestADiskThatIsFullIsUnwell(t *testing.T) {
 	}
 }
 
-// TestTheRoomOfAFolderIsKnown, and that one is gone.
 func TestTheRoomOfAFolderIsKnown(t *testing.T) {
 	dir := t.TempDir()
 	if r, err := roomAt(dir); err != nil || r.bytes <= 0 {

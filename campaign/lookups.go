@@ -40,7 +40,6 @@ func (s *Service) allCampaigns() ([]model.Campaign, error) {
 	return all(func(c string) ([]model.Campaign, string, error) { return s.store.ListCampaigns(page, c) })
 }
 
-// allRuns lists a campaign's runs by their number.
 func (s *Service) allRuns(campaign string) ([]model.RunSummary, error) {
 	rows, err := all(func(c string) ([]model.RunRow, string, error) { return s.store.ListRuns(campaign, page, c) })
 	if err != nil {
@@ -50,7 +49,6 @@ func (s *Service) allRuns(campaign string) ([]model.RunSummary, error) {
 	return whole(rows, func(r model.RunRow) (model.RunSummary, error) { return s.store.GetRun(r.Run) })
 }
 
-// whole gets what rows of a list are of.
 func whole[R, T any](rows []R, get func(R) (T, error)) ([]T, error) {
 	out := make([]T, len(rows))
 	for i, r := range rows {
@@ -66,7 +64,6 @@ func (s *Service) allPartitions() ([]model.PartitionStatus, error) {
 	return all(func(c string) ([]model.PartitionStatus, string, error) { return s.store.ListPartitions(page, c) })
 }
 
-// allFindings lists a campaign's findings, the costliest first.
 func (s *Service) allFindings(campaign string) ([]model.Finding, error) {
 	rows, err := all(func(c string) ([]model.Finding, string, error) { return s.store.ListFindings(campaign, page, c) })
 	if err != nil {

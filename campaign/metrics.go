@@ -9,7 +9,6 @@ import (
 // shownFindings is how many findings are shown again after a restart, the last ones.
 const shownFindings = 500
 
-// restoreMetrics gives the metrics what the store knows from before.
 func (s *Service) restoreMetrics() error {
 	counts, err := s.store.CountRuns()
 	if err != nil {

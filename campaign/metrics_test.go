@@ -64,7 +64,6 @@ func TestMetricsHaveWhatTheStoreHas(t *testing.T) {
 	}
 }
 
-// TestTheSwitchOfALabThatIsGoneIsForgotten.
 func TestTheSwitchOfALabThatIsGoneIsForgotten(t *testing.T) {
 	m := &logged{}
 	s := &Service{metrics: m, switches: map[model.DatapathID]time.Time{7: time.Unix(1, 0), 8: time.Unix(1, 0)}}

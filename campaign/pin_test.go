@@ -11,7 +11,6 @@ import (
 	"netsplit/model"
 )
 
-// TestAnInvariantIsPinnedByItsText, mined or not, if the target can have it.
 func TestAnInvariantIsPinnedByItsText(t *testing.T) {
 	s := &Service{store: storetest.New(t), log: slog.New(slog.DiscardHandler)}
 	if err := s.store.PutCampaign(model.Campaign{ID: "c-1", Created: time.Now(), Spec: model.CampaignSpec{Target: "../e2e/targets/gossip/target.yaml"}}); err != nil {

@@ -105,7 +105,6 @@ func reproduces(orig, again model.RunSummary) bool {
 	return failed && check.Shows(again.Verdict, f)
 }
 
-// bookReplay adds what all replays of a run showed to the findings it stands for.
 func (s *Service) bookReplay(orig model.RunSummary) error {
 	s.booking.Lock()
 	defer s.booking.Unlock()
@@ -134,7 +133,6 @@ func (s *Service) bookReplay(orig model.RunSummary) error {
 	return nil
 }
 
-// repeat is what a user types to repeat a work item's run.
 func (s *Service) repeat(w model.WorkItem) string {
 	if w.Scenario.Strategy == model.StrategyScripted {
 		return w.Scenario.Repeat

@@ -65,7 +65,6 @@ func (r *labRunner) run(ctx context.Context, w model.WorkItem) (model.RunSummary
 	return sum, err
 }
 
-// unjudged is the summary of a run whose record could not be judged.
 func unjudged(w model.WorkItem, t *model.Target, began time.Time, err error) model.RunSummary {
 	v := model.Verdict{Value: model.VerdictUnknown, Reason: "the run could not be recorded or judged: " + err.Error()}
 	return model.RunSummary{

@@ -295,7 +295,6 @@ func (s *Service) loop(ctx context.Context) {
 	}
 }
 
-// execute runs one campaign and books how it ended.
 func (s *Service) execute(j *job) {
 	s.update(j, func(c *model.Campaign) { c.State = model.CampaignRunning })
 	s.tell("campaign", j.c.ID, string(model.CampaignRunning), "campaign "+j.c.ID+" started")
@@ -313,7 +312,6 @@ func (s *Service) execute(j *job) {
 	s.ended(j, err)
 }
 
-// ended books how a campaign ended.
 func (s *Service) ended(j *job, err error) {
 	s.mu.Lock()
 	delete(s.jobs, j.c.ID)
@@ -343,7 +341,6 @@ func (s *Service) ended(j *job, err error) {
 	s.tell("campaign", j.c.ID, string(j.c.State), text)
 }
 
-// update changes a campaign in memory and in the store.
 func (s *Service) update(j *job, change func(*model.Campaign)) {
 	s.booking.Lock()
 	defer s.booking.Unlock()

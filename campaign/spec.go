@@ -134,7 +134,6 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 	return spec, t, nil
 }
 
-// gated says why no campaign can be run, if none can.
 func (s *Service) gated() error {
 	if s.outside == nil || s.outside.HasSwitches() {
 		return nil

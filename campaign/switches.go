@@ -47,7 +47,6 @@ func (s *Service) Switches(ctx context.Context) ([]model.SwitchStatus, error) {
 	return out, nil
 }
 
-// describe asks a connected switch what it is, its ports and its rules.
 func (s *Service) describe(ctx context.Context, st *model.SwitchStatus, hosts []model.TestbedHost) error {
 	sw := s.ctrl.Switch(st.Datapath)
 	if sw == nil {

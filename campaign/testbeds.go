@@ -13,7 +13,6 @@ import (
 	"netsplit/testbed/lab"
 )
 
-// takeOutside takes the outside testbed over.
 func (s *Service) takeOutside(ctx context.Context) (err error) {
 	c := s.testbedConfig(s.cfg.Gate)
 	c.Testbed = *s.cfg.Testbed
@@ -68,7 +67,6 @@ func (s *Service) removeTestbed(b *testbed.Testbed) {
 	s.testbeds = slices.DeleteFunc(s.testbeds, func(o *testbed.Testbed) bool { return o == b })
 }
 
-// forgetSwitches ends what is said of the switches of a lab that is gone.
 func (s *Service) forgetSwitches(tb *model.Testbed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,7 +144,6 @@ func (s *Service) refused(id model.DatapathID, err error) {
 	s.hand.LoseSwitch(id, err)
 }
 
-// hostPort tells that a host's port went (err says how) or is back.
 func (s *Service) hostPort(host model.NodeID, err error) {
 	if err != nil {
 		s.log.Warn("a host is on no port", "host", host, "err", err)
@@ -180,7 +177,6 @@ func (s *Service) otherPort(id model.DatapathID, port model.Port, err error) {
 // switchLimit is how long a lab's switch may take to connect.
 const switchLimit = 15 * time.Second
 
-// makeLab brings up one lab with the target's hosts and takes over its switch.
 func (s *Service) makeLab(ctx context.Context, name string, t *model.Target, gate model.Gate) (*testbed.Testbed, error) {
 	hosts := append(append([]model.NodeID{}, t.Nodes...), t.Clients...)
 	l, err := lab.Up(ctx, lab.Spec{Name: name, Hosts: hosts, Controller: "tcp:" + s.ControllerAddr(), Owner: os.Getpid()})

@@ -77,7 +77,6 @@ func (sw *Switch) MeterFeatures(ctx context.Context) (of13.MeterFeatures, error)
 	return of13.MeterFeatures{}, fmt.Errorf("%w: the features of meters were asked for, %v came", ErrProtocol, parts[0].MsgType())
 }
 
-// join puts the parts of a multipart reply together.
 func join[B ~[]E, E any](parts []of13.Message, err error) ([]E, error) {
 	if err != nil {
 		return nil, err

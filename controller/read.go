@@ -165,7 +165,6 @@ func (sw *Switch) reject(b []byte, err error) error {
 	return fmt.Errorf("%w: %w", ErrProtocol, err)
 }
 
-// reply sends a message with the peer's xid.
 func (sw *Switch) reply(m of13.Message, xid uint32) error {
 	return sw.out.append(func(b []byte) ([]byte, error) { return of13.Append(b, m, xid) })
 }

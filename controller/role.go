@@ -134,7 +134,6 @@ func (sw *Switch) watchRole(stop <-chan struct{}) {
 	}
 }
 
-// noteRole is called by the reader with what the switch says of our role.
 func (sw *Switch) noteRole(r of13.Role, h *registration) {
 	old := of13.Role(sw.role.Swap(uint32(r)))
 	if old == r {

@@ -355,7 +355,6 @@ func (sw *Switch) keepAlive(stop <-chan struct{}) {
 	}
 }
 
-// answers says whether the switch answers an echo within that time.
 func (sw *Switch) answers(within time.Duration) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
@@ -363,5 +362,4 @@ func (sw *Switch) answers(within time.Duration) bool {
 	return err == nil
 }
 
-// probe sends an echo request.
 func (sw *Switch) probe() { _ = sw.Send(echoRequest()) }

@@ -50,7 +50,6 @@ func LoadTLS(certFile, keyFile, caFile string) (*tls.Config, error) {
 	}, nil
 }
 
-// encrypt does the TLS handshake and says what to do if it fails.
 func (c *Controller) encrypt(conn *tls.Conn) error {
 	ctx, cancel := context.WithTimeout(context.Background(), c.cfg.HandshakeTimeout)
 	defer cancel()

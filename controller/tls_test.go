@@ -76,7 +76,6 @@ func (a *authority) write(file, kind string, der []byte) {
 	}
 }
 
-// files writes a certificate and its key.
 func (a *authority) files(c tls.Certificate) (cert, key string) {
 	a.t.Helper()
 	dir := a.t.TempDir()

@@ -109,8 +109,6 @@ func arrange(named, nodes []model.NodeID, yield func(as []model.NodeID) bool) {
 	next()
 }
 
-// rename is named as as, and of the other nodes those that have lost their names
-// to them as those whose names are free.
 func rename(named, as, nodes []model.NodeID) model.Renaming {
 	r := model.Renaming{}
 	for i, n := range named {

@@ -92,7 +92,6 @@ func (c *Core) addPairs(inv model.Invariant, st model.State) {
 	}
 }
 
-// handCoFI issues the run of the pair that the policy puts first.
 func (c *Core) handCoFI() (model.Scenario, string, bool) {
 	if len(c.states) == 0 && len(c.out) > 0 {
 		return model.Scenario{}, "no inconsistent state is known yet, and a run that records them is under way", false

@@ -106,7 +106,6 @@ func NewEngine(s model.Scenario) *Engine {
 	return e
 }
 
-// play makes the scenario the one that is decided by.
 func (e *Engine) play(s model.Scenario) {
 	e.s = s
 	clear(e.cross)
@@ -255,7 +254,6 @@ func (e *Engine) byState(ev model.Event, message uint64, out []model.Decision) [
 	return append(out, e.cut(ev, model.ReasonState, message))
 }
 
-// reached says whether the state that a scenario waits for is the current one.
 func (e *Engine) reached(s *model.Scenario) (model.State, bool) {
 	st, known := e.track.current(s.Invariant)
 	return st, known && (st == *s.State || e.standsFor(s.Invariant, *s.State, s.Nth, st))

@@ -42,7 +42,6 @@ func (f *faults) change(ev model.Event, out []model.Decision) []model.Decision {
 	return out
 }
 
-// ruleCut notes what is kept and does not go on while a cut is made by rules.
 func (f *faults) ruleCut(a *model.RuleCut) {
 	switch {
 	case a == nil:

@@ -408,7 +408,6 @@ func (f *faults) goOn(ev model.Event, w *waiting, reason string, out []model.Dec
 	return f.overtake(ev, w, nil, append(out, d))
 }
 
-// copy sends one copy.
 func (f *faults) copy(ev model.Event, w *waiting, out []model.Decision) []model.Decision {
 	d := f.about(ev, w.frame, w.hit, model.Copy, model.ReasonDuplicate)
 	w.copies--

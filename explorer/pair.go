@@ -46,7 +46,6 @@ type known struct {
 
 func (p *pair) moved(k *known) bool { return k.class.State != p.state }
 
-// healed says that a run of the pair healed at a class.
 func (p *pair) healed() bool {
 	return slices.ContainsFunc(p.known, func(k *known) bool { return k.explored })
 }
@@ -117,7 +116,6 @@ func (p *pair) classes() []model.Class {
 	return out
 }
 
-// learn is what a run of the pair taught.
 func (p *pair) learn(is *issued, r model.RunResult, retries int) {
 	p.running = false
 	p.tries++
@@ -156,7 +154,6 @@ func (p *pair) miss(retries int) {
 	}
 }
 
-// meet joins a class to those known.
 func (p *pair) meet(c model.Class) *known {
 	for _, k := range p.known {
 		if k.class == c {
@@ -202,7 +199,6 @@ func (s *stateInfo) meet(seed uint64, run string, uncut bool, m model.MetState) 
 	u.uncut = u.uncut || uncut
 }
 
-// uncut says that a seed alone brings the state about.
 func (s *stateInfo) uncut() bool {
 	return slices.ContainsFunc(s.seeds, func(u *seedUse) bool { return u.uncut })
 }

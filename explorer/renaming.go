@@ -10,7 +10,6 @@ import (
 // rename1 renames a value, or what a variable is about, if it names a node.
 func rename1(r model.Renaming, s string) string { return string(r.Node(model.NodeID(s))) }
 
-// renamedVar is a variable of the node by its new name.
 func renamedVar(r model.Renaming, v model.VarRef) model.VarRef {
 	return model.VarRef{Name: v.Name, About: rename1(r, v.About), Node: r.Node(v.Node)}
 }
@@ -50,7 +49,6 @@ func renamedInvariant(r model.Renaming, i *model.Invariant, among []model.Invari
 	return slices.IndexFunc(among, func(o model.Invariant) bool { return o.Relation == i.Relation && o.A == a && o.B == b }), turned
 }
 
-// renamedState is a state of an invariant.
 func renamedState(r model.Renaming, s model.State, turned bool) model.State {
 	s.A, s.B = rename1(r, s.A), rename1(r, s.B)
 	if turned {
@@ -59,7 +57,6 @@ func renamedState(r model.Renaming, s model.State, turned bool) model.State {
 	return s
 }
 
-// renamedClass is a class of an invariant.
 func renamedClass(r model.Renaming, c model.Class, turned bool) model.Class {
 	c.From, c.To, c.State = r.Node(c.From), r.Node(c.To), renamedState(r, c.State, turned)
 	return c

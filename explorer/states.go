@@ -31,7 +31,6 @@ type metKey struct {
 	state model.State
 }
 
-// newTracker watches the scenario's own invariants and all it observes.
 func newTracker(s model.Scenario) *tracker {
 	t := &tracker{values: map[model.VarRef]string{}, of: map[model.VarRef][]int{}, found: map[metKey]*model.MetState{}}
 	all := slices.Clone(s.Observe)
@@ -73,7 +72,6 @@ func (t *tracker) observe(o model.Observation, now time.Duration) {
 	}
 }
 
-// note counts the state the invariant is in, if it was just entered.
 func (t *tracker) note(w *watched, now time.Duration) {
 	st, known := t.current(&w.inv)
 	if !t.armed || !known {

@@ -14,7 +14,6 @@ import (
 // so is everything else.
 type terms struct{ from, to model.State }
 
-// class is c in the terms of the other run.
 func (t terms) class(c model.Class) model.Class {
 	c.State = model.State{A: t.value(c.State.A), B: t.value(c.State.B)}
 	return c
@@ -57,7 +56,6 @@ func (t terms) value(v string) string {
 	return fmt.Sprint(n)
 }
 
-// inTerms is a result as if its run had been cut at st.
 func inTerms(r model.RunResult, st model.State) model.RunResult {
 	if r.CutState == nil || *r.CutState == st {
 		return r

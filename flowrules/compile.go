@@ -408,7 +408,6 @@ func (c *compiler) hold(do *Do, src Host) {
 	do.Output = append(do.Output, portController)
 }
 
-// pair adds the two rules of a directed pair.
 func (c *compiler) pair(r Rule, src, dst Host, partition uint32) {
 	c.add(unicast(r, src, dst), partition)
 	c.add(request(r, src, dst), partition)

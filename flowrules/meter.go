@@ -99,7 +99,6 @@ func owner(lab uint16) of13.MeterBand {
 	return of13.MeterBand{Type: of13.BandDrop, Rate: upRate, Burst: ownerMark | uint32(lab)}
 }
 
-// owned says that the meter carries the lab's mark.
 func owned(c of13.MeterConfig, lab uint16) bool {
 	for _, b := range c.Bands {
 		if sameBand(b, owner(lab)) {
@@ -125,7 +124,6 @@ func sameConfig(a, b of13.MeterConfig) bool {
 	return true
 }
 
-// mod is the meter-mod that makes the meter what it should be.
 func (m Meter) mod(c of13.MeterCommand, lab uint16) *of13.MeterMod {
 	want := m.config(lab)
 	return &of13.MeterMod{Command: c, Flags: want.Flags, Meter: want.Meter, Bands: want.Bands}
@@ -197,12 +195,10 @@ func (d *Delta) meters(have State, want Plan) map[MeterStep][]of13.Message {
 	return out
 }
 
-// metered says that the link goes through a meter.
 func (c *compiler) metered(l link) bool {
 	return c.in.TopMeter != 0 && !c.gate[l] && !c.mirror[l]
 }
 
-// meterOf is the number of a link's meter.
 func (c *compiler) meterOf(l link) uint32 {
 	n := uint32(l.src * (len(c.hosts) - 1))
 	if l.dst < l.src {

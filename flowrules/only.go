@@ -48,8 +48,6 @@ func (m Match) above() uint16 {
 	return 0
 }
 
-// layers are the matches, without ports of the switch and addresses, that
-// together are the traffic.
 func layers(t model.Traffic) []Match {
 	var out []Match
 	if t.Messages {
@@ -164,7 +162,6 @@ func (s some) cuts(t model.Traffic) uint32 {
 	return lowest
 }
 
-// dropSome adds the drop rules of a link's traffic.
 func (c *compiler) dropSome(r Rule, src, dst Host, s some, priority uint16) {
 	r.Kind, r.Priority, r.HardTimeout = KindDrop, priority, c.timeout
 	for _, t := range s.sorted() {

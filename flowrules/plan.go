@@ -37,7 +37,6 @@ type Host struct {
 	Via, Tree uint32
 }
 
-// far says that the host is on another switch.
 func (h Host) far() bool { return h.Via != 0 }
 
 // out is the port of this switch by which the host is reached.

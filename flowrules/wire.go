@@ -133,8 +133,6 @@ func remove(s of13.FlowStats) *of13.FlowMod {
 // and nobody else's.
 func RemoveAll(lab uint16) *of13.FlowMod { return removeAll(NewCookie(0, lab, 0), MaskLab) }
 
-// removeAll is the flow-mod that deletes the rules whose cookie is c under the
-// mask, in all tables.
 func removeAll(c Cookie, mask uint64) *of13.FlowMod {
 	m := of13.NewFlowMod(of13.FlowDelete)
 	m.TableID = of13.TableAll

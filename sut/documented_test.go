@@ -50,7 +50,6 @@ func TestTheDocumentedExamplesAreRead(t *testing.T) {
 	}
 }
 
-// TestTheSmallestTargetIsOne, as the guide shows it.
 func TestTheSmallestTargetIsOne(t *testing.T) {
 	_, from, _ := strings.Cut(page(t, "deploy", "targets", "README.md"), "\n```yaml\n")
 	file, _, ok := strings.Cut(from, "\n```\n")
@@ -62,7 +61,6 @@ func TestTheSmallestTargetIsOne(t *testing.T) {
 	}
 }
 
-// TestTheExampleOfTheTutorialIsATarget that has what docs/add-a-system.md shows.
 func TestTheExampleOfTheTutorialIsATarget(t *testing.T) {
 	if _, _, err := Load("../e2e/targets/my-redis"); err != nil {
 		t.Fatal(err)

@@ -50,7 +50,6 @@ func extract(builtin fs.FS, name string) (string, error) {
 	return dir, nil
 }
 
-// targetFiles reads the files of a built-in target, by path in its directory.
 func targetFiles(builtin fs.FS, name string) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	err := fs.WalkDir(builtin, name, func(p string, d fs.DirEntry, err error) error {

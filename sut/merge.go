@@ -59,7 +59,6 @@ func split(n *yaml.Node) (own, from []*yaml.Node) {
 	return own, from
 }
 
-// followed is a node, or the one that an alias stands for.
 func followed(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias

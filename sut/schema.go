@@ -45,7 +45,6 @@ func (s *schema) addf(path, format string, args ...any) {
 	s.addfIn(path, 1, format, args...)
 }
 
-// addfIn is addf for a line of the text that stands at the path.
 func (s *schema) addfIn(path string, line int, format string, args ...any) {
 	at := s.lineOf(path)
 	if first, ok := s.blocks[path]; ok {
@@ -278,7 +277,6 @@ func didYouMean(word string, candidates []string) string {
 	return fmt.Sprintf(" (did you mean %q?)", best)
 }
 
-// distance is the Levenshtein distance.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -107,7 +107,6 @@ func RoleOf(t *model.Target, in ExpandInput, name string) (model.Role, error) {
 
 var argumentRE = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
-// scripts checks what scripts use.
 func (v *validator) scripts() {
 	v.unique("operations", "operation", len(v.t.Operations), func(i int) string { return v.t.Operations[i].Name })
 	for i, o := range v.t.Operations {

@@ -28,7 +28,6 @@ var (
 	noKeyRE    = regexp.MustCompile(`map has no entry for key "(.*)"`)
 )
 
-// filled is a template with the values in it.
 func (v Values) filled(path, s string) (string, *templateProblem) {
 	t, err := template.New(path).Option("missingkey=error").Funcs(functions).Parse(s)
 	var b strings.Builder

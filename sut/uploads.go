@@ -207,7 +207,6 @@ func writeAll(dir string, files map[string]uploaded) error {
 	})
 }
 
-// setNewest makes a version the one that the bare name stands for.
 func (u Uploads) setNewest(name, version string) error {
 	dir := filepath.Join(u.Dir, name)
 	err := renameio.WriteFile(filepath.Join(dir, newestFile), []byte(version+"\n"), 0o600, renameio.WithTempDir(dir))
@@ -370,7 +369,6 @@ func unpack(archive []byte) (map[string]uploaded, error) {
 	return files, nil
 }
 
-// digestOf is the version of some files.
 func digestOf(files map[string]uploaded) string {
 	h := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(files)) {

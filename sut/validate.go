@@ -76,7 +76,6 @@ func (v *validator) hostNames() {
 	add("clients", v.t.Clients)
 }
 
-// declared reports hosts that are used but not declared.
 func (v *validator) declared(at string, hosts ...model.NodeID) {
 	for i, h := range hosts {
 		if slices.Contains(v.hosts, h) {
@@ -251,7 +250,6 @@ func (v *validator) regexp(at, pattern string, groups []string) *regexp.Regexp {
 	return re
 }
 
-// patternProblems says what is wrong with a pattern and the names of its groups.
 func patternProblems(pattern string, groups []string) []string {
 	re, err := regexp.Compile(pattern)
 	if err != nil {

@@ -47,7 +47,6 @@ func (v *validator) software() {
 	}
 }
 
-// globs checks patterns over files of a host's directory.
 func (v *validator) globs(at string, patterns []string) {
 	for i, p := range patterns {
 		if _, err := path.Match(p, ""); err != nil {
@@ -85,7 +84,6 @@ func (v *validator) disturbed() {
 	}
 }
 
-// known checks the signatures of failures that somebody described before.
 func (v *validator) known() {
 	seen := map[string]int{}
 	for i, k := range v.t.Known {

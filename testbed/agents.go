@@ -15,7 +15,6 @@ import (
 	"netsplit/testbed/agent"
 )
 
-// startAgents starts an agent on every host.
 func (b *Testbed) startAgents(ctx context.Context) error {
 	for _, h := range b.Testbed.Hosts {
 		mac, err := net.ParseMAC(h.MAC)
@@ -71,7 +70,6 @@ func (a *agents) all() []*agent.Client {
 	return slices.Collect(maps.Values(a.on))
 }
 
-// revive is the agent on a host, started again if it died.
 func (b *Testbed) revive(ctx context.Context, name model.NodeID) (*agent.Client, error) {
 	defer b.agents.start(name)()
 	a := b.agents.of(name)
@@ -217,7 +215,6 @@ func (b *Testbed) seen(ctx context.Context, l model.Link, s model.ProbePacket, s
 	return !first.IsZero(), err
 }
 
-// emit sends probe packets over a link, and says which of them could be sent.
 func (b *Testbed) emit(ctx context.Context, l model.Link, probePackets []model.ProbePacket) ([]bool, error) {
 	a := b.agents.of(l.Src)
 	if a == nil {
@@ -235,8 +232,6 @@ func (b *Testbed) emit(ctx context.Context, l model.Link, probePackets []model.P
 	return sent, err
 }
 
-// emitSome sends those of the probe packets that are due, and says of each whether it was
-// sent.
 func (b *Testbed) emitSome(ctx context.Context, l model.Link, probePackets []model.ProbePacket, due []bool) ([]bool, error) {
 	var some []model.ProbePacket
 	for i, is := range due {

@@ -58,7 +58,6 @@ func (a *along) hold(host model.NodeID, at time.Time, frame []byte) {
 	a.run.Gate(host, at, frame)
 }
 
-// flush enters all that the mirror port has shown.
 func (a *along) flush() error {
 	err := a.mirror.Drain(a.read)
 	a.mu.Lock()

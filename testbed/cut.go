@@ -126,7 +126,6 @@ func (c *Cut) Probes() map[model.Link]uint64 {
 	return maps.Clone(c.probes)
 }
 
-// probed books probe packets of a link for the cuts that count them.
 func (b *Testbed) probed(l model.Link, sent []bool, counted [][]uint32) {
 	for i, is := range sent {
 		if !is || i >= len(counted) {

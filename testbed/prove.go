@@ -150,7 +150,6 @@ func (c *Cut) drops(ctx context.Context, of []model.ProbePacket) (map[model.Link
 // due says, by link, which of some probe packets are to be sent.
 type due map[model.Link][]bool
 
-// every is all of the probe packets, over every link.
 func (c *Cut) every(probePackets []model.ProbePacket) due {
 	out := due{}
 	for _, l := range c.partition.Links() {
@@ -231,7 +230,6 @@ func (c *Cut) Lift(ctx context.Context) error {
 	})
 }
 
-// counted waits until the rules have counted what is awaited.
 func counted(ctx context.Context, all []awaited, probePackets []model.ProbePacket, count counter) error {
 	end := time.Now().Add(roundLimit)
 	for {
@@ -274,7 +272,6 @@ func (c *Cut) emit(ctx context.Context, due due, probePackets []model.ProbePacke
 	return out, err
 }
 
-// probe packets show that the partition is in force.
 func (c *Cut) probePackets() []model.ProbePacket {
 	out := c.partition.ProbePackets()
 	if c.tb.hosts == nil {
@@ -353,7 +350,6 @@ func (c *Cut) Healed(ctx context.Context, cutByOthers func(model.Link, model.Pro
 		c.tb.hindered(links), why.is)
 }
 
-// spare takes out what others cut, and links where nothing is left.
 func (d due) spare(probePackets []model.ProbePacket, cutByOthers func(model.Link, model.ProbePacket) bool) {
 	for l, is := range d {
 		for i, s := range probePackets {

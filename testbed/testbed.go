@@ -161,7 +161,6 @@ func (b *Testbed) takeSwitches(ctx context.Context, c Config) error {
 	return nil
 }
 
-// tendAll tends the agents of all hosts until the testbed is closed.
 func (b *Testbed) tendAll(tell func(model.NodeID, error)) {
 	var ctx context.Context
 	ctx, b.tended = context.WithCancel(context.Background())

@@ -84,7 +84,6 @@ func New(c Config) (*Client, error) {
 	return &Client{base: base, where: base, token: c.Token, http: httpClient(transport)}, nil
 }
 
-// own is the daemon of this user that listens on the port.
 func own(port int) (*Client, error) {
 	path, found := trust.Find(port)
 	if !found {

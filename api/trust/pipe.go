@@ -48,5 +48,4 @@ func (p *pipe) Close() error {
 	return nil
 }
 
-// Addr names it.
 func (p *pipe) Addr() net.Addr { return &net.UnixAddr{Name: "within this process", Net: "unix"} }

@@ -110,7 +110,6 @@ func Private(dir string) error {
 
 type listener struct{ net.Listener }
 
-// Accept gives a *Conn.
 func (l listener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()

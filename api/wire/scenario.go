@@ -147,7 +147,6 @@ func fromFault(f model.MessageFault) MessageFault {
 	}
 }
 
-// fromScenarioSpec is the way back from Model.
 func fromScenarioSpec(s *model.Scenario) *ScenarioSpec {
 	if s == nil {
 		return nil

@@ -223,7 +223,6 @@ func (x *Examination) protocols(f *runFiles) {
 	x.fact("%d message types in all", len(types))
 }
 
-// ports tells how much of each port was read, and what of it a fault run would hold.
 func (x *Examination) ports(f *runFiles) {
 	for _, p := range f.evidence.Ports {
 		switch {

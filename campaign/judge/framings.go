@@ -87,8 +87,6 @@ type observed struct {
 	json    *jsonPort
 }
 
-// fallbackPorts reads the connections between hosts of the testbed to ports
-// that have no reader of their own, or one of plain lines.
 func fallbackPorts(in io.Reader, f *runFiles) (map[uint16]*observed, error) {
 	hosts := map[string]model.NodeID{}
 	for _, h := range f.testbed.Hosts {

@@ -54,7 +54,6 @@ func caller() string {
 	}
 }
 
-// checkRecord is the record as the judge takes it.
 func (f *runFiles) checkRecord() check.Record {
 	ev := &f.evidence
 	rec := check.Record{
@@ -80,7 +79,6 @@ func (f *runFiles) checkRecord() check.Record {
 	return rec
 }
 
-// summary is the run's summary under a verdict.
 func (f *runFiles) summary(v model.Verdict) model.RunSummary {
 	ev := &f.evidence
 	sum := model.RunSummary{RunMeta: f.meta, Ended: ev.Ended, Verdict: v, Proof: ev.Proof, Faults: ev.Faults, Result: ev.Result, Cost: ev.Cost,

@@ -10,7 +10,6 @@ import (
 	"netsplit/record/rundir"
 )
 
-// writePage writes the page of a judged run into its directory.
 func writePage(dir string, f *runFiles, in report.Input) error {
 	in.Title, in.Nodes, in.Hosts = f.target.Title, f.target.Nodes, f.testbed.Names()
 	in.MaxAge = map[string]time.Duration{}

@@ -190,7 +190,6 @@ type sourceUse struct {
 	fields map[string]bool // of the messages for which where holds
 }
 
-// refuse counts a message of which a field is not as where says.
 func (u *sourceUse) refuse(m *model.Message, field string) {
 	u.refused++
 	if u.others == nil {
@@ -206,7 +205,6 @@ func (u *sourceUse) refuse(m *model.Message, field string) {
 	}
 }
 
-// failing says which fields were not as where says, and what they were.
 func (u *sourceUse) failing() string {
 	var out []string
 	for _, field := range slices.Sorted(maps.Keys(u.others)) {
@@ -215,7 +213,6 @@ func (u *sourceUse) failing() string {
 	return strings.Join(out, "; ")
 }
 
-// has keeps the names of a message's fields.
 func (u *sourceUse) has(m *model.Message) {
 	if u.fields == nil {
 		u.fields = map[string]bool{}

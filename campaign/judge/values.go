@@ -34,7 +34,6 @@ func (p *jsonPort) count(u classify.Unit) {
 	}
 }
 
-// add takes an event of a connection to the port.
 func (p *jsonPort) add(e *stream.Event) {
 	d := p.open[e.Conn]
 	if d == nil && e.Kind == stream.Data {

@@ -177,7 +177,6 @@ func (l *Live) count(ctx context.Context, c *scriptCut) error {
 	return nil
 }
 
-// mergeProofs is what all cuts of a script did together.
 func mergeProofs(cuts []model.ScriptCut) *model.Proof {
 	all := cuts[0].Proof
 	all.Links, all.PerLink = slices.Clone(all.Links), slices.Clone(all.PerLink)

@@ -88,7 +88,6 @@ func TestTheRecordAloneGivesTheSameFaults(t *testing.T) {
 	}
 }
 
-// A receiver learns from a message that was kept when it goes on.
 func TestAReceiverLearnsWhenAKeptPacketGoesOn(t *testing.T) {
 	gate := &fakeGate{}
 	s := testSession(t, messageScenario(model.MessageFault{Kind: model.FaultDelay, For: 40 * time.Millisecond, Match: model.MessageMatch{Type: "text G"}}), gate)

@@ -37,7 +37,6 @@ type Live struct {
 // OpResult is how an operation of a script ended.
 type OpResult = nodes.OpResult
 
-// script plays the script of a run, and heals what it left cut.
 func (r *run) script(ctx context.Context) {
 	r.s.Mark(model.EventWorkload)
 	r.live = &Live{r: r}

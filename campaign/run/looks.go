@@ -49,7 +49,6 @@ func (r *run) finalReads(ctx context.Context, healed time.Duration) []record.Loo
 	return append(looks, again)
 }
 
-// secondLook is when the final reads are made again.
 func secondLook(t model.Timing, healed, read time.Duration) time.Duration {
 	return max(healed+cmp.Or(t.Repair, t.Recover), read+lookApart)
 }

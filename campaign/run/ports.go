@@ -59,7 +59,6 @@ func (p *portsRead) passed(pk *model.Packet, payload int, held bool) {
 	}
 }
 
-// result is what was read so far.
 func (p *portsRead) result() []record.PortRead {
 	out := make([]record.PortRead, 0, len(p.all))
 	for _, r := range p.all {

@@ -62,7 +62,6 @@ func (s *session) resetConn(c inference.Connection, held *heldFrame) {
 	}
 }
 
-// resetEnd sends an RST to dst as if src had sent it.
 func (s *session) resetEnd(src, dst netip.AddrPort, srcHost, dstHost model.NodeID, tags []byte, seq, ack uint32) {
 	a, okA := s.gate.MAC(srcHost)
 	b, okB := s.gate.MAC(dstHost)

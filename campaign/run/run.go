@@ -100,7 +100,6 @@ func (r *run) guarded(ctx context.Context, ev *record.Evidence, began time.Time)
 	return r.phases(ctx, ev, began)
 }
 
-// phases taps, starts, works, waits for recovery, and gathers the evidence.
 func (r *run) phases(ctx context.Context, ev *record.Evidence, began time.Time) error {
 	if err := r.c.Testbed.Ensure(ctx); err != nil {
 		return err
@@ -160,7 +159,6 @@ func (r *run) doing(what string) {
 	}
 }
 
-// open makes the record and the session.
 func (r *run) open(began time.Time) (err error) {
 	tap := r.c.Testbed.TapName(&r.c.Scenario)
 	meta := model.RunMeta{

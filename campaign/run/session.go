@@ -156,7 +156,6 @@ func (s *session) NodeDone(a model.NodeAction) {
 	s.carryOut(at, nil, s.event(at, model.Event{Kind: model.EventNode, Node: &a}))
 }
 
-// Tick enters the passing of time.
 func (s *session) Tick() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -76,7 +76,6 @@ func (s *Script) End(f *Fault) {
 	})
 }
 
-// did is what a fault did, in words.
 func did(p model.FaultProof) string {
 	if p.Acted == 0 {
 		return fmt.Sprintf("VACUOUS: it met %d message(s) and acted on none, so this play shows nothing", p.Met)

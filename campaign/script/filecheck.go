@@ -14,7 +14,6 @@ import (
 
 var nameRE = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]*$`)
 
-// name books a name for what follows.
 func (c *checker) name(at, name string, k kind) {
 	if name == "" {
 		return
@@ -44,7 +43,6 @@ func (c *checker) nameOf(at, word string) kind {
 	return k
 }
 
-// host checks a word that stands for one host.
 func (c *checker) host(at, word string) {
 	switch k := c.nameOf(at, word); k {
 	case "unknown", aHost:
@@ -57,7 +55,6 @@ func (c *checker) host(at, word string) {
 	}
 }
 
-// group checks words that stand for hosts, each for one or for several.
 func (c *checker) group(at string, words []string) {
 	for i, w := range words {
 		p := fmt.Sprintf("%s[%d]", at, i)
@@ -67,7 +64,6 @@ func (c *checker) group(at string, words []string) {
 	}
 }
 
-// hostOrRole checks a word that stands for one host, or for who has a role then.
 func (c *checker) hostOrRole(at, word string) {
 	if _, is := c.t.Roles[word]; is && !slices.Contains(c.hosts, Host(word)) {
 		return

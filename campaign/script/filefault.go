@@ -11,7 +11,6 @@ import (
 	"netsplit/sut"
 )
 
-// fault checks a message fault, and books it for end and await.
 func (c *checker) fault(at string, f *FaultStep) {
 	if f.Name == "" {
 		c.bad(at+".name", "the message fault has no name: give one, for end and await")
@@ -83,7 +82,6 @@ func (c *checker) match(at string, m *MatchStep) (out model.MessageMatch, ok boo
 
 func (c *checker) roles() []string { return slices.Sorted(maps.Keys(c.t.Roles)) }
 
-// awaitFault checks that what is waited for can come.
 func (c *checker) awaitFault(at string, a *AwaitStep) {
 	most, acts := c.faults[a.Fault]
 	if !acts {

@@ -191,7 +191,6 @@ func (p *player) let(name string, words []string) {
 	}
 }
 
-// group is the hosts that words stand for.
 func (p *player) group(words []string) []Host {
 	var out []Host
 	for _, w := range words {

@@ -99,7 +99,6 @@ type errNot string
 
 func (e errNot) Error() string { return string(e) }
 
-// step does one step and enters it.
 func (s *Script) step(do, text string, act func() (string, error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -96,7 +96,6 @@ func New(c Config, inputs []explorer.Input, finished []model.RunSummary, runsMad
 	return s, s.restore(inputs, finished, runsMade)
 }
 
-// restore rebuilds the core from the stored inputs.
 func (s *Search) restore(inputs []explorer.Input, finished []model.RunSummary, runsMade int) error {
 	for _, in := range inputs {
 		r := s.c.Core.Step(in)
@@ -237,8 +236,6 @@ func (s *Search) mostMissed() (all int, most string) {
 	return all, most
 }
 
-// rare says so if most of the states that runs waited for did not occur, and why
-// that may be.
 func (s *Search) rare() string {
 	all, most := s.mostMissed()
 	if s.waited < rareRuns || 2*all <= s.waited {
@@ -374,7 +371,6 @@ func (s *Search) mineIfDue() error {
 	return s.step(explorer.Input{Kind: explorer.InputInvariants, Invariants: invs, Results: results})
 }
 
-// noteWeak says so if all that is searched with may be chance.
 func (s *Search) noteWeak(invs []model.Invariant) {
 	if len(invs) == 0 || slices.ContainsFunc(invs, func(i model.Invariant) bool { return i.Chance <= invariant.DefaultMaxChance }) {
 		return

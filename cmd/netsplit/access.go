@@ -10,7 +10,6 @@ import (
 	"netsplit/api/client"
 )
 
-// accessCommand lets others than commands into a daemon.
 func accessCommand(conn *daemonFlags) *cobra.Command {
 	c := &cobra.Command{Use: "access", Short: "give a browser or Prometheus read access to a running daemon"}
 	page, token := accessPage(conn), accessReadToken(conn)

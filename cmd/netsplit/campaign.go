@@ -119,8 +119,6 @@ func cancelCommand(conn *daemonFlags) *cobra.Command {
 	return c
 }
 
-// summarise prints findings, report and replay commands, and gives the exit
-// code.
 func summarise(c *cobra.Command, m made) error {
 	cl, camp, dir := m.client, m.campaign, m.dir
 	ctx, stop := context.WithTimeout(context.WithoutCancel(c.Context()), 10*time.Second)
@@ -344,7 +342,6 @@ func replay(c *cobra.Command, conn *daemonFlags, runsDir string, spec wire.Campa
 	})
 }
 
-// targetName is what a target is stored by, also where its file was named.
 func targetName(specified string) string {
 	if strings.ContainsRune(specified, filepath.Separator) {
 		if t, _, err := sut.Load(specified); err == nil {

@@ -119,7 +119,6 @@ func (d *daemonFlags) within(ctx context.Context, runsDir string) (*client.Clien
 	return client.Over(dial), runsDir, end, nil
 }
 
-// report is where the report of a run or campaign can be found.
 func reportPath(runsDir, campaign, run string) string {
 	if runsDir == "" {
 		return fmt.Sprintf("/v1/runs/%s/report", run)

@@ -77,7 +77,6 @@ two gates.`,
 	return cmd
 }
 
-// examine has the daemon that runs examine its testbed.
 func (d *daemonFlags) examine(ctx context.Context) (model.Diagnosis, error) {
 	var got model.Diagnosis
 	daemon, err := d.client()
@@ -90,7 +89,6 @@ func (d *daemonFlags) examine(ctx context.Context) (model.Diagnosis, error) {
 	return got, err
 }
 
-// examineFile listens for the switches of a testbed file and examines them.
 func examineFile(ctx context.Context, file, openflow string, wait time.Duration, switches *switchFlags) (model.Diagnosis, error) {
 	tb, err := config.Read(file)
 	if err != nil {

@@ -35,7 +35,6 @@ func causes(found []wire.Finding) [][]wire.Finding {
 	return model.Together(found, func(f wire.Finding) string { return cmp.Or(f.CauseID, f.ID) })
 }
 
-// printHeadline prints the costliest finding on a line.
 func printHeadline(out io.Writer, found []wire.Finding) {
 	all := causes(found)
 	if len(all) == 0 {
@@ -70,8 +69,6 @@ func printFindings(out io.Writer, found []wire.Finding, dir, campaign string) {
 	}
 }
 
-// whenSeen says when a finding was seen first, and what it is distinguished by from
-// others of its check.
 func whenSeen(f wire.Finding, found []wire.Finding) string {
 	when := fmt.Sprintf("first seen in run %d", f.FirstAfter)
 	if f.Clean {
@@ -89,7 +86,6 @@ func whenSeen(f wire.Finding, found []wire.Finding) string {
 	return when
 }
 
-// allFindings gets a campaign's findings whole.
 func allFindings(ctx context.Context, cl *client.Client, campaign string) ([]wire.Finding, error) {
 	var out []wire.Finding
 	for cursor := ""; ; {

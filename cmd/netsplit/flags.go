@@ -46,7 +46,6 @@ func elsewhere(c *cobra.Command, flag string) string {
 	return c.CommandPath() + " would not use it; it is a flag of " + strings.Join(have, ", ")
 }
 
-// commands gives a command and all below it.
 func commands(c *cobra.Command) func(yield func(*cobra.Command) bool) {
 	return func(yield func(*cobra.Command) bool) { walk(c, yield) }
 }

@@ -37,7 +37,6 @@ func (d *daemonFlags) campaign(c *cobra.Command, runsDir string, spec wire.Campa
 	return d.work(c, runsDir, start, show, begun, tell)
 }
 
-// work is campaign for one that start begins.
 func (d *daemonFlags) work(c *cobra.Command, runsDir string, start func(ctx context.Context, cl *client.Client, dir string) (wire.Campaign, error), show progressFlags, begun func(*progress, wire.Campaign), tell func(made) error) (err error) {
 	ctx := c.Context()
 	cl, dir, end, err := d.connect(ctx, runsDir)

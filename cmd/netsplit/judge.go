@@ -60,7 +60,6 @@ func examineRecord(c *cobra.Command, dir string) error {
 	return nil
 }
 
-// findRun finds a run's directory by its path or by its id below runsDir.
 func findRun(runsDir, run string) (string, error) {
 	if _, err := os.Stat(filepath.Join(run, rundir.MetaFile)); err == nil {
 		return run, nil
@@ -82,7 +81,6 @@ func printVerdict(c *cobra.Command, sum model.RunSummary) {
 	}
 }
 
-// verdictExit is the exit code of one verdict.
 func verdictExit(v model.Verdict) error {
 	switch v.Value {
 	case model.VerdictPass:

@@ -115,7 +115,6 @@ func labCommand() *cobra.Command {
 	return c
 }
 
-// binary is this program as a file, for agents on hosts.
 func binary() (string, error) {
 	path, err := os.Executable()
 	if err != nil {

@@ -92,7 +92,6 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return exitPass
 }
 
-// rootCommand is the program with all its commands.
 func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "netsplit",

@@ -9,7 +9,6 @@ import (
 	"netsplit/sut/nodes"
 )
 
-// nodeCommand is what a workload calls to act on the servers of its run.
 func nodeCommand() *cobra.Command {
 	c := &cobra.Command{Use: "node", Short: "in a workload: start, stop, kill, pause or resume a server process of the run",
 		Long: "In a workload: acts on a server process of the run. PROCESS and HOST are names of the target file.\n" +

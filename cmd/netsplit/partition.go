@@ -25,7 +25,6 @@ const proofWait = 30 * time.Second
 // tellAfter is how long it waits before it tells what hinders a cut.
 const tellAfter = time.Second
 
-// partitionCommand cuts manually, through a daemon that has a testbed.
 func partitionCommand(conn *daemonFlags) *cobra.Command {
 	c := &cobra.Command{Use: "partition", Short: "cut and heal the testbed of a running daemon by hand"}
 	var p printer
@@ -155,7 +154,6 @@ func readPartition(c *cobra.Command, file string, args []string) (spec wire.Part
 	return spec, nil
 }
 
-// cut cuts, and waits for the proof.
 func cut(c *cobra.Command, conn *daemonFlags, print *printer, spec wire.PartitionSpec, noWait bool) error {
 	return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
 		wait := tellAfter
@@ -179,8 +177,6 @@ func cut(c *cobra.Command, conn *daemonFlags, print *printer, spec wire.Partitio
 	})
 }
 
-// proved waits until a partition is in force, or is no more to be, and tells meanwhile
-// what hinders it.
 func proved(ctx context.Context, cl *client.Client, p wire.PartitionStatus, out io.Writer) (wire.PartitionStatus, error) {
 	reported := ""
 	for end := time.Now().Add(proofWait); p.State == string(model.PartitionRequested) && time.Now().Before(end); {
@@ -201,7 +197,6 @@ func proved(ctx context.Context, cl *client.Client, p wire.PartitionStatus, out 
 	return p, nil
 }
 
-// groupOf reads a group of hosts as it is given as one argument.
 func groupOf(arg string) ([]string, error) {
 	hosts := strings.Split(arg, ",")
 	for i, h := range hosts {

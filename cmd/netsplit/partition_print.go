@@ -59,7 +59,6 @@ func printPartitions(out io.Writer, ps []wire.PartitionStatus) error {
 	return t.end()
 }
 
-// partitionWords is the partition on one line.
 func partitionWords(s wire.PartitionSpec) string {
 	w := s.Model().Partition.String()
 	if s.For > 0 {
@@ -75,7 +74,6 @@ func leakWord(p wire.PartitionStatus) string {
 	return fmt.Sprint(p.Leaked)
 }
 
-// describeLapses says when a partition was in force no more, the last of it.
 func describeLapses(w io.Writer, p wire.PartitionStatus) {
 	if left := p.Lapsed - len(p.Lapses); left > 0 {
 		fmt.Fprintf(w, "  %d earlier lapses are not listed\n", left)
@@ -89,7 +87,6 @@ func describeLapses(w io.Writer, p wire.PartitionStatus) {
 	}
 }
 
-// describePartition says how far a partition got.
 func describePartition(w io.Writer, p wire.PartitionStatus) {
 	fmt.Fprintf(w, "%s is %s: %s\n", p.Name, strings.ReplaceAll(p.State, "_", " "), partitionWords(p.PartitionSpec))
 	if p.Reason != "" {

@@ -138,7 +138,6 @@ func (p *progress) warn(c wire.Campaign) {
 	}
 }
 
-// status is the state of a campaign on one line.
 func (p *progress) status(c wire.Campaign) string {
 	elapsed := time.Since(p.began).Round(time.Second)
 	left := "unknown"

@@ -13,7 +13,6 @@ import (
 	"netsplit/model"
 )
 
-// shows says whether a verdict shows the cause of a failure.
 func shows(v wire.Verdict, f wire.Failure) bool {
 	m := func(f wire.Failure) model.Failure {
 		return model.Failure{Check: f.Check, Signature: f.Signature, Cause: f.Cause}

@@ -78,7 +78,6 @@ this machine (root) and keeps the records in --runs-dir.`,
 	return c
 }
 
-// readScenario reads a scenario file, YAML or JSON.
 func readScenario(file string, stdin io.Reader) (*wire.ScenarioSpec, error) {
 	var b []byte
 	var err error
@@ -106,7 +105,6 @@ func readScenario(file string, stdin io.Reader) (*wire.ScenarioSpec, error) {
 	return sc, nil
 }
 
-// printFaults says of each run what its message faults did.
 func printFaults(ctx context.Context, out io.Writer, m made) error {
 	rows, err := allRuns(ctx, m.client, m.campaign.ID)
 	if err != nil {
@@ -128,7 +126,6 @@ func printFaults(ctx context.Context, out io.Writer, m made) error {
 	return nil
 }
 
-// faultWords says what a fault did, on one line.
 func faultWords(p *wire.FaultProof) string {
 	s := fmt.Sprintf("met %d message(s), acted on %d", p.Met, p.Acted)
 	for _, n := range []struct {

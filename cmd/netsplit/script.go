@@ -162,8 +162,6 @@ func repeatOf(f *pflag.FlagSet, path string, set map[string]string) string {
 	return strings.Join(words, " ")
 }
 
-// summariseScript prints how many plays failed and with what, and gives the exit
-// code.
 func summariseScript(c *cobra.Command, f *script.File, cfg script.Config, r script.Result, times int) error {
 	out := c.OutOrStdout()
 	if len(r.Runs) == 0 {

@@ -20,7 +20,6 @@ import (
 // what it never shows: a variable, traffic on a port, the answer of a probe.
 type runCheck func(c *cobra.Command, name string, set map[string]string) error
 
-// targetCommand has the flag --run of check where somebody gives checkRun.
 func targetCommand(checkRun runCheck) *cobra.Command {
 	c := &cobra.Command{Use: "target", Short: "list the known targets, fetch their software, check target files"}
 	c.AddCommand(targetListCommand(), targetGetCommand(), targetCheckCommand(checkRun))

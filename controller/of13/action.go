@@ -197,7 +197,6 @@ func AppendActions(dst []byte, actions []Action) ([]byte, error) {
 	return b, nil
 }
 
-// readActions reads actions to the end of r.
 func readActions(r *reader) []Action {
 	var list []Action
 	for r.err == nil && len(r.b) > 0 {
@@ -225,7 +224,6 @@ func readAction(r *reader) Action {
 	return a
 }
 
-// readActionBody reads what follows type and length.
 func readActionBody(r *reader, typ uint16) Action {
 	u8 := func() uint8 { v := r.u8(); r.pad(3); return v }
 	u16 := func() uint16 { v := r.u16(); r.pad(2); return v }

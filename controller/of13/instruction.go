@@ -134,7 +134,6 @@ func AppendInstructions(dst []byte, list []Instruction) ([]byte, error) {
 	return b, nil
 }
 
-// readInstructions reads instructions to the end of r.
 func readInstructions(r *reader) []Instruction {
 	var list []Instruction
 	for r.err == nil && len(r.b) > 0 {

@@ -131,7 +131,6 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestValidateAgreesWithOpenVSwitch gives both the same matches.
 func TestValidateAgreesWithOpenVSwitch(t *testing.T) {
 	ofctl := need.Program(t, "ovs-ofctl", "openvswitch-switch")
 	for _, m := range []Match{

@@ -78,8 +78,6 @@ func parse(b []byte, pads *[]span) (Message, uint32, error) {
 	return m, xid, nil
 }
 
-// newMessage returns an empty message of the type, [Raw] for those without a
-// struct of their own.
 func newMessage(t MsgType) Message {
 	switch t {
 	case TypeHello:

@@ -129,7 +129,6 @@ func appendBands(b []byte, bands []MeterBand) ([]byte, error) {
 	return b, nil
 }
 
-// readBands reads bands to the end of r.
 func readBands(r *reader) []MeterBand {
 	var list []MeterBand
 	for r.err == nil && len(r.b) > 0 {

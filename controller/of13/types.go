@@ -158,7 +158,6 @@ func seconds16(d time.Duration) (uint16, error) {
 	return uint16(d / time.Second), nil
 }
 
-// timeout reads a timeout of whole seconds.
 func (r *reader) timeout() time.Duration { return time.Duration(r.u16()) * time.Second }
 
 // macString is a hardware address in hex with colons.

@@ -163,7 +163,6 @@ var vectorsDiffer = map[string]string{
 	"hello.data":                             "it offers version 0 beside others, which is never agreed on",
 }
 
-// matchOf is the match of a message that has one.
 func matchOf(m Message) (Match, bool) {
 	switch m := m.(type) {
 	case *FlowMod:
@@ -225,7 +224,6 @@ func readLoxigen(t *testing.T, file string, text []byte) []vector {
 	return []vector{{file, b}}
 }
 
-// flowModOf is a flow-mod with these bytes of fields and instructions.
 func flowModOf(fields, instructions []byte) []byte {
 	n := 4 + len(fields)
 	m := append([]byte{0, 1, byte(n >> 8), byte(n)}, fields...)

@@ -152,7 +152,6 @@ func (r *reader) join(s *reader) {
 	}
 }
 
-// done fails if something is left over.
 func (r *reader) done() {
 	if r.err == nil && len(r.b) > 0 {
 		r.fail(r.typ, r.code, "%d bytes left over", len(r.b))
@@ -178,7 +177,6 @@ func appendPad(b []byte, n int) []byte {
 	return append(b, zeros[:n]...)
 }
 
-// appendText appends s in a field of n bytes.
 func appendText(b []byte, s string, n int) ([]byte, error) {
 	if len(s) > n {
 		return b, fmt.Errorf("text of %d bytes does not fit a field of %d", len(s), n)

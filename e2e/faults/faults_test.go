@@ -26,7 +26,6 @@ type got struct {
 	from, line string
 }
 
-// received reads what the receiver printed.
 func received(t *testing.T, dir string) []got {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, rundir.LogsDir, "n1-receiver.log"))

@@ -249,7 +249,7 @@ func TestMessageFaults(t *testing.T) {
 		harness.LeavesNothing(t)
 		sum, _ := play(t, script.Config{}, func(s *script.Script) {
 			s.AwaitMessage(s.Period("failover"), match("n3", "master")) // by the mirror port
-			first := s.Partial(s.Hosts("n2"), s.Hosts("n1")) // of all that the gate is to hold
+			first := s.Partial(s.Hosts("n2"), s.Hosts("n1"))            // of all that the gate is to hold
 			s.Sleep(time.Second)
 			late := s.Fault("late", model.MessageFault{Kind: model.FaultDelay, For: time.Second, Every: 1, Match: match("n2", "n1")})
 			s.Heal(first)

@@ -156,7 +156,6 @@ func TestAnotherUserGetsNothing(t *testing.T) {
 	}
 }
 
-// TestPageOpensOnce in a browser that has the address.
 func TestPageOpensOnce(t *testing.T) {
 	harness.LeavesNothing(t)
 	d := serve(t, "--runs-dir", t.TempDir())
@@ -358,7 +357,6 @@ func sockets(t *testing.T, pid int) (tcp, unix []string) {
 	return tcp, unix
 }
 
-// TestACampaignInItsOwnProcessListensNowhere but for its switches.
 func TestACampaignInItsOwnProcessListensNowhere(t *testing.T) {
 	harness.LeavesNothing(t)
 	dir := t.TempDir()

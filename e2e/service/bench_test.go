@@ -64,7 +64,6 @@ func (b *bench) connect(addr string) {
 	b.controller("tcp:" + addr)
 }
 
-// controller adds a controller to the bridge.
 func (b *bench) controller(target string) {
 	b.t.Helper()
 	b.VSCtl("--", "--id=@c", "create", "controller", `target="`+target+`"`, "connection_mode=out-of-band", "max_backoff=1000",

@@ -127,7 +127,6 @@ func TestBridgeMadeByHand(t *testing.T) {
 	})
 }
 
-// dropped is what the metrics of all links tell.
 func (d *daemon) dropped() (all float64) {
 	d.t.Helper()
 	for _, n := range d.metrics(`netsplit_link_packets_total\{[^}]*fate="dropped"[^}]*\}`) {

@@ -54,7 +54,6 @@ type host struct {
 
 const bridge = "br0"
 
-// newBench starts Open vSwitch and n hosts.
 func newBench(tb testing.TB, n int) *bench {
 	tb.Helper()
 	if t, ok := tb.(*testing.T); ok {
@@ -291,7 +290,6 @@ func (h *host) socket() error {
 	})
 }
 
-// open makes the raw socket and its reader.
 func (h *host) open(tb testing.TB) {
 	tb.Helper()
 	if err := h.socket(); err != nil {

@@ -77,7 +77,6 @@ type probe struct {
 	num      uint32
 }
 
-// sendAll sends one probe of each kind from every host to every other.
 func (b *bench) sendAll() []probe {
 	b.tb.Helper()
 	var out []probe

@@ -210,7 +210,6 @@ func TestFullTable(t *testing.T) {
 	b.expect("with room", matrix(shapes[1].p))
 }
 
-// rulesIn counts the rules of a table.
 func rulesIn(b *bench, table int) int {
 	b.tb.Helper()
 	return strings.Count(b.ofctl("dump-flows", b.mgmt(), fmt.Sprintf("table=%d", table)), "cookie=")

@@ -177,7 +177,6 @@ func (r *rack) ping(from, to *host) bool {
 	return exec.Command("ip", "netns", "exec", from.netns(), "ping", "-n", "-q", "-c", "2", "-i", "0.2", "-W", "1", to.ip).Run() == nil
 }
 
-// expect pings between all hosts.
 func (r *rack) expect(what string, pass func(a, b string) bool) {
 	r.t.Helper()
 	for i, a := range r.hosts {

@@ -115,7 +115,6 @@ func tagged(build func(a, b Host) []gopacket.SerializableLayer, vids ...uint16) 
 	}
 }
 
-// typeOf is the Ethernet type of what begins with these layers.
 func typeOf(above []gopacket.SerializableLayer) layers.EthernetType {
 	if len(above) > 0 {
 		switch above[0].(type) {
@@ -337,7 +336,6 @@ func arpLayer(a, b Host, op uint16) *layers.ARP {
 		SourceHwAddress: hw(a), SourceProtAddress: a.IP().AsSlice(), DstHwAddress: make([]byte, 6), DstProtAddress: b.IP().AsSlice()}
 }
 
-// frameOf builds a packet of the sort, with the marker and a number behind it.
 func frameOf(tb testing.TB, s sort, from, to Host) (uint32, []byte) {
 	tb.Helper()
 	n := last.Add(1)

@@ -9,7 +9,6 @@ import (
 	"netsplit/model"
 )
 
-// copiesEqual reports what nodes hold differently when recovery is over.
 func copiesEqual() checker {
 	return checker{
 		name:    "copies-equal",

@@ -8,7 +8,6 @@ import (
 	"netsplit/model"
 )
 
-// notFinished reports accepted work that neither ends nor can be stopped.
 func notFinished() checker {
 	return checker{
 		name:    "not-finished",

@@ -234,8 +234,6 @@ func summed(found []string) (string, []string) {
 	return fmt.Sprintf("%s; and %d more", found[0], len(found)-1), found
 }
 
-// viewsAtEnd compares whom the nodes take for leader of one thing when recovery
-// is over.
 func viewsAtEnd(r *Record, view string) (model.Failure, bool) {
 	if view == "" {
 		return model.Failure{}, false

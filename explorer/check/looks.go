@@ -62,7 +62,6 @@ func (r *Record) at(look int) *Record {
 	return &out
 }
 
-// look judges by the last look at what the system has.
 func (c checker) look(r *Record, s settings) (outcome, *model.Late) {
 	o := c.judge(r.at(1), s)
 	if c.loss == nil || len(o.missing) == 0 {
@@ -121,7 +120,6 @@ func (l *loss) count(n int, state string) string {
 	return fmt.Sprintf("%d %s were %s", n, l.many, state)
 }
 
-// crossings says which of the keys one node sent to another after the first look.
 func crossings(r *Record, keys []string) []string {
 	n, seen := 0, map[string]bool{}
 	var first *Crossed

@@ -12,7 +12,6 @@ import (
 	"netsplit/record"
 )
 
-// lostWrites reports acknowledged writes that the final read does not have.
 func lostWrites() checker {
 	return checker{
 		name:    "lost-acknowledged-writes",
@@ -352,7 +351,6 @@ func span(a, b time.Duration, name string) string {
 	return fmt.Sprintf("from %s to %s s after %s", seconds(a), seconds(b), name)
 }
 
-// ofCut says whether the cause of a group is the cut, or may be.
 func (g *group) ofCut() bool { return g.side != "" }
 
 // reference is the moment that the times of a group are told against, whose

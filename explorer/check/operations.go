@@ -255,7 +255,6 @@ func (c *call) judge(r *Record, s settings, ds []disturbance) {
 	}
 }
 
-// touched says between whom of the operation's hosts a disturbance stands.
 func (c *call) touched(d *disturbance) (via, host model.NodeID, ok bool) {
 	for _, n := range c.needs {
 		for _, h := range needHosts(n) {

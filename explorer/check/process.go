@@ -72,7 +72,6 @@ func showed(f *model.Failure, host model.NodeID, at time.Duration) {
 	}
 }
 
-// notComplete says why the record is not complete, and who died.
 func notComplete(r *Record, died []string) string {
 	return "the record is not complete: " + strings.Join(slices.Concat(r.Incomplete, r.Unread, died), "; ")
 }
@@ -274,7 +273,6 @@ type slowOp struct {
 	took time.Duration
 }
 
-// slowOps lists the operations that were answered after the limit.
 func slowOps(r *Record, limit time.Duration) []slowOp {
 	var out []slowOp
 	for _, c := range calls(r) {

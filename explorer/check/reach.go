@@ -163,8 +163,6 @@ func disturbances(r *Record, stopping, grace time.Duration) []disturbance {
 	return out
 }
 
-// reached returns the hosts of the need that its via reaches at a moment, and
-// the disturbances that keep the others from it.
 func reached(n model.Need, ds []disturbance, at time.Duration) (hosts []model.NodeID, because []string) {
 	for _, h := range needHosts(n) {
 		met := true

@@ -9,7 +9,6 @@ import (
 	"netsplit/model"
 )
 
-// resurrected reports members that come back after they were removed.
 func resurrected() checker {
 	return checker{
 		name:    "resurrected",

@@ -9,7 +9,6 @@ import (
 	"netsplit/model"
 )
 
-// staleRead reports reads that miss a write acknowledged before they began.
 func staleRead() checker {
 	return checker{
 		name:    "stale-read",

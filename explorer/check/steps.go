@@ -12,7 +12,6 @@ const Script = "script"
 // assertions are the verbs of the steps that say what must be so.
 var assertions = map[string]bool{"assert": true}
 
-// script reports the assertions of a script that did not hold.
 func script() checker {
 	return checker{
 		name:    Script,

@@ -145,7 +145,6 @@ func momentOf(c Candidate) string {
 // one of the hosts names it; any other stays as it is, as do the names of things.
 func Symmetry(c Candidate, hosts []model.NodeID) string { return symmetry(c, hosts, false) }
 
-// symmetry is Symmetry, with things also up to the names of things.
 func symmetry(c Candidate, hosts []model.NodeID, things bool) string {
 	a := side{c.Invariant.A, c.State.A}
 	b := side{c.Invariant.B, c.State.B}

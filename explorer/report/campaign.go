@@ -239,7 +239,6 @@ func findingSections(in *CampaignInput) []findingSection {
 	return slices.DeleteFunc(secs, func(s findingSection) bool { return len(s.Findings) == 0 })
 }
 
-// costliest sorts findings by what they cost.
 func costliest(findings []model.Finding) []model.Finding {
 	fs := slices.Clone(findings)
 	slices.SortStableFunc(fs, func(a, b model.Finding) int {
@@ -442,7 +441,6 @@ func findingsChart(in *CampaignInput) template.HTML {
 	return d.done(runWidth, bottom+52, fmt.Sprintf("%s after %s", plural(len(in.Findings), "finding", "findings"), plural(n, "run", "runs")), "wide")
 }
 
-// costSplit draws where the wall time of all runs went.
 func costSplit(runs []model.RunSummary) (template.HTML, []fact) {
 	parts := make([]time.Duration, len(costNames))
 	var sum time.Duration

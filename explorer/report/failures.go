@@ -114,7 +114,6 @@ const maxActions = 12
 // server that is stopped serves nobody from then on.
 const longAction = 100 * time.Millisecond
 
-// actionsStory says what workloads did to server processes.
 func actionsStory(in *Input) []string {
 	var did []string
 	n := 0

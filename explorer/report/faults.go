@@ -117,7 +117,6 @@ func faultStory(in *Input) []string {
 	return out
 }
 
-// hitWords says what became of one message.
 func hitWords(f *model.MessageFault, h *model.FaultHit) string {
 	s := fmt.Sprintf("Message %d, %s from %s to %s at %s", h.Message, h.Type, h.From, h.To, at(h.At))
 	if n := len(h.With); n > 0 {
@@ -183,7 +182,6 @@ func hitWords(f *model.MessageFault, h *model.FaultHit) string {
 	return s + "."
 }
 
-// sums counts over all that a fault acted on, where there was more than one.
 func sums(f *model.MessageFault, p *model.FaultProof) string {
 	if p.Acted < 2 {
 		return ""

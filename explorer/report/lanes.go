@@ -108,8 +108,6 @@ func (t *timeline) markNames(d *drawing, a axis, top float64) {
 	}
 }
 
-// lanes draws every variable that an observed invariant is over (or all,
-// where there is none) over the whole run.
 func lanes(in *Input, t *timeline) (template.HTML, string, []laneRow) {
 	used := map[model.VarRef]bool{}
 	for _, inv := range t.invariants {

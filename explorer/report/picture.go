@@ -112,7 +112,6 @@ func (p *picture) place() {
 	p.height = y + picHead + 8
 }
 
-// x is the middle of a host's column.
 func (p *picture) x(h model.NodeID) float64 {
 	i := slices.Index(p.t.hosts, h)
 	if i < 0 {
@@ -167,7 +166,6 @@ func (p *picture) stop(from, to model.NodeID) (float64, bool) {
 	return (x1 + x2) / 2, false
 }
 
-// svg draws the picture.
 func (p *picture) svg() template.HTML {
 	d := &drawing{}
 	top, bottom := picHead, p.height-picHead+10
@@ -264,7 +262,6 @@ func (p *picture) yAt(at time.Duration, top, bottom float64) float64 {
 	return bottom
 }
 
-// head names a column.
 func (p *picture) head(d *drawing, h model.NodeID, x, y float64) {
 	w := min(150, (picWidth-picLeft-20)/float64(max(1, len(p.t.hosts)))-10)
 	class := "head"

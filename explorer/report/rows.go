@@ -52,7 +52,6 @@ func (r *row) key() foldKey {
 	return foldKey{r.item.from, r.item.to, r.item.typ, r.item.dropped}
 }
 
-// foldable says that one more of its kind may be folded into the row.
 func (r *row) foldable() bool {
 	return r.kind == rowItem && !r.item.trigger && !r.item.heal && !r.item.marked
 }

@@ -102,7 +102,6 @@ func fitEnd(s string, px, size float64) string {
 	return string(r) + "…"
 }
 
-// fit shortens text to a width in px.
 func fit(s string, px, size float64) string {
 	n := utf8.RuneCountInString(s)
 	for width(s, size) > px {

@@ -273,7 +273,6 @@ func (t *timeline) columns(in *Input) {
 	t.hosts = all
 }
 
-// cutWindow is the time in which the partition was in force.
 func (t *timeline) cutWindow() (from, to time.Duration) {
 	if t.cut == nil {
 		return 0, 0
@@ -447,7 +446,6 @@ func (tr *track) valueAt(at time.Duration) string {
 	return v
 }
 
-// detail writes a message's fields on one line.
 func detail(m *model.Message) string {
 	var b strings.Builder
 	for i, f := range m.Fields {

@@ -295,7 +295,6 @@ func verdictStory(s *model.RunSummary) string {
 	return "The run cannot be judged, and is not a pass." + legal
 }
 
-// exitWords has a sentence for each process that ended by itself.
 func exitWords(exits []record.Exit) []string {
 	var out []string
 	for _, x := range exits {

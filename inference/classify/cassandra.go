@@ -210,7 +210,6 @@ func cassAccept(b []byte) bool {
 	return len(b) >= 12 && cassCRC32(b[:8]) == binary.BigEndian.Uint32(b[8:])
 }
 
-// sniff frames by the header of a frame, where the start was not seen.
 func (c *cassandra) sniff(dir int, b []byte) int64 {
 	_, n, ok := cassFrameHead(cassCRC, b)
 	if ok {
@@ -300,7 +299,6 @@ func (c *cassandra) read(dir int, h frameHead) []Unit {
 	return []Unit{c.message(d, h)}
 }
 
-// readFirst reads a connect, a version or the start of a stream.
 func (c *cassandra) readFirst(dir int, first uint32, h frameHead) (Unit, bool) {
 	d, o := &c.d[dir], &c.d[1-dir]
 	if first != cassMagic {

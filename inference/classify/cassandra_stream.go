@@ -85,7 +85,6 @@ func cassSummaries(r *cassReader) int64 {
 	return int64(r.off) + 28*int64(n)
 }
 
-// streamed reads a message of a stream.
 func (c *cassandra) streamed(d *cassDir, h frameHead) Unit {
 	if len(h.b) == 0 {
 		return Unit{Type: "cassandra stream data"}

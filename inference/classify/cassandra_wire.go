@@ -70,7 +70,6 @@ func (r *cassReader) vint() uint64 {
 	return v
 }
 
-// vintLen reads a length, at most what is left.
 func (r *cassReader) vintLen() int {
 	v := r.vint()
 	if v > uint64(r.left()) {

@@ -200,7 +200,6 @@ func validCQL(b []byte) bool {
 	return ok && h.size > 0
 }
 
-// frame reads a frame and the envelopes in it.
 func (c *cql) frame(d *cqlDir, h frameHead) ([]Unit, bool) {
 	framing := d.framing
 	if d.mode != cqlFramed {

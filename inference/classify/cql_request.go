@@ -65,7 +65,6 @@ func (c *cql) request(d *cqlDir, h cqlHead, op string, r *cassReader, f []model.
 	return Unit{Type: "cql " + label, Fields: f}
 }
 
-// bytesMap skips a [bytes map].
 func (r *cassReader) bytesMap() {
 	for n := int(r.u16()); n > 0 && !r.short; n-- {
 		r.utf()
@@ -80,7 +79,6 @@ func (r *cassReader) value() {
 	}
 }
 
-// longUTF reads a [long string], as much of it as is there.
 func (r *cassReader) longUTF() (s string, whole bool) {
 	n := r.i32()
 	if r.short || n < 0 {

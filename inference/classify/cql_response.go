@@ -9,7 +9,6 @@ import (
 	"netsplit/model"
 )
 
-// response reads a response or an event.
 func (c *cql) response(d *cqlDir, h cqlHead, op string, r *cassReader, f []model.Field) Unit {
 	if h.flags&2 != 0 {
 		r.bytes(16) // tracing id
@@ -119,7 +118,6 @@ func cqlError(r *cassReader) (code string, f []model.Field) {
 	return code, f
 }
 
-// cqlEvent reads an EVENT.
 func cqlEvent(r *cassReader, f []model.Field) Unit {
 	kind := r.utf()
 	if r.short || !cqlWord(cqlEvents, kind) {

@@ -105,7 +105,6 @@ func lengthClass(n int) string {
 	return "2^" + strconv.Itoa(bits.Len(uint(n))-1)
 }
 
-// fallbackType is prefix, length class and the first token where it is a word.
 func fallbackType(prefix string, n int, head []byte) (typ, broad string, fields []model.Field) {
 	typ = prefix + " " + lengthClass(n)
 	i := 0

@@ -252,7 +252,6 @@ func (f *framer) unknown(emit func(Unit)) {
 	}
 }
 
-// gap says that the n bytes from off on were lost.
 func (f *framer) gap(off, n uint64, emit func(Unit)) {
 	if !f.lost && f.size > 0 && n <= uint64(f.size-f.n) {
 		f.hole = true
@@ -265,7 +264,6 @@ func (f *framer) gap(off, n uint64, emit func(Unit)) {
 	f.lost, f.start = true, off+n
 }
 
-// cutOff emits what has begun as it stands.
 func (f *framer) cutOff(emit func(Unit)) {
 	f.turn(emit)
 	switch {

@@ -54,7 +54,6 @@ func newFirst(at string, m model.First, transport string) (opener, error) {
 	return f, errors.Join(errs...)
 }
 
-// behind says so if one of those before it is taken for whatever begins as it does.
 func (f *opener) behind(i int, before []opener) error {
 	for _, b := range before {
 		if len(b.begins) > 0 && bytes.HasPrefix(f.begins, b.begins) {
@@ -64,7 +63,6 @@ func (f *opener) behind(i int, before []opener) error {
 	return nil
 }
 
-// size is as that of framed.
 func (f *opener) size(b []byte) int64 {
 	if f.length == nil {
 		return f.whole

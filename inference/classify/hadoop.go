@@ -121,7 +121,6 @@ func (h *hadoopRPC) starts(dir int, b []byte) (ok, more bool) {
 	return hrpcIsRequest(b[:size]) || hrpcIsResponse(b[:size]), false
 }
 
-// hrpcIsRequest recognises a whole header of a request.
 func hrpcIsRequest(b []byte) bool {
 	m := hrpcRequestHeader.decode(b, false)
 	id, ok := m.last(4)
@@ -129,7 +128,6 @@ func hrpcIsRequest(b []byte) bool {
 	return !m.cut && ok && call && (len(id.b) == 16 || len(id.b) == 0) && m.num(1) <= 2 && m.num(2) <= 2
 }
 
-// hrpcIsResponse recognises a whole header of a response.
 func hrpcIsResponse(b []byte) bool {
 	m := hrpcResponseHeader.decode(b, false)
 	id, ok := m.last(7)
@@ -164,7 +162,6 @@ func (h *hadoopRPC) read(dir int, f frameHead) []Unit {
 	return []Unit{h.response(header, body)}
 }
 
-// hrpcGreet reads the seven bytes of the greeting.
 func hrpcGreet(b []byte) Unit {
 	u := Unit{Type: "rpc greeting"}
 	if len(b) == hrpcGreeting {
@@ -260,8 +257,6 @@ func hrpcIdent(s string) bool {
 	return true
 }
 
-// hrpcLabel is the method, with the class of its protocol where protocols
-// differ about it.
 func hrpcLabel(protocol, name string) string {
 	if !hadoopTable.ambiguous(name) {
 		return name

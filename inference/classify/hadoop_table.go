@@ -19,7 +19,6 @@ var hadoopText string
 
 var hadoopTable = withShortForms(parsePBTable(hadoopText))
 
-// withShortForms gives the identifiers of Hadoop the form its logs show.
 func withShortForms(t *pbTable) *pbTable {
 	form := func(name string, short pbShort, said ...protowire.Number) {
 		p := t.types[name]

@@ -154,7 +154,6 @@ func (w *writable) object(name string) (fields []model.Field, ok bool) {
 	return []model.Field{{Name: name, Value: v}}, true
 }
 
-// instance reads an object behind the name of its class.
 func (w *writable) instance(name string) (fields []model.Field, ok bool) {
 	class := w.utf8()
 	if w.bad {

@@ -254,7 +254,6 @@ func (h *http1) begin(dir int, head []byte) bool {
 	return d.mode == httpInHeader || h.stream(dir, q)
 }
 
-// httpText makes a value fit for a field.
 func httpText(s string) string { return strings.ToValidUTF8(cut(s, httpValue), "\uFFFD") }
 
 // httpMethod is what of a method can be part of Unit.Broad.
@@ -295,7 +294,6 @@ func (h *http1) request(d *httpDir, words []string, host string) httpRequest {
 // httpVersion is what APIs begin their paths with: v1, v3alpha, v1beta2.
 var httpVersion = regexp.MustCompile(`^v[0-9]{1,2}((alpha|beta)[0-9]{0,2})?$`)
 
-// httpPlace is what of a path can be part of a type.
 func httpPlace(path string) string {
 	if path == "/" {
 		return path

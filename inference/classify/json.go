@@ -266,7 +266,6 @@ func (d *jsonDir) clear(mode jsonMode) {
 	d.last, d.fresh, d.line = 0, false, false
 }
 
-// emit completes a unit of all bytes so far.
 func (d *jsonDir) emit(u Unit, emit func(Unit)) {
 	if d.n == 0 {
 		return
@@ -343,7 +342,6 @@ func (d *jsonDir) believed(typ string) bool {
 	return true
 }
 
-// request notes a request of JSON-RPC, and says what an answer answers.
 func (j *jsonStream) request(dir int, m *jsonMessage) string {
 	switch {
 	case m.id == "":

@@ -234,7 +234,6 @@ func jsonWord(s string) bool {
 	return s != "" && len(s) <= jsonName
 }
 
-// answers says whether it is an answer of JSON-RPC.
 func (m *jsonMessage) answers() bool {
 	return m.kind == '{' && m.rank >= len(jsonNames) && m.id != "" && m.result
 }
@@ -278,7 +277,6 @@ func (m *jsonMessage) typed(request string) (typ, broad string, fields []model.F
 	return "json {" + m.members() + "}", jsonOther, fields
 }
 
-// members lists the object's members.
 func (m *jsonMessage) members() string {
 	slices.Sort(m.names)
 	m.names = slices.Compact(m.names)

@@ -192,7 +192,6 @@ func (m pbMessage) text(num protowire.Number) string {
 	return o.f.scalar(o)
 }
 
-// sub is an embedded message.
 func (m pbMessage) sub(num protowire.Number) (pbMessage, bool) {
 	o, ok := m.last(num)
 	if !ok || !o.f.isMessage() {

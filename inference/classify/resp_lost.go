@@ -43,7 +43,6 @@ func (r *resp) certain(d *respDir) bool {
 	return d.mode != respLine || len(d.stack) > 0
 }
 
-// head emits the first respLong bytes of a message.
 func (r *resp) head(d *respDir) {
 	if !r.certain(d) {
 		r.fail(d, false)

@@ -119,7 +119,6 @@ func (m *respMatch) pop() {
 	}
 }
 
-// reply takes the request that a reply starting with top answers.
 func (m *respMatch) reply(top byte) (respRequest, bool) {
 	for m.unsure && top != '-' && top != '!' {
 		q, ok := m.head()

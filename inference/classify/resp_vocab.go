@@ -68,7 +68,6 @@ var respPushKinds = words("MESSAGE PMESSAGE SMESSAGE INVALIDATE TRACKING-REDIR-B
 // respSubscribe are the commands whose confirmations look like pushes.
 var respSubscribe = words("SUBSCRIBE PSUBSCRIBE SSUBSCRIBE UNSUBSCRIBE PUNSUBSCRIBE SUNSUBSCRIBE")
 
-// words is the set of upper-case words of a list.
 func words(list string) map[string]bool {
 	set := map[string]bool{}
 	for _, w := range strings.Fields(strings.ToUpper(list)) {

@@ -222,7 +222,6 @@ func (c *zkClient) request(d *zkDir, b []byte, size int64) (string, []model.Fiel
 	return "zk " + name, f
 }
 
-// zkRequestFields reads the body of a request and returns its path.
 func zkRequestFields(f *zkFields, op int32, j *zkJute) (path string) {
 	switch op {
 	case 11, -11: // ping, closeSession: no body

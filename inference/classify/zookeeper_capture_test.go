@@ -95,7 +95,6 @@ func zkLabels(t *testing.T, name string) map[string][]label {
 	return out
 }
 
-// zkLabelOf is the label of a type.
 func zkLabelOf(typ string) string {
 	name := strings.TrimPrefix(typ, "zk ")
 	switch {

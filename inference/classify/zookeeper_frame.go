@@ -220,7 +220,6 @@ func (s *zkStream) ask(d *zkDir, emit func(Unit)) bool {
 	}
 }
 
-// firstPart emits the first zkLong bytes of a message that goes on.
 func (d *zkDir) firstPart(s *zkStream, emit func(Unit)) {
 	typ, fields := s.f.read(d, false)
 	d.typ, d.long = typ, true
@@ -228,7 +227,6 @@ func (d *zkDir) firstPart(s *zkStream, emit func(Unit)) {
 	d.start, d.n = d.start+uint64(d.n), 0
 }
 
-// end emits the message, or the rest of a long one.
 func (s *zkStream) end(d *zkDir, whole bool, emit func(Unit)) {
 	d.on = false
 	defer func() { d.begun = true }()
@@ -297,7 +295,6 @@ func (s *zkStream) search(d *zkDir, off uint64, b []byte, emit func(Unit)) int {
 	return len(b)
 }
 
-// unknown emits the unknown bytes before d.win.
 func (s *zkStream) unknown(d *zkDir, emit func(Unit)) {
 	if d.n > 0 {
 		emit(Unit{Dir: d.dir, Offset: d.start, Bytes: d.n, Type: model.TypeUnknown})

@@ -396,7 +396,6 @@ func BenchmarkSuggest100kMessages(b *testing.B) {
 	}
 }
 
-// TestTheSameEventsTheSameSuggestion.
 func TestTheSameEventsTheSameSuggestion(t *testing.T) {
 	a, b := large(2000).Suggest(), large(2000).Suggest()
 	if diff := cmp.Diff(a, b); diff != "" {

@@ -77,7 +77,6 @@ func newLineSearch(flows []*flow) *lineSearch {
 	return x
 }
 
-// packets visits the packets of a flow.
 func (x *lineSearch) packets(i int, visit func(r *run, at int)) {
 	f := x.flows[i]
 	for k := range f.runs {
@@ -127,7 +126,6 @@ func info(tokens []string, token int) int {
 	return n
 }
 
-// ended says whether a line's end of so many bytes is before b[at].
 func ended(b []byte, at, plus int) bool {
 	return strings.HasSuffix(string(b[max(0, at-plus):at]), "\r\n"[lineEndings-plus:])
 }

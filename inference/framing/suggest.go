@@ -104,7 +104,6 @@ func oneWay(flows []*flow) string {
 	return ""
 }
 
-// messages are those of all flows, with their first bytes.
 func messages(flows []*flow, l length) (msgs []msg, conns int) {
 	seen := map[int]bool{}
 	number := map[*flow]int{}

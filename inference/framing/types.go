@@ -114,7 +114,6 @@ func sampleOf(msgs []msg, n int) []msg {
 	return out
 }
 
-// newTable takes the messages over.
 func newTable(msgs []msg, l length) *table {
 	t := &table{msgs: msgs, columns: make([]column, allColumns), head: l.at}
 	sizes, flows := map[int]int{}, map[int]int{}
@@ -391,7 +390,6 @@ func (t *table) savedOf(base []float64, offsets []offset, last offset, from, to 
 	return out
 }
 
-// choose finds the places of the type, at most two.
 func choose(msgs []msg, l length) []offset {
 	if len(msgs) < wantMessages {
 		return nil

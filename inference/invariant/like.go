@@ -36,7 +36,6 @@ type shape struct {
 // or a thing.
 type subject struct{ node, thing string }
 
-// pools gives each candidate the pool that it is in, and returns the pools.
 func (m *Miner) pools(tests []*test, like func(model.NodeID) string) []*pool {
 	if like == nil {
 		return nil
@@ -68,7 +67,6 @@ func (m *Miner) pools(tests []*test, like func(model.NodeID) string) []*pool {
 
 func differs(t *test) bool { return t.violated }
 
-// grouped puts together what has the same shape.
 func grouped(tests []*test, of func(*test) shape) map[shape][]*test {
 	out := map[shape][]*test{}
 	for _, t := range tests {
@@ -105,7 +103,6 @@ func shapeOf(t *test, like func(model.NodeID) string) shape {
 		nameFrom: from.Name, nameTo: to.Name, onFrom: about(from), onTo: about(to)}
 }
 
-// ofAny is the shape of what both nodes say of a thing, whichever it is.
 func (s shape) ofAny() shape {
 	if s.onFrom == s.onTo && s.onFrom.node == "" && s.onFrom.thing != "" {
 		s.onFrom.thing, s.onTo.thing = "", ""

@@ -29,7 +29,6 @@ func placed(n int, where ...model.NodeID) (out []runSamples) {
 	return out
 }
 
-// TestLikeNodesShowTogether what none of them shows alone.
 func TestLikeNodesShowTogether(t *testing.T) {
 	named := func(runs []runSamples, o Options) (out []string) {
 		for _, i := range mine(runs, o) {

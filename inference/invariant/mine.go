@@ -221,7 +221,6 @@ func (m *Miner) pairs(o Options) (map[pairKey][]*test, float64) {
 	return out, tarone(tests, o.MaxChance)
 }
 
-// join makes one invariant of the points at which a pair is kept.
 func (m *Miner) join(ts []*test, factor float64, o Options) model.Invariant {
 	a, b := ts[0].a, ts[0].b
 	inv := model.Invariant{ID: model.InvariantID(model.RelationEqual, a.ref, b.ref), Kind: a.kind,
@@ -254,7 +253,6 @@ func (m *Miner) join(ts []*test, factor float64, o Options) model.Invariant {
 	return inv
 }
 
-// tests evaluates every candidate at every point.
 func (m *Miner) tests() []*test {
 	var out []*test
 	count := newCounter(len(m.names))

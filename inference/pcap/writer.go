@@ -91,7 +91,6 @@ func (w *Writer) option(code uint16, v []byte) {
 	w.padded(v)
 }
 
-// section appends the section header and returns what is to be written.
 func (w *Writer) section() []byte {
 	w.block(blockSectionHeader, func() {
 		w.put32(byteOrderMagic)

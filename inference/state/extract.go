@@ -364,7 +364,6 @@ func (e *Extractor) read(s *source, text string, node, from, to model.NodeID, li
 	return out, before
 }
 
-// absent are observations like the given one of what is not among the seen.
 func absent(like model.Observation, of []string, seen map[string]bool) (out []model.Observation) {
 	like.Value = model.Absent
 	for _, like.Var.About = range of {
@@ -433,7 +432,6 @@ func (e *Extractor) host(v string) string {
 	return v
 }
 
-// first keeps the first observation of each variable and sorts.
 func first(obs []model.Observation) []model.Observation {
 	slices.SortStableFunc(obs, func(a, b model.Observation) int { return a.Var.Compare(b.Var) })
 	return slices.CompactFunc(obs, func(a, b model.Observation) bool { return a.Var == b.Var })

@@ -51,7 +51,6 @@ func TestWhatIsToldWithEachChangeIsKnownUntilTheNext(t *testing.T) {
 	}
 }
 
-// TestWhatIsToldWithEachChangeIsNotOutOfDate until the node's server is stopped.
 func TestWhatIsToldWithEachChangeIsNotOutOfDate(t *testing.T) {
 	tells := []model.Variable{{Name: "leader", Kind: "leader", MaxAge: time.Second, Sources: []model.VarSource{{Type: "elected", Field: "who", Tells: model.TellsChanges}}}}
 	e, err := NewExtractor(hosts, nodes, tells)

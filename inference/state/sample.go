@@ -167,7 +167,6 @@ func (s *Sampler) observe(o model.Observation) {
 	h.vars[o.Var] = append(slices.Delete(past, 0, k), x)
 }
 
-// close samples the n oldest open messages.
 func (s *Sampler) close(n int) []model.Sample {
 	var out []model.Sample
 	for _, p := range s.open[:n] {
@@ -187,7 +186,6 @@ func (s *Sampler) close(n int) []model.Sample {
 	return out
 }
 
-// values picks an observation of each of a node's variables.
 func (s *Sampler) values(p pair, node model.NodeID, pick func(pair, []sight) int) []model.VarValue {
 	h := s.seen[node]
 	var out []model.VarValue
@@ -200,7 +198,6 @@ func (s *Sampler) values(p pair, node model.NodeID, pick func(pair, []sight) int
 	return out
 }
 
-// beforeSend is the latest sight up to the message, or what it reveals.
 func (s *Sampler) beforeSend(p pair, past []sight) int {
 	for i := len(past) - 1; i >= 0; i-- {
 		if past[i].step < p.step || past[i].Message != 0 && past[i].Message == p.msg {
@@ -232,7 +229,6 @@ func (s *Sampler) afterHandle(p pair, past []sight) int {
 	return -1
 }
 
-// fresh says whether a sight tells the value at that time.
 func (s *Sampler) fresh(x sight, at time.Duration) bool {
 	if x.ends > 0 && at >= x.ends {
 		x.Lasts = false

@@ -60,7 +60,6 @@ func damagedError(path, why string) error {
 		"the run directories are not affected", path, model.ErrDamaged, why)
 }
 
-// openBolt opens an existing file.
 func openBolt(path string, o options) (*boltFile, error) {
 	st, err := os.Stat(path)
 	if err != nil {

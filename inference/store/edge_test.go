@@ -178,7 +178,6 @@ func TestSecondOpenerIsToldWhoHoldsTheStore(t *testing.T) {
 	noErr(t, s.Close())
 }
 
-// fill makes a store with n runs and closes it.
 func fill(t *testing.T, path string, n int) {
 	t.Helper()
 	s, err := store.Open(path)

@@ -48,7 +48,6 @@ func migrate(f *boltFile, schema int) error {
 	return nil
 }
 
-// backup writes a copy of the store under another name.
 func (f *boltFile) backup(path string) error {
 	tmp := path + ".new"
 	err := f.do("copy", func() error {

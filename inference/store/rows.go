@@ -176,7 +176,6 @@ func (x *Tx) PutPartition(p model.PartitionStatus) error {
 	return nil
 }
 
-// lastOf is the last time that is known of a partition that has ended.
 func lastOf(p model.PartitionStatus) time.Time {
 	if p.Healed.After(p.Created) {
 		return p.Healed

@@ -60,7 +60,6 @@ func empty(t *testing.T) *Store {
 	return s
 }
 
-// big is a run with all that makes one big.
 func big(n int) model.RunSummary {
 	r := model.RunSummary{Messages: map[string]int{}, Verdict: model.Verdict{Value: model.VerdictFail, Reason: "3 lost",
 		Failures: []model.Failure{{Check: "lost", Signature: "lost", Class: model.Broken, Summary: "3 lost", Detail: []string{strings.Repeat("x", 2000)}, Quote: strings.Repeat("q", 500)}},

@@ -71,7 +71,6 @@ func key(fields ...any) []byte {
 	return k
 }
 
-// lastField is the string that ends a key.
 func lastField(k []byte, skip int) string { return strings.TrimSuffix(string(k[skip:]), "\x00") }
 
 func checkID(what, id string) error {

@@ -183,7 +183,6 @@ func (t *Table) deliver(c *Conn, d int, b []byte) {
 	h.forget()
 }
 
-// drain delivers what waited for the bytes before it.
 func (t *Table) drain(c *Conn, d int) {
 	h := &c.half[d]
 	n := 0

@@ -107,7 +107,6 @@ func (b *batch) frame(i int) (ts time.Time, frame []byte, truncated bool) {
 	return ts, frame, truncated
 }
 
-// put writes the tag behind the addresses of a frame.
 func (t tag) put(frame []byte) {
 	binary.BigEndian.PutUint16(frame[addresses:], t.tpid)
 	binary.BigEndian.PutUint16(frame[addresses+2:], t.tci)

@@ -163,7 +163,6 @@ func (r *Reader) Read(ctx context.Context, f func(ts time.Time, frame []byte)) e
 	return r.batches(ctx, func(n int) error { return r.each(n, f) })
 }
 
-// each calls f for the frames of the batch.
 func (r *Reader) each(n int, f func(ts time.Time, frame []byte)) error {
 	for i := range n {
 		ts, frame, truncated := r.batch.frame(i)

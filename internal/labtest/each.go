@@ -67,7 +67,6 @@ func each() (code int, ok bool) {
 	return code, true
 }
 
-// alone runs one test in a sandbox of its own and returns what it said.
 func alone(name string) ([]byte, int) {
 	cmd := outer("-test.run=^" + regexp.QuoteMeta(name) + "$")
 	// Of several processes none can tell the go command which files the tests read.

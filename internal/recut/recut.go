@@ -153,7 +153,6 @@ type piece struct {
 	key  int // place in the order of sending
 }
 
-// cut turns the connection's turns into frames.
 func (c *conn) cut(rng *rand.Rand, o Options) ([]model.Frame, error) {
 	var out []model.Frame
 	base := c.base
@@ -231,7 +230,6 @@ func (c *conn) cut(rng *rand.Rand, o Options) ([]model.Frame, error) {
 	return out, nil
 }
 
-// pieces cuts a turn and swaps the pieces within the window.
 func (c *conn) pieces(rng *rand.Rand, o Options, t turn) []piece {
 	var ps []piece
 	for off := 0; off < len(t.data) || t.fin && len(ps) == 0; {
@@ -255,7 +253,6 @@ func (c *conn) pieces(rng *rand.Rand, o Options, t turn) []piece {
 	return ps
 }
 
-// frame makes the frame of a segment in direction dir.
 func (c *conn) frame(dir int, seq, ack uint32, flags model.TCPFlags, data []byte) ([]byte, error) {
 	src, dst := c.addr[dir], c.addr[1-dir]
 	tcp := &layers.TCP{SrcPort: layers.TCPPort(src.Port()), DstPort: layers.TCPPort(dst.Port()), Seq: seq, Ack: ack, Window: 500,

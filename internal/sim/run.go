@@ -85,7 +85,6 @@ func Execute(o Options, s model.Scenario) Run {
 	return w.run
 }
 
-// event numbers, logs and steps one event.
 func (w *world) event(ev model.Event) []model.Decision {
 	w.num++
 	ev.Num, ev.At = w.num, w.now
@@ -154,7 +153,6 @@ func (w *world) decommission() {
 	})
 }
 
-// readAll asks every node but the one that leaves for its view.
 func (w *world) readAll(f string) {
 	for _, id := range w.o.Nodes[1:] {
 		var v string

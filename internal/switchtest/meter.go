@@ -70,7 +70,6 @@ func (s *Switch) stops(id of13.MeterID) bool {
 	})
 }
 
-// knows says that there is such a meter.
 func (s *Switch) knows(id of13.MeterID) bool {
 	return slices.ContainsFunc(s.meters, func(c of13.MeterConfig) bool { return c.Meter == id })
 }

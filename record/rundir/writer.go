@@ -126,7 +126,6 @@ func (w *Writer) enter(write func() error) bool {
 	return true
 }
 
-// run writes what is queued until the queue is closed.
 func (w *Writer) run() {
 	defer close(w.ended)
 	tick := time.NewTicker(flushEvery)
@@ -205,7 +204,6 @@ func (w *Writer) flush() {
 	}
 }
 
-// end flushes and closes every file.
 func (w *Writer) end() {
 	w.flush()
 	for _, l := range w.files {

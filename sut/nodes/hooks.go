@@ -76,7 +76,6 @@ func cause(err error) error {
 // last is the end of what a hook said, enough for an error.
 func last(said string) string { return said[max(0, len(said)-500):] }
 
-// keepHook appends what a hook did to the logs of the run.
 func (p *Processes) keepHook(verb model.NodeVerb, h model.NodeID, process, line, said string, took time.Duration, err error) {
 	p.hooking.Lock()
 	defer p.hooking.Unlock()

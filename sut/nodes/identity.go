@@ -35,7 +35,6 @@ func rightsOf(t *model.Target, r model.Rights) model.Rights {
 	return r
 }
 
-// rights are those of a process by its name.
 func (p *Processes) rights(name string) model.Rights {
 	t := p.c.Kit.Target
 	if i := slices.IndexFunc(t.Processes, func(q model.Process) bool { return q.Name == name }); i >= 0 {
@@ -142,7 +141,6 @@ func (p *Processes) give(r model.Rights, paths ...string) error {
 	return nil
 }
 
-// keepRights enters into the record what a process runs as.
 func (p *Processes) keepRights(host model.TestbedHost, name string, r model.Rights) {
 	if p.building {
 		return

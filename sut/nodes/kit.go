@@ -78,7 +78,6 @@ func (k *Kit) News() string { return k.templates.news() }
 // lineWriter calls a function for every line written; lines come whole.
 type lineWriter func(string)
 
-// Write implements io.Writer.
 func (w lineWriter) Write(b []byte) (int, error) {
 	for line := range bytes.Lines(b) {
 		if line = bytes.TrimSpace(line); len(line) > 0 {

@@ -58,7 +58,6 @@ func newLogs(p model.LogPatterns, keep func(record.LogLine)) (*logs, error) {
 	return l, nil
 }
 
-// line takes one line of a stream.
 func (l *logs) line(like record.LogLine, text string) {
 	text = plain(text)
 	stream := string(like.Host) + "\x00" + like.Process + "\x00" + like.File

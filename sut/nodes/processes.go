@@ -102,7 +102,6 @@ func New(c Config) *Processes {
 	return &Processes{c: c, plans: map[model.NodeID]*model.Target{}, inputs: map[model.NodeID]sut.ExpandInput{}}
 }
 
-// prepare makes the hosts' directories and expands the target for every host.
 func (p *Processes) prepare() error {
 	ips := map[model.NodeID]netip.Addr{}
 	for _, h := range p.c.Testbed.Testbed.Hosts {

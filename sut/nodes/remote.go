@@ -56,7 +56,6 @@ func (p *Processes) place(host model.TestbedHost, path string) error {
 	return nil
 }
 
-// clearRemote removes what this run put on remote hosts.
 func (p *Processes) clearRemote() {
 	p.mu.Lock()
 	placed := p.placed

@@ -27,7 +27,6 @@ const (
 	finalLimit = 30 * time.Second
 )
 
-// server starts one server process on a host.
 func (p *Processes) server(h model.NodeID, name string) error {
 	if p.hooked() {
 		_, err := p.hookedServer(h, name)
@@ -132,7 +131,6 @@ func writeFile(dir, file, text string, r model.Rights) error {
 	return nil
 }
 
-// spawn writes a process's files and starts it.
 func (p *Processes) spawn(h model.NodeID, name string, last *atomic.Pointer[string]) (*proc.Proc, error) {
 	plan := p.plans[h]
 	i := slices.IndexFunc(plan.Processes, func(q model.Process) bool { return q.Name == name })
@@ -239,7 +237,6 @@ func (p *Processes) StopAll() error {
 	return errors.Join(p.unread...)
 }
 
-// stopServers ends the servers, all at once.
 func (p *Processes) stopServers(limit time.Duration) {
 	p.mu.Lock()
 	if !p.closing {

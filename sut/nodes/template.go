@@ -48,7 +48,6 @@ type manifest struct {
 	Cache map[string]string       `json:"cache"` // by name, as of digests
 }
 
-// cache is where .Cache is.
 func (t *template) cache() string { return filepath.Join(t.dir, "cache") }
 
 const (
@@ -317,7 +316,6 @@ func (p *Processes) quit(limit time.Duration) error {
 	return errors.Join(errs...)
 }
 
-// load reads the manifest of a template that was made.
 func (t *template) load() error {
 	b, err := os.ReadFile(filepath.Join(t.dir, manifestFile))
 	if err != nil {

@@ -176,7 +176,6 @@ func TestATemplateServesOnlyWhatItWasMadeWith(t *testing.T) {
 	}
 }
 
-// TestOldTemplatesAndWhatKilledMakersLeftGo.
 func TestOldTemplatesAndWhatKilledMakersLeftGo(t *testing.T) {
 	cache := t.TempDir()
 	add := func(name string, age time.Duration) string {

@@ -74,7 +74,6 @@ func (p *Processes) rewritten(file string) bool {
 	return false
 }
 
-// occur says whether one of the names is in what r has.
 func occur(r io.Reader, names [][]byte) (bool, error) {
 	longest := 0
 	for _, n := range names {

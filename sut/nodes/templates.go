@@ -101,7 +101,6 @@ func (a *templates) again(dir string) bool {
 	return true
 }
 
-// changed lists what is not in the template's cache as it was when it was made.
 func (t *template) changed(known *templates) []string {
 	now, err := digests(t.cache(), known)
 	if err != nil {

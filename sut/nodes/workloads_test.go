@@ -65,7 +65,6 @@ func TestAWorkloadThatHungNamesItsLimit(t *testing.T) {
 	}
 }
 
-// TestAWorkloadRunsUnderItsSettings, and under no others.
 func TestAWorkloadRunsUnderItsSettings(t *testing.T) {
 	dir := t.TempDir()
 	rec, err := rundir.Create(dir, model.RunMeta{Run: "r1"})

@@ -77,7 +77,6 @@ func Pin(ctx context.Context, r Release, progress io.Writer) ([]byte, error) {
 	return formatLock(entries), nil
 }
 
-// fetchSet makes the set's directory whole, or leaves none.
 func fetchSet(ctx context.Context, root string, r Release, p *printer) error {
 	if r.fetches() && r.lock == nil && r.lockFile == "" {
 		return errors.New("netsplit has no hashes of it: take a release that has")
@@ -315,7 +314,6 @@ func locked(ctx context.Context, path, name string, p *printer, f func() error) 
 
 func lockPath(root string, r Release) string { return filepath.Join(root, "lock", r.dirName()) }
 
-// explain puts what a full or read-only disk says into words.
 func explain(err error, root string) error {
 	var made *os.PathError
 	switch {

@@ -81,7 +81,6 @@ func readVersion(home, program string) (string, error) {
 	return runVersion(context.Background(), program)
 }
 
-// runVersion asks a java program for its version.
 func runVersion(ctx context.Context, program string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()

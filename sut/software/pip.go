@@ -11,7 +11,6 @@ import (
 	"strings"
 )
 
-// runPip downloads the release's wheels and unpacks them into dir/files.
 func runPip(ctx context.Context, root string, r Release, dir string, p *printer, again bool) error {
 	wheels := filepath.Join(dir, ".wheels")
 	if err := os.MkdirAll(wheels, 0o755); err != nil {

@@ -75,7 +75,6 @@ func openCapture() (*capture, error) {
 	return c, nil
 }
 
-// openSocket opens a packet socket for the incoming packets of one protocol.
 func openSocket(protocol uint16) (int, error) {
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -116,7 +115,6 @@ func openSocket(protocol uint16) (int, error) {
 	return fd, nil
 }
 
-// loop reads packets until close.
 func (c *capture) loop() {
 	defer close(c.done)
 	fds := []unix.PollFd{{Fd: int32(c.wake), Events: unix.POLLIN}}
@@ -165,7 +163,6 @@ func (c *capture) drain() error {
 	return c.checkDrops()
 }
 
-// empty reads what is in a socket.
 func (c *capture) empty(fd int) error {
 	var frame [snapLen]byte
 	var oob [128]byte

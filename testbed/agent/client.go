@@ -120,7 +120,6 @@ func Start(ctx context.Context, host model.TestbedHost, binary string) (*Client,
 	return c, nil
 }
 
-// read hands responses to those who wait, until the agent's output ends.
 func (c *Client) read(stdout io.Reader, said *tail) {
 	dec := json.NewDecoder(bufio.NewReader(stdout))
 	var r response
@@ -161,7 +160,6 @@ func (c *Client) read(stdout io.Reader, said *tail) {
 	close(c.ended)
 }
 
-// call sends a request and waits for its response.
 func (c *Client) call(ctx context.Context, r request) (response, error) {
 	w := make(chan response, 1)
 	c.mu.Lock()

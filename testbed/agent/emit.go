@@ -59,7 +59,6 @@ func (e *emission) applies(s model.ProbePacket, routed bool) bool {
 	return s.V6 || e.To.Is4()
 }
 
-// sendFrames sends frames as they are.
 func sendFrames(ifi *net.Interface, frames [][]byte) error {
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

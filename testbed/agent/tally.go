@@ -123,7 +123,6 @@ func (t *tally) miss(w window) {
 	t.missed = append(t.missed, w)
 }
 
-// count counts packets in [from, to).
 func (t *tally) count(w wanted, from, to int64) wireCount {
 	c := wireCount{Incomplete: from < t.since}
 	for _, m := range t.missed {

@@ -75,7 +75,6 @@ func (l lines) at(list string, i int) string {
 	return ""
 }
 
-// of gives the same for a name among those of a key.
 func (l lines) of(key, name string) string {
 	if n := l.top(key); n != nil {
 		for k := 0; k+1 < len(n.Content); k += 2 {

@@ -35,7 +35,6 @@ func ExpandHook(text string, v HookVars) (string, error) {
 	return b.String(), nil
 }
 
-// checkHooks says what is wrong with the hooks, by name.
 func checkHooks(t *model.Testbed) (errs []error) {
 	any := false
 	for _, verb := range model.HookVerbs {

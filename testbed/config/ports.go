@@ -9,7 +9,6 @@ import (
 	"netsplit/model"
 )
 
-// eachPort shows every port of the testbed on one switch, with what is on it.
 func eachPort(t *model.Testbed, id model.DatapathID, f func(what string, p *model.Port)) {
 	show := func(at model.DatapathID, p *model.Port, format string, args ...any) {
 		if at == id {
@@ -82,7 +81,6 @@ func Locate(t model.Testbed, id model.DatapathID, has []model.Port) (numbers map
 	return numbers, wrong
 }
 
-// find gives the number of the one port with a name.
 func find(name string, has []model.Port) (uint32, error) {
 	var at []uint32
 	for _, p := range has {

@@ -10,7 +10,6 @@ import (
 	"netsplit/model"
 )
 
-// checkRoles says what is wrong with the roles, by name.
 func checkRoles(t *model.Testbed, l lines) (errs []error) {
 	for _, name := range slices.Sorted(maps.Keys(t.Roles)) {
 		r := t.Roles[name]

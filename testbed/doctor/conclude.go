@@ -7,7 +7,6 @@ import (
 	"netsplit/model"
 )
 
-// worse is the worse of two levels.
 func worse(a, b model.CheckLevel) model.CheckLevel {
 	if order := []model.CheckLevel{model.CheckOK, model.CheckWarn, model.CheckFail}; slices.Index(order, a) < slices.Index(order, b) {
 		return b

@@ -64,7 +64,6 @@ func newExam(c Config) *exam {
 	return &exam{Config: c, d: model.Diagnosis{Testbed: c.Testbed.Name}}
 }
 
-// ways looks whether links lead from every switch with hosts to every other.
 func (x *exam) ways() {
 	hosts := map[model.DatapathID][]string{}
 	var ids []model.DatapathID
@@ -91,7 +90,6 @@ func (x *exam) ways() {
 	x.d.Checks = append(x.d.Checks, c)
 }
 
-// switches looks at all switches, one after the other.
 func (x *exam) switches(ctx context.Context) {
 	ids := x.Testbed.Switches()
 	up := x.connected(ctx, ids)
@@ -115,7 +113,6 @@ func (x *exam) conclude() {
 
 var everything = []model.Ability{model.AbilityCut, model.AbilityProof, model.AbilityPacketIn, model.AbilityPort, model.AbilityMirror, model.AbilityOnly, model.AbilityOpening}
 
-// connected waits for the switches.
 func (x *exam) connected(ctx context.Context, ids []model.DatapathID) map[model.DatapathID]*controller.Switch {
 	ctx, cancel := context.WithTimeout(ctx, x.Wait)
 	defer cancel()

@@ -66,7 +66,6 @@ func (x *exam) host(ctx context.Context, h model.TestbedHost) (out []model.Diagn
 	return out
 }
 
-// links compares what the host has with the testbed file.
 func (x *exam) links(h model.TestbedHost, links []agent.Link, add func(model.CheckLevel, string, string, string, ...model.Ability)) {
 	i := slices.IndexFunc(links, func(l agent.Link) bool { return sameMAC(l.MAC, h.MAC) })
 	if i < 0 {

@@ -205,7 +205,6 @@ func (p *patient) strangers(ours map[uint32]bool) {
 	}
 }
 
-// route is how the switch is linked.
 func (p *patient) route() flowrules.Route {
 	routes, _ := flowrules.Routes(p.exam.Testbed.Links) // ways tells of an error
 	return routes[p.sw.ID()]

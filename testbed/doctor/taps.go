@@ -89,7 +89,6 @@ func round(ctx context.Context, g model.GatePort) (time.Duration, error) {
 	return took, nil
 }
 
-// mirrorPort has the switch send a frame out of the mirror port.
 func (p *patient) mirrorPort(ctx context.Context) {
 	for _, m := range p.Testbed.Mirrors {
 		if m.Datapath != p.sw.ID() {
@@ -130,7 +129,6 @@ func (p *patient) mirrorPort(ctx context.Context) {
 	}
 }
 
-// merging warns of an interface that makes one frame of several.
 func (p *patient) merging(iface, netns, means string, a model.Ability) {
 	const name = "offloads"
 	switch on, err := tap.Merging(iface, netns); {

@@ -96,7 +96,6 @@ func (p *patient) trials(ctx context.Context) {
 	}
 }
 
-// rules compiles a trial for two made-up hosts on ports of the switch.
 func (p *patient) rules(t trial) ([]flowrules.Rule, error) {
 	in := flowrules.Input{Lab: flowrules.LabID(p.Testbed.Name), HardTimeout: trialLife * time.Second}
 	taken := map[uint32]bool{}
@@ -138,7 +137,6 @@ func harmless(r flowrules.Rule, lab uint16) flowrules.Rule {
 	return r
 }
 
-// try installs rules and says which were refused, or are not there as told.
 func (p *patient) try(ctx context.Context, rules []flowrules.Rule) error {
 	ctx, cancel := context.WithTimeout(ctx, p.Limit)
 	defer cancel()
@@ -177,7 +175,6 @@ func (p *patient) try(ctx context.Context, rules []flowrules.Rule) error {
 	return nil
 }
 
-// clean removes the trial rules.
 func (p *patient) clean() {
 	ctx, cancel := context.WithTimeout(context.Background(), p.Limit)
 	defer cancel()

@@ -87,7 +87,6 @@ func TestTheRulesOfOthersAreReadWhenTheyChange(t *testing.T) {
 	r.until("reported though their number is the same", func() bool { return len(r.reports()) > before })
 }
 
-// TestBeforeARunIsJudgedAllRulesAreRead.
 func TestBeforeARunIsJudgedAllRulesAreRead(t *testing.T) {
 	r := newRig(t, fabric.Config{}.Every(0, time.Hour), 1)
 	r.sw[1].Do(foreign(0xbad, 1000, 1))
@@ -99,7 +98,6 @@ func TestBeforeARunIsJudgedAllRulesAreRead(t *testing.T) {
 	}
 }
 
-// TestASwitchThatDoesNotCountIsReadInFull.
 func TestASwitchThatDoesNotCountIsReadInFull(t *testing.T) {
 	var a requested
 	r := newRig(t, fabric.Config{}.Every(0, 5*time.Millisecond), 1)

@@ -320,7 +320,6 @@ func (f *Fabric) reading(c counters) *reading {
 	return r
 }
 
-// counted is what the rules have counted, by switch and rule.
 func (r *reading) counted(ctx context.Context, wait time.Duration) (map[string]ruleCount, error) {
 	var mu sync.Mutex // guards out
 	out := map[string]ruleCount{}

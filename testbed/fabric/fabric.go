@@ -195,7 +195,6 @@ func New(cfg Config) (*Fabric, error) {
 	return f, nil
 }
 
-// layOut sorts the testbed's hosts to their switches.
 func (f *Fabric) layOut() error {
 	t := f.cfg.Testbed
 	byID := map[model.DatapathID]*member{}
@@ -402,7 +401,6 @@ func (f *Fabric) lookAnew(ctx context.Context, m *member) error {
 	return m.turnTo(ctx, plan)
 }
 
-// changedAll is changed for every host.
 func (f *Fabric) changedAll() {
 	for h := range f.byHost {
 		f.changes[h]++

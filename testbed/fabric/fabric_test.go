@@ -123,7 +123,6 @@ func (r *rig) slow(delay func(of13.Message) time.Duration) {
 	r.delay = delay
 }
 
-// serve connects a model switch of another make.
 func (r *rig) serve(id model.DatapathID, cfg switchtest.Config, before func(*switchtest.Switch)) {
 	r.sw, r.pipes = map[model.DatapathID]*switchtest.Switch{id: switchtest.New(cfg)}, map[model.DatapathID]net.Conn{}
 	if before != nil {
@@ -168,7 +167,6 @@ func (r *rig) until(what string, f func() bool) {
 	}
 }
 
-// dropped is DropsBy, by link.
 func (r *rig) dropped(id uint32) (map[model.Link]uint64, error) {
 	all, err := r.f.DropsBy(soon(r.t), id)
 	return model.ByLink(all), err

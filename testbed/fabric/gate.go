@@ -96,8 +96,6 @@ func (m *member) send(frame []byte, ports ...of13.PortNo) error {
 	return sw.PacketOut(of13.PortController, frame, ports...)
 }
 
-// flood sends to every host that the sender is linked with but itself, each from
-// its own switch.
 func (f *Fabric) flood(frame []byte, dst flowrules.MAC) error {
 	from, ok := f.byMAC[flowrules.MAC(frame[6:12])]
 	if !ok || dst[0]&1 == 0 {

@@ -39,7 +39,6 @@ func (f *Fabric) LeaseExpiry(p model.Partition) (time.Time, error) {
 	return until, why
 }
 
-// kept is Kept of one switch.
 func (m *member) kept() (time.Time, error) {
 	until, some := m.alive.end()
 	m.state.Lock()

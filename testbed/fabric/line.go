@@ -52,7 +52,6 @@ func newLine(m *member, p model.GatePort) *line {
 	return l
 }
 
-// openPorts opens the gate ports that the transport needs.
 func (f *Fabric) openPorts() error {
 	if err := f.cfg.Gate.Validate(); err != nil {
 		return fmt.Errorf("fabric: %w", err)
@@ -97,7 +96,6 @@ func (l *line) open() (Port, error) {
 	return tap.OpenPort(l.where.Interface, l.where.Netns)
 }
 
-// closePorts closes the gate ports that are open.
 func (f *Fabric) closePorts() error {
 	var errs []error
 	for _, m := range f.members {
@@ -247,7 +245,6 @@ func (l *line) fail(err error) {
 	l.m.f.replan()
 }
 
-// reopen tries until the port is open or ctx ends.
 func (l *line) reopen(ctx context.Context) {
 	for {
 		select {
@@ -307,7 +304,6 @@ func (l *line) read(at time.Time, vid uint16, frame []byte) {
 	l.m.hold(host, at, frame)
 }
 
-// send sends a frame out of a port of the switch.
 func (l *line) send(port uint16, frame []byte) error {
 	if !l.isUp() {
 		return fmt.Errorf("switch %s: %w", l.m.id, ErrGateDown)
@@ -316,7 +312,6 @@ func (l *line) send(port uint16, frame []byte) error {
 	return l.out.put(port, frame)
 }
 
-// write hands a frame to the port at once.
 func (l *line) write(vid uint16, frame []byte) error {
 	l.mu.Lock()
 	p := l.port

@@ -17,8 +17,6 @@ type loss struct {
 	number    uint32 // of the port that was counted
 }
 
-// checkLoss tells of packets that were lost at the gate port and not told of
-// before.
 func (l *line) checkLoss(ctx context.Context) error {
 	l.checking.Lock()
 	defer l.checking.Unlock()

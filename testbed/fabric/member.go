@@ -313,7 +313,6 @@ func (m *member) run() {
 	}
 }
 
-// verify reads the flow table back, where it can be repaired.
 func (m *member) verify() {
 	sw, err := m.command()
 	if err != nil {
@@ -366,7 +365,6 @@ func (m *member) verify() {
 	}
 }
 
-// verifyLine looks for losses at the gate port.
 func (m *member) verifyLine() {
 	if m.line == nil {
 		return

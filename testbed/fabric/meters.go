@@ -27,7 +27,6 @@ type meters struct {
 	why       error              // why none are used
 }
 
-// greatest is flowrules.Input.TopMeter.
 func (s *meters) greatest() uint32 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,7 +15,6 @@ import (
 	"netsplit/testbed/fabric"
 )
 
-// named is the testbed of a rig whose ports are given by name.
 func named() model.Testbed {
 	t := testbed("rig", 1)
 	for i := range t.Hosts {

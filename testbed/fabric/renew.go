@@ -74,7 +74,6 @@ func (a *alive) renew(sw *controller.Switch) (at time.Time, some bool) {
 	return at, sw.Send(a.rules.Renew()...) == nil // a failure ends the session
 }
 
-// renewed says that the switch has confirmed what renew sent at that time.
 func (a *alive) renewed(sw *controller.Switch, at time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -91,7 +90,6 @@ func (a *alive) end() (until time.Time, some bool) {
 	return a.until, len(a.rules) > 0
 }
 
-// lapse says, once each time, that rules may have expired.
 func (a *alive) lapse() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -136,7 +134,6 @@ func (m *member) renewing() {
 	}
 }
 
-// confirm waits until the switch has confirmed what was renewed at that time.
 func (m *member) confirm(ctx context.Context, sw *controller.Switch, at time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, m.f.cfg.HardTimeout)
 	defer cancel()

@@ -20,7 +20,6 @@ func (m *member) slave() error {
 	return fmt.Errorf("switch %s: %w and this one a slave, which can neither cut nor heal there: stop that controller or have it share the switch as equal; the next run asks for the role again, and so does netsplit serve when it starts", m.id, ErrSlave)
 }
 
-// command is the session by which the switch can be changed.
 func (m *member) command() (*controller.Switch, error) {
 	switch sw := m.session(); {
 	case sw == nil:

@@ -82,7 +82,6 @@ func (h *Hosts) each(ctx context.Context, do func(context.Context, *host) (func(
 	return errors.Join(errs...)
 }
 
-// holder is the agent that has the host's rules.
 func (o *host) holder() Agent {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -128,7 +127,6 @@ func (o *host) gap(held, next Agent, rules []hostrules.Rule, dropped map[string]
 	return nil
 }
 
-// renewing renews a host's lease until ctx ends.
 func (h *Hosts) renewing(ctx context.Context, o *host) {
 	tick := time.NewTicker(h.cfg.renewEvery)
 	defer tick.Stop()

@@ -257,7 +257,6 @@ func netnsLink(path string) (string, bool) {
 	return link, err == nil && own != link
 }
 
-// netnsMark reads the mark of a named namespace.
 func netnsMark(name string) (mark, bool) {
 	if _, ok := netnsLink(netnsPath(name)); !ok {
 		return mark{}, false

@@ -122,7 +122,6 @@ func (m *Manager) tidy(lock string) {
 	}
 }
 
-// needs checks for the programs that making a lab takes.
 func needs() error {
 	if os.Geteuid() != 0 {
 		return errors.New("lab: making and removing labs needs root (network namespaces); run it with sudo")

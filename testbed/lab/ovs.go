@@ -137,7 +137,6 @@ func (m *Manager) startOVS(ctx context.Context, o *ovs) error {
 	return nil
 }
 
-// daemon starts one daemon, which detaches once it is ready.
 func (m *Manager) daemon(ctx context.Context, name string, args ...string) error {
 	dir := m.ownOVSDir()
 	path, err := lookDaemon(name)
@@ -288,8 +287,6 @@ func switchRunsHere() bool {
 	return false
 }
 
-// addBridge makes a lab's bridge with all its ports in one transaction, and
-// checks that every port got its number.
 func (m *Manager) addBridge(ctx context.Context, o *ovs, s *state) error {
 	args := []string{
 		"add-br", s.Bridge, "--",
@@ -349,7 +346,6 @@ func (o *ovs) explain(err error) error {
 	return fmt.Errorf("%w (the Open vSwitch at %s is not ours: check that ovs-vswitchd runs, e.g. systemctl restart openvswitch-switch)", err, o.runDir)
 }
 
-// table reads columns of the database, of the named records or of all.
 func (o *ovs) table(ctx context.Context, table string, columns []string, records ...string) ([][]string, error) {
 	args := append([]string{"--format=csv", "--data=bare", "--no-headings", "--columns=" + strings.Join(columns, ","), "list", table}, records...)
 	out, err := o.vsctlNoWait(ctx, args...)
@@ -365,7 +361,6 @@ func (o *ovs) table(ctx context.Context, table string, columns []string, records
 	return rows, nil
 }
 
-// bridges reads the marks of all bridges that carry one.
 func (o *ovs) bridges(ctx context.Context) (map[string]mark, error) {
 	rows, err := o.table(ctx, "bridge", []string{"name", "external_ids"})
 	if err != nil {

@@ -33,7 +33,6 @@ func parseProcess(s string) (process, error) {
 	return process{PID: pid, Start: start}, nil
 }
 
-// findProcess names the process that has the pid now.
 func findProcess(pid int) (process, error) {
 	fields, err := procStat(pid)
 	if err != nil {

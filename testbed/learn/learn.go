@@ -230,7 +230,6 @@ func portOf(p of13.Port) sketch.Port {
 		Up: p.Config&of13.PortConfigDown == 0 && p.State&of13.PortStateLinkDown == 0}
 }
 
-// attend looks after one switch for as long as it is listened to.
 func (p *pupil) attend() {
 	if err := p.ports(); err != nil {
 		p.once(fmt.Sprintf("switch %s does not tell its ports: %v", p.sw.ID(), err))
@@ -333,7 +332,6 @@ func (p *pupil) news(r rule) bool {
 	return !has || was.cookie != r.cookie || fmt.Sprint(was.do) != fmt.Sprint(r.do)
 }
 
-// install adds or renews rules and deletes the others that were ours.
 func (p *pupil) install(ctx context.Context, rules []rule) {
 	var mods []of13.Message
 	wanted := map[string]rule{}

@@ -134,7 +134,6 @@ func (ps *Partitions) countNow(ctx context.Context, h *manualCut) {
 	}
 }
 
-// keepCounting counts until the partition is to end.
 func (ps *Partitions) keepCounting(h *manualCut) {
 	tick := time.NewTicker(countEvery)
 	defer tick.Stop()
@@ -167,7 +166,6 @@ func (ps *Partitions) measure(h *manualCut) {
 	}
 }
 
-// olderLinks are the links where an older partition cuts all that this one does.
 func (ps *Partitions) olderLinks(h *manualCut) map[model.Link]bool {
 	ps.mu.Lock()
 	others := maps.Clone(ps.cuts)

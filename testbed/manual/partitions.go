@@ -106,7 +106,6 @@ func (ps *Partitions) takeUp(known []model.PartitionStatus) error {
 
 const leftBehind = "the daemon that cut it ended, and its counts are lost"
 
-// has says whether all hosts of a partition are on the testbed.
 func (ps *Partitions) has(p model.Partition) bool {
 	return ps.tb != nil && !slices.ContainsFunc(p.Links(), func(l model.Link) bool {
 		_, src := ps.tb.Testbed.Host(l.Src)

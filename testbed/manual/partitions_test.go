@@ -128,7 +128,6 @@ func TestWhatShookAPartitionIsProved(t *testing.T) {
 	}
 }
 
-// TestALapseEndsWithItsPartition, healed or failed.
 func TestALapseEndsWithItsPartition(t *testing.T) {
 	for what, end := range map[model.PartitionState]func(*room){
 		model.PartitionHealed: func(r *room) {

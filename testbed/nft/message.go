@@ -114,7 +114,6 @@ func (t *Table) giveUp() error {
 	return t.closed
 }
 
-// message is one change to the netdev family.
 func (t *Table) message(typ int, flags netlink.HeaderFlags, attrs []netlink.Attribute) netlink.Message {
 	data, err := netlink.MarshalAttributes(attrs)
 	if err != nil {
@@ -182,7 +181,6 @@ func marshal(e expr.Any) ([]byte, error) {
 	return netlink.MarshalAttributes([]netlink.Attribute{text(unix.NFTA_EXPR_NAME, "fwd"), data})
 }
 
-// add is the rule that drops and counts what r matches.
 func (t *Table) add(r hostrules.Rule, before uint64) (netlink.Message, error) {
 	exprs := append(match(r), &expr.Counter{})
 	if r.Hook == hostrules.Egress {

@@ -114,7 +114,6 @@ func (t *Table) build() error {
 	return nil
 }
 
-// deviceOf finds the device with the address.
 func deviceOf(addr netip.Addr) (*net.Interface, error) {
 	devices, err := net.Interfaces()
 	if err != nil {

@@ -228,7 +228,6 @@ func (id Identity) take() error {
 	return unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0)
 }
 
-// setCapabilities makes a set the thread's permitted, effective and inheritable one.
 func setCapabilities(set uint64) error {
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	lo, hi := uint32(set), uint32(set>>32)

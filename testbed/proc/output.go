@@ -54,7 +54,6 @@ func (o *output) abandon() {
 	}
 }
 
-// giveUp makes read return.
 func (o *output) giveUp() {
 	for _, f := range o.ours {
 		_ = f.SetReadDeadline(time.Now())

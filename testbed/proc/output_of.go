@@ -102,7 +102,6 @@ type bounded struct {
 	buf bytes.Buffer
 }
 
-// Write implements io.Writer.
 func (b *bounded) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

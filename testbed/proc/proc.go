@@ -267,7 +267,6 @@ func (p *Proc) Stop(limit time.Duration) (Status, error) {
 	return p.Kill()
 }
 
-// requestedToEnd sends SIGTERM, and SIGCONT, for one that is paused takes it only then.
 func (p *Proc) requestedToEnd(limit time.Duration) bool {
 	if !p.spec.Host.Remote() {
 		err := p.Signal(syscall.SIGTERM)

@@ -128,7 +128,6 @@ end
 `
 )
 
-// launched is the command that runs the process on its remote host.
 func (s Spec) launched() ([]string, error) {
 	if s.Dir == "" || s.Session == "" {
 		return nil, errors.New("a process on a remote host needs a folder and a session file there")

@@ -167,8 +167,6 @@ func (c *client) rows(ctx context.Context, cf string, level int32) ([][2]string,
 // answer (StorageProxy.UNREACHABLE).
 const unreachable = "UNREACHABLE"
 
-// versions maps each schema version to the addresses of the nodes that have
-// it.
 func (c *client) versions(ctx context.Context) (map[string]any, error) {
 	r, err := c.call(ctx, "describe_schema_versions", nil, invalid)
 	if err != nil {
@@ -181,7 +179,6 @@ func (c *client) versions(ctx context.Context) (map[string]any, error) {
 	return m, nil
 }
 
-// ring lists the nodes that own a range of a keyspace.
 func (c *client) ring(ctx context.Context, ks string) ([]string, error) {
 	r, err := c.call(ctx, "describe_ring", structure{{1, ks}}, invalid)
 	if err != nil {
@@ -198,7 +195,6 @@ func (c *client) ring(ctx context.Context, ks string) ([]string, error) {
 	return out, nil
 }
 
-// families lists the column families of a keyspace.
 func (c *client) families(ctx context.Context, ks string) ([]string, error) {
 	const notFound = "not-found"
 	r, err := c.call(ctx, "describe_keyspace", structure{{1, ks}}, notFound, invalid)

@@ -20,7 +20,6 @@ type field struct {
 // structure is a Thrift structure to send.
 type structure []field
 
-// Write implements thrift.TStruct.
 func (s structure) Write(ctx context.Context, p thrift.TProtocol) error {
 	if err := p.WriteStructBegin(ctx, ""); err != nil {
 		return err

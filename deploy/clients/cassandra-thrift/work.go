@@ -210,7 +210,6 @@ func (u *user) agree(ctx context.Context) bool {
 	}
 }
 
-// loop makes one operation at each tick until the context ends.
 func (u *user) loop(ctx context.Context, rng *rand.Rand, acked *ackedKeys) {
 	tick := time.NewTicker(time.Duration(float64(time.Second) / u.rate))
 	defer tick.Stop()

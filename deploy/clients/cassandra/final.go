@@ -56,7 +56,6 @@ func (u *user) list(ctx context.Context, f string, cons gocql.Consistency) {
 	})
 }
 
-// keyspaces lists the user's keyspaces as the coordinator has them.
 func (u *user) keyspaces(ctx context.Context) {
 	u.whole(ctx, "final-list", func(octx context.Context) ([][2]string, error) {
 		var out [][2]string

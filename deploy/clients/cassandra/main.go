@@ -113,7 +113,6 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	return c.out.Err()
 }
 
-// names lists all nodes.
 func (c *common) names() []model.NodeID {
 	var out []model.NodeID
 	for _, n := range c.nodes {

@@ -18,7 +18,6 @@ type made struct {
 	column   string // of the table t in it, the one that was made last; "" if there is none
 }
 
-// table is the table of a round.
 func (m made) table() string { return m.keyspace + ".t" }
 
 // changeSchema goes through rounds of schema changes, all made through one
@@ -47,7 +46,6 @@ func changeSchema(ctx context.Context, users []*user, first *user, rng *rand.Ran
 	}
 }
 
-// round makes a keyspace with a table.
 func (u *user) round(ctx context.Context, ks string, users []*user, other func() *user) made {
 	m := made{keyspace: ks}
 	agreed, err := u.change(ctx, "create", ks, createKeyspace(ks, len(users)))

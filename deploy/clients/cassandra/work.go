@@ -161,7 +161,6 @@ func (u *user) versions(ctx context.Context) ([]string, error) {
 // Drivers use a node until it has left.
 func (u *user) leaves() bool { return u.workload == "decommission" && u.at.Name == u.leaver }
 
-// loop makes one operation at each tick until the context ends.
 func (u *user) loop(ctx context.Context, rng *rand.Rand, acked *ackedKeys, first bool) {
 	tick := time.NewTicker(time.Duration(float64(time.Second) / u.rate))
 	defer tick.Stop()
@@ -227,7 +226,6 @@ func (u *user) write(n int, acked *ackedKeys) {
 	}
 }
 
-// read reads a key whose write was acknowledged to some user.
 func (u *user) read(rng *rand.Rand, acked *ackedKeys, cons gocql.Consistency) {
 	key, ok := acked.any(rng)
 	if !ok {

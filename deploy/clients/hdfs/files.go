@@ -233,7 +233,6 @@ func (s *shell) runQuiet(u *user, words ...string) (string, error) {
 	return "", err
 }
 
-// workAll runs one of the workloads.
 func workAll(ctx context.Context, c *cluster, workload string, n int) error {
 	a := &admin{cluster: c, rng: rand.New(rand.NewPCG(c.seed, 1<<32))}
 	var act func(context.Context)

@@ -43,7 +43,6 @@ func dial(ip netip.Addr, port uint16, timeout time.Duration) *redis.Client {
 	})
 }
 
-// masterBySentinel asks one Sentinel who is master.
 func masterBySentinel(ctx context.Context, s workload.Node, nodes []workload.Node, timeout time.Duration) (workload.Node, error) {
 	c := dial(s.IP, sentinelPort, timeout)
 	defer c.Close()

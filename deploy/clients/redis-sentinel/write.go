@@ -18,7 +18,6 @@ type writeOptions struct {
 	refresh             time.Duration
 }
 
-// writeAll runs the writers until the context ends.
 func writeAll(ctx context.Context, c *common, o writeOptions) error {
 	if o.rate < 1 || o.writers < 1 {
 		return fmt.Errorf("--rate %d --writers %d: both must be at least 1", o.rate, o.writers)
@@ -80,7 +79,6 @@ func (w *writer) leave() {
 	}
 }
 
-// join asks the next Sentinel and connects to the master it names.
 func (w *writer) join(ctx context.Context) bool {
 	s := w.nodes[w.next%len(w.nodes)]
 	w.next++

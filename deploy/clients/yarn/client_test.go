@@ -85,7 +85,6 @@ const (
 	oneHeld = `{"containers":{"container":[{"id":"container_9_0001_01_000001","state":"RUNNING"},{"id":"container_9_0001_01_000002","state":"DONE"}]}}`
 )
 
-// session makes a client whose cluster is f and whose java is a script.
 func session(t *testing.T, f *cluster, java string) (*client, *bytes.Buffer) {
 	t.Helper()
 	if f.ha == "" {

@@ -94,7 +94,6 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	return root.ExecuteContext(ctx)
 }
 
-// via says that one host needs to reach count of others.
 func via(h string, from []string, count int) model.Need {
 	n := model.Need{Via: model.NodeID(h), Count: count}
 	for _, f := range from {

@@ -148,7 +148,6 @@ func (c *client) submit(ctx context.Context, process int, task time.Duration) (*
 // idsFile lists the applications that were accepted, one a line, for final.
 const idsFile = "applications"
 
-// accepted is the outcome of an application that has an id.
 func accepted(dir, id string) outcome {
 	f, err := os.OpenFile(filepath.Join(dir, idsFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -309,8 +308,6 @@ func (c *client) stop(ctx context.Context, j *job, id string) bool {
 	return o.err == ""
 }
 
-// applications launches an application, waits for it, launches another and
-// stops that while it runs.
 func (c *client) applications(ctx context.Context) {
 	if j, id := c.submit(ctx, userProcess, c.task); id != "" {
 		c.finish(ctx, userProcess, j, id)

@@ -130,7 +130,6 @@ func (w *web) nodes(ctx context.Context, rm string) ([]node, error) {
 	return v.Nodes.Node, err
 }
 
-// containers lists the containers of a NodeManager.
 func (w *web) containers(ctx context.Context, nm string) ([]held, error) {
 	var v struct {
 		Containers struct {

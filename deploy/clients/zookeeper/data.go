@@ -31,7 +31,6 @@ type dataOptions struct {
 	configure     time.Duration
 }
 
-// runData runs the writers, a reader that syncs, and a reader per server.
 func runData(ctx context.Context, c *common, o dataOptions) error {
 	if o.rate < 1 || o.writers < 1 || o.configure <= 0 {
 		return fmt.Errorf("--rate %d --writers %d --configure %v: all must be above 0", o.rate, o.writers, o.configure)
@@ -150,7 +149,6 @@ func (w *writer) append(element string) {
 	w.end(op, err, true)
 }
 
-// set sets the register if it still has the version that was read.
 func (w *writer) set(value string) {
 	_, st, err := w.conn.Get(regPath)
 	if err != nil {

@@ -147,7 +147,6 @@ func (k *contender) turn(ctx context.Context) {
 	k.giveBack(ctx, mine)
 }
 
-// queue lists the queue as the server of the session has it, and watches it.
 func (k *contender) queue() ([]string, <-chan zk.Event, error) {
 	at := k.s.server()
 	list, _, events, err := k.s.conn.ChildrenW(lockPath)
@@ -160,7 +159,6 @@ func (k *contender) queue() ([]string, <-chan zk.Event, error) {
 	return list, events, nil
 }
 
-// status is a queue as the history has it.
 func status(f string, process int, at model.NodeID, list []string) model.Operation {
 	slices.Sort(list)
 	value := make([]string, 0, len(list))

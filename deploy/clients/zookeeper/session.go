@@ -109,7 +109,6 @@ func (s *session) abandon() {
 	}
 }
 
-// server is the server that the session is at.
 func (s *session) server() model.NodeID {
 	at := s.conn.Server()
 	for _, n := range s.nodes {

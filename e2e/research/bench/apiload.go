@@ -401,7 +401,6 @@ func apiChild(path string, runs int) error {
 	return errors.Join(<-served, <-booked, s.Close())
 }
 
-// bookRuns stores what a campaign stores with each run.
 func bookRuns(ctx context.Context, s *store.Store, n int) error {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()

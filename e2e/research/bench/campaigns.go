@@ -132,7 +132,6 @@ func (o *outcome) account() {
 	}
 }
 
-// share is the row of the part of a run's time that is ours.
 func (o *outcome) share(target string) row {
 	r := row{what: fmt.Sprintf("%s, part of a run's time that is netsplit's, %d runs", target, len(o.runs)), ours: "not known", goal: "at most 10 %"}
 	if o.known {

@@ -9,7 +9,6 @@ import (
 	"strings"
 )
 
-// codecCost runs the codec's own benchmarks.
 func codecCost(ctx context.Context, root string) ([]row, error) {
 	gobin := os.Getenv("GO")
 	if gobin == "" {

@@ -66,8 +66,6 @@ func healedRow(ours, rules, other *cutFigures) row {
 		spanOf(func(f *cutFigures) []time.Duration { return f.healed }))
 }
 
-// afterForceRow counts from the moment that the status names as in force, which
-// lies before the one at which it is told.
 func afterForceRow(ours, rules, other *cutFigures) row {
 	r := line("packets that arrive between in force (the moment that the status names, which is before it is told; ovs-ofctl: the end of its process) and the request to heal", ours, rules, other,
 		func(f *cutFigures) (string, float64) {
@@ -100,7 +98,6 @@ func inForce(ctx context.Context, c *cutTestbed, trials int, say func(string, ..
 	}, nil
 }
 
-// allOf is the sum.
 func allOf(ns []int) (sum int) {
 	for _, n := range ns {
 		sum += n

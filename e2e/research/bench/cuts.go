@@ -209,7 +209,6 @@ func (c *cutTestbed) byOfctl() *cutKind {
 		}}
 }
 
-// one makes a cut and a heal, and counts at the receiving host.
 func (c *cutTestbed) one(ctx context.Context, k *cutKind, m mix, into *cutFigures) error {
 	from := agent.Sender{Addrs: []netip.Addr{c.host(hostA).IP}, Only: []model.Traffic{{Proto: "udp"}}}
 	count := func(a, z time.Time) (int, error) {
@@ -358,7 +357,6 @@ func (c *cutTestbed) rounds(ctx context.Context, kinds []*cutKind, trials int, m
 	return nil
 }
 
-// onCutTestbed makes a lab for cuts, and removes it.
 func onCutTestbed(ctx context.Context, f func(*cutTestbed) ([]row, error)) ([]row, error) {
 	c, err := newCutTestbed(ctx)
 	if err != nil {

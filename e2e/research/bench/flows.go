@@ -211,7 +211,6 @@ func (l *mixLoad) tell(m mix) error {
 	return err
 }
 
-// sentIn is the digest of every frame that was sent from one time to another.
 func (l *mixLoad) sentIn(from, to time.Time) ([]uint64, error) {
 	got, err := l.ask(mixOrder{From: from.UnixNano(), To: to.UnixNano()})
 	if err != nil {

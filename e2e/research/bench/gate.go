@@ -81,7 +81,6 @@ func gateCost(ctx context.Context, rounds, pings int, each time.Duration, say fu
 		besideController(plain, port, c, 0), besideController(plain, port, ken, 0))...), nil
 }
 
-// besidePlain sets the packet-in gate beside plain forwarding.
 func besidePlain(plain, gate *variant) []row {
 	var rows []row
 	for _, size := range sizes {
@@ -138,7 +137,6 @@ func besideController(plain, gate, other *variant, goal float64) []row {
 		ours: spreadOf(gate.per).text("%.1f"), beside: spreadOf(other.per).text("%.1f"), ratio: ratioText(gate.per, other.per)})
 }
 
-// portRows sets the gate port beside plain forwarding and the packet-in gate.
 func portRows(plain, port, gate *variant) []row {
 	var rows []row
 	rows = append(rows,

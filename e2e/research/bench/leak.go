@@ -244,7 +244,6 @@ func (g *gateOwner) cut(ctx context.Context) (w window, err error) {
 	return w, nil
 }
 
-// dropRule cuts by rules, with their barrier, and heals.
 func (b *ourTestbed) dropRule(ctx context.Context) (w window, err error) {
 	p := model.Partition{Shape: model.Partial, Effect: model.Drop, Groups: [][]model.NodeID{{hostA}, {hostB}}}
 	if err := b.fabric.Cut(ctx, 1, p); err != nil {

@@ -182,7 +182,6 @@ func checksum(b []byte) uint16 {
 	return ^uint16(sum)
 }
 
-// roundTrips measures n round trips of size bytes of ICMP from a to b.
 func (b *rig) roundTrips(ctx context.Context, n int, every time.Duration, size int) ([]time.Duration, error) {
 	argv := append(append([]string{}, b.host(hostA).Exec...), b.self, "child", "ping", b.host(hostB).IP.String(), strconv.Itoa(n), every.String(), strconv.Itoa(size))
 	text, err := proc.Output(ctx, argv, 30*time.Second+time.Duration(n)*every)
@@ -203,7 +202,6 @@ type sender struct {
 	out *json.Decoder
 }
 
-// newSender starts a sender on a host, and the sink on the other one.
 func (b *rig) newSender(from, to model.NodeID) (*sender, error) {
 	sink := b.command(context.Background(), to, b.self, "child", "sink")
 	hold, err := sink.StdinPipe()

@@ -42,7 +42,6 @@ func newTestController(ctx context.Context) (*other, error) {
 	})
 }
 
-// newOSKen is the same with os-ken, in Python.
 func newOSKen(ctx context.Context) (*other, error) {
 	return startOther(ctx, "os-ken", func(dir string, port int) (*exec.Cmd, error) {
 		for _, argv := range [][]string{{"python3", "-m", "venv", dir + "/venv"}, {dir + "/venv/bin/pip", "install", "--quiet", "--disable-pip-version-check", osken}} {
@@ -58,8 +57,6 @@ func newOSKen(ctx context.Context) (*other, error) {
 	})
 }
 
-// startOther starts a program that is to listen on a port, with a folder that goes
-// with it.
 func startOther(ctx context.Context, name string, program func(dir string, port int) (*exec.Cmd, error)) (*other, error) {
 	dir, err := os.MkdirTemp("", "netsplit-bench-")
 	if err != nil {

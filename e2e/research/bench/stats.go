@@ -82,7 +82,6 @@ func minus(a, b []time.Duration) []time.Duration {
 	return out
 }
 
-// micros are durations in microseconds.
 func micros(ds []time.Duration) []float64 {
 	out := make([]float64, len(ds))
 	for i, d := range ds {
@@ -97,7 +96,6 @@ type row struct {
 	met                             mark
 }
 
-// print writes the table.
 func print(w io.Writer, rows []row) error {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(t, "WHAT\tNETSPLIT\tBESIDE\tRATIO\tGOAL\t")

@@ -135,7 +135,6 @@ func (b *rig) host(id model.NodeID) model.TestbedHost {
 	return h
 }
 
-// command makes a command that runs on the host.
 func (b *rig) command(ctx context.Context, id model.NodeID, argv ...string) *exec.Cmd {
 	argv = append(append([]string{}, b.host(id).Exec...), argv...)
 	return exec.CommandContext(ctx, argv[0], argv[1:]...)
@@ -214,7 +213,6 @@ func (o *ourTestbed) gateBy(ctx context.Context, pairs []fabric.Pair, by model.G
 	return o.fabric.SetTaps(ctx, pairs, nil)
 }
 
-// gateLosses says what was lost at the gate port.
 func (o *ourTestbed) gateLosses(ctx context.Context) ([]string, error) {
 	err := o.fabric.CheckGate(ctx)
 	o.mu.Lock()
@@ -268,7 +266,6 @@ func newOurTestbed(ctx context.Context) (*ourTestbed, error) {
 	return o, nil
 }
 
-// agents starts one on each host.
 func (b *rig) agents(ctx context.Context) (map[model.NodeID]*agent.Client, error) {
 	out := map[model.NodeID]*agent.Client{}
 	for _, id := range theHosts {

@@ -99,7 +99,6 @@ type setting struct {
 	after    func(context.Context) error // checks the lab; nil: nothing
 }
 
-// round measures each variant, another one first each time.
 func (s *setting) round(ctx context.Context, round, pings int, each time.Duration, say func(string, ...any)) (err error) {
 	b, err := s.open(ctx)
 	if err != nil {
@@ -148,7 +147,6 @@ func (v *variant) account(b *rig) (func() error, error) {
 	}, err
 }
 
-// ownCPU is the CPU time of this process.
 func ownCPU() (time.Duration, error) {
 	var r unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &r); err != nil {

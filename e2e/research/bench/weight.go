@@ -34,7 +34,6 @@ const (
 // with a partition in force. The session is in neither, for it is there before.
 type weight struct{ standing, cutting []float64 }
 
-// heapRows are the rows of what a crowd of hosts takes on a real switch.
 func heapRows(ctx context.Context, ctrl *controller.Controller, b *rig) ([]row, error) {
 	one, err := b.weigh(ctx, ctrl, 1, 0)
 	if err != nil {
@@ -108,7 +107,6 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// agentRows are the rows of what an agent takes, on each host a process.
 func agentRows(ctx context.Context, b *rig) ([]row, error) {
 	if _, err := b.ofctl(ctx, "add-flow", b.mgmt(), "table=0,priority=65535,cookie="+theirCookie+",actions=normal"); err != nil {
 		return nil, err
@@ -135,7 +133,6 @@ func agentRows(ctx context.Context, b *rig) ([]row, error) {
 	}, err
 }
 
-// fill sends to host b until its agent has no room.
 func (b *rig) fill(ctx context.Context, to *agent.Client) error {
 	send, err := b.newSender(hostA, hostB)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"netsplit/model"
 )
 
-// table prints the table of some lines, by a plan.
 func table(t *testing.T, dir string, p *plan, lines ...string) string {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, resultsFile), []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {

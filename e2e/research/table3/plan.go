@@ -84,7 +84,6 @@ func (c campaign) known() ([]model.KnownFailure, error) {
 	return slices.DeleteFunc(t.Known, func(k model.KnownFailure) bool { return !k.DescribedFor(release) }), nil
 }
 
-// readPlan reads and checks plan.yaml.
 func readPlan(file string) (*plan, error) {
 	b, err := os.ReadFile(file)
 	if err != nil {

@@ -142,7 +142,6 @@ func nothingToExplore(dir string) string {
 	return ""
 }
 
-// gather reads the records below dir into a result.
 func gather(dir string, r *result) error {
 	files, err := filepath.Glob(filepath.Join(dir, "*", "*", rundir.SummaryFile))
 	if err != nil {
@@ -231,7 +230,6 @@ func wasCut(s *model.RunSummary) bool { return s.Proof != nil || s.Result.Reache
 // carriers begin the types of what only carries messages (package inference).
 var carriers = []string{"tcp syn", "tcp fin", "tcp rst", "arp who-has"}
 
-// count adds the messages of a run, by type.
 func count(r *result, types map[string]int) {
 	for name, n := range types {
 		if slices.ContainsFunc(carriers, func(c string) bool { return strings.HasPrefix(name, c) }) {

@@ -61,7 +61,6 @@ func (c *client) write(o operation) {
 	}
 }
 
-// ask sends one request and returns the lines of the answer.
 func (c *client) ask(ctx context.Context, node, verb string) ([]string, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", c.admins[node])
@@ -95,7 +94,6 @@ func cmpErr(err, other error) error {
 	return other
 }
 
-// status reads one node's view of the members.
 func (c *client) status(ctx context.Context, process int, f, node string) bool {
 	c.write(operation{Process: process, Type: "invoke", F: f, Node: node})
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
@@ -115,8 +113,6 @@ func (c *client) status(ctx context.Context, process int, f, node string) bool {
 	return true
 }
 
-// work decommissions the leaver and reads the status of the others until ctx
-// ends.
 func (c *client) work(ctx context.Context) error {
 	var wg sync.WaitGroup
 	for i, node := range c.others() {
@@ -154,7 +150,6 @@ func (c *client) decommission(ctx context.Context) bool {
 	return o.Type == "ok"
 }
 
-// final reads the status of every node but the leaver, again until it answers.
 func (c *client) final(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, finalPeriod)
 	defer cancel()

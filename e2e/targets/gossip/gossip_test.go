@@ -181,7 +181,6 @@ func cluster(t *testing.T, bug bool, drop func(from, to, text string) bool) map[
 	return admins
 }
 
-// until asks a node for its status until it is as wanted.
 func until(t *testing.T, admins map[string]string, node string, want func(status string) bool) string {
 	t.Helper()
 	c := &client{admins: admins}

@@ -92,7 +92,6 @@ func run(ctx context.Context, args []string, in io.Reader, out, log io.Writer) e
 	return n.serve(ctx, l)
 }
 
-// newNode opens the node's UDP socket and resolves its peers.
 func newNode(id string, all map[string]string, addr string, log io.Writer) (*node, error) {
 	n := &node{addrs: map[string]*net.UDPAddr{}, log: log}
 	for p, a := range all {

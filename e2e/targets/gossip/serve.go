@@ -29,7 +29,6 @@ type ask struct {
 	answer chan string
 }
 
-// serve gossips until ctx ends.
 func (n *node) serve(ctx context.Context, admin net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

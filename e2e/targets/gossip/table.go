@@ -51,7 +51,6 @@ func (t *table) expire(now int64) {
 	}
 }
 
-// merge takes over what is newer in a digest, and all that is not known.
 func (t *table) merge(digest map[string]entry, now int64) {
 	t.expire(now)
 	for id, e := range digest {
@@ -88,7 +87,6 @@ func (t *table) view(now int64) string {
 	return strings.Join(w, " ")
 }
 
-// parseDigest reads the words of a digest.
 func parseDigest(words []string) (map[string]entry, error) {
 	out := map[string]entry{}
 	for _, w := range words {

@@ -203,7 +203,6 @@ func (w *writer) notes(where string, p *port, h *sender, ip netip.Addr) {
 	}
 }
 
-// several writes of a port where more than one host sends.
 func (w *writer) several(where string, at At, p *port, macs [][6]byte) {
 	elsewhere := 0
 	var observed []string
@@ -294,7 +293,6 @@ func (w *writer) entry(at At, p *port, m [6]byte, ip netip.Addr) (model.TestbedH
 	return h, nil
 }
 
-// words are those of a command prefix, as sh splits what is filled in.
 func words(t *template.Template, v ExecVars) ([]string, error) {
 	var b strings.Builder
 	if err := t.Execute(&b, v); err != nil {
@@ -310,7 +308,6 @@ func words(t *template.Template, v ExecVars) ([]string, error) {
 	return out, nil
 }
 
-// entryAs writes a host's entry with something in front of every line.
 func (w *writer) entryAs(h model.TestbedHost, before string) {
 	text, err := yaml.Marshal([]model.TestbedHost{h})
 	if err != nil {
@@ -331,7 +328,6 @@ var numbered = regexp.MustCompile(`(?i)^(eth|en[opsx]|em|p|port|swp|ge|xe|te|fa|
 // generic says whether a port's name is one that machines give.
 func generic(name string) bool { return clean(name) == "" || numbered.MatchString(name) }
 
-// name makes a host's name of its port's.
 func (w *writer) name(at At, p *port) string {
 	base := clean(p.Name)
 	switch {
@@ -343,7 +339,6 @@ func (w *writer) name(at At, p *port) string {
 	return base
 }
 
-// links writes what joins switches.
 func (w *writer) links() {
 	ends := make([][2]At, 0, len(w.Sketch.links))
 	for e := range w.Sketch.links {

@@ -89,7 +89,6 @@ func (s *search) sort(runs []model.RunSummary) {
 	}
 }
 
-// shows says whether the run failed with that signature.
 func shows(r *model.RunSummary, signature string) bool {
 	return slices.ContainsFunc(r.Verdict.Failures, func(f model.Failure) bool { return f.Signature == signature })
 }

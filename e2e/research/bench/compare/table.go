@@ -152,7 +152,6 @@ func ratio(a, b *found) string {
 	return fmt.Sprintf("%.2f", float64(x)/float64(y))
 }
 
-// print writes what was found, and over how many campaigns.
 func print(w io.Writer, all []search, found []finding) error {
 	type group struct{ target, strategy string }
 	type sum struct {
