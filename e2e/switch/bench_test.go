@@ -59,6 +59,12 @@ func newBench(tb testing.TB, n int) *bench {
 	if t, ok := tb.(*testing.T); ok {
 		t.Parallel() // the tests mostly wait
 	}
+	return newBenchAlone(tb, n)
+}
+
+// newBenchAlone is newBench for a test that no other may run beside.
+func newBenchAlone(tb testing.TB, n int) *bench {
+	tb.Helper()
 	require(tb)
 	dir, err := os.MkdirTemp("", "nse")
 	if err != nil {
