@@ -130,7 +130,7 @@ func oneEpoch(r *Record, view, epoch string) (model.Failure, bool) {
 // to hold, the last values may be older than that moment: only what was
 // observed since counts. A value that was stale (Variable.MaxAge) when another
 // node showed the same variable last is no evidence beside it: its probe hung,
-// or the node was gone.
+// or the node was gone. Where a variable is probed, only what a probe read counts.
 func atEnd(r *Record) (values []model.VarValue, old []model.VarRef) {
 	from, to := time.Duration(0), max(r.Recovery.HealedAt+r.Recovery.Limit, r.WorkloadEnd)
 	if r.Recovery.Stable {
@@ -139,7 +139,7 @@ func atEnd(r *Record) (values []model.VarValue, old []model.VarRef) {
 	last, newest, ever := map[model.VarRef]model.Observation{}, map[string]time.Duration{}, map[model.VarRef]bool{}
 	for _, o := range r.Observations {
 		ever[o.Var] = true
-		if o.At < from || o.At > to {
+		if o.At < from || o.At > to || o.Probe == "" && probed(r, o.Var) {
 			continue
 		}
 		newest[o.Var.Name] = max(newest[o.Var.Name], o.At)
@@ -155,8 +155,12 @@ func atEnd(r *Record) (values []model.VarValue, old []model.VarRef) {
 		}
 	}
 	for _, v := range final {
-		if o, ok := last[v.Var]; ok && newest[v.Var.Name]-o.At > maxAge(r, v.Var.Name) {
+		o, ok := last[v.Var]
+		if ok && newest[v.Var.Name]-o.At > maxAge(r, v.Var.Name) {
 			continue
+		}
+		if ok && probed(r, v.Var) {
+			v.Value = o.Value
 		}
 		values = append(values, v)
 		delete(ever, v.Var)
@@ -167,6 +171,16 @@ func atEnd(r *Record) (values []model.VarValue, old []model.VarRef) {
 	slices.SortFunc(values, func(a, b model.VarValue) int { return cmp.Or(a.Var.Compare(b.Var), cmp.Compare(a.Value, b.Value)) })
 	slices.SortFunc(old, model.VarRef.Compare)
 	return values, old
+}
+
+// probed says whether a probe reads a variable. What a node is asked it holds; what it
+// says may have waited in a queue since the cut.
+func probed(r *Record, of model.VarRef) bool {
+	return slices.ContainsFunc(r.Target.Variables, func(v model.Variable) bool {
+		return v.Name == of.Name && slices.ContainsFunc(v.Sources, func(s model.VarSource) bool {
+			return s.Probe != nil && (len(s.Hosts) == 0 || slices.Contains(s.Hosts, of.Node))
+		})
+	})
 }
 
 // maxAge is how long an observation of a variable is evidence; no bound where

@@ -243,3 +243,23 @@ func amounts(r Record, failed map[string]int) map[string]int {
 	}
 	return out
 }
+
+// TestWhatWaitedInAQueueIsNotHeldAtTheEnd: a message that waited since the cut shows an
+// older view than the probe before it. Where nothing probes the view, messages count.
+func TestWhatWaitedInAQueueIsNotHeldAtTheEnd(t *testing.T) {
+	at := func(s int) time.Duration { return time.Duration(s) * time.Second }
+	of := func(n model.NodeID) model.VarRef { return model.VarRef{Name: "view", Node: n} }
+	for _, probe := range []*model.Probe{nil, {}} {
+		for _, stable := range []bool{true, false} {
+			r := &Record{Target: &model.Target{Variables: []model.Variable{{Name: "view", Kind: "leader", MaxAge: at(5), Sources: []model.VarSource{{Type: "hello"}, {Probe: probe}}}}},
+				Recovery: record.Recovery{HealedAt: at(5), Limit: at(20), Stable: stable, StableAt: at(9),
+					Final: []model.VarValue{{Var: of("n1"), Value: "n2"}, {Var: of("n3"), Value: "n1"}}},
+				Observations: []model.Observation{
+					{At: at(10), Var: of("n1"), Value: "n2", Probe: "view#1"}, {At: at(10), Var: of("n3"), Value: "n2", Probe: "view#1"},
+					{At: at(11), Var: of("n3"), Value: "n1", Message: 7}}}
+			if _, differ := viewsAtEnd(r, "view"); differ != (probe == nil) {
+				t.Errorf("probed %v, stable %v: views differ: %v", probe != nil, stable, differ)
+			}
+		}
+	}
+}
