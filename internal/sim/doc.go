@@ -18,10 +18,10 @@
 // counts until a run fails that a message healed.
 //
 //	                       1 lab               3 labs
-//	cofi                   4 (5)               4 (8)
+//	cofi                   4 (5)               5 (8)
 //	cofi before            26 (36)             26 (38)
 //	random                 about 120 (one seed: not found), both
-//	cofi, Figure 2         14 (33)             18 (36)
+//	cofi, Figure 2         15 (34)             20 (46)
 //	before, Figure 2       98, not found in 9  73, not found in 6
 //
 // How far behind random is depends on the system. Here a node hands its data over

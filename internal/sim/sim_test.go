@@ -21,7 +21,7 @@ func campaign(bug bool, st model.Strategy, seed uint64, runs, labs int) Campaign
 // CoFI Figure 2 has it. The package comment says what was measured.
 const (
 	foundIn   = 10
-	figure2In = 40
+	figure2In = 50
 )
 
 // seeds is how many of them are tried: a quarter in make check.
