@@ -130,7 +130,8 @@ func oneEpoch(r *Record, view, epoch string) (model.Failure, bool) {
 // to hold, the last values may be older than that moment: only what was
 // observed since counts. A value that was stale (Variable.MaxAge) when another
 // node showed the same variable last is no evidence beside it: its probe hung,
-// or the node was gone. Where a variable is probed, only what a probe read counts.
+// or the node was gone. Where a variable is probed, only what a probe read counts: what
+// messages alone showed is not known.
 func atEnd(r *Record) (values []model.VarValue, old []model.VarRef) {
 	from, to := time.Duration(0), max(r.Recovery.HealedAt+r.Recovery.Limit, r.WorkloadEnd)
 	if r.Recovery.Stable {
@@ -156,10 +157,11 @@ func atEnd(r *Record) (values []model.VarValue, old []model.VarRef) {
 	}
 	for _, v := range final {
 		o, ok := last[v.Var]
-		if ok && newest[v.Var.Name]-o.At > maxAge(r, v.Var.Name) {
+		asked := probed(r, v.Var)
+		if ok && newest[v.Var.Name]-o.At > maxAge(r, v.Var.Name) || !ok && asked && ever[v.Var] {
 			continue
 		}
-		if ok && probed(r, v.Var) {
+		if ok && asked {
 			v.Value = o.Value
 		}
 		values = append(values, v)

@@ -263,3 +263,20 @@ func TestWhatWaitedInAQueueIsNotHeldAtTheEnd(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatNoProbeReadIsNotKnownAtTheEnd: a node that answered no probe, and said before the
+// cut that it leads, is not known to lead when recovery is over.
+func TestWhatNoProbeReadIsNotKnownAtTheEnd(t *testing.T) {
+	at := func(s int) time.Duration { return time.Duration(s) * time.Second }
+	of := func(n model.NodeID) model.VarRef { return model.VarRef{Name: "leader", Node: n} }
+	r := &Record{Target: &model.Target{Variables: []model.Variable{{Name: "leader", Kind: "leader", MaxAge: at(5), Sources: []model.VarSource{{Type: "hello"}, {Probe: &model.Probe{}}}}}},
+		Recovery: record.Recovery{HealedAt: at(5), Limit: at(20), Final: []model.VarValue{{Var: of("n1"), Value: "n1"}, {Var: of("n2"), Value: "n2"}}},
+		Observations: []model.Observation{
+			{At: at(1), Var: of("n1"), Value: "n1", Message: 3}, {At: at(24), Var: of("n2"), Value: "n2", Probe: "leader#1"}}}
+	if f, two := leadersAtEnd(r, settings{"leader": "leader"}); two {
+		t.Errorf("two leaders: %s", f.Summary)
+	}
+	if _, old := atEnd(r); len(old) != 1 || old[0] != of("n1") {
+		t.Errorf("not known at the end: %v, want that of n1", old)
+	}
+}
