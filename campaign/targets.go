@@ -45,6 +45,8 @@ func (s *Service) Targets(ctx context.Context) ([]model.KnownTarget, error) {
 
 // UploadTarget keeps a target that came as a tar archive.
 func (s *Service) UploadTarget(ctx context.Context, archive []byte) (model.KnownTarget, error) {
+	s.uploading.Lock()
+	defer s.uploading.Unlock()
 	t, ref, err := s.uploads().Put(archive)
 	if err != nil {
 		return model.KnownTarget{}, err
@@ -56,6 +58,8 @@ func (s *Service) UploadTarget(ctx context.Context, archive []byte) (model.Known
 // DeleteTarget deletes a target that was uploaded, unless a campaign that has not
 // ended is on it. A replay of a run on it takes the same files, uploaded again.
 func (s *Service) DeleteTarget(ctx context.Context, ref string) error {
+	s.uploading.Lock()
+	defer s.uploading.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, j := range s.jobs {

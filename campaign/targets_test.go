@@ -1,7 +1,11 @@
 package campaign
 
 import (
+	"archive/tar"
+	"bytes"
 	"errors"
+	"fmt"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -26,4 +30,51 @@ func TestAClientOfADaemonNamesNoPath(t *testing.T) {
 	if _, err := s.CreateCampaign(t.Context(), model.CampaignSpec{Target: file}); err == nil || !strings.Contains(err.Error(), "unknown key") {
 		t.Errorf("the user's own file: %v", err)
 	}
+}
+
+// TestAnUploadOutlivesADeletion of what was the only version of its name meanwhile.
+func TestAnUploadOutlivesADeletion(t *testing.T) {
+	s := &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler)}
+	put := func(n int) (string, error) {
+		k, err := s.UploadTarget(t.Context(), archiveOf(t, n))
+		return k.Name, err
+	}
+	last, err := put(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 100 {
+		deleted := make(chan error, 1)
+		go func(ref string) { deleted <- s.DeleteTarget(t.Context(), ref) }(last)
+		next, err := put(n + 1)
+		if derr := <-deleted; err != nil || derr != nil {
+			t.Fatalf("upload: %v, deletion: %v", err, derr)
+		}
+		if _, _, err := s.uploads().Load(next); err != nil {
+			t.Fatalf("it was uploaded, and is gone: %v", err)
+		}
+		if name, err := s.uploads().Named("mine"); err != nil || name != next {
+			t.Fatalf("mine is %s, %v, not %s", name, err, next)
+		}
+		last = next
+	}
+}
+
+// archiveOf is an upload of a target whose content is n's own.
+func archiveOf(t *testing.T, n int) []byte {
+	t.Helper()
+	text := fmt.Sprintf("name: mine\nnodes: [n1]\nclients: [c1]\nprocesses: [{name: s, hosts: [n1], command: [run, '%d']}]\nstable: [{name: up, hosts: [n1], probe: {command: [echo, up]}, match: up}]\nvariables: []\n"+
+		"workloads: [{name: w, host: c1, command: ['true']}]\nchecks: []\ntiming: {settle: 1s, workload: 1s, max_cut: 1s, recover: 1s}\n", n)
+	var out bytes.Buffer
+	w := tar.NewWriter(&out)
+	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "target.yaml", Mode: 0o600, Size: int64(len(text))}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
 }
