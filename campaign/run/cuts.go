@@ -160,7 +160,8 @@ func (l *Live) count(ctx context.Context, c *scriptCut) error {
 		l.r.s.Note("leaks could not be counted: the machine's clock was set back meanwhile")
 	}
 	for _, link := range p.Links {
-		lp := model.LinkProof{Link: link, Dropped: max(0, int(byLink[link])-int(probes[link])) + refused[link]}
+		// Some of the probe packets came to the gate, before the rules were in force.
+		lp := model.LinkProof{Link: link, Dropped: max(0, int(byLink[link])+refused[link]-int(probes[link]))}
 		n, _, err := l.r.c.Testbed.Arrived(ctx, link, c.Partition.Only, from, until)
 		if err != nil {
 			p.LeakKnown = false

@@ -90,3 +90,28 @@ func TestAScriptHealsAtOneMoment(t *testing.T) {
 		}
 	}
 }
+
+// probedCut was proved by packets that the gate took before its rules did.
+type probedCut struct{ fakeCut }
+
+func (c *probedCut) Probes() map[model.Link]uint64 {
+	return map[model.Link]uint64{{Src: "n1", Dst: "n2"}: 2}
+}
+
+func (c *probedCut) Dropped(context.Context) ([]model.RuleDrops, error) {
+	return []model.RuleDrops{{Link: model.Link{Src: "n1", Dst: "n2"}, Packets: 1}}, nil
+}
+
+// TestWhatTheGateRefusesOfAProofIsNoDrop: a cut that met nothing else is vacuous.
+func TestWhatTheGateRefusesOfAProofIsNoDrop(t *testing.T) {
+	l := scripted(t, &fakeGate{})
+	p := model.Partition{Shape: model.Partial, Groups: [][]model.NodeID{{"n1"}, {"n2"}}}
+	inForce(l.r.s, "a", p)
+	for dropped := range 2 {
+		gossip(t, l.r.s, "n1", "n2", "A 1") // once for the proof, then of the target
+		c := &scriptCut{cut: &probedCut{}, inForce: time.Now(), ScriptCut: model.ScriptCut{Name: "a", Partition: p, Proof: model.Proof{InForceAt: 1, Links: p.Links()}}}
+		if err := l.count(t.Context(), c); err != nil || c.Proof.Dropped != dropped {
+			t.Errorf("dropped %d, want %d: %v", c.Proof.Dropped, dropped, err)
+		}
+	}
+}
