@@ -32,6 +32,11 @@ func (r *run) proveFaults(ctx context.Context) {
 		got, err := r.c.Testbed.ArrivalsOf(ctx, host, digests, from)
 		if err != nil {
 			s.Note("message faults could not be checked at %s: %v", host, err)
+			s.mu.Lock()
+			for _, w := range ws { // what it said before is no proof of what came since
+				w.known = false
+			}
+			s.mu.Unlock()
 			continue
 		}
 		s.mu.Lock()

@@ -259,3 +259,24 @@ func TestAMessageIsAwaited(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestAFaultIsNotProvedByWhatAHostSaidBefore it could not be asked any more.
+func TestAFaultIsNotProvedByWhatAHostSaidBefore(t *testing.T) {
+	l := scripted(t, &fakeGate{})
+	s := l.r.s
+	if _, err := l.Fault(t.Context(), "late", slow(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	gossip(t, s, "n1", "n2", "A 1")
+	s.mu.Lock()
+	for _, w := range s.faults.watched {
+		w.known = true
+	}
+	s.mu.Unlock()
+	l.r.proveFaults(t.Context())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.faultProofs(s.engine.Result().Faults)[0]; p.Acted != 1 || p.Known {
+		t.Errorf("%+v", p)
+	}
+}
