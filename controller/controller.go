@@ -16,10 +16,10 @@ import (
 	"netsplit/model"
 )
 
-// Handler receives what switches do. Calls for one switch come one at a time,
-// in order of arrival, from the goroutine that reads its connection, and those of
-// its next session after SwitchDown of the last: a call must not wait for an
-// answer from the switch.
+// Handler receives what switches do. The goroutine that reads the connection of a
+// switch makes the calls, one at a time, in order of arrival. So a call must not
+// wait for an answer from the switch. Calls for its next session come after
+// SwitchDown of the last.
 type Handler interface {
 	// SwitchUp: the handshake is over and the session works both ways.
 	SwitchUp(sw *Switch)
@@ -29,10 +29,10 @@ type Handler interface {
 	PacketIn(sw *Switch, at time.Time, in *of13.PacketIn)
 	FlowRemoved(sw *Switch, m *of13.FlowRemoved)
 	PortStatus(sw *Switch, m *of13.PortStatus)
-	// RoleChanged: the switch sees us as this now. A slave gets no packets and
-	// can change nothing.
+	// RoleChanged: the switch now gives this controller the role. A slave gets no
+	// packets and can change nothing.
 	RoleChanged(sw *Switch, role of13.Role)
-	// Error: the switch refused a message nobody waits for.
+	// Error: the switch refused a message, and no call waits for its answer.
 	Error(sw *Switch, err *SwitchError)
 }
 
@@ -41,19 +41,19 @@ type Config struct {
 	Addr    string             // TCP address to listen on, e.g. "127.0.0.1:6653"
 	TLS     *tls.Config        // see LoadTLS; nil: plain TCP
 	Allowed []model.DatapathID // empty: every datapath
-	// Role to ask every switch for: RoleMaster, the default, or RoleEqual. The
-	// master makes other masters slaves, but does not concern who is equal
-	// (OpenFlow 1.3 §6.3.4): that one gets every packet that the gate holds, too.
+	// Role to ask every switch for: RoleMaster, the default, or RoleEqual. A new
+	// master turns the old one into a slave, but not a controller with role equal
+	// (OpenFlow 1.3 §6.3.4): that one also gets every packet that the gate holds.
 	Role    of13.Role
 	Log     *slog.Logger // default: nothing is logged
-	Handler Handler      // for datapaths nobody registered; may be nil
+	Handler Handler      // for datapaths without a Register call; may be nil
 	// Refused receives every connection that did not become a session.
 	Refused func(addr string, err error)
 
 	HandshakeTimeout time.Duration // default 5 s
 	EchoInterval     time.Duration // silence before an echo request; default 5 s
 	EchoTimeout      time.Duration // silence before the session ends; default 15 s
-	RoleInterval     time.Duration // how often the role is asked for; default 1 s
+	RoleInterval     time.Duration // between requests for the role; default 1 s
 	// DuplicateTimeout is how long the session of a datapath id may take to answer
 	// an echo when another connection claims that id; default 1 s.
 	DuplicateTimeout time.Duration
@@ -72,9 +72,9 @@ var (
 	ErrProtocol = errors.New("not OpenFlow 1.3")
 	// ErrSilent: nothing was received for Config.EchoTimeout.
 	ErrSilent = errors.New("switch is silent")
-	// ErrReplaced: nothing answered any more, and the switch has connected anew.
+	// ErrReplaced: the connection did not answer, and the switch has connected again.
 	ErrReplaced = errors.New("connection is dead and the switch has another")
-	// ErrPanic: this program failed at what the switch sent.
+	// ErrPanic: netsplit itself panicked at a message of the switch.
 	ErrPanic = errors.New("netsplit itself failed at a message of the switch")
 	// ErrClosed: this side closed the session.
 	ErrClosed = errors.New("controller closed")
@@ -87,19 +87,18 @@ type Controller struct {
 	wg    sync.WaitGroup
 	began time.Time
 
-	// mu guards the fields below. It may be held while a Switch's own locks
-	// are taken, never the other way round but under Switch.announcing, which is
-	// not taken under it; and never during a Handler call.
+	// mu guards the fields below. Order of locks: Switch.announcing, mu, the other
+	// locks of a Switch. No Handler call is made under mu.
 	mu       sync.Mutex
 	closed   bool
 	conns    map[net.Conn]struct{}
 	switches map[model.DatapathID]*Switch
-	leaving  map[model.DatapathID]*Switch // no more in switches; their end is not told yet
+	leaving  map[model.DatapathID]*Switch // no longer in switches; their SwitchDown is not over yet
 	handlers map[model.DatapathID]*registration
 	fallback *registration // Config.Handler; may be nil
 }
 
-// New makes a controller that does not listen; connections come by Serve.
+// New makes a controller that does not listen: pass each connection to Serve.
 func New(cfg Config) *Controller {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -149,11 +148,11 @@ func Listen(cfg Config) (*Controller, error) {
 	return c, nil
 }
 
-// clock is a time as what went by since the controller was made, which the setting
-// of the machine's clock does not change.
+// clock is the time since the controller was made. Setting the machine's clock does
+// not change it.
 func (c *Controller) clock(t time.Time) time.Duration { return t.Sub(c.began) }
 
-// Addr is the address listened on; nil without a listener.
+// Addr is the address on which the controller listens; nil if it does not.
 func (c *Controller) Addr() net.Addr {
 	if c.ln == nil {
 		return nil
@@ -184,7 +183,7 @@ func (c *Controller) accept() {
 	}
 }
 
-// Serve runs the session of one connection, a *tls.Conn among them, and returns
+// Serve runs the session of one connection, which may be a *tls.Conn, and returns
 // why it ended.
 func (c *Controller) Serve(conn net.Conn) error {
 	defer conn.Close()
@@ -215,7 +214,7 @@ func (c *Controller) Serve(conn net.Conn) error {
 		_ = conn.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
 		wrote <- err
 	}()
-	// end lets the last words out and closes.
+	// end sends what is still queued, and closes.
 	end := func(err error) {
 		sw.finish(err)
 		_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
@@ -286,8 +285,9 @@ func (c *Controller) forget(sw *Switch) {
 	close(sw.gone)
 }
 
-// leave is forget of a session whose end is to be told, by left after that was done.
-// The next one of the switch may come up meanwhile, but is not told of before.
+// leave is forget for a session that the handler knows: left follows when SwitchDown
+// is over. The switch's next session may come up meanwhile; the handler hears of it
+// only then.
 func (c *Controller) leave(sw *Switch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -302,8 +302,8 @@ func (c *Controller) left(sw *Switch) {
 	close(sw.gone)
 }
 
-// admit enters the switch into the table of live ones, or says why not. Where its
-// datapath id has a session, that one stays if it answers, and ends if it does not.
+// admit enters the switch into the table of live ones, or says why not. If its
+// datapath id has a session already, that one stays if it answers and ends otherwise.
 func (c *Controller) admit(sw *Switch) error {
 	if len(c.cfg.Allowed) > 0 && !slices.Contains(c.cfg.Allowed, sw.id) {
 		return fmt.Errorf("%w: %s is not among the allowed %v (--allowed-datapath); add it, or point that switch elsewhere",
@@ -340,7 +340,7 @@ func (c *Controller) admit(sw *Switch) error {
 }
 
 // enter puts the switch into the table of live ones, unless its datapath id has a
-// session, which is returned.
+// session already, which enter returns.
 func (c *Controller) enter(sw *Switch) (old *Switch, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -357,8 +357,8 @@ func (c *Controller) enter(sw *Switch) (old *Switch, err error) {
 	return nil, nil
 }
 
-// Register makes h the handler of one datapath. If the switch is connected, h
-// is told SwitchUp before Register returns. The returned function undoes it.
+// Register makes h the handler of one datapath. If the switch is connected,
+// Register calls h.SwitchUp before it returns. The returned function undoes it.
 func (c *Controller) Register(id model.DatapathID, h Handler) (unregister func(), err error) {
 	c.mu.Lock()
 	if c.handlers[id] != nil {
@@ -382,15 +382,15 @@ func (c *Controller) Register(id model.DatapathID, h Handler) (unregister func()
 	}, nil
 }
 
-// present shows the switch to Register and to who asks for switches. Before, it is
-// in the table only to keep its datapath id.
+// present makes the switch visible to Register, Switch and Switches. Before, it is
+// in the table only to reserve its datapath id.
 func (c *Controller) present(sw *Switch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	sw.present = true
 }
 
-// handlerOf is who handles a datapath now; it may be nil.
+// handlerOf is the present handler of a datapath; it may be nil.
 func (c *Controller) handlerOf(id model.DatapathID) *registration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,32 +1,31 @@
 package flowrules
 
-// Stage is one row of the install order: which changes it holds and whether a
-// barrier follows before the next row may start (OpenFlow 1.3 §6.1.1). Where the
-// next row is urgent, it is sent behind the barrier without waiting for the
-// reply: the switch keeps the order all the same.
+// Stage is one row of the install order: which changes it holds, and whether a
+// barrier follows before the next row may start (OpenFlow 1.3 §6.1.1). An urgent
+// row follows the barrier at once, without waiting for its reply: the switch keeps
+// the order all the same.
 type Stage struct {
 	Name    string
 	Delete  bool // the row removes rules; else it adds or overwrites
 	Kinds   []Kind
-	Meters  MeterStep // of the meters, instead of rules
+	Meters  MeterStep // the row changes meters instead of rules
 	Barrier bool
-	Urgent  bool // the next row is
+	Urgent  bool // the next row is urgent
 }
 
-// Order is the order in which the steps of a Diff are carried out.
+// Order is the order in which a switch gets the steps of a Diff.
 //
-// Additions come before removals, so a pair that goes from one class to
-// another (cut to gated, say) is never open in between. Additions go from the
-// end of the pipeline to its start, so that no packet enters a half-built one;
-// a host is admitted last. Removals take the classes away from the loosest to
-// the tightest, so a heal is the last thing that happens. Then the switch is made
-// to look at every packet anew.
+// Additions come before removals, so a pair that goes from one class to another
+// (cut to gated, say) is never open in between. Additions go from the end of the
+// pipeline to its start, so no packet enters a half-built pipeline; a host is
+// admitted last. Removals go from the loosest class to the tightest, so a heal
+// comes last. Then "look anew" makes the switch match every packet anew.
 //
-// A cut turns meters down before it adds drop rules, all in one piece, and a heal
-// turns them up after those are gone: a meter is looked up for every packet, a
-// rule is not (Open vSwitch). A meter has no timeout: it is down only between "hold", when
-// every rule that names it got one, and "meter", when they lose it. So whenever
-// the controller dies, what is cut heals.
+// A cut turns all its meters down before it adds drop rules, and a heal turns them
+// up when those rules are gone: Open vSwitch looks up the meter for every packet,
+// but not the rule. A meter has no timeout. So it is down only between "hold",
+// which gives every rule that names it a timeout, and "meter", which takes the
+// timeout away: whenever the controller dies, the cut heals.
 var Order = []Stage{
 	{Name: "put meters", Meters: MeterPut, Barrier: true},
 	{Name: "taps", Kinds: []Kind{KindGate, KindMirror}, Barrier: true},
