@@ -11,25 +11,25 @@ import (
 	"netsplit/model"
 )
 
-// Options say what is kept. Zero values stand for the defaults.
+// Options say which candidates are kept. Zero values stand for the defaults.
 type Options struct {
-	// MinRuns is in how many runs a candidate must have samples at a point.
+	// MinRuns is the least number of runs with samples of a candidate at a point.
 	MinRuns int
-	// MinSupport is how many samples it must have held in at a point.
+	// MinSupport is the least number of samples at a point in which it held.
 	MinSupport int
-	// MinChanges is at how many samples a value must have changed at a point,
-	// in two runs at least: what never changes shows no agreement.
+	// MinChanges is the least number of samples at a point at which a value
+	// changed, in two runs at least: what never changes shows no agreement.
 	MinChanges int
 	// MaxChance is the greatest probability, after correction for the number
 	// of candidates, that the agreement is chance.
 	MaxChance float64
-	// Weak keeps also what may agree by chance, as CoFI does: MinChanges and
-	// MaxChance do not count. But one of the two must have had another value
-	// somewhere: what is the same always and everywhere is a constant.
+	// Weak also keeps what may agree by chance, as CoFI does: MinChanges and
+	// MaxChance do not count. But one of the two variables must have had another
+	// value somewhere: what is the same always and everywhere is a constant.
 	Weak bool
-	// Like names what a node is like; nodes with the same name are alike, "" is like
-	// none. What pairs of like nodes show at like points in different runs is
-	// counted together.
+	// Like names the group of a node: nodes of one group are alike, a node of
+	// group "" is like no other. The miner counts together what pairs of like
+	// nodes show at like points in different runs.
 	Like func(model.NodeID) string
 }
 
@@ -75,10 +75,9 @@ func NewMiner() *Miner {
 		values: map[string]int32{}, names: []string{""}}
 }
 
-// Add adds the samples of a run. Samples are put in the order of their
-// messages; values of nodes other than the two of the message are ignored.
-// Samples of a run that was added before are further samples of that run, in
-// the order of the calls.
+// Add adds the samples of a run. It sorts them by message and ignores values of
+// nodes other than the two of the message. A second call for a run adds further
+// samples of that run, behind those of the first.
 func (m *Miner) Add(run string, samples []model.Sample) {
 	samples = slices.Clone(samples)
 	slices.SortStableFunc(samples, func(a, b model.Sample) int { return cmp.Compare(a.Message, b.Message) })
@@ -152,24 +151,23 @@ type where struct {
 // B, with Status mined.
 //
 // Chance: let a change be a sample at which either value differs from the
-// sample before it in that trace and run. If the two variables were
-// independent, with the values they have at changes and at the start of runs,
-// they would agree at one change with probability q = sum over values of
-// pA(v)*pB(v), and at all k changes with q^k. Moreover the c changes of a run
-// of n samples would have to fall on the same samples, one choice out of
-// binomial(min(n-1, 32), c) if the moments of the one say nothing about those
-// of the other; the product over runs is a second factor. The result is
-// multiplied by the number of candidates that could have passed at all (Tarone
-// 1990: with m the smallest number for which at most m candidates have a
-// chance <= MaxChance/m); where a pair took the same course of values at
-// several points that is one candidate. Chance is the smallest over the points
-// where the invariant is kept; changes of several points are never added up,
-// since they are mostly the same events.
+// sample before it in that trace and run. Suppose that the two variables are
+// independent, with the values they have at changes and at the start of runs.
+// Then they agree at one change with probability q = sum over values of
+// pA(v)*pB(v), and at all k changes with q^k. Moreover, the c changes of both in a
+// run of n samples fall on the same samples. If the moments of the one say nothing
+// about those of the other, that is one choice out of binomial(min(n-1, 32), c);
+// the product over runs is a second factor. A third is the number of candidates
+// that could have passed at all (Tarone 1990: the smallest m for which at most m
+// candidates have a chance <= MaxChance/m). A pair that took the same course of
+// values at several points counts there as one candidate. Chance is the smallest
+// over the points where the invariant is kept. Changes of several points are never
+// added up, since they are mostly the same events.
 //
-// Of an invariant, Points are where it is kept; Support sums the samples of
-// these points, Runs and Distinct are of their union, Changes is the greatest
-// of one point. Equalities implied by transitivity are all reported: each
-// names another pair of nodes to set against one another.
+// Points are those at which an invariant is kept; Support sums their samples, Runs
+// and Distinct are of their union, Changes is the greatest of one point. The result
+// has also equalities that follow from others by transitivity: each names another
+// pair of nodes to set against one another.
 //
 // Pairs of like nodes are judged by what they show together, too, unless one of
 // them differs: see pool.
