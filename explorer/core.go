@@ -12,29 +12,28 @@ import (
 // Config is what a campaign asks of the search.
 type Config struct {
 	Strategy model.Strategy `json:"strategy"`
-	// Seed is the source of every draw and of the seeds of the scenarios.
+	// Seed is the source of every random choice and of the scenarios' seeds.
 	Seed uint64 `json:"seed"`
-	// Nodes are the hosts that may be isolated; Hosts are all of the testbed,
+	// Nodes are the hosts that the search may isolate; Hosts are all of the testbed,
 	// clients included.
 	Nodes   []model.NodeID `json:"nodes"`
 	Clients []model.NodeID `json:"clients,omitempty"`
 	Hosts   []model.NodeID `json:"hosts"`
 	Effect  model.Effect   `json:"effect"`
-	// IsolateClients: an isolated node is cut from clients too; without it
+	// IsolateClients: cuts separate an isolated node from clients too; otherwise
 	// only from the other Nodes.
 	IsolateClients bool `json:"isolateClients"`
-	// Retries bounds how often a state that did not recur is tried again, and
-	// how often a scenario is handed out again whose run was lost or could not
+	// Retries bounds how often the search tries a state again that did not recur,
+	// and how often it hands out a scenario again whose run was lost or could not
 	// be judged.
 	Retries int `json:"retries"`
-	// Runs bounds the fault runs, Clean is the number of runs without a cut
-	// before them.
+	// Runs bounds the fault runs; Clean is the number of clean runs before them.
 	Runs  int `json:"runs"`
 	Clean int `json:"clean"`
 	// MaxCut ends a cofi cut at the latest; 0: only the end of the workload does.
 	MaxCut time.Duration `json:"maxCut"`
-	// Workload is its expected length, from which random draws until a longer
-	// one was seen.
+	// Workload is the expected length of the workload. Strategy random draws its
+	// times from it until a run shows a longer one.
 	Workload time.Duration `json:"workload"`
 }
 
@@ -82,14 +81,14 @@ type InputKind string
 
 // Kinds of inputs.
 const (
-	// InputInvariants hands over what was mined from the clean runs, and with
-	// Results the states those runs met (see States), by the ids of their
-	// scenarios, whose seeds are used again. A later one replaces the
+	// InputInvariants hands over the invariants of the clean runs. Results holds
+	// the states that those runs met (see States), by the ids of their scenarios;
+	// the search uses the seeds of these again. A later input replaces the
 	// invariants; what was explored stays explored.
 	InputInvariants InputKind = "invariants"
 	// InputResult hands over a finished run.
 	InputResult InputKind = "result"
-	// InputLost says that the run of a scenario died and has no result.
+	// InputLost says that the run of a scenario ended without a result.
 	InputLost InputKind = "lost"
 	// InputAsk asks for up to Slots scenarios to run now.
 	InputAsk InputKind = "ask"
@@ -108,16 +107,16 @@ type Input struct {
 
 // Ready is the answer to an Input.
 type Ready struct {
-	// Scenarios must be run; they are outstanding until an InputResult or
-	// InputLost names them. Only InputAsk is answered with scenarios.
+	// Scenarios are those to run, in answer to an InputAsk only. Each is
+	// outstanding until an InputResult or InputLost names it.
 	Scenarios []model.Scenario `json:"scenarios,omitempty"`
-	// Mine says that all clean runs are back and the search waits for an
+	// Mine says that all clean runs have ended and the search waits for an
 	// InputInvariants.
 	Mine bool `json:"mine,omitempty"`
 	// Done says that no scenario is outstanding and none will follow.
 	Done bool `json:"done,omitempty"`
-	// Why says in a sentence why it is done, or why fewer scenarios came than
-	// were asked for.
+	// Why says in a sentence why the search is done, or why there are fewer
+	// Scenarios than Slots.
 	Why string `json:"why,omitempty"`
 }
 
@@ -132,14 +131,13 @@ type issued struct {
 	again  int      // times it was handed out again
 }
 
-// Core is the state of a campaign's search. It is not safe for use from more
-// than one goroutine.
+// Core is the state of a campaign's search. It is not safe for concurrent use.
 type Core struct {
 	cfg   Config
 	err   error
 	rules []policy.Rule
-	// next numbers scenarios, out holds those that run now and lost those to
-	// be handed out again, in the order in which they were lost.
+	// next numbers scenarios. out holds those that run now; lost holds those to
+	// hand out again, in the order in which they were lost.
 	next int
 	out  map[string]*issued
 	lost []*issued
@@ -162,8 +160,8 @@ type Core struct {
 	order      []*pair // as found
 }
 
-// NewCore starts a search. A configuration that Validate refuses makes every
-// Ready done, with the error as Why.
+// NewCore starts a search. If Validate refuses the configuration, every Ready is
+// Done, with the error as Why.
 func NewCore(cfg Config) *Core {
 	return &Core{
 		cfg: cfg, err: cfg.Validate(), rules: policy.Rules(), longest: cfg.Workload,

@@ -26,9 +26,9 @@ type observed struct {
 }
 
 // Engine decides one run: which packets pass, when the partition is cut and
-// when it heals. It is stepped with the run's events in the order of their
-// numbers and is a function of them and the scenario. It is not safe for use
-// from more than one goroutine.
+// when it heals. Step it with the run's events in the order of their numbers: its
+// decisions are a function of these events and the scenario. It is not safe for
+// concurrent use.
 type Engine struct {
 	s        model.Scenario
 	or       []model.Scenario      // what s.Or stands for; without Invariant where it is none
@@ -58,26 +58,27 @@ type EngineResult struct {
 	States []model.MetState `json:"states,omitempty"`
 	// Reached says that the cut took place, Healed that it ended.
 	Reached bool `json:"reached"`
-	// CutState is the state that a cofi cut was made at, nil before.
+	// CutState is the state at which a cofi cut was made; nil if none was.
 	CutState *model.State `json:"cutState,omitempty"`
-	// Or is the one of the scenario's Or that was cut at; none: its own state.
+	// Or is the one of the scenario's Or whose state the cut was made at; none: at
+	// the scenario's own.
 	Or     model.Renaming `json:"or,omitempty"`
 	Healed bool           `json:"healed"`
 	CutAt  time.Duration  `json:"cutAt,omitempty"`
 	HealAt time.Duration  `json:"healAt,omitempty"`
-	// HealReason is the Reason of the healing decision, "" if none was made.
+	// HealReason is the Reason of the decision to heal; "" if there was none.
 	HealReason string `json:"healReason,omitempty"`
-	// HealClass is the class whose message healed, nil if none did.
+	// HealClass is the class of the message that healed; nil if none did.
 	HealClass *model.Class `json:"healClass,omitempty"`
-	// Classes are those met while cut, the one that healed included, each once,
-	// in order of first appearance; cofi only. The message that revealed the
-	// state is not among them: it cannot heal.
+	// Classes are those that the run met during the cut, the one that healed
+	// included, each once, in order of first appearance; cofi only. The message
+	// that revealed the state is not among them: it cannot heal.
 	Classes []model.Class `json:"classes,omitempty"`
 	// Workload is the time from EventWorkload to EventStop (or to the last
 	// event, if the run never stopped).
 	Workload time.Duration `json:"workload"`
-	// Faults says what the scenario's message faults did, in their order, but
-	// for what only the receiving hosts can tell.
+	// Faults says what the scenario's message faults did, in their order, except
+	// what only the receiving hosts know.
 	Faults []model.FaultProof `json:"faults,omitempty"`
 }
 
@@ -118,30 +119,30 @@ func (e *Engine) play(s model.Scenario) {
 	}
 }
 
-// Scenario is what the run goes through: the scenario, from its cut on with the
-// nodes to which it came about, and with the message faults that were begun so far.
+// Scenario is the scenario as the run plays it: from the cut on with the nodes on
+// which its state occurred, and with the message faults that have begun.
 func (e *Engine) Scenario() model.Scenario { return e.s }
 
-// Next is the time, as in model.Event, at which a message fault has something
-// to do if nothing else happens: step the engine with an EventTick then.
+// Next is the time, as in model.Event, at which a message fault must act even if
+// nothing else happens: step the engine with an EventTick then.
 func (e *Engine) Next() (time.Duration, bool) { return e.faults.next() }
 
-// Asks lists the roles on whose holders it depends what becomes of a message that is
-// held: step the engine with an EventRole for each of them, then with the message.
+// Asks lists the roles whose holders the engine must know before it decides a held
+// message: step it with an EventRole for each role, then with the message.
 func (e *Engine) Asks(m *model.Message) []string { return e.faults.asks(m) }
 
-// Acted says on how many packets a message fault acted so far, of how many messages that it
-// met. fault is its place among the scenario's, from 1.
+// Acted says how many packets a message fault has acted on so far, and how many messages
+// it met. fault is its place among the scenario's, from 1.
 func (e *Engine) Acted(fault int) (acted, met int) {
 	p := &e.faults.list[fault-1].proof
 	return p.Acted, p.Met
 }
 
-// Step takes the next event and returns what must be done because of it, in
-// order. An EventPacket is answered by exactly one decision with its Frame and
-// an Action; a decision before it that has no other Frame changes the partition.
-// Any event may be answered by decisions that change the partition, and by such
-// as say what becomes of a packet held before, by its Frame.
+// Step takes the next event and returns the decisions that follow from it, in
+// order. An EventPacket gets exactly one decision with its Frame and an Action; a
+// decision before it that has no other Frame changes the partition. Any event may
+// bring decisions that change the partition, or decisions on packets held before,
+// named by their Frame.
 func (e *Engine) Step(ev model.Event) []model.Decision {
 	e.now = max(e.now, ev.At)
 	e.steps++
@@ -182,7 +183,7 @@ func (e *Engine) Step(ev model.Event) []model.Decision {
 	return out
 }
 
-// Result is what the run showed so far; call it when the log has ended.
+// Result is what the run has shown; call it after the last event.
 func (e *Engine) Result() EngineResult {
 	r := e.res
 	r.States = e.track.met()

@@ -10,8 +10,8 @@ import (
 	"netsplit/record"
 )
 
-// Record is what a run left behind, as far as judging needs it. Times are
-// since the run started.
+// Record is the part of a run's record that Judge needs. Times are since the run
+// started.
 type Record struct {
 	// Target is the target with its settings filled in (target.Expand without
 	// a host).
@@ -19,7 +19,7 @@ type Record struct {
 	Scenario model.Scenario
 	// CutReached says whether the scenario's cut took place.
 	CutReached bool
-	// WorkloadStart and WorkloadEnd bound the workload.
+	// WorkloadStart and WorkloadEnd are when the workload began and ended.
 	WorkloadStart, WorkloadEnd time.Duration
 
 	History []record.Entry
@@ -28,7 +28,7 @@ type Record struct {
 	Actions      []NodeAction
 	LogLines     []record.LogLine
 	Observations []model.Observation
-	// Steps are those of a script, Cuts what it cut.
+	// Steps are the steps of a script, Cuts its cuts.
 	Steps []model.Step
 	Cuts  []model.ScriptCut
 	// Proof is nil if there was no cut.
@@ -36,8 +36,8 @@ type Record struct {
 	// Faults says what each of the scenario's message faults did.
 	Faults   []model.FaultProof
 	Recovery record.Recovery
-	// Looks are the rounds of final reads, Crossed what nodes sent one another of
-	// the keys that the first one lacked, before the second one or the end.
+	// Looks are the rounds of final reads. Crossed is what nodes sent one another of
+	// the keys that the first round lacked, until the second round or the end.
 	Looks   []record.Look
 	Crossed []Crossed
 
@@ -46,14 +46,13 @@ type Record struct {
 	// Incomplete says why the run cannot be judged, one reason each: a switch
 	// or agent lost, held packets lost, a probe that went silent, a disk full.
 	Incomplete []string
-	// Unread says why what workloads did is not known in full: one ended with an
-	// error. Only what is certain without it is judged.
+	// Unread says why the operations of workloads are not known in full: one ended
+	// with an error. Judge then judges only what is certain without them.
 	Unread []string
 	Bounds record.Bounds
 }
 
-// NodeAction is something a workload did to a server process, entered when it
-// was done.
+// NodeAction is what a workload did to a server process; At is when it was done.
 type NodeAction struct {
 	At time.Duration `json:"at"`
 	model.NodeAction
@@ -64,12 +63,12 @@ type checker struct {
 	name string
 	// help is one line for documentation: what it reports.
 	help string
-	// history: it judges what workloads did, and is idle where they did nothing
-	// that it is about.
+	// history: it judges operations of workloads, and is idle if there are none of
+	// its kind.
 	history bool
-	// certain: what it reports is so whatever workloads did.
+	// certain: what it reports holds whatever workloads did.
 	certain bool
-	// loss: it says that data is missing, by what final reads lack; nil: it does not.
+	// loss: it reports missing data, by what final reads lack; nil: it does not.
 	loss *loss
 	// with explains the settings it takes.
 	with map[string]setting
@@ -83,7 +82,7 @@ type outcome struct {
 	unknown string
 	// idle says why there was nothing to judge; "" if there was.
 	idle string
-	// lines would be failures had no disturbance allowed them.
+	// lines are log lines that would be failures if no disturbance excused them.
 	lines []model.ExcusedLine
 	// missing are the keys that final reads lack, or show wrong (checker.loss).
 	missing []string
@@ -123,8 +122,8 @@ func Docs() []Doc {
 	return out
 }
 
-// SettingProblem is what is wrong with a setting of a check. Where it is a name, Has
-// lists those that there are.
+// SettingProblem is what is wrong with a setting of a check. If a name is wrong, Name is
+// that name and Has lists those that exist.
 type SettingProblem struct {
 	Setting, Text string
 	Name          string
@@ -138,8 +137,8 @@ func (p SettingProblem) String() string {
 	return p.Setting + ": " + p.Text + ": it has " + orNone(p.Has)
 }
 
-// Settings checks the settings of a check of a target that has these variables
-// and says what is wrong with them.
+// Settings says what is wrong with the settings of a check, in a target that has these
+// variables.
 func Settings(spec model.CheckSpec, variables []model.Variable) []SettingProblem {
 	c, ok := lookup(spec.Name)
 	if !ok {
@@ -158,8 +157,8 @@ func Settings(spec model.CheckSpec, variables []model.Variable) []SettingProblem
 	return problems
 }
 
-// judge runs the checker. One that panics leaves the run undecided, and the
-// others judge it: the record stays, and a mended check judges it again.
+// judge runs the checker. If it panics, it could not decide, and the other checkers
+// still judge the run. The record stays, so a corrected checker can judge it again.
 func (c checker) judge(r *Record, s settings) (o outcome) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -186,12 +185,12 @@ func registry() []checker {
 	}
 }
 
-// Judge gives the verdict on a run. The order of questions: can the run be
-// judged at all (else unknown); did anything fail (fail); did the cut take
-// place and drop packets, and did every message fault meet its message (else vacuous); is
-// it proved that nothing leaked, and what became of those messages (else
-// unknown); only then pass. A failure is reported whether or not the cut dropped anything:
-// what is broken without a partition is broken all the more.
+// Judge gives the verdict on a run. It asks in this order: Can the run be judged at all
+// (else unknown)? Did anything fail (fail)? Did the cut take place and drop packets, and
+// did every message fault meet its message (else vacuous)? Is it proved that nothing
+// leaked, and what became of those messages (else unknown)? Only then pass. A failure
+// counts whether or not the cut dropped anything: what breaks without a partition is
+// broken all the more.
 func Judge(r Record) model.Verdict { return judge(r, lookup) }
 
 func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
