@@ -15,8 +15,8 @@ import (
 // backend drops packets at line rate: the switches of a testbed (fabric.Fabric)
 // or, where there are none, its hosts (hosts.Hosts).
 type backend interface {
-	// Cut puts a partition in force and returns when that was confirmed, which is
-	// not yet proof. On error nothing of it is desired any more.
+	// Cut cuts a partition and returns when that is confirmed, which is not yet
+	// proof. On error the backend no longer tries to cut it.
 	Cut(ctx context.Context, id uint32, p model.Partition) error
 	// Heal lifts the partition with that id, if it is in force.
 	Heal(ctx context.Context, id uint32) error
@@ -49,8 +49,8 @@ type metered interface {
 	Held(ctx context.Context, id uint32, of []model.ProbePacket) (map[model.Link][]model.Met, error)
 }
 
-// Cut is a partition that a testbed cuts at line rate, without the gate, with what
-// it takes to prove that it holds and that it is healed.
+// Cut is a partition that the switches or hosts of a testbed cut at line rate,
+// without the gate. It can prove that it holds and that it is healed.
 type Cut struct {
 	tb        *Testbed
 	id        uint32 // in the backend, and in the rules' cookies
@@ -61,8 +61,8 @@ type Cut struct {
 	probes map[model.Link]uint64
 }
 
-// NewCut is a partition that is not in force yet. Its id is one that no other on
-// this testbed has had, and higher than those of all before.
+// NewCut returns a partition that is not in force yet. Its id is higher than those of
+// all earlier cuts on this testbed.
 func (b *Testbed) NewCut(p model.Partition) *Cut {
 	return &Cut{tb: b, id: cutID + b.ids.Add(1), partition: p, probes: map[model.Link]uint64{}}
 }
@@ -78,30 +78,30 @@ func (b *Testbed) Takes(p model.Partition) error {
 	return nil
 }
 
-// Put has the partition cut and returns when that was confirmed, which is not
-// yet proof: see Prove.
+// Put cuts the partition and returns when the switches or hosts have confirmed it.
+// That is not yet proof: see Prove.
 func (c *Cut) Put(ctx context.Context) error {
 	c.tb.standing.Store(c.id, c)
 	return c.tb.cuts.Cut(ctx, c.id, c.partition)
 }
 
-// Remove has the partition cut no more, and returns when that was confirmed. It
-// does nothing where the partition is not in force.
+// Remove ends the cut and returns when the switches or hosts have confirmed it. It
+// does nothing if the partition is not in force.
 func (c *Cut) Remove(ctx context.Context) error {
 	err := c.tb.cuts.Heal(ctx, c.id)
 	c.tb.standing.Delete(c.id)
 	return err
 }
 
-// LeaseExpiry says until when at least the partition is cut unless that is renewed, and what
-// hinders that it is; nil: it is renewed. It does not wait.
+// LeaseExpiry is the earliest time at which the cut ends unless netsplit renews it, and
+// what hinders the renewal; nil: nothing does. It does not wait.
 func (c *Cut) LeaseExpiry() (time.Time, error) { return c.tb.cuts.LeaseExpiry(c.partition) }
 
-// Resets is how many packets it has sent so far to end TCP connections.
+// Resets is how many packets netsplit has sent so far to end TCP connections across it.
 func (c *Cut) Resets() uint64 { return c.resets.Load() }
 
-// Mechanism says whether the cut can be by meters, and if so why it is by rules
-// alone; nil: it is by meters first.
+// Mechanism says whether switches make the cut, and if so, why by drop rules alone;
+// nil: meters cut first.
 func (c *Cut) Mechanism() (metering bool, alone error) {
 	m, ok := c.tb.cuts.(metered)
 	if !ok {
@@ -110,7 +110,8 @@ func (c *Cut) Mechanism() (metering bool, alone error) {
 	return true, m.Mechanism(c.partition)
 }
 
-// CutBy says in words the mechanism of cuts; alone is why by rules alone (Mechanism, Testbed.Meters).
+// CutBy says in words the mechanism of a cut; alone is the reason for rules alone
+// (Mechanism, Testbed.Meters).
 func CutBy(alone error) string {
 	if alone == nil {
 		return "meters, then drop rules"
@@ -118,8 +119,8 @@ func CutBy(alone error) string {
 	return fmt.Sprintf("drop rules alone: %v", alone)
 }
 
-// Probes is how many packets of netsplit's own, by link, are among those that it has
-// dropped so far: sent to prove it, or another cut of the testbed on links of both.
+// Probes is how many probe packets, by link, are among those that the cut has dropped
+// so far: they were sent to prove this cut, or another one on the same links.
 func (c *Cut) Probes() map[model.Link]uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -142,7 +143,7 @@ func (b *Testbed) probed(l model.Link, sent []bool, counted [][]uint32) {
 	}
 }
 
-// Sum is the count of all links.
+// Sum adds up the counts of all links.
 func Sum(byLink map[model.Link]uint64) (n uint64) {
 	for _, m := range byLink {
 		n += m
@@ -150,8 +151,8 @@ func Sum(byLink map[model.Link]uint64) (n uint64) {
 	return n
 }
 
-// Dropped is how many packets it has dropped, those of proofs included, by the rules
-// that did. It waits until the count is complete.
+// Dropped is how many packets the cut has dropped, probe packets included, by rule.
+// It waits until the count is complete.
 func (c *Cut) Dropped(ctx context.Context) ([]model.RuleDrops, error) {
 	return c.tb.cuts.DropsBy(ctx, c.id)
 }

@@ -19,9 +19,9 @@ import (
 	"netsplit/testbed/lab"
 )
 
-// Testbed is a testbed with everything that a run needs of it: its switches under
-// control, an agent on each host, and its mirror port. One run uses it at a
-// time. A testbed without switches has no fabric, and no runs.
+// Testbed is a testbed with everything that a run needs: its switches under
+// control, an agent on each host, and its mirror port. One run uses it at a time.
+// A testbed without switches has no fabric; runs cannot use it.
 type Testbed struct {
 	Testbed model.Testbed
 
@@ -48,52 +48,51 @@ type Testbed struct {
 // Config is what a Testbed is made from.
 type Config struct {
 	Testbed model.Testbed
-	// Lab is the one that the testbed is; nil: it is somebody else's, and what
-	// runs on its hosts or became of its switches is not ours to end or mend.
+	// Lab is the lab that the testbed is. nil: the testbed is somebody else's;
+	// netsplit ends nothing on its hosts and restarts none of its switches.
 	Lab *lab.Lab
 	// Gate is the transport of the gate; "" leaves it to the testbed.
 	Gate model.Gate
-	// Controller is who the switches connect to; nil for a testbed whose hosts
+	// Controller is what the switches connect to; nil for a testbed whose hosts
 	// drop packets themselves.
 	Controller *controller.Controller
-	// Binary is the netsplit program as the hosts find it.
+	// Binary is the path of the netsplit program on the hosts.
 	Binary string
 	Log    *slog.Logger
 	Events Events
 }
 
-// Events receive what happens to a testbed, between runs too. They must not wait.
+// Events are called when something happens to a testbed, between runs too. They must
+// not wait.
 type Events struct {
 	// SwitchChanged: a switch connected, or its connection ended.
 	SwitchChanged func(id model.DatapathID, up bool)
-	// Lapsed: a switch that is connected does not confirm that it keeps what is cut
-	// there.
+	// Lapsed: a connected switch does not confirm that its cuts hold.
 	Lapsed func(id model.DatapathID)
-	// Unhindered: rules of somebody else that dropped packets on a switch are gone.
+	// Unhindered: rules of others that dropped packets on the switch are gone.
 	Unhindered func(id model.DatapathID)
 	// Demoted: another controller became master of the switch.
 	Demoted func(id model.DatapathID, err error)
-	// Refused: rules of others are in our way there.
+	// Refused: rules of others are in the way on the switch.
 	Refused func(id model.DatapathID, err error)
-	// Tampered: somebody changed our rules there, which were put right, or has
-	// put others before them, which stay.
+	// Tampered: somebody changed netsplit's rules on the switch, and netsplit has
+	// restored them; or somebody put other rules before them, and these stay.
 	Tampered func(id model.DatapathID, what string)
-	// Drained: our rules go missing there again and again.
+	// Drained: netsplit's rules disappear from the switch again and again.
 	Drained func(id model.DatapathID, err error)
-	// HostPort: the host's port went, or is back (nil).
+	// HostPort: the host's port is gone, or back (nil).
 	HostPort func(host model.NodeID, err error)
-	// OtherPort: the port of a link, a gate or a mirror went, or is back (nil).
+	// OtherPort: the port of a link, gate or mirror is gone, or back (nil).
 	OtherPort func(id model.DatapathID, port model.Port, err error)
-	// Agent: the agent of a host has ended (err says why), or there is one again
-	// (nil).
+	// Agent: the agent of a host has ended (err says why), or runs again (nil).
 	Agent func(host model.NodeID, err error)
-	// Lost: one of the hosts that drop packets themselves does not any more.
+	// Lost: a host that dropped packets itself no longer does.
 	Lost func(host model.NodeID, err error)
 }
 
-// Open starts an agent on every host of a testbed, and takes over its switches
-// or, where there are none, has the hosts drop packets themselves. It does not
-// wait for switches to connect: see Ready.
+// Open starts an agent on every host of a testbed and takes over its switches. If
+// there are none, the hosts drop packets themselves. Open does not wait for switches
+// to connect: see Ready.
 func Open(ctx context.Context, c Config) (*Testbed, error) {
 	b := &Testbed{Testbed: c.Testbed, lab: c.Lab, binary: c.Binary, log: c.Log,
 		agents: agents{on: map[model.NodeID]*agent.Client{}, starting: map[model.NodeID]*sync.Mutex{}}, macs: map[model.NodeID]net.HardwareAddr{}}
@@ -191,11 +190,11 @@ func (b *Testbed) HasSwitches() bool { return b.fabric != nil }
 // Ready waits until all switches are connected and have their rules.
 func (b *Testbed) Ready(ctx context.Context) error { return b.fabric.Ready(ctx) }
 
-// Meters says why a switch's cuts are by rules alone; nil: meters cut first.
+// Meters says why drop rules alone cut on a switch; nil: meters cut first.
 func (b *Testbed) Meters(id model.DatapathID) error { return b.fabric.Meters(id) }
 
-// Refused says which switches are left alone, since rules of others are in our
-// way there.
+// Refused says which switches netsplit leaves alone because rules of others are in
+// the way.
 func (b *Testbed) Refused() []error { return b.fabric.Refused() }
 
 // hindered says what keeps packets from links that we do not cut: ports of hosts that are
@@ -216,8 +215,8 @@ func (b *Testbed) hindered(links []model.Link) error {
 	return distinct(errs)
 }
 
-// Located is the testbed with the numbers that ports have now; 0 for names that no
-// switch has told.
+// Located is the testbed with the present numbers of its ports; 0 for a port name that
+// no switch has reported.
 func (b *Testbed) Located() model.Testbed {
 	if b.fabric == nil {
 		return b.Testbed
@@ -225,7 +224,7 @@ func (b *Testbed) Located() model.Testbed {
 	return b.fabric.Testbed()
 }
 
-// AgentGone is why the agent of a host has ended; nil: all live.
+// AgentGone says why the agent of a host has ended; nil: all are alive.
 func (b *Testbed) AgentGone() error {
 	for _, a := range b.agents.all() {
 		if err := a.Err(); err != nil {
@@ -242,9 +241,9 @@ const (
 	restartLimit = 20 * time.Second
 )
 
-// Ensure makes the testbed fit for a run: a switch that another controller took
-// is asked for its master role again, a lab's switch that died is started again,
-// and so are agents that died.
+// Ensure makes the testbed fit for a run: it asks for the master role again on a
+// switch that another controller took, and restarts a lab's dead switch and dead
+// agents.
 func (b *Testbed) Ensure(ctx context.Context) error {
 	if err := b.fabric.Claim(ctx); err != nil {
 		return fmt.Errorf("testbed %s is not ready: %w", b.Testbed.Name, err)
@@ -277,8 +276,7 @@ func (b *Testbed) Ensure(ctx context.Context) error {
 	return nil
 }
 
-// Sweep ends what a run left on a lab's hosts; hosts that are not ours are
-// left alone.
+// Sweep ends what a run left on a lab's hosts. It leaves other hosts alone.
 func (b *Testbed) Sweep() error {
 	if b.lab == nil {
 		return nil
