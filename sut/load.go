@@ -22,20 +22,20 @@ import (
 // FileName is the name of the target file in a target's directory.
 const FileName = "target.yaml"
 
-// Load reads a target by the name of a built-in one ("redis-sentinel"), by the
-// path of its file, or by the path of the directory that holds its
-// target.yaml. "@" and a release of its software may follow ("hdfs@3.3.0");
-// without, it is the default release (model.Target.Release).
+// Load reads a target. nameOrPath is the name of a built-in target
+// ("redis-sentinel"), the path of a target file, or the path of the directory with
+// its target.yaml. "@" and a release of its software may follow ("hdfs@3.3.0");
+// otherwise Load takes the default release (model.Target.Release).
 //
-// It returns the target and the directory of its file. That of a built-in one
-// is a copy in the cache, or "" if the target has no files but its target.yaml.
-// What is wrong with the file comes back as an *Error that lists every problem.
+// Load returns the target and the directory of its file. For a built-in target that
+// is a copy in the cache, or "" if it has no files but its target.yaml. If the file
+// has mistakes, Load returns an *Error that lists them all.
 func Load(nameOrPath string) (*model.Target, string, error) {
 	return LoadFrom(targets.FS, nameOrPath)
 }
 
-// LoadFrom is Load with the built-in targets given: <name>/target.yaml and what
-// else belongs to the target in builtin.
+// LoadFrom is Load with the built-in targets in builtin: <name>/target.yaml and the
+// other files of the target beside it.
 func LoadFrom(builtin fs.FS, nameOrPath string) (*model.Target, string, error) {
 	if nameOrPath == "" {
 		return nil, "", fmt.Errorf("no target named: give the name of a built-in target (%s) or the path of a target file", strings.Join(Builtin(builtin), ", "))
@@ -84,8 +84,8 @@ func splitRelease(s string) (name, release string) {
 	return s[:i], s[i+1:]
 }
 
-// At names the same target on a release of its software, whatever release
-// nameOrPath asks for; release "" asks for the default one.
+// At names the target of nameOrPath on this release of its software, instead of the
+// one that nameOrPath asks for; release "" means the default.
 func At(nameOrPath, release string) string {
 	name, _ := splitRelease(nameOrPath)
 	if release == "" {
@@ -94,9 +94,9 @@ func At(nameOrPath, release string) string {
 	return name + "@" + release
 }
 
-// Absolute is what names the same target in any working directory: the path of
-// a target file or folder made absolute. The name of a built-in target, and of
-// none, stays.
+// Absolute names the same target in any working directory: it makes the path of a
+// target file or folder absolute. Other names, such as those of built-in targets,
+// stay as they are.
 func Absolute(nameOrPath string) string {
 	name, _ := splitRelease(nameOrPath)
 	if slices.Contains(Builtin(targets.FS), name) {
@@ -169,11 +169,11 @@ func load(builtin fs.FS, nameOrPath string) (*model.Target, string, error) {
 	return t, dir, err
 }
 
-// fileMost is the longest target file that is read: who names one to a daemon may
-// name any path.
+// fileMost is the size of the longest target file that read accepts: whoever names
+// a file to a daemon may name any path.
 const fileMost = 1 << 20
 
-// read reads a regular file: others may have no end.
+// read reads a regular file and refuses others: they may have no end.
 func read(file string) ([]byte, error) {
 	st, err := os.Stat(file)
 	if err != nil {
@@ -214,12 +214,12 @@ func Parse(file string, b []byte) (*model.Target, error) {
 	return t, err
 }
 
-// Decode reads the bytes of another kind of file as strictly as a target file:
-// keys and types as those of T, whose fields have yaml tags. what names the kind
-// ("script"), manual where it is described. Where all fits, check is called
-// with what was read and says what else is wrong, by path ("steps[2].cut"). It
-// returns the line at which a path stands, too. The error is an *Error that
-// lists every problem.
+// Decode reads the bytes of another kind of file as strictly as a target file. The
+// keys and types must be those of T, whose fields have yaml tags. what names the kind
+// of file ("script"), manual the page that describes it. If all keys and types fit,
+// Decode calls check, which reports what else is wrong, by path ("steps[2].cut").
+// Decode also returns a function that gives the line of a path. The error is an
+// *Error that lists every problem.
 func Decode[T any](file string, b []byte, what, manual string, check func(t *T, bad func(path, format string, args ...any))) (*T, func(path string) int, error) {
 	s := newSchema()
 	s.what = what
@@ -252,8 +252,8 @@ func decode[T any](file string, b []byte, s *schema, manual string, check func(*
 	return t, s.lineOf, nil
 }
 
-// second is the line at which a second document begins, which nothing reads; 0 if
-// there is none.
+// second is the line at which a second document begins, which netsplit would not
+// read; 0 if there is none.
 func second(b []byte) int {
 	dec := yaml.NewDecoder(bytes.NewReader(b))
 	var doc, more yaml.Node
@@ -263,14 +263,14 @@ func second(b []byte) int {
 	return max(more.Line, 1)
 }
 
-// Problem is one thing wrong with a target file, or another that Decode reads.
+// Problem is one mistake in a target file, or in another file that Decode reads.
 type Problem struct {
 	Line int    // 1-based
 	Path string // e.g. workloads[1].host; "" for the file as a whole
 	Text string // what is wrong and what to write instead
 }
 
-// Error lists all problems of a target file, in order of lines.
+// Error lists all problems of a file, by line.
 type Error struct {
 	File     string
 	Problems []Problem
@@ -292,10 +292,10 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// yamlProblem words an error of yaml.v3, "yaml: line N: text". That line is often
-// where the block around the mistake begins, so the mistake is looked for: it is
-// behind the last line up to which the file can be read. b is nil of a file that is
-// YAML and says what cannot be.
+// yamlProblem words an error of yaml.v3, "yaml: line N: text". N is often the line at
+// which the block around the mistake begins. So yamlProblem looks for the mistake: it
+// is behind the last line up to which yaml.v3 can read the file. b is nil if the file
+// is YAML, but does not fit.
 func yamlProblem(b []byte, err error) Problem {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 1
@@ -323,7 +323,7 @@ var yamlHints = []struct{ says, do string }{
 	{"cannot start any token", "quote a value that starts with @, % or a back quote"},
 }
 
-// brokenLimit is how much brokenLine reads, in bytes: for less than a second.
+// brokenLimit is how many bytes brokenLine reads: it takes less than a second.
 const brokenLimit = 16 << 20
 
 // brokenLine is the line behind the longest beginning of a file that is YAML; 0
