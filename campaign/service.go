@@ -31,33 +31,33 @@ type Config struct {
 	// ControllerAddr is where switches connect to, e.g. 127.0.0.1:6653; port 0
 	// takes a free one.
 	ControllerAddr string
-	// TLS is what switches of an outside testbed are spoken with; nil: plain
-	// TCP. Allowed are the datapaths that may connect; none: all.
+	// TLS is for the switches of an outside testbed; nil: plain TCP. Allowed are
+	// the datapaths that may connect; none: all.
 	TLS     *tls.Config
 	Allowed []model.DatapathID
 	// Equal: share the switches with other controllers; otherwise this one asks
 	// to be their master.
 	Equal bool
-	// Testbed is an outside testbed; nil: labs are made on this machine.
+	// Testbed is an outside testbed; nil: the Service makes labs on this machine.
 	Testbed *model.Testbed
-	// Gate is the transport of the gate of campaigns that ask for none; ""
-	// leaves it to the testbed. With GateByPacketIn an outside testbed's gate
-	// ports are not opened.
+	// Gate is the transport of the gate for campaigns that ask for none; ""
+	// leaves it to the testbed. With GateByPacketIn the Service does not open the
+	// gate ports of an outside testbed.
 	Gate model.Gate
-	// Binary is the netsplit program as the hosts find it, BinDir the folder
+	// Binary is the path of the netsplit program on the hosts, BinDir the folder
 	// of the helper programs of targets.
 	Binary, BinDir string
 	Metrics        Metrics
 	Log            *slog.Logger
 	Version        string
-	// InProcess: this daemon lives and dies with one command, so commands need
-	// to be told where its store is.
+	// InProcess: the Service lives only as long as one command, so hints to further
+	// commands name its store.
 	InProcess bool
-	// APIAddr is where the API listens, told to whoever finds the store taken.
+	// APIAddr is where the API listens: what Open tells whoever finds the store taken.
 	APIAddr string
 }
 
-// Metrics receives what happens, as it happens. Package api implements it.
+// Metrics is told what happens when it happens. Package api implements it.
 type Metrics interface {
 	run.Metrics
 	KnownTarget(target string, strategy model.Strategy)
@@ -65,14 +65,14 @@ type Metrics interface {
 	Finding(f model.Finding)
 	SwitchConnected(dpid model.DatapathID, connected bool)
 	SwitchGone(dpid model.DatapathID)
-	// RunsDone and LastCut say what was before this process began.
+	// RunsDone and LastCut say what happened before this process began.
 	RunsDone(target string, strategy model.Strategy, verdict model.VerdictValue, n int)
 	LastCut(at time.Time)
 }
 
 // Service keeps campaigns, runs, findings and manual partitions. Everything
-// it knows is in the store and in the records; killed and opened again it goes
-// on where it was.
+// it knows is in the store and in the records: if its process is killed, the next
+// Open continues where it was.
 type Service struct {
 	cfg     Config
 	log     *slog.Logger
@@ -85,8 +85,8 @@ type Service struct {
 	examining sync.Mutex // held by Diagnose
 
 	// booking is held from reading to storing campaigns and findings: workers
-	// finish runs side by side, and the older state must not come to lie on the
-	// newer. mu is taken after it.
+	// finish runs side by side, and must not overwrite a newer state with an older
+	// one. Lock it before mu.
 	booking sync.Mutex
 
 	reporting sync.Mutex // held by reportCampaign
@@ -102,7 +102,7 @@ type Service struct {
 	subs     map[chan struct{}]bool
 	testbeds []*testbed.Testbed             // that exist now
 	switches map[model.DatapathID]time.Time // last change of connection
-	// unrecorded is why the last run could not be recorded, if for lack of room.
+	// unrecorded says why there was no room to record the last run; nil: there was.
 	unrecorded error
 
 	room func(dir string) (room, error) // nil: roomAt
@@ -114,8 +114,8 @@ type Service struct {
 
 var errClosing = errors.New("the daemon is going down")
 
-// Open opens the store, listens for switches, heals what a daemon that died
-// left cut, marks the runs it was in as unknown, and goes on with its
+// Open opens the store and listens for switches. After a daemon that died, it heals
+// what that left cut, marks its interrupted runs as unknown, and continues its
 // campaigns.
 func Open(cfg Config) (*Service, error) {
 	if err := rundir.MakeRoot(cfg.RunsDir); err != nil {
@@ -192,8 +192,8 @@ func (s *Service) listen(ctx context.Context) error {
 	return s.takeOutside(ctx)
 }
 
-// resume marks the runs under way when the last daemon ended as unknown and
-// queues its campaigns again.
+// resume marks the runs that the last daemon did not finish as unknown, and queues
+// its campaigns again.
 func (s *Service) resume() error {
 	unfinished, err := s.store.UnfinishedRuns()
 	if err != nil {
@@ -229,8 +229,8 @@ func (s *Service) resume() error {
 	return nil
 }
 
-// Close ends what is under way, heals every partition, and closes the store.
-// Campaigns under way stay queued: the next daemon goes on with them.
+// Close stops running campaigns, heals every partition, and closes the store. The
+// next daemon continues these campaigns.
 func (s *Service) Close() error {
 	s.cancel(errClosing)
 	s.done.Wait()
@@ -250,7 +250,7 @@ func (s *Service) Keys() *store.Store { return s.store }
 // StoreSize is the size of the store's file in bytes.
 func (s *Service) StoreSize() (int64, error) { return s.store.Size() }
 
-// ControllerAddr is where switches connect to; "" for a testbed without any.
+// ControllerAddr is where switches connect to; "" for a testbed without switches.
 func (s *Service) ControllerAddr() string {
 	if s.ctrl == nil {
 		return ""
@@ -357,8 +357,8 @@ func (s *Service) change(j *job, change func(*model.Campaign)) {
 	}
 }
 
-// changed changes a campaign in memory and returns a copy, to be stored by the
-// caller, who holds booking.
+// changed changes a campaign in memory and returns a copy. The caller holds booking
+// and stores the copy.
 func (s *Service) changed(j *job, change func(*model.Campaign)) model.Campaign {
 	s.mu.Lock()
 	defer s.mu.Unlock()

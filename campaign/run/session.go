@@ -18,9 +18,9 @@ import (
 	"netsplit/testbed/agent"
 )
 
-// session is the ordered heart of one run. Everything that happens enters
-// through its methods, is numbered once, handed to the record and only then
-// acted on. One mutex is the order: whoever holds it is next.
+// session puts all that happens in one run into one order. Each event enters
+// through a method of session, which numbers it, hands it to the record and only
+// then acts on it. One mutex is the order: whoever holds it is next.
 type session struct {
 	start   time.Time
 	gate    gateway
@@ -37,7 +37,7 @@ type session struct {
 	events  uint64
 	frames  uint64
 	clock   clock // of the machine
-	broken  error // a panic: nothing is read or decided any more; see guard
+	broken  error // a panic: session reads and decides nothing after it; see guard
 	holding []waiting
 	armed   bool // the workload has started
 	ended   bool // the workload has ended
@@ -48,8 +48,8 @@ type session struct {
 	links   map[model.Link]*model.LinkProof // of the partition
 	unread  map[uint64][]model.Observation  // by message: what its receiver will know once it has passed
 	faults  faultState
-	// released is what the gate let go from agent.Edge before the cut to as long after
-	// the heal.
+	// released are the packets that the gate let pass, from agent.Edge before the cut
+	// to agent.Edge after the heal.
 	released []letGo
 
 	cuts        map[string]*ruleCut // cuts of a script, by name
@@ -57,7 +57,7 @@ type session struct {
 	gated       gated
 	waits       *messageWait // of a script
 	isCut       bool
-	over        bool // all that is evidence was read
+	over        bool // session has read all evidence
 	proof       model.Proof
 	messages    map[string]int
 	ports       *portsRead
@@ -75,13 +75,13 @@ type gateway interface {
 	// Release sends a held frame on to its host.
 	Release(frame []byte, to model.NodeID) error
 	// Cut puts drop rules behind the gate and returns when the switch has
-	// carried out everything sent before. The gate refuses already: the rules
-	// are there should its own vanish.
+	// carried out everything sent before. The gate drops already; these rules
+	// take over if the rules of the gate vanish.
 	Cut(p model.Partition) error
 	// Heal takes those rules away again.
 	Heal() error
-	// Receivers are the hosts that the gate (held), or else the mirror port, has frames
-	// to many of a host for.
+	// Receivers are the hosts for which the gate (held), or else the mirror port,
+	// gets the broadcasts and multicasts of a host.
 	Receivers(from model.NodeID, held bool) []model.NodeID
 	// HostOf is the host that a hardware address belongs to; "" for a group.
 	HostOf(mac [6]byte) model.NodeID
@@ -97,7 +97,7 @@ func (s *session) when(at time.Time) time.Duration {
 	return min(s.clock.since(at), s.now())
 }
 
-// look notes if the machine's clock was set. The caller holds mu.
+// look notes whether somebody set the machine's clock. The caller holds mu.
 func (s *session) look() {
 	s.clock.look()
 	if by := s.clock.news(); by != 0 {
@@ -165,8 +165,8 @@ func (s *session) Tick() {
 	s.carryOut(at, nil, s.event(at, model.Event{Kind: model.EventTick}))
 }
 
-// Fail records why the run cannot be judged. What comes of its end by a panic is no
-// further reason.
+// Fail records why the run cannot be judged. After a panic it ignores what follows
+// from that.
 func (s *session) Fail(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -250,8 +250,8 @@ func (s *session) Mirror(at time.Time, frame []byte) {
 	}
 }
 
-// Gate enters a frame held at the gate, decides, and releases it or not. Only
-// this path may delay a packet; it returns when the packet was decided.
+// Gate enters a frame held at the gate, decides, and releases it or not. It returns
+// when the packet is decided. Nothing else may delay a packet.
 func (s *session) Gate(host model.NodeID, at time.Time, frame []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -277,8 +277,8 @@ func (s *session) hold(host model.NodeID, t time.Duration, frame []byte, to mode
 	s.frames++
 	f := model.Frame{Num: s.frames, At: t, Host: host, To: to, Data: frame}
 	step := s.step(f)
-	// What has no address of a host goes by its hardware addresses: a cut
-	// holds for every Ethernet type.
+	// A frame without the IP address of a host goes by its hardware addresses: a
+	// cut holds for every Ethernet type.
 	if step.Packet.From == "" {
 		step.Packet.From = host
 	}
@@ -321,8 +321,8 @@ func (s *session) hold(host model.NodeID, t time.Duration, frame []byte, to mode
 	s.metrics.GateDelay(s.transport, d)
 }
 
-// withhold takes from a step what only the receivers of its messages learn:
-// they do when the packet has passed, which is for the engine to decide.
+// withhold takes from a step what only the receivers of its messages learn: they
+// learn it when the packet passes, which the engine has yet to decide.
 func (s *session) withhold(step *inference.Step) {
 	own := step.Observations[:0]
 	for _, o := range step.Observations {
@@ -340,7 +340,7 @@ func (s *session) withhold(step *inference.Step) {
 }
 
 // hear enters what the receiver learns from the messages of a packet that
-// passed, or that carried on one that did not get through before.
+// passed, those included that the packet carries once more.
 func (s *session) hear(at time.Duration, p *model.HeldPacket) {
 	for _, nums := range [][]uint64{p.Again, p.Messages} {
 		for _, n := range nums {
@@ -355,8 +355,8 @@ func (s *session) hear(at time.Duration, p *model.HeldPacket) {
 	}
 }
 
-// step reads a frame. What crosses while the servers are stopped, after the end of
-// the run, goes its way and is no message; nor is what proves a script's cuts and faults.
+// step reads a frame. It finds no message in what crosses after the end of the run,
+// while the servers are being stopped, or in what proves a script's cuts and faults.
 func (s *session) step(f model.Frame) *inference.Step {
 	if s.over || s.scn.Strategy == model.StrategyScripted && isProbe(&s.pipe.Look(f).Packet) {
 		return s.pipe.Look(f)
@@ -412,7 +412,7 @@ func (s *session) read(at time.Duration, held *heldFrame, step *inference.Step, 
 	s.observe(at, held, step.Observations)
 }
 
-// carryOut does what was decided, cut and heal before the packet. The caller
+// carryOut carries out decisions: a cut or heal first, then the packet. The caller
 // holds mu.
 func (s *session) carryOut(at time.Duration, held *heldFrame, ds []model.Decision) {
 	var passed []*model.HeldPacket // that were kept
@@ -436,13 +436,13 @@ func (s *session) carryOut(at time.Duration, held *heldFrame, ds []model.Decisio
 			}
 		}
 	}
-	// What receivers learn may decide more, so all that was decided comes first.
+	// What receivers learn may bring more decisions, so these come first.
 	for _, p := range passed {
 		s.hear(at, p)
 	}
 }
 
-// decide does what was decided about the packet at the gate.
+// decide carries out the decision on the packet at the gate.
 func (s *session) decide(held *heldFrame, d model.Decision) {
 	held.decided = true
 	held.comment = string(d.Action) + ": " + d.Reason
@@ -485,11 +485,11 @@ func (s *session) release(held *heldFrame) {
 	}
 }
 
-// telling says whether a decision is worth a line: all but plain passes while
+// telling says whether a decision is worth a line: all are, but plain passes while
 // nothing is cut.
 func telling(d model.Decision) bool { return d.Reason != model.ReasonOpen }
 
-// count books a packet that met the cut, or the one that healed it.
+// count counts a packet that met the cut, or the one that healed it.
 func (s *session) count(held *heldFrame, d model.Decision) {
 	l := s.links[model.Link{Src: held.packet.From, Dst: held.packet.To}]
 	if l == nil || held.held.Spared {
@@ -505,7 +505,7 @@ func (s *session) count(held *heldFrame, d model.Decision) {
 	}
 }
 
-// watch books what comes over these links; what was booked before is of others.
+// watch counts from now on what comes over these links, and forgets earlier links.
 func (s *session) watch(links []model.Link) {
 	s.links = map[model.Link]*model.LinkProof{}
 	for _, l := range links {
