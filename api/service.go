@@ -23,77 +23,76 @@ type Service interface {
 	Campaigns(ctx context.Context, limit int, cursor string) ([]model.Campaign, string, error)
 	// CancelCampaign asks a campaign to stop. It is no error if it has ended.
 	CancelCampaign(ctx context.Context, id string) (model.Campaign, error)
-	// ResumeCampaign queues a campaign that failed, to go on where it was. One that is
-	// queued or under way is left as it is; one that is done or cancelled a conflict.
+	// ResumeCampaign queues a campaign that failed, to continue where it was. It
+	// leaves one that is queued or running as it is; one that is done or cancelled is
+	// a conflict.
 	ResumeCampaign(ctx context.Context, id string) (model.Campaign, error)
 
-	// Runs lists those of one campaign, the last one started first.
+	// Runs lists the runs of one campaign, the last one started first.
 	Runs(ctx context.Context, campaign string, limit int, cursor string) ([]model.RunRow, string, error)
 	Run(ctx context.Context, id string) (model.RunSummary, error)
 	// RunFile opens a file of the run's directory; the name is one of RunFiles.
-	// What is no regular file, or is reached by a link, is a conflict.
+	// A file that is not regular, or that a link leads to, is a conflict.
 	RunFile(ctx context.Context, id, name string) (*os.File, error)
 
-	// Targets lists what campaigns can name.
+	// Targets lists the targets that campaigns can name.
 	Targets(ctx context.Context) ([]model.KnownTarget, error)
 	// UploadTarget keeps the target that a tar archive holds.
 	UploadTarget(ctx context.Context, archive []byte) (model.KnownTarget, error)
 	// DeleteTarget deletes an upload, NAME:VERSION. One in use is a conflict.
 	DeleteTarget(ctx context.Context, ref string) error
 
-	// Findings lists rows (model.Finding.Row) of those of one campaign, or of all if
-	// that is "", newest first.
+	// Findings lists the findings of one campaign, or of all if campaign is "", as
+	// rows (model.Finding.Row), newest first.
 	Findings(ctx context.Context, campaign string, limit int, cursor string) ([]model.Finding, string, error)
 	Finding(ctx context.Context, id string) (model.Finding, error)
 
-	// Invariants lists those of one target, or of all if that is "".
+	// Invariants lists the invariants of one target, or of all if target is "".
 	Invariants(ctx context.Context, target string) ([]model.TargetInvariant, error)
-	// PinInvariant pins an invariant that a person wrote down.
+	// PinInvariant pins an invariant given as text.
 	PinInvariant(ctx context.Context, target, text string) (model.TargetInvariant, error)
-	// SetInvariant changes the status; an empty target stands for the only one
-	// that has an invariant of this id.
+	// SetInvariant changes the status; target "" stands for the only target that has
+	// an invariant of this id.
 	SetInvariant(ctx context.Context, target, id string, status model.InvariantStatus) (model.TargetInvariant, error)
 
 	Switches(ctx context.Context) ([]model.SwitchStatus, error)
 	Hosts(ctx context.Context) ([]model.TestbedHost, error)
 
 	// CreatePartition begins to cut and may return before the cut is in force.
-	// A name that is in use by a partition not yet healed or failed is a
-	// conflict.
+	// The name of a partition that is neither healed nor failed is a conflict.
 	CreatePartition(ctx context.Context, spec model.PartitionSpec) (model.PartitionStatus, error)
 	Partition(ctx context.Context, name string) (model.PartitionStatus, error)
 	Partitions(ctx context.Context, limit int, cursor string) ([]model.PartitionStatus, string, error)
-	// DeletePartition begins to heal and may return before all is healed. It
-	// is no error if it is healed.
+	// DeletePartition begins to heal and may return before all is healed. It is no
+	// error if the partition is healed already.
 	DeletePartition(ctx context.Context, name string) (model.PartitionStatus, error)
-	// Reset heals everything and returns, with the names of what it healed,
-	// once that is proved.
+	// Reset heals everything and proves it, then returns the names of what it healed.
 	Reset(ctx context.Context) ([]string, error)
 
 	Health(ctx context.Context) model.Health
 	// Diagnose examines the testbed; it takes seconds for each switch.
 	Diagnose(ctx context.Context) (model.Diagnosis, error)
-	// Annotations lists the cuts that overlap the span, by their start: the last
-	// limit of them, and whether there are more.
+	// Annotations lists the cuts that overlap the span from from to to, by their
+	// start: the last limit of them. more says whether there were others.
 	Annotations(ctx context.Context, from, to time.Time, limit int) (list []model.Annotation, more bool, err error)
-	// Events sends the events after the given number, the next of which may
-	// long have happened, until ctx ends; if some are kept no more, one of kind
-	// events and state missed comes in their place; then the channel is closed. A reader
-	// that is too slow has its channel closed early and resumes by number.
+	// Events sends the events after the given number, past ones first, and closes the
+	// channel when ctx ends. In place of events that are no longer kept it sends one of
+	// kind events and state missed. If a reader is too slow, it closes the channel
+	// early; the reader then resumes by number.
 	Events(ctx context.Context, after uint64) (<-chan model.ServiceEvent, error)
 }
 
 // KeyStore remembers idempotency keys for 24 hours; the store implements it.
 type KeyStore interface {
-	// ClaimKey remembers the key of a request about to be served. If it is
-	// known, fresh is false, and the hash and response (nil: not answered yet)
-	// of the earlier request are returned.
+	// ClaimKey remembers the key of a request before the API serves it. If the key is
+	// known, fresh is false, and ClaimKey returns the hash and response (nil: not
+	// answered yet) of the earlier request.
 	ClaimKey(key, hash string, now time.Time) (oldHash string, response []byte, fresh bool, err error)
 	FinishKey(key string, response []byte) error
 	ReleaseKey(key string) error
 }
 
-// RunFiles are the files of a run that can be fetched, with content types.
+// RunFiles are the files of a run that clients can fetch, with content types.
 var RunFiles = map[string]string{
 	"report.html":     "text/html; charset=utf-8",
 	"meta.json":       "application/json",

@@ -16,8 +16,8 @@ type Entry struct {
 	model.Operation
 }
 
-// LogLine is a line a process of the target printed that matched a fatal
-// pattern of the target file and no allowed one.
+// LogLine is a line of the target's output that matched a fatal pattern of the target
+// file and no allowed one.
 type LogLine struct {
 	Host    model.NodeID  `json:"host"`
 	Process string        `json:"process"`
@@ -25,21 +25,21 @@ type LogLine struct {
 	Line    string        `json:"line"`
 	// Context are the lines after it that belong to it: its stack trace.
 	Context []string `json:"context,omitempty"`
-	// File is the log file it stood in, relative to the host's directory; ""
+	// File is the log file with the line, relative to the host's directory; ""
 	// for what the process printed.
 	File string `json:"file,omitempty"`
 }
 
-// NoTemplate begins the remark of a run whose target asks for a template, and for
-// which there is none; why follows.
+// NoTemplate begins the remark of a run whose target asks for a template, but has
+// none; the reason follows.
 const NoTemplate = "there is no template, the run starts from nothing: "
 
-// Started is a process that was started, and what it runs as.
+// Started is a process that netsplit started, and the user it runs as.
 type Started struct {
 	Host    model.NodeID  `json:"host"`
 	Process string        `json:"process"`
 	At      time.Duration `json:"at"`
-	// User is "" on a remote host, where it is the one that is logged in.
+	// User is "" on a remote host: the process runs as the user that is logged in there.
 	User         string   `json:"user"`
 	Capabilities []string `json:"capabilities"` // "all": those of root
 }
@@ -50,7 +50,7 @@ type Exit struct {
 	Process  string        `json:"process"`
 	At       time.Duration `json:"at"`
 	Status   int           `json:"status"`   // exit status; 128 + signal number for a signal
-	Expected bool          `json:"expected"` // we stopped it, or it may exit
+	Expected bool          `json:"expected"` // netsplit stopped it, or it may exit
 	LastLine string        `json:"lastLine,omitempty"`
 }
 
@@ -68,12 +68,12 @@ type Recovery struct {
 	Final []model.VarValue `json:"final,omitempty"`
 }
 
-// Look is one round of the final workloads. The second was made because the
-// first reads lacked something, when the target's own repair had had its time.
+// Look is one round of the final workloads. There is a second if the first reads
+// lacked something; it comes after the target's own repair time.
 type Look struct {
 	From time.Duration `json:"from"`
 	To   time.Duration `json:"to"`
-	// Trouble says why the look does not show all, of a second one.
+	// Trouble says why a second look does not show everything.
 	Trouble []string `json:"trouble,omitempty"`
 }
 
@@ -95,38 +95,36 @@ type SourceStat struct {
 	Answered  int          `json:"answered"`
 	// Seen counts the answers that showed a value.
 	Seen int `json:"seen"`
-	// Cost is what was spent waiting for answers. It is not what they cost the
-	// system.
+	// Cost is the time netsplit waited for answers, not what they cost the system.
 	Cost time.Duration `json:"cost"`
-	// Along: its probe is that of an earlier source, which asked for both; Cost
-	// is 0.
+	// Along: an earlier source has the same probe and asks for both; Cost is 0.
 	Along bool `json:"along,omitempty"`
-	// Error is what the last probe without an answer said, Answer the head of
-	// the last answer that showed nothing.
+	// Error is that of the last probe without an answer; Answer is the beginning of
+	// the last answer that showed no value.
 	Error  string `json:"error,omitempty"`
 	Answer string `json:"answer,omitempty"`
 }
 
-// PortRead says how much of what crossed the switch on a port of the target's protocols
-// was read. Bytes are payload of TCP or UDP, to the port or from it, between two moments:
-// before the target's processes started, and after the last workload.
+// PortRead says how much of the traffic of a port of the target's protocols netsplit
+// read. It counts bytes of TCP or UDP payload, to the port or from it, from before the
+// target's processes started until after the last workload.
 type PortRead struct {
 	Transport string `json:"transport"`
 	Port      uint16 `json:"port"`
-	// Arrived is what came to the target's hosts, by their own count; what a host says
-	// to itself is none of it. Known is false, and Trouble says why, if it could not
-	// be counted.
+	// Arrived is what the target's hosts received, by their own count, without what a
+	// host sent to itself. If they could not count, Known is false and Trouble says
+	// why.
 	Arrived int64  `json:"arrived"`
 	Known   bool   `json:"known"`
 	Trouble string `json:"trouble,omitempty"`
-	// Read is what netsplit read of it, Held what of that waited at the gate, Nodes
-	// what of it two nodes said to one another: a fault run holds at least that.
+	// Read is the part that netsplit read. Held is the part of Read that waited at the
+	// gate. Nodes is the part of Read between two nodes: a fault run holds at least that.
 	Read  int64 `json:"read"`
 	Held  int64 `json:"held"`
 	Nodes int64 `json:"nodes"`
 }
 
-// Share is the part of what arrived that was read, 0 to 1; 1 of nothing.
+// Share is the part of Arrived that netsplit read, 0 to 1; 1 if nothing arrived.
 func (p PortRead) Share() float64 {
 	if p.Arrived <= 0 {
 		return 1
@@ -134,7 +132,7 @@ func (p PortRead) Share() float64 {
 	return min(1, float64(p.Read)/float64(p.Arrived))
 }
 
-// String is the port and how much of it was read, on one line.
+// String is the port and its Share, on one line.
 func (p PortRead) String() string {
 	s := fmt.Sprintf("%s port %d: ", p.Transport, p.Port)
 	switch {
@@ -150,8 +148,8 @@ func (p PortRead) String() string {
 	return s
 }
 
-// Evidence is what a run measured beside its line files. It is written before
-// the run is judged.
+// Evidence is what a run measured beside its line files. The run writes it before
+// anything judges the run.
 type Evidence struct {
 	Exits    []Exit   `json:"exits,omitempty"`
 	Hung     []string `json:"hung,omitempty"` // workloads that had to be killed
@@ -161,24 +159,25 @@ type Evidence struct {
 	Proof *model.Proof `json:"proof,omitempty"`
 	// Faults says what each message fault of the scenario did, in their order.
 	Faults []model.FaultProof `json:"faults,omitempty"`
-	// Cuts are those of a script, in the order in which they began; Proof is
-	// then all of them together.
+	// Cuts are those of a script, in the order in which they began; Proof then covers
+	// all of them.
 	Cuts []model.ScriptCut `json:"cuts,omitempty"`
-	// Lines is how many lines each file of the record was given; nil in records of
-	// versions that did not count. A file with others is not whole.
+	// Lines is how many lines the run wrote to each file of the record; nil in records
+	// of versions that did not count. A file with another number is not whole.
 	Lines map[string]int `json:"lines,omitempty"`
 	// Incomplete lists why the run cannot be judged.
 	Incomplete []string `json:"incomplete,omitempty"`
-	// Unread lists why what workloads did is not known in full: only what does
-	// not depend on it can be judged.
+	// Unread lists why the operations of workloads are not known in full: netsplit
+	// judges only what does not depend on them.
 	Unread []string        `json:"unheard,omitempty"`
 	Result model.RunResult `json:"result"` // verdict not filled yet
 	Cost   model.Cost      `json:"cost"`
-	// Version is what the target says of its version, "" where its file names none.
+	// Version is the version that the target reports; "" if its file has no command for
+	// it.
 	Version  string         `json:"version,omitempty"`
 	Starved  float64        `json:"starved,omitempty"` // as in model.RunSummary
 	Messages map[string]int `json:"messages,omitempty"`
-	// Ports says how much of each port of the target's protocols was read, in the
+	// Ports says how much netsplit read of each port of the target's protocols, in the
 	// order of the target file; nil in records of versions that did not count.
 	Ports       []PortRead        `json:"ports,omitempty"`
 	GateDelay   *model.DelayStats `json:"gateDelay,omitempty"`
