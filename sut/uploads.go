@@ -72,6 +72,7 @@ func (u Uploads) Put(archive []byte) (*model.Target, string, error) {
 	if _, err := os.Lstat(dir); err == nil {
 		return t, ref, u.setNewest(t.Name, version)
 	}
+	u.sweep()
 	if err := u.room(files); err != nil {
 		return nil, "", fmt.Errorf("keep target %s: %w", ref, err)
 	}
@@ -90,6 +91,17 @@ func (u Uploads) Put(archive []byte) (*model.Target, string, error) {
 		return nil, "", fmt.Errorf("keep target %s: %w", ref, err)
 	}
 	return t, ref, u.setNewest(t.Name, version)
+}
+
+// sweep removes what a Put or Delete that was killed left behind. Calls of both come
+// one at a time.
+func (u Uploads) sweep() {
+	for _, pattern := range []string{".new-*", ".gone-*"} {
+		left, _ := filepath.Glob(filepath.Join(u.Dir, "*", pattern)) // the pattern is well formed
+		for _, dir := range left {
+			_ = os.RemoveAll(dir) // what stays counts as what is there
+		}
+	}
 }
 
 // room says whether the bounds of all uploads leave room for more files.

@@ -234,6 +234,11 @@ func TestUploadsHaveRoomAgain(t *testing.T) {
 	if err := u.Delete(two); err != nil {
 		t.Fatal(err)
 	}
+	for _, killed := range []string{"mine/.gone-1/000000000000", "mine/.new-1"} {
+		if err := os.MkdirAll(filepath.Join(u.Dir, killed), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if _, err := put("3"); err != nil {
 		t.Errorf("there is room, but %v", err)
 	}
