@@ -18,6 +18,7 @@ import (
 type capture struct {
 	write   func() error
 	frames  []model.Frame
+	flush   func() error
 	flushes int
 	closed  bool
 }
@@ -32,7 +33,13 @@ func (c *capture) Write(f model.Frame, _ string) error {
 	return nil
 }
 
-func (c *capture) Flush() error { c.flushes++; return nil }
+func (c *capture) Flush() error {
+	c.flushes++
+	if c.flush != nil {
+		return c.flush()
+	}
+	return nil
+}
 func (c *capture) Close() error { c.closed = true; return nil }
 
 func newWriter(t *testing.T, c *capture) *Writer {
@@ -152,6 +159,16 @@ func TestWhatFailsEndsTheRecord(t *testing.T) {
 				t.Errorf("%d lines behind the failure, capture closed %v", n, c.closed)
 			}
 		})
+	}
+}
+
+// TestAPanicOfAFlushEndsTheRecord and not the daemon, whoever asked for it.
+func TestAPanicOfAFlushEndsTheRecord(t *testing.T) {
+	c := &capture{flush: func() error { panic("bad flush") }}
+	w := newWriter(t, c)
+	w.Append(EventsFile, model.Event{})
+	if err := w.Close(); err == nil || !strings.Contains(err.Error(), "bad flush") || !c.closed {
+		t.Errorf("%v, capture closed %v", err, c.closed)
 	}
 }
 

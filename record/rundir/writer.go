@@ -3,6 +3,7 @@ package rundir
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -134,12 +135,13 @@ func (w *Writer) run() {
 		select {
 		case write, more := <-w.queue:
 			if !more {
-				w.end()
+				w.fail(guarded(w.flush))
+				w.fail(guarded(w.end))
 				return
 			}
 			w.fail(guarded(write))
 		case <-tick.C:
-			w.flush()
+			w.fail(guarded(w.flush))
 		}
 	}
 }
@@ -189,29 +191,30 @@ func (w *Writer) line(file string, v any) error {
 }
 
 // flush hands what is buffered to the operating system.
-func (w *Writer) flush() {
+func (w *Writer) flush() (err error) {
 	if !w.dirty {
-		return
+		return nil
 	}
 	w.dirty = false
 	for name, l := range w.files {
-		if err := l.w.Flush(); err != nil {
-			w.fail(fmt.Errorf("write %s: %w (is the disk full?)", name, err))
+		if e := l.w.Flush(); e != nil {
+			err = cmp.Or(err, fmt.Errorf("write %s: %w (is the disk full?)", name, e))
 		}
 	}
 	if w.capture != nil {
-		w.fail(w.capture.Flush())
+		err = cmp.Or(err, w.capture.Flush())
 	}
+	return err
 }
 
-func (w *Writer) end() {
-	w.flush()
+func (w *Writer) end() (err error) {
 	for _, l := range w.files {
-		w.fail(l.f.Close())
+		err = cmp.Or(err, l.f.Close())
 	}
 	if w.capture != nil {
-		w.fail(w.capture.Close())
+		err = cmp.Or(err, w.capture.Close())
 	}
+	return err
 }
 
 // Lines is the number of lines that were written to each file.
@@ -233,8 +236,7 @@ func (w *Writer) Flush() error {
 	done := make(chan struct{})
 	flush := func() error {
 		defer close(done)
-		w.flush()
-		return nil
+		return w.flush()
 	}
 	if !w.enter(flush) {
 		return w.Err()
