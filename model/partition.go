@@ -12,7 +12,7 @@ import (
 type Shape string
 
 // Shapes. What the groups of each mean, as a person gives them and once they
-// are resolved, is in Partition.Resolve.
+// are resolved, is in flowrules.Resolve.
 const (
 	// Complete cuts groups that together hold every host.
 	Complete Shape = "complete"

@@ -9,24 +9,6 @@ import (
 	"netsplit/model"
 )
 
-func nodes(s string) []model.NodeID {
-	var out []model.NodeID
-	for _, f := range strings.Fields(s) {
-		out = append(out, model.NodeID(f))
-	}
-	return out
-}
-
-func groups(s string) [][]model.NodeID {
-	var out [][]model.NodeID
-	for _, g := range strings.Split(s, "|") {
-		if g = strings.TrimSpace(g); g != "" {
-			out = append(out, nodes(g))
-		}
-	}
-	return out
-}
-
 // TestRing: whatever its size, each host reaches a majority, itself included,
 // no two reach the same, and who reaches whom is mutual.
 func TestRing(t *testing.T) {
@@ -77,7 +59,14 @@ func TestLinks(t *testing.T) {
 		{"split", "a | b | c", "[a>b a>c b>a b>c c>a c>b]"},
 		{"leader-in", "a | b", "[a>b b>a]"},
 	} {
-		p := model.Partition{Shape: model.Shape(c.shape), Effect: model.Drop, Groups: groups(c.groups)}
+		p := model.Partition{Shape: model.Shape(c.shape), Effect: model.Drop}
+		for g := range strings.SplitSeq(c.groups, " | ") {
+			p.Groups = append(p.Groups, nil)
+			for _, host := range strings.Fields(g) {
+				last := &p.Groups[len(p.Groups)-1]
+				*last = append(*last, model.NodeID(host))
+			}
+		}
 		if got := fmt.Sprint(p.Links()); got != c.want {
 			t.Errorf("%s: %s, want %s", p, got, c.want)
 		}

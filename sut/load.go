@@ -210,7 +210,7 @@ func Builtin(builtin fs.FS) []string {
 
 // Parse reads the bytes of a target file; file names it in errors.
 func Parse(file string, b []byte) (*model.Target, error) {
-	t, _, err := decode(file, b, newSchema(), "deploy/targets/README.md for what a target file holds", validate)
+	t, _, err := decode(file, b, newSchema(), "docs/target-reference.md for every key", validate)
 	return t, err
 }
 

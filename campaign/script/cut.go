@@ -36,16 +36,11 @@ func (s *Script) Isolate(hosts ...Host) *Cut {
 	return s.Cut("", model.Partition{Shape: model.Isolated, Groups: [][]Host{hosts}})
 }
 
-// Cut puts any partition in force, of any shape (see model.Partition.Resolve),
+// Cut puts any partition in force, of any shape (see flowrules.Resolve),
 // under a name; "" stands for the next number. Who has a role is looked up now,
 // among the target's roles.
 func (s *Script) Cut(name string, p model.Partition) *Cut {
-	s.mu.Lock()
-	s.cuts++
-	if name == "" {
-		name = fmt.Sprint(s.cuts)
-	}
-	s.mu.Unlock()
+	name = s.named(&s.cuts, name)
 	c := &Cut{Name: name, Partition: p}
 	if p.Effect == "" {
 		p.Effect = model.Drop

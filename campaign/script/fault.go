@@ -20,12 +20,7 @@ type Fault struct {
 // Match takes roles in place of hosts; it has no While and no After. What it may be about
 // is held at the gate until the script is over.
 func (s *Script) Fault(name string, f model.MessageFault) *Fault {
-	s.mu.Lock()
-	s.faults++
-	if name == "" {
-		name = fmt.Sprint(s.faults)
-	}
-	s.mu.Unlock()
+	name = s.named(&s.faults, name)
 	out := &Fault{Name: name, Fault: f}
 	s.step("fault", fmt.Sprintf("message fault %s: %s", name, &f), func() (string, error) {
 		var err error

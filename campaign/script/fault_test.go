@@ -75,13 +75,7 @@ steps:
 func TestFaultsOfAFile(t *testing.T) {
 	lost := map[string]run.OpResult{"set n1 x lost": {Type: model.OpInfo, Error: "timeout"}}
 	const no = "  - do: {on: c1, call: [set, n1, x, lost], as: no}\n"
-	for _, c := range []struct {
-		name, steps string
-		acts        int
-		did         string
-		says        string // the last step
-		stuck       bool   // it ends the script
-	}{
+	for _, c := range []playCase{
 		{name: "until it has hit", acts: 3, steps: `  - let: {old: n2}
   - fault: {name: a, kind: delay, for: 2 failover, match: {type: "resp *", from: $old, to: master}, nth: 2, every: 1, times: 9}
   - await: {fault: a, packets: 3, within: failover}
@@ -110,17 +104,6 @@ func TestFaultsOfAFile(t *testing.T) {
   - await: {fault: a, within: failover}
 `, did: "c1 set n1 x lost", says: "the step that begins it was left out (x.yaml:5)", stuck: true},
 	} {
-		r := &fakeRun{ops: lost, acts: c.acts}
-		if err := playFile(t, r, c.steps); err != nil {
-			t.Errorf("%s: %v", c.name, err)
-			continue
-		}
-		last := r.steps[len(r.steps)-1]
-		if got := r.done(); got != c.did {
-			t.Errorf("%s: did %s, want %s", c.name, got, c.did)
-		}
-		if !strings.Contains(last.Result, c.says) || (last.Outcome == model.StepStuck) != c.stuck {
-			t.Errorf("%s: the last step is %+v, want %s", c.name, last, c.says)
-		}
+		c.holds(t, &fakeRun{ops: lost, acts: c.acts})
 	}
 }

@@ -99,12 +99,7 @@ func TestStepsThatAreLeftOut(t *testing.T) {
 	lost := map[string]run.OpResult{"set n1 x lost": {Type: model.OpInfo, Error: "timeout"}, "get n1 lost": {Type: model.OpInfo, Error: "timeout"}}
 	const no = "  - do: {on: c1, call: [set, n1, x, lost], as: no}\n"
 	const yes = "  - do: {on: c1, call: [set, n1, x, v1], as: yes}\n"
-	for _, c := range []struct {
-		name, steps string
-		did         string
-		says        string // the last step
-		stuck       bool   // it ends the script
-	}{
+	for _, c := range []playCase{
 		{name: "acknowledged", steps: yes + "  - {if: $yes, crash: n3}\n", did: "c1 set n1 x v1, kill n3"},
 		{name: "not acknowledged", steps: no + "  - {if: $no, crash: n3}\n", did: "c1 set n1 x lost", says: "$no was unknown: timeout"},
 		{name: "a chain", steps: no + `  - {if: $no, do: {on: c1, call: [get, n1, x], as: a}}
@@ -153,17 +148,30 @@ func TestStepsThatAreLeftOut(t *testing.T) {
   - await: {on: c1, call: [get, n1, y], gives: $a, within: failover}
 `, did: "c1 get n1 lost", says: "it has no value, it ended unknown: timeout", stuck: true},
 	} {
-		r := &fakeRun{ops: lost}
-		if err := playFile(t, r, c.steps); err != nil {
-			t.Errorf("%s: %v", c.name, err)
-			continue
-		}
-		last := r.steps[len(r.steps)-1]
-		if got := r.done(); got != c.did {
-			t.Errorf("%s: did %s, want %s", c.name, got, c.did)
-		}
-		if !strings.Contains(last.Result, c.says) || (last.Outcome == model.StepStuck) != c.stuck {
-			t.Errorf("%s: the last step is %+v, want %s", c.name, last, c.says)
-		}
+		c.holds(t, &fakeRun{ops: lost})
+	}
+}
+
+// playCase is what a file does when it is played.
+type playCase struct {
+	name, steps string
+	acts        int // messages that a fault acts on
+	did         string
+	says        string // the last step
+	stuck       bool   // it ends the script
+}
+
+func (c playCase) holds(t *testing.T, r *fakeRun) {
+	t.Helper()
+	if err := playFile(t, r, c.steps); err != nil {
+		t.Errorf("%s: %v", c.name, err)
+		return
+	}
+	last := r.steps[len(r.steps)-1]
+	if got := r.done(); got != c.did {
+		t.Errorf("%s: did %s, want %s", c.name, got, c.did)
+	}
+	if !strings.Contains(last.Result, c.says) || (last.Outcome == model.StepStuck) != c.stuck {
+		t.Errorf("%s: the last step is %+v, want %s", c.name, last, c.says)
 	}
 }

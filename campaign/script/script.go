@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -126,6 +127,14 @@ func (s *Script) step(do, text string, act func() (string, error)) {
 	if s.halted = st.Outcome == model.StepStuck; s.halted {
 		runtime.Goexit()
 	}
+}
+
+// named counts what a script begins of a kind, and returns its name: its number if it has none.
+func (s *Script) named(count *int, name string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	*count++
+	return cmp.Or(name, fmt.Sprint(*count))
 }
 
 // Target is the target with its settings filled in.
