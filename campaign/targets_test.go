@@ -32,6 +32,25 @@ func TestAClientOfADaemonNamesNoPath(t *testing.T) {
 	}
 }
 
+// TestATargetInUseIsNotDeleted, whichever of its releases a campaign is on.
+func TestATargetInUseIsNotDeleted(t *testing.T) {
+	s := &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler), jobs: map[string]*job{}}
+	k, err := s.UploadTarget(t.Context(), archiveOf(t, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, on := range []string{k.Name, k.Name + "@1.2"} {
+		s.jobs["c-1"] = &job{c: model.Campaign{Spec: model.CampaignSpec{Target: on}}}
+		if err := s.DeleteTarget(t.Context(), k.Name); !errors.Is(err, model.ErrConflict) || !strings.Contains(err.Error(), "c-1") {
+			t.Errorf("a campaign is on %s: %v", on, err)
+		}
+	}
+	delete(s.jobs, "c-1")
+	if err := s.DeleteTarget(t.Context(), k.Name); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestAnUploadOutlivesADeletion of what was the only version of its name meanwhile.
 func TestAnUploadOutlivesADeletion(t *testing.T) {
 	s := &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler)}
