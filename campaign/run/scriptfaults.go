@@ -117,7 +117,7 @@ func (l *Live) End(ctx context.Context, name string) (model.FaultProof, error) {
 		p := s.faultProofs(s.engine.Result().Faults)[n-1]
 		s.mu.Unlock()
 		switch {
-		case p.Acted == 0 || p.Known && p.Wrong == 0:
+		case p.Known && p.Wrong == 0:
 			return p, nil
 		case !time.Now().Before(end) || ctx.Err() != nil:
 			return p, fmt.Errorf("what the fault did is not proved: %s", p.Trouble)
