@@ -202,14 +202,14 @@ func TestStreams(t *testing.T) {
 faults:
   - {kind: delay, for: 400ms, match: {type: "text SLOW", to: n1}}
   - {kind: duplicate, match: {type: "text TWICE", to: n1}}
-  - {kind: reorder, match: {type: "text SWAP", to: n1}}
+  - {kind: reorder, match: {type: "text SWAP", to: n1}, every: 1, times: 3}
   - {kind: lose, match: {type: "text BACK", to: n1}, again: 1}
   - {kind: lose, lose: message, match: {type: "text GONE", to: n1}}
-`, "every=80ms", "udp=", `"tcp=SLOW 1,A 2,A 3,A 4,A 5,A 6,A 7,TWICE 8,SWAP 9,A 10/BACK 1,A 2/A 1,GONE 2,A 3/A 1,GONE 2"`)
+`, "every=80ms", "udp=", `"tcp=SLOW 1,A 2,A 3,A 4,A 5,A 6,A 7,TWICE 8,SWAP 9,A 10,SWAP 11,A 12,SWAP 13,A 14/BACK 1,A 2/A 1,GONE 2,A 3/A 1,GONE 2"`)
 		ps := proved(t, r, 5)
 		gs := received(t, r.Dir)
 		// Delay, copies and order do not reach the program, but for the time.
-		if want := "SLOW 1, A 2, A 3, A 4, A 5, A 6, A 7, TWICE 8, SWAP 9, A 10"; !strings.HasPrefix(lines(gs, "tcp1"), want) {
+		if want := "SLOW 1, A 2, A 3, A 4, A 5, A 6, A 7, TWICE 8, SWAP 9, A 10, SWAP 11, A 12, SWAP 13, A 14"; !strings.HasPrefix(lines(gs, "tcp1"), want) {
 			t.Errorf("first connection: received %s, want %s", lines(gs, "tcp1"), want)
 		}
 		if h := ps[0].Hits[0]; gs[0].at.Sub(sent(t, r, "SLOW 1")) < 400*time.Millisecond || h.Behind == 0 {
@@ -218,8 +218,9 @@ faults:
 		if h := ps[1].Hits[0]; len(h.Arrived) != 2 {
 			t.Errorf("the copy of TWICE 8 did not reach the host: %+v", h)
 		}
-		if h := ps[2].Hits[0]; h.Why != model.ReasonOvertaken && h.Why != model.ReasonCameAgain {
-			t.Errorf("the record of the order: %+v", h)
+		// A busy machine may send what is to overtake after TCP has sent the message again.
+		if !slices.ContainsFunc(ps[2].Hits, func(h model.FaultHit) bool { return h.Why == model.ReasonOvertaken || h.Why == model.ReasonCameAgain }) {
+			t.Errorf("the record of the order: %+v", ps[2].Hits)
 		}
 		// A lost packet comes again, and the record says how often.
 		if h := ps[3].Hits[0]; h.Returned < 2 || h.LostAgain != 1 || h.Through == 0 || len(h.Arrived) != 0 {
