@@ -59,6 +59,7 @@ func TestNothingOfAnySortPassesOnceInForce(t *testing.T) {
 		st := d.partition(wire.PartitionSpec{Name: name, Partition: p})
 		time.Sleep(100 * time.Millisecond)
 		until := time.Now()
+		time.Sleep(traffic.Settle)
 		d.Heal(name)
 		y.Stop(t)
 		n := y.NothingCrossed(t, resolved.String(), *st.InForce, until, resolved)

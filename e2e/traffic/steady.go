@@ -34,11 +34,11 @@ type template struct {
 	number   int
 }
 
-// shot is a frame that was sent, its number, and when.
+// shot is a frame that was sent, its number, and when that began and ended.
 type shot struct {
 	*template
-	num uint32
-	at  time.Time
+	num       uint32
+	at, ended time.Time
 }
 
 // A switch has forgotten a cut's few cached decisions in no time, so there are UDP
@@ -51,6 +51,9 @@ const (
 
 // Warm is how long all flows take once, about.
 const Warm = flows / perRound * 2 * roundPause
+
+// Settle is what a busy switch takes at most to meet a frame that was sent.
+const Settle = 100 * time.Millisecond
 
 // flow is one of many.
 func flow(n int) sort {
@@ -87,10 +90,11 @@ func (y *Steady) send() {
 	shoot := func(t *template) bool {
 		num := last.Add(1)
 		binary.BigEndian.PutUint32(t.frame[t.number:], num)
-		y.shots = append(y.shots, shot{t, num, time.Now()})
+		at := time.Now()
 		if err := t.from.write(t.frame); err != nil {
 			y.failed = fmt.Errorf("%s sends: %w", t.from.Name, err)
 		}
+		y.shots = append(y.shots, shot{t, num, at, time.Now()})
 		return y.failed == nil
 	}
 	for round := 0; ; round++ {
@@ -125,7 +129,8 @@ func (y *Steady) Stop(tb testing.TB) {
 
 // NothingCrossed holds what was sent between two moments against the plain reading of
 // the partitions that were in force all the while: nothing that they cut may have
-// arrived. It returns how many frames they were to hold back; Stop comes before.
+// arrived. It returns how many frames they were to hold back; Stop comes before. The
+// heal comes Settle after the second moment, so that the switch has met them all.
 func (y *Steady) NothingCrossed(tb testing.TB, what string, from, to time.Time, ps ...model.Partition) (wanted int) {
 	tb.Helper()
 	wanted, crossed := y.cut(from, to, ps)
@@ -145,7 +150,7 @@ func (y *Steady) Crossed(from, to time.Time, ps ...model.Partition) int {
 // cut is how many frames the partitions cut, and which of them arrived.
 func (y *Steady) cut(from, to time.Time, ps []model.Partition) (wanted int, crossed []string) {
 	for _, s := range y.shots {
-		if s.at.Before(from) || !s.at.Before(to) {
+		if s.at.Before(from) || !s.ended.Before(to) {
 			continue
 		}
 		for _, o := range y.stations {
