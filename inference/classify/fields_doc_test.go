@@ -12,7 +12,14 @@ import (
 	"netsplit/model"
 )
 
-// documented reads the table of docs/fields.md: patterns of fields by reader.
+var (
+	remark    = regexp.MustCompile(`\([^)]*\)`)
+	fieldName = regexp.MustCompile("`([^`]+)`")
+)
+
+// documented reads the two tables of docs/fields.md: patterns of fields by reader. A row
+// without a reader is of the reader above it. The first table also says what a field
+// means and whose state it tells.
 func documented(t *testing.T) map[string][]*regexp.Regexp {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("..", "..", "docs", "fields.md"))
@@ -20,21 +27,30 @@ func documented(t *testing.T) map[string][]*regexp.Regexp {
 		t.Fatal(err)
 	}
 	out := map[string][]*regexp.Regexp{}
+	var readers []string
 	for _, line := range strings.Split(string(b), "\n") {
 		cells := strings.Split(line, "|")
-		if len(cells) != 6 || strings.Contains(line, "---") || strings.Contains(line, "| reader |") {
+		if len(cells) != 4 && len(cells) != 6 || strings.Contains(line, "---") || strings.Contains(line, "| reader |") {
 			continue
 		}
-		reader := strings.Trim(cells[1], " `")
-		if reader != "all" && !slices.Contains(classify.Names(), reader) {
-			t.Errorf("no reader %q: %s", reader, line)
+		if s := strings.TrimSpace(cells[1]); s != "" {
+			readers = strings.Split(strings.ReplaceAll(strings.TrimSpace(remark.ReplaceAllString(s, "")), "`", ""), ", ")
 		}
-		if strings.TrimSpace(cells[3]) == "" || strings.TrimSpace(cells[4]) == "" {
+		if len(cells) == 6 && (strings.TrimSpace(cells[3]) == "" || strings.TrimSpace(cells[4]) == "") {
 			t.Errorf("no meaning, or not whose: %s", line)
 		}
-		for _, f := range strings.Split(cells[2], ",") {
-			pattern := strings.ReplaceAll(regexp.QuoteMeta(strings.Trim(f, " `")), `\*`, ".*")
-			out[reader] = append(out[reader], regexp.MustCompile("^"+pattern+"$"))
+		fields := fieldName.FindAllStringSubmatch(remark.ReplaceAllString(cells[2], ""), -1)
+		if len(fields) == 0 {
+			t.Errorf("no field: %s", line)
+		}
+		for _, reader := range readers {
+			if reader != "all" && !slices.Contains(classify.Names(), reader) {
+				t.Errorf("no reader %q: %s", reader, line)
+			}
+			for _, f := range fields {
+				pattern := strings.ReplaceAll(regexp.QuoteMeta(f[1]), `\*`, ".*")
+				out[reader] = append(out[reader], regexp.MustCompile("^"+pattern+"$"))
+			}
 		}
 	}
 	return out
