@@ -4,10 +4,11 @@
 // CoFI explores its states in the order in which they were found and finishes
 // one <state, node> before it begins the next (Algorithm 1, lines 2 to 7). All
 // of the ordering here is this project's: with a budget of runs, what is tried
-// first is what is tried at all. Every pair is first looked at, which is its
-// longest cut; then those go on behind whose cut the system moved to another
-// state, and the others have their shortest cut; then comes the rest. It decides
-// order only; nothing is ever excluded.
+// first is what is tried at all. The first run of a pair looks at it: it is the
+// longest cut. A pair behind whose cut the system moved to another state gets its
+// next run before the next new pair. When all were looked at, the shortest cuts of
+// the others follow, then the rest. Policy decides order only; nothing is ever
+// excluded.
 //
 // The rules are small values that say when they apply and why. They look only
 // at a Candidate, never at a clock or a global generator; ties break on the

@@ -26,9 +26,9 @@ type Choice struct {
 // Duplicates come last. Among the rest, work is shared as in weighted fair
 // queueing: the candidate that after one more try has the fewest tries for its
 // weight is next, so that none waits for ever behind one whose runs show
-// nothing new. By the weights, all promising candidates are looked at once; then
-// come those behind whose cut the system moved on, then the rest. nodes are those
-// of the target, for their names. Between equals, those come first whose state
+// nothing new. By the weights, a candidate behind whose cut the system moved on gets
+// its next try before a promising new one is looked at; then comes the rest. nodes
+// are those of the target, for their names. Between equals, those come first whose state
 // was met in more runs, then whose invariant saw more changes, then has more
 // support, then whose state was entered more often, then which was found first.
 func Order(cs []Candidate, rules []Rule, nodes ...model.NodeID) []Choice {
