@@ -30,44 +30,54 @@
 //	            200  eth_dst=MAC of host m          output:m
 //	            100  metadata=n, group              output: every other host
 //
-// a→b stands for two matches that share no packet: unicast frames (in_port=a,
-// eth_dst=MAC of b; any Ethernet type, so fragments, IPv6 and addresses b takes
-// over later are in it) and broadcast ARP requests for b's address (in_port=a,
-// eth_dst=ff:ff:ff:ff:ff:ff, arp_tpa=b). Group means the I/G bit of the
-// destination is set (IEEE 802-2014 §8.2.2): broadcast and multicast.
+// a→b stands for two matches that share no packet:
 //
-// The rules of priority 210 do what those of 200 do, and look at another bit after
-// every change: see KindFresh.
+//   - unicast frames: in_port=a, eth_dst=MAC of b. Any Ethernet type matches, so
+//     fragments, IPv6 and addresses that b takes over later are included.
+//   - broadcast ARP requests for b's address: in_port=a, eth_dst=ff:ff:ff:ff:ff:ff,
+//     arp_tpa=b.
 //
-// A gate has one of two transports. By packet-in, held packets go to the
-// controller and come back in packet-outs. By a gate port they leave the switch
-// with a VLAN tag on top that says the port they came in by, and come back with
-// one that says the port they are to leave by; tags of their own stay beneath.
-// What a host sends to a group goes at once to the hosts that no gate keeps it from,
-// and to the gate, or to a mirror port, once for all the others: who decides lets it go
-// to each of them by itself.
+// Group means that the I/G bit of the destination is set (IEEE 802-2014 §8.2.2):
+// broadcast and multicast.
 //
-// What comes back meets one rule, which takes the tag off and sends it to the
-// port of a host: it reaches no other table, so it can neither go round in a
-// loop nor to a host that its release did not name, as a broadcast would that
-// were flooded from there. VLAN 4094 is turned back in the switch: what comes
-// back of it shows that everything written before it has been forwarded.
+// The rules of priority 210 do what those of 200 do. They match another bit of the
+// source address after every change: see KindFresh.
 //
-// Where the switch has meters, every other directed pair goes through one of its
-// own, in tables 0 to 2 before anything is cut. Turned down it lets 1 kbit/s
-// pass, in which no frame above 125 bytes fits; the drop rules that follow hold
-// back the rest. What is flooded, but for the ARP requests above, and what is cut
-// by traffic (priorities 390, 290) is cut by rules alone.
+// # Gate
 //
-// A partition that resets connections and is not behind the gate hands the
-// controller what TCP packets want to cross: it answers them, and they go no further.
+// A gate has one of two transports. By packet-in, held packets go to the controller
+// and return in packet-outs. By a gate port, they leave and return with one more VLAN
+// tag on top of their own. On the way out, the tag is the port by which the packet
+// came in; on the way back, the port by which it is to leave.
 //
-// Neighbour discovery (ICMPv6 133 to 137) goes with ARP, and all other ICMPv6 with
-// ICMP. OpenFlow cannot match "all other types", so where ICMP is cut and ARP is not,
-// rules above have neighbour discovery go on.
+// A returning packet meets one rule, which removes the tag and sends the packet to
+// that port. It reaches no other table. So it cannot loop, and it cannot reach a host
+// that its release did not name, as a broadcast would that the switch flooded again.
+// The switch sends VLAN 4094 back to the gate port: its return shows that everything
+// written before it has been forwarded.
 //
-// Each directed pair has exactly one class, so its rules never compete: cut
-// wins over gate, gate over mirror, mirror over meter. Every rule that holds
-// packets back, or names a meter that is turned down, carries a hard timeout:
-// unless it is renewed, the switch heals by itself.
+// A packet that a host sends to a group goes at once to the hosts that no gate keeps
+// it from. For all other hosts together it goes once to the gate, or to a mirror
+// port. Whoever decides releases it to each of them separately.
+//
+// # Cuts
+//
+// If the switch has meters, each directed pair that is neither gated nor mirrored has
+// a meter of its own and goes through it before anything is cut. Turned down, the
+// meter passes 1 kbit/s, in which no frame above 125 bytes fits; the drop rules that
+// follow hold back the rest. Rules alone cut flooded packets, except the ARP requests
+// above, and some traffic of a pair (priorities 390, 290).
+//
+// A partition with effect reset that is not behind the gate sends TCP packets that
+// want to cross to the controller. The controller answers them, and the switch
+// forwards them nowhere else.
+//
+// Neighbour discovery (ICMPv6 133 to 137) goes with ARP, all other ICMPv6 with ICMP.
+// OpenFlow cannot match "all other types". So if ICMP is cut and ARP is not, rules of
+// a higher priority (391, 291) let neighbour discovery continue.
+//
+// Each directed pair has exactly one class, so its rules never compete: cut wins over
+// gate, gate over mirror, mirror over meter. Every rule that holds packets back, or
+// names a meter that is turned down, has a hard timeout. Unless the controller renews
+// it, the switch heals by itself.
 package flowrules
