@@ -142,7 +142,7 @@ func appendJSON(t *testing.T, b *bytes.Buffer, v any) {
 	fmt.Fprintf(b, "%s\n", x)
 }
 
-func readJSON(t *testing.T, name string, v any) {
+func readJSON(t testing.TB, name string, v any) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(recorded, name))
 	if err == nil {
@@ -153,7 +153,7 @@ func readJSON(t *testing.T, name string, v any) {
 	}
 }
 
-func readLines[T any](t *testing.T, name string) []T {
+func readLines[T any](t testing.TB, name string) []T {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(recorded, name))
 	if err != nil {
