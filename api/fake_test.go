@@ -13,6 +13,7 @@ import (
 
 	"netsplit/flowrules"
 	"netsplit/inference/store"
+	"netsplit/internal/onecut"
 	"netsplit/internal/storetest"
 	"netsplit/model"
 	"netsplit/testbed/doctor"
@@ -50,8 +51,8 @@ func newFake(t testing.TB) *fakeService {
 			Cost:  model.Cost{Workload: 2500 * time.Millisecond}, GateDelay: &model.DelayStats{Count: 5, P50: 90 * time.Microsecond}}
 		r.Campaign, r.Run, r.Target, r.Started = "c-1", "c-1-r000"+strconv.Itoa(i), "gossip", t0.Add(time.Duration(i)*time.Second)
 		inv := model.Invariant{ID: "inv-1", Relation: "==", A: model.VarRef{Name: "role", Node: "n1"}, B: model.VarRef{Name: "role", Node: "n2"}}
-		r.Scenario = model.Scenario{ID: "s1", Strategy: model.StrategyCoFI, Isolate: "n1", Partition: model.Isolate("n1", []model.NodeID{"n1", "n2"}, model.Drop),
-			Invariant: &inv, State: &model.State{A: "up", B: "down"}, MaxCut: 10 * time.Second}
+		r.Scenario = onecut.Scenario{ID: "s1", Strategy: model.StrategyCoFI, Isolate: "n1", Partition: model.Isolate("n1", []model.NodeID{"n1", "n2"}, model.Drop),
+			Invariant: &inv, State: &model.State{A: "up", B: "down"}, MaxCut: 10 * time.Second}.Model()
 		must(f.PutRun(r))
 	}
 	must(f.PutFinding(model.Finding{ID: "f-1", Campaign: "c-1", Target: "gossip", Class: model.Broken, Run: "c-1-r0001", Runs: []string{"c-1-r0001"}, FirstAfter: 2,

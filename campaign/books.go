@@ -68,7 +68,7 @@ func (b *books) add(r *model.RunSummary) {
 // most of a run.
 func brief(r model.RunSummary) model.RunSummary {
 	r.Messages, r.Faults, r.GateDelay, r.Scripts = nil, nil, nil, nil
-	r.Scenario.Observe, r.Scenario.Or, r.Scenario.Faults, r.Scenario.Partition, r.Scenario.HealAt = nil, nil, nil, model.Partition{}, nil
+	r.Scenario.Observe, r.Scenario.Or, r.Scenario.Steps = nil, nil, briefly(r.Scenario.Steps)
 	r.Verdict.Excuses, r.Verdict.Lines = nil, nil
 	r.Result.Verdict, r.Result.States, r.Result.Classes, r.Result.Or = model.Verdict{}, nil, nil, nil
 	if r.Proof != nil {
@@ -77,6 +77,21 @@ func brief(r model.RunSummary) model.RunSummary {
 		r.Proof = &p
 	}
 	return r
+}
+
+// briefly is what the steps wait for, without what they do in particular.
+func briefly(steps []model.Step) []model.Step {
+	out := slices.Clone(steps)
+	for i := range out {
+		st := &out[i]
+		if st.Do.Cut != nil {
+			st.Do.Cut = &model.Partition{}
+		}
+		if st.Until.Unseen != nil {
+			st.Until.Unseen = &model.Unseen{}
+		}
+	}
+	return out
 }
 
 // merge derives the findings: how many there are, and those that are not as they

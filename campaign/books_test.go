@@ -71,7 +71,9 @@ func TestABriefRunHasAllThatIsLookedAt(t *testing.T) {
 		r.Verdict.Failures[0].Signature, r.Verdict.Failures[0].BeforeCut = "one", i < 3
 		r.Verdict.Value = []model.VerdictValue{model.VerdictFail, model.VerdictPass, model.VerdictUnknown, model.VerdictVacuous}[i%4]
 		r.Scenario.Strategy = []model.Strategy{model.StrategyCoFI, model.StrategyClean}[i%2]
-		r.Scenario.Never = i < 4
+		if i < 4 {
+			r.Scenario.Steps[0].Until.Class, r.Scenario.Steps[0].Until.Unseen = nil, nil
+		}
 		r.Result.HealClass = []*model.Class{r.Result.HealClass, nil}[i/2%2]
 		if i == 6 {
 			r.Proof = nil

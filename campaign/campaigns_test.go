@@ -126,7 +126,7 @@ func TestACampaignThatCannotBeSearchedIsRefused(t *testing.T) {
 	write(t, file, "name: mine\nnodes: [n1]\nclients: [c1]\nprocesses: [{name: s, hosts: [n1], command: [sleep, '9']}]\nstable: [{name: up, hosts: [n1], probe: {command: [echo, up]}, match: up}]\nvariables: []\n"+
 		"workloads: [{name: w, host: c1, command: ['true']}]\nchecks: []\ntiming: {settle: 1s, workload: 1s, max_cut: 1s, recover: 1s}\n")
 	for requested, want := range map[*model.CampaignSpec]string{
-		{Strategy: model.StrategyMessages}:                    "strategy messages needs a scenario",
+		{Strategy: model.StrategySteps}:                       "strategy steps needs a scenario",
 		{Strategy: model.StrategyCoFI}:                        "isolating n1",
 		{Strategy: "else"}:                                    "else",
 		{Strategy: model.StrategyClean, StopWhenBroken: true}: "takes a search that cuts",

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"netsplit/internal/storetest"
+	"netsplit/internal/onecut"
 	"netsplit/model"
 )
 
@@ -182,6 +183,6 @@ func TestASearchStopsAtTheFirstBrokenPromise(t *testing.T) {
 }
 
 func failedPut(n int) model.RunSummary {
-	return model.RunSummary{RunMeta: model.RunMeta{Campaign: "c-1", Run: fmt.Sprintf("c-1-r%04d", n), Scenario: model.Scenario{Strategy: model.StrategyRandom}}, Proof: &model.Proof{},
+	return model.RunSummary{RunMeta: model.RunMeta{Campaign: "c-1", Run: fmt.Sprintf("c-1-r%04d", n), Scenario: onecut.Scenario{Strategy: model.StrategyRandom}.Model()}, Proof: &model.Proof{},
 		Verdict: model.Verdict{Value: model.VerdictFail, Failures: []model.Failure{{Check: "operations", Class: model.Broken, Signature: "put failed", Summary: "put failed"}}}}
 }

@@ -94,8 +94,8 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 	if spec.Strategy == model.StrategyScripted {
 		return bad("a script is not a search: play it with netsplit script run, or with its Go test")
 	}
-	if spec.Strategy == model.StrategyMessages && spec.Scenario == nil && spec.Replay == "" {
-		return bad("strategy messages needs a scenario with message faults: add one (netsplit run TARGET --scenario FILE), or leave out the strategy")
+	if spec.Strategy == model.StrategySteps && spec.Scenario == nil && spec.Replay == "" {
+		return bad("strategy steps needs a scenario: add one (netsplit run TARGET --scenario FILE), or leave out the strategy")
 	}
 	if len(t.Workloads) == 0 {
 		return bad("target %s has no workloads, only operations: it is for scripts (netsplit script run)", t.Name)

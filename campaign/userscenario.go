@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,18 +14,14 @@ import (
 	"netsplit/sut"
 )
 
-// userScenario checks a scenario that a user gave and completes it: the host that it
-// isolates to a partition, the groups of a partition, invariants by what was
-// mined, the longest cut.
+// userScenario checks a scenario that a user gave and completes it: the hosts that its cuts
+// isolate to partitions, the groups of partitions, invariants by what was mined, the longest
+// cut.
 func (s *Service) userScenario(spec model.CampaignSpec, t *model.Target) (*model.Scenario, error) {
-	bad := func(format string, args ...any) (*model.Scenario, error) {
-		return nil, fmt.Errorf("%w: scenario: %s", model.ErrInvalid, fmt.Sprintf(format, args...))
-	}
 	sc := *spec.Scenario
-	sc.Faults = slices.Clone(sc.Faults)
-	hosts := slices.Concat(t.Nodes, t.Clients)
-	if !sc.Faulty() {
-		return bad("it does nothing: add faults, a cut, or both")
+	sc.Strategy = model.StrategySteps
+	if len(sc.Steps) == 0 {
+		return nil, fmt.Errorf("%w: scenario: it does nothing: add steps", model.ErrInvalid)
 	}
 	known, err := s.store.ListInvariants(t.Name)
 	if err != nil {
@@ -35,87 +32,96 @@ func (s *Service) userScenario(spec model.CampaignSpec, t *model.Target) (*model
 			sc.Observe = append(sc.Observe, k.Invariant)
 		}
 	}
-	find := func(inv *model.Invariant) error {
-		for _, k := range known {
-			if k.ID == inv.ID {
-				*inv = k.Invariant
-				return nil
+	sc.Steps = nil
+	for i, st := range spec.Scenario.Steps {
+		if err := s.userStep(&st, i+1, spec, t, known); err != nil {
+			if errors.Is(err, flowrules.ErrRoleUnknown) {
+				err = fmt.Errorf("%w: a scenario names its hosts before the run, so name the one to isolate; a script (netsplit script run) looks the role up when it cuts", err)
 			}
+			return nil, fmt.Errorf("%w: scenario: step %d: %w", model.ErrInvalid, i+1, err)
 		}
-		if err := complete(inv, t); err != nil {
-			return fmt.Errorf("%w: scenario: %w", model.ErrInvalid, err)
-		}
-		return nil
+		sc.Steps = append(sc.Steps, st)
 	}
+	return &sc, nil
+}
+
+// userStep checks one step and completes it. What it points to is the user's and stays.
+func (s *Service) userStep(st *model.Step, place int, spec model.CampaignSpec, t *model.Target, known []model.TargetInvariant) error {
+	hosts := slices.Concat(t.Nodes, t.Clients)
 	roles := slices.Collect(maps.Keys(t.Roles))
 	if s.cfg.Testbed != nil {
 		roles = slices.AppendSeq(roles, maps.Keys(s.cfg.Testbed.Roles))
 	}
-	for i := range sc.Faults {
-		f := &sc.Faults[i]
-		if f.While != nil {
-			w := *f.While
-			f.While = &w
-			if err := find(&w.Invariant); err != nil {
-				return nil, err
-			}
+	st.When.State, st.When.Message, st.Until.Message, st.Do.Message = copied(st.When.State), copied(st.When.Message), copied(st.Until.Message), copied(st.Do.Message)
+	conditions := []*model.FaultCondition{st.When.State}
+	if m := st.Do.Message; m != nil {
+		m.While = copied(m.While)
+		conditions = append(conditions, m.While)
+	}
+	for _, c := range conditions {
+		if c == nil {
+			continue
 		}
-		if err := sut.Ends(&f.Match, hosts, roles); err != nil {
-			return bad("fault %d: %v", i+1, err)
-		}
-		if err := f.Validate(hosts); err != nil {
-			return bad("fault %d: %v", i+1, err)
+		if i := slices.IndexFunc(known, func(k model.TargetInvariant) bool { return k.ID == c.Invariant.ID }); i >= 0 {
+			c.Invariant = known[i].Invariant
+		} else if err := complete(&c.Invariant, t); err != nil {
+			return err
 		}
 	}
-	if !sc.Cuts() {
-		return &sc, nil
-	}
-	if sc.Invariant != nil {
-		inv := *sc.Invariant
-		sc.Invariant = &inv
-		if err := find(&inv); err != nil {
-			return nil, err
-		}
-		if sc.State == nil || sc.State.A == sc.State.B {
-			return bad("the cut waits for %s but names no inconsistent state of it: write two values that differ", inv.String())
+	for _, m := range st.Matches() {
+		if err := sut.Ends(m, hosts, roles); err != nil {
+			return err
 		}
 	}
-	switch effect := sc.Partition.Effect; {
-	case sc.Partition.Shape == "":
-		if !slices.Contains(hosts, sc.Isolate) {
-			return bad("the cut isolates %q: name a host, one of %v, or a partition", sc.Isolate, hosts)
-		}
-		spec.Effect = model.Drop
-		if effect != "" {
-			spec.Effect = effect
-		}
-		sc.Partition = s.coreConfig(spec, t).Isolating(sc.Isolate)
-	case sc.Isolate != "":
-		return bad("the cut isolates %s and names a partition: leave out one of them", sc.Isolate)
-	case effect == "":
-		sc.Partition.Effect = model.Drop
+	if st.Do.Cut == nil && st.Do.Isolate != "" {
+		st.Do.Cut = &model.Partition{}
 	}
-	if sc.Partition, err = flowrules.Resolve(sc.Partition, s.where(hosts)); err != nil {
-		if errors.Is(err, flowrules.ErrRoleUnknown) {
-			return bad("%v: a scenario names its hosts before the run, so name the one to isolate; a script (netsplit script run) looks the role up when it cuts", err)
-		}
-		return bad("%v", err)
+	if err := st.Validate(hosts, place); err != nil || st.Do.Cut == nil {
+		return err
 	}
-	if h := sc.HealAt; h != nil {
-		if !slices.Contains(sc.Partition.Links(), model.Link{Src: h.From, Dst: h.To}) {
-			return bad("the cut heals at %s, and no message from %q to %q crosses it: name two hosts that it parts", h.Type, h.From, h.To)
+	p := *st.Do.Cut
+	st.Do.Cut = &p
+	switch effect := p.Effect; {
+	case p.Shape == "":
+		if !slices.Contains(hosts, st.Do.Isolate) {
+			return fmt.Errorf("the cut isolates %q: name a host, one of %v, or a partition", st.Do.Isolate, hosts)
 		}
-		if sc.Isolate == "" { // whose messages heal
-			sc.Isolate = h.From
-			if slices.Contains(sc.Partition.Groups[0], h.To) {
-				sc.Isolate = h.To
+		spec.Effect = cmp.Or(effect, model.Drop)
+		p = s.coreConfig(spec, t).Isolating(st.Do.Isolate)
+	case st.Do.Isolate != "":
+		return fmt.Errorf("the cut isolates %s and names a partition: leave out one of them", st.Do.Isolate)
+	default:
+		p.Effect = cmp.Or(effect, model.Drop)
+	}
+	p, err := flowrules.Resolve(p, s.where(hosts))
+	if err != nil {
+		return err
+	}
+	*st.Do.Cut = p
+	if h := st.Until.Class; h != nil {
+		if !slices.Contains(p.Links(), model.Link{Src: h.From, Dst: h.To}) {
+			return fmt.Errorf("the cut heals at %s, and no message from %q to %q crosses it: name two hosts that it parts", h.Type, h.From, h.To)
+		}
+		if st.Do.Isolate == "" { // whose messages heal
+			st.Do.Isolate = h.From
+			if slices.Contains(p.Groups[0], h.To) {
+				st.Do.Isolate = h.To
 			}
 		}
 	}
-	if sc.MaxCut == 0 {
-		sc.MaxCut = t.Timing.MaxCut
+	if st.Max == 0 && !st.Until.Timed() {
+		st.Max = t.Timing.MaxCut
 	}
-	return &sc, nil
+	return nil
+}
+
+// copied is a copy of what a pointer points to.
+func copied[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	v := *p
+	return &v
 }
 
 // complete gives an invariant that a person wrote down the kind of its variables, or

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"netsplit/internal/onecut"
 	"netsplit/internal/storetest"
 	"netsplit/model"
 )
@@ -50,7 +51,7 @@ func TestAPartitionOfAScenarioIsResolved(t *testing.T) {
 		if c.s == nil {
 			c.s = s
 		}
-		sc := model.Scenario{Strategy: model.StrategyCoFI, Partition: c.p, Invariant: &inv, State: &model.State{A: "n1", B: "n2"}, HealAt: c.healAt, Never: c.healAt == nil}
+		sc := onecut.Scenario{Strategy: model.StrategyCoFI, Partition: c.p, Invariant: &inv, State: &model.State{A: "n1", B: "n2"}, HealAt: c.healAt, Never: c.healAt == nil}.Model()
 		got, err := c.s.userScenario(model.CampaignSpec{Scenario: &sc}, ringTarget())
 		if c.refused != "" {
 			if !errors.Is(err, model.ErrInvalid) || !strings.Contains(err.Error(), c.refused) {
@@ -60,8 +61,8 @@ func TestAPartitionOfAScenarioIsResolved(t *testing.T) {
 		}
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
-		} else if !reflect.DeepEqual(got.Partition.Groups, c.groups) || got.Isolate != c.isolate || got.Partition.Effect != model.Drop {
-			t.Errorf("%s: %+v, isolates %q", c.name, got.Partition, got.Isolate)
+		} else if do := got.Cut().Do; !reflect.DeepEqual(do.Cut.Groups, c.groups) || do.Isolate != c.isolate || do.Cut.Effect != model.Drop {
+			t.Errorf("%s: %+v, isolates %q", c.name, do.Cut, do.Isolate)
 		}
 	}
 }

@@ -77,7 +77,8 @@ func (is *issued) cutAt(r model.RunResult) metKey {
 		return metKey{}
 	}
 	s := Met(is.s, r)
-	return metKey{s.Invariant.ID, *s.State}
+	at := s.Waits().When.State
+	return metKey{at.Invariant.ID, *at.State}
 }
 
 func (c *Core) addPairs(inv model.Invariant, st model.State) {
@@ -116,27 +117,27 @@ func (c *Core) handCoFI() (model.Scenario, string, bool) {
 	inv, st := first.Invariant, p.state
 	is.pair, is.target = p, p.target()
 	is.likes = c.standsFor(&inv, p)
-	is.s.Never = !p.reached
+	is.never = !p.reached
+	at := &model.FaultCondition{Invariant: inv, State: &st}
 	if c.looksAnew(is) {
-		is.s.Never, is.target = true, nil
+		is.never, is.target = true, nil
 	} else {
 		is.use = c.states[p.metKey()].seed(p)
 	}
-	is.s.Nth = c.states[p.metKey()].nth
+	at.Nth = c.states[p.metKey()].nth
 	if is.use != nil {
-		is.s.Seed, is.s.Nth = is.use.seed, is.use.nth
+		is.s.Seed, at.Nth = is.use.seed, is.use.nth
 	}
 	p.used[is.s.Seed]++
-	is.s.Isolate = p.node
-	is.s.Partition = c.cfg.Isolating(p.node)
-	is.s.Invariant, is.s.State = &inv, &st
+	step := c.isolating(p.node)
+	step.When.State, step.Max = at, c.cfg.MaxCut
 	switch {
 	case is.target != nil:
-		is.s.HealAt = &is.target.class
-	case !is.s.Never:
-		is.s.Seen = p.classes()
+		step.Until.Class = &is.target.class
+	case !is.never:
+		step.Until.Unseen = &model.Unseen{Seen: p.classes()}
 	}
-	is.s.MaxCut = c.cfg.MaxCut
+	is.s.Steps = []model.Step{step}
 	for _, l := range is.likes {
 		is.s.Or = append(is.s.Or, l.names)
 	}
@@ -199,15 +200,15 @@ func (is *issued) why(ch policy.Choice) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s of %s, met in %d of %d runs: try %d isolating %s, ", p.state, &ch.Invariant, ch.StateRuns, ch.AllRuns, p.tries+1, p.node)
 	switch {
-	case is.s.Never:
+	case is.never:
 		b.WriteString("no message heals: which classes come")
 	case is.target != nil:
 		fmt.Fprintf(&b, "heal at %s, one of %d classes known", is.target.class, len(p.known))
 	default:
 		fmt.Fprintf(&b, "heal at a class beyond the %d known", len(p.known))
 	}
-	if is.s.Nth > 0 && p.state.Numbers() {
-		fmt.Fprintf(&b, "; number %d of its shape will do", is.s.Nth)
+	if nth := is.s.Waits().When.State.Nth; nth > 0 && p.state.Numbers() {
+		fmt.Fprintf(&b, "; number %d of its shape will do", nth)
 	}
 	if n := len(is.s.Or); n > 0 {
 		fmt.Fprintf(&b, "; or the same with other nodes (%d)", n)

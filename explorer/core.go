@@ -76,6 +76,12 @@ func (c Config) Isolating(node model.NodeID) model.Partition {
 	return p
 }
 
+// isolating is the step that cuts the node off at once.
+func (c *Core) isolating(node model.NodeID) model.Step {
+	p := c.cfg.Isolating(node)
+	return model.Step{Do: model.Fault{Cut: &p, Isolate: node}}
+}
+
 // InputKind says which part of an Input is filled.
 type InputKind string
 
@@ -126,6 +132,7 @@ type issued struct {
 	pair   *pair    // cofi only
 	likes  []like   // what it stands for beside the pair
 	target *known   // the class it should heal at, if any
+	never  bool     // no message heals
 	use    *seedUse // how its seed did so far, nil for one drawn anew
 	clean  bool     // one of the Config.Clean first runs
 	again  int      // times it was handed out again

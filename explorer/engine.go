@@ -7,47 +7,35 @@ import (
 	"netsplit/model"
 )
 
-// phase is where a run stands between its start and its end.
-type phase uint8
-
-const (
-	phaseIdle phase = iota // the workload has not started: nothing is armed
-	phaseWait              // armed, waiting for the trigger
-	phaseCut               // the partition is in force
-	phaseOpen              // healed, or nothing will be cut any more
-)
-
 // observed is what the engine keeps of a message, so that the packet that carries
 // it, now or once more, can be classed.
 type observed struct {
 	typ      string
 	from, to model.NodeID
-	step     uint64 // at which it was heard
+	event    uint64 // at which it was heard
 }
 
-// Engine decides one run: which packets pass, when the partition is cut and
-// when it heals. Step it with the run's events in the order of their numbers: its
+// Engine decides one run: which packets pass, when each step of the scenario begins and
+// when it ends. Step it with the run's events in the order of their numbers: its
 // decisions are a function of these events and the scenario. It is not safe for
 // concurrent use.
 type Engine struct {
 	s        model.Scenario
-	or       []model.Scenario      // what s.Or stands for; without Invariant where it is none
-	mayCut   map[model.NodeID]bool // who is isolated, to whichever nodes it comes about
-	phase    phase
+	or       []model.Scenario      // what s.Or stands for, until one of them begins; without steps where it is none
+	mayCut   map[model.NodeID]bool // who is isolated at a state, to whichever nodes it comes about
+	steps    []*step
 	now      time.Duration // latest time an event carried
 	armedAt  time.Duration
+	on       bool // the workload runs
+	started  bool
 	stopped  bool // EventStop came
-	cross    map[model.Link]bool
 	track    *tracker
-	observed map[uint64]observed
-	// terms reads the classes of the run as those of the scenario.
-	terms terms
-	// steps are those so far, cutStep the one at which the cut was made.
-	steps, cutStep uint64
-	seen           map[model.Class]bool
-	met            map[model.Class]bool // those in res.Classes
-	faults         *faults
-	res            EngineResult
+	observed map[uint64]observed // of classes
+	awaited  map[uint64]observed // that a step's trigger selects, and whose packet is not decided
+	events   uint64              // so far
+	first    *step               // that cut
+	faults   *faults
+	res      EngineResult
 }
 
 // EngineResult is what a run showed the engine. Times are since the run
@@ -56,9 +44,9 @@ type EngineResult struct {
 	// States are the inconsistent states met while the workload ran, sorted by
 	// invariant, then state.
 	States []model.MetState `json:"states,omitempty"`
-	// Reached says that the cut took place, Healed that it ended.
+	// Reached says that a cut took place, Healed that the first one ended.
 	Reached bool `json:"reached"`
-	// CutState is the state at which a cofi cut was made; nil if none was.
+	// CutState is the state at which a cut was made; nil if none was.
 	CutState *model.State `json:"cutState,omitempty"`
 	// Or is the one of the scenario's Or whose state the cut was made at; none: at
 	// the scenario's own.
@@ -70,13 +58,15 @@ type EngineResult struct {
 	HealReason string `json:"healReason,omitempty"`
 	// HealClass is the class of the message that healed; nil if none did.
 	HealClass *model.Class `json:"healClass,omitempty"`
-	// Classes are those that the run met during the cut, the one that healed
-	// included, each once, in order of first appearance; cofi only. The message
+	// Classes are those that the run met during a cut at a state, the one that healed
+	// included, each once, in order of first appearance. The message
 	// that revealed the state is not among them: it cannot heal.
 	Classes []model.Class `json:"classes,omitempty"`
 	// Workload is the time from EventWorkload to EventStop (or to the last
 	// event, if the run never stopped).
 	Workload time.Duration `json:"workload"`
+	// Steps says how each step went.
+	Steps []model.StepResult `json:"steps,omitempty"`
 	// Faults says what the scenario's message faults did, in their order, except
 	// what only the receiving hosts know.
 	Faults []model.FaultProof `json:"faults,omitempty"`
@@ -84,43 +74,39 @@ type EngineResult struct {
 
 // RunResult is the part of the result from which Core learns.
 func (r EngineResult) RunResult(scenario string, v model.Verdict) model.RunResult {
-	return model.RunResult{Scenario: scenario, Verdict: v, States: r.States, Reached: r.Reached, CutState: r.CutState, Or: r.Or, HealClass: r.HealClass, Classes: r.Classes, Duration: r.Workload}
+	return model.RunResult{Scenario: scenario, Verdict: v, States: r.States, Reached: r.Reached, CutState: r.CutState, Or: r.Or, HealClass: r.HealClass, Classes: r.Classes, Steps: r.Steps, Duration: r.Workload}
 }
 
 // NewEngine returns the engine of one run of the scenario.
 func NewEngine(s model.Scenario) *Engine {
 	e := &Engine{
-		cross:    map[model.Link]bool{},
+		mayCut:   map[model.NodeID]bool{},
 		track:    newTracker(s),
 		observed: map[uint64]observed{},
-		seen:     map[model.Class]bool{},
-		met:      map[model.Class]bool{},
+		awaited:  map[uint64]observed{},
+	}
+	e.faults = newFaults(e)
+	for _, st := range s.Steps {
+		e.add(st)
 	}
 	e.play(s)
-	e.mayCut = map[model.NodeID]bool{s.Isolate: true}
 	for _, r := range s.Or {
-		as, ok := substituted(&s, r)
+		as, _ := substituted(&s, r)
 		e.or = append(e.or, as)
-		e.mayCut[as.Isolate] = e.mayCut[as.Isolate] || ok
 	}
-	e.faults = newFaults(e, s.Faults)
+	for _, as := range append(e.or, s) {
+		for i := range as.Steps {
+			if as.Steps[i].When.State != nil {
+				e.mayCut[as.Steps[i].Do.Isolate] = true
+			}
+		}
+	}
 	return e
 }
 
-func (e *Engine) play(s model.Scenario) {
-	e.s = s
-	clear(e.cross)
-	for _, l := range s.Partition.Links() {
-		e.cross[l] = true
-	}
-	clear(e.seen)
-	for _, c := range s.Seen {
-		e.seen[c] = true
-	}
-}
-
-// Scenario is the scenario as the run plays it: from the cut on with the nodes on
-// which its state occurred, and with the message faults that have begun.
+// Scenario is the scenario as the run plays it: with the nodes on which its state
+// occurred, from the step that waited for it on, and with the message faults that a script
+// has begun.
 func (e *Engine) Scenario() model.Scenario { return e.s }
 
 // Next is the time, as in model.Event, at which a message fault must act even if
@@ -129,53 +115,67 @@ func (e *Engine) Next() (time.Duration, bool) { return e.faults.next() }
 
 // Asks lists the roles whose holders the engine must know before it decides a held
 // message: step it with an EventRole for each role, then with the message.
-func (e *Engine) Asks(m *model.Message) []string { return e.faults.asks(m) }
+func (e *Engine) Asks(m *model.Message) []string {
+	if !e.on {
+		return nil
+	}
+	var out []string
+	for _, x := range e.steps {
+		if match := x.asks(); match != nil && match.Selects(m.Type, m.From, m.To, anybody) {
+			out = append(out, match.Roles()...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func anybody(string, model.NodeID) bool { return true }
 
 // Acted says how many packets a message fault has acted on so far, and how many messages
-// it met. fault is its place among the scenario's, from 1.
+// it met. fault is its place among the scenario's steps, from 1.
 func (e *Engine) Acted(fault int) (acted, met int) {
-	p := &e.faults.list[fault-1].proof
+	p := &e.steps[fault-1].fault.proof
 	return p.Acted, p.Met
 }
 
 // Step takes the next event and returns the decisions that follow from it, in
 // order. An EventPacket gets exactly one decision with its Frame and an Action; a
-// decision before it that has no other Frame changes the partition. Any event may
-// bring decisions that change the partition, or decisions on packets held before,
+// decision beside it that has no other Frame changes a partition, before the packet or
+// behind it as it stands. Any event may
+// bring decisions that change a partition, or decisions on packets held before,
 // named by their Frame.
 func (e *Engine) Step(ev model.Event) []model.Decision {
 	e.now = max(e.now, ev.At)
-	e.steps++
+	e.events++
 	var out []model.Decision
-	if ev.Kind == model.EventWorkload {
-		e.arm()
+	if ev.Kind == model.EventWorkload && !e.started { // it starts once
+		e.on, e.started, e.armedAt = true, true, e.now
+		e.track.arm(e.now)
 	}
-	out = e.byTime(ev, out)
-	if ev.Kind != model.EventStop {
-		out = e.faults.due(ev, out)
+	if ev.Kind != model.EventStop { // the end of the workload ends all, whatever the clock says
+		out = e.faults.due(ev, e.advance(ev, false, nil))
 	}
 	switch ev.Kind {
 	case model.EventWorkload:
-		out = e.byState(ev, 0, out)
+		out = e.advance(ev, true, out)
 	case model.EventMessage:
 		e.hear(ev.Message)
-		e.faults.hear(ev.Message)
 	case model.EventObserve:
 		if ev.Observation != nil {
 			e.track.observe(*ev.Observation, e.now)
-			out = e.byState(ev, ev.Observation.Message, out)
+			out = e.advance(ev, true, out)
 		}
 	case model.EventRole:
 		if ev.Role != nil {
 			e.faults.roles[ev.Role.Role] = ev.Role.Have
 		}
 	case model.EventFault:
-		out = e.faults.change(ev, out)
+		out = e.change(ev, out)
 	case model.EventRuleCut:
 		e.faults.ruleCut(ev.RuleCut)
 	case model.EventPacket:
 		if ev.Packet != nil {
-			out = append(out, e.packet(ev)...)
+			out = e.packet(ev, out)
 		}
 	case model.EventStop:
 		out = e.stop(ev, out)
@@ -188,196 +188,117 @@ func (e *Engine) Result() EngineResult {
 	r := e.res
 	r.States = e.track.met()
 	r.Classes = slices.Clone(e.res.Classes)
-	if !e.stopped && e.phase != phaseIdle {
+	if !e.stopped && e.started {
 		r.Workload = e.now - e.armedAt
+	}
+	for _, x := range e.steps {
+		r.Steps = append(r.Steps, x.result())
 	}
 	r.Faults = e.faults.result()
 	return r
 }
 
-func (e *Engine) arm() {
-	if e.phase != phaseIdle {
-		return // the workload starts once
+func (e *Engine) stop(ev model.Event, out []model.Decision) []model.Decision {
+	if !e.started {
+		e.armedAt = e.now // stopped before it started
 	}
-	e.armedAt = e.now
-	e.track.arm(e.now)
-	e.faults.on = true
-	e.phase = phaseOpen
-	switch e.s.Strategy {
-	case model.StrategyCoFI:
-		if e.s.Invariant != nil && e.s.State != nil {
-			e.phase = phaseWait
+	for _, x := range e.steps {
+		if x.cuts() {
+			out = append(out, e.end(ev, x, model.ReasonStop))
 		}
-	case model.StrategyRandom:
-		e.phase = phaseWait
 	}
-}
-
-// byTime makes the decisions that the clock alone brings.
-func (e *Engine) byTime(ev model.Event, out []model.Decision) []model.Decision {
-	if ev.Kind == model.EventStop {
-		return out // the end of the workload heals, whatever the clock says
+	if !e.stopped {
+		e.stopped, e.started = true, true
+		e.res.Workload = e.now - e.armedAt
 	}
-	random := e.s.Strategy == model.StrategyRandom
-	if e.phase == phaseWait && random && e.now-e.armedAt >= e.s.CutAfter {
-		out = append(out, e.cut(ev, model.ReasonTime, 0))
-	}
-	if e.phase == phaseCut && random && e.s.HealAfter > 0 && e.now-e.armedAt >= e.s.HealAfter {
-		out = append(out, e.heal(ev, model.ReasonTime))
-	}
-	if e.phase == phaseCut && e.s.MaxCut > 0 && e.now-e.res.CutAt >= e.s.MaxCut {
-		out = append(out, e.heal(ev, model.ReasonMaxCut))
+	e.track.disarm()
+	e.on = false
+	out = e.faults.stop(ev, out)
+	for _, x := range e.steps {
+		x.phase = over
 	}
 	return out
 }
 
-// byState cuts if the state waited for is the current one, or one that stands
-// for it. It is CoFI Algorithm 1, lines 12 and 13.
-func (e *Engine) byState(ev model.Event, message uint64, out []model.Decision) []model.Decision {
-	if e.phase != phaseWait || e.s.Strategy != model.StrategyCoFI {
-		return out
+// change begins a message fault in the midst of a run, or ends one.
+func (e *Engine) change(ev model.Event, out []model.Decision) []model.Decision {
+	c := ev.Fault
+	switch {
+	case c == nil:
+	case c.Begin != nil:
+		st := model.Step{Do: model.Fault{Message: c.Begin}}
+		e.s.Steps = append(slices.Clip(e.s.Steps), st)
+		e.add(st).phase = acts
+	case c.End >= 1 && c.End <= len(e.steps) && e.steps[c.End-1].fault != nil:
+		e.steps[c.End-1].phase = over
+		out = e.faults.end(ev, e.steps[c.End-1].fault, out)
 	}
-	st, ok := e.reached(&e.s)
-	for i := 0; !ok && i < len(e.or); i++ {
-		if inv := e.or[i].Invariant; inv == nil || ev.Observation != nil && ev.Observation.Var != inv.A && ev.Observation.Var != inv.B {
-			continue // it is as it was
-		}
-		if st, ok = e.reached(&e.or[i]); ok {
-			e.res.Or = e.s.Or[i]
-			e.play(e.or[i])
-		}
-	}
-	if !ok {
-		return out
-	}
-	e.res.CutState = &st
-	e.terms = terms{from: st, to: *e.s.State}
-	return append(out, e.cut(ev, model.ReasonState, message))
+	return out
 }
 
-func (e *Engine) reached(s *model.Scenario) (model.State, bool) {
-	st, known := e.track.current(s.Invariant)
-	return st, known && (st == *s.State || e.standsFor(s.Invariant, *s.State, s.Nth, st))
-}
-
-// standsFor says that a state of the right shape is, by count, the one that was
-// met: its numbers are others in this run.
-func (e *Engine) standsFor(inv *model.Invariant, met model.State, nth int, st model.State) bool {
-	if nth <= 0 || st.A == st.B || !met.Numbers() {
-		return false
-	}
-	shape := met.Shape()
-	return st.Shape() == shape && e.track.entered(inv, shape) >= nth
-}
-
-func (e *Engine) cut(ev model.Event, reason string, message uint64) model.Decision {
-	e.phase = phaseCut
-	e.cutStep = e.steps
-	e.res.Reached = true
-	e.res.CutAt = e.now
-	return model.Decision{Event: ev.Num, At: ev.At, Cut: true, Reason: reason, Message: message}
-}
-
-func (e *Engine) heal(ev model.Event, reason string) model.Decision {
-	e.phase = phaseOpen
-	e.res.Healed = true
-	e.res.HealAt = e.now
-	e.res.HealReason = reason
-	return model.Decision{Event: ev.Num, At: ev.At, Heal: true, Reason: reason}
-}
-
-func (e *Engine) stop(ev model.Event, out []model.Decision) []model.Decision {
-	if e.phase == phaseIdle {
-		e.armedAt = e.now // stopped before it started
-	}
-	if e.phase == phaseCut {
-		out = append(out, e.heal(ev, model.ReasonStop))
-	}
-	if !e.stopped {
-		e.stopped = true
-		e.res.Workload = e.now - e.armedAt
-	}
-	e.track.disarm()
-	e.phase = phaseOpen
-	return e.faults.stop(ev, out)
-}
-
-// hear keeps what classing a message later takes. Only messages to or from
-// the isolated host can ever decide.
+// hear keeps what deciding on a message's packet takes. Only messages to or from
+// an isolated host are ever classed.
 func (e *Engine) hear(m *model.Message) {
-	if m == nil || e.s.Strategy != model.StrategyCoFI || e.phase == phaseOpen {
+	if m == nil {
 		return
 	}
-	if e.mayCut[m.From] || e.mayCut[m.To] {
-		e.observed[m.Num] = observed{typ: m.Type, from: m.From, to: m.To, step: e.steps}
+	if (e.mayCut[m.From] || e.mayCut[m.To]) && slices.ContainsFunc(e.steps, (*step).classes) {
+		e.observed[m.Num] = observed{typ: m.Type, from: m.From, to: m.To, event: e.events}
 	}
+	if e.on && slices.ContainsFunc(e.steps, func(x *step) bool {
+		t := x.awaits()
+		return t != nil && t.Match.Selects(m.Type, m.From, m.To, e.faults.has)
+	}) {
+		e.awaited[m.Num] = observed{typ: m.Type, from: m.From, to: m.To, event: e.events}
+	}
+	e.faults.hear(m)
 }
 
 // packet answers a held packet.
-func (e *Engine) packet(ev model.Event) []model.Decision {
+func (e *Engine) packet(ev model.Event, out []model.Decision) []model.Decision {
 	p := ev.Packet
 	d := model.Decision{Event: ev.Num, At: ev.At, Frame: p.Frame, Action: model.Pass, Reason: model.ReasonOpen}
 	if p.RuleCut {
 		d.Action, d.Reason = model.Refuse, model.ReasonAcross
-		return []model.Decision{d}
+		return append(out, d)
 	}
-	if e.phase != phaseCut {
-		return e.faults.packet(ev, d)
-	}
-	link := model.Link{Src: p.From, Dst: p.To}
-	if p.Spared || !e.cross[link] {
-		d.Reason = model.ReasonNotCut
-		return e.faults.packet(ev, d)
-	}
-	if num, class, reason, ok := e.healer(p); ok {
-		h := e.heal(ev, reason)
-		h.Frame, h.Action, h.Message, h.Class = p.Frame, model.Pass, num, &class
-		e.res.HealClass = &class
-		e.faults.forget(p)
-		return []model.Decision{h}
-	}
-	d.Action, d.Reason = model.Refuse, model.ReasonAcross
-	return []model.Decision{d}
-}
-
-// refuses says whether the cut is across the link of a packet, unless it spares that.
-func (e *Engine) refuses(l model.Link, spared bool) bool {
-	return e.phase == phaseCut && !spared && e.cross[l]
-}
-
-// healer finds the first message of the packet, in stream order, that heals,
-// and notes the classes it meets. It is CoFI Algorithm 1, lines 14 to 16.
-func (e *Engine) healer(p *model.HeldPacket) (uint64, model.Class, string, bool) {
-	if e.s.Strategy != model.StrategyCoFI {
-		return 0, model.Class{}, "", false
-	}
-	// The packet whose messages revealed the state, be it by what they show of other
-	// nodes' answers before, would make it a run without a partition.
-	if slices.ContainsFunc(p.Messages, func(num uint64) bool { m, ok := e.observed[num]; return ok && m.step < e.cutStep }) {
-		return 0, model.Class{}, "", false
-	}
-	st, _ := e.track.current(e.s.Invariant)
-	// What a packet carries once more precedes, in the stream, what is new.
-	for _, list := range [][]uint64{p.Again, p.Messages} {
-		for _, num := range list {
-			m, ok := e.observed[num]
-			if !ok || m.from != e.s.Isolate && m.to != e.s.Isolate {
-				continue
-			}
-			c := model.Class{Type: m.typ, From: m.from, To: m.to, State: st}
-			if !e.met[c] {
-				e.met[c] = true
-				e.res.Classes = append(e.res.Classes, c)
-			}
-			requested := e.terms.class(c)
-			switch {
-			case e.s.Never:
-			case e.s.HealAt == nil && !e.seen[requested]:
-				return num, c, model.ReasonNewClass, true
-			case e.s.HealAt != nil && requested == *e.s.HealAt:
-				return num, c, model.ReasonHealClass, true
-			}
+	came := e.came(p)
+	out = e.before(ev, came, out)
+	cut, across, healed := false, false, 0
+	for _, x := range e.steps {
+		if !x.cuts() {
+			continue
+		}
+		cut = true
+		if !x.crossedBy(p) {
+			continue
+		}
+		if h, ok := e.healed(ev, x, came); ok {
+			out, healed = append(out, h), len(out)+1
+		} else {
+			across = true
 		}
 	}
-	return 0, model.Class{}, "", false
+	switch {
+	case across:
+		d.Action, d.Reason = model.Refuse, model.ReasonAcross
+		out = append(out, d)
+	case healed > 0: // the first to pass
+		out[healed-1].Frame, out[healed-1].Action = p.Frame, model.Pass
+		e.faults.forget(p)
+	default:
+		if cut {
+			d.Reason = model.ReasonNotCut
+		}
+		out = append(out, e.faults.packet(ev, d)...)
+	}
+	if len(came) > 0 || healed > 0 {
+		out = e.behind(ev, came, out)
+	}
+	return out
+}
+
+// refuses says whether a cut is across a packet.
+func (e *Engine) refuses(p *model.HeldPacket) bool {
+	return slices.ContainsFunc(e.steps, func(x *step) bool { return x.cuts() && x.crossedBy(p) })
 }

@@ -6,20 +6,8 @@ import (
 	"netsplit/model"
 )
 
-// change begins a fault, or ends one: what that kept goes on now, in the order in which
-// it would have.
-func (f *faults) change(ev model.Event, out []model.Decision) []model.Decision {
-	c := ev.Fault
-	switch {
-	case c != nil && c.Begin != nil:
-		f.e.s.Faults = append(slices.Clip(f.e.s.Faults), *c.Begin)
-		f.begin(*c.Begin)
-		return out
-	case c == nil || c.End < 1 || c.End > len(f.list):
-		return out
-	}
-	x := f.list[c.End-1]
-	x.ended = true
+// end ends a fault: what it kept goes on now, in the order in which it would have.
+func (f *faults) end(ev model.Event, x *fault, out []model.Decision) []model.Decision {
 	var own []*waiting
 	f.waits = slices.DeleteFunc(f.waits, func(w *waiting) bool {
 		if w.hit.f == x {
@@ -54,7 +42,7 @@ func (f *faults) ruleCut(a *model.RuleCut) {
 
 // refuses says whether a cut is across a packet that is to go on.
 func (f *faults) refuses(w *waiting) bool {
-	if f.e.refuses(w.link, w.spared) {
+	if f.e.refuses(w.packet) {
 		return true
 	}
 	for _, kept := range f.ruleCuts {

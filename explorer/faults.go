@@ -8,11 +8,10 @@ import (
 )
 
 // faults decides what becomes of single messages: the part of an Engine that
-// acts on Scenario.Faults.
+// acts on single messages.
 type faults struct {
 	e    *Engine
 	list []*fault
-	on   bool // the workload runs
 	// fresh are messages that a fault selects and whose packet is not decided.
 	fresh map[uint64]observed
 	// waits are packets that were kept, by the time they go on at the latest;
@@ -27,12 +26,26 @@ type faults struct {
 	ruleCuts map[string][]uint64       // by cut that is made by rules: packets that are kept and that it cuts
 }
 
-// fault is one of Scenario.Faults with what it did so far.
+// fault is a step's message fault with what it did so far.
 type fault struct {
 	model.MessageFault
+	step  *step
 	proof model.FaultProof
 	hits  []*hit // the first model.MaxHits
-	ended bool   // before the workload
+}
+
+// ended says that it acts no more, though the workload may run.
+func (f *fault) ended() bool { return f.step.phase == over }
+
+// spent says that it has acted on as many messages as it is to.
+func (f *fault) spent() bool { most := f.Most(); return most > 0 && f.proof.Acted >= most }
+
+// result is when it acted, as a step.
+func (f *fault) result(r model.StepResult) model.StepResult {
+	if r.Began = 0; len(f.hits) > 0 {
+		r.By, r.Began = model.ReasonMessage, f.hits[0].At
+	}
+	return r
 }
 
 // hit is one packet that a fault acted on.
@@ -45,8 +58,7 @@ type hit struct {
 type waiting struct {
 	hit    *hit // that keeps it; nil: it only waits behind another
 	frame  uint64
-	link   model.Link
-	spared bool // by the partition
+	packet *model.HeldPacket
 	flow   string
 	due    time.Duration
 	timed  bool // due counts
@@ -55,48 +67,26 @@ type waiting struct {
 	data   bool // it carries bytes or messages
 }
 
-func newFaults(e *Engine, list []model.MessageFault) *faults {
-	f := &faults{e: e, fresh: map[uint64]observed{}, queues: map[string][]*waiting{}, lost: map[uint64]*hit{}, reset: map[string]*hit{}, roles: map[string][]model.NodeID{}, ruleCuts: map[string][]uint64{}}
-	for _, m := range list {
-		f.begin(m)
-	}
-	return f
+func newFaults(e *Engine) *faults {
+	return &faults{e: e, fresh: map[uint64]observed{}, queues: map[string][]*waiting{}, lost: map[uint64]*hit{}, reset: map[string]*hit{}, roles: map[string][]model.NodeID{}, ruleCuts: map[string][]uint64{}}
 }
 
-func (f *faults) begin(m model.MessageFault) {
-	f.list = append(f.list, &fault{MessageFault: m, proof: model.FaultProof{Fault: len(f.list) + 1}})
+func (f *faults) add(x *step, m model.MessageFault) *fault {
+	f.list = append(f.list, &fault{MessageFault: m, step: x, proof: model.FaultProof{Fault: x.num}})
+	return f.list[len(f.list)-1]
 }
 
 // hear keeps a message that some fault selects until its packet comes.
 func (f *faults) hear(m *model.Message) {
-	if !f.on || m == nil {
+	if !f.e.on {
 		return
 	}
 	for i := range f.list {
-		if x := f.list[i]; !x.ended && x.Match.Selects(m.Type, m.From, m.To, f.has) {
+		if x := f.list[i]; x.step.phase == acts && x.Match.Selects(m.Type, m.From, m.To, f.has) {
 			f.fresh[m.Num] = observed{typ: m.Type, from: m.From, to: m.To}
 			return
 		}
 	}
-}
-
-// asks lists the roles on whose holders it depends whether some fault selects the
-// message.
-func (f *faults) asks(m *model.Message) []string {
-	if !f.on {
-		return nil
-	}
-	var out []string
-	anybody := func(string, model.NodeID) bool { return true }
-	for i := range f.list {
-		x := f.list[i]
-		if most := x.Most(); x.ended || len(x.Match.Roles()) == 0 || most > 0 && x.proof.Acted >= most || !x.Match.Selects(m.Type, m.From, m.To, anybody) {
-			continue
-		}
-		out = append(out, x.Match.Roles()...)
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }
 
 func (f *faults) has(role string, h model.NodeID) bool { return slices.Contains(f.roles[role], h) }
@@ -113,11 +103,8 @@ func (f *faults) holds(c *model.FaultCondition) bool {
 	if c == nil {
 		return true
 	}
-	st, known := f.e.track.current(&c.Invariant)
-	if !known || st.A == st.B {
-		return false
-	}
-	return c.State == nil || st == *c.State || f.e.standsFor(&c.Invariant, *c.State, c.Nth, st)
+	_, ok := f.e.reached(c)
+	return ok
 }
 
 // turn finds the fault that acts on the packet: the first whose turn comes at
@@ -133,7 +120,7 @@ func (f *faults) turn(p *model.HeldPacket, behind bool) *hit {
 		delete(f.fresh, num)
 		for i := range f.list {
 			x := f.list[i]
-			if x.ended || !x.Match.Selects(m.typ, m.from, m.to, f.has) || !f.holds(x.While) || f.e.now-f.e.armedAt < x.After {
+			if x.step.phase != acts || !x.Match.Selects(m.typ, m.from, m.to, f.has) || !f.holds(x.While) || f.e.now-f.e.armedAt < x.After {
 				continue
 			}
 			x.proof.Met++
@@ -178,10 +165,10 @@ func flowOf(p *model.HeldPacket) string {
 // one decision is about this packet.
 func (f *faults) packet(ev model.Event, open model.Decision) []model.Decision {
 	p := ev.Packet
-	if !f.on {
+	if !f.e.on {
 		return []model.Decision{open}
 	}
-	w := &waiting{frame: p.Frame, link: model.Link{Src: p.From, Dst: p.To}, spared: p.Spared, flow: flowOf(p), data: p.Payload > 0 || len(p.Messages) > 0 || len(p.Again) > 0}
+	w := &waiting{frame: p.Frame, packet: p, flow: flowOf(p), data: p.Payload > 0 || len(p.Messages) > 0 || len(p.Again) > 0}
 	if h := f.reset[p.Stream]; h != nil && (p.Payload > 0 || slices.Contains(p.Again, h.Message)) {
 		h.After++
 		h.f.proof.Lost++
@@ -192,7 +179,7 @@ func (f *faults) packet(ev model.Event, open model.Decision) []model.Decision {
 	reason, again := open.Reason, f.again(p)
 	if again != nil {
 		reason = model.ReasonCameAgain
-		if again.LostAgain < again.f.Again && !again.f.ended {
+		if again.LostAgain < again.f.Again && !again.f.ended() {
 			again.LostAgain++
 			again.f.proof.Lost++
 			return []model.Decision{f.about(ev, w.frame, again, model.Refuse, model.ReasonLostAgain)}
@@ -360,7 +347,7 @@ func (f *faults) due(ev model.Event, out []model.Decision) []model.Decision {
 func (f *faults) drain(ev model.Event, stream string, out []model.Decision) []model.Decision {
 	for q := f.queues[stream]; len(q) > 0; q = f.queues[stream] {
 		w := q[0]
-		ended := w.hit != nil && w.hit.f.ended
+		ended := w.hit != nil && w.hit.f.ended()
 		if w.timed && w.due > f.e.now && !ended {
 			break
 		}
@@ -393,7 +380,7 @@ func (f *faults) goOn(ev model.Event, w *waiting, reason string, out []model.Dec
 	if h := w.hit; h != nil {
 		h.Passed, h.Why = f.e.now, reason
 		switch {
-		case h.f.Kind == model.FaultDuplicate && !h.f.ended:
+		case h.f.Kind == model.FaultDuplicate && !h.f.ended():
 			d.Keep = true
 			f.copies(w)
 		case (reason == model.ReasonStop || reason == model.ReasonEnded) && f.e.now < w.due:
@@ -495,7 +482,6 @@ func (f *faults) give(ev model.Event, stream string, h *hit) []model.Decision {
 // stop ends all faults: what is kept goes on now, in the order in which it would
 // have.
 func (f *faults) stop(ev model.Event, out []model.Decision) []model.Decision {
-	f.on = false
 	for len(f.waits) > 0 {
 		w := f.waits[0]
 		f.waits = f.waits[1:]

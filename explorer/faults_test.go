@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"netsplit/explorer"
+	"netsplit/internal/onecut"
 	"netsplit/model"
 )
 
@@ -115,7 +116,7 @@ func randomFault(rng *rand.Rand, kinds []model.FaultKind) model.MessageFault {
 
 func faultyRun(t *testing.T, seed uint64, kinds []model.FaultKind, n int) (*faultRun, []model.MessageFault) {
 	rng := rand.New(rand.NewPCG(seed, 9))
-	scn := model.Scenario{Strategy: model.StrategyMessages}
+	var scn onecut.Scenario
 	for range 1 + rng.IntN(n) {
 		f := randomFault(rng, kinds)
 		if err := f.Validate([]model.NodeID{"n1", "n2", "n3"}); err != nil {
@@ -123,7 +124,7 @@ func faultyRun(t *testing.T, seed uint64, kinds []model.FaultKind, n int) (*faul
 		}
 		scn.Faults = append(scn.Faults, f)
 	}
-	r := &faultRun{t: t, e: explorer.NewEngine(scn), now: time.Millisecond}
+	r := &faultRun{t: t, e: explorer.NewEngine(scn.Model()), now: time.Millisecond}
 	r.random(rng, func() {})
 	return r, scn.Faults
 }

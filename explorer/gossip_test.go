@@ -57,7 +57,7 @@ func (g *gossipScript) do(t *testing.T, d *datadriven.TestData) string {
 		var b strings.Builder
 		for _, r := range g.rep.Runs {
 			if r.Verdict.Value == model.VerdictFail {
-				fmt.Fprintf(&b, "%s isolating %s: %s\n", r.Scenario.ID, r.Scenario.Isolate, how(r))
+				fmt.Fprintf(&b, "%s isolating %s: %s\n", r.Scenario.ID, r.Scenario.Cut().Do.Isolate, how(r))
 			}
 		}
 		return b.String()
@@ -77,8 +77,8 @@ func (g *gossipScript) do(t *testing.T, d *datadriven.TestData) string {
 // how says in a line where a run was cut and healed.
 func how(r sim.Run) string {
 	cut := r.Engine.CutAt.Round(time.Millisecond).String()
-	if r.Scenario.State != nil {
-		cut = fmt.Sprintf("%s of %s", r.Scenario.State, r.Scenario.Invariant)
+	if w := r.Scenario.Waits(); w != nil {
+		cut = fmt.Sprintf("%s of %s", w.When.State.State, &w.When.State.Invariant)
 	}
 	heal := r.Engine.HealReason
 	if r.Engine.HealClass != nil {
@@ -109,7 +109,7 @@ func (g *gossipScript) story() string {
 			dec := decisions[0]
 			decisions = decisions[1:]
 			if dec.Cut {
-				line(ev.At, "CUT %s off (%s)", g.run.Scenario.Isolate, dec.Reason)
+				line(ev.At, "CUT %s off (%s)", g.run.Scenario.Cut().Do.Isolate, dec.Reason)
 			}
 			if dec.Heal {
 				what := dec.Reason

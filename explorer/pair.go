@@ -141,7 +141,7 @@ func (p *pair) learn(is *issued, r model.RunResult, retries int) {
 	}
 	// Where nobody told the classes met, Algorithm 1 goes on as it stands in
 	// the paper, until a run that may heal meets no new class (line 5).
-	if p.target() == nil && (p.reported || !is.s.Never && !progress) {
+	if p.target() == nil && (p.reported || !is.never && !progress) {
 		p.closed = "all classes met are explored"
 	}
 }

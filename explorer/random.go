@@ -27,9 +27,10 @@ func (c *Core) draw(stream uint64) *rand.Rand {
 func (c *Core) randomScenario() *issued {
 	is := c.scenario(model.StrategyRandom, "")
 	r := c.draw(randomStream)
-	is.s.Isolate = policy.Node(r, c.cfg.Nodes)
-	is.s.Partition = c.cfg.Isolating(is.s.Isolate)
-	is.s.CutAfter, is.s.HealAfter = policy.Offsets(r, c.longest)
-	is.s.Why = fmt.Sprintf("random: isolate %s from %s to %s after the start of the workload", is.s.Isolate, is.s.CutAfter, is.s.HealAfter)
+	node := policy.Node(r, c.cfg.Nodes)
+	step := c.isolating(node)
+	step.When.At, step.Until.At = policy.Offsets(r, c.longest)
+	is.s.Steps = []model.Step{step}
+	is.s.Why = fmt.Sprintf("random: isolate %s from %s to %s after the start of the workload", node, step.When.At, step.Until.At)
 	return is
 }

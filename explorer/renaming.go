@@ -65,43 +65,69 @@ func renamedClass(r model.Renaming, c model.Class, turned bool) model.Class {
 // substituted is the scenario that does to some nodes what this one does to others, alone.
 // false: the scenario observes no invariant over the nodes meant.
 func substituted(s *model.Scenario, r model.Renaming) (model.Scenario, bool) {
-	i, turned := renamedInvariant(r, s.Invariant, s.Observe)
-	if i < 0 {
-		return model.Scenario{}, false
-	}
-	out, inv, st := *s, s.Observe[i], renamedState(r, *s.State, turned)
-	out.Invariant, out.State, out.Isolate, out.Or = &inv, &st, r.Node(s.Isolate), nil
+	out := *s
+	out.Or, out.Steps = nil, slices.Clone(s.Steps)
 	out.Why += "; it came about with " + r.String()
 	out.Substituted = true
-	out.Partition.Groups = nil
-	for _, g := range s.Partition.Groups {
-		named := make([]model.NodeID, len(g))
-		for j, n := range g {
-			named[j] = r.Node(n)
+	for i := range out.Steps {
+		if !substitute(&out.Steps[i], r, s.Observe) {
+			return model.Scenario{}, false
 		}
-		slices.Sort(named)
-		out.Partition.Groups = append(out.Partition.Groups, named)
-	}
-	out.Seen = nil
-	for _, c := range s.Seen {
-		out.Seen = append(out.Seen, renamedClass(r, c, turned))
-	}
-	slices.SortFunc(out.Seen, model.Class.Compare)
-	if s.HealAt != nil {
-		c := renamedClass(r, *s.HealAt, turned)
-		out.HealAt = &c
 	}
 	return out, true
 }
 
-// MayCut lists the links that the scenario's partition cuts, to whichever nodes it
+func substitute(st *model.Step, r model.Renaming, observe []model.Invariant) bool {
+	turned := false
+	if c := st.When.State; c != nil {
+		i, t := renamedInvariant(r, &c.Invariant, observe)
+		if i < 0 || c.State == nil {
+			return false
+		}
+		at := renamedState(r, *c.State, t)
+		st.When.State, turned = &model.FaultCondition{Invariant: observe[i], State: &at, Nth: c.Nth}, t
+	}
+	st.Do.Isolate = r.Node(st.Do.Isolate)
+	if st.Do.Cut != nil {
+		p := *st.Do.Cut
+		p.Groups = nil
+		for _, g := range st.Do.Cut.Groups {
+			named := make([]model.NodeID, len(g))
+			for j, n := range g {
+				named[j] = r.Node(n)
+			}
+			slices.Sort(named)
+			p.Groups = append(p.Groups, named)
+		}
+		st.Do.Cut = &p
+	}
+	if st.Until.Unseen != nil {
+		u := &model.Unseen{}
+		for _, c := range st.Until.Unseen.Seen {
+			u.Seen = append(u.Seen, renamedClass(r, c, turned))
+		}
+		slices.SortFunc(u.Seen, model.Class.Compare)
+		st.Until.Unseen = u
+	}
+	if st.Until.Class != nil {
+		c := renamedClass(r, *st.Until.Class, turned)
+		st.Until.Class = &c
+	}
+	return true
+}
+
+// MayCut lists the links that the scenario's partitions cut, to whichever nodes it
 // comes about; some more than once.
 func MayCut(s *model.Scenario) []model.Link {
-	out := s.Partition.Links()
+	all := s.Steps
 	for _, r := range s.Or {
-		if as, ok := substituted(s, r); ok {
-			out = append(out, as.Partition.Links()...)
-		}
+		as, _ := substituted(s, r)
+		all = append(slices.Clip(all), as.Steps...)
+	}
+	var out []model.Link
+	for i := range all {
+		p := all[i].Partition()
+		out = append(out, p.Links()...)
 	}
 	return out
 }
@@ -110,7 +136,7 @@ func MayCut(s *model.Scenario) []model.Link {
 // which it came about. Its Or are what it stood for, the names of the request.
 // One that has them already stays.
 func Met(s model.Scenario, r model.RunResult) model.Scenario {
-	if s.Substituted || len(r.Or) == 0 || s.Invariant == nil {
+	if s.Substituted || len(r.Or) == 0 || s.Waits() == nil {
 		return s
 	}
 	as, ok := substituted(&s, r.Or)
@@ -131,10 +157,10 @@ func Met(s model.Scenario, r model.RunResult) model.Scenario {
 // its own are those of the nodes to which it came about. States keep theirs: they
 // are what was met.
 func InTerms(r model.RunResult, s model.Scenario) model.RunResult {
-	if len(r.Or) == 0 || s.Invariant == nil {
+	if len(r.Or) == 0 || s.Waits() == nil {
 		return r
 	}
-	_, turned := renamedInvariant(r.Or, s.Invariant, nil)
+	_, turned := renamedInvariant(r.Or, &s.Waits().When.State.Invariant, nil)
 	back := inverse(r.Or)
 	if r.CutState != nil {
 		st := renamedState(back, *r.CutState, turned)

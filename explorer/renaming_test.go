@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"netsplit/internal/onecut"
 	"netsplit/model"
 )
 
@@ -40,14 +41,17 @@ func TestRenamingLeadsBack(t *testing.T) {
 			return model.Class{Type: "VOTE", From: draw(), To: draw(), State: model.State{A: value(draw()), B: model.Absent}}
 		}
 		heal := class()
-		s := model.Scenario{Strategy: model.StrategyCoFI, Isolate: inv.A.Node, Partition: model.Isolate(inv.A.Node, nodes, model.Drop), Invariant: &inv,
+		scn := onecut.Scenario{Strategy: model.StrategyCoFI, Isolate: inv.A.Node, Partition: model.Isolate(inv.A.Node, nodes, model.Drop), Invariant: &inv,
 			State: &model.State{A: value(draw()), B: value(draw())}, Seen: []model.Class{class()}, HealAt: &heal, Observe: observe,
-			Or: []model.Renaming{permutation(), permutation()}}
+			Or: []model.Renaming{permutation(), permutation()}}.Model()
+		scn.Steps[0].Until.Unseen = &model.Unseen{Seen: []model.Class{class()}}
+		s := onecut.Of(scn)
 		way := 1 + r.IntN(2)
 		if len(s.Or[way-1]) == 0 {
 			continue // the same names
 		}
-		as := Met(s, model.RunResult{Or: s.Or[way-1]})
+		met := Met(scn, model.RunResult{Or: s.Or[way-1]})
+		as := onecut.Of(met)
 		if !as.Substituted {
 			t.Fatalf("seed %d: %+v", seed, as)
 		}
@@ -55,14 +59,15 @@ func TestRenamingLeadsBack(t *testing.T) {
 			t.Fatalf("seed %d: isolates %s by %s, want %s", seed, got, as.Partition, want)
 		}
 		for _, l := range as.Partition.Links() {
-			if !slices.Contains(MayCut(&s), l) {
-				t.Fatalf("seed %d: %s may be cut, and is not among %v", seed, l, MayCut(&s))
+			if !slices.Contains(MayCut(&scn), l) {
+				t.Fatalf("seed %d: %s may be cut, and is not among %v", seed, l, MayCut(&scn))
 			}
 		}
-		if again := Met(as, model.RunResult{Or: as.Or[0]}); !reflect.DeepEqual(again, as) {
+		if again := Met(met, model.RunResult{Or: as.Or[0]}); !reflect.DeepEqual(again, met) {
 			t.Fatalf("seed %d: renamed twice: %+v", seed, again)
 		}
-		back, ok := substituted(&as, as.Or[0])
+		twice, ok := substituted(&met, as.Or[0])
+		back := onecut.Of(twice)
 		if !ok || !reflect.DeepEqual([]any{back.Invariant, back.State, back.Isolate, back.Seen, back.HealAt, back.Partition},
 			[]any{s.Invariant, s.State, s.Isolate, s.Seen, s.HealAt, s.Partition}) {
 			t.Fatalf("seed %d: %+v\nwant %+v", seed, back, s)
@@ -70,13 +75,14 @@ func TestRenamingLeadsBack(t *testing.T) {
 		// What the second of Or means is among those of the renamed one, too.
 		other := s.Or[2-way]
 		if len(other) > 0 && !maps.Equal(other, s.Or[way-1]) {
-			want, _ := substituted(&s, other)
-			got, ok := substituted(&as, as.Or[1])
+			wanted, _ := substituted(&scn, other)
+			all, ok := substituted(&met, as.Or[1])
+			want, got := onecut.Of(wanted), onecut.Of(all)
 			if !ok || got.Isolate != want.Isolate || *got.State != *want.State || got.Invariant.ID != want.Invariant.ID {
 				t.Fatalf("seed %d: %s of %s, isolating %s, want %s of %s, isolating %s", seed, got.State, got.Invariant, got.Isolate, want.State, want.Invariant, want.Isolate)
 			}
 		}
-		res := InTerms(model.RunResult{Or: s.Or[way-1], Reached: true, CutState: as.State, HealClass: as.HealAt, Classes: as.Seen}, s)
+		res := InTerms(model.RunResult{Or: s.Or[way-1], Reached: true, CutState: as.State, HealClass: as.HealAt, Classes: as.Seen}, scn)
 		if *res.CutState != *s.State || *res.HealClass != *s.HealAt || res.Classes[0] != s.Seen[0] {
 			t.Fatalf("seed %d: %+v", seed, res)
 		}

@@ -2,6 +2,7 @@ package explorer
 
 import (
 	"fmt"
+	"slices"
 
 	"netsplit/model"
 )
@@ -14,36 +15,38 @@ func WithoutFaults(s model.Scenario) model.Scenario {
 }
 
 // Replay returns the scenario that repeats a run: cut as before, and heal
-// where that run healed, whatever other classes come up. A cofi run that a
-// message healed heals at that class (HealAt); one that reached its state and
-// was healed by time or by the end of the workload lets no message heal
-// (Never). What came about with other nodes than those first asked for is asked
-// for with them; the others will do again. A run that never cut, a clean and a
-// random one are repeated as they were: their scenarios say all. The id is the
+// where that run healed, whatever other classes come up. A run that waited for a state and
+// that a message healed by its class heals at that class; one that reached its state and
+// was healed by time or by the end of the workload lets no class heal. What came about with other nodes than those first asked for is asked
+// for with them; the others will do again. A run that never cut, and one that waited for no
+// state, are repeated as they were: their scenarios say all. The id is the
 // caller's to change.
 func Replay(s model.Scenario, r model.RunResult) model.Scenario {
 	s = Met(s, r)
 	s.Substituted = false // it is what is asked for now
-	if s.Strategy != model.StrategyCoFI || !r.Reached {
+	if s.Waits() == nil || !r.Reached {
 		s.Why = fmt.Sprintf("repeats %s", s.ID)
 		return s
 	}
-	s.Seen = nil
+	s.Steps = slices.Clone(s.Steps)
+	step := s.Waits()
 	if r.CutState != nil {
-		s.State = r.CutState
+		at := *step.When.State
+		at.State = r.CutState
 		for _, m := range r.States {
-			if m.Invariant == s.Invariant.ID && m.State == *s.State {
-				s.Nth = m.Nth
+			if m.Invariant == at.Invariant.ID && m.State == *at.State {
+				at.Nth = m.Nth
 			}
 		}
+		step.When.State = &at
 	}
+	step.Until.Class, step.Until.Unseen = nil, nil
 	if r.HealClass != nil {
 		c := *r.HealClass
-		s.HealAt, s.Never = &c, false
+		step.Until.Class = &c
 		s.Why = fmt.Sprintf("repeats %s: heals at %s", s.ID, c)
 		return s
 	}
-	s.HealAt, s.Never = nil, true
 	s.Why = fmt.Sprintf("repeats %s: no message heals", s.ID)
 	return s
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"netsplit/explorer"
+	"netsplit/internal/onecut"
 	"netsplit/model"
 )
 
@@ -29,7 +30,7 @@ func randomRun(r *rand.Rand) (model.Scenario, []model.Event) {
 	if r.IntN(2) == 0 {
 		values, st = []string{"#1", "#2", "#4"}, model.State{A: "#2", B: "#4"}
 	}
-	s := model.Scenario{Strategy: []model.Strategy{model.StrategyClean, model.StrategyCoFI, model.StrategyRandom}[r.IntN(3)],
+	s := onecut.Scenario{Strategy: []model.Strategy{model.StrategyClean, model.StrategyCoFI, model.StrategyRandom}[r.IntN(3)],
 		Isolate: "a", Invariant: &inv, State: &st, Observe: []model.Invariant{equal("b", "c")},
 		CutAfter: time.Duration(r.IntN(50)), HealAfter: time.Duration(r.IntN(100)), MaxCut: time.Duration(r.IntN(40)), Never: r.IntN(8) == 0, Nth: r.IntN(3)}
 	s.Partition = model.Isolate("a", hosts, model.Drop)
@@ -85,7 +86,7 @@ func randomRun(r *rand.Rand) (model.Scenario, []model.Event) {
 			add(model.Event{Kind: model.EventPacket, Packet: p})
 		}
 	}
-	return s, log
+	return s.Model(), log
 }
 
 // TestEngineKeepsItsRules checks, on random logs, what must hold whatever the
@@ -104,7 +105,7 @@ func TestEngineKeepsItsRules(t *testing.T) {
 		for _, ev := range log {
 			working = working || ev.Kind == model.EventWorkload && !stopped
 			ds := e.Step(ev)
-			s := e.Scenario()
+			s := onecut.Of(e.Scenario())
 			for i, d := range ds {
 				if d.Event != ev.Num || d.Reason == "" {
 					fail(ev, "decision %+v names another event or no reason", d)
@@ -177,8 +178,8 @@ func TestEngineKeepsItsRules(t *testing.T) {
 func TestWhatRevealsTheStateDoesNotHeal(t *testing.T) {
 	inv := equal("n1", "n2")
 	for name, message := range map[string]uint64{"its own": 1, "an answer of before": 0} {
-		e := explorer.NewEngine(model.Scenario{Strategy: model.StrategyCoFI, Isolate: "n1", Invariant: &inv, State: &model.State{A: "n2", B: model.Absent},
-			Partition: model.Isolate("n1", []model.NodeID{"n1", "n2"}, model.Drop)})
+		e := explorer.NewEngine(onecut.Scenario{Strategy: model.StrategyCoFI, Isolate: "n1", Invariant: &inv, State: &model.State{A: "n2", B: model.Absent},
+			Partition: model.Isolate("n1", []model.NodeID{"n1", "n2"}, model.Drop)}.Model())
 		at := func(ev model.Event) string {
 			var out []string
 			for _, d := range e.Step(ev) {
@@ -274,7 +275,7 @@ func TestSearchKeepsItsRules(t *testing.T) {
 		core := explorer.NewCore(cfg)
 		invs := []model.Invariant{equal("a", "b"), equal("b", "c")}
 		tells := r.IntN(4) > 0 // results say which classes were met
-		out := map[string]model.Scenario{}
+		out := map[string]onecut.Scenario{}
 		fresh, fault, steps := map[string]bool{}, 0, 0
 		var ids []string
 		step := func(in explorer.Input) explorer.Ready {
@@ -285,7 +286,8 @@ func TestSearchKeepsItsRules(t *testing.T) {
 		}
 		for {
 			ready := step(explorer.Input{Kind: explorer.InputAsk, Slots: 1 + r.IntN(3)})
-			for _, s := range ready.Scenarios {
+			for _, handed := range ready.Scenarios {
+				s := onecut.Of(handed)
 				if _, dup := out[s.ID]; dup {
 					t.Fatalf("seed %d: %s is out twice", seed, s.ID)
 				}

@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"netsplit/explorer"
+	"netsplit/internal/onecut"
 	"netsplit/model"
 )
 
 // pairRun stands in for the runs of one pair: it meets the classes in this
 // order, as the engine would, and heals by the scenario's rule.
-func pairRun(s model.Scenario, classes []model.Class) model.RunResult {
+func pairRun(s onecut.Scenario, classes []model.Class) model.RunResult {
 	r := model.RunResult{Scenario: s.ID, Reached: true, Verdict: model.Verdict{Value: model.VerdictPass}}
 	for _, c := range classes {
 		if !slices.Contains(r.Classes, c) {
@@ -27,7 +28,7 @@ func pairRun(s model.Scenario, classes []model.Class) model.RunResult {
 }
 
 // heals is the rule of the scenario: nothing, one class, or any not seen.
-func heals(s model.Scenario, c model.Class) bool {
+func heals(s onecut.Scenario, c model.Class) bool {
 	switch {
 	case s.Never:
 		return false
@@ -39,8 +40,8 @@ func heals(s model.Scenario, c model.Class) bool {
 
 // TestTheControlOfARunDoesNothing to the network: its seed and what it observed stay.
 func TestTheControlOfARunDoesNothing(t *testing.T) {
-	s := model.Scenario{ID: "s0007", Strategy: model.StrategyCoFI, Seed: 44, Isolate: "n1", Observe: []model.Invariant{{ID: "i"}},
-		Invariant: &model.Invariant{ID: "i"}, State: &model.State{A: "n1", B: "n2"}, Partition: model.Isolate("n1", []model.NodeID{"n1", "n2"}, model.Drop), Faults: []model.MessageFault{{}}}
+	s := onecut.Scenario{ID: "s0007", Strategy: model.StrategyCoFI, Seed: 44, Isolate: "n1", Observe: []model.Invariant{{ID: "i"}},
+		Invariant: &model.Invariant{ID: "i"}, State: &model.State{A: "n1", B: "n2"}, Partition: model.Isolate("n1", []model.NodeID{"n1", "n2"}, model.Drop), Faults: []model.MessageFault{{}}}.Model()
 	if c := explorer.WithoutFaults(s); c.Faulty() || c.Strategy != model.StrategyClean || c.Seed != s.Seed || len(c.Observe) != 1 || !strings.Contains(c.Why, s.ID) {
 		t.Errorf("%+v", c)
 	}
@@ -56,7 +57,7 @@ func healed(r model.RunResult) string {
 // algorithm1 is the loop of the paper, lines 4 to 7 and 14 to 16: the classes at
 // which its runs heal, and the one that heals at no class.
 func algorithm1(classes []model.Class) []string {
-	var s model.Scenario
+	var s onecut.Scenario
 	var out []string
 	for {
 		r := pairRun(s, classes)
@@ -94,7 +95,7 @@ func TestScenariosOfAlgorithm1(t *testing.T) {
 				break
 			}
 			i := r.IntN(len(out))
-			s := out[i]
+			s := onecut.Of(out[i])
 			out = slices.Delete(out, i, i+1)
 			if s.Never != (len(got[s.Isolate]) == 0) {
 				t.Fatalf("seed %d: never %v in run %d of a pair", seed, s.Never, len(got[s.Isolate])+1)
@@ -142,7 +143,7 @@ func TestSeedsOfAStateThatAlwaysComes(t *testing.T) {
 		known[other.Seed] = true
 		got := ""
 		for _, does := range runs {
-			s := core.Step(explorer.Input{Kind: explorer.InputAsk, Slots: 1}).Scenarios[0]
+			s := onecut.Of(core.Step(explorer.Input{Kind: explorer.InputAsk, Slots: 1}).Scenarios[0])
 			switch {
 			case !known[s.Seed] && s.Never && s.HealAt == nil:
 				got += "D"
@@ -203,7 +204,7 @@ func TestSeeds(t *testing.T) {
 	}
 	other := ask() // isolates a; left out, so that what follows is one pair
 	s := ask()
-	if other.Isolate != "a" || s.Isolate != "b" || s.Seed != clean[2].Seed {
+	if other.Cut().Do.Isolate != "a" || s.Cut().Do.Isolate != "b" || s.Seed != clean[2].Seed {
 		t.Fatalf("the first run has seed %d, want that of the run that entered the state most often, %d", s.Seed, clean[2].Seed)
 	}
 	back(s, false) // in vain

@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"netsplit/explorer"
+	"netsplit/internal/onecut"
 	"netsplit/model"
 )
 
@@ -159,51 +160,52 @@ func dur(t *testing.T, d *datadriven.TestData, key string) time.Duration {
 }
 
 func (s *script) scenario(t *testing.T, d *datadriven.TestData) string {
-	s.scn = model.Scenario{ID: "s0001", Strategy: model.Strategy(d.CmdArgs[0].Key), Never: d.HasArg("never"), MaxCut: dur(t, d, "maxcut"), CutAfter: dur(t, d, "cut"), HealAfter: dur(t, d, "heal")}
+	scn := onecut.Scenario{ID: "s0001", Strategy: model.Strategy(d.CmdArgs[0].Key), Never: d.HasArg("never"), MaxCut: dur(t, d, "maxcut"), CutAfter: dur(t, d, "cut"), HealAfter: dur(t, d, "heal")}
 	var iso, inv string
 	d.MaybeScanArgs(t, "isolate", &iso)
 	d.MaybeScanArgs(t, "invariant", &inv)
 	if iso != "" {
-		s.scn.Isolate = model.NodeID(iso)
-		s.scn.Partition = model.Isolate(s.scn.Isolate, s.hosts(), model.Drop)
+		scn.Isolate = model.NodeID(iso)
+		scn.Partition = model.Isolate(scn.Isolate, s.hosts(), model.Drop)
 		if d.HasArg("peers-only") {
-			s.scn.Partition = model.Isolate(s.scn.Isolate, s.nodes, model.Drop)
-			s.scn.Partition.Shape = model.Partial
+			scn.Partition = model.Isolate(scn.Isolate, s.nodes, model.Drop)
+			scn.Partition.Shape = model.Partial
 		}
 	}
-	d.MaybeScanArgs(t, "nth", &s.scn.Nth)
+	d.MaybeScanArgs(t, "nth", &scn.Nth)
 	if inv != "" {
 		i := s.invs[inv]
-		s.scn.Invariant = &i
+		scn.Invariant = &i
 	}
 	for _, a := range d.CmdArgs {
 		if a.Key == "state" {
-			s.scn.State = &model.State{A: a.Vals[0], B: a.Vals[1]}
+			scn.State = &model.State{A: a.Vals[0], B: a.Vals[1]}
 		}
 	}
 	for _, n := range s.names {
-		s.scn.Observe = append(s.scn.Observe, s.invs[n])
+		scn.Observe = append(scn.Observe, s.invs[n])
 	}
 	for _, l := range lines(d.Input) {
 		verb, rest, _ := strings.Cut(l, " ")
 		if verb == "fault" {
-			s.scn.Faults = append(s.scn.Faults, s.fault(t, d, rest))
+			scn.Faults = append(scn.Faults, s.fault(t, d, rest))
 			continue
 		}
 		if verb == "or" {
-			s.scn.Or = append(s.scn.Or, renaming(rest))
+			scn.Or = append(scn.Or, renaming(rest))
 			continue
 		}
 		c := class(t, d, rest)
 		switch verb {
 		case "seen":
-			s.scn.Seen = append(s.scn.Seen, c)
+			scn.Seen = append(scn.Seen, c)
 		case "heal-at":
-			s.scn.HealAt = &c
+			scn.HealAt = &c
 		default:
 			d.Fatalf(t, "%q: want seen CLASS, heal-at CLASS, or n2 for n1, … or fault …", l)
 		}
 	}
+	s.scn = scn.Model()
 	s.restart()
 	return ""
 }
@@ -263,7 +265,7 @@ func (s *script) steps(t *testing.T, d *datadriven.TestData) string {
 			if i > 0 {
 				b.WriteString("; ")
 			}
-			if x.Frame != 0 && (len(s.scn.Faults) > 0 || s.scn.Strategy == model.StrategyScripted) {
+			if x.Frame != 0 && (s.scn.Messages() || s.scn.Strategy == model.StrategyScripted) {
 				fmt.Fprintf(&b, "p%d ", x.Frame)
 			}
 			b.WriteString(decision(x))
@@ -417,7 +419,7 @@ func (s *script) ready(r explorer.Ready) string {
 	for _, sc := range r.Scenarios {
 		s.handed[sc.ID] = sc
 		fmt.Fprintf(&b, "%s %s: %s\n", sc.ID, sc.Strategy, sc.Why)
-		for _, c := range sc.Seen {
+		for _, c := range onecut.Of(sc).Seen {
 			fmt.Fprintf(&b, "      seen %s\n", c)
 		}
 		for _, r := range sc.Or {

@@ -34,12 +34,13 @@ type metKey struct {
 func newTracker(s model.Scenario) *tracker {
 	t := &tracker{values: map[model.VarRef]string{}, of: map[model.VarRef][]int{}, found: map[metKey]*model.MetState{}}
 	all := slices.Clone(s.Observe)
-	if s.Invariant != nil {
-		all = append(all, *s.Invariant)
-	}
-	for i := range s.Faults {
-		if c := s.Faults[i].While; c != nil {
+	for i := range s.Steps {
+		st := &s.Steps[i]
+		if c := st.When.State; c != nil {
 			all = append(all, c.Invariant)
+		}
+		if m := st.Do.Message; m != nil && m.While != nil {
+			all = append(all, m.While.Invariant)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b model.Invariant) int { return cmp.Compare(a.ID, b.ID) })

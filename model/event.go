@@ -52,7 +52,7 @@ type Event struct {
 	Observation *Observation `json:"obs,omitempty"`
 	Packet      *HeldPacket  `json:"pkt,omitempty"`
 	Node        *NodeAction  `json:"node,omitempty"`
-	Step        *Step        `json:"step,omitempty"`
+	Step        *ScriptStep  `json:"step,omitempty"`
 	Role        *RoleHolders `json:"role,omitempty"`
 	Fault       *FaultChange `json:"fault,omitempty"`
 	RuleCut     *RuleCut     `json:"ruleCut,omitempty"`
@@ -69,7 +69,7 @@ type RoleHolders struct {
 // FaultChange begins or ends a message fault. What it kept when it ends goes on.
 type FaultChange struct {
 	Name string `json:"name"`
-	// Begin becomes the last of Scenario.Faults; End is the place of one there, from 1.
+	// Begin becomes the last of Scenario.Steps; End is the place of one there, from 1.
 	Begin *MessageFault `json:"begin,omitempty"`
 	End   int           `json:"end,omitempty"`
 }
@@ -123,9 +123,10 @@ type HeldPacket struct {
 	// retransmission: the same message, wanting to cross again).
 	Messages []uint64 `json:"messages,omitempty"`
 	Again    []uint64 `json:"again,omitempty"`
-	// Spared: the scenario's partition is of some traffic only, and this packet is
-	// not of it.
-	Spared bool `json:"spared,omitempty"`
+	// Spared: the scenario's partitions are of some traffic only, and this packet is of
+	// none of it. SparedBy are the steps, from 1, whose partition alone is not of it.
+	Spared   bool  `json:"spared,omitempty"`
+	SparedBy []int `json:"sparedBy,omitempty"`
 	// RuleCut: a cut by rules is of this packet, which came to the gate before they were in
 	// force.
 	RuleCut bool `json:"ruleCut,omitempty"`
@@ -162,16 +163,18 @@ type Decision struct {
 	At     time.Duration `json:"t"`
 	Frame  uint64        `json:"frame,omitempty"` // 0: no packet waits
 	Action Action        `json:"action,omitempty"`
-	// Cut asks that the scenario's partition be put in force before this
-	// packet; Heal that it be lifted before this packet passes.
+	// Cut asks that the partition of Step be put in force before this packet; Heal
+	// that it be lifted before this packet passes. Step is a place in Scenario.Steps,
+	// from 1; 0 in records of earlier versions, and of a script's cuts.
 	Cut  bool `json:"cut,omitempty"`
 	Heal bool `json:"heal,omitempty"`
+	Step int  `json:"step,omitempty"`
 	// Reason is a short constant (metric label): see the Reason constants.
 	Reason string `json:"reason"`
 	// Message and Class are the message that decided, where one did.
 	Message uint64 `json:"message,omitempty"`
 	Class   *Class `json:"class,omitempty"`
-	// Fault is the place of the message fault that decided in Scenario.Faults,
+	// Fault is the place of the message fault that decided in Scenario.Steps,
 	// from 1; 0: none did. Keep says that a packet which passes, or a copy, is
 	// needed once more.
 	Fault int  `json:"fault,omitempty"`
@@ -186,7 +189,9 @@ const (
 	ReasonState     = "state-reached"  // cut: the inconsistent state occurred
 	ReasonNewClass  = "new-class"      // heal: first message of an unseen class
 	ReasonHealClass = "heal-class"     // heal: the class a replay waits for
-	ReasonTime      = "time"           // cut or heal: the random offset came
+	ReasonTime      = "time"           // cut or heal: a time came
+	ReasonMessage   = "message"        // cut or heal: the message waited for wants to cross, or has passed
+	ReasonFollows   = "step-before"    // cut: the step before has begun or ended
 	ReasonMaxCut    = "max-cut"        // heal: the longest cut is over
 	ReasonStop      = "workload-ended" // heal, or released: the workload ended while cut or held
 	ReasonScript    = "script"         // cut or heal: a step of a script

@@ -180,19 +180,8 @@ func (f *MessageFault) Validate(hosts []NodeID) error {
 	if !slices.Contains(FaultKinds(), f.Kind) {
 		return fmt.Errorf("message fault: unknown kind %q: use %s", f.Kind, oneOf(FaultKinds()))
 	}
-	if f.Match.Type == "" {
-		return fmt.Errorf("message fault: %s names no message type: give one, with * for any text, such as %q", f.Kind, "tcp syn *")
-	}
-	for _, h := range []NodeID{f.Match.From, f.Match.To} {
-		if h != "" && !slices.Contains(hosts, h) {
-			return fmt.Errorf("message fault: no host %q: there are %v", h, hosts)
-		}
-	}
-	if f.Match.From != "" && f.Match.FromRole != "" || f.Match.To != "" && f.Match.ToRole != "" {
-		return fmt.Errorf("message fault: from and to are each a host or a role, not both")
-	}
-	if f.Match.From != "" && f.Match.From == f.Match.To {
-		return fmt.Errorf("message fault: from and to are both %s: no packet of a host to itself crosses the switch", f.Match.From)
+	if err := f.Match.Validate(hosts); err != nil {
+		return fmt.Errorf("message fault: %w", err)
 	}
 	if f.Nth < 0 || f.Every < 0 || f.Times < 0 || f.Copies < 0 || f.Behind < 0 || f.Again < 0 || f.For < 0 || f.Gap < 0 || f.Limit < 0 || f.After < 0 {
 		return fmt.Errorf("message fault: %s: numbers and times must not be negative", f.Kind)
@@ -270,6 +259,25 @@ func (f *MessageFault) String() string {
 	return s
 }
 
+// Validate says what is wrong with the match, given the hosts it may name.
+func (m MessageMatch) Validate(hosts []NodeID) error {
+	if m.Type == "" {
+		return fmt.Errorf("no message type is named: give one, with * for any text, such as %q", "tcp syn *")
+	}
+	for _, h := range []NodeID{m.From, m.To} {
+		if h != "" && !slices.Contains(hosts, h) {
+			return fmt.Errorf("no host %q: there are %v", h, hosts)
+		}
+	}
+	if m.From != "" && m.FromRole != "" || m.To != "" && m.ToRole != "" {
+		return fmt.Errorf("from and to are each a host or a role, not both")
+	}
+	if m.From != "" && m.From == m.To {
+		return fmt.Errorf("from and to are both %s: no packet of a host to itself crosses the switch", m.From)
+	}
+	return nil
+}
+
 // String is type from>to, * for any.
 func (m MessageMatch) String() string {
 	end := func(n NodeID, role string) string { return cmp.Or(string(n), role, "*") }
@@ -291,7 +299,7 @@ func (c *FaultCondition) String() string {
 // FaultProof says what a message fault of a run really did. Times are since the
 // run started.
 type FaultProof struct {
-	Fault int `json:"fault"` // place in Scenario.Faults, from 1
+	Fault int `json:"fault"` // place in Scenario.Steps, from 1
 	// Met counts the messages that it is about, Acted those packets it acted on.
 	// Taken counts its turns that an earlier fault had, or a packet that had to
 	// wait behind another.

@@ -313,7 +313,7 @@ func (p Partition) String() string {
 		}
 		b.WriteString(sep + t.String())
 	}
-	if p.Effect != Drop {
+	if p.Effect != Drop && p.Effect != "" {
 		fmt.Fprintf(&b, " (%s)", p.Effect)
 	}
 	return b.String()

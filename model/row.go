@@ -32,7 +32,7 @@ type RunRow struct {
 // Row is what a list says of the run.
 func (s *RunSummary) Row() RunRow {
 	r := RunRow{Campaign: s.Campaign, Run: s.Run, Target: s.Target, Tap: s.Tap, ReplayOf: s.ReplayOf, Release: s.Release, Started: s.Started, Ended: s.Ended,
-		CutShort: s.CutShort, Scenario: s.Scenario.ID, Strategy: s.Scenario.Strategy, Isolate: s.Scenario.Isolate, Verdict: s.Verdict, Reached: s.Result.Reached,
+		CutShort: s.CutShort, Scenario: s.Scenario.ID, Strategy: s.Scenario.Strategy, Isolate: s.Scenario.Cut().Do.Isolate, Verdict: s.Verdict, Reached: s.Result.Reached,
 		Cost: s.Cost, ProbeCost: s.ProbeCost, Probes: s.Probes}
 	r.Verdict.Excuses, r.Verdict.Lines, r.Verdict.Failures = nil, nil, slices.Clone(s.Verdict.Failures)
 	for i := range r.Verdict.Failures {

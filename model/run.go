@@ -174,6 +174,8 @@ type RunResult struct {
 	// order of first appearance. What passes after MaxCut or the end of the
 	// workload is not among them.
 	Classes []Class `json:"classes,omitempty"`
+	// Steps says how each step of the scenario went; none in records of earlier versions.
+	Steps []StepResult `json:"steps,omitempty"`
 	// Duration of the workload; random draws its offsets from the longest.
 	Duration time.Duration `json:"duration"`
 }

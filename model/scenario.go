@@ -2,10 +2,12 @@ package model
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 	"time"
 )
 
-// Strategy names how a scenario decides when to cut and when to heal.
+// Strategy names where a scenario comes from.
 type Strategy string
 
 // Strategies of this slice.
@@ -18,8 +20,9 @@ const (
 	StrategyCoFI Strategy = "cofi"
 	// StrategyRandom cuts and heals at random offsets (CoFI §5.1.3).
 	StrategyRandom Strategy = "random"
-	// StrategyMessages never cuts: only the scenario's message faults act.
-	StrategyMessages Strategy = "messages"
+	// StrategySteps does what a user's file says. Earlier records call it by what it
+	// did: messages, random or cofi.
+	StrategySteps Strategy = "steps"
 	// StrategyScripted does what a script says, step by step (NEAT §7.1).
 	StrategyScripted Strategy = "scripted"
 )
@@ -27,7 +30,7 @@ const (
 // WhyRequested is the reason of a scenario that a user gave.
 const WhyRequested = "asked for"
 
-// Scenario is the work item of one run: what to cut, when, and until when.
+// Scenario is the work item of one run: the faults to inject, when, and until when.
 // It is complete in itself: a run needs nothing else from the explorer.
 type Scenario struct {
 	ID       string   `json:"id"` // unique in its campaign, e.g. "s0007"
@@ -35,48 +38,19 @@ type Scenario struct {
 	// Seed drives every random choice of the run (workload, target).
 	Seed uint64 `json:"seed"`
 
-	// Isolate is the host cut off by a cofi or random scenario.
-	Isolate NodeID `json:"isolate,omitempty"`
-	// Partition is what the cut does.
-	Partition Partition `json:"partition,omitzero"`
+	// Steps are what the run does. Where the turn of several message faults comes at one
+	// packet, the first has it.
+	Steps []Step `json:"steps,omitempty"`
 
-	// Invariant and State are the cofi trigger: cut when the invariant's two
-	// variables have exactly these values.
-	Invariant *Invariant `json:"invariant,omitempty"`
-	State     *State     `json:"state,omitempty"`
-	// Nth, when set, cuts as well where the Nth state of State's shape is entered
-	// since the workload started: numbers need not recur. The classes of Seen and
-	// HealAt are then read as if the cut had been at State.
-	Nth int `json:"nth,omitempty"`
-	// Or, when set, names other nodes to which the same may happen: the cut is at
-	// the first moment at which Invariant, read so, has State, read so, and all
-	// else of the scenario is read so, too. Which node leads, or hears of something
+	// Or, when set, names other nodes to which the same may happen: a step that waits for
+	// a state begins at the first moment at which its invariant, read so, has its state,
+	// read so, and all else of the scenario is read so, too. Which node leads, or hears of something
 	// first, is chance in many systems. Invariants that Observe lacks are left out.
 	Or []Renaming `json:"or,omitempty"`
 	// Substituted says that the nodes are those to which it happened in a run, in
 	// place of those of the scenario, which are among Or now. Earlier
 	// records call it "came".
 	Substituted bool `json:"substituted,omitempty"`
-	// Seen holds the classes that do not heal: while cut, the first message to
-	// or from Isolate whose class is not in Seen heals. Sorted.
-	Seen []Class `json:"seen,omitempty"`
-	// HealAt, when set, replaces Seen: only a message of this class heals.
-	HealAt *Class `json:"healAt,omitempty"`
-	// Never, when set, says that no message heals: the first run of a state and
-	// a node, which shows what classes there are. The cut ends at MaxCut.
-	Never bool `json:"never,omitempty"`
-
-	// CutAfter and HealAfter are the random triggers: offsets from the start
-	// of the workload.
-	CutAfter  time.Duration `json:"cutAfter,omitempty"`
-	HealAfter time.Duration `json:"healAfter,omitempty"`
-
-	// MaxCut heals at the latest this long after the cut.
-	MaxCut time.Duration `json:"maxCut,omitempty"`
-
-	// Faults are what is done to single messages, beside the cut if there is one.
-	// Where the turn of several comes at one packet, the first has it.
-	Faults []MessageFault `json:"faults,omitempty"`
 	// Script is the name of a scripted run's script, Repeat the command or test
 	// that plays it again.
 	Script string `json:"script,omitempty"`
@@ -96,21 +70,100 @@ func (s *Scenario) UnmarshalJSON(b []byte) error {
 	type plain Scenario
 	v := struct {
 		*plain
-		Came bool `json:"came"`
+		earlier
 	}{plain: (*plain)(s)}
 	err := json.Unmarshal(b, &v)
 	s.Substituted = s.Substituted || v.Came
+	if len(s.Steps) == 0 {
+		s.Steps = v.steps(s.Strategy)
+	}
 	return err
 }
 
-// Cuts says that the scenario asks for a cut.
-func (s *Scenario) Cuts() bool {
-	return s.Strategy == StrategyCoFI || s.Strategy == StrategyRandom
+// earlier are the fields of a Scenario before it had steps: at most one cut, and faults of
+// messages.
+type earlier struct {
+	Isolate   NodeID         `json:"isolate"`
+	Partition Partition      `json:"partition"`
+	Invariant *Invariant     `json:"invariant"`
+	State     *State         `json:"state"`
+	Nth       int            `json:"nth"`
+	Seen      []Class        `json:"seen"`
+	HealAt    *Class         `json:"healAt"`
+	Never     bool           `json:"never"`
+	CutAfter  time.Duration  `json:"cutAfter"`
+	HealAfter time.Duration  `json:"healAfter"`
+	MaxCut    time.Duration  `json:"maxCut"`
+	Faults    []MessageFault `json:"faults"`
+	Came      bool           `json:"came"`
 }
 
-// Faulty says that the scenario asks for a cut or for message faults: its run
-// takes the gate.
-func (s *Scenario) Faulty() bool { return s.Cuts() || len(s.Faults) > 0 }
+// steps are the message faults, at the places by which decisions and proofs name them, then
+// the cut.
+func (e *earlier) steps(st Strategy) []Step {
+	var out []Step
+	for i := range e.Faults {
+		out = append(out, Step{Do: Fault{Message: &e.Faults[i]}})
+	}
+	cut := Step{Do: Fault{Cut: &e.Partition, Isolate: e.Isolate}, Max: e.MaxCut}
+	switch {
+	case st == StrategyCoFI:
+		cut.When.State = &FaultCondition{State: e.State, Nth: e.Nth}
+		if e.Invariant != nil {
+			cut.When.State.Invariant = *e.Invariant
+		}
+		if cut.Until.Class = e.HealAt; e.HealAt == nil && !e.Never {
+			cut.Until.Unseen = &Unseen{Seen: e.Seen}
+		}
+	case st == StrategyRandom:
+		cut.When.At, cut.Until.At = e.CutAfter, e.HealAfter
+	case st != StrategyScripted || e.Partition.Shape == "": // a script's is known once it had cut
+		return out
+	}
+	return append(out, cut)
+}
+
+// Cut is the first step that cuts; the zero value: none does.
+func (s *Scenario) Cut() Step {
+	for _, st := range s.Steps {
+		if st.Do.Cut != nil {
+			return st
+		}
+	}
+	return Step{}
+}
+
+// Cuts says that the scenario asks for a cut.
+func (s *Scenario) Cuts() bool { return s.Cut().Do.Cut != nil }
+
+// Faulty says that the scenario asks for any fault: its run takes the gate.
+func (s *Scenario) Faulty() bool { return len(s.Steps) > 0 }
+
+// Messages says that the scenario asks for message faults.
+func (s *Scenario) Messages() bool {
+	return slices.ContainsFunc(s.Steps, func(st Step) bool { return st.Do.Message != nil })
+}
+
+// Fault is the message fault at a place among the steps, from 1; nil: there is none.
+func (s *Scenario) Fault(place int) *MessageFault {
+	if place < 1 || place > len(s.Steps) {
+		return nil
+	}
+	return s.Steps[place-1].Do.Message
+}
+
+// StepName names the cut of a step among a run's cuts (CutProof).
+func StepName(place int) string { return fmt.Sprintf("step %d", place) }
+
+// Waits is the first step that waits for a state; nil: none does.
+func (s *Scenario) Waits() *Step {
+	for i := range s.Steps {
+		if s.Steps[i].When.State != nil {
+			return &s.Steps[i]
+		}
+	}
+	return nil
+}
 
 // MetState is an inconsistent state that occurred during a run.
 type MetState struct {

@@ -54,8 +54,8 @@ const (
 	StepStuck  StepOutcome = "stuck"
 )
 
-// Step is one step of a script, entered in the event log when it is over.
-type Step struct {
+// ScriptStep is one step of a script, entered in the event log when it is over.
+type ScriptStep struct {
 	Num int    `json:"num"` // from 1
 	Do  string `json:"do"`  // verb: "cut", "heal", "crash", "op", "sleep", "await", "assert", …
 	// Text is the step as a person reads it, without times and results.
@@ -68,9 +68,9 @@ type Step struct {
 	Result string `json:"result,omitempty"`
 }
 
-// ScriptCut is one of the cuts of a scripted run, as it was resolved, with what
-// it did.
-type ScriptCut struct {
+// CutProof is one of the cuts of a scripted run or of a run with several, as it was
+// resolved, with what it did. Name is the script's, or "step" and the place of the step.
+type CutProof struct {
 	Name      string    `json:"name"`
 	Partition Partition `json:"partition"`
 	// Probes are netsplit's own packets that the cut dropped, those of other cuts'

@@ -161,7 +161,7 @@ type Evidence struct {
 	Faults []model.FaultProof `json:"faults,omitempty"`
 	// Cuts are those of a script, in the order in which they began; Proof then covers
 	// all of them.
-	Cuts []model.ScriptCut `json:"cuts,omitempty"`
+	Cuts []model.CutProof `json:"cuts,omitempty"`
 	// Lines is how many lines the run wrote to each file of the record; nil in records
 	// of versions that did not count. A file with another number is not whole.
 	Lines map[string]int `json:"lines,omitempty"`

@@ -62,9 +62,9 @@ type Cut struct {
 }
 
 // NewCut returns a partition that is not in force yet. Its id is higher than those of
-// all earlier cuts on this testbed.
+// all earlier cuts on this testbed, at the gate or not.
 func (b *Testbed) NewCut(p model.Partition) *Cut {
-	return &Cut{tb: b, id: cutID + b.ids.Add(1), partition: p, probes: map[model.Link]uint64{}}
+	return &Cut{tb: b, id: b.ids.Add(1), partition: p, probes: map[model.Link]uint64{}}
 }
 
 // Takes says why the testbed cannot cut a partition at line rate; nil: it can.

@@ -8,9 +8,9 @@ import (
 )
 
 // TestNoTwoCutsOfATestbedHaveOneID: a manual partition whose rules a switch may still have
-// and a script's cut are told apart, and neither is taken for the cut at the gate.
+// and a script's cut are told apart, and neither is taken for a cut at the gate.
 func TestNoTwoCutsOfATestbedHaveOneID(t *testing.T) {
-	b, last := &Testbed{}, uint32(cutID)
+	b, last := &Testbed{}, uint32(0)
 	for range 3 {
 		c := b.NewCut(model.Partition{})
 		if c.id <= last {

@@ -175,22 +175,20 @@ func (b *Testbed) Release(frame []byte, to model.NodeID) error { return b.fabric
 // fenceLimit is how long a switch may take to confirm a cut or a heal.
 const fenceLimit = 2 * time.Second
 
-// cutID is the id of a run's one cut at the gate in its rules' cookies; those at line
-// rate have higher ones.
-const cutID = 1
-
-// Cut puts the partition's drop rules behind the gate.
-func (b *Testbed) Cut(p model.Partition) error {
+// Cut puts the partition's drop rules behind the gate. The id in their cookies names them,
+// also where they are not confirmed.
+func (b *Testbed) Cut(p model.Partition) (id uint32, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), fenceLimit)
 	defer cancel()
-	return b.fabric.CutBehind(ctx, cutID, p)
+	id = b.ids.Add(1)
+	return id, b.fabric.CutBehind(ctx, id, p)
 }
 
 // Heal takes them away.
-func (b *Testbed) Heal() error {
+func (b *Testbed) Heal(id uint32) error {
 	ctx, cancel := context.WithTimeout(context.Background(), fenceLimit)
 	defer cancel()
-	return b.fabric.Heal(ctx, cutID)
+	return b.fabric.Heal(ctx, id)
 }
 
 // HostOf is the host that a hardware address belongs to, "" if none does.

@@ -38,7 +38,7 @@ type Testbed struct {
 	log    *slog.Logger
 	// standing holds the cuts that stand, by id: uint32, *Cut.
 	standing sync.Map
-	ids      atomic.Uint32 // of cuts so far, above cutID
+	ids      atomic.Uint32 // the last one of a cut
 	macs     map[model.NodeID]net.HardwareAddr
 	mirror   *tap.Reader
 	stop     context.CancelFunc // of the mirror reader of the run under way

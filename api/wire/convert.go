@@ -109,23 +109,7 @@ func fromProof(p *model.Proof) *Proof {
 }
 
 func fromScenario(s model.Scenario) Scenario {
-	out := Scenario{
-		ID: s.ID, Strategy: string(s.Strategy), Seed: s.Seed, Isolate: string(s.Isolate), HealAt: s.HealAt,
-		CutAfter: Duration(s.CutAfter), HealAfter: Duration(s.HealAfter), MaxCut: Duration(s.MaxCut), Why: s.Why,
-	}
-	if len(s.Faults) > 0 {
-		out.Faults = each(s.Faults, fromFault)
-	}
-	if len(s.Partition.Groups) > 0 {
-		p := fromPartition(s.Partition)
-		out.Partition = &p
-	}
-	if s.Invariant != nil {
-		out.Invariant = s.Invariant.String()
-	}
-	if s.State != nil {
-		out.State, out.Nth, out.Substituted = s.State, s.Nth, s.Substituted
-	}
+	out := Scenario{ID: s.ID, Strategy: string(s.Strategy), Seed: s.Seed, Steps: each(s.Steps, fromStep), Substituted: s.Substituted, Why: s.Why}
 	for _, r := range s.Or {
 		names := map[string]string{}
 		for n, m := range r {
@@ -160,6 +144,11 @@ func FromRun(r model.RunSummary) Run {
 	}
 	if len(r.Faults) > 0 {
 		out.Faults = each(r.Faults, fromFaultProof)
+	}
+	for _, st := range r.Result.Steps {
+		if st.Step >= 1 && st.Step <= len(r.Scenario.Steps) {
+			out.Steps = append(out.Steps, StepResult{Step: st.Step, Text: r.Scenario.Steps[st.Step-1].String(), By: st.By, Began: Duration(st.Began), EndedBy: st.EndedBy, Ended: Duration(st.Ended)})
+		}
 	}
 	if d := r.GateDelay; d != nil {
 		out.GateDelay = &Delay{Count: d.Count, P50: Duration(d.P50), P99: Duration(d.P99), Max: Duration(d.Max)}

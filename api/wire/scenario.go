@@ -8,12 +8,65 @@ import (
 	"netsplit/model"
 )
 
-// ScenarioSpec is what a run is to do, in place of a search: what is done to
-// single messages, and a cut. At least one of them.
+// ScenarioSpec is what a run is to do, in place of a search: a list of steps. Files of before
+// there were steps have faults and a cut instead, which are read as steps.
 type ScenarioSpec struct {
-	Faults []MessageFault `json:"faults,omitempty" maxItems:"32" doc:"Faults of single messages. If several select one packet, the first acts"`
-	Cut    *CutSpec       `json:"cut,omitempty" doc:"Absent: no cut"`
+	Steps  []Step         `json:"steps,omitempty" maxItems:"32" doc:"The faults of the run. If message faults of several select one packet, the first acts"`
 	Seed   uint64         `json:"seed,omitempty" doc:"Seed of every run; 0 or absent: each run has its own"`
+	Faults []MessageFault `json:"faults,omitempty" maxItems:"32" doc:"Instead of steps: faults of single messages, each a step from the start of the workload"`
+	Cut    *CutSpec       `json:"cut,omitempty" doc:"Instead of steps, with or without faults: one cut, the step behind them"`
+}
+
+// Step is one fault: when it begins, what it does, and until when. It ends with the
+// workload at the latest.
+type Step struct {
+	When  *When  `json:"when,omitempty" doc:"Absent: as the workload starts"`
+	Do    Do     `json:"do" doc:"A cut (cut or isolate) or a message fault"`
+	Until *Until `json:"until,omitempty" doc:"Absent: until max"`
+	Max   Span   `json:"max,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"End it after this long at the latest; absent: a cut as the target file says (max_cut), unless until is a time"`
+}
+
+// When is the moment at which a step begins: it follows, then its times pass, and then it comes
+// at the state or message, if it has one.
+type When struct {
+	Follows string          `json:"follows,omitempty" enum:"begin,end" doc:"Wait until the step before has begun, or ended. A message fault has begun once it acted, and ended once it will act no more. Absent: from the start of the workload"`
+	At      Duration        `json:"at,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"This long after the start of the workload"`
+	After   Duration        `json:"after,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"This long after what it follows" example:"2s"`
+	State   *FaultCondition `json:"state,omitempty" doc:"When an invariant is violated"`
+	Message *MessageTrigger `json:"message,omitempty" doc:"When a message wants to cross, or is delivered"`
+}
+
+// Until is the moment at which a step ends: its times pass, and then it comes at the message, if
+// it has one. A message that crosses the cut that it ends is the first to pass.
+type Until struct {
+	At      Duration        `json:"at,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"This long after the start of the workload"`
+	After   Duration        `json:"after,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"This long after the step began" example:"2s"`
+	Message *MessageTrigger `json:"message,omitempty" doc:"At a message, counted from the beginning of the step"`
+	Class   *model.Class    `json:"class,omitempty" doc:"Of a cut at a state: at a message of this class, to or from the host it isolates"`
+	Unseen  *Unseen         `json:"unseen,omitempty" doc:"Of a cut at a state: at a message of a class that is not listed"`
+}
+
+// Unseen is the first message of a class that is not in seen.
+type Unseen struct {
+	Seen []model.Class `json:"seen,omitempty" doc:"Absent: any message"`
+}
+
+// MessageTrigger is a message at which a step begins or ends.
+type MessageTrigger struct {
+	Type string `json:"type" minLength:"1" maxLength:"500" doc:"Message type as runs show it; * is any text" example:"text G*"`
+	From string `json:"from,omitempty" maxLength:"63" doc:"Sending host, or a role: the host that has it when the message is held; absent: any"`
+	To   string `json:"to,omitempty" maxLength:"63" doc:"Receiving host, or a role; absent: any"`
+	Nth  int    `json:"nth,omitempty" minimum:"0" doc:"The nth that matches, from 1; absent: the first"`
+	Side string `json:"side,omitempty" enum:"send,receive" doc:"In when. send: before it passes, so that the step acts on it too; receive: behind it, once it has passed. Absent: send"`
+}
+
+// Do is what a step does.
+type Do struct {
+	Isolate string `json:"isolate,omitempty" maxLength:"63" doc:"Host to cut off from the other nodes, and from clients if the target says so"`
+	// What becomes of packets that want to cross to or from the isolated host.
+	Effect  string        `json:"effect,omitempty" enum:"drop,reset" default:"drop"`
+	Cut     *Partition    `json:"cut,omitempty" doc:"Instead of isolate: the partition to put in force"`
+	Message *MessageFault `json:"message,omitempty" doc:"Instead of a cut: act on the messages that match, while the step lasts"`
 }
 
 // MessageFault does something to single messages.
@@ -68,49 +121,105 @@ func (s *ScenarioSpec) Model() (*model.Scenario, error) {
 	if s == nil {
 		return nil, nil
 	}
-	out := &model.Scenario{Strategy: model.StrategyMessages, Seed: s.Seed}
-	for _, f := range s.Faults {
-		m := model.MessageFault{
-			Kind: model.FaultKind(f.Kind), After: time.Duration(f.After), Nth: f.Nth, Every: f.Every, Times: f.Times,
-			Match: model.MessageMatch{Type: f.Match.Type, From: model.NodeID(f.Match.From), To: model.NodeID(f.Match.To)},
-			For:   time.Duration(f.For), Copies: f.Copies, Gap: time.Duration(f.Gap), Behind: f.Behind, Limit: time.Duration(f.Limit),
-			Lose: model.Loss(f.Lose), Again: f.Again,
+	out := &model.Scenario{Strategy: model.StrategySteps, Seed: s.Seed}
+	steps := s.Steps
+	if len(s.Faults) > 0 || s.Cut != nil {
+		if len(steps) > 0 {
+			return nil, fmt.Errorf("%w: scenario: steps say all: leave out faults and cut", model.ErrInvalid)
 		}
-		var err error
-		if m.While, err = f.While.model(); err != nil {
-			return nil, err
+		for i := range s.Faults {
+			steps = append(steps, Step{Do: Do{Message: &s.Faults[i]}})
 		}
-		out.Faults = append(out.Faults, m)
+		if s.Cut != nil {
+			st, err := s.Cut.step()
+			if err != nil {
+				return nil, err
+			}
+			steps = append(steps, st)
+		}
 	}
-	c := s.Cut
-	if c == nil {
-		return out, nil
-	}
-	out.Isolate, out.MaxCut = model.NodeID(c.Isolate), time.Duration(c.AtMost)
-	if c.Partition != nil {
-		out.Partition = PartitionSpec{Partition: *c.Partition}.Model().Partition
-	}
-	if c.Effect != "" {
-		out.Partition.Effect = model.Effect(c.Effect)
-	}
-	when, err := c.When.model()
-	if err != nil {
-		return nil, err
-	}
-	if when == nil {
-		out.Strategy, out.CutAfter = model.StrategyRandom, time.Duration(c.After)
-		return out, nil
-	}
-	if c.After != 0 {
-		return nil, fmt.Errorf("%w: a cut starts either at a state (when) or after a time (after): leave out one of them", model.ErrInvalid)
-	}
-	out.Strategy, out.Invariant, out.State, out.Nth = model.StrategyCoFI, &when.Invariant, when.State, when.Nth
-	if h := c.HealAt; h != nil {
-		out.HealAt = h
-	} else {
-		out.Never = true
+	for i := range steps {
+		st, err := steps[i].model()
+		if err != nil {
+			return nil, fmt.Errorf("%w: scenario: step %d: %w", model.ErrInvalid, i+1, err)
+		}
+		out.Steps = append(out.Steps, st)
 	}
 	return out, nil
+}
+
+// step is the cut as a step.
+func (c *CutSpec) step() (Step, error) {
+	st := Step{Do: Do{Isolate: c.Isolate, Effect: c.Effect, Cut: c.Partition}, Max: c.AtMost}
+	switch {
+	case c.When == nil:
+		st.When = &When{At: c.After}
+	case c.After != 0:
+		return st, fmt.Errorf("%w: a cut starts either at a state (when) or after a time (after): leave out one of them", model.ErrInvalid)
+	case c.When.State == nil:
+		return st, fmt.Errorf("%w: scenario: the cut waits for %s but names no inconsistent state of it: write two values that differ", model.ErrInvalid, c.When.Invariant)
+	default:
+		st.When = &When{State: c.When}
+		if c.HealAt != nil {
+			st.Until = &Until{Class: c.HealAt}
+		}
+	}
+	return st, nil
+}
+
+func (s *Step) model() (out model.Step, err error) {
+	out.Max = time.Duration(s.Max)
+	if w := s.When; w != nil {
+		out.When = model.Trigger{Follows: model.Follows(w.Follows), At: time.Duration(w.At), After: time.Duration(w.After), Message: w.Message.model()}
+		if out.When.State, err = w.State.model(); err != nil {
+			return out, err
+		}
+	}
+	if u := s.Until; u != nil {
+		out.Until = model.Trigger{At: time.Duration(u.At), After: time.Duration(u.After), Message: u.Message.model(), Class: u.Class}
+		if u.Unseen != nil {
+			out.Until.Unseen = &model.Unseen{Seen: u.Unseen.Seen}
+		}
+	}
+	out.Do.Isolate = model.NodeID(s.Do.Isolate)
+	if s.Do.Cut != nil || s.Do.Isolate != "" || s.Do.Effect != "" {
+		p := model.Partition{}
+		if s.Do.Cut != nil {
+			p = PartitionSpec{Partition: *s.Do.Cut}.Model().Partition
+		}
+		if s.Do.Effect != "" {
+			p.Effect = model.Effect(s.Do.Effect)
+		}
+		out.Do.Cut = &p
+	}
+	if s.Do.Message != nil {
+		out.Do.Message, err = s.Do.Message.model()
+	}
+	return out, err
+}
+
+func (f *MessageFault) model() (*model.MessageFault, error) {
+	m := &model.MessageFault{
+		Kind: model.FaultKind(f.Kind), After: time.Duration(f.After), Nth: f.Nth, Every: f.Every, Times: f.Times,
+		Match: f.Match.model(),
+		For:   time.Duration(f.For), Copies: f.Copies, Gap: time.Duration(f.Gap), Behind: f.Behind, Limit: time.Duration(f.Limit),
+		Lose: model.Loss(f.Lose), Again: f.Again,
+	}
+	var err error
+	m.While, err = f.While.model()
+	return m, err
+}
+
+// model has hosts where there may be roles: who knows them tells.
+func (m MessageMatch) model() model.MessageMatch {
+	return model.MessageMatch{Type: m.Type, From: model.NodeID(m.From), To: model.NodeID(m.To)}
+}
+
+func (t *MessageTrigger) model() *model.MessageTrigger {
+	if t == nil {
+		return nil
+	}
+	return &model.MessageTrigger{Match: MessageMatch{t.Type, t.From, t.To}.model(), Nth: t.Nth, Side: model.Side(t.Side)}
 }
 
 func (c *FaultCondition) model() (*model.FaultCondition, error) {
@@ -139,29 +248,59 @@ func fromCondition(c *model.FaultCondition) *FaultCondition {
 	return &FaultCondition{Invariant: c.Invariant.String(), Nth: c.Nth, State: c.State}
 }
 
+func fromMatch(m model.MessageMatch) MessageMatch {
+	return MessageMatch{Type: m.Type, From: cmp.Or(m.FromRole, string(m.From)), To: cmp.Or(m.ToRole, string(m.To))}
+}
+
+func fromMessageTrigger(t *model.MessageTrigger) *MessageTrigger {
+	if t == nil {
+		return nil
+	}
+	m := fromMatch(t.Match)
+	return &MessageTrigger{Type: m.Type, From: m.From, To: m.To, Nth: t.Nth, Side: string(t.Side)}
+}
+
 func fromFault(f model.MessageFault) MessageFault {
 	return MessageFault{
-		Kind: string(f.Kind), Match: MessageMatch{Type: f.Match.Type, From: cmp.Or(f.Match.FromRole, string(f.Match.From)), To: cmp.Or(f.Match.ToRole, string(f.Match.To))},
+		Kind: string(f.Kind), Match: fromMatch(f.Match),
 		While: fromCondition(f.While), After: Duration(f.After), Nth: f.Nth, Every: f.Every, Times: f.Times, For: Span(f.For), Copies: f.Copies, Gap: Duration(f.Gap),
 		Behind: f.Behind, Limit: Span(f.Limit), Lose: string(f.Lose), Again: f.Again,
 	}
+}
+
+func fromStep(s model.Step) Step {
+	out := Step{Max: Span(s.Max)}
+	if w := s.When; w != (model.Trigger{}) {
+		out.When = &When{Follows: string(w.Follows), At: Duration(w.At), After: Duration(w.After), State: fromCondition(w.State), Message: fromMessageTrigger(w.Message)}
+	}
+	if u := s.Until; u != (model.Trigger{}) {
+		out.Until = &Until{At: Duration(u.At), After: Duration(u.After), Message: fromMessageTrigger(u.Message), Class: u.Class}
+		if u.Unseen != nil {
+			out.Until.Unseen = &Unseen{Seen: u.Unseen.Seen}
+		}
+	}
+	out.Do.Isolate = string(s.Do.Isolate)
+	if p := s.Do.Cut; p != nil {
+		switch {
+		case p.Shape != "":
+			cut := fromPartition(*p)
+			out.Do.Cut = &cut
+		default:
+			out.Do.Effect = string(p.Effect)
+		}
+	}
+	if m := s.Do.Message; m != nil {
+		f := fromFault(*m)
+		out.Do.Message = &f
+	}
+	return out
 }
 
 func fromScenarioSpec(s *model.Scenario) *ScenarioSpec {
 	if s == nil {
 		return nil
 	}
-	out := &ScenarioSpec{Faults: each(s.Faults, fromFault), Seed: s.Seed}
-	if !s.Cuts() {
-		return out
-	}
-	p := fromPartition(s.Partition)
-	c := &CutSpec{Isolate: string(s.Isolate), Partition: &p, HealAt: s.HealAt, After: Duration(s.CutAfter), AtMost: Span(s.MaxCut)}
-	if s.Invariant != nil {
-		c.When = fromCondition(&model.FaultCondition{Invariant: *s.Invariant, State: s.State, Nth: s.Nth})
-	}
-	out.Cut = c
-	return out
+	return &ScenarioSpec{Steps: each(s.Steps, fromStep), Seed: s.Seed}
 }
 
 // FaultProof says what a message fault of a run really did.

@@ -34,8 +34,30 @@ func TestAScenarioGoesThereAndBack(t *testing.T) {
 		}
 		back := fromScenarioSpec(want)
 		got, err := back.Model()
-		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()) + cmp.Diff([]MessageFault{all}, back.Faults); err != nil || diff != "" {
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()) + cmp.Diff(&all, back.Steps[0].Do.Message); err != nil || diff != "" {
 			t.Errorf("%v\n%s", err, diff)
 		}
+	}
+	trigger := &MessageTrigger{Type: "A", From: "n1", To: "n2", Nth: 2, Side: "receive"}
+	step := Step{Do: Do{Isolate: "n3", Effect: "reset", Cut: &Partition{Shape: "partial", Groups: [][]string{{"n1"}, {"n2"}}}, Message: &all}, Max: Span(s),
+		When:  &When{Follows: "end", At: s, After: 2 * s, State: while, Message: trigger},
+		Until: &Until{At: 3 * s, After: 4 * s, Message: trigger, Class: &model.Class{Type: "A"}, Unseen: &Unseen{Seen: []model.Class{{Type: "B"}}}}}
+	for _, part := range []any{step, step.Do, *step.When, *step.Until, *trigger} {
+		for i, v := 0, reflect.ValueOf(part); i < v.NumField(); i++ {
+			if v.Field(i).IsZero() {
+				t.Errorf("%s.%s is not tried", v.Type().Name(), v.Type().Field(i).Name)
+			}
+		}
+	}
+	want, err := (&ScenarioSpec{Steps: []Step{step}}).Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := fromScenarioSpec(want).Model()
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	if _, err := (&ScenarioSpec{Steps: []Step{step}, Faults: []MessageFault{all}}).Model(); err == nil {
+		t.Error("steps and faults at once")
 	}
 }

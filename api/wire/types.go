@@ -48,7 +48,7 @@ func (s *Span) UnmarshalText(b []byte) error {
 type CampaignSpec struct {
 	Target    string            `json:"target,omitempty" maxLength:"1024" doc:"Name of a target that comes with netsplit or was uploaded (see /v1/targets), with @ and a release of its software if needed; never a path; absent for a replay" example:"redis-sentinel"`
 	Replay    string            `json:"replay,omitempty" pattern:"^[a-z0-9-]{1,128}$" doc:"Id of a run: repeat its scenario, runs times, on the same target"`
-	Strategy  string            `json:"strategy,omitempty" enum:"cofi,random,clean,messages,scripted" default:"cofi" doc:"How scenarios are chosen. With a scenario it follows from that; messages: without a cut. scripted marks plays of netsplit script run; it cannot be requested"`
+	Strategy  string            `json:"strategy,omitempty" enum:"cofi,random,clean,steps,scripted" default:"cofi" doc:"How scenarios are chosen. steps: by the given scenario. scripted marks plays of netsplit script run; it cannot be requested"`
 	Scenario  *ScenarioSpec     `json:"scenario,omitempty" doc:"What each of runs runs does, instead of a search"`
 	Seed      uint64            `json:"seed,omitempty" doc:"Drives every random choice; 0 or absent: the daemon chooses and records one"`
 	Labs      int               `json:"labs,omitempty" minimum:"1" maximum:"64" default:"1" doc:"Labs used at once"`
@@ -193,19 +193,20 @@ type Scenario struct {
 	ID          string              `json:"id"`
 	Strategy    string              `json:"strategy"`
 	Seed        uint64              `json:"seed"`
-	Isolate     string              `json:"isolate,omitempty"`
-	Partition   *Partition          `json:"partition,omitempty"`
-	Invariant   string              `json:"invariant,omitempty" doc:"The invariant whose violation triggers the cut, as text"`
-	State       *model.State        `json:"state,omitempty" doc:"Cut when the invariant's variables have these values"`
-	Or          []map[string]string `json:"or,omitempty" doc:"Also cut if the same state occurs with other nodes: each entry gives, for nodes by name, the names of others"`
+	Steps       []Step              `json:"steps" doc:"Its faults. Decisions and proofs name them by their places, from 1"`
+	Or          []map[string]string `json:"or,omitempty" doc:"A step also begins if its state occurs with other nodes: each entry gives, for nodes by name, the names of others"`
 	Substituted bool                `json:"substituted,omitempty" doc:"The nodes on which the state occurred; in holds those of the scenario"`
-	Nth         int                 `json:"nth,omitempty" doc:"Also cut at the nth state that differs in numbers only, in the same order"`
-	HealAt      *model.Class        `json:"healAt,omitempty" doc:"Only a message of this class heals"`
-	Faults      []MessageFault      `json:"faults,omitempty" doc:"Planned faults of single messages"`
-	CutAfter    Duration            `json:"cutAfter,omitempty"`
-	HealAfter   Duration            `json:"healAfter,omitempty"`
-	MaxCut      Duration            `json:"maxCut,omitempty"`
 	Why         string              `json:"why,omitempty"`
+}
+
+// StepResult says how a step of a scenario went. Times count from the start of the run.
+type StepResult struct {
+	Step    int      `json:"step" doc:"Its place, from 1"`
+	Text    string   `json:"text" doc:"What it was to do, in words"`
+	By      string   `json:"by,omitempty" doc:"Why it began; absent: it never did. A message fault begins when it first acts"`
+	Began   Duration `json:"began,omitempty"`
+	EndedBy string   `json:"endedBy,omitempty" doc:"Why a cut ended"`
+	Ended   Duration `json:"ended,omitempty"`
 }
 
 // Cost says where the wall time of a run went.
@@ -242,6 +243,7 @@ type Run struct {
 	Verdict   Verdict        `json:"verdict"`
 	Proof     *Proof         `json:"proof,omitempty" doc:"Absent: no cut"`
 	Faults    []FaultProof   `json:"faults,omitempty" doc:"What each message fault of the scenario did"`
+	Steps     []StepResult   `json:"steps,omitempty" doc:"How each step of the scenario went; none for runs of earlier versions"`
 	Reached   bool           `json:"reached" doc:"The cut took place"`
 	CutState  *model.State   `json:"cutState,omitempty" doc:"State at which a cofi run cut"`
 	HealClass *model.Class   `json:"healClass,omitempty"`

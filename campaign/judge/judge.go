@@ -57,7 +57,7 @@ func caller() string {
 func (f *runFiles) checkRecord() check.Record {
 	ev := &f.evidence
 	rec := check.Record{
-		Cuts:   ev.Cuts,
+		Cuts: ev.Cuts, Results: ev.Result.Steps,
 		Target: &f.target, Scenario: f.meta.Scenario, CutReached: ev.Result.Reached, Proof: ev.Proof,
 		Faults: ev.Faults, WorkloadHung: ev.Hung, Incomplete: slices.Concat(ev.Incomplete, f.torn), Unread: ev.Unread,
 		Bounds: ev.Bounds, Recovery: ev.Recovery, Looks: ev.Looks, Exits: ev.Exits, History: f.history, LogLines: f.logLines,
@@ -86,8 +86,11 @@ func (f *runFiles) summary(v model.Verdict) model.RunSummary {
 		Probes: ev.Probes, Starved: ev.Starved, Release: f.target.Release, TargetVersion: ev.Version}
 	sum.Result.Verdict = v
 	sum.Sightings = sightings(f.events)
-	if len(ev.Cuts) > 0 {
-		sum.Scenario.Partition = ev.Cuts[0].Partition // known only once the script had cut
+	if f.meta.Scenario.Strategy == model.StrategyScripted { // known only once the script had cut
+		sum.Scenario.Steps = slices.Clone(sum.Scenario.Steps)
+		for _, c := range ev.Cuts {
+			sum.Scenario.Steps = append(sum.Scenario.Steps, model.Step{Do: model.Fault{Cut: &c.Partition}})
+		}
 	}
 	return sum
 }

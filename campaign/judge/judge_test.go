@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"netsplit/explorer/check"
+	"netsplit/internal/onecut"
 	"netsplit/model"
 	"netsplit/record"
 	"netsplit/record/rundir"
@@ -28,14 +29,15 @@ func TestARunIsJudgedByTheNodesItCameAboutTo(t *testing.T) {
 	}
 	inv := equal("n1", "n2")
 	nodes := []model.NodeID{"n1", "n2", "n3"}
-	requested := model.Scenario{Strategy: model.StrategyCoFI, Isolate: "n1", Partition: model.Isolate("n1", nodes, model.Drop), Invariant: &inv,
-		State: &model.State{A: "n1", B: "n2"}, Observe: []model.Invariant{inv, equal("n2", "n3")}, Or: []model.Renaming{{"n1": "n3", "n3": "n1"}}}
+	requested := onecut.Scenario{Strategy: model.StrategyCoFI, Isolate: "n1", Partition: model.Isolate("n1", nodes, model.Drop), Invariant: &inv,
+		State: &model.State{A: "n1", B: "n2"}, Observe: []model.Invariant{inv, equal("n2", "n3")}, Or: []model.Renaming{{"n1": "n3", "n3": "n1"}}}.Model()
 	dir := written(t, model.RunMeta{Run: "r1", Scenario: requested}, record.Evidence{Result: model.RunResult{Reached: true, Or: requested.Or[0]}}, "")
 	f, err := readRun(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for of, sc := range map[string]model.Scenario{"checks": f.checkRecord().Scenario, "summary": f.summary(model.Verdict{}).Scenario} {
+	for of, m := range map[string]model.Scenario{"checks": f.checkRecord().Scenario, "summary": f.summary(model.Verdict{}).Scenario} {
+		sc := onecut.Of(m)
 		if sc.Isolate != "n3" || sc.Invariant.ID != "n2n3" || *sc.State != (model.State{A: "n2", B: "n3"}) || sc.Partition.Groups[0][0] != "n3" {
 			t.Errorf("the %s have %s of %s, isolating %s by %s", of, sc.State, sc.Invariant, sc.Isolate, sc.Partition)
 		}
@@ -89,8 +91,8 @@ func TestAScriptsFaultsAreJudged(t *testing.T) {
 	if v.Value != model.VerdictVacuous || v.Reason != "message fault 2 (delay by 5ns: B leader>*, number 1) never met its message" {
 		t.Errorf("%+v", v)
 	}
-	if sc := f.summary(v).Scenario; len(sc.Faults) != 2 || sc.Faults[0].Kind != model.FaultLose {
-		t.Errorf("the summary has %+v", sc.Faults)
+	if sc := f.summary(v).Scenario; len(sc.Steps) != 2 || sc.Fault(1).Kind != model.FaultLose {
+		t.Errorf("the summary has %+v", sc.Steps)
 	}
 }
 

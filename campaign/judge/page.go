@@ -16,7 +16,7 @@ func writePage(dir string, f *runFiles, in report.Input) error {
 	for _, v := range f.target.Variables {
 		in.MaxAge[v.Name] = v.MaxAge
 	}
-	in.Events, in.Decisions = f.events, f.decisions
+	in.Events, in.Decisions, in.Cuts = f.events, f.decisions, f.evidence.Cuts
 	in.History, in.Recovery, in.Exits, in.LogLines, in.Ports = f.history, f.evidence.Recovery, f.evidence.Exits, f.logLines, f.evidence.Ports
 	in.Incomplete, in.Known = slices.Concat(f.evidence.Incomplete, f.evidence.Unread), f.target.Known
 	return rundir.WriteFile(filepath.Join(dir, rundir.ReportFile), func(w io.Writer) error { return report.Write(w, in) })

@@ -47,7 +47,7 @@ func readRun(dir string) (*runFiles, error) {
 	f.decisions = readLines[model.Decision](f, dir, rundir.DecisionsFile, &errs)
 	for _, e := range f.events { // known only once a script had begun them
 		if e.Kind == model.EventFault && e.Fault.Begin != nil {
-			f.meta.Scenario.Faults = append(f.meta.Scenario.Faults, *e.Fault.Begin)
+			f.meta.Scenario.Steps = append(f.meta.Scenario.Steps, model.Step{Do: model.Fault{Message: e.Fault.Begin}})
 		}
 	}
 	f.history = readLines[record.Entry](f, dir, rundir.HistoryFile, &errs)

@@ -68,8 +68,10 @@ func (s *session) keepPanic(doing string, host model.NodeID, frame []byte, p any
 // open lets go all that the session still holds: the packet that was being decided,
 // where that was not done, and those that faults kept. The caller holds mu.
 func (s *session) open() {
-	if s.isCut {
-		s.heal(s.now(), model.Decision{Heal: true, Reason: model.ReasonBroken})
+	for _, c := range s.gateCuts {
+		if c.on {
+			s.heal(model.Decision{Heal: true, Step: c.step, Reason: model.ReasonBroken})
+		}
 	}
 	for _, h := range s.holding {
 		switch {

@@ -89,7 +89,9 @@ func TestPanicHeals(t *testing.T) {
 	if err := <-ended; err == nil {
 		t.Error("the run goes on")
 	}
-	<-s.healed
+	if s.cutting() {
+		t.Error("it is cut still")
+	}
 	s.lifted.Wait()
 	if got := gate.released[2:]; !slices.Equal(got, []string{": FUZZ\xff", ": G n1=LEFT n2=NORMAL n3=NORMAL"}) { // to where their addresses say
 		t.Errorf("released %q", got)

@@ -38,7 +38,7 @@ var _ cut = (*testbed.Cut)(nil)
 type scriptCut struct {
 	cut     cut
 	inForce time.Time
-	model.ScriptCut
+	model.CutProof
 }
 
 // decided enters a cut or a heal, so that the report draws it.
@@ -63,20 +63,20 @@ func (l *Live) rejoin(name string) {
 
 // Cut puts a partition in force and returns once it is proved that nothing
 // passes. Who has a role is looked up now. The name is free again after Heal.
-func (l *Live) Cut(ctx context.Context, name string, p model.Partition) (model.ScriptCut, error) {
+func (l *Live) Cut(ctx context.Context, name string, p model.Partition) (model.CutProof, error) {
 	if slices.ContainsFunc(l.cuts, func(c *scriptCut) bool { return c.Name == name }) {
-		return model.ScriptCut{}, fmt.Errorf("a cut named %q is in force: heal it first, or take another name", name)
+		return model.CutProof{}, fmt.Errorf("a cut named %q is in force: heal it first, or take another name", name)
 	}
 	where := flowrules.WhereOn(&l.r.c.Testbed.Testbed, func(role string) (model.Holders, error) { return l.r.procs.Holders(ctx, role) })
 	where.Hosts = l.Hosts()
 	p, err := flowrules.Resolve(p, where)
 	if err != nil {
-		return model.ScriptCut{}, err
+		return model.CutProof{}, err
 	}
 	if err := l.r.c.Testbed.Takes(p); err != nil {
-		return model.ScriptCut{}, err
+		return model.CutProof{}, err
 	}
-	c := &scriptCut{cut: l.r.c.Testbed.NewCut(p), ScriptCut: model.ScriptCut{Name: name, Partition: p}}
+	c := &scriptCut{cut: l.r.c.Testbed.NewCut(p), CutProof: model.CutProof{Name: name, Partition: p}}
 	c.Proof.Links = p.Links()
 	c.Proof.CutAt = l.decided(model.Decision{Cut: true}, func(s *session, at time.Duration) { s.enterCut(at, name, &p, "the script cuts %s: %s", name, p) })
 	m := l.r.c.Metrics
@@ -85,14 +85,14 @@ func (l *Live) Cut(ctx context.Context, name string, p model.Partition) (model.S
 		hctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
 		defer cancel()
 		defer l.rejoin(name)
-		return model.ScriptCut{}, errors.Join(fmt.Errorf("the switch did not take the cut: %w", err), c.cut.Remove(hctx))
+		return model.CutProof{}, errors.Join(fmt.Errorf("the switch did not take the cut: %w", err), c.cut.Remove(hctx))
 	}
 	m.CutStarted(p.Shape, c.Proof.Links)
 	l.cuts = append(l.cuts, c)
 	l.r.rec.Append(rundir.RulesFile, map[string]any{"t": c.Proof.CutAt, "what": "drop rules confirmed", "cut": name, "partition": p})
 	at, err := c.cut.Prove(ctx)
 	if err != nil {
-		return c.ScriptCut, fmt.Errorf("the cut is not proved to be in force: %w", err)
+		return c.CutProof, fmt.Errorf("the cut is not proved to be in force: %w", err)
 	}
 	s := l.r.s
 	s.mu.Lock()
@@ -101,19 +101,19 @@ func (l *Live) Cut(ctx context.Context, name string, p model.Partition) (model.S
 	c.inForce, c.Proof.InForceAt = at, at.Sub(s.start)
 	s.rec.Append(rundir.RulesFile, map[string]any{"t": c.Proof.InForceAt, "what": "nothing passes any more", "cut": name})
 	s.carryOut(s.now(), nil, s.event(s.now(), model.Event{Kind: model.EventInForce}))
-	return c.ScriptCut, nil
+	return c.CutProof, nil
 }
 
 // Heal lifts a cut by its name, counts what it did, and returns once packets
 // pass again. What is cut by meters heals at one moment, as by hand.
-func (l *Live) Heal(ctx context.Context, name string) (model.ScriptCut, error) {
+func (l *Live) Heal(ctx context.Context, name string) (model.CutProof, error) {
 	i := slices.IndexFunc(l.cuts, func(c *scriptCut) bool { return c.Name == name })
 	if i < 0 {
 		var names []string
 		for _, c := range l.cuts {
 			names = append(names, c.Name)
 		}
-		return model.ScriptCut{}, fmt.Errorf("no cut named %q is in force: there are %s", name, strings.Join(append(names, "no others"), ", "))
+		return model.CutProof{}, fmt.Errorf("no cut named %q is in force: there are %s", name, strings.Join(append(names, "no others"), ", "))
 	}
 	c := l.cuts[i]
 	l.cuts = slices.Delete(l.cuts, i, i+1)
@@ -134,9 +134,9 @@ func (l *Live) Heal(ctx context.Context, name string) (model.ScriptCut, error) {
 	}
 	l.r.c.Metrics.CutEnded(model.ReasonScript, c.Proof.Links)
 	l.r.rec.Append(rundir.RulesFile, map[string]any{"t": l.Now(), "what": "healed", "cut": name, "proof": c.Proof})
-	l.done = append(l.done, c.ScriptCut)
-	slices.SortFunc(l.done, func(a, b model.ScriptCut) int { return int(a.Proof.CutAt - b.Proof.CutAt) })
-	return c.ScriptCut, errors.Join(counted, err)
+	l.done = append(l.done, c.CutProof)
+	slices.SortFunc(l.done, func(a, b model.CutProof) int { return int(a.Proof.CutAt - b.Proof.CutAt) })
+	return c.CutProof, errors.Join(counted, err)
 }
 
 // count books what wanted to cross and what leaked, before the rules and their
@@ -178,13 +178,14 @@ func (l *Live) count(ctx context.Context, c *scriptCut) error {
 	return nil
 }
 
-func mergeProofs(cuts []model.ScriptCut) *model.Proof {
+func mergeProofs(cuts []model.CutProof) *model.Proof {
 	all := cuts[0].Proof
 	all.Links, all.PerLink = slices.Clone(all.Links), slices.Clone(all.PerLink)
 	for _, c := range cuts[1:] {
 		p := c.Proof
 		all.HealAt, all.HealedAt = max(all.HealAt, p.HealAt), max(all.HealedAt, p.HealedAt)
 		all.Wanted, all.Dropped, all.Leaked = all.Wanted+p.Wanted, all.Dropped+p.Dropped, all.Leaked+p.Leaked
+		all.ResetConns += p.ResetConns
 		all.LeakKnown = all.LeakKnown && p.LeakKnown
 		for _, l := range p.Links {
 			if !slices.Contains(all.Links, l) {

@@ -21,13 +21,15 @@ func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 		return
 	}
 	s.look()
-	res := s.engine.Result()
+	res, cuts := s.engine.Result(), s.gateCuts // none begins any more
 	s.mu.Unlock()
 	ev.Ports = r.portsRead(ctx, r.before)
-	if res.Reached {
-		<-s.inForce
-		s.lifted.Wait()
-		r.countLeaks(ctx)
+	for _, c := range cuts {
+		<-c.confirmed
+	}
+	s.lifted.Wait()
+	for _, c := range cuts {
+		r.countLeaks(ctx, c)
 	}
 	if len(res.Faults) > 0 {
 		r.proveFaults(ctx)
@@ -43,19 +45,22 @@ func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 	s.written()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if res.Reached {
-		p := s.proof
-		p.PerLink = s.linkProofs()
-		ev.Proof = &p
+	for _, c := range cuts {
+		ev.Cuts = append(ev.Cuts, c.result())
 	}
 	if n := len(s.faults.kept); n > 0 {
 		s.incomplete = append(s.incomplete, fmt.Sprintf("%d packets that message faults held were never released", n))
 	}
 	ev.Faults = s.faultProofs(res.Faults)
 	ev.Result = res.RunResult(r.c.Scenario.ID, model.Verdict{})
-	if r.live != nil && len(r.live.done) > 0 {
+	if r.live != nil {
 		ev.Cuts = r.live.done
+	}
+	if len(ev.Cuts) > 0 {
 		ev.Proof, ev.Result.Reached = mergeProofs(ev.Cuts), true
+	}
+	if r.live == nil && len(ev.Cuts) == 1 { // Proof says it all
+		ev.Cuts = nil
 	}
 	s.report(ev)
 	ev.Sources = r.probes.result()
@@ -97,14 +102,14 @@ func leakWindow(p model.Proof) (from, to time.Duration, known bool) {
 	return p.InForceAt, p.HealAt, true
 }
 
-// countLeaks asks every receiving host what arrived over the cut while it was
+// countLeaks asks every receiving host what arrived over a cut while it was
 // in force, and when the first packet arrived after the heal.
-func (r *run) countLeaks(ctx context.Context) {
+func (r *run) countLeaks(ctx context.Context, c *gateCut) {
 	s := r.s
 	s.mu.Lock()
-	inForce, healAt, known := leakWindow(s.proof)
+	inForce, healAt, known := leakWindow(c.proof)
 	from, to := s.clock.wall(inForce), s.clock.wall(healAt)
-	links, set := s.proof.Links, s.clock.monotone(inForce, healAt)
+	links, set := c.proof.Links, s.clock.monotone(inForce, healAt)
 	s.mu.Unlock()
 	if !known {
 		s.Note("leaks could not be counted: the cut was never confirmed, so it is unknown when it began")
@@ -116,16 +121,16 @@ func (r *run) countLeaks(ctx context.Context) {
 	var first time.Time
 	for _, l := range links {
 		s.mu.Lock()
-		released := s.releasedOn(l)
+		released := s.releasedOn(c, l)
 		s.mu.Unlock()
-		n, at, err := r.c.Testbed.Arrived(ctx, l, r.c.Scenario.Partition.Only, from, to, released...)
+		n, at, err := r.c.Testbed.Arrived(ctx, l, c.partition.Only, from, to, released...)
 		if err != nil {
 			known = false
 			s.Note("leaks on %s could not be counted: %v", l, err)
 		}
 		s.mu.Lock()
-		s.links[l].Leaked = n
-		s.proof.Leaked += n
+		c.links[l].Leaked = n
+		c.proof.Leaked += n
 		s.mu.Unlock()
 		r.c.Metrics.PacketFate(l, model.FateLeaked, n)
 		if !at.IsZero() && (first.IsZero() || at.Before(first)) {
@@ -134,10 +139,10 @@ func (r *run) countLeaks(ctx context.Context) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.proof.LeakKnown = known
+	c.proof.LeakKnown = known
 	if !first.IsZero() {
-		s.proof.HealedAt = s.clock.since(first)
-		r.c.Metrics.HealTime(s.proof.HealedAt - s.proof.HealAt)
+		c.proof.HealedAt = s.clock.since(first)
+		r.c.Metrics.HealTime(c.proof.HealedAt - c.proof.HealAt)
 	}
 }
 

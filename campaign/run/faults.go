@@ -93,11 +93,11 @@ func (s *session) bookFault(held *heldFrame, d model.Decision) {
 	if d.Fault == 0 {
 		return
 	}
-	s.metrics.MessageFault(s.scn.Faults[d.Fault-1].Kind, d.Reason)
+	s.metrics.MessageFault(s.scn.Fault(d.Fault).Kind, d.Reason)
 	s.faults.tell()
 	switch d.Reason {
 	case model.ReasonDelay, model.ReasonReorder, model.ReasonDuplicate, model.ReasonLose, model.ReasonReset:
-		s.faults.watch(held, model.MaxHits*len(s.scn.Faults))
+		s.faults.watch(held, model.MaxHits*len(s.scn.Steps))
 	}
 }
 
@@ -172,7 +172,7 @@ func (s *session) decideKept(d model.Decision) *model.HeldPacket {
 		s.countRuleCut(k, d)
 	}
 	if d.Fault != 0 {
-		s.metrics.MessageFault(s.scn.Faults[d.Fault-1].Kind, d.Reason)
+		s.metrics.MessageFault(s.scn.Fault(d.Fault).Kind, d.Reason)
 	}
 	switch d.Action {
 	case model.Pass:

@@ -10,11 +10,12 @@ import (
 
 	"github.com/google/gopacket/layers"
 
+	"netsplit/internal/onecut"
 	"netsplit/model"
 )
 
 func messageScenario(faults ...model.MessageFault) model.Scenario {
-	return model.Scenario{ID: "s1", Strategy: model.StrategyMessages, Faults: faults}
+	return onecut.Scenario{ID: "s1", Faults: faults}.Model()
 }
 
 func (g *fakeGate) log() string {

@@ -28,8 +28,8 @@ type Play func(ctx context.Context, l *Live) error
 // One goroutine uses it: that is the global order of the script's operations.
 type Live struct {
 	r    *run
-	cuts []*scriptCut      // in force, in the order in which they began
-	done []model.ScriptCut // healed
+	cuts []*scriptCut     // in force, in the order in which they began
+	done []model.CutProof // healed
 	// faults are the message faults that act, by name: their places among the scenario's, from 1.
 	faults map[string]int
 }
@@ -73,7 +73,7 @@ func (l *Live) Hosts() []model.NodeID { return l.r.procs.Hosts() }
 func (l *Live) Now() time.Duration { return l.r.s.now() }
 
 // Enter enters a step of the script, over now.
-func (l *Live) Enter(st model.Step) {
+func (l *Live) Enter(st model.ScriptStep) {
 	s := l.r.s
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -29,7 +29,7 @@ func TestWhatIsReadOfAPortIsCounted(t *testing.T) {
 	gossip(t, s, "n3", "n2", "G n1=NORMAL n2=NORMAL n3=NORMAL")
 	gossip(t, s, "n2", "n1", "G n1=LEFT n2=NORMAL n3=NORMAL") // the state: cut
 	gossip(t, s, "n2", "n3", "G n1=LEFT n2=NORMAL n3=NORMAL") // dropped
-	<-s.inForce
+	<-s.gateCuts[0].confirmed
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	got := s.ports.result()

@@ -51,7 +51,7 @@ func TestWhatGoesToManyIsDecidedForEach(t *testing.T) {
 	gossip(t, s, "n3", "n2", "G n1=NORMAL n2=NORMAL n3=NORMAL")
 	say("n2", "G n1=LEFT n2=NORMAL n3=NORMAL") // reveals the state: cut
 	say("n2", "G n1=LEFT n2=NORMAL n3=NORMAL") // a seen class to n3
-	<-s.inForce
+	<-s.gateCuts[0].confirmed
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	want := []string{"n3: ", "n2: ", "n3: ", "n2: ", "n3: ", "n2: G n1=NORMAL n2=NORMAL n3=NORMAL",
@@ -59,8 +59,8 @@ func TestWhatGoesToManyIsDecidedForEach(t *testing.T) {
 	if got := fmt.Sprint(gate.released); got != fmt.Sprint(want) {
 		t.Errorf("released\n%v\nwant\n%v", got, want)
 	}
-	if s.proof.Wanted != 2 || s.proof.Dropped != 2 || s.messages["text G"] != 5 || s.frames != 10 {
-		t.Errorf("wanted %d, dropped %d; %v messages in %d frames", s.proof.Wanted, s.proof.Dropped, s.messages, s.frames)
+	if s.gateCuts[0].proof.Wanted != 2 || s.gateCuts[0].proof.Dropped != 2 || s.messages["text G"] != 5 || s.frames != 10 {
+		t.Errorf("wanted %d, dropped %d; %v messages in %d frames", s.gateCuts[0].proof.Wanted, s.gateCuts[0].proof.Dropped, s.messages, s.frames)
 	}
 }
 

@@ -15,30 +15,36 @@ type letGo struct {
 	digest uint64
 }
 
-// keepReleased keeps what is released shortly before the cut and after the heal: hosts whose
+// keepReleased keeps what is released shortly before a cut and after its heal: hosts whose
 // clocks are not ours cannot tell on which side of them it arrived. The caller holds mu.
 func (s *session) keepReleased(held *heldFrame, at time.Duration) {
-	switch {
-	case s.proof.CutAt == 0:
-		old := slices.IndexFunc(s.released, func(p letGo) bool { return p.at >= at-agent.Edge })
-		if old < 0 {
-			old = len(s.released)
-		}
-		s.released = s.released[old:]
-	case s.isCut || at > s.proof.HealAt+agent.Edge:
-		return
-	}
+	s.recent = s.recently(at)
 	digest := held.digest
 	if digest == 0 {
 		digest = agent.Digest(held.data)
 	}
-	s.released = append(s.released, letGo{model.Link{Src: held.packet.From, Dst: held.packet.To}, at, digest})
+	p := letGo{model.Link{Src: held.packet.From, Dst: held.packet.To}, at, digest}
+	s.recent = append(s.recent, p)
+	for _, c := range s.gateCuts {
+		if !c.on && at <= c.proof.HealAt+agent.Edge {
+			c.released = append(c.released, p)
+		}
+	}
 }
 
-// releasedOn is what keepReleased has kept of a link. The caller holds mu.
-func (s *session) releasedOn(l model.Link) []agent.Released {
+// recently is what was released within agent.Edge before a time. The caller holds mu.
+func (s *session) recently(at time.Duration) []letGo {
+	old := slices.IndexFunc(s.recent, func(p letGo) bool { return p.at >= at-agent.Edge })
+	if old < 0 {
+		return nil
+	}
+	return slices.Clip(s.recent[old:])
+}
+
+// releasedOn is what keepReleased has kept of a link for a cut. The caller holds mu.
+func (s *session) releasedOn(c *gateCut, l model.Link) []agent.Released {
 	var out []agent.Released
-	for _, p := range s.released {
+	for _, p := range c.released {
 		if p.link == l {
 			out = append(out, agent.Released{Digest: p.digest, At: s.clock.wall(p.at)})
 		}

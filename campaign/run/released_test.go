@@ -15,8 +15,8 @@ func TestWhatTheGateLetGoIsKept(t *testing.T) {
 	s.Mark(model.EventWorkload)
 	gossip(t, s, "n2", "n3", "G n1=NORMAL n2=NORMAL n3=NORMAL")
 	s.mu.Lock()
-	for i := range s.released {
-		s.released[i].at -= 2 * agent.Edge // it is too old when the next one goes
+	for i := range s.recent {
+		s.recent[i].at -= 2 * agent.Edge // it is too old when the next one goes
 	}
 	s.mu.Unlock()
 	gossip(t, s, "n3", "n2", "G n1=NORMAL n2=NORMAL n3=NORMAL")
@@ -26,17 +26,17 @@ func TestWhatTheGateLetGoIsKept(t *testing.T) {
 	gossip(t, s, "n2", "n3", "G n1=LEFT n2=NORMAL n3=NORMAL")
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	cut, heal := s.clock.wall(s.proof.CutAt), s.clock.wall(s.proof.HealAt)
-	back, on := s.releasedOn(model.Link{Src: "n3", Dst: "n2"}), s.releasedOn(model.Link{Src: "n2", Dst: "n3"})
+	cut, heal := s.clock.wall(s.gateCuts[0].proof.CutAt), s.clock.wall(s.gateCuts[0].proof.HealAt)
+	back, on := s.releasedOn(s.gateCuts[0], model.Link{Src: "n3", Dst: "n2"}), s.releasedOn(s.gateCuts[0], model.Link{Src: "n2", Dst: "n3"})
 	if len(back) != 2 || back[0].At.After(cut) || back[1].At.Before(heal) || back[1].At.After(heal.Add(time.Second)) || back[0].Digest == 0 {
 		t.Errorf("n3>n2, cut at %v, healed at %v: %v", cut, heal, back)
 	}
 	if len(on) != 1 || on[0].At.Before(heal) {
 		t.Errorf("n2>n3, cut at %v, healed at %v: %v", cut, heal, on)
 	}
-	s.proof.HealAt -= agent.Edge
-	s.keepReleased(&heldFrame{}, s.proof.HealAt+agent.Edge+1)
-	if n := len(s.released); n != 3 {
+	s.gateCuts[0].proof.HealAt -= agent.Edge
+	s.keepReleased(&heldFrame{}, s.gateCuts[0].proof.HealAt+agent.Edge+1)
+	if n := len(s.gateCuts[0].released); n != 3 {
 		t.Errorf("%d packets are kept, want 3: the last came too late", n)
 	}
 }

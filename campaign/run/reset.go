@@ -9,18 +9,18 @@ import (
 	"netsplit/testbed"
 )
 
-// reset resets the TCP connections that cross the cut, at both ends, and
+// reset resets the TCP connections that cross a cut, at both ends, and
 // returns how many. The caller holds mu. held is the packet whose arrival
 // started the cut: the pipeline has read it and its receiver has not got it.
-func (s *session) reset(held *heldFrame) int {
+func (s *session) reset(p model.Partition, held *heldFrame) int {
 	crossing := map[model.Link]bool{}
-	for _, l := range s.scn.Partition.Links() {
+	for _, l := range p.Links() {
 		crossing[l] = true
 	}
 	n := 0
 	for _, c := range s.pipe.Connections() {
 		ab, ba := model.Link{Src: c.HostA, Dst: c.HostB}, model.Link{Src: c.HostB, Dst: c.HostA}
-		if !crossing[ab] && !crossing[ba] || !resets(s.scn.Partition.Only, c) {
+		if !crossing[ab] && !crossing[ba] || !resets(p.Only, c) {
 			continue
 		}
 		n++

@@ -11,8 +11,7 @@ import (
 // TestARoleIsAskedForAsTheMessageIsHeld: whoever has it then is meant, as the record says,
 // from which alone the same is decided again.
 func TestARoleIsAskedForAsTheMessageIsHeld(t *testing.T) {
-	scn := model.Scenario{Strategy: model.StrategyMessages, Faults: []model.MessageFault{
-		{Kind: model.FaultLose, Match: model.MessageMatch{Type: "text G", FromRole: "leader"}, Nth: 1, Times: 2}}}
+	scn := messageScenario(model.MessageFault{Kind: model.FaultLose, Match: model.MessageMatch{Type: "text G", FromRole: "leader"}, Nth: 1, Times: 2})
 	gate := &fakeGate{}
 	s := testSession(t, scn, gate)
 	requested, leader, failed := 0, model.NodeID("n1"), error(nil)

@@ -197,10 +197,9 @@ func (r *run) open(began time.Time) (err error) {
 	r.s = &session{
 		start: began, clock: clock{start: began}, gate: r.c.Testbed, transport: meta.Gate, metrics: r.c.Metrics, rec: rec, pipe: pipe,
 		table: state.NewTable(r.target.Variables), engine: explorer.NewEngine(r.c.Scenario), scn: r.c.Scenario,
-		messages: map[string]int{}, ports: newPortsRead(r.target), faulty: len(r.c.Scenario.Faults) > 0,
-		inForce: make(chan struct{}), healed: make(chan struct{}),
+		messages: map[string]int{}, ports: newPortsRead(r.target), faulty: r.c.Scenario.Messages(),
 	}
-	r.s.watch(r.c.Scenario.Partition.Links())
+	r.c.Metrics.KnownLinks(explorer.MayCut(&r.c.Scenario))
 	r.procs = nodes.New(nodes.Config{Kit: r.c.Kit, Testbed: r.c.Testbed, Run: r.c.Run, Dir: r.c.Dir, Args: r.c.Spec.Args,
 		Seed: r.c.Scenario.Seed, Start: began, Record: rec, Journal: r.s})
 	r.s.holders = r.holders
@@ -209,7 +208,8 @@ func (r *run) open(began time.Time) (err error) {
 }
 
 // watched lists the pairs of hosts whose traffic is read: what a gate holds, which is
-// that of all pairs of nodes, what the scenario may cut, and what its message faults name;
+// that of all pairs of nodes, what the scenario may cut, and what the messages of its steps
+// cross;
 // and what else is read, which is that of clients and nodes.
 func (r *run) watched() (held, mirrored []testbed.Pair) {
 	seen := map[model.Link]bool{}
@@ -230,9 +230,11 @@ func (r *run) watched() (held, mirrored []testbed.Pair) {
 	for _, l := range explorer.MayCut(&r.c.Scenario) {
 		add(&held, l.Src, l.Dst)
 	}
-	for i := range r.c.Scenario.Faults {
-		for _, l := range r.about(&r.c.Scenario.Faults[i]) {
-			add(&held, l.Src, l.Dst)
+	for i := range r.c.Scenario.Steps {
+		for _, m := range r.c.Scenario.Steps[i].Matches() {
+			for _, l := range r.about(*m) {
+				add(&held, l.Src, l.Dst)
+			}
 		}
 	}
 	for _, c := range r.target.Clients {
@@ -249,9 +251,9 @@ func (r *run) watched() (held, mirrored []testbed.Pair) {
 	return held, mirrored
 }
 
-// about lists the links that a fault's messages may cross: where it names no host,
+// about lists the links that messages of a match may cross: where it names no host,
 // any does, clients included.
-func (r *run) about(f *model.MessageFault) []model.Link {
+func (r *run) about(m model.MessageMatch) []model.Link {
 	ends := func(h model.NodeID, role string) []model.NodeID {
 		if h != "" {
 			return []model.NodeID{h}
@@ -264,8 +266,8 @@ func (r *run) about(f *model.MessageFault) []model.Link {
 		return slices.Concat(r.target.Nodes, r.target.Clients)
 	}
 	var out []model.Link
-	for _, a := range ends(f.Match.From, f.Match.FromRole) {
-		for _, b := range ends(f.Match.To, f.Match.ToRole) {
+	for _, a := range ends(m.From, m.FromRole) {
+		for _, b := range ends(m.To, m.ToRole) {
 			out = append(out, model.Link{Src: a, Dst: b})
 		}
 	}
@@ -303,12 +305,8 @@ func (r *run) workload(ctx context.Context) {
 // recover waits until the target is stable again and the invariants hold.
 func (r *run) recover(ctx context.Context) record.Recovery {
 	rec := record.Recovery{HealedAt: r.s.now(), Limit: r.target.Timing.Recover}
-	select {
-	case <-r.s.healed:
-		r.s.mu.Lock()
-		rec.HealedAt = r.s.proof.HealAt
-		r.s.mu.Unlock()
-	default:
+	if at := r.s.healedAt(); at > 0 {
+		rec.HealedAt = at
 	}
 	left := max(rec.HealedAt+rec.Limit-r.s.now(), 3*time.Second)
 	rctx, cancel := context.WithTimeout(ctx, left)

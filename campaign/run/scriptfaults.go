@@ -45,7 +45,7 @@ func (l *Live) Fault(ctx context.Context, name string, f model.MessageFault) (mo
 	if l.faults == nil {
 		l.faults = map[string]int{}
 	}
-	l.faults[name] = len(s.scn.Faults)
+	l.faults[name] = len(s.scn.Steps)
 	return f, nil
 }
 
@@ -64,7 +64,7 @@ func (l *Live) hold(ctx context.Context, f *model.MessageFault) error {
 	if links == nil {
 		links = map[model.Link]bool{}
 	}
-	for _, x := range l.r.about(f) {
+	for _, x := range l.r.about(f.Match) {
 		if x.Src != x.Dst {
 			links[x], links[x.Reverse()] = true, true
 		}

@@ -73,7 +73,7 @@ func TestAScriptBeginsAFaultAndEndsIt(t *testing.T) {
 	gossip(t, l.r.s, "n1", "n2", "A 6")
 	l.r.s.Mark(model.EventStop)
 	gate.until(t, "n2: A 1, n2: B 3, n2: A 2, n2: A 4, n2: A 5, n2: A 6")
-	if n := len(l.r.s.scn.Faults); n != 2 || len(l.r.s.faults.kept) != 0 {
+	if n := len(l.r.s.scn.Steps); n != 2 || len(l.r.s.faults.kept) != 0 {
 		t.Errorf("%d faults, kept %v", n, l.r.s.faults.kept)
 	}
 }

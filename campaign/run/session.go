@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"sort"
 	"strconv"
 	"sync"
 	"time"
@@ -33,40 +32,34 @@ type session struct {
 	// holders asks who has a role now.
 	holders func(role string) (model.Holders, error)
 
-	mu      sync.Mutex // guards everything below
-	events  uint64
-	frames  uint64
-	clock   clock // of the machine
-	broken  error // a panic: session reads and decides nothing after it; see guard
-	holding []waiting
-	armed   bool // the workload has started
-	ended   bool // the workload has ended
-	pipe    reader
-	table   *state.Table
-	engine  *explorer.Engine
-	scn     model.Scenario
-	links   map[model.Link]*model.LinkProof // of the partition
-	unread  map[uint64][]model.Observation  // by message: what its receiver will know once it has passed
-	faults  faultState
-	// released are the packets that the gate let pass, from agent.Edge before the cut
-	// to agent.Edge after the heal.
-	released []letGo
+	mu       sync.Mutex // guards everything below
+	events   uint64
+	frames   uint64
+	clock    clock // of the machine
+	broken   error // a panic: session reads and decides nothing after it; see guard
+	holding  []waiting
+	armed    bool // the workload has started
+	ended    bool // the workload has ended
+	pipe     reader
+	table    *state.Table
+	engine   *explorer.Engine
+	scn      model.Scenario
+	unread   map[uint64][]model.Observation // by message: what its receiver will know once it has passed
+	faults   faultState
+	gateCuts []*gateCut // of the scenario's steps, in the order in which they began
+	recent   []letGo    // released within the last agent.Edge
 
 	cuts        map[string]*ruleCut // cuts of a script, by name
 	faulty      bool                // message faults act, or may
 	gated       gated
 	waits       *messageWait // of a script
-	isCut       bool
-	over        bool // session has read all evidence
-	proof       model.Proof
+	over        bool         // session has read all evidence
 	messages    map[string]int
 	ports       *portsRead
 	delays      []time.Duration
 	retransmits int
 	incomplete  []string
 	unreported  []string       // why what workloads did is not known in full
-	inForce     chan struct{}  // closed when the switch has confirmed the cut, or not
-	healed      chan struct{}  // closed when the heal was decided
 	lifted      sync.WaitGroup // the rules behind the gate are being taken away
 }
 
@@ -76,10 +69,11 @@ type gateway interface {
 	Release(frame []byte, to model.NodeID) error
 	// Cut puts drop rules behind the gate and returns when the switch has
 	// carried out everything sent before. The gate drops already; these rules
-	// take over if the rules of the gate vanish.
-	Cut(p model.Partition) error
+	// take over if the rules of the gate vanish. The id names them, also where they are
+	// not confirmed.
+	Cut(p model.Partition) (id uint32, err error)
 	// Heal takes those rules away again.
-	Heal() error
+	Heal(id uint32) error
 	// Receivers are the hosts for which the gate (held), or else the mirror port,
 	// gets the broadcasts and multicasts of a host.
 	Receivers(from model.NodeID, held bool) []model.NodeID
@@ -289,9 +283,7 @@ func (s *session) hold(host model.NodeID, t time.Duration, frame []byte, to mode
 	for i := range step.New {
 		pkt.Messages = append(pkt.Messages, step.New[i].Num)
 	}
-	if only := s.scn.Partition.Only; len(only) > 0 {
-		pkt.Spared = !agent.Of(frame, only)
-	}
+	s.spare(pkt, frame)
 	pkt.RuleCut = len(s.cutBy(model.Link{Src: pkt.From, Dst: pkt.To}, frame)) > 0
 	if s.faulty {
 		pkt.Stream, pkt.Payload = s.pipe.StreamOf(&step.Packet), len(step.Packet.Payload)
@@ -303,7 +295,7 @@ func (s *session) hold(host model.NodeID, t time.Duration, frame []byte, to mode
 	s.withhold(step)
 	s.read(t, held, step, "gate")
 
-	if !s.isCut {
+	if !s.cutting() {
 		s.retransmits += len(step.Again)
 	}
 	decisions := s.event(t, model.Event{Kind: model.EventPacket, Packet: pkt})
@@ -422,9 +414,9 @@ func (s *session) carryOut(at time.Duration, held *heldFrame, ds []model.Decisio
 		}
 		switch {
 		case d.Cut:
-			s.cut(at, held)
+			s.cut(at, d, held)
 		case d.Heal:
-			s.heal(at, d)
+			s.heal(d)
 		}
 		switch {
 		case d.Action == "":
@@ -452,9 +444,7 @@ func (s *session) decide(held *heldFrame, d model.Decision) {
 	if d.Class != nil {
 		held.comment += " " + d.Class.String()
 	}
-	if s.isCut || d.Heal {
-		s.count(held, d)
-	}
+	s.count(held, d)
 	s.countRuleCut(held, d)
 	held.verdict = d.Action
 	s.bookFault(held, d)
@@ -488,88 +478,6 @@ func (s *session) release(held *heldFrame) {
 // telling says whether a decision is worth a line: all are, but plain passes while
 // nothing is cut.
 func telling(d model.Decision) bool { return d.Reason != model.ReasonOpen }
-
-// count counts a packet that met the cut, or the one that healed it.
-func (s *session) count(held *heldFrame, d model.Decision) {
-	l := s.links[model.Link{Src: held.packet.From, Dst: held.packet.To}]
-	if l == nil || held.held.Spared {
-		return
-	}
-	l.Wanted++
-	s.proof.Wanted++
-	s.metrics.PacketFate(l.Link, model.FateWanted, 1)
-	if d.Action == model.Refuse {
-		l.Dropped++
-		s.proof.Dropped++
-		s.metrics.PacketFate(l.Link, model.FateDropped, 1)
-	}
-}
-
-// watch counts from now on what comes over these links, and forgets earlier links.
-func (s *session) watch(links []model.Link) {
-	s.links = map[model.Link]*model.LinkProof{}
-	for _, l := range links {
-		s.links[l] = &model.LinkProof{Link: l}
-	}
-	s.metrics.KnownLinks(links)
-}
-
-func (s *session) cut(at time.Duration, held *heldFrame) {
-	s.isCut = true
-	s.scn = s.engine.Scenario()
-	s.watch(s.scn.Partition.Links())
-	s.proof.CutAt = at
-	s.proof.Links = s.scn.Partition.Links()
-	s.metrics.CutStarted(s.scn.Partition.Shape, s.proof.Links)
-	s.rec.Append(rundir.RulesFile, map[string]any{"t": at, "what": "gate refuses", "links": s.proof.Links})
-	if s.scn.Partition.Effect == model.Reset {
-		s.proof.ResetConns = s.reset(held)
-	}
-	go func() {
-		defer close(s.inForce)
-		err := s.gate.Cut(s.scn.Partition)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		defer s.guard("entered that the cut is in force", "", nil)
-		if err != nil {
-			s.incomplete = append(s.incomplete, fmt.Sprintf("the switch did not confirm the cut: %v", err))
-			return
-		}
-		s.clock.look() // what arrives is asked for by the machine's
-		s.proof.InForceAt = s.now()
-		s.rec.Append(rundir.RulesFile, map[string]any{"t": s.proof.InForceAt, "what": "barrier reply behind the cut"})
-		if s.isCut {
-			s.carryOut(s.proof.InForceAt, nil, s.event(s.proof.InForceAt, model.Event{Kind: model.EventInForce}))
-		}
-	}()
-}
-
-func (s *session) heal(at time.Duration, d model.Decision) {
-	s.isCut = false
-	s.clock.look()
-	s.proof.HealAt = s.now()
-	s.metrics.CutEnded(d.Reason, s.proof.Links)
-	s.rec.Append(rundir.RulesFile, map[string]any{"t": s.proof.HealAt, "what": "gate passes again", "reason": d.Reason})
-	close(s.healed)
-	s.lifted.Add(1)
-	go func() {
-		defer s.lifted.Done()
-		<-s.inForce
-		if err := s.gate.Heal(); err != nil {
-			s.Fail("the switch did not confirm the heal: %v", err)
-		}
-	}()
-}
-
-// linkProofs returns the per-link counts, sorted.
-func (s *session) linkProofs() []model.LinkProof {
-	out := make([]model.LinkProof, 0, len(s.links))
-	for _, l := range s.links {
-		out = append(out, *l)
-	}
-	sort.Slice(out, func(i, j int) bool { return out[i].Link.Compare(out[j].Link) < 0 })
-	return out
-}
 
 // violated lists the observed invariants that do not hold at this moment.
 func (s *session) violated() []record.Violation {

@@ -21,6 +21,7 @@ import (
 	"netsplit/inference"
 	"netsplit/inference/pcap"
 	"netsplit/inference/state"
+	"netsplit/internal/onecut"
 	"netsplit/model"
 	"netsplit/record"
 	"netsplit/record/rundir"
@@ -31,6 +32,7 @@ type fakeGate struct {
 	mu       sync.Mutex
 	released []string // host: payload or flags
 	cut      []model.Partition
+	healed   []uint32 // by their places in cut, from 1
 	fail     error
 }
 
@@ -56,14 +58,19 @@ func payload(frame []byte) string {
 	return ""
 }
 
-func (g *fakeGate) Cut(p model.Partition) error {
+func (g *fakeGate) Cut(p model.Partition) (uint32, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.cut = append(g.cut, p)
-	return nil
+	return uint32(len(g.cut)), nil
 }
 
-func (g *fakeGate) Heal() error { return nil }
+func (g *fakeGate) Heal(id uint32) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.healed = append(g.healed, id)
+	return nil
+}
 
 func (g *fakeGate) HostOf(mac [6]byte) model.NodeID {
 	if mac[0]&1 == 1 {
@@ -114,17 +121,15 @@ func testSession(t testing.TB, scn model.Scenario, gate gateway) *session {
 	}
 	rec.Capture(packets)
 	s := &session{start: start, clock: clock{start: start}, gate: gate, metrics: noMetrics{}, rec: rec, pipe: pipe, table: state.NewTable(vars),
-		engine: explorer.NewEngine(scn), scn: scn, messages: map[string]int{}, faulty: len(scn.Faults) > 0,
-		inForce: make(chan struct{}), healed: make(chan struct{})}
-	s.watch(scn.Partition.Links())
+		engine: explorer.NewEngine(scn), scn: scn, messages: map[string]int{}, faulty: scn.Messages()}
 	t.Cleanup(func() {
 		s.mu.Lock()
-		reached := s.engine.Result().Reached
+		cuts := s.gateCuts
 		s.mu.Unlock()
-		if reached {
-			<-s.inForce // both write to the record
-			s.lifted.Wait()
+		for _, c := range cuts {
+			<-c.confirmed // both write to the record
 		}
+		s.lifted.Wait()
 		s.rec.Close()
 	})
 	return s
@@ -179,9 +184,9 @@ func gossip(t *testing.T, s *session, from, to model.NodeID, text string) {
 func leftScenario(effect model.Effect) model.Scenario {
 	a, b := model.VarRef{Name: "status", About: "n1", Node: "n2"}, model.VarRef{Name: "status", About: "n1", Node: "n3"}
 	inv := model.Invariant{ID: model.InvariantID(model.RelationEqual, a, b), Relation: model.RelationEqual, A: a, B: b}
-	return model.Scenario{ID: "s1", Strategy: model.StrategyCoFI, Isolate: "n3", Invariant: &inv, State: &model.State{A: "LEFT", B: "NORMAL"},
+	return onecut.Scenario{ID: "s1", Strategy: model.StrategyCoFI, Isolate: "n3", Invariant: &inv, State: &model.State{A: "LEFT", B: "NORMAL"},
 		Partition: model.Isolate("n3", testNodes, effect), Observe: []model.Invariant{inv},
-		Seen: []model.Class{{Type: "text G", From: "n2", To: "n3", State: model.State{A: "LEFT", B: "NORMAL"}}}}
+		Seen: []model.Class{{Type: "text G", From: "n2", To: "n3", State: model.State{A: "LEFT", B: "NORMAL"}}}}.Model()
 }
 
 // The state occurs with the very message that reveals it; that message must
@@ -206,11 +211,10 @@ func TestTheCutAndTheHealFallBetweenTwoPackets(t *testing.T) {
 	if got := fmt.Sprint(gate.released); got != fmt.Sprint(want) {
 		t.Errorf("released\n%v\nwant\n%v", got, want)
 	}
-	<-s.inForce
-	if s.proof.Wanted != 3 || s.proof.Dropped != 2 {
-		t.Errorf("wanted %d, dropped %d: want 3 and 2", s.proof.Wanted, s.proof.Dropped)
+	<-s.gateCuts[0].confirmed
+	if s.gateCuts[0].proof.Wanted != 3 || s.gateCuts[0].proof.Dropped != 2 {
+		t.Errorf("wanted %d, dropped %d: want 3 and 2", s.gateCuts[0].proof.Wanted, s.gateCuts[0].proof.Dropped)
 	}
-	<-s.healed
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	res := s.engine.Result()
@@ -233,7 +237,7 @@ func TestTheCutIsOfTheNodesItCameAboutTo(t *testing.T) {
 	gossip(t, s, "n3", "n1", "G n1=LEFT n2=NORMAL n3=NORMAL")   // does not cross
 	gossip(t, s, "n2", "n1", "G n1=NORMAL n2=NORMAL n3=NORMAL") // unseen: heals
 	s.Mark(model.EventStop)
-	<-s.inForce
+	<-s.gateCuts[0].confirmed
 	s.lifted.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -241,19 +245,19 @@ func TestTheCutIsOfTheNodesItCameAboutTo(t *testing.T) {
 		t.Errorf("cut %v, want %s", gate.cut, want)
 	}
 	var dropped []string
-	for _, l := range s.linkProofs() {
+	for _, l := range s.gateCuts[0].result().Proof.PerLink {
 		if l.Dropped > 0 {
 			dropped = append(dropped, fmt.Sprintf("%s %d of %d", l.Link, l.Dropped, l.Wanted))
 		}
 	}
-	if fmt.Sprint(dropped) != "[n3>n2 2 of 2]" || s.proof.Wanted != 3 || len(s.proof.Links) != 4 {
-		t.Errorf("dropped %v, proof %+v", dropped, s.proof)
+	if fmt.Sprint(dropped) != "[n3>n2 2 of 2]" || s.gateCuts[0].proof.Wanted != 3 || len(s.gateCuts[0].proof.Links) != 4 {
+		t.Errorf("dropped %v, proof %+v", dropped, s.gateCuts[0].proof)
 	}
 	res := s.engine.Result().RunResult(scn.ID, model.Verdict{})
-	if met := explorer.Met(scn, res); met.Isolate != "n2" || res.HealClass == nil || res.HealClass.From != "n2" || *res.CutState != (model.State{A: "NORMAL", B: "LEFT"}) {
+	if met := explorer.Met(scn, res); met.Cut().Do.Isolate != "n2" || res.HealClass == nil || res.HealClass.From != "n2" || *res.CutState != (model.State{A: "NORMAL", B: "LEFT"}) {
 		t.Errorf("result %+v of %+v", res, met)
 	}
-	if requested := explorer.InTerms(res, scn); *requested.CutState != *scn.State || requested.HealClass.From != "n3" {
+	if requested := explorer.InTerms(res, scn); *requested.CutState != *scn.Waits().When.State.State || requested.HealClass.From != "n3" {
 		t.Errorf("asked for %+v", requested)
 	}
 }
@@ -405,16 +409,13 @@ func sameAgain(t *testing.T, s *session, scn model.Scenario, least int) *explore
 // Time passes with whatever event comes next, so
 // what it decides must be carried out whatever the event is.
 func TestEveryEventMayCutAndHeal(t *testing.T) {
-	s := testSession(t, model.Scenario{ID: "s1", Strategy: model.StrategyRandom, Isolate: "n3", CutAfter: 1, HealAfter: 2,
-		Partition: model.Isolate("n3", testNodes, model.Drop)}, &fakeGate{})
+	s := testSession(t, onecut.Scenario{ID: "s1", Strategy: model.StrategyRandom, Isolate: "n3", CutAfter: 1, HealAfter: 2,
+		Partition: model.Isolate("n3", testNodes, model.Drop)}.Model(), &fakeGate{})
 	s.Mark(model.EventStart)
 	s.Mark(model.EventWorkload)
 	s.Note("time has passed")
-	select {
-	case <-s.healed:
-	default:
+	if len(s.gateCuts) != 1 || s.cutting() {
 		t.Errorf("the core cut and healed (%+v), the session did not", s.engine.Result())
-		close(s.inForce) // nobody else will
 	}
 }
 
@@ -441,9 +442,9 @@ func TestResetUsesTheSequenceNumbersTheReceiversExpect(t *testing.T) {
 		if got := fmt.Sprint(gate.released); got != want {
 			t.Errorf("released %s, want %s", got, want)
 		}
-		<-s.inForce
-		if s.proof.ResetConns != 1 {
-			t.Errorf("%d connections reset, want 1", s.proof.ResetConns)
+		<-s.gateCuts[0].confirmed
+		if s.gateCuts[0].proof.ResetConns != 1 {
+			t.Errorf("%d connections reset, want 1", s.gateCuts[0].proof.ResetConns)
 		}
 	}
 }

@@ -24,7 +24,7 @@ type fakeRun struct {
 	mu     sync.Mutex
 	parted []model.Partition
 	cuts   []string
-	steps  []model.Step
+	steps  []model.ScriptStep
 	did    []string
 }
 
@@ -46,7 +46,7 @@ func (r *fakeRun) Target() *model.Target {
 func (r *fakeRun) Hosts() []model.NodeID { return []model.NodeID{"n1", "n2", "n3", "c1", "c2"} }
 func (r *fakeRun) Now() time.Duration    { return 0 }
 
-func (r *fakeRun) Enter(st model.Step) {
+func (r *fakeRun) Enter(st model.ScriptStep) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.steps = append(r.steps, st)
@@ -85,24 +85,24 @@ func (r *fakeRun) Node(verb model.NodeVerb, host model.NodeID, _ string) ([]stri
 	return nil, nil
 }
 
-func (r *fakeRun) Cut(_ context.Context, name string, p model.Partition) (model.ScriptCut, error) {
+func (r *fakeRun) Cut(_ context.Context, name string, p model.Partition) (model.CutProof, error) {
 	if slices.Contains(r.cuts, name) {
-		return model.ScriptCut{}, errors.New("it is in force")
+		return model.CutProof{}, errors.New("it is in force")
 	}
 	r.cuts = append(r.cuts, name)
 	r.note("cut %s", name)
 	r.parted = append(r.parted, p)
-	return model.ScriptCut{Name: name, Partition: p}, nil
+	return model.CutProof{Name: name, Partition: p}, nil
 }
 
-func (r *fakeRun) Heal(_ context.Context, name string) (model.ScriptCut, error) {
+func (r *fakeRun) Heal(_ context.Context, name string) (model.CutProof, error) {
 	i := slices.Index(r.cuts, name)
 	if i < 0 {
-		return model.ScriptCut{}, errors.New("it is not in force")
+		return model.CutProof{}, errors.New("it is not in force")
 	}
 	r.cuts = slices.Delete(r.cuts, i, i+1)
 	r.note("heal %s", name)
-	return model.ScriptCut{Name: name}, nil
+	return model.CutProof{Name: name}, nil
 }
 
 func (r *fakeRun) Fault(_ context.Context, name string, f model.MessageFault) (model.MessageFault, error) {

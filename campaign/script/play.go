@@ -58,7 +58,7 @@ type Config struct {
 	Repeat string
 	// Step receives every step, when it is over; Played every play that was
 	// judged.
-	Step   func(model.Step)
+	Step   func(model.ScriptStep)
 	Played func(model.RunSummary)
 }
 
@@ -176,7 +176,7 @@ func Test(t T, c Config, f func(*Script)) {
 		c.RunsDir = dir
 	}
 	reported := c.Step
-	c.Step = func(st model.Step) {
+	c.Step = func(st model.ScriptStep) {
 		t.Logf("%s", StepLine(st))
 		if reported != nil {
 			reported(st)
@@ -201,7 +201,7 @@ func Test(t T, c Config, f func(*Script)) {
 }
 
 // StepLine is a step that is over, on one line.
-func StepLine(st model.Step) string {
+func StepLine(st model.ScriptStep) string {
 	s := fmt.Sprintf("%7.3f s  %s", st.Began.Seconds(), st.Text)
 	switch {
 	case st.Outcome == model.StepFailed:

@@ -29,7 +29,7 @@ type Host = model.NodeID
 type Script struct {
 	ctx      context.Context
 	live     live
-	reported func(model.Step)
+	reported func(model.ScriptStep)
 	// line is where a step of a file stands; nil: steps are calls of Go.
 	line func() string
 
@@ -47,15 +47,15 @@ type live interface {
 	Target() *model.Target
 	Hosts() []model.NodeID
 	Now() time.Duration
-	Enter(st model.Step)
+	Enter(st model.ScriptStep)
 	Do(ctx context.Context, host model.NodeID, name string, args ...string) (run.OpResult, error)
 	Holders(ctx context.Context, name string) (model.Holders, error)
 	Period(name string) (time.Duration, error)
 	Await(ctx context.Context, limit time.Duration, names []string) ([]string, error)
 	Sleep(ctx context.Context, d time.Duration) error
 	Node(verb model.NodeVerb, host model.NodeID, process string) ([]string, error)
-	Cut(ctx context.Context, name string, p model.Partition) (model.ScriptCut, error)
-	Heal(ctx context.Context, name string) (model.ScriptCut, error)
+	Cut(ctx context.Context, name string, p model.Partition) (model.CutProof, error)
+	Heal(ctx context.Context, name string) (model.CutProof, error)
 	Fault(ctx context.Context, name string, f model.MessageFault) (model.MessageFault, error)
 	Acted(ctx context.Context, name string, want int, limit time.Duration) (acted, met int, err error)
 	End(ctx context.Context, name string) (model.FaultProof, error)
@@ -63,7 +63,7 @@ type live interface {
 }
 
 // play has a function act on a live target.
-func play(reported func(model.Step), f func(*Script)) run.Play {
+func play(reported func(model.ScriptStep), f func(*Script)) run.Play {
 	return func(ctx context.Context, l *run.Live) error {
 		return (&Script{ctx: ctx, live: l, reported: reported}).play(f)
 	}
@@ -110,7 +110,7 @@ func (s *Script) step(do, text string, act func() (string, error)) {
 		runtime.Goexit()
 	}
 	s.n++
-	st := model.Step{Num: s.n, Do: do, Text: text, Where: s.where(), Began: s.live.Now(), Outcome: model.StepDone}
+	st := model.ScriptStep{Num: s.n, Do: do, Text: text, Where: s.where(), Began: s.live.Now(), Outcome: model.StepDone}
 	result, err := act()
 	st.Result = result
 	var not errNot

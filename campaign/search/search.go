@@ -203,15 +203,18 @@ func (s *Search) note(sum model.RunSummary) {
 	if sc.Strategy != model.StrategyClean { // what those met comes with the invariants
 		s.meets(sum.Result)
 	}
-	if sc.Strategy != model.StrategyCoFI || sc.State == nil || sum.Verdict.Value == model.VerdictUnknown {
+	waits := sc.Waits()
+	if waits == nil || waits.When.State.State == nil || sum.Verdict.Value == model.VerdictUnknown {
 		return
 	}
 	s.waited++
 	if !sum.Result.Reached {
-		m := s.missed[sc.Invariant.A.Name]
+		at := waits.When.State
+		name := at.Invariant.A.Name
+		m := s.missed[name]
 		m.runs++
-		m.states = append(m.states, met{sc.Invariant.ID, *sc.State})
-		s.missed[sc.Invariant.A.Name] = m
+		m.states = append(m.states, met{at.Invariant.ID, *at.State})
+		s.missed[name] = m
 	}
 }
 

@@ -33,7 +33,7 @@ func (f *fakeRuns) Run(ctx context.Context, w model.WorkItem) (model.RunSummary,
 	if w.Scenario.Strategy == model.StrategyCoFI {
 		sum.Result.Reached = true
 		if n%2 == 0 {
-			sum.Result.HealClass = &model.Class{Type: fmt.Sprint("t", n), From: "n1", To: "n2", State: *w.Scenario.State}
+			sum.Result.HealClass = &model.Class{Type: fmt.Sprint("t", n), From: "n1", To: "n2", State: *w.Scenario.Waits().When.State.State}
 		}
 	}
 	if f.fail != nil {

@@ -1,15 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
-	"go.yaml.in/yaml/v3"
 
 	"netsplit/api/wire"
 )
@@ -21,26 +19,31 @@ func runCommand(conn *daemonFlags) *cobra.Command {
 	var show progressFlags
 	c := &cobra.Command{
 		Use:   "run TARGET --scenario FILE",
-		Short: "run one scenario: delay, duplicate, reorder or lose single messages, and cut",
+		Short: "run one scenario: cuts, and faults of single messages, step by step",
 		Long: `Runs a scenario on a target, -n times, and judges each run. FILE (YAML or JSON, -
 is standard input) says what to do:
 
-    faults:
-      - {kind: delay, for: 500ms, match: {type: "text G*", from: n1, to: n2}, nth: 3}
-      - {kind: duplicate, copies: 2, gap: 10ms, match: {type: "text G*"}, every: 10}
-      - {kind: reorder, behind: 2, limit: 1s, match: {type: "text G*", to: n3}}
-      - {kind: lose, match: {type: "text *"}, every: 1, times: 5,
-         while: {invariant: "status[n1]@n2 == status[n1]@n3", state: {a: LEFT, b: NORMAL}}}
-    cut: {isolate: n3, after: 2s, atMost: 1s}        # or when: {invariant: …, state: …}
+    steps:
+      - when: {state: {invariant: "status[n1]@n2 == status[n1]@n3", state: {a: LEFT, b: NORMAL}}}
+        do: {isolate: n3}
+        until: {message: {type: "text G*", from: n3}}
+      - when: {follows: end, after: 1s}
+        do: {cut: {shape: partial, groups: [[n1], [n2]]}}
+        until: {after: 2s}
+      - do: {message: {kind: delay, for: 500ms, match: {type: "text G*", to: n1}, nth: 3}}
 
-In a type, * is any text. from and to default to any host. A fault acts on the
-nth message that matches (from 1), with every: k on every k-th from there, at most
-times times. With while it counts only messages that come while an invariant (its
-id or its text) is violated.
+A step begins when its moment comes: when the step before it has begun or ended
+(follows), after a time, at a state, at a message; without when, as the workload
+starts. It ends at its until, after max at the latest, or with the workload. It cuts
+(isolate, or cut with any shape), or acts on single messages: delay, duplicate,
+reorder or lose the nth that matches (from 1), with every: k every k-th from there,
+at most times times, with while only while an invariant is violated. Several may act
+at once. In a type, * is any text. from and to default to any host.
+docs/scenario-reference.md lists all keys.
 
 TCP retransmits a lost packet; the record counts that. lose: message loses a
 message for good and resets its connection. docs/message-faults.md says what else
-TCP hides. A run whose fault did not meet its message is vacuous.
+TCP hides. A run in which a step never began, or did not meet its message, is vacuous.
 
 Your running daemon does the work. Without one, this command does it in labs on
 this machine (root) and keeps the records in --runs-dir.`,
@@ -56,13 +59,13 @@ this machine (root) and keeps the records in --runs-dir.`,
 			if err != nil {
 				return err
 			}
-			spec.Target, spec.Args, spec.Scenario = names[0], args, sc
-			return conn.campaign(c, runsDir, spec, show, nil, func(m made) error {
+			spec.Target, spec.Args, spec.Scenario = names[0], args, sc.spec
+			return sc.located(conn.campaign(c, runsDir, spec, show, nil, func(m made) error {
 				if err := printFaults(context.WithoutCancel(c.Context()), c.OutOrStdout(), m); err != nil {
 					return err
 				}
 				return summarise(c, m)
-			})
+			}))
 		},
 	}
 	f := c.Flags()
@@ -78,7 +81,7 @@ this machine (root) and keeps the records in --runs-dir.`,
 	return c
 }
 
-func readScenario(file string, stdin io.Reader) (*wire.ScenarioSpec, error) {
+func readScenario(file string, stdin io.Reader) (*scenarioFile, error) {
 	var b []byte
 	var err error
 	if file == "-" {
@@ -89,20 +92,11 @@ func readScenario(file string, stdin io.Reader) (*wire.ScenarioSpec, error) {
 	if err != nil {
 		return nil, usage("scenario: %w", err)
 	}
-	var any any
-	if err := yaml.Unmarshal(b, &any); err != nil {
-		return nil, usage("scenario %s: %w", file, err)
+	f, err := parseScenario(file, b)
+	if err != nil {
+		return nil, usage("scenario %w; netsplit run --help shows an example", err)
 	}
-	if b, err = json.Marshal(any); err != nil {
-		return nil, usage("scenario %s: keys must be text: %w", file, err)
-	}
-	sc := &wire.ScenarioSpec{}
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if err := d.Decode(sc); err != nil {
-		return nil, usage("scenario %s: %w; netsplit run --help shows an example", file, err)
-	}
-	return sc, nil
+	return f, nil
 }
 
 func printFaults(ctx context.Context, out io.Writer, m made) error {
@@ -119,11 +113,25 @@ func printFaults(ctx context.Context, out io.Writer, m made) error {
 		if m.dir != "" {
 			fmt.Fprintf(out, "  report: %s\n", reportPath(m.dir, m.campaign.ID, r.ID))
 		}
+		for i := range r.Steps {
+			fmt.Fprintf(out, "  step %d: %s\n", r.Steps[i].Step, stepWords(&r.Steps[i]))
+		}
 		for k := range r.Faults {
 			fmt.Fprintf(out, "  fault %d: %s\n", r.Faults[k].Fault, faultWords(&r.Faults[k]))
 		}
 	}
 	return nil
+}
+
+func stepWords(s *wire.StepResult) string {
+	if s.By == "" {
+		return s.Text + ": never began"
+	}
+	w := fmt.Sprintf("%s: began at %.3f s (%s)", s.Text, time.Duration(s.Began).Seconds(), s.By)
+	if s.EndedBy != "" {
+		w += fmt.Sprintf(", ended at %.3f s (%s)", time.Duration(s.Ended).Seconds(), s.EndedBy)
+	}
+	return w
 }
 
 func faultWords(p *wire.FaultProof) string {

@@ -123,7 +123,7 @@ func playScript(c *cobra.Command, path string, o scriptFlags) (err error) {
 	}
 	cfg.Equal = o.switches.role == roleEqual
 	n := 0
-	cfg.Step = func(st model.Step) {
+	cfg.Step = func(st model.ScriptStep) {
 		if !o.quiet {
 			fmt.Fprintln(out, "  "+script.StepLine(st))
 		}

@@ -76,6 +76,7 @@ var rooms = map[string]room{
 	"internal/switchtest":  {may: []string{"controller/of13", "model"}, why: "the model switch knows OpenFlow only, so that it cannot agree with our mistakes"},
 	"internal/storetest":   {may: []string{"inference/store"}, why: "makes stores for tests"},
 	"internal/sim":         {pure: true, may: []string{"explorer", "explorer/policy", "model"}, why: "the simulation drives the core as the campaign does"},
+	"internal/onecut":      {may: []string{"model"}, why: "says in tests what a scenario of one cut does"},
 	"internal/labtest":     {may: []string{"testbed/lab", "model"}, why: "a sandbox for tests of the lab"},
 	"internal/dashboard":   {may: []string{"deploy/grafana"}, why: "reads the dashboard for tests that ask its queries"},
 	"internal/recut":       {may: []string{"inference/packet", "model"}, why: "cuts captures anew for tests of the reading rooms"},

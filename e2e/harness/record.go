@@ -96,13 +96,14 @@ func CheckProofs(tb testing.TB, rs []Record) int {
 			cut++
 		}
 		// Whichever node it came about to is the one that was cut off.
+		iso := r.Scenario.Cut().Do.Isolate
 		for _, l := range p.PerLink {
-			if iso := r.Scenario.Isolate; iso != "" && l.Link.Src != iso && l.Link.Dst != iso {
+			if iso != "" && l.Link.Src != iso && l.Link.Dst != iso {
 				tb.Errorf("%s: isolates %s, cut %s", r.Run, iso, l.Link)
 			}
 		}
-		if inv := r.Scenario.Invariant; inv != nil && r.Scenario.Isolate != inv.A.Node && r.Scenario.Isolate != inv.B.Node {
-			tb.Errorf("%s: isolates %s at a state of %s", r.Run, r.Scenario.Isolate, inv)
+		if w := r.Scenario.Waits(); w != nil && iso != w.When.State.Invariant.A.Node && iso != w.When.State.Invariant.B.Node {
+			tb.Errorf("%s: isolates %s at a state of %s", r.Run, iso, &w.When.State.Invariant)
 		}
 		wanted, dropped := 0, 0
 		for _, l := range p.PerLink {

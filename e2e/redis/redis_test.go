@@ -114,8 +114,8 @@ func mined(t *testing.T, dir string, runs []harness.Record) {
 		if len(r.Scenario.Observe) == 0 {
 			t.Errorf("%s observed no invariant", r.Run)
 		}
-		if r.Scenario.Invariant != nil && !strings.Contains(res.Stdout, r.Scenario.Invariant.ID) {
-			t.Errorf("%s cut for %s, which is not listed", r.Run, r.Scenario.Invariant)
+		if w := r.Scenario.Waits(); w != nil && !strings.Contains(res.Stdout, w.When.State.Invariant.ID) {
+			t.Errorf("%s cut for %s, which is not listed", r.Run, &w.When.State.Invariant)
 		}
 	}
 }

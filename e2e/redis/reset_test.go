@@ -31,7 +31,7 @@ func TestRandomWithReset(t *testing.T) {
 			continue
 		}
 		s := r.Scenario
-		if s.Strategy != model.StrategyRandom || s.CutAfter >= s.HealAfter || s.Partition.Effect != model.Reset {
+		if cut := s.Cut(); s.Strategy != model.StrategyRandom || cut.When.At >= cut.Until.At || cut.Do.Cut.Effect != model.Reset {
 			t.Errorf("%s: scenario %+v", r.Run, s)
 		}
 		replaysByteForByte(t, r)
@@ -72,7 +72,7 @@ func bothEnds(t *testing.T, r harness.Record) {
 			if late := at.Sub(cut); late < -5*time.Millisecond || late > time.Second {
 				continue
 			}
-			if model.NodeID(n) == r.Scenario.Isolate {
+			if model.NodeID(n) == r.Scenario.Cut().Do.Isolate {
 				inside++
 			} else {
 				outside++
@@ -80,7 +80,7 @@ func bothEnds(t *testing.T, r harness.Record) {
 		}
 	}
 	if inside == 0 || outside == 0 {
-		t.Errorf("%s: cut off %s at %s: it noticed %d lost connections within a second, the others %d", r.Run, r.Scenario.Isolate,
+		t.Errorf("%s: cut off %s at %s: it noticed %d lost connections within a second, the others %d", r.Run, r.Scenario.Cut().Do.Isolate,
 			cut.Local().Format("15:04:05.000"), inside, outside)
 	}
 }

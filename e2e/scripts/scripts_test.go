@@ -60,7 +60,7 @@ func TestListingsAreNoLonger(t *testing.T) {
 func play(t *testing.T, c script.Config, f func(*script.Script)) (model.RunSummary, script.Result) {
 	t.Helper()
 	c.Name, c.Target, c.RunsDir = t.Name(), "redis-sentinel", t.TempDir()
-	c.Step = func(st model.Step) { t.Log(script.StepLine(st)) }
+	c.Step = func(st model.ScriptStep) { t.Log(script.StepLine(st)) }
 	r, err := script.Play(t.Context(), c, 1, f)
 	if err != nil {
 		t.Fatal(err)
@@ -268,8 +268,8 @@ func TestMessageFaults(t *testing.T) {
 			t.Fatalf("%+v", sum.Verdict)
 		}
 		proved(t, sum)
-		if p := sum.Faults; len(p) != 2 || p[0].Cut == 0 || p[0].Wrong+p[1].Wrong != 0 || !p[0].Known || p[1].Lost != 1 || p[1].Hits[0].From != "n3" || sum.Scenario.Faults[1].Match.ToRole != "master" {
-			t.Errorf("%+v of %+v", p, sum.Scenario.Faults)
+		if p := sum.Faults; len(p) != 2 || p[0].Cut == 0 || p[0].Wrong+p[1].Wrong != 0 || !p[0].Known || p[1].Lost != 1 || p[1].Hits[0].From != "n3" || sum.Scenario.Fault(2).Match.ToRole != "master" {
+			t.Errorf("%+v of %+v", p, sum.Scenario.Steps)
 		}
 	})
 	t.Run("vacuous", func(t *testing.T) {

@@ -28,9 +28,12 @@ type Record struct {
 	Actions      []NodeAction
 	LogLines     []record.LogLine
 	Observations []model.Observation
-	// Steps are the steps of a script, Cuts its cuts.
-	Steps []model.Step
-	Cuts  []model.ScriptCut
+	// Steps are the steps of a script. Cuts are its cuts, or those of a scenario with
+	// several. Results says how each step of the scenario went; none in records of earlier
+	// versions.
+	Steps   []model.ScriptStep
+	Cuts    []model.CutProof
+	Results []model.StepResult
 	// Proof is nil if there was no cut.
 	Proof *model.Proof
 	// Faults says what each of the scenario's message faults did.
@@ -301,8 +304,8 @@ func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 		}
 	case len(unknown) > 0:
 		v.Value, v.Reason = model.VerdictUnknown, strings.Join(unknown, "; ")
-	case fault && !r.CutReached:
-		v.Value, v.Reason = model.VerdictVacuous, notReached(r.Scenario)
+	case fault && notBegun(&r) != "":
+		v.Value, v.Reason = model.VerdictVacuous, notBegun(&r)
 	case idleFault != "":
 		v.Value, v.Reason = model.VerdictVacuous, idleFault
 	case fault && r.Proof == nil:
@@ -323,12 +326,12 @@ func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 		v.Value, v.Reason = model.VerdictPass, fmt.Sprintf("all checks hold; %d packets wanted to cross and the gate dropped %d; the cut was over before the switch confirmed it, so arrivals were not counted", r.Proof.Wanted, r.Proof.Dropped)
 	case fault:
 		v.Value, v.Reason = model.VerdictPass, "all checks hold; the cut held: "+held(*r.Proof)
-	case len(r.Scenario.Faults) > 0:
+	case r.Scenario.Messages():
 		v.Value, v.Reason = model.VerdictPass, "all checks hold"
 	default:
 		v.Value, v.Reason = model.VerdictPass, "all checks hold; no cut was asked for"
 	}
-	if v.Value == model.VerdictPass && len(r.Scenario.Faults) > 0 {
+	if v.Value == model.VerdictPass && r.Scenario.Messages() {
 		v.Reason += "; " + faultsHeld(r.Faults)
 	}
 	if v.Value == model.VerdictPass && len(r.Target.Checks) == 0 {
@@ -356,21 +359,49 @@ func held(p model.Proof) string {
 	return fmt.Sprintf("%d packets wanted to cross, %d were dropped%s, none leaked", p.Wanted, p.Dropped, passed)
 }
 
-func notReached(s model.Scenario) string {
-	if s.Strategy == model.StrategyCoFI && s.Invariant != nil && s.State != nil {
-		like := ""
-		if s.Nth > 0 && s.State.Numbers() {
-			like = ", nor one that differs from it in its numbers only"
-			if s.Nth > 1 {
-				like = fmt.Sprintf(", nor %d that differ from it in their numbers only", s.Nth)
+// notBegun says which cut of the scenario did not begin, and why; "" if all did.
+func notBegun(r *Record) string {
+	cuts := 0
+	for i := range r.Scenario.Steps {
+		if r.Scenario.Steps[i].Do.Cut != nil {
+			cuts++
+		}
+	}
+	for i := range r.Scenario.Steps {
+		st := &r.Scenario.Steps[i]
+		began := r.CutReached
+		for _, res := range r.Results {
+			if res.Step == i+1 {
+				began = res.By != ""
 			}
 		}
-		if len(s.Or) > 0 {
-			like += ", nor the same with other nodes"
+		switch {
+		case st.Do.Cut == nil || began:
+		case cuts > 1:
+			return fmt.Sprintf("step %d (%s): %s", i+1, st, notReached(st, len(r.Scenario.Or) > 0))
+		default:
+			return notReached(st, len(r.Scenario.Or) > 0)
 		}
-		return fmt.Sprintf("the state %s of %s did not occur%s, so nothing was cut", s.State, s.Invariant, like)
 	}
-	return "the moment to cut did not come before the workload ended"
+	return ""
+}
+
+func notReached(s *model.Step, or bool) string {
+	at := s.When.State
+	if at == nil || at.State == nil {
+		return "the moment to cut did not come before the workload ended"
+	}
+	like := ""
+	if at.Nth > 0 && at.State.Numbers() {
+		like = ", nor one that differs from it in its numbers only"
+		if at.Nth > 1 {
+			like = fmt.Sprintf(", nor %d that differ from it in their numbers only", at.Nth)
+		}
+	}
+	if or {
+		like += ", nor the same with other nodes"
+	}
+	return fmt.Sprintf("the state %s of %s did not occur%s, so nothing was cut", at.State, &at.Invariant, like)
 }
 
 // failReason names the costliest failure and counts the rest.

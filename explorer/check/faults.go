@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"netsplit/model"
 )
@@ -10,12 +11,16 @@ import (
 // faultsVerdict says why the message faults of a run make it vacuous, and why
 // what they did is not proved; "" if they do not, and if it is.
 func faultsVerdict(r *Record) (idle, unproved string) {
-	for i := range r.Scenario.Faults {
-		f := &r.Scenario.Faults[i]
-		if i >= len(r.Faults) {
+	for i := range r.Scenario.Steps {
+		f := r.Scenario.Steps[i].Do.Message
+		if f == nil {
+			continue
+		}
+		n := slices.IndexFunc(r.Faults, func(p model.FaultProof) bool { return p.Fault == i+1 })
+		if n < 0 {
 			return "", fmt.Sprintf("the record does not say what message fault %d (%s) did", i+1, f)
 		}
-		p := &r.Faults[i]
+		p := &r.Faults[n]
 		why := ""
 		switch {
 		case p.Acted == 0 && p.Taken > 0:

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"netsplit/internal/onecut"
 	"netsplit/model"
 )
 
@@ -29,13 +30,14 @@ func TestMessageFaultsAreJudged(t *testing.T) {
 		{"arrived", model.FaultLose, model.FaultProof{Met: 1, Acted: 1, Known: true, Checked: 1, Wrong: 1, Trouble: "it arrived"}, model.VerdictUnknown, "something else"},
 	} {
 		r := Record{Target: &model.Target{}, Faults: []model.FaultProof{c.p},
-			Scenario: model.Scenario{Strategy: model.StrategyMessages, Faults: []model.MessageFault{{Kind: c.kind, Match: model.MessageMatch{Type: "A"}}}}}
+			Scenario: onecut.Scenario{Faults: []model.MessageFault{{Kind: c.kind, Match: model.MessageMatch{Type: "A"}}}}.Model()}
+		r.Faults[0].Fault = 1
 		v := Judge(r)
 		if v.Value != c.want || !strings.Contains(v.Reason, c.says) {
 			t.Errorf("%s: %s: %s; want %s and %q", c.name, v.Value, v.Reason, c.want, c.says)
 		}
 	}
-	missing := Judge(Record{Target: &model.Target{}, Scenario: model.Scenario{Strategy: model.StrategyMessages, Faults: []model.MessageFault{{Kind: model.FaultLose}}}})
+	missing := Judge(Record{Target: &model.Target{}, Scenario: onecut.Scenario{Faults: []model.MessageFault{{Kind: model.FaultLose}}}.Model()})
 	if missing.Value != model.VerdictUnknown {
 		t.Errorf("a record without what the fault did: %s: %s", missing.Value, missing.Reason)
 	}

@@ -255,7 +255,7 @@ func lastContact(r *Record, variable string, w lostWrite) time.Duration {
 	last := time.Duration(0)
 	cut := r.Proof
 	off := func(at time.Duration) bool {
-		return cut != nil && w.node == r.Scenario.Isolate && at >= cut.CutAt && (cut.HealAt == 0 || at < cut.HealAt)
+		return cut != nil && w.node == r.Scenario.Cut().Do.Isolate && at >= cut.CutAt && (cut.HealAt == 0 || at < cut.HealAt)
 	}
 	for _, o := range r.Observations {
 		if o.Var.Name == variable && o.Var.Node != w.node && o.Value == string(w.node) && o.At <= w.at && !off(o.At) {

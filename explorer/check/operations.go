@@ -374,11 +374,12 @@ func (c *call) where(r *Record) string {
 // scenario isolates, or, if the scenario names none, it was cut from more than
 // half of the other nodes.
 func isolated(r *Record, h model.NodeID) bool {
-	if r.Scenario.Isolate != "" || r.Proof == nil {
-		return r.Scenario.Isolate == h
+	cut := r.Scenario.Cut()
+	if cut.Do.Isolate != "" || r.Proof == nil {
+		return cut.Do.Isolate == h
 	}
 	off, others := 0, 0
-	all := cutOff("", *r.Proof, r.Scenario.Partition) // of a script, all its cuts
+	all := cutOff("", *r.Proof, cut.Partition()) // of a script, all its cuts
 	for _, n := range r.Target.Nodes {
 		if n != h {
 			others++

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"netsplit/internal/onecut"
 	"netsplit/model"
 	"netsplit/record"
 )
@@ -137,7 +138,7 @@ func TestLegalByHand(t *testing.T) {
 	seen := map[bool]int{}
 	for seed := range uint64(3000) {
 		rng := rand.New(rand.NewPCG(seed, 3))
-		r := Record{Target: target, Bounds: noBounds, Scenario: model.Scenario{Strategy: model.StrategyRandom, Isolate: hosts[rng.IntN(4)]}}
+		r := Record{Target: target, Bounds: noBounds, Scenario: onecut.Scenario{Strategy: model.StrategyRandom, Isolate: hosts[rng.IntN(4)]}.Model()}
 		cut, heal := rng.IntN(60)+1, 0
 		var links []model.Link
 		if rng.IntN(4) > 0 {
@@ -151,7 +152,7 @@ func TestLegalByHand(t *testing.T) {
 				}
 				p.Groups, n = append(p.Groups, g), n+2
 			}
-			r.Scenario.Partition = p
+			r.Scenario.Steps[0].Do.Cut = &p
 			links = p.Links()
 			r.Proof = &model.Proof{CutAt: time.Duration(cut) * ms}
 			if heal = 1000; rng.IntN(4) > 0 {
@@ -217,9 +218,9 @@ func randomRecord(rng *rand.Rand, target *model.Target) Record {
 	types := []model.OpType{model.OpInvoke, model.OpOK, model.OpOK, model.OpFail, model.OpInfo}
 	fs := []string{"write", "write", "write", "final-read", "final-read-done", "final-copy", "decommission", "status", "status", "status", "final-status", "decommission", "final-status", "final-role", "read",
 		"create", "delete", "final-list", "final-list-done", "read", "submit", "kill", "take", "final-state", "final-state-done"}
-	r := Record{Target: target, Scenario: model.Scenario{Strategy: model.StrategyRandom, Isolate: host()}, CutReached: rng.IntN(4) > 0, Bounds: noBounds}
+	r := Record{Target: target, Scenario: onecut.Scenario{Strategy: model.StrategyRandom, Isolate: host()}.Model(), CutReached: rng.IntN(4) > 0, Bounds: noBounds}
 	if rng.IntN(8) == 0 { // a script's run is judged by the same function
-		r.Steps = []model.Step{{Num: 1, Do: "assert", Text: "it is so", Result: "it is not",
+		r.Steps = []model.ScriptStep{{Num: 1, Do: "assert", Text: "it is so", Result: "it is not",
 			Outcome: []model.StepOutcome{model.StepDone, model.StepFailed, model.StepStuck}[rng.IntN(3)]}}
 	}
 	for range rng.IntN(40) {
@@ -243,7 +244,8 @@ func randomRecord(rng *rand.Rand, target *model.Target) Record {
 			r.Proof.HealAt = r.Proof.CutAt + time.Duration(rng.Int64N(int64(now)+1))
 		}
 	}
-	r.Scenario.Partition = model.Isolate(r.Scenario.Isolate, hosts, model.Drop)
+	isolated := model.Isolate(r.Scenario.Cut().Do.Isolate, hosts, model.Drop)
+	r.Scenario.Steps[0].Do.Cut = &isolated
 	if rng.IntN(8) == 0 {
 		r.Incomplete = []string{"the disk was full"}
 	}

@@ -81,7 +81,8 @@ func disturbances(r *Record, stopping, grace time.Duration) []disturbance {
 			out = append(out, d)
 		}
 	case r.Proof != nil:
-		out = append(out, cutOff("the cut", *r.Proof, r.Scenario.Partition))
+		requested := r.Scenario.Cut()
+		out = append(out, cutOff("the cut", *r.Proof, requested.Partition()))
 	}
 	type server struct {
 		host    model.NodeID

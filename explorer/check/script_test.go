@@ -17,6 +17,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"go.yaml.in/yaml/v3"
 
+	"netsplit/internal/onecut"
 	"netsplit/model"
 	"netsplit/record"
 )
@@ -164,17 +165,18 @@ func (s *story) do(t *testing.T, d *datadriven.TestData) string {
 }
 
 func (s *story) run(t *testing.T, d *datadriven.TestData) {
-	s.r = Record{Target: &s.target, Scenario: model.Scenario{Strategy: model.StrategyClean},
+	s.r = Record{Target: &s.target,
 		Recovery: record.Recovery{Limit: 25 * time.Second, Stable: true, StableAt: 15 * time.Second}, WorkloadEnd: 9 * time.Second}
-	p := model.Proof{LeakKnown: true}
+	p, scn := model.Proof{LeakKnown: true}, onecut.Scenario{Strategy: model.StrategyClean}
+	defer func() { s.r.Scenario = scn.Model() }()
 	for _, a := range d.CmdArgs {
 		v := strings.Join(a.Vals, " ")
 		switch a.Key {
 		case "strategy":
-			s.r.Scenario.Strategy = model.Strategy(v)
+			scn.Strategy = model.Strategy(v)
 		case "isolate":
-			s.r.Scenario.Isolate = model.NodeID(v)
-			s.r.Scenario.Partition = model.Isolate(s.r.Scenario.Isolate, append(slices.Clone(s.target.Nodes), s.target.Clients...), model.Drop)
+			scn.Isolate = model.NodeID(v)
+			scn.Partition = model.Isolate(scn.Isolate, append(slices.Clone(s.target.Nodes), s.target.Clients...), model.Drop)
 		case "cut":
 			p.CutAt, s.r.CutReached, s.r.Proof = at(t, v), true, &p
 		case "heal":
@@ -198,7 +200,7 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) {
 				}
 				gs = append(gs, hosts)
 			}
-			s.r.Scenario.Partition = model.Partition{Shape: model.Partial, Effect: model.Drop, Groups: gs}
+			scn.Partition = model.Partition{Shape: model.Partial, Effect: model.Drop, Groups: gs}
 		case "release":
 			s.target.Release = v
 		case "ended":
@@ -323,7 +325,7 @@ func merged(t *testing.T, d *datadriven.TestData, lines []string) string {
 	var runs []model.RunSummary
 	for _, l := range lines {
 		f := strings.Fields(l)
-		r := model.RunSummary{RunMeta: model.RunMeta{Run: f[0], Target: "system", Scenario: model.Scenario{Strategy: model.Strategy(f[1])}}}
+		r := model.RunSummary{RunMeta: model.RunMeta{Run: f[0], Target: "system", Scenario: onecut.Scenario{Strategy: model.Strategy(f[1])}.Model()}}
 		if r.Scenario.Strategy != model.StrategyClean {
 			r.Proof = &model.Proof{}
 		}

@@ -50,7 +50,7 @@ func script() checker {
 	}
 }
 
-func where(s model.Step) string {
+func where(s model.ScriptStep) string {
 	if s.Where == "" {
 		return ""
 	}

@@ -12,8 +12,8 @@ import (
 // bumped into and held.
 func TestScriptedRun(t *testing.T) {
 	target := &model.Target{Checks: []model.CheckSpec{{Name: Script, Class: model.Documented, Quote: "so it says"}}}
-	step := func(do string, o model.StepOutcome) model.Step {
-		return model.Step{Num: 3, Do: do, Text: "x is v1", Where: "a.yaml:7", Outcome: o, Result: "it is v0"}
+	step := func(do string, o model.StepOutcome) model.ScriptStep {
+		return model.ScriptStep{Num: 3, Do: do, Text: "x is v1", Where: "a.yaml:7", Outcome: o, Result: "it is v0"}
 	}
 	cut := func(wanted, leaked int) *model.Proof {
 		return &model.Proof{CutAt: 1, InForceAt: 2, HealAt: 3, Wanted: wanted, Dropped: wanted - leaked, Leaked: leaked, LeakKnown: true}
@@ -25,28 +25,28 @@ func TestScriptedRun(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name  string
-		steps []model.Step
+		steps []model.ScriptStep
 		proof *model.Proof
 		want  model.VerdictValue
 		why   string
 	}{
-		{"holds, cut", []model.Step{step("assert", model.StepDone)}, cut(9, 0), model.VerdictPass, "9 packets wanted to cross, 9 were dropped, none leaked"},
-		{"holds, and a packet healed it", []model.Step{step("assert", model.StepDone)}, healedBy(1), model.VerdictPass, "9 packets wanted to cross, 8 were dropped, 1 was held until the heal and then passed, none leaked"},
-		{"holds, and packets passed later", []model.Step{step("assert", model.StepDone)}, healedBy(2), model.VerdictPass, "9 packets wanted to cross, 7 were dropped, 2 passed after the heal, none leaked"},
-		{"holds, no cut", []model.Step{step("assert", model.StepDone)}, nil, model.VerdictPass, "all checks hold"},
-		{"holds, vacuous", []model.Step{step("assert", model.StepDone)}, cut(0, 0), model.VerdictVacuous, "no packet wanted to cross cut a"},
-		{"holds, leaky", []model.Step{step("assert", model.StepDone)}, cut(9, 2), model.VerdictUnknown, "the partition did not hold"},
-		{"fails", []model.Step{step("assert", model.StepFailed)}, cut(9, 0), model.VerdictFail, "x is v1: it is v0"},
-		{"fails, then stuck", []model.Step{step("assert", model.StepFailed), step("await", model.StepStuck)}, cut(9, 0), model.VerdictFail, "could not be done, a.yaml:7"},
-		{"stuck", []model.Step{step("assert", model.StepDone), step("await", model.StepStuck)}, cut(9, 0), model.VerdictUnknown, "step 3 (x is v1) could not be done, a.yaml:7: it is v0"},
-		{"asserts nothing", []model.Step{step("op", model.StepDone)}, nil, model.VerdictUnknown, "the script asserts nothing"},
-		{"no such outcome", []model.Step{step("assert", "")}, nil, model.VerdictUnknown, "which nobody knows"},
+		{"holds, cut", []model.ScriptStep{step("assert", model.StepDone)}, cut(9, 0), model.VerdictPass, "9 packets wanted to cross, 9 were dropped, none leaked"},
+		{"holds, and a packet healed it", []model.ScriptStep{step("assert", model.StepDone)}, healedBy(1), model.VerdictPass, "9 packets wanted to cross, 8 were dropped, 1 was held until the heal and then passed, none leaked"},
+		{"holds, and packets passed later", []model.ScriptStep{step("assert", model.StepDone)}, healedBy(2), model.VerdictPass, "9 packets wanted to cross, 7 were dropped, 2 passed after the heal, none leaked"},
+		{"holds, no cut", []model.ScriptStep{step("assert", model.StepDone)}, nil, model.VerdictPass, "all checks hold"},
+		{"holds, vacuous", []model.ScriptStep{step("assert", model.StepDone)}, cut(0, 0), model.VerdictVacuous, "no packet wanted to cross cut a"},
+		{"holds, leaky", []model.ScriptStep{step("assert", model.StepDone)}, cut(9, 2), model.VerdictUnknown, "the partition did not hold"},
+		{"fails", []model.ScriptStep{step("assert", model.StepFailed)}, cut(9, 0), model.VerdictFail, "x is v1: it is v0"},
+		{"fails, then stuck", []model.ScriptStep{step("assert", model.StepFailed), step("await", model.StepStuck)}, cut(9, 0), model.VerdictFail, "could not be done, a.yaml:7"},
+		{"stuck", []model.ScriptStep{step("assert", model.StepDone), step("await", model.StepStuck)}, cut(9, 0), model.VerdictUnknown, "step 3 (x is v1) could not be done, a.yaml:7: it is v0"},
+		{"asserts nothing", []model.ScriptStep{step("op", model.StepDone)}, nil, model.VerdictUnknown, "the script asserts nothing"},
+		{"no such outcome", []model.ScriptStep{step("assert", "")}, nil, model.VerdictUnknown, "which nobody knows"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := Record{Target: target, Scenario: model.Scenario{Strategy: model.StrategyScripted}, Steps: c.steps, Proof: c.proof,
 				CutReached: c.proof != nil, WorkloadEnd: time.Second, Bounds: noBounds}
 			if c.proof != nil {
-				r.Cuts = []model.ScriptCut{{Name: "a", Proof: *c.proof}}
+				r.Cuts = []model.CutProof{{Name: "a", Proof: *c.proof}}
 			}
 			v := Judge(r)
 			if v.Value != c.want || !strings.Contains(v.Reason, c.why) {

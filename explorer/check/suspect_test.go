@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"netsplit/internal/onecut"
 	"netsplit/model"
 )
 
@@ -19,7 +20,7 @@ func TestMarksOfAWrongTargetFile(t *testing.T) {
 			return []model.Failure{{Check: "operations", Class: class, Signature: fmt.Sprintf("op%d failed with Timeout although all it needs was reached", i%2), Summary: "s"}}
 		}
 		for i := range n {
-			r := model.RunSummary{RunMeta: model.RunMeta{Run: fmt.Sprintf("r%02d", i), Scenario: model.Scenario{Strategy: model.StrategyCoFI}}, Proof: &model.Proof{},
+			r := model.RunSummary{RunMeta: model.RunMeta{Run: fmt.Sprintf("r%02d", i), Scenario: onecut.Scenario{Strategy: model.StrategyCoFI}.Model()}, Proof: &model.Proof{},
 				Verdict: model.Verdict{Value: model.VerdictPass}}
 			switch {
 			case i < failing: // of two signatures, and one cause

@@ -51,7 +51,7 @@ func (y *Tally) Add(r *model.RunSummary) {
 		y.decided[r.Run] = true
 	case model.VerdictVacuous:
 		y.open[r.Run] = why{stable(v.Reason), v.Reason}
-		if r.Scenario.State != nil && !r.Result.Reached {
+		if w := r.Scenario.Waits(); w != nil && w.When.State.State != nil && !r.Result.Reached {
 			y.open[r.Run] = why{neverOccurred, neverOccurred}
 		}
 	default:

@@ -6,11 +6,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"netsplit/internal/onecut"
 	"netsplit/model"
 )
 
 func faultRun(n int, v model.VerdictValue, reason string, seen ...model.Sighting) *model.RunSummary {
-	return &model.RunSummary{RunMeta: model.RunMeta{Run: fmt.Sprintf("r%02d", n), Scenario: model.Scenario{Strategy: model.StrategyCoFI}},
+	return &model.RunSummary{RunMeta: model.RunMeta{Run: fmt.Sprintf("r%02d", n), Scenario: onecut.Scenario{Strategy: model.StrategyCoFI}.Model()},
 		Verdict: model.Verdict{Value: v, Reason: reason}, Result: model.RunResult{Reached: true}, Sightings: seen}
 }
 
@@ -25,7 +26,7 @@ func TestWhyNoFaultRunCouldBeJudged(t *testing.T) {
 	}
 	for i := range 3 {
 		r := faultRun(i, model.VerdictVacuous, fmt.Sprintf("the state x, %d of v did not occur, so nothing was cut", i))
-		r.Scenario.State, r.Result.Reached = &model.State{A: "x"}, false
+		r.Scenario.Waits().When.State.State, r.Result.Reached = &model.State{A: "x"}, false
 		y.Add(r)
 		y.Add(r) // once
 	}

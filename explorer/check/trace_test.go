@@ -247,12 +247,12 @@ func TestAnAllowedLineIsListedInShort(t *testing.T) {
 // TestBetweenTwoCutsOfAScriptNothingIsAllowed: the network was whole then, and what
 // one of them cut the other left alone.
 func TestBetweenTwoCutsOfAScriptNothingIsAllowed(t *testing.T) {
-	cut := func(name string, from, to time.Duration, l model.Link) model.ScriptCut {
-		return model.ScriptCut{Name: name, Proof: model.Proof{CutAt: from, HealAt: to, HealedAt: to + 300*time.Millisecond, Links: []model.Link{l}}}
+	cut := func(name string, from, to time.Duration, l model.Link) model.CutProof {
+		return model.CutProof{Name: name, Proof: model.Proof{CutAt: from, HealAt: to, HealedAt: to + 300*time.Millisecond, Links: []model.Link{l}}}
 	}
 	a, b := model.Link{Src: "n1", Dst: "n2"}, model.Link{Src: "n1", Dst: "n3"}
 	for at, why := range map[time.Duration]string{1500 * time.Millisecond: "the cut first", 2200 * time.Millisecond: "the cut first", 5 * time.Second: "", 8500 * time.Millisecond: "the cut second", 10 * time.Second: ""} {
-		r := Record{Cuts: []model.ScriptCut{cut("first", time.Second, 2*time.Second, a), cut("second", 8*time.Second, 9*time.Second, b)},
+		r := Record{Cuts: []model.CutProof{cut("first", time.Second, 2*time.Second, a), cut("second", 8*time.Second, 9*time.Second, b)},
 			Proof:    &model.Proof{CutAt: time.Second, HealAt: 9 * time.Second, Links: []model.Link{a, b}},
 			LogLines: []record.LogLine{{Host: "n1", Process: "server", At: at, Line: "FATAL lost peer"}},
 			Target: &model.Target{Logs: model.LogPatterns{Fatal: []string{"FATAL"}, Disturbed: []model.DisturbedLine{{Match: "lost peer"}}},

@@ -267,20 +267,22 @@ func newFindingView(in *CampaignInput, f model.Finding) findingView {
 // healed says whether a run's cut waited for a message to heal at, and whether
 // one came. Of a run that could not be judged nobody knows why its cut ended.
 func healed(r *model.RunSummary) (waits, came bool) {
-	return r.Verdict.Value != model.VerdictUnknown && r.Scenario.Strategy == model.StrategyCoFI && !r.Scenario.Never && r.Result.Reached, r.Result.HealClass != nil
+	cut := r.Scenario.Cut()
+	return r.Verdict.Value != model.VerdictUnknown && (cut.Until.Class != nil || cut.Until.Unseen != nil) && r.Result.Reached, r.Result.HealClass != nil
 }
 
 func runRows(in *CampaignInput) []runRow {
 	var out []runRow
 	for i, r := range in.Runs {
+		cut := r.Scenario.Cut()
 		row := runRow{N: i + 1, Run: clean(strings.TrimPrefix(r.Run, in.Campaign.ID+"-")), Report: in.Reports[r.Run], Strategy: clean(string(r.Scenario.Strategy)),
-			Isolate: clean(string(r.Scenario.Isolate)), Class: verdictClass(r.Verdict), Word: verdictWord(r.Verdict), Reason: clean(r.Verdict.Reason)}
-		if r.Scenario.Invariant != nil && r.Scenario.State != nil {
-			st := *r.Scenario.State
+			Isolate: clean(string(cut.Do.Isolate)), Class: verdictClass(r.Verdict), Word: verdictWord(r.Verdict), Reason: clean(r.Verdict.Reason)}
+		if w := cut.When.State; w != nil && w.State != nil {
+			st := *w.State
 			if r.Result.CutState != nil {
 				st = *r.Result.CutState
 			}
-			row.What = stateWords(r.Scenario.Invariant, st)
+			row.What = stateWords(&w.Invariant, st)
 		}
 		row.Cut = "none"
 		if p := r.Proof; p != nil {
@@ -295,7 +297,7 @@ func runRows(in *CampaignInput) []runRow {
 			if p.Leaked > 0 {
 				row.Cut += fmt.Sprintf(", %d LEAKED", p.Leaked)
 			}
-		} else if st := r.Scenario.Strategy; st != model.StrategyClean && st != model.StrategyScripted {
+		} else if r.Scenario.Cuts() {
 			row.Cut = "its moment never came"
 		}
 		row.Time = span(took(r.Cost))

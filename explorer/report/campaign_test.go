@@ -76,7 +76,8 @@ func TestCampaignPageOfCutsThatNoMessageHealed(t *testing.T) {
 		r := &in.Runs[i]
 		r.Result.Reached = r.Proof != nil
 		if r.Proof != nil {
-			r.Scenario.Strategy, r.Result.HealClass = model.StrategyCoFI, &model.Class{Type: "x"}
+			r.Scenario.Steps = []model.Step{{Do: model.Fault{Cut: &model.Partition{}}, Until: model.Trigger{Unseen: &model.Unseen{}}}}
+			r.Result.HealClass = &model.Class{Type: "x"}
 		}
 	}
 	page := func() string {
@@ -90,7 +91,7 @@ func TestCampaignPageOfCutsThatNoMessageHealed(t *testing.T) {
 		t.Error("messages are missed that came")
 	}
 	in.Runs[3].Result.HealClass, in.Runs[4].Result.HealClass, in.Runs[5].Result.HealClass = nil, nil, nil
-	in.Runs[5].Scenario.Never = true
+	in.Runs[5].Scenario.Steps[0].Until.Unseen = nil
 	got := page()
 	wants(t, "page", got, "2 of 3 cuts waited for a message to heal at, but none came: they ended at the longest time allowed, or with the workload.")
 	if n := strings.Count(got, ", no message to heal at arrived"); n != 2 {

@@ -95,10 +95,10 @@ func faultStory(in *Input) []string {
 	scn := &in.Summary.Scenario
 	for i := range in.Summary.Faults {
 		p := &in.Summary.Faults[i]
-		if i >= len(scn.Faults) {
-			break
+		f := scn.Fault(p.Fault)
+		if f == nil {
+			continue
 		}
-		f := &scn.Faults[i]
 		s := fmt.Sprintf("Message fault %d (%s)", p.Fault, f)
 		switch {
 		case p.Acted == 0 && p.Met == 0:

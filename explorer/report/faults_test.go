@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"netsplit/internal/onecut"
 	"netsplit/model"
 )
 
@@ -12,14 +13,15 @@ import (
 func TestMessageFaultsAreToldOneByOne(t *testing.T) {
 	in := failing(t)
 	match := model.MessageMatch{Type: "resp *", From: "n1"}
-	in.Summary.Scenario.Why = model.WhyRequested
-	in.Summary.Scenario.Invariant, in.Summary.Scenario.State = nil, nil
-	in.Summary.Scenario.Faults = []model.MessageFault{
+	scn := onecut.Of(in.Summary.Scenario)
+	scn.Strategy, scn.Why = model.StrategyRandom, model.WhyRequested
+	scn.Faults = []model.MessageFault{
 		{Kind: model.FaultDelay, For: 500 * time.Millisecond, Match: match, Nth: 3},
 		{Kind: model.FaultDuplicate, Copies: 2, Match: match, Every: 10, Times: 5},
 		{Kind: model.FaultLose, Match: match},
 		{Kind: model.FaultLose, Match: match},
 	}
+	in.Summary.Scenario = scn.Model()
 	in.Summary.Faults = []model.FaultProof{
 		{Fault: 1, Met: 7, Acted: 1, Known: true, Checked: 1, Hits: []model.FaultHit{
 			{Message: 46, Type: "resp <b>SET", From: "n1", To: "n2", At: time.Second, Passed: 1505 * time.Millisecond, Stream: "tcp a>b#1", Behind: 2}}},

@@ -23,6 +23,8 @@ type Input struct {
 	Events    []model.Event
 	Decisions []model.Decision
 	History   []record.Entry
+	// Cuts are those of a run with several, with what each did.
+	Cuts []model.CutProof
 
 	Recovery   record.Recovery
 	Exits      []record.Exit
@@ -80,7 +82,7 @@ type runView struct {
 	Lines                     []lineRow
 	Cost                      template.HTML
 	CostRows                  []fact
-	Steps                     []stepRow
+	Steps, Plan               []stepRow // of the script, of the scenario
 	Decisions                 []decisionRow
 	DecisionNote              string
 	Invariants                []invariantRow
@@ -117,6 +119,7 @@ func Write(w io.Writer, in Input) error {
 	v.Cost, v.CostRows = costSplit([]model.RunSummary{in.Summary})
 	if v.Steps = stepRows(&in); len(v.Steps) == 0 { // the decisions of a script are its steps
 		v.Decisions, v.DecisionNote = decisionRows(&in)
+		v.Plan = scenarioRows(&in)
 	}
 	v.Data = newViewData(tl)
 	v.Left = v.Data.left

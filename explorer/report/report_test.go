@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"netsplit/internal/onecut"
 	"netsplit/model"
 	"netsplit/record"
 )
@@ -238,8 +239,7 @@ func many(n int) Input {
 	in := Input{Title: "Many", Hosts: hosts, Nodes: hosts[:3], ReplayCommand: "netsplit replay r -n 10"}
 	in.Summary.Run, in.Summary.Tap = "r", "gate"
 	in.Summary.Verdict = model.Verdict{Value: model.VerdictPass, Reason: "all checks hold"}
-	sc := &in.Summary.Scenario
-	sc.Strategy, sc.Isolate, sc.Partition = model.StrategyRandom, "n1", model.Isolate("n1", hosts, model.Drop)
+	in.Summary.Scenario = onecut.Scenario{Strategy: model.StrategyRandom, Isolate: "n1", Partition: model.Isolate("n1", hosts, model.Drop)}.Model()
 	at := time.Duration(0)
 	num := uint64(0)
 	for i := range n {
@@ -295,10 +295,13 @@ func TestReportsOfPoorRecords(t *testing.T) {
 	dead.LogLines = []record.LogLine{{Host: "n2", Process: "redis", Line: "ASSERTION FAILED"}}
 	dead.Summary.Verdict = model.Verdict{Value: model.VerdictUnknown, Reason: "no history"}
 	renumbered := failing(t)
-	renumbered.Summary.Scenario.State, renumbered.Summary.Scenario.Nth = &model.State{A: "#3", B: "#4"}, 2
+	scn := onecut.Of(renumbered.Summary.Scenario)
+	scn.State, scn.Nth = &model.State{A: "#3", B: "#4"}, 2
+	renumbered.Summary.Scenario = scn.Model()
 	renumbered.Summary.Result.CutState = &model.State{A: "#5", B: "#6"}
 	first := renumbered
-	first.Summary.Scenario.Nth = 1
+	scn.Nth = 1
+	first.Summary.Scenario = scn.Model()
 	for name, c := range map[string]struct {
 		in   Input
 		says []string

@@ -1,8 +1,13 @@
 package report
 
-import "netsplit/model"
+import (
+	"cmp"
+	"fmt"
 
-// stepRow is a step of a script.
+	"netsplit/model"
+)
+
+// stepRow is a step of a script or a scenario.
 type stepRow struct {
 	Num                        int
 	At, Took, Text, Result, By string
@@ -26,6 +31,38 @@ func stepRows(in *Input) []stepRow {
 			row.Class, row.Result = "dropped", "could not be done: "+row.Result
 		case s.Do == "cut", s.Do == "heal":
 			row.Class = s.Do
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+// scenarioRows are the steps of the scenario, as the run says that they went.
+func scenarioRows(in *Input) []stepRow {
+	var out []stepRow
+	for _, r := range in.Summary.Result.Steps {
+		if r.Step < 1 || r.Step > len(in.Summary.Scenario.Steps) {
+			continue
+		}
+		st := &in.Summary.Scenario.Steps[r.Step-1]
+		row := stepRow{Num: r.Step, Text: clean(st.String()), By: clean(cmp.Or(r.By, "never began"))}
+		if r.By != "" {
+			row.At = at(r.Began)
+		}
+		if r.EndedBy != "" {
+			row.Took, row.Result = span(r.Ended-r.Began), clean(r.EndedBy)
+		}
+		if st.Do.Cut != nil && r.By != "" {
+			row.Class = "cut"
+		}
+		for _, c := range in.Cuts {
+			if c.Name == model.StepName(r.Step) {
+				leaked := fmt.Sprint(c.Proof.Leaked)
+				if !c.Proof.LeakKnown {
+					leaked = "an unknown number"
+				}
+				row.Result += fmt.Sprintf("; %d packets wanted to cross, %d were dropped, %s leaked", c.Proof.Wanted, c.Proof.Dropped, leaked)
+			}
 		}
 		out = append(out, row)
 	}

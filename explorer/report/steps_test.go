@@ -10,7 +10,7 @@ import (
 // that the script cut and healed.
 func TestStepsOfAScript(t *testing.T) {
 	in := failing(t)
-	in.Summary.Scenario = model.Scenario{Strategy: model.StrategyScripted, Script: "split-brain", Partition: in.Summary.Scenario.Partition}
+	in.Summary.Scenario = model.Scenario{Strategy: model.StrategyScripted, Script: "split-brain", Steps: []model.Step{{Do: in.Summary.Scenario.Cut().Do}}}
 	var decisions []model.Decision
 	for _, d := range in.Decisions {
 		if d.Cut || d.Heal {
@@ -20,7 +20,7 @@ func TestStepsOfAScript(t *testing.T) {
 	}
 	in.Decisions = decisions
 	last := in.Events[len(in.Events)-1]
-	for i, s := range []model.Step{
+	for i, s := range []model.ScriptStep{
 		{Do: "cut", Text: "cut a: isolate n1", Outcome: model.StepDone, Result: "nothing passes 4 links"},
 		{Do: "crash", Text: "crash n2", Outcome: model.StepDone, Result: "redis"},
 		{Do: "assert", Text: "x is <b>v1</b>", Outcome: model.StepFailed, Result: "it is v0", Where: "a.yaml:7"},

@@ -66,7 +66,8 @@ type timeline struct {
 	oneWay bool // simplex: only what the second group sends to the first is cut
 
 	cut, heal  *model.Decision // nil: none
-	cuts       int             // of a script; the first is cut
+	step       model.Step      // that cut
+	cuts       int             // of the run; the first is cut
 	inForce    time.Duration   // 0: unknown
 	passed     time.Duration   // when the healing message reached its receiver; 0: unknown
 	links      map[model.Link]bool
@@ -79,6 +80,14 @@ type timeline struct {
 	focus      int          // index of the invariant the picture follows; -1: none
 	focusVar   model.VarRef // the variable it follows where there is no invariant
 	faulty     *window      // of the message faults that are marked; nil: none
+}
+
+// cutOf is the step that a decision to cut puts in force.
+func cutOf(s *model.RunSummary, d *model.Decision) model.Step {
+	if i := d.Step - 1; i >= 0 && i < len(s.Scenario.Steps) {
+		return s.Scenario.Steps[i]
+	}
+	return s.Scenario.Cut() // of an earlier version, or a script's
 }
 
 func newTimeline(in *Input) *timeline {
@@ -94,9 +103,9 @@ func newTimeline(in *Input) *timeline {
 		}
 		t.cuts += b2i(d.Cut)
 		if d.Cut && t.cut == nil {
-			t.cut = d
+			t.cut, t.step = d, cutOf(&in.Summary, d)
 		}
-		if d.Heal && t.heal == nil && t.cut != nil {
+		if d.Heal && t.heal == nil && t.cut != nil && d.Step == t.cut.Step {
 			t.heal = d
 		}
 	}
@@ -107,7 +116,8 @@ func newTimeline(in *Input) *timeline {
 		}
 	}
 	if t.cut != nil {
-		for _, l := range in.Summary.Scenario.Partition.Links() {
+		partition := t.step.Partition()
+		for _, l := range partition.Links() {
 			t.links[l] = true
 		}
 	}
@@ -117,7 +127,7 @@ func newTimeline(in *Input) *timeline {
 	}
 	t.columns(in)
 	t.watch(in.Events, in.MaxAge)
-	if t.focus = t.chooseFocus(in.Summary.Scenario.Invariant); t.focus < 0 {
+	if t.focus = t.chooseFocus(in.Summary.Scenario.Waits()); t.focus < 0 {
 		t.focusVar, _ = t.firstChange()
 	}
 	return t
@@ -230,11 +240,12 @@ func (t *timeline) columns(in *Input) {
 		t.hosts = all
 		return
 	}
-	groups := slices.Clone(in.Summary.Scenario.Partition.Groups)
+	partition := t.step.Partition()
+	groups := slices.Clone(partition.Groups)
 	t.groups = len(groups)
-	t.oneWay = in.Summary.Scenario.Partition.Shape == model.Simplex
-	iso := in.Summary.Scenario.Isolate
-	if in.Summary.Scenario.Partition.Shape != model.Simplex {
+	t.oneWay = partition.Shape == model.Simplex
+	iso := t.step.Do.Isolate
+	if !t.oneWay {
 		slices.SortStableFunc(groups, func(a, b []model.NodeID) int {
 			return model.FalseFirst(slices.Contains(b, iso), slices.Contains(a, iso))
 		})
@@ -341,8 +352,9 @@ func (t *timeline) watch(events []model.Event, maxAge map[string]time.Duration) 
 // chooseFocus picks the invariant whose variables the picture follows: the
 // scenario's; else the one that broke first from the cut (or the workload)
 // on; else the first.
-func (t *timeline) chooseFocus(want *model.Invariant) int {
-	if want != nil {
+func (t *timeline) chooseFocus(waits *model.Step) int {
+	if waits != nil {
+		want := &waits.When.State.Invariant
 		for i := range t.invariants {
 			if t.invariants[i].ID == want.ID {
 				return i

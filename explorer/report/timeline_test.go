@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"netsplit/internal/onecut"
 	"netsplit/model"
 )
 
@@ -15,7 +16,7 @@ func msg(n uint64, at time.Duration, from, to model.NodeID, typ string) model.Ev
 
 func cutRun(p model.Partition, hosts []model.NodeID, events ...model.Event) Input {
 	in := Input{Hosts: hosts, Nodes: hosts, Events: events}
-	in.Summary.Scenario = model.Scenario{Strategy: model.StrategyRandom, Partition: p}
+	in.Summary.Scenario = onecut.Scenario{Strategy: model.StrategyRandom, Partition: p}.Model()
 	in.Decisions = []model.Decision{{Event: 1, At: 1 * time.Second, Cut: true, Reason: model.ReasonTime}, {Event: 9, At: 3 * time.Second, Heal: true, Reason: model.ReasonTime}}
 	return in
 }

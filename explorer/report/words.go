@@ -61,7 +61,7 @@ func story(in *Input, t *timeline) []string {
 			how += " (" + gateWords(s.Gate) + ")"
 		}
 	}
-	if s.Scenario.Strategy == model.StrategyScripted && len(s.Scenario.Faults) > 0 {
+	if s.Scenario.Strategy == model.StrategyScripted && s.Scenario.Messages() {
 		how += ", until the script began a message fault: from then on its gate held what the fault could be about"
 	}
 	if s.Tap == "none" {
@@ -80,8 +80,8 @@ func story(in *Input, t *timeline) []string {
 			say("Nothing was cut: this is a clean run.")
 		case !s.Scenario.Cuts():
 			say("The scenario has no cut, only faults of single messages.")
-		case s.Scenario.Invariant != nil && s.Scenario.State != nil:
-			say("netsplit waited for %s, which never occurred, so nothing was cut.", stateWords(s.Scenario.Invariant, *s.Scenario.State))
+		case s.Scenario.Waits() != nil:
+			say("netsplit waited for %s, which never occurred, so nothing was cut.", clean(conditionWords(s.Scenario.Waits().When.State)))
 		default:
 			say("Nothing was cut: the time for the cut never came.")
 		}
@@ -97,6 +97,13 @@ func story(in *Input, t *timeline) []string {
 // stateWords writes an inconsistent state: a was x while b was y.
 func stateWords(inv *model.Invariant, st model.State) string {
 	return clean(fmt.Sprintf("%s = %s while %s = %s", inv.A, st.A, inv.B, st.B))
+}
+
+func conditionWords(c *model.FaultCondition) string {
+	if c.State == nil {
+		return c.String()
+	}
+	return stateWords(&c.Invariant, *c.State)
 }
 
 // sides writes who is cut from whom.
@@ -119,6 +126,8 @@ func sides(p model.Partition) string {
 
 func cutStory(in *Input, t *timeline) []string {
 	s, sc := &in.Summary, &in.Summary.Scenario
+	cut := t.step
+	partition, waited := cut.Partition(), cut.When.State
 	var out []string
 	say := func(f string, a ...any) { out = append(out, fmt.Sprintf(f, a...)) }
 
@@ -126,18 +135,18 @@ func cutStory(in *Input, t *timeline) []string {
 	if t.work > 0 && t.cut.At >= t.work {
 		into = ", " + span(t.cut.At-t.work) + " into the workload,"
 	}
-	if sc.Invariant != nil && sc.State != nil {
-		st := *sc.State
+	if waited != nil && waited.State != nil {
+		st := *waited.State
 		if s.Result.CutState != nil {
 			st = *s.Result.CutState
 		}
-		say("At %s%s the nodes disagreed: %s. netsplit cut %s.", at(t.cut.At), into, stateWords(sc.Invariant, st), sides(sc.Partition))
-		if st != *sc.State {
+		say("At %s%s the nodes disagreed: %s. netsplit cut %s.", at(t.cut.At), into, stateWords(&waited.Invariant, st), sides(partition))
+		if st != *waited.State {
 			which := "the first state"
-			if sc.Nth > 1 {
-				which = fmt.Sprintf("state number %d", sc.Nth)
+			if waited.Nth > 1 {
+				which = fmt.Sprintf("state number %d", waited.Nth)
 			}
-			say("It waited for %s, or for %s with other numbers in the same order.", stateWords(sc.Invariant, *sc.State), which)
+			say("It waited for %s, or for %s with other numbers in the same order.", stateWords(&waited.Invariant, *waited.State), which)
 		}
 		if sc.Substituted {
 			say("It also accepted the same state on other nodes: chance decides on which nodes it occurs.")
@@ -152,23 +161,28 @@ func cutStory(in *Input, t *timeline) []string {
 			}
 		}
 		if by != "" {
-			if sc.Invariant.Support > 0 {
-				by += fmt.Sprintf("; the two had agreed in all %s of %s", plural(sc.Invariant.Support, "sample", "samples"), plural(sc.Invariant.Runs, "clean run", "clean runs"))
+			if waited.Invariant.Support > 0 {
+				by += fmt.Sprintf("; the two had agreed in all %s of %s", plural(waited.Invariant.Support, "sample", "samples"), plural(waited.Invariant.Runs, "clean run", "clean runs"))
 			}
 			say("%s.", clean(by))
 		}
 	} else if sc.Strategy == model.StrategyScripted {
-		say("At %s script %s cut %s.", at(t.cut.At), clean(sc.Script), sides(sc.Partition))
+		say("At %s script %s cut %s.", at(t.cut.At), clean(sc.Script), sides(partition))
 	} else {
 		moment := "a moment drawn from the seed"
-		if sc.Why == model.WhyRequested {
+		switch {
+		case cut.When.Message != nil:
+			moment = fmt.Sprintf("message %d, which the step waited for", t.cut.Message)
+		case waited != nil:
+			moment = "the first state at which " + clean(waited.String())
+		case sc.Why == model.WhyRequested:
 			moment = "the requested moment"
 		}
-		say("At %s%s %s, netsplit cut %s.", at(t.cut.At), into, moment, sides(sc.Partition))
+		say("At %s%s %s, netsplit cut %s.", at(t.cut.At), into, moment, sides(partition))
 	}
 
 	effect := ""
-	if sc.Partition.Effect == model.Reset {
+	if partition.Effect == model.Reset {
 		effect = " and the connections across it were reset"
 		if s.Proof != nil {
 			effect = fmt.Sprintf(" and %s across it reset", plural(s.Proof.ResetConns, "connection was", "connections were"))
@@ -203,7 +217,11 @@ func cutStory(in *Input, t *timeline) []string {
 		} else {
 			cuts := ""
 			if n := t.cuts; n > 1 {
-				cuts = fmt.Sprintf(" of the script's %d cuts, the first of which is drawn", n)
+				of := "run"
+				if sc.Strategy == model.StrategyScripted {
+					of = "script"
+				}
+				cuts = fmt.Sprintf(" of the %s's %d cuts, the first of which is drawn", of, n)
 			}
 			say("%s wanted to cross%s: %d dropped%s; %s.", plural(p.Wanted, "packet", "packets"), cuts, p.Dropped, held, leak)
 		}
@@ -235,6 +253,8 @@ func healStory(t *timeline) string {
 		return fmt.Sprintf("It was healed by %s: the first of a class not met before%s. It waited at the gate%s.", what, state, first)
 	case model.ReasonHealClass:
 		return fmt.Sprintf("It was healed by %s: the class this run waited for%s. It waited at the gate%s.", what, state, first)
+	case model.ReasonMessage:
+		return fmt.Sprintf("It was healed by %s: the message the step waited for.", what)
 	case model.ReasonTime:
 		return "It was healed at the moment drawn from the seed."
 	case model.ReasonMaxCut:
@@ -387,11 +407,18 @@ func facts(in *Input) []fact {
 	add("Why this one", s.Scenario.Why)
 	add("Replay of", s.ReplayOf)
 	add("Seed", fmt.Sprint(s.Scenario.Seed))
-	if p := s.Scenario.Partition; p.Shape != "" {
-		add("Partition", string(p.Shape)+", "+string(p.Effect)+": "+sides(p))
-	}
-	for i := range s.Scenario.Faults {
-		add(fmt.Sprintf("Message fault %d", i+1), s.Scenario.Faults[i].String())
+	cuts := 0
+	for i := range s.Scenario.Steps {
+		switch st := &s.Scenario.Steps[i]; {
+		case st.Do.Message != nil:
+			add(fmt.Sprintf("Message fault %d", i+1), st.Do.Message.String())
+		case st.Do.Cut.Shape != "":
+			p, name := st.Do.Cut, "Partition"
+			if cuts++; cuts > 1 {
+				name = fmt.Sprintf("Partition %d", cuts)
+			}
+			add(name, string(p.Shape)+", "+string(p.Effect)+": "+sides(*p))
+		}
 	}
 	if !s.Started.IsZero() {
 		add("Started", s.Started.UTC().Format("2006-01-02 15:04:05 UTC"))
@@ -423,7 +450,7 @@ func facts(in *Input) []fact {
 func invariantRows(in *Input, t *timeline) []invariantRow {
 	var out []invariantRow
 	for i, inv := range t.invariants {
-		row := invariantRow{ID: clean(inv.ID), Text: clean(inv.String()), Trigger: in.Summary.Scenario.Invariant != nil && i == t.focus}
+		row := invariantRow{ID: clean(inv.ID), Text: clean(inv.String()), Trigger: in.Summary.Scenario.Waits() != nil && i == t.focus}
 		row.Support = fmt.Sprintf("%s of %s", plural(inv.Support, "sample", "samples"), plural(inv.Runs, "clean run", "clean runs"))
 		row.Broken = "always held"
 		if ws := t.violations[i]; len(ws) > 0 {
@@ -482,7 +509,8 @@ func decisionRows(in *Input) ([]decisionRow, string) {
 		switch {
 		case d.Cut:
 			do, r.Class = append(do, "cut"), "cut"
-			r.What = sides(in.Summary.Scenario.Partition)
+			cut := cutOf(&in.Summary, d)
+			r.What = sides(cut.Partition())
 		case d.Heal:
 			do, r.Class = append(do, "heal"), "heal"
 		case d.Action == model.Refuse || d.Action == model.ResetConn:

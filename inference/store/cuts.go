@@ -37,7 +37,7 @@ func cutOfRun(r *model.RunSummary) *cut {
 		return nil
 	}
 	return &cut{"run " + r.Run, model.Annotation{From: r.Started.Add(r.Proof.CutAt), To: r.Started.Add(max(r.Proof.HealAt, r.Proof.CutAt)),
-		Title: "cut of " + string(r.Scenario.Isolate), Text: r.Run + ": " + r.Verdict.Reason, Tags: []string{"cut", r.Target, string(r.Verdict.Value)}}}
+		Title: "cut of " + string(r.Scenario.Cut().Do.Isolate), Text: r.Run + ": " + r.Verdict.Reason, Tags: []string{"cut", r.Target, string(r.Verdict.Value)}}}
 }
 
 // cutOfPartition is nil of a partition that never was in force.

@@ -41,7 +41,7 @@ func TestFindsResurrection(t *testing.T) {
 			t.Errorf("seed %d, %d labs: first found in run %d, want one of the first %d", seed, labs, rep.Failed, foundIn)
 		}
 		if !slices.ContainsFunc(rep.Runs, func(r Run) bool {
-			return r.Verdict.Value == model.VerdictFail && r.Engine.HealClass != nil && r.Engine.HealClass.State != *r.Scenario.State
+			return r.Verdict.Value == model.VerdictFail && r.Engine.HealClass != nil && r.Engine.HealClass.State != *r.Scenario.Waits().When.State.State
 		}) {
 			t.Errorf("seed %d, %d labs: no run as in Figure 2 among %d", seed, labs, len(rep.Runs))
 		}

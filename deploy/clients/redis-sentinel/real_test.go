@@ -56,7 +56,7 @@ func runTarget(t *testing.T, args map[string]string, isolate model.NodeID, cutAf
 		p.HealAt, p.HealedAt = l.now(), l.now()
 		l.heal(isolate)
 		rec.Proof, rec.CutReached = p, true
-		rec.Scenario = model.Scenario{Strategy: model.StrategyRandom, Isolate: isolate}
+		rec.Scenario = model.Scenario{Strategy: model.StrategyRandom, Steps: []model.Step{{Do: model.Fault{Cut: &model.Partition{}, Isolate: isolate}}}}
 	}
 	wg.Wait()
 	rec.WorkloadEnd = l.now()

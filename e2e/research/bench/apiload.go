@@ -347,8 +347,11 @@ func sampleRun(campaign string, n int, started time.Time) model.RunSummary {
 	r.Campaign, r.Run, r.Target, r.Lab, r.Tap, r.Gate, r.Version, r.Started = campaign, runID(campaign, n), "redis-sentinel", "p1-1", "gate", "port", "v0", started
 	nodes := []model.NodeID{"n1", "n2", "n3", "n4", "n5"}
 	inv := sampleInvariants(12)
-	r.Scenario = model.Scenario{ID: fmt.Sprintf("s%05d", n), Strategy: model.StrategyCoFI, Isolate: "n1", Partition: model.Isolate("n1", nodes, model.Drop), Invariant: &inv[0],
-		State: &model.State{A: "10.0.0.1", B: "10.0.0.2"}, Observe: inv, MaxCut: 10 * time.Second, Why: "the state that most runs met and that was not cut at yet"}
+	cut := model.Isolate("n1", nodes, model.Drop)
+	at := &model.FaultCondition{Invariant: inv[0], State: &model.State{A: "10.0.0.1", B: "10.0.0.2"}}
+	r.Scenario = model.Scenario{ID: fmt.Sprintf("s%05d", n), Strategy: model.StrategyCoFI, Observe: inv,
+		Steps: []model.Step{{When: model.Trigger{State: at}, Do: model.Fault{Cut: &cut, Isolate: "n1"}, Max: 10 * time.Second}},
+		Why: "the state that most runs met and that was not cut at yet"}
 	for i := range 40 {
 		r.Messages[fmt.Sprintf("resp PUBLISH __sentinel__:hello %d", i)] = 100 + i
 	}
@@ -364,7 +367,7 @@ func sampleRun(campaign string, n int, started time.Time) model.RunSummary {
 	}
 	if n%10 != 0 {
 		r.Proof = &model.Proof{CutAt: 8 * time.Second, InForceAt: 8 * time.Second, HealAt: 15 * time.Second, HealedAt: 15 * time.Second, Wanted: 300, Dropped: 300, LeakKnown: true}
-		for _, l := range r.Scenario.Partition.Links() {
+		for _, l := range cut.Links() {
 			r.Proof.Links = append(r.Proof.Links, l)
 			r.Proof.PerLink = append(r.Proof.PerLink, model.LinkProof{Link: l, Wanted: 40, Dropped: 40})
 		}

@@ -1,0 +1,222 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Step is one fault of a scenario: when it begins, what it does, and until when. What
+// acts at the end of the workload ends with it.
+type Step struct {
+	When  Trigger `json:"when,omitzero"`
+	Do    Fault   `json:"do"`
+	Until Trigger `json:"until,omitzero"`
+	// Max ends the step at the latest this long after it began; 0: no bound.
+	Max time.Duration `json:"max,omitempty"`
+}
+
+// Follows says after what of the step before a step is armed.
+type Follows string
+
+// What a step may follow. A message fault has begun once it acted on a message, and ended
+// once it will act on no more.
+const (
+	FollowsBegin Follows = "begin"
+	FollowsEnd   Follows = "end"
+)
+
+// Trigger is a moment of a run. It is armed, then its times pass, and then it comes at the
+// first moment of what else is set; nothing else set: at once. The When of a step is armed
+// as the workload starts, or as Follows says; its Until, as the step begins. An Until with
+// nothing set never comes.
+type Trigger struct {
+	Follows Follows `json:"follows,omitempty"` // of a When only
+	// At is a time since the workload started, After one since the trigger was armed.
+	At    time.Duration `json:"at,omitempty"`
+	After time.Duration `json:"after,omitempty"`
+	// State is of a When only. Message is a message that wants to cross.
+	State   *FaultCondition `json:"state,omitempty"`
+	Message *MessageTrigger `json:"message,omitempty"`
+	// Class and Unseen are of the Until of a cut that waits for a state: a message of this
+	// class, or of one that is not listed, to or from the host that the cut isolates. As a
+	// message of a trigger it is the first to pass.
+	Class  *Class  `json:"class,omitempty"`
+	Unseen *Unseen `json:"unseen,omitempty"`
+}
+
+// Unseen is the first message whose class is not in Seen, which is sorted.
+type Unseen struct {
+	Seen []Class `json:"seen,omitempty"`
+}
+
+// MessageTrigger is the nth message (0: the first) that matches, counted from when the
+// trigger is armed and its times have passed.
+type MessageTrigger struct {
+	Match MessageMatch `json:"match"`
+	Nth   int          `json:"nth,omitempty"`
+	Side  Side         `json:"side,omitempty"` // "": SideSend; of a When only
+}
+
+// Side says on which side of its packet a message's moment is.
+type Side string
+
+// Sides. Before the packet passes: the fault acts on it, too. Behind it: the message is
+// delivered; one that is lost or kept does not count.
+const (
+	SideSend    Side = "send"
+	SideReceive Side = "receive"
+)
+
+// Fault is what a step does. One of its pointers is set.
+type Fault struct {
+	// Cut puts a partition in force. Isolate is the host that it is about, if it is about one.
+	Cut     *Partition `json:"cut,omitempty"`
+	Isolate NodeID     `json:"isolate,omitempty"`
+	// Message acts on the messages that it selects.
+	Message *MessageFault `json:"message,omitempty"`
+}
+
+// Partition is what the step cuts; the zero value: nothing.
+func (s *Step) Partition() Partition {
+	if s.Do.Cut == nil {
+		return Partition{}
+	}
+	return *s.Do.Cut
+}
+
+// Matches are what selects the step's messages.
+func (s *Step) Matches() (out []*MessageMatch) {
+	for _, t := range []*MessageTrigger{s.When.Message, s.Until.Message} {
+		if t != nil {
+			out = append(out, &t.Match)
+		}
+	}
+	if s.Do.Message != nil {
+		out = append(out, &s.Do.Message.Match)
+	}
+	return out
+}
+
+// Timed says whether the trigger is a time and nothing else.
+func (t *Trigger) Timed() bool {
+	return t.State == nil && t.Message == nil && t.Class == nil && t.Unseen == nil && (t.At > 0 || t.After > 0)
+}
+
+// String is the trigger in words; "" where nothing is set.
+func (t *Trigger) String() string {
+	var w []string
+	switch t.Follows {
+	case FollowsBegin:
+		w = append(w, "the step before has begun")
+	case FollowsEnd:
+		w = append(w, "the step before has ended")
+	}
+	if t.At > 0 {
+		w = append(w, fmt.Sprintf("%v into the workload", t.At))
+	}
+	if t.After > 0 {
+		w = append(w, fmt.Sprintf("%v have passed", t.After))
+	}
+	if t.State != nil {
+		w = append(w, t.State.String())
+	}
+	if m := t.Message; m != nil {
+		s := fmt.Sprintf("message %s, number %d", m.Match, max(m.Nth, 1))
+		if m.Side == SideReceive {
+			s += ", is delivered"
+		}
+		w = append(w, s)
+	}
+	if t.Class != nil {
+		w = append(w, "a message of class "+t.Class.String())
+	}
+	if t.Unseen != nil {
+		w = append(w, fmt.Sprintf("a message of a class beyond the %d known", len(t.Unseen.Seen)))
+	}
+	return strings.Join(w, ", then ")
+}
+
+// String is the step on one line.
+func (s *Step) String() string {
+	var b strings.Builder
+	switch {
+	case s.Do.Cut != nil:
+		b.WriteString("cut " + s.Do.Cut.String())
+	case s.Do.Message != nil:
+		b.WriteString(s.Do.Message.String())
+	}
+	if w := s.When.String(); w != "" {
+		b.WriteString("; when " + w)
+	}
+	if u := s.Until.String(); u != "" {
+		b.WriteString("; until " + u)
+	}
+	if s.Max > 0 {
+		fmt.Fprintf(&b, "; at most %v", s.Max)
+	}
+	return b.String()
+}
+
+// Validate says what is wrong with the step, given the hosts it may name and its place,
+// from 1. What a cut parts is checked by who resolves it.
+func (s *Step) Validate(hosts []NodeID, place int) error {
+	w, u := &s.When, &s.Until
+	switch {
+	case (s.Do.Cut == nil) == (s.Do.Message == nil):
+		return fmt.Errorf("a step does one thing: give do a cut, a host to isolate, or a message fault")
+	case w.Follows != "" && w.Follows != FollowsBegin && w.Follows != FollowsEnd:
+		return fmt.Errorf("when: unknown follows %q: use begin or end", w.Follows)
+	case w.Follows != "" && place == 1:
+		return fmt.Errorf("when: the first step follows none: leave out follows")
+	case w.Class != nil || w.Unseen != nil || u.Follows != "" || u.State != nil:
+		return fmt.Errorf("until takes no state and no follows, and when no class: leave them out")
+	case w.At < 0 || w.After < 0 || u.At < 0 || u.After < 0 || s.Max < 0:
+		return fmt.Errorf("times must not be negative")
+	case u.At > 0 && u.Timed() && w.Timed() && w.Follows == "" && u.At <= max(w.At, w.After):
+		return fmt.Errorf("until: it ends %v into the workload, and does not begin before %v: let it end later", u.At, max(w.At, w.After))
+	case w.State != nil && w.Message != nil:
+		return fmt.Errorf("when: a step begins at a state or at a message: leave out one of them, or have one step follow another")
+	case s.Do.Message != nil && (w.Message != nil || u.Message != nil):
+		return fmt.Errorf("a message fault selects its messages by match: leave the message out of when and until")
+	case u.Class != nil && (w.State == nil || s.Do.Cut == nil):
+		return fmt.Errorf("until: a class has the values of the state that the cut began at: give when a state, or until a message")
+	case w.State != nil && w.State.Invariant.A == w.State.Invariant.B:
+		return fmt.Errorf("when: the state names no invariant: give two variables, as in status[n1]@n2 == status[n1]@n3")
+	case w.State != nil && w.State.State != nil && w.State.State.A == w.State.State.B:
+		return fmt.Errorf("when: the state %s is not inconsistent: give two values that differ", w.State.State)
+	}
+	for _, t := range []struct {
+		of string
+		m  *MessageTrigger
+	}{{"when", w.Message}, {"until", u.Message}} {
+		if t.m == nil {
+			continue
+		}
+		if err := t.m.Match.Validate(hosts); err != nil {
+			return fmt.Errorf("%s: %w", t.of, err)
+		}
+		if t.m.Nth < 0 {
+			return fmt.Errorf("%s: nth must not be negative", t.of)
+		}
+		if !slices.Contains([]Side{"", SideSend, SideReceive}, t.m.Side) || t.of == "until" && t.m.Side == SideReceive {
+			return fmt.Errorf("%s: side %q: a step begins on side send or receive of a message, and ends before one passes", t.of, t.m.Side)
+		}
+	}
+	if s.Do.Message != nil {
+		return s.Do.Message.Validate(hosts)
+	}
+	return nil
+}
+
+// StepResult says when a step of a scenario began and ended, since the run started, and
+// why: reasons of decisions. By is "" for one that never began. A message fault begins
+// with the first message that it acts on.
+type StepResult struct {
+	Step    int           `json:"step"` // place, from 1
+	By      string        `json:"by,omitempty"`
+	Began   time.Duration `json:"began,omitempty"`
+	EndedBy string        `json:"endedBy,omitempty"`
+	Ended   time.Duration `json:"ended,omitempty"`
+}
