@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"netsplit/internal/storetest"
 	"netsplit/internal/onecut"
+	"netsplit/internal/storetest"
 	"netsplit/model"
 )
 

@@ -36,6 +36,7 @@ type script struct {
 	engine         *explorer.Engine
 	num, frame     uint64
 	msgs           []model.Message
+	numbered       bool // decisions name their steps
 
 	core   *explorer.Core
 	handed map[string]model.Scenario
@@ -268,7 +269,11 @@ func (s *script) steps(t *testing.T, d *datadriven.TestData) string {
 			if x.Frame != 0 && (s.scn.Messages() || s.scn.Strategy == model.StrategyScripted) {
 				fmt.Fprintf(&b, "p%d ", x.Frame)
 			}
-			b.WriteString(decision(x))
+			said := decision(x)
+			if s.numbered && x.Step != 0 {
+				said = strings.Replace(strings.Replace(said, "CUT", fmt.Sprintf("CUT %d", x.Step), 1), "HEAL", fmt.Sprintf("HEAL %d", x.Step), 1)
+			}
+			b.WriteString(said)
 		}
 		b.WriteString("\n")
 	}

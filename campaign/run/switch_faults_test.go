@@ -98,8 +98,10 @@ func newBench(t *testing.T, by model.Gate, scn model.Scenario) *bench {
 type switchGate struct{ f *fabric.Fabric }
 
 func (g switchGate) Release(frame []byte, to model.NodeID) error { return g.f.Release(frame, to) }
-func (g switchGate) Cut(p model.Partition) (uint32, error)       { return 1, g.f.CutBehind(context.Background(), 1, p) }
-func (g switchGate) Heal(id uint32) error                        { return g.f.Heal(context.Background(), id) }
+func (g switchGate) Cut(p model.Partition) (uint32, error) {
+	return 1, g.f.CutBehind(context.Background(), 1, p)
+}
+func (g switchGate) Heal(id uint32) error { return g.f.Heal(context.Background(), id) }
 func (g switchGate) HostOf(mac [6]byte) model.NodeID {
 	h, _ := g.f.HostOf(mac[:])
 	return h

@@ -351,7 +351,7 @@ func sampleRun(campaign string, n int, started time.Time) model.RunSummary {
 	at := &model.FaultCondition{Invariant: inv[0], State: &model.State{A: "10.0.0.1", B: "10.0.0.2"}}
 	r.Scenario = model.Scenario{ID: fmt.Sprintf("s%05d", n), Strategy: model.StrategyCoFI, Observe: inv,
 		Steps: []model.Step{{When: model.Trigger{State: at}, Do: model.Fault{Cut: &cut, Isolate: "n1"}, Max: 10 * time.Second}},
-		Why: "the state that most runs met and that was not cut at yet"}
+		Why:   "the state that most runs met and that was not cut at yet"}
 	for i := range 40 {
 		r.Messages[fmt.Sprintf("resp PUBLISH __sentinel__:hello %d", i)] = 100 + i
 	}

@@ -1,0 +1,167 @@
+package explorer_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/google/go-cmp/cmp"
+
+	"netsplit/explorer"
+	"netsplit/model"
+)
+
+func cutOff(n model.NodeID) model.Fault {
+	p := model.Isolate(n, []model.NodeID{"n1", "n2", "n3"}, model.Drop)
+	return model.Fault{Cut: &p}
+}
+
+func oneWay(from, to model.NodeID) model.Fault { // nothing comes from from to to
+	return model.Fault{Cut: &model.Partition{Shape: model.Simplex, Effect: model.Drop, Groups: [][]model.NodeID{{to}, {from}}}}
+}
+
+func message(typ string, nth int) *model.MessageTrigger {
+	return &model.MessageTrigger{Match: model.MessageMatch{Type: typ}, Nth: nth}
+}
+
+// TestStepsOneAfterAnotherAndAtOnce: what begins and ends a step, and that a packet is
+// refused while any cut is across it.
+func TestStepsOneAfterAnotherAndAtOnce(t *testing.T) {
+	const s = time.Second
+	for name, c := range map[string]struct {
+		steps []model.Step
+		want  string
+	}{
+		"one after another, the second armed by the end of the first": {[]model.Step{
+			{When: model.Trigger{At: s}, Do: cutOff("n1"), Until: model.Trigger{After: s}},
+			{When: model.Trigger{Follows: model.FollowsEnd, After: s}, Do: oneWay("n2", "n3")},
+		}, `
+			0s workload
+			1s tick                                       CUT 1 (time)
+			1.5s n1>n2 A                                  drop (across-cut)
+			1.6s n2>n3 A                                  pass (not-across)
+			2s tick                                       HEAL 1 (time)
+			2.5s n2>n3 A                                  pass (open)
+			3s n2>n3 A                                    CUT 2 (time); drop (across-cut)
+			3.1s n3>n2 A                                  pass (not-across)
+			4s stop                                       HEAL 2 (workload-ended)`},
+		"a shape changes without a gap": {[]model.Step{
+			{Do: cutOff("n1"), Max: s},
+			{When: model.Trigger{Follows: model.FollowsEnd}, Do: oneWay("n1", "n2")},
+		}, `
+			0s workload                                   CUT 1 (time)
+			1s n1>n2 A                                    HEAL 1 (max-cut); CUT 2 (step-before); drop (across-cut)
+			1s n2>n1 A                                    pass (not-across)
+			2s stop                                       HEAL 2 (workload-ended)`},
+		"two at once: the heal of one lets nothing across the other": {[]model.Step{
+			{Do: cutOff("n1"), Until: model.Trigger{Message: message("B", 1)}},
+			{Do: oneWay("n1", "n2"), Until: model.Trigger{After: 2 * s}},
+		}, `
+			0s workload                                   CUT 1 (time); CUT 2 (time)
+			0.1s n1>n3 A                                  drop (across-cut)
+			1s n1>n2 B                                    HEAL 1 (message); drop (across-cut)
+			1.1s n1>n3 A                                  pass (not-across)
+			1.2s n1>n2 A                                  drop (across-cut)
+			2s n1>n2 A                                    HEAL 2 (time); pass (open)
+			3s stop`},
+		"a message that ends the cut is the first to pass": {[]model.Step{
+			{Do: cutOff("n1"), Until: model.Trigger{Message: message("B*", 2)}},
+		}, `
+			0s workload                                   CUT 1 (time)
+			1s n1>n2 B1                                   drop (across-cut)
+			2s n1>n2 B2                                   HEAL 1 pass (message)
+			3s stop`},
+		"a message beside the cut ends it, too": {[]model.Step{
+			{Do: cutOff("n1"), Until: model.Trigger{Message: message("B", 1)}},
+		}, `
+			0s workload                                   CUT 1 (time)
+			1s n2>n3 B                                    HEAL 1 (message); pass (open)
+			3s stop`},
+		"a message begins a cut before it passes, and is not what ends it": {[]model.Step{
+			{When: model.Trigger{Message: message("B", 2)}, Do: cutOff("n1"), Until: model.Trigger{Message: message("B", 1)}},
+		}, `
+			0s n1>n2 B                                    pass (open)
+			1s workload
+			1.1s n1>n2 B                                  pass (open)
+			1.2s n1>n2 B                                  CUT 1 (message); drop (across-cut)
+			1.3s n1>n2 B                                  HEAL 1 pass (message)
+			3s stop`},
+		"a message begins a cut behind it; one that is dropped was not received": {[]model.Step{
+			{Do: oneWay("n1", "n3")},
+			{When: model.Trigger{Message: &model.MessageTrigger{Match: model.MessageMatch{Type: "B"}, Side: model.SideReceive}}, Do: cutOff("n1")},
+		}, `
+			1s workload                                   CUT 1 (time)
+			1.1s n1>n3 B                                  drop (across-cut)
+			1.2s n1>n2 B                                  pass (not-across); CUT 2 (message)
+			1.3s n1>n2 B                                  drop (across-cut)
+			3s stop                                       HEAL 1 (workload-ended); HEAL 2 (workload-ended)`},
+		"a message fault between two cuts": {[]model.Step{
+			{When: model.Trigger{Follows: ""}, Do: model.Fault{Message: &model.MessageFault{Kind: model.FaultLose, Match: model.MessageMatch{Type: "B"}}}},
+			{When: model.Trigger{Follows: model.FollowsBegin}, Do: cutOff("n1"), Until: model.Trigger{After: s}},
+			{When: model.Trigger{Follows: model.FollowsEnd}, Do: model.Fault{Message: &model.MessageFault{Kind: model.FaultLose, Match: model.MessageMatch{Type: "C"}, Every: 1}}, Until: model.Trigger{After: s}},
+		}, `
+			0s workload
+			0.1s n1>n2 C                                  p1 pass (open)
+			0.2s n2>n3 B                                  p2 drop (fault-lose)
+			0.2s n1>n2 A                                  CUT 2 (step-before); p3 drop (across-cut)
+			1.2s n2>n3 C                                  HEAL 2 (time); p4 drop (fault-lose)
+			1.3s n2>n3 C                                  p5 drop (fault-lose)
+			2.3s n2>n3 C                                  p6 pass (open)
+			3s stop`},
+		"what never comes": {[]model.Step{
+			{When: model.Trigger{Message: message("B", 3)}, Do: cutOff("n1")},
+			{When: model.Trigger{Follows: model.FollowsBegin}, Do: cutOff("n2")},
+		}, `
+			0s workload
+			1s n1>n2 B                                    pass (open)
+			3s stop`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for i := range c.steps {
+				if err := c.steps[i].Validate([]model.NodeID{"n1", "n2", "n3"}, i+1); err != nil {
+					t.Fatal(err)
+				}
+			}
+			x := newScript()
+			x.scn = model.Scenario{Strategy: model.StrategySteps, Steps: c.steps}
+			x.numbered = true
+			x.restart()
+			var in, want []string
+			for _, l := range lines(c.want) {
+				ev, _, _ := strings.Cut(l, "   ")
+				in, want = append(in, ev), append(want, strings.Join(strings.Fields(l), " "))
+			}
+			var got []string
+			for _, l := range lines(x.steps(t, &datadriven.TestData{Input: strings.Join(in, "\n")})) {
+				got = append(got, strings.Join(strings.Fields(l), " "))
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+			for i, r := range x.engine.Result().Steps {
+				if r.Step != i+1 || (r.By == "") != (name == "what never comes") {
+					t.Errorf("step %d went %+v", i+1, r)
+				}
+			}
+		})
+	}
+}
+
+// TestAPacketIsSparedByWhatItIsNotOf: each cut is of some traffic.
+func TestAPacketIsSparedByWhatItIsNotOf(t *testing.T) {
+	e := explorer.NewEngine(model.Scenario{Steps: []model.Step{{Do: cutOff("n1")}, {Do: cutOff("n1"), Until: model.Trigger{After: 1}}}})
+	e.Step(model.Event{Kind: model.EventWorkload})
+	for _, c := range []struct {
+		at   time.Duration
+		p    model.HeldPacket
+		want model.Action
+	}{{0, model.HeldPacket{SparedBy: []int{1}}, model.Refuse}, {0, model.HeldPacket{SparedBy: []int{2}}, model.Refuse}, {0, model.HeldPacket{Spared: true}, model.Pass},
+		{1, model.HeldPacket{SparedBy: []int{1}}, model.Pass}, {1, model.HeldPacket{SparedBy: []int{2}}, model.Refuse}} {
+		c.p.From, c.p.To = "n1", "n2"
+		ds := e.Step(model.Event{Kind: model.EventPacket, At: c.at, Packet: &c.p})
+		if got := ds[len(ds)-1]; got.Action != c.want {
+			t.Errorf("at %d, %+v: %+v", c.at, c.p, got)
+		}
+	}
+}
