@@ -31,8 +31,10 @@ require (
 require github.com/hashicorp/golang-lru/v2 v2.0.7
 
 require (
+	github.com/elastic/go-seccomp-bpf v1.6.0
 	github.com/google/renameio/v2 v2.0.2
 	github.com/safchain/ethtool v0.6.2
+	golang.org/x/net v0.59.0
 )
 
 require (
@@ -44,6 +46,5 @@ require (
 	github.com/pmezard/go-difflib v1.0.0 // indirect
 	github.com/prometheus/client_model v0.6.3 // indirect
 	github.com/prometheus/common v0.72.0 // indirect
-	golang.org/x/net v0.59.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 )

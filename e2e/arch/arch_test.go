@@ -51,6 +51,7 @@ var rooms = map[string]room{
 	"testbed/agent":        {may: []string{"testbed/nft", "testbed/proc", "flowrules/hostrules", "inference/packet", "model"}, why: "the agent counts independently of the controller, so it must not know it"},
 	"testbed/nft":          {may: []string{"flowrules/hostrules", "model"}, why: "a table in the kernel knows rules, not who wants them"},
 	"testbed/hosts":        {may: []string{"testbed/nft", "flowrules/hostrules", "model"}, why: "keeping hosts cut needs no switch; it meets their agents by an interface"},
+	"testbed/disk":         {may: []string{"model"}, why: "holding file operations needs no switch; who decides them is a function that it is given"},
 	"testbed/proc":         {may: []string{"model"}, why: "starting a process needs no switch"},
 	"testbed/doctor":       {may: []string{"testbed/config", "testbed/agent", "controller", "controller/of13", "flowrules", "inference/tap", "model"}, why: "it looks at a testbed by sessions and agents, and has no part in runs"},
 	"testbed/learn":        {may: []string{"testbed/learn/sketch", "controller", "controller/of13", "flowrules", "model"}, why: "it listens where nothing is driven yet, and has no part in runs"},

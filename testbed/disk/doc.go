@@ -1,0 +1,51 @@
+// Package disk is the gate for file operations: it holds each operation of an
+// unmodified program on files below given folders until the run has decided what comes
+// of it, as the gate of the switch holds packets.
+//
+// A Gate starts a program (Gate.Argv) under a seccomp filter with user notification
+// (seccomp_unotify(2)). The kernel then stops the program at each call of the filter
+// and asks the gate, which finds process, thread and file of the call, and asks
+// Config.Decide. The answer lets the call go on, ends it with an error, makes it a
+// short write, or kills the process before it. Threads and children inherit the filter.
+// Static Go programs and JVMs are held like all others. Calls on sockets, pipes and
+// files elsewhere are held for the time it takes to see that.
+//
+// # In a run
+//
+// The run makes one Gate for each process that the target file names, before it is
+// first started, and closes it after it last ended:
+//
+//	g, err := disk.New(disk.Config{Host: host, Process: "redis", Folders: []string{dataDir}, Decide: r.decide})
+//	argv := g.Argv(netsplit, identity.Argv(netsplit, command...)...)
+//
+// Decide is where the run owns order: under its lock it numbers the event, queues it
+// for the record, asks the engine, queues the decision, and returns the Answer. The
+// operation begins after that, as a packet passes after its decision. A Counter says
+// when a Trigger, "the n-th operation of a kind on a kind of file", has come. Full and
+// Gone answer for a disk in that state; the engine says from when on. A file is changed
+// between crash and restart by Corrupt. A run whose Gate.Err is not nil is unknown.
+//
+// # What is not seen
+//
+// Writes to mapped memory (mmap, msync) make no events. A program that writes its
+// files so (indexes of Kafka, Cassandra's commit log without compression) shows opens,
+// truncations and syncs only. Reads, opens for reading, sync(2), syncfs,
+// sync_file_range, links, folders being made and removed, and changes of mode and
+// owner make none either.
+//
+// io_uring and the kernel's asynchronous I/O (io_submit) are denied with ENOSYS, so
+// that programs fall back on calls that are seen; one that cannot fails at its start.
+// A program of another architecture (32-bit) is killed with SIGSYS.
+//
+// Nobody is fooled who wants to be: between the gate's look at a path or descriptor
+// and the kernel's, another thread may change what it means. The gate is for programs
+// that do not know of it. That what it read belongs to the call, it asks the kernel
+// after reading (SECCOMP_IOCTL_NOTIF_ID_VALID).
+//
+// # When netsplit dies
+//
+// The listener of the filter closes with it, and the kernel answers every held call
+// of what still runs with ENOSYS, the waiting ones and those that come: no write, to a
+// file or by write(2) to a socket, succeeds. A program can neither hang in the gate nor
+// go on. testbed/proc kills it in any case.
+package disk

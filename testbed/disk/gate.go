@@ -1,0 +1,338 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"netsplit/model"
+)
+
+// Config says whose operations on which files are held, and who decides them.
+type Config struct {
+	Host model.TestbedHost
+	// Process names what is started, for Event.Process.
+	Process string
+	// Folders are where the files lie. They exist.
+	Folders []string
+	// Decide is called once for each event, in the order in which the kernel reports
+	// them, one call at a time per gate. The operation begins after it has returned.
+	// Until then every other held call of the same programs waits, writes to sockets
+	// among them: Decide must not wait for what the program does.
+	Decide func(Event) Answer
+}
+
+// Gate holds the file operations of a program, of all that it forks, and of programs
+// started again by the same Argv.
+type Gate struct {
+	cfg   Config
+	names map[int32]string
+
+	conn   *net.UnixConn // listeners arrive here
+	theirs int           // the other end; programs take a copy
+	stop   [2]int        // a pipe: closing its second end ends all listeners
+
+	serving sync.WaitGroup
+
+	mu    sync.Mutex  // one event at a time
+	known map[int]int // process of each thread
+
+	errMu sync.Mutex // apart from mu: Decide may ask for Err
+	err   error
+}
+
+// New makes a gate. An error says why the host or the kernel cannot have one.
+func New(cfg Config) (*Gate, error) {
+	g, err := newGate(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("disk gate of %s on host %s: %w", cfg.Process, cfg.Host.Name, err)
+	}
+	return g, nil
+}
+
+func newGate(cfg Config) (*Gate, error) {
+	if cfg.Host.Remote() {
+		return nil, errors.New("the host is another machine, and file operations are held on this one only: use a lab")
+	}
+	if err := able(); err != nil {
+		return nil, err
+	}
+	if len(cfg.Folders) == 0 {
+		return nil, errors.New("no folder is named")
+	}
+	g := &Gate{cfg: cfg, known: map[int]int{}}
+	g.cfg.Folders = nil
+	for _, f := range cfg.Folders {
+		full, err := filepath.Abs(f)
+		if err == nil {
+			full, err = filepath.EvalSymlinks(full)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if full == "/" {
+			return nil, errors.New("all files are too many: name a folder")
+		}
+		g.cfg.Folders = append(g.cfg.Folders, full)
+	}
+	var err error
+	if g.names, err = names(); err != nil {
+		return nil, err
+	}
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	g.theirs = pair[1]
+	ours := os.NewFile(uintptr(pair[0]), "disk gate")
+	conn, err := net.FileConn(ours)
+	ours.Close()
+	if err != nil {
+		unix.Close(g.theirs)
+		return nil, err
+	}
+	g.conn = conn.(*net.UnixConn)
+	if err := unix.Pipe2(g.stop[:], unix.O_CLOEXEC); err != nil {
+		g.conn.Close()
+		unix.Close(g.theirs)
+		return nil, err
+	}
+	g.serving.Go(g.accept)
+	return g, nil
+}
+
+// Argv is the command that runs argv under the gate; program calls Main. The command
+// may give up rights and change its view of the file system after that, not before:
+// it copies a descriptor of this process.
+func (g *Gate) Argv(program string, argv ...string) []string {
+	return append([]string{program, Verb, strconv.Itoa(os.Getpid()), strconv.Itoa(g.theirs), "--"}, argv...)
+}
+
+// Err says what the gate could not see or do. The operation went on; the run in which
+// that happened is unknown.
+func (g *Gate) Err() error {
+	g.errMu.Lock()
+	defer g.errMu.Unlock()
+	return g.err
+}
+
+func (g *Gate) fail(err error) {
+	g.errMu.Lock()
+	defer g.errMu.Unlock()
+	if g.err == nil {
+		g.err = fmt.Errorf("disk gate of %s on host %s: %w", g.cfg.Process, g.cfg.Host.Name, err)
+	}
+}
+
+// Close ends the gate and returns Err. End the programs first: what still runs under
+// it gets ENOSYS for every held call from now on, as it does when this process dies.
+func (g *Gate) Close() error {
+	unix.Close(g.stop[1])
+	g.conn.Close()
+	g.serving.Wait()
+	unix.Close(g.theirs)
+	unix.Close(g.stop[0])
+	return g.Err()
+}
+
+// accept takes the listener of each program that starts.
+func (g *Gate) accept() {
+	oob := make([]byte, unix.CmsgSpace(4))
+	for {
+		n, oobn, _, _, err := g.conn.ReadMsgUnix(make([]byte, 1), oob)
+		if err != nil || n == 0 {
+			if err != nil && !errors.Is(err, net.ErrClosed) {
+				g.fail(err)
+			}
+			return
+		}
+		messages, err := unix.ParseSocketControlMessage(oob[:oobn])
+		if err == nil && len(messages) != 1 {
+			err = fmt.Errorf("a message with %d descriptors", len(messages))
+		}
+		var fds []int
+		if err == nil {
+			fds, err = unix.ParseUnixRights(&messages[0])
+		}
+		if err != nil {
+			g.fail(fmt.Errorf("a program started without its gate: %w", err))
+			continue
+		}
+		for _, fd := range fds {
+			g.serving.Go(func() { g.serve(listener(fd)) })
+		}
+	}
+}
+
+// serve answers the calls of a program and of all that it forks, until they have ended.
+func (g *Gate) serve(l listener) {
+	defer unix.Close(int(l))
+	// The kernel then wakes the caller on the processor of this thread, which is about
+	// to sleep (Linux 6.6; without, answers come later).
+	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(l), ioctlSetFlags, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
+	for {
+		more, err := l.wait(g.stop[0])
+		if err != nil {
+			g.fail(err)
+		}
+		if !more {
+			return
+		}
+		var n notification
+		if err := l.receive(&n); errors.Is(err, errOver) {
+			continue
+		} else if err != nil {
+			g.fail(err)
+			return
+		}
+		if err := l.respond(g.answer(l, n)); err != nil && !errors.Is(err, errOver) {
+			g.fail(err)
+			return
+		}
+	}
+}
+
+// answer reads the call, has it decided and makes the response.
+func (g *Gate) answer(l listener, n notification) response {
+	on := response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
+	c := caller{tid: int(n.tid), folders: g.cfg.Folders}
+	o, err := c.operation(g.names[n.call], n.args)
+	if o == nil && err == nil {
+		return on
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var e Event
+	if err == nil {
+		e, err = g.event(c, o)
+	}
+	if !l.waits(n.id) {
+		return on // killed meanwhile: what was read may be somebody else's
+	}
+	if err != nil {
+		if !refused(err) {
+			g.fail(fmt.Errorf("%s of thread %d: %w", g.names[n.call], n.tid, err))
+		}
+		return on
+	}
+	a := g.cfg.Decide(e)
+	if err := a.check(e); err != nil {
+		g.fail(err)
+		return on
+	}
+	switch a.action {
+	case fail:
+		return response{id: n.id, err: -int32(a.errno)}
+	case short:
+		written, err := g.write(l, n.id, c, e.PID, o, a.bytes)
+		var errno unix.Errno
+		if errors.As(err, &errno) {
+			return response{id: n.id, err: -int32(errno)}
+		}
+		return response{id: n.id, value: int64(written)}
+	case kill:
+		if err := end(e.PID); err != nil {
+			g.fail(err)
+		}
+	}
+	return on // of a killed thread nothing goes on
+}
+
+// refused says of an error in reading a call that the kernel ends the call with the
+// same, or that it is on no file.
+func refused(err error) bool {
+	for _, known := range []error{errNoEvent, unix.ENOENT, unix.ENOTDIR, unix.EFAULT, unix.ELOOP, unix.ENAMETOOLONG, unix.EBADF} {
+		if errors.Is(err, known) {
+			return true
+		}
+	}
+	return false
+}
+
+func (g *Gate) event(c caller, o *operation) (Event, error) {
+	e := Event{Host: string(g.cfg.Host.Name), Process: g.cfg.Process, TID: c.tid, Op: o.op, Path: o.path, To: o.to, Bytes: o.bytes}
+	e.Kind, e.ToKind = g.kind(c, o.path), g.kind(c, o.to)
+	var err error
+	e.PID, e.Thread, err = c.process(g.known)
+	return e, err
+}
+
+func (g *Gate) kind(c caller, path string) string {
+	folder := c.folder(path)
+	if folder == "" {
+		return ""
+	}
+	below := strings.TrimPrefix(path[len(folder):], "/")
+	if below == "" {
+		return "./"
+	}
+	return Kind(below)
+}
+
+// write does the first bytes of a write in the place of the caller, through its own
+// open file, so that position and O_APPEND are its own.
+func (g *Gate) write(l listener, id uint64, c caller, pid int, o *operation, bytes int) (int, error) {
+	fd, err := take(pid, o.fd)
+	if err != nil {
+		return 0, g.failed(err)
+	}
+	defer unix.Close(fd)
+	var data [][]byte
+	for _, s := range o.data {
+		s.length = min(s.length, uint64(bytes))
+		b, err := c.memory(s.at, s.length)
+		if err != nil {
+			return 0, g.failed(err)
+		}
+		data = append(data, b)
+		if bytes -= len(b); bytes == 0 {
+			break
+		}
+	}
+	if !l.waits(id) {
+		return 0, unix.EINTR // nobody hears it
+	}
+	return unix.Pwritev2(fd, data, o.offset, o.flags)
+}
+
+// failed notes that an answer could not be carried out, and makes it an I/O error.
+func (g *Gate) failed(err error) error {
+	g.fail(fmt.Errorf("cannot write in a program's place: %w", err))
+	return unix.EIO
+}
+
+// end kills a process and returns when it is dead.
+func end(pid int) error {
+	const limit = 10 * time.Second
+	fd, err := unix.PidfdOpen(pid, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+		return err
+	}
+	for deadline := time.Now().Add(limit); ; {
+		left := time.Until(deadline)
+		if left <= 0 {
+			return fmt.Errorf("process %d does not die; it may hang in the kernel, see /proc/%d/stack", pid, pid)
+		}
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(left.Milliseconds())+1)
+		if err != nil && err != unix.EINTR {
+			return err
+		}
+		if n > 0 {
+			return nil
+		}
+	}
+}
