@@ -134,24 +134,36 @@ func main() {
 }
 `
 
-var programDir string
-
 // program is the static binary of source.
-var program = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "netsplit-disk-")
+var program = sync.OnceValues(func() (string, error) { return build("program", source) })
+
+// build makes a static binary.
+func build(name, source string) (string, error) {
+	dir, err := programs()
 	if err != nil {
 		return "", err
 	}
-	programDir = dir
-	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(source), 0o600); err != nil {
+	file := filepath.Join(dir, name+".go")
+	if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
 		return "", err
 	}
-	cmd := exec.Command("go", "build", "-o", "program", "main.go")
+	cmd := exec.Command("go", "build", "-o", name, file)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false", "GO111MODULE=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
 	}
-	return filepath.Join(dir, "program"), nil
+	return filepath.Join(dir, name), nil
+}
+
+var programDir string
+
+// programs is where the binaries are, which all users reach.
+var programs = sync.OnceValues(func() (string, error) {
+	var err error
+	if programDir, err = os.MkdirTemp("", "netsplit-disk-"); err != nil {
+		return "", err
+	}
+	return programDir, os.Chmod(programDir, 0o755)
 })
 
 func needRoot(t testing.TB) {
