@@ -24,6 +24,7 @@ func TestKind(t *testing.T) {
 		"nb-3g1m_0qzu_2pbm82qwnpbj2gwe4i-big-Index.db":                                                             "nb-#_#_#-big-Index.db",
 		"550e8400-e29b-41d4-a716-446655440000.tmp":                                                                 "#.tmp",
 		"msg_stores/vhosts/628WB79CIFDYO9LJI6DKMI09L/msg_store_persistent/0.rdq":                                   "msg_stores/vhosts/#/msg_store_persistent/#.rdq",
+		"tmp-abcd1234":    "tmp-#",
 		"nodes-7001.conf": "nodes-#.conf",
 		"n1/feedface":     "n#/feedface", // a word, as far as one can see
 		"sub/":            "sub/",
