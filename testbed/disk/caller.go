@@ -28,6 +28,10 @@ type operation struct {
 	data     []span
 	offset   int64 // -1: where the file stands
 	flags    int   // RWF_ of pwritev2
+	// truncates: an open that empties the file.
+	truncates bool
+	// within: an OpTruncate that is not at the end.
+	within bool
 }
 
 // span is memory of the caller.
@@ -56,11 +60,11 @@ func (c caller) operation(name string, a [6]uint64) (*operation, error) {
 	case "ftruncate":
 		return c.onFile(operation{op: OpTruncate, bytes: int64(a[1])}, a[0])
 	case "fallocate":
-		op := OpAllocate
+		o := operation{op: OpAllocate, bytes: int64(a[3])}
 		if a[1]&^unix.FALLOC_FL_KEEP_SIZE != 0 {
-			op = OpTruncate
+			o.op, o.within = OpTruncate, true
 		}
-		return c.onFile(operation{op: op, bytes: int64(a[3])}, a[0])
+		return c.onFile(o, a[0])
 	case "truncate":
 		return c.named(operation{op: OpTruncate, bytes: int64(a[1])}, unix.AT_FDCWD, a[0], true)
 	case "unlink":
@@ -83,6 +87,8 @@ func (c caller) operation(name string, a [6]uint64) (*operation, error) {
 			return nil, err
 		}
 		return c.open(int32(a[0]), a[1], binary.NativeEndian.Uint64(how))
+	case "msync", "sync", "syncfs":
+		return nil, nil // no event; see Gate.note
 	}
 	return nil, fmt.Errorf("system call %s is held, and nobody reads it", name)
 }
@@ -149,7 +155,7 @@ func (c caller) open(dir int32, at, flags uint64) (*operation, error) {
 	if flags&writing == 0 {
 		return nil, nil
 	}
-	o, err := c.named(operation{op: OpOpen}, dir, at, flags&unix.O_NOFOLLOW == 0)
+	o, err := c.named(operation{op: OpOpen, truncates: flags&unix.O_TRUNC != 0}, dir, at, flags&unix.O_NOFOLLOW == 0)
 	if err == nil && o != nil && strings.HasSuffix(o.path, "/") && flags&unix.O_TMPFILE == unix.O_TMPFILE {
 		o.op = OpCreate
 	}

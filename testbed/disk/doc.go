@@ -22,8 +22,15 @@
 // for the record, asks the engine, queues the decision, and returns the Answer. The
 // operation begins after that, as a packet passes after its decision. A Counter says
 // when a Trigger, "the n-th operation of a kind on a kind of file", has come. Full and
-// Gone answer for a disk in that state; the engine says from when on. A file is changed
+// Gone answer for a disk in that state; the engine says from when on. A file is damaged
 // between crash and restart by Corrupt. A run whose Gate.Err is not nil is unknown.
+//
+// For a power cut the gates of one machine share an Unsynced. Before an operation goes
+// on, it keeps what the file held there at its last sync. When all processes of the
+// machine were killed, Unsynced.PowerCut puts that back, and they start again. Nothing
+// that a program was promised is taken: what was synced stays, by fsync, fdatasync,
+// O_DSYNC, msync or sync, and so does what mapped memory wrote outside pages that a
+// write changed, too. sync_file_range promises nothing (sync_file_range(2)).
 //
 // # What is not seen
 //

@@ -28,6 +28,8 @@ type Config struct {
 	// Until then every other held call of the same programs waits, writes to sockets
 	// among them: Decide must not wait for what the program does.
 	Decide func(Event) Answer
+	// Unsynced, if set, remembers what a power cut takes away.
+	Unsynced *Unsynced
 }
 
 // Gate holds the file operations of a program, of all that it forks, and of programs
@@ -204,6 +206,11 @@ func (g *Gate) serve(l listener) {
 func (g *Gate) answer(l listener, n notification) response {
 	on := response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 	c := caller{tid: int(n.tid), folders: g.cfg.Folders}
+	if g.cfg.Unsynced != nil {
+		if err := g.note(c, g.names[n.call], n.args); err != nil && l.waits(n.id) {
+			g.fail(err)
+		}
+	}
 	o, err := c.operation(g.names[n.call], n.args)
 	if o == nil && err == nil {
 		return on
@@ -228,6 +235,11 @@ func (g *Gate) answer(l listener, n notification) response {
 		g.fail(err)
 		return on
 	}
+	if u := g.cfg.Unsynced; u != nil && (a.action == pass || a.action == short) {
+		if err := u.before(c, o); err != nil {
+			g.fail(err)
+		}
+	}
 	switch a.action {
 	case fail:
 		return response{id: n.id, err: -int32(a.errno)}
@@ -244,6 +256,17 @@ func (g *Gate) answer(l listener, n notification) response {
 		}
 	}
 	return on // of a killed thread nothing goes on
+}
+
+// note sees to calls that sync files without naming them.
+func (g *Gate) note(c caller, name string, a [6]uint64) error {
+	switch name {
+	case "msync":
+		return g.cfg.Unsynced.synced(c, a[0], a[1])
+	case "sync", "syncfs":
+		g.cfg.Unsynced.allSynced()
+	}
+	return nil
 }
 
 // refused says of an error in reading a call that the kernel ends the call with the

@@ -225,6 +225,7 @@ func TestASignalDoesNotRepeatAnEvent(t *testing.T) {
 		if err := unix.Tgkill(e.PID, e.TID, unix.SIGURG); err != nil {
 			t.Error(err)
 		}
+		time.Sleep(50 * time.Millisecond) // in which it would be interrupted
 		return Pass()
 	}, dir)
 	k := start(t, g, nil)

@@ -104,6 +104,11 @@ func main() {
 			say(0, syscall.Rename(w[1], w[2]))
 		case "unlink":
 			say(0, syscall.Unlink(w[1]))
+		case "mapped": // text, at the beginning: by memory, and synced so
+			m, err := syscall.Mmap(files[w[1]], 0, 4096, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+			if err != nil { say(0, err); break }
+			copy(m, w[2])
+			say(raw(syscall.SYS_MSYNC, uintptr(unsafe.Pointer(&m[0])), 4096, syscall.MS_SYNC))
 		case "chdir":
 			say(0, syscall.Chdir(w[1]))
 		case "copy": // from, to, bytes
@@ -176,8 +181,14 @@ func needRoot(t testing.TB) {
 // gate is a gate for the test, of host n1.
 func gate(t testing.TB, decide func(Event) Answer, folders ...string) *Gate {
 	t.Helper()
+	return remembering(t, nil, decide, folders...)
+}
+
+// remembering is one that knows what was not synced.
+func remembering(t testing.TB, u *Unsynced, decide func(Event) Answer, folders ...string) *Gate {
+	t.Helper()
 	needRoot(t)
-	g, err := New(Config{Host: model.TestbedHost{Name: "n1"}, Process: "p", Folders: folders, Decide: decide})
+	g, err := New(Config{Host: model.TestbedHost{Name: "n1"}, Process: "p", Folders: folders, Decide: decide, Unsynced: u})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,17 +18,22 @@ import (
 // served is a Redis under a gate that keeps an append-only file.
 func served(t *testing.T, decide func(Event) Answer, fsync string) (cli func(args ...string) string, ended func() (proc.Status, string), aof string) {
 	t.Helper()
+	return servedIn(t, t.TempDir(), nil, decide, fsync)
+}
+
+// servedIn is one in a folder, with what it did not sync.
+func servedIn(t *testing.T, dir string, u *Unsynced, decide func(Event) Answer, fsync string) (cli func(args ...string) string, ended func() (proc.Status, string), aof string) {
+	t.Helper()
 	for _, p := range []string{"redis-server", "redis-cli"} {
 		if _, err := exec.LookPath(p); err != nil {
 			t.Fatalf("%v: install it, see make setup", err)
 		}
 	}
-	dir := t.TempDir()
 	data, socket, log := filepath.Join(dir, "data"), filepath.Join(dir, "s"), filepath.Join(dir, "log")
-	if err := os.Mkdir(data, 0o755); err != nil {
+	if err := os.MkdirAll(data, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	g := gate(t, decide, data)
+	g := remembering(t, u, decide, data)
 	p, err := proc.Start(proc.Spec{Host: model.TestbedHost{Name: "n1"}, LogPath: log,
 		Argv: g.Argv(self(t), "redis-server", "--port", "0", "--unixsocket", socket, "--dir", data, "--save", "", "--appendonly", "yes", "--appendfsync", fsync)})
 	if err != nil {
@@ -171,4 +176,41 @@ func TestAJVMIsHeld(t *testing.T) {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 	closed(t, g)
+}
+
+// TestRedisAndAPowerCut: what Redis acknowledged it still has if it syncs always, and
+// not if it leaves that to the kernel.
+func TestRedisAndAPowerCut(t *testing.T) {
+	for fsync, want := range map[string]string{"always": "3", "no": ""} {
+		dir := t.TempDir()
+		var u Unsynced
+		cut := Counter{Trigger: Trigger{Op: OpWrite, Path: "appendonlydir/*.incr.aof", Nth: 4}}
+		cli, ended, aof := servedIn(t, dir, &u, func(e Event) Answer {
+			if cut.Fires(e) {
+				return Kill()
+			}
+			return Pass()
+		}, fsync)
+		for _, v := range []string{"1", "2", "3"} {
+			if got := cli("set", "k", v); got != "OK" {
+				t.Fatal(got)
+			}
+		}
+		cli("set", "k", "4")
+		if st, log := ended(); st.Signal != unix.SIGKILL {
+			t.Fatalf("it ended with %v: %s", st, log)
+		}
+		losses, err := u.PowerCut()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lost := len(losses) == 1 && losses[0].Path == aof && losses[0].Kept == 0 && losses[0].Size > 0; lost != (fsync == "no") || len(losses) > 1 {
+			t.Errorf("%s: lost %+v", fsync, losses)
+		}
+		cli, _, _ = servedIn(t, dir, &u, func(Event) Answer { return Pass() }, fsync)
+		if got := cli("get", "k"); got != want {
+			t.Errorf("%s: afterwards it has %q, want %q", fsync, got, want)
+		}
+		u.Close()
+	}
 }

@@ -1,0 +1,277 @@
+package disk
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	pageSize = 4096
+	// mostPages is how many pages an Unsynced remembers: 256 MiB.
+	mostPages = 1 << 16
+)
+
+// Unsynced remembers what the files of one machine held when they were last synced, so
+// that PowerCut can take away what came after. It is shared by the gates of the
+// machine. What they do not see is not lost: a disk may always have written more than
+// it was told to. The zero value is ready for use.
+type Unsynced struct {
+	mu    sync.Mutex
+	files map[inode]*unsynced
+	pages int
+	err   error
+}
+
+type inode struct{ device, number uint64 }
+
+// unsynced is a file with changes since its last sync.
+type unsynced struct {
+	file *os.File
+	size int64
+	// pages has what was there of those below size that were changed, by number.
+	pages map[int64][]byte
+}
+
+// Loss is what a power cut took from one file.
+type Loss struct {
+	Path string
+	// Size is how long the file was, Kept how long it is now.
+	Size, Kept int64
+	// Restored counts the bytes below Kept that have their old value again.
+	Restored int64
+}
+
+// PowerCut makes each file what it was when it was last synced, and says what was
+// lost, sorted by path. Every program of the machine is dead by then, and starts again
+// after it. Names are not lost: a file that was created and never synced is there, and
+// empty; one that was renamed or removed stays so, as if every folder were synced.
+func (u *Unsynced) PowerCut() ([]Loss, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.err != nil {
+		return nil, fmt.Errorf("power cut: %w", u.err)
+	}
+	var losses []Loss
+	for at, f := range u.files {
+		loss, err := f.restore()
+		if err != nil {
+			return losses, fmt.Errorf("power cut: %s: %w", f.file.Name(), err)
+		}
+		if loss != nil {
+			losses = append(losses, *loss)
+		}
+		u.forget(at)
+	}
+	slices.SortFunc(losses, func(a, b Loss) int { return cmp.Compare(a.Path, b.Path) })
+	return losses, nil
+}
+
+func (f *unsynced) restore() (*Loss, error) {
+	var st unix.Stat_t
+	fd := int(f.file.Fd())
+	if err := unix.Fstat(fd, &st); err != nil || st.Nlink == 0 {
+		return nil, err
+	}
+	path, err := readlink("/proc/self/fd/" + strconv.Itoa(fd))
+	if err != nil {
+		return nil, err
+	}
+	loss := Loss{Path: path, Size: st.Size, Kept: f.size}
+	if err := f.file.Truncate(f.size); err != nil {
+		return nil, err
+	}
+	is := make([]byte, pageSize)
+	for n, was := range f.pages {
+		got, err := f.file.ReadAt(is[:len(was)], n*pageSize)
+		if err != nil && err != io.EOF {
+			return nil, err
+		}
+		if bytes.Equal(is[:got], was) {
+			continue
+		}
+		for i := range was {
+			if i >= got || is[i] != was[i] {
+				loss.Restored++
+			}
+		}
+		if _, err := f.file.WriteAt(was, n*pageSize); err != nil {
+			return nil, err
+		}
+	}
+	if loss.Size == loss.Kept && loss.Restored == 0 {
+		return nil, nil
+	}
+	return &loss, nil
+}
+
+// Close forgets all of it.
+func (u *Unsynced) Close() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.forgetAll()
+}
+
+func (u *Unsynced) forgetAll() {
+	for at := range u.files {
+		u.forget(at)
+	}
+}
+
+func (u *Unsynced) forget(at inode) {
+	if f := u.files[at]; f != nil {
+		u.pages -= len(f.pages)
+		f.file.Close()
+		delete(u.files, at)
+	}
+}
+
+// before keeps what an operation that will go on changes.
+func (u *Unsynced) before(c caller, o *operation) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	err := u.keep(c, o)
+	if err != nil && u.err == nil {
+		u.err = fmt.Errorf("what was not synced is not known: %s %s: %w", o.op, o.path, err)
+	}
+	return err
+}
+
+func (u *Unsynced) keep(c caller, o *operation) error {
+	if o.op == OpCreate || o.op == OpRename || o.op == OpUnlink || strings.HasSuffix(o.path, "/") || o.op == OpOpen && !o.truncates {
+		return nil
+	}
+	name := c.proc("/root" + o.path)
+	if o.fd >= 0 {
+		name = c.proc("/fd/" + strconv.Itoa(o.fd))
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(name, &st); err != nil {
+		return err
+	}
+	at := inode{st.Dev, st.Ino}
+	position, flags, err := c.descriptor(o.fd)
+	if err != nil {
+		return err
+	}
+	if o.op == OpSync || o.op == OpWrite && (flags&unix.O_DSYNC != 0 || o.flags&(unix.RWF_DSYNC|unix.RWF_SYNC) != 0) {
+		u.forget(at) // a synced write syncs its own bytes only; that the others were, too, may be
+		return nil
+	}
+	f := u.files[at]
+	if f == nil {
+		file, err := os.OpenFile(name, os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		f = &unsynced{file: file, size: st.Size, pages: map[int64][]byte{}}
+		if u.files == nil {
+			u.files = map[inode]*unsynced{}
+		}
+		u.files[at] = f
+	}
+	begin, end := int64(0), f.size
+	switch {
+	case o.op == OpWrite: // one that appends changes only what was kept when it was cut off
+		begin = o.offset
+		if begin < 0 {
+			begin = position
+		}
+		end = begin + o.bytes
+	case o.op == OpTruncate && !o.within:
+		begin = o.bytes
+	case o.op == OpAllocate:
+		end = 0
+	}
+	return u.save(f, begin, min(end, f.size))
+}
+
+// save keeps the pages that have bytes from begin up to end, if they were not kept before.
+func (u *Unsynced) save(f *unsynced, begin, end int64) error {
+	for n := begin / pageSize; n*pageSize < end; n++ {
+		if _, ok := f.pages[n]; ok {
+			continue
+		}
+		if u.pages == mostPages {
+			return fmt.Errorf("more than %d pages were overwritten", mostPages)
+		}
+		page := make([]byte, min(pageSize, f.size-n*pageSize))
+		// A file that was cut since is read short; what was cut off was kept then.
+		if _, err := f.file.ReadAt(page, n*pageSize); err != nil && err != io.EOF {
+			return err
+		}
+		f.pages[n] = page
+		u.pages++
+	}
+	return nil
+}
+
+// synced forgets the files that the caller maps between the addresses (msync(2)).
+func (u *Unsynced) synced(c caller, begin, length uint64) error {
+	maps, err := os.ReadFile(c.proc("/maps"))
+	if err != nil {
+		return err
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for line := range strings.Lines(string(maps)) {
+		var from, to, number uint64
+		var rights, offset, device string
+		if n, _ := fmt.Sscanf(line, "%x-%x %s %s %s %d", &from, &to, &rights, &offset, &device, &number); n != 6 {
+			return fmt.Errorf("unexpected line in %s: %q", c.proc("/maps"), line)
+		}
+		if from >= begin+length || to <= begin {
+			continue
+		}
+		for at := range u.files {
+			if at.number == number { // the device is named otherwise there on some file systems
+				u.forget(at)
+			}
+		}
+	}
+	return nil
+}
+
+// allSynced forgets all (sync(2), syncfs(2)).
+func (u *Unsynced) allSynced() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.forgetAll()
+}
+
+// descriptor is the position and the flags of an open file (proc_pid_fdinfo(5)); zero
+// for none.
+func (c caller) descriptor(fd int) (position int64, flags int, err error) {
+	if fd < 0 {
+		return 0, 0, nil
+	}
+	info, err := os.ReadFile(c.proc("/fdinfo/" + strconv.Itoa(fd)))
+	if err != nil {
+		return 0, 0, err
+	}
+	for line := range strings.Lines(string(info)) {
+		key, value, _ := strings.Cut(line, ":")
+		value = strings.TrimSpace(value)
+		var n int64
+		switch key {
+		case "pos":
+			n, err = strconv.ParseInt(value, 10, 64)
+			position = n
+		case "flags":
+			n, err = strconv.ParseInt(value, 8, 64)
+			flags = int(n)
+		}
+		if err != nil {
+			return 0, 0, fmt.Errorf("unexpected fdinfo: %q", info)
+		}
+	}
+	return position, flags, nil
+}
