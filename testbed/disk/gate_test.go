@@ -77,6 +77,8 @@ func TestEveryOperationIsHeldOnce(t *testing.T) {
 		"openat e d ../near/log.3 "+rdwr, "0 ok",
 		"open f "+other+"/link/log.4 "+create, "0 ok",
 		"open r log.1 0", "0 ok",
+		"openat2 r2 log.1 0", "0 ok",
+		"openat2 w2 log.1 "+rdwr, "0 ok",
 		"open x "+other+"/log.5 "+create, "0 ok",
 		"open none "+dir+"/none "+rdwr, "0 2",
 		"open null /dev/null "+rdwr, "0 ok",
@@ -113,6 +115,7 @@ create sub/log.#
 create sub/log.#
 open sub/log.#
 create sub/log.#
+open log.#
 write 5 bytes to log.#
 write 2 bytes to log.#
 write 6 bytes to log.#
@@ -275,6 +278,55 @@ func TestThreadsAndChildrenAreHeld(t *testing.T) {
 func TestIOUringIsDenied(t *testing.T) {
 	g := gate(t, func(Event) Answer { return Pass() }, t.TempDir())
 	start(t, g, nil).do("uring", fmt.Sprintf("-1 %d", unix.ENOSYS))
+	closed(t, g)
+}
+
+// TestA32BitProgramIsKilled, for its calls have other numbers.
+func TestA32BitProgramIsKilled(t *testing.T) {
+	bin, err := build("foreign", `package main
+
+func main() { println("it runs") }
+`, "GOARCH=386")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(bin).CombinedOutput(); err != nil {
+		t.Fatalf("the kernel runs no 32-bit programs: %v: %s", err, out)
+	}
+	g := gate(t, func(Event) Answer { return Pass() }, t.TempDir())
+	cmd := exec.Command(self(t), g.Argv("", bin)[1:]...)
+	out, _ := cmd.CombinedOutput()
+	if ws := cmd.ProcessState.Sys().(syscall.WaitStatus); ws.Signal() != unix.SIGSYS || len(out) > 0 {
+		t.Errorf("it ended with %v: %s", cmd.ProcessState, out)
+	}
+	closed(t, g)
+}
+
+// TestTheDeadAskNothing: a call is no event if its process was killed before it was
+// decided.
+func TestTheDeadAskNothing(t *testing.T) {
+	dir := t.TempDir()
+	var h heard
+	var second *talk
+	g := gate(t, func(e Event) Answer {
+		h.add(e)
+		if e.Op == OpWrite {
+			if _, err := fmt.Fprintln(second.in, "write f never"); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(50 * time.Millisecond) // in which that call waits its turn
+			second.killed()
+		}
+		return Pass()
+	}, dir)
+	first := start(t, g, nil)
+	second = start(t, g, nil)
+	create := fmt.Sprint(os.O_CREATE | os.O_WRONLY)
+	second.do("open f "+dir+"/f "+create, "0 ok")
+	first.do("open g "+dir+"/g "+create, "0 ok", "write g abc", "3 ok", "sync g", "0 ok")
+	if got, want := h.strings(), "create f\ncreate g\nwrite 3 bytes to g\nsync g\n"; got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
 	closed(t, g)
 }
 

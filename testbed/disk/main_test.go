@@ -73,6 +73,15 @@ func main() {
 			fd, err := syscall.Open(w[2], number(w[3]), 0o644)
 			files[w[1]] = fd
 			say(0, err)
+		case "openat2":
+			name, err := syscall.BytePtrFromString(w[2])
+			if err != nil { panic(err) }
+			how := [3]uint64{uint64(number(w[3]))}
+			if number(w[3])&os.O_CREATE != 0 { how[1] = 0o644 }
+			at := -100
+			fd, err := raw(437, uintptr(at), uintptr(unsafe.Pointer(name)), uintptr(unsafe.Pointer(&how)), 24)
+			files[w[1]] = fd
+			say(0, err)
 		case "openat": // below an open folder
 			fd, err := syscall.Openat(files[w[2]], w[3], number(w[4]), 0o644)
 			files[w[1]] = fd
@@ -143,7 +152,7 @@ func main() {
 var program = sync.OnceValues(func() (string, error) { return build("program", source) })
 
 // build makes a static binary.
-func build(name, source string) (string, error) {
+func build(name, source string, env ...string) (string, error) {
 	dir, err := programs()
 	if err != nil {
 		return "", err
@@ -154,6 +163,7 @@ func build(name, source string) (string, error) {
 	}
 	cmd := exec.Command("go", "build", "-o", name, file)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false", "GO111MODULE=off")
+	cmd.Env = append(cmd.Env, env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
 	}
@@ -266,4 +276,11 @@ func (k *talk) ask(line string) string {
 		k.t.Fatal(err)
 	}
 	return strings.TrimSuffix(got, "\n")
+}
+
+// killed ends the program.
+func (k *talk) killed() {
+	k.t.Helper()
+	_ = k.cmd.Process.Kill()
+	_ = k.cmd.Wait()
 }

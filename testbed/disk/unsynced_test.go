@@ -12,13 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// killed ends the program as a power cut does.
-func (k *talk) killed() {
-	k.t.Helper()
-	_ = k.cmd.Process.Kill()
-	_ = k.cmd.Wait()
-}
-
 func cut(t *testing.T, u *Unsynced) []Loss {
 	t.Helper()
 	losses, err := u.PowerCut()
