@@ -309,9 +309,9 @@ func (c caller) text(at uint64) (string, error) {
 // threads seen before.
 func (c caller) process(known map[int]int) (pid int, thread string, err error) {
 	if pid, ok := known[c.tid]; ok {
-		b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/task/" + strconv.Itoa(c.tid) + "/comm")
+		thread, err := line("/proc/" + strconv.Itoa(pid) + "/task/" + strconv.Itoa(c.tid) + "/comm")
 		if err == nil {
-			return pid, strings.TrimSuffix(string(b), "\n"), nil
+			return pid, thread, nil
 		}
 	}
 	status, err := os.ReadFile(c.proc("/status"))
@@ -328,8 +328,24 @@ func (c caller) process(known map[int]int) (pid int, thread string, err error) {
 		return 0, "", fmt.Errorf("/proc/%d/status names no process", c.tid)
 	}
 	known[c.tid] = pid
-	b, err := os.ReadFile(c.proc("/comm"))
-	return pid, strings.TrimSuffix(string(b), "\n"), err
+	thread, err = line(c.proc("/comm"))
+	return pid, thread, err
+}
+
+// line reads a file of one short line, as every event does; os.ReadFile makes more
+// calls than that needs.
+func line(path string) (string, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(fd)
+	var b [64]byte
+	n, err := unix.Read(fd, b[:])
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimSuffix(string(b[:n]), "\n"), nil
 }
 
 func readlink(path string) (string, error) {

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -44,12 +45,17 @@ type Gate struct {
 
 	serving sync.WaitGroup
 
-	mu    sync.Mutex  // one event at a time
-	known map[int]int // process of each thread
+	mu    sync.Mutex        // one event at a time
+	known map[int]int       // process of each thread
+	kinds map[string]string // of paths that came up, at most mostKinds
 
 	errMu sync.Mutex // apart from mu: Decide may ask for Err
 	err   error
 }
+
+// mostKinds bounds what a gate remembers of paths; making a kind takes as long as the
+// rest of an event.
+const mostKinds = 10000
 
 // New makes a gate. An error says why the host or the kernel cannot have one.
 func New(cfg Config) (*Gate, error) {
@@ -70,7 +76,7 @@ func newGate(cfg Config) (*Gate, error) {
 	if len(cfg.Folders) == 0 {
 		return nil, errors.New("no folder is named")
 	}
-	g := &Gate{cfg: cfg, known: map[int]int{}}
+	g := &Gate{cfg: cfg, known: map[int]int{}, kinds: map[string]string{}}
 	g.cfg.Folders = nil
 	for _, f := range cfg.Folders {
 		full, err := filepath.Abs(f)
@@ -177,9 +183,6 @@ func (g *Gate) accept() {
 // serve answers the calls of a program and of all that it forks, until they have ended.
 func (g *Gate) serve(l listener) {
 	defer unix.Close(int(l))
-	// The kernel then wakes the caller on the processor of this thread, which is about
-	// to sleep (Linux 6.6; without, answers come later).
-	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(l), ioctlSetFlags, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
 	for {
 		more, err := l.wait(g.stop[0])
 		if err != nil {
@@ -293,11 +296,15 @@ func (g *Gate) kind(c caller, path string) string {
 	if folder == "" {
 		return ""
 	}
-	below := strings.TrimPrefix(path[len(folder):], "/")
-	if below == "" {
-		return "./"
+	kind, ok := g.kinds[path]
+	if !ok {
+		kind = Kind(cmp.Or(strings.TrimPrefix(path[len(folder):], "/"), "./"))
+		if len(g.kinds) == mostKinds {
+			clear(g.kinds)
+		}
+		g.kinds[path] = kind
 	}
-	return Kind(below)
+	return kind
 }
 
 // write does the first bytes of a write in the place of the caller, through its own

@@ -26,11 +26,9 @@ type response struct {
 	flags uint32
 }
 
-// Requests that golang.org/x/sys/unix lacks (linux/seccomp.h).
-const (
-	ioctlIDValid  = 0x40082102
-	ioctlSetFlags = 0x40082104
-)
+// ioctlIDValid is SECCOMP_IOCTL_NOTIF_ID_VALID of linux/seccomp.h, which
+// golang.org/x/sys/unix lacks.
+const ioctlIDValid = 0x40082102
 
 // errOver: the call is no longer waiting; its thread was killed.
 var errOver = errors.New("the call is over")
