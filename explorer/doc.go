@@ -1,6 +1,9 @@
 // Package explorer decides where to cut and where to heal: within one run
 // (Engine), and from run to run (Core).
 //
+// A scenario is a list of steps (model.Step), and the Engine plays any: it knows no
+// strategy. Core makes those of CoFI and of its baseline.
+//
 // It is CoFI's stage 2 (Chen, Dou, Wang, Qin: CoFI, ASE 2020, §3.5 and
 // Algorithm 1) for systems of which netsplit sees only the messages:
 //
@@ -17,7 +20,7 @@
 // A run cuts off one node once and rejoins it at most once (§3.1). The cut starts
 // when the invariant is violated with the state's values. While it lasts,
 // everything to or from the node is lost. The first message whose class is not in
-// the scenario's Seen heals the cut and is the first to pass. A pair is done when
+// the step's Unseen heals the cut and is the first to pass. A pair is done when
 // its runs have healed at each class that they met, and one run healed at none. A
 // state that does not recur is retried a bounded number of times.
 //
@@ -45,7 +48,7 @@
 //   - A TCP retransmission is one more attempt of the same message. It heals if its
 //     class has become new, because the state changed.
 //   - Packets without a message (bare acknowledgements) are lost and never heal.
-//   - A cut ends after MaxCut or with the workload, whichever is first.
+//   - A cut ends after its Max or with the workload, whichever is first.
 //   - The runs of a pair are those of Algorithm 1 in another order. In Algorithm 1
 //     each run heals at the first class that no earlier run healed at. A class that
 //     takes a timeout to appear waits for as many runs as there are classes before

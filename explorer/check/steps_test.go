@@ -60,3 +60,37 @@ func TestScriptedRun(t *testing.T) {
 		})
 	}
 }
+
+// TestEachStepOfAScenarioMustCut: one that never began, or that nothing wanted to cross, makes
+// the run vacuous, and is named; one that is not proved makes it unknown.
+func TestEachStepOfAScenarioMustCut(t *testing.T) {
+	cut := func(when model.Trigger) model.Step {
+		return model.Step{When: when, Do: model.Fault{Cut: &model.Partition{Shape: model.Partial, Groups: [][]model.NodeID{{"n1"}, {"n2"}}}}}
+	}
+	proof := func(wanted, leaked int) model.Proof {
+		return model.Proof{Wanted: wanted, Dropped: wanted - leaked, Leaked: leaked, LeakKnown: true}
+	}
+	for name, c := range map[string]struct {
+		second     model.StepResult
+		one, other model.Proof
+		all        model.Proof
+		want       model.VerdictValue
+		says       string
+	}{
+		"both held":   {model.StepResult{Step: 2, By: model.ReasonFollows}, proof(3, 0), proof(2, 0), proof(5, 0), model.VerdictPass, "5 packets wanted to cross, 5 were dropped, none leaked"},
+		"never began": {model.StepResult{Step: 2}, proof(3, 0), model.Proof{}, proof(3, 0), model.VerdictVacuous, "step 2 (cut partial n1 | n2; when the step before has ended): the moment to cut did not come"},
+		"not wanted":  {model.StepResult{Step: 2, By: model.ReasonFollows}, proof(3, 0), proof(0, 0), proof(3, 0), model.VerdictVacuous, "no packet wanted to cross cut step 2"},
+		"one leaked":  {model.StepResult{Step: 2, By: model.ReasonFollows}, proof(3, 0), proof(2, 1), proof(5, 1), model.VerdictUnknown, "the partition did not hold"},
+		"not counted": {model.StepResult{Step: 2, By: model.ReasonFollows}, proof(3, 0), proof(2, 0), model.Proof{Wanted: 5, Dropped: 5}, model.VerdictUnknown, "could count what leaked"},
+	} {
+		r := Record{Target: &model.Target{Checks: []model.CheckSpec{{Name: processDied().name}}}, CutReached: true, Proof: &c.all,
+			Scenario: model.Scenario{Strategy: model.StrategySteps, Steps: []model.Step{cut(model.Trigger{}), cut(model.Trigger{Follows: model.FollowsEnd})}},
+			Results:  []model.StepResult{{Step: 1, By: model.ReasonTime}, c.second}, Cuts: []model.CutProof{{Name: "step 1", Proof: c.one}}}
+		if c.second.By != "" {
+			r.Cuts = append(r.Cuts, model.CutProof{Name: "step 2", Proof: c.other})
+		}
+		if v := Judge(r); v.Value != c.want || !strings.Contains(v.Reason, c.says) {
+			t.Errorf("%s: %s: %s; want %s and %q", name, v.Value, v.Reason, c.want, c.says)
+		}
+	}
+}
