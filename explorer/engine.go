@@ -30,10 +30,12 @@ type Engine struct {
 	started  bool
 	stopped  bool // EventStop came
 	track    *tracker
-	observed map[uint64]observed // of classes
-	awaited  map[uint64]observed // that a step's trigger selects, and whose packet is not decided
-	events   uint64              // so far
-	first    *step               // that cut
+	observed map[uint64]observed  // of classes
+	noted    map[model.Class]bool // those in res.Classes
+	awaited  map[uint64]observed  // that a step's trigger selects, and whose packet is not decided
+	events   uint64               // so far
+	first    *step                // that cut
+	told     *step                // the first that began at a state: the result has its state and classes
 	faults   *faults
 	res      EngineResult
 }
@@ -46,7 +48,7 @@ type EngineResult struct {
 	States []model.MetState `json:"states,omitempty"`
 	// Reached says that a cut took place, Healed that the first one ended.
 	Reached bool `json:"reached"`
-	// CutState is the state at which a cut was made; nil if none was.
+	// CutState is the first state at which a step began; nil if none did.
 	CutState *model.State `json:"cutState,omitempty"`
 	// Or is the one of the scenario's Or whose state the cut was made at; none: at
 	// the scenario's own.
@@ -56,9 +58,9 @@ type EngineResult struct {
 	HealAt time.Duration  `json:"healAt,omitempty"`
 	// HealReason is the Reason of the decision to heal; "" if there was none.
 	HealReason string `json:"healReason,omitempty"`
-	// HealClass is the class of the message that healed; nil if none did.
+	// HealClass is the class of the message that healed that cut; nil if none did.
 	HealClass *model.Class `json:"healClass,omitempty"`
-	// Classes are those that the run met during a cut at a state, the one that healed
+	// Classes are those that the run met during that cut, the one that healed
 	// included, each once, in order of first appearance. The message
 	// that revealed the state is not among them: it cannot heal.
 	Classes []model.Class `json:"classes,omitempty"`
@@ -83,6 +85,7 @@ func NewEngine(s model.Scenario) *Engine {
 		mayCut:   map[model.NodeID]bool{},
 		track:    newTracker(s),
 		observed: map[uint64]observed{},
+		noted:    map[model.Class]bool{},
 		awaited:  map[uint64]observed{},
 	}
 	e.faults = newFaults(e)

@@ -29,7 +29,7 @@ func Replay(s model.Scenario, r model.RunResult) model.Scenario {
 		return s
 	}
 	s.Steps = slices.Clone(s.Steps)
-	step := s.Waits()
+	step := told(&s, r)
 	if r.CutState != nil {
 		at := *step.When.State
 		at.State = r.CutState
@@ -49,4 +49,15 @@ func Replay(s model.Scenario, r model.RunResult) model.Scenario {
 	}
 	s.Why = fmt.Sprintf("repeats %s: no message heals", s.ID)
 	return s
+}
+
+// told is the step of which a result has state and classes: the first that began at a state.
+func told(s *model.Scenario, r model.RunResult) *model.Step {
+	out, first := s.Waits(), model.StepResult{}
+	for _, x := range r.Steps {
+		if x.By == model.ReasonState && x.Step <= len(s.Steps) && (first.By == "" || x.Began < first.Began) {
+			out, first = &s.Steps[x.Step-1], x
+		}
+	}
+	return out
 }

@@ -29,7 +29,6 @@ type step struct {
 	met    int    // messages of the trigger that is awaited
 	links  map[model.Link]bool
 	seen   map[model.Class]bool // that do not end it
-	noted  map[model.Class]bool // those in the result
 	// terms reads the classes of the run as those of the scenario.
 	terms terms
 	fault *fault // what acts on messages; nil: nothing does
@@ -38,7 +37,7 @@ type step struct {
 
 // add takes a step in behind the others.
 func (e *Engine) add(st model.Step) *step {
-	x := &step{num: len(e.steps) + 1, noted: map[model.Class]bool{}}
+	x := &step{num: len(e.steps) + 1}
 	x.play(st)
 	if st.Do.Message != nil {
 		x.fault = e.faults.add(x, *st.Do.Message)
@@ -227,7 +226,9 @@ func (e *Engine) byState(ev model.Event, x *step) bool {
 		return false
 	}
 	e.or = nil
-	e.res.CutState = &st
+	if e.told == nil {
+		e.told, e.res.CutState = x, &st
+	}
 	if to := x.When.State.State; to != nil {
 		x.terms = terms{from: st, to: *to}
 	}
@@ -343,8 +344,9 @@ func (e *Engine) healed(ev model.Event, x *step, came []uint64) (model.Decision,
 		return h, false
 	}
 	h = e.end(ev, x, reason)
-	h.Message, h.Class = num, class
-	e.res.HealClass = class
+	if h.Message, h.Class = num, class; x == e.told {
+		e.res.HealClass = class
+	}
 	return h, true
 }
 
@@ -373,8 +375,8 @@ func (e *Engine) byClass(x *step, p *model.HeldPacket) (uint64, string, *model.C
 				continue
 			}
 			c := model.Class{Type: m.typ, From: m.from, To: m.to, State: st}
-			if !x.noted[c] {
-				x.noted[c] = true
+			if x == e.told && !e.noted[c] {
+				e.noted[c] = true
 				e.res.Classes = append(e.res.Classes, c)
 			}
 			requested := x.terms.class(c)

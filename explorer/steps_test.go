@@ -165,3 +165,29 @@ func TestAPacketIsSparedByWhatItIsNotOf(t *testing.T) {
 		}
 	}
 }
+
+// TestAReplayOfSeveralStatesNamesTheStepThatBegan: the other one waits as it did.
+func TestAReplayOfSeveralStatesNamesTheStepThatBegan(t *testing.T) {
+	ab, bc := equal("a", "b"), equal("b", "c")
+	st := model.Step{When: model.Trigger{State: &model.FaultCondition{Invariant: ab, State: &model.State{A: "x", B: "y"}}}, Do: cutOff("n1"), Until: model.Trigger{Unseen: &model.Unseen{}}}
+	other := st
+	other.When.State = &model.FaultCondition{Invariant: bc, State: &model.State{A: "#1", B: "#2"}, Nth: 1}
+	other.Do.Isolate, other.Do.Cut = "n2", cutOff("n2").Cut
+	s := model.Scenario{ID: "s1", Steps: []model.Step{st, other}}
+	e := explorer.NewEngine(s)
+	e.Step(model.Event{Kind: model.EventWorkload})
+	for i, v := range []string{"#3", "#4"} {
+		e.Step(model.Event{Num: 1, Kind: model.EventObserve, Observation: &model.Observation{Var: leader([]model.NodeID{"b", "c"}[i]), Value: v}})
+	}
+	e.Step(model.Event{Kind: model.EventMessage, Message: &model.Message{Num: 1, Type: "A", From: "n2", To: "n3"}})
+	e.Step(model.Event{Kind: model.EventPacket, Packet: &model.HeldPacket{Frame: 1, From: "n2", To: "n3", Messages: []uint64{1}}})
+	r := e.Result().RunResult("s1", model.Verdict{})
+	again := explorer.Replay(s, r)
+	one, two := again.Steps[0], again.Steps[1]
+	if diff := cmp.Diff(st, one); diff != "" {
+		t.Error(diff)
+	}
+	if *two.When.State.State != (model.State{A: "#3", B: "#4"}) || two.Until.Class == nil || two.Until.Class.Type != "A" || two.Until.Unseen != nil || s.Steps[1].Until.Unseen == nil {
+		t.Errorf("%s, of %+v", &two, r)
+	}
+}

@@ -151,6 +151,10 @@ func (s *ScenarioSpec) Model() (*model.Scenario, error) {
 // step is the cut as a step.
 func (c *CutSpec) step() (Step, error) {
 	st := Step{Do: Do{Isolate: c.Isolate, Effect: c.Effect, Cut: c.Partition}, Max: c.AtMost}
+	if c.Partition != nil && c.Effect == string(model.Reset) {
+		p := *c.Partition
+		p.Effect, st.Do.Cut = c.Effect, &p
+	}
 	switch {
 	case c.When == nil:
 		st.When = &When{At: c.After}
@@ -182,15 +186,12 @@ func (s *Step) model() (out model.Step, err error) {
 		}
 	}
 	out.Do.Isolate = model.NodeID(s.Do.Isolate)
-	if s.Do.Cut != nil || s.Do.Isolate != "" || s.Do.Effect != "" {
-		p := model.Partition{}
-		if s.Do.Cut != nil {
-			p = PartitionSpec{Partition: *s.Do.Cut}.Model().Partition
-		}
-		if s.Do.Effect != "" {
-			p.Effect = model.Effect(s.Do.Effect)
-		}
+	switch {
+	case s.Do.Cut != nil: // which has an effect of its own
+		p := PartitionSpec{Partition: *s.Do.Cut}.Model().Partition
 		out.Do.Cut = &p
+	case s.Do.Isolate != "":
+		out.Do.Cut = &model.Partition{Effect: model.Effect(s.Do.Effect)}
 	}
 	if s.Do.Message != nil {
 		out.Do.Message, err = s.Do.Message.model()

@@ -57,6 +57,11 @@ func TestAScenarioGoesThereAndBack(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
+	// The service fills in defaults, such as effect.
+	plain, err := (&ScenarioSpec{Steps: []Step{{Do: Do{Effect: "drop", Message: &all}}, {Do: Do{Effect: "drop", Cut: &Partition{Shape: "ring", Effect: "reset"}}}}}).Model()
+	if err != nil || plain.Steps[0].Do.Cut != nil || plain.Steps[1].Do.Cut.Effect != model.Reset {
+		t.Errorf("%+v, %v", plain, err)
+	}
 	if _, err := (&ScenarioSpec{Steps: []Step{step}, Faults: []MessageFault{all}}).Model(); err == nil {
 		t.Error("steps and faults at once")
 	}
