@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -196,6 +197,33 @@ func TestProbePacketsAreNoMessages(t *testing.T) {
 	if acted, met := l.r.s.engine.Acted(1); acted != 1 || met != 1 || gate.log() != "n2: RST true seq 0" {
 		t.Errorf("acted on %d of %d, passed %s", acted, met, gate.log())
 	}
+}
+
+// TestNoMessageIsMissedWhileARoleIsAskedFor, however many come and however long it takes.
+func TestNoMessageIsMissedWhileARoleIsAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := scripted(t, &fakeGate{})
+		l.r.c.Testbed.Testbed = model.Testbed{Mirrors: []model.MirrorPort{{Datapath: 1}}, Hosts: []model.TestbedHost{{Name: "n1", Datapath: 1}}}
+		asked := 0
+		l.r.s.holders = func(string) (model.Holders, error) {
+			if asked++; asked == 1 {
+				for range 150 {
+					gossip(t, l.r.s, "n1", "n3", "A 2")
+				}
+				gossip(t, l.r.s, "n2", "n3", "A 3")
+				time.Sleep(2 * time.Minute) // longer than the limit
+			}
+			return model.Holders{Have: []model.NodeID{"n2"}}, nil
+		}
+		go func() {
+			synctest.Wait()
+			gossip(t, l.r.s, "n1", "n3", "A 1")
+		}()
+		m, ok, err := l.AwaitMessage(t.Context(), time.Minute, model.MessageMatch{Type: "text A", From: "leader"})
+		if !ok || err != nil || m.From != "n2" || asked != 2 {
+			t.Errorf("%+v, %v, %v; asked %d times", m, ok, err, asked)
+		}
+	})
 }
 
 // TestAMessageIsAwaited from now on, by whichever tap it is read, and by the role that its
