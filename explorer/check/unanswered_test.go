@@ -280,3 +280,45 @@ func TestWhatNoProbeReadIsNotKnownAtTheEnd(t *testing.T) {
 		t.Errorf("not known at the end: %v, want that of n1", old)
 	}
 }
+
+// TestANodeThatLedAndIsSilentAtTheEnd may lead beside the one that does: nobody knows.
+func TestANodeThatLedAndIsSilentAtTheEnd(t *testing.T) {
+	silent := []string{"22 n1 n1", "22 n2 n1", "30 n2 n2"}
+	atLimit := func(r *Record) {
+		r.Recovery.Stable = false
+		for _, n := range []model.NodeID{"n1", "n2"} {
+			r.Recovery.Final = append(r.Recovery.Final, model.VarValue{Var: model.VarRef{Name: "role", Node: n}, Value: string(n)})
+		}
+	}
+	final := []record.Entry{{Workload: "r", Operation: model.Operation{Type: model.OpOK, F: "final-role", Value: "follower", Node: "n1", Time: 31 * time.Second}}}
+	for name, c := range map[string]struct {
+		lines   []string
+		change  func(r *Record)
+		unknown bool
+	}{
+		"silent in the last round":             {lines: silent, unknown: true},
+		"silent since before the run was over": {lines: []string{"4 n1 n1", "30 n2 n2"}, unknown: true},
+		"at the limit":                         {lines: []string{"22 n1 n1", "24.5 n2 n2"}, change: atLimit, unknown: true},
+		"two of them, beside followers":        {lines: []string{"22 n1 n1", "22 n2 n2", "30 n3 n2"}, unknown: true},
+		"the only leader":                      {lines: []string{"22 n1 n1", "30 n2 n1"}},
+		"it followed before":                   {lines: append([]string{"23 n1 n2"}, silent...)},
+		"it told its role":                     {lines: silent, change: func(r *Record) { r.History = final }},
+		"its server has ended":                 {lines: silent, change: func(r *Record) { r.Exits = []record.Exit{{Host: "n1", At: 23 * time.Second, Expected: true}} }},
+		"not probed":                           {lines: silent, change: func(r *Record) { r.Target.Variables[0].Sources = nil }},
+	} {
+		r := led(t, "two-leaders", map[string]string{"leader": "role"}, c.lines...)
+		r.Target.Variables[0].Sources = []model.VarSource{{Probe: &model.Probe{}}}
+		if c.change != nil {
+			c.change(&r)
+		}
+		v := Judge(r)
+		if said := strings.Contains(v.Reason, "n1 was not observed then: it led at") || strings.Contains(v.Reason, "n2 was not observed then: it led at"); said != c.unknown || said != (v.Value == model.VerdictUnknown) && r.Recovery.Stable {
+			t.Errorf("%s: %+v", name, v)
+		}
+		for _, f := range v.Failures {
+			if f.Check == "two-leaders" {
+				t.Errorf("%s: %+v", name, f)
+			}
+		}
+	}
+}
