@@ -79,7 +79,7 @@ func (s *Service) CancelCampaign(ctx context.Context, id string) (model.Campaign
 
 func (s *Service) runCampaign(ctx context.Context, j *job) error {
 	spec := j.c.Spec
-	base, dir, err := s.uploads().Load(spec.Target)
+	base, dir, err := s.load(spec)
 	if err != nil {
 		return err
 	}

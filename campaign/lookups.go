@@ -220,7 +220,7 @@ func (s *Service) targetOf(name string) (*model.Target, error) {
 			continue
 		}
 		tried[c.Spec.Target] = true
-		if t, _, err := s.uploads().Load(c.Spec.Target); err == nil && t.Name == name {
+		if t, _, err := s.load(c.Spec); err == nil && t.Name == name {
 			return t, nil
 		}
 	}

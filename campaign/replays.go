@@ -28,7 +28,7 @@ func (s *Service) replay(ctx context.Context, j *job, r *labRunner) error {
 	if err != nil {
 		return err
 	}
-	if why := s.changedSince(orig, r.kit.Target, scripts); why != "" {
+	if why := joinReasons(s.otherNow(j.c.Spec), s.changedSince(orig, r.kit.Target, scripts)); why != "" {
 		s.update(j, func(c *model.Campaign) { c.Reason = why })
 	}
 	err = s.each(ctx, j, r, func(n int) model.WorkItem {

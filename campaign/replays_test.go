@@ -1,12 +1,15 @@
 package campaign
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"netsplit/internal/storetest"
 	"netsplit/model"
 	"netsplit/record/rundir"
 )
@@ -62,6 +65,53 @@ func TestAReplaySaysThatTheTargetWasChanged(t *testing.T) {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
+}
+
+// TestAReplayTakesWhatTheTargetWas when its campaign was made, whatever is at the path
+// now, and says so. A daemon opens the path for nobody.
+func TestAReplayTakesWhatTheTargetWas(t *testing.T) {
+	s := &Service{cfg: Config{RunsDir: t.TempDir(), InProcess: true}, store: storetest.New(t)}
+	file := filepath.Join(t.TempDir(), "target.yaml")
+	say := func(word string) {
+		write(t, file, "name: mine\nnodes: [n1, n2]\nclients: [c1]\nprocesses: [{name: s, hosts: [n1], command: [echo, "+word+"]}]\nstable: [{name: up, hosts: [n1], probe: {command: [echo, up]}, match: up}]\nvariables: []\n"+
+			"workloads: [{name: w, host: c1, command: ['true']}]\nchecks: []\ntiming: {settle: 1s, workload: 1s, max_cut: 1s, recover: 1s}\n")
+	}
+	say("then")
+	spec, _, err := s.complete(model.CampaignSpec{Target: file, Strategy: model.StrategyRandom})
+	if err != nil || spec.Target != file || !strings.HasPrefix(spec.Kept, "mine:") {
+		t.Fatalf("%+v, %v", spec, err)
+	}
+	for _, id := range []string{"kept", "old"} {
+		if id == "old" { // from before targets were kept
+			spec.Kept = ""
+		}
+		if err := errors.Join(s.store.PutCampaign(model.Campaign{ID: "c-" + id, Spec: spec}), s.store.PutRun(model.RunSummary{RunMeta: model.RunMeta{Campaign: "c-" + id, Run: id}})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	replay := func(id, command, changed string) {
+		t.Helper()
+		spec, tg, err := s.complete(model.CampaignSpec{Replay: id})
+		if err != nil || spec.Target != file || tg.Processes[0].Command[1] != command {
+			t.Errorf("replay of %s: %+v, %v", id, spec, err)
+		} else if why := s.otherNow(spec); why != "" != (changed != "") || !strings.Contains(why, changed) {
+			t.Errorf("%s: said %q, want %q", id, why, changed)
+		}
+	}
+	replay("kept", "then", "")
+	say("now")
+	replay("kept", "then", file+" changed since; the target is the one that was kept, mine:")
+	replay("old", "now", "")
+	s.cfg.InProcess = false
+	replay("kept", "then", "")
+	if _, _, err := s.complete(model.CampaignSpec{Replay: "old"}); !errors.Is(err, model.ErrInvalid) || !strings.Contains(err.Error(), "a daemon opens no path") {
+		t.Errorf("by a daemon, of what was not kept: %v", err)
+	}
+	s.cfg.InProcess = true
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	replay("kept", "then", "cannot be read any more")
 }
 
 func TestAReplaySaysWhichScriptsWereChanged(t *testing.T) {

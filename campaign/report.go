@@ -32,7 +32,7 @@ func (s *Service) reportCampaign(j *job, end bool) error {
 	if in.Findings, err = s.allFindings(j.c.ID); err != nil {
 		return err
 	}
-	if t, _, err := s.uploads().Load(in.Campaign.Spec.Target); err == nil {
+	if t, _, err := s.load(in.Campaign.Spec); err == nil {
 		in.Title, in.Known = t.Title, t.Known
 	}
 	slices.SortStableFunc(in.Runs, func(a, b model.RunSummary) int { return a.Ended.Compare(b.Ended) })

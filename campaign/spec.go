@@ -35,7 +35,10 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 			return spec, nil, fmt.Errorf("replay %s: %w", spec.Replay, err)
 		}
 	}
-	t, _, err := s.uploads().Load(spec.Target)
+	if spec.Replay == "" {
+		spec.Kept = s.keep(spec.Target)
+	}
+	t, _, err := s.load(spec)
 	if err != nil {
 		return spec, nil, fmt.Errorf("%w: %w", model.ErrInvalid, err)
 	}
@@ -165,9 +168,12 @@ func (s *Service) replaySpec(spec model.CampaignSpec) (model.CampaignSpec, error
 			release = used.Release
 		}
 	}
-	then := orig.Spec.Target
+	then, kept := orig.Spec.Target, orig.Spec.Kept
 	if release != "" {
 		then = sut.At(then, release)
+		if kept != "" {
+			kept = sut.At(kept, release)
+		}
 	}
 	if requested := spec.Target; requested != "" && requested != then && requested != sut.At(then, "") {
 		return spec, fmt.Errorf("%w: it was made on %s, not on %s: leave out the target, or start a campaign on the other one", model.ErrInvalid, then, requested)
@@ -175,7 +181,7 @@ func (s *Service) replaySpec(spec model.CampaignSpec) (model.CampaignSpec, error
 	if len(spec.Args) > 0 && !maps.Equal(spec.Args, orig.Spec.Args) {
 		return spec, fmt.Errorf("%w: it was made with the settings %v, not %v: leave out the settings, or start a campaign with the others", model.ErrInvalid, orig.Spec.Args, spec.Args)
 	}
-	spec.Target, spec.Args, spec.Effect = then, orig.Spec.Args, orig.Spec.Effect
+	spec.Target, spec.Kept, spec.Args, spec.Effect = then, kept, orig.Spec.Args, orig.Spec.Effect
 	spec.Strategy, spec.MaxLost, spec.MaxWindow = orig.Spec.Strategy, orig.Spec.MaxLost, orig.Spec.MaxWindow
 	if spec.Gate == "" {
 		spec.Gate = orig.Spec.Gate

@@ -31,6 +31,55 @@ func (s *Service) named(target string) (string, error) {
 	return name, nil
 }
 
+// keep keeps a target that the user of this process names by path, as it is now, and
+// returns what it is kept as; "" for any other, and for what is too large to be kept or has
+// mistakes, which load tells. Of what is not kept a replay takes the present files.
+func (s *Service) keep(target string) string {
+	if !s.cfg.InProcess || !filepath.IsAbs(target) {
+		return ""
+	}
+	archive, release, err := sut.Pack(target)
+	if err != nil {
+		return ""
+	}
+	s.uploading.Lock()
+	defer s.uploading.Unlock()
+	_, ref, err := s.uploads().Put(archive)
+	if err != nil {
+		return ""
+	}
+	return sut.At(ref, release)
+}
+
+// load loads the target of a campaign: what was kept of it where it was named by path.
+// A path is opened only in the process of a user, who could have named it: a daemon may
+// have the store of another's.
+func (s *Service) load(spec model.CampaignSpec) (*model.Target, string, error) {
+	if spec.Kept != "" {
+		return s.uploads().Load(spec.Kept)
+	}
+	if filepath.IsAbs(spec.Target) && !s.cfg.InProcess {
+		return nil, "", fmt.Errorf("target %s was named by its path, its files were not kept, and a daemon opens no path: start a campaign on it (netsplit campaign PATH)", spec.Target)
+	}
+	return s.uploads().Load(spec.Target)
+}
+
+// otherNow says that the files of a target that was named by path are not those that
+// were kept; "" if they are, or where they cannot be read.
+func (s *Service) otherNow(spec model.CampaignSpec) string {
+	if spec.Kept == "" || !s.cfg.InProcess {
+		return ""
+	}
+	archive, _, err := sut.Pack(spec.Target)
+	if err != nil {
+		return fmt.Sprintf("%s cannot be read any more (%v); the target is the one that was kept, %s", spec.Target, err, spec.Kept)
+	}
+	if sut.Holds(spec.Kept, archive) {
+		return ""
+	}
+	return fmt.Sprintf("%s changed since; the target is the one that was kept, %s", spec.Target, spec.Kept)
+}
+
 // Targets lists what campaigns can name: what comes with netsplit first.
 func (s *Service) Targets(ctx context.Context) ([]model.KnownTarget, error) {
 	var out []model.KnownTarget
@@ -63,7 +112,7 @@ func (s *Service) DeleteTarget(ctx context.Context, ref string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, j := range s.jobs {
-		if sut.At(j.c.Spec.Target, "") == ref {
+		if sut.At(j.c.Spec.Target, "") == ref || sut.At(j.c.Spec.Kept, "") == ref {
 			return fmt.Errorf("%w: campaign %s is on target %s: wait for its end or cancel it", model.ErrConflict, id, ref)
 		}
 	}

@@ -335,6 +335,9 @@ type KnownTarget struct {
 // CampaignSpec is what a user asks for.
 type CampaignSpec struct {
 	Target string `json:"target"` // name of a known target, or path of a target file where that may be (sut.Uploads)
+	// Kept is what the files of a Target named by path were kept as when the campaign was
+	// made (sut.Uploads): its runs and their replays take these, whatever is at the path.
+	Kept string `json:"kept,omitempty"`
 	// Replay is a run whose scenario is repeated Runs times; the rest of the
 	// search is then not used. Target, Args and Effect come from that run.
 	Replay string `json:"replay,omitempty"`

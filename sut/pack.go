@@ -16,8 +16,8 @@ import (
 
 // Pack makes the archive of a target that Uploads.Put takes: the file at a path or,
 // where that is a folder, its target.yaml, and if that names what is beside it
-// (.TargetDir, software), all of its folder that is not hidden. Links are followed
-// to files.
+// (.TargetDir, software), all of its folder that is not hidden and holds no records of
+// runs (a store). Links are followed to files.
 // It returns the release that is asked for, too.
 func Pack(nameOrPath string) (archive []byte, release string, err error) {
 	name, release := splitRelease(nameOrPath)
@@ -58,7 +58,8 @@ func Pack(nameOrPath string) (archive []byte, release string, err error) {
 			if err != nil || file == dir {
 				return err
 			}
-			if strings.HasPrefix(d.Name(), ".") {
+			_, noStore := os.Stat(filepath.Join(file, "netsplit.db"))
+			if strings.HasPrefix(d.Name(), ".") || noStore == nil {
 				if d.IsDir() {
 					return fs.SkipDir
 				}

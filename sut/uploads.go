@@ -93,6 +93,13 @@ func (u Uploads) Put(archive []byte) (*model.Target, string, error) {
 	return t, ref, u.setNewest(t.Name, version)
 }
 
+// Holds says whether a version, NAME:VERSION, has just the files of an archive.
+func Holds(ref string, archive []byte) bool {
+	files, err := unpack(archive)
+	m := reference.FindStringSubmatch(ref)
+	return err == nil && m != nil && m[2] == digestOf(files)
+}
+
 // sweep removes what a Put or Delete that was killed left behind. Calls of both come
 // one at a time.
 func (u Uploads) sweep() {

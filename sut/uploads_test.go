@@ -185,9 +185,19 @@ func TestATargetIsPackedWithWhatItNames(t *testing.T) {
 	if err := os.Remove(big); err != nil {
 		t.Fatal(err)
 	}
+	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "runs", "c-1"), 0o700), os.WriteFile(filepath.Join(dir, "runs", "netsplit.db"), nil, 0o600),
+		os.WriteFile(filepath.Join(dir, "runs", "c-1", "report.html"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	b, release, err := Pack(filepath.Join(dir, "mine.yaml") + "@1.0")
-	if files, uerr := unpack(b); err != nil || uerr != nil || release != "1.0" || string(files[FileName].text) != minimalTarget || !files["run.sh"].runs {
+	files, uerr := unpack(b)
+	if err != nil || uerr != nil || release != "1.0" || string(files[FileName].text) != minimalTarget || !files["run.sh"].runs {
 		t.Errorf("%v, %v, release %s, %v", err, uerr, release, files)
+	}
+	for name := range files {
+		if strings.HasPrefix(name, "runs/") {
+			t.Errorf("%s of the records is packed", name)
+		}
 	}
 }
 
