@@ -11,7 +11,6 @@ require (
 	github.com/golang/snappy v1.0.0 // indirect
 	github.com/google/go-cmp v0.7.0
 	github.com/pierrec/lz4/v4 v4.1.33 // indirect
-	github.com/redis/go-redis/v9 v9.23.0
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.10 // indirect
 	github.com/vishvananda/netns v0.0.5
@@ -23,16 +22,16 @@ require (
 	github.com/apache/thrift v0.22.0
 	github.com/go-zookeeper/zk v1.0.4
 	github.com/gocql/gocql v1.7.0
+	github.com/gomodule/redigo v1.9.3
 	go.yaml.in/yaml/v3 v3.0.5
 )
 
 require (
-	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/google/renameio/v2 v2.0.2 // indirect
 	github.com/hailocab/go-hostpool v0.0.0-20160125115350-e80d13ce29ed // indirect
 	github.com/hashicorp/golang-lru/v2 v2.0.7 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/kr/text v0.2.0 // indirect
-	go.uber.org/atomic v1.12.0 // indirect
+	github.com/stretchr/testify v1.12.1 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
 )

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gomodule/redigo/redis"
 	"github.com/google/go-cmp/cmp"
 
 	"netsplit/model"
@@ -42,11 +43,6 @@ func TestPlanIsAFunctionOfTheSeed(t *testing.T) {
 	}
 }
 
-type answer string
-
-func (a answer) Error() string { return string(a) }
-func (answer) RedisError()     {}
-
 // What Redis refused did not happen; what was sent and not answered may have.
 func TestFailureTellsFailFromInfo(t *testing.T) {
 	dial := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
@@ -56,8 +52,8 @@ func TestFailureTellsFailFromInfo(t *testing.T) {
 		typ  model.OpType
 		word string
 	}{
-		{answer("READONLY You can't write against a read only replica."), model.OpFail, "READONLY"},
-		{answer("NOREPLICAS Not enough good replicas to write."), model.OpFail, "NOREPLICAS"},
+		{redis.Error("READONLY You can't write against a read only replica."), model.OpFail, "READONLY"},
+		{redis.Error("NOREPLICAS Not enough good replicas to write."), model.OpFail, "NOREPLICAS"},
 		{dial, model.OpFail, "connect"},
 		{fmt.Errorf("pool: %w", dial), model.OpFail, "connect"},
 		{fmt.Errorf("%w: n1 names n2", errNotMaster), model.OpFail, "not-master:"},

@@ -15,7 +15,6 @@ import (
 
 	"netsplit/deploy/clients/workload"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 )
 
@@ -32,7 +31,6 @@ type common struct {
 }
 
 func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
-	redis.SetLogger(quiet{})
 	var c common
 	root := &cobra.Command{Use: "client", Short: "Workload of the redis-sentinel target", SilenceUsage: true, SilenceErrors: true}
 	root.PersistentFlags().StringVar(&c.spec, "nodes", "", "hosts with their addresses: n1=10.0.0.1,n2=10.0.0.2 (required)")

@@ -25,13 +25,11 @@ func operateAll(ctx context.Context, c *common, failovers int, drain bool) error
 		}
 		s := c.nodes[asks[i]]
 		if drain {
-			s = masterHost(ctx, c, asks[i])
+			s = masterHost(c, asks[i])
 		}
 		op := model.Operation{Type: model.OpInvoke, F: "failover", Node: s.Name}
 		c.out.Add(op)
-		conn := dial(s.IP, sentinelPort, c.tmo)
-		err := conn.Do(ctx, "SENTINEL", "FAILOVER", masterName).Err()
-		conn.Close()
+		_, err := sentinel(s, c.tmo, "FAILOVER")
 		op.Type = model.OpOK // begun; the Sentinels finish it by themselves
 		if err != nil {
 			op.Type, op.Error = failure(err)
@@ -44,9 +42,9 @@ func operateAll(ctx context.Context, c *common, failovers int, drain bool) error
 
 // masterHost is the host of the master, as the first Sentinel names it that answers,
 // from the one that was drawn on; the drawn one if none does.
-func masterHost(ctx context.Context, c *common, drawn int) workload.Node {
+func masterHost(c *common, drawn int) workload.Node {
 	for i := range c.nodes {
-		m, err := masterBySentinel(ctx, c.nodes[(drawn+i)%len(c.nodes)], c.nodes, c.tmo)
+		m, err := masterBySentinel(c.nodes[(drawn+i)%len(c.nodes)], c.nodes, c.tmo)
 		if err == nil {
 			return m
 		}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 
 	"netsplit/deploy/clients/workload"
 	"netsplit/model"
@@ -25,35 +25,29 @@ func readAll(ctx context.Context, c *common) error {
 		c.out.Add(model.Operation{Type: model.OpInfo, F: "final-read-done", Error: "unavailable " + err.Error()})
 	}
 	for _, n := range c.nodes {
-		conn := dial(n.IP, redisPort, patience)
-		rctx, cancel := context.WithTimeout(context.Background(), patience)
 		op := model.Operation{Type: model.OpOK, F: "final-role", Node: n.Name}
-		op.Value, err = role(rctx, conn, c.nodes)
+		op.Value, err = roleOf(n, c.nodes, patience)
 		if err != nil {
 			op.Type, op.Error = failure(err)
 		}
 		c.out.Add(op)
-		cancel()
 		f := "final-copy"
 		if n.Name == master.Name {
 			f = "final-read"
 		}
 		for {
-			rctx, cancel = context.WithTimeout(context.Background(), 2*patience)
 			var kv [][2]string
-			if kv, err = readNode(rctx, conn); err == nil {
+			if kv, err = readNode(n, patience); err == nil {
 				for _, p := range kv {
 					c.out.Add(model.Operation{Type: model.OpOK, F: f, Key: p[0], Value: p[1], Node: n.Name})
 				}
 				c.out.Add(model.Operation{Type: model.OpOK, F: f + "-done", Value: fmt.Sprint(len(kv)), Node: n.Name})
 			}
-			cancel()
 			if err == nil || ctx.Err() != nil {
 				break
 			}
 			time.Sleep(200 * time.Millisecond)
 		}
-		conn.Close()
 		if err != nil {
 			t, text := failure(err)
 			c.out.Add(model.Operation{Type: t, F: f + "-done", Node: n.Name, Error: text})
@@ -69,7 +63,7 @@ func settled(ctx context.Context, c *common) (workload.Node, error) {
 		votes := map[workload.Node]int{}
 		var last error
 		for _, s := range c.nodes {
-			m, err := masterBySentinel(ctx, s, c.nodes, c.tmo)
+			m, err := masterBySentinel(s, c.nodes, c.tmo)
 			if err != nil {
 				last = fmt.Errorf("%s: %w", s.Name, err)
 				continue
@@ -80,9 +74,7 @@ func settled(ctx context.Context, c *common) (workload.Node, error) {
 			if votes[m] <= len(c.nodes)/2 {
 				continue
 			}
-			conn := dial(m.IP, redisPort, c.tmo)
-			r, err := role(ctx, conn, c.nodes)
-			conn.Close()
+			r, err := roleOf(m, c.nodes, c.tmo)
 			if err == nil && r == "master" {
 				return m, nil
 			}
@@ -100,27 +92,36 @@ func settled(ctx context.Context, c *common) (workload.Node, error) {
 }
 
 // readNode returns all keys and values of a Redis, sorted by key.
-func readNode(ctx context.Context, c *redis.Client) ([][2]string, error) {
+func readNode(n workload.Node, timeout time.Duration) ([][2]string, error) {
+	c, err := dial(n.IP, redisPort, timeout)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
 	var out [][2]string
 	seen := map[string]bool{} // SCAN may return a key twice
 	for cursor := uint64(0); ; {
-		keys, next, err := c.Scan(ctx, cursor, "*", 1000).Result()
+		got, err := redis.Values(c.Do("SCAN", cursor, "COUNT", 1000))
+		var keys []string
+		if err == nil {
+			_, err = redis.Scan(got, &cursor, &keys)
+		}
 		if err != nil {
 			return nil, err
 		}
 		if len(keys) > 0 {
-			vals, err := c.MGet(ctx, keys...).Result()
+			vals, err := redis.Values(c.Do("MGET", redis.Args{}.AddFlat(keys)...))
 			if err != nil {
 				return nil, err
 			}
 			for i, k := range keys {
-				if v, ok := vals[i].(string); ok && !seen[k] {
+				if v, ok := vals[i].([]byte); ok && !seen[k] {
 					seen[k] = true
-					out = append(out, [2]string{k, v})
+					out = append(out, [2]string{k, string(v)})
 				}
 			}
 		}
-		if cursor = next; cursor == 0 {
+		if cursor == 0 {
 			break
 		}
 	}

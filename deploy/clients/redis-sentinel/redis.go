@@ -8,7 +8,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 
 	"netsplit/deploy/clients/workload"
 	"netsplit/model"
@@ -21,32 +21,22 @@ const (
 	masterName   = "m"
 )
 
-// quiet drops the library's own log: every failure stands in the history.
-type quiet struct{}
-
-func (quiet) Printf(context.Context, string, ...any) {}
-
-// dial returns a client of one address that never repeats a command by itself
-// and holds one connection: who answered is who was asked, once.
-func dial(ip netip.Addr, port uint16, timeout time.Duration) *redis.Client {
-	return redis.NewClient(&redis.Options{
-		Addr:            netip.AddrPortFrom(ip, port).String(),
-		Protocol:        2,
-		DisableIdentity: true,
-		MaxRetries:      -1,
-		PoolSize:        1,
-		DialerRetries:   1,
-		DialTimeout:     timeout,
-		ReadTimeout:     timeout,
-		WriteTimeout:    timeout,
-		PoolTimeout:     timeout,
-	})
+// dial connects to one address: who answers is who was asked, and nothing is sent twice.
+func dial(ip netip.Addr, port uint16, timeout time.Duration) (redis.Conn, error) {
+	return redis.Dial("tcp", netip.AddrPortFrom(ip, port).String(), redis.DialConnectTimeout(timeout), redis.DialReadTimeout(timeout), redis.DialWriteTimeout(timeout))
 }
 
-func masterBySentinel(ctx context.Context, s workload.Node, nodes []workload.Node, timeout time.Duration) (workload.Node, error) {
-	c := dial(s.IP, sentinelPort, timeout)
+func sentinel(s workload.Node, timeout time.Duration, command string) (any, error) {
+	c, err := dial(s.IP, sentinelPort, timeout)
+	if err != nil {
+		return nil, err
+	}
 	defer c.Close()
-	got, err := c.Do(ctx, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", masterName).StringSlice()
+	return c.Do("SENTINEL", command, masterName)
+}
+
+func masterBySentinel(s workload.Node, nodes []workload.Node, timeout time.Duration) (workload.Node, error) {
+	got, err := redis.Strings(sentinel(s, timeout, "GET-MASTER-ADDR-BY-NAME"))
 	if err != nil {
 		return workload.Node{}, err
 	}
@@ -62,25 +52,33 @@ func masterBySentinel(ctx context.Context, s workload.Node, nodes []workload.Nod
 }
 
 // role asks a Redis for its role: "master", or "slave of <host>".
-func role(ctx context.Context, c *redis.Client, nodes []workload.Node) (string, error) {
-	got, err := c.Do(ctx, "ROLE").Slice()
+func role(c redis.Conn, nodes []workload.Node) (string, error) {
+	var r, of string
+	got, err := redis.Values(c.Do("ROLE"))
+	if err == nil {
+		_, err = redis.Scan(got, &r)
+	}
+	if err != nil || r != "slave" {
+		return r, err
+	}
+	if _, err = redis.Scan(got, &r, &of); err != nil {
+		return "", err
+	}
+	for _, n := range nodes {
+		if n.IP.String() == of {
+			of = string(n.Name)
+		}
+	}
+	return "slave of " + of, nil
+}
+
+func roleOf(n workload.Node, nodes []workload.Node, timeout time.Duration) (string, error) {
+	c, err := dial(n.IP, redisPort, timeout)
 	if err != nil {
 		return "", err
 	}
-	if len(got) == 0 {
-		return "", errors.New("empty answer to ROLE")
-	}
-	r := fmt.Sprint(got[0])
-	if r == "slave" && len(got) > 1 {
-		of := fmt.Sprint(got[1])
-		for _, n := range nodes {
-			if n.IP.String() == of {
-				of = string(n.Name)
-			}
-		}
-		return "slave of " + of, nil
-	}
-	return r, nil
+	defer c.Close()
+	return role(c, nodes)
 }
 
 // errNotMaster: the node that a Sentinel named does not call itself master.

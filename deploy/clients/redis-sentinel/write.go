@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 
 	"netsplit/deploy/clients/workload"
 	"netsplit/model"
@@ -46,7 +46,7 @@ type writer struct {
 
 	next      int // Sentinel to ask next
 	master    workload.Node
-	conn      *redis.Client
+	conn      redis.Conn
 	requested time.Time // when a Sentinel last named the master
 }
 
@@ -64,7 +64,7 @@ func (w *writer) run(ctx context.Context, every time.Duration) {
 		if w.refresh > 0 && w.conn != nil && time.Since(w.requested) >= w.refresh {
 			w.leave()
 		}
-		if w.conn == nil && !w.join(ctx) {
+		if w.conn == nil && !w.join() {
 			continue
 		}
 		w.write(fmt.Sprintf("w%d-%05d", w.id, n))
@@ -79,17 +79,20 @@ func (w *writer) leave() {
 	}
 }
 
-func (w *writer) join(ctx context.Context) bool {
+func (w *writer) join() bool {
 	s := w.nodes[w.next%len(w.nodes)]
 	w.next++
 	op := model.Operation{Process: w.id, F: "find-master", Node: s.Name}
 	op.Type = model.OpInvoke
 	w.out.Add(op)
-	m, err := masterBySentinel(ctx, s, w.nodes, w.tmo)
+	m, err := masterBySentinel(s, w.nodes, w.tmo)
+	var conn redis.Conn
 	if err == nil {
-		conn := dial(m.IP, redisPort, w.tmo)
+		conn, err = dial(m.IP, redisPort, w.tmo)
+	}
+	if err == nil {
 		var r string
-		if r, err = role(ctx, conn, w.nodes); err == nil && r != "master" {
+		if r, err = role(conn, w.nodes); err == nil && r != "master" {
 			err = fmt.Errorf("%w: %s names %s, which is %s", errNotMaster, s.Name, m.Name, r)
 		}
 		if err == nil {
@@ -111,15 +114,13 @@ func (w *writer) join(ctx context.Context) bool {
 func (w *writer) write(key string) {
 	op := model.Operation{Process: w.id, Type: model.OpInvoke, F: "write", Key: key, Value: key, Node: w.master.Name}
 	w.out.Add(op)
-	ctx, cancel := context.WithTimeout(context.Background(), 2*w.tmo)
-	defer cancel()
-	err := w.conn.Set(ctx, key, key, 0).Err()
+	_, err := w.conn.Do("SET", key, key)
 	if err == nil {
 		op.Type = model.OpOK
 		if w.wait > 0 {
 			// WAIT cannot undo the write; too few replicas mean that nobody
 			// knows whether it will last.
-			n, werr := w.conn.Do(ctx, "WAIT", w.wait, 100).Int()
+			n, werr := redis.Int(w.conn.Do("WAIT", w.wait, 100))
 			if werr != nil {
 				err = werr
 				op.Type, op.Error = model.OpInfo, "wait "+werr.Error()
