@@ -435,7 +435,6 @@ type kind string
 const (
 	aHost      kind = "a host"
 	aGroup     kind = "a group of hosts"
-	aText      kind = "a text"
 	anOutcome  kind = "the outcome of an operation"
 	namePrefix      = "$"
 )

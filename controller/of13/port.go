@@ -15,8 +15,6 @@ type Port struct {
 	CurrSpeed, MaxSpeed               uint32 // kbit/s
 }
 
-const portLen = 64
-
 // PortConfig is what the administrator set (7.2.1, ofp_port_config).
 type PortConfig uint32
 

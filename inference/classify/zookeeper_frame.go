@@ -8,7 +8,6 @@ import (
 const (
 	zkLong    = respLong // a longer message is emitted in two units
 	zkKeep    = 8 << 10  // head of a message that is kept to be read
-	zkItem    = 64       // longest item of a framing
 	zkMax     = 64 << 20 // longest message taken for one
 	zkPending = 1 << 16  // requests without a reply yet
 	zkList    = 64       // elements of a list shown in a field
@@ -32,7 +31,7 @@ type zkFraming interface {
 
 // zkNext is what a framing wants of the bytes that come next.
 type zkNext struct {
-	item int   // read so many bytes into zkDir.item, at most zkItem
+	item int   // read so many bytes into zkDir.item
 	skip int64 // read over so many bytes; the head keeps the first ones
 	what zkWhat
 }

@@ -14,7 +14,6 @@ const (
 	typeSample  = 4000           // messages of a direction by which places are compared
 	typeLook    = 400            // of them by which most are dismissed
 	typeBlock   = 200            // messages that stay together in a sample
-	typeNear    = 16             // bytes behind a place that are looked at first
 	typeLeft    = 24             // places that are looked at twice
 	typePays    = 0.04           // share of what all messages take to tell that a place must save
 	secondPays  = 0.12           // the same for a second one, of what the first left

@@ -37,10 +37,8 @@ func newWeb(rms []string) *web {
 type app struct {
 	ID          string `json:"id"`
 	Name        string `json:"name"`
-	State       string `json:"state"`       // NEW … RUNNING, FINISHED, FAILED, KILLED
-	FinalStatus string `json:"finalStatus"` // UNDEFINED, SUCCEEDED, FAILED, KILLED
+	State       string `json:"state"` // NEW … RUNNING, FINISHED, FAILED, KILLED
 	Diagnostics string `json:"diagnostics"`
-	AMNode      string `json:"amHostHttpAddress"`
 	Containers  int    `json:"runningContainers"`
 }
 

@@ -111,10 +111,9 @@ func TestLeaveIsRefusedWhenAPeerIsDown(t *testing.T) {
 // relay carries the datagrams between the nodes of a test, so that it can cut
 // one off: the network of a cluster on one loopback address.
 type relay struct {
-	mu    sync.Mutex
-	real  map[string]*net.UDPAddr
-	socks []*net.UDPConn
-	drop  func(from, to, text string) bool
+	mu   sync.Mutex
+	real map[string]*net.UDPAddr
+	drop func(from, to, text string) bool
 }
 
 // via opens a socket through which from reaches to.
