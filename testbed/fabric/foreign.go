@@ -40,7 +40,14 @@ func (m *member) othersIn(have []of13.FlowStats, installed bool) others {
 	return others{around.err(), drop.err()}
 }
 
-// briefReadings is how many readings in a row are of our rules alone at most.
+// briefReadings is how many readings in a row are of our rules alone at most: one is made
+// a second. They count the rules of others and do not see one that was changed in place, or
+// replaced by another meanwhile; the next reading of all does, up to 10 s later. OpenFlow 1.3
+// has no cheaper way. What OFPMP_AGGREGATE sums beside the number, packets and bytes (§7.3.5.3),
+// changes with the traffic, and not when a rule does (§6.4); a switch tells what others change
+// from OpenFlow 1.4 on (flow monitors). So CheckGate reads all before a run is judged: what is
+// there then is told. What came and went between two readings is not, and no proof of a cut
+// rests on it: the receiving hosts count what arrives.
 const briefReadings = 9
 
 // asLeft says, without reading the rules of others, that the switch has ours as they
