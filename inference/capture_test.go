@@ -1,14 +1,10 @@
 package inference
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"slices"
 	"testing"
 
-	"netsplit/inference/pcap"
+	"netsplit/internal/recut"
 	"netsplit/model"
 )
 
@@ -25,27 +21,11 @@ var captures = []capture{
 
 func (c capture) frames(t testing.TB) []model.Frame {
 	t.Helper()
-	f, err := os.Open(c.path)
+	frames, err := recut.Read(c.path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	r, err := pcap.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var frames []model.Frame
-	for {
-		fr, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return frames
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		fr.Data = slices.Clone(fr.Data)
-		frames = append(frames, fr)
-	}
+	return frames
 }
 
 // pipeline reads the capture's ports with the named dissector.

@@ -80,7 +80,7 @@ var rooms = map[string]room{
 	"internal/onecut":      {may: []string{"model"}, why: "says in tests what a scenario of one cut does"},
 	"internal/labtest":     {may: []string{"testbed/lab", "model"}, why: "a sandbox for tests of the lab"},
 	"internal/dashboard":   {may: []string{"deploy/grafana"}, why: "reads the dashboard for tests that ask its queries"},
-	"internal/recut":       {may: []string{"inference/packet", "model"}, why: "cuts captures anew for tests of the reading rooms"},
+	"internal/recut":       {may: []string{"inference/packet", "inference/pcap", "model"}, why: "reads captures and cuts them anew for tests of the reading rooms"},
 	"internal/reference":   {why: "all of it is its test: it reads the types of files, and the comments on them"},
 	"e2e/targets/gossip":   {why: "a system under test knows nothing of netsplit"},
 	"cmd/netsplit":         {may: []string{"*"}, why: "wiring"},

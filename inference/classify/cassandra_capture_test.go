@@ -1,10 +1,7 @@
 package classify_test
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -15,9 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"netsplit/e2e/need"
-	"netsplit/inference"
 	"netsplit/inference/classify"
-	"netsplit/inference/pcap"
 	"netsplit/model"
 )
 
@@ -25,35 +20,7 @@ import (
 // left out.
 func cassMessages(t *testing.T, name string) []model.Message {
 	t.Helper()
-	f, err := os.Open(filepath.Join("testdata", "cassandra", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r, err := pcap.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := inference.New(inference.Config{Protocols: []model.Protocol{
-		{Port: 7000, Transport: "tcp", Dissector: classify.NameCassandra},
-		{Port: 9042, Transport: "tcp", Dissector: classify.NameCQL},
-		{Port: 9160, Transport: "tcp", Dissector: classify.NameThrift},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []model.Message
-	for {
-		fr, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, p.Step(fr).New...)
-	}
-	all = append(all, p.Flush(0).New...)
+	all := messagesOf(t, framesOf(t, "cassandra", name), map[uint16]string{7000: classify.NameCassandra, 9042: classify.NameCQL, 9160: classify.NameThrift})
 	return slices.DeleteFunc(all, func(m model.Message) bool {
 		return m.Bytes == 0 || strings.HasPrefix(m.Type, "tcp ")
 	})

@@ -98,7 +98,7 @@ func TestFieldsAreDocumented(t *testing.T) {
 		captures["hadoop/"+n] = hadoopRead(t, strings.TrimSuffix(n, ".pcap"))
 	}
 	for _, n := range names("zookeeper") {
-		captures["zookeeper/"+n] = zkRead(t, zkFrames(t, n), map[uint16]string{
+		captures["zookeeper/"+n] = messagesOf(t, framesOf(t, "zookeeper", n), map[uint16]string{
 			2181: classify.NameZooKeeper, 2888: classify.NameZooKeeperZAB, 3888: classify.NameZooKeeperFLE})
 	}
 	seen := map[string]bool{}

@@ -3,10 +3,7 @@ package classify_test
 import (
 	"bufio"
 	"bytes"
-	"errors"
-	"io"
 	"net/netip"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -15,9 +12,7 @@ import (
 	"testing"
 
 	"netsplit/e2e/need"
-	"netsplit/inference"
 	"netsplit/inference/classify"
-	"netsplit/inference/pcap"
 	"netsplit/model"
 )
 
@@ -34,39 +29,11 @@ var hadoopPorts = map[uint16]string{
 // hadoopRead reads a capture of testdata/hadoop.
 func hadoopRead(t *testing.T, name string) []model.Message {
 	t.Helper()
-	f, err := os.Open(filepath.Join("testdata", "hadoop", name+".pcap"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r, err := pcap.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var cfg inference.Config
-	for port, d := range hadoopPorts {
-		cfg.Protocols = append(cfg.Protocols, model.Protocol{Port: port, Transport: "tcp", Dissector: d})
-	}
+	var hosts []model.TestbedHost
 	for i := byte(1); i <= 6; i++ {
-		cfg.Hosts = append(cfg.Hosts, model.TestbedHost{Name: model.NodeID("n" + strconv.Itoa(int(i))), IP: netip.AddrFrom4([4]byte{10, 0, 0, i})})
+		hosts = append(hosts, model.TestbedHost{Name: model.NodeID("n" + strconv.Itoa(int(i))), IP: netip.AddrFrom4([4]byte{10, 0, 0, i})})
 	}
-	p, err := inference.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []model.Message
-	for {
-		fr, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		fr.Data = slices.Clone(fr.Data)
-		all = append(all, p.Step(fr).New...)
-	}
-	return append(all, p.Flush(0).New...)
+	return messagesOf(t, framesOf(t, "hadoop", name+".pcap"), hadoopPorts, hosts...)
 }
 
 // has is a field that some message of a type must have: its value, or what it

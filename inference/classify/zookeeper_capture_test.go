@@ -2,13 +2,10 @@ package classify_test
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,41 +14,24 @@ import (
 
 	"netsplit/inference"
 	"netsplit/inference/classify"
-	"netsplit/inference/pcap"
 	"netsplit/internal/recut"
 	"netsplit/model"
 )
 
-// zkFrames reads a capture of testdata/zookeeper.
-func zkFrames(t *testing.T, name string) []model.Frame {
+// framesOf reads a capture of testdata.
+func framesOf(t *testing.T, folder, name string) []model.Frame {
 	t.Helper()
-	f, err := os.Open(filepath.Join("testdata", "zookeeper", name))
+	frames, err := recut.Read(filepath.Join("testdata", folder, name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	r, err := pcap.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var frames []model.Frame
-	for {
-		fr, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return frames
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		fr.Data = slices.Clone(fr.Data)
-		frames = append(frames, fr)
-	}
+	return frames
 }
 
-// zkRead reads frames; ports name the dissectors.
-func zkRead(t *testing.T, frames []model.Frame, ports map[uint16]string) []model.Message {
+// messagesOf reads frames; ports name the dissectors.
+func messagesOf(t *testing.T, frames []model.Frame, ports map[uint16]string, hosts ...model.TestbedHost) []model.Message {
 	t.Helper()
-	var cfg inference.Config
+	cfg := inference.Config{Hosts: hosts}
 	for port, d := range ports {
 		cfg.Protocols = append(cfg.Protocols, model.Protocol{Port: port, Transport: "tcp", Dissector: d})
 	}
@@ -130,7 +110,7 @@ func TestZooKeeperCaptures(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			labels := zkLabels(t, c.name+".labels.tsv")
 			right, payload := 0, 0
-			for _, m := range zkRead(t, zkFrames(t, c.name+".pcap"), c.ports) {
+			for _, m := range messagesOf(t, framesOf(t, "zookeeper", c.name+".pcap"), c.ports) {
 				if m.Bytes == 0 {
 					continue
 				}
@@ -168,8 +148,8 @@ func TestZooKeeperReleases(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			frames := zkFrames(t, filepath.Base(file))
-			all := zkRead(t, frames, zkPorts)
+			frames := framesOf(t, "zookeeper", filepath.Base(file))
+			all := messagesOf(t, frames, zkPorts)
 			count := map[string]int{}
 			leader := map[string]string{} // by epoch
 			for _, m := range all {
@@ -208,7 +188,7 @@ func TestZooKeeperReleases(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(zkStreams(all), zkStreams(zkRead(t, cut, zkPorts))); diff != "" {
+			if diff := cmp.Diff(zkStreams(all), zkStreams(messagesOf(t, cut, zkPorts))); diff != "" {
 				t.Errorf("other segments, other messages (-recorded +cut):\n%.2000s", diff)
 			}
 		})

@@ -4,5 +4,5 @@
 //
 // What stays as it was: the bytes of each direction, the order in which the two
 // directions of a connection took turns, and that nobody acknowledges what
-// was not sent. The capture must be complete and in order.
+// was not sent. The capture must be complete and in order. Read reads one.
 package recut
