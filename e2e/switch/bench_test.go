@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -56,15 +55,6 @@ const bridge = "br0"
 
 func newBench(tb testing.TB, n int) *bench {
 	tb.Helper()
-	if t, ok := tb.(*testing.T); ok {
-		t.Parallel() // the tests mostly wait
-	}
-	return newBenchAlone(tb, n)
-}
-
-// newBenchAlone is newBench for a test that no other may run beside.
-func newBenchAlone(tb testing.TB, n int) *bench {
-	tb.Helper()
 	require(tb)
 	dir, err := os.MkdirTemp("", "nse")
 	if err != nil {
@@ -74,7 +64,6 @@ func newBenchAlone(tb testing.TB, n int) *bench {
 	b.testbed.Name = b.name
 	tb.Cleanup(func() { os.RemoveAll(dir) })
 	b.do("ip", "netns", "add", b.sw())
-	tb.Cleanup(func() { b.try("ip", "netns", "del", b.sw()) })
 	b.do("ip", "-n", b.sw(), "link", "set", "lo", "up")
 
 	b.do("ovsdb-tool", "create", b.path("conf.db"), "/usr/share/openvswitch/vswitch.ovsschema")
@@ -122,10 +111,9 @@ func (b *bench) quiet(ns, ifn string) {
 	b.do("ip", "netns", "exec", ns, "ethtool", "-K", ifn, "tx", "off", "tso", "off", "gso", "off", "gro", "off")
 }
 
-// require fails the test where there is no root or no Open vSwitch.
+// require fails the test where there is no Open vSwitch.
 func require(tb testing.TB) {
 	tb.Helper()
-	need.Root(tb, "make network namespaces")
 	for _, p := range []string{"ovs-vswitchd", "ovsdb-server", "ovs-vsctl", "ovs-ofctl", "ip", "ethtool"} {
 		need.Program(tb, p, "openvswitch-switch iproute2 ethtool")
 	}
@@ -149,13 +137,6 @@ func (b *bench) do(name string, args ...string) string {
 	return string(out)
 }
 
-// try is do for cleaning up.
-func (b *bench) try(name string, args ...string) {
-	if out, err := b.command(name, args...).CombinedOutput(); err != nil {
-		b.tb.Errorf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
-	}
-}
-
 func (b *bench) vsctl(args ...string) string {
 	b.tb.Helper()
 	return b.do("ovs-vsctl", append([]string{"--timeout=20", "--db=unix:" + b.path("db.sock")}, args...)...)
@@ -173,31 +154,11 @@ func (b *bench) mgmt() string { return "unix:" + b.path(bridge+".mgmt") }
 func (b *bench) daemon(name string, args ...string) *exec.Cmd {
 	b.tb.Helper()
 	cmd := b.command("ip", append([]string{"netns", "exec", b.sw(), name}, args...)...)
-	cmd.SysProcAttr = &unix.SysProcAttr{Pdeathsig: unix.SIGKILL}
-	if err := spawn(cmd); err != nil {
+	if err := cmd.Start(); err != nil {
 		b.tb.Fatal(err)
 	}
 	b.tb.Cleanup(func() { stopProcess(cmd) })
 	return cmd
-}
-
-// spawner starts processes from one thread that lives as long as this process:
-// the parent death signal is sent when the starting thread ends.
-var spawner = sync.OnceValue(func() chan func() {
-	work := make(chan func())
-	go func() {
-		runtime.LockOSThread()
-		for f := range work {
-			f()
-		}
-	}()
-	return work
-})
-
-func spawn(cmd *exec.Cmd) error {
-	errs := make(chan error, 1)
-	spawner() <- func() { errs <- cmd.Start() }
-	return <-errs
 }
 
 func stopProcess(cmd *exec.Cmd) {
@@ -227,7 +188,6 @@ func (b *bench) addHost(i int) {
 		mac: [6]byte{2, 0x4e, 0x53, 0, 0, byte(i)}, ip: netip.AddrFrom4([4]byte{10, 77, 0, byte(i)}), got: map[uint32]int{}}
 	ifn := fmt.Sprintf("p%d", i)
 	b.do("ip", "netns", "add", h.ns)
-	b.tb.Cleanup(func() { b.try("ip", "netns", "del", h.ns) })
 	b.do("ip", "-n", b.sw(), "link", "add", ifn, "type", "veth", "peer", "name", "e0", "netns", h.ns)
 	b.quiet(b.sw(), ifn)
 	b.quiet(h.ns, "e0")

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	}
-	os.Exit(m.Run())
+	os.Exit(labtest.Main(m.Run))
 }
 
 // child gates one pair and cuts another, says so, and holds that until killed.
@@ -144,7 +144,7 @@ func (b *bench) cutByChild(env ...string) *exec.Cmd {
 	cmd := exec.Command("ip", "netns", "exec", b.sw(), exe)
 	cmd.Env = append(append(os.Environ(), childEnv+"="+b.path("testbed.yaml")), env...)
 	cmd.Stdout, cmd.Stderr = out, out
-	if err := spawn(cmd); err != nil {
+	if err := cmd.Start(); err != nil {
 		b.tb.Fatal(err)
 	}
 	b.tb.Cleanup(func() { stopProcess(cmd) })

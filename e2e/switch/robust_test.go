@@ -275,7 +275,7 @@ const longCycles = "NETSPLIT_E2E_LONG"
 // TestManyCutsLeaveNothing cuts and heals over and over: rules, meters, goroutines,
 // files and memory are at the end what they were.
 func TestManyCutsLeaveNothing(t *testing.T) {
-	b := newBenchAlone(t, 4) // goroutines and files of other tests would be counted, too
+	b := newBench(t, 4)
 	cycles := 300
 	if os.Getenv(longCycles) != "" {
 		cycles = 10_000
