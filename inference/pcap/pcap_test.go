@@ -237,6 +237,7 @@ func TestReaderRefuses(t *testing.T) {
 		want string
 	}{
 		{nil, "no capture"},
+		{[]byte("\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xcb\xc8\x04\x00\xac\x2a\x93\xd8\x02\x00\x00\x00"), "no capture"}, // "hi", packed with gzip
 		{[]byte("hello world, no capture"), "neither pcap nor pcapng"},
 		{append([]byte{0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 3, 0}, make([]byte, 16)...), "version 2.3"},
 		{append([]byte{0xa1, 0xb2, 0xcd, 0x34, 0, 2, 0, 4}, make([]byte, 16)...), "version 2.4, first bytes a1 b2 cd 34): editcap"},

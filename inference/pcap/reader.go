@@ -37,9 +37,9 @@ func NewReader(r io.Reader) (rd *Reader, err error) {
 	br := bufio.NewReaderSize(r, 1<<16)
 	magic, err := br.Peek(4)
 	if err == nil && magic[0] == 0x1f && magic[1] == 0x8b { // RFC 1952 §2.3.1
-		z, err := gzip.NewReader(br)
-		if err != nil {
-			return nil, fmt.Errorf("pcap: unpacking: %w", err)
+		z, zerr := gzip.NewReader(br)
+		if zerr != nil {
+			return nil, fmt.Errorf("pcap: unpacking: %w", zerr)
 		}
 		br = bufio.NewReaderSize(z, 1<<16)
 		magic, err = br.Peek(4)
