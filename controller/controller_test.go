@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,7 +18,6 @@ import (
 
 // recorder is a Handler that notes what it is told.
 type recorder struct {
-	mu      sync.Mutex
 	up      chan *controller.Switch
 	down    chan error
 	errs    chan *controller.SwitchError

@@ -1,6 +1,7 @@
 package classify
 
 import (
+	"cmp"
 	"encoding/binary"
 	"strconv"
 
@@ -214,14 +215,8 @@ func (c *cql) frame(d *cqlDir, h frameHead) ([]Unit, bool) {
 	}
 	d.mode, d.framing = cqlFramed, framing
 	b := f.content(h.b)
-	length := max(f.payload, f.plain)
-	if f.plain == 0 {
-		length = f.payload
-	} else {
-		length = f.plain
-	}
 	if !f.self {
-		return []Unit{c.piece(d, b, length)}, true
+		return []Unit{c.piece(d, b, cmp.Or(f.plain, f.payload))}, true
 	}
 	d.left = -1
 	var us []Unit

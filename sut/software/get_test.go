@@ -332,7 +332,7 @@ func TestTwoGetsAtOnceFetchOnce(t *testing.T) {
 // The first set of a catalogue without hashes writes them; what is no archive
 // is not taken even then.
 func TestACatalogueWithoutHashesGetsThem(t *testing.T) {
-	r, cache, dir := fake(t, "ok")
+	_, cache, dir := fake(t, "ok")
 	lock := filepath.Join(dir, "mine-1.0.sha256")
 	want, err := os.ReadFile(lock)
 	if err != nil {
@@ -341,7 +341,7 @@ func TestACatalogueWithoutHashesGetsThem(t *testing.T) {
 	if err := os.Remove(lock); err != nil {
 		t.Fatal(err)
 	}
-	r = load(t, dir)
+	r := load(t, dir)
 	good, err := os.ReadFile(filepath.Join(dir, "a-1.jar"))
 	if err != nil {
 		t.Fatal(err)
