@@ -28,6 +28,7 @@ var rooms = map[string]room{
 	"model":                {pure: true, why: "the shared nouns are a leaf, or everything would depend on everything"},
 	"record":               {pure: true, may: []string{"model"}, why: "evidence is data: whoever judges it reads what the run wrote"},
 	"record/rundir":        {may: []string{"internal/regular", "model", "record"}, why: "the record is read by tools that have no switch"},
+	"record/relation":      {may: []string{"model", "record", "record/rundir"}, why: "a record is asked without knowing what made it, or who judges it"},
 	"controller/of13":      {pure: true, why: "the codec is a leaf, so that it can be fuzzed and replaced alone"},
 	"controller":           {may: []string{"controller/of13", "model"}, why: "a session moves messages; what they mean for partitions is flowrules' business"},
 	"flowrules":            {pure: true, may: []string{"controller/of13", "model"}, why: "rules are a function of partitions and taps"},

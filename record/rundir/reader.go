@@ -1,10 +1,11 @@
 package rundir
 
 import (
-	"bytes"
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 
@@ -15,24 +16,42 @@ import (
 // that was cut off (the writer was killed) is left out and truncated is true;
 // a broken line elsewhere is an error that names it.
 func ReadLines[T any](dir, file string) (out []T, truncated bool, err error) {
-	b, err := regular.Read(dir, file)
+	truncated, err = EachLine(dir, file, func(v T) error {
+		out = append(out, v)
+		return nil
+	})
+	return out, truncated, err
+}
+
+// EachLine calls f with what each line of a JSON-lines file decodes to, without keeping
+// the file in memory; an error of f ends it. Files are read as ReadLines reads them.
+func EachLine[T any](dir, file string, f func(T) error) (truncated bool, err error) {
+	in, err := regular.Open(dir, file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, false, nil
+		return false, nil
 	}
 	if err != nil {
-		return nil, false, err
+		return false, err
 	}
-	for n := 1; len(b) > 0; n++ {
-		line, rest, whole := bytes.Cut(b, []byte("\n"))
-		var v T
-		if jerr := json.Unmarshal(line, &v); jerr != nil {
-			if !whole || len(rest) == 0 {
-				return out, true, nil
-			}
-			return out, false, fmt.Errorf("%s line %d: %w", filepath.Join(dir, file), n, jerr)
+	defer in.Close()
+	r := bufio.NewReaderSize(in, 64<<10)
+	for n := 1; ; n++ {
+		line, end := r.ReadBytes('\n')
+		if end != nil && end != io.EOF {
+			return false, end
 		}
-		out = append(out, v)
-		b = rest
+		if len(line) == 0 {
+			return false, nil
+		}
+		var v T
+		if err := json.Unmarshal(line, &v); err != nil {
+			if _, more := r.Peek(1); end == io.EOF || more == io.EOF {
+				return true, nil
+			}
+			return false, fmt.Errorf("%s line %d: %w", filepath.Join(dir, file), n, err)
+		}
+		if err := f(v); err != nil {
+			return false, err
+		}
 	}
-	return out, false, nil
 }
