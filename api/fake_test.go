@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -137,6 +138,16 @@ func (f *fakeService) RunFile(_ context.Context, id, name string) (*os.File, err
 		return nil, fmt.Errorf("%w: run %s left no %s", model.ErrNotFound, id, name)
 	}
 	return file, nil
+}
+
+func (f *fakeService) QueryRun(_ context.Context, id, sql string, rows int) (model.QueryResult, error) {
+	if _, err := f.GetRun(id); err != nil {
+		return model.QueryResult{}, err
+	}
+	if strings.Contains(sql, "nosuch") {
+		return model.QueryResult{}, fmt.Errorf("%w: line 1 of the query: no such table: nosuch", model.ErrInvalid)
+	}
+	return model.QueryResult{Columns: []string{"sql", "limit"}, Rows: [][]any{{sql, int64(rows)}, {nil, 0.5}}, Truncated: true}, nil
 }
 
 func (f *fakeService) Targets(context.Context) ([]model.KnownTarget, error) {

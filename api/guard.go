@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -58,7 +59,7 @@ func (s *server) guard(next http.Handler) http.Handler {
 			s.unauthorized(w, "Credentials are missing or wrong. Commands of the daemon's own user and of root need none; others send a token as Authorization: Bearer …, "+
 				"which the command line reads from --api-token-file or "+trust.TokenEnv+". For a browser, netsplit access page prints an address.")
 			return
-		case may == reader && r.Method != http.MethodGet && r.Method != http.MethodHead:
+		case may == reader && !reads(r):
 			writeProblem(w, http.StatusForbidden, "This credential is read-only. Use the command line as the daemon's own user, or the full token (serve --token-file).")
 			return
 		case may != nobody:
@@ -66,6 +67,14 @@ func (s *server) guard(next http.Handler) http.Handler {
 		}
 		inner.ServeHTTP(w, r)
 	})
+}
+
+// queryPath is asked with POST where a query is too long for an address.
+var queryPath = regexp.MustCompile(`^/v1/runs/[a-z0-9-]+/query$`)
+
+// reads says whether a request only reads.
+func reads(r *http.Request) bool {
+	return r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodPost && queryPath.MatchString(r.URL.Path)
 }
 
 func (s *server) unauthorized(w http.ResponseWriter, detail string) {

@@ -156,6 +156,32 @@ func (s *server) getRun(ctx context.Context, in *IDParam) (*body[wire.Run], erro
 	return &body[wire.Run]{wire.FromRun(r)}, nil
 }
 
+type queryInput struct {
+	IDParam
+	wire.Query
+}
+
+func (s *server) queryRun(ctx context.Context, in *queryInput) (*body[wire.QueryResult], error) {
+	return s.query(ctx, in.ID, in.Query)
+}
+
+type queryLongInput struct {
+	IDParam
+	Body wire.Query
+}
+
+func (s *server) queryRunLong(ctx context.Context, in *queryLongInput) (*body[wire.QueryResult], error) {
+	return s.query(ctx, in.ID, in.Body)
+}
+
+func (s *server) query(ctx context.Context, id string, q wire.Query) (*body[wire.QueryResult], error) {
+	r, err := s.Service.QueryRun(ctx, id, q.SQL, q.Limit)
+	if err != nil {
+		return nil, fromService(err)
+	}
+	return &body[wire.QueryResult]{wire.FromQueryResult(r)}, nil
+}
+
 type findingsInput struct {
 	Campaign string `query:"campaign" pattern:"^[a-z0-9-]{1,128}$" doc:"Only those of this campaign"`
 	PageParams

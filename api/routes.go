@@ -105,6 +105,8 @@ func (s *server) routes() {
 	post(s, "/v1/campaigns/{id}/resume", "resume-campaign", "Continue a campaign that failed, for example on a full disk", http.StatusAccepted, s.resumeCampaign)
 	get(s, "/v1/campaigns/{id}/runs", "list-runs", "List the runs of a campaign, newest first", s.listRuns)
 	get(s, "/v1/runs/{id}", "get-run", "Show a run", s.getRun)
+	get(s, "/v1/runs/{id}/query", "query-run", "Ask the record of a run with SQL", s.queryRun)
+	post(s, "/v1/runs/{id}/query", "query-run-long", "Ask the record of a run with SQL; needs read access only, as GET", http.StatusOK, s.queryRunLong)
 	s.fileRoutes()
 	s.targetRoutes()
 	get(s, "/v1/findings", "list-findings", "List findings: the newest campaign's first, and within it the costliest first", s.listFindings)

@@ -35,6 +35,10 @@ type Service interface {
 	// A file that is not regular, or that a link leads to, is a conflict.
 	RunFile(ctx context.Context, id, name string) (*os.File, error)
 
+	// QueryRun asks the record of a run one SQL query that only reads, and answers with
+	// at most that many rows. What is wrong with it or takes too long is ErrInvalid.
+	QueryRun(ctx context.Context, id, sql string, rows int) (model.QueryResult, error)
+
 	// Targets lists the targets that campaigns can name.
 	Targets(ctx context.Context) ([]model.KnownTarget, error)
 	// UploadTarget keeps the target that a tar archive holds.

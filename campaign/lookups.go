@@ -15,6 +15,8 @@ import (
 	"netsplit/explorer/check"
 	"netsplit/internal/regular"
 	"netsplit/model"
+	"netsplit/record/relation"
+	"netsplit/record/rundir"
 )
 
 // page is how many rows a walk over a whole list asks for at once.
@@ -181,6 +183,30 @@ func (s *Service) RunFile(ctx context.Context, id, name string) (*os.File, error
 		return nil, fmt.Errorf("%w: %s of run %s is not opened: %w; netsplit does not write such a file, so somebody changed the record", model.ErrConflict, name, id, err)
 	}
 	return f, err
+}
+
+// Bounds of a query of QueryRun, beside its rows.
+const (
+	queryTime  = 10 * time.Second
+	queryBytes = 8 << 20
+)
+
+// QueryRun asks the record of a run one SQL query, one query at a time.
+func (s *Service) QueryRun(ctx context.Context, id, sql string, rows int) (model.QueryResult, error) {
+	f, err := s.RunFile(ctx, id, rundir.MetaFile)
+	if err != nil {
+		return model.QueryResult{}, err
+	}
+	if err := f.Close(); err != nil {
+		return model.QueryResult{}, err
+	}
+	s.querying.Lock()
+	defer s.querying.Unlock()
+	out, err := relation.Query(ctx, filepath.Dir(f.Name()), sql, relation.Limits{Time: queryTime, Rows: rows, Bytes: queryBytes})
+	if errors.Is(err, regular.Err) {
+		err = fmt.Errorf("%w: the record of run %s is not read: %w; netsplit does not write such a file, so somebody changed it", model.ErrConflict, id, err)
+	}
+	return out, err
 }
 
 // Findings lists rows of the findings of a campaign, or of all, newest first.

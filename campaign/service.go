@@ -91,6 +91,8 @@ type Service struct {
 
 	reporting sync.Mutex // held by reportCampaign
 
+	querying sync.Mutex // held by QueryRun: a query takes time and memory
+
 	uploading sync.Mutex // held while an uploaded target is kept or deleted; mu is taken after it
 
 	mu       sync.Mutex // guards what follows
