@@ -62,6 +62,11 @@ type Target struct {
 	Roles map[string]Role `yaml:"roles,omitempty"`
 	// What to judge, and what the documentation promises.
 	Checks []CheckSpec `yaml:"checks"`
+	// A file of [relations](relations.md) beside the target file: checks of your own over the record of a run, in SQL.
+	// Example: relations.yaml
+	Relations string `yaml:"relations,omitempty"`
+	// RelationsText is what that file says. It does not stand in the target file.
+	RelationsText string `yaml:"-" json:"relationsText,omitempty"`
 	// Log lines that are failures.
 	Logs LogPatterns `yaml:"logs"`
 	// Failures that somebody described before; reports name them.

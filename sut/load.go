@@ -137,6 +137,9 @@ func load(builtin fs.FS, nameOrPath string) (*model.Target, string, error) {
 			if err != nil {
 				return nil, "", err
 			}
+			if err := relations(t, func(name string) ([]byte, error) { return fs.ReadFile(builtin, path.Join(nameOrPath, name)) }); err != nil {
+				return nil, "", err
+			}
 			dir, err := extract(builtin, nameOrPath)
 			return t, dir, err
 		}
@@ -166,7 +169,13 @@ func load(builtin fs.FS, nameOrPath string) (*model.Target, string, error) {
 		return nil, "", fmt.Errorf("directory of target file %s: %w", file, err)
 	}
 	t, err := Parse(file, b)
-	return t, dir, err
+	if err == nil {
+		err = relations(t, func(name string) ([]byte, error) { return read(filepath.Join(dir, name)) })
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	return t, dir, nil
 }
 
 // fileMost is the size of the longest target file that read accepts: whoever names

@@ -16,8 +16,8 @@ import (
 
 // Pack makes the archive of a target that Uploads.Put takes: the file at a path or,
 // where that is a folder, its target.yaml, and if that names what is beside it
-// (.TargetDir, software), all of its folder that is not hidden and holds no records of
-// runs (a store). Links are followed to files.
+// (.TargetDir, software, relations), all of its folder that is not hidden and holds no
+// records of runs (a store). Links are followed to files.
 // It returns the release that is asked for, too.
 func Pack(nameOrPath string) (archive []byte, release string, err error) {
 	name, release := splitRelease(nameOrPath)
@@ -52,7 +52,7 @@ func Pack(nameOrPath string) (archive []byte, release string, err error) {
 	if err := errors.Join(fits(int64(len(text))), add(FileName, text, 0o644)); err != nil {
 		return nil, "", err
 	}
-	if bytes.Contains(text, []byte("TargetDir")) || t.Software != nil {
+	if bytes.Contains(text, []byte("TargetDir")) || t.Software != nil || t.Relations != "" {
 		dir := filepath.Dir(name)
 		err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
 			if err != nil || file == dir {

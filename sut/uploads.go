@@ -63,6 +63,15 @@ func (u Uploads) Put(archive []byte) (*model.Target, string, error) {
 		return nil, "", fmt.Errorf("%w: the archive has no %s at its top, but %s: make it with tar -C FOLDER -c .", model.ErrInvalid, FileName, strings.Join(first(slices.Sorted(maps.Keys(files)), 5), ", "))
 	}
 	t, err := Parse(FileName, b.text)
+	if err == nil {
+		err = relations(t, func(name string) ([]byte, error) {
+			f, ok := files[filepath.ToSlash(filepath.Clean(name))]
+			if !ok {
+				return nil, fs.ErrNotExist
+			}
+			return f.text, nil
+		})
+	}
 	if err != nil {
 		return nil, "", fmt.Errorf("%w: %w", model.ErrInvalid, err)
 	}
@@ -276,6 +285,9 @@ func (u Uploads) Load(name string) (*model.Target, string, error) {
 		return nil, "", fmt.Errorf("read the uploaded target %s: %w", name, err)
 	}
 	t, err := Parse(FileName, b)
+	if err == nil {
+		err = relations(t, func(name string) ([]byte, error) { return regular.Read(u.Dir, filepath.Join(at, name)) })
+	}
 	if err != nil {
 		return nil, "", err
 	}

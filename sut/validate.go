@@ -471,6 +471,9 @@ func (v *validator) checks() {
 }
 
 func (v *validator) rest() {
+	if v.t.Relations != "" && !filepath.IsLocal(v.t.Relations) {
+		v.addf("relations", "%q must stand beside the target file: use a relative path without ..", v.t.Relations)
+	}
 	for _, d := range []struct {
 		key  string
 		have time.Duration

@@ -242,12 +242,6 @@ func (c *Client) Findings(ctx context.Context, campaign string, limit int, curso
 	return get[wire.Findings](ctx, c, query("/v1/findings", "campaign", campaign, "limit", num(limit), "cursor", cursor))
 }
 
-// Query asks the record of a run with SQL, for at most limit rows (0: the daemon's
-// default).
-func (c *Client) Query(ctx context.Context, run, sql string, limit int) (wire.QueryResult, error) {
-	return call[wire.QueryResult](ctx, c, http.MethodPost, "/v1/runs/"+id(run)+"/query", wire.Query{SQL: sql, Limit: limit}, 0)
-}
-
 // Finding shows a finding.
 func (c *Client) Finding(ctx context.Context, finding string) (wire.Finding, error) {
 	return get[wire.Finding](ctx, c, "/v1/findings/"+id(finding))

@@ -1,5 +1,5 @@
 // Package judge says what recorded runs show: the verdict and the page of a run
-// (judge.go, page.go), what a clean run shows of its target file (examine.go),
+// (judge.go, relations.go, page.go), what a clean run shows of its target file (examine.go),
 // and the invariants of clean runs (mining.go).
 //
 // It reads run directories (read.go) and nothing else, so that any record can be

@@ -32,6 +32,7 @@ func Dir(dir, replay string) (sum model.RunSummary, err error) {
 	if rec.Crossed, err = f.crossed(filepath.Join(dir, rundir.PacketsFile), &rec); err != nil {
 		return model.RunSummary{}, err
 	}
+	f.relations(dir, &rec)
 	sum = f.summary(check.Judge(rec))
 	if f.meta.Scenario.Strategy == model.StrategyScripted {
 		replay = f.meta.Scenario.Repeat

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -11,30 +12,24 @@ import (
 
 	"netsplit/model"
 	"netsplit/record/relation"
+	"netsplit/record/rundir"
 )
 
 func checkCommand() *cobra.Command {
 	var runsDir, file string
 	var limit time.Duration
 	c := &cobra.Command{
-		Use:   "check RUN --relations FILE",
+		Use:   "check RUN",
 		Short: "check rules of your own on the record of a run, offline",
-		Long: "Checks the checks of a file of relations on the record of a run (RUN is its id below --runs-dir, or its directory) and prints what violates them, " +
+		Long: "Checks a file of relations, or that of the run's target, on the record of a run (RUN is its id below --runs-dir, or its directory) and prints what violates them, " +
 			"with the numbers of the events (e) and messages (m) in question. It changes nothing. docs/relations.md says how such a file is written.",
 		Args: exactArgs(1, "a run's id or directory"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if file == "" {
-				return usage("name the file with the checks: --relations FILE")
-			}
 			dir, err := findRun(runsDir, args[0])
 			if err != nil {
 				return err
 			}
-			b, err := os.ReadFile(file)
-			if err != nil {
-				return usage("%w", err)
-			}
-			f, err := relation.Parse(file, b)
+			f, err := relationsOf(dir, file)
 			if err != nil {
 				return err
 			}
@@ -49,9 +44,28 @@ func checkCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&runsDir, "runs-dir", "runs", "where the records are")
-	c.Flags().StringVar(&file, "relations", "", "the file with facts, views and checks")
+	c.Flags().StringVar(&file, "relations", "", "file with facts, views and checks (default: that of the run's target)")
 	c.Flags().DurationVar(&limit, "limit", queryLimit, "stop after this time, with an error")
 	return c
+}
+
+// relationsOf reads a file of relations; "": that of the run's target.
+func relationsOf(dir, file string) (*relation.File, error) {
+	if file != "" {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			return nil, usage("%w", err)
+		}
+		return relation.Parse(file, b)
+	}
+	var t model.Target
+	if err := rundir.ReadJSON(filepath.Join(dir, rundir.TargetFile), &t); err != nil {
+		return nil, err
+	}
+	if t.Relations == "" {
+		return nil, usage("the target of this run has no relations: name a file with checks with --relations")
+	}
+	return relation.Parse(t.Relations, []byte(t.RelationsText))
 }
 
 // printRelations prints what the checks found, and says whether one of class broken is
@@ -84,7 +98,7 @@ func printRelations(out io.Writer, found *relation.Findings) (broken bool) {
 			if v.Warning {
 				word = "warning"
 			}
-			fmt.Fprintf(out, "  %s at %v, e%d: %s%s\n", word, v.T.Round(time.Microsecond), v.N, cells(v), links(v))
+			fmt.Fprintf(out, "  %s at %v, e%d: %s%s\n", word, v.T.Round(time.Microsecond), v.N, v, links(v))
 		}
 		if o.More > 0 {
 			fmt.Fprintf(out, "  and %d more\n", o.More)
@@ -95,17 +109,6 @@ func printRelations(out io.Writer, found *relation.Findings) (broken bool) {
 	}
 	fmt.Fprintf(out, "%d checks: %d violated, %d warned, %d held, %d not checked\n", len(found.Outcomes), count["violated"], count["warned"], count["held"], count["not checked"])
 	return broken
-}
-
-func cells(v relation.Violation) string {
-	out := make([]string, len(v.Row))
-	for i, x := range v.Row {
-		if x == nil {
-			x = "NULL"
-		}
-		out[i] = fmt.Sprintf("%s=%v", v.Columns[i], x)
-	}
-	return model.OneLine(strings.Join(out, " "))
 }
 
 func links(v relation.Violation) string {

@@ -49,6 +49,10 @@ type Record struct {
 	// Incomplete says why the run cannot be judged, one reason each: a switch
 	// or agent lost, held packets lost, a probe that went silent, a disk full.
 	Incomplete []string
+	// Relations are what the checks of the target's relations found. Unrelated says why
+	// they found nothing: one could not be asked; "" if all were.
+	Relations []Relation
+	Unrelated string
 	// Unread says why the operations of workloads are not known in full: one ended
 	// with an error. Judge then judges only what is certain without them.
 	Unread []string
@@ -59,6 +63,14 @@ type Record struct {
 type NodeAction struct {
 	At time.Duration `json:"at"`
 	model.NodeAction
+}
+
+// Relation is what a check of the target's relations found: a violation, or nothing.
+type Relation struct {
+	Name string
+	// Failure is nil if it held. Idle: no moment came at which it runs.
+	Failure *model.Failure
+	Idle    bool
 }
 
 // checker is one entry of the registry.
@@ -269,6 +281,19 @@ func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 			unknown = append(unknown, fmt.Sprintf("check %s could not decide: %s", spec.Name, o.unknown))
 		}
 	}
+	if len(r.Unread) == 0 { // relations may ask for operations
+		for _, c := range r.Relations {
+			if c.Failure != nil {
+				v.Failures = append(v.Failures, *c.Failure)
+			}
+			if c.Idle {
+				idle = append(idle, c.Name)
+			}
+		}
+		if r.Unrelated != "" {
+			unknown = append(unknown, r.Unrelated)
+		}
+	}
 	if len(r.Unread) > 0 {
 		var died []string
 		if len(v.Failures) == 0 { // else it is said
@@ -334,7 +359,7 @@ func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 	if v.Value == model.VerdictPass && r.Scenario.Messages() {
 		v.Reason += "; " + faultsHeld(r.Faults)
 	}
-	if v.Value == model.VerdictPass && len(r.Target.Checks) == 0 {
+	if v.Value == model.VerdictPass && len(r.Target.Checks) == 0 && len(r.Relations) == 0 {
 		v.Reason = strings.Replace(v.Reason, "all checks hold", "the target has no checks, so none failed", 1)
 	}
 	for _, l := range v.Late {

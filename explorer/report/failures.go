@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -27,8 +28,13 @@ type knownView struct {
 	Symptom   bool // by its symptom alone
 }
 
-// detailView is a line of details, with the lines that continue it.
-type detailView struct{ Text, Trace string }
+// detailView is a line of details, with the messages that it links to and the lines
+// that continue it.
+type detailView struct {
+	Text     string
+	Messages []string // numbers
+	Trace    string
+}
 
 // excuseRow says of some operations why they had a right to fail.
 type excuseRow struct {
@@ -68,6 +74,9 @@ func known(f model.Failure, all []model.KnownFailure) *knownView {
 	return v
 }
 
+// linked is a detail that ends in the messages it is about (check of relations).
+var linked = regexp.MustCompile(`^(.*) \[(m[0-9]+(?: m[0-9]+)*)\]$`)
+
 // details joins the lines of a stack trace, which are indented, to the line
 // that they continue.
 func details(in []string) []detailView {
@@ -78,7 +87,11 @@ func details(in []string) []detailView {
 			last.Trace += clean(rest) + "\n"
 			continue
 		}
-		out = append(out, detailView{Text: clean(s)})
+		d := detailView{Text: clean(s)}
+		if m := linked.FindStringSubmatch(s); m != nil {
+			d.Text, d.Messages = clean(m[1]), strings.Split(m[2][1:], " m")
+		}
+		out = append(out, d)
 	}
 	return out
 }

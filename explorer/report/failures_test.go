@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"netsplit/model"
 )
 
@@ -118,15 +120,10 @@ func TestCampaignNamesKnownFailures(t *testing.T) {
 
 // TestDetailsOfAnyShape: indented lines first, or alone, or of strange text.
 func TestDetailsOfAnyShape(t *testing.T) {
-	got := details([]string{"    first", "a", "\t\t\t\tb\u202e", "     c", "  d", ""})
-	want := []detailView{{Text: "    first"}, {Text: "a", Trace: "b·\nc\n"}, {Text: "  d"}, {}}
-	if len(got) != len(want) {
-		t.Fatalf("got %+v", got)
-	}
-	for i := range want {
-		if got[i] != want[i] {
-			t.Errorf("line %d: %+v, want %+v", i, got[i], want[i])
-		}
+	got := details([]string{"    first", "a", "\t\t\t\tb\u202e", "     c", "  d", "", "x=1 [m7 m12]", "x [m7] y", "[m]"})
+	want := []detailView{{Text: "    first"}, {Text: "a", Trace: "b·\nc\n"}, {Text: "  d"}, {}, {Text: "x=1", Messages: []string{"7", "12"}}, {Text: "x [m7] y"}, {Text: "[m]"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }
 

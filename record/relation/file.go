@@ -59,8 +59,9 @@ type Check struct {
 	// WarnUntil, where set, is the table of the moments at which a row is a violation; at
 	// those of At it is a warning.
 	WarnUntil string
-	sql       source
-	line      int
+	// Line of the file at which it begins, from 1.
+	Line int
+	sql  source
 }
 
 // source is SQL and where it stands in its file.
@@ -228,7 +229,7 @@ func (p *parser) column(f *Fact, n *yaml.Node) FactColumn {
 }
 
 func (p *parser) check(n *yaml.Node) {
-	c := Check{line: n.Line}
+	c := Check{Line: n.Line}
 	p.keys(n, "a check", func(k, v *yaml.Node) {
 		switch k.Value {
 		case "name":

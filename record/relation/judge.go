@@ -43,8 +43,20 @@ type Violation struct {
 	Events, Messages []uint64
 }
 
+// String is the row, with the names of its columns.
+func (v Violation) String() string {
+	out := make([]string, len(v.Row))
+	for i, x := range v.Row {
+		if x == nil {
+			x = "NULL"
+		}
+		out[i] = fmt.Sprintf("%s=%v", v.Columns[i], x)
+	}
+	return model.OneLine(strings.Join(out, " "))
+}
+
 // Where is the line of the file that has the check.
-func (o Outcome) Where() string { return fmt.Sprintf("%s:%d", o.File, o.Check.line) }
+func (o Outcome) Where() string { return fmt.Sprintf("%s:%d", o.File, o.Check.Line) }
 
 // Findings are the outcomes of all checks of a file, in their order.
 type Findings struct {
@@ -167,7 +179,7 @@ func (j *judge) compile() error {
 		try("check "+c.Name, c.sql)
 		for _, table := range []string{c.At, c.WarnUntil} {
 			if table != "" {
-				try("check "+c.Name+": "+table, source{momentsOf(table), c.line})
+				try("check "+c.Name+": "+table, source{momentsOf(table), c.Line})
 			}
 		}
 	}
@@ -264,15 +276,15 @@ func (j *judge) moments(c Check, table string) ([]int64, error) {
 	if err := j.at(whole); err != nil {
 		return nil, err
 	}
-	all, err := j.column(c.line, sql)
+	all, err := j.column(c.Line, sql)
 	if err != nil {
-		return nil, j.wrong("check "+c.Name+": "+table, source{sql, c.line}, err)
+		return nil, j.wrong("check "+c.Name+": "+table, source{sql, c.Line}, err)
 	}
 	var out []int64
 	for _, v := range all {
 		n, ok := v.(int64)
 		if !ok && v != nil {
-			return nil, j.file.errorf(c.line, "check %s: %s: n is %v, and not the number of an event", c.Name, table, v)
+			return nil, j.file.errorf(c.Line, "check %s: %s: n is %v, and not the number of an event", c.Name, table, v)
 		} else if ok {
 			out = append(out, n)
 		}
