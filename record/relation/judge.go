@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -85,22 +83,14 @@ func (f *File) Compile(ctx context.Context) (err error) {
 // or that takes longer than limit together with those before it, is an error with its
 // line that wraps model.ErrInvalid: it is no pass.
 func (f *File) Judge(ctx context.Context, dir string, limit time.Duration) (out *Findings, err error) {
-	ctx, stop := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: stopped after %v, the limit for all checks of a run", model.ErrInvalid, limit))
-	defer stop()
-	tmp, err := os.MkdirTemp("", "netsplit-check-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
-	file := filepath.Join(tmp, "run.sqlite")
-	if err := Write(ctx, dir, file); err != nil {
-		return nil, err
-	}
-	db, err := openRead(ctx, file)
+	db, err := open(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, db.close()) }()
+	ctx, stop := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: stopped after %v, the limit for all checks of a run", model.ErrInvalid, limit))
+	defer stop()
+	db.SetInterrupt(ctx)
 	j := &judge{database: db, ctx: ctx, file: f, out: &Findings{}}
 	err = guarded(func() error {
 		if err := j.prepareAll(); err != nil {

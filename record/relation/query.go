@@ -18,7 +18,7 @@ import (
 
 // Limits bound a query. Zero: no bound, except on memory.
 type Limits struct {
-	Time  time.Duration // for making the database and for the query
+	Time  time.Duration // of the query, without the making of its database
 	Rows  int           // of the answer; it is cut there and says so
 	Bytes int           // of the answer's text, about; as Rows
 }
@@ -27,29 +27,40 @@ type Limits struct {
 // that is made for it. What is wrong with the query, or takes longer than its limits,
 // wraps model.ErrInvalid.
 func Query(ctx context.Context, dir, sql string, l Limits) (out model.QueryResult, err error) {
+	db, err := open(ctx, dir)
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, db.close()) }()
 	if l.Time > 0 {
 		c, stop := context.WithTimeoutCause(ctx, l.Time, errTime(l.Time))
 		defer stop()
 		ctx = c
 	}
-	tmp, err := os.MkdirTemp("", "netsplit-query-")
-	if err != nil {
-		return out, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
-	file := filepath.Join(tmp, "run.sqlite")
-	if err := Write(ctx, dir, file); err != nil {
-		return out, err
-	}
-	db, err := openRead(ctx, file)
-	if err != nil {
-		return out, err
-	}
-	defer func() { err = errors.Join(err, db.close()) }()
+	db.SetInterrupt(ctx)
 	if err := db.restrict(); err != nil {
 		return out, err
 	}
 	return db.query(ctx, sql, l)
+}
+
+// building bounds the time in which the database of a query or of checks is made.
+const building = 2 * time.Minute
+
+// open makes a database of a record, whose file is gone once it is open.
+func open(ctx context.Context, dir string) (db *database, err error) {
+	tmp, err := os.MkdirTemp("", "netsplit-record-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
+	file := filepath.Join(tmp, "run.sqlite")
+	making, stop := context.WithTimeoutCause(ctx, building, fmt.Errorf("%w: it takes longer than %v: write it to a file with netsplit query --db", model.ErrUnavailable, building))
+	defer stop()
+	if err := Write(making, dir, file); err != nil {
+		return nil, err
+	}
+	return openConn(ctx, "file:"+file+"?mode=ro&immutable=1&_pragma=temp_store(memory)")
 }
 
 func errTime(d time.Duration) error {
@@ -70,10 +81,6 @@ const (
 type database struct {
 	*sqlite3.Conn
 	moving bool // the moment is being changed, which is in a table
-}
-
-func openRead(ctx context.Context, file string) (*database, error) {
-	return openConn(ctx, "file:"+file+"?mode=ro&immutable=1&_pragma=temp_store(memory)")
 }
 
 func openConn(ctx context.Context, name string) (*database, error) {
