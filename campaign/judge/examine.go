@@ -42,7 +42,9 @@ func Examine(dir string) (*Examination, error) {
 	for _, why := range lacks {
 		x.problem("the run could not be judged: %s", why)
 	}
-	x.verdict(check.Judge(f.checkRecord()), len(lacks) > 0)
+	rec := f.checkRecord()
+	f.relations(dir, &rec)
+	x.verdict(check.Judge(rec), len(lacks) > 0)
 	x.remarks(f)
 	if err := x.shown(f); err != nil {
 		return nil, err

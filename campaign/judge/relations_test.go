@@ -70,3 +70,17 @@ func TestRelationsOfAnIncompleteRun(t *testing.T) {
 		}
 	}
 }
+
+// TestRelationsAreExamined: a clean run that violates one shows a check that is too
+// strict.
+func TestRelationsAreExamined(t *testing.T) {
+	dir := written(t, model.RunMeta{Run: "r1"}, record.Evidence{}, `{"n":1,"k":"start"}`+"\n")
+	text := "checks:\n  - {name: mine, class: broken, quote: q, select: select 1}"
+	if err := rundir.WriteJSON(filepath.Join(dir, rundir.TargetFile), model.Target{Relations: "r.yaml", RelationsText: text}); err != nil {
+		t.Fatal(err)
+	}
+	x, err := Examine(dir)
+	if err != nil || !strings.Contains(strings.Join(x.Problems, "\n"), "check mine failed though nothing was cut") {
+		t.Errorf("%+v, %v", x, err)
+	}
+}
