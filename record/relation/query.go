@@ -27,7 +27,13 @@ type Limits struct {
 // that is made for it. What is wrong with the query, or takes longer than its limits,
 // wraps model.ErrInvalid.
 func Query(ctx context.Context, dir, sql string, l Limits) (out model.QueryResult, err error) {
-	db, err := open(ctx, dir)
+	making := ctx
+	if l.Time > 0 {
+		c, stop := context.WithTimeoutCause(ctx, building, fmt.Errorf("%w: it takes longer than %v: write it to a file with netsplit query --db", model.ErrUnavailable, building))
+		defer stop()
+		making = c
+	}
+	db, err := open(making, dir)
 	if err != nil {
 		return out, err
 	}
@@ -44,7 +50,7 @@ func Query(ctx context.Context, dir, sql string, l Limits) (out model.QueryResul
 	return db.query(ctx, sql, l)
 }
 
-// building bounds the time in which the database of a query or of checks is made.
+// building bounds the time in which the database of a query that has a bound is made.
 const building = 2 * time.Minute
 
 // open makes a database of a record, whose file is gone once it is open.
@@ -55,9 +61,7 @@ func open(ctx context.Context, dir string) (db *database, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
 	file := filepath.Join(tmp, "run.sqlite")
-	making, stop := context.WithTimeoutCause(ctx, building, fmt.Errorf("%w: it takes longer than %v: write it to a file with netsplit query --db", model.ErrUnavailable, building))
-	defer stop()
-	if err := Write(making, dir, file); err != nil {
+	if err := Write(ctx, dir, file); err != nil {
 		return nil, err
 	}
 	return openConn(ctx, "file:"+file+"?mode=ro&immutable=1&_pragma=temp_store(memory)")
