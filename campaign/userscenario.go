@@ -76,8 +76,16 @@ func (s *Service) userStep(st *model.Step, place int, spec model.CampaignSpec, t
 	if st.Do.Cut == nil && st.Do.Isolate != "" {
 		st.Do.Cut = &model.Partition{}
 	}
-	if err := st.Validate(hosts, place); err != nil || st.Do.Cut == nil {
+	if err := st.Validate(hosts, place); err != nil {
 		return err
+	}
+	if n := st.Do.Node; n != nil && !slices.ContainsFunc(t.Processes, func(q model.Process) bool {
+		return !q.Once && slices.Contains(q.Hosts, n.Host) && (n.Process == "" || n.Process == q.Name)
+	}) {
+		return fmt.Errorf("%s: target %s has no such server there", n, t.Name)
+	}
+	if st.Do.Cut == nil {
+		return nil
 	}
 	p := *st.Do.Cut
 	st.Do.Cut = &p

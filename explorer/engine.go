@@ -206,7 +206,7 @@ func (e *Engine) stop(ev model.Event, out []model.Decision) []model.Decision {
 		e.armedAt = e.now // stopped before it started
 	}
 	for _, x := range e.steps {
-		if x.cuts() {
+		if x.phase == acts && x.fault == nil {
 			out = append(out, e.end(ev, x, model.ReasonStop))
 		}
 	}

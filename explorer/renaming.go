@@ -88,6 +88,9 @@ func substitute(st *model.Step, r model.Renaming, observe []model.Invariant) boo
 		st.When.State, turned = &model.FaultCondition{Invariant: observe[i], State: &at, Nth: c.Nth}, t
 	}
 	st.Do.Isolate = r.Node(st.Do.Isolate)
+	if n := st.Do.Node; n != nil {
+		st.Do.Node = &model.NodeFault{Verb: n.Verb, Host: r.Node(n.Host), Process: n.Process}
+	}
 	if st.Do.Cut != nil {
 		p := *st.Do.Cut
 		p.Groups = nil

@@ -180,10 +180,16 @@ func (e *Engine) begin(ev model.Event, x *step, reason string, message uint64, o
 		return out
 	}
 	x.res.By = reason
+	d := model.Decision{Event: ev.Num, At: ev.At, Step: x.num, Reason: reason, Message: message}
+	if x.Do.Node != nil {
+		d.Verb = x.Do.Node.Verb
+		return append(out, d)
+	}
 	if e.first == nil {
 		e.first, e.res.Reached, e.res.CutAt = x, true, e.now
 	}
-	return append(out, model.Decision{Event: ev.Num, At: ev.At, Cut: true, Step: x.num, Reason: reason, Message: message})
+	d.Cut = true
+	return append(out, d)
 }
 
 func (e *Engine) end(ev model.Event, x *step, reason string) model.Decision {
@@ -192,7 +198,11 @@ func (e *Engine) end(ev model.Event, x *step, reason string) model.Decision {
 	if x == e.first {
 		e.res.Healed, e.res.HealAt, e.res.HealReason = true, e.now, reason
 	}
-	return model.Decision{Event: ev.Num, At: ev.At, Heal: true, Step: x.num, Reason: reason}
+	d := model.Decision{Event: ev.Num, At: ev.At, Heal: x.Do.Node == nil, Step: x.num, Reason: reason}
+	if x.Do.Node != nil {
+		d.Verb = x.Do.Node.Undo()
+	}
+	return d
 }
 
 func (x *step) result() model.StepResult {
@@ -294,7 +304,7 @@ func (e *Engine) before(ev model.Event, came []uint64, out []model.Decision) []m
 	}
 	changed := false
 	for _, x := range e.steps {
-		if !x.cuts() || x.crossedBy(ev.Packet) {
+		if x.phase != acts || x.cuts() && x.crossedBy(ev.Packet) {
 			continue
 		}
 		if num := e.byMessage(x, came); num != 0 {

@@ -1,6 +1,7 @@
 package explorer_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -189,5 +190,42 @@ func TestAReplayOfSeveralStatesNamesTheStepThatBegan(t *testing.T) {
 	}
 	if *two.When.State.State != (model.State{A: "#3", B: "#4"}) || two.Until.Class == nil || two.Until.Class.Type != "A" || two.Until.Unseen != nil || s.Steps[1].Until.Unseen == nil {
 		t.Errorf("%s, of %+v", &two, r)
+	}
+}
+
+// TestACrashIsBeforeItsMessageOrBehindIt, and what crashed is started as its step ends.
+func TestACrashIsBeforeItsMessageOrBehindIt(t *testing.T) {
+	crash := model.Fault{Node: &model.NodeFault{Verb: model.NodeKill, Host: "n1"}}
+	pause := model.Fault{Node: &model.NodeFault{Verb: model.NodePause, Host: "n2"}}
+	s := model.Scenario{Steps: []model.Step{
+		{When: model.Trigger{Message: message("A", 1)}, Do: crash, Until: model.Trigger{Message: message("C", 1)}},
+		{When: model.Trigger{Message: &model.MessageTrigger{Match: model.MessageMatch{Type: "B"}, Side: model.SideReceive}}, Do: pause, Max: time.Second},
+		{When: model.Trigger{Follows: model.FollowsEnd}, Do: crash},
+	}}
+	e := explorer.NewEngine(s)
+	e.Step(model.Event{Kind: model.EventWorkload})
+	var got []string
+	do := func(ds []model.Decision) {
+		for _, d := range ds {
+			switch {
+			case d.Verb != "":
+				got = append(got, fmt.Sprintf("%d %s (%s)", d.Step, d.Verb, d.Reason))
+			default:
+				got = append(got, string(d.Action))
+			}
+			if d.Cut || d.Heal {
+				t.Errorf("%+v", d)
+			}
+		}
+	}
+	for i, typ := range []string{"A", "B", "C", "D"} {
+		n, at := uint64(i+1), time.Duration(i)*600*time.Millisecond
+		do(e.Step(model.Event{Num: n, At: at, Kind: model.EventMessage, Message: &model.Message{Num: n, Type: typ, From: "n1", To: "n2"}}))
+		do(e.Step(model.Event{Num: n, At: at, Kind: model.EventPacket, Packet: &model.HeldPacket{Frame: n, From: "n1", To: "n2", Messages: []uint64{n}}}))
+	}
+	do(e.Step(model.Event{At: 3 * time.Second, Kind: model.EventStop}))
+	want := []string{"1 kill (message)", "pass", "pass", "2 pause (message)", "1 start (message)", "pass", "2 resume (max-cut)", "3 kill (step-before)", "pass", "3 start (workload-ended)"}
+	if diff := cmp.Diff(want, got); diff != "" || e.Result().Reached {
+		t.Error(diff)
 	}
 }

@@ -169,6 +169,8 @@ type Decision struct {
 	Cut  bool `json:"cut,omitempty"`
 	Heal bool `json:"heal,omitempty"`
 	Step int  `json:"step,omitempty"`
+	// Verb is what is to be done to the servers of Step, before this packet.
+	Verb NodeVerb `json:"verb,omitempty"`
 	// Reason is a short constant (metric label): see the Reason constants.
 	Reason string `json:"reason"`
 	// Message and Class are the message that decided, where one did.

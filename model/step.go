@@ -76,6 +76,36 @@ type Fault struct {
 	Isolate NodeID     `json:"isolate,omitempty"`
 	// Message acts on the messages that it selects.
 	Message *MessageFault `json:"message,omitempty"`
+	// Node crashes or pauses servers. The end of the step starts or resumes them.
+	Node *NodeFault `json:"node,omitempty"`
+}
+
+// NodeFault is what a step does to servers: NodeKill, a crash, or NodePause. It is done while
+// the packet of the step's message waits at the gate.
+type NodeFault struct {
+	Verb    NodeVerb `json:"verb"`
+	Host    NodeID   `json:"host"`
+	Process string   `json:"process,omitempty"` // "": all of the host's that run
+}
+
+// Undo is the verb that ends what the fault does.
+func (f *NodeFault) Undo() NodeVerb {
+	if f.Verb == NodePause {
+		return NodeResume
+	}
+	return NodeStart
+}
+
+// String is the fault in words.
+func (f *NodeFault) String() string {
+	s := "pause "
+	if f.Verb == NodeKill {
+		s = "crash "
+	}
+	if f.Process != "" {
+		s += f.Process + " on "
+	}
+	return s + string(f.Host)
 }
 
 // Partition is what the step cuts; the zero value: nothing.
@@ -146,6 +176,8 @@ func (s *Step) String() string {
 		b.WriteString("cut " + s.Do.Cut.String())
 	case s.Do.Message != nil:
 		b.WriteString(s.Do.Message.String())
+	case s.Do.Node != nil:
+		b.WriteString(s.Do.Node.String())
 	}
 	if w := s.When.String(); w != "" {
 		b.WriteString("; when " + w)
@@ -163,9 +195,19 @@ func (s *Step) String() string {
 // from 1. What a cut parts is checked by who resolves it.
 func (s *Step) Validate(hosts []NodeID, place int) error {
 	w, u := &s.When, &s.Until
+	does := 0
+	for _, is := range []bool{s.Do.Cut != nil, s.Do.Message != nil, s.Do.Node != nil} {
+		if is {
+			does++
+		}
+	}
 	switch {
-	case (s.Do.Cut == nil) == (s.Do.Message == nil):
-		return fmt.Errorf("a step does one thing: give do a cut, a host to isolate, or a message fault")
+	case does != 1:
+		return fmt.Errorf("a step does one thing: give do a cut, a host to isolate, to crash or to pause, or a message fault")
+	case s.Do.Node != nil && !slices.Contains(hosts, s.Do.Node.Host):
+		return fmt.Errorf("no host %q: there are %v", s.Do.Node.Host, hosts)
+	case s.Do.Node != nil && s.Do.Node.Verb != NodeKill && s.Do.Node.Verb != NodePause:
+		return fmt.Errorf("unknown fault %q of a server: use kill or pause", s.Do.Node.Verb)
 	case w.Follows != "" && w.Follows != FollowsBegin && w.Follows != FollowsEnd:
 		return fmt.Errorf("when: unknown follows %q: use begin or end", w.Follows)
 	case w.Follows != "" && place == 1:
@@ -219,4 +261,7 @@ type StepResult struct {
 	Began   time.Duration `json:"began,omitempty"`
 	EndedBy string        `json:"endedBy,omitempty"`
 	Ended   time.Duration `json:"ended,omitempty"`
+	// Slip counts, of a crash, the packets with payload that came from its host later, until
+	// the end of the step: sent before it was done, or by the host's TCP. 0: it was exact.
+	Slip int `json:"slip,omitempty"`
 }

@@ -67,6 +67,9 @@ type Do struct {
 	Effect  string        `json:"effect,omitempty" enum:"drop,reset" default:"drop"`
 	Cut     *Partition    `json:"cut,omitempty" doc:"Instead of isolate: the partition to put in force"`
 	Message *MessageFault `json:"message,omitempty" doc:"Instead of a cut: act on the messages that match, while the step lasts"`
+	Crash   string        `json:"crash,omitempty" maxLength:"63" doc:"Instead of a cut: kill the servers of this host (SIGKILL), while the message of when waits; they start again as the step ends"`
+	Pause   string        `json:"pause,omitempty" maxLength:"63" doc:"Instead of a cut: stop the servers of this host (SIGSTOP) until the step ends"`
+	Process string        `json:"process,omitempty" maxLength:"63" doc:"crash, pause: only this server; absent: all that run on the host"`
 }
 
 // MessageFault does something to single messages.
@@ -193,6 +196,16 @@ func (s *Step) model() (out model.Step, err error) {
 	case s.Do.Isolate != "":
 		out.Do.Cut = &model.Partition{Effect: model.Effect(s.Do.Effect)}
 	}
+	switch {
+	case s.Do.Crash != "" && s.Do.Pause != "":
+		return out, fmt.Errorf("a step does one thing: leave out crash or pause")
+	case s.Do.Crash != "":
+		out.Do.Node = &model.NodeFault{Verb: model.NodeKill, Host: model.NodeID(s.Do.Crash), Process: s.Do.Process}
+	case s.Do.Pause != "":
+		out.Do.Node = &model.NodeFault{Verb: model.NodePause, Host: model.NodeID(s.Do.Pause), Process: s.Do.Process}
+	case s.Do.Process != "":
+		return out, fmt.Errorf("process belongs to crash or pause: leave it out")
+	}
 	if s.Do.Message != nil {
 		out.Do.Message, err = s.Do.Message.model()
 	}
@@ -288,6 +301,12 @@ func fromStep(s model.Step) Step {
 			out.Do.Cut = &cut
 		default:
 			out.Do.Effect = string(p.Effect)
+		}
+	}
+	if n := s.Do.Node; n != nil {
+		out.Do.Process = n.Process
+		if out.Do.Crash = string(n.Host); n.Verb == model.NodePause {
+			out.Do.Crash, out.Do.Pause = "", out.Do.Crash
 		}
 	}
 	if m := s.Do.Message; m != nil {

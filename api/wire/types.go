@@ -207,6 +207,7 @@ type StepResult struct {
 	Began   Duration `json:"began,omitempty"`
 	EndedBy string   `json:"endedBy,omitempty" doc:"Why a cut ended"`
 	Ended   Duration `json:"ended,omitempty"`
+	Slip    int      `json:"slip,omitempty" doc:"Of a crash: packets with payload that its host sent later; absent: it was exact"`
 }
 
 // Cost says where the wall time of a run went.

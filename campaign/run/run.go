@@ -203,6 +203,14 @@ func (r *run) open(began time.Time) (err error) {
 	r.procs = nodes.New(nodes.Config{Kit: r.c.Kit, Testbed: r.c.Testbed, Run: r.c.Run, Dir: r.c.Dir, Args: r.c.Spec.Args,
 		Seed: r.c.Scenario.Seed, Start: began, Record: rec, Journal: r.s})
 	r.s.holders = r.holders
+	r.s.nodes.procs, r.s.nodes.names = r.procs, map[model.NodeID][]string{}
+	for _, q := range r.target.Processes {
+		for _, h := range q.Hosts {
+			if !q.Once {
+				r.s.nodes.names[h] = append(r.s.nodes.names[h], q.Name)
+			}
+		}
+	}
 	r.probes = &probes{r: r, last: make(chan struct{})}
 	return nil
 }

@@ -46,6 +46,7 @@ type session struct {
 	scn      model.Scenario
 	unread   map[uint64][]model.Observation // by message: what its receiver will know once it has passed
 	faults   faultState
+	nodes    nodeFaults
 	gateCuts []*gateCut // of the scenario's steps, in the order in which they began
 	recent   []letGo    // released within the last agent.Edge
 
@@ -143,11 +144,7 @@ func (s *session) NodeDone(a model.NodeAction) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.guard("entered what became of a process", "", nil)
-	at := s.now()
-	if a.EndsMemory() {
-		s.table.Restarted(a.Host)
-	}
-	s.carryOut(at, nil, s.event(at, model.Event{Kind: model.EventNode, Node: &a}))
+	s.nodeDone(s.now(), a)
 }
 
 func (s *session) Tick() {
@@ -284,6 +281,7 @@ func (s *session) hold(host model.NodeID, t time.Duration, frame []byte, to mode
 		pkt.Messages = append(pkt.Messages, step.New[i].Num)
 	}
 	s.spare(pkt, frame)
+	s.nodes.slipped(pkt.From, len(step.Packet.Payload))
 	pkt.RuleCut = len(s.cutBy(model.Link{Src: pkt.From, Dst: pkt.To}, frame)) > 0
 	if s.faulty {
 		pkt.Stream, pkt.Payload = s.pipe.StreamOf(&step.Packet), len(step.Packet.Payload)
@@ -408,6 +406,7 @@ func (s *session) read(at time.Duration, held *heldFrame, step *inference.Step, 
 // holds mu.
 func (s *session) carryOut(at time.Duration, held *heldFrame, ds []model.Decision) {
 	var passed []*model.HeldPacket // that were kept
+	var acted []model.NodeAction
 	for _, d := range ds {
 		if telling(d) {
 			s.rec.Append(rundir.DecisionsFile, d)
@@ -417,6 +416,8 @@ func (s *session) carryOut(at time.Duration, held *heldFrame, ds []model.Decisio
 			s.cut(at, d, held)
 		case d.Heal:
 			s.heal(d)
+		case d.Verb != "":
+			acted = append(acted, s.node(d)...)
 		}
 		switch {
 		case d.Action == "":
@@ -432,6 +433,7 @@ func (s *session) carryOut(at time.Duration, held *heldFrame, ds []model.Decisio
 	for _, p := range passed {
 		s.hear(at, p)
 	}
+	s.enterActions(acted)
 }
 
 // decide carries out the decision on the packet at the gate.

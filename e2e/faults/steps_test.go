@@ -2,6 +2,7 @@ package faults
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,5 +86,23 @@ steps:
 	}
 	if !strings.Contains(res.Stdout, "step 2: cut ") || !strings.Contains(res.Stdout, "never began") {
 		t.Errorf("the run is told so: %s", res.Stdout)
+	}
+}
+
+// TestACrashAtAMessage: the receiver dies while the message waits at the gate, so it never
+// reads it, and reads again once its step has started it.
+func TestACrashAtAMessage(t *testing.T) {
+	_, r := runScenario(t, "port", `
+steps:
+  - when: {message: {type: "text C", to: n1}}
+    do: {crash: n1}
+    until: {after: 400ms}
+`, `"udp=A,B,C,D,E,F,G,H,I,J,K,L,M,N,O,P,Q,R,S,T,U,V,W,X,Y"`)
+	got := strings.Split(lines(received(t, r.Dir), "udp"), ", ")
+	if len(got) < 4 || got[0] != "A" || got[1] != "B" || slices.Contains(got, "C") || got[len(got)-1] != "Y" {
+		t.Errorf("received %s", got)
+	}
+	if s := r.Result.Steps; r.Verdict.Value != model.VerdictPass || len(s) != 1 || s[0].By != model.ReasonMessage || s[0].EndedBy != model.ReasonTime {
+		t.Errorf("%s: %s; %+v", r.Verdict.Value, r.Verdict.Reason, s)
 	}
 }

@@ -329,7 +329,7 @@ func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 		}
 	case len(unknown) > 0:
 		v.Value, v.Reason = model.VerdictUnknown, strings.Join(unknown, "; ")
-	case fault && notBegun(&r) != "":
+	case (fault || r.Scenario.Strategy != model.StrategyScripted) && notBegun(&r) != "":
 		v.Value, v.Reason = model.VerdictVacuous, notBegun(&r)
 	case idleFault != "":
 		v.Value, v.Reason = model.VerdictVacuous, idleFault
@@ -384,11 +384,12 @@ func held(p model.Proof) string {
 	return fmt.Sprintf("%d packets wanted to cross, %d were dropped%s, none leaked", p.Wanted, p.Dropped, passed)
 }
 
-// notBegun says which cut of the scenario did not begin, and why; "" if all did.
+// notBegun says which step of the scenario, message faults aside, did not begin, and why; ""
+// if all did.
 func notBegun(r *Record) string {
 	cuts := 0
 	for i := range r.Scenario.Steps {
-		if r.Scenario.Steps[i].Do.Cut != nil {
+		if r.Scenario.Steps[i].Do.Message == nil {
 			cuts++
 		}
 	}
@@ -401,7 +402,7 @@ func notBegun(r *Record) string {
 			}
 		}
 		switch {
-		case st.Do.Cut == nil || began:
+		case st.Do.Message != nil || began:
 		case cuts > 1:
 			return fmt.Sprintf("step %d (%s): %s", i+1, st, notReached(st, len(r.Scenario.Or) > 0))
 		default:
@@ -414,6 +415,9 @@ func notBegun(r *Record) string {
 func notReached(s *model.Step, or bool) string {
 	at := s.When.State
 	if at == nil || at.State == nil {
+		if s.Do.Node != nil {
+			return "its moment did not come before the workload ended"
+		}
 		return "the moment to cut did not come before the workload ended"
 	}
 	like := ""

@@ -52,6 +52,9 @@ func scenarioRows(in *Input) []stepRow {
 		if r.EndedBy != "" {
 			row.Took, row.Result = span(r.Ended-r.Began), clean(r.EndedBy)
 		}
+		if r.Slip > 0 {
+			row.Result += fmt.Sprintf("; its host sent %d more packets: the crash is not exact", r.Slip)
+		}
 		if st.Do.Cut != nil && r.By != "" {
 			row.Class = "cut"
 		}

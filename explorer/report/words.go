@@ -79,7 +79,7 @@ func story(in *Input, t *timeline) []string {
 		case s.Scenario.Strategy == model.StrategyClean:
 			say("Nothing was cut: this is a clean run.")
 		case !s.Scenario.Cuts():
-			say("The scenario has no cut, only faults of single messages.")
+			say("The scenario has no cut.")
 		case s.Scenario.Waits() != nil:
 			say("netsplit waited for %s, which never occurred, so nothing was cut.", clean(conditionWords(s.Scenario.Waits().When.State)))
 		default:
@@ -412,6 +412,8 @@ func facts(in *Input) []fact {
 		switch st := &s.Scenario.Steps[i]; {
 		case st.Do.Message != nil:
 			add(fmt.Sprintf("Message fault %d", i+1), st.Do.Message.String())
+		case st.Do.Node != nil:
+			add(fmt.Sprintf("Step %d", i+1), st.Do.Node.String())
 		case st.Do.Cut.Shape != "":
 			p, name := st.Do.Cut, "Partition"
 			if cuts++; cuts > 1 {
@@ -513,6 +515,8 @@ func decisionRows(in *Input) ([]decisionRow, string) {
 			r.What = sides(cut.Partition())
 		case d.Heal:
 			do, r.Class = append(do, "heal"), "heal"
+		case d.Verb != "":
+			do = append(do, string(d.Verb))
 		case d.Action == model.Refuse || d.Action == model.ResetConn:
 			r.Class = "dropped"
 		}

@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -20,23 +21,9 @@ func (p *Processes) Act(a model.NodeAction) error {
 	one, _ := p.acting.LoadOrStore(string(a.Host)+" "+a.Process, new(sync.Mutex))
 	one.(*sync.Mutex).Lock()
 	defer one.(*sync.Mutex).Unlock()
-	p.mu.Lock()
-	if p.closing {
-		p.mu.Unlock()
-		return errOver
-	}
-	var s *server
-	for _, x := range p.servers {
-		if x.host == a.Host && x.name == a.Process {
-			s = x // the last one started
-		}
-	}
-	p.mu.Unlock()
-	known := slices.ContainsFunc(p.c.Kit.Target.Processes, func(q model.Process) bool {
-		return q.Name == a.Process && slices.Contains(q.Hosts, a.Host) && !q.Once
-	})
-	if !known {
-		return fmt.Errorf("target %s has no such server there", p.c.Kit.Target.Name)
+	s, err := p.find(a)
+	if err != nil {
+		return err
 	}
 	running := s != nil && !p.over(s)
 	switch a.Verb {
@@ -74,6 +61,49 @@ func (p *Processes) Act(a model.NodeAction) error {
 	a.Took = time.Since(began)
 	p.c.Journal.NodeDone(a)
 	return nil
+}
+
+// ActNow kills, pauses or resumes a server and returns what is to be entered in the record.
+// It waits for nobody and enters nothing: who calls it may hold what the journal takes.
+func (p *Processes) ActNow(a model.NodeAction) (model.NodeAction, error) {
+	began := time.Now()
+	one, _ := p.acting.LoadOrStore(string(a.Host)+" "+a.Process, new(sync.Mutex))
+	if !one.(*sync.Mutex).TryLock() {
+		return a, errors.New("something else is being done to it")
+	}
+	defer one.(*sync.Mutex).Unlock()
+	switch s, err := p.find(a); {
+	case err != nil:
+		return a, err
+	case s == nil || p.over(s):
+		return a, errors.New("it does not run")
+	case s.Proc == nil:
+		return a, errors.New("hooks of the testbed act on servers there, and take too long while packets wait: use a script")
+	default:
+		err := p.signal(s, a.Verb)
+		a.Took = time.Since(began)
+		return a, err
+	}
+}
+
+// find is the server that is meant, the last one started; nil: none ever was.
+func (p *Processes) find(a model.NodeAction) (s *server, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closing {
+		return nil, errOver
+	}
+	if !slices.ContainsFunc(p.c.Kit.Target.Processes, func(q model.Process) bool {
+		return q.Name == a.Process && slices.Contains(q.Hosts, a.Host) && !q.Once
+	}) {
+		return nil, fmt.Errorf("target %s has no such server there", p.c.Kit.Target.Name)
+	}
+	for _, x := range p.servers {
+		if x.host == a.Host && x.name == a.Process {
+			s = x
+		}
+	}
+	return s, nil
 }
 
 func (p *Processes) signal(s *server, verb model.NodeVerb) error {

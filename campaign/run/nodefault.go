@@ -1,0 +1,95 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"netsplit/model"
+)
+
+// servers acts on the servers of the target; nodes.Processes.
+type servers interface {
+	ActNow(a model.NodeAction) (model.NodeAction, error)
+	Act(a model.NodeAction) error
+	Runs(h model.NodeID, process string) bool
+}
+
+// nodeFaults is what a session keeps for the steps that crash or pause servers.
+type nodeFaults struct {
+	procs servers
+	names map[model.NodeID][]string // the servers of a host, in the order of the target file
+	on    map[int][]string          // by step: the servers that are down or paused
+	down  map[model.NodeID]int      // crashed hosts, by step
+	slips map[int]int               // by step, see model.StepResult
+}
+
+// slipped counts a packet with payload from a host whose servers have crashed. The caller
+// holds mu.
+func (n *nodeFaults) slipped(from model.NodeID, payload int) {
+	if step := n.down[from]; step != 0 && payload > 0 {
+		n.slips[step]++
+	}
+}
+
+// node does to servers what a step decided, and returns what was done. Packets wait
+// meanwhile, so a start, which takes long, is left to others. The caller holds mu.
+func (s *session) node(d model.Decision) (done []model.NodeAction) {
+	f, n := s.scn.Steps[d.Step-1].Do.Node, &s.nodes
+	if n.on == nil {
+		n.on, n.down, n.slips = map[int][]string{}, map[model.NodeID]int{}, map[int]int{}
+	}
+	names := n.on[d.Step]
+	if d.Verb == f.Verb {
+		names = slices.DeleteFunc(slices.Clone(n.names[f.Host]), func(p string) bool {
+			return f.Process != "" && p != f.Process || f.Process == "" && !n.procs.Runs(f.Host, p)
+		})
+		if len(names) == 0 {
+			s.incomplete = append(s.incomplete, fmt.Sprintf("step %d (%s): host %s has no such server that runs", d.Step, f, f.Host))
+		}
+		slices.Reverse(names)
+		n.on[d.Step] = names
+		if f.Verb == model.NodeKill {
+			n.down[f.Host] = d.Step
+		}
+	} else {
+		slices.Reverse(names)
+		delete(n.down, f.Host)
+	}
+	if d.Verb == model.NodeStart {
+		s.lifted.Add(1)
+		go func() {
+			defer s.lifted.Done()
+			for _, p := range names {
+				if err := n.procs.Act(model.NodeAction{Verb: d.Verb, Process: p, Host: f.Host}); err != nil {
+					s.Fail("step %d (%s): %s could not be started again: %v", d.Step, f, p, err)
+				}
+			}
+		}()
+		return nil
+	}
+	for _, p := range names {
+		a, err := n.procs.ActNow(model.NodeAction{Verb: d.Verb, Process: p, Host: f.Host})
+		if err != nil {
+			s.incomplete = append(s.incomplete, fmt.Sprintf("step %d (%s): %s of %s: %v", d.Step, f, d.Verb, p, err))
+			continue
+		}
+		done = append(done, a)
+	}
+	return done
+}
+
+// enterActions enters what was done to servers, once the packet that waited is decided. The
+// caller holds mu.
+func (s *session) enterActions(done []model.NodeAction) {
+	for _, a := range done {
+		s.nodeDone(s.now(), a)
+	}
+}
+
+func (s *session) nodeDone(at time.Duration, a model.NodeAction) {
+	if a.EndsMemory() {
+		s.table.Restarted(a.Host)
+	}
+	s.carryOut(at, nil, s.event(at, model.Event{Kind: model.EventNode, Node: &a}))
+}

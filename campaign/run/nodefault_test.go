@@ -1,0 +1,92 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"netsplit/model"
+	"netsplit/record/rundir"
+)
+
+// fakeServers are two servers on n2, of which db2 cannot be acted on.
+type fakeServers struct {
+	s    *session
+	did  []string
+	gate *fakeGate
+	fail bool
+}
+
+func (f *fakeServers) ActNow(a model.NodeAction) (model.NodeAction, error) {
+	f.did = append(f.did, fmt.Sprintf("%s %s, %d released", a.Verb, a.Process, len(f.gate.released)))
+	if f.fail {
+		return a, errors.New("it does not run")
+	}
+	return a, nil
+}
+
+func (f *fakeServers) Act(a model.NodeAction) error {
+	f.did = append(f.did, fmt.Sprintf("%s %s", a.Verb, a.Process))
+	f.s.NodeDone(a)
+	return nil
+}
+
+func (f *fakeServers) Runs(_ model.NodeID, process string) bool { return process != "idle" }
+
+// TestACrashIsDoneWhileItsMessageWaits: all servers of the host that run, the last one first;
+// it is entered behind the packet, what the host sent later is counted, and they start again.
+func TestACrashIsDoneWhileItsMessageWaits(t *testing.T) {
+	gate := &fakeGate{}
+	s := testSession(t, model.Scenario{Steps: []model.Step{
+		{When: model.Trigger{Message: &model.MessageTrigger{Match: model.MessageMatch{Type: "text B"}}}, Do: model.Fault{Node: &model.NodeFault{Verb: model.NodeKill, Host: "n2"}}},
+	}}, gate)
+	f := &fakeServers{s: s, gate: gate}
+	s.nodes.procs, s.nodes.names = f, map[model.NodeID][]string{"n2": {"db1", "idle", "db2"}}
+	s.Mark(model.EventWorkload)
+	gossip(t, s, "n1", "n2", "A")
+	gossip(t, s, "n2", "n1", "B") // its sender crashes before it leaves
+	gossip(t, s, "n2", "n3", "C") // on its way already
+	gossip(t, s, "n3", "n2", "D")
+	s.Mark(model.EventStop)
+	s.lifted.Wait()
+	gossip(t, s, "n2", "n3", "E")
+	if want := []string{"kill db2, 1 released", "kill db1, 1 released", "start db1", "start db2"}; !slices.Equal(f.did, want) {
+		t.Errorf("%q, want %q", f.did, want)
+	}
+	if n := s.nodes.slips[1]; n != 1 || len(gate.released) != 5 || len(s.incomplete) != 0 {
+		t.Errorf("slip %d, want 1; released %v; %v", n, gate.released, s.incomplete)
+	}
+	if err := s.rec.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	events, _, err := rundir.ReadLines[model.Event](s.rec.Dir, rundir.EventsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var order []string
+	for _, e := range events {
+		switch {
+		case e.Node != nil:
+			order = append(order, string(e.Node.Verb))
+		case e.Packet != nil:
+			order = append(order, "packet")
+		}
+	}
+	if got := strings.Join(order, " "); got != "packet packet kill kill packet packet start start packet" {
+		t.Errorf("events %s", got)
+	}
+}
+
+// TestACrashThatCannotBeDoneMakesTheRunUnknown.
+func TestACrashThatCannotBeDoneMakesTheRunUnknown(t *testing.T) {
+	for want, names := range map[string][]string{"no such server that runs": {"idle"}, "kill of db1: it does not run": {"db1"}} {
+		s := testSession(t, model.Scenario{Steps: []model.Step{{Do: model.Fault{Node: &model.NodeFault{Verb: model.NodeKill, Host: "n2"}}}}}, &fakeGate{})
+		s.nodes.procs, s.nodes.names = &fakeServers{s: s, gate: &fakeGate{}, fail: true}, map[model.NodeID][]string{"n2": names}
+		s.Mark(model.EventWorkload)
+		if got := strings.Join(s.incomplete, "; "); !strings.Contains(got, "step 1 (crash n2): ") || !strings.Contains(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
