@@ -95,14 +95,16 @@ func (p Point) Value(k PointKey) string {
 // Identity is the point by some of its keys, whatever their order: points of equal
 // identity are one point. It is for comparing, not for people.
 func (p Point) Identity(keys []PointKey) string {
-	var b strings.Builder
+	var b []byte
 	for _, k := range PointKeys() {
 		if slices.Contains(keys, k) {
 			v := p.Value(k)
-			fmt.Fprintf(&b, "%s=%d:%s;", k, len(v), v)
+			b = append(b, k...)
+			b = strconv.AppendInt(append(b, '='), int64(len(v)), 10)
+			b = append(append(append(b, ':'), v...), ';')
 		}
 	}
-	return b.String()
+	return string(b)
 }
 
 // String is the point on one line: send n2>n1 "hdfs ack" :50010 after "hdfs packet", number 1.

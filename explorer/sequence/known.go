@@ -1,0 +1,253 @@
+package sequence
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"netsplit/model"
+)
+
+// Candidate is a sequence that could be run.
+type Candidate struct {
+	Faults []model.PointFault
+	IDs    model.Sequence
+}
+
+// Last is the fault that ends it.
+func (c Candidate) Last() model.PointFault { return c.Faults[len(c.Faults)-1] }
+
+// Prefix is the sequence without its last fault: the one in whose run the last fault's
+// point was seen.
+func (c Candidate) Prefix() model.Sequence { return c.IDs[:len(c.IDs)-1] }
+
+// FaultAt is a kind of fault, and the points at which a search may place it.
+type FaultAt struct {
+	Kind  model.PointFaultKind `json:"fault"`
+	Side  model.Side           `json:"side"`
+	Place model.FaultPlace     `json:"place"`
+}
+
+// AllKinds lists what each side of a point can have: the possible failure modes of FATE
+// §4.1.
+func AllKinds() []FaultAt {
+	return []FaultAt{
+		{model.PointCrash, model.SideSend, model.PlaceBefore},
+		{model.PointCrash, model.SideSend, model.PlaceAfter},
+		{model.PointIsolate, model.SideSend, model.PlaceBefore},
+		{model.PointLose, model.SideSend, model.PlaceBefore},
+		{model.PointCrash, model.SideReceive, model.PlaceBefore},
+		{model.PointIsolate, model.SideReceive, model.PlaceBefore},
+		{model.PointCrash, model.SideFile, model.PlaceBefore},
+		{model.PointDiskError, model.SideFile, model.PlaceBefore},
+		{model.PointDiskFailure, model.SideFile, model.PlaceBefore},
+		{model.PointCorrupt, model.SideFile, model.PlaceAfter},
+	}
+}
+
+// FaultsAt lists the faults of these kinds that a point can have, in their order.
+func FaultsAt(kinds []FaultAt, p model.Point) []model.PointFault {
+	var out []model.PointFault
+	for _, k := range kinds {
+		if k.Side == p.Side {
+			out = append(out, model.PointFault{Point: p, Kind: k.Kind, Place: k.Place})
+		}
+	}
+	return out
+}
+
+// Known is what the runs of a search have shown so far. Policies ask it; it is
+// PreFail's library (§3.2).
+type Known struct {
+	keys   []model.PointKey
+	kinds  []FaultAt
+	ids    map[model.PointFault]model.FaultID
+	clean  []*ran // nil: without a result
+	all    []model.PointFault
+	normal map[model.FaultID]bool // what clean runs have
+	runs   map[string]*ran
+	played []model.PointFault // those that occurred in a run, as first met
+	isSet  map[model.FaultID]bool
+	seed   uint64
+	depth  int
+	// behaviour remembers Recovery, ordinary the points of clean runs, by the keys.
+	behaviour map[string][]string
+	ordinary  map[string]map[string]bool
+}
+
+// ran is a sequence that was run and whose faults all occurred.
+type ran struct {
+	profile    model.Profile
+	seed       uint64
+	all, after []model.PointFault
+}
+
+func newKnown(cfg Config) *Known {
+	return &Known{
+		keys: cfg.identity(), kinds: cfg.Kinds, seed: cfg.Seed, clean: make([]*ran, max(0, cfg.Clean)),
+		ids: map[model.PointFault]model.FaultID{}, normal: map[model.FaultID]bool{}, runs: map[string]*ran{}, isSet: map[model.FaultID]bool{},
+		behaviour: map[string][]string{}, ordinary: map[string]map[string]bool{},
+	}
+}
+
+// ID is the id of a fault by the search's keys.
+func (k *Known) ID(f model.PointFault) model.FaultID {
+	id, ok := k.ids[f]
+	if !ok {
+		id = f.ID(k.keys)
+		k.ids[f] = id
+	}
+	return id
+}
+
+// faultsOf lists the faults that a run could have had from a step on, as first met.
+func (k *Known) faultsOf(p model.Profile, step int) []model.PointFault {
+	var out []model.PointFault
+	seen := map[model.FaultID]bool{}
+	for _, s := range p.Points {
+		if s.Step < step {
+			continue
+		}
+		for _, f := range FaultsAt(k.kinds, s.Point) {
+			if id := k.ID(f); !seen[id] {
+				seen[id] = true
+				out = append(out, f)
+			}
+		}
+	}
+	return out
+}
+
+func (k *Known) addClean(place int, p model.Profile, seed uint64) {
+	k.clean[place] = &ran{profile: p, seed: seed, all: k.faultsOf(p, 0)}
+}
+
+// endClean says that no more clean runs follow; false: none has a profile.
+func (k *Known) endClean() bool {
+	some := false
+	for _, r := range k.clean {
+		if r == nil {
+			continue
+		}
+		some = true
+		for _, f := range r.all {
+			if id := k.ID(f); !k.normal[id] {
+				k.normal[id] = true
+				k.all = append(k.all, f)
+			}
+		}
+	}
+	return some
+}
+
+// seedFor is the seed of a run that had the point of the candidate's last fault: it is
+// most likely to come again with it.
+func (k *Known) seedFor(c Candidate) uint64 {
+	if r := k.runs[c.Prefix().String()]; r != nil {
+		return r.seed
+	}
+	for _, r := range k.clean {
+		if r != nil && slices.ContainsFunc(r.all, func(f model.PointFault) bool { return k.ID(f) == c.IDs[0] }) {
+			return r.seed
+		}
+	}
+	return k.seed
+}
+
+func (k *Known) addRun(c Candidate, p model.Profile, seed uint64) {
+	k.runs[c.IDs.String()] = &ran{profile: p, seed: seed, all: k.faultsOf(p, 0), after: k.faultsOf(p, len(c.IDs))}
+	for i, id := range c.IDs {
+		if !k.isSet[id] {
+			k.isSet[id] = true
+			k.played = append(k.played, c.Faults[i])
+		}
+	}
+}
+
+// Keys are what makes two points one.
+func (k *Known) Keys() []model.PointKey { return k.keys }
+
+// Independent says that a fault's point is in some clean profile: it needs no other
+// fault to come (FATE §4.3.2). Otherwise it depends on those before it (§4.3.1).
+func (k *Known) Independent(id model.FaultID) bool { return k.normal[id] }
+
+// All lists the faults that could have occurred in the run of a sequence, as first met;
+// for an empty one, in any clean run (allFits, PreFail §3.2).
+func (k *Known) All(s model.Sequence) ([]model.PointFault, error) {
+	if len(s) == 0 {
+		return k.all, nil
+	}
+	r, err := k.of(s)
+	if err != nil {
+		return nil, err
+	}
+	return r.all, nil
+}
+
+// After lists those of All that could have occurred after the sequence's last fault
+// (postInjectionFits, PreFail §3.2).
+func (k *Known) After(s model.Sequence) ([]model.PointFault, error) {
+	if len(s) == 0 {
+		return k.all, nil
+	}
+	r, err := k.of(s)
+	if err != nil {
+		return nil, err
+	}
+	return r.after, nil
+}
+
+func (k *Known) of(s model.Sequence) (*ran, error) {
+	if r := k.runs[s.String()]; r != nil {
+		return r, nil
+	}
+	return nil, fmt.Errorf("no run has shown the sequence %s: only what was run has a profile, as the sequence without its last fault does", s)
+}
+
+// Recovery is what a sequence brings about: the points that its run had after the last
+// fault and that no clean run had, all read by these keys alone, sorted (FATE §4.3.1:
+// the subsequent failure ids; PreFail Figure 11). The record goes on until the target is
+// stable again. False: it was not run, or its faults did not all occur.
+func (k *Known) Recovery(s model.Sequence, by []model.PointKey) ([]string, bool) {
+	r := k.runs[s.String()]
+	if r == nil {
+		return nil, false
+	}
+	keys := fmt.Sprint(by)
+	if out, ok := k.behaviour[keys+s.String()]; ok {
+		return out, true
+	}
+	if k.ordinary[keys] == nil {
+		k.ordinary[keys] = map[string]bool{}
+		for _, c := range k.clean {
+			if c == nil {
+				continue
+			}
+			for _, p := range c.profile.Points {
+				k.ordinary[keys][p.Identity(by)] = true
+			}
+		}
+	}
+	var out []string
+	for _, p := range r.profile.Points {
+		if p.Step < len(s) {
+			continue
+		}
+		if id := p.Identity(by); !k.ordinary[keys][id] {
+			out = append(out, id)
+		}
+	}
+	slices.Sort(out)
+	out = slices.Compact(out)
+	k.behaviour[keys+s.String()] = out
+	return out, true
+}
+
+// Explored says whether a fault that fits has occurred in a run (explored, PreFail
+// §3.2).
+func (k *Known) Explored(fits func(model.PointFault) bool) bool {
+	return slices.ContainsFunc(k.played, fits)
+}
+
+// chance is the source of a level's choices: a function of seed and depth.
+func (k *Known) chance() *rand.Rand { return rand.New(rand.NewPCG(k.seed, uint64(k.depth))) }

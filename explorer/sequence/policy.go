@@ -1,0 +1,147 @@
+package sequence
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"netsplit/model"
+)
+
+// Policy decides which of the sequences of a level are run: those that it keeps
+// (PreFail §3.3). It is a function of its arguments.
+type Policy interface {
+	// Name says which one it is, in words of whoever asked for it.
+	Name() string
+	// Prune returns the candidates to run, in their order, and the others with the
+	// reason. An error ends the search.
+	Prune(level []Candidate, k *Known) (kept []Candidate, pruned []Pruned, err error)
+}
+
+// Pruned is a sequence that is not run.
+type Pruned struct {
+	Candidate
+	// Policy is the name of what pruned it, Why its reason in words.
+	Policy string
+	Why    string
+	// Like is the sequence that is run in its place, if there is one.
+	Like model.Sequence
+}
+
+// Filter is a policy that looks at one sequence at a time (PreFail §3.3.1). keep
+// returns why a sequence is not kept, "" for one that is.
+type Filter struct {
+	Title string
+	Keep  func(c Candidate, k *Known) (why string, err error)
+}
+
+// Name is the title.
+func (f Filter) Name() string { return f.Title }
+
+// Prune keeps what the filter lets through.
+func (f Filter) Prune(level []Candidate, k *Known) (kept []Candidate, pruned []Pruned, err error) {
+	for _, c := range level {
+		why, err := f.Keep(c, k)
+		if err != nil {
+			return nil, nil, err
+		}
+		if why == "" {
+			kept = append(kept, c)
+		} else {
+			pruned = append(pruned, Pruned{Candidate: c, Policy: f.Title, Why: why})
+		}
+	}
+	return kept, pruned, nil
+}
+
+// Cluster is a policy that runs one sequence of those with equal keys (PreFail §3.3.2),
+// drawn from the search's seed.
+type Cluster struct {
+	Title string
+	// Key returns what sequences of one cluster have in common; alone: this one is run in any
+	// case.
+	Key func(c Candidate, k *Known) (key string, alone bool, err error)
+}
+
+// Name is the title.
+func (c Cluster) Name() string { return c.Title }
+
+// Prune keeps one of each cluster.
+func (c Cluster) Prune(level []Candidate, k *Known) (kept []Candidate, pruned []Pruned, err error) {
+	var classes [][]Candidate
+	at := map[string]int{}
+	for _, cand := range level {
+		key, alone, err := c.Key(cand, k)
+		if err != nil {
+			return nil, nil, err
+		}
+		if i, ok := at[key]; ok && !alone {
+			classes[i] = append(classes[i], cand)
+			continue
+		}
+		if !alone {
+			at[key] = len(classes)
+		}
+		classes = append(classes, []Candidate{cand})
+	}
+	kept, pruned = Represent(c.Title, classes, k)
+	return kept, pruned, nil
+}
+
+// Represent draws one sequence of each class from the search's seed. The others are
+// pruned by the policy of that name.
+func Represent(policy string, classes [][]Candidate, k *Known) (kept []Candidate, pruned []Pruned) {
+	rnd := k.chance()
+	for _, class := range classes {
+		i := rnd.IntN(len(class))
+		kept = append(kept, class[i])
+		for j, other := range class {
+			if j != i {
+				pruned = append(pruned, Pruned{Candidate: other, Policy: policy, Like: class[i].IDs,
+					Why: fmt.Sprintf("one of %d alike", len(class))})
+			}
+		}
+	}
+	return kept, pruned
+}
+
+// recoveryKeys tell recoveries apart, unless a user names others: where, between whom,
+// what. PreFail §4.4.1 calls it source location and node (Figure 12b). How often, and
+// after what, is chance in most systems.
+func recoveryKeys() []model.PointKey {
+	return []model.PointKey{model.KeySide, model.KeyNode, model.KeyPeer, model.KeyType}
+}
+
+// Prioritised is FATE's strategy (§4.3). All single faults are run. Of sequences whose
+// last fault depends on those before, one of each recovery behaviour of the prefix and
+// each last fault is run (§4.3.1). Of the others, neither which nodes they name matters
+// (symmetry), nor which of the faults with equal recovery behaviour they have (§4.3.2).
+// The paper gives the strategy for two faults; for more, the behaviour of the prefix is
+// that after its last fault. by are the keys that tell recovery behaviours apart, nil:
+// side, node, peer and type.
+func Prioritised(by []model.PointKey) Policy {
+	if len(by) == 0 {
+		by = recoveryKeys()
+	}
+	static := slices.DeleteFunc(slices.Clone(by), func(k model.PointKey) bool { return k == model.KeyNode || k == model.KeyPeer })
+	return Cluster{Title: "prioritised", Key: func(c Candidate, k *Known) (string, bool, error) {
+		if len(c.IDs) == 1 {
+			return "", true, nil
+		}
+		last, prefix := c.IDs[len(c.IDs)-1], c.Prefix()
+		if !k.Independent(last) {
+			rec, _ := k.Recovery(prefix, by)
+			return "dependent\n" + strings.Join(rec, "\n") + "\n" + string(last), false, nil
+		}
+		rec, _ := k.Recovery(prefix, static)
+		own, ok := k.Recovery(model.Sequence{last}, static)
+		if !ok { // its own run is not there to compare
+			own = []string{string(last)}
+		}
+		var same strings.Builder
+		for _, f := range c.Faults[:len(c.Faults)-1] {
+			fmt.Fprint(&same, f.Node == c.Last().Node, " ")
+		}
+		return "independent\n" + strings.Join(rec, "\n") + "\n\n" + strings.Join(own, "\n") + "\n" + same.String(), false, nil
+	}}
+}

@@ -1,0 +1,100 @@
+package sequence
+
+import (
+	"slices"
+
+	"netsplit/model"
+)
+
+// Options say what counts as a point, and what makes two of them one.
+type Options struct {
+	// Nodes are the hosts whose points count; nil: all hosts.
+	Nodes []model.NodeID
+	// Ports are those on which the target listens. Of a message's two ports the one
+	// listed is its point's, or the lower one.
+	Ports []uint16
+	// Periodic holds the types that are no points and after which no point is.
+	Periodic map[string]bool
+	// Keys are the identity of points; nil: all.
+	Keys []model.PointKey
+	// Stages are the parts of the target's protocol, if any are declared.
+	Stages []Stage
+}
+
+// Stage is a part of the target's protocol. It begins with a message whose type fits
+// the pattern Begins (model.MatchType), and ends where another one begins.
+type Stage struct {
+	Name   string
+	Begins string
+}
+
+// Identity is the keys that make two points one.
+func (o Options) Identity() []model.PointKey {
+	if o.Keys == nil {
+		return model.PointKeys()
+	}
+	return o.Keys
+}
+
+// Tracker names the points of a run as they come: whoever must act at a point and
+// whoever reads a record afterwards name them alike.
+type Tracker struct {
+	o     Options
+	keys  []model.PointKey // without nth
+	after map[model.NodeID]string
+	seen  map[string]int
+	stage string
+}
+
+// NewTracker starts a run.
+func NewTracker(o Options) *Tracker {
+	keys := slices.DeleteFunc(slices.Clone(o.Identity()), func(k model.PointKey) bool { return k == model.KeyNth })
+	return &Tracker{o: o, keys: keys, after: map[model.NodeID]string{}, seen: map[string]int{}}
+}
+
+// Sends is the point at which a message leaves its sender. False: it is none.
+func (t *Tracker) Sends(m *model.Message) (model.Point, bool) {
+	for _, s := range t.o.Stages {
+		if model.MatchType(s.Begins, m.Type) {
+			t.stage = s.Name
+		}
+	}
+	return t.point(model.Point{Side: model.SideSend, Node: m.From, Peer: m.To, Type: m.Type, Port: t.port(m)})
+}
+
+// Receives is the point at which a message is delivered to its receiver. What the
+// receiver does from now on is after it.
+func (t *Tracker) Receives(m *model.Message) (model.Point, bool) {
+	p, ok := t.point(model.Point{Side: model.SideReceive, Node: m.To, Peer: m.From, Type: m.Type, Port: t.port(m)})
+	if !t.o.Periodic[m.Type] {
+		t.after[m.To] = m.Type
+	}
+	return p, ok
+}
+
+// Operates is the point at which a node does something to a file, such as
+// "rename blk_*".
+func (t *Tracker) Operates(node model.NodeID, operation string) (model.Point, bool) {
+	return t.point(model.Point{Side: model.SideFile, Node: node, Type: operation})
+}
+
+func (t *Tracker) point(p model.Point) (model.Point, bool) {
+	if t.o.Nodes != nil && !slices.Contains(t.o.Nodes, p.Node) || t.o.Periodic[p.Type] {
+		return model.Point{}, false
+	}
+	p.After, p.Stage = t.after[p.Node], t.stage
+	id := p.Identity(t.keys)
+	t.seen[id] = min(t.seen[id]+1, model.PointMore)
+	p.Nth = t.seen[id]
+	return p, true
+}
+
+func (t *Tracker) port(m *model.Message) uint16 {
+	switch {
+	case slices.Contains(t.o.Ports, m.ToPort):
+		return m.ToPort
+	case slices.Contains(t.o.Ports, m.FromPort):
+		return m.FromPort
+	}
+	return min(m.FromPort, m.ToPort)
+}
