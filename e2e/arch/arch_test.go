@@ -46,6 +46,7 @@ var rooms = map[string]room{
 	"explorer":             {pure: true, may: []string{"explorer/policy", "model"}, why: "the core is a function of (event log, seed)"},
 	"explorer/policy":      {pure: true, may: []string{"model"}, why: "choices are a function of what is known"},
 	"explorer/sequence":    {pure: true, may: []string{"model"}, why: "which sequences of faults are run is a function of what runs have shown"},
+	"explorer/prune":       {pure: true, may: []string{"explorer/sequence", "model"}, why: "a policy is a function of what runs have shown: the interpreter is given no file, clock or chance, and its steps are counted"},
 	"explorer/check":       {pure: true, may: []string{"model", "record"}, why: "a verdict is a function of the record"},
 	"explorer/report":      {pure: true, may: []string{"model", "record"}, why: "a report is a function of the record"},
 	"testbed":              {may: []string{"flowrules", "testbed/agent", "testbed/fabric", "testbed/hosts", "controller", "testbed/lab", "inference/packet", "inference/tap", "model"}, why: "a testbed is held and cut without knowing what runs on its hosts, or why"},
@@ -100,6 +101,7 @@ var bannedInPure = map[string]string{
 	"log": "a pure room returns what it has to say", "log/slog": "a pure room returns what it has to say",
 	"sync": "a pure room has no goroutines", "math/rand": "chance is an argument: math/rand/v2 with a seeded source",
 	"os/exec": "processes belong to the edge", "net/http": "sockets belong to the edge", "context": "nothing in a pure room waits",
+	"go.starlark.net/lib/time": "a policy reads no clock",
 }
 
 // bannedCalls are selector texts no pure room may contain.

@@ -1,0 +1,239 @@
+package prune
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.starlark.net/resolve"
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
+	"netsplit/explorer/sequence"
+	"netsplit/model"
+)
+
+// Bounds of what a policy may compute.
+const (
+	// MaxSteps of the interpreter are for one call, MaxLevelSteps for all calls of a
+	// level.
+	MaxSteps      = 1_000_000
+	MaxLevelSteps = 50_000_000
+	// MaxRange is the longest range.
+	MaxRange = 100_000
+	// MaxPrinted bounds the lines that are kept of what a policy prints.
+	MaxPrinted = 100
+)
+
+// Star is a policy that a user wrote in Starlark.
+type Star struct {
+	name                 string
+	filter, cluster, key starlark.Callable
+	// Of the level that is pruned.
+	known *sequence.Known
+	level []sequence.Candidate
+	steps uint64
+	seen  map[string]*starlark.Set // allFits and postInjectionFits
+	fits  map[model.PointFault]*fit
+	// frozen are the sets in seen, reduced what they were reduced to.
+	frozen  map[*starlark.Set]bool
+	reduced map[reducedFrom]*starlark.Set
+	// printed are lines of print, with their place.
+	printed []string
+}
+
+// reducedFrom is a set that was reduced, and how.
+type reducedFrom struct {
+	set *starlark.Set
+	how string
+}
+
+// dialect is Starlark as it is, with sets: no loop without an end, no recursion.
+var dialect = &syntax.FileOptions{Set: true}
+
+// Compile reads a policy: def filter(fitSeq), which returns whether to keep a sequence;
+// def cluster(a, b), whether two sequences are alike, or def key(fitSeq), which returns
+// what sequences that are alike have in common. A file has a filter, one of the other two,
+// or both; the filter is asked first. Errors begin with file:line:column.
+func Compile(name string, src []byte) (*Star, error) {
+	s := &Star{name: name, fits: map[model.PointFault]*fit{}}
+	globals, err := starlark.ExecFileOptions(dialect, s.thread(), name, src, s.library())
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	for _, d := range []struct {
+		name   string
+		params int
+		to     *starlark.Callable
+	}{{"filter", 1, &s.filter}, {"cluster", 2, &s.cluster}, {"key", 1, &s.key}} {
+		v, ok := globals[d.name]
+		if !ok {
+			continue
+		}
+		f, ok := v.(*starlark.Function)
+		if !ok {
+			return nil, fmt.Errorf("%s: %s is a %s: it must be a function", name, d.name, v.Type())
+		}
+		if f.NumParams() != d.params || f.HasVarargs() || f.HasKwargs() {
+			return nil, fmt.Errorf("%s: %s takes %d sequence(s) and nothing else", f.Position(), d.name, d.params)
+		}
+		*d.to = f
+	}
+	switch {
+	case s.filter == nil && s.cluster == nil && s.key == nil:
+		return nil, fmt.Errorf("%s: defines no filter(fitSeq), no cluster(a, b) and no key(fitSeq)", name)
+	case s.cluster != nil && s.key != nil:
+		return nil, fmt.Errorf("%s: defines both cluster and key: which of two sequences are alike is said once", name)
+	}
+	return s, nil
+}
+
+// Name is the name of its file.
+func (s *Star) Name() string { return s.name }
+
+// Printed are the first lines that the policy printed at the last level.
+func (s *Star) Printed() []string { return s.printed }
+
+// Prune asks the policy about a level.
+func (s *Star) Prune(level []sequence.Candidate, k *sequence.Known) (kept []sequence.Candidate, pruned []sequence.Pruned, err error) {
+	s.known, s.level, s.steps, s.printed = k, level, 0, nil
+	s.seen, s.frozen, s.reduced = map[string]*starlark.Set{}, map[*starlark.Set]bool{}, map[reducedFrom]*starlark.Set{}
+	defer func() { s.known, s.level, s.seen, s.frozen, s.reduced = nil, nil, nil, nil, nil }()
+	kept = level
+	if s.filter != nil {
+		kept = nil
+		for _, c := range level {
+			v, err := s.call(s.filter, s.seq(c.Faults))
+			if err != nil {
+				return nil, nil, err
+			}
+			keep, ok := v.(starlark.Bool)
+			if !ok {
+				return nil, nil, fmt.Errorf("%s: filter returned a %s for %s: it must return True or False", place(s.filter), v.Type(), c.IDs)
+			}
+			if keep {
+				kept = append(kept, c)
+			} else {
+				pruned = append(pruned, sequence.Pruned{Candidate: c, Policy: s.name, Why: "filter returns False"})
+			}
+		}
+	}
+	if s.cluster == nil && s.key == nil {
+		return kept, pruned, nil
+	}
+	classes, err := s.classes(kept)
+	if err != nil {
+		return nil, nil, err
+	}
+	kept, alike := sequence.Represent(s.name, classes, k)
+	return kept, append(pruned, alike...), nil
+}
+
+// classes sorts sequences into those that are alike. cluster is an equivalence relation
+// (§3.3.2), so that one of each class is compared.
+func (s *Star) classes(level []sequence.Candidate) ([][]sequence.Candidate, error) {
+	var out [][]sequence.Candidate
+	at := map[string]int{}
+	for _, c := range level {
+		i := -1
+		if s.key != nil {
+			v, err := s.call(s.key, s.seq(c.Faults))
+			if err != nil {
+				return nil, err
+			}
+			name := v.Type() + " " + v.String()
+			if n, ok := at[name]; ok {
+				i = n
+			} else {
+				at[name] = len(out)
+			}
+		} else {
+			for n := range out {
+				v, err := s.call(s.cluster, s.seq(out[n][0].Faults), s.seq(c.Faults))
+				if err != nil {
+					return nil, err
+				}
+				if v.Truth() {
+					i = n
+					break
+				}
+			}
+		}
+		if i < 0 {
+			out = append(out, []sequence.Candidate{c})
+		} else {
+			out[i] = append(out[i], c)
+		}
+	}
+	return out, nil
+}
+
+func place(f starlark.Callable) string {
+	if fn, ok := f.(*starlark.Function); ok {
+		return fn.Position().String()
+	}
+	return f.Name()
+}
+
+func (s *Star) thread() *starlark.Thread {
+	t := &starlark.Thread{
+		Name: s.name,
+		Print: func(t *starlark.Thread, msg string) {
+			if len(s.printed) < MaxPrinted {
+				s.printed = append(s.printed, fmt.Sprintf("%s: %s", t.CallFrame(1).Pos, msg))
+			}
+		},
+		Load: func(*starlark.Thread, string) (starlark.StringDict, error) {
+			return nil, errors.New("a policy loads no file: all of it is in one")
+		},
+	}
+	t.SetMaxExecutionSteps(MaxSteps)
+	return t
+}
+
+func (s *Star) call(f starlark.Callable, args ...starlark.Value) (starlark.Value, error) {
+	t := s.thread()
+	v, err := starlark.Call(t, f, args, nil)
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	if s.steps += t.ExecutionSteps(); s.steps > MaxLevelSteps {
+		return nil, fmt.Errorf("%s: a level of %d sequences took more than %d steps: make the policy cheaper, with key in place of cluster", place(f), len(s.level), MaxLevelSteps)
+	}
+	return v, nil
+}
+
+// explain puts the place in front of an error, and says what is refused on purpose.
+func (s *Star) explain(err error) error {
+	var run *starlark.EvalError
+	var names resolve.ErrorList
+	var syn syntax.Error
+	switch {
+	case errors.As(err, &run):
+		at := s.name
+		for _, f := range slices.Backward(run.CallStack) {
+			if f.Pos.Filename() == s.name && f.Pos.Line > 0 {
+				at = f.Pos.String()
+				break
+			}
+		}
+		msg := run.Msg
+		if strings.Contains(msg, "too many steps") {
+			msg = fmt.Sprintf("took more than %d steps: a policy must come to an end", MaxSteps)
+		}
+		return fmt.Errorf("%s: %s", at, msg)
+	case errors.As(err, &names) && len(names) > 0:
+		e := names[0]
+		msg := e.Msg
+		for _, chance := range []string{"random", "time", "rand"} {
+			if msg == "undefined: "+chance {
+				msg += ": a policy draws no chance and reads no clock: what is kept is a function of what runs have shown"
+			}
+		}
+		return fmt.Errorf("%s: %s", e.Pos, msg)
+	case errors.As(err, &syn):
+		return fmt.Errorf("%s: %s", syn.Pos, syn.Msg)
+	}
+	return fmt.Errorf("%s: %w", s.name, err)
+}
