@@ -339,3 +339,29 @@ func TestAllPoliciesSayWhatTheyDo(t *testing.T) {
 		named(t, "["+p.Name+"]")
 	}
 }
+
+// What the documentation shows is accepted, and prunes.
+func TestDocumentedPoliciesWork(t *testing.T) {
+	page, err := os.ReadFile("../../docs/policies.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := func(lang string) string {
+		_, rest, ok := strings.Cut(string(page), "```"+lang+"\n")
+		text, _, ok2 := strings.Cut(rest, "```")
+		if !ok || !ok2 {
+			t.Fatalf("no block of %s", lang)
+		}
+		return text
+	}
+	star := []byte(block("python"))
+	ps, err := prune.Read("p.yaml", []byte(block("yaml")), func(string) ([]byte, error) { return star, nil })
+	if err != nil || len(ps) != 5 {
+		t.Fatalf("%d policies: %v", len(ps), err)
+	}
+	brute, _, _ := search(t, 2, crashes)
+	runs, _, why := search(t, 2, crashes, ps[4])
+	if len(runs) == 0 || len(runs) >= len(brute) {
+		t.Errorf("%d runs of %d: %s", len(runs), len(brute), why)
+	}
+}

@@ -64,7 +64,8 @@ type Known struct {
 	ids    map[model.PointFault]model.FaultID
 	clean  []*ran // nil: without a result
 	all    []model.PointFault
-	normal map[model.FaultID]bool // what clean runs have
+	normal map[model.FaultID]bool   // what clean runs have
+	first  map[model.FaultID]uint64 // seed of the first of them
 	runs   map[string]*ran
 	played []model.PointFault // those that occurred in a run, as first met
 	isSet  map[model.FaultID]bool
@@ -85,7 +86,7 @@ type ran struct {
 func newKnown(cfg Config) *Known {
 	return &Known{
 		keys: cfg.identity(), kinds: cfg.Kinds, seed: cfg.Seed, clean: make([]*ran, max(0, cfg.Clean)),
-		ids: map[model.PointFault]model.FaultID{}, normal: map[model.FaultID]bool{}, runs: map[string]*ran{}, isSet: map[model.FaultID]bool{},
+		ids: map[model.PointFault]model.FaultID{}, normal: map[model.FaultID]bool{}, first: map[model.FaultID]uint64{}, runs: map[string]*ran{}, isSet: map[model.FaultID]bool{},
 		behaviour: map[string][]string{}, ordinary: map[string]map[string]bool{},
 	}
 }
@@ -132,7 +133,7 @@ func (k *Known) endClean() bool {
 		some = true
 		for _, f := range r.all {
 			if id := k.ID(f); !k.normal[id] {
-				k.normal[id] = true
+				k.normal[id], k.first[id] = true, r.seed
 				k.all = append(k.all, f)
 			}
 		}
@@ -146,12 +147,7 @@ func (k *Known) seedFor(c Candidate) uint64 {
 	if r := k.runs[c.Prefix().String()]; r != nil {
 		return r.seed
 	}
-	for _, r := range k.clean {
-		if r != nil && slices.ContainsFunc(r.all, func(f model.PointFault) bool { return k.ID(f) == c.IDs[0] }) {
-			return r.seed
-		}
-	}
-	return k.seed
+	return k.first[c.IDs[0]]
 }
 
 func (k *Known) addRun(c Candidate, p model.Profile, seed uint64) {

@@ -114,24 +114,28 @@ func TestPeriodicInSeries(t *testing.T) {
 	for _, at := range slices.Clone(twice) {
 		twice = append(twice, at+2*ms)
 	}
+	var bursts []time.Duration // of a workload
+	for at := 1700 * ms; at < 28500*ms; at += 1070 * ms {
+		for i := range 5 {
+			bursts = append(bursts, at+time.Duration(i)*ms)
+		}
+	}
 	for name, c := range map[string]struct {
 		at   []time.Duration
-		idle bool
+		idle time.Duration // before the workload and after it
 		want bool
 	}{
-		"a heartbeat":       {every(0, 30*s, s, 100*ms, rnd), true, true},
-		"bursts by a timer": {twice, true, true},
-		"a heartbeat, and no idle time to see it in":   {every(0, 30*s, s, 100*ms, rnd), false, false},
-		"a steady workload":                            {every(10*s, 20*s, 100*ms, 10*ms, rnd), true, false},
-		"at random all along":                          {poisson, true, false},
-		"at the start only":                            {every(0, 2*s, 200*ms, 10*ms, rnd), true, false},
-		"too seldom to tell":                           {[]time.Duration{0, 15 * s, 29 * s}, true, false},
-		"a heartbeat that a workload silences for 9 s": {slices.Concat(every(0, 10*s, s, 10*ms, rnd), every(19*s, 30*s, s, 10*ms, rnd)), true, false},
+		"a heartbeat":       {every(0, 30*s, s, 100*ms, rnd), 10 * s, true},
+		"bursts by a timer": {twice, 10 * s, true},
+		"a heartbeat, and no idle time to see it in":          {every(0, 30*s, s, 100*ms, rnd), 0, false},
+		"a workload in bursts, and idle time for one of them": {bursts, 1500 * ms, false},
+		"a steady workload":                            {every(10*s, 20*s, 100*ms, 10*ms, rnd), 10 * s, false},
+		"at random all along":                          {poisson, 10 * s, false},
+		"at the start only":                            {every(0, 2*s, 200*ms, 10*ms, rnd), 10 * s, false},
+		"too seldom to tell":                           {[]time.Duration{0, 15 * s, 29 * s}, 10 * s, false},
+		"a heartbeat that a workload silences for 9 s": {slices.Concat(every(0, 10*s, s, 10*ms, rnd), every(19*s, 30*s, s, 10*ms, rnd)), 10 * s, false},
 	} {
-		r := sequence.Clean{Start: 10 * s, Stop: 20 * s, Ended: 30 * s}
-		if !c.idle {
-			r.Start, r.Stop = 0, 30*s
-		}
+		r := sequence.Clean{Start: c.idle, Stop: 30*s - c.idle, Ended: 30 * s}
 		series(&r, "x", c.at...)
 		if got := len(sequence.Periodic([]sequence.Clean{r})) == 1; got != c.want {
 			t.Errorf("%s: periodic %v, want %v", name, got, c.want)

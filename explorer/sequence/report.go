@@ -40,6 +40,17 @@ type FaultStat struct {
 // Report tells what was run, kept and pruned, and why. It must not be changed.
 func (s *Search) Report() *Report { return &s.report }
 
+// Level lists the sequences that the policies kept of the last level.
+func (s *Search) Level() []Candidate {
+	var out []Candidate
+	for _, t := range s.level {
+		if len(t.c.IDs) > 0 {
+			out = append(out, t.c)
+		}
+	}
+	return out
+}
+
 // current is the level that is run.
 func (s *Search) current() *Level { return &s.report.Levels[len(s.report.Levels)-1] }
 

@@ -301,7 +301,7 @@ func (s *Search) nextLevel() {
 	s.known.depth = depth
 	s.report.Levels = append(s.report.Levels, Level{Depth: depth})
 	cands := s.extend()
-	s.current().Candidates = len(cands)
+	s.current().Candidates, s.level = len(cands), nil
 	for _, p := range s.cfg.Policies {
 		kept, pruned, err := p.Prune(cands, s.known)
 		if err != nil {
@@ -315,7 +315,6 @@ func (s *Search) nextLevel() {
 		cands = kept
 	}
 	s.current().Kept = len(cands)
-	s.level = s.level[:0]
 	for _, c := range cands {
 		s.level = append(s.level, &task{c: c, seed: s.known.seedFor(c)})
 	}

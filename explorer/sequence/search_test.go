@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"netsplit/explorer/sequence"
 	"netsplit/model"
@@ -18,8 +19,13 @@ type figure struct {
 	absent map[string]int    // how many of its runs a point stays away from
 }
 
+// letter is a point of n1; small ones are of n2.
 func letter(r rune) model.Point {
-	return model.Point{Side: model.SideSend, Node: "n1", Type: string(r), Nth: 1}
+	p := model.Point{Side: model.SideSend, Node: "n1", Type: strings.ToUpper(string(r)), Nth: 1}
+	if unicode.IsLower(r) {
+		p.Node = "n2"
+	}
+	return p
 }
 
 // search runs a figure to the end and lists the sequences of each run, in letters.
@@ -45,13 +51,17 @@ func (f figure) search(t *testing.T, cfg sequence.Config) (runs []string, s *seq
 		add(f.clean)
 		name := ""
 		for _, fault := range run.Faults {
-			name += fault.Type
-			if f.absent[fault.Type] > 0 {
-				f.absent[fault.Type]--
+			l := fault.Type
+			if fault.Node == "n2" {
+				l = strings.ToLower(l)
+			}
+			name += l
+			if f.absent[l] > 0 {
+				f.absent[l]--
 				break
 			}
 			res.Occurred++
-			add(f.after[fault.Type])
+			add(f.after[l])
 		}
 		runs = append(runs, name)
 		s.Step(sequence.Input{Kind: sequence.InputResult, Result: &res})
@@ -88,6 +98,29 @@ func TestPrioritisedOnFigure3a(t *testing.T) {
 		if l.Candidates != 6 || l.Kept != 3 || len(l.Pruned) != 3 || l.Pruned[0].Like == nil {
 			t.Errorf("seed %d: the report says %+v", seed, l)
 		}
+	}
+}
+
+// A recovery on another node is another recovery where a fault depends on it (PreFail
+// Figure 12b); where it does not, which node it is does not matter (FATE §4.3.2).
+func TestNodesMatterWhereFaultsDepend(t *testing.T) {
+	dependent := figure{clean: "AB", after: map[string]string{"A": "EX", "B": "eX"}}
+	runs, _, _ := dependent.search(t, two(sequence.Prioritised(nil)))
+	if want := []string{"", "A", "B", "AE", "AX", "Be", "BX"}; !slices.Equal(runs, want) {
+		t.Errorf("runs %v, want %v", runs, want)
+	}
+	// A and a bring about C on either node; each then still has the other's X or x.
+	symmetric := figure{clean: "AaXx", after: map[string]string{"A": "Cx", "a": "cX", "X": "", "x": ""}}
+	cfg := two(sequence.Prioritised(nil))
+	runs, _, _ = symmetric.search(t, cfg)
+	pairs := 0
+	for _, r := range runs {
+		if r == "Ax" || r == "aX" {
+			pairs++
+		}
+	}
+	if pairs != 1 {
+		t.Errorf("runs %v: want one of Ax and aX", runs)
 	}
 }
 

@@ -40,7 +40,7 @@ func (o Options) Identity() []model.PointKey {
 // whoever reads a record afterwards name them alike.
 type Tracker struct {
 	o     Options
-	keys  []model.PointKey // without nth
+	keys  []model.PointKey
 	after map[model.NodeID]string
 	seen  map[string]int
 	stage string
@@ -48,8 +48,7 @@ type Tracker struct {
 
 // NewTracker starts a run.
 func NewTracker(o Options) *Tracker {
-	keys := slices.DeleteFunc(slices.Clone(o.Identity()), func(k model.PointKey) bool { return k == model.KeyNth })
-	return &Tracker{o: o, keys: keys, after: map[model.NodeID]string{}, seen: map[string]int{}}
+	return &Tracker{o: o, keys: o.Identity(), after: map[model.NodeID]string{}, seen: map[string]int{}}
 }
 
 // Sends is the point at which a message leaves its sender. False: it is none.
@@ -83,7 +82,7 @@ func (t *Tracker) point(p model.Point) (model.Point, bool) {
 		return model.Point{}, false
 	}
 	p.After, p.Stage = t.after[p.Node], t.stage
-	id := p.Identity(t.keys)
+	id := p.Identity(t.keys) // nth is not known yet
 	t.seen[id] = min(t.seen[id]+1, model.PointMore)
 	p.Nth = t.seen[id]
 	return p, true

@@ -1,0 +1,255 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"netsplit/campaign/judge"
+	"netsplit/explorer/prune"
+	"netsplit/explorer/sequence"
+	"netsplit/internal/regular"
+	"netsplit/model"
+)
+
+func pointsCommand() *cobra.Command {
+	var runsDir string
+	var keys, faults []string
+	c := &cobra.Command{
+		Use:   "points TARGET|CAMPAIGN",
+		Short: "list the faults that recorded clean runs of a target have a point for",
+		Long: `Lists where the recorded clean runs could fail: each fault with its id, how many of the
+runs have its point, and the point. CAMPAIGN is an id below --runs-dir, or a directory; for a
+TARGET all its clean runs below --runs-dir are read. Nothing is run.`,
+		Args: exactArgs(1, "a target's name, or a campaign's id or directory"),
+		RunE: func(c *cobra.Command, args []string) error {
+			p, err := readProfiles(runsDir, args[0], keys)
+			if err != nil {
+				return err
+			}
+			kinds, err := kindsOf(faults)
+			if err != nil {
+				return err
+			}
+			return printPoints(c, p, kinds)
+		},
+	}
+	c.Flags().StringVar(&runsDir, "runs-dir", "runs", "where the records are")
+	c.Flags().StringSliceVar(&keys, "keys", nil, "what makes two points one, of "+joined(model.PointKeys())+" (default all)")
+	c.Flags().StringSliceVar(&faults, "fault", nil, "kinds of faults, of "+joined(model.PointFaultKinds())+" (default all)")
+	return c
+}
+
+func policyCommand() *cobra.Command {
+	c := &cobra.Command{Use: "policy", Short: "policies that prune sequences of faults"}
+	var runsDir, on string
+	var keys, faults []string
+	var seed uint64
+	try := &cobra.Command{
+		Use:   "try FILE",
+		Short: "show which single faults a policy keeps, on recorded clean runs",
+		Long: `Asks the policies of FILE which of the faults that the clean runs of --on have a point for
+would be run, and prints the others with the reason. FILE is one policy in Starlark (.star),
+or a list of named ones in YAML. Nothing is run, so sequences of two faults and more,
+which follow from runs with the first, are not shown.`,
+		Args: exactArgs(1, "a file of policies"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if on == "" {
+				return usage("%s needs --on: the campaign or target with the clean runs", c.CommandPath())
+			}
+			policies, err := readPolicies(args[0])
+			if err != nil {
+				return usage("%w", err)
+			}
+			p, err := readProfiles(runsDir, on, keys)
+			if err != nil {
+				return err
+			}
+			kinds, err := kindsOf(faults)
+			if err != nil {
+				return err
+			}
+			return tryPolicies(c, p, sequence.Config{Seed: seed, Depth: 1, Kinds: kinds, Keys: pointKeys(keys), Policies: policies})
+		},
+	}
+	try.Flags().StringVar(&runsDir, "runs-dir", "runs", "where the records are")
+	try.Flags().StringVar(&on, "on", "", "a campaign's id or directory, or a target's name")
+	try.Flags().StringSliceVar(&keys, "keys", nil, "what makes two points one (default all)")
+	try.Flags().StringSliceVar(&faults, "fault", nil, "kinds of faults (default all)")
+	try.Flags().Uint64Var(&seed, "seed", 1, "draws one sequence of each cluster")
+	list := &cobra.Command{
+		Use: "list", Short: "list the named policies", Args: exactArgs(0, "nothing"),
+		RunE: func(c *cobra.Command, args []string) error {
+			t := newTable(c.OutOrStdout(), "NAME", "TAKES", "WHAT IT DOES")
+			for _, p := range prune.All() {
+				takes := p.Takes
+				if takes == "" {
+					takes = "-"
+				}
+				t.row(p.Name, takes, p.Does)
+			}
+			return t.end()
+		},
+	}
+	c.AddCommand(try, list)
+	return c
+}
+
+func joined[T ~string](all []T) string {
+	out := make([]string, len(all))
+	for i, v := range all {
+		out[i] = string(v)
+	}
+	return strings.Join(out, ", ")
+}
+
+func pointKeys(keys []string) []model.PointKey {
+	var out []model.PointKey
+	for _, k := range keys {
+		out = append(out, model.PointKey(k))
+	}
+	return out
+}
+
+// readProfiles finds the records that a user means.
+func readProfiles(runsDir, what string, keys []string) (*judge.Profiles, error) {
+	for _, k := range keys {
+		if !slices.Contains(model.PointKeys(), model.PointKey(k)) {
+			return nil, usage("a point has no key %q: it has %s", k, joined(model.PointKeys()))
+		}
+	}
+	for _, dir := range []string{what, filepath.Join(runsDir, what)} {
+		if s, err := os.Stat(dir); err == nil && s.IsDir() {
+			return judge.CleanProfiles([]string{dir}, pointKeys(keys))
+		}
+	}
+	dirs, err := judge.CampaignsOf(runsDir, what)
+	if err != nil {
+		return nil, err
+	}
+	if len(dirs) == 0 {
+		return nil, usage("%q is no campaign below %s, no directory, and no target with a recorded run there (see --runs-dir)", what, runsDir)
+	}
+	return judge.CleanProfiles(dirs, pointKeys(keys))
+}
+
+// kindsOf are the kinds of faults that a user names, at all points that can have them.
+func kindsOf(faults []string) ([]sequence.FaultAt, error) {
+	if len(faults) == 0 {
+		return sequence.AllKinds(), nil
+	}
+	var out []sequence.FaultAt
+	for _, f := range faults {
+		before := len(out)
+		for _, k := range sequence.AllKinds() {
+			if string(k.Kind) == f {
+				out = append(out, k)
+			}
+		}
+		if len(out) == before {
+			return nil, usage("no kind of fault %q: there are %s", f, joined(model.PointFaultKinds()))
+		}
+	}
+	return out, nil
+}
+
+func readPolicies(path string) ([]sequence.Policy, error) {
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return prune.Read(path, src, func(name string) ([]byte, error) {
+		return regular.Read(filepath.Dir(path), name)
+	})
+}
+
+// explore hands clean profiles to a search that makes no run, and returns it with why it
+// ended.
+func explore(p *judge.Profiles, cfg sequence.Config) (*sequence.Search, string) {
+	cfg.Clean = len(p.Profiles)
+	s := sequence.New(cfg)
+	for i, run := range s.Step(sequence.Input{Kind: sequence.InputAsk, Slots: cfg.Clean}).Runs {
+		s.Step(sequence.Input{Kind: sequence.InputResult, Result: &sequence.Result{Run: run.ID, Profile: p.Profiles[i], Verdict: model.VerdictPass}})
+	}
+	return s, s.Step(sequence.Input{Kind: sequence.InputAsk, Slots: 1}).Why
+}
+
+// counted says how many of the profiles have each point, by its identity.
+func counted(p *judge.Profiles) map[string]int {
+	out, keys := map[string]int{}, p.Options.Identity()
+	for _, prof := range p.Profiles {
+		once := map[string]bool{}
+		for _, s := range prof.Points {
+			if id := s.Identity(keys); !once[id] {
+				once[id] = true
+				out[id]++
+			}
+		}
+	}
+	return out
+}
+
+func printPoints(c *cobra.Command, p *judge.Profiles, kinds []sequence.FaultAt) error {
+	s, why := explore(p, sequence.Config{Depth: 1, Kinds: kinds, Keys: p.Options.Keys})
+	level, in := s.Level(), counted(p)
+	t := newTable(c.OutOrStdout(), "ID", "RUNS", "FAULT")
+	for _, f := range level {
+		t.row(f.IDs, fmt.Sprintf("%d/%d", in[f.Last().Identity(p.Options.Identity())], len(p.Runs)), f.Last())
+	}
+	if err := t.end(); err != nil {
+		return err
+	}
+	sayProfiles(c, p)
+	if len(level) == 0 {
+		fmt.Fprintln(c.OutOrStdout(), why)
+	}
+	return nil
+}
+
+func sayProfiles(c *cobra.Command, p *judge.Profiles) {
+	out := c.OutOrStdout()
+	fmt.Fprintf(out, "%s: read from %d clean runs; no record has file operations\n", p.Target, len(p.Runs))
+	for _, q := range p.Periodic {
+		fmt.Fprintf(out, "periodic, no point: %s, every %v\n", model.OneLine(q.Type), q.Every)
+	}
+	for _, lack := range p.Torn {
+		fmt.Fprintln(out, "torn:", model.OneLine(lack))
+	}
+}
+
+func tryPolicies(c *cobra.Command, p *judge.Profiles, cfg sequence.Config) error {
+	s, _ := explore(p, cfg)
+	rep, out := s.Report(), c.OutOrStdout()
+	for _, pol := range cfg.Policies {
+		if star, ok := pol.(*prune.Star); ok {
+			for _, line := range star.Printed() {
+				fmt.Fprintln(c.ErrOrStderr(), model.OneLine(line))
+			}
+		}
+	}
+	if rep.Err != nil {
+		return usage("%w", rep.Err)
+	}
+	level := s.Level()
+	t := newTable(out, "", "ID", "FAULT", "WHY")
+	for _, k := range level {
+		t.row("run", k.IDs, k.Last(), "")
+	}
+	for _, q := range rep.Levels[0].Pruned {
+		why := q.Policy + ": " + q.Why
+		if q.Like != nil {
+			why += ", run instead: " + q.Like.String()
+		}
+		t.row("-", q.IDs, q.Last(), why)
+	}
+	if err := t.end(); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%d of %d single faults would be run\n", len(level), rep.Levels[0].Candidates)
+	sayProfiles(c, p)
+	return nil
+}
