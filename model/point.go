@@ -109,12 +109,16 @@ func (p Point) Identity(keys []PointKey) string {
 
 // String is the point on one line: send n2>n1 "hdfs ack" :50010 after "hdfs packet", number 1.
 func (p Point) String() string {
-	s := string(p.Side) + " " + string(p.Node)
+	from, to := p.Node, p.Peer
+	if p.Side == SideReceive {
+		from, to = p.Peer, p.Node
+	}
+	s := string(p.Side)
 	switch {
-	case p.Side == SideReceive && p.Peer != "":
-		s = string(p.Side) + " " + string(p.Peer) + ">" + string(p.Node)
-	case p.Peer != "":
-		s += ">" + string(p.Peer)
+	case p.Node != "" && p.Peer != "":
+		s += " " + string(from) + ">" + string(to)
+	case p.Node != "" || p.Peer != "":
+		s += " " + string(p.Node) + string(p.Peer)
 	}
 	s += fmt.Sprintf(" %q", p.Type)
 	if p.Port != 0 {
@@ -126,7 +130,10 @@ func (p Point) String() string {
 	if p.Stage != "" {
 		s += " in " + p.Stage
 	}
-	return s + ", number " + p.Value(KeyNth)
+	if p.Nth > 0 {
+		s += ", number " + p.Value(KeyNth)
+	}
+	return s
 }
 
 // PointFaultKind is what fails at a point.

@@ -71,6 +71,7 @@ func TestPointOnOneLine(t *testing.T) {
 		`send n2>n1 "hdfs ack" :50010 after "hdfs packet", number 1`: p,
 		`receive n1>n2 "hdfs ack" in setup, number more`:             {Side: SideReceive, Node: "n2", Peer: "n1", Type: "hdfs ack", Stage: "setup", Nth: 3},
 		`file n2 "rename blk_*", number 1`:                           {Side: SideFile, Node: "n2", Type: "rename blk_*", Nth: 1},
+		`send "hdfs ack"`:                                            {Side: SideSend, Type: "hdfs ack"},
 	} {
 		if got := p.String(); got != want {
 			t.Errorf("%s, want %s", got, want)

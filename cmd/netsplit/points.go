@@ -167,15 +167,18 @@ func readPolicies(path string) ([]sequence.Policy, error) {
 	})
 }
 
-// explore hands clean profiles to a search that makes no run, and returns it with why it
-// ended.
-func explore(p *judge.Profiles, cfg sequence.Config) (*sequence.Search, string) {
+// explore hands clean profiles to a search that makes no run.
+func explore(p *judge.Profiles, cfg sequence.Config) (*sequence.Search, error) {
 	cfg.Clean = len(p.Profiles)
+	if err := cfg.Validate(); err != nil {
+		return nil, usage("%w", err)
+	}
 	s := sequence.New(cfg)
 	for i, run := range s.Step(sequence.Input{Kind: sequence.InputAsk, Slots: cfg.Clean}).Runs {
 		s.Step(sequence.Input{Kind: sequence.InputResult, Result: &sequence.Result{Run: run.ID, Profile: p.Profiles[i], Verdict: model.VerdictPass}})
 	}
-	return s, s.Step(sequence.Input{Kind: sequence.InputAsk, Slots: 1}).Why
+	s.Step(sequence.Input{Kind: sequence.InputAsk, Slots: 1})
+	return s, nil
 }
 
 // counted says how many of the profiles have each point, by its identity.
@@ -194,7 +197,10 @@ func counted(p *judge.Profiles) map[string]int {
 }
 
 func printPoints(c *cobra.Command, p *judge.Profiles, kinds []sequence.FaultAt) error {
-	s, why := explore(p, sequence.Config{Depth: 1, Kinds: kinds, Keys: p.Options.Keys})
+	s, err := explore(p, sequence.Config{Depth: 1, Kinds: kinds, Keys: p.Options.Keys})
+	if err != nil {
+		return err
+	}
 	level, in := s.Level(), counted(p)
 	t := newTable(c.OutOrStdout(), "ID", "RUNS", "FAULT")
 	for _, f := range level {
@@ -205,7 +211,7 @@ func printPoints(c *cobra.Command, p *judge.Profiles, kinds []sequence.FaultAt) 
 	}
 	sayProfiles(c, p)
 	if len(level) == 0 {
-		fmt.Fprintln(c.OutOrStdout(), why)
+		fmt.Fprintln(c.OutOrStdout(), "no point of a node was seen while a workload ran")
 	}
 	return nil
 }
@@ -222,7 +228,10 @@ func sayProfiles(c *cobra.Command, p *judge.Profiles) {
 }
 
 func tryPolicies(c *cobra.Command, p *judge.Profiles, cfg sequence.Config) error {
-	s, _ := explore(p, cfg)
+	s, err := explore(p, cfg)
+	if err != nil {
+		return err
+	}
 	rep, out := s.Report(), c.OutOrStdout()
 	for _, pol := range cfg.Policies {
 		if star, ok := pol.(*prune.Star); ok {

@@ -121,6 +121,7 @@ func TestPointsAndPoliciesRefuse(t *testing.T) {
 	for args, want := range map[string]string{
 		"points nobody":                      "is no campaign below",
 		"points pair --keys stack":           `no key "stack"`,
+		"points pair --keys type":            "lack side or type",
 		"points pair --fault fire":           `no kind of fault "fire"`,
 		"policy try " + file:                 "needs --on",
 		"policy try " + file + " --on pair":  "p.yaml:2: no policy has the name",

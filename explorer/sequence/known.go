@@ -61,11 +61,12 @@ func FaultsAt(kinds []FaultAt, p model.Point) []model.PointFault {
 type Known struct {
 	keys   []model.PointKey
 	kinds  []FaultAt
+	points *points
 	ids    map[model.PointFault]model.FaultID
 	clean  []*ran // nil: without a result
-	all    []model.PointFault
-	normal map[model.FaultID]bool   // what clean runs have
-	first  map[model.FaultID]uint64 // seed of the first of them
+	normal []int  // points that clean runs have, as first met
+	isNorm map[int]bool
+	ofNorm map[model.FaultID]uint64 // faults at them: seed of the first run
 	runs   map[string]*ran
 	played []model.PointFault // those that occurred in a run, as first met
 	isSet  map[model.FaultID]bool
@@ -76,17 +77,17 @@ type Known struct {
 	ordinary  map[string]map[string]bool
 }
 
-// ran is a sequence that was run and whose faults all occurred.
+// ran is a run all of whose faults occurred: its points, all of them and those after its
+// last fault, as first met.
 type ran struct {
-	profile    model.Profile
 	seed       uint64
-	all, after []model.PointFault
+	all, after []int
 }
 
 func newKnown(cfg Config) *Known {
 	return &Known{
-		keys: cfg.identity(), kinds: cfg.Kinds, seed: cfg.Seed, clean: make([]*ran, max(0, cfg.Clean)),
-		ids: map[model.PointFault]model.FaultID{}, normal: map[model.FaultID]bool{}, first: map[model.FaultID]uint64{}, runs: map[string]*ran{}, isSet: map[model.FaultID]bool{},
+		keys: cfg.identity(), kinds: cfg.Kinds, points: newPoints(cfg.identity()), seed: cfg.Seed, clean: make([]*ran, max(0, cfg.Clean)),
+		ids: map[model.PointFault]model.FaultID{}, isNorm: map[int]bool{}, ofNorm: map[model.FaultID]uint64{}, runs: map[string]*ran{}, isSet: map[model.FaultID]bool{},
 		behaviour: map[string][]string{}, ordinary: map[string]map[string]bool{},
 	}
 }
@@ -101,26 +102,8 @@ func (k *Known) ID(f model.PointFault) model.FaultID {
 	return id
 }
 
-// faultsOf lists the faults that a run could have had from a step on, as first met.
-func (k *Known) faultsOf(p model.Profile, step int) []model.PointFault {
-	var out []model.PointFault
-	seen := map[model.FaultID]bool{}
-	for _, s := range p.Points {
-		if s.Step < step {
-			continue
-		}
-		for _, f := range FaultsAt(k.kinds, s.Point) {
-			if id := k.ID(f); !seen[id] {
-				seen[id] = true
-				out = append(out, f)
-			}
-		}
-	}
-	return out
-}
-
 func (k *Known) addClean(place int, p model.Profile, seed uint64) {
-	k.clean[place] = &ran{profile: p, seed: seed, all: k.faultsOf(p, 0)}
+	k.clean[place] = &ran{seed: seed, all: k.points.of(p, 0)}
 }
 
 // endClean says that no more clean runs follow; false: none has a profile.
@@ -131,10 +114,14 @@ func (k *Known) endClean() bool {
 			continue
 		}
 		some = true
-		for _, f := range r.all {
-			if id := k.ID(f); !k.normal[id] {
-				k.normal[id], k.first[id] = true, r.seed
-				k.all = append(k.all, f)
+		for _, i := range r.all {
+			if k.isNorm[i] {
+				continue
+			}
+			k.isNorm[i] = true
+			k.normal = append(k.normal, i)
+			for _, f := range FaultsAt(k.kinds, k.points.at(i)) {
+				k.ofNorm[k.ID(f)] = r.seed
 			}
 		}
 	}
@@ -147,11 +134,11 @@ func (k *Known) seedFor(c Candidate) uint64 {
 	if r := k.runs[c.Prefix().String()]; r != nil {
 		return r.seed
 	}
-	return k.first[c.IDs[0]]
+	return k.ofNorm[c.IDs[0]]
 }
 
 func (k *Known) addRun(c Candidate, p model.Profile, seed uint64) {
-	k.runs[c.IDs.String()] = &ran{profile: p, seed: seed, all: k.faultsOf(p, 0), after: k.faultsOf(p, len(c.IDs))}
+	k.runs[c.IDs.String()] = &ran{seed: seed, all: k.points.of(p, 0), after: k.points.of(p, len(c.IDs))}
 	for i, id := range c.IDs {
 		if !k.isSet[id] {
 			k.isSet[id] = true
@@ -160,37 +147,49 @@ func (k *Known) addRun(c Candidate, p model.Profile, seed uint64) {
 	}
 }
 
+// faults lists the faults that points can have.
+func (k *Known) faults(at []int) []model.PointFault {
+	var out []model.PointFault
+	for _, i := range at {
+		out = append(out, FaultsAt(k.kinds, k.points.at(i))...)
+	}
+	return out
+}
+
 // Keys are what makes two points one.
 func (k *Known) Keys() []model.PointKey { return k.keys }
 
 // Independent says that a fault's point is in some clean profile: it needs no other
 // fault to come (FATE §4.3.2). Otherwise it depends on those before it (§4.3.1).
-func (k *Known) Independent(id model.FaultID) bool { return k.normal[id] }
+func (k *Known) Independent(id model.FaultID) bool {
+	_, ok := k.ofNorm[id]
+	return ok
+}
 
 // All lists the faults that could have occurred in the run of a sequence, as first met;
 // for an empty one, in any clean run (allFits, PreFail §3.2).
 func (k *Known) All(s model.Sequence) ([]model.PointFault, error) {
 	if len(s) == 0 {
-		return k.all, nil
+		return k.faults(k.normal), nil
 	}
 	r, err := k.of(s)
 	if err != nil {
 		return nil, err
 	}
-	return r.all, nil
+	return k.faults(r.all), nil
 }
 
 // After lists those of All that could have occurred after the sequence's last fault
 // (postInjectionFits, PreFail §3.2).
 func (k *Known) After(s model.Sequence) ([]model.PointFault, error) {
 	if len(s) == 0 {
-		return k.all, nil
+		return k.faults(k.normal), nil
 	}
 	r, err := k.of(s)
 	if err != nil {
 		return nil, err
 	}
-	return r.after, nil
+	return k.faults(r.after), nil
 }
 
 func (k *Known) of(s model.Sequence) (*ran, error) {
@@ -201,7 +200,8 @@ func (k *Known) of(s model.Sequence) (*ran, error) {
 }
 
 // Recovery is what a sequence brings about: the points that its run had after the last
-// fault and that no clean run had, all read by these keys alone, sorted (FATE §4.3.1:
+// fault and that no clean run had, all read by those of these keys that are the identity
+// of points, sorted (FATE §4.3.1:
 // the subsequent failure ids; PreFail Figure 11). The record goes on until the target is
 // stable again. False: it was not run, or its faults did not all occur.
 func (k *Known) Recovery(s model.Sequence, by []model.PointKey) ([]string, bool) {
@@ -215,21 +215,13 @@ func (k *Known) Recovery(s model.Sequence, by []model.PointKey) ([]string, bool)
 	}
 	if k.ordinary[keys] == nil {
 		k.ordinary[keys] = map[string]bool{}
-		for _, c := range k.clean {
-			if c == nil {
-				continue
-			}
-			for _, p := range c.profile.Points {
-				k.ordinary[keys][p.Identity(by)] = true
-			}
+		for _, i := range k.normal {
+			k.ordinary[keys][k.points.at(i).Identity(by)] = true
 		}
 	}
 	var out []string
-	for _, p := range r.profile.Points {
-		if p.Step < len(s) {
-			continue
-		}
-		if id := p.Identity(by); !k.ordinary[keys][id] {
+	for _, i := range r.after {
+		if id := k.points.at(i).Identity(by); !k.ordinary[keys][id] {
 			out = append(out, id)
 		}
 	}

@@ -25,7 +25,8 @@ type Config struct {
 	Retries int `json:"retries"`
 	// Kinds say what may fail where.
 	Kinds []FaultAt `json:"kinds"`
-	// Keys are the identity of points; nil: all.
+	// Keys are the identity of points, side and type among them; nil: all. Where node is
+	// none, a fault is at whichever node has the point.
 	Keys []model.PointKey `json:"keys,omitempty"`
 	// Policies prune each level, one after the other (PreFail §3.4). None: brute force
 	// (FATE §4.2.2).
@@ -45,6 +46,9 @@ func (c Config) Validate() error {
 		return fmt.Errorf("sequence: runs %d and retries %d must not be negative", c.Runs, c.Retries)
 	case len(c.Kinds) == 0:
 		return fmt.Errorf("sequence: no kind of fault is allowed")
+	}
+	if !identifies(c.identity()) {
+		return fmt.Errorf("sequence: the keys %v lack side or type: nobody can tell what fails at a point", c.Keys)
 	}
 	for _, k := range c.Keys {
 		if !slices.Contains(model.PointKeys(), k) {

@@ -178,6 +178,19 @@ func TestSeedsOfAttempts(t *testing.T) {
 	}
 }
 
+// Without node among the keys, what two nodes do is one point, of no node.
+func TestKeysMakePointsOne(t *testing.T) {
+	cfg := two()
+	cfg.Depth, cfg.Keys = 1, []model.PointKey{model.KeySide, model.KeyType}
+	runs, s, _ := figure{clean: "AaB"}.search(t, cfg)
+	if want := []string{"", "A", "B"}; !slices.Equal(runs, want) {
+		t.Errorf("runs %v, want %v", runs, want)
+	}
+	if f := s.Level()[0].Last(); f.Node != "" || f.Nth != 0 {
+		t.Errorf("%s has more than its identity", f)
+	}
+}
+
 func TestLostRunsAreMadeAgain(t *testing.T) {
 	s := sequence.New(sequence.Config{Clean: 1, Depth: 1, Runs: 10, Retries: 1, Kinds: crashes[:1]})
 	for range 2 {
@@ -213,7 +226,8 @@ func TestConfigIsChecked(t *testing.T) {
 		"depth 0":                func(c *sequence.Config) { c.Depth = 0 },
 		"must not be negative":   func(c *sequence.Config) { c.Retries = -1 },
 		"no kind of fault":       func(c *sequence.Config) { c.Kinds = nil },
-		`no key "stack"`:         func(c *sequence.Config) { c.Keys = []model.PointKey{"stack"} },
+		`no key "stack"`:         func(c *sequence.Config) { c.Keys = []model.PointKey{"side", "type", "stack"} },
+		"lack side or type":      func(c *sequence.Config) { c.Keys = []model.PointKey{"type"} },
 		"cannot be at the side": func(c *sequence.Config) {
 			c.Kinds = []sequence.FaultAt{{Kind: model.PointCorrupt, Side: model.SideSend}}
 		},
