@@ -24,7 +24,7 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build bin/netsplit and the helper programs of the targets
-	$(GO) build -ldflags "-X main.version=$$(scripts/version.sh)" -o bin/ ./cmd/netsplit ./e2e/targets/gossip
+	$(GO) build -ldflags "-X main.version=$$(scripts/version.sh)" -o bin/ ./cmd/netsplit ./e2e/targets/gossip ./e2e/targets/pipeline
 	@set -e; cd deploy/clients; for d in $$(ls -d */ | grep -v workload); do $(GO) build -o ../../bin/$${d%/}-client ./$$d; done
 
 .PHONY: setup setup-java setup-test setup-bench

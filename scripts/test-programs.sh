@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 go=${GO:-go}
 
-$go build -buildvcs=false -o "$1/" ./cmd/netsplit ./e2e/targets/gossip ./e2e/targets/lines
+$go build -buildvcs=false -o "$1/" ./cmd/netsplit ./e2e/targets/gossip ./e2e/targets/lines ./e2e/targets/pipeline
 for client in redis-sentinel zookeeper; do
   $go build -C deploy/clients -buildvcs=false -o "$1/$client-client" "./$client"
 done
