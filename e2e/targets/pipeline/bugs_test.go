@@ -9,27 +9,27 @@ import (
 )
 
 // a says whether a message has a type.
-func a(typ string) func(line) bool { return func(l line) bool { return l.Type == typ } }
+func a(typ string) func(transit) bool { return func(m transit) bool { return m.Type == typ } }
 
-func lose(*cluster, line) bool { return false }
+func lose(*cluster, transit) bool { return false }
 
 // crashSender kills the sender of a message that has left.
-func crashSender(c *cluster, l line) bool {
-	c.crash(l.from)
+func crashSender(c *cluster, m transit) bool {
+	c.crash(m.from)
 	return true
 }
 
 // crashReceiver kills who a message is for, before it arrives.
-func crashReceiver(c *cluster, l line) bool {
-	c.crash(l.to)
+func crashReceiver(c *cluster, m transit) bool {
+	c.crash(m.to)
 	return false
 }
 
 // place puts a special file where the receiver of a message has a replica, or will
 // have it.
-func place(suffix, special string) func(*cluster, line) bool {
-	return func(c *cluster, l line) bool {
-		name := filepath.Join(c.dirs[l.to], strings.Replace(l.Replica.String(), "@", "_", 1)+suffix)
+func place(suffix, special string) func(*cluster, transit) bool {
+	return func(c *cluster, m transit) bool {
+		name := filepath.Join(c.dirs[m.to], strings.Replace(m.Replica.String(), "@", "_", 1)+suffix)
 		if err := os.RemoveAll(name); err != nil {
 			c.t.Error(err)
 		}
@@ -41,8 +41,8 @@ func place(suffix, special string) func(*cluster, line) bool {
 }
 
 var (
-	packetToN4 = func(l line) bool { return l.Type == "packet" && l.to == "n4" }
-	setupOfN3  = func(l line) bool { return l.Type == "setup" && l.to == "n3" }
+	packetToN4 = func(m transit) bool { return m.Type == "packet" && m.to == "n4" }
+	setupOfN3  = func(m transit) bool { return m.Type == "setup" && m.to == "n3" }
 	writeFails = place(".tmp", "/dev/full")  // ENOSPC
 	readFails  = place("", "/proc/self/mem") // EIO
 )

@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 
 var dataNodes = []string{"n2", "n3", "n4", "n5"}
 
-// line is a message on its way between two hosts of a test.
-type line struct {
+// transit is a message on its way between two hosts of a test.
+type transit struct {
 	from, to string
 	message
 }
@@ -41,8 +41,8 @@ type line struct {
 // step is a fault: it hits the first message that matches after the step before it
 // was played. It says whether the message passes.
 type step struct {
-	when func(line) bool
-	do   func(*cluster, line) (pass bool)
+	when func(transit) bool
+	do   func(*cluster, transit) (pass bool)
 }
 
 // cluster is a name node n1 and data nodes n2 to n5, with a relay for each pair of
@@ -198,21 +198,21 @@ func reset(c net.Conn) {
 	c.Close()
 }
 
-// pump carries lines from a to b. A lost one resets the connection.
+// pump carries messages from a to b. A lost one resets the connection.
 func (c *cluster) pump(from, to string, a, b net.Conn) {
 	defer reset(a)
 	defer b.Close()
-	in := bufio.NewReader(a)
+	in := json.NewDecoder(a)
 	for {
-		text, err := in.ReadBytes('\n')
-		if err != nil {
+		var text json.RawMessage
+		if err := in.Decode(&text); err != nil {
 			return
 		}
-		l := line{from: from, to: to}
-		if err := json.Unmarshal(text, &l.message); err != nil {
+		m := transit{from: from, to: to}
+		if err := json.Unmarshal(text, &m.message); err != nil {
 			c.t.Errorf("%s to %s: %q: %v", from, to, text, err)
 		}
-		if !c.pass(l) {
+		if !c.pass(m) {
 			reset(b)
 			return
 		}
@@ -223,15 +223,15 @@ func (c *cluster) pump(from, to string, a, b net.Conn) {
 }
 
 // pass plays the next step if the message is what it waits for.
-func (c *cluster) pass(l line) bool {
+func (c *cluster) pass(m transit) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.next == len(c.steps) || !c.steps[c.next].when(l) {
+	if c.next == len(c.steps) || !c.steps[c.next].when(m) {
 		return true
 	}
-	fmt.Fprintf(&c.log, "step %d at %s from %s to %s\n", c.next+1, l.Type, l.from, l.to)
+	fmt.Fprintf(&c.log, "step %d at %s from %s to %s\n", c.next+1, m.Type, m.from, m.to)
 	c.next++
-	return c.steps[c.next-1].do(c, l)
+	return c.steps[c.next-1].do(c, m)
 }
 
 // played waits until this many steps were played.

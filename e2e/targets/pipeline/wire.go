@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,8 +43,9 @@ type held struct {
 	Length  int     `json:"length"`
 }
 
-// message is one line on the wire, a JSON object. The answer to a request of type
-// X has type X-ok or X-error, but for heartbeat: its answer may be an order.
+// message is a JSON object; on the wire there is nothing between two of them. The
+// answer to a request of type X has type X-ok or X-error, but for heartbeat: its
+// answer may be an order.
 type message struct {
 	Type     string   `json:"type"`
 	From     string   `json:"from,omitempty"`     // data node that says it
@@ -86,20 +86,13 @@ func asRefusal(err error) *message {
 	return nil
 }
 
-// maxLine bounds a line: a block with what stands around it.
-const maxLine = 2 << 20
-
 // link is a connection on which requests are answered in order.
 type link struct {
 	conn net.Conn
-	in   *bufio.Scanner
+	in   *json.Decoder
 }
 
-func newLink(c net.Conn) *link {
-	in := bufio.NewScanner(c)
-	in.Buffer(nil, maxLine)
-	return &link{c, in}
-}
+func newLink(c net.Conn) *link { return &link{c, json.NewDecoder(c)} }
 
 func dial(ctx context.Context, addr string, limit time.Duration) (*link, error) {
 	d := net.Dialer{Timeout: limit}
@@ -117,22 +110,13 @@ func (l *link) send(m message) error {
 	if err != nil {
 		return err
 	}
-	_, err = l.conn.Write(append(b, '\n'))
+	_, err = l.conn.Write(b)
 	return err
 }
 
-func (l *link) receive() (message, error) {
-	var m message
-	if !l.in.Scan() {
-		if err := l.in.Err(); err != nil {
-			return m, err
-		}
-		return m, errors.New("the connection was closed")
-	}
-	if err := json.Unmarshal(l.in.Bytes(), &m); err != nil {
-		return m, fmt.Errorf("message %.80q: %w", l.in.Bytes(), err)
-	}
-	return m, nil
+func (l *link) receive() (m message, err error) {
+	err = l.in.Decode(&m)
+	return m, err
 }
 
 // answer receives an answer; one of type X-error is a refusal.
