@@ -53,11 +53,12 @@ type cluster struct {
 	args map[string][]string // further flags, by host; "" for all
 	dirs map[string]string
 
-	mu    sync.Mutex // guards what follows; held while a step is played
-	steps []step
-	next  int // step
-	nodes map[string]*node
-	log   bytes.Buffer
+	mu         sync.Mutex // guards what follows
+	steps      []step
+	next       int            // step
+	registered map[string]int // how often, by data node
+	nodes      map[string]*node
+	log        bytes.Buffer
 
 	relays map[[2]string]string // address at which the first host reaches the second
 }
@@ -70,11 +71,11 @@ type node struct {
 
 // settings let nothing expire but orders to copy: every failure shows at once, on
 // a slow machine too.
-var settings = []string{"-hop", "60s", "-beat", "50ms", "-dead", "60s", "-lease", "60s", "-copying", "500ms", "-patience", "60s", "-for", "60s"}
+var settings = []string{"-hop", "60s", "-beat", "50ms", "-dead", "60s", "-lease", "60s", "-delay", "1ms", "-copying", "500ms", "-patience", "60s", "-for", "60s"}
 
 func start(t *testing.T, bug string, args map[string][]string, steps ...step) *cluster {
 	c := &cluster{t: t, bug: bug, args: args, dirs: map[string]string{}, steps: steps,
-		nodes: map[string]*node{}, relays: map[[2]string]string{}}
+		registered: map[string]int{}, nodes: map[string]*node{}, relays: map[[2]string]string{}}
 	all := append([]string{"n1"}, dataNodes...)
 	for _, to := range all {
 		c.dirs[to] = t.TempDir()
@@ -145,11 +146,20 @@ func (c *cluster) kill(name string) {
 	_, _ = n.cmd.Process.Wait()
 }
 
-// crash kills a node and starts it again. The caller holds mu.
+// crash kills a node, starts it again, and returns when it takes part again.
 func (c *cluster) crash(name string) {
+	c.mu.Lock()
 	fmt.Fprintln(&c.log, name, "is killed")
 	c.kill(name)
+	before := c.registered[name]
 	c.start(name)
+	c.mu.Unlock()
+	c.address(name)
+	for again := name == "n1"; !again && c.t.Context().Err() == nil; time.Sleep(time.Millisecond) {
+		c.mu.Lock()
+		again = c.registered[name] > before
+		c.mu.Unlock()
+	}
 }
 
 // address is where a node serves, once it does.
@@ -222,16 +232,23 @@ func (c *cluster) pump(from, to string, a, b net.Conn) {
 	}
 }
 
-// pass plays the next step if the message is what it waits for.
+// pass plays the next step if the message is what it waits for. Other messages go
+// on meanwhile.
 func (c *cluster) pass(m transit) bool {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.next == len(c.steps) || !c.steps[c.next].when(m) {
+	if m.Type == "register-ok" {
+		c.registered[m.to]++
+	}
+	plays := c.next < len(c.steps) && c.steps[c.next].when(m)
+	if !plays {
+		c.mu.Unlock()
 		return true
 	}
 	fmt.Fprintf(&c.log, "step %d at %s from %s to %s\n", c.next+1, m.Type, m.from, m.to)
+	do := c.steps[c.next].do
 	c.next++
-	return c.steps[c.next-1].do(c, m)
+	c.mu.Unlock()
+	return do(c, m)
 }
 
 // played waits until this many steps were played.

@@ -56,6 +56,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, log io.Writer) e
 		beat     = f.Duration("beat", 100*time.Millisecond, "time between two heartbeats")
 		dead     = f.Duration("dead", 500*time.Millisecond, "time without a heartbeat after which a data node is dead")
 		lease    = f.Duration("lease", 800*time.Millisecond, "time without a request after which a writer is dead")
+		delay    = f.Duration("delay", 600*time.Millisecond, "time from a block's completion to the first order to copy it; longer than -dead")
 		copying  = f.Duration("copying", 450*time.Millisecond, "time after which an order to copy is given to another")
 		patience = f.Duration("patience", 3*time.Second, "how long to try to write a block")
 		length   = f.Duration("for", 1500*time.Millisecond, "length of the workload; it ends with standard input, too")
@@ -70,7 +71,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, log io.Writer) e
 	if !slices.Contains(bugs, *bug) {
 		return fmt.Errorf("-bug %q is none of %s", *bug, strings.Join(bugs, ", "))
 	}
-	if *least < 1 || *replicas < *least || *blocks < 1 || *packets < 1 || min(*hop, *beat, *dead, *lease, *copying, *patience, *length) <= 0 {
+	if *least < 1 || *replicas < *least || *blocks < 1 || *packets < 1 || min(*hop, *beat, *dead, *lease, *delay, *copying, *patience, *length) <= 0 {
 		return errors.New("numbers and times must be positive, and -least at most -replicas")
 	}
 	var all map[string]string
@@ -85,7 +86,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, log io.Writer) e
 	}
 	switch *role {
 	case "name":
-		l := limits{replicas: *replicas, least: *least, dead: *dead, lease: *lease, copying: *copying, quiet: 3 * *beat}
+		l := limits{replicas: *replicas, least: *least, dead: *dead, lease: *lease, delay: *delay, copying: *copying, quiet: 3 * *beat}
 		n, err := newNameNode(*dir, l, *bug, log)
 		if err != nil {
 			return err

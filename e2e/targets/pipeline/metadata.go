@@ -15,6 +15,7 @@ type file struct {
 	held
 	nodes    []string // chosen for its chain
 	complete bool
+	since    time.Time // it is complete
 }
 
 type lease struct {
@@ -42,6 +43,7 @@ type limits struct {
 	least    int           // replicas with which a block may be completed
 	dead     time.Duration // without a heartbeat, a data node is dead
 	lease    time.Duration // without a request, a writer is dead
+	delay    time.Duration // from a block's completion to the first order to copy it: dead data nodes are then known
 	copying  time.Duration // after which an order to copy is given to another
 	quiet    time.Duration // after a start, without orders to copy: data nodes report first
 }
@@ -61,7 +63,7 @@ type metadata struct {
 	heard   map[string]time.Time // live data nodes
 	holders map[held][]string    // who has a replica, in the order of their reports
 	copies  []copying
-	tries   map[string]int // orders to copy, by block: each goes to another source
+	tries   map[string]int // orders to copy, by block: each has another source and target
 }
 
 func newMetadata(l limits, bug string, im image, save func(image) error, now time.Time) *metadata {
@@ -202,7 +204,7 @@ func (m *metadata) complete(h held, now time.Time) error {
 		m.renew(h.Replica.block, now)
 		return fmt.Errorf("few replicas: %d of %d", len(m.holders[h]), m.least)
 	}
-	f.Length, f.complete = h.Length, true
+	f.Length, f.complete, f.since = h.Length, true, now
 	if m.bug == earlyAnswer {
 		m.unsaved = true
 	} else if err := m.store(); err != nil {
@@ -306,20 +308,22 @@ func (m *metadata) heartbeat(node string, now time.Time) message {
 func (m *metadata) copyFrom(node string, h held, now time.Time) string {
 	nodes := m.holders[h]
 	under := func(c copying) bool { return c.replica == h.Replica }
-	if now.Sub(m.started) < m.quiet || len(nodes) >= m.replicas || slices.ContainsFunc(m.copies, under) || nodes[m.tries[h.Replica.block]%len(nodes)] != node {
+	since := m.files[h.Replica.block].since
+	if now.Sub(m.started) < m.quiet || now.Sub(since) < m.delay || len(nodes) >= m.replicas || slices.ContainsFunc(m.copies, under) || nodes[m.tries[h.Replica.block]%len(nodes)] != node {
 		return ""
 	}
 	targets := m.choose(nodes)
 	if len(targets) == 0 {
 		return ""
 	}
+	target := targets[m.tries[h.Replica.block]%len(targets)]
 	m.tries[h.Replica.block]++
 	if m.bug == countedCopy {
-		m.received(targets[0], h)
+		m.received(target, h)
 	} else {
-		m.copies = append(m.copies, copying{h.Replica, node, targets[0], now.Add(m.copying)})
+		m.copies = append(m.copies, copying{h.Replica, node, target, now.Add(m.copying)})
 	}
-	return targets[0]
+	return target
 }
 
 func (m *metadata) sortedHolders() []held {

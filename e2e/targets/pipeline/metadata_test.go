@@ -20,7 +20,7 @@ type names struct {
 
 func newNames(t *testing.T, bug string) *names {
 	n := &names{t: t, now: time.Unix(1000, 0)}
-	l := limits{replicas: 3, least: 2, dead: 10 * time.Second, lease: 5 * time.Second, copying: 2 * time.Second, quiet: time.Second}
+	l := limits{replicas: 3, least: 2, dead: 10 * time.Second, lease: 5 * time.Second, delay: 4 * time.Second, copying: 2 * time.Second, quiet: time.Second}
 	n.metadata = newMetadata(l, bug, image{}, func(im image) error {
 		if n.fails == nil {
 			n.saved = im
@@ -168,15 +168,17 @@ func TestReplicasAreMadeAndGo(t *testing.T) {
 			t.Errorf("%s: %q, want %q", what, got, orders)
 		}
 	}
+	want("the dead are not known yet")
+	n.now = n.now.Add(4 * time.Second)
 	want("too few", "n2 copy-order b1@1 n4")
 	want("under way")
 	n.now = n.now.Add(3 * time.Second)
 	if err := n.tick(n.now); err != nil {
 		t.Fatal(err)
 	}
-	want("it did not come: the other one's turn", "n3 copy-order b1@1 n4")
+	want("it did not come: the other one's turn", "n3 copy-order b1@1 n5")
 	n.bad("n3", h)
-	want("its source is bad", "n2 copy-order b1@1 n3")
+	want("its source is bad", "n2 copy-order b1@1 n5")
 	n.received("n3", h)
 	n.received("n4", h)
 	n.received("n5", h)
