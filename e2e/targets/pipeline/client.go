@@ -35,8 +35,6 @@ type client struct {
 	seed     uint64
 	blocks   int
 	packets  int // of a block
-	replicas int // of a block
-	least    int // replicas with which a block may be completed
 	start    time.Time
 
 	mu  sync.Mutex // guards what follows
@@ -170,7 +168,7 @@ func (t *transfer) run(ctx context.Context) (done bool, err error) {
 		}
 		t.failed = append(t.failed, bad)
 		t.nodes = slices.DeleteFunc(t.nodes, func(n string) bool { return n == bad })
-		if !t.set || len(t.nodes) < t.least {
+		if !t.set || len(t.nodes) < least {
 			return false, nil
 		}
 		a, err := t.askName(ctx, message{Type: "bump", Replica: t.replica})
@@ -282,7 +280,7 @@ func (c *client) read(ctx context.Context) error {
 			o.F = "final-read"
 			c.write(o)
 		}
-		if copies >= c.replicas {
+		if copies >= replicas {
 			o.F = "final-full"
 			c.write(o)
 		}

@@ -56,6 +56,7 @@ type cluster struct {
 	mu         sync.Mutex // guards what follows
 	steps      []step
 	next       int            // step
+	done       int            // steps
 	registered map[string]int // how often, by data node
 	nodes      map[string]*node
 	log        bytes.Buffer
@@ -248,7 +249,11 @@ func (c *cluster) pass(m transit) bool {
 	do := c.steps[c.next].do
 	c.next++
 	c.mu.Unlock()
-	return do(c, m)
+	passes := do(c, m)
+	c.mu.Lock()
+	c.done++
+	c.mu.Unlock()
+	return passes
 }
 
 // played waits until this many steps were played.
@@ -257,7 +262,7 @@ func (c *cluster) played(n int) {
 	c.wait(fmt.Sprintf("%d steps are played", n), func() (string, bool) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return fmt.Sprintf("%d are", c.next), c.next >= n
+		return fmt.Sprintf("%d are", c.done), c.done >= n
 	})
 }
 

@@ -182,12 +182,17 @@ func (d *dataNode) notice(what string, h held) {
 // report keeps the name node informed, and does what it says.
 func (d *dataNode) report(ctx context.Context, every time.Duration) {
 	var l *link
+	registered := false
 	t := time.NewTicker(every)
 	defer t.Stop()
 	for ctx.Err() == nil {
 		var err error
 		if l == nil {
 			l, err = dial(ctx, d.name, d.hop)
+		}
+		if err == nil && !registered { // the name node may know this node from before a crash
+			err = d.register(l)
+			registered = err == nil
 		}
 		if err == nil {
 			err = d.contact(ctx, l)
@@ -205,6 +210,11 @@ func (d *dataNode) report(ctx context.Context, every time.Duration) {
 	}
 }
 
+func (d *dataNode) register(l *link) error {
+	_, err := l.ask(message{Type: "register", From: d.id, Replicas: d.store.held()}, d.hop)
+	return err
+}
+
 // contact tells the name node the news and asks for orders until there are none.
 func (d *dataNode) contact(ctx context.Context, l *link) error {
 	for {
@@ -217,7 +227,7 @@ func (d *dataNode) contact(ctx context.Context, l *link) error {
 		}
 		switch order.Type {
 		case "register-order":
-			_, err = l.ask(message{Type: "register", From: d.id, Replicas: d.store.held()}, d.hop)
+			err = d.register(l)
 		case "drop-order":
 			d.drop(order.Replica)
 		case "copy-order":

@@ -48,8 +48,6 @@ func run(ctx context.Context, args []string, in io.Reader, out, log io.Writer) e
 		peers    = f.String("peers", "", "all data nodes with their addresses: n2=10.0.0.2:7401,n3=…")
 		dir      = f.String("dir", ".", "where a node keeps its files")
 		bug      = f.String("bug", "none", "one of "+strings.Join(bugs, ", "))
-		replicas = f.Int("replicas", 3, "replicas of a block")
-		least    = f.Int("least", 2, "replicas with which a block may be acknowledged")
 		blocks   = f.Int("blocks", 2, "blocks to write")
 		packets  = f.Int("packets", 2, "packets of a block")
 		hop      = f.Duration("hop", 150*time.Millisecond, "how long to wait for an answer, for each node behind it")
@@ -71,8 +69,11 @@ func run(ctx context.Context, args []string, in io.Reader, out, log io.Writer) e
 	if !slices.Contains(bugs, *bug) {
 		return fmt.Errorf("-bug %q is none of %s", *bug, strings.Join(bugs, ", "))
 	}
-	if *least < 1 || *replicas < *least || *blocks < 1 || *packets < 1 || min(*hop, *beat, *dead, *lease, *delay, *copying, *patience, *length) <= 0 {
-		return errors.New("numbers and times must be positive, and -least at most -replicas")
+	if *blocks < 1 || *packets < 1 || min(*hop, *beat, *dead, *lease, *delay, *copying, *patience, *length) <= 0 {
+		return errors.New("numbers and times must be positive")
+	}
+	if !slices.Contains([]string{"name", "data", "write", "read"}, *role) {
+		return fmt.Errorf("-role %q: want name, data, write or read", *role)
 	}
 	var all map[string]string
 	if *role != "name" {
@@ -86,7 +87,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, log io.Writer) e
 	}
 	switch *role {
 	case "name":
-		l := limits{replicas: *replicas, least: *least, dead: *dead, lease: *lease, delay: *delay, copying: *copying, quiet: 3 * *beat}
+		l := limits{dead: *dead, lease: *lease, delay: *delay, copying: *copying, quiet: 3 * *beat}
 		n, err := newNameNode(*dir, l, *bug, log)
 		if err != nil {
 			return err
@@ -102,25 +103,22 @@ func run(ctx context.Context, args []string, in io.Reader, out, log io.Writer) e
 		}
 		d := &dataNode{id: *id, name: *name, peers: all, hop: *hop, bug: *bug, store: s, log: log, kick: make(chan struct{}, 1)}
 		return listen(*addr, log, func(l net.Listener) error { return d.serve(ctx, l, *beat) })
-	case "write", "read":
-		start, err := runStart()
-		if err != nil {
-			return err
-		}
-		c := &client{name: *name, peers: all, hop: *hop, patience: *patience, seed: *seed, blocks: *blocks, packets: *packets,
-			replicas: *replicas, least: *least, start: start, out: out}
-		if *role == "read" {
-			return c.read(ctx)
-		}
-		ctx, cancel := context.WithTimeout(ctx, *length)
-		defer cancel()
-		go func() {
-			_, _ = io.Copy(io.Discard, in)
-			cancel()
-		}()
-		return c.work(ctx)
 	}
-	return fmt.Errorf("-role %q: want name, data, write or read", *role)
+	start, err := runStart()
+	if err != nil {
+		return err
+	}
+	c := &client{name: *name, peers: all, hop: *hop, patience: *patience, seed: *seed, blocks: *blocks, packets: *packets, start: start, out: out}
+	if *role == "read" {
+		return c.read(ctx)
+	}
+	ctx, cancel := context.WithTimeout(ctx, *length)
+	defer cancel()
+	go func() {
+		_, _ = io.Copy(io.Discard, in)
+		cancel()
+	}()
+	return c.work(ctx)
 }
 
 func listen(addr string, log io.Writer, serve func(net.Listener) error) error {

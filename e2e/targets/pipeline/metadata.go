@@ -37,15 +37,18 @@ type copying struct {
 	until          time.Time
 }
 
+const (
+	replicas = 3 // of a block
+	least    = 2 // with which it may be completed
+)
+
 // limits are the settings of a name node.
 type limits struct {
-	replicas int           // of a block
-	least    int           // replicas with which a block may be completed
-	dead     time.Duration // without a heartbeat, a data node is dead
-	lease    time.Duration // without a request, a writer is dead
-	delay    time.Duration // from a block's completion to the first order to copy it: dead data nodes are then known
-	copying  time.Duration // after which an order to copy is given to another
-	quiet    time.Duration // after a start, without orders to copy: data nodes report first
+	dead    time.Duration // without a heartbeat, a data node is dead
+	lease   time.Duration // without a request, a writer is dead
+	delay   time.Duration // from a block's completion to the first order to copy it: dead data nodes are then known
+	copying time.Duration // after which an order to copy is given to another
+	quiet   time.Duration // after a start, without orders to copy: data nodes report first
 }
 
 // metadata is what the name node knows. It has no clock: its methods take the time.
@@ -137,8 +140,8 @@ func (m *metadata) allocate(block string, exclude []string, now time.Time) (*fil
 		return f, nil
 	}
 	nodes := m.choose(exclude)
-	if len(nodes) < m.least {
-		return nil, fmt.Errorf("few data nodes: %d of %d", len(nodes), m.least)
+	if len(nodes) < least {
+		return nil, fmt.Errorf("few data nodes: %d of %d", len(nodes), least)
 	}
 	stamp, err := m.nextStamp()
 	if err != nil {
@@ -165,7 +168,7 @@ func (m *metadata) choose(exclude []string) []string {
 		return cmp.Or(cmp.Compare(load[a], load[b]), cmp.Compare(a, b))
 	})
 	nodes = slices.DeleteFunc(nodes, func(n string) bool { return slices.Contains(exclude, n) })
-	return nodes[:min(len(nodes), m.replicas)]
+	return nodes[:min(len(nodes), replicas)]
 }
 
 // abandon ends a write that came to nothing.
@@ -200,9 +203,9 @@ func (m *metadata) complete(h held, now time.Time) error {
 		return errors.New("unknown block")
 	case f.complete:
 		return nil
-	case len(m.holders[h]) < m.least:
+	case len(m.holders[h]) < least:
 		m.renew(h.Replica.block, now)
-		return fmt.Errorf("few replicas: %d of %d", len(m.holders[h]), m.least)
+		return fmt.Errorf("few replicas: %d of %d", len(m.holders[h]), least)
 	}
 	f.Length, f.complete, f.since = h.Length, true, now
 	if m.bug == earlyAnswer {
@@ -241,10 +244,10 @@ func (m *metadata) unhold(node string, h held) {
 }
 
 // register takes in a data node that has these replicas and no others.
-func (m *metadata) register(node string, replicas []held, now time.Time) {
+func (m *metadata) register(node string, has []held, now time.Time) {
 	m.forgetNode(node)
 	m.heard[node] = now
-	for _, h := range replicas {
+	for _, h := range has {
 		m.received(node, h)
 	}
 }
@@ -291,7 +294,7 @@ func (m *metadata) heartbeat(node string, now time.Time) message {
 		f := m.files[h.Replica.block]
 		switch {
 		case f != nil && !f.complete:
-		case f == nil || f.held != h || len(nodes) > m.replicas && nodes[len(nodes)-1] == node:
+		case f == nil || f.held != h || len(nodes) > replicas && nodes[len(nodes)-1] == node:
 			m.unhold(node, h) // also if it never hears of this: then it has one too many
 			return message{Type: "drop-order", Replica: h.Replica}
 		default:
@@ -309,7 +312,7 @@ func (m *metadata) copyFrom(node string, h held, now time.Time) string {
 	nodes := m.holders[h]
 	under := func(c copying) bool { return c.replica == h.Replica }
 	since := m.files[h.Replica.block].since
-	if now.Sub(m.started) < m.quiet || now.Sub(since) < m.delay || len(nodes) >= m.replicas || slices.ContainsFunc(m.copies, under) || nodes[m.tries[h.Replica.block]%len(nodes)] != node {
+	if now.Sub(m.started) < m.quiet || now.Sub(since) < m.delay || len(nodes) >= replicas || slices.ContainsFunc(m.copies, under) || nodes[m.tries[h.Replica.block]%len(nodes)] != node {
 		return ""
 	}
 	targets := m.choose(nodes)
@@ -343,8 +346,8 @@ func (m *metadata) status() *status {
 		if f.complete {
 			n := len(m.holders[f.held])
 			s.Files++
-			s.Under += max(0, m.replicas-n)
-			s.Extra += max(0, n-m.replicas)
+			s.Under += max(0, replicas-n)
+			s.Extra += max(0, n-replicas)
 		}
 	}
 	return s

@@ -20,7 +20,7 @@ type names struct {
 
 func newNames(t *testing.T, bug string) *names {
 	n := &names{t: t, now: time.Unix(1000, 0)}
-	l := limits{replicas: 3, least: 2, dead: 10 * time.Second, lease: 5 * time.Second, delay: 4 * time.Second, copying: 2 * time.Second, quiet: time.Second}
+	l := limits{dead: 10 * time.Second, lease: 5 * time.Second, delay: 4 * time.Second, copying: 2 * time.Second, quiet: time.Second}
 	n.metadata = newMetadata(l, bug, image{}, func(im image) error {
 		if n.fails == nil {
 			n.saved = im
