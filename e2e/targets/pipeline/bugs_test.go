@@ -118,3 +118,33 @@ func TestEveryFaultOfASequenceIsNeeded(t *testing.T) {
 		}
 	}
 }
+
+// TestOneFaultAtAnyMessageIsSurvived plays, without a bug, one fault at the first
+// message of each type that a write needs.
+func TestOneFaultAtAnyMessageIsSurvived(t *testing.T) {
+	requests := []string{"allocate", "complete", "setup", "packet", "close", "received"}
+	faults := []struct {
+		name string
+		do   func(*cluster, transit) bool
+	}{{"lost", lose}, {"sender crashes", crashSender}, {"receiver crashes", crashReceiver}}
+	for _, request := range requests {
+		for _, typ := range []string{request, request + "-ok"} {
+			for _, f := range faults {
+				// Among nodes, but for what only the client says and hears.
+				client := request == "allocate" || request == "complete"
+				asks := typ == request
+				if client && (asks && f.name == "sender crashes" || !asks && f.name == "receiver crashes") {
+					continue // the client is no node
+				}
+				at := func(m transit) bool { return m.Type == typ && (client || m.from != "c1" && m.to != "c1") }
+				t.Run(typ+" "+f.name, func(t *testing.T) {
+					t.Parallel()
+					got := start(t, "none", nil, step{at, f.do}).play(1)
+					if want := (judged{acked: []string{"b1", "b2"}}); !reflect.DeepEqual(got, want) {
+						t.Errorf("%+v, want %+v", got, want)
+					}
+				})
+			}
+		}
+	}
+}

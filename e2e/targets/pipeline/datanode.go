@@ -255,8 +255,11 @@ func (d *dataNode) tell(l *link) error {
 			d.notices = d.notices[1:]
 		}
 		d.mu.Unlock()
-		if _, err := l.ask(m, d.hop); err != nil {
-			return err
+		// It may have been told to drop meanwhile what it received.
+		if m.Type == "bad" || d.store.has(m.Replica) {
+			if _, err := l.ask(m, d.hop); err != nil {
+				return err
+			}
 		}
 		if !once {
 			d.mu.Lock()

@@ -108,6 +108,13 @@ func (s *store) held() []held {
 	return out
 }
 
+func (s *store) has(r replica) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.replicas[r]
+	return ok
+}
+
 // stale says whether the disk has this replica or a newer one of the block.
 func (s *store) stale(r replica) bool {
 	w := s.writers[r.block]
