@@ -108,7 +108,7 @@ type IsolationSetting struct {
 }
 
 // Software says which releases of a product the target runs on. `netsplit target get
-// NAME@RELEASE` fetches one with `mvn` and `pip`; a campaign fetches what is missing by itself.
+// NAME@RELEASE` fetches one with `mvn`, `pip` and `go`; a campaign fetches what is missing by itself.
 // Templates read `.Lib`, `.Files`, `.Java` and `.Version`, so one file serves all releases.
 type Software struct {
 	// The product's name in the catalogue.

@@ -53,7 +53,7 @@ type Values struct {
 	RunStart    int64             // start of the run, Unix time in nanoseconds
 	WorkloadFor time.Duration     // `timing.workload`, such as `9s`
 	Version     string            // release of the software, such as `3.3.0`
-	Lib         string            // directory of its jars: class path `{{.Lib}}/*`
+	Lib         string            // directory of its jars, class path `{{.Lib}}/*`, and of programs built from Go: `{{.Lib}}/nats-server`
 	Files       string            // directory of its single artifacts, under Maven's names
 	Java        string            // the java program to use
 	JavaHome    string            // directory of that Java

@@ -80,8 +80,9 @@ func targetGetCommand() *cobra.Command {
 	var all, writeLock bool
 	get := &cobra.Command{
 		Use: "get NAME[@RELEASE]", Short: "fetch the software of a target into the cache and verify all of it",
-		Long: `Fetches the jars, agents and Java of a target's release with mvn and pip (and
-their configured mirrors and proxies), and verifies every file by its SHA-256.
+		Long: `Fetches the jars, agents and Java of a target's release with mvn and pip, and
+builds its programs with go (with their configured mirrors and proxies), and
+verifies every file by its SHA-256; of a built program, the list of its modules.
 Files in the cache are verified again.
 
 NAME is a target, built in or a file, or a product of the catalogue (` + strings.Join(software.Products(), ", ") + `).

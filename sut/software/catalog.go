@@ -48,6 +48,10 @@ type Release struct {
 	// Wheels, unpacked into `.Files`.
 	// Example: [package==1.0]
 	Pip []string `yaml:"pip"`
+	// Packages of Go modules, `package@version`, built into `.Lib` by the machine's Go. What a program is depends on that Go, so
+	// the list of hashes has `PROGRAM.modules` instead: the modules that it was built from, each with the hash of go.sum.
+	// Example: [example.org/server/cmd/server@v2.1.0]
+	Go []string `yaml:"go,omitempty"`
 	// Glob patterns below `.Files` of what to make executable; wheels do not say.
 	// Example: ['bin/*']
 	Executable []string `yaml:"executable"`
@@ -201,6 +205,7 @@ var (
 	nameRE   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
 	mavenRE  = regexp.MustCompile(`^[A-Za-z0-9._-]+:[A-Za-z0-9._-]+:[A-Za-z0-9._+-]+(:[A-Za-z0-9._-]+){0,2}$`)
 	artRE    = regexp.MustCompile(`^[A-Za-z0-9._-]+:[A-Za-z0-9._*-]+$`)
+	goRE     = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*(?:/[A-Za-z0-9_~][A-Za-z0-9._~-]*)+@v[0-9]+\.[0-9]+\.[0-9]+[A-Za-z0-9.+-]*$`)
 	pipRE    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9][A-Za-z0-9.!+_-]*$`)
 	javaRE   = regexp.MustCompile(`^[0-9]{1,3}$`)
 	debianRE = regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]+$`)
@@ -244,6 +249,7 @@ func parse(file string, b []byte) (Catalog, error) {
 			{"files", "group:artifact:version[:type[:classifier]]", r.Files, mavenRE},
 			{"exclude", "group:artifact", r.Exclude, artRE},
 			{"pip", "package==version", r.Pip, pipRE},
+			{"go", "package@version with a whole version, such as v1.2.3", r.Go, goRE},
 		} {
 			for _, s := range list.have {
 				if !list.re.MatchString(s) {
@@ -267,14 +273,14 @@ func parse(file string, b []byte) (Catalog, error) {
 			}
 		}
 		if !r.fetches() && len(r.Debian) == 0 && len(r.Link) == 0 && r.Java == "" {
-			return c, fmt.Errorf("catalogue %s: %s is empty: give maven, files, pip or debian", file, at)
+			return c, fmt.Errorf("catalogue %s: %s is empty: give maven, files, pip, go or debian", file, at)
 		}
 	}
 	return c, nil
 }
 
 // fetches says whether anything of the release is downloaded.
-func (r Release) fetches() bool { return len(r.Maven)+len(r.Files)+len(r.Pip) > 0 }
+func (r Release) fetches() bool { return len(r.Maven)+len(r.Files)+len(r.Pip)+len(r.Go) > 0 }
 
 // String is the release in words: hadoop 3.3.0.
 func (r Release) String() string { return r.Product + " " + r.Version }

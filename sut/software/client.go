@@ -16,7 +16,7 @@ import (
 
 // clientError is a client that ran and failed.
 type clientError struct {
-	name   string // mvn, pip
+	name   string // mvn, pip, go
 	output string
 	log    string // file with the output
 	err    error
@@ -28,8 +28,9 @@ func (e *clientError) Error() string {
 func (e *clientError) Unwrap() error { return e.err }
 
 // runClient runs a client to its end, in a process group that ends with ctx.
-// line gets each line that it prints. The output is kept in log/ of the cache.
-func runClient(ctx context.Context, root, name, set, install string, args []string, line func(string)) (string, error) {
+// line gets each line that it prints; env is added to its environment. The output
+// is kept in log/ of the cache.
+func runClient(ctx context.Context, root, name, set, install string, args []string, line func(string), env ...string) (string, error) {
 	path, err := exec.LookPath(args[0])
 	if err != nil {
 		return "", fmt.Errorf("%s is not installed: install it with: apt-get install %s", args[0], install)
@@ -39,6 +40,7 @@ func runClient(ctx context.Context, root, name, set, install string, args []stri
 		return "", err
 	}
 	c := exec.CommandContext(ctx, path, args[1:]...)
+	c.Env = append(os.Environ(), env...)
 	// It dies with us even if we are killed; the kernel asks whether the thread
 	// that started it is there.
 	runtime.LockOSThread()
@@ -99,9 +101,14 @@ var causes = []cause{
 	{"disk quota exceeded", "the disk quota of the cache is used up: free some space there, or set NETSPLIT_CACHE to another disk"},
 	{"java_home environment variable is not defined correctly", "JAVA_HOME does not name a Java: correct or unset it (mvn needs one to run)"},
 	{"no module named pip", "Python has no pip: apt-get install python3-pip"},
+	{"requires go >= ", newerGo}, {"module requires go ", newerGo},
+	{"checksum mismatch", "the module is not the one that the checksum database knows: check %m"},
+	{"contains one or more replace directives", "go install takes no module that replaces others: take a release that does not"},
 	{"permission denied", "the cache cannot be written: set NETSPLIT_CACHE to a directory of yours"},
 	{"read-only file system", "the cache cannot be written: set NETSPLIT_CACHE to a directory of yours"},
 	{"unknown host", netAdvice},
+	{"no such host", netAdvice},
+	{"i/o timeout", netAdvice},
 	{"name resolution", netAdvice},
 	{"name or service not known", netAdvice},
 	{"network is unreachable", netAdvice},
@@ -115,6 +122,8 @@ var causes = []cause{
 	{"certificate verify failed", "the repository's certificate is not trusted: see pip's --cert, or use another mirror (%m)"},
 	{"status code: 401", denied}, {"status: 401", denied}, {"status code: 403", denied}, {"status: 403", denied}, {"407 proxy", denied}, {"status code: 407", denied}, {"status: 407", denied},
 	{"could not find artifact", "the repository does not have it: check the coordinate in the catalogue, and %m"},
+	{"404 not found", noModule}, {"410 gone", noModule}, {"unknown revision", noModule}, {"403 forbidden", denied},
+	{"does not contain package", "the module has no such package: check the catalogue"},
 	{"no matching distribution found", "the repository does not have it for this Python and machine: check the catalogue, and %m"},
 	{"could not transfer artifact", netAdvice},
 }
@@ -122,6 +131,8 @@ var causes = []cause{
 const (
 	netAdvice = "the repository cannot be reached: check the network, and %m"
 	denied    = "the repository refuses access: check %m"
+	noModule  = "the module proxy does not have it: check the version in the catalogue, and %m"
+	newerGo   = "the release needs a newer Go: install one and put it first in PATH"
 )
 
 // condense makes one line of a client's failure: what it says itself, shortened,

@@ -74,7 +74,8 @@ func Pin(ctx context.Context, r Release, progress io.Writer) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pin %s: %w", r, explain(err, root))
 	}
-	return formatLock(entries), nil
+	listed, _ := r.split(entries)
+	return formatLock(listed), nil
 }
 
 func fetchSet(ctx context.Context, root string, r Release, p *printer) error {
@@ -97,7 +98,8 @@ func fetchSet(ctx context.Context, root string, r Release, p *printer) error {
 				return err
 			}
 			if r.lock == nil && r.fetches() {
-				if err := os.WriteFile(r.lockFile, formatLock(entries), 0o644); err != nil {
+				listed, _ := r.split(entries)
+				if err := os.WriteFile(r.lockFile, formatLock(listed), 0o644); err != nil {
 					return fmt.Errorf("write the hashes of a set that had none: %w: make the directory writable, or make the file yourself with --write-lock", err)
 				}
 				p.printf("%s had no hashes: wrote those of the fetched files to %s; keep that file with the catalogue", r, r.lockFile)
@@ -120,16 +122,20 @@ func verify(r Release, dir string) error {
 	if err != nil {
 		return err
 	}
+	listed, built := r.split(have)
 	if r.lock != nil {
 		lock, err := parseLock(r.lock)
 		if err != nil {
 			return err
 		}
-		if m := compare(have, lock); !m.ok() {
+		if m := compare(listed, lock); !m.ok() {
 			return errors.New(m.String())
 		}
-	} else if digest(have) != st.Lock {
+	} else if digest(listed) != st.Lock {
 		return errors.New("its files were changed")
+	}
+	if m := compare(built, st.built()); !m.ok() {
+		return errors.New(m.String())
 	}
 	if st.holds(r, dir) != nil { // same bytes, other times: a copied cache
 		if st.Recipe != r.recipe {
@@ -192,9 +198,10 @@ func build(ctx context.Context, root string, r Release, dir string, p *printer, 
 			return nil, err
 		}
 		m := mismatch{}
+		listed, _ := r.split(entries)
 		switch {
 		case lock != nil:
-			m = compare(entries, lock)
+			m = compare(listed, lock)
 		case r.fetches():
 			m.wrong = unreadable(dir, entries)
 		}
@@ -209,7 +216,7 @@ func build(ctx context.Context, root string, r Release, dir string, p *printer, 
 			if lock == nil {
 				return nil, fmt.Errorf("the fetched file is not an archive: %s: check the Maven mirror or proxy (~/.m2/settings.xml)", m)
 			}
-			return nil, fmt.Errorf("the fetched files are not the expected ones: %s; nothing is kept. The hashes are those of %s: check the Maven or pip mirror, or, if you changed the catalogue, make the list again with: %s --write-lock", m, why, r.GetCommand())
+			return nil, fmt.Errorf("the fetched files are not the expected ones: %s; nothing is kept. The hashes are those of %s: check the mirror of Maven, pip or Go, or, if you changed the catalogue, make the list again with: %s --write-lock", m, why, r.GetCommand())
 		}
 		before = m.String()
 		p.printf("%s: damaged files (%s): fetching them once more", r, m)
@@ -229,6 +236,11 @@ func fill(ctx context.Context, root string, r Release, dir string, p *printer, a
 	}
 	if len(r.Pip) > 0 {
 		if err := runPip(ctx, root, r, dir, p, again); err != nil {
+			return nil, err
+		}
+	}
+	if len(r.Go) > 0 {
+		if err := runGo(ctx, root, r, dir, p); err != nil {
 			return nil, err
 		}
 	}

@@ -20,8 +20,8 @@ import (
 
 // Set is a release in the cache, ready to run.
 type Set struct {
-	// Lib is the directory of the jars: the class path is Lib/*. Files is the
-	// directory of single artifacts (agents) under the names that Maven gives
+	// Lib is the directory of the jars, the class path being Lib/*, and of
+	// programs built from Go. Files is the directory of single artifacts (agents) under the names that Maven gives
 	// them, and of unpacked wheels. It is in Lib, out of the class path.
 	Lib, Files string
 	// Java is the program to run it with and JavaHome that runtime's directory;
@@ -140,7 +140,8 @@ type stamp struct {
 type stampFile struct {
 	Path  string `json:"path"`
 	Size  int64  `json:"size"`
-	MTime int64  `json:"mtime"` // Unix nanoseconds
+	MTime int64  `json:"mtime"`         // Unix nanoseconds
+	Sum   string `json:"sum,omitempty"` // SHA-256 of a program that was built here, which no list has
 }
 
 func (s stamp) size() (n int, bytes int64) {
@@ -160,13 +161,18 @@ func digest(entries []entry) string {
 
 // writeStamp records the verified files of a set.
 func writeStamp(r Release, dir string, entries []entry) error {
-	st := stamp{Recipe: r.recipe, Lock: digest(entries)}
+	listed, _ := r.split(entries)
+	st := stamp{Recipe: r.recipe, Lock: digest(listed)}
 	for _, e := range entries {
 		i, err := os.Stat(filepath.Join(dir, filepath.FromSlash(e.path)))
 		if err != nil {
 			return err
 		}
-		st.Files = append(st.Files, stampFile{e.path, i.Size(), i.ModTime().UnixNano()})
+		f := stampFile{Path: e.path, Size: i.Size(), MTime: i.ModTime().UnixNano()}
+		if r.builtHere(e.path) {
+			f.Sum = e.sum
+		}
+		st.Files = append(st.Files, f)
 	}
 	b, err := json.Marshal(st)
 	if err != nil {
