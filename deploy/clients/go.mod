@@ -22,6 +22,7 @@ require (
 	github.com/apache/thrift v0.22.0
 	github.com/go-zookeeper/zk v1.0.4
 	github.com/gocql/gocql v1.7.0
+	github.com/nats-io/nats.go v1.55.0
 	github.com/gomodule/redigo v1.9.3
 	go.yaml.in/yaml/v3 v3.0.5
 )
@@ -31,7 +32,11 @@ require (
 	github.com/hailocab/go-hostpool v0.0.0-20160125115350-e80d13ce29ed // indirect
 	github.com/hashicorp/golang-lru/v2 v2.0.7 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
+	github.com/klauspost/compress v1.20.0 // indirect
 	github.com/kr/text v0.2.0 // indirect
+	github.com/nats-io/nkeys v0.4.16 // indirect
+	github.com/nats-io/nuid v1.0.1 // indirect
 	github.com/stretchr/testify v1.12.1 // indirect
+	golang.org/x/crypto v0.57.0 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
 )

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
+
+	"netsplit/model"
+	"netsplit/sut"
+)
+
+func TestPlanIsAFunctionOfTheSeed(t *testing.T) {
+	seen := map[time.Duration]bool{}
+	for seed := range uint64(50) {
+		m, asks := plan(seed, 3, 24*time.Second, 5)
+		m2, asks2 := plan(seed, 3, 24*time.Second, 5)
+		if !cmp.Equal(m, m2) || !cmp.Equal(asks, asks2) {
+			t.Fatalf("seed %d: %v %v, then %v %v", seed, m, asks, m2, asks2)
+		}
+		for i, x := range m {
+			share := 8 * time.Second
+			if lo := time.Duration(i) * share; x < lo || x > lo+share/2 || asks[i] < 0 || asks[i] > 4 {
+				t.Errorf("seed %d: step-down %d at %s through server %d", seed, i, x, asks[i])
+			}
+		}
+		seen[m[0]] = true
+	}
+	if len(seen) < 40 {
+		t.Errorf("50 seeds give %d different first moments", len(seen))
+	}
+	if m, _ := plan(1, 0, 24*time.Second, 5); len(m) != 0 {
+		t.Errorf("none asked for, %v planned", m)
+	}
+}
+
+// What nobody got, or a server refused, did not happen; what was sent and not
+// answered, or given up by a server, may have.
+func TestFailureTellsFailFromInfo(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		typ  model.OpType
+		word string
+	}{
+		{fmt.Errorf("%w n1: %w", errConnect, nats.ErrNoServers), model.OpFail, "connect"},
+		{fmt.Errorf("%w n1: %w", errConnect, nats.ErrTimeout), model.OpFail, "connect"},
+		{nats.ErrNoResponders, model.OpFail, "no-responders"},
+		{nats.ErrNoStreamResponse, model.OpFail, "no-responders"},
+		{&nats.APIError{Code: 400, Description: "wrong last sequence: 7"}, model.OpFail, "refused"},
+		{&nats.APIError{Code: 503, Description: "JetStream system temporarily unavailable"}, model.OpInfo, "unavailable"},
+		{nats.ErrTimeout, model.OpInfo, "timeout"},
+		{context.DeadlineExceeded, model.OpInfo, "timeout"},
+		{context.Canceled, model.OpInfo, "stopped"},
+		{nats.ErrConnectionClosed, model.OpInfo, "closed"},
+		{io.EOF, model.OpInfo, "closed"},
+	} {
+		typ, text := failure(c.err)
+		if word, _, _ := strings.Cut(text, " "); typ != c.typ || word != c.word {
+			t.Errorf("%v: %s %q, want %s %s", c.err, typ, text, c.typ, c.word)
+		}
+	}
+}
+
+// Without any server every mode ends with its standard input, and what it
+// printed is a history.
+func TestEndsWithItsInput(t *testing.T) {
+	for _, mode := range []string{"publish", "operate", "read"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Setenv("NETSPLIT_RUN_START", fmt.Sprint(time.Now().Add(-time.Hour).UnixNano()))
+			in, closer := io.Pipe()
+			var out bytes.Buffer
+			done := make(chan error, 1)
+			go func() {
+				done <- run(t.Context(), []string{mode, "--nodes", "n1=127.0.0.1,n2=127.0.0.2", "--for", "1h"}, in, &out)
+			}()
+			closer.Close()
+			select {
+			case err := <-done:
+				if err != nil {
+					t.Fatal(err)
+				}
+			case <-time.After(time.Minute):
+				t.Fatal("it goes on after the end of its input")
+			}
+			var last time.Duration
+			dec := json.NewDecoder(&out)
+			for dec.More() {
+				var op model.Operation
+				if err := dec.Decode(&op); err != nil {
+					t.Fatal(err)
+				}
+				if op.Type == model.OpOK {
+					t.Errorf("nobody is there, and this was answered: %+v", op)
+				}
+				if op.Time < time.Hour || op.Time < last {
+					t.Errorf("time %s after %s: not since the start of the run, or not in order", op.Time, last)
+				}
+				last = op.Time
+			}
+		})
+	}
+}
+
+func TestBadFlagsSayWhatToDo(t *testing.T) {
+	for args, want := range map[string]string{
+		"publish":                                          "--nodes",
+		"publish --nodes n1=127.0.0.1 --rate 0":            "--rate 0: it must be at least 1",
+		"create --nodes n1=127.0.0.1 --replicas 6":         "--replicas 6: JetStream has 1 to 5",
+		"operate --nodes n1=127.0.0.1 --meta-stepdowns -1": "--stepdowns 2 --meta-stepdowns -1: both must be at least 0",
+		"create --nodes n1=127.0.0.1 --for 1ns":            "make stream work",
+		"pubilsh":                                          `unknown command "pubilsh"`,
+	} {
+		err := run(t.Context(), strings.Fields(args), strings.NewReader(""), io.Discard)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", args, err, want)
+		}
+	}
+	t.Setenv("NETSPLIT_RUN_START", "today")
+	err := run(t.Context(), []string{"publish", "--nodes", "n1=127.0.0.1"}, strings.NewReader(""), io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "Unix nanoseconds") {
+		t.Errorf("bad start: %v", err)
+	}
+}
+
+// A message that is not there yet is asked for again; a read that is over time
+// is no hole.
+func TestAMissingMessageIsAskedForAgain(t *testing.T) {
+	asked := 0
+	m, err := get(t.Context(), func() (*nats.RawStreamMsg, error) {
+		if asked++; asked < 3 {
+			return nil, []error{nats.ErrMsgNotFound, nats.ErrNoResponders}[asked-1]
+		}
+		return &nats.RawStreamMsg{Data: []byte("k")}, nil
+	})
+	if err != nil || m == nil || string(m.Data) != "k" || asked != 3 {
+		t.Errorf("%v, %v after %d questions", m, err, asked)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if m, err := get(ctx, func() (*nats.RawStreamMsg, error) { return nil, nats.ErrMsgNotFound }); m != nil || !errors.Is(err, nats.ErrMsgNotFound) {
+		t.Errorf("over time: %v, %v", m, err)
+	}
+}
+
+func TestPeersAreTheLeaderAndItsReplicas(t *testing.T) {
+	info := &nats.StreamInfo{Cluster: &nats.ClusterInfo{Leader: "n4", Replicas: []*nats.PeerInfo{{Name: "n5"}, {Name: "n1"}, {Name: "n4"}}}}
+	if got := peers(info); !cmp.Equal(got, []model.NodeID{"n1", "n4", "n5"}) {
+		t.Errorf("%v", got)
+	}
+	if got := peers(&nats.StreamInfo{}); got != nil {
+		t.Errorf("a server alone: %v", got)
+	}
+}
+
+// answers are those of five servers to /jsz?streams=1: one leads the stream, two
+// follow, two have no replica.
+func answers(t *testing.T) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, h := range []string{"n1", "n2", "n3", "n4", "n5"} {
+		b, err := os.ReadFile(filepath.Join("testdata", h+".json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[h] = string(b)
+	}
+	return out
+}
+
+func TestStateIsThatOfTheServersReplica(t *testing.T) {
+	for h, text := range answers(t) {
+		s, err := parseState(strings.NewReader(text))
+		if holds := !strings.Contains(text, `"streams": 0,`); holds != (err == nil) || holds && s.String() != "310 messages, 1 to 310" {
+			t.Errorf("%s: %s, %v", h, s, err)
+		}
+	}
+	if _, err := parseState(strings.NewReader("{")); err == nil || !strings.Contains(err.Error(), "unexpected EOF") {
+		t.Errorf("half an answer: %v", err)
+	}
+}
+
+// The target file's patterns read what servers answer.
+func TestTheTargetReadsWhatServersAnswer(t *testing.T) {
+	tg, _, err := sut.Load("nats")
+	if err != nil {
+		t.Fatal(err)
+	}
+	leads := regexp.MustCompile(tg.Roles["leader"].Match)
+	conditions := map[string]string{}
+	for _, c := range tg.Stable {
+		conditions[c.Name] = c.Match
+	}
+	match := func(condition, host, text string) []string {
+		m := strings.NewReplacer("{{.Host}}", host, "{{slice .Host 1}}", host[1:]).Replace(conditions[condition])
+		return regexp.MustCompile(m).FindStringSubmatch(text)
+	}
+	all := answers(t)
+	leader := regexp.MustCompile(`"work",[^\[]*"leader": "(n\d)"`).FindStringSubmatch(all["n1"] + all["n2"] + all["n3"])[1]
+	for h, text := range all {
+		holds := !strings.Contains(text, `"streams": 0,`)
+		if leads.MatchString(text) != (h == leader) {
+			t.Errorf("%s leads: %v", h, h != leader)
+		}
+		if m := match("stream-leader", h, text); m == nil || holds && m[1] != leader || !holds && m[1] != "" {
+			t.Errorf("%s, whose leader is %s: %v", h, leader, m)
+		}
+		if m := match("meta-leader", h, text); m == nil || m[1] == "" {
+			t.Errorf("%s names no leader of all servers: %v", h, m)
+		}
+		if match("replicas-current", h, text) == nil {
+			t.Errorf("%s: replicas are not current", h)
+		}
+		behind := strings.Replace(text, `"current": true`, `"current": false`, 1)
+		if got := match("replicas-current", h, behind) == nil; got != (h == leader) {
+			t.Errorf("%s, of a replica that is behind: condition fails: %v", h, got)
+		}
+	}
+	if match("replicas-current", leader, strings.Replace(all[leader], `"current": true,`, `"current": true, "offline": true,`, 1)) == nil {
+		t.Error("an order of keys is asked for")
+	}
+}

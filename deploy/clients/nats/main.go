@@ -1,0 +1,103 @@
+// Command client is the workload of the nats target.
+//
+// "create" makes the stream, "publish" publishes unique messages through every
+// server and waits for each acknowledgement, "operate" makes leaders step
+// down at seeded moments, "read" reads the whole stream after recovery, from
+// its leader and from every replica. All but "create" print the operation history
+// as JSON lines (model.Operation) on standard output and end at their time or when
+// their standard input ends.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"netsplit/deploy/clients/workload"
+	"netsplit/model"
+
+	"github.com/spf13/cobra"
+)
+
+func main() { workload.Main("nats client", run) }
+
+// common are the flags of every mode.
+type common struct {
+	nodes []workload.Node
+	spec  string
+	host  string
+	dur   time.Duration
+	seed  uint64
+	tmo   time.Duration
+	out   *workload.History
+}
+
+func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
+	var c common
+	root := &cobra.Command{Use: "client", Short: "Workload of the nats target", SilenceUsage: true, SilenceErrors: true}
+	root.PersistentFlags().StringVar(&c.spec, "nodes", "", "hosts with their addresses: n1=10.0.0.1,n2=10.0.0.2 (required)")
+	root.PersistentFlags().StringVar(&c.host, "host", "c1", "name of the host that this runs on; messages carry it")
+	root.PersistentFlags().DurationVar(&c.dur, "for", 24*time.Second, "how long to run")
+	root.PersistentFlags().Uint64Var(&c.seed, "seed", 1, "seed of every random choice")
+	root.PersistentFlags().DurationVar(&c.tmo, "timeout", 1500*time.Millisecond, "timeout of one operation")
+	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+		var err error
+		if c.nodes, err = workload.ParseNodes(c.spec); err != nil {
+			return err
+		}
+		start, err := workload.RunStart()
+		if err != nil {
+			return err
+		}
+		c.out = workload.NewHistory(out, start)
+		return nil
+	}
+	// mode makes the command whose work ends at --for or with stdin.
+	mode := func(use, short string, work func(context.Context) error) *cobra.Command {
+		return &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := workload.Bound(cmd.Context(), c.dur, in)
+			defer cancel()
+			return work(ctx)
+		}}
+	}
+
+	var replicas int
+	create := &cobra.Command{Use: "create", Short: "Make the stream", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+		ctx, cancel := context.WithTimeout(cmd.Context(), c.dur)
+		defer cancel()
+		return createStream(ctx, &c, replicas)
+	}}
+	create.Flags().IntVar(&replicas, "replicas", 3, "replicas of the stream, 1 to 5")
+
+	var rate int
+	publish := mode("publish", "Publish unique messages through every server", func(ctx context.Context) error { return publishAll(ctx, &c, rate) })
+	publish.Flags().IntVar(&rate, "rate", 40, "messages per second, all publishers together")
+
+	var stepdowns, metas int
+	operate := mode("operate", "Make leaders step down at seeded moments", func(ctx context.Context) error { return operateAll(ctx, &c, stepdowns, metas) })
+	operate.Flags().IntVar(&stepdowns, "stepdowns", 2, "how often the stream's leader")
+	operate.Flags().IntVar(&metas, "meta-stepdowns", 1, "how often the leader of all servers")
+
+	read := mode("read", "Read the whole stream from its leader and from every replica", func(ctx context.Context) error { return readAll(ctx, &c) })
+
+	root.AddCommand(create, publish, operate, read)
+	root.SetArgs(args)
+	root.SetOut(os.Stderr)
+	root.SetErr(os.Stderr)
+	if err := root.ExecuteContext(ctx); err != nil {
+		return err
+	}
+	return c.out.Err()
+}
+
+// node finds a server by name.
+func (c *common) node(name string) (workload.Node, error) {
+	for _, n := range c.nodes {
+		if n.Name == model.NodeID(name) {
+			return n, nil
+		}
+	}
+	return workload.Node{}, fmt.Errorf("the stream has a replica on %q, which --nodes does not name", name)
+}
