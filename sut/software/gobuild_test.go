@@ -156,6 +156,7 @@ func TestAFailureOfGoIsOneClearLine(t *testing.T) {
 	for says, want := range map[string][2]string{
 		"go: example.test/server/v2@v2.1.0 requires go >= 1.99 (running go 1.26.8; GOTOOLCHAIN=local)\n":                                    {"requires go >= 1.99", "install one and put it first in PATH"},
 		"go: example.test/server/v2@v2.1.0: reading mirror/example.test/server/v2/@v/v2.1.0.info: 404 Not Found\n":                          {"404 Not Found", "the module proxy does not have it: check the version in the catalogue, and GOPROXY"},
+		"go: example.test/server/v2@v2.1.0: reading mirror/example.test/server/v2/@v/v2.1.0.info: 410 Gone\n":                               {"410 Gone", "the module proxy does not have it"},
 		progress + "go: example.test/server/v2@v2.1.0: dial tcp: lookup mirror: no such host\n":                                             {"no such host", "the repository cannot be reached"},
 		progress + "go: example.test/server/v2@v2.1.0: verifying module: checksum mismatch\n\tdownloaded: h1:a=\n\tsum.golang.org: h1:b=\n": {"checksum mismatch", "not the one that the checksum database knows: check GOPROXY and GOSUMDB (go env)"},
 		progress + "go: writing stat cache: write /x: no space left on device\n":                                                            {"no space left on device", "the disk of the cache is full"},

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
 
+	"netsplit/deploy/clients/workload"
 	"netsplit/model"
 	"netsplit/sut"
 )
@@ -115,7 +116,7 @@ func TestEndsWithItsInput(t *testing.T) {
 func TestBadFlagsSayWhatToDo(t *testing.T) {
 	for args, want := range map[string]string{
 		"publish":                                          "--nodes",
-		"publish --nodes n1=127.0.0.1 --rate 0":            "--rate 0: it must be at least 1",
+		"publish --nodes n1=127.0.0.1 --rate 0":            "--rate 0 --within 10s: both must be above 0",
 		"create --nodes n1=127.0.0.1 --replicas 6":         "--replicas 6: JetStream has 1 to 5",
 		"operate --nodes n1=127.0.0.1 --meta-stepdowns -1": "--stepdowns 2 --meta-stepdowns -1: both must be at least 0",
 		"create --nodes n1=127.0.0.1 --for 1ns":            "make stream work",
@@ -153,6 +154,39 @@ func TestAMissingMessageIsAskedForAgain(t *testing.T) {
 	}
 }
 
+// An outage is one operation, whatever it consists of; one that lasts too long has
+// no answer, and the next failure begins another.
+func TestAnOutageIsOneOperation(t *testing.T) {
+	var b bytes.Buffer
+	o := outage{out: workload.NewHistory(&b, time.Now()), within: 10 * time.Second}
+	need := []model.Need{{Via: "c1", From: []model.NodeID{"n1"}, Count: 1}}
+	op := model.Operation{Process: 7, Type: model.OpFail, F: "publish", Key: "k", Node: "n1", Error: "timeout", Needs: need}
+	at := time.Unix(100, 0)
+	o.end(model.OpOK, "") // none has begun
+	o.failed(at, op)
+	o.failed(at.Add(10*time.Second), op)
+	o.end(model.OpOK, "")
+	o.failed(at.Add(20*time.Second), op)
+	o.failed(at.Add(31*time.Second), op)
+	o.failed(at.Add(32*time.Second), op)
+	o.end(model.OpInfo, "stopped")
+	var got []string
+	for dec := json.NewDecoder(&b); dec.More(); {
+		var op model.Operation
+		if err := dec.Decode(&op); err != nil {
+			t.Fatal(err)
+		}
+		if op.Process != 7 || op.F != "resume" || op.Key != "" || op.Node != "n1" || len(op.Needs) != map[model.OpType]int{model.OpInvoke: 1}[op.Type] {
+			t.Errorf("%+v", op)
+		}
+		got = append(got, strings.TrimSpace(string(op.Type)+" "+op.Error))
+	}
+	want := []string{"invoke", "ok", "invoke", "info timeout no acknowledgement in 10s", "invoke", "info stopped"}
+	if !cmp.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestPeersAreTheLeaderAndItsReplicas(t *testing.T) {
 	info := &nats.StreamInfo{Cluster: &nats.ClusterInfo{Leader: "n4", Replicas: []*nats.PeerInfo{{Name: "n5"}, {Name: "n1"}, {Name: "n4"}}}}
 	if got := peers(info); !cmp.Equal(got, []model.NodeID{"n1", "n4", "n5"}) {
@@ -185,6 +219,10 @@ func TestStateIsThatOfTheServersReplica(t *testing.T) {
 			t.Errorf("%s: %s, %v", h, s, err)
 		}
 	}
+	other := `{"account_details": [{"stream_detail": [{"name": "other", "state": {"messages": 1}}]}]}`
+	if s, err := parseState(strings.NewReader(other)); err == nil {
+		t.Errorf("of another stream: %s", s)
+	}
 	if _, err := parseState(strings.NewReader("{")); err == nil || !strings.Contains(err.Error(), "unexpected EOF") {
 		t.Errorf("half an answer: %v", err)
 	}
@@ -209,8 +247,11 @@ func TestTheTargetReadsWhatServersAnswer(t *testing.T) {
 	leader := regexp.MustCompile(`"work",[^\[]*"leader": "(n\d)"`).FindStringSubmatch(all["n1"] + all["n2"] + all["n3"])[1]
 	for h, text := range all {
 		holds := !strings.Contains(text, `"streams": 0,`)
-		if leads.MatchString(text) != (h == leader) {
-			t.Errorf("%s leads: %v", h, h != leader)
+		for to := range all { // another one could lead as well
+			swapped := strings.NewReplacer(`"`+leader+`"`, `"`+to+`"`, `"`+to+`"`, `"`+leader+`"`).Replace(text)
+			if leads.MatchString(swapped) != (h == leader) {
+				t.Errorf("%s, under the name of %s, leads: %v", h, to, h != leader)
+			}
 		}
 		if m := match("stream-leader", h, text); m == nil || holds && m[1] != leader || !holds && m[1] != "" {
 			t.Errorf("%s, whose leader is %s: %v", h, leader, m)

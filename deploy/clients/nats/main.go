@@ -72,8 +72,10 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	create.Flags().IntVar(&replicas, "replicas", 3, "replicas of the stream, 1 to 5")
 
 	var rate int
-	publish := mode("publish", "Publish unique messages through every server", func(ctx context.Context) error { return publishAll(ctx, &c, rate) })
-	publish.Flags().IntVar(&rate, "rate", 40, "messages per second, all publishers together")
+	var within time.Duration
+	publish := mode("publish", "Publish unique messages through every server", func(ctx context.Context) error { return publishAll(ctx, &c, rate, within) })
+	publish.Flags().IntVar(&rate, "rate", 25, "messages per second, all publishers together")
+	publish.Flags().DurationVar(&within, "within", 10*time.Second, "how long a publisher may go without an acknowledgement")
 
 	var stepdowns, metas int
 	operate := mode("operate", "Make leaders step down at seeded moments", func(ctx context.Context) error { return operateAll(ctx, &c, stepdowns, metas) })

@@ -15,14 +15,14 @@ import (
 	"netsplit/model"
 )
 
-func publishAll(ctx context.Context, c *common, rate int) error {
-	if rate < 1 {
-		return fmt.Errorf("--rate %d: it must be at least 1", rate)
+func publishAll(ctx context.Context, c *common, rate int, within time.Duration) error {
+	if rate < 1 || within <= 0 {
+		return fmt.Errorf("--rate %d --within %s: both must be above 0", rate, within)
 	}
 	var wg sync.WaitGroup
 	var holders atomic.Pointer[[]model.NodeID]
 	for i, n := range c.nodes {
-		p := &publisher{common: c, id: i, node: n, holders: &holders}
+		p := &publisher{common: c, id: i, node: n, holders: &holders, outage: outage{out: c.out, within: within}}
 		wg.Go(func() { p.run(ctx, time.Second*time.Duration(len(c.nodes))/time.Duration(rate)) })
 	}
 	wg.Wait()
@@ -39,12 +39,56 @@ type publisher struct {
 	node    workload.Node
 	holders *atomic.Pointer[[]model.NodeID] // who holds the stream, as anybody heard last
 
-	conn *nats.Conn
-	js   nats.JetStreamContext
+	conn   *nats.Conn
+	js     nats.JetStreamContext
+	outage outage
+}
+
+// outage is the time in which a publisher gets no acknowledgement, as an
+// operation of its own: "resume" begins at the first failure and ends with the
+// next acknowledgement, or without an answer when it has lasted too long. A single
+// publication may fail while leaders change.
+type outage struct {
+	out    *workload.History
+	within time.Duration
+	op     *model.Operation // that has begun
+	since  time.Time
+}
+
+// failed notes a failure at a moment.
+func (o *outage) failed(at time.Time, op model.Operation) {
+	switch {
+	case o.op == nil:
+		op.Type, op.F, op.Key, op.Error = model.OpInvoke, "resume", "", ""
+		o.op, o.since = &op, at
+		o.out.Add(op)
+	case at.Sub(o.since) > o.within:
+		o.end(model.OpInfo, fmt.Sprintf("timeout no acknowledgement in %s", o.within))
+	}
+}
+
+// end ends the operation, if one has begun.
+func (o *outage) end(t model.OpType, text string) {
+	if o.op == nil {
+		return
+	}
+	o.op.Type, o.op.Error, o.op.Needs = t, text, nil
+	o.out.Add(*o.op)
+	o.op = nil
+}
+
+// count notes how an attempt to publish ended.
+func (p *publisher) count(err error) {
+	if err == nil {
+		p.outage.end(model.OpOK, "")
+		return
+	}
+	p.outage.failed(time.Now(), model.Operation{Process: len(p.nodes) + p.id, Node: p.node.Name, Needs: p.needs()})
 }
 
 func (p *publisher) run(ctx context.Context, every time.Duration) {
 	defer p.leave()
+	defer p.outage.end(model.OpInfo, "stopped")
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for n := 0; ; {
@@ -76,6 +120,7 @@ func (p *publisher) join() bool {
 		_, op.Error = failure(err)
 		op.Type = model.OpFail // a connection changes nothing
 		p.out.Add(op)
+		p.count(err)
 		return false
 	}
 	p.conn, p.js = conn, js
@@ -106,9 +151,8 @@ func (p *publisher) needs() []model.Need {
 // operation that was begun gets its answer or its timeout. The value of an
 // acknowledged one is its sequence in the stream.
 func (p *publisher) publish(key string) {
-	op := model.Operation{Process: p.id, Type: model.OpInvoke, F: "publish", Key: key, Node: p.node.Name, Needs: p.needs()}
+	op := model.Operation{Process: p.id, Type: model.OpInvoke, F: "publish", Key: key, Node: p.node.Name}
 	p.out.Add(op)
-	op.Needs = nil
 	// Without responders nobody got it, so asking again is no second message.
 	ack, err := p.js.Publish(subjectRoot+p.host+"."+strconv.Itoa(p.id), []byte(key), nats.RetryAttempts(4), nats.RetryWait(250*time.Millisecond))
 	if err == nil {
@@ -117,6 +161,7 @@ func (p *publisher) publish(key string) {
 		op.Type, op.Error = failure(err)
 	}
 	p.out.Add(op)
+	p.count(err)
 	// No responders: the connection is as good as any other.
 	if err != nil && !errors.Is(err, nats.ErrNoStreamResponse) && !errors.Is(err, nats.ErrNoResponders) {
 		p.leave()
