@@ -22,8 +22,8 @@ require (
 	github.com/apache/thrift v0.22.0
 	github.com/go-zookeeper/zk v1.0.4
 	github.com/gocql/gocql v1.7.0
-	github.com/nats-io/nats.go v1.55.0
 	github.com/gomodule/redigo v1.9.3
+	github.com/nats-io/nats.go v1.55.0
 	go.yaml.in/yaml/v3 v3.0.5
 )
 
@@ -36,7 +36,10 @@ require (
 	github.com/kr/text v0.2.0 // indirect
 	github.com/nats-io/nkeys v0.4.16 // indirect
 	github.com/nats-io/nuid v1.0.1 // indirect
+	github.com/ncruces/go-sqlite3 v0.37.0 // indirect
+	github.com/ncruces/go-sqlite3-wasm/v6 v6.5.35401 // indirect
+	github.com/ncruces/julianday v1.0.0 // indirect
 	github.com/stretchr/testify v1.12.1 // indirect
-	golang.org/x/crypto v0.57.0 // indirect
+	golang.org/x/crypto v0.58.0 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
 )
