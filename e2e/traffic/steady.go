@@ -52,8 +52,8 @@ const (
 // Warm is how long all flows take once, about.
 const Warm = flows / perRound * 2 * roundPause
 
-// Settle is what a busy switch takes at most to meet a frame that was sent.
-const Settle = 100 * time.Millisecond
+// Settle is what a switch that waits for a CPU takes to meet a frame that was sent.
+const Settle = 500 * time.Millisecond
 
 // flow is one of many.
 func flow(n int) sort {

@@ -33,14 +33,22 @@ func (y *Tally) Suspect(t *model.Target, findings []model.Finding) []model.Warni
 			continue
 		}
 		runs, clean := map[string]bool{}, slices.ContainsFunc(cause, func(g model.Finding) bool { return g.Clean })
+		least := 1.0 // how starved those without a fault were, the one that was least
 		for _, g := range cause {
 			for _, r := range g.Runs {
 				if y.decided[r] {
 					runs[r] = true
 				}
+				if share, ok := y.starved[r]; ok {
+					least = min(least, share)
+				}
 			}
 		}
-		if clean {
+		if clean && least >= model.Busy {
+			out = append(out, model.Warning{Kind: model.WarnBusy, About: f.CauseID,
+				Text:   fmt.Sprintf("%s shows also without any cut, but in all those runs something waited for a CPU for %.0f %% of the time or more: %s", f.Cause, 100*least, f.Failure.Summary),
+				Advice: "repeat the campaign on a quieter machine, or with fewer --labs: a system that waits for a CPU may miss its time limits"})
+		} else if clean {
 			out = append(out, model.Warning{Kind: model.WarnClean, About: f.CauseID,
 				Text:   fmt.Sprintf("%s shows also without any cut: %s", f.Cause, f.Failure.Summary),
 				Advice: fmt.Sprintf("read the report of %s: if the system has a right to it, say so in check %s of the target file", f.Run, f.Failure.Check)})

@@ -13,7 +13,7 @@ import (
 func TestMarksOfAWrongTargetFile(t *testing.T) {
 	target := &model.Target{Timing: model.Timing{MaxCut: 10 * time.Second, Recover: 30 * time.Second}}
 	// story is a search of n fault runs, the first failing ones of which fail so; cleanFails says that a clean run does too.
-	story := func(n, failing, vacuous int, class model.FailureClass, cleanFails bool) (kinds []model.WarningKind) {
+	story := func(n, failing, vacuous int, class model.FailureClass, cleanFails bool, starved float64) (kinds []model.WarningKind) {
 		var y Tally
 		var runs []model.RunSummary
 		failure := func(i int) []model.Failure {
@@ -31,6 +31,7 @@ func TestMarksOfAWrongTargetFile(t *testing.T) {
 			runs = append(runs, r)
 		}
 		clean := model.RunSummary{RunMeta: model.RunMeta{Run: "clean", Scenario: model.Scenario{Strategy: model.StrategyClean}}, Verdict: model.Verdict{Value: model.VerdictPass}}
+		clean.Starved = starved
 		if cleanFails {
 			clean.Verdict = model.Verdict{Value: model.VerdictFail, Failures: failure(0)}
 		}
@@ -50,6 +51,7 @@ func TestMarksOfAWrongTargetFile(t *testing.T) {
 		n, failing, vacuous int
 		class               model.FailureClass
 		clean               bool
+		starved             float64
 		want                []model.WarningKind
 	}{
 		{n: 6, failing: 3, class: model.Broken, want: []model.WarningKind{model.WarnHalf}},
@@ -58,9 +60,12 @@ func TestMarksOfAWrongTargetFile(t *testing.T) {
 		{n: 8, failing: 3, vacuous: 2, class: model.Broken, want: []model.WarningKind{model.WarnHalf}}, // 3 of 6 that could be judged
 		{n: 6, failing: 6, class: model.Documented, clean: true},
 		{n: 6, failing: 1, class: model.Broken, clean: true, want: []model.WarningKind{model.WarnClean}},
+		{n: 6, failing: 1, class: model.Broken, clean: true, starved: 0.79, want: []model.WarningKind{model.WarnClean}},
+		{n: 6, failing: 1, class: model.Broken, clean: true, starved: 0.8, want: []model.WarningKind{model.WarnBusy}},
+		{n: 6, failing: 1, class: model.Broken, starved: 0.8},
 		{n: 6, failing: 4, class: model.BrokenBound, clean: true, want: []model.WarningKind{model.WarnClean, model.WarnHalf}},
 	} {
-		if got := story(c.n, c.failing, c.vacuous, c.class, c.clean); !slices.Equal(got, c.want) {
+		if got := story(c.n, c.failing, c.vacuous, c.class, c.clean, c.starved); !slices.Equal(got, c.want) {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}

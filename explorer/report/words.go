@@ -381,13 +381,9 @@ func lateWords(late []model.Late) []string {
 	return out
 }
 
-// busy is the share of a run's time from which on a missed time limit may be the
-// machine's doing.
-const busy = 0.8
-
 // busyWords warns of a run that did not pass on a machine with too much to do.
 func busyWords(s *model.RunSummary) []string {
-	if s.Starved < busy || s.Verdict.Value == model.VerdictPass {
+	if s.Starved < model.Busy || s.Verdict.Value == model.VerdictPass {
 		return nil
 	}
 	return []string{fmt.Sprintf("For %.0f %% of the run something on netsplit's machine waited for a CPU. That alone may have broken time limits. "+
