@@ -48,9 +48,8 @@ func TestRandomWithReset(t *testing.T) {
 
 var resetLine = regexp.MustCompile(`\d+ \w{3} \d{4} (\d\d:\d\d:\d\d\.\d{3}) .*(Connection with (?:replica|master)\S* .*lost|Connection with master lost|Connection reset by peer)`)
 
-// bothEnds checks that Redis noticed within a second of the cut, on the host
-// that was cut off and on another: nothing but an RST tells it so early, its
-// own timeouts are longer than the cut.
+// bothEnds checks that Redis noticed soon after the cut, on the host that was cut
+// off and on another: nothing but an RST tells it so early, its repl-timeout is 10 s.
 func bothEnds(t *testing.T, r harness.Record) {
 	t.Helper()
 	cut := r.Started.Add(r.Proof.CutAt)
@@ -69,7 +68,7 @@ func bothEnds(t *testing.T, r harness.Record) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if late := at.Sub(cut); late < -5*time.Millisecond || late > time.Second {
+			if late := at.Sub(cut); late < -5*time.Millisecond || late > 5*time.Second {
 				continue
 			}
 			if model.NodeID(n) == r.Scenario.Cut().Do.Isolate {
@@ -80,7 +79,7 @@ func bothEnds(t *testing.T, r harness.Record) {
 		}
 	}
 	if inside == 0 || outside == 0 {
-		t.Errorf("%s: cut off %s at %s: it noticed %d lost connections within a second, the others %d", r.Run, r.Scenario.Cut().Do.Isolate,
+		t.Errorf("%s: cut off %s at %s: it noticed %d lost connections within 5 s, the others %d", r.Run, r.Scenario.Cut().Do.Isolate,
 			cut.Local().Format("15:04:05.000"), inside, outside)
 	}
 }
