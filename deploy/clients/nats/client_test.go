@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -76,6 +77,14 @@ func TestFailureTellsFailFromInfo(t *testing.T) {
 // Without any server every mode ends with its standard input, and what it
 // printed is a history.
 func TestEndsWithItsInput(t *testing.T) {
+	nobody, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody.Close()
+	defer func(c, s int) { clientPort, statusPort = c, s }(clientPort, statusPort)
+	clientPort = nobody.Addr().(*net.TCPAddr).Port
+	statusPort = clientPort
 	for _, mode := range []string{"publish", "operate", "read"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Setenv("NETSPLIT_RUN_START", fmt.Sprint(time.Now().Add(-time.Hour).UnixNano()))

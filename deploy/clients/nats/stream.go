@@ -13,14 +13,16 @@ import (
 	"netsplit/model"
 )
 
-// Name, subjects and ports of the target's configuration (target.yaml).
+// Name and subjects of the target's configuration (target.yaml).
 const (
 	streamName  = "work"
 	subjectRoot = "work."
-	clientPort  = 4222
-	statusPort  = 8222
 	operator    = "operator" // name and password of who may operate servers
 )
+
+// Ports of the target's configuration; a variable, since a test needs some that
+// nobody listens on.
+var clientPort, statusPort = 4222, 8222
 
 // errConnect: there is no connection, so nothing was asked.
 var errConnect = errors.New("connect")

@@ -320,7 +320,7 @@ func TestTheEndStopsComparesAndTells(t *testing.T) {
 	f = &cluster{apps: map[string]string{"application_9_0002": "RUNNING", "application_9_0003": "FINISHED"}, deaf: true,
 		nodes: oneNode, held: `{"containers":null}`}
 	c, out = session(t, f, job)
-	c.limits.stop, c.limits.agree = 200*time.Millisecond, 100*time.Millisecond
+	c.limits.stop, c.limits.agree = 200*time.Millisecond, 2*time.Second
 	c.final(context.Background())
 	got := strings.Join(lines(t, out), "\n")
 	for _, bad := range []string{"final-stop fail application_9_0002 not-stopped", "final-agree fail n2 differ"} {
