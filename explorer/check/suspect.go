@@ -44,7 +44,9 @@ func (y *Tally) Suspect(t *model.Target, findings []model.Finding) []model.Warni
 				}
 			}
 		}
-		if clean && least >= model.Busy {
+		// No shortage of CPU loses data, splits a cluster or ends a process.
+		timed := f.Severity == model.SeverityNotRecovered || f.Severity == model.SeverityError
+		if clean && timed && least >= model.Busy {
 			out = append(out, model.Warning{Kind: model.WarnBusy, About: f.CauseID,
 				Text:   fmt.Sprintf("%s shows also without any cut, but in all those runs something waited for a CPU for %.0f %% of the time or more: %s", f.Cause, 100*least, f.Failure.Summary),
 				Advice: "repeat the campaign on a quieter machine, or with fewer --labs: a system that waits for a CPU may miss its time limits"})

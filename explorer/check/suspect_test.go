@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"testing"
@@ -13,11 +14,11 @@ import (
 func TestMarksOfAWrongTargetFile(t *testing.T) {
 	target := &model.Target{Timing: model.Timing{MaxCut: 10 * time.Second, Recover: 30 * time.Second}}
 	// story is a search of n fault runs, the first failing ones of which fail so; cleanFails says that a clean run does too.
-	story := func(n, failing, vacuous int, class model.FailureClass, cleanFails bool, starved float64) (kinds []model.WarningKind) {
+	story := func(n, failing, vacuous int, class model.FailureClass, cleanFails bool, starved float64, check string) (kinds []model.WarningKind) {
 		var y Tally
 		var runs []model.RunSummary
 		failure := func(i int) []model.Failure {
-			return []model.Failure{{Check: "operations", Class: class, Signature: fmt.Sprintf("op%d failed with Timeout although all it needs was reached", i%2), Summary: "s"}}
+			return []model.Failure{{Check: check, Class: class, Signature: fmt.Sprintf("op%d failed with Timeout although all it needs was reached", i%2), Summary: "s"}}
 		}
 		for i := range n {
 			r := model.RunSummary{RunMeta: model.RunMeta{Run: fmt.Sprintf("r%02d", i), Scenario: onecut.Scenario{Strategy: model.StrategyCoFI}.Model()}, Proof: &model.Proof{},
@@ -52,6 +53,7 @@ func TestMarksOfAWrongTargetFile(t *testing.T) {
 		class               model.FailureClass
 		clean               bool
 		starved             float64
+		check               string
 		want                []model.WarningKind
 	}{
 		{n: 6, failing: 3, class: model.Broken, want: []model.WarningKind{model.WarnHalf}},
@@ -63,9 +65,10 @@ func TestMarksOfAWrongTargetFile(t *testing.T) {
 		{n: 6, failing: 1, class: model.Broken, clean: true, starved: 0.79, want: []model.WarningKind{model.WarnClean}},
 		{n: 6, failing: 1, class: model.Broken, clean: true, starved: 0.8, want: []model.WarningKind{model.WarnBusy}},
 		{n: 6, failing: 1, class: model.Broken, starved: 0.8},
+		{n: 6, failing: 1, class: model.Broken, clean: true, starved: 1, check: "copies-equal", want: []model.WarningKind{model.WarnClean}},
 		{n: 6, failing: 4, class: model.BrokenBound, clean: true, want: []model.WarningKind{model.WarnClean, model.WarnHalf}},
 	} {
-		if got := story(c.n, c.failing, c.vacuous, c.class, c.clean, c.starved); !slices.Equal(got, c.want) {
+		if got := story(c.n, c.failing, c.vacuous, c.class, c.clean, c.starved, cmp.Or(c.check, "operations")); !slices.Equal(got, c.want) {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}
