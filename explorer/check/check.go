@@ -353,6 +353,8 @@ func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 		v.Value, v.Reason = model.VerdictPass, "all checks hold; the cut held: "+held(*r.Proof)
 	case r.Scenario.Messages():
 		v.Value, v.Reason = model.VerdictPass, "all checks hold"
+	case nodeFaults(&r) != "":
+		v.Value, v.Reason = model.VerdictPass, "all checks hold; "+nodeFaults(&r)
 	default:
 		v.Value, v.Reason = model.VerdictPass, "all checks hold; no cut was asked for"
 	}
@@ -370,6 +372,17 @@ func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 		v.Reason += fmt.Sprintf(" (nothing to judge for %s)", strings.Join(idle, ", "))
 	}
 	return v
+}
+
+// nodeFaults says what was done to nodes, and when; "" for nothing.
+func nodeFaults(r *Record) string {
+	var did []string
+	for _, res := range r.Results {
+		if n := r.Scenario.Steps[res.Step-1].Do.Node; n != nil && res.By != "" {
+			did = append(did, fmt.Sprintf("%s at %s s", n, seconds(res.Began)))
+		}
+	}
+	return strings.Join(did, ", ")
 }
 
 // held says what became of the packets of a cut through which none leaked.

@@ -63,8 +63,8 @@ func Merge(campaign string, runs []model.RunSummary) []model.Finding {
 			if n := len(have.Runs); n == 0 || have.Runs[n-1] != r.Run {
 				have.Runs = append(have.Runs, r.Run)
 			}
-			cut := r.Scenario.Strategy != model.StrategyClean && (r.Proof != nil || r.Result.Reached) && !f.BeforeCut
-			have.Clean = have.Clean || !cut
+			acted := r.Proof != nil || r.Result.Reached || slices.ContainsFunc(r.Result.Steps, func(s model.StepResult) bool { return s.By != "" })
+			have.Clean = have.Clean || r.Scenario.Strategy == model.StrategyClean || !acted || f.BeforeCut
 		}
 	}
 	findings := make([]model.Finding, len(out))

@@ -94,3 +94,23 @@ func TestEachStepOfAScenarioMustCut(t *testing.T) {
 		}
 	}
 }
+
+// A node that was crashed is no run without a fault: neither its verdict nor a finding says so.
+func TestACrashIsAFault(t *testing.T) {
+	crash := model.Scenario{Strategy: model.StrategySteps, Steps: []model.Step{{Do: model.Fault{Node: &model.NodeFault{Verb: model.NodeKill, Host: "n1"}}}}}
+	went := []model.StepResult{{Step: 1, By: model.ReasonTime, Began: 600 * time.Millisecond}}
+	r := Record{Target: &model.Target{}, Scenario: crash, Results: went, CutReached: true, WorkloadEnd: time.Second, Bounds: noBounds}
+	if v := Judge(r); v.Value != model.VerdictPass || !strings.Contains(v.Reason, "crash n1 at 0.6 s") || strings.Contains(v.Reason, "no cut") {
+		t.Errorf("%+v", v)
+	}
+	failed := model.Verdict{Value: model.VerdictFail, Failures: []model.Failure{{Check: "gone", Class: model.Broken, Signature: "s", Summary: "s"}}}
+	for _, c := range []struct {
+		steps []model.StepResult
+		clean bool
+	}{{went, false}, {[]model.StepResult{{Step: 1}}, true}} {
+		run := model.RunSummary{RunMeta: model.RunMeta{Run: "r1", Scenario: crash}, Verdict: failed, Result: model.RunResult{Steps: c.steps}}
+		if got := Merge("c", []model.RunSummary{run}); len(got) != 1 || got[0].Clean != c.clean {
+			t.Errorf("%+v: %+v", c.steps, got)
+		}
+	}
+}
