@@ -12,7 +12,6 @@ import (
 
 	"netsplit/campaign/judge"
 	"netsplit/campaign/search"
-	"netsplit/explorer"
 	"netsplit/inference/invariant"
 	"netsplit/model"
 	"netsplit/sut"
@@ -126,14 +125,18 @@ func (s *Service) search(ctx context.Context, j *job, t *model.Target, r *labRun
 	if err != nil {
 		return err
 	}
-	inputs := make([]explorer.Input, len(raw))
+	inputs := make([]search.Input, len(raw))
 	for i, b := range raw {
 		if err := json.Unmarshal(b, &inputs[i]); err != nil {
 			return fmt.Errorf("stored input %d of campaign %s: %w", i+1, j.c.ID, err)
 		}
 	}
+	source, err := s.source(j.c.Spec, t)
+	if err != nil {
+		return err
+	}
 	se, err := search.New(search.Config{Campaign: j.c.ID, Strategy: j.c.Spec.Strategy, Seed: j.c.Spec.Seed,
-		Core: explorer.NewCore(s.coreConfig(j.c.Spec, t)),
+		Core: source,
 		Keep: func(input json.RawMessage) error { return s.store.AppendInput(j.c.ID, input) },
 		Run: func(ctx context.Context, w model.WorkItem) (model.RunSummary, error) {
 			w.Spec = j.c.Spec
@@ -141,6 +144,10 @@ func (s *Service) search(ctx context.Context, j *job, t *model.Target, r *labRun
 		},
 		Mine: func(clean []string, weak bool) ([]model.Invariant, []model.RunResult, error) {
 			return s.mine(j, t, clean, weak)
+		},
+		Profiles: func(runs []string) (*search.CleanRuns, error) { return s.cleanPoints(j.c.ID, runs) },
+		Profile: func(run string, faults []model.PointFault, periodic []string) (model.Profile, error) {
+			return s.playedPoints(j.c.ID, run, faults, periodic)
 		},
 		WhyMissed: func(variable string, recurs bool) string { return s.whyMissed(j, variable, recurs) },
 		Started:   func(w model.WorkItem) { s.runStarted(j, t.Name, w.Run, w.Scenario) },

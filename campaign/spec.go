@@ -18,6 +18,7 @@ const (
 	defaultRuns    = 20
 	defaultClean   = 3
 	defaultRetries = 2
+	defaultDepth   = 1 // faults of a sequence
 	maxLabs        = 64
 )
 
@@ -70,6 +71,13 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 	}
 	if spec.Clean == 0 {
 		spec.Clean = defaultClean
+	}
+	sequences := spec.Strategy == model.StrategySequences && spec.Replay == ""
+	if !sequences && (spec.Depth != 0 || len(spec.Faults) > 0 || spec.Policies != nil) {
+		return bad("depth, faults and policies are of strategy sequences: use it, or leave them out")
+	}
+	if sequences && spec.Depth == 0 {
+		spec.Depth = defaultDepth
 	}
 	if spec.Gate == "" {
 		spec.Gate = s.cfg.Gate
@@ -131,7 +139,7 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 		}
 		return spec, t, nil
 	}
-	if err := s.coreConfig(spec, t).Validate(); err != nil {
+	if _, err := s.source(spec, t); err != nil {
 		return bad("%v", err)
 	}
 	return spec, t, nil

@@ -42,7 +42,7 @@ func (c Config) Validate() error {
 	switch c.Strategy {
 	case model.StrategyClean, model.StrategyCoFI, model.StrategyRandom:
 	default:
-		return fmt.Errorf("explorer: unknown strategy %q: use cofi, random or clean", c.Strategy)
+		return fmt.Errorf("explorer: unknown strategy %q: use cofi, random, sequences or clean", c.Strategy)
 	}
 	if c.Runs < 0 || c.Clean < 0 || c.Retries < 0 || c.MaxCut < 0 || c.Workload < 0 {
 		return fmt.Errorf("explorer: runs %d, clean %d, retries %d, max cut %s and workload %s must not be negative", c.Runs, c.Clean, c.Retries, c.MaxCut, c.Workload)

@@ -213,6 +213,9 @@ type SeenPoint struct {
 	// Step is how many faults of the run's sequence had occurred before: the point was
 	// seen after that step.
 	Step int `json:"step,omitempty"`
+	// Turn numbers, from 1, the points of equal side, node, peer and type that were seen
+	// after that step: a trigger armed by the step comes with the message of this number.
+	Turn int `json:"turn,omitempty"`
 	// Event is the number of the event at which it was seen, At the time of that event
 	// since the run started.
 	Event uint64        `json:"event,omitempty"`

@@ -357,6 +357,11 @@ type CampaignSpec struct {
 	Gate Gate `json:"gate,omitempty"`
 	// Retries bounds how often a state that did not recur is tried again.
 	Retries int `json:"retries"`
+	// Depth is the most faults of a sequence, Faults the kinds that are searched (none: all
+	// at messages), Policies prune (none: brute force). Of strategy sequences only.
+	Depth    int              `json:"depth,omitempty"`
+	Faults   []PointFaultKind `json:"faults,omitempty"`
+	Policies *PolicyFile      `json:"policies,omitempty"`
 	// Args are handed to the target (named settings, e.g. bug=true).
 	Args map[string]string `json:"args,omitempty"`
 	// MaxLost and MaxWindow are the user's bounds on documented losses;
@@ -369,6 +374,12 @@ type CampaignSpec struct {
 	StopWhenBroken bool `json:"stopWhenBroken,omitempty"`
 	// WithoutCut makes the runs of a replay without what was done to the network.
 	WithoutCut bool `json:"withoutCut,omitempty"`
+}
+
+// PolicyFile is a user's file of policies: YAML, or Starlark if its name ends in .star.
+type PolicyFile struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
 }
 
 // WarningKind names a mark of a wrong target file.

@@ -23,6 +23,9 @@ const (
 	// StrategySteps does what a user's file says. Earlier records call it by what it
 	// did: messages, random or cofi.
 	StrategySteps Strategy = "steps"
+	// StrategySequences plays sequences of faults at points of earlier runs (FATE §4.2,
+	// PreFail §3.4).
+	StrategySequences Strategy = "sequences"
 	// StrategyScripted does what a script says, step by step (NEAT §7.1).
 	StrategyScripted Strategy = "scripted"
 )
@@ -41,6 +44,9 @@ type Scenario struct {
 	// Steps are what the run does. Where the turn of several message faults comes at one
 	// packet, the first has it.
 	Steps []Step `json:"steps,omitempty"`
+
+	// Sequence is, of strategy sequences, the faults that Steps play, each at its point.
+	Sequence []PointFault `json:"sequence,omitempty"`
 
 	// Or, when set, names other nodes to which the same may happen: a step that waits for
 	// a state begins at the first moment at which its invariant, read so, has its state,

@@ -47,6 +47,13 @@ func (s CampaignSpec) Model() (model.CampaignSpec, error) {
 	if s.MaxWindow != nil {
 		m.MaxWindow = time.Duration(*s.MaxWindow)
 	}
+	m.Depth = s.Depth
+	for _, f := range s.Faults {
+		m.Faults = append(m.Faults, model.PointFaultKind(f))
+	}
+	if p := s.Policies; p != nil {
+		m.Policies = &model.PolicyFile{Name: p.Name, Text: p.Text}
+	}
 	var err error
 	m.Scenario, err = s.Scenario.Model()
 	return m, err
@@ -57,7 +64,13 @@ func FromCampaignSpec(m model.CampaignSpec) CampaignSpec {
 	s := CampaignSpec{
 		Target: m.Target, Replay: m.Replay, Strategy: string(m.Strategy), Seed: m.Seed, Labs: m.Labs, Runs: m.Runs, Clean: m.Clean,
 		Budget: Span(m.Budget), Effect: string(m.Effect), Gate: string(m.Gate), Retries: m.Retries, Args: m.Args, Scenario: fromScenarioSpec(m.Scenario), StopWhenSuspect: m.StopWhenSuspect,
-		StopWhenBroken: m.StopWhenBroken, WithoutCut: m.WithoutCut,
+		StopWhenBroken: m.StopWhenBroken, WithoutCut: m.WithoutCut, Depth: m.Depth,
+	}
+	for _, f := range m.Faults {
+		s.Faults = append(s.Faults, string(f))
+	}
+	if p := m.Policies; p != nil {
+		s.Policies = &PolicyFile{Name: p.Name, Text: p.Text}
 	}
 	if m.MaxLost >= 0 {
 		s.MaxLost = &m.MaxLost

@@ -13,7 +13,9 @@ import (
 type Profiles struct {
 	Target string
 	Runs   []string // clean runs that could be judged, sorted
-	Torn   []string // what the records of some of them lack, run first
+	// Scenarios are the ids of what Runs were made for.
+	Scenarios []string
+	Torn      []string // what the records of some of them lack, run first
 	// Periodic are the types that are no points, Options what else names them.
 	Periodic []sequence.Period
 	Options  sequence.Options
@@ -24,9 +26,7 @@ type Profiles struct {
 // campaigns: those of one target. It is an error if there is none. keys are the identity
 // of points; nil: all.
 func CleanProfiles(campaigns []string, keys []model.PointKey) (*Profiles, error) {
-	out := &Profiles{Options: sequence.Options{Keys: keys}}
-	var runs []*runFiles
-	var clean []sequence.Clean
+	var dirs []string
 	for _, c := range campaigns {
 		found, err := filepath.Glob(filepath.Join(c, "*", rundir.SummaryFile))
 		if err != nil {
@@ -40,23 +40,35 @@ func CleanProfiles(campaigns []string, keys []model.PointKey) (*Profiles, error)
 			if !sum.Minable() {
 				continue
 			}
-			f, err := readRun(filepath.Dir(path))
-			if err != nil {
-				return nil, fmt.Errorf("clean run %s: %w", sum.Run, err)
-			}
-			if out.Target != "" && f.target.Name != out.Target {
-				return nil, fmt.Errorf("run %s is of target %s, those before it of %s: points of different targets are not compared", sum.Run, f.target.Name, out.Target)
-			}
-			out.Target, out.Options.Nodes, out.Options.Ports = f.target.Name, f.target.Nodes, ports(&f.target)
-			for _, lack := range f.torn {
-				out.Torn = append(out.Torn, sum.Run+": "+lack)
-			}
-			out.Runs = append(out.Runs, sum.Run)
-			runs, clean = append(runs, f), append(clean, sequence.CleanOf(f.events))
+			dirs = append(dirs, filepath.Dir(path))
 		}
 	}
-	if len(runs) == 0 {
+	if len(dirs) == 0 {
 		return nil, fmt.Errorf("no record of a clean run that could be judged in %v", campaigns)
+	}
+	return ProfilesOf(dirs, keys)
+}
+
+// ProfilesOf reads the points of clean runs, of which these are the directories.
+func ProfilesOf(dirs []string, keys []model.PointKey) (*Profiles, error) {
+	out := &Profiles{Options: sequence.Options{Keys: keys}}
+	var runs []*runFiles
+	var clean []sequence.Clean
+	for _, dir := range dirs {
+		f, err := readRun(dir)
+		if err != nil {
+			return nil, fmt.Errorf("clean run %s: %w", filepath.Base(dir), err)
+		}
+		run := f.meta.Run
+		if out.Target != "" && f.target.Name != out.Target {
+			return nil, fmt.Errorf("run %s is of target %s, those before it of %s: points of different targets are not compared", run, f.target.Name, out.Target)
+		}
+		out.Target, out.Options.Nodes, out.Options.Ports = f.target.Name, f.target.Nodes, ports(&f.target)
+		for _, lack := range f.torn {
+			out.Torn = append(out.Torn, run+": "+lack)
+		}
+		out.Runs, out.Scenarios = append(out.Runs, run), append(out.Scenarios, f.meta.Scenario.ID)
+		runs, clean = append(runs, f), append(clean, sequence.CleanOf(f.events))
 	}
 	out.Periodic = sequence.Periodic(clean)
 	out.Options.Periodic = sequence.Names(out.Periodic)
@@ -64,6 +76,17 @@ func CleanProfiles(campaigns []string, keys []model.PointKey) (*Profiles, error)
 		out.Profiles = append(out.Profiles, sequence.FromEvents(f.events, f.decisions, sequence.Fired(f.events, f.decisions), out.Options))
 	}
 	return out, nil
+}
+
+// PlayedProfile reads the points of a run of a sequence, condensed, each with the fault
+// after which it was seen. periodic are the types that are no points.
+func PlayedProfile(dir string, faults []model.PointFault, periodic map[string]bool) (model.Profile, error) {
+	f, err := readRun(dir)
+	if err != nil {
+		return model.Profile{}, err
+	}
+	o := sequence.Options{Nodes: f.target.Nodes, Ports: ports(&f.target), Periodic: periodic}
+	return sequence.Condense(sequence.FromEvents(f.events, f.decisions, sequence.FiredSteps(faults, f.decisions), o), o), nil
 }
 
 // CampaignsOf lists the directories below root with the record of a run of a target,

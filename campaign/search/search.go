@@ -21,7 +21,7 @@ type Config struct {
 	Campaign string // its id
 	Strategy model.Strategy
 	Seed     uint64
-	Core     *explorer.Core
+	Core     Source
 	// Keep stores an input of the core before the core is stepped with it.
 	Keep func(input json.RawMessage) error
 	// Run makes one run and returns its summary when everything that it started
@@ -31,6 +31,10 @@ type Config struct {
 	// Mine reads the records of the clean runs: what holds in them, and the
 	// inconsistent states each of them met. weak: also what may be chance.
 	Mine func(runs []string, weak bool) ([]model.Invariant, []model.RunResult, error)
+	// Profiles reads the points of the clean runs, Profile those of the run of a sequence of
+	// faults. Of strategy sequences only.
+	Profiles func(runs []string) (*CleanRuns, error)
+	Profile  func(run string, faults []model.PointFault, periodic []string) (model.Profile, error)
 	// WhyMissed says why states of a variable that runs waited for may not have
 	// occurred, recurs: though others met one; "" if nobody knows.
 	WhyMissed func(variable string, recurs bool) string
@@ -50,6 +54,7 @@ type Search struct {
 	cond     *sync.Cond
 	runs     int // handed out, for run ids
 	out      map[string]bool
+	periodic []string // of strategy sequences: types that are no points
 	clean    []string // judged runs of clean scenarios
 	done     bool
 	due      bool              // the core waits for invariants
@@ -90,17 +95,20 @@ const maxFailuresInARow = 5
 // New is the search of a campaign from where its stored inputs end; none: from
 // its start. Scenarios that were out when the daemon died are given back as
 // lost. runsMade is the highest number of a run so far.
-func New(c Config, inputs []explorer.Input, finished []model.RunSummary, runsMade int) (*Search, error) {
+func New(c Config, inputs []Input, finished []model.RunSummary, runsMade int) (*Search, error) {
 	s := &Search{c: c, out: map[string]bool{}, missed: map[string]missed{}, met: map[met]int{}}
 	s.cond = sync.NewCond(&s.mu)
 	return s, s.restore(inputs, finished, runsMade)
 }
 
-func (s *Search) restore(inputs []explorer.Input, finished []model.RunSummary, runsMade int) error {
+func (s *Search) restore(inputs []Input, finished []model.RunSummary, runsMade int) error {
 	for _, in := range inputs {
 		r := s.c.Core.Step(in)
 		for _, sc := range r.Scenarios {
 			s.out[sc.ID] = true
+		}
+		if in.Clean != nil {
+			s.periodic = in.Clean.Periodic
 		}
 		if in.Result != nil {
 			delete(s.out, in.Result.Scenario)
@@ -123,14 +131,9 @@ func (s *Search) restore(inputs []explorer.Input, finished []model.RunSummary, r
 		}
 		s.note(f)
 	}
-	var lost []string
-	for id := range s.out {
-		lost = append(lost, id)
-	}
-	slices.Sort(lost)
-	for _, id := range lost {
+	for _, id := range slices.Sorted(maps.Keys(s.out)) {
 		delete(s.out, id)
-		if err := s.step(explorer.Input{Kind: explorer.InputLost, Scenario: id}); err != nil {
+		if err := s.step(lost(id)); err != nil {
 			return err
 		}
 	}
@@ -139,12 +142,12 @@ func (s *Search) restore(inputs []explorer.Input, finished []model.RunSummary, r
 
 // step stores an input and steps the core with it. The caller holds mu, or is
 // alone.
-func (s *Search) step(in explorer.Input) error {
+func (s *Search) step(in Input) error {
 	_, err := s.ready(in)
 	return err
 }
 
-func (s *Search) ready(in explorer.Input) (explorer.Ready, error) {
+func (s *Search) ready(in Input) (explorer.Ready, error) {
 	b, err := json.Marshal(in)
 	if err != nil {
 		return explorer.Ready{}, err
@@ -281,13 +284,20 @@ func (s *Search) next(ctx context.Context) (model.WorkItem, bool) {
 				Why: fmt.Sprintf("no invariant can be told from chance after %d clean runs: making one more", len(s.clean))}
 			return s.take(sc), true
 		}
-		r, err := s.ready(explorer.Input{Kind: explorer.InputAsk, Slots: 1})
+		r, err := s.ready(Input{Input: explorer.Input{Kind: explorer.InputAsk, Slots: 1}})
 		if err != nil {
 			s.fail(err)
 			return model.WorkItem{}, false
 		}
 		if len(r.Scenarios) > 0 {
 			return s.take(r.Scenarios[0]), true
+		}
+		if s.due && len(s.out) == 0 {
+			if err := s.mineIfDue(); err != nil {
+				s.fail(err)
+				return model.WorkItem{}, false
+			}
+			continue
 		}
 		if r.Done || len(s.out) == 0 {
 			s.done = true
@@ -323,7 +333,7 @@ func (s *Search) back(w model.WorkItem, sum model.RunSummary, err error) {
 			s.fail(fmt.Errorf("%d runs in a row failed for reasons that are not the target's, the last: %w", s.failures, err))
 			return
 		}
-		if err := s.step(explorer.Input{Kind: explorer.InputLost, Scenario: w.Scenario.ID}); err != nil {
+		if err := s.step(lost(w.Scenario.ID)); err != nil {
 			s.fail(err)
 		} else if err := s.mineIfDue(); err != nil { // it may have been the last clean run
 			s.fail(err)
@@ -334,7 +344,16 @@ func (s *Search) back(w model.WorkItem, sum model.RunSummary, err error) {
 	s.note(sum)
 	res := sum.Result
 	res.Verdict = sum.Verdict
-	if err := s.step(explorer.Input{Kind: explorer.InputResult, Result: &res}); err != nil {
+	in := Input{Input: explorer.Input{Kind: explorer.InputResult, Result: &res}}
+	if w.Scenario.Strategy == model.StrategySequences && sum.Verdict.Value != model.VerdictUnknown {
+		p, err := s.c.Profile(w.Run, w.Scenario.Sequence, s.periodic)
+		if err != nil {
+			s.fail(fmt.Errorf("the points of run %s: %w", w.Run, err))
+			return
+		}
+		in.Profile = &p
+	}
+	if err := s.step(in); err != nil {
 		s.fail(err)
 		return
 	}
@@ -347,6 +366,14 @@ func (s *Search) back(w model.WorkItem, sum model.RunSummary, err error) {
 func (s *Search) mineIfDue() error {
 	if !s.due {
 		return nil
+	}
+	if s.c.Strategy == model.StrategySequences {
+		c, err := s.c.Profiles(s.clean)
+		if err != nil {
+			return fmt.Errorf("the points of %d clean runs: %w", len(s.clean), err)
+		}
+		s.periodic = c.Periodic
+		return s.step(Input{Input: explorer.Input{Kind: inputProfiles}, Clean: c})
 	}
 	invs, results, err := s.c.Mine(s.clean, false)
 	if err != nil {
@@ -371,7 +398,11 @@ func (s *Search) mineIfDue() error {
 			s.why = fmt.Sprintf("no invariant can be told from chance after %d clean runs: make more (clean), or use a workload that changes the variables more often", len(s.clean))
 		}
 	}
-	return s.step(explorer.Input{Kind: explorer.InputInvariants, Invariants: invs, Results: results})
+	return s.step(Input{Input: explorer.Input{Kind: explorer.InputInvariants, Invariants: invs, Results: results}})
+}
+
+func lost(scenario string) Input {
+	return Input{Input: explorer.Input{Kind: explorer.InputLost, Scenario: scenario}}
 }
 
 func (s *Search) noteWeak(invs []model.Invariant) {

@@ -63,11 +63,11 @@ func (k *keptInputs) keep(in json.RawMessage) error {
 	return nil
 }
 
-func (k *keptInputs) inputs(t *testing.T) []explorer.Input {
+func (k *keptInputs) inputs(t *testing.T) []Input {
 	t.Helper()
-	var out []explorer.Input
+	var out []Input
 	for _, b := range k.all {
-		var in explorer.Input
+		var in Input
 		if err := json.Unmarshal(b, &in); err != nil {
 			t.Fatal(err)
 		}
@@ -88,13 +88,13 @@ type (
 	miner  func([]string, bool) ([]model.Invariant, []model.RunResult, error)
 )
 
-func resumed(t *testing.T, k *keptInputs, run runner, mine miner, inputs []explorer.Input, before []model.RunSummary, made int) (*Search, *[]model.RunSummary) {
+func resumed(t *testing.T, k *keptInputs, run runner, mine miner, inputs []Input, before []model.RunSummary, made int) (*Search, *[]model.RunSummary) {
 	t.Helper()
 	cfg := explorer.Config{Strategy: model.StrategyCoFI, Seed: 1, Nodes: []model.NodeID{"n1", "n2", "n3"}, Hosts: []model.NodeID{"n1", "n2", "n3"},
 		Effect: model.Drop, Runs: 6, Clean: 3, Retries: 1}
 	var finished []model.RunSummary
 	var mu sync.Mutex
-	s, err := New(Config{Campaign: "c", Strategy: cfg.Strategy, Keep: k.keep, Run: run, Mine: mine, Core: explorer.NewCore(cfg), Started: func(model.WorkItem) {},
+	s, err := New(Config{Campaign: "c", Strategy: cfg.Strategy, Keep: k.keep, Run: run, Mine: mine, Core: FromCore(explorer.NewCore(cfg)), Started: func(model.WorkItem) {},
 		WhyMissed: func(variable string, recurs bool) string { return fmt.Sprintf("%s, met again: %v", variable, recurs) },
 		Finished:  func(s model.RunSummary) { mu.Lock(); finished = append(finished, s); mu.Unlock() }}, inputs, before, made)
 	if err != nil {

@@ -51,10 +51,13 @@ func FromEvents(events []model.Event, decisions []model.Decision, fired []uint64
 	p, t := model.Profile{}, NewTracker(o)
 	at, started := 0, false
 	pending := map[uint64]*model.Message{}
+	turns := map[model.Point]int{}
 	add := func(e *model.Event) func(model.Point, bool) {
 		return func(pt model.Point, ok bool) {
 			if ok {
-				p.Points = append(p.Points, model.SeenPoint{Point: pt, Step: at, Event: e.Num, At: e.At})
+				alike := model.Point{Side: pt.Side, Node: pt.Node, Peer: pt.Peer, Type: pt.Type}
+				turns[alike]++
+				p.Points = append(p.Points, model.SeenPoint{Point: pt, Step: at, Turn: turns[alike], Event: e.Num, At: e.At})
 			}
 		}
 	}
@@ -62,6 +65,7 @@ func FromEvents(events []model.Event, decisions []model.Decision, fired []uint64
 		e := &events[i]
 		for at < len(fired) && fired[at] < e.Num {
 			at++
+			clear(turns)
 		}
 		switch {
 		case e.Kind == model.EventWorkload:

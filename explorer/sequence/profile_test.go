@@ -109,6 +109,14 @@ func TestRecordAndRunNamePointsAlike(t *testing.T) {
 		}
 		want := slices.DeleteFunc(run.Profile.Points, func(s model.SeenPoint) bool { return s.Side == model.SideFile })
 		got := sequence.FromEvents(run.Events, run.Decisions, run.Fired, simwrite.PointOptions(nil)).Points
+		turns := map[model.SeenPoint]int{}
+		for i, s := range got { // the simulation does not count them
+			alike := model.SeenPoint{Point: model.Point{Side: s.Side, Node: s.Node, Peer: s.Peer, Type: s.Type}, Step: s.Step}
+			if turns[alike]++; s.Turn != turns[alike] {
+				t.Fatalf("a crash at %s: turn %d of %s after step %d, want %d", p, s.Turn, s, s.Step, turns[alike])
+			}
+			got[i].Turn = 0
+		}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Fatalf("a crash at %s (-run +record):\n%s", p, d)
 		}

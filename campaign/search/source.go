@@ -1,0 +1,40 @@
+package search
+
+import (
+	"netsplit/explorer"
+	"netsplit/model"
+)
+
+// Input is one step of a source, as it is stored: the explorer's, and what strategy
+// sequences learns from records.
+type Input struct {
+	explorer.Input
+	// Clean answers Ready.Mine.
+	Clean *CleanRuns `json:"clean,omitempty"`
+	// Profile comes with the Result of a fault run.
+	Profile *model.Profile `json:"profile,omitempty"`
+}
+
+// inputProfiles hands over Clean.
+const inputProfiles explorer.InputKind = "profiles"
+
+// CleanRuns is what the records of clean runs say about points.
+type CleanRuns struct {
+	// Periodic are the message types that are no points, sorted.
+	Periodic []string `json:"periodic,omitempty"`
+	// Profiles are by the id of the run's scenario.
+	Profiles map[string]model.Profile `json:"profiles"`
+}
+
+// Source is where the scenarios of a campaign come from. Its inputs determine what it
+// answers.
+type Source interface {
+	Step(Input) explorer.Ready
+}
+
+// FromCore is the source of the strategies that the explorer's core has.
+func FromCore(c *explorer.Core) Source { return core{c} }
+
+type core struct{ *explorer.Core }
+
+func (c core) Step(in Input) explorer.Ready { return c.Core.Step(in.Input) }
