@@ -127,11 +127,29 @@ const maxActions = 12
 // server that is stopped serves nobody from then on.
 const longAction = 100 * time.Millisecond
 
-func actionsStory(in *Input) []string {
+// byStep says that a step of the scenario asked for an action, and not a workload.
+func byStep(s *model.Scenario, a *model.NodeAction) bool {
+	return slices.ContainsFunc(s.Steps, func(st model.Step) bool {
+		f := st.Do.Node
+		return f != nil && f.Host == a.Host && (a.Verb == f.Verb || a.Verb == f.Undo()) && (f.Process == "" || f.Process == a.Process)
+	})
+}
+
+func actionsStory(in *Input) (out []string) {
+	for _, who := range []struct {
+		name string
+		step bool
+	}{{"Steps", true}, {"Workloads", false}} {
+		out = append(out, actionsBy(in, who.name, who.step)...)
+	}
+	return out
+}
+
+func actionsBy(in *Input, who string, step bool) []string {
 	var did []string
 	n := 0
 	for _, e := range in.Events {
-		if e.Kind != model.EventNode || e.Node == nil {
+		if e.Kind != model.EventNode || e.Node == nil || byStep(&in.Summary.Scenario, e.Node) != step {
 			continue
 		}
 		verb := map[model.NodeVerb]string{model.NodeStart: "started", model.NodeStop: "stopped", model.NodeKill: "killed", model.NodePause: "paused", model.NodeResume: "resumed"}[e.Node.Verb]
@@ -152,7 +170,7 @@ func actionsStory(in *Input) []string {
 	if n > maxActions {
 		did = append(did, fmt.Sprintf("acted %d more times", n-maxActions))
 	}
-	return []string{"Workloads " + list(did) + "."}
+	return []string{who + " " + list(did) + "."}
 }
 
 // costParts are the parts of a run's wall time, with their names.

@@ -70,6 +70,8 @@ func TestJudgedRunIsExplained(t *testing.T) {
 		}
 	}
 	wants(t, "story", section(t, write(t, in), "story"), "Workloads stopped server on n3 from 8.000 s to 14.000 s and started server on n3 at ")
+	in.Summary.Scenario.Steps = append(in.Summary.Scenario.Steps, model.Step{Do: model.Fault{Node: &model.NodeFault{Verb: model.NodeKill, Host: "n3"}}})
+	wants(t, "story", section(t, write(t, in), "story"), "Steps started server on n3 at ", "Workloads stopped server on n3 from ")
 	failures := section(t, page, "failures")
 	wants(t, "failures", failures, "known: SYS-1", "Described before as", "A thread dies", "before the cut",
 		"java.lang.NullPointerException: <b>null</b>\nat org.x.Store.put(Store.java:99)\nat org.x.Verb.handle(Verb.java:5)\n")

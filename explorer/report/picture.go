@@ -52,6 +52,8 @@ func newPicture(t *timeline) *picture {
 		switch {
 		case t.faulty != nil:
 			p.title = "The messages around those that faults acted on"
+		case t.acted > 0:
+			p.title = "The messages around the first crash or pause"
 		case p.zero > t.work:
 			p.title = "The messages around the first change"
 		}

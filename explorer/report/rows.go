@@ -127,11 +127,14 @@ func (t *timeline) rows() []row {
 }
 
 // centre is the moment shown where nothing was cut: the first message that a
-// fault acted on, else the first broken invariant of the workload, else the first
+// fault acted on, else the first crash or pause of a step, else the first broken invariant of the workload, else the first
 // new value, else its start.
 func (t *timeline) centre() time.Duration {
 	if t.faulty != nil {
 		return t.faulty.from
+	}
+	if t.acted > 0 {
+		return t.acted
 	}
 	best := time.Duration(-1)
 	for _, ws := range t.violations {

@@ -61,6 +61,7 @@ type timeline struct {
 	items  []item // in order of arrival
 	hosts  []model.NodeID
 	nodes  map[model.NodeID]bool
+	acted  time.Duration        // when the first step that crashes or pauses began; 0: none did
 	group  map[model.NodeID]int // of the partition; -1: in none
 	groups int
 	oneWay bool // simplex: only what the second group sends to the first is cut
@@ -92,6 +93,11 @@ func cutOf(s *model.RunSummary, d *model.Decision) model.Step {
 
 func newTimeline(in *Input) *timeline {
 	t := &timeline{links: map[model.Link]bool{}, nodes: map[model.NodeID]bool{}, invariants: in.Invariants}
+	for _, r := range in.Summary.Result.Steps {
+		if in.Summary.Scenario.Steps[r.Step-1].Do.Node != nil && r.By != "" && (t.acted == 0 || r.Began < t.acted) {
+			t.acted = r.Began
+		}
+	}
 	for _, n := range in.Nodes {
 		t.nodes[n] = true
 	}
