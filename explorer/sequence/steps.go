@@ -28,12 +28,12 @@ type Placed struct {
 type Play struct {
 	// Isolating is what cuts a node off.
 	Isolating func(model.NodeID) model.Partition
-	// MaxCut ends a cut at the latest; 0: only the end of the workload does.
+	// MaxCut ends a cut, and starts a crashed node again, at the latest; 0: only the end
+	// of the workload does.
 	MaxCut time.Duration
 }
 
-// Steps are what plays a sequence: each fault once the one before it has begun. What was
-// crashed is started again at the end of the workload.
+// Steps are what plays a sequence: each fault once the one before it has begun.
 func (p Play) Steps(faults []Placed) []model.Step {
 	var out []model.Step
 	for _, f := range faults {
@@ -55,7 +55,7 @@ func (p Play) Steps(faults []Placed) []model.Step {
 		}
 		switch f.Kind {
 		case model.PointCrash:
-			out = append(out, model.Step{When: when, Do: model.Fault{Node: &model.NodeFault{Verb: model.NodeKill, Host: f.Node}}})
+			out = append(out, model.Step{When: when, Do: model.Fault{Node: &model.NodeFault{Verb: model.NodeKill, Host: f.Node}}, Max: p.MaxCut})
 		case model.PointIsolate:
 			cut := p.Isolating(f.Node)
 			out = append(out, model.Step{When: when, Do: model.Fault{Cut: &cut, Isolate: f.Node}, Max: p.MaxCut})

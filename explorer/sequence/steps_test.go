@@ -16,12 +16,12 @@ func TestFaultsBecomeSteps(t *testing.T) {
 		want []string
 	}{
 		{model.PointFault{Point: send, Kind: model.PointCrash, Place: model.PlaceBefore},
-			[]string{`lose`, "crash n2; when the step before has begun"}},
+			[]string{`lose`, "crash n2; when the step before has begun; at most 1s"}},
 		{model.PointFault{Point: send, Kind: model.PointCrash, Place: model.PlaceAfter},
-			[]string{`crash n2; when message ack n2>n1, number 4`}},
+			[]string{`crash n2; when message ack n2>n1, number 4; at most 1s`}},
 		{model.PointFault{Point: send, Kind: model.PointLose, Place: model.PlaceBefore}, []string{"lose"}},
 		{model.PointFault{Point: recv, Kind: model.PointCrash, Place: model.PlaceBefore},
-			[]string{`crash n1; when message ack n2>n1, number 4`}},
+			[]string{`crash n1; when message ack n2>n1, number 4; at most 1s`}},
 		{model.PointFault{Point: recv, Kind: model.PointIsolate, Place: model.PlaceBefore},
 			[]string{"cut"}},
 	} {
