@@ -390,8 +390,6 @@ const (
 	WarnLimit WarningKind = "limit" // a limit of the target is as long as the longest cut
 	WarnClean WarningKind = "clean" // a finding shows without any cut
 	WarnHalf  WarningKind = "half"  // a finding shows in half of the fault runs or more
-	// WarnBusy is in place of WarnClean where the machine may be to blame: see Busy.
-	WarnBusy WarningKind = "busy"
 )
 
 // Busy is the Starved from which on a missed time limit may be the machine's doing.
@@ -399,7 +397,7 @@ const Busy = 0.8
 
 // Warning is a mark of a wrong target file that a search shows.
 type Warning struct {
-	Kind   WarningKind `json:"kind" doc:"limit: a limit of the target is as long as the longest cut; clean: a finding occurs without any cut; busy: it does, on a machine that was short of CPU; half: a finding occurs in half of the fault runs or more"`
+	Kind   WarningKind `json:"kind" doc:"limit: a limit of the target is as long as the longest cut; clean: a finding occurs without any cut; half: a finding occurs in half of the fault runs or more"`
 	About  string      `json:"about" doc:"causeId of the findings, or the limits"`
 	Text   string      `json:"text"`
 	Advice string      `json:"advice" doc:"What to change"`

@@ -44,16 +44,15 @@ func (y *Tally) Suspect(t *model.Target, findings []model.Finding) []model.Warni
 				}
 			}
 		}
-		// No shortage of CPU loses data, splits a cluster or ends a process.
-		timed := f.Severity == model.SeverityNotRecovered || f.Severity == model.SeverityError
-		if clean && timed && least >= model.Busy {
-			out = append(out, model.Warning{Kind: model.WarnBusy, About: f.CauseID,
-				Text:   fmt.Sprintf("%s shows also without any cut, but in all those runs something waited for a CPU for %.0f %% of the time or more: %s", f.Cause, 100*least, f.Failure.Summary),
-				Advice: "repeat the campaign on a quieter machine, or with fewer --labs: a system that waits for a CPU may miss its time limits"})
-		} else if clean {
-			out = append(out, model.Warning{Kind: model.WarnClean, About: f.CauseID,
+		if clean {
+			w := model.Warning{Kind: model.WarnClean, About: f.CauseID,
 				Text:   fmt.Sprintf("%s shows also without any cut: %s", f.Cause, f.Failure.Summary),
-				Advice: fmt.Sprintf("read the report of %s: if the system has a right to it, say so in check %s of the target file", f.Run, f.Failure.Check)})
+				Advice: fmt.Sprintf("read the report of %s: if the system has a right to it, say so in check %s of the target file", f.Run, f.Failure.Check)}
+			// No shortage of CPU loses data, splits a cluster or ends a process.
+			if timed := f.Severity == model.SeverityNotRecovered || f.Severity == model.SeverityError; timed && least >= model.Busy {
+				w.Advice += fmt.Sprintf("; something waited for a CPU for %.0f %% of each such run or more, so see first whether it shows on a quieter machine, or with fewer --labs", 100*least)
+			}
+			out = append(out, w)
 		}
 		if n := len(y.decided); n >= leastFaultRuns && 2*len(runs) >= n {
 			out = append(out, model.Warning{Kind: model.WarnHalf, About: f.CauseID,

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 func TestMarksOfAWrongTargetFile(t *testing.T) {
 	target := &model.Target{Timing: model.Timing{MaxCut: 10 * time.Second, Recover: 30 * time.Second}}
 	// story is a search of n fault runs, the first failing ones of which fail so; cleanFails says that a clean run does too.
-	story := func(n, failing, vacuous int, class model.FailureClass, cleanFails bool, starved float64, check string) (kinds []model.WarningKind) {
+	story := func(n, failing, vacuous int, class model.FailureClass, cleanFails bool, starved float64, check string) (kinds []model.WarningKind, busy bool) {
 		var y Tally
 		var runs []model.RunSummary
 		failure := func(i int) []model.Failure {
@@ -44,9 +45,9 @@ func TestMarksOfAWrongTargetFile(t *testing.T) {
 			if w.Text == "" || w.Advice == "" || w.About == "" {
 				t.Errorf("%+v lacks words", w)
 			}
-			kinds = append(kinds, w.Kind)
+			kinds, busy = append(kinds, w.Kind), busy || strings.Contains(w.Advice, "quieter machine")
 		}
-		return kinds
+		return kinds, busy
 	}
 	for _, c := range []struct {
 		n, failing, vacuous int
@@ -54,6 +55,7 @@ func TestMarksOfAWrongTargetFile(t *testing.T) {
 		clean               bool
 		starved             float64
 		check               string
+		busy                bool // the advice speaks of the machine
 		want                []model.WarningKind
 	}{
 		{n: 6, failing: 3, class: model.Broken, want: []model.WarningKind{model.WarnHalf}},
@@ -63,13 +65,12 @@ func TestMarksOfAWrongTargetFile(t *testing.T) {
 		{n: 6, failing: 6, class: model.Documented, clean: true},
 		{n: 6, failing: 1, class: model.Broken, clean: true, want: []model.WarningKind{model.WarnClean}},
 		{n: 6, failing: 1, class: model.Broken, clean: true, starved: 0.79, want: []model.WarningKind{model.WarnClean}},
-		{n: 6, failing: 1, class: model.Broken, clean: true, starved: 0.8, want: []model.WarningKind{model.WarnBusy}},
-		{n: 6, failing: 1, class: model.Broken, starved: 0.8},
+		{n: 6, failing: 1, class: model.Broken, clean: true, starved: 0.8, want: []model.WarningKind{model.WarnClean}, busy: true},
 		{n: 6, failing: 1, class: model.Broken, clean: true, starved: 1, check: "copies-equal", want: []model.WarningKind{model.WarnClean}},
 		{n: 6, failing: 4, class: model.BrokenBound, clean: true, want: []model.WarningKind{model.WarnClean, model.WarnHalf}},
 	} {
-		if got := story(c.n, c.failing, c.vacuous, c.class, c.clean, c.starved, cmp.Or(c.check, "operations")); !slices.Equal(got, c.want) {
-			t.Errorf("%+v: %v", c, got)
+		if got, busy := story(c.n, c.failing, c.vacuous, c.class, c.clean, c.starved, cmp.Or(c.check, "operations")); !slices.Equal(got, c.want) || busy != c.busy {
+			t.Errorf("%+v: %v, of a busy machine %v", c, got, busy)
 		}
 	}
 }
