@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"netsplit/e2e/need"
 )
 
 // moduleZip publishes a version of a module in a proxy's folder (go help
@@ -58,20 +60,10 @@ func goProxy(t *testing.T) (dir, proxy string) {
 	return dir, proxy
 }
 
-func needGo(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("it builds programs")
-	}
-	if _, err := exec.LookPath("go"); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // A program is built once. Its list of hashes has what it was built from and not
 // the program, which another Go builds with other bytes.
 func TestAGoProgramIsBuiltOnce(t *testing.T) {
-	needGo(t)
+	need.Program(t, "go", "golang")
 	dir, proxy := goProxy(t)
 	s, err := Get(context.Background(), load(t, dir), nil)
 	if err != nil {
@@ -128,7 +120,7 @@ func TestAGoProgramIsBuiltOnce(t *testing.T) {
 // A module that is not the one that was listed is not taken, though nothing in
 // the go command's configuration objects.
 func TestAnotherModuleUnderTheSameVersionIsRefused(t *testing.T) {
-	needGo(t)
+	need.Program(t, "go", "golang")
 	dir, proxy := goProxy(t)
 	lock, err := Pin(context.Background(), load(t, dir), nil)
 	if err != nil {
