@@ -92,8 +92,12 @@ func pretend(dir string, half, skew time.Duration) {
 	}
 }
 
-// hasty is a switch whose rules count everything at once, whatever it forwards.
-type hasty struct{ counted uint64 }
+// hasty is a switch whose rules count everything at once, whatever it forwards, but
+// nothing while it waits.
+type hasty struct {
+	counted uint64
+	waits   func() bool // nil: never
+}
 
 func (*hasty) Cut(context.Context, uint32, model.Partition) error { return nil }
 func (*hasty) Heal(context.Context, uint32) error                 { return nil }
@@ -105,7 +109,9 @@ func (*hasty) DropsBy(context.Context, uint32) ([]model.RuleDrops, error) {
 func (*hasty) CountedFor([]model.Link, []model.ProbePacket) map[model.Link][][]uint32 { return nil }
 
 func (h *hasty) Drops(_ context.Context, _ uint32, of []model.ProbePacket) (map[model.Link][]model.Met, error) {
-	h.counted += 1000
+	if h.waits == nil || !h.waits() {
+		h.counted += 1000
+	}
 	met := make([]model.Met, len(of))
 	for i := range met {
 		met[i] = model.Met{Rule: "r", Packets: h.counted}
@@ -157,6 +163,25 @@ func TestAProofAllowsForClocks(t *testing.T) {
 	}
 	if n, err := c.Crossed(t.Context(), at, time.Now()); err != nil || Sum(n) != 0 {
 		t.Errorf("leaked: %v, %v", n, err)
+	}
+}
+
+// TestLateCountersAreAskedAgain: a switch that counted before and is late now is not
+// believed by its silence; each round is counted.
+func TestLateCountersAreAskedAgain(t *testing.T) {
+	c := pair(t, time.Now())
+	dir := filepath.Dir(c.tb.Testbed.Hosts[0].Exec[0])
+	sent := func() int {
+		b, _ := os.ReadFile(filepath.Join(dir, "sent"))
+		return strings.Count(string(b), "\n")
+	}
+	if _, err := c.Prove(t.Context()); err != nil || sent() != provingRounds+1 {
+		t.Fatalf("%d packets, %v", sent(), err)
+	}
+	before := sent()
+	c.tb.cuts.(*hasty).waits = func() bool { return sent() <= before+1 } // not for the first packet
+	if _, err := c.Prove(t.Context()); err != nil || sent()-before != 1+provingRounds+1 {
+		t.Errorf("%d packets, %v; want one that nobody counted, %d that were, and one that does not arrive", sent()-before, err, provingRounds)
 	}
 }
 

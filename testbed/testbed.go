@@ -25,17 +25,19 @@ import (
 type Testbed struct {
 	Testbed model.Testbed
 
-	cuts   backend // at line rate: the fabric, or the hosts
-	fabric *fabric.Fabric
-	hosts  *hosts.Hosts
-	lab    *lab.Lab // nil: somebody else's testbed
-	binary string
-	run    atomic.Pointer[Run]   // under way; nil between runs
-	along  atomic.Pointer[along] // of that run; nil: it does not read both taps
-	agents agents
-	tended context.CancelFunc // ends tend
-	work   sync.WaitGroup
-	log    *slog.Logger
+	cuts backend // at line rate: the fabric, or the hosts
+	// counted: a cut was proved by the counters of its rules.
+	counted atomic.Bool
+	fabric  *fabric.Fabric
+	hosts   *hosts.Hosts
+	lab     *lab.Lab // nil: somebody else's testbed
+	binary  string
+	run     atomic.Pointer[Run]   // under way; nil between runs
+	along   atomic.Pointer[along] // of that run; nil: it does not read both taps
+	agents  agents
+	tended  context.CancelFunc // ends tend
+	work    sync.WaitGroup
+	log     *slog.Logger
 	// standing holds the cuts that stand, by id: uint32, *Cut.
 	standing sync.Map
 	ids      atomic.Uint32 // the last one of a cut

@@ -101,8 +101,8 @@ func TestTheProofMeetsEveryRule(t *testing.T) {
 			if m == nil {
 				continue
 			}
-			if drops++; m[1] == "0" {
-				t.Errorf("%s: never met: %s", name, rule)
+			if drops++; len(m[1]) == 1 && m[1] < "3" {
+				t.Errorf("%s: met %s times, want 3 at least: %s", name, m[1], rule)
 			}
 		}
 		if want := []int{4, 16}[i]; drops != want { // a>b and b>a: ARP and all else; TCP to and from 7000, UDP and ICMP, over IPv4 and IPv6
