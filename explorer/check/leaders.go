@@ -245,26 +245,34 @@ func secondAtEnd(r *Record, s settings) string {
 		}) {
 			continue
 		}
-		var last model.Observation
-		for _, o := range r.Observations {
-			if o.Var == v && cmp.Or(cmp.Compare(o.At, last.At), cmp.Compare(o.Value, last.Value)) >= 0 {
-				last = o
-			}
-		}
-		if last.Value != string(v.Node) || slices.ContainsFunc(r.Exits, func(e record.Exit) bool { return e.Host == v.Node && e.At >= last.At }) {
+		last, led := ledLast(r, v, func(value string) bool { return value == string(v.Node) })
+		if !led {
 			continue
 		}
 		for _, n := range sortedKeys(leaders[about]) {
-			if n != last.Value {
-				return fmt.Sprintf("%s leads%s when recovery is over, and %s was not observed then: it led at %s s", n, ofThing(" ", about), v.Node, seconds(last.At))
+			if n != string(v.Node) {
+				return fmt.Sprintf("%s leads%s when recovery is over, and %s was not observed then: it led at %s s", n, ofThing(" ", about), v.Node, seconds(last))
 			}
 		}
 		if leaders[about] == nil {
 			leaders[about] = map[string]bool{}
 		}
-		leaders[about][last.Value] = true
+		leaders[about][string(v.Node)] = true
 	}
 	return ""
+}
+
+// ledLast says when a node led by the last observation of a variable of its own, if it
+// did and no process of it has ended since.
+func ledLast(r *Record, v model.VarRef, leads func(value string) bool) (at time.Duration, led bool) {
+	var last model.Observation
+	for _, o := range r.Observations {
+		if o.Var == v && cmp.Or(cmp.Compare(o.At, last.At), cmp.Compare(o.Value, last.Value)) >= 0 {
+			last = o
+		}
+	}
+	ended := slices.ContainsFunc(r.Exits, func(e record.Exit) bool { return e.Host == v.Node && e.At >= last.At })
+	return last.At, leads(last.Value) && !ended
 }
 
 func leadersAtEnd(r *Record, s settings) (model.Failure, bool) {

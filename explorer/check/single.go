@@ -14,7 +14,7 @@ import (
 func singleLeader() checker {
 	return checker{
 		name: "leaders",
-		help: "two nodes that both say for longer than `overlap` that they lead; too many or too few leaders when recovery is over. A node leads from one observation to the next, within `max_age`",
+		help: "two nodes that both say for longer than `overlap` that they lead; too many or too few leaders when recovery is over. A node leads from one observation to the next, within `max_age`; whether a probed node that led and is silent in the end still leads, nobody knows",
 		with: map[string]setting{
 			"variable": {def: "", kind: "variable", help: "variable that says what a node is or whom it follows, by the node itself (a probe, or messages that it sends)"},
 			"leads":    {def: "leader", help: "values that mean that it leads; `$self`: its own name"},
@@ -76,6 +76,8 @@ func leadersOf(r *Record, s settings, about string, roles map[model.NodeID]strin
 	case len(lead) > s.count("most"):
 		f = model.Failure{Signature: fmt.Sprintf("more than %s lead after recovery", s["most"]), Amount: len(lead),
 			Summary: fmt.Sprintf("%d nodes lead%s when recovery is over: %s", len(lead), what, strings.Join(lead, ", ")), Detail: others}
+	case len(lead) <= s.count("most") && len(lead)+len(ledSilent(r, s, about, silent)) > s.count("most"):
+		out.unknown = and(out.unknown, fmt.Sprintf("%d nodes lead%s when recovery is over, and there may be more: not observed then, but leading before: %s", len(lead), what, words(ledSilent(r, s, about, silent))))
 	case len(lead) < s.count("least") && len(lead)+len(silent) >= s.count("least"):
 		out.unknown = and(out.unknown, fmt.Sprintf("%d nodes lead%s when recovery is over, and %s was not observed then: it may lead as well", len(lead), what, words(silent)))
 	case len(lead) < s.count("least"):
@@ -93,6 +95,17 @@ func leadersOf(r *Record, s settings, about string, roles map[model.NodeID]strin
 	}
 	out.failures = append(out.failures, f)
 	return len(lead)
+}
+
+// ledSilent are the silent nodes that led when their probe last read them.
+func ledSilent(r *Record, s settings, about string, silent []model.NodeID) (out []model.NodeID) {
+	for _, n := range silent {
+		v := model.VarRef{Name: s["variable"], Node: n, About: about}
+		if _, led := ledLast(r, v, func(value string) bool { return leads(s, n, value) }); led && probed(r, v) {
+			out = append(out, n)
+		}
+	}
+	return out
 }
 
 func leads(s settings, n model.NodeID, value string) bool {
