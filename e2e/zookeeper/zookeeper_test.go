@@ -16,12 +16,12 @@ func TestMain(m *testing.M) { harness.Main(m) }
 // neither mvn nor pip can be found: from the cache, without a network.
 func TestCampaignFromTheCache(t *testing.T) {
 	harness.LeavesNothing(t)
-	if got := harness.Run(t, "target", "get", "zookeeper@3.9.3"); got.Code != 0 {
+	if got := harness.Run(t, "target", "get", "zookeeper@3.9.5"); got.Code != 0 {
 		t.Fatal(got)
 	}
 	t.Setenv("PATH", without(t, "mvn", "pip", "pip3"))
 	dir := t.TempDir()
-	res := harness.Run(t, "campaign", "zookeeper@3.9.3", "--runs-dir", dir, "--clean", "3", "--faults", "2", "--labs", "1",
+	res := harness.Run(t, "campaign", "zookeeper@3.9.5", "--runs-dir", dir, "--clean", "3", "--faults", "2", "--labs", "1",
 		"--seed", "7", "--progress", "plain")
 	if res.Code != 0 && res.Code != 3 && res.Code != 4 {
 		t.Fatal(res)
@@ -49,7 +49,7 @@ func TestCampaignFromTheCache(t *testing.T) {
 		if all < 100 || unknown*100 > all {
 			t.Errorf("%s: %d of %d messages are of no known type", r.Run, unknown, all)
 		}
-		if r.Release != "3.9.3" || r.Probes == 0 {
+		if r.Release != "3.9.5" || r.Probes == 0 {
 			t.Errorf("%s: release %q, %d probes", r.Run, r.Release, r.Probes)
 		}
 		if !r.Clean() && len(r.Scenario.Observe) == 0 {

@@ -62,7 +62,7 @@ func TestLoadSaysWhatThereIs(t *testing.T) {
 	write(t, own, "product: mine\nreleases: {1.0: {maven: ['a:b:1']}}\n")
 	for _, c := range []struct{ product, version, file, want string }{
 		{"hadop", "1", "", `no product "hadop": netsplit has cassandra, hadoop, jdk, nats, zookeeper`},
-		{"zookeeper", "3.8", "", `zookeeper has no release "3.8": catalogue catalog/zookeeper.yaml has 3.4.14, 3.6.3, 3.9.3, debian`},
+		{"zookeeper", "3.8", "", `zookeeper has no release "3.8": catalogue catalog/zookeeper.yaml has 3.4.14, 3.6.3, 3.9.3, 3.9.5, debian`},
 		{"mine", "2.0", own, `mine has no release "2.0": catalogue ` + own + ` has 1.0`},
 		{"other", "1.0", own, `is of product "mine", not "other"`},
 		{"mine", "1.0", own + "x", "check software.catalog of the target file"},
