@@ -175,7 +175,7 @@ type Evidence struct {
 	// Version is the version that the target reports; "" if its file has no command for
 	// it.
 	Version  string         `json:"version,omitempty"`
-	Starved  float64        `json:"starved,omitempty"` // as in model.RunSummary
+	CPUWait  float64        `json:"cpuWait,omitempty"` // as in model.RunSummary
 	Messages map[string]int `json:"messages,omitempty"`
 	// Ports says how much netsplit read of each port of the target's protocols, in the
 	// order of the target file; nil in records of versions that did not count.

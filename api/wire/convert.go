@@ -150,7 +150,7 @@ func FromRun(r model.RunSummary) Run {
 		Verdict: fromVerdict(r.Verdict),
 		Proof:   fromProof(r.Proof), Reached: r.Result.Reached, HealClass: r.Result.HealClass, CutState: r.Result.CutState,
 		Cost:     fromCost(r.Cost),
-		Messages: r.Messages, ProbeCost: Duration(r.ProbeCost), Probes: r.Probes, Release: r.Release, Retransmits: r.Retransmits, Starved: r.Starved,
+		Messages: r.Messages, ProbeCost: Duration(r.ProbeCost), Probes: r.Probes, Release: r.Release, Retransmits: r.Retransmits, CPUWait: r.CPUWait,
 	}
 	if out.Messages == nil {
 		out.Messages = map[string]int{}

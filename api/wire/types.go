@@ -265,7 +265,7 @@ type Run struct {
 	Release   string         `json:"release,omitempty" doc:"Release of the target's software"`
 	// Retransmits counts TCP retransmissions outside the cut.
 	Retransmits int     `json:"retransmits"`
-	Starved     float64 `json:"starved,omitempty" doc:"Share of the time, 0 to 1, in which a process on netsplit's machine waited for a CPU, or the hypervisor took the CPUs away"`
+	CPUWait     float64 `json:"cpuWait,omitempty" doc:"Share of the run, 0 to 1, by which netsplit woke late from short sleeps: how long a process that is ready to run waits for a CPU of its machine"`
 }
 
 // RunRow is what a list says of a run: a part of Run.

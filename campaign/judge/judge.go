@@ -61,7 +61,7 @@ func (f *runFiles) checkRecord() check.Record {
 		Cuts: ev.Cuts, Results: ev.Result.Steps,
 		Target: &f.target, Scenario: f.meta.Scenario, CutReached: ev.Result.Reached, Proof: ev.Proof,
 		Faults: ev.Faults, WorkloadHung: ev.Hung, Incomplete: slices.Concat(ev.Incomplete, f.torn), Unread: ev.Unread,
-		Bounds: ev.Bounds, Recovery: ev.Recovery, Looks: ev.Looks, Exits: ev.Exits, History: f.history, LogLines: f.logLines,
+		Bounds: ev.Bounds, Recovery: ev.Recovery, Looks: ev.Looks, Exits: ev.Exits, CPUWait: ev.CPUWait, History: f.history, LogLines: f.logLines,
 	}
 	for _, e := range f.events {
 		switch e.Kind {
@@ -84,7 +84,7 @@ func (f *runFiles) summary(v model.Verdict) model.RunSummary {
 	ev := &f.evidence
 	sum := model.RunSummary{RunMeta: f.meta, Ended: ev.Ended, Verdict: v, Proof: ev.Proof, Faults: ev.Faults, Result: ev.Result, Cost: ev.Cost,
 		Messages: ev.Messages, GateDelay: ev.GateDelay, Retransmits: ev.Retransmits, ProbeCost: ev.ProbeCost,
-		Probes: ev.Probes, Starved: ev.Starved, Release: f.target.Release, TargetVersion: ev.Version}
+		Probes: ev.Probes, CPUWait: ev.CPUWait, Release: f.target.Release, TargetVersion: ev.Version}
 	sum.Result.Verdict = v
 	sum.Sightings = sightings(f.events)
 	if f.meta.Scenario.Strategy == model.StrategyScripted { // known only once the script had cut

@@ -69,7 +69,7 @@ func Execute(ctx context.Context, c Config) (record.Evidence, error) {
 
 // execute goes through the phases of a run in order.
 func (r *run) execute(ctx context.Context) (ev record.Evidence, err error) {
-	began, starved := time.Now(), starvation()
+	began, waited := time.Now(), cpuWait(time.Sleep)
 	if err := r.open(began); err != nil {
 		return ev, err
 	}
@@ -85,7 +85,7 @@ func (r *run) execute(ctx context.Context) (ev record.Evidence, err error) {
 	ev.Ended, ev.Lines = time.Now(), r.rec.Lines()
 	r.cost.Start, r.cost.Settle = r.procs.Took()
 	r.cost.Ours = ev.Ended.Sub(began) - r.cost.Template - r.cost.Start - r.cost.Settle - r.cost.Workload - r.cost.Recover
-	ev.Cost, ev.Starved = r.cost, starved()
+	ev.Cost, ev.CPUWait = r.cost, waited()
 	return ev, errors.Join(err, ctx.Err())
 }
 

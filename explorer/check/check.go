@@ -24,6 +24,7 @@ type Record struct {
 
 	History []record.Entry
 	Exits   []record.Exit
+	CPUWait float64 // as in model.RunSummary
 	// Actions are what workloads did to server processes.
 	Actions      []NodeAction
 	LogLines     []record.LogLine
@@ -303,6 +304,9 @@ func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 	}
 	if len(why) > 0 && judged == 0 {
 		unknown = append(unknown, "the workload did nothing that a check judges: "+strings.Join(why, "; "))
+	}
+	if late := tooBusy(&r, &v); late != "" {
+		unknown = append(unknown, late)
 	}
 	v.Excuses, v.Legal = excuses(r.at(1))
 	nameKnown(&r, v.Failures)

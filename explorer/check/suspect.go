@@ -33,26 +33,17 @@ func (y *Tally) Suspect(t *model.Target, findings []model.Finding) []model.Warni
 			continue
 		}
 		runs, clean := map[string]bool{}, slices.ContainsFunc(cause, func(g model.Finding) bool { return g.Clean })
-		least := 1.0 // how starved those without a fault were, the one that was least
 		for _, g := range cause {
 			for _, r := range g.Runs {
 				if y.decided[r] {
 					runs[r] = true
 				}
-				if share, ok := y.starved[r]; ok {
-					least = min(least, share)
-				}
 			}
 		}
 		if clean {
-			w := model.Warning{Kind: model.WarnClean, About: f.CauseID,
+			out = append(out, model.Warning{Kind: model.WarnClean, About: f.CauseID,
 				Text:   fmt.Sprintf("%s shows also without any cut: %s", f.Cause, f.Failure.Summary),
-				Advice: fmt.Sprintf("read the report of %s: if the system has a right to it, say so in check %s of the target file", f.Run, f.Failure.Check)}
-			// No shortage of CPU loses data, splits a cluster or ends a process.
-			if timed := f.Severity == model.SeverityNotRecovered || f.Severity == model.SeverityError; timed && least >= model.Busy {
-				w.Advice += fmt.Sprintf("; something waited for a CPU for %.0f %% of each such run or more, so see first whether it shows on a quieter machine, or with fewer --labs", 100*least)
-			}
-			out = append(out, w)
+				Advice: fmt.Sprintf("read the report of %s: if the system has a right to it, say so in check %s of the target file", f.Run, f.Failure.Check)})
 		}
 		if n := len(y.decided); n >= leastFaultRuns && 2*len(runs) >= n {
 			out = append(out, model.Warning{Kind: model.WarnHalf, About: f.CauseID,

@@ -11,9 +11,8 @@ import (
 
 // Tally is what the runs of a search say together, told run by run.
 type Tally struct {
-	decided map[string]bool    // fault runs that passed or failed
-	open    map[string]why     // the others, and why
-	starved map[string]float64 // runs without a fault, and how starved they were
+	decided map[string]bool // fault runs that passed or failed
+	open    map[string]why  // the others, and why
 
 	clean, fault map[string]map[link]int // by variable, how often clean and fault runs read a value
 }
@@ -32,7 +31,7 @@ func (y *Tally) Add(r *model.RunSummary) {
 		return
 	}
 	if y.open == nil {
-		y.open, y.decided, y.starved, y.clean, y.fault = map[string]why{}, map[string]bool{}, map[string]float64{}, map[string]map[link]int{}, map[string]map[link]int{}
+		y.open, y.decided, y.clean, y.fault = map[string]why{}, map[string]bool{}, map[string]map[link]int{}, map[string]map[link]int{}
 	}
 	seen := y.clean
 	if r.Scenario.Faulty() {
@@ -45,7 +44,6 @@ func (y *Tally) Add(r *model.RunSummary) {
 		seen[s.Variable][link{s.From, s.To}] += s.Count
 	}
 	if !r.Scenario.Faulty() {
-		y.starved[r.Run] = r.Starved
 		return
 	}
 	switch v := r.Verdict; v.Value {

@@ -134,18 +134,18 @@ func TestDetailsOfAnyShape(t *testing.T) {
 func TestABusyMachineIsNamed(t *testing.T) {
 	const warning = "waited for a CPU. That alone may have broken time limits"
 	for _, c := range []struct {
-		starved float64
+		wait    float64
 		verdict model.VerdictValue
 		warns   bool
 	}{{0.94, model.VerdictFail, true}, {0.94, model.VerdictUnknown, true}, {0.94, model.VerdictPass, false}, {0.3, model.VerdictFail, false}, {0, model.VerdictFail, false}} {
 		in := failing(t)
-		in.Summary.Starved, in.Summary.Verdict.Value = c.starved, c.verdict
+		in.Summary.CPUWait, in.Summary.Verdict.Value = c.wait, c.verdict
 		page := write(t, in)
 		if got := strings.Contains(html.UnescapeString(page), warning); got != c.warns {
-			t.Errorf("%v, %s: warns %v", c.starved, c.verdict, got)
+			t.Errorf("%v, %s: warns %v", c.wait, c.verdict, got)
 		}
-		if c.starved > 0 {
-			wants(t, "facts", page, "something waited for a CPU for ")
+		if c.wait > 0 {
+			wants(t, "facts", page, "what was ready to run waited for a CPU for ")
 		}
 	}
 }

@@ -383,11 +383,11 @@ func lateWords(late []model.Late) []string {
 
 // busyWords warns of a run that did not pass on a machine with too much to do.
 func busyWords(s *model.RunSummary) []string {
-	if s.Starved < model.Busy || s.Verdict.Value == model.VerdictPass {
+	if s.CPUWait < model.Busy || s.Verdict.Value == model.VerdictPass {
 		return nil
 	}
-	return []string{fmt.Sprintf("For %.0f %% of the run something on netsplit's machine waited for a CPU. That alone may have broken time limits. "+
-		"Repeat the run on a quieter machine, or with fewer --labs.", 100*s.Starved)}
+	return []string{fmt.Sprintf("For %.0f %% of the run whatever was ready to run on netsplit's machine waited for a CPU. That alone may have broken time limits. "+
+		"Repeat the run on a quieter machine, or with fewer --labs.", 100*s.CPUWait)}
 }
 
 func facts(in *Input) []fact {
@@ -438,8 +438,8 @@ func facts(in *Input) []fact {
 	if s.Retransmits > 0 {
 		add("Retransmissions", fmt.Sprintf("%d outside the cut", s.Retransmits))
 	}
-	if s.Starved > 0 {
-		add("Machine", fmt.Sprintf("something waited for a CPU for %.0f %% of the run", 100*s.Starved))
+	if s.CPUWait > 0 {
+		add("Machine", fmt.Sprintf("what was ready to run waited for a CPU for %.0f %% of the run", 100*s.CPUWait))
 	}
 	add("netsplit", s.Version)
 	return out
