@@ -23,7 +23,7 @@ func lostWrites() checker {
 			"delete":       {def: "delete", help: "`f` of the operations that remove a key; what one may have removed, answered or not, is not lost"},
 			"read":         {def: "final-read", help: "`f` of the operations that list what the service has at the end. `<read>-done` with `ok` says that the list is whole"},
 			"copy":         {def: "final-copy", help: "`f` of the operations that list what other nodes have at the end"},
-			"leader":       {def: "", kind: "variable", help: "variable whose value is the leader's name; a node leads when it names itself. It tells failovers apart"},
+			"leader":       {def: "", kind: "variable", help: "variable whose value is the leader's name; a node leads when it names itself or acknowledges. It tells failovers apart; leave it out where others than the leader acknowledge"},
 			"force":        {def: "failover", help: "`f` of the operations that force a change of leader; their losses are not attributed to a cut that the writer did not notice"},
 			"force_within": {def: "3s", kind: "duration", help: "how soon the forced change of leader shows"},
 			"late":         lateSetting,

@@ -196,6 +196,29 @@ func TestAnOutageIsOneOperation(t *testing.T) {
 	}
 }
 
+// A stream is gone once all servers have said so for long enough, without another answer.
+func TestAStreamThatNoServerHasIsGone(t *testing.T) {
+	nodes := []workload.Node{{Name: "n1"}, {Name: "n2"}}
+	began := time.Now()
+	for name, c := range map[string]struct {
+		last error // of n2, in the middle
+		also error // of n2, before
+		sure bool
+	}{
+		"both say so":         {last: nats.ErrStreamNotFound, also: nats.ErrStreamNotFound, sure: true},
+		"one found it":        {last: nats.ErrStreamNotFound},
+		"one does not answer": {last: nats.ErrTimeout, also: nats.ErrStreamNotFound},
+	} {
+		a := absence{}
+		a.saw("n1", nats.ErrStreamNotFound, began)
+		a.saw("n2", c.also, began)
+		a.saw("n2", c.last, began.Add(goneFor/2))
+		if a.sure(nodes, began.Add(goneFor-1)) || a.sure(nodes, began.Add(goneFor)) != c.sure {
+			t.Errorf("%s: %v", name, a)
+		}
+	}
+}
+
 func TestPeersAreTheLeaderAndItsReplicas(t *testing.T) {
 	info := &nats.StreamInfo{Cluster: &nats.ClusterInfo{Leader: "n4", Replicas: []*nats.PeerInfo{{Name: "n5"}, {Name: "n1"}, {Name: "n4"}}}}
 	if got := peers(info); !cmp.Equal(got, []model.NodeID{"n1", "n4", "n5"}) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,6 +23,7 @@ const (
 	patience = 2 * time.Second
 	holeFor  = 3 * time.Second
 	catchUp  = 10 * time.Second
+	goneFor  = 20 * time.Second // of a stream that no server has
 	readers  = 8 // requests at a time
 )
 
@@ -29,11 +31,15 @@ const (
 // "final-read" the messages that its leader gives, "final-copy" those that each
 // replica gives (through a direct get at its server), "final-state" the numbers
 // that each replica's server has of it. The value of a message is its sequence. A
-// read counts only as a whole: "-done" with ok says that it is.
+// read counts only as a whole: "-done" with ok says that it is. A stream that each
+// server says for goneFor that nobody has is one without messages.
 func readAll(ctx context.Context, c *common) error {
 	info, via, err := settled(ctx, c)
 	if err == nil {
 		err = c.readFrom(ctx, via, info.State, "final-read", nil)
+	}
+	if errors.Is(err, errGone) {
+		err = nil
 	}
 	c.done("final-read-done", "", err)
 	if info == nil {
@@ -75,9 +81,35 @@ func (c *common) done(f string, n model.NodeID, err error) {
 	c.out.Add(op)
 }
 
+// errGone: the stream is gone, with all that was in it.
+var errGone = errors.New("no server has the stream")
+
+// absence holds since when each server has answered that there is no such stream, and
+// nothing else. Who leads all servers answers so, which knows all streams
+// (https://docs.nats.io/nats-concepts/jetstream/clustering: the meta group).
+type absence map[model.NodeID]time.Time
+
+// saw enters what a server answered when it was asked for the stream.
+func (a absence) saw(n model.NodeID, err error, now time.Time) {
+	if !errors.Is(err, nats.ErrStreamNotFound) {
+		delete(a, n)
+	} else if _, is := a[n]; !is {
+		a[n] = now
+	}
+}
+
+// sure says whether all of them have answered so for goneFor.
+func (a absence) sure(nodes []workload.Node, now time.Time) bool {
+	return !slices.ContainsFunc(nodes, func(n workload.Node) bool {
+		since, is := a[n.Name]
+		return !is || now.Sub(since) < goneFor
+	})
+}
+
 // settled waits until the stream names a leader and its state, and says through
 // which server.
 func settled(ctx context.Context, c *common) (*nats.StreamInfo, workload.Node, error) {
+	absent := absence{}
 	for i := 0; ; i++ {
 		n := c.nodes[i%len(c.nodes)]
 		nc, js, err := dial(n, patience)
@@ -91,6 +123,9 @@ func settled(ctx context.Context, c *common) (*nats.StreamInfo, workload.Node, e
 			if err == nil {
 				err = errors.New("the stream names no leader")
 			}
+		}
+		if absent.saw(n.Name, err, time.Now()); absent.sure(c.nodes, time.Now()) {
+			return nil, n, errGone
 		}
 		select {
 		case <-ctx.Done():
