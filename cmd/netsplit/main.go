@@ -37,6 +37,7 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == proc.ConfineVerb { // becomes a process of a target
 		os.Exit(proc.ConfineMain(os.Args[2:]))
 	}
+	proc.KeepFiles()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()

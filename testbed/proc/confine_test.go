@@ -56,6 +56,21 @@ func TestAProcessHasTheRightsOfItsIdentityAndNoOthers(t *testing.T) {
 	}
 }
 
+// TestAProcessGetsNoFileThatWasOpen: what whoever started netsplit left open stays here.
+func TestAProcessGetsNoFileThatWasOpen(t *testing.T) {
+	secret, err := os.Open("/etc/shadow")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer secret.Close()
+	argv := Identity{All: true}.Argv("/proc/self/exe", "sh", "-c", "readlink /proc/self/fd/3 || echo none; head -c 0 && echo input")
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.ExtraFiles = []*os.File{secret}
+	if got, err := cmd.CombinedOutput(); err != nil || string(got) != "none\ninput\n" {
+		t.Errorf("%s %v", got, err)
+	}
+}
+
 // TestAProcessReachesWhatItIsShown in a folder that others cannot pass, from there,
 // and nothing else of it.
 func TestAProcessReachesWhatItIsShown(t *testing.T) {
