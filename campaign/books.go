@@ -15,6 +15,7 @@ import (
 // read from the store once, and each run is added as it finishes.
 type books struct {
 	runs     []model.RunSummary         // brief, by their number
+	marks    map[string]check.Mark      // of them, for their causes, by id
 	observed map[string]model.Invariant // by the runs, by id
 	findings map[string]model.Finding   // as Merge gave them when they were stored, by id
 
@@ -35,7 +36,7 @@ func (s *Service) booksOf(j *job) (*books, error) {
 }
 
 func (s *Service) readBooks(campaign string) (*books, error) {
-	b := &books{observed: map[string]model.Invariant{}, findings: map[string]model.Finding{}}
+	b := &books{observed: map[string]model.Invariant{}, findings: map[string]model.Finding{}, marks: map[string]check.Mark{}}
 	rows, err := all(func(c string) ([]model.RunRow, string, error) { return s.store.ListRuns(campaign, page, c) })
 	if err != nil {
 		return nil, err
@@ -51,6 +52,9 @@ func (s *Service) readBooks(campaign string) (*books, error) {
 }
 
 func (b *books) add(r *model.RunSummary) {
+	if m, ok := check.MarkOf(r); ok {
+		b.marks[r.Run] = m
+	}
 	for _, inv := range r.Scenario.Observe {
 		if _, ok := b.observed[inv.ID]; !ok {
 			b.observed[inv.ID] = inv
@@ -114,7 +118,7 @@ func (s *Service) book(j *job, sum *model.RunSummary) (fresh []model.Finding) {
 	b, err := s.booksOf(j)
 	if err != nil {
 		s.log.Error("findings could not be derived", "campaign", j.c.ID, "err", err)
-		b = &books{observed: map[string]model.Invariant{}}
+		b = &books{observed: map[string]model.Invariant{}, marks: map[string]check.Mark{}}
 	}
 	b.add(sum)
 	n, changed := 0, []model.Finding(nil)

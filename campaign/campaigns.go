@@ -102,6 +102,9 @@ func (s *Service) runCampaign(ctx context.Context, j *job) error {
 	}
 	defer closeTestbeds()
 	s.update(j, func(c *model.Campaign) { c.Reason = "" })
+	if spec.Replay != "" && spec.Shrink > 0 {
+		return s.shrinkReplay(ctx, j, r)
+	}
 	if spec.Replay != "" {
 		return s.replay(ctx, j, r)
 	}
@@ -120,6 +123,8 @@ func (s *Service) search(ctx context.Context, j *job, t *model.Target, r *labRun
 	if err != nil {
 		return err
 	}
+	last := s.lastRunNumber(j.c.ID, runs)
+	runs = slices.DeleteFunc(runs, func(r model.RunSummary) bool { return r.ReplayOf != "" }) // tries of shrinkCauses
 	s.watched(j, t, runs)
 	raw, err := s.store.Inputs(j.c.ID)
 	if err != nil {
@@ -150,9 +155,9 @@ func (s *Service) search(ctx context.Context, j *job, t *model.Target, r *labRun
 			return s.playedPoints(j.c.ID, run, faults, periodic)
 		},
 		WhyMissed: func(variable string, recurs bool) string { return s.whyMissed(j, variable, recurs) },
-		Started:   func(w model.WorkItem) { s.runStarted(j, t.Name, w.Run, w.Scenario) },
+		Started:   func(w model.WorkItem) { s.runStarted(j, t.Name, w) },
 		Finished:  func(sum model.RunSummary) { s.runFinished(j, sum) }},
-		inputs, runs, s.lastRunNumber(j.c.ID, runs))
+		inputs, runs, last)
 	if err != nil {
 		return err
 	}
@@ -163,6 +168,7 @@ func (s *Service) search(ctx context.Context, j *job, t *model.Target, r *labRun
 		s.update(j, func(c *model.Campaign) {
 			c.Reason = joinReasons(append([]string{r.kit.News(), c.Hint}, reasons...)...)
 		})
+		err = s.shrinkCauses(j, s.triesOn(ctx, j, r))
 	}
 	return err
 }
@@ -206,8 +212,9 @@ func (s *Service) mine(j *job, t *model.Target, clean []string, weak bool) ([]mo
 // runStarted books a run before it begins, so that a restart knows of it.
 // It has the target's name, as its summary will; the campaign's spec says where
 // the target file is.
-func (s *Service) runStarted(j *job, target, run string, sc model.Scenario) {
-	meta := model.RunMeta{Campaign: j.c.ID, Run: run, Target: target, Started: time.Now(), Scenario: sc, ReplayOf: j.c.Spec.Replay}
+func (s *Service) runStarted(j *job, target string, w model.WorkItem) {
+	run, sc := w.Run, w.Scenario
+	meta := model.RunMeta{Campaign: j.c.ID, Run: run, Target: target, Started: time.Now(), Scenario: sc, ReplayOf: w.ReplayOf}
 	if err := s.store.StartRun(meta); err != nil {
 		s.log.Error("a run's start could not be stored", "run", run, "err", err)
 	}

@@ -277,7 +277,7 @@ func TestRunsThatAreMadeAgainArePlanned(t *testing.T) {
 	j := &job{c: model.Campaign{ID: "c-1", State: model.CampaignRunning, Planned: 1}}
 	for i, want := range []int{1, 2, 3} {
 		run := fmt.Sprintf("c-1-r%04d", i+1)
-		s.runStarted(j, "mine", run, model.Scenario{})
+		s.runStarted(j, "mine", model.WorkItem{Run: run})
 		if c, err := s.store.GetCampaign("c-1"); err != nil || c.Planned != want {
 			t.Errorf("run %d: %d planned, want %d: %v", i+1, c.Planned, want, err)
 		}
@@ -290,8 +290,8 @@ func TestWhatARunDoesIsKnownWhileItDoesIt(t *testing.T) {
 	j := &job{c: model.Campaign{ID: "c-1", State: model.CampaignRunning}}
 	s := &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler), store: storetest.New(t), metrics: noMetrics{},
 		jobs: map[string]*job{"c-1": j}, subs: map[chan struct{}]bool{}}
-	s.runStarted(j, "mine", "r1", model.Scenario{})
-	s.runStarted(j, "mine", "r2", model.Scenario{})
+	s.runStarted(j, "mine", model.WorkItem{Run: "r1"})
+	s.runStarted(j, "mine", model.WorkItem{Run: "r2"})
 	s.runDoes("c-1", "r1", model.DoingTemplate)
 	s.runDoes("c-1", "r2", model.DoingStart)
 	s.runDoes("c-1", "r1", model.DoingWorkload)

@@ -105,7 +105,7 @@ func (s *Service) replaysOf(run string) ([]model.RunSummary, error) {
 	}
 	var out []model.RunSummary
 	for _, c := range campaigns {
-		if c.Spec.Replay != run || c.Spec.WithoutCut {
+		if c.Spec.Replay != run || c.Spec.WithoutCut || c.Spec.Shrink > 0 {
 			continue
 		}
 		runs, err := s.allRuns(c.ID)

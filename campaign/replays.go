@@ -24,12 +24,8 @@ func (s *Service) replay(ctx context.Context, j *job, r *labRunner) error {
 	if err != nil {
 		return err
 	}
-	scripts, err := r.kit.Scripts()
-	if err != nil {
+	if err := s.tellChanged(j, r, orig); err != nil {
 		return err
-	}
-	if why := joinReasons(s.otherNow(j.c.Spec), s.changedSince(orig, r.kit.Target, scripts)); why != "" {
-		s.update(j, func(c *model.Campaign) { c.Reason = why })
 	}
 	err = s.each(ctx, j, r, func(n int) model.WorkItem {
 		sc := explorer.Replay(orig.Scenario, orig.Result)
@@ -44,6 +40,18 @@ func (s *Service) replay(ctx context.Context, j *job, r *labRunner) error {
 		}
 	})
 	return errors.Join(err, s.bookReplay(orig)) // what was made counts, however it ended
+}
+
+// tellChanged has the campaign say what of the target is not as the run recorded it.
+func (s *Service) tellChanged(j *job, r *labRunner, orig model.RunSummary) error {
+	scripts, err := r.kit.Scripts()
+	if err != nil {
+		return err
+	}
+	if why := joinReasons(s.otherNow(j.c.Spec), s.changedSince(orig, r.kit.Target, scripts)); why != "" {
+		s.update(j, func(c *model.Campaign) { c.Reason = why })
+	}
+	return nil
 }
 
 // changedSince says what of the target is not as a run recorded it: keys of its

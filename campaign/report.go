@@ -32,6 +32,14 @@ func (s *Service) reportCampaign(j *job, end bool) error {
 	if in.Findings, err = s.allFindings(j.c.ID); err != nil {
 		return err
 	}
+	if in.Campaign.Spec.Replay == "" {
+		if err := rundir.WriteJSON(s.causesFile(j.c.ID), in.Causes); err != nil {
+			return err
+		}
+		if err := s.addTries(in.Causes); err != nil {
+			return err
+		}
+	}
 	if t, _, err := s.load(in.Campaign.Spec); err == nil {
 		in.Title, in.Known = t.Title, t.Known
 	}
@@ -61,6 +69,9 @@ func (s *Service) reportInput(j *job, end bool) (in report.CampaignInput, b *boo
 	in = report.CampaignInput{Reports: map[string]string{}, Replays: map[string]string{}}
 	in.Campaign = s.changed(j, func(*model.Campaign) {})
 	in.Runs, in.Invariants = slices.Clone(b.runs), slices.Collect(maps.Values(b.observed))
+	if in.Campaign.Spec.Replay == "" {
+		in.Causes = b.causes(j.c.ID)
+	}
 	return in, b, nil
 }
 

@@ -151,13 +151,19 @@ func (s *Service) each(ctx context.Context, j *job, r *labRunner, item func(n in
 	if err != nil {
 		return err
 	}
+	last := s.lastRunNumber(j.c.ID, runs)
+	return s.several(ctx, j, r, j.c.Spec.Runs-len(made(runs)), func(n int) model.WorkItem { return item(last + n) }, finished)
+}
+
+// several has n runs made, item(1) to item(n), several at once. finished is called side by
+// side.
+func (s *Service) several(ctx context.Context, j *job, r *labRunner, n int, item func(n int) model.WorkItem, finished func(model.RunSummary)) error {
 	todo, done := make(chan model.WorkItem), make(chan struct{}, r.n)
 	go func() {
 		defer close(todo)
-		last := s.lastRunNumber(j.c.ID, runs)
-		for n := range j.c.Spec.Runs - len(made(runs)) {
+		for i := range n {
 			select {
-			case todo <- item(last + n + 1):
+			case todo <- item(i + 1):
 			case <-ctx.Done():
 				return
 			}
@@ -167,7 +173,7 @@ func (s *Service) each(ctx context.Context, j *job, r *labRunner, item func(n in
 		go func() {
 			defer func() { done <- struct{}{} }()
 			for w := range todo {
-				s.runStarted(j, r.kit.Target.Name, w.Run, w.Scenario)
+				s.runStarted(j, r.kit.Target.Name, w)
 				sum, err := r.run(ctx, w)
 				if ctx.Err() != nil {
 					return

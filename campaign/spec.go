@@ -79,6 +79,9 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 	if sequences && spec.Depth == 0 {
 		spec.Depth = defaultDepth
 	}
+	if spec, err = s.completeShrink(spec); err != nil {
+		return spec, nil, err
+	}
 	if spec.Gate == "" {
 		spec.Gate = s.cfg.Gate
 	}

@@ -116,7 +116,7 @@ func (st *Stage) Play(ctx context.Context, play run.Play) (model.RunSummary, err
 		Scenario: model.Scenario{ID: fmt.Sprintf("s%04d", st.n), Strategy: model.StrategyScripted, Seed: st.spec.Seed + uint64(st.n),
 			Script: st.spec.Script, Repeat: st.spec.Repeat, Why: fmt.Sprintf("script %s, play %d", st.spec.Script, st.n)}}
 	st.r.play = play
-	st.s.runStarted(st.j, st.r.kit.Target.Name, w.Run, w.Scenario)
+	st.s.runStarted(st.j, st.r.kit.Target.Name, w)
 	sum, err := st.r.run(ctx, w)
 	if ctx.Err() != nil {
 		return sum, errors.Join(err, context.Cause(ctx))

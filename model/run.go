@@ -374,6 +374,10 @@ type CampaignSpec struct {
 	StopWhenBroken bool `json:"stopWhenBroken,omitempty"`
 	// WithoutCut makes the runs of a replay without what was done to the network.
 	WithoutCut bool `json:"withoutCut,omitempty"`
+	// Shrink is how often each scenario is tried that lacks steps of a failed run's. Of a
+	// replay: the run's steps are left out, and Runs is not used (0: it is a plain replay). Of
+	// strategy sequences: the steps of each cause's smallest sequence (negative: none).
+	Shrink int `json:"shrink,omitempty"`
 }
 
 // PolicyFile is a user's file of policies: YAML, or Starlark if its name ends in .star.
@@ -428,4 +432,6 @@ type Campaign struct {
 	// Reproduced counts, for a replay, the runs that showed the cause of what cost most
 	// in the original.
 	Reproduced int `json:"reproduced,omitempty"`
+	// Shrunk says what failed runs need of their steps: of a search, one for each cause.
+	Shrunk []Shrunk `json:"shrunk,omitempty"`
 }

@@ -18,6 +18,7 @@ type CampaignInput struct {
 	Campaign   model.Campaign
 	Title      string // of the target
 	Findings   []model.Finding
+	Causes     []model.Cause      // of its failed runs, the costliest first
 	Runs       []model.RunSummary // in the order in which they ended
 	Invariants []model.Invariant  // that were explored
 	// Known are the described failures of the target, for their titles.

@@ -28,8 +28,9 @@ const (
 	EvidenceFile  = "evidence.json"   // Evidence: exits, recovery, proof, why incomplete
 	SummaryFile   = "summary.json"    // model.RunSummary
 	ReportFile    = "report.html"
-	PanicFile     = "panic.txt" // where netsplit itself failed in the run, and at which frame
-	LogsDir       = "logs"      // <host>-<process>.log, what it printed; <host>/…, its log files
+	CausesFile    = "causes.json" // of a campaign's folder: []model.Cause
+	PanicFile     = "panic.txt"   // where netsplit itself failed in the run, and at which frame
+	LogsDir       = "logs"        // <host>-<process>.log, what it printed; <host>/…, its log files
 )
 
 // Records are their owner's, whatever the umask. Servers that run as another user
