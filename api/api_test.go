@@ -156,6 +156,7 @@ func TestReadEverything(t *testing.T) {
 		"/v1/campaigns":               `"budget":"1m30s"`,
 		"/v1/campaigns/c-1":           `"created":"2026-11-21T12:00:00.123456789Z"`,
 		"/v1/campaigns/c-1/runs":      `"cutAt":"1.5s"`,
+		"/v1/campaigns/c-1/causes":    `"id":"cause-2"`,
 		"/v1/runs/c-1-r0001":          `"p50":"90µs"`,
 		"/v1/runs/c-1-r0001/report":   `<!doctype html>hello`,
 		"/v1/findings":                `"replay":"netsplit replay c-1-r0001 -n 10"`,

@@ -45,7 +45,9 @@ func newFake(t testing.TB) *fakeService {
 		}
 	}
 	must(f.PutCampaign(model.Campaign{ID: "c-1", State: model.CampaignDone, Created: t0, Ended: t0.Add(time.Minute), Done: 3, Planned: 3,
-		Spec: model.CampaignSpec{Target: "gossip", Strategy: model.StrategyCoFI, Labs: 1, Effect: model.Drop, Budget: 90 * time.Second, MaxLost: -1, MaxWindow: -1}}))
+		Spec: model.CampaignSpec{Target: "gossip", Strategy: model.StrategyCoFI, Labs: 1, Effect: model.Drop, Budget: 90 * time.Second, MaxLost: -1, MaxWindow: -1},
+		Shrunk: []model.Shrunk{{Run: "c-1-r0001", All: model.Tally{Tries: 3, Failed: 2}, Keep: []int{1}, Steps: []model.StepNeed{{Step: 1, Text: "isolate n1", Needed: model.NeededYes}},
+			Smallest: &model.Scenario{Steps: []model.Step{{Do: model.Fault{Cut: &model.Partition{Shape: model.Complete, Effect: model.Drop, Groups: [][]model.NodeID{{"n1"}, {"n2"}}}, Isolate: "n1"}}}}}}}))
 	for i := range 3 {
 		r := model.RunSummary{Ended: t0.Add(time.Minute), Verdict: model.Verdict{Value: model.VerdictFail, Reason: "lost 3", Failures: []model.Failure{{Check: "lost-acknowledged-writes", Class: model.Broken}}},
 			Proof: &model.Proof{Links: []model.Link{{Src: "n1", Dst: "n2"}}, CutAt: 1500 * time.Millisecond, Wanted: 9, Dropped: 9, LeakKnown: true},
@@ -167,6 +169,18 @@ func (f *fakeService) DeleteTarget(_ context.Context, ref string) error {
 	}
 	f.targets = slices.Delete(f.targets, i, i+1)
 	return f.fail
+}
+
+func (f *fakeService) Causes(_ context.Context, campaign string) ([]model.Cause, error) {
+	c, err := f.GetCampaign(campaign)
+	if err != nil {
+		return nil, err
+	}
+	var out []model.Cause
+	for i := range 3 {
+		out = append(out, model.Cause{ID: fmt.Sprintf("cause-%d", i), Campaign: campaign, Rule: "gone: gone", Fault: "crash", Runs: []string{"c-1-r0001"}, Seen: 1, Run: "c-1-r0001", Steps: []string{"crash n1"}, Shrunk: &c.Shrunk[0]})
+	}
+	return out, nil
 }
 
 func (f *fakeService) Findings(_ context.Context, campaign string, limit int, cursor string) ([]model.Finding, string, error) {

@@ -48,6 +48,9 @@ func (s *server) listCampaigns(ctx context.Context, in *PageParams) (*body[wire.
 	if err != nil {
 		return nil, fromService(err)
 	}
+	for i := range list {
+		list[i].Shrunk = nil
+	}
 	return &body[wire.Campaigns]{wire.Campaigns{Items: wire.All(list, wire.FromCampaign), Next: next}}, nil
 }
 

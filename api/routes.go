@@ -104,6 +104,8 @@ func (s *server) routes() {
 	del(s, "/v1/campaigns/{id}", "cancel-campaign", "Cancel a campaign", s.cancelCampaign)
 	post(s, "/v1/campaigns/{id}/resume", "resume-campaign", "Continue a campaign that failed, for example on a full disk", http.StatusAccepted, s.resumeCampaign)
 	get(s, "/v1/campaigns/{id}/runs", "list-runs", "List the runs of a campaign, newest first", s.listRuns)
+	get(s, "/v1/campaigns/{id}/causes", "list-causes", "List the causes of a campaign's failed runs, the costliest first", s.listCauses)
+	get(s, "/v1/campaigns/{id}/causes/{cause}", "get-cause", "Show a cause with all of its runs", s.getCause)
 	get(s, "/v1/runs/{id}", "get-run", "Show a run", s.getRun)
 	get(s, "/v1/runs/{id}/query", "query-run", "Ask the record of a run with SQL", s.queryRun)
 	post(s, "/v1/runs/{id}/query", "query-run-long", "Ask the record of a run with SQL; needs read access only, as GET", http.StatusOK, s.queryRunLong)

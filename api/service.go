@@ -35,6 +35,9 @@ type Service interface {
 	// A file that is not regular, or that a link leads to, is a conflict.
 	RunFile(ctx context.Context, id, name string) (*os.File, error)
 
+	// Causes are what the failed runs of a campaign are of, the costliest first.
+	Causes(ctx context.Context, campaign string) ([]model.Cause, error)
+
 	// QueryRun asks the record of a run one SQL query that only reads, and answers with
 	// at most that many rows. What is wrong with it or takes too long is ErrInvalid.
 	QueryRun(ctx context.Context, id, sql string, rows int) (model.QueryResult, error)

@@ -231,6 +231,11 @@ func (c *Client) Runs(ctx context.Context, campaign string, limit int, cursor st
 	return get[wire.Runs](ctx, c, query("/v1/campaigns/"+id(campaign)+"/runs", "limit", num(limit), "cursor", cursor))
 }
 
+// Causes lists one page of the causes of a campaign's failed runs, the costliest first.
+func (c *Client) Causes(ctx context.Context, campaign string, limit int, cursor string) (wire.Causes, error) {
+	return get[wire.Causes](ctx, c, query("/v1/campaigns/"+id(campaign)+"/causes", "limit", num(limit), "cursor", cursor))
+}
+
 // Run shows a run.
 func (c *Client) Run(ctx context.Context, run string) (wire.Run, error) {
 	return get[wire.Run](ctx, c, "/v1/runs/"+id(run))

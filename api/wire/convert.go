@@ -47,6 +47,11 @@ func (s CampaignSpec) Model() (model.CampaignSpec, error) {
 	if s.MaxWindow != nil {
 		m.MaxWindow = time.Duration(*s.MaxWindow)
 	}
+	if s.Shrink != nil {
+		if m.Shrink = *s.Shrink; m.Shrink == 0 && m.Strategy == model.StrategySequences {
+			m.Shrink = -1
+		}
+	}
 	m.Depth = s.Depth
 	for _, f := range s.Faults {
 		m.Faults = append(m.Faults, model.PointFaultKind(f))
@@ -72,6 +77,10 @@ func FromCampaignSpec(m model.CampaignSpec) CampaignSpec {
 	if p := m.Policies; p != nil {
 		s.Policies = &PolicyFile{Name: p.Name, Text: p.Text}
 	}
+	if m.Shrink != 0 {
+		n := max(m.Shrink, 0)
+		s.Shrink = &n
+	}
 	if m.MaxLost >= 0 {
 		s.MaxLost = &m.MaxLost
 	}
@@ -84,10 +93,14 @@ func FromCampaignSpec(m model.CampaignSpec) CampaignSpec {
 
 // FromCampaign converts a campaign.
 func FromCampaign(c model.Campaign) Campaign {
-	return Campaign{
+	out := Campaign{
 		ID: c.ID, State: string(c.State), Reason: c.Reason, Reproduced: c.Reproduced, Spec: FromCampaignSpec(c.Spec), Created: c.Created.UTC(), Ended: when(c.Ended),
 		Done: c.Done, Planned: c.Planned, Undecided: c.Undecided, Findings: c.Findings, Warnings: nonNil(c.Warnings), Running: nonNil(c.Running), Doing: c.Doing,
 	}
+	for _, x := range c.Shrunk {
+		out.Shrunk = append(out.Shrunk, FromShrunk(x))
+	}
+	return out
 }
 
 // FromFailure converts a failure.

@@ -68,6 +68,7 @@ type CampaignSpec struct {
 	StopWhenSuspect bool `json:"stopWhenSuspect,omitempty" doc:"Stop the search at the first sign of a wrong target file (warnings of the campaign)"`
 	StopWhenBroken  bool `json:"stopWhenBroken,omitempty" doc:"End a search at the first broken promise that no run without a cut showed"`
 	WithoutCut      bool `json:"withoutCut,omitempty" doc:"Replay without cutting anything or touching any message: the control"`
+	Shrink          *int `json:"shrink,omitempty" minimum:"0" maximum:"100" doc:"Of a replay: instead of repeating the whole scenario, find which of its steps the failure needs; runs is not used. Of strategy sequences: do so at its end for the smallest sequence of each cause; 0: do not, absent: 3. The number is how often each scenario is tried that lacks steps"`
 }
 
 // PolicyFile is a file of policies that prune sequences of faults.
@@ -102,6 +103,7 @@ type Campaign struct {
 	Warnings   []model.Warning `json:"warnings" doc:"Signs of a wrong target file, in order of appearance"`
 	Undecided  []string        `json:"undecided,omitempty" doc:"Why no fault run of an ended search could be judged, a line for each reason; absent if one could"`
 	Reproduced int             `json:"reproduced,omitempty" doc:"For a replay: runs that showed the cause of the costliest failure of the original"`
+	Shrunk     []Shrunk        `json:"shrunk,omitempty" doc:"Which steps failed runs need (shrink): of a search, one for each cause; absent in lists"`
 	Running    []string        `json:"running" doc:"Ids of the current runs"`
 	// Doing has no entry for a run that is not prepared yet.
 	Doing map[string]string `json:"doing,omitempty" doc:"Phase of each current run, by its id: template (makes, or waits for, the state that runs start from), start, workload or recovery"`

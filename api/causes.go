@@ -1,0 +1,59 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"netsplit/api/wire"
+	"netsplit/model"
+)
+
+// maxPage bounds the causes on a page.
+const maxPage = 200
+
+type causesInput struct {
+	IDParam
+	PageParams
+}
+
+func (s *server) listCauses(ctx context.Context, in *causesInput) (*body[wire.Causes], error) {
+	all, err := s.Service.Causes(ctx, in.ID)
+	if err != nil {
+		return nil, fromService(err)
+	}
+	from := 0
+	if in.Cursor != "" {
+		if from = 1 + slices.IndexFunc(all, func(c model.Cause) bool { return c.ID == in.Cursor }); from == 0 {
+			return nil, newProblem(http.StatusUnprocessableEntity, fmt.Sprintf("%q is not the cursor of a page of causes of campaign %s.", in.Cursor, in.ID))
+		}
+	}
+	out := wire.Causes{Items: []wire.Cause{}}
+	for _, c := range all[from:] {
+		if len(out.Items) == min(in.Limit, maxPage) {
+			out.Next = out.Items[len(out.Items)-1].ID
+			break
+		}
+		c.Runs = nil
+		out.Items = append(out.Items, wire.FromCause(c))
+	}
+	return &body[wire.Causes]{out}, nil
+}
+
+type causeInput struct {
+	IDParam
+	Cause string `path:"cause" pattern:"^[a-z0-9-]{1,128}$"`
+}
+
+func (s *server) getCause(ctx context.Context, in *causeInput) (*body[wire.Cause], error) {
+	all, err := s.Service.Causes(ctx, in.ID)
+	if err != nil {
+		return nil, fromService(err)
+	}
+	i := slices.IndexFunc(all, func(c model.Cause) bool { return c.ID == in.Cause })
+	if i < 0 {
+		return nil, fromService(fmt.Errorf("%w: campaign %s has no cause %s", model.ErrNotFound, in.ID, in.Cause))
+	}
+	return &body[wire.Cause]{wire.FromCause(all[i])}, nil
+}
