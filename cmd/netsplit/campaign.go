@@ -28,6 +28,7 @@ func campaignCommand(conn *daemonFlags) *cobra.Command {
 	var maxWindow time.Duration
 	var show progressFlags
 	var policy string
+	var shrink int
 	c := &cobra.Command{
 		Use:   "campaign TARGET",
 		Short: "search a target for partition bugs",
@@ -38,7 +39,8 @@ of a known target (netsplit target list) or the path of a target file.
 With --strategy sequences the clean runs show at which messages the target could
 fail, and the fault runs crash a node, isolate one or lose the message there:
 one fault, then two, up to --depth. A file of policies (netsplit policy) says
-which sequences are run; without one, all are.
+which sequences are run; without one, all are. At the end failed runs are sorted into
+causes, and the smallest sequence of each is tried without each of its steps (--shrink).
 
 Your running daemon does the work. Without one, this command does it in labs on
 this machine (root) and keeps the records in --runs-dir.`,
@@ -51,6 +53,9 @@ this machine (root) and keeps the records in --runs-dir.`,
 				return err
 			}
 			spec.Target, spec.Args, spec.Budget = names[0], args, wire.Span(budget)
+			if spec.Strategy == string(model.StrategySequences) || c.Flags().Changed("shrink") {
+				spec.Shrink = &shrink
+			}
 			if c.Flags().Changed("max-lost") {
 				spec.MaxLost = &maxLost
 			}
@@ -72,6 +77,7 @@ this machine (root) and keeps the records in --runs-dir.`,
 	f.StringVar(&spec.Strategy, "strategy", "cofi", "cofi, random, sequences or clean")
 	f.IntVar(&spec.Depth, "depth", 0, "sequences: the most faults in a run (default 1)")
 	f.StringSliceVar(&spec.Faults, "kinds", nil, "sequences: kinds of faults, of crash, isolate and lose (default all)")
+	f.IntVar(&shrink, "shrink", 3, "sequences: at the end, how often to try the smallest sequence of each cause without each of its steps (0: do not)")
 	f.StringVar(&policy, "policy", "", "sequences: a file of policies, YAML or Starlark (default: all sequences are run)")
 	f.Uint64Var(&spec.Seed, "seed", 0, "drives every random choice (0: one is chosen and recorded)")
 	f.IntVar(&spec.Labs, "labs", 1, "labs used at once")
@@ -162,6 +168,11 @@ func summarise(c *cobra.Command, m made) error {
 	}
 
 	printFindings(out, found, dir, camp.ID)
+	if camp.Spec.Strategy == string(model.StrategySequences) {
+		if err := printCauses(ctx, out, cl, camp.ID); err != nil {
+			return err
+		}
+	}
 	if dir != "" {
 		fmt.Fprintf(out, "\nreport of the campaign: %s\n", filepath.Join(dir, camp.ID, "report.html"))
 	}

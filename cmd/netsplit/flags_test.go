@@ -11,7 +11,7 @@ import (
 )
 
 // asking are the commands that may ask a daemon.
-var asking = []string{"campaign", "campaign resume", "campaign cancel", "run", "replay", "invariants", "invariants pin", "invariants drop", "invariants release",
+var asking = []string{"campaign", "campaign resume", "campaign cancel", "run", "replay", "shrink", "invariants", "invariants pin", "invariants drop", "invariants release",
 	"doctor", "partition cut", "partition heal", "partition list", "partition show", "access page", "access read-token"}
 
 // TestUnusedFlags: a flag that a command does not use is refused by it, not taken and

@@ -173,6 +173,9 @@ func (p *progress) status(c wire.Campaign) string {
 	so := fmt.Sprintf("%d findings", c.Findings)
 	if c.Spec.Replay != "" { // it looks for none
 		so = fmt.Sprintf("%d failed as %s did", c.Reproduced, c.Spec.Replay)
+		if c.Spec.Shrink != nil {
+			so = "leaving out steps of " + c.Spec.Replay
+		}
 	}
 	return model.OneLine(fmt.Sprintf("[%v] %d of at most %d runs, %s; now: %s; left: %s", elapsed, c.Done, c.Planned, so, now, left))
 }

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"netsplit/api/wire"
+	"netsplit/model"
+)
+
+func shrunk() wire.Shrunk {
+	return wire.FromShrunk(model.Shrunk{Run: "c-1-r0007", Campaign: "c-2", Cause: "gone: a block\nis gone", Tries: 3, Made: 12, All: model.Tally{Tries: 3, Failed: 3}, None: model.Tally{Tries: 3},
+		Keep: []int{2}, Least: model.Tally{Tries: 3, Failed: 2},
+		Steps: []model.StepNeed{
+			{Step: 1, Text: "crash n1", Needed: model.NeededNo, Without: model.Tally{Tries: 3, Failed: 2}},
+			{Step: 2, Text: "isolate n2", Needed: model.NeededYes, With: model.Tally{Tries: 3, Failed: 2}, Without: model.Tally{Tries: 3, Idle: 1}},
+			{Step: 3, Text: "crash n3", Needed: model.NeededUnknown, Why: "it was not tried without the step"}},
+		Smallest: &model.Scenario{Seed: 7, Steps: []model.Step{
+			{When: model.Trigger{Message: &model.MessageTrigger{Match: model.MessageMatch{Type: "json ack", From: "n2"}, Nth: 2, Side: model.SideReceive}},
+				Do:  model.Fault{Isolate: "n2", Cut: &model.Partition{Shape: model.Complete, Effect: model.Drop, Groups: [][]model.NodeID{{"n2"}, {"n1", "n3"}}}},
+				Max: 700 * time.Millisecond}}}})
+}
+
+// TestTheSmallestScenarioIsAFileThatRunTakes.
+func TestTheSmallestScenarioIsAFileThatRunTakes(t *testing.T) {
+	x := shrunk()
+	b, err := scenarioYAML(&x)
+	if err != nil || !strings.HasPrefix(string(b), "# The smallest part of c-1-r0007 that failed, in 2 of 3 tries: steps 2 of 3.\n# gone: a block; is gone\nsteps:\n  - when:\n      message:\n        type: json ack\n") {
+		t.Fatalf("%s, %v", b, err)
+	}
+	f, err := parseScenario("smallest.yaml", b)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, b)
+	}
+	if diff := cmp.Diff(x.Smallest, f.spec); diff != "" {
+		t.Errorf("%s\n%s", diff, b)
+	}
+}
+
+// TestShrinkSaysOfEachStepWhetherItIsNeeded, where the file is, and by its status whether it
+// knows anything.
+func TestShrinkSaysOfEachStepWhetherItIsNeeded(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "smallest.yaml")
+	x := shrunk()
+	var out bytes.Buffer
+	if err := tellShrunk(&out, made{campaign: wire.Campaign{Shrunk: []wire.Shrunk{x}}}, file); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"failed in 3 of 3 tries with all 3 step(s), in 0 of 3 without any; 12 tries in all", "step 1: crash n1\n    not needed: failed in 2 of 3 without it\n",
+		"step 2: isolate n2\n    needed: failed in 2 of 3 with it, in 0 of 3 (1 say nothing) without\n", "unknown: failed in 0 of 0 with it, in 0 of 0 without: it was not tried without the step",
+		"smallest: 1 of 3 step(s), failed in 2 of 3\n", "smallest scenario: " + file} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s\nwant %q", &out, want)
+		}
+	}
+	if _, err := os.Stat(file); err != nil {
+		t.Error(err)
+	}
+	out.Reset()
+	if err := tellShrunk(&out, made{campaign: wire.Campaign{Shrunk: []wire.Shrunk{x}}}, "-"); err != nil || !strings.Contains(out.String(), "\nsteps:\n") {
+		t.Errorf("%s, %v", &out, err)
+	}
+	x = wire.Shrunk{Run: "r", All: wire.Tally{Tries: 3}, Why: "it did not fail"}
+	err := tellShrunk(&out, made{campaign: wire.Campaign{Shrunk: []wire.Shrunk{x}}}, file)
+	if e, ok := err.(*exitError); !ok || e.code != exitUndecided || !strings.Contains(out.String(), "not all was tried: it did not fail") {
+		t.Errorf("%v\n%s", err, &out)
+	}
+}
