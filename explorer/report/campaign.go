@@ -43,9 +43,13 @@ type campaignView struct {
 	Story                         []string
 	Warnings                      []model.Warning
 	Sections                      []findingSection
+	Causes                        []causeView
+	OtherCauses                   []string
+	Shrunk                        []shrunkView // of a replay that leaves out steps
 	Chart, Cost                   template.HTML
 	CostRows, Facts               []fact
 	Runs                          []runRow
+	RunsOpen                      bool
 	Invariants                    []invariantRow
 }
 
@@ -79,8 +83,19 @@ func Campaign(w io.Writer, in CampaignInput) error {
 		Style: template.CSS(styleText), CSP: policy(nil, []string{styleText}),
 		ID: clean(c.ID), Title: clean(cmp.Or(in.Title, c.Spec.Target)),
 	}
+	all := in.Runs
+	in.Runs = searchRuns(&in)
 	v.Word, v.Tone = campaignWord(&in)
 	v.Story = campaignStory(&in)
+	if n := len(all) - len(in.Runs); n > 0 {
+		v.Story = append(v.Story, fmt.Sprintf("Then %s left out steps of the smallest run of each cause.", plural(n, "run", "runs")))
+	}
+	v.Causes, v.OtherCauses = causeViews(&in)
+	for i := range c.Shrunk {
+		if c.Spec.Replay != "" {
+			v.Shrunk = append(v.Shrunk, newShrunkView(&c.Shrunk[i]))
+		}
+	}
 	for _, w := range c.Warnings {
 		v.Warnings = append(v.Warnings, model.Warning{Text: clean(w.Text), Advice: clean(w.Advice)})
 	}
@@ -92,9 +107,11 @@ func Campaign(w io.Writer, in CampaignInput) error {
 			v.Reason += " (the target's documentation admits it)"
 		}
 	}
-	v.Chart = findingsChart(&in)
-	v.Cost, v.CostRows = costSplit(in.Runs)
-	v.Runs = runRows(&in)
+	if len(v.Shrunk) == 0 {
+		v.Chart = findingsChart(&in)
+	}
+	v.Cost, v.CostRows = costSplit(all)
+	v.Runs, v.RunsOpen = runRows(&in), len(in.Runs) <= openRuns
 	v.Facts = append(campaignFacts(c), speedFacts(&in)...)
 	for _, i := range in.Invariants {
 		v.Invariants = append(v.Invariants, invariantRow{ID: clean(i.ID), Text: clean(i.String()),
@@ -131,6 +148,8 @@ func campaignWord(in *CampaignInput) (word, tone string) {
 	switch {
 	case in.Campaign.State == model.CampaignFailed:
 		return "! Failed", "unknown"
+	case in.Campaign.Spec.Replay != "" && in.Campaign.Spec.Shrink > 0:
+		return shrinkWord(in.Campaign.Shrunk)
 	case broken > 0:
 		return "✕ " + plural(broken+documented, "finding", "findings") + of, "fail"
 	case documented > 0:
@@ -171,7 +190,9 @@ func campaignStory(in *CampaignInput) []string {
 		cut += b2i(r.Proof != nil)
 		count[r.Verdict.Value]++
 	}
-	if s.Replay != "" {
+	if s.Replay != "" && s.Shrink > 0 {
+		say("netsplit tried run %s of %s without its steps: %s.", clean(s.Replay), title, plural(len(in.Runs), "try", "tries"))
+	} else if s.Replay != "" {
 		say("netsplit repeated run %s of %s %s; %d failed as the original did%s.", clean(s.Replay), title, plural(c.Done, "time", "times"), c.Reproduced, otherwise(count[model.VerdictFail]-c.Reproduced))
 	} else if s.Strategy == model.StrategyScripted {
 		script := ""
