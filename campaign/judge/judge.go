@@ -77,6 +77,7 @@ func (f *runFiles) checkRecord() check.Record {
 			rec.Observations = append(rec.Observations, *e.Observation)
 		}
 	}
+	rec.Heard = f.heard()
 	return rec
 }
 

@@ -38,7 +38,9 @@ type Record struct {
 	// Proof is nil if there was no cut.
 	Proof *model.Proof
 	// Faults says what each of the scenario's message faults did.
-	Faults   []model.FaultProof
+	Faults []model.FaultProof
+	// Heard are the messages of the workload's time, where a step waits for one.
+	Heard    []Heard
 	Recovery record.Recovery
 	// Looks are the rounds of final reads. Crossed is what nodes sent one another of
 	// the keys that the first round lacked, until the second round or the end.
@@ -421,16 +423,21 @@ func notBegun(r *Record) string {
 		switch {
 		case st.Do.Message != nil || began:
 		case cuts > 1:
-			return fmt.Sprintf("step %d (%s): %s", i+1, st, notReached(st, len(r.Scenario.Or) > 0))
+			return fmt.Sprintf("step %d (%s): %s", i+1, st, notReached(r, st))
 		default:
-			return notReached(st, len(r.Scenario.Or) > 0)
+			return notReached(r, st)
 		}
 	}
 	return ""
 }
 
-func notReached(s *model.Step, or bool) string {
+func notReached(r *Record, s *model.Step) string {
 	at := s.When.State
+	if m := s.When.Message; m != nil {
+		if why := neverCame(r.Heard, &m.Match); why != "" {
+			return why
+		}
+	}
 	if at == nil || at.State == nil {
 		if s.Do.Node != nil {
 			return "its moment did not come before the workload ended"
@@ -444,7 +451,7 @@ func notReached(s *model.Step, or bool) string {
 			like = fmt.Sprintf(", nor %d that differ from it in their numbers only", at.Nth)
 		}
 	}
-	if or {
+	if len(r.Scenario.Or) > 0 {
 		like += ", nor the same with other nodes"
 	}
 	return fmt.Sprintf("the state %s of %s did not occur%s, so nothing was cut", at.State, &at.Invariant, like)

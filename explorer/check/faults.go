@@ -29,6 +29,9 @@ func faultsVerdict(r *Record) (idle, unproved string) {
 			why = fmt.Sprintf("met only %d message(s)", p.Met)
 		case p.Acted == 0:
 			why = "never met its message"
+			if came := neverCame(r.Heard, &f.Match); came != "" {
+				why += ": " + came
+			}
 		case f.Kind == model.FaultReorder && p.InOrder+p.Cut >= p.Acted:
 			why = "changed no order: nothing came that could have overtaken the message"
 		case f.Kind == model.FaultDuplicate && p.Copies == 0:
