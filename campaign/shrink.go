@@ -138,7 +138,7 @@ func (s *Service) shrink(j *job, orig model.RunSummary, left *int, makes tries) 
 	try := func(places []int) (model.Tally, error) {
 		only, _ := explorer.Only(sc, places)
 		sums := earlier[only.Why]
-		if n := each - len(sums); n > 0 {
+		for n := missing(sums, each); n > 0; n = missing(sums, each) {
 			if left != nil && n > *left {
 				return model.Tally{}, explorer.ErrTries
 			}
@@ -157,6 +157,18 @@ func (s *Service) shrink(j *job, orig model.RunSummary, left *int, makes tries) 
 	out, err := explorer.Shrink(sc, try)
 	out.Run, out.Campaign, out.Cause, out.Tries, out.Made = orig.Run, j.c.ID, check.CauseOf(f), each, all
 	return out, err
+}
+
+// missing is how many tries a scenario still wants: what could not be judged is made again,
+// up to as many tries more.
+func missing(sums []model.RunSummary, tries int) int {
+	judged := 0
+	for _, r := range sums {
+		if r.Verdict.Value != model.VerdictUnknown {
+			judged++
+		}
+	}
+	return min(tries-judged, 2*tries-len(sums))
 }
 
 // tries makes n runs of a scenario that repeats a run in part, and books them.

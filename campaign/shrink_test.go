@@ -88,6 +88,30 @@ func TestTheStepsOfARunAreLeftOutOneByOne(t *testing.T) {
 	}
 }
 
+// TestTriesThatCouldNotBeJudgedAreMadeAgain, and not for ever.
+func TestTriesThatCouldNotBeJudgedAreMadeAgain(t *testing.T) {
+	s := bookkeeper(t)
+	orig := failing(played(1, "n1", "n2"), "gone")
+	if err := s.store.PutRun(orig); err != nil {
+		t.Fatal(err)
+	}
+	j := &job{c: model.Campaign{ID: "c-2", State: model.CampaignRunning, Spec: model.CampaignSpec{Replay: orig.Run, Shrink: 3}}}
+	makes, made := tester(s, j, map[model.NodeID]string{"n1": "gone"})
+	odd := 0
+	got, err := s.shrink(j, orig, nil, func(of string, sc model.Scenario, n int) ([]model.RunSummary, error) {
+		sums, err := makes(of, sc, n)
+		for i := range sums {
+			if odd++; odd%2 == 0 || len(sc.Steps) == 0 {
+				sums[i].Verdict = model.Verdict{Value: model.VerdictUnknown}
+			}
+		}
+		return sums, err
+	})
+	if err != nil || !slices.Equal(got.Keep, []int{1}) || got.None != (model.Tally{Tries: 6, Idle: 6}) || got.All.Judged() != 3 || got.All.Failed != 3 || got.Made != *made || got.Steps[0].Needed != model.NeededUnknown {
+		t.Errorf("%+v in %d tries, %v", got, *made, err)
+	}
+}
+
 func searched(t *testing.T, s *Service, runs ...model.RunSummary) *job {
 	t.Helper()
 	j := &job{c: model.Campaign{ID: "c-1", State: model.CampaignRunning, Spec: model.CampaignSpec{Strategy: model.StrategySequences, Shrink: 3}}}

@@ -46,3 +46,42 @@ func TestALostAnswerShowsTheBugThatNeedsOne(t *testing.T) {
 		})
 	}
 }
+
+// padded is the same bug with two steps that it does not need.
+const padded = `
+steps:
+  - do: {message: {kind: lose, lose: message, match: {type: "json allocate-ok", from: n1, to: c1}}}
+  - do: {message: {kind: delay, for: 30ms, match: {type: "json heartbeat", to: n1}, nth: 2}}
+  - when: {after: 20ms}
+    do: {message: {kind: delay, for: 30ms, match: {type: "json heartbeat", to: n1}, nth: 4}}
+`
+
+// TestAFailureIsShrunkToTheStepThatItNeeds: the smallest scenario has one step of three, and
+// as a file it fails again.
+func TestAFailureIsShrunkToTheStepThatItNeeds(t *testing.T) {
+	harness.LeavesNothing(t)
+	dir := t.TempDir()
+	file, smallest := filepath.Join(dir, "scenario.yaml"), filepath.Join(dir, "smallest.yaml")
+	if err := os.WriteFile(file, []byte(padded), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	res := harness.Run(t, "run", target, "--set", "bug=second-lease", "--scenario", file, "-n", "1", "--runs-dir", dir)
+	runs := harness.Records(t, dir, harness.CampaignID(t, res))
+	if len(runs) != 1 || !runs[0].Failed("lost-acknowledged-writes") {
+		t.Fatalf("%s\n%s", harness.Verdicts(runs), res)
+	}
+	res = harness.Run(t, "shrink", runs[0].Run, "-n", "3", "--out", smallest, "--runs-dir", dir, "--progress", "plain")
+	for _, want := range []string{"step 1: lose for good: json allocate-ok n1>c1, number 1\n    needed: failed in ", "smallest: 1 of 3 step(s)"} {
+		if !strings.Contains(res.Stdout, want) {
+			t.Errorf("no %q\n%s", want, res)
+		}
+	}
+	if n := strings.Count(res.Stdout, "not needed: failed in "); res.Code != 0 || n != 2 {
+		t.Errorf("%d steps are needless, want 2\n%s", n, res)
+	}
+	res = harness.Run(t, "run", target, "--set", "bug=second-lease", "--scenario", smallest, "-n", "1", "--runs-dir", dir)
+	runs = harness.Records(t, dir, harness.CampaignID(t, res))
+	if len(runs) != 1 || !runs[0].Failed("lost-acknowledged-writes") || len(runs[0].Scenario.Steps) != 1 {
+		t.Errorf("the smallest scenario: %s\n%s", harness.Verdicts(runs), res)
+	}
+}
