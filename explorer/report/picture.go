@@ -73,6 +73,7 @@ func newPicture(t *timeline) *picture {
 		}
 		p.note += " The lane of each host shows " + clean(name) + " and is red while an invariant over it does not hold."
 	}
+	p.note += t.nodeNote()
 	p.place()
 	return p
 }
@@ -185,6 +186,7 @@ func (p *picture) svg() template.HTML {
 	}
 	for i, h := range p.t.hosts {
 		p.lane(d, h, p.column(i), top, bottom)
+		p.drawDown(d, h, p.column(i), top, bottom)
 	}
 	for i := range p.rows {
 		p.drawRow(d, i)
@@ -318,6 +320,8 @@ func (p *picture) drawRow(d *drawing, i int) {
 		p.notice(d, y, "heal-text", "heal: "+r.healWords(p.t))
 	case rowChange:
 		p.drawChange(d, r, y)
+	case rowNode:
+		p.drawNode(d, r, y)
 	case rowItem:
 		p.drawItem(d, r, y)
 	}

@@ -22,6 +22,7 @@ type rowKind int
 const (
 	rowItem rowKind = iota
 	rowChange
+	rowNode // something was done to a server
 	rowCut
 	rowInForce
 	rowHeal  // a heal without a message
@@ -40,6 +41,7 @@ type row struct {
 	track         *track
 	before, after string
 	words         string // of a break
+	node          *action
 }
 
 type foldKey struct {
@@ -74,6 +76,10 @@ func (t *timeline) rows() []row {
 			}
 			all = append(all, row{kind: rowChange, event: c.event, at: c.at, track: tr, before: tr.changes[i-1].value, after: c.value})
 		}
+	}
+	for i := range t.actions {
+		a := &t.actions[i]
+		all = append(all, row{kind: rowNode, event: a.event, at: a.at, node: a})
 	}
 	from, to := t.cutWindow()
 	if t.cut == nil {

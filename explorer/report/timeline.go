@@ -58,13 +58,14 @@ type window struct{ from, to time.Duration }
 
 // timeline is the run as the pictures need it.
 type timeline struct {
-	items  []item // in order of arrival
-	hosts  []model.NodeID
-	nodes  map[model.NodeID]bool
-	acted  time.Duration        // when the first step that crashes or pauses began; 0: none did
-	group  map[model.NodeID]int // of the partition; -1: in none
-	groups int
-	oneWay bool // simplex: only what the second group sends to the first is cut
+	items   []item // in order of arrival
+	hosts   []model.NodeID
+	nodes   map[model.NodeID]bool
+	actions []action             // what was done to servers
+	acted   time.Duration        // when the first step that crashes or pauses began; 0: none did
+	group   map[model.NodeID]int // of the partition; -1: in none
+	groups  int
+	oneWay  bool // simplex: only what the second group sends to the first is cut
 
 	cut, heal  *model.Decision // nil: none
 	step       model.Step      // that cut
@@ -152,6 +153,10 @@ func (t *timeline) read(in *Input, fates map[uint64]model.Action) {
 			t.work = e.At
 		case model.EventStop:
 			t.stop = e.At
+		case model.EventNode:
+			if e.Node != nil {
+				t.actions = append(t.actions, action{e.Num, e.At, *e.Node})
+			}
 		case model.EventInForce:
 			if t.inForce == 0 {
 				t.inForce = e.At
