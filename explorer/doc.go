@@ -77,7 +77,8 @@
 //     times, before it counts.
 //
 // Strategy random is the paper's baseline (§5.1.3) over the same runs and checks.
-// Replay turns a run into the scenario that repeats it.
+// Replay turns a run into the scenario that repeats it, and Shrink finds the smallest
+// part of it that still fails.
 //
 // The package is pure: what it returns is a function of the events or inputs that
 // it was stepped with, and of the seed. Open engine.go first.

@@ -115,7 +115,12 @@ could not be stored are lost: their scenarios are run again under new ids. The t
 			start := func(ctx context.Context, cl *client.Client, _ string) (wire.Campaign, error) {
 				return cl.ResumeCampaign(ctx, args[0])
 			}
-			return conn.work(c, runsDir, start, show, nil, func(m made) error { return summarise(c, m) })
+			return conn.work(c, runsDir, start, show, nil, func(m made) error {
+				if s := m.campaign.Spec; s.Replay != "" && s.Shrink != nil {
+					return tellShrunk(c.OutOrStdout(), m, smallestFile(s.Replay))
+				}
+				return summarise(c, m)
+			})
 		},
 	}
 	c.Flags().StringVar(&runsDir, "runs-dir", "", "where the campaign's records are, for work in this process")

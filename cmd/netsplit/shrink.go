@@ -42,7 +42,7 @@ that is needed failed with it often enough that no failure without it is no chan
 			}
 			spec := wire.CampaignSpec{Replay: args[0], Shrink: &n, Labs: labs, Gate: gate}
 			if file == "" {
-				file = args[0] + ".smallest.yaml"
+				file = smallestFile(args[0])
 			}
 			return conn.campaign(c, runsDir, spec, show, func(p *progress, camp wire.Campaign) {
 				p.say("%s tries %s without its steps on %s", camp.ID, spec.Replay, madeOn(camp.Spec))
@@ -58,6 +58,9 @@ that is needed failed with it often enough that no failure without it is no chan
 	conn.register(c)
 	return c
 }
+
+// smallestFile is where the smallest scenario of a run is written unless a user says so.
+func smallestFile(run string) string { return run + ".smallest.yaml" }
 
 func tellShrunk(out io.Writer, m made, file string) error {
 	camp := m.campaign
