@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"netsplit/campaign/judge"
 	"netsplit/explorer"
 	"netsplit/explorer/check"
 	"netsplit/model"
@@ -124,6 +125,10 @@ func (s *Service) shrink(j *job, orig model.RunSummary, left *int, makes tries) 
 	f, _ := check.Costliest(orig.Verdict)
 	sc := explorer.Replay(orig.Scenario, orig.Result)
 	sc.ID = orig.Scenario.ID
+	past, err := judge.Past(s.runDir(orig.Campaign, orig.Run))
+	if err != nil { // its folder was cleaned up: some moments are not known
+		s.log.Info("a run is shrunk without its record", "run", orig.Run, "err", err)
+	}
 	runs, err := s.allRuns(j.c.ID)
 	if err != nil {
 		return model.Shrunk{}, err
@@ -136,7 +141,7 @@ func (s *Service) shrink(j *job, orig model.RunSummary, left *int, makes tries) 
 	}
 	each, all := j.c.Spec.Shrink, 0
 	try := func(places []int) (model.Tally, error) {
-		only, _ := explorer.Only(sc, places)
+		only, _ := explorer.Only(sc, places, past)
 		sums := earlier[only.Why]
 		for n := missing(sums, each); n > 0; n = missing(sums, each) {
 			if left != nil && n > *left {
@@ -154,7 +159,7 @@ func (s *Service) shrink(j *job, orig model.RunSummary, left *int, makes tries) 
 		all += len(sums)
 		return tally(sums, f), nil
 	}
-	out, err := explorer.Shrink(sc, try)
+	out, err := explorer.Shrink(sc, past, try)
 	out.Run, out.Campaign, out.Cause, out.Tries, out.Made = orig.Run, j.c.ID, check.CauseOf(f), each, all
 	return out, err
 }

@@ -24,7 +24,7 @@ const chanceOfMissing = 0.05
 //
 // A scenario fails if one of its tries does, so that each step that is left out was seen to
 // be needless. A failure that comes seldom may look as if it needs a step: see needs.
-func Shrink(sc model.Scenario, try func(places []int) (model.Tally, error)) (model.Shrunk, error) {
+func Shrink(sc model.Scenario, past Past, try func(places []int) (model.Tally, error)) (model.Shrunk, error) {
 	s := shrinking{try: try, known: map[string]model.Tally{}}
 	var all []int
 	for i := range sc.Steps {
@@ -44,7 +44,7 @@ func Shrink(sc model.Scenario, try func(places []int) (model.Tally, error)) (mod
 		case err == nil:
 			out.Keep, err = s.ddmin(all)
 		}
-		least, _ := Only(sc, out.Keep)
+		least, _ := Only(sc, out.Keep, past)
 		out.Smallest, out.Least = &least, s.of(out.Keep)
 	}
 	switch {
@@ -56,7 +56,7 @@ func Shrink(sc model.Scenario, try func(places []int) (model.Tally, error)) (mod
 		out.Why = fmt.Sprintf("the run's scenario did not fail for this cause in %d tries", out.All.Tries)
 	}
 	for i := range sc.Steps {
-		out.Steps = append(out.Steps, s.need(&sc, &out, i+1))
+		out.Steps = append(out.Steps, s.need(&sc, past, &out, i+1))
 	}
 	return out, err
 }
@@ -139,7 +139,7 @@ func without(of []int, these ...int) []int {
 	return slices.DeleteFunc(slices.Clone(of), func(i int) bool { return slices.Contains(these, i) })
 }
 
-func (s *shrinking) need(sc *model.Scenario, out *model.Shrunk, place int) model.StepNeed {
+func (s *shrinking) need(sc *model.Scenario, past Past, out *model.Shrunk, place int) model.StepNeed {
 	n := model.StepNeed{Step: place, Text: sc.Steps[place-1].String(), Needed: model.NeededUnknown, With: out.All}
 	if out.Smallest == nil {
 		n.Why = out.Why
@@ -152,7 +152,7 @@ func (s *shrinking) need(sc *model.Scenario, out *model.Shrunk, place int) model
 	less := without(out.Keep, place)
 	t, tried := s.known[fmt.Sprint(less)]
 	n.With, n.Without = out.Least, t
-	_, moved := Only(*sc, less)
+	_, moved := Only(*sc, less, past)
 	switch {
 	case !tried:
 		n.Why = "it was not tried without the step"
@@ -176,104 +176,4 @@ func needs(with, without model.Tally) bool {
 		chance *= 1 - rate
 	}
 	return chance < chanceOfMissing
-}
-
-// Only is a scenario with the steps at these places alone, in their order. A step that
-// followed one that is left out begins when that one would have begun, or ended. The places
-// of steps for which no trigger says that moment are returned as moved: they follow the step
-// before it, or the start of the workload.
-func Only(sc model.Scenario, places []int) (out model.Scenario, moved []int) {
-	if len(places) == 0 {
-		return WithoutFaults(sc), nil
-	}
-	out = sc
-	out.Steps, out.Sequence = nil, nil
-	if out.Strategy == model.StrategySequences {
-		out.Strategy = model.StrategySteps
-	}
-	begin, end := moment{exact: true}, moment{exact: true} // of the step before
-	for i, st := range sc.Steps {
-		at := moment{st.When, true}
-		switch st.When.Follows {
-		case model.FollowsBegin:
-			at = begin.then(st.When)
-		case model.FollowsEnd:
-			at = end.then(st.When)
-		}
-		if !slices.Contains(places, i+1) {
-			begin, end = at.acts(&st), at.ends(&st)
-			continue
-		}
-		if st.Do.Message != nil && at.Message != nil {
-			at.Message, at.exact = nil, false
-		}
-		st.When = at.Trigger
-		if len(out.Steps) == 0 {
-			st.When.Follows = ""
-		}
-		out.Steps = append(out.Steps, st)
-		if !at.exact {
-			moved = append(moved, i+1)
-		}
-		begin = moment{model.Trigger{Follows: model.FollowsBegin}, true}
-		end = moment{model.Trigger{Follows: model.FollowsEnd}, true}
-	}
-	if out.Waits() == nil {
-		out.Or = nil
-	}
-	out.Why = fmt.Sprintf("repeats %s with %d of its %d steps: %s", sc.ID, len(places), len(sc.Steps), strings.Trim(fmt.Sprint(places), "[]"))
-	return out, moved
-}
-
-// moment is a trigger for the moment of a step that may be left out; exact says that it is
-// that moment.
-type moment struct {
-	model.Trigger
-	exact bool
-}
-
-// then is the moment of own, which follows m.
-func (m moment) then(own model.Trigger) moment {
-	out := moment{own, m.exact}
-	out.Follows, out.At, out.After = m.Follows, max(m.At, own.At), m.After+own.After
-	switch {
-	case m.State == nil && m.Message == nil:
-	case own.State == nil && own.Message == nil && own.At == 0 && own.After == 0:
-		out.State, out.Message = m.State, m.Message
-	default:
-		out.exact = false
-	}
-	return out
-}
-
-// acts is when the step begins for those that follow it: a message fault, once it acts.
-func (m moment) acts(st *model.Step) moment {
-	f := st.Do.Message
-	if f == nil {
-		return m
-	}
-	out := m.then(model.Trigger{At: f.After, Message: &model.MessageTrigger{Match: f.Match, Nth: f.Nth}})
-	out.exact = out.exact && f.While == nil
-	return out
-}
-
-// ends is when the step ends for those that follow it.
-func (m moment) ends(st *model.Step) moment {
-	out := m.acts(st)
-	f, u := st.Do.Message, &st.Until
-	switch {
-	case f != nil: // it acts once
-		out.exact = out.exact && f.Every == 0 && f.Times <= 1
-	case u.Timed() && u.At == 0:
-		after := u.After
-		if st.Max > 0 {
-			after = min(after, st.Max)
-		}
-		out = out.then(model.Trigger{After: after})
-	case *u == (model.Trigger{}) && st.Max > 0:
-		out = out.then(model.Trigger{After: st.Max})
-	default:
-		out.exact = false
-	}
-	return out
 }
