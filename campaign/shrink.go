@@ -160,6 +160,9 @@ func (s *Service) shrink(j *job, orig model.RunSummary, left *int, makes tries) 
 		return tally(sums, f), nil
 	}
 	out, err := explorer.Shrink(sc, past, try)
+	if out.Smallest != nil {
+		out.Smallest.Observe, out.Smallest.Or = nil, nil // what searches take along
+	}
 	out.Run, out.Campaign, out.Cause, out.Tries, out.Made = orig.Run, j.c.ID, check.CauseOf(f), each, all
 	return out, err
 }

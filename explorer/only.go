@@ -117,13 +117,15 @@ type moment struct {
 
 // then is the moment of own, which follows m. kept is the last step before that is played.
 func (m moment) then(own model.Trigger, past *Past, kept int) moment {
+	own.Follows = ""
+	if own == (model.Trigger{}) {
+		return m
+	}
 	out := moment{Trigger: own, exact: m.exact, of: m.of}
 	out.Follows, out.At, out.After = m.Follows, max(m.At, own.At), m.After+own.After
-	switch timeless := own.At == 0 && own.After == 0; {
-	case m.State == nil && m.Message == nil:
-	case own.State == nil && own.Message == nil && timeless:
-		out.State, out.Message = m.State, m.Message
-	case own.State == nil && own.Message != nil && timeless && m.At == 0 && m.After == 0:
+	switch {
+	case m.Trigger == model.Trigger{Follows: m.Follows, At: m.At, After: m.After}: // its times, and then own's
+	case own == model.Trigger{Message: own.Message} && m.At == 0 && m.After == 0:
 		n, ok := past.count(own.Message.Match, kept, m.Follows, m.of)
 		if !ok {
 			out.exact = false

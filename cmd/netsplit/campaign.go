@@ -53,7 +53,7 @@ this machine (root) and keeps the records in --runs-dir.`,
 				return err
 			}
 			spec.Target, spec.Args, spec.Budget = names[0], args, wire.Span(budget)
-			if spec.Strategy == string(model.StrategySequences) || c.Flags().Changed("shrink") {
+			if c.Flags().Changed("shrink") {
 				spec.Shrink = &shrink
 			}
 			if c.Flags().Changed("max-lost") {
