@@ -166,9 +166,13 @@ const maxCauses = 10
 // printCauses tells of what the failed runs of a search are, a few lines each.
 func printCauses(ctx context.Context, out io.Writer, cl *client.Client, campaign string) error {
 	page, err := cl.Causes(ctx, campaign, maxCauses, "")
-	if err != nil || len(page.Items) == 0 {
-		return err
+	if err == nil && len(page.Items) > 0 {
+		tellCauses(out, page)
 	}
+	return err
+}
+
+func tellCauses(out io.Writer, page wire.Causes) {
 	more := ""
 	if page.Next != "" {
 		more = fmt.Sprintf(", the first %d", maxCauses)
@@ -184,7 +188,6 @@ func printCauses(ctx context.Context, out io.Writer, cl *client.Client, campaign
 			fmt.Fprintf(out, "     of its %d step(s) %d are needed to fail, or may be: failed in %d of %d tries with these alone\n", len(x.Steps), len(x.Keep), x.Least.Failed, x.Least.Tries)
 		}
 	}
-	return nil
 }
 
 func causeLine(c *wire.Cause) string {

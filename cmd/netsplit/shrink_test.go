@@ -72,3 +72,25 @@ func TestShrinkSaysOfEachStepWhetherItIsNeeded(t *testing.T) {
 		t.Errorf("%v\n%s", err, &out)
 	}
 }
+
+// TestCausesAreToldAtTheEndOfASearch, the first of many.
+func TestCausesAreToldAtTheEndOfASearch(t *testing.T) {
+	x := shrunk()
+	var out bytes.Buffer
+	tellCauses(&out, wire.Causes{Next: "cause-9", Items: []wire.Cause{
+		{Rule: "gone: gone", Fault: "crash", Missing: []string{"json ack"}, Seen: 12, Run: "c-1-r0007", Steps: []string{"isolate n2", "crash n1"}, Replays: 3, Reproduced: 2, Shrunk: &x},
+		{Rule: "operations: failed with Timeout", Seen: 1, Run: "c-1-r0002", Clean: true}}})
+	want := `
+causes of failed runs, the costliest first, the first 10
+  1. gone: gone
+     after crash, missing json ack; in 12 run(s), smallest c-1-r0007, replayed 2 of 3
+     step 1: isolate n2
+     step 2: crash n1
+     of its 3 step(s) 1 are needed to fail, or may be: failed in 2 of 3 tries with these alone
+  2. operations: failed with Timeout
+     after no fault; in 1 run(s), smallest c-1-r0002; also without any fault
+`
+	if out.String() != want {
+		t.Errorf("%s\nwant %s", &out, want)
+	}
+}

@@ -68,6 +68,7 @@ func TestPagesLoadCleanlyInABrowser(t *testing.T) {
 		{"many", write(t, big), 10000},
 		{"empty", write(t, Input{}), 0},
 		{"campaign", campaign.String(), 0},
+		{"causes", pageOf(t, triaged(t, 2000)), 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := save(t, "page.html", c.page)
