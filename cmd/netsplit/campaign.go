@@ -164,6 +164,13 @@ func summarise(c *cobra.Command, m made) error {
 		fmt.Fprintf(out, "\nwarning: %s\n  what to change: %s\n", w.Text, w.Advice)
 	}
 	fmt.Fprintf(out, "\ncampaign %s on %s: %s after %d runs (%s)", camp.ID, camp.Spec.Target, camp.State, camp.Done, verdicts)
+	tries := 0
+	for _, x := range camp.Shrunk {
+		tries += x.Made
+	}
+	if tries > 0 {
+		fmt.Fprintf(out, ", %d of them to try what causes need", tries)
+	}
 	if camp.Reason != "" {
 		fmt.Fprintf(out, ": %s", camp.Reason)
 	}

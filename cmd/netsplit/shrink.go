@@ -182,12 +182,30 @@ func tellCauses(out io.Writer, page wire.Causes) {
 		c := &page.Items[i]
 		fmt.Fprintf(out, "  %d. %s\n     %s\n", i+1, c.Rule, causeLine(c))
 		for k, s := range c.Steps {
-			fmt.Fprintf(out, "     step %d: %s\n", k+1, s)
+			fmt.Fprintf(out, "     %d) %s\n", k+1, s)
 		}
 		if x := c.Shrunk; x != nil && x.All.Failed > 0 {
-			fmt.Fprintf(out, "     of its %d step(s) %d are needed to fail, or may be: failed in %d of %d tries with these alone\n", len(x.Steps), len(x.Keep), x.Least.Failed, x.Least.Tries)
+			fmt.Fprintf(out, "     %s\n", needLine(x))
 		}
 	}
+}
+
+// needLine says which faults of a scenario a failure needs. A fault may take several steps.
+func needLine(x *wire.Shrunk) string {
+	by := map[model.Needed][]string{}
+	for _, s := range x.Steps {
+		by[model.Needed(s.Needed)] = append(by[model.Needed(s.Needed)], fmt.Sprint(s.Step))
+	}
+	var out []string
+	for _, n := range []struct {
+		is    model.Needed
+		words string
+	}{{model.NeededYes, "needs"}, {model.NeededUnknown, "may need"}, {model.NeededNo, "does not need"}} {
+		if len(by[n.is]) > 0 {
+			out = append(out, n.words+" "+strings.Join(by[n.is], ", "))
+		}
+	}
+	return fmt.Sprintf("of the %d step(s) of its scenario it %s; failed in %d of %d tries of the smallest part", len(x.Steps), strings.Join(out, ", "), x.Least.Failed, x.Least.Tries)
 }
 
 func causeLine(c *wire.Cause) string {

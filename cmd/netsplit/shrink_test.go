@@ -84,9 +84,9 @@ func TestCausesAreToldAtTheEndOfASearch(t *testing.T) {
 causes of failed runs, the costliest first, the first 10
   1. gone: gone
      after crash, missing json ack; in 12 run(s), smallest c-1-r0007, replayed 2 of 3
-     step 1: isolate n2
-     step 2: crash n1
-     of its 3 step(s) 1 are needed to fail, or may be: failed in 2 of 3 tries with these alone
+     1) isolate n2
+     2) crash n1
+     of the 3 step(s) of its scenario it needs 2, may need 3, does not need 1; failed in 2 of 3 tries of the smallest part
   2. operations: failed with Timeout
      after no fault; in 1 run(s), smallest c-1-r0002; also without any fault
 `
