@@ -13,12 +13,16 @@ type Entry struct {
 	// Look is 1 for what a final workload printed, 2 where it was run again; 0 for
 	// other workloads, and in records of versions that did not look twice.
 	Look int `json:"look,omitempty"`
+	// Num is its number among all that came to the run, as model.Event.Num, taken when the
+	// line came; 0 in records of earlier versions. So it is with LogLine and Exit.
+	Num uint64 `json:"n,omitempty"`
 	model.Operation
 }
 
-// LogLine is a line of the target's output that matched a fatal pattern of the target
-// file and no allowed one.
+// LogLine is a line of the target's output. Those that matched a fatal pattern of the
+// target file and no allowed one have a file of their own, with Context.
 type LogLine struct {
+	Num     uint64        `json:"n,omitempty"`
 	Host    model.NodeID  `json:"host"`
 	Process string        `json:"process"`
 	At      time.Duration `json:"at"`
@@ -46,6 +50,7 @@ type Started struct {
 
 // Exit is a process that ended.
 type Exit struct {
+	Num      uint64        `json:"n,omitempty"`
 	Host     model.NodeID  `json:"host"`
 	Process  string        `json:"process"`
 	At       time.Duration `json:"at"`

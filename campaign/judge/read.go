@@ -52,6 +52,7 @@ func readRun(dir string) (*runFiles, error) {
 	}
 	f.history = readLines[record.Entry](f, dir, rundir.HistoryFile, &errs)
 	f.logLines = readLines[record.LogLine](f, dir, rundir.LogLinesFile, &errs)
+	readLines[struct{}](f, dir, rundir.LinesFile, &errs) // relations read it
 	return f, errors.Join(errs...)
 }
 

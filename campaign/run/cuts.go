@@ -48,7 +48,7 @@ func (l *Live) decided(d model.Decision, enter func(s *session, at time.Duration
 	defer s.mu.Unlock()
 	at := s.now()
 	enter(s, at)
-	d.Event, d.At, d.Reason = s.events, at, model.ReasonScript
+	d.Event, d.At, d.Reason = s.last, at, model.ReasonScript
 	s.rec.Append(rundir.DecisionsFile, d)
 	return at
 }

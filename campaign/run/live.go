@@ -118,7 +118,7 @@ func (l *Live) Do(ctx context.Context, host model.NodeID, name string, args ...s
 }
 
 func (l *Live) history(host model.NodeID, op model.Operation) {
-	l.r.rec.Append(rundir.HistoryFile, record.Entry{Workload: string(host), Operation: op})
+	l.r.rec.Append(rundir.HistoryFile, record.Entry{Workload: string(host), Num: l.r.s.Number(), Operation: op})
 }
 
 // Holders asks who has a role of the target now, or one of the testbed file

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"netsplit/explorer"
@@ -26,6 +27,8 @@ type session struct {
 	metrics Metrics
 	rec     *rundir.Writer
 
+	numbers atomic.Uint64 // of events and of what else comes; the last that was given
+
 	transport string      // of the gate
 	abort     func(error) // ends the run; nil: nothing does
 
@@ -33,7 +36,7 @@ type session struct {
 	holders func(role string) (model.Holders, error)
 
 	mu       sync.Mutex // guards everything below
-	events   uint64
+	last     uint64     // event of the log
 	frames   uint64
 	clock    clock // of the machine
 	broken   error // a panic: session reads and decides nothing after it; see guard
@@ -107,13 +110,17 @@ func (s *session) event(at time.Duration, e model.Event) []model.Decision {
 	if s.broken != nil {
 		return nil
 	}
-	s.events++
-	e.Num, e.At = s.events, at
+	s.last = s.Number()
+	e.Num, e.At = s.last, at
 	s.rec.Append(rundir.EventsFile, e)
 	ds := s.engine.Step(e)
 	s.wind()
 	return ds
 }
+
+// Number numbers something that comes now and is kept beside the event log. It takes no
+// lock: what a process prints comes while packets wait for its end.
+func (s *session) Number() uint64 { return s.numbers.Add(1) }
 
 // Mark enters an event without payload: start, workload, stop.
 func (s *session) Mark(kind model.EventKind) {

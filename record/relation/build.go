@@ -74,7 +74,7 @@ type builder struct {
 	messages map[uint64]uint64         // events of the messages, by number
 	holds    map[uint64]bool
 	starts   []model.Event               // that workloads and scripts did
-	held     map[uint64]model.HeldPacket // packets that a message fault acted on
+	held     map[uint64]model.HeldPacket // packets about which something was decided
 }
 
 func (b *builder) fill() error {
@@ -87,12 +87,19 @@ func (b *builder) fill() error {
 	b.end(decisions)
 	b.processes()
 	each(b, rundir.HistoryFile, func(e record.Entry) {
-		b.row("op", b.before(e.Time), e.Time, e.Workload, e.Look, e.Process, e.Type, e.F, e.Key, e.Value, e.Node, e.Error)
+		b.row("op", b.number(e.Num, e.Time, "op"), e.Time, e.Workload, e.Look, e.Process, e.Type, e.F, e.Key, e.Value, e.Node, e.Error)
 	})
+	fatal := map[uint64]bool{}
 	each(b, rundir.LogLinesFile, func(l record.LogLine) {
-		b.row("line", b.before(l.At), l.At, l.Host, l.Process, strings.Join(append([]string{l.Line}, l.Context...), "\n"), l.File)
+		fatal[l.Num] = true
+		b.row("line", b.number(l.Num, l.At, "line"), l.At, l.Host, l.Process, strings.Join(append([]string{l.Line}, l.Context...), "\n"), l.File, 1)
 	})
-	b.exec(indexes() + "ANALYZE; COMMIT")
+	each(b, rundir.LinesFile, func(l record.LogLine) {
+		if !fatal[l.Num] {
+			b.row("line", b.number(l.Num, l.At, "line"), l.At, l.Host, l.Process, l.Line, l.File, 0)
+		}
+	})
+	b.exec("INSERT INTO moment SELECT n, t, 'end' FROM event ORDER BY n DESC LIMIT 1;" + indexes() + "ANALYZE; COMMIT")
 	return b.err
 }
 
@@ -222,6 +229,16 @@ func unless[T comparable](v T) any {
 	return v
 }
 
+// number is that of something beside the event log, which is an event of table event,
+// too; without one, as in records of earlier versions, that of the last event before it.
+func (b *builder) number(n uint64, at time.Duration, kind string) any {
+	if n == 0 {
+		return b.before(at)
+	}
+	b.row("event", n, at, kind, nil)
+	return n
+}
+
 // before is the number of the last event before a time.
 func (b *builder) before(at time.Duration) any {
 	i := sort.Search(len(b.times), func(i int) bool { return b.times[i] > at })
@@ -240,6 +257,6 @@ func (b *builder) processes() {
 		}
 	}
 	for _, x := range b.evidence.Exits {
-		b.row("node", b.before(x.At), x.At, x.Host, x.Process, "exit", x.Status)
+		b.row("node", b.number(x.Num, x.At, "exit"), x.At, x.Host, x.Process, "exit", x.Status)
 	}
 }

@@ -18,7 +18,7 @@ func (b *builder) decided(ds []model.Decision) {
 		case d.Action != "":
 			b.frames[d.Frame] = d
 		}
-		if d.Fault > 0 && d.Frame != 0 {
+		if d.Frame != 0 {
 			b.held[d.Frame] = model.HeldPacket{}
 		}
 	}
@@ -159,24 +159,30 @@ func (b *builder) end(ds []model.Decision) {
 				b.healed(stepName(d), d.Event)
 			}
 		}
-		if d.Fault > 0 {
-			b.fault(d)
-		}
-	}
-	if n := len(b.events); n > 0 {
-		b.row("moment", b.events[n-1], b.times[n-1], "end")
+		b.decision(d)
 	}
 }
 
-func (b *builder) fault(d model.Decision) {
+// decision enters a decision, and what a message fault did by it.
+func (b *builder) decision(d model.Decision) {
+	p := b.held[d.Frame]
+	num, what := d.Message, string(d.Verb)
+	if num == 0 && len(p.Messages) > 0 {
+		num = p.Messages[0]
+	}
+	switch {
+	case d.Cut:
+		what = "cut"
+	case d.Heal:
+		what = "heal"
+	}
+	b.row("decision", d.Event, d.At, unless(p.From), unless(p.To), unless(num), d.Action, what, d.Step, d.Reason)
+	if d.Fault == 0 {
+		return
+	}
 	var kind any
 	if f := b.scenario.Fault(d.Fault); f != nil {
 		kind = f.Kind
-	}
-	p := b.held[d.Frame]
-	num := d.Message
-	if num == 0 && len(p.Messages) > 0 {
-		num = p.Messages[0]
 	}
 	b.row("fault", d.Event, d.At, d.Fault, kind, unless(p.From), unless(p.To), unless(num), d.Action, d.Reason)
 }

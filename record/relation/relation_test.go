@@ -23,7 +23,8 @@ type run struct {
 	events    []model.Event // Num and At (1 ms apart) are filled in
 	decisions []model.Decision
 	history   []record.Entry
-	lines     []record.LogLine
+	lines     []record.LogLine // fatal
+	all       []record.LogLine
 	started   []record.Started
 	evidence  record.Evidence
 }
@@ -53,6 +54,9 @@ func (r run) write(t *testing.T) string {
 	}
 	for _, l := range r.lines {
 		w.Append(rundir.LogLinesFile, l)
+	}
+	for _, l := range r.all {
+		w.Append(rundir.LinesFile, l)
 	}
 	for _, s := range r.started {
 		w.Append(rundir.ProcessesFile, s)
@@ -152,7 +156,8 @@ func TestARunIsRelations(t *testing.T) {
 		"select n, host, verb, status from node order by t":                     "- n2 start -\n13 n2 kill -\n13 n2 exit 137\n15 n2 start -\n",
 		"select n, host, var, about, value, num from obs":                       "12 n1 term n2 3 1\n",
 		"select n, t, type, f, key, node from op order by n":                    "3 3500000 invoke write a n1\n12 12000000 ok write a \n",
-		"select n, host, text from line":                                        "- n1 ERROR\nat x\n",
+		"select n, host, text, fatal from line":                                 "- n1 ERROR\nat x 1\n",
+		"select n, src, dst, num, action, what, step, reason from decision":     "6 n1 n2 2 drop cut 2 across-cut\n8 n1 n2 3 hold  0 fault-delay\n9 n1 n2 3 pass  0 due\n10 n1 n2 - pass heal 2 new-class\n",
 		"select host, kind, rack from host":                                     "n1 node a\nn2 node -\nc1 client -\n",
 		"select n, name from moment order by n, name":                           "1 start\n2 workload\n6 cut\n10 heal\n14 in-force\n16 cut\n20 end\n20 stop\n",
 		"select n, role, host from role":                                        "17 leader n1\n",
@@ -164,6 +169,29 @@ func TestARunIsRelations(t *testing.T) {
 		"select value from json_each('[7]')":                           "7\n",
 		"select type, name from sqlite_schema where tbl_name = 'role'": "table role\nindex role_1\n",
 		"values (1.5, x'00ff', 9e999, null)":                           "1.5 x'00ff' +Inf -\n",
+	} {
+		if got := ask(t, dir, sql); got != want {
+			t.Errorf("%s:\n%swant:\n%s", sql, got, want)
+		}
+	}
+}
+
+// TestAllIsNumbered: operations, exits and log lines of the record are events with
+// numbers of their own, between those of the event log, whatever their times.
+func TestAllIsNumbered(t *testing.T) {
+	r := run{events: []model.Event{{Kind: model.EventStart}, {Kind: model.EventStop}},
+		history:  []record.Entry{{Num: 5, Operation: model.Operation{Type: model.OpInvoke, F: "read", Time: time.Hour}}, {Num: 9, Operation: model.Operation{Type: model.OpOK, F: "read"}}},
+		lines:    []record.LogLine{{Num: 6, Line: "ERROR", Context: []string{"at x"}}},
+		all:      []record.LogLine{{Num: 4, Line: "INFO"}, {Num: 6, Line: "ERROR"}, {Num: 7, Line: "at x"}},
+		evidence: record.Evidence{Exits: []record.Exit{{Num: 8, Host: "n1", Status: 1}}}}
+	dir := r.write(t)
+	for sql, want := range map[string]string{
+		"select n, kind from event order by n":          "1 start\n2 stop\n4 line\n5 op\n6 line\n7 line\n8 exit\n9 op\n",
+		"select n, type from op":                        "5 invoke\n9 ok\n",
+		"select n, verb from node":                      "8 exit\n",
+		"select n, text, fatal from line order by n":    "4 INFO 0\n6 ERROR\nat x 1\n7 at x 0\n",
+		"select n, name from moment where name = 'end'": "9 end\n",
+		"select t from event where n = 5":               "3600000000000\n",
 	} {
 		if got := ask(t, dir, sql); got != want {
 			t.Errorf("%s:\n%swant:\n%s", sql, got, want)

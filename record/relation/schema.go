@@ -27,21 +27,21 @@ const (
 
 var (
 	num   = Column{"n", integer, "number of the event"}
-	near  = Column{"n", integer, "number of the last event before it, by time; NULL before the first"}
+	near  = Column{"n", integer, "its number on arrival; in records of earlier versions that of the last event before it, by time, or NULL"}
 	since = Column{"t", integer, "ns since the run started"}
 )
 
 // Tables are all tables of the database. Column n is the number of an event of the run
 // (model.Event.Num): it orders the rows of all tables, and "as of then" compares it.
-// Operations, exits and log lines have no number of their own in a record, only a time.
+// Operations, exits and log lines have numbers, too, but in records of earlier versions.
 var Tables = []Table{
 	{"run", "the run itself, one row", []Column{
 		{"run", text, "id"}, {"campaign", text, "id of its campaign"}, {"target", text, ""}, {"release", text, "of the target's software"},
 		{"scenario", text, "id"}, {"strategy", text, ""}, {"seed", text, "a number of 64 bits"}, {"tap", text, "`mirror` or `gate`"},
 		{"verdict", text, "NULL: not judged yet"}, {"reason", text, "of the verdict"},
 	}, nil},
-	{"event", "every event of the log, as it was numbered on arrival", []Column{
-		{"n", key, "its number"}, since, {"kind", text, "as in `events.jsonl`: `message`, `packet`, `observe`, …"}, {"text", text, "of notes, script steps, roles and rule cuts"},
+	{"event", "all that was numbered on arrival", []Column{
+		{"n", key, "its number"}, since, {"kind", text, "as in `events.jsonl`: `message`, `packet`, `observe`, …; `op`, `exit`, `line`"}, {"text", text, "of notes, script steps, roles and rule cuts"},
 	}, nil},
 	{"moment", "moments with a name", []Column{
 		num, since, {"name", text, "`start`, `workload` (it starts), `cut`, `in-force`, `heal`, `stop` (the workload is over), `end` (the last event)"},
@@ -61,12 +61,16 @@ var Tables = []Table{
 	{"cut_link", "the links that a cut closes", []Column{
 		num, {"name", text, "of the cut that begins at n"}, {"src", text, "host"}, {"dst", text, "host"},
 	}, []string{"n"}},
+	{"decision", "what was decided; of packets that pass while nothing is cut there is none", []Column{
+		num, since, {"src", text, "host that sent the packet"}, {"dst", text, "its receiver"}, {"num", integer, "the message that decided, or the first of the packet; NULL: none"},
+		{"action", text, "`pass`, `drop`, `hold`, `reset`, …; empty: no packet waited"}, {"what", text, "`cut` or `heal`, what is done to servers, or empty"}, {"step", integer, "its place in the scenario, from 1; 0: none"}, {"reason", text, ""},
+	}, []string{"n"}},
 	{"fault", "what message faults did to packets", []Column{
 		num, since, {"id", integer, "place of its step in the scenario, from 1"}, {"kind", text, "`delay`, `duplicate`, `reorder`, `lose`"},
 		{"host", text, "sender"}, {"peer", text, "receiver"}, {"num", integer, "the message; NULL: unknown"}, {"action", text, "`hold`, `pass`, `drop`, `copy`, …"}, {"reason", text, ""},
 	}, []string{"n"}},
 	{"node", "what was done to processes, and how they ended", []Column{
-		{"n", integer, "number of the event; of first starts and exits: of the last event before it"}, since, {"host", text, ""}, {"process", text, ""},
+		{"n", integer, "number of the event; of first starts, and in records of earlier versions of exits: of the last event before it"}, since, {"host", text, ""}, {"process", text, ""},
 		{"verb", text, "`start`, `stop`, `kill` (a crash), `pause`, `resume`; `exit`: it ended"}, {"status", integer, "of an exit: exit status, or 128 + signal"},
 	}, []string{"n"}},
 	{"role", "who said to have a role when it was asked", []Column{
@@ -81,8 +85,9 @@ var Tables = []Table{
 		{"process", integer, "thread of the workload"}, {"type", text, "`invoke`, then `ok`, `fail` or `info` (nobody knows)"}, {"f", text, "what was done"},
 		{"key", text, ""}, {"value", text, ""}, {"node", text, "host that was asked or answered"}, {"error", text, ""},
 	}, []string{"n", "f, key"}},
-	{"line", "log lines that matched a fatal pattern of the target file", []Column{
-		near, since, {"host", text, ""}, {"process", text, ""}, {"text", text, "the line, then the lines that belong to it"}, {"file", text, "empty: printed by the process"},
+	{"line", "what the target's processes printed or wrote to log files, a row for each line; records of earlier versions have fatal lines only", []Column{
+		near, since, {"host", text, ""}, {"process", text, ""}, {"text", text, "of a fatal line with the lines that belong to it"}, {"file", text, "empty: printed by the process"},
+		{"fatal", integer, "1: it matched a fatal pattern of the target file"},
 	}, []string{"n"}},
 	{"host", "hosts of the testbed", []Column{
 		{"host", text, ""}, {"kind", text, "`node` or `client`"}, {"rack", text, "its label `rack`"}, {"ip", text, ""},

@@ -24,6 +24,7 @@ const (
 	HistoryFile   = "history.jsonl"   // Entry: a workload's operation history
 	ProcessesFile = "processes.jsonl" // record.Started: what each process runs as
 	LogLinesFile  = "loglines.jsonl"  // LogLine that matched a fatal pattern
+	LinesFile     = "lines.jsonl"     // LogLine: all that processes printed or wrote to log files
 	PacketsFile   = "packets.pcapng"  // every packet with the verdict as its comment
 	EvidenceFile  = "evidence.json"   // Evidence: exits, recovery, proof, why incomplete
 	SummaryFile   = "summary.json"    // model.RunSummary

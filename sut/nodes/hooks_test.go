@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 type recorder struct {
 	mu   sync.Mutex
 	text []string
+	num  atomic.Uint64
 }
 
 func (h *recorder) add(format string, args ...any) {
@@ -34,6 +36,8 @@ func (h *recorder) Note(format string, args ...any)   { h.add("note: "+format, a
 func (h *recorder) Fail(format string, args ...any)   { h.add("fail: "+format, args...) }
 func (h *recorder) Unread(format string, args ...any) { h.add("unheard: "+format, args...) }
 func (h *recorder) NodeDone(a model.NodeAction)       { h.add("done: %s", a.Verb) }
+
+func (h *recorder) Number() uint64 { return h.num.Add(1) }
 
 func (h *recorder) String() string {
 	h.mu.Lock()

@@ -83,7 +83,7 @@ func TestAServerHasTheRightsThatItsFileAsksFor(t *testing.T) {
 	}
 	p := New(Config{Dir: dir, Start: time.Now(), Journal: new(recorder), Record: w, Kit: &Kit{Target: tg, expand: sut.ExpandInput{Netsplit: self, Cache: filepath.Join(t.TempDir(), "cache")}},
 		Testbed: &testbed.Testbed{Testbed: model.Testbed{Hosts: []model.TestbedHost{{Name: "n1"}}}}})
-	if p.logs, err = newLogs(tg.Logs, func(record.LogLine) {}); err != nil {
+	if p.logs, err = newLogs(tg.Logs, p.c.Journal.Number, func(string, record.LogLine) {}); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.prepare(); err != nil {

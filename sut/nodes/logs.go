@@ -21,15 +21,17 @@ import (
 	"netsplit/explorer/check"
 	"netsplit/model"
 	"netsplit/record"
+	"netsplit/record/rundir"
 )
 
-// logs reads the lines that a target's processes print or write to files, and
-// keeps those that match a fatal pattern, each with the lines that continue
-// it, unless one of all these lines is allowed.
+// logs reads the lines that a target's processes print or write to files, numbers and
+// keeps them, and keeps once more those that match a fatal pattern, each with the lines
+// that continue it, unless one of all these lines is allowed.
 type logs struct {
 	fatal, allow []*regexp.Regexp
 	context      int
-	keep         func(record.LogLine)
+	number       func() uint64
+	keep         func(file string, l record.LogLine)
 
 	mu   sync.Mutex
 	open map[string]*record.LogLine // by stream: still being continued
@@ -38,8 +40,8 @@ type logs struct {
 // defaultContext is how many lines a match may be continued by.
 const defaultContext = 60
 
-func newLogs(p model.LogPatterns, keep func(record.LogLine)) (*logs, error) {
-	l := &logs{context: p.Context, keep: keep, open: map[string]*record.LogLine{}}
+func newLogs(p model.LogPatterns, number func() uint64, keep func(string, record.LogLine)) (*logs, error) {
+	l := &logs{context: p.Context, number: number, keep: keep, open: map[string]*record.LogLine{}}
 	if l.context == 0 {
 		l.context = defaultContext
 	}
@@ -60,6 +62,8 @@ func newLogs(p model.LogPatterns, keep func(record.LogLine)) (*logs, error) {
 
 func (l *logs) line(like record.LogLine, text string) {
 	text = plain(text)
+	like.Num, like.Line = l.number(), text
+	l.keep(rundir.LinesFile, like)
 	stream := string(like.Host) + "\x00" + like.Process + "\x00" + like.File
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,7 +79,6 @@ func (l *logs) line(like record.LogLine, text string) {
 	}
 	// What follows a line that is allowed by itself is judged by itself.
 	if matches(l.fatal, text) && !matches(l.allow, text) {
-		like.Line = text
 		l.open[stream] = &like
 	}
 }
@@ -97,7 +100,7 @@ func plain(line string) string {
 // is allowed.
 func (l *logs) end(o *record.LogLine) {
 	if !matches(l.allow, strings.Join(append([]string{o.Line}, o.Context...), "\n")) {
-		l.keep(*o)
+		l.keep(rundir.LogLinesFile, *o)
 	}
 }
 

@@ -2,20 +2,27 @@ package nodes
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"netsplit/model"
 	"netsplit/record"
+	"netsplit/record/rundir"
 )
 
 func collect(t *testing.T, p model.LogPatterns) (*logs, *[]record.LogLine) {
 	t.Helper()
 	var kept []record.LogLine
-	l, err := newLogs(p, func(x record.LogLine) { kept = append(kept, x) })
+	l, err := newLogs(p, new(recorder).Number, func(file string, x record.LogLine) {
+		if file == rundir.LogLinesFile {
+			kept = append(kept, x)
+		}
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,6 +53,24 @@ func TestStackTracesStayWithTheirLine(t *testing.T) {
 	}
 }
 
+// TestEachLineIsKeptOnceAndNumbered; a fatal one once more, with its number.
+func TestEachLineIsKeptOnceAndNumbered(t *testing.T) {
+	var got []string
+	l, err := newLogs(model.LogPatterns{Fatal: []string{"ERROR"}}, new(recorder).Number, func(file string, x record.LogLine) {
+		got = append(got, fmt.Sprintf("%s %d %s: %s %v", file, x.Num, x.File, x.Line, x.Context))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"INFO", "ERROR", "\tat x", "INFO again"} {
+		l.line(record.LogLine{Host: "n1", Process: "p", File: "f"}, text)
+	}
+	want := []string{"lines.jsonl 1 f: INFO []", "lines.jsonl 2 f: ERROR []", "lines.jsonl 3 f: \tat x []", "lines.jsonl 4 f: INFO again []", "loglines.jsonl 2 f: ERROR [\tat x]"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
 // TestColoursAreNoPartOfALine: patterns and stack traces find what a program prints
 // in colours, as it would print it to a file.
 func TestColoursAreNoPartOfALine(t *testing.T) {
@@ -57,7 +82,7 @@ func TestColoursAreNoPartOfALine(t *testing.T) {
 	l.line(n1, "\x1b]0;title\x07ERROR [x] is broken\x1b[K")
 	l.flush()
 	if got := firstLines(*kept); got != "ERROR it is broken|ERROR [x] is broken" || len((*kept)[0].Context) != 1 || (*kept)[0].Context[0] != "\tat a.B.c(D.java:1)" {
-		t.Errorf("kept %q", *kept)
+		t.Errorf("kept %+v", *kept)
 	}
 }
 

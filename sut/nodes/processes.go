@@ -46,6 +46,8 @@ type Journal interface {
 	Unread(format string, args ...any)
 	// NodeDone enters what was done to a server process.
 	NodeDone(a model.NodeAction)
+	// Number is the number, among all events of the run, of something that comes now.
+	Number() uint64
 }
 
 // Processes are the target's processes and workloads of one run.
@@ -64,9 +66,10 @@ type Processes struct {
 	cache    string
 	// seenCache is .Cache.
 	seenCache string
-	template  *template  // nil: start from nothing
-	hooking   sync.Mutex // one hook writes to the logs at a time
-	acting    sync.Map   // of *sync.Mutex, by host and process: a node action is under way
+	template  *template    // nil: start from nothing
+	hooking   sync.Mutex   // one hook writes to the logs at a time
+	acting    sync.Map     // of *sync.Mutex, by host and process: a node action is under way
+	closedAt  atomic.Int64 // since when closing is set, ns since Config.Start; 0: it is not
 
 	mu       sync.Mutex // guards what follows
 	servers  []*server
@@ -74,7 +77,6 @@ type Processes struct {
 	hung     []string
 	gone     context.CancelCauseFunc // told of a server that ends while the target starts
 	closing  bool                    // from here on an exit is expected
-	closedAt time.Duration           // since when
 	placed   []model.TestbedHost     // remote hosts that have something of the run
 	sessions int                     // that were made on remote hosts
 	// How long the servers took to start, and the cluster then to settle.

@@ -48,7 +48,7 @@ func (p *Processes) server(h model.NodeID, name string) error {
 	p.servers = append(p.servers, one)
 	p.wg.Go(func() {
 		<-pr.Done()
-		x := pr.Status()
+		x, num := pr.Status(), p.c.Journal.Number()
 		if x.Lost {
 			p.lose(one)
 			return
@@ -58,7 +58,7 @@ func (p *Processes) server(h model.NodeID, name string) error {
 		if p.gone != nil && !p.closing && !one.requested && !(mayExit && status(x) == 0) {
 			p.gone(fmt.Errorf("%s on %s %w: %s; its last output: %q; all output is in %s%s", name, h, errEnded, x, lastOf(one.last), p.logPath(h, name), mayLack(p.rights(name), lastOf(one.last))))
 		}
-		p.ended = append(p.ended, record.Exit{Host: h, Process: name, At: x.At.Sub(p.c.Start), Status: status(x),
+		p.ended = append(p.ended, record.Exit{Num: num, Host: h, Process: name, At: x.At.Sub(p.c.Start), Status: status(x),
 			Expected: p.closing || one.requested || mayExit && status(x) == 0, LastLine: lastOf(one.last)})
 	})
 	return nil
@@ -195,7 +195,7 @@ func ended(p *proc.Proc) bool {
 func (p *Processes) Exits() ([]record.Exit, []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.closing, p.closedAt = true, p.now()
+	p.close()
 	slices.SortFunc(p.ended, func(a, b record.Exit) int {
 		if a.At != b.At {
 			return int(a.At - b.At)
@@ -206,14 +206,19 @@ func (p *Processes) Exits() ([]record.Exit, []string) {
 	return slices.Clone(p.ended), slices.Clone(p.hung)
 }
 
-// fatalLine keeps a line that the target file calls a failure. What servers say
-// while they are all stopped at the end is our doing: it stays in their logs.
-func (p *Processes) fatalLine(l record.LogLine) {
-	p.mu.Lock()
-	over := p.closing && l.At > p.closedAt
-	p.mu.Unlock()
-	if !p.building && !over {
-		p.c.Record.Append(rundir.LogLinesFile, l)
+// close has exits be expected from now on. The caller holds p.mu.
+func (p *Processes) close() {
+	p.closing = true
+	p.closedAt.Store(int64(p.now()))
+}
+
+// keepLine keeps a line for a file of the record. What servers say while they are all
+// stopped at the end is our doing: it stays in their logs. It takes no lock: who ends a
+// process waits for its last line.
+func (p *Processes) keepLine(file string, l record.LogLine) {
+	closed := time.Duration(p.closedAt.Load())
+	if over := closed > 0 && l.At > closed; !p.building && !over {
+		p.c.Record.Append(file, l)
 	}
 }
 
@@ -240,7 +245,7 @@ func (p *Processes) StopAll() error {
 func (p *Processes) stopServers(limit time.Duration) {
 	p.mu.Lock()
 	if !p.closing {
-		p.closing, p.closedAt = true, p.now()
+		p.close()
 	}
 	servers := slices.Clone(p.servers)
 	p.mu.Unlock()

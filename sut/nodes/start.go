@@ -43,7 +43,7 @@ func (p *Processes) begin(ctx context.Context) []string {
 	failed := func(err error) []string { return []string{err.Error()} }
 	began := time.Now()
 	var err error
-	if p.logs, err = newLogs(p.c.Kit.Target.Logs, p.fatalLine); err != nil {
+	if p.logs, err = newLogs(p.c.Kit.Target.Logs, p.c.Journal.Number, p.keepLine); err != nil {
 		return failed(err)
 	}
 	if p.control, err = p.listen(); err != nil {

@@ -65,6 +65,8 @@ func (j *journal) Unread(format string, args ...any) { j.Fail(format, args...) }
 
 func (j *journal) NodeDone(model.NodeAction) {}
 
+func (j *journal) Number() uint64 { return 1 }
+
 // run makes or finds the template, starts the target, does something, and stops
 // it; it returns the run's processes and the remarks in its record. Nothing may
 // keep the run from being judged.

@@ -130,7 +130,7 @@ func (p *Processes) workloadProcess(ctx context.Context, base model.Workload, ph
 			}
 			return
 		}
-		p.c.Record.Append(rundir.HistoryFile, record.Entry{Workload: w.Name, Look: looks[phase], Operation: op})
+		p.c.Record.Append(rundir.HistoryFile, record.Entry{Workload: w.Name, Look: looks[phase], Num: p.c.Journal.Number(), Operation: op})
 	}
 	run.OnLine = func(_ time.Time, line string) {
 		if line = plain(line); strings.TrimSpace(line) != "" {

@@ -91,7 +91,7 @@ func TestAWorkloadRunsUnderItsSettings(t *testing.T) {
 	}
 }
 
-// TestFinalWorkloadsRunAgain: what they print is distinguished in the record, each
+// TestFinalWorkloadsRunAgain: what they print is distinguished and numbered in the record, each
 // run has a log of its own, and one that ends with an error says so to whoever
 // asked, not to the whole run.
 func TestFinalWorkloadsRunAgain(t *testing.T) {
@@ -120,7 +120,7 @@ func TestFinalWorkloadsRunAgain(t *testing.T) {
 		t.Errorf("trouble %q, heard %q", trouble, j.text)
 	}
 	got, _, err := rundir.ReadLines[record.Entry](dir, rundir.HistoryFile)
-	if err != nil || len(got) != 2 || got[0].Look != 1 || got[0].Key != "k" || got[1].Look != 2 || got[1].Key != "k2" {
+	if err != nil || len(got) != 2 || got[0].Look != 1 || got[0].Key != "k" || got[0].Num != 1 || got[1].Look != 2 || got[1].Key != "k2" || got[1].Num != 2 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for file, want := range map[string]string{"c1-reader.log": "look \n", "c1-reader-again.log": "look 2\n"} {
