@@ -113,5 +113,6 @@ var RunFiles = map[string]string{
 	"history.jsonl":   "application/jsonl",
 	"processes.jsonl": "application/jsonl",
 	"loglines.jsonl":  "application/jsonl",
+	"lines.jsonl":     "application/jsonl",
 	"packets.pcapng":  "application/octet-stream",
 }

@@ -29,18 +29,30 @@ type Fact struct {
 	Name    string
 	Message string // type; * stands for any text
 	Columns []FactColumn
-	line    int
+	// Each, where set, gives a row for each match in a field instead, and a column for each
+	// of its named groups.
+	Each *FactMatch
+	line int
 }
 
 // FactColumn is the value of a field, NULL where a message lacks it.
 type FactColumn struct {
 	Name, Field string
 	Int         bool // a number where the value is a whole one
+	Optional    bool // that no message has it is no mistake
 	line        int
 }
 
+// FactMatch are the matches of a regular expression in a field. The value of a group that
+// is a whole number is one.
+type FactMatch struct {
+	Field  string
+	Regexp *regexp.Regexp
+	line   int
+}
+
 // FactColumns are the columns of table message that every fact has.
-var FactColumns = []string{"n", "num", "t", "src", "dst", "fate", "passed_n"}
+var FactColumns = []string{"n", "num", "t", "src", "dst", "src_port", "dst_port", "fate", "passed_n"}
 
 // View is a named query.
 type View struct {
@@ -187,6 +199,7 @@ func (p *parser) top(n *yaml.Node) {
 
 func (p *parser) fact(k, v *yaml.Node) {
 	f := Fact{Name: p.table(k), line: k.Line}
+	var each FactMatch
 	p.keys(v, "fact "+k.Value, func(k, v *yaml.Node) {
 		switch k.Value {
 		case "message":
@@ -199,21 +212,51 @@ func (p *parser) fact(k, v *yaml.Node) {
 			for _, c := range v.Content {
 				f.Columns = append(f.Columns, p.column(&f, c))
 			}
+		case "field":
+			each.Field, each.line = p.text(v, "field"), v.Line
+		case "regexp":
+			var err error
+			if each.Regexp, err = regexp.Compile(p.text(v, "regexp")); err != nil {
+				p.addf(v, "fact %s: %v", f.Name, err)
+			}
 		default:
-			p.addf(k, "unknown key %q: a fact has message and columns", k.Value)
+			p.addf(k, "unknown key %q: a fact has message, columns, field and regexp", k.Value)
 		}
 	})
+	if each != (FactMatch{}) {
+		f.Each = &each
+		p.groups(k, f)
+	}
 	if f.Message == "" {
 		p.addf(k, "fact %s lacks message, the type of the messages", f.Name)
 	}
 	p.file.Facts = append(p.file.Facts, f)
 }
 
-// column reads "NAME", "NAME=FIELD", "NAME int" or "NAME=FIELD int".
+// groups examines the named groups of a fact's regular expression, which are columns.
+func (p *parser) groups(n *yaml.Node, f Fact) {
+	if f.Each.Field == "" || f.Each.Regexp == nil {
+		p.addf(n, "fact %s has one of field and regexp, and needs both", f.Name)
+		return
+	}
+	names := slices.DeleteFunc(slices.Clone(f.Each.Regexp.SubexpNames()), func(s string) bool { return s == "" })
+	if len(names) == 0 {
+		p.addf(n, "fact %s: regexp has no named group, such as (?P<node>\\S+), which would be a column", f.Name)
+	}
+	for i, name := range names {
+		same := func(other string) bool { return strings.EqualFold(other, name) }
+		if slices.ContainsFunc(FactColumns, same) || slices.ContainsFunc(names[:i], same) || slices.ContainsFunc(f.Columns, func(c FactColumn) bool { return same(c.Name) }) {
+			p.addf(n, "fact %s has a column %s already: give the group of regexp another name", f.Name, name)
+		}
+	}
+}
+
+// column reads "NAME", "NAME=FIELD", with " optional" and " int" behind it.
 func (p *parser) column(f *Fact, n *yaml.Node) FactColumn {
 	c := FactColumn{line: n.Line}
 	spec := strings.TrimSpace(p.text(n, "a column"))
 	spec, c.Int = strings.CutSuffix(spec, " int")
+	spec, c.Optional = strings.CutSuffix(spec, " optional")
 	name, field, renamed := strings.Cut(spec, "=")
 	if c.Name, c.Field = strings.TrimSpace(name), strings.TrimSpace(field); !renamed {
 		c.Field = c.Name
@@ -221,7 +264,7 @@ func (p *parser) column(f *Fact, n *yaml.Node) FactColumn {
 	same := func(other string) bool { return strings.EqualFold(other, c.Name) }
 	switch {
 	case !tableName.MatchString(c.Name) || c.Field == "":
-		p.addf(n, "%q is no column: write NAME, NAME=FIELD or NAME=FIELD int", n.Value)
+		p.addf(n, "%q is no column: write NAME or NAME=FIELD, then optional where no message may have it, and int for a number", n.Value)
 	case slices.ContainsFunc(FactColumns, same) || slices.ContainsFunc(f.Columns, func(o FactColumn) bool { return same(o.Name) }):
 		p.addf(n, "fact %s has a column %s already: write NAME=%s with another NAME", f.Name, c.Name, c.Field)
 	}

@@ -126,6 +126,9 @@ func (j *judge) prepareAll() error {
 	if err := j.Exec("CREATE TEMP TABLE now (n INTEGER); INSERT INTO now VALUES (9223372036854775807);" + asOfThen()); err != nil {
 		return fmt.Errorf("make the tables of a check: %w", err)
 	}
+	if err := j.CreateFunction(matchesFunc, 2, sqlite3.DETERMINISTIC|sqlite3.DIRECTONLY, matches); err != nil {
+		return fmt.Errorf("make the functions of a fact: %w", err)
+	}
 	for _, f := range j.file.Facts {
 		j.line = f.line
 		if err := j.Exec(f.schema()); err != nil {
@@ -234,8 +237,12 @@ func (j *judge) known(f Fact) error {
 		return nil
 	}
 	have := slices.DeleteFunc(names, func(v any) bool { return v == nil })
-	for _, c := range f.Columns {
-		if !slices.Contains(have, any(c.Field)) {
+	columns := f.Columns
+	if f.Each != nil {
+		columns = append(slices.Clip(columns), FactColumn{Field: f.Each.Field, line: f.Each.line})
+	}
+	for _, c := range columns {
+		if !c.Optional && !slices.Contains(have, any(c.Field)) {
 			return j.file.errorf(c.line, "fact %s: no message of type %q has a field %q; they have %v", f.Name, f.Message, c.Field, have)
 		}
 	}

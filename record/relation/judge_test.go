@@ -207,6 +207,22 @@ checks:
 	}
 }
 
+// TestAFactHasARowForEachMatch in a field, where it has a regular expression: whole
+// numbers are numbers, a group that took no part is NULL. An optional column may be missing.
+func TestAFactHasARowForEachMatch(t *testing.T) {
+	text := `
+facts:
+  placed: {message: placed, columns: [key, error optional, size optional int], field: locs, regexp: '(?m)^(?P<node>\w+)(?: at (?P<rack>\S+))?$'}
+checks:
+  - {name: c, class: broken, quote: q, select: "select n, key, node, rack + 0 rack, typeof(rack) type, size, error from placed"}
+`
+	r := run{events: []model.Event{msg("a", "b", "placed", "key=x", "locs=n1 at 10\nn2\nn3 at 010"), msg("a", "b", "placed", "key=y", "locs=.", "size=9")}}
+	want := "2 c: [1 x n1 10 integer <nil> <nil>], events [1], messages []\n2 c: [1 x n2 <nil> null <nil> <nil>], events [1], messages []\n2 c: [1 x n3 10 text <nil> <nil>], events [1], messages []\n"
+	if got := judged(t, r, text); got != want {
+		t.Errorf("%swant:\n%s", got, want)
+	}
+}
+
 // TestAFileWithMistakesIsRefused, each with its line.
 func TestAFileWithMistakesIsRefused(t *testing.T) {
 	check := "checks:\n  - {name: c, class: broken, quote: q, "
@@ -218,6 +234,10 @@ func TestAFileWithMistakesIsRefused(t *testing.T) {
 		"facts:\n  f: {message: m,\n    columns: [a, n]}":            "x.yaml:3: fact f has a column n already: write NAME=n",
 		"facts:\n  f: {message: m, columns: [a b]}":                  `"a b" is no column`,
 		"facts:\n  message: {message: m}":                            "there is a table message already",
+		"facts:\n  f: {message: m, field: a}":                        "x.yaml:2: fact f has one of field and regexp, and needs both",
+		"facts:\n  f: {message: m, field: a, regexp: '('}":           "x.yaml:2: fact f: error parsing regexp",
+		"facts:\n  f: {message: m, field: a, regexp: '.'}":           "no named group",
+		"facts:\n  f: {message: m, field: a, regexp: '(?P<N>.)'}":    "x.yaml:2: fact f has a column N already",
 		"facts:\n  f: {message: m}\nviews:\n  F: select 1":           "x.yaml:4: there is a table F already",
 		"views:\n  v w: select 1":                                    `"v w" is no name`,
 		"views:\n  v: |\n    select\n      nosuch\n    from message": "x.yaml:4: view v: SQL logic error: no such column: nosuch",
@@ -254,6 +274,7 @@ func TestACheckThatCannotBeAskedIsNoPass(t *testing.T) {
 	dir := example().write(t)
 	check := "checks:\n  - {name: c, class: broken, quote: q, select: \"select x from (with recursive c(x) as (select "
 	for text, want := range map[string]string{
+		"facts:\n  f: {message: put, field: kye, regexp: '(?P<a>.)'}":                                                         `x.yaml:2: fact f: no message of type "put" has a field "kye"; they have [key term]`,
 		"facts:\n  f: {message: put, columns: [key, kye]}":                                                                    `x.yaml:2: fact f: no message of type "put" has a field "kye"; they have [key term]`,
 		check + "1 union all select x+1 from c) select count(*) x from c)\"}":                                                 "x.yaml:2: check c: stopped after 1s, the limit for all checks of a run",
 		check + "zeroblob(250000) union all select zeroblob(250000) from c limit 2000) select count(*) over (), x from c)\"}": "x.yaml:2: it needs more than 128 MiB",

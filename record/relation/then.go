@@ -57,6 +57,15 @@ func (f Fact) schema() string {
 		cols, shown = append(cols, v+" AS "+quote(c.Name)), append(shown, quote(c.Name))
 		joins = append(joins, fmt.Sprintf(" LEFT JOIN main.field f%d ON f%[1]d.num = m.num AND f%[1]d.name = %s", i, literal(c.Field)))
 	}
+	if e := f.Each; e != nil {
+		for i, name := range e.Regexp.SubexpNames() {
+			if name != "" {
+				cols = append(cols, fmt.Sprintf("json_extract(g.value, '$[%d]') AS %s", i, quote(name)))
+				shown = append(shown, quote(name))
+			}
+		}
+		joins = append(joins, fmt.Sprintf(" JOIN main.field e ON e.num = m.num AND e.name = %s JOIN json_each(%s(%s, e.value)) g", literal(e.Field), matchesFunc, literal(e.Regexp.String())))
+	}
 	all, index := quote(f.Name+" of the run"), quote(f.Name+" by n")
 	return "CREATE TEMP TABLE " + all + " AS SELECT " + strings.Join(cols, ", ") + " FROM main.message m" + strings.Join(joins, "") + " WHERE " + f.where() + " ORDER BY m.n;\n" +
 		"CREATE INDEX temp." + index + " ON " + all + " (n);\n" +
