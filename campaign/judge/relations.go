@@ -26,7 +26,7 @@ func (f *runFiles) relations(dir string, rec *check.Record) {
 		return
 	}
 	for _, o := range found.Outcomes {
-		rec.Relations = append(rec.Relations, check.Relation{Name: o.Check.Name, Failure: failure(o), Idle: o.Moments == 0})
+		rec.Relations = append(rec.Relations, check.Relation{Name: o.Check.Name, Failure: failure(o), Idle: o.Moments == 0, Unknown: o.Unsure})
 	}
 }
 

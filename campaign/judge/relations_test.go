@@ -29,7 +29,8 @@ func TestRelationsAreJudged(t *testing.T) {
 		facts + check + "1\"}": {model.VerdictFail, "one-leader: term=3 num=7 last_num=8 at 4ms"},
 		facts + check + "2\"}": {model.VerdictPass, "all checks hold"},
 		facts + check + "2\"}\n  - {name: never, class: broken, quote: q, at: none, select: select 1}\nviews:\n  none: select n from event where n < 0": {model.VerdictPass, "nothing to judge for never"},
-		facts + check + "nosuch\"}": {model.VerdictUnknown, "relations: r.yaml:4: check one-leader: SQL logic error: no such column: nosuch"},
+		facts + check + "1\", unless: append}": {model.VerdictUnknown, "check one-leader could not decide: append: n=2 num=7"},
+		facts + check + "nosuch\"}":            {model.VerdictUnknown, "relations: r.yaml:4: check one-leader: SQL logic error: no such column: nosuch"},
 	} {
 		dir := written(t, model.RunMeta{Run: "r1", Scenario: model.Scenario{Strategy: model.StrategyClean}}, record.Evidence{}, events)
 		if err := rundir.WriteJSON(filepath.Join(dir, rundir.TargetFile), model.Target{Relations: "r.yaml", RelationsText: text}); err != nil {

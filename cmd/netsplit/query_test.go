@@ -44,7 +44,7 @@ func TestARecordIsAskedAndChecked(t *testing.T) {
 		{[]string{"query", "c-1-r0001"}, exitUsage, "give a query or --db"},
 		{[]string{"query", "c-1-r0001", sql, "--db", file}, exitUsage, "give a query or --db"},
 		{[]string{"query", "c-9-r0001", sql}, exitFailed, "no record of run"},
-		{[]string{"check", "c-1-r0001", "--relations", rules}, exitFindings, "no-note (broken, " + rules + ":2): violated\n  violation at 0s, e2: n=2 [e2]\n  promised: q\n1 checks: 1 violated, 0 warned, 0 held, 0 not checked\n"},
+		{[]string{"check", "c-1-r0001", "--relations", rules}, exitFindings, "no-note (broken, " + rules + ":2): violated\n  violation at 0s, e2: n=2 [e2]\n  promised: q\n1 checks: 1 violated, 0 warned, 0 held, 0 not checked, 0 unknown\n"},
 		{[]string{"check", "c-1-r0001", "--relations", rules + "x"}, exitUsage, "no such file"},
 		{[]string{"check", "c-1-r0001", "--relations", filepath.Join(dir, rundir.MetaFile)}, exitUsage, "unknown key"},
 	} {

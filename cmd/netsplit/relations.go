@@ -87,9 +87,15 @@ func printRelations(out io.Writer, found *relation.Findings) (broken bool) {
 				how = "violated"
 			}
 		}
+		if o.Unsure != "" {
+			how = "unknown"
+		}
 		count[how]++
 		broken = broken || how == "violated" && o.Check.Class == model.Broken
 		fmt.Fprintf(out, "%s (%s, %s): %s\n", o.Check.Name, o.Check.Class, o.Where(), how)
+		if o.Unsure != "" {
+			fmt.Fprintf(out, "  %s\n", o.Unsure)
+		}
 		if how == "not checked" {
 			fmt.Fprintf(out, "  %s has no moment in this run\n", o.Check.At)
 		}
@@ -107,7 +113,7 @@ func printRelations(out io.Writer, found *relation.Findings) (broken bool) {
 			fmt.Fprintf(out, "  promised: %s\n", model.OneLine(o.Check.Quote))
 		}
 	}
-	fmt.Fprintf(out, "%d checks: %d violated, %d warned, %d held, %d not checked\n", len(found.Outcomes), count["violated"], count["warned"], count["held"], count["not checked"])
+	fmt.Fprintf(out, "%d checks: %d violated, %d warned, %d held, %d not checked, %d unknown\n", len(found.Outcomes), count["violated"], count["warned"], count["held"], count["not checked"], count["unknown"])
 	return broken
 }
 

@@ -71,9 +71,11 @@ type NodeAction struct {
 // Relation is what a check of the target's relations found: a violation, or nothing.
 type Relation struct {
 	Name string
-	// Failure is nil if it held. Idle: no moment came at which it runs.
+	// Failure is nil if it held. Idle: no moment came at which it runs. Unknown, if set, is
+	// why nobody knows whether it holds.
 	Failure *model.Failure
 	Idle    bool
+	Unknown string
 }
 
 // checker is one entry of the registry.
@@ -291,6 +293,9 @@ func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 			}
 			if c.Idle {
 				idle = append(idle, c.Name)
+			}
+			if c.Unknown != "" {
+				unknown = append(unknown, fmt.Sprintf("check %s could not decide: %s", c.Name, c.Unknown))
 			}
 		}
 		if r.Unrelated != "" {

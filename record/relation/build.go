@@ -153,6 +153,13 @@ func (b *builder) meta() {
 	if !meta.Scenario.Substituted {
 		b.came = b.evidence.Result.Or
 	}
+	for _, p := range b.evidence.Ports {
+		var arrived any
+		if p.Known {
+			arrived = int(p.Arrived)
+		}
+		b.row("port", p.Port, p.Transport, arrived, int(p.Read))
+	}
 	var target model.Target
 	b.optional(rundir.TargetFile, &target)
 	var testbed model.Testbed

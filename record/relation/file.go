@@ -71,6 +71,9 @@ type Check struct {
 	// WarnUntil, where set, is the table of the moments at which a row is a violation; at
 	// those of At it is a warning.
 	WarnUntil string
+	// Unless, where set, is a table that says why rows are no violations: where it has rows
+	// itself, over the whole run, nobody knows whether the check holds.
+	Unless string
 	// Line of the file at which it begins, from 1.
 	Line int
 	sql  source
@@ -289,10 +292,12 @@ func (p *parser) check(n *yaml.Node) {
 			c.At = p.text(v, "at")
 		case "warn until":
 			c.WarnUntil = p.text(v, "warn until")
+		case "unless":
+			c.Unless = p.text(v, "unless")
 		case "select":
 			c.sql = p.query(v, "select")
 		default:
-			p.addf(k, "unknown key %q: a check has name, class, quote, at, warn until and select", k.Value)
+			p.addf(k, "unknown key %q: a check has name, class, quote, at, warn until, unless and select", k.Value)
 		}
 	})
 	for _, lack := range []struct{ key, value string }{{"name", c.Name}, {"class", string(c.Class)}, {"quote", c.Quote}, {"select", c.sql.text}} {

@@ -23,6 +23,9 @@ type Outcome struct {
 	Violations []Violation
 	// More counts the violations beyond MaxViolations.
 	More int
+	// Unsure is why nobody knows whether the check holds, a row of Check.Unless; then there
+	// are no violations.
+	Unsure string
 }
 
 // MaxViolations bounds Outcome.Violations.
@@ -175,6 +178,9 @@ func (j *judge) compile() error {
 				try("check "+c.Name+": "+table, source{momentsOf(table), c.Line})
 			}
 		}
+		if c.Unless != "" {
+			try("check "+c.Name+": "+c.Unless, source{reasonOf(c.Unless), c.Line})
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -264,6 +270,29 @@ func momentsOf(table string) string {
 	return "SELECT DISTINCT n FROM " + quote(table) + " WHERE n IS NOT NULL ORDER BY n"
 }
 
+func reasonOf(table string) string { return "SELECT * FROM " + quote(table) + " LIMIT 1" }
+
+// unsure says why the violations of a check are none that anybody knows of.
+func (j *judge) unsure(o *Outcome) error {
+	if o.Check.Unless == "" || !slices.ContainsFunc(o.Violations, func(v Violation) bool { return !v.Warning }) {
+		return nil
+	}
+	err := j.at(whole)
+	if err != nil {
+		return err
+	}
+	j.line = o.Check.Line
+	r, err := j.ask(j.ctx, reasonOf(o.Check.Unless), Limits{})
+	if err != nil {
+		return j.wrong("check "+o.Check.Name+": "+o.Check.Unless, source{reasonOf(o.Check.Unless), o.Check.Line}, err)
+	}
+	if len(r.Rows) > 0 {
+		v := Violation{Columns: r.Columns, Row: r.Rows[0]}
+		o.Unsure, o.Violations, o.More = o.Check.Unless+": "+v.String(), nil, 0
+	}
+	return nil
+}
+
 // moments are those of a table, seen over the whole run; "": its end.
 func (j *judge) moments(c Check, table string) ([]int64, error) {
 	sql := momentsOf(table)
@@ -335,6 +364,9 @@ func (j *judge) check(c Check) (Outcome, error) {
 		if err := errors.Join(s.Err(), s.Reset()); err != nil {
 			return o, j.wrong("check "+c.Name, c.sql, err)
 		}
+	}
+	if err := j.unsure(&o); err != nil {
+		return o, err
 	}
 	for i := range o.Violations {
 		if o.Violations[i].T, err = j.timeOf(o.Violations[i].N); err != nil {

@@ -207,6 +207,34 @@ checks:
 	}
 }
 
+// TestACheckThatMayBeWrongSaysSo: what it finds is no violation while its table unless
+// has a row, at any time of the run; what it does not find stays right.
+func TestACheckThatMayBeWrongSaysSo(t *testing.T) {
+	text := `
+views:
+  unread: select port, arrived - read missing from port where read < arrived
+checks:
+  - {name: c, class: broken, quote: q, unless: unread, select: "select n from message where type = 'bad'"}
+`
+	r := run{events: []model.Event{msg("a", "b", "bad")}, evidence: record.Evidence{Ports: []record.PortRead{{Port: 1, Known: true, Arrived: 9, Read: 7}}}}
+	f, err := relation.Parse("x.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := f.Judge(t.Context(), r.write(t), time.Hour)
+	if err != nil || out.Outcomes[0].Unsure != "unread: port=1 missing=2" || len(out.Outcomes[0].Violations) > 0 {
+		t.Errorf("%+v, %v", out, err)
+	}
+	r.evidence.Ports[0].Read = 9
+	if got, want := judged(t, r, text), "1 c: [1], events [1], messages []\n"; got != want {
+		t.Errorf("all was read: %swant:\n%s", got, want)
+	}
+	r.evidence.Ports[0].Read, r.events[0].Message.Type = 7, "good"
+	if got := judged(t, r, text); got != "" {
+		t.Errorf("it holds: %s", got)
+	}
+}
+
 // TestAFactHasARowForEachMatch in a field, where it has a regular expression: whole
 // numbers are numbers, a group that took no part is NULL. An optional column may be missing.
 func TestAFactHasARowForEachMatch(t *testing.T) {
@@ -251,6 +279,7 @@ func TestAFileWithMistakesIsRefused(t *testing.T) {
 		check + "select: select 1}\n  - {name: c, class: broken, quote: q, select: select 1}": "x.yaml:3: there is a check c already",
 		check + "at: nosuch, select: select 1}":                                               "x.yaml:2: check c: nosuch: SQL logic error: no such table: nosuch",
 		check + "at: host, select: select 1}":                                                 "no such column: n",
+		check + "unless: nosuch, select: select 1}":                                           "x.yaml:2: check c: nosuch: SQL logic error: no such table: nosuch",
 		check + "warn until: nosuch, select: select 1}":                                       "no such table: nosuch",
 		check + "select: delete from message}":                                                "cannot modify message",
 		check + "select: update now set n = 1}":                                               "only read",

@@ -89,6 +89,9 @@ var Tables = []Table{
 		near, since, {"host", text, ""}, {"process", text, ""}, {"text", text, "of a fatal line with the lines that belong to it"}, {"file", text, "empty: printed by the process"},
 		{"fatal", integer, "1: it matched a fatal pattern of the target file"},
 	}, []string{"n"}},
+	{"port", "ports of the target's protocols, and how much of their traffic was read; none in records of earlier versions", []Column{
+		{"port", integer, ""}, {"transport", text, ""}, {"arrived", integer, "bytes that the hosts received by their own count; NULL: unknown"}, {"read", integer, "bytes that netsplit read"},
+	}, nil},
 	{"host", "hosts of the testbed", []Column{
 		{"host", text, ""}, {"kind", text, "`node` or `client`"}, {"rack", text, "its label `rack`"}, {"ip", text, ""},
 	}, nil},
