@@ -52,7 +52,7 @@ type FactMatch struct {
 }
 
 // FactColumns are the columns of table message that every fact has.
-var FactColumns = []string{"n", "num", "t", "src", "dst", "src_port", "dst_port", "fate", "passed_n"}
+var FactColumns = []string{"n", "num", "t", "type", "src", "dst", "src_port", "dst_port", "fate", "passed_n"}
 
 // View is a named query.
 type View struct {
@@ -150,6 +150,9 @@ func (p *parser) keys(n *yaml.Node, what string, f func(key, value *yaml.Node)) 
 }
 
 func (p *parser) text(n *yaml.Node, what string) string {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
 	if n.Kind != yaml.ScalarNode || strings.TrimSpace(n.Value) == "" {
 		p.addf(n, "%s must be text", what)
 		return ""
@@ -258,8 +261,13 @@ func (p *parser) groups(n *yaml.Node, f Fact) {
 func (p *parser) column(f *Fact, n *yaml.Node) FactColumn {
 	c := FactColumn{line: n.Line}
 	spec := strings.TrimSpace(p.text(n, "a column"))
-	spec, c.Int = strings.CutSuffix(spec, " int")
-	spec, c.Optional = strings.CutSuffix(spec, " optional")
+	for more := true; more; {
+		if spec, more = strings.CutSuffix(spec, " int"); more {
+			c.Int = true
+		} else if spec, more = strings.CutSuffix(spec, " optional"); more {
+			c.Optional = true
+		}
+	}
 	name, field, renamed := strings.Cut(spec, "=")
 	if c.Name, c.Field = strings.TrimSpace(name), strings.TrimSpace(field); !renamed {
 		c.Field = c.Name
@@ -267,7 +275,7 @@ func (p *parser) column(f *Fact, n *yaml.Node) FactColumn {
 	same := func(other string) bool { return strings.EqualFold(other, c.Name) }
 	switch {
 	case !tableName.MatchString(c.Name) || c.Field == "":
-		p.addf(n, "%q is no column: write NAME or NAME=FIELD, then optional where no message may have it, and int for a number", n.Value)
+		p.addf(n, "%q is no column: write NAME or NAME=FIELD, with optional where no message may have it, int for a number", n.Value)
 	case slices.ContainsFunc(FactColumns, same) || slices.ContainsFunc(f.Columns, func(o FactColumn) bool { return same(o.Name) }):
 		p.addf(n, "fact %s has a column %s already: write NAME=%s with another NAME", f.Name, c.Name, c.Field)
 	}

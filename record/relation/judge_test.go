@@ -235,12 +235,20 @@ checks:
 	}
 }
 
+// TestAQuoteMayBeThatOfAnotherCheck: by an alias of YAML.
+func TestAQuoteMayBeThatOfAnotherCheck(t *testing.T) {
+	f, err := relation.Parse("x.yaml", []byte("checks:\n  - {name: a, class: broken, quote: &q One leader., select: select 1}\n  - {name: b, class: broken, quote: *q, select: select 1}"))
+	if err != nil || f.Checks[1].Quote != "One leader." {
+		t.Errorf("%+v, %v", f, err)
+	}
+}
+
 // TestAFactHasARowForEachMatch in a field, where it has a regular expression: whole
 // numbers are numbers, a group that took no part is NULL. An optional column may be missing.
 func TestAFactHasARowForEachMatch(t *testing.T) {
 	text := `
 facts:
-  placed: {message: placed, columns: [key, error optional, size optional int], field: locs, regexp: '(?m)^(?P<node>\w+)(?: at (?P<rack>\S+))?$'}
+  placed: {message: placed, columns: [key, error optional, size int optional], field: locs, regexp: '(?m)^(?P<node>\w+)(?: at (?P<rack>\S+))?$'}
 checks:
   - {name: c, class: broken, quote: q, select: "select n, key, node, rack + 0 rack, typeof(rack) type, size, error from placed"}
 `

@@ -66,9 +66,13 @@ func (f Fact) schema() string {
 		}
 		joins = append(joins, fmt.Sprintf(" JOIN main.field e ON e.num = m.num AND e.name = %s JOIN json_each(%s(%s, e.value)) g", literal(e.Field), matchesFunc, literal(e.Regexp.String())))
 	}
-	all, index := quote(f.Name+" of the run"), quote(f.Name+" by n")
+	all := quote(f.Name + " of the run")
+	var indexes strings.Builder
+	for _, c := range append([]string{"n"}, shown[len(FactColumns):]...) {
+		fmt.Fprintf(&indexes, "CREATE INDEX temp.%s ON %s (%s);\n", quote(f.Name+" by "+strings.Trim(c, `"`)), all, c)
+	}
 	return "CREATE TEMP TABLE " + all + " AS SELECT " + strings.Join(cols, ", ") + " FROM main.message m" + strings.Join(joins, "") + " WHERE " + f.where() + " ORDER BY m.n;\n" +
-		"CREATE INDEX temp." + index + " ON " + all + " (n);\n" +
+		indexes.String() +
 		"CREATE TEMP VIEW " + quote(f.Name) + " AS SELECT " + strings.Join(shown, ", ") + " FROM temp." + all + " WHERE n <= (SELECT n FROM temp.now)"
 }
 
