@@ -60,6 +60,10 @@ func TestARecordWithoutAllItsLinesIsUnknown(t *testing.T) {
 			t.Errorf("incomplete %q, want %q", rec.Incomplete, want)
 		}
 	}
+	f, err := readRun(written(t, model.RunMeta{}, record.Evidence{Lines: map[string]int{rundir.LinesFile: 1}}, ""))
+	if err != nil || strings.Join(f.torn, "; ") != "lines.jsonl holds 0 of 1 lines" {
+		t.Errorf("%v, %v: want to miss a log line, which relations may ask for", f.torn, err)
+	}
 }
 
 // TestWhatWorkloadsDidNotTellIsJudgedAsSuch: not as a record that lacks something.
