@@ -135,6 +135,25 @@ func testSession(t testing.TB, scn model.Scenario, gate gateway) *session {
 	return s
 }
 
+// TestWhatIsNoEventTakesANumberOfItsOwn, without waiting for whoever holds the order; a
+// decision names the event that it follows, and not what came since.
+func TestWhatIsNoEventTakesANumberOfItsOwn(t *testing.T) {
+	s := testSession(t, model.Scenario{}, &fakeGate{})
+	s.Mark(model.EventStart)
+	s.mu.Lock() // as while a process is ended
+	got := s.Number()
+	s.mu.Unlock()
+	s.Mark(model.EventWorkload)
+	after := s.Number()
+	if err := s.rec.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	events, _, err := rundir.ReadLines[model.Event](s.rec.Dir, rundir.EventsFile)
+	if err != nil || len(events) != 2 || events[0].Num != 1 || got != 2 || events[1].Num != 3 || after != 4 || s.last != 3 {
+		t.Errorf("%+v, numbers %d and %d, last event %d, %v", events, got, after, s.last, err)
+	}
+}
+
 type noMetrics struct{}
 
 func (noMetrics) KnownLinks([]model.Link)                {}

@@ -97,6 +97,11 @@ func (f *templateRuns) run(during func(p *Processes)) (p *Processes, notes strin
 	if len(j.fails) > 0 {
 		f.t.Errorf("the run cannot be judged: %q", j.fails)
 	}
+	for _, x := range p.ended {
+		if x.Num == 0 {
+			f.t.Errorf("an exit has no number: %+v", x)
+		}
+	}
 	return p, j.notes
 }
 
