@@ -81,6 +81,48 @@ func TestShippedRelations(t *testing.T) {
 	}
 }
 
+// TestTheTimelineOfDestini: the second node of three is left out, though only the third
+// died (DESTINI, Table 3, after Figure 1b): an error at a DataNode (t4), one at the client
+// (t5), and a copy too few in the end (t8).
+func TestTheTimelineOfDestini(t *testing.T) {
+	text, err := fs.ReadFile(targets.FS, "hdfs/relations.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := relation.Parse("relations.yaml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := shipped{Nodes: []model.NodeID{"n1", "n2", "n3", "n4"}, Clients: []model.NodeID{"c1"}}
+	var got []string
+	for _, o := range s.judge(t, file, `
+		c1 > n2  hdfs WRITE_BLOCK PIPELINE_SETUP_CREATE | block=blk_1_1 | clientName=c
+		n2 > n3  hdfs WRITE_BLOCK PIPELINE_SETUP_CREATE | block=blk_1_1 | clientName=c
+		n3 > n4  hdfs WRITE_BLOCK PIPELINE_SETUP_CREATE | block=blk_1_1 | clientName=c
+		n2 > c1  hdfs WRITE_BLOCK reply | status=SUCCESS
+		kill n4
+		n2 > c1  hdfs WRITE_BLOCK reply | status=ERROR | firstBadLink=n3:9866
+		n2 > c1  hdfs ack | op.block=blk_1_1 | seqno=2 | reply=SUCCESS,ERROR
+		c1 > n2  hdfs packet last | op.block=blk_1_1 | seqno=3
+		n2 > c1  hdfs ack | op.block=blk_1_1 | seqno=3 | reply=SUCCESS
+		n2 > n1  rpc blockReceivedAndDeleted | blocks=blocks={blk_1_2 block.numBytes=5 status=RECEIVED}
+		c1:5 > n1:8020  rpc complete | rpc.call=1 | src=/a | last=blk_1_2
+		n1:8020 > c1:5  rpc complete reply | rpc.call=1 | result=true
+		+20s stop
+	`) {
+		for _, v := range o.Violations {
+			got = append(got, fmt.Sprintf("%02d %s: %v", v.N, o.Check.Name, v))
+		}
+	}
+	slices.Sort(got)
+	want := []string{"07 bad-connection-to-a-live-node: num=5 src=n2 status=ERROR bad=n3:9866",
+		"08 bad-ack-for-a-live-node: num=6 src=n2 block=blk_1_1 reply=SUCCESS,ERROR node=n3",
+		"14 survivors-have-copies: num=2 block=blk_1_1 node=n3"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
 // sourceLines counts those that are neither empty nor a remark.
 func sourceLines(text string) (n int) {
 	for line := range strings.Lines(text) {
