@@ -29,7 +29,7 @@ type shipped struct {
 	// Fields are those that messages of a type have where a line does not say otherwise.
 	Fields map[string]string
 	Cases  map[string]struct {
-		Holds, Breaks string // a line for each event, see lines.event
+		Holds, Breaks string // a line for each event, see recorder.line
 		Want          string // part of the row that breaks it
 		Warns         bool   // the row is a warning
 	}
