@@ -234,6 +234,7 @@ func (r *recorder) event(e model.Event) uint64 {
 //	op TYPE F key=K value=V node=N            an operation
 //	obs HOST VAR[ABOUT]=VALUE                 an observation
 //	stop                                      the workload is over
+//	cut n1 / n2 n3                            a cut between two groups; heal ends it
 //	kill n1                                   a verb of a node action, and its host
 func (r *recorder) line(line string) error {
 	words := strings.Fields(line)
@@ -264,6 +265,18 @@ func (r *recorder) line(line string) error {
 		name, value, _ := strings.Cut(words[2], "=")
 		name, about, _ := strings.Cut(strings.TrimSuffix(name, "]"), "[")
 		r.event(model.Event{Kind: model.EventObserve, Observation: &model.Observation{Var: model.VarRef{Node: model.NodeID(words[1]), Name: name, About: about}, Value: value}})
+	case words[0] == "cut":
+		p := model.Partition{Shape: model.Partial, Effect: model.Drop, Groups: [][]model.NodeID{nil}}
+		for _, w := range words[1:] {
+			if last := len(p.Groups) - 1; w != "/" {
+				p.Groups[last] = append(p.Groups[last], model.NodeID(w))
+			} else {
+				p.Groups = append(p.Groups, nil)
+			}
+		}
+		r.event(model.Event{Kind: model.EventRuleCut, RuleCut: &model.RuleCut{Name: "x", Partition: &p}})
+	case words[0] == "heal":
+		r.event(model.Event{Kind: model.EventRuleCut, RuleCut: &model.RuleCut{Name: "x"}})
 	case words[0] == "stop":
 		r.event(model.Event{Kind: model.EventStop})
 	case len(words) == 2:
