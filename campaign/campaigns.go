@@ -150,8 +150,8 @@ func (s *Service) search(ctx context.Context, j *job, t *model.Target, r *labRun
 		Mine: func(clean []string, weak bool) ([]model.Invariant, []model.RunResult, error) {
 			return s.mine(j, t, clean, weak)
 		},
-		Profiles: func(runs []string) (*search.CleanRuns, error) { return s.cleanPoints(j.c.ID, runs) },
-		Profile: func(run string, faults []model.PointFault, periodic []string) (model.Profile, error) {
+		Profiles: func(runs []string) *search.CleanRuns { return s.cleanPoints(j.c.ID, runs) },
+		Profile: func(run string, faults []model.PointFault, periodic []string) (*search.Played, error) {
 			return s.playedPoints(j.c.ID, run, faults, periodic)
 		},
 		WhyMissed: func(variable string, recurs bool) string { return s.whyMissed(j, variable, recurs) },

@@ -44,27 +44,28 @@ func (s *Service) source(spec model.CampaignSpec, t *model.Target) (search.Sourc
 }
 
 // cleanPoints reads the points of a campaign's clean runs.
-func (s *Service) cleanPoints(campaign string, runs []string) (*search.CleanRuns, error) {
+func (s *Service) cleanPoints(campaign string, runs []string) *search.CleanRuns {
 	dirs := make([]string, len(runs))
 	for i, run := range runs {
 		dirs[i] = s.runDir(campaign, run)
 	}
 	p, err := judge.ProfilesOf(dirs, nil)
 	if err != nil {
-		return nil, err
+		return &search.CleanRuns{Unread: []string{err.Error()}}
 	}
-	out := &search.CleanRuns{Periodic: slices.Sorted(maps.Keys(p.Options.Periodic)), Profiles: map[string]model.Profile{}}
+	out := &search.CleanRuns{Periodic: slices.Sorted(maps.Keys(p.Options.Periodic)), Profiles: map[string]model.Profile{}, Unread: p.Unread}
 	for i, id := range p.Scenarios {
 		out.Profiles[id] = sequence.Condense(p.Profiles[i], p.Options)
 	}
-	return out, nil
+	return out
 }
 
 // playedPoints reads the points of the run of a sequence.
-func (s *Service) playedPoints(campaign, run string, faults []model.PointFault, periodic []string) (model.Profile, error) {
+func (s *Service) playedPoints(campaign, run string, faults []model.PointFault, periodic []string) (*search.Played, error) {
 	types := map[string]bool{}
 	for _, t := range periodic {
 		types[t] = true
 	}
-	return judge.PlayedProfile(s.runDir(campaign, run), faults, types)
+	p, met, err := judge.PlayedProfile(s.runDir(campaign, run), faults, types)
+	return &search.Played{Profile: p, Met: met}, err
 }

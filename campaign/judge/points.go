@@ -3,6 +3,7 @@ package judge
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"netsplit/explorer/sequence"
 	"netsplit/model"
@@ -16,6 +17,7 @@ type Profiles struct {
 	// Scenarios are the ids of what Runs were made for.
 	Scenarios []string
 	Torn      []string // what the records of some of them lack, run first
+	Unread    []string // runs that were left out, each with why it cannot be read
 	// Periodic are the types that are no points, Options what else names them.
 	Periodic []sequence.Period
 	Options  sequence.Options
@@ -49,7 +51,8 @@ func CleanProfiles(campaigns []string, keys []model.PointKey) (*Profiles, error)
 	return ProfilesOf(dirs, keys)
 }
 
-// ProfilesOf reads the points of clean runs, of which these are the directories.
+// ProfilesOf reads the points of clean runs, of which these are the directories. Those that
+// cannot be read are left out; it is an error if none can.
 func ProfilesOf(dirs []string, keys []model.PointKey) (*Profiles, error) {
 	out := &Profiles{Options: sequence.Options{Keys: keys}}
 	var runs []*runFiles
@@ -57,7 +60,8 @@ func ProfilesOf(dirs []string, keys []model.PointKey) (*Profiles, error) {
 	for _, dir := range dirs {
 		f, err := readRun(dir)
 		if err != nil {
-			return nil, fmt.Errorf("clean run %s: %w", filepath.Base(dir), err)
+			out.Unread = append(out.Unread, fmt.Sprintf("%s: %v", filepath.Base(dir), err))
+			continue
 		}
 		run := f.meta.Run
 		if out.Target != "" && f.target.Name != out.Target {
@@ -70,23 +74,28 @@ func ProfilesOf(dirs []string, keys []model.PointKey) (*Profiles, error) {
 		out.Runs, out.Scenarios = append(out.Runs, run), append(out.Scenarios, f.meta.Scenario.ID)
 		runs, clean = append(runs, f), append(clean, sequence.CleanOf(f.events))
 	}
+	if len(runs) == 0 {
+		return nil, fmt.Errorf("no clean run can be read: %s", strings.Join(out.Unread, "; "))
+	}
 	out.Periodic = sequence.Periodic(clean)
 	out.Options.Periodic = sequence.Names(out.Periodic)
 	for _, f := range runs {
-		out.Profiles = append(out.Profiles, sequence.FromEvents(f.events, f.decisions, sequence.Fired(f.events, f.decisions), out.Options))
+		out.Profiles = append(out.Profiles, sequence.FromEvents(f.events, f.decisions, nil, out.Options))
 	}
 	return out, nil
 }
 
 // PlayedProfile reads the points of a run of a sequence, condensed, each with the fault
-// after which it was seen. periodic are the types that are no points.
-func PlayedProfile(dir string, faults []model.PointFault, periodic map[string]bool) (model.Profile, error) {
+// after which it was seen, and those at which the faults occurred. periodic are the types
+// that are no points.
+func PlayedProfile(dir string, faults []model.PointFault, periodic map[string]bool) (model.Profile, []model.Point, error) {
 	f, err := readRun(dir)
 	if err != nil {
-		return model.Profile{}, err
+		return model.Profile{}, nil, err
 	}
 	o := sequence.Options{Nodes: f.target.Nodes, Ports: ports(&f.target), Periodic: periodic}
-	return sequence.Condense(sequence.FromEvents(f.events, f.decisions, sequence.FiredSteps(faults, f.decisions), o), o), nil
+	p, met := sequence.Played(f.events, f.decisions, faults, o)
+	return sequence.Condense(p, o), met, nil
 }
 
 // CampaignsOf lists the directories below root with the record of a run of a target,

@@ -33,8 +33,8 @@ type Config struct {
 	Mine func(runs []string, weak bool) ([]model.Invariant, []model.RunResult, error)
 	// Profiles reads the points of the clean runs, Profile those of the run of a sequence of
 	// faults. Of strategy sequences only.
-	Profiles func(runs []string) (*CleanRuns, error)
-	Profile  func(run string, faults []model.PointFault, periodic []string) (model.Profile, error)
+	Profiles func(runs []string) *CleanRuns
+	Profile  func(run string, faults []model.PointFault, periodic []string) (*Played, error)
 	// WhyMissed says why states of a variable that runs waited for may not have
 	// occurred, recurs: though others met one; "" if nobody knows.
 	WhyMissed func(variable string, recurs bool) string
@@ -55,6 +55,7 @@ type Search struct {
 	runs     int // handed out, for run ids
 	out      map[string]bool
 	periodic []string // of strategy sequences: types that are no points
+	unread   []string // the same: runs whose points could not be read, with the reason
 	clean    []string // judged runs of clean scenarios
 	done     bool
 	due      bool              // the core waits for invariants
@@ -108,7 +109,10 @@ func (s *Search) restore(inputs []Input, finished []model.RunSummary, runsMade i
 			s.out[sc.ID] = true
 		}
 		if in.Clean != nil {
-			s.periodic = in.Clean.Periodic
+			s.periodic, s.unread = in.Clean.Periodic, append(s.unread, in.Clean.Unread...)
+		}
+		if in.Unread != "" {
+			s.unread = append(s.unread, in.Unread)
 		}
 		if in.Result != nil {
 			delete(s.out, in.Result.Scenario)
@@ -183,7 +187,20 @@ func (s *Search) Run(ctx context.Context, workers int) error {
 
 // Reasons says why the search was done, once Run has returned: what it had to do
 // with, if it had nothing better, and why the core was done; "" for neither.
-func (s *Search) Reasons() []string { return []string{s.weak, s.why, s.rare()} }
+func (s *Search) Reasons() []string { return []string{s.weak, s.why, s.rare(), s.leftOut()} }
+
+// leftOut names the first runs whose points could not be read.
+func (s *Search) leftOut() string {
+	const most = 3
+	if len(s.unread) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("left out %d run(s) whose points cannot be read: %s", len(s.unread), strings.Join(s.unread[:min(most, len(s.unread))], "; "))
+	if n := len(s.unread) - most; n > 0 {
+		text += fmt.Sprintf("; and %d more", n)
+	}
+	return text
+}
 
 // rareRuns is how many runs must have waited for a state before it is said that
 // states do not recur.
@@ -346,12 +363,12 @@ func (s *Search) back(w model.WorkItem, sum model.RunSummary, err error) {
 	res.Verdict = sum.Verdict
 	in := Input{Input: explorer.Input{Kind: explorer.InputResult, Result: &res}}
 	if w.Scenario.Strategy == model.StrategySequences && sum.Verdict.Value != model.VerdictUnknown {
-		p, err := s.c.Profile(w.Run, w.Scenario.Sequence, s.periodic)
-		if err != nil {
-			s.fail(fmt.Errorf("the points of run %s: %w", w.Run, err))
-			return
+		var err error
+		if in.Played, err = s.c.Profile(w.Run, w.Scenario.Sequence, s.periodic); err != nil {
+			in = lost(w.Scenario.ID)
+			in.Unread = fmt.Sprintf("%s: %v", w.Run, err)
+			s.unread = append(s.unread, in.Unread)
 		}
-		in.Profile = &p
 	}
 	if err := s.step(in); err != nil {
 		s.fail(err)
@@ -368,11 +385,8 @@ func (s *Search) mineIfDue() error {
 		return nil
 	}
 	if s.c.Strategy == model.StrategySequences {
-		c, err := s.c.Profiles(s.clean)
-		if err != nil {
-			return fmt.Errorf("the points of %d clean runs: %w", len(s.clean), err)
-		}
-		s.periodic = c.Periodic
+		c := s.c.Profiles(s.clean)
+		s.periodic, s.unread = c.Periodic, append(s.unread, c.Unread...)
 		return s.step(Input{Input: explorer.Input{Kind: inputProfiles}, Clean: c})
 	}
 	invs, results, err := s.c.Mine(s.clean, false)

@@ -19,14 +19,19 @@ type sequences struct {
 	out  map[string]sequence.Run
 	// held are results of clean runs: their profiles are known once all are back.
 	held map[string]model.RunResult
-	// turns has the turn of each point, by its identity, in the run of a sequence.
-	turns map[string]map[string]int
+	// seen has where points were seen after a sequence, by its ids and the point's identity:
+	// runs differ. missed counts how often a fault was not at its point there.
+	seen   map[at][]model.SeenPoint
+	missed map[at]int
 }
+
+// at is a point, by its identity, after a sequence.
+type at struct{ after, point string }
 
 // FromSequences is the source of the strategy that plays sequences of faults at points.
 func FromSequences(cfg sequence.Config, play sequence.Play) Source {
 	return &sequences{s: sequence.New(cfg), play: play, keys: sequence.Options{Keys: cfg.Keys}.Identity(),
-		out: map[string]sequence.Run{}, held: map[string]model.RunResult{}, turns: map[string]map[string]int{}}
+		out: map[string]sequence.Run{}, held: map[string]model.RunResult{}, seen: map[at][]model.SeenPoint{}, missed: map[at]int{}}
 }
 
 func (q *sequences) Step(in Input) explorer.Ready {
@@ -46,7 +51,7 @@ func (q *sequences) Step(in Input) explorer.Ready {
 				r = q.s.Step(sequence.Input{Kind: sequence.InputLost, Lost: id})
 				continue
 			}
-			r = q.give(q.held[id], nil, p, 0)
+			r = q.give(q.held[id], sequence.Run{}, &Played{Profile: p})
 		}
 		clear(q.held)
 	}
@@ -69,30 +74,55 @@ func (q *sequences) result(in Input) sequence.Ready {
 	switch {
 	case !ok:
 		return sequence.Ready{}
-	case res.Verdict.Value == model.VerdictUnknown:
-		return q.give(res, run.IDs, model.Profile{}, 0)
+	case res.Verdict.Value == model.VerdictUnknown || in.Played == nil && len(run.IDs) > 0:
+		res.Verdict.Value = model.VerdictUnknown
+		return q.give(res, run, &Played{})
 	case len(run.IDs) == 0:
 		q.held[res.Scenario] = res
 		return sequence.Ready{}
 	}
-	return q.give(res, run.IDs, *in.Profile, sequence.Occurred(run.Faults, res.Steps))
+	return q.give(res, run, in.Played)
 }
 
-// give hands a judged run to the search and notes the turns of its points.
-func (q *sequences) give(res model.RunResult, ids model.Sequence, p model.Profile, occurred int) sequence.Ready {
-	if occurred == len(ids) {
-		of := ids.String()
-		if q.turns[of] == nil {
-			q.turns[of] = map[string]int{}
+// give hands a run to the search and notes where its points were.
+func (q *sequences) give(res model.RunResult, run sequence.Run, p *Played) sequence.Ready {
+	r := sequence.Result{Run: res.Scenario, Profile: p.Profile, Verdict: res.Verdict.Value}
+	if r.Verdict != model.VerdictUnknown {
+		r.Occurred, r.Other = sequence.Occurred(run.Faults, res.Steps, p.Met, q.keys)
+		q.note(run, p.Profile, r.Occurred)
+	}
+	return q.s.Step(sequence.Input{Kind: sequence.InputResult, Result: &r})
+}
+
+// note keeps where the points of a run were, as far as its faults occurred at theirs.
+func (q *sequences) note(run sequence.Run, p model.Profile, occurred int) {
+	once := map[at]bool{}
+	for _, s := range p.Points {
+		if s.Step > occurred {
+			break
 		}
-		for _, s := range p.Points {
-			id := s.Identity(q.keys)
-			if _, ok := q.turns[of][id]; s.Step == len(ids) && !ok {
-				q.turns[of][id] = s.Turn
-			}
+		k := at{run.IDs[:s.Step].String(), s.Identity(q.keys)}
+		if once[k] {
+			continue
+		}
+		once[k] = true
+		if !slices.ContainsFunc(q.seen[k], func(t model.SeenPoint) bool { return alike(t.Point) == alike(s.Point) && t.Turn == s.Turn }) {
+			q.seen[k] = append(q.seen[k], s)
 		}
 	}
-	return q.s.Step(sequence.Input{Kind: sequence.InputResult, Result: &sequence.Result{Run: res.Scenario, Profile: p, Occurred: occurred, Verdict: res.Verdict.Value}})
+	if occurred < len(run.IDs) {
+		q.missed[q.at(run, occurred)]++
+	}
+}
+
+// alike is what a trigger sees of a point.
+func alike(p model.Point) model.Point {
+	return model.Point{Side: p.Side, Node: p.Node, Peer: p.Peer, Type: p.Type}
+}
+
+// at is the point of a fault of a run, after those before it.
+func (q *sequences) at(r sequence.Run, i int) at {
+	return at{r.IDs[:i].String(), r.Faults[i].Identity(q.keys)}
 }
 
 func (q *sequences) scenario(r sequence.Run) model.Scenario {
@@ -103,7 +133,12 @@ func (q *sequences) scenario(r sequence.Run) model.Scenario {
 	}
 	var faults []sequence.Placed
 	for i, f := range r.Faults {
-		faults = append(faults, sequence.Placed{PointFault: f, Turn: q.turns[r.IDs[:i].String()][f.Identity(q.keys)]})
+		k, turn := q.at(r, i), 0
+		if n := len(q.seen[k]); n > 0 {
+			where := q.seen[k][q.missed[k]%n]
+			f.Point, turn = where.Point, where.Turn
+		}
+		faults = append(faults, sequence.Placed{PointFault: f, Turn: turn})
 	}
 	sc.Steps = q.play.Steps(faults)
 	sc.Why = fmt.Sprintf("sequence %s: %s", r.IDs, r.Why)

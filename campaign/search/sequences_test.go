@@ -3,6 +3,7 @@ package search
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +19,8 @@ type writes struct {
 	mu       sync.Mutex
 	fakeRuns *fakeRuns
 	steps    map[string][]model.Step // by run
+	unread   error                   // of the records of fault runs
+	other    bool                    // faults are at another point each time
 }
 
 func answer(nth int) model.SeenPoint {
@@ -38,14 +41,21 @@ func (w *writes) run(ctx context.Context, it model.WorkItem) (model.RunSummary, 
 	return sum, err
 }
 
-func (w *writes) profile(_ string, faults []model.PointFault, periodic []string) (model.Profile, error) {
-	p := model.Profile{Points: []model.SeenPoint{answer(1)}}
+func (w *writes) profile(_ string, faults []model.PointFault, periodic []string) (*Played, error) {
+	out := &Played{Profile: model.Profile{Points: []model.SeenPoint{answer(1)}}}
+	p := &out.Profile
+	for _, f := range faults {
+		if w.other {
+			f.Point.After = "another"
+		}
+		out.Met = append(out.Met, f.Point)
+	}
 	if len(faults) > 0 && slices.Equal(periodic, []string{"beat"}) {
 		again := answer(2)
 		again.Step = 1
 		p.Points = append(p.Points, again)
 	}
-	return p, nil
+	return out, w.unread
 }
 
 func sequencesSearch(t *testing.T, k *keptInputs, w *writes, run runner, runs int, inputs []Input, before []model.RunSummary) (*Search, *[]model.RunSummary) {
@@ -55,11 +65,11 @@ func sequencesSearch(t *testing.T, k *keptInputs, w *writes, run runner, runs in
 	var finished []model.RunSummary
 	var mu sync.Mutex
 	s, err := New(Config{Campaign: "c", Strategy: model.StrategySequences, Core: FromSequences(cfg, sequence.Play{}), Keep: k.keep, Run: run,
-		Profiles: func(runs []string) (*CleanRuns, error) {
-			c := &CleanRuns{Periodic: []string{"beat"}, Profiles: map[string]model.Profile{}}
-			c.Profiles["q00001"], _ = w.profile("", nil, nil)
-			c.Profiles["q00002"] = model.Profile{}
-			return c, nil
+		Profiles: func(runs []string) *CleanRuns {
+			late := answer(1)
+			late.Turn = 3
+			return &CleanRuns{Periodic: []string{"beat"}, Profiles: map[string]model.Profile{
+				"q00001": {Points: []model.SeenPoint{answer(1)}}, "q00002": {Points: []model.SeenPoint{late}}}}
 		},
 		Profile: w.profile, Started: func(model.WorkItem) {},
 		Finished: func(s model.RunSummary) { mu.Lock(); finished = append(finished, s); mu.Unlock() }}, inputs, before, len(before))
@@ -135,5 +145,44 @@ func TestASequenceWhosePointDoesNotComeIsGivenUp(t *testing.T) {
 	}
 	if why := strings.Join(s.Reasons(), " "); len(*finished) != 4 || !strings.Contains(why, "1 given up as a point did not come") {
 		t.Errorf("%d runs: %s", len(*finished), why)
+	}
+}
+
+// A fault that is at another point than the one asked for did not occur: it is tried where
+// the point was in another run, and what was met is told.
+func TestAFaultAtAnotherPointIsTriedElsewhere(t *testing.T) {
+	w, k := newWrites(), &keptInputs{}
+	w.other = true
+	s, finished := sequencesSearch(t, k, w, w.run, 10, nil, nil)
+	if err := s.Run(context.Background(), 1); err != nil {
+		t.Fatal(err)
+	}
+	var turns []int
+	for _, f := range *finished {
+		for _, st := range f.Scenario.Steps {
+			turns = append(turns, st.Do.Message.Nth)
+		}
+	}
+	if !slices.Equal(turns, []int{1, 3}) {
+		t.Errorf("the message of turns %v was lost, want 1, then 3 as in the other clean run", turns)
+	}
+	if why := strings.Join(s.Reasons(), " "); !strings.Contains(why, "1 given up as a point did not come") {
+		t.Errorf("the end is told as %q", why)
+	}
+}
+
+// A record that cannot be read takes its run out, not the campaign.
+func TestRunsWhosePointsCannotBeReadAreLeftOut(t *testing.T) {
+	w, k := newWrites(), &keptInputs{}
+	w.unread = errors.New("disk error")
+	s, _ := sequencesSearch(t, k, w, w.run, 10, nil, nil)
+	if err := s.Run(context.Background(), 1); err != nil {
+		t.Fatal(err)
+	}
+	again, _ := sequencesSearch(t, k, w, w.run, 10, k.inputs(t), nil)
+	for _, s := range []*Search{s, again} {
+		if why := strings.Join(s.Reasons(), " "); !strings.Contains(why, "left out 2 run(s)") || !strings.Contains(why, "disk error") {
+			t.Errorf("the end is told as %q", why)
+		}
 	}
 }

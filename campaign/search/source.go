@@ -11,8 +11,17 @@ type Input struct {
 	explorer.Input
 	// Clean answers Ready.Mine.
 	Clean *CleanRuns `json:"clean,omitempty"`
-	// Profile comes with the Result of a fault run.
-	Profile *model.Profile `json:"profile,omitempty"`
+	// Played comes with the Result of a fault run that was judged.
+	Played *Played `json:"played,omitempty"`
+	// Unread, with a lost run, says which one and why its points could not be read.
+	Unread string `json:"unread,omitempty"`
+}
+
+// Played is what the record of the run of a sequence says about points.
+type Played struct {
+	Profile model.Profile `json:"profile"`
+	// Met are the points at which its faults occurred (sequence.Played).
+	Met []model.Point `json:"met,omitempty"`
 }
 
 // inputProfiles hands over Clean.
@@ -24,6 +33,8 @@ type CleanRuns struct {
 	Periodic []string `json:"periodic,omitempty"`
 	// Profiles are by the id of the run's scenario.
 	Profiles map[string]model.Profile `json:"profiles"`
+	// Unread are the runs that have none, each with the reason.
+	Unread []string `json:"unread,omitempty"`
 }
 
 // Source is where the scenarios of a campaign come from. Its inputs determine what it

@@ -222,6 +222,9 @@ func sayProfiles(c *cobra.Command, p *judge.Profiles) {
 	for _, q := range p.Periodic {
 		fmt.Fprintf(out, "periodic, no point: %s, every %v\n", model.OneLine(q.Type), q.Every)
 	}
+	for _, why := range p.Unread {
+		fmt.Fprintln(out, "left out, cannot be read:", model.OneLine(why))
+	}
 	for _, lack := range p.Torn {
 		fmt.Fprintln(out, "torn:", model.OneLine(lack))
 	}

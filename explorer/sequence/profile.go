@@ -6,34 +6,17 @@ import (
 	"netsplit/model"
 )
 
-// Fired lists the numbers of the events at which something was done to a run on
-// purpose, in order: its cut began, a message fault acted for the first time, a server
-// process was killed, stopped or paused.
-func Fired(events []model.Event, decisions []model.Decision) []uint64 {
-	var out []uint64
-	acted := map[int]bool{}
-	for _, d := range decisions {
-		if d.Cut || d.Fault > 0 && !acted[d.Fault] {
-			out = append(out, d.Event)
-		}
-		acted[d.Fault] = true
-	}
-	for _, e := range events {
-		switch {
-		case e.Kind == model.EventRuleCut && e.RuleCut.Partition != nil,
-			e.Kind == model.EventNode && slices.Contains([]model.NodeVerb{model.NodeKill, model.NodeStop, model.NodePause}, e.Node.Verb):
-			out = append(out, e.Num)
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
 // FromEvents is the profile of a recorded run. fired lists the events at which its
-// faults occurred (see Fired). A message that the gate held is delivered with the first
+// faults occurred, in order (FiredSteps); none for a clean run. A message that the gate held is delivered with the first
 // packet that carries it and that was not refused; one that was kept for a while
 // counts as delivered when it came to the gate.
 func FromEvents(events []model.Event, decisions []model.Decision, fired []uint64, o Options) model.Profile {
+	p, _ := read(events, decisions, fired, nil, o)
+	return p
+}
+
+// read is FromEvents, and the points of these moments, in their order.
+func read(events []model.Event, decisions []model.Decision, fired []uint64, moments []moment, o Options) (model.Profile, []model.Point) {
 	last := map[uint64]model.Action{}
 	for _, d := range decisions {
 		if d.Frame != 0 && d.Action != model.Copy && d.Action != model.Skip {
@@ -52,6 +35,8 @@ func FromEvents(events []model.Event, decisions []model.Decision, fired []uint64
 	at, started := 0, false
 	pending := map[uint64]*model.Message{}
 	turns := map[model.Point]int{}
+	sent := map[uint64]model.Point{} // by message
+	met := make([]model.Point, len(moments))
 	add := func(e *model.Event) func(model.Point, bool) {
 		return func(pt model.Point, ok bool) {
 			if ok {
@@ -67,12 +52,22 @@ func FromEvents(events []model.Event, decisions []model.Decision, fired []uint64
 			at++
 			clear(turns)
 		}
+		for j, m := range moments {
+			if m.event == e.Num && m.message != 0 {
+				if met[j] = sent[m.message]; m.receive {
+					met[j] = t.next(pending[m.message])
+				}
+			}
+		}
 		switch {
 		case e.Kind == model.EventWorkload:
 			started = true
 		case !started:
 		case e.Kind == model.EventMessage:
-			add(e)(t.Sends(e.Message))
+			pt, ok := t.Sends(e.Message)
+			if add(e)(pt, ok); ok && len(moments) > 0 {
+				sent[e.Message.Num] = pt
+			}
 			if held[e.Message.Num] {
 				pending[e.Message.Num] = e.Message
 			} else {
@@ -90,5 +85,5 @@ func FromEvents(events []model.Event, decisions []model.Decision, fired []uint64
 			}
 		}
 	}
-	return p
+	return p, met
 }

@@ -29,12 +29,14 @@ type Level struct {
 }
 
 // FaultStat says how often the point of a fault came: in Came of Asked runs that waited
-// for it, once the faults before it had occurred.
+// for it, once the faults before it had occurred. In Other of them its message came at
+// another point.
 type FaultStat struct {
 	Fault model.PointFault
 	ID    model.FaultID
 	Asked int
 	Came  int
+	Other int
 }
 
 // Report tells what was run, kept and pruned, and why. It must not be changed.
@@ -72,8 +74,11 @@ func (s *Search) count(t *task, r Result) {
 		}
 		st := &s.report.Faults[at]
 		st.Asked++
-		if i < r.Occurred {
+		switch {
+		case i < r.Occurred:
 			st.Came++
+		case r.Other != nil:
+			st.Other++
 		}
 	}
 }

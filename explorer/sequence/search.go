@@ -78,8 +78,10 @@ type Run struct {
 type Result struct {
 	Run     string        `json:"run"`
 	Profile model.Profile `json:"profile"`
-	// Occurred is how many faults of the sequence did, in its order.
+	// Occurred is how many faults of the sequence did at their points, in its order. Other is
+	// the point at which the next one did; nil if it did not.
 	Occurred int                `json:"occurred"`
+	Other    *model.Point       `json:"other,omitempty"`
 	Verdict  model.VerdictValue `json:"verdict"`
 }
 
@@ -118,10 +120,12 @@ type Ready struct {
 // task is a sequence of the level that is run.
 type task struct {
 	c        Candidate
-	clean    int    // place among the clean runs, where it is one
-	seed     uint64 // of the next attempt
-	tries    int    // attempts that had a result, and whose points did not all come
-	occurred int    // the most faults that did, in those
+	clean    int         // place among the clean runs, where it is one
+	seed     uint64      // of the next attempt
+	tries    int         // attempts that had a result, and whose points did not all come
+	occurred int         // the most faults that did, in those
+	others   int         // of those, how many had the next fault at another point
+	other    model.Point // the last of these
 	lost     int
 }
 
@@ -260,13 +264,16 @@ func (s *Search) result(r Result) {
 	s.count(t, r)
 	if r.Occurred < len(t.c.IDs) {
 		t.tries, t.occurred = t.tries+1, max(t.occurred, r.Occurred)
+		if r.Other != nil {
+			t.others, t.other = t.others+1, *r.Other
+		}
 		if t.tries <= s.cfg.Retries {
 			t.seed = s.draw(t.c.IDs, t.tries)
 			s.queue = append(s.queue, t)
 			return
 		}
 		s.current().Vacuous++
-		s.prune(Pruned{Candidate: t.c, Policy: "vacuous", Why: fmt.Sprintf("at most %d of %d faults occurred in %d runs: the next one's point did not come", t.occurred, len(t.c.IDs), t.tries)})
+		s.prune(Pruned{Candidate: t.c, Policy: "vacuous", Why: t.vacuous()})
 		return
 	}
 	if len(t.c.IDs) == 0 {
@@ -279,6 +286,15 @@ func (s *Search) result(r Result) {
 		l.Failed++
 	}
 	s.known.addRun(t.c, r.Profile, t.seed)
+}
+
+// vacuous says why a sequence is given up of which a point did not come.
+func (t *task) vacuous() string {
+	why := fmt.Sprintf("at most %d of %d faults occurred at their points in %d runs: ", t.occurred, len(t.c.IDs), t.tries)
+	if t.others == 0 {
+		return why + "the next one's point did not come"
+	}
+	return why + fmt.Sprintf("in %d the next one's message came at another point, such as %s", t.others, t.other)
 }
 
 // again puts a sequence back whose run says nothing, or gives it up.

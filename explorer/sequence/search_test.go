@@ -153,7 +153,7 @@ func TestVacuousIsTriedAgainAndGivenUp(t *testing.T) {
 		t.Fatalf("runs %v, want %v: two more attempts at each", runs, want)
 	}
 	l := s.Report().Levels[0]
-	if l.Vacuous != 1 || l.Run != 1 || len(l.Pruned) != 1 || !strings.Contains(l.Pruned[0].Why, "at most 0 of 1 faults occurred in 3 runs") {
+	if l.Vacuous != 1 || l.Run != 1 || len(l.Pruned) != 1 || !strings.Contains(l.Pruned[0].Why, "at most 0 of 1 faults occurred at their points in 3 runs") {
 		t.Errorf("the report says %+v", l)
 	}
 	for _, st := range s.Report().Faults {

@@ -17,10 +17,11 @@ func Playable() []FaultAt {
 	return out
 }
 
-// Placed is a fault and where its message is found in a run.
+// Placed is a fault at a point as a run of the faults before it had the point: on the nodes
+// on which it was seen, whatever the identity of points is.
 type Placed struct {
 	model.PointFault
-	// Turn is that of the point (model.SeenPoint), in a run of the faults before it.
+	// Turn is that of the point (model.SeenPoint).
 	Turn int
 }
 
@@ -70,7 +71,8 @@ func loses(f model.PointFault) bool {
 	return f.Kind == model.PointLose || f.Kind == model.PointCrash && f.Side == model.SideSend && f.Place == model.PlaceBefore
 }
 
-// lasts are the places among Steps, from 1, of the last step of each fault.
+// lasts are the places among Steps, from 1, of the last step of each fault, firsts those of
+// the one that waits for its message.
 func lasts(faults []model.PointFault) []int {
 	out, n := make([]int, len(faults)), 0
 	for i, f := range faults {
@@ -82,40 +84,85 @@ func lasts(faults []model.PointFault) []int {
 	return out
 }
 
-// Occurred counts the faults that did, in their order, by how the steps of Steps went.
-func Occurred(faults []model.PointFault, results []model.StepResult) int {
-	began := map[int]bool{}
-	for _, r := range results {
-		began[r.Step] = r.By != ""
+func firsts(faults []model.PointFault) []int {
+	out, n := make([]int, len(faults)), 0
+	for i, last := range lasts(faults) {
+		out[i], n = n+1, last
 	}
-	for i, n := range lasts(faults) {
-		if !began[n] {
-			return i
-		}
-	}
-	return len(faults)
+	return out
 }
 
-// FiredSteps is Fired for a run of Steps: the events at which its faults occurred.
-func FiredSteps(faults []model.PointFault, decisions []model.Decision) []uint64 {
-	first := map[int]uint64{}
+// Occurred counts the faults that did at their points, in their order, by how the steps of
+// Steps went and what Played says of the points that were met. The first fault of which all
+// steps began at another point is not counted; other is the point that was met in its place,
+// nil if none was.
+func Occurred(faults []model.PointFault, results []model.StepResult, met []model.Point, keys []model.PointKey) (n int, other *model.Point) {
+	done := map[int]bool{}
+	for _, r := range results {
+		done[r.Step] = r.By != ""
+	}
+	for i, last := range lasts(faults) {
+		switch {
+		case !done[last] || i >= len(met):
+			return i, nil
+		case met[i].Identity(keys) != faults[i].Identity(keys):
+			return i, &met[i]
+		}
+	}
+	return len(faults), nil
+}
+
+// moment is the one at which a step began, before the packet of the event was decided.
+type moment struct {
+	event, message uint64
+	receive        bool // its fault is at the delivery of the message
+}
+
+// began are the moments of the steps that did, by place.
+func began(decisions []model.Decision) map[int]moment {
+	out := map[int]moment{}
 	for _, d := range decisions {
 		n := d.Fault
 		if d.Step > 0 && !d.Heal {
 			n = d.Step
 		}
-		if n > 0 && first[n] == 0 {
-			first[n] = d.Event
+		if _, ok := out[n]; n > 0 && !ok {
+			out[n] = moment{event: d.Event, message: d.Message}
 		}
-	}
-	var out []uint64
-	for _, n := range lasts(faults) {
-		if first[n] == 0 {
-			break
-		}
-		out = append(out, first[n])
 	}
 	return out
+}
+
+// FiredSteps are the events of a run of Steps at which its faults occurred, in order.
+func FiredSteps(faults []model.PointFault, decisions []model.Decision) []uint64 {
+	by := began(decisions)
+	var out []uint64
+	for _, n := range lasts(faults) {
+		m, ok := by[n]
+		if !ok {
+			break
+		}
+		out = append(out, m.event)
+	}
+	return out
+}
+
+// Played is the profile of a recorded run of Steps, and the points at which its faults
+// occurred, in their order, up to the first that did not. The point of a fault is the one
+// that its message was met at, whether the sequence asked for it or for another: a trigger
+// counts messages and does not look at what came before them.
+func Played(events []model.Event, decisions []model.Decision, faults []model.PointFault, o Options) (model.Profile, []model.Point) {
+	by := began(decisions)
+	var moments []moment
+	for i, n := range firsts(faults) {
+		m, ok := by[n]
+		if !ok {
+			break
+		}
+		m.receive = faults[i].Side == model.SideReceive
+		moments = append(moments, m)
+	}
+	return read(events, decisions, FiredSteps(faults, decisions), moments, o)
 }
 
 // Condense leaves of a profile what a search needs: each point once after each step.

@@ -1,6 +1,8 @@
 package sequence
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -52,7 +54,7 @@ func TestFaultsBecomeSteps(t *testing.T) {
 			}
 		}
 		began := []model.StepResult{{Step: 1, By: model.ReasonMessage}}
-		if n := Occurred(faults, began); (n == 1) != (len(steps) == 1) {
+		if n, _ := Occurred(faults, began, []model.Point{c.f.Point}, model.PointKeys()); (n == 1) != (len(steps) == 1) {
 			t.Errorf("%s: %d occurred once step 1 of %d had begun", c.f, n, len(steps))
 		}
 		d := []model.Decision{{Event: 7, Fault: 1}, {Event: 7, Step: 2, Verb: model.NodeKill}, {Event: 9, Fault: 1}}
@@ -61,6 +63,48 @@ func TestFaultsBecomeSteps(t *testing.T) {
 		}
 		if at := FiredSteps(faults, d); len(at) != 1 || at[0] != 7 {
 			t.Errorf("%s fired at %v, want 7", c.f, at)
+		}
+	}
+}
+
+// A crash at the second ack, which came once after an order and once after a write.
+func TestTheMetPointIsComparedWithTheOneAskedFor(t *testing.T) {
+	msg := func(from, to model.NodeID, typ string) *model.Message {
+		return &model.Message{From: from, To: to, Type: typ, FromPort: 9, ToPort: 7}
+	}
+	events := []model.Event{{Kind: model.EventWorkload}}
+	for i, m := range []*model.Message{msg("c1", "n1", "order"), msg("n1", "n2", "ack"), msg("c1", "n1", "write"), msg("n1", "n2", "ack")} {
+		m.Num = uint64(i + 1)
+		events = append(events, model.Event{Kind: model.EventMessage, Message: m},
+			model.Event{Kind: model.EventPacket, Packet: &model.HeldPacket{Frame: m.Num, Messages: []uint64{m.Num}}})
+	}
+	for i := range events {
+		events[i].Num = uint64(i + 1)
+	}
+	at := func(side model.Side, node, peer model.NodeID, after string) model.PointFault {
+		return model.PointFault{Point: model.Point{Side: side, Node: node, Peer: peer, Type: "ack", Port: 7, After: after, Nth: 1}, Kind: model.PointIsolate, Place: model.PlaceBefore}
+	}
+	results := []model.StepResult{{Step: 1, By: model.ReasonMessage}}
+	for _, c := range []struct {
+		asked model.PointFault
+		n     int
+		other string
+	}{
+		{at(model.SideSend, "n1", "n2", "write"), 1, ""},
+		{at(model.SideSend, "n1", "n2", "order"), 0, `send n1>n2 "ack" :7 after "write", number 1`},
+		{at(model.SideReceive, "n2", "n1", "ack"), 1, ""},
+		{at(model.SideReceive, "n2", "n1", ""), 0, `receive n1>n2 "ack" :7 after "ack", number 1`},
+	} {
+		// The packet is refused: it is met, and not delivered.
+		_, met := Played(events, []model.Decision{{Event: 9, Step: 1, Cut: true, Message: 4}, {Event: 9, Frame: 4, Action: model.Refuse}},
+			[]model.PointFault{c.asked}, Options{})
+		n, other := Occurred([]model.PointFault{c.asked}, results, met, model.PointKeys())
+		if got := fmt.Sprint(other); n != c.n || (other == nil) != (c.other == "") || other != nil && got != c.other {
+			t.Errorf("%s: %d occurred, and met was %v", c.asked, n, other)
+		}
+		without := slices.DeleteFunc(model.PointKeys(), func(k model.PointKey) bool { return k == model.KeyAfter })
+		if n, _ := Occurred([]model.PointFault{c.asked}, results, met, without); n != 1 {
+			t.Errorf("%s did not occur by keys without after", c.asked)
 		}
 	}
 }

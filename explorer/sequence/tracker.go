@@ -71,6 +71,19 @@ func (t *Tracker) Receives(m *model.Message) (model.Point, bool) {
 	return p, ok
 }
 
+// next is the point that the delivery of a message would be now; the zero value if it is
+// none.
+func (t *Tracker) next(m *model.Message) model.Point {
+	if m == nil {
+		return model.Point{}
+	}
+	p, id, ok := t.place(model.Point{Side: model.SideReceive, Node: m.To, Peer: m.From, Type: m.Type, Port: t.port(m)})
+	if ok {
+		p.Nth = min(t.seen[id]+1, model.PointMore)
+	}
+	return p
+}
+
 // Operates is the point at which a node does something to a file, such as
 // "rename blk_*".
 func (t *Tracker) Operates(node model.NodeID, operation string) (model.Point, bool) {
@@ -78,14 +91,21 @@ func (t *Tracker) Operates(node model.NodeID, operation string) (model.Point, bo
 }
 
 func (t *Tracker) point(p model.Point) (model.Point, bool) {
+	p, id, ok := t.place(p)
+	if ok {
+		t.seen[id] = min(t.seen[id]+1, model.PointMore)
+		p.Nth = t.seen[id]
+	}
+	return p, ok
+}
+
+// place fills in what came before a point, all but its number. id is what it is counted by.
+func (t *Tracker) place(p model.Point) (_ model.Point, id string, ok bool) {
 	if t.o.Nodes != nil && !slices.Contains(t.o.Nodes, p.Node) || t.o.Periodic[p.Type] {
-		return model.Point{}, false
+		return model.Point{}, "", false
 	}
 	p.After, p.Stage = t.after[p.Node], t.stage
-	id := p.Identity(t.keys) // nth is not known yet
-	t.seen[id] = min(t.seen[id]+1, model.PointMore)
-	p.Nth = t.seen[id]
-	return p, true
+	return p, p.Identity(t.keys), true
 }
 
 func (t *Tracker) port(m *model.Message) uint16 {
