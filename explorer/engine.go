@@ -28,6 +28,7 @@ type Engine struct {
 	armedAt  time.Duration
 	on       bool // the workload runs
 	started  bool
+	bounded  bool // no step begins any more
 	stopped  bool // EventStop came
 	track    *tracker
 	observed map[uint64]observed  // of classes
@@ -155,8 +156,9 @@ func (e *Engine) Step(ev model.Event) []model.Decision {
 		e.on, e.started, e.armedAt = true, true, e.now
 		e.track.arm(e.now)
 	}
+	out = e.bound(ev)
 	if ev.Kind != model.EventStop { // the end of the workload ends all, whatever the clock says
-		out = e.faults.due(ev, e.advance(ev, false, nil))
+		out = e.faults.due(ev, e.advance(ev, false, out))
 	}
 	switch ev.Kind {
 	case model.EventWorkload:
@@ -267,7 +269,7 @@ func (e *Engine) packet(ev model.Event, out []model.Decision) []model.Decision {
 	}
 	came := e.came(p)
 	out = e.before(ev, came, out)
-	cut, across, healed := false, false, 0
+	cut, across, healed, acted := false, false, 0, false
 	for _, x := range e.steps {
 		if !x.cuts() {
 			continue
@@ -293,9 +295,11 @@ func (e *Engine) packet(ev model.Event, out []model.Decision) []model.Decision {
 		if cut {
 			d.Reason = model.ReasonNotCut
 		}
-		out = append(out, e.faults.packet(ev, d)...)
+		did := e.faults.packet(ev, d)
+		acted = slices.ContainsFunc(did, func(d model.Decision) bool { return d.Fault > 0 })
+		out = append(out, did...)
 	}
-	if len(came) > 0 || healed > 0 {
+	if len(came) > 0 || healed > 0 || acted { // a step may follow the message fault
 		out = e.behind(ev, came, out)
 	}
 	return out

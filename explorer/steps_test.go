@@ -104,8 +104,8 @@ func TestStepsOneAfterAnotherAndAtOnce(t *testing.T) {
 		}, `
 			0s workload
 			0.1s n1>n2 C                                  p1 pass (open)
-			0.2s n2>n3 B                                  p2 drop (fault-lose)
-			0.2s n1>n2 A                                  CUT 2 (step-before); p3 drop (across-cut)
+			0.2s n2>n3 B                                  p2 drop (fault-lose); CUT 2 (step-before)
+			0.2s n1>n2 A                                  p3 drop (across-cut)
 			1.2s n2>n3 C                                  HEAL 2 (time); p4 drop (fault-lose)
 			1.3s n2>n3 C                                  p5 drop (fault-lose)
 			2.3s n2>n3 C                                  p6 pass (open)

@@ -45,6 +45,10 @@ type Scenario struct {
 	// packet, the first has it.
 	Steps []Step `json:"steps,omitempty"`
 
+	// LastFault is the time into the workload from which on no fault begins, so that what
+	// follows can be judged; 0: none begins once the workload has ended.
+	LastFault time.Duration `json:"lastFault,omitempty"`
+
 	// Sequence is, of strategy sequences, the faults that Steps play, each at its point.
 	Sequence []PointFault `json:"sequence,omitempty"`
 
