@@ -141,7 +141,7 @@ func (s *Service) search(ctx context.Context, j *job, t *model.Target, r *labRun
 		return err
 	}
 	se, err := search.New(search.Config{Campaign: j.c.ID, Strategy: j.c.Spec.Strategy, Seed: j.c.Spec.Seed,
-		Core: source,
+		Core: source, LastFault: t.Timing.LastFault,
 		Keep: func(input json.RawMessage) error { return s.store.AppendInput(j.c.ID, input) },
 		Run: func(ctx context.Context, w model.WorkItem) (model.RunSummary, error) {
 			w.Spec = j.c.Spec
@@ -150,9 +150,9 @@ func (s *Service) search(ctx context.Context, j *job, t *model.Target, r *labRun
 		Mine: func(clean []string, weak bool) ([]model.Invariant, []model.RunResult, error) {
 			return s.mine(j, t, clean, weak)
 		},
-		Profiles: func(runs []string) *search.CleanRuns { return s.cleanPoints(j.c.ID, runs) },
+		Profiles: func(runs []string) *search.CleanRuns { return s.cleanPoints(j.c.ID, j.c.Spec.Keys, runs) },
 		Profile: func(run string, faults []model.PointFault, periodic []string) (*search.Played, error) {
-			return s.playedPoints(j.c.ID, run, faults, periodic)
+			return s.playedPoints(j.c.ID, j.c.Spec.Keys, run, faults, periodic)
 		},
 		WhyMissed: func(variable string, recurs bool) string { return s.whyMissed(j, variable, recurs) },
 		Started:   func(w model.WorkItem) { s.runStarted(j, t.Name, w) },
@@ -161,7 +161,7 @@ func (s *Service) search(ctx context.Context, j *job, t *model.Target, r *labRun
 	if err != nil {
 		return err
 	}
-	err = se.Run(ctx, r.n)
+	err = errors.Join(se.Run(ctx, r.n), s.account(j.c.ID, source))
 	s.undecided(j, se.Missing())
 	if err == nil {
 		reasons := se.Reasons() // it asks for what is booked

@@ -1,9 +1,10 @@
 package campaign
 
 import (
-	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"netsplit/campaign/judge"
@@ -12,6 +13,7 @@ import (
 	"netsplit/explorer/prune"
 	"netsplit/explorer/sequence"
 	"netsplit/model"
+	"netsplit/record/rundir"
 )
 
 // source is where the scenarios of a campaign come from.
@@ -20,7 +22,7 @@ func (s *Service) source(spec model.CampaignSpec, t *model.Target) (search.Sourc
 	if spec.Strategy != model.StrategySequences {
 		return search.FromCore(explorer.NewCore(core)), core.Validate()
 	}
-	cfg := sequence.Config{Seed: spec.Seed, Clean: spec.Clean, Depth: spec.Depth, Runs: spec.Runs, Retries: spec.Retries}
+	cfg := sequence.Config{Seed: spec.Seed, Clean: spec.Clean, Depth: spec.Depth, Runs: spec.Runs, Retries: spec.Retries, Keys: spec.Keys}
 	for _, k := range sequence.Playable() {
 		if len(spec.Faults) == 0 || slices.Contains(spec.Faults, k.Kind) {
 			cfg.Kinds = append(cfg.Kinds, k)
@@ -31,25 +33,72 @@ func (s *Service) source(spec model.CampaignSpec, t *model.Target) (search.Sourc
 			return nil, fmt.Errorf("no fault %q at messages: use crash, isolate or lose", f)
 		}
 	}
-	if p := spec.Policies; p != nil {
-		var err error
-		cfg.Policies, err = prune.Read(p.Name, []byte(p.Text), func(name string) ([]byte, error) {
-			return nil, errors.New("a campaign takes one file of policies: give the other one itself")
-		})
-		if err != nil {
-			return nil, err
-		}
+	var err error
+	if cfg.Policies, err = policiesOf(spec); err != nil {
+		return nil, err
 	}
 	return search.FromSequences(cfg, sequence.Play{Isolating: core.Isolating, MaxCut: core.MaxCut}), cfg.Validate()
 }
 
+// account keeps what became of the sequences of a campaign beside its runs. It is an error if
+// a policy failed: what it would have kept is not known.
+func (s *Service) account(campaign string, source search.Source) error {
+	a, ok := source.(search.Accounting)
+	if !ok {
+		return nil
+	}
+	all, dir := a.Account(), filepath.Join(s.cfg.RunsDir, campaign)
+	if _, err := os.Stat(dir); err == nil { // a run was recorded
+		if err := rundir.WriteJSON(filepath.Join(dir, sequence.AccountFile), all); err != nil {
+			return err
+		}
+	}
+	if all.Error != "" {
+		return fmt.Errorf("a policy failed: %s", all.Error)
+	}
+	return nil
+}
+
+// searchesSequences says whether a spec has what strategy sequences alone has.
+func searchesSequences(spec model.CampaignSpec) bool {
+	return spec.Depth != 0 || len(spec.Faults) > 0 || spec.Policies != nil || spec.Prioritised || len(spec.Only) > 0 || len(spec.Keys) > 0
+}
+
+// policiesOf are what prunes a campaign's sequences, in the order in which they are asked.
+func policiesOf(spec model.CampaignSpec) (out []sequence.Policy, err error) {
+	if len(spec.Only) > 0 {
+		p, err := prune.Only(spec.Only)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, p)
+	}
+	if p := spec.Policies; p != nil {
+		read, err := prune.Read(p.Name, []byte(p.Text), func(name string) ([]byte, error) {
+			text, ok := p.Files[name]
+			if !ok {
+				return nil, fmt.Errorf("no text of a file %s came with it", name)
+			}
+			return []byte(text), nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, read...)
+	}
+	if spec.Prioritised {
+		out = append(out, sequence.Prioritised(nil))
+	}
+	return out, nil
+}
+
 // cleanPoints reads the points of a campaign's clean runs.
-func (s *Service) cleanPoints(campaign string, runs []string) *search.CleanRuns {
+func (s *Service) cleanPoints(campaign string, keys []model.PointKey, runs []string) *search.CleanRuns {
 	dirs := make([]string, len(runs))
 	for i, run := range runs {
 		dirs[i] = s.runDir(campaign, run)
 	}
-	p, err := judge.ProfilesOf(dirs, nil)
+	p, err := judge.ProfilesOf(dirs, keys)
 	if err != nil {
 		return &search.CleanRuns{Unread: []string{err.Error()}}
 	}
@@ -61,11 +110,11 @@ func (s *Service) cleanPoints(campaign string, runs []string) *search.CleanRuns 
 }
 
 // playedPoints reads the points of the run of a sequence.
-func (s *Service) playedPoints(campaign, run string, faults []model.PointFault, periodic []string) (*search.Played, error) {
+func (s *Service) playedPoints(campaign string, keys []model.PointKey, run string, faults []model.PointFault, periodic []string) (*search.Played, error) {
 	types := map[string]bool{}
 	for _, t := range periodic {
 		types[t] = true
 	}
-	p, met, err := judge.PlayedProfile(s.runDir(campaign, run), faults, types)
+	p, met, err := judge.PlayedProfile(s.runDir(campaign, run), faults, types, keys)
 	return &search.Played{Profile: p, Met: met}, err
 }

@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -73,11 +74,14 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 		spec.Clean = defaultClean
 	}
 	sequences := spec.Strategy == model.StrategySequences && spec.Replay == ""
-	if !sequences && (spec.Depth != 0 || len(spec.Faults) > 0 || spec.Policies != nil) {
-		return bad("depth, faults and policies are of strategy sequences: use it, or leave them out")
+	if !sequences && searchesSequences(spec) {
+		return bad("depth, faults, policies, prioritised, only and keys are of strategy sequences: use it, or leave them out")
 	}
-	if sequences && spec.Depth == 0 {
-		spec.Depth = defaultDepth
+	if sequences {
+		spec.Depth = cmp.Or(spec.Depth, defaultDepth)
+		if spec.Keys == nil { // the same after a restart, whatever is in the target then
+			spec.Keys = t.Points.Keys
+		}
 	}
 	if spec, err = s.completeShrink(spec); err != nil {
 		return spec, nil, err

@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"strings"
 	"time"
 )
 
@@ -50,6 +51,12 @@ func (m *Message) Field(name string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// Transport says whether it is an event of a transport, which no program sends: a segment
+// that opens or ends a TCP connection, or ARP.
+func (m *Message) Transport() bool {
+	return m.Type == "tcp fin" || m.Type == "tcp rst" || strings.HasPrefix(m.Type, "tcp syn") || strings.HasPrefix(m.Type, "arp ")
 }
 
 // Class is CoFI's message class (CoFI §3.5.2) with the payload type in place

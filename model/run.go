@@ -362,6 +362,12 @@ type CampaignSpec struct {
 	Depth    int              `json:"depth,omitempty"`
 	Faults   []PointFaultKind `json:"faults,omitempty"`
 	Policies *PolicyFile      `json:"policies,omitempty"`
+	// Prioritised asks FATE's strategy what the policies keep, Only narrows the search to
+	// faults with these values of keys, and Keys are the identity of points; nil: the
+	// target's. Of strategy sequences only.
+	Prioritised bool                `json:"prioritised,omitempty"`
+	Only        map[string][]string `json:"only,omitempty"`
+	Keys        []PointKey          `json:"keys,omitempty"`
 	// Args are handed to the target (named settings, e.g. bug=true).
 	Args map[string]string `json:"args,omitempty"`
 	// MaxLost and MaxWindow are the user's bounds on documented losses;
@@ -384,6 +390,8 @@ type CampaignSpec struct {
 type PolicyFile struct {
 	Name string `json:"name"`
 	Text string `json:"text"`
+	// Files are the texts of the Starlark files that a YAML one names, by these names.
+	Files map[string]string `json:"files,omitempty"`
 }
 
 // WarningKind names a mark of a wrong target file.

@@ -48,6 +48,10 @@ type Target struct {
 	// When the target is ready, and when it has recovered.
 	// Required.
 	Stable []Condition `yaml:"stable"`
+	// When nothing goes on in the background any more. Without it, a run ends when `stable` holds.
+	Quiesce *Quiesce `yaml:"quiesce,omitempty"`
+	// What makes two [points](policies.md) one.
+	Points PointSetting `yaml:"points,omitempty"`
 	// What nodes know and should agree on.
 	Variables []Variable `yaml:"variables"`
 	// Clients that run during the cut. Required unless there are `operations`.
@@ -382,6 +386,9 @@ type Timing struct {
 	// How long the workloads run.
 	// Required. Example: 9s
 	Workload time.Duration `yaml:"workload"`
+	// No fault of a search begins later than this into the workload, so that clients see the recovery.
+	// Default: the end of the workload. Example: 5s
+	LastFault time.Duration `yaml:"last_fault,omitempty"`
 	// The longest cut. It should differ from the system's own timeouts.
 	// Required. Example: 6s
 	MaxCut time.Duration `yaml:"max_cut"`

@@ -66,9 +66,11 @@ type Recovery struct {
 	Limit    time.Duration `json:"limit"`    // Timing.Recover
 	// Stable: every stable condition held and no invariant was violated, at one
 	// moment within the limit.
-	Stable   bool        `json:"stable"`
-	Pending  []string    `json:"pending,omitempty"`  // conditions that did not hold at the limit
-	Violated []Violation `json:"violated,omitempty"` // invariants that did not hold again
+	Stable  bool     `json:"stable"`
+	Pending []string `json:"pending,omitempty"` // conditions that did not hold at the limit
+	// QuietAt is when the conditions of the target's quiesce held; 0: it has none, or they did not.
+	QuietAt  time.Duration `json:"quietAt,omitempty"`
+	Violated []Violation   `json:"violated,omitempty"` // invariants that did not hold again
 	// Final holds the last value of every variable at the end of recovery.
 	Final []model.VarValue `json:"final,omitempty"`
 }

@@ -155,16 +155,7 @@ func (x *expander) host(t, out *model.Target) {
 		p.Env = x.mapping(at+".env", p.Env)
 		out.Processes = append(out.Processes, p)
 	}
-	out.Stable = nil
-	for i, c := range t.Stable {
-		if !slices.Contains(c.Hosts, h) {
-			continue
-		}
-		at := fmt.Sprintf("stable[%d]", i)
-		c.Probe = x.probe(at+".probe", c.Probe)
-		c.Match = x.text(at+".match", c.Match)
-		out.Stable = append(out.Stable, c)
-	}
+	out.Stable, out.Quiesce = x.conditions("stable", t.Stable), x.quiesce(t.Quiesce)
 	out.Variables = slices.Clone(t.Variables)
 	for i, v := range t.Variables {
 		var sources []model.VarSource

@@ -268,9 +268,15 @@ func (v *validator) conditions() {
 	if len(v.t.Stable) == 0 {
 		v.addf("stable", "no stable conditions: say how to see that the target is ready (an open port is not enough)")
 	}
-	v.unique("stable", "condition", len(v.t.Stable), func(i int) string { return v.t.Stable[i].Name })
-	for i, c := range v.t.Stable {
-		at := fmt.Sprintf("stable[%d]", i)
+	v.conditionsOf("stable", v.t.Stable)
+	v.quiesce()
+	v.points()
+}
+
+func (v *validator) conditionsOf(key string, all []model.Condition) {
+	v.unique(key, "condition", len(all), func(i int) string { return all[i].Name })
+	for i, c := range all {
+		at := fmt.Sprintf("%s[%d]", key, i)
 		if len(c.Hosts) == 0 {
 			v.addf(at+".hosts", "condition %q has no hosts: say where it is probed", c.Name)
 		}

@@ -57,7 +57,11 @@ func (s CampaignSpec) Model() (model.CampaignSpec, error) {
 		m.Faults = append(m.Faults, model.PointFaultKind(f))
 	}
 	if p := s.Policies; p != nil {
-		m.Policies = &model.PolicyFile{Name: p.Name, Text: p.Text}
+		m.Policies = &model.PolicyFile{Name: p.Name, Text: p.Text, Files: p.Files}
+	}
+	m.Prioritised, m.Only = s.Prioritised, s.Only
+	for _, k := range s.Keys {
+		m.Keys = append(m.Keys, model.PointKey(k))
 	}
 	var err error
 	m.Scenario, err = s.Scenario.Model()
@@ -75,7 +79,11 @@ func FromCampaignSpec(m model.CampaignSpec) CampaignSpec {
 		s.Faults = append(s.Faults, string(f))
 	}
 	if p := m.Policies; p != nil {
-		s.Policies = &PolicyFile{Name: p.Name, Text: p.Text}
+		s.Policies = &PolicyFile{Name: p.Name, Text: p.Text, Files: p.Files}
+	}
+	s.Prioritised, s.Only = m.Prioritised, m.Only
+	for _, k := range m.Keys {
+		s.Keys = append(s.Keys, string(k))
 	}
 	if m.Shrink != 0 {
 		n := max(m.Shrink, 0)

@@ -46,24 +46,29 @@ func (s *Span) UnmarshalText(b []byte) error {
 
 // CampaignSpec asks for a campaign.
 type CampaignSpec struct {
-	Target    string            `json:"target,omitempty" maxLength:"1024" doc:"Name of a target that comes with netsplit or was uploaded (see /v1/targets), with @ and a release of its software if needed; never a path; absent for a replay" example:"redis-sentinel"`
-	Replay    string            `json:"replay,omitempty" pattern:"^[a-z0-9-]{1,128}$" doc:"Id of a run: repeat its scenario, runs times, on the same target"`
-	Strategy  string            `json:"strategy,omitempty" enum:"cofi,random,sequences,clean,steps,scripted" default:"cofi" doc:"How scenarios are chosen. sequences: crashes, isolations and lost messages at points of earlier runs, see depth, faults and policies. steps: by the given scenario. scripted marks plays of netsplit script run; it cannot be requested"`
-	Scenario  *ScenarioSpec     `json:"scenario,omitempty" doc:"What each of runs runs does, instead of a search"`
-	Seed      uint64            `json:"seed,omitempty" doc:"Drives every random choice; 0 or absent: the daemon chooses and records one"`
-	Labs      int               `json:"labs,omitempty" minimum:"1" maximum:"64" default:"1" doc:"Labs used at once"`
-	Runs      int               `json:"runs,omitempty" minimum:"0" maximum:"1000000" doc:"Bound on the fault runs; 0 or absent: the daemon's default"`
-	Clean     int               `json:"clean,omitempty" minimum:"0" maximum:"10000" doc:"Clean runs before the fault runs; 0 or absent: the daemon's default"`
-	Budget    Span              `json:"budget,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Bound on the wall time of the campaign, such as 10m, greater than 0; absent: none" example:"10m"`
-	Effect    string            `json:"effect,omitempty" enum:"drop,reset" default:"drop" doc:"What a cut does: drop packets, or also reset the TCP connections across it"`
-	Gate      string            `json:"gate,omitempty" enum:"port,packet-in" doc:"How held packets leave the switch and return: through a gate port, or by packet-in and packet-out; absent: port if the testbed has one"`
-	Retries   int               `json:"retries,omitempty" minimum:"0" maximum:"1000" doc:"How often to try a state again that did not recur; 0 or absent: the daemon's default"`
-	Args      map[string]string `json:"args,omitempty" doc:"Settings of the target"`
-	Depth     int               `json:"depth,omitempty" minimum:"0" maximum:"10" doc:"Of strategy sequences: the most faults in a run; 0 or absent: 1"`
-	Faults    []string          `json:"faults,omitempty" maxItems:"10" enum:"crash,isolate,lose" doc:"Of strategy sequences: the kinds of faults; absent: all"`
-	Policies  *PolicyFile       `json:"policies,omitempty" doc:"Of strategy sequences: what prunes the sequences; absent: nothing, all are run (brute force)"`
-	MaxLost   *int              `json:"maxLost,omitempty" minimum:"0" maximum:"1000000000" doc:"Your bound on lost operations if the documentation admits losses; absent: none"`
-	MaxWindow *Duration         `json:"maxWindow,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Your bound on the time from the first to the last documented loss; absent: none" example:"10s"`
+	Target   string            `json:"target,omitempty" maxLength:"1024" doc:"Name of a target that comes with netsplit or was uploaded (see /v1/targets), with @ and a release of its software if needed; never a path; absent for a replay" example:"redis-sentinel"`
+	Replay   string            `json:"replay,omitempty" pattern:"^[a-z0-9-]{1,128}$" doc:"Id of a run: repeat its scenario, runs times, on the same target"`
+	Strategy string            `json:"strategy,omitempty" enum:"cofi,random,sequences,clean,steps,scripted" default:"cofi" doc:"How scenarios are chosen. sequences: crashes, isolations and lost messages at points of earlier runs, see depth, faults and policies. steps: by the given scenario. scripted marks plays of netsplit script run; it cannot be requested"`
+	Scenario *ScenarioSpec     `json:"scenario,omitempty" doc:"What each of runs runs does, instead of a search"`
+	Seed     uint64            `json:"seed,omitempty" doc:"Drives every random choice; 0 or absent: the daemon chooses and records one"`
+	Labs     int               `json:"labs,omitempty" minimum:"1" maximum:"64" default:"1" doc:"Labs used at once"`
+	Runs     int               `json:"runs,omitempty" minimum:"0" maximum:"1000000" doc:"Bound on the fault runs; 0 or absent: the daemon's default"`
+	Clean    int               `json:"clean,omitempty" minimum:"0" maximum:"10000" doc:"Clean runs before the fault runs; 0 or absent: the daemon's default"`
+	Budget   Span              `json:"budget,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Bound on the wall time of the campaign, such as 10m, greater than 0; absent: none" example:"10m"`
+	Effect   string            `json:"effect,omitempty" enum:"drop,reset" default:"drop" doc:"What a cut does: drop packets, or also reset the TCP connections across it"`
+	Gate     string            `json:"gate,omitempty" enum:"port,packet-in" doc:"How held packets leave the switch and return: through a gate port, or by packet-in and packet-out; absent: port if the testbed has one"`
+	Retries  int               `json:"retries,omitempty" minimum:"0" maximum:"1000" doc:"How often to try a state again that did not recur; 0 or absent: the daemon's default"`
+	Args     map[string]string `json:"args,omitempty" doc:"Settings of the target"`
+	Depth    int               `json:"depth,omitempty" minimum:"0" maximum:"10" doc:"Of strategy sequences: the most faults in a run; 0 or absent: 1"`
+	Faults   []string          `json:"faults,omitempty" maxItems:"10" enum:"crash,isolate,lose" doc:"Of strategy sequences: the kinds of faults; absent: all"`
+	Policies *PolicyFile       `json:"policies,omitempty" doc:"Of strategy sequences: what prunes the sequences; absent: nothing, all are run (brute force)"`
+
+	Prioritised bool                `json:"prioritised,omitempty" doc:"Of strategy sequences: one sequence of each recovery behaviour (FATE), after the policies"`
+	Only        map[string][]string `json:"only,omitempty" doc:"Of strategy sequences: keep faults with one of the values of each key, which is one of fault, place, side, node, peer, type, port, after, nth and stage; * stands for any text"`
+	Keys        []string            `json:"keys,omitempty" maxItems:"8" enum:"side,node,peer,type,port,after,nth,stage" doc:"Of strategy sequences: what makes two points one; absent: as the target says"`
+
+	MaxLost   *int      `json:"maxLost,omitempty" minimum:"0" maximum:"1000000000" doc:"Your bound on lost operations if the documentation admits losses; absent: none"`
+	MaxWindow *Duration `json:"maxWindow,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Your bound on the time from the first to the last documented loss; absent: none" example:"10s"`
 
 	StopWhenSuspect bool `json:"stopWhenSuspect,omitempty" doc:"Stop the search at the first sign of a wrong target file (warnings of the campaign)"`
 	StopWhenBroken  bool `json:"stopWhenBroken,omitempty" doc:"End a search at the first broken promise that no run without a cut showed"`
@@ -75,6 +80,8 @@ type CampaignSpec struct {
 type PolicyFile struct {
 	Name string `json:"name" maxLength:"255" doc:"Its name: Starlark if it ends in .star, else YAML" example:"mine.yaml"`
 	Text string `json:"text" maxLength:"65536" doc:"What is in it" example:"policy: [prioritised]"`
+	// Files are what it names as {file: NAME}.
+	Files map[string]string `json:"files,omitempty" doc:"The texts of the Starlark files that it names with file, by these names"`
 }
 
 // Target is a target that a campaign can name.

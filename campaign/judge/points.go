@@ -26,7 +26,7 @@ type Profiles struct {
 
 // CleanProfiles reads the points of the clean runs recorded in these directories of
 // campaigns: those of one target. It is an error if there is none. keys are the identity
-// of points; nil: all.
+// of points; nil: what the target says.
 func CleanProfiles(campaigns []string, keys []model.PointKey) (*Profiles, error) {
 	var dirs []string
 	for _, c := range campaigns {
@@ -68,6 +68,10 @@ func ProfilesOf(dirs []string, keys []model.PointKey) (*Profiles, error) {
 			return nil, fmt.Errorf("run %s is of target %s, those before it of %s: points of different targets are not compared", run, f.target.Name, out.Target)
 		}
 		out.Target, out.Options.Nodes, out.Options.Ports = f.target.Name, f.target.Nodes, ports(&f.target)
+		out.Options.Stages, out.Options.Timers, out.Options.LastFault = f.target.Points.Stages, f.target.Points.Periodic, f.target.Timing.LastFault
+		if keys == nil {
+			out.Options.Keys = f.target.Points.Keys
+		}
 		for _, lack := range f.torn {
 			out.Torn = append(out.Torn, run+": "+lack)
 		}
@@ -87,13 +91,14 @@ func ProfilesOf(dirs []string, keys []model.PointKey) (*Profiles, error) {
 
 // PlayedProfile reads the points of a run of a sequence, condensed, each with the fault
 // after which it was seen, and those at which the faults occurred. periodic are the types
-// that are no points.
-func PlayedProfile(dir string, faults []model.PointFault, periodic map[string]bool) (model.Profile, []model.Point, error) {
+// that are no points, keys the identity of points; nil: all.
+func PlayedProfile(dir string, faults []model.PointFault, periodic map[string]bool, keys []model.PointKey) (model.Profile, []model.Point, error) {
 	f, err := readRun(dir)
 	if err != nil {
 		return model.Profile{}, nil, err
 	}
-	o := sequence.Options{Nodes: f.target.Nodes, Ports: ports(&f.target), Periodic: periodic}
+	o := sequence.Options{Nodes: f.target.Nodes, Ports: ports(&f.target), Periodic: periodic, Keys: keys, Stages: f.target.Points.Stages,
+		Timers: f.target.Points.Periodic, LastFault: f.target.Timing.LastFault}
 	p, met := sequence.Played(f.events, f.decisions, faults, o)
 	return sequence.Condense(p, o), met, nil
 }

@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"netsplit/model"
@@ -22,6 +23,8 @@ type nodeFaults struct {
 	on    map[int][]string          // by step: the servers that are down or paused
 	down  map[model.NodeID]int      // crashed hosts, by step
 	slips map[int]int               // by step, see model.StepResult
+	// starting counts the steps whose servers are being started again.
+	starting atomic.Int64
 }
 
 // slipped counts a packet with payload from a host whose servers have crashed. The caller
@@ -58,8 +61,10 @@ func (s *session) node(d model.Decision) (done []model.NodeAction) {
 	}
 	if d.Verb == model.NodeStart {
 		s.lifted.Add(1)
+		n.starting.Add(1)
 		go func() {
 			defer s.lifted.Done()
+			defer n.starting.Add(-1)
 			for _, p := range names {
 				if err := n.procs.Act(model.NodeAction{Verb: d.Verb, Process: p, Host: f.Host}); err != nil {
 					s.Fail("step %d (%s): %s could not be started again: %v", d.Step, f, p, err)

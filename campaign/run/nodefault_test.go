@@ -1,11 +1,13 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"netsplit/model"
 	"netsplit/record/rundir"
@@ -88,5 +90,20 @@ func TestACrashThatCannotBeDoneMakesTheRunUnknown(t *testing.T) {
 		if got := strings.Join(s.incomplete, "; "); !strings.Contains(got, "step 1 (crash n2): ") || !strings.Contains(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+// TestRecoveryIsWatchedOnceServersAreBack: what crashed is started before anybody asks whether
+// the target is stable; a start that does not end leaves the run unknown.
+func TestRecoveryIsWatchedOnceServersAreBack(t *testing.T) {
+	s := testSession(t, model.Scenario{}, &fakeGate{})
+	r := &run{s: s, target: &model.Target{Timing: model.Timing{Settle: time.Minute}}}
+	if r.started(context.Background()) {
+		t.Error("waited for servers though none had crashed")
+	}
+	s.nodes.starting.Add(1)
+	r.target.Timing.Settle = 0
+	if !r.started(context.Background()) || len(s.incomplete) != 1 {
+		t.Errorf("a start that does not end: %v", s.incomplete)
 	}
 }

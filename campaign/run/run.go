@@ -309,29 +309,3 @@ func (r *run) workload(ctx context.Context) {
 	stop()
 	<-ticks
 }
-
-// recover waits until the target is stable again and the invariants hold.
-func (r *run) recover(ctx context.Context) record.Recovery {
-	rec := record.Recovery{HealedAt: r.s.now(), Limit: r.target.Timing.Recover}
-	if at := r.s.healedAt(); at > 0 {
-		rec.HealedAt = at
-	}
-	left := max(rec.HealedAt+rec.Limit-r.s.now(), 3*time.Second)
-	rctx, cancel := context.WithTimeout(ctx, left)
-	defer cancel()
-	rec.Pending = r.procs.Settle(rctx, r.target.Stable, func() []string {
-		var out []string
-		for _, v := range r.s.violated() {
-			out = append(out, v.String())
-		}
-		return out
-	})
-	rec.Stable = len(rec.Pending) == 0
-	if rec.Stable {
-		rec.StableAt = r.s.now()
-	} else {
-		rec.Violated = r.s.violated()
-	}
-	rec.Final = r.s.values()
-	return rec
-}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"netsplit/explorer"
 	"netsplit/inference/invariant"
@@ -22,6 +23,8 @@ type Config struct {
 	Strategy model.Strategy
 	Seed     uint64
 	Core     Source
+	// LastFault is that of all its scenarios.
+	LastFault time.Duration
 	// Keep stores an input of the core before the core is stepped with it.
 	Keep func(input json.RawMessage) error
 	// Run makes one run and returns its summary when everything that it started
@@ -329,6 +332,9 @@ func (s *Search) next(ctx context.Context) (model.WorkItem, bool) {
 func (s *Search) take(sc model.Scenario) model.WorkItem {
 	s.out[sc.ID] = true
 	s.runs++
+	if sc.Strategy != model.StrategyClean {
+		sc.LastFault = s.c.LastFault
+	}
 	w := model.WorkItem{Campaign: s.c.Campaign, Run: fmt.Sprintf("%s-r%04d", s.c.Campaign, s.runs), Scenario: sc}
 	s.c.Started(w)
 	return w

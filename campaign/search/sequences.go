@@ -23,6 +23,7 @@ type sequences struct {
 	// runs differ. missed counts how often a fault was not at its point there.
 	seen   map[at][]model.SeenPoint
 	missed map[at]int
+	why    string // the search is done, or that it is not
 }
 
 // at is a point, by its identity, after a sequence.
@@ -61,7 +62,8 @@ func (q *sequences) Step(in Input) explorer.Ready {
 		out.Scenarios = append(out.Scenarios, q.scenario(run))
 	}
 	out.Mine = len(q.out) == 0 && len(q.held) > 0 && in.Kind == explorer.InputAsk
-	if out.Done {
+	if q.why = "it has not ended"; out.Done {
+		q.why = out.Why
 		out.Why += q.levels()
 	}
 	return out
@@ -144,6 +146,9 @@ func (q *sequences) scenario(r sequence.Run) model.Scenario {
 	sc.Why = fmt.Sprintf("sequence %s: %s", r.IDs, r.Why)
 	return sc
 }
+
+// Account says what became of every sequence so far.
+func (q *sequences) Account() sequence.Account { return q.s.Report().Account(q.why) }
 
 // levels says what was run, kept and pruned, and why.
 func (q *sequences) levels() string {

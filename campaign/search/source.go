@@ -2,6 +2,7 @@ package search
 
 import (
 	"netsplit/explorer"
+	"netsplit/explorer/sequence"
 	"netsplit/model"
 )
 
@@ -41,6 +42,11 @@ type CleanRuns struct {
 // answers.
 type Source interface {
 	Step(Input) explorer.Ready
+}
+
+// Accounting is a source that can say what became of all that it could have asked for.
+type Accounting interface {
+	Account() sequence.Account
 }
 
 // FromCore is the source of the strategies that the explorer's core has.

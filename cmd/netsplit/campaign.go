@@ -27,8 +27,8 @@ func campaignCommand(conn *daemonFlags) *cobra.Command {
 	var maxLost int
 	var maxWindow time.Duration
 	var show progressFlags
-	var policy string
 	var shrink int
+	var how exploreFlags
 	c := &cobra.Command{
 		Use:   "campaign TARGET",
 		Short: "search a target for partition bugs",
@@ -36,11 +36,13 @@ func campaignCommand(conn *daemonFlags) *cobra.Command {
 runs that cut and heal at the messages where nodes disagree. TARGET is the name
 of a known target (netsplit target list) or the path of a target file.
 
-With --strategy sequences the clean runs show at which messages the target could
-fail, and the fault runs crash a node, isolate one or lose the message there:
-one fault, then two, up to --depth. A file of policies (netsplit policy) says
-which sequences are run; without one, all are. At the end failed runs are sorted into
-causes, and the smallest sequence of each is tried without each of its steps (--shrink).
+--explore cofi is that, and random cuts at random times. The others search over
+sequences of faults: the clean runs show at which messages the target could fail,
+and the fault runs crash a node, isolate one or lose the message there: one fault,
+then two, up to --depth. brute-force runs all sequences, prioritised one of each
+recovery behaviour, and policies those that a file of policies keeps (netsplit policy).
+At the end failed runs are sorted into causes, and the smallest sequence of each is
+tried without each of its steps (--shrink).
 
 Your running daemon does the work. Without one, this command does it in labs on
 this machine (root) and keeps the records in --runs-dir.`,
@@ -63,22 +65,15 @@ this machine (root) and keeps the records in --runs-dir.`,
 				w := wire.Duration(maxWindow)
 				spec.MaxWindow = &w
 			}
-			if policy != "" {
-				text, err := os.ReadFile(policy)
-				if err != nil {
-					return err
-				}
-				spec.Policies = &wire.PolicyFile{Name: filepath.Base(policy), Text: string(text)}
+			if err := how.apply(c, &spec); err != nil {
+				return err
 			}
 			return conn.campaign(c, runsDir, spec, show, nil, func(m made) error { return summarise(c, m) })
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&spec.Strategy, "strategy", "cofi", "cofi, random, sequences or clean")
-	f.IntVar(&spec.Depth, "depth", 0, "sequences: the most faults in a run (default 1)")
-	f.StringSliceVar(&spec.Faults, "kinds", nil, "sequences: kinds of faults, of crash, isolate and lose (default all)")
+	how.register(c, &spec)
 	f.IntVar(&shrink, "shrink", 3, "sequences: at the end, how often to try the smallest sequence of each cause without each of its steps (0: do not)")
-	f.StringVar(&policy, "policy", "", "sequences: a file of policies, YAML or Starlark (default: all sequences are run)")
 	f.Uint64Var(&spec.Seed, "seed", 0, "drives every random choice (0: one is chosen and recorded)")
 	f.IntVar(&spec.Labs, "labs", 1, "labs used at once")
 	f.IntVar(&spec.Clean, "clean", 3, "clean runs before the fault runs")

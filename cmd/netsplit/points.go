@@ -18,7 +18,7 @@ import (
 
 func pointsCommand() *cobra.Command {
 	var runsDir string
-	var keys, faults []string
+	var keys, faults, only []string
 	c := &cobra.Command{
 		Use:   "points TARGET|CAMPAIGN",
 		Short: "list the faults that recorded clean runs of a target have a point for",
@@ -35,11 +35,16 @@ TARGET all its clean runs below --runs-dir are read. Nothing is run.`,
 			if err != nil {
 				return err
 			}
-			return printPoints(c, p, kinds)
+			cfg := sequence.Config{Depth: 1, Kinds: kinds}
+			if cfg.Policies, err = onlyPolicy(only); err != nil {
+				return err
+			}
+			return printPoints(c, p, cfg)
 		},
 	}
 	c.Flags().StringVar(&runsDir, "runs-dir", "runs", "where the records are")
-	c.Flags().StringSliceVar(&keys, "keys", nil, "what makes two points one, of "+joined(model.PointKeys())+" (default all)")
+	c.Flags().StringSliceVar(&keys, "keys", nil, "what makes two points one, of "+joined(model.PointKeys())+" (default: as the target says)")
+	c.Flags().StringArrayVar(&only, "only", nil, onlyHelp)
 	c.Flags().StringSliceVar(&faults, "fault", nil, "kinds of faults, of "+joined(model.PointFaultKinds())+" (default all)")
 	return c
 }
@@ -47,7 +52,7 @@ TARGET all its clean runs below --runs-dir are read. Nothing is run.`,
 func policyCommand() *cobra.Command {
 	c := &cobra.Command{Use: "policy", Short: "policies that prune sequences of faults"}
 	var runsDir, on string
-	var keys, faults []string
+	var keys, faults, only []string
 	var seed uint64
 	try := &cobra.Command{
 		Use:   "try FILE",
@@ -73,12 +78,17 @@ which follow from runs with the first, are not shown.`,
 			if err != nil {
 				return err
 			}
-			return tryPolicies(c, p, sequence.Config{Seed: seed, Depth: 1, Kinds: kinds, Keys: pointKeys(keys), Policies: policies})
+			first, err := onlyPolicy(only)
+			if err != nil {
+				return err
+			}
+			return tryPolicies(c, p, sequence.Config{Seed: seed, Depth: 1, Kinds: kinds, Policies: append(first, policies...)})
 		},
 	}
 	try.Flags().StringVar(&runsDir, "runs-dir", "runs", "where the records are")
 	try.Flags().StringVar(&on, "on", "", "a campaign's id or directory, or a target's name")
-	try.Flags().StringSliceVar(&keys, "keys", nil, "what makes two points one (default all)")
+	try.Flags().StringSliceVar(&keys, "keys", nil, "what makes two points one (default: as the target says)")
+	try.Flags().StringArrayVar(&only, "only", nil, onlyHelp)
 	try.Flags().StringSliceVar(&faults, "fault", nil, "kinds of faults (default all)")
 	try.Flags().Uint64Var(&seed, "seed", 1, "draws one sequence of each cluster")
 	list := &cobra.Command{
@@ -95,7 +105,7 @@ which follow from runs with the first, are not shown.`,
 			return t.end()
 		},
 	}
-	c.AddCommand(try, list)
+	c.AddCommand(try, list, policyReportCommand())
 	return c
 }
 
@@ -169,7 +179,7 @@ func readPolicies(path string) ([]sequence.Policy, error) {
 
 // explore hands clean profiles to a search that makes no run.
 func explore(p *judge.Profiles, cfg sequence.Config) (*sequence.Search, error) {
-	cfg.Clean = len(p.Profiles)
+	cfg.Clean, cfg.Keys = len(p.Profiles), p.Options.Keys
 	if err := cfg.Validate(); err != nil {
 		return nil, usage("%w", err)
 	}
@@ -196,8 +206,18 @@ func counted(p *judge.Profiles) map[string]int {
 	return out
 }
 
-func printPoints(c *cobra.Command, p *judge.Profiles, kinds []sequence.FaultAt) error {
-	s, err := explore(p, sequence.Config{Depth: 1, Kinds: kinds, Keys: p.Options.Keys})
+// onlyPolicy is the policy that --only asks for; none: nothing is asked.
+func onlyPolicy(flags []string) ([]sequence.Policy, error) {
+	want, err := onlyOf(flags)
+	if err != nil || want == nil {
+		return nil, err
+	}
+	p, err := prune.Only(want)
+	return []sequence.Policy{p}, err
+}
+
+func printPoints(c *cobra.Command, p *judge.Profiles, cfg sequence.Config) error {
+	s, err := explore(p, cfg)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+
+	"netsplit/api/wire"
+	"netsplit/explorer/sequence"
 	"netsplit/model"
 	"netsplit/record"
 	"netsplit/record/rundir"
@@ -86,6 +91,63 @@ func TestPointsOfCleanRuns(t *testing.T) {
 	}
 }
 
+// TestPointsAreNarrowed by what the user asks for, and told apart by the keys of the target.
+func TestPointsAreNarrowed(t *testing.T) {
+	root := cleanRuns(t)
+	code, out, errs := cli(t, "points", "pair", "--runs-dir", root, "--fault", "crash", "--only", "type=wr*,type=late", "--only", "place=before", "--keys", "side,type,node")
+	if code != 0 || strings.Contains(out, "copy") || strings.Contains(out, "crash after") || !strings.Contains(out, `crash before send n2 "late"`) || !strings.Contains(out, `"write"`) {
+		t.Errorf("status %d:\n%s%s", code, out, errs)
+	}
+}
+
+// TestWordsOfExplore are what the campaign is asked for; nothing is run.
+func TestWordsOfExplore(t *testing.T) {
+	dir := t.TempDir()
+	for file, text := range map[string]string{"p.yaml": "policy: [{file: mine.star}]\n", "mine.star": "def filter(s):\n  return True\n", "bad.star": "def filter(s):\n  return random()\n"} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for args, want := range map[string][]string{
+		"--explore cofi":        {`"strategy":"cofi"`},
+		"--explore random":      {`"strategy":"random"`},
+		"--explore brute-force": {`"strategy":"sequences"`},
+		"--explore prioritised --only type=a --keys side,type": {`"strategy":"sequences"`, `"prioritised":true`, `"only":{"type":["a"]}`, `"keys":["side","type"]`},
+		"--explore policies --policy p.yaml":                   {`"files":{"mine.star":"def filter(s):\n  return True\n"}`},
+		"--explore policies":                                   {"needs --policy"},
+		"--explore brute-force --policy p.yaml":                {"runs all sequences"},
+		"--explore anything":                                   {"use cofi, random, brute-force"},
+		"--explore cofi --strategy random":                     {"in place of --strategy"},
+		"--explore policies --policy bad.star":                 {"bad.star:2:10"},
+	} {
+		spec := wire.CampaignSpec{}
+		var f exploreFlags
+		c := &cobra.Command{}
+		f.register(c, &spec)
+		if err := c.ParseFlags(strings.Fields(args)); err != nil {
+			t.Fatal(err)
+		}
+		if f.policy != "" {
+			f.policy = filepath.Join(dir, f.policy)
+		}
+		got := ""
+		if err := f.apply(c, &spec); err != nil {
+			got = err.Error()
+		} else {
+			b, err := json.Marshal(spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = string(b)
+		}
+		for _, w := range want {
+			if !strings.Contains(got, w) {
+				t.Errorf("%s: %s, want %s", args, got, w)
+			}
+		}
+	}
+}
+
 func TestPolicyTry(t *testing.T) {
 	root := cleanRuns(t)
 	file := filepath.Join(root, "p.yaml")
@@ -122,6 +184,8 @@ func TestPointsAndPoliciesRefuse(t *testing.T) {
 		"points nobody":                      "is no campaign below",
 		"points pair --keys stack":           `no key "stack"`,
 		"points pair --keys type":            "lack side or type",
+		"points pair --only type":            "want KEY=VALUE",
+		"points pair --only colour=red":      `no key "colour"`,
 		"points pair --fault fire":           `no kind of fault "fire"`,
 		"policy try " + file:                 "needs --on",
 		"policy try " + file + " --on pair":  "p.yaml:2: no policy has the name",
@@ -137,5 +201,28 @@ func TestPointsAndPoliciesRefuse(t *testing.T) {
 func TestNamedPoliciesAreListed(t *testing.T) {
 	if code, out, _ := cli(t, "policy", "list"); code != 0 || !strings.Contains(out, "crash-before-send") || !strings.Contains(out, "PreFail Figure 14") {
 		t.Errorf("status %d: %s", code, out)
+	}
+}
+
+// TestPolicyReport tells what became of the sequences of a campaign that has ended.
+func TestPolicyReport(t *testing.T) {
+	root := t.TempDir()
+	if err := os.Mkdir(filepath.Join(root, "c-1"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	a := sequence.Account{Why: "all were run", CleanRuns: 3, FaultRuns: 2, Faults: []sequence.FaultAccount{{ID: "f-1", Fault: "crash before a", Asked: 3, Came: 1, Other: 2}},
+		Levels: []sequence.LevelAccount{{Depth: 1, Candidates: 2, Kept: 1, Run: 1, By: map[string]int{"only": 1}, Sequences: []sequence.SequenceAccount{
+			{IDs: model.Sequence{"f-1"}, Faults: []string{"crash before a"}, Fate: "passed"}, {IDs: model.Sequence{"f-2"}, Faults: []string{"lose b"}, Fate: "only", Why: "not asked for", Like: model.Sequence{"f-1"}}}}}}
+	if err := rundir.WriteJSON(filepath.Join(root, "c-1", sequence.AccountFile), a); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs := cli(t, "policy", "report", "c-1", "--runs-dir", root)
+	for _, want := range []string{"passed", "not asked for, run instead: f-1", "with 1 fault(s): 2 sequences, 1 kept, 1 run with all faults, of which 0 failed, 1 out by only", "3 clean runs, 2 fault runs: all were run"} {
+		if code != 0 || !strings.Contains(out, want) {
+			t.Errorf("status %d, no %q:\n%s%s", code, want, out, errs)
+		}
+	}
+	if code, _, errs := cli(t, "policy", "report", "c-2", "--runs-dir", root); code != exitUsage || !strings.Contains(errs, "no account of sequences") {
+		t.Errorf("status %d: %s", code, errs)
 	}
 }

@@ -296,7 +296,12 @@ func TestPrintedLinesAreKept(t *testing.T) {
 }
 
 func TestBadYAMLIsRefusedWithItsLine(t *testing.T) {
-	none := func(name string) ([]byte, error) { return nil, errors.New(name + ": no such file") }
+	none := func(name string) ([]byte, error) {
+		if name == "loops.star" {
+			return []byte("def filter(s):\n  while True:\n    pass\n"), nil
+		}
+		return nil, errors.New(name + ": no such file")
+	}
 	for src, want := range map[string]string{
 		"":                                     "p.yaml: want a line such as: policy: [crash-before-send",
 		"policy: x":                            "p.yaml:1: policy must be a list",
@@ -311,6 +316,7 @@ func TestBadYAMLIsRefusedWithItsLine(t *testing.T) {
 		"policy: [{only: {node: n1}}]":         "p.yaml:1: want a list",
 		"policy: [{file: x.star}]":             "p.yaml:1: x.star: no such file",
 		"policy: [{file: x.py}]":               "p.yaml:1: file takes the name of a .star file",
+		"policy: [{file: loops.star}]":         "loops.star:2",
 		"policy: [[a]]":                        "p.yaml:1: a policy is a name",
 		"policy: [":                            "p.yaml: yaml: line 1",
 	} {
@@ -318,6 +324,24 @@ func TestBadYAMLIsRefusedWithItsLine(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", src, err, want)
 		}
+	}
+}
+
+// What a search is narrowed to by keys is what the policy of that name in a file does.
+func TestOnlyNarrowsByKeys(t *testing.T) {
+	want := map[string][]string{"fault": {"crash"}, "type": {"dn *"}, "stage": {"transferStage"}}
+	p, err := prune.Only(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _, _ := search(t, 1, crashes, p)
+	read, _, _ := search(t, 1, crashes, named(t, "[{only: {fault: [crash], type: ['dn *'], stage: [transferStage]}}]")...)
+	all, _, _ := search(t, 1, crashes)
+	if len(got) == 0 || len(got) >= len(all) || !slices.EqualFunc(got, read, func(a, b sequence.Run) bool { return slices.Equal(a.IDs, b.IDs) }) {
+		t.Errorf("%d runs by keys, %d by a file, of %d", len(got), len(read), len(all))
+	}
+	if _, err := prune.Only(map[string][]string{"colour": {"red"}}); err == nil || !strings.Contains(err.Error(), `no key "colour"`) {
+		t.Error(err)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"netsplit/explorer/sequence"
-	"netsplit/model"
 )
 
 // Read reads a file of policies. One whose name ends in .star is a policy in Starlark.
@@ -141,12 +140,9 @@ func (r *reader) only(name, arg *yaml.Node) (sequence.Policy, error) {
 	}
 	want := map[string][]string{}
 	for i := 0; i+1 < len(arg.Content); i += 2 {
-		k := arg.Content[i].Value
-		if k == "fault" {
-			k = keyFailure
-		}
-		if !slices.Contains(allKeys(), k) {
-			return nil, r.errorf(arg.Content[i], "a fault has no key %q: there are fault, %s", k, strings.Join(allKeys()[1:], ", "))
+		k, err := onlyKey(arg.Content[i].Value)
+		if err != nil {
+			return nil, r.errorf(arg.Content[i], "%v", err)
 		}
 		vs, err := r.strings(arg.Content[i+1])
 		if err != nil {
@@ -154,15 +150,5 @@ func (r *reader) only(name, arg *yaml.Node) (sequence.Policy, error) {
 		}
 		want[k] = vs
 	}
-	return sequence.Filter{Title: "only", Keep: func(c sequence.Candidate, _ *sequence.Known) (string, error) {
-		for _, f := range c.Faults {
-			for _, k := range allKeys() {
-				v := value(f, k)
-				if vs, asked := want[k]; asked && !slices.ContainsFunc(vs, func(p string) bool { return model.MatchType(p, v) }) {
-					return fmt.Sprintf("%s %q is not asked for", k, v), nil
-				}
-			}
-		}
-		return "", nil
-	}}, nil
+	return only(want), nil
 }

@@ -281,6 +281,9 @@ func recoveryStory(in *Input, t *timeline) []string {
 		if len(r.Violated) > 0 {
 			s += fmt.Sprintf(", but %s did not hold again", plural(len(r.Violated), "invariant", "invariants"))
 		}
+		if r.QuietAt > 0 {
+			s += fmt.Sprintf(", and at rest %s later", span(r.QuietAt-r.StableAt))
+		}
 		return []string{s + "."}
 	}
 	return []string{fmt.Sprintf("The target was not stable again within %s after %s.", span(r.Limit), after)}

@@ -65,7 +65,9 @@ type Known struct {
 	ids    map[model.PointFault]model.FaultID
 	clean  []*ran // nil: without a result
 	normal []int  // points that clean runs have, as first met
+	open   []int  // of those, where a fault could begin
 	isNorm map[int]bool
+	isOpen map[int]bool
 	ofNorm map[model.FaultID]uint64 // faults at them: seed of the first run
 	runs   map[string]*ran
 	played []model.PointFault // those that occurred in a run, as first met
@@ -78,16 +80,16 @@ type Known struct {
 }
 
 // ran is a run all of whose faults occurred: its points, all of them and those after its
-// last fault, as first met.
+// last fault, as first met. open are those of after at which a further fault could begin.
 type ran struct {
-	seed       uint64
-	all, after []int
+	seed             uint64
+	all, after, open []int
 }
 
 func newKnown(cfg Config) *Known {
 	return &Known{
 		keys: cfg.identity(), kinds: cfg.Kinds, points: newPoints(cfg.identity()), seed: cfg.Seed, clean: make([]*ran, max(0, cfg.Clean)),
-		ids: map[model.PointFault]model.FaultID{}, isNorm: map[int]bool{}, ofNorm: map[model.FaultID]uint64{}, runs: map[string]*ran{}, isSet: map[model.FaultID]bool{},
+		ids: map[model.PointFault]model.FaultID{}, isNorm: map[int]bool{}, isOpen: map[int]bool{}, ofNorm: map[model.FaultID]uint64{}, runs: map[string]*ran{}, isSet: map[model.FaultID]bool{},
 		behaviour: map[string][]string{}, ordinary: map[string]map[string]bool{},
 	}
 }
@@ -103,7 +105,9 @@ func (k *Known) ID(f model.PointFault) model.FaultID {
 }
 
 func (k *Known) addClean(place int, p model.Profile, seed uint64) {
-	k.clean[place] = &ran{seed: seed, all: k.points.of(p, 0)}
+	r := &ran{seed: seed}
+	r.all, r.open = k.points.of(p, 0)
+	k.clean[place] = r
 }
 
 // endClean says that no more clean runs follow; false: none has a profile.
@@ -114,6 +118,12 @@ func (k *Known) endClean() bool {
 			continue
 		}
 		some = true
+		for _, i := range r.open {
+			if !k.isOpen[i] {
+				k.isOpen[i] = true
+				k.open = append(k.open, i)
+			}
+		}
 		for _, i := range r.all {
 			if k.isNorm[i] {
 				continue
@@ -138,7 +148,10 @@ func (k *Known) seedFor(c Candidate) uint64 {
 }
 
 func (k *Known) addRun(c Candidate, p model.Profile, seed uint64) {
-	k.runs[c.IDs.String()] = &ran{seed: seed, all: k.points.of(p, 0), after: k.points.of(p, len(c.IDs))}
+	r := &ran{seed: seed}
+	r.all, _ = k.points.of(p, 0)
+	r.after, r.open = k.points.of(p, len(c.IDs))
+	k.runs[c.IDs.String()] = r
 	for i, id := range c.IDs {
 		if !k.isSet[id] {
 			k.isSet[id] = true
@@ -190,6 +203,19 @@ func (k *Known) After(s model.Sequence) ([]model.PointFault, error) {
 		return nil, err
 	}
 	return k.faults(r.after), nil
+}
+
+// next lists the faults that may follow a sequence: those of After whose points came while
+// a fault could begin.
+func (k *Known) next(s model.Sequence) ([]model.PointFault, error) {
+	if len(s) == 0 {
+		return k.faults(k.open), nil
+	}
+	r, err := k.of(s)
+	if err != nil {
+		return nil, err
+	}
+	return k.faults(r.open), nil
 }
 
 func (k *Known) of(s model.Sequence) (*ran, error) {

@@ -1,10 +1,6 @@
 package sequence
 
-import (
-	"slices"
-
-	"netsplit/model"
-)
+import "netsplit/model"
 
 // points are the distinct points of all runs of a search: a run is then a list of
 // numbers, however long its record is. A point has its identity, and nothing under other
@@ -20,9 +16,8 @@ func newPoints(keys []model.PointKey) *points { return &points{keys: keys, place
 func (t *points) at(i int) model.Point { return t.known[i] }
 
 // of lists the points of a profile that were seen after a step or later ones, as first
-// met.
-func (t *points) of(p model.Profile, step int) []int {
-	var out []int
+// met, and those of them at which a fault could have begun.
+func (t *points) of(p model.Profile, step int) (all, open []int) {
 	seen := map[int]bool{}
 	for _, s := range p.Points {
 		if s.Step < step {
@@ -37,10 +32,13 @@ func (t *points) of(p model.Profile, step int) []int {
 		}
 		if !seen[i] {
 			seen[i] = true
-			out = append(out, i)
+			all = append(all, i)
+			if !s.Late { // later ones are late, too
+				open = append(open, i)
+			}
 		}
 	}
-	return out
+	return all, open
 }
 
 // restricted is a point without what is not its identity.
@@ -67,9 +65,4 @@ func (t *points) restricted(p model.Point) model.Point {
 		}
 	}
 	return out
-}
-
-// identifies says that keys are enough to tell what can fail at a point.
-func identifies(keys []model.PointKey) bool {
-	return slices.Contains(keys, model.KeySide) && slices.Contains(keys, model.KeyType)
 }

@@ -1,6 +1,7 @@
 package sequence
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -119,12 +120,16 @@ func recoveryKeys() []model.PointKey {
 // The paper gives the strategy for two faults; for more, the behaviour of the prefix is
 // that after its last fault. by are the keys that tell recovery behaviours apart, nil:
 // side, node, peer and type.
+//
+// What it keeps is run in an order of its own: sequences of kinds and types of faults that
+// none before them has come first, whatever the nodes (non-similar scenarios first,
+// §4.3.1), so that a budget that is too small for all is spent on what differs.
 func Prioritised(by []model.PointKey) Policy {
 	if len(by) == 0 {
 		by = recoveryKeys()
 	}
 	static := slices.DeleteFunc(slices.Clone(by), func(k model.PointKey) bool { return k == model.KeyNode || k == model.KeyPeer })
-	return Cluster{Title: "prioritised", Key: func(c Candidate, k *Known) (string, bool, error) {
+	return unlikeFirst{Cluster{Title: "prioritised", Key: func(c Candidate, k *Known) (string, bool, error) {
 		if len(c.IDs) == 1 {
 			return "", true, nil
 		}
@@ -143,5 +148,24 @@ func Prioritised(by []model.PointKey) Policy {
 			fmt.Fprint(&same, f.Node == c.Last().Node, " ")
 		}
 		return "independent\n" + strings.Join(rec, "\n") + "\n\n" + strings.Join(own, "\n") + "\n" + same.String(), false, nil
-	}}
+	}}}
+}
+
+// unlikeFirst orders what a policy keeps: by how many before have equal faults but for the
+// nodes and what came before.
+type unlikeFirst struct{ Policy }
+
+func (u unlikeFirst) Prune(level []Candidate, k *Known) (kept []Candidate, pruned []Pruned, err error) {
+	kept, pruned, err = u.Policy.Prune(level, k)
+	alike, rank := map[string]int{}, map[string]int{}
+	for _, c := range kept {
+		key := ""
+		for _, f := range c.Faults {
+			key += fmt.Sprintf("%s %s %s\n", f.Kind, f.Place, f.Identity([]model.PointKey{model.KeySide, model.KeyType, model.KeyStage}))
+		}
+		rank[c.IDs.String()] = alike[key]
+		alike[key]++
+	}
+	slices.SortStableFunc(kept, func(a, b Candidate) int { return cmp.Compare(rank[a.IDs.String()], rank[b.IDs.String()]) })
+	return kept, pruned, err
 }

@@ -2,6 +2,7 @@ package sequence
 
 import (
 	"slices"
+	"time"
 
 	"netsplit/model"
 )
@@ -32,7 +33,7 @@ func read(events []model.Event, decisions []model.Decision, fired []uint64, mome
 		}
 	}
 	p, t := model.Profile{}, NewTracker(o)
-	at, started := 0, false
+	at, started, ended, from := 0, false, false, time.Duration(0)
 	pending := map[uint64]*model.Message{}
 	turns := map[model.Point]int{}
 	sent := map[uint64]model.Point{} // by message
@@ -42,7 +43,8 @@ func read(events []model.Event, decisions []model.Decision, fired []uint64, mome
 			if ok {
 				alike := model.Point{Side: pt.Side, Node: pt.Node, Peer: pt.Peer, Type: pt.Type}
 				turns[alike]++
-				p.Points = append(p.Points, model.SeenPoint{Point: pt, Step: at, Turn: turns[alike], Event: e.Num, At: e.At})
+				p.Points = append(p.Points, model.SeenPoint{Point: pt, Step: at, Turn: turns[alike], Event: e.Num, At: e.At,
+					Late: ended || o.LastFault > 0 && e.At-from >= o.LastFault})
 			}
 		}
 	}
@@ -61,7 +63,9 @@ func read(events []model.Event, decisions []model.Decision, fired []uint64, mome
 		}
 		switch {
 		case e.Kind == model.EventWorkload:
-			started = true
+			started, from = true, e.At
+		case e.Kind == model.EventStop:
+			ended = true
 		case !started:
 		case e.Kind == model.EventMessage:
 			pt, ok := t.Sends(e.Message)

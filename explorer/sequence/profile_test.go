@@ -57,6 +57,34 @@ func TestNothingBeforeTheWorkloadIsAPoint(t *testing.T) {
 	}
 }
 
+// Of what opens and closes connections, and of what the target says its timers send,
+// there are no points, and none is after it.
+func TestConnectionsAndTimersAreNoPoints(t *testing.T) {
+	events := runOf(msg("c1", "n1", "write"), msg("n2", "n1", "tcp syn :7000"), msg("n2", "n1", "tcp fin"), msg("n2", "n1", "tcp rst"), msg("n2", "n1", "beat 7"), msg("n1", "n2", "copy"))
+	got := lines(sequence.FromEvents(events, nil, nil, sequence.Options{Ports: []uint16{7000}, Nodes: []model.NodeID{"n1"}, Timers: []string{"beat *"}}))
+	if want := []string{`receive c1>n1 "write" :7000, number 1`, `send n1>n2 "copy" :7000 after "write", number 1`}; !slices.Equal(got, want) {
+		t.Errorf("points %q, want %q", got, want)
+	}
+}
+
+// A point that comes once no fault can begin is late: behind the workload, or the bound.
+func TestPointsBehindTheBoundAreLate(t *testing.T) {
+	events := runOf(msg("n1", "n2", "a"), msg("n1", "n2", "b"), msg("n1", "n2", "c"))
+	stop := len(events) - 1
+	events = slices.Insert(events, stop, model.Event{Num: 9, Kind: model.EventStop})
+	for bound, want := range map[time.Duration]string{0: "c", time.Millisecond: "bc"} {
+		late := ""
+		for _, s := range sequence.FromEvents(events, nil, nil, sequence.Options{LastFault: bound}).Points {
+			if s.Late && s.Side == model.SideSend {
+				late += s.Type
+			}
+		}
+		if late != want {
+			t.Errorf("a bound of %v: %q is late, want %q", bound, late, want)
+		}
+	}
+}
+
 // What is not a key is not counted by: without after, the second copy is number 2
 // whatever came between.
 func TestNthCountsByTheKeys(t *testing.T) {
@@ -111,7 +139,7 @@ func TestRecordAndRunNamePointsAlike(t *testing.T) {
 			if turns[alike]++; s.Turn != turns[alike] {
 				t.Fatalf("a crash at %s: turn %d of %s after step %d, want %d", p, s.Turn, s, s.Step, turns[alike])
 			}
-			got[i].Turn = 0
+			got[i].Turn, got[i].Late = 0, false
 		}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Fatalf("a crash at %s (-run +record):\n%s", p, d)

@@ -24,6 +24,8 @@ type Level struct {
 	// Run is how many were run with all their faults, Failed how many of these failed.
 	// Vacuous is how many were given up since a point did not come.
 	Run, Failed, Vacuous int
+	// Ran are those that Run counts, in the order in which their runs ended.
+	Ran []Ran
 	// Pruned are those that policies took out, and those given up.
 	Pruned []Pruned
 }

@@ -47,7 +47,7 @@ func (c Config) Validate() error {
 	case len(c.Kinds) == 0:
 		return fmt.Errorf("sequence: no kind of fault is allowed")
 	}
-	if !identifies(c.identity()) {
+	if !model.Identifies(c.identity()) {
 		return fmt.Errorf("sequence: the keys %v lack side or type: nobody can tell what fails at a point", c.Keys)
 	}
 	for _, k := range c.Keys {
@@ -282,9 +282,11 @@ func (s *Search) result(r Result) {
 	}
 	l := s.current()
 	l.Run++
-	if r.Verdict == model.VerdictFail {
+	failed := r.Verdict == model.VerdictFail
+	if failed {
 		l.Failed++
 	}
+	l.Ran = append(l.Ran, Ran{t.c, failed})
 	s.known.addRun(t.c, r.Profile, t.seed)
 }
 
@@ -345,7 +347,7 @@ func (s *Search) nextLevel() {
 }
 
 // extend lists the sequences of the next level: those that were run, each with every
-// fault that could have occurred after it.
+// fault that could have begun after it.
 func (s *Search) extend() []Candidate {
 	var out []Candidate
 	run := []Candidate{{}}
@@ -356,7 +358,7 @@ func (s *Search) extend() []Candidate {
 		}
 	}
 	for _, c := range run {
-		after, err := s.known.After(c.IDs)
+		after, err := s.known.next(c.IDs)
 		if err != nil { // its faults did not occur
 			continue
 		}

@@ -124,6 +124,44 @@ func TestNodesMatterWhereFaultsDepend(t *testing.T) {
 	}
 }
 
+// C and D come when no fault can begin any more.
+func TestNoFaultIsAtALatePoint(t *testing.T) {
+	s := sequence.New(sequence.Config{Clean: 1, Depth: 2, Runs: 9, Kinds: crashes[:1]})
+	profile := func(late string, step int) (p model.Profile) {
+		for _, l := range "AB" + late {
+			p.Points = append(p.Points, model.SeenPoint{Point: letter(l), Step: step, Late: strings.ContainsRune(late, l)})
+		}
+		return p
+	}
+	var runs []string
+	for {
+		r := s.Step(sequence.Input{Kind: sequence.InputAsk, Slots: 1})
+		if r.Done {
+			break
+		}
+		name := ""
+		for _, f := range r.Runs[0].Faults {
+			name += f.Type
+		}
+		runs = append(runs, name)
+		s.Step(sequence.Input{Kind: sequence.InputResult, Result: &sequence.Result{Run: r.Runs[0].ID, Verdict: model.VerdictPass,
+			Occurred: len(name), Profile: profile(map[string]string{"": "C", "A": "CD"}[name], len(name))}})
+	}
+	if want := []string{"", "A", "B", "AB", "BA"}; !slices.Equal(runs, want) {
+		t.Errorf("runs %q, want %q", runs, want)
+	}
+}
+
+// Of what prioritising keeps, faults unlike those before come first, whatever the nodes.
+func TestPrioritisedRunsWhatDiffersFirst(t *testing.T) {
+	cfg := two(sequence.Prioritised(nil))
+	cfg.Depth = 1
+	runs, _, _ := figure{clean: "AaBbC"}.search(t, cfg)
+	if want := []string{"", "A", "B", "C", "a", "b"}; !slices.Equal(runs, want) {
+		t.Errorf("runs %q, want %q", runs, want)
+	}
+}
+
 // PreFail's Figure 7: after A and B are kept, AE stands for BE.
 func TestPoliciesPruneEachLevel(t *testing.T) {
 	f := figure{clean: "ABC", after: map[string]string{"A": "DE", "B": "E"}}

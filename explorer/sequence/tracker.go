@@ -2,6 +2,7 @@ package sequence
 
 import (
 	"slices"
+	"time"
 
 	"netsplit/model"
 )
@@ -15,17 +16,14 @@ type Options struct {
 	Ports []uint16
 	// Periodic holds the types that are no points and after which no point is.
 	Periodic map[string]bool
+	// Timers are patterns of further types that are none (model.MatchType).
+	Timers []string
+	// LastFault is the time into the workload at which points become late; 0: its end.
+	LastFault time.Duration
 	// Keys are the identity of points; nil: all.
 	Keys []model.PointKey
 	// Stages are the parts of the target's protocol, if any are declared.
-	Stages []Stage
-}
-
-// Stage is a part of the target's protocol. It begins with a message whose type fits
-// the pattern Begins (model.MatchType), and ends where another one begins.
-type Stage struct {
-	Name   string
-	Begins string
+	Stages []model.PointStage
 }
 
 // Identity is the keys that make two points one.
@@ -58,23 +56,33 @@ func (t *Tracker) Sends(m *model.Message) (model.Point, bool) {
 			t.stage = s.Name
 		}
 	}
+	if !t.counts(m) {
+		return model.Point{}, false
+	}
 	return t.point(model.Point{Side: model.SideSend, Node: m.From, Peer: m.To, Type: m.Type, Port: t.port(m)})
 }
 
 // Receives is the point at which a message is delivered to its receiver. What the
 // receiver does from now on is after it.
 func (t *Tracker) Receives(m *model.Message) (model.Point, bool) {
-	p, ok := t.point(model.Point{Side: model.SideReceive, Node: m.To, Peer: m.From, Type: m.Type, Port: t.port(m)})
-	if !t.o.Periodic[m.Type] {
-		t.after[m.To] = m.Type
+	if !t.counts(m) {
+		return model.Point{}, false
 	}
+	p, ok := t.point(model.Point{Side: model.SideReceive, Node: m.To, Peer: m.From, Type: m.Type, Port: t.port(m)})
+	t.after[m.To] = m.Type
 	return p, ok
+}
+
+// counts says whether a message is of a type that has points. What opens or closes a
+// connection has none: the fault is the same at the message next to it.
+func (t *Tracker) counts(m *model.Message) bool {
+	return !t.o.Periodic[m.Type] && !m.Transport() && !slices.ContainsFunc(t.o.Timers, func(p string) bool { return model.MatchType(p, m.Type) })
 }
 
 // next is the point that the delivery of a message would be now; the zero value if it is
 // none.
 func (t *Tracker) next(m *model.Message) model.Point {
-	if m == nil {
+	if m == nil || !t.counts(m) {
 		return model.Point{}
 	}
 	p, id, ok := t.place(model.Point{Side: model.SideReceive, Node: m.To, Peer: m.From, Type: m.Type, Port: t.port(m)})
@@ -101,7 +109,7 @@ func (t *Tracker) point(p model.Point) (model.Point, bool) {
 
 // place fills in what came before a point, all but its number. id is what it is counted by.
 func (t *Tracker) place(p model.Point) (_ model.Point, id string, ok bool) {
-	if t.o.Nodes != nil && !slices.Contains(t.o.Nodes, p.Node) || t.o.Periodic[p.Type] {
+	if t.o.Nodes != nil && !slices.Contains(t.o.Nodes, p.Node) {
 		return model.Point{}, "", false
 	}
 	p.After, p.Stage = t.after[p.Node], t.stage

@@ -55,7 +55,7 @@ func Datanodes() []model.NodeID { return []model.NodeID{"d1", "d2", "d3", "d4", 
 func PointOptions(keys []model.PointKey) sequence.Options {
 	return sequence.Options{Nodes: Datanodes(), Ports: []uint16{port}, Keys: keys,
 		Periodic: map[string]bool{"nn heartbeat": true, "nn heartbeat reply": true},
-		Stages:   []sequence.Stage{{Name: "setupStage", Begins: "nn allocate"}, {Name: "transferStage", Begins: "dn packet"}, {Name: "closeStage", Begins: "dn close"}}}
+		Stages:   []model.PointStage{{Name: "setupStage", Begins: "nn allocate"}, {Name: "transferStage", Begins: "dn packet"}, {Name: "closeStage", Begins: "dn close"}}}
 }
 
 // replica is a block on a datanode.

@@ -33,6 +33,16 @@ func (p *Processes) Ask(ctx context.Context, host model.NodeID, probe model.Prob
 	return answer, err
 }
 
+// AskQuiesce asks what the target's quiesce asks on a host.
+func (p *Processes) AskQuiesce(ctx context.Context, host model.NodeID) error {
+	plan := p.plans[host]
+	if plan == nil || plan.Quiesce == nil || plan.Quiesce.Ask == nil {
+		return nil
+	}
+	_, err := p.Ask(ctx, host, *plan.Quiesce.Ask)
+	return err
+}
+
 // holds asks every host of a condition and says whether it holds; if not, why.
 func (p *Processes) holds(ctx context.Context, c model.Condition) (bool, string) {
 	var one agreement

@@ -227,11 +227,15 @@ func (p *Processes) condition(h model.NodeID, name string) (model.Condition, boo
 	if plan == nil {
 		return model.Condition{}, false
 	}
-	i := slices.IndexFunc(plan.Stable, func(c model.Condition) bool { return c.Name == name })
+	all := plan.Stable
+	if plan.Quiesce != nil {
+		all = slices.Concat(all, plan.Quiesce.Until)
+	}
+	i := slices.IndexFunc(all, func(c model.Condition) bool { return c.Name == name })
 	if i < 0 {
 		return model.Condition{}, false
 	}
-	return plan.Stable[i], true
+	return all[i], true
 }
 
 // Source is a variable's source as a host expands it; index counts in the

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"netsplit/explorer/sequence"
+	"netsplit/model"
+	"netsplit/record/rundir"
+)
+
+// policyReportCommand is "policy report".
+func policyReportCommand() *cobra.Command {
+	var runsDir string
+	c := &cobra.Command{
+		Use:   "report CAMPAIGN",
+		Short: "say what became of every sequence of a campaign: run, pruned and why, or given up",
+		Long: `Says of a campaign over sequences of faults what it ran, what policies pruned and why, and
+how often the point of each fault came. CAMPAIGN is an id below --runs-dir, or a directory.
+The same is in the file ` + sequence.AccountFile + ` beside the campaign's runs.`,
+		Args: exactArgs(1, "a campaign's id or directory"),
+		RunE: func(c *cobra.Command, args []string) error {
+			for _, dir := range []string{args[0], filepath.Join(runsDir, args[0])} {
+				path := filepath.Join(dir, sequence.AccountFile)
+				if _, err := os.Stat(path); err != nil {
+					continue
+				}
+				var a sequence.Account
+				if err := rundir.ReadJSON(path, &a); err != nil {
+					return err
+				}
+				return printAccount(c, &a)
+			}
+			return usage("no account of sequences of %q: it is no ended campaign over sequences below %s (see --runs-dir)", args[0], runsDir)
+		},
+	}
+	c.Flags().StringVar(&runsDir, "runs-dir", "runs", "where the records are")
+	return c
+}
+
+func printAccount(c *cobra.Command, a *sequence.Account) error {
+	out := c.OutOrStdout()
+	t := newTable(out, "FATE", "IDS", "FAULTS", "WHY")
+	for _, l := range a.Levels {
+		for _, s := range l.Sequences {
+			why := s.Why
+			if s.Like != nil {
+				why += ", run instead: " + s.Like.String()
+			}
+			t.row(s.Fate, s.IDs, strings.Join(s.Faults, "; then "), why)
+		}
+	}
+	if err := t.end(); err != nil {
+		return err
+	}
+	fmt.Fprintln(out)
+	t = newTable(out, "ID", "ASKED", "CAME", "AT ANOTHER POINT", "FAULT")
+	for _, f := range a.Faults {
+		t.row(f.ID, f.Asked, f.Came, f.Other, f.Fault)
+	}
+	if err := t.end(); err != nil {
+		return err
+	}
+	fmt.Fprintln(out)
+	for _, l := range a.Levels {
+		fmt.Fprintf(out, "with %d fault(s): %d sequences, %d kept, %d run with all faults, of which %d failed", l.Depth, l.Candidates, l.Kept, l.Run, l.Failed)
+		for _, by := range l.Taken() {
+			fmt.Fprintf(out, ", %d out by %s", l.By[by], by)
+		}
+		if l.Unlisted > 0 {
+			fmt.Fprintf(out, ", %d of these not listed", l.Unlisted)
+		}
+		fmt.Fprintln(out)
+	}
+	fmt.Fprintf(out, "%d clean runs, %d fault runs: %s\n", a.CleanRuns, a.FaultRuns, model.OneLine(a.Why))
+	return nil
+}
