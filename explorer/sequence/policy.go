@@ -121,9 +121,10 @@ func recoveryKeys() []model.PointKey {
 // that after its last fault. by are the keys that tell recovery behaviours apart, nil:
 // side, node, peer and type.
 //
-// What it keeps is run in an order of its own: sequences of kinds and types of faults that
-// none before them has come first, whatever the nodes (non-similar scenarios first,
-// §4.3.1), so that a budget that is too small for all is spent on what differs.
+// What it keeps is run in an order of its own: those whose last fault hits a recovery first,
+// and then those of kinds and types of faults that none before them has, whatever the nodes
+// (non-similar scenarios first, §4.3.1), so that a budget that is too small for all is spent
+// on what differs.
 func Prioritised(by []model.PointKey) Policy {
 	if len(by) == 0 {
 		by = recoveryKeys()
@@ -151,8 +152,8 @@ func Prioritised(by []model.PointKey) Policy {
 	}}}
 }
 
-// unlikeFirst orders what a policy keeps: by how many before have equal faults but for the
-// nodes and what came before.
+// unlikeFirst orders what a policy keeps: dependent last faults first, then by how many before
+// have equal faults but for the nodes and what came before.
 type unlikeFirst struct{ Policy }
 
 func (u unlikeFirst) Prune(level []Candidate, k *Known) (kept []Candidate, pruned []Pruned, err error) {
@@ -166,6 +167,14 @@ func (u unlikeFirst) Prune(level []Candidate, k *Known) (kept []Candidate, prune
 		rank[c.IDs.String()] = alike[key]
 		alike[key]++
 	}
-	slices.SortStableFunc(kept, func(a, b Candidate) int { return cmp.Compare(rank[a.IDs.String()], rank[b.IDs.String()]) })
+	independent := func(c Candidate) int {
+		if len(c.IDs) > 1 && !k.Independent(c.IDs[len(c.IDs)-1]) {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(kept, func(a, b Candidate) int {
+		return cmp.Or(cmp.Compare(independent(a), independent(b)), cmp.Compare(rank[a.IDs.String()], rank[b.IDs.String()]))
+	})
 	return kept, pruned, err
 }

@@ -152,13 +152,19 @@ func TestNoFaultIsAtALatePoint(t *testing.T) {
 	}
 }
 
-// Of what prioritising keeps, faults unlike those before come first, whatever the nodes.
+// Of what prioritising keeps, faults that hit a recovery come first, and then those unlike
+// any before, whatever the nodes.
 func TestPrioritisedRunsWhatDiffersFirst(t *testing.T) {
 	cfg := two(sequence.Prioritised(nil))
 	cfg.Depth = 1
 	runs, _, _ := figure{clean: "AaBbC"}.search(t, cfg)
 	if want := []string{"", "A", "B", "C", "a", "b"}; !slices.Equal(runs, want) {
 		t.Errorf("runs %q, want %q", runs, want)
+	}
+	cfg.Depth = 2
+	runs, _, _ = figure{clean: "AB", after: map[string]string{"A": "B", "B": "D"}}.search(t, cfg)
+	if len(runs) != 5 || runs[3] != "BD" {
+		t.Errorf("runs %q: want the fault that hits a recovery first", runs)
 	}
 }
 
