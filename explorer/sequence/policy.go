@@ -122,9 +122,9 @@ func recoveryKeys() []model.PointKey {
 // side, node, peer and type.
 //
 // What it keeps is run in an order of its own: those whose last fault hits a recovery first,
-// and then those of kinds and types of faults that none before them has, whatever the nodes
-// (non-similar scenarios first, §4.3.1), so that a budget that is too small for all is spent
-// on what differs.
+// and of these and of the others first those whose last fault is of a kind and at a type that
+// none before has, whatever the nodes. So a budget that is too small for all is spent on what
+// differs (non-similar scenarios first, §4.3.1; new locations, PreFail §4.3).
 func Prioritised(by []model.PointKey) Policy {
 	if len(by) == 0 {
 		by = recoveryKeys()
@@ -153,17 +153,15 @@ func Prioritised(by []model.PointKey) Policy {
 }
 
 // unlikeFirst orders what a policy keeps: dependent last faults first, then by how many before
-// have equal faults but for the nodes and what came before.
+// have an equal last fault but for the nodes and what came before.
 type unlikeFirst struct{ Policy }
 
 func (u unlikeFirst) Prune(level []Candidate, k *Known) (kept []Candidate, pruned []Pruned, err error) {
 	kept, pruned, err = u.Policy.Prune(level, k)
 	alike, rank := map[string]int{}, map[string]int{}
 	for _, c := range kept {
-		key := ""
-		for _, f := range c.Faults {
-			key += fmt.Sprintf("%s %s %s\n", f.Kind, f.Place, f.Identity([]model.PointKey{model.KeySide, model.KeyType, model.KeyStage}))
-		}
+		f := c.Last()
+		key := fmt.Sprintf("%s %s %s", f.Kind, f.Place, f.Identity([]model.PointKey{model.KeySide, model.KeyType, model.KeyStage}))
 		rank[c.IDs.String()] = alike[key]
 		alike[key]++
 	}
