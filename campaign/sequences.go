@@ -40,16 +40,12 @@ func (s *Service) source(spec model.CampaignSpec, t *model.Target) (search.Sourc
 	return search.FromSequences(cfg, sequence.Play{Isolating: core.Isolating, MaxCut: core.MaxCut}), cfg.Validate()
 }
 
-// account keeps what became of the sequences of a campaign beside its runs. It is an error if
-// a policy failed: what it would have kept is not known.
+// account keeps what became of all that a campaign could have run beside its runs. It is an
+// error if a policy failed: what it would have kept is not known.
 func (s *Service) account(campaign string, source search.Source) error {
-	a, ok := source.(search.Accounting)
-	if !ok {
-		return nil
-	}
-	all, dir := a.Account(), filepath.Join(s.cfg.RunsDir, campaign)
+	all, dir := source.Account(), filepath.Join(s.cfg.RunsDir, campaign)
 	if _, err := os.Stat(dir); err == nil { // a run was recorded
-		if err := rundir.WriteJSON(filepath.Join(dir, sequence.AccountFile), all); err != nil {
+		if err := rundir.WriteJSON(filepath.Join(dir, rundir.AccountFile), all); err != nil {
 			return err
 		}
 	}

@@ -76,8 +76,8 @@ func TestAPolicyThatFailsFailsTheCampaign(t *testing.T) {
 	if err := s.account("c-1", src); err == nil || !strings.Contains(err.Error(), `p.star:2:14: a fit has no key "colour"`) {
 		t.Error(err)
 	}
-	var kept sequence.Account
-	if err := rundir.ReadJSON(filepath.Join(s.cfg.RunsDir, "c-1", sequence.AccountFile), &kept); err != nil || kept.CleanRuns != 1 || kept.Error == "" {
+	var kept model.Account
+	if err := rundir.ReadJSON(filepath.Join(s.cfg.RunsDir, "c-1", rundir.AccountFile), &kept); err != nil || kept.CleanRuns != 1 || kept.Error == "" {
 		t.Errorf("%+v, %v", kept, err)
 	}
 }

@@ -343,3 +343,28 @@ func TestStatesThatDoNotRecurAreToldOf(t *testing.T) {
 		}
 	}
 }
+
+// What became of every pair is told: its runs are all fault runs, and why it is done.
+func TestASearchAccountsForItsPairs(t *testing.T) {
+	r, k := &fakeRuns{}, &keptInputs{}
+	s, finished := testSearch(t, k, r.Run, mineOne)
+	if got := s.c.Core.Account(); got.Why != notEnded || len(got.Pairs) > 0 {
+		t.Errorf("before it began: %+v", got)
+	}
+	if err := s.Run(context.Background(), 1); err != nil {
+		t.Fatal(err)
+	}
+	a, runs, left := s.c.Core.Account(), 0, 0
+	for _, p := range a.Pairs {
+		runs += p.Runs
+		if p.Fate == "left" {
+			left++
+		}
+		if p.Node == "" || p.Invariant != anInv.String() || (p.Fate == "left") != (p.Why == "") {
+			t.Errorf("pair %+v", p)
+		}
+	}
+	if a.CleanRuns != 3 || a.FaultRuns != len(*finished)-3 || runs != a.FaultRuns || len(a.Pairs) == 0 || a.Left != left || !slices.Contains(s.Reasons(), a.Why) {
+		t.Errorf("%+v of %d runs, done since %q", a, len(*finished), s.Reasons())
+	}
+}

@@ -62,7 +62,7 @@ func (q *sequences) Step(in Input) explorer.Ready {
 		out.Scenarios = append(out.Scenarios, q.scenario(run))
 	}
 	out.Mine = len(q.out) == 0 && len(q.held) > 0 && in.Kind == explorer.InputAsk
-	if q.why = "it has not ended"; out.Done {
+	if q.why = notEnded; out.Done {
 		q.why = out.Why
 		out.Why += q.levels()
 	}
@@ -148,7 +148,7 @@ func (q *sequences) scenario(r sequence.Run) model.Scenario {
 }
 
 // Account says what became of every sequence so far.
-func (q *sequences) Account() sequence.Account { return q.s.Report().Account(q.why) }
+func (q *sequences) Account() model.Account { return q.s.Report().Account(q.why) }
 
 // levels says what was run, kept and pruned, and why.
 func (q *sequences) levels() string {

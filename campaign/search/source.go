@@ -2,7 +2,6 @@ package search
 
 import (
 	"netsplit/explorer"
-	"netsplit/explorer/sequence"
 	"netsplit/model"
 )
 
@@ -42,16 +41,31 @@ type CleanRuns struct {
 // answers.
 type Source interface {
 	Step(Input) explorer.Ready
-}
-
-// Accounting is a source that can say what became of all that it could have asked for.
-type Accounting interface {
-	Account() sequence.Account
+	// Account says what became so far of all that it could have asked for.
+	Account() model.Account
 }
 
 // FromCore is the source of the strategies that the explorer's core has.
-func FromCore(c *explorer.Core) Source { return core{c} }
+func FromCore(c *explorer.Core) Source { return &core{c: c, why: notEnded} }
 
-type core struct{ *explorer.Core }
+// notEnded is why the account of a search is not a full one.
+const notEnded = "it has not ended"
 
-func (c core) Step(in Input) explorer.Ready { return c.Core.Step(in.Input) }
+type core struct {
+	c   *explorer.Core
+	why string
+}
+
+func (c *core) Step(in Input) explorer.Ready {
+	r := c.c.Step(in.Input)
+	if c.why = notEnded; r.Done {
+		c.why = r.Why
+	}
+	return r
+}
+
+func (c *core) Account() model.Account {
+	a := c.c.Account()
+	a.Why = c.why
+	return a
+}

@@ -2,13 +2,13 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"netsplit/explorer/sequence"
 	"netsplit/model"
 	"netsplit/record/rundir"
 )
@@ -18,32 +18,53 @@ func policyReportCommand() *cobra.Command {
 	var runsDir string
 	c := &cobra.Command{
 		Use:   "report CAMPAIGN",
-		Short: "say what became of every sequence of a campaign: run, pruned and why, or given up",
+		Short: "say what became of all that a campaign could have run: run, pruned and why, or given up",
 		Long: `Says of a campaign over sequences of faults what it ran, what policies pruned and why, and
-how often the point of each fault came. CAMPAIGN is an id below --runs-dir, or a directory.
-The same is in the file ` + sequence.AccountFile + ` beside the campaign's runs.`,
+how often the point of each fault came; of one of strategy cofi, of every inconsistent state
+and node. CAMPAIGN is an id below --runs-dir, or a directory. The same is in the file
+` + rundir.AccountFile + ` beside the campaign's runs.`,
 		Args: exactArgs(1, "a campaign's id or directory"),
 		RunE: func(c *cobra.Command, args []string) error {
 			for _, dir := range []string{args[0], filepath.Join(runsDir, args[0])} {
-				path := filepath.Join(dir, sequence.AccountFile)
+				path := filepath.Join(dir, rundir.AccountFile)
 				if _, err := os.Stat(path); err != nil {
 					continue
 				}
-				var a sequence.Account
+				var a model.Account
 				if err := rundir.ReadJSON(path, &a); err != nil {
 					return err
 				}
 				return printAccount(c, &a)
 			}
-			return usage("no account of sequences of %q: it is no ended campaign over sequences below %s (see --runs-dir)", args[0], runsDir)
+			return usage("no account of %q: it is no ended search below %s (see --runs-dir)", args[0], runsDir)
 		},
 	}
 	c.Flags().StringVar(&runsDir, "runs-dir", "runs", "where the records are")
 	return c
 }
 
-func printAccount(c *cobra.Command, a *sequence.Account) error {
+func printAccount(c *cobra.Command, a *model.Account) error {
 	out := c.OutOrStdout()
+	var err error
+	if len(a.Pairs) > 0 {
+		err = printPairs(out, a)
+	}
+	if len(a.Levels) > 0 {
+		err = printSequences(out, a)
+	}
+	fmt.Fprintf(out, "%d clean runs, %d fault runs: %s\n", a.CleanRuns, a.FaultRuns, model.OneLine(a.Why))
+	return err
+}
+
+func printPairs(out io.Writer, a *model.Account) error {
+	t := newTable(out, "FATE", "RUNS", "INVARIANT", "STATE", "ISOLATES", "WHY")
+	for _, p := range a.Pairs {
+		t.row(p.Fate, p.Runs, p.Invariant, p.State, p.Node, p.Why)
+	}
+	return t.end()
+}
+
+func printSequences(out io.Writer, a *model.Account) error {
 	t := newTable(out, "FATE", "IDS", "FAULTS", "WHY")
 	for _, l := range a.Levels {
 		for _, s := range l.Sequences {
@@ -76,6 +97,5 @@ func printAccount(c *cobra.Command, a *sequence.Account) error {
 		}
 		fmt.Fprintln(out)
 	}
-	fmt.Fprintf(out, "%d clean runs, %d fault runs: %s\n", a.CleanRuns, a.FaultRuns, model.OneLine(a.Why))
 	return nil
 }

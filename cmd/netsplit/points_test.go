@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"netsplit/api/wire"
-	"netsplit/explorer/sequence"
 	"netsplit/model"
 	"netsplit/record"
 	"netsplit/record/rundir"
@@ -210,10 +209,10 @@ func TestPolicyReport(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(root, "c-1"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	a := sequence.Account{Why: "all were run", CleanRuns: 3, FaultRuns: 2, Faults: []sequence.FaultAccount{{ID: "f-1", Fault: "crash before a", Asked: 3, Came: 1, Other: 2}},
-		Levels: []sequence.LevelAccount{{Depth: 1, Candidates: 2, Kept: 1, Run: 1, By: map[string]int{"only": 1}, Sequences: []sequence.SequenceAccount{
+	a := model.Account{Why: "all were run", CleanRuns: 3, FaultRuns: 2, Faults: []model.FaultAccount{{ID: "f-1", Fault: "crash before a", Asked: 3, Came: 1, Other: 2}},
+		Levels: []model.LevelAccount{{Depth: 1, Candidates: 2, Kept: 1, Run: 1, By: map[string]int{"only": 1}, Sequences: []model.SequenceAccount{
 			{IDs: model.Sequence{"f-1"}, Faults: []string{"crash before a"}, Fate: "passed"}, {IDs: model.Sequence{"f-2"}, Faults: []string{"lose b"}, Fate: "only", Why: "not asked for", Like: model.Sequence{"f-1"}}}}}}
-	if err := rundir.WriteJSON(filepath.Join(root, "c-1", sequence.AccountFile), a); err != nil {
+	if err := rundir.WriteJSON(filepath.Join(root, "c-1", rundir.AccountFile), a); err != nil {
 		t.Fatal(err)
 	}
 	code, out, errs := cli(t, "policy", "report", "c-1", "--runs-dir", root)
@@ -222,7 +221,14 @@ func TestPolicyReport(t *testing.T) {
 			t.Errorf("status %d, no %q:\n%s%s", code, want, out, errs)
 		}
 	}
-	if code, _, errs := cli(t, "policy", "report", "c-2", "--runs-dir", root); code != exitUsage || !strings.Contains(errs, "no account of sequences") {
+	b := model.Account{Why: "the budget is spent", Pairs: []model.PairAccount{{Invariant: "a == b", Node: "n1", Runs: 3, Fate: "explored", Why: "all classes met"}}}
+	if err := rundir.WriteJSON(filepath.Join(root, "c-1", rundir.AccountFile), b); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, _ := cli(t, "policy", "report", "c-1", "--runs-dir", root); code != 0 || !strings.Contains(out, "explored") || !strings.Contains(out, "a == b") || strings.Contains(out, "IDS") {
+		t.Errorf("status %d:\n%s", code, out)
+	}
+	if code, _, errs := cli(t, "policy", "report", "c-2", "--runs-dir", root); code != exitUsage || !strings.Contains(errs, "no account of") {
 		t.Errorf("status %d: %s", code, errs)
 	}
 }

@@ -30,6 +30,7 @@ const (
 	SummaryFile   = "summary.json"    // model.RunSummary
 	ReportFile    = "report.html"
 	CausesFile    = "causes.json" // of a campaign's folder: []model.Cause
+	AccountFile   = "search.json" // of a campaign's folder: model.Account
 	PanicFile     = "panic.txt"   // where netsplit itself failed in the run, and at which frame
 	LogsDir       = "logs"        // <host>-<process>.log, what it printed; <host>/…, its log files
 )
