@@ -85,3 +85,29 @@ func TestAFailureIsShrunkToTheStepThatItNeeds(t *testing.T) {
 		t.Errorf("the smallest scenario: %s\n%s", harness.Verdicts(runs), res)
 	}
 }
+
+// TestASearchFindsTheBugThatNeedsOne: it is told the kind of faults, and nothing else. Without
+// the bug, what it runs passes.
+func TestASearchFindsTheBugThatNeedsOne(t *testing.T) {
+	for bug, want := range map[string]int{"second-lease": 1, "none": 0} {
+		t.Run(bug, func(t *testing.T) {
+			harness.LeavesNothing(t)
+			dir := t.TempDir()
+			res := harness.Run(t, "campaign", target, "--set", "bug="+bug, "--explore", "prioritised", "--kinds", "lose", "--clean", "2", "--faults", "4",
+				"--seed", "1", "--shrink", "0", "--stop-when-broken", "--runs-dir", dir)
+			id := harness.CampaignID(t, res)
+			runs, failed := harness.Records(t, dir, id), 0
+			for _, r := range runs {
+				if r.Failed("lost-acknowledged-writes") {
+					failed++
+				}
+			}
+			if failed != want || len(runs) < 3 {
+				t.Errorf("%s: %d runs lost a write, want %d\n%s", harness.Verdicts(runs), failed, want, res)
+			}
+			if rep := harness.Run(t, "policy", "report", id, "--runs-dir", dir); rep.Code != 0 || !strings.Contains(rep.Stdout, "with 1 fault(s)") || !strings.Contains(rep.Stdout, "allocate-ok") {
+				t.Errorf("%s", rep)
+			}
+		})
+	}
+}

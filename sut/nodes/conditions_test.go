@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"context"
 	"regexp"
 	"testing"
 
@@ -34,5 +35,23 @@ func TestAgreement(t *testing.T) {
 		if why != c.why {
 			t.Errorf("%q: %q, want %q", c.answers, why, c.why)
 		}
+	}
+}
+
+// TestConditionsOfQuiesceAreKnownByName, as those of stable are.
+func TestConditionsOfQuiesceAreKnownByName(t *testing.T) {
+	p := &Processes{plans: map[model.NodeID]*model.Target{"n1": {Stable: []model.Condition{{Name: "up"}},
+		Quiesce: &model.Quiesce{Until: []model.Condition{{Name: "idle", Match: "0 jobs"}}}}, "n2": {}}}
+	if c, ok := p.condition("n1", "idle"); !ok || c.Match != "0 jobs" {
+		t.Errorf("%+v, %v", c, ok)
+	}
+	if _, ok := p.condition("n1", "up"); !ok {
+		t.Error("that of stable is not found")
+	}
+	if _, ok := p.condition("n2", "idle"); ok {
+		t.Error("found where it is not asked")
+	}
+	if err := p.AskQuiesce(context.Background(), "n2"); err != nil {
+		t.Errorf("asked where nothing is to be asked: %v", err)
 	}
 }
