@@ -216,9 +216,9 @@ type SeenPoint struct {
 	// Turn numbers, from 1, the points of equal side, node, peer and type that were seen
 	// after that step: a trigger armed by the step comes with the message of this number.
 	Turn int `json:"turn,omitempty"`
-	// Late says that no fault could begin any more: the workload had ended, or the time of
+	// Beyond says that no fault could begin any more: the workload had ended, or the time of
 	// the scenario's LastFault had passed.
-	Late bool `json:"late,omitempty"`
+	Beyond bool `json:"beyond,omitempty"`
 	// Event is the number of the event at which it was seen, At the time of that event
 	// since the run started.
 	Event uint64        `json:"event,omitempty"`

@@ -33,7 +33,7 @@ func (t *points) of(p model.Profile, step int) (all, open []int) {
 		if !seen[i] {
 			seen[i] = true
 			all = append(all, i)
-			if !s.Late { // later ones are late, too
+			if !s.Beyond { // later ones are, too
 				open = append(open, i)
 			}
 		}

@@ -44,7 +44,7 @@ func read(events []model.Event, decisions []model.Decision, fired []uint64, mome
 				alike := model.Point{Side: pt.Side, Node: pt.Node, Peer: pt.Peer, Type: pt.Type}
 				turns[alike]++
 				p.Points = append(p.Points, model.SeenPoint{Point: pt, Step: at, Turn: turns[alike], Event: e.Num, At: e.At,
-					Late: ended || o.LastFault > 0 && e.At-from >= o.LastFault})
+					Beyond: ended || o.LastFault > 0 && e.At-from >= o.LastFault})
 			}
 		}
 	}

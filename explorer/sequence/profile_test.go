@@ -67,20 +67,20 @@ func TestConnectionsAndTimersAreNoPoints(t *testing.T) {
 	}
 }
 
-// A point that comes once no fault can begin is late: behind the workload, or the bound.
-func TestPointsBehindTheBoundAreLate(t *testing.T) {
+// A point that comes once no fault can begin is beyond the bound, which is the end of the workload or earlier.
+func TestPointsBeyondTheBound(t *testing.T) {
 	events := runOf(msg("n1", "n2", "a"), msg("n1", "n2", "b"), msg("n1", "n2", "c"))
 	stop := len(events) - 1
 	events = slices.Insert(events, stop, model.Event{Num: 9, Kind: model.EventStop})
 	for bound, want := range map[time.Duration]string{0: "c", time.Millisecond: "bc"} {
-		late := ""
+		beyond := ""
 		for _, s := range sequence.FromEvents(events, nil, nil, sequence.Options{LastFault: bound}).Points {
-			if s.Late && s.Side == model.SideSend {
-				late += s.Type
+			if s.Beyond && s.Side == model.SideSend {
+				beyond += s.Type
 			}
 		}
-		if late != want {
-			t.Errorf("a bound of %v: %q is late, want %q", bound, late, want)
+		if beyond != want {
+			t.Errorf("a bound of %v: %q is beyond it, want %q", bound, beyond, want)
 		}
 	}
 }
@@ -139,7 +139,7 @@ func TestRecordAndRunNamePointsAlike(t *testing.T) {
 			if turns[alike]++; s.Turn != turns[alike] {
 				t.Fatalf("a crash at %s: turn %d of %s after step %d, want %d", p, s.Turn, s, s.Step, turns[alike])
 			}
-			got[i].Turn, got[i].Late = 0, false
+			got[i].Turn, got[i].Beyond = 0, false
 		}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Fatalf("a crash at %s (-run +record):\n%s", p, d)

@@ -125,11 +125,11 @@ func TestNodesMatterWhereFaultsDepend(t *testing.T) {
 }
 
 // C and D come when no fault can begin any more.
-func TestNoFaultIsAtALatePoint(t *testing.T) {
+func TestNoFaultIsBeyondTheBound(t *testing.T) {
 	s := sequence.New(sequence.Config{Clean: 1, Depth: 2, Runs: 9, Kinds: crashes[:1]})
-	profile := func(late string, step int) (p model.Profile) {
-		for _, l := range "AB" + late {
-			p.Points = append(p.Points, model.SeenPoint{Point: letter(l), Step: step, Late: strings.ContainsRune(late, l)})
+	profile := func(beyond string, step int) (p model.Profile) {
+		for _, l := range "AB" + beyond {
+			p.Points = append(p.Points, model.SeenPoint{Point: letter(l), Step: step, Beyond: strings.ContainsRune(beyond, l)})
 		}
 		return p
 	}

@@ -18,7 +18,7 @@ type Options struct {
 	Periodic map[string]bool
 	// Timers are patterns of further types that are none (model.MatchType).
 	Timers []string
-	// LastFault is the time into the workload at which points become late; 0: its end.
+	// LastFault is the time into the workload from which on points are beyond the bound; 0: its end.
 	LastFault time.Duration
 	// Keys are the identity of points; nil: all.
 	Keys []model.PointKey
