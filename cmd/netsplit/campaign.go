@@ -16,6 +16,7 @@ import (
 	"netsplit/api/client"
 	"netsplit/api/wire"
 	"netsplit/model"
+	"netsplit/record/rundir"
 	"netsplit/sut"
 )
 
@@ -182,6 +183,9 @@ func summarise(c *cobra.Command, m made) error {
 	}
 	if dir != "" {
 		fmt.Fprintf(out, "\nreport of the campaign: %s\n", filepath.Join(dir, camp.ID, "report.html"))
+		if _, err := os.Stat(filepath.Join(dir, camp.ID, rundir.AccountFile)); err == nil {
+			fmt.Fprintf(out, "what became of all that it could have run: %s policy report %s --runs-dir %s\n", os.Args[0], camp.ID, dir)
+		}
 	}
 	switch {
 	case m.interrupted:
