@@ -36,6 +36,10 @@ const (
 	EventFault EventKind = "fault"
 	// EventRuleCut begins a cut that is made by rules and not by the core, or ends one.
 	EventRuleCut EventKind = "rule-cut"
+	// EventFile is one file operation held at a disk gate and waiting for a decision.
+	EventFile EventKind = "file"
+	// EventDisk is what a step did to files.
+	EventDisk EventKind = "disk"
 	// EventNote is a remark for the record; the core ignores it.
 	EventNote EventKind = "note"
 )
@@ -56,7 +60,10 @@ type Event struct {
 	Role        *RoleHolders `json:"role,omitempty"`
 	Fault       *FaultChange `json:"fault,omitempty"`
 	RuleCut     *RuleCut     `json:"ruleCut,omitempty"`
-	Note        string       `json:"note,omitempty"`
+
+	File *FileOperation `json:"file,omitempty"`
+	Disk *DiskDamage    `json:"disk,omitempty"`
+	Note string         `json:"note,omitempty"`
 }
 
 // RoleHolders are those who say that they have a role; none: nobody does, or nobody
@@ -171,6 +178,10 @@ type Decision struct {
 	Step int  `json:"step,omitempty"`
 	// Verb is what is to be done to the servers of Step, before this packet.
 	Verb NodeVerb `json:"verb,omitempty"`
+	// Disk is the disk fault of Step: it begins or, with a verb that starts servers, ends.
+	// File is what becomes of the operation that waits; nil: it goes on.
+	Disk DiskFaultKind `json:"disk,omitempty"`
+	File *FileAnswer   `json:"file,omitempty"`
 	// Reason is a short constant (metric label): see the Reason constants.
 	Reason string `json:"reason"`
 	// Message and Class are the message that decided, where one did.
@@ -194,6 +205,8 @@ const (
 	ReasonTime      = "time"           // cut or heal: a time came
 	ReasonMessage   = "message"        // cut or heal: the message waited for wants to cross, or has passed
 	ReasonFollows   = "step-before"    // cut: the step before has begun or ended
+	ReasonFile      = "file-operation" // the file operation waited for wants to begin
+	ReasonDisk      = "disk-fault"     // of a file operation: the disk is full, or gone
 	ReasonMaxCut    = "max-cut"        // heal: the longest cut is over
 	ReasonStop      = "workload-ended" // heal, or released: the workload ended while cut or held
 	ReasonScript    = "script"         // cut or heal: a step of a script

@@ -44,6 +44,8 @@ type Trigger struct {
 	// message of a trigger it is the first to pass.
 	Class  *Class  `json:"class,omitempty"`
 	Unseen *Unseen `json:"unseen,omitempty"`
+	// File is a file operation that has not begun.
+	File *FileTrigger `json:"file,omitempty"`
 }
 
 // Unseen is the first message whose class is not in Seen, which is sorted.
@@ -78,6 +80,8 @@ type Fault struct {
 	Message *MessageFault `json:"message,omitempty"`
 	// Node crashes or pauses servers. The end of the step starts or resumes them.
 	Node *NodeFault `json:"node,omitempty"`
+	// Disk is what happens to a host's disk.
+	Disk *DiskFault `json:"disk,omitempty"`
 }
 
 // NodeFault is what a step does to servers: NodeKill, a crash, or NodePause. It is done while
@@ -131,7 +135,7 @@ func (s *Step) Matches() (out []*MessageMatch) {
 
 // Timed says whether the trigger is a time and nothing else.
 func (t *Trigger) Timed() bool {
-	return t.State == nil && t.Message == nil && t.Class == nil && t.Unseen == nil && (t.At > 0 || t.After > 0)
+	return t.State == nil && t.Message == nil && t.Class == nil && t.Unseen == nil && t.File == nil && (t.At > 0 || t.After > 0)
 }
 
 // String is the trigger in words; "" where nothing is set.
@@ -165,6 +169,9 @@ func (t *Trigger) String() string {
 	if t.Unseen != nil {
 		w = append(w, fmt.Sprintf("a message of a class beyond the %d known", len(t.Unseen.Seen)))
 	}
+	if t.File != nil {
+		w = append(w, t.File.String())
+	}
 	return strings.Join(w, ", then ")
 }
 
@@ -178,6 +185,8 @@ func (s *Step) String() string {
 		b.WriteString(s.Do.Message.String())
 	case s.Do.Node != nil:
 		b.WriteString(s.Do.Node.String())
+	case s.Do.Disk != nil:
+		b.WriteString(s.Do.Disk.String())
 	}
 	if w := s.When.String(); w != "" {
 		b.WriteString("; when " + w)
@@ -196,14 +205,14 @@ func (s *Step) String() string {
 func (s *Step) Validate(hosts []NodeID, place int) error {
 	w, u := &s.When, &s.Until
 	does := 0
-	for _, is := range []bool{s.Do.Cut != nil, s.Do.Message != nil, s.Do.Node != nil} {
+	for _, is := range []bool{s.Do.Cut != nil, s.Do.Message != nil, s.Do.Node != nil, s.Do.Disk != nil} {
 		if is {
 			does++
 		}
 	}
 	switch {
 	case does != 1:
-		return fmt.Errorf("a step does one thing: give do a cut, a host to isolate, to crash or to pause, or a message fault")
+		return fmt.Errorf("a step does one thing: give do a cut, a host to isolate, to crash or to pause, a message fault, or a disk fault")
 	case s.Do.Node != nil && !slices.Contains(hosts, s.Do.Node.Host):
 		return fmt.Errorf("no host %q: there are %v", s.Do.Node.Host, hosts)
 	case s.Do.Node != nil && s.Do.Node.Verb != NodeKill && s.Do.Node.Verb != NodePause:
@@ -246,10 +255,10 @@ func (s *Step) Validate(hosts []NodeID, place int) error {
 			return fmt.Errorf("%s: side %q: a step begins on side send or receive of a message, and ends before one passes", t.of, t.m.Side)
 		}
 	}
-	if s.Do.Message != nil {
-		return s.Do.Message.Validate(hosts)
+	if err := s.validateFiles(hosts); err != nil || s.Do.Message == nil {
+		return err
 	}
-	return nil
+	return s.Do.Message.Validate(hosts)
 }
 
 // StepResult says when a step of a scenario began and ended, since the run started, and
@@ -264,4 +273,6 @@ type StepResult struct {
 	// Slip counts, of a crash, the packets with payload that came from its host later, until
 	// the end of the step: sent before it was done, or by the host's TCP. 0: it was exact.
 	Slip int `json:"slip,omitempty"`
+	// Failed counts, of a disk fault, the operations that did not go on as asked.
+	Failed int `json:"failed,omitempty"`
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"netsplit/model"
 )
 
 // benchSource does one call many times and says how long one took in the fastest of
@@ -50,7 +52,7 @@ func BenchmarkGate(b *testing.B) {
 		b.Fatal(err)
 	}
 	dir := b.TempDir()
-	g := gate(b, func(Event) Answer { return Pass() }, dir)
+	g := gate(b, func(model.FileOperation) Answer { return Pass() }, dir)
 	best := [2][4]int{}
 	const turns = 3
 	for range turns {

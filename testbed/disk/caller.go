@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"netsplit/model"
 )
 
 // caller is the thread whose call is held.
@@ -21,7 +23,7 @@ type caller struct {
 
 // operation is a call on a file below the folders.
 type operation struct {
-	op       Op
+	op       model.FileOp
 	path, to string // absolute
 	bytes    int64
 	fd       int // -1: the file is named by path
@@ -30,7 +32,7 @@ type operation struct {
 	flags    int   // RWF_ of pwritev2
 	// truncates: an open that empties the file.
 	truncates bool
-	// within: an OpTruncate that is not at the end.
+	// within: a truncate that is not at the end.
 	within bool
 }
 
@@ -42,9 +44,9 @@ type span struct{ at, length uint64 }
 func (c caller) operation(name string, a [6]uint64) (*operation, error) {
 	switch name {
 	case "write":
-		return c.onFile(operation{op: OpWrite, bytes: int64(a[2]), data: []span{{a[1], a[2]}}, offset: -1}, a[0])
+		return c.onFile(operation{op: model.FileWrite, bytes: int64(a[2]), data: []span{{a[1], a[2]}}, offset: -1}, a[0])
 	case "pwrite64":
-		return c.onFile(operation{op: OpWrite, bytes: int64(a[2]), data: []span{{a[1], a[2]}}, offset: int64(a[3])}, a[0])
+		return c.onFile(operation{op: model.FileWrite, bytes: int64(a[2]), data: []span{{a[1], a[2]}}, offset: int64(a[3])}, a[0])
 	case "writev":
 		return c.vector(a, -1, 0)
 	case "pwritev":
@@ -52,25 +54,25 @@ func (c caller) operation(name string, a [6]uint64) (*operation, error) {
 	case "pwritev2":
 		return c.vector(a, int64(a[3]), int(a[5]))
 	case "sendfile":
-		return c.onFile(operation{op: OpCopy, bytes: int64(a[3])}, a[0])
+		return c.onFile(operation{op: model.FileCopy, bytes: int64(a[3])}, a[0])
 	case "copy_file_range", "splice":
-		return c.onFile(operation{op: OpCopy, bytes: int64(a[4])}, a[2])
+		return c.onFile(operation{op: model.FileCopy, bytes: int64(a[4])}, a[2])
 	case "fsync", "fdatasync":
-		return c.onFile(operation{op: OpSync}, a[0])
+		return c.onFile(operation{op: model.FileSync}, a[0])
 	case "ftruncate":
-		return c.onFile(operation{op: OpTruncate, bytes: int64(a[1])}, a[0])
+		return c.onFile(operation{op: model.FileTruncate, bytes: int64(a[1])}, a[0])
 	case "fallocate":
-		o := operation{op: OpAllocate, bytes: int64(a[3])}
+		o := operation{op: model.FileAllocate, bytes: int64(a[3])}
 		if a[1]&^unix.FALLOC_FL_KEEP_SIZE != 0 {
-			o.op, o.within = OpTruncate, true
+			o.op, o.within = model.FileTruncate, true
 		}
 		return c.onFile(o, a[0])
 	case "truncate":
-		return c.named(operation{op: OpTruncate, bytes: int64(a[1])}, unix.AT_FDCWD, a[0], true)
+		return c.named(operation{op: model.FileTruncate, bytes: int64(a[1])}, unix.AT_FDCWD, a[0], true)
 	case "unlink":
-		return c.named(operation{op: OpUnlink}, unix.AT_FDCWD, a[0], false)
+		return c.named(operation{op: model.FileUnlink}, unix.AT_FDCWD, a[0], false)
 	case "unlinkat":
-		return c.named(operation{op: OpUnlink}, int32(a[0]), a[1], false)
+		return c.named(operation{op: model.FileUnlink}, int32(a[0]), a[1], false)
 	case "rename":
 		return c.rename(unix.AT_FDCWD, a[0], unix.AT_FDCWD, a[1])
 	case "renameat", "renameat2":
@@ -119,7 +121,7 @@ func (c caller) onFile(o operation, fd uint64) (*operation, error) {
 
 // vector completes a write from several places.
 func (c caller) vector(a [6]uint64, offset int64, flags int) (*operation, error) {
-	o, err := c.onFile(operation{op: OpWrite, offset: offset, flags: flags}, a[0])
+	o, err := c.onFile(operation{op: model.FileWrite, offset: offset, flags: flags}, a[0])
 	if o == nil || err != nil {
 		return o, err
 	}
@@ -155,15 +157,15 @@ func (c caller) open(dir int32, at, flags uint64) (*operation, error) {
 	if flags&writing == 0 {
 		return nil, nil
 	}
-	o, err := c.named(operation{op: OpOpen, truncates: flags&unix.O_TRUNC != 0}, dir, at, flags&unix.O_NOFOLLOW == 0)
+	o, err := c.named(operation{op: model.FileOpen, truncates: flags&unix.O_TRUNC != 0}, dir, at, flags&unix.O_NOFOLLOW == 0)
 	if err == nil && o != nil && strings.HasSuffix(o.path, "/") && flags&unix.O_TMPFILE == unix.O_TMPFILE {
-		o.op = OpCreate
+		o.op = model.FileCreate
 	}
 	if errors.Is(err, unix.ENOENT) && o != nil {
 		if flags&unix.O_CREAT == 0 {
 			return nil, nil
 		}
-		o.op, err = OpCreate, nil
+		o.op, err = model.FileCreate, nil
 	}
 	return o, err
 }
@@ -187,7 +189,7 @@ func (c caller) named(o operation, dir int32, at uint64, follow bool) (*operatio
 }
 
 func (c caller) rename(dir int32, at uint64, toDir int32, toAt uint64) (*operation, error) {
-	o := operation{op: OpRename, fd: -1}
+	o := operation{op: model.FileRename, fd: -1}
 	var err, err2 error
 	o.path, err = c.path(dir, at, false)
 	o.to, err2 = c.path(toDir, toAt, false)

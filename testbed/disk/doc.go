@@ -20,10 +20,11 @@
 //
 // Decide is where the run owns order: under its lock it numbers the event, queues it
 // for the record, asks the engine, queues the decision, and returns the Answer. The
-// operation begins after that, as a packet passes after its decision. A Counter says
-// when a Trigger, "the n-th operation of a kind on a kind of file", has come. Full and
-// Gone answer for a disk in that state; the engine says from when on. A file is damaged
-// between crash and restart by Corrupt. A run whose Gate.Err is not nil is unknown.
+// operation begins after that, as a packet passes after its decision. The engine says
+// when a model.FileTrigger, "the n-th operation of a kind on a kind of file", has come,
+// and what a model.DiskFault makes of it (Answered). A program that the run killed
+// meanwhile is left alone. A file is damaged between crash and restart by Corrupt. A run
+// whose Gate.Err is not nil is unknown.
 //
 // For a power cut the gates of one machine share an Unsynced. Before an operation goes
 // on, it keeps what the file held there at its last sync. When all processes of the

@@ -20,7 +20,7 @@ import (
 // Config says whose operations on which files are held, and who decides them.
 type Config struct {
 	Host model.TestbedHost
-	// Process names what is started, for Event.Process.
+	// Process names what is started, for FileOperation.Process.
 	Process string
 	// Folders are where the files lie. They exist.
 	Folders []string
@@ -28,7 +28,7 @@ type Config struct {
 	// them, one call at a time per gate. The operation begins after it has returned.
 	// Until then every other held call of the same programs waits, writes to sockets
 	// among them: Decide must not wait for what the program does.
-	Decide func(Event) Answer
+	Decide func(model.FileOperation) Answer
 	// Unsynced, if set, remembers what a power cut takes away.
 	Unsynced *Unsynced
 }
@@ -220,7 +220,7 @@ func (g *Gate) answer(l listener, n notification) response {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	var e Event
+	var e model.FileOperation
 	if err == nil {
 		e, err = g.event(c, o)
 	}
@@ -237,6 +237,9 @@ func (g *Gate) answer(l listener, n notification) response {
 	if err := a.check(e); err != nil {
 		g.fail(err)
 		return on
+	}
+	if !l.waits(n.id) {
+		return on // killed by what was decided
 	}
 	if u := g.cfg.Unsynced; u != nil && (a.action == pass || a.action == short) {
 		if err := u.before(c, o); err != nil {
@@ -283,8 +286,8 @@ func refused(err error) bool {
 	return false
 }
 
-func (g *Gate) event(c caller, o *operation) (Event, error) {
-	e := Event{Host: string(g.cfg.Host.Name), Process: g.cfg.Process, TID: c.tid, Op: o.op, Path: o.path, To: o.to, Bytes: o.bytes}
+func (g *Gate) event(c caller, o *operation) (model.FileOperation, error) {
+	e := model.FileOperation{Host: g.cfg.Host.Name, Process: g.cfg.Process, TID: c.tid, Op: o.op, Path: o.path, To: o.to, Bytes: o.bytes}
 	e.Kind, e.ToKind = g.kind(c, o.path), g.kind(c, o.to)
 	var err error
 	e.PID, e.Thread, err = c.process(g.known)

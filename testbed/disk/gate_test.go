@@ -21,10 +21,10 @@ import (
 // heard collects the events of a gate.
 type heard struct {
 	mu     sync.Mutex
-	events []Event
+	events []model.FileOperation
 }
 
-func (h *heard) add(e Event) {
+func (h *heard) add(e model.FileOperation) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.events = append(h.events, e)
@@ -66,7 +66,7 @@ func TestEveryOperationIsHeldOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	var h heard
-	g := gate(t, func(e Event) Answer { h.add(e); return Pass() }, dir)
+	g := gate(t, func(e model.FileOperation) Answer { h.add(e); return Pass() }, dir)
 	k := start(t, g, nil)
 	create, rdwr := fmt.Sprint(os.O_CREATE|os.O_RDWR), fmt.Sprint(os.O_RDWR)
 	k.do("chdir "+dir, "0 ok",
@@ -147,11 +147,31 @@ write 4 bytes to log.#
 	}
 }
 
+// counter counts the operations of a trigger.
+type counter struct {
+	model.FileTrigger
+	seen int
+}
+
+// fires counts the operation if it matches, and says whether it is the nth.
+func (c *counter) fires(e model.FileOperation) bool {
+	if !c.Matches(&e) {
+		return false
+	}
+	c.seen++
+	return c.seen == c.Nth
+}
+
+// answer is that of a disk in that state.
+func answer(k model.DiskFaultKind, e model.FileOperation) Answer {
+	return Answered((&model.DiskFault{Kind: k}).Answer(&e))
+}
+
 // at answers so when the trigger fires, and lets all else pass.
-func at(tr Trigger, a Answer) func(Event) Answer {
-	c := Counter{Trigger: tr}
-	return func(e Event) Answer {
-		if c.Fires(e) {
+func at(tr model.FileTrigger, a Answer) func(model.FileOperation) Answer {
+	c := counter{FileTrigger: tr}
+	return func(e model.FileOperation) Answer {
+		if c.fires(e) {
 			return a
 		}
 		return Pass()
@@ -161,7 +181,7 @@ func at(tr Trigger, a Answer) func(Event) Answer {
 // TestTheNthOperationFails and no other; it leaves nothing behind.
 func TestTheNthOperationFails(t *testing.T) {
 	dir := t.TempDir()
-	g := gate(t, at(Trigger{Op: OpWrite, Path: "wal.#", Nth: 2}, Fail(unix.EIO)), dir)
+	g := gate(t, at(model.FileTrigger{Op: model.FileWrite, Path: "wal.#", Nth: 2}, Fail(unix.EIO)), dir)
 	k := start(t, g, nil)
 	k.do("open o "+dir+"/other "+fmt.Sprint(os.O_CREATE|os.O_WRONLY), "0 ok",
 		"open w "+dir+"/wal.7 "+fmt.Sprint(os.O_CREATE|os.O_WRONLY), "0 ok",
@@ -176,8 +196,8 @@ func TestTheNthOperationFails(t *testing.T) {
 // file's position, at its end, or where pwrite says; across the parts of a vector.
 func TestAShortWriteWritesWhatItSays(t *testing.T) {
 	dir := t.TempDir()
-	g := gate(t, func(e Event) Answer {
-		if e.Op == OpWrite && e.Bytes > 4 {
+	g := gate(t, func(e model.FileOperation) Answer {
+		if e.Op == model.FileWrite && e.Bytes > 4 {
 			return Short(4)
 		}
 		return Pass()
@@ -199,7 +219,7 @@ func TestAShortWriteWritesWhatItSays(t *testing.T) {
 // gate is held as the first was.
 func TestAKillComesBeforeTheOperation(t *testing.T) {
 	dir := t.TempDir()
-	g := gate(t, at(Trigger{Op: OpWrite, Thread: "prog*", Nth: 4}, Kill()), dir)
+	g := gate(t, at(model.FileTrigger{Op: model.FileWrite, Thread: "prog*", Nth: 4}, Kill()), dir)
 	k := start(t, g, nil)
 	k.do("open f "+dir+"/f "+fmt.Sprint(os.O_CREATE|os.O_WRONLY|os.O_APPEND), "0 ok",
 		"write f a", "1 ok", "write f b", "1 ok", "write f c", "1 ok", "write f d", "")
@@ -223,7 +243,7 @@ func TestAKillComesBeforeTheOperation(t *testing.T) {
 func TestASignalDoesNotRepeatAnEvent(t *testing.T) {
 	dir := t.TempDir()
 	var h heard
-	g := gate(t, func(e Event) Answer {
+	g := gate(t, func(e model.FileOperation) Answer {
 		h.add(e)
 		if err := unix.Tgkill(e.PID, e.TID, unix.SIGURG); err != nil {
 			t.Error(err)
@@ -243,7 +263,7 @@ func TestASignalDoesNotRepeatAnEvent(t *testing.T) {
 func TestThreadsAndChildrenAreHeld(t *testing.T) {
 	dir := t.TempDir()
 	var h heard
-	g := gate(t, func(e Event) Answer { h.add(e); return Pass() }, dir)
+	g := gate(t, func(e model.FileOperation) Answer { h.add(e); return Pass() }, dir)
 	k := start(t, g, nil)
 	k.do("open f "+dir+"/f "+fmt.Sprint(os.O_CREATE|os.O_WRONLY|os.O_APPEND), "0 ok",
 		"threads f 8 200", "0 ok",
@@ -253,7 +273,7 @@ func TestThreadsAndChildrenAreHeld(t *testing.T) {
 	threads := map[int]bool{}
 	for _, e := range h.events {
 		switch {
-		case e.Op == OpWrite && e.Kind == "f":
+		case e.Op == model.FileWrite && e.Kind == "f":
 			writes++
 			threads[e.TID] = true
 			if e.PID != k.cmd.Process.Pid {
@@ -276,7 +296,7 @@ func TestThreadsAndChildrenAreHeld(t *testing.T) {
 
 // TestIOUringIsDenied, so that programs take calls that the gate sees.
 func TestIOUringIsDenied(t *testing.T) {
-	g := gate(t, func(Event) Answer { return Pass() }, t.TempDir())
+	g := gate(t, func(model.FileOperation) Answer { return Pass() }, t.TempDir())
 	start(t, g, nil).do("uring", fmt.Sprintf("-1 %d", unix.ENOSYS))
 	closed(t, g)
 }
@@ -293,7 +313,7 @@ func main() { println("it runs") }
 	if out, err := exec.Command(bin).CombinedOutput(); err != nil {
 		t.Fatalf("the kernel runs no 32-bit programs: %v: %s", err, out)
 	}
-	g := gate(t, func(Event) Answer { return Pass() }, t.TempDir())
+	g := gate(t, func(model.FileOperation) Answer { return Pass() }, t.TempDir())
 	cmd := exec.Command(self(t), g.Argv("", bin)[1:]...)
 	out, _ := cmd.CombinedOutput()
 	if ws := cmd.ProcessState.Sys().(syscall.WaitStatus); ws.Signal() != unix.SIGSYS || len(out) > 0 {
@@ -308,9 +328,9 @@ func TestTheDeadAskNothing(t *testing.T) {
 	dir := t.TempDir()
 	var h heard
 	var second *talk
-	g := gate(t, func(e Event) Answer {
+	g := gate(t, func(e model.FileOperation) Answer {
 		h.add(e)
-		if e.Op == OpWrite {
+		if e.Op == model.FileWrite {
 			if _, err := fmt.Fprintln(second.in, "write f never"); err != nil {
 				t.Error(err)
 			}
@@ -334,15 +354,15 @@ func TestTheDeadAskNothing(t *testing.T) {
 func TestAFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	full := false
-	g := gate(t, func(e Event) Answer {
-		if e.Op == OpUnlink {
+	g := gate(t, func(e model.FileOperation) Answer {
+		if e.Op == model.FileUnlink {
 			full = false
 			return Pass()
 		}
 		if full {
-			return Full(e)
+			return answer(model.DiskFull, e)
 		}
-		full = e.Op == OpSync
+		full = e.Op == model.FileSync
 		return Pass()
 	}, dir)
 	k := start(t, g, nil)
@@ -360,7 +380,7 @@ func TestAFullDisk(t *testing.T) {
 func TestASmallFileSystem(t *testing.T) {
 	dir := t.TempDir()
 	var h heard
-	g := gate(t, func(e Event) Answer { h.add(e); return Pass() }, dir)
+	g := gate(t, func(e model.FileOperation) Answer { h.add(e); return Pass() }, dir)
 	k := start(t, g, func(argv []string) []string {
 		return append([]string{"unshare", "-m", "sh", "-c", `mount -t tmpfs -o size=8k none "$0" && echo x > "$0/f" && exec "$@"`, dir}, argv...)
 	})
@@ -376,9 +396,9 @@ func TestASmallFileSystem(t *testing.T) {
 func TestADiskThatIsGone(t *testing.T) {
 	dir := t.TempDir()
 	gone := false
-	g := gate(t, func(e Event) Answer {
-		if gone = gone || e.Op == OpSync; gone {
-			return Gone(e)
+	g := gate(t, func(e model.FileOperation) Answer {
+		if gone = gone || e.Op == model.FileSync; gone {
+			return answer(model.DiskGone, e)
 		}
 		return Pass()
 	}, dir)
@@ -398,7 +418,7 @@ func TestADiskThatIsGone(t *testing.T) {
 // TestTheEndOfTheGateIsLoud: what outlives it neither hangs nor goes on.
 func TestTheEndOfTheGateIsLoud(t *testing.T) {
 	dir := t.TempDir()
-	g := gate(t, func(Event) Answer { return Pass() }, dir)
+	g := gate(t, func(model.FileOperation) Answer { return Pass() }, dir)
 	ready := make(chan string, 1)
 	p, err := proc.Start(proc.Spec{Host: model.TestbedHost{Name: "n1"}, Input: true, OnStdout: func(_ time.Time, line string) { ready <- line },
 		Argv: g.Argv(self(t), "sh", "-c", `echo ready; read go; echo no > "$0" || exit 7`, dir+"/f")})
@@ -445,7 +465,7 @@ func TestADeadSupervisorIsLoud(t *testing.T) {
 const dyingArg = "dying"
 
 func dying(dir string) int {
-	g, err := New(Config{Host: model.TestbedHost{Name: "n1"}, Process: "p", Folders: []string{dir}, Decide: func(Event) Answer {
+	g, err := New(Config{Host: model.TestbedHost{Name: "n1"}, Process: "p", Folders: []string{dir}, Decide: func(model.FileOperation) Answer {
 		_ = unix.Kill(os.Getpid(), unix.SIGKILL)
 		select {}
 	}})
@@ -472,7 +492,7 @@ func TestWhatCannotBeHeld(t *testing.T) {
 		}
 	}
 	for want, a := range map[string]Answer{"none": {}, "without an errno": Fail(0), "write 1 bytes only": Short(1), "write 0 bytes only": Short(0)} {
-		g := gate(t, func(Event) Answer { return a }, dir)
+		g := gate(t, func(model.FileOperation) Answer { return a }, dir)
 		start(t, g, nil).do("open f "+dir+"/f "+fmt.Sprint(os.O_CREATE|os.O_WRONLY), "0 ok", "write f a", "1 ok")
 		if err := g.Close(); err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, errAnswer) {
 			t.Errorf("%v: want %q", err, want)
@@ -481,7 +501,7 @@ func TestWhatCannotBeHeld(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	g := gate(t, func(Event) Answer { return Pass() }, dir)
+	g := gate(t, func(model.FileOperation) Answer { return Pass() }, dir)
 	out, err := exec.Command(self(t), g.Argv("", "/none/such")[1:]...).CombinedOutput()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 127 || !strings.Contains(string(out), "/none/such") {
@@ -499,7 +519,7 @@ func TestAConfinedProgramIsHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	var h heard
-	g := gate(t, func(e Event) Answer {
+	g := gate(t, func(e model.FileOperation) Answer {
 		h.add(e)
 		if e.Bytes == 3 {
 			return Short(2)

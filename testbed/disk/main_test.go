@@ -189,13 +189,13 @@ func needRoot(t testing.TB) {
 }
 
 // gate is a gate for the test, of host n1.
-func gate(t testing.TB, decide func(Event) Answer, folders ...string) *Gate {
+func gate(t testing.TB, decide func(model.FileOperation) Answer, folders ...string) *Gate {
 	t.Helper()
 	return remembering(t, nil, decide, folders...)
 }
 
 // remembering is one that knows what was not synced.
-func remembering(t testing.TB, u *Unsynced, decide func(Event) Answer, folders ...string) *Gate {
+func remembering(t testing.TB, u *Unsynced, decide func(model.FileOperation) Answer, folders ...string) *Gate {
 	t.Helper()
 	needRoot(t)
 	g, err := New(Config{Host: model.TestbedHost{Name: "n1"}, Process: "p", Folders: folders, Decide: decide, Unsynced: u})

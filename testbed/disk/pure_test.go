@@ -1,9 +1,6 @@
 package disk
 
-import (
-	"strings"
-	"testing"
-)
+import "testing"
 
 // TestKind has names of files as the systems write them.
 func TestKind(t *testing.T) {
@@ -35,60 +32,6 @@ func TestKind(t *testing.T) {
 		}
 		if got := Kind(want); got != want {
 			t.Errorf("%s: made again it is %s", want, got)
-		}
-	}
-}
-
-func TestTrigger(t *testing.T) {
-	e := Event{Host: "n1", Process: "redis", Thread: "bio_aof", Op: OpSync, Kind: "appendonlydir/appendonly.aof.#.incr.aof"}
-	moved := Event{Host: "n1", Process: "redis", Thread: "redis-server", Op: OpRename, Kind: "temp-#.rdb", ToKind: "dump.rdb"}
-	away := Event{Op: OpRename, Kind: "a", Path: "/d/a", To: "/elsewhere"}
-	for _, c := range []struct {
-		t    Trigger
-		e    Event
-		want bool
-	}{
-		{Trigger{}, e, true},
-		{Trigger{Op: OpSync}, e, true},
-		{Trigger{Op: OpWrite}, e, false},
-		{Trigger{Path: "**/*.aof"}, e, true},
-		{Trigger{Path: "*.aof"}, e, false},
-		{Trigger{Path: "appendonlydir/appendonly.aof.#.*.aof"}, e, true},
-		{Trigger{Host: "n2"}, e, false},
-		{Trigger{Host: "n1", Process: "redis"}, e, true},
-		{Trigger{Process: "sentinel"}, e, false},
-		{Trigger{Thread: "bio_*"}, e, true},
-		{Trigger{Thread: "*_aof"}, e, true},
-		{Trigger{Thread: "*o_a*f"}, e, true},
-		{Trigger{Thread: "bio_aof*bio_aof"}, e, false},
-		{Trigger{Thread: "bio"}, e, false},
-		{Trigger{Thread: "*x*"}, e, false},
-		{Trigger{Op: OpRename, Path: "dump.rdb"}, moved, true},
-		{Trigger{Op: OpRename, Path: "temp-#.rdb"}, moved, true},
-		{Trigger{Op: OpRename, Path: "*.aof"}, moved, false},
-		{Trigger{Path: "*"}, away, true},
-		{Trigger{Path: "elsewhere"}, away, false},
-	} {
-		if got := c.t.Matches(c.e); got != c.want {
-			t.Errorf("%+v matches %s: %t", c.t, c.e, got)
-		}
-	}
-	c := Counter{Trigger: Trigger{Op: OpSync, Nth: 2}}
-	fired := ""
-	for _, e := range []Event{e, moved, e, e, moved, e} {
-		if c.Fires(e) {
-			fired += "!"
-		} else {
-			fired += "."
-		}
-	}
-	if fired != "..!..." {
-		t.Errorf("it fired %s", fired)
-	}
-	for want, tr := range map[string]Trigger{"": {Op: OpSync, Path: "a*", Nth: 1}, "no file operation": {Op: "fsync", Nth: 1}, "is no pattern": {Path: "[", Nth: 1},
-		"counts from 1": {}, "at most 15": {Thread: "PacketResponder: BP*", Nth: 1}} {
-		if err := tr.Check(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: %v, want %q", tr, err, want)
 		}
 	}
 }

@@ -16,13 +16,13 @@ import (
 )
 
 // served is a Redis under a gate that keeps an append-only file.
-func served(t *testing.T, decide func(Event) Answer, fsync string) (cli func(args ...string) string, ended func() (proc.Status, string), aof string) {
+func served(t *testing.T, decide func(model.FileOperation) Answer, fsync string) (cli func(args ...string) string, ended func() (proc.Status, string), aof string) {
 	t.Helper()
 	return servedIn(t, t.TempDir(), nil, decide, fsync)
 }
 
 // servedIn is one in a folder, with what it did not sync.
-func servedIn(t *testing.T, dir string, u *Unsynced, decide func(Event) Answer, fsync string) (cli func(args ...string) string, ended func() (proc.Status, string), aof string) {
+func servedIn(t *testing.T, dir string, u *Unsynced, decide func(model.FileOperation) Answer, fsync string) (cli func(args ...string) string, ended func() (proc.Status, string), aof string) {
 	t.Helper()
 	for _, p := range []string{"redis-server", "redis-cli"} {
 		if _, err := exec.LookPath(p); err != nil {
@@ -66,7 +66,7 @@ func servedIn(t *testing.T, dir string, u *Unsynced, decide func(Event) Answer, 
 // TestRedisAndTheThirdSync: Redis promises with appendfsync always that what it
 // acknowledged is on disk, so it does not acknowledge the third write, and ends.
 func TestRedisAndTheThirdSync(t *testing.T) {
-	cli, ended, _ := served(t, at(Trigger{Op: OpSync, Path: "appendonlydir/*.incr.aof", Nth: 3}, Fail(unix.EIO)), "always")
+	cli, ended, _ := served(t, at(model.FileTrigger{Op: model.FileSync, Path: "appendonlydir/*.incr.aof", Nth: 3}, Fail(unix.EIO)), "always")
 	for _, want := range []string{"OK", "OK", ""} {
 		if got := cli("set", "k", "v"); got != want && (want != "" || got == "OK") {
 			t.Errorf("set: %q, want %q", got, want)
@@ -81,12 +81,12 @@ func TestRedisAndTheThirdSync(t *testing.T) {
 // the rest. Redis cuts what it wrote off its file, and writes all again a second later.
 func TestRedisAndAShortWrite(t *testing.T) {
 	var h heard
-	write := Trigger{Op: OpWrite, Path: "appendonlydir/*.incr.aof", Nth: 2}
-	first, rest := Counter{Trigger: write}, Counter{Trigger: write}
-	rest.Trigger.Nth = 3
-	cli, _, aof := served(t, func(e Event) Answer {
+	write := model.FileTrigger{Op: model.FileWrite, Path: "appendonlydir/*.incr.aof", Nth: 2}
+	first, rest := counter{FileTrigger: write}, counter{FileTrigger: write}
+	rest.Nth = 3
+	cli, _, aof := served(t, func(e model.FileOperation) Answer {
 		h.add(e)
-		isFirst, isRest := first.Fires(e), rest.Fires(e)
+		isFirst, isRest := first.fires(e), rest.fires(e)
 		switch {
 		case isFirst:
 			return Short(7)
@@ -148,17 +148,17 @@ func TestAJVMIsHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	var h heard
-	sync, write := Counter{Trigger: Trigger{Op: OpSync, Thread: "Committer*", Nth: 2}}, Counter{Trigger: Trigger{Op: OpWrite, Path: "log.#", Nth: 3}}
-	kill := Counter{Trigger: Trigger{Op: OpWrite, Thread: "Committer: log ", Nth: 4}}
-	g := gate(t, func(e Event) Answer {
+	sync, write := counter{FileTrigger: model.FileTrigger{Op: model.FileSync, Thread: "Committer*", Nth: 2}}, counter{FileTrigger: model.FileTrigger{Op: model.FileWrite, Path: "log.#", Nth: 3}}
+	kill := counter{FileTrigger: model.FileTrigger{Op: model.FileWrite, Thread: "Committer: log ", Nth: 4}}
+	g := gate(t, func(e model.FileOperation) Answer {
 		h.add(e)
 		switch {
-		case sync.Fires(e):
+		case sync.fires(e):
 			return Fail(unix.EIO)
-		case write.Fires(e):
-			kill.Fires(e)
+		case write.fires(e):
+			kill.fires(e)
 			return Short(3)
-		case kill.Fires(e):
+		case kill.fires(e):
 			return Kill()
 		}
 		return Pass()
@@ -184,9 +184,9 @@ func TestRedisAndAPowerCut(t *testing.T) {
 	for fsync, want := range map[string]string{"always": "3", "no": ""} {
 		dir := t.TempDir()
 		var u Unsynced
-		cut := Counter{Trigger: Trigger{Op: OpWrite, Path: "appendonlydir/*.incr.aof", Nth: 4}}
-		cli, ended, aof := servedIn(t, dir, &u, func(e Event) Answer {
-			if cut.Fires(e) {
+		cut := counter{FileTrigger: model.FileTrigger{Op: model.FileWrite, Path: "appendonlydir/*.incr.aof", Nth: 4}}
+		cli, ended, aof := servedIn(t, dir, &u, func(e model.FileOperation) Answer {
+			if cut.fires(e) {
 				return Kill()
 			}
 			return Pass()
@@ -207,7 +207,7 @@ func TestRedisAndAPowerCut(t *testing.T) {
 		if lost := len(losses) == 1 && losses[0].Path == aof && losses[0].Kept == 0 && losses[0].Size > 0; lost != (fsync == "no") || len(losses) > 1 {
 			t.Errorf("%s: lost %+v", fsync, losses)
 		}
-		cli, _, _ = servedIn(t, dir, &u, func(Event) Answer { return Pass() }, fsync)
+		cli, _, _ = servedIn(t, dir, &u, func(model.FileOperation) Answer { return Pass() }, fsync)
 		if got := cli("get", "k"); got != want {
 			t.Errorf("%s: afterwards it has %q, want %q", fsync, got, want)
 		}

@@ -12,6 +12,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"netsplit/model"
 )
 
 const (
@@ -146,7 +148,7 @@ func (u *Unsynced) before(c caller, o *operation) error {
 }
 
 func (u *Unsynced) keep(c caller, o *operation) error {
-	if o.op == OpCreate || o.op == OpRename || o.op == OpUnlink || strings.HasSuffix(o.path, "/") || o.op == OpOpen && !o.truncates {
+	if o.op == model.FileCreate || o.op == model.FileRename || o.op == model.FileUnlink || strings.HasSuffix(o.path, "/") || o.op == model.FileOpen && !o.truncates {
 		return nil
 	}
 	name := c.proc("/root" + o.path)
@@ -162,7 +164,7 @@ func (u *Unsynced) keep(c caller, o *operation) error {
 	if err != nil {
 		return err
 	}
-	if o.op == OpSync || o.op == OpWrite && (flags&unix.O_DSYNC != 0 || o.flags&(unix.RWF_DSYNC|unix.RWF_SYNC) != 0) {
+	if o.op == model.FileSync || o.op == model.FileWrite && (flags&unix.O_DSYNC != 0 || o.flags&(unix.RWF_DSYNC|unix.RWF_SYNC) != 0) {
 		u.forget(at) // a synced write syncs its own bytes only; that the others were, too, may be
 		return nil
 	}
@@ -180,15 +182,15 @@ func (u *Unsynced) keep(c caller, o *operation) error {
 	}
 	begin, end := int64(0), f.size
 	switch {
-	case o.op == OpWrite: // one that appends changes only what was kept when it was cut off
+	case o.op == model.FileWrite: // one that appends changes only what was kept when it was cut off
 		begin = o.offset
 		if begin < 0 {
 			begin = position
 		}
 		end = begin + o.bytes
-	case o.op == OpTruncate && !o.within:
+	case o.op == model.FileTruncate && !o.within:
 		begin = o.bytes
-	case o.op == OpAllocate:
+	case o.op == model.FileAllocate:
 		end = 0
 	}
 	return u.save(f, begin, min(end, f.size))

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"netsplit/model"
 )
 
 func cut(t *testing.T, u *Unsynced) []Loss {
@@ -28,7 +30,7 @@ func cut(t *testing.T, u *Unsynced) []Loss {
 func TestAPowerCutTakesWhatWasNotSynced(t *testing.T) {
 	dir := t.TempDir()
 	var u Unsynced
-	g := remembering(t, &u, func(Event) Answer { return Pass() }, dir)
+	g := remembering(t, &u, func(model.FileOperation) Answer { return Pass() }, dir)
 	k := start(t, g, nil)
 	create, again := fmt.Sprint(os.O_CREATE|os.O_RDWR), fmt.Sprint(os.O_RDWR)
 	appending, synced := fmt.Sprint(os.O_CREATE|os.O_WRONLY|os.O_APPEND), fmt.Sprint(os.O_CREATE|os.O_WRONLY|unix.O_DSYNC)
@@ -78,7 +80,7 @@ func TestAPowerCutAfterAnything(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 0))
 	dir := t.TempDir()
 	var u Unsynced
-	g := remembering(t, &u, func(Event) Answer { return Pass() }, dir)
+	g := remembering(t, &u, func(model.FileOperation) Answer { return Pass() }, dir)
 	path := dir + "/f"
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
