@@ -172,6 +172,11 @@ func (s *Service) replaySpec(spec model.CampaignSpec) (model.CampaignSpec, error
 	if spec.WithoutCut && !sum.Scenario.Faulty() {
 		return spec, fmt.Errorf("%w: nothing was done to its network: leave withoutCut out", model.ErrInvalid)
 	}
+	for i := range sum.Scenario.Steps {
+		if err := s.holdsFiles(&sum.Scenario.Steps[i]); err != nil {
+			return spec, fmt.Errorf("%w: step %d: %w", model.ErrInvalid, i+1, err)
+		}
+	}
 	orig, err := s.store.GetCampaign(sum.Campaign)
 	if err != nil {
 		return spec, err

@@ -76,7 +76,10 @@ func (s *Service) userStep(st *model.Step, place int, spec model.CampaignSpec, t
 	if st.Do.Cut == nil && st.Do.Isolate != "" {
 		st.Do.Cut = &model.Partition{}
 	}
-	if err := st.Validate(hosts, place); err != nil {
+	if err := errors.Join(st.Validate(hosts, place), s.holdsFiles(st)); err != nil {
+		return err
+	}
+	if err := ofServers(st, t); err != nil {
 		return err
 	}
 	if n := st.Do.Node; n != nil && !slices.ContainsFunc(t.Processes, func(q model.Process) bool {

@@ -182,6 +182,10 @@ func (e *Engine) Step(ev model.Event) []model.Decision {
 		if ev.Packet != nil {
 			out = e.packet(ev, out)
 		}
+	case model.EventFile:
+		if ev.File != nil {
+			out = e.file(ev, out)
+		}
 	case model.EventStop:
 		out = e.stop(ev, out)
 	}

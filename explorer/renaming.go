@@ -91,6 +91,18 @@ func substitute(st *model.Step, r model.Renaming, observe []model.Invariant) boo
 	if n := st.Do.Node; n != nil {
 		st.Do.Node = &model.NodeFault{Verb: n.Verb, Host: r.Node(n.Host), Process: n.Process}
 	}
+	if f := st.Do.Disk; f != nil {
+		on := *f
+		on.Host, st.Do.Disk = r.Node(f.Host), &on
+	}
+	if f := st.When.File; f != nil {
+		on := *f
+		on.Host, st.When.File = r.Node(f.Host), &on
+	}
+	if f := st.Until.File; f != nil {
+		on := *f
+		on.Host, st.Until.File = r.Node(f.Host), &on
+	}
 	if st.Do.Cut != nil {
 		p := *st.Do.Cut
 		p.Groups = nil
@@ -122,11 +134,7 @@ func substitute(st *model.Step, r model.Renaming, observe []model.Invariant) boo
 // MayCut lists the links that the scenario's partitions cut, to whichever nodes it
 // comes about; some more than once.
 func MayCut(s *model.Scenario) []model.Link {
-	all := s.Steps
-	for _, r := range s.Or {
-		as, _ := substituted(s, r)
-		all = append(slices.Clip(all), as.Steps...)
-	}
+	all := played(s)
 	var out []model.Link
 	for i := range all {
 		p := all[i].Partition()

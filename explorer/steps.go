@@ -120,7 +120,7 @@ func (e *Engine) advance(ev model.Event, states bool, out []model.Decision) []mo
 		if x.phase == waits && (i == 0 || x.When.Follows == "" || e.steps[i-1].is(x.When.Follows)) {
 			x.phase, x.armed = armed, e.now
 		}
-		if x.phase == armed && x.When.Message == nil && e.passed(&x.When, x.armed) {
+		if x.phase == armed && x.When.Message == nil && x.When.File == nil && e.passed(&x.When, x.armed) {
 			message, ok := uint64(0), x.When.State == nil
 			if !ok && (states || !x.looked) {
 				x.looked = true
@@ -185,6 +185,9 @@ func (e *Engine) begin(ev model.Event, x *step, reason string, message uint64, o
 		d.Verb = x.Do.Node.Verb
 		return append(out, d)
 	}
+	if x.Do.Disk != nil {
+		return append(out, x.disk(ev, d))
+	}
 	if e.first == nil {
 		e.first, e.res.Reached, e.res.CutAt = x, true, e.now
 	}
@@ -198,9 +201,12 @@ func (e *Engine) end(ev model.Event, x *step, reason string) model.Decision {
 	if x == e.first {
 		e.res.Healed, e.res.HealAt, e.res.HealReason = true, e.now, reason
 	}
-	d := model.Decision{Event: ev.Num, At: ev.At, Heal: x.Do.Node == nil, Step: x.num, Reason: reason}
+	d := model.Decision{Event: ev.Num, At: ev.At, Heal: x.Do.Cut != nil, Step: x.num, Reason: reason}
 	if x.Do.Node != nil {
 		d.Verb = x.Do.Node.Undo()
+	}
+	if x.Do.Disk != nil {
+		d.Verb, d.Disk = model.NodeStart, x.Do.Disk.Kind
 	}
 	return d
 }

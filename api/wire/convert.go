@@ -181,7 +181,7 @@ func FromRun(r model.RunSummary) Run {
 	}
 	for _, st := range r.Result.Steps {
 		if st.Step >= 1 && st.Step <= len(r.Scenario.Steps) {
-			out.Steps = append(out.Steps, StepResult{Step: st.Step, Text: r.Scenario.Steps[st.Step-1].String(), By: st.By, Began: Duration(st.Began), EndedBy: st.EndedBy, Ended: Duration(st.Ended), Slip: st.Slip})
+			out.Steps = append(out.Steps, StepResult{Step: st.Step, Text: r.Scenario.Steps[st.Step-1].String(), By: st.By, Began: Duration(st.Began), EndedBy: st.EndedBy, Ended: Duration(st.Ended), Slip: st.Slip, Failed: st.Failed})
 		}
 	}
 	if d := r.GateDelay; d != nil {

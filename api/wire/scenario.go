@@ -21,29 +21,31 @@ type ScenarioSpec struct {
 // workload at the latest.
 type Step struct {
 	When  *When  `json:"when,omitempty" doc:"Absent: as the workload starts"`
-	Do    Do     `json:"do" doc:"A cut (cut or isolate) or a message fault"`
+	Do    Do     `json:"do" doc:"A cut (cut or isolate), a message fault, a crash or pause of servers, or a disk fault"`
 	Until *Until `json:"until,omitempty" doc:"Absent: until max"`
 	Max   Span   `json:"max,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"End it after this long at the latest; absent: a cut as the target file says (max_cut), unless until is a time"`
 }
 
 // When is the moment at which a step begins: it follows, then its times pass, and then it comes
-// at the state or message, if it has one.
+// at the state, message or file operation, if it has one.
 type When struct {
 	Follows string          `json:"follows,omitempty" enum:"begin,end" doc:"Wait until the step before has begun, or ended. A message fault has begun once it acted, and ended once it will act no more. Absent: from the start of the workload"`
 	At      Duration        `json:"at,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"This long after the start of the workload"`
 	After   Duration        `json:"after,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"This long after what it follows" example:"2s"`
 	State   *FaultCondition `json:"state,omitempty" doc:"When an invariant is violated"`
 	Message *MessageTrigger `json:"message,omitempty" doc:"When a message wants to cross, or is delivered"`
+	File    *FileTrigger    `json:"file,omitempty" doc:"Before an operation on a file of a server, in a lab"`
 }
 
-// Until is the moment at which a step ends: its times pass, and then it comes at the message, if
-// it has one. A message that crosses the cut that it ends is the first to pass.
+// Until is the moment at which a step ends: its times pass, and then it comes at the message or
+// file operation, if it has one. A message that crosses the cut that it ends is the first to pass.
 type Until struct {
 	At      Duration        `json:"at,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"This long after the start of the workload"`
 	After   Duration        `json:"after,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"This long after the step began" example:"2s"`
 	Message *MessageTrigger `json:"message,omitempty" doc:"At a message, counted from the beginning of the step"`
 	Class   *model.Class    `json:"class,omitempty" doc:"Of a cut at a state: at a message of this class, to or from the host it isolates"`
 	Unseen  *Unseen         `json:"unseen,omitempty" doc:"Of a cut at a state: at a message of a class that is not listed"`
+	File    *FileTrigger    `json:"file,omitempty" doc:"Before an operation on a file, counted from the beginning of the step"`
 }
 
 // Unseen is the first message of a class that is not in seen.
@@ -70,6 +72,7 @@ type Do struct {
 	Crash   string        `json:"crash,omitempty" maxLength:"63" doc:"Instead of a cut: kill the servers of this host (SIGKILL), while the message of when waits; they start again as the step ends"`
 	Pause   string        `json:"pause,omitempty" maxLength:"63" doc:"Instead of a cut: stop the servers of this host (SIGSTOP) until the step ends"`
 	Process string        `json:"process,omitempty" maxLength:"63" doc:"crash, pause: only this server; absent: all that run on the host"`
+	Disk    *DiskFault    `json:"disk,omitempty" doc:"Instead of a cut: what happens to the disk of a host, in a lab"`
 }
 
 // MessageFault does something to single messages.
@@ -177,13 +180,13 @@ func (c *CutSpec) step() (Step, error) {
 func (s *Step) model() (out model.Step, err error) {
 	out.Max = time.Duration(s.Max)
 	if w := s.When; w != nil {
-		out.When = model.Trigger{Follows: model.Follows(w.Follows), At: time.Duration(w.At), After: time.Duration(w.After), Message: w.Message.model()}
+		out.When = model.Trigger{Follows: model.Follows(w.Follows), At: time.Duration(w.At), After: time.Duration(w.After), Message: w.Message.model(), File: w.File.model()}
 		if out.When.State, err = w.State.model(); err != nil {
 			return out, err
 		}
 	}
 	if u := s.Until; u != nil {
-		out.Until = model.Trigger{At: time.Duration(u.At), After: time.Duration(u.After), Message: u.Message.model(), Class: u.Class}
+		out.Until = model.Trigger{At: time.Duration(u.At), After: time.Duration(u.After), Message: u.Message.model(), Class: u.Class, File: u.File.model()}
 		if u.Unseen != nil {
 			out.Until.Unseen = &model.Unseen{Seen: u.Unseen.Seen}
 		}
@@ -206,6 +209,7 @@ func (s *Step) model() (out model.Step, err error) {
 	case s.Do.Process != "":
 		return out, fmt.Errorf("process belongs to crash or pause: leave it out")
 	}
+	out.Do.Disk = s.Do.Disk.model(out.When.File)
 	if s.Do.Message != nil {
 		out.Do.Message, err = s.Do.Message.model()
 	}
@@ -285,10 +289,10 @@ func fromFault(f model.MessageFault) MessageFault {
 func fromStep(s model.Step) Step {
 	out := Step{Max: Span(s.Max)}
 	if w := s.When; w != (model.Trigger{}) {
-		out.When = &When{Follows: string(w.Follows), At: Duration(w.At), After: Duration(w.After), State: fromCondition(w.State), Message: fromMessageTrigger(w.Message)}
+		out.When = &When{Follows: string(w.Follows), At: Duration(w.At), After: Duration(w.After), State: fromCondition(w.State), Message: fromMessageTrigger(w.Message), File: fromFileTrigger(w.File)}
 	}
 	if u := s.Until; u != (model.Trigger{}) {
-		out.Until = &Until{At: Duration(u.At), After: Duration(u.After), Message: fromMessageTrigger(u.Message), Class: u.Class}
+		out.Until = &Until{At: Duration(u.At), After: Duration(u.After), Message: fromMessageTrigger(u.Message), Class: u.Class, File: fromFileTrigger(u.File)}
 		if u.Unseen != nil {
 			out.Until.Unseen = &Unseen{Seen: u.Unseen.Seen}
 		}
@@ -309,6 +313,7 @@ func fromStep(s model.Step) Step {
 			out.Do.Crash, out.Do.Pause = "", out.Do.Crash
 		}
 	}
+	out.Do.Disk = fromDiskFault(s.Do.Disk)
 	if m := s.Do.Message; m != nil {
 		f := fromFault(*m)
 		out.Do.Message = &f

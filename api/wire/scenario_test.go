@@ -39,10 +39,12 @@ func TestAScenarioGoesThereAndBack(t *testing.T) {
 		}
 	}
 	trigger := &MessageTrigger{Type: "A", From: "n1", To: "n2", Nth: 2, Side: "receive"}
-	step := Step{Do: Do{Isolate: "n3", Effect: "reset", Cut: &Partition{Shape: "partial", Groups: [][]string{{"n1"}, {"n2"}}}, Message: &all, Crash: "n1", Process: "db"}, Max: Span(s),
-		When:  &When{Follows: "end", At: s, After: 2 * s, State: while, Message: trigger},
-		Until: &Until{At: 3 * s, After: 4 * s, Message: trigger, Class: &model.Class{Type: "A"}, Unseen: &Unseen{Seen: []model.Class{{Type: "B"}}}}}
-	for _, part := range []any{step, step.Do, *step.When, *step.Until, *trigger} {
+	file := FileTrigger{Op: "write", Path: "*.aof", Host: "n1", Process: "db", Thread: "bio*", Nth: 2}
+	disk := DiskFault{Fault: "short", Host: "n1", Process: "db", Bytes: 3, Path: "x"}
+	step := Step{Do: Do{Isolate: "n3", Effect: "reset", Cut: &Partition{Shape: "partial", Groups: [][]string{{"n1"}, {"n2"}}}, Message: &all, Crash: "n1", Process: "db", Disk: &disk}, Max: Span(s),
+		When:  &When{Follows: "end", At: s, After: 2 * s, State: while, Message: trigger, File: &file},
+		Until: &Until{At: 3 * s, After: 4 * s, Message: trigger, File: &file, Class: &model.Class{Type: "A"}, Unseen: &Unseen{Seen: []model.Class{{Type: "B"}}}}}
+	for _, part := range []any{step, step.Do, *step.When, *step.Until, *trigger, file, disk} {
 		for i, v := 0, reflect.ValueOf(part); i < v.NumField(); i++ {
 			if v.Field(i).IsZero() && v.Type().Field(i).Name != "Pause" {
 				t.Errorf("%s.%s is not tried", v.Type().Name(), v.Type().Field(i).Name)
@@ -56,6 +58,11 @@ func TestAScenarioGoesThereAndBack(t *testing.T) {
 	got, err := fromScenarioSpec(want).Model()
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
+	}
+	// What fails is of the host and server whose operation it is.
+	once, err := (&ScenarioSpec{Steps: []Step{{When: &When{File: &file}, Do: Do{Disk: &DiskFault{Fault: "eio"}}}}}).Model()
+	if d := once.Steps[0].Do.Disk; err != nil || d.Host != "n1" || d.Process != "db" {
+		t.Errorf("%+v, %v", d, err)
 	}
 	pause, err := (&ScenarioSpec{Steps: []Step{{Do: Do{Pause: "n1"}}}}).Model()
 	if back := fromScenarioSpec(pause); err != nil || pause.Steps[0].Do.Node.Verb != model.NodePause || back.Steps[0].Do.Pause != "n1" || back.Steps[0].Do.Crash != "" {

@@ -226,6 +226,7 @@ type StepResult struct {
 	EndedBy string   `json:"endedBy,omitempty" doc:"Why a cut ended"`
 	Ended   Duration `json:"ended,omitempty"`
 	Slip    int      `json:"slip,omitempty" doc:"Of a crash: packets with payload that its host sent later; absent: it was exact"`
+	Failed  int      `json:"failed,omitempty" doc:"Of a disk fault: file operations that did not go on as asked"`
 }
 
 // Cost says where the wall time of a run went.

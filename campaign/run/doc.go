@@ -5,7 +5,8 @@
 // goes through the reading pipeline, each event is numbered on arrival, written
 // to the record, the explorer's engine is stepped with it, and what the engine
 // decides is carried out (session.go: the one lock that is the order). Message
-// faults and resets are faults.go and reset.go; variables are asked in probes.go;
+// faults and resets are faults.go and reset.go, steps about servers and disks nodefault.go
+// and diskfault.go; variables are asked in probes.go;
 // what the receiving hosts counted is gathered in evidence.go and arrivals.go. A
 // script acts on a Live (live.go, cuts.go).
 //

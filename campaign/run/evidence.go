@@ -40,6 +40,7 @@ func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 	if err := r.c.Testbed.CheckMirror(); err != nil {
 		s.Note("not all of what crossed was read: %v", err)
 	}
+	r.filesHeld()
 	ev.Exits, ev.Hung = r.procs.Exits()
 	s.flush()
 	s.written()

@@ -27,6 +27,12 @@ type nodeFaults struct {
 	starting atomic.Int64
 }
 
+func (n *nodeFaults) begin() {
+	if n.on == nil {
+		n.on, n.down, n.slips = map[int][]string{}, map[model.NodeID]int{}, map[int]int{}
+	}
+}
+
 // slipped counts a packet with payload from a host whose servers have crashed. The caller
 // holds mu.
 func (n *nodeFaults) slipped(from model.NodeID, payload int) {
@@ -39,9 +45,7 @@ func (n *nodeFaults) slipped(from model.NodeID, payload int) {
 // meanwhile, so a start, which takes long, is left to others. The caller holds mu.
 func (s *session) node(d model.Decision) (done []model.NodeAction) {
 	f, n := s.scn.Steps[d.Step-1].Do.Node, &s.nodes
-	if n.on == nil {
-		n.on, n.down, n.slips = map[int][]string{}, map[model.NodeID]int{}, map[int]int{}
-	}
+	n.begin()
 	names := n.on[d.Step]
 	if d.Verb == f.Verb {
 		names = slices.DeleteFunc(slices.Clone(n.names[f.Host]), func(p string) bool {
@@ -58,6 +62,7 @@ func (s *session) node(d model.Decision) (done []model.NodeAction) {
 	} else {
 		slices.Reverse(names)
 		delete(n.down, f.Host)
+		delete(n.on, d.Step)
 	}
 	if d.Verb == model.NodeStart {
 		s.lifted.Add(1)
@@ -87,9 +92,12 @@ func (s *session) node(d model.Decision) (done []model.NodeAction) {
 // enterActions enters what was done to servers, once the packet that waited is decided. The
 // caller holds mu.
 func (s *session) enterActions(done []model.NodeAction) {
+	damaged := s.disks.damaged
+	s.disks.damaged = nil
 	for _, a := range done {
 		s.nodeDone(s.now(), a)
 	}
+	s.enterDamage(damaged)
 }
 
 func (s *session) nodeDone(at time.Duration, a model.NodeAction) {

@@ -201,8 +201,9 @@ func (r *run) open(began time.Time) (err error) {
 	}
 	r.c.Metrics.KnownLinks(explorer.MayCut(&r.c.Scenario))
 	r.procs = nodes.New(nodes.Config{Kit: r.c.Kit, Testbed: r.c.Testbed, Run: r.c.Run, Dir: r.c.Dir, Args: r.c.Spec.Args,
-		Seed: r.c.Scenario.Seed, Start: began, Record: rec, Journal: r.s})
+		Seed: r.c.Scenario.Seed, Start: began, Record: rec, Journal: r.s, Files: r.files()})
 	r.s.holders = r.holders
+	r.s.damager = r.procs
 	r.s.nodes.procs, r.s.nodes.names = r.procs, map[model.NodeID][]string{}
 	for _, q := range r.target.Processes {
 		for _, h := range q.Hosts {

@@ -34,6 +34,7 @@ type session struct {
 
 	// holders asks who has a role now.
 	holders func(role string) (model.Holders, error)
+	damager damager
 
 	mu       sync.Mutex // guards everything below
 	last     uint64     // event of the log
@@ -50,6 +51,7 @@ type session struct {
 	unread   map[uint64][]model.Observation // by message: what its receiver will know once it has passed
 	faults   faultState
 	nodes    nodeFaults
+	disks    diskFaults
 	gateCuts []*gateCut // of the scenario's steps, in the order in which they began
 	recent   []letGo    // released within the last agent.Edge
 
@@ -423,6 +425,8 @@ func (s *session) carryOut(at time.Duration, held *heldFrame, ds []model.Decisio
 			s.cut(at, d, held)
 		case d.Heal:
 			s.heal(d)
+		case d.Disk != "":
+			acted = append(acted, s.disk(d)...)
 		case d.Verb != "":
 			acted = append(acted, s.node(d)...)
 		}

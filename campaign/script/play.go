@@ -15,6 +15,7 @@ import (
 	"netsplit/model"
 	"netsplit/record/rundir"
 	"netsplit/testbed/agent"
+	"netsplit/testbed/disk"
 	"netsplit/testbed/proc"
 )
 
@@ -219,6 +220,9 @@ func StepLine(st model.ScriptStep) string {
 func Main(run func() int) int {
 	if len(os.Args) > 1 && os.Args[1] == proc.ConfineVerb {
 		return proc.ConfineMain(os.Args[2:])
+	}
+	if len(os.Args) > 1 && os.Args[1] == disk.Verb {
+		return disk.Main(os.Args[2:])
 	}
 	if len(os.Args) != 2 || os.Args[1] != "agent" {
 		return run()

@@ -17,6 +17,7 @@ import (
 
 	"netsplit/model"
 	"netsplit/sut"
+	"netsplit/testbed/disk"
 	"netsplit/testbed/proc"
 )
 
@@ -36,6 +37,9 @@ var version = "dev"
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == proc.ConfineVerb { // becomes a process of a target
 		os.Exit(proc.ConfineMain(os.Args[2:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == disk.Verb { // becomes a process whose file operations are held
+		os.Exit(disk.Main(os.Args[2:]))
 	}
 	proc.KeepFiles()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)

@@ -131,6 +131,9 @@ func stepWords(s *wire.StepResult) string {
 	if s.EndedBy != "" {
 		w += fmt.Sprintf(", ended at %.3f s (%s)", time.Duration(s.Ended).Seconds(), s.EndedBy)
 	}
+	if s.Failed > 0 {
+		w += fmt.Sprintf("; %d file operation(s) did not go on as asked", s.Failed)
+	}
 	if s.Slip > 0 {
 		w += fmt.Sprintf("; its host sent %d more packet(s)", s.Slip)
 	}

@@ -223,6 +223,7 @@ func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 	if r.Target == nil {
 		return model.Verdict{Value: model.VerdictUnknown, Reason: "the record has no target: nothing says what to check"}
 	}
+	excuseByDisk(&r)
 	var unknown, idle, why []string
 	judged := 0
 	did := map[string]bool{} // checks of which at least one had something to judge
@@ -393,6 +394,9 @@ func nodeFaults(r *Record) string {
 			did = append(did, fmt.Sprintf("%s at %s s", n, seconds(res.Began)))
 		}
 	}
+	for _, f := range r.diskFaults() {
+		did = append(did, fmt.Sprintf("%s at %s s", f, seconds(f.went.Began)))
+	}
 	return strings.Join(did, ", ")
 }
 
@@ -433,18 +437,21 @@ func notBegun(r *Record) string {
 			return notReached(r, st)
 		}
 	}
-	return ""
+	return idleDisk(r)
 }
 
 func notReached(r *Record, s *model.Step) string {
 	at := s.When.State
+	if s.When.File != nil {
+		return notSeen
+	}
 	if m := s.When.Message; m != nil {
 		if why := neverCame(r.Heard, &m.Match); why != "" {
 			return why
 		}
 	}
 	if at == nil || at.State == nil {
-		if s.Do.Node != nil {
+		if s.Do.Cut == nil {
 			return "its moment did not come before the workload ended"
 		}
 		return "the moment to cut did not come before the workload ended"

@@ -84,6 +84,9 @@ func disturbances(r *Record, stopping, grace time.Duration) []disturbance {
 		requested := r.Scenario.Cut()
 		out = append(out, cutOff("the cut", *r.Proof, requested.Partition()))
 	}
+	for _, f := range r.diskFaults() {
+		out = append(out, f.disturbance())
+	}
 	type server struct {
 		host    model.NodeID
 		process string

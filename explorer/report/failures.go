@@ -130,6 +130,9 @@ const longAction = 100 * time.Millisecond
 // byStep says that a step of the scenario asked for an action, and not a workload.
 func byStep(s *model.Scenario, a *model.NodeAction) bool {
 	return slices.ContainsFunc(s.Steps, func(st model.Step) bool {
+		if f := st.Do.Disk; f != nil {
+			return f.Of(a.Host, a.Process) && (a.Verb == model.NodeKill || a.Verb == model.NodeStart)
+		}
 		f := st.Do.Node
 		return f != nil && f.Host == a.Host && (a.Verb == f.Verb || a.Verb == f.Undo()) && (f.Process == "" || f.Process == a.Process)
 	})

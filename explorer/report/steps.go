@@ -55,6 +55,9 @@ func scenarioRows(in *Input) []stepRow {
 		if r.Slip > 0 {
 			row.Result += fmt.Sprintf("; its host sent %d more packets: the crash is not exact", r.Slip)
 		}
+		if st.Do.Disk != nil && r.By != "" {
+			row.Class, row.Result = "dropped", row.Result+diskResult(in, r)
+		}
 		if st.Do.Cut != nil && r.By != "" {
 			row.Class = "cut"
 		}

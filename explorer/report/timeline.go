@@ -62,7 +62,7 @@ type timeline struct {
 	hosts   []model.NodeID
 	nodes   map[model.NodeID]bool
 	actions []action             // what was done to servers
-	acted   time.Duration        // when the first step that crashes or pauses began; 0: none did
+	acted   time.Duration        // when the first step that crashes, pauses or fails a disk began; 0: none did
 	group   map[model.NodeID]int // of the partition; -1: in none
 	groups  int
 	oneWay  bool // simplex: only what the second group sends to the first is cut
@@ -95,7 +95,7 @@ func cutOf(s *model.RunSummary, d *model.Decision) model.Step {
 func newTimeline(in *Input) *timeline {
 	t := &timeline{links: map[model.Link]bool{}, nodes: map[model.NodeID]bool{}, invariants: in.Invariants}
 	for _, r := range in.Summary.Result.Steps {
-		if in.Summary.Scenario.Steps[r.Step-1].Do.Node != nil && r.By != "" && (t.acted == 0 || r.Began < t.acted) {
+		if st := &in.Summary.Scenario.Steps[r.Step-1]; (st.Do.Node != nil || st.Do.Disk != nil) && r.By != "" && (t.acted == 0 || r.Began < t.acted) {
 			t.acted = r.Began
 		}
 	}

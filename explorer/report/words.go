@@ -413,6 +413,8 @@ func facts(in *Input) []fact {
 			add(fmt.Sprintf("Message fault %d", i+1), st.Do.Message.String())
 		case st.Do.Node != nil:
 			add(fmt.Sprintf("Step %d", i+1), st.Do.Node.String())
+		case st.Do.Disk != nil:
+			add(fmt.Sprintf("Step %d", i+1), st.Do.Disk.String())
 		case st.Do.Cut.Shape != "":
 			p, name := st.Do.Cut, "Partition"
 			if cuts++; cuts > 1 {
@@ -514,6 +516,8 @@ func decisionRows(in *Input) ([]decisionRow, string) {
 			r.What = sides(cut.Partition())
 		case d.Heal:
 			do, r.Class = append(do, "heal"), "heal"
+		case d.Disk != "" || d.File != nil:
+			do, r.What, r.Class = diskDecision(in, d)
 		case d.Verb != "":
 			do = append(do, string(d.Verb))
 		case d.Action == model.Refuse || d.Action == model.ResetConn:

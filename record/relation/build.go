@@ -73,6 +73,8 @@ type builder struct {
 	frames   map[uint64]model.Decision // the first decision about a frame that is not to hold it
 	messages map[uint64]uint64         // events of the messages, by number
 	holds    map[uint64]bool
+	files    map[uint64]model.FileAnswer // of file operations that did not pass, by event
+	kills    []model.Decision
 	starts   []model.Event               // that workloads and scripts did
 	held     map[uint64]model.HeldPacket // packets about which something was decided
 }

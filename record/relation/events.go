@@ -11,6 +11,7 @@ import (
 // decision in the record.
 func (b *builder) decided(ds []model.Decision) {
 	for _, d := range ds {
+		b.decidedFiles(d)
 		switch _, known := b.frames[d.Frame]; {
 		case d.Frame == 0 || known: // what comes later is about copies of it
 		case d.Action == model.Hold:
@@ -42,6 +43,10 @@ func (b *builder) event(e model.Event) {
 		if e.Node.Verb == model.NodeStart {
 			b.starts = append(b.starts, e)
 		}
+	case model.EventFile:
+		b.file(e)
+	case model.EventDisk:
+		b.damaged(e)
 	case model.EventStep:
 		text = fmt.Sprintf("%s: %s", e.Step.Text, e.Step.Outcome)
 	case model.EventRole:

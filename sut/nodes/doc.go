@@ -6,7 +6,8 @@
 // is one (template.go), by the testbed's hooks where it has them (hooks.go),
 // waited for until all conditions hold (conditions.go), put to work
 // (workloads.go, operations.go), acted on by workloads and scripts (actions.go,
-// control.go), and read by what they log (logs.go).
+// control.go), held by disk gates where the run needs it (files.go), and read by
+// what they log (logs.go).
 //
 // It does not know what is cut, nor what a run is for: what happens is told to
 // a Journal, and goes to the record.

@@ -18,6 +18,7 @@ import (
 	"netsplit/record/rundir"
 	"netsplit/sut"
 	"netsplit/testbed"
+	"netsplit/testbed/disk"
 	"netsplit/testbed/proc"
 )
 
@@ -33,6 +34,8 @@ type Config struct {
 	Record  *rundir.Writer
 	// Journal receives what processes do beside their output.
 	Journal Journal
+	// Files, if set, has file operations of servers held.
+	Files *Files
 }
 
 // Journal enters what happens into the record of a run, in the order of its
@@ -79,6 +82,7 @@ type Processes struct {
 	closing  bool                    // from here on an exit is expected
 	placed   []model.TestbedHost     // remote hosts that have something of the run
 	sessions int                     // that were made on remote hosts
+	gates    gates
 	// How long the servers took to start, and the cluster then to settle.
 	starting, settling time.Duration
 	wg                 sync.WaitGroup
@@ -101,7 +105,8 @@ type server struct {
 
 // New has nothing started yet.
 func New(c Config) *Processes {
-	return &Processes{c: c, plans: map[model.NodeID]*model.Target{}, inputs: map[model.NodeID]sut.ExpandInput{}}
+	return &Processes{c: c, plans: map[model.NodeID]*model.Target{}, inputs: map[model.NodeID]sut.ExpandInput{},
+		gates: gates{map[string]*disk.Gate{}, map[model.NodeID]*disk.Unsynced{}}}
 }
 
 func (p *Processes) prepare() error {

@@ -157,6 +157,11 @@ func (p *Processes) spawn(h model.NodeID, name string, last *atomic.Pointer[stri
 	if err != nil {
 		return nil, err
 	}
+	if !spec.Once {
+		if run.Argv, err = p.gated(host, name, run.Argv); err != nil {
+			return nil, err
+		}
+	}
 	run.Sweep = spec.Once
 	run.LogPath = p.logPath(h, name)
 	run.OnLine = func(at time.Time, line string) {
@@ -226,6 +231,7 @@ func (p *Processes) keepLine(file string, l record.LogLine) {
 // says which log files could not be read, so that nobody can judge the run.
 func (p *Processes) StopAll() error {
 	p.stopServers(0) // all is recorded: nobody waits for an orderly end
+	p.closeGates()
 	if p.control != nil {
 		p.control.close()
 	}

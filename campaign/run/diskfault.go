@@ -1,0 +1,167 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+
+	"netsplit/explorer"
+	"netsplit/model"
+	"netsplit/sut/nodes"
+)
+
+// mostFiles bounds the file operations of a run that are recorded, those aside that a step
+// waits for.
+const mostFiles = 50_000
+
+// diskFaults is what a session keeps for the steps about files.
+type diskFaults struct {
+	recorded int
+	left     int                // operations that were not recorded
+	damaged  []model.DiskDamage // not entered yet
+}
+
+// damager does to files of killed servers what disk faults do; nodes.Processes.
+type damager interface {
+	PowerCut(h model.NodeID) ([]model.FileDamage, error)
+	Corrupt(h model.NodeID, pattern string, bytes int, seed uint64) (model.FileDamage, error)
+}
+
+// files says which servers are started under a disk gate; nil: none.
+func (r *run) files() *nodes.Files {
+	for i := range r.c.Scenario.Steps {
+		st := &r.c.Scenario.Steps[i]
+		if st.When.File == nil && st.Until.File == nil && st.Do.Disk == nil {
+			continue
+		}
+		return &nodes.Files{
+			Holds:     func(h model.NodeID, process string) bool { return explorer.HoldsFiles(&r.c.Scenario, h, process) },
+			CutsPower: func(h model.NodeID) bool { return explorer.CutsPower(&r.c.Scenario, h) },
+			Decide:    r.s.File,
+		}
+	}
+	return nil
+}
+
+// File enters a file operation that waits, and decides it. It is entered from the start of
+// the workload on: nothing is decided before.
+func (s *session) File(o model.FileOperation) (answer model.FileAnswer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.broken != nil || !s.armed || s.over || s.killed(o.Host, o.Process) {
+		return answer
+	}
+	defer s.guard("decided a file operation", o.Host, nil)
+	if s.disks.recorded >= mostFiles && !s.engine.Concerns(&o) {
+		s.disks.left++
+		return answer
+	}
+	s.disks.recorded++
+	at := s.now()
+	ds := s.event(at, model.Event{Kind: model.EventFile, File: &o})
+	s.carryOut(at, nil, ds)
+	for _, d := range ds {
+		if d.File != nil {
+			return *d.File
+		}
+	}
+	return answer
+}
+
+// killed says whether a step has killed the server, so that nothing comes of what it had asked
+// for. The caller holds mu.
+func (s *session) killed(host model.NodeID, process string) bool {
+	step := s.nodes.down[host]
+	return step != 0 && slices.Contains(s.nodes.on[step], process)
+}
+
+// disk does to servers and files what a disk fault does at its begin and at its end, and
+// returns what was done to servers. Files are damaged while packets wait: little is written.
+// The caller holds mu.
+func (s *session) disk(d model.Decision) (done []model.NodeAction) {
+	f, n := s.scn.Steps[d.Step-1].Do.Disk, &s.nodes
+	n.begin()
+	if d.Verb == model.NodeStart {
+		names := n.on[d.Step]
+		delete(n.on, d.Step)
+		if n.down[f.Host] == d.Step {
+			delete(n.down, f.Host)
+		}
+		s.startAgain(d, f.String(), f.Host, names)
+		return nil
+	}
+	names := slices.DeleteFunc(slices.Clone(n.names[f.Host]), func(p string) bool { return !f.Of(f.Host, p) || !n.procs.Runs(f.Host, p) })
+	n.on[d.Step] = names
+	if d.Verb != model.NodeKill {
+		return nil
+	}
+	if len(names) > 0 { // else another step has them down
+		n.down[f.Host] = d.Step
+	}
+	trouble := func(format string, args ...any) {
+		s.incomplete = append(s.incomplete, fmt.Sprintf("step %d (%s): %s", d.Step, f, fmt.Sprintf(format, args...)))
+	}
+	for _, p := range slices.Backward(names) {
+		a, err := n.procs.ActNow(model.NodeAction{Verb: d.Verb, Process: p, Host: f.Host})
+		if err != nil {
+			trouble("kill of %s: %v", p, err)
+			return done
+		}
+		done = append(done, a)
+	}
+	damage := model.DiskDamage{Kind: f.Kind, Host: f.Host, Step: d.Step}
+	var err error
+	if f.Kind == model.DiskPowerCut {
+		damage.Files, err = s.damager.PowerCut(f.Host)
+	} else {
+		damage.Files = make([]model.FileDamage, 1)
+		damage.Files[0], err = s.damager.Corrupt(f.Host, f.Path, max(f.Bytes, 1), s.scn.Seed+uint64(d.Step))
+	}
+	if err != nil {
+		trouble("%v", err)
+		return done
+	}
+	s.disks.damaged = append(s.disks.damaged, damage)
+	return done
+}
+
+// startAgain starts servers of a host that do not run, except those that another step has
+// down, without keeping anybody waiting. The caller holds mu.
+func (s *session) startAgain(d model.Decision, what string, host model.NodeID, names []string) {
+	n := &s.nodes
+	var ended []string
+	for _, p := range names {
+		if !n.procs.Runs(host, p) && !s.killed(host, p) {
+			ended = append(ended, p)
+		}
+	}
+	s.lifted.Add(1)
+	go func() {
+		defer s.lifted.Done()
+		for _, p := range ended {
+			if err := n.procs.Act(model.NodeAction{Verb: model.NodeStart, Process: p, Host: host}); err != nil {
+				s.Fail("step %d (%s): %s could not be started again: %v", d.Step, what, p, err)
+			}
+		}
+	}()
+}
+
+// enterDamage enters what was done to files. The caller holds mu.
+func (s *session) enterDamage(damaged []model.DiskDamage) {
+	for _, d := range damaged {
+		at := s.now()
+		s.carryOut(at, nil, s.event(at, model.Event{Kind: model.EventDisk, Disk: &d}))
+	}
+}
+
+// filesHeld says what was not seen of files, and what was not recorded.
+func (r *run) filesHeld() {
+	if err := r.procs.FilesUnseen(); err != nil {
+		r.s.Fail("%v", err)
+	}
+	r.s.mu.Lock()
+	left := r.s.disks.left
+	r.s.mu.Unlock()
+	if left > 0 {
+		r.s.Note("%d file operations that no step waits for are not recorded: a run records %d", left, mostFiles)
+	}
+}

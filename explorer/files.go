@@ -1,0 +1,108 @@
+package explorer
+
+import (
+	"slices"
+
+	"netsplit/model"
+)
+
+// played lists the steps of the scenario, to whichever nodes it comes about.
+func played(s *model.Scenario) []model.Step {
+	all := s.Steps
+	for _, r := range s.Or {
+		as, _ := substituted(s, r)
+		all = append(slices.Clip(all), as.Steps...)
+	}
+	return all
+}
+
+// HoldsFiles says whether the scenario needs a server's file operations held.
+func HoldsFiles(s *model.Scenario, host model.NodeID, process string) bool {
+	return slices.ContainsFunc(played(s), func(st model.Step) bool { return st.HoldsFiles(host, process) })
+}
+
+// CutsPower says whether the scenario may cut a host's power.
+func CutsPower(s *model.Scenario, host model.NodeID) bool {
+	return slices.ContainsFunc(played(s), func(st model.Step) bool {
+		return st.Do.Disk != nil && st.Do.Disk.Kind == model.DiskPowerCut && st.Do.Disk.Host == host
+	})
+}
+
+// Concerns says whether it may depend on a file operation what the engine decides: step it
+// with those, and with others as the record has them.
+func (e *Engine) Concerns(o *model.FileOperation) bool {
+	return e.on && slices.ContainsFunc(e.steps, func(x *step) bool {
+		if x.phase == over {
+			return false
+		}
+		for _, t := range []*model.FileTrigger{x.When.File, x.Until.File} {
+			if t != nil && t.Matches(o) {
+				return true
+			}
+		}
+		return x.lasts() && x.phase == acts && x.Do.Disk.Of(o.Host, o.Process)
+	})
+}
+
+// lasts says whether it is a disk fault that acts on all operations while the step lasts.
+func (x *step) lasts() bool { return x.Do.Disk != nil && !x.Do.Disk.Once() && !x.Do.Disk.Kills() }
+
+// fileTurn counts a file operation for a trigger that the step awaits, and says whether it
+// comes with it.
+func (x *step) fileTurn(t *model.FileTrigger, o *model.FileOperation) bool {
+	if t == nil || !t.Matches(o) || x.phase == armed && x.Do.Disk != nil && x.Do.Disk.Once() && !x.Do.Disk.Takes(o) {
+		return false
+	}
+	x.met++
+	return x.met == max(t.Nth, 1)
+}
+
+// file ends and begins what a file operation ends and begins before it goes on, and answers
+// it: no decision has a File where it goes on as asked.
+func (e *Engine) file(ev model.Event, out []model.Decision) []model.Decision {
+	if !e.on {
+		return out
+	}
+	o, changed := ev.File, false
+	for _, x := range e.steps {
+		if x.phase == acts && x.fault == nil && e.passed(&x.Until, x.res.Began) && x.fileTurn(x.Until.File, o) {
+			out, changed = append(out, e.end(ev, x, model.ReasonFile)), true
+		}
+	}
+	for _, x := range e.steps {
+		if x.phase == armed && e.passed(&x.When, x.armed) && x.fileTurn(x.When.File, o) {
+			out, changed = e.begin(ev, x, model.ReasonFile, 0, out), true
+		}
+	}
+	if changed {
+		out = e.advance(ev, false, out)
+	}
+	if slices.ContainsFunc(out, func(d model.Decision) bool { return d.File != nil }) {
+		return out
+	}
+	for _, x := range e.steps {
+		if x.phase != acts || !x.lasts() || !x.Do.Disk.Of(o.Host, o.Process) {
+			continue
+		}
+		if a := x.Do.Disk.Answer(o); a != (model.FileAnswer{}) {
+			x.res.Failed++
+			return append(out, model.Decision{Event: ev.Num, At: ev.At, Step: x.num, Reason: model.ReasonDisk, File: &a})
+		}
+	}
+	return out
+}
+
+// disk completes the decision with which a disk fault begins.
+func (x *step) disk(ev model.Event, d model.Decision) model.Decision {
+	f := x.Do.Disk
+	d.Disk = f.Kind
+	switch {
+	case f.Kills():
+		d.Verb = model.NodeKill
+	case f.Once():
+		a := f.Answer(ev.File)
+		d.File = &a
+		x.res.Failed = 1
+	}
+	return d
+}
