@@ -192,5 +192,12 @@ func (d *FileDamage) String() string {
 	if len(d.Changed) > 0 {
 		return fmt.Sprintf("%s: %d byte(s) changed, from offset %d on", d.Path, len(d.Changed), d.Changed[0])
 	}
-	return fmt.Sprintf("%s: %d of %d bytes are left, %d of them as before", d.Path, d.Kept, d.Size, d.Restored)
+	s := fmt.Sprintf("%s: %d of %d bytes are left", d.Path, min(d.Kept, d.Size), d.Size)
+	if d.Kept > d.Size {
+		s = fmt.Sprintf("%s: it has %d bytes again, not %d", d.Path, d.Kept, d.Size)
+	}
+	if d.Restored > 0 {
+		s += fmt.Sprintf(", %d have their old value", d.Restored)
+	}
+	return s
 }

@@ -14,7 +14,7 @@ func diskDecision(in *Input, d *model.Decision) (do []string, what, class string
 	if d.Disk != "" {
 		do = append(do, string(d.Disk))
 		if d.Verb == model.NodeStart {
-			do = []string{"mend the disk"}
+			do = []string{"end of " + string(d.Disk)}
 		}
 	}
 	if d.File != nil {

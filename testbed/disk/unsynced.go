@@ -170,6 +170,11 @@ func (u *Unsynced) keep(c caller, o *operation) error {
 	}
 	f := u.files[at]
 	if f == nil {
+		// Loss.Path is a name of this process if it has one: those of a mount namespace
+		// end with the program.
+		if ours := (unix.Stat_t{}); unix.Lstat(o.path, &ours) == nil && ours.Dev == st.Dev && ours.Ino == st.Ino {
+			name = o.path
+		}
 		file, err := os.OpenFile(name, os.O_RDWR, 0)
 		if err != nil {
 			return err

@@ -75,6 +75,23 @@ func TestAPowerCutTakesWhatWasNotSynced(t *testing.T) {
 	closed(t, g)
 }
 
+// TestAPowerCutNamesFilesAsWeDo, though the program had mounts of its own, which are gone.
+func TestAPowerCutNamesFilesAsWeDo(t *testing.T) {
+	dir := t.TempDir()
+	var u Unsynced
+	g := remembering(t, &u, func(model.FileOperation) Answer { return Pass() }, dir)
+	k := start(t, g, func(argv []string) []string {
+		return append([]string{"unshare", "-m", "sh", "-c", `mount --bind "$0" "$0" && exec "$@"`, dir}, argv...)
+	})
+	k.do("open f "+dir+"/f "+fmt.Sprint(os.O_CREATE|os.O_WRONLY), "0 ok", "write f abc", "3 ok")
+	k.killed()
+	losses, err := u.PowerCut()
+	if want := []Loss{{dir + "/f", 3, 0, 0}}; err != nil || !cmp.Equal(losses, want) {
+		t.Errorf("%+v, %v, want %+v", losses, err, want)
+	}
+	closed(t, g)
+}
+
 // TestAPowerCutAfterAnything compares with a copy made at each sync.
 func TestAPowerCutAfterAnything(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 0))
