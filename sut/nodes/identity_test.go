@@ -16,6 +16,7 @@ import (
 	"netsplit/record/rundir"
 	"netsplit/sut"
 	"netsplit/testbed"
+	"netsplit/testbed/disk"
 	"netsplit/testbed/proc"
 )
 
@@ -25,6 +26,9 @@ var self string
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == proc.ConfineVerb {
 		os.Exit(proc.ConfineMain(os.Args[2:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == disk.Verb {
+		os.Exit(disk.Main(os.Args[2:]))
 	}
 	var err error
 	if self, err = os.Executable(); err != nil {
