@@ -127,8 +127,12 @@ func TestCorruptionBetweenCrashAndRestart(t *testing.T) {
 		model.Step{Do: model.Fault{Node: &model.NodeFault{Verb: model.NodeKill, Host: "n2"}}},
 		model.Step{When: model.Trigger{Follows: model.FollowsBegin}, Do: model.Fault{Disk: &model.DiskFault{Kind: model.DiskCorrupt, Host: "n2", Path: "*.blk", Bytes: 2}}})
 	s.Mark(model.EventWorkload)
+	f.write("late") // it is dead
 	s.Mark(model.EventStop)
 	s.lifted.Wait()
+	if got := recorded(t, s); slices.Contains(got, "write late") {
+		t.Errorf("events %q", got)
+	}
 	if want := []string{"kill db2", "kill db1", "corrupt 2 of *.blk with seed 9", "start db1", "start db2"}; !slices.Equal(f.did, want) || len(s.incomplete) != 0 {
 		t.Errorf("%q, want %q; %v", f.did, want, s.incomplete)
 	}

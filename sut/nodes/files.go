@@ -40,7 +40,7 @@ func (p *Processes) gated(host model.TestbedHost, name string, argv []string) ([
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	key := string(host.Name) + " " + name
+	key := gateKey(host.Name, name)
 	g := p.gates.byServer[key]
 	if g == nil {
 		dir := p.realDir(host.Name)
@@ -78,6 +78,17 @@ func below(dir, path string) string {
 	}
 	return cmp.Or(rel, "./")
 }
+
+// mayNeedRings is what to add to what a server said last that ended as it started, if it is
+// held. The caller holds mu.
+func (p *Processes) mayNeedRings(h model.NodeID, name string) string {
+	if p.gates.byServer[gateKey(h, name)] == nil {
+		return ""
+	}
+	return "; the disk gate of this run refuses it io_uring and the kernel's asynchronous I/O: if it needs them, its disk cannot fail here"
+}
+
+func gateKey(h model.NodeID, name string) string { return string(h) + " " + name }
 
 // FilesUnseen says what the disk gates could not see or do so far.
 func (p *Processes) FilesUnseen() error {

@@ -56,7 +56,7 @@ func (p *Processes) server(h model.NodeID, name string) error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if p.gone != nil && !p.closing && !one.requested && !(mayExit && status(x) == 0) {
-			p.gone(fmt.Errorf("%s on %s %w: %s; its last output: %q; all output is in %s%s", name, h, errEnded, x, lastOf(one.last), p.logPath(h, name), mayLack(p.rights(name), lastOf(one.last))))
+			p.gone(fmt.Errorf("%s on %s %w: %s; its last output: %q; all output is in %s%s", name, h, errEnded, x, lastOf(one.last), p.logPath(h, name), mayLack(p.rights(name), lastOf(one.last))+p.mayNeedRings(h, name)))
 		}
 		p.ended = append(p.ended, record.Exit{Num: num, Host: h, Process: name, At: x.At.Sub(p.c.Start), Status: status(x),
 			Expected: p.closing || one.requested || mayExit && status(x) == 0, LastLine: lastOf(one.last)})
