@@ -18,6 +18,14 @@ type diskFaults struct {
 	recorded int
 	left     int                // operations that were not recorded
 	damaged  []model.DiskDamage // not entered yet
+	// waiting are operations that came while the session asks who has a role; nil: none is held.
+	waiting chan waitingFile
+}
+
+// waitingFile is an operation that waits for whoever has the session's lock.
+type waitingFile struct {
+	o      model.FileOperation
+	answer chan model.FileAnswer
 }
 
 // damager does to files of killed servers what disk faults do; nodes.Processes.
@@ -33,6 +41,7 @@ func (r *run) files() *nodes.Files {
 		if st.When.File == nil && st.Until.File == nil && st.Do.Disk == nil {
 			continue
 		}
+		r.s.disks.waiting = make(chan waitingFile)
 		return &nodes.Files{
 			Holds:     func(h model.NodeID, process string) bool { return explorer.HoldsFiles(&r.c.Scenario, h, process) },
 			CutsPower: func(h model.NodeID) bool { return explorer.CutsPower(&r.c.Scenario, h) },
@@ -42,11 +51,56 @@ func (r *run) files() *nodes.Files {
 	return nil
 }
 
-// File enters a file operation that waits, and decides it. It is entered from the start of
-// the workload on: nothing is decided before.
-func (s *session) File(o model.FileOperation) (answer model.FileAnswer) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// File enters a file operation that waits, and decides it.
+func (s *session) File(o model.FileOperation) model.FileAnswer {
+	if s.mu.TryLock() {
+		defer s.mu.Unlock()
+		return s.file(o)
+	}
+	locked := make(chan struct{})
+	go func() {
+		s.mu.Lock()
+		close(locked)
+	}()
+	w := waitingFile{o, make(chan model.FileAnswer, 1)}
+	select {
+	case <-locked:
+		defer s.mu.Unlock()
+		return s.file(o)
+	case s.disks.waiting <- w:
+		answer := <-w.answer
+		go func() {
+			<-locked
+			s.mu.Unlock()
+		}()
+		return answer
+	}
+}
+
+// ask asks who has a role. Operations on files go on meanwhile: a server may have to write
+// before it answers. The caller holds mu.
+func (s *session) ask(role string) (who model.Holders, err error) {
+	if s.disks.waiting == nil {
+		return s.holders(role)
+	}
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		who, err = s.holders(role)
+	}()
+	for {
+		select {
+		case <-answered:
+			return who, err
+		case w := <-s.disks.waiting:
+			w.answer <- s.file(w.o)
+		}
+	}
+}
+
+// file is File for who holds mu. Operations are entered from the start of the workload on:
+// nothing is decided before.
+func (s *session) file(o model.FileOperation) (answer model.FileAnswer) {
 	if s.broken != nil || !s.armed || s.over || s.killed(o.Host, o.Process) {
 		return answer
 	}

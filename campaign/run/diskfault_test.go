@@ -160,3 +160,26 @@ func TestARecordHoldsSoManyFileOperations(t *testing.T) {
 		t.Errorf("events %s", got)
 	}
 }
+
+// TestAServerThatIsAskedMayWrite: who has a role is asked while a message is held, and the
+// server's operations are decided before it answers.
+func TestAServerThatIsAskedMayWrite(t *testing.T) {
+	s, f := diskSession(t,
+		model.Step{Do: model.Fault{Message: &model.MessageFault{Kind: model.FaultLose, Match: model.MessageMatch{Type: "text G", FromRole: "leader"}}}},
+		model.Step{When: model.Trigger{File: &model.FileTrigger{Path: "a", Nth: 2}}, Do: model.Fault{Disk: &model.DiskFault{Kind: model.DiskEIO, Host: "n2"}}})
+	s.disks.waiting = make(chan waitingFile)
+	var got []model.FileAnswer
+	s.holders = func(string) (model.Holders, error) {
+		got = append(got, f.write("a"), f.write("a"))
+		return model.Holders{Have: []model.NodeID{"n1"}}, nil
+	}
+	s.Mark(model.EventWorkload)
+	gossip(t, s, "n1", "n2", "G")
+	f.write("b")
+	if want := []model.FileAnswer{{}, {Errno: "EIO"}}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if got := strings.Join(recorded(t, s), ", "); got != "workload, write a, write a, role, message, observe, observe, observe, packet, write b" {
+		t.Errorf("events %s", got)
+	}
+}

@@ -17,7 +17,7 @@ const roleLimit = time.Second
 // meanwhile. The caller holds mu.
 func (s *session) askRoles(at time.Duration, held *heldFrame, m *model.Message) {
 	for _, role := range s.engine.Asks(m) {
-		who, err := s.holders(role)
+		who, err := s.ask(role)
 		if err != nil {
 			s.carryOut(at, held, s.event(at, model.Event{Kind: model.EventNote,
 				Note: fmt.Sprintf("message %d (%s, %s to %s) was held, and who has role %s could not be told: %v", m.Num, m.Type, m.From, m.To, role, err)}))
