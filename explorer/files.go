@@ -28,20 +28,31 @@ func CutsPower(s *model.Scenario, host model.NodeID) bool {
 	})
 }
 
-// Concerns says whether it may depend on a file operation what the engine decides: step it
-// with those, and with others as the record has them.
-func (e *Engine) Concerns(o *model.FileOperation) bool {
+// Awaits says whether a step may begin or end with a file operation. What others change is only
+// how many a disk fault failed (Lasting): the engine need not be stepped with all of them.
+func (e *Engine) Awaits(o *model.FileOperation) bool {
 	return e.on && slices.ContainsFunc(e.steps, func(x *step) bool {
-		if x.phase == over {
-			return false
-		}
-		for _, t := range []*model.FileTrigger{x.When.File, x.Until.File} {
-			if t != nil && t.Matches(o) {
-				return true
-			}
-		}
-		return x.lasts() && x.phase == acts && x.Do.Disk.Of(o.Host, o.Process)
+		return x.phase != over && slices.ContainsFunc([]*model.FileTrigger{x.When.File, x.Until.File}, func(t *model.FileTrigger) bool { return t != nil && t.Matches(o) })
 	})
+}
+
+// Lasting is what becomes of a file operation by disk faults that act now; the zero value: it
+// goes on.
+func (e *Engine) Lasting(o *model.FileOperation) model.FileAnswer {
+	a, _ := e.lasting(o)
+	return a
+}
+
+func (e *Engine) lasting(o *model.FileOperation) (model.FileAnswer, *step) {
+	for _, x := range e.steps {
+		if x.phase != acts || !x.lasts() || !x.Do.Disk.Of(o.Host, o.Process) {
+			continue
+		}
+		if a := x.Do.Disk.Answer(o); a != (model.FileAnswer{}) {
+			return a, x
+		}
+	}
+	return model.FileAnswer{}, nil
 }
 
 // lasts says whether it is a disk fault that acts on all operations while the step lasts.
@@ -80,14 +91,9 @@ func (e *Engine) file(ev model.Event, out []model.Decision) []model.Decision {
 	if slices.ContainsFunc(out, func(d model.Decision) bool { return d.File != nil }) {
 		return out
 	}
-	for _, x := range e.steps {
-		if x.phase != acts || !x.lasts() || !x.Do.Disk.Of(o.Host, o.Process) {
-			continue
-		}
-		if a := x.Do.Disk.Answer(o); a != (model.FileAnswer{}) {
-			x.res.Failed++
-			return append(out, model.Decision{Event: ev.Num, At: ev.At, Step: x.num, Reason: model.ReasonDisk, File: &a})
-		}
+	if a, x := e.lasting(o); x != nil {
+		x.res.Failed++
+		out = append(out, model.Decision{Event: ev.Num, At: ev.At, Step: x.num, Reason: model.ReasonDisk, File: &a})
 	}
 	return out
 }

@@ -32,38 +32,38 @@ func TestStepsAboutFiles(t *testing.T) {
 		want  string
 	}{
 		"the nth write fails, once": {[]model.Step{{When: model.Trigger{File: second}, Do: disk(model.DiskEIO, "n1")}}, `
-			n1 redis write 9 a.aof      concerns
+			n1 redis write 9 a.aof      awaits
 			workload
-			n1 redis write 9 a.aof      concerns
+			n1 redis write 9 a.aof      awaits
 			n1 redis sync 0 a.aof
 			n2 redis write 9 a.aof
 			n1 redis write 9 a.rdb
-			n1 redis write 9 a.aof      concerns: 1 file-operation eio: fails with EIO
-			n1 redis write 9 a.aof      concerns
+			n1 redis write 9 a.aof      awaits: 1 file-operation eio: fails with EIO
+			n1 redis write 9 a.aof      awaits
 			stop                        1 workload-ended eio start`},
 		"a short write is one that can be": {[]model.Step{{When: model.Trigger{File: second}, Do: model.Fault{Disk: &model.DiskFault{Kind: model.DiskShort, Host: "n1", Bytes: 4}}}}, `
 			workload
-			n1 redis write 9 a.aof      concerns
-			n1 redis write 4 a.aof      concerns
-			n1 redis write 5 a.aof      concerns: 1 file-operation short: writes 4 bytes only`},
+			n1 redis write 9 a.aof      awaits
+			n1 redis write 4 a.aof      awaits
+			n1 redis write 5 a.aof      awaits: 1 file-operation short: writes 4 bytes only`},
 		"a crash before it": {[]model.Step{{When: model.Trigger{File: second}, Do: crash, Until: model.Trigger{After: time.Second}}}, `
 			workload
-			n1 redis write 9 a.aof      concerns
-			n1 redis write 9 a.aof      concerns: 1 file-operation kill
+			n1 redis write 9 a.aof      awaits
+			n1 redis write 9 a.aof      awaits: 1 file-operation kill
 			tick                        1 time start`},
 		"a full disk, until something is synced": {[]model.Step{{When: model.Trigger{File: second}, Do: disk(model.DiskFull, "n1"), Until: model.Trigger{File: &model.FileTrigger{Op: model.FileSync, Nth: 2}}}}, `
 			workload
-			n1 redis write 9 a.aof      concerns
-			n1 redis write 9 a.aof      concerns: 1 file-operation full; 1 disk-fault: fails with ENOSPC
-			n1 redis sync 0 b           concerns
+			n1 redis write 9 a.aof      awaits
+			n1 redis write 9 a.aof      awaits: 1 file-operation full; 1 disk-fault: fails with ENOSPC
+			n1 redis sync 0 b           awaits
 			n2 redis write 9 a.aof
-			n1 redis create 0 b         concerns: 1 disk-fault: fails with ENOSPC
-			n1 redis unlink 0 b         concerns
-			n3 redis sync 0 b           concerns: 1 file-operation full start
+			n1 redis create 0 b         : 1 disk-fault: fails with ENOSPC
+			n1 redis unlink 0 b
+			n3 redis sync 0 b           awaits: 1 file-operation full start
 			n1 redis create 0 b`},
 		"gone, of one server": {[]model.Step{{Do: model.Fault{Disk: &model.DiskFault{Kind: model.DiskGone, Host: "n1", Process: "redis"}}, Max: time.Second}}, `
 			workload                    1 time gone
-			n1 redis sync 0 b           concerns: 1 disk-fault: fails with EIO
+			n1 redis sync 0 b           : 1 disk-fault: fails with EIO
 			n1 other sync 0 b
 			tick                        1 max-cut gone start
 			n1 redis sync 0 b`},
@@ -72,8 +72,8 @@ func TestStepsAboutFiles(t *testing.T) {
 			{When: model.Trigger{Follows: model.FollowsBegin}, Do: disk(model.DiskPowerCut, "n2")},
 		}, `
 			workload
-			n1 redis write 9 a.aof      concerns
-			n1 redis write 9 a.aof      concerns: 1 file-operation eio: fails with EIO; 2 step-before power-cut kill
+			n1 redis write 9 a.aof      awaits
+			n1 redis write 9 a.aof      awaits: 1 file-operation eio: fails with EIO; 2 step-before power-cut kill
 			n2 redis write 9 a.aof
 			stop                        1 workload-ended eio start; 2 workload-ended power-cut start`},
 	} {
@@ -91,8 +91,8 @@ func TestStepsAboutFiles(t *testing.T) {
 				case "workload", "stop":
 				default:
 					ev.Kind, ev.File = model.EventFile, fileOp(t, what)
-					if e.Concerns(ev.File) {
-						said = "concerns: "
+					if e.Awaits(ev.File) {
+						said = "awaits: "
 					}
 				}
 				for _, d := range e.Step(ev) {
@@ -109,10 +109,10 @@ func TestStepsAboutFiles(t *testing.T) {
 					said += "; "
 				}
 				fmt.Fprintf(&got, "%s | %s\n", what, strings.TrimRight(said, ";: "))
-				fmt.Fprintf(&want, "%s | %s\n", what, strings.TrimSpace(says))
+				fmt.Fprintf(&want, "%s | %s\n", what, strings.TrimLeft(says, " :"))
 			}
 			// Before the workload starts nothing depends on files.
-			w := strings.Replace(want.String(), "a.aof | concerns\nworkload", "a.aof | \nworkload", 1)
+			w := strings.Replace(want.String(), "a.aof | awaits\nworkload", "a.aof | \nworkload", 1)
 			if got.String() != w {
 				t.Errorf("got\n%s\nwant\n%s", got.String(), w)
 			}

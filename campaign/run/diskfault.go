@@ -10,7 +10,7 @@ import (
 )
 
 // mostFiles bounds the file operations of a run that are recorded, those aside that a step
-// waits for.
+// waits for: a server may try again and again on a disk that is gone.
 const mostFiles = 50_000
 
 // diskFaults is what a session keeps for the steps about files.
@@ -105,9 +105,9 @@ func (s *session) file(o model.FileOperation) (answer model.FileAnswer) {
 		return answer
 	}
 	defer s.guard("decided a file operation", o.Host, nil)
-	if s.disks.recorded >= mostFiles && !s.engine.Concerns(&o) {
+	if s.disks.recorded >= mostFiles && !s.engine.Awaits(&o) {
 		s.disks.left++
-		return answer
+		return s.engine.Lasting(&o)
 	}
 	s.disks.recorded++
 	at := s.now()

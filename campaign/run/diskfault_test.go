@@ -150,10 +150,10 @@ func TestDamageThatCannotBeDoneMakesTheRunUnknown(t *testing.T) {
 
 // TestARecordHoldsSoManyFileOperations, and all that a step waits for.
 func TestARecordHoldsSoManyFileOperations(t *testing.T) {
-	s, f := diskSession(t, model.Step{When: model.Trigger{File: &model.FileTrigger{Path: "a"}}, Do: model.Fault{Disk: &model.DiskFault{Kind: model.DiskEIO, Host: "n2"}}})
+	s, f := diskSession(t, model.Step{When: model.Trigger{File: &model.FileTrigger{Path: "a"}}, Do: model.Fault{Disk: &model.DiskFault{Kind: model.DiskGone, Host: "n2"}}})
 	s.Mark(model.EventWorkload)
 	s.disks.recorded = mostFiles
-	if f.write("b") != (model.FileAnswer{}) || f.write("a") != (model.FileAnswer{Errno: "EIO"}) || s.disks.left != 1 {
+	if f.write("b") != (model.FileAnswer{}) || f.write("a") != (model.FileAnswer{Errno: "EIO"}) || f.write("b") != (model.FileAnswer{Errno: "EIO"}) || s.disks.left != 2 {
 		t.Errorf("%d were left out", s.disks.left)
 	}
 	if got := strings.Join(recorded(t, s), ", "); got != "workload, write a" {
