@@ -23,21 +23,17 @@ func (s *Service) source(spec model.CampaignSpec, t *model.Target) (search.Sourc
 		return search.FromCore(explorer.NewCore(core)), core.Validate()
 	}
 	cfg := sequence.Config{Seed: spec.Seed, Clean: spec.Clean, Depth: spec.Depth, Runs: spec.Runs, Retries: spec.Retries, Keys: spec.Keys}
-	for _, k := range sequence.Playable() {
-		if len(spec.Faults) == 0 || slices.Contains(spec.Faults, k.Kind) {
-			cfg.Kinds = append(cfg.Kinds, k)
-		}
+	a, err := s.around(spec, t)
+	if err != nil {
+		return nil, err
 	}
-	for _, f := range spec.Faults {
-		if !slices.ContainsFunc(cfg.Kinds, func(k sequence.FaultAt) bool { return k.Kind == f }) {
-			return nil, fmt.Errorf("no fault %q at messages: use crash, isolate or lose", f)
-		}
+	if cfg.Kinds, err = kinds(spec.Faults, a); err != nil {
+		return nil, err
 	}
-	var err error
 	if cfg.Policies, err = policiesOf(spec); err != nil {
 		return nil, err
 	}
-	return search.FromSequences(cfg, sequence.Play{Isolating: core.Isolating, MaxCut: core.MaxCut}), cfg.Validate()
+	return search.FromSequences(cfg, sequence.Play{Isolating: core.Isolating, MaxCut: core.MaxCut, Around: a}), cfg.Validate()
 }
 
 // account keeps what became of all that a campaign could have run beside its runs. It is an

@@ -36,7 +36,7 @@ func (s *Service) userScenario(spec model.CampaignSpec, t *model.Target) (*model
 	for i, st := range spec.Scenario.Steps {
 		if err := s.userStep(&st, i+1, spec, t, known); err != nil {
 			if errors.Is(err, flowrules.ErrRoleUnknown) {
-				err = fmt.Errorf("%w: a scenario names its hosts before the run, so name the one to isolate; a script (netsplit script run) looks the role up when it cuts", err)
+				err = fmt.Errorf("%w: in a scenario write isolate: leader, or name the role in a group of another shape", err)
 			}
 			return nil, fmt.Errorf("%w: scenario: step %d: %w", model.ErrInvalid, i+1, err)
 		}
@@ -76,6 +76,14 @@ func (s *Service) userStep(st *model.Step, place int, spec model.CampaignSpec, t
 	if st.Do.Cut == nil && st.Do.Isolate != "" {
 		st.Do.Cut = &model.Partition{}
 	}
+	if err := nameRoles(&st.Do, hosts, roles); err != nil {
+		return err
+	}
+	for _, name := range st.RoleNames() {
+		if !slices.Contains(roles, name) {
+			return noRole(name, roles)
+		}
+	}
 	if err := errors.Join(st.Validate(hosts, place), s.holdsFiles(st)); err != nil {
 		return err
 	}
@@ -83,7 +91,7 @@ func (s *Service) userStep(st *model.Step, place int, spec model.CampaignSpec, t
 		return err
 	}
 	if n := st.Do.Node; n != nil && !slices.ContainsFunc(t.Processes, func(q model.Process) bool {
-		return !q.Once && slices.Contains(q.Hosts, n.Host) && (n.Process == "" || n.Process == q.Name)
+		return !q.Once && (len(st.Do.Roles) > 0 || slices.Contains(q.Hosts, n.Host)) && (n.Process == "" || n.Process == q.Name)
 	}) {
 		return fmt.Errorf("%s: target %s has no such server there", n, t.Name)
 	}
@@ -93,8 +101,10 @@ func (s *Service) userStep(st *model.Step, place int, spec model.CampaignSpec, t
 	p := *st.Do.Cut
 	st.Do.Cut = &p
 	switch effect := p.Effect; {
+	case st.Do.Silent():
+		p = model.Isolate(st.Do.Isolate, hosts, model.Drop)
 	case p.Shape == "":
-		if !slices.Contains(hosts, st.Do.Isolate) {
+		if !slices.Contains(hosts, st.Do.Isolate) && len(st.Do.Roles) == 0 {
 			return fmt.Errorf("the cut isolates %q: name a host, one of %v, or a partition", st.Do.Isolate, hosts)
 		}
 		spec.Effect = cmp.Or(effect, model.Drop)
@@ -104,7 +114,10 @@ func (s *Service) userStep(st *model.Step, place int, spec model.CampaignSpec, t
 	default:
 		p.Effect = cmp.Or(effect, model.Drop)
 	}
-	p, err := flowrules.Resolve(p, s.where(hosts))
+	if len(st.Do.Roles) > 0 && !slices.Contains([]model.Shape{model.Complete, model.Isolated, model.Partial, model.Simplex, model.Bridge}, p.Shape) {
+		return fmt.Errorf("%s has no place for a role: use isolate, complete, partial, simplex or bridge", p.Shape)
+	}
+	p, err := flowrules.Resolve(p, s.where(withRoles(hosts, st.Do.Roles)))
 	if err != nil {
 		return err
 	}
@@ -120,7 +133,7 @@ func (s *Service) userStep(st *model.Step, place int, spec model.CampaignSpec, t
 			}
 		}
 	}
-	if st.Max == 0 && !st.Until.Timed() {
+	if st.Max == 0 && !st.Until.Timed() && !st.Do.Silent() {
 		st.Max = t.Timing.MaxCut
 	}
 	return nil

@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -44,7 +45,7 @@ func TestAPartitionOfAScenarioIsResolved(t *testing.T) {
 		{name: "a group of none", p: model.Partition{Shape: model.Partial, Groups: [][]model.NodeID{{}}}, healAt: heal("n1", "n2"), refused: "two groups of hosts"},
 		{name: "two groups of none", p: model.Partition{Shape: model.Partial, Groups: [][]model.NodeID{{}, {}}}, healAt: heal("n1", "n2"), refused: "group 1 is empty"},
 		{name: "no groups", p: model.Partition{Shape: model.Partial}, healAt: heal("n1", "n2"), refused: "two groups of hosts"},
-		{name: "whoever leads", p: model.Partition{Shape: model.LeaderIn}, refused: "name the one to isolate; a script"},
+		{name: "whoever leads", p: model.Partition{Shape: model.LeaderIn}, refused: "write isolate: leader"},
 		{name: "a split without labels", p: model.Partition{Shape: model.Split, Label: "rack"}, refused: `label "rack" has 0 value(s)`},
 		{name: "heals at a message that does not cross", p: model.Partition{Shape: model.Partial, Groups: [][]model.NodeID{{"n1"}, {"n3"}}}, healAt: heal("n1", "n2"), refused: `no message from "n1" to "n2" crosses it`},
 	} {
@@ -63,6 +64,45 @@ func TestAPartitionOfAScenarioIsResolved(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		} else if do := got.Cut().Do; !reflect.DeepEqual(do.Cut.Groups, c.groups) || do.Isolate != c.isolate || do.Cut.Effect != model.Drop {
 			t.Errorf("%s: %+v, isolates %q", c.name, do.Cut, do.Isolate)
+		}
+	}
+}
+
+// TestAFaultOfAScenarioNamesRoles: in place of a host, which is known once the step begins.
+func TestAFaultOfAScenarioNamesRoles(t *testing.T) {
+	target := ringTarget()
+	target.Roles = map[string]model.Role{"leader": {Hosts: target.Nodes}}
+	target.Processes = []model.Process{{Name: "db", Hosts: target.Nodes}}
+	s := &Service{store: storetest.New(t)}
+	part := func(shape model.Shape, groups ...[]model.NodeID) model.Fault {
+		return model.Fault{Cut: &model.Partition{Shape: shape, Groups: groups}}
+	}
+	kill := &model.NodeFault{Verb: model.NodeKill, Host: "leader"}
+	for name, c := range map[string]struct {
+		do   model.Fault
+		when *model.RoleTrigger
+		want string // groups and roles, or what is refused
+	}{
+		"isolate":           {model.Fault{Isolate: "leader"}, nil, "[[leader] [n1 n2 n3 n4]] [leader]"},
+		"a silent crash":    {model.Fault{Isolate: "leader", Cut: &model.Partition{}, Node: kill}, nil, "[[leader] [c1 n1 n2 n3 n4]] [leader]"},
+		"with a client":     {part(model.Partial, []model.NodeID{"leader", "c1"}, target.Nodes), nil, "[[leader c1] [n1 n2 n3 n4]] [leader]"},
+		"from all others":   {part(model.Isolated, []model.NodeID{"leader"}), nil, "[[leader] [n1 n2 n3 n4 c1]] [leader]"},
+		"crash at a change": {model.Fault{Node: kill}, &model.RoleTrigger{Name: "leader", Changes: true}, "[leader]"},
+		"a ring":            {part(model.Ring, []model.NodeID{"leader", "n1", "n2", "n3"}), nil, "ring has no place for a role"},
+		"no such role":      {model.Fault{Isolate: "master"}, nil, `no host and no role "master": there are the roles [leader]`},
+		"at no such role":   {model.Fault{Node: kill}, &model.RoleTrigger{Name: "master", Changes: true}, `no host and no role "master"`},
+	} {
+		sc := model.Scenario{Steps: []model.Step{{Do: c.do, When: model.Trigger{Role: c.when}}}}
+		got, err := s.userScenario(model.CampaignSpec{Scenario: &sc}, target)
+		said := fmt.Sprint(err)
+		if err == nil {
+			do := got.Steps[0].Do
+			if said = fmt.Sprint(do.Roles); do.Cut != nil {
+				said = fmt.Sprint(do.Cut.Groups) + " " + said
+			}
+		}
+		if err == nil && said != c.want || err != nil && !strings.Contains(said, c.want) {
+			t.Errorf("%s: %s, want %s", name, said, c.want)
 		}
 	}
 }

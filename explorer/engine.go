@@ -13,6 +13,10 @@ type observed struct {
 	typ      string
 	from, to model.NodeID
 	event    uint64 // at which it was heard
+	// answers is the request that it answers, if a fault is about that; byPlace, that its place
+	// alone says so.
+	answers *request
+	byPlace bool
 }
 
 // Engine decides one run: which packets pass, when each step of the scenario begins and
@@ -31,12 +35,14 @@ type Engine struct {
 	bounded  bool // no step begins any more
 	stopped  bool // EventStop came
 	track    *tracker
-	observed map[uint64]observed  // of classes
-	noted    map[model.Class]bool // those in res.Classes
-	awaited  map[uint64]observed  // that a step's trigger selects, and whose packet is not decided
-	events   uint64               // so far
-	first    *step                // that cut
-	told     *step                // the first that began at a state: the result has its state and classes
+	observed map[uint64]observed      // of classes
+	noted    map[model.Class]bool     // those in res.Classes
+	awaited  map[uint64]observed      // that a step's trigger selects, and whose packet is not decided
+	events   uint64                   // so far
+	first    *step                    // that cut
+	told     *step                    // the first that began at a state: the result has its state and classes
+	asked    map[string]time.Duration // when it was last told who has a role
+	since    map[roleOf]uint64        // by event, when it was first told so
 	faults   *faults
 	res      EngineResult
 }
@@ -88,6 +94,8 @@ func NewEngine(s model.Scenario) *Engine {
 		observed: map[uint64]observed{},
 		noted:    map[model.Class]bool{},
 		awaited:  map[uint64]observed{},
+		asked:    map[string]time.Duration{},
+		since:    map[roleOf]uint64{},
 	}
 	e.faults = newFaults(e)
 	for _, st := range s.Steps {
@@ -127,6 +135,9 @@ func (e *Engine) Asks(m *model.Message) []string {
 	for _, x := range e.steps {
 		if match := x.asks(); match != nil && match.Selects(m.Type, m.From, m.To, anybody) {
 			out = append(out, match.Roles()...)
+		}
+		if t := x.When.Message; x.phase == armed && t != nil && t.Match.Selects(m.Type, m.From, m.To, anybody) {
+			out = append(out, x.Do.Roles...)
 		}
 	}
 	slices.Sort(out)
@@ -172,7 +183,7 @@ func (e *Engine) Step(ev model.Event) []model.Decision {
 		}
 	case model.EventRole:
 		if ev.Role != nil {
-			e.faults.roles[ev.Role.Role] = ev.Role.Have
+			out = e.role(ev, out)
 		}
 	case model.EventFault:
 		out = e.change(ev, out)

@@ -23,7 +23,8 @@ type faults struct {
 	lost     map[uint64]*hit           // by message: lost with a packet and not through since
 	reset    map[string]*hit           // by TCP stream: what was lost for good on it
 	roles    map[string][]model.NodeID // who had a role when it was last asked
-	ruleCuts map[string][]uint64       // by cut that is made by rules: packets that are kept and that it cuts
+	answers  answers
+	ruleCuts map[string][]uint64 // by cut that is made by rules: packets that are kept and that it cuts
 }
 
 // fault is a step's message fault with what it did so far.
@@ -76,17 +77,34 @@ func (f *faults) add(x *step, m model.MessageFault) *fault {
 	return f.list[len(f.list)-1]
 }
 
-// hear keeps a message that some fault selects until its packet comes.
+// hear keeps a message that some fault selects, or whose request some fault selects, until its
+// packet comes.
 func (f *faults) hear(m *model.Message) {
 	if !f.e.on {
 		return
 	}
+	o := observed{typ: m.Type, from: m.From, to: m.To}
+	o.answers, o.byPlace = f.answers.of(m)
+	meant, asked := o.answers != nil, false
 	for i := range f.list {
 		if x := f.list[i]; x.step.phase == acts && x.Match.Selects(m.Type, m.From, m.To, f.has) {
-			f.fresh[m.Num] = observed{typ: m.Type, from: m.From, to: m.To}
-			return
+			meant, asked = meant || !x.Answer, asked || x.Answer
 		}
 	}
+	if asked {
+		f.answers.asked(m)
+	}
+	if meant {
+		f.fresh[m.Num] = o
+	}
+}
+
+// selects says whether the fault is about a message that was heard.
+func (f *faults) selects(x *fault, m observed) bool {
+	if !x.Answer {
+		return x.Match.Selects(m.typ, m.from, m.to, f.has)
+	}
+	return m.answers != nil && x.Match.Selects(m.answers.typ, m.answers.from, m.answers.to, f.has)
 }
 
 func (f *faults) has(role string, h model.NodeID) bool { return slices.Contains(f.roles[role], h) }
@@ -120,7 +138,7 @@ func (f *faults) turn(p *model.HeldPacket, behind bool) *hit {
 		delete(f.fresh, num)
 		for i := range f.list {
 			x := f.list[i]
-			if x.step.phase != acts || !x.Match.Selects(m.typ, m.from, m.to, f.has) || !f.holds(x.While) || f.e.now-f.e.armedAt < x.After {
+			if x.step.phase != acts || !f.selects(x, m) || !f.holds(x.While) || f.e.now-f.e.armedAt < x.After {
 				continue
 			}
 			x.proof.Met++
@@ -136,6 +154,12 @@ func (f *faults) turn(p *model.HeldPacket, behind bool) *hit {
 			}
 			x.proof.Acted++
 			got = &hit{f: x, FaultHit: model.FaultHit{Frame: p.Frame, Message: num, Type: m.typ, From: p.From, To: p.To, Stream: p.Stream, At: f.e.now}}
+			if x.Answer {
+				got.Request = m.answers.num
+				if m.byPlace {
+					x.proof.ByPlace++
+				}
+			}
 			for _, o := range p.Messages {
 				if o != num {
 					got.With = append(got.With, o)

@@ -132,13 +132,15 @@ func substitute(st *model.Step, r model.Renaming, observe []model.Invariant) boo
 }
 
 // MayCut lists the links that the scenario's partitions cut, to whichever nodes it
-// comes about; some more than once.
+// comes about; some more than once. Those of roles, which any host may have, are not there.
 func MayCut(s *model.Scenario) []model.Link {
 	all := played(s)
 	var out []model.Link
 	for i := range all {
 		p := all[i].Partition()
-		out = append(out, p.Links()...)
+		out = append(out, slices.DeleteFunc(p.Links(), func(l model.Link) bool {
+			return slices.Contains(all[i].Do.Roles, string(l.Src)) || slices.Contains(all[i].Do.Roles, string(l.Dst))
+		})...)
 	}
 	return out
 }

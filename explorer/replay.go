@@ -19,10 +19,11 @@ func WithoutFaults(s model.Scenario) model.Scenario {
 // that a message healed by its class heals at that class; one that reached its state and
 // was healed by time or by the end of the workload lets no class heal. What came about with other nodes than those first asked for is asked
 // for with them; the others will do again. A run that never cut, and one that waited for no
-// state, are repeated as they were: their scenarios say all. The id is the
+// state, are repeated as they were: their scenarios say all. Who has a role is found out
+// again. The id is the
 // caller's to change.
 func Replay(s model.Scenario, r model.RunResult) model.Scenario {
-	s = Met(s, r)
+	s = Met(s, r).AskedFor()
 	s.Substituted = false // it is what is asked for now
 	if s.Waits() == nil || !r.Reached {
 		s.Why = fmt.Sprintf("repeats %s", s.ID)

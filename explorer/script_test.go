@@ -292,6 +292,9 @@ func decision(d model.Decision) string {
 	if d.Heal {
 		w = append(w, "HEAL")
 	}
+	if d.Verb != "" {
+		w = append(w, string(d.Verb))
+	}
 	if d.Action != "" {
 		w = append(w, string(d.Action))
 	}

@@ -13,8 +13,10 @@ type phase uint8
 const (
 	waits phase = iota // for the workload, or for the step before: not armed
 	armed              // its When may come
+	asks               // it begins once it is known who has its roles
 	acts               // it has begun
 	over
+	lacks // it could not begin
 )
 
 // step is one of the scenario's, as the run goes.
@@ -29,6 +31,8 @@ type step struct {
 	met    int    // messages of the trigger that is awaited
 	links  map[model.Link]bool
 	seen   map[model.Class]bool // that do not end it
+	// roles has what became of the roles of its fault and of its triggers.
+	roles stepRoles
 	// terms reads the classes of the run as those of the scenario.
 	terms terms
 	fault *fault // what acts on messages; nil: nothing does
@@ -74,7 +78,7 @@ func (x *step) play(st model.Step) {
 func (x *step) cuts() bool { return x.phase == acts && x.Do.Cut != nil }
 
 // classes says whether it is a cut, now or later, whose messages are classed.
-func (x *step) classes() bool { return x.phase != over && x.Do.Cut != nil && x.When.State != nil }
+func (x *step) classes() bool { return x.phase < over && x.Do.Cut != nil && x.When.State != nil }
 
 func (x *step) crossedBy(p *model.HeldPacket) bool {
 	return !p.Spared && x.links[model.Link{Src: p.From, Dst: p.To}] && !slices.Contains(p.SparedBy, x.num)
@@ -121,8 +125,8 @@ func (e *Engine) advance(ev model.Event, states bool, out []model.Decision) []mo
 			x.phase, x.armed = armed, e.now
 		}
 		if x.phase == armed && x.When.Message == nil && x.When.File == nil && e.passed(&x.When, x.armed) {
-			message, ok := uint64(0), x.When.State == nil
-			if !ok && (states || !x.looked) {
+			message, ok := uint64(0), x.When.State == nil && (x.When.Role == nil || e.held(x, x.When.Role))
+			if x.When.State != nil && (states || !x.looked) {
 				x.looked = true
 				if ok = e.byState(ev, x); ok && ev.Observation != nil {
 					message = ev.Observation.Message
@@ -141,6 +145,8 @@ func (e *Engine) advance(ev model.Event, states bool, out []model.Decision) []mo
 			reason = model.ReasonTime
 		case x.Max > 0 && e.now-x.res.Began >= x.Max:
 			reason = model.ReasonMaxCut
+		case u.Role != nil && e.passed(u, x.res.Began) && e.held(x, u.Role):
+			reason = model.ReasonRole
 		default:
 			continue
 		}
@@ -167,6 +173,8 @@ func (x *step) reason() string {
 	switch w := &x.When; {
 	case w.State != nil:
 		return model.ReasonState
+	case w.Role != nil:
+		return model.ReasonRole
 	case w.Follows != "" && !w.Timed():
 		return model.ReasonFollows
 	}
@@ -174,8 +182,11 @@ func (x *step) reason() string {
 }
 
 func (e *Engine) begin(ev model.Event, x *step, reason string, message uint64, out []model.Decision) []model.Decision {
+	if wait, ds := e.name(ev, x, reason, message); wait {
+		return append(out, ds...)
+	}
 	x.phase, x.event, x.met = acts, e.events, 0
-	x.res.Began = e.now
+	x.res.Began, x.roles.known = e.now, false
 	if x.fault != nil {
 		return out
 	}
@@ -183,10 +194,12 @@ func (e *Engine) begin(ev model.Event, x *step, reason string, message uint64, o
 	d := model.Decision{Event: ev.Num, At: ev.At, Step: x.num, Reason: reason, Message: message}
 	if x.Do.Node != nil {
 		d.Verb = x.Do.Node.Verb
-		return append(out, d)
 	}
 	if x.Do.Disk != nil {
 		return append(out, x.disk(ev, d))
+	}
+	if x.Do.Cut == nil {
+		return append(out, d)
 	}
 	if e.first == nil {
 		e.first, e.res.Reached, e.res.CutAt = x, true, e.now

@@ -22,6 +22,12 @@ func oneWay(from, to model.NodeID) model.Fault { // nothing comes from from to t
 	return model.Fault{Cut: &model.Partition{Shape: model.Simplex, Effect: model.Drop, Groups: [][]model.NodeID{{to}, {from}}}}
 }
 
+func silent(n model.NodeID) model.Fault {
+	f := cutOff(n)
+	f.Isolate, f.Node = n, &model.NodeFault{Verb: model.NodeKill, Host: n}
+	return f
+}
+
 func message(typ string, nth int) *model.MessageTrigger {
 	return &model.MessageTrigger{Match: model.MessageMatch{Type: typ}, Nth: nth}
 }
@@ -110,6 +116,15 @@ func TestStepsOneAfterAnotherAndAtOnce(t *testing.T) {
 			1.3s n2>n3 C                                  p5 drop (fault-lose)
 			2.3s n2>n3 C                                  p6 pass (open)
 			3s stop`},
+		"a machine falls silent as its servers die, and comes back at a message": {[]model.Step{
+			{When: model.Trigger{Message: message("B", 1)}, Do: silent("n1"), Until: model.Trigger{Message: message("C", 1)}},
+			{When: model.Trigger{Follows: model.FollowsEnd}, Do: silent("n2")},
+		}, `
+			0s workload
+			1s n1>n2 B                                    CUT 1 kill (message); drop (across-cut)
+			1.1s n1>n3 tcp-fin                            drop (across-cut)
+			2s n2>n1 C                                    HEAL 1 start pass (message); CUT 2 kill (step-before)
+			3s stop                                       HEAL 2 start (workload-ended)`},
 		"what never comes": {[]model.Step{
 			{When: model.Trigger{Message: message("B", 3)}, Do: cutOff("n1")},
 			{When: model.Trigger{Follows: model.FollowsBegin}, Do: cutOff("n2")},

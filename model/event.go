@@ -30,7 +30,7 @@ const (
 	// EventStep is a step of a script, over.
 	EventStep EventKind = "step"
 	// EventRole says who has a role: it was asked since a message that is held, the next
-	// one, depends on it.
+	// one, depends on it, since a step is to begin, or since the answer may begin one.
 	EventRole EventKind = "role"
 	// EventFault begins a message fault in the middle of a run, or ends one.
 	EventFault EventKind = "fault"
@@ -176,12 +176,15 @@ type Decision struct {
 	Cut  bool `json:"cut,omitempty"`
 	Heal bool `json:"heal,omitempty"`
 	Step int  `json:"step,omitempty"`
-	// Verb is what is to be done to the servers of Step, before this packet.
+	// Verb is what is to be done to the servers of Step, before this packet. With Cut or Heal
+	// it is of a machine, see Fault.Silent.
 	Verb NodeVerb `json:"verb,omitempty"`
 	// Disk is the disk fault of Step: it begins or, with a verb that starts servers, ends.
 	// File is what becomes of the operation that waits; nil: it goes on.
 	Disk DiskFaultKind `json:"disk,omitempty"`
 	File *FileAnswer   `json:"file,omitempty"`
+	// Ask wants to know who has this role, in an EventRole, before Step begins.
+	Ask string `json:"ask,omitempty"`
 	// Reason is a short constant (metric label): see the Reason constants.
 	Reason string `json:"reason"`
 	// Message and Class are the message that decided, where one did.
@@ -207,6 +210,7 @@ const (
 	ReasonFollows   = "step-before"    // cut: the step before has begun or ended
 	ReasonFile      = "file-operation" // the file operation waited for wants to begin
 	ReasonDisk      = "disk-fault"     // of a file operation: the disk is full, or gone
+	ReasonRole      = "role"           // cut or heal: a host has the role
 	ReasonMaxCut    = "max-cut"        // heal: the longest cut is over
 	ReasonStop      = "workload-ended" // heal, or released: the workload ended while cut or held
 	ReasonScript    = "script"         // cut or heal: a step of a script

@@ -69,6 +69,9 @@ const FaultSlack = 20 * time.Millisecond
 // a packet that it kept and that a cut is across when it is to go on is dropped.
 type MessageFault struct {
 	Kind FaultKind `json:"kind"`
+	// Answer says that Match selects requests, and the fault acts on their answers: all else
+	// here counts answers.
+	Answer bool `json:"answer,omitempty"`
 	// Match selects messages; While, when set, counts only those that come while its
 	// invariant does not hold.
 	Match MessageMatch    `json:"match"`
@@ -236,7 +239,11 @@ func (f *MessageFault) String() string {
 			fmt.Fprintf(&b, "%d× ", f.Again+1)
 		}
 	}
-	s := strings.TrimSpace(b.String()) + ": " + f.Match.String()
+	s := strings.TrimSpace(b.String()) + ": "
+	if f.Answer {
+		s += "the answer to "
+	}
+	s += f.Match.String()
 	switch nth := max(f.Nth, 1); {
 	case f.Every == 1:
 		s += fmt.Sprintf(", all from number %d on", nth)
@@ -318,6 +325,9 @@ type FaultProof struct {
 	Early    int `json:"early,omitempty"`
 	Cut      int `json:"cut,omitempty"`
 	InOrder  int `json:"inOrder,omitempty"`
+	// ByPlace counts, of answers, those that nothing but their place told to be the answer:
+	// the next message back on the connection. Nobody knows then that it is one.
+	ByPlace int `json:"byPlace,omitempty"`
 	// Hits are the first MaxHits it acted on.
 	Hits []FaultHit `json:"hits,omitempty"`
 
@@ -347,6 +357,8 @@ type FaultHit struct {
 	Stream  string        `json:"stream,omitempty"` // TCP
 	At      time.Duration `json:"at"`               // came to the gate
 	With    []uint64      `json:"with,omitempty"`   // other messages in the packet
+	// Request is the message that it answers, of a fault of answers.
+	Request uint64 `json:"request,omitempty"`
 	// Due is when it was to go on at the latest, 0 if at once or never; Passed
 	// when it did, 0 if never; Why the reason of the decision that let it.
 	Due    time.Duration `json:"due,omitempty"`

@@ -39,6 +39,8 @@ type Trigger struct {
 	// State is of a When only. Message is a message that wants to cross.
 	State   *FaultCondition `json:"state,omitempty"`
 	Message *MessageTrigger `json:"message,omitempty"`
+	// Role is who has a role, as the target is asked again and again.
+	Role *RoleTrigger `json:"role,omitempty"`
 	// Class and Unseen are of the Until of a cut that waits for a state: a message of this
 	// class, or of one that is not listed, to or from the host that the cut isolates. As a
 	// message of a trigger it is the first to pass.
@@ -71,7 +73,8 @@ const (
 	SideReceive Side = "receive"
 )
 
-// Fault is what a step does. One of its pointers is set.
+// Fault is what a step does. One of its pointers is set; Cut and Node are both for the crash
+// of a machine, see Silent.
 type Fault struct {
 	// Cut puts a partition in force. Isolate is the host that it is about, if it is about one.
 	Cut     *Partition `json:"cut,omitempty"`
@@ -82,6 +85,11 @@ type Fault struct {
 	Node *NodeFault `json:"node,omitempty"`
 	// Disk is what happens to a host's disk.
 	Disk *DiskFault `json:"disk,omitempty"`
+	// Roles are the names in Cut, Isolate and Node that are roles and not hosts: each stands for
+	// the host that has it as the step begins.
+	Roles []string `json:"roles,omitempty"`
+	// As is, of a step that was played, the fault as it was asked for, with its roles.
+	As *RoleFault `json:"as,omitempty"`
 }
 
 // NodeFault is what a step does to servers: NodeKill, a crash, or NodePause. It is done while
@@ -112,6 +120,27 @@ func (f *NodeFault) String() string {
 	return s + string(f.Host)
 }
 
+// Silent says that the fault is the crash of a machine: its host is cut off from all others
+// in the moment in which its servers die, so that nobody hears of it.
+func (f *Fault) Silent() bool { return f.Cut != nil && f.Node != nil }
+
+// String is the fault in words.
+func (f *Fault) String() string {
+	switch {
+	case f.Silent():
+		return "crash the machine " + string(f.Node.Host)
+	case f.Cut != nil:
+		return "cut " + f.Cut.String()
+	case f.Message != nil:
+		return f.Message.String()
+	case f.Node != nil:
+		return f.Node.String()
+	case f.Disk != nil:
+		return f.Disk.String()
+	}
+	return ""
+}
+
 // Partition is what the step cuts; the zero value: nothing.
 func (s *Step) Partition() Partition {
 	if s.Do.Cut == nil {
@@ -135,7 +164,7 @@ func (s *Step) Matches() (out []*MessageMatch) {
 
 // Timed says whether the trigger is a time and nothing else.
 func (t *Trigger) Timed() bool {
-	return t.State == nil && t.Message == nil && t.Class == nil && t.Unseen == nil && t.File == nil && (t.At > 0 || t.After > 0)
+	return t.State == nil && t.Message == nil && t.Role == nil && t.Class == nil && t.Unseen == nil && t.File == nil && (t.At > 0 || t.After > 0)
 }
 
 // String is the trigger in words; "" where nothing is set.
@@ -155,6 +184,9 @@ func (t *Trigger) String() string {
 	}
 	if t.State != nil {
 		w = append(w, t.State.String())
+	}
+	if t.Role != nil {
+		w = append(w, t.Role.String())
 	}
 	if m := t.Message; m != nil {
 		s := fmt.Sprintf("message %s, number %d", m.Match, max(m.Nth, 1))
@@ -178,16 +210,7 @@ func (t *Trigger) String() string {
 // String is the step on one line.
 func (s *Step) String() string {
 	var b strings.Builder
-	switch {
-	case s.Do.Cut != nil:
-		b.WriteString("cut " + s.Do.Cut.String())
-	case s.Do.Message != nil:
-		b.WriteString(s.Do.Message.String())
-	case s.Do.Node != nil:
-		b.WriteString(s.Do.Node.String())
-	case s.Do.Disk != nil:
-		b.WriteString(s.Do.Disk.String())
-	}
+	b.WriteString(s.Do.String())
 	if w := s.When.String(); w != "" {
 		b.WriteString("; when " + w)
 	}
@@ -210,13 +233,18 @@ func (s *Step) Validate(hosts []NodeID, place int) error {
 			does++
 		}
 	}
+	if s.Do.Silent() {
+		does--
+	}
 	switch {
 	case does != 1:
 		return fmt.Errorf("a step does one thing: give do a cut, a host to isolate, to crash or to pause, a message fault, or a disk fault")
-	case s.Do.Node != nil && !slices.Contains(hosts, s.Do.Node.Host):
+	case s.Do.Node != nil && !slices.Contains(hosts, s.Do.Node.Host) && !slices.Contains(s.Do.Roles, string(s.Do.Node.Host)):
 		return fmt.Errorf("no host %q: there are %v", s.Do.Node.Host, hosts)
 	case s.Do.Node != nil && s.Do.Node.Verb != NodeKill && s.Do.Node.Verb != NodePause:
 		return fmt.Errorf("unknown fault %q of a server: use kill or pause", s.Do.Node.Verb)
+	case s.Do.Silent() && (s.Do.Node.Verb != NodeKill || s.Do.Node.Process != "" || s.Do.Isolate != s.Do.Node.Host):
+		return fmt.Errorf("a machine that falls silent dies with all its servers: silent belongs to crash, without process, isolate and cut")
 	case w.Follows != "" && w.Follows != FollowsBegin && w.Follows != FollowsEnd:
 		return fmt.Errorf("when: unknown follows %q: use begin or end", w.Follows)
 	case w.Follows != "" && place == 1:
@@ -231,6 +259,8 @@ func (s *Step) Validate(hosts []NodeID, place int) error {
 		return fmt.Errorf("when: a step begins at a state or at a message: leave out one of them, or have one step follow another")
 	case s.Do.Message != nil && (w.Message != nil || u.Message != nil):
 		return fmt.Errorf("a message fault selects its messages by match: leave the message out of when and until")
+	case u.Class != nil && len(s.Do.Roles) > 0:
+		return fmt.Errorf("until: a class names hosts, and the fault names roles: give until a message")
 	case u.Class != nil && (w.State == nil || s.Do.Cut == nil):
 		return fmt.Errorf("until: a class has the values of the state that the cut began at: give when a state, or until a message")
 	case w.State != nil && w.State.Invariant.A == w.State.Invariant.B:
@@ -241,7 +271,16 @@ func (s *Step) Validate(hosts []NodeID, place int) error {
 	for _, t := range []struct {
 		of string
 		m  *MessageTrigger
-	}{{"when", w.Message}, {"until", u.Message}} {
+		r  *RoleTrigger
+	}{{"when", w.Message, w.Role}, {"until", u.Message, u.Role}} {
+		if t.r != nil {
+			if err := t.r.validate(t.of, hosts); err != nil {
+				return err
+			}
+			if t.m != nil || t.of == "when" && w.State != nil {
+				return fmt.Errorf("%s: it comes with a role, a message or a state: leave out all but one, or have one step follow another", t.of)
+			}
+		}
 		if t.m == nil {
 			continue
 		}
@@ -275,4 +314,8 @@ type StepResult struct {
 	Slip int `json:"slip,omitempty"`
 	// Failed counts, of a disk fault, the operations that did not go on as asked.
 	Failed int `json:"failed,omitempty"`
+	// Roles are the hosts that had the roles of the fault as the step began. Lacked says why it
+	// could not begin though its moment had come: nobody had a role.
+	Roles  []RoleHolders `json:"roles,omitempty"`
+	Lacked string        `json:"lacked,omitempty"`
 }

@@ -181,7 +181,7 @@ func FromRun(r model.RunSummary) Run {
 	}
 	for _, st := range r.Result.Steps {
 		if st.Step >= 1 && st.Step <= len(r.Scenario.Steps) {
-			out.Steps = append(out.Steps, StepResult{Step: st.Step, Text: r.Scenario.Steps[st.Step-1].String(), By: st.By, Began: Duration(st.Began), EndedBy: st.EndedBy, Ended: Duration(st.Ended), Slip: st.Slip, Failed: st.Failed})
+			out.Steps = append(out.Steps, StepResult{Step: st.Step, Text: r.Scenario.Steps[st.Step-1].String(), By: st.By, Began: Duration(st.Began), EndedBy: st.EndedBy, Ended: Duration(st.Ended), Slip: st.Slip, Failed: st.Failed, Roles: rolesOf(st.Roles), Lacked: st.Lacked})
 		}
 	}
 	if d := r.GateDelay; d != nil {
@@ -310,3 +310,15 @@ func FromAnnotation(a model.Annotation, to time.Time) Annotation {
 
 // All converts a list with the given converter; the result is never nil.
 func All[A, B any](in []A, f func(A) B) []B { return each(in, f) }
+
+// rolesOf are hosts by the roles that they stood for.
+func rolesOf(all []model.RoleHolders) map[string]string {
+	var out map[string]string
+	for _, r := range all {
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[r.Role] = string(r.Have[0])
+	}
+	return out
+}

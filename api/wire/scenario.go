@@ -35,6 +35,15 @@ type When struct {
 	State   *FaultCondition `json:"state,omitempty" doc:"When an invariant is violated"`
 	Message *MessageTrigger `json:"message,omitempty" doc:"When a message wants to cross, or is delivered"`
 	File    *FileTrigger    `json:"file,omitempty" doc:"Before an operation on a file of a server, in a lab"`
+	Role    *RoleTrigger    `json:"role,omitempty" doc:"When a host is found to have a role"`
+}
+
+// RoleTrigger is the moment at which a host is found to have a role, as the target is asked
+// every 100 ms.
+type RoleTrigger struct {
+	Name    string `json:"name" minLength:"1" maxLength:"63" doc:"Role of the target file, or of the testbed file" example:"leader"`
+	Changes bool   `json:"changes,omitempty" doc:"A host has it that did not have it when the trigger was armed"`
+	Is      string `json:"is,omitempty" maxLength:"63" doc:"Instead of changes: this host has it"`
 }
 
 // Until is the moment at which a step ends: its times pass, and then it comes at the message or
@@ -42,6 +51,7 @@ type When struct {
 type Until struct {
 	At      Duration        `json:"at,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"This long after the start of the workload"`
 	After   Duration        `json:"after,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"This long after the step began" example:"2s"`
+	Role    *RoleTrigger    `json:"role,omitempty" doc:"When a host is found to have a role"`
 	Message *MessageTrigger `json:"message,omitempty" doc:"At a message, counted from the beginning of the step"`
 	Class   *model.Class    `json:"class,omitempty" doc:"Of a cut at a state: at a message of this class, to or from the host it isolates"`
 	Unseen  *Unseen         `json:"unseen,omitempty" doc:"Of a cut at a state: at a message of a class that is not listed"`
@@ -64,26 +74,28 @@ type MessageTrigger struct {
 
 // Do is what a step does.
 type Do struct {
-	Isolate string `json:"isolate,omitempty" maxLength:"63" doc:"Host to cut off from the other nodes, and from clients if the target says so"`
+	Isolate string `json:"isolate,omitempty" maxLength:"63" doc:"Host to cut off from the other nodes, and from clients if the target says so; or a role: whoever has it as the step begins"`
 	// What becomes of packets that want to cross to or from the isolated host.
 	Effect  string        `json:"effect,omitempty" enum:"drop,reset" default:"drop"`
-	Cut     *Partition    `json:"cut,omitempty" doc:"Instead of isolate: the partition to put in force"`
+	Cut     *Partition    `json:"cut,omitempty" doc:"Instead of isolate: the partition to put in force; roles may stand in its groups in place of hosts"`
 	Message *MessageFault `json:"message,omitempty" doc:"Instead of a cut: act on the messages that match, while the step lasts"`
-	Crash   string        `json:"crash,omitempty" maxLength:"63" doc:"Instead of a cut: kill the servers of this host (SIGKILL), while the message of when waits; they start again as the step ends"`
-	Pause   string        `json:"pause,omitempty" maxLength:"63" doc:"Instead of a cut: stop the servers of this host (SIGSTOP) until the step ends"`
+	Crash   string        `json:"crash,omitempty" maxLength:"63" doc:"Instead of a cut: kill the servers of this host or role (SIGKILL), while the message of when waits; they start again as the step ends"`
+	Pause   string        `json:"pause,omitempty" maxLength:"63" doc:"Instead of a cut: stop the servers of this host or role (SIGSTOP) until the step ends"`
+	Silent  bool          `json:"silent,omitempty" doc:"crash: of the machine. The host is cut off from all others in the same moment, so that nobody gets a RST or FIN; it comes back as the step ends"`
 	Process string        `json:"process,omitempty" maxLength:"63" doc:"crash, pause: only this server; absent: all that run on the host"`
 	Disk    *DiskFault    `json:"disk,omitempty" doc:"Instead of a cut: what happens to the disk of a host, in a lab"`
 }
 
 // MessageFault does something to single messages.
 type MessageFault struct {
-	Kind  string          `json:"kind" enum:"delay,duplicate,reorder,lose" doc:"delay: hold it for a time, and on TCP everything behind it in its stream; duplicate: pass it and send copies; reorder: hold it until others have passed; lose: drop it"`
-	Match MessageMatch    `json:"match" doc:"Which messages"`
-	While *FaultCondition `json:"while,omitempty" doc:"Count only messages that come while an invariant is violated"`
-	After Duration        `json:"after,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Count only messages that come this long after the start of the workload, or later"`
-	Nth   int             `json:"nth,omitempty" minimum:"0" doc:"The first message to act on, from 1; absent: the first that matches"`
-	Every int             `json:"every,omitempty" minimum:"0" doc:"From there on act on every message (1), every second one (2) and so on; absent: on nth alone, or on times in a row"`
-	Times int             `json:"times,omitempty" minimum:"0" doc:"Act on at most this many; absent: one, or no bound if every is set"`
+	Kind   string          `json:"kind" enum:"delay,duplicate,reorder,lose" doc:"delay: hold it for a time, and on TCP everything behind it in its stream; duplicate: pass it and send copies; reorder: hold it until others have passed; lose: drop it"`
+	Answer bool            `json:"answer,omitempty" doc:"match selects requests; act on their answers, of which nth, every and times count"`
+	Match  MessageMatch    `json:"match" doc:"Which messages"`
+	While  *FaultCondition `json:"while,omitempty" doc:"Count only messages that come while an invariant is violated"`
+	After  Duration        `json:"after,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Count only messages that come this long after the start of the workload, or later"`
+	Nth    int             `json:"nth,omitempty" minimum:"0" doc:"The first message to act on, from 1; absent: the first that matches"`
+	Every  int             `json:"every,omitempty" minimum:"0" doc:"From there on act on every message (1), every second one (2) and so on; absent: on nth alone, or on times in a row"`
+	Times  int             `json:"times,omitempty" minimum:"0" doc:"Act on at most this many; absent: one, or no bound if every is set"`
 
 	For    Span     `json:"for,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"delay: how long" example:"500ms"`
 	Copies int      `json:"copies,omitempty" minimum:"0" maximum:"1000" doc:"duplicate: number of copies; absent: one"`
@@ -180,13 +192,13 @@ func (c *CutSpec) step() (Step, error) {
 func (s *Step) model() (out model.Step, err error) {
 	out.Max = time.Duration(s.Max)
 	if w := s.When; w != nil {
-		out.When = model.Trigger{Follows: model.Follows(w.Follows), At: time.Duration(w.At), After: time.Duration(w.After), Message: w.Message.model(), File: w.File.model()}
+		out.When = model.Trigger{Follows: model.Follows(w.Follows), At: time.Duration(w.At), After: time.Duration(w.After), Message: w.Message.model(), Role: w.Role.model(), File: w.File.model()}
 		if out.When.State, err = w.State.model(); err != nil {
 			return out, err
 		}
 	}
 	if u := s.Until; u != nil {
-		out.Until = model.Trigger{At: time.Duration(u.At), After: time.Duration(u.After), Message: u.Message.model(), Class: u.Class, File: u.File.model()}
+		out.Until = model.Trigger{At: time.Duration(u.At), After: time.Duration(u.After), Message: u.Message.model(), Role: u.Role.model(), File: u.File.model(), Class: u.Class}
 		if u.Unseen != nil {
 			out.Until.Unseen = &model.Unseen{Seen: u.Unseen.Seen}
 		}
@@ -206,8 +218,16 @@ func (s *Step) model() (out model.Step, err error) {
 		out.Do.Node = &model.NodeFault{Verb: model.NodeKill, Host: model.NodeID(s.Do.Crash), Process: s.Do.Process}
 	case s.Do.Pause != "":
 		out.Do.Node = &model.NodeFault{Verb: model.NodePause, Host: model.NodeID(s.Do.Pause), Process: s.Do.Process}
+	case s.Do.Silent:
+		return out, fmt.Errorf("silent belongs to crash: leave it out")
 	case s.Do.Process != "":
 		return out, fmt.Errorf("process belongs to crash or pause: leave it out")
+	}
+	if s.Do.Silent {
+		if out.Do.Node.Verb != model.NodeKill || out.Do.Cut != nil {
+			return out, fmt.Errorf("silent belongs to crash, which cuts the host off itself: leave out isolate and cut, or silent")
+		}
+		out.Do.Cut, out.Do.Isolate = &model.Partition{}, out.Do.Node.Host
 	}
 	out.Do.Disk = s.Do.Disk.model(out.When.File)
 	if s.Do.Message != nil {
@@ -219,8 +239,8 @@ func (s *Step) model() (out model.Step, err error) {
 func (f *MessageFault) model() (*model.MessageFault, error) {
 	m := &model.MessageFault{
 		Kind: model.FaultKind(f.Kind), After: time.Duration(f.After), Nth: f.Nth, Every: f.Every, Times: f.Times,
-		Match: f.Match.model(),
-		For:   time.Duration(f.For), Copies: f.Copies, Gap: time.Duration(f.Gap), Behind: f.Behind, Limit: time.Duration(f.Limit),
+		Answer: f.Answer, Match: f.Match.model(),
+		For: time.Duration(f.For), Copies: f.Copies, Gap: time.Duration(f.Gap), Behind: f.Behind, Limit: time.Duration(f.Limit),
 		Lose: model.Loss(f.Lose), Again: f.Again,
 	}
 	var err error
@@ -238,6 +258,20 @@ func (t *MessageTrigger) model() *model.MessageTrigger {
 		return nil
 	}
 	return &model.MessageTrigger{Match: MessageMatch{t.Type, t.From, t.To}.model(), Nth: t.Nth, Side: model.Side(t.Side)}
+}
+
+func (t *RoleTrigger) model() *model.RoleTrigger {
+	if t == nil {
+		return nil
+	}
+	return &model.RoleTrigger{Name: t.Name, Changes: t.Changes, Is: model.NodeID(t.Is)}
+}
+
+func fromRoleTrigger(t *model.RoleTrigger) *RoleTrigger {
+	if t == nil {
+		return nil
+	}
+	return &RoleTrigger{Name: t.Name, Changes: t.Changes, Is: string(t.Is)}
 }
 
 func (c *FaultCondition) model() (*model.FaultCondition, error) {
@@ -280,7 +314,7 @@ func fromMessageTrigger(t *model.MessageTrigger) *MessageTrigger {
 
 func fromFault(f model.MessageFault) MessageFault {
 	return MessageFault{
-		Kind: string(f.Kind), Match: fromMatch(f.Match),
+		Kind: string(f.Kind), Answer: f.Answer, Match: fromMatch(f.Match),
 		While: fromCondition(f.While), After: Duration(f.After), Nth: f.Nth, Every: f.Every, Times: f.Times, For: Span(f.For), Copies: f.Copies, Gap: Duration(f.Gap),
 		Behind: f.Behind, Limit: Span(f.Limit), Lose: string(f.Lose), Again: f.Again,
 	}
@@ -289,16 +323,17 @@ func fromFault(f model.MessageFault) MessageFault {
 func fromStep(s model.Step) Step {
 	out := Step{Max: Span(s.Max)}
 	if w := s.When; w != (model.Trigger{}) {
-		out.When = &When{Follows: string(w.Follows), At: Duration(w.At), After: Duration(w.After), State: fromCondition(w.State), Message: fromMessageTrigger(w.Message), File: fromFileTrigger(w.File)}
+		out.When = &When{Follows: string(w.Follows), At: Duration(w.At), After: Duration(w.After), State: fromCondition(w.State), Message: fromMessageTrigger(w.Message), Role: fromRoleTrigger(w.Role), File: fromFileTrigger(w.File)}
 	}
 	if u := s.Until; u != (model.Trigger{}) {
-		out.Until = &Until{At: Duration(u.At), After: Duration(u.After), Message: fromMessageTrigger(u.Message), Class: u.Class, File: fromFileTrigger(u.File)}
+		out.Until = &Until{At: Duration(u.At), After: Duration(u.After), Message: fromMessageTrigger(u.Message), Role: fromRoleTrigger(u.Role), File: fromFileTrigger(u.File), Class: u.Class}
 		if u.Unseen != nil {
 			out.Until.Unseen = &Unseen{Seen: u.Unseen.Seen}
 		}
 	}
-	out.Do.Isolate = string(s.Do.Isolate)
-	if p := s.Do.Cut; p != nil {
+	out.Do.Silent = s.Do.Silent()
+	if p := s.Do.Cut; p != nil && !s.Do.Silent() {
+		out.Do.Isolate = string(s.Do.Isolate)
 		switch {
 		case p.Shape != "":
 			cut := fromPartition(*p)
@@ -342,6 +377,7 @@ type FaultProof struct {
 	Early    int        `json:"early,omitempty" doc:"Packets released early, at the end of the workload or of the fault"`
 	Cut      int        `json:"cut,omitempty" doc:"Packets that a cut dropped at their release"`
 	InOrder  int        `json:"inOrder,omitempty" doc:"reorder: messages that nothing overtook"`
+	ByPlace  int        `json:"byPlace,omitempty" doc:"answer: messages that nothing but their place told to be the answer: the next one back"`
 	Checked  int        `json:"checked" doc:"Packets that were looked for at the receiving hosts"`
 	Wrong    int        `json:"wrong" doc:"Packets that arrived more or less often than decided; must be 0"`
 	Known    bool       `json:"known" doc:"False: the receiving hosts could not be asked"`
@@ -359,6 +395,7 @@ type FaultHit struct {
 	Stream    string     `json:"stream,omitempty" doc:"TCP"`
 	At        Duration   `json:"at" doc:"When it came to the gate"`
 	With      []uint64   `json:"with,omitempty" doc:"Other messages in the packet"`
+	Request   uint64     `json:"request,omitempty" doc:"Message that it answers"`
 	Due       Duration   `json:"due,omitempty" doc:"Latest planned release"`
 	Passed    Duration   `json:"passed,omitempty" doc:"Release; absent: never released"`
 	Why       string     `json:"why,omitempty" doc:"Why it was released, or why not"`
@@ -379,9 +416,9 @@ func fromFaultProof(p model.FaultProof) FaultProof {
 	}
 	return FaultProof{
 		Fault: p.Fault, Met: p.Met, Acted: p.Acted, Taken: p.Taken, Lost: p.Lost, Returned: p.Returned, Copies: p.Copies, Resets: p.Resets,
-		Late: p.Late, Early: p.Early, Cut: p.Cut, InOrder: p.InOrder, Checked: p.Checked, Wrong: p.Wrong, Known: p.Known, Trouble: p.Trouble,
+		Late: p.Late, Early: p.Early, Cut: p.Cut, InOrder: p.InOrder, ByPlace: p.ByPlace, Checked: p.Checked, Wrong: p.Wrong, Known: p.Known, Trouble: p.Trouble,
 		Hits: each(p.Hits, func(h model.FaultHit) FaultHit {
-			return FaultHit{Message: h.Message, Type: h.Type, From: string(h.From), To: string(h.To), Stream: h.Stream, At: Duration(h.At), With: h.With,
+			return FaultHit{Message: h.Message, Type: h.Type, From: string(h.From), To: string(h.To), Stream: h.Stream, At: Duration(h.At), With: h.With, Request: h.Request,
 				Due: Duration(h.Due), Passed: Duration(h.Passed), Why: h.Why, Behind: h.Behind, Copies: times(h.Copies), Returned: h.Returned,
 				LostAgain: h.LostAgain, Through: Duration(h.Through), Reset: h.Reset, After: h.After, Arrived: times(h.Arrived), Known: h.Known}
 		}),

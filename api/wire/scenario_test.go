@@ -2,6 +2,8 @@ package wire
 
 import (
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,7 +18,7 @@ import (
 func TestAScenarioGoesThereAndBack(t *testing.T) {
 	s := Duration(time.Second)
 	while := &FaultCondition{Invariant: "status[n1]@n2 == status[n1]@n3", State: &model.State{A: "LEFT", B: "NORMAL"}, Nth: 2}
-	all := MessageFault{Kind: "delay", Match: MessageMatch{Type: "A", From: "n1", To: "n2"}, While: while, After: s, Nth: 2, Every: 3, Times: 4,
+	all := MessageFault{Kind: "delay", Answer: true, Match: MessageMatch{Type: "A", From: "n1", To: "n2"}, While: while, After: s, Nth: 2, Every: 3, Times: 4,
 		For: Span(s), Copies: 5, Gap: s, Behind: 6, Limit: Span(s), Lose: "message", Again: 7}
 	for i, v := 0, reflect.ValueOf(all); i < v.NumField(); i++ {
 		if v.Field(i).IsZero() {
@@ -41,12 +43,14 @@ func TestAScenarioGoesThereAndBack(t *testing.T) {
 	trigger := &MessageTrigger{Type: "A", From: "n1", To: "n2", Nth: 2, Side: "receive"}
 	file := FileTrigger{Op: "write", Path: "*.aof", Host: "n1", Process: "db", Thread: "bio*", Nth: 2}
 	disk := DiskFault{Fault: "short", Host: "n1", Process: "db", Bytes: 3, Path: "x"}
-	step := Step{Do: Do{Isolate: "n3", Effect: "reset", Cut: &Partition{Shape: "partial", Groups: [][]string{{"n1"}, {"n2"}}}, Message: &all, Crash: "n1", Process: "db", Disk: &disk}, Max: Span(s),
-		When:  &When{Follows: "end", At: s, After: 2 * s, State: while, Message: trigger, File: &file},
-		Until: &Until{At: 3 * s, After: 4 * s, Message: trigger, File: &file, Class: &model.Class{Type: "A"}, Unseen: &Unseen{Seen: []model.Class{{Type: "B"}}}}}
-	for _, part := range []any{step, step.Do, *step.When, *step.Until, *trigger, file, disk} {
+	role := &RoleTrigger{Name: "leader", Changes: true, Is: "n1"}
+	step := Step{Do: Do{Isolate: "n3", Effect: "reset", Cut: &Partition{Shape: "partial", Groups: [][]string{{"n1"}, {"n2"}}}, Message: &all, Disk: &disk}, Max: Span(s),
+		When:  &When{Follows: "end", At: s, After: 2 * s, State: while, Message: trigger, Role: role, File: &file},
+		Until: &Until{At: 3 * s, After: 4 * s, Message: trigger, Role: role, File: &file, Class: &model.Class{Type: "A"}, Unseen: &Unseen{Seen: []model.Class{{Type: "B"}}}}}
+	nodes := []string{"Crash", "Pause", "Process", "Silent"} // tried below
+	for _, part := range []any{step, step.Do, *step.When, *step.Until, *trigger, *role, file, disk} {
 		for i, v := 0, reflect.ValueOf(part); i < v.NumField(); i++ {
-			if v.Field(i).IsZero() && v.Type().Field(i).Name != "Pause" {
+			if v.Field(i).IsZero() && !slices.Contains(nodes, v.Type().Field(i).Name) {
 				t.Errorf("%s.%s is not tried", v.Type().Name(), v.Type().Field(i).Name)
 			}
 		}
@@ -67,6 +71,17 @@ func TestAScenarioGoesThereAndBack(t *testing.T) {
 	pause, err := (&ScenarioSpec{Steps: []Step{{Do: Do{Pause: "n1"}}}}).Model()
 	if back := fromScenarioSpec(pause); err != nil || pause.Steps[0].Do.Node.Verb != model.NodePause || back.Steps[0].Do.Pause != "n1" || back.Steps[0].Do.Crash != "" {
 		t.Errorf("%+v, %v", pause, err)
+	}
+	for _, do := range []Do{{Crash: "n1", Silent: true}, {Crash: "n1", Process: "db"}, {Pause: "n1", Process: "db"}} {
+		there, err := (&ScenarioSpec{Steps: []Step{{Do: do}}}).Model()
+		if back := fromScenarioSpec(there); err != nil || there.Steps[0].Do.Silent() != do.Silent || back.Steps[0].Do != do {
+			t.Errorf("%+v, %+v, %v", there.Steps[0], back.Steps[0], err)
+		}
+	}
+	for _, do := range []Do{{Isolate: "n1", Silent: true}, {Pause: "n1", Silent: true}, {Crash: "n1", Isolate: "n1", Silent: true}} {
+		if _, err := (&ScenarioSpec{Steps: []Step{{Do: do}}}).Model(); err == nil || !strings.Contains(err.Error(), "silent belongs to crash") {
+			t.Errorf("%+v: %v", do, err)
+		}
 	}
 	// The service fills in defaults, such as effect.
 	plain, err := (&ScenarioSpec{Steps: []Step{{Do: Do{Effect: "drop", Message: &all}}, {Do: Do{Effect: "drop", Cut: &Partition{Shape: "ring", Effect: "reset"}}}}}).Model()

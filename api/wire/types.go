@@ -60,7 +60,7 @@ type CampaignSpec struct {
 	Retries  int               `json:"retries,omitempty" minimum:"0" maximum:"1000" doc:"How often to try a state again that did not recur; 0 or absent: the daemon's default"`
 	Args     map[string]string `json:"args,omitempty" doc:"Settings of the target"`
 	Depth    int               `json:"depth,omitempty" minimum:"0" maximum:"10" doc:"Of strategy sequences: the most faults in a run; 0 or absent: 1"`
-	Faults   []string          `json:"faults,omitempty" maxItems:"10" enum:"crash,isolate,lose" doc:"Of strategy sequences: the kinds of faults; absent: all"`
+	Faults   []string          `json:"faults,omitempty" maxItems:"10" enum:"crash,isolate,lose,silence,partial,isolate-with-client,isolate-leader,lose-answer,isolate-period,neat" doc:"Of strategy sequences: the kinds of faults; neat: crash, isolate and all behind lose; absent: crash, isolate and lose"`
 	Policies *PolicyFile       `json:"policies,omitempty" doc:"Of strategy sequences: what prunes the sequences; absent: nothing, all are run (brute force)"`
 
 	Prioritised bool                `json:"prioritised,omitempty" doc:"Of strategy sequences: one sequence of each recovery behaviour (FATE), after the policies"`
@@ -219,14 +219,16 @@ type Scenario struct {
 
 // StepResult says how a step of a scenario went. Times count from the start of the run.
 type StepResult struct {
-	Step    int      `json:"step" doc:"Its place, from 1"`
-	Text    string   `json:"text" doc:"What it was to do, in words"`
-	By      string   `json:"by,omitempty" doc:"Why it began; absent: it never did. A message fault begins when it first acts"`
-	Began   Duration `json:"began,omitempty"`
-	EndedBy string   `json:"endedBy,omitempty" doc:"Why a cut ended"`
-	Ended   Duration `json:"ended,omitempty"`
-	Slip    int      `json:"slip,omitempty" doc:"Of a crash: packets with payload that its host sent later; absent: it was exact"`
-	Failed  int      `json:"failed,omitempty" doc:"Of a disk fault: file operations that did not go on as asked"`
+	Step    int               `json:"step" doc:"Its place, from 1"`
+	Text    string            `json:"text" doc:"What it was to do, in words"`
+	By      string            `json:"by,omitempty" doc:"Why it began; absent: it never did. A message fault begins when it first acts"`
+	Began   Duration          `json:"began,omitempty"`
+	EndedBy string            `json:"endedBy,omitempty" doc:"Why a cut ended"`
+	Ended   Duration          `json:"ended,omitempty"`
+	Slip    int               `json:"slip,omitempty" doc:"Of a crash: packets with payload that its host sent later; absent: it was exact. Of the crash of a machine none of them left it"`
+	Roles   map[string]string `json:"roles,omitempty" doc:"Who had the roles that its fault names, as it began"`
+	Lacked  string            `json:"lacked,omitempty" doc:"Why it could not begin though its moment had come"`
+	Failed  int               `json:"failed,omitempty" doc:"Of a disk fault: file operations that did not go on as asked"`
 }
 
 // Cost says where the wall time of a run went.

@@ -204,5 +204,5 @@ func (s *session) resetStream(held *heldFrame) {
 	if i < 0 {
 		return // it has ended: what comes late on it is dropped, and nobody waits
 	}
-	s.resetConn(s.pipe.Connections()[i], held)
+	s.resetConn(s.pipe.Connections()[i], held, "")
 }

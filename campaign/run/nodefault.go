@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -44,6 +45,7 @@ func (n *nodeFaults) slipped(from model.NodeID, payload int) {
 // node does to servers what a step decided, and returns what was done. Packets wait
 // meanwhile, so a start, which takes long, is left to others. The caller holds mu.
 func (s *session) node(d model.Decision) (done []model.NodeAction) {
+	s.scn = s.engine.Scenario()
 	f, n := s.scn.Steps[d.Step-1].Do.Node, &s.nodes
 	n.begin()
 	names := n.on[d.Step]
@@ -52,7 +54,8 @@ func (s *session) node(d model.Decision) (done []model.NodeAction) {
 			return f.Process != "" && p != f.Process || f.Process == "" && !n.procs.Runs(f.Host, p)
 		})
 		if len(names) == 0 {
-			s.incomplete = append(s.incomplete, fmt.Sprintf("step %d (%s): host %s has no such server that runs", d.Step, f, f.Host))
+			verb, _, _ := strings.Cut(f.String(), " ")
+			s.incomplete = append(s.incomplete, fmt.Sprintf("step %d (%s): no server of %s runs that it could %s: it has ended already, or was never started", d.Step, f, f.Host, verb))
 		}
 		slices.Reverse(names)
 		n.on[d.Step] = names

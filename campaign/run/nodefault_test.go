@@ -15,10 +15,11 @@ import (
 
 // fakeServers are two servers on n2, of which db2 cannot be acted on.
 type fakeServers struct {
-	s    *session
-	did  []string
-	gate *fakeGate
-	fail bool
+	s       *session
+	did     []string
+	gate    *fakeGate
+	fail    bool
+	restart string // why a start fails
 }
 
 func (f *fakeServers) ActNow(a model.NodeAction) (model.NodeAction, error) {
@@ -31,6 +32,9 @@ func (f *fakeServers) ActNow(a model.NodeAction) (model.NodeAction, error) {
 
 func (f *fakeServers) Act(a model.NodeAction) error {
 	f.did = append(f.did, fmt.Sprintf("%s %s", a.Verb, a.Process))
+	if f.restart != "" {
+		return errors.New(f.restart)
+	}
 	f.s.NodeDone(a)
 	return nil
 }
@@ -83,7 +87,7 @@ func TestACrashIsDoneWhileItsMessageWaits(t *testing.T) {
 
 // TestACrashThatCannotBeDoneMakesTheRunUnknown.
 func TestACrashThatCannotBeDoneMakesTheRunUnknown(t *testing.T) {
-	for want, names := range map[string][]string{"no such server that runs": {"idle"}, "kill of db1: it does not run": {"db1"}} {
+	for want, names := range map[string][]string{"no server of n2 runs that it could crash: it has ended already, or was never started": {"idle"}, "kill of db1: it does not run": {"db1"}} {
 		s := testSession(t, model.Scenario{Steps: []model.Step{{Do: model.Fault{Node: &model.NodeFault{Verb: model.NodeKill, Host: "n2"}}}}}, &fakeGate{})
 		s.nodes.procs, s.nodes.names = &fakeServers{s: s, gate: &fakeGate{}, fail: true}, map[model.NodeID][]string{"n2": names}
 		s.Mark(model.EventWorkload)

@@ -24,7 +24,7 @@ func (s *session) reset(p model.Partition, held *heldFrame) int {
 			continue
 		}
 		n++
-		s.resetConn(c, held)
+		s.resetConn(c, held, "")
 	}
 	return n
 }
@@ -35,11 +35,11 @@ func resets(only []model.Traffic, c inference.Connection) bool {
 	return len(only) == 0 || slices.ContainsFunc(only, func(t model.Traffic) bool { return t.Selects("tcp", c.A.Port(), c.B.Port(), false, false) })
 }
 
-// resetConn resets a connection at both ends. Where message faults keep or lost
+// resetConn resets a connection at both ends, or only at one. Where message faults keep or lost
 // packets of it, its receiver may be behind what the pipeline has read: then it
 // gets one for what it has acknowledged as well. The one that does not fit is
 // answered by a challenge that says what does (RFC 5961 §3.2).
-func (s *session) resetConn(c inference.Connection, held *heldFrame) {
+func (s *session) resetConn(c inference.Connection, held *heldFrame, only model.NodeID) {
 	fromA, fromB := c.NextSeqA, c.NextSeqB
 	if held != nil && held.packet.Proto == model.ProtoTCP && held.packet.Dst == c.B && held.packet.Src == c.A {
 		fromA = c.BeforeA
@@ -47,16 +47,20 @@ func (s *session) resetConn(c inference.Connection, held *heldFrame) {
 		fromB = c.BeforeB
 	}
 	if !c.Established && s.faulty {
-		s.resetEnd(c.B, c.A, c.HostB, c.HostA, c.Tags, 0, c.NextSeqA)
+		if only == "" || only == c.HostA {
+			s.resetEnd(c.B, c.A, c.HostB, c.HostA, c.Tags, 0, c.NextSeqA)
+		}
 		return
 	}
-	s.resetEnd(c.A, c.B, c.HostA, c.HostB, c.Tags, fromA, 0)
-	s.resetEnd(c.B, c.A, c.HostB, c.HostA, c.Tags, fromB, 0)
-	if s.faulty {
-		if c.AckedA != fromA {
+	if only == "" || only == c.HostB {
+		s.resetEnd(c.A, c.B, c.HostA, c.HostB, c.Tags, fromA, 0)
+		if s.faulty && c.AckedA != fromA {
 			s.resetEnd(c.A, c.B, c.HostA, c.HostB, c.Tags, c.AckedA, 0)
 		}
-		if c.AckedB != fromB {
+	}
+	if only == "" || only == c.HostA {
+		s.resetEnd(c.B, c.A, c.HostB, c.HostA, c.Tags, fromB, 0)
+		if s.faulty && c.AckedB != fromB {
 			s.resetEnd(c.B, c.A, c.HostB, c.HostA, c.Tags, c.AckedB, 0)
 		}
 	}

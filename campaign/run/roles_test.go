@@ -45,3 +45,32 @@ func TestARoleIsAskedForAsTheMessageIsHeld(t *testing.T) {
 		t.Errorf("nobody knows who leads, and %+v", p)
 	}
 }
+
+// TestACutOfARoleIsOfWhoeverHasItNow: it is asked as the time of the step comes, in whose midst
+// no packet is decided, and the cut heals as another host is found to have it.
+func TestACutOfARoleIsOfWhoeverHasItNow(t *testing.T) {
+	cut := model.Partition{Shape: model.Complete, Effect: model.Drop, Groups: [][]model.NodeID{{"leader"}, {"n1", "n2", "n3"}}}
+	scn := model.Scenario{Steps: []model.Step{{When: model.Trigger{Message: &model.MessageTrigger{Match: model.MessageMatch{Type: "text A"}, Side: model.SideReceive}}, Do: model.Fault{Node: &model.NodeFault{Verb: model.NodePause, Host: "n1"}}},
+		{When: model.Trigger{Follows: model.FollowsBegin}, Do: model.Fault{Cut: &cut, Isolate: "leader", Roles: []string{"leader"}},
+			Until: model.Trigger{Role: &model.RoleTrigger{Name: "leader", Changes: true}}}}}
+	gate := &fakeGate{}
+	s := testSession(t, scn, gate)
+	s.nodes.procs, s.nodes.names = &fakeServers{s: s, gate: gate}, map[model.NodeID][]string{"n1": {"db"}}
+	s.holders = func(string) (model.Holders, error) { return model.Holders{Have: []model.NodeID{"n3"}}, nil }
+	s.Mark(model.EventWorkload)
+	gossip(t, s, "n3", "n2", "A")
+	gossip(t, s, "n3", "n2", "B")
+	gossip(t, s, "n1", "n2", "C")
+	s.Found("leader", model.Holders{Have: []model.NodeID{"n3"}})
+	gossip(t, s, "n2", "n3", "D")
+	s.Found("leader", model.Holders{Have: []model.NodeID{"n2", "n3"}})
+	gossip(t, s, "n2", "n3", "E")
+	<-s.gateCuts[0].confirmed
+	s.lifted.Wait()
+	if got := gate.log(); got != "n2: A, n2: C, n3: E" || fmt.Sprint(gate.cut[0].Groups) != "[[n3] [n1 n2]]" {
+		t.Errorf("released %s, cut %v", got, gate.cut)
+	}
+	if r := s.engine.Result().Steps[1]; fmt.Sprint(r.Roles) != "[{leader [n3]}]" || r.EndedBy != model.ReasonRole {
+		t.Errorf("%+v", r)
+	}
+}

@@ -240,6 +240,11 @@ func (r *run) watched() (held, mirrored []testbed.Pair) {
 		add(&held, l.Src, l.Dst)
 	}
 	for i := range r.c.Scenario.Steps {
+		if do := &r.c.Scenario.Steps[i].Do; len(do.Roles) > 0 && do.Cut != nil { // whoever has them
+			for _, l := range r.about(model.MessageMatch{}) {
+				add(&held, l.Src, l.Dst)
+			}
+		}
 		for _, m := range r.c.Scenario.Steps[i].Matches() {
 			for _, l := range r.about(*m) {
 				add(&held, l.Src, l.Dst)
@@ -305,8 +310,14 @@ func (r *run) workload(ctx context.Context) {
 			}
 		}
 	}()
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		r.watchRoles(tctx)
+	}()
 	r.procs.Workloads(ctx, r.target.Workloads, "workload")
 	r.s.Mark(model.EventStop)
 	stop()
 	<-ticks
+	<-watched
 }

@@ -416,19 +416,27 @@ func (s *session) read(at time.Duration, held *heldFrame, step *inference.Step, 
 func (s *session) carryOut(at time.Duration, held *heldFrame, ds []model.Decision) {
 	var passed []*model.HeldPacket // that were kept
 	var acted []model.NodeAction
+	var ask []string
 	for _, d := range ds {
 		if telling(d) {
 			s.rec.Append(rundir.DecisionsFile, d)
 		}
-		switch {
-		case d.Cut:
-			s.cut(at, d, held)
-		case d.Heal:
+		if d.Heal {
 			s.heal(d)
-		case d.Disk != "":
+		}
+		if d.Disk != "" {
 			acted = append(acted, s.disk(d)...)
-		case d.Verb != "":
+		} else if d.Verb != "" {
 			acted = append(acted, s.node(d)...)
+		}
+		if d.Ask != "" {
+			ask = append(ask, d.Ask)
+		}
+		if d.Cut {
+			if d.Verb != "" {
+				s.silence(d, held)
+			}
+			s.cut(at, d, held)
 		}
 		switch {
 		case d.Action == "":
@@ -445,6 +453,9 @@ func (s *session) carryOut(at time.Duration, held *heldFrame, ds []model.Decisio
 		s.hear(at, p)
 	}
 	s.enterActions(acted)
+	for _, role := range ask {
+		s.askRole(at, nil, role, "a step of the scenario was to begin")
+	}
 }
 
 // decide carries out the decision on the packet at the gate.

@@ -13,10 +13,11 @@ import (
 
 // sequences is the source of strategy sequences.
 type sequences struct {
-	s    *sequence.Search
-	play sequence.Play
-	keys []model.PointKey
-	out  map[string]sequence.Run
+	s      *sequence.Search
+	play   sequence.Play
+	keys   []model.PointKey
+	out    map[string]sequence.Run
+	beside beside
 	// held are results of clean runs: their profiles are known once all are back.
 	held map[string]model.RunResult
 	// seen has where points were seen after a sequence, by its ids and the point's identity:
@@ -64,7 +65,7 @@ func (q *sequences) Step(in Input) explorer.Ready {
 	out.Mine = len(q.out) == 0 && len(q.held) > 0 && in.Kind == explorer.InputAsk
 	if q.why = notEnded; out.Done {
 		q.why = out.Why
-		out.Why += q.levels()
+		out.Why += q.levels() + q.beside.words()
 	}
 	return out
 }
@@ -73,6 +74,7 @@ func (q *sequences) result(in Input) sequence.Ready {
 	res := *in.Result
 	run, ok := q.out[res.Scenario]
 	delete(q.out, res.Scenario)
+	q.beside.note(run, res.Verdict.Value, q.keys)
 	switch {
 	case !ok:
 		return sequence.Ready{}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -124,7 +126,10 @@ func printFaults(ctx context.Context, out io.Writer, m made) error {
 }
 
 func stepWords(s *wire.StepResult) string {
-	if s.By == "" {
+	switch {
+	case s.Lacked != "":
+		return s.Text + ": could not begin: " + s.Lacked
+	case s.By == "":
 		return s.Text + ": never began"
 	}
 	w := fmt.Sprintf("%s: began at %.3f s (%s)", s.Text, time.Duration(s.Began).Seconds(), s.By)
@@ -135,7 +140,10 @@ func stepWords(s *wire.StepResult) string {
 		w += fmt.Sprintf("; %d file operation(s) did not go on as asked", s.Failed)
 	}
 	if s.Slip > 0 {
-		w += fmt.Sprintf("; its host sent %d more packet(s)", s.Slip)
+		w += fmt.Sprintf("; its host went on to send %d packet(s)", s.Slip)
+	}
+	for _, role := range slices.Sorted(maps.Keys(s.Roles)) {
+		w += fmt.Sprintf("; %s was %s", role, s.Roles[role])
 	}
 	return w
 }
@@ -145,7 +153,7 @@ func faultWords(p *wire.FaultProof) string {
 	for _, n := range []struct {
 		n     int
 		words string
-	}{{p.Taken, "left %d to another fault"}, {p.Lost, "lost %d packet(s)"}, {p.Returned, "%d came back by retransmission"}, {p.Copies, "sent %d copies"},
+	}{{p.Taken, "left %d to another fault"}, {p.ByPlace, "took %d for the answer by place alone"}, {p.Lost, "lost %d packet(s)"}, {p.Returned, "%d came back by retransmission"}, {p.Copies, "sent %d copies"},
 		{p.Resets, "reset a connection %d time(s)"}, {p.InOrder, "%d that nothing overtook"}, {p.Late, "%d went on late"}, {p.Early, "%d went on early, as the workload ended"},
 		{p.Cut, "%d were dropped by the cut"}} {
 		if n.n > 0 {

@@ -51,7 +51,7 @@ func TestAScenarioFileIsReadStepByStep(t *testing.T) {
 // TestAnErrorInAScenarioFileHasItsLine.
 func TestAnErrorInAScenarioFileHasItsLine(t *testing.T) {
 	for text, want := range map[string]string{
-		"steps:\n  - when: {mesage: {type: a}}\n":            `f:2: unknown key "mesage": there are after, at, file, follows, message, state`,
+		"steps:\n  - when: {mesage: {type: a}}\n":            `f:2: unknown key "mesage": there are after, at, file, follows, message, role, state`,
 		"steps:\n  - do:\n      isolate: n1\n    upto: {}\n": `f:4: unknown key "upto"`,
 		"steps:\n  - do: {isolate: n1}\n    max: soon\n":     "f:3: soon: ",
 		"steps: {do: {isolate: n1}}\n":                       "f:1: a list is expected here",

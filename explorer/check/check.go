@@ -325,6 +325,7 @@ func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 		fault = r.CutReached // a script may as well only crash or pause
 	}
 	idleFault, unproved := faultsVerdict(&r)
+	silent := slices.ContainsFunc(r.Scenario.Steps, func(st model.Step) bool { return st.Do.Silent() }) // which does something by itself
 	switch {
 	case len(v.Failures) > 0:
 		v.Value, v.Reason = model.VerdictFail, failReason(v.Failures)
@@ -349,9 +350,9 @@ func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 		v.Value, v.Reason = model.VerdictUnknown, "the run was cut, and there is no proof of what the cut did"
 	case idleCut(&r) != "":
 		v.Value, v.Reason = model.VerdictVacuous, fmt.Sprintf("no packet wanted to cross cut %s", idleCut(&r))
-	case fault && r.Proof.Wanted == 0:
+	case fault && r.Proof.Wanted == 0 && !silent:
 		v.Value, v.Reason = model.VerdictVacuous, "no packet wanted to cross the cut"
-	case fault && r.Proof.Dropped == 0 && r.Proof.Leaked == 0 && r.Proof.ResetConns == 0:
+	case fault && !silent && r.Proof.Dropped == 0 && r.Proof.Leaked == 0 && r.Proof.ResetConns == 0:
 		v.Value, v.Reason = model.VerdictVacuous, "the first packet that wanted to cross the cut healed it: nothing was dropped"
 	case fault && r.Proof.Leaked > 0:
 		v.Value, v.Reason = model.VerdictUnknown, fmt.Sprintf("%d of %d packets that wanted to cross the cut arrived all the same: the partition did not hold", r.Proof.Leaked, r.Proof.Wanted)
@@ -363,6 +364,9 @@ func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 		v.Value, v.Reason = model.VerdictPass, fmt.Sprintf("all checks hold; %d packets wanted to cross and the gate dropped %d; the cut was over before the switch confirmed it, so arrivals were not counted", r.Proof.Wanted, r.Proof.Dropped)
 	case fault:
 		v.Value, v.Reason = model.VerdictPass, "all checks hold; the cut held: "+held(*r.Proof)
+		if did := nodeFaults(&r); did != "" {
+			v.Reason += "; " + did
+		}
 	case r.Scenario.Messages():
 		v.Value, v.Reason = model.VerdictPass, "all checks hold"
 	case nodeFaults(&r) != "":
@@ -390,8 +394,8 @@ func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 func nodeFaults(r *Record) string {
 	var did []string
 	for _, res := range r.Results {
-		if n := r.Scenario.Steps[res.Step-1].Do.Node; n != nil && res.By != "" {
-			did = append(did, fmt.Sprintf("%s at %s s", n, seconds(res.Began)))
+		if do := r.Scenario.Steps[res.Step-1].Do; do.Node != nil && res.By != "" {
+			did = append(did, fmt.Sprintf("%s at %s s", &do, seconds(res.Began)))
 		}
 	}
 	for _, f := range r.diskFaults() {
@@ -431,6 +435,8 @@ func notBegun(r *Record) string {
 		}
 		switch {
 		case st.Do.Message != nil || began:
+		case lacked(r, i+1) != "":
+			return fmt.Sprintf("step %d (%s) could not begin: %s at its moment", i+1, st, lacked(r, i+1))
 		case cuts > 1:
 			return fmt.Sprintf("step %d (%s): %s", i+1, st, notReached(r, st))
 		default:
@@ -438,6 +444,16 @@ func notBegun(r *Record) string {
 		}
 	}
 	return idleDisk(r)
+}
+
+// lacked says why a step could not begin though its moment had come; "" if it did not come.
+func lacked(r *Record, step int) string {
+	for _, res := range r.Results {
+		if res.Step == step {
+			return res.Lacked
+		}
+	}
+	return ""
 }
 
 func notReached(r *Record, s *model.Step) string {

@@ -53,13 +53,16 @@ func faultsVerdict(r *Record) (idle, unproved string) {
 
 // faultsHeld counts what faults did, for a run that passes.
 func faultsHeld(ps []model.FaultProof) string {
-	acted, late, checked := 0, 0, 0
+	acted, late, checked, byPlace := 0, 0, 0, 0
 	for i := range ps {
-		acted, late, checked = acted+ps[i].Acted, late+ps[i].Late, checked+ps[i].Checked
+		acted, late, checked, byPlace = acted+ps[i].Acted, late+ps[i].Late, checked+ps[i].Checked, byPlace+ps[i].ByPlace
 	}
 	s := fmt.Sprintf("message faults acted on %d packet(s), as counted at the receiving hosts for %d of them", acted, checked)
 	if late > 0 {
 		s += fmt.Sprintf("; %d went on more than %v late", late, model.FaultSlack)
+	}
+	if byPlace > 0 {
+		s += fmt.Sprintf("; %d were taken for the answer as the next message back: no answer of their protocol says what it answers", byPlace)
 	}
 	return s
 }

@@ -20,6 +20,7 @@ func TestMessageFaultsAreJudged(t *testing.T) {
 	}{
 		{"proved", model.FaultDelay, model.FaultProof{Met: 3, Acted: 1, Known: true, Checked: 1}, model.VerdictPass, "acted on 1 packet(s)"},
 		{"late", model.FaultDelay, model.FaultProof{Met: 3, Acted: 1, Known: true, Checked: 1, Late: 1}, model.VerdictPass, "late"},
+		{"next back", model.FaultLose, model.FaultProof{Met: 3, Acted: 1, Known: true, Checked: 1, ByPlace: 1}, model.VerdictPass, "; 1 were taken for the answer as the next message back"},
 		{"never met", model.FaultLose, model.FaultProof{Known: true}, model.VerdictVacuous, "never met its message"},
 		{"met too few", model.FaultLose, model.FaultProof{Met: 2, Known: true}, model.VerdictVacuous, "met only 2"},
 		{"taken", model.FaultLose, model.FaultProof{Met: 2, Taken: 1, Known: true}, model.VerdictVacuous, "another fault"},

@@ -79,6 +79,7 @@ func TestEachStepOfAScenarioMustCut(t *testing.T) {
 	}{
 		"both held":   {model.StepResult{Step: 2, By: model.ReasonFollows}, proof(3, 0), proof(2, 0), proof(5, 0), model.VerdictPass, "5 packets wanted to cross, 5 were dropped, none leaked"},
 		"never began": {model.StepResult{Step: 2}, proof(3, 0), model.Proof{}, proof(3, 0), model.VerdictVacuous, "step 2 (cut partial n1 | n2; when the step before has ended): the moment to cut did not come"},
+		"lacked":      {model.StepResult{Step: 2, Lacked: "nobody had role leader"}, proof(3, 0), model.Proof{}, proof(3, 0), model.VerdictVacuous, "step 2 (cut partial n1 | n2; when the step before has ended) could not begin: nobody had role leader at its moment"},
 		"not wanted":  {model.StepResult{Step: 2, By: model.ReasonFollows}, proof(3, 0), proof(0, 0), proof(3, 0), model.VerdictVacuous, "no packet wanted to cross cut step 2"},
 		"one leaked":  {model.StepResult{Step: 2, By: model.ReasonFollows}, proof(3, 0), proof(2, 1), proof(5, 1), model.VerdictUnknown, "the partition did not hold"},
 		"not counted": {model.StepResult{Step: 2, By: model.ReasonFollows}, proof(3, 0), proof(2, 0), model.Proof{Wanted: 5, Dropped: 5}, model.VerdictUnknown, "could count what leaked"},
@@ -102,6 +103,20 @@ func TestACrashIsAFault(t *testing.T) {
 	r := Record{Target: &model.Target{}, Scenario: crash, Results: went, CutReached: true, WorkloadEnd: time.Second, Bounds: noBounds}
 	if v := Judge(r); v.Value != model.VerdictPass || !strings.Contains(v.Reason, "crash n1 at 0.6 s") || strings.Contains(v.Reason, "no cut") {
 		t.Errorf("%+v", v)
+	}
+	machine := crash
+	machine.Steps = []model.Step{{Do: model.Fault{Node: crash.Steps[0].Do.Node, Isolate: "n1", Cut: &model.Partition{Shape: model.Complete, Groups: [][]model.NodeID{{"n1"}, {"n2"}}}}}}
+	for said, p := range map[string]model.Proof{
+		"the cut held: 3 packets wanted to cross, 3 were dropped, none leaked; crash the machine n1 at 0.6 s": {Wanted: 3, Dropped: 3, LeakKnown: true},
+		"none leaked; crash the machine n1 at 0.6 s":                                                          {LeakKnown: true}, // all were silent
+		"the partition did not hold":                                                                          {Wanted: 3, Dropped: 2, Leaked: 1, LeakKnown: true},
+	} {
+		for _, cuts := range [][]model.CutProof{nil, {{Name: "step 1", Proof: p}}} {
+			r.Scenario, r.Proof, r.Cuts = machine, &p, cuts
+			if v := Judge(r); !strings.Contains(v.Reason, said) {
+				t.Errorf("%+v, want %s", v, said)
+			}
+		}
 	}
 	failed := model.Verdict{Value: model.VerdictFail, Failures: []model.Failure{{Check: "gone", Class: model.Broken, Signature: "s", Summary: "s"}}}
 	for _, c := range []struct {

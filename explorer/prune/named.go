@@ -26,6 +26,7 @@ func All() []Named {
 		{"during-recovery", "", "keeps sequences whose later faults are each at a point that no clean run has (FATE §4.3.1)", filter("during-recovery", duringRecovery)},
 		{"first-only", "", "keeps faults at the first of several equal points, as of the reads of one message (PreFail §4.5.3)", filter("first-only", firstOnly)},
 		{"ignore-nodes", "", "one of the sequences that differ in their nodes alone (PreFail Figure 9)", cluster("ignore-nodes", func([]string) keyFunc { return ignoreNodes })},
+		{"leader-first", "", "keeps sequences whose first fault isolates whoever leads (NEAT study, Table 10)", filter("leader-first", leaderFirst)},
 		{"new-location", "", "keeps sequences whose last fault is where no fault has occurred so far (PreFail Figure 4)", filter("new-location", newLocation)},
 		{"not-to-crashed", "", "keeps no crash before a message to a node that a fault before crashed (PreFail Figure 15)", filter("not-to-crashed", notToCrashed)},
 		{"prioritised", "keys", "FATE's strategy (FATE §4.3)", func(keys []string) sequence.Policy { return sequence.Prioritised(pointKeys(keys)) }},

@@ -389,3 +389,22 @@ func TestDocumentedPoliciesWork(t *testing.T) {
 		t.Errorf("%d runs of %d: %s", len(runs), len(brute), why)
 	}
 }
+
+// TestLeaderFirst keeps what begins with the leader.
+func TestLeaderFirst(t *testing.T) {
+	of := func(kinds ...model.PointFaultKind) (c sequence.Candidate) {
+		for _, k := range kinds {
+			c.Faults = append(c.Faults, model.PointFault{Kind: k})
+		}
+		return c
+	}
+	p, err := prune.Read("p.yaml", []byte("policy: [leader-first]"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	level := []sequence.Candidate{of(model.PointLeader), of(model.PointCrash), of(model.PointLeader, model.PointCrash), of(model.PointCrash, model.PointLeader)}
+	kept, pruned, err := p[0].Prune(level, nil)
+	if err != nil || len(kept) != 2 || len(pruned) != 2 || kept[1].Faults[1].Kind != model.PointCrash {
+		t.Errorf("%v, %v, %v", kept, pruned, err)
+	}
+}

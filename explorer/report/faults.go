@@ -111,6 +111,9 @@ func faultStory(in *Input) []string {
 				s += hitWords(f, &p.Hits[0])
 			}
 			s += sums(f, p) + proofWords(p)
+			if p.ByPlace > 0 {
+				s += fmt.Sprintf(" %d of them were taken for the answer as the next message back: no answer of their protocol says what it answers.", p.ByPlace)
+			}
 		}
 		out = append(out, clean(s))
 	}
@@ -119,6 +122,9 @@ func faultStory(in *Input) []string {
 
 func hitWords(f *model.MessageFault, h *model.FaultHit) string {
 	s := fmt.Sprintf("Message %d, %s from %s to %s at %s", h.Message, h.Type, h.From, h.To, at(h.At))
+	if h.Request > 0 {
+		s += fmt.Sprintf(", the answer to message %d", h.Request)
+	}
 	if n := len(h.With); n > 0 {
 		s += fmt.Sprintf(" (with %s in the same packet)", plural(n, "other message", "other messages"))
 	}

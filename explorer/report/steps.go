@@ -49,10 +49,19 @@ func scenarioRows(in *Input) []stepRow {
 		if r.By != "" {
 			row.At = at(r.Began)
 		}
+		for _, role := range r.Roles {
+			row.By += fmt.Sprintf("; %s was %v", clean(role.Role), role.Have[0])
+		}
+		if r.Lacked != "" {
+			row.By = clean("could not begin: " + r.Lacked)
+		}
 		if r.EndedBy != "" {
 			row.Took, row.Result = span(r.Ended-r.Began), clean(r.EndedBy)
 		}
-		if r.Slip > 0 {
+		switch {
+		case r.Slip > 0 && st.Do.Silent():
+			row.Result += fmt.Sprintf("; its host went on to send %d more packets, none of which left it: the crash is not exact", r.Slip)
+		case r.Slip > 0:
 			row.Result += fmt.Sprintf("; its host sent %d more packets: the crash is not exact", r.Slip)
 		}
 		if st.Do.Disk != nil && r.By != "" {

@@ -257,6 +257,8 @@ func healStory(t *timeline) string {
 		return fmt.Sprintf("It was healed by %s: the message the step waited for.", what)
 	case model.ReasonTime:
 		return "It was healed at the moment drawn from the seed."
+	case model.ReasonRole:
+		return "It was healed as a host was found to have the role that the step waited for."
 	case model.ReasonMaxCut:
 		return "No message healed it: the longest time allowed for a cut was over."
 	case model.ReasonStop:
@@ -412,7 +414,7 @@ func facts(in *Input) []fact {
 		case st.Do.Message != nil:
 			add(fmt.Sprintf("Message fault %d", i+1), st.Do.Message.String())
 		case st.Do.Node != nil:
-			add(fmt.Sprintf("Step %d", i+1), st.Do.Node.String())
+			add(fmt.Sprintf("Step %d", i+1), st.Do.String())
 		case st.Do.Disk != nil:
 			add(fmt.Sprintf("Step %d", i+1), st.Do.Disk.String())
 		case st.Do.Cut.Shape != "":
@@ -518,10 +520,13 @@ func decisionRows(in *Input) ([]decisionRow, string) {
 			do, r.Class = append(do, "heal"), "heal"
 		case d.Disk != "" || d.File != nil:
 			do, r.What, r.Class = diskDecision(in, d)
-		case d.Verb != "":
-			do = append(do, string(d.Verb))
+		case d.Ask != "":
+			do = append(do, "ask who has role "+d.Ask)
 		case d.Action == model.Refuse || d.Action == model.ResetConn:
 			r.Class = "dropped"
+		}
+		if d.Verb != "" && d.Disk == "" {
+			do = append(do, string(d.Verb))
 		}
 		if d.Action != "" {
 			do = append(do, string(d.Action))

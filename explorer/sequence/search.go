@@ -56,7 +56,7 @@ func (c Config) Validate() error {
 		}
 	}
 	for _, k := range c.Kinds {
-		if !slices.Contains(AllKinds(), k) {
+		if !possible(k) {
 			return fmt.Errorf("sequence: %s %s cannot be at the side %s of a point", k.Kind, k.Place, k.Side)
 		}
 	}

@@ -32,6 +32,7 @@ type Play struct {
 	// MaxCut ends a cut, and starts a crashed node again, at the latest; 0: only the end
 	// of the workload does.
 	MaxCut time.Duration
+	Around
 }
 
 // Steps are what plays a sequence: each fault once the one before it has begun.
@@ -47,6 +48,10 @@ func (p Play) Steps(faults []Placed) []model.Step {
 			from, to = f.Peer, f.Node
 		}
 		match := model.MessageMatch{Type: f.Type, From: from, To: to}
+		if st, ok := p.prior(f, when, match); ok {
+			out = append(out, st)
+			continue
+		}
 		if loses(f.PointFault) {
 			out = append(out, model.Step{When: when, Do: model.Fault{Message: &model.MessageFault{
 				Kind: model.FaultLose, Lose: model.LoseMessage, Match: match, Nth: f.Turn}}})
@@ -123,7 +128,7 @@ func began(decisions []model.Decision) map[int]moment {
 	out := map[int]moment{}
 	for _, d := range decisions {
 		n := d.Fault
-		if d.Step > 0 && !d.Heal {
+		if d.Step > 0 && !d.Heal && d.Ask == "" {
 			n = d.Step
 		}
 		if _, ok := out[n]; n > 0 && !ok {

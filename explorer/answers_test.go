@@ -1,0 +1,73 @@
+package explorer_test
+
+import (
+	"fmt"
+	"testing"
+
+	"netsplit/explorer"
+	"netsplit/model"
+)
+
+// says are messages between a, which asks, and b: who sends, on which connection, the type, and
+// a field.
+type says struct {
+	from, conn, typ, field, value string
+}
+
+func (s says) message(num uint64) *model.Message {
+	m := &model.Message{Num: num, Type: s.typ, From: "a", To: "b", Stream: "tcp 10.0.0.1:4" + s.conn + ">10.0.0.2:7#2"}
+	if s.from == "b" {
+		m.From, m.To, m.Stream = "b", "a", "tcp 10.0.0.2:7>10.0.0.1:4"+s.conn+"#2"
+	}
+	if s.field != "" {
+		m.Fields = []model.Field{{Name: s.field, Value: s.value}}
+	}
+	return m
+}
+
+// TestTheAnswerIsLostAndNotTheRequest: the fault is about requests of type "* Q" and acts on
+// what answers them, by what the protocol says of it.
+func TestTheAnswerIsLostAndNotTheRequest(t *testing.T) {
+	for name, c := range map[string]struct {
+		nth     int
+		says    []says
+		lost    uint64 // message; 0: none
+		request uint64
+		byPlace int
+	}{
+		"by id, out of order":            {0, []says{{"a", "1", "zk Q", "xid", "1"}, {"a", "1", "zk Q", "xid", "2"}, {"b", "1", "zk event", "", ""}, {"b", "1", "zk Q reply", "xid", "2"}}, 4, 2, 0},
+		"the second answer":              {2, []says{{"a", "1", "zk Q", "xid", "1"}, {"a", "1", "zk Q", "xid", "2"}, {"b", "1", "zk Q reply", "xid", "2"}, {"b", "1", "zk Q reply", "xid", "1"}}, 4, 1, 0},
+		"an id counts on its connection": {0, []says{{"a", "1", "cql Q", "stream", "1"}, {"b", "2", "cql reply", "stream", "1"}}, 0, 0, 0},
+		"Cassandra answers elsewhere":    {0, []says{{"a", "1", "cassandra Q", "id", "1"}, {"b", "2", "cassandra READ_REQ", "id", "1"}, {"b", "2", "cassandra MUTATION_RSP", "id", "1"}}, 3, 1, 0},
+		"in_reply_to":                    {0, []says{{"a", "1", "json Q", "body.msg_id", "7"}, {"b", "1", "json x", "body.msg_id", "7"}, {"b", "2", "json ok", "body.in_reply_to", "7"}}, 3, 1, 0},
+		"by name, a push before it":      {0, []says{{"a", "1", "resp Q", "", ""}, {"b", "1", "resp push", "", ""}, {"b", "1", "resp reply GET", "", ""}, {"b", "1", "resp reply Q", "", ""}}, 4, 1, 0},
+		"an error by name":               {0, []says{{"a", "1", "resp Q", "", ""}, {"b", "1", "resp error MOVED Q", "request", "Q"}}, 2, 1, 0},
+		"of a call":                      {0, []says{{"a", "1", "rpc Q", "", ""}, {"b", "1", "rpc P reply", "", ""}, {"b", "1", "rpc Q error", "", ""}}, 3, 1, 0},
+		"HTTP":                           {0, []says{{"a", "1", "http Q", "", ""}, {"b", "1", "http reply 200", "", ""}}, 2, 1, 0},
+		"HDFS names a reply":             {0, []says{{"a", "1", "hdfs Q", "", ""}, {"b", "1", "hdfs Q reply ERROR", "", ""}}, 2, 1, 0},
+		"X-ok to X":                      {0, []says{{"a", "1", "json Q", "", ""}, {"b", "1", "json Q-ok", "", ""}}, 2, 1, 0},
+		"the next message back":          {0, []says{{"a", "1", "text Q", "", ""}, {"a", "1", "text P", "", ""}, {"b", "2", "text OK", "", ""}, {"b", "1", "tcp fin", "", ""}, {"b", "1", "text OK", "", ""}}, 5, 1, 1},
+		"of another request":             {0, []says{{"a", "1", "text P", "", ""}, {"b", "1", "text OK", "", ""}}, 0, 0, 0},
+	} {
+		e := explorer.NewEngine(model.Scenario{Steps: []model.Step{{Do: model.Fault{Message: &model.MessageFault{
+			Kind: model.FaultLose, Answer: true, Nth: c.nth, Match: model.MessageMatch{Type: "* Q", From: "a", To: "b"}}}}}})
+		e.Step(model.Event{Kind: model.EventWorkload})
+		for i, s := range c.says {
+			num := uint64(i + 1)
+			m := s.message(num)
+			e.Step(model.Event{Num: num, Kind: model.EventMessage, Message: m})
+			ds := e.Step(model.Event{Num: num, Kind: model.EventPacket, Packet: &model.HeldPacket{Frame: num, From: m.From, To: m.To, Stream: m.Stream, Messages: []uint64{num}, Payload: 1}})
+			if got := ds[len(ds)-1].Action; (got == model.Refuse) != (num == c.lost) {
+				t.Errorf("%s: message %d: %s", name, num, got)
+			}
+		}
+		p := e.Result().Faults[0]
+		request := uint64(0)
+		if p.Acted > 0 {
+			request = p.Hits[0].Request
+		}
+		if got, want := fmt.Sprint(request, p.ByPlace), fmt.Sprint(c.request, c.byPlace); got != want {
+			t.Errorf("%s: %+v, want %s", name, p, want)
+		}
+	}
+}

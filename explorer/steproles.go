@@ -1,0 +1,107 @@
+package explorer
+
+import (
+	"cmp"
+	"slices"
+
+	"netsplit/model"
+)
+
+// stepRoles is what a step keeps of roles.
+type stepRoles struct {
+	open    []string // of its fault, that are asked for
+	reason  string   // and why it is to begin once they are known
+	message uint64
+	had     []model.NodeID // who had the role of the trigger that is awaited, as it was armed
+	known   bool           // had is
+}
+
+// roleOf is a role of a host.
+type roleOf struct {
+	role string
+	host model.NodeID
+}
+
+// role takes in who has a role, and begins the steps that waited for it.
+func (e *Engine) role(ev model.Event, out []model.Decision) []model.Decision {
+	name, had := ev.Role.Role, e.faults.roles[ev.Role.Role]
+	for _, h := range ev.Role.Have {
+		if !slices.Contains(had, h) {
+			e.since[roleOf{name, h}] = e.events
+		}
+	}
+	e.faults.roles[name], e.asked[name] = ev.Role.Have, e.now
+	for _, x := range e.steps {
+		if x.phase != asks {
+			continue
+		}
+		if x.roles.open = slices.DeleteFunc(x.roles.open, func(r string) bool { return r == ev.Role.Role }); len(x.roles.open) == 0 {
+			out = e.begin(ev, x, x.roles.reason, x.roles.message, out)
+		}
+	}
+	return e.advance(ev, false, out)
+}
+
+// name puts hosts in place of the roles of a step that is to begin. wait says that it does
+// not begin now: it is asked who has them, or nobody has.
+func (e *Engine) name(ev model.Event, x *step, reason string, message uint64) (wait bool, ask []model.Decision) {
+	if len(x.Do.Roles) == 0 {
+		return false, nil
+	}
+	if x.phase != asks {
+		for _, r := range x.Do.Roles {
+			if at, ok := e.asked[r]; !ok || at != e.now { // of a message's step, before the message
+				x.roles.open = append(x.roles.open, r)
+				ask = append(ask, model.Decision{Event: ev.Num, At: ev.At, Step: x.num, Ask: r, Reason: reason})
+			}
+		}
+		if len(ask) > 0 {
+			x.phase, x.roles.reason, x.roles.message = asks, reason, message
+			return true, ask
+		}
+	}
+	have := map[string][]model.NodeID{}
+	for _, r := range x.Do.Roles {
+		have[r] = slices.SortedFunc(slices.Values(e.faults.roles[r]), func(a, b model.NodeID) int {
+			if o := e.outOfAction(a); o != e.outOfAction(b) {
+				if o {
+					return 1
+				}
+				return -1
+			}
+			return cmp.Or(cmp.Compare(e.since[roleOf{r, b}], e.since[roleOf{r, a}]), cmp.Compare(a, b))
+		})
+	}
+	do, who, err := x.Do.Resolve(have)
+	if err != nil {
+		x.phase, x.res.Lacked = lacks, err.Error()
+		return true, nil
+	}
+	x.res.Roles = who
+	e.s.Steps = slices.Clone(e.s.Steps)
+	e.s.Steps[x.num-1].Do = do
+	x.play(e.s.Steps[x.num-1])
+	if x.When.State != nil {
+		e.mayCut[do.Isolate] = true
+	}
+	return false, nil
+}
+
+// outOfAction says whether a step in force isolates a host, or has stopped its servers.
+func (e *Engine) outOfAction(h model.NodeID) bool {
+	return slices.ContainsFunc(e.steps, func(x *step) bool {
+		return x.phase == acts && (x.Do.Isolate == h || x.Do.Node != nil && x.Do.Node.Host == h)
+	})
+}
+
+// held says whether the moment of a role trigger that a step awaits has come.
+func (e *Engine) held(x *step, t *model.RoleTrigger) bool {
+	have, known := e.faults.roles[t.Name]
+	if !known {
+		return false
+	}
+	if !x.roles.known {
+		x.roles.had, x.roles.known = have, true
+	}
+	return t.Come(have, x.roles.had)
+}
