@@ -24,7 +24,7 @@ const (
 	holeFor  = 3 * time.Second
 	catchUp  = 10 * time.Second
 	goneFor  = 20 * time.Second // of a stream that no server has
-	readers  = 8 // requests at a time
+	readers  = 8                // requests at a time
 )
 
 // readAll waits until the stream has a leader and prints what is in the stream:
