@@ -196,11 +196,21 @@ func twice(a, b *record.LogLine) bool {
 	return a != nil && (a.File != b.File || a.Process != b.Process) && b.At-a.At < 5*time.Second
 }
 
-// phase says of a moment that the cut can have no part in it.
+// phase says of a moment that the faults of the run can have no part in it.
 func phase(r *Record, at time.Duration) string {
+	first := forever // step that is no cut
+	for _, s := range r.Results {
+		if s.By != "" {
+			first = min(first, s.Began)
+		}
+	}
 	switch {
-	case r.Proof == nil:
+	case r.Proof == nil && first == forever:
 		return ", with nothing cut"
+	case r.Proof == nil && at < first:
+		return ", before the first fault"
+	case r.Proof == nil:
+		return ""
 	case beforeCut(r, at):
 		return ", before the cut"
 	}

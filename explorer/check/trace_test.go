@@ -120,6 +120,13 @@ func TestASummarySaysALineOnce(t *testing.T) {
 		if len(fs) != 1 || !strings.HasSuffix(fs[0].Summary, c.want) {
 			t.Errorf("%+v, want %s", fs, c.want)
 		}
+		r.Scenario.Steps = []model.Step{{Do: model.Fault{Node: &model.NodeFault{Verb: model.NodeKill, Host: "n1"}}}}
+		for began, says := range map[time.Duration]string{2 * time.Second: "1.0 s, before the first fault: ", time.Millisecond: "1.0 s: "} {
+			r.Results = []model.StepResult{{Step: 1, By: "time", Began: began}}
+			if fs := Judge(r).Failures; len(fs) != 1 || !strings.Contains(fs[0].Summary, says) {
+				t.Errorf("a crash at %v: %+v", began, fs)
+			}
+		}
 	}
 }
 
