@@ -172,9 +172,9 @@ func replaysByteForByte(t *testing.T, r harness.Record) {
 	engine := explorer.NewEngine(meta.Scenario)
 	var got bytes.Buffer
 	enc := json.NewEncoder(&got)
-	for i, e := range events {
-		if e.Num != uint64(i+1) {
-			t.Fatalf("%s: event %d has number %d", r.Run, i+1, e.Num)
+	for i, e := range events { // operations, lines and exits have the numbers between
+		if i > 0 && e.Num <= events[i-1].Num {
+			t.Fatalf("%s: event %d comes after event %d", r.Run, e.Num, events[i-1].Num)
 		}
 		for _, d := range engine.Step(e) {
 			// Plain passes while nothing is cut are not recorded.
