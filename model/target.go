@@ -335,8 +335,9 @@ type CheckSpec struct {
 	// and fails no gate, unless it exceeds a bound that the user states.
 	// Required. Example: broken
 	Class FailureClass `yaml:"class"`
-	// The sentence of the documentation. Required with `documented`.
-	// Example: An acknowledged write is never lost.
+	// The document, its section and their words as they stand, mistakes included; (..) stands for words left out. Empty:
+	// no document says it, as of a bug that a server logs. Required with `documented`.
+	// Example: "README, Writes: An acknowledged write is never lost."
 	Quote string `yaml:"quote"`
 	// Settings of the check. Templates.
 	// Example: {leader: redis_master}
