@@ -35,6 +35,32 @@ type shipped struct {
 	}
 }
 
+// TestShippedQuotesNameTheirDocument: a quote is the words of a document, not netsplit's own; where no document
+// says it, a check has none.
+func TestShippedQuotesNameTheirDocument(t *testing.T) {
+	files, err := fs.Glob(targets.FS, "*/target.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, name := range files {
+		text, err := fs.ReadFile(targets.FS, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var file struct {
+			Checks []struct{ Name, Quote string }
+		}
+		if err := yaml.Unmarshal(text, &file); err != nil || len(file.Checks) == 0 {
+			t.Fatal(name, len(file.Checks), err)
+		}
+		for _, c := range file.Checks {
+			if document, words, _ := strings.Cut(c.Quote, ": "); c.Quote != "" && (words == "" || strings.Contains(document, ". ")) {
+				t.Errorf("%s, %s: no document before %q", name, c.Name, c.Quote)
+			}
+		}
+	}
+}
+
 // TestShippedRelations: each check of each shipped target holds on a record that has what
 // it is about, as all others of its file do, and is broken by another one.
 func TestShippedRelations(t *testing.T) {
