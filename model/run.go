@@ -76,7 +76,7 @@ type FailureClass string
 
 // Classes of failures.
 const (
-	// Broken: the documentation promises otherwise.
+	// Broken: the documentation promises otherwise, or the target file says that it is wrong without a word of it.
 	Broken FailureClass = "broken"
 	// Documented: the documentation admits it; it is listed with amounts.
 	Documented FailureClass = "documented"

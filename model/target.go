@@ -331,7 +331,7 @@ type CheckSpec struct {
 	// One of the [checks](#checks-and-their-settings).
 	// Required. Example: lost-acknowledged-writes
 	Name string `yaml:"name"`
-	// `broken`: the documentation promises otherwise. `documented`: it admits the failure, which is then listed
+	// `broken`: the documentation promises otherwise, or it is wrong without a word of it. `documented`: it admits the failure, which is then listed
 	// and fails no gate, unless it exceeds a bound that the user states.
 	// Required. Example: broken
 	Class FailureClass `yaml:"class"`
