@@ -37,8 +37,10 @@ func (b *Testbed) Hold(ctx context.Context, held, mirrored []Pair) error {
 	left.spare(probePackets, b.CutBy)
 	ctx, stop := context.WithTimeout(ctx, proofLimit)
 	defer stop()
-	err := c.rounds(ctx, provingRounds, left, probePackets, func(ctx context.Context, of []model.ProbePacket) (map[model.Link][]model.Met, error) {
-		return b.fabric.Gated(ctx, links, of)
+	err := again(ctx, func() error {
+		return c.rounds(ctx, provingRounds, left, probePackets, func(ctx context.Context, of []model.ProbePacket) (map[model.Link][]model.Met, error) {
+			return b.fabric.Gated(ctx, links, of)
+		})
 	})
 	if err != nil {
 		return fmt.Errorf("it is not proved that the gate holds all: %w", err)
