@@ -37,7 +37,7 @@ func (b *Testbed) Hold(ctx context.Context, held, mirrored []Pair) error {
 	left.spare(probePackets, b.CutBy)
 	ctx, stop := context.WithTimeout(ctx, proofLimit)
 	defer stop()
-	err := again(ctx, func() error {
+	err := again(func() error {
 		return c.rounds(ctx, provingRounds, left, probePackets, func(ctx context.Context, of []model.ProbePacket) (map[model.Link][]model.Met, error) {
 			return b.fabric.Gated(ctx, links, of)
 		})

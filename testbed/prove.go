@@ -121,8 +121,8 @@ func (c *Cut) prove(ctx context.Context, all due, probePackets []model.ProbePack
 func (c *Cut) countedRounds(ctx context.Context, all due, probePackets []model.ProbePacket) error {
 	try := func() error { return c.rounds(ctx, provingRounds, all, probePackets, c.drops) }
 	err := try()
-	if err != nil && c.tb.counted.Load() {
-		err = again(ctx, try)
+	if errors.Is(err, errUncounted) && c.tb.counted.Load() {
+		err = again(try)
 	}
 	if err == nil {
 		c.tb.counted.Store(true)
@@ -130,10 +130,14 @@ func (c *Cut) countedRounds(ctx context.Context, all due, probePackets []model.P
 	return err
 }
 
+// errUncounted: packets were sent, and not counted in time.
+var errUncounted = errors.New("not counted by the rules that are to drop them")
+
 // again makes rounds until a switch that waits for a CPU, or lost a packet, counts them.
-func again(ctx context.Context, rounds func() error) (err error) {
+// What else hinders them is told at once.
+func again(rounds func() error) (err error) {
 	for range lateTries {
-		if err = rounds(); err == nil || ctx.Err() != nil {
+		if err = rounds(); !errors.Is(err, errUncounted) {
 			break
 		}
 	}
@@ -271,7 +275,7 @@ func counted(ctx context.Context, all []awaited, probePackets []model.ProbePacke
 			return nil
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("%d of the packets that were sent, one of %s over %s among them, are not counted by the rules that are to drop them", len(all), probePackets[all[0].probePacket].Traffic, all[0].Link)
+			return fmt.Errorf("%d of the packets that were sent, one of %s over %s among them, are %w", len(all), probePackets[all[0].probePacket].Traffic, all[0].Link, errUncounted)
 		}
 		if err := pause(ctx, pollEvery); err != nil {
 			return err

@@ -185,6 +185,16 @@ func TestLateCountersAreAskedAgain(t *testing.T) {
 	}
 }
 
+// TestOnlyLateCountersAreAskedAgain: what else hinders a round is told at once.
+func TestOnlyLateCountersAreAskedAgain(t *testing.T) {
+	for err, want := range map[error]int{fmt.Errorf("2 packets are %w", errUncounted): lateTries, errors.New("host c: agent: gave up"): 1, nil: 1} {
+		n := 0
+		if got := again(func() error { n++; return err }); got != err || n != want {
+			t.Errorf("%v: %d tries, want %d: %v", err, n, want, got)
+		}
+	}
+}
+
 // TestAProofThatIsNotMadeSaysWhy, and does not blame the host that was being asked when
 // its time was over.
 func TestAProofThatIsNotMadeSaysWhy(t *testing.T) {
