@@ -135,8 +135,8 @@ func (m MessageMatch) Selects(typ string, from, to NodeID, has func(role string,
 		(m.FromRole == "" || has(m.FromRole, from)) && (m.ToRole == "" || has(m.ToRole, to))
 }
 
-// MatchType says whether a message type fits a pattern, in which "*" stands for
-// any text.
+// MatchType says whether a message type, or the name of a thread, fits a pattern, in which
+// "*" stands for any text.
 func MatchType(pattern, typ string) bool {
 	parts := strings.Split(pattern, "*")
 	last := len(parts) - 1

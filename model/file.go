@@ -134,7 +134,7 @@ func (t *FileTrigger) Validate(hosts []NodeID) error {
 func (t *FileTrigger) Matches(o *FileOperation) bool {
 	return (t.Op == "" || t.Op == o.Op) && t.Of(o.Host, o.Process) &&
 		(t.Path == "" || MatchesFile(t.Path, o.Kind) || MatchesFile(t.Path, o.ToKind)) &&
-		(t.Thread == "" || wild(t.Thread, o.Thread))
+		(t.Thread == "" || MatchType(t.Thread, o.Thread))
 }
 
 // Of says whether it may count operations of a process.
@@ -166,26 +166,4 @@ func (t *FileTrigger) String() string {
 		s += " on " + string(t.Host)
 	}
 	return fmt.Sprintf("%s, number %d", s, max(t.Nth, 1))
-}
-
-// wild matches a pattern whose only sign is "*"; names of threads hold brackets and
-// slashes.
-func wild(pattern, s string) bool {
-	parts := strings.Split(pattern, "*")
-	if len(parts) == 1 {
-		return s == pattern
-	}
-	first, last := parts[0], parts[len(parts)-1]
-	if len(s) < len(first)+len(last) || !strings.HasPrefix(s, first) || !strings.HasSuffix(s, last) {
-		return false
-	}
-	s = s[len(first) : len(s)-len(last)]
-	for _, part := range parts[1 : len(parts)-1] {
-		_, after, ok := strings.Cut(s, part)
-		if !ok {
-			return false
-		}
-		s = after
-	}
-	return true
 }
