@@ -5,8 +5,8 @@
 // A Gate starts a program (Gate.Argv) under a seccomp filter with user notification
 // (seccomp_unotify(2)). The kernel then stops the program at each call of the filter
 // and asks the gate, which finds process, thread and file of the call, and asks
-// Config.Decide. The answer lets the call go on, ends it with an error, makes it a
-// short write, or kills the process before it. Threads and children inherit the filter.
+// Config.Decide. The answer lets the call go on, ends it with an error, or makes it a
+// short write. A process that is killed before it has an answer does nothing more. Threads and children inherit the filter.
 // Static Go programs and JVMs are held like all others. Calls on sockets, pipes and
 // files elsewhere are held for the time it takes to see that.
 //

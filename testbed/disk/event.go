@@ -15,7 +15,6 @@ const (
 	pass action = iota + 1
 	fail
 	short
-	kill
 )
 
 // Answer decides a file operation. The zero value decides nothing.
@@ -36,10 +35,6 @@ func Fail(errno unix.Errno) Answer { return Answer{action: fail, errno: errno} }
 // n is at least 1.
 func Short(n int) Answer { return Answer{action: short, bytes: n} }
 
-// Kill ends the process that asks with SIGKILL. The operation does not happen. What
-// other threads of it were doing in the kernel may still end.
-func Kill() Answer { return Answer{action: kill} }
-
 // String is the answer in words, e.g. "fail with EIO".
 func (a Answer) String() string {
 	switch a.action {
@@ -49,8 +44,6 @@ func (a Answer) String() string {
 		return "fail with " + unix.ErrnoName(a.errno)
 	case short:
 		return fmt.Sprintf("write %d bytes only", a.bytes)
-	case kill:
-		return "kill"
 	}
 	return "no answer"
 }

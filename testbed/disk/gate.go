@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -256,10 +255,6 @@ func (g *Gate) answer(l listener, n notification) response {
 			return response{id: n.id, err: -int32(errno)}
 		}
 		return response{id: n.id, value: int64(written)}
-	case kill:
-		if err := end(e.PID); err != nil {
-			g.fail(err)
-		}
 	}
 	return on // of a killed thread nothing goes on
 }
@@ -340,32 +335,4 @@ func (g *Gate) write(l listener, id uint64, c caller, pid int, o *operation, byt
 func (g *Gate) failed(err error) error {
 	g.fail(fmt.Errorf("cannot write in a program's place: %w", err))
 	return unix.EIO
-}
-
-// end kills a process and returns when it is dead.
-func end(pid int) error {
-	const limit = 10 * time.Second
-	fd, err := unix.PidfdOpen(pid, 0)
-	if errors.Is(err, unix.ESRCH) {
-		return nil
-	} else if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
-		return err
-	}
-	for deadline := time.Now().Add(limit); ; {
-		left := time.Until(deadline)
-		if left <= 0 {
-			return fmt.Errorf("process %d does not die; it may hang in the kernel, see /proc/%d/stack", pid, pid)
-		}
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(left.Milliseconds())+1)
-		if err != nil && err != unix.EINTR {
-			return err
-		}
-		if n > 0 {
-			return nil
-		}
-	}
 }

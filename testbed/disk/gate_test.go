@@ -219,7 +219,13 @@ func TestAShortWriteWritesWhatItSays(t *testing.T) {
 // gate is held as the first was.
 func TestAKillComesBeforeTheOperation(t *testing.T) {
 	dir := t.TempDir()
-	g := gate(t, at(model.FileTrigger{Op: model.FileWrite, Thread: "prog*", Nth: 4}, Kill()), dir)
+	fourth := counter{FileTrigger: model.FileTrigger{Op: model.FileWrite, Thread: "prog*", Nth: 4}}
+	g := gate(t, func(e model.FileOperation) Answer {
+		if fourth.fires(e) {
+			return killed(t, e)
+		}
+		return Pass()
+	}, dir)
 	k := start(t, g, nil)
 	k.do("open f "+dir+"/f "+fmt.Sprint(os.O_CREATE|os.O_WRONLY|os.O_APPEND), "0 ok",
 		"write f a", "1 ok", "write f b", "1 ok", "write f c", "1 ok", "write f d", "")

@@ -159,7 +159,7 @@ func TestAJVMIsHeld(t *testing.T) {
 			kill.fires(e)
 			return Short(3)
 		case kill.fires(e):
-			return Kill()
+			return killed(t, e)
 		}
 		return Pass()
 	}, dir)
@@ -187,7 +187,7 @@ func TestRedisAndAPowerCut(t *testing.T) {
 		cut := counter{FileTrigger: model.FileTrigger{Op: model.FileWrite, Path: "appendonlydir/*.incr.aof", Nth: 4}}
 		cli, ended, aof := servedIn(t, dir, &u, func(e model.FileOperation) Answer {
 			if cut.fires(e) {
-				return Kill()
+				return killed(t, e)
 			}
 			return Pass()
 		}, fsync)
