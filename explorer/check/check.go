@@ -390,12 +390,28 @@ func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 	return v
 }
 
+// begun is a step of the scenario that began.
+type begun struct {
+	*model.Step
+	went model.StepResult
+}
+
+// begun lists the steps that began, as the results do.
+func (r *Record) begun() (out []begun) {
+	for _, res := range r.Results {
+		if res.By != "" && res.Step >= 1 && res.Step <= len(r.Scenario.Steps) {
+			out = append(out, begun{&r.Scenario.Steps[res.Step-1], res})
+		}
+	}
+	return out
+}
+
 // nodeFaults says what was done to nodes, and when; "" for nothing.
 func nodeFaults(r *Record) string {
 	var did []string
-	for _, res := range r.Results {
-		if do := r.Scenario.Steps[res.Step-1].Do; do.Node != nil && res.By != "" {
-			did = append(did, fmt.Sprintf("%s at %s s", &do, seconds(res.Began)))
+	for _, b := range r.begun() {
+		if b.Do.Node != nil {
+			did = append(did, fmt.Sprintf("%s at %s s", &b.Do, seconds(b.went.Began)))
 		}
 	}
 	for _, f := range r.diskFaults() {

@@ -9,12 +9,9 @@ import (
 
 // diskFaults are the disk faults of the run that began.
 func (r *Record) diskFaults() (out []diskFault) {
-	for _, res := range r.Results {
-		if res.Step < 1 || res.Step > len(r.Scenario.Steps) || res.By == "" {
-			continue
-		}
-		if f := r.Scenario.Steps[res.Step-1].Do.Disk; f != nil {
-			out = append(out, diskFault{f, res})
+	for _, b := range r.begun() {
+		if f := b.Do.Disk; f != nil {
+			out = append(out, diskFault{f, b.went})
 		}
 	}
 	return out

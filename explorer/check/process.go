@@ -199,10 +199,8 @@ func twice(a, b *record.LogLine) bool {
 // phase says of a moment that the faults of the run can have no part in it.
 func phase(r *Record, at time.Duration) string {
 	first := forever // step that is no cut
-	for _, s := range r.Results {
-		if s.By != "" {
-			first = min(first, s.Began)
-		}
+	for _, b := range r.begun() {
+		first = min(first, b.went.Began)
 	}
 	switch {
 	case r.Proof == nil && first == forever:

@@ -62,8 +62,8 @@ func where(s model.ScriptStep) string {
 // none. The script meant it to do something.
 func idleCut(r *Record) string {
 	for _, c := range r.Cuts {
-		machine := slices.ContainsFunc(r.Results, func(res model.StepResult) bool { // its servers died all the same
-			return c.Name == model.StepName(res.Step) && r.Scenario.Steps[res.Step-1].Do.Silent()
+		machine := slices.ContainsFunc(r.begun(), func(b begun) bool { // its servers died all the same
+			return c.Name == model.StepName(b.went.Step) && b.Do.Silent()
 		})
 		if c.Proof.Wanted == 0 && !machine {
 			return c.Name
