@@ -99,13 +99,7 @@ func TestPanicHeals(t *testing.T) {
 	s.Tick()
 	s.Note("still there")
 	s.flush()
-	if err := s.rec.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	events, _, err := rundir.ReadLines[model.Event](s.rec.Dir, rundir.EventsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := logged(t, s)
 	for _, e := range events {
 		if e.Note == "still there" {
 			t.Errorf("event %d was entered after the end", e.Num)

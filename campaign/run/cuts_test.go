@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"netsplit/model"
-	"netsplit/record/rundir"
 )
 
 // fakeCut takes its time for each thing, and keeps what was done.
@@ -74,13 +73,7 @@ func TestAScriptHealsAtOneMoment(t *testing.T) {
 		if len(m.took) != 1 || m.took[0] != took || took < 4*each || got.Proof.HealAt < requested || got.Proof.HealAt > c.at[0].Sub(s.start) {
 			t.Errorf("asked at %v, healing since %v, healed at %v; told %v", requested, got.Proof.HealAt, got.Proof.HealedAt, m.took)
 		}
-		if err := s.rec.Flush(); err != nil {
-			t.Fatal(err)
-		}
-		events, _, err := rundir.ReadLines[model.Event](s.rec.Dir, rundir.EventsFile)
-		if err != nil {
-			t.Fatal(err)
-		}
+		events := logged(t, s)
 		notes := ""
 		for _, e := range events {
 			notes += e.Note + "\n"

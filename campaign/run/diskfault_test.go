@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"netsplit/model"
-	"netsplit/record/rundir"
 )
 
 // diskServers are servers of which some run.
@@ -56,13 +55,7 @@ func (f *diskServers) write(path string) model.FileAnswer {
 
 func recorded(t *testing.T, s *session) (out []string) {
 	t.Helper()
-	if err := s.rec.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	events, _, err := rundir.ReadLines[model.Event](s.rec.Dir, rundir.EventsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := logged(t, s)
 	for _, e := range events {
 		switch {
 		case e.Node != nil:

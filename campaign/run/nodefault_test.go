@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"netsplit/model"
-	"netsplit/record/rundir"
 )
 
 // fakeServers are two servers on n2, of which db2 cannot be acted on.
@@ -64,13 +63,7 @@ func TestACrashIsDoneWhileItsMessageWaits(t *testing.T) {
 	if n := s.nodes.slips[1]; n != 1 || len(gate.released) != 5 || len(s.incomplete) != 0 {
 		t.Errorf("slip %d, want 1; released %v; %v", n, gate.released, s.incomplete)
 	}
-	if err := s.rec.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	events, _, err := rundir.ReadLines[model.Event](s.rec.Dir, rundir.EventsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := logged(t, s)
 	var order []string
 	for _, e := range events {
 		switch {

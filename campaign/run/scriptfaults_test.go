@@ -11,7 +11,6 @@ import (
 	"github.com/google/gopacket/layers"
 
 	"netsplit/model"
-	"netsplit/record/rundir"
 	"netsplit/sut/nodes"
 	"netsplit/testbed"
 )
@@ -128,13 +127,7 @@ func TestWhatAFaultKeepsDoesNotCrossACut(t *testing.T) {
 	if p.Acted != 1 || p.Cut != 1 {
 		t.Errorf("%+v", p)
 	}
-	if err := s.rec.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	events, _, err := rundir.ReadLines[model.Event](s.rec.Dir, rundir.EventsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := logged(t, s)
 	var kinds []string
 	for _, e := range events {
 		switch {

@@ -145,12 +145,9 @@ func TestWhatIsNoEventTakesANumberOfItsOwn(t *testing.T) {
 	s.mu.Unlock()
 	s.Mark(model.EventWorkload)
 	after := s.Number()
-	if err := s.rec.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	events, _, err := rundir.ReadLines[model.Event](s.rec.Dir, rundir.EventsFile)
-	if err != nil || len(events) != 2 || events[0].Num != 1 || got != 2 || events[1].Num != 3 || after != 4 || s.last != 3 {
-		t.Errorf("%+v, numbers %d and %d, last event %d, %v", events, got, after, s.last, err)
+	events := logged(t, s)
+	if len(events) != 2 || events[0].Num != 1 || got != 2 || events[1].Num != 3 || after != 4 || s.last != 3 {
+		t.Errorf("%+v, numbers %d and %d, last event %d", events, got, after, s.last)
 	}
 }
 
@@ -287,12 +284,9 @@ func TestAPacketKeepsItsTime(t *testing.T) {
 	time.Sleep(20 * time.Millisecond)
 	stamp := time.Now().Add(-15 * time.Millisecond)
 	s.Gate("n1", stamp.Round(0), frame(t, "n1", "n2", &layers.UDP{SrcPort: 7000, DstPort: 7000}, "G n1=NORMAL"))
-	if err := s.rec.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	events, _, err := rundir.ReadLines[model.Event](s.rec.Dir, rundir.EventsFile)
-	if err != nil || len(events) == 0 {
-		t.Fatal(err, events)
+	events := logged(t, s)
+	if len(events) == 0 {
+		t.Fatal("no event")
 	}
 	if at, want := events[len(events)-1].At, stamp.Sub(s.start); (at - want).Abs() > clockSlack {
 		t.Errorf("entered at %s, stamped at %s", at, want)
@@ -313,13 +307,7 @@ func TestWhatComesBehindTheEndIsNoMessage(t *testing.T) {
 	s.flush()
 	s.Gate("n3", time.Now(), tcp(114, 500, false, "NORMAL\n"))
 	s.Mirror(time.Now(), tcp(121, 500, false, "G n3=NORMAL\n"))
-	if err := s.rec.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	events, _, err := rundir.ReadLines[model.Event](s.rec.Dir, rundir.EventsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := logged(t, s)
 	var types []string
 	for _, e := range events {
 		if e.Kind == model.EventMessage {
@@ -344,13 +332,7 @@ func TestAReceiverLearnsWhenThePacketHasPassed(t *testing.T) {
 		s.Gate(from, time.Now(), frame(t, from, to, l, payload))
 	}
 	reported := func() string {
-		if err := s.rec.Flush(); err != nil {
-			t.Fatal(err)
-		}
-		events, _, err := rundir.ReadLines[model.Event](s.rec.Dir, rundir.EventsFile)
-		if err != nil {
-			t.Fatal(err)
-		}
+		events := logged(t, s)
 		value := ""
 		for _, e := range events {
 			if e.Observation != nil && e.Observation.Var == (model.VarRef{Name: "told", About: "n1", Node: "n3"}) {
@@ -393,9 +375,8 @@ func TestTheRecordAloneGivesTheSameDecisions(t *testing.T) {
 	sameAgain(t, s, scn, 3)
 }
 
-// sameAgain steps what is in the record through a new engine, which it returns:
-// the decisions are the recorded ones byte for byte, and at least so many.
-func sameAgain(t *testing.T, s *session, scn model.Scenario, least int) *explorer.Engine {
+// logged is what is in the event log of a session's record by now.
+func logged(t *testing.T, s *session) []model.Event {
 	t.Helper()
 	if err := s.rec.Flush(); err != nil {
 		t.Fatal(err)
@@ -404,6 +385,14 @@ func sameAgain(t *testing.T, s *session, scn model.Scenario, least int) *explore
 	if err != nil {
 		t.Fatal(err)
 	}
+	return events
+}
+
+// sameAgain steps what is in the record through a new engine, which it returns:
+// the decisions are the recorded ones byte for byte, and at least so many.
+func sameAgain(t *testing.T, s *session, scn model.Scenario, least int) *explorer.Engine {
+	t.Helper()
+	events := logged(t, s)
 	recorded, _, err := rundir.ReadLines[model.Decision](s.rec.Dir, rundir.DecisionsFile)
 	if err != nil {
 		t.Fatal(err)

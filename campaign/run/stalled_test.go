@@ -112,13 +112,7 @@ func TestWhatIsWrittenLaterIsAsItWas(t *testing.T) {
 		}
 	}
 	close(disk.goOn)
-	if err := s.rec.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	events, _, err := rundir.ReadLines[model.Event](s.rec.Dir, rundir.EventsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := logged(t, s)
 	var last uint64 // message
 	again := 0
 	for i, e := range events {
