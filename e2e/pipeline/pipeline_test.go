@@ -30,19 +30,27 @@ faults:
 
 // TestALostAnswerShowsTheBugThatNeedsOne plays it with the bug and without.
 func TestALostAnswerShowsTheBugThatNeedsOne(t *testing.T) {
+	shows(t, "second-lease", lostAnswer, "lost-acknowledged-writes", func(*testing.T, harness.Record) {})
+}
+
+// shows plays a scenario: with the bug the check fails, without it the run passes. What a run
+// recorded is looked at as well.
+func shows(t *testing.T, bug, scenario, check string, look func(*testing.T, harness.Record)) {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "scenario.yaml")
-	if err := os.WriteFile(file, []byte(lostAnswer), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(scenario), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for bug, want := range map[string]model.VerdictValue{"second-lease": model.VerdictFail, "none": model.VerdictPass} {
+	for bug, want := range map[string]model.VerdictValue{bug: model.VerdictFail, "none": model.VerdictPass} {
 		t.Run(bug, func(t *testing.T) {
 			harness.LeavesNothing(t)
 			dir := t.TempDir()
 			res := harness.Run(t, "run", target, "--set", "bug="+bug, "--scenario", file, "-n", "1", "--runs-dir", dir)
 			runs := harness.Records(t, dir, harness.CampaignID(t, res))
-			if len(runs) != 1 || runs[0].Verdict.Value != want || runs[0].Failed("lost-acknowledged-writes") != (want == model.VerdictFail) {
-				t.Errorf("%s, want %s\n%s", harness.Verdicts(runs), want, res)
+			if len(runs) != 1 || runs[0].Verdict.Value != want || runs[0].Failed(check) != (want == model.VerdictFail) {
+				t.Fatalf("%s, want %s\n%s", harness.Verdicts(runs), want, res)
 			}
+			look(t, runs[0])
 		})
 	}
 }
