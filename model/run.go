@@ -405,7 +405,7 @@ const (
 )
 
 // Busy is the CPUWait from which on a missed time limit may be the machine's doing. On two
-// busy processors 0.2 was measured, and 0.35 where ten other processes came first.
+// busy processors up to 0.29 was measured, and 0.35 where ten other processes came first.
 const Busy = 0.5
 
 // Warning is a mark of a wrong target file that a search shows.

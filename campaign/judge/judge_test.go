@@ -111,6 +111,21 @@ func TestASummaryHasTheVersionThatRan(t *testing.T) {
 	}
 }
 
+// TestARunOnABusyMachineIsUnknown: what was measured reaches the judge and the summary.
+func TestARunOnABusyMachineIsUnknown(t *testing.T) {
+	for wait, want := range map[float64]model.VerdictValue{model.Busy: model.VerdictUnknown, 0: model.VerdictFail} {
+		f, err := readRun(written(t, model.RunMeta{Run: "r1"}, record.Evidence{CPUWait: wait, Hung: []string{"writer"}}, ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.target.Checks = []model.CheckSpec{{Name: "workload-hang", Class: model.Broken}}
+		v := check.Judge(f.checkRecord())
+		if got := f.summary(v).CPUWait; v.Value != want || got != wait {
+			t.Errorf("%v: %+v; the summary has %v", wait, v, got)
+		}
+	}
+}
+
 // written is a directory with the record of a run.
 func written(t *testing.T, meta model.RunMeta, ev record.Evidence, events string) string {
 	t.Helper()
