@@ -3,6 +3,7 @@ package redis
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -59,6 +60,7 @@ func TestCampaign(t *testing.T) {
 	t.Run("record", func(t *testing.T) {
 		for _, r := range runs {
 			complete(t, r)
+			numbered(t, r)
 			replaysByteForByte(t, r)
 		}
 		packets(t, runs)
@@ -154,6 +156,49 @@ func complete(t *testing.T, r harness.Record) {
 	}
 	if acked == 0 || read == 0 || failovers == 0 {
 		t.Errorf("%s: %d acknowledged writes, %d final reads, %d failover entries", r.Run, acked, read, failovers)
+	}
+}
+
+// numbered checks that each number up to the end of the workload is of one thing that is
+// kept: an event, an operation, a line or an exit.
+func numbered(t *testing.T, r harness.Record) {
+	t.Helper()
+	var ev record.Evidence
+	if err := rundir.ReadJSON(filepath.Join(r.Dir, rundir.EvidenceFile), &ev); err != nil {
+		t.Fatal(err)
+	}
+	events, _, err := rundir.ReadLines[model.Event](r.Dir, rundir.EventsFile)
+	history, _, err2 := rundir.ReadLines[record.Entry](r.Dir, rundir.HistoryFile)
+	lines, _, err3 := rundir.ReadLines[record.LogLine](r.Dir, rundir.LinesFile)
+	if err := errors.Join(err, err2, err3); err != nil {
+		t.Fatal(err)
+	}
+	times, end := map[uint64]int{}, uint64(0)
+	for _, e := range events {
+		if times[e.Num]++; e.Kind == model.EventStop {
+			end = e.Num
+		}
+	}
+	for _, h := range history {
+		times[h.Num]++
+	}
+	for _, l := range lines {
+		times[l.Num]++
+	}
+	for _, x := range ev.Exits {
+		times[x.Num]++
+	}
+	for n := uint64(1); n <= end; n++ {
+		if times[n] != 1 {
+			t.Errorf("%s: number %d is of %d things, want 1", r.Run, n, times[n])
+			return
+		}
+	}
+	if end == 0 || len(history) == 0 || len(lines) == 0 {
+		t.Errorf("%s: workload ends at number %d, %d operations, %d lines", r.Run, end, len(history), len(lines))
+	}
+	if ev.CPUWait <= 0 || ev.CPUWait >= 1 {
+		t.Errorf("%s: what was ready to run waited for %v of the run", r.Run, ev.CPUWait)
 	}
 }
 
