@@ -241,7 +241,7 @@ func (g *Gate) answer(l listener, n notification) response {
 		return on // killed by what was decided
 	}
 	if u := g.cfg.Unsynced; u != nil && (a.action == pass || a.action == short) {
-		if err := u.before(c, o); err != nil {
+		if err := u.before(c, o, func() bool { return l.waits(n.id) }); err != nil {
 			g.fail(err)
 		}
 	}

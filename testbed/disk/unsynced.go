@@ -136,11 +136,15 @@ func (u *Unsynced) forget(at inode) {
 	}
 }
 
-// before keeps what an operation that will go on changes.
-func (u *Unsynced) before(c caller, o *operation) error {
+// before keeps what an operation that will go on changes. One that waits no more, since
+// its process was killed, changes nothing.
+func (u *Unsynced) before(c caller, o *operation, waits func() bool) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	err := u.keep(c, o)
+	if err != nil && !waits() {
+		return nil
+	}
 	if err != nil && u.err == nil {
 		u.err = fmt.Errorf("what was not synced is not known: %s %s: %w", o.op, o.path, err)
 	}

@@ -134,3 +134,18 @@ func TestAPowerCutAfterAnything(t *testing.T) {
 	}
 	closed(t, g)
 }
+
+// TestWhatDiesBeforeItIsReadIsNoTrouble: nothing of its operation happens. What cannot be
+// read of one that waits leaves a power cut without what it should take.
+func TestWhatDiesBeforeItIsReadIsNoTrouble(t *testing.T) {
+	dead := caller{tid: 1 << 30}
+	o := &operation{op: model.FileWrite, path: "/data/log", bytes: 3}
+	for _, waits := range []bool{false, true} {
+		var u Unsynced
+		err := u.before(dead, o, func() bool { return waits })
+		losses, lost := u.PowerCut()
+		if (err != nil) != waits || (lost != nil) != waits || len(losses) > 0 {
+			t.Errorf("it waits: %v: %v; then %v, %v", waits, err, losses, lost)
+		}
+	}
+}
