@@ -167,8 +167,10 @@ func TestMarkedThingsWithoutStateAreRemoved(t *testing.T) {
 	}
 	// Things that only look like ours.
 	sh(t, "ip netns add nsl-mine-x; ip link add nslffffffp1 type veth peer name fffff; ip link set nslffffffp1 alias 'netsplit-lab=x owner=1:1 run=/elsewhere'")
-	if err := os.WriteFile(filepath.Join(Default().labsDir(), "torn.json"), []byte("{"), 0o644); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"torn.json", ".torn.json3503302768838872576"} { // the second: a save that was killed
+		if err := os.WriteFile(filepath.Join(Default().labsDir(), name), []byte("{"), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := Default().Collect(t.Context()); err != nil {
 		t.Error(err)

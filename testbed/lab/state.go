@@ -122,7 +122,7 @@ func (m *Manager) save(s *state) error {
 	if err != nil {
 		return fmt.Errorf("lab %s: state: %w", s.Name, err)
 	}
-	if err := renameio.WriteFile(m.statePath(s.Name), append(data, '\n'), 0o600, renameio.WithTempDir(m.RunDir)); err != nil {
+	if err := renameio.WriteFile(m.statePath(s.Name), append(data, '\n'), 0o600, renameio.WithTempDir(m.labsDir())); err != nil {
 		return fmt.Errorf("lab %s: cannot write its state: %w", s.Name, err)
 	}
 	return nil
@@ -160,7 +160,7 @@ func (m *Manager) loadAll() (labs map[string]*state, damaged []string, err error
 		path := filepath.Join(m.labsDir(), e.Name())
 		name, isState := strings.CutSuffix(e.Name(), ".json")
 		if !isState {
-			if strings.HasSuffix(e.Name(), ".json.new") {
+			if strings.HasPrefix(e.Name(), ".") { // what a save began that was killed
 				damaged = append(damaged, path)
 			}
 			continue
