@@ -188,6 +188,9 @@ func numbered(t *testing.T, r harness.Record) {
 	for _, x := range ev.Exits {
 		times[x.Num]++
 	}
+	if times[0] > 0 {
+		t.Errorf("%s: %d operations, lines or exits have no number", r.Run, times[0])
+	}
 	for n := uint64(1); n <= end; n++ {
 		if times[n] != 1 {
 			t.Errorf("%s: number %d is of %d things, want 1", r.Run, n, times[n])
