@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
@@ -77,7 +77,7 @@ func tellShrunk(out io.Writer, m made, file string) error {
 			fmt.Fprintf(out, "\n%s", b)
 			continue
 		}
-		if err := os.WriteFile(file, b, 0o644); err != nil {
+		if err := renameio.WriteFile(file, b, 0o644); err != nil { // no link is followed
 			return err
 		}
 		fmt.Fprintf(out, "smallest scenario: %s\n", file)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,7 +47,11 @@ func TestTheSmallestScenarioIsAFileThatRunTakes(t *testing.T) {
 // TestShrinkSaysOfEachStepWhetherItIsNeeded, where the file is, and by its status whether it
 // knows anything.
 func TestShrinkSaysOfEachStepWhetherItIsNeeded(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "smallest.yaml")
+	dir := t.TempDir()
+	file, theirs := filepath.Join(dir, "smallest.yaml"), filepath.Join(dir, "theirs")
+	if err := errors.Join(os.WriteFile(theirs, []byte("kept"), 0o600), os.Symlink(theirs, file)); err != nil {
+		t.Fatal(err)
+	}
 	x := shrunk()
 	var out bytes.Buffer
 	if err := tellShrunk(&out, made{campaign: wire.Campaign{Shrunk: []wire.Shrunk{x}}}, file); err != nil {
@@ -59,8 +64,11 @@ func TestShrinkSaysOfEachStepWhetherItIsNeeded(t *testing.T) {
 			t.Errorf("%s\nwant %q", &out, want)
 		}
 	}
-	if _, err := os.Stat(file); err != nil {
-		t.Error(err)
+	if b, err := os.ReadFile(theirs); err != nil || string(b) != "kept" {
+		t.Errorf("a link was followed: %q, %v", b, err)
+	}
+	if b, err := os.ReadFile(file); err != nil || !strings.Contains(string(b), "steps:") {
+		t.Errorf("%q, %v", b, err)
 	}
 	out.Reset()
 	if err := tellShrunk(&out, made{campaign: wire.Campaign{Shrunk: []wire.Shrunk{x}}}, "-"); err != nil || !strings.Contains(out.String(), "\nsteps:\n") {
