@@ -107,6 +107,11 @@ func (p Point) Identity(keys []PointKey) string {
 	return string(b)
 }
 
+// Triggers is what the trigger of a step sees of the point: who sends or receives what.
+func (p Point) Triggers() Point {
+	return Point{Side: p.Side, Node: p.Node, Peer: p.Peer, Type: p.Type}
+}
+
 // String is the point on one line: send n2>n1 "hdfs ack" :50010 after "hdfs packet", number 1.
 func (p Point) String() string {
 	from, to := p.Node, p.Peer

@@ -110,18 +110,13 @@ func (q *sequences) note(run sequence.Run, p model.Profile, occurred int) {
 			continue
 		}
 		once[k] = true
-		if !slices.ContainsFunc(q.seen[k], func(t model.SeenPoint) bool { return alike(t.Point) == alike(s.Point) && t.Turn == s.Turn }) {
+		if !slices.ContainsFunc(q.seen[k], func(t model.SeenPoint) bool { return t.Triggers() == s.Triggers() && t.Turn == s.Turn }) {
 			q.seen[k] = append(q.seen[k], s)
 		}
 	}
 	if occurred < len(run.IDs) {
 		q.missed[q.at(run, occurred)]++
 	}
-}
-
-// alike is what a trigger sees of a point.
-func alike(p model.Point) model.Point {
-	return model.Point{Side: p.Side, Node: p.Node, Peer: p.Peer, Type: p.Type}
 }
 
 // at is the point of a fault of a run, after those before it.

@@ -41,9 +41,8 @@ func read(events []model.Event, decisions []model.Decision, fired []uint64, mome
 	add := func(e *model.Event) func(model.Point, bool) {
 		return func(pt model.Point, ok bool) {
 			if ok {
-				alike := model.Point{Side: pt.Side, Node: pt.Node, Peer: pt.Peer, Type: pt.Type}
-				turns[alike]++
-				p.Points = append(p.Points, model.SeenPoint{Point: pt, Step: at, Turn: turns[alike], Event: e.Num, At: e.At,
+				turns[pt.Triggers()]++
+				p.Points = append(p.Points, model.SeenPoint{Point: pt, Step: at, Turn: turns[pt.Triggers()], Event: e.Num, At: e.At,
 					Beyond: ended || o.LastFault > 0 && e.At-from >= o.LastFault})
 			}
 		}
