@@ -93,11 +93,7 @@ func TestBadInput(t *testing.T) {
 		refused(t, harness.Start(t, "serve", "--listen", "127.0.0.1:0", "--openflow", d.OpenFlow, "--runs-dir", t.TempDir()), d.OpenFlow, "in use", "another address")
 	})
 	t.Run("no root", func(t *testing.T) {
-		open := filepath.Join(os.TempDir(), "netsplit-nobody")
-		if err := os.MkdirAll(open, 0o777); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { os.RemoveAll(open) })
+		open := openDir(t)
 		if err := os.Chmod(open, 0o777); err != nil {
 			t.Fatal(err)
 		}

@@ -56,9 +56,8 @@ func TestADaemonOpensNoPathOfAClient(t *testing.T) {
 		}
 	}
 
-	own := filepath.Join(os.TempDir(), "netsplit-files-nobody")
-	t.Cleanup(func() { os.RemoveAll(own) })
-	if err := errors.Join(os.Mkdir(own, 0o777), os.Chmod(own, 0o777)); err != nil {
+	own := openDir(t)
+	if err := os.Chmod(own, 0o777); err != nil {
 		t.Fatal(err)
 	}
 	good, err := os.ReadFile(gossip(t))
@@ -143,11 +142,7 @@ func TestAPathOnTheCommandLineIsUploaded(t *testing.T) {
 // the store and the caches of templates included.
 func TestRecordsAreShutToOthers(t *testing.T) {
 	harness.LeavesNothing(t)
-	dir := filepath.Join(os.TempDir(), "netsplit-files-shut") // t.TempDir is shut itself
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := errors.Join(os.Mkdir(dir, 0o755), os.Chmod(dir, 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	dir := openDir(t) // t.TempDir is shut itself
 	cmd := exec.Command("sh", "-c", `umask 0; exec "$@"`, "sh", harness.Bin("netsplit"), "campaign", "testdata/setup",
 		"--strategy", "clean", "--clean", "1", "--runs-dir", filepath.Join(dir, "runs"), "--progress", "plain")
 	cmd.Env = append(os.Environ(), "NETSPLIT_CACHE="+filepath.Join(dir, "cache"))
