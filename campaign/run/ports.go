@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"netsplit/model"
 	"netsplit/record"
@@ -91,17 +92,45 @@ func (r *run) arrivals(ctx context.Context) arrivals {
 	return a
 }
 
-// portsRead is what was read of each port, and what of it arrived since before.
+// portsRead is what was read of each port, and what of it arrived since before. What comes
+// while the hosts are asked counts as not read, so they are asked again until nothing is
+// missing, for two seconds at most.
 func (r *run) portsRead(ctx context.Context, before arrivals) []record.PortRead {
-	r.s.mu.Lock()
-	out := r.s.ports.result()
-	r.s.mu.Unlock()
-	after := r.arrivals(ctx) // what came in between counts as not read
-	for i := range out {
-		out[i].Arrived, out[i].Trouble = before.to(after, i)
-		out[i].Known = out[i].Trouble == ""
+	read := func() []record.PortRead {
+		r.s.mu.Lock()
+		defer r.s.mu.Unlock()
+		return r.s.ports.result()
 	}
-	return out
+	enough := time.After(2 * time.Second)
+	return portsArrived(read, before, func() arrivals { return r.arrivals(ctx) }, func() bool {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-enough:
+			return false
+		case <-time.After(portsAgain):
+			return true
+		}
+	})
+}
+
+// portsAgain is how long a packet that came may take until it is read.
+const portsAgain = 50 * time.Millisecond
+
+// portsArrived asks what arrived until all of it was read, or wait says that it is enough.
+func portsArrived(read func() []record.PortRead, before arrivals, ask func() arrivals, wait func() bool) []record.PortRead {
+	for {
+		out, missing := read(), false
+		after := ask()
+		for i := range out {
+			out[i].Arrived, out[i].Trouble = before.to(after, i)
+			out[i].Known = out[i].Trouble == ""
+			missing = missing || out[i].Known && out[i].Arrived > out[i].Read
+		}
+		if !missing || !wait() {
+			return out
+		}
+	}
 }
 
 // to is what has arrived of a port between two moments, or why nobody knows.

@@ -9,6 +9,7 @@ import (
 	"github.com/google/gopacket/layers"
 
 	"netsplit/model"
+	"netsplit/record"
 )
 
 // TestWhatIsReadOfAPortIsCounted once it reaches its receiver: mirrored, or let through
@@ -59,5 +60,26 @@ func TestWhatArrivedIsKnownOnlyIfEverybodyCounted(t *testing.T) {
 	}
 	if _, trouble := (arrivals{}).to(before, 0); trouble == "" {
 		t.Error("nobody counted at first, and all is known")
+	}
+}
+
+// TestPortsAreAskedAgain until all that came was read; what stays missing is told.
+func TestPortsAreAskedAgain(t *testing.T) {
+	before := arrivals{bytes: [][]int64{{0}}, lost: []uint64{0}}
+	for _, c := range []struct {
+		read, arrived []int64 // at each look
+		want          record.PortRead
+	}{
+		{[]int64{100, 120}, []int64{120, 120}, record.PortRead{Read: 120, Arrived: 120, Known: true}},
+		{[]int64{100, 100, 100}, []int64{120, 120, 120}, record.PortRead{Read: 100, Arrived: 120, Known: true}},
+		{[]int64{100}, []int64{100}, record.PortRead{Read: 100, Arrived: 100, Known: true}},
+	} {
+		look := 0
+		got := portsArrived(func() []record.PortRead { return []record.PortRead{{Read: c.read[look]}} }, before,
+			func() arrivals { return arrivals{bytes: [][]int64{{c.arrived[look]}}, lost: []uint64{0}} },
+			func() bool { look++; return look < len(c.read) })
+		if got[0] != c.want || look > len(c.read) {
+			t.Errorf("read %v of %v: %+v after %d looks", c.read, c.arrived, got, look)
+		}
 	}
 }
