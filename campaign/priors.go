@@ -34,7 +34,8 @@ func (s *Service) around(spec model.CampaignSpec, t *model.Target) (sequence.Aro
 	return a, nil
 }
 
-// kinds are the faults that a search of sequences has: those that are named, or FATE's.
+// kinds are the faults that a search of sequences has: those that are named, or FATE's at
+// messages.
 func kinds(named []model.PointFaultKind, a sequence.Around) (out []sequence.FaultAt, err error) {
 	add := func(from []sequence.FaultAt, is func(model.PointFaultKind) bool) (n int) {
 		for _, k := range from {
@@ -48,7 +49,7 @@ func kinds(named []model.PointFaultKind, a sequence.Around) (out []sequence.Faul
 		return n
 	}
 	if len(named) == 0 {
-		return sequence.Playable(), nil
+		return sequence.AtMessages(), nil
 	}
 	priors := sequence.Priors(slices.Sorted(maps.Keys(a.Periods)))
 	lacks := map[model.PointFaultKind]string{}
@@ -63,18 +64,23 @@ func kinds(named []model.PointFaultKind, a sequence.Around) (out []sequence.Faul
 	}
 	for _, name := range named {
 		if name == model.PointNEAT {
-			add(sequence.Playable(), func(k model.PointFaultKind) bool { return k == model.PointCrash || k == model.PointIsolate })
+			add(sequence.AtMessages(), func(k model.PointFaultKind) bool { return k == model.PointCrash || k == model.PointIsolate })
 			add(priors, func(k model.PointFaultKind) bool { return lacks[k] == "" })
+			continue
+		}
+		if name == model.PointDisk {
+			add(sequence.AtDisks(), func(model.PointFaultKind) bool { return true })
 			continue
 		}
 		if why := lacks[name]; why != "" {
 			return nil, fmt.Errorf("no fault %s: %s", name, why)
 		}
-		if add(slices.Concat(sequence.Playable(), priors), func(k model.PointFaultKind) bool {
+		disks := slices.DeleteFunc(sequence.AtDisks(), func(k sequence.FaultAt) bool { return k.Kind == model.PointCrash })
+		if add(slices.Concat(sequence.AtMessages(), disks, priors), func(k model.PointFaultKind) bool {
 			_, period := k.Period()
 			return k == name || period && name == model.PointPeriod
 		}) == 0 {
-			return nil, fmt.Errorf("no fault %q at messages: use crash, isolate, lose, silence, partial, isolate-with-client, isolate-leader, lose-answer, isolate-period or neat", name)
+			return nil, fmt.Errorf("no fault %q: use crash, isolate, lose, silence, partial, isolate-with-client, isolate-leader, lose-answer, isolate-period or neat, or of disks disk-error, disk-failure, corrupt, power-cut or disk", name)
 		}
 	}
 	return out, nil

@@ -26,7 +26,9 @@ func TestFaultsThatATargetCannotHaveAreRefused(t *testing.T) {
 		{bare, "isolate-with-client", "the target has no clients"},
 		{bare, "isolate-leader", "the target has no role leader"},
 		{bare, "isolate-period", "the target names no periods"},
-		{full, "disk-error", `no fault "disk-error" at messages`},
+		{bare, "power-cut disk-error", "power-cut disk-error"},
+		{bare, "disk", "crash disk-error disk-failure corrupt power-cut"},
+		{full, "disc", `no fault "disc"`},
 	} {
 		s := &Service{}
 		a, err := s.around(model.CampaignSpec{}, c.t)

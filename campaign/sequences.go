@@ -30,10 +30,16 @@ func (s *Service) source(spec model.CampaignSpec, t *model.Target) (search.Sourc
 	if cfg.Kinds, err = kinds(spec.Faults, a); err != nil {
 		return nil, err
 	}
+	files := slices.ContainsFunc(cfg.Kinds, sequence.FaultAt.Disk)
+	if files {
+		if err := s.hasDiskGates(); err != nil {
+			return nil, err
+		}
+	}
 	if cfg.Policies, err = policiesOf(spec); err != nil {
 		return nil, err
 	}
-	return search.FromSequences(cfg, sequence.Play{Isolating: core.Isolating, MaxCut: core.MaxCut, Around: a}), cfg.Validate()
+	return search.FromSequences(cfg, sequence.Play{Isolating: core.Isolating, MaxCut: core.MaxCut, Files: files, Around: a}), cfg.Validate()
 }
 
 // account keeps what became of all that a campaign could have run beside its runs. It is an

@@ -67,7 +67,7 @@ func TestAPolicyThatFailsFailsTheCampaign(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	src := search.FromSequences(sequence.Config{Clean: 1, Depth: 1, Runs: 1, Kinds: sequence.Playable(), Policies: policies}, sequence.Play{})
+	src := search.FromSequences(sequence.Config{Clean: 1, Depth: 1, Runs: 1, Kinds: sequence.AtMessages(), Policies: policies}, sequence.Play{})
 	clean := src.Step(search.Input{Input: explorer.Input{Kind: explorer.InputAsk, Slots: 1}}).Scenarios[0].ID
 	src.Step(search.Input{Input: explorer.Input{Kind: explorer.InputResult, Result: &model.RunResult{Scenario: clean, Verdict: model.Verdict{Value: model.VerdictPass}}}})
 	src.Step(search.Input{Input: explorer.Input{Kind: "profiles"}, Clean: &search.CleanRuns{Profiles: map[string]model.Profile{

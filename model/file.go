@@ -78,6 +78,24 @@ func (o FileOperation) String() string {
 	return s
 }
 
+// Point is the operation as the type of a point names it, as in "rename blk_#"; "" for a path
+// that lies below no folder.
+func (o *FileOperation) Point() string {
+	if o.Kind == "" {
+		return ""
+	}
+	return string(o.Op) + " " + o.Kind
+}
+
+// FileAt is the trigger of the operations that Point names so on a host.
+func FileAt(point string, host NodeID, nth int) FileTrigger {
+	op, kind, _ := strings.Cut(point, " ")
+	return FileTrigger{Op: FileOp(op), Path: literal.Replace(kind), Host: host, Nth: nth}
+}
+
+// literal takes from a path what a pattern means by it.
+var literal = strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`, `\`, `\\`)
+
 // FileAnswer is what becomes of a file operation that a disk fault hits. The zero value: it
 // goes on.
 type FileAnswer struct {

@@ -151,12 +151,14 @@ const (
 	PointLose        PointFaultKind = "lose"         // the message is lost for good
 	PointDiskError   PointFaultKind = "disk-error"   // the operation fails, once
 	PointDiskFailure PointFaultKind = "disk-failure" // this and all later operations of the node fail
-	PointCorrupt     PointFaultKind = "corrupt"      // the file's bytes change
+	PointCorrupt     PointFaultKind = "corrupt"      // the node crashes and a byte of the file has changed
+	PointPowerCut    PointFaultKind = "power-cut"    // the node crashes and what it did not sync is lost
+	PointDisk        PointFaultKind = "disk"         // stands for all of them, and for a crash before an operation on a file
 )
 
 // PointFaultKinds lists all kinds.
 func PointFaultKinds() []PointFaultKind {
-	return []PointFaultKind{PointCrash, PointIsolate, PointLose, PointDiskError, PointDiskFailure, PointCorrupt}
+	return []PointFaultKind{PointCrash, PointIsolate, PointLose, PointDiskError, PointDiskFailure, PointCorrupt, PointPowerCut}
 }
 
 // FaultPlace says on which side of a point in time a fault is.

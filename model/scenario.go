@@ -49,6 +49,10 @@ type Scenario struct {
 	// follows can be judged; 0: none begins once the workload has ended.
 	LastFault time.Duration `json:"lastFault,omitempty"`
 
+	// Files says that the file operations of all servers of nodes are held and recorded,
+	// whether a step waits for one or not.
+	Files bool `json:"files,omitempty"`
+
 	// Sequence is, of strategy sequences, the faults that Steps play, each at its point.
 	Sequence []PointFault `json:"sequence,omitempty"`
 

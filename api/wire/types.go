@@ -60,7 +60,7 @@ type CampaignSpec struct {
 	Retries  int               `json:"retries,omitempty" minimum:"0" maximum:"1000" doc:"How often to try a state again that did not recur; 0 or absent: the daemon's default"`
 	Args     map[string]string `json:"args,omitempty" doc:"Settings of the target"`
 	Depth    int               `json:"depth,omitempty" minimum:"0" maximum:"10" doc:"Of strategy sequences: the most faults in a run; 0 or absent: 1"`
-	Faults   []string          `json:"faults,omitempty" maxItems:"10" enum:"crash,isolate,lose,silence,partial,isolate-with-client,isolate-leader,lose-answer,isolate-period,neat" doc:"Of strategy sequences: the kinds of faults; neat: crash, isolate and all behind lose; absent: crash, isolate and lose"`
+	Faults   []string          `json:"faults,omitempty" maxItems:"15" enum:"crash,isolate,lose,silence,partial,isolate-with-client,isolate-leader,lose-answer,isolate-period,neat,disk-error,disk-failure,corrupt,power-cut,disk" doc:"Of strategy sequences: the kinds of faults; neat: crash, isolate and all from silence to isolate-period; disk: all of disks, and crashes before operations on files; absent: crash, isolate and lose at messages"`
 	Policies *PolicyFile       `json:"policies,omitempty" doc:"Of strategy sequences: what prunes the sequences; absent: nothing, all are run (brute force)"`
 
 	Prioritised bool                `json:"prioritised,omitempty" doc:"Of strategy sequences: one sequence of each recovery behaviour (FATE), after the policies"`

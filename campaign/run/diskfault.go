@@ -36,19 +36,18 @@ type damager interface {
 
 // files says which servers are started under a disk gate; nil: none.
 func (r *run) files() *nodes.Files {
-	for i := range r.c.Scenario.Steps {
-		st := &r.c.Scenario.Steps[i]
-		if st.When.File == nil && st.Until.File == nil && st.Do.Disk == nil {
-			continue
-		}
-		r.s.disks.waiting = make(chan waitingFile)
-		return &nodes.Files{
-			Holds:     func(h model.NodeID, process string) bool { return explorer.HoldsFiles(&r.c.Scenario, h, process) },
-			CutsPower: func(h model.NodeID) bool { return explorer.CutsPower(&r.c.Scenario, h) },
-			Decide:    r.s.File,
-		}
+	sc := &r.c.Scenario
+	if !sc.Files && !slices.ContainsFunc(sc.Steps, func(st model.Step) bool { return st.When.File != nil || st.Until.File != nil || st.Do.Disk != nil }) {
+		return nil
 	}
-	return nil
+	r.s.disks.waiting = make(chan waitingFile)
+	return &nodes.Files{
+		Holds: func(h model.NodeID, process string) bool {
+			return sc.Files && slices.Contains(r.target.Nodes, h) || explorer.HoldsFiles(sc, h, process)
+		},
+		CutsPower: func(h model.NodeID) bool { return explorer.CutsPower(sc, h) },
+		Decide:    r.s.File,
+	}
 }
 
 // File enters a file operation that waits, and decides it.

@@ -125,7 +125,7 @@ func (q *sequences) at(r sequence.Run, i int) at {
 }
 
 func (q *sequences) scenario(r sequence.Run) model.Scenario {
-	sc := model.Scenario{ID: r.ID, Strategy: model.StrategySequences, Seed: r.Seed, Sequence: r.Faults, Why: r.Why}
+	sc := model.Scenario{ID: r.ID, Strategy: model.StrategySequences, Seed: r.Seed, Files: q.play.Files, Sequence: r.Faults, Why: r.Why}
 	if len(r.IDs) == 0 {
 		sc.Strategy = model.StrategyClean
 		return sc

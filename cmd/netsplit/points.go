@@ -31,7 +31,7 @@ TARGET all its clean runs below --runs-dir are read. Nothing is run.`,
 			if err != nil {
 				return err
 			}
-			kinds, err := kindsOf(faults)
+			kinds, err := kindsOf(faults, p)
 			if err != nil {
 				return err
 			}
@@ -74,7 +74,7 @@ which follow from runs with the first, are not shown.`,
 			if err != nil {
 				return err
 			}
-			kinds, err := kindsOf(faults)
+			kinds, err := kindsOf(faults, p)
 			if err != nil {
 				return err
 			}
@@ -147,10 +147,15 @@ func readProfiles(runsDir, what string, keys []string) (*judge.Profiles, error) 
 	return judge.CleanProfiles(dirs, pointKeys(keys))
 }
 
-// kindsOf are the kinds of faults that a user names, at all points that can have them.
-func kindsOf(faults []string) ([]sequence.FaultAt, error) {
-	if len(faults) == 0 {
+// kindsOf are the kinds of faults that a user names, at all points that can have them; none
+// named: all that the records show points of.
+func kindsOf(faults []string, p *judge.Profiles) ([]sequence.FaultAt, error) {
+	switch {
+	case len(faults) > 0:
+	case hasFiles(p):
 		return sequence.AllKinds(), nil
+	default:
+		return sequence.AtMessages(), nil
 	}
 	var out []sequence.FaultAt
 	for _, f := range faults {
@@ -236,9 +241,19 @@ func printPoints(c *cobra.Command, p *judge.Profiles, cfg sequence.Config) error
 	return nil
 }
 
+// hasFiles says whether a record has operations on files.
+func hasFiles(p *judge.Profiles) bool {
+	return slices.ContainsFunc(p.Profiles, func(prof model.Profile) bool {
+		return slices.ContainsFunc(prof.Points, func(s model.SeenPoint) bool { return s.Side == model.SideFile })
+	})
+}
+
 func sayProfiles(c *cobra.Command, p *judge.Profiles) {
-	out := c.OutOrStdout()
-	fmt.Fprintf(out, "%s: read from %d clean runs; no record has file operations\n", p.Target, len(p.Runs))
+	out, files := c.OutOrStdout(), ""
+	if !hasFiles(p) {
+		files = "; no record has file operations: campaigns with --kinds disk record them"
+	}
+	fmt.Fprintf(out, "%s: read from %d clean runs%s\n", p.Target, len(p.Runs), files)
 	for _, q := range p.Periodic {
 		fmt.Fprintf(out, "periodic, no point: %s, every %v\n", model.OneLine(q.Type), q.Every)
 	}

@@ -1,10 +1,12 @@
 package pipeline
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"netsplit/e2e/harness"
+	"netsplit/model"
 )
 
 // failedWrite is the sequence of the bug ignored-error, on whichever data node of the chain n3
@@ -24,4 +26,28 @@ func TestAFailedWriteShowsTheBugThatNeedsOne(t *testing.T) {
 			t.Errorf("%s", failed)
 		}
 	})
+}
+
+// TestASearchFindsTheBugThatNeedsAFailedDisk: it is told that disks fail, and nothing else.
+func TestASearchFindsTheBugThatNeedsAFailedDisk(t *testing.T) {
+	harness.LeavesNothing(t)
+	dir := t.TempDir()
+	res := harness.Run(t, "campaign", target, "--set", "bug=ignored-error", "--explore", "prioritised", "--kinds", "disk-error", "--clean", "2",
+		"--faults", "40", "--seed", "1", "--shrink", "0", "--stop-when-broken", "--runs-dir", dir)
+	id := harness.CampaignID(t, res)
+	runs := harness.Records(t, dir, id)
+	if !slices.ContainsFunc(runs, func(r harness.Record) bool {
+		return r.Failed("gone") && len(r.Scenario.Sequence) == 1 && r.Scenario.Sequence[0].Kind == model.PointDiskError
+	}) {
+		t.Errorf("%s\n%s", harness.Verdicts(runs), res)
+	}
+	points := harness.Run(t, "points", id, "--runs-dir", dir)
+	for _, want := range []string{`disk-error before file n`, `"write b#_#.tmp"`, `crash before file n`, `corrupt before file n`} {
+		if !strings.Contains(points.Stdout, want) {
+			t.Errorf("no %q\n%s", want, points)
+		}
+	}
+	if strings.Contains(points.Stdout, "no record has file operations") {
+		t.Errorf("%s", points)
+	}
 }

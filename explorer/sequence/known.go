@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"netsplit/model"
 )
@@ -41,15 +42,18 @@ func AllKinds() []FaultAt {
 		{model.PointCrash, model.SideFile, model.PlaceBefore},
 		{model.PointDiskError, model.SideFile, model.PlaceBefore},
 		{model.PointDiskFailure, model.SideFile, model.PlaceBefore},
-		{model.PointCorrupt, model.SideFile, model.PlaceAfter},
+		{model.PointCorrupt, model.SideFile, model.PlaceBefore},
+		{model.PointPowerCut, model.SideSend, model.PlaceAfter},
+		{model.PointPowerCut, model.SideFile, model.PlaceBefore},
 	}
 }
 
-// FaultsAt lists the faults of these kinds that a point can have, in their order.
+// FaultsAt lists the faults of these kinds that a point can have, in their order. Only a file
+// that is about to be synced is corrupted: it was written, and no crash is bound to keep it.
 func FaultsAt(kinds []FaultAt, p model.Point) []model.PointFault {
 	var out []model.PointFault
 	for _, k := range kinds {
-		if k.Side == p.Side {
+		if k.Side == p.Side && (k.Kind != model.PointCorrupt || strings.HasPrefix(p.Type, string(model.FileSync)+" ") && !strings.HasSuffix(p.Type, "/")) {
 			out = append(out, model.PointFault{Point: p, Kind: k.Kind, Place: k.Place})
 		}
 	}

@@ -8,7 +8,8 @@ import (
 	"netsplit/model"
 )
 
-// Clean is what a clean run says about periods: its messages in order of time, and the
+// Clean is what a clean run says about periods: its messages in order of time, operations
+// on files among them, from their host to nobody, and the
 // time from Start to Stop in which the workload ran. All times are since the run
 // started; the record goes on until Ended.
 type Clean struct {
@@ -24,6 +25,8 @@ func CleanOf(events []model.Event) Clean {
 		switch e.Kind {
 		case model.EventMessage:
 			c.Messages = append(c.Messages, *e.Message)
+		case model.EventFile:
+			c.Messages = append(c.Messages, model.Message{Type: e.File.Point(), From: e.File.Host, At: e.At})
 		case model.EventWorkload:
 			c.Start = e.At
 		case model.EventStop:

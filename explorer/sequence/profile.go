@@ -54,10 +54,14 @@ func read(events []model.Event, decisions []model.Decision, fired []uint64, mome
 			clear(turns)
 		}
 		for j, m := range moments {
-			if m.event == e.Num && m.message != 0 {
-				if met[j] = sent[m.message]; m.receive {
-					met[j] = t.next(pending[m.message])
-				}
+			switch {
+			case m.event != e.Num:
+			case e.Kind == model.EventFile:
+				met[j] = t.next(operation(e.File))
+			case m.receive:
+				met[j] = t.delivers(pending[m.message])
+			case m.message != 0:
+				met[j] = sent[m.message]
 			}
 		}
 		switch {
@@ -66,6 +70,8 @@ func read(events []model.Event, decisions []model.Decision, fired []uint64, mome
 		case e.Kind == model.EventStop:
 			ended = true
 		case !started:
+		case e.Kind == model.EventFile:
+			add(e)(t.Operates(e.File))
 		case e.Kind == model.EventMessage:
 			pt, ok := t.Sends(e.Message)
 			if add(e)(pt, ok); ok && len(moments) > 0 {

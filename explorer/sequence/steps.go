@@ -1,21 +1,24 @@
 package sequence
 
 import (
+	"slices"
 	"time"
 
 	"netsplit/model"
 )
 
-// Playable lists the kinds of AllKinds that a scenario can have: those at messages.
-func Playable() []FaultAt {
-	var out []FaultAt
-	for _, k := range AllKinds() {
-		if k.Side != model.SideFile {
-			out = append(out, k)
-		}
-	}
-	return out
+// AtMessages lists the kinds of AllKinds that need no disk gate.
+func AtMessages() []FaultAt {
+	return slices.DeleteFunc(AllKinds(), FaultAt.Disk)
 }
+
+// AtDisks lists those that need one.
+func AtDisks() []FaultAt {
+	return slices.DeleteFunc(AllKinds(), func(k FaultAt) bool { return !k.Disk() })
+}
+
+// Disk says whether a run needs a disk gate for it.
+func (k FaultAt) Disk() bool { return k.Side == model.SideFile || k.Kind == model.PointPowerCut }
 
 // Placed is a fault at a point as a run of the faults before it had the point: on the nodes
 // on which it was seen, whatever the identity of points is.
@@ -32,6 +35,8 @@ type Play struct {
 	// MaxCut ends a cut, and starts a crashed node again, at the latest; 0: only the end
 	// of the workload does.
 	MaxCut time.Duration
+	// Files says that runs record what nodes do to files: they have points there.
+	Files bool
 	Around
 }
 
@@ -48,6 +53,10 @@ func (p Play) Steps(faults []Placed) []model.Step {
 			from, to = f.Peer, f.Node
 		}
 		match := model.MessageMatch{Type: f.Type, From: from, To: to}
+		if st, ok := p.disk(f, when, match); ok {
+			out = append(out, st)
+			continue
+		}
 		if st, ok := p.prior(f, when, match); ok {
 			out = append(out, st)
 			continue
@@ -68,6 +77,40 @@ func (p Play) Steps(faults []Placed) []model.Step {
 		}
 	}
 	return out
+}
+
+// disk is the step of a fault at an operation on a file, or of a power cut, as the step before
+// has begun; false: the fault is neither.
+func (p Play) disk(f Placed, when model.Trigger, match model.MessageMatch) (model.Step, bool) {
+	st := model.Step{When: when, Max: p.MaxCut}
+	fault := model.DiskFault{Host: f.Node}
+	switch {
+	case f.Side == model.SideFile:
+		t := model.FileAt(f.Type, f.Node, f.Turn)
+		st.When.File, fault.Path = &t, t.Path
+	case f.Kind == model.PointPowerCut:
+		st.When.Message = &model.MessageTrigger{Match: match, Nth: f.Turn, Side: model.SideSend}
+	default:
+		return st, false
+	}
+	switch f.Kind {
+	case model.PointCrash:
+		st.Do.Node = &model.NodeFault{Verb: model.NodeKill, Host: f.Node}
+		return st, true
+	case model.PointDiskError:
+		fault.Kind = model.DiskEIO
+	case model.PointDiskFailure:
+		fault.Kind = model.DiskGone
+	case model.PointCorrupt:
+		fault.Kind = model.DiskCorrupt
+	case model.PointPowerCut:
+		fault.Kind = model.DiskPowerCut
+	}
+	if fault.Kind != model.DiskCorrupt {
+		fault.Path = ""
+	}
+	st.Do.Disk = &fault
+	return st, true
 }
 
 // loses says that the fault's message does not arrive though no cut drops it: a sender

@@ -76,26 +76,42 @@ func (t *Tracker) Receives(m *model.Message) (model.Point, bool) {
 // counts says whether a message is of a type that has points. What opens or closes a
 // connection has none: the fault is the same at the message next to it.
 func (t *Tracker) counts(m *model.Message) bool {
-	return !t.o.Periodic[m.Type] && !m.Transport() && !slices.ContainsFunc(t.o.Timers, func(p string) bool { return model.MatchType(p, m.Type) })
+	return !m.Transport() && t.countsType(m.Type)
 }
 
-// next is the point that the delivery of a message would be now; the zero value if it is
+func (t *Tracker) countsType(typ string) bool {
+	return typ != "" && !t.o.Periodic[typ] && !slices.ContainsFunc(t.o.Timers, func(p string) bool { return model.MatchType(p, typ) })
+}
+
+// delivers is the point that the delivery of a message would be now; the zero value if it is
 // none.
-func (t *Tracker) next(m *model.Message) model.Point {
+func (t *Tracker) delivers(m *model.Message) model.Point {
 	if m == nil || !t.counts(m) {
 		return model.Point{}
 	}
-	p, id, ok := t.place(model.Point{Side: model.SideReceive, Node: m.To, Peer: m.From, Type: m.Type, Port: t.port(m)})
+	return t.next(model.Point{Side: model.SideReceive, Node: m.To, Peer: m.From, Type: m.Type, Port: t.port(m)})
+}
+
+// next is a point as it would be named now.
+func (t *Tracker) next(p model.Point) model.Point {
+	p, id, ok := t.place(p)
 	if ok {
 		p.Nth = min(t.seen[id]+1, model.PointMore)
 	}
 	return p
 }
 
-// Operates is the point at which a node does something to a file, such as
-// "rename blk_*".
-func (t *Tracker) Operates(node model.NodeID, operation string) (model.Point, bool) {
-	return t.point(model.Point{Side: model.SideFile, Node: node, Type: operation})
+// Operates is the point at which a node does something to a file.
+func (t *Tracker) Operates(o *model.FileOperation) (model.Point, bool) {
+	p := operation(o)
+	if !t.countsType(p.Type) {
+		return model.Point{}, false
+	}
+	return t.point(p)
+}
+
+func operation(o *model.FileOperation) model.Point {
+	return model.Point{Side: model.SideFile, Node: o.Host, Type: o.Point()}
 }
 
 func (t *Tracker) point(p model.Point) (model.Point, bool) {

@@ -3,6 +3,7 @@ package simwrite
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"netsplit/explorer/sequence"
@@ -170,7 +171,8 @@ func (w *world) send(from, to model.NodeID, typ string) bool {
 // file is an operation of a datanode on its disk. False: it was not done.
 func (w *world) file(d model.NodeID, operation string) bool {
 	w.pass()
-	return !w.dead[d] && w.at(w.t.Operates(d, operation))
+	op, kind, _ := strings.Cut(operation, " ")
+	return !w.dead[d] && w.at(w.t.Operates(&model.FileOperation{Host: d, Op: model.FileOp(op), Kind: kind}))
 }
 
 func (w *world) has(b Bug) bool { return slices.Contains(w.o.Bugs, b) }

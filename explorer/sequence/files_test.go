@@ -1,0 +1,109 @@
+package sequence_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"netsplit/explorer/sequence"
+	"netsplit/model"
+)
+
+// operations are the events of a run: what n1 and n2 do to files after a message.
+func operations() []model.Event {
+	out := runOf(msg("c1", "n1", "write"))
+	for _, o := range []model.FileOperation{
+		{Host: "n1", Op: model.FileWrite, Kind: "[log]/a#.{x}"}, {Host: "n1", Op: model.FileWrite, Kind: "[log]/a#.{x}"},
+		{Host: "n1", Op: model.FileSync, Kind: "[log]/a#.{x}"}, {Host: "n1", Op: model.FileSync, Kind: "[log]/"},
+		{Host: "n1", Op: model.FileWrite, Path: "/dev/null"}, {Host: "n1", Op: model.FileWrite, Kind: "out.log"},
+		{Host: "n2", Op: model.FileRename, Kind: "b.tmp", ToKind: "b"},
+	} {
+		num := uint64(len(out) + 1)
+		out = append(out, model.Event{Num: num, At: time.Duration(num) * time.Millisecond, Kind: model.EventFile, File: &o})
+	}
+	return out
+}
+
+// TestOperationsOnFilesArePoints, but for those below no folder and those that the target
+// leaves out.
+func TestOperationsOnFilesArePoints(t *testing.T) {
+	p := sequence.FromEvents(operations(), nil, nil, sequence.Options{Nodes: []model.NodeID{"n1", "n2"}, Ports: []uint16{7000}, Timers: []string{"write *.log"}})
+	want := []string{
+		`receive c1>n1 "write" :7000, number 1`,
+		`file n1 "write [log]/a#.{x}" after "write", number 1`, `file n1 "write [log]/a#.{x}" after "write", number 2`,
+		`file n1 "sync [log]/a#.{x}" after "write", number 1`, `file n1 "sync [log]/" after "write", number 1`,
+		`file n2 "rename b.tmp", number 1`,
+	}
+	if d := cmp.Diff(want, lines(p)); d != "" {
+		t.Errorf("points (-want +got):\n%s", d)
+	}
+	corrupt := []sequence.FaultAt{{Kind: model.PointCorrupt, Side: model.SideFile, Place: model.PlaceBefore}}
+	for _, s := range p.Points {
+		if n, want := len(sequence.FaultsAt(corrupt, s.Point)), s.Type == "sync [log]/a#.{x}"; n == 1 != want {
+			t.Errorf("%d corruptions at %s", n, s)
+		}
+	}
+}
+
+// TestFaultsAtFilesBecomeSteps: each waits for the operation of its point, whatever signs are
+// in the name of the file, and has occurred there.
+func TestFaultsAtFilesBecomeSteps(t *testing.T) {
+	events, o := operations(), sequence.Options{}
+	profile := sequence.FromEvents(events, nil, nil, o)
+	kinds := map[model.PointFaultKind]string{model.PointCrash: "crash n1", model.PointDiskError: "fail it with EIO on n1",
+		model.PointDiskFailure: "disk gone on n1", model.PointCorrupt: `crash, and corrupt 1 byte(s) of \[log\]/a#.\{x\} on n1`, model.PointPowerCut: "power cut on n1"}
+	for kind, want := range kinds {
+		for _, typ := range []string{"write [log]/a#.{x}", "sync [log]/a#.{x}"} {
+			i := slices.IndexFunc(profile.Points, func(s model.SeenPoint) bool { return s.Type == typ })
+			f := model.PointFault{Point: profile.Points[i].Point, Kind: kind, Place: model.PlaceBefore}
+			steps := sequence.Play{MaxCut: time.Second}.Steps([]sequence.Placed{{PointFault: f, Turn: profile.Points[i].Turn}})
+			if len(steps) != 1 || steps[0].Do.String() != want || steps[0].Max != time.Second {
+				t.Errorf("%s is played as %v", f, steps)
+				continue
+			}
+			if err := steps[0].Validate([]model.NodeID{"n1", "n2"}, 1); err != nil {
+				t.Errorf("%s: %v", f, err)
+			}
+			first := slices.IndexFunc(events, func(e model.Event) bool { return e.File != nil && steps[0].When.File.Matches(e.File) })
+			if first < 0 || events[first].Num != profile.Points[i].Event {
+				t.Fatalf("%s waits for %s: operation %d", f, steps[0].When.File, first)
+			}
+			decisions := []model.Decision{{Event: events[first].Num, Step: 1, Reason: model.ReasonFile}}
+			_, met := sequence.Played(events, decisions, []model.PointFault{f}, o)
+			n, other := sequence.Occurred([]model.PointFault{f}, []model.StepResult{{Step: 1, By: model.ReasonFile}}, met, model.PointKeys())
+			if n != 1 {
+				t.Errorf("%s occurred %d times, met %v", f, n, other)
+			}
+		}
+	}
+}
+
+// TestAPowerCutAtAMessageWaitsForIt: the message has left.
+func TestAPowerCutAtAMessageWaitsForIt(t *testing.T) {
+	f := model.PointFault{Point: model.Point{Side: model.SideSend, Node: "n2", Peer: "n1", Type: "ack", Nth: 1}, Kind: model.PointPowerCut, Place: model.PlaceAfter}
+	steps := sequence.Play{}.Steps([]sequence.Placed{{PointFault: f, Turn: 3}})
+	if len(steps) != 1 || steps[0].String() != "power cut on n2; when message ack n2>n1, number 3" {
+		t.Errorf("%v", steps)
+	}
+	if err := steps[0].Validate([]model.NodeID{"n1", "n2"}, 1); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTimersThatWriteArePeriodic: a log that is written every second is no point.
+func TestTimersThatWriteArePeriodic(t *testing.T) {
+	events := []model.Event{{Num: 1, Kind: model.EventWorkload}}
+	for i := range 40 {
+		at := time.Duration(i+1) * time.Second
+		events = append(events, model.Event{Num: uint64(i + 2), At: at, Kind: model.EventFile, File: &model.FileOperation{Host: "n1", Op: model.FileWrite, Kind: "stats"}})
+		if i == 20 {
+			events = append(events, model.Event{Num: 100, At: at, Kind: model.EventStop})
+		}
+	}
+	got := sequence.Periodic([]sequence.Clean{sequence.CleanOf(events)})
+	if len(got) != 1 || got[0] != (sequence.Period{Type: "write stats", Every: time.Second}) {
+		t.Errorf("%v", got)
+	}
+}
