@@ -35,7 +35,11 @@ func MarkOf(r *model.RunSummary) (Mark, bool) {
 		m.Rules = append(m.Rules, CauseOf(f))
 	}
 	if m.Failed || r.Minable() {
-		m.Types = slices.Sorted(maps.Keys(r.Messages))
+		for _, t := range slices.Sorted(maps.Keys(r.Messages)) {
+			if !(&model.Message{Type: t}).Transport() { // caches and connections come and go
+				m.Types = append(m.Types, t)
+			}
+		}
 	}
 	last := time.Duration(-1)
 	for i := range r.Scenario.Steps {
@@ -93,6 +97,8 @@ func faultKind(st *model.Step) string {
 		return "isolate"
 	case st.Do.Cut != nil:
 		return "cut " + string(st.Do.Cut.Shape)
+	case st.Do.Disk != nil:
+		return "disk " + string(st.Do.Disk.Kind)
 	}
 	kind, _, _ := strings.Cut(st.String(), " ")
 	return kind

@@ -20,7 +20,7 @@ type tried struct {
 
 func (r tried) summary(n int) model.RunSummary {
 	out := model.RunSummary{RunMeta: model.RunMeta{Campaign: "c-1", Run: fmt.Sprintf("c-1-r%04d", n), Scenario: model.Scenario{Strategy: model.StrategySequences, Steps: r.steps}},
-		Verdict: model.Verdict{Value: model.VerdictPass, Failures: r.failures}, Messages: map[string]int{"ask": 4, "answer": 4}}
+		Verdict: model.Verdict{Value: model.VerdictPass, Failures: r.failures}, Messages: map[string]int{"ask": 4, "answer": 4, "arp who-has": 1}}
 	if r.steps == nil {
 		out.Scenario.Strategy = model.StrategyClean
 	}
@@ -67,16 +67,17 @@ var (
 func TestFailedRunsAreSortedIntoCauses(t *testing.T) {
 	fails := []model.Failure{writeSlow, writeLost} // what costs most is first
 	got := causesOf(tried{}, tried{},
-		tried{steps: []model.Step{cutN1, crashN1}, began: []time.Duration{1, 5}, failures: fails}, // 3
-		tried{steps: []model.Step{crashN2}, began: []time.Duration{9}, failures: fails},           // 4: fewer steps
-		tried{steps: []model.Step{crashN1}, began: []time.Duration{3}, failures: fails},           // 5: sooner
-		tried{steps: []model.Step{crashN1, cutN1}, began: []time.Duration{3}, failures: fails},    // 6: its cut never began
-		tried{steps: []model.Step{crashN1, cutN1}, began: []time.Duration{3, 4}, failures: fails}, // 7: another last fault
+		tried{steps: []model.Step{cutN1, crashN1}, began: []time.Duration{1, 5}, failures: fails},            // 3
+		tried{steps: []model.Step{crashN2}, began: []time.Duration{9}, failures: fails, lack: "arp who-has"}, // 4: fewer steps
+		tried{steps: []model.Step{crashN1}, began: []time.Duration{3}, failures: fails},                      // 5: sooner
+		tried{steps: []model.Step{crashN1, cutN1}, began: []time.Duration{3}, failures: fails},               // 6: its cut never began
+		tried{steps: []model.Step{crashN1, cutN1}, began: []time.Duration{3, 4}, failures: fails},            // 7: another last fault
 		tried{steps: []model.Step{crashN1}, began: []time.Duration{3}, failures: fails, lack: "answer"},
 		tried{steps: []model.Step{crashN1}, began: []time.Duration{3}, failures: []model.Failure{writeSlow}},
 		tried{steps: []model.Step{loseAny}, began: []time.Duration{3}, failures: fails, lost: "answer"},
 		tried{steps: []model.Step{loseAny}, began: []time.Duration{3}, failures: fails, lost: "order"},
 		tried{steps: []model.Step{crashN1}, began: []time.Duration{3}},
+		tried{steps: []model.Step{{Do: model.Fault{Disk: &model.DiskFault{Kind: model.DiskEIO, Host: "n1"}}}}, began: []time.Duration{3}, failures: fails},
 	)
 	type row struct {
 		fault, missing, run string
@@ -84,7 +85,7 @@ func TestFailedRunsAreSortedIntoCauses(t *testing.T) {
 	}
 	want := []row{
 		{"crash", "[]", "c-1-r0005", 4, 3}, {"isolate", "[]", "c-1-r0007", 1, 7}, {"crash", "[answer]", "c-1-r0008", 1, 8},
-		{"lose a message", "[answer]", "c-1-r0010", 1, 10}, {"lose a message", "[order]", "c-1-r0011", 1, 11}, {"crash", "[]", "c-1-r0009", 1, 9},
+		{"lose a message", "[answer]", "c-1-r0010", 1, 10}, {"lose a message", "[order]", "c-1-r0011", 1, 11}, {"disk eio", "[]", "c-1-r0013", 1, 13}, {"crash", "[]", "c-1-r0009", 1, 9},
 	}
 	var is []row
 	ids := map[string]bool{}
@@ -96,10 +97,10 @@ func TestFailedRunsAreSortedIntoCauses(t *testing.T) {
 		t.Fatalf("%+v\nwant %+v", is, want)
 	}
 	if c := got[0]; !slices.Equal(c.Runs, []string{"c-1-r0003", "c-1-r0004", "c-1-r0005", "c-1-r0006"}) || !slices.Equal(c.Steps, []string{"crash n1"}) || c.Rule != "lost-acknowledged-writes: acknowledged writes lost" ||
-		c.Severity != model.SeverityData || c.Class != model.Broken || c.Clean || c.Unsure == "" || c.Summary != "1 of 9 lost" || c.CauseID != got[1].CauseID || c.CauseID == got[5].CauseID {
+		c.Severity != model.SeverityData || c.Class != model.Broken || c.Clean || c.Unsure == "" || c.Summary != "1 of 9 lost" || c.CauseID != got[1].CauseID || c.CauseID == got[6].CauseID {
 		t.Errorf("%+v", c)
 	}
-	if got[2].Unsure != "" || got[5].Rank <= got[0].Rank {
+	if got[2].Unsure != "" || got[6].Rank <= got[0].Rank {
 		t.Errorf("%+v", got[2])
 	}
 }
