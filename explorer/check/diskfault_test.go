@@ -53,3 +53,29 @@ func TestADiskFaultIsJudged(t *testing.T) {
 		t.Errorf("%+v", ds)
 	}
 }
+
+// TestWhatAServerLogsOfItsFailedDisk is listed and no failure; a power cut excuses nothing that
+// is logged afterwards.
+func TestWhatAServerLogsOfItsFailedDisk(t *testing.T) {
+	went := model.StepResult{Step: 1, By: model.ReasonFile, Began: 2 * time.Second, EndedBy: model.ReasonMaxCut, Ended: 4 * time.Second, Failed: 1}
+	for _, c := range []struct {
+		kind    model.DiskFaultKind
+		process string // whose disk fails
+		host    model.NodeID
+		at      time.Duration
+		excused bool
+	}{
+		{model.DiskEIO, "", "n1", 3 * time.Second, true}, {model.DiskGone, "db", "n1", 3 * time.Second, true},
+		{model.DiskEIO, "", "n1", time.Second, false}, {model.DiskEIO, "", "n1", 5 * time.Second, false},
+		{model.DiskEIO, "", "n2", 3 * time.Second, false}, {model.DiskEIO, "sentinel", "n1", 3 * time.Second, false},
+		{model.DiskPowerCut, "", "n1", 3 * time.Second, false},
+	} {
+		r := Record{Target: &model.Target{Logs: model.LogPatterns{Fatal: []string{"PANIC"}}}, Results: []model.StepResult{went},
+			Scenario: model.Scenario{Strategy: model.StrategySteps, Steps: []model.Step{{Do: model.Fault{Disk: &model.DiskFault{Kind: c.kind, Host: "n1", Process: c.process}}}}},
+			LogLines: []record.LogLine{{Host: c.host, Process: "db", At: c.at, Line: "PANIC: could not write"}}}
+		o := fatalLog().run(&r, settings{"packages": ""})
+		if c.excused != (len(o.failures) == 0) || c.excused != (len(o.lines) == 1 && strings.Contains(o.lines[0].Why, "the disk fault of step 1")) {
+			t.Errorf("%s of %q, a line on %s at %v: failures %v, excused %v", c.kind, c.process, c.host, c.at, o.failures, o.lines)
+		}
+	}
+}

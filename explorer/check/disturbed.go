@@ -13,8 +13,10 @@ import (
 // maxExcusedLines bounds the log lines that a verdict lists as excused.
 const maxExcusedLines = 50
 
-// excusedLines finds and keeps the log lines that Logs.Disturbed allows.
+// excusedLines finds and keeps the log lines that Logs.Disturbed allows, and those that tell
+// of a disk that failed.
 type excusedLines struct {
+	disks        []diskFault     // that fail operations
 	patterns     []*regexp.Regexp
 	within       []time.Duration // by pattern
 	disturbances []disturbance
@@ -27,13 +29,15 @@ type excusedLines struct {
 type excusedKey struct {
 	host          model.NodeID
 	process, what string
-	pattern       int
+	pattern       int // noPattern: the disk of the server failed
 }
+
+const noPattern = -1
 
 // disturbedLines compiles Logs.Disturbed. Disturbances are those that check
 // operations sees.
 func disturbedLines(r *Record) (*excusedLines, error) {
-	x := &excusedLines{index: map[excusedKey]int{}, last: map[said]record.LogLine{}}
+	x := &excusedLines{disks: slices.DeleteFunc(r.diskFaults(), func(f diskFault) bool { return f.Kills() }), index: map[excusedKey]int{}, last: map[said]record.LogLine{}}
 	var patterns []string
 	for _, d := range r.Target.Logs.Disturbed {
 		patterns = append(patterns, d.Match)
@@ -47,10 +51,16 @@ func disturbedLines(r *Record) (*excusedLines, error) {
 	return x, nil
 }
 
-// allows says whether a pattern matches the line, and a disturbance held or was
-// over for no longer than the pattern's Within; if so it is listed. Lines come in
-// order of time.
+// allows says whether the disk of the line's server fails at that moment, or a pattern matches
+// the line, and a disturbance held or was over for no longer than the pattern's Within; if so
+// it is listed. Lines come in order of time.
 func (x *excusedLines) allows(l record.LogLine) bool {
+	for _, f := range x.disks {
+		if d := f.disturbance(); f.Of(l.Host, l.Process) && d.holds(l.At) {
+			x.excuse(l, d.what, noPattern)
+			return true
+		}
+	}
 	text := strings.Join(append([]string{l.Line}, l.Context...), "\n")
 	for p, re := range x.patterns {
 		i := slices.IndexFunc(x.disturbances, func(d disturbance) bool {
@@ -59,14 +69,19 @@ func (x *excusedLines) allows(l record.LogLine) bool {
 		if i < 0 || !re.MatchString(text) {
 			continue
 		}
-		first, ok := x.last[said{l.Host, l.Line}]
-		if !ok || !twice(&first, &l) {
-			x.last[said{l.Host, l.Line}] = l
-			x.note(l, excusedKey{l.Host, l.Process, x.disturbances[i].what, p})
-		}
+		x.excuse(l, x.disturbances[i].what, p)
 		return true
 	}
 	return false
+}
+
+// excuse lists a line, once where it was both printed and written to a file.
+func (x *excusedLines) excuse(l record.LogLine, what string, pattern int) {
+	first, ok := x.last[said{l.Host, l.Line}]
+	if !ok || !twice(&first, &l) {
+		x.last[said{l.Host, l.Line}] = l
+		x.note(l, excusedKey{l.Host, l.Process, what, pattern})
+	}
 }
 
 func (x *excusedLines) note(l record.LogLine, k excusedKey) {

@@ -115,7 +115,7 @@ func fatalLog() checker {
 	return checker{
 		name:    "fatal-log",
 		certain: true,
-		help:    "a line of a server process that `logs.fatal` matches and neither `logs.allow` nor, after a disturbance, `logs.disturbed`. One finding for each exception and first own function of its deepest cause; a line that is both printed and written to a file counts once",
+		help:    "a line of a server process that `logs.fatal` matches and neither `logs.allow` nor, after a disturbance, `logs.disturbed`, unless the disk of that server fails at the time. One finding for each exception and first own function of its deepest cause; a line that is both printed and written to a file counts once",
 		with: map[string]setting{
 			"packages": {def: "", help: "prefixes of the system's own functions in stack traces, such as `org.apache.cassandra.`; empty: all but those of the language and of common libraries"},
 		},
