@@ -16,7 +16,7 @@ const maxExcusedLines = 50
 // excusedLines finds and keeps the log lines that Logs.Disturbed allows, and those that tell
 // of a disk that failed.
 type excusedLines struct {
-	disks        []diskFault     // that fail operations
+	disks        []diskFault // that fail operations
 	patterns     []*regexp.Regexp
 	within       []time.Duration // by pattern
 	disturbances []disturbance
