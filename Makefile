@@ -47,7 +47,7 @@ test: setup-test build lint ## run every test, real Open vSwitch and Redis inclu
 
 .PHONY: check
 check: lint ## run what every change must pass: no root, no network, under 2 minutes
-	@$(GO) test -short -vet=off -p 4 $$($(GO) list ./... | grep -vE '^netsplit/(e2e/|internal/labtest|testbed/(lab|agent|disk|nft|proc)$$)') ./e2e/arch
+	@$(GO) test -short -vet=off -p 4 $$(scripts/packages.sh pure)
 	@for m in deploy/clients e2e/research; do $(GO) test -C $$m -short -vet=off ./... || exit 1; done
 
 .PHONY: lint
