@@ -9,17 +9,18 @@ import (
 	"time"
 
 	"netsplit/deploy/clients/cassandra/admin"
+	"netsplit/deploy/clients/workload"
 	"netsplit/model"
 )
 
 // readAll reads everything through every node that serves, after recovery:
-// "final-read" is what the first node reads at QUORUM, "final-copy" what the
+// "final-read" is what the first node that serves reads at QUORUM, "final-copy" what the
 // others read at QUORUM, "final-one" what each reads at ONE, "final-list" the
 // column families that each node has. A list counts only as a whole, which its
 // "-done" says.
 func readAll(ctx context.Context, c *common) {
 	first := true
-	for i, n := range c.nodes {
+	for i, n := range workload.ServingFirst(c.nodes, c.port) {
 		if c.workload == "decommission" && n.Name == c.leaver {
 			continue // it left, or was asked to: no client goes there
 		}

@@ -11,19 +11,20 @@ import (
 	"github.com/gocql/gocql"
 
 	"netsplit/deploy/clients/cassandra/admin"
+	"netsplit/deploy/clients/workload"
 	"netsplit/model"
 )
 
 const pauseTime = 500 * time.Millisecond
 
 // readAll reads everything through every node that serves, after recovery:
-// "final-read" is what the first node reads at QUORUM, "final-copy" what the
+// "final-read" is what the first node that serves reads at QUORUM, "final-copy" what the
 // others read at QUORUM, "final-one" what each reads at ONE, "final-list" the
 // keyspaces that each node has. A list counts only as a whole, which its
 // "-done" says.
 func readAll(ctx context.Context, c *common) error {
 	var users []*user
-	for i, n := range c.nodes {
+	for i, n := range workload.ServingFirst(c.nodes, c.port) {
 		if c.workload == "decommission" && n.Name == c.leaver {
 			continue // it left, or was asked to: no client goes there
 		}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/netip"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -56,4 +58,19 @@ func ParseNodes(spec string) ([]Node, error) {
 		out = append(out, Node{model.NodeID(name), ip})
 	}
 	return out, nil
+}
+
+// ServingFirst orders nodes: those first that take connections to a port, so that one that is
+// down takes no time from them.
+func ServingFirst(nodes []Node, port int) []Node {
+	down := map[model.NodeID]int{}
+	for _, n := range nodes {
+		conn, err := net.DialTimeout("tcp", netip.AddrPortFrom(n.IP, uint16(port)).String(), time.Second)
+		if err != nil {
+			down[n.Name] = 1
+			continue
+		}
+		conn.Close()
+	}
+	return slices.SortedStableFunc(slices.Values(nodes), func(a, b Node) int { return down[a.Name] - down[b.Name] })
 }

@@ -5,9 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"net"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -116,5 +119,28 @@ func TestParseNodes(t *testing.T) {
 		if _, err := ParseNodes(bad); err == nil || !strings.Contains(err.Error(), "n1=10.0.0.1") {
 			t.Errorf("%q: %v", bad, err)
 		}
+	}
+}
+
+// TestNodesThatServeComeFirst in their order, before those that do not.
+func TestNodesThatServeComeFirst(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.3:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	port := l.Addr().(*net.TCPAddr).Port
+	other, err := net.Listen("tcp", fmt.Sprintf("127.0.0.4:%d", port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	var nodes []Node
+	for i := range 4 {
+		nodes = append(nodes, Node{model.NodeID(fmt.Sprintf("n%d", i+1)), netip.AddrFrom4([4]byte{127, 0, 0, byte(i + 1)})})
+	}
+	got := ServingFirst(nodes, port)
+	if want := []Node{nodes[2], nodes[3], nodes[0], nodes[1]}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

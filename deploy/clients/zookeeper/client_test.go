@@ -188,6 +188,7 @@ func TestRealServer(t *testing.T) {
 	if err := readAll(ctx, c); err != nil {
 		t.Fatal(err)
 	}
+	readsBesideOneThatIsDown(t, c)
 	var ops []model.Operation
 	count := map[string]int{}
 	wrote, has := map[string]bool{}, map[string]bool{}
@@ -290,4 +291,21 @@ func odd(t *testing.T, stat string) bool {
 		t.Fatal(err)
 	}
 	return n%2 == 1
+}
+
+// readsBesideOneThatIsDown: a server that is down takes no time from those behind it.
+func readsBesideOneThatIsDown(t *testing.T, up *common) {
+	t.Helper()
+	var out bytes.Buffer
+	c := &common{host: "c1", nodes: append([]node{{"n0", "127.0.0.1:1"}}, up.nodes...), session: time.Second, out: workload.NewHistory(&out, time.Now())}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	if err := readAll(ctx, c); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"type":"ok","f":"final-list-done"`, `"type":"info","f":"final-list-done"`} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %s:\n%s", want, &out)
+		}
+	}
 }

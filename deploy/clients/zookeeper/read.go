@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -18,29 +19,33 @@ import (
 // no lock is queued for any more, and prints: "final-role" of each server,
 // "final-list" for the keys and list elements that it has, "final-status" for
 // what is left of the queue, "final-state" for each node of its tree. A list
-// counts only as a whole: "final-list-done" and "final-state-done" say so.
+// counts only as a whole: "final-list-done" and "final-state-done" say so. A server
+// that is down takes no time from the others.
 func readAll(ctx context.Context, c *common) error {
+	var all sync.WaitGroup
+	errs := make([]error, len(c.nodes))
 	for i, n := range c.nodes {
-		op := model.Operation{Process: i, Type: model.OpOK, F: "final-role", Node: n.name}
-		var err error
-		for op.Value, err = mode(n); err != nil && sleep(ctx, 200*time.Millisecond); {
-			op.Value, err = mode(n)
-		}
-		if err != nil {
-			op.Type, op.Error = model.OpFail, "unavailable "+err.Error()
-		}
-		c.out.Add(op)
+		all.Go(func() {
+			op := model.Operation{Process: i, Type: model.OpOK, F: "final-role", Node: n.name}
+			var err error
+			for op.Value, err = mode(n); err != nil && sleep(ctx, 200*time.Millisecond); {
+				op.Value, err = mode(n)
+			}
+			if err != nil {
+				op.Type, op.Error = model.OpFail, "unavailable "+err.Error()
+			}
+			c.out.Add(op)
+			s, err := open(c, i, i, true, nil)
+			if errs[i] = err; err != nil {
+				return
+			}
+			t, err := readTree(ctx, s)
+			s.conn.Close()
+			t.print(c, i, n.name, err)
+		})
 	}
-	for i, n := range c.nodes {
-		s, err := open(c, i, i, true, nil)
-		if err != nil {
-			return err
-		}
-		t, err := readTree(ctx, s)
-		s.conn.Close()
-		t.print(c, i, n.name, err)
-	}
-	return nil
+	all.Wait()
+	return errors.Join(errs...)
 }
 
 // tree is what one server has.
