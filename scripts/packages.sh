@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 go=${GO:-go}
-longest='service testbed switch gossip redis scripts zookeeper pipeline hosts faults'
+longest='service switch testbed zookeeper redis gossip scripts pipeline faults hosts'
 parts='^netsplit/(e2e/|internal/labtest$|testbed/(lab|agent|disk|nft|proc)$)'
 case ${1-} in
 pure)

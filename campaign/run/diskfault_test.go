@@ -136,7 +136,7 @@ func TestDamageThatCannotBeDoneMakesTheRunUnknown(t *testing.T) {
 	s, f := diskSession(t, model.Step{Do: model.Fault{Disk: &model.DiskFault{Kind: model.DiskCorrupt, Host: "n2", Path: "*.blk"}}})
 	f.fail = errors.New("host n2 has no file *.blk")
 	s.Mark(model.EventWorkload)
-	if got := strings.Join(s.incomplete, "; "); got != "step 1 (crash, and corrupt 1 byte(s) of *.blk on n2): host n2 has no file *.blk" {
+	if got := strings.Join(s.incomplete, "; "); got != "step 1 (crash, and corrupt 1 byte of *.blk on n2): host n2 has no file *.blk" {
 		t.Error(got)
 	}
 }

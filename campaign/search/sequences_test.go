@@ -94,7 +94,7 @@ func TestSequencesArePlayedLevelByLevel(t *testing.T) {
 	if len(last.Steps) != 2 || last.Steps[1].When.Follows != model.FollowsBegin || last.Steps[1].Do.Message.Match.From != "n1" || last.Strategy != model.StrategySequences {
 		t.Errorf("the last run did %v", last.Steps)
 	}
-	for _, want := range []string{"with 1 fault(s): 1 sequences, 1 kept, 1 run with all faults, of which 0 failed", "with 2 fault(s): 1 sequences, 1 kept, 1 run with all faults, of which 1 failed"} {
+	for _, want := range []string{"with 1 fault: 1 sequence, 1 kept, 1 run with all faults, of which 0 failed", "with 2 faults: 1 sequence, 1 kept, 1 run with all faults, of which 1 failed"} {
 		if why := strings.Join(s.Reasons(), " "); !strings.Contains(why, want) {
 			t.Errorf("the end is told as %q, want %q", why, want)
 		}
@@ -181,7 +181,7 @@ func TestRunsWhosePointsCannotBeReadAreLeftOut(t *testing.T) {
 	}
 	again, _ := sequencesSearch(t, k, w, w.run, 10, k.inputs(t), nil)
 	for _, s := range []*Search{s, again} {
-		if why := strings.Join(s.Reasons(), " "); !strings.Contains(why, "left out 2 run(s)") || !strings.Contains(why, "disk error") {
+		if why := strings.Join(s.Reasons(), " "); !strings.Contains(why, "left out 2 runs") || !strings.Contains(why, "disk error") {
 			t.Errorf("the end is told as %q", why)
 		}
 	}

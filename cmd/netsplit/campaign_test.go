@@ -51,14 +51,14 @@ func TestFindingsAreALineForEachCause(t *testing.T) {
 	printFindings(&out, found, "", "c-1")
 	lines := strings.Split(out.String(), "\n")
 	long := strings.Repeat("long ", 60)
-	for i, want := range []string{"", "data (broken): " + long[:124] + "…", "and findings of 2 more cause(s), below", "", "4 finding(s) of 3 cause(s), the costliest first",
+	for i, want := range []string{"", "data (broken): " + long[:124] + "…", "and findings of 2 more causes, below", "", "4 findings of 3 causes, the costliest first",
 		"  1. data (broken): " + long[:124] + "…", "  2. error (broken): 1 of 283 operations get failed", "  3. data (documented): 3 writes lost"} {
 		if lines[i] != want {
 			t.Errorf("line %d: %q, want %q", i, lines[i], want)
 		}
 	}
-	for _, want := range []string{"1. check-3: " + long + "end\n   first seen in run 2; in 1 run(s)\n   replay: ",
-		"   same cause: check-4, error (broken): 1 of 9 operations put failed; first seen in run 2; in 1 run(s), the first r-4\n"} {
+	for _, want := range []string{"1. check-3: " + long + "end\n   first seen in run 2; in 1 run\n   replay: ",
+		"   same cause: check-4, error (broken): 1 of 9 operations put failed; first seen in run 2; in 1 run, the first r-4\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in:\n%s", want, out.String())
 		}

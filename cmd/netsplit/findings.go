@@ -42,7 +42,7 @@ func printHeadline(out io.Writer, found []wire.Finding) {
 	}
 	fmt.Fprintf(out, "\n%s\n", headline(all[0][0].Failure))
 	if n := len(all) - 1; n > 0 {
-		fmt.Fprintf(out, "and findings of %d more cause(s), below\n", n)
+		fmt.Fprintf(out, "and findings of %s, below\n", model.Count(n, "more cause"))
 	}
 }
 
@@ -54,17 +54,17 @@ func printFindings(out io.Writer, found []wire.Finding, dir, campaign string) {
 		return
 	}
 	all := causes(found)
-	fmt.Fprintf(out, "\n%d finding(s) of %d cause(s), the costliest first\n", len(found), len(all))
+	fmt.Fprintf(out, "\n%s of %s, the costliest first\n", model.Count(len(found), "finding"), model.Count(len(all), "cause"))
 	for i, c := range all {
 		fmt.Fprintf(out, "  %d. %s\n", i+1, headline(c[0].Failure))
 	}
 	fmt.Fprintln(out, "broken: the documentation promises otherwise, or the target file says so; broken-bound: beyond your bound; documented: the documentation admits it")
 	for i, c := range all {
 		f := c[0]
-		fmt.Fprintf(out, "\n%d. %s: %s\n   %s; in %d run(s)\n   replay: %s\n   report: %s\n", i+1,
-			f.Failure.Check, f.Failure.Summary, whenSeen(f, found), len(f.Runs), replayCommandLine(dir, f.Run), reportPath(dir, campaign, f.Run))
+		fmt.Fprintf(out, "\n%d. %s: %s\n   %s; in %s\n   replay: %s\n   report: %s\n", i+1,
+			f.Failure.Check, f.Failure.Summary, whenSeen(f, found), model.Count(len(f.Runs), "run"), replayCommandLine(dir, f.Run), reportPath(dir, campaign, f.Run))
 		for _, g := range c[1:] {
-			fmt.Fprintf(out, "   same cause: %s, %s; %s; in %d run(s), the first %s\n", g.Failure.Check, headline(g.Failure), whenSeen(g, found), len(g.Runs), g.Run)
+			fmt.Fprintf(out, "   same cause: %s, %s; %s; in %s, the first %s\n", g.Failure.Check, headline(g.Failure), whenSeen(g, found), model.Count(len(g.Runs), "run"), g.Run)
 		}
 	}
 }

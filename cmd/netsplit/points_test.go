@@ -216,7 +216,7 @@ func TestPolicyReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, errs := cli(t, "policy", "report", "c-1", "--runs-dir", root)
-	for _, want := range []string{"passed", "not asked for, run instead: f-1", "with 1 fault(s): 2 sequences, 1 kept, 1 run with all faults, of which 0 failed, 1 out by only", "3 clean runs, 2 fault runs: all were run"} {
+	for _, want := range []string{"passed", "not asked for, run instead: f-1", "with 1 fault: 2 sequences, 1 kept, 1 run with all faults, of which 0 failed, 1 out by only", "3 clean runs, 2 fault runs: all were run"} {
 		if code != 0 || !strings.Contains(out, want) {
 			t.Errorf("status %d, no %q:\n%s%s", code, want, out, errs)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"netsplit/api/wire"
+	"netsplit/model"
 )
 
 func runCommand(conn *daemonFlags) *cobra.Command {
@@ -140,7 +141,7 @@ func stepWords(s *wire.StepResult) string {
 		w += fmt.Sprintf("; %d file operation(s) did not go on as asked", s.Failed)
 	}
 	if s.Slip > 0 {
-		w += fmt.Sprintf("; its host went on to send %d packet(s)", s.Slip)
+		w += fmt.Sprintf("; its host went on to send %s", model.Count(s.Slip, "packet"))
 	}
 	for _, role := range slices.Sorted(maps.Keys(s.Roles)) {
 		w += fmt.Sprintf("; %s was %s", role, s.Roles[role])
@@ -153,7 +154,7 @@ func faultWords(p *wire.FaultProof) string {
 	for _, n := range []struct {
 		n     int
 		words string
-	}{{p.Taken, "left %d to another fault"}, {p.ByPlace, "took %d for the answer by place alone"}, {p.Lost, "lost %d packet(s)"}, {p.Returned, "%d came back by retransmission"}, {p.Copies, "sent %d copies"},
+	}{{p.Taken, "left %d to another fault"}, {p.ByPlace, "took %d for the answer by place alone"}, {p.Lost, "packets lost: %d"}, {p.Returned, "%d came back by retransmission"}, {p.Copies, "sent %d copies"},
 		{p.Resets, "reset a connection %d time(s)"}, {p.InOrder, "%d that nothing overtook"}, {p.Late, "%d went on late"}, {p.Early, "%d went on early, as the workload ended"},
 		{p.Cut, "%d were dropped by the cut"}} {
 		if n.n > 0 {

@@ -57,9 +57,9 @@ func TestShrinkSaysOfEachStepWhetherItIsNeeded(t *testing.T) {
 	if err := tellShrunk(&out, made{campaign: wire.Campaign{Shrunk: []wire.Shrunk{x}}}, file); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"failed in 3 of 3 tries with all 3 step(s), in 0 of 3 without any; 12 tries in all", "step 1: crash n1\n    not needed: failed in 2 of 3 without it\n",
+	for _, want := range []string{"failed in 3 of 3 tries with all 3 steps, in 0 of 3 without any; 12 tries in all", "step 1: crash n1\n    not needed: failed in 2 of 3 without it\n",
 		"step 2: isolate n2\n    needed: failed in 2 of 3 with it, in 0 of 3 (1 say nothing) without\n", "unknown: failed in 0 of 0 with it, in 0 of 0 without: it was not tried without the step",
-		"smallest: 1 of 3 step(s), failed in 2 of 3\n", "smallest scenario: " + file} {
+		"smallest: 1 of 3 steps, failed in 2 of 3\n", "smallest scenario: " + file} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%s\nwant %q", &out, want)
 		}
@@ -91,12 +91,12 @@ func TestCausesAreToldAtTheEndOfASearch(t *testing.T) {
 	want := `
 causes of failed runs, the costliest first, the first 10
   1. gone: gone
-     after crash, missing json ack; in 12 run(s), smallest c-1-r0007, replayed 2 of 3
+     after crash, missing json ack; in 12 runs, smallest c-1-r0007, replayed 2 of 3
      1) isolate n2
      2) crash n1
-     of the 3 step(s) of its scenario it needs 2, may need 3, does not need 1; failed in 2 of 3 tries of the smallest part
+     of the 3 steps of its scenario it needs 2, may need 3, does not need 1; failed in 2 of 3 tries of the smallest part
   2. operations: failed with Timeout
-     after no fault; in 1 run(s), smallest c-1-r0002; also without any fault
+     after no fault; in 1 run, smallest c-1-r0002; also without any fault
 `
 	if out.String() != want {
 		t.Errorf("%s\nwant %s", &out, want)

@@ -79,7 +79,7 @@ func TestAFailureIsShrunkToTheStepThatItNeeds(t *testing.T) {
 		t.Fatalf("%s\n%s", harness.Verdicts(runs), res)
 	}
 	res = harness.Run(t, "shrink", runs[0].Run, "-n", "3", "--out", smallest, "--runs-dir", dir, "--progress", "plain")
-	for _, want := range []string{"step 1: lose for good: json allocate-ok n1>c1, number 1\n    needed: failed in ", "smallest: 1 of 3 step(s)"} {
+	for _, want := range []string{"step 1: lose for good: json allocate-ok n1>c1, number 1\n    needed: failed in ", "smallest: 1 of 3 steps"} {
 		if !strings.Contains(res.Stdout, want) {
 			t.Errorf("no %q\n%s", want, res)
 		}
@@ -113,7 +113,7 @@ func TestASearchFindsTheBugThatNeedsOne(t *testing.T) {
 			if failed != want || len(runs) < 3 {
 				t.Errorf("%s: %d runs lost a write, want %d\n%s", harness.Verdicts(runs), failed, want, res)
 			}
-			if rep := harness.Run(t, "policy", "report", id, "--runs-dir", dir); rep.Code != 0 || !strings.Contains(rep.Stdout, "with 1 fault(s)") || !strings.Contains(rep.Stdout, "allocate-ok") {
+			if rep := harness.Run(t, "policy", "report", id, "--runs-dir", dir); rep.Code != 0 || !strings.Contains(rep.Stdout, "with 1 fault") || !strings.Contains(rep.Stdout, "allocate-ok") {
 				t.Errorf("%s", rep)
 			}
 		})

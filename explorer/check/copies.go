@@ -95,7 +95,7 @@ func copiesEqual() checker {
 				why = append(why, strings.TrimSpace(fmt.Sprintf("%s could not be read: %s", n, silent[n])))
 			}
 			if len(nodes) < s.count("least") {
-				why = append(why, fmt.Sprintf("%d node(s) were read at the end, copies are compared from %s on", len(nodes), s["least"]))
+				why = append(why, fmt.Sprintf("nodes read at the end: %d; copies are compared from %s on", len(nodes), s["least"]))
 			}
 			if len(why) == 0 && !compared {
 				why = append(why, fmt.Sprintf("no copy was read through %s nodes, so none was compared", s["least"]))

@@ -59,7 +59,7 @@ func TestCausesAreToldStepByStep(t *testing.T) {
 		`<ol><li>lose before receive n1>c1 "json allocate-ok" :7400, number 1</li><li>crash before send n2>n1`, "after no fault", "also without any fault", "It may be more than one: no type of message is missing",
 		`<a href="c-1-r0007/report.html">report of c-1-r0007</a>`, `<a href="c-1-r0008/report.html">r0008</a>`, "netsplit replay c-1-r0007 -n 10",
 		"Failed in 3 of 3 with all 3 steps, in 0 of 3 without any. The smallest scenario has 1 of 3 steps and failed in 2 of 3.", "not needed", "0 of 3 (1 say nothing)", "it fails too seldom to tell: try more often")
-	if !strings.Contains(page, "<details open><summary>9 run(s)</summary>") {
+	if !strings.Contains(page, "<details open><summary>Runs: 9</summary>") {
 		t.Error("the table of a few runs is closed")
 	}
 }
@@ -74,11 +74,11 @@ func TestThousandsOfRunsHaveNoRowsInTheFirstView(t *testing.T) {
 		in.Causes = append(in.Causes, c)
 	}
 	page := pageOf(t, in)
-	if !strings.Contains(page, "<details><summary>2007 run(s)</summary>") {
+	if !strings.Contains(page, "<details><summary>Runs: 2007</summary>") {
 		t.Error("the table of thousands of runs is open")
 	}
 	causes := section(t, page, "causes")
-	wants(t, "causes", causes, "All 2001 run(s)", "and 1701 more, which netsplit's API lists", "42 more causes", "<li>rule 99; last fault: crash; missing: json complete-ok, json list-ok; in 1 run;")
+	wants(t, "causes", causes, "Runs: 2001", "and 1701 more, which netsplit's API lists", "42 more causes", "<li>rule 99; last fault: crash; missing: json complete-ok, json list-ok; in 1 run;")
 	if n := strings.Count(causes, "<article"); n != maxCauses {
 		t.Errorf("%d causes are told, want %d", n, maxCauses)
 	}
@@ -89,7 +89,7 @@ func TestRunsThatLeaveOutStepsAreNoneOfTheSearch(t *testing.T) {
 	in := triaged(t, 0)
 	in.Runs[6].ReplayOf = "c-1-r0005"
 	page := pageOf(t, in)
-	wants(t, "page", page, "<summary>6 run(s)</summary>", "3 clean runs, then 3 fault runs", "Then 1 run left out steps of the smallest run of each cause.")
+	wants(t, "page", page, "<summary>Runs: 6</summary>", "3 clean runs, then 3 fault runs", "Then 1 run left out steps of the smallest run of each cause.")
 	if strings.Contains(pageOf(t, searched(t)), `id="causes"`) {
 		t.Error("a search without causes has a section of them")
 	}

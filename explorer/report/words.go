@@ -308,7 +308,11 @@ func verdictStory(s *model.RunSummary) string {
 		var kinds []string
 		for _, w := range []string{"broken promise", "beyond the stated bound", "documented", "class unknown"} {
 			if count[w] > 0 {
-				kinds = append(kinds, fmt.Sprintf("%d %s", count[w], w))
+				words := fmt.Sprintf("%d %s", count[w], w)
+				if w == "broken promise" {
+					words = model.Count(count[w], w)
+				}
+				kinds = append(kinds, words)
 			}
 		}
 		return fmt.Sprintf("%s (%s).%s", plural(n, "check failed", "failures, listed below"), strings.Join(kinds, ", "), legal)

@@ -53,7 +53,7 @@ func TestFaultsAtFilesBecomeSteps(t *testing.T) {
 	events, o := operations(), sequence.Options{}
 	profile := sequence.FromEvents(events, nil, nil, o)
 	kinds := map[model.PointFaultKind]string{model.PointCrash: "crash n1", model.PointDiskError: "fail it with EIO on n1",
-		model.PointDiskFailure: "disk gone on n1", model.PointCorrupt: `crash, and corrupt 1 byte(s) of \[log\]/a#.\{x\} on n1`, model.PointPowerCut: "power cut on n1"}
+		model.PointDiskFailure: "disk gone on n1", model.PointCorrupt: `crash, and corrupt 1 byte of \[log\]/a#.\{x\} on n1`, model.PointPowerCut: "power cut on n1"}
 	for kind, want := range kinds {
 		for _, typ := range []string{"write [log]/a#.{x}", "sync [log]/a#.{x}"} {
 			i := slices.IndexFunc(profile.Points, func(s model.SeenPoint) bool { return s.Type == typ })
