@@ -25,7 +25,7 @@ func TestWhenSeen(t *testing.T) {
 		{cut, []wire.Finding{cut}, "first seen in run 6"},
 		{cut, []wire.Finding{cut, other}, "first seen in run 6"},
 		{heal, []wire.Finding{cut, heal, other}, "old values after heal; first seen in run 6"},
-		{other, []wire.Finding{cut, other}, "looks like X-1, by its symptom; first seen in run 6, also without any cut"},
+		{other, []wire.Finding{cut, other}, "looks like X-1, by its symptom; first seen in run 6, also without any fault"},
 	} {
 		if got := whenSeen(c.of, c.found); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)

@@ -72,7 +72,7 @@ func printFindings(out io.Writer, found []wire.Finding, dir, campaign string) {
 func whenSeen(f wire.Finding, found []wire.Finding) string {
 	when := fmt.Sprintf("first seen in run %d", f.FirstAfter)
 	if f.Clean {
-		when += ", also without any cut"
+		when += ", also without any fault"
 	}
 	if f.Replays > 0 {
 		when += fmt.Sprintf(", replayed %d of %d", f.Reproduced, f.Replays)

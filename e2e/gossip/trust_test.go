@@ -60,7 +60,7 @@ func TestAWrongTargetFileIsToldOf(t *testing.T) {
 	if runs := harness.Records(t, dir, harness.CampaignID(t, res)); len(runs) > 2 { // the second may have begun
 		t.Errorf("it went on for %d runs", len(runs))
 	}
-	if res.Code != 4 || !strings.Contains(res.Stderr, "warning: workload-hang: operations took longer than their limit shows also without any cut") ||
+	if res.Code != 4 || !strings.Contains(res.Stderr, "warning: workload-hang: operations took longer than their limit shows also without any fault") ||
 		!strings.Contains(res.Stderr, "  what to change: read the report of ") || !strings.Contains(res.Stdout, "error (broken): ") {
 		t.Errorf("%s", res)
 	}

@@ -116,7 +116,9 @@ func TestChurn(t *testing.T) {
 	// A zombie is dead, and so is one in brackets, whose memory is gone; it waits for its
 	// parent, or for a CPU.
 	if out, _ := exec.Command("ps", "-eo", "stat,pid,args").Output(); slices.ContainsFunc(strings.Split(string(out), "\n"),
-		func(line string) bool { return strings.Contains(line, "ovs") && !strings.HasPrefix(line, "Z") && !strings.Contains(line, "[ovs") }) {
+		func(line string) bool {
+			return strings.Contains(line, "ovs") && !strings.HasPrefix(line, "Z") && !strings.Contains(line, "[ovs")
+		}) {
 		t.Errorf("left: %s", out)
 	}
 }

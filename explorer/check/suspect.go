@@ -42,13 +42,13 @@ func (y *Tally) Suspect(t *model.Target, findings []model.Finding) []model.Warni
 		}
 		if clean {
 			out = append(out, model.Warning{Kind: model.WarnClean, About: f.CauseID,
-				Text:   fmt.Sprintf("%s shows also without any cut: %s", f.Cause, f.Failure.Summary),
+				Text:   fmt.Sprintf("%s shows also without any fault: %s", f.Cause, f.Failure.Summary),
 				Advice: fmt.Sprintf("read the report of %s: if the system has a right to it, say so in check %s of the target file", f.Run, f.Failure.Check)})
 		}
 		if n := len(y.decided); n >= leastFaultRuns && 2*len(runs) >= n {
 			out = append(out, model.Warning{Kind: model.WarnHalf, About: f.CauseID,
 				Text:   fmt.Sprintf("%s shows in %d of %d fault runs: %s%s", f.Cause, len(runs), n, f.Failure.Summary, cut),
-				Advice: fmt.Sprintf("read the report of %s: a cut of any kind seems to be enough for it, so check %s of the target file may expect too much, or its times may be too short", f.Run, f.Failure.Check)})
+				Advice: fmt.Sprintf("read the report of %s: a fault of any kind seems to be enough for it, so check %s of the target file may expect too much, or its times may be too short", f.Run, f.Failure.Check)})
 		}
 	}
 	return out

@@ -203,8 +203,12 @@ func campaignStory(in *CampaignInput) []string {
 	} else if s.Scenario != nil {
 		say("The given scenario ran on %s %s, %d of them cut.", title, plural(len(in.Runs), "time", "times"), cut)
 	} else {
-		say("netsplit searched %s with strategy %s and seed %d: %s, then %s, %d of them cut.", title, clean(string(s.Strategy)), s.Seed,
-			plural(clear, "clean run", "clean runs"), plural(fault, "fault run", "fault runs"), cut)
+		ofThemCut := fmt.Sprintf(", %d of them cut", cut)
+		if s.Strategy == model.StrategySequences && cut == 0 {
+			ofThemCut = "" // it had other faults
+		}
+		say("netsplit searched %s with strategy %s and seed %d: %s, then %s%s.", title, clean(string(s.Strategy)), s.Seed,
+			plural(clear, "clean run", "clean runs"), plural(fault, "fault run", "fault runs"), ofThemCut)
 	}
 	var words []string
 	for _, v := range []model.VerdictValue{model.VerdictPass, model.VerdictFail, model.VerdictUnknown, model.VerdictVacuous} {
@@ -276,9 +280,9 @@ func newFindingView(in *CampaignInput, f model.Finding) findingView {
 		Report: in.Reports[f.Run], Replay: clean(in.Replays[f.Run]), Known: known(f.Failure, in.Known), Detail: details(f.Failure.Detail)}
 	v.First = fmt.Sprintf("first seen after %s", plural(f.FirstAfter, "run", "runs"))
 	v.Seen = fmt.Sprintf("in %s", plural(len(f.Runs), "run", "runs"))
-	v.Clean = "only where something was cut"
+	v.Clean = "only where a fault acted"
 	if f.Clean {
-		v.Clean = "also without any cut"
+		v.Clean = "also without any fault"
 	}
 	if f.Replays > 0 {
 		v.Replayed = fmt.Sprintf("replayed %d of %d", f.Reproduced, f.Replays)

@@ -123,7 +123,7 @@ func TestCampaignPage(t *testing.T) {
 	}
 	page := b.String()
 	wants(t, "page", page, "✕ 3 findings", "Broken promises", "Beyond the stated bound", "Documented",
-		"first seen after 5 runs", "also without any cut", "only where something was cut", "replayed 9 of 10",
+		"first seen after 5 runs", "also without any fault", "only where a fault acted", "replayed 9 of 10",
 		"netsplit replay c-1-r0005 -n 10", `href="c-1-r0005/report.html"`, "○ Vacuous", "? Unknown", "✓ Pass",
 		"redis_master@n1 == redis_master@n2", "5 min 0 s", "10 operations", "waiting for recovery")
 	broken, documented := strings.Index(page, "Broken promises"), strings.Index(page, `<h2>Documented`)

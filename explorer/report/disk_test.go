@@ -42,6 +42,9 @@ func TestAStepAboutADiskIsTold(t *testing.T) {
 	if want := "gone |, fails with EIO | n1 db: write 9 bytes to log.#, end of gone |"; strings.Join(got, ", ") != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	if said := otherSteps(&in.Summary); said != " Step 1 (disk gone on n1) began at 0.000 s. Step 2 (power cut on n2) began at 0.000 s." {
+		t.Errorf("%q", said)
+	}
 	// A kill by a step is no workload's.
 	if story := strings.Join(actionsStory(&Input{Summary: in.Summary, Events: []model.Event{{Kind: model.EventNode, Node: &model.NodeAction{Verb: model.NodeKill, Process: "db", Host: "n2"}}}}), " "); !strings.HasPrefix(story, "Steps killed db on n2") {
 		t.Errorf("%q", story)

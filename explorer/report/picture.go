@@ -53,7 +53,7 @@ func newPicture(t *timeline) *picture {
 		case t.faulty != nil:
 			p.title = "The messages around those that faults acted on"
 		case t.acted > 0:
-			p.title = "The messages around the first crash or pause"
+			p.title = "The messages around the first crash, pause or disk fault"
 		case p.zero > t.work:
 			p.title = "The messages around the first change"
 		}

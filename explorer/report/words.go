@@ -79,7 +79,7 @@ func story(in *Input, t *timeline) []string {
 		case s.Scenario.Strategy == model.StrategyClean:
 			say("Nothing was cut: this is a clean run.")
 		case !s.Scenario.Cuts():
-			say("The scenario has no cut.")
+			say("The scenario cuts nothing.%s", otherSteps(s))
 		case s.Scenario.Waits() != nil:
 			say("netsplit waited for %s, which never occurred, so nothing was cut.", clean(conditionWords(s.Scenario.Waits().When.State)))
 		default:
@@ -91,6 +91,17 @@ func story(in *Input, t *timeline) []string {
 	out = append(out, actionsStory(in)...)
 	out = append(out, recoveryStory(in, t)...)
 	out = append(out, verdictStory(s))
+	return out
+}
+
+// otherSteps says when the steps of a scenario without a cut began, of messages aside: those
+// stand with what they did.
+func otherSteps(s *model.RunSummary) (out string) {
+	for _, r := range s.Result.Steps {
+		if r.By != "" && r.Step >= 1 && r.Step <= len(s.Scenario.Steps) && s.Scenario.Fault(r.Step) == nil {
+			out += fmt.Sprintf(" Step %d (%s) began at %s.", r.Step, clean(s.Scenario.Steps[r.Step-1].Do.String()), at(r.Began))
+		}
+	}
 	return out
 }
 
