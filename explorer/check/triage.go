@@ -18,7 +18,7 @@ type Mark struct {
 	Rules         []string      // causes of all failures
 	Fault         string        // kind of the last fault that began before it; "" for none
 	Lost          []string      // types of messages that this fault lost for good
-	Types         []string      // of its messages, of failed runs and of clean ones that were judged
+	Types         []string      // of its messages, of runs that failed or passed
 	Steps         []string      // the faults that began, in words
 	Length        time.Duration // from the start of the run until the last of them began
 }
@@ -34,7 +34,7 @@ func MarkOf(r *model.RunSummary) (Mark, bool) {
 	for _, f := range r.Verdict.Failures {
 		m.Rules = append(m.Rules, CauseOf(f))
 	}
-	if m.Failed || r.Minable() {
+	if m.Failed || r.Verdict.Value == model.VerdictPass {
 		for _, t := range slices.Sorted(maps.Keys(r.Messages)) {
 			if !(&model.Message{Type: t}).Transport() { // caches and connections come and go
 				m.Types = append(m.Types, t)
@@ -173,8 +173,9 @@ func Causes(campaign string, marks []Mark) []model.Cause {
 	return out
 }
 
-// usualTypes are the types of messages that every clean run had, sorted; nil: no clean run
-// was judged. inClean are the causes of failures that came without a fault.
+// usualTypes are the types of messages that every clean run had, and every run that passed in
+// spite of its faults, sorted; nil: no clean run was judged. inClean are the causes of
+// failures that came without a fault.
 func usualTypes(marks []Mark) (usual []string, inClean map[string]bool) {
 	inClean = map[string]bool{}
 	for i := range marks {
@@ -190,11 +191,21 @@ func usualTypes(marks []Mark) (usual []string, inClean map[string]bool) {
 		case usual == nil:
 			usual = slices.Clone(m.Types)
 		default:
-			usual = slices.DeleteFunc(usual, func(t string) bool {
-				_, ok := slices.BinarySearch(m.Types, t)
-				return !ok
-			})
+			usual = m.has(usual)
+		}
+	}
+	for i := range marks {
+		if m := &marks[i]; !m.Failed && m.Types != nil && usual != nil {
+			usual = m.has(usual)
 		}
 	}
 	return usual, inClean
+}
+
+// has takes from types those that the run did not have.
+func (m *Mark) has(types []string) []string {
+	return slices.DeleteFunc(types, func(t string) bool {
+		_, ok := slices.BinarySearch(m.Types, t)
+		return !ok
+	})
 }

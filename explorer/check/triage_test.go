@@ -149,3 +149,17 @@ func TestCausesOfARecordOfAnEarlierVersion(t *testing.T) {
 		t.Errorf("without a cut: %+v", m)
 	}
 }
+
+// TestWhatRunsThatPassLackIsNotMissing: it tells nothing of a failure.
+func TestWhatRunsThatPassLackIsNotMissing(t *testing.T) {
+	crash := func(failures []model.Failure, lack string) tried {
+		return tried{steps: []model.Step{crashN1}, began: []time.Duration{3}, failures: failures, lack: lack}
+	}
+	fails := []model.Failure{writeLost}
+	if got := causesOf(tried{}, crash(fails, "answer"), crash(fails, ""), crash(nil, "answer")); len(got) != 1 || got[0].Seen != 2 || len(got[0].Missing) != 0 {
+		t.Errorf("%+v", got)
+	}
+	if got := causesOf(tried{}, crash(fails, "answer"), crash(fails, ""), crash(nil, "ask")); len(got) != 2 {
+		t.Errorf("%+v", got)
+	}
+}
