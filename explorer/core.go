@@ -232,7 +232,7 @@ func (c *Core) hand() (model.Scenario, string, bool) {
 		return model.Scenario{}, "all clean runs are handed out", false
 	}
 	if c.cleanBack < c.cleanOut {
-		return model.Scenario{}, fmt.Sprintf("waiting for %s", model.Count(c.cleanOut-c.cleanBack, "clean run")), false
+		return model.Scenario{}, fmt.Sprintf("waiting for %s", model.Count(c.cleanOut-c.cleanBack, "clean run", "clean runs")), false
 	}
 	if c.waitsForInvariants() {
 		return model.Scenario{}, "waiting for the invariants mined from the clean runs", false

@@ -2,10 +2,10 @@ package model
 
 import "strconv"
 
-// Count is a number with its noun: "1 run", "2 runs".
-func Count(n int, noun string) string {
+// Count is a number with its noun, as in "1 run" and "2 runs".
+func Count(n int, one, many string) string {
 	if n == 1 {
-		return "1 " + noun
+		return "1 " + one
 	}
-	return strconv.Itoa(n) + " " + noun + "s"
+	return strconv.Itoa(n) + " " + many
 }

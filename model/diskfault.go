@@ -97,7 +97,7 @@ func (f *DiskFault) String() string {
 		}
 		return "write half of it" + of
 	case DiskCorrupt:
-		return fmt.Sprintf("crash, and corrupt %s of %s%s", Count(max(f.Bytes, 1), "byte"), f.Path, of)
+		return fmt.Sprintf("crash, and corrupt %s of %s%s", Count(max(f.Bytes, 1), "byte", "bytes"), f.Path, of)
 	case DiskPowerCut:
 		return "power cut" + of
 	}
@@ -190,7 +190,7 @@ type FileDamage struct {
 // String is the damage in words.
 func (d *FileDamage) String() string {
 	if len(d.Changed) > 0 {
-		return fmt.Sprintf("%s: %s changed, from offset %d on", d.Path, Count(len(d.Changed), "byte"), d.Changed[0])
+		return fmt.Sprintf("%s: %s changed, from offset %d on", d.Path, Count(len(d.Changed), "byte", "bytes"), d.Changed[0])
 	}
 	s := fmt.Sprintf("%s: %d of %d bytes are left", d.Path, min(d.Kept, d.Size), d.Size)
 	if d.Kept > d.Size {

@@ -198,7 +198,7 @@ func (s *Search) leftOut() string {
 	if len(s.unread) == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("left out %s whose points cannot be read: %s", model.Count(len(s.unread), "run"), strings.Join(s.unread[:min(most, len(s.unread))], "; "))
+	text := fmt.Sprintf("left out %s whose points cannot be read: %s", model.Count(len(s.unread), "run", "runs"), strings.Join(s.unread[:min(most, len(s.unread))], "; "))
 	if n := len(s.unread) - most; n > 0 {
 		text += fmt.Sprintf("; and %d more", n)
 	}

@@ -152,7 +152,7 @@ func (q *sequences) levels() string {
 	var b strings.Builder
 	rep := q.s.Report()
 	for _, l := range rep.Levels {
-		fmt.Fprintf(&b, "; with %s: %s, %d kept, %d run with all faults, of which %d failed, %d given up as a point did not come", model.Count(l.Depth, "fault"), model.Count(l.Candidates, "sequence"), l.Kept, l.Run, l.Failed, l.Vacuous)
+		fmt.Fprintf(&b, "; with %s: %s, %d kept, %d run with all faults, of which %d failed, %d given up as a point did not come", model.Count(l.Depth, "fault", "faults"), model.Count(l.Candidates, "sequence", "sequences"), l.Kept, l.Run, l.Failed, l.Vacuous)
 		by := map[string]int{}
 		for _, p := range l.Pruned {
 			if p.Policy != "vacuous" {

@@ -88,7 +88,7 @@ func printSequences(out io.Writer, a *model.Account) error {
 	}
 	fmt.Fprintln(out)
 	for _, l := range a.Levels {
-		fmt.Fprintf(out, "with %s: %s, %d kept, %d run with all faults, of which %d failed", model.Count(l.Depth, "fault"), model.Count(l.Candidates, "sequence"), l.Kept, l.Run, l.Failed)
+		fmt.Fprintf(out, "with %s: %s, %d kept, %d run with all faults, of which %d failed", model.Count(l.Depth, "fault", "faults"), model.Count(l.Candidates, "sequence", "sequences"), l.Kept, l.Run, l.Failed)
 		for _, by := range l.Taken() {
 			fmt.Fprintf(out, ", %d out by %s", l.By[by], by)
 		}

@@ -42,7 +42,7 @@ func printHeadline(out io.Writer, found []wire.Finding) {
 	}
 	fmt.Fprintf(out, "\n%s\n", headline(all[0][0].Failure))
 	if n := len(all) - 1; n > 0 {
-		fmt.Fprintf(out, "and findings of %s, below\n", model.Count(n, "more cause"))
+		fmt.Fprintf(out, "and findings of %s, below\n", model.Count(n, "more cause", "more causes"))
 	}
 }
 
@@ -54,7 +54,7 @@ func printFindings(out io.Writer, found []wire.Finding, dir, campaign string) {
 		return
 	}
 	all := causes(found)
-	fmt.Fprintf(out, "\n%s of %s, the costliest first\n", model.Count(len(found), "finding"), model.Count(len(all), "cause"))
+	fmt.Fprintf(out, "\n%s of %s, the costliest first\n", model.Count(len(found), "finding", "findings"), model.Count(len(all), "cause", "causes"))
 	for i, c := range all {
 		fmt.Fprintf(out, "  %d. %s\n", i+1, headline(c[0].Failure))
 	}
@@ -62,9 +62,9 @@ func printFindings(out io.Writer, found []wire.Finding, dir, campaign string) {
 	for i, c := range all {
 		f := c[0]
 		fmt.Fprintf(out, "\n%d. %s: %s\n   %s; in %s\n   replay: %s\n   report: %s\n", i+1,
-			f.Failure.Check, f.Failure.Summary, whenSeen(f, found), model.Count(len(f.Runs), "run"), replayCommandLine(dir, f.Run), reportPath(dir, campaign, f.Run))
+			f.Failure.Check, f.Failure.Summary, whenSeen(f, found), model.Count(len(f.Runs), "run", "runs"), replayCommandLine(dir, f.Run), reportPath(dir, campaign, f.Run))
 		for _, g := range c[1:] {
-			fmt.Fprintf(out, "   same cause: %s, %s; %s; in %s, the first %s\n", g.Failure.Check, headline(g.Failure), whenSeen(g, found), model.Count(len(g.Runs), "run"), g.Run)
+			fmt.Fprintf(out, "   same cause: %s, %s; %s; in %s, the first %s\n", g.Failure.Check, headline(g.Failure), whenSeen(g, found), model.Count(len(g.Runs), "run", "runs"), g.Run)
 		}
 	}
 }

@@ -141,7 +141,7 @@ func stepWords(s *wire.StepResult) string {
 		w += fmt.Sprintf("; %d file operation(s) did not go on as asked", s.Failed)
 	}
 	if s.Slip > 0 {
-		w += fmt.Sprintf("; its host went on to send %s", model.Count(s.Slip, "packet"))
+		w += fmt.Sprintf("; its host went on to send %s", model.Count(s.Slip, "packet", "packets"))
 	}
 	for _, role := range slices.Sorted(maps.Keys(s.Roles)) {
 		w += fmt.Sprintf("; %s was %s", role, s.Roles[role])

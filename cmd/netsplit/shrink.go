@@ -108,7 +108,7 @@ func printShrunk(out io.Writer, x *wire.Shrunk) {
 		return s
 	}
 	fmt.Fprintf(out, "%s: %s\n", x.Run, x.Cause)
-	fmt.Fprintf(out, "failed in %s tries with all %s, in %s without any; %d tries in all\n", of(x.All), model.Count(len(x.Steps), "step"), of(x.None), x.Made)
+	fmt.Fprintf(out, "failed in %s tries with all %s, in %s without any; %d tries in all\n", of(x.All), model.Count(len(x.Steps), "step", "steps"), of(x.None), x.Made)
 	for _, s := range x.Steps {
 		fmt.Fprintf(out, "  step %d: %s\n", s.Step, s.Text)
 		switch model.Needed(s.Needed) {
@@ -122,7 +122,7 @@ func printShrunk(out io.Writer, x *wire.Shrunk) {
 	}
 	switch {
 	case x.Smallest != nil:
-		fmt.Fprintf(out, "smallest: %d of %s, failed in %s\n", len(x.Keep), model.Count(len(x.Steps), "step"), of(x.Least))
+		fmt.Fprintf(out, "smallest: %d of %s, failed in %s\n", len(x.Keep), model.Count(len(x.Steps), "step", "steps"), of(x.Least))
 	case x.All.Failed > 0:
 		fmt.Fprintln(out, "smallest: none of the steps: it fails without a fault")
 	}
@@ -205,7 +205,7 @@ func needLine(x *wire.Shrunk) string {
 			out = append(out, n.words+" "+strings.Join(by[n.is], ", "))
 		}
 	}
-	return fmt.Sprintf("of the %s of its scenario it %s; failed in %d of %d tries of the smallest part", model.Count(len(x.Steps), "step"), strings.Join(out, ", "), x.Least.Failed, x.Least.Tries)
+	return fmt.Sprintf("of the %s of its scenario it %s; failed in %d of %d tries of the smallest part", model.Count(len(x.Steps), "step", "steps"), strings.Join(out, ", "), x.Least.Failed, x.Least.Tries)
 }
 
 func causeLine(c *wire.Cause) string {
@@ -216,7 +216,7 @@ func causeLine(c *wire.Cause) string {
 	if len(c.Missing) > 0 {
 		s += ", missing " + strings.Join(c.Missing, ", ")
 	}
-	s += fmt.Sprintf("; in %s, smallest %s", model.Count(c.Seen, "run"), c.Run)
+	s += fmt.Sprintf("; in %s, smallest %s", model.Count(c.Seen, "run", "runs"), c.Run)
 	if c.Replays > 0 {
 		s += fmt.Sprintf(", replayed %d of %d", c.Reproduced, c.Replays)
 	}

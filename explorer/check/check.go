@@ -505,7 +505,7 @@ func notReached(r *Record, s *model.Step) string {
 func failReason(fs []model.Failure) string {
 	s := fs[0].Summary
 	if len(fs) > 1 {
-		s += fmt.Sprintf("; and %s", model.Count(len(fs)-1, "more failure"))
+		s += fmt.Sprintf("; and %s", model.Count(len(fs)-1, "more failure", "more failures"))
 	}
 	return s
 }

@@ -88,7 +88,7 @@ func Campaign(w io.Writer, in CampaignInput) error {
 	v.Word, v.Tone = campaignWord(&in)
 	v.Story = campaignStory(&in)
 	if n := len(all) - len(in.Runs); n > 0 {
-		v.Story = append(v.Story, fmt.Sprintf("Then %s left out steps of the smallest run of each cause.", plural(n, "run", "runs")))
+		v.Story = append(v.Story, fmt.Sprintf("Then %s left out steps of the smallest run of each cause.", model.Count(n, "run", "runs")))
 	}
 	v.Causes, v.OtherCauses = causeViews(&in)
 	for i := range c.Shrunk {
@@ -115,7 +115,7 @@ func Campaign(w io.Writer, in CampaignInput) error {
 	v.Facts = append(campaignFacts(c), speedFacts(&in)...)
 	for _, i := range in.Invariants {
 		v.Invariants = append(v.Invariants, invariantRow{ID: clean(i.ID), Text: clean(i.String()),
-			Support: fmt.Sprintf("%s of %s", plural(i.Support, "sample", "samples"), plural(i.Runs, "clean run", "clean runs")), Broken: clean(string(i.Status))})
+			Support: fmt.Sprintf("%s of %s", model.Count(i.Support, "sample", "samples"), model.Count(i.Runs, "clean run", "clean runs")), Broken: clean(string(i.Status))})
 	}
 	if err := campaignPage.Execute(w, v); err != nil {
 		return fmt.Errorf("write report of campaign %s: %w", c.ID, err)
@@ -138,7 +138,7 @@ func campaignWord(in *CampaignInput) (word, tone string) {
 	}
 	of := ""
 	if n := len(model.Together(in.Findings, byCause)); n < len(in.Findings) {
-		of = " of " + plural(n, "cause", "causes")
+		of = " of " + model.Count(n, "cause", "causes")
 	}
 	passed, failed := 0, 0
 	for _, r := range in.Runs {
@@ -151,15 +151,15 @@ func campaignWord(in *CampaignInput) (word, tone string) {
 	case in.Campaign.Spec.Replay != "" && in.Campaign.Spec.Shrink > 0:
 		return shrinkWord(in.Campaign.Shrunk)
 	case broken > 0:
-		return "✕ " + plural(broken+documented, "finding", "findings") + of, "fail"
+		return "✕ " + model.Count(broken+documented, "finding", "findings") + of, "fail"
 	case documented > 0:
-		return "✕ " + plural(documented, "documented finding", "documented findings") + of, "vacuous"
+		return "✕ " + model.Count(documented, "documented finding", "documented findings") + of, "vacuous"
 	case in.Campaign.State == model.CampaignRunning || in.Campaign.State == model.CampaignQueued:
 		return "… " + string(in.Campaign.State), "vacuous"
 	case in.Campaign.Spec.Replay != "" && in.Campaign.Reproduced > 0:
 		return fmt.Sprintf("✕ Failed again %d of %d times", in.Campaign.Reproduced, len(in.Runs)), "fail"
 	case failed > 0: // of a replay
-		return "✕ " + plural(failed, "run", "runs") + " failed otherwise", "fail"
+		return "✕ " + model.Count(failed, "run", "runs") + " failed otherwise", "fail"
 	case passed == 0 || len(in.Campaign.Undecided) > 0:
 		return "? Nothing judged", "unknown"
 	}
@@ -191,24 +191,24 @@ func campaignStory(in *CampaignInput) []string {
 		count[r.Verdict.Value]++
 	}
 	if s.Replay != "" && s.Shrink > 0 {
-		say("netsplit tried run %s of %s without its steps: %s.", clean(s.Replay), title, plural(len(in.Runs), "try", "tries"))
+		say("netsplit tried run %s of %s without its steps: %s.", clean(s.Replay), title, model.Count(len(in.Runs), "try", "tries"))
 	} else if s.Replay != "" {
-		say("netsplit repeated run %s of %s %s; %d failed as the original did%s.", clean(s.Replay), title, plural(c.Done, "time", "times"), c.Reproduced, otherwise(count[model.VerdictFail]-c.Reproduced))
+		say("netsplit repeated run %s of %s %s; %d failed as the original did%s.", clean(s.Replay), title, model.Count(c.Done, "time", "times"), c.Reproduced, otherwise(count[model.VerdictFail]-c.Reproduced))
 	} else if s.Strategy == model.StrategyScripted {
 		script := ""
 		if len(in.Runs) > 0 {
 			script = " " + clean(in.Runs[0].Scenario.Script)
 		}
-		say("Script%s was played on %s %s, %d of them cut.", script, title, plural(len(in.Runs), "time", "times"), cut)
+		say("Script%s was played on %s %s, %d of them cut.", script, title, model.Count(len(in.Runs), "time", "times"), cut)
 	} else if s.Scenario != nil {
-		say("The given scenario ran on %s %s, %d of them cut.", title, plural(len(in.Runs), "time", "times"), cut)
+		say("The given scenario ran on %s %s, %d of them cut.", title, model.Count(len(in.Runs), "time", "times"), cut)
 	} else {
 		ofThemCut := fmt.Sprintf(", %d of them cut", cut)
 		if s.Strategy == model.StrategySequences && cut == 0 {
 			ofThemCut = "" // it had other faults
 		}
 		say("netsplit searched %s with strategy %s and seed %d: %s, then %s%s.", title, clean(string(s.Strategy)), s.Seed,
-			plural(clear, "clean run", "clean runs"), plural(fault, "fault run", "fault runs"), ofThemCut)
+			model.Count(clear, "clean run", "clean runs"), model.Count(fault, "fault run", "fault runs"), ofThemCut)
 	}
 	var words []string
 	for _, v := range []model.VerdictValue{model.VerdictPass, model.VerdictFail, model.VerdictUnknown, model.VerdictVacuous} {
@@ -226,7 +226,7 @@ func campaignStory(in *CampaignInput) []string {
 		}
 	}
 	if cut > 0 {
-		say("Across the cuts %s wanted to pass, %d were dropped and %d leaked.", plural(wanted, "packet", "packets"), dropped, leaked)
+		say("Across the cuts %s wanted to pass, %d were dropped and %d leaked.", model.Count(wanted, "packet", "packets"), dropped, leaked)
 	}
 	waited, vain := 0, 0
 	for i := range in.Runs {
@@ -234,7 +234,7 @@ func campaignStory(in *CampaignInput) []string {
 		waited, vain = waited+b2i(waits), vain+b2i(waits && !came)
 	}
 	if vain > 0 {
-		say("%d of %s waited for a message to heal at, but none came: they ended at the longest time allowed, or with the workload.", vain, plural(waited, "cut", "cuts"))
+		say("%d of %s waited for a message to heal at, but none came: they ended at the longest time allowed, or with the workload.", vain, model.Count(waited, "cut", "cuts"))
 	}
 	for _, why := range c.Undecided {
 		say("No fault run could be judged; %s.", strings.TrimSuffix(clean(why), "."))
@@ -278,8 +278,8 @@ func newFindingView(in *CampaignInput, f model.Finding) findingView {
 	v := findingView{ID: clean(f.ID), Class: class, Word: word, Severity: clean(string(f.Severity)), Summary: clean(f.Failure.Summary), Check: clean(f.Failure.Check),
 		Signature: clean(f.Failure.Signature), Quote: clean(f.Failure.Quote), Run: clean(f.Run),
 		Report: in.Reports[f.Run], Replay: clean(in.Replays[f.Run]), Known: known(f.Failure, in.Known), Detail: details(f.Failure.Detail)}
-	v.First = fmt.Sprintf("first seen after %s", plural(f.FirstAfter, "run", "runs"))
-	v.Seen = fmt.Sprintf("in %s", plural(len(f.Runs), "run", "runs"))
+	v.First = fmt.Sprintf("first seen after %s", model.Count(f.FirstAfter, "run", "runs"))
+	v.Seen = fmt.Sprintf("in %s", model.Count(len(f.Runs), "run", "runs"))
 	v.Clean = "only where a fault acted"
 	if f.Clean {
 		v.Clean = "also without any fault"
@@ -397,7 +397,7 @@ func speedFacts(in *CampaignInput) []fact {
 	}
 	c := &in.Campaign
 	if wall := c.Ended.Sub(c.Created); !c.Created.IsZero() && wall > 0 && len(in.Runs) > 0 {
-		out = append(out, fact{"Runs per hour", fmt.Sprintf("%.1f with %s", float64(len(in.Runs))/wall.Hours(), plural(max(1, c.Spec.Labs), "lab", "labs"))})
+		out = append(out, fact{"Runs per hour", fmt.Sprintf("%.1f with %s", float64(len(in.Runs))/wall.Hours(), model.Count(max(1, c.Spec.Labs), "lab", "labs"))})
 	}
 	if s := probeWords(in.Runs); s != "" {
 		out = append(out, fact{"Probes", s})
@@ -466,7 +466,7 @@ func findingsChart(in *CampaignInput) template.HTML {
 		}
 	}
 	d.text("legend", left, 12, "distinct findings by run (red: all, amber: documented ones)  ● pass  ✕ fail  ■ unknown or vacuous")
-	return d.done(runWidth, bottom+52, fmt.Sprintf("%s after %s", plural(len(in.Findings), "finding", "findings"), plural(n, "run", "runs")), "wide")
+	return d.done(runWidth, bottom+52, fmt.Sprintf("%s after %s", model.Count(len(in.Findings), "finding", "findings"), model.Count(n, "run", "runs")), "wide")
 }
 
 func costSplit(runs []model.RunSummary) (template.HTML, []fact) {

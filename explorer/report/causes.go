@@ -81,7 +81,7 @@ func causeTags(c *model.Cause) []string {
 	if len(c.Missing) > 0 {
 		out = append(out, "missing: "+strings.Join(c.Missing, ", "))
 	}
-	out = append(out, "in "+plural(len(c.Runs), "run", "runs"), "first seen after "+plural(c.FirstAfter, "run", "runs"))
+	out = append(out, "in "+model.Count(len(c.Runs), "run", "runs"), "first seen after "+model.Count(c.FirstAfter, "run", "runs"))
 	if c.Replays > 0 {
 		out = append(out, fmt.Sprintf("failed again in %d of %d replays", c.Reproduced, c.Replays))
 	}
@@ -96,13 +96,13 @@ func causeTags(c *model.Cause) []string {
 
 func newShrunkView(x *model.Shrunk) shrunkView {
 	v := shrunkView{Run: clean(x.Run), Why: clean(x.Why),
-		All: fmt.Sprintf("Failed in %s with all %s, in %s without any.", tallyWords(x.All), plural(len(x.Steps), "step", "steps"), tallyWords(x.None))}
+		All: fmt.Sprintf("Failed in %s with all %s, in %s without any.", tallyWords(x.All), model.Count(len(x.Steps), "step", "steps"), tallyWords(x.None))}
 	switch {
 	case x.Smallest == nil:
 	case len(x.Keep) == 0:
 		v.Least = "It fails without any fault."
 	default:
-		v.Least = fmt.Sprintf("The smallest scenario has %d of %s and failed in %s.", len(x.Keep), plural(len(x.Steps), "step", "steps"), tallyWords(x.Least))
+		v.Least = fmt.Sprintf("The smallest scenario has %d of %s and failed in %s.", len(x.Keep), model.Count(len(x.Steps), "step", "steps"), tallyWords(x.Least))
 	}
 	for _, n := range x.Steps {
 		w := needView{Step: n.Step, Text: clean(n.Text), With: tallyWords(n.With), Without: tallyWords(n.Without), Why: clean(n.Why)}
@@ -144,5 +144,5 @@ func shrinkWord(shrunk []model.Shrunk) (word, tone string) {
 	if len(shrunk) == 0 || shrunk[0].Smallest == nil {
 		return "? Did not fail again", "unknown"
 	}
-	return fmt.Sprintf("✕ %d of %s suffice", len(shrunk[0].Keep), plural(len(shrunk[0].Steps), "step", "steps")), "fail"
+	return fmt.Sprintf("✕ %d of %s suffice", len(shrunk[0].Keep), model.Count(len(shrunk[0].Steps), "step", "steps")), "fail"
 }

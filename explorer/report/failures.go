@@ -207,7 +207,7 @@ func probeWords(runs []model.RunSummary) string {
 	}
 	s := "waited " + span(spent) + " in all for answers"
 	if n > 0 {
-		s = fmt.Sprintf("%s, waited %s in all for answers, %s each", plural(n, "probe", "probes"), span(spent), span(spent/time.Duration(n)))
+		s = fmt.Sprintf("%s, waited %s in all for answers, %s each", model.Count(n, "probe", "probes"), span(spent), span(spent/time.Duration(n)))
 	}
 	if all > 0 {
 		s += fmt.Sprintf(", %.1f for each second of wall time", float64(n)/all.Seconds())

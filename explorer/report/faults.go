@@ -104,9 +104,9 @@ func faultStory(in *Input) []string {
 		case p.Acted == 0 && p.Met == 0:
 			s += " never met its message."
 		case p.Acted == 0:
-			s += fmt.Sprintf(" matched %s, but its turn did not come.", plural(p.Met, "message", "messages"))
+			s += fmt.Sprintf(" matched %s, but its turn did not come.", model.Count(p.Met, "message", "messages"))
 		default:
-			s += fmt.Sprintf(" acted on %d of the %s that it matched. ", p.Acted, plural(p.Met, "message", "messages"))
+			s += fmt.Sprintf(" acted on %d of the %s that it matched. ", p.Acted, model.Count(p.Met, "message", "messages"))
 			if len(p.Hits) > 0 {
 				s += hitWords(f, &p.Hits[0])
 			}
@@ -126,7 +126,7 @@ func hitWords(f *model.MessageFault, h *model.FaultHit) string {
 		s += fmt.Sprintf(", the answer to message %d", h.Request)
 	}
 	if n := len(h.With); n > 0 {
-		s += fmt.Sprintf(" (with %s in the same packet)", plural(n, "other message", "other messages"))
+		s += fmt.Sprintf(" (with %s in the same packet)", model.Count(n, "other message", "other messages"))
 	}
 	switch {
 	case h.Why == model.ReasonAcross && h.Passed == 0:
@@ -139,13 +139,13 @@ func hitWords(f *model.MessageFault, h *model.FaultHit) string {
 	case model.FaultDelay:
 		s += ", was delayed by " + span(h.Passed-h.At)
 		if tcp {
-			s += fmt.Sprintf("; %s of its TCP stream waited behind it, in order", plural(h.Behind, "packet", "packets"))
+			s += fmt.Sprintf("; %s of its TCP stream waited behind it, in order", model.Count(h.Behind, "packet", "packets"))
 		}
 		if h.Returned > 0 {
-			s += fmt.Sprintf(", %s of it among them", plural(h.Returned, "retransmission", "retransmissions"))
+			s += fmt.Sprintf(", %s of it among them", model.Count(h.Returned, "retransmission", "retransmissions"))
 		}
 	case model.FaultDuplicate:
-		s += fmt.Sprintf(", passed, and %s of it", plural(len(h.Copies), "copy", "copies"))
+		s += fmt.Sprintf(", passed, and %s of it", model.Count(len(h.Copies), "copy", "copies"))
 		if tcp {
 			s += "; the receiver's TCP discards duplicates"
 		}
@@ -156,7 +156,7 @@ func hitWords(f *model.MessageFault, h *model.FaultHit) string {
 		case h.Behind == 0:
 			s += ", waited, and nothing overtook it"
 		default:
-			s += fmt.Sprintf(", waited %s, and %s overtook it", span(h.Passed-h.At), plural(h.Behind, "packet", "packets"))
+			s += fmt.Sprintf(", waited %s, and %s overtook it", span(h.Passed-h.At), model.Count(h.Behind, "packet", "packets"))
 		}
 		if tcp {
 			s += "; it was reordered on the wire, and the receiver's TCP restores the order"
@@ -166,15 +166,15 @@ func hitWords(f *model.MessageFault, h *model.FaultHit) string {
 		case h.Reset:
 			s += ", was lost for good: its TCP connection was reset at both ends"
 			if h.After > 0 {
-				s += fmt.Sprintf(", and %s of it lost with it", plural(h.After, "packet", "packets"))
+				s += fmt.Sprintf(", and %s of it lost with it", model.Count(h.After, "packet", "packets"))
 			}
 		case !tcp:
 			s += ", was lost for good"
 		case h.Through > 0:
 			s += fmt.Sprintf(", was lost and came back by retransmission %s; %d of them lost again; one passed %s after it",
-				plural(h.Returned, "time", "times"), h.LostAgain, span(h.Through-h.At))
+				model.Count(h.Returned, "time", "times"), h.LostAgain, span(h.Through-h.At))
 		case h.Returned > 0:
-			s += fmt.Sprintf(", was lost and retransmitted %s; every retransmission was lost too", plural(h.Returned, "time", "times"))
+			s += fmt.Sprintf(", was lost and retransmitted %s; every retransmission was lost too", model.Count(h.Returned, "time", "times"))
 		default:
 			s += ", was lost, and its TCP did not retransmit it"
 		}
@@ -219,7 +219,7 @@ func proofWords(p *model.FaultProof) string {
 	case p.Wrong > 0:
 		return fmt.Sprintf(" %d of %d DID NOT ARRIVE AS DECIDED: %s.", p.Wrong, p.Checked, p.Trouble)
 	case p.Checked > 0:
-		return fmt.Sprintf(" The receiving hosts saw %s exactly as often as was decided.", plural(p.Checked, "of these packets", "of these packets"))
+		return fmt.Sprintf(" The receiving hosts saw %s exactly as often as was decided.", model.Count(p.Checked, "of these packets", "of these packets"))
 	}
 	return ""
 }

@@ -221,6 +221,6 @@ func lanes(in *Input, t *timeline) (template.HTML, string, []laneRow) {
 			}
 		}
 	}
-	title := fmt.Sprintf("Values of %s over %s", plural(len(places), "variable", "variables"), span(t.end))
+	title := fmt.Sprintf("Values of %s over %s", model.Count(len(places), "variable", "variables"), span(t.end))
 	return d.done(runWidth, bottom+22, title, "wide"), note, rows
 }

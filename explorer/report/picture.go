@@ -434,10 +434,10 @@ func (p *picture) summary() string {
 	for _, it := range p.t.items {
 		dropped += b2i(it.dropped)
 	}
-	s := fmt.Sprintf("Space-time picture: columns %s; %s", joinHosts(p.t.hosts), plural(len(p.rows), "row", "rows"))
+	s := fmt.Sprintf("Space-time picture: columns %s; %s", joinHosts(p.t.hosts), model.Count(len(p.rows), "row", "rows"))
 	if p.t.cut != nil {
 		from, to := p.t.cutWindow()
-		s += fmt.Sprintf("; the cut %s from %s to %s, %s dropped", sides2(p.t), at(from), at(to), plural(dropped, "message or packet", "messages or packets"))
+		s += fmt.Sprintf("; the cut %s from %s to %s, %s dropped", sides2(p.t), at(from), at(to), model.Count(dropped, "message or packet", "messages or packets"))
 	}
 	return s
 }

@@ -126,7 +126,7 @@ func (t *timeline) rows() []row {
 	before, skipped := tail(all[:first], rowsBefore)
 	out := slices.Clone(before)
 	if skipped > 0 && len(out) > 0 {
-		out = slices.Insert(out, 0, row{kind: rowBreak, at: out[0].at, words: plural(skipped, "earlier message", "earlier messages")})
+		out = slices.Insert(out, 0, row{kind: rowBreak, at: out[0].at, words: model.Count(skipped, "earlier message", "earlier messages")})
 	}
 	out = append(out, foldTo(all[first:last], rowsDuring, during)...)
 	return append(out, t.later(all[last:])...)
@@ -210,14 +210,14 @@ func (t *timeline) later(in []row) []row {
 			continue
 		}
 		if passed > 0 {
-			out = append(out, row{kind: rowBreak, at: r.at, words: fmt.Sprintf("%s in %s", plural(passed, "message", "messages"), span(r.at-since))})
+			out = append(out, row{kind: rowBreak, at: r.at, words: fmt.Sprintf("%s in %s", model.Count(passed, "message", "messages"), span(r.at-since))})
 		}
 		out = append(out, r)
 		passed, since = 0, r.at
 		shown++
 	}
 	if passed > 0 {
-		out = append(out, row{kind: rowBreak, at: t.end, words: plural(passed, "later message", "later messages")})
+		out = append(out, row{kind: rowBreak, at: t.end, words: model.Count(passed, "later message", "later messages")})
 	}
 	return out
 }
@@ -266,7 +266,7 @@ func foldTo(in []row, n int, during string) []row {
 		}
 		for i := range keep {
 			if keep[i].kind == rowBreak && keep[i].words == "" {
-				keep[i].words = plural(count, "more message", "more messages") + during
+				keep[i].words = model.Count(count, "more message", "more messages") + during
 			}
 		}
 		if len(keep) >= len(out) {

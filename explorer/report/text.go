@@ -72,14 +72,6 @@ func span(d time.Duration) string {
 // at writes a moment of the run.
 func at(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }
 
-// plural writes a count with its noun.
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
 // list writes hosts as a person does: n1, n2 and n3.
 func list[T ~string](in []T) string {
 	out := make([]string, len(in))

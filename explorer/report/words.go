@@ -173,7 +173,7 @@ func cutStory(in *Input, t *timeline) []string {
 		}
 		if by != "" {
 			if waited.Invariant.Support > 0 {
-				by += fmt.Sprintf("; the two had agreed in all %s of %s", plural(waited.Invariant.Support, "sample", "samples"), plural(waited.Invariant.Runs, "clean run", "clean runs"))
+				by += fmt.Sprintf("; the two had agreed in all %s of %s", model.Count(waited.Invariant.Support, "sample", "samples"), model.Count(waited.Invariant.Runs, "clean run", "clean runs"))
 			}
 			say("%s.", clean(by))
 		}
@@ -196,7 +196,7 @@ func cutStory(in *Input, t *timeline) []string {
 	if partition.Effect == model.Reset {
 		effect = " and the connections across it were reset"
 		if s.Proof != nil {
-			effect = fmt.Sprintf(" and %s across it reset", plural(s.Proof.ResetConns, "connection was", "connections were"))
+			effect = fmt.Sprintf(" and %s across it reset", model.Count(s.Proof.ResetConns, "connection was", "connections were"))
 		}
 	}
 	from, to := t.cutWindow()
@@ -234,7 +234,7 @@ func cutStory(in *Input, t *timeline) []string {
 				}
 				cuts = fmt.Sprintf(" of the %s's %d cuts, the first of which is drawn", of, n)
 			}
-			say("%s wanted to cross%s: %d dropped%s; %s.", plural(p.Wanted, "packet", "packets"), cuts, p.Dropped, held, leak)
+			say("%s wanted to cross%s: %d dropped%s; %s.", model.Count(p.Wanted, "packet", "packets"), cuts, p.Dropped, held, leak)
 		}
 	}
 	if t.heal != nil {
@@ -292,7 +292,7 @@ func recoveryStory(in *Input, t *timeline) []string {
 	if r.StableAt > 0 {
 		s := fmt.Sprintf("%s after %s the target was stable again (limit %s)", span(r.StableAt-r.HealedAt), after, span(r.Limit))
 		if len(r.Violated) > 0 {
-			s += fmt.Sprintf(", but %s did not hold again", plural(len(r.Violated), "invariant", "invariants"))
+			s += fmt.Sprintf(", but %s did not hold again", model.Count(len(r.Violated), "invariant", "invariants"))
 		}
 		if r.QuietAt > 0 {
 			s += fmt.Sprintf(", and at rest %s later", span(r.QuietAt-r.StableAt))
@@ -307,7 +307,7 @@ func verdictStory(s *model.RunSummary) string {
 	n := len(v.Failures)
 	legal := ""
 	if v.Legal > 0 {
-		legal = fmt.Sprintf(" %s refused or timed out, which was legal.", plural(v.Legal, "operation was", "operations were"))
+		legal = fmt.Sprintf(" %s refused or timed out, which was legal.", model.Count(v.Legal, "operation was", "operations were"))
 	}
 	switch v.Value {
 	case model.VerdictFail:
@@ -317,16 +317,13 @@ func verdictStory(s *model.RunSummary) string {
 			count[w]++
 		}
 		var kinds []string
-		for _, w := range []string{"broken promise", "beyond the stated bound", "documented", "class unknown"} {
-			if count[w] > 0 {
-				words := fmt.Sprintf("%d %s", count[w], w)
-				if w == "broken promise" {
-					words = model.Count(count[w], w)
-				}
-				kinds = append(kinds, words)
+		for _, w := range []struct{ one, many string }{{"broken promise", "broken promises"}, {"beyond the stated bound", "beyond the stated bound"},
+			{"documented", "documented"}, {"class unknown", "class unknown"}} {
+			if n := count[w.one]; n > 0 {
+				kinds = append(kinds, model.Count(n, w.one, w.many))
 			}
 		}
-		return fmt.Sprintf("%s (%s).%s", plural(n, "check failed", "failures, listed below"), strings.Join(kinds, ", "), legal)
+		return fmt.Sprintf("%s (%s).%s", model.Count(n, "check failed", "failures, listed below"), strings.Join(kinds, ", "), legal)
 	case model.VerdictPass:
 		return "Every check held." + legal
 	case model.VerdictVacuous:
@@ -471,14 +468,14 @@ func invariantRows(in *Input, t *timeline) []invariantRow {
 	var out []invariantRow
 	for i, inv := range t.invariants {
 		row := invariantRow{ID: clean(inv.ID), Text: clean(inv.String()), Trigger: in.Summary.Scenario.Waits() != nil && i == t.focus}
-		row.Support = fmt.Sprintf("%s of %s", plural(inv.Support, "sample", "samples"), plural(inv.Runs, "clean run", "clean runs"))
+		row.Support = fmt.Sprintf("%s of %s", model.Count(inv.Support, "sample", "samples"), model.Count(inv.Runs, "clean run", "clean runs"))
 		row.Broken = "always held"
 		if ws := t.violations[i]; len(ws) > 0 {
 			var sum time.Duration
 			for _, w := range ws {
 				sum += w.to - w.from
 			}
-			row.Broken = fmt.Sprintf("broken %s, %s in all, first at %s", plural(len(ws), "time", "times"), span(sum), at(ws[0].from))
+			row.Broken = fmt.Sprintf("broken %s, %s in all, first at %s", model.Count(len(ws), "time", "times"), span(sum), at(ws[0].from))
 		}
 		out = append(out, row)
 	}

@@ -209,7 +209,7 @@ func (s *Search) waits() string {
 	if s.why != "" {
 		return s.why
 	}
-	return fmt.Sprintf("waiting for %s of level %d", model.Count(len(s.out), "run"), s.known.depth)
+	return fmt.Sprintf("waiting for %s of level %d", model.Count(len(s.out), "run", "runs"), s.known.depth)
 }
 
 func (s *Search) hand() (Run, bool) {
