@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unique"
 
 	"netsplit/model"
 )
@@ -37,7 +38,7 @@ func MarkOf(r *model.RunSummary) (Mark, bool) {
 	if m.Failed || r.Verdict.Value == model.VerdictPass {
 		for _, t := range slices.Sorted(maps.Keys(r.Messages)) {
 			if !(&model.Message{Type: t}).Transport() { // caches and connections come and go
-				m.Types = append(m.Types, t)
+				m.Types = append(m.Types, unique.Make(t).Value()) // all runs have the same
 			}
 		}
 	}
@@ -178,34 +179,28 @@ func Causes(campaign string, marks []Mark) []model.Cause {
 // failures that came without a fault.
 func usualTypes(marks []Mark) (usual []string, inClean map[string]bool) {
 	inClean = map[string]bool{}
+	judged := false
 	for i := range marks {
 		m := &marks[i]
-		if !m.Clean {
-			continue
-		}
-		for _, r := range m.Rules {
-			inClean[r] = true
+		if m.Clean {
+			for _, r := range m.Rules {
+				inClean[r] = true
+			}
+			judged = judged || !m.Failed && m.Types != nil
 		}
 		switch {
 		case m.Failed || m.Types == nil:
 		case usual == nil:
 			usual = slices.Clone(m.Types)
 		default:
-			usual = m.has(usual)
+			usual = slices.DeleteFunc(usual, func(t string) bool {
+				_, ok := slices.BinarySearch(m.Types, t)
+				return !ok
+			})
 		}
 	}
-	for i := range marks {
-		if m := &marks[i]; !m.Failed && m.Types != nil && usual != nil {
-			usual = m.has(usual)
-		}
+	if !judged {
+		return nil, inClean
 	}
 	return usual, inClean
-}
-
-// has takes from types those that the run did not have.
-func (m *Mark) has(types []string) []string {
-	return slices.DeleteFunc(types, func(t string) bool {
-		_, ok := slices.BinarySearch(m.Types, t)
-		return !ok
-	})
 }
