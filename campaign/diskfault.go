@@ -9,7 +9,7 @@ import (
 // holdsFiles says why the service cannot do what a step asks of files; nil: it can, or the step
 // asks for nothing of them.
 func (s *Service) holdsFiles(st *model.Step) error {
-	if st.When.File == nil && st.Until.File == nil && st.Do.Disk == nil {
+	if !st.AboutFiles() {
 		return nil
 	}
 	return s.hasDiskGates()

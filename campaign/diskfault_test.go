@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"netsplit/internal/storetest"
 	"netsplit/model"
@@ -36,6 +37,21 @@ func TestDisksFailInLabsOnly(t *testing.T) {
 		_, err := s.userScenario(model.CampaignSpec{Scenario: &model.Scenario{Steps: []model.Step{c.step}}}, target)
 		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, model.ErrInvalid) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+}
+
+// TestSearchesForDisksAreOfLabs: elsewhere one is refused that needs disk gates, and no other.
+func TestSearchesForDisksAreOfLabs(t *testing.T) {
+	target := &model.Target{Name: "mine", Nodes: []model.NodeID{"n1", "n2"}, Timing: model.Timing{MaxCut: time.Second}}
+	for kind, needs := range map[model.PointFaultKind]bool{model.PointDisk: true, model.PointDiskError: true, model.PointPowerCut: true, model.PointCrash: false} {
+		for _, on := range []*model.Testbed{nil, {Name: "rack"}} {
+			s := &Service{cfg: Config{Testbed: on}}
+			spec := model.CampaignSpec{Strategy: model.StrategySequences, Faults: []model.PointFaultKind{kind}, Clean: 2, Runs: 9, Depth: 1}
+			_, err := s.source(spec, target)
+			if refused := needs && on != nil; refused && (err == nil || !strings.Contains(err.Error(), "testbed rack is somebody else's: use a lab")) || !refused && err != nil {
+				t.Errorf("%s on %v: %v", kind, on, err)
+			}
 		}
 	}
 }

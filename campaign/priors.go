@@ -62,6 +62,8 @@ func kinds(named []model.PointFaultKind, a sequence.Around) (out []sequence.Faul
 	if len(a.Periods) == 0 {
 		lacks[model.PointPeriod] = "the target names no periods"
 	}
+	disks := slices.DeleteFunc(sequence.AtDisks(), func(k sequence.FaultAt) bool { return k.Kind == model.PointCrash })
+	single := slices.Concat(sequence.AtMessages(), disks, priors)
 	for _, name := range named {
 		if name == model.PointNEAT {
 			add(sequence.AtMessages(), func(k model.PointFaultKind) bool { return k == model.PointCrash || k == model.PointIsolate })
@@ -75,8 +77,7 @@ func kinds(named []model.PointFaultKind, a sequence.Around) (out []sequence.Faul
 		if why := lacks[name]; why != "" {
 			return nil, fmt.Errorf("no fault %s: %s", name, why)
 		}
-		disks := slices.DeleteFunc(sequence.AtDisks(), func(k sequence.FaultAt) bool { return k.Kind == model.PointCrash })
-		if add(slices.Concat(sequence.AtMessages(), disks, priors), func(k model.PointFaultKind) bool {
+		if add(single, func(k model.PointFaultKind) bool {
 			_, period := k.Period()
 			return k == name || period && name == model.PointPeriod
 		}) == 0 {

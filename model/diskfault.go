@@ -156,6 +156,11 @@ func (s *Step) validateFiles(hosts []NodeID) error {
 	return nil
 }
 
+// AboutFiles says whether the step waits for an operation on a file or is about a disk.
+func (s *Step) AboutFiles() bool {
+	return s.When.File != nil || s.Until.File != nil || s.Do.Disk != nil
+}
+
 // HoldsFiles says whether the step needs a server's file operations held.
 func (s *Step) HoldsFiles(host NodeID, process string) bool {
 	for _, t := range []*FileTrigger{s.When.File, s.Until.File} {

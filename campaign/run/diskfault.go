@@ -37,7 +37,7 @@ type damager interface {
 // files says which servers are started under a disk gate; nil: none.
 func (r *run) files() *nodes.Files {
 	sc := &r.c.Scenario
-	if !sc.Files && !slices.ContainsFunc(sc.Steps, func(st model.Step) bool { return st.When.File != nil || st.Until.File != nil || st.Do.Disk != nil }) {
+	if !sc.Files && !slices.ContainsFunc(sc.Steps, func(st model.Step) bool { return st.AboutFiles() }) {
 		return nil
 	}
 	r.s.disks.waiting = make(chan waitingFile)
