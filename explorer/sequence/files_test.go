@@ -97,7 +97,8 @@ func TestTimersThatWriteArePeriodic(t *testing.T) {
 	events := []model.Event{{Num: 1, Kind: model.EventWorkload}}
 	for i := range 40 {
 		at := time.Duration(i+1) * time.Second
-		events = append(events, model.Event{Num: uint64(i + 2), At: at, Kind: model.EventFile, File: &model.FileOperation{Host: "n1", Op: model.FileWrite, Kind: "stats"}})
+		events = append(events, model.Event{Num: uint64(i + 2), At: at, Kind: model.EventFile, File: &model.FileOperation{Host: "n1", Op: model.FileWrite, Kind: "stats"}},
+			model.Event{Num: uint64(i + 200), At: at, Kind: model.EventFile, File: &model.FileOperation{Host: "n1", Op: model.FileWrite, Path: "/dev/null"}})
 		if i == 20 {
 			events = append(events, model.Event{Num: 100, At: at, Kind: model.EventStop})
 		}

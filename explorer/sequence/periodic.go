@@ -26,7 +26,9 @@ func CleanOf(events []model.Event) Clean {
 		case model.EventMessage:
 			c.Messages = append(c.Messages, *e.Message)
 		case model.EventFile:
-			c.Messages = append(c.Messages, model.Message{Type: e.File.Point(), From: e.File.Host, At: e.At})
+			if typ := e.File.Point(); typ != "" {
+				c.Messages = append(c.Messages, model.Message{Type: typ, From: e.File.Host, At: e.At})
+			}
 		case model.EventWorkload:
 			c.Start = e.At
 		case model.EventStop:

@@ -79,37 +79,32 @@ func (p Play) Steps(faults []Placed) []model.Step {
 	return out
 }
 
+// diskFaults are the kinds of disk faults that faults at points are played as.
+var diskFaults = map[model.PointFaultKind]model.DiskFaultKind{
+	model.PointDiskError: model.DiskEIO, model.PointDiskFailure: model.DiskGone, model.PointCorrupt: model.DiskCorrupt, model.PointPowerCut: model.DiskPowerCut,
+}
+
 // disk is the step of a fault at an operation on a file, or of a power cut, as the step before
 // has begun; false: the fault is neither.
 func (p Play) disk(f Placed, when model.Trigger, match model.MessageMatch) (model.Step, bool) {
 	st := model.Step{When: when, Max: p.MaxCut}
-	fault := model.DiskFault{Host: f.Node}
 	switch {
 	case f.Side == model.SideFile:
 		t := model.FileAt(f.Type, f.Node, f.Turn)
-		st.When.File, fault.Path = &t, t.Path
+		st.When.File = &t
 	case f.Kind == model.PointPowerCut:
 		st.When.Message = &model.MessageTrigger{Match: match, Nth: f.Turn, Side: model.SideSend}
 	default:
 		return st, false
 	}
-	switch f.Kind {
-	case model.PointCrash:
+	if f.Kind == model.PointCrash {
 		st.Do.Node = &model.NodeFault{Verb: model.NodeKill, Host: f.Node}
 		return st, true
-	case model.PointDiskError:
-		fault.Kind = model.DiskEIO
-	case model.PointDiskFailure:
-		fault.Kind = model.DiskGone
-	case model.PointCorrupt:
-		fault.Kind = model.DiskCorrupt
-	case model.PointPowerCut:
-		fault.Kind = model.DiskPowerCut
 	}
-	if fault.Kind != model.DiskCorrupt {
-		fault.Path = ""
+	st.Do.Disk = &model.DiskFault{Kind: diskFaults[f.Kind], Host: f.Node}
+	if f.Kind == model.PointCorrupt {
+		st.Do.Disk.Path = st.When.File.Path
 	}
-	st.Do.Disk = &fault
 	return st, true
 }
 
