@@ -27,33 +27,79 @@ func (e *clientError) Error() string {
 }
 func (e *clientError) Unwrap() error { return e.err }
 
-// runClient runs a client to its end, in a process group that ends with ctx.
-// line gets each line that it prints; env is added to its environment. The output
-// is kept in log/ of the cache.
-func runClient(ctx context.Context, root, name, set, install string, args []string, line func(string), env ...string) (string, error) {
-	path, err := exec.LookPath(args[0])
-	if err != nil {
-		return "", fmt.Errorf("%s is not installed: install it with: apt-get install %s", args[0], install)
+// passes tells whether the failure is one of the network, which may pass.
+func (e *clientError) passes() bool {
+	c := e.cause()
+	return c != nil && c.advice == netAdvice
+}
+
+// cause is the first of causes that the output shows; nil if none.
+func (e *clientError) cause() *cause {
+	all := strings.ToLower(e.output)
+	for i := range causes {
+		if strings.Contains(all, causes[i].sign) {
+			return &causes[i]
+		}
 	}
-	log := filepath.Join(root, "log", set+"-"+name+".log")
+	return nil
+}
+
+// client is a program that fetches.
+type client struct {
+	name string // mvn, pip, go
+	pkg  string // Debian package
+	args []string
+	env  []string     // added to the environment
+	line func(string) // gets each line that it prints; nil: nobody
+}
+
+// pauses between the tries of a client that says that the network failed. An
+// outage of a name server or a mirror is mostly over within a minute.
+var pauses = []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 30 * time.Second}
+
+// fetch runs the client for a release to its end, again after a pause while the
+// network fails. The output of the last try is kept in log/ of the cache.
+func (c client) fetch(ctx context.Context, root string, r Release, p *printer) (string, error) {
+	for i := 0; ; i++ {
+		out, err := c.run(ctx, root, r.dirName())
+		var failed *clientError
+		if i == len(pauses) || !errors.As(err, &failed) || !failed.passes() {
+			return out, err
+		}
+		p.printf("%s: %s cannot reach the repository: trying again in %s (its output is in %s)", r, c.name, pauses[i], failed.log)
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-time.After(pauses[i]):
+		}
+	}
+}
+
+// run runs the client once, in a process group that ends with ctx.
+func (c client) run(ctx context.Context, root, set string) (string, error) {
+	path, err := exec.LookPath(c.args[0])
+	if err != nil {
+		return "", fmt.Errorf("%s is not installed: install it with: apt-get install %s", c.args[0], c.pkg)
+	}
+	log := filepath.Join(root, "log", set+"-"+c.name+".log")
 	if err := os.MkdirAll(filepath.Dir(log), 0o755); err != nil {
 		return "", err
 	}
-	c := exec.CommandContext(ctx, path, args[1:]...)
-	c.Env = append(os.Environ(), env...)
+	cmd := exec.CommandContext(ctx, path, c.args[1:]...)
+	cmd.Env = append(os.Environ(), c.env...)
 	// It dies with us even if we are killed; the kernel asks whether the thread
 	// that started it is there.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	out := &lines{line: line}
-	c.Stdout, c.Stderr = out, out
-	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGTERM) }
-	c.WaitDelay = 3 * time.Second
-	err = c.Run()
-	if c.Process != nil {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	out := &lines{line: c.line}
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.WaitDelay = 3 * time.Second
+	err = cmd.Run()
+	if cmd.Process != nil {
 		// Whatever the client left behind in its group would go on writing.
-		_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	}
 	if ctx.Err() != nil {
 		return "", ctx.Err()
@@ -63,7 +109,7 @@ func runClient(ctx context.Context, root, name, set, install string, args []stri
 		return "", werr
 	}
 	if err != nil {
-		return text, &clientError{name, text, log, err}
+		return text, &clientError{c.name, text, log, err}
 	}
 	return text, nil
 }
@@ -72,7 +118,7 @@ func runClient(ctx context.Context, root, name, set, install string, args []stri
 type lines struct {
 	all  bytes.Buffer
 	part []byte
-	line func(string)
+	line func(string) // nil: nobody
 }
 
 // Write takes any piece of output.
@@ -84,7 +130,9 @@ func (l *lines) Write(b []byte) (int, error) {
 		if i < 0 {
 			return len(b), nil
 		}
-		l.line(strings.TrimRight(string(l.part[:i]), "\r"))
+		if l.line != nil {
+			l.line(strings.TrimRight(string(l.part[:i]), "\r"))
+		}
 		l.part = l.part[i+1:]
 	}
 }
@@ -156,11 +204,7 @@ func condense(err error, prefix, mirrors string) error {
 		}
 		said = said[max(0, len(said)-3):]
 	}
-	all := strings.ToLower(e.output)
-	for _, c := range causes {
-		if !strings.Contains(all, c.sign) {
-			continue
-		}
+	if c := e.cause(); c != nil {
 		line := ""
 		for _, l := range append(said, strings.Split(e.output, "\n")...) {
 			if strings.Contains(strings.ToLower(l), c.sign) {

@@ -24,6 +24,7 @@ echo run >> "$FAKE/runs"
 echo "[INFO] Downloaded from central: u (1.0 kB at 2 kB/s)"
 case $MODE in
 fail) cat "$FAKE/says"; exit 1;;
+flaky) [ "$(wc -l < "$FAKE/runs")" -gt 2 ] || { cat "$FAKE/says"; exit 1; };;
 slow) sleep 300 & echo $! > "$FAKE/child"; wait;;
 esac
 [ -e "$m2/a/a/1/a-1.jar" ] || { mkdir -p "$m2/a/a/1" && cp "$FAKE/a-1.jar" "$m2/a/a/1/"; }
@@ -45,6 +46,7 @@ func fake(t *testing.T, mode string) (r Release, cache, dir string) {
 	t.Setenv("FAKE", dir)
 	t.Setenv("MODE", mode)
 	t.Setenv("NETSPLIT_CACHE", cache)
+	pause(t, time.Millisecond, time.Millisecond)
 	jar(t, filepath.Join(dir, "a-1.jar"), "good")
 	write(t, filepath.Join(dir, "mine.yaml"), "product: mine\nreleases: {'1.0': {maven: ['a:a:1']}}\n")
 	sum, err := hashFile(filepath.Join(dir, "a-1.jar"))
@@ -53,6 +55,13 @@ func fake(t *testing.T, mode string) (r Release, cache, dir string) {
 	}
 	write(t, filepath.Join(dir, "mine-1.0.sha256"), sum+"  a-1.jar\n")
 	return load(t, dir), cache, dir
+}
+
+// pause sets how long a client waits before each of its tries again.
+func pause(t *testing.T, d ...time.Duration) {
+	before := pauses
+	pauses = d
+	t.Cleanup(func() { pauses = before })
 }
 
 func load(t *testing.T, dir string) Release {
@@ -213,6 +222,39 @@ func TestAWrongHashIsAnError(t *testing.T) {
 	}
 	if runs(t, dir) != 2 {
 		t.Errorf("mvn ran %d times, want 2", runs(t, dir))
+	}
+	none(t, cache, r)
+}
+
+func TestANetworkThatFailsIsTriedAgain(t *testing.T) {
+	const down = "[ERROR] Unknown host u: Temporary failure in name resolution\n"
+	r, _, dir := fake(t, "flaky")
+	write(t, filepath.Join(dir, "says"), down)
+	var said bytes.Buffer
+	if _, err := Get(context.Background(), r, &said); err != nil || runs(t, dir) != 3 {
+		t.Errorf("the third try of mvn is answered: %v after %d", err, runs(t, dir))
+	}
+	if n := strings.Count(said.String(), "mine 1.0: mvn cannot reach the repository: trying again in 1ms"); n != 2 {
+		t.Errorf("it told of %d tries, want 2:\n%s", n, &said)
+	}
+
+	for says, want := range map[string]int{down: 3, "[ERROR] Could not find artifact a:a:jar:1 in central\n": 1} {
+		r, cache, dir := fake(t, "fail")
+		write(t, filepath.Join(dir, "says"), says)
+		if _, err := Get(context.Background(), r, nil); err == nil || runs(t, dir) != want {
+			t.Errorf("%s: %v after %d tries, want an error after %d", says, err, runs(t, dir), want)
+		}
+		none(t, cache, r)
+	}
+
+	r, cache, dir := fake(t, "fail")
+	write(t, filepath.Join(dir, "says"), down)
+	pause(t, time.Hour)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	time.AfterFunc(200*time.Millisecond, cancel)
+	if _, err := Get(ctx, r, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled in a pause: %v", err)
 	}
 	none(t, cache, r)
 }

@@ -76,7 +76,8 @@ func runGo(ctx context.Context, root string, r Release, dir string, p *printer) 
 	}
 	for _, spec := range r.Go { // one go install takes packages of one module only
 		p.printf("%s: building %s with Go", r, spec)
-		_, err := runClient(ctx, root, "go", r.dirName(), "golang", []string{"go", "install", spec}, func(string) {}, env...)
+		install := client{name: "go", pkg: "golang", args: []string{"go", "install", spec}, env: env}
+		_, err := install.fetch(ctx, root, r, p)
 		var failed *clientError
 		if errors.As(err, &failed) {
 			failed.output = progress.ReplaceAllString(failed.output, "")

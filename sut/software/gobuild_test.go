@@ -158,6 +158,7 @@ func TestAFailureOfGoIsOneClearLine(t *testing.T) {
 		fake := t.TempDir()
 		t.Setenv("FAKE", fake)
 		t.Setenv("PATH", fake+":/usr/bin:/bin")
+		pause(t)
 		write(t, filepath.Join(fake, "go"), fakeGo)
 		if err := os.Chmod(filepath.Join(fake, "go"), 0o755); err != nil {
 			t.Fatal(err)

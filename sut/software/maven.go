@@ -123,11 +123,12 @@ func runMaven(ctx context.Context, root string, r Release, dir string, p *printe
 	}
 	m2 := filepath.Join(root, "m2")
 	count := &counter{p: p, what: r.String()}
-	args := []string{"mvn", "-B", "-U", "-f", file, "-Dmaven.repo.local=" + m2, "validate"}
+	mvn := client{name: "mvn", pkg: "maven", line: count.line,
+		args: []string{"mvn", "-B", "-U", "-f", file, "-Dmaven.repo.local=" + m2, "validate"}}
 	// One mvn at a time: its repository was not made for several.
 	err = locked(ctx, filepath.Join(m2, ".netsplit-lock"), "Maven's repository", p, func() error {
 		p.printf("%s: asking Maven", r)
-		out, err := runClient(ctx, root, "mvn", r.dirName(), "maven", args, count.line)
+		out, err := mvn.fetch(ctx, root, r, p)
 		var failed *clientError
 		if errors.As(err, &failed) {
 			// A damaged file in the repository of the cache stays damaged until
@@ -139,7 +140,7 @@ func runMaven(ctx context.Context, root string, r Release, dir string, p *printe
 						return err
 					}
 				}
-				out, err = runClient(ctx, root, "mvn", r.dirName(), "maven", args, count.line)
+				out, err = mvn.fetch(ctx, root, r, p)
 			}
 		}
 		bad = invalidPoms(out)

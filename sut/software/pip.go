@@ -21,7 +21,8 @@ func runPip(ctx context.Context, root string, r Release, dir string, p *printer,
 	if again {
 		args = append(args, "--no-cache-dir")
 	}
-	_, err := runClient(ctx, root, "pip", r.dirName(), "python3-pip", append(args, r.Pip...), func(string) {})
+	pip := client{name: "pip", pkg: "python3-pip", args: append(args, r.Pip...)}
+	_, err := pip.fetch(ctx, root, r, p)
 	if err != nil {
 		return condense(err, "ERROR:", "the index and proxy of pip's configuration (pip config list)")
 	}
