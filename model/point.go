@@ -107,9 +107,23 @@ func (p Point) Identity(keys []PointKey) string {
 	return string(b)
 }
 
-// Triggers is what the trigger of a step sees of the point: who sends or receives what.
-func (p Point) Triggers() Point {
-	return Point{Side: p.Side, Node: p.Node, Peer: p.Peer, Type: p.Type}
+// Triggers is what the trigger of a step sees of the point: who sends or receives what. The
+// peer is part of it only where it is part of the point's identity.
+func (p Point) Triggers(keys []PointKey) Point {
+	t := Point{Side: p.Side, Node: p.Node, Type: p.Type}
+	if slices.Contains(keys, KeyPeer) {
+		t.Peer = p.Peer
+	}
+	return t
+}
+
+// Message is what selects the message of the point, by what its trigger sees of it.
+func (p Point) Message(keys []PointKey) MessageMatch {
+	t := p.Triggers(keys)
+	if t.Side == SideReceive {
+		return MessageMatch{Type: t.Type, From: t.Peer, To: t.Node}
+	}
+	return MessageMatch{Type: t.Type, From: t.Node, To: t.Peer}
 }
 
 // String is the point on one line: send n2>n1 "hdfs ack" :50010 after "hdfs packet", number 1.
@@ -220,8 +234,9 @@ type SeenPoint struct {
 	// Step is how many faults of the run's sequence had occurred before: the point was
 	// seen after that step.
 	Step int `json:"step,omitempty"`
-	// Turn numbers, from 1, the points of equal side, node, peer and type that were seen
-	// after that step: a trigger armed by the step comes with the message of this number.
+	// Turn numbers, from 1, the points of which a trigger sees the same (Point.Triggers) and
+	// that were seen after that step: a trigger armed by the step comes with the message of
+	// this number.
 	Turn int `json:"turn,omitempty"`
 	// Beyond says that no fault could begin any more: the workload had ended, or the time of
 	// the scenario's LastFault had passed.

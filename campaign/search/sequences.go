@@ -32,7 +32,8 @@ type at struct{ after, point string }
 
 // FromSequences is the source of the strategy that plays sequences of faults at points.
 func FromSequences(cfg sequence.Config, play sequence.Play) Source {
-	return &sequences{s: sequence.New(cfg), play: play, keys: sequence.Options{Keys: cfg.Keys}.Identity(),
+	play.Keys = sequence.Options{Keys: cfg.Keys}.Identity()
+	return &sequences{s: sequence.New(cfg), play: play, keys: play.Keys,
 		out: map[string]sequence.Run{}, held: map[string]model.RunResult{}, seen: map[at][]model.SeenPoint{}, missed: map[at]int{}}
 }
 
@@ -110,7 +111,7 @@ func (q *sequences) note(run sequence.Run, p model.Profile, occurred int) {
 			continue
 		}
 		once[k] = true
-		if !slices.ContainsFunc(q.seen[k], func(t model.SeenPoint) bool { return t.Triggers() == s.Triggers() && t.Turn == s.Turn }) {
+		if !slices.ContainsFunc(q.seen[k], func(t model.SeenPoint) bool { return t.Triggers(q.keys) == s.Triggers(q.keys) && t.Turn == s.Turn }) {
 			q.seen[k] = append(q.seen[k], s)
 		}
 	}

@@ -58,7 +58,7 @@ func TestFaultsAtFilesBecomeSteps(t *testing.T) {
 		for _, typ := range []string{"write [log]/a#.{x}", "sync [log]/a#.{x}"} {
 			i := slices.IndexFunc(profile.Points, func(s model.SeenPoint) bool { return s.Type == typ })
 			f := model.PointFault{Point: profile.Points[i].Point, Kind: kind, Place: model.PlaceBefore}
-			steps := sequence.Play{MaxCut: time.Second}.Steps([]sequence.Placed{{PointFault: f, Turn: profile.Points[i].Turn}})
+			steps := sequence.Play{Keys: model.PointKeys(), MaxCut: time.Second}.Steps([]sequence.Placed{{PointFault: f, Turn: profile.Points[i].Turn}})
 			if len(steps) != 1 || steps[0].Do.String() != want || steps[0].Max != time.Second {
 				t.Errorf("%s is played as %v", f, steps)
 				continue
@@ -83,7 +83,7 @@ func TestFaultsAtFilesBecomeSteps(t *testing.T) {
 // TestAPowerCutAtAMessageWaitsForIt: the message has left.
 func TestAPowerCutAtAMessageWaitsForIt(t *testing.T) {
 	f := model.PointFault{Point: model.Point{Side: model.SideSend, Node: "n2", Peer: "n1", Type: "ack", Nth: 1}, Kind: model.PointPowerCut, Place: model.PlaceAfter}
-	steps := sequence.Play{}.Steps([]sequence.Placed{{PointFault: f, Turn: 3}})
+	steps := sequence.Play{Keys: model.PointKeys()}.Steps([]sequence.Placed{{PointFault: f, Turn: 3}})
 	if len(steps) != 1 || steps[0].String() != "power cut on n2; when message ack n2>n1, number 3" {
 		t.Errorf("%v", steps)
 	}

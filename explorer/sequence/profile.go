@@ -41,8 +41,9 @@ func read(events []model.Event, decisions []model.Decision, fired []uint64, mome
 	add := func(e *model.Event) func(model.Point, bool) {
 		return func(pt model.Point, ok bool) {
 			if ok {
-				turns[pt.Triggers()]++
-				p.Points = append(p.Points, model.SeenPoint{Point: pt, Step: at, Turn: turns[pt.Triggers()], Event: e.Num, At: e.At,
+				triggers := pt.Triggers(t.keys)
+				turns[triggers]++
+				p.Points = append(p.Points, model.SeenPoint{Point: pt, Step: at, Turn: turns[triggers], Event: e.Num, At: e.At,
 					Beyond: ended || o.LastFault > 0 && e.At-from >= o.LastFault})
 			}
 		}

@@ -30,6 +30,9 @@ type Placed struct {
 
 // Play says how faults become steps.
 type Play struct {
+	// Keys are the identity of points: a fault is at the message of whichever peer comes where
+	// peer is none of them.
+	Keys []model.PointKey
 	// Isolating is what cuts a node off.
 	Isolating func(model.NodeID) model.Partition
 	// MaxCut ends a cut, and starts a crashed node again, at the latest; 0: only the end
@@ -48,11 +51,7 @@ func (p Play) Steps(faults []Placed) []model.Step {
 		if len(out) > 0 {
 			when.Follows = model.FollowsBegin
 		}
-		from, to := f.Node, f.Peer
-		if f.Side == model.SideReceive {
-			from, to = f.Peer, f.Node
-		}
-		match := model.MessageMatch{Type: f.Type, From: from, To: to}
+		match := f.Message(p.Keys)
 		if st, ok := p.disk(f, when, match); ok {
 			out = append(out, st)
 			continue

@@ -12,7 +12,7 @@ import (
 func TestFaultsBecomeSteps(t *testing.T) {
 	send := model.Point{Side: model.SideSend, Node: "n2", Peer: "n1", Type: "ack", Nth: 1}
 	recv := model.Point{Side: model.SideReceive, Node: "n1", Peer: "n2", Type: "ack", Nth: 1}
-	play := Play{MaxCut: time.Second, Isolating: func(n model.NodeID) model.Partition { return model.Isolate(n, []model.NodeID{"n1", "n2"}, model.Drop) }}
+	play := Play{Keys: model.PointKeys(), MaxCut: time.Second, Isolating: func(n model.NodeID) model.Partition { return model.Isolate(n, []model.NodeID{"n1", "n2"}, model.Drop) }}
 	for _, c := range []struct {
 		f    model.PointFault
 		want []string
@@ -111,13 +111,42 @@ func TestTheMetPointIsComparedWithTheOneAskedFor(t *testing.T) {
 
 func TestStepsFollowOneAnother(t *testing.T) {
 	f := Placed{PointFault: model.PointFault{Point: model.Point{Side: model.SideSend, Node: "n1", Peer: "n2", Type: "x"}, Kind: model.PointCrash, Place: model.PlaceBefore}, Turn: 1}
-	steps := Play{}.Steps([]Placed{f, f})
+	steps := Play{Keys: model.PointKeys()}.Steps([]Placed{f, f})
 	if len(steps) != 4 {
 		t.Fatal(steps)
 	}
 	for i, s := range steps[1:] {
 		if s.When.Follows != model.FollowsBegin {
 			t.Errorf("step %d does not follow", i+2)
+		}
+	}
+}
+
+// A point that is whichever peer's is waited for so, and numbered so.
+func TestAPeerThatIsNoKeyIsNotWaitedFor(t *testing.T) {
+	keys := []model.PointKey{model.KeySide, model.KeyNode, model.KeyType}
+	events := []model.Event{{Num: 1, Kind: model.EventWorkload}}
+	for i, ends := range [][2]model.NodeID{{"n1", "n2"}, {"n1", "n3"}, {"n2", "n3"}, {"n1", "n2"}} {
+		events = append(events, model.Event{Num: uint64(i + 2), Kind: model.EventMessage,
+			Message: &model.Message{Num: uint64(i + 1), From: ends[0], To: ends[1], Type: "ack"}})
+	}
+	for _, c := range []struct {
+		keys       []model.PointKey
+		send, recv string // triggers at the last message
+	}{
+		{keys, "message ack n1>*, number 3", "message ack *>n2, number 2"},
+		{append(keys, model.KeyPeer), "message ack n1>n2, number 2", "message ack n1>n2, number 2"},
+	} {
+		points := FromEvents(events, nil, nil, Options{Keys: c.keys}).Points
+		for _, s := range points[len(points)-2:] {
+			f := Placed{model.PointFault{Point: s.Point, Kind: model.PointPowerCut, Place: model.PlaceBefore}, s.Turn}
+			want := c.send
+			if s.Side == model.SideReceive {
+				want = c.recv
+			}
+			if got := (Play{Keys: c.keys}).Steps([]Placed{f})[0].When.String(); got != want {
+				t.Errorf("by the keys %v, %s waits for %s, want %s", c.keys, s, got, want)
+			}
 		}
 	}
 }
