@@ -15,10 +15,11 @@ import (
 const binVar = "NETSPLIT_E2E_BIN"
 
 // Main is the body of a TestMain: it builds the programs side by side into a
-// folder of their own, runs the tests in a sandbox, and removes the folder.
-func Main(m *testing.M) { os.Exit(run(m)) }
+// folder of their own, fetches the releases that the tests take from the cache,
+// runs the tests in a sandbox, and removes the folder.
+func Main(m *testing.M, releases ...string) { os.Exit(run(m, releases)) }
 
-func run(m *testing.M) int {
+func run(m *testing.M, releases []string) int {
 	if os.Getenv(binVar) == "" && os.Geteuid() == 0 {
 		dir, err := os.MkdirTemp("", "netsplit-e2e-")
 		if err != nil {
@@ -37,7 +38,14 @@ func run(m *testing.M) int {
 		}
 		os.Setenv(binVar, dir)
 	}
-	return labtest.Main(m.Run)
+	return labtest.Main(m.Run, func() error {
+		for _, r := range releases {
+			if out, err := exec.Command(Bin("netsplit"), "target", "get", r).CombinedOutput(); err != nil {
+				return fmt.Errorf("get %s: %w\n%s", r, err, out)
+			}
+		}
+		return nil
+	})
 }
 
 // Bin is the path of a built program.

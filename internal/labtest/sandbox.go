@@ -24,8 +24,9 @@ const stageVar = "NETSPLIT_LABTEST"
 // at once; those that -run names share one.
 //
 // Without root the tests cannot run: that is status 1 with a message. With
-// -short (make check) they are left out.
-func Main(run func() int) int {
+// -short (make check) they are left out. What must be done outside, since the sandbox
+// has no network, is done once before the tests.
+func Main(run func() int, before ...func() error) int {
 	if slices.Contains(os.Args, "-test.short=true") {
 		fmt.Fprintln(os.Stderr, "labtest: -short leaves out tests that make network namespaces: make test runs them")
 		return 0
@@ -39,6 +40,12 @@ func Main(run func() int) int {
 	if os.Geteuid() != 0 {
 		fmt.Fprintln(os.Stderr, "labtest: these tests make network namespaces and need root; not run")
 		return 1
+	}
+	for _, f := range before {
+		if err := f(); err != nil {
+			fmt.Fprintln(os.Stderr, "labtest:", err)
+			return 1
+		}
 	}
 	if code, ok := each(); ok {
 		return code
