@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"fmt"
+	"slices"
 
 	"netsplit/model"
 )
@@ -51,7 +52,7 @@ func ofServers(st *model.Step, t *model.Target) error {
 			return fmt.Errorf("%s: target %s has no such server there", f, t.Name)
 		}
 	}
-	if f := st.Do.Disk; f != nil && !has(f.Host, f.Process) {
+	if f := st.Do.Disk; f != nil && !has(f.Host, f.Process) && !(slices.Contains(st.Do.Roles, string(f.Host)) && has("", f.Process)) {
 		return fmt.Errorf("%s: target %s has no such server there", f, t.Name)
 	}
 	return nil

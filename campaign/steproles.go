@@ -13,6 +13,9 @@ func nameRoles(do *model.Fault, hosts []model.NodeID, roles []string) error {
 	if do.Node != nil {
 		names = append(names, do.Node.Host)
 	}
+	if do.Disk != nil {
+		names = append(names, do.Disk.Host)
+	}
 	if do.Cut != nil {
 		names = slices.Concat(names, slices.Concat(do.Cut.Groups...))
 	}
@@ -20,7 +23,7 @@ func nameRoles(do *model.Fault, hosts []model.NodeID, roles []string) error {
 	for _, n := range names {
 		switch {
 		case n == "" || slices.Contains(hosts, n) || slices.Contains(do.Roles, string(n)):
-		case slices.Contains(roles, string(n)):
+		case slices.Contains(roles, string(n)) || model.MessageRole(string(n)):
 			do.Roles = append(do.Roles, string(n))
 		case len(roles) > 0:
 			return noRole(string(n), roles)
@@ -33,14 +36,5 @@ func noRole(name string, roles []string) error {
 	if len(roles) == 0 {
 		return fmt.Errorf("no role %q: the target has none: declare roles in its file", name)
 	}
-	return fmt.Errorf("no host and no role %q: there are the roles %v", name, slices.Sorted(slices.Values(roles)))
-}
-
-// withRoles are the hosts, and roles as if they were hosts.
-func withRoles(hosts []model.NodeID, roles []string) []model.NodeID {
-	out := slices.Clone(hosts)
-	for _, r := range roles {
-		out = append(out, model.NodeID(r))
-	}
-	return out
+	return fmt.Errorf("no host and no role %q: there are the roles %v, and of a step that begins at a message %s and %s", name, slices.Sorted(slices.Values(roles)), model.RoleSender, model.RoleReceiver)
 }

@@ -117,7 +117,7 @@ func (s *Service) userStep(st *model.Step, place int, spec model.CampaignSpec, t
 	if len(st.Do.Roles) > 0 && !slices.Contains([]model.Shape{model.Complete, model.Isolated, model.Partial, model.Simplex, model.Bridge}, p.Shape) {
 		return fmt.Errorf("%s has no place for a role: use isolate, complete, partial, simplex or bridge", p.Shape)
 	}
-	p, err := flowrules.Resolve(p, s.where(withRoles(hosts, st.Do.Roles)))
+	p, err := flowrules.Resolve(p, s.where(model.WithRoles(hosts, st.Do.Roles)))
 	if err != nil {
 		return err
 	}

@@ -80,19 +80,24 @@ func TestAFaultOfAScenarioNamesRoles(t *testing.T) {
 	kill := &model.NodeFault{Verb: model.NodeKill, Host: "leader"}
 	for name, c := range map[string]struct {
 		do   model.Fault
-		when *model.RoleTrigger
+		when model.Trigger
 		want string // groups and roles, or what is refused
 	}{
-		"isolate":           {model.Fault{Isolate: "leader"}, nil, "[[leader] [n1 n2 n3 n4]] [leader]"},
-		"a silent crash":    {model.Fault{Isolate: "leader", Cut: &model.Partition{}, Node: kill}, nil, "[[leader] [c1 n1 n2 n3 n4]] [leader]"},
-		"with a client":     {part(model.Partial, []model.NodeID{"leader", "c1"}, target.Nodes), nil, "[[leader c1] [n1 n2 n3 n4]] [leader]"},
-		"from all others":   {part(model.Isolated, []model.NodeID{"leader"}), nil, "[[leader] [n1 n2 n3 n4 c1]] [leader]"},
-		"crash at a change": {model.Fault{Node: kill}, &model.RoleTrigger{Name: "leader", Changes: true}, "[leader]"},
-		"a ring":            {part(model.Ring, []model.NodeID{"leader", "n1", "n2", "n3"}), nil, "ring has no place for a role"},
-		"no such role":      {model.Fault{Isolate: "master"}, nil, `no host and no role "master": there are the roles [leader]`},
-		"at no such role":   {model.Fault{Node: kill}, &model.RoleTrigger{Name: "master", Changes: true}, `no host and no role "master"`},
+		"isolate":           {model.Fault{Isolate: "leader"}, model.Trigger{}, "[[leader] [n1 n2 n3 n4]] [leader]"},
+		"a silent crash":    {model.Fault{Isolate: "leader", Cut: &model.Partition{}, Node: kill}, model.Trigger{}, "[[leader] [c1 n1 n2 n3 n4]] [leader]"},
+		"with a client":     {part(model.Partial, []model.NodeID{"leader", "c1"}, target.Nodes), model.Trigger{}, "[[leader c1] [n1 n2 n3 n4]] [leader]"},
+		"from all others":   {part(model.Isolated, []model.NodeID{"leader"}), model.Trigger{}, "[[leader] [n1 n2 n3 n4 c1]] [leader]"},
+		"crash at a change": {model.Fault{Node: kill}, model.Trigger{Role: &model.RoleTrigger{Name: "leader", Changes: true}}, "[leader]"},
+		"a disk":            {model.Fault{Disk: &model.DiskFault{Kind: model.DiskFull, Host: "leader"}}, model.Trigger{}, "[leader]"},
+		"no such server":    {model.Fault{Disk: &model.DiskFault{Kind: model.DiskFull, Host: "leader", Process: "x"}}, model.Trigger{}, "no such server"},
+		"an operation":      {model.Fault{Disk: &model.DiskFault{Kind: model.DiskEIO, Host: "leader"}}, model.Trigger{File: &model.FileTrigger{Op: model.FileWrite, Host: "n1"}}, "is of the operation of when"},
+		"a sender":          {model.Fault{Isolate: "sender"}, model.Trigger{Message: &model.MessageTrigger{Match: model.MessageMatch{Type: "A"}}}, "[[sender] [n1 n2 n3 n4]] [sender]"},
+		"of no message":     {model.Fault{Isolate: "sender"}, model.Trigger{}, "sender and receiver are the ends of the message"},
+		"a ring":            {part(model.Ring, []model.NodeID{"leader", "n1", "n2", "n3"}), model.Trigger{}, "ring has no place for a role"},
+		"no such role":      {model.Fault{Isolate: "master"}, model.Trigger{}, `no host and no role "master": there are the roles [leader]`},
+		"at no such role":   {model.Fault{Node: kill}, model.Trigger{Role: &model.RoleTrigger{Name: "master", Changes: true}}, `no host and no role "master"`},
 	} {
-		sc := model.Scenario{Steps: []model.Step{{Do: c.do, When: model.Trigger{Role: c.when}}}}
+		sc := model.Scenario{Steps: []model.Step{{Do: c.do, When: c.when}}}
 		got, err := s.userScenario(model.CampaignSpec{Scenario: &sc}, target)
 		said := fmt.Sprint(err)
 		if err == nil {

@@ -137,7 +137,7 @@ func (e *Engine) Asks(m *model.Message) []string {
 			out = append(out, match.Roles()...)
 		}
 		if t := x.When.Message; x.phase == armed && t != nil && t.Match.Selects(m.Type, m.From, m.To, anybody) {
-			out = append(out, x.Do.Roles...)
+			out = append(out, x.Do.Asked()...)
 		}
 	}
 	slices.Sort(out)

@@ -24,7 +24,7 @@ func HoldsFiles(s *model.Scenario, host model.NodeID, process string) bool {
 // CutsPower says whether the scenario may cut a host's power.
 func CutsPower(s *model.Scenario, host model.NodeID) bool {
 	return slices.ContainsFunc(played(s), func(st model.Step) bool {
-		return st.Do.Disk != nil && st.Do.Disk.Kind == model.DiskPowerCut && st.Do.Disk.Host == host
+		return st.Do.Disk != nil && st.Do.Disk.Kind == model.DiskPowerCut && (st.Do.Disk.Host == host || slices.Contains(st.Do.Roles, string(st.Do.Disk.Host)))
 	})
 }
 

@@ -126,9 +126,13 @@ func TestWhichServersAreHeld(t *testing.T) {
 	inv := model.Invariant{A: model.VarRef{Name: "x", Node: "n1"}, B: model.VarRef{Name: "x", Node: "n2"}}
 	s := model.Scenario{Observe: []model.Invariant{inv}, Or: []model.Renaming{{"n1": "n2", "n2": "n1"}},
 		Steps: []model.Step{{When: model.Trigger{State: &model.FaultCondition{Invariant: inv, State: &model.State{A: "1", B: "2"}}}, Do: model.Fault{Disk: &model.DiskFault{Kind: model.DiskPowerCut, Host: "n1"}}}}}
+	role := model.Scenario{Steps: []model.Step{{Do: ofRole(model.Fault{Disk: &model.DiskFault{Kind: model.DiskPowerCut, Host: "leader"}})}}}
 	for host, want := range map[model.NodeID]bool{"n1": true, "n2": true, "n3": false} {
 		if explorer.HoldsFiles(&s, host, "db") != want || explorer.CutsPower(&s, host) != want {
 			t.Errorf("%s: held %t, want %t", host, !want, want)
+		}
+		if !explorer.HoldsFiles(&role, host, "db") || !explorer.CutsPower(&role, host) {
+			t.Errorf("%s, which may have the role, is not held", host)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package explorer
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"netsplit/model"
@@ -12,8 +13,9 @@ type stepRoles struct {
 	open    []string // of its fault, that are asked for
 	reason  string   // and why it is to begin once they are known
 	message uint64
-	had     []model.NodeID // who had the role of the trigger that is awaited, as it was armed
-	known   bool           // had is
+	ends    map[string][]model.NodeID // of that message, by role
+	had     []model.NodeID            // who had the role of the trigger that is awaited, as it was armed
+	known   bool                      // had is
 }
 
 // roleOf is a role of a host.
@@ -49,7 +51,8 @@ func (e *Engine) name(ev model.Event, x *step, reason string, message uint64) (w
 		return false, nil
 	}
 	if x.phase != asks {
-		for _, r := range x.Do.Roles {
+		x.roles.ends = e.ends(x, message)
+		for _, r := range x.Do.Asked() {
 			if at, ok := e.asked[r]; !ok || at != e.now { // of a message's step, before the message
 				x.roles.open = append(x.roles.open, r)
 				ask = append(ask, model.Decision{Event: ev.Num, At: ev.At, Step: x.num, Ask: r, Reason: reason})
@@ -60,8 +63,8 @@ func (e *Engine) name(ev model.Event, x *step, reason string, message uint64) (w
 			return true, ask
 		}
 	}
-	have := map[string][]model.NodeID{}
-	for _, r := range x.Do.Roles {
+	have := maps.Clone(x.roles.ends)
+	for _, r := range x.Do.Asked() {
 		have[r] = slices.SortedFunc(slices.Values(e.faults.roles[r]), func(a, b model.NodeID) int {
 			if o := e.outOfAction(a); o != e.outOfAction(b) {
 				if o {
@@ -85,6 +88,20 @@ func (e *Engine) name(ev model.Event, x *step, reason string, message uint64) (w
 		e.mayCut[do.Isolate] = true
 	}
 	return false, nil
+}
+
+// ends is who has the roles of a message's ends at the begin of a step.
+func (e *Engine) ends(x *step, message uint64) map[string][]model.NodeID {
+	m, ok := e.awaited[message]
+	if !ok && x.num > 1 && x.When.Follows == model.FollowsBegin {
+		if f := e.steps[x.num-2].fault; f != nil && len(f.hits) > 0 {
+			m.from, m.to, ok = f.hits[0].From, f.hits[0].To, true
+		}
+	}
+	if !ok {
+		return map[string][]model.NodeID{}
+	}
+	return map[string][]model.NodeID{model.RoleSender: {m.from}, model.RoleReceiver: {m.to}}
 }
 
 // outOfAction says whether a step in force isolates a host, or has stopped its servers.

@@ -162,3 +162,42 @@ func TestStepsBeginAndEndAsARoleMoves(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// TestSenderAndReceiverAreOfTheMessageAtWhichAStepBegins, or of the one on which the message
+// fault before it acted; nobody is asked who they are.
+func TestSenderAndReceiverAreOfTheMessageAtWhichAStepBegins(t *testing.T) {
+	of := func(role string, f model.Fault) model.Fault {
+		f.Roles = []string{role}
+		return f
+	}
+	power := model.Fault{Disk: &model.DiskFault{Kind: model.DiskPowerCut, Host: model.RoleReceiver}}
+	lose := model.Fault{Message: &model.MessageFault{Kind: model.FaultLose, Lose: model.LoseMessage, Match: model.MessageMatch{Type: "C"}}}
+	asked := []model.Step{
+		{When: model.Trigger{Message: message("A", 2)}, Do: of(model.RoleSender, crashed(model.RoleSender))},
+		{When: model.Trigger{Message: message("B", 1)}, Do: of(model.RoleReceiver, power)},
+		{Do: lose},
+		{When: model.Trigger{Follows: model.FollowsBegin}, Do: of(model.RoleSender, crashed(model.RoleSender))}}
+	p := play(asked...)
+	if got := p.e.Asks(&model.Message{Type: "A"}); len(got) > 0 {
+		t.Errorf("it asks who has %v", got)
+	}
+	p.message(1, "A", "n1", "n2")
+	p.message(2, "A", "n3", "n2")
+	p.want(t, "0 pass open", "1 kill message", "0 pass open")
+	p.message(3, "B", "n1", "n2")
+	p.message(4, "C", "n2", "n3")
+	p.want(t, "2 kill message", "0 pass open", "0 drop fault-lose", "4 kill step-before")
+	r := p.e.Result().RunResult("s", model.Verdict{})
+	hosts := func(s model.Scenario) string {
+		return fmt.Sprintln(s.Steps[0].Do.Node.Host, s.Steps[1].Do.Disk.Host, s.Steps[3].Do.Node.Host)
+	}
+	as := model.Scenario{Steps: asked}.Played(r.Steps)
+	for _, s := range []model.Scenario{p.e.Scenario(), as} {
+		if got := hosts(s); got != "n3 n2 n2\n" {
+			t.Errorf("it was %s", got)
+		}
+	}
+	if got := hosts(explorer.Replay(as, r)); got != "sender receiver sender\n" {
+		t.Errorf("a replay has %s", got)
+	}
+}

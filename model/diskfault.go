@@ -151,7 +151,7 @@ func (s *Step) validateFiles(hosts []NodeID) error {
 		}
 	}
 	if s.Do.Disk != nil {
-		return s.Do.Disk.Validate(hosts, &s.When)
+		return s.Do.Disk.Validate(WithRoles(hosts, s.Do.Roles), &s.When)
 	}
 	return nil
 }
@@ -169,7 +169,10 @@ func (s *Step) HoldsFiles(host NodeID, process string) bool {
 		}
 	}
 	f := s.Do.Disk
-	return f != nil && f.Kind != DiskCorrupt && f.Of(host, process)
+	if f == nil || f.Kind == DiskCorrupt {
+		return false
+	}
+	return f.Of(host, process) || slices.Contains(s.Do.Roles, string(f.Host)) && f.Of(f.Host, process)
 }
 
 // DiskDamage is what was done to the files of a host whose servers were killed.

@@ -108,9 +108,12 @@ func (p Point) Identity(keys []PointKey) string {
 }
 
 // Triggers is what the trigger of a step sees of the point: who sends or receives what. The
-// peer is part of it only where it is part of the point's identity.
+// ends of a message are part of it only where they are part of the point's identity.
 func (p Point) Triggers(keys []PointKey) Point {
-	t := Point{Side: p.Side, Node: p.Node, Type: p.Type}
+	t := Point{Side: p.Side, Type: p.Type}
+	if p.Side == SideFile || slices.Contains(keys, KeyNode) {
+		t.Node = p.Node
+	}
 	if slices.Contains(keys, KeyPeer) {
 		t.Peer = p.Peer
 	}

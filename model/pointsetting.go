@@ -10,6 +10,7 @@ import (
 type PointSetting struct {
 	// The keys by which points are told apart, of side, node, peer, type, port, after, nth and stage; side and type
 	// among them. Leave out what is chance in the system: fewer keys, fewer and steadier points.
+	// Where node or peer is left out, a fault is of whichever host sends or gets the message.
 	// Default: all of them. Example: [side, node, peer, type, nth]
 	Keys []PointKey `yaml:"keys,omitempty,flow"`
 	// Types of messages that timers send, beside those that clean runs show to be periodic; `*` stands for any text. They

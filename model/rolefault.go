@@ -45,12 +45,37 @@ func (r *RoleTrigger) validate(of string, hosts []NodeID) error {
 	return nil
 }
 
+// Roles of every target: who sends the message at which a step begins, and who gets it. Of a
+// step that follows a message fault it is the first message on which that one acted.
+const (
+	RoleSender   = "sender"
+	RoleReceiver = "receiver"
+)
+
+// MessageRole says whether a role is of the ends of a message.
+func MessageRole(role string) bool { return role == RoleSender || role == RoleReceiver }
+
+// Asked lists the roles of the fault of which the target is asked who has them.
+func (f *Fault) Asked() []string {
+	return slices.DeleteFunc(slices.Clone(f.Roles), MessageRole)
+}
+
 // RoleFault is what a fault had before hosts stood in place of its roles.
 type RoleFault struct {
 	Cut     *Partition `json:"cut,omitempty"`
 	Isolate NodeID     `json:"isolate,omitempty"`
 	Node    *NodeFault `json:"node,omitempty"`
+	Disk    *DiskFault `json:"disk,omitempty"`
 	Roles   []string   `json:"roles"`
+}
+
+// WithRoles are the hosts, and roles as if they were hosts.
+func WithRoles(hosts []NodeID, roles []string) []NodeID {
+	out := slices.Clone(hosts)
+	for _, r := range roles {
+		out = append(out, NodeID(r))
+	}
+	return out
 }
 
 // RoleNames lists the roles whose holders begin or end the step.
@@ -88,6 +113,11 @@ func (f *Fault) Resolve(have map[string][]NodeID) (Fault, []RoleHolders, error) 
 		n := *f.Node
 		n.Host = host(n.Host)
 		r.Node = &n
+	}
+	if f.Disk != nil {
+		d := *f.Disk
+		d.Host = host(d.Host)
+		r.Disk = &d
 	}
 	if f.Cut == nil {
 		return r, said, nil
@@ -135,7 +165,7 @@ func (s Scenario) Played(steps []StepResult) Scenario {
 		}
 		st := &s.Steps[res.Step-1]
 		if do, _, err := st.Do.Resolve(have); err == nil {
-			do.As = &RoleFault{Cut: st.Do.Cut, Isolate: st.Do.Isolate, Node: st.Do.Node, Roles: st.Do.Roles}
+			do.As = &RoleFault{Cut: st.Do.Cut, Isolate: st.Do.Isolate, Node: st.Do.Node, Disk: st.Do.Disk, Roles: st.Do.Roles}
 			st.Do = do
 		}
 	}
@@ -147,7 +177,7 @@ func (s Scenario) AskedFor() Scenario {
 	s.Steps = slices.Clone(s.Steps)
 	for i := range s.Steps {
 		if as := s.Steps[i].Do.As; as != nil {
-			s.Steps[i].Do = Fault{Cut: as.Cut, Isolate: as.Isolate, Node: as.Node, Roles: as.Roles}
+			s.Steps[i].Do = Fault{Cut: as.Cut, Isolate: as.Isolate, Node: as.Node, Disk: as.Disk, Roles: as.Roles}
 		}
 	}
 	return s

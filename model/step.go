@@ -85,8 +85,8 @@ type Fault struct {
 	Node *NodeFault `json:"node,omitempty"`
 	// Disk is what happens to a host's disk.
 	Disk *DiskFault `json:"disk,omitempty"`
-	// Roles are the names in Cut, Isolate and Node that are roles and not hosts: each stands for
-	// the host that has it as the step begins.
+	// Roles are the names in Cut, Isolate, Node and Disk that are roles and not hosts: each stands
+	// for the host that has it as the step begins.
 	Roles []string `json:"roles,omitempty"`
 	// As is, of a step that was played, the fault as it was asked for, with its roles.
 	As *RoleFault `json:"as,omitempty"`
@@ -239,7 +239,7 @@ func (s *Step) Validate(hosts []NodeID, place int) error {
 	switch {
 	case does != 1:
 		return fmt.Errorf("a step does one thing: give do a cut, a host to isolate, to crash or to pause, a message fault, or a disk fault")
-	case s.Do.Node != nil && !slices.Contains(hosts, s.Do.Node.Host) && !slices.Contains(s.Do.Roles, string(s.Do.Node.Host)):
+	case s.Do.Node != nil && !slices.Contains(WithRoles(hosts, s.Do.Roles), s.Do.Node.Host):
 		return fmt.Errorf("no host %q: there are %v", s.Do.Node.Host, hosts)
 	case s.Do.Node != nil && s.Do.Node.Verb != NodeKill && s.Do.Node.Verb != NodePause:
 		return fmt.Errorf("unknown fault %q of a server: use kill or pause", s.Do.Node.Verb)
@@ -247,6 +247,8 @@ func (s *Step) Validate(hosts []NodeID, place int) error {
 		return fmt.Errorf("a machine that falls silent dies with all its servers: silent belongs to crash, without process, isolate and cut")
 	case w.Follows != "" && w.Follows != FollowsBegin && w.Follows != FollowsEnd:
 		return fmt.Errorf("when: unknown follows %q: use begin or end", w.Follows)
+	case slices.ContainsFunc(s.Do.Roles, MessageRole) && w.Message == nil && w.Follows != FollowsBegin:
+		return fmt.Errorf("%s and %s are the ends of the message at which the step begins: give when a message, or let it follow the begin of a message fault", RoleSender, RoleReceiver)
 	case w.Follows != "" && place == 1:
 		return fmt.Errorf("when: the first step follows none: leave out follows")
 	case w.Class != nil || w.Unseen != nil || u.Follows != "" || u.State != nil:

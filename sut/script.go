@@ -133,6 +133,9 @@ func (v *validator) scripts() {
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.t.Roles)) {
 		r, at := v.t.Roles[name], "roles."+name
+		if model.MessageRole(name) {
+			v.addf(at, "role %q: sender and receiver are the ends of the message at which a step begins: choose another name", name)
+		}
 		if len(r.Hosts) == 0 {
 			v.addf(at+".hosts", "role %q has no hosts: name those that may have it", name)
 		}

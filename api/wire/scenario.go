@@ -74,7 +74,7 @@ type MessageTrigger struct {
 
 // Do is what a step does.
 type Do struct {
-	Isolate string `json:"isolate,omitempty" maxLength:"63" doc:"Host to cut off from the other nodes, and from clients if the target says so; or a role: whoever has it as the step begins"`
+	Isolate string `json:"isolate,omitempty" maxLength:"63" doc:"Host to cut off from the other nodes, and from clients if the target says so; or a role: whoever has it as the step begins. sender and receiver are the ends of the message of when, or of the message fault that the step follows"`
 	// What becomes of packets that want to cross to or from the isolated host.
 	Effect  string        `json:"effect,omitempty" enum:"drop,reset" default:"drop"`
 	Cut     *Partition    `json:"cut,omitempty" doc:"Instead of isolate: the partition to put in force; roles may stand in its groups in place of hosts"`

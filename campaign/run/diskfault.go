@@ -131,6 +131,7 @@ func (s *session) killed(host model.NodeID, process string) bool {
 // returns what was done to servers. Files are damaged while packets wait: little is written.
 // The caller holds mu.
 func (s *session) disk(d model.Decision) (done []model.NodeAction) {
+	s.scn = s.engine.Scenario()
 	f, n := s.scn.Steps[d.Step-1].Do.Disk, &s.nodes
 	n.begin()
 	if d.Verb == model.NodeStart {

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -92,17 +93,22 @@ steps:
 // TestACrashAtAMessage: the receiver dies while the message waits at the gate, so it never
 // reads it, and reads again once its step has started it.
 func TestACrashAtAMessage(t *testing.T) {
+	t.Run("of a host", func(t *testing.T) { crashAtC(t, "n1", "[]") })
+	t.Run("of whoever gets it", func(t *testing.T) { crashAtC(t, "receiver", "[{receiver [n1]}]") })
+}
+
+func crashAtC(t *testing.T, host, roles string) {
 	_, r := runScenario(t, "port", `
 steps:
-  - when: {message: {type: "text C", to: n1}}
-    do: {crash: n1}
+  - when: {message: {type: "text C"}}
+    do: {crash: `+host+`}
     until: {after: 400ms}
 `, `"udp=A,B,C,D,E,F,G,H,I,J,K,L,M,N,O,P,Q,R,S,T,U,V,W,X,Y"`)
 	got := strings.Split(lines(received(t, r.Dir), "udp"), ", ")
 	if len(got) < 4 || got[0] != "A" || got[1] != "B" || slices.Contains(got, "C") || got[len(got)-1] != "Y" {
 		t.Errorf("received %s", got)
 	}
-	if s := r.Result.Steps; r.Verdict.Value != model.VerdictPass || len(s) != 1 || s[0].By != model.ReasonMessage || s[0].EndedBy != model.ReasonTime {
+	if s := r.Result.Steps; r.Verdict.Value != model.VerdictPass || len(s) != 1 || s[0].By != model.ReasonMessage || s[0].EndedBy != model.ReasonTime || fmt.Sprint(s[0].Roles) != roles {
 		t.Errorf("%s: %s; %+v", r.Verdict.Value, r.Verdict.Reason, s)
 	}
 }

@@ -38,15 +38,17 @@ func read(events []model.Event, decisions []model.Decision, fired []uint64, mome
 	turns := map[model.Point]int{}
 	sent := map[uint64]model.Point{} // by message
 	met := make([]model.Point, len(moments))
-	add := func(e *model.Event) func(model.Point, bool) {
-		return func(pt model.Point, ok bool) {
-			if ok {
-				triggers := pt.Triggers(t.keys)
-				turns[triggers]++
-				p.Points = append(p.Points, model.SeenPoint{Point: pt, Step: at, Turn: turns[triggers], Event: e.Num, At: e.At,
-					Beyond: ended || o.LastFault > 0 && e.At-from >= o.LastFault})
-			}
+	// A trigger counts what it sees, be it a point or not.
+	add := func(e *model.Event, seen, pt model.Point, ok bool) {
+		triggers := seen.Triggers(t.keys)
+		if turns[triggers]++; ok {
+			p.Points = append(p.Points, model.SeenPoint{Point: pt, Step: at, Turn: turns[triggers], Event: e.Num, At: e.At,
+				Beyond: ended || o.LastFault > 0 && e.At-from >= o.LastFault})
 		}
+	}
+	receives := func(e *model.Event, m *model.Message) {
+		pt, ok := t.Receives(m)
+		add(e, model.Point{Side: model.SideReceive, Node: m.To, Peer: m.From, Type: m.Type}, pt, ok)
 	}
 	for i := range events {
 		e := &events[i]
@@ -72,16 +74,18 @@ func read(events []model.Event, decisions []model.Decision, fired []uint64, mome
 			ended = true
 		case !started:
 		case e.Kind == model.EventFile:
-			add(e)(t.Operates(e.File))
+			pt, ok := t.Operates(e.File)
+			add(e, operation(e.File), pt, ok)
 		case e.Kind == model.EventMessage:
-			pt, ok := t.Sends(e.Message)
-			if add(e)(pt, ok); ok && len(moments) > 0 {
-				sent[e.Message.Num] = pt
+			m := e.Message
+			pt, ok := t.Sends(m)
+			if add(e, model.Point{Side: model.SideSend, Node: m.From, Peer: m.To, Type: m.Type}, pt, ok); ok && len(moments) > 0 {
+				sent[m.Num] = pt
 			}
-			if held[e.Message.Num] {
-				pending[e.Message.Num] = e.Message
+			if held[m.Num] {
+				pending[m.Num] = m
 			} else {
-				add(e)(t.Receives(e.Message))
+				receives(e, m)
 			}
 		case e.Kind == model.EventPacket:
 			if a := last[e.Packet.Frame]; a == model.Refuse || a == model.ResetConn {
@@ -90,7 +94,7 @@ func read(events []model.Event, decisions []model.Decision, fired []uint64, mome
 			for _, n := range append(slices.Clone(e.Packet.Again), e.Packet.Messages...) {
 				if m := pending[n]; m != nil {
 					delete(pending, n)
-					add(e)(t.Receives(m))
+					receives(e, m)
 				}
 			}
 		}

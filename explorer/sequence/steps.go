@@ -30,8 +30,8 @@ type Placed struct {
 
 // Play says how faults become steps.
 type Play struct {
-	// Keys are the identity of points: a fault is at the message of whichever peer comes where
-	// peer is none of them.
+	// Keys are the identity of points. Where node or peer is none of them, it is whichever has
+	// the message that comes.
 	Keys []model.PointKey
 	// Isolating is what cuts a node off.
 	Isolating func(model.NodeID) model.Partition
@@ -44,36 +44,67 @@ type Play struct {
 }
 
 // Steps are what plays a sequence: each fault once the one before it has begun.
-func (p Play) Steps(faults []Placed) []model.Step {
-	var out []model.Step
+func (p Play) Steps(faults []Placed) (out []model.Step) {
 	for _, f := range faults {
 		when := model.Trigger{}
 		if len(out) > 0 {
 			when.Follows = model.FollowsBegin
 		}
-		match := f.Message(p.Keys)
-		if st, ok := p.disk(f, when, match); ok {
+		match, roles := f.Message(p.Keys), p.ends(&f)
+		for _, st := range p.one(f, when, match) {
+			for _, r := range roles {
+				if names(&st.Do, r) {
+					st.Do.Roles = append(st.Do.Roles, string(r))
+				}
+			}
 			out = append(out, st)
-			continue
 		}
-		if st, ok := p.prior(f, when, match); ok {
-			out = append(out, st)
-			continue
-		}
-		if loses(f.PointFault) {
-			out = append(out, model.Step{When: when, Do: model.Fault{Message: &model.MessageFault{
-				Kind: model.FaultLose, Lose: model.LoseMessage, Match: match, Nth: f.Turn}}})
-			when = model.Trigger{Follows: model.FollowsBegin}
-		} else {
-			when.Message = &model.MessageTrigger{Match: match, Nth: f.Turn, Side: model.SideSend}
-		}
-		switch f.Kind {
-		case model.PointCrash:
-			out = append(out, model.Step{When: when, Do: model.Fault{Node: &model.NodeFault{Verb: model.NodeKill, Host: f.Node}}, Max: p.MaxCut})
-		case model.PointIsolate:
-			cut := p.Isolating(f.Node)
-			out = append(out, model.Step{When: when, Do: model.Fault{Cut: &cut, Isolate: f.Node}, Max: p.MaxCut})
-		}
+	}
+	return out
+}
+
+// ends puts roles in place of the ends of a fault's message that are no keys, and lists them.
+func (p Play) ends(f *Placed) (roles []model.NodeID) {
+	node, peer := model.NodeID(model.RoleSender), model.NodeID(model.RoleReceiver)
+	if f.Side == model.SideReceive {
+		node, peer = peer, node
+	}
+	if f.Side != model.SideFile && !slices.Contains(p.Keys, model.KeyNode) {
+		f.Node, roles = node, append(roles, node)
+	}
+	if f.Side != model.SideFile && !slices.Contains(p.Keys, model.KeyPeer) {
+		f.Peer, roles = peer, append(roles, peer)
+	}
+	return roles
+}
+
+// names says whether a fault names a host.
+func names(do *model.Fault, h model.NodeID) bool {
+	return do.Isolate == h || do.Node != nil && do.Node.Host == h || do.Disk != nil && do.Disk.Host == h ||
+		do.Cut != nil && slices.Contains(slices.Concat(do.Cut.Groups...), h)
+}
+
+// one is the steps of a fault, given when it may begin and its message.
+func (p Play) one(f Placed, when model.Trigger, match model.MessageMatch) (out []model.Step) {
+	if st, ok := p.disk(f, when, match); ok {
+		return []model.Step{st}
+	}
+	if st, ok := p.prior(f, when, match); ok {
+		return []model.Step{st}
+	}
+	if loses(f.PointFault) {
+		out = append(out, model.Step{When: when, Do: model.Fault{Message: &model.MessageFault{
+			Kind: model.FaultLose, Lose: model.LoseMessage, Match: match, Nth: f.Turn}}})
+		when = model.Trigger{Follows: model.FollowsBegin}
+	} else {
+		when.Message = &model.MessageTrigger{Match: match, Nth: f.Turn, Side: model.SideSend}
+	}
+	switch f.Kind {
+	case model.PointCrash:
+		out = append(out, model.Step{When: when, Do: model.Fault{Node: &model.NodeFault{Verb: model.NodeKill, Host: f.Node}}, Max: p.MaxCut})
+	case model.PointIsolate:
+		cut := p.Isolating(f.Node)
+		out = append(out, model.Step{When: when, Do: model.Fault{Cut: &cut, Isolate: f.Node}, Max: p.MaxCut})
 	}
 	return out
 }

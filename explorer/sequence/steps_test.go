@@ -150,3 +150,50 @@ func TestAPeerThatIsNoKeyIsNotWaitedFor(t *testing.T) {
 		}
 	}
 }
+
+// Where neither end is a key, a fault is of whoever sends or gets the message that comes; those
+// of clients count too.
+func TestAHostThatIsNoKeyIsWhoeverHasTheMessage(t *testing.T) {
+	keys := []model.PointKey{model.KeySide, model.KeyType}
+	nodes := []model.NodeID{"n1", "n2", "n3"}
+	events := []model.Event{{Num: 1, Kind: model.EventWorkload}}
+	for i, ends := range [][2]model.NodeID{{"c1", "n2"}, {"n1", "c1"}, {"n3", "n1"}} {
+		events = append(events, model.Event{Num: uint64(i + 2), Kind: model.EventMessage,
+			Message: &model.Message{Num: uint64(i + 1), From: ends[0], To: ends[1], Type: "put"}})
+	}
+	points := FromEvents(events, nil, nil, Options{Keys: keys, Nodes: nodes}).Points
+	if n := len(points); n != 4 || points[n-2].Turn != 3 || points[n-1].Turn != 3 {
+		t.Fatalf("points %v", points)
+	}
+	play := Play{Keys: keys, Isolating: func(n model.NodeID) model.Partition { return model.Isolate(n, nodes, model.Drop) },
+		Around: Around{Nodes: nodes, Clients: []model.NodeID{"c1"}, Role: "leader"}}
+	for _, c := range []struct {
+		kind  model.PointFaultKind
+		place model.FaultPlace
+		want  string
+		roles string
+	}{
+		{model.PointCrash, model.PlaceBefore, "crash sender; when the step before has begun", "[sender]"},
+		{model.PointCrash, model.PlaceAfter, "crash sender; when message put *>*, number 3", "[sender]"},
+		{model.PointPowerCut, model.PlaceAfter, "power cut on sender; when message put *>*, number 3", "[sender]"},
+		{model.PointIsolate, model.PlaceBefore, "cut complete sender | n1,n2,n3; when message put *>*, number 3", "[sender]"},
+		{model.PointPartial, model.PlaceBefore, "cut partial sender | receiver; when message put *>*, number 3", "[sender receiver]"},
+		{model.PointLeader, model.PlaceBefore, "cut complete leader | n1,n2,n3; when message put *>*, number 3", "[leader]"},
+	} {
+		f := Placed{model.PointFault{Point: points[2].Point, Kind: c.kind, Place: c.place}, points[2].Turn}
+		steps := play.Steps([]Placed{f})
+		last := steps[len(steps)-1]
+		if got := last.String(); got != c.want || fmt.Sprint(last.Do.Roles) != c.roles {
+			t.Errorf("%s is played as %s by %v, want %s by %s", c.kind, got, last.Do.Roles, c.want, c.roles)
+		}
+		for i := range steps {
+			if err := steps[i].Validate(append(nodes, "c1"), i+1); err != nil {
+				t.Errorf("%s: %v", c.kind, err)
+			}
+		}
+	}
+	received := Placed{model.PointFault{Point: points[3].Point, Kind: model.PointCrash, Place: model.PlaceBefore}, 3}
+	if got := play.Steps([]Placed{received})[0].String(); got != "crash receiver; when message put *>*, number 3" {
+		t.Error(got)
+	}
+}
