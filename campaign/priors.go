@@ -81,7 +81,7 @@ func kinds(named []model.PointFaultKind, a sequence.Around) (out []sequence.Faul
 			_, period := k.Period()
 			return k == name || period && name == model.PointPeriod
 		}) == 0 {
-			return nil, fmt.Errorf("no fault %q: use crash, isolate, lose, silence, partial, isolate-with-client, isolate-leader, lose-answer, isolate-period or neat, or of disks disk-error, disk-failure, corrupt, power-cut or disk", name)
+			return nil, fmt.Errorf("no fault %q: there are %v", name, model.SearchedFaults())
 		}
 	}
 	return out, nil

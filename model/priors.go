@@ -26,6 +26,13 @@ const (
 	PointNEAT PointFaultKind = "neat"
 )
 
+// SearchedFaults lists what a search can be told to look for: kinds of faults at points, and
+// names for several of them.
+func SearchedFaults() []PointFaultKind {
+	return []PointFaultKind{PointCrash, PointIsolate, PointLose, PointSilence, PointPartial, PointWithClient, PointLeader, PointLoseAnswer,
+		PointPeriod, PointNEAT, PointDiskError, PointDiskFailure, PointCorrupt, PointPowerCut, PointDisk}
+}
+
 // For is PointPeriod of a period.
 func (k PointFaultKind) For(period string) PointFaultKind {
 	return k + PointFaultKind(":"+period)

@@ -1,0 +1,19 @@
+package wire
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"netsplit/model"
+)
+
+// TestTheFaultsOfASearchAreThoseOfTheModel: a kind that the model gains is offered.
+func TestTheFaultsOfASearchAreThoseOfTheModel(t *testing.T) {
+	f, ok := reflect.TypeFor[CampaignSpec]().FieldByName("Faults")
+	want := strings.ReplaceAll(strings.Trim(fmt.Sprint(model.SearchedFaults()), "[]"), " ", ",")
+	if got := f.Tag.Get("enum"); !ok || got != want || f.Tag.Get("maxItems") != fmt.Sprint(len(model.SearchedFaults())) {
+		t.Errorf("the enum of faults is %s, want %s", got, want)
+	}
+}
