@@ -97,6 +97,7 @@ func TestBadInput(t *testing.T) {
 		if err := os.Chmod(open, 0o777); err != nil {
 			t.Fatal(err)
 		}
+		t.Setenv("NETSPLIT_CACHE", filepath.Join(open, "cache")) // the caller's may be nobody else's
 		target := filepath.Join(open, "target.yaml")
 		if err := os.WriteFile(target, good, 0o644); err != nil {
 			t.Fatal(err)
