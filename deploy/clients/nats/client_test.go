@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -127,7 +128,7 @@ func TestBadFlagsSayWhatToDo(t *testing.T) {
 		"publish":                                          "--nodes",
 		"publish --nodes n1=127.0.0.1 --rate 0":            "--rate 0 --within 10s: both must be above 0",
 		"create --nodes n1=127.0.0.1 --replicas 6":         "--replicas 6: JetStream has 1 to 5",
-		"operate --nodes n1=127.0.0.1 --meta-stepdowns -1": "--stepdowns 2 --meta-stepdowns -1: both must be at least 0",
+		"operate --nodes n1=127.0.0.1 --meta-stepdowns -1": "--stepdowns 2 --meta-stepdowns -1 --moves 0: all must be at least 0",
 		"create --nodes n1=127.0.0.1 --for 1ns":            "make stream work",
 		"pubilsh":                                          `unknown command "pubilsh"`,
 	} {
@@ -140,6 +141,28 @@ func TestBadFlagsSayWhatToDo(t *testing.T) {
 	err := run(t.Context(), []string{"publish", "--nodes", "n1=127.0.0.1"}, strings.NewReader(""), io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "Unix nanoseconds") {
 		t.Errorf("bad start: %v", err)
+	}
+}
+
+// Where replicas move, an acknowledgement is owed only to who reaches a majority of any
+// servers that may hold the stream.
+func TestNeedsDependOnWhetherReplicasMove(t *testing.T) {
+	nodes, err := workload.ParseNodes("n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3,n4=10.0.0.4,n5=10.0.0.5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var holders atomic.Pointer[[]model.NodeID]
+	p := publisher{common: &common{nodes: nodes, host: "c1"}, node: nodes[1], holders: &holders, spare: -1}
+	if got := p.needs(); got != nil {
+		t.Errorf("nobody knows who holds the stream, and it needs %v", got)
+	}
+	holders.Store(&[]model.NodeID{"n1", "n4", "n5"})
+	if got := p.needs(); len(got) != 2 || got[1].Count != 2 || len(got[1].From) != 3 {
+		t.Errorf("%v", got)
+	}
+	p.spare = 1
+	if got := p.needs(); len(got) != 2 || got[1].Via != "n2" || got[1].Count != 4 || len(got[1].From) != 5 {
+		t.Errorf("%v", got)
 	}
 }
 
@@ -160,39 +183,6 @@ func TestAMissingMessageIsAskedForAgain(t *testing.T) {
 	cancel()
 	if m, err := get(ctx, func() (*nats.RawStreamMsg, error) { return nil, nats.ErrMsgNotFound }); m != nil || !errors.Is(err, nats.ErrMsgNotFound) {
 		t.Errorf("over time: %v, %v", m, err)
-	}
-}
-
-// An outage is one operation, whatever it consists of; one that lasts too long has
-// no answer, and the next failure begins another.
-func TestAnOutageIsOneOperation(t *testing.T) {
-	var b bytes.Buffer
-	o := outage{out: workload.NewHistory(&b, time.Now()), within: 10 * time.Second}
-	need := []model.Need{{Via: "c1", From: []model.NodeID{"n1"}, Count: 1}}
-	op := model.Operation{Process: 7, Type: model.OpFail, F: "publish", Key: "k", Node: "n1", Error: "timeout", Needs: need}
-	at := time.Unix(100, 0)
-	o.end(model.OpOK, "") // none has begun
-	o.failed(at, op)
-	o.failed(at.Add(10*time.Second), op)
-	o.end(model.OpOK, "")
-	o.failed(at.Add(20*time.Second), op)
-	o.failed(at.Add(31*time.Second), op)
-	o.failed(at.Add(32*time.Second), op)
-	o.end(model.OpInfo, "stopped")
-	var got []string
-	for dec := json.NewDecoder(&b); dec.More(); {
-		var op model.Operation
-		if err := dec.Decode(&op); err != nil {
-			t.Fatal(err)
-		}
-		if op.Process != 7 || op.F != "resume" || op.Key != "" || op.Node != "n1" || len(op.Needs) != map[model.OpType]int{model.OpInvoke: 1}[op.Type] {
-			t.Errorf("%+v", op)
-		}
-		got = append(got, strings.TrimSpace(string(op.Type)+" "+op.Error))
-	}
-	want := []string{"invoke", "ok", "invoke", "info timeout no acknowledgement in 10s", "invoke", "info stopped"}
-	if !cmp.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -71,16 +71,20 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	}}
 	create.Flags().IntVar(&replicas, "replicas", 3, "replicas of the stream, 1 to 5")
 
-	var rate int
+	const movesHelp = "how often another server gets a replica of the stream in place of one that has it"
+	var rate, moves int
 	var within time.Duration
-	publish := mode("publish", "Publish unique messages through every server", func(ctx context.Context) error { return publishAll(ctx, &c, rate, within) })
+	publish := mode("publish", "Publish unique messages through every server", func(ctx context.Context) error { return publishAll(ctx, &c, rate, within, replicas, moves > 0) })
 	publish.Flags().IntVar(&rate, "rate", 25, "messages per second, all publishers together")
+	publish.Flags().IntVar(&replicas, "replicas", 3, "replicas of the stream, 1 to 5")
+	publish.Flags().IntVar(&moves, "moves", 0, movesHelp+": nobody knows for long who has one")
 	publish.Flags().DurationVar(&within, "within", 10*time.Second, "how long a publisher may go without an acknowledgement")
 
 	var stepdowns, metas int
-	operate := mode("operate", "Make leaders step down at seeded moments", func(ctx context.Context) error { return operateAll(ctx, &c, stepdowns, metas) })
+	operate := mode("operate", "Make leaders step down and replicas move at seeded moments", func(ctx context.Context) error { return operateAll(ctx, &c, stepdowns, metas, moves) })
 	operate.Flags().IntVar(&stepdowns, "stepdowns", 2, "how often the stream's leader")
 	operate.Flags().IntVar(&metas, "meta-stepdowns", 1, "how often the leader of all servers")
+	operate.Flags().IntVar(&moves, "moves", 0, movesHelp)
 
 	read := mode("read", "Read the whole stream from its leader and from every replica", func(ctx context.Context) error { return readAll(ctx, &c) })
 

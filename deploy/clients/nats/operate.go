@@ -28,24 +28,43 @@ func plan(seed uint64, count int, d time.Duration, nodes int) (moments []time.Du
 	return moments, asks
 }
 
-// groups are those whose leader an operator can depose: the stream's replicas,
-// and all servers.
-var groups = []struct {
+// order is what an operator asks for.
+type order struct {
 	f, subject string
 	process    int
 	opts       []nats.Option
-}{
-	{"stepdown", "$JS.API.STREAM.LEADER.STEPDOWN." + streamName, 0, nil},
-	{"meta-stepdown", "$JS.API.META.LEADER.STEPDOWN", 1, []nats.Option{nats.UserInfo(operator, operator)}},
+	// body is the request; nil: it is empty.
+	body func(js nats.JetStreamContext, pick int) ([]byte, error)
 }
 
-// operateAll makes leaders step down, so many of each group.
+// orders are that another server leads the stream's replicas, or all servers, and that another
+// server holds a replica of the stream in place of one of those that do.
+var orders = []order{
+	{"stepdown", "$JS.API.STREAM.LEADER.STEPDOWN." + streamName, 0, nil, nil},
+	{"meta-stepdown", "$JS.API.META.LEADER.STEPDOWN", 1, []nats.Option{nats.UserInfo(operator, operator)}, nil},
+	{"move", "$JS.API.STREAM.PEER.REMOVE." + streamName, 2, nil, removal},
+}
+
+// removal names one of the servers that hold the stream.
+func removal(js nats.JetStreamContext, pick int) ([]byte, error) {
+	info, err := js.StreamInfo(streamName)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errConnect, err) // nothing was ordered
+	}
+	all := peers(info)
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%w: nobody knows who holds the stream", errConnect)
+	}
+	return json.Marshal(map[string]any{"peer": all[pick%len(all)]})
+}
+
+// operateAll gives so many of each of the orders.
 func operateAll(ctx context.Context, c *common, counts ...int) error {
 	if slices.Min(counts) < 0 {
-		return fmt.Errorf("--stepdowns %d --meta-stepdowns %d: both must be at least 0", counts[0], counts[1])
+		return fmt.Errorf("--stepdowns %d --meta-stepdowns %d --moves %d: all must be at least 0", counts[0], counts[1], counts[2])
 	}
 	var wg sync.WaitGroup
-	for i, g := range groups {
+	for i, g := range orders {
 		moments, asks := plan(c.seed+uint64(i), counts[i], c.dur, len(c.nodes))
 		start := time.Now()
 		wg.Go(func() {
@@ -58,7 +77,7 @@ func operateAll(ctx context.Context, c *common, counts ...int) error {
 				n := c.nodes[asks[k]]
 				op := model.Operation{Process: g.process, Type: model.OpInvoke, F: g.f, Node: n.Name}
 				c.out.Add(op)
-				if err := stepDown(n, c.tmo, g.subject, g.opts); err != nil {
+				if err := g.give(n, c.tmo, asks[k]+k); err != nil {
 					op.Type, op.Error = failure(err)
 				} else {
 					op.Type = model.OpOK
@@ -71,14 +90,20 @@ func operateAll(ctx context.Context, c *common, counts ...int) error {
 	return nil
 }
 
-// stepDown asks a group's leader, through a server, to let another one lead.
-func stepDown(n workload.Node, timeout time.Duration, subject string, opts []nats.Option) error {
-	nc, _, err := dial(n, timeout, opts...)
+// give gives the order through a server. pick chooses whom it is about.
+func (o *order) give(n workload.Node, timeout time.Duration, pick int) error {
+	nc, js, err := dial(n, timeout, o.opts...)
 	if err != nil {
 		return err
 	}
 	defer nc.Close()
-	m, err := nc.Request(subject, nil, timeout)
+	var body []byte
+	if o.body != nil {
+		if body, err = o.body(js, pick); err != nil {
+			return err
+		}
+	}
+	m, err := nc.Request(o.subject, body, timeout)
 	if err != nil {
 		return err
 	}

@@ -15,14 +15,18 @@ import (
 	"netsplit/model"
 )
 
-func publishAll(ctx context.Context, c *common, rate int, within time.Duration) error {
+// publishAll publishes through every server. moves says that replicas move.
+func publishAll(ctx context.Context, c *common, rate int, within time.Duration, replicas int, moves bool) error {
 	if rate < 1 || within <= 0 {
 		return fmt.Errorf("--rate %d --within %s: both must be above 0", rate, within)
 	}
 	var wg sync.WaitGroup
 	var holders atomic.Pointer[[]model.NodeID]
 	for i, n := range c.nodes {
-		p := &publisher{common: c, id: i, node: n, holders: &holders, outage: outage{out: c.out, within: within}}
+		p := &publisher{common: c, id: i, node: n, holders: &holders, spare: -1, outage: workload.Outage{Out: c.out, Within: within}}
+		if moves {
+			p.spare = (replicas - 1) / 2
+		}
 		wg.Go(func() { p.run(ctx, time.Second*time.Duration(len(c.nodes))/time.Duration(rate)) })
 	}
 	wg.Wait()
@@ -38,57 +42,25 @@ type publisher struct {
 	id      int
 	node    workload.Node
 	holders *atomic.Pointer[[]model.NodeID] // who holds the stream, as anybody heard last
+	spare   int                             // of the servers, whichever hold the stream, so many may be out of reach; -1: holders tell
 
 	conn   *nats.Conn
 	js     nats.JetStreamContext
-	outage outage
-}
-
-// outage is the time in which a publisher gets no acknowledgement, as an
-// operation of its own: "resume" begins at the first failure and ends with the
-// next acknowledgement, or without an answer when it has lasted too long. A single
-// publication may fail while leaders change.
-type outage struct {
-	out    *workload.History
-	within time.Duration
-	op     *model.Operation // that has begun
-	since  time.Time
-}
-
-// failed notes a failure at a moment.
-func (o *outage) failed(at time.Time, op model.Operation) {
-	switch {
-	case o.op == nil:
-		op.Type, op.F, op.Key, op.Error = model.OpInvoke, "resume", "", ""
-		o.op, o.since = &op, at
-		o.out.Add(op)
-	case at.Sub(o.since) > o.within:
-		o.end(model.OpInfo, fmt.Sprintf("timeout no acknowledgement in %s", o.within))
-	}
-}
-
-// end ends the operation, if one has begun.
-func (o *outage) end(t model.OpType, text string) {
-	if o.op == nil {
-		return
-	}
-	o.op.Type, o.op.Error, o.op.Needs = t, text, nil
-	o.out.Add(*o.op)
-	o.op = nil
+	outage workload.Outage
 }
 
 // count notes how an attempt to publish ended.
 func (p *publisher) count(err error) {
 	if err == nil {
-		p.outage.end(model.OpOK, "")
+		p.outage.End(model.OpOK, "")
 		return
 	}
-	p.outage.failed(time.Now(), model.Operation{Process: len(p.nodes) + p.id, Node: p.node.Name, Needs: p.needs()})
+	p.outage.Failed(time.Now(), model.Operation{Process: len(p.nodes) + p.id, Node: p.node.Name, Needs: p.needs()})
 }
 
 func (p *publisher) run(ctx context.Context, every time.Duration) {
 	defer p.leave()
-	defer p.outage.end(model.OpInfo, "stopped")
+	defer p.outage.End(model.OpInfo, "stopped")
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for n := 0; ; {
@@ -135,8 +107,18 @@ func (p *publisher) join() bool {
 }
 
 // needs says that the server is reached, and reaches a majority of the servers
-// that hold the stream; nothing while nobody knows who does.
+// that hold the stream; nothing while nobody knows who does. Where replicas move, any may.
 func (p *publisher) needs() []model.Need {
+	if p.spare >= 0 {
+		var all []model.NodeID
+		for _, n := range p.nodes {
+			all = append(all, n.Name)
+		}
+		return []model.Need{
+			{Via: model.NodeID(p.host), From: []model.NodeID{p.node.Name}, Count: 1},
+			{Via: p.node.Name, From: all, Count: len(all) - p.spare},
+		}
+	}
 	h := p.holders.Load()
 	if h == nil {
 		return nil

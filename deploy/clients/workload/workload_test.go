@@ -144,3 +144,36 @@ func TestNodesThatServeComeFirst(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
+
+// An outage is one operation, whatever it consists of; one that lasts too long has
+// no answer, and the next failure begins another.
+func TestAnOutageIsOneOperation(t *testing.T) {
+	var b bytes.Buffer
+	o := Outage{Out: NewHistory(&b, time.Now()), Within: 10 * time.Second}
+	need := []model.Need{{Via: "c1", From: []model.NodeID{"n1"}, Count: 1}}
+	op := model.Operation{Process: 7, Type: model.OpFail, F: "publish", Key: "k", Node: "n1", Error: "timeout", Needs: need}
+	at := time.Unix(100, 0)
+	o.End(model.OpOK, "") // none has begun
+	o.Failed(at, op)
+	o.Failed(at.Add(10*time.Second), op)
+	o.End(model.OpOK, "")
+	o.Failed(at.Add(20*time.Second), op)
+	o.Failed(at.Add(31*time.Second), op)
+	o.Failed(at.Add(32*time.Second), op)
+	o.End(model.OpInfo, "stopped")
+	var got []string
+	for dec := json.NewDecoder(&b); dec.More(); {
+		var op model.Operation
+		if err := dec.Decode(&op); err != nil {
+			t.Fatal(err)
+		}
+		if op.Process != 7 || op.F != "resume" || op.Key != "" || op.Node != "n1" || len(op.Needs) != map[model.OpType]int{model.OpInvoke: 1}[op.Type] {
+			t.Errorf("%+v", op)
+		}
+		got = append(got, strings.TrimSpace(string(op.Type)+" "+op.Error))
+	}
+	want := []string{"invoke", "ok", "invoke", "info timeout no acknowledgement in 10s", "invoke", "info stopped"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
