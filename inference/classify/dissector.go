@@ -75,6 +75,10 @@ const (
 	NameZooKeeperFLE = "zookeeper-fle"
 	// ZooKeeper, leader and followers.
 	NameZooKeeperZAB = "zookeeper-zab"
+	// AMQP 0-9-1, RabbitMQ's clients.
+	NameAMQP = "amqp"
+	// The distribution of Erlang: between RabbitMQ's nodes.
+	NameErlang = "erlang"
 	// Records of TLS, by their length only.
 	NameTLS = "tls"
 )
@@ -82,6 +86,8 @@ const (
 // registry holds the constructor of each dissector but that of NameFrames, which
 // needs more than its name.
 var registry = map[string]func() Dissector{
+	NameAMQP:         newAMQP,
+	NameErlang:       newErlang,
 	NameRESP:         newRESP,
 	NameCassandra:    newCassandra,
 	NameThrift:       newThrift,

@@ -60,7 +60,7 @@ func documented(t *testing.T) map[string][]*regexp.Regexp {
 func readerOf(m model.Message) string {
 	words := strings.Fields(m.Type)
 	switch words[0] {
-	case "cassandra", "cql", "thrift", "http":
+	case "cassandra", "cql", "thrift", "http", "amqp", "erlang":
 		return words[0]
 	case "rpc":
 		return classify.NameHadoopRPC
@@ -101,6 +101,9 @@ func TestFieldsAreDocumented(t *testing.T) {
 		captures["zookeeper/"+n] = messagesOf(t, framesOf(t, "zookeeper", n), map[uint16]string{
 			2181: classify.NameZooKeeper, 2888: classify.NameZooKeeperZAB, 3888: classify.NameZooKeeperFLE})
 	}
+	for _, n := range names("rabbitmq") {
+		captures["rabbitmq/"+n] = rabbitRead(t, n)
+	}
 	seen := map[string]bool{}
 	readers := map[string]bool{}
 	for name, all := range captures {
@@ -122,7 +125,8 @@ func TestFieldsAreDocumented(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{"cassandra", "cql", "thrift", classify.NameHadoopRPC, classify.NameHDFSData, classify.NameZooKeeper, classify.NameZooKeeperFLE, classify.NameZooKeeperZAB} {
+	for _, want := range []string{"cassandra", "cql", "thrift", classify.NameHadoopRPC, classify.NameHDFSData, classify.NameZooKeeper, classify.NameZooKeeperFLE, classify.NameZooKeeperZAB,
+		classify.NameAMQP, classify.NameErlang} {
 		if !readers[want] {
 			t.Errorf("no capture has messages of %s", want)
 		}
