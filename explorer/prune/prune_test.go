@@ -106,6 +106,32 @@ func TestFiguresAndNamedPoliciesAgree(t *testing.T) {
 	}
 }
 
+// Of the single faults one of each kind at each node is run, and each is extended by all that
+// came after it.
+func TestSameFirst(t *testing.T) {
+	singles, _, _ := search(t, 1, crashes)
+	kept, _, _ := search(t, 1, crashes, named(t, "[same-first]")...)
+	nodes := map[string]bool{}
+	for _, r := range kept {
+		at := string(r.Faults[0].Node) + " " + string(r.Faults[0].Place)
+		if nodes[at] {
+			t.Errorf("a second first fault at %s", at)
+		}
+		nodes[at] = true
+	}
+	if len(kept) == 0 || len(kept) >= len(singles) {
+		t.Errorf("%d of %d single faults are kept", len(kept), len(singles))
+	}
+	pairs, rep, _ := search(t, 2, crashes, named(t, "[same-first]")...)
+	if n := len(rep.Levels[1].Pruned); n > 0 || len(pairs) <= len(kept) {
+		t.Errorf("%d runs, %d pairs pruned", len(pairs), n)
+	}
+	byType, _, _ := search(t, 1, crashes, named(t, "[{same-first: [node, type]}]")...)
+	if len(byType) <= len(kept) {
+		t.Errorf("%d by node and type, %d by node", len(byType), len(kept))
+	}
+}
+
 // Figure 14 on all kinds of faults: at depth 1 nothing needs to occur.
 func TestFigure14(t *testing.T) {
 	runs, rep, _ := search(t, 1, sequence.AllKinds(), figure(t, 14))
