@@ -31,7 +31,7 @@ func All() []Named {
 		{"not-to-crashed", "", "keeps no crash before a message to a node that a fault before crashed (PreFail Figure 15)", filter("not-to-crashed", notToCrashed)},
 		{"prioritised", "keys", "FATE's strategy (FATE §4.3)", func(keys []string) sequence.Policy { return sequence.Prioritised(pointKeys(keys)) }},
 		{"recovery", "keys", "one of the sequences with equal last faults whose prefixes lead to the same recovery, by these keys (PreFail Figure 13)", cluster("recovery", recovery)},
-		{"same-first", "keys", "of single faults, one of those with equal points, by these keys (default node): the later ones are what is searched", cluster("same-first", sameFirst)},
+		{"same-first", "keys", "of single faults with equal points, by these keys (default node), the first one; the later faults are what is searched", sameFirst},
 		{"same-last", "keys", "one of the sequences with equal last faults, by these keys (PreFail Figures 6 and 10)", cluster("same-last", sameLast)},
 	}
 	return out
@@ -133,17 +133,21 @@ func identities(faults []model.PointFault, keys []model.PointKey) string {
 	return b.String()
 }
 
-func sameFirst(keys []string) keyFunc {
-	by := pointKeys(keys)
-	if len(by) == 0 {
-		by = []model.PointKey{model.KeyNode}
-	}
-	return func(c sequence.Candidate, k *sequence.Known) string {
-		if len(c.IDs) > 1 {
-			return c.IDs.String()
+func sameFirst(keys []string) sequence.Policy {
+	c := cluster("same-first", func(keys []string) keyFunc {
+		by := pointKeys(keys)
+		if len(by) == 0 {
+			by = []model.PointKey{model.KeyNode}
 		}
-		return identities(c.Faults, by)
-	}
+		return func(c sequence.Candidate, k *sequence.Known) string {
+			if len(c.IDs) > 1 {
+				return c.IDs.String()
+			}
+			return identities(c.Faults, by)
+		}
+	})(keys).(sequence.Cluster)
+	c.First = true
+	return c
 }
 
 func sameLast(keys []string) keyFunc {

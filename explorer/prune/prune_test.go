@@ -106,21 +106,25 @@ func TestFiguresAndNamedPoliciesAgree(t *testing.T) {
 	}
 }
 
-// Of the single faults one of each kind at each node is run, and each is extended by all that
-// came after it.
+// Of the single faults the first one of each kind at each node is run, and each is extended by
+// all that came after it.
 func TestSameFirst(t *testing.T) {
 	singles, _, _ := search(t, 1, crashes)
 	kept, _, _ := search(t, 1, crashes, named(t, "[same-first]")...)
-	nodes := map[string]bool{}
-	for _, r := range kept {
-		at := string(r.Faults[0].Node) + " " + string(r.Faults[0].Place)
-		if nodes[at] {
-			t.Errorf("a second first fault at %s", at)
+	at := func(r sequence.Run) string { return string(r.Faults[0].Node) + " " + string(r.Faults[0].Place) }
+	first := map[string]string{}
+	for _, r := range singles {
+		if first[at(r)] == "" {
+			first[at(r)] = r.IDs.String()
 		}
-		nodes[at] = true
 	}
-	if len(kept) == 0 || len(kept) >= len(singles) {
-		t.Errorf("%d of %d single faults are kept", len(kept), len(singles))
+	for _, r := range kept {
+		if first[at(r)] != r.IDs.String() {
+			t.Errorf("%s is not the first fault at %s", r.Faults[0], at(r))
+		}
+	}
+	if len(kept) != len(first) || len(kept) >= len(singles) {
+		t.Errorf("%d of %d single faults are kept, want %d", len(kept), len(singles), len(first))
 	}
 	pairs, rep, _ := search(t, 2, crashes, named(t, "[same-first]")...)
 	if n := len(rep.Levels[1].Pruned); n > 0 || len(pairs) <= len(kept) {

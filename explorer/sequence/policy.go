@@ -62,6 +62,9 @@ type Cluster struct {
 	// Key returns what sequences of one cluster have in common; alone: this one is run in any
 	// case.
 	Key func(c Candidate, k *Known) (key string, alone bool, err error)
+	// First runs the one of each cluster whose last point comes first; else it is drawn from the
+	// search's seed.
+	First bool
 }
 
 // Name is the title.
@@ -85,16 +88,23 @@ func (c Cluster) Prune(level []Candidate, k *Known) (kept []Candidate, pruned []
 		}
 		classes = append(classes, []Candidate{cand})
 	}
-	kept, pruned = Represent(c.Title, classes, k)
+	if c.First {
+		kept, pruned = represent(c.Title, classes, func(int) int { return 0 })
+	} else {
+		kept, pruned = Represent(c.Title, classes, k)
+	}
 	return kept, pruned, nil
 }
 
 // Represent draws one sequence of each class from the search's seed. The others are
 // pruned by the policy of that name.
 func Represent(policy string, classes [][]Candidate, k *Known) (kept []Candidate, pruned []Pruned) {
-	rnd := k.chance()
+	return represent(policy, classes, k.chance().IntN)
+}
+
+func represent(policy string, classes [][]Candidate, pick func(n int) int) (kept []Candidate, pruned []Pruned) {
 	for _, class := range classes {
-		i := rnd.IntN(len(class))
+		i := pick(len(class))
 		kept = append(kept, class[i])
 		for j, other := range class {
 			if j != i {
