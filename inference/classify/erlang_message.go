@@ -57,15 +57,11 @@ func (c *erlang) control(e *etf, control etfValue) Unit {
 	}
 	message := e.term(0)
 	h, record := erlHead(message, 0)
-	u.Broad = u.Type
 	if erlWord(to) {
 		u.Type += " " + to
 	}
 	if h != "" {
-		u.Type += " " + h
-	}
-	if u.Type == u.Broad {
-		u.Broad = ""
+		u.Broad, u.Type = u.Type, u.Type+" "+h
 	}
 	add("head", h)
 	for i, name := range erlRecords[h[strings.LastIndexByte(h, ' ')+1:]] {
