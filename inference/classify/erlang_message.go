@@ -58,7 +58,7 @@ func (c *erlang) control(e *etf, control etfValue) Unit {
 	message := e.term(0)
 	h, record := erlHead(message, 0)
 	if erlWord(to) {
-		u.Type += " " + to
+		u.Broad, u.Type = u.Type, u.Type+" "+to
 	}
 	if h != "" {
 		u.Broad, u.Type = u.Type, u.Type+" "+h
