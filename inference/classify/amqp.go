@@ -3,6 +3,8 @@ package classify
 import (
 	"encoding/binary"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"netsplit/model"
 )
@@ -16,6 +18,7 @@ const (
 	amqpEnd            = 0xCE
 
 	amqpFrame    = 7        // kind, channel, size
+	amqpHead     = 14       // of a content header: class, weight, body size, flags
 	amqpMax      = 16 << 20 // longest frame believed; RabbitMQ's frame_max is 128 KiB
 	amqpText     = 128      // longest body that is a field
 	amqpChannels = 2047     // RabbitMQ's channel_max
@@ -68,11 +71,11 @@ func (c amqp) starts(dir int, b []byte) (ok, more bool) {
 	switch {
 	case n <= 0:
 		return false, n == 0
-	case b[0] == 'A':
-		return true, false
+	case b[0] == 'A': // a text may speak of AMQP; ids of protocols go up to 3 (AMQP 1.0 §5.3.2)
+		return b[4] <= 3, false
 	case binary.BigEndian.Uint16(b[1:]) > amqpChannels:
 		return false, false
-	case n <= frameLook && int64(len(b)) < n:
+	case n <= frameLook && int64(len(b)) < n, n > frameLook && len(b) < amqpFrame+4:
 		return false, true
 	case n <= frameLook && b[n-1] != amqpEnd:
 		return false, false
@@ -82,7 +85,7 @@ func (c amqp) starts(dir int, b []byte) (ok, more bool) {
 	case amqpMethodFrame:
 		return len(p) >= 4 && amqpMethods[binary.BigEndian.Uint32(p)].name != "", false
 	case amqpHeaderFrame:
-		return len(p) >= 14 && binary.BigEndian.Uint32(p) == amqpBasic<<16, false
+		return n > amqpFrame+amqpHead && binary.BigEndian.Uint32(p) == amqpBasic<<16, false
 	case amqpHeartbeatFrame:
 		return n == amqpFrame+1, false
 	}
@@ -118,7 +121,7 @@ func (amqp) read(_ int, h frameHead) []Unit {
 		return []Unit{{Type: "amqp header", Fields: f.fields}}
 	case amqpBodyFrame:
 		f.add("length", strconv.FormatInt(h.total-amqpFrame-1, 10))
-		if h.whole && len(f.b) <= amqpText && printable(string(f.b)) {
+		if h.whole && len(f.b) <= amqpText && utf8.Valid(f.b) && printable(string(f.b)) {
 			f.add("text", string(f.b))
 		}
 		return []Unit{{Type: "amqp body", Fields: f.fields}}
@@ -194,7 +197,7 @@ func (f *amqpReader) arguments(args []amqpArg) {
 			return
 		}
 		if a.name != "" {
-			f.add(a.name, cut(v, respText-8))
+			f.add(a.name, cut(strings.ToValidUTF8(v, "\uFFFD"), respText-8))
 		}
 	}
 }

@@ -35,8 +35,9 @@ func amqpArgs(layout string) (out []amqpArg) {
 	return out
 }
 
-// amqpMethods are the methods of AMQP 0-9-1 and of RabbitMQ's extensions (amqp-rabbitmq-0.9.1.json),
-// by class and method, with the arguments up to the last one that is a field.
+// amqpMethods are the methods of AMQP 0-9-1 and of RabbitMQ's extensions (amqp-rabbitmq-0.9.1.json;
+// basic.credit: module rabbit_framing_amqp_0_9_1 of 3.10), by class and method, with the arguments up to the last one
+// that is a field.
 var amqpMethods = func() map[uint32]amqpMethod {
 	out := map[uint32]amqpMethod{}
 	for _, l := range strings.Split(strings.TrimSpace(amqpLayouts), "\n") {
@@ -110,6 +111,9 @@ const amqpLayouts = `
 60.110 basic.recover requeue:b
 60.111 basic.recover-ok
 60.120 basic.nack delivery_tag:L multiple:b requeue:b
+60.200 basic.credit consumer_tag:s
+60.201 basic.credit-ok
+60.202 basic.credit-drained consumer_tag:s
 85.10 confirm.select
 85.11 confirm.select-ok
 90.10 tx.select

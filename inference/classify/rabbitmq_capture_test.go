@@ -16,7 +16,7 @@ import (
 	"netsplit/model"
 )
 
-var rabbitPorts = map[uint16]string{5672: classify.NameAMQP, 25672: classify.NameErlang}
+var rabbitPorts = map[uint16]string{5672: classify.NameAMQP, 35672: classify.NameAMQP, 25672: classify.NameErlang}
 
 // rabbitRead reads a capture of testdata/rabbitmq, without the segments of connections.
 func rabbitRead(t *testing.T, name string) (out []model.Message) {
@@ -119,7 +119,7 @@ func TestClientsOfRabbitMQ(t *testing.T) {
 
 // TestRabbitMQInAnyCut: segments cut elsewhere change nothing, and a gap loses what was in it.
 func TestRabbitMQInAnyCut(t *testing.T) {
-	for _, name := range []string{"nodes.pcap", "clients.pcap"} {
+	for _, name := range []string{"nodes.pcap", "clients.pcap", "methods.pcap"} {
 		frames := framesOf(t, "rabbitmq", name)
 		types := func(frames []model.Frame) map[string]int {
 			n := map[string]int{}
