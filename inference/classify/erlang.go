@@ -3,6 +3,7 @@ package classify
 import (
 	"encoding/binary"
 	"strconv"
+	"strings"
 
 	"netsplit/model"
 )
@@ -130,7 +131,7 @@ func (c *erlang) read(dir int, h frameHead) []Unit {
 func (c *erlang) handshake(dir int, b []byte) Unit {
 	var u Unit
 	add := func(name, value string) {
-		u.Fields = append(u.Fields, model.Field{Name: name, Value: cut(value, respText-8)})
+		u.Fields = append(u.Fields, model.Field{Name: name, Value: cut(strings.ToValidUTF8(value, "\uFFFD"), respText-8)})
 	}
 	from := func(n int) string { // the text from there on
 		if n > len(b) {
@@ -192,7 +193,7 @@ func (c *erlang) header(dir int, e *etf) {
 				size = size<<8 | int(e.byte())
 			}
 			if text := e.take(size); !e.bad {
-				c.atoms[dir][at] = cut(string(text), etfText)
+				c.atoms[dir][at] = etfAtom(text)
 			}
 		}
 		if e.bad {

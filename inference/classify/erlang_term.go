@@ -3,6 +3,7 @@ package classify
 import (
 	"encoding/binary"
 	"strconv"
+	"strings"
 )
 
 // Tags of terms (External Term Format).
@@ -22,6 +23,9 @@ type etfValue struct {
 	text  string
 	elems []etfValue
 }
+
+// etfAtom is an atom as text: of UTF-8, or of Latin-1 in old terms.
+func etfAtom(b []byte) string { return cut(strings.ToValidUTF8(string(b), "\uFFFD"), etfText) }
 
 // etf reads terms. What is cut off, or goes beyond the bounds, ends it.
 type etf struct {
@@ -70,7 +74,7 @@ func (e *etf) term(depth int) (v etfValue) {
 	if e.bad {
 		return v
 	}
-	text := func(n int) string { return cut(string(e.take(n)), etfText) }
+	text := func(n int) string { return etfAtom(e.take(n)) }
 	skip := func(kind byte, n int) etfValue { e.take(n); return etfValue{kind: kind} }
 	switch tag := e.byte(); tag {
 	case 82: // ATOM_CACHE_REF

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"unicode/utf8"
 
 	"netsplit/model"
 )
@@ -48,5 +49,20 @@ func TestTermsWithinBounds(t *testing.T) {
 	e := etf{b: []byte{etfSmallTuple, 3, 97, 7, 98, 0xff, 0xff, 0xff, 0xff, 110, 2, 1, 0, 1}}
 	if v := e.term(0); e.bad || v.elems[0].text != "7" || v.elems[1].text != "-1" || v.elems[2].text != "-256" {
 		t.Errorf("%+v", v)
+	}
+}
+
+// TestNamesOfNodesAreText whatever bytes they are.
+func TestNamesOfNodesAreText(t *testing.T) {
+	us := run(t, newErlang(), []step{{b: []byte("\x00\x03s\xff\xfe")}, {b: []byte("\x00\x00\x00\x10\x70\x83h\x04a\x06aIajd\x00\x01\xff\x83j")}}, nil)[0]
+	if len(us) != 2 || us[0].Fields[0].Value != "\uFFFD" {
+		t.Fatalf("%+v", us)
+	}
+	for _, u := range us {
+		for _, f := range u.Fields {
+			if !utf8.ValidString(f.Value) {
+				t.Errorf("%s is %q", f.Name, f.Value)
+			}
+		}
 	}
 }
