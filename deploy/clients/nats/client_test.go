@@ -24,30 +24,6 @@ import (
 	"netsplit/sut"
 )
 
-func TestPlanIsAFunctionOfTheSeed(t *testing.T) {
-	seen := map[time.Duration]bool{}
-	for seed := range uint64(50) {
-		m, asks := plan(seed, 3, 24*time.Second, 5)
-		m2, asks2 := plan(seed, 3, 24*time.Second, 5)
-		if !cmp.Equal(m, m2) || !cmp.Equal(asks, asks2) {
-			t.Fatalf("seed %d: %v %v, then %v %v", seed, m, asks, m2, asks2)
-		}
-		for i, x := range m {
-			share := 8 * time.Second
-			if lo := time.Duration(i) * share; x < lo || x > lo+share/2 || asks[i] < 0 || asks[i] > 4 {
-				t.Errorf("seed %d: step-down %d at %s through server %d", seed, i, x, asks[i])
-			}
-		}
-		seen[m[0]] = true
-	}
-	if len(seen) < 40 {
-		t.Errorf("50 seeds give %d different first moments", len(seen))
-	}
-	if m, _ := plan(1, 0, 24*time.Second, 5); len(m) != 0 {
-		t.Errorf("none asked for, %v planned", m)
-	}
-}
-
 // What nobody got, or a server refused, did not happen; what was sent and not
 // answered, or given up by a server, may have.
 func TestFailureTellsFailFromInfo(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -14,19 +13,6 @@ import (
 	"netsplit/deploy/clients/workload"
 	"netsplit/model"
 )
-
-// plan says when to ask for a new leader, from the start, and which server. Each
-// moment is in the first half of its share of the time, so that an election ends
-// before the next one.
-func plan(seed uint64, count int, d time.Duration, nodes int) (moments []time.Duration, asks []int) {
-	rng := rand.New(rand.NewPCG(seed, 0x57e9d0))
-	for i := range count {
-		share := d / time.Duration(count)
-		moments = append(moments, time.Duration(i)*share+time.Duration(rng.Int64N(int64(share/2)+1)))
-		asks = append(asks, rng.IntN(nodes))
-	}
-	return moments, asks
-}
 
 // order is what an operator asks for.
 type order struct {
@@ -65,7 +51,7 @@ func operateAll(ctx context.Context, c *common, counts ...int) error {
 	}
 	var wg sync.WaitGroup
 	for i, g := range orders {
-		moments, asks := plan(c.seed+uint64(i), counts[i], c.dur, len(c.nodes))
+		moments, asks := workload.Plan(c.seed+uint64(i), counts[i], c.dur, len(c.nodes))
 		start := time.Now()
 		wg.Go(func() {
 			for k, m := range moments {

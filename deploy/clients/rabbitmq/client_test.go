@@ -78,6 +78,30 @@ func TestEndsWithItsInput(t *testing.T) {
 	}
 }
 
+func TestWhatAnOperatorIsTold(t *testing.T) {
+	for _, c := range []struct {
+		out  string
+		err  error
+		over error
+		want string
+	}{
+		{"{migrated,'rabbit@10.64.0.2'}\n", nil, nil, "ok "},
+		{"{not_migrated,is_leader}\n", nil, nil, "fail refused {not_migrated,is_leader}"},
+		{"Error: unable to perform an operation\n\n * rabbit: stopped\n", errors.New("exit status 69"), nil, "info refused * rabbit: stopped"},
+		{"", errors.New("signal: killed"), context.DeadlineExceeded, "info timeout no answer of rabbitmqctl"},
+		{"", errors.New("signal: killed"), context.Canceled, "info stopped"},
+	} {
+		typ, text := moved(c.out, c.err, c.over)
+		if got := string(typ) + " " + text; got != c.want {
+			t.Errorf("%q is %q, want %q", c.out, got, c.want)
+		}
+	}
+	err := run(t.Context(), []string{"operate", "--nodes", "n1=127.0.0.1", "--host", "c1"}, strings.NewReader(""), io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "works on the host of a node") {
+		t.Error(err)
+	}
+}
+
 // A node that takes connections and says nothing is not waited for.
 func TestANodeThatIsMuteIsLeft(t *testing.T) {
 	mute, err := net.Listen("tcp", "127.0.0.1:0")

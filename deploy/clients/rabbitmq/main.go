@@ -1,8 +1,8 @@
 // Command client is the workload of the rabbitmq target.
 //
 // "create" makes the queue, "publish" publishes unique messages through every
-// node and waits for each confirmation, "read" reads all messages of the queue
-// after recovery and leaves them there. All but "create" print the operation
+// node and waits for each confirmation, "operate" has other nodes lead the queue,
+// "read" reads all messages of the queue after recovery and leaves them there. All but "create" print the operation
 // history as JSON lines (model.Operation) on standard output and end at their time or
 // when their standard input ends.
 package main
@@ -72,9 +72,18 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	publish.Flags().IntVar(&rate, "rate", 20, "messages per second, all publishers together")
 	publish.Flags().DurationVar(&within, "within", 10*time.Second, "how long a publisher may go without a confirmation")
 
+	var moves int
+	var seed uint64
+	var by ctl
+	operate := mode("operate", "Have other nodes lead the queue at seeded moments", func(ctx context.Context) error { return operateAll(ctx, &c, by, seed, moves) })
+	operate.Flags().IntVar(&moves, "moves", 2, "how often")
+	operate.Flags().Uint64Var(&seed, "seed", 1, "seed of every random choice")
+	operate.Flags().StringVar(&by.program, "ctl", "/usr/lib/rabbitmq/bin/rabbitmqctl", "program that asks a node")
+	operate.Flags().StringVar(&by.cookie, "cookie", "netsplit", "secret of the nodes")
+
 	read := mode("read", "Read the whole queue and leave it as it is", func(ctx context.Context) error { return readAll(ctx, &c) })
 
-	root.AddCommand(create, publish, read)
+	root.AddCommand(create, publish, operate, read)
 	root.SetArgs(args)
 	root.SetOut(os.Stderr)
 	root.SetErr(os.Stderr)
