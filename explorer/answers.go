@@ -2,6 +2,7 @@ package explorer
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"netsplit/model"
@@ -24,6 +25,8 @@ type request struct {
 	from, to model.NodeID
 	stream   string
 	id       [2]string // of answerIDs, and its value; "": none
+
+	channel, tag string // of AMQP
 }
 
 // answers pairs messages with the requests that faults of answers select.
@@ -32,6 +35,8 @@ type answers struct{ open []*request }
 // asked keeps a request until its answer comes.
 func (a *answers) asked(m *model.Message) {
 	r := &request{num: m.Num, typ: m.Type, from: m.From, to: m.To, stream: m.Stream}
+	r.channel, _ = m.Field("channel")
+	r.tag, _ = m.Field("delivery_tag")
 	for _, n := range answerIDs {
 		if v, ok := m.Field(n[0]); ok {
 			r.id = [2]string{n[1], v}
@@ -58,7 +63,11 @@ func (a *answers) of(m *model.Message) (r *request, byPlace bool) {
 		return nil, false
 	}
 	r = a.open[i]
-	a.open = slices.Delete(a.open, i, i+1)
+	if all, _ := m.Field("multiple"); all == "true" { // of AMQP: it answers those before, too
+		a.open = slices.DeleteFunc(a.open, func(r *request) bool { fits, _ := r.answeredBy(m); return fits })
+	} else {
+		a.open = slices.Delete(a.open, i, i+1)
+	}
 	return r, byPlace
 }
 
@@ -90,8 +99,34 @@ func (r *request) answeredBy(m *model.Message) (fits, byPlace bool) {
 		return of == named || begins(m.Type, "resp reply "+named), false
 	case "rpc":
 		return begins(m.Type, r.typ+" reply") || begins(m.Type, r.typ+" error"), false
+	case "amqp":
+		return r.answeredByAMQP(m, named), false
 	}
 	return true, !strings.HasPrefix(m.Type, r.typ) // a reply of HDFS to an operation; X-ok to X
+}
+
+// answeredByAMQP: a method X is answered by X-ok on its channel (AMQP 0-9-1 §2.2.2), a get by get-empty as
+// well; a message by its tag, or by a later one's that is of several (§1.8.3.13).
+func (r *request) answeredByAMQP(m *model.Message, method string) bool {
+	if ch, _ := m.Field("channel"); ch != r.channel {
+		return false
+	}
+	switch method {
+	case "basic.publish", "basic.deliver", "basic.get-ok":
+		if m.Type != "amqp basic.ack" && m.Type != "amqp basic.nack" && m.Type != "amqp basic.reject" {
+			return false
+		}
+		tag, _ := m.Field("delivery_tag")
+		if all, _ := m.Field("multiple"); all != "true" {
+			return r.tag != "" && tag == r.tag
+		}
+		ours, err := strconv.ParseUint(r.tag, 10, 64)
+		last, bad := strconv.ParseUint(tag, 10, 64)
+		return err == nil && bad == nil && (ours <= last || last == 0) // 0: all
+	case "basic.get":
+		return m.Type == "amqp basic.get-ok" || m.Type == "amqp basic.get-empty"
+	}
+	return m.Type == r.typ+"-ok"
 }
 
 // begins says whether a type begins with these words.

@@ -1,7 +1,8 @@
 package explorer_test
 
 import (
-	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"netsplit/explorer"
@@ -11,7 +12,7 @@ import (
 // says are messages between a, which asks, and b: who sends, on which connection, the type, and
 // a field.
 type says struct {
-	from, conn, typ, field, value string
+	from, conn, typ, field, value string // words: fields, and their values
 }
 
 func (s says) message(num uint64) *model.Message {
@@ -19,8 +20,9 @@ func (s says) message(num uint64) *model.Message {
 	if s.from == "b" {
 		m.From, m.To, m.Stream = "b", "a", "tcp 10.0.0.2:7>10.0.0.1:4"+s.conn+"#2"
 	}
-	if s.field != "" {
-		m.Fields = []model.Field{{Name: s.field, Value: s.value}}
+	values := strings.Fields(s.value)
+	for i, f := range strings.Fields(s.field) {
+		m.Fields = append(m.Fields, model.Field{Name: f, Value: values[i]})
 	}
 	return m
 }
@@ -49,25 +51,56 @@ func TestTheAnswerIsLostAndNotTheRequest(t *testing.T) {
 		"the next message back":          {0, []says{{"a", "1", "text Q", "", ""}, {"a", "1", "text P", "", ""}, {"b", "2", "text OK", "", ""}, {"b", "1", "tcp fin", "", ""}, {"b", "1", "text OK", "", ""}}, 5, 1, 1},
 		"of another request":             {0, []says{{"a", "1", "text P", "", ""}, {"b", "1", "text OK", "", ""}}, 0, 0, 0},
 	} {
-		e := explorer.NewEngine(model.Scenario{Steps: []model.Step{{Do: model.Fault{Message: &model.MessageFault{
-			Kind: model.FaultLose, Answer: true, Nth: c.nth, Match: model.MessageMatch{Type: "* Q", From: "a", To: "b"}}}}}})
-		e.Step(model.Event{Kind: model.EventWorkload})
-		for i, s := range c.says {
-			num := uint64(i + 1)
-			m := s.message(num)
-			e.Step(model.Event{Num: num, Kind: model.EventMessage, Message: m})
-			ds := e.Step(model.Event{Num: num, Kind: model.EventPacket, Packet: &model.HeldPacket{Frame: num, From: m.From, To: m.To, Stream: m.Stream, Messages: []uint64{num}, Payload: 1}})
-			if got := ds[len(ds)-1].Action; (got == model.Refuse) != (num == c.lost) {
-				t.Errorf("%s: message %d: %s", name, num, got)
-			}
+		answersLost(t, name, "* Q", c.nth, c.says, []uint64{c.lost}, []uint64{c.request}, c.byPlace)
+	}
+}
+
+// TestTheAnswersOfAMQP: by channel, and messages by their tags.
+func TestTheAnswersOfAMQP(t *testing.T) {
+	const tag, ack = "channel delivery_tag", "channel delivery_tag multiple"
+	publish := func(at string) says { return says{"a", "1", "amqp basic.publish", tag, at} }
+	for name, c := range map[string]struct {
+		asks           string
+		says           []says
+		lost, requests []uint64
+	}{
+		"by name and channel": {"amqp queue.*", []says{{"a", "1", "amqp queue.bind", "channel", "1"}, {"b", "1", "amqp queue.bind-ok", "channel", "2"},
+			{"b", "1", "amqp basic.deliver", tag, "1 1"}, {"b", "1", "amqp queue.declare-ok", "channel", "1"}, {"b", "1", "amqp queue.bind-ok", "channel", "1"}}, []uint64{5}, []uint64{1}},
+		"a confirmation": {"amqp basic.publish", []says{publish("1 1"), publish("1 2"), {"a", "1", "amqp header", "channel", "1"}, {"b", "1", "amqp heartbeat", "channel", "0"},
+			{"b", "1", "amqp basic.ack", ack, "1 2 false"}, {"b", "1", "amqp basic.nack", ack, "1 1 false"}}, []uint64{5, 6}, []uint64{2, 1}},
+		"of several": {"amqp basic.publish", []says{publish("1 8"), publish("1 9"), publish("1 10"), publish("2 1"), {"b", "1", "amqp basic.ack", ack, "1 9 true"},
+			{"b", "1", "amqp basic.ack", ack, "1 10 true"}, {"b", "1", "amqp basic.ack", ack, "2 0 true"}}, []uint64{5, 6, 7}, []uint64{1, 3, 4}},
+		"nothing is confirmed": {"amqp basic.publish", []says{{"a", "1", "amqp basic.publish", "channel", "1"}, {"b", "1", "amqp basic.ack", ack, "1 1 false"}, {"b", "1", "amqp basic.return", "channel", "1"}}, nil, nil},
+		"an empty queue":       {"amqp basic.get", []says{{"a", "1", "amqp basic.get", "channel", "1"}, {"b", "1", "amqp basic.get-empty", "channel", "1"}}, []uint64{2}, []uint64{1}},
+		"a consumer":           {"amqp basic.deliver", []says{{"a", "1", "amqp basic.deliver", tag, "1 1"}, {"b", "1", "amqp basic.reject", tag, "1 1"}}, []uint64{2}, []uint64{1}},
+	} {
+		answersLost(t, name, c.asks, 0, c.says, c.lost, c.requests, 0)
+	}
+}
+
+// answersLost plays a fault that loses answers to requests of a type: which messages it loses, and
+// what they answer; 0: none.
+func answersLost(t *testing.T, name, asks string, nth int, all []says, lost, requests []uint64, byPlace int) {
+	t.Helper()
+	e := explorer.NewEngine(model.Scenario{Steps: []model.Step{{Do: model.Fault{Message: &model.MessageFault{
+		Kind: model.FaultLose, Answer: true, Nth: nth, Times: max(len(requests), 1), Match: model.MessageMatch{Type: asks, From: "a", To: "b"}}}}}})
+	e.Step(model.Event{Kind: model.EventWorkload})
+	for i, s := range all {
+		num := uint64(i + 1)
+		m := s.message(num)
+		e.Step(model.Event{Num: num, Kind: model.EventMessage, Message: m})
+		ds := e.Step(model.Event{Num: num, Kind: model.EventPacket, Packet: &model.HeldPacket{Frame: num, From: m.From, To: m.To, Stream: m.Stream, Messages: []uint64{num}, Payload: 1}})
+		if got := ds[len(ds)-1].Action; (got == model.Refuse) != slices.Contains(lost, num) {
+			t.Errorf("%s: message %d: %s", name, num, got)
 		}
-		p := e.Result().Faults[0]
-		request := uint64(0)
-		if p.Acted > 0 {
-			request = p.Hits[0].Request
-		}
-		if got, want := fmt.Sprint(request, p.ByPlace), fmt.Sprint(c.request, c.byPlace); got != want {
-			t.Errorf("%s: %+v, want %s", name, p, want)
-		}
+	}
+	p := e.Result().Faults[0]
+	var got []uint64
+	for _, h := range p.Hits {
+		got = append(got, h.Request)
+	}
+	requests = slices.DeleteFunc(requests, func(n uint64) bool { return n == 0 })
+	if !slices.Equal(got, requests) || p.ByPlace != byPlace {
+		t.Errorf("%s: %+v, want answers to %v, %d by place", name, p, requests, byPlace)
 	}
 }

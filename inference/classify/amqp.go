@@ -33,12 +33,18 @@ const (
 //
 // Fields: channel; the arguments of methods that amqpMethods lists; of a header
 // body_size, delivery_mode, message_id and correlation_id; of a body its length,
-// and text if it is short and printable.
-type amqp struct{}
+// and text if it is short and printable. A publish to be confirmed has the delivery_tag by which it
+// is: the server counts those of a channel from its confirm.select on (RabbitMQ, Consumer
+// Acknowledgements and Publisher Confirms).
+type amqp struct {
+	published [2]map[uint16]uint64 // by direction and channel: publishes since confirm.select
+}
 
-func newAMQP() Dissector { return newFramedPair(amqp{}) }
+func newAMQP() Dissector {
+	return newFramedPair(&amqp{[2]map[uint16]uint64{{}, {}}})
+}
 
-func (amqp) size(_ int, b []byte) int64 {
+func (*amqp) size(_ int, b []byte) int64 {
 	switch {
 	case b[0] == 'A':
 		if len(b) < 8 {
@@ -65,8 +71,9 @@ func amqpKind(k byte) bool {
 }
 
 // starts wants what a frame has beside its size: its end, where that is near, and of a
-// method or a header its class.
-func (c amqp) starts(dir int, b []byte) (ok, more bool) {
+// method or a header its class. What was lost before may have been a publish.
+func (c *amqp) starts(dir int, b []byte) (ok, more bool) {
+	clear(c.published[dir])
 	n := c.size(dir, b)
 	switch {
 	case n <= 0:
@@ -92,7 +99,7 @@ func (c amqp) starts(dir int, b []byte) (ok, more bool) {
 	return n <= frameLook && n > amqpFrame+1, false
 }
 
-func (amqp) read(_ int, h frameHead) []Unit {
+func (c *amqp) read(dir int, h frameHead) []Unit {
 	if h.b[0] == 'A' {
 		return []Unit{{Type: "amqp greeting"}}
 	}
@@ -102,19 +109,27 @@ func (amqp) read(_ int, h frameHead) []Unit {
 	f := amqpReader{b: h.b[amqpFrame:]}
 	if h.whole {
 		if h.b[len(h.b)-1] != amqpEnd {
+			clear(c.published[dir])
 			return []Unit{{Type: model.TypeUnknown}}
 		}
 		f.b = f.b[:len(f.b)-1]
 	}
-	f.add("channel", strconv.Itoa(int(binary.BigEndian.Uint16(h.b[1:]))))
+	channel := binary.BigEndian.Uint16(h.b[1:])
+	f.add("channel", strconv.Itoa(int(channel)))
 	switch h.b[0] {
 	case amqpMethodFrame:
 		id := uint32(f.uint(4))
 		m, known := amqpMethods[id]
 		if !known {
+			if f.bad {
+				delete(c.published[dir], channel)
+			}
 			return []Unit{{Type: "amqp method", Fields: append(f.fields, model.Field{Name: "method", Value: strconv.Itoa(int(id>>16)) + "." + strconv.Itoa(int(id&0xffff))})}}
 		}
 		f.arguments(m.args)
+		if tag, ok := c.count(dir, channel, m.name); ok {
+			f.add("delivery_tag", strconv.FormatUint(tag, 10))
+		}
 		return []Unit{{Type: "amqp " + m.name, Fields: f.fields}}
 	case amqpHeaderFrame:
 		f.header()
@@ -127,6 +142,24 @@ func (amqp) read(_ int, h frameHead) []Unit {
 		return []Unit{{Type: "amqp body", Fields: f.fields}}
 	}
 	return []Unit{{Type: "amqp heartbeat", Fields: f.fields}}
+}
+
+// count is the tag of a publish.
+func (c *amqp) count(dir int, channel uint16, method string) (tag uint64, ok bool) {
+	tag, ok = c.published[dir][channel]
+	switch method {
+	case "confirm.select":
+		c.published[dir][channel] = tag
+	case "channel.open", "channel.close", "channel.close-ok":
+		delete(c.published[0], channel)
+		delete(c.published[1], channel)
+	case "basic.publish":
+		if ok {
+			c.published[dir][channel] = tag + 1
+			return tag + 1, true
+		}
+	}
+	return 0, false
 }
 
 // amqpReader reads the payload of a frame (§4.2.5). A value that is cut off ends it.

@@ -104,6 +104,7 @@ func TestMethodsOfAMQP(t *testing.T) {
 	want, values := amqpShark(t, filepath.Join("testdata", "rabbitmq", "methods.pcap"))
 	got := map[string][]string{}
 	types, compared, greetings := map[string]bool{}, map[string]bool{}, 0
+	var published, confirmed []string
 	for _, m := range rabbitRead(t, "methods.pcap") {
 		if m.Type == "amqp greeting" { // tshark 4.0 shows none
 			greetings++
@@ -113,6 +114,9 @@ func TestMethodsOfAMQP(t *testing.T) {
 		i := len(got[ports])
 		got[ports] = append(got[ports], m.Type)
 		types[m.Type] = true
+		if tag, ok := m.Field("delivery_tag"); ok && m.Type == "amqp basic.ack" && m.FromPort == 35672 {
+			confirmed = append(confirmed, tag)
+		}
 		if i >= len(values[ports]) || slices.Contains(slices.Collect(maps.Values(amqpNewer)), strings.TrimPrefix(m.Type, "amqp ")) {
 			continue // one too many: the types differ; or tshark reads no arguments
 		}
@@ -120,6 +124,9 @@ func TestMethodsOfAMQP(t *testing.T) {
 			name := amqpSharkNames[f.Name]
 			switch {
 			case f.Name == "text":
+				continue
+			case f.Name == "delivery_tag" && m.Type == "amqp basic.publish":
+				published = append(published, f.Value) // counted, and in no frame
 				continue
 			case f.Name == "length":
 				name = "amqp.length"
@@ -136,6 +143,10 @@ func TestMethodsOfAMQP(t *testing.T) {
 			}
 			compared[f.Name] = true
 		}
+	}
+	// The client waited for each confirmation.
+	if d := cmp.Diff(confirmed, published); d != "" || len(published) < 10 {
+		t.Errorf("tags of publishes (-of acks, +of publishes):\n%s", d)
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("frames by direction (-tshark +ours):\n%s", d)

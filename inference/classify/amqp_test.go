@@ -104,6 +104,45 @@ func TestAMQPFields(t *testing.T) {
 	}
 }
 
+// TestAMQPCountsPublishes: the tag of a publish is told only where every publish since
+// confirm.select was seen.
+func TestAMQPCountsPublishes(t *testing.T) {
+	selects := func(ch uint16) string { return amqpCall(ch, 85, 10, "\x00") }
+	publish := func(ch uint16) string { return amqpCall(ch, 60, 40, "\x00\x00"+amqpShort("")+amqpShort("q")+"\x00") }
+	both := publish(1) + publish(2)
+	for _, c := range []struct {
+		name string
+		in   []step
+		want string // tags, - where a publish has none
+	}{
+		{"by channel", []step{{b: []byte(publish(1) + selects(1) + both + selects(2) + both)}}, "- 1 - 2 1"},
+		{"selected again", []step{{b: []byte(selects(1) + publish(1) + selects(1) + publish(1))}}, "1 2"},
+		{"another channel of the number", []step{{b: []byte(selects(1) + publish(1) + amqpCall(1, 20, 10, "\x00") + publish(1) + selects(1) + publish(1))}}, "1 - 1"},
+		{"the other side closes it", []step{{b: []byte(selects(1) + publish(1))}, {dir: 1, b: []byte(amqpCall(1, 20, 40, "\x00\x00\x00\x00\x00\x00\x00"))}, {b: []byte(publish(1))}}, "1 -"},
+		{"a gap between frames", []step{{b: []byte(selects(1) + publish(1))}, {gap: 30}, {b: []byte(publish(1) + selects(1) + publish(1))}}, "1 - 1"},
+		{"a gap in a body", []step{{b: []byte(selects(1) + publish(1) + amqpBytes(3, 1, strings.Repeat("x", 500))[:100])}, {gap: 400}, {b: []byte("xxxxxxx\xCE" + publish(1))}}, "1 2"},
+		{"a gap in a method", []step{{b: []byte(selects(1) + publish(1) + selects(1)[:7])}, {gap: 4}, {b: []byte(selects(1)[11:] + publish(1))}}, "1 -"},
+		{"a frame with a wrong end", []step{{b: []byte(selects(1) + publish(1) + publish(1)[:len(publish(1))-1] + "\xCF" + publish(1))}}, "1 -"},
+	} {
+		var got []string
+		for _, u := range run(t, newAMQP(), c.in, nil)[0] {
+			if u.Type != "amqp basic.publish" {
+				continue
+			}
+			tag := "-"
+			for _, f := range u.Fields {
+				if f.Name == "delivery_tag" {
+					tag = f.Value
+				}
+			}
+			got = append(got, tag)
+		}
+		if got := strings.Join(got, " "); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
 func BenchmarkAMQP(b *testing.B) {
 	conversation := []byte(amqpCall(1, 60, 40, "\x00\x00"+amqpShort("shop")+amqpShort("new")+"\x01") +
 		amqpBytes(2, 1, "\x00\x3c\x00\x00\x00\x00\x00\x00\x00\x00\x00\x05\x10\x80\x02"+amqpShort("id7")) + amqpBytes(3, 1, "hello") +
