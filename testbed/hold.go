@@ -37,15 +37,19 @@ func (b *Testbed) Hold(ctx context.Context, held, mirrored []Pair) error {
 	left.spare(probePackets, b.CutBy)
 	ctx, stop := context.WithTimeout(ctx, proofLimit)
 	defer stop()
-	err := again(func() error {
-		return c.rounds(ctx, provingRounds, left, probePackets, func(ctx context.Context, of []model.ProbePacket) (map[model.Link][]model.Met, error) {
-			return b.fabric.Gated(ctx, links, of)
-		})
+	err := c.gated(ctx, left, probePackets, func(ctx context.Context, of []model.ProbePacket) (map[model.Link][]model.Met, error) {
+		return b.fabric.Gated(ctx, links, of)
 	})
 	if err != nil {
 		return fmt.Errorf("it is not proved that the gate holds all: %w", err)
 	}
 	return a.flush()
+}
+
+// gated returns when the gate's rules have counted the rounds of a proof. A switch that
+// counts late is asked again.
+func (c *Cut) gated(ctx context.Context, left due, probePackets []model.ProbePacket, count counter) error {
+	return again(func() error { return c.rounds(ctx, provingRounds, left, probePackets, count) })
 }
 
 // CutBy says whether a cut at line rate that stands takes the probe packet on the link.

@@ -185,6 +185,30 @@ func TestLateCountersAreAskedAgain(t *testing.T) {
 	}
 }
 
+// TestAGateThatCountsLateIsAskedAgain, by a script's run that takes the gate in its midst.
+func TestAGateThatCountsLateIsAskedAgain(t *testing.T) {
+	c := pair(t, time.Now())
+	dir := filepath.Dir(c.tb.Testbed.Hosts[0].Exec[0])
+	sent := func() int {
+		b, _ := os.ReadFile(filepath.Join(dir, "sent"))
+		return strings.Count(string(b), "\n")
+	}
+	probePackets := c.partition.ProbePackets()
+	late := 1
+	gate := &hasty{waits: func() bool { return sent() <= late }}
+	count := func(ctx context.Context, of []model.ProbePacket) (map[model.Link][]model.Met, error) {
+		return gate.Drops(ctx, 0, of)
+	}
+	if err := c.gated(t.Context(), c.every(probePackets), probePackets, count); err != nil || sent() != 1+provingRounds {
+		t.Errorf("%d packets, %v; want one that nobody counted, and %d that were", sent(), err, provingRounds)
+	}
+	before := sent()
+	late = 1 << 30
+	if err := c.gated(t.Context(), c.every(probePackets), probePackets, count); !errors.Is(err, errUncounted) || sent()-before != lateTries {
+		t.Errorf("a gate that counts nothing: %d packets, %v; want %d", sent()-before, err, lateTries)
+	}
+}
+
 // TestOnlyLateCountersAreAskedAgain: what else hinders a round is told at once.
 func TestOnlyLateCountersAreAskedAgain(t *testing.T) {
 	for err, want := range map[error]int{fmt.Errorf("2 packets are %w", errUncounted): lateTries, errors.New("host c: agent: gave up"): 1, nil: 1} {
