@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"netsplit/model"
+	"netsplit/sut"
 	"netsplit/testbed"
 	"netsplit/testbed/lab"
 )
@@ -179,7 +180,7 @@ const switchLimit = 15 * time.Second
 
 func (s *Service) makeLab(ctx context.Context, name string, t *model.Target, gate model.Gate) (*testbed.Testbed, error) {
 	hosts := append(append([]model.NodeID{}, t.Nodes...), t.Clients...)
-	l, err := lab.Up(ctx, lab.Spec{Name: name, Hosts: hosts, Controller: "tcp:" + s.ControllerAddr(), Owner: os.Getpid()})
+	l, err := lab.Up(ctx, lab.Spec{Name: name, Hosts: hosts, Controller: "tcp:" + s.ControllerAddr(), Ports: sut.Ports(t), Owner: os.Getpid()})
 	if err != nil {
 		return nil, err
 	}

@@ -67,7 +67,10 @@ func carries(t *testing.T, l *Lab, from, to model.NodeID, network, text string, 
 
 func TestLabCarriesTCPAndUDP(t *testing.T) {
 	before := world(t)
-	l := mustUp(t, Spec{Name: "demo", Hosts: []model.NodeID{"n1", "n2", "n3"}})
+	l := mustUp(t, Spec{Name: "demo", Hosts: []model.NodeID{"n1", "n2", "n3"}, Ports: []uint16{8020, 50070}})
+	if got := strings.TrimSpace(sh(t, "nsenter --net=%s cat /proc/sys/net/ipv4/ip_local_reserved_ports", netnsPath(l.Netns("n3")))); got != "8020,50070" {
+		t.Errorf("reserved ports: %s", got)
+	}
 	if carries(t, l, "n1", "n2", "udp", "no rule yet", 300*time.Millisecond) {
 		t.Error("a packet passed a switch without rules")
 	}

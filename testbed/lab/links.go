@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/vishvananda/netlink"
@@ -185,6 +186,22 @@ i=$1; shift; ethtool -K "$i" "$@" >/dev/null || exit 1; ethtool -k "$i"`
 		if got := features[o.feature]; got != "off" {
 			return fmt.Errorf("%s stays %q on %s although it was switched off; packets would arrive with wrong checksums", o.feature, got, name)
 		}
+	}
+	return nil
+}
+
+// reservePorts keeps the ports of a host's servers from being source ports.
+func reservePorts(ctx context.Context, h hostState, ports []uint16) error {
+	if len(ports) == 0 {
+		return nil
+	}
+	var list []string
+	for _, p := range ports {
+		list = append(list, strconv.Itoa(int(p)))
+	}
+	script := `echo "$1" >/proc/sys/net/ipv4/ip_local_reserved_ports`
+	if _, err := run(ctx, "nsenter", "--net="+netnsPath(h.Netns), "sh", "-c", script, "sh", strings.Join(list, ",")); err != nil {
+		return fmt.Errorf("host %s: cannot keep its servers' ports from other use: %w", h.Name, err)
 	}
 	return nil
 }

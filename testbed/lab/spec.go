@@ -22,6 +22,10 @@ type Spec struct {
 	// Controller is the OpenFlow target the bridge dials, e.g.
 	// "tcp:127.0.0.1:6653". Empty: none, set later with SetController.
 	Controller string
+	// Ports are those that servers on the hosts listen on: no connection is made from them
+	// (net.ipv4.ip_local_reserved_ports). A probe of a server that is down would connect to itself
+	// one day, and its server not start for a minute after.
+	Ports []uint16
 	// NoGate leaves the gate port out: held packets go by packet-in.
 	NoGate bool
 	// Owner is the process the lab belongs to: once it is dead the lab is

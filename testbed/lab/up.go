@@ -50,7 +50,7 @@ func (m *Manager) Up(ctx context.Context, spec Spec) (*Lab, error) {
 	if leftover != nil { // of other labs: no reason not to make this one
 		s.Warnings = append(s.Warnings, leftover.Error())
 	}
-	if err = m.build(ctx, s); err == nil {
+	if err = m.build(ctx, s, spec.Ports); err == nil {
 		s.Phase = phaseUp
 		err = m.save(s)
 	}
@@ -132,7 +132,7 @@ func (m *Manager) plan(spec Spec, owner process, labs map[string]*state) (*state
 }
 
 // build makes what the state names. The state is on disk before anything else.
-func (m *Manager) build(ctx context.Context, s *state) error {
+func (m *Manager) build(ctx context.Context, s *state, ports []uint16) error {
 	s.OVSRunDir, s.OwnOVS = m.ownOVS().runDir, true // until known better
 	if err := m.save(s); err != nil {
 		return err
@@ -154,6 +154,9 @@ func (m *Manager) build(ctx context.Context, s *state) error {
 	}
 	for _, h := range s.Hosts {
 		if err := m.addHost(ctx, s, h); err != nil {
+			return err
+		}
+		if err := reservePorts(ctx, h, ports); err != nil {
 			return err
 		}
 	}
