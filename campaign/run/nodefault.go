@@ -74,6 +74,10 @@ func (s *session) node(d model.Decision) (done []model.NodeAction) {
 			defer s.lifted.Done()
 			defer n.starting.Add(-1)
 			for _, p := range names {
+				if n.procs.Runs(f.Host, p) {
+					s.Note("step %d (%s): %s was started again by others", d.Step, f, p)
+					continue
+				}
 				if err := n.procs.Act(model.NodeAction{Verb: d.Verb, Process: p, Host: f.Host}); err != nil {
 					s.Fail("step %d (%s): %s could not be started again: %v", d.Step, f, p, err)
 				}

@@ -19,12 +19,20 @@ type fakeServers struct {
 	gate    *fakeGate
 	fail    bool
 	restart string // why a start fails
+	killed  map[string]bool
+	others  bool // they start again what was killed
 }
 
 func (f *fakeServers) ActNow(a model.NodeAction) (model.NodeAction, error) {
 	f.did = append(f.did, fmt.Sprintf("%s %s, %d released", a.Verb, a.Process, len(f.gate.released)))
 	if f.fail {
 		return a, errors.New("it does not run")
+	}
+	if a.Verb == model.NodeKill && !f.others {
+		if f.killed == nil {
+			f.killed = map[string]bool{}
+		}
+		f.killed[a.Process] = true
 	}
 	return a, nil
 }
@@ -38,7 +46,9 @@ func (f *fakeServers) Act(a model.NodeAction) error {
 	return nil
 }
 
-func (f *fakeServers) Runs(_ model.NodeID, process string) bool { return process != "idle" }
+func (f *fakeServers) Runs(_ model.NodeID, process string) bool {
+	return process != "idle" && !f.killed[process]
+}
 
 // TestACrashIsDoneWhileItsMessageWaits: all servers of the host that run, the last one first;
 // it is entered behind the packet, what the host sent later is counted, and they start again.
@@ -75,6 +85,19 @@ func TestACrashIsDoneWhileItsMessageWaits(t *testing.T) {
 	}
 	if got := strings.Join(order, " "); got != "packet packet kill kill packet packet start start packet" {
 		t.Errorf("events %s", got)
+	}
+}
+
+// TestWhatOthersStartedAgainIsNotStarted: a workload restarts the server that a step crashed.
+func TestWhatOthersStartedAgainIsNotStarted(t *testing.T) {
+	s := testSession(t, model.Scenario{Steps: []model.Step{{Do: model.Fault{Node: &model.NodeFault{Verb: model.NodeKill, Host: "n2"}}}}}, &fakeGate{})
+	f := &fakeServers{s: s, gate: &fakeGate{}, others: true}
+	s.nodes.procs, s.nodes.names = f, map[model.NodeID][]string{"n2": {"db1"}}
+	s.Mark(model.EventWorkload)
+	s.Mark(model.EventStop)
+	s.lifted.Wait()
+	if len(f.did) != 1 || len(s.incomplete) != 0 {
+		t.Errorf("%q; %v", f.did, s.incomplete)
 	}
 }
 

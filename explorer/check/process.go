@@ -51,7 +51,7 @@ func exitMatters(t *model.Target, e record.Exit) bool {
 }
 
 func exitHow(e record.Exit) string {
-	if e.Status > 128 {
+	if e.Status > 128 && e.Status <= 128+64 { // Linux has 64 signals; exit(-1) is 255
 		return fmt.Sprintf("by signal %d", e.Status-128)
 	}
 	return fmt.Sprintf("with status %d", e.Status)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -14,13 +15,24 @@ import (
 // actionLimit is how long a server may take to stop when a workload asks.
 const actionLimit = 20 * time.Second
 
+// action is what is being done to a server.
+type action struct {
+	sync.Mutex
+	stops atomic.Bool // it was asked to stop, and that is waited for
+}
+
+func (p *Processes) action(a model.NodeAction) *action {
+	one, _ := p.acting.LoadOrStore(string(a.Host)+" "+a.Process, new(action))
+	return one.(*action)
+}
+
 // Act does something to a server process and enters it in the record. Actions
 // on one server wait for one another.
 func (p *Processes) Act(a model.NodeAction) error {
 	began := time.Now()
-	one, _ := p.acting.LoadOrStore(string(a.Host)+" "+a.Process, new(sync.Mutex))
-	one.(*sync.Mutex).Lock()
-	defer one.(*sync.Mutex).Unlock()
+	one := p.action(a)
+	one.Lock()
+	defer one.Unlock()
 	s, err := p.find(a)
 	if err != nil {
 		return err
@@ -52,7 +64,10 @@ func (p *Processes) Act(a model.NodeAction) error {
 			}
 			break
 		}
-		if err := p.signal(s, a.Verb); err != nil {
+		one.stops.Store(a.Verb == model.NodeStop)
+		err := p.signal(s, a.Verb)
+		one.stops.Store(false)
+		if err != nil {
 			return err
 		}
 	default:
@@ -64,14 +79,16 @@ func (p *Processes) Act(a model.NodeAction) error {
 }
 
 // ActNow kills, pauses or resumes a server and returns what is to be entered in the record.
-// It waits for nobody and enters nothing: who calls it may hold what the journal takes.
+// It waits for nobody and enters nothing: who calls it may hold what the journal takes. A server
+// that is stopping may be killed.
 func (p *Processes) ActNow(a model.NodeAction) (model.NodeAction, error) {
 	began := time.Now()
-	one, _ := p.acting.LoadOrStore(string(a.Host)+" "+a.Process, new(sync.Mutex))
-	if !one.(*sync.Mutex).TryLock() {
+	switch one := p.action(a); {
+	case one.TryLock():
+		defer one.Unlock()
+	case a.Verb != model.NodeKill || !one.stops.Load():
 		return a, errors.New("something else is being done to it")
 	}
-	defer one.(*sync.Mutex).Unlock()
 	switch s, err := p.find(a); {
 	case err != nil:
 		return a, err
@@ -120,8 +137,9 @@ func (p *Processes) signal(s *server, verb model.NodeVerb) error {
 		_, err := s.Kill()
 		return err
 	}
+	began := time.Now()
 	x, err := s.Stop(actionLimit)
-	if err == nil && status(x) == 128+int(syscall.SIGKILL) { // as it is told from a remote host, too
+	if err == nil && status(x) == 128+int(syscall.SIGKILL) && time.Since(began) >= actionLimit { // as it is told from a remote host, too
 		p.c.Journal.Note("%s on %s did not stop within %v and was killed", s.name, s.host, actionLimit)
 	}
 	return err

@@ -71,7 +71,7 @@ type Processes struct {
 	seenCache string
 	template  *template    // nil: start from nothing
 	hooking   sync.Mutex   // one hook writes to the logs at a time
-	acting    sync.Map     // of *sync.Mutex, by host and process: a node action is under way
+	acting    sync.Map     // of *action, by host and process: a node action is under way
 	closedAt  atomic.Int64 // since when closing is set, ns since Config.Start; 0: it is not
 
 	mu       sync.Mutex // guards what follows
