@@ -69,6 +69,8 @@ const (
 	NameHadoopRPC = "hadoop-rpc"
 	// Headers of HDFS data transfer.
 	NameHDFSData = "hdfs-data"
+	// Headers of HDFS data transfer before protobuf: 0.20 and 1.x.
+	NameHDFSWritable = "hdfs-writable"
 	// ZooKeeper, clients.
 	NameZooKeeper = "zookeeper"
 	// ZooKeeper, election.
@@ -100,6 +102,7 @@ var registry = map[string]func() Dissector{
 	NameTLS:          newTLS,
 	NameHadoopRPC:    newHadoopRPC,
 	NameHDFSData:     newHDFSData,
+	NameHDFSWritable: newHDFSWritable,
 	NameZooKeeper:    newZooKeeper,
 	NameZooKeeperFLE: newZooKeeperFLE,
 	NameZooKeeperZAB: newZooKeeperZAB,
