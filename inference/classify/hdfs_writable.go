@@ -97,7 +97,7 @@ func (h *hdfsWritable) size(dir int, b []byte) int64 {
 
 // opening is the size of an operation, or of what a connection has that was under way.
 func (h *hdfsWritable) opening(dir int, b []byte) int64 {
-	if n := hwOperationSize(b); n >= 0 && h.op == "" {
+	if n := hwOperationSize(b); n >= 0 {
 		return n
 	}
 	ok, more := h.starts(dir, b[:min(len(b), frameLook)])
@@ -183,7 +183,7 @@ func (h *hdfsWritable) packetStarts(b []byte) (ok, more bool) {
 	p := hwPacketOf(b)
 	sums := n - hwPacketHeader - 4 - p.data
 	switch {
-	case p.offset < 0 || p.offset > frameMax || p.seqno < hwHeartbeat || p.seqno > hwSeqnoMax || b[20] > 1 || p.data < 0 || sums < 0 || sums%4 != 0:
+	case p.offset < 0 || p.offset > frameMax || p.seqno < hwHeartbeat || p.seqno > hwSeqnoMax || b[20] > 1 || sums%4 != 0:
 		return false, false
 	case p.data == 0: // a block without data has a checksum even so (TestDataTransferProtocol)
 		return sums <= 4 && (p.last || p.seqno == hwHeartbeat), false

@@ -59,7 +59,7 @@ type hwOperation struct {
 }
 
 func hwOperationOf(b []byte) *hwOperation {
-	o := &hwOperation{writable: writable{b: b[:min(len(b), hdfsMessage)]}}
+	o := &hwOperation{writable: writable{b: b}}
 	o.version, o.code = int(o.int16()), int(o.uint8())
 	o.never = len(b) > 0 && b[0] != 0 || len(b) > 1 && hwStatuses[int(b[1])] == nil ||
 		len(b) > 2 && (!hwOps[b[2]] || b[2] == hwReadMetadata && b[1] != hwVersion14)
@@ -93,12 +93,12 @@ func hwOperationOf(b []byte) *hwOperation {
 func hwOperationSize(b []byte) int64 {
 	o := hwOperationOf(b)
 	switch {
-	case o.never || o.bad && len(b) >= hdfsMessage:
+	case o.never:
 		return -1
 	case o.bad:
 		return 0
 	}
-	return int64(min(len(b), hdfsMessage) - len(o.b))
+	return int64(len(b) - len(o.b))
 }
 
 // write reads DataXceiver.writeBlock.
@@ -119,12 +119,16 @@ func (o *hwOperation) write() {
 		return
 	}
 	var lines strings.Builder
+	more := false
 	for i := 0; i < o.targets && !o.bad && !o.never; i++ {
 		name, rest := o.node()
 		line := strings.Join(append([]string{name}, hwWords(rest)...), " ") + "\n"
-		if lines.Len()+len(line) <= pbText {
+		if more = more || lines.Len()+len(line) > pbText; !more {
 			lines.WriteString(line)
 		}
+	}
+	if more {
+		lines.WriteString("…")
 	}
 	o.add("targets", lines.String())
 	o.token()
@@ -143,7 +147,7 @@ func (o *hwOperation) checksum(prefix string) int {
 	}
 	o.add(prefix+"type", name)
 	o.number(prefix+"bytesPerChecksum", int64(n))
-	return max(n, 0)
+	return n
 }
 
 // source reads a DataNode that is named in an operation.

@@ -119,6 +119,11 @@ var hwCases = []struct {
 	{"metadata, which 1.x does not know", []turn{{0, hwOpOf(17, 82, "")}}, []string{"> unknown"}},
 	{"targets below zero", []turn{{0, hwOpOf(14, 80, be32(1)+"\x00"+hwBytes("c")+"\x00"+be32(-1)) + "x"}}, []string{"> unknown"}},
 	{"a text below zero", []turn{{0, hwOpOf(14, 80, be32(1)+"\x00\x9f") + "x"}}, []string{"> unknown"}},
+	{"two DataNodes fail", []turn{{0, hwWrite(14, 0, "c", "10.0.0.4:1")}, {1, "\x00" + hwAck(14, 0, 2, 1)}}, []string{"> hdfs WRITE_BLOCK", "< hdfs WRITE_BLOCK reply", "< hdfs ack ERROR_CHECKSUM"}},
+	{"an ack of very many", []turn{{0, hwWrite(17, 0, "c")}, {1, be16(0) + "\x00" + hwAck(17, 0, make([]int, hwTargets+1)...)}}, []string{"> hdfs WRITE_BLOCK", "< hdfs WRITE_BLOCK reply", "< unknown"}},
+	{"acks by chance", []turn{{1, hwAck(14, 1, 0) + hwAck(14, 2, 7)}}, []string{"< hdfs ack", "< unknown"}},
+	{"many targets", []turn{{0, hwWrite(17, 0, "c", strings.Split(strings.Repeat("10.0.0.4:1,", 79)+"10.0.0.4:1", ",")...) + hwPack(0, 0, 9, 0)}}, []string{"> hdfs WRITE_BLOCK", "> hdfs packet"}},
+	{"a packet too short", []turn{{0, hwWrite(14, 0, "c") + be32(3) + strings.Repeat("x", 30)}}, []string{"> hdfs WRITE_BLOCK", "> unknown"}},
 	{"packets too long, too short", []turn{{0, hwWrite(14, 0, "c") + be32(100<<20+1)}, {1, "\x00" + be64(-3)}}, []string{"> hdfs WRITE_BLOCK", "< hdfs WRITE_BLOCK reply", "> unknown", "< unknown"}},
 }
 
@@ -151,6 +156,8 @@ func TestHDFSWritableFields(t *testing.T) {
 			{"offsetInBlock": "512", "seqno": "3", "dataLen": "700", "lastPacketInBlock": "false", "op.block": "blk_-5_1001"},
 			{"seqno": "3", "reply": "SUCCESS,ERROR_CHECKSUM,CHECKSUM_OK", "op.block": "blk_-5_1001"},
 			{"seqno": "-1", "reply": "(none)"}}},
+		{[]turn{{0, hwWrite(14, 0, "a\xff") + hwPack(0, 4, 9, 1)[:23]}}, []map[string]string{{"clientName": "a\uFFFD"}, {"seqno": "(none)", "incomplete": "true"}}},
+		{[]turn{{0, hwOpOf(14, 81, be64(0)+be64(1)+"\x8e\x01\x2c"+strings.Repeat("c", 300))}}, []map[string]string{{"clientName": strings.Repeat("c", pbValue) + "…"}}},
 		{[]turn{{0, hwWrite(17, 0, "")}, {0, hwPack(0, 0, 1, 1)}}, []map[string]string{
 			{"source": "10.0.0.9:50010", "source.id.datanodeUuid": "DS-1", "source.location": "/rack one", "targets": "(none)", "clientName": "(none)", "pipelineSize": "1", "isRecovery": "false",
 				"requestedChecksum.bytesPerChecksum": "512"}, {"dataLen": "1"}}},
@@ -205,6 +212,9 @@ func TestHDFSWritableBehindGaps(t *testing.T) {
 		{"the answer", append(open[:1:1], step{dir: 1, gap: 1}, step{dir: 1, b: []byte(acks)}), []string{"hdfs WRITE_BLOCK", "hdfs ack", "hdfs ack", "hdfs ack"}},
 		{"the answer to a read", []step{{b: []byte(hwRead(14))}, {dir: 1, gap: 15}, {dir: 1, b: []byte(packets)}},
 			[]string{"hdfs READ_BLOCK", "hdfs packet", "hdfs packet", "hdfs packet last", "hdfs block end"}},
+		{"before a packet of another block", append(open[:2:2], step{gap: 50}, step{b: []byte(be32(4+44+700) + hwPack(0, 0, 700, 0)[4:])}), []string{"hdfs WRITE_BLOCK", "unknown", "hdfs WRITE_BLOCK reply"}},
+		{"before another in a read", []step{{b: []byte(hwRead(14))}, {dir: 1, b: []byte(be16(0) + hwSums + be64(0))}, {dir: 1, gap: 50}, {dir: 1, b: []byte(be32(4+44+700) + hwPack(0, 0, 700, 0)[4:])}},
+			[]string{"hdfs READ_BLOCK", "hdfs READ_BLOCK reply", "unknown"}},
 		{"the operation", []step{{gap: 50}, {b: []byte(packets)}, {dir: 1, b: []byte(acks)}},
 			[]string{"hdfs packet", "hdfs packet", "hdfs packet last", "hdfs block end", "unknown", "hdfs ack", "hdfs ack"}},
 	} {
@@ -220,6 +230,116 @@ func TestHDFSWritableBehindGaps(t *testing.T) {
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s: %s", c.name, diff)
 		}
+	}
+}
+
+// TestHDFSWritableSizes: what no more bytes make a message is not waited for.
+func TestHDFSWritableSizes(t *testing.T) {
+	head := be32(1) + "\x00"
+	for _, c := range []struct {
+		name, b string
+		want    int64
+	}{
+		{"nothing yet", "\x00\x0e\x50", 0},
+		{"other first byte", "\x01\x0e\x50", -1},
+		{"other version", "\x00\x0f", -1},
+		{"other operation", "\x00\x0e\x56", -1},
+		{"metadata", hwOpOf(14, 82, ""), 19},
+		{"metadata of 1.x", hwOpOf(17, 82, hwToken(17)), -1},
+		{"a text below zero", hwOpOf(14, 80, head+"\x9f"), -1},
+		{"a text too long", hwOpOf(14, 80, head+"\x8e\x20\x01"), -1},
+		{"a long text", hwOpOf(14, 80, head+"\x8e\x20\x00"), 0},
+		{"targets below zero", hwOpOf(14, 80, head+"\x00\x00"+be32(-1)), -1},
+		{"targets too many", hwOpOf(14, 80, head+"\x00\x00"+be32(hwTargets+1)), -1},
+		{"many targets", hwOpOf(14, 80, head+"\x00\x00"+be32(hwTargets)), 0},
+	} {
+		if got := hwOperationSize([]byte(c.b)); got != c.want {
+			t.Errorf("%s: size is %d, want %d", c.name, got, c.want)
+		}
+	}
+	for _, c := range []struct {
+		name, op, b string
+		version     int
+		want        int64
+	}{
+		{"an error", "READ_BLOCK", "\x00\x01", 14, 2},
+		{"another", "READ_BLOCK", "\x01\x00", 14, 2},
+		{"no error", "READ_BLOCK", "\x00\x00", 14, 15},
+		{"half of it", "READ_BLOCK", "\x00", 14, 0},
+		{"metadata below zero", "READ_METADATA", "\x00" + be32(-1), 14, -1},
+		{"metadata", "READ_METADATA", "\x00" + be32(9), 14, 18},
+		{"a text below zero", "WRITE_BLOCK", "\x9f", 14, -1},
+		{"a text too long", "WRITE_BLOCK", "\x8e\x20\x01", 14, -1},
+		{"a text", "WRITE_BLOCK", "\x03", 14, 4},
+		{"a status", "WRITE_BLOCK", "\x00\x01", 17, 0},
+		{"a status and a text", "WRITE_BLOCK", "\x00\x01\x03", 17, 6},
+	} {
+		h := &hdfsWritable{op: c.op, version: c.version, phase: [2]hwPhase{hwNothing, hwReply}}
+		if got := h.size(1, []byte(c.b)); got != c.want {
+			t.Errorf("%s: size is %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// TestHDFSWritableStarts: what is not a header of a packet, or no two acks in a row, is not taken for one.
+func TestHDFSWritableStarts(t *testing.T) {
+	header := func(n, offset, seqno int, last byte, data int) string {
+		return be32(n) + be64(offset) + be64(seqno) + string([]byte{last}) + be32(data)
+	}
+	for _, c := range []struct {
+		name string
+		h    hdfsWritable
+		b    string
+		want bool
+	}{
+		{"a packet", hdfsWritable{}, header(4+8+700, 512, 1, 0, 700), true},
+		{"a packet of another file", hdfsWritable{}, header(4+44+700, 512, 1, 0, 700), true}, // 64 bytes per checksum
+		{"a packet of another block", hdfsWritable{chunk: 512}, header(4+44+700, 512, 1, 0, 700), false},
+		{"a packet of this block", hdfsWritable{chunk: 512}, header(4+8+700, 512, 1, 0, 700), true},
+		{"a packet without checksums", hdfsWritable{}, header(4+700, 512, 1, 0, 700), true},
+		{"a part of a checksum", hdfsWritable{}, header(4+9+700, 512, 1, 0, 700), false},
+		{"a packet with odd checksums", hdfsWritable{}, header(4+96+700, 512, 1, 0, 700), false},
+		{"the last packet", hdfsWritable{}, header(4, 512, 1, 1, 0), true},
+		{"the last packet with a checksum", hdfsWritable{}, header(8, 512, 1, 1, 0), true},
+		{"the last packet with two", hdfsWritable{}, header(12, 512, 1, 1, 0), false},
+		{"an empty packet", hdfsWritable{}, header(4, 512, 1, 0, 0), false},
+		{"a heartbeat", hdfsWritable{}, header(4, 0, -1, 0, 0), true},
+		{"the end of a block", hdfsWritable{}, header(0, 0, 0, 0, 0), false},
+		{"no boolean", hdfsWritable{}, header(4+8+700, 512, 1, 2, 700), false},
+		{"before the block", hdfsWritable{}, header(4+8+700, -1, 1, 0, 700), false},
+		{"far behind the block", hdfsWritable{}, header(4+8+700, 1<<50, 1, 0, 700), false},
+		{"a number below zero", hdfsWritable{}, header(4+8+700, 512, -2, 0, 700), false},
+		{"a large number", hdfsWritable{}, header(4+8+700, 512, 1<<40, 0, 700), false},
+		{"data below zero", hdfsWritable{}, header(4+8, 512, 1, 0, -1), false},
+		{"more data than packet", hdfsWritable{}, header(4+8, 512, 1, 0, 700), false},
+		{"a long packet", hdfsWritable{}, header(4+20<<20/128+20<<20, 512, 1, 0, 20<<20), false},
+		{"packets where acks are", hdfsWritable{phase: [2]hwPhase{hwAcks}}, header(4+8+700, 512, 1, 0, 700), false},
+		{"acks", hdfsWritable{}, hwAck(14, 1, 0, 0, 0) + hwAck(14, 2), true},
+		{"zeros and a one", hdfsWritable{}, hwAck(14, 0, 0, 0, 0) + hwAck(14, 1, 0, 0, 0), false},
+		{"the first acks", hdfsWritable{op: "WRITE_BLOCK", version: 14, replies: 3}, hwAck(14, 0, 0, 0, 0) + hwAck(14, 1), true},
+		{"as many as this pipeline has", hdfsWritable{op: "WRITE_BLOCK", version: 14, replies: 2}, hwAck(14, 1, 0, 0, 0) + hwAck(14, 2, 0, 0, 0), false},
+		{"the next is not the next", hdfsWritable{}, hwAck(14, 1, 0) + hwAck(14, 3) + hwAck(14, 5) + hwAck(14, 7) + strings.Repeat("\xff", 80), false},
+		{"a heartbeat and an ack", hdfsWritable{}, hwAck(14, -1, 0) + hwAck(14, 0) + strings.Repeat("\xff", 80), false},
+		{"acks of 1.x", hdfsWritable{}, hwAck(17, 1, 0, 0, 0) + hwAck(17, 2), true},
+		{"acks of 0.20 in 1.x", hdfsWritable{version: 17}, hwAck(14, 1, 0, 0, 0) + hwAck(14, 2), false},
+		{"acks of many in 1.x", hdfsWritable{}, hwAck(17, 1, make([]int, hwPipelineMax+1)...) + hwAck(17, 2), false},
+		{"acks where packets are", hdfsWritable{phase: [2]hwPhase{hwPackets}}, hwAck(14, 1, 0, 0, 0) + hwAck(14, 2), false},
+	} {
+		h := c.h
+		if h.op == "WRITE_BLOCK" {
+			h.phase[0] = hwAcks
+		}
+		if ok, _ := h.starts(0, []byte(c.b)); ok != c.want {
+			t.Errorf("%s: %t, want %t", c.name, ok, c.want)
+		}
+	}
+	if _, more := (&hdfsWritable{phase: [2]hwPhase{hwPackets}}).starts(0, []byte(hwEnd)); more {
+		t.Error("waits for more of the end of a block")
+	}
+	// The first status of an ack of 0.20 is no number of replies where the version is known.
+	h := hdfsWritable{op: "WRITE_BLOCK", version: 14, replies: 2, phase: [2]hwPhase{hwPackets, hwAcks}}
+	if ok, _ := h.starts(1, []byte(hwAck(14, 1, 1, 0)+hwAck(14, 2, 0, 0))); !ok || h.version != 14 {
+		t.Errorf("%t: %+v", ok, h)
 	}
 }
 
