@@ -261,6 +261,7 @@ func (r *recorder) event(e model.Event) uint64 {
 //	obs HOST VAR[ABOUT]=VALUE                 an observation
 //	stop                                      the workload is over
 //	cut n1 / n2 n3                            a cut between two groups; heal ends it
+//	file HOST OP PATH [NEW]                   an operation on a file
 //	kill n1                                   a verb of a node action, and its host
 func (r *recorder) line(line string) error {
 	words := strings.Fields(line)
@@ -291,6 +292,12 @@ func (r *recorder) line(line string) error {
 		name, value, _ := strings.Cut(words[2], "=")
 		name, about, _ := strings.Cut(strings.TrimSuffix(name, "]"), "[")
 		r.event(model.Event{Kind: model.EventObserve, Observation: &model.Observation{Var: model.VarRef{Node: model.NodeID(words[1]), Name: name, About: about}, Value: value}})
+	case words[0] == "file" && len(words) > 3:
+		o := &model.FileOperation{Host: model.NodeID(words[1]), Process: "server", Op: model.FileOp(words[2]), Path: words[3]}
+		if len(words) > 4 {
+			o.To = words[4]
+		}
+		r.event(model.Event{Kind: model.EventFile, File: o})
 	case words[0] == "cut":
 		p := model.Partition{Shape: model.Partial, Effect: model.Drop, Groups: [][]model.NodeID{nil}}
 		for _, w := range words[1:] {
