@@ -27,6 +27,7 @@ type request struct {
 	id       [2]string // of answerIDs, and its value; "": none
 
 	channel, tag string // of AMQP
+	seqno        string // of HDFS's packets
 }
 
 // answers pairs messages with the requests that faults of answers select.
@@ -37,6 +38,7 @@ func (a *answers) asked(m *model.Message) {
 	r := &request{num: m.Num, typ: m.Type, from: m.From, to: m.To, stream: m.Stream}
 	r.channel, _ = m.Field("channel")
 	r.tag, _ = m.Field("delivery_tag")
+	r.seqno, _ = m.Field("seqno")
 	for _, n := range answerIDs {
 		if v, ok := m.Field(n[0]); ok {
 			r.id = [2]string{n[1], v}
@@ -101,8 +103,14 @@ func (r *request) answeredBy(m *model.Message) (fits, byPlace bool) {
 		return begins(m.Type, r.typ+" reply") || begins(m.Type, r.typ+" error"), false
 	case "amqp":
 		return r.answeredByAMQP(m, named), false
+	case "hdfs":
+		if seqno, _ := m.Field("seqno"); begins(named, "packet") {
+			return begins(m.Type, "hdfs ack") && r.seqno != "" && seqno == r.seqno, false
+		}
+		op, _, _ := strings.Cut(named, " ")
+		return begins(m.Type, "hdfs "+op+" reply"), false
 	}
-	return true, !strings.HasPrefix(m.Type, r.typ) // a reply of HDFS to an operation; X-ok to X
+	return true, !strings.HasPrefix(m.Type, r.typ) // X-ok to X
 }
 
 // answeredByAMQP: a method X is answered by X-ok on its channel (AMQP 0-9-1 §2.2.2), a get by get-empty as

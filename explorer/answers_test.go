@@ -47,6 +47,8 @@ func TestTheAnswerIsLostAndNotTheRequest(t *testing.T) {
 		"of a call":                      {0, []says{{"a", "1", "rpc Q", "", ""}, {"b", "1", "rpc P reply", "", ""}, {"b", "1", "rpc Q error", "", ""}}, 3, 1, 0},
 		"HTTP":                           {0, []says{{"a", "1", "http Q", "", ""}, {"b", "1", "http reply 200", "", ""}}, 2, 1, 0},
 		"HDFS names a reply":             {0, []says{{"a", "1", "hdfs Q", "", ""}, {"b", "1", "hdfs Q reply ERROR", "", ""}}, 2, 1, 0},
+		"of a stage of HDFS":             {0, []says{{"a", "1", "hdfs WRITE_BLOCK Q", "", ""}, {"a", "1", "hdfs packet", "seqno", "0"}, {"b", "1", "hdfs ack", "seqno", "0"}, {"b", "1", "hdfs WRITE_BLOCK reply", "", ""}}, 4, 1, 0},
+		"a packet of HDFS":               {0, []says{{"a", "1", "hdfs packet Q", "seqno", "1"}, {"b", "1", "hdfs ack heartbeat", "seqno", "-1"}, {"b", "1", "hdfs ack", "seqno", "0"}, {"b", "1", "hdfs ack ERROR", "seqno", "1"}}, 4, 1, 0},
 		"X-ok to X":                      {0, []says{{"a", "1", "json Q", "", ""}, {"b", "1", "json Q-ok", "", ""}}, 2, 1, 0},
 		"the next message back":          {0, []says{{"a", "1", "text Q", "", ""}, {"a", "1", "text P", "", ""}, {"b", "2", "text OK", "", ""}, {"b", "1", "tcp fin", "", ""}, {"b", "1", "text OK", "", ""}}, 5, 1, 1},
 		"of another request":             {0, []says{{"a", "1", "text P", "", ""}, {"b", "1", "text OK", "", ""}}, 0, 0, 0},
