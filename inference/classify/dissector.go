@@ -69,6 +69,8 @@ const (
 	NameHadoopRPC = "hadoop-rpc"
 	// Headers of HDFS data transfer.
 	NameHDFSData = "hdfs-data"
+	// RPC of Hadoop 0.20.0 to 0.20.2.
+	NameHadoopWritable = "hadoop-writable"
 	// Headers of HDFS data transfer before protobuf: 0.20 and 1.x.
 	NameHDFSWritable = "hdfs-writable"
 	// ZooKeeper, clients.
@@ -88,24 +90,25 @@ const (
 // registry holds the constructor of each dissector but that of NameFrames, which
 // needs more than its name.
 var registry = map[string]func() Dissector{
-	NameAMQP:         newAMQP,
-	NameErlang:       newErlang,
-	NameRESP:         newRESP,
-	NameCassandra:    newCassandra,
-	NameThrift:       newThrift,
-	NameCQL:          newCQL,
-	NameText:         func() Dissector { return newText() },
-	NameJSON:         NewJSON,
-	NameHTTP:         newHTTP,
-	NameHTTPStream:   newHTTPStream,
-	NameFallback:     func() Dissector { return newFallback() },
-	NameTLS:          newTLS,
-	NameHadoopRPC:    newHadoopRPC,
-	NameHDFSData:     newHDFSData,
-	NameHDFSWritable: newHDFSWritable,
-	NameZooKeeper:    newZooKeeper,
-	NameZooKeeperFLE: newZooKeeperFLE,
-	NameZooKeeperZAB: newZooKeeperZAB,
+	NameAMQP:           newAMQP,
+	NameErlang:         newErlang,
+	NameRESP:           newRESP,
+	NameCassandra:      newCassandra,
+	NameThrift:         newThrift,
+	NameCQL:            newCQL,
+	NameText:           func() Dissector { return newText() },
+	NameJSON:           NewJSON,
+	NameHTTP:           newHTTP,
+	NameHTTPStream:     newHTTPStream,
+	NameFallback:       func() Dissector { return newFallback() },
+	NameTLS:            newTLS,
+	NameHadoopRPC:      newHadoopRPC,
+	NameHDFSData:       newHDFSData,
+	NameHadoopWritable: newHadoopWritable,
+	NameHDFSWritable:   newHDFSWritable,
+	NameZooKeeper:      newZooKeeper,
+	NameZooKeeperFLE:   newZooKeeperFLE,
+	NameZooKeeperZAB:   newZooKeeperZAB,
 }
 
 // datagrams holds the readers of single datagrams; a dissector that is not

@@ -97,7 +97,7 @@ func TestFieldsAreDocumented(t *testing.T) {
 	for _, n := range names("hadoop") {
 		captures["hadoop/"+n] = hadoopRead(t, strings.TrimSuffix(n, ".pcap"))
 	}
-	captures["hdfs020"] = hdfs020Read(t)
+	captures["hdfs020"], captures["hdfs020/calls"] = hdfs020Read(t), hadoop020Read(t)
 	for _, n := range names("zookeeper") {
 		captures["zookeeper/"+n] = messagesOf(t, framesOf(t, "zookeeper", n), map[uint16]string{
 			2181: classify.NameZooKeeper, 2888: classify.NameZooKeeperZAB, 3888: classify.NameZooKeeperFLE})
@@ -112,6 +112,9 @@ func TestFieldsAreDocumented(t *testing.T) {
 			reader := readerOf(m)
 			if name == "hdfs020" { // types as hdfs-data has them
 				reader = classify.NameHDFSWritable
+			}
+			if name == "hdfs020/calls" {
+				reader = classify.NameHadoopWritable
 			}
 			if reader == "" {
 				continue
@@ -130,7 +133,7 @@ func TestFieldsAreDocumented(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"cassandra", "cql", "thrift", classify.NameHadoopRPC, classify.NameHDFSData, classify.NameZooKeeper, classify.NameZooKeeperFLE, classify.NameZooKeeperZAB,
-		classify.NameHDFSWritable, classify.NameAMQP, classify.NameErlang} {
+		classify.NameHDFSWritable, classify.NameHadoopWritable, classify.NameAMQP, classify.NameErlang} {
 		if !readers[want] {
 			t.Errorf("no capture has messages of %s", want)
 		}

@@ -1,0 +1,137 @@
+package classify
+
+import (
+	"encoding/binary"
+	"math/rand"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"netsplit/model"
+)
+
+// ipcName is UTF8.writeString, ipcLong WritableUtils.writeString.
+func ipcName(s string) string { return string(binary.BigEndian.AppendUint16(nil, uint16(len(s)))) + s }
+
+func ipcLong(s string) string { return ipcInt(int32(len(s))) + s }
+
+func ipcInt(n int32) string { return string(binary.BigEndian.AppendUint32(nil, uint32(n))) }
+
+// ipcCall is a request (RPC.Invocation), ipcAnswer what Server.setupResponse writes.
+func ipcCall(id int32, method string, args ...string) string {
+	b := ipcInt(id) + ipcName(method) + ipcInt(int32(len(args))) + strings.Join(args, "")
+	return ipcInt(int32(len(b))) + b
+}
+
+func ipcAnswer(id int32, value string) string { return ipcInt(id) + ipcInt(0) + value }
+
+func ipcFailure(id int32, class, message string) string {
+	return ipcInt(id) + ipcInt(1) + ipcLong(class) + ipcLong(message)
+}
+
+func ipcString(s string) string { return ipcName("java.lang.String") + ipcName(s) }
+
+func ipcObject(class, written string) string { return ipcName(class) + ipcName(class) + written }
+
+var (
+	ipcGreeting = "hrpc\x03"
+	ipcContext  = "\x00\x00\x00\x19" + "\x06a.B.Cd" + "\x01" + "\x0aSTRING_UGI" + "\x04root" + "\x00"
+	ipcNull     = ipcName("org.apache.hadoop.io.Writable") + ipcName("org.apache.hadoop.io.ObjectWritable$NullInstance") + ipcName("void")
+	ipcBlock    = ipcObject("org.apache.hadoop.hdfs.protocol.Block", "\x00\x00\x00\x00\x00\x00\x00\x07"+"\x00\x00\x00\x00\x00\x00\x00\x05"+"\x00\x00\x00\x00\x00\x00\x00\x02")
+	ipcOther    = ipcObject("org.example.Other", strings.Repeat("\xff", 40))
+)
+
+func TestHadoopIPC(t *testing.T) {
+	open := []step{{b: []byte(ipcGreeting + ipcContext)}}
+	for _, c := range []struct {
+		name string
+		in   []step
+		want []string // types and fields
+	}{
+		{"a connection opens", open, []string{"> rpc greeting rpc.version=3", "> rpc context protocol=a.B.Cd userInfo.effectiveUser=root"}},
+		{"a greeting in pieces", []step{{b: []byte("h")}, {b: []byte("rpc")}, {b: []byte("\x03" + ipcContext)}}, []string{"> rpc greeting rpc.version=3", "> rpc context protocol=a.B.Cd userInfo.effectiveUser=root"}},
+		{"a call that is answered twice", []step{{b: []byte(ipcCall(1, "a"))}, {dir: 1, b: []byte(ipcAnswer(1, ipcNull) + ipcAnswer(1, ipcNull))}},
+			[]string{"> rpc a rpc.call=1", "< rpc a reply rpc.call=1 rpc.method=a", "< rpc reply unmatched rpc.call=1"}},
+		{"an absurd length", []step{{b: []byte("\x7f\xff\xff\xff" + ipcCall(1, "a")[4:] + ipcCall(2, "b"))}}, []string{"> unknown", "> rpc b rpc.call=2"}},
+		{"a later version", []step{{b: []byte("hrpc\x04\x50" + ipcContext)}}, []string{"> unknown"}},
+		{"a call", append(open[:1:1], step{b: []byte(ipcCall(3, "create", ipcString("/a"), ipcName("boolean")+"\x01"))}, step{dir: 1, b: []byte(ipcAnswer(3, ipcNull))}),
+			[]string{"> rpc greeting rpc.version=3", "> rpc context protocol=a.B.Cd userInfo.effectiveUser=root", "> rpc create rpc.call=3 arg0=/a arg1=true", "< rpc create reply rpc.call=3 rpc.method=create"}},
+		{"answers in another order", []step{{b: []byte(ipcCall(1, "a") + ipcCall(2, "b"))}, {dir: 1, b: []byte(ipcAnswer(2, ipcName("long")+"\x00\x00\x00\x00\x00\x00\x00\x09") + ipcAnswer(1, ipcName("void")))}},
+			[]string{"> rpc a rpc.call=1", "> rpc b rpc.call=2", "< rpc b reply rpc.call=2 rpc.method=b value=9", "< rpc a reply rpc.call=1 rpc.method=a"}},
+		{"an error", []step{{b: []byte(ipcCall(1, "addBlock"))}, {dir: 1, b: []byte(ipcFailure(1, "java.io.IOException", "no nodes\n\tat x"))}},
+			[]string{"> rpc addBlock rpc.call=1", "< rpc addBlock error rpc.call=1 rpc.method=addBlock rpc.exception=java.io.IOException rpc.message=no nodes"}},
+		{"nobody asked", []step{{dir: 1, b: []byte(ipcAnswer(9, ipcString("x")) + ipcFailure(8, "a.B", ""))}}, []string{"< rpc reply unmatched rpc.call=9 value=x", "< rpc error unmatched rpc.call=8 rpc.exception=a.B rpc.message="}},
+		{"a ping", []step{{b: []byte(ipcInt(-1) + ipcCall(1, "a"))}}, []string{"> rpc keepalive", "> rpc a rpc.call=1"}},
+		{"lists", []step{{b: []byte(ipcCall(1, "blockReceived", ipcName("[Lorg.apache.hadoop.hdfs.protocol.Block;")+ipcInt(2)+ipcBlock+ipcBlock, ipcName("[J")+ipcInt(1)+ipcName("long")+"\x00\x00\x00\x00\x00\x00\x00\x09"))}},
+			[]string{"> rpc blockReceived rpc.call=1 arg0=blk_7_2,blk_7_2 arg1=9"}},
+		{"an unknown object in a request", []step{{b: []byte(ipcCall(1, "submit", ipcString("x"), ipcOther, ipcString("y")) + ipcCall(2, "b"))}},
+			[]string{"> rpc submit rpc.call=1 arg0=x arg1.class=Other", "> rpc b rpc.call=2"}},
+		{"an unknown object in an answer", []step{{b: []byte(ipcCall(1, "a") + ipcCall(2, "b"))}, {dir: 1, b: []byte(ipcAnswer(1, ipcOther) + ipcAnswer(2, ipcString("y")))}},
+			[]string{"> rpc a rpc.call=1", "> rpc b rpc.call=2", "< rpc a reply rpc.call=1 rpc.method=a value.class=Other", "< unknown", "< rpc b reply rpc.call=2 rpc.method=b value=y"}},
+		{"what a DataNode is told to finalize has nothing behind it", []step{{dir: 1, b: []byte(ipcAnswer(1, ipcObject("org.apache.hadoop.hdfs.server.protocol.DatanodeCommand$Finalize", "")) + ipcAnswer(2, ipcName("void")))}},
+			[]string{"< rpc reply unmatched rpc.call=1 value=finalize", "< rpc reply unmatched rpc.call=2"}},
+		{"begun in the middle", []step{{b: []byte("\x00\x00\x00\x0eaaaa" + ipcCall(5, "renewLease", ipcString("c")))}, {dir: 1, b: []byte("ode;" + ipcAnswer(5, ipcNull))}},
+			[]string{"> unknown", "> rpc renewLease rpc.call=5 arg0=c", "< unknown", "< rpc renewLease reply rpc.call=5 rpc.method=renewLease"}},
+		{"a gap between calls", []step{{b: []byte(ipcCall(5, "a"))}, {gap: 30}, {b: []byte(ipcCall(6, "b"))}}, []string{"> rpc a rpc.call=5", "> rpc b rpc.call=6"}},
+		{"a gap in a call", []step{{b: []byte(ipcCall(5, "a", ipcString(strings.Repeat("x", 50))))[:40]}, {gap: 20}, {b: []byte(ipcCall(5, "a", ipcString(strings.Repeat("x", 50)))[60:] + ipcCall(6, "b"))}},
+			[]string{"> rpc a rpc.call=5 incomplete=true", "> rpc b rpc.call=6"}},
+		{"a status that is none", []step{{dir: 1, b: []byte(ipcInt(1) + ipcInt(7) + ipcAnswer(1, ipcNull))}}, []string{"< unknown", "< rpc reply unmatched rpc.call=1"}},
+		{"a method with no name", []step{{b: []byte(ipcCall(1, "no name") + ipcCall(2, "b"))}}, []string{"> unknown", "> rpc b rpc.call=2"}},
+		{"objects within one another for ever", []step{{dir: 1, b: []byte(ipcAnswer(1, strings.Repeat(ipcName("[[I")+ipcInt(1), 40)) + ipcAnswer(2, ipcString("y")))}},
+			[]string{"< rpc reply unmatched rpc.call=1", "< unknown", "< rpc reply unmatched rpc.call=2 value=y"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var got []string
+			for dir, us := range run(t, newHadoopWritable(), c.in, nil) {
+				for _, u := range us {
+					line := string("><"[dir]) + " " + u.Type
+					for _, f := range u.Fields {
+						line += " " + f.Name + "=" + f.Value
+					}
+					got = append(got, line)
+				}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			for seed := range 20 {
+				a := run(t, newHadoopWritable(), c.in, nil)
+				b := run(t, newHadoopWritable(), c.in, rand.New(rand.NewSource(int64(seed))))
+				if diff := cmp.Diff(a, b); diff != "" {
+					t.Fatalf("other segments (-whole +cut):\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+// TestAnAbsurdListEndsTheReading, and takes neither time nor memory.
+func TestAnAbsurdListEndsTheReading(t *testing.T) {
+	in := ipcAnswer(1, ipcName("[I")+ipcInt(1<<30)) + strings.Repeat("\x00", 300<<10)
+	us := run(t, newHadoopWritable(), []step{{dir: 1, b: []byte(in)}}, nil)[1]
+	if len(us) < 2 || len(us) > 10 || us[0].Type != "rpc reply unmatched" || us[1].Type != model.TypeUnknown {
+		t.Errorf("%d units, %+v", len(us), us[0])
+	}
+}
+
+func FuzzHadoopWritable(f *testing.F) {
+	for _, name := range []string{"append", "failed", "read"} { // of the data port: nothing of ours
+		b, err := os.ReadFile(filepath.Join("testdata", "hdfs020", "seed", name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b, int64(1))
+	}
+	seed := func(dir byte, s string) []byte {
+		return append(append([]byte{dir}, binary.BigEndian.AppendUint16(nil, uint16(len(s)))...), s...)
+	}
+	talk := append(seed(0, ipcGreeting+ipcContext+ipcCall(1, "blockReceived", ipcName("[Lorg.apache.hadoop.hdfs.protocol.Block;")+ipcInt(1)+ipcBlock)), seed(1, ipcAnswer(1, ipcOther)+ipcFailure(2, "a.B", "x"))...)
+	f.Add(talk, int64(2))
+	f.Add(talk[20:], int64(3))
+	f.Fuzz(func(t *testing.T, in []byte, seed int64) {
+		rules(t, model.Protocol{Dissector: NameHadoopWritable}, hadoopSteps(in), seed, fuzzCuts)
+	})
+}

@@ -1,0 +1,273 @@
+package classify
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"netsplit/model"
+)
+
+const (
+	ipcDepth  = 8        // objects within one another
+	ipcFields = 64       // fields of a message
+	ipcList   = respText // longest list that is a field
+	ipcMore   = "\u2026" // stands at the end of a list that is cut
+)
+
+// ipcReader reads objects in Hadoop's own encoding (org.apache.hadoop.io.ObjectWritable, 0.20.2) with all that
+// they hold, so that their end is known. unknown says that an object of a class that is not known was met.
+type ipcReader struct {
+	writable
+	unknown bool
+	fields  []model.Field
+	depth   int
+}
+
+func (r *ipcReader) add(name, value string) {
+	if len(r.fields) < ipcFields {
+		r.fields = append(r.fields, model.Field{Name: name, Value: pbString([]byte(value))})
+	}
+}
+
+// long reads WritableUtils.writeString: 4 bytes of length.
+func (r *ipcReader) long() string {
+	n := r.int32()
+	if n == -1 { // null
+		return ""
+	}
+	return string(r.take(int(n)))
+}
+
+// object reads an object with its class, and its value into a field of that name.
+func (r *ipcReader) object(name string) {
+	if v := r.value(name); !r.bad && v != "" {
+		r.add(name, v)
+	}
+}
+
+// value reads an object and returns it as text; "" if others of its fields tell what it is.
+func (r *ipcReader) value(name string) string {
+	if r.depth++; r.depth > ipcDepth {
+		r.bad, r.unknown = true, true
+	}
+	defer func() { r.depth-- }()
+	class := r.utf8()
+	if r.bad {
+		return ""
+	}
+	switch class {
+	case "boolean":
+		return strconv.FormatBool(r.uint8() != 0)
+	case "byte":
+		return strconv.Itoa(int(int8(r.uint8())))
+	case "short", "char":
+		return strconv.Itoa(int(r.int16()))
+	case "int", "float":
+		return strconv.Itoa(int(r.int32()))
+	case "long", "double":
+		return strconv.FormatInt(r.int64(), 10)
+	case "void":
+		return ""
+	case "java.lang.String":
+		return r.utf8()
+	}
+	if strings.HasPrefix(class, "[") {
+		return r.array(name)
+	}
+	short := class[strings.LastIndexByte(class, '.')+1:]
+	switch short {
+	case "FSConstants$SafeModeAction", "FSConstants$UpgradeAction", "FSConstants$DatanodeReportType":
+		return r.utf8()
+	}
+	class = r.utf8()
+	if r.bad {
+		return ""
+	}
+	return r.instance(name, class[strings.LastIndexByte(class, '.')+1:])
+}
+
+func (r *ipcReader) array(name string) string {
+	n := r.int32()
+	l := &ipcListed{}
+	for range n {
+		if v := r.value(name); !r.bad {
+			l.add(v)
+		}
+		if r.bad {
+			return ""
+		}
+	}
+	return l.String()
+}
+
+// ipcListed collects texts, cut where they are long.
+type ipcListed struct {
+	strings.Builder
+	cut bool
+}
+
+func (l *ipcListed) add(v string) {
+	switch {
+	case v == "" || l.cut:
+	case l.Len()+len(v) > ipcList-8:
+		l.cut = true
+		l.WriteString(ipcMore)
+	default:
+		if l.Len() > 0 {
+			l.WriteByte(',')
+		}
+		l.WriteString(v)
+	}
+}
+
+// instance reads what an object of a class wrote (its write). Of some, fields NAME.X tell more.
+func (r *ipcReader) instance(name, class string) string {
+	switch class {
+	case "ObjectWritable$NullInstance":
+		r.utf8()
+		return ""
+	case "Block":
+		return r.block()
+	case "BlockMetaDataInfo":
+		b := r.block()
+		r.int64()
+		return b
+	case "LocatedBlock":
+		b, nodes := r.locatedBlock()
+		r.set(name+".locs", nodes)
+		return b
+	case "LocatedBlocks":
+		return r.locatedBlocks(name)
+	case "DatanodeID", "DatanodeRegistration", "DatanodeInfo":
+		return r.datanode(name, class)
+	case "FileStatus":
+		path, length := r.text(), r.int64()
+		r.uint8()
+		r.take(2 + 8 + 8 + 8 + 2) // replication, block size, two times, permission
+		r.text()
+		r.text()
+		r.set(name+".length", strconv.FormatInt(length, 10))
+		return path
+	case "FsPermission":
+		return fmt.Sprintf("%04o", uint16(r.int16()))
+	case "NamespaceInfo":
+		r.utf8()
+		r.int32()
+		id := r.int32()
+		r.take(8 + 4)
+		return strconv.Itoa(int(id))
+	case "DatanodeCommand$Register":
+		return "register" // and writes nothing
+	case "DatanodeCommand$Finalize":
+		return "finalize"
+	case "BlockCommand":
+		return r.blockCommand(name)
+	case "UpgradeCommand":
+		a := r.int32()
+		r.take(4 + 2)
+		return "action " + strconv.Itoa(int(a))
+	case "UpgradeStatusReport":
+		v := r.int32()
+		r.int16()
+		return strconv.Itoa(int(v))
+	case "ContentSummary":
+		n := r.int64()
+		r.take(5 * 8)
+		return strconv.FormatInt(n, 10)
+	case "CheckpointSignature":
+		r.take(4 + 4 + 8)
+		edits := r.int64()
+		r.int64()
+		return strconv.FormatInt(edits, 10)
+	}
+	r.bad, r.unknown = true, true
+	if hrpcIdent(class) {
+		r.add(name+".class", class)
+	}
+	return ""
+}
+
+func (r *ipcReader) set(name, value string) {
+	if !r.bad && value != "" {
+		r.add(name, value)
+	}
+}
+
+func (r *ipcReader) block() string {
+	id := r.int64()
+	r.int64() // length
+	return fmt.Sprintf("blk_%d_%d", id, r.int64())
+}
+
+// datanode reads a DatanodeID, or a class that has more behind it.
+func (r *ipcReader) datanode(name, class string) string {
+	node, storage := r.utf8(), r.utf8()
+	r.int16() // port of its pages
+	switch class {
+	case "DatanodeRegistration":
+		r.take(2 + 4 + 4 + 8)
+		r.set(name+".storageID", storage)
+	case "DatanodeInfo":
+		r.datanodeInfo()
+	}
+	return node
+}
+
+func (r *ipcReader) datanodeInfo() {
+	r.take(2 + 4*8 + 4)
+	r.text() // rack
+	r.text() // host
+	r.text() // what its administrator wants
+}
+
+func (r *ipcReader) datanodes(n int32) string {
+	l := &ipcListed{}
+	for range n {
+		if l.add(r.datanode("", "DatanodeInfo")); r.bad {
+			return ""
+		}
+	}
+	return l.String()
+}
+
+func (r *ipcReader) locatedBlock() (block, nodes string) {
+	r.take(1 + 8) // corrupt?, offset
+	block = r.block()
+	return block, r.datanodes(r.int32())
+}
+
+func (r *ipcReader) locatedBlocks(name string) string {
+	length := r.int64()
+	r.uint8()
+	n := r.int32()
+	l := &ipcListed{}
+	for range n {
+		b, _ := r.locatedBlock()
+		if l.add(b); r.bad {
+			return ""
+		}
+	}
+	r.set(name+".length", strconv.FormatInt(length, 10))
+	return l.String()
+}
+
+// blockCommand reads what a DataNode is told to do with blocks.
+func (r *ipcReader) blockCommand(name string) string {
+	action, n := r.int32(), r.int32()
+	l, to := &ipcListed{}, &ipcListed{}
+	for range n {
+		if l.add(r.block()); r.bad {
+			return ""
+		}
+	}
+	n = r.int32()
+	for range n {
+		if to.add(r.datanodes(r.int32())); r.bad {
+			return ""
+		}
+	}
+	r.set(name+".blocks", l.String())
+	r.set(name+".targets", to.String())
+	return "action " + strconv.Itoa(int(action))
+}
