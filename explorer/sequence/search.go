@@ -341,9 +341,24 @@ func (s *Search) nextLevel() {
 		s.level = append(s.level, &task{c: c, seed: s.known.seedFor(c)})
 	}
 	if len(s.level) == 0 {
-		s.why = fmt.Sprintf("no sequence of %d faults is left to run: %d were seen", depth, s.current().Candidates)
+		s.why = fmt.Sprintf("no sequence of %d faults is left to run: %d were seen%s", depth, s.current().Candidates, commonest(s.current().Pruned))
 	}
 	s.queue = slices.Clone(s.level)
+}
+
+// commonest says why most sequences are not run.
+func commonest(pruned []Pruned) string {
+	n, most := map[string]int{}, ""
+	for _, p := range pruned {
+		why := p.Policy + ": " + p.Why
+		if n[why]++; n[why] > n[most] || n[why] == n[most] && why < most {
+			most = why
+		}
+	}
+	if most == "" {
+		return ""
+	}
+	return fmt.Sprintf("; %d are not run by policy %s", n[most], most)
 }
 
 // extend lists the sequences of the next level: those that were run, each with every

@@ -256,6 +256,19 @@ func TestBudgetEndsASearch(t *testing.T) {
 	}
 }
 
+func TestASearchThatKeepsNothingSaysWhy(t *testing.T) {
+	p := sequence.Filter{Title: "only", Keep: func(c sequence.Candidate, _ *sequence.Known) (string, error) {
+		if c.Last().Type == "A" {
+			return "it is A", nil
+		}
+		return "it is none", nil
+	}}
+	_, _, why := figure{clean: "ABC"}.search(t, sequence.Config{Clean: 1, Runs: 9, Depth: 1, Policies: []sequence.Policy{p}})
+	if want := "3 were seen; 2 are not run by policy only: it is none"; !strings.Contains(why, want) {
+		t.Errorf("%q, want %q", why, want)
+	}
+}
+
 func TestAPolicyThatFailsEndsTheSearch(t *testing.T) {
 	bad := sequence.Filter{Title: "bad", Keep: func(sequence.Candidate, *sequence.Known) (string, error) { return "", errors.New("p.star:3: oh") }}
 	runs, s, why := figure3a().search(t, two(bad))
