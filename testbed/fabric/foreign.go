@@ -131,9 +131,9 @@ func (m *member) refuse(sw *controller.Switch, why error) {
 	}
 }
 
-// Refused lists why switches that are connected are left alone, or not used in
-// part since they do not have the ports that the testbed names, or do not hold what is
-// cut since rules of others go round it; sorted by datapath id.
+// Refused lists why switches that are connected are left alone, or hold no rules yet, or are
+// not used in part since they do not have the ports that the testbed names, or do not hold
+// what is cut since rules of others go round it; sorted by datapath id.
 func (f *Fabric) Refused() []error {
 	var out []error
 	for _, m := range f.members {
@@ -142,6 +142,8 @@ func (f *Fabric) Refused() []error {
 		case m.sw == nil:
 		case errors.Is(m.why, ErrInTheWay) || errors.Is(m.why, ErrPorts):
 			out = append(out, m.why)
+		case errors.Is(m.why, errInstalling):
+			out = append(out, fmt.Errorf("switch %s: %w", m.id, m.why))
 		case m.others.around != nil: // it came later: our rules stay
 			out = append(out, m.others.around)
 		}

@@ -106,6 +106,9 @@ func (m *member) session() *controller.Switch {
 	return m.sw
 }
 
+// errInstalling: the switch has just connected.
+var errInstalling = errors.New("rules are being installed")
+
 // waitReady waits until the switch holds its rules.
 func (m *member) waitReady(ctx context.Context) error {
 	for {
@@ -449,7 +452,7 @@ func (m *member) leave(ctx context.Context) error {
 // SwitchUp takes the session and has its flow table brought in order.
 func (m *member) SwitchUp(sw *controller.Switch) {
 	m.state.Lock()
-	m.sw, m.why = sw, errors.New("rules are being installed")
+	m.sw, m.why = sw, errInstalling
 	if m.named { // what the names mean on this session is to be asked
 		m.ports.on, m.ports.have = nil, nil
 		m.place()

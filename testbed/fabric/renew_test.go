@@ -1,6 +1,8 @@
 package fabric_test
 
 import (
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -86,4 +88,31 @@ func TestWhatIsNotWantedExpiresOnASlowSwitch(t *testing.T) {
 		}
 		r.until("both are gone", func() bool { return r.ports(1, 1, 2) == "2" && r.ports(1, 4, 2) == "2" })
 	})
+}
+
+// TestRulesThatAreBeingInstalledAreTold: a switch that has just connected forwards nothing yet, and
+// a daemon that says it is well would have its user send packets into that.
+func TestRulesThatAreBeingInstalledAreTold(t *testing.T) {
+	r := newRig(t, fabric.Config{Timeout: time.Minute}, 1)
+	if got := r.f.Refused(); len(got) > 0 {
+		t.Errorf("ready, and refused: %v", got)
+	}
+	r.pipes[1].Close()
+	r.until("gone", func() bool { return len(r.c.Switches()) == 0 })
+	held := make(chan struct{})
+	confirm := sync.OnceFunc(func() { close(held) })
+	t.Cleanup(confirm)
+	r.slow(func(m of13.Message) time.Duration {
+		if isBarrier(m) {
+			<-held
+		}
+		return 0
+	})
+	r.connect(1)
+	r.until("told", func() bool {
+		got := r.f.Refused()
+		return len(got) == 1 && strings.Contains(got[0].Error(), "switch 0000000000000001: rules are being installed")
+	})
+	confirm()
+	r.until("installed", func() bool { return len(r.f.Refused()) == 0 })
 }
