@@ -86,16 +86,16 @@ func (b *Testbed) revive(ctx context.Context, name model.NodeID) (*agent.Client,
 	return a, nil
 }
 
-// How long to wait before an agent is started anew: the first time not at all, then
-// longer and longer, until one has lived that long. A host that boots takes its time,
-// and one where no agent stays must not be pestered.
+// How long to wait before an agent is started again: not at all the first time, then
+// reviveAfter, doubled up to reviveAtMost. An agent that lived for reviveAtMost starts this
+// afresh. A host may be booting, or end every agent at once.
 const (
 	reviveAfter  = time.Second
 	reviveAtMost = 15 * time.Second
 )
 
-// tend starts the agent of a host again whenever it ends, until ctx does. Without
-// one nothing is proved there, cut or healed. What passed meanwhile nobody counted:
+// tend starts the agent of a host again whenever it ends, until ctx ends. Without an
+// agent nothing can be cut, healed or proved there. Nobody counts what passes meanwhile:
 // counts over that time say so.
 func (b *Testbed) tend(ctx context.Context, name model.NodeID, tell func(model.NodeID, error)) {
 	wait, since := time.Duration(0), time.Now()
@@ -106,7 +106,7 @@ func (b *Testbed) tend(ctx context.Context, name model.NodeID, tell func(model.N
 		case <-b.agents.of(name).Ended():
 		}
 		why := b.agents.of(name).Err()
-		if why == nil { // started again by who needed it
+		if why == nil { // a caller that needed it has started it again
 			continue
 		}
 		if time.Since(since) > reviveAtMost {
@@ -169,11 +169,13 @@ func (b *Testbed) PortBytes(ctx context.Context, host model.NodeID, ports []agen
 	return a.PortBytes(ctx, ports)
 }
 
-// Arrived counts, at the receiving host, the packets of a link, or only some
-// traffic of it, between two moments, broadcasts and multicasts of the sender
-// included, and gives the time of the first after the second of them. It is an error if
-// there are more of which the error of the host's clock does not tell whether they came
-// between; both results are good all the same. Those that the gate let go did not, however near the two moments they arrived.
+// Arrived counts the packets of a link, or only some traffic of it, that arrived at the
+// receiving host between two moments, and returns the time of the first that arrived after
+// the second moment. Broadcasts and multicasts of the sender count.
+//
+// The host's clock is known only within an error. If packets arrived so close to either
+// moment that their side is not known, Arrived also returns an error; the count and the
+// time are valid without them. That does not concern packets that the gate released.
 func (b *Testbed) Arrived(ctx context.Context, l model.Link, only []model.Traffic, from, to time.Time, released ...agent.Released) (int, time.Time, error) {
 	a := b.agents.of(l.Dst)
 	src, ok := b.Testbed.Host(l.Src)
@@ -199,8 +201,8 @@ func (b *Testbed) Arrived(ctx context.Context, l model.Link, only []model.Traffi
 	return n, first, errors.Join(unsure, err)
 }
 
-// seen says whether the probe packet, or what looks like it and goes by the same rule, has
-// arrived over a link since then. Its bytes are not compared: routers change them.
+// seen says whether the probe packet, or another that looks like it and meets the same
+// rule, has arrived over a link since then. It compares no bytes: routers change them.
 func (b *Testbed) seen(ctx context.Context, l model.Link, s model.ProbePacket, since time.Time) (bool, error) {
 	a := b.agents.of(l.Dst)
 	src, ok := b.Testbed.Host(l.Src)

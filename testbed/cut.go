@@ -20,29 +20,29 @@ type backend interface {
 	Cut(ctx context.Context, id uint32, p model.Partition) error
 	// Heal lifts the partition with that id, if it is in force.
 	Heal(ctx context.Context, id uint32) error
-	// Drops is what the rules that are to drop probe packets of a partition have counted
-	// so far, by link, for each probe packet; it may lag.
+	// Drops is what the partition's rules have counted so far that must drop the probe
+	// packets: by link, for each probe packet. It may lag.
 	Drops(ctx context.Context, id uint32, of []model.ProbePacket) (map[model.Link][]model.Met, error)
-	// LeaseExpiry says until when at least the rules of a partition hold unless they are
-	// renewed, and what hinders that they are. It does not wait.
+	// LeaseExpiry is the earliest time at which a rule of the partition expires unless it
+	// is renewed, and what hinders the renewal. It does not wait.
 	LeaseExpiry(p model.Partition) (time.Time, error)
 	// Verify says which rules of a partition were missing; it waits.
 	Verify(ctx context.Context, p model.Partition) error
 	// DropsBy is what was dropped of a partition so far, by the rules that dropped
 	// it. It waits until that is complete.
 	DropsBy(ctx context.Context, id uint32) ([]model.RuleDrops, error)
-	// CountedFor lists the partitions whose DropsBy has probe packets that are sent over
-	// links now: by link, for each probe packet, their ids.
+	// CountedFor lists, by link and for each probe packet sent there now, the ids of the
+	// partitions whose DropsBy counts it.
 	CountedFor(links []model.Link, of []model.ProbePacket) map[model.Link][][]uint32
 }
 
 // metered is a backend that cuts by meters first, where it can.
 type metered interface {
-	// Mechanism says why a partition's cut is by rules alone; nil: it is not.
+	// Mechanism says why drop rules alone cut a partition; nil: meters cut first.
 	Mechanism(p model.Partition) error
-	// Lift takes a partition's drop rules away and leaves its meters down. It says
-	// which probe packets nothing but a meter holds, by link, for each; links where it
-	// holds none of them are left out.
+	// Lift takes a partition's drop rules away and leaves its meters down. It returns, by
+	// link, which probe packets only a meter still holds back; it leaves out links without
+	// any.
 	Lift(ctx context.Context, id uint32, of []model.ProbePacket) (map[model.Link][]bool, error)
 	// Held is what the rules that send probe packets of a partition to its meters have
 	// counted so far, as Drops.

@@ -163,8 +163,8 @@ func (b *Testbed) Calm(ctx context.Context) error {
 	return err
 }
 
-// Receivers are the hosts that the gate (held), or the mirror port, has frames to many of
-// a host for.
+// Receivers are the hosts for which the gate (held), or else the mirror port, gets the
+// broadcasts and multicasts of a host.
 func (b *Testbed) Receivers(from model.NodeID, held bool) []model.NodeID {
 	return b.fabric.Receivers(from, held)
 }

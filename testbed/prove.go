@@ -12,36 +12,35 @@ import (
 	"netsplit/model"
 )
 
-// A manual partition is in force when nothing passes any more, and that is not
-// when the switch says that it has the rules: Open vSwitch goes on forwarding
-// from its cache until its revalidators have looked at every cached decision.
-// They do so in rounds, and in each round they also credit packets to the rules.
-// So one packet after the other is sent over every link, each after the one
-// before it was counted by the drop rules: between the first and the fifth, three
-// whole rounds have gone by that began after the cut. One is not enough: a round that
-// forgets many decisions misses some of those that no round has seen before (3.1.0,
-// measured: of 400 made in the half second before a cut up to 50 outlive the first
-// round, 1 the second, none the third). Then the agents are asked whether anything
-// arrived since. Hosts that drop packets themselves do so from one
-// packet to the next, and are asked for the same proof.
+// A manual partition is in force when nothing passes any more. The switch confirms its
+// rules before that: Open vSwitch forwards from its cache until its revalidators have
+// looked at every cached decision. They work in rounds, and each round also credits
+// packets to the rules. So the proof sends probe packets over every link, again and
+// again, and each time waits until the drop rules have counted them. Between the first
+// time and the fifth, three whole rounds go by that began after the cut. One round is
+// not enough: a round that forgets many decisions misses some that no round has seen
+// before (3.1.0, measured: of 400 made in the half second before a cut up to 50 outlive
+// the first round, 1 the second, none the third). Then the agents tell whether anything
+// has arrived since. Hosts that drop packets themselves do so from one packet to the
+// next. The proof is the same there.
 //
-// A packet shows nothing but the rule that it meets, and other switches do not
-// revise all of their cache in rounds. So each round sends a probe packet for every rule
-// that is to drop some of the cut, and that very rule has to count it: for a whole
-// cut the one for broadcast ARP requests and the one for all that is addressed to
-// the receiver. Where hosts drop packets themselves, it is sent once more in a
-// broadcast, which the rules of the sender let pass, for those of the receiver to count.
+// A probe packet proves only the rule that it meets, and other switches do not revise
+// their whole cache in rounds. So each round sends a probe packet for every rule that
+// drops a part of the cut, and that rule must count it. A cut of all traffic has two such
+// rules: for broadcast ARP requests, and for frames addressed to the receiver. Where
+// hosts drop packets themselves, each probe packet is also sent as a broadcast: the
+// sender's rules let it pass, and the receiver's rules count it.
 const (
 	provingRounds = 5
-	// liftingRounds are enough for a heal: what they miss is proved to pass, or waited for.
+	// liftingRounds are enough for a heal, which proves afterwards that packets pass.
 	liftingRounds = 3
-	// roundLimit is how long a round may take before packets are sent once more:
-	// Open vSwitch starts one every 500 ms by default, and after each flow-mod.
+	// roundLimit is how long a round may take before it fails: Open vSwitch starts one
+	// every 500 ms by default, and after each flow-mod.
 	roundLimit = 700 * time.Millisecond
-	// lateTries are how often rounds are made again that were not counted in time.
+	// lateTries is how often again makes rounds that are not counted in time.
 	lateTries = 3
-	// quietFor proves a cut on a switch whose counters do not tell: longer than
-	// a round takes.
+	// quietFor is longer than a round. If nothing arrives for so long, a cut is proved
+	// on a switch that does not count.
 	quietFor   = 700 * time.Millisecond
 	proofLimit = 10 * time.Second
 	// liftLimit is how long a heal waits for its drop rules to be gone.
@@ -52,10 +51,9 @@ const (
 	pollEvery = 5 * time.Millisecond
 )
 
-// Prove returns once the partition is in force: from when nothing passed. An
-// error says what hinders the proof, which is waited for at most 10 s, or that
-// ctx ended before it was made. What is not kept is not proved, though nothing
-// may pass for some seconds.
+// Prove waits, at most 10 s, until it is proved that the partition is in force, and
+// returns the time since when nothing has passed. The error says what hinders the proof.
+// A cut that is not renewed is not proved, although nothing may pass for some seconds.
 func (c *Cut) Prove(ctx context.Context) (time.Time, error) {
 	probePackets := c.probePackets()
 	all := c.every(probePackets)
@@ -73,8 +71,8 @@ func (c *Cut) Prove(ctx context.Context) (time.Time, error) {
 	}
 }
 
-// prove tries once: from when nothing passed, why that is not proved yet (hindered), or
-// why it need not be tried again (err).
+// prove tries once. It returns the time since when nothing has passed, or why that is not
+// proved yet (hindered), or why another try is pointless (err).
 func (c *Cut) prove(ctx context.Context, all due, probePackets []model.ProbePacket) (at time.Time, hindered, err error) {
 	if _, err := c.LeaseExpiry(); err != nil {
 		return time.Time{}, nil, err
@@ -84,11 +82,11 @@ func (c *Cut) prove(ctx context.Context, all due, probePackets []model.ProbePack
 		return err
 	}
 	uncounted := c.countedRounds(ctx, all, probePackets)
-	if uncounted != nil && ctx.Err() != nil { // nobody is to blame for the end of the time but who was waited for
+	if uncounted != nil && ctx.Err() != nil { // the time is over: whatever was waited for is the reason
 		return time.Time{}, uncounted, nil
 	}
-	if uncounted != nil { // the counters do not tell: silence does
-		if err := c.tb.cuts.Verify(ctx, c.partition); err != nil { // what goes round the rules is not counted by them
+	if uncounted != nil { // the switch does not count: silence is the proof
+		if err := c.tb.cuts.Verify(ctx, c.partition); err != nil { // our rules do not count packets that never reach them
 			return time.Time{}, nil, err
 		}
 		if err := errors.Join(emit(), pause(ctx, quietFor)); err != nil {
@@ -106,7 +104,7 @@ func (c *Cut) prove(ctx context.Context, all due, probePackets []model.ProbePack
 	if err != nil {
 		return time.Time{}, errors.Join(uncounted, err), nil
 	}
-	// The packets of the proof do not go by every rule.
+	// Probe packets do not meet every rule.
 	if err := c.tb.cuts.Verify(ctx, c.partition); err != nil {
 		return time.Time{}, nil, err
 	}
@@ -116,8 +114,8 @@ func (c *Cut) prove(ctx context.Context, all due, probePackets []model.ProbePack
 	return at, nil, nil
 }
 
-// countedRounds makes the rounds of a proof. Counters that told once are late where
-// they do not.
+// countedRounds makes the rounds of a proof. If this testbed has counted in an earlier
+// proof, counts that are missing now are only late, so it repeats the rounds.
 func (c *Cut) countedRounds(ctx context.Context, all due, probePackets []model.ProbePacket) error {
 	try := func() error { return c.rounds(ctx, provingRounds, all, probePackets, c.drops) }
 	err := try()
@@ -133,8 +131,8 @@ func (c *Cut) countedRounds(ctx context.Context, all due, probePackets []model.P
 // errUncounted: packets were sent, and not counted in time.
 var errUncounted = errors.New("not counted by the rules that are to drop them")
 
-// again makes rounds until a switch that waits for a CPU, or lost a packet, counts them.
-// What else hinders them is told at once.
+// again repeats rounds that were not counted in time: the switch may wait for a CPU or
+// have lost a packet. It returns any other error at once.
 func again(rounds func() error) (err error) {
 	for range lateTries {
 		if err = rounds(); !errors.Is(err, errUncounted) {
@@ -150,9 +148,8 @@ type hindrance struct {
 	tried bool
 }
 
-// saw takes what a try found; nil: nothing of its own. What the end of the proof's time
-// broke off says nothing of the host that was asked, and is kept only where no try went
-// to its end.
+// saw keeps what a try found; nil: nothing. A try that was cut short because the proof's
+// time ended says nothing about the host that it asked. It counts only if it is the first.
 func (h *hindrance) saw(ctx context.Context, err error) {
 	if ctx.Err() == nil || !h.tried {
 		h.is, h.tried = err, true
@@ -169,8 +166,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// counter reads what the rules about the partition that take probe packets have counted,
-// by link, for each probe packet.
+// counter reads how many packets were counted by the partition's rules that probe packets
+// meet: by link, for each probe packet.
 type counter func(context.Context, []model.ProbePacket) (map[model.Link][]model.Met, error)
 
 func (c *Cut) drops(ctx context.Context, of []model.ProbePacket) (map[model.Link][]model.Met, error) {
@@ -190,8 +187,8 @@ func (c *Cut) every(probePackets []model.ProbePacket) due {
 
 func (d due) links() []model.Link { return slices.SortedFunc(maps.Keys(d), model.Link.Compare) }
 
-// rounds returns when the rules of every link have counted n times
-// what was sent, each time before it was sent again.
+// rounds sends the probe packets that are due n times. Each time it waits until the rules
+// of every link have counted them.
 func (c *Cut) rounds(ctx context.Context, n int, due due, probePackets []model.ProbePacket, count counter) error {
 	for range n {
 		before, err := count(ctx, probePackets)
@@ -213,8 +210,8 @@ func (c *Cut) rounds(ctx context.Context, n int, due due, probePackets []model.P
 	return nil
 }
 
-// awaited is a probe packet that was sent, and what its rule has counted once it has
-// counted this one and the others that it takes.
+// awaited is a probe packet that was sent. least is the count of its rule once that has
+// counted all probe packets of the round that meet it.
 type awaited struct {
 	model.Link
 	probePacket int
@@ -222,7 +219,7 @@ type awaited struct {
 	least       uint64
 }
 
-// await lists what is to be counted on a link.
+// await lists the counts to wait for on a link.
 func await(l model.Link, probePackets []model.ProbePacket, before []model.Met, sent []bool) []awaited {
 	perRule := map[string]uint64{}
 	for i := range probePackets {
@@ -239,10 +236,10 @@ func await(l model.Link, probePackets []model.ProbePacket, before []model.Met, s
 	return out
 }
 
-// Lift removes the partition's drop rules and returns once nothing goes by them
-// any more, as Prove does about those that forward. Meanwhile meters hold all of it,
-// so that the heal that follows is one moment for all links. Without meters, or
-// where other partitions cut all of it still, there is nothing to do.
+// Lift removes the partition's drop rules and waits, by rounds as Prove does, until no
+// packet meets them any more. Meanwhile the meters still hold everything back, so the heal
+// that follows takes effect on all links at once. Lift does nothing if there are no
+// meters, or if other partitions still cut the same.
 func (c *Cut) Lift(ctx context.Context) error {
 	m, ok := c.tb.cuts.(metered)
 	if !ok {
@@ -275,7 +272,7 @@ func counted(ctx context.Context, all []awaited, probePackets []model.ProbePacke
 			return nil
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("%d of the packets that were sent, one of %s over %s among them, are %w", len(all), probePackets[all[0].probePacket].Traffic, all[0].Link, errUncounted)
+			return fmt.Errorf("%d probe packets, the first of %s over %s, are %w", len(all), probePackets[all[0].probePacket].Traffic, all[0].Link, errUncounted)
 		}
 		if err := pause(ctx, pollEvery); err != nil {
 			return err
@@ -283,8 +280,8 @@ func counted(ctx context.Context, all []awaited, probePackets []model.ProbePacke
 	}
 }
 
-// emit sends the probe packets that are due, over all links at once, and says which of
-// them could be sent over each. They are booked for the cuts that count them.
+// emit sends the probe packets that are due, over all links at once, and returns which of
+// them could be sent over each. It books them for the cuts whose rules count them.
 func (c *Cut) emit(ctx context.Context, due due, probePackets []model.ProbePacket) (map[model.Link][]bool, error) {
 	links := due.links()
 	sent := make([][]bool, len(links))
@@ -332,19 +329,20 @@ func (c *Cut) Crossed(ctx context.Context, from, to time.Time) (map[model.Link]u
 	return out, err
 }
 
-// setBackBy is how far a clock is set back at least: one that is led to the right time
-// (slewed: adjtimex(2)) is behind by less.
+// setBackBy is the least step back that counts as setting a clock. A clock that is slewed
+// to the right time (adjtimex(2)) falls behind by less.
 const setBackBy = 50 * time.Millisecond
 
-// SetBack says that the machine's clock, by which kernels stamp packets, was set
-// back between two readings of time.Now: not all that came between them has a time
-// between theirs, and counts of what came (Crossed, Arrived) may lack some.
+// SetBack says whether the machine's clock was set back between two readings of time.Now.
+// Kernels stamp packets by that clock, so counts of what arrived between the two (Crossed,
+// Arrived) may then lack packets.
 func SetBack(from, to time.Time) bool {
 	return to.Round(0).Sub(from.Round(0)) < to.Sub(from)-setBackBy
 }
 
-// Healed returns when a probe packet of all that was cut has passed over every link, but
-// for what others cut there still; links over which some did not within 10 s are named.
+// Healed waits, at most 10 s, until a probe packet of each kind that was cut has passed
+// over every link, except kinds that other partitions still cut there. The error names
+// what did not pass.
 func (c *Cut) Healed(ctx context.Context, cutByOthers func(model.Link, model.ProbePacket) bool) error {
 	ctx, stop := context.WithTimeout(ctx, proofLimit)
 	defer stop()
@@ -376,7 +374,7 @@ func (c *Cut) Healed(ctx context.Context, cutByOthers func(model.Link, model.Pro
 		return nil
 	}
 	links := left.links()
-	return errors.Join(fmt.Errorf("not all that was cut was seen to pass over %d links, %s over %s among it, within %v", len(left), probePackets[slices.Index(left[links[0]], true)].Traffic, links[0], proofLimit),
+	return errors.Join(fmt.Errorf("over %d links not everything that was cut passed again within %v, first %s over %s", len(left), proofLimit, probePackets[slices.Index(left[links[0]], true)].Traffic, links[0]),
 		c.tb.hindered(links), why.is)
 }
 
@@ -410,7 +408,7 @@ func (c *Cut) passed(ctx context.Context, l model.Link, probePackets []model.Pro
 	return out, nil
 }
 
-// over does something for all links at once. What hinders several of them is told once.
+// over does something for all links at once. It returns equal errors once.
 func (c *Cut) over(links []model.Link, do func(model.Link) error) error {
 	errs := make([]error, len(links))
 	var work sync.WaitGroup

@@ -155,7 +155,7 @@ func (b *Testbed) takeSwitches(ctx context.Context, c Config) error {
 		return err
 	}
 	b.fabric, b.cuts = f, f
-	if err := b.startAgents(ctx); err != nil || b.lab != nil { // before a run on a lab they are seen to: Ensure
+	if err := b.startAgents(ctx); err != nil || b.lab != nil { // on a lab, Ensure restarts agents before each run
 		return err
 	}
 	b.tendAll(c.Events.Agent)
