@@ -201,9 +201,9 @@ func (c *Client) call(ctx context.Context, r request) (response, error) {
 	}
 }
 
-// write sends a request line. The agent has until ctx ends to read what is before
-// it. One that has not, as one that was stopped or whose network is gone, may have
-// half of the line and is killed: a later call finds it gone, and does not wait.
+// write sends a request line. The agent must have read everything before it when ctx ends.
+// An agent that is stopped, or whose network is gone, has not, and may have half of the
+// line. write kills it, so that later calls find it gone and do not wait.
 func (c *Client) write(ctx context.Context, line []byte) error {
 	select {
 	case c.writing <- struct{}{}:
@@ -232,8 +232,8 @@ func (c *Client) write(ctx context.Context, line []byte) error {
 	return err
 }
 
-// Probe asks a probe on the host, all kinds of it, and returns the answer and
-// how long it took there. On an error the answer is what had arrived by then.
+// Probe runs a probe of any kind on the host. It returns the answer and how long it took
+// there. On an error the answer is what had arrived by then.
 func (c *Client) Probe(ctx context.Context, p model.Probe) (string, time.Duration, error) {
 	limit := p.Limit
 	if limit <= 0 {
@@ -247,8 +247,8 @@ func (c *Client) Probe(ctx context.Context, p model.Probe) (string, time.Duratio
 	return string(r.Text), r.Took, err
 }
 
-// Emit sends probe packets from the host, by that address of its own, to the one with these
-// addresses, and says which of them could be sent: a router passes on only some.
+// Emit sends probe packets from the host's address from to the host with the addresses to
+// and mac. It returns which of them could be sent: a router forwards only some.
 func (c *Client) Emit(ctx context.Context, from, to netip.Addr, mac net.HardwareAddr, probePackets []model.ProbePacket) ([]bool, error) {
 	r, err := c.call(ctx, request{Op: opEmit, Emit: &emission{From: from, To: to, MAC: mac, ProbePackets: probePackets}})
 	if err == nil && len(r.Sent) != len(probePackets) {
@@ -257,10 +257,10 @@ func (c *Client) Emit(ctx context.Context, from, to netip.Addr, mac net.Hardware
 	return r.Sent, err
 }
 
-// Filter has the host drop what matches the rules and nothing else, for as long as
-// the lease lasts, in a table of that name at the device with the address. It
-// returns what rules had dropped until then, by key. nft.ErrExpired says that the
-// rules before these had not been renewed in time; these are in force.
+// Filter has the host drop what matches the rules, and nothing else, until the lease ends.
+// The rules are in a table of that name, at the device with the address. Filter returns
+// what rules had dropped before, by key. nft.ErrExpired says that the earlier rules were
+// not renewed in time; the new ones are in force.
 func (c *Client) Filter(ctx context.Context, table string, addr netip.Addr, rules []hostrules.Rule, lease time.Duration) (map[string]uint64, error) {
 	r, err := c.call(ctx, request{Op: opFilter, Filter: &filter{Table: table, Addr: addr, Rules: rules, Lease: lease}})
 	return r.Dropped, err
@@ -278,10 +278,10 @@ func (c *Client) Dropped(ctx context.Context) (map[string]uint64, error) {
 	return r.Dropped, err
 }
 
-// CountFrom counts the packets of the sender that arrived at the host at from or
-// later and before to, and surely so: those of which the error of the host's clock
-// does not tell are Unsure, those that may be unseen none. It waits until to is over.
-// What a gate released before or after is not Unsure, though it came that near.
+// CountFrom counts the sender's packets that certainly arrived at the host in [from, to).
+// The host's clock is known only within an error: Unsure counts the packets that arrived
+// too close to from or to, except those that a gate released. CountFrom waits until to has
+// passed.
 func (c *Client) CountFrom(ctx context.Context, src Sender, from, to time.Time) (Count, error) {
 	o, err := c.offsetNow(ctx)
 	if err != nil {
@@ -319,9 +319,10 @@ func (c *Client) count(ctx context.Context, src Sender, from, to time.Time, o Of
 	return n, nil
 }
 
-// FirstFrom returns when the first packet of the sender, addressed to the host or,
-// unless the sender has a Like, to all or many, arrived surely at after or later, by the
-// error of its clock or since a gate released it then; the zero time if none has so far.
+// FirstFrom returns when the sender's first packet arrived that certainly came at after or
+// later; zero if none has so far. It is certain by the error of the host's clock, or
+// because a gate released it then. Broadcasts and multicasts count, unless the sender has a
+// Like.
 func (c *Client) FirstFrom(ctx context.Context, src Sender, after time.Time) (time.Time, error) {
 	o, err := c.offsetNow(ctx)
 	if err != nil {

@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// Edge is from how long before a time to how long after it all is told that a gate let
-// go. Clocks that are not known to half of it are not helped by that.
+// Edge is how long before and after a moment callers list the packets that a gate
+// released. The list helps only if the clock is known to half of Edge.
 const Edge = 500 * time.Millisecond
 
-// Released is a packet that a gate let go on its way to a host.
+// Released is a packet that a gate released to a host.
 type Released struct {
 	Digest uint64 // see Digest
 	At     time.Time
 }
 
-// excused is how many of the packets that arrived so near an end of [from, to) that the
-// host's clock does not tell on which side, a gate let go before or after. Of packets
-// with one digest no more are than it let go and are not seen elsewhere. None are if the
-// host cannot tell.
+// excused counts packets that arrived so close to from or to that the host's clock does
+// not tell on which side, and that the gate released. Of packets with one digest it
+// excuses at most as many as the gate released and the host did not see elsewhere. It
+// excuses none if the host cannot answer.
 func (c *Client) excused(ctx context.Context, released []Released, from, to time.Time, o Offset) int {
-	// What was let go just outside of these may arrive inside, and the other way round.
+	// A packet released just outside these limits may arrive inside, and the reverse.
 	first, last := from.Add(o.Within-Edge), to.Add(Edge-o.Within)
 	let := map[uint64]int{}
 	var digests []uint64
@@ -55,8 +55,8 @@ func (c *Client) excused(ctx context.Context, released []Released, from, to time
 	return n
 }
 
-// firstReleased is when the first of the packets arrived that a gate let go at after or
-// later; the zero time if none is known to have.
+// firstReleased is when the first packet arrived that the gate released at after or later;
+// zero if none is known to have arrived.
 func (c *Client) firstReleased(ctx context.Context, released []Released, after time.Time, o Offset) (first time.Time) {
 	var digests []uint64
 	for _, r := range released {

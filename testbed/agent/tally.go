@@ -29,8 +29,8 @@ type arrival struct {
 type way uint8
 
 const (
-	toOther way = iota // another Ethernet address: a switch or a promiscuous device let it come
-	toHost             // the device that it came in by (packet(7), sll_pkttype)
+	toOther way = iota // another Ethernet address: a switch or a promiscuous device let it in
+	toHost             // the device that received it (packet(7), sll_pkttype)
 	toGroup            // everybody, or a multicast address: its group bit is set
 )
 
@@ -71,8 +71,8 @@ func (a *arrival) of(some []model.Traffic) bool {
 	return slices.ContainsFunc(some, func(t model.Traffic) bool { return t.Selects(protocolNames[a.proto], a.from, a.to, a.opening, a.bare) })
 }
 
-// like says whether the packet is of the probe packet's traffic, with the port at the same
-// end, and to everybody if that is.
+// like says whether the packet looks like the probe packet: it has the same traffic and
+// the same port at the same end, and is a broadcast if the probe packet is one.
 func (a *arrival) like(s model.ProbePacket) bool {
 	port := a.to
 	if s.Answer {
@@ -153,10 +153,10 @@ func (t *tally) count(w wanted, from, to int64) wireCount {
 	return c
 }
 
-// parse reads who sent a frame to whom, from its first bytes. For ARP, and for
+// parse reads sender and receiver from the first bytes of a frame. For ARP, and for
 // neighbour solicitation (RFC 4861 §4.3), the destination is the address asked for.
-// payload is the bytes behind the header of TCP or UDP. It is false where there is no
-// address of either IP version, and for what is cut short.
+// payload is the number of bytes after the TCP or UDP header. ok is false for a frame
+// that has no IP address or is truncated.
 func parse(f []byte) (a arrival, payload int32, ok bool) {
 	e, err := packet.ReadEthernet(f)
 	if err != nil {
@@ -189,9 +189,9 @@ func parse(f []byte) (a arrival, payload int32, ok bool) {
 	return a, payload, true
 }
 
-// above notes what the packet is of, from its protocol number and the bytes
-// behind the IP header, of which there were length on the wire. A later fragment has no
-// ports. It returns how many of them are payload of TCP or UDP.
+// above notes protocol, ports and flags, from the IP protocol number and the bytes b after
+// the IP header; length is how many there were on the wire. A later fragment has no ports.
+// above returns how many of the bytes are TCP or UDP payload.
 func (a *arrival) above(number byte, later bool, b []byte, length int32) (payload int32) {
 	switch number {
 	case 6:
