@@ -11,13 +11,12 @@ import (
 )
 
 const (
-	// countEvery is how often what a manual partition drops is counted while
-	// nobody asks: the graphs of it follow so closely.
+	// countEvery is how often the drops of a manual partition are counted while nobody
+	// asks: graphs lag by so much.
 	countEvery = 5 * time.Second
 	// countLimit is how long switches and hosts may take to answer.
 	countLimit = 5 * time.Second
-	// countLag is how old a packet is at most when the agent that saw it has
-	// entered it.
+	// countLag is how long after its arrival an agent has counted a packet, at the latest.
 	countLag = 500 * time.Millisecond
 )
 
@@ -27,11 +26,11 @@ type fates struct{ dropped, leaked uint64 }
 // counted is what was counted of a partition so far.
 type counted struct {
 	leaked map[model.Link]uint64 // since it was in force
-	// dropped is what its rules counted, alone what no older partition counts, too.
+	// dropped is what its rules counted; alone is the part that no older partition counts.
 	dropped, alone map[model.Link]uint64
-	read           map[string]uint64    // what each rule told last: one that expired and was put back begins anew
+	read           map[string]uint64    // last count of each rule; a rule that expired and was put back counts from 0
 	until          time.Time            // what came before is in leaked
-	blind          bool                 // some time before until nobody could count
+	blind          bool                 // at some time before until, nobody could count
 	reported       map[model.Link]fates // to the metrics
 }
 
@@ -39,8 +38,8 @@ func newCounted() counted {
 	return counted{leaked: map[model.Link]uint64{}, dropped: map[model.Link]uint64{}, alone: map[model.Link]uint64{}, read: map[string]uint64{}, reported: map[model.Link]fates{}}
 }
 
-// count books what wanted to cross, and what leaked before the moment. turn is
-// held: once a heal has begun, what passes is no leak.
+// count books what was dropped so far, and what leaked before to. turn is held: what
+// passes after a heal has begun is no leak.
 func (ps *Partitions) count(ctx context.Context, h *manualCut, to time.Time) {
 	ps.countDropped(ctx, h)
 	ps.countLeaked(ctx, h, to)
@@ -57,8 +56,8 @@ func (ps *Partitions) countDropped(ctx context.Context, h *manualCut) {
 	h.counted.add(dropped)
 }
 
-// countLeaked books what leaked before the moment, and tells all counts; turn is held.
-// It can be asked of the agents after the rules have gone, too.
+// countLeaked books what leaked before to, and reports all counts; turn is held. The
+// agents can answer after the rules have gone, too.
 func (ps *Partitions) countLeaked(ctx context.Context, h *manualCut, to time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, countLimit)
 	defer cancel()
@@ -68,11 +67,11 @@ func (ps *Partitions) countLeaked(ctx context.Context, h *manualCut, to time.Tim
 		leaked, err := h.cut.Crossed(ctx, from, to)
 		c.until = to
 		c.blind = c.blind || err != nil && ctx.Err() == nil || testbed.SetBack(from, to)
-		if err != nil && ctx.Err() != nil { // nobody answered in time: the next count has it
+		if err != nil && ctx.Err() != nil { // nobody answered in time: the next count includes this time
 			c.until, known = from, false
 			leaked = nil
 		}
-		for l, n := range leaked { // as many at least
+		for l, n := range leaked { // a lower bound, if there was an error
 			c.leaked[l] += n
 		}
 	}
@@ -82,12 +81,12 @@ func (ps *Partitions) countLeaked(ctx context.Context, h *manualCut, to time.Tim
 	h.st.Dropped = testbed.Sum(c.dropped)
 	h.st.Leaked, h.st.LeakKnown = testbed.Sum(c.leaked), known && !c.blind
 	h.st.Wanted = h.st.Dropped + h.st.Leaked
-	// The switch may not have counted the last of its own yet.
+	// The switch may not have counted the last probe packets yet.
 	h.st.Probes, h.st.Resets = c.probes(h.cut.Probes()), h.cut.Resets()
 }
 
-// add books what the rules tell now. Switches and hosts that do not answer are left
-// out, and what theirs had counted when they expired is lost.
+// add books the present counts of the rules. Rules of switches and hosts that do not
+// answer are missing in now; if they expire, what they counted since is lost.
 func (c *counted) add(now []model.RuleDrops) {
 	for _, d := range now {
 		n := d.Packets
@@ -102,7 +101,7 @@ func (c *counted) add(now []model.RuleDrops) {
 	}
 }
 
-// probes are as many of netsplit's own packets as were counted.
+// probes is how many of the packets that netsplit sent can be among those counted.
 func (c *counted) probes(sent map[model.Link]uint64) (n uint64) {
 	for l, is := range sent {
 		n += min(is, c.dropped[l]+c.leaked[l])
@@ -117,8 +116,8 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// countNow brings the counts of a partition that was in force up to date, also
-// while it is being proved again: what passes then leaks.
+// countNow updates the counts of a partition that has been in force. It does so while the
+// partition is proved again, too: what passes then is a leak.
 func (ps *Partitions) countNow(ctx context.Context, h *manualCut) {
 	if !h.turn.TryLock() {
 		return // it is being cut, counted or healed
@@ -147,10 +146,10 @@ func (ps *Partitions) keepCounting(h *manualCut) {
 	}
 }
 
-// measure adds to the metrics what the partition dropped and leaked since the
-// last time. Of partitions that cut the same traffic of a link the oldest counts, so
-// that a packet is one; those of countEvery before it is healed may be two, and so may
-// be leaks where it cuts a part of the younger one's traffic.
+// measure adds to the metrics what the partition dropped and leaked since the last time.
+// If several partitions cut the same traffic of a link, only the oldest counts it, so that
+// no packet counts twice. There are two exceptions: packets in the last countEvery before
+// the oldest heals, and leaks if it cuts only a part of what a younger one cuts.
 func (ps *Partitions) measure(h *manualCut) {
 	older, c := ps.olderLinks(h), &h.counted
 	for _, l := range h.status().Partition.Links() {

@@ -1,10 +1,11 @@
-// Package manual keeps the manual partitions of one testbed: they are cut and healed
-// when a user asks for it, at line rate, with the proof of both.
+// Package manual keeps the manual partitions of one testbed. It cuts and heals them at
+// line rate when a user asks for it, and proves both.
 //
-// Partitions (partitions.go) takes what users ask for (requests.go). Each is a manualCut
-// (handcut.go), proved until it is in force, and anew whenever something happened to
-// its rules; healed at its time or when asked (heal.go), or lost with a switch or host
-// (losses.go). What it drops and leaks is counted all the while (counts.go).
+// Partitions (partitions.go) takes requests of users (requests.go). Each partition is a
+// manualCut (manualcut.go). It is proved until it is in force, and again whenever something
+// happens to its rules. It heals when its time is over or when a user asks (heal.go), or it
+// is lost with a switch or host (losses.go). Until then the package counts what it drops
+// and leaks (counts.go).
 //
-// It does not know campaigns: whoever else uses the testbed claims it (claim.go).
+// It does not know campaigns: other users of the testbed claim it (claim.go).
 package manual

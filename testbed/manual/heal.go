@@ -15,15 +15,15 @@ import (
 // healLimit is how long all of a heal may take.
 const healLimit = time.Minute
 
-// errUnproved: the rules of a partition are gone, and no packet has shown it.
+// errUnproved: the rules of a partition are gone, but no probe packet has passed yet.
 var errUnproved = errors.New("its rules were removed, but it is not proved yet that packets pass again")
 
-// heal ends a partition, for a reason that counts when it is tried for the first time.
-// It goes on when whoever asked for it has gone. One whose end could not be confirmed, or
-// not be proved, may be healed again.
+// heal ends a partition. The reason of the first try is kept. heal continues even if its
+// caller has gone. A partition whose heal was not confirmed or not proved may be healed
+// again.
 func (ps *Partitions) heal(h *manualCut, reason string) (model.PartitionStatus, error) {
 	now := time.Now()
-	h.end() // whoever has the turn hurries
+	h.end() // a proof or count that has the turn gives up
 	h.turn.Lock()
 	defer h.turn.Unlock()
 	if h.decided.IsZero() {
@@ -33,26 +33,26 @@ func (ps *Partitions) heal(h *manualCut, reason string) (model.PartitionStatus, 
 	if st.Ended() {
 		return st, nil
 	}
-	begins := st.State != model.PartitionHealing // else it was tried before: what passes now is no leak
-	// What passes while the rules' counts are read is neither: at hosts with other clocks
-	// nobody could tell it from what passes when the rules are gone.
+	begins := st.State != model.PartitionHealing // else an earlier try has counted the leaks
+	// What passes from here on is no leak, although the rules still stand while they are
+	// read: on hosts with other clocks nobody could tell it from what passes without rules.
 	until := time.Now()
 	if begins {
 		ps.countDropped(context.Background(), h) // while there are rules
 		ps.set(h, func(p *model.PartitionStatus) {
-			p.State, p.Reason = model.PartitionHealing, "" // it was about the cut
+			p.State, p.Reason = model.PartitionHealing, "" // the old reason was about the cut
 			p.Resume(until)
 		})
 	}
-	goesOn := context.Background()
-	if !h.standing() { // its rules are gone whoever looks
-		goesOn = ps.c.Closing
+	parent := context.Background()
+	if !h.standing() { // its rules are gone: when the daemon closes, it need not wait for the proof
+		parent = ps.c.Closing
 	}
-	ctx, cancel := context.WithTimeout(goesOn, healLimit)
+	ctx, cancel := context.WithTimeout(parent, healLimit)
 	defer cancel()
 	if h.standing() {
 		err := ps.lift(ctx, h)
-		if begins { // hosts that do not answer hold up no heal
+		if begins { // after the rules are gone: hosts that do not answer delay no heal
 			ps.countLeaked(context.Background(), h, until)
 		}
 		if err != nil {
@@ -64,7 +64,7 @@ func (ps *Partitions) heal(h *manualCut, reason string) (model.PartitionStatus, 
 	if err := h.cut.Healed(ctx, func(l model.Link, sp model.ProbePacket) bool { return ps.cutByOthers(h, l, sp) }); err != nil {
 		err = fmt.Errorf("%w: %w", errUnproved, err)
 		ps.because(h, model.PartitionHealing, err.Error())
-		return h.status(), fmt.Errorf("%w: partition %q: %w; heal it again to look again", model.ErrUnavailable, st.Name, err)
+		return h.status(), fmt.Errorf("%w: partition %q: %w; heal it again to repeat the proof", model.ErrUnavailable, st.Name, err)
 	}
 	if h.left == "" {
 		ps.c.Metrics.HealTime(time.Since(h.decided))
@@ -97,8 +97,8 @@ func (ps *Partitions) lift(ctx context.Context, h *manualCut) error {
 	return nil
 }
 
-// forget drops a partition that has ended, once the store knows its end: a
-// daemon that cuts for weeks does not grow by it.
+// forget drops a partition from memory once the store has its end, so that a daemon that
+// cuts for weeks does not grow.
 func (ps *Partitions) forget(name string, h *manualCut) {
 	kept, err := ps.c.Store.GetPartition(name)
 	if err != nil || !kept.Ended() {
@@ -111,8 +111,8 @@ func (ps *Partitions) forget(name string, h *manualCut) {
 	}
 }
 
-// cutByOthers says whether another partition that stands takes a probe packet on a link, so
-// that it cannot prove this heal.
+// cutByOthers says whether another standing partition drops a probe packet on a link, so
+// that the packet cannot prove this heal.
 func (ps *Partitions) cutByOthers(h *manualCut, l model.Link, sp model.ProbePacket) bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -131,8 +131,8 @@ func (h *manualCut) partition() model.Partition {
 	return h.st.Partition
 }
 
-// stillCut names, sorted, the other partitions that cut some of what this one did
-// still, with the traffic of it that they cut if that is not all.
+// stillCut names, sorted, the other partitions that still cut some of what this one cut,
+// with the traffic that they cut if it is not all of it.
 func (ps *Partitions) stillCut(h *manualCut) []string {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -160,7 +160,7 @@ func (ps *Partitions) stillCut(h *manualCut) []string {
 	return names
 }
 
-// healInTime has a partition healed at its time, if it has one; once.
+// healInTime starts, once, the timer that heals a partition, if it has a time limit.
 func (ps *Partitions) healInTime(h *manualCut) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -170,8 +170,8 @@ func (ps *Partitions) healInTime(h *manualCut) {
 	h.timer = time.AfterFunc(h.st.For, func() { ps.healDue(h) })
 }
 
-// healDue heals a partition whose time is over, or that was left behind, and tries
-// until it is healed or the daemon goes down: a switch may be away just then.
+// healDue heals a partition whose time is over, or that a dead daemon left behind. It tries
+// until the partition is healed or the daemon closes: a switch may be disconnected.
 func (ps *Partitions) healDue(h *manualCut) {
 	reported := ""
 	for ps.c.Closing.Err() == nil {
@@ -191,7 +191,7 @@ func (ps *Partitions) healDue(h *manualCut) {
 }
 
 // tryHeal heals a partition, unless its rules are gone and somebody claimed the testbed:
-// the packets of its proof must not come into what is done there.
+// then its probe packets would disturb the claimant.
 func (ps *Partitions) tryHeal(h *manualCut, reason string) error {
 	if err := ps.unclaimed(); err != nil && !h.standing() {
 		return err
@@ -200,8 +200,8 @@ func (ps *Partitions) tryHeal(h *manualCut, reason string) error {
 	return err
 }
 
-// HealAgain tries again to heal what did not: something on the testbed is as it should
-// be again, and what hindered may be over. It does not wait.
+// HealAgain retries all heals that failed. Call it when something on the testbed works
+// again. It does not wait.
 func (ps *Partitions) HealAgain() {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -212,7 +212,7 @@ func (ps *Partitions) HealAgain() {
 		ps.work.Go(func() {
 			for n := int64(0); !h.retries.CompareAndSwap(n, 0); {
 				n = h.retries.Load()
-				_ = ps.tryHeal(h, model.ReasonHand) // its reason tells
+				_ = ps.tryHeal(h, model.ReasonHand) // the status has the error
 			}
 		})
 	}

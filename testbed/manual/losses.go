@@ -10,16 +10,16 @@ import (
 	"netsplit/model"
 )
 
-// loss is that a switch or a host does not do what we say any more.
+// loss says that a switch or host no longer does what it is told.
 type loss struct {
 	on     model.DatapathID // the switch, or
-	host   model.NodeID     // the host: what is cut there is lost
-	newest bool             // only the newest partition there
+	host   model.NodeID     // the host: all partitions there are lost
+	newest bool             // only the newest of them is
 	why    string
-	at     time.Time // when it was told last
+	at     time.Time // when it was last reported
 }
 
-// losses wait to be booked. Who tells of one does not wait, and none is forgotten.
+// losses is an unbounded queue of losses to be booked, so that add never waits.
 type losses struct {
 	mu      sync.Mutex
 	waiting []loss
@@ -28,7 +28,7 @@ type losses struct {
 
 func newLosses() *losses { return &losses{more: make(chan struct{}, 1)} }
 
-// add takes a loss; one that waits already is the same.
+// add queues a loss. If an equal one waits already, add only updates its time.
 func (l *losses) add(n loss) {
 	l.mu.Lock()
 	n.at = time.Now()
@@ -56,20 +56,20 @@ func (l *losses) take() []loss {
 	return all
 }
 
-// LoseSwitch has what is cut on a switch booked as lost: its rules are not renewed
-// there. It does not wait.
+// LoseSwitch books the partitions on a switch as lost: the rules there are not renewed. It
+// does not wait.
 func (ps *Partitions) LoseSwitch(id model.DatapathID, why error) {
 	ps.losses.add(loss{on: id, why: unrenewed(why)})
 }
 
-// LoseHost has the partitions that concern a host, which drops packets itself, booked as
-// lost. It does not wait.
+// LoseHost books the partitions on a host that drops packets itself as lost. It does not
+// wait.
 func (ps *Partitions) LoseHost(host model.NodeID, why error) {
 	ps.losses.add(loss{host: host, why: unrenewed(why)})
 }
 
-// LoseNewest has the newest partition on a switch given up: there is no room for all of
-// them. It does not wait.
+// LoseNewest gives up the newest partition on a switch that has no room for all of them.
+// It does not wait.
 func (ps *Partitions) LoseNewest(id model.DatapathID, why error) {
 	ps.losses.add(loss{on: id, newest: true, why: why.Error()})
 }
@@ -78,8 +78,7 @@ func unrenewed(why error) string {
 	return fmt.Sprintf("its rules are not renewed and expire within seconds: %v", why)
 }
 
-// bookLosses books, whenever a switch or host does not do what we say any more, that
-// the partitions there are lost; the others stand.
+// bookLosses takes losses from the queue and books the partitions there as lost.
 func (ps *Partitions) bookLosses() {
 	for {
 		select {
@@ -122,8 +121,8 @@ func (ps *Partitions) standingAt(l loss) []*manualCut {
 	return out
 }
 
-// cutSince says whether a host that was lost then has been given the rules of the
-// partition by its cut since, and has them. It waits for a cut that is under way.
+// cutSince says whether the partition was cut after a host was lost, so that the host has
+// its rules. It waits for a cut that is under way.
 func (h *manualCut) cutSince(lost time.Time) bool {
 	if st := h.status(); !st.Installed.IsZero() && st.Installed.Before(lost) {
 		return false
@@ -134,8 +133,8 @@ func (h *manualCut) cutSince(lost time.Time) bool {
 	return err == nil
 }
 
-// lose takes a partition out of what is desired, so that it does not come back
-// with the switch, and books it as failed.
+// lose books a partition as failed, and removes it from the desired state, so that it does
+// not come back with the switch.
 func (ps *Partitions) lose(h *manualCut, why string) {
 	if !h.standing() {
 		return

@@ -38,26 +38,25 @@ type manualCut struct {
 	ctx  context.Context
 	stop context.CancelFunc
 	on   map[model.Link]bool // the links that it cuts
-	// again gets why the proof holds no longer. One that waits is for all.
+	// again gets the reason to prove it again. It holds one reason; later ones are dropped.
 	again chan string
-	// look asks whether it is kept still; unkept says that it was not when it was proved
-	// last, which is its reason (for watch alone).
+	// look asks for a check that its rules are still renewed. unkept says that they were
+	// not at the last proof, and that this is its reason; only watch uses it.
 	look   chan struct{}
 	unkept bool
-	// retries is how often a heal that failed was to be tried again, since the first
-	// that is not done yet.
+	// retries counts calls of HealAgain that the retry under way has not answered yet.
 	retries atomic.Int64
 
-	// left says of a partition that a daemon left behind when it died why little is
-	// known of it; "" of others.
+	// left says why little is known of a partition that a dead daemon left behind; "" for
+	// others.
 	left string
 
-	// turn lets the cut, its counts and its heals follow one another: a heal that
-	// overtook the cut would leave it standing. It guards what follows.
+	// turn serialises cutting, counting and healing: a heal that overtook the cut would
+	// leave it standing. It guards what follows.
 	turn    sync.Mutex
 	counted counted
-	decided time.Time // when it was first to be healed
-	reason  string    // why, as model.ReasonHand
+	decided time.Time // when a heal was first asked for
+	reason  string    // why it was: model.ReasonHand or another
 
 	setting sync.Mutex // held while its status is changed, stored and told
 
@@ -67,8 +66,8 @@ type manualCut struct {
 	st     model.PartitionStatus
 }
 
-// newHandCut is a partition that is not in force yet; ps.mu is held.
-func (ps *Partitions) newHandCut(spec model.PartitionSpec) *manualCut {
+// newManualCut is a partition that is not in force yet; ps.mu is held.
+func (ps *Partitions) newManualCut(spec model.PartitionSpec) *manualCut {
 	h := &manualCut{cut: ps.newCut(spec.Partition), again: make(chan string, 1), look: make(chan struct{}, 1),
 		counted: newCounted(), st: model.PartitionStatus{PartitionSpec: spec, State: model.PartitionRequested, Created: time.Now()}}
 	h.ctx, h.stop = context.WithCancel(ps.c.Closing)
@@ -106,8 +105,9 @@ func (h *manualCut) end() {
 	}
 }
 
-// set changes the status of a partition, stores it and tells of it, one change after the
-// other: what is stored and told last is what it is. No change is no news.
+// set changes the status of a partition, stores it and reports it. Changes are made one
+// after the other, so the last one stored and reported is the status. If nothing changed,
+// set does nothing.
 func (ps *Partitions) set(h *manualCut, change func(*model.PartitionStatus)) {
 	h.setting.Lock()
 	defer h.setting.Unlock()
@@ -129,7 +129,7 @@ func (ps *Partitions) set(h *manualCut, change func(*model.PartitionStatus)) {
 	ps.c.Tell("partition", st.Name, string(st.State), text)
 }
 
-// because tells why a partition is in a state still, if that is news.
+// because sets the reason why a partition is still in a state.
 func (ps *Partitions) because(h *manualCut, state model.PartitionState, why string) {
 	if st := h.status(); st.State != state || st.Reason == why {
 		return
@@ -141,8 +141,8 @@ func (ps *Partitions) because(h *manualCut, state model.PartitionState, why stri
 	})
 }
 
-// watch proves a partition, and proves it anew whenever something happened to its
-// rules, until it is healed; what it drops is counted all the while.
+// watch proves a partition, again whenever something happens to its rules, until it is to
+// heal. It also keeps counting what the partition drops.
 func (ps *Partitions) watch(h *manualCut) {
 	defer h.stop()
 	ps.work.Go(func() { ps.keepCounting(h) })
@@ -163,8 +163,8 @@ func (ps *Partitions) watch(h *manualCut) {
 	}
 }
 
-// reverify waits until a proof holds no more and says why; not ok: the partition is to
-// end.
+// reverify waits until the proof no longer holds and says why. It is not ok if the
+// partition is to end.
 func (h *manualCut) reverify() (why string, ok bool) {
 	for {
 		select {
@@ -172,7 +172,7 @@ func (h *manualCut) reverify() (why string, ok bool) {
 			return "", false
 		case why := <-h.again:
 			h.unkept = false
-			return why, h.ctx.Err() == nil // whichever of the two was first
+			return why, h.ctx.Err() == nil // select may choose this although ctx has ended
 		case <-h.look:
 			if _, err := h.cut.LeaseExpiry(); err != nil {
 				h.unkept = true
@@ -186,15 +186,15 @@ func (h *manualCut) reverify() (why string, ok bool) {
 // try.
 const proveAgain = time.Second
 
-// prove tries until the partition is in force, and has it healed at its time,
-// which begins with the first try's end, whatever came of it.
+// prove tries until the partition is in force. When the first try ends, whatever its
+// outcome, the time begins after which the partition heals.
 func (ps *Partitions) prove(h *manualCut) {
 	for h.ctx.Err() == nil {
 		select {
-		case <-h.again: // before this try: it is what is proved
+		case <-h.again: // this try proves what was asked for before it
 		default:
 		}
-		if _, err := h.cut.LeaseExpiry(); h.unkept && err == nil { // that reason is over
+		if _, err := h.cut.LeaseExpiry(); h.unkept && err == nil { // its rules are renewed again
 			h.unkept = false
 			ps.because(h, model.PartitionRequested, "its rules are in place again; it is being proved")
 		}
@@ -213,14 +213,14 @@ func (ps *Partitions) prove(h *manualCut) {
 				}
 				p.State, p.Reason = model.PartitionInForce, ""
 				p.Resume(at)
-				if p.InForce.IsZero() { // what passed since, was said not to
+				if p.InForce.IsZero() { // from here on, packets that pass are leaks
 					p.InForce, p.LeakKnown = at, true
 				}
 			})
 			return
 		}
 		_, gone := h.cut.LeaseExpiry()
-		if h.unkept = gone != nil; h.unkept { // whatever the proof met of it
+		if h.unkept = gone != nil; h.unkept { // this is the cause of whatever the proof met
 			err = gone
 		}
 		ps.because(h, model.PartitionRequested, err.Error())
@@ -231,8 +231,8 @@ func (ps *Partitions) prove(h *manualCut) {
 	}
 }
 
-// Reverify has all partitions proved again: something happened to their rules. It does
-// not wait.
+// Reverify has all partitions proved again, because something happened to their rules. It
+// does not wait.
 func (ps *Partitions) Reverify(why string) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -244,8 +244,8 @@ func (ps *Partitions) Reverify(why string) {
 	}
 }
 
-// Look has the partitions booked as in force no more that are not kept: what is cut on a
-// switch may have expired. It does not wait.
+// Look checks all partitions: one whose rules are no longer renewed, and may have expired,
+// is no longer in force. It does not wait.
 func (ps *Partitions) Look() {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()

@@ -40,8 +40,8 @@ type Metrics interface {
 	HealTime(d time.Duration)
 }
 
-// Partitions are those by hand of one testbed. What it knows of them is in the store;
-// what is cut goes with the daemon.
+// Partitions keeps the manual partitions of one testbed. Their state is in the store. When
+// the daemon ends, so do the cuts.
 type Partitions struct {
 	c      Config
 	tb     *testbed.Testbed // nil: none to cut on
@@ -49,22 +49,22 @@ type Partitions struct {
 
 	mu      sync.Mutex // guards what follows; nothing is waited for with it held
 	cuts    map[string]*manualCut
-	begun   int    // so many, for names
-	claimed string // who uses the testbed, if somebody else does
+	begun   int    // partitions so far; part of generated names
+	claimed string // who else uses the testbed; "": nobody
 
-	losses *losses        // why partitions are in force no more
-	work   sync.WaitGroup // what goes on for them until Closing ends
+	losses *losses        // to be booked
+	work   sync.WaitGroup // goroutines that end with Closing
 }
 
-// New is without a testbed: nothing can be cut until Open. What happens to the testbed
-// can be told to it before.
+// New makes Partitions without a testbed: nothing can be cut until Open. Losses may be
+// reported before that.
 func New(c Config) *Partitions {
 	return &Partitions{c: c, cuts: map[string]*manualCut{}, losses: newLosses()}
 }
 
-// Open has partitions cut on a testbed from now on; nil: there is none, and what is
-// asked for is refused. It takes up those of all that the store has (known) which a
-// daemon left behind when it died. Call it once.
+// Open sets the testbed to cut on; nil: there is none, and requests are refused. known are
+// all partitions in the store: Open takes up those that a dead daemon left behind. Call it
+// once.
 func (ps *Partitions) Open(b *testbed.Testbed, known []model.PartitionStatus) error {
 	ps.tb, ps.newCut = b, func(p model.Partition) cut { return b.NewCut(p) }
 	if err := ps.takeUp(known); err != nil {
@@ -74,9 +74,8 @@ func (ps *Partitions) Open(b *testbed.Testbed, known []model.PartitionStatus) er
 	return nil
 }
 
-// takeUp takes up the partitions that a daemon left behind when it died: its
-// rules expire by themselves, and the fabric removes what it finds. They are healed
-// once that is proved.
+// takeUp takes up the partitions that a dead daemon left behind. Their rules expire by
+// themselves, and the fabric removes any that it finds. takeUp has their heal proved.
 func (ps *Partitions) takeUp(known []model.PartitionStatus) error {
 	for _, p := range known {
 		if p.Ended() {
@@ -94,7 +93,7 @@ func (ps *Partitions) takeUp(known []model.PartitionStatus) error {
 		}
 		ps.mu.Lock()
 		ps.begun++
-		h := ps.newHandCut(p.PartitionSpec)
+		h := ps.newManualCut(p.PartitionSpec)
 		h.left, h.lifted, h.st = leftBehind+"; its rules expired seconds later, or were removed", true, p
 		ps.cuts[p.Name] = h
 		ps.mu.Unlock()

@@ -200,7 +200,7 @@ func TestTheLastStateIsStoredLast(t *testing.T) {
 // TestNothingShakesWhatIsToEnd, however much happens to its rules.
 func TestNothingShakesWhatIsToEnd(t *testing.T) {
 	r := newRoom(t)
-	h := r.newHandCut(spec("p1", "n1", "n2"))
+	h := r.newManualCut(spec("p1", "n1", "n2"))
 	h.stop()
 	for range 100 { // of two that are ready select takes either
 		select {

@@ -16,8 +16,8 @@ import (
 
 var partitionName = regexp.MustCompile(`^[a-z0-9-]{1,63}$`)
 
-// Create cuts. It returns when the rules were sent; the partition is in force once
-// nothing was seen to pass.
+// Create cuts a partition and returns when the switches or hosts have confirmed the rules.
+// The partition is in force later, when that is proved.
 func (ps *Partitions) Create(ctx context.Context, spec model.PartitionSpec) (model.PartitionStatus, error) {
 	fail := func(kind error, format string, args ...any) (model.PartitionStatus, error) {
 		return model.PartitionStatus{}, fmt.Errorf("%w: %s", kind, fmt.Sprintf(format, args...))
@@ -56,7 +56,7 @@ func (ps *Partitions) Create(ctx context.Context, spec model.PartitionSpec) (mod
 			return fail(model.ErrConflict, "partition %q exists and is %s: heal it first or take another name", spec.Name, st.State)
 		}
 	}
-	h := ps.newHandCut(spec)
+	h := ps.newManualCut(spec)
 	h.turn.Lock() // before a heal can find it
 	defer h.turn.Unlock()
 	ps.cuts[spec.Name] = h
@@ -92,9 +92,8 @@ func (ps *Partitions) Create(ctx context.Context, spec model.PartitionSpec) (mod
 	return h.status(), nil
 }
 
-// Delete heals a partition. Healing twice is harmless, and one that failed stays so. It
-// returns when a packet passed again, or with what hinders it; then it may be called
-// again.
+// Delete heals a partition and returns when packets pass again, or an error that says what
+// hinders it. It may be called again. A partition that failed stays failed.
 func (ps *Partitions) Delete(_ context.Context, name string) (model.PartitionStatus, error) {
 	ps.mu.Lock()
 	h := ps.cuts[name]
@@ -106,7 +105,7 @@ func (ps *Partitions) Delete(_ context.Context, name string) (model.PartitionSta
 		}
 		return st, err
 	}
-	if err := ps.unclaimed(); err != nil && !h.standing() && !h.status().Ended() { // only its proof is left to be made
+	if err := ps.unclaimed(); err != nil && !h.standing() && !h.status().Ended() { // only the proof of its heal is missing
 		return h.status(), err
 	}
 	return ps.heal(h, model.ReasonHand)
