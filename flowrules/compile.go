@@ -25,7 +25,7 @@ func Compile(in Input) (Plan, error) {
 	return c.plan, nil
 }
 
-// link is a directed pair of ports' hosts, as indices into compiler.hosts.
+// link is a directed pair of hosts, as indices into compiler.hosts.
 type link struct{ src, dst int }
 
 type compiler struct {
@@ -34,11 +34,12 @@ type compiler struct {
 	index   map[model.NodeID]int
 	timeout uint16
 
-	cut   map[link]uint32 // dropped in the policy table; lowest partition id
-	guard map[link]uint32 // dropped behind the gate; lowest partition id
-	// Some is what is dropped of a link that is not cut as a whole.
+	// Links that are dropped as a whole, each with the lowest id of a partition that cuts
+	// it: cut in the policy table, guard behind the gate.
+	cut, guard map[link]uint32
+	// The same for links of which only some traffic is dropped.
 	cutSome, guardSome map[link]some
-	resets             map[link]some // what the controller answers of what is dropped
+	resets             map[link]some // the part of the dropped traffic that the controller resets
 	gate               map[link]bool
 	mirror             map[link]bool
 	down               map[link]bool // its meter is turned down
@@ -223,7 +224,7 @@ func (c *compiler) partitions() error {
 				continue
 			}
 			if err := p.Partition.NeedsGate(); err != nil && !(p.Behind && c.gate[li]) {
-				return err // a guard behind the gate is not needed: what is held passes as the gate decides
+				return err // behind the gate no rule is needed: the gate decides on every held packet
 			}
 			if p.Partition.Effect == model.Reset && !p.Behind {
 				c.resets[li] = c.resets[li].add(tcpOf(p.Partition.Only), p.ID)
@@ -271,8 +272,8 @@ func (c *compiler) admit() {
 	}
 }
 
-// admitPort lets in what comes by a port, and has every packet looked at anew
-// after each change.
+// admitPort admits what comes in by a port. After each change it matches another bit of
+// the source address, so that the switch looks at every packet anew.
 func (c *compiler) admitPort(port uint32, changes int, mac MAC) {
 	c.add(Rule{Kind: KindAdmit, Table: TableAdmit, Priority: prioFromHost,
 		Match: Match{InPort: port}, Do: Do{Metadata: uint64(port), Goto: TablePolicy}}, 0)
@@ -324,7 +325,7 @@ func (c *compiler) policy() {
 					arp.HardTimeout, arp.Do = c.timeout, Do{Output: append([]uint32{c.in.MirrorPort}, asks.ports...)}
 				}
 				c.add(arp, 0)
-			case asks.tapped() && !c.metered(li): // but not what asks for this one
+			case asks.tapped() && !c.metered(li): // ARP requests for a host that is not tapped go to no tap
 				arp := request(r, src, dst)
 				arp.Kind, arp.Priority, arp.HardTimeout, arp.Do = KindFlood, prioMeter, c.timeout, Do{Output: asks.ports}
 				c.add(arp, 0)
@@ -334,14 +335,14 @@ func (c *compiler) policy() {
 				usual.Do.Meter = c.meterOf(li)
 			}
 			c.spare(usual, src, dst, c.cutSome[li], prioDropSome)
-			if c.in.TopMeter != 0 { // whatever the class: taps come and go
+			if c.in.TopMeter != 0 { // even if a tap takes the pair now: taps come and go
 				c.plan.Meters = append(c.plan.Meters, Meter{ID: c.meterOf(li), Link: r.Link, Down: c.down[li]})
 			}
 		}
 	}
 }
 
-// from is what the broadcasts of a host look like on this switch.
+// from matches the broadcasts of a host on this switch.
 func from(h Host) Match {
 	if h.far() {
 		return Match{InPort: h.Tree, EthSrc: h.MAC, EthSrcMask: allOnes}
@@ -349,31 +350,31 @@ func from(h Host) Match {
 	return Match{InPort: h.Port}
 }
 
-// reached is where broadcasts of a host of this switch, or of another one, may go.
+// reached is where this switch sends the broadcasts of a host.
 type reached struct {
-	ports  []uint32 // that they still may leave by
-	lowest uint32   // id of a partition that keeps them from a host of this switch; 0: none does
+	ports  []uint32 // they leave by these
+	lowest uint32   // lowest id of a partition that keeps them from a host of this switch; 0: none does
 	gated  bool     // a gate keeps them from a host of this switch
 	held   bool     // the gate of this switch gets them
 	copied bool     // the mirror port of this switch gets them
 }
 
-// narrowed says that not everybody gets them as a matter of course.
+// narrowed says that the broadcasts do not simply go to every host.
 func (r reached) narrowed() bool { return r.lowest != 0 || r.gated || r.held }
 
-// tapped says that somebody else gets them, too.
+// tapped says that a tap of this switch gets them.
 func (r reached) tapped() bool { return r.held || r.copied }
 
-// reach is where broadcasts of host s may go, those that are of all of this traffic. On
-// their way to hosts of other switches they are held back there; the gate is that of
-// the sender's switch.
+// reach is where this switch sends those broadcasts of host s that belong to all of the
+// traffic. Only the sender's switch taps them. Only the receiver's switch keeps them from a
+// host.
 func (c *compiler) reach(s int, of ...model.Traffic) (out reached) {
 	for d, dst := range c.hosts {
 		if d == s {
 			continue
 		}
 		li := link{s, d}
-		cut := []uint32{c.cut[li]} // what is cut behind the gate, the gate decides
+		cut := []uint32{c.cut[li]} // not c.guard: the gate decides on that
 		for _, t := range of {
 			cut = append(cut, c.cutSome[li].cuts(t))
 		}
@@ -399,7 +400,7 @@ func (c *compiler) reach(s int, of ...model.Traffic) (out reached) {
 	return out
 }
 
-// hold hands what comes from a host to the gate, by its transport.
+// hold sends what comes from a host to the gate, by the gate's transport.
 func (c *compiler) hold(do *Do, src Host) {
 	if c.in.ByPort {
 		do.Push, do.PushTo = uint16(src.Port), c.in.GatePort

@@ -58,11 +58,10 @@ func (c Conflict) String() string {
 	return s + "; remove it (ovs-ofctl --strict del-flows) or keep its owner off this switch"
 }
 
-// Diff compares a dump of all tables and meters with a plan. Rules with a cookie
-// of the plan's lab that are not wanted are removed, all those of a partition by one
-// message for each kind; rules of others are reported
-// if they stand in a table of the plan, and never touched. So are meters of
-// others, but for those whose numbers the plan has: see Taken.
+// Diff compares a dump of all tables and meters with a plan. It removes rules that have a
+// cookie of the plan's lab but are not in the plan: those of one partition by one message
+// for each kind. It never touches rules and meters of others. It reports such rules if they
+// are in a table of the plan. For meters of others with a number of the plan see Taken.
 func Diff(have State, want Plan) Delta {
 	var d Delta
 	meters := d.meters(have, want)
@@ -152,7 +151,8 @@ func (r Rule) holds(s of13.FlowStats) bool {
 		s.Flags == w.Flags && of13.EqualInstructions(s.Instructions, w.Instructions)
 }
 
-// conflict is what a rule of somebody else does to ours; inPlace: it has the key of one.
+// conflict is what a rule of somebody else does to ours. inPlace: it has the key of one of
+// ours.
 func conflict(s of13.FlowStats, inPlace bool, want Plan) Conflict {
 	c := Conflict{Flow: s, InPlace: inPlace}
 	k := ""

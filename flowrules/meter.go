@@ -28,13 +28,13 @@ const (
 
 const (
 	meterFlags = of13.MeterKbps | of13.MeterBurst | of13.MeterStat
-	// downRate and downBurst are the least that Open vSwitch takes, in kbit/s and
-	// kbit: a burst is 1,000 bits, so that no frame above 125 bytes ever passes,
-	// and of smaller ones two at once and then 125 bytes a second. One packet per
-	// second instead would let one of any size pass when it is turned down.
+	// downRate and downBurst are the least that Open vSwitch takes, in kbit/s and kbit.
+	// The burst is 1,000 bits, so no frame above 125 bytes ever passes. Of smaller frames
+	// two pass at once, and then 125 bytes a second. A rate of one packet per second would
+	// let a packet of any size pass when the meter is turned down.
 	downRate, downBurst uint32 = 1, 1
-	// No switch reaches upRate, kbit/s. The burst of the band with that rate
-	// names the owner: ownerMark and the lab.
+	// upRate, in kbit/s, is more than any switch forwards. The burst of the band with that
+	// rate names the owner: ownerMark and the lab.
 	upRate    uint32 = 0xffff_ffff
 	ownerMark uint32 = Tag << 24
 )
@@ -47,9 +47,9 @@ func MetersFor(hosts, far int) int { return hosts * (hosts + far - 1) }
 // that name them, two for each, are read back every second.
 var maxMeters = MetersFor(32, 0)
 
-// WithoutMeters says why a switch that tells these features of its meters, or answers
-// with refused, cuts by rules alone; nil: it can cut by meters first, if they are not
-// Taken.
+// WithoutMeters says why a switch with these meter features, or one that answered the
+// request for them with refused, cuts by rules alone. nil: it can cut by meters first, if
+// they are not Taken.
 func WithoutMeters(cuts model.CutBy, f of13.MeterFeatures, refused error, hosts, far int) error {
 	const flags = of13.MeterKbps | of13.MeterBurst
 	senders := fmt.Sprintf("%d hosts", hosts)
@@ -144,8 +144,8 @@ func Taken(have []of13.MeterConfig, want Plan) error {
 	return nil
 }
 
-// RemoveMeters are the meter-mods that delete the plan's meters. They take the
-// rules that name them along.
+// RemoveMeters are the meter-mods that delete the plan's meters. The switch then deletes
+// the rules that name them, too.
 func (p Plan) RemoveMeters() []of13.Message {
 	var out []of13.Message
 	for _, m := range p.Meters {

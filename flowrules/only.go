@@ -6,16 +6,15 @@ import (
 	"netsplit/model"
 )
 
-// A partition that cuts some traffic only has drop rules that look further into
-// the packet than those of a whole pair, and rank below them. A broadcast of
-// such traffic goes to the hosts that it still may reach. One that fits two of
-// them at once, as a datagram from one cut port to another, has a rule of its own
-// above both, since of two rules of one priority a switch may take either: it goes
-// where both let it go.
+// A partition that cuts only some traffic has drop rules that match more fields than
+// those of a whole pair, at a lower priority. A broadcast of such traffic goes to the
+// hosts that it still may reach. A broadcast may match two such rules at once: a datagram
+// from one cut port to another. Of two rules with one priority a switch may take either.
+// So a rule with a higher priority sends such a datagram where both let it go.
 //
-// A match on ports or TCP flags needs a switch that sees them in the first
-// fragment of a datagram; the later ones then arrive alone, which nobody can
-// put together (Open vSwitch does so once told to: OFPC_FRAG_NX_MATCH).
+// A match on ports or TCP flags needs a switch that sees them in the first fragment of a
+// datagram (Open vSwitch, once told to: OFPC_FRAG_NX_MATCH). The later fragments then
+// arrive alone, and no receiver can assemble them.
 
 // Protocol numbers and ICMPv6 types (RFC 4443 §2.1, RFC 4861 §4).
 const (
@@ -27,8 +26,8 @@ const (
 	protoICMPv6   uint8  = 58
 )
 
-// ndTypes are how neighbours and routers are found. Whatever is done with them has
-// rules above those of all other ICMPv6, whose types nobody can list.
+// ndTypes are the ICMPv6 types of neighbour discovery. Their rules have a higher priority
+// than those of all other ICMPv6, whose types cannot be listed.
 var ndTypes = []uint8{133, 134, 135, 136, 137}
 
 // nd are the matches that together are neighbour discovery.
@@ -40,7 +39,7 @@ func nd() []Match {
 	return out
 }
 
-// above is how far a match of a layer ranks above the others.
+// above is what a layer's match adds to the priority.
 func (m Match) above() uint16 {
 	if m.ICMPv6 != 0 {
 		return 1
@@ -51,7 +50,7 @@ func (m Match) above() uint16 {
 func layers(t model.Traffic) []Match {
 	var out []Match
 	if t.Messages {
-		return nil // no match tells: the gate before these rules does
+		return nil // no match can select it: the gate does, before these rules
 	}
 	switch t.Proto {
 	case "tcp", "udp":
@@ -75,15 +74,14 @@ func layers(t model.Traffic) []Match {
 	return out
 }
 
-// Drops says that what the rule drops is among what the partition cuts, as far
-// as the link goes: all of the pair, or traffic that it names.
+// Drops says whether the rule, if it is about a link of the partition, drops traffic that
+// the partition cuts.
 func (r Rule) Drops(p model.Partition) bool {
 	return r.Kind == KindDrop && (len(p.Only) == 0 || r.Only == model.Traffic{} ||
 		slices.ContainsFunc(p.Only, func(t model.Traffic) bool { return t.Covers(r.Only) }))
 }
 
-// Takes says that the rule's match, apart from where packets come from and go to,
-// fits a probe packet.
+// Takes says whether the match fits a probe packet, whatever its sender and receiver.
 func (m Match) Takes(s model.ProbePacket) bool {
 	if m.ARPTarget.IsValid() || s.Asks {
 		return m.ARPTarget.IsValid() && s.Asks
@@ -114,8 +112,8 @@ func (m Match) Takes(s model.ProbePacket) bool {
 		(!m.Opening || is.Opening) && (m.ICMPv6 == 0 || m.ICMPv6 == is.ICMPv6)
 }
 
-// Before says that a packet that both rules fit is taken by this one. Of rules of
-// one priority a switch may take either; it is the same one each time here.
+// Before says whether this rule takes a packet that matches both. Of rules with one
+// priority a switch may take either; Before always names the same one.
 func (r Rule) Before(o Rule) bool { return compareRules(r, o) < 0 }
 
 // some is the traffic that is cut of a link, with the lowest partition id each.
@@ -179,8 +177,8 @@ func (c *compiler) dropSome(r Rule, src, dst Host, s some, priority uint16) {
 	}
 }
 
-// spare has neighbour discovery of a link go on as r does, where the rest of ICMPv6
-// is cut by rules of that priority.
+// spare lets neighbour discovery of a link continue as r says, if rules of that priority
+// cut the other ICMPv6 of the link.
 func (c *compiler) spare(r Rule, src, dst Host, s some, priority uint16) {
 	id := s.cuts(model.Traffic{Proto: "icmp"})
 	if id == 0 || s.cuts(model.Traffic{Proto: "arp"}) != 0 {
@@ -197,7 +195,7 @@ func (c *compiler) spare(r Rule, src, dst Host, s some, priority uint16) {
 	}
 }
 
-// tcpOf is the TCP among the traffic; none named means all there is.
+// tcpOf is the TCP part of the traffic; no traffic named means all of it.
 func tcpOf(only []model.Traffic) []model.Traffic {
 	if len(only) == 0 {
 		return []model.Traffic{{Proto: "tcp"}}
@@ -218,8 +216,8 @@ func (c *compiler) reset(r Rule, src, dst Host, s some) {
 	}
 }
 
-// floodSome lets the broadcasts of host i go where they still may, for each
-// kind of traffic that is cut to somebody.
+// floodSome adds flood rules for host i: one for each kind of traffic that is cut to
+// somebody, to the hosts that still may get it.
 func (c *compiler) floodSome(i int) {
 	all := some{}
 	for d := range c.local() {
@@ -252,8 +250,8 @@ func (c *compiler) floodSome(i int) {
 	}
 }
 
-// floodBoth lets the broadcasts of host i from the port of t to that of u go where
-// neither is cut.
+// floodBoth adds the flood rule for broadcasts of host i from the port of t to that of u:
+// to the hosts to which neither is cut.
 func (c *compiler) floodBoth(i int, t, u model.Traffic) {
 	for _, layer := range layers(t) {
 		if layer.SrcPort == t.Port {
@@ -263,8 +261,8 @@ func (c *compiler) floodBoth(i int, t, u model.Traffic) {
 	}
 }
 
-// flooded lets broadcasts of host i that fit a layer go where they may: to the gate what
-// it decides about, and to the mirror port what it sees, once for all receivers.
+// flooded adds the flood rule for broadcasts of host i that match a layer. The gate or the
+// mirror port gets one copy for all its receivers.
 func (c *compiler) flooded(i int, layer Match, priority uint16, g reached) {
 	r := Rule{Kind: KindFlood, Table: TablePolicy, Priority: priority, HardTimeout: c.timeout, Match: layer, Do: Do{Output: g.ports}}
 	if g.copied {

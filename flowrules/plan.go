@@ -58,7 +58,7 @@ type InForce struct {
 	// puts their drop rules into the table after it: they take effect only if the
 	// gate's rules vanish. Pairs that are not gated are cut as usual.
 	Behind bool
-	// Lifted leaves of the partition only that its meters are turned down.
+	// Lifted: the partition has no drop rules any more, but its meters stay turned down.
 	Lifted bool
 }
 
@@ -74,17 +74,16 @@ type Input struct {
 	Gate         []Pair
 	Mirror       []Pair
 	MirrorPort   uint32 // where copies go; required with Mirror
-	// Changes counts, by host, how often what it may send was changed, see
-	// KindFresh. It only has to differ from one input to the next.
+	// Changes counts, by host, the changes of what it may send: see KindFresh. Only the
+	// difference from the last input matters.
 	Changes map[model.NodeID]int
 	// GatePort is a port from which held packets come back; 0: none. With one
 	// the ports of hosts go up to model.MaxGatedPort.
 	GatePort uint32
 	// ByPort has held packets go to GatePort, not to the controller.
 	ByPort bool
-	// TopMeter is the greatest number that a meter may have; 0: no meters. They
-	// are numbered from there downwards, one for each link from a host of this switch: see
-	// MetersFor.
+	// TopMeter is the highest meter number; 0: no meters. Meters are numbered from there
+	// down, one for each link from a host of this switch: see MetersFor.
 	TopMeter uint32
 	// HardTimeout is the life of gate and drop rules; whole seconds, 1 to 65535.
 	HardTimeout time.Duration
@@ -160,7 +159,7 @@ const (
 	prioGate           uint16 = 300
 	prioMirror         uint16 = 100
 	prioMeter          uint16 = 80
-	prioFloodSome      uint16 = 60 // one more with a port or for neighbour discovery, two with two ports
+	prioFloodSome      uint16 = 60 // plus 1 for a port or neighbour discovery, plus 2 for two ports
 	prioFlood          uint16 = 50
 	prioDefault        uint16 = 0
 	prioGuard          uint16 = 300

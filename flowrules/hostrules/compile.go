@@ -7,8 +7,8 @@ import (
 	"netsplit/model"
 )
 
-// Compile lists the rules of one host for the partitions in force, sorted as
-// they are to be asked: a packet is counted by the most special rule that fits.
+// Compile lists the rules of one host for the partitions in force, in the order in which
+// the host must try them: the most specific rule that fits counts the packet.
 func Compile(self model.NodeID, hosts []Host, ps []model.Partition) []Rule {
 	whole, some := map[model.Link]bool{}, map[model.Link][]model.Traffic{}
 	for _, p := range ps {
@@ -44,13 +44,13 @@ func Compile(self model.NodeID, hosts []Host, ps []model.Partition) []Rule {
 	return out
 }
 
-// special orders traffic: first what is covered by what follows.
+// special orders traffic, the most specific first.
 func special(a, b model.Traffic) int {
 	return cmp.Or(cmp.Compare(a.Proto, b.Proto), model.FalseFirst(a.Port == 0, b.Port == 0), cmp.Compare(a.Port, b.Port), model.FalseFirst(!a.Opening, !b.Opening))
 }
 
-// drop is what cuts the link of r, whose far end is h: the match, for each way
-// to know the far end by.
+// drop are the rules that cut the link of r for packets that fit m. h is the far end: there
+// is one rule for each way to recognise it.
 func drop(r Rule, h Host, m Match) []Rule {
 	var out []Rule
 	add := func(m Match) {
@@ -60,7 +60,7 @@ func drop(r Rule, h Host, m Match) []Rule {
 	mac := m
 	mac.MAC = h.MAC
 	add(mac)
-	// An ICMP and an address of the other family, or an ARP packet, do not meet.
+	// No packet has an ICMP version and an address of different families, or is ARP and IP.
 	if ip := m; m.EthType == 0 && !(h.IP.Is4() && m.Proto == ProtoICMPv6) && !(!h.IP.Is4() && m.Proto == ProtoICMP) {
 		ip.IP = h.IP
 		add(ip)
@@ -71,7 +71,7 @@ func drop(r Rule, h Host, m Match) []Rule {
 	return out
 }
 
-// layers are the matches, without the far end, that together are the traffic.
+// layers are the matches, without the far end, that together select the traffic.
 func layers(t model.Traffic) []Match {
 	switch t.Proto {
 	case "tcp", "udp":

@@ -36,14 +36,14 @@ func (m MAC) String() string {
 // Rule drops and counts the packets that match.
 type Rule struct {
 	Hook Hook       `json:"hook"`
-	Link model.Link `json:"link"` // that the rule cuts
+	Link model.Link `json:"link"` // the rule cuts it
 	// Only is the traffic that the rule is about; zero: all of the link.
 	Only  model.Traffic `json:"only,omitzero"`
 	Match Match         `json:"match"`
 }
 
-// Match is what a rule matches: all that is set fits. One of MAC, IP and ARP is
-// set.
+// Match is what a rule matches: a packet must fit every field that is set. One of MAC, IP
+// and ARP is set.
 type Match struct {
 	MAC MAC        `json:"mac,omitzero"` // of the far end
 	IP  netip.Addr `json:"ip,omitzero"`  // of the far end
@@ -124,9 +124,9 @@ func (r Rule) String() string {
 // Key names the rule among those of its host.
 func (r Rule) Key() string { return string(r.Hook) + " " + r.String() }
 
-// Take finds, among the rules of one host in their order, those that are to drop a
-// probe packet on a link: the first for each way to know the far end by, since the
-// packet goes by one of them.
+// Take finds, among the rules of one host in their order, those that may drop a probe
+// packet on a link. Rules know the far end by MAC, by IP address or by ARP target, and the
+// packet meets one of these: Take returns the first rule of each.
 func Take(rules []Rule, l model.Link, s model.ProbePacket) []Rule {
 	hook := Egress
 	if s.Past {
@@ -153,7 +153,7 @@ func Take(rules []Rule, l model.Link, s model.ProbePacket) []Rule {
 	return out
 }
 
-// takes says that a probe packet fits, apart from whom it comes from and goes to.
+// takes says whether the match fits a probe packet, whatever its sender and receiver.
 func (m Match) takes(s model.ProbePacket) bool {
 	arp := s.Proto == "arp" && !s.V6
 	switch {
@@ -187,9 +187,9 @@ func (m Match) takes(s model.ProbePacket) bool {
 		(!m.Opening || is.Opening) && (m.ICMPv6 == "" || m.ICMPv6 == is.ICMPv6)
 }
 
-// Counts says that what the rule drops counts for a partition that cuts its link: for
-// one of all traffic all of it, for one of some traffic what is of that. Rules of a
-// wider one do not tell what they drop.
+// Counts says whether what the rule drops counts for a partition that cuts its link. For a
+// partition of all traffic everything does. For one of some traffic, only rules count that
+// drop nothing else: a wider rule does not tell what it dropped.
 func (r Rule) Counts(p model.Partition) bool {
 	return len(p.Only) == 0 || r.Only != model.Traffic{} &&
 		slices.ContainsFunc(p.Only, func(t model.Traffic) bool { return t.Covers(r.Only) })
