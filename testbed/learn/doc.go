@@ -1,9 +1,8 @@
-// Package learn listens to switches and draws the network (package sketch) from
-// what they tell: to fill a testbed file that nobody has written.
+// Package learn listens to switches and draws the network (package sketch) from what they
+// report, to write a first testbed file.
 //
-// The switches' traffic stays as it is. Rules of others are not touched; for each
-// of them, copies of the packets that tell of hosts are had by a rule one
-// priority above that does the same with them, beside (plan.go). What is
-// installed expires by itself within seconds if nobody renews it, and nothing is
-// sent but LLDP.
+// It does not change the traffic, and touches no rules of others. To see packets that tell
+// of hosts, such as ARP, it adds a rule one priority above each rule of others: the new
+// rule does the same with these packets and also copies them to the controller (plan.go).
+// Its rules expire within seconds unless it renews them. It sends nothing but LLDP.
 package learn

@@ -48,11 +48,11 @@ func wanted(sample []uint32) []of13.Match {
 	return out
 }
 
-// plan says which rules have a switch hand us what we want to hear, beside what
-// its own rules do with it; have are its rules, sample ports where any IP packet
-// is wanted. Where table 0 is empty and normal is set, one rule has the switch
-// forward as it does by itself. deaf says which of its rules keep packets from
-// us, since a copy could change what becomes of them.
+// plan returns the rules that copy the packets we want to the controller and otherwise do
+// what the rules of others do. have are the switch's rules; sample are ports of which any
+// IP packet is wanted. If there are no rules of others and normal is set, one more rule has
+// the switch forward as it does by itself. deaf names rules of others whose packets we do
+// not see, because a copy could change what happens to them.
 func plan(have []of13.FlowStats, normal bool, sample []uint32) (rules []rule, deaf []string) {
 	var base []of13.FlowStats
 	for _, s := range have {
@@ -60,7 +60,7 @@ func plan(have []of13.FlowStats, normal bool, sample []uint32) (rules []rule, de
 			base = append(base, s)
 		}
 	}
-	// Frames of ours that come from another switch are nobody else's.
+	// Our own LLDP frames, from another switch: nobody else wants them.
 	rules = append(rules, rule{copies, maxPriority, of13.Match{of13.EthSrc(sketch.Source), of13.EthType(typeLLDP)}, []of13.Instruction{of13.Apply(of13.ToController())}})
 	if len(base) == 0 && normal {
 		f := of13.FlowStats{Instructions: []of13.Instruction{of13.Apply(of13.Output{Port: of13.PortNormal})}}
@@ -105,14 +105,14 @@ func plan(have []of13.FlowStats, normal bool, sample []uint32) (rules []rule, de
 		case s.IdleTimeout > 0 || s.HardTimeout > 0:
 			why("has a timeout")
 		case foreign(s.Match):
-			why("looks at fields of a maker")
+			why("matches fields that are not OpenFlow's own")
 		case len(rules) > maxCopies:
 			why("is one of too many")
 		default:
 			add(int(s.Priority)+1, s, why)
 		}
 	}
-	// What no rule fits is dropped, as by one below priority 0.
+	// Packets that match no rule are dropped, as by a rule below priority 0.
 	add(0, of13.FlowStats{}, func(text string) { say("that packets which no rule fits are dropped", text) })
 	return slices.DeleteFunc(rules, func(r rule) bool { return taken[r.key()] > 1 }), deaf
 }
@@ -147,8 +147,8 @@ func reported(do []of13.Instruction) bool {
 	return false
 }
 
-// foreign says whether a match has fields that are not OpenFlow's own: what
-// they need beside them, and exclude, is not known here.
+// foreign says whether a match has fields that are not OpenFlow's own. Their prerequisites
+// are not known here.
 func foreign(m of13.Match) bool {
 	return slices.ContainsFunc(m, func(o of13.OXM) bool { return o.Class != of13.ClassBasic })
 }

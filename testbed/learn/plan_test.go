@@ -160,7 +160,7 @@ func TestWhereNothingForwards(t *testing.T) {
 	}
 	for want, change := range map[string]func(*of13.FlowStats){
 		"has a timeout": func(s *of13.FlowStats) { s.HardTimeout = 1e9 }, "has the highest priority": func(s *of13.FlowStats) { s.Priority = 65535 },
-		"fields of a maker": func(s *of13.FlowStats) {
+		"fields that are not OpenFlow's own": func(s *of13.FlowStats) {
 			s.Match = of13.Match{{Class: of13.ClassNXM1, Field: 0, Value: []byte{0, 0, 0, 1}}}
 		}, "": func(*of13.FlowStats) {},
 	} {
