@@ -4,17 +4,16 @@
 // hands held packets to its owner and back: by packet-ins and packet-outs, or
 // by a gate port of the switch.
 //
-// Where a switch has meters, every pair of hosts that is neither gated nor
-// mirrored goes through one: a cut turns it down first, since Open vSwitch looks
-// at a meter for every packet, but at rules only when it revises its cache.
+// If a switch has meters, every pair of hosts that is neither gated nor mirrored goes
+// through one. A cut first turns the meter down: Open vSwitch looks at meters for every
+// packet, but at rules only when it revises its cache.
 //
-// Ports that the testbed gives by name are found in what a switch tells of its
-// ports, now and whenever one comes or goes; rules have their numbers only while a
-// name is one port's.
+// The testbed may give ports by name. The fabric finds their numbers in what the switch
+// reports of its ports, again whenever one comes or goes. It installs rules for a name only
+// while exactly one port has it.
 //
 // Several fabrics share one controller, each with datapaths of its own.
 //
-// A partition never outlives the process: the rules that hold packets back, and
-// those that name a meter that is turned down, carry a hard timeout, which the
-// fabric renews.
+// A partition never outlives the process. Rules that hold packets back, and rules that name
+// a meter that is turned down, have a hard timeout, which the fabric renews.
 package fabric

@@ -19,17 +19,16 @@ import (
 // complete; without one they lag by a third of a second.
 const settle = 30 * time.Millisecond
 
-// DropsBy is how many packets the drop rules of the partition have dropped, by
-// rule, since it was cut, on all switches. Packets that the gate refused are not
-// among them. Traffic that two partitions cut counts for both; what a wider one
-// holds back of a pair does not count for one of some traffic only. Call it before
-// Heal: the counters go with the rules. What rules of others had dropped for it when
-// they went is among it, if their switch could tell.
+// DropsBy is how many packets the partition's drop rules have dropped since it was cut, by
+// rule, on all switches. Packets that the gate refused are not among them. If two
+// partitions cut the same traffic, it counts for both. But what a partition of all traffic
+// drops does not count for one of some traffic. If rules of another partition dropped
+// packets for this one and have gone, DropsBy includes those packets if their switch could
+// tell. Call it before Heal: the counters go with the rules.
 //
-// Open vSwitch credits packets to the rule that is in force when it reads its
-// cache, up to half a second after they came: packets that passed shortly
-// before the cut may be among those counted. It shows that a cut drops packets, not how
-// often.
+// Open vSwitch credits packets to the rule in force when it reads its cache, up to half a
+// second after they came. So packets that passed shortly before the cut may be counted.
+// The count shows that a cut drops packets, not how many exactly.
 func (f *Fabric) DropsBy(ctx context.Context, id uint32) ([]model.RuleDrops, error) {
 	read, err := f.dropsOf(ctx, id)
 	if err != nil {
@@ -49,14 +48,14 @@ func (f *Fabric) DropsBy(ctx context.Context, id uint32) ([]model.RuleDrops, err
 	return out, err
 }
 
-// dropsRead is what it takes to read the drops of a partition while others are cut and
-// healed: reading waits for the switches, and nobody waits for it.
+// dropsRead is a copy of what reading the drops of a partition needs. Reading waits for the
+// switches; meanwhile other partitions can be cut and healed.
 type dropsRead struct {
 	*reading
 	all    []counting
 	gone   map[string]model.RuleDrops
 	before map[string]uint64
-	has    map[string]bool // rules that are to be there
+	has    map[string]bool // rules of the plan
 }
 
 func (f *Fabric) dropsOf(ctx context.Context, id uint32) (*dropsRead, error) {
@@ -98,17 +97,17 @@ func (f *Fabric) counting() []counting {
 	return out
 }
 
-// older says whether one of the partitions, with a lower id, counts the rule too.
+// older says whether a partition with a lower id counts the rule, too.
 func older(all []counting, id uint32, r flowrules.Rule) bool {
 	return slices.ContainsFunc(all, func(o counting) bool { return o.id < id && !o.lifted && o.counts(r) })
 }
 
-// CountedFor lists the partitions whose DropsBy has probe packets that are sent over links
-// now: by link, for each probe packet, their ids.
+// CountedFor lists, by link and for each probe packet sent there now, the ids of the
+// partitions whose DropsBy counts it.
 func (f *Fabric) CountedFor(links []model.Link, of []model.ProbePacket) map[model.Link][][]uint32 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	first := map[model.Link][]flowrules.Rule{} // that takes a probe packet; zero: none does
+	first := map[model.Link][]flowrules.Rule{} // the rule that takes each probe packet; zero: none
 	for _, l := range links {
 		first[l] = make([]flowrules.Rule, len(of))
 	}
@@ -139,9 +138,9 @@ func (f *Fabric) CountedFor(links []model.Link, of []model.ProbePacket) map[mode
 	return out
 }
 
-// Drops is what the drop rules that take probe packets have counted on the links of a
-// partition, by link, for each probe packet, without waiting: the counters lag. Asking
-// makes Open vSwitch bring them up to date soon, and look at its cache.
+// Drops is what the drop rules have counted that take the probe packets on the links of a
+// partition: by link, for each probe packet. It does not wait for the counters, which lag.
+// The call makes Open vSwitch update them soon, and look at its cache.
 func (f *Fabric) Drops(ctx context.Context, id uint32, of []model.ProbePacket) (map[model.Link][]model.Met, error) {
 	return f.met(ctx, id, flowrules.KindDrop, of)
 }
@@ -228,8 +227,8 @@ type ruleCount struct {
 	n    uint64
 }
 
-// already is what the drop rules of others have counted on the partition's links,
-// for its own count to begin there. f.mu is held.
+// already is what drop rules of other partitions have counted so far on the partition's
+// links: its own count begins there. f.mu is held.
 func (f *Fabric) already(ctx context.Context, p model.Partition) (map[string]uint64, error) {
 	on := linkSet(p)
 	c := counters{flowrules.KindDrop, func(_ *member, r flowrules.Rule) bool { return on[r.Link] && r.Drops(p) }}
@@ -244,12 +243,12 @@ func (f *Fabric) already(ctx context.Context, p model.Partition) (map[string]uin
 	return out, err
 }
 
-// bookLimit is how long a switch may take to tell what rules had dropped that are to go.
+// bookLimit is how long a switch may take to report the counts of rules that will go.
 const bookLimit = time.Second
 
-// book keeps what rules that the desired state has no more have dropped for the
-// partitions that stay. A switch that does not tell holds nothing up: what its rules
-// dropped since DropsBy was last asked is lost then. f.mu is held.
+// book saves what rules that will go have dropped for the partitions that stay. If a switch
+// does not answer in time, what its rules dropped since the last DropsBy is lost. f.mu is
+// held.
 func (f *Fabric) book(ctx context.Context) {
 	all, going := slices.DeleteFunc(f.counting(), func(c counting) bool { return c.lifted }), map[string]bool{}
 	if len(all) == 0 {
@@ -286,17 +285,16 @@ func (f *Fabric) book(ctx context.Context) {
 			}
 			n := f.gone[c.id][rule].Packets + is.n - min(is.n, f.before[c.id][rule])
 			f.gone[c.id][rule] = model.RuleDrops{Rule: rule, Link: is.rule.Link, Packets: n, Shared: older(all, c.id, is.rule)}
-			delete(f.before[c.id], rule) // if it comes back it begins anew
+			delete(f.before[c.id], rule) // if the rule comes back, it counts from 0
 		}
 	}
 }
 
-// rule is the name of a rule in byRule. Rules of two switches may have the same key:
-// hosts on ports of one number, towards the same other one.
+// rule names a rule among those of all switches. Rules of two switches may have the same
+// key: for hosts on ports of the same number, towards the same host.
 func (m *member) rule(r flowrules.Rule) string { return m.id.String() + " " + r.Key() }
 
-// reading are the rules whose counts are to be read, by switch; f.mu need not be held
-// while that is done.
+// reading are the rules whose counts to read, by switch. Reading them does not need f.mu.
 type reading struct {
 	f    *Fabric
 	kind flowrules.Kind
@@ -325,7 +323,7 @@ func (r *reading) counted(ctx context.Context, wait time.Duration) (map[string]r
 	out := map[string]ruleCount{}
 	err := r.f.each(ctx, func(ctx context.Context, m *member) error {
 		if len(r.of[m]) == 0 {
-			return nil // whether it is connected or not
+			return nil // even if it is not connected
 		}
 		counted, err := m.counted(ctx, r.kind, r.of[m], wait)
 		mu.Lock()
@@ -343,7 +341,7 @@ func (m *member) has(c counters) bool {
 	return slices.ContainsFunc(m.intended.Load().Rules, func(r flowrules.Rule) bool { return r.Kind == c.kind && c.of(m, r) })
 }
 
-// touch has Open vSwitch look at its counters: it is told its default rules once more.
+// touch sends Open vSwitch its default rules again, which makes it update its counters.
 func (m *member) touch(ctx context.Context, sw *controller.Switch) error {
 	if err := m.rules.take(ctx); err != nil {
 		return err
@@ -355,10 +353,10 @@ func (m *member) touch(ctx context.Context, sw *controller.Switch) error {
 			ms = append(ms, r.Add())
 		}
 	}
-	return sw.Send(ms...) // they are there: it cannot refuse them for want of room
+	return sw.Send(ms...) // they replace themselves, so a full table cannot refuse them
 }
 
-// counted reads what rules have counted. Nobody's changes of rules wait for it.
+// counted reads what rules have counted. It does not hold m.rules while it waits.
 func (m *member) counted(ctx context.Context, kind flowrules.Kind, of map[string]flowrules.Rule, wait time.Duration) (map[string]ruleCount, error) {
 	sw, err := m.command()
 	if err != nil {

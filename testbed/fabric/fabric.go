@@ -26,9 +26,8 @@ type Config struct {
 	Controller *controller.Controller
 	Log        *slog.Logger // default: nothing is logged
 
-	// Crossed gets every TCP packet that wanted to cross a partition with effect
-	// reset, cut at line rate: the partition's id and where the packet came from.
-	// It may be nil.
+	// Crossed gets every TCP packet that wanted to cross a partition with effect reset
+	// that is cut at line rate. id is the partition's, host is the sender. It may be nil.
 	Crossed func(id uint32, host model.NodeID, frame []byte)
 	// PacketIn gets every packet of a gated pair in order of arrival, per
 	// switch, with the host on whose port it came in, and when: to the kernel
@@ -64,32 +63,32 @@ type Events struct {
 	Ready       func(id model.DatapathID) // rules read back and repaired
 	SwitchDown  func(id model.DatapathID, err error)
 	SwitchError func(id model.DatapathID, err error)
-	// Lapsed: a switch that is connected has not confirmed in time that what cuts or
-	// gates there was renewed; see Kept.
+	// Lapsed: a connected switch has not confirmed in time that the rules of its cuts or
+	// its gate were renewed; see Kept.
 	Lapsed func(id model.DatapathID)
-	// Demoted: another controller became master, which is noticed up to
-	// controller.Config.RoleInterval late: what was held or cut since then may
-	// not have been. err is an ErrSlave. Ready follows if that changes.
+	// Demoted: another controller became master. It is noticed up to
+	// controller.Config.RoleInterval late; since then, gate and cuts may not have worked.
+	// err is an ErrSlave. Ready follows when we are master again.
 	Demoted func(id model.DatapathID, err error)
 	// Refused: the switch is connected and left as it is, since rules of somebody
 	// else are in the way; err is an ErrInTheWay. Ready follows when they are gone.
 	Refused func(id model.DatapathID, err error)
-	// Unhindered: rules of somebody else that dropped what ours let pass are gone, or are
-	// others; see DroppedByOthers.
+	// Unhindered: rules of somebody else that dropped what ours let pass are gone or have
+	// changed; see DroppedByOthers.
 	Unhindered func(id model.DatapathID)
 	// GateFault: packets were lost at a gate port, or it is down. While it is,
 	// the pairs that it gates are open.
 	GateFault func(id model.DatapathID, err error)
-	// HostPort: the port of a host was removed, came back under another number
-	// or lost its link, so that more is cut off than was requested, or the switch has
-	// no port, or two, of its name; nil: it is as it should be again, and where it is
-	// by name rules are installed for the number that it has now.
+	// HostPort: the port of a host was removed, has another number or lost its link, or
+	// the switch has no port, or two, of its name. So more is cut off than was requested.
+	// nil: the port is usable again; if the testbed names it, rules are installed for its
+	// present number.
 	HostPort func(id model.DatapathID, host model.NodeID, err error)
 	// OtherPort: a port that the testbed has by name for a link, a gate or a mirror is
 	// not there, or is again (nil).
 	OtherPort func(id model.DatapathID, port model.Port, err error)
-	// Tampered: rules were not as left. Missing, changed and stale ones were
-	// repaired; conflicts are somebody else's and were left alone.
+	// Tampered: somebody changed the flow table. Missing, changed and stale rules were
+	// repaired; conflicts are rules of somebody else and were left alone.
 	Tampered func(id model.DatapathID, t Tampering)
 	// Drained: rules that were put back were missing again, several times in a row;
 	// err is an ErrDrained.
@@ -140,10 +139,10 @@ type Fabric struct {
 	mirror     []Pair
 	transport  model.Gate
 	partitions []flowrules.InForce
-	before     map[uint32]map[string]uint64          // by partition: what the rules of others had counted there when it was cut
-	gone       map[uint32]map[string]model.RuleDrops // by partition: what rules that went with others had dropped for it
+	before     map[uint32]map[string]uint64          // by partition: what rules had counted before it was cut
+	gone       map[uint32]map[string]model.RuleDrops // by partition: what rules dropped for it that went with other partitions
 	changes    map[model.NodeID]int                  // see flowrules.Input.Changes
-	leaving    bool                                  // nothing but forwarding is desired, for good
+	leaving    bool                                  // from here on, only forwarding is desired
 	closed     bool
 }
 
@@ -328,7 +327,7 @@ func (f *Fabric) cut(ctx context.Context, in flowrules.InForce) error {
 	}
 	f.partitions = f.partitions[:len(f.partitions)-1]
 	if in.ID != 0 && f.check() == nil {
-		// What got through must go; an unreachable switch forgets it by itself.
+		// Remove what was installed; on an unreachable switch it expires.
 		f.changed(in.Partition)
 		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.cfg.Timeout)
 		defer cancel()
@@ -343,7 +342,7 @@ func (f *Fabric) cut(ctx context.Context, in flowrules.InForce) error {
 // switch is reached again, or expire.
 func (f *Fabric) Heal(ctx context.Context, id uint32) error {
 	if err := f.mu.take(ctx); err != nil {
-		f.work.Go(func() { // it is to go all the same
+		f.work.Go(func() { // heal it although the caller gave up
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			if err := f.heal(context.Background(), id); err != nil {
@@ -370,8 +369,8 @@ func (f *Fabric) heal(ctx context.Context, id uint32) error {
 	return f.apply(ctx)
 }
 
-// changed has the switches look anew at what the senders of a partition send.
-// f.mu is held.
+// changed has the switches look at every packet anew that the senders of a partition send:
+// see flowrules.KindFresh. f.mu is held.
 func (f *Fabric) changed(p model.Partition) {
 	senders := map[model.NodeID]bool{}
 	for _, l := range p.Links() {
@@ -382,7 +381,7 @@ func (f *Fabric) changed(p model.Partition) {
 	}
 }
 
-// lookAnew has one switch look anew at everything, after its rules were repaired.
+// lookAnew has one switch look at every packet anew, after its rules were repaired.
 func (f *Fabric) lookAnew(ctx context.Context, m *member) error {
 	if err := f.mu.take(ctx); err != nil {
 		return err
@@ -407,8 +406,8 @@ func (f *Fabric) changedAll() {
 	}
 }
 
-// Flush lifts every partition and every tap. It waits for its turn whatever ctx says:
-// nothing of what was may stay desired.
+// Flush lifts every partition and every tap. It waits for its turn even if ctx ends, so
+// that nothing stays desired.
 func (f *Fabric) Flush(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -417,9 +416,8 @@ func (f *Fabric) Flush(ctx context.Context) error {
 	return f.apply(ctx)
 }
 
-// Fence returns once every switch has processed all that was sent before, by
-// its session or by its gate port, and PacketIn has had all that had come to
-// the gate port by then.
+// Fence returns once every switch has processed all that was sent before, by session or by
+// gate port, and PacketIn has received all that had come to the gate port by then.
 func (f *Fabric) Fence(ctx context.Context) error {
 	return f.each(ctx, func(ctx context.Context, m *member) error {
 		sw := m.session()
@@ -458,14 +456,14 @@ func (f *Fabric) apply(ctx context.Context) error {
 	}
 	return f.each(ctx, func(ctx context.Context, m *member) error {
 		err := m.turnTo(ctx, plans[m])
-		if errors.Is(err, errNoMeters) { // the same by rules alone
+		if errors.Is(err, errNoMeters) { // then cut by rules alone
 			plan, cerr := flowrules.Compile(m.input(f))
 			if cerr != nil {
 				return cerr
 			}
 			err = m.turnTo(ctx, plan)
 		}
-		if err != nil || m.session() == nil { // one that is away, where nothing was to change
+		if err != nil || m.session() == nil { // it is disconnected, and nothing was to change there
 			return err
 		}
 		return m.fenceLine(ctx)
@@ -492,16 +490,15 @@ func (f *Fabric) each(ctx context.Context, do func(context.Context, *member) err
 	return errors.Join(errs...)
 }
 
-// Close stops renewing, removes the fabric's own rules from the switches that
-// are connected, and gives the datapaths back to the controller. A switch that
-// forwards by our rules alone then forwards nothing: see Leave.
+// Close stops renewing, removes the fabric's rules from connected switches, and gives the
+// datapaths back to the controller. A switch without rules of others then forwards nothing:
+// see Leave.
 func (f *Fabric) Close() error {
 	return f.end(func(ctx context.Context, m *member) error { return m.clear(ctx) })
 }
 
-// Leave is Close, but leaves the network whole: partitions and taps are lifted,
-// and on a switch that has no rules but ours those that forward between the
-// hosts stay. Where others have rules of their own, ours are removed.
+// Leave is Close, but leaves the network whole. It lifts partitions and taps. On a switch
+// without rules of others, our rules that forward between hosts stay.
 func (f *Fabric) Leave() error {
 	f.mu.Lock()
 	f.partitions, f.gate, f.mirror, f.leaving = nil, nil, nil, true

@@ -19,7 +19,7 @@ type Counts struct {
 	Held     uint64 // handed to PacketIn
 	Released uint64 // sent on by Release
 	Injected uint64 // sent by Inject
-	Strays   uint64 // came to the controller or the gate port, but not by a gate rule of ours
+	Strays   uint64 // came to the controller or the gate port, but by no gate rule of ours
 }
 
 // Counts returns the counts so far.
@@ -28,10 +28,10 @@ func (f *Fabric) Counts() Counts {
 		Injected: f.tally.injected.Load(), Strays: f.tally.strays.Load()}
 }
 
-// Release sends a held frame on to the port of host to; "" means where its
-// destination address says: to its owner, or for a group address to every host
-// linked with the sender but the sender. It does not wait; frames leave in the
-// order of the calls. The frame may be reused afterwards.
+// Release sends a held frame to the port of host to. If to is "", the destination address
+// decides: the frame goes to its owner, or for a group address to every other host that is
+// linked with the sender. Release does not wait; frames leave in the order of the calls.
+// The frame may be reused afterwards.
 func (f *Fabric) Release(frame []byte, to model.NodeID) error {
 	if err := f.send(frame, to); err != nil {
 		return fmt.Errorf("release: %w", err)
@@ -67,13 +67,13 @@ func (f *Fabric) send(frame []byte, to model.NodeID) error {
 	}
 	port, known := m.at.Load().portOf[to]
 	if !known {
-		return fmt.Errorf("host %s is on no port of switch %s that is known now", to, m.id)
+		return fmt.Errorf("the port of host %s on switch %s is not known now", to, m.id)
 	}
 	return m.send(frame, port)
 }
 
-// send sends a frame out of ports, by the transport of the switch's gate. A gate
-// port does without the session, but not against another master's will.
+// send sends a frame out of ports, by the transport of the switch's gate. A gate port works
+// without a session, but send does not use it while another controller is master.
 func (m *member) send(frame []byte, ports ...of13.PortNo) error {
 	sw, err := m.command()
 	if errors.Is(err, ErrSlave) {
@@ -99,7 +99,7 @@ func (m *member) send(frame []byte, ports ...of13.PortNo) error {
 func (f *Fabric) flood(frame []byte, dst flowrules.MAC) error {
 	from, ok := f.byMAC[flowrules.MAC(frame[6:12])]
 	if !ok || dst[0]&1 == 0 {
-		return fmt.Errorf("no host of the testbed has address %v, and it is no broadcast of one that is: say where the frame goes", dst)
+		return fmt.Errorf("no host of the testbed has the destination address %v, and the frame is no broadcast of a host of the testbed: name the host that it goes to", dst)
 	}
 	own := f.byHost[from]
 	for _, m := range f.members {
@@ -122,9 +122,9 @@ func (f *Fabric) flood(frame []byte, dst flowrules.MAC) error {
 	return nil
 }
 
-// Receivers lists, sorted, the hosts that a host is gated with (held), or mirrored with
-// and not gated: what it sends to many goes to each tap once for all of them, and by the
-// gate to nobody else.
+// Receivers lists, sorted, the hosts with which a host is gated (held), or else those with
+// which it is only mirrored. A tap gets one copy of the host's broadcasts and multicasts
+// for all of these. The gate may release them to no others.
 func (f *Fabric) Receivers(from model.NodeID, held bool) []model.NodeID {
 	all := f.receivers.Load()
 	switch {
@@ -141,8 +141,8 @@ type receivers struct {
 	gate, mirror map[model.NodeID][]model.NodeID
 }
 
-// setReceivers follows the taps. Without any it keeps those that were: their last frames
-// may be on their way. f.mu is held.
+// setReceivers follows the taps. When the last tap goes, it keeps the receivers: frames may
+// still be on their way. f.mu is held.
 func (f *Fabric) setReceivers() {
 	if len(f.gate)+len(f.mirror) == 0 {
 		return

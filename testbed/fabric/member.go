@@ -28,11 +28,11 @@ type member struct {
 	meters     meters
 	named      bool                           // some of its ports are given by name
 	at         atomic.Pointer[places]         // stored under state
-	moved      atomic.Bool                    // the plan is for other places than at
-	intended   atomic.Pointer[flowrules.Plan] // plan, for who does not wait for rules
+	moved      atomic.Bool                    // at has changed since the plan was made
+	intended   atomic.Pointer[flowrules.Plan] // plan, to read without holding rules
 	unregister func()
 	kick       chan struct{} // asks run for a check now
-	distrust   atomic.Bool   // the session is the same, the rules may not be
+	distrust   atomic.Bool   // rules may have changed although the session has not
 
 	// rules serialises everything that changes or compares the flow table,
 	// and guards the fields below. Held while waiting for the switch.
@@ -40,14 +40,14 @@ type member struct {
 	plan    flowrules.Plan     // set by intend
 	alive   alive              // has a lock of its own
 	known   *controller.Switch // the session on which plan was installed
-	foreign int                // rules of others, when all were read last
-	briefly int                // readings since then that were of ours alone
-	// repaired says that the last reading found rules that were not as left.
+	foreign int                // rules of others, when the whole table was last read
+	briefly int                // readings since then of our own rules alone
+	// repaired says that the last reading found rules that somebody had changed.
 	repaired  bool
 	drain     drain
-	requested *controller.Switch // the session that was asked to look into fragments
+	requested *controller.Switch // the session that was asked to match ports in fragments
 	blind     error              // why it does not; nil: it does
-	// reported are the conflicts reported last; the same are not said twice.
+	// reported are the conflicts last reported, so that none is reported twice.
 	reported string
 
 	// state guards the fields below; never held while waiting.
@@ -136,8 +136,8 @@ func (m *member) turnTo(ctx context.Context, plan flowrules.Plan) error {
 	defer m.rules.Unlock()
 	old := m.plan
 	m.intend(plan)
-	// Where nothing changes, one that is away, another's, or barred by rules of others
-	// is in nobody's way; it gets its rules when it is ours again.
+	// If the rules stay the same, it does not matter that the switch is disconnected, has
+	// another master, or has rules of others in the way: it gets the plan later.
 	alike := flowrules.Alike(old, plan)
 	sw, err := m.command()
 	if alike && (errors.Is(err, ErrDown) || errors.Is(err, ErrSlave)) {
@@ -164,8 +164,8 @@ func (m *member) turnTo(ctx context.Context, plan flowrules.Plan) error {
 	return err
 }
 
-// unread says that the flow table was not read back since the switch connected
-// or was ours again; m.rules is held.
+// unread says that the flow table was not read back since the switch connected or we became
+// its master again; m.rules is held.
 func (m *member) unread(sw *controller.Switch) bool {
 	if m.distrust.Swap(false) {
 		m.known = nil
@@ -258,9 +258,9 @@ func (m *member) readBack(ctx context.Context, sw *controller.Switch, tampered b
 	return err
 }
 
-// lookInto asks the switch to match ports in the first fragment of a datagram
-// (Open vSwitch's OFPC_FRAG_NX_MATCH): what is left of one arrives in vain. m.rules
-// is held.
+// lookInto asks the switch to match ports in the first fragment of a datagram (Open
+// vSwitch's OFPC_FRAG_NX_MATCH). Without its first fragment, no datagram can be assembled.
+// m.rules is held.
 func (m *member) lookInto(ctx context.Context, sw *controller.Switch) {
 	if m.requested == sw {
 		return
@@ -480,8 +480,8 @@ func (m *member) SwitchDown(sw *controller.Switch, err error) {
 	}
 }
 
-// PacketIn hands a held packet to the fabric's owner, or one that wanted to cross
-// a cut that resets.
+// PacketIn hands the fabric's owner a held packet, or a packet that wanted to cross a cut
+// with effect reset.
 func (m *member) PacketIn(_ *controller.Switch, at time.Time, in *of13.PacketIn) {
 	c := flowrules.Cookie(in.Cookie)
 	port, ok := in.InPort()
@@ -506,15 +506,15 @@ func (m *member) hold(host model.NodeID, at time.Time, frame []byte) {
 	}
 }
 
-// FlowRemoved has the table checked if one of our rules went unasked.
+// FlowRemoved has the table checked if the switch removed one of our rules.
 func (m *member) FlowRemoved(_ *controller.Switch, r *of13.FlowRemoved) {
 	if flowrules.Cookie(r.Cookie).Ours(m.f.lab) {
 		m.check()
 	}
 }
 
-// PortStatus is told of where it is a host's or the gate port's; rules of a port
-// stay when the port goes.
+// PortStatus reports changes of host ports and of the gate port. The rules of a port stay
+// when the port goes.
 func (m *member) PortStatus(sw *controller.Switch, s *of13.PortStatus) {
 	m.f.cfg.Log.Info("port status", "dpid", m.id.String(), "status", s.String())
 	gate := m.at.Load().gatePort

@@ -1,13 +1,13 @@
-// Package hosts has the hosts of a testbed drop packets themselves, where there is
-// no switch: what testbed/fabric is with one, for manual partitions. It compiles
-// with flowrules/hostrules, tells the agents on the hosts, renews what expires, and
-// says when a host does not do any more what it was told.
+// Package hosts makes manual partitions on a testbed without a switch: its hosts drop
+// packets themselves. It takes the place of testbed/fabric. It
+// compiles with flowrules/hostrules, sends the rules to the agents on the hosts, renews
+// what expires, and reports a host that no longer holds its rules.
 //
-// Hosts (hosts.go) keeps what is cut, host.go what each host was told and the agent
-// that keeps it there, counts.go what the rules have counted.
+// Hosts (hosts.go) keeps what is cut. host.go keeps the rules and the agent of each host,
+// counts.go what the rules have counted.
 //
-// There is no gate: it takes a switch to hold packets back.
+// There is no gate: only a switch can hold packets.
 //
-// A partition never outlives the process: the rules of each host hold for a lease,
-// which is renewed here, and go with the agent that holds them.
+// A partition never outlives the process. The rules of each host end with a lease, which
+// this package renews, or with the agent that installed them.
 package hosts

@@ -28,11 +28,11 @@ type Agent interface {
 // Config of Hosts. The zero value of an optional field takes its default.
 type Config struct {
 	Testbed model.Testbed
-	// Agent is the one on a host now, started again if it died, which may take far
-	// longer than an answer. It is not called for a host while it works on that.
+	// Agent returns the agent of a host. It starts one that died again, which may take far
+	// longer than an answer. It is not called again for a host before it has returned.
 	Agent func(context.Context, model.NodeID) (Agent, error)
-	// Lost is told when the rules of a host are not in force any more, or nobody
-	// knows. It must not block.
+	// Lost is told when the rules of a host are no longer in force, or may not be. It must
+	// not block.
 	Lost func(host model.NodeID, why error)
 
 	// Shorter in tests.
@@ -65,12 +65,12 @@ type Hosts struct {
 type inForce struct {
 	id      uint32
 	p       model.Partition
-	new     bool                // being cut: what rules of others have dropped until then is not its
-	on      map[model.Link]bool // what it cuts
-	dropped map[string]*drop    // by the host that did and its rule
+	new     bool                // being cut: what shared rules have dropped so far does not count for it
+	on      map[model.Link]bool // the links that it cuts
+	dropped map[string]*drop    // by host and rule
 }
 
-// counts says whether what the rule drops is among what the partition cuts.
+// counts says whether what the rule drops counts for the partition.
 func (f *inForce) counts(r hostrules.Rule) bool { return f.on[r.Link] && r.Counts(f.p) }
 
 // New makes the tables on all hosts, without rules. The error says which host
@@ -110,9 +110,8 @@ func TableName(testbed string) string {
 	return "netsplit-" + testbed
 }
 
-// Cut puts a partition in force and returns when both ends of every link have
-// confirmed it. On error it is not desired any more, and what was done of it is
-// undone where that can be.
+// Cut cuts a partition and returns when both ends of every link have confirmed it. On error
+// it removes the rules again from the hosts that it can reach.
 func (h *Hosts) Cut(ctx context.Context, id uint32, p model.Partition) error {
 	h.change.Lock()
 	defer h.change.Unlock()
@@ -145,8 +144,8 @@ func (h *Hosts) Heal(ctx context.Context, id uint32) error {
 	return err
 }
 
-// lose tells that partitions may be in force no more, because of a host that did
-// not do as it was told: what it still has is not renewed.
+// lose reports the hosts that did not take their rules. What they still have is not renewed,
+// so partitions there may no longer be in force.
 func (h *Hosts) lose(err error) {
 	if err == nil || len(h.partitions) == 0 {
 		return
@@ -162,8 +161,8 @@ func (h *Hosts) lose(err error) {
 	}
 }
 
-// LeaseExpiry says until when the rules of a partition hold on all its hosts unless they are
-// renewed, and what hinders that they are. It does not wait.
+// LeaseExpiry is the earliest time at which the rules of a partition expire on one of its
+// hosts unless they are renewed, and what hinders the renewal. It does not wait.
 func (h *Hosts) LeaseExpiry(p model.Partition) (time.Time, error) {
 	var until time.Time
 	for _, t := range h.all {
@@ -191,8 +190,7 @@ func (h *Hosts) LeaseExpiry(p model.Partition) (time.Time, error) {
 // displace them.
 func (h *Hosts) Verify(context.Context, model.Partition) error { return nil }
 
-// Close stops renewing. What is in force still goes with the agents, or when the
-// lease runs out.
+// Close stops renewing. Rules still in force end with the agents, or with the lease.
 func (h *Hosts) Close() {
 	h.stop()
 	h.work.Wait()
@@ -216,14 +214,14 @@ func (h *Hosts) apply(ctx context.Context) error {
 			if !slices.ContainsFunc(h.partitions, func(f *inForce) bool { return f.new && concerns(f.p, o.name) }) {
 				return nil, nil
 			}
-			dropped, err := a.Dropped(ctx) // its rules were those of others so far
+			dropped, err := a.Dropped(ctx) // so far its rules dropped for other partitions
 			if err == nil {
 				return func() { h.book(o, dropped) }, nil
 			}
 			if now, gone := h.agent(ctx, o); gone != nil || now == a {
 				return nil, err
 			}
-			// It died, and nobody has noticed yet: who is there now is given the rules.
+			// The agent has died: give the rules to the new one.
 		}
 		next, err := h.agent(ctx, o)
 		if err != nil {
