@@ -7,14 +7,14 @@ import (
 	"netsplit/model"
 )
 
-// observed is what the engine keeps of a message, so that the packet that carries
-// it, now or once more, can be classed.
+// observed is what the engine keeps of a message, to find its class when a packet carries
+// it, the first time or again.
 type observed struct {
 	typ      string
 	from, to model.NodeID
 	event    uint64 // at which it was heard
-	// answers is the request that it answers, if a fault is about that; byPlace, that its place
-	// alone says so.
+	// answers is the request that it answers, if a fault selects that. byPlace: only the order
+	// of the messages shows that it is the answer.
 	answers *request
 	byPlace bool
 }
@@ -25,8 +25,8 @@ type observed struct {
 // concurrent use.
 type Engine struct {
 	s        model.Scenario
-	or       []model.Scenario      // what s.Or stands for, until one of them begins; without steps where it is none
-	mayCut   map[model.NodeID]bool // who is isolated at a state, to whichever nodes it comes about
+	or       []model.Scenario      // s on other nodes, one for each of s.Or; nil once a state occurred; without steps if impossible
+	mayCut   map[model.NodeID]bool // the nodes that a step at a state may isolate, on these or other nodes
 	steps    []*step
 	now      time.Duration // latest time an event carried
 	armedAt  time.Duration
@@ -35,16 +35,17 @@ type Engine struct {
 	bounded  bool // no step begins any more
 	stopped  bool // EventStop came
 	track    *tracker
-	observed map[uint64]observed      // of classes
-	noted    map[model.Class]bool     // those in res.Classes
-	awaited  map[uint64]observed      // that a step's trigger selects, and whose packet is not decided
-	events   uint64                   // so far
-	first    *step                    // that cut
-	told     *step                    // the first that began at a state: the result has its state and classes
-	asked    map[string]time.Duration // when it was last told who has a role
-	since    map[roleOf]uint64        // by event, when it was first told so
-	faults   *faults
-	res      EngineResult
+	observed map[uint64]observed  // messages whose class may matter
+	noted    map[model.Class]bool // the classes in res.Classes
+	awaited  map[uint64]observed  // messages that a trigger selects and whose packet is undecided
+	events   uint64               // so far
+	firstCut *step                // first step that cut
+	// firstAtState is the first step that began at a state: res has its state and classes.
+	firstAtState *step
+	asked        map[string]time.Duration // by role, the time of the last answer to who has it
+	since        map[roleOf]uint64        // the event at which a host was first known to have a role
+	faults       *faults
+	res          EngineResult
 }
 
 // EngineResult is what a run showed the engine. Times are since the run
@@ -57,8 +58,8 @@ type EngineResult struct {
 	Reached bool `json:"reached"`
 	// CutState is the first state at which a step began; nil if none did.
 	CutState *model.State `json:"cutState,omitempty"`
-	// Or is the one of the scenario's Or whose state the cut was made at; none: at
-	// the scenario's own.
+	// Or is the member of the scenario's Or whose state began the cut; none: the scenario's
+	// own state did.
 	Or     model.Renaming `json:"or,omitempty"`
 	Healed bool           `json:"healed"`
 	CutAt  time.Duration  `json:"cutAt,omitempty"`
@@ -68,8 +69,8 @@ type EngineResult struct {
 	// HealClass is the class of the message that healed that cut; nil if none did.
 	HealClass *model.Class `json:"healClass,omitempty"`
 	// Classes are those that the run met during that cut, the one that healed
-	// included, each once, in order of first appearance. The message
-	// that revealed the state is not among them: it cannot heal.
+	// included, each once, in order of first appearance. They do not include the message
+	// that revealed the state: it cannot heal.
 	Classes []model.Class `json:"classes,omitempty"`
 	// Workload is the time from EventWorkload to EventStop (or to the last
 	// event, if the run never stopped).
@@ -116,9 +117,8 @@ func NewEngine(s model.Scenario) *Engine {
 	return e
 }
 
-// Scenario is the scenario as the run plays it: with the nodes on which its state
-// occurred, from the step that waited for it on, and with the message faults that a script
-// has begun.
+// Scenario is the scenario as the run plays it: with the nodes on which its state occurred,
+// and with the message faults that a script began.
 func (e *Engine) Scenario() model.Scenario { return e.s }
 
 // Next is the time, as in model.Event, at which a message fault must act even if
@@ -153,12 +153,10 @@ func (e *Engine) Acted(fault int) (acted, met int) {
 	return p.Acted, p.Met
 }
 
-// Step takes the next event and returns the decisions that follow from it, in
-// order. An EventPacket gets exactly one decision with its Frame and an Action; a
-// decision beside it that has no other Frame changes a partition, before the packet or
-// behind it as it stands. Any event may
-// bring decisions that change a partition, or decisions on packets held before,
-// named by their Frame.
+// Step takes the next event and returns the decisions that follow from it, in order. An
+// EventPacket gets exactly one decision with its Frame and an Action. Any event may bring
+// more decisions: one with the Frame of a packet held before decides on that packet, one
+// without a Frame changes a partition.
 func (e *Engine) Step(ev model.Event) []model.Decision {
 	e.now = max(e.now, ev.At)
 	e.events++
@@ -256,8 +254,8 @@ func (e *Engine) change(ev model.Event, out []model.Decision) []model.Decision {
 	return out
 }
 
-// hear keeps what deciding on a message's packet takes. Only messages to or from
-// an isolated host are ever classed.
+// hear keeps what the decision on a message's packet needs. Only messages to or from an
+// isolated host need a class.
 func (e *Engine) hear(m *model.Message) {
 	if m == nil {
 		return
@@ -274,7 +272,7 @@ func (e *Engine) hear(m *model.Message) {
 	e.faults.hear(m)
 }
 
-// packet answers a held packet.
+// packet decides on a held packet.
 func (e *Engine) packet(ev model.Event, out []model.Decision) []model.Decision {
 	p := ev.Packet
 	d := model.Decision{Event: ev.Num, At: ev.At, Frame: p.Frame, Action: model.Pass, Reason: model.ReasonOpen}

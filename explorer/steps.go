@@ -13,25 +13,25 @@ type phase uint8
 const (
 	waits phase = iota // for the workload, or for the step before: not armed
 	armed              // its When may come
-	asks               // it begins once it is known who has its roles
+	asks               // its When came; it begins when it is known who has its roles
 	acts               // it has begun
 	over
 	lacks // it could not begin
 )
 
-// step is one of the scenario's, as the run goes.
+// step is a step of the scenario with its state in the run.
 type step struct {
 	model.Step
 	num   int // from 1
 	phase phase
 	armed time.Duration // when it was
-	// looked says that the state was looked at since the times of When have passed.
+	// looked says that the state was checked after the times of When had passed.
 	looked bool
 	event  uint64 // at which it began
-	met    int    // messages of the trigger that is awaited
+	met    int    // messages so far that match the awaited trigger
 	links  map[model.Link]bool
-	seen   map[model.Class]bool // that do not end it
-	// roles has what became of the roles of its fault and of its triggers.
+	seen   map[model.Class]bool // classes that do not end it
+	// roles has the hosts found for the roles of its fault and its triggers.
 	roles stepRoles
 	// terms reads the classes of the run as those of the scenario.
 	terms terms
@@ -39,7 +39,7 @@ type step struct {
 	res   model.StepResult
 }
 
-// add takes a step in behind the others.
+// add appends a step.
 func (e *Engine) add(st model.Step) *step {
 	x := &step{num: len(e.steps) + 1}
 	x.play(st)
@@ -74,10 +74,10 @@ func (x *step) play(st model.Step) {
 	}
 }
 
-// cuts says whether it is a cut that is in force.
+// cuts says whether it is a cut that has begun and not ended.
 func (x *step) cuts() bool { return x.phase == acts && x.Do.Cut != nil }
 
-// classes says whether it is a cut, now or later, whose messages are classed.
+// classes says whether it is a cut, begun or still to begin, that a class may heal.
 func (x *step) classes() bool { return x.phase < over && x.Do.Cut != nil && x.When.State != nil }
 
 func (x *step) crossedBy(p *model.HeldPacket) bool {
@@ -95,7 +95,7 @@ func (x *step) awaits() *model.MessageTrigger {
 	return nil
 }
 
-// asks selects the messages on which it depends who has a role; nil: it asks for none.
+// asks selects the messages at which the engine must know who has a role; nil: none.
 func (x *step) asks() *model.MessageMatch {
 	var m *model.MessageMatch
 	if t := x.awaits(); t != nil {
@@ -114,14 +114,14 @@ func (e *Engine) passed(t *model.Trigger, armed time.Duration) bool {
 	return e.now-e.armedAt >= t.At && e.now-armed >= t.After
 }
 
-// advance arms, begins and ends steps by all but messages, in their order: one may follow the
-// one before. States are looked at if they may have changed.
+// advance arms, begins and ends steps, for every reason except messages. It goes in their
+// order, since a step may follow the one before it. states: states may have changed.
 func (e *Engine) advance(ev model.Event, states bool, out []model.Decision) []model.Decision {
 	if !e.on {
 		return out
 	}
 	for i, x := range e.steps {
-		if x.phase == waits && (i == 0 || x.When.Follows == "" || e.steps[i-1].is(x.When.Follows)) {
+		if x.phase == waits && (i == 0 || x.When.Follows == "" || e.steps[i-1].releases(x.When.Follows)) {
 			x.phase, x.armed = armed, e.now
 		}
 		if x.phase == armed && x.When.Message == nil && x.When.File == nil && e.passed(&x.When, x.armed) {
@@ -160,8 +160,8 @@ func (e *Engine) advance(ev model.Event, states bool, out []model.Decision) []mo
 	return out
 }
 
-// is says whether what follows the step may be armed.
-func (x *step) is(f model.Follows) bool {
+// releases says whether a step that follows this one may be armed.
+func (x *step) releases(f model.Follows) bool {
 	if f == model.FollowsBegin {
 		return x.phase == over || x.phase == acts && (x.fault == nil || x.fault.proof.Acted > 0)
 	}
@@ -201,8 +201,8 @@ func (e *Engine) begin(ev model.Event, x *step, reason string, message uint64, o
 	if x.Do.Cut == nil {
 		return append(out, d)
 	}
-	if e.first == nil {
-		e.first, e.res.Reached, e.res.CutAt = x, true, e.now
+	if e.firstCut == nil {
+		e.firstCut, e.res.Reached, e.res.CutAt = x, true, e.now
 	}
 	d.Cut = true
 	return append(out, d)
@@ -211,7 +211,7 @@ func (e *Engine) begin(ev model.Event, x *step, reason string, message uint64, o
 func (e *Engine) end(ev model.Event, x *step, reason string) model.Decision {
 	x.phase = over
 	x.res.EndedBy, x.res.Ended = reason, e.now
-	if x == e.first {
+	if x == e.firstCut {
 		e.res.Healed, e.res.HealAt, e.res.HealReason = true, e.now, reason
 	}
 	d := model.Decision{Event: ev.Num, At: ev.At, Heal: x.Do.Cut != nil, Step: x.num, Reason: reason}
@@ -244,7 +244,7 @@ func (e *Engine) byState(ev model.Event, x *step) bool {
 		}
 		c := e.or[i].Steps[x.num-1].When.State
 		if ev.Observation != nil && ev.Observation.Var != c.Invariant.A && ev.Observation.Var != c.Invariant.B {
-			continue // it is as it was
+			continue // this observation did not change the state
 		}
 		if st, ok = e.reached(c); ok {
 			e.res.Or = e.s.Or[i]
@@ -255,8 +255,8 @@ func (e *Engine) byState(ev model.Event, x *step) bool {
 		return false
 	}
 	e.or = nil
-	if e.told == nil {
-		e.told, e.res.CutState = x, &st
+	if e.firstAtState == nil {
+		e.firstAtState, e.res.CutState = x, &st
 	}
 	if to := x.When.State.State; to != nil {
 		x.terms = terms{from: st, to: *to}
@@ -273,8 +273,8 @@ func (e *Engine) reached(c *model.FaultCondition) (model.State, bool) {
 	return st, c.State == nil || st == *c.State || e.standsFor(&c.Invariant, *c.State, c.Nth, st)
 }
 
-// standsFor says that a state of the right shape is, by count, the one that was
-// met: its numbers are others in this run.
+// standsFor says whether a state stands for the one that an earlier run met: it has the same
+// shape and is at least the nth of that shape. Only its numbers differ in this run.
 func (e *Engine) standsFor(inv *model.Invariant, met model.State, nth int, st model.State) bool {
 	if nth <= 0 || !met.Numbers() {
 		return false
@@ -283,8 +283,7 @@ func (e *Engine) standsFor(inv *model.Invariant, met model.State, nth int, st mo
 	return st.Shape() == shape && e.track.entered(inv, shape) >= nth
 }
 
-// came lists the messages of a packet that triggers select and that came to the gate with
-// it, in stream order.
+// came lists the awaited messages that a packet carries, in stream order.
 func (e *Engine) came(p *model.HeldPacket) []uint64 {
 	if len(e.awaited) == 0 {
 		return nil
@@ -300,13 +299,13 @@ func (e *Engine) came(p *model.HeldPacket) []uint64 {
 	return out
 }
 
-// turn counts messages for the trigger that a step awaits, and returns the one that it
-// comes with; 0: none of them.
+// turn counts messages for the trigger that a step awaits, and returns the message at which
+// the trigger comes; 0: none of these.
 func (e *Engine) turn(x *step, t *model.MessageTrigger, came []uint64) uint64 {
 	for _, num := range came {
 		m := e.awaited[num]
 		if m.event < x.event || !t.Match.Selects(m.typ, m.from, m.to, e.faults.has) {
-			continue // heard before the step began, or not meant
+			continue // it came before the step began, or does not match
 		}
 		if x.met++; x.met == max(t.Nth, 1) {
 			return num
@@ -315,8 +314,8 @@ func (e *Engine) turn(x *step, t *model.MessageTrigger, came []uint64) uint64 {
 	return 0
 }
 
-// before ends and begins what the messages of a packet end and begin before it passes. A cut
-// that it crosses itself is healed with it, see healed.
+// before ends and begins the steps whose trigger comes before a packet passes. It leaves
+// cuts that the packet itself crosses to healed.
 func (e *Engine) before(ev model.Event, came []uint64, out []model.Decision) []model.Decision {
 	if len(came) == 0 {
 		return out
@@ -345,8 +344,8 @@ func (e *Engine) before(ev model.Event, came []uint64, out []model.Decision) []m
 	return out
 }
 
-// behind begins what the messages of a packet begin once it has passed, and what follows a
-// cut that it has healed.
+// behind begins the steps whose trigger comes after a packet has passed, and those that
+// follow a cut that it has healed.
 func (e *Engine) behind(ev model.Event, came []uint64, out []model.Decision) []model.Decision {
 	passed := slices.ContainsFunc(out, func(d model.Decision) bool { return d.Frame == ev.Packet.Frame && d.Action == model.Pass })
 	for _, x := range e.steps {
@@ -373,13 +372,13 @@ func (e *Engine) healed(ev model.Event, x *step, came []uint64) (model.Decision,
 		return h, false
 	}
 	h = e.end(ev, x, reason)
-	if h.Message, h.Class = num, class; x == e.told {
+	if h.Message, h.Class = num, class; x == e.firstAtState {
 		e.res.HealClass = class
 	}
 	return h, true
 }
 
-// byMessage is the message that ends a cut; 0: none of those that came.
+// byMessage is the message that ends a step; 0: none of these.
 func (e *Engine) byMessage(x *step, came []uint64) uint64 {
 	if t := x.Until.Message; t != nil && e.passed(&x.Until, x.res.Began) {
 		return e.turn(x, t, came)
@@ -390,13 +389,13 @@ func (e *Engine) byMessage(x *step, came []uint64) uint64 {
 // byClass finds the first message of the packet, in stream order, that heals by its class,
 // and notes the classes it meets. It is CoFI Algorithm 1, lines 14 to 16.
 func (e *Engine) byClass(x *step, p *model.HeldPacket) (uint64, string, *model.Class) {
-	// The packet whose messages revealed the state, be it by what they show of other
-	// nodes' answers before, would make it a run without a partition.
+	// The packet that revealed the state must not heal: it would make this a run without a
+	// partition.
 	if slices.ContainsFunc(p.Messages, func(num uint64) bool { m, ok := e.observed[num]; return ok && m.event < x.event }) {
 		return 0, "", nil
 	}
 	st, _ := e.track.current(&x.When.State.Invariant)
-	// What a packet carries once more precedes, in the stream, what is new.
+	// In the stream, retransmitted messages come before new ones.
 	for _, list := range [][]uint64{p.Again, p.Messages} {
 		for _, num := range list {
 			m, ok := e.observed[num]
@@ -404,7 +403,7 @@ func (e *Engine) byClass(x *step, p *model.HeldPacket) (uint64, string, *model.C
 				continue
 			}
 			c := model.Class{Type: m.typ, From: m.from, To: m.to, State: st}
-			if x == e.told && !e.noted[c] {
+			if x == e.firstAtState && !e.noted[c] {
 				e.noted[c] = true
 				e.res.Classes = append(e.res.Classes, c)
 			}
