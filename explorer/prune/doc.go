@@ -2,17 +2,16 @@
 // that users write in Starlark, and named ones that they compose in YAML (PreFail §3.3
 // and §4).
 //
-// A policy in Starlark is a function of what runs have shown. It has no clock, no
-// chance, no file, no loop without an end and no recursion, and is stopped after a number
-// of steps. One thing is not bounded: how much memory a policy takes, which can double with
-// every step.
+// A policy in Starlark is a function of what runs have shown. It has no clock, no random
+// source, no files, no unbounded loops and no recursion. It is stopped after a number of
+// steps. Only its memory is not bounded: that can double with every step.
 //
-// # What of the paper is otherwise here
+// # What differs from the paper
 //
 //   - The keys of a fit are those of a point (model.PointKey), failure and place. The
-//     paper's keys are read from them: loc is side, type and port; stack is stage and
-//     after; func is side; target is peer; ioType is read for what is received or read
-//     from a file, else write; ioTarget is net or disk; sender and receiver are the ends of a message.
+//     paper's keys are derived: loc is side, type and port; stack is stage and after; func
+//     is side; target is peer; ioType is "read" for a message received or a file read, else
+//     "write"; ioTarget is "net" or "disk"; sender and receiver are the ends of a message.
 //     There is no thread and no time.
 //   - explored can be called with a list of pairs and indexed by a pair: Figure 4 prints
 //     it without the parentheses of a call.

@@ -55,8 +55,8 @@ func (s *Star) library() starlark.StringDict {
 	return out
 }
 
-// boundedRange is range, of at most MaxRange numbers: what makes a list of one is not
-// counted as steps.
+// boundedRange is range with at most MaxRange numbers: to make a list of a range takes no
+// steps.
 func boundedRange(t *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	v, err := starlark.Call(t, starlark.Universe["range"], args, kwargs)
 	if err != nil {
@@ -109,7 +109,7 @@ func setOf(fits []*fit) (*starlark.Set, error) {
 func list(v starlark.Value) ([]*fit, error) {
 	it, ok := v.(starlark.Iterable)
 	if !ok {
-		return nil, fmt.Errorf("a %s is no sequence or set of fits", v.Type())
+		return nil, fmt.Errorf("want a sequence or a set of fits, not a %s", v.Type())
 	}
 	var out []*fit
 	for x := range starlark.Elements(it) {
@@ -194,7 +194,7 @@ func reduction(keys, include starlark.Value) ([]string, bool, error) {
 	}
 	b, ok := include.(starlark.Bool)
 	if !ok {
-		return nil, false, fmt.Errorf("whether to keep the keys or the others is True or False, not a %s", include.Type())
+		return nil, false, fmt.Errorf("the argument after the keys is True to keep them or False to keep the others, not a %s", include.Type())
 	}
 	return out, bool(b), nil
 }
@@ -249,13 +249,13 @@ func contains(in, what starlark.Value) (starlark.Value, error) {
 	if text, ok := starlark.AsString(in); ok {
 		part, ok := starlark.AsString(what)
 		if !ok {
-			return nil, fmt.Errorf("contains: a text has no %s in it", what.Type())
+			return nil, fmt.Errorf("contains: look for text in a text, not for a %s", what.Type())
 		}
 		return starlark.Bool(strings.Contains(text, part)), nil
 	}
 	it, ok := in.(starlark.Iterable)
 	if !ok {
-		return nil, fmt.Errorf("contains: a %s has nothing in it", in.Type())
+		return nil, fmt.Errorf("contains: want a text, list, set or dict to look in, not a %s", in.Type())
 	}
 	for v := range starlark.Elements(it) {
 		if same, err := starlark.Equal(v, what); err != nil || same {

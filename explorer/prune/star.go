@@ -30,16 +30,18 @@ const (
 type Star struct {
 	name                 string
 	filter, cluster, key starlark.Callable
-	// Of the level that is pruned.
+	fits                 map[model.PointFault]*fit // kept from level to level
+
+	// These are of the level that is being pruned.
 	known *sequence.Known
 	level []sequence.Candidate
 	steps uint64
-	seen  map[string]*starlark.Set // allFits and postInjectionFits
-	fits  map[model.PointFault]*fit
-	// frozen are the sets in seen, reduced what they were reduced to.
+	// seen caches the sets of allFits and postInjectionFits. frozen has the same sets;
+	// reduced caches what they were reduced to.
+	seen    map[string]*starlark.Set
 	frozen  map[*starlark.Set]bool
 	reduced map[reducedFrom]*starlark.Set
-	// printed are lines of print, with their place.
+	// printed are the lines of print, each with its place.
 	printed []string
 }
 
@@ -49,13 +51,13 @@ type reducedFrom struct {
 	how string
 }
 
-// dialect is Starlark as it is, with sets: no loop without an end, no recursion.
+// dialect is standard Starlark with sets. It has no unbounded loops and no recursion.
 var dialect = &syntax.FileOptions{Set: true}
 
-// Compile reads a policy: def filter(fitSeq), which returns whether to keep a sequence;
-// def cluster(a, b), whether two sequences are alike, or def key(fitSeq), which returns
-// what sequences that are alike have in common. A file has a filter, one of the other two,
-// or both; the filter is asked first. Errors begin with file:line:column.
+// Compile reads a policy. It may define filter(fitSeq), which says whether to keep a
+// sequence, and one of cluster(a, b), which says whether two sequences are alike, and
+// key(fitSeq), which returns a value that is equal for sequences that are alike. It must
+// define at least one. The filter is asked first. Errors begin with file:line:column.
 func Compile(name string, src []byte) (*Star, error) {
 	s := &Star{name: name, fits: map[model.PointFault]*fit{}}
 	globals, err := starlark.ExecFileOptions(dialect, s.thread(), name, src, s.library())
@@ -84,7 +86,7 @@ func Compile(name string, src []byte) (*Star, error) {
 	case s.filter == nil && s.cluster == nil && s.key == nil:
 		return nil, fmt.Errorf("%s: defines no filter(fitSeq), no cluster(a, b) and no key(fitSeq)", name)
 	case s.cluster != nil && s.key != nil:
-		return nil, fmt.Errorf("%s: defines both cluster and key: which of two sequences are alike is said once", name)
+		return nil, fmt.Errorf("%s: defines both cluster and key: keep the one that says which sequences are alike", name)
 	}
 	return s, nil
 }
@@ -130,8 +132,8 @@ func (s *Star) Prune(level []sequence.Candidate, k *sequence.Known) (kept []sequ
 	return kept, append(pruned, alike...), nil
 }
 
-// classes sorts sequences into those that are alike. cluster is an equivalence relation
-// (§3.3.2), so that one of each class is compared.
+// classes groups sequences that are alike. cluster is an equivalence relation (§3.3.2), so
+// it compares with one sequence of each class only.
 func (s *Star) classes(level []sequence.Candidate) ([][]sequence.Candidate, error) {
 	var out [][]sequence.Candidate
 	at := map[string]int{}
@@ -185,7 +187,7 @@ func (s *Star) thread() *starlark.Thread {
 			}
 		},
 		Load: func(*starlark.Thread, string) (starlark.StringDict, error) {
-			return nil, errors.New("a policy loads no file: all of it is in one")
+			return nil, errors.New("a policy cannot load files: write all of it in one file")
 		},
 	}
 	t.SetMaxExecutionSteps(MaxSteps)
@@ -204,7 +206,7 @@ func (s *Star) call(f starlark.Callable, args ...starlark.Value) (starlark.Value
 	return v, nil
 }
 
-// explain puts the place in front of an error, and says what is refused on purpose.
+// explain puts the place in front of an error, and adds why a policy may not do this.
 func (s *Star) explain(err error) error {
 	var run *starlark.EvalError
 	var names resolve.ErrorList
@@ -228,7 +230,7 @@ func (s *Star) explain(err error) error {
 		msg := e.Msg
 		for _, chance := range []string{"random", "time", "rand"} {
 			if msg == "undefined: "+chance {
-				msg += ": a policy draws no chance and reads no clock: what is kept is a function of what runs have shown"
+				msg += ": a policy has no random source and no clock: what it keeps depends only on what runs have shown"
 			}
 		}
 		return fmt.Errorf("%s: %s", e.Pos, msg)
