@@ -169,7 +169,7 @@ func (p *pair) meet(c model.Class) *known {
 type stateInfo struct {
 	metKey
 	runs, count int
-	clean       int // of runs, those that had nothing to cut
+	clean       int // how many of runs had nothing to cut
 	missed      int // runs that waited for it in vain
 	first       string
 	firstAt     time.Duration
@@ -184,8 +184,9 @@ type seedUse struct {
 	// uncut says that the state was met before anything was cut: the seed alone
 	// brings it about.
 	uncut       bool
-	met, missed int // runs that met the state; that waited for it in vain
-	count, nth  int // how often the first of them entered it, and as the how manieth of its shape
+	met, missed int // runs that met the state; runs that waited for it in vain
+	count       int // how often the first run that met the state entered it
+	nth         int // the state's number there among those of its shape
 	first       time.Duration
 }
 
@@ -212,12 +213,11 @@ func (s *stateInfo) use(seed uint64) *seedUse {
 	return nil
 }
 
-// seed is the known one to try next, nil if each was tried in vain since the pair
-// last reached its state: then one must be drawn. Seeds that need no cut come
-// first, then those tried in vain least often. Equals take turns, within the pair
-// and over all pairs of the state, since what its two values do not show differs
-// from seed to seed: a message may be under way under one and not under another.
-// Of these, those come first whose run entered the state most often, then
+// seed is the known seed to try next. It is nil if each failed since the pair last reached
+// its state: then a new one must be drawn. Seeds that need no cut come first, then those
+// that failed least often. Equals take turns, within the pair and over all pairs of the
+// state: under another seed something may differ that the state's two values do not show,
+// such as a message under way. Then come those whose run entered the state most often, then
 // earliest.
 func (s *stateInfo) seed(p *pair) *seedUse {
 	var left []*seedUse

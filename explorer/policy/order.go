@@ -56,17 +56,15 @@ func compare(a, b Choice) int {
 	)
 }
 
-// markDuplicates marks all but one of each set of duplicates. The one stays that
-// takes the others as well, then the one that missed its state least of late: which
-// of two like states occurs is often chance, and either will do. Of equals, the one that was tried most stays, then the one
-// most often met, so that progress made is not put back later. It has the tries
-// of all: one test that misses its state under many names gets no more runs than
-// another.
+// markDuplicates marks all but one of each set of duplicates. It keeps, in this order, the
+// candidate that also stands for the others; the one that missed its state least of late,
+// since chance often decides which of two like states occurs; the one tried most, then the
+// one met most often, so that progress is not lost. That one gets the tries of all: a test
+// that misses its state under many names gets no more runs than another.
 //
-// What is the same but for the names of things (tables, containers) may differ
-// in what these are, which nobody told: the container of a master is none of a
-// task. Such a candidate is no duplicate, but has the tries of those before it as
-// well, and so comes behind what is new.
+// Candidates that differ only in the names of things (tables, containers) may still test
+// different things: the container of a master is not that of a task. They are no
+// duplicates. But each also has the tries of those before it, so it comes after new ones.
 func markDuplicates(cs []Choice, nodes []model.NodeID) {
 	var best []*Choice
 	like := map[string]int{}

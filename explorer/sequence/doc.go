@@ -19,17 +19,17 @@
 //
 //   - A point has the type of the last message delivered to its node in place of the
 //     call stack, and the number of its occurrence up to "more".
-//   - Segments that open or close connections are no points. Points that came when no fault
-//     could begin any more tell recoveries apart, and no fault is placed at them.
-//   - Runs differ. Several clean runs, not one, say which points need no fault. A sequence
-//     of which a point did not come is run again with another seed, and given up after a
-//     bounded number of attempts. So is one that was played at another point: what plays it
-//     counts messages, and the record says what came before them.
-//   - Recovery behaviours are compared as sets of what is seen between whom, without
-//     numbers and without what came before, which are chance in most systems; a user may
-//     name other keys.
-//   - Of a cluster's sequences one is drawn from the search's seed. What Prioritised keeps
-//     is run in an order of its own: recoveries first, and what has not failed yet.
+//   - Segments that open or close connections have no points. Points that came when no fault
+//     could begin any more help to tell recoveries apart, but no fault is placed at them.
+//   - Runs differ. Several clean runs, not one, show which points need no fault. If a point
+//     of a sequence did not come, the sequence is run again with another seed, a bounded
+//     number of times. The same goes for a fault at another point than was meant: triggers
+//     only count messages, and the record shows later what came before them.
+//   - Recovery behaviours are compared as sets: which types of messages between which nodes.
+//     Numbers and what came before are left out, since they are chance in most systems. A
+//     user may name other keys.
+//   - The sequence that is run of a cluster is drawn from the search's seed. Prioritised
+//     sets an order of its own: recoveries first, and faults that have not failed yet.
 //
 // # What was measured
 //

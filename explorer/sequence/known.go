@@ -67,24 +67,26 @@ type Known struct {
 	kinds  []FaultAt
 	points *points
 	ids    map[model.PointFault]model.FaultID
-	clean  []*ran // nil: without a result
-	normal []int  // points that clean runs have, as first met
-	open   []int  // of those, where a fault could begin
+	clean  []*ran // by place; nil: no result
+	normal []int  // points of clean runs, in order of first appearance
+	open   []int  // those of them at which a fault could begin
 	isNorm map[int]bool
 	isOpen map[int]bool
-	ofNorm map[model.FaultID]uint64 // faults at them: seed of the first run
+	ofNorm map[model.FaultID]uint64 // faults at normal points, each with the seed of a clean run that had the point
 	runs   map[string]*ran
-	played []model.PointFault // those that occurred in a run, as first met
+	played []model.PointFault // faults that occurred in a run, in order of first appearance
 	isSet  map[model.FaultID]bool
 	seed   uint64
 	depth  int
-	// behaviour remembers Recovery, ordinary the points of clean runs, by the keys.
+	// behaviour caches Recovery, by keys and sequence; ordinary caches the identities of the
+	// points of clean runs, by keys.
 	behaviour map[string][]string
 	ordinary  map[string]map[string]bool
 }
 
-// ran is a run all of whose faults occurred: its points, all of them and those after its
-// last fault, as first met. open are those of after at which a further fault could begin.
+// ran is a run in which all faults occurred. all are its points, after those after its last
+// fault, open those of after at which a further fault could begin; each in order of first
+// appearance.
 type ran struct {
 	seed             uint64
 	all, after, open []int
@@ -114,7 +116,7 @@ func (k *Known) addClean(place int, p model.Profile, seed uint64) {
 	k.clean[place] = r
 }
 
-// endClean says that no more clean runs follow; false: none has a profile.
+// endClean takes stock when all clean runs have ended. It is false if none has a profile.
 func (k *Known) endClean() bool {
 	some := false
 	for _, r := range k.clean {
@@ -142,8 +144,8 @@ func (k *Known) endClean() bool {
 	return some
 }
 
-// seedFor is the seed of a run that had the point of the candidate's last fault: it is
-// most likely to come again with it.
+// seedFor is the seed of a run that had the point of the candidate's last fault: with this
+// seed the point is most likely to come again.
 func (k *Known) seedFor(c Candidate) uint64 {
 	if r := k.runs[c.Prefix().String()]; r != nil {
 		return r.seed
@@ -209,8 +211,8 @@ func (k *Known) After(s model.Sequence) ([]model.PointFault, error) {
 	return k.faults(r.after), nil
 }
 
-// next lists the faults that may follow a sequence: those of After whose points came while
-// a fault could begin.
+// next lists the faults that may follow a sequence: those of After at points that came while
+// a fault could still begin.
 func (k *Known) next(s model.Sequence) ([]model.PointFault, error) {
 	if len(s) == 0 {
 		return k.faults(k.open), nil
@@ -226,14 +228,14 @@ func (k *Known) of(s model.Sequence) (*ran, error) {
 	if r := k.runs[s.String()]; r != nil {
 		return r, nil
 	}
-	return nil, fmt.Errorf("no run has shown the sequence %s: only what was run has a profile, as the sequence without its last fault does", s)
+	return nil, fmt.Errorf("the sequence %s was not run, so it has no profile: ask for a sequence that was run, such as the candidate without its last fault", s)
 }
 
-// Recovery is what a sequence brings about: the points that its run had after the last
-// fault and that no clean run had, all read by those of these keys that are the identity
-// of points, sorted (FATE §4.3.1:
-// the subsequent failure ids; PreFail Figure 11). The record goes on until the target is
-// stable again. False: it was not run, or its faults did not all occur.
+// Recovery is the behaviour that a sequence causes: the sorted identities, by the keys by,
+// of the points that its run had after the last fault and that no clean run had (FATE
+// §4.3.1: the subsequent failure ids; PreFail Figure 11). The record goes on until the
+// target is stable again. It is false if the sequence was not run, or if its faults did not
+// all occur.
 func (k *Known) Recovery(s model.Sequence, by []model.PointKey) ([]string, bool) {
 	r := k.runs[s.String()]
 	if r == nil {
@@ -267,5 +269,5 @@ func (k *Known) Explored(fits func(model.PointFault) bool) bool {
 	return slices.ContainsFunc(k.played, fits)
 }
 
-// chance is the source of a level's choices: a function of seed and depth.
+// chance is the random source for the choices of a level: a function of seed and depth.
 func (k *Known) chance() *rand.Rand { return rand.New(rand.NewPCG(k.seed, uint64(k.depth))) }

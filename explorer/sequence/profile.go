@@ -7,16 +7,16 @@ import (
 	"netsplit/model"
 )
 
-// FromEvents is the profile of a recorded run. fired lists the events at which its
-// faults occurred, in order (FiredSteps); none for a clean run. A message that the gate held is delivered with the first
-// packet that carries it and that was not refused; one that was kept for a while
-// counts as delivered when it came to the gate.
+// FromEvents is the profile of a recorded run. fired lists the events at which its faults
+// occurred, in order (FiredSteps); none for a clean run. A message that the gate held is
+// delivered with the first packet that carries it and was not refused. If that packet was
+// kept for a while, the message counts as delivered when the packet came to the gate.
 func FromEvents(events []model.Event, decisions []model.Decision, fired []uint64, o Options) model.Profile {
 	p, _ := read(events, decisions, fired, nil, o)
 	return p
 }
 
-// read is FromEvents, and the points of these moments, in their order.
+// read is FromEvents. It also returns the points at these moments, in their order.
 func read(events []model.Event, decisions []model.Decision, fired []uint64, moments []moment, o Options) (model.Profile, []model.Point) {
 	last := map[uint64]model.Action{}
 	for _, d := range decisions {
@@ -38,7 +38,7 @@ func read(events []model.Event, decisions []model.Decision, fired []uint64, mome
 	turns := map[model.Point]int{}
 	sent := map[uint64]model.Point{} // by message
 	met := make([]model.Point, len(moments))
-	// A trigger counts what it sees, be it a point or not.
+	// A trigger counts every message that it selects, even one without a point.
 	add := func(e *model.Event, seen, pt model.Point, ok bool) {
 		triggers := seen.Triggers(t.keys)
 		if turns[triggers]++; ok {

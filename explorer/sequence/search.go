@@ -20,13 +20,13 @@ type Config struct {
 	Depth int `json:"depth"`
 	// Runs bounds the fault runs.
 	Runs int `json:"runs"`
-	// Retries bounds how often a sequence is run again of which a point did not come, and
-	// how often one is whose run was lost or could not be judged.
+	// Retries bounds how often a sequence is run again because one of its points did not
+	// come, and how often because its run was lost or could not be judged.
 	Retries int `json:"retries"`
 	// Kinds say what may fail where.
 	Kinds []FaultAt `json:"kinds"`
-	// Keys are the identity of points, side and type among them; nil: all. Where node is
-	// none, a fault is at whichever node has the point.
+	// Keys are the identity of points; nil: all. They must include side and type. Without
+	// node among them, a fault is at whichever node has the point.
 	Keys []model.PointKey `json:"keys,omitempty"`
 	// Policies prune each level, one after the other (PreFail §3.4). None: brute force
 	// (FATE §4.2.2).
@@ -78,8 +78,8 @@ type Run struct {
 type Result struct {
 	Run     string        `json:"run"`
 	Profile model.Profile `json:"profile"`
-	// Occurred is how many faults of the sequence did at their points, in its order. Other is
-	// the point at which the next one did; nil if it did not.
+	// Occurred is how many faults of the sequence occurred at their points, in its order.
+	// Other is the other point at which the next fault occurred; nil if it did not occur.
 	Occurred int                `json:"occurred"`
 	Other    *model.Point       `json:"other,omitempty"`
 	Verdict  model.VerdictValue `json:"verdict"`
@@ -117,21 +117,21 @@ type Ready struct {
 	Why string `json:"why,omitempty"`
 }
 
-// task is a sequence of the level that is run.
+// task is a sequence of the current level, or a clean run.
 type task struct {
 	c        Candidate
-	clean    int         // place among the clean runs, where it is one
+	clean    int         // of a clean run: its place among them
 	seed     uint64      // of the next attempt
-	tries    int         // attempts that had a result, and whose points did not all come
-	occurred int         // the most faults that did, in those
-	others   int         // of those, how many had the next fault at another point
-	other    model.Point // the last of these
-	lost     int
+	tries    int         // attempts with a result in which not all faults occurred
+	occurred int         // the most faults that occurred in one of these
+	others   int         // how many of these had the next fault at another point
+	other    model.Point // the last such point
+	lost     int         // attempts without a result
 }
 
-// Search runs PreFail's levels (§3.4, Algorithm 1): run what the level has, extend each
-// sequence by what was seen after its last fault, prune by policies, go on with the next
-// level. It is not safe for concurrent use.
+// Search runs PreFail's levels (§3.4, Algorithm 1). It runs the sequences of a level, extends
+// each by the faults possible after its last one, prunes these by the policies, and goes on
+// with the next level. It is not safe for concurrent use.
 type Search struct {
 	cfg    Config
 	err    error
@@ -290,7 +290,7 @@ func (s *Search) result(r Result) {
 	s.known.addRun(t.c, r.Profile, t.seed)
 }
 
-// vacuous says why a sequence is given up of which a point did not come.
+// vacuous says why a sequence is given up whose points did not all come.
 func (t *task) vacuous() string {
 	why := fmt.Sprintf("at most %d of %d faults occurred at their points in %d runs: ", t.occurred, len(t.c.IDs), t.tries)
 	if t.others == 0 {
@@ -299,7 +299,7 @@ func (t *task) vacuous() string {
 	return why + fmt.Sprintf("in %d the next one's message came at another point, such as %s", t.others, t.other)
 }
 
-// again puts a sequence back whose run says nothing, or gives it up.
+// again queues a sequence again whose run had no result, or gives it up.
 func (s *Search) again(t *task, why string) {
 	t.lost++
 	if t.lost <= s.cfg.Retries {
@@ -317,7 +317,7 @@ func (s *Search) nextLevel() {
 		s.why = fmt.Sprintf("all sequences of up to %d faults that the policies keep were run", s.cfg.Depth)
 		return
 	case depth == 1 && !s.known.endClean():
-		s.why = "no clean run could be judged, so nobody knows which points there are"
+		s.why = "no clean run could be judged, so the points of the target are not known"
 		return
 	}
 	s.known.depth = depth
@@ -374,7 +374,7 @@ func (s *Search) extend() []Candidate {
 	}
 	for _, c := range run {
 		after, err := s.known.next(c.IDs)
-		if err != nil { // its faults did not occur
+		if err != nil { // given up: its faults did not all occur
 			continue
 		}
 		for _, f := range after {

@@ -11,14 +11,15 @@ import (
 type Options struct {
 	// Nodes are the hosts whose points count; nil: all hosts.
 	Nodes []model.NodeID
-	// Ports are those on which the target listens. Of a message's two ports the one
-	// listed is its point's, or the lower one.
+	// Ports are those on which the target listens. The port of a point is the one of the
+	// message's two ports that is listed, or else the lower one.
 	Ports []uint16
-	// Periodic holds the types that are no points and after which no point is.
+	// Periodic holds the types of messages that have no points and do not count as After.
 	Periodic map[string]bool
-	// Timers are patterns of further types that are none (model.MatchType).
+	// Timers are patterns of further such types (model.MatchType).
 	Timers []string
-	// LastFault is the time into the workload from which on points are beyond the bound; 0: its end.
+	// LastFault is the time into the workload after which points are beyond the bound; 0: the
+	// end of the workload.
 	LastFault time.Duration
 	// Keys are the identity of points; nil: all.
 	Keys []model.PointKey
@@ -34,8 +35,8 @@ func (o Options) Identity() []model.PointKey {
 	return o.Keys
 }
 
-// Tracker names the points of a run as they come: whoever must act at a point and
-// whoever reads a record afterwards name them alike.
+// Tracker names the points of a run as they come. A run that must act at a point and the
+// reader of its record use it, so both give a point the same name.
 type Tracker struct {
 	o     Options
 	keys  []model.PointKey
@@ -73,8 +74,8 @@ func (t *Tracker) Receives(m *model.Message) (model.Point, bool) {
 	return p, ok
 }
 
-// counts says whether a message is of a type that has points. What opens or closes a
-// connection has none: the fault is the same at the message next to it.
+// counts says whether a message has points. One that opens or closes a connection has none:
+// a fault there does the same as a fault at the next message.
 func (t *Tracker) counts(m *model.Message) bool {
 	return !m.Transport() && t.countsType(m.Type)
 }
@@ -83,8 +84,7 @@ func (t *Tracker) countsType(typ string) bool {
 	return typ != "" && !t.o.Periodic[typ] && !slices.ContainsFunc(t.o.Timers, func(p string) bool { return model.MatchType(p, typ) })
 }
 
-// delivers is the point that the delivery of a message would be now; the zero value if it is
-// none.
+// delivers is the point that the delivery of a message would have now; zero if it has none.
 func (t *Tracker) delivers(m *model.Message) model.Point {
 	if m == nil || !t.counts(m) {
 		return model.Point{}
@@ -92,7 +92,7 @@ func (t *Tracker) delivers(m *model.Message) model.Point {
 	return t.next(model.Point{Side: model.SideReceive, Node: m.To, Peer: m.From, Type: m.Type, Port: t.port(m)})
 }
 
-// next is a point as it would be named now.
+// next completes a point with what place and number it would have now.
 func (t *Tracker) next(p model.Point) model.Point {
 	p, id, ok := t.place(p)
 	if ok {
@@ -123,7 +123,7 @@ func (t *Tracker) point(p model.Point) (model.Point, bool) {
 	return p, ok
 }
 
-// place fills in what came before a point, all but its number. id is what it is counted by.
+// place completes a point except for its number. Points with one id are numbered together.
 func (t *Tracker) place(p model.Point) (_ model.Point, id string, ok bool) {
 	if t.o.Nodes != nil && !slices.Contains(t.o.Nodes, p.Node) {
 		return model.Point{}, "", false
