@@ -15,15 +15,14 @@ import (
 // a message leaves the node, at SideReceive one is delivered to it.
 const SideFile Side = "file"
 
-// PointMore is the Nth of a point from which on its occurrences are not told apart: a
-// message that is sent a hundred times has three points.
+// PointMore is the highest Nth of a point: later occurrences count as this one. A message
+// that is sent a hundred times has three points.
 const PointMore = 3
 
-// Point is a place in a run where something can fail: one message at one of its ends,
-// or one operation on a file. It is the I/O ID of FATE §4.1 (Table 1): Type, Side and
-// Port stand for the static part of it, Node, After and Nth for the dynamic part, Peer
-// and Stage for the domain specific one. After stands in for the call stack, which
-// nobody sees from a switch.
+// Point is a place in a run where something can fail: one message at one of its ends, or one
+// operation on a file. It is the I/O ID of FATE §4.1 (Table 1): Type, Side and Port are its
+// static part, Node, After and Nth the dynamic part, Peer and Stage the domain specific
+// part. After replaces the call stack, which a switch does not show.
 type Point struct {
 	Side Side `json:"side"`
 	// Node is the host at which it is; Peer is the other end of the message, "" for a
@@ -35,11 +34,11 @@ type Point struct {
 	Type string `json:"type"`
 	// Port is the one on which one of the two ends listens; 0 for files and ARP.
 	Port uint16 `json:"port,omitempty"`
-	// After is the type of the last message that was delivered to Node before, those of
-	// periodic types left out; "" if there was none since the workload started.
+	// After is the type of the last message delivered to Node before this point, apart from
+	// periodic types; "" if there was none since the workload started.
 	After string `json:"after,omitempty"`
-	// Nth counts points of a run that are equal in all other keys, from 1. PointMore
-	// stands for itself and all behind it.
+	// Nth numbers, from 1, the points of a run that are equal in all other keys. PointMore
+	// stands for itself and all later ones.
 	Nth int `json:"nth"`
 	// Stage is the part of the target's protocol that the target file declares, if any.
 	Stage string `json:"stage,omitempty"`
@@ -107,8 +106,8 @@ func (p Point) Identity(keys []PointKey) string {
 	return string(b)
 }
 
-// Triggers is what the trigger of a step sees of the point: who sends or receives what. The
-// ends of a message are part of it only where they are part of the point's identity.
+// Triggers is the part of the point that a step's trigger can select by: what is sent or
+// received, and by whom. It has the ends of a message only if keys has them.
 func (p Point) Triggers(keys []PointKey) Point {
 	t := Point{Side: p.Side, Type: p.Type}
 	if p.Side == SideFile || slices.Contains(keys, KeyNode) {
@@ -120,7 +119,7 @@ func (p Point) Triggers(keys []PointKey) Point {
 	return t
 }
 
-// Message is what selects the message of the point, by what its trigger sees of it.
+// Message is the match that selects the point's message: see Triggers.
 func (p Point) Message(keys []PointKey) MessageMatch {
 	t := p.Triggers(keys)
 	if t.Side == SideReceive {
@@ -168,9 +167,9 @@ const (
 	PointLose        PointFaultKind = "lose"         // the message is lost for good
 	PointDiskError   PointFaultKind = "disk-error"   // the operation fails, once
 	PointDiskFailure PointFaultKind = "disk-failure" // this and all later operations of the node fail
-	PointCorrupt     PointFaultKind = "corrupt"      // the node crashes and a byte of the file has changed
-	PointPowerCut    PointFaultKind = "power-cut"    // the node crashes and what it did not sync is lost
-	PointDisk        PointFaultKind = "disk"         // stands for all of them, and for a crash before an operation on a file
+	PointCorrupt     PointFaultKind = "corrupt"      // the node crashes, and a byte of the file is changed
+	PointPowerCut    PointFaultKind = "power-cut"    // the node crashes and loses what it did not sync
+	PointDisk        PointFaultKind = "disk"         // stands for all disk faults, and for a crash before an operation on a file
 )
 
 // PointFaultKinds lists all kinds.
@@ -178,7 +177,7 @@ func PointFaultKinds() []PointFaultKind {
 	return []PointFaultKind{PointCrash, PointIsolate, PointLose, PointDiskError, PointDiskFailure, PointCorrupt, PointPowerCut}
 }
 
-// FaultPlace says on which side of a point in time a fault is.
+// FaultPlace says whether a fault is before or after the message or operation of its point.
 type FaultPlace string
 
 // Places of faults.
@@ -194,12 +193,12 @@ type PointFault struct {
 	Place FaultPlace     `json:"place"`
 }
 
-// FaultID is a fault at a point by what stays the same from run to run: "f-" and ten
-// hexadecimal digits.
+// FaultID names a fault at a point. It is the same in every run: "f-" and ten hexadecimal
+// digits.
 type FaultID string
 
-// ID is the hash of the point's identity by these keys and of the fault, as the failure
-// ID of FATE §4.1 (Table 1) is of I/O ID and failure.
+// ID is the hash of the point's identity, by these keys, and of the fault. So is the failure
+// ID of FATE §4.1 (Table 1): of I/O ID and failure.
 func (f PointFault) ID(keys []PointKey) FaultID {
 	sum := sha256.Sum256([]byte(f.Identity(keys) + string(f.Kind) + ";" + string(f.Place)))
 	return FaultID("f-" + hex.EncodeToString(sum[:5]))
@@ -234,15 +233,13 @@ func (s Sequence) Compare(t Sequence) int {
 // SeenPoint is a point that a run had.
 type SeenPoint struct {
 	Point
-	// Step is how many faults of the run's sequence had occurred before: the point was
-	// seen after that step.
+	// Step is how many faults of the run's sequence had occurred when the point was seen.
 	Step int `json:"step,omitempty"`
-	// Turn numbers, from 1, the points of which a trigger sees the same (Point.Triggers) and
-	// that were seen after that step: a trigger armed by the step comes with the message of
-	// this number.
+	// Turn numbers, from 1, the messages since that step that a trigger cannot tell apart
+	// (Point.Triggers). A trigger that the step arms needs this number to come at the point.
 	Turn int `json:"turn,omitempty"`
-	// Beyond says that no fault could begin any more: the workload had ended, or the time of
-	// the scenario's LastFault had passed.
+	// Beyond says that no fault could begin any more: the workload or the scenario's LastFault
+	// was over.
 	Beyond bool `json:"beyond,omitempty"`
 	// Event is the number of the event at which it was seen, At the time of that event
 	// since the run started.
@@ -250,9 +247,9 @@ type SeenPoint struct {
 	At    time.Duration `json:"at,omitempty"`
 }
 
-// Profile is the points of a run in their order, from the start of the workload to the
-// end of the record, which is behind recovery: what is done in the background after a
-// fault is part of it (FATE §4.3.1; per-experiment profile in PreFail §3.2).
+// Profile is the points of a run in order, from the start of the workload to the end of the
+// record. The record ends after recovery, so it has what the target does in the background
+// after a fault (FATE §4.3.1; per-experiment profile in PreFail §3.2).
 type Profile struct {
 	Points []SeenPoint `json:"points"`
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Step is one fault of a scenario: when it begins, what it does, and until when. What
-// acts at the end of the workload ends with it.
+// Step is one fault of a scenario: when it begins, what it does, and until when. At the
+// latest it ends with the workload.
 type Step struct {
 	When  Trigger `json:"when,omitzero"`
 	Do    Fault   `json:"do"`
@@ -17,36 +17,36 @@ type Step struct {
 	Max time.Duration `json:"max,omitempty"`
 }
 
-// Follows says after what of the step before a step is armed.
+// Follows says whether a step is armed when the step before it begins, or when that ends.
 type Follows string
 
-// What a step may follow. A message fault has begun once it acted on a message, and ended
-// once it will act on no more.
+// What a step may follow. A message fault begins when it first acts on a message. It ends
+// when it will act on no more.
 const (
 	FollowsBegin Follows = "begin"
 	FollowsEnd   Follows = "end"
 )
 
-// Trigger is a moment of a run. It is armed, then its times pass, and then it comes at the
-// first moment of what else is set; nothing else set: at once. The When of a step is armed
-// as the workload starts, or as Follows says; its Until, as the step begins. An Until with
-// nothing set never comes.
+// Trigger is a moment of a run. First it is armed: a When as the workload starts or as
+// Follows says, an Until as its step begins. Then its times must pass. Then it comes with
+// the first state, message, role, class or file operation that it names; if it names none,
+// at once. An Until with nothing set never comes.
 type Trigger struct {
-	Follows Follows `json:"follows,omitempty"` // of a When only
-	// At is a time since the workload started, After one since the trigger was armed.
+	Follows Follows `json:"follows,omitempty"` // only in a When
+	// At is a time since the workload started, After a time since the trigger was armed.
 	At    time.Duration `json:"at,omitempty"`
 	After time.Duration `json:"after,omitempty"`
-	// State is of a When only. Message is a message that wants to cross.
+	// State is allowed only in a When. Message is a message at the gate.
 	State   *FaultCondition `json:"state,omitempty"`
 	Message *MessageTrigger `json:"message,omitempty"`
-	// Role is who has a role, as the target is asked again and again.
+	// Role is a host that has a role. netsplit asks the target for it again and again.
 	Role *RoleTrigger `json:"role,omitempty"`
-	// Class and Unseen are of the Until of a cut that waits for a state: a message of this
-	// class, or of one that is not listed, to or from the host that the cut isolates. As a
-	// message of a trigger it is the first to pass.
+	// Class and Unseen are allowed only in the Until of a cut whose When has a State. They
+	// select a message to or from the isolated host, of this class, or of a class that is
+	// not listed. Such a message, like one that Message selects, is the first to pass.
 	Class  *Class  `json:"class,omitempty"`
 	Unseen *Unseen `json:"unseen,omitempty"`
-	// File is a file operation that has not begun.
+	// File is a file operation that is about to begin.
 	File *FileTrigger `json:"file,omitempty"`
 }
 
@@ -60,14 +60,14 @@ type Unseen struct {
 type MessageTrigger struct {
 	Match MessageMatch `json:"match"`
 	Nth   int          `json:"nth,omitempty"`
-	Side  Side         `json:"side,omitempty"` // "": SideSend; of a When only
+	Side  Side         `json:"side,omitempty"` // "": SideSend; only in a When
 }
 
-// Side says on which side of its packet a message's moment is.
+// Side says whether a trigger comes before or after its message passes the gate.
 type Side string
 
-// Sides. Before the packet passes: the fault acts on it, too. Behind it: the message is
-// delivered; one that is lost or kept does not count.
+// Sides. SideSend is before the packet passes, so the fault acts on it, too. SideReceive is
+// after it: a message that is lost or kept does not count.
 const (
 	SideSend    Side = "send"
 	SideReceive Side = "receive"
@@ -76,7 +76,7 @@ const (
 // Fault is what a step does. One of its pointers is set; Cut and Node are both for the crash
 // of a machine, see Silent.
 type Fault struct {
-	// Cut puts a partition in force. Isolate is the host that it is about, if it is about one.
+	// Cut is a partition. Isolate is the host that it isolates, if it is for one host.
 	Cut     *Partition `json:"cut,omitempty"`
 	Isolate NodeID     `json:"isolate,omitempty"`
 	// Message acts on the messages that it selects.
@@ -85,19 +85,19 @@ type Fault struct {
 	Node *NodeFault `json:"node,omitempty"`
 	// Disk is what happens to a host's disk.
 	Disk *DiskFault `json:"disk,omitempty"`
-	// Roles are the names in Cut, Isolate, Node and Disk that are roles and not hosts: each stands
-	// for the host that has it as the step begins.
+	// Roles are the names in Cut, Isolate, Node and Disk that are roles, not hosts. Each stands
+	// for the host that has the role as the step begins.
 	Roles []string `json:"roles,omitempty"`
-	// As is, of a step that was played, the fault as it was asked for, with its roles.
+	// As is set in a step that was played: the fault as it was requested, with its roles.
 	As *RoleFault `json:"as,omitempty"`
 }
 
-// NodeFault is what a step does to servers: NodeKill, a crash, or NodePause. It is done while
-// the packet of the step's message waits at the gate.
+// NodeFault is what a step does to servers: NodeKill (a crash) or NodePause. Meanwhile the
+// packet of the step's message waits at the gate.
 type NodeFault struct {
 	Verb    NodeVerb `json:"verb"`
 	Host    NodeID   `json:"host"`
-	Process string   `json:"process,omitempty"` // "": all of the host's that run
+	Process string   `json:"process,omitempty"` // "": all running servers of the host
 }
 
 // Undo is the verb that ends what the fault does.
@@ -120,8 +120,8 @@ func (f *NodeFault) String() string {
 	return s + string(f.Host)
 }
 
-// Silent says that the fault is the crash of a machine: its host is cut off from all others
-// in the moment in which its servers die, so that nobody hears of it.
+// Silent says whether the fault is the crash of a machine: its host is cut off from all
+// others at the moment in which its servers die, so that no other host hears of it.
 func (f *Fault) Silent() bool { return f.Cut != nil && f.Node != nil }
 
 // String is the fault in words.
@@ -149,7 +149,7 @@ func (s *Step) Partition() Partition {
 	return *s.Do.Cut
 }
 
-// Matches are what selects the step's messages.
+// Matches select the messages of the step.
 func (s *Step) Matches() (out []*MessageMatch) {
 	for _, t := range []*MessageTrigger{s.When.Message, s.Until.Message} {
 		if t != nil {
@@ -223,8 +223,9 @@ func (s *Step) String() string {
 	return b.String()
 }
 
-// Validate says what is wrong with the step, given the hosts it may name and its place,
-// from 1. What a cut parts is checked by who resolves it.
+// Validate says what is wrong with the step. hosts are those that it may name, place is its
+// place in the scenario, from 1. Validate does not check the groups of a cut: whoever
+// resolves them does.
 func (s *Step) Validate(hosts []NodeID, place int) error {
 	w, u := &s.When, &s.Until
 	does := 0
@@ -244,7 +245,7 @@ func (s *Step) Validate(hosts []NodeID, place int) error {
 	case s.Do.Node != nil && s.Do.Node.Verb != NodeKill && s.Do.Node.Verb != NodePause:
 		return fmt.Errorf("unknown fault %q of a server: use kill or pause", s.Do.Node.Verb)
 	case s.Do.Silent() && (s.Do.Node.Verb != NodeKill || s.Do.Node.Process != "" || s.Do.Isolate != s.Do.Node.Host):
-		return fmt.Errorf("a machine that falls silent dies with all its servers: silent belongs to crash, without process, isolate and cut")
+		return fmt.Errorf("silent crashes a machine with all its servers: give it with crash only, without process, isolate and cut")
 	case w.Follows != "" && w.Follows != FollowsBegin && w.Follows != FollowsEnd:
 		return fmt.Errorf("when: unknown follows %q: use begin or end", w.Follows)
 	case slices.ContainsFunc(s.Do.Roles, MessageRole) && w.Message == nil && w.Follows != FollowsBegin:
@@ -311,13 +312,14 @@ type StepResult struct {
 	Began   time.Duration `json:"began,omitempty"`
 	EndedBy string        `json:"endedBy,omitempty"`
 	Ended   time.Duration `json:"ended,omitempty"`
-	// Slip counts, of a crash, the packets with payload that came from its host later, until
-	// the end of the step: sent before it was done, or by the host's TCP. 0: it was exact.
+	// Slip is set for a crash. It counts the packets with payload that still came from its host
+	// until the step ended: sent before the crash was done, or by the host's TCP. 0: the
+	// crash was exact.
 	Slip int `json:"slip,omitempty"`
-	// Failed counts, of a disk fault, the operations that did not go on as asked.
+	// Failed is set for a disk fault. It counts the operations that it changed.
 	Failed int `json:"failed,omitempty"`
-	// Roles are the hosts that had the roles of the fault as the step began. Lacked says why it
-	// could not begin though its moment had come: nobody had a role.
+	// Roles are the hosts that had the roles of the fault as the step began. Lacked says that
+	// the step could not begin when its trigger came, because nobody had a role.
 	Roles  []RoleHolders `json:"roles,omitempty"`
 	Lacked string        `json:"lacked,omitempty"`
 }

@@ -71,7 +71,7 @@ func TestAStepThatMakesNoSenseIsRefused(t *testing.T) {
 	for want, s := range map[string]Step{
 		"":                              {When: Trigger{After: 1, Message: m}, Do: cut, Until: Trigger{Message: m}},
 		"a step does one thing":         {Do: Fault{Cut: &Partition{}, Message: lose.Message}},
-		"a machine that falls silent":   {Do: Fault{Cut: &Partition{}, Isolate: "n1", Node: &NodeFault{Verb: NodeKill, Host: "n1", Process: "db"}}},
+		"silent crashes a machine":      {Do: Fault{Cut: &Partition{}, Isolate: "n1", Node: &NodeFault{Verb: NodeKill, Host: "n1", Process: "db"}}},
 		"the ends of the message":       {When: Trigger{After: 1}, Do: Fault{Node: &NodeFault{Verb: NodeKill, Host: RoleSender}, Roles: []string{RoleSender}}},
 		"the first step follows none":   {When: Trigger{Follows: FollowsEnd}, Do: cut},
 		"unknown follows":               {When: Trigger{Follows: "x"}, Do: cut},
