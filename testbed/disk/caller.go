@@ -92,7 +92,7 @@ func (c caller) operation(name string, a [6]uint64) (*operation, error) {
 	case "msync", "sync", "syncfs":
 		return nil, nil // no event; see Gate.note
 	}
-	return nil, fmt.Errorf("system call %s is held, and nobody reads it", name)
+	return nil, fmt.Errorf("system call %s is held, but the gate cannot read it", name)
 }
 
 // onFile completes an operation on an open file.
@@ -274,7 +274,7 @@ func (c caller) folder(path string) string {
 
 func (c caller) proc(what string) string { return "/proc/" + strconv.Itoa(c.tid) + what }
 
-// memory reads the caller's memory.
+// memory reads memory of the caller.
 func (c caller) memory(at, length uint64) ([]byte, error) {
 	if length == 0 {
 		return nil, nil

@@ -21,14 +21,14 @@ type Config struct {
 	Host model.TestbedHost
 	// Process names what is started, for FileOperation.Process.
 	Process string
-	// Folders are where the files lie. They exist.
+	// Folders hold the files. They must exist.
 	Folders []string
 	// Decide is called once for each event, in the order in which the kernel reports
-	// them, one call at a time per gate. The operation begins after it has returned.
-	// Until then every other held call of the same programs waits, writes to sockets
-	// among them: Decide must not wait for what the program does.
+	// them, one call at a time per gate. The operation begins when it has returned. Until
+	// then every other held call of the same programs waits, even writes to sockets. So
+	// Decide must not wait for anything that the program does.
 	Decide func(model.FileOperation) Answer
-	// Unsynced, if set, remembers what a power cut takes away.
+	// Unsynced, if set, saves what a power cut restores.
 	Unsynced *Unsynced
 }
 
@@ -52,8 +52,8 @@ type Gate struct {
 	err   error
 }
 
-// mostKinds bounds what a gate remembers of paths; making a kind takes as long as the
-// rest of an event.
+// mostKinds bounds the cache of kinds: to find the kind of a path takes as long as the rest
+// of an event.
 const mostKinds = 10000
 
 // New makes a gate. An error says why the host or the kernel cannot have one.
@@ -86,7 +86,7 @@ func newGate(cfg Config) (*Gate, error) {
 			return nil, err
 		}
 		if full == "/" {
-			return nil, errors.New("all files are too many: name a folder")
+			return nil, errors.New("/ is every file of the host: name a folder below it")
 		}
 		g.cfg.Folders = append(g.cfg.Folders, full)
 	}
@@ -116,15 +116,15 @@ func newGate(cfg Config) (*Gate, error) {
 	return g, nil
 }
 
-// Argv is the command that runs argv under the gate; program calls Main. The command
-// may give up rights and change its view of the file system after that, not before:
-// it copies a descriptor of this process.
+// Argv is the command that runs argv under the gate; program calls Main. It copies a
+// descriptor of this process. So argv may give up rights and change its view of the file
+// system, but what starts the command may not.
 func (g *Gate) Argv(program string, argv ...string) []string {
 	return append([]string{program, Verb, strconv.Itoa(os.Getpid()), strconv.Itoa(g.theirs), "--"}, argv...)
 }
 
-// Err says what the gate could not see or do. The operation went on; the run in which
-// that happened is unknown.
+// Err says what the gate could not see or do. The operation continued, so the run is
+// unknown.
 func (g *Gate) Err() error {
 	g.errMu.Lock()
 	defer g.errMu.Unlock()
@@ -139,8 +139,8 @@ func (g *Gate) fail(err error) {
 	}
 }
 
-// Close ends the gate and returns Err. End the programs first: what still runs under
-// it gets ENOSYS for every held call from now on, as it does when this process dies.
+// Close ends the gate and returns Err. End the programs first: those that still run under it
+// then get ENOSYS for every held call, as when this process dies.
 func (g *Gate) Close() error {
 	unix.Close(g.stop[1])
 	g.conn.Close()
@@ -224,7 +224,7 @@ func (g *Gate) answer(l listener, n notification) response {
 		e, err = g.event(c, o)
 	}
 	if !l.waits(n.id) {
-		return on // killed meanwhile: what was read may be somebody else's
+		return on // the thread was killed: what was read may belong to another
 	}
 	if err != nil {
 		if !refused(err) {
@@ -238,7 +238,7 @@ func (g *Gate) answer(l listener, n notification) response {
 		return on
 	}
 	if !l.waits(n.id) {
-		return on // killed by what was decided
+		return on // the decision killed the thread
 	}
 	if u := g.cfg.Unsynced; u != nil && (a.action == pass || a.action == short) {
 		if err := u.before(c, o, func() bool { return l.waits(n.id) }); err != nil {
@@ -256,10 +256,10 @@ func (g *Gate) answer(l listener, n notification) response {
 		}
 		return response{id: n.id, value: int64(written)}
 	}
-	return on // of a killed thread nothing goes on
+	return on // a no-op if the thread is dead
 }
 
-// note sees to calls that sync files without naming them.
+// note tells Unsynced of calls that sync files without naming them.
 func (g *Gate) note(c caller, name string, a [6]uint64) error {
 	switch name {
 	case "msync":
@@ -270,8 +270,8 @@ func (g *Gate) note(c caller, name string, a [6]uint64) error {
 	return nil
 }
 
-// refused says of an error in reading a call that the kernel ends the call with the
-// same, or that it is on no file.
+// refused says whether an error in reading a call means that the kernel refuses the call,
+// too, or that the call is not on a file.
 func refused(err error) bool {
 	for _, known := range []error{errNoEvent, unix.ENOENT, unix.ENOTDIR, unix.EFAULT, unix.ELOOP, unix.ENAMETOOLONG, unix.EBADF} {
 		if errors.Is(err, known) {
@@ -305,8 +305,8 @@ func (g *Gate) kind(c caller, path string) string {
 	return kind
 }
 
-// write does the first bytes of a write in the place of the caller, through its own
-// open file, so that position and O_APPEND are its own.
+// write writes the first bytes of the caller's data for it. It uses the caller's own open
+// file, so that position and O_APPEND apply.
 func (g *Gate) write(l listener, id uint64, c caller, pid int, o *operation, bytes int) (int, error) {
 	fd, err := take(pid, o.fd)
 	if err != nil {
@@ -326,13 +326,13 @@ func (g *Gate) write(l listener, id uint64, c caller, pid int, o *operation, byt
 		}
 	}
 	if !l.waits(id) {
-		return 0, unix.EINTR // nobody hears it
+		return 0, unix.EINTR // the caller is dead
 	}
 	return unix.Pwritev2(fd, data, o.offset, o.flags)
 }
 
 // failed notes that an answer could not be carried out, and makes it an I/O error.
 func (g *Gate) failed(err error) error {
-	g.fail(fmt.Errorf("cannot write in a program's place: %w", err))
+	g.fail(fmt.Errorf("cannot write for a program: %w", err))
 	return unix.EIO
 }

@@ -490,7 +490,7 @@ func TestWhatCannotBeHeld(t *testing.T) {
 	for want, cfg := range map[string]Config{
 		"another machine":      {Host: model.TestbedHost{Name: "n1", Exec: []string{"ssh", "n1"}}, Folders: []string{dir}},
 		"no folder is named":   {Host: n1},
-		"all files are":        {Host: n1, Folders: []string{"/"}},
+		"every file of the host":        {Host: n1, Folders: []string{"/"}},
 		"no such file or dire": {Host: n1, Folders: []string{dir + "/none"}},
 	} {
 		if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), want) {

@@ -22,10 +22,9 @@ const (
 	mostPages = 1 << 16
 )
 
-// Unsynced remembers what the files of one machine held when they were last synced, so
-// that PowerCut can take away what came after. It is shared by the gates of the
-// machine. What they do not see is not lost: a disk may always have written more than
-// it was told to. The zero value is ready for use.
+// Unsynced saves what the files of one machine held when they were last synced, so that
+// PowerCut can undo what came after. The gates of the machine share it. Changes that they do
+// not see stay: a disk may always write more than it must. The zero value is ready for use.
 type Unsynced struct {
 	mu    sync.Mutex
 	files map[inode]*unsynced
@@ -39,7 +38,7 @@ type inode struct{ device, number uint64 }
 type unsynced struct {
 	file *os.File
 	size int64
-	// pages has what was there of those below size that were changed, by number.
+	// pages has the old content of changed pages below size, by number.
 	pages map[int64][]byte
 }
 
@@ -52,10 +51,10 @@ type Loss struct {
 	Restored int64
 }
 
-// PowerCut makes each file what it was when it was last synced, and says what was
-// lost, sorted by path. Every program of the machine is dead by then, and starts again
-// after it. Names are not lost: a file that was created and never synced is there, and
-// empty; one that was renamed or removed stays so, as if every folder were synced.
+// PowerCut restores each file to its last sync and returns what was lost, sorted by path. No
+// program of the machine may run meanwhile. Names are not lost, as if every folder were
+// synced: a file that was created and never synced is there, but empty; a file that was
+// renamed or removed stays so.
 func (u *Unsynced) PowerCut() ([]Loss, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -136,8 +135,8 @@ func (u *Unsynced) forget(at inode) {
 	}
 }
 
-// before keeps what an operation that will go on changes. One that waits no more, since
-// its process was killed, changes nothing.
+// before saves what an operation is about to change. It ignores an error if the caller no
+// longer waits: its process was killed, so the operation changes nothing.
 func (u *Unsynced) before(c caller, o *operation, waits func() bool) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -146,7 +145,7 @@ func (u *Unsynced) before(c caller, o *operation, waits func() bool) error {
 		return nil
 	}
 	if err != nil && u.err == nil {
-		u.err = fmt.Errorf("what was not synced is not known: %s %s: %w", o.op, o.path, err)
+		u.err = fmt.Errorf("cannot save what a power cut must restore: %s %s: %w", o.op, o.path, err)
 	}
 	return err
 }
@@ -169,13 +168,13 @@ func (u *Unsynced) keep(c caller, o *operation) error {
 		return err
 	}
 	if o.op == model.FileSync || o.op == model.FileWrite && (flags&unix.O_DSYNC != 0 || o.flags&(unix.RWF_DSYNC|unix.RWF_SYNC) != 0) {
-		u.forget(at) // a synced write syncs its own bytes only; that the others were, too, may be
+		u.forget(at) // a synced write need sync only its own bytes; a disk may sync more
 		return nil
 	}
 	f := u.files[at]
 	if f == nil {
-		// Loss.Path is a name of this process if it has one: those of a mount namespace
-		// end with the program.
+		// Prefer a name in this process's view for Loss.Path: names in the program's mount
+		// namespace end with it.
 		if ours := (unix.Stat_t{}); unix.Lstat(o.path, &ours) == nil && ours.Dev == st.Dev && ours.Ino == st.Ino {
 			name = o.path
 		}
@@ -191,7 +190,7 @@ func (u *Unsynced) keep(c caller, o *operation) error {
 	}
 	begin, end := int64(0), f.size
 	switch {
-	case o.op == model.FileWrite: // one that appends changes only what was kept when it was cut off
+	case o.op == model.FileWrite: // an append changes nothing below size that is not saved already
 		begin = o.offset
 		if begin < 0 {
 			begin = position
@@ -205,7 +204,7 @@ func (u *Unsynced) keep(c caller, o *operation) error {
 	return u.save(f, begin, min(end, f.size))
 }
 
-// save keeps the pages that have bytes from begin up to end, if they were not kept before.
+// save saves the pages with bytes from begin up to end that are not saved yet.
 func (u *Unsynced) save(f *unsynced, begin, end int64) error {
 	for n := begin / pageSize; n*pageSize < end; n++ {
 		if _, ok := f.pages[n]; ok {
@@ -215,7 +214,7 @@ func (u *Unsynced) save(f *unsynced, begin, end int64) error {
 			return fmt.Errorf("more than %d pages were overwritten", mostPages)
 		}
 		page := make([]byte, min(pageSize, f.size-n*pageSize))
-		// A file that was cut since is read short; what was cut off was kept then.
+		// A file that was truncated reads short; what was cut off was saved then.
 		if _, err := f.file.ReadAt(page, n*pageSize); err != nil && err != io.EOF {
 			return err
 		}
