@@ -14,8 +14,8 @@ import (
 	"netsplit/testbed"
 )
 
-// undoLimit is how long a switch may take to forget a cut that it did not take,
-// healLimit how long all of a heal may take.
+// undoLimit is how long a switch may take to remove a cut that it did not take as a whole;
+// healLimit is how long a heal may take.
 const (
 	undoLimit = 2 * time.Second
 	healLimit = time.Minute
@@ -41,7 +41,7 @@ type scriptCut struct {
 	model.CutProof
 }
 
-// decided enters a cut or a heal, so that the report draws it.
+// decided records a cut or a heal as a decision, so that the report draws it.
 func (l *Live) decided(d model.Decision, enter func(s *session, at time.Duration)) time.Duration {
 	s := l.r.s
 	s.mu.Lock()
@@ -53,7 +53,7 @@ func (l *Live) decided(d model.Decision, enter func(s *session, at time.Duration
 	return at
 }
 
-// rejoin ends a cut for the gate: what comes there passes.
+// rejoin ends a cut at the gate: from here on its packets pass.
 func (l *Live) rejoin(name string) {
 	s := l.r.s
 	s.mu.Lock()
@@ -61,8 +61,8 @@ func (l *Live) rejoin(name string) {
 	s.enterCut(s.now(), name, nil, "the rules of cut %s are gone", name)
 }
 
-// Cut puts a partition in force and returns once it is proved that nothing
-// passes. Who has a role is looked up now. The name is free again after Heal.
+// Cut cuts a partition and returns when it is proved that nothing passes. It looks up the
+// hosts of roles now. The name is free again after Heal.
 func (l *Live) Cut(ctx context.Context, name string, p model.Partition) (model.CutProof, error) {
 	if slices.ContainsFunc(l.cuts, func(c *scriptCut) bool { return c.Name == name }) {
 		return model.CutProof{}, fmt.Errorf("a cut named %q is in force: heal it first, or take another name", name)
@@ -104,8 +104,8 @@ func (l *Live) Cut(ctx context.Context, name string, p model.Partition) (model.C
 	return c.CutProof, nil
 }
 
-// Heal lifts a cut by its name, counts what it did, and returns once packets
-// pass again. What is cut by meters heals at one moment, as by hand.
+// Heal lifts a cut by its name, counts what it did, and returns when packets pass again. A
+// cut by meters heals on all links at once, as a manual one does.
 func (l *Live) Heal(ctx context.Context, name string) (model.CutProof, error) {
 	i := slices.IndexFunc(l.cuts, func(c *scriptCut) bool { return c.Name == name })
 	if i < 0 {
@@ -139,9 +139,8 @@ func (l *Live) Heal(ctx context.Context, name string) (model.CutProof, error) {
 	return c.CutProof, errors.Join(counted, err)
 }
 
-// count books what wanted to cross and what leaked, before the rules and their
-// counters go. What netsplit sent itself, for this cut's proof and those of others on the
-// same links, is taken off.
+// count books what wanted to cross and what leaked, before the rules go with their counters.
+// It subtracts netsplit's own probe packets, of this cut and of others on the same links.
 func (l *Live) count(ctx context.Context, c *scriptCut) error {
 	p := &c.Proof
 	if p.InForceAt == 0 {
@@ -160,7 +159,7 @@ func (l *Live) count(ctx context.Context, c *scriptCut) error {
 		l.r.s.Note("leaks could not be counted: the machine's clock was set back meanwhile")
 	}
 	for _, link := range p.Links {
-		// Some of the probe packets came to the gate, before the rules were in force.
+		// Probe packets that came before the rules were in force went to the gate.
 		lp := model.LinkProof{Link: link, Dropped: max(0, int(byLink[link])+refused[link]-int(probes[link]))}
 		n, _, err := l.r.c.Testbed.Arrived(ctx, link, c.Partition.Only, from, until)
 		if err != nil {

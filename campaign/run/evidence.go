@@ -10,18 +10,18 @@ import (
 	"netsplit/record"
 )
 
-// collect gathers the evidence: the proof of the cut above all, counted at the
-// receiving hosts.
+// collect gathers the evidence, above all the proof of the cut: what the receiving hosts
+// counted.
 func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 	s := r.s
-	s.mu.Lock() // the taps are open still
+	s.mu.Lock() // the taps are still open
 	if s.broken != nil {
 		s.report(ev)
 		s.mu.Unlock()
 		return
 	}
 	s.look()
-	res, cuts := s.engine.Result(), s.gateCuts // none begins any more
+	res, cuts := s.engine.Result(), s.gateCuts // no more will begin
 	s.mu.Unlock()
 	ev.Ports = r.portsRead(ctx, r.before)
 	for _, c := range cuts {
@@ -77,7 +77,7 @@ func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 	ev.MaxLost, ev.MaxWindow = r.c.Spec.MaxLost, r.c.Spec.MaxWindow
 }
 
-// written waits until all so far is written, and enters what came of it.
+// written waits until everything so far is written, and records any failure.
 func (s *session) written() {
 	if n, all := s.rec.Waits(); n > 0 {
 		s.Note("the record was written more slowly than packets came: %d entries had to wait, %v in all", n, all.Round(time.Millisecond))

@@ -12,7 +12,7 @@ import (
 type faultState struct {
 	kept  map[uint64]*heldFrame // by frame: waits for a decision
 	timer *time.Timer           // until the engine has something to do
-	wake  time.Duration         // when it goes off; 0: not set
+	wake  time.Duration         // when the timer fires; 0: not set
 	over  bool                  // the run has ended: nothing is recorded any more
 
 	watched map[arrival]*watchedPacket // packets that were acted on
@@ -34,15 +34,15 @@ type arrival struct {
 
 func (h *heldFrame) arrival() arrival { return arrival{h.held.To, h.digest} }
 
-// watchedPacket is a packet that a fault acted on, with those that are equal to
-// it: its receiver cannot tell them apart.
+// watchedPacket is a packet that a fault acted on, together with all packets that its
+// receiver cannot tell from it.
 type watchedPacket struct {
 	arrival
 	since  time.Duration
-	passes int  // let through since then
-	blur   bool // an equal one was on its way then
-	at     []time.Duration
-	known  bool // at is what arrived
+	passes int             // how many of them passed since then
+	blur   bool            // one of them was still on its way at since
+	at     []time.Duration // when they arrived
+	known  bool            // at is known
 }
 
 // tell wakes who waits for a fault to act.
@@ -137,14 +137,14 @@ func (s *session) alarm() {
 	at := s.now()
 	s.faults.wake = 0
 	if next, ok := s.engine.Next(); !ok || next > at {
-		s.wind() // somebody was faster, or the timer was
+		s.wind() // another event was faster, or the timer fired early
 		return
 	}
 	s.carryOut(at, nil, s.event(at, model.Event{Kind: model.EventTick}))
 }
 
-// keep puts a packet aside until a decision names it. Its bytes are copied: who
-// handed them over uses them again.
+// keep puts a packet aside until a decision names it. It copies the bytes, because the
+// caller reuses them.
 func (s *session) keep(held *heldFrame) {
 	if s.faults.kept == nil {
 		s.faults.kept = map[uint64]*heldFrame{}
@@ -167,7 +167,7 @@ func (s *session) decideKept(d model.Decision) *model.HeldPacket {
 		delete(s.faults.kept, d.Frame)
 	}
 	if d.Reason == model.ReasonAcross {
-		d.Action = model.Refuse // a copy that is not sent wanted to cross, too
+		d.Action = model.Refuse // a copy that is not sent counts as a packet that wanted to cross
 		s.count(k, d)
 		s.countRuleCut(k, d)
 	}
@@ -184,8 +184,7 @@ func (s *session) decideKept(d model.Decision) *model.HeldPacket {
 	return nil
 }
 
-// close ends what the faults do. A packet that is kept still has been lost by
-// netsplit, so the run says nothing.
+// close stops the message faults: from here on nothing acts and nothing is recorded.
 func (s *session) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,14 +194,14 @@ func (s *session) close() {
 	}
 }
 
-// resetStream resets the connection of a packet that is lost for good, at both
-// ends. The pipeline has read the packet and its receiver has not got it.
+// resetStream resets, at both ends, the connection of a packet that is lost for good. The
+// pipeline has read the packet, but its receiver never gets it.
 func (s *session) resetStream(held *heldFrame) {
 	i := slices.IndexFunc(s.pipe.Connections(), func(c inference.Connection) bool {
 		return c.A == held.packet.Src && c.B == held.packet.Dst || c.B == held.packet.Src && c.A == held.packet.Dst
 	})
 	if i < 0 {
-		return // it has ended: what comes late on it is dropped, and nobody waits
+		return // it has ended: no end waits for the packet
 	}
 	s.resetConn(s.pipe.Connections()[i], held, "")
 }

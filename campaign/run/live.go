@@ -17,15 +17,14 @@ import (
 	"netsplit/sut/nodes"
 )
 
-// Play is a script: it acts on a target that runs and is stable. Its error is
-// netsplit's own or the testbed's failure; what the target does wrong it enters
-// as a step that failed.
+// Play is a script: it acts on a target that runs and is stable. Its error is a failure of
+// netsplit or of the testbed. A failure of the target is a failed step instead.
 type Play func(ctx context.Context, l *Live) error
 
-// Live is a run under way, for a script: the target has settled, and nothing
-// happens but what the script does. Cuts are by drop rules, at line rate, and
-// the proof that they hold is waited for. Everything is entered in the record.
-// One goroutine uses it: that is the global order of the script's operations.
+// Live is a run under way, for a script. The target has settled, and nothing happens except
+// what the script does. Cuts are made at line rate, and Live waits for the proof that they
+// hold. Everything is recorded. One goroutine uses a Live; so there is one global order of
+// the script's operations.
 type Live struct {
 	r    *run
 	cuts []*scriptCut     // in force, in the order in which they began
@@ -41,7 +40,7 @@ func (r *run) script(ctx context.Context) {
 	r.s.Mark(model.EventWorkload)
 	r.live = &Live{r: r}
 	err := r.live.guarded(ctx, r.c.Play)
-	for len(r.live.cuts) > 0 { // whoever asked for them has gone
+	for len(r.live.cuts) > 0 { // the script has ended without healing them
 		hctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healLimit)
 		_, herr := r.live.Heal(hctx, r.live.cuts[len(r.live.cuts)-1].Name)
 		cancel()
@@ -163,9 +162,9 @@ func (l *Live) Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Node acts on a server process of a host, or, where process is "", on all of
-// them that it makes sense for: start in the order of the file, all else in the
-// other one. It returns the names of those it acted on.
+// Node acts on a server process of a host. If process is "", it acts on all that the verb
+// applies to: it starts them in the order of the file, and does everything else in reverse.
+// It returns the names of those that it acted on.
 func (l *Live) Node(verb model.NodeVerb, host model.NodeID, process string) ([]string, error) {
 	if !slices.Contains(l.Hosts(), host) {
 		return nil, fmt.Errorf("no host %q: the target has %v", host, l.Hosts())

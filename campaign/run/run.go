@@ -216,10 +216,9 @@ func (r *run) open(began time.Time) (err error) {
 	return nil
 }
 
-// watched lists the pairs of hosts whose traffic is read: what a gate holds, which is
-// that of all pairs of nodes, what the scenario may cut, and what the messages of its steps
-// cross;
-// and what else is read, which is that of clients and nodes.
+// watched lists the pairs of hosts whose traffic is read. The gate holds the traffic of all
+// pairs of nodes, of pairs that the scenario may cut, and of pairs that messages of its steps
+// may cross. The mirror shows the traffic between clients and nodes.
 func (r *run) watched() (held, mirrored []testbed.Pair) {
 	seen := map[model.Link]bool{}
 	add := func(to *[]testbed.Pair, a, b model.NodeID) {
@@ -240,7 +239,7 @@ func (r *run) watched() (held, mirrored []testbed.Pair) {
 		add(&held, l.Src, l.Dst)
 	}
 	for i := range r.c.Scenario.Steps {
-		if do := &r.c.Scenario.Steps[i].Do; len(do.Roles) > 0 && do.Cut != nil { // whoever has them
+		if do := &r.c.Scenario.Steps[i].Do; len(do.Roles) > 0 && do.Cut != nil { // any host may have the roles
 			for _, l := range r.about(model.MessageMatch{}) {
 				add(&held, l.Src, l.Dst)
 			}
@@ -265,8 +264,8 @@ func (r *run) watched() (held, mirrored []testbed.Pair) {
 	return held, mirrored
 }
 
-// about lists the links that messages of a match may cross: where it names no host,
-// any does, clients included.
+// about lists the links that messages of a match may cross. An end that names no host may be
+// any host, clients included.
 func (r *run) about(m model.MessageMatch) []model.Link {
 	ends := func(h model.NodeID, role string) []model.NodeID {
 		if h != "" {

@@ -27,7 +27,7 @@ type session struct {
 	metrics Metrics
 	rec     *rundir.Writer
 
-	numbers atomic.Uint64 // of events and of what else comes; the last that was given
+	numbers atomic.Uint64 // the last number given to an event or to anything else that came
 
 	transport string      // of the gate
 	abort     func(error) // ends the run; nil: nothing does
@@ -40,7 +40,7 @@ type session struct {
 	last     uint64     // event of the log
 	frames   uint64
 	clock    clock // of the machine
-	broken   error // a panic: session reads and decides nothing after it; see guard
+	broken   error // a panic, after which the session reads and decides nothing; see guard
 	holding  []waiting
 	armed    bool // the workload has started
 	ended    bool // the workload has ended
@@ -48,7 +48,7 @@ type session struct {
 	table    *state.Table
 	engine   *explorer.Engine
 	scn      model.Scenario
-	unread   map[uint64][]model.Observation // by message: what its receiver will know once it has passed
+	unread   map[uint64][]model.Observation // by message: what its receiver learns when it passes
 	faults   faultState
 	nodes    nodeFaults
 	disks    diskFaults
@@ -64,19 +64,18 @@ type session struct {
 	ports       *portsRead
 	delays      []time.Duration
 	retransmits int
-	incomplete  []string
-	unreported  []string       // why what workloads did is not known in full
-	lifted      sync.WaitGroup // the rules behind the gate are being taken away
+	incomplete  []string       // why the run cannot be judged
+	unreported  []string       // why the operations of workloads are not all known
+	lifted      sync.WaitGroup // rules behind the gate that are being removed
 }
 
 // gateway is what a session asks of the switch.
 type gateway interface {
 	// Release sends a held frame on to its host.
 	Release(frame []byte, to model.NodeID) error
-	// Cut puts drop rules behind the gate and returns when the switch has
-	// carried out everything sent before. The gate drops already; these rules
-	// take over if the rules of the gate vanish. The id names them, also where they are
-	// not confirmed.
+	// Cut puts drop rules behind the gate and returns when the switch has processed them.
+	// The gate drops already; these rules take over if the rules of the gate vanish. id
+	// names them, even if they are not confirmed.
 	Cut(p model.Partition) (id uint32, err error)
 	// Heal takes those rules away again.
 	Heal(id uint32) error
@@ -120,11 +119,11 @@ func (s *session) event(at time.Duration, e model.Event) []model.Decision {
 	return ds
 }
 
-// Number numbers something that comes now and is kept beside the event log. It takes no
-// lock: what a process prints comes while packets wait for its end.
+// Number numbers something that comes now and is kept outside the event log. It takes no
+// lock: a process may print while a packet is held until that process has ended.
 func (s *session) Number() uint64 { return s.numbers.Add(1) }
 
-// Mark enters an event without payload: start, workload, stop.
+// Mark records an event without payload: start, workload, stop.
 func (s *session) Mark(kind model.EventKind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,7 +147,7 @@ func (s *session) Note(format string, args ...any) {
 	s.carryOut(at, nil, s.event(at, model.Event{Kind: model.EventNote, Note: fmt.Sprintf(format, args...)}))
 }
 
-// NodeDone enters what a workload did to a server process.
+// NodeDone records what a workload did to a server process.
 func (s *session) NodeDone(a model.NodeAction) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,8 +164,8 @@ func (s *session) Tick() {
 	s.carryOut(at, nil, s.event(at, model.Event{Kind: model.EventTick}))
 }
 
-// Fail records why the run cannot be judged. After a panic it ignores what follows
-// from that.
+// Fail records why the run cannot be judged. After a panic it records nothing: the rest
+// follows from the panic.
 func (s *session) Fail(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,7 +175,7 @@ func (s *session) Fail(format string, args ...any) {
 	s.incomplete = append(s.incomplete, fmt.Sprintf(format, args...))
 }
 
-// Unread records why what workloads did is not known in full.
+// Unread records why the operations of workloads are not all known.
 func (s *session) Unread(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,7 +205,7 @@ func (s *session) Probed(variable string, source int, host model.NodeID, answer 
 }
 
 func (s *session) observe(at time.Duration, held *heldFrame, obs []model.Observation) {
-	for _, o := range obs { // of a step, which is not kept
+	for _, o := range obs { // a copy, because the step is reused
 		s.table.Set(o)
 		s.carryOut(at, held, s.event(at, model.Event{Kind: model.EventObserve, Observation: &o}))
 	}
@@ -320,8 +319,8 @@ func (s *session) hold(host model.NodeID, t time.Duration, frame []byte, to mode
 	s.metrics.GateDelay(s.transport, d)
 }
 
-// withhold takes from a step what only the receivers of its messages learn: they
-// learn it when the packet passes, which the engine has yet to decide.
+// withhold removes from a step the observations that only the receivers of its messages
+// make. They learn them when the packet passes, and that is not decided yet: see hear.
 func (s *session) withhold(step *inference.Step) {
 	own := step.Observations[:0]
 	for _, o := range step.Observations {
@@ -338,8 +337,8 @@ func (s *session) withhold(step *inference.Step) {
 	step.Observations = own
 }
 
-// hear enters what the receiver learns from the messages of a packet that
-// passed, those included that the packet carries once more.
+// hear records what the receiver learns from the messages of a packet that passed, including
+// messages that it carries again.
 func (s *session) hear(at time.Duration, p *model.HeldPacket) {
 	for _, nums := range [][]uint64{p.Again, p.Messages} {
 		for _, n := range nums {
@@ -354,8 +353,8 @@ func (s *session) hear(at time.Duration, p *model.HeldPacket) {
 	}
 }
 
-// step reads a frame. It finds no message in what crosses after the end of the run,
-// while the servers are being stopped, or in what proves a script's cuts and faults.
+// step reads a frame. It reads no messages after the end of the run, while the servers are
+// being stopped, or from probe packets for the cuts and faults of a script.
 func (s *session) step(f model.Frame) *inference.Step {
 	if s.over || s.scn.Strategy == model.StrategyScripted && isProbe(&s.pipe.Look(f).Packet) {
 		return s.pipe.Look(f)
@@ -393,8 +392,8 @@ func comment(verdict string, f model.Frame, step *inference.Step) string {
 	return c
 }
 
-// read enters what the pipeline made of a frame: messages, then what they
-// reveal, before the packet that carries them is decided.
+// read records what the pipeline found in a frame: first messages, then observations. The
+// packet is decided after that.
 func (s *session) read(at time.Duration, held *heldFrame, step *inference.Step, verdict string) {
 	for i := range step.New {
 		m := step.New[i]
@@ -414,7 +413,7 @@ func (s *session) read(at time.Duration, held *heldFrame, step *inference.Step, 
 // carryOut carries out decisions: a cut or heal first, then the packet. The caller
 // holds mu.
 func (s *session) carryOut(at time.Duration, held *heldFrame, ds []model.Decision) {
-	var passed []*model.HeldPacket // that were kept
+	var passed []*model.HeldPacket // kept packets that pass now
 	var acted []model.NodeAction
 	var ask []string
 	for _, d := range ds {
@@ -448,7 +447,7 @@ func (s *session) carryOut(at time.Duration, held *heldFrame, ds []model.Decisio
 			}
 		}
 	}
-	// What receivers learn may bring more decisions, so these come first.
+	// What receivers learn may bring more decisions, so the decisions so far come first.
 	for _, p := range passed {
 		s.hear(at, p)
 	}
@@ -499,8 +498,8 @@ func (s *session) release(held *heldFrame) {
 	}
 }
 
-// telling says whether a decision is worth a line: all are, but plain passes while
-// nothing is cut.
+// telling says whether a decision is recorded: all are, except plain passes while nothing is
+// cut.
 func telling(d model.Decision) bool { return d.Reason != model.ReasonOpen }
 
 // violated lists the observed invariants that do not hold at this moment.
