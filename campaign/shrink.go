@@ -23,7 +23,7 @@ const (
 	maxSteps = 32
 )
 
-// completeShrink fills in how often scenarios are tried, and refuses what makes no sense.
+// completeShrink fills in how often each scenario is tried, and refuses an impossible spec.
 func (s *Service) completeShrink(spec model.CampaignSpec) (model.CampaignSpec, error) {
 	bad := func(format string, args ...any) (model.CampaignSpec, error) {
 		return spec, fmt.Errorf("%w: shrink: %s", model.ErrInvalid, fmt.Sprintf(format, args...))
@@ -74,8 +74,8 @@ func (s *Service) shrinkReplay(ctx context.Context, j *job, r *labRunner) error 
 	return err
 }
 
-// shrinkCauses tries the smallest sequence of each cause without each of its steps. What
-// fails in clean runs, too, needs none of them.
+// shrinkCauses tries the smallest sequence of each cause without each of its steps. It skips
+// causes that clean runs show, too: they need no step.
 func (s *Service) shrinkCauses(j *job, makes tries) error {
 	if j.c.Spec.Shrink <= 0 || j.c.Spec.Strategy != model.StrategySequences {
 		return nil
@@ -118,15 +118,15 @@ func (s *Service) shrinkCauses(j *job, makes tries) error {
 	return nil
 }
 
-// shrink has the scenario of a failed run tried without its steps. Tries that the campaign
-// made before count: it goes on after a restart. left, if set, is how many tries it may make,
-// and is counted down. What is known by an error is returned with it.
+// shrink tries the scenario of a failed run without its steps. Tries that the campaign has
+// made count, so that it can continue after a restart. left, if set, is how many tries it may
+// make; shrink counts it down. On an error it also returns what it found before.
 func (s *Service) shrink(j *job, orig model.RunSummary, left *int, makes tries) (model.Shrunk, error) {
 	f, _ := check.Costliest(orig.Verdict)
 	sc := explorer.Replay(orig.Scenario, orig.Result)
 	sc.ID = orig.Scenario.ID
 	past, err := judge.Past(s.runDir(orig.Campaign, orig.Run))
-	if err != nil { // its folder was cleaned up: some moments are not known
+	if err != nil { // its record is gone, so the times of some steps are not known
 		s.log.Info("a run is shrunk without its record", "run", orig.Run, "err", err)
 	}
 	runs, err := s.allRuns(j.c.ID)
@@ -161,14 +161,14 @@ func (s *Service) shrink(j *job, orig model.RunSummary, left *int, makes tries) 
 	}
 	out, err := explorer.Shrink(sc, past, try)
 	if out.Smallest != nil {
-		out.Smallest.Observe, out.Smallest.Or = nil, nil // what searches take along
+		out.Smallest.Observe, out.Smallest.Or = nil, nil // only searches need these
 	}
 	out.Run, out.Campaign, out.Cause, out.Tries, out.Made = orig.Run, j.c.ID, check.CauseOf(f), each, all
 	return out, err
 }
 
-// missing is how many tries a scenario still wants: what could not be judged is made again,
-// up to as many tries more.
+// missing is how many tries a scenario still needs. Tries that could not be judged are
+// repeated, up to twice as many tries in all.
 func missing(sums []model.RunSummary, tries int) int {
 	judged := 0
 	for _, r := range sums {

@@ -354,7 +354,7 @@ const verbNames = "let, do, cut, heal, fault, end, crash, stop, start, restart, 
 // Load reads a script, by the path of its file or by the name of one that comes
 // with netsplit (redis-sentinel/split-brain), and checks it against its target: hosts, operations
 // and how many arguments they take, periods, roles, conditions, and names that
-// are used before they are there. What is wrong comes back as a *target.Error
+// are used before they are there. What is wrong comes back as a *sut.Error
 // that lists every problem with its line. other, where it is not "", is played on
 // in place of the file's target.
 func Load(file, other string) (*File, error) {

@@ -27,9 +27,9 @@ type Config struct {
 	// are its settings.
 	Target string
 	Set    map[string]string
-	// Class is what an assertion that does not hold is: model.Broken (default),
-	// or model.Documented where the target's documentation admits it, in the
-	// sentence of Quote.
+	// Class is the class of a failed assertion: model.Broken (default), or
+	// model.Documented if the target's documentation admits the failure, in the sentence
+	// Quote.
 	Class model.FailureClass
 	Quote string
 	// Seed drives every random choice of the target's operations; 0: one is
@@ -48,8 +48,8 @@ type Config struct {
 	// OpenFlow is where the switches of Testbed connect to, host:port; default
 	// 127.0.0.1:6653.
 	OpenFlow string
-	// TLS is what they are spoken with; nil: plain TCP. Allowed are the datapaths
-	// that may connect; none: all. Equal: other controllers stay as they are.
+	// TLS is for these connections; nil: plain TCP. Allowed are the datapaths that may
+	// connect; none: all. Equal: share the switches with other controllers.
 	TLS     *tls.Config
 	Allowed []model.DatapathID
 	Equal   bool
@@ -84,9 +84,9 @@ func (r Result) Count(v model.VerdictValue) int {
 // Report is the path of a play's report.
 func (r Result) Report(run string) string { return filepath.Join(r.Dir, run, rundir.ReportFile) }
 
-// Play plays a script a number of times, each time on a target started anew, and
-// judges every play. It takes root where Testbed is nil. The error is netsplit's
-// own or the testbed's failure: what the target does wrong is in the verdicts.
+// Play plays a script a number of times, each time on a freshly started target, and judges
+// every play. It needs root if Testbed is nil. The error is a failure of netsplit or of the
+// testbed; failures of the target are in the verdicts.
 func Play(ctx context.Context, c Config, times int, f func(*Script)) (r Result, err error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -117,12 +117,12 @@ func Play(ctx context.Context, c Config, times int, f func(*Script)) (r Result, 
 	return On(ctx, s, c, times, f)
 }
 
-// maxFailed plays in a row that netsplit or the testbed failed end it all: more
-// will not mend what is wrong.
+// maxFailed is how many plays in a row may fail because of netsplit or the testbed: more
+// plays would not help.
 const maxFailed = 3
 
-// On is Play on a service that is open; of c, what the service has settled does
-// not count.
+// On is Play on a service that is open. It ignores the fields of c that Play opens a service
+// with.
 func On(ctx context.Context, s *campaign.Service, c Config, times int, f func(*Script)) (r Result, err error) {
 	st, err := s.OpenStage(ctx, campaign.StageSpec{Script: c.Name, Target: c.Target, Args: c.Set, Seed: c.Seed, Times: times,
 		Class: c.Class, Quote: c.Quote, Repeat: c.Repeat})
@@ -186,7 +186,7 @@ func Test(t T, c Config, f func(*Script)) {
 	r, err := Play(t.Context(), c, 1, f)
 	passed := err == nil && r.Count(model.VerdictPass) == 1
 	if passed && specified == "" {
-		_ = os.RemoveAll(c.RunsDir) // what is left of it is in the way of nobody
+		_ = os.RemoveAll(c.RunsDir) // a temporary folder: what cannot be removed does no harm
 	}
 	switch {
 	case err != nil:
@@ -215,8 +215,9 @@ func StepLine(st model.ScriptStep) string {
 	return s
 }
 
-// Main lets a program be what netsplit starts it as on hosts, such as the agent: call it
-// first, as in TestMain. It runs what it is given and returns its exit status.
+// Main lets a program also serve as the netsplit program on hosts: netsplit starts it there
+// as an agent, for instance. Call it first, as in TestMain. Otherwise Main calls run and
+// returns its exit status.
 func Main(run func() int) int {
 	if len(os.Args) > 1 && os.Args[1] == proc.ConfineVerb {
 		return proc.ConfineMain(os.Args[2:])
@@ -234,7 +235,7 @@ func Main(run func() int) int {
 	return 0
 }
 
-// unmeasured is for plays that nobody watches by metrics.
+// unmeasured are metrics that nobody reads.
 type unmeasured struct{}
 
 func (unmeasured) KnownLinks([]model.Link)                                  {}

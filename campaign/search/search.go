@@ -38,8 +38,8 @@ type Config struct {
 	// faults. Of strategy sequences only.
 	Profiles func(runs []string) *CleanRuns
 	Profile  func(run string, faults []model.PointFault, periodic []string) (*Played, error)
-	// WhyMissed says why states of a variable that runs waited for may not have
-	// occurred, recurs: though others met one; "" if nobody knows.
+	// WhyMissed says why states of a variable may not have occurred in the runs that waited
+	// for them; "" if that is not known. recurs: some such state did occur in several runs.
 	WhyMissed func(variable string, recurs bool) string
 	// Started is called before each run, Finished after it.
 	Started  func(w model.WorkItem)
@@ -62,9 +62,9 @@ type Search struct {
 	clean    []string // judged runs of clean scenarios
 	done     bool
 	due      bool              // the core waits for invariants
-	more     int               // further clean runs to hand out: those so far taught nothing
+	more     int               // further clean runs to hand out, because those so far gave no invariant
 	added    int               // further clean runs asked for so far
-	weak     string            // what the search had to do with, if it had nothing better
+	weak     string            // that the invariants may be chance, if there were no better ones
 	why      string            // why the core is done
 	waited   int               // fault runs that waited for a state
 	missed   map[string]missed // of those, where it did not occur, by variable
@@ -92,13 +92,13 @@ const maxMoreClean = 3
 // moreID begins the scenario ids of those runs; the core does not know them.
 const moreID = "more"
 
-// maxFailuresInARow of runs that failed for netsplit's or the testbed's own
-// reasons end a campaign: something is wrong that more runs will not mend.
+// maxFailuresInARow is how many runs in a row may fail because of netsplit or the testbed
+// before the campaign ends: more runs would not help.
 const maxFailuresInARow = 5
 
-// New is the search of a campaign from where its stored inputs end; none: from
-// its start. Scenarios that were out when the daemon died are given back as
-// lost. runsMade is the highest number of a run so far.
+// New continues the search of a campaign after its stored inputs; without any it starts one.
+// Scenarios that were being run when the daemon died count as lost. runsMade is the highest
+// run number so far.
 func New(c Config, inputs []Input, finished []model.RunSummary, runsMade int) (*Search, error) {
 	s := &Search{c: c, out: map[string]bool{}, missed: map[string]missed{}, met: map[met]int{}}
 	s.cond = sync.NewCond(&s.mu)
@@ -188,8 +188,9 @@ func (s *Search) Run(ctx context.Context, workers int) error {
 	return errors.Join(s.err, context.Cause(ctx))
 }
 
-// Reasons says why the search was done, once Run has returned: what it had to do
-// with, if it had nothing better, and why the core was done; "" for neither.
+// Reasons explains the outcome of a search, once Run has returned: that its invariants may
+// be chance, why the core was done, that states did not recur, and which runs were left
+// out. Each is "" if it does not apply.
 func (s *Search) Reasons() []string { return []string{s.weak, s.why, s.rare(), s.leftOut()} }
 
 // leftOut names the first runs whose points could not be read.
