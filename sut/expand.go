@@ -30,8 +30,8 @@ type ExpandInput struct {
 
 	// Version is the release that runs; "" stands for the target's Release.
 	Version string
-	// Lib, Files, Java, JavaHome and Cache are those of its artifacts
-	// (artifacts.Set); "" for a target without software.
+	// Lib, Files, Java, JavaHome and Cache are those of its software (software.Set); ""
+	// for a target without software.
 	Lib, Files, Java, JavaHome, Cache string
 	// Netsplit is the path of the netsplit program, Work a directory that all
 	// hosts share during this run.
@@ -97,12 +97,14 @@ func Args(t *model.Target, specified map[string]string) (map[string]string, erro
 	return out, nil
 }
 
-// Expand returns a copy of the target as one host sees it: only the processes
-// and workloads of that host, only the conditions and variable sources that
-// are probed there (message sources stay), every template filled in. Without
-// a host it returns the whole target with its settings filled in as defaults,
-// without checks that are not judged under them, and the settings of the others
-// expanded; commands and probes stay templates.
+// Expand returns a copy of the target as one host sees it, with every template filled in:
+// the processes and workloads of that host, the conditions and variable sources that are
+// probed there, and all message sources.
+//
+// Without a host, Expand returns the whole target. Settings have their values as defaults.
+// Checks whose when does not match the settings are left out; the settings of the other
+// checks are expanded. Commands and probes stay templates.
+//
 // Errors name the part of the target file.
 func Expand(t *model.Target, in ExpandInput) (*model.Target, error) {
 	args, err := Args(t, in.Args)

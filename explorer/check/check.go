@@ -13,8 +13,7 @@ import (
 // Record is the part of a run's record that Judge needs. Times are since the run
 // started.
 type Record struct {
-	// Target is the target with its settings filled in (target.Expand without
-	// a host).
+	// Target is the target with its settings filled in (sut.Expand without a host).
 	Target   *model.Target
 	Scenario model.Scenario
 	// CutReached says whether the scenario's cut took place.

@@ -19,8 +19,8 @@ import (
 	"netsplit/testbed/proc"
 )
 
-// How long a process may take to end when asked to, and a workload beyond the
-// length of the workload phase before it counts as hung.
+// How long a process may take to end when asked to; how much longer than the workload phase
+// a workload may run before it counts as hung; how long a final workload may take.
 const (
 	stopLimit  = 3 * time.Second
 	hangLimit  = 5 * time.Second
@@ -41,7 +41,7 @@ func (p *Processes) server(h model.NodeID, name string) error {
 	mayExit := slices.ContainsFunc(p.c.Kit.Target.Processes, func(q model.Process) bool { return q.Name == name && q.MayExit })
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closing { // a workload asked for it at the last moment, and nobody would stop it
+	if p.closing { // too late: the servers have been stopped, and this one would stay
 		_, err := pr.Kill()
 		return errors.Join(errOver, err)
 	}
@@ -88,10 +88,10 @@ func lastOf(p *atomic.Pointer[string]) string {
 	return ""
 }
 
-// writeFile writes a file of a process, which may be a script, below the host's
-// directory dir, and gives it and its folders to the user that r asks for: servers
-// rewrite theirs. Processes may share one: who starts beside this one may be reading
-// it just then. What a server made of its directory leads nowhere else.
+// writeFile writes a file of a process, which may be a script, below the host's directory
+// dir. It gives the file and its folders to the user that r asks for, because servers
+// rewrite their files. It replaces the file whole: another process may be reading it. It
+// follows no link that leads out of dir.
 func writeFile(dir, file, text string, r model.Rights) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -211,15 +211,15 @@ func (p *Processes) Exits() ([]record.Exit, []string) {
 	return slices.Clone(p.ended), slices.Clone(p.hung)
 }
 
-// close has exits be expected from now on. The caller holds p.mu.
+// close makes exits expected from now on. The caller holds p.mu.
 func (p *Processes) close() {
 	p.closing = true
 	p.closedAt.Store(int64(p.now()))
 }
 
-// keepLine keeps a line for a file of the record. What servers say while they are all
-// stopped at the end is our doing: it stays in their logs. It takes no lock: who ends a
-// process waits for its last line.
+// keepLine adds a line to a file of the record. Lines that servers print while they are all
+// stopped at the end are netsplit's doing, so they stay in the logs only. keepLine takes no
+// lock, because a caller that ends a process waits for the last line.
 func (p *Processes) keepLine(file string, l record.LogLine) {
 	closed := time.Duration(p.closedAt.Load())
 	if over := closed > 0 && l.At > closed; !p.building && !over {
