@@ -488,10 +488,10 @@ func TestWhatCannotBeHeld(t *testing.T) {
 	dir := t.TempDir()
 	n1 := model.TestbedHost{Name: "n1"}
 	for want, cfg := range map[string]Config{
-		"another machine":      {Host: model.TestbedHost{Name: "n1", Exec: []string{"ssh", "n1"}}, Folders: []string{dir}},
-		"no folder is named":   {Host: n1},
-		"every file of the host":        {Host: n1, Folders: []string{"/"}},
-		"no such file or dire": {Host: n1, Folders: []string{dir + "/none"}},
+		"another machine":        {Host: model.TestbedHost{Name: "n1", Exec: []string{"ssh", "n1"}}, Folders: []string{dir}},
+		"no folder is named":     {Host: n1},
+		"every file of the host": {Host: n1, Folders: []string{"/"}},
+		"no such file or dire":   {Host: n1, Folders: []string{dir + "/none"}},
 	} {
 		if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: want %q", err, want)
