@@ -2,11 +2,11 @@
 // event stream, Prometheus metrics, a health check and a small page to look
 // at.
 //
-// It holds no state and no decision of its own: what it serves comes from a
-// Service, which it declares here and which the daemon plugs in, and from the
-// hooks of Metrics. Open routes.go first: every route is named in one place.
+// It holds no state and decides nothing: it serves what a Service and the hooks of Metrics
+// tell it. It declares Service here, and the daemon provides one. Open routes.go first: it
+// names every route.
 //
-// The contract is /v1/openapi.json, kept beside this file as openapi.json so
-// that a change of it shows in review. Errors are problem details (RFC 9457)
+// The contract is /v1/openapi.json. A copy is openapi.json beside this file, so that a
+// change shows in review. Errors are problem details (RFC 9457)
 // of content type application/problem+json.
 package api

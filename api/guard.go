@@ -82,8 +82,8 @@ func (s *server) unauthorized(w http.ResponseWriter, detail string) {
 	writeProblem(w, http.StatusUnauthorized, detail)
 }
 
-// recoverPanics answers a request whose handler panics with a problem, unless it had
-// begun to answer, and keeps where that was in the log.
+// recoverPanics answers with a problem if a handler panics before it began to answer. It
+// logs where the handler panicked.
 func (s *server) recoverPanics(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begun := &begunWriter{ResponseWriter: w}

@@ -6,12 +6,11 @@
 // with a handshake (handshake.go), reads (read.go), writes (outbox.go), asks (ask.go)
 // and has a role (role.go).
 //
-// A session has one goroutine that reads and one that writes. The reader
-// answers echo requests and calls the Handler; it never waits for the writer.
-// What is sent because of packet-ins that were read together leaves together,
-// written by the reader as far as the socket takes it at once. All else, and
-// the rest, is the writer's: it sends whatever has been queued since its last
-// write in one go.
+// A session has one goroutine that reads and one that writes. The reader answers echo
+// requests and calls the Handler; it never waits for the writer. It collects what is sent
+// in response to packet-ins that it read together, and then writes as much of it as the
+// socket takes without blocking. The writer sends the rest, and everything else. Each time
+// it writes all that was queued since its last write.
 //
 // A switch that sends nonsense loses its own connection and no other.
 package controller

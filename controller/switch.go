@@ -47,8 +47,8 @@ type Switch struct {
 	over    chan struct{}
 
 	reads  chan struct{} // closed when the session reads: until then nobody hears an answer
-	gone   chan struct{} // closed when the session's end was told
-	before chan struct{} // gone of the switch's last session, if that had not been closed
+	gone   chan struct{} // closed when SwitchDown has returned
+	before chan struct{} // gone of the switch's last session, if it was still open
 	// announcing makes SwitchUp and SwitchDown alternate per handler.
 	announcing sync.Mutex
 	retired    bool

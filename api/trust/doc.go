@@ -1,4 +1,4 @@
-// Package trust is what daemon and command believe one another by: sockets
-// whose other end the kernel names, and files of tokens. A token is never a
-// flag, which everybody on the machine can read in the process list.
+// Package trust lets the daemon and a command authenticate each other: by a socket whose
+// peer the kernel names, or by a token from a file. A token is never a flag, because
+// everybody on the machine can read flags in the process list.
 package trust

@@ -26,8 +26,8 @@ func (d *Duration) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Span is a Duration that a request asks for where none at all is said by leaving it
-// out: zero is refused, which could be taken for at once as well as for never.
+// Span is a Duration in a request that may be left out. Zero is refused, because it could
+// mean both "at once" and "never".
 type Span Duration
 
 // MarshalText writes the span as a Duration.
