@@ -214,17 +214,17 @@ func (t *table) group(labels []int, k int) {
 	}
 }
 
-// cost is how many bits each column takes to tell when the messages of a type
-// are told apart: a byte is as it was in the message of the type before it on
-// the stream (in that of any type, if there is none), or it is told. So what stays as it is for long (the sender, a term,
-// the high bytes of a time) costs next to nothing with or without a type, and a
-// place that follows it gains nothing; neither does one that says whose stream
-// it is, since the first message of a stream costs nothing.
+// cost is how many bits it takes to encode each column if the types are known. A byte either
+// repeats its value in the last message of that type on the stream (or of any type, if
+// there is none), or its value is encoded. So a column that rarely changes (the sender, a
+// term, the high bytes of a time) costs next to nothing with or without types: a type made
+// from such a column saves nothing. Nor does a type that only names the stream, since the
+// first message of a stream costs nothing.
 func (t *table) cost(labels []int, k int) ([]float64, float64) {
 	return t.costOf(labels, k, 0, typeAt)
 }
 
-// costOf is cost of the bytes between two, and of what is no byte.
+// costOf is cost of the bytes in [from, to) and of the columns that are no bytes.
 func (t *table) costOf(labels []int, k, from, to int) ([]float64, float64) {
 	t.group(labels, k)
 	out := make([]float64, len(t.columns))
@@ -241,9 +241,10 @@ func (t *table) costOf(labels []int, k, from, to int) ([]float64, float64) {
 	return out, total
 }
 
-// tell is the bits of a column in the messages of a type: for each whether the
-// value is the one before, and the values that are not. Both are told as they
-// are in all messages, or as they are in this type, which has to be told itself.
+// tell is how many bits it takes to encode a column in the messages of a type: for each
+// message whether its value repeats the last one, and the values that do not. Each is
+// encoded by its distribution in all messages, or by that in this type, which must then be
+// encoded, too; whichever is cheaper.
 func (t *table) tell(group []int, c *column) float64 {
 	same, changed, info := 0, 0, 0
 	var named float64
@@ -357,14 +358,14 @@ func keyOf(offsets []offset, m *msg) [2]int {
 	return key
 }
 
-// saved is how many bits a type saves of what comes behind the last of its
-// places, and of the sizes: a type says what follows. What it makes longer before
-// them counts too. What the places cost as bytes they cost as types.
+// saved is how many bits a type saves in the bytes after its last place and in the sizes: a
+// type should predict what follows it. If it makes earlier bytes cost more, that is
+// subtracted. The places themselves save nothing.
 func (t *table) saved(base []float64, offsets []offset, last offset) float64 {
 	return t.savedOf(base, offsets, last, 0, typeAt)
 }
 
-// savedOf is saved of the bytes between two, and of what is no byte.
+// savedOf is saved of the bytes in [from, to) and of the columns that are no bytes.
 func (t *table) savedOf(base []float64, offsets []offset, last offset, from, to int) float64 {
 	labels, k := t.labelled(offsets)
 	if k < 2 {
