@@ -35,11 +35,10 @@ func lostWrites() checker {
 	}
 }
 
-// Causes of a loss. A write that is doomed by a change of leader before the
-// cut, or without one, has nothing to do with the cut. Nor has one that is doomed
-// by a change that a client forced, as long as its writer did not notice the
-// cut: it would be lost in the same way without. When a write was acknowledged is
-// no part of its cause: one loss has one signature in every replay.
+// Causes of a loss. If a change of leader before the cut lost the write, the cut has nothing
+// to do with it. Nor has it if a client forced the change and the writer did not notice the
+// cut: the write would be lost without the cut, too. The time of the acknowledgement is no
+// part of the cause, so that a loss has the same signature in every replay.
 const (
 	causeUnsolicited = "" // no variable tells who leads
 	causeNoFailover  = " though no other node ever led"
@@ -200,9 +199,8 @@ func side(r *Record, n model.NodeID) string {
 	return ", acknowledged by a node that was not isolated"
 }
 
-// forced says whether a client asked for this change of leader: shortly
-// before, with no other change between. An answer may come when the change is
-// made, or before that.
+// forced says whether a client asked for this change of leader shortly before it, with no
+// other change between. The client may be answered before or after the change.
 func forced(r *Record, s settings, led leadership, next lead) bool {
 	type client struct {
 		workload string
@@ -236,8 +234,8 @@ func forced(r *Record, s settings, led leadership, next lead) bool {
 	return true
 }
 
-// disturbed says whether the process that wrote had an operation that failed
-// or had no answer since the cut: then the cut had a part in where it wrote.
+// disturbed says whether the writing process had an operation since the cut that failed or
+// had no answer: then the cut may be why it wrote where it did.
 func disturbed(r *Record, w record.Entry, cut time.Duration) bool {
 	for _, o := range r.History {
 		if o.Workload == w.Workload && o.Process == w.Process && o.Time >= cut && o.Time <= w.Time &&
@@ -248,9 +246,9 @@ func disturbed(r *Record, w record.Entry, cut time.Duration) bool {
 	return false
 }
 
-// lastContact is the last moment by which a replica may have acknowledged to
-// the leader: the last time, up to the write, at which another node was seen
-// to follow it while not cut off from it.
+// lastContact is the last time at which the leader can have had an acknowledgement from a
+// replica: when, up to the write, another node was last seen to follow it and was not cut
+// off from it.
 func lastContact(r *Record, variable string, w lostWrite) time.Duration {
 	last := time.Duration(0)
 	cut := r.Proof

@@ -1,7 +1,7 @@
-// Package relation makes the record of a run something one can ask: it turns the run's
-// folder into tables of an SQLite database (schema.go, build.go) and answers queries on
-// it that cannot write, leave the database, or go on without end (query.go). Files of
-// relations add facts, views and checks (file.go), which see the record as of then
+// Package relation answers SQL queries about the record of a run. It turns the run's folder
+// into tables of an SQLite database (schema.go, build.go). Queries can neither write nor
+// leave the database, and their time is bounded (query.go). Files of relations add facts,
+// views and checks (file.go). These see the record as it was at a moment of the run
 // (then.go, judge.go).
 //
 // SQLite is github.com/ncruces/go-sqlite3: SQLite's own C code compiled to WebAssembly

@@ -23,8 +23,8 @@ type Outcome struct {
 	Violations []Violation
 	// More counts the violations beyond MaxViolations.
 	More int
-	// Unsure is why nobody knows whether the check holds, a row of Check.Unless; then there
-	// are no violations.
+	// Unsure is why it is not known whether the check holds: a row of Check.Unless. Then
+	// there are no violations.
 	Unsure string
 }
 
@@ -82,9 +82,9 @@ func (f *File) Compile(ctx context.Context) (err error) {
 	return guarded(j.prepareAll)
 }
 
-// Judge asks the checks of a file of the record in the folder dir. A query that fails,
-// or that takes longer than limit together with those before it, is an error with its
-// line that wraps model.ErrInvalid: it is no pass.
+// Judge runs the checks of a file on the record in the folder dir. If a query fails, or all
+// queries together take longer than limit, Judge returns an error that names the query's
+// line and wraps model.ErrInvalid.
 func (f *File) Judge(ctx context.Context, dir string, limit time.Duration) (out *Findings, err error) {
 	db, err := open(ctx, dir)
 	if err != nil {
@@ -272,7 +272,8 @@ func momentsOf(table string) string {
 
 func reasonOf(table string) string { return "SELECT * FROM " + quote(table) + " LIMIT 1" }
 
-// unsure says why the violations of a check are none that anybody knows of.
+// unsure asks Check.Unless if there are violations. If that has a row, it drops the violations
+// and sets Unsure.
 func (j *judge) unsure(o *Outcome) error {
 	if o.Check.Unless == "" || !slices.ContainsFunc(o.Violations, func(v Violation) bool { return !v.Warning }) {
 		return nil

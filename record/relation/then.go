@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// then are columns that say what came later than their row: until it has come, they
-// have another value.
+// then lists columns whose value came later than their row. Before that, a view shows the
+// value given here instead.
 var then = map[string]string{
 	"message.fate":     "iif(passed_n > (SELECT n FROM temp.now), 'hold', fate)",
 	"message.passed_n": "iif(passed_n <= (SELECT n FROM temp.now), passed_n, NULL)",
@@ -16,7 +16,7 @@ var then = map[string]string{
 	"run.reason":       "NULL",
 }
 
-// asOfThen makes views that hide the tables, and have the rows up to the moment alone.
+// asOfThen makes views that hide the tables and have only the rows up to the moment.
 func asOfThen() string {
 	var b strings.Builder
 	for _, t := range Tables {

@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// queued is how many entries wait to be written at most: with packets of 1,500
-	// bytes 12 MB.
+	// queued is the most entries that may wait to be written: 12 MB, if they are packets of
+	// 1,500 bytes.
 	queued = 8192
-	// flushEvery is after what time an entry is with the operating system at the latest,
-	// if the disk keeps up: a killed process loses no more.
+	// flushEvery is how soon entries reach the operating system, if the disk keeps up: a
+	// killed process loses no more than that.
 	flushEvery = 200 * time.Millisecond
 )
 
