@@ -20,12 +20,10 @@ import (
 // Host is a host of the testbed, a node of the target or a client.
 type Host = model.NodeID
 
-// Script is a target that runs and is stable, for a script to act on. Its
-// methods are its steps: each returns when it is over and entered in the record,
-// and no two are done at once, from however many goroutines they are called.
-// That is the global order of all clients' operations. A step that cannot be
-// done ends the script: the run is then unknown, since nobody can tell what it
-// would have shown.
+// Script is a running, stable target for a script to act on. Its methods are the steps of
+// the script. A step returns when it is over and recorded. Steps never overlap, even if
+// several goroutines call them: so there is one global order of all clients' operations. A
+// step that cannot be done ends the script, and the run is unknown.
 type Script struct {
 	ctx      context.Context
 	live     live
@@ -69,10 +67,10 @@ func play(reported func(model.ScriptStep), f func(*Script)) run.Play {
 	}
 }
 
-// play calls the script's function in a goroutine of its own: a test that gives up
-// (t.FailNow) ends that, and the run still ends in order. With the function ends
-// the script, whatever goroutines it has left: the step that one of them is in is
-// waited for, and each ends at its next one.
+// play calls the script's function in a goroutine of its own: if a test gives up
+// (t.FailNow), only that goroutine ends, and the run still ends in order. The script ends
+// with its function. If goroutines of the function are left, play waits for the step that
+// one of them is in; each of them ends at its next step.
 func (s *Script) play(f func(*Script)) error {
 	end := make(chan error, 1)
 	go func() {
@@ -163,8 +161,8 @@ func (s *Script) Rest(groups ...[]Host) []Host {
 	return out
 }
 
-// Role is the one host that has a role of the target now. Where nobody has it,
-// or several, the script ends; AwaitRole waits.
+// Role is the one host that has a role of the target now. If no host or several have it, the
+// script ends. To wait for a host, use AwaitRole.
 func (s *Script) Role(role string) (h Host) {
 	s.step("role", "who has role "+role, func() (string, error) {
 		who, err := s.live.Holders(s.ctx, role)
@@ -245,7 +243,7 @@ func (s *Script) Await(limit time.Duration, conditions ...string) {
 // pollEvery is the pause between two looks at what is waited for.
 const pollEvery = 50 * time.Millisecond
 
-// poll looks until something is so, at least once.
+// poll calls so, at least once, until it is true or the limit is over.
 func (s *Script) poll(limit time.Duration, so func() bool) (bool, error) {
 	end := time.Now().Add(limit)
 	for !so() {

@@ -68,11 +68,11 @@ func (p *Processes) wanted() bool {
 	return !p.hooked() && (p.c.Kit.Target.Template.Warm || len(p.c.Kit.Target.Template.Keep) > 0)
 }
 
-// MakeTemplate sees to it that the template of this target on these hosts
-// exists and is as it was made. Where it is not, the cluster is started, waited
-// for, stopped in order, and copied. Of two who need the same one, the second
-// waits. If none can be made, the run starts from nothing, and so do those after
-// it in this campaign.
+// MakeTemplate makes the template of this target on these hosts, unless there is one that
+// has not changed since it was made. To make it, it starts the cluster, waits until it is
+// stable, stops it in order, and copies it. If two processes need the same template, the
+// second waits. If it cannot be made, this run and the later ones of the campaign start from
+// nothing.
 func (p *Processes) MakeTemplate(ctx context.Context) error {
 	if !p.wanted() {
 		return nil
@@ -212,8 +212,8 @@ func (p *Processes) templateKey(version string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil))[:16], nil
 }
 
-// hashMentioned adds what stands beside the target file and is named in text: a
-// script that was changed makes another template.
+// hashMentioned adds the files beside the target file that text names: if such a script
+// changes, so does the template.
 func hashMentioned(h hash.Hash, dir string, text []byte) error {
 	if dir == "" {
 		return nil
@@ -341,8 +341,8 @@ func (p *Processes) fromTemplate() (bool, error) {
 	return len(p.c.Kit.Target.Template.Keep) > 0, nil
 }
 
-// discard lets the next run make the template anew. Somebody who has it locked
-// looks at it, or is making it already.
+// discard lets the next run make the template anew. It does nothing while another process
+// has it locked: that one checks it, or makes it.
 func (t *template) discard() error {
 	lock, err := t.lock()
 	if lock == nil || err != nil {
@@ -352,10 +352,9 @@ func (t *template) discard() error {
 	return os.Remove(filepath.Join(t.dir, manifestFile))
 }
 
-// forgetOld removes the templates of this target that were not used for
-// longest, and what makers that were killed left of theirs. One that another
-// run copies from meanwhile fails that run's check of the manifest at worst,
-// and is made anew.
+// forgetOld removes the least recently used templates of this target, and parts that killed
+// processes left. If another run is copying from one meanwhile, at worst that run's check of
+// the manifest fails, and the template is made anew.
 func (p *Processes) forgetOld() {
 	made, _ := filepath.Glob(filepath.Join(p.c.Kit.cache, "template-*", manifestFile))
 	made = slices.DeleteFunc(made, func(m string) bool { return strings.HasSuffix(filepath.Dir(m), unmade) })
