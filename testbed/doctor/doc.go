@@ -1,9 +1,8 @@
 // Package doctor examines a testbed and says what will work on it: its switches
 // by a session with each, its hosts by an agent on each.
 //
-// It asks for little and tries instead. Rules of every kind that netsplit needs
-// are installed for a moment, with a sender's address in their match that
-// nobody has, so that they touch no traffic; what the switch refuses, or keeps
-// other than as told, names what will not work. Nothing is changed that is not
-// taken back, and trial rules expire by themselves.
+// It tries things rather than asking the switch about them. For a moment it installs rules
+// of every kind that netsplit needs. They match the address of a sender that does not
+// exist, so they touch no traffic. If the switch refuses a rule, or stores it differently,
+// that will not work. It undoes every change, and trial rules also expire by themselves.
 package doctor

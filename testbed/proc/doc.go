@@ -10,6 +10,6 @@
 // (PR_SET_PDEATHSIG), and what a target has forked by then dies with its lab. On
 // a remote host the end of the connection does it.
 //
-// A process of a target has the rights of an Identity: the program starts itself as
-// one that takes them (ConfineMain) and becomes the command.
+// A process of a target has the rights of an Identity. netsplit starts its own program, which
+// takes on these rights (ConfineMain) and then executes the command.
 package proc
