@@ -1,7 +1,6 @@
-// Package harness lets end-to-end tests use netsplit as a user does: the
-// programs as `go build` makes them, started from a command line.
+// Package harness lets end-to-end tests use netsplit as a user does: it starts the programs
+// that `go build` makes, by command line.
 //
-// Tests run in network, mount and process namespaces of their own (labtest),
-// so that what a test left behind can be told exactly: everything that is
-// there and was not before.
+// Tests run in network, mount and process namespaces of their own (labtest). So whatever is
+// new there after a test was left behind by it.
 package harness

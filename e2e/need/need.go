@@ -1,6 +1,6 @@
-// Package need fails a test whose machine lacks a real part, with what to do: a
-// test that could not run has shown nothing. With -short, which make check sets
-// and make test never does, it skips what is on real parts.
+// Package need fails a test if the machine lacks a program or a right that the test needs,
+// and says what to do: a test that did not run has shown nothing. With -short, which make
+// check sets and make test never does, it skips such tests.
 package need
 
 import (

@@ -17,15 +17,14 @@ import (
 const stageVar = "NETSPLIT_LABTEST"
 
 // Main is the body of a TestMain: os.Exit(labtest.Main(m.Run)). It runs the
-// test binary again, as a child of a process that is number 1 of fresh
-// namespaces with an empty /run, and returns its exit status. When that
-// process 1 ends the kernel kills everything left inside, daemons included. Each
-// test of a whole package has a sandbox of its own, so that -parallel of them run
-// at once; those that -run names share one.
+// test binary again, as a child of process 1 in fresh namespaces with an empty /run, and
+// returns its exit status. When that process 1 ends, the kernel kills everything left
+// inside, daemons included. If the whole package is tested, each test has its own sandbox,
+// and -parallel says how many run at once. Tests that -run names share one sandbox.
 //
-// Without root the tests cannot run: that is status 1 with a message. With
-// -short (make check) they are left out. What must be done outside, since the sandbox
-// has no network, is done once before the tests.
+// Without root Main prints a message and returns 1. With -short (make check) it runs no
+// tests. The sandbox has no network: what needs one goes into before, which Main calls
+// outside, once, before the tests.
 func Main(run func() int, before ...func() error) int {
 	if slices.Contains(os.Args, "-test.short=true") {
 		fmt.Fprintln(os.Stderr, "labtest: -short leaves out tests that make network namespaces: make test runs them")

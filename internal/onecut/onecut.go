@@ -1,5 +1,5 @@
-// Package onecut is for tests: it says on one level what a scenario of message faults and at
-// most one cut does, as records did before scenarios had steps.
+// Package onecut is for tests. It writes a scenario with message faults and at most one cut
+// as one flat struct, without steps, as old records did.
 package onecut
 
 import (

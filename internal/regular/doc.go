@@ -1,4 +1,4 @@
-// Package regular opens files for somebody else: what a client of the API asked
-// for, or what a run left. Such a file is a regular one below its folder. A link
-// may lead elsewhere, a FIFO blocks who opens it, a device does something.
+// Package regular opens files that others name or made: clients of the API, or the programs
+// of a run. It opens only regular files below a folder. A link may lead out of the folder, a
+// FIFO blocks whoever opens it, and opening a device may have an effect.
 package regular

@@ -1,8 +1,7 @@
 // Package switchtest is a model of an OpenFlow 1.3 switch for tests: it speaks
 // the protocol over any net.Conn and answers where a packet goes.
 //
-// It keeps to the specification where that is definite and to Open vSwitch
-// where it is not. It knows no groups, and
-// of VLAN tags the outermost. A meter drops all or nothing. Time comes from Config.Now, so that tests decide
-// when rules expire.
+// It follows the specification, and Open vSwitch where the specification leaves a choice. It
+// has no groups and sees only the outermost VLAN tag. A meter drops everything or nothing.
+// Time comes from Config.Now, so that tests decide when rules expire.
 package switchtest
