@@ -1,16 +1,15 @@
-// Package campaign keeps campaigns: it makes their testbeds, has their runs made
-// and judged, and says what was found.
+// Package campaign runs campaigns: it makes their testbeds, has their runs made and judged,
+// and keeps the findings.
 //
-// Service (service.go) keeps campaigns, runs and findings in the store, and takes
-// up after a restart what was under way when the daemon died. It holds the
-// testbeds (testbeds.go), tells what happens (events.go), and examines itself (health.go)
-// and its testbed (diagnose.go). A campaign is asked for by a spec (spec.go), and is a search
-// (campaigns.go), replays of a run (replays.go) or of parts of it (shrink.go), a scenario
-// that a user gave (userscenario.go), or the plays of a script (stage.go). Its runs are made
-// by a runner (runner.go), several at once, one per testbed. Failed ones are sorted into
-// causes (causes.go).
+// Service (service.go) keeps campaigns, runs and findings in the store. After a restart it
+// continues what was under way when the daemon died. It holds the testbeds (testbeds.go),
+// reports what happens (events.go), and examines itself (health.go) and its testbed
+// (diagnose.go). A spec (spec.go) asks for a campaign. The campaign is a search
+// (campaigns.go), replays of a run (replays.go) or of parts of it (shrink.go), a user's
+// scenario (userscenario.go), or plays of a script (stage.go). A runner (runner.go) makes
+// its runs, several at once, one per testbed. causes.go groups failed runs by cause.
 //
-// How a campaign is searched, and how one run is made and judged, is for the
-// rooms below: search, run, nodes, testbed and judge. So is cutting manually, for
-// testbed/manual: Service hands on what users ask for (partitions.go).
+// The rooms below do the rest: campaign/search searches, campaign/run, sut/nodes and testbed
+// make a run, campaign/judge judges it, and testbed/manual cuts manually. Service passes on
+// what users ask of these (partitions.go).
 package campaign

@@ -19,15 +19,14 @@ type drainer interface {
 
 var _ drainer = (*tap.Reader)(nil)
 
-// along enters what a mirror port shows in a run that holds packets at a gate, in order
-// with what is held:
+// along merges the frames of a mirror port and those that a gate holds into one order:
 //
-//   - a mirrored frame comes before each held one that arrived after it, so what a message
-//     was answered with, or brought about, is never read before the message;
-//   - a held frame comes before each mirrored one that arrived more than alongLag after it,
+//   - a mirrored frame comes before each held frame that arrived after it, so the run never
+//     reads an answer, or a consequence, before its message;
+//   - a held frame comes before each mirrored frame that arrived more than alongLag after it,
 //     unless it waited longer than that for the gate's reader.
 //
-// Frames arrive when the kernel has them; by packet-in, when the controller does.
+// A frame arrives when the kernel has it; by packet-in, when the controller has it.
 type along struct {
 	run    Run
 	mirror drainer

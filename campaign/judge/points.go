@@ -14,11 +14,12 @@ import (
 type Profiles struct {
 	Target string
 	Runs   []string // clean runs that could be judged, sorted
-	// Scenarios are the ids of what Runs were made for.
+	// Scenarios are the ids of the scenarios of Runs.
 	Scenarios []string
-	Torn      []string // what the records of some of them lack, run first
-	Unread    []string // runs that were left out, each with why it cannot be read
-	// Periodic are the types that are no points, Options what else names them.
+	Torn      []string // what is missing in records of Runs; each begins with the run
+	Unread    []string // runs that were left out, each with the reason
+	// Periodic are the types that have no points. Options are the others that the points
+	// were read with.
 	Periodic []sequence.Period
 	Options  sequence.Options
 	Profiles []model.Profile // of Runs, in their order

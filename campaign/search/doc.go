@@ -1,7 +1,7 @@
-// Package search drives the search of one campaign: it asks the explorer's core
-// for scenarios, has them run, several at once, gives the results back, and has
-// the clean runs mined when the core waits for that.
+// Package search drives the search of one campaign. It asks the explorer's core for
+// scenarios, has several run at once, and gives the core their results. When the core waits
+// for invariants, it has the clean runs mined.
 //
-// It does not know how a run is made, nor where anything is kept: both are
-// functions of its Config.
+// It does not know how a run is made, nor where anything is stored: functions of its Config
+// do both.
 package search

@@ -18,13 +18,13 @@ type sequences struct {
 	keys   []model.PointKey
 	out    map[string]sequence.Run
 	beside beside
-	// held are results of clean runs: their profiles are known once all are back.
+	// held are results of clean runs, until all are back and their profiles are known.
 	held map[string]model.RunResult
-	// seen has where points were seen after a sequence, by its ids and the point's identity:
-	// runs differ. missed counts how often a fault was not at its point there.
+	// seen are the places of a point in runs after a sequence: they differ from run to run.
+	// missed counts how often the fault there did not occur at its point.
 	seen   map[at][]model.SeenPoint
 	missed map[at]int
-	why    string // the search is done, or that it is not
+	why    string // why the search is done, or notEnded
 }
 
 // at is a point, by its identity, after a sequence.
