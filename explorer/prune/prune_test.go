@@ -228,6 +228,26 @@ func TestFigure9(t *testing.T) {
 	}
 }
 
+// TestEqualKeysAreOne, in whatever order a set or a dict was filled.
+func TestEqualKeysAreOne(t *testing.T) {
+	same := func(values string) int {
+		runs, rep, _ := search(t, 1, crashes, compile(t, "key.star", "def key(s):\n  a = s[0]['node'] == \"d1\"\n  return "+values+"\n"))
+		if rep.Err != nil {
+			t.Fatal(rep.Err)
+		}
+		return len(runs)
+	}
+	constant := same("0")
+	for _, values := range []string{`set(["x", "y"]) if a else set(["y", "x"])`, `{"x": 1, "y": [2]} if a else {"y": [2], "x": 1}`, `[set(["x", "y"])] if a else [set(["y", "x"])]`} {
+		if n := same(values); n != constant {
+			t.Errorf("%s: %d runs, want %d", values, n, constant)
+		}
+	}
+	if n := same(`["x", "y"] if a else ["y", "x"]`); n <= constant {
+		t.Errorf("lists in two orders: %d runs, want more than %d", n, constant)
+	}
+}
+
 // key and cluster say the same in two ways.
 func TestKeyAndClusterAgree(t *testing.T) {
 	byKey, _, _ := search(t, 2, crashes, compile(t, "key.star", "def key(s):\n  return s[len(s)-1]\n"))

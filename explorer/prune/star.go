@@ -132,6 +132,40 @@ func (s *Star) Prune(level []sequence.Candidate, k *sequence.Known) (kept []sequ
 	return kept, append(pruned, alike...), nil
 }
 
+// canonicalDepth bounds how deep the values of a key are looked into.
+const canonicalDepth = 8
+
+// canonical is one text for all values that are equal: sets and dicts print in the order of
+// insertion.
+func canonical(v starlark.Value, depth int) string {
+	var parts []string
+	sorted := false
+	switch v := v.(type) {
+	case *starlark.Dict:
+		if depth > canonicalDepth {
+			return v.Type() + " " + v.String()
+		}
+		sorted = true
+		for _, item := range v.Items() {
+			parts = append(parts, canonical(item[0], depth+1)+": "+canonical(item[1], depth+1))
+		}
+	case starlark.Iterable:
+		if depth > canonicalDepth { // it may hold itself
+			return v.Type() + " " + v.String()
+		}
+		_, sorted = v.(*starlark.Set)
+		for e := range starlark.Elements(v) {
+			parts = append(parts, canonical(e, depth+1))
+		}
+	default:
+		return v.Type() + " " + v.String()
+	}
+	if sorted {
+		slices.Sort(parts)
+	}
+	return fmt.Sprintf("%s %q", v.Type(), parts)
+}
+
 // classes groups sequences that are alike. cluster is an equivalence relation (§3.3.2), so
 // it compares with one sequence of each class only.
 func (s *Star) classes(level []sequence.Candidate) ([][]sequence.Candidate, error) {
@@ -144,7 +178,7 @@ func (s *Star) classes(level []sequence.Candidate) ([][]sequence.Candidate, erro
 			if err != nil {
 				return nil, err
 			}
-			name := v.Type() + " " + v.String()
+			name := canonical(v, 0)
 			if n, ok := at[name]; ok {
 				i = n
 			} else {
