@@ -4,10 +4,13 @@ package browser
 import (
 	"bytes"
 	"context"
+	"errors"
 	"html"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -27,10 +30,34 @@ func chromium(tb testing.TB) string {
 
 // Open opens a page, with more flags, and gives what the browser printed: the
 // page's elements on stdout, its console on stderr. It reaches nothing but this
-// machine.
+// machine. Chromium crashes now and then, with the same pages that it shows at
+// other times: one that dies by SIGSEGV is started again, three times at most.
 func Open(tb testing.TB, url string, flags ...string) (dom, console string) {
 	tb.Helper()
 	browser := chromium(tb)
+	var out, errs string
+	for try := 1; ; try++ {
+		var err error
+		if out, errs, err = start(tb, browser, slices.Concat(flags, []string{url})); err == nil {
+			break
+		}
+		var exit *exec.ExitError
+		if crashed := errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGSEGV; !crashed || try == 3 {
+			tb.Fatalf("%s: %v\n%s", browser, err, errs)
+		}
+		tb.Logf("%s crashed and is started again", browser)
+	}
+	var lines []string
+	for _, l := range strings.Split(errs, "\n") {
+		if strings.Contains(l, "CONSOLE") {
+			lines = append(lines, l)
+		}
+	}
+	return out, strings.Join(lines, "\n")
+}
+
+func start(tb testing.TB, browser string, more []string) (stdout, stderr string, err error) {
+	tb.Helper()
 	// Not TempDir: a helper process may still write when the browser is gone.
 	profile, err := os.MkdirTemp("", "netsplit-browser-")
 	if err != nil {
@@ -41,21 +68,13 @@ func Open(tb testing.TB, url string, flags ...string) (dom, console string) {
 	defer cancel()
 	args := append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
 		"--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars", "--enable-logging=stderr",
-		"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--user-data-dir=" + profile, "--window-size=1400,1000", "--virtual-time-budget=4000"}, flags...)
-	cmd := exec.CommandContext(ctx, browser, append(args, url)...)
+		"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--user-data-dir=" + profile, "--window-size=1400,1000", "--virtual-time-budget=4000"}, more...)
+	cmd := exec.CommandContext(ctx, browser, args...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.WaitDelay = 5 * time.Second
-	if err := cmd.Run(); err != nil {
-		tb.Fatalf("%s: %v\n%s", browser, err, errs.String())
-	}
-	var lines []string
-	for _, l := range strings.Split(errs.String(), "\n") {
-		if strings.Contains(l, "CONSOLE") {
-			lines = append(lines, l)
-		}
-	}
-	return out.String(), strings.Join(lines, "\n")
+	err = cmd.Run()
+	return out.String(), errs.String(), err
 }
 
 // Narrow is a page that shows another one as a telephone does, 390 pixels wide, which
