@@ -1,8 +1,14 @@
 package classify_test
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"netsplit/inference/classify"
 	"netsplit/model"
@@ -76,5 +82,35 @@ func TestHadoopWritableCapture(t *testing.T) {
 	}
 	if len(types) < 38 || answers < 150 || len(calls)-answers > 5 {
 		t.Errorf("%d types, %d calls, %d answers", len(types), len(calls), answers)
+	}
+}
+
+// TestHadoopWritableAgreesWithHadoop: Hadoop's own classes read the same messages, and fields, at the same places
+// (calls.txt; see README.md).
+func TestHadoopWritableAgreesWithHadoop(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join("testdata", "hdfs020", "calls.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
+	var got []string
+	for _, m := range hadoop020Read(t) {
+		line := fmt.Sprintf("%s\t%d\t%d\t%s", strings.TrimSuffix(strings.TrimPrefix(m.Stream, "tcp "), "#1"), m.Offset, m.Bytes, m.Type)
+		for _, f := range m.Fields {
+			line += "\t" + f.Name + "=" + f.Value
+		}
+		got = append(got, line)
+	}
+	// Fields are in another order, and so are connections.
+	for _, lines := range [][]string{want, got} {
+		for i, line := range lines {
+			words := strings.Split(line, "\t")
+			slices.Sort(words[min(4, len(words)):])
+			lines[i] = strings.Join(words, "\t")
+		}
+		slices.Sort(lines)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-Hadoop +netsplit):\n%s", d)
 	}
 }

@@ -1,0 +1,211 @@
+import java.io.*;
+import java.lang.reflect.*;
+import java.util.*;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.permission.FsPermission;
+import org.apache.hadoop.hdfs.protocol.*;
+import org.apache.hadoop.hdfs.server.protocol.*;
+import org.apache.hadoop.io.*;
+
+/** Reads Hadoop's RPC, or writes its objects, with Hadoop's own classes; see README.md. */
+public class Oracle {
+  static final Configuration conf = new Configuration(false);
+
+  public static void main(String[] args) throws Exception {
+    if (args[0].equals("objects")) {
+      for (int i = 1; i < args.length; i++) object(args[i]);
+      return;
+    }
+    File[] files = new File(args[1]).listFiles();
+    Arrays.sort(files);
+    for (File f : files)
+      if (f.getName().endsWith("_0")) {
+        String s = f.getPath();
+        connection(s, new File(s.substring(0, s.length() - 1) + "1"));
+      }
+  }
+
+  /**
+   * One connection, whose directions are files N_CLIENT_SERVER_0 and _1: what the client says (Client.writeHeader,
+   * sendPing, sendParam), then the answers (Client.receiveResponse).
+   */
+  static void connection(String c, File s) throws Exception {
+    String[] parts = new File(c).getName().split("_");
+    String there = parts[1] + ">" + parts[2], back = parts[2] + ">" + parts[1];
+    Map<Integer, String> asked = new HashMap<Integer, String>();
+    byte[] b = read(new File(c));
+    DataInputStream in = new DataInputStream(new ByteArrayInputStream(b));
+    byte[] greeting = new byte[5];
+    in.readFully(greeting);
+    line(there, 0, 5, "rpc greeting", "rpc.version=" + greeting[4]);
+    for (boolean first = true; in.available() > 0; first = false) {
+      int at = b.length - in.available(), n = in.readInt();
+      if (n == -1) {
+        line(there, at, 4, "rpc keepalive", "");
+        continue;
+      }
+      int end = at + 4 + n;
+      if (first) {
+        String fields = "protocol=" + Text.readString(in);
+        if (in.readBoolean()) {
+          Text.readString(in); // which UnixUserGroupInformation is
+          fields += "\tuserInfo.effectiveUser=" + Text.readString(in);
+          for (int g = WritableUtils.readVInt(in); g > 0; g--) Text.readString(in);
+        }
+        line(there, at, 4 + n, "rpc context", fields);
+      } else {
+        int id = in.readInt();
+        String method = UTF8.readString(in), fields = "rpc.call=" + id;
+        asked.put(id, method);
+        int args = in.readInt();
+        for (int i = 0; i < args; i++) fields += fields("arg" + i, ObjectWritable.readObject(in, conf));
+        line(there, at, 4 + n, "rpc " + method, fields);
+      }
+      if (b.length - in.available() != end) throw new IOException("a message ends elsewhere");
+    }
+    if (!s.exists()) return;
+    b = read(s);
+    in = new DataInputStream(new ByteArrayInputStream(b));
+    while (in.available() > 0) {
+      int at = b.length - in.available(), id = in.readInt(), status = in.readInt();
+      String type = "rpc " + asked.remove(id), fields = "rpc.call=" + id + "\trpc.method=" + type.substring(4);
+      if (status == 0) {
+        type += " reply";
+        fields += fields("value", ObjectWritable.readObject(in, conf));
+      } else {
+        type += " error";
+        fields += "\trpc.exception=" + WritableUtils.readString(in);
+        fields += "\trpc.message=" + WritableUtils.readString(in).split("\n")[0];
+      }
+      line(back, at, b.length - in.available() - at, type, fields);
+    }
+  }
+
+  static byte[] read(File f) throws IOException {
+    byte[] b = new byte[(int) f.length()];
+    DataInputStream in = new DataInputStream(new FileInputStream(f));
+    in.readFully(b);
+    in.close();
+    return b;
+  }
+
+  static void line(String stream, int at, int n, String type, String fields) {
+    System.out.println(stream + "\t" + at + "\t" + n + "\t" + type + (fields.isEmpty() ? "" : "\t" + fields));
+  }
+
+  /** The fields of an object, each behind a tab. */
+  static String fields(String name, Object o) throws Exception {
+    StringBuilder more = new StringBuilder();
+    String v = value(name, o, more);
+    return (v.isEmpty() ? "" : "\t" + name + "=" + v) + more;
+  }
+
+  static String value(String name, Object o, StringBuilder more) throws Exception {
+    if (o == null) return "";
+    if (o.getClass().isArray()) {
+      StringBuilder list = new StringBuilder();
+      for (int i = 0; i < Array.getLength(o); i++) {
+        String v = value(name, Array.get(o, i), more);
+        if (!v.isEmpty()) list.append(list.length() > 0 ? "," : "").append(v);
+      }
+      return list.toString();
+    }
+    if (o instanceof Block) return "blk_" + ((Block) o).getBlockId() + "_" + ((Block) o).getGenerationStamp();
+    if (o instanceof LocatedBlock) {
+      field(more, name + ".locs", value("", ((LocatedBlock) o).getLocations(), more));
+      return value(name, ((LocatedBlock) o).getBlock(), more);
+    }
+    if (o instanceof LocatedBlocks) {
+      field(more, name + ".length", "" + ((LocatedBlocks) o).getFileLength());
+      List<Block> blocks = new ArrayList<Block>();
+      for (LocatedBlock b : ((LocatedBlocks) o).getLocatedBlocks()) blocks.add(b.getBlock());
+      return value(name, blocks.toArray(), more);
+    }
+    if (o instanceof DatanodeRegistration) field(more, name + ".storageID", ((DatanodeRegistration) o).getStorageID());
+    if (o instanceof DatanodeID) return ((DatanodeID) o).getName();
+    if (o instanceof FileStatus) {
+      field(more, name + ".length", "" + ((FileStatus) o).getLen());
+      return ((FileStatus) o).getPath().toString();
+    }
+    if (o instanceof FsPermission) return String.format("%04o", ((FsPermission) o).toShort());
+    if (o instanceof NamespaceInfo) return "" + ((NamespaceInfo) o).getNamespaceID();
+    if (o instanceof BlockCommand) {
+      field(more, name + ".blocks", value("", ((BlockCommand) o).getBlocks(), more));
+      field(more, name + ".targets", value("", ((BlockCommand) o).getTargets(), more));
+    }
+    if (o instanceof DatanodeCommand) {
+      String kind = o.getClass().getName();
+      return kind.contains("$") ? kind.substring(kind.indexOf('$') + 1).toLowerCase() : "action " + ((DatanodeCommand) o).getAction();
+    }
+    if (o instanceof Writable) throw new IOException("no fields of " + o.getClass());
+    return o.toString();
+  }
+
+  static void field(StringBuilder more, String name, String v) {
+    if (!v.isEmpty()) more.append("\t" + name + "=" + v);
+  }
+
+  static int count; // of what was filled
+
+  /** Fills an object of a class with numbers that rise, and prints how it is written. */
+  static void object(String name) throws Exception {
+    count = 0;
+    Class<?> c = Class.forName(name);
+    Object o = filled(c, c);
+    ByteArrayOutputStream out = new ByteArrayOutputStream();
+    ObjectWritable.writeObject(new DataOutputStream(out), o, c, conf);
+    DataInputStream in = new DataInputStream(new ByteArrayInputStream(out.toByteArray()));
+    ObjectWritable.readObject(in, conf);
+    if (in.available() != 0) throw new IOException(name + " is not read to its end");
+    StringBuilder hex = new StringBuilder();
+    for (byte b : out.toByteArray()) hex.append(String.format("%02x", b));
+    System.out.println(name + "\t" + hex);
+  }
+
+  static Object filled(Class<?> c, Type t) throws Exception {
+    count++;
+    if (c == boolean.class) return true;
+    if (c == byte.class) return (byte) count;
+    if (c == short.class) return (short) count;
+    if (c == int.class) return count;
+    if (c == long.class) return (long) count << 33 | count;
+    if (c == String.class) return "s" + count;
+    if (c == Text.class) return new Text("t" + count);
+    if (c == Path.class) return new Path("/p" + count);
+    if (c == javax.crypto.SecretKey.class) return new javax.crypto.spec.SecretKeySpec(new byte[] {1, 2, 3}, "HmacSHA1");
+    if (c.isEnum()) return c.getEnumConstants()[count % c.getEnumConstants().length];
+    if (c.isArray()) {
+      Object a = Array.newInstance(c.getComponentType(), 2);
+      for (int i = 0; i < 2; i++) Array.set(a, i, filled(c.getComponentType(), c.getComponentType()));
+      return a;
+    }
+    if (c == List.class) {
+      Class<?> of = (Class<?>) ((ParameterizedType) t).getActualTypeArguments()[0];
+      return new ArrayList<Object>(Arrays.asList(filled(of, of), filled(of, of)));
+    }
+    Constructor<?> make;
+    try {
+      make = c.getDeclaredConstructor();
+    } catch (NoSuchMethodException e) { // DatanodeCommand.Register and Finalize
+      for (Constructor<?> k : c.getDeclaredConstructors())
+        if (k.getParameterCount() == 1 && k.isSynthetic()) {
+          k.setAccessible(true);
+          return k.newInstance((Object) null);
+        }
+      throw e;
+    }
+    make.setAccessible(true);
+    Object o = make.newInstance();
+    List<Class<?>> up = new ArrayList<Class<?>>(); // what it extends is filled first
+    for (Class<?> k = c; k != Object.class; k = k.getSuperclass()) up.add(0, k);
+    for (Class<?> k : up)
+      for (Field f : k.getDeclaredFields()) {
+        if (Modifier.isStatic(f.getModifiers()) || f.getType().getName().contains("net.Node") || f.getName().equals("renewer")) continue;
+        f.setAccessible(true);
+        f.set(o, filled(f.getType(), f.getGenericType()));
+      }
+    return o;
+  }
+}
