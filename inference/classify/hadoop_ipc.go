@@ -111,16 +111,22 @@ func hipcAnswerSize(b []byte) int64 {
 		r.long()
 		r.long()
 	}
-	if r.bad && !r.unknown {
+	switch {
+	case r.unknown:
+		return int64(len(b) - r.rest)
+	case !r.bad:
+		return int64(len(b) - len(r.b))
+	case len(b) < hipcKeep:
 		return 0
 	}
-	return int64(len(b) - len(r.b))
+	return hipcKeep // its end will not be found
 }
 
 func (h *hadoopWritable) starts(dir int, b []byte) (ok, more bool) {
 	if dir == 1 {
 		return hipcStartsAnswer(b)
 	}
+	h.greeted = false // if the context was to come, it may be lost
 	if n, is := hipcGreetingSize(b); is {
 		return n > 0, n == 0
 	}
@@ -168,7 +174,19 @@ func hipcStartsAnswer(b []byte) (ok, more bool) {
 	case !hipcPlain(r.b[:min(len(r.b), size)], ".[;"):
 		return false, false
 	}
-	return len(r.b) >= size, len(r.b) < size
+	if len(r.b) < size {
+		return false, true
+	}
+	return hipcClass(string(r.b[:size])), false
+}
+
+// hipcClass says that a name can be that of a class, or of a type that is none.
+func hipcClass(name string) bool {
+	switch name {
+	case "boolean", "byte", "short", "char", "int", "long", "float", "double", "void":
+		return true
+	}
+	return name[0] == '[' || strings.Contains(name, ".")
 }
 
 // hipcPlain says that a name has letters, digits, $, _ and those of more only.
@@ -267,6 +285,9 @@ func (h *hadoopWritable) answer(b []byte) Unit {
 			}
 			u.Fields = append(u.Fields, model.Field{Name: f, Value: pbString([]byte(line))})
 		}
+	}
+	if r.bad && !r.unknown {
+		u.Fields = append(u.Fields, incomplete)
 	}
 	if u.Type = "rpc " + name + " " + kind; !requested {
 		u.Type = "rpc " + kind + " unmatched"

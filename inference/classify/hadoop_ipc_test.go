@@ -2,9 +2,11 @@ package classify
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"math/rand"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,6 +80,24 @@ func TestHadoopIPC(t *testing.T) {
 		{"a gap between calls", []step{{b: []byte(ipcCall(5, "a"))}, {gap: 30}, {b: []byte(ipcCall(6, "b"))}}, []string{"> rpc a rpc.call=5", "> rpc b rpc.call=6"}},
 		{"a gap in a call", []step{{b: []byte(ipcCall(5, "a", ipcString(strings.Repeat("x", 50))))[:40]}, {gap: 20}, {b: []byte(ipcCall(5, "a", ipcString(strings.Repeat("x", 50)))[60:] + ipcCall(6, "b"))}},
 			[]string{"> rpc a rpc.call=5 incomplete=true", "> rpc b rpc.call=6"}},
+		{"the context is lost", []step{{b: []byte(ipcGreeting)}, {gap: len(ipcContext)}, {b: []byte(ipcCall(1, "a", ipcString("x")))}},
+			[]string{"> rpc greeting rpc.version=3", "> rpc a rpc.call=1 arg0=x"}},
+		{"numbers", []step{{b: []byte(ipcCall(1, "a", ipcName("float")+"\x3f\xc0\x00\x00", ipcName("double")+"\xbf\xe0\x00\x00\x00\x00\x00\x00", ipcName("char")+"\xff\xff", ipcName("short")+"\xff\xff", ipcName("byte")+"\xff"))}},
+			[]string{"> rpc a rpc.call=1 arg0=1.5 arg1=-0.5 arg2=65535 arg3=-1 arg4=-1"}},
+		{"a list of less than none", []step{{dir: 1, b: []byte(ipcAnswer(1, ipcName("[I")+ipcInt(-1)) + ipcAnswer(2, ipcString("y")))}},
+			[]string{"< rpc reply unmatched rpc.call=1", "< rpc reply unmatched rpc.call=2 value=y"}},
+		{"more blocks than are kept", []step{{dir: 1, b: []byte(ipcAnswer(1, ipcObject("a.LocatedBlocks", strings.Repeat("\x00", 9)+ipcInt(hipcKeep+1))+"\xff") + ipcAnswer(2, ipcString("y")))}},
+			[]string{"< rpc reply unmatched rpc.call=1", "< unknown", "< rpc reply unmatched rpc.call=2 value=y"}},
+		{"a text longer than is kept", []step{{dir: 1, b: []byte(ipcAnswer(1, ipcObject("a.FileStatus", "\x8d\x04\x00\x01")+"\xff") + ipcAnswer(2, ipcString("y")))}},
+			[]string{"< rpc reply unmatched rpc.call=1", "< unknown", "< rpc reply unmatched rpc.call=2 value=y"}},
+		{"a message longer than is kept", []step{{dir: 1, b: []byte(ipcInt(1) + ipcInt(1) + ipcLong("a.B") + ipcInt(hipcKeep+1) + "\xff" + ipcAnswer(2, ipcString("y")))}},
+			[]string{"< rpc error unmatched rpc.call=1 rpc.exception=a.B", "< unknown", "< rpc reply unmatched rpc.call=2 value=y"}},
+		{"no message", []step{{dir: 1, b: []byte(ipcInt(1) + ipcInt(1) + ipcLong("a.B") + ipcInt(-1) + ipcAnswer(2, ipcString("y")))}},
+			[]string{"< rpc error unmatched rpc.call=1 rpc.exception=a.B rpc.message=", "< rpc reply unmatched rpc.call=2 value=y"}},
+		{"refused", []step{{dir: 1, b: []byte(ipcInt(-1) + ipcInt(-1) + ipcLong("a.B") + ipcLong("no"))}},
+			[]string{"< rpc error unmatched rpc.call=-1 rpc.exception=a.B rpc.message=no"}},
+		{"a word that is no class", []step{{dir: 1, b: []byte("\xff" + ipcAnswer(1, ipcName("abc")) + ipcAnswer(2, ipcName("void")))}},
+			[]string{"< unknown", "< rpc reply unmatched rpc.call=2"}},
 		{"a status that is none", []step{{dir: 1, b: []byte(ipcInt(1) + ipcInt(7) + ipcAnswer(1, ipcNull))}}, []string{"< unknown", "< rpc reply unmatched rpc.call=1"}},
 		{"a method with no name", []step{{b: []byte(ipcCall(1, "no name") + ipcCall(2, "b"))}}, []string{"> unknown", "> rpc b rpc.call=2"}},
 		{"objects within one another for ever", []step{{dir: 1, b: []byte(ipcAnswer(1, strings.Repeat(ipcName("[[I")+ipcInt(1), 40)) + ipcAnswer(2, ipcString("y")))}},
@@ -110,10 +130,65 @@ func TestHadoopIPC(t *testing.T) {
 
 // TestAnAbsurdListEndsTheReading, and takes neither time nor memory.
 func TestAnAbsurdListEndsTheReading(t *testing.T) {
-	in := ipcAnswer(1, ipcName("[I")+ipcInt(1<<30)) + strings.Repeat("\x00", 300<<10)
-	us := run(t, newHadoopWritable(), []step{{dir: 1, b: []byte(in)}}, nil)[1]
-	if len(us) < 2 || len(us) > 10 || us[0].Type != "rpc reply unmatched" || us[1].Type != model.TypeUnknown {
-		t.Errorf("%d units, %+v", len(us), us[0])
+	head := ipcAnswer(1, ipcName("[I")+ipcInt(1<<30))
+	var us []Unit
+	newHadoopWritable().Data(1, 0, []byte(head), func(u Unit) { us = append(us, u) })
+	if len(us) != 1 || us[0].Type != "rpc reply unmatched" || us[0].Bytes != len(head) {
+		t.Errorf("before its items: %+v", us)
+	}
+}
+
+// TestAnAnswerLongerThanIsKept has its type, and is behind it what no message is.
+func TestAnAnswerLongerThanIsKept(t *testing.T) {
+	const n = 12 << 10
+	item := ipcName("java.lang.String") + ipcName("a name that is there often")
+	in := []step{{b: []byte(ipcCall(1, "list"))}, {dir: 1, b: []byte(ipcAnswer(1, ipcName("[Ljava.lang.String;")+ipcInt(n)+strings.Repeat(item, n)) + ipcAnswer(2, ipcString("y")))}}
+	us := rules(t, model.Protocol{Dissector: NameHadoopWritable}, in, 1, 3)[1]
+	if us[0].Type != "rpc list reply" || us[0].Bytes != hipcKeep || !slices.Contains(us[0].Fields, incomplete) {
+		t.Errorf("it is %s, %d bytes, %v", us[0].Type, us[0].Bytes, us[0].Fields)
+	}
+	for _, u := range us[1 : len(us)-1] {
+		if u.Type != model.TypeUnknown {
+			t.Errorf("in it is %+v", u)
+		}
+	}
+	if last := us[len(us)-1]; last.Type != "rpc reply unmatched" || last.Fields[0].Value != "2" {
+		t.Errorf("behind it is %+v", last)
+	}
+}
+
+// TestHadoopObjects: objects of every class that HDFS's protocols answer with, as Hadoop itself wrote them
+// (testdata/hdfs020/README.md), are read to their end and no further.
+func TestHadoopObjects(t *testing.T) {
+	for _, release := range []string{"0.20.2"} {
+		b, err := os.ReadFile(filepath.Join("testdata", "hdfs020", "objects-"+release+".txt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(b)) {
+			words := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+			class, want := words[0], words[2:]
+			object, err := hex.DecodeString(words[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			greeting := ipcGreeting
+			in := []step{{b: []byte(greeting)}, {dir: 1, b: []byte(ipcAnswer(1, string(object)) + ipcAnswer(2, ipcString("behind")))}}
+			us := rules(t, model.Protocol{Dissector: NameHadoopWritable}, in, 1, 3)[1]
+			if len(us) != 2 || us[0].Bytes != len(object)+8 || us[1].Fields[len(us[1].Fields)-1].Value != "behind" {
+				t.Errorf("%s, %s: %+v", release, class, us)
+				continue
+			}
+			var got []string
+			for _, f := range us[0].Fields[1:] {
+				got = append(got, f.Name+"="+f.Value)
+			}
+			slices.Sort(got)
+			slices.Sort(want)
+			if !slices.Equal(got, want) {
+				t.Errorf("%s, %s: %s, want %s", release, class, got, want)
+			}
+		}
 	}
 }
 

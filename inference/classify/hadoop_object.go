@@ -2,6 +2,7 @@ package classify
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -15,14 +16,38 @@ const (
 	ipcMore   = "\u2026" // stands at the end of a list that is cut
 )
 
-// ipcReader reads objects in Hadoop's own encoding (org.apache.hadoop.io.ObjectWritable, 0.20.2) with all that
-// they hold, so that their end is known. unknown says that an object of a class that is not known was met.
+// ipcReader reads objects in Hadoop's own encoding (org.apache.hadoop.io.ObjectWritable, 0.20.2 and 1.2.1) with all
+// that they hold, so that their end is known. unknown says that one was met of which it is not: its class is not known,
+// or it claims more than is kept of a message.
 type ipcReader struct {
 	writable
+	secure  bool // version 4: objects hold tokens and keys
 	unknown bool
+	rest    int // unknown: bytes that were not read
 	fields  []model.Field
 	depth   int
 }
+
+// refuse ends the reading where more bytes would not help.
+func (r *ipcReader) refuse() {
+	if !r.bad {
+		r.bad, r.unknown, r.rest, r.b = true, true, len(r.b), nil
+	}
+}
+
+// claimed is a number of things that are at least each bytes long.
+func (r *ipcReader) claimed(n int64, each int) int {
+	if n < 0 || n > hipcKeep/int64(each) {
+		r.refuse()
+		return 0
+	}
+	return int(n)
+}
+
+func (r *ipcReader) count(each int) int { return r.claimed(int64(r.int32()), each) }
+
+// text reads Text.
+func (r *ipcReader) text() string { return string(r.take(r.claimed(r.vlong(), 1))) }
 
 func (r *ipcReader) add(name, value string) {
 	if len(r.fields) < ipcFields {
@@ -36,7 +61,7 @@ func (r *ipcReader) long() string {
 	if n == -1 { // null
 		return ""
 	}
-	return string(r.take(int(n)))
+	return string(r.take(r.claimed(int64(n), 1)))
 }
 
 // object reads an object with its class, and its value into a field of that name.
@@ -49,7 +74,7 @@ func (r *ipcReader) object(name string) {
 // value reads an object and returns it as text; "" if others of its fields tell what it is.
 func (r *ipcReader) value(name string) string {
 	if r.depth++; r.depth > ipcDepth {
-		r.bad, r.unknown = true, true
+		r.refuse()
 	}
 	defer func() { r.depth-- }()
 	class := r.utf8()
@@ -61,12 +86,18 @@ func (r *ipcReader) value(name string) string {
 		return strconv.FormatBool(r.uint8() != 0)
 	case "byte":
 		return strconv.Itoa(int(int8(r.uint8())))
-	case "short", "char":
+	case "short":
 		return strconv.Itoa(int(r.int16()))
-	case "int", "float":
+	case "char":
+		return strconv.Itoa(int(uint16(r.int16())))
+	case "int":
 		return strconv.Itoa(int(r.int32()))
-	case "long", "double":
+	case "long":
 		return strconv.FormatInt(r.int64(), 10)
+	case "float":
+		return strconv.FormatFloat(float64(math.Float32frombits(uint32(r.int32()))), 'g', -1, 32)
+	case "double":
+		return strconv.FormatFloat(math.Float64frombits(uint64(r.int64())), 'g', -1, 64)
 	case "void":
 		return ""
 	case "java.lang.String":
@@ -88,7 +119,7 @@ func (r *ipcReader) value(name string) string {
 }
 
 func (r *ipcReader) array(name string) string {
-	n := r.int32()
+	n := r.count(2)
 	l := &ipcListed{}
 	for range n {
 		if v := r.value(name); !r.bad {
@@ -141,14 +172,10 @@ func (r *ipcReader) instance(name, class string) string {
 		return r.locatedBlocks(name)
 	case "DatanodeID", "DatanodeRegistration", "DatanodeInfo":
 		return r.datanode(name, class)
+	case "BlocksWithLocations":
+		return r.blocksWithLocations(name)
 	case "FileStatus":
-		path, length := r.text(), r.int64()
-		r.uint8()
-		r.take(2 + 8 + 8 + 8 + 2) // replication, block size, two times, permission
-		r.text()
-		r.text()
-		r.set(name+".length", strconv.FormatInt(length, 10))
-		return path
+		return r.fileStatus(name, r.text())
 	case "FsPermission":
 		return fmt.Sprintf("%04o", uint16(r.int16()))
 	case "NamespaceInfo":
@@ -181,11 +208,21 @@ func (r *ipcReader) instance(name, class string) string {
 		r.int64()
 		return strconv.FormatInt(edits, 10)
 	}
-	r.bad, r.unknown = true, true
+	r.refuse()
 	if hrpcIdent(class) {
 		r.add(name+".class", class)
 	}
 	return ""
+}
+
+// fileStatus reads a FileStatus behind its path.
+func (r *ipcReader) fileStatus(name, path string) string {
+	length := r.int64()
+	r.take(1 + 2 + 8 + 8 + 8 + 2) // a folder?, replication, block size, two times, permission
+	r.text()                      // owner
+	r.text()                      // group
+	r.set(name+".length", strconv.FormatInt(length, 10))
+	return path
 }
 
 func (r *ipcReader) set(name, value string) {
@@ -221,9 +258,9 @@ func (r *ipcReader) datanodeInfo() {
 	r.text() // what its administrator wants
 }
 
-func (r *ipcReader) datanodes(n int32) string {
+func (r *ipcReader) datanodes() string {
 	l := &ipcListed{}
-	for range n {
+	for range r.count(1) {
 		if l.add(r.datanode("", "DatanodeInfo")); r.bad {
 			return ""
 		}
@@ -234,15 +271,14 @@ func (r *ipcReader) datanodes(n int32) string {
 func (r *ipcReader) locatedBlock() (block, nodes string) {
 	r.take(1 + 8) // corrupt?, offset
 	block = r.block()
-	return block, r.datanodes(r.int32())
+	return block, r.datanodes()
 }
 
 func (r *ipcReader) locatedBlocks(name string) string {
 	length := r.int64()
-	r.uint8()
-	n := r.int32()
+	r.uint8() // being written?
 	l := &ipcListed{}
-	for range n {
+	for range r.count(1) {
 		b, _ := r.locatedBlock()
 		if l.add(b); r.bad {
 			return ""
@@ -252,18 +288,35 @@ func (r *ipcReader) locatedBlocks(name string) string {
 	return l.String()
 }
 
+// blocksWithLocations reads what the balancer is told of a DataNode.
+func (r *ipcReader) blocksWithLocations(name string) string {
+	l, locs := &ipcListed{}, &ipcListed{}
+	for range r.claimed(r.vlong(), 1) {
+		l.add(r.block())
+		for range r.claimed(r.vlong(), 1) {
+			if locs.add(r.text()); r.bad {
+				return ""
+			}
+		}
+		if r.bad {
+			return ""
+		}
+	}
+	r.set(name+".locs", locs.String())
+	return l.String()
+}
+
 // blockCommand reads what a DataNode is told to do with blocks.
 func (r *ipcReader) blockCommand(name string) string {
-	action, n := r.int32(), r.int32()
+	action := r.int32()
 	l, to := &ipcListed{}, &ipcListed{}
-	for range n {
+	for range r.count(1) {
 		if l.add(r.block()); r.bad {
 			return ""
 		}
 	}
-	n = r.int32()
-	for range n {
-		if to.add(r.datanodes(r.int32())); r.bad {
+	for range r.count(4) {
+		if to.add(r.datanodes()); r.bad {
 			return ""
 		}
 	}

@@ -104,6 +104,7 @@ public class Oracle {
 
   static String value(String name, Object o, StringBuilder more) throws Exception {
     if (o == null) return "";
+    if (o instanceof String || o instanceof Number || o instanceof Boolean || o instanceof Enum) return o.toString();
     if (o.getClass().isArray()) {
       StringBuilder list = new StringBuilder();
       for (int i = 0; i < Array.getLength(o); i++) {
@@ -135,12 +136,54 @@ public class Oracle {
       field(more, name + ".blocks", value("", ((BlockCommand) o).getBlocks(), more));
       field(more, name + ".targets", value("", ((BlockCommand) o).getTargets(), more));
     }
+    String bandwidth = of(o, "bandwidth"); // of a BalancerBandwidthCommand
+    field(more, name + ".bandwidth", bandwidth);
     if (o instanceof DatanodeCommand) {
       String kind = o.getClass().getName();
       return kind.contains("$") ? kind.substring(kind.indexOf('$') + 1).toLowerCase() : "action " + ((DatanodeCommand) o).getAction();
     }
+    switch (o.getClass().getSimpleName()) {
+      case "Text": return o.toString();
+      case "ContentSummary": return of(o, "length");
+      case "UpgradeStatusReport": return of(o, "version");
+      case "CheckpointSignature": return of(o, "editsTime");
+      case "ExportedBlockKeys": return "";
+      case "Token": return of(o, "kind"); // and nothing that is secret
+      case "BlockRecoveryInfo": return value(name, get(o, "block"), more);
+      case "BlockLocalPathInfo":
+        field(more, name + ".path", of(o, "localBlockPath"));
+        return value(name, get(o, "block"), more);
+      case "DirectoryListing": return value(name, get(o, "partialListing"), more);
+      case "HdfsFileStatus":
+        field(more, name + ".length", of(o, "length"));
+        return new String((byte[]) get(o, "path"), "UTF-8");
+      case "BlocksWithLocations":
+        String blocks = "", nodes = "";
+        for (BlocksWithLocations.BlockWithLocations b : ((BlocksWithLocations) o).getBlocks()) {
+          blocks += (blocks.isEmpty() ? "" : ",") + value(name, b.getBlock(), more);
+          for (String node : b.getDatanodes()) nodes += (nodes.isEmpty() ? "" : ",") + node;
+        }
+        field(more, name + ".locs", nodes);
+        return blocks;
+    }
     if (o instanceof Writable) throw new IOException("no fields of " + o.getClass());
     return o.toString();
+  }
+
+  /** A field that has no method, null if there is none of that name. */
+  static Object get(Object o, String name) throws Exception {
+    for (Class<?> c = o.getClass(); c != null; c = c.getSuperclass())
+      for (Field f : c.getDeclaredFields())
+        if (f.getName().equals(name) && !c.getName().startsWith("java.")) {
+          f.setAccessible(true);
+          return f.get(o);
+        }
+    return null;
+  }
+
+  static String of(Object o, String name) throws Exception {
+    Object v = get(o, name);
+    return v == null ? "" : v.toString();
   }
 
   static void field(StringBuilder more, String name, String v) {
@@ -161,13 +204,13 @@ public class Oracle {
     if (in.available() != 0) throw new IOException(name + " is not read to its end");
     StringBuilder hex = new StringBuilder();
     for (byte b : out.toByteArray()) hex.append(String.format("%02x", b));
-    System.out.println(name + "\t" + hex);
+    System.out.println(name + "\t" + hex + fields("value", o));
   }
 
   static Object filled(Class<?> c, Type t) throws Exception {
     count++;
     if (c == boolean.class) return true;
-    if (c == byte.class) return (byte) count;
+    if (c == byte.class) return (byte) ('a' + count % 26);
     if (c == short.class) return (short) count;
     if (c == int.class) return count;
     if (c == long.class) return (long) count << 33 | count;
