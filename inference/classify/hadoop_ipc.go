@@ -11,6 +11,7 @@ import (
 // Numbers of Hadoop's RPC before protobuf (org.apache.hadoop.ipc: Client, Server; Status).
 const (
 	hipcVersion = 3  // Server.CURRENT_VERSION
+	hipcSecure  = 4  // the same from 0.20.203 on
 	hipcPing    = -1 // a length: the client only shows that it lives
 	hipcError   = 1  // the call threw
 	hipcFatal   = -1 // the connection is refused
@@ -18,21 +19,26 @@ const (
 	hipcMinCall = 4 + 2 + 1 + 4 // call id, a name, the number of its arguments
 )
 
-// hadoopWritable reads Hadoop's RPC of 0.20.0 to 0.20.2: version 3. Version 4 (0.20.203 to 1.2.1) has other
-// objects. Types:
+// hipcAuth are the ways to say who one is, behind the greeting of version 4 (SaslRpcServer.AuthMethod).
+var hipcAuth = map[byte]string{80: "SIMPLE", 81: "KERBEROS", 82: "DIGEST"}
+
+// hadoopWritable reads Hadoop's RPC of 0.20.0 to 0.20.2, version 3, and of 0.20.203 to 1.2.1, version 4: some of its
+// objects are others. A connection whose greeting was not seen is read as version 3. Types:
 //
 //	rpc greeting, rpc context, rpc keepalive
 //	rpc METHOD, rpc METHOD reply, rpc METHOD error
 //	rpc reply unmatched, rpc error unmatched    the request was not seen
 //
-// Fields: rpc.version; of the context protocol and userInfo.effectiveUser; rpc.call, rpc.method of answers;
+// Fields: rpc.version and rpc.auth; of the context protocol, userInfo.effectiveUser and userInfo.realUser; rpc.call, rpc.method of answers;
 // rpc.exception and rpc.message of errors; arg0, arg1, … of requests and value of answers, and what
 // ipcReader.instance reads of objects.
 //
 // An answer does not tell its length: what it has is decoded to find its end. Behind an object of a class
-// that is not known nothing is read until something that looks like a message.
+// that is not known nothing is read until something that looks like a message. The steps by which SASL says
+// who one is are unknown, and all that follows them where it encrypts (hadoop.rpc.protection=privacy).
 type hadoopWritable struct {
 	greeted bool // the greeting was read, the context follows
+	secure  bool // version 4
 	pending map[int32]string
 	order   []int32 // calls in pending, oldest first; may hold some that are gone
 	names   map[string]bool
@@ -46,7 +52,7 @@ func newHadoopWritable() Dissector {
 
 func (h *hadoopWritable) size(dir int, b []byte) int64 {
 	if dir == 1 {
-		return hipcAnswerSize(b)
+		return h.answerSize(b)
 	}
 	if n, is := hipcGreetingSize(b); is {
 		return n
@@ -77,6 +83,12 @@ func hipcGreetingSize(b []byte) (n int64, is bool) {
 		return 0, true
 	case b[4] == hipcVersion:
 		return 5, true
+	case b[4] != hipcSecure:
+		return -1, true
+	case len(b) < 6:
+		return 0, true
+	case hipcAuth[b[5]] != "":
+		return 6, true
 	}
 	return -1, true
 }
@@ -95,15 +107,15 @@ func hipcRequestSize(b []byte) int64 {
 	return 4 + n
 }
 
-// hipcAnswerSize decodes an answer to find its end.
-func hipcAnswerSize(b []byte) int64 {
+// answerSize decodes an answer to find its end.
+func (h *hadoopWritable) answerSize(b []byte) int64 {
 	switch ok, more := hipcStartsAnswer(b); {
 	case more:
 		return 0
 	case !ok:
 		return -1
 	}
-	r := &ipcReader{writable: writable{b: b}}
+	r := h.reader(b)
 	r.int32()
 	if r.int32() == 0 {
 		r.object("value")
@@ -120,6 +132,10 @@ func hipcAnswerSize(b []byte) int64 {
 		return 0
 	}
 	return hipcKeep // its end will not be found
+}
+
+func (h *hadoopWritable) reader(b []byte) *ipcReader {
+	return &ipcReader{writable: writable{b: b}, secure: h.secure}
 }
 
 func (h *hadoopWritable) starts(dir int, b []byte) (ok, more bool) {
@@ -207,27 +223,48 @@ func (h *hadoopWritable) read(dir int, f frameHead) []Unit {
 		if n <= 0 {
 			return []Unit{{Type: model.TypeUnknown}}
 		}
-		h.greeted = true
-		return []Unit{{Type: "rpc greeting", Fields: []model.Field{{Name: "rpc.version", Value: strconv.Itoa(int(f.b[4]))}}}}
+		return []Unit{h.greeting(f.b[:n])}
 	}
 	if len(f.b) == 4 && f.total == 4 {
 		return []Unit{{Type: "rpc keepalive"}}
 	}
 	if h.greeted {
 		h.greeted = false
-		return []Unit{hipcContext(f.b)}
+		return []Unit{h.context(f.b)}
 	}
 	return []Unit{h.request(f.b)}
 }
 
-// hipcContext reads what follows the greeting (ConnectionHeader): the protocol, and who calls.
-func hipcContext(b []byte) Unit {
+func (h *hadoopWritable) greeting(b []byte) Unit {
+	h.greeted, h.secure = true, b[4] == hipcSecure
+	u := Unit{Type: "rpc greeting", Fields: []model.Field{{Name: "rpc.version", Value: strconv.Itoa(int(b[4]))}}}
+	if h.secure {
+		auth := hipcAuth[b[5]]
+		h.greeted = auth == "SIMPLE" // else SASL follows
+		u.Fields = append(u.Fields, model.Field{Name: "rpc.auth", Value: auth})
+	}
+	return u
+}
+
+// context reads what follows the greeting (ConnectionHeader): the protocol, and who calls.
+func (h *hadoopWritable) context(b []byte) Unit {
 	u := Unit{Type: "rpc context"}
-	r := &ipcReader{writable: writable{b: b[min(4, len(b)):]}}
+	r := h.reader(b[min(4, len(b)):])
 	if p := r.text(); !r.bad {
 		u.Fields = append(u.Fields, model.Field{Name: "protocol", Value: pbString([]byte(p))})
 	}
 	if r.uint8() == 0 || r.bad {
+		return u
+	}
+	if h.secure {
+		for _, name := range []string{"userInfo.effectiveUser", "userInfo.realUser"} {
+			if user := r.utf8(); !r.bad {
+				u.Fields = append(u.Fields, model.Field{Name: name, Value: pbString([]byte(user))})
+			}
+			if r.uint8() == 0 {
+				break
+			}
+		}
 		return u
 	}
 	r.text() // STRING_UGI
@@ -239,7 +276,7 @@ func hipcContext(b []byte) Unit {
 
 // request reads a call (RPC.Invocation).
 func (h *hadoopWritable) request(b []byte) Unit {
-	r := &ipcReader{writable: writable{b: b[min(4, len(b)):]}}
+	r := h.reader(b[min(4, len(b)):])
 	call, name := r.int32(), r.utf8()
 	if r.bad || !hrpcIdent(name) {
 		return Unit{Type: model.TypeUnknown}
@@ -258,7 +295,7 @@ func (h *hadoopWritable) request(b []byte) Unit {
 }
 
 func (h *hadoopWritable) answer(b []byte) Unit {
-	r := &ipcReader{writable: writable{b: b}}
+	r := h.reader(b)
 	call, status := r.int32(), r.int32()
 	if r.bad {
 		return Unit{Type: model.TypeUnknown}

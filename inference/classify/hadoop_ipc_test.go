@@ -58,7 +58,19 @@ func TestHadoopIPC(t *testing.T) {
 		{"a call that is answered twice", []step{{b: []byte(ipcCall(1, "a"))}, {dir: 1, b: []byte(ipcAnswer(1, ipcNull) + ipcAnswer(1, ipcNull))}},
 			[]string{"> rpc a rpc.call=1", "< rpc a reply rpc.call=1 rpc.method=a", "< rpc reply unmatched rpc.call=1"}},
 		{"an absurd length", []step{{b: []byte("\x7f\xff\xff\xff" + ipcCall(1, "a")[4:] + ipcCall(2, "b"))}}, []string{"> unknown", "> rpc b rpc.call=2"}},
-		{"a later version", []step{{b: []byte("hrpc\x04\x50" + ipcContext)}}, []string{"> unknown"}},
+		{"version 4", []step{{b: []byte("hrpc\x04\x50" + ipcLong("\x06a.B.Cd\x01\x00\x04root\x00") + ipcInt(-1) + ipcCall(1, "a"))}},
+			[]string{"> rpc greeting rpc.version=4 rpc.auth=SIMPLE", "> rpc context protocol=a.B.Cd userInfo.effectiveUser=root", "> rpc keepalive", "> rpc a rpc.call=1"}},
+		{"version 4, in another's name", []step{{b: []byte("hrpc\x04\x50" + ipcLong("\x06a.B.Cd\x01\x00\x03joe\x01\x00\x04root") + ipcCall(1, "a"))}},
+			[]string{"> rpc greeting rpc.version=4 rpc.auth=SIMPLE", "> rpc context protocol=a.B.Cd userInfo.effectiveUser=joe userInfo.realUser=root", "> rpc a rpc.call=1"}},
+		{"version 4, in nobody's name", []step{{b: []byte("hrpc\x04\x50" + ipcLong("\x06a.B.Cd\x00") + ipcCall(1, "a"))}},
+			[]string{"> rpc greeting rpc.version=4 rpc.auth=SIMPLE", "> rpc context protocol=a.B.Cd", "> rpc a rpc.call=1"}},
+		{"version 4, SASL", []step{{b: []byte("hrpc\x04\x52" + ipcLong("") + ipcLong("charset=utf-8") + ipcLong("\x06a.B.Cd\x00") + ipcCall(1, "a"))}, {dir: 1, b: []byte(ipcInt(0) + ipcLong("realm=default") + ipcAnswer(1, ipcNull))}},
+			[]string{"> rpc greeting rpc.version=4 rpc.auth=DIGEST", "> unknown", "> rpc a rpc.call=1", "< unknown", "< rpc a reply rpc.call=1 rpc.method=a"}},
+		{"version 4 in pieces", []step{{b: []byte("hrpc\x04")}, {b: []byte("\x51")}}, []string{"> rpc greeting rpc.version=4 rpc.auth=KERBEROS"}},
+		{"a namespace of 1.0", []step{{b: []byte("hrpc\x04\x50")}, {dir: 1, b: []byte(ipcAnswer(1, ipcObject("a.NamespaceInfo", ipcName("1.0.4")+ipcInt(-32)+ipcInt(7)+strings.Repeat("\x00", 12))) + ipcAnswer(2, ipcString("y")))}},
+			[]string{"> rpc greeting rpc.version=4 rpc.auth=SIMPLE", "< rpc reply unmatched rpc.call=1 value=7", "< rpc reply unmatched rpc.call=2 value=y"}},
+		{"an unknown way to say who one is", []step{{b: []byte("hrpc\x04\x53" + ipcContext)}}, []string{"> unknown"}},
+		{"another version", []step{{b: []byte("hrpc\x05\x50" + ipcContext)}}, []string{"> unknown"}},
 		{"a call", append(open[:1:1], step{b: []byte(ipcCall(3, "create", ipcString("/a"), ipcName("boolean")+"\x01"))}, step{dir: 1, b: []byte(ipcAnswer(3, ipcNull))}),
 			[]string{"> rpc greeting rpc.version=3", "> rpc context protocol=a.B.Cd userInfo.effectiveUser=root", "> rpc create rpc.call=3 arg0=/a arg1=true", "< rpc create reply rpc.call=3 rpc.method=create"}},
 		{"answers in another order", []step{{b: []byte(ipcCall(1, "a") + ipcCall(2, "b"))}, {dir: 1, b: []byte(ipcAnswer(2, ipcName("long")+"\x00\x00\x00\x00\x00\x00\x00\x09") + ipcAnswer(1, ipcName("void")))}},
@@ -160,7 +172,7 @@ func TestAnAnswerLongerThanIsKept(t *testing.T) {
 // TestHadoopObjects: objects of every class that HDFS's protocols answer with, as Hadoop itself wrote them
 // (testdata/hdfs020/README.md), are read to their end and no further.
 func TestHadoopObjects(t *testing.T) {
-	for _, release := range []string{"0.20.2"} {
+	for _, release := range []string{"0.20.2", "1.2.1"} {
 		b, err := os.ReadFile(filepath.Join("testdata", "hdfs020", "objects-"+release+".txt"))
 		if err != nil {
 			t.Fatal(err)
@@ -173,6 +185,9 @@ func TestHadoopObjects(t *testing.T) {
 				t.Fatal(err)
 			}
 			greeting := ipcGreeting
+			if release == "1.2.1" {
+				greeting = "hrpc\x04\x50"
+			}
 			in := []step{{b: []byte(greeting)}, {dir: 1, b: []byte(ipcAnswer(1, string(object)) + ipcAnswer(2, ipcString("behind")))}}
 			us := rules(t, model.Protocol{Dissector: NameHadoopWritable}, in, 1, 3)[1]
 			if len(us) != 2 || us[0].Bytes != len(object)+8 || us[1].Fields[len(us[1].Fields)-1].Value != "behind" {

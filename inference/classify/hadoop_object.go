@@ -164,6 +164,15 @@ func (r *ipcReader) instance(name, class string) string {
 		b := r.block()
 		r.int64()
 		return b
+	case "BlockRecoveryInfo":
+		b := r.block()
+		r.uint8() // was recovered when the DataNode started?
+		return b
+	case "BlockLocalPathInfo":
+		b := r.block()
+		r.set(name+".path", r.text())
+		r.text() // of its sums
+		return b
 	case "LocatedBlock":
 		b, nodes := r.locatedBlock()
 		r.set(name+".locs", nodes)
@@ -176,10 +185,25 @@ func (r *ipcReader) instance(name, class string) string {
 		return r.blocksWithLocations(name)
 	case "FileStatus":
 		return r.fileStatus(name, r.text())
+	case "HdfsFileStatus":
+		return r.fileStatus(name, r.path())
+	case "DirectoryListing":
+		l := &ipcListed{}
+		for range r.count(1) {
+			if l.add(r.fileStatus(name, r.path())); r.bad {
+				return ""
+			}
+		}
+		r.int32() // left
+		return l.String()
 	case "FsPermission":
 		return fmt.Sprintf("%04o", uint16(r.int16()))
 	case "NamespaceInfo":
-		r.utf8()
+		r.utf8() // version
+		// Release 1.1 put a revision here. The version of the layout is less than 0.
+		if r.secure && len(r.b) > 0 && r.b[0] < 0x80 {
+			r.utf8()
+		}
 		r.int32()
 		id := r.int32()
 		r.take(8 + 4)
@@ -190,6 +214,22 @@ func (r *ipcReader) instance(name, class string) string {
 		return "finalize"
 	case "BlockCommand":
 		return r.blockCommand(name)
+	case "KeyUpdateCommand":
+		a := r.int32()
+		r.keys()
+		return "action " + strconv.Itoa(int(a))
+	case "BalancerBandwidthCommand":
+		a := r.int32()
+		r.int32() // version
+		r.set(name+".bandwidth", strconv.FormatInt(r.int64(), 10))
+		return "action " + strconv.Itoa(int(a))
+	case "ExportedBlockKeys":
+		r.keys()
+		return ""
+	case "Token":
+		return r.token()
+	case "Text":
+		return r.text()
 	case "UpgradeCommand":
 		a := r.int32()
 		r.take(4 + 2)
@@ -225,6 +265,37 @@ func (r *ipcReader) fileStatus(name, path string) string {
 	return path
 }
 
+// path reads that of a HdfsFileStatus.
+func (r *ipcReader) path() string { return string(r.take(r.count(1))) }
+
+// token reads a Token, and returns of what kind it is: the rest is secret.
+func (r *ipcReader) token() string {
+	r.text() // identifier
+	r.text() // password
+	kind := r.text()
+	r.text() // service
+	return kind
+}
+
+// keys reads ExportedBlockKeys, and returns nothing.
+func (r *ipcReader) keys() {
+	r.take(1 + 8 + 8) // in use?, interval, lifetime
+	r.key()
+	for range r.count(3) {
+		if r.key(); r.bad {
+			return
+		}
+	}
+}
+
+func (r *ipcReader) key() {
+	r.vlong() // id
+	r.vlong() // expires
+	if n := r.vlong(); n != -1 {
+		r.take(r.claimed(n, 1))
+	}
+}
+
 func (r *ipcReader) set(name, value string) {
 	if !r.bad && value != "" {
 		r.add(name, value)
@@ -244,6 +315,9 @@ func (r *ipcReader) datanode(name, class string) string {
 	switch class {
 	case "DatanodeRegistration":
 		r.take(2 + 4 + 4 + 8)
+		if r.secure {
+			r.keys()
+		}
 		r.set(name+".storageID", storage)
 	case "DatanodeInfo":
 		r.datanodeInfo()
@@ -269,6 +343,9 @@ func (r *ipcReader) datanodes() string {
 }
 
 func (r *ipcReader) locatedBlock() (block, nodes string) {
+	if r.secure {
+		r.token()
+	}
 	r.take(1 + 8) // corrupt?, offset
 	block = r.block()
 	return block, r.datanodes()
