@@ -149,27 +149,34 @@ func (h *hadoopWritable) starts(dir int, b []byte) (ok, more bool) {
 	return hipcStartsRequest(b)
 }
 
-// hipcStartsRequest wants a method's name, and its arguments' number.
+// hipcStartsRequest wants a method's name, the number of its arguments, and the class of the first.
 func hipcStartsRequest(b []byte) (ok, more bool) {
 	n := hipcRequestSize(b)
 	if n <= 0 || n < 4+hipcMinCall {
 		return false, n == 0
 	}
 	r := &ipcReader{writable: writable{b: b[4:min(int64(len(b)), n)]}}
+	more = int64(len(b)) < n
 	r.int32()
 	size := int(uint16(r.int16()))
 	if r.bad {
-		return false, int64(len(b)) < n
+		return false, more
 	}
 	if size < 1 || size > hrpcName || !hipcPlain(r.b[:min(len(r.b), size)], "") {
 		return false, false
 	}
-	r.take(size)
+	method := string(r.take(size))
 	args := r.int32()
-	if r.bad {
-		return false, int64(len(b)) < n
+	switch {
+	case r.bad:
+		return false, more
+	case hipcPrimitive[method], args < 0, args > hrpcArgs: // numbers and their types look like a call, too
+		return false, false
+	case args == 0:
+		return n == int64(4+hipcMinCall-1+size), false
 	}
-	return args >= 0 && args <= hrpcArgs, false
+	ok, short := hipcStartsClass(r, int(uint16(r.int16())))
+	return ok, short && more
 }
 
 // hipcStartsAnswer wants the name of a class.
@@ -185,25 +192,28 @@ func hipcStartsAnswer(b []byte) (ok, more bool) {
 	switch {
 	case r.bad:
 		return false, true
-	case status != 0 && status != hipcError && status != hipcFatal, call < 0 && status != hipcFatal, size < 2 || size > 256:
-		return false, false
-	case !hipcPlain(r.b[:min(len(r.b), size)], ".[;"):
+	case status != 0 && status != hipcError && status != hipcFatal, call < 0 && status != hipcFatal:
 		return false, false
 	}
-	if len(r.b) < size {
-		return false, true
-	}
-	return hipcClass(string(r.b[:size])), false
+	return hipcStartsClass(r, size)
 }
 
-// hipcClass says that a name can be that of a class, or of a type that is none.
-func hipcClass(name string) bool {
-	switch name {
-	case "boolean", "byte", "short", "char", "int", "long", "float", "double", "void":
-		return true
+// hipcStartsClass wants a name of size bytes that can be that of a class, or of a type that is none.
+func hipcStartsClass(r *ipcReader, size int) (ok, more bool) {
+	switch {
+	case r.bad:
+		return false, true
+	case size < 2, size > 256, !hipcPlain(r.b[:min(len(r.b), size)], ".[;"):
+		return false, false
+	case len(r.b) < size:
+		return false, true
 	}
-	return name[0] == '[' || strings.Contains(name, ".")
+	name := string(r.b[:size])
+	return hipcPrimitive[name] || name[0] == '[' || strings.Contains(name, "."), false
 }
+
+// hipcPrimitive are types that are no class (ObjectWritable.PRIMITIVE_NAMES).
+var hipcPrimitive = map[string]bool{"boolean": true, "byte": true, "short": true, "char": true, "int": true, "long": true, "float": true, "double": true, "void": true}
 
 // hipcPlain says that a name has letters, digits, $, _ and those of more only.
 func hipcPlain(b []byte, more string) bool {

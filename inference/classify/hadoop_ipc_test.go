@@ -111,6 +111,9 @@ func TestHadoopIPC(t *testing.T) {
 		{"a word that is no class", []step{{dir: 1, b: []byte("\xff" + ipcAnswer(1, ipcName("abc")) + ipcAnswer(2, ipcName("void")))}},
 			[]string{"< unknown", "< rpc reply unmatched rpc.call=2"}},
 		{"a status that is none", []step{{dir: 1, b: []byte(ipcInt(1) + ipcInt(7) + ipcAnswer(1, ipcNull))}}, []string{"< unknown", "< rpc reply unmatched rpc.call=1"}},
+		{"no call of a type", []step{{b: []byte("\xff" + ipcInt(15) + ipcInt(1) + ipcName("int") + ipcInt(0) + "\xff\xff" + ipcCall(2, "b"))}}, []string{"> unknown", "> rpc b rpc.call=2"}},
+		{"more in a call than its arguments", []step{{b: []byte("\xff" + ipcInt(13) + ipcCall(1, "a")[4:] + "\xff" + ipcCall(2, "b"))}}, []string{"> unknown", "> rpc b rpc.call=2"}},
+		{"an argument of no class", []step{{b: []byte(ipcCall(1, "a", ipcName("no.class?")) + ipcCall(2, "b"))}}, []string{"> unknown", "> rpc b rpc.call=2"}},
 		{"a method with no name", []step{{b: []byte(ipcCall(1, "no name") + ipcCall(2, "b"))}}, []string{"> unknown", "> rpc b rpc.call=2"}},
 		{"objects within one another for ever", []step{{dir: 1, b: []byte(ipcAnswer(1, strings.Repeat(ipcName("[[I")+ipcInt(1), 40)) + ipcAnswer(2, ipcString("y")))}},
 			[]string{"< rpc reply unmatched rpc.call=1", "< unknown", "< rpc reply unmatched rpc.call=2 value=y"}},
@@ -221,6 +224,9 @@ func FuzzHadoopWritable(f *testing.F) {
 	talk := append(seed(0, ipcGreeting+ipcContext+ipcCall(1, "blockReceived", ipcName("[Lorg.apache.hadoop.hdfs.protocol.Block;")+ipcInt(1)+ipcBlock)), seed(1, ipcAnswer(1, ipcOther)+ipcFailure(2, "a.B", "x"))...)
 	f.Add(talk, int64(2))
 	f.Add(talk[20:], int64(3))
+	for _, c := range append(ipcConnections(f, "0.20.2")[:2], ipcConnections(f, "1.2.1")[1:]...) {
+		f.Add(append(seed(0, string(c.said[0])), seed(1, string(c.said[1]))...), int64(4))
+	}
 	f.Fuzz(func(t *testing.T, in []byte, seed int64) {
 		rules(t, model.Protocol{Dissector: NameHadoopWritable}, hadoopSteps(in), seed, fuzzCuts)
 	})

@@ -18,28 +18,30 @@ public class Oracle {
       for (int i = 1; i < args.length; i++) object(args[i]);
       return;
     }
+    if (args[0].equals("calls")) {
+      calls();
+      System.exit(0); // its threads would go on
+    }
     File[] files = new File(args[1]).listFiles();
     Arrays.sort(files);
     for (File f : files)
       if (f.getName().endsWith("_0")) {
         String s = f.getPath();
-        connection(s, new File(s.substring(0, s.length() - 1) + "1"));
+        File back = new File(s.substring(0, s.length() - 1) + "1");
+        String[] parts = f.getName().split("_");
+        connection(parts[1] + ">" + parts[2], read(f), parts[2] + ">" + parts[1], back.exists() ? read(back) : new byte[0]);
       }
   }
 
-  /**
-   * One connection, whose directions are files N_CLIENT_SERVER_0 and _1: what the client says (Client.writeHeader,
-   * sendPing, sendParam), then the answers (Client.receiveResponse).
-   */
-  static void connection(String c, File s) throws Exception {
-    String[] parts = new File(c).getName().split("_");
-    String there = parts[1] + ">" + parts[2], back = parts[2] + ">" + parts[1];
+  /** One connection: what the client says (Client.writeHeader, sendPing, sendParam), then the answers (Client.receiveResponse). */
+  static void connection(String there, byte[] b, String back, byte[] answers) throws Exception {
     Map<Integer, String> asked = new HashMap<Integer, String>();
-    byte[] b = read(new File(c));
     DataInputStream in = new DataInputStream(new ByteArrayInputStream(b));
     byte[] greeting = new byte[5];
     in.readFully(greeting);
-    line(there, 0, 5, "rpc greeting", "rpc.version=" + greeting[4]);
+    boolean secure = greeting[4] == 4;
+    String auth = secure ? "\trpc.auth=" + (in.readByte() == 80 ? "SIMPLE" : "other") : "";
+    line(there, 0, b.length - in.available(), "rpc greeting", "rpc.version=" + greeting[4] + auth);
     for (boolean first = true; in.available() > 0; first = false) {
       int at = b.length - in.available(), n = in.readInt();
       if (n == -1) {
@@ -49,7 +51,11 @@ public class Oracle {
       int end = at + 4 + n;
       if (first) {
         String fields = "protocol=" + Text.readString(in);
-        if (in.readBoolean()) {
+        boolean user = in.readBoolean();
+        if (user && secure) {
+          fields += "\tuserInfo.effectiveUser=" + in.readUTF();
+          if (in.readBoolean()) fields += "\tuserInfo.realUser=" + in.readUTF();
+        } else if (user) {
           Text.readString(in); // which UnixUserGroupInformation is
           fields += "\tuserInfo.effectiveUser=" + Text.readString(in);
           for (int g = WritableUtils.readVInt(in); g > 0; g--) Text.readString(in);
@@ -65,11 +71,9 @@ public class Oracle {
       }
       if (b.length - in.available() != end) throw new IOException("a message ends elsewhere");
     }
-    if (!s.exists()) return;
-    b = read(s);
-    in = new DataInputStream(new ByteArrayInputStream(b));
+    in = new DataInputStream(new ByteArrayInputStream(answers));
     while (in.available() > 0) {
-      int at = b.length - in.available(), id = in.readInt(), status = in.readInt();
+      int at = answers.length - in.available(), id = in.readInt(), status = in.readInt();
       String type = "rpc " + asked.remove(id), fields = "rpc.call=" + id + "\trpc.method=" + type.substring(4);
       if (status == 0) {
         type += " reply";
@@ -79,8 +83,100 @@ public class Oracle {
         fields += "\trpc.exception=" + WritableUtils.readString(in);
         fields += "\trpc.message=" + WritableUtils.readString(in).split("\n")[0];
       }
-      line(back, at, b.length - in.available() - at, type, fields);
+      line(back, at, answers.length - in.available() - at, type, fields);
     }
+  }
+
+  /** Calls every method of HDFS's protocols over TCP, with arguments and answers that are filled. */
+  static void calls() throws Exception {
+    String hdfs = "org.apache.hadoop.hdfs.";
+    for (String name : new String[] {"protocol.ClientProtocol", "protocol.ClientDatanodeProtocol", "server.protocol.DatanodeProtocol",
+        "server.protocol.InterDatanodeProtocol", "server.protocol.NamenodeProtocol"}) {
+      final Class<?> protocol = Class.forName(hdfs + name);
+      final long version = protocol.getDeclaredField("versionID").getLong(null);
+      Object answers = Proxy.newProxyInstance(Oracle.class.getClassLoader(), new Class<?>[] {protocol}, new InvocationHandler() {
+        public Object invoke(Object self, Method m, Object[] args) throws Throwable {
+          if (m.getName().equals("getProtocolVersion")) return version;
+          if (m.getName().equals("renewLease")) throw new IOException("no\nsuch lease");
+          count = 0;
+          return m.getReturnType() == void.class || m.getName().equals("append") ? null : filled(m.getReturnType(), m.getGenericReturnType());
+        }
+      });
+      org.apache.hadoop.ipc.Server server = org.apache.hadoop.ipc.RPC.getServer(answers, "127.0.0.1", 0, conf);
+      server.start();
+      Tee tee = new Tee(server.getListenerAddress());
+      Object proxy = org.apache.hadoop.ipc.RPC.getProxy(protocol.asSubclass(org.apache.hadoop.ipc.VersionedProtocol.class), version,
+          (java.net.InetSocketAddress) tee.socket.getLocalSocketAddress(), conf);
+      Method[] methods = protocol.getMethods();
+      Arrays.sort(methods, new Comparator<Method>() {
+        public int compare(Method a, Method b) { return a.toString().compareTo(b.toString()); }
+      });
+      for (Method m : methods) {
+        if (m.getName().equals("getProtocolVersion")) continue;
+        count = 0;
+        Object[] args = new Object[m.getParameterTypes().length];
+        for (int i = 0; i < args.length; i++) args[i] = filled(m.getParameterTypes()[i], m.getGenericParameterTypes()[i]);
+        try {
+          m.invoke(proxy, args);
+        } catch (InvocationTargetException e) {
+          if (!m.getName().equals("renewLease")) throw e;
+        }
+      }
+      Thread.sleep(200);
+      for (ByteArrayOutputStream[] said : tee.said) {
+        byte[] c = said[0].toByteArray(), s = said[1].toByteArray();
+        System.out.println("connection\t" + hex(c) + "\t" + hex(s));
+        connection(">", c, "<", s);
+      }
+    }
+  }
+
+  /** Hands connections on, and keeps what was said. 0.20.2 asks for the version on one of its own. */
+  static class Tee extends Thread {
+    final java.net.ServerSocket socket = new java.net.ServerSocket(0, 9, java.net.InetAddress.getByName("127.0.0.1"));
+    final java.net.InetSocketAddress to;
+    final List<ByteArrayOutputStream[]> said = new ArrayList<ByteArrayOutputStream[]>();
+
+    Tee(java.net.InetSocketAddress to) throws IOException {
+      this.to = to;
+      setDaemon(true);
+      start();
+    }
+
+    public void run() {
+      try {
+        for (;;) {
+          java.net.Socket c = socket.accept(), s = new java.net.Socket(to.getAddress(), to.getPort());
+          ByteArrayOutputStream[] both = {new ByteArrayOutputStream(), new ByteArrayOutputStream()};
+          said.add(both);
+          hand(c.getInputStream(), s.getOutputStream(), both[0]);
+          hand(s.getInputStream(), c.getOutputStream(), both[1]);
+        }
+      } catch (IOException e) {
+        e.printStackTrace();
+      }
+    }
+
+    static void hand(final InputStream in, final OutputStream out, final ByteArrayOutputStream said) {
+      Thread t = new Thread() {
+        public void run() {
+          byte[] b = new byte[4096];
+          try {
+            for (int n; (n = in.read(b)) > 0; out.write(b, 0, n)) synchronized (said) { said.write(b, 0, n); }
+          } catch (IOException e) {
+            // it is closed
+          }
+        }
+      };
+      t.setDaemon(true);
+      t.start();
+    }
+  }
+
+  static String hex(byte[] bytes) {
+    StringBuilder s = new StringBuilder();
+    for (byte b : bytes) s.append(String.format("%02x", b));
+    return s.toString();
   }
 
   static byte[] read(File f) throws IOException {
@@ -202,9 +298,7 @@ public class Oracle {
     DataInputStream in = new DataInputStream(new ByteArrayInputStream(out.toByteArray()));
     ObjectWritable.readObject(in, conf);
     if (in.available() != 0) throw new IOException(name + " is not read to its end");
-    StringBuilder hex = new StringBuilder();
-    for (byte b : out.toByteArray()) hex.append(String.format("%02x", b));
-    System.out.println(name + "\t" + hex + fields("value", o));
+    System.out.println(name + "\t" + hex(out.toByteArray()) + fields("value", o));
   }
 
   static Object filled(Class<?> c, Type t) throws Exception {
@@ -217,6 +311,7 @@ public class Oracle {
     if (c == String.class) return "s" + count;
     if (c == Text.class) return new Text("t" + count);
     if (c == Path.class) return new Path("/p" + count);
+    if (c == DatanodeCommand.class) return filled(BlockCommand.class, BlockCommand.class);
     if (c == javax.crypto.SecretKey.class) return new javax.crypto.spec.SecretKeySpec(new byte[] {1, 2, 3}, "HmacSHA1");
     if (c.isEnum()) return c.getEnumConstants()[count % c.getEnumConstants().length];
     if (c.isArray()) {
