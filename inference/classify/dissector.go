@@ -69,7 +69,7 @@ const (
 	NameHadoopRPC = "hadoop-rpc"
 	// Headers of HDFS data transfer.
 	NameHDFSData = "hdfs-data"
-	// RPC of Hadoop 0.20.0 to 0.20.2.
+	// RPC of Hadoop before protobuf: 0.20 and 1.x, HDFS.
 	NameHadoopWritable = "hadoop-writable"
 	// Headers of HDFS data transfer before protobuf: 0.20 and 1.x.
 	NameHDFSWritable = "hdfs-writable"

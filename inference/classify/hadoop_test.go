@@ -320,6 +320,9 @@ func TestUndeclaredPortsAreSniffed(t *testing.T) {
 		{[]turn{{0, "hr"}, {0, greeting[2:] + rpcCall(1, haProtocol, "monitorHealth", pb{})}, {1, rpcReply(1, pb{})}}, []string{"> rpc greeting", "> rpc monitorHealth", "< rpc monitorHealth reply"}},
 		{[]turn{{0, "hr"}, {1, "hello"}, {0, "pc\x09"}}, []string{"> tcp data > 2^1 \"hr\"", "< tcp data < 2^2 \"hello\"", "> tcp data > 2^1 \"pc\""}},
 		{[]turn{{0, "hrpd"}, {1, "x"}}, []string{"> tcp data > 2^2 \"hrpd\"", "< tcp data < 2^0"}},
+		{[]turn{{0, "hrp"}, {0, ipcGreeting[3:] + ipcContext}}, []string{"> rpc greeting", "> rpc context"}},
+		{[]turn{{0, "hrpc\x04\x50"}}, []string{"> rpc greeting"}},
+		{[]turn{{0, "hrpc\x05\x50"}}, []string{"> tcp data > 2^2"}},
 		{[]turn{{1, greeting}, {0, greeting}}, []string{"< tcp data < 2^2 \"hrpc\"", "> tcp data > 2^2 \"hrpc\""}},
 		{[]turn{{0, "h"}}, []string{"> tcp data > 2^0"}},
 	} {

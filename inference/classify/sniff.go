@@ -21,10 +21,12 @@ var (
 	// sniffsAlways are tried whatever reader a port has: behind them is none that
 	// the reader could read.
 	sniffsAlways = []sniff{{tlsHello, newTLS}, {tlsMiddle, newTLS}}
-	// sniffsElse are tried where a port has no reader: Hadoop's ApplicationMasters
-	// and tasks listen on ports nobody knows before.
+	// sniffsElse are tried where a port has no reader: Hadoop's ApplicationMasters,
+	// TaskTrackers and tasks listen on ports nobody knows before.
 	sniffsElse = append([]sniff{
 		{opening("hrpc\x09"), newHadoopRPC},
+		{opening("hrpc\x03"), newHadoopWritable},
+		{opening("hrpc\x04"), newHadoopWritable},
 		{saying("SSH-"), func() Dissector { return &fallback{name: sshName} }},
 	}, sniffsAlways...)
 )
