@@ -16,7 +16,7 @@ const (
 	hipcError   = 1  // the call threw
 	hipcFatal   = -1 // the connection is refused
 	hipcKeep    = 256 << 10
-	hipcMinCall = 4 + 2 + 1 + 4 // call id, a name, the number of its arguments
+	hipcCall    = 4 + 4 + 2 + 4 // length and id of a call, length of its name, number of its arguments
 )
 
 // hipcAuth are the ways to say who one is, behind the greeting of version 4 (SaslRpcServer.AuthMethod).
@@ -152,7 +152,7 @@ func (h *hadoopWritable) starts(dir int, b []byte) (ok, more bool) {
 // hipcStartsRequest wants a method's name, the number of its arguments, and the class of the first.
 func hipcStartsRequest(b []byte) (ok, more bool) {
 	n := hipcRequestSize(b)
-	if n <= 0 || n < 4+hipcMinCall {
+	if n <= 0 {
 		return false, n == 0
 	}
 	r := &ipcReader{writable: writable{b: b[4:min(int64(len(b)), n)]}}
@@ -173,7 +173,7 @@ func hipcStartsRequest(b []byte) (ok, more bool) {
 	case hipcPrimitive[method], args < 0, args > hrpcArgs: // numbers and their types look like a call, too
 		return false, false
 	case args == 0:
-		return n == int64(4+hipcMinCall-1+size), false
+		return n == int64(hipcCall+size), false
 	}
 	ok, short := hipcStartsClass(r, int(uint16(r.int16())))
 	return ok, short && more

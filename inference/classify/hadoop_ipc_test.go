@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -114,6 +115,7 @@ func TestHadoopIPC(t *testing.T) {
 		{"no call of a type", []step{{b: []byte("\xff" + ipcInt(15) + ipcInt(1) + ipcName("int") + ipcInt(0) + "\xff\xff" + ipcCall(2, "b"))}}, []string{"> unknown", "> rpc b rpc.call=2"}},
 		{"more in a call than its arguments", []step{{b: []byte("\xff" + ipcInt(13) + ipcCall(1, "a")[4:] + "\xff" + ipcCall(2, "b"))}}, []string{"> unknown", "> rpc b rpc.call=2"}},
 		{"an argument of no class", []step{{b: []byte(ipcCall(1, "a", ipcName("no.class?")) + ipcCall(2, "b"))}}, []string{"> unknown", "> rpc b rpc.call=2"}},
+		{"a method that begins with a digit", []step{{b: []byte(ipcCall(1, "1a") + ipcCall(2, "b"))}}, []string{"> unknown", "> rpc b rpc.call=2"}},
 		{"a method with no name", []step{{b: []byte(ipcCall(1, "no name") + ipcCall(2, "b"))}}, []string{"> unknown", "> rpc b rpc.call=2"}},
 		{"objects within one another for ever", []step{{dir: 1, b: []byte(ipcAnswer(1, strings.Repeat(ipcName("[[I")+ipcInt(1), 40)) + ipcAnswer(2, ipcString("y")))}},
 			[]string{"< rpc reply unmatched rpc.call=1", "< unknown", "< rpc reply unmatched rpc.call=2 value=y"}},
@@ -150,6 +152,28 @@ func TestAnAbsurdListEndsTheReading(t *testing.T) {
 	newHadoopWritable().Data(1, 0, []byte(head), func(u Unit) { us = append(us, u) })
 	if len(us) != 1 || us[0].Type != "rpc reply unmatched" || us[0].Bytes != len(head) {
 		t.Errorf("before its items: %+v", us)
+	}
+}
+
+// TestHadoopWritableKeepsLittle of calls that are not answered, and of methods that are not of a protocol.
+func TestHadoopWritableKeepsLittle(t *testing.T) {
+	h := &hadoopWritable{pending: map[int32]string{}, names: map[string]bool{}}
+	seen := map[string]bool{}
+	for i := range 3 * hrpcPending {
+		seen[h.request([]byte(ipcCall(int32(i), "m"+strconv.Itoa(i)))).Type] = true
+	}
+	if len(h.pending) != hrpcPending || len(h.order) > 2*hrpcPending {
+		t.Errorf("%d calls, %d in order", len(h.pending), len(h.order))
+	}
+	if len(seen) != hrpcNames+1 || !seen["rpc other"] {
+		t.Errorf("%d types", len(seen))
+	}
+	for i := range 3 * hrpcPending { // the same few are asked and answered, but for one
+		h.request([]byte(ipcCall(int32(i%7), "a")))
+		h.answer([]byte(ipcAnswer(int32(i%7), ipcName("void"))))
+	}
+	if len(h.order) > 2*hrpcPending {
+		t.Errorf("%d in order", len(h.order))
 	}
 }
 
